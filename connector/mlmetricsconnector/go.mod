@@ -1,0 +1,3 @@
+module github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector
+
+go 1.26

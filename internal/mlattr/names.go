@@ -1,0 +1,151 @@
+// Package mlattr is the vocabulary of otelcol-ml: the canonical attribute
+// names, the tables that say under which other names the known clients send
+// the same thing, and typed readers for values that arrive as text, integers
+// or doubles. It depends on pdata and on nothing else, so that any component
+// can use it.
+package mlattr
+
+// Names that the semantic conventions define. They are repeated here, rather
+// than imported, because a canonical name must not change when a library is
+// updated; the conventions' version is 1.41.1.
+const (
+	// ServiceName names the program that sent the telemetry.
+	ServiceName = "service.name"
+	// HostName names the machine that the program ran on.
+	HostName = "host.name"
+	// ErrorType is the class of an error, low in cardinality.
+	ErrorType = "error.type"
+	// ErrorMessage is the text of an error.
+	ErrorMessage = "error.message"
+
+	// GenAIConversationID groups the requests of one conversation.
+	GenAIConversationID = "gen_ai.conversation.id"
+	// GenAIRequestModel is the model that the caller asked for.
+	GenAIRequestModel = "gen_ai.request.model"
+	// GenAITokenType says on a metric whether tokens are input or output.
+	GenAITokenType = "gen_ai.token.type"
+	// GenAIInputTokens counts the tokens of a request, cached ones included.
+	GenAIInputTokens = "gen_ai.usage.input_tokens"
+	// GenAIOutputTokens counts the tokens of a response.
+	GenAIOutputTokens = "gen_ai.usage.output_tokens"
+
+	// HardwareID identifies a GPU or MIG instance, spelled as NVML spells it.
+	HardwareID = "hw.id"
+)
+
+// Names that the conventions lack. They identify who and what a piece of
+// telemetry belongs to.
+const (
+	// RunID identifies one training run, fine-tuning run or service life.
+	RunID = "ml.run.id"
+	// RunInferred is true where RunID was computed and not sent by anyone.
+	RunInferred = "ml.run.inferred"
+	// RunAttempt is the restart count of the run's launcher.
+	RunAttempt = "ml.run.attempt"
+	// JobID is the scheduler's job id; sentinels such as 0 never become one.
+	JobID = "ml.job.id"
+	// JobName is the scheduler's job name.
+	JobName = "ml.job.name"
+	// User is a keyed hash of the user's name, absent without a key.
+	User = "ml.user"
+	// Cluster names the cluster that the job ran on.
+	Cluster = "ml.cluster"
+	// RankLocal is the process's rank on its host.
+	RankLocal = "ml.rank.local"
+	// RankGlobal is the process's rank in its job.
+	RankGlobal = "ml.rank.global"
+	// WorldSize is the number of ranks of the job.
+	WorldSize = "ml.world_size"
+	// SessionID groups the work of one client session.
+	SessionID = "ml.session.id"
+	// RequestID identifies one request through all the services it crosses.
+	RequestID = "ml.request.id"
+	// TrainingRunID is a fine-tuning service's id of a run.
+	TrainingRunID = "ml.training_run.id"
+	// SamplingSessionID is a fine-tuning service's id of a sampling session.
+	SamplingSessionID = "ml.sampling_session.id"
+	// CorrelationSource says where an inherited key came from.
+	CorrelationSource = "ml.correlation.source"
+	// CorrelationConflict names a key that two sources disagree about.
+	CorrelationConflict = "ml.correlation.conflict"
+	// GPUIndex is a client's GPU index; it is unstable and never a key.
+	GPUIndex = "ml.gpu.index"
+	// GPUJoin names the rule that tied a GPU's workload to a run.
+	GPUJoin = "ml.gpu.join"
+)
+
+// Names that say what a span did.
+const (
+	// Phase is the part of a training step: see the Phase values.
+	Phase = "ml.phase"
+	// Operation is a span's operation with its numbers taken out.
+	Operation = "ml.operation"
+	// Role is the agent role that a span acted in.
+	Role = "ml.role"
+	// Library is the Python library of a call.
+	Library = "ml.library"
+	// Function is the Python function of a call.
+	Function = "ml.function"
+	// Epoch is the epoch's number as the client counts it.
+	Epoch = "ml.epoch"
+	// EpochTotal is the number of epochs planned.
+	EpochTotal = "ml.epoch.total"
+	// EpochEnd is true where a loader signalled its end by StopIteration.
+	EpochEnd = "ml.epoch_end"
+	// Step is the optimizer step's number as the client counts it.
+	Step = "ml.step"
+	// BatchIndex is the batch's number within its epoch.
+	BatchIndex = "ml.batch.index"
+	// BatchSize is the number of samples of a batch.
+	BatchSize = "ml.batch.size"
+	// MicrobatchCount is the number of parts that a batch was split into.
+	MicrobatchCount = "ml.microbatch.count"
+	// LearningRate is the optimizer's learning rate.
+	LearningRate = "ml.learning_rate"
+	// Loss is the training loss of a batch, step or epoch.
+	Loss = "ml.loss"
+	// LossScope says what Loss was taken over: batch or epoch.
+	LossScope = "ml.loss.scope"
+	// LossTaskPrefix begins the loss of one task of several.
+	LossTaskPrefix = "ml.loss.task."
+	// ValPrefix begins a validation metric.
+	ValPrefix = "ml.val."
+	// ValLoss is the validation loss.
+	ValLoss = "ml.val.loss"
+)
+
+// Names of derived numbers and of what they rest on.
+const (
+	// TokensPerSecond is a derived or reported token rate.
+	TokensPerSecond = "ml.tokens_per_second"
+	// SamplesPerSecond is a derived sample rate.
+	SamplesPerSecond = "ml.samples_per_second"
+	// ThroughputBasis says how a rate was derived: see the Basis values.
+	ThroughputBasis = "ml.throughput.basis"
+	// TokensEstimated is true where the client estimated its token counts.
+	TokensEstimated = "ml.tokens.estimated"
+	// UsageCounted is false on spans whose usage a descendant reports too.
+	UsageCounted = "ml.usage.counted"
+)
+
+// Values of Phase.
+const (
+	PhaseTrain      = "train"
+	PhaseForward    = "forward"
+	PhaseBackward   = "backward"
+	PhaseOptimizer  = "optimizer"
+	PhaseDataLoad   = "data_load"
+	PhaseValidation = "validation"
+	PhaseEpoch      = "epoch"
+	PhaseBatch      = "batch"
+	PhaseCheckpoint = "checkpoint"
+	PhaseSample     = "sample"
+)
+
+// Values of ThroughputBasis.
+const (
+	// BasisReported marks a rate that the producer sent.
+	BasisReported = "reported"
+	// BasisSpan marks tokens or samples divided by a span's duration.
+	BasisSpan = "span"
+)

@@ -1,0 +1,3 @@
+module github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor
+
+go 1.26

@@ -1,0 +1,3 @@
+module github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver
+
+go 1.26
