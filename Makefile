@@ -1,0 +1,109 @@
+# otelcol-ml: build, test and run. `make help` lists the targets.
+#
+# Needed on the machine: Go 1.26 or newer, a C compiler, make, git, python3.
+# Everything else is fetched into Go's caches and into .cache/, which git
+# ignores.
+
+SHELL := /usr/bin/env bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+CACHE  := $(CURDIR)/.cache
+BIN    := $(CURDIR)/bin
+TOOLS  := $(CACHE)/bin
+
+# The components and what they share: the modules of go.work.
+MODULES := $(shell sed -n 's/^\t\.\/\(.*\)$$/\1/p' go.work)
+# Modules that hold their own versions and stay out of the workspace.
+APART   := distribution e2e internal/tools internal/tools/lint
+# Modules with generated code: whoever has a metadata.yaml.
+GENERATED := $(patsubst %/metadata.yaml,%,$(wildcard */*/metadata.yaml))
+
+# The builder reads build_tags only where it compiles by itself; here the
+# manifest stays the one place that names them.
+TAGS    := $(shell sed -n 's/^  build_tags: *//p' builder-config.yaml)
+
+# NVML is loaded at run time through cgo. Its header marks most of its calls
+# deprecated, which says nothing about this project.
+export CGO_ENABLED := 1
+export CGO_CFLAGS  := -g -O2 -Wno-deprecated-declarations
+# A machine's own go.work settings or toolchain switches must not matter.
+export GOTOOLCHAIN := local
+
+.PHONY: help
+help: ## List the targets
+	@awk -F':.*## ' '/^[a-z][a-z0-9-]*:.*## /{printf "  %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+.PHONY: needs
+needs:
+	@for tool in go gcc git python3; do command -v $$tool >/dev/null || { echo "make: $$tool is missing; needed are Go 1.26 or newer, gcc, make, git and python3" >&2; exit 1; }; done
+	@go version | awk '{v=substr($$3,3); split(v,a,"."); if (a[1]<1 || (a[1]==1 && a[2]+0<26)) {print "make: Go " v " is too old; 1.26 or newer is needed" > "/dev/stderr"; exit 1}}'
+
+.PHONY: build
+build: needs ## Build bin/otelcol-ml, bin/mlgen and bin/mldemo
+	@if [ ! -x $(BIN)/otelcol-ml ]; then echo "Building bin/otelcol-ml. The first time, modules are fetched and some 2,500 packages compiled: 5 to 8 minutes on two cores. Later builds take seconds."; fi
+	@mkdir -p $(BIN)
+	@GOWORK=off go build -C distribution -trimpath -tags "$(TAGS)" -ldflags "-s -w" -o $(BIN)/otelcol-ml .
+	@go build -trimpath -o $(BIN)/mlgen ./cmd/mlgen
+	@go build -trimpath -o $(BIN)/mldemo ./cmd/mldemo
+	@echo "bin/otelcol-ml $$($(BIN)/otelcol-ml --version | awk '{print $$NF}') is built."
+
+.PHONY: demo
+demo: build ## Run the whole path on this machine: no GPU, container or account needed
+	@exec $(BIN)/mldemo --collector $(BIN)/otelcol-ml --mlgen $(BIN)/mlgen --config distribution/config/demo.yaml --dir demo-output
+
+.PHONY: test
+test: build ## Unit and component tests of every module (race detector on), then the built binary's
+	@echo "Testing the modules with the race detector. The first time, their dependencies are compiled for it: about 3 minutes on two cores."
+	@go test -race -timeout 15m work
+	@echo "Testing bin/otelcol-ml."
+	@GOWORK=off go test -C e2e -count=1 -timeout 15m ./smoke/...
+
+.PHONY: lint
+lint: needs $(TOOLS)/golangci-lint ## Linters over every module, tidy module files, generated code up to date
+	@for m in $(MODULES) e2e; do echo "lint $$m"; (cd $$m && GOWORK=off $(TOOLS)/golangci-lint run ./...) || exit 1; done
+	@for m in $(MODULES) e2e internal/tools internal/tools/lint; do (cd $$m && GOWORK=off go mod tidy -diff >/dev/null) || { echo "lint: $$m/go.mod is not tidy: run make tidy" >&2; exit 1; }; done
+	@for m in $(MODULES); do GOWORK=off go vet -C $$m ./... || exit 1; done
+	@before=$$(git status --porcelain; git diff | sha256sum); $(MAKE) generate >/dev/null; after=$$(git status --porcelain; git diff | sha256sum); \
+	if [ "$$before" != "$$after" ]; then git --no-pager diff --stat; echo "lint: make generate changed files: run it and commit what it writes" >&2; exit 1; fi
+
+.PHONY: e2e
+e2e: build $(BIN) ## The built binary with real Jaeger and Prometheus, fed by every scenario
+	@e2e/servers/build.sh
+	@GOWORK=off go test -C e2e -count=1 -timeout 20m .
+
+.PHONY: check
+check: test lint e2e ## Everything that CI runs
+
+.PHONY: generate
+generate: needs $(TOOLS)/builder $(TOOLS)/mdatagen ## Write distribution/ (ocb), metadata (mdatagen) and reference pages
+	@for m in $(GENERATED); do (cd $$m && PATH=$(TOOLS):$$PATH GOWORK=off go generate ./...) || exit 1; done
+	@GOWORK=off $(TOOLS)/builder --config builder-config.yaml --skip-compilation >$(CACHE)/builder.log 2>&1 || { cat $(CACHE)/builder.log >&2; exit 1; }
+
+.PHONY: tidy
+tidy: needs ## Format, and bring every go.mod in line with the code
+	@gofmt -l -w $(MODULES) e2e
+	@for m in $(MODULES) e2e internal/tools internal/tools/lint; do (cd $$m && GOWORK=off go mod tidy) || exit 1; done
+
+.PHONY: fuzz
+fuzz: needs ## Run every fuzz test for FUZZTIME (default 20s) each
+	@for m in $(MODULES); do (cd $$m && for p in $$(GOWORK=off go list ./...); do \
+	  for f in $$(GOWORK=off go test -list '^Fuzz' $$p | grep '^Fuzz' || true); do echo "$$p $$f"; GOWORK=off go test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(or $(FUZZTIME),20s) $$p || exit 1; done; done) || exit 1; done
+
+.PHONY: clean
+clean: ## Remove bin/, demo-output/ and the tools and servers in .cache/
+	@rm -rf $(BIN) $(CACHE) demo-output
+
+$(BIN):
+	@mkdir -p $@
+
+$(TOOLS)/builder $(TOOLS)/mdatagen: internal/tools/go.mod internal/tools/go.sum
+	@echo "Building ocb and mdatagen into .cache/bin: about half a minute."
+	@GOWORK=off GOBIN=$(TOOLS) go install -C internal/tools tool
+	@touch $(TOOLS)/builder $(TOOLS)/mdatagen
+
+$(TOOLS)/golangci-lint: internal/tools/lint/go.mod internal/tools/lint/go.sum
+	@echo "Building golangci-lint into .cache/bin: 2 to 4 minutes on two cores."
+	@GOWORK=off GOBIN=$(TOOLS) go install -C internal/tools/lint tool
+	@touch $@
