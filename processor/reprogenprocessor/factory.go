@@ -1,0 +1,50 @@
+package reprogenprocessor
+
+import (
+	"context"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/processor"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/metadata"
+)
+
+// NewFactory returns the factory of the repro_gen processor. Processors of
+// one component id that come from one factory write through one recorder.
+func NewFactory() processor.Factory {
+	f := &factory{}
+	return processor.NewFactory(
+		metadata.Type,
+		createDefaultConfig,
+		processor.WithTraces(f.createTraces, metadata.TracesStability),
+		processor.WithLogs(f.createLogs, metadata.LogsStability),
+	)
+}
+
+type factory struct {
+	recorders shared.Registry[*recorder]
+}
+
+func (f *factory) createTraces(_ context.Context, set processor.Settings, cfg component.Config, next consumer.Traces) (processor.Traces, error) {
+	return &tracesProcessor{
+		instance: f.newInstance(set, cfg.(*Config)),
+		next:     next,
+	}, nil
+}
+
+func (f *factory) createLogs(_ context.Context, set processor.Settings, cfg component.Config, next consumer.Logs) (processor.Logs, error) {
+	return &logsProcessor{
+		instance: f.newInstance(set, cfg.(*Config)),
+		next:     next,
+	}, nil
+}
+
+func (f *factory) newInstance(set processor.Settings, cfg *Config) instance {
+	return instance{
+		registry: &f.recorders,
+		id:       set.ID,
+		create:   func() (*recorder, error) { return newRecorder(cfg, set.TelemetrySettings) },
+	}
+}
