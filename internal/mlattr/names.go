@@ -11,6 +11,8 @@ package mlattr
 const (
 	// ServiceName names the program that sent the telemetry.
 	ServiceName = "service.name"
+	// ServiceNamespace groups services; names are unique within one only.
+	ServiceNamespace = "service.namespace"
 	// HostName names the machine that the program ran on.
 	HostName = "host.name"
 	// ErrorType is the class of an error, low in cardinality.
@@ -20,6 +22,8 @@ const (
 
 	// GenAIConversationID groups the requests of one conversation.
 	GenAIConversationID = "gen_ai.conversation.id"
+	// GenAIOperationName is the operation of an LLM client, such as chat.
+	GenAIOperationName = "gen_ai.operation.name"
 	// GenAIRequestModel is the model that the caller asked for.
 	GenAIRequestModel = "gen_ai.request.model"
 	// GenAITokenType says on a metric whether tokens are input or output.
@@ -112,6 +116,8 @@ const (
 	ValPrefix = "ml.val."
 	// ValLoss is the validation loss.
 	ValLoss = "ml.val.loss"
+	// ValMetric is a client's one unnamed validation metric.
+	ValMetric = "ml.val.metric"
 )
 
 // Names of derived numbers and of what they rest on.
@@ -122,6 +128,9 @@ const (
 	SamplesPerSecond = "ml.samples_per_second"
 	// ThroughputBasis says how a rate was derived: see the Basis values.
 	ThroughputBasis = "ml.throughput.basis"
+	// SamplesBasis is the basis of SamplesPerSecond, present only where it
+	// differs from ThroughputBasis, which is then that of TokensPerSecond.
+	SamplesBasis = "ml.samples_per_second.basis"
 	// TokensEstimated is true where the client estimated its token counts.
 	TokensEstimated = "ml.tokens.estimated"
 	// UsageCounted is false on spans whose usage a descendant reports too.
@@ -130,17 +139,29 @@ const (
 
 // Values of Phase.
 const (
-	PhaseTrain      = "train"
-	PhaseForward    = "forward"
-	PhaseBackward   = "backward"
-	PhaseOptimizer  = "optimizer"
-	PhaseDataLoad   = "data_load"
-	PhaseValidation = "validation"
-	PhaseEpoch      = "epoch"
-	PhaseBatch      = "batch"
-	PhaseCheckpoint = "checkpoint"
-	PhaseSample     = "sample"
+	PhaseTrain     = "train"
+	PhaseForward   = "forward"
+	PhaseBackward  = "backward"
+	PhaseOptimizer = "optimizer"
+	// PhaseForwardBackward is both where a client times them as one.
+	PhaseForwardBackward = "forward_backward"
+	PhaseDataLoad        = "data_load"
+	PhaseValidation      = "validation"
+	PhaseEpoch           = "epoch"
+	PhaseBatch           = "batch"
+	PhaseCheckpoint      = "checkpoint"
+	PhaseSample          = "sample"
 )
+
+// Values of LossScope.
+const (
+	LossScopeBatch = "batch"
+	LossScopeEpoch = "epoch"
+)
+
+// Latency is a span's duration in seconds as its producer measured it. It is
+// read, as the denominator of rates, and never written to any telemetry.
+const Latency = "ml.latency"
 
 // Values of ThroughputBasis.
 const (
