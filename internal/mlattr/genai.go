@@ -1,0 +1,36 @@
+package mlattr
+
+// genAI is what the instrumentations of LLM clients send in place of the
+// conventions' current names. Every key has a name space of its own, so the
+// rules need no recognition of the client.
+func genAI() Table {
+	return Table{
+		System:      GenAI,
+		Name:        "genai",
+		KeyPrefixes: []string{"gen_ai.", "llm.", "ai.", "session.", "langfuse.", "traceloop."},
+		Span: []Alias{
+			{Source: "gen_ai.usage.prompt_tokens", Canonical: GenAIInputTokens},
+			{Source: "llm.usage.prompt_tokens", Canonical: GenAIInputTokens},
+			{Source: "llm.token_count.prompt", Canonical: GenAIInputTokens},
+			{Source: "ai.usage.inputTokens", Canonical: GenAIInputTokens},
+			{Source: "ai.usage.promptTokens", Canonical: GenAIInputTokens},
+			{Source: "gen_ai.usage.completion_tokens", Canonical: GenAIOutputTokens},
+			{Source: "llm.usage.completion_tokens", Canonical: GenAIOutputTokens},
+			{Source: "llm.token_count.completion", Canonical: GenAIOutputTokens},
+			{Source: "ai.usage.outputTokens", Canonical: GenAIOutputTokens},
+			{Source: "ai.usage.completionTokens", Canonical: GenAIOutputTokens},
+			{Source: "gen_ai.latency.e2e", Canonical: Latency},
+			{Source: "llm.request.model", Canonical: GenAIRequestModel},
+			{Source: "llm.model_name", Canonical: GenAIRequestModel},
+			{Source: "ai.model.id", Canonical: GenAIRequestModel},
+			{Source: "gen_ai.conversation.id", Canonical: SessionID},
+			{Source: "session.id", Canonical: SessionID},
+			{Source: "langfuse.session.id", Canonical: SessionID},
+			{Source: "traceloop.association.properties.session_id", Canonical: SessionID},
+			{Source: "ai.telemetry.metadata.sessionId", Canonical: SessionID},
+			{Source: "gen_ai.request.id", Canonical: RequestID},
+			{Source: "gen_ai.response.id", Canonical: RequestID},
+			{Source: "ai.response.id", Canonical: RequestID},
+		},
+	}
+}

@@ -1,0 +1,33 @@
+package mlattr
+
+// launchers is what training launchers and schedulers are known by. It is no
+// client's vocabulary and holds for every resource.
+//
+// The order within one canonical name is the order of precedence: a tracking
+// server's run id says more than the launcher's.
+func launchers() Table {
+	return Table{
+		Name: "launchers",
+		Resource: []Alias{
+			{Source: "mlflow.run_id", Canonical: RunID},
+			{Source: "mlflow.run.id", Canonical: RunID},
+			{Source: "MLFLOW_RUN_ID", Canonical: RunID},
+			{Source: "wandb.run_id", Canonical: RunID},
+			{Source: "wandb.run.id", Canonical: RunID},
+			{Source: "WANDB_RUN_ID", Canonical: RunID},
+			// torchrun writes the literal "none" where nobody set an id.
+			{Source: "TORCHELASTIC_RUN_ID", Canonical: RunID, Kind: KindJobID},
+			{Source: "slurm.job.id", Canonical: JobID},
+			{Source: "SLURM_JOB_ID", Canonical: JobID},
+			{Source: "k8s.job.uid", Canonical: kubernetesJob},
+			{Source: "TORCHELASTIC_RESTART_COUNT", Canonical: RunAttempt},
+			{Source: "SLURM_RESTART_COUNT", Canonical: RunAttempt},
+		},
+		Span: []Alias{
+			{Source: "mlflow.run_id", Canonical: RunID},
+			{Source: "mlflow.run.id", Canonical: RunID},
+			{Source: "wandb.run_id", Canonical: RunID},
+			{Source: "wandb.run.id", Canonical: RunID},
+		},
+	}
+}

@@ -1,0 +1,495 @@
+package mlattr
+
+import (
+	"fmt"
+	"strings"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+)
+
+// maxDynamic is how many attributes of one item may come from prefix rules,
+// whose number the client decides.
+const maxDynamic = 32
+
+// maxTail is the longest rest of a key that a prefix rule accepts, in bytes.
+const maxTail = 64
+
+// Ranks order the rules of one canonical attribute; the lowest wins. Those of
+// the tables lie between rankAlias and rankName.
+const (
+	rankOwn     = 0
+	rankUser    = 1
+	rankAlias   = 2
+	rankName    = 1 << 20
+	rankDerived = 1 << 21
+)
+
+// where is the place that a rule holds for, as a bit mask.
+type where uint8
+
+const (
+	onResource where = 1 << iota
+	onSpan
+	onPoint
+	anywhere = onResource | onSpan | onPoint
+)
+
+// rule is one compiled Alias.
+type rule struct {
+	canonical string
+	kind      Kind
+	factor    float64
+	spans     []string
+	system    System // zero holds for everyone
+	evidence  bool   // the key alone identifies the system
+	where     where
+	rank      int
+}
+
+// keyRules is everything that an attribute key can mean.
+type keyRules struct {
+	own       Kind   // not zero: the key is canonical itself
+	canonical string // the constant, so that no fact retains received memory
+	rules     []rule
+}
+
+type prefixRule struct {
+	prefix string
+	rule   rule
+}
+
+type nameRule struct {
+	NameRule
+	system System
+}
+
+// Options selects what a Reader knows.
+type Options struct {
+	// Systems are the vocabularies to use. The launchers' table and the
+	// canonical names are always in.
+	Systems System
+	// Aliases are the user's own, from a client's key to the canonical
+	// attribute, for resources, spans, points and records alike. They are
+	// tried before the tables.
+	Aliases map[string]string
+}
+
+// Reader is the compiled vocabulary. It does not change once built, and any
+// number of goroutines may use it.
+type Reader struct {
+	keys     map[string]*keyRules
+	prefixes []prefixRule
+	tables   []Table
+
+	exact    map[string][]nameRule
+	affixes  []nameRule // Prefix and Suffix, in table order
+	numbered []nameRule
+}
+
+// NewReader compiles the vocabularies. It fails on an alias whose canonical
+// attribute is none of Aliasable.
+func NewReader(options Options) (*Reader, error) {
+	r := &Reader{
+		keys:  make(map[string]*keyRules, 256),
+		exact: make(map[string][]nameRule),
+	}
+	for name, kind := range kinds {
+		if name != Latency && name != kubernetesJob {
+			r.keys[name] = &keyRules{own: kind, canonical: name}
+		}
+	}
+	for _, prefix := range []string{LossTaskPrefix, ValPrefix} {
+		r.prefixes = append(r.prefixes, prefixRule{prefix: prefix,
+			rule: rule{kind: KindDouble, where: onSpan, rank: rankOwn}})
+	}
+	for source, canonical := range options.Aliases {
+		if !aliasable(canonical) {
+			return nil, fmt.Errorf("%q is no canonical attribute", canonical)
+		}
+		kind := kinds[canonical]
+		if canonical == User {
+			kind = KindSecret
+		}
+		r.add(source, rule{canonical: canonicalKey(canonical), kind: kind, where: anywhere, rank: rankUser})
+	}
+	rank := rankAlias
+	for _, table := range Tables() {
+		if table.System != 0 && table.System&options.Systems == 0 {
+			continue
+		}
+		r.tables = append(r.tables, table)
+		for _, part := range []struct {
+			aliases []Alias
+			where   where
+		}{{table.Resource, onResource}, {table.Span, onSpan}, {table.Point, onPoint}} {
+			for _, alias := range part.aliases {
+				r.add(alias.Source, compile(table, alias, part.where, rank))
+				rank++
+			}
+		}
+		for _, alias := range table.SpanPrefixes {
+			r.prefixes = append(r.prefixes, prefixRule{prefix: alias.Prefix, rule: rule{
+				canonical: alias.Canonical, kind: KindDouble, system: table.System, where: onSpan, rank: rank}})
+			rank++
+		}
+		for _, name := range table.Names {
+			compiled := nameRule{NameRule: name, system: table.System}
+			switch name.Match {
+			case Exact:
+				r.exact[name.Text] = append(r.exact[name.Text], compiled)
+			case Numbered:
+				r.numbered = append(r.numbered, compiled)
+			default:
+				r.affixes = append(r.affixes, compiled)
+			}
+		}
+	}
+	return r, nil
+}
+
+func compile(table Table, alias Alias, place where, rank int) rule {
+	compiled := rule{
+		canonical: alias.Canonical, kind: alias.Kind, factor: alias.Factor,
+		spans: alias.SpanPrefixes, system: table.System, where: place, rank: rank,
+	}
+	if compiled.kind == 0 {
+		compiled.kind = kinds[alias.Canonical]
+	}
+	for _, prefix := range table.KeyPrefixes {
+		if strings.HasPrefix(alias.Source, prefix) {
+			compiled.evidence = true
+		}
+	}
+	return compiled
+}
+
+func (r *Reader) add(source string, compiled rule) {
+	entry := r.keys[source]
+	if entry == nil {
+		entry = &keyRules{}
+		r.keys[source] = entry
+	}
+	entry.rules = append(entry.rules, compiled)
+}
+
+func aliasable(canonical string) bool {
+	for _, name := range Aliasable() {
+		if name == canonical {
+			return true
+		}
+	}
+	return false
+}
+
+// canonicalKey returns the constant that equals a configured name.
+func canonicalKey(name string) string {
+	for known := range kinds {
+		if known == name {
+			return known
+		}
+	}
+	return name
+}
+
+// Resource reads a resource's attributes into f.
+func (r *Reader) Resource(attrs pcommon.Map, f *Facts) {
+	f.Reset()
+	r.collect(attrs, onResource, "", f)
+	f.Systems |= r.recognise(attrs)
+	r.settle(f, "")
+}
+
+// recognise finds the clients that a resource alone gives away.
+func (r *Reader) recognise(attrs pcommon.Map) System {
+	service := stringAttr(attrs, ServiceName)
+	if service == "" {
+		service = stringAttr(attrs, "service_name")
+	}
+	var found System
+	for i := range r.tables {
+		t := &r.tables[i]
+		for _, known := range t.Services {
+			beginning, open := strings.CutSuffix(known, "*")
+			if service == known || open && strings.HasPrefix(service, beginning) {
+				found |= t.System
+			}
+		}
+		if len(t.Signature) > 0 && hasAll(attrs, t.Signature) {
+			found |= t.System
+		}
+	}
+	return found
+}
+
+func stringAttr(attrs pcommon.Map, key string) string {
+	v, ok := attrs.Get(key)
+	if !ok || v.Type() != pcommon.ValueTypeStr {
+		return ""
+	}
+	return v.Str()
+}
+
+func hasAll(attrs pcommon.Map, keys []string) bool {
+	for _, key := range keys {
+		if _, ok := attrs.Get(key); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// Scope returns the clients that an instrumentation scope's name gives away.
+func (r *Reader) Scope(name string) System {
+	if name == "" {
+		return 0
+	}
+	var found System
+	for i := range r.tables {
+		for _, prefix := range r.tables[i].Scopes {
+			if strings.HasPrefix(name, prefix) {
+				found |= r.tables[i].System
+			}
+		}
+	}
+	return found
+}
+
+// Metric returns the clients that a metric's name gives away.
+func (r *Reader) Metric(name string) System {
+	var found System
+	for i := range r.tables {
+		for _, prefix := range r.tables[i].MetricPrefixes {
+			if strings.HasPrefix(name, prefix) {
+				found |= r.tables[i].System
+			}
+		}
+	}
+	return found
+}
+
+// Span reads a span into f. Known is what the span's resource and scope gave
+// away. A rule of a client's applies only where the client is recognised: by
+// those, by a key in the client's own name space, or by the span's name.
+func (r *Reader) Span(known System, span ptrace.Span, f *Facts) {
+	f.Reset()
+	attrs, name := span.Attributes(), span.Name()
+	r.collect(attrs, onSpan, name, f)
+	f.Systems |= known
+	matched, number := r.name(name, span.ParentSpanID().IsEmpty(), attrs, f.Systems)
+	if matched != nil {
+		f.Systems |= matched.system
+	}
+	r.settle(f, name)
+	if matched == nil {
+		return
+	}
+	for _, set := range [...]struct{ key, text string }{
+		{Phase, matched.Phase}, {Operation, matched.Operation},
+		{Role, matched.Role},
+	} {
+		if set.text != "" {
+			f.add(Fact{Key: set.key, Kind: KindText, Text: set.text, rank: rankName})
+		}
+	}
+	if matched.Number != "" {
+		f.add(Fact{Key: matched.Number, Kind: KindInt, Int: number, rank: rankName})
+	}
+	if matched.LossScope != "" && f.Find(Loss) != nil {
+		f.add(Fact{Key: LossScope, Kind: KindText, Text: matched.LossScope, rank: rankName})
+	}
+}
+
+// Point reads a metric point's attributes into f.
+func (r *Reader) Point(known System, attrs pcommon.Map, f *Facts) {
+	f.Reset()
+	r.collect(attrs, onPoint, "", f)
+	f.Systems |= known
+	r.settle(f, "")
+}
+
+// Record reads a log record's attributes into f, by the rules for spans.
+func (r *Reader) Record(known System, attrs pcommon.Map, f *Facts) {
+	f.Reset()
+	r.collect(attrs, onSpan, "", f)
+	f.Systems |= known
+	r.settle(f, "")
+}
+
+// collect is the one pass over the attributes. Canonical ones become facts at
+// once; the others wait in f.pending until it is known whose they are.
+func (r *Reader) collect(attrs pcommon.Map, place where, name string, f *Facts) {
+	dynamic := 0
+	for key, value := range attrs.All() {
+		entry := r.keys[key]
+		if entry == nil {
+			if place == onSpan && dynamic < maxDynamic && r.collectPrefixed(key, value, f) {
+				dynamic++
+			}
+			continue
+		}
+		if entry.own != 0 {
+			f.add(own(entry.canonical, entry.own, value))
+		}
+		for i := range entry.rules {
+			found := &entry.rules[i]
+			if found.where&place == 0 || !hasPrefixIn(name, found.spans) {
+				continue
+			}
+			if found.evidence {
+				f.Systems |= found.system
+			}
+			f.pending = append(f.pending, candidate{rule: found, value: value})
+		}
+	}
+}
+
+// collectPrefixed looks a key up among the prefix rules.
+func (r *Reader) collectPrefixed(key string, value pcommon.Value, f *Facts) bool {
+	for i := range r.prefixes {
+		p := &r.prefixes[i]
+		tail, ok := strings.CutPrefix(key, p.prefix)
+		if !ok {
+			continue
+		}
+		if len(tail) > maxTail || !ValidID(tail) {
+			f.Rejected++
+			return false
+		}
+		if p.rule.rank == rankOwn {
+			f.add(own(key, KindDouble, value))
+			return true
+		}
+		f.pending = append(f.pending, candidate{rule: &p.rule, value: value, tail: tail})
+		return true
+	}
+	return false
+}
+
+func hasPrefixIn(name string, prefixes []string) bool {
+	if len(prefixes) == 0 {
+		return true
+	}
+	for _, prefix := range prefixes {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// settle turns the pending candidates of the recognised clients into facts.
+func (r *Reader) settle(f *Facts, name string) {
+	for i := range f.pending {
+		c := &f.pending[i]
+		if c.rule.system != 0 && c.rule.system&f.Systems == 0 {
+			continue
+		}
+		fact := Fact{Key: c.rule.canonical, rank: c.rule.rank}
+		if !read(&fact, c.rule.kind, c.value) && !fact.NonFinite {
+			// A launcher's word for "none" is an answer and no bad value.
+			if c.rule.kind != KindJobID || !Sentinel(fact.Text) {
+				f.Rejected++
+			}
+			continue
+		}
+		if c.tail != "" {
+			fact.Key += c.tail
+		}
+		if c.rule.factor != 0 {
+			fact.Double *= c.rule.factor
+		}
+		fact.ReadOnly = readOnly(c.rule.canonical, c.rule.kind)
+		f.add(fact)
+	}
+	clear(f.pending)
+	f.pending = f.pending[:0]
+}
+
+// own reads an attribute that has its canonical name already.
+func own(key string, kind Kind, value pcommon.Value) Fact {
+	fact := Fact{Key: key, Own: true, rank: rankOwn}
+	if !read(&fact, kind, value) && !fact.NonFinite {
+		fact.Unreadable = true
+	}
+	return fact
+}
+
+// read fills the fact's value and says whether there is one.
+func read(fact *Fact, kind Kind, value pcommon.Value) (ok bool) {
+	fact.Kind = kind
+	switch kind {
+	case KindText, KindSecret:
+		fact.Text, ok = ReadText(value)
+	case KindID:
+		fact.Text, ok = ReadID(value)
+	case KindJobID:
+		fact.Text, ok = ReadID(value)
+		ok = ok && !Sentinel(fact.Text)
+	case KindInt:
+		fact.Int, ok = ReadInt(value)
+	case KindCount:
+		fact.Int, ok = ReadInt(value)
+		ok = ok && fact.Int >= 0
+	case KindDevice:
+		fact.Int, ok = ReadDevice(value)
+	case KindDouble:
+		fact.Double, ok, fact.NonFinite = ReadDouble(value)
+	case KindBool:
+		if ok = value.Type() == pcommon.ValueTypeBool; ok {
+			fact.Bool = value.Bool()
+		}
+	}
+	return ok
+}
+
+// name finds the rule for a span's name among the clients recognised so far,
+// and those that the name itself identifies. Exact names are tried first.
+func (r *Reader) name(name string, root bool, attrs pcommon.Map, known System) (*nameRule, int64) {
+	exact := r.exact[name]
+	for i := range exact {
+		if exact[i].holds(root, attrs, known) {
+			return &exact[i], 0
+		}
+	}
+	for i := range r.affixes {
+		rule := &r.affixes[i]
+		if rule.system&known == 0 && !rule.Identifies {
+			continue
+		}
+		if rule.Match == Prefix && strings.HasPrefix(name, rule.Text) ||
+			rule.Match == Suffix && len(name) > len(rule.Text) && strings.HasSuffix(name, rule.Text) {
+			return rule, 0
+		}
+	}
+	for i := range r.numbered {
+		rule := &r.numbered[i]
+		tail, ok := strings.CutPrefix(name, rule.Text)
+		if !ok {
+			continue
+		}
+		if n, ok := digits(tail); ok && rule.holds(root, attrs, known) {
+			return rule, n
+		}
+	}
+	return nil, 0
+}
+
+// holds says whether a rule whose name fits applies to a span.
+func (n *nameRule) holds(root bool, attrs pcommon.Map, known System) bool {
+	if n.Identifies || n.system&known != 0 {
+		return true
+	}
+	if !root || len(n.Evidence) == 0 {
+		return false
+	}
+	for key := range attrs.All() {
+		for _, evidence := range n.Evidence {
+			last := evidence[len(evidence)-1]
+			if key == evidence || (last == '.' || last == '_') && strings.HasPrefix(key, evidence) {
+				return true
+			}
+		}
+	}
+	return false
+}

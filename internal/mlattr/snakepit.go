@@ -1,0 +1,69 @@
+package mlattr
+
+// snakepit is the vocabulary of Snakepit, which calls Python workers from
+// Elixir. Its Python side shares nothing with the Elixir side but the
+// correlation id.
+//
+// The durations that its events carry are left alone: they come in the
+// virtual machine's native unit, which the event does not name.
+func snakepit() Table {
+	events := []string{"snakepit."}
+	infer := []string{"snakepit.ml.inference"}
+	train := []string{"snakepit.ml.train_step"}
+	return Table{
+		System:         Snakepit,
+		Name:           "snakepit",
+		Services:       []string{"snakepit*"},
+		Scopes:         []string{"snakepit"},
+		KeyPrefixes:    []string{"snakepit."},
+		MetricPrefixes: []string{"snakepit."},
+		Resource: []Alias{
+			{Source: "service_name", Canonical: ServiceName},
+		},
+		Span: []Alias{
+			{Source: "snakepit.session_id", Canonical: SessionID},
+			{Source: "snakepit.correlation_id", Canonical: RequestID, Kind: KindJobID},
+			{Source: "snakepit.command", Canonical: Operation},
+			{Source: "snakepit.tool", Canonical: Function},
+			{Source: "snakepit.grpc.duration_ms", Canonical: Latency, Factor: 1e-3},
+			{Source: "snakepit.grpc.error_kind", Canonical: ErrorType},
+			{Source: "operation", Canonical: Operation, SpanPrefixes: events},
+			{Source: "library", Canonical: Library, SpanPrefixes: events},
+			{Source: "function", Canonical: Function, SpanPrefixes: events},
+			{Source: "error_type", Canonical: ErrorType, SpanPrefixes: events},
+			{Source: "device", Canonical: GPUIndex, Kind: KindDevice, SpanPrefixes: events},
+			{Source: "session_id", Canonical: SessionID, SpanPrefixes: events},
+			{Source: "correlation_id", Canonical: RequestID, Kind: KindJobID, SpanPrefixes: events},
+			{Source: "model", Canonical: GenAIRequestModel, SpanPrefixes: infer},
+			{Source: "batch_size", Canonical: BatchSize, SpanPrefixes: infer},
+			{Source: "tokens_per_second", Canonical: TokensPerSecond, SpanPrefixes: infer},
+			{Source: "loss", Canonical: Loss, SpanPrefixes: train},
+			{Source: "learning_rate", Canonical: LearningRate, SpanPrefixes: train},
+			{Source: "epoch", Canonical: Epoch, SpanPrefixes: train},
+			{Source: "step", Canonical: Step, SpanPrefixes: train},
+			{Source: "batch_size", Canonical: BatchSize, SpanPrefixes: train},
+		},
+		Point: []Alias{
+			{Source: "model", Canonical: GenAIRequestModel},
+			{Source: "device", Canonical: GPUIndex, Kind: KindDevice},
+			{Source: "library", Canonical: Library},
+			{Source: "function", Canonical: Function},
+			{Source: "operation", Canonical: Operation},
+			{Source: "error_type", Canonical: ErrorType},
+		},
+		Names: []NameRule{
+			{Match: Exact, Text: "snakepit.ml.inference", Operation: "inference", Identifies: true},
+			{Match: Exact, Text: "snakepit.ml.train_step", Operation: "train_step", Phase: PhaseTrain, LossScope: LossScopeBatch, Identifies: true},
+			{Match: Exact, Text: "snakepit.ml.tensor_op", Operation: "tensor_op", Identifies: true},
+			{Match: Prefix, Text: "snakepit.", Identifies: true},
+			{Match: Exact, Text: "BridgeService/Ping", Operation: "ping"},
+			{Match: Exact, Text: "BridgeService/InitializeSession", Operation: "initialize_session"},
+			{Match: Exact, Text: "BridgeService/CleanupSession", Operation: "cleanup_session"},
+			{Match: Exact, Text: "BridgeService/GetSession", Operation: "get_session"},
+			{Match: Exact, Text: "BridgeService/Heartbeat", Operation: "heartbeat"},
+			{Match: Exact, Text: "BridgeService/ExecuteTool", Operation: "execute_tool"},
+			{Match: Exact, Text: "BridgeService/ExecuteStreamingTool", Operation: "execute_streaming_tool"},
+			{Match: Exact, Text: "HeartbeatClient/SendPing", Operation: "heartbeat"},
+		},
+	}
+}

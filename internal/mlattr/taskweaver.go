@@ -1,0 +1,39 @@
+package mlattr
+
+// taskWeaver is the vocabulary of TaskWeaver, an agent framework. Its token
+// counts are its own estimates. The session's id is on the root span only,
+// which arrives last.
+func taskWeaver() Table {
+	t := Table{
+		System:   TaskWeaver,
+		Name:     "taskweaver",
+		Services: []string{"taskweaver*"},
+		Scopes:   []string{"taskweaver"},
+		Span: []Alias{
+			{Source: "session_id", Canonical: SessionID},
+			{Source: "session_id", Canonical: GenAIConversationID},
+			{Source: "round_id", Canonical: RequestID},
+			{Source: "prompt_size", Canonical: GenAIInputTokens},
+			{Source: "output_size", Canonical: GenAIOutputTokens},
+		},
+		Point: []Alias{
+			{Source: "direction", Canonical: GenAITokenType},
+		},
+		Names: []NameRule{
+			{Match: Exact, Text: "Session.send_message", Operation: "send_message", Role: "Session", Identifies: true},
+			{Match: Exact, Text: "Session._send_text_message", Operation: "send_text_message", Role: "Session", Identifies: true},
+			{Match: Exact, Text: "_send_message", Operation: "send_message", Role: "Session"},
+			{Match: Exact, Text: "Planner.reply", Operation: "reply", Role: "Planner"},
+			{Match: Exact, Text: "RoundCompressor._summarize", Operation: "summarize", Role: "RoundCompressor", Identifies: true},
+			{Match: Exact, Text: "ExperienceGenerator.summarize_experience", Operation: "summarize_experience", Role: "ExperienceGenerator", Identifies: true},
+			{Match: Exact, Text: "CodeExecutor.execute_code", Operation: "execute_code", Role: "CodeExecutor", Identifies: true},
+			{Match: Exact, Text: "start", Operation: "start", Role: "CodeExecutor"},
+			{Match: Exact, Text: "load_plugin", Operation: "load_plugin", Role: "CodeExecutor"},
+			{Match: Exact, Text: "run_code", Operation: "run_code", Role: "CodeExecutor"},
+		},
+	}
+	for _, role := range []string{"CodeGenerator", "CodeGeneratorCLIOnly", "CodeGeneratorPluginOnly", "CodeInterpreter"} {
+		t.Names = append(t.Names, NameRule{Match: Exact, Text: role + ".reply", Operation: "reply", Role: role, Identifies: true})
+	}
+	return t
+}

@@ -1,0 +1,210 @@
+package mlattr
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+)
+
+const (
+	// MaxID is the longest identifier that is accepted, in bytes.
+	MaxID = 128
+	// MaxText is where a label is cut, in bytes.
+	MaxText = 128
+	// maxNumber is the longest text that is read as a number, in bytes.
+	maxNumber = 40
+	// maxExact is the largest integer up to which doubles have no gaps.
+	maxExact = 1 << 53
+	// maxDevice bounds a GPU index; no host has more.
+	maxDevice = 4096
+)
+
+// ReadInt reads a whole number from an integer, a double without a fraction
+// or decimal text. It returns false for anything else, and for doubles
+// beyond 2^53, which are not exact.
+func ReadInt(v pcommon.Value) (int64, bool) {
+	switch v.Type() {
+	case pcommon.ValueTypeInt:
+		return v.Int(), true
+	case pcommon.ValueTypeDouble:
+		return wholeDouble(v.Double())
+	case pcommon.ValueTypeStr:
+		return parseInt(v.Str())
+	default:
+		return 0, false
+	}
+}
+
+func wholeDouble(d float64) (int64, bool) {
+	if d != math.Trunc(d) || math.Abs(d) > maxExact {
+		return 0, false
+	}
+	return int64(d), true
+}
+
+func parseInt(text string) (int64, bool) {
+	if text == "" || len(text) > maxNumber {
+		return 0, false
+	}
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return n, true
+	}
+	if d, ok := parseDouble(text); ok {
+		return wholeDouble(d)
+	}
+	return 0, false
+}
+
+// ReadDouble reads a finite number from a double, an integer or text. The
+// second result is false for anything else; nonFinite says that it was a
+// number, but NaN or an infinity.
+func ReadDouble(v pcommon.Value) (value float64, ok, nonFinite bool) {
+	switch v.Type() {
+	case pcommon.ValueTypeDouble:
+		value = v.Double()
+	case pcommon.ValueTypeInt:
+		return float64(v.Int()), true, false
+	case pcommon.ValueTypeStr:
+		text := v.Str()
+		if text == "" || len(text) > maxNumber {
+			return 0, false, false
+		}
+		parsed, err := strconv.ParseFloat(text, 64)
+		if err != nil && !math.IsInf(parsed, 0) {
+			return 0, false, false
+		}
+		value = parsed
+	default:
+		return 0, false, false
+	}
+	if math.IsNaN(value) || math.IsInf(value, 0) {
+		return 0, false, true
+	}
+	return value, true, false
+}
+
+func parseDouble(text string) (float64, bool) {
+	d, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsNaN(d) || math.IsInf(d, 0) {
+		return 0, false
+	}
+	return d, true
+}
+
+// ReadID reads an identifier from text or an integer. Text that is empty,
+// longer than MaxID bytes, not UTF-8, or that has white space or control
+// characters in it is no identifier: it would make a label nobody can type.
+func ReadID(v pcommon.Value) (string, bool) {
+	switch v.Type() {
+	case pcommon.ValueTypeStr:
+		id := v.Str()
+		return id, ValidID(id)
+	case pcommon.ValueTypeInt:
+		return strconv.FormatInt(v.Int(), 10), true
+	default:
+		return "", false
+	}
+}
+
+// ValidID says whether text is acceptable as an identifier; see ReadID.
+func ValidID(id string) bool {
+	if id == "" || len(id) > MaxID || !utf8.ValidString(id) {
+		return false
+	}
+	for _, r := range id {
+		if unicode.IsSpace(r) || unicode.IsControl(r) {
+			return false
+		}
+	}
+	return true
+}
+
+// Sentinel says whether an identifier is one of those that launchers write
+// where they have none: 0, -1, none, null, local, unknown or a dash, in any
+// case.
+func Sentinel(id string) bool {
+	switch len(id) {
+	case 0:
+		return true
+	case 1:
+		return id == "0" || id == "-"
+	case 2:
+		return id == "-1"
+	case 4:
+		return strings.EqualFold(id, "none") || strings.EqualFold(id, "null")
+	case 5:
+		return strings.EqualFold(id, "local")
+	case 7:
+		return strings.EqualFold(id, "unknown")
+	default:
+		return false
+	}
+}
+
+// ReadText reads a label from text, an integer or a boolean. It is cut to
+// MaxText bytes between characters; empty text and text that is not UTF-8 is
+// no label.
+func ReadText(v pcommon.Value) (string, bool) {
+	switch v.Type() {
+	case pcommon.ValueTypeStr:
+		text := v.Str()
+		if text == "" || !utf8.ValidString(text) {
+			return "", false
+		}
+		return cut(text, MaxText), true
+	case pcommon.ValueTypeInt:
+		return strconv.FormatInt(v.Int(), 10), true
+	case pcommon.ValueTypeBool:
+		return strconv.FormatBool(v.Bool()), true
+	default:
+		return "", false
+	}
+}
+
+// cut shortens valid UTF-8 to at most limit bytes between characters.
+func cut(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	for limit > 0 && !utf8.RuneStart(text[limit]) {
+		limit--
+	}
+	return text[:limit]
+}
+
+// ReadDevice reads a GPU index from 0, "0", "cuda:0" or Elixir's
+// "{:cuda, 0}". A bare "cuda" or "cpu" names no GPU.
+func ReadDevice(v pcommon.Value) (int64, bool) {
+	if v.Type() != pcommon.ValueTypeStr {
+		n, ok := ReadInt(v)
+		return n, ok && n >= 0 && n < maxDevice
+	}
+	text := v.Str()
+	if inner, ok := strings.CutPrefix(text, "{:cuda,"); ok {
+		text = strings.TrimSpace(strings.TrimSuffix(inner, "}"))
+	} else {
+		text = strings.TrimPrefix(text, "cuda:")
+	}
+	n, ok := digits(text)
+	return n, ok && n < maxDevice
+}
+
+// digits reads text that is one to eighteen decimal digits and nothing else.
+func digits(text string) (int64, bool) {
+	if text == "" || len(text) > 18 {
+		return 0, false
+	}
+	var n int64
+	for i := range len(text) {
+		c := text[i]
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = n*10 + int64(c-'0')
+	}
+	return n, true
+}

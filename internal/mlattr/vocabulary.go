@@ -1,0 +1,192 @@
+package mlattr
+
+// System is one vocabulary, or a set of several as a bit mask. Zero is none.
+type System uint16
+
+// The vocabularies. Each has a file with its table.
+const (
+	TorchTel System = 1 << iota
+	TuFT
+	Snakepit
+	FX
+	TaskWeaver
+	GenAI
+
+	// AllSystems is every vocabulary.
+	AllSystems = TorchTel | TuFT | Snakepit | FX | TaskWeaver | GenAI
+)
+
+// Kind says how a value is read and which type its canonical attribute has.
+type Kind uint8
+
+const (
+	// KindText is a label: valid UTF-8, cut to MaxText bytes.
+	KindText Kind = iota + 1
+	// KindID is an identifier: see ReadID. It is written as a string.
+	KindID
+	// KindJobID is an identifier that drops the schedulers' sentinels.
+	KindJobID
+	// KindInt is a whole number, from an integer, a double or numeric text.
+	KindInt
+	// KindCount is a whole number that is not negative.
+	KindCount
+	// KindDouble is a finite number, from an integer, a double or text.
+	KindDouble
+	// KindBool is true or false.
+	KindBool
+	// KindDevice is a GPU index, from 0, "0", "cuda:0" or "{:cuda, 0}". It
+	// is written as an integer.
+	KindDevice
+	// KindSecret is text that no one may copy: it is read, hashed by the
+	// processor and never written as it is.
+	KindSecret
+)
+
+// Alias says that a client sends a canonical attribute under another name.
+type Alias struct {
+	// Source is the client's attribute key.
+	Source string
+	// Canonical is the attribute that it means.
+	Canonical string
+	// Kind is how the value is read; zero is the canonical attribute's kind.
+	Kind Kind
+	// Factor converts the client's unit into the canonical one; zero is 1.
+	Factor float64
+	// SpanPrefixes limits the alias to spans whose name begins with one of
+	// them; empty is no limit. It has no meaning outside spans.
+	SpanPrefixes []string
+}
+
+// PrefixAlias says that every key beginning with Prefix is one canonical
+// double each: Canonical followed by what comes after Prefix.
+type PrefixAlias struct {
+	Prefix    string
+	Canonical string
+}
+
+// Match says how a NameRule compares a span's name with its Text.
+type Match uint8
+
+const (
+	// Exact is the whole name.
+	Exact Match = iota
+	// Prefix is the name's beginning.
+	Prefix
+	// Suffix is the name's end, with something before it.
+	Suffix
+	// Numbered is Text followed by digits and nothing else.
+	Numbered
+)
+
+// NameRule says what a span's name tells about the span.
+type NameRule struct {
+	Match Match
+	Text  string
+
+	// Phase, Operation, Role and LossScope become the canonical attributes
+	// of these names; empty sets nothing. An attribute that says the same
+	// wins over the name.
+	Phase     string
+	Operation string
+	Role      string
+	LossScope string
+	// Number is the canonical attribute of the digits of a Numbered name.
+	Number string
+
+	// Identifies is true where the name alone is enough to recognise the
+	// client. Otherwise the rule holds only where the resource, the scope,
+	// an attribute or Evidence has shown whose span it is.
+	Identifies bool
+	// Evidence lists attribute keys (or beginnings of keys, where one ends
+	// in a dot or an underscore), any one of which makes a span of this
+	// name, without a parent, the client's.
+	Evidence []string
+}
+
+// Table is the vocabulary of one client.
+type Table struct {
+	// System is the table's own bit, or zero where it holds for everyone.
+	System System
+	// Name is what a user writes under "vocabularies".
+	Name string
+
+	// Services are values of service.name that identify the client. One
+	// that ends in "*" is a beginning.
+	Services []string
+	// Scopes are beginnings of instrumentation scope names that do.
+	Scopes []string
+	// Signature are resource keys that identify the client when all of
+	// them are present.
+	Signature []string
+	// KeyPrefixes are the client's own name spaces: an alias whose source
+	// begins with one holds everywhere, and its presence identifies the
+	// client.
+	KeyPrefixes []string
+	// MetricPrefixes are beginnings of metric names that do.
+	MetricPrefixes []string
+
+	Resource []Alias
+	// Span holds for spans and for log records.
+	Span         []Alias
+	SpanPrefixes []PrefixAlias
+	Point        []Alias
+	Names        []NameRule
+}
+
+// Tables returns every vocabulary in the order in which their rules are
+// tried. The launchers' table is always part of a Reader; the others can be
+// selected.
+func Tables() []Table {
+	return []Table{launchers(), torchTel(), tuft(), snakepit(), fx(), taskWeaver(), genAI()}
+}
+
+// SystemNames lists what ParseSystem accepts, in the tables' order.
+func SystemNames() []string {
+	var names []string
+	for _, t := range Tables() {
+		if t.System != 0 {
+			names = append(names, t.Name)
+		}
+	}
+	return names
+}
+
+// ParseSystem returns the vocabulary of a name, and false for an unknown one.
+func ParseSystem(name string) (System, bool) {
+	for _, t := range Tables() {
+		if t.System != 0 && t.Name == name {
+			return t.System, true
+		}
+	}
+	return 0, false
+}
+
+// String names the vocabularies of a set, separated by commas.
+func (s System) String() string {
+	switch s {
+	case 0:
+		return ""
+	case TorchTel:
+		return "torchtel"
+	case TuFT:
+		return "tuft"
+	case Snakepit:
+		return "snakepit"
+	case FX:
+		return "fx"
+	case TaskWeaver:
+		return "taskweaver"
+	case GenAI:
+		return "genai"
+	}
+	var text string
+	for bit := TorchTel; bit <= GenAI; bit <<= 1 {
+		if s&bit != 0 {
+			if text != "" {
+				text += ","
+			}
+			text += bit.String()
+		}
+	}
+	return text
+}
