@@ -2,26 +2,146 @@ package mlmetricsconnector
 
 import (
 	"context"
+	"fmt"
+	"sync"
+	"time"
 
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/connector"
 	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.uber.org/zap"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/metadata"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
+// metricsConnector adds up what spans say and emits it by a timer. A Consume
+// call only reads its spans and adds; it never waits for an emission.
 type metricsConnector struct {
-	component.StartFunc
-	component.ShutdownFunc
-	cfg  *Config
-	next consumer.Metrics
+	cfg       *Config
+	next      consumer.Metrics
+	logger    *zap.Logger
+	version   string
+	telemetry *telemetry
+
+	vocabulary *mlattr.Reader
+	tally      *tally
+	store      *streams.Store
+
+	// cancel ends an emission that takes longer than Shutdown may.
+	cancel   context.CancelFunc
+	stop     chan struct{}
+	stopped  chan struct{}
+	shutdown sync.Once
 }
 
-func newMetricsConnector(_ connector.Settings, cfg *Config, next consumer.Metrics) (*metricsConnector, error) {
-	return &metricsConnector{cfg: cfg, next: next}, nil
+var _ connector.Traces = (*metricsConnector)(nil)
+
+func newMetricsConnector(set connector.Settings, cfg *Config, next consumer.Metrics) (*metricsConnector, error) {
+	tel, err := newTelemetry(set)
+	if err != nil {
+		return nil, err
+	}
+	return &metricsConnector{
+		cfg:        cfg,
+		next:       next,
+		logger:     set.Logger,
+		version:    set.BuildInfo.Version,
+		telemetry:  tel,
+		vocabulary: mlattr.Default(),
+		tally:      newTally(),
+		store: streams.NewStore(streams.Limits{
+			Series:     cfg.MaxSeries,
+			Runs:       cfg.MaxRuns,
+			Expiration: cfg.MetricsExpiration,
+		}),
+	}, nil
 }
 
-func (c *metricsConnector) Capabilities() consumer.Capabilities {
+// Start begins the emissions.
+func (c *metricsConnector) Start(context.Context, component.Host) error {
+	if err := c.telemetry.observe(c.store); err != nil {
+		return fmt.Errorf("register the connector's own metrics: %w", err)
+	}
+	var ctx context.Context
+	// The context of Start ends with it, that of emissions with Shutdown.
+	ctx, c.cancel = context.WithCancel(context.Background())
+	c.stop, c.stopped = make(chan struct{}), make(chan struct{})
+	go c.emitByTimer(ctx)
+	return nil
+}
+
+// Shutdown stops the timer, waits for it and emits once more. A second call,
+// and one without Start, does nothing.
+func (c *metricsConnector) Shutdown(ctx context.Context) (err error) {
+	c.shutdown.Do(func() { err = c.end(ctx) })
+	return err
+}
+
+func (c *metricsConnector) end(ctx context.Context) error {
+	defer c.telemetry.shutdown()
+	if c.stop == nil {
+		return nil
+	}
+	defer c.cancel()
+	close(c.stop)
+	select {
+	case <-c.stopped:
+	case <-ctx.Done():
+		// The goroutine ends as soon as the next component gives up too.
+		return fmt.Errorf("an emission took longer than the shutdown may, the last one is missing: %w", ctx.Err())
+	}
+	if err := c.emit(ctx); err != nil {
+		return fmt.Errorf("pass the last counts on: %w", err)
+	}
+	return nil
+}
+
+// Capabilities says that the connector leaves the traces as they are.
+func (*metricsConnector) Capabilities() consumer.Capabilities {
 	return consumer.Capabilities{MutatesData: false}
 }
 
-func (c *metricsConnector) ConsumeTraces(context.Context, ptrace.Traces) error { return nil }
+// ConsumeTraces adds what the spans say. It keeps nothing of td.
+func (c *metricsConnector) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
+	now := time.Now()
+	r := reader{vocabulary: c.vocabulary, now: now.UnixNano()}
+	r.read(td)
+	duplicates := c.tally.settle(&r)
+	overflowed := c.store.Apply(r.updates, now)
+	c.telemetry.record(ctx, duplicates, r.outOfRange, overflowed)
+	return nil
+}
+
+func (c *metricsConnector) emitByTimer(ctx context.Context) {
+	defer close(c.stopped)
+	ticker := time.NewTicker(c.cfg.FlushInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-c.stop:
+			return
+		case <-ticker.C:
+			if err := c.emit(ctx); err != nil {
+				// Nothing is lost: the next emission has the same counts and more.
+				c.logger.Warn("The series could not be passed on; the next emission has them again.", zap.Error(err))
+			}
+		}
+	}
+}
+
+// emit passes all live series on. It is not safe for concurrent use.
+func (c *metricsConnector) emit(ctx context.Context) error {
+	md, expired := c.store.Metrics(time.Now(), func(scope pcommon.InstrumentationScope) {
+		scope.SetName(metadata.ScopeName)
+		scope.SetVersion(c.version)
+	})
+	c.telemetry.expired(ctx, expired)
+	if md.ResourceMetrics().Len() == 0 {
+		return nil
+	}
+	return c.next.ConsumeMetrics(ctx, md)
+}

@@ -1,0 +1,62 @@
+package series
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// WritePage writes the documentation of the table as Markdown.
+func WritePage(w io.Writer) error {
+	var b strings.Builder
+	b.WriteString(`# Series of the ml_metrics connector
+
+<!-- Generated from internal/series by "go generate". Do not edit. -->
+
+Every series has ` + "`service.name`" + ` (and ` + "`service.namespace`" + `) on its resource, and these
+attributes on its points, each where it is known:
+` + codeList(RunLabels) + `.
+A stream with ` + "`" + Overflow + "`" + ` = true adds up what a limit kept from having a
+stream of its own. Counters and histograms are cumulative; a gauge is the value
+of the span that ended last.
+
+| metric | kind | unit | labels of its own |
+|---|---|---|---|
+`)
+	for _, s := range All {
+		fmt.Fprintf(&b, "| [`%s`](#%s) | %s | %s | %s |\n", s.Name, anchor(s.Name), s.Kind, unit(s.Unit), codeList(s.Labels))
+	}
+	for _, s := range All {
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n", s.Name, s.Description)
+		if !s.EveryRun {
+			b.WriteString("\nA run id that was computed for a single trace is not a label here.\n")
+		}
+		if len(s.Buckets) > 0 {
+			bounds := make([]string, len(s.Buckets))
+			for i, bound := range s.Buckets {
+				bounds[i] = strconv.FormatFloat(bound, 'g', -1, 64)
+			}
+			fmt.Fprintf(&b, "\nBuckets: %s.\n", strings.Join(bounds, ", "))
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// anchor is the fragment that Markdown renderers give a heading.
+func anchor(name string) string { return strings.ReplaceAll(name, ".", "") }
+
+func unit(u string) string {
+	if u == "" {
+		return "none"
+	}
+	return "`" + u + "`"
+}
+
+func codeList(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return "`" + strings.Join(names, "`, `") + "`"
+}

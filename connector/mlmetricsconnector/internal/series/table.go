@@ -1,0 +1,167 @@
+package series
+
+import "github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+
+// ID names a series of the table; it is the index into All.
+type ID uint8
+
+// The series, in the order of the table.
+const (
+	Tokens ID = iota
+	RequestTokenThroughput
+	Requests
+	Errors
+	Steps
+	Samples
+	Batches
+	Epoch
+	Loss
+	ValidationMetric
+	LearningRate
+	Nonfinite
+	LastStepTimestamp
+
+	// Count is the number of series.
+	Count
+)
+
+// Kind is how the values of a series add up.
+type Kind uint8
+
+const (
+	// Counter is a cumulative, monotonic sum of whole numbers.
+	Counter Kind = iota
+	// Gauge is the value of the span that ended last.
+	Gauge
+	// Histogram is a cumulative histogram with explicit buckets.
+	Histogram
+)
+
+// String returns the kind's word in the documentation.
+func (k Kind) String() string {
+	switch k {
+	case Counter:
+		return "counter"
+	case Gauge:
+		return "gauge"
+	default:
+		return "histogram"
+	}
+}
+
+// MaxLabels is the largest number of labels of a series, run labels apart.
+const MaxLabels = 4
+
+// Series describes one metric.
+type Series struct {
+	// Name is the metric's name in OpenTelemetry.
+	Name string
+	// Unit is its UCUM unit. It is empty for a gauge without one, because
+	// Prometheus exporters make "_ratio" of "1".
+	Unit string
+	// Kind says how values add up.
+	Kind Kind
+	// Description is the metric's description, one sentence.
+	Description string
+	// Labels are the metric's own attributes, at most MaxLabels. One without
+	// a value is left out of the point.
+	Labels []string
+	// Buckets are the upper, inclusive bounds of a histogram.
+	Buckets []float64
+	// EveryRun is true where a run always is a label. Where it is false, a
+	// run id that was computed for a single trace is not: every request of an
+	// LLM application would be a run of its own.
+	EveryRun bool
+}
+
+// RunLabels are the attributes that every series has in addition to its own,
+// each where it is known. They are what keeps two ranks, two runs and two
+// hosts apart in a back end that drops resource attributes.
+var RunLabels = []string{mlattr.RunID, mlattr.JobID, mlattr.RankGlobal, mlattr.HostName}
+
+// Overflow is the attribute, always true, of a stream that adds up what a
+// limit kept from having a stream of its own.
+const Overflow = "otel.metric.overflow"
+
+// Labels that no span attribute has.
+const (
+	// Task is a task's name within a multi-task loss.
+	Task = "ml.task"
+	// Metric is a validation metric's name.
+	Metric = "ml.metric"
+	// Signal says which value was not finite.
+	Signal = "ml.signal"
+)
+
+// All is the table, indexed by ID.
+var All = [Count]Series{
+	Tokens: {
+		Name: "ml.tokens", Unit: "{token}", Kind: Counter,
+		Description: "Tokens of language models, as spans report them. Spans whose usage a descendant reports as well (ml.usage.counted is false) are left out.",
+		Labels:      []string{mlattr.GenAITokenType, mlattr.GenAIRequestModel, mlattr.Operation, mlattr.Role},
+	},
+	RequestTokenThroughput: {
+		Name: "ml.request.token.throughput", Unit: "{token}/s", Kind: Histogram,
+		Description: "Tokens per second of single requests, by what the rate rests on.",
+		Labels:      []string{mlattr.ThroughputBasis, mlattr.GenAIRequestModel},
+		Buckets:     powersOfTwo(1, 16384),
+	},
+	Requests: {
+		Name: "ml.requests", Unit: "{request}", Kind: Counter,
+		Description: "Requests to a model: spans that report token usage, and spans that sample, infer or chat and have none of these directly below them.",
+		Labels:      []string{mlattr.Operation, mlattr.Role, mlattr.GenAIRequestModel},
+	},
+	Errors: {
+		Name: "ml.errors", Unit: "{error}", Kind: Counter,
+		Description: "Failed operations, counted at the span where the failure arose and not at its ancestors. The end of a data loader (StopIteration) is none.",
+		Labels:      []string{mlattr.Operation, mlattr.ErrorType},
+	},
+	Steps: {
+		Name: "ml.steps", Unit: "{step}", Kind: Counter, EveryRun: true,
+		Description: "Optimizer steps that succeeded. An optimizer's span below another one belongs to the same step. A batch that is a trace of its own is a step, since its client reports no optimizer.",
+	},
+	Samples: {
+		Name: "ml.samples", Unit: "{sample}", Kind: Counter, EveryRun: true,
+		Description: "Samples that went through a model: the batch sizes of spans that succeeded, without validation; once where several layers report the same batch.",
+	},
+	Batches: {
+		Name: "ml.batches", Unit: "{batch}", Kind: Counter, EveryRun: true,
+		Description: "Training batches that succeeded, of clients that have a span for a batch.",
+	},
+	Epoch: {
+		Name: "ml.epoch", Kind: Gauge, EveryRun: true,
+		Description: "The epoch's number, as the client counts it.",
+	},
+	Loss: {
+		Name: "ml.loss", Kind: Gauge, EveryRun: true,
+		Description: "The newest finite loss of a batch, an epoch or a validation. ml.task names the task where a loss is one of several.",
+		Labels:      []string{mlattr.LossScope, Task},
+	},
+	ValidationMetric: {
+		Name: "ml.validation.metric", Kind: Gauge, EveryRun: true,
+		Description: "The newest finite value of a validation metric other than the loss.",
+		Labels:      []string{Metric},
+	},
+	LearningRate: {
+		Name: "ml.learning_rate", Kind: Gauge, EveryRun: true,
+		Description: "The newest learning rate of the optimizer.",
+	},
+	Nonfinite: {
+		Name: "ml.nonfinite", Unit: "{value}", Kind: Counter, EveryRun: true,
+		Description: "Values that were NaN or infinite and are therefore in no gauge.",
+		Labels:      []string{Signal},
+	},
+	LastStepTimestamp: {
+		Name: "ml.run.last_step.timestamp", Unit: "s", Kind: Gauge, EveryRun: true,
+		Description: "When the newest step ended, in seconds since 1970.",
+	},
+}
+
+// powersOfTwo returns first, 2*first … last.
+func powersOfTwo(first, last float64) []float64 {
+	var bounds []float64
+	for b := first; b <= last; b *= 2 {
+		bounds = append(bounds, b)
+	}
+	return bounds
+}

@@ -1,0 +1,46 @@
+package series_test
+
+import (
+	"bytes"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
+)
+
+func TestPageIsGeneratedFromTheTable(t *testing.T) {
+	committed, err := os.ReadFile("../../series.md")
+	require.NoError(t, err)
+	var page bytes.Buffer
+	require.NoError(t, series.WritePage(&page))
+	assert.Equal(t, page.String(), string(committed), "run go generate")
+}
+
+func TestTableIsComplete(t *testing.T) {
+	names := map[string]bool{}
+	for id, s := range series.All {
+		require.NotEmpty(t, s.Name, "series %d", id)
+		assert.False(t, names[s.Name], "%s is there twice", s.Name)
+		names[s.Name] = true
+		assert.NotEmpty(t, s.Description, s.Name)
+		assert.LessOrEqual(t, len(s.Labels), series.MaxLabels, s.Name)
+		assert.Equal(t, s.Kind == series.Histogram, len(s.Buckets) > 0, s.Name)
+		assert.True(t, slices.IsSorted(s.Buckets), s.Name)
+		assert.NotEqual(t, "1", s.Unit, "%s: Prometheus exporters append _ratio", s.Name)
+		assert.Equal(t, s.Kind == series.Gauge && s.Unit == "", s.Unit == "", "%s: only gauges are without a unit", s.Name)
+		for _, label := range s.Labels {
+			assert.NotContains(t, series.RunLabels, label, s.Name)
+		}
+	}
+}
+
+func TestThroughputBuckets(t *testing.T) {
+	bounds := series.All[series.RequestTokenThroughput].Buckets
+	assert.Len(t, bounds, 15)
+	assert.InDelta(t, 1, bounds[0], 0)
+	assert.InDelta(t, 16384, bounds[14], 0)
+}

@@ -1,0 +1,135 @@
+package mlmetricsconnector
+
+import (
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+)
+
+// spanRef identifies a span among all traces.
+type spanRef struct {
+	trace [16]byte
+	span  [8]byte
+}
+
+// known is false for a span id of zeros, which a broken or hostile client
+// sends for all of its spans.
+func (r spanRef) known() bool { return r.span != [8]byte{} }
+
+// candidate is a span that may be counted, and the span above it.
+type candidate struct {
+	self, parent spanRef
+	// always counts the span whatever is below or above it.
+	always bool
+}
+
+// nested says whether a rule about nesting can apply to the candidate.
+func (c *candidate) nested() bool {
+	return c.self.known() && c.parent.known() && c.self != c.parent
+}
+
+// mark is what is remembered about a span.
+type mark uint8
+
+const (
+	// counted: the span was counted itself or through one above it, so that
+	// nothing directly below it counts.
+	counted mark = 1 << iota
+	// covered: something directly below the span was counted in its stead.
+	covered
+)
+
+// nesting decides which one of several spans that lie directly below one
+// another is counted. Children mostly arrive before their parents, also in an
+// earlier request, so it remembers what it decided, the most recent spans
+// only: beyond that a chain may be counted twice. It is not safe for
+// concurrent use.
+type nesting struct {
+	marks *simplelru.LRU[spanRef, mark]
+}
+
+func newNesting(size int) *nesting {
+	// The only error is that of a size that is not positive.
+	marks, err := simplelru.NewLRU[spanRef, mark](size, nil)
+	if err != nil {
+		panic(err)
+	}
+	return &nesting{marks: marks}
+}
+
+func (n *nesting) has(ref spanRef, m mark) bool {
+	have, ok := n.marks.Get(ref)
+	return ok && have&m != 0
+}
+
+func (n *nesting) set(ref spanRef, m mark) {
+	have, _ := n.marks.Get(ref)
+	n.marks.Add(ref, have|m)
+}
+
+// outermost returns, for each candidate of one batch, whether it counts: the
+// topmost of a chain does. Where a lower one arrived in an earlier batch and
+// was counted, that one stands for the chain.
+func (n *nesting) outermost(candidates []candidate) []bool {
+	parents := make(map[spanRef]spanRef, len(candidates))
+	for i := range candidates {
+		if c := &candidates[i]; c.self.known() {
+			parents[c.self] = c.parent
+		}
+	}
+	// What was counted in an earlier batch covers its whole chain upwards.
+	// The bound on the climb is for cycles.
+	for i := range candidates {
+		ref := candidates[i].self
+		for range len(candidates) {
+			if !ref.known() || !n.has(ref, covered) {
+				break
+			}
+			parent, here := parents[ref]
+			if !here || !parent.known() {
+				break
+			}
+			n.set(parent, covered)
+			ref = parent
+		}
+	}
+	counts := make([]bool, len(candidates))
+	for i := range candidates {
+		c := &candidates[i]
+		if !c.self.known() {
+			counts[i] = true
+			continue
+		}
+		_, parentHere := parents[c.parent]
+		below := c.nested() && (parentHere || n.has(c.parent, counted))
+		counts[i] = !below && !n.has(c.self, covered)
+		n.set(c.self, counted)
+		if c.nested() {
+			n.set(c.parent, covered)
+		}
+	}
+	return counts
+}
+
+// innermost returns, for each candidate of one batch, whether it counts: the
+// lowest of a chain does. Where a higher one arrived in an earlier batch and
+// was counted, that one stands for the chain.
+func (n *nesting) innermost(candidates []candidate) []bool {
+	for i := range candidates {
+		if c := &candidates[i]; c.nested() {
+			n.set(c.parent, covered)
+		}
+	}
+	counts := make([]bool, len(candidates))
+	for i := range candidates {
+		c := &candidates[i]
+		if !c.self.known() || c.always {
+			counts[i] = true
+			continue
+		}
+		if n.has(c.self, covered) || c.nested() && n.has(c.parent, counted) {
+			continue
+		}
+		counts[i] = true
+		n.set(c.self, counted)
+	}
+	return counts
+}

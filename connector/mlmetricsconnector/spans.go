@@ -1,0 +1,239 @@
+package mlmetricsconnector
+
+import (
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+// unknownService is the service.name of a resource that has none, as the
+// SDKs spell it.
+const unknownService = "unknown_service"
+
+// Names of spans and events whose meaning is not in a canonical attribute.
+const (
+	nameTrainStep = "snakepit.ml.train_step"
+	nameInference = "snakepit.ml.inference"
+	nameException = "exception"
+)
+
+// is says what a span may count as.
+type is uint8
+
+const (
+	isOptimizer is = 1 << iota
+	isBatch
+	isRequest
+	isUsage
+	isError
+)
+
+// unit is what the rules need to know of one span. What holds whatever the
+// other spans are is in reader.updates already.
+type unit struct {
+	candidate
+	// first and last delimit the span's updates in reader.updates.
+	first, last int
+
+	is is
+	// steps are those that need no rule about nesting.
+	steps int64
+	// samples is the number of samples that the span, or else the one above
+	// or below it, put through a model.
+	samples int64
+
+	resource streams.Resource
+	run      streams.Run
+	// requestRun is run as a label of series that are not of every run.
+	requestRun streams.Run
+	end        int64
+
+	operation, role, model string
+	// failedOperation and errorType are those of a failure.
+	failedOperation, errorType string
+}
+
+// reader turns spans into units and updates. It reads each attribute once,
+// through the vocabulary, and holds no lock.
+type reader struct {
+	vocabulary *mlattr.Reader
+	now        int64
+
+	ofResource, ofSpan mlattr.Facts
+	resource           streams.Resource
+	run                streams.Run
+
+	units      []unit
+	updates    []streams.Update
+	outOfRange int64
+}
+
+// read appends what the spans of td say.
+func (r *reader) read(td ptrace.Traces) {
+	for _, rs := range td.ResourceSpans().All() {
+		r.readResource(rs.Resource().Attributes())
+		for _, ss := range rs.ScopeSpans().All() {
+			known := r.ofResource.Systems | r.vocabulary.Scope(ss.Scope().Name())
+			for _, span := range ss.Spans().All() {
+				r.readSpan(known, span)
+			}
+		}
+	}
+}
+
+func (r *reader) readResource(attrs pcommon.Map) {
+	r.vocabulary.Resource(attrs, &r.ofResource)
+	r.resource = streams.Resource{Service: unknownService}
+	if service := r.ofResource.Text(mlattr.ServiceName); service != "" {
+		r.resource.Service = service
+	}
+	if v, ok := attrs.Get(mlattr.ServiceNamespace); ok {
+		r.resource.Namespace, _ = mlattr.ReadText(v)
+	}
+	r.run = streams.Run{
+		ID:   r.ofResource.Text(mlattr.RunID),
+		Job:  r.ofResource.Text(mlattr.JobID),
+		Host: r.ofResource.Text(mlattr.HostName),
+		Rank: rank(&r.ofResource),
+	}
+	if r.run.ID == "" {
+		r.run.ID = r.run.Job
+	}
+}
+
+// readSpan appends a unit if the span has anything to count or show.
+func (r *reader) readSpan(known mlattr.System, span ptrace.Span) {
+	r.vocabulary.Span(known, span, &r.ofSpan)
+	u := unit{first: len(r.updates), resource: r.resource}
+	u.self = spanRef{trace: span.TraceID(), span: span.SpanID()}
+	u.parent = spanRef{trace: span.TraceID(), span: span.ParentSpanID()}
+	u.end = clampEnd(uint64(span.EndTimestamp()), r.now)
+	u.run, u.requestRun = runOf(r.run, &r.ofSpan)
+
+	v := readValues(&r.ofSpan)
+	u.operation, u.role, u.model = v.operation, v.role, v.model
+	failed := span.Status().Code() == ptrace.StatusCodeError || v.errorType != ""
+
+	r.addUsage(&u, &v)
+	r.addGauges(&u, &v)
+	if exception := r.addEvents(&u, span.Events()); v.errorType == "" {
+		v.errorType = exception
+	}
+	if v.epochEnd || endOfLoader(v.phase, v.errorType) {
+		failed = false
+	}
+	if isRequestSpan(&v, span.Name()) {
+		u.is |= isRequest
+	}
+	if failed && v.ofModel() {
+		u.is |= isError
+		u.failedOperation = errorOperation(v.operation, v.genAIOperation, v.phase)
+		u.errorType = v.errorType
+		if u.errorType == "" {
+			u.errorType = otherError
+		}
+	}
+	if !failed {
+		u.is |= work(v.phase)
+		u.samples = samples(&v)
+		if span.Name() == nameTrainStep {
+			u.steps++
+		}
+	}
+	u.last = len(r.updates)
+	if u.is != 0 || u.steps > 0 || u.samples > 0 || u.last > u.first {
+		r.units = append(r.units, u)
+	}
+}
+
+// addUsage adds the tokens and the token rate of a request.
+func (r *reader) addUsage(u *unit, v *values) {
+	if v.notCounted {
+		return
+	}
+	for _, side := range [...]struct {
+		kind   string
+		tokens int64
+		has    bool
+	}{
+		{"input", v.input, v.hasInput},
+		{"output", v.output, v.hasOutput},
+	} {
+		if !side.has {
+			continue
+		}
+		u.is |= isUsage
+		if side.tokens > maxCount {
+			r.outOfRange++
+			continue
+		}
+		r.count(u, series.Tokens, u.requestRun, side.tokens, side.kind, v.model, v.operation, v.role)
+	}
+	if v.hasRate {
+		r.addRate(u, v.rate, v.basis, v.model)
+	}
+}
+
+func (r *reader) addRate(u *unit, rate float64, basis, model string) {
+	if rate < 0 || rate > maxRate {
+		r.outOfRange++
+		return
+	}
+	up := r.update(u, series.RequestTokenThroughput, u.requestRun, basis, model)
+	up.Value = rate
+}
+
+// addGauges adds the newest values of a training run and counts those that
+// are not finite.
+func (r *reader) addGauges(u *unit, v *values) {
+	for _, g := range v.gauges {
+		r.update(u, g.series, u.run, g.labels[0], g.labels[1]).Value = g.value
+	}
+	for _, signal := range v.nonfinite {
+		r.count(u, series.Nonfinite, u.run, 1, signal)
+	}
+}
+
+// addEvents reads the events that stand for spans of their own, and returns
+// the type of the last exception, the one that left the span.
+func (r *reader) addEvents(u *unit, events ptrace.SpanEventSlice) (exception string) {
+	for _, event := range events.All() {
+		switch event.Name() {
+		case nameException:
+			if t, ok := event.Attributes().Get("exception.type"); ok {
+				exception, _ = mlattr.ReadText(t)
+			}
+		case nameTrainStep:
+			e := readEvent(event.Attributes())
+			at := *u
+			at.end = clampEnd(uint64(event.Timestamp()), r.now)
+			r.addGauges(&at, &e)
+			u.steps++
+			u.samples += e.batchSize
+		case nameInference:
+			e := readEvent(event.Attributes())
+			if e.hasRate {
+				r.addRate(u, e.rate, mlattr.BasisReported, e.model)
+			}
+			u.is |= isRequest
+			u.samples += e.batchSize
+		}
+	}
+	return exception
+}
+
+// count appends an update of a counter.
+func (r *reader) count(u *unit, id series.ID, run streams.Run, n int64, labels ...string) {
+	r.update(u, id, run, labels...).Count = n
+}
+
+// update appends an update whose value the caller sets.
+func (r *reader) update(u *unit, id series.ID, run streams.Run, labels ...string) *streams.Update {
+	up := streams.Update{Key: streams.Key{Resource: u.resource, Run: run, Series: id}, At: u.end}
+	copy(up.Key.Labels[:], labels)
+	r.updates = append(r.updates, up)
+	return &r.updates[len(r.updates)-1]
+}

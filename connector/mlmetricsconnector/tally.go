@@ -1,0 +1,152 @@
+package mlmetricsconnector
+
+import (
+	"sync"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
+)
+
+const (
+	// rememberedSpans is how many of the most recent spans that changed
+	// anything are recognised when they are delivered once more.
+	rememberedSpans = 65_536
+	// rememberedNesting is, for each of four rules, how many of the most
+	// recent spans are remembered for the spans above and below them.
+	rememberedNesting = 16_384
+)
+
+// tally applies the rules that need more than one span: each delivery of a
+// span counts once, and so does each chain of spans that report the same
+// thing. It is safe for concurrent use.
+type tally struct {
+	mu                               sync.Mutex
+	delivered                        *simplelru.LRU[spanRef, struct{}]
+	steps, samples, requests, errors *nesting
+}
+
+func newTally() *tally {
+	// The only error is that of a size that is not positive.
+	delivered, err := simplelru.NewLRU[spanRef, struct{}](rememberedSpans, nil)
+	if err != nil {
+		panic(err)
+	}
+	return &tally{
+		delivered: delivered,
+		steps:     newNesting(rememberedNesting),
+		samples:   newNesting(rememberedNesting),
+		requests:  newNesting(rememberedNesting),
+		errors:    newNesting(rememberedNesting),
+	}
+}
+
+// settle removes from r what spans said that were delivered before, adds to
+// r.updates what the rest count as, and returns the number of spans removed.
+func (t *tally) settle(r *reader) (duplicates int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	duplicates = t.removeDelivered(r)
+	t.countSteps(r)
+	t.countSamples(r)
+	t.countRequests(r)
+	t.countErrors(r)
+	return duplicates
+}
+
+func (t *tally) removeDelivered(r *reader) (duplicates int64) {
+	units, updates := r.units[:0], r.updates[:0]
+	for i := range r.units {
+		u := r.units[i]
+		if u.self.known() {
+			if t.delivered.Contains(u.self) {
+				duplicates++
+				continue
+			}
+			t.delivered.Add(u.self, struct{}{})
+		}
+		units = append(units, u)
+		updates = append(updates, r.updates[u.first:u.last]...)
+	}
+	r.units, r.updates = units, updates
+	return duplicates
+}
+
+// countSteps counts optimizer steps, batches, and the steps of clients whose
+// only sign of a step is a batch that is a trace of its own.
+func (t *tally) countSteps(r *reader) {
+	optimizers := selected(r, func(u *unit) bool { return u.is&isOptimizer != 0 })
+	counts := t.steps.outermost(candidates(optimizers))
+	for i, u := range optimizers {
+		if counts[i] {
+			u.steps++
+		}
+	}
+	for i := range r.units {
+		u := &r.units[i]
+		if u.is&isBatch != 0 {
+			r.count(u, series.Batches, u.run, 1)
+			if !u.parent.known() && !t.steps.has(u.self, covered) {
+				u.steps++
+			}
+		}
+		if u.steps > 0 {
+			r.count(u, series.Steps, u.run, u.steps)
+			if u.end > 0 {
+				r.update(u, series.LastStepTimestamp, u.run).Value = float64(u.end) / 1e9
+			}
+		}
+	}
+}
+
+func (t *tally) countSamples(r *reader) {
+	units := selected(r, func(u *unit) bool { return u.samples > 0 })
+	counts := t.samples.outermost(candidates(units))
+	for i, u := range units {
+		if counts[i] {
+			r.count(u, series.Samples, u.run, u.samples)
+		}
+	}
+}
+
+func (t *tally) countRequests(r *reader) {
+	units := selected(r, func(u *unit) bool { return u.is&(isRequest|isUsage) != 0 })
+	chosen := candidates(units)
+	for i, u := range units {
+		chosen[i].always = u.is&isUsage != 0
+	}
+	counts := t.requests.innermost(chosen)
+	for i, u := range units {
+		if counts[i] {
+			r.count(u, series.Requests, u.requestRun, 1, u.operation, u.role, u.model)
+		}
+	}
+}
+
+func (t *tally) countErrors(r *reader) {
+	units := selected(r, func(u *unit) bool { return u.is&isError != 0 })
+	counts := t.errors.innermost(candidates(units))
+	for i, u := range units {
+		if counts[i] {
+			r.count(u, series.Errors, u.requestRun, 1, u.failedOperation, u.errorType)
+		}
+	}
+}
+
+func selected(r *reader, of func(*unit) bool) []*unit {
+	var units []*unit
+	for i := range r.units {
+		if of(&r.units[i]) {
+			units = append(units, &r.units[i])
+		}
+	}
+	return units
+}
+
+func candidates(units []*unit) []candidate {
+	list := make([]candidate, len(units))
+	for i, u := range units {
+		list[i] = u.candidate
+	}
+	return list
+}

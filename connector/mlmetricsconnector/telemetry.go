@@ -1,0 +1,71 @@
+package mlmetricsconnector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go.opentelemetry.io/collector/connector"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/metadata"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
+)
+
+// telemetry is what the connector reports about itself.
+type telemetry struct {
+	builder                                                 *metadata.TelemetryBuilder
+	duplicates, outOfRange, tooManySeries, tooManyRuns, own metric.MeasurementOption
+}
+
+func newTelemetry(set connector.Settings) (*telemetry, error) {
+	builder, err := metadata.NewTelemetryBuilder(set.TelemetrySettings)
+	if err != nil {
+		return nil, fmt.Errorf("create the connector's own metrics: %w", err)
+	}
+	id := attribute.String("connector", set.ID.String())
+	with := func(key, value string) metric.MeasurementOption {
+		return metric.WithAttributeSet(attribute.NewSet(id, attribute.String(key, value)))
+	}
+	return &telemetry{
+		builder:       builder,
+		duplicates:    with("reason", "duplicate_span"),
+		outOfRange:    with("reason", "out_of_range"),
+		tooManySeries: with("limit", "max_series"),
+		tooManyRuns:   with("limit", "max_runs"),
+		own:           metric.WithAttributeSet(attribute.NewSet(id)),
+	}, nil
+}
+
+func (t *telemetry) observe(store *streams.Store) error {
+	return errors.Join(
+		t.builder.RegisterConnectorMlMetricsStreamsCallback(func(_ context.Context, o metric.Int64Observer) error {
+			o.Observe(store.Streams(), t.own)
+			return nil
+		}),
+		t.builder.RegisterConnectorMlMetricsRunsCallback(func(_ context.Context, o metric.Int64Observer) error {
+			o.Observe(store.Runs(), t.own)
+			return nil
+		}))
+}
+
+func (t *telemetry) record(ctx context.Context, duplicates, outOfRange int64, over streams.Overflowed) {
+	add := func(counter metric.Int64Counter, n int64, option metric.MeasurementOption) {
+		if n > 0 {
+			counter.Add(ctx, n, option)
+		}
+	}
+	add(t.builder.ConnectorMlMetricsSkipped, duplicates, t.duplicates)
+	add(t.builder.ConnectorMlMetricsSkipped, outOfRange, t.outOfRange)
+	add(t.builder.ConnectorMlMetricsOverflowedUpdates, over.Series, t.tooManySeries)
+	add(t.builder.ConnectorMlMetricsOverflowedUpdates, over.Runs, t.tooManyRuns)
+}
+
+func (t *telemetry) expired(ctx context.Context, n int64) {
+	if n > 0 {
+		t.builder.ConnectorMlMetricsStreamsExpired.Add(ctx, n, t.own)
+	}
+}
+
+func (t *telemetry) shutdown() { t.builder.Shutdown() }
