@@ -1,0 +1,191 @@
+package harness
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// readyMessage is what a collector logs when all its components have started.
+const readyMessage = "Everything is ready. Begin running and processing data."
+
+// CollectorOptions say which collector to start and with what configuration.
+type CollectorOptions struct {
+	// Config is the configuration file. It is passed to the collector as it
+	// is; what a test must change goes into a second file that the collector
+	// merges over it.
+	Config string
+	// Overrides are values that the second file sets, by their path with "::"
+	// between the keys, as in "exporters::otlp::endpoint". Every address that
+	// the configuration listens on is overridden by a free loopback port
+	// without being named here.
+	Overrides map[string]any
+	// Env has additional environment variables as "KEY=value". References in
+	// the configuration see them.
+	Env []string
+	// Dir is the working directory; a temporary one if empty.
+	Dir string
+}
+
+// Collector is a running collector.
+type Collector struct {
+	*Process
+	listeners map[string]listener
+}
+
+// StartCollector starts the built collector and waits until all its components
+// have started.
+func StartCollector(tb testing.TB, options CollectorOptions) *Collector {
+	tb.Helper()
+	arguments, listeners := configArguments(tb, options)
+	collector := &Collector{
+		Process: Start(tb, Command{
+			Name: "otelcol-ml",
+			Path: CollectorBinary(tb),
+			Args: arguments,
+			Env:  options.Env,
+			Dir:  options.Dir,
+		}),
+		listeners: listeners,
+	}
+	collector.await(tb, func() error {
+		if !strings.Contains(collector.Output(), readyMessage) {
+			return fmt.Errorf("its log does not say %q yet", readyMessage)
+		}
+		return nil
+	})
+	return collector
+}
+
+// Address returns where the collector listens, given the path of the component
+// in its configuration, as in "receivers::otlp::protocols::grpc". The path of
+// the collector's own metrics is TelemetryPath.
+func (c *Collector) Address(tb testing.TB, path string) string {
+	tb.Helper()
+	found, ok := c.listeners[path]
+	if !ok {
+		tb.Fatalf("the configuration has no address to listen on at %q; it has %q", path, sortedKeys(c.listeners))
+	}
+	return found.actual
+}
+
+// ConfiguredAddresses returns the addresses that the configuration has the
+// collector listen on where no test moves them, by the paths that Address
+// takes.
+func (c *Collector) ConfiguredAddresses() map[string]string {
+	configured := map[string]string{}
+	for path, listener := range c.listeners {
+		configured[path] = listener.configured
+	}
+	return configured
+}
+
+// AwaitHealthy waits until the health_check extension says that the collector
+// is available.
+func (c *Collector) AwaitHealthy(tb testing.TB) {
+	tb.Helper()
+	url := "http://" + c.Address(tb, "extensions::health_check")
+	c.await(tb, func() error { return expectOK(tb.Context(), url) })
+}
+
+// Validate runs the collector's validate command over configuration files and
+// returns its exit code and output.
+func Validate(tb testing.TB, env []string, configs ...string) (int, string) {
+	tb.Helper()
+	arguments := []string{"validate"}
+	for _, config := range configs {
+		arguments = append(arguments, "--config", "file:"+config)
+	}
+	return Run(tb, Command{Name: "otelcol-ml validate", Path: CollectorBinary(tb), Args: arguments, Env: env}, StartTimeout)
+}
+
+// configArguments returns the arguments that start a collector with the
+// configuration and its overrides, and the addresses that it will listen on.
+func configArguments(tb testing.TB, options CollectorOptions) (arguments []string, listeners map[string]listener) {
+	tb.Helper()
+	text, err := os.ReadFile(options.Config)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var config map[string]any
+	if err := yaml.Unmarshal(text, &config); err != nil {
+		tb.Fatalf("%s: %v", options.Config, err)
+	}
+
+	overrides, listeners := rebind(config, options.Env, func() int { return FreePort(tb) })
+	for path, value := range options.Overrides {
+		setPath(overrides, strings.Split(path, pathSeparator), value)
+	}
+	merged, err := yaml.Marshal(overrides)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	file := filepath.Join(tb.TempDir(), "overrides.yaml")
+	if err := os.WriteFile(file, merged, 0o600); err != nil {
+		tb.Fatal(err)
+	}
+	return []string{"--config", "file:" + options.Config, "--config", "file:" + file}, listeners
+}
+
+// LogErrors returns what a collector's log holds that no healthy collector
+// writes: each entry of level error or above, and the first line of a crash.
+func LogErrors(log string) []string {
+	var found []string
+	for line := range strings.Lines(log) {
+		line = strings.TrimRight(line, "\n")
+		if isLogError(line) {
+			found = append(found, line)
+		}
+	}
+	return found
+}
+
+// isLogError recognises an entry by its second column, since the first is the
+// time, and messages of a crash by how the Go runtime begins them.
+func isLogError(line string) bool {
+	for _, crash := range []string{"panic:", "fatal error:", "Error:", "runtime:", "SIGSEGV", "WARNING: DATA RACE"} {
+		if strings.HasPrefix(line, crash) {
+			return true
+		}
+	}
+	columns := strings.SplitN(line, "\t", 3)
+	if len(columns) < 3 {
+		return false
+	}
+	switch columns[1] {
+	case "error", "dpanic", "panic", "fatal":
+		return true
+	}
+	return false
+}
+
+// IsAbsentBackend reports whether an entry of a collector's log says no more
+// than that an exporter could not reach its back end because nothing listens
+// at that address.
+func IsAbsentBackend(entry string) bool {
+	return strings.Contains(entry, `"otelcol.component.kind": "exporter"`) &&
+		strings.Contains(entry, "connect: connection refused")
+}
+
+// expectOK returns an error unless a GET of the URL answers 200.
+func expectOK(ctx context.Context, url string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s answers %s", url, response.Status)
+	}
+	return nil
+}

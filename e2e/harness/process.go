@@ -1,0 +1,236 @@
+package harness
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Deadlines of the harness. They are far above what the programs need, so that
+// a busy machine fails no test; a test that passes never waits for them.
+const (
+	// StartTimeout is how long a program may take until it is ready.
+	StartTimeout = 60 * time.Second
+	// StopTimeout is how long a program may take to end after SIGTERM.
+	StopTimeout = 60 * time.Second
+	// pollInterval is the pause between two looks at a condition.
+	pollInterval = 50 * time.Millisecond
+	// shownOnFailure is how much of a program's output a failed test shows.
+	shownOnFailure = 16 << 10
+)
+
+// Command describes a program to run.
+type Command struct {
+	// Name is what messages call the program.
+	Name string
+	// Path is the executable.
+	Path string
+	// Args are its arguments, the program's name left out.
+	Args []string
+	// Env has additional environment variables as "KEY=value". Of the test's
+	// own environment the program sees only what it needs to run, so that
+	// nobody's OTEL_ variables change a test.
+	Env []string
+	// Dir is the working directory; a temporary one if empty.
+	Dir string
+}
+
+// Process is a running program and the output that it has written so far.
+type Process struct {
+	name   string
+	output *output
+	cmd    *exec.Cmd
+	exited chan struct{}
+}
+
+// Start runs a program. It is killed when the test ends, if it still runs then.
+func Start(tb testing.TB, command Command) *Process {
+	tb.Helper()
+	if command.Dir == "" {
+		command.Dir = tb.TempDir()
+	}
+	process := &Process{
+		name:   command.Name,
+		output: &output{},
+		exited: make(chan struct{}),
+	}
+	cmd := exec.Command(command.Path, command.Args...) //nolint:gosec // the tests name the programs
+	cmd.Dir = command.Dir
+	cmd.Env = append(inheritedEnv(), command.Env...)
+	cmd.Stdout = process.output
+	cmd.Stderr = process.output
+	cmd.SysProcAttr = dieWithParent()
+	process.cmd = cmd
+
+	started := make(chan error, 1)
+	go func() {
+		// The signal at the parent's death is bound to the thread that
+		// started the child, so the thread has to live as long as it does.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err != nil {
+			return
+		}
+		// The exit status is read from ProcessState by those who want it.
+		_ = cmd.Wait()
+		close(process.exited)
+	}()
+	if err := <-started; err != nil {
+		tb.Fatalf("starting %s: %v", command.Name, err)
+	}
+	tb.Cleanup(func() { process.cleanUp(tb) })
+	return process
+}
+
+// inheritedEnv returns what every program needs of the test's environment.
+func inheritedEnv() []string {
+	var env []string
+	for _, key := range []string{"PATH", "HOME", "TMPDIR", "LANG", "LD_LIBRARY_PATH"} {
+		if value, ok := os.LookupEnv(key); ok {
+			env = append(env, key+"="+value)
+		}
+	}
+	return env
+}
+
+func (p *Process) cleanUp(tb testing.TB) {
+	if p.Running() {
+		if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+			tb.Errorf("killing %s: %v", p.name, err)
+		}
+		<-p.exited
+	}
+	if shown := p.output.tail(shownOnFailure); tb.Failed() && shown != "" {
+		tb.Logf("the end of the output of %s:\n%s", p.name, shown)
+	}
+}
+
+// PID returns the process id.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Running reports whether the program has not ended yet.
+func (p *Process) Running() bool {
+	select {
+	case <-p.exited:
+		return false
+	default:
+		return true
+	}
+}
+
+// Output returns what the program has written to stdout and stderr so far.
+func (p *Process) Output() string { return p.output.String() }
+
+// Wait waits until the program ends by itself and returns its exit code, or -1
+// if a signal ended it. The test fails if the program runs longer than timeout.
+func (p *Process) Wait(tb testing.TB, timeout time.Duration) int {
+	tb.Helper()
+	select {
+	case <-p.exited:
+		return p.cmd.ProcessState.ExitCode()
+	case <-time.After(timeout):
+		tb.Fatalf("%s still runs after %s", p.name, timeout)
+		return -1
+	}
+}
+
+// Stop asks the program to end by SIGTERM and returns its exit code, or -1 if
+// a signal ended it. The test fails if it has ended before, or does not end.
+func (p *Process) Stop(tb testing.TB) int {
+	tb.Helper()
+	if !p.Running() {
+		tb.Fatalf("%s ended before it was stopped: %s", p.name, p.cmd.ProcessState)
+	}
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		tb.Fatalf("SIGTERM to %s: %v", p.name, err)
+	}
+	return p.Wait(tb, StopTimeout)
+}
+
+// await polls until ready returns nil. The test fails if the program ends
+// before that or the deadline passes.
+func (p *Process) await(tb testing.TB, ready func() error) {
+	tb.Helper()
+	deadline := time.Now().Add(StartTimeout)
+	for {
+		err := ready()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			tb.Fatalf("%s is not ready after %s: %v", p.name, StartTimeout, err)
+		}
+		select {
+		case <-p.exited:
+			tb.Fatalf("%s ended while it started: %s", p.name, p.cmd.ProcessState)
+		case <-time.After(pollInterval):
+		}
+	}
+}
+
+// Run runs a program to its end and returns its exit code and output. The test
+// fails only if the program cannot be started or runs longer than timeout.
+func Run(tb testing.TB, command Command, timeout time.Duration) (int, string) {
+	tb.Helper()
+	process := Start(tb, command)
+	code := process.Wait(tb, timeout)
+	return code, process.Output()
+}
+
+// Python returns the path of the interpreter that reproduction files run with.
+func Python(tb testing.TB) string {
+	tb.Helper()
+	path, err := exec.LookPath("python3")
+	if err != nil {
+		tb.Fatal("python3 is missing; the tests run reproduction files with it")
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		tb.Fatal(err)
+	}
+	return path
+}
+
+// output collects what a program writes, while others read it.
+type output struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+var _ io.Writer = (*output)(nil)
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.String()
+}
+
+// tail returns the last limit bytes, from the beginning of a line.
+func (o *output) tail(limit int) string {
+	text := o.String()
+	if len(text) <= limit {
+		return text
+	}
+	cut := text[len(text)-limit:]
+	if _, rest, found := strings.Cut(cut, "\n"); found {
+		cut = rest
+	}
+	return fmt.Sprintf("(%d bytes before this)\n%s", len(text)-len(cut), cut)
+}

@@ -1,0 +1,9 @@
+//go:build !linux
+
+package harness
+
+import "syscall"
+
+// dieWithParent has no counterpart here: a child outlives a test process that
+// dies before it could clean up.
+func dieWithParent() *syscall.SysProcAttr { return nil }

@@ -1,0 +1,175 @@
+package harness
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Prometheus is a running Prometheus server.
+type Prometheus struct {
+	*Process
+	url string
+}
+
+// StartPrometheus starts Prometheus with the configuration of the compose
+// stack, docker/prometheus/prometheus.yaml. That file names its targets as the
+// stack's network knows them; targets has the loopback address for each.
+func StartPrometheus(tb testing.TB, targets map[string]string) *Prometheus {
+	tb.Helper()
+	text, err := os.ReadFile(Path("docker", "prometheus", "prometheus.yaml"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	config := string(text)
+	for from, to := range targets {
+		if !strings.Contains(config, from) {
+			tb.Fatalf("docker/prometheus/prometheus.yaml has no target %q", from)
+		}
+		config = strings.ReplaceAll(config, from, to)
+	}
+	dir := tb.TempDir()
+	file := filepath.Join(dir, "prometheus.yaml")
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		tb.Fatal(err)
+	}
+	address := fmt.Sprintf("127.0.0.1:%d", FreePort(tb))
+	prometheus := &Prometheus{
+		Process: Start(tb, Command{
+			Name: "prometheus",
+			Path: serverBinary(tb, "prometheus"),
+			Args: []string{
+				"--config.file=" + file,
+				"--storage.tsdb.path=" + filepath.Join(dir, "data"),
+				"--web.listen-address=" + address,
+				"--log.level=warn",
+			},
+			Dir: dir,
+		}),
+		url: "http://" + address,
+	}
+	prometheus.await(tb, func() error { return expectOK(tb.Context(), prometheus.url+"/-/ready") })
+	return prometheus
+}
+
+// Labels are the labels of one series, its name under "__name__" included.
+type Labels map[string]string
+
+// Sample is one element of an instant query's answer.
+type Sample struct {
+	Labels Labels
+	Value  float64
+}
+
+// Query evaluates a PromQL expression that gives a vector, now.
+func (p *Prometheus) Query(ctx context.Context, expression string) ([]Sample, error) {
+	var data struct {
+		ResultType string `json:"resultType"`
+		Result     []struct {
+			Metric Labels `json:"metric"`
+			Value  [2]any `json:"value"`
+		} `json:"result"`
+	}
+	if err := p.get(ctx, "/api/v1/query", url.Values{"query": {expression}}, &data); err != nil {
+		return nil, err
+	}
+	if data.ResultType != "vector" {
+		return nil, fmt.Errorf("%s is a %s, not a vector", expression, data.ResultType)
+	}
+	samples := make([]Sample, 0, len(data.Result))
+	for _, result := range data.Result {
+		text, _ := result.Value[1].(string)
+		value, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return nil, fmt.Errorf("%s: value %q: %w", expression, text, err)
+		}
+		samples = append(samples, Sample{Labels: result.Metric, Value: value})
+	}
+	return samples, nil
+}
+
+// Scalar evaluates an expression that gives exactly one sample.
+func (p *Prometheus) Scalar(ctx context.Context, expression string) (float64, error) {
+	samples, err := p.Query(ctx, expression)
+	if err != nil {
+		return math.NaN(), err
+	}
+	if len(samples) != 1 {
+		return math.NaN(), fmt.Errorf("%s has %d samples, not one: %v", expression, len(samples), samples)
+	}
+	return samples[0].Value, nil
+}
+
+// Series returns every series that matches a selector and had a sample within
+// the last hour, also those that have ended.
+func (p *Prometheus) Series(ctx context.Context, selector string) ([]Labels, error) {
+	now := time.Now()
+	var data []Labels
+	err := p.get(ctx, "/api/v1/series", url.Values{
+		"match[]": {selector},
+		"start":   {now.Add(-time.Hour).Format(time.RFC3339)},
+		"end":     {now.Add(time.Minute).Format(time.RFC3339)},
+	}, &data)
+	return data, err
+}
+
+// MetricNames returns the names of all metrics.
+func (p *Prometheus) MetricNames(ctx context.Context) ([]string, error) {
+	var names []string
+	err := p.get(ctx, "/api/v1/label/__name__/values", nil, &names)
+	return names, err
+}
+
+// UnhealthyTargets describes the targets whose last scrape failed or that have
+// not been scraped yet.
+func (p *Prometheus) UnhealthyTargets(ctx context.Context) ([]string, error) {
+	var data struct {
+		ActiveTargets []struct {
+			ScrapeURL string `json:"scrapeUrl"`
+			LastError string `json:"lastError"`
+			Health    string `json:"health"`
+		} `json:"activeTargets"`
+	}
+	if err := p.get(ctx, "/api/v1/targets", nil, &data); err != nil {
+		return nil, err
+	}
+	if len(data.ActiveTargets) == 0 {
+		return nil, errors.New("Prometheus has no active target")
+	}
+	var unhealthy []string
+	for _, target := range data.ActiveTargets {
+		if target.Health != "up" {
+			unhealthy = append(unhealthy, fmt.Sprintf("%s is %s: %s", target.ScrapeURL, target.Health, target.LastError))
+		}
+	}
+	return unhealthy, nil
+}
+
+// get decodes the data of an answer of Prometheus' API.
+func (p *Prometheus) get(ctx context.Context, path string, query url.Values, data any) error {
+	body, err := fetch(ctx, p.url+path+"?"+query.Encode())
+	if err != nil {
+		return err
+	}
+	var answer struct {
+		Status string          `json:"status"`
+		Error  string          `json:"error"`
+		Data   json.RawMessage `json:"data"`
+	}
+	if err := json.Unmarshal(body, &answer); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if answer.Status != "success" {
+		return fmt.Errorf("%s: %s", path, answer.Error)
+	}
+	return json.Unmarshal(answer.Data, data)
+}

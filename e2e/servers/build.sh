@@ -1,0 +1,96 @@
+#!/bin/sh
+# Builds the servers that the end-to-end tests talk to, Prometheus and Jaeger,
+# from their Go modules into .cache/servers of the repository. Each is built
+# once: a stamp beside the binaries names what they were built from, so that a
+# change of version, of build tags or of the Go release builds again.
+#
+# It needs only Go. It prints what it does and how long that may take, the
+# builds' own output only where one fails.
+set -eu
+
+here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
+out=$(CDPATH='' cd -- "$here/../.." && pwd)/.cache/servers
+mkdir -p "$out"
+
+# The repository's workspace must not choose the servers' dependencies, and
+# pure Go binaries build without a C compiler.
+export GOWORK=off CGO_ENABLED=0
+go_version=$(go env GOVERSION)
+
+# version MODULE prints the version that the go.mod in the current folder pins.
+version() {
+	awk -v module="$1" '
+		$1 == "require" && $2 == module { print $3 }
+		$1 == module { print $2 }
+	' go.mod | head -n 1
+}
+
+# fresh STAMP WANTED BINARY… succeeds if nothing has to be built.
+fresh() {
+	stamp=$1 wanted=$2
+	shift 2
+	for binary in "$@"; do
+		[ -x "$out/$binary" ] || return 1
+	done
+	[ -f "$out/$stamp" ] && [ "$(cat "$out/$stamp")" = "$wanted" ]
+}
+
+# quietly LOG COMMAND… runs a command and shows its output only if it fails.
+quietly() {
+	log=$1
+	shift
+	if ! "$@" >>"$log" 2>&1; then
+		echo "servers: failed: $*" >&2
+		cat "$log" >&2
+		exit 1
+	fi
+}
+
+# build_go LOG PACKAGE BINARY FLAG… builds a package of the module in the
+# current folder. The binary appears under its name only when it is whole.
+build_go() {
+	log=$1 package=$2 binary=$3
+	shift 3
+	quietly "$log" go build -mod=readonly -trimpath -buildvcs=false "$@" -o "$out/$binary.new" "$package"
+	mv -f "$out/$binary.new" "$out/$binary"
+}
+
+build_prometheus() (
+	cd "$here/prometheus"
+	module=github.com/prometheus/prometheus
+	version=$(version $module)
+	tags=remove_all_sd,netgo
+	built_from="$module $version $tags $go_version"
+	if fresh prometheus.stamp "$built_from" prometheus promtool; then
+		return
+	fi
+	echo "servers: building Prometheus ($module $version), once; 3 to 5 minutes on two cores"
+	log=$out/prometheus.log
+	: >"$log"
+	info=github.com/prometheus/common/version
+	build_go "$log" $module/cmd/prometheus prometheus -tags "$tags" -ldflags "-s -w -X $info.Version=$version"
+	build_go "$log" $module/cmd/promtool promtool -tags "$tags" -ldflags "-s -w -X $info.Version=$version"
+	echo "$built_from" >"$out/prometheus.stamp"
+)
+
+# Jaeger's go.mod has replacements that count only where it is the main module,
+# so it is built inside its own, read-only folder of the module cache.
+build_jaeger() (
+	cd "$here/jaeger"
+	module=github.com/jaegertracing/jaeger
+	version=$(version $module)
+	built_from="$module $version $go_version"
+	if fresh jaeger.stamp "$built_from" jaeger; then
+		return
+	fi
+	echo "servers: building Jaeger ($module $version), once; 4 to 6 minutes on two cores"
+	log=$out/jaeger.log
+	: >"$log"
+	quietly "$log" go mod download "$module@$version"
+	cd "$(go list -mod=readonly -m -f '{{.Dir}}' $module)"
+	build_go "$log" ./cmd/jaeger jaeger -ldflags "-s -w -X $module/internal/version.latestVersion=$version"
+	echo "$built_from" >"$out/jaeger.stamp"
+)
+
+build_prometheus
+build_jaeger

@@ -1,0 +1,115 @@
+package smoke
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelcol-ml/otelcol-ml/e2e/harness"
+)
+
+// recording replaces the path of the demo's GPU recording, which the shipped
+// configuration gives relative to the repository.
+func recording() string {
+	return "GPU_RECORDING=" + harness.Path("receiver", "gpureceiver", "testdata", "captures", "demo-2xh100.yaml")
+}
+
+func TestShippedConfigurationsValidate(t *testing.T) {
+	files, err := filepath.Glob(harness.Path("distribution", "config", "*.yaml"))
+	require.NoError(t, err)
+	require.NotEmpty(t, files, "distribution/config has no configuration")
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			code, output := harness.Validate(t, []string{recording()}, file)
+			assert.Zero(t, code, output)
+			assert.Empty(t, output, "validate is silent about a good configuration")
+		})
+	}
+}
+
+// The default configuration has to run on a machine where nothing is set up:
+// no back end, no GPU, no environment variable.
+func TestDefaultConfigurationRunsAlone(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	collector := harness.StartCollector(t, harness.CollectorOptions{
+		Config: harness.Path("distribution", "config", "agent.yaml"),
+		Dir:    dir,
+	})
+	collector.AwaitHealthy(t)
+
+	for path, address := range collector.ConfiguredAddresses() {
+		assert.True(t, isLoopback(t, address), "%s listens beyond the loopback interface, on %s", path, address)
+	}
+	// What the kernel knows may be more than what the configuration says.
+	listening := collector.ListenAddresses(t)
+	assert.Contains(t, listening, collector.Address(t, "receivers::otlp::protocols::grpc"))
+	for _, address := range listening {
+		assert.True(t, isLoopback(t, address), "it listens beyond the loopback interface, on %s", address)
+	}
+
+	assert.Zero(t, collector.Stop(t), "exit code after SIGTERM")
+	for _, entry := range harness.LogErrors(collector.Output()) {
+		assert.True(t, harness.IsAbsentBackend(entry), "an error that is not an absent back end: %s", entry)
+	}
+	assert.NoError(t, emptyOfFiles(dir), "a collector that nobody uses leaves no file")
+}
+
+// A configuration with a mistake is refused with the key and the value, before
+// anything starts.
+func TestMistakesAreNamed(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		override string
+		want     []string
+	}{
+		"unknown key": {
+			override: "processors: {ml_enrich: {vocabularys: []}}",
+			want:     []string{"ml_enrich", "vocabularys"},
+		},
+		"unknown source": {
+			override: "receivers: {gpu: {source: cuda}}",
+			want:     []string{"gpu", "source", "cuda", "nvml", "replay", "auto"},
+		},
+		"no directory": {
+			override: `processors: {repro_gen: {directory: ""}}`,
+			want:     []string{"repro_gen", "directory"},
+		},
+		"negative interval": {
+			override: "connectors: {ml_metrics: {flush_interval: -1s}}",
+			want:     []string{"ml_metrics", "flush_interval", "-1s"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			mistake := filepath.Join(t.TempDir(), "mistake.yaml")
+			require.NoError(t, os.WriteFile(mistake, []byte(test.override), 0o600))
+			code, output := harness.Validate(t, nil, harness.Path("distribution", "config", "agent.yaml"), mistake)
+			assert.NotZero(t, code)
+			for _, want := range test.want {
+				assert.Contains(t, output, want)
+			}
+		})
+	}
+}
+
+func isLoopback(t *testing.T, address string) bool {
+	t.Helper()
+	host, _, err := net.SplitHostPort(address)
+	require.NoError(t, err)
+	return host == "localhost" || net.ParseIP(host).IsLoopback()
+}
+
+// emptyOfFiles returns an error that names the first file below dir.
+func emptyOfFiles(dir string) error {
+	return filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		return &os.PathError{Op: "left behind", Path: path, Err: os.ErrExist}
+	})
+}
