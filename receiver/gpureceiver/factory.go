@@ -1,0 +1,38 @@
+package gpureceiver
+
+import (
+	"context"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/receiver"
+	"go.opentelemetry.io/collector/scraper/scraperhelper"
+
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/metadata"
+)
+
+// NewFactory returns the factory of the gpu receiver.
+func NewFactory() receiver.Factory {
+	return receiver.NewFactory(
+		metadata.Type,
+		createDefaultConfig,
+		receiver.WithMetrics(createMetrics, metadata.MetricsStability),
+	)
+}
+
+func createMetrics(_ context.Context, set receiver.Settings, config component.Config, next consumer.Metrics) (receiver.Metrics, error) {
+	cfg := config.(*Config)
+	s, err := newScraper(cfg, set)
+	if err != nil {
+		return nil, err
+	}
+	// The timeout is one call's. The controller would apply it to a whole
+	// reading, so that one hung GPU would cost all the others.
+	controller := cfg.ControllerConfig
+	controller.Timeout = 0
+	inner, err := scraperhelper.NewMetricsController(&controller, set, next, scraperhelper.AddMetricsScraper(metadata.Type, s))
+	if err != nil {
+		return nil, err
+	}
+	return &gpuReceiver{scraping: inner, scraper: s}, nil
+}

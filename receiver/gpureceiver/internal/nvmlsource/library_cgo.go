@@ -1,0 +1,276 @@
+//go:build cgo && linux
+
+package nvmlsource
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/NVIDIA/go-nvml/pkg/dl"
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+)
+
+// buildSupported reports that this build can call NVML.
+const buildSupported = true
+
+// defaultLibraryName is what the dynamic linker is asked for.
+const defaultLibraryName = "libnvidia-ml.so.1"
+
+// binding is NVML through go-nvml.
+type binding struct {
+	path    string
+	nvml    nvml.Interface
+	symbols map[string]bool
+}
+
+func newLibrary(path string) library {
+	if path == "" {
+		path = defaultLibraryName
+	}
+	return &binding{path: path, nvml: nvml.New(nvml.WithLibraryPath(path)), symbols: make(map[string]bool)}
+}
+
+// Open loads the library only if it has the symbols without which go-nvml
+// cannot even begin, because a call of a symbol that is not there ends the
+// process. It looks in a local scope, so that a file that is no NVML library
+// leaves nothing behind.
+func (b *binding) Open() status {
+	probe := dl.New(b.path, dl.RTLD_LAZY|dl.RTLD_LOCAL)
+	if probe.Open() != nil {
+		return statusLibraryNotFound
+	}
+	defer probe.Close()
+	for _, symbol := range []string{"nvmlInit_v2", "nvmlShutdown", "nvmlDeviceGetCount_v2", "nvmlDeviceGetHandleByIndex_v2"} {
+		if probe.Lookup(symbol) != nil {
+			return statusLibraryNotFound
+		}
+	}
+	clear(b.symbols)
+	return statusOf(b.nvml.Init())
+}
+
+func (b *binding) Close() status {
+	return statusOf(b.nvml.Shutdown())
+}
+
+// has reports whether the library has a symbol. No symbol is called that it
+// does not have.
+func (b *binding) has(symbol string) bool {
+	found, known := b.symbols[symbol]
+	if !known {
+		found = b.nvml.Extensions().LookupSymbol(symbol) == nil
+		b.symbols[symbol] = found
+	}
+	return found
+}
+
+func (b *binding) DriverVersion() (string, status) {
+	if !b.has("nvmlSystemGetDriverVersion") {
+		return "", statusFunctionNotFound
+	}
+	version, ret := b.nvml.SystemGetDriverVersion()
+	return version, statusOf(ret)
+}
+
+func (b *binding) DeviceCount() (int, status) {
+	count, ret := b.nvml.DeviceGetCount()
+	return count, statusOf(ret)
+}
+
+func (b *binding) Device(index int) (gpu, status) {
+	device, ret := b.nvml.DeviceGetHandleByIndex(index)
+	if ret != nvml.SUCCESS {
+		return nil, statusOf(ret)
+	}
+	return &boundGPU{binding: b, device: device}, statusSuccess
+}
+
+// boundGPU is a device handle of go-nvml.
+type boundGPU struct {
+	*binding
+	device nvml.Device
+}
+
+func (g *boundGPU) UUID() (string, status) {
+	if !g.has("nvmlDeviceGetUUID") {
+		return "", statusFunctionNotFound
+	}
+	uuid, ret := g.device.GetUUID()
+	return uuid, statusOf(ret)
+}
+
+func (g *boundGPU) Name() (string, status) {
+	if !g.has("nvmlDeviceGetName") {
+		return "", statusFunctionNotFound
+	}
+	name, ret := g.device.GetName()
+	return name, statusOf(ret)
+}
+
+func (g *boundGPU) PCIBusID() (string, status) {
+	if !g.has("nvmlDeviceGetPciInfo_v3") && !g.has("nvmlDeviceGetPciInfo_v2") && !g.has("nvmlDeviceGetPciInfo") {
+		return "", statusFunctionNotFound
+	}
+	info, ret := g.device.GetPciInfo()
+	if ret != nvml.SUCCESS {
+		return "", statusOf(ret)
+	}
+	// NVML's own text has eight digits of domain; sysfs has four.
+	return fmt.Sprintf("%04x:%02x:%02x.0", info.Domain, info.Bus, info.Device), statusSuccess
+}
+
+func (g *boundGPU) Utilization() (float64, status) {
+	if !g.has("nvmlDeviceGetUtilizationRates") {
+		return 0, statusFunctionNotFound
+	}
+	rates, ret := g.device.GetUtilizationRates()
+	return percent(rates.Gpu), statusOf(ret)
+}
+
+func (g *boundGPU) EncoderUtilization() (float64, status) {
+	if !g.has("nvmlDeviceGetEncoderUtilization") {
+		return 0, statusFunctionNotFound
+	}
+	utilization, _, ret := g.device.GetEncoderUtilization()
+	return percent(utilization), statusOf(ret)
+}
+
+func (g *boundGPU) DecoderUtilization() (float64, status) {
+	if !g.has("nvmlDeviceGetDecoderUtilization") {
+		return 0, statusFunctionNotFound
+	}
+	utilization, _, ret := g.device.GetDecoderUtilization()
+	return percent(utilization), statusOf(ret)
+}
+
+// Memory prefers the call that does not count what the driver reserves for
+// itself as used.
+func (g *boundGPU) Memory() (memory, status) {
+	if g.has("nvmlDeviceGetMemoryInfo_v2") {
+		info, ret := g.device.GetMemoryInfo_v2()
+		if ret == nvml.SUCCESS {
+			return memory{total: info.Total, used: info.Used}, statusSuccess
+		}
+	}
+	if !g.has("nvmlDeviceGetMemoryInfo") {
+		return memory{}, statusFunctionNotFound
+	}
+	info, ret := g.device.GetMemoryInfo()
+	return memory{total: info.Total, used: info.Used}, statusOf(ret)
+}
+
+func (g *boundGPU) Power() (float64, status) {
+	if !g.has("nvmlDeviceGetPowerUsage") {
+		return 0, statusFunctionNotFound
+	}
+	milliwatts, ret := g.device.GetPowerUsage()
+	return float64(milliwatts) / 1000, statusOf(ret)
+}
+
+func (g *boundGPU) Energy() (float64, status) {
+	if !g.has("nvmlDeviceGetTotalEnergyConsumption") {
+		return 0, statusFunctionNotFound
+	}
+	millijoules, ret := g.device.GetTotalEnergyConsumption()
+	return float64(millijoules) / 1000, statusOf(ret)
+}
+
+// Temperature uses the old call where it exists, which every driver since
+// 2011 answers, and its successor where the old one was removed.
+func (g *boundGPU) Temperature() (float64, status) {
+	if g.has("nvmlDeviceGetTemperature") {
+		celsius, ret := g.device.GetTemperature(nvml.TEMPERATURE_GPU)
+		return float64(int32(celsius)), statusOf(ret)
+	}
+	if g.has("nvmlDeviceGetTemperatureV") {
+		temperature, ret := g.device.GetTemperatureV().V1()
+		return float64(temperature.Temperature), statusOf(ret)
+	}
+	return 0, statusFunctionNotFound
+}
+
+func (g *boundGPU) MemoryTemperature() (float64, status) {
+	if !g.has("nvmlDeviceGetFieldValues") {
+		return 0, statusFunctionNotFound
+	}
+	values := []nvml.FieldValue{{FieldId: nvml.FI_DEV_MEMORY_TEMP}}
+	if ret := g.device.GetFieldValues(values); ret != nvml.SUCCESS {
+		return 0, statusOf(ret)
+	}
+	// The call succeeds as a whole also where a field failed.
+	if ret := nvml.Return(values[0].NvmlReturn); ret != nvml.SUCCESS {
+		return 0, statusOf(ret)
+	}
+	if nvml.ValueType(values[0].ValueType) != nvml.VALUE_TYPE_UNSIGNED_INT {
+		return 0, statusUnexpectedType
+	}
+	celsius := binary.NativeEndian.Uint32(values[0].Value[:4])
+	if celsius == 0 {
+		// GPUs without the sensor answer 0 °C.
+		return 0, statusNotSupported
+	}
+	return float64(celsius), statusSuccess
+}
+
+func (g *boundGPU) ComputeProcesses() ([]process, status) {
+	if !g.has("nvmlDeviceGetComputeRunningProcesses_v3") && !g.has("nvmlDeviceGetComputeRunningProcesses_v2") &&
+		!g.has("nvmlDeviceGetComputeRunningProcesses") {
+		return nil, statusFunctionNotFound
+	}
+	infos, ret := g.device.GetComputeRunningProcesses()
+	if ret != nvml.SUCCESS {
+		return nil, statusOf(ret)
+	}
+	processes := make([]process, 0, len(infos))
+	for _, info := range infos {
+		processes = append(processes, process{pid: info.Pid, memory: info.UsedGpuMemory})
+	}
+	return processes, statusSuccess
+}
+
+func percent(value uint32) float64 {
+	return float64(value) / 100
+}
+
+// statusOf names a return code without asking the library for its text,
+// because the function for that may be missing too.
+func statusOf(ret nvml.Return) status {
+	if name, known := statuses[ret]; known {
+		return name
+	}
+	return status(fmt.Sprintf("CODE_%d", int32(ret)))
+}
+
+var statuses = map[nvml.Return]status{
+	nvml.SUCCESS:                         statusSuccess,
+	nvml.ERROR_UNINITIALIZED:             statusUninitialized,
+	nvml.ERROR_INVALID_ARGUMENT:          "INVALID_ARGUMENT",
+	nvml.ERROR_NOT_SUPPORTED:             statusNotSupported,
+	nvml.ERROR_NO_PERMISSION:             statusNoPermission,
+	nvml.ERROR_ALREADY_INITIALIZED:       "ALREADY_INITIALIZED",
+	nvml.ERROR_NOT_FOUND:                 "NOT_FOUND",
+	nvml.ERROR_INSUFFICIENT_SIZE:         "INSUFFICIENT_SIZE",
+	nvml.ERROR_INSUFFICIENT_POWER:        "INSUFFICIENT_POWER",
+	nvml.ERROR_DRIVER_NOT_LOADED:         statusDriverNotLoaded,
+	nvml.ERROR_TIMEOUT:                   "TIMEOUT",
+	nvml.ERROR_IRQ_ISSUE:                 "IRQ_ISSUE",
+	nvml.ERROR_LIBRARY_NOT_FOUND:         statusLibraryNotFound,
+	nvml.ERROR_FUNCTION_NOT_FOUND:        statusFunctionNotFound,
+	nvml.ERROR_CORRUPTED_INFOROM:         "CORRUPTED_INFOROM",
+	nvml.ERROR_GPU_IS_LOST:               statusGPUIsLost,
+	nvml.ERROR_RESET_REQUIRED:            "RESET_REQUIRED",
+	nvml.ERROR_OPERATING_SYSTEM:          "OPERATING_SYSTEM",
+	nvml.ERROR_LIB_RM_VERSION_MISMATCH:   statusLibRMVersionMismatch,
+	nvml.ERROR_IN_USE:                    "IN_USE",
+	nvml.ERROR_MEMORY:                    "MEMORY",
+	nvml.ERROR_NO_DATA:                   "NO_DATA",
+	nvml.ERROR_VGPU_ECC_NOT_SUPPORTED:    "VGPU_ECC_NOT_SUPPORTED",
+	nvml.ERROR_INSUFFICIENT_RESOURCES:    "INSUFFICIENT_RESOURCES",
+	nvml.ERROR_FREQ_NOT_SUPPORTED:        "FREQ_NOT_SUPPORTED",
+	nvml.ERROR_ARGUMENT_VERSION_MISMATCH: "ARGUMENT_VERSION_MISMATCH",
+	nvml.ERROR_DEPRECATED:                "DEPRECATED",
+	nvml.ERROR_NOT_READY:                 "NOT_READY",
+	nvml.ERROR_GPU_NOT_FOUND:             "GPU_NOT_FOUND",
+	nvml.ERROR_INVALID_STATE:             "INVALID_STATE",
+	nvml.ERROR_UNKNOWN:                   statusUnknown,
+}

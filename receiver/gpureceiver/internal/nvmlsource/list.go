@@ -1,0 +1,142 @@
+package nvmlsource
+
+import (
+	"context"
+	"sync"
+
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
+)
+
+// maxGPUs bounds what a library can make this package list.
+const maxGPUs = 256
+
+// listing is the result of opening the library and listing its GPUs, filled
+// by the goroutine that makes the calls.
+type listing struct {
+	mu       sync.Mutex
+	taken    bool
+	opened   bool
+	result   status
+	version  string
+	gpus     []*knownGPU
+	failures []failure
+}
+
+// list opens the library if it is not open, and lists its GPUs. A GPU that
+// is known already is not asked for its identity again, because one that fell
+// off the bus would not tell it.
+func (s *Source) list(ctx context.Context) status {
+	l := &listing{opened: s.open, version: s.driverVersion, result: statusTimeout}
+	if !s.open {
+		s.opts.Attempted()
+	}
+	known := s.gpus
+	_ = s.calls.do(ctx, s.opts.CallTimeout, driverSubject, func() { l.fill(s.library, known) })
+
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.taken = true
+	for _, f := range l.failures {
+		s.opts.Failed(f.call, string(f.status))
+	}
+	if l.result != statusSuccess {
+		return l.result
+	}
+	s.open = true
+	s.driverVersion = l.version
+	s.gpus = l.gpus
+	return statusSuccess
+}
+
+// fill makes the calls. It works on values of its own, and hands them over at
+// the end unless nobody wants them any more; then it undoes its opening.
+func (l *listing) fill(lib library, known []*knownGPU) {
+	done := listing{opened: l.opened, version: l.version}
+	done.result = done.query(lib, known)
+	if done.result != statusSuccess && done.opened {
+		guardStatus(lib.Close)
+	}
+
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.taken {
+		if !l.opened && done.result == statusSuccess {
+			guardStatus(lib.Close)
+		}
+		return
+	}
+	l.result, l.version, l.gpus, l.failures = done.result, done.version, done.gpus, done.failures
+}
+
+func (l *listing) query(lib library, known []*knownGPU) status {
+	if !l.opened {
+		if result := guardStatus(lib.Open); result != statusSuccess {
+			return l.failed("open", result)
+		}
+		l.opened = true
+		version, result := guard(lib.DriverVersion)
+		if result == statusSuccess {
+			l.version = version
+		} else {
+			_ = l.failed("driver_version", result)
+		}
+	}
+	count, result := guard(lib.DeviceCount)
+	if result != statusSuccess {
+		return l.failed("device_count", result)
+	}
+	byIndex := make(map[int]*knownGPU, len(known))
+	if len(known) <= count {
+		// Indexes are stable only while GPUs are added, not removed.
+		for _, k := range known {
+			byIndex[k.identity.Index] = k
+		}
+	}
+	for index := range min(count, maxGPUs) {
+		if k := byIndex[index]; k != nil {
+			l.gpus = append(l.gpus, k)
+			continue
+		}
+		if k := l.identify(lib, index); k != nil {
+			l.gpus = append(l.gpus, k)
+		}
+	}
+	return statusSuccess
+}
+
+// identify asks a GPU who it is. Without a UUID it could not be told from
+// others, so that it is left out and asked again the next time.
+func (l *listing) identify(lib library, index int) *knownGPU {
+	handle, result := guard(func() (gpu, status) { return lib.Device(index) })
+	if result != statusSuccess {
+		_ = l.failed("device", result)
+		return nil
+	}
+	id, result := guard(handle.UUID)
+	if result != statusSuccess || id == "" {
+		_ = l.failed("uuid", result)
+		return nil
+	}
+	identity := device.GPU{ID: id, Index: index}
+	if identity.Name, result = guard(handle.Name); result != statusSuccess {
+		_ = l.failed("name", result)
+	}
+	if identity.PCIBusID, result = guard(handle.PCIBusID); result != statusSuccess {
+		_ = l.failed("pci_bus_id", result)
+	}
+	return &knownGPU{handle: handle, identity: identity}
+}
+
+// failed notes a call that failed and returns its status.
+func (l *listing) failed(call string, result status) status {
+	if !result.unsupported() {
+		l.failures = append(l.failures, failure{call: call, status: result})
+	}
+	return result
+}
+
+// guardStatus is guard for calls without a value.
+func guardStatus(call func() status) status {
+	_, result := guard(func() (struct{}, status) { return struct{}{}, call() })
+	return result
+}

@@ -1,0 +1,90 @@
+package nvmlsource
+
+import (
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
+)
+
+const (
+	firstRetry = time.Second
+	// maxRetry is the longest time between two attempts to open the driver.
+	maxRetry = 30 * time.Second
+)
+
+// stateOf says what a status means for the driver as a whole.
+func stateOf(result status) device.DriverState {
+	switch result {
+	case statusSuccess:
+		return device.DriverOK
+	case statusLibraryNotFound:
+		return device.DriverLibraryMissing
+	case statusDriverNotLoaded:
+		return device.DriverMissing
+	case statusLibRMVersionMismatch:
+		return device.DriverVersionMismatch
+	case statusNoPermission:
+		return device.DriverNoPermission
+	case statusTimeout:
+		return device.DriverUnresponsive
+	}
+	return device.DriverFailed
+}
+
+// advice says what a user can do about a state.
+func advice(state device.DriverState) string {
+	switch state {
+	case device.DriverLibraryMissing:
+		return "No NVML library was found; GPU metrics begin when there is one. In a container, the NVIDIA runtime mounts it with the capability utility"
+	case device.DriverMissing:
+		return "The NVML library is there, but the NVIDIA kernel module is not loaded; GPU metrics begin when it is"
+	case device.DriverVersionMismatch:
+		return "The NVML library and the NVIDIA kernel module have different versions; after an upgrade load the new module and restart the collector, because a loaded library cannot be replaced"
+	case device.DriverNoPermission:
+		return "The NVIDIA device files cannot be opened; the collector needs access to /dev/nvidiactl and /dev/nvidia*"
+	case device.DriverUnresponsive:
+		return "The NVIDIA driver does not answer; GPU metrics go on when it does"
+	case device.DriverUnsupportedBuild:
+		return "This collector was built without cgo and cannot read GPUs; use a build with cgo, or source replay"
+	}
+	return "The NVIDIA driver failed; the receiver goes on trying"
+}
+
+// retry says when the driver is to be opened again.
+type retry struct {
+	wait time.Duration
+	next time.Time
+}
+
+// due reports whether an attempt is due.
+func (r *retry) due(now time.Time) bool {
+	return !now.Before(r.next)
+}
+
+// failed doubles the time to the next attempt, up to maxRetry.
+func (r *retry) failed(now time.Time) {
+	if r.wait == 0 {
+		r.wait = firstRetry
+	} else {
+		r.wait = min(2*r.wait, maxRetry)
+	}
+	r.next = now.Add(r.wait)
+}
+
+// succeeded makes the next failure wait the shortest time again.
+func (r *retry) succeeded() {
+	*r = retry{}
+}
+
+// lostSession says whether the library has to be opened again after a round
+// in which no GPU answered anything, and what the driver's state is. A lost
+// GPU is no reason: the driver answers, and only a reset brings the GPU back.
+func lostSession(failures []failure) (result status, lost bool) {
+	for _, f := range failures {
+		switch f.status {
+		case statusUninitialized, statusDriverNotLoaded, statusLibRMVersionMismatch, statusUnknown:
+			return f.status, true
+		}
+	}
+	return statusSuccess, false
+}

@@ -1,0 +1,94 @@
+package workload
+
+import (
+	"cmp"
+	"strconv"
+)
+
+// Number is an integer that may be unknown. The zero Number is unknown.
+type Number struct {
+	Value int64
+	Known bool
+}
+
+// Workload is what a process belongs to. A field is empty where it is
+// unknown. It is comparable, so that it can be the key of a map.
+type Workload struct {
+	// RunID is the training run's id, see Identify for its sources.
+	RunID string
+	// RunAttempt is how often the run was restarted by its launcher.
+	RunAttempt Number
+	// RankGlobal is the rank in the job.
+	RankGlobal Number
+	// RankLocal is the rank on the host.
+	RankLocal Number
+	// WorldSize is the number of ranks of the job.
+	WorldSize Number
+	// SlurmJobID is the Slurm job.
+	SlurmJobID string
+	// ContainerID is the container's id, 64 hexadecimal digits.
+	ContainerID string
+	// PodUID is the UID of the Kubernetes pod.
+	PodUID string
+	// ServiceName is the name that the process gives its telemetry.
+	ServiceName string
+	// UserID is the numeric id of the user, in decimal.
+	UserID string
+}
+
+// Identify says what a process belongs to.
+//
+// The run is the first of MLFLOW_RUN_ID, WANDB_RUN_ID and
+// TORCHELASTIC_RUN_ID: the first two name the run that a user finds in the
+// tracking server, the last only the launch. torchrun's default id, none, is
+// no id. What the launcher puts into the environment is believed before what
+// Slurm puts there, because a launcher started by Slurm is one task with many
+// ranks. A Slurm job is taken from the cgroup first, which a process cannot
+// change.
+func Identify(env Environment, group Cgroup, uid Number) Workload {
+	w := Workload{
+		RunID:       cmp.Or(id(env.MLflowRunID), id(env.WandbRunID), id(env.TorchElasticRunID)),
+		RunAttempt:  firstKnown(number(env.TorchElasticRestartCount), number(env.SlurmRestartCount)),
+		RankGlobal:  firstKnown(number(env.Rank), number(env.SlurmProcID)),
+		RankLocal:   number(env.LocalRank),
+		SlurmJobID:  cmp.Or(group.SlurmJobID, id(env.SlurmJobID)),
+		ContainerID: group.ContainerID,
+		PodUID:      group.PodUID,
+		ServiceName: cmp.Or(env.ServiceName, serviceName(env.ResourceAttributes)),
+	}
+	// A job has at least one rank; 0 is a variable that was never filled.
+	if size := number(env.WorldSize); size.Value > 0 {
+		w.WorldSize = size
+	}
+	if uid.Known {
+		w.UserID = strconv.FormatInt(uid.Value, 10)
+	}
+	return w
+}
+
+// id drops the values that launchers and schedulers use for "no id".
+func id(value string) string {
+	switch value {
+	case "none", "None", "null", "0", "-1", "local":
+		return ""
+	}
+	return value
+}
+
+// number reads a rank or a count. Ranks and counts are never negative.
+func number(value string) Number {
+	n, err := strconv.ParseInt(value, 10, 32)
+	if err != nil || n < 0 {
+		return Number{}
+	}
+	return Number{Value: n, Known: true}
+}
+
+func firstKnown(numbers ...Number) Number {
+	for _, n := range numbers {
+		if n.Known {
+			return n
+		}
+	}
+	return Number{}
+}
