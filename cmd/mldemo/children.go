@@ -1,0 +1,170 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"time"
+)
+
+const (
+	// tailLines and tailBytes bound what is shown of a log.
+	tailLines = 15
+	tailBytes = 16 << 10
+	// killWait is how long a killed process may take to go. Only one that
+	// hangs inside the kernel takes longer.
+	killWait = 5 * time.Second
+)
+
+// child is a program that the demo runs. It is the leader of a process group
+// of its own, so that a terminal's Ctrl-C reaches the demo alone, which then
+// stops its children in order.
+type child struct {
+	name    string
+	logPath string
+	cmd     *exec.Cmd
+	// done is closed when the program has ended; err and exitedAt are set
+	// before that.
+	done chan struct{}
+	err  error
+}
+
+// startChild starts a program with its output in a file, which it empties
+// first.
+func startChild(name, path string, args, env []string, logPath string) (_ *child, err error) {
+	log, err := os.OpenFile(logPath, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the log of %s: %w", name, err)
+	}
+	// The child has its own descriptor.
+	defer func() { err = errors.Join(err, log.Close()) }()
+	c := &child{name: name, logPath: logPath, cmd: exec.Command(path, args...), done: make(chan struct{})}
+	c.cmd.Env = env
+	c.cmd.Stdout, c.cmd.Stderr = log, log
+	c.cmd.SysProcAttr = childAttributes()
+
+	started := make(chan error)
+	go func() {
+		// Linux ends a child whose parent dies when the thread that started
+		// it ends, not when the process does: the thread stays with the
+		// child.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := c.cmd.Start()
+		started <- err
+		if err != nil {
+			return
+		}
+		c.err = c.cmd.Wait()
+		// Whatever the program left behind in its group goes with it.
+		killGroup(c.cmd.Process.Pid)
+		close(c.done)
+	}()
+	if err := <-started; err != nil {
+		return nil, fmt.Errorf("start %s: %w", name, err)
+	}
+	return c, nil
+}
+
+// ended says whether the program has ended.
+func (c *child) ended() bool {
+	select {
+	case <-c.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// stop asks the program to end, and kills it where it has not ended after the
+// grace period or where hurry is done. It returns when the program is gone.
+// An error means that the program did not end well by itself. A program that
+// had ended before is no error here.
+func (c *child) stop(hurry context.Context, grace time.Duration) error {
+	if c.ended() {
+		return nil
+	}
+	if err := askToEnd(c.cmd.Process.Pid); err != nil && !c.ended() {
+		return errors.Join(fmt.Errorf("ask %s to end: %w", c.name, err), c.kill())
+	}
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case <-c.done:
+		if c.err != nil {
+			return fmt.Errorf("%s ended with %w", c.name, c.err)
+		}
+		return nil
+	case <-timer.C:
+		return errors.Join(fmt.Errorf("%s did not end within %s and was killed", c.name, grace), c.kill())
+	case <-hurry.Done():
+		return errors.Join(fmt.Errorf("%s was killed", c.name), c.kill())
+	}
+}
+
+func (c *child) kill() error {
+	killGroup(c.cmd.Process.Pid)
+	timer := time.NewTimer(killWait)
+	defer timer.Stop()
+	select {
+	case <-c.done:
+		return nil
+	case <-timer.C:
+		return fmt.Errorf("%s (process %d) does not end even when killed", c.name, c.cmd.Process.Pid)
+	}
+}
+
+// died describes the end of a program that should have gone on.
+func (c *child) died() error {
+	how := "ended"
+	if c.err != nil {
+		how = "ended with " + c.err.Error()
+	}
+	return fmt.Errorf("%s %s; its log is %s", c.name, how, c.logPath)
+}
+
+// logTail returns the last lines of the program's log, safe to print.
+func (c *child) logTail() ([]string, error) {
+	return tailOf(c.logPath)
+}
+
+func tailOf(path string) (_ []string, err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	end, err := file.Seek(0, io.SeekEnd)
+	if err != nil {
+		return nil, err
+	}
+	start := max(0, end-tailBytes)
+	data := make([]byte, end-start)
+	n, err := file.ReadAt(data, start)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	data = data[:n]
+	if start > 0 {
+		// The first line is cut somewhere.
+		if _, rest, found := bytes.Cut(data, []byte("\n")); found {
+			data = rest
+		}
+	}
+	text := strings.TrimRight(string(data), "\n")
+	if text == "" {
+		return nil, nil
+	}
+	lines := strings.Split(text, "\n")
+	lines = lines[max(0, len(lines)-tailLines):]
+	for i, line := range lines {
+		lines[i] = printable(strings.ReplaceAll(line, "\t", "  "))
+	}
+	return lines, nil
+}

@@ -1,0 +1,260 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// running is a demo that runs as a process of its own.
+type running struct {
+	command        *exec.Cmd
+	stdout, stderr *buffer
+	journal, dir   string
+}
+
+// buffer is a bytes.Buffer that can be read while a process writes to it.
+type buffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+// runFake starts a demo with the given programs on free ports.
+func runFake(t *testing.T, collector, mlgen string, stdout io.Writer, more ...string) *running {
+	t.Helper()
+	folder := t.TempDir()
+	r := &running{
+		stdout: &buffer{}, stderr: &buffer{},
+		journal: filepath.Join(folder, "journal"), dir: filepath.Join(folder, "output"),
+	}
+	metrics, err := filepath.Abs(filepath.Join("testdata", "screens", "all", "2.prom"))
+	require.NoError(t, err)
+	program(t, folder, roleOrphan)
+	arguments := []string{
+		"--collector", program(t, folder, collector), "--mlgen", program(t, folder, mlgen),
+		"--config", metrics, "--dir", r.dir,
+	}
+	for _, e := range demoEndpoints() {
+		arguments = append(arguments, "--"+e.flag, "127.0.0.1:0")
+	}
+	r.command = exec.Command(program(t, folder, roleDemo), append(arguments, more...)...)
+	r.command.Env = append(os.Environ(), envJournal+"="+r.journal, envMetrics+"="+metrics)
+	r.command.Stdout, r.command.Stderr = r.stdout, r.stderr
+	if stdout != nil {
+		r.command.Stdout = stdout
+	}
+	require.NoError(t, r.command.Start())
+	t.Cleanup(func() {
+		// Only where a test has failed before its end; its children end with
+		// the demo on Linux.
+		if r.command.ProcessState == nil {
+			_ = r.command.Process.Kill()
+			_ = r.command.Wait()
+		}
+	})
+	return r
+}
+
+// until waits until the journal has a line.
+func (r *running) until(t *testing.T, line string) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		names, _ := readJournal(t, r.journal)
+		return slices.Contains(names, line)
+	}, waitFor, lookEvery, "no %q; stderr: %s", line, r.stderr)
+}
+
+func (r *running) wait(t *testing.T) int {
+	t.Helper()
+	_ = r.command.Wait() // the exit code says it all
+	return r.command.ProcessState.ExitCode()
+}
+
+func TestSignalsStopEverythingInOrder(t *testing.T) {
+	for name, asked := range map[string]syscall.Signal{
+		"Ctrl-C": syscall.SIGINT, "a supervisor": syscall.SIGTERM, "a closed terminal": syscall.SIGHUP,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := runFake(t, roleCollector, roleMlgen, nil)
+			r.until(t, "mlgen-started")
+			require.Eventually(t, func() bool { return bytes.Contains([]byte(r.stdout.String()), []byte("SEND YOUR OWN")) }, waitFor, lookEvery)
+			require.NoError(t, r.command.Process.Signal(asked))
+			assert.Equal(t, exitOK, r.wait(t), r.stderr.String())
+			names, pids := readJournal(t, r.journal)
+			assert.Equal(t, []string{"collector-started", "mlgen-started", "mlgen-ended", "collector-ended"}, names)
+			requireAllGone(t, pids)
+			assert.Contains(t, r.stdout.String(), "Stopping mlgen … done\nStopping the collector … done\nLogs are left in "+shellQuote(r.dir))
+			assert.Contains(t, r.stdout.String(), "run-a")
+			assert.Empty(t, r.stderr.String())
+			log, err := os.ReadFile(filepath.Join(r.dir, "mlgen.log"))
+			require.NoError(t, err)
+			assert.Regexp(t, `^mlgen --scenario all --endpoint 127\.0\.0\.1:\d+ --protocol grpc\n`, string(log))
+		})
+	}
+}
+
+func TestChildThatDiesEndsTheDemo(t *testing.T) {
+	for name, test := range map[string]struct {
+		collector, mlgen string
+		says             string
+	}{
+		"collector": {roleDies, roleMlgen, "the collector ended with exit status 3"},
+		"mlgen":     {roleCollector, roleDies, "mlgen ended with exit status 3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := runFake(t, test.collector, test.mlgen, nil)
+			assert.Equal(t, exitError, r.wait(t))
+			assert.Contains(t, r.stderr.String(), test.says)
+			assert.Contains(t, r.stderr.String(), "the end of the log:\n  first line\n  cannot go on:\\x1b[2Jcause\n")
+			_, pids := readJournal(t, r.journal)
+			requireAllGone(t, pids)
+		})
+	}
+}
+
+func TestCtrlCWhileTheCollectorStarts(t *testing.T) {
+	t.Parallel()
+	r := runFake(t, roleSickCollector, roleMlgen, nil)
+	r.until(t, "collector-started")
+	require.NoError(t, r.command.Process.Signal(os.Interrupt))
+	assert.Equal(t, exitOK, r.wait(t), r.stderr.String())
+	names, pids := readJournal(t, r.journal)
+	assert.Equal(t, []string{"collector-started", "collector-ended"}, names)
+	requireAllGone(t, pids)
+}
+
+func TestSecondCtrlCKillsAProgramThatDoesNotEnd(t *testing.T) {
+	t.Parallel()
+	r := runFake(t, roleCollector, roleStubborn, nil)
+	r.until(t, "stubborn")
+	require.NoError(t, r.command.Process.Signal(os.Interrupt))
+	require.Eventually(t, func() bool { return bytes.Contains([]byte(r.stdout.String()), []byte("Stopping mlgen")) }, waitFor, lookEvery)
+	require.NoError(t, r.command.Process.Signal(os.Interrupt))
+	assert.Equal(t, exitOK, r.wait(t), r.stderr.String())
+	assert.Contains(t, r.stdout.String(), "mlgen was killed")
+	_, pids := readJournal(t, r.journal)
+	requireAllGone(t, pids)
+}
+
+func TestReaderThatGoesAwayEndsTheDemo(t *testing.T) {
+	t.Parallel()
+	reader, writer, err := os.Pipe()
+	require.NoError(t, err)
+	r := runFake(t, roleCollector, roleMlgen, writer)
+	require.NoError(t, writer.Close())
+	r.until(t, "mlgen-started")
+	require.NoError(t, reader.Close())
+	assert.Equal(t, exitError, r.wait(t))
+	assert.Contains(t, r.stderr.String(), "broken pipe")
+	_, pids := readJournal(t, r.journal)
+	requireAllGone(t, pids)
+}
+
+func TestKilledDemoLeavesNoChildren(t *testing.T) {
+	if _, err := os.Stat("/proc/self/stat"); err != nil {
+		t.Skip("only Linux ends the children of a process that is killed")
+	}
+	t.Parallel()
+	r := runFake(t, roleCollector, roleMlgen, nil)
+	r.until(t, "mlgen-started")
+	require.NoError(t, r.command.Process.Kill())
+	r.wait(t)
+	_, pids := readJournal(t, r.journal)
+	require.Contains(t, pids, "collector-started")
+	requireAllGone(t, pids)
+}
+
+func TestOnceShowsOneScreenAndEnds(t *testing.T) {
+	t.Parallel()
+	// There is no reproduction, so that the screen is never complete and the
+	// end of the duration draws it.
+	r := runFake(t, roleCollector, roleMlgen, nil, "--once", "--duration", "5s")
+	assert.Equal(t, exitOK, r.wait(t), r.stderr.String())
+	assert.Equal(t, 1, bytes.Count([]byte(r.stdout.String()), []byte("SIMULATED")))
+	_, pids := readJournal(t, r.journal)
+	requireAllGone(t, pids)
+}
+
+func TestSecondDemoInTheSameFolder(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	first, err := lockFolder(filepath.Join(folder, ".lock"))
+	require.NoError(t, err)
+	_, err = lockFolder(filepath.Join(folder, ".lock"))
+	require.ErrorContains(t, err, "choose another one with --dir")
+	require.NoError(t, first.Close())
+	again, err := lockFolder(filepath.Join(folder, ".lock"))
+	require.NoError(t, err)
+	require.NoError(t, again.Close())
+}
+
+func TestReserve(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, taken.Close()) }()
+	address := taken.Addr().String()
+	_, port, err := net.SplitHostPort(address)
+	require.NoError(t, err)
+
+	t.Run("moves an address that nobody asked for", func(t *testing.T) {
+		chosen, notes, err := reserve([]endpoint{{use: "health check", flag: "health-endpoint", env: "HEALTH_ENDPOINT", address: address}})
+		require.NoError(t, err)
+		assert.NotEqual(t, address, chosen[0].address)
+		require.Len(t, notes, 1)
+		assert.Contains(t, notes[0], address+" is taken")
+		assert.Contains(t, notes[0], chosen[0].address)
+		assert.Contains(t, notes[0], "--health-endpoint")
+	})
+	t.Run("keeps one that was asked for", func(t *testing.T) {
+		_, _, err := reserve([]endpoint{{use: "health check", flag: "health-endpoint", env: "HEALTH_ENDPOINT", address: address, explicit: true}})
+		require.ErrorContains(t, err, "port "+port+" for health check")
+		assert.ErrorContains(t, err, "--health-endpoint or HEALTH_ENDPOINT")
+	})
+	t.Run("gives no port twice", func(t *testing.T) {
+		twice := endpoint{use: "x", flag: "x", env: "X", address: "127.0.0.1:0"}
+		chosen, _, err := reserve([]endpoint{twice, twice})
+		require.NoError(t, err)
+		assert.NotEqual(t, chosen[0].address, chosen[1].address)
+		one := endpoint{use: "x", flag: "x", env: "X", address: chosen[0].address, explicit: true}
+		_, _, err = reserve([]endpoint{one, one})
+		require.ErrorContains(t, err, "is taken")
+	})
+	t.Run("says why an address is no good", func(t *testing.T) {
+		// An address of the documentation range, which no machine has.
+		_, _, err := reserve([]endpoint{{use: "health check", flag: "health-endpoint", env: "HEALTH_ENDPOINT", address: "192.0.2.1:80"}})
+		require.ErrorContains(t, err, `health check cannot listen on "192.0.2.1:80"`)
+	})
+}
+
+func TestDialable(t *testing.T) {
+	for address, want := range map[string]string{
+		"127.0.0.1:1": "127.0.0.1:1", "0.0.0.0:1": "127.0.0.1:1", "[::]:1": "127.0.0.1:1", ":1": "127.0.0.1:1",
+		"localhost:1": "localhost:1", "nonsense": "nonsense",
+	} {
+		assert.Equal(t, want, dialable(address))
+	}
+}

@@ -1,0 +1,213 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+// The test binary plays the programs that the demo starts, and the demo
+// itself, when it is called by one of these names.
+const (
+	roleDemo           = "fake-mldemo"
+	roleCollector      = "fake-collector"
+	roleSickCollector  = "fake-sick-collector"
+	roleMlgen          = "fake-mlgen"
+	roleDies           = "fake-dies"
+	roleStubborn       = "fake-stubborn"
+	roleLeavesOrphan   = "fake-leaves-orphan"
+	roleOrphan         = "fake-orphan"
+	envJournal         = "MLDEMO_TEST_JOURNAL"
+	envMetrics         = "MLDEMO_TEST_METRICS"
+	waitFor            = 20 * time.Second
+	lookEvery          = 10 * time.Millisecond
+	exitOfProgramDying = 3
+)
+
+func TestMain(m *testing.M) {
+	switch filepath.Base(os.Args[0]) {
+	case roleDemo:
+		main()
+	case roleCollector:
+		playCollector(true)
+	case roleSickCollector:
+		playCollector(false)
+	case roleMlgen:
+		play("mlgen", strings.Join(os.Args[1:], " "))
+	case roleOrphan:
+		play("orphan", "")
+	case roleDies:
+		fmt.Println("first line")
+		fmt.Println("cannot go on:\x1b[2Jcause")
+		os.Exit(exitOfProgramDying)
+	case roleStubborn:
+		signal.Ignore(syscall.SIGTERM)
+		journal("stubborn")
+		time.Sleep(time.Hour)
+	case roleLeavesOrphan:
+		orphan := exec.Command(filepath.Join(filepath.Dir(os.Args[0]), roleOrphan))
+		if err := orphan.Start(); err != nil {
+			panic(err)
+		}
+		play("leaver", "")
+	default:
+		goleak.VerifyTestMain(m)
+	}
+}
+
+// journal adds a line with the process id to the file that the test reads.
+func journal(what string) {
+	file, err := os.OpenFile(os.Getenv(envJournal), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		panic(err)
+	}
+	// One write, so that the lines of several processes do not mix.
+	if _, err := fmt.Fprintf(file, "%s %d\n", what, os.Getpid()); err != nil {
+		panic(err)
+	}
+	if err := file.Close(); err != nil {
+		panic(err)
+	}
+}
+
+// play is a program that runs until it is asked to end.
+func play(name, arguments string) {
+	asked := make(chan os.Signal, 1)
+	signal.Notify(asked, syscall.SIGTERM)
+	fmt.Println(name, arguments)
+	journal(name + "-started")
+	<-asked
+	journal(name + "-ended")
+	os.Exit(0)
+}
+
+func playCollector(healthy bool) {
+	serve := func(address string, handle http.HandlerFunc) {
+		go func() {
+			server := &http.Server{Addr: address, Handler: handle, ReadHeaderTimeout: time.Second}
+			panic(server.ListenAndServe())
+		}()
+	}
+	serve(os.Getenv("PROMETHEUS_ENDPOINT"), func(w http.ResponseWriter, r *http.Request) {
+		http.ServeFile(w, r, os.Getenv(envMetrics))
+	})
+	if healthy {
+		serve(os.Getenv("HEALTH_ENDPOINT"), func(http.ResponseWriter, *http.Request) {})
+	}
+	play("collector", strings.Join(os.Args[1:], " "))
+}
+
+// program makes the test binary callable by a role's name.
+func program(t *testing.T, folder, role string) string {
+	t.Helper()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	path := filepath.Join(folder, role)
+	require.NoError(t, os.Symlink(self, path))
+	return path
+}
+
+// readJournal returns what the programs wrote: the names in order, and the
+// process ids.
+func readJournal(t *testing.T, path string) (names []string, pids map[string]int) {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if os.IsNotExist(err) {
+		return nil, nil
+	}
+	require.NoError(t, err)
+	pids = map[string]int{}
+	for line := range strings.Lines(string(data)) {
+		name, pid, _ := strings.Cut(strings.TrimSpace(line), " ")
+		names = append(names, name)
+		pids[name], err = strconv.Atoi(pid)
+		require.NoError(t, err)
+	}
+	return names, pids
+}
+
+// gone says whether a process has ended, reaped or not.
+func gone(pid int) bool {
+	if syscall.Kill(pid, 0) == syscall.ESRCH {
+		return true
+	}
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	_, state, _ := bytes.Cut(stat, []byte(") "))
+	return bytes.HasPrefix(state, []byte("Z"))
+}
+
+func requireAllGone(t *testing.T, pids map[string]int) {
+	t.Helper()
+	for name, pid := range pids {
+		require.Eventually(t, func() bool { return gone(pid) }, waitFor, lookEvery, "%s (%d) is still there", name, pid)
+	}
+}
+
+func TestParseFlagsNamesWhatIsWrong(t *testing.T) {
+	var help bytes.Buffer
+	none := func(string) (string, bool) { return "", false }
+	_, err := parseFlags([]string{
+		"--collector", "no/such/binary", "--mlgen", "no/such/generator", "--config", "no/such.yaml",
+		"--duration", "-1s", "--dir", " ", "--otlp-grpc-endpoint", "localhost", "--health-endpoint", "localhost:70000",
+	}, none, &help)
+	for _, part := range []string{
+		"--collector", "no/such/binary", "--mlgen", "no/such/generator", "--config", "no/such.yaml",
+		"--duration is -1s", "--dir is empty", `--otlp-grpc-endpoint (or OTLP_GRPC_ENDPOINT): "localhost"`, `"localhost:70000"`,
+	} {
+		assert.ErrorContains(t, err, part)
+	}
+	_, err = parseFlags([]string{"left over"}, none, &help)
+	require.ErrorContains(t, err, `unexpected argument "left over"`)
+}
+
+func TestParseFlagsTakesAddressesFromFlagsThenEnvironment(t *testing.T) {
+	self, err := os.Executable()
+	require.NoError(t, err)
+	environment := map[string]string{
+		"OTLP_GRPC_ENDPOINT": "127.0.0.1:1111", "OTLP_HTTP_ENDPOINT": "127.0.0.1:2222",
+		"SELF_METRICS_PORT": "3333", "OTELCOL_ML_REPRO_DIR": "/somewhere/else",
+	}
+	lookup := func(name string) (string, bool) { value, ok := environment[name]; return value, ok }
+	s, err := parseFlags([]string{
+		"--collector", self, "--mlgen", self, "--config", self, "--otlp-grpc-endpoint", "127.0.0.1:4444", "--once",
+	}, lookup, &bytes.Buffer{})
+	require.NoError(t, err)
+	addresses := map[string]string{}
+	explicit := map[string]bool{}
+	for _, e := range s.endpoints {
+		addresses[e.flag], explicit[e.flag] = e.address, e.explicit
+	}
+	assert.Equal(t, map[string]string{
+		"otlp-grpc-endpoint": "127.0.0.1:4444", "otlp-http-endpoint": "127.0.0.1:2222", "prometheus-endpoint": "127.0.0.1:8889",
+		"health-endpoint": "127.0.0.1:13133", "self-metrics-endpoint": "127.0.0.1:3333",
+	}, addresses)
+	assert.Equal(t, map[string]bool{
+		"otlp-grpc-endpoint": true, "otlp-http-endpoint": true, "prometheus-endpoint": false,
+		"health-endpoint": false, "self-metrics-endpoint": true,
+	}, explicit)
+	assert.Equal(t, "/somewhere/else", s.reproductions)
+	assert.Equal(t, time.Minute, s.duration)
+}
+
+func TestHelpEndsWell(t *testing.T) {
+	var stderr bytes.Buffer
+	assert.Equal(t, exitOK, runDemo([]string{"-help"}, os.LookupEnv, &bytes.Buffer{}, &stderr))
+	assert.Contains(t, stderr.String(), "-prometheus-endpoint address")
+	assert.Equal(t, exitUsage, runDemo([]string{"-no-such-flag"}, os.LookupEnv, &bytes.Buffer{}, &stderr))
+}

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/bidi"
+	"golang.org/x/text/width"
+)
+
+// maxTextRunes bounds every text that comes from outside before it is laid
+// out. What is cut off ends in an ellipsis.
+const maxTextRunes = 200
+
+// printable returns text as a terminal can show it in one line without being
+// led astray: control characters, invisible characters, characters without a
+// width of their own, private ones and bytes that are no UTF-8 are written as
+// escapes. So are right-to-left letters, because a terminal that reorders them
+// would mix up the columns around them.
+func printable(text string) string {
+	var out strings.Builder
+	for runes := 0; text != ""; runes++ {
+		if runes == maxTextRunes {
+			out.WriteRune('…')
+			break
+		}
+		r, size := utf8.DecodeRuneInString(text)
+		switch {
+		case r == utf8.RuneError && size == 1:
+			fmt.Fprintf(&out, `\x%02x`, text[0])
+		case r == '\n':
+			out.WriteString(`\n`)
+		case r == '\t':
+			out.WriteString(`\t`)
+		case r < 0x20 || r == 0x7f:
+			fmt.Fprintf(&out, `\x%02x`, r)
+		case showsAsItIs(r):
+			out.WriteRune(r)
+		case r > 0xffff:
+			fmt.Fprintf(&out, `\U%08x`, r)
+		default:
+			fmt.Fprintf(&out, `\u%04x`, r)
+		}
+		text = text[size:]
+	}
+	return out.String()
+}
+
+// showsAsItIs says whether a character takes one or two cells of a terminal,
+// is visible (or the plain space), and leaves the order of its neighbours
+// alone.
+func showsAsItIs(r rune) bool {
+	if r == ' ' {
+		return true
+	}
+	if !unicode.IsPrint(r) || unicode.Is(unicode.M, r) {
+		return false
+	}
+	properties, _ := bidi.LookupRune(r)
+	switch properties.Class() {
+	case bidi.R, bidi.AL, bidi.AN:
+		return false
+	default:
+		return true
+	}
+}
+
+// cells returns how many cells of a terminal a printable text takes.
+func cells(text string) int {
+	n := 0
+	for _, r := range text {
+		n += runeCells(r)
+	}
+	return n
+}
+
+func runeCells(r rune) int {
+	if r < 0x7f {
+		return 1
+	}
+	switch width.LookupRune(r).Kind() {
+	case width.EastAsianWide, width.EastAsianFullwidth:
+		return 2
+	default:
+		return 1
+	}
+}
+
+// cut shortens a printable text to a number of cells; what is cut off is
+// marked by an ellipsis.
+func cut(text string, limit int) string {
+	if cells(text) <= limit {
+		return text
+	}
+	if limit <= 0 {
+		return ""
+	}
+	used := 0
+	for i, r := range text {
+		if used+runeCells(r) > limit-1 {
+			return text[:i] + "…"
+		}
+		used += runeCells(r)
+	}
+	return text
+}
+
+// shortID shortens an id in the middle, where ids of one kind differ least:
+// their kind is at the front and what counts them at the end.
+func shortID(id string) string {
+	text := []rune(printable(id))
+	if len(text) <= 16 {
+		return string(text)
+	}
+	return string(text[:8]) + "…" + string(text[len(text)-7:])
+}
+
+// shellQuote writes an argument so that a shell takes it as one word and a
+// terminal shows all of it. Text with characters that a terminal would not
+// show as they are is written in the $'…' form of POSIX 2024, which bash, zsh
+// and ksh read; any other text in plain single quotes, or bare where that is
+// the same.
+func shellQuote(argument string) string {
+	bare, plain := argument != "", true
+	for i := range len(argument) {
+		c := argument[i]
+		if c < 0x20 || c > 0x7e {
+			plain = false
+		}
+		if !strings.ContainsRune("@%+=:,./_-", rune(c)) &&
+			(c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') {
+			bare = false
+		}
+	}
+	switch {
+	case bare:
+		return argument
+	case plain:
+		return "'" + strings.ReplaceAll(argument, "'", `'\''`) + "'"
+	}
+	var out strings.Builder
+	out.WriteString("$'")
+	for i := range len(argument) {
+		switch c := argument[i]; {
+		case c == '\'' || c == '\\':
+			out.WriteByte('\\')
+			out.WriteByte(c)
+		case c < 0x20 || c > 0x7e:
+			// Octal escapes end after three digits in every shell; a hex
+			// escape would swallow a digit that follows it.
+			fmt.Fprintf(&out, `\%03o`, c)
+		default:
+			out.WriteByte(c)
+		}
+	}
+	out.WriteString("'")
+	return out.String()
+}

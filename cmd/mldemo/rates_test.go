@@ -1,0 +1,63 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// point is a counter's value at a number of seconds; a negative value means
+// that the series was missing from that scrape.
+type point struct{ second, value float64 }
+
+func TestRate(t *testing.T) {
+	for name, test := range map[string]struct {
+		points []point
+		want   reading
+	}{
+		"no scrape":                    {nil, reading{}},
+		"one scrape":                   {[]point{{0, 5}}, reading{}},
+		"growth by the scrapes' clock": {[]point{{0, 1000}, {4, 1200}}, known(50)},
+		"an uneven interval":           {[]point{{0, 0}, {0.5, 10}}, known(20)},
+		"standing still is known":      {[]point{{0, 7}, {2, 7}}, known(0)},
+		"a burst is spread":            {[]point{{0, 0}, {2, 0}, {4, 40}, {6, 40}, {8, 80}}, known(10)},
+		"a reset gives none":           {[]point{{0, 1000}, {2, 4000}, {4, 200}}, reading{}},
+		"after a reset it starts anew": {[]point{{0, 1000}, {2, 4000}, {4, 200}, {6, 260}}, known(30)},
+		"new in this scrape":           {[]point{{0, -1}, {2, 50}}, reading{}},
+		"gone from this scrape":        {[]point{{0, 10}, {2, -1}}, reading{}},
+		"a gap is not bridged":         {[]point{{0, 10}, {2, -1}, {4, 500}, {6, 520}}, known(10)},
+		"out of the window":            {[]point{{0, 0}, {21, 1000}, {23, 1010}}, known(5)},
+		"the clock went back":          {[]point{{100, 10}, {50, 20}, {52, 30}}, known(5)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := &history{}
+			for _, p := range test.points {
+				s := &scrape{at: time.Unix(0, int64(p.second*1e9)), families: map[string]map[string]sample{}}
+				if p.value >= 0 {
+					s.families["c"] = map[string]sample{"": {value: p.value}}
+				}
+				h.add(s)
+			}
+			assert.Equal(t, test.want, h.rate("c", ""))
+		})
+	}
+}
+
+func TestMeanOfNew(t *testing.T) {
+	h := &history{}
+	for i, text := range []string{"100 10", "100 10", "400 12"} {
+		sum, count, _ := strings.Cut(text, " ")
+		s, err := parseScrape(strings.NewReader("# TYPE tuft_training_tokens_per_second histogram\n"+
+			"tuft_training_tokens_per_second_bucket{le=\"+Inf\"} "+count+"\ntuft_training_tokens_per_second_sum "+sum+
+			"\ntuft_training_tokens_per_second_count "+count+"\n"), time.Unix(int64(2*i), 0), maxScrapeBytes)
+		require.NoError(t, err)
+		h.add(s)
+		if i < 2 {
+			assert.False(t, h.meanOfNew("tuft_training_tokens_per_second", "").known, "nothing new has no mean")
+		}
+	}
+	assert.Equal(t, known(150), h.meanOfNew("tuft_training_tokens_per_second", ""))
+}

@@ -1,0 +1,350 @@
+package main
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Names of the series that the screen shows, as the Prometheus exporter
+// spells them.
+const (
+	seriesSteps     = "ml_steps_total"
+	seriesBatches   = "ml_batches_total"
+	seriesTokens    = "ml_tokens_total"
+	seriesLoss      = "ml_loss"
+	seriesEpoch     = "ml_epoch"
+	seriesLastStep  = "ml_run_last_step_timestamp_seconds"
+	seriesGPUUsed   = "hw_gpu_memory_usage_bytes"
+	seriesGPULimit  = "hw_gpu_memory_limit_bytes"
+	seriesGPUUtil   = "hw_gpu_utilization_ratio"
+	seriesGPUPower  = "hw_power_watts"
+	seriesGPUTemp   = "hw_temperature_celsius"
+	seriesGPUInfo   = "nvidia_gpu_info"
+	seriesWorkloads = "nvidia_gpu_workload_memory_usage_bytes"
+)
+
+// Labels of those series.
+const (
+	labelService   = "job"
+	labelRun       = "ml_run_id"
+	labelRank      = "ml_rank_global"
+	labelRole      = "ml_role"
+	labelTokenType = "gen_ai_token_type"
+	labelModel     = "gen_ai_request_model"
+	labelLossScope = "ml_loss_scope"
+	labelTask      = "ml_task"
+	labelGPU       = "hw_id"
+	labelHost      = "host_name"
+	labelGPUIndex  = "nvidia_gpu_index"
+	labelGPUSource = "nvidia_gpu_source"
+	labelGPUTask   = "hw_gpu_task"
+	labelSensor    = "hw_sensor_location"
+	labelJoin      = "ml_gpu_join"
+)
+
+// reportedSeries are the token rates that clients measure themselves. They
+// are histograms of rates: what is new in them has a mean, and nothing more
+// can be said without adding up rates of requests that overlap. The unit may
+// stand in the name twice, which depends on the exporter's translation.
+var reportedSeries = []struct{ what, name string }{
+	{"training", "tuft_training_tokens_per_second"},
+	{"training", "tuft_training_tokens_per_second_tokens_per_second"},
+	{"sampling", "tuft_sampling_tokens_per_second"},
+	{"sampling", "tuft_sampling_tokens_per_second_tokens_per_second"},
+	{"inference", "snakepit_ml_inference_tokens_per_second"},
+	{"inference", "snakepit_ml_inference_tokens_per_second_tokens_per_second"},
+}
+
+// shownMetrics are the names that a scrape keeps.
+var shownMetrics = func() map[string]bool {
+	names := map[string]bool{}
+	for _, name := range []string{
+		seriesSteps, seriesBatches, seriesTokens, seriesLoss, seriesEpoch, seriesLastStep,
+		seriesGPUUsed, seriesGPULimit, seriesGPUUtil, seriesGPUPower, seriesGPUTemp, seriesGPUInfo, seriesWorkloads,
+	} {
+		names[name] = true
+	}
+	for _, reported := range reportedSeries {
+		names[reported.name] = true
+		names[reported.name+"_sum"] = true
+		names[reported.name+"_count"] = true
+	}
+	return names
+}()
+
+// snapshot is what the screen shows, as data.
+type snapshot struct {
+	at       time.Time
+	runs     []run
+	tokens   []tokens
+	reported []reportedRate
+	gpus     []gpu
+	// dropped counts series that the scrape left out.
+	dropped int
+}
+
+// run is one row of the table of runs.
+type run struct {
+	service string
+	// id is the run's id; empty where series have none, or where several runs
+	// are shown in one row.
+	id string
+	// merged is how many runs the row stands for. Runs that are known by
+	// their tokens alone (every request of an agent may be one) share a row
+	// per service.
+	merged int
+	ranks  int
+	// stepRate is the mean over the ranks, because the ranks of a run step
+	// together; batchRate and tokenRate are sums over them.
+	stepRate, batchRate, tokenRate reading
+	loss                           reading
+	lossScope                      string
+	epoch                          reading
+	// lastStep is the age of the newest step of any rank, in seconds.
+	lastStep reading
+}
+
+// tokens is one row of the table of tokens.
+type tokens struct {
+	service, role, direction, model string
+	total, rate                     reading
+}
+
+// reportedRate is a token rate that a client measured itself.
+type reportedRate struct {
+	service, what, model string
+	rate                 reading
+}
+
+// gpu is one GPU with what runs on it.
+type gpu struct {
+	id, index, host, source string
+	utilization             reading // 0 to 1
+	memoryUsed, memoryLimit reading // bytes
+	power                   reading // watts
+	temperature             reading // degrees Celsius
+	workloads               []workload
+}
+
+// workload is one workload's part of a GPU.
+type workload struct {
+	run, service, rank string
+	// owner is the job, pod or container that the workload belongs to, and
+	// ownerKind says which of those it is.
+	owner, ownerKind string
+	// join names the rule that tied the workload to the run; empty where the
+	// process itself said which run it is, or where nothing is known.
+	join   string
+	memory reading
+}
+
+// takeSnapshot computes what the screen shows from the scrapes so far.
+func takeSnapshot(h *history) snapshot {
+	latest := h.latest()
+	if latest == nil {
+		return snapshot{}
+	}
+	return snapshot{
+		at:       latest.at,
+		runs:     runsOf(h, latest),
+		tokens:   tokensOf(h, latest),
+		reported: reportedOf(h, latest),
+		gpus:     gpusOf(latest),
+		dropped:  latest.dropped,
+	}
+}
+
+type runKey struct{ service, id string }
+
+// runTally collects a run's series.
+type runTally struct {
+	ranks              map[string]bool
+	steps              mean
+	batches, tokens    reading
+	losses             map[string]*mean
+	epoch, lastStep    reading
+	hasTrainingSignals bool
+}
+
+func runsOf(h *history, latest *scrape) []run {
+	tallies := map[runKey]*runTally{}
+	each := func(name string, training bool, use func(*runTally, identified)) {
+		for _, series := range latest.sorted(name) {
+			key := runKey{series.labels[labelService], series.labels[labelRun]}
+			tally := tallies[key]
+			if tally == nil {
+				tally = &runTally{ranks: map[string]bool{}, losses: map[string]*mean{}}
+				tallies[key] = tally
+			}
+			tally.hasTrainingSignals = tally.hasTrainingSignals || training
+			if rank := series.labels[labelRank]; rank != "" {
+				tally.ranks[rank] = true
+			}
+			use(tally, series)
+		}
+	}
+	// Every use is of a series that may come several times per rank (one per
+	// model, operation or role); steps are added up per rank first.
+	stepRates := map[runKey]map[string]reading{}
+	each(seriesSteps, true, func(_ *runTally, series identified) {
+		key := runKey{series.labels[labelService], series.labels[labelRun]}
+		if stepRates[key] == nil {
+			stepRates[key] = map[string]reading{}
+		}
+		rank := series.labels[labelRank]
+		stepRates[key][rank] = stepRates[key][rank].plus(h.rate(series.name, series.id))
+	})
+	for key, byRank := range stepRates {
+		for _, rate := range byRank {
+			tallies[key].steps.add(rate)
+		}
+	}
+	each(seriesBatches, true, func(tally *runTally, series identified) {
+		tally.batches = tally.batches.plus(h.rate(series.name, series.id))
+	})
+	each(seriesTokens, false, func(tally *runTally, series identified) {
+		tally.tokens = tally.tokens.plus(h.rate(series.name, series.id))
+	})
+	each(seriesLoss, true, func(tally *runTally, series identified) {
+		if series.labels[labelTask] != "" {
+			return // a task's part of the loss, not the loss
+		}
+		scope := series.labels[labelLossScope]
+		if tally.losses[scope] == nil {
+			tally.losses[scope] = &mean{}
+		}
+		tally.losses[scope].add(known(series.value))
+	})
+	each(seriesEpoch, true, func(tally *runTally, series identified) {
+		tally.epoch = larger(tally.epoch, known(series.value))
+	})
+	each(seriesLastStep, true, func(tally *runTally, series identified) {
+		tally.lastStep = larger(tally.lastStep, known(series.value))
+	})
+
+	var runs []run
+	merged := map[string]*run{}
+	for key, tally := range tallies {
+		row := run{
+			service: key.service, id: key.id, merged: 1, ranks: len(tally.ranks),
+			stepRate: tally.steps.reading(), batchRate: tally.batches, tokenRate: tally.tokens,
+			epoch: tally.epoch, lastStep: age(latest.at, tally.lastStep),
+		}
+		row.loss, row.lossScope = shownLoss(tally.losses)
+		if tally.hasTrainingSignals {
+			runs = append(runs, row)
+			continue
+		}
+		if sum := merged[key.service]; sum != nil {
+			sum.id = ""
+			sum.merged++
+			sum.tokenRate = sum.tokenRate.plus(row.tokenRate)
+			continue
+		}
+		merged[key.service] = &row
+	}
+	for _, row := range merged {
+		runs = append(runs, *row)
+	}
+	slices.SortFunc(runs, func(a, b run) int {
+		return cmp.Or(cmp.Compare(a.service, b.service), cmp.Compare(a.id, b.id), cmp.Compare(a.merged, b.merged))
+	})
+	return runs
+}
+
+// shownLoss picks the loss that moves fastest: of a batch, else of an epoch,
+// else whatever scope there is. It is the mean over the ranks.
+func shownLoss(losses map[string]*mean) (reading, string) {
+	for _, scope := range []string{"batch", "epoch", "", "validation"} {
+		if loss := losses[scope]; loss != nil {
+			return loss.reading(), scope
+		}
+	}
+	return reading{}, ""
+}
+
+// age returns the seconds since a Unix time. A time ahead of the clock by
+// less than a refresh is now; one further ahead belongs to another clock and
+// gives nothing.
+func age(at time.Time, timestamp reading) reading {
+	if !timestamp.known || timestamp.value <= 0 {
+		return reading{}
+	}
+	seconds := float64(at.UnixNano())/1e9 - timestamp.value
+	switch {
+	case seconds >= 0:
+		return known(seconds)
+	case seconds > -refreshInterval.Seconds():
+		return known(0)
+	default:
+		return reading{}
+	}
+}
+
+func larger(a, b reading) reading {
+	if !a.known || (b.known && b.value > a.value) {
+		return b
+	}
+	return a
+}
+
+func tokensOf(h *history, latest *scrape) []tokens {
+	rows := map[tokens]*tokens{}
+	for _, series := range latest.sorted(seriesTokens) {
+		key := tokens{
+			service:   series.labels[labelService],
+			role:      series.labels[labelRole],
+			direction: series.labels[labelTokenType],
+			model:     series.labels[labelModel],
+		}
+		row := rows[key]
+		if row == nil {
+			row = &tokens{service: key.service, role: key.role, direction: key.direction, model: key.model}
+			rows[key] = row
+		}
+		row.total = row.total.plus(known(series.value))
+		row.rate = row.rate.plus(h.rate(series.name, series.id))
+	}
+	sorted := make([]tokens, 0, len(rows))
+	for _, row := range rows {
+		sorted = append(sorted, *row)
+	}
+	slices.SortFunc(sorted, func(a, b tokens) int {
+		return cmp.Or(
+			cmp.Compare(a.service, b.service), cmp.Compare(a.role, b.role),
+			cmp.Compare(a.direction, b.direction), cmp.Compare(a.model, b.model),
+		)
+	})
+	return sorted
+}
+
+func reportedOf(h *history, latest *scrape) []reportedRate {
+	var rows []reportedRate
+	for _, reported := range reportedSeries {
+		// A client may send its rate as a gauge, which is shown as it is, or
+		// as a histogram.
+		for _, series := range latest.sorted(reported.name) {
+			rows = append(rows, reportedRate{
+				service: series.labels[labelService], what: reported.what,
+				model: modelOf(series.labels), rate: known(series.value),
+			})
+		}
+		for _, series := range latest.sorted(reported.name + "_count") {
+			rows = append(rows, reportedRate{
+				service: series.labels[labelService], what: reported.what,
+				model: modelOf(series.labels), rate: h.meanOfNew(reported.name, series.id),
+			})
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b reportedRate) int {
+		return cmp.Or(cmp.Compare(a.service, b.service), cmp.Compare(a.what, b.what), cmp.Compare(a.model, b.model))
+	})
+	return rows
+}
+
+// modelOf returns the model of a client's own series, under the name that the
+// collector adds or else under the client's.
+func modelOf(labels map[string]string) string {
+	return cmp.Or(labels[labelModel], labels["base_model"], labels["model"])
+}

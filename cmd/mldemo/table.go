@@ -1,0 +1,105 @@
+package main
+
+import "strings"
+
+// columnGap separates the columns of a table.
+const columnGap = 2
+
+// column describes one column of a table.
+type column struct {
+	title string
+	// right aligns numbers by their last digit.
+	right bool
+	// least is the width, in cells, below which a text column is not
+	// squeezed; 0 means that the column is never squeezed: half a number is a
+	// different number.
+	least int
+	// leave says which column goes first where the squeezed table is still
+	// too wide: the one with the highest value. Columns with 0 stay.
+	leave int
+}
+
+// table lays rows out under their titles within a width in cells. The texts
+// are printable already.
+func table(columns []column, rows [][]string, limit int) []string {
+	widths := make([]int, len(columns))
+	for i, c := range columns {
+		widths[i] = cells(c.title)
+		for _, row := range rows {
+			widths[i] = max(widths[i], cells(row[i]))
+		}
+	}
+	present := make([]bool, len(columns))
+	for i := range present {
+		present[i] = true
+	}
+	for tableWidth(widths, present) > limit {
+		if i := widestToSqueeze(columns, widths, present); i >= 0 {
+			widths[i]--
+			continue
+		}
+		if i := firstToLeave(columns, present); i >= 0 {
+			present[i] = false
+			continue
+		}
+		break
+	}
+	titles := make([]string, len(columns))
+	for i, c := range columns {
+		titles[i] = c.title
+	}
+	lines := make([]string, 0, 1+len(rows))
+	lines = append(lines, tableLine(columns, widths, present, titles, limit))
+	for _, row := range rows {
+		lines = append(lines, tableLine(columns, widths, present, row, limit))
+	}
+	return lines
+}
+
+func tableWidth(widths []int, present []bool) int {
+	total := 0
+	for i, w := range widths {
+		if present[i] {
+			total += w + columnGap
+		}
+	}
+	return total
+}
+
+func widestToSqueeze(columns []column, widths []int, present []bool) int {
+	widest := -1
+	for i, c := range columns {
+		if present[i] && c.least > 0 && widths[i] > max(c.least, cells(c.title)) && (widest < 0 || widths[i] > widths[widest]) {
+			widest = i
+		}
+	}
+	return widest
+}
+
+func firstToLeave(columns []column, present []bool) int {
+	first := -1
+	for i, c := range columns {
+		if present[i] && c.leave > 0 && (first < 0 || c.leave > columns[first].leave) {
+			first = i
+		}
+	}
+	return first
+}
+
+func tableLine(columns []column, widths []int, present []bool, row []string, limit int) string {
+	var line strings.Builder
+	for i, c := range columns {
+		if !present[i] {
+			continue
+		}
+		text := cut(row[i], widths[i])
+		space := strings.Repeat(" ", widths[i]-cells(text))
+		line.WriteString(strings.Repeat(" ", columnGap))
+		if c.right {
+			line.WriteString(space + text)
+		} else {
+			line.WriteString(text + space)
+		}
+	}
+	return cut(strings.TrimRight(line.String(), " "), limit)
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+)
+
+// view puts screens onto an output: in place on a terminal, one after the
+// other anywhere else.
+type view struct {
+	out io.Writer
+	// terminal is the descriptor of the terminal, or -1 where the output is
+	// none.
+	terminal int
+	drawn    bool
+}
+
+func newView(out io.Writer) *view {
+	v := &view{out: out, terminal: -1}
+	if file, ok := out.(*os.File); ok && term.IsTerminal(int(file.Fd())) && os.Getenv("TERM") != "dumb" {
+		v.terminal = int(file.Fd())
+	}
+	return v
+}
+
+// draw writes a page with one call, so that a terminal shows no half of it.
+func (v *view) draw(p page) error {
+	text := v.text(p)
+	_, err := io.WriteString(v.out, text)
+	return err
+}
+
+func (v *view) text(p page) string {
+	// A log file has no width; this one suits most eyes and pagers.
+	fit := size{width: 120}
+	if v.terminal >= 0 {
+		width, height, err := term.GetSize(v.terminal)
+		if err != nil {
+			width, height = 0, 0
+		}
+		// The cursor ends below the last line.
+		fit = clampSize(width, height-1)
+	}
+	lines := screen(p, fit)
+	if v.terminal < 0 {
+		separator := ""
+		if v.drawn {
+			separator = strings.Repeat("-", 80) + "\n"
+		}
+		v.drawn = true
+		return separator + strings.Join(lines, "\n") + "\n"
+	}
+	// Clearing the whole screen once and then writing over it line by line
+	// keeps it from flickering.
+	start := "\x1b[H"
+	if !v.drawn {
+		start = "\x1b[2J\x1b[H"
+	}
+	v.drawn = true
+	return start + strings.Join(lines, "\x1b[K\n") + "\x1b[K\n\x1b[J"
+}
