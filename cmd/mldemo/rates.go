@@ -69,15 +69,15 @@ func (h *history) rate(name, id string) reading {
 	return known(delta / over.Seconds())
 }
 
-// meanOfNew returns the mean of what a histogram observed within the window:
-// the growth of its sum divided by the growth of its count.
-func (h *history) meanOfNew(name, id string) reading {
-	sum, _, okSum := h.increase(name+"_sum", id)
-	count, _, okCount := h.increase(name+"_count", id)
-	if !okSum || !okCount || count <= 0 {
-		return reading{}
+// newObservations returns what a histogram observed within the window: the
+// growth of its sum and of its count, both or neither.
+func (h *history) newObservations(name, id string) (sum, count reading) {
+	grown, _, okSum := h.increase(name+"_sum", id)
+	more, _, okCount := h.increase(name+"_count", id)
+	if !okSum || !okCount {
+		return reading{}, reading{}
 	}
-	return known(sum / count)
+	return known(grown), known(more)
 }
 
 // reading is a number that may be missing.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -46,18 +47,23 @@ func TestRate(t *testing.T) {
 	}
 }
 
-func TestMeanOfNew(t *testing.T) {
+func TestRequestRateIsTheMeanOfNewRequests(t *testing.T) {
 	h := &history{}
-	for i, text := range []string{"100 10", "100 10", "400 12"} {
-		sum, count, _ := strings.Cut(text, " ")
-		s, err := parseScrape(strings.NewReader("# TYPE tuft_training_tokens_per_second histogram\n"+
-			"tuft_training_tokens_per_second_bucket{le=\"+Inf\"} "+count+"\ntuft_training_tokens_per_second_sum "+sum+
-			"\ntuft_training_tokens_per_second_count "+count+"\n"), time.Unix(int64(2*i), 0), maxScrapeBytes)
+	var got []reading
+	for i, values := range [][2]int{{100, 10}, {100, 10}, {400, 12}, {50, 1}} {
+		text := fmt.Sprintf(`# TYPE tuft_training_tokens_per_second histogram
+tuft_training_tokens_per_second_bucket{le="+Inf"} %[2]d
+tuft_training_tokens_per_second_sum %[1]d
+tuft_training_tokens_per_second_count %[2]d
+`, values[0], values[1])
+		s, err := parseScrape(strings.NewReader(text), time.Unix(int64(2*i), 0), maxScrapeBytes)
 		require.NoError(t, err)
 		h.add(s)
-		if i < 2 {
-			assert.False(t, h.meanOfNew("tuft_training_tokens_per_second", "").known, "nothing new has no mean")
-		}
+		rates := takeSnapshot(h).requests
+		require.Len(t, rates, 1)
+		got = append(got, rates[0].rate)
 	}
-	assert.Equal(t, known(150), h.meanOfNew("tuft_training_tokens_per_second", ""))
+	// Nothing is known at first, nothing new has no mean, and a reset starts
+	// anew.
+	assert.Equal(t, []reading{{}, {}, known(150), {}}, got)
 }

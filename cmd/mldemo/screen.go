@@ -43,8 +43,8 @@ type layout struct {
 	width int
 	// rows is how many rows each table shows at most.
 	rows int
-	// compact leaves out the empty lines and the table of rates that clients
-	// measured themselves.
+	// compact leaves out the empty lines and the table of the rates of
+	// single requests.
 	compact bool
 }
 
@@ -103,9 +103,8 @@ func draft(p page, l layout) []string {
 	section(fmt.Sprintf("RUNS   steps/s: mean over ranks; batches/s, tokens/s: sums; over the last %s", rateWindow),
 		runsTable(s.runs, l), len(s.runs))
 	section("TOKENS by role and direction", tokensTable(s.tokens, l), len(s.tokens))
-	if len(s.reported) > 0 && !l.compact {
-		section("TOKENS PER SECOND that clients measured themselves, mean per request",
-			reportedTable(s.reported, l), len(s.reported))
+	if len(s.requests) > 0 && !l.compact {
+		section("TOKENS PER SECOND of single requests, mean of the new ones", requestsTable(s.requests, l), len(s.requests))
 	}
 	section("GPUS and what runs on them   joined by: the rule that tied GPU and run, process: its own environment",
 		gpusTable(s.gpus, l), len(s.gpus))
@@ -188,10 +187,10 @@ func tokensTable(all []tokens, l layout) []string {
 	return table(columns, rows, l.width)
 }
 
-func reportedTable(all []reportedRate, l layout) []string {
+func requestsTable(all []requestRate, l layout) []string {
 	columns := []column{
 		{title: "service", least: 8},
-		{title: "of", least: 4},
+		{title: "of", least: 10},
 		{title: "model", least: 6},
 		{title: "per second", right: true},
 	}

@@ -43,17 +43,23 @@ const (
 	labelJoin      = "ml_gpu_join"
 )
 
-// reportedSeries are the token rates that clients measure themselves. They
-// are histograms of rates: what is new in them has a mean, and nothing more
-// can be said without adding up rates of requests that overlap. The unit may
-// stand in the name twice, which depends on the exporter's translation.
-var reportedSeries = []struct{ what, name string }{
-	{"training", "tuft_training_tokens_per_second"},
-	{"training", "tuft_training_tokens_per_second_tokens_per_second"},
-	{"sampling", "tuft_sampling_tokens_per_second"},
-	{"sampling", "tuft_sampling_tokens_per_second_tokens_per_second"},
-	{"inference", "snakepit_ml_inference_tokens_per_second"},
-	{"inference", "snakepit_ml_inference_tokens_per_second_tokens_per_second"},
+// requestRates are the histograms of the token rates of single requests. What
+// is new in them has a mean, and nothing more can be said: requests overlap,
+// so that their rates must not be added up. A client's unit may stand in the
+// name twice, which depends on the exporter's translation.
+var requestRates = []struct {
+	name string
+	// what says which rate it is; basisLabel names the label that says it
+	// where that differs between series.
+	what, basisLabel string
+}{
+	{name: "tuft_training_tokens_per_second", what: "training, by the client"},
+	{name: "tuft_training_tokens_per_second_tokens_per_second", what: "training, by the client"},
+	{name: "tuft_sampling_tokens_per_second", what: "sampling, by the client"},
+	{name: "tuft_sampling_tokens_per_second_tokens_per_second", what: "sampling, by the client"},
+	{name: "snakepit_ml_inference_tokens_per_second", what: "inference, by the client"},
+	{name: "snakepit_ml_inference_tokens_per_second_tokens_per_second", what: "inference, by the client"},
+	{name: "ml_request_token_throughput_per_second", basisLabel: "ml_throughput_basis"},
 }
 
 // shownMetrics are the names that a scrape keeps.
@@ -65,10 +71,10 @@ var shownMetrics = func() map[string]bool {
 	} {
 		names[name] = true
 	}
-	for _, reported := range reportedSeries {
-		names[reported.name] = true
-		names[reported.name+"_sum"] = true
-		names[reported.name+"_count"] = true
+	for _, rate := range requestRates {
+		names[rate.name] = true
+		names[rate.name+"_sum"] = true
+		names[rate.name+"_count"] = true
 	}
 	return names
 }()
@@ -78,7 +84,7 @@ type snapshot struct {
 	at       time.Time
 	runs     []run
 	tokens   []tokens
-	reported []reportedRate
+	requests []requestRate
 	gpus     []gpu
 	// dropped counts series that the scrape left out.
 	dropped int
@@ -111,8 +117,8 @@ type tokens struct {
 	total, rate                     reading
 }
 
-// reportedRate is a token rate that a client measured itself.
-type reportedRate struct {
+// requestRate is the mean token rate of single requests.
+type requestRate struct {
 	service, what, model string
 	rate                 reading
 }
@@ -149,7 +155,7 @@ func takeSnapshot(h *history) snapshot {
 		at:       latest.at,
 		runs:     runsOf(h, latest),
 		tokens:   tokensOf(h, latest),
-		reported: reportedOf(h, latest),
+		requests: requestRatesOf(h, latest),
 		gpus:     gpusOf(latest),
 		dropped:  latest.dropped,
 	}
@@ -319,26 +325,49 @@ func tokensOf(h *history, latest *scrape) []tokens {
 	return sorted
 }
 
-func reportedOf(h *history, latest *scrape) []reportedRate {
-	var rows []reportedRate
-	for _, reported := range reportedSeries {
-		// A client may send its rate as a gauge, which is shown as it is, or
-		// as a histogram.
-		for _, series := range latest.sorted(reported.name) {
-			rows = append(rows, reportedRate{
-				service: series.labels[labelService], what: reported.what,
-				model: modelOf(series.labels), rate: known(series.value),
-			})
+func requestRatesOf(h *history, latest *scrape) []requestRate {
+	type tally struct{ sum, count reading }
+	tallies := map[requestRate]*tally{}
+	var gauges []requestRate
+	for _, rates := range requestRates {
+		row := func(series identified) requestRate {
+			what := rates.what
+			if rates.basisLabel != "" {
+				what = "request, by the collector"
+				if basis := series.labels[rates.basisLabel]; basis != "" {
+					what += " (" + basis + ")"
+				}
+			}
+			return requestRate{service: series.labels[labelService], what: what, model: modelOf(series.labels)}
 		}
-		for _, series := range latest.sorted(reported.name + "_count") {
-			rows = append(rows, reportedRate{
-				service: series.labels[labelService], what: reported.what,
-				model: modelOf(series.labels), rate: h.meanOfNew(reported.name, series.id),
-			})
+		// A client may send its rate as a gauge, which is shown as it is.
+		for _, series := range latest.sorted(rates.name) {
+			gauge := row(series)
+			gauge.rate = known(series.value)
+			gauges = append(gauges, gauge)
+		}
+		for _, series := range latest.sorted(rates.name + "_count") {
+			key := row(series)
+			if tallies[key] == nil {
+				tallies[key] = &tally{}
+			}
+			sum, count := h.newObservations(rates.name, series.id)
+			tallies[key].sum = tallies[key].sum.plus(sum)
+			tallies[key].count = tallies[key].count.plus(count)
 		}
 	}
-	slices.SortStableFunc(rows, func(a, b reportedRate) int {
-		return cmp.Or(cmp.Compare(a.service, b.service), cmp.Compare(a.what, b.what), cmp.Compare(a.model, b.model))
+	rows := gauges
+	for row, t := range tallies {
+		if t.sum.known && t.count.known && t.count.value > 0 {
+			row.rate = known(t.sum.value / t.count.value)
+		}
+		rows = append(rows, row)
+	}
+	slices.SortStableFunc(rows, func(a, b requestRate) int {
+		return cmp.Or(
+			cmp.Compare(a.service, b.service), cmp.Compare(a.what, b.what), cmp.Compare(a.model, b.model),
+			cmp.Compare(a.rate.value, b.rate.value),
+		)
 	})
 	return rows
 }
