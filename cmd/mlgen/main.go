@@ -1,0 +1,171 @@
+// Command mlgen imitates the telemetry of five machine-learning systems and
+// sends it by OTLP. Everything that it sends is simulated.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/otelcol-ml/otelcol-ml/cmd/mlgen/scenario"
+	"github.com/otelcol-ml/otelcol-ml/cmd/mlgen/send"
+	"github.com/otelcol-ml/otelcol-ml/cmd/mlgen/sentlog"
+)
+
+// The exit statuses.
+const (
+	exitOK = iota
+	// exitRefused means that a server did not accept everything, or that the
+	// sent log could not be written.
+	exitRefused
+	// exitUsage means that a flag was wrong; nothing was sent.
+	exitUsage
+)
+
+// grace is how long requests may take after an interruption.
+const grace = 10 * time.Second
+
+func main() {
+	stop, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// The first signal asks for a clean end; a second one kills.
+	context.AfterFunc(stop, cancel)
+	os.Exit(run(stop, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// run is the whole command. It ends when the work is done or stop is cancelled.
+func run(stop context.Context, args []string, stdout, stderr io.Writer) int {
+	o, err := parse(args, stdout)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return exitOK
+	case err != nil:
+		fmt.Fprintf(stderr, "mlgen: %v\nRun mlgen --help for all flags.\n", err)
+		return exitUsage
+	}
+	refused, err := generate(stop, o, stderr)
+	if err != nil {
+		fmt.Fprintf(stderr, "mlgen: %v\n", err)
+		return exitRefused
+	}
+	if refused > 0 {
+		return exitRefused
+	}
+	return exitOK
+}
+
+// generate runs the scenarios and returns how many items were not accepted.
+func generate(stop context.Context, o options, stderr io.Writer) (refused int64, err error) {
+	var log *sentlog.Writer
+	if o.sent != "" {
+		file, err := os.OpenFile(o.sent, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+		if err != nil {
+			return 0, fmt.Errorf("--sent: %w", err)
+		}
+		defer func() { err = errors.Join(err, file.Close()) }()
+		log = sentlog.NewWriter(file)
+	}
+	ledger := newLedger(o.scenarios, log)
+	drivers, closeSenders, err := newDrivers(o, ledger)
+	if err != nil {
+		return 0, err
+	}
+	defer closeSenders()
+
+	start := o.start
+	if start.IsZero() {
+		start = time.Now()
+	}
+	ledger.header(sentlog.Header{
+		Version: sentlog.Version, Seed: o.seed, Scenarios: o.scenarios, StartUnixNano: start.UnixNano(), Rate: o.rate,
+	})
+	fmt.Fprintf(stderr, "mlgen: sending simulated telemetry, seed %d\n", o.seed)
+	hide := showProgress(o, ledger, stderr)
+	drive(stop, drivers)
+	hide()
+	refused = ledger.report(stderr, o.scenarios)
+	return refused, ledger.close(time.Now(), stop.Err() != nil)
+}
+
+func newDrivers(o options, ledger *ledger) ([]*driver, func(), error) {
+	var senders []send.Sender
+	closeAll := func() {
+		for _, s := range senders {
+			_ = s.Close()
+		}
+	}
+	var drivers []*driver
+	for _, name := range o.scenarios {
+		s, err := scenario.New(name, o.settings())
+		if err != nil {
+			closeAll()
+			return nil, nil, err
+		}
+		// A connection each, as five programs have.
+		sender, err := newSender(o, name)
+		if err != nil {
+			closeAll()
+			return nil, nil, err
+		}
+		senders = append(senders, sender)
+		d := &driver{name: name, scenario: s, sender: sender, ledger: ledger, rate: o.rate, steps: o.steps(), start: o.start}
+		if o.duration > 0 {
+			d.deadline = time.Now().Add(o.duration)
+		}
+		drivers = append(drivers, d)
+	}
+	return drivers, closeAll, nil
+}
+
+func newSender(o options, name string) (send.Sender, error) {
+	if o.transport(name) == scenario.GRPC {
+		return send.NewGRPC(o.endpoint, send.DefaultRetry())
+	}
+	tracesURL := ""
+	if name == "fx" {
+		tracesURL = o.fxEndpoint
+	}
+	return send.NewHTTP(o.httpEndpoint, tracesURL, send.DefaultRetry())
+}
+
+// drive runs all scenarios at the same time. Once stop is cancelled, what is
+// being sent has the grace period to get through.
+func drive(stop context.Context, drivers []*driver) {
+	sending, cut := context.WithCancelCause(context.Background())
+	defer cut(nil)
+	release := context.AfterFunc(stop, func() {
+		timer := time.AfterFunc(grace, func() { cut(errors.New("interrupted")) })
+		context.AfterFunc(sending, func() { timer.Stop() })
+	})
+	defer release()
+
+	var all sync.WaitGroup
+	for _, d := range drivers {
+		all.Go(func() { d.run(stop, sending) })
+	}
+	all.Wait()
+}
+
+// showProgress shows the progress line where somebody can see it, and returns
+// how to end it.
+func showProgress(o options, ledger *ledger, stderr io.Writer) func() {
+	file, ok := stderr.(*os.File)
+	if !o.progress && (!ok || !term.IsTerminal(int(file.Fd()))) {
+		return func() {}
+	}
+	done := make(chan struct{})
+	var shown sync.WaitGroup
+	shown.Go(func() { ledger.show(stderr, o.scenarios, done) })
+	return func() {
+		close(done)
+		shown.Wait()
+	}
+}

@@ -1,0 +1,239 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/cmd/mlgen/scenario"
+	"github.com/otelcol-ml/otelcol-ml/cmd/mlgen/send"
+)
+
+const (
+	defaultGRPC = "localhost:4317"
+	defaultHTTP = "http://localhost:4318"
+
+	maxRate  = 10_000
+	maxRanks = 1024
+)
+
+// options is what the user asked for, checked.
+type options struct {
+	scenarios       []string
+	rate            float64
+	duration        time.Duration
+	seed            int64
+	start           time.Time
+	ranks           int
+	jobID           int64
+	jobName         string
+	metricsInterval time.Duration
+	protocol        string
+	endpoint        string
+	httpEndpoint    string
+	fxEndpoint      string
+	sent            string
+	progress        bool
+}
+
+// parse reads the command line. Its error is flag.ErrHelp where the user asked
+// for help, and otherwise names the flag, its value and what is allowed.
+func parse(args []string, output io.Writer) (options, error) {
+	var o options
+	var names, seed, start string
+	flags := flag.NewFlagSet("mlgen", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.StringVar(&names, "scenario", "all", "comma-separated `systems` to imitate: "+strings.Join(scenario.Names(), ", ")+", or all")
+	flags.Float64Var(&o.rate, "rate", 1, "activity `steps` per second and scenario: a training step, an operation, a call, a batch, a round")
+	flags.DurationVar(&o.duration, "duration", 0, "how `long` to send; 0 means until interrupted")
+	flags.StringVar(&seed, "seed", "", "`number` that decides ids, values and order; without it one is chosen and printed")
+	flags.StringVar(&start, "start", "", "RFC 3339 `time` of the first step; steps then follow at the rate on that clock (default: now, on the wall clock)")
+	flags.IntVar(&o.ranks, "ranks", 2, "`number` of TorchTel processes")
+	flags.Int64Var(&o.jobID, "job-id", 0, "TorchTel's job `id`; 0 is what it sends under torchrun")
+	flags.StringVar(&o.jobName, "job-name", "local", "TorchTel's job `name`")
+	flags.DurationVar(&o.metricsInterval, "metrics-interval", 5*time.Second, "`time` between metric exports of a process; the clients' own default is 60s")
+	flags.StringVar(&o.protocol, "protocol", "auto", "`transport`: grpc, http, or auto for each system's own")
+	flags.StringVar(&o.endpoint, "endpoint", "", "gRPC `host:port`, or with --protocol http the base URL (default "+defaultGRPC+" or "+defaultHTTP+")")
+	flags.StringVar(&o.httpEndpoint, "http-endpoint", "", "base `URL` for OTLP/HTTP (default "+defaultHTTP+")")
+	flags.StringVar(&o.fxEndpoint, "fx-endpoint", "", "`URL` that the fx scenario posts its spans to exactly as given, by HTTP (default: /v1/traces of the HTTP endpoint)")
+	flags.StringVar(&o.sent, "sent", "", "`file` for the log of what was acknowledged, JSON lines; an existing file is replaced")
+	flags.BoolVar(&o.progress, "progress", false, "show progress even if standard error is no terminal")
+	err := flags.Parse(args)
+	if errors.Is(err, flag.ErrHelp) {
+		fmt.Fprint(output, usageHead)
+		flags.SetOutput(output)
+		flags.PrintDefaults()
+		return o, err
+	}
+	if err != nil {
+		return o, err
+	}
+	if flags.NArg() > 0 {
+		return o, fmt.Errorf("unexpected argument %q, mlgen has flags only", flags.Arg(0))
+	}
+	var problems []error
+	o.scenarios, err = scenarioNames(names)
+	problems = append(problems, err)
+	o.seed, err = seedNumber(seed)
+	problems = append(problems, err)
+	if start != "" {
+		o.start, err = time.Parse(time.RFC3339Nano, start)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("--start is %q, want an RFC 3339 time such as 2026-01-31T12:00:00Z", start))
+		} else if year := o.start.Year(); year < 1971 || year > 2200 {
+			problems = append(problems, fmt.Errorf("--start is %q, want a year between 1971 and 2200", start))
+		}
+	}
+	problems = append(problems, o.check()...)
+	return o, errors.Join(problems...)
+}
+
+const usageHead = `mlgen imitates the telemetry of five machine-learning systems and sends it by
+OTLP. All of it is simulated.
+
+Usage: mlgen [flags]
+
+`
+
+func scenarioNames(list string) ([]string, error) {
+	if list == "all" {
+		return scenario.Names(), nil
+	}
+	var out []string
+	for name := range strings.SplitSeq(list, ",") {
+		name = strings.TrimSpace(name)
+		if _, ok := scenario.Find(name); !ok {
+			return nil, fmt.Errorf("--scenario is %q, want all or a comma-separated list of %s", list, strings.Join(scenario.Names(), ", "))
+		}
+		if !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+func seedNumber(text string) (int64, error) {
+	if text == "" {
+		return rand.Int64N(1 << 48), nil //nolint:gosec // A seed is no secret.
+	}
+	seed, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("--seed is %q, want a whole number", text)
+	}
+	return seed, nil
+}
+
+// check validates what a flag's type does not, and fills in the endpoints.
+func (o *options) check() []error {
+	var problems []error
+	bad := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+	if !(o.rate > 0 && o.rate <= maxRate) || math.IsNaN(o.rate) {
+		bad("--rate is %v, want more than 0 and at most %d", o.rate, maxRate)
+	}
+	if o.duration < 0 {
+		bad("--duration is %v, want 0 (until interrupted) or more", o.duration)
+	}
+	if o.ranks < 1 || o.ranks > maxRanks {
+		bad("--ranks is %d, want 1 to %d", o.ranks, maxRanks)
+	}
+	if o.metricsInterval <= 0 {
+		bad("--metrics-interval is %v, want more than 0", o.metricsInterval)
+	}
+	return append(problems, o.checkEndpoints()...)
+}
+
+// checkEndpoints decides which transports are used. With auto, an endpoint that
+// is given alone serves every scenario.
+func (o *options) checkEndpoints() []error {
+	var problems []error
+	switch o.protocol {
+	case "auto":
+		switch {
+		case o.endpoint != "" && o.httpEndpoint == "":
+			o.protocol = "grpc"
+		case o.endpoint == "" && o.httpEndpoint != "":
+			o.protocol = "http"
+		}
+	case "http":
+		if o.httpEndpoint == "" {
+			o.httpEndpoint = o.endpoint
+		}
+	case "grpc":
+	default:
+		return []error{fmt.Errorf("--protocol is %q, want grpc, http or auto", o.protocol)}
+	}
+	if o.endpoint == "" {
+		o.endpoint = defaultGRPC
+	}
+	if o.httpEndpoint == "" {
+		o.httpEndpoint = defaultHTTP
+	}
+	if o.protocol != "http" {
+		problems = append(problems, flagError("--endpoint", closeAfter(send.NewGRPC(o.endpoint, send.Retry{}))))
+	}
+	if o.protocol != "grpc" {
+		name := "--http-endpoint"
+		if o.protocol == "http" && o.httpEndpoint == o.endpoint {
+			name = "--endpoint"
+		}
+		problems = append(problems, flagError(name, closeAfter(send.NewHTTP(o.httpEndpoint, "", send.Retry{}))))
+	}
+	if o.fxEndpoint != "" {
+		problems = append(problems, flagError("--fx-endpoint", closeAfter(send.NewHTTP(defaultHTTP, o.fxEndpoint, send.Retry{}))))
+	}
+	return problems
+}
+
+// closeAfter makes a check of a constructor.
+func closeAfter(sender send.Sender, err error) error {
+	if err != nil {
+		return err
+	}
+	return sender.Close()
+}
+
+func flagError(name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", name, err)
+}
+
+// steps is how many steps a scenario takes; 0 means no end.
+func (o *options) steps() int64 {
+	if o.duration == 0 {
+		return 0
+	}
+	return max(1, int64(math.Round(o.duration.Seconds()*o.rate)))
+}
+
+// transport is the protocol that a scenario is sent by.
+func (o *options) transport(name string) scenario.Protocol {
+	if name == "fx" && o.fxEndpoint != "" {
+		return scenario.HTTP
+	}
+	switch o.protocol {
+	case "grpc":
+		return scenario.GRPC
+	case "http":
+		return scenario.HTTP
+	default:
+		kind, _ := scenario.Find(name)
+		return kind.Protocol
+	}
+}
+
+func (o *options) settings() scenario.Settings {
+	return scenario.Settings{
+		Seed: o.seed, Rate: o.rate, Ranks: o.ranks, JobID: o.jobID, JobName: o.jobName,
+		MetricsInterval: o.metricsInterval,
+	}
+}

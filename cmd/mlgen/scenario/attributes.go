@@ -1,0 +1,49 @@
+package scenario
+
+import (
+	"fmt"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+)
+
+// attr is one attribute. Attributes are kept in a list because clients set them
+// in an order, and the order decides what a limit evicts.
+type attr struct {
+	key   string
+	value any
+}
+
+// put sets attributes in order. Only the types that the clients send are known.
+func put(to pcommon.Map, attrs []attr) {
+	to.EnsureCapacity(to.Len() + len(attrs))
+	for _, a := range attrs {
+		switch v := a.value.(type) {
+		case string:
+			to.PutStr(a.key, v)
+		case bool:
+			to.PutBool(a.key, v)
+		case int:
+			to.PutInt(a.key, int64(v))
+		case int64:
+			to.PutInt(a.key, v)
+		case float64:
+			to.PutDouble(a.key, v)
+		case []int64:
+			list := to.PutEmptySlice(a.key)
+			for _, item := range v {
+				list.AppendEmpty().SetInt(item)
+			}
+		default:
+			panic(fmt.Sprintf("attribute %q has unsupported type %T", a.key, a.value))
+		}
+	}
+}
+
+// pythonSDK is what the Python SDK adds to a resource made by Resource.create.
+func pythonSDK() []attr {
+	return []attr{
+		{"telemetry.sdk.language", "python"},
+		{"telemetry.sdk.name", "opentelemetry"},
+		{"telemetry.sdk.version", "1.39.1"},
+	}
+}

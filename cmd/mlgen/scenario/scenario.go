@@ -1,0 +1,140 @@
+package scenario
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/cmd/mlgen/sentlog"
+)
+
+// Protocol is an OTLP transport.
+type Protocol string
+
+// The transports that the imitated clients use.
+const (
+	GRPC Protocol = "grpc"
+	HTTP Protocol = "http"
+)
+
+// Host is the machine that the imitated processes run on: the host of the GPU
+// recording that the demonstration replays.
+const Host = "gpu-node-1"
+
+// Batch is one export request. Exactly one of Traces, Metrics and Logs is used,
+// as Signal says.
+type Batch struct {
+	Scenario string
+	// Signal is one of the sentlog.Signal constants.
+	Signal  string
+	Traces  ptrace.Traces
+	Metrics pmetric.Metrics
+	Logs    plog.Logs
+	// Truth is what an observer of this request can know.
+	Truth sentlog.Truth
+}
+
+// Items is the number of spans, data points or log records.
+func (b Batch) Items() int64 {
+	switch b.Signal {
+	case sentlog.SignalTraces:
+		return int64(b.Traces.SpanCount())
+	case sentlog.SignalMetrics:
+		return int64(b.Metrics.DataPointCount())
+	case sentlog.SignalLogs:
+		return int64(b.Logs.LogRecordCount())
+	default:
+		return 0
+	}
+}
+
+// Entries are the lines of the sent log for this request.
+func (b Batch) Entries() []sentlog.Entry {
+	switch b.Signal {
+	case sentlog.SignalTraces:
+		return sentlog.SpanEntries(b.Scenario, b.Traces)
+	case sentlog.SignalMetrics:
+		return sentlog.MetricEntries(b.Scenario, b.Metrics)
+	case sentlog.SignalLogs:
+		return sentlog.LogEntries(b.Scenario, b.Logs)
+	default:
+		return nil
+	}
+}
+
+// Scenario imitates one system. It is not safe for concurrent use.
+type Scenario interface {
+	// Step performs one unit of the system's activity, ending at the given
+	// time, and returns the requests that the clients send by then, in order.
+	// The times of successive calls must not go back.
+	Step(at time.Time) []Batch
+	// Finish ends the processes cleanly and returns what they flush. It is the
+	// last call.
+	Finish(at time.Time) []Batch
+}
+
+// Settings is what a user may choose about a scenario.
+type Settings struct {
+	// Seed decides ids, values and order.
+	Seed int64
+	// Rate is the number of steps per second; a step's spans fit in its
+	// interval where one process does them one after the other. Must be above 0.
+	Rate float64
+	// Ranks is the number of TorchTel processes. Must be at least 1.
+	Ranks int
+	// JobID and JobName are what TorchTel reports. 0 and "local" are what it
+	// sends under torchrun.
+	JobID   int64
+	JobName string
+	// MetricsInterval is the time between two metric exports of a process, on
+	// the clock of the steps. The clients' own default is 60 s.
+	MetricsInterval time.Duration
+}
+
+// interval is the time between two steps.
+func (s Settings) interval() time.Duration {
+	return time.Duration(float64(time.Second) / s.Rate)
+}
+
+// Kind describes a scenario without running it.
+type Kind struct {
+	// Protocol is the transport that the imitated client uses by default.
+	Protocol Protocol
+	// Summary says in a few words what is imitated.
+	Summary string
+	create  func(Settings) Scenario
+}
+
+var kinds = map[string]Kind{
+	"torchtel":   {HTTP, "PyTorch training processes instrumented by TorchTel", newTorchTel},
+	"tuft":       {GRPC, "a TuFT fine-tuning server with two training runs", newTuFT},
+	"snakepit":   {HTTP, "Snakepit calls from Elixir into Python workers", newSnakepit},
+	"fx":         {HTTP, "FX forecasting training loops, every span its own trace", newFX},
+	"taskweaver": {GRPC, "TaskWeaver agent sessions", newTaskWeaver},
+}
+
+// Names lists the scenarios in alphabetical order.
+func Names() []string {
+	return slices.Sorted(maps.Keys(kinds))
+}
+
+// Find returns the description of a scenario.
+func Find(name string) (Kind, bool) {
+	kind, ok := kinds[name]
+	return kind, ok
+}
+
+// New makes the named scenario, or an error that lists the names.
+func New(name string, settings Settings) (Scenario, error) {
+	kind, ok := kinds[name]
+	if !ok {
+		return nil, fmt.Errorf("unknown scenario %q, want one of %s", name, strings.Join(Names(), ", "))
+	}
+	return kind.create(settings), nil
+}

@@ -1,0 +1,388 @@
+package scenario
+
+import (
+	"fmt"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/cmd/mlgen/sentlog"
+)
+
+const (
+	snakepitScope       = "snakepit"
+	snakepitPythonScope = "snakepit.bridge"
+	snakepitDevice      = "{:cuda, 0}"
+	snakepitPool        = 4
+	// snakepitFirstFailure and snakepitFailEvery place the calls that fail.
+	snakepitFirstFailure = 3
+	snakepitFailEvery    = 8
+)
+
+// snakepit imitates two Elixir nodes that call into Python workers. The second
+// node's resource says `service_name` where it means service.name. The Python
+// workers send spans of their own, in traces of their own: only the correlation
+// id ties them to the call.
+type snakepit struct {
+	nodes    []*snakepitNode
+	worker   *process
+	settings Settings
+	calls    int
+	failures int
+}
+
+// snakepitNode is an Elixir node with its instruments.
+type snakepitNode struct {
+	*process
+	session string
+
+	total, duration, queueTime, exceptions *instrument
+	size, idle, busy                       *instrument
+	allocated, gpuAllocated, gpuFree       *instrument
+	crashes                                *instrument
+	inferenceTime, inferenceTokens         *instrument
+	gpuUsed, gpuUtilization, gpuPower      *instrument
+}
+
+// snakepitCall is a kind of call that succeeds.
+type snakepitCall struct {
+	command, library, function string
+	python                     float64
+	model                      string
+	training                   bool
+}
+
+var snakepitCalls = []snakepitCall{
+	{"infer", "transformers", "generate", 0.45, "gpt2", false},
+	{"tensor_op", "torch", "matmul", 0.02, "", false},
+	{"train_step", "torch", "step", 0.2, "", true},
+	{"embed", "sentence_transformers", "encode", 0.12, "all-MiniLM-L6-v2", false},
+}
+
+func newSnakepit(settings Settings) Scenario {
+	s := &snakepit{settings: settings}
+	erlang := []attr{
+		{"process.executable.name", "erl"},
+		{"process.runtime.name", "BEAM"},
+		{"process.runtime.version", "15.2.7"},
+		{"process.runtime.description", "Erlang/OTP 27 erts-15.2.7"},
+		{"telemetry.sdk.language", "erlang"},
+		{"telemetry.sdk.name", "opentelemetry"},
+		{"telemetry.sdk.version", "1.7.0"},
+	}
+	s.nodes = []*snakepitNode{
+		newSnakepitNode(settings, "node-a", append([]attr{{"service.name", "snakepit"}, {"service.namespace", "snakepit"}}, erlang...)),
+		newSnakepitNode(settings, "node-b", append([]attr{
+			{"service.name", "unknown_service:erl"}, {"service_name", "snakepit"}, {"service_namespace", "snakepit"},
+		}, erlang...)),
+	}
+	worker := newSource(settings.Seed, "snakepit/instance")
+	s.worker = newProcess("snakepit", "python", settings, append(pythonSDK(),
+		attr{"service.name", "snakepit.python.bridge"},
+		attr{"service.namespace", "snakepit"},
+		attr{"service.instance.id", worker.hex(16)},
+	))
+	return s
+}
+
+func newSnakepitNode(settings Settings, label string, resource []attr) *snakepitNode {
+	n := &snakepitNode{process: newProcess("snakepit", label, settings, resource)}
+	n.session = "session_" + n.rand.hex(8)
+	m := &meter{scope: snakepitScope}
+	n.total = m.add(counter, "snakepit.call.total", "{call}", "Calls into Python")
+	n.duration = m.add(histogram, "snakepit.call.duration", "ms", "Duration of a call")
+	n.queueTime = m.add(histogram, "snakepit.call.queue_time", "ms", "Time that a call waits for a worker")
+	n.exceptions = m.add(counter, "snakepit.call.exceptions", "{exception}", "Calls that raised")
+	n.size = m.add(gauge, "snakepit.pool.size", "{worker}", "Workers of the pool")
+	n.idle = m.add(gauge, "snakepit.pool.idle", "{worker}", "Idle workers")
+	n.busy = m.add(gauge, "snakepit.pool.busy", "{worker}", "Busy workers")
+	n.allocated = m.add(gauge, "snakepit.memory.allocated_bytes", "By", "Memory of the workers")
+	n.gpuAllocated = m.add(gauge, "snakepit.memory.gpu.allocated_mb", "MB", "GPU memory of the workers").doubles()
+	n.gpuFree = m.add(gauge, "snakepit.memory.gpu.free_mb", "MB", "Free GPU memory").doubles()
+	n.crashes = m.add(counter, "snakepit.worker.crashes", "{crash}", "Workers that crashed")
+	n.inferenceTime = m.add(histogram, "snakepit.ml.inference.duration", "ms", "Duration of an inference")
+	n.inferenceTokens = m.add(histogram, "snakepit.ml.inference.tokens_per_second", "tokens/s", "Tokens per second of an inference")
+	n.gpuUsed = m.add(gauge, "snakepit.gpu.memory.used_mb", "MB", "GPU memory in use").doubles()
+	n.gpuUtilization = m.add(gauge, "snakepit.gpu.utilization.percent", "%", "GPU utilization").doubles()
+	n.gpuPower = m.add(gauge, "snakepit.gpu.power.watts", "W", "GPU power").doubles()
+	n.meters = []*meter{m}
+	return n
+}
+
+func (s *snakepit) Step(at time.Time) []Batch {
+	s.calls++
+	node := s.nodes[0]
+	fails := s.calls >= snakepitFirstFailure && (s.calls-snakepitFirstFailure)%snakepitFailEvery == 0
+	if s.calls%5 == 0 && !fails {
+		node = s.nodes[1]
+	}
+	for _, n := range s.nodes {
+		n.begin(at.Add(-15 * time.Second))
+	}
+	s.worker.begin(at.Add(-14 * time.Second))
+
+	call := s.newCall(node, at)
+	if fails {
+		call.failing(pickFailure(s.failures))
+		s.failures++
+	} else {
+		call.succeeding(snakepitCalls[(s.calls-1)%len(snakepitCalls)])
+	}
+	if s.calls%6 == 1 {
+		s.heartbeat(at)
+	}
+	node.measure()
+	var out []Batch
+	for _, n := range s.nodes {
+		if !n.metricsEmpty() {
+			out = append(out, n.flush(at, false)...)
+		}
+	}
+	return append(out, s.worker.flush(at, false)...)
+}
+
+func (s *snakepit) Finish(at time.Time) []Batch {
+	var out []Batch
+	for _, n := range s.nodes {
+		out = append(out, n.flush(at, true)...)
+	}
+	return append(out, s.worker.flush(at, true)...)
+}
+
+// metricsEmpty is true while the node has not taken a call.
+func (n *snakepitNode) metricsEmpty() bool { return len(n.total.streams) == 0 }
+
+// measure observes the pool and the GPU.
+func (n *snakepitNode) measure() {
+	pool := attr{"pool", "default"}
+	busy := n.rand.count(1, snakepitPool)
+	n.size.record(snakepitPool, pool)
+	n.busy.record(float64(busy), pool)
+	n.idle.record(float64(snakepitPool-busy), pool)
+	device := attr{"device", snakepitDevice}
+	used := round(n.rand.near(6144, 0.04), 1)
+	n.allocated.record(n.rand.near(1.4e9, 0.03), attr{"type", "worker"}, attr{"device", "cpu"})
+	n.gpuAllocated.record(used, device)
+	n.gpuFree.record(round(81_559-used, 1), device)
+	n.gpuUsed.record(used, device)
+	n.gpuUtilization.record(round(n.rand.between(35, 70), 1), device)
+	n.gpuPower.record(round(n.rand.between(210, 320), 1), device)
+}
+
+// heartbeat records the worker's own spans, which belong to no call.
+func (s *snakepit) heartbeat(at time.Time) {
+	w := s.worker
+	start := at.Add(-w.rand.duration(0.001, 0.004))
+	w.end(spanSpec{
+		ref: w.newTrace(), scope: snakepitPythonScope, name: "BridgeService/Ping", start: start, end: at,
+		attrs: []attr{{"snakepit.thread", "ThreadPoolExecutor-0_0"}, {"snakepit.correlation_id", w.rand.hex(16)}},
+	})
+	w.end(spanSpec{
+		ref: w.newTrace(), scope: snakepitPythonScope, name: "HeartbeatClient/SendPing", start: start, end: at,
+		attrs: []attr{{"snakepit.session_id", s.nodes[0].session}, {"snakepit.correlation_id", "-"}},
+	})
+}
+
+// activeCall is one call on its way: times, ids and who takes part.
+type activeCall struct {
+	*snakepitNode
+	python      *process
+	settings    Settings
+	sequence    int
+	correlation string
+	workerIndex int64
+	outer       ref
+	inner       ref
+	at          time.Time
+}
+
+func (s *snakepit) newCall(n *snakepitNode, at time.Time) *activeCall {
+	c := &activeCall{
+		snakepitNode: n, python: s.worker, settings: s.settings, sequence: s.calls, at: at,
+		correlation: "sp-" + n.rand.hex(12),
+		workerIndex: n.rand.count(1, snakepitPool),
+		outer:       n.newTrace(),
+	}
+	c.inner = n.child(c.outer)
+	return c
+}
+
+func (c *activeCall) workerID() string { return fmt.Sprintf("pool_worker_%d", c.workerIndex) }
+
+// timing is how a call's time is spent.
+type timing struct {
+	queue, serialize, python, deserialize time.Duration
+	start, sent, received, end            time.Time
+}
+
+func (c *activeCall) timing(python float64) timing {
+	t := timing{
+		queue:       c.rand.duration(0.0005, 0.006),
+		serialize:   c.rand.duration(0.0002, 0.001),
+		python:      seconds(c.rand.near(python, 0.3)),
+		deserialize: c.rand.duration(0.0002, 0.001),
+	}
+	t.end = c.at
+	t.received = t.end.Add(-t.deserialize)
+	t.sent = t.received.Add(-t.python - time.Millisecond)
+	t.start = t.sent.Add(-t.serialize - t.queue)
+	return t
+}
+
+func (t timing) total() time.Duration { return t.end.Sub(t.start) }
+
+// milliseconds is a duration as the metrics have it.
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// event adds a telemetry event to a span. Durations are in the runtime's native
+// unit, nanoseconds.
+func event(span ptrace.Span, at time.Time, name string, attrs ...attr) {
+	e := span.Events().AppendEmpty()
+	e.SetName(name)
+	e.SetTimestamp(pcommon.NewTimestampFromTime(at))
+	put(e.Attributes(), attrs)
+}
+
+// startAttrs are what a call's span has from its start.
+func (c *activeCall) startAttrs(command string, full bool) []attr {
+	attrs := []attr{{"snakepit.worker.id", c.workerID()}}
+	if full {
+		attrs = append(attrs, attr{"snakepit.worker.pid", fmt.Sprintf("#PID<0.%d.0>", 500+c.workerIndex)})
+	}
+	attrs = append(attrs,
+		attr{"snakepit.pool", "default"},
+		attr{"snakepit.command", command},
+		attr{"snakepit.session_id", c.session},
+		attr{"snakepit.correlation_id", c.correlation},
+	)
+	if full {
+		return append(attrs, attr{"snakepit.telemetry.operation", "execute"})
+	}
+	return append(attrs, attr{"snakepit.timeout_ms", 30_000})
+}
+
+// spans records the pair of spans of a call, the inner one first, and returns
+// the inner one. before are attributes that the caller set ahead of all others.
+func (c *activeCall) spans(command string, t timing, before, stop []attr) (inner, outer ptrace.Span) {
+	begun := t.start.Add(t.queue)
+	inner = c.end(spanSpec{
+		ref: c.inner, parent: c.outer.span, scope: snakepitScope, name: "snakepit.grpc.execute." + command,
+		kind: ptrace.SpanKindClient, start: begun, end: t.end.Add(-50 * time.Microsecond),
+		attrs: append(append(before, c.startAttrs(command, false)...), stop...),
+	})
+	outer = c.end(spanSpec{
+		ref: c.outer, scope: snakepitScope, name: "snakepit.grpc." + command,
+		kind: ptrace.SpanKindClient, start: t.start, end: t.end,
+		attrs: append(c.startAttrs(command, true), stop...),
+	})
+	event(outer, t.end, "snakepit.grpc.duration", attr{"duration", t.end.Sub(begun).Milliseconds()})
+	return inner, outer
+}
+
+// pythonSpan records the worker's side of the call.
+func (c *activeCall) pythonSpan(tool string, t timing) ptrace.Span {
+	start := t.sent.Add(500 * time.Microsecond)
+	return c.python.end(spanSpec{
+		ref: c.python.newTrace(), scope: snakepitPythonScope, name: "BridgeService/ExecuteTool",
+		start: start, end: start.Add(t.python),
+		attrs: []attr{
+			{"snakepit.session_id", c.session},
+			{"snakepit.tool", tool},
+			{"snakepit.thread", fmt.Sprintf("ThreadPoolExecutor-0_%d", c.workerIndex)},
+			{"snakepit.correlation_id", c.correlation},
+		},
+	})
+}
+
+// count adds the call to the node's instruments.
+func (c *activeCall) count(library, function string, t timing) {
+	labels := []attr{{"library", library}, {"function", function}}
+	c.total.record(1, labels...)
+	c.duration.record(milliseconds(t.total()), labels...)
+	c.queueTime.record(milliseconds(t.queue), labels...)
+	sentlog.Count(&c.truth.Requests, library+"."+function, 1)
+}
+
+// callEvents adds the events that every call has.
+func (c *activeCall) callEvents(span ptrace.Span, library, function string, t timing) {
+	operation := []attr{{"operation", "call"}, {"library", library}, {"function", function}, {"worker_id", c.workerID()}}
+	event(span, t.start, "snakepit.call.start", operation...)
+	event(span, t.start.Add(t.queue), "snakepit.pool.checkout",
+		attr{"queue_time", t.queue.Nanoseconds()}, attr{"size", snakepitPool}, attr{"worker_id", c.workerID()})
+	event(span, t.sent, "snakepit.serialize.stop",
+		attr{"duration", t.serialize.Nanoseconds()}, attr{"bytes", c.rand.count(200, 4000)},
+		attr{"direction", "encode"}, attr{"format", "json"})
+}
+
+func (c *activeCall) checkin(span ptrace.Span, t timing) {
+	event(span, t.end, "snakepit.pool.checkin", attr{"busy_time", t.total().Nanoseconds()}, attr{"worker_id", c.workerID()})
+}
+
+// succeeding records a call that returns.
+func (c *activeCall) succeeding(k snakepitCall) {
+	t := c.timing(k.python)
+	stop := []attr{
+		{"snakepit.grpc.duration_ms", t.end.Sub(t.start.Add(t.queue)).Milliseconds()},
+		{"snakepit.grpc.status", "ok"},
+	}
+	c.pythonSpan(k.command, t)
+	span, outer := c.spans(k.command, t, nil, stop)
+	put(outer.Attributes(), []attr{{"snakepit.grpc.executions", 1}})
+	c.callEvents(span, k.library, k.function, t)
+	c.work(span, k, t)
+	event(span, t.end, "snakepit.call.stop",
+		attr{"duration", t.total().Nanoseconds()},
+		attr{"queue_time", t.queue.Nanoseconds()},
+		attr{"serialize_time", t.serialize.Nanoseconds()},
+		attr{"python_time", t.python.Nanoseconds()},
+		attr{"deserialize_time", t.deserialize.Nanoseconds()},
+		attr{"operation", "call"}, attr{"library", k.library}, attr{"function", k.function},
+		attr{"worker_id", c.workerID()}, attr{"device", snakepitDevice}, attr{"result", "ok"},
+	)
+	c.checkin(span, t)
+	c.count(k.library, k.function, t)
+}
+
+// work adds the events of what the call did.
+func (c *activeCall) work(span ptrace.Span, k snakepitCall, t timing) {
+	switch {
+	case k.training:
+		event(span, t.received, "snakepit.ml.train_step",
+			attr{"duration", t.python.Nanoseconds()},
+			attr{"loss", round(c.rand.near(0.3+2/(1+float64(c.sequence)/40), 0.05), 6)},
+			attr{"learning_rate", 3e-4},
+			attr{"epoch", c.sequence / 40},
+			attr{"step", c.sequence / len(snakepitCalls)},
+			attr{"batch_size", 32},
+		)
+	case k.model != "":
+		tokens := c.rand.count(64, 256)
+		rate := round(float64(tokens)/t.python.Seconds(), 3)
+		event(span, t.received, "snakepit.ml.inference",
+			attr{"duration", t.python.Nanoseconds()},
+			attr{"batch_size", 4},
+			attr{"tokens_per_second", rate},
+			attr{"model", k.model},
+			attr{"device", snakepitDevice},
+		)
+		labels := []attr{{"model", k.model}, {"device", snakepitDevice}}
+		c.inferenceTime.record(milliseconds(t.python), labels...)
+		c.inferenceTokens.record(rate, labels...)
+		c.truth.CountTokens(k.model, "output", tokens)
+	default:
+		event(span, t.received, "snakepit.ml.tensor_op",
+			attr{"duration", t.python.Nanoseconds()},
+			attr{"input_elements", 1 << 20}, attr{"output_elements", 1 << 20},
+			attr{"op", k.function}, attr{"input_shapes", "[[1024, 1024], [1024, 1024]]"}, attr{"output_shape", "[1024, 1024]"},
+			attr{"dtype", "float32"}, attr{"device", snakepitDevice},
+		)
+		event(span, t.received, "snakepit.memory.allocate",
+			attr{"bytes", 4 << 20}, attr{"type", "tensor"}, attr{"device", snakepitDevice})
+		event(span, t.end, "snakepit.memory.release",
+			attr{"bytes", 4 << 20}, attr{"type", "tensor"}, attr{"device", snakepitDevice})
+	}
+	event(span, t.received, "snakepit.memory.gpu",
+		attr{"allocated_mb", round(c.rand.near(6144, 0.04), 1)}, attr{"reserved_mb", 7168.0},
+		attr{"free_mb", 74_391.0}, attr{"total_mb", 81_559.0}, attr{"device", snakepitDevice})
+}

@@ -1,0 +1,151 @@
+package scenario
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/cmd/mlgen/sentlog"
+)
+
+// pythonFailure is a call into Python's standard library that really raises,
+// with the words of CPython 3.11. TestFailuresAreReal asks a Python for them.
+type pythonFailure struct {
+	module, function string
+	callType         string
+	args             []any
+	exception        exception
+	// inner are the innermost lines of the stack trace.
+	inner string
+}
+
+// The failures. The first is by far the most frequent.
+var pythonFailures = []pythonFailure{
+	{
+		module: "statistics", function: "mean", callType: "function", args: []any{[]any{}},
+		exception: exception{kind: "statistics.StatisticsError", message: "mean requires at least one data point"},
+		inner: "  File \"/usr/lib/python3.11/statistics.py\", line 432, in mean\n" +
+			"    raise StatisticsError('mean requires at least one data point')\n",
+	},
+	{
+		module: "json", function: "loads", callType: "function", args: []any{`{"model": gpt2}`},
+		exception: exception{kind: "json.decoder.JSONDecodeError", message: "Expecting value: line 1 column 11 (char 10)"},
+		inner: "  File \"/usr/lib/python3.11/json/__init__.py\", line 346, in loads\n" +
+			"    return _default_decoder.decode(s)\n" +
+			"           ^^^^^^^^^^^^^^^^^^^^^^^^^^\n" +
+			"  File \"/usr/lib/python3.11/json/decoder.py\", line 337, in decode\n" +
+			"    obj, end = self.raw_decode(s, idx=_w(s, 0).end())\n" +
+			"               ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n" +
+			"  File \"/usr/lib/python3.11/json/decoder.py\", line 355, in raw_decode\n" +
+			"    raise JSONDecodeError(\"Expecting value\", s, err.value) from None\n",
+	},
+	{
+		module: "datetime", function: "date", callType: "class", args: []any{2026, 2, 30},
+		exception: exception{kind: "ValueError", message: "day is out of range for month"},
+	},
+}
+
+// pickFailure chooses the n-th failure: every fourth one is no mean.
+func pickFailure(n int) pythonFailure {
+	switch n % 8 {
+	case 3:
+		return pythonFailures[1]
+	case 7:
+		return pythonFailures[2]
+	default:
+		return pythonFailures[0]
+	}
+}
+
+// payload is Snakepit's description of a call, in the order of its members.
+type payload struct {
+	ProtocolVersion     int            `json:"protocol_version"`
+	MinSupportedVersion int            `json:"min_supported_version"`
+	Library             string         `json:"library"`
+	PythonModule        string         `json:"python_module"`
+	Function            string         `json:"function"`
+	Args                []any          `json:"args"`
+	Kwargs              map[string]any `json:"kwargs"`
+	Idempotent          bool           `json:"idempotent"`
+	CallType            string         `json:"call_type"`
+}
+
+func (f pythonFailure) payload() string {
+	text, err := json.Marshal(payload{
+		ProtocolVersion: 1, MinSupportedVersion: 1,
+		Library: f.module, PythonModule: f.module, Function: f.function,
+		Args: f.args, Kwargs: map[string]any{}, Idempotent: true, CallType: f.callType,
+	})
+	if err != nil {
+		panic(fmt.Sprintf("payload of %s.%s: %v", f.module, f.function, err))
+	}
+	return string(text)
+}
+
+func (f pythonFailure) raised() exception {
+	e := f.exception
+	e.escaped = true
+	e.trace = "Traceback (most recent call last):\n" +
+		"  File \"/opt/snakepit/priv/python/snakepit_bridge/base_adapter.py\", line 214, in execute_tool\n" +
+		"    return target(*args, **kwargs)\n" +
+		"           ^^^^^^^^^^^^^^^^^^^^^^^\n" +
+		f.inner + e.kind + ": " + e.message + "\n"
+	return e
+}
+
+// failing records a call that raises. The payload is set before any other
+// attribute: limits on the way drop what was set last.
+func (c *activeCall) failing(f pythonFailure) {
+	const command = "call"
+	t := c.timing(0.004)
+	raised := f.raised()
+	text := f.payload()
+	sum := sha256.Sum256([]byte(text))
+	before := []attr{
+		{"repro.payload", text},
+		{"repro.payload.size", len(text)},
+		{"repro.payload.sha256", hex.EncodeToString(sum[:])},
+	}
+	reason := fmt.Sprintf(":python_error: %q", raised.kind+": "+raised.message)
+	stop := []attr{
+		{"snakepit.grpc.duration_ms", t.end.Sub(t.start.Add(t.queue)).Milliseconds()},
+		{"snakepit.grpc.status", "error"},
+		{"snakepit.grpc.error", reason},
+		{"snakepit.grpc.error_kind", "python_error"},
+	}
+	worker := c.pythonSpan(command, t)
+	fail(worker, worker.EndTimestamp().AsTime(), raised)
+	c.python.truth.Fail(sentlog.Failure{
+		TraceID: worker.TraceID().String(), SpanID: worker.SpanID().String(), Name: worker.Name(),
+		ExceptionType: raised.kind, ExceptionMessage: raised.message,
+	})
+
+	span, outer := c.spans(command, t, before, stop)
+	put(outer.Attributes(), []attr{{"snakepit.grpc.executions", 1}, {"snakepit.grpc.errors", 1}})
+	c.callEvents(span, f.module, f.function, t)
+	event(span, t.received, "exception",
+		attr{"exception.type", raised.kind},
+		attr{"exception.message", raised.message},
+		attr{"exception.stacktrace", raised.trace},
+	)
+	event(span, t.end, "snakepit.call.exception",
+		attr{"duration", t.total().Nanoseconds()},
+		attr{"operation", "call"}, attr{"library", f.module}, attr{"function", f.function},
+		attr{"worker_id", c.workerID()}, attr{"result", "error"}, attr{"error_type", raised.kind},
+	)
+	c.checkin(span, t)
+	for _, s := range []ptrace.Span{span, outer} {
+		s.Status().SetCode(ptrace.StatusCodeError)
+		s.Status().SetMessage(reason)
+	}
+	c.count(f.module, f.function, t)
+	c.exceptions.record(1, attr{"library", f.module}, attr{"function", f.function}, attr{"error_type", raised.kind})
+	c.truth.Fail(sentlog.Failure{
+		TraceID: c.inner.trace.String(), SpanID: c.inner.span.String(), Name: span.Name(),
+		ExceptionType: raised.kind, ExceptionMessage: raised.message,
+		Payload: true, Target: f.module + "." + f.function,
+	})
+}
