@@ -2,14 +2,15 @@ package mlattr
 
 import "slices"
 
-// kubernetesJob is the uid of a Kubernetes job. The run's identity reads it;
+// KubernetesJob is the uid of a Kubernetes job. The run's identity reads it;
 // it is never written, since the resource has it under its own name.
-const kubernetesJob = "ml.kubernetes.job"
+const KubernetesJob = "ml.kubernetes.job"
 
 // kinds gives each canonical attribute that a client may also send itself
 // its type. What the processor alone writes is not in it.
 var kinds = map[string]Kind{
 	ServiceName:         KindText,
+	ServiceNamespace:    KindText,
 	HostName:            KindText,
 	ErrorType:           KindText,
 	GenAIConversationID: KindID,
@@ -60,14 +61,14 @@ var kinds = map[string]Kind{
 	TokensEstimated:     KindBool,
 	UsageCounted:        KindBool,
 	Latency:             KindDouble,
-	kubernetesJob:       KindID,
+	KubernetesJob:       KindID,
 }
 
 // notAliasable are canonical attributes that no client's attribute can mean:
 // the processor derives them, or they are only read.
 var notAliasable = []string{
 	RunInferred, CorrelationSource, CorrelationConflict, GPUJoin,
-	ThroughputBasis, SamplesBasis, UsageCounted, Latency, kubernetesJob,
+	ThroughputBasis, SamplesBasis, UsageCounted, Latency, KubernetesJob,
 }
 
 // Aliasable lists, sorted, the canonical attributes that a user's own alias
@@ -85,5 +86,5 @@ func Aliasable() []string {
 
 // readOnly says whether a fact under this name must not be written as it is.
 func readOnly(canonical string, kind Kind) bool {
-	return kind == KindSecret || canonical == Latency || canonical == kubernetesJob
+	return kind == KindSecret || canonical == Latency || canonical == KubernetesJob
 }

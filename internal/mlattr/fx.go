@@ -20,7 +20,6 @@ func fx() Table {
 			{Source: "step", Canonical: Step},
 			{Source: "batch_index", Canonical: BatchIndex},
 			{Source: "batch_size", Canonical: BatchSize},
-			{Source: "num_samples", Canonical: BatchSize, SpanPrefixes: []string{"data_loading"}},
 		},
 		SpanPrefixes: []PrefixAlias{
 			{Prefix: "task.", Canonical: LossTaskPrefix},

@@ -19,7 +19,7 @@ func launchers() Table {
 			{Source: "TORCHELASTIC_RUN_ID", Canonical: RunID, Kind: KindJobID},
 			{Source: "slurm.job.id", Canonical: JobID},
 			{Source: "SLURM_JOB_ID", Canonical: JobID},
-			{Source: "k8s.job.uid", Canonical: kubernetesJob},
+			{Source: "k8s.job.uid", Canonical: KubernetesJob},
 			{Source: "TORCHELASTIC_RESTART_COUNT", Canonical: RunAttempt},
 			{Source: "SLURM_RESTART_COUNT", Canonical: RunAttempt},
 		},

@@ -95,7 +95,7 @@ func NewReader(options Options) (*Reader, error) {
 		exact: make(map[string][]nameRule),
 	}
 	for name, kind := range kinds {
-		if name != Latency && name != kubernetesJob {
+		if name != Latency && name != KubernetesJob {
 			r.keys[name] = &keyRules{own: kind, canonical: name}
 		}
 	}

@@ -1,0 +1,187 @@
+package mlenrichprocessor
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/processor"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
+	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/metadata"
+)
+
+// userHashLength is the length of ml.user in hexadecimal digits.
+const userHashLength = 16
+
+// enricher is one instance of the processor, for one signal.
+type enricher struct {
+	set       processor.Settings
+	reader    *mlattr.Reader
+	labels    []string
+	hashKey   []byte
+	telemetry *metadata.TelemetryBuilder
+
+	stores  *shared.Registry[*store]
+	store   *store
+	release shared.Release
+}
+
+func newEnricher(set processor.Settings, cfg *Config, stores *shared.Registry[*store]) (*enricher, error) {
+	reader, err := cfg.reader()
+	if err != nil {
+		return nil, fmt.Errorf(`compile "vocabularies" and "aliases": %w`, err)
+	}
+	telemetry, err := metadata.NewTelemetryBuilder(set.TelemetrySettings)
+	if err != nil {
+		return nil, err
+	}
+	return &enricher{
+		set:       set,
+		reader:    reader,
+		labels:    cfg.ResourceLabels,
+		hashKey:   []byte(cfg.HashKey),
+		telemetry: telemetry,
+		stores:    stores,
+	}, nil
+}
+
+func (e *enricher) start(ctx context.Context, host component.Host) error {
+	var err error
+	e.store, e.release, err = e.stores.Acquire(ctx, host, e.set.ID, func() (*store, error) {
+		return newStore(e.set.TelemetrySettings, e.set.ID)
+	})
+	return err
+}
+
+func (e *enricher) shutdown(ctx context.Context) error {
+	e.telemetry.Shutdown()
+	if e.release == nil {
+		return nil
+	}
+	return e.release(ctx)
+}
+
+// count reports what a batch left out.
+func (e *enricher) count(ctx context.Context, left skipped, rejected int) {
+	id := attribute.String("processor", e.set.ID.String())
+	for reason, n := range left {
+		e.telemetry.ProcessorMlEnrichRatesSkipped.Add(ctx, n,
+			metric.WithAttributes(id, attribute.String("reason", string(reason))))
+	}
+	if rejected > 0 {
+		e.telemetry.ProcessorMlEnrichValuesRejected.Add(ctx, int64(rejected), metric.WithAttributes(id))
+	}
+}
+
+// write adds the facts to the attributes that they were read from, and leaves
+// room for more.
+func (e *enricher) write(attrs pcommon.Map, f *mlattr.Facts, more int) {
+	added := more
+	for fact := range f.All() {
+		if !fact.Own && !fact.ReadOnly {
+			added++
+		}
+	}
+	if added > 0 {
+		attrs.EnsureCapacity(attrs.Len() + added)
+	}
+	for fact := range f.All() {
+		if fact.Key == mlattr.User && fact.Kind == mlattr.KindSecret && len(e.hashKey) > 0 {
+			attrs.PutStr(mlattr.User, e.hashUser(fact.Text))
+			continue
+		}
+		fact.Put(attrs)
+	}
+}
+
+// hashUser is the keyed hash of a user's name.
+func (e *enricher) hashUser(name string) string {
+	mac := hmac.New(sha256.New, e.hashKey)
+	mac.Write([]byte(name))
+	return hex.EncodeToString(mac.Sum(nil))[:userHashLength]
+}
+
+// resource is a resource of a batch and what is known about it.
+type resource struct {
+	facts   mlattr.Facts
+	process process
+	key     string // of process
+	run     run
+	// traceRun is the run of the trace that was written last, where each
+	// trace is a run.
+	traceRun string
+}
+
+// readResource adds canonical names to a resource and reads what tells its
+// process from others.
+func (e *enricher) readResource(attrs pcommon.Map, r *resource) {
+	e.reader.Resource(attrs, &r.facts)
+	e.write(attrs, &r.facts, 0)
+	world, _ := r.facts.Int(mlattr.WorldSize)
+	r.process = process{
+		namespace: r.facts.Text(mlattr.ServiceNamespace),
+		service:   r.facts.Text(mlattr.ServiceName),
+		host:      r.facts.Text(mlattr.HostName),
+		jobName:   r.facts.Text(mlattr.JobName),
+		instance:  readID(attrs, "service.instance.id"),
+		pid:       readID(attrs, "process.pid"),
+		started:   readID(attrs, "process.creation.time"),
+		worldSize: world,
+	}
+	r.key = r.process.key()
+}
+
+func readID(attrs pcommon.Map, key string) string {
+	v, ok := attrs.Get(key)
+	if !ok {
+		return ""
+	}
+	id, _ := mlattr.ReadID(v)
+	return id
+}
+
+// settleRun finds the resource's run, given every client that its process was
+// recognised as, adds it to the resource, and remembers where it lives.
+func (e *enricher) settleRun(attrs pcommon.Map, r *resource, systems mlattr.System) {
+	r.run = runOf(&r.facts, r.process, systems)
+	if r.run.id == "" {
+		return
+	}
+	if r.facts.Find(mlattr.RunID) == nil {
+		attrs.PutStr(mlattr.RunID, r.run.id)
+		if r.run.inferred && r.facts.Find(mlattr.RunInferred) == nil {
+			attrs.PutBool(mlattr.RunInferred, true)
+		}
+	}
+	if r.process.host == "" {
+		return
+	}
+	var places []place
+	if r.process.service != "" {
+		places = append(places, place{host: r.process.host, service: r.process.service})
+	}
+	if p, ok := rankPlace(r.process.host, &r.facts); ok {
+		places = append(places, p)
+	}
+	if len(places) > 0 {
+		e.store.seeRun(r.run.id, places...)
+	}
+}
+
+// rankPlace is the place of a rank on a host. All three numbers are needed:
+// two jobs on a host both have a rank 0.
+func rankPlace(host string, f *mlattr.Facts) (place, bool) {
+	global, hasGlobal := f.Int(mlattr.RankGlobal)
+	local, hasLocal := f.Int(mlattr.RankLocal)
+	world, hasWorld := f.Int(mlattr.WorldSize)
+	ok := host != "" && hasGlobal && hasLocal && hasWorld
+	return place{host: host, global: global, local: local, world: world}, ok
+}

@@ -1,0 +1,67 @@
+package mlenrichprocessor
+
+import (
+	"context"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/processor"
+	"go.opentelemetry.io/collector/processor/processorhelper"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
+	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/metadata"
+)
+
+var capabilities = consumer.Capabilities{MutatesData: true}
+
+// NewFactory returns the factory of ml_enrich. The traces, metrics and logs
+// instances of one component id that it makes share one store.
+func NewFactory() processor.Factory {
+	f := &factory{stores: new(shared.Registry[*store])}
+	return processor.NewFactory(
+		metadata.Type,
+		createDefaultConfig,
+		processor.WithTraces(f.createTraces, metadata.TracesStability),
+		processor.WithMetrics(f.createMetrics, metadata.MetricsStability),
+		processor.WithLogs(f.createLogs, metadata.LogsStability),
+	)
+}
+
+func createDefaultConfig() component.Config {
+	return &Config{Vocabularies: mlattr.SystemNames()}
+}
+
+type factory struct {
+	stores *shared.Registry[*store]
+}
+
+func (f *factory) createTraces(ctx context.Context, set processor.Settings, cfg component.Config, next consumer.Traces) (processor.Traces, error) {
+	e, err := newEnricher(set, cfg.(*Config), f.stores)
+	if err != nil {
+		return nil, err
+	}
+	return processorhelper.NewTraces(ctx, set, cfg, next, e.processTraces,
+		processorhelper.WithCapabilities(capabilities),
+		processorhelper.WithStart(e.start), processorhelper.WithShutdown(e.shutdown))
+}
+
+func (f *factory) createMetrics(ctx context.Context, set processor.Settings, cfg component.Config, next consumer.Metrics) (processor.Metrics, error) {
+	e, err := newEnricher(set, cfg.(*Config), f.stores)
+	if err != nil {
+		return nil, err
+	}
+	return processorhelper.NewMetrics(ctx, set, cfg, next, e.processMetrics,
+		processorhelper.WithCapabilities(capabilities),
+		processorhelper.WithStart(e.start), processorhelper.WithShutdown(e.shutdown))
+}
+
+func (f *factory) createLogs(ctx context.Context, set processor.Settings, cfg component.Config, next consumer.Logs) (processor.Logs, error) {
+	e, err := newEnricher(set, cfg.(*Config), f.stores)
+	if err != nil {
+		return nil, err
+	}
+	return processorhelper.NewLogs(ctx, set, cfg, next, e.processLogs,
+		processorhelper.WithCapabilities(capabilities),
+		processorhelper.WithStart(e.start), processorhelper.WithShutdown(e.shutdown))
+}

@@ -1,0 +1,146 @@
+package mlenrichprocessor
+
+import (
+	"context"
+	"encoding/hex"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+// recordState is a log record between its reading and its correlation.
+type recordState struct {
+	attrs    pcommon.Map
+	trace    [16]byte
+	span     spanKey
+	present  [keyCount]bool
+	resource int
+	marked   bool
+}
+
+// processLogs enriches each record from what it says and from what the spans
+// of its trace said before it came. It does not wait for spans.
+func (e *enricher) processLogs(ctx context.Context, ld plog.Logs) (plog.Logs, error) {
+	b := batches.Get().(*batch)
+	defer b.free()
+
+	var records []recordState
+	spans := make(map[spanKey]*keySet)
+	traces := make(map[[16]byte]*agreement)
+	for i, rl := range ld.ResourceLogs().All() {
+		b.resources = append(b.resources, resource{})
+		r := &b.resources[i]
+		attrs := rl.Resource().Attributes()
+		e.readResource(attrs, r)
+		b.rejected += r.facts.Rejected
+		for _, sl := range rl.ScopeLogs().All() {
+			known := r.facts.Systems | e.reader.Scope(sl.Scope().Name())
+			for _, record := range sl.LogRecords().All() {
+				state := e.readRecord(record, known, b)
+				state.resource = i
+				if state.trace != ([16]byte{}) {
+					traces[state.trace] = nil
+					if state.span.span != ([8]byte{}) {
+						spans[state.span] = nil
+					}
+					records = append(records, state)
+				}
+			}
+		}
+		e.store.recognise(r.key, r.facts.Systems)
+	}
+	for i, rl := range ld.ResourceLogs().All() {
+		r := &b.resources[i]
+		e.settleRun(rl.Resource().Attributes(), r, e.store.recognise(r.key, 0))
+	}
+	if len(records) > 0 {
+		e.store.lookup(spans, traces)
+	}
+	for i := range records {
+		s := &records[i]
+		s.write(spans[s.span], traces[s.trace], &b.resources[s.resource])
+	}
+	e.count(ctx, nil, b.rejected)
+	return ld, nil
+}
+
+// readRecord enriches a record from itself and notes whose span it is of.
+func (e *enricher) readRecord(record plog.LogRecord, known mlattr.System, b *batch) recordState {
+	f := &b.facts
+	attrs := record.Attributes()
+	e.reader.Record(known, attrs, f)
+	b.rejected += f.Rejected
+	settleTrainingRun(f)
+	e.write(attrs, f, 0)
+
+	s := recordState{attrs: attrs, trace: record.TraceID()}
+	span := [8]byte(record.SpanID())
+	if s.trace == ([16]byte{}) {
+		// Python's logging bridge puts the ids into attributes where the
+		// record itself is made by somebody else.
+		decodeID(attrs, "otelTraceID", s.trace[:])
+		decodeID(attrs, "otelSpanID", span[:])
+	}
+	s.span = spanKey{s.trace, span}
+	for k, name := range keyNames {
+		s.present[k] = f.Find(name) != nil
+	}
+	s.marked = f.Find(mlattr.CorrelationSource) != nil
+	return s
+}
+
+// decodeID reads an id from a hexadecimal attribute of exactly its length; it
+// leaves id zero otherwise.
+func decodeID(attrs pcommon.Map, key string, id []byte) {
+	v, ok := attrs.Get(key)
+	if !ok || v.Type() != pcommon.ValueTypeStr || len(v.Str()) != hex.EncodedLen(len(id)) {
+		return
+	}
+	if _, err := hex.Decode(id, []byte(v.Str())); err != nil {
+		clear(id)
+	}
+}
+
+// write adds to a record what its span hands down, or else what its trace
+// agrees about. Either may be unknown.
+func (s *recordState) write(span *keySet, trace *agreement, r *resource) {
+	var inherited origins
+	added := false
+	for k := range keyInferred {
+		if s.present[k] || k == keyRun && r.run.id != "" {
+			continue
+		}
+		value, from := "", fromNowhere
+		if span != nil && span[k] != "" {
+			value, from = span[k], fromSpan
+		} else if trace != nil && !downOnly(k) {
+			value, from = trace.agreed(k), fromTrace
+		}
+		if value == "" {
+			continue
+		}
+		s.attrs.PutStr(keyNames[k], value)
+		inherited[k], added = from, true
+		if k == keyRun && !s.present[keyInferred] && inferredRun(span, trace, from) {
+			s.attrs.PutBool(mlattr.RunInferred, true)
+		}
+	}
+	if added && !s.marked {
+		s.attrs.PutStr(mlattr.CorrelationSource, inherited.String())
+	}
+	if r.run.perTrace && !s.present[keyRun] && inherited[keyRun] == fromNowhere {
+		s.attrs.PutStr(mlattr.RunID, traceRun(r.process, s.trace))
+		if !s.present[keyInferred] {
+			s.attrs.PutBool(mlattr.RunInferred, true)
+		}
+	}
+}
+
+func inferredRun(span *keySet, trace *agreement, from origin) bool {
+	if from == fromSpan {
+		return span[keyInferred] != ""
+	}
+	return trace.values[keyInferred] != ""
+}

@@ -1,0 +1,184 @@
+package mlenrichprocessor
+
+import (
+	"context"
+	"strings"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+// workloadPrefix begins the names of the gpu receiver's series that belong to
+// a workload and may be joined to a run.
+const workloadPrefix = "nvidia.gpu.workload."
+
+// pointLabels are the resource's facts that every point carries, because an
+// exporter that drops the resource would merge ranks and runs without them.
+var pointLabels = [...]string{mlattr.RunID, mlattr.JobID, mlattr.RankGlobal, mlattr.HostName}
+
+// processMetrics adds labels to points. Values, names and metrics stay.
+func (e *enricher) processMetrics(ctx context.Context, md pmetric.Metrics) (pmetric.Metrics, error) {
+	b := batches.Get().(*batch)
+	defer b.free()
+
+	var workloads []workload
+	for i, rm := range md.ResourceMetrics().All() {
+		b.resources = append(b.resources, resource{})
+		r := &b.resources[i]
+		e.readResource(rm.Resource().Attributes(), r)
+		b.rejected += r.facts.Rejected
+		found := r.facts.Systems
+		for _, sm := range rm.ScopeMetrics().All() {
+			found |= e.reader.Scope(sm.Scope().Name())
+			for _, m := range sm.Metrics().All() {
+				found |= e.reader.Metric(m.Name())
+			}
+		}
+		e.store.recognise(r.key, found)
+	}
+	for i, rm := range md.ResourceMetrics().All() {
+		r := &b.resources[i]
+		attrs := rm.Resource().Attributes()
+		e.settleRun(attrs, r, e.store.recognise(r.key, 0))
+		labels := e.labelsOf(attrs)
+		for _, sm := range rm.ScopeMetrics().All() {
+			known := r.facts.Systems | e.reader.Scope(sm.Scope().Name())
+			for _, m := range sm.Metrics().All() {
+				known := known | e.reader.Metric(m.Name())
+				joins := strings.HasPrefix(m.Name(), workloadPrefix)
+				eachPoint(m, func(point pcommon.Map) {
+					e.reader.Point(known, point, &b.facts)
+					b.rejected += b.facts.Rejected
+					e.write(point, &b.facts, len(labels))
+					if joins {
+						if w, ok := newWorkload(point, &b.facts, r); ok {
+							workloads = append(workloads, w)
+						}
+					}
+					for _, l := range labels {
+						if _, ok := point.Get(l.key); !ok {
+							l.value.CopyTo(point.PutEmpty(l.key))
+						}
+					}
+				})
+			}
+		}
+	}
+	e.joinWorkloads(workloads)
+	e.count(ctx, nil, b.rejected)
+	return md, nil
+}
+
+// label is an attribute of a resource that its points carry too.
+type label struct {
+	key   string
+	value pcommon.Value
+}
+
+// labelsOf lists the labels of a resource that has been enriched.
+func (e *enricher) labelsOf(resource pcommon.Map) []label {
+	labels := make([]label, 0, len(pointLabels)+len(e.labels))
+	for _, keys := range [...][]string{pointLabels[:], e.labels} {
+		for _, key := range keys {
+			v, ok := resource.Get(key)
+			if !ok {
+				continue
+			}
+			switch v.Type() {
+			case pcommon.ValueTypeStr, pcommon.ValueTypeInt, pcommon.ValueTypeDouble, pcommon.ValueTypeBool:
+				labels = append(labels, label{key: key, value: v})
+			}
+		}
+	}
+	return labels
+}
+
+// eachPoint visits the attributes of a metric's points, whatever its type.
+func eachPoint(m pmetric.Metric, visit func(pcommon.Map)) {
+	switch m.Type() {
+	case pmetric.MetricTypeGauge:
+		for _, p := range m.Gauge().DataPoints().All() {
+			visit(p.Attributes())
+		}
+	case pmetric.MetricTypeSum:
+		for _, p := range m.Sum().DataPoints().All() {
+			visit(p.Attributes())
+		}
+	case pmetric.MetricTypeHistogram:
+		for _, p := range m.Histogram().DataPoints().All() {
+			visit(p.Attributes())
+		}
+	case pmetric.MetricTypeExponentialHistogram:
+		for _, p := range m.ExponentialHistogram().DataPoints().All() {
+			visit(p.Attributes())
+		}
+	case pmetric.MetricTypeSummary:
+		for _, p := range m.Summary().DataPoints().All() {
+			visit(p.Attributes())
+		}
+	}
+}
+
+// workload is a GPU's series that may be joined to a run.
+type workload struct {
+	attrs   pcommon.Map
+	device  string
+	rank    place
+	ranked  bool
+	service place
+}
+
+// newWorkload reads a workload's point, unless it names its run already.
+func newWorkload(attrs pcommon.Map, f *mlattr.Facts, r *resource) (workload, bool) {
+	if f.Find(mlattr.RunID) != nil {
+		return workload{}, false
+	}
+	host := f.Text(mlattr.HostName)
+	if host == "" {
+		host = r.process.host
+	}
+	if host == "" {
+		return workload{}, false
+	}
+	w := workload{attrs: attrs, device: readID(attrs, mlattr.HardwareID)}
+	w.rank, w.ranked = rankPlace(host, f)
+	w.service = place{host: host, service: f.Text(mlattr.ServiceName)}
+	return w, true
+}
+
+// joinWorkloads ties workloads to runs by what is unique on the host: the
+// rank, or else the service. A rank that is on two GPUs at once belongs to two
+// jobs that look alike, and neither is joined.
+func (e *enricher) joinWorkloads(workloads []workload) {
+	devices := make(map[place]string)
+	twice := make(map[place]bool)
+	for i := range workloads {
+		w := &workloads[i]
+		if !w.ranked {
+			continue
+		}
+		if device, ok := devices[w.rank]; ok && device != w.device {
+			twice[w.rank] = true
+		}
+		devices[w.rank] = w.device
+	}
+	for i := range workloads {
+		w := &workloads[i]
+		run, rung := "", ""
+		switch {
+		case w.ranked && !twice[w.rank]:
+			run, rung = e.store.runAt(w.rank), "rank"
+		case !w.ranked && w.service.service != "":
+			run, rung = e.store.runAt(w.service), "service"
+		}
+		if run == "" {
+			continue
+		}
+		w.attrs.PutStr(mlattr.RunID, run)
+		if _, ok := w.attrs.Get(mlattr.GPUJoin); !ok {
+			w.attrs.PutStr(mlattr.GPUJoin, rung)
+		}
+	}
+}

@@ -1,0 +1,95 @@
+package mlenrichprocessor
+
+import (
+	"strings"
+	"sync"
+)
+
+// origin says where an inherited key came from.
+type origin uint8
+
+const (
+	fromNowhere origin = iota
+	fromSpan
+	fromParent
+	fromTrace
+	fromRequest
+)
+
+var originNames = [...]string{fromSpan: "span", fromParent: "parent", fromTrace: "trace", fromRequest: "request"}
+
+// originPhase is the place of the phase in origins, after the keys.
+const originPhase = keyCount
+
+// origins says of each key, and of the phase, where it was inherited from.
+type origins [keyCount + 1]origin
+
+// shortNames are the keys in ml.correlation.source. Whether a run is inferred
+// comes with the run and is not named.
+var shortNames = [keyCount + 1]string{
+	keySession:         "session",
+	keyConversation:    "conversation",
+	keyRun:             "run",
+	keyTrainingRun:     "training_run",
+	keySamplingSession: "sampling_session",
+	keyRequest:         "request",
+	originPhase:        "phase",
+}
+
+// originTexts keeps the texts that were needed, of which there are at most a
+// few thousand and in practice a dozen.
+var originTexts sync.Map // origins → string
+
+// String is the value of ml.correlation.source: "session=trace,phase=parent".
+// It is empty where nothing was inherited.
+func (o origins) String() string {
+	if o == (origins{}) {
+		return ""
+	}
+	if text, ok := originTexts.Load(o); ok {
+		return text.(string)
+	}
+	var b strings.Builder
+	for k, from := range o {
+		if from == fromNowhere || shortNames[k] == "" {
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(shortNames[k])
+		b.WriteByte('=')
+		b.WriteString(originNames[from])
+	}
+	text := b.String()
+	originTexts.Store(o, text)
+	return text
+}
+
+// parseOrigins reads what String wrote. It returns false for anything else: a
+// text by another hand says nothing that could be relied upon.
+func parseOrigins(text string) (origins, bool) {
+	var o origins
+	for part := range strings.SplitSeq(text, ",") {
+		name, from, _ := strings.Cut(part, "=")
+		k, known := indexOf(shortNames[:], name)
+		source, valid := indexOf(originNames[:], from)
+		if !known || !valid || o[k] != fromNowhere {
+			return origins{}, false
+		}
+		o[k] = origin(source)
+	}
+	if o[keyRun] != fromNowhere {
+		o[keyInferred] = o[keyRun]
+	}
+	return o, true
+}
+
+func indexOf(names []string, name string) (int, bool) {
+	for i, known := range names {
+		if known == name && name != "" {
+			return i, true
+		}
+	}
+	return 0, false
+}

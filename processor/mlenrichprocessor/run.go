@@ -1,0 +1,102 @@
+package mlenrichprocessor
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"strconv"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+// runIDLength is the length of an inferred run id in hexadecimal digits.
+const runIDLength = 16
+
+// inferable are the clients whose process is one run, so that a run can be
+// inferred where nobody names it. A fine-tuning service holds many runs at
+// once; what it does outside a training run belongs to none.
+const inferable = mlattr.TorchTel | mlattr.FX | mlattr.Snakepit | mlattr.TaskWeaver
+
+// snakepitBridge is the service that Snakepit's Python workers report as. It
+// serves the runs of its callers and is none itself.
+const snakepitBridge = "snakepit.python.bridge"
+
+// process is what a resource says about the process behind it, for inferring
+// a run. Every part may be empty.
+type process struct {
+	namespace string
+	service   string
+	host      string
+	jobName   string
+	instance  string
+	pid       string
+	started   string
+	worldSize int64
+}
+
+// key identifies the process among others as well as the resource allows.
+// The ranks of one distributed job on a host share it: instance, pid and
+// start time count only where there is one rank.
+func (p process) key() string {
+	parts := []string{p.namespace, p.service, p.host, p.jobName}
+	if p.worldSize <= 1 {
+		parts = append(parts, p.instance, p.pid, p.started)
+	}
+	return digest(parts...)
+}
+
+// nameOnly says that the resource names a service and nothing else, which
+// for an agent's service means: not even which process it was.
+func (p process) nameOnly() bool {
+	return p.host == "" && p.jobName == "" && p.instance == "" && p.pid == "" && p.worldSize == 0
+}
+
+// run is the run that a resource belongs to.
+type run struct {
+	// id is empty where the resource determines no run.
+	id string
+	// inferred is true where id was computed and sent by nobody.
+	inferred bool
+	// perTrace is true where each trace is a run of its own: the run goes
+	// on spans then, and traceRun computes it.
+	perTrace bool
+}
+
+// runOf finds a resource's run by the order of precedence of the vocabulary:
+// the ids that someone gave, and then, for a client whose process is a run, a
+// hash of what tells the process from others.
+func runOf(facts *mlattr.Facts, p process, systems mlattr.System) run {
+	for _, key := range [...]string{mlattr.TrainingRunID, mlattr.RunID, mlattr.JobID, mlattr.KubernetesJob} {
+		if id := facts.Text(key); id != "" && !mlattr.Sentinel(id) {
+			inferred := facts.Find(mlattr.RunInferred)
+			return run{id: id, inferred: key == mlattr.RunID && inferred != nil && inferred.Bool}
+		}
+	}
+	switch {
+	case systems&inferable == 0 || p.service == snakepitBridge:
+		return run{}
+	case p.service == "" && p.nameOnly():
+		return run{}
+	case systems&inferable == mlattr.TaskWeaver && p.nameOnly():
+		return run{perTrace: true}
+	default:
+		return run{id: p.key(), inferred: true}
+	}
+}
+
+// traceRun is the run of a trace of a service that names nothing else.
+func traceRun(p process, trace [16]byte) string {
+	return digest(p.namespace, p.service, string(trace[:]))
+}
+
+// digest hashes its parts so that no two lists of parts are alike by the way
+// they are joined.
+func digest(parts ...string) string {
+	h := sha256.New()
+	for _, part := range parts {
+		_, _ = io.WriteString(h, strconv.Itoa(len(part)))
+		_, _ = io.WriteString(h, ":")
+		_, _ = io.WriteString(h, part)
+	}
+	return hex.EncodeToString(h.Sum(nil))[:runIDLength]
+}
