@@ -69,7 +69,7 @@ func (c *Config) Validate() error {
 	if c.FlushInterval < minFlushInterval {
 		errs = append(errs, fmt.Errorf(`"flush_interval" is %s, must be at least %s`, c.FlushInterval, minFlushInterval))
 	}
-	if c.MetricsExpiration != 0 && c.MetricsExpiration < c.FlushInterval {
+	if c.MetricsExpiration < 0 || c.MetricsExpiration != 0 && c.MetricsExpiration < c.FlushInterval {
 		errs = append(errs, fmt.Errorf(`"metrics_expiration" is %s, must be 0 (never) or at least "flush_interval" (%s)`, c.MetricsExpiration, c.FlushInterval))
 	}
 	if c.MaxSeries < 1 {

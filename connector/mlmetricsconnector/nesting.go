@@ -65,10 +65,22 @@ func (n *nesting) set(ref spanRef, m mark) {
 	n.marks.Add(ref, have|m)
 }
 
-// outermost returns, for each candidate of one batch, whether it counts: the
-// topmost of a chain does. Where a lower one arrived in an earlier batch and
-// was counted, that one stands for the chain.
-func (n *nesting) outermost(candidates []candidate) []bool {
+// verdict is what nesting decided about a candidate.
+type verdict uint8
+
+const (
+	// below: a span above it stands for its chain.
+	below verdict = iota
+	// above: its chain was counted at a span below it.
+	above
+	// counts: it stands for its chain.
+	counts
+)
+
+// outermost returns the verdict on each candidate of one batch: the topmost
+// of a chain counts. Where a lower one arrived in an earlier batch and was
+// counted, that one stands for the chain.
+func (n *nesting) outermost(candidates []candidate) []verdict {
 	parents := make(map[spanRef]spanRef, len(candidates))
 	for i := range candidates {
 		if c := &candidates[i]; c.self.known() {
@@ -91,45 +103,56 @@ func (n *nesting) outermost(candidates []candidate) []bool {
 			ref = parent
 		}
 	}
-	counts := make([]bool, len(candidates))
+	verdicts := make([]verdict, len(candidates))
 	for i := range candidates {
 		c := &candidates[i]
 		if !c.self.known() {
-			counts[i] = true
+			verdicts[i] = counts
 			continue
 		}
 		_, parentHere := parents[c.parent]
-		below := c.nested() && (parentHere || n.has(c.parent, counted))
-		counts[i] = !below && !n.has(c.self, covered)
+		switch {
+		case c.nested() && (parentHere || n.has(c.parent, counted)):
+			verdicts[i] = below
+		case n.has(c.self, covered):
+			verdicts[i] = above
+		default:
+			verdicts[i] = counts
+		}
 		n.set(c.self, counted)
-		if c.nested() {
+		if verdicts[i] != below && c.nested() {
 			n.set(c.parent, covered)
 		}
 	}
-	return counts
+	return verdicts
 }
 
-// innermost returns, for each candidate of one batch, whether it counts: the
-// lowest of a chain does. Where a higher one arrived in an earlier batch and
-// was counted, that one stands for the chain.
-func (n *nesting) innermost(candidates []candidate) []bool {
+// innermost returns the verdict on each candidate of one batch: the lowest of
+// a chain counts. Where a higher one arrived in an earlier batch and was
+// counted, that one stands for the chain.
+func (n *nesting) innermost(candidates []candidate) []verdict {
 	for i := range candidates {
 		if c := &candidates[i]; c.nested() {
 			n.set(c.parent, covered)
 		}
 	}
-	counts := make([]bool, len(candidates))
+	verdicts := make([]verdict, len(candidates))
 	for i := range candidates {
 		c := &candidates[i]
-		if !c.self.known() || c.always {
-			counts[i] = true
-			continue
+		switch {
+		case !c.self.known():
+			verdicts[i] = counts
+		case c.always:
+			verdicts[i] = counts
+			n.set(c.self, counted)
+		case n.has(c.self, covered):
+			verdicts[i] = above
+		case c.nested() && n.has(c.parent, counted):
+			verdicts[i] = below
+		default:
+			verdicts[i] = counts
+			n.set(c.self, counted)
 		}
-		if n.has(c.self, covered) || c.nested() && n.has(c.parent, counted) {
-			continue
-		}
-		counts[i] = true
-		n.set(c.self, counted)
 	}
-	return counts
+	return verdicts
 }

@@ -101,6 +101,10 @@ func readValues(facts *mlattr.Facts) values {
 		}
 	}
 	v.settleScope()
+	if v.basis == "" {
+		// Nobody derived the rate, so it is the producer's own.
+		v.basis = mlattr.BasisReported
+	}
 	return v
 }
 

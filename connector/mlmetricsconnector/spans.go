@@ -18,6 +18,9 @@ const (
 	nameTrainStep = "snakepit.ml.train_step"
 	nameInference = "snakepit.ml.inference"
 	nameException = "exception"
+
+	// operationInference is the ml.operation of nameInference.
+	operationInference = "inference"
 )
 
 // is says what a span may count as.
@@ -41,6 +44,8 @@ type unit struct {
 	is is
 	// steps are those that need no rule about nesting.
 	steps int64
+	// endsStep is true where a step ends with the span.
+	endsStep bool
 	// samples is the number of samples that the span, or else the one above
 	// or below it, put through a model.
 	samples int64
@@ -218,7 +223,7 @@ func (r *reader) addEvents(u *unit, events ptrace.SpanEventSlice) (exception str
 			if e.hasRate {
 				r.addRate(u, e.rate, mlattr.BasisReported, e.model)
 			}
-			u.is |= isRequest
+			r.count(u, series.Requests, u.requestRun, 1, operationInference, u.role, e.model)
 			u.samples += e.batchSize
 		}
 	}

@@ -76,11 +76,13 @@ func (t *tally) removeDelivered(r *reader) (duplicates int64) {
 // only sign of a step is a batch that is a trace of its own.
 func (t *tally) countSteps(r *reader) {
 	optimizers := selected(r, func(u *unit) bool { return u.is&isOptimizer != 0 })
-	counts := t.steps.outermost(candidates(optimizers))
-	for i, u := range optimizers {
-		if counts[i] {
+	for i, v := range t.steps.outermost(candidates(optimizers)) {
+		u := optimizers[i]
+		if v == counts {
 			u.steps++
 		}
+		// A step ends when its outermost span does, wherever it was counted.
+		u.endsStep = v != below
 	}
 	for i := range r.units {
 		u := &r.units[i]
@@ -92,18 +94,18 @@ func (t *tally) countSteps(r *reader) {
 		}
 		if u.steps > 0 {
 			r.count(u, series.Steps, u.run, u.steps)
-			if u.end > 0 {
-				r.update(u, series.LastStepTimestamp, u.run).Value = float64(u.end) / 1e9
-			}
+			u.endsStep = true
+		}
+		if u.endsStep && u.end > 0 {
+			r.update(u, series.LastStepTimestamp, u.run).Value = float64(u.end) / 1e9
 		}
 	}
 }
 
 func (t *tally) countSamples(r *reader) {
 	units := selected(r, func(u *unit) bool { return u.samples > 0 })
-	counts := t.samples.outermost(candidates(units))
-	for i, u := range units {
-		if counts[i] {
+	for i, v := range t.samples.outermost(candidates(units)) {
+		if u := units[i]; v == counts {
 			r.count(u, series.Samples, u.run, u.samples)
 		}
 	}
@@ -115,9 +117,8 @@ func (t *tally) countRequests(r *reader) {
 	for i, u := range units {
 		chosen[i].always = u.is&isUsage != 0
 	}
-	counts := t.requests.innermost(chosen)
-	for i, u := range units {
-		if counts[i] {
+	for i, v := range t.requests.innermost(chosen) {
+		if u := units[i]; v == counts {
 			r.count(u, series.Requests, u.requestRun, 1, u.operation, u.role, u.model)
 		}
 	}
@@ -125,9 +126,8 @@ func (t *tally) countRequests(r *reader) {
 
 func (t *tally) countErrors(r *reader) {
 	units := selected(r, func(u *unit) bool { return u.is&isError != 0 })
-	counts := t.errors.innermost(candidates(units))
-	for i, u := range units {
-		if counts[i] {
+	for i, v := range t.errors.innermost(candidates(units)) {
+		if u := units[i]; v == counts {
 			r.count(u, series.Errors, u.requestRun, 1, u.failedOperation, u.errorType)
 		}
 	}

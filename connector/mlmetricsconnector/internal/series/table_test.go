@@ -1,8 +1,6 @@
 package series_test
 
 import (
-	"bytes"
-	"os"
 	"slices"
 	"testing"
 
@@ -11,14 +9,6 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 )
-
-func TestPageIsGeneratedFromTheTable(t *testing.T) {
-	committed, err := os.ReadFile("../../series.md")
-	require.NoError(t, err)
-	var page bytes.Buffer
-	require.NoError(t, series.WritePage(&page))
-	assert.Equal(t, page.String(), string(committed), "run go generate")
-}
 
 func TestTableIsComplete(t *testing.T) {
 	names := map[string]bool{}

@@ -6,8 +6,6 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-
-	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 )
 
 func main() {
@@ -22,7 +20,7 @@ func run(args []string) error {
 		return fmt.Errorf("want one argument, the file to write, got %d", len(args))
 	}
 	var page bytes.Buffer
-	if err := series.WritePage(&page); err != nil {
+	if err := writePage(&page); err != nil {
 		return err
 	}
 	return os.WriteFile(args[0], page.Bytes(), 0o644) // #nosec G306 -- documentation, for everyone to read

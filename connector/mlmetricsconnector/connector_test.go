@@ -1,0 +1,195 @@
+package mlmetricsconnector
+
+import (
+	"context"
+	"flag"
+	"math/rand/v2"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/open-telemetry/opentelemetry-collector-contrib/pkg/golden"
+	"github.com/open-telemetry/opentelemetry-collector-contrib/pkg/pdatatest/pmetrictest"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/connector/connectortest"
+	"go.opentelemetry.io/collector/consumer/consumertest"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/metadata"
+)
+
+var update = flag.Bool("update", false, "write the expected.yaml files of testdata anew")
+
+// TestGolden runs each folder of testdata: its spans must become its metrics,
+// whether they arrive in one request or each in one of its own.
+func TestGolden(t *testing.T) {
+	folders, err := filepath.Glob(filepath.Join("testdata", "*", "input.yaml"))
+	require.NoError(t, err)
+	require.NotEmpty(t, folders)
+	for _, input := range folders {
+		folder := filepath.Dir(input)
+		td, err := golden.ReadTraces(input)
+		require.NoError(t, err)
+		for name, requests := range map[string][]ptrace.Traces{
+			"one request":        {td},
+			"a request per span": singly(td),
+		} {
+			t.Run(filepath.Base(folder)+"/"+name, func(t *testing.T) {
+				if name == "a request per span" && *update {
+					t.Skip("the other one writes the file")
+				}
+				next := new(consumertest.MetricsSink)
+				c := start(t, configOf(t, filepath.Join(folder, "config.yaml")), next)
+				for _, request := range requests {
+					require.NoError(t, c.ConsumeTraces(t.Context(), request))
+				}
+				require.NoError(t, c.Shutdown(t.Context()))
+				all := next.AllMetrics()
+				require.Len(t, all, 1, "the emission on shutdown")
+
+				expectedFile := filepath.Join(folder, "expected.yaml")
+				if *update {
+					require.NoError(t, golden.WriteMetricsToFile(expectedFile, all[0]))
+				}
+				expected, err := golden.ReadMetrics(expectedFile)
+				require.NoError(t, err)
+				require.NoError(t, pmetrictest.CompareMetrics(expected, all[0],
+					pmetrictest.IgnoreTimestamp(), pmetrictest.IgnoreStartTimestamp(),
+					pmetrictest.IgnoreResourceMetricsOrder(), pmetrictest.IgnoreMetricsOrder(),
+					pmetrictest.IgnoreMetricDataPointsOrder()))
+			})
+		}
+	}
+}
+
+// TestCountsDoNotDependOnDelivery sends a known number of steps, each a chain
+// of up to three optimizer spans, children before parents, cut into requests
+// of any size and partly delivered twice.
+func TestCountsDoNotDependOnDelivery(t *testing.T) {
+	for seed := range uint64(10) {
+		rnd := rand.New(rand.NewPCG(seed, 1))
+		const steps = 200
+		var spans []ptrace.Traces
+		for n := range steps {
+			depth := 1 + rnd.IntN(3)
+			for level := depth; level > 0; level-- {
+				parent := level - 1
+				td := ptrace.NewTraces()
+				rs := td.ResourceSpans().AppendEmpty()
+				rs.Resource().Attributes().PutStr("ml.run.id", "run")
+				span := rs.ScopeSpans().AppendEmpty().Spans().AppendEmpty()
+				span.SetTraceID(pcommon.TraceID{1})
+				span.SetSpanID(pcommon.SpanID{byte(level), byte(n), 1})
+				span.SetParentSpanID(pcommon.SpanID{byte(parent), byte(n), 1})
+				if parent == 0 {
+					span.SetParentSpanID(pcommon.SpanID{9})
+				}
+				span.SetName("AdamW.step")
+				span.Attributes().PutStr("ml.phase", "optimizer")
+				span.Attributes().PutInt("ml.batch.size", 8)
+				spans = append(spans, td)
+				if rnd.IntN(10) == 0 {
+					spans = append(spans, td)
+				}
+			}
+		}
+		next := new(consumertest.MetricsSink)
+		c := start(t, NewFactory().CreateDefaultConfig().(*Config), next)
+		for len(spans) > 0 {
+			n := 1 + rnd.IntN(min(7, len(spans)))
+			request := ptrace.NewTraces()
+			for _, td := range spans[:n] {
+				td.ResourceSpans().At(0).CopyTo(request.ResourceSpans().AppendEmpty())
+			}
+			require.NoError(t, c.ConsumeTraces(t.Context(), request))
+			spans = spans[n:]
+		}
+		require.NoError(t, c.Shutdown(t.Context()))
+		got := counters(lastOf(t, next))
+		require.Equal(t, map[string]int64{"ml.steps": steps, "ml.samples": 8 * steps}, got, "seed %d", seed)
+	}
+}
+
+func TestConcurrentRequestsLoseNothing(t *testing.T) {
+	cfg := NewFactory().CreateDefaultConfig().(*Config)
+	cfg.FlushInterval = minFlushInterval
+	next := new(consumertest.MetricsSink)
+	c := start(t, cfg, next)
+	const senders, requests = 8, 200
+	var wg sync.WaitGroup
+	for sender := range senders {
+		wg.Go(func() {
+			for n := range requests {
+				td := ptrace.NewTraces()
+				span := addSpan(td, "run", byte(sender+1), uint16(n+1)) // #nosec G115 -- small
+				span.Attributes().PutStr("ml.phase", "optimizer")
+				span.Attributes().PutInt("gen_ai.usage.output_tokens", 3)
+				assert.NoError(t, c.ConsumeTraces(context.Background(), td))
+			}
+		})
+	}
+	wg.Wait()
+	require.NoError(t, c.Shutdown(t.Context()))
+	assert.Equal(t, map[string]int64{
+		"ml.steps": senders * requests, "ml.tokens": 3 * senders * requests, "ml.requests": senders * requests,
+	}, counters(lastOf(t, next)))
+}
+
+func TestReportsWhatItLeavesOut(t *testing.T) {
+	tel := componenttest.NewTelemetry()
+	defer func() { require.NoError(t, tel.Shutdown(context.Background())) }()
+	set := connectortest.NewNopSettings(metadata.Type)
+	set.TelemetrySettings = tel.NewTelemetrySettings()
+	cfg := NewFactory().CreateDefaultConfig().(*Config)
+	cfg.MaxRuns, cfg.MaxSeries = 1, 3
+	c, err := NewFactory().CreateTracesToMetrics(t.Context(), set, cfg, consumertest.NewNop())
+	require.NoError(t, err)
+	require.NoError(t, c.Start(t.Context(), componenttest.NewNopHost()))
+	step(t, c, "run-a", 1)
+	step(t, c, "run-a", 1) // the same span once more
+	td := ptrace.NewTraces()
+	addSpan(td, "run-b", 1, 2).Attributes().PutStr("ml.phase", "optimizer")
+	addSpan(td, "", 1, 3).Attributes().PutInt("gen_ai.usage.input_tokens", 1<<60)
+	addSpan(td, "", 1, 4).Attributes().PutInt("gen_ai.usage.input_tokens", 5)
+	require.NoError(t, c.ConsumeTraces(t.Context(), td))
+
+	metric := func(name string) map[string]int64 {
+		m, err := tel.GetMetric("otelcol_connector_ml_metrics_" + name)
+		require.NoError(t, err)
+		sum := m.Data.(metricdata.Sum[int64])
+		values := map[string]int64{}
+		for _, p := range sum.DataPoints {
+			id, _ := p.Attributes.Value("connector")
+			assert.Equal(t, set.ID.String(), id.AsString())
+			key := ""
+			for _, attr := range p.Attributes.ToSlice() {
+				if attr.Key != "connector" {
+					key = attr.Value.AsString()
+				}
+			}
+			values[key] += p.Value
+		}
+		return values
+	}
+	assert.Equal(t, map[string]int64{"duplicate_span": 1, "out_of_range": 1}, metric("skipped"))
+	assert.Equal(t, map[string]int64{"": 1}, metric("runs"))
+	// run-b: its timestamp is dropped and its step takes the third stream;
+	// the requests' tokens and count find no room.
+	assert.Equal(t, map[string]int64{"max_runs": 2, "max_series": 3}, metric("overflowed_updates"))
+	assert.Equal(t, map[string]int64{"": 5}, metric("streams"))
+	require.NoError(t, c.Shutdown(t.Context()))
+}
+
+func TestLeavesTheTracesAsTheyAre(t *testing.T) {
+	td, err := golden.ReadTraces(filepath.Join("testdata", "fx_epochs", "input.yaml"))
+	require.NoError(t, err)
+	td.MarkReadOnly()
+	c := start(t, NewFactory().CreateDefaultConfig().(*Config), consumertest.NewNop())
+	assert.False(t, c.Capabilities().MutatesData)
+	require.NoError(t, c.ConsumeTraces(t.Context(), td))
+	require.NoError(t, c.Shutdown(t.Context()))
+}

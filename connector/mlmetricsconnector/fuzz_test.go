@@ -1,0 +1,106 @@
+package mlmetricsconnector
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/open-telemetry/opentelemetry-collector-contrib/pkg/golden"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/consumer/consumertest"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
+)
+
+// FuzzConsumeTraces sends anything that decodes as traces, twice.
+func FuzzConsumeTraces(f *testing.F) {
+	inputs, err := filepath.Glob(filepath.Join("testdata", "*", "input.yaml"))
+	require.NoError(f, err)
+	for _, input := range inputs {
+		td, err := golden.ReadTraces(input)
+		require.NoError(f, err)
+		raw, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(td)
+		require.NoError(f, err)
+		f.Add(raw)
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		td, err := (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces(raw)
+		if err != nil {
+			t.Skip("not traces")
+		}
+		cfg := NewFactory().CreateDefaultConfig().(*Config)
+		cfg.MaxSeries = 10
+		next := new(consumertest.MetricsSink)
+		c := start(t, cfg, next)
+		require.NoError(t, c.ConsumeTraces(t.Context(), td))
+		require.NoError(t, c.ConsumeTraces(t.Context(), td))
+		require.NoError(t, c.Shutdown(t.Context()))
+		for _, md := range next.AllMetrics() {
+			checkInvariants(t, md, cfg)
+		}
+	})
+}
+
+// checkInvariants asserts what holds whatever was received.
+func checkInvariants(t *testing.T, md pmetric.Metrics, cfg *Config) {
+	table := map[string]series.Series{}
+	for _, s := range series.All {
+		table[s.Name] = s
+	}
+	require.LessOrEqual(t, md.DataPointCount(), cfg.MaxSeries+int(series.Count))
+	seen := map[string]bool{}
+	for _, rm := range md.ResourceMetrics().All() {
+		for _, sm := range rm.ScopeMetrics().All() {
+			for _, m := range sm.Metrics().All() {
+				s, ok := table[m.Name()]
+				require.True(t, ok, m.Name())
+				check := func(attrs pcommon.Map) {
+					allowed := slices.Concat(s.Labels, series.RunLabels, []string{series.Overflow})
+					for key, value := range attrs.All() {
+						require.Contains(t, allowed, key)
+						require.NotEmpty(t, value.AsString(), key)
+						require.LessOrEqual(t, len(value.AsString()), 128, key)
+					}
+					raw := attrs.AsRaw()
+					keys := slices.Sorted(maps.Keys(raw))
+					identity := fmt.Sprint(rm.Resource().Attributes().AsRaw(), m.Name())
+					for _, k := range keys {
+						identity += fmt.Sprintf("|%s=%q", k, raw[k])
+					}
+					require.False(t, seen[identity], "two points of one identity: %s", identity)
+					seen[identity] = true
+				}
+				switch m.Type() {
+				case pmetric.MetricTypeSum:
+					for _, p := range m.Sum().DataPoints().All() {
+						require.GreaterOrEqual(t, p.IntValue(), int64(0))
+						check(p.Attributes())
+					}
+				case pmetric.MetricTypeGauge:
+					for _, p := range m.Gauge().DataPoints().All() {
+						v := p.DoubleValue()
+						require.InDelta(t, v, v, 0, "%s is not finite", m.Name())
+						check(p.Attributes())
+					}
+				case pmetric.MetricTypeHistogram:
+					for _, p := range m.Histogram().DataPoints().All() {
+						total := uint64(0)
+						for _, n := range p.BucketCounts().AsRaw() {
+							total += n
+						}
+						require.Equal(t, p.Count(), total)
+						require.GreaterOrEqual(t, p.Sum(), 0.0)
+						check(p.Attributes())
+					}
+				default:
+					require.Fail(t, "a kind that the table does not have", m.Type().String())
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/prometheus/otlptranslator"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
+)
+
+// writePage writes the documentation of the table as Markdown.
+func writePage(w io.Writer) error {
+	var b strings.Builder
+	b.WriteString(`# Series of the ml_metrics connector
+
+<!-- Generated from internal/series by "go generate". Do not edit. -->
+
+Every series has ` + "`service.name`" + ` (and ` + "`service.namespace`" + `) on its resource, and these
+attributes on its points, each where it is known:
+` + codeList(series.RunLabels) + `.
+A stream with ` + "`" + series.Overflow + "`" + ` = true adds up what a limit kept from having a
+stream of its own. Counters and histograms are cumulative; a gauge is the value
+of the span that ended last.
+
+The Prometheus names are those of the prometheus exporter as it is by default,
+with unit and type suffixes.
+
+| metric | Prometheus | kind | unit | labels of its own |
+|---|---|---|---|---|
+`)
+	for _, s := range series.All {
+		name, err := prometheusName(s)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(&b, "| [`%s`](#%s) | `%s` | %s | %s | %s |\n", s.Name, anchor(s.Name), name, s.Kind, unit(s.Unit), codeList(s.Labels))
+	}
+	for _, s := range series.All {
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n", s.Name, s.Description)
+		if !s.EveryRun {
+			b.WriteString("\nA run id that was computed for a single trace is not a label here.\n")
+		}
+		if len(s.Buckets) > 0 {
+			bounds := make([]string, len(s.Buckets))
+			for i, bound := range s.Buckets {
+				bounds[i] = strconv.FormatFloat(bound, 'g', -1, 64)
+			}
+			fmt.Fprintf(&b, "\nBuckets: %s.\n", strings.Join(bounds, ", "))
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// prometheusName translates a name by the library that the exporter uses.
+func prometheusName(s series.Series) (string, error) {
+	kinds := map[series.Kind]otlptranslator.MetricType{
+		series.Counter:   otlptranslator.MetricTypeMonotonicCounter,
+		series.Gauge:     otlptranslator.MetricTypeGauge,
+		series.Histogram: otlptranslator.MetricTypeHistogram,
+	}
+	namer := otlptranslator.NewMetricNamer("", otlptranslator.UnderscoreEscapingWithSuffixes)
+	name, err := namer.Build(otlptranslator.Metric{Name: s.Name, Unit: s.Unit, Type: kinds[s.Kind]})
+	if err != nil {
+		return "", fmt.Errorf("translate %q: %w", s.Name, err)
+	}
+	return name, nil
+}
+
+// anchor is the fragment that Markdown renderers give a heading.
+func anchor(name string) string { return strings.ReplaceAll(name, ".", "") }
+
+func unit(u string) string {
+	if u == "" {
+		return "none"
+	}
+	return "`" + u + "`"
+}
+
+func codeList(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return "`" + strings.Join(names, "`, `") + "`"
+}

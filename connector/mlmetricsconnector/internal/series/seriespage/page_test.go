@@ -1,0 +1,55 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
+)
+
+func TestPageIsGeneratedFromTheTable(t *testing.T) {
+	committed, err := os.ReadFile("../../../series.md")
+	require.NoError(t, err)
+	file := filepath.Join(t.TempDir(), "series.md")
+	require.NoError(t, run([]string{file}))
+	page, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Equal(t, string(page), string(committed), "run go generate")
+	for _, s := range series.All {
+		assert.True(t, bytes.Contains(page, []byte("\n## "+s.Name+"\n")), s.Name)
+	}
+}
+
+func TestWithoutAFileNothingIsWritten(t *testing.T) {
+	require.ErrorContains(t, run(nil), "want one argument")
+}
+
+// TestPrometheusNames pins the names that dashboards and alerts rely on.
+func TestPrometheusNames(t *testing.T) {
+	want := map[series.ID]string{
+		series.Tokens:                 "ml_tokens_total",
+		series.RequestTokenThroughput: "ml_request_token_throughput_per_second",
+		series.Requests:               "ml_requests_total",
+		series.Errors:                 "ml_errors_total",
+		series.Steps:                  "ml_steps_total",
+		series.Samples:                "ml_samples_total",
+		series.Batches:                "ml_batches_total",
+		series.Epoch:                  "ml_epoch",
+		series.Loss:                   "ml_loss",
+		series.ValidationMetric:       "ml_validation_metric",
+		series.LearningRate:           "ml_learning_rate",
+		series.Nonfinite:              "ml_nonfinite_total",
+		series.LastStepTimestamp:      "ml_run_last_step_timestamp_seconds",
+	}
+	require.Len(t, want, len(series.All))
+	for id, name := range want {
+		got, err := prometheusName(series.All[id])
+		require.NoError(t, err)
+		assert.Equal(t, name, got)
+	}
+}

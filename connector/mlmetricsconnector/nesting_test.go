@@ -1,0 +1,99 @@
+package mlmetricsconnector
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func ref(id byte) spanRef { return spanRef{trace: [16]byte{1}, span: [8]byte{id}} }
+
+// link is a candidate with the id self below parent; 0 is none.
+func link(self, parent byte) candidate { return candidate{self: ref(self), parent: ref(parent)} }
+
+func TestNesting(t *testing.T) {
+	type batch = []candidate
+	for name, tt := range map[string]struct {
+		batches   []batch
+		outermost [][]verdict
+		innermost [][]verdict
+	}{
+		"siblings below a span that is no candidate": {
+			batches:   []batch{{link(2, 1), link(3, 1)}, {link(4, 1)}},
+			outermost: [][]verdict{{counts, counts}, {counts}},
+			innermost: [][]verdict{{counts, counts}, {counts}},
+		},
+		"a chain in one batch": {
+			batches:   []batch{{link(4, 3), link(3, 2), link(2, 1)}},
+			outermost: [][]verdict{{below, below, counts}},
+			innermost: [][]verdict{{counts, above, above}},
+		},
+		"a chain in one batch, parents first": {
+			batches:   []batch{{link(2, 1), link(3, 2), link(4, 3)}},
+			outermost: [][]verdict{{counts, below, below}},
+			innermost: [][]verdict{{above, above, counts}},
+		},
+		"a chain over batches, children first": {
+			batches:   []batch{{link(4, 3)}, {link(3, 2)}, {link(2, 1)}},
+			outermost: [][]verdict{{counts}, {above}, {above}},
+			innermost: [][]verdict{{counts}, {above}, {above}},
+		},
+		"a chain over batches, parents first": {
+			batches:   []batch{{link(2, 1)}, {link(3, 2)}},
+			outermost: [][]verdict{{counts}, {below}},
+			innermost: [][]verdict{{counts}, {below}},
+		},
+		"the lowest came earlier, the others together": {
+			batches:   []batch{{link(4, 3)}, {link(2, 1), link(3, 2)}},
+			outermost: [][]verdict{{counts}, {above, below}},
+			innermost: [][]verdict{{counts}, {above, above}},
+		},
+		"roots": {
+			batches:   []batch{{link(1, 0), link(2, 0)}},
+			outermost: [][]verdict{{counts, counts}},
+			innermost: [][]verdict{{counts, counts}},
+		},
+		"no ids at all": {
+			batches:   []batch{{link(0, 0), link(0, 0)}},
+			outermost: [][]verdict{{counts, counts}},
+			innermost: [][]verdict{{counts, counts}},
+		},
+		"a span that is its own parent": {
+			batches:   []batch{{link(1, 1)}},
+			outermost: [][]verdict{{counts}},
+			innermost: [][]verdict{{counts}},
+		},
+		"a circle ends": {
+			batches:   []batch{{link(1, 2), link(2, 1)}, {link(1, 2), link(2, 1)}},
+			outermost: [][]verdict{{below, below}, {below, below}},
+			innermost: [][]verdict{{above, above}, {above, above}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			outer, inner := newNesting(100), newNesting(100)
+			for i, b := range tt.batches {
+				assert.Equal(t, tt.outermost[i], outer.outermost(b), "outermost, batch %d", i)
+				assert.Equal(t, tt.innermost[i], inner.innermost(b), "innermost, batch %d", i)
+			}
+		})
+	}
+}
+
+func TestAlwaysCounted(t *testing.T) {
+	n := newNesting(100)
+	leaf, wrapper := link(3, 2), link(2, 1)
+	leaf.always = true
+	assert.Equal(t, []verdict{counts, above}, n.innermost([]candidate{leaf, wrapper}), "a wrapper is no request of its own")
+	assert.Equal(t, []verdict{below}, n.innermost([]candidate{link(4, 3)}), "nor is what lies below")
+	again := link(5, 3)
+	again.always = true
+	assert.Equal(t, []verdict{counts}, n.innermost([]candidate{again}))
+}
+
+func TestNestingIsBounded(t *testing.T) {
+	n := newNesting(8)
+	for i := range 100 {
+		n.outermost([]candidate{link(byte(i+2), 1)})
+	}
+	assert.LessOrEqual(t, n.marks.Len(), 8)
+}

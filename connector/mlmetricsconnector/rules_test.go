@@ -1,0 +1,103 @@
+package mlmetricsconnector
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+func TestClampEnd(t *testing.T) {
+	const now = int64(1000)
+	for end, want := range map[uint64]int64{0: 0, 999: 999, 1000: 1000, 1001: now, math.MaxUint64: now} {
+		assert.Equal(t, want, clampEnd(end, now), "end %d", end)
+	}
+}
+
+func TestLossScope(t *testing.T) {
+	for _, tt := range []struct{ own, phase, want string }{
+		{"epoch", mlattr.PhaseBatch, "epoch"},
+		{"", mlattr.PhaseEpoch, "epoch"},
+		{"", mlattr.PhaseValidation, "validation"},
+		{"", mlattr.PhaseBatch, "batch"},
+		{"", "", "batch"},
+	} {
+		assert.Equal(t, tt.want, lossScope(tt.own, tt.phase), "%+v", tt)
+	}
+}
+
+func TestSamples(t *testing.T) {
+	for _, tt := range []struct {
+		phase string
+		size  int64
+		want  int64
+	}{
+		{mlattr.PhaseForwardBackward, 16, 16},
+		{mlattr.PhaseBatch, 16, 16},
+		{"", 16, 16},
+		{mlattr.PhaseDataLoad, 50_000, 0},
+		{mlattr.PhaseValidation, 16, 0},
+		{mlattr.PhaseBatch, maxCount + 1, 0},
+	} {
+		assert.Equal(t, tt.want, samples(&values{phase: tt.phase, batchSize: tt.size}), "%+v", tt)
+	}
+}
+
+func TestErrorOperation(t *testing.T) {
+	assert.Equal(t, "reply", errorOperation("reply", "chat", "sample"))
+	assert.Equal(t, "chat", errorOperation("", "chat", "sample"))
+	assert.Equal(t, "sample", errorOperation("", "", "sample"))
+}
+
+func TestEndOfLoader(t *testing.T) {
+	assert.True(t, endOfLoader(mlattr.PhaseDataLoad, "StopIteration"))
+	assert.False(t, endOfLoader(mlattr.PhaseDataLoad, "RuntimeError"))
+	assert.False(t, endOfLoader(mlattr.PhaseForward, "StopIteration"))
+}
+
+func TestRequestSpans(t *testing.T) {
+	for _, tt := range []struct {
+		v    values
+		name string
+		want bool
+	}{
+		{values{phase: mlattr.PhaseSample}, "sampling_backend.sample", true},
+		{values{}, "snakepit.ml.inference", true},
+		{values{genAIOperation: "chat"}, "chat gpt-4o", true},
+		{values{genAIOperation: "invoke_agent"}, "agent", false},
+		{values{genAIOperation: "chat", notCounted: true}, "wrapper", false},
+		{values{operation: "reply"}, "Planner.reply", false},
+	} {
+		assert.Equal(t, tt.want, isRequestSpan(&tt.v, tt.name), "%+v", tt)
+	}
+}
+
+func TestRunOf(t *testing.T) {
+	resource := streams.Run{ID: "resource", Rank: "1", Host: "h"}
+	without := streams.Run{Rank: "1", Host: "h"}
+	with := func(id string) streams.Run { return streams.Run{ID: id, Rank: "1", Host: "h"} }
+	for name, tt := range map[string]struct {
+		attrs          map[string]any
+		every, request streams.Run
+	}{
+		"the resource's":              {map[string]any{}, resource, resource},
+		"its own":                     {map[string]any{"ml.run.id": "span"}, with("span"), with("span")},
+		"its own wins over training":  {map[string]any{"ml.run.id": "span", "ml.training_run.id": "t"}, with("span"), with("span")},
+		"of a fine-tuning service":    {map[string]any{"tuft.training_run_id": "t"}, with("t"), with("t")},
+		"computed for a single trace": {map[string]any{"ml.run.id": "hash", "ml.run.inferred": true}, with("hash"), without},
+	} {
+		t.Run(name, func(t *testing.T) {
+			span := ptrace.NewSpan()
+			assert.NoError(t, span.Attributes().FromRaw(tt.attrs))
+			_, facts := mlattr.Classify(pcommon.NewMap(), "", span)
+			every, request := runOf(resource, facts)
+			assert.Equal(t, tt.every, every)
+			assert.Equal(t, tt.request, request)
+		})
+	}
+}
