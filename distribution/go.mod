@@ -2,7 +2,7 @@
 
 module github.com/otelcol-ml/otelcol-ml/distribution
 
-go 1.25.0
+go 1.26
 
 require (
 	github.com/open-telemetry/opentelemetry-collector-contrib/connector/countconnector v0.158.0
@@ -19,6 +19,7 @@ require (
 	github.com/open-telemetry/opentelemetry-collector-contrib/extension/headerssetterextension v0.158.0
 	github.com/open-telemetry/opentelemetry-collector-contrib/extension/healthcheckextension v0.158.0
 	github.com/open-telemetry/opentelemetry-collector-contrib/extension/opampextension v0.158.0
+	github.com/open-telemetry/opentelemetry-collector-contrib/extension/pprofextension v0.157.0
 	github.com/open-telemetry/opentelemetry-collector-contrib/extension/storage/filestorage v0.158.0
 	github.com/open-telemetry/opentelemetry-collector-contrib/processor/attributesprocessor v0.158.0
 	github.com/open-telemetry/opentelemetry-collector-contrib/processor/cumulativetodeltaprocessor v0.158.0
@@ -41,6 +42,10 @@ require (
 	github.com/open-telemetry/opentelemetry-collector-contrib/receiver/prometheusreceiver v0.158.0
 	github.com/open-telemetry/opentelemetry-collector-contrib/receiver/statsdreceiver v0.158.0
 	github.com/open-telemetry/opentelemetry-collector-contrib/receiver/zipkinreceiver v0.158.0
+	github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector v0.0.0
+	github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor v0.0.0
+	github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor v0.0.0
+	github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver v0.0.0
 	go.opentelemetry.io/collector/component v1.64.0
 	go.opentelemetry.io/collector/confmap v1.64.0
 	go.opentelemetry.io/collector/confmap/provider/envprovider v1.64.0
@@ -87,6 +92,7 @@ require (
 	github.com/GoogleCloudPlatform/opentelemetry-operations-go/detectors/gcp v1.35.0 // indirect
 	github.com/Masterminds/semver/v3 v3.5.0 // indirect
 	github.com/Microsoft/go-winio v0.6.2 // indirect
+	github.com/NVIDIA/go-nvml v0.13.3-1 // indirect
 	github.com/Showmax/go-fqdn v1.0.0 // indirect
 	github.com/alecthomas/participle/v2 v2.1.4 // indirect
 	github.com/alecthomas/units v0.0.0-20240927000941-0f3dac36c52b // indirect
@@ -304,6 +310,8 @@ require (
 	github.com/openshift/api v0.0.0-20251015095338-264e80a2b6e7 // indirect
 	github.com/openshift/client-go v0.0.0-20251015124057-db0dee36e235 // indirect
 	github.com/openzipkin/zipkin-go v0.4.3 // indirect
+	github.com/otelcol-ml/otelcol-ml/internal/mlattr v0.0.0 // indirect
+	github.com/otelcol-ml/otelcol-ml/internal/shared v0.0.0 // indirect
 	github.com/outcaste-io/ristretto v0.2.3 // indirect
 	github.com/outscale/osc-sdk-go/v2 v2.34.0 // indirect
 	github.com/ovh/go-ovh v1.9.0 // indirect
@@ -337,7 +345,7 @@ require (
 	github.com/spf13/pflag v1.0.10 // indirect
 	github.com/stackitcloud/stackit-sdk-go/core v0.26.0 // indirect
 	github.com/stretchr/objx v0.5.3 // indirect
-	github.com/stretchr/testify v1.11.1 // indirect
+	github.com/stretchr/testify v1.12.1 // indirect
 	github.com/tg123/go-htpasswd v1.2.5 // indirect
 	github.com/tidwall/gjson v1.10.2 // indirect
 	github.com/tidwall/match v1.1.1 // indirect
@@ -489,4 +497,16 @@ require (
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
 
+replace github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector v0.0.0 => ../connector/mlmetricsconnector
+
+replace github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver v0.0.0 => ../receiver/gpureceiver
+
+replace github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor v0.0.0 => ../processor/mlenrichprocessor
+
+replace github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor v0.0.0 => ../processor/reprogenprocessor
+
 replace github.com/open-telemetry/opentelemetry-collector-contrib/pkg/winperfcounters => github.com/open-telemetry/opentelemetry-collector-contrib/pkg/winperfcounters v0.159.0
+
+replace github.com/otelcol-ml/otelcol-ml/internal/mlattr => ../internal/mlattr
+
+replace github.com/otelcol-ml/otelcol-ml/internal/shared => ../internal/shared
