@@ -22,5 +22,45 @@ func (*tracesProcessor) Capabilities() consumer.Capabilities {
 // ConsumeTraces offers the batch's failures to the recorder and passes the
 // batch on. Nothing that goes wrong with an artefact is an error here.
 func (p *tracesProcessor) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
+	if found, more := errorSpans(td); len(found) > 0 {
+		if more > 0 {
+			p.recorder.overlooked(ctx, more)
+		}
+		for _, l := range candidates(found) {
+			p.offer(ctx, td, l)
+		}
+	}
 	return p.next.ConsumeTraces(ctx, td)
+}
+
+// offer copies a failure only if the recorder wants it: of a flood of equal
+// errors, nearly all are a number in a group.
+func (p *tracesProcessor) offer(ctx context.Context, td ptrace.Traces, l located) {
+	f := describe(l)
+	admitted := p.recorder.admit(ctx, occurrence{
+		fingerprint: f.Fingerprint,
+		service:     f.Service,
+		trace:       l.span.TraceID(),
+		errorType:   f.Error.Type,
+		message:     f.Error.Message,
+		hasCall:     f.Call != nil,
+	})
+	if admitted {
+		f.SeenAt = p.recorder.now()
+		c := newCopier()
+		f.Span = c.span(l.span, l.scope)
+		f.Resource = c.attributes(l.resource.Attributes())
+		above, complete := ancestors(td, l.span)
+		f.Complete = complete
+		for _, a := range above {
+			f.Ancestors = append(f.Ancestors, c.span(a.span, a.scope))
+		}
+		f.Weight = maxCopyBytes - c.budget
+		if f.Call != nil {
+			f.Weight += f.Call.Weight
+		}
+		p.recorder.enqueue(ctx, f)
+	}
+	l.span.Attributes().PutStr(attrArtifactFingerprint, f.Fingerprint)
+	l.span.Attributes().PutStr(attrArtifactPath, f.Fingerprint)
 }

@@ -1,0 +1,191 @@
+package reprogenprocessor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/consumer/consumertest"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/collector/processor"
+	"go.opentelemetry.io/collector/processor/processortest"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/metadata"
+)
+
+// failedCall describes an error span as a test needs it.
+type failedCall struct {
+	service   string
+	name      string
+	payload   string
+	errorType string
+	message   string
+	stack     string
+	attrs     map[string]any
+	trace     byte
+	span      byte
+	parent    byte
+}
+
+func (c failedCall) appendTo(td ptrace.Traces) ptrace.Span {
+	rs := td.ResourceSpans().AppendEmpty()
+	service := c.service
+	if service == "" {
+		service = "worker"
+	}
+	rs.Resource().Attributes().PutStr("service.name", service)
+	span := rs.ScopeSpans().AppendEmpty().Spans().AppendEmpty()
+	span.SetName(c.name)
+	span.SetTraceID(pcommon.TraceID{15: max(c.trace, 1)})
+	span.SetSpanID(pcommon.SpanID{7: max(c.span, 1)})
+	if c.parent != 0 {
+		span.SetParentSpanID(pcommon.SpanID{7: c.parent})
+	}
+	span.SetStartTimestamp(pcommon.NewTimestampFromTime(time.Unix(1_700_000_000, 0)))
+	span.SetEndTimestamp(pcommon.NewTimestampFromTime(time.Unix(1_700_000_001, 0)))
+	span.Status().SetCode(ptrace.StatusCodeError)
+	if c.payload != "" {
+		span.Attributes().PutStr("repro.payload", c.payload)
+	}
+	for k, v := range c.attrs {
+		if err := span.Attributes().PutEmpty(k).FromRaw(v); err != nil {
+			panic(err)
+		}
+	}
+	if c.errorType != "" || c.message != "" || c.stack != "" {
+		event := span.Events().AppendEmpty()
+		event.SetName("exception")
+		event.Attributes().PutStr("exception.type", c.errorType)
+		event.Attributes().PutStr("exception.message", c.message)
+		event.Attributes().PutStr("exception.stacktrace", c.stack)
+	}
+	return span
+}
+
+func (c failedCall) traces() ptrace.Traces {
+	td := ptrace.NewTraces()
+	c.appendTo(td)
+	return td
+}
+
+// testConfig writes into a folder of the test and limits nothing but counts.
+func testConfig(t testing.TB, allowed ...string) *Config {
+	cfg := createDefaultConfig().(*Config)
+	cfg.Directory = filepath.Join(t.TempDir(), "reproductions")
+	cfg.AllowedModules = allowed
+	cfg.RateLimit = RateLimitConfig{PerMinute: 60_000, Burst: 60_000}
+	return cfg
+}
+
+func startTraces(t testing.TB, cfg *Config, set processor.Settings) (processor.Traces, *consumertest.TracesSink) {
+	require.NoError(t, cfg.Validate())
+	sink := &consumertest.TracesSink{}
+	p, err := NewFactory().CreateTraces(context.Background(), set, cfg, sink)
+	require.NoError(t, err)
+	require.NoError(t, p.Start(context.Background(), componenttest.NewNopHost()))
+	return p, sink
+}
+
+// produce sends batches through a processor and stops it, so that all is on
+// disk.
+func produce(t testing.TB, cfg *Config, batches ...ptrace.Traces) *consumertest.TracesSink {
+	p, sink := startTraces(t, cfg, processortest.NewNopSettings(metadata.Type))
+	for _, td := range batches {
+		require.NoError(t, p.ConsumeTraces(context.Background(), td))
+	}
+	require.NoError(t, p.Shutdown(context.Background()))
+	return sink
+}
+
+// artifacts returns the folders of all artefacts.
+func artifacts(t testing.TB, cfg *Config) []string {
+	found, err := filepath.Glob(filepath.Join(cfg.Directory, "*", "*", "repro.py"))
+	require.NoError(t, err)
+	for i := range found {
+		found[i] = filepath.Dir(found[i])
+	}
+	return found
+}
+
+func onlyArtifact(t testing.TB, cfg *Config) string {
+	found := artifacts(t, cfg)
+	require.Len(t, found, 1)
+	return found[0]
+}
+
+// result is what a script said.
+type result struct {
+	Exit    int
+	Verdict string `json:"verdict"`
+	Reason  string `json:"reason"`
+	Type    string `json:"type"`
+	Message string `json:"message"`
+	Stdout  string
+	Stderr  string
+}
+
+// python is an interpreter that scripts are tried with.
+type python struct{ path string }
+
+// pythons returns python3, which must be there, and every other supported
+// version on the PATH.
+func pythons(t testing.TB) []python {
+	path, err := exec.LookPath("python3")
+	require.NoError(t, err, "python3 is needed: the scripts are run, not only written")
+	out := []python{{path}}
+	for _, name := range []string{"python3.9", "python3.10", "python3.11", "python3.12", "python3.13"} {
+		if path, err := exec.LookPath(name); err == nil && exec.Command(path, "-c", "0").Run() == nil {
+			out = append(out, python{path})
+		}
+	}
+	return out
+}
+
+// run runs an artefact's script with --json from a folder that is not its own.
+func (p python) run(t testing.TB, artifact string, env []string, args ...string) result {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, p.path, append([]string{filepath.Join(artifact, "repro.py"), "--json"}, args...)...)
+	cmd.Dir = t.TempDir()
+	cmd.Env = append(os.Environ(), env...)
+	var stdout, stderr strings.Builder
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		require.NoError(t, err)
+	}
+	r := result{Stdout: stdout.String(), Stderr: stderr.String()}
+	if stdout.Len() > 0 {
+		require.NoError(t, json.Unmarshal([]byte(stdout.String()), &r), "%s\n%s", stdout.String(), stderr.String())
+	}
+	r.Exit = cmd.ProcessState.ExitCode()
+	return r
+}
+
+func call(module, function, args, kwargs string) string {
+	return `{"protocol_version":1,"min_supported_version":1,"library":"` + strings.SplitN(module, ".", 2)[0] +
+		`","python_module":"` + module + `","function":"` + function + `","args":` + args + `,"kwargs":` + kwargs +
+		`,"idempotent":true,"call_type":"function"}`
+}
+
+func text(t testing.TB, path ...string) string {
+	b, err := os.ReadFile(filepath.Join(path...))
+	require.NoError(t, err)
+	return string(b)
+}
+
+func write(t testing.TB, path, content string) {
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
+}

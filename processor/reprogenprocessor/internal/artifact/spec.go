@@ -1,0 +1,110 @@
+package artifact
+
+import (
+	"strings"
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
+)
+
+// schema is the version of SPEC, of trace.json and of group.json.
+const schema = jsontree.Number("1")
+
+// specOf returns what the script knows. All of it but the operator's gates is
+// redacted.
+func specOf(f *failure.Failure, gates Gates, redactor *redact.Redactor) jsontree.Object {
+	first := len(redactor.Paths)
+	var call any
+	lossy := false
+	if f.Call != nil {
+		call = redactor.Tree("payload", f.Call.Tree)
+		lossy = f.Call.Lossy
+	}
+	spec := jsontree.Of(
+		"schema", schema,
+		"kind", string(f.Kind),
+		"reason", string(f.Reason),
+		"generator", "otelcol-ml repro_gen",
+		"fingerprint", f.Fingerprint,
+		"expect", redactor.Tree("expect", expectOf(f)),
+		"source", redactor.Tree("source", sourceOf(f)),
+		"env", redactor.Tree("env", collect(f, isEnvironment)),
+		"training", redactor.Tree("training", collect(f, isTraining)),
+		"gates", jsontree.Of("allowed_modules", texts(gates.AllowedModules)),
+		"lossy", lossy,
+		"payload", call,
+	)
+	redacted := jsontree.Array{}
+	for _, p := range redactor.Paths[first:] {
+		redacted = append(redacted, jsontree.Of("path", p.Where, "rule", p.Rule))
+	}
+	return append(spec, jsontree.Member{Key: "redacted", Value: redacted})
+}
+
+func expectOf(f *failure.Failure) jsontree.Object {
+	frames := jsontree.Array{}
+	for _, frame := range f.Error.Cause.Frames {
+		frames = append(frames, jsontree.Of("module", frame.Module, "function", frame.Function))
+	}
+	return jsontree.Of(
+		"type", f.Error.Type,
+		"message", f.Error.Message,
+		"frames", frames,
+	)
+}
+
+func sourceOf(f *failure.Failure) jsontree.Object {
+	above := jsontree.Array{}
+	for _, a := range f.Ancestors {
+		above = append(above, a.Name)
+	}
+	return jsontree.Of(
+		"service", f.Service,
+		"span", f.Span.Name,
+		"trace_id", f.Span.TraceID,
+		"span_id", f.Span.SpanID,
+		"time", timeText(f.Span.End),
+		"ancestors", above,
+	)
+}
+
+// collect gathers attributes from the span, its ancestors and its resource;
+// the nearest wins.
+func collect(f *failure.Failure, wanted func(key string) bool) jsontree.Object {
+	out := jsontree.Object{}
+	add := func(attributes jsontree.Object) {
+		for _, m := range attributes {
+			if _, known := out.Lookup(m.Key); wanted(m.Key) && !known {
+				out = append(out, m)
+			}
+		}
+	}
+	add(f.Span.Attributes)
+	for _, a := range f.Ancestors {
+		add(a.Attributes)
+	}
+	add(f.Resource)
+	return out
+}
+
+func isEnvironment(key string) bool {
+	return strings.HasPrefix(key, "process.runtime.") || strings.HasPrefix(key, "container.image.") ||
+		strings.HasPrefix(key, "repro.env.") || strings.HasPrefix(key, "vcs.ref.head.") ||
+		key == "process.command_args" || key == "process.working_directory" || key == "host.name"
+}
+
+func isTraining(key string) bool {
+	return strings.HasPrefix(key, "ml.") || key == "gen_ai.request.model"
+}
+
+func texts(in []string) jsontree.Array {
+	out := make(jsontree.Array, len(in))
+	for i, s := range in {
+		out[i] = s
+	}
+	return out
+}
+
+func timeText(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }

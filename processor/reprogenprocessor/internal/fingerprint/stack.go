@@ -1,0 +1,96 @@
+package fingerprint
+
+import "strings"
+
+// Frame is one call of a Python stack trace.
+type Frame struct {
+	// Module is the file's folder and name without extension.
+	Module string
+	// Function is the name of the code object.
+	Function string
+}
+
+// Cause is the exception that began a chain, with the application's frames.
+type Cause struct {
+	// Type is the exception's class as the trace names it, or "".
+	Type string
+	// Frames are the application's frames, the innermost first, each once.
+	Frames []Frame
+}
+
+const maxFrames = 8
+
+// RootCause reads a Python stack trace. In a chain ("During handling of the
+// above exception …") the first exception is the cause. Frames of the
+// standard library and of installed packages are left out.
+func RootCause(stack string) Cause {
+	var c Cause
+	var all []Frame
+	for line := range strings.Lines(stack) {
+		line = strings.TrimRight(line, "\r\n")
+		text := strings.TrimLeft(line, " |+-")
+		if file, function, ok := frameLine(text); ok {
+			if isApplication(file) {
+				all = append(all, Frame{Module: moduleOf(file), Function: function})
+			}
+			continue
+		}
+		if strings.HasPrefix(text, "Traceback (most recent call last)") {
+			continue
+		}
+		// The first line that is not indented ends the first exception.
+		if line != "" && line[0] != ' ' && line[0] != '\t' {
+			c.Type = typeOf(line)
+			break
+		}
+	}
+	seen := make(map[Frame]bool, len(all))
+	for i := len(all) - 1; i >= 0 && len(c.Frames) < maxFrames; i-- {
+		if !seen[all[i]] {
+			seen[all[i]] = true
+			c.Frames = append(c.Frames, all[i])
+		}
+	}
+	return c
+}
+
+// frameLine reads `File "x.py", line 3, in f`.
+func frameLine(text string) (file, function string, ok bool) {
+	rest, ok := strings.CutPrefix(text, `File "`)
+	if !ok {
+		return "", "", false
+	}
+	file, rest, ok = strings.Cut(rest, `", line `)
+	if !ok {
+		return "", "", false
+	}
+	_, function, ok = strings.Cut(rest, ", in ")
+	return file, strings.TrimSpace(function), ok
+}
+
+func isApplication(file string) bool {
+	f := strings.ReplaceAll(file, `\`, "/")
+	return !strings.HasPrefix(f, "<") &&
+		!strings.Contains(f, "/site-packages/") && !strings.Contains(f, "/dist-packages/") &&
+		!strings.Contains(f, "/lib/python3") && !strings.Contains(f, "/Lib/")
+}
+
+func moduleOf(file string) string {
+	f := strings.TrimSuffix(strings.ReplaceAll(file, `\`, "/"), ".py")
+	if i := strings.LastIndexByte(f, '/'); i > 0 {
+		if j := strings.LastIndexByte(f[:i], '/'); j >= 0 {
+			return f[j+1:]
+		}
+	}
+	return f
+}
+
+// typeOf reads `package.Class: message`; what has white space before the
+// colon is a sentence and no class.
+func typeOf(line string) string {
+	name, _, _ := strings.Cut(line, ":")
+	if strings.ContainsAny(name, " \t") {
+		return ""
+	}
+	return name
+}

@@ -1,0 +1,81 @@
+// Package jsontree holds JSON as it was written: members in their order,
+// numbers with their digits, duplicates noticed. encoding/json's maps and
+// floats lose all three, and a reproduction needs them.
+package jsontree
+
+import (
+	"math"
+	"strconv"
+)
+
+// A value of a tree is nil, a bool, a Number, a string, an Array or an Object.
+type (
+	// Number is a JSON number with the digits that it was written with.
+	Number string
+	// Array is a JSON array.
+	Array []any
+	// Object is a JSON object, its members in the order of the text.
+	Object []Member
+	// Member is one member of an Object.
+	Member struct {
+		Key   string
+		Value any
+	}
+)
+
+// Of returns an object of alternating keys, which are strings, and values.
+func Of(pairs ...any) Object {
+	o := make(Object, 0, len(pairs)/2)
+	for i := 0; i < len(pairs); i += 2 {
+		o = append(o, Member{Key: pairs[i].(string), Value: pairs[i+1]})
+	}
+	return o
+}
+
+// Lookup returns the value of the member with exactly this key.
+func (o Object) Lookup(key string) (any, bool) {
+	for _, m := range o {
+		if m.Key == key {
+			return m.Value, true
+		}
+	}
+	return nil, false
+}
+
+// Set replaces the value of the member with this key, if there is one.
+func (o Object) Set(key string, v any) {
+	for i := range o {
+		if o[i].Key == key {
+			o[i].Value = v
+			return
+		}
+	}
+}
+
+// Text returns the member's value if it is a string, and "" otherwise.
+func (o Object) Text(key string) string {
+	v, _ := o.Lookup(key)
+	s, _ := v.(string)
+	return s
+}
+
+// Int returns i as a Number.
+func Int(i int64) Number { return Number(strconv.FormatInt(i, 10)) }
+
+// Float returns f as a Number, or as the tagged object that stands for a
+// value that JSON has no number for.
+func Float(f float64) any {
+	switch {
+	case math.IsNaN(f):
+		return special("nan")
+	case math.IsInf(f, 1):
+		return special("infinity")
+	case math.IsInf(f, -1):
+		return special("neg_infinity")
+	}
+	return Number(strconv.FormatFloat(f, 'g', -1, 64))
+}
+
+func special(name string) Object {
+	return Of("__type__", "special_float", "__schema__", Number("1"), "value", name)
+}

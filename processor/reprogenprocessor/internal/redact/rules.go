@@ -1,0 +1,101 @@
+// Package redact withholds secrets. Its rules are a list of key names and a
+// list of value patterns; nothing here knows about telemetry.
+package redact
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+)
+
+// valueRule finds a secret in text by its form. Group 1, where there is one,
+// stays.
+type valueRule struct {
+	name    string
+	pattern *regexp.Regexp
+}
+
+var valueRules = []valueRule{
+	{"pem", regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY-----(?s:.*?)(?:-----END [A-Z ]*PRIVATE KEY-----|$)`)},
+	{"jwt", regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?`)},
+	{"aws_key", regexp.MustCompile(`\b(?:AKIA|ASIA)[A-Z0-9]{16}\b`)},
+	{"github_token", regexp.MustCompile(`\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,})`)},
+	{"huggingface_token", regexp.MustCompile(`\bhf_[A-Za-z0-9]{16,}`)},
+	{"api_key", regexp.MustCompile(`\bsk-[A-Za-z0-9_-]{16,}`)},
+	{"google_key", regexp.MustCompile(`\bAIza[A-Za-z0-9_-]{30,}`)},
+	{"slack_token", regexp.MustCompile(`\bxox[abeoprs]-[A-Za-z0-9-]{8,}`)},
+	{"authorization", regexp.MustCompile(`(?i)\b((?:bearer|basic|apikey)\s+)[A-Za-z0-9._~+/=-]{8,}`)},
+	{"url_password", regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://[^\s:/@"']*:)[^\s/@"']+@`)},
+	{"signed_url", regexp.MustCompile(`(?i)([?&](?:x-amz-signature|x-amz-credential|x-amz-security-token|x-goog-signature|signature|sig|access_token|token|api_?key|key)=)[^&\s"'<>]+`)},
+	{"assignment", regexp.MustCompile(`(?i)((?:^|[^A-Za-z0-9])(?:[A-Za-z0-9]+[_-])*(?:password|passwd|passphrase|secret|secret[_-]?key|api[_-]?key|access[_-]?key|private[_-]?key|auth[_-]?token|access[_-]?token|refresh[_-]?token|hf[_-]token|authorization|cookie)["']?(?:\s*[=:]\s*|\s+--?\s*)["']?)[^\s"',;&}\])<]{3,}`)},
+	{"argument", regexp.MustCompile(`(?i)(--?(?:[a-z0-9]+[_-])*(?:password|passwd|secret|api[_-]?key|access[_-]?key|token)[ =]["']?)[^\s"'<]{3,}`)},
+}
+
+// SecretKey reports whether a value is secret by the name that it stands
+// under. Identifiers of sessions, counts of tokens and the vocabulary's
+// special tokens are not.
+func SecretKey(key string) bool {
+	words := split(key)
+	for i, w := range words {
+		switch w {
+		case "password", "passwd", "pwd", "passphrase", "secret", "secrets", "credential", "credentials",
+			"authorization", "cookie", "cookies", "apikey", "apikeys", "privatekey", "accesskey":
+			return true
+		case "key", "keys":
+			if i > 0 {
+				switch words[i-1] {
+				case "api", "access", "private", "secret", "encryption", "signing", "account":
+					return true
+				}
+			}
+		}
+	}
+	if len(words) == 0 {
+		return false
+	}
+	switch words[len(words)-1] {
+	case "auth":
+		return true
+	case "token":
+		return len(words) == 1 || !vocabularyToken[words[len(words)-2]]
+	}
+	return false
+}
+
+// vocabularyToken lists the words before "token" that make it a part of a
+// text or a number, and not a credential.
+var vocabularyToken = map[string]bool{
+	"eos": true, "bos": true, "pad": true, "unk": true, "sep": true, "cls": true, "mask": true,
+	"special": true, "additional": true, "image": true, "audio": true, "video": true, "start": true,
+	"end": true, "stop": true, "next": true, "prev": true, "previous": true, "first": true, "last": true,
+	"new": true, "per": true, "prompt": true, "completion": true, "decoder": true, "forced": true,
+	"input": true, "output": true, "to": true, "by": true, "time": true, "s": true,
+}
+
+// split takes a key apart at everything that is no letter or digit and at
+// changes from lower to upper case.
+func split(key string) []string {
+	var words []string
+	var word strings.Builder
+	flush := func() {
+		if word.Len() > 0 {
+			words = append(words, word.String())
+			word.Reset()
+		}
+	}
+	lower := false
+	for _, r := range key {
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+			flush()
+			lower = false
+			continue
+		}
+		if unicode.IsUpper(r) && lower {
+			flush()
+		}
+		lower = unicode.IsLower(r)
+		word.WriteRune(unicode.ToLower(r))
+	}
+	flush()
+	return words
+}

@@ -1,0 +1,32 @@
+package store
+
+import (
+	"regexp"
+	"strings"
+	"time"
+)
+
+// groupFile is the name of a group's summary in its folder.
+const groupFile = "group.json"
+
+// tmpPrefix begins the name of everything that is not finished.
+const tmpPrefix = ".tmp-"
+
+const timeForm = "20060102T150405Z"
+
+var (
+	groupName    = regexp.MustCompile(`^[0-9a-f]{16}$`)
+	artifactName = regexp.MustCompile(`^[0-9]{8}T[0-9]{6}Z-[0-9a-f]{32}-[0-9a-f]{16}$`)
+)
+
+// ArtifactName returns the name of an artefact's folder. at is the
+// collector's time; the ids must be hex.
+func ArtifactName(at time.Time, traceID, spanID string) string {
+	return strings.Join([]string{at.UTC().Format(timeForm), traceID, spanID}, "-")
+}
+
+func artifactTime(name string) time.Time {
+	stamp, _, _ := strings.Cut(name, "-")
+	t, _ := time.Parse(timeForm, stamp)
+	return t
+}

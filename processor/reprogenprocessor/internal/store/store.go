@@ -1,0 +1,256 @@
+// Package store keeps artefacts in a directory. It touches nothing there but
+// names of its own layout, and never follows a name out of it. A Store is used
+// by one goroutine.
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// ErrExists says that the same failure was written before.
+var ErrExists = errors.New("the artefact exists already")
+
+// Limits bound what a Store holds; zero lifts a limit.
+type Limits struct {
+	// Artifacts is the number of artefacts.
+	Artifacts int
+	// Bytes is their size together.
+	Bytes int64
+	// Age is how long each is kept.
+	Age time.Duration
+}
+
+// File is one file of an artefact.
+type File struct {
+	Name    string
+	Content []byte
+}
+
+// Removed is an artefact that was given up for the limits.
+type Removed struct {
+	Fingerprint, Name string
+}
+
+// Store is an open directory.
+type Store struct {
+	root   *os.Root
+	lock   *os.File
+	limits Limits
+	kept   []artifact // the oldest first
+	bytes  int64
+	serial int
+}
+
+type artifact struct {
+	fingerprint, name string
+	size              int64
+	written           time.Time
+}
+
+// Open opens a directory, sweeps what an earlier collector left unfinished,
+// and returns the groups that it holds. Damaged summaries are reported in
+// warnings. The errors name the path and the remedy.
+func Open(dir string, limits Limits) (s *Store, groups []Group, warnings []error, err error) {
+	root, lock, err := openDirectory(dir)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	s = &Store{root: root, lock: lock, limits: limits}
+	groups, warnings, err = s.load()
+	if err != nil {
+		return nil, nil, nil, errors.Join(err, s.Close())
+	}
+	return s, groups, warnings, nil
+}
+
+// Close gives the directory free.
+func (s *Store) Close() error {
+	return errors.Join(s.lock.Close(), s.root.Close())
+}
+
+// Bytes returns the size of all artefacts.
+func (s *Store) Bytes() int64 { return s.bytes }
+
+func (s *Store) load() (groups []Group, warnings []error, err error) {
+	entries, err := fs.ReadDir(s.root.FS(), ".")
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, e := range entries {
+		switch {
+		case strings.HasPrefix(e.Name(), tmpPrefix):
+			if err := s.root.RemoveAll(e.Name()); err != nil {
+				return nil, nil, err
+			}
+		case e.IsDir() && groupName.MatchString(e.Name()):
+			group, warning := s.loadGroup(e.Name())
+			if warning != nil {
+				warnings = append(warnings, warning)
+			}
+			if len(group.Exemplars) > 0 {
+				groups = append(groups, group)
+			}
+		}
+	}
+	slices.SortStableFunc(s.kept, func(a, b artifact) int { return a.written.Compare(b.written) })
+	return groups, warnings, nil
+}
+
+func (s *Store) loadGroup(fingerprint string) (Group, error) {
+	entries, err := fs.ReadDir(s.root.FS(), fingerprint)
+	if err != nil {
+		return Group{}, err
+	}
+	group, err := s.readGroup(fingerprint)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil // the collector died between an artefact and its summary
+	}
+	group.Fingerprint = fingerprint
+	group.Exemplars = nil
+	for _, e := range entries {
+		if !e.IsDir() || !artifactName.MatchString(e.Name()) {
+			continue
+		}
+		group.Exemplars = append(group.Exemplars, e.Name())
+		size := s.sizeOf(fingerprint + "/" + e.Name())
+		s.kept = append(s.kept, artifact{fingerprint, e.Name(), size, artifactTime(e.Name())})
+		s.bytes += size
+	}
+	// Without a summary the artefacts still say how often it was seen at least.
+	group.Count = max(group.Count, int64(len(group.Exemplars)))
+	return group, err
+}
+
+func (s *Store) sizeOf(folder string) int64 {
+	var size int64
+	entries, err := fs.ReadDir(s.root.FS(), folder)
+	if err != nil {
+		return 0
+	}
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
+			size += info.Size()
+		}
+	}
+	return size
+}
+
+// Write adds an artefact: it is there with all its files, or not at all. The
+// error is ErrExists if the same failure was written before.
+func (s *Store) Write(fingerprint, name string, files []File) error {
+	if !groupName.MatchString(fingerprint) || !artifactName.MatchString(name) {
+		return fmt.Errorf("%q/%q is no name of the layout", fingerprint, name)
+	}
+	tmp, err := s.makeTmp(func(tmp string) error { return s.root.Mkdir(tmp, 0o700) })
+	if err != nil {
+		return err
+	}
+	size, err := s.fill(tmp, files)
+	if err == nil {
+		err = s.place(tmp, fingerprint, name)
+	}
+	if err != nil {
+		return errors.Join(err, s.root.RemoveAll(tmp))
+	}
+	s.kept = append(s.kept, artifact{fingerprint, name, size, artifactTime(name)})
+	s.bytes += size
+	return nil
+}
+
+func (s *Store) fill(tmp string, files []File) (size int64, err error) {
+	for _, f := range files {
+		if err := s.writeFile(tmp+"/"+f.Name, f.Content); err != nil {
+			return 0, err
+		}
+		size += int64(len(f.Content))
+	}
+	return size, syncDirectory(s.root, tmp)
+}
+
+func (s *Store) place(tmp, fingerprint, name string) error {
+	if err := s.root.Mkdir(fingerprint, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if info, err := s.root.Lstat(fingerprint); err != nil {
+		return err
+	} else if !info.IsDir() {
+		return fmt.Errorf("%q is in the way of a group's folder", fingerprint)
+	}
+	target := fingerprint + "/" + name
+	if _, err := s.root.Lstat(target); err == nil {
+		return ErrExists
+	}
+	if err := s.root.Rename(tmp, target); err != nil {
+		return err
+	}
+	return errors.Join(syncDirectory(s.root, fingerprint), syncDirectory(s.root, "."))
+}
+
+// WriteGroup replaces a group's summary.
+func (s *Store) WriteGroup(g Group) error {
+	if !groupName.MatchString(g.Fingerprint) {
+		return fmt.Errorf("%q is no name of the layout", g.Fingerprint)
+	}
+	content := g.encode()
+	tmp, err := s.makeTmp(func(tmp string) error { return s.writeFile(tmp, content) })
+	if err != nil {
+		return err
+	}
+	if err := s.root.Rename(tmp, g.Fingerprint+"/"+groupFile); err != nil {
+		return errors.Join(err, s.root.Remove(tmp))
+	}
+	return syncDirectory(s.root, g.Fingerprint)
+}
+
+// ReadGroup returns the summary that the directory holds, if there is one.
+func (s *Store) ReadGroup(fingerprint string) (Group, bool) {
+	g, err := s.readGroup(fingerprint)
+	if err != nil {
+		return Group{}, false
+	}
+	for _, a := range s.kept {
+		if a.fingerprint == fingerprint {
+			g.Exemplars = append(g.Exemplars, a.name)
+		}
+	}
+	return g, true
+}
+
+// makeTmp finds a name that is free. A name that is taken is left alone.
+func (s *Store) makeTmp(create func(name string) error) (string, error) {
+	for range 100 {
+		s.serial++
+		tmp := tmpPrefix + strconv.Itoa(s.serial)
+		err := create(tmp)
+		if err == nil {
+			return tmp, nil
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			return "", err
+		}
+	}
+	return "", errors.New("no free name for a temporary file")
+}
+
+func (s *Store) writeFile(name string, content []byte) (err error) {
+	f, err := s.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closeErr := f.Close(); err == nil {
+			err = closeErr
+		}
+	}()
+	if _, err = f.Write(content); err != nil {
+		return err
+	}
+	return f.Sync()
+}
