@@ -66,6 +66,7 @@ func (s *gpuScraper) Start(ctx context.Context, _ component.Host) error {
 		return err
 	}
 	s.source = source
+	s.metrics.Reset(metadata.WithStartTime(pcommon.NewTimestampFromTime(s.now())))
 	return source.Start(ctx)
 }
 
@@ -94,7 +95,6 @@ func (s *gpuScraper) open() (device.Source, error) {
 			s.telemetry.ReceiverGpuFailedCalls.Add(context.Background(), 1, metric.WithAttributes(
 				attribute.String("nvml.call", call), attribute.String("nvml.return", code)))
 		},
-		Dropped: s.dropped,
 	}), nil
 }
 

@@ -2,17 +2,21 @@ package nvmlsource
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 )
 
-var (
-	// errHung means that an earlier call about the same subject has still not
-	// returned, so that none was made.
-	errHung = errors.New("an earlier call into the driver has not returned")
-	// errTimeout means that the calls have not returned in time.
-	errTimeout = errors.New("a call into the driver has not returned in time")
+// outcome is what became of a job.
+type outcome int
+
+const (
+	// completed means that the job has run to its end.
+	completed outcome = iota
+	// refused means that the job has not run and never will: an earlier one
+	// about the same subject hangs, or the goroutine was busy all the time.
+	refused
+	// abandoned means that the job is still running and nobody waits for it.
+	abandoned
 )
 
 // calls makes all calls into NVML of this process on one goroutine, because
@@ -45,12 +49,11 @@ type job struct {
 }
 
 // do runs run on the goroutine and waits for it, until the timeout or ctx.
-// After an error run may still be running, or may never run.
-func (c *calls) do(ctx context.Context, timeout time.Duration, subject string, run func()) error {
+func (c *calls) do(ctx context.Context, timeout time.Duration, subject string, run func()) outcome {
 	c.mu.Lock()
 	if _, hung := c.hung[subject]; hung {
 		c.mu.Unlock()
-		return errHung
+		return refused
 	}
 	if c.current == nil {
 		c.current = c.startThread()
@@ -64,28 +67,27 @@ func (c *calls) do(ctx context.Context, timeout time.Duration, subject string, r
 	select {
 	case t.jobs <- j:
 	case <-timer.C:
-		return errTimeout
+		return refused
 	case <-ctx.Done():
-		return ctx.Err()
+		return refused
 	}
 	select {
 	case <-j.finished:
-		return nil
+		return completed
 	case <-timer.C:
-		return c.abandon(t, j, errTimeout)
 	case <-ctx.Done():
-		return c.abandon(t, j, ctx.Err())
 	}
+	return c.abandon(t, j)
 }
 
 // abandon leaves the goroutine behind with its job, unless the job has just
 // finished.
-func (c *calls) abandon(t *thread, j job, reason error) error {
+func (c *calls) abandon(t *thread, j job) outcome {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	select {
 	case <-j.finished:
-		return nil
+		return completed
 	default:
 	}
 	*j.abandoned = true
@@ -96,7 +98,7 @@ func (c *calls) abandon(t *thread, j job, reason error) error {
 	if c.current == t {
 		c.current = nil
 	}
-	return reason
+	return abandoned
 }
 
 func (c *calls) startThread() *thread {

@@ -5,6 +5,7 @@ package nvmlsource
 import (
 	"encoding/binary"
 	"fmt"
+	"sync"
 
 	"github.com/NVIDIA/go-nvml/pkg/dl"
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
@@ -18,8 +19,12 @@ const defaultLibraryName = "libnvidia-ml.so.1"
 
 // binding is NVML through go-nvml.
 type binding struct {
-	path    string
-	nvml    nvml.Interface
+	path string
+	nvml nvml.Interface
+
+	// mu guards symbols, because a call that was left behind may return and
+	// look something up while the next goroutine does.
+	mu      sync.Mutex
 	symbols map[string]bool
 }
 
@@ -45,7 +50,9 @@ func (b *binding) Open() status {
 			return statusLibraryNotFound
 		}
 	}
+	b.mu.Lock()
 	clear(b.symbols)
+	b.mu.Unlock()
 	return statusOf(b.nvml.Init())
 }
 
@@ -56,6 +63,8 @@ func (b *binding) Close() status {
 // has reports whether the library has a symbol. No symbol is called that it
 // does not have.
 func (b *binding) has(symbol string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	found, known := b.symbols[symbol]
 	if !known {
 		found = b.nvml.Extensions().LookupSymbol(symbol) == nil

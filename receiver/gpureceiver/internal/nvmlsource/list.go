@@ -31,7 +31,10 @@ func (s *Source) list(ctx context.Context) status {
 		s.opts.Attempted()
 	}
 	known := s.gpus
-	_ = s.calls.do(ctx, s.opts.CallTimeout, driverSubject, func() { l.fill(s.library, known) })
+	if s.calls.do(ctx, s.opts.CallTimeout, driverSubject, func() { l.fill(s.library, known) }) == refused {
+		// Nothing was called, so that an open library is still open.
+		return statusTimeout
+	}
 
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -39,28 +42,31 @@ func (s *Source) list(ctx context.Context) status {
 	for _, f := range l.failures {
 		s.opts.Failed(f.call, string(f.status))
 	}
-	if l.result != statusSuccess {
+	// A job that is left behind closes the library when it gets that far.
+	s.open = l.result == statusSuccess
+	if !s.open {
+		s.gpus, s.driverVersion = nil, ""
 		return l.result
 	}
-	s.open = true
 	s.driverVersion = l.version
 	s.gpus = l.gpus
 	return statusSuccess
 }
 
 // fill makes the calls. It works on values of its own, and hands them over at
-// the end unless nobody wants them any more; then it undoes its opening.
+// the end. If they are an error, or if nobody wants them any more, it closes
+// the library, which must not be closed after an Open that failed.
 func (l *listing) fill(lib library, known []*knownGPU) {
 	done := listing{opened: l.opened, version: l.version}
 	done.result = done.query(lib, known)
-	if done.result != statusSuccess && done.opened {
+	if done.opened && done.result != statusSuccess {
 		guardStatus(lib.Close)
 	}
 
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.taken {
-		if !l.opened && done.result == statusSuccess {
+		if done.result == statusSuccess {
 			guardStatus(lib.Close)
 		}
 		return
@@ -100,6 +106,11 @@ func (l *listing) query(lib library, known []*knownGPU) status {
 		if k := l.identify(lib, index); k != nil {
 			l.gpus = append(l.gpus, k)
 		}
+	}
+	if count > 0 && len(l.gpus) == 0 && len(l.failures) > 0 {
+		// GPUs without a single one that says who it is mean that the driver
+		// does not work, or that this process has no right to any.
+		return l.failures[len(l.failures)-1].status
 	}
 	return statusSuccess
 }

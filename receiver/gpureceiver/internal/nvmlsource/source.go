@@ -40,8 +40,6 @@ type Options struct {
 	// Failed is called for each call that failed, with the name of the value
 	// and of the status.
 	Failed func(call, status string)
-	// Dropped is called for each value that cannot be true.
-	Dropped func(value string)
 }
 
 // Source reads GPUs through NVML.
@@ -58,6 +56,8 @@ type Source struct {
 	driverVersion string
 	gpus          []*knownGPU
 	states        stateLog
+	// blind is true once it was logged that processes cannot be seen.
+	blind bool
 }
 
 // knownGPU is a GPU whose identity is known. It stays listed while its calls
@@ -138,9 +138,6 @@ func (s *Source) read(ctx context.Context, snapshot *device.Snapshot) status {
 		return s.states.result
 	}
 	if result := s.list(ctx); result != statusSuccess {
-		s.open = false
-		s.gpus = nil
-		s.driverVersion = ""
 		s.retry.failed(now)
 		return result
 	}
@@ -175,9 +172,13 @@ func (s *Source) close(ctx context.Context) {
 // readGPU makes the calls about one GPU.
 func (s *Source) readGPU(ctx context.Context, known *knownGPU) (device.GPU, []failure, bool) {
 	r := &readings{gpu: known.identity}
-	err := s.calls.do(ctx, s.opts.CallTimeout, known.identity.ID, func() { r.fill(known.handle) })
+	result := s.calls.do(ctx, s.opts.CallTimeout, known.identity.ID, func() { r.fill(known.handle) })
 	read, processes, failures, answered := r.take()
-	if err != nil && ctx.Err() == nil {
+	if ctx.Err() != nil {
+		// The receiver stops. That says nothing about the GPU.
+		return read, nil, true
+	}
+	if result != completed {
 		failures = append(failures, failure{call: "gpu", status: statusTimeout})
 	}
 	for _, f := range failures {
@@ -188,11 +189,12 @@ func (s *Source) readGPU(ctx context.Context, known *knownGPU) (device.GPU, []fa
 		if p.memory == unavailableMemory {
 			continue
 		}
-		w, alive := s.procs.Workload(p.pid)
-		if !alive {
-			continue
-		}
-		read.Processes = append(read.Processes, device.Process{Memory: p.memory, Workload: w})
+		read.Processes = append(read.Processes, device.Process{Memory: p.memory, Workload: s.procs.Workload(p.pid)})
+	}
+	if len(processes) > 0 && !s.procs.Visible() && !s.blind {
+		s.blind = true
+		s.opts.Logger.Info("The host's processes cannot be seen, so that workloads have no names; the collector needs the host's PID namespace, or the host's root directory at root_path",
+			zap.String("root_path", s.opts.RootPath))
 	}
 	return read, failures, answered
 }

@@ -2,9 +2,7 @@ package workload
 
 import (
 	"bytes"
-	"errors"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -37,22 +35,23 @@ func hasHostPIDs(root string) bool {
 	return err == nil && strings.TrimSpace(string(comm)) == "kthreadd"
 }
 
+// Visible reports whether the host's processes can be seen at all.
+func (p *Processes) Visible() bool {
+	return p.hostPIDs
+}
+
 // Workload tells what a process belongs to, as far as this program may read
-// it. It reports false where the process is gone.
-func (p *Processes) Workload(pid uint32) (Workload, bool) {
+// it. What may not be read is left out: other users' environments need root
+// or CAP_SYS_PTRACE. Nothing is known about a process that is gone.
+func (p *Processes) Workload(pid uint32) Workload {
 	if !p.hostPIDs {
-		return Workload{}, true
+		return Workload{}
 	}
 	directory := filepath.Join(p.root, strconv.FormatUint(uint64(pid), 10))
-	group, err := readLimited(filepath.Join(directory, "cgroup"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return Workload{}, false
-	}
-	// What may not be read is left out. Other users' environments need root
-	// or CAP_SYS_PTRACE.
+	group, _ := readLimited(filepath.Join(directory, "cgroup"))
 	environ, _ := readLimited(filepath.Join(directory, "environ"))
 	status, _ := readLimited(filepath.Join(directory, "status"))
-	return Identify(ParseEnviron(environ), ParseCgroup(group), parseUserID(status)), true
+	return Identify(ParseEnviron(environ), ParseCgroup(group), parseUserID(status))
 }
 
 // parseUserID reads the real user id from what /proc/<pid>/status gives.

@@ -1,0 +1,187 @@
+package gpureceiver
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/confmap"
+	"go.opentelemetry.io/collector/confmap/confmaptest"
+	"go.opentelemetry.io/collector/consumer/consumertest"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/receiver/receivertest"
+
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/metadata"
+)
+
+const demoRecording = "testdata/captures/demo-2xh100.yaml"
+
+func loadConfig(t *testing.T, path string) *Config {
+	t.Helper()
+	conf, err := confmaptest.LoadConf(path)
+	require.NoError(t, err)
+	cfg := createDefaultConfig().(*Config)
+	require.NoError(t, conf.Unmarshal(cfg))
+	require.NoError(t, confmap.Validate(cfg))
+	return cfg
+}
+
+// TestReplay plays each folder's recording with its configuration and compares
+// what the receiver gives after a time with expected_<time>.yaml.
+func TestReplay(t *testing.T) {
+	folders, err := filepath.Glob(filepath.Join("testdata", "replay", "*"))
+	require.NoError(t, err)
+	require.NotEmpty(t, folders)
+	for _, folder := range folders {
+		t.Run(filepath.Base(folder), func(t *testing.T) {
+			r := newRig(t, loadConfig(t, filepath.Join(folder, "config.yaml")))
+			begin := r.clock
+			expected, err := filepath.Glob(filepath.Join(folder, "expected_*.yaml"))
+			require.NoError(t, err)
+			require.NotEmpty(t, expected, "write an empty file for each time and run with -update")
+			for _, path := range expected {
+				elapsed, err := time.ParseDuration(strings.TrimSuffix(strings.TrimPrefix(filepath.Base(path), "expected_"), ".yaml"))
+				require.NoError(t, err)
+				r.clock = begin.Add(elapsed)
+				compare(t, path, r.scrape(t))
+			}
+		})
+	}
+}
+
+func demoConfig() *Config {
+	cfg := createDefaultConfig().(*Config)
+	cfg.Source = SourceReplay
+	cfg.Replay.Path = demoRecording
+	return cfg
+}
+
+// Every number of the demo moves, and its counters only ever rise.
+func TestDemoRecordingMoves(t *testing.T) {
+	r := newRig(t, demoConfig())
+	begin, first := r.clock, r.scrape(t)
+	last := map[string]float64{}
+	moved := map[string]bool{}
+	for elapsed := time.Duration(0); elapsed < 4*time.Minute; elapsed += 7 * time.Second {
+		r.clock = begin.Add(elapsed)
+		metrics := r.scrape(t)
+		for _, id := range ids(metrics) {
+			energy := value(t, metrics, id, "hw.energy")
+			assert.GreaterOrEqual(t, energy, last[id], "energy of %s after %s", id, elapsed)
+			last[id] = energy
+			for _, name := range []string{"hw.energy", "hw.power", "hw.gpu.memory.usage", "hw.gpu.memory.utilization"} {
+				if value(t, metrics, id, name) != value(t, first, id, name) {
+					moved[id+name] = true
+				}
+			}
+			if points(metrics, id, "hw.gpu.utilization")[0].DoubleValue() != points(first, id, "hw.gpu.utilization")[0].DoubleValue() {
+				moved[id+"utilization"] = true
+			}
+		}
+	}
+	assert.Len(t, ids(first), 2)
+	assert.Len(t, moved, 10)
+}
+
+// What is not of this host's driver says so on every resource and every point.
+func TestReplayIsLabelledEverywhere(t *testing.T) {
+	count := 0
+	for _, resource := range newRig(t, demoConfig()).scrape(t).ResourceMetrics().All() {
+		assert.Equal(t, "replay", text(resource.Resource().Attributes(), "nvidia.gpu.source"))
+		for _, scope := range resource.ScopeMetrics().All() {
+			for _, metric := range scope.Metrics().All() {
+				for _, point := range numberPoints(metric).All() {
+					assert.Equal(t, "replay", text(point.Attributes(), "nvidia.gpu.source"), metric.Name())
+					assert.Equal(t, "gpu-node-1", text(point.Attributes(), "host.name"), metric.Name())
+					count++
+				}
+			}
+		}
+	}
+	assert.Positive(t, count)
+}
+
+// The demo's processes are what the join of GPUs and runs needs: ranks without
+// a run id, and a service.
+func TestDemoRecordingWorkloads(t *testing.T) {
+	metrics := newRig(t, demoConfig()).scrape(t)
+	var found []map[string]any
+	for _, id := range ids(metrics) {
+		for _, point := range points(metrics, id, "nvidia.gpu.workload.memory.usage") {
+			attributes := point.Attributes().AsRaw()
+			for _, same := range []string{"hw.id", "host.name", "nvidia.gpu.source"} {
+				delete(attributes, same)
+			}
+			found = append(found, attributes)
+		}
+	}
+	rank := func(rank, index int64) map[string]any {
+		return map[string]any{
+			"nvidia.gpu.index": index, "ml.rank.global": rank, "ml.rank.local": rank,
+			"ml.world_size": int64(2), "ml.run.attempt": int64(0), "user.id": "1000",
+		}
+	}
+	assert.ElementsMatch(t, []map[string]any{
+		rank(0, 0),
+		rank(1, 1),
+		{"nvidia.gpu.index": int64(1), "service.name": "snakepit", "user.id": "1001"},
+	}, found)
+}
+
+// The whole receiver as the collector runs it.
+func TestReplayReceiver(t *testing.T) {
+	cfg := demoConfig()
+	cfg.InitialDelay = 0
+	sink := new(consumertest.MetricsSink)
+	receiver, err := NewFactory().CreateMetrics(t.Context(), receivertest.NewNopSettings(metadata.Type), cfg, sink)
+	require.NoError(t, err)
+	require.NoError(t, receiver.Start(t.Context(), componenttest.NewNopHost()))
+	require.Eventually(t, func() bool { return sink.DataPointCount() > 0 }, time.Minute, time.Millisecond)
+	require.NoError(t, receiver.Shutdown(t.Context()))
+	require.NoError(t, receiver.Shutdown(t.Context()))
+	assert.Len(t, ids(sink.AllMetrics()[0]), 2)
+}
+
+func TestReplayThatCannotBeReadStopsTheStart(t *testing.T) {
+	for name, content := range map[string]string{
+		"missing":   "",
+		"malformed": "version: 1\nframez: []\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := demoConfig()
+			cfg.Replay.Path = filepath.Join(t.TempDir(), "recording.yaml")
+			if content != "" {
+				require.NoError(t, os.WriteFile(cfg.Replay.Path, []byte(content), 0o600))
+			}
+			receiver, err := NewFactory().CreateMetrics(t.Context(), receivertest.NewNopSettings(metadata.Type), cfg, consumertest.NewNop())
+			require.NoError(t, err)
+			err = receiver.Start(t.Context(), componenttest.NewNopHost())
+			require.ErrorContains(t, err, `"replay::path"`)
+			require.ErrorContains(t, err, cfg.Replay.Path)
+			require.NoError(t, receiver.Shutdown(t.Context()))
+		})
+	}
+}
+
+// ids returns the hw.id of each resource that has one.
+func ids(metrics pmetric.Metrics) []string {
+	var found []string
+	for _, resource := range metrics.ResourceMetrics().All() {
+		if id := text(resource.Resource().Attributes(), "hw.id"); id != "" {
+			found = append(found, id)
+		}
+	}
+	return found
+}
+
+func numberPoints(metric pmetric.Metric) pmetric.NumberDataPointSlice {
+	if metric.Type() == pmetric.MetricTypeGauge {
+		return metric.Gauge().DataPoints()
+	}
+	return metric.Sum().DataPoints()
+}

@@ -1,0 +1,226 @@
+// A library that looks like NVML to go-nvml and does what a control file says,
+// which it reads again at every call. Each line of the file is a key, a space
+// and a number:
+//
+//   count N            number of GPUs, 2 by default
+//   init N             what nvmlInit_v2 returns
+//   all N              what every other call returns
+//   lost N             the index of a GPU that fell off the bus
+//   energy N           energy in mJ of GPU 0; GPU 1 has 1000 more
+//   pid N              the PID of the process on each GPU
+//   result:F N         what the function F returns
+//   hang:F N           F does not return for GPU N, or for -1 when it has none,
+//                      as long as the line is there; while it hangs the file
+//                      CONTROL.hangs exists
+//
+// The path of the control file is in the environment variable FAKE_NVML_CONTROL.
+// Defines leave symbols out, as drivers do: OLD_DRIVER, NEW_DRIVER, NO_NVML.
+
+#include <nvml.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define GPUS 8
+
+struct nvmlDevice_st {
+  int index;
+};
+
+static struct nvmlDevice_st devices[GPUS];
+static int opened;
+
+static long long control(const char *key, long long fallback) {
+  const char *path = getenv("FAKE_NVML_CONTROL");
+  FILE *file = path ? fopen(path, "r") : NULL;
+  char name[128];
+  long long value;
+  long long found = fallback;
+  if (!file) return fallback;
+  while (fscanf(file, "%127s %lld", name, &value) == 2) {
+    if (strcmp(name, key) == 0) found = value;
+  }
+  fclose(file);
+  return found;
+}
+
+static void hang(const char *function, int index) {
+  char key[128], marker[4096];
+  struct timespec pause = {0, 1000000};
+  snprintf(key, sizeof key, "hang:%s", function);
+  if (control(key, -2) != index) return;
+  snprintf(marker, sizeof marker, "%s.hangs", getenv("FAKE_NVML_CONTROL"));
+  FILE *file = fopen(marker, "w");
+  if (file) fclose(file);
+  while (control(key, -2) == index) nanosleep(&pause, NULL);
+  remove(marker);
+}
+
+static nvmlReturn_t enter(const char *function, int index) {
+  char key[128];
+  hang(function, index);
+  if (!opened) return NVML_ERROR_UNINITIALIZED;
+  if (index >= 0 && control("lost", -1) == index) return NVML_ERROR_GPU_IS_LOST;
+  snprintf(key, sizeof key, "result:%s", function);
+  return (nvmlReturn_t)control(key, control("all", NVML_SUCCESS));
+}
+
+#define ENTER(index)                               \
+  do {                                             \
+    nvmlReturn_t r = enter(__func__, (index));     \
+    if (r != NVML_SUCCESS) return r;               \
+  } while (0)
+
+#ifndef NO_NVML
+
+nvmlReturn_t nvmlInit_v2(void) {
+  hang(__func__, -1);
+  nvmlReturn_t r = (nvmlReturn_t)control("init", NVML_SUCCESS);
+  if (r == NVML_SUCCESS) opened++;
+  return r;
+}
+
+nvmlReturn_t nvmlShutdown(void) {
+  hang(__func__, -1);
+  // The real library ends the process here when it was never initialised.
+  if (opened == 0) _Exit(127);
+  opened--;
+  return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlSystemGetDriverVersion(char *version, unsigned int length) {
+  ENTER(-1);
+  snprintf(version, length, "570.00.fake");
+  return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetCount_v2(unsigned int *count) {
+  ENTER(-1);
+  *count = (unsigned int)control("count", 2);
+  return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned int index, nvmlDevice_t *device) {
+  ENTER((int)index);
+  if (index >= GPUS) return NVML_ERROR_INVALID_ARGUMENT;
+  devices[index].index = (int)index;
+  device->handle = &devices[index];
+  return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char *uuid, unsigned int length) {
+  ENTER(device.handle->index);
+  snprintf(uuid, length, "GPU-00000000-0000-0000-0000-00000000000%d", device.handle->index);
+  return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char *name, unsigned int length) {
+  ENTER(device.handle->index);
+  snprintf(name, length, "NVIDIA Fake 80GB");
+  return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_t *info) {
+  ENTER(device.handle->index);
+  memset(info, 0, sizeof *info);
+  info->domain = 1;
+  info->bus = 0x19u + (unsigned int)device.handle->index;
+  return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_t *rates) {
+  ENTER(device.handle->index);
+  rates->gpu = (unsigned int)control("utilization", 42);
+  rates->memory = 7;
+  return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory) {
+  ENTER(device.handle->index);
+  memory->total = 80ULL << 30;
+  memory->used = 21ULL << 30;
+  memory->free = memory->total - memory->used;
+  return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetPowerUsage(nvmlDevice_t device, unsigned int *milliwatts) {
+  ENTER(device.handle->index);
+  *milliwatts = 350500;
+  return NVML_SUCCESS;
+}
+
+#ifndef NEW_DRIVER
+nvmlReturn_t nvmlDeviceGetTemperature(nvmlDevice_t device, nvmlTemperatureSensors_t sensor, unsigned int *celsius) {
+  ENTER(device.handle->index);
+  *celsius = 55;
+  return NVML_SUCCESS;
+}
+#else
+nvmlReturn_t nvmlDeviceGetTemperatureV(nvmlDevice_t device, nvmlTemperature_t *temperature) {
+  ENTER(device.handle->index);
+  temperature->temperature = 56;
+  return NVML_SUCCESS;
+}
+#endif
+
+#ifndef OLD_DRIVER
+
+nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *memory) {
+  ENTER(device.handle->index);
+  memory->total = 80ULL << 30;
+  memory->reserved = 1ULL << 30;
+  memory->used = 20ULL << 30;
+  memory->free = memory->total - memory->used - memory->reserved;
+  return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetTotalEnergyConsumption(nvmlDevice_t device, unsigned long long *millijoules) {
+  ENTER(device.handle->index);
+  *millijoules = (unsigned long long)control("energy", 5000) + 1000ULL * (unsigned long long)device.handle->index;
+  return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetEncoderUtilization(nvmlDevice_t device, unsigned int *utilization, unsigned int *period) {
+  ENTER(device.handle->index);
+  *utilization = 3;
+  *period = 1000;
+  return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetDecoderUtilization(nvmlDevice_t device, unsigned int *utilization, unsigned int *period) {
+  ENTER(device.handle->index);
+  *utilization = 0;
+  *period = 1000;
+  return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t device, int count, nvmlFieldValue_t *values) {
+  ENTER(device.handle->index);
+  for (int i = 0; i < count; i++) {
+    values[i].nvmlReturn = NVML_SUCCESS;
+    values[i].valueType = NVML_VALUE_TYPE_UNSIGNED_INT;
+    values[i].value.uiVal = 66;
+  }
+  return NVML_SUCCESS;
+}
+
+// One process with memory and one whose memory the driver does not tell.
+nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_t *infos) {
+  ENTER(device.handle->index);
+  if (*count < 2) {
+    *count = 2;
+    return NVML_ERROR_INSUFFICIENT_SIZE;
+  }
+  *count = 2;
+  memset(infos, 0, 2 * sizeof *infos);
+  infos[0].pid = (unsigned int)control("pid", 4242);
+  infos[0].usedGpuMemory = 19ULL << 30;
+  infos[1].pid = 4243;
+  infos[1].usedGpuMemory = UINT64_MAX;
+  return NVML_SUCCESS;
+}
+
+#endif
+#endif
