@@ -32,6 +32,9 @@ type Fact struct {
 	// Unreadable is true where Own holds, but the value is of a kind or
 	// size that the attribute cannot have. There is no usable value then.
 	Unreadable bool
+	// Inherited is true for a phase that ml_enrich put on the span because
+	// an ancestor has it. Text is empty then.
+	Inherited bool
 
 	// rank is the place of the rule that gave the fact; the lowest wins.
 	rank int

@@ -68,7 +68,8 @@ const (
 	TrainingRunID = "ml.training_run.id"
 	// SamplingSessionID is a fine-tuning service's id of a sampling session.
 	SamplingSessionID = "ml.sampling_session.id"
-	// CorrelationSource says where an inherited key came from.
+	// CorrelationSource says of each inherited key where it came from, such
+	// as "session=trace,request=parent".
 	CorrelationSource = "ml.correlation.source"
 	// CorrelationConflict names a key that two sources disagree about.
 	CorrelationConflict = "ml.correlation.conflict"
@@ -152,6 +153,10 @@ const (
 	PhaseCheckpoint      = "checkpoint"
 	PhaseSample          = "sample"
 )
+
+// InheritedPhase is the part of CorrelationSource that says that a span has
+// its Phase from its parent.
+const InheritedPhase = "phase=parent"
 
 // Values of LossScope.
 const (

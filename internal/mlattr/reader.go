@@ -197,22 +197,22 @@ func (r *Reader) Resource(attrs pcommon.Map, f *Facts) {
 	f.Reset()
 	r.collect(attrs, onResource, "", f)
 	f.Systems |= r.recognise(attrs)
-	r.settle(f, "")
+	r.settle(f)
 }
 
 // recognise finds the clients that a resource alone gives away.
 func (r *Reader) recognise(attrs pcommon.Map) System {
-	service := stringAttr(attrs, ServiceName)
-	if service == "" {
-		service = stringAttr(attrs, "service_name")
-	}
 	var found System
+	// Erlang's resource may say service_name, with an unknown_service beside.
+	services := [...]string{stringAttr(attrs, ServiceName), stringAttr(attrs, "service_name")}
 	for i := range r.tables {
 		t := &r.tables[i]
 		for _, known := range t.Services {
 			beginning, open := strings.CutSuffix(known, "*")
-			if service == known || open && strings.HasPrefix(service, beginning) {
-				found |= t.System
+			for _, service := range services {
+				if service == known || open && strings.HasPrefix(service, beginning) {
+					found |= t.System
+				}
 			}
 		}
 		if len(t.Signature) > 0 && hasAll(attrs, t.Signature) {
@@ -280,8 +280,9 @@ func (r *Reader) Span(known System, span ptrace.Span, f *Facts) {
 	if matched != nil {
 		f.Systems |= matched.system
 	}
-	r.settle(f, name)
+	r.settle(f)
 	if matched == nil {
+		disown(f)
 		return
 	}
 	for _, set := range [...]struct{ key, text string }{
@@ -298,6 +299,18 @@ func (r *Reader) Span(known System, span ptrace.Span, f *Facts) {
 	if matched.LossScope != "" && f.Find(Loss) != nil {
 		f.add(Fact{Key: LossScope, Kind: KindText, Text: matched.LossScope, rank: rankName})
 	}
+	disown(f)
+}
+
+// disown takes the text from a phase that the span inherited: it is an
+// ancestor's, and who counted it would count the ancestor twice.
+func disown(f *Facts) {
+	if !strings.Contains(f.Text(CorrelationSource), InheritedPhase) {
+		return
+	}
+	if phase := f.Find(Phase); phase != nil && phase.Own {
+		phase.Text, phase.Inherited = "", true
+	}
 }
 
 // Point reads a metric point's attributes into f.
@@ -305,7 +318,7 @@ func (r *Reader) Point(known System, attrs pcommon.Map, f *Facts) {
 	f.Reset()
 	r.collect(attrs, onPoint, "", f)
 	f.Systems |= known
-	r.settle(f, "")
+	r.settle(f)
 }
 
 // Record reads a log record's attributes into f, by the rules for spans.
@@ -313,7 +326,7 @@ func (r *Reader) Record(known System, attrs pcommon.Map, f *Facts) {
 	f.Reset()
 	r.collect(attrs, onSpan, "", f)
 	f.Systems |= known
-	r.settle(f, "")
+	r.settle(f)
 }
 
 // collect is the one pass over the attributes. Canonical ones become facts at
@@ -379,7 +392,7 @@ func hasPrefixIn(name string, prefixes []string) bool {
 }
 
 // settle turns the pending candidates of the recognised clients into facts.
-func (r *Reader) settle(f *Facts, name string) {
+func (r *Reader) settle(f *Facts) {
 	for i := range f.pending {
 		c := &f.pending[i]
 		if c.rule.system != 0 && c.rule.system&f.Systems == 0 {

@@ -175,6 +175,27 @@ func TestNonFiniteIsAFactWithoutAValue(t *testing.T) {
 	assert.False(t, ok)
 }
 
+func TestInheritedPhaseIsTheAncestors(t *testing.T) {
+	span := ptrace.NewSpan()
+	span.Attributes().PutStr("ml.phase", "optimizer")
+	_, f := mlattr.Classify(pcommon.NewMap(), "", span)
+	assert.Equal(t, "optimizer", f.Text(mlattr.Phase))
+	span.Attributes().PutStr("ml.correlation.source", "session=trace,phase=parent")
+	_, f = mlattr.Classify(pcommon.NewMap(), "", span)
+	assert.Empty(t, f.Text(mlattr.Phase))
+	assert.True(t, f.Find(mlattr.Phase).Own && f.Find(mlattr.Phase).Inherited)
+}
+
+func TestErlangServiceName(t *testing.T) {
+	res, _ := classify(t, map[string]any{"service_name": "snakepit"}, "", "x", nil)
+	assert.Equal(t, map[string]any{"service.name": "snakepit"}, res)
+	attrs := pcommon.NewMap()
+	require.NoError(t, attrs.FromRaw(map[string]any{"service.name": "unknown_service:erl", "service_name": "snakepit"}))
+	f, _ := mlattr.Classify(attrs, "", ptrace.NewSpan())
+	assert.Equal(t, mlattr.Snakepit, f.Systems)
+	assert.Equal(t, "unknown_service:erl", f.Text(mlattr.ServiceName), "the producer's stays")
+}
+
 func TestUserAliases(t *testing.T) {
 	r, err := mlattr.NewReader(mlattr.Options{Systems: mlattr.AllSystems, Aliases: map[string]string{
 		"my.session": mlattr.SessionID, "who": mlattr.User}})

@@ -113,9 +113,7 @@ func (e *enricher) readSpan(span ptrace.Span, known mlattr.System, resource int,
 	for fact := range f.All() {
 		if fact.Key == mlattr.Phase {
 			state.phased = true
-			if state.inherited[originPhase] == fromNowhere {
-				n.phase = f.Text(mlattr.Phase)
-			}
+			n.phase = f.Text(mlattr.Phase)
 			continue
 		}
 		for k := range keyInferred {
