@@ -18,6 +18,8 @@ const (
 	// snakepitFirstFailure and snakepitFailEvery place the calls that fail.
 	snakepitFirstFailure = 3
 	snakepitFailEvery    = 8
+	// snakepitCrashEvery is how many calls go by until a worker dies.
+	snakepitCrashEvery = 30
 )
 
 // snakepit imitates two Elixir nodes that call into Python workers. The second
@@ -30,6 +32,8 @@ type snakepit struct {
 	settings Settings
 	calls    int
 	failures int
+	// succeeded counts the calls that returned.
+	succeeded int
 }
 
 // snakepitNode is an Elixir node with its instruments.
@@ -48,16 +52,21 @@ type snakepitNode struct {
 // snakepitCall is a kind of call that succeeds.
 type snakepitCall struct {
 	command, library, function string
-	python                     float64
-	model                      string
-	training                   bool
+	// python is the worker's time in seconds.
+	python   float64
+	model    string
+	training bool
+	// streaming says that the worker answers in parts.
+	streaming bool
+	// session says that the call is bound to its session.
+	session bool
 }
 
 var snakepitCalls = []snakepitCall{
-	{"infer", "transformers", "generate", 0.45, "gpt2", false},
-	{"tensor_op", "torch", "matmul", 0.02, "", false},
-	{"train_step", "torch", "step", 0.2, "", true},
-	{"embed", "sentence_transformers", "encode", 0.12, "all-MiniLM-L6-v2", false},
+	{command: "infer", library: "transformers", function: "generate", python: 0.45, model: "gpt2"},
+	{command: "tensor_op", library: "torch", function: "matmul", python: 0.02, session: true},
+	{command: "train_step", library: "torch", function: "step", python: 0.2, training: true},
+	{command: "embed", library: "sentence_transformers", function: "encode", python: 0.12, model: "all-MiniLM-L6-v2", streaming: true},
 }
 
 func newSnakepit(settings Settings) Scenario {
@@ -122,12 +131,19 @@ func (s *snakepit) Step(at time.Time) []Batch {
 	}
 	s.worker.begin(at.Add(-14 * time.Second))
 
+	if s.calls == 1 {
+		s.session("InitializeSession", at)
+	}
 	call := s.newCall(node, at)
-	if fails {
+	switch {
+	case fails:
 		call.failing(pickFailure(s.failures))
 		s.failures++
-	} else {
-		call.succeeding(snakepitCalls[(s.calls-1)%len(snakepitCalls)])
+	case s.calls%snakepitCrashEvery == 0:
+		call.crashing()
+	default:
+		call.succeeding(snakepitCalls[s.succeeded%len(snakepitCalls)])
+		s.succeeded++
 	}
 	if s.calls%6 == 1 {
 		s.heartbeat(at)
@@ -144,6 +160,9 @@ func (s *snakepit) Step(at time.Time) []Batch {
 
 func (s *snakepit) Finish(at time.Time) []Batch {
 	var out []Batch
+	if s.calls > 0 {
+		s.session("CleanupSession", at)
+	}
 	for _, n := range s.nodes {
 		out = append(out, n.flush(at, true)...)
 	}
@@ -170,6 +189,16 @@ func (n *snakepitNode) measure() {
 	n.gpuPower.record(round(n.rand.between(210, 320), 1), device)
 }
 
+// session records a session's beginning or end, as the worker sees it.
+func (s *snakepit) session(what string, at time.Time) {
+	w := s.worker
+	w.end(spanSpec{
+		ref: w.newTrace(), scope: snakepitPythonScope, name: "BridgeService/" + what,
+		start: at.Add(-w.rand.duration(0.001, 0.003)), end: at,
+		attrs: []attr{{"snakepit.session_id", s.nodes[0].session}, {"snakepit.correlation_id", w.rand.hex(16)}},
+	})
+}
+
 // heartbeat records the worker's own spans, which belong to no call.
 func (s *snakepit) heartbeat(at time.Time) {
 	w := s.worker
@@ -178,10 +207,12 @@ func (s *snakepit) heartbeat(at time.Time) {
 		ref: w.newTrace(), scope: snakepitPythonScope, name: "BridgeService/Ping", start: start, end: at,
 		attrs: []attr{{"snakepit.thread", "ThreadPoolExecutor-0_0"}, {"snakepit.correlation_id", w.rand.hex(16)}},
 	})
-	w.end(spanSpec{
-		ref: w.newTrace(), scope: snakepitPythonScope, name: "HeartbeatClient/SendPing", start: start, end: at,
-		attrs: []attr{{"snakepit.session_id", s.nodes[0].session}, {"snakepit.correlation_id", "-"}},
-	})
+	for _, name := range []string{"BridgeService/Heartbeat", "HeartbeatClient/SendPing"} {
+		w.end(spanSpec{
+			ref: w.newTrace(), scope: snakepitPythonScope, name: name, start: start, end: at,
+			attrs: []attr{{"snakepit.session_id", s.nodes[0].session}, {"snakepit.correlation_id", "-"}},
+		})
+	}
 }
 
 // activeCall is one call on its way: times, ids and who takes part.
@@ -213,7 +244,8 @@ func (c *activeCall) workerID() string { return fmt.Sprintf("pool_worker_%d", c.
 // timing is how a call's time is spent.
 type timing struct {
 	queue, serialize, python, deserialize time.Duration
-	start, sent, received, end            time.Time
+	// opened and closed bound the inner span, which lies within the outer one.
+	start, opened, sent, received, closed, end time.Time
 }
 
 func (c *activeCall) timing(python float64) timing {
@@ -221,19 +253,23 @@ func (c *activeCall) timing(python float64) timing {
 		queue:       c.rand.duration(0.0005, 0.006),
 		serialize:   c.rand.duration(0.0002, 0.001),
 		python:      seconds(c.rand.near(python, 0.3)),
-		deserialize: c.rand.duration(0.0002, 0.001),
+		deserialize: c.rand.duration(0.0002, 0.001) + 60*time.Microsecond,
 	}
 	t.end = c.at
 	t.received = t.end.Add(-t.deserialize)
 	t.sent = t.received.Add(-t.python - time.Millisecond)
 	t.start = t.sent.Add(-t.serialize - t.queue)
+	t.opened, t.closed = t.start.Add(20*time.Microsecond), t.end.Add(-50*time.Microsecond)
 	return t
 }
 
+// milliseconds is what the client measures around its request.
+func (t timing) milliseconds() int64 { return t.closed.Sub(t.opened).Milliseconds() }
+
 func (t timing) total() time.Duration { return t.end.Sub(t.start) }
 
-// milliseconds is a duration as the metrics have it.
-func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+// inMilliseconds is a duration as the metrics have it.
+func inMilliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 // event adds a telemetry event to a span. Durations are in the runtime's native
 // unit, nanoseconds.
@@ -265,10 +301,9 @@ func (c *activeCall) startAttrs(command string, full bool) []attr {
 // spans records the pair of spans of a call, the inner one first, and returns
 // the inner one. before are attributes that the caller set ahead of all others.
 func (c *activeCall) spans(command string, t timing, before, stop []attr) (inner, outer ptrace.Span) {
-	begun := t.start.Add(t.queue)
 	inner = c.end(spanSpec{
 		ref: c.inner, parent: c.outer.span, scope: snakepitScope, name: "snakepit.grpc.execute." + command,
-		kind: ptrace.SpanKindClient, start: begun, end: t.end.Add(-50 * time.Microsecond),
+		kind: ptrace.SpanKindClient, start: t.opened, end: t.closed,
 		attrs: append(append(before, c.startAttrs(command, false)...), stop...),
 	})
 	outer = c.end(spanSpec{
@@ -276,15 +311,29 @@ func (c *activeCall) spans(command string, t timing, before, stop []attr) (inner
 		kind: ptrace.SpanKindClient, start: t.start, end: t.end,
 		attrs: append(c.startAttrs(command, true), stop...),
 	})
-	event(outer, t.end, "snakepit.grpc.duration", attr{"duration", t.end.Sub(begun).Milliseconds()})
+	event(outer, t.end, "snakepit.grpc.duration", attr{"duration", t.milliseconds()})
 	return inner, outer
 }
 
+// sessionSpan records the only span of a call that is bound to a session: the
+// telemetry handler that makes the other one listens to plain calls alone.
+func (c *activeCall) sessionSpan(command string, t timing, stop []attr) ptrace.Span {
+	return c.end(spanSpec{
+		ref: c.outer, scope: snakepitScope, name: "snakepit.grpc.execute-session." + command,
+		kind: ptrace.SpanKindClient, start: t.opened, end: t.closed,
+		attrs: append(c.startAttrs(command, false), stop...),
+	})
+}
+
 // pythonSpan records the worker's side of the call.
-func (c *activeCall) pythonSpan(tool string, t timing) ptrace.Span {
+func (c *activeCall) pythonSpan(tool string, streaming bool, t timing) ptrace.Span {
+	name := "BridgeService/ExecuteTool"
+	if streaming {
+		name = "BridgeService/ExecuteStreamingTool"
+	}
 	start := t.sent.Add(500 * time.Microsecond)
 	return c.python.end(spanSpec{
-		ref: c.python.newTrace(), scope: snakepitPythonScope, name: "BridgeService/ExecuteTool",
+		ref: c.python.newTrace(), scope: snakepitPythonScope, name: name,
 		start: start, end: start.Add(t.python),
 		attrs: []attr{
 			{"snakepit.session_id", c.session},
@@ -299,16 +348,16 @@ func (c *activeCall) pythonSpan(tool string, t timing) ptrace.Span {
 func (c *activeCall) count(library, function string, t timing) {
 	labels := []attr{{"library", library}, {"function", function}}
 	c.total.record(1, labels...)
-	c.duration.record(milliseconds(t.total()), labels...)
-	c.queueTime.record(milliseconds(t.queue), labels...)
+	c.duration.record(inMilliseconds(t.total()), labels...)
+	c.queueTime.record(inMilliseconds(t.queue), labels...)
 	sentlog.Count(&c.truth.Requests, library+"."+function, 1)
 }
 
 // callEvents adds the events that every call has.
 func (c *activeCall) callEvents(span ptrace.Span, library, function string, t timing) {
 	operation := []attr{{"operation", "call"}, {"library", library}, {"function", function}, {"worker_id", c.workerID()}}
-	event(span, t.start, "snakepit.call.start", operation...)
-	event(span, t.start.Add(t.queue), "snakepit.pool.checkout",
+	event(span, t.opened, "snakepit.call.start", operation...)
+	event(span, t.opened.Add(t.queue), "snakepit.pool.checkout",
 		attr{"queue_time", t.queue.Nanoseconds()}, attr{"size", snakepitPool}, attr{"worker_id", c.workerID()})
 	event(span, t.sent, "snakepit.serialize.stop",
 		attr{"duration", t.serialize.Nanoseconds()}, attr{"bytes", c.rand.count(200, 4000)},
@@ -316,22 +365,28 @@ func (c *activeCall) callEvents(span ptrace.Span, library, function string, t ti
 }
 
 func (c *activeCall) checkin(span ptrace.Span, t timing) {
-	event(span, t.end, "snakepit.pool.checkin", attr{"busy_time", t.total().Nanoseconds()}, attr{"worker_id", c.workerID()})
+	event(span, t.closed, "snakepit.pool.checkin", attr{"busy_time", t.total().Nanoseconds()}, attr{"worker_id", c.workerID()})
 }
 
 // succeeding records a call that returns.
 func (c *activeCall) succeeding(k snakepitCall) {
 	t := c.timing(k.python)
 	stop := []attr{
-		{"snakepit.grpc.duration_ms", t.end.Sub(t.start.Add(t.queue)).Milliseconds()},
+		{"snakepit.grpc.duration_ms", t.milliseconds()},
 		{"snakepit.grpc.status", "ok"},
 	}
-	c.pythonSpan(k.command, t)
-	span, outer := c.spans(k.command, t, nil, stop)
-	put(outer.Attributes(), []attr{{"snakepit.grpc.executions", 1}})
+	c.pythonSpan(k.command, k.streaming, t)
+	var span ptrace.Span
+	if k.session {
+		span = c.sessionSpan(k.command, t, stop)
+	} else {
+		var outer ptrace.Span
+		span, outer = c.spans(k.command, t, nil, stop)
+		put(outer.Attributes(), []attr{{"snakepit.grpc.executions", 1}})
+	}
 	c.callEvents(span, k.library, k.function, t)
 	c.work(span, k, t)
-	event(span, t.end, "snakepit.call.stop",
+	event(span, t.closed, "snakepit.call.stop",
 		attr{"duration", t.total().Nanoseconds()},
 		attr{"queue_time", t.queue.Nanoseconds()},
 		attr{"serialize_time", t.serialize.Nanoseconds()},
@@ -367,7 +422,7 @@ func (c *activeCall) work(span ptrace.Span, k snakepitCall, t timing) {
 			attr{"device", snakepitDevice},
 		)
 		labels := []attr{{"model", k.model}, {"device", snakepitDevice}}
-		c.inferenceTime.record(milliseconds(t.python), labels...)
+		c.inferenceTime.record(inMilliseconds(t.python), labels...)
 		c.inferenceTokens.record(rate, labels...)
 		c.truth.CountTokens(k.model, "output", tokens)
 	default:
@@ -379,7 +434,7 @@ func (c *activeCall) work(span ptrace.Span, k snakepitCall, t timing) {
 		)
 		event(span, t.received, "snakepit.memory.allocate",
 			attr{"bytes", 4 << 20}, attr{"type", "tensor"}, attr{"device", snakepitDevice})
-		event(span, t.end, "snakepit.memory.release",
+		event(span, t.closed, "snakepit.memory.release",
 			attr{"bytes", 4 << 20}, attr{"type", "tensor"}, attr{"device", snakepitDevice})
 	}
 	event(span, t.received, "snakepit.memory.gpu",

@@ -111,12 +111,12 @@ func (c *activeCall) failing(f pythonFailure) {
 	}
 	reason := fmt.Sprintf(":python_error: %q", raised.kind+": "+raised.message)
 	stop := []attr{
-		{"snakepit.grpc.duration_ms", t.end.Sub(t.start.Add(t.queue)).Milliseconds()},
+		{"snakepit.grpc.duration_ms", t.milliseconds()},
 		{"snakepit.grpc.status", "error"},
 		{"snakepit.grpc.error", reason},
 		{"snakepit.grpc.error_kind", "python_error"},
 	}
-	worker := c.pythonSpan(command, t)
+	worker := c.pythonSpan(command, false, t)
 	fail(worker, worker.EndTimestamp().AsTime(), raised)
 	c.python.truth.Fail(sentlog.Failure{
 		TraceID: worker.TraceID().String(), SpanID: worker.SpanID().String(), Name: worker.Name(),
@@ -131,7 +131,7 @@ func (c *activeCall) failing(f pythonFailure) {
 		attr{"exception.message", raised.message},
 		attr{"exception.stacktrace", raised.trace},
 	)
-	event(span, t.end, "snakepit.call.exception",
+	event(span, t.closed, "snakepit.call.exception",
 		attr{"duration", t.total().Nanoseconds()},
 		attr{"operation", "call"}, attr{"library", f.module}, attr{"function", f.function},
 		attr{"worker_id", c.workerID()}, attr{"result", "error"}, attr{"error_type", raised.kind},
@@ -147,5 +147,36 @@ func (c *activeCall) failing(f pythonFailure) {
 		TraceID: c.inner.trace.String(), SpanID: c.inner.span.String(), Name: span.Name(),
 		ExceptionType: raised.kind, ExceptionMessage: raised.message,
 		Payload: true, Target: f.module + "." + f.function,
+	})
+}
+
+// crashing records a call whose worker dies: no answer, no span of the worker,
+// and the pool's own signals.
+func (c *activeCall) crashing() {
+	const command, library, function = "infer", "transformers", "generate"
+	t := c.timing(0.3)
+	reason := ":worker_crash: {:exit_status, 137}"
+	stop := []attr{
+		{"snakepit.grpc.duration_ms", t.milliseconds()},
+		{"snakepit.grpc.status", "error"},
+		{"snakepit.grpc.error", reason},
+		{"snakepit.grpc.error_kind", "worker_crash"},
+	}
+	span, outer := c.spans(command, t, nil, stop)
+	put(outer.Attributes(), []attr{{"snakepit.grpc.executions", 1}, {"snakepit.grpc.errors", 1}})
+	c.callEvents(span, library, function, t)
+	event(span, t.closed, "snakepit.worker.crash",
+		attr{"worker_id", c.workerID()}, attr{"pool", "default"}, attr{"reason", "{:exit_status, 137}"}, attr{"device", snakepitDevice})
+	event(span, t.closed, "snakepit.circuit_breaker.open", attr{"pool", "default"}, attr{"failure_count", 1})
+	event(span, t.closed, "snakepit.health.alert", attr{"pool", "default"}, attr{"type", "worker_crash"})
+	for _, s := range []ptrace.Span{span, outer} {
+		s.Status().SetCode(ptrace.StatusCodeError)
+		s.Status().SetMessage(reason)
+	}
+	c.count(library, function, t)
+	c.crashes.record(1, attr{"pool", "default"})
+	c.truth.Fail(sentlog.Failure{
+		TraceID: c.inner.trace.String(), SpanID: c.inner.span.String(), Name: span.Name(),
+		ExceptionType: "worker_crash", Target: library + "." + function,
 	})
 }

@@ -23,7 +23,6 @@ type tuft struct {
 
 // tuftRun is one client's training run.
 type tuftRun struct {
-	label           string
 	session         string
 	id              string
 	samplingSession string
@@ -36,16 +35,17 @@ type tuftRun struct {
 var tuftCycle = []string{
 	"forward_backward", "optim_step", "forward_backward", "optim_step",
 	"save_weights_for_sampler", "create_sampling_session", "sample", "sample",
-	"forward_backward", "optim_step", "forward", "save_weights",
+	"forward_backward", "optim_step", "forward", "save_weights", "load_weights", "chat_completion",
 }
+
+// tuftCycles is how often a client repeats the cycle before it unloads its
+// model and starts a new run.
+const tuftCycles = 3
 
 func newTuFT(settings Settings) Scenario {
 	t := &tuft{server: newTuFTServer(settings)}
-	for i, label := range []string{"a", "b"} {
-		t.runs = append(t.runs, &tuftRun{
-			label: label, traced: i == 0,
-			session: t.server.rand.uuid(), id: t.server.rand.uuid(),
-		})
+	for i := range 2 {
+		t.runs = append(t.runs, &tuftRun{traced: i == 0})
 	}
 	return t
 }
@@ -72,10 +72,14 @@ func (t *tuft) nextOperation(run *tuftRun) string {
 	run.requests++
 	switch n {
 	case 0:
+		run.session, run.id, run.samplingSession = t.server.rand.uuid(), t.server.rand.uuid(), ""
 		sentlog.Count(&t.server.truth.Runs, run.id, 1)
 		return "create_session"
 	case 1:
 		return "create_model"
+	case 2 + tuftCycles*len(tuftCycle):
+		run.requests = 0
+		return "unload_model"
 	}
 	return tuftCycle[(n-2)%len(tuftCycle)]
 }
@@ -84,7 +88,7 @@ func (t *tuft) nextOperation(run *tuftRun) string {
 type tuftServer struct {
 	*process
 	ray *process
-	// failEvery makes every n-th forward and backward pass fail.
+	// passes counts forward and backward passes, of which some fail.
 	passes int
 
 	modelsActive, checkpointsSaved, sessionsActive, samplingRequests *instrument
@@ -137,6 +141,7 @@ func newTuFTServer(settings Settings) *tuftServer {
 func (s *tuftServer) boot(at time.Time) {
 	s.begin(at)
 	s.ray.begin(at)
+	s.redis("SCAN", ref{trace: s.rand.traceID()}, at.Add(-2*time.Millisecond), at.Add(-time.Millisecond))
 	s.info("server", at, "Server initialized successfully", ref{})
 }
 

@@ -41,6 +41,11 @@ func (s *tuftServer) perform(run *tuftRun, operation string, at time.Time) {
 		s.request("/api/v1/create_session", 201, at.Add(-4*time.Millisecond), at)
 	case "create_sampling_session":
 		s.createSamplingSession(run, at)
+	case "chat_completion":
+		s.proxy(run, at)
+	case "unload_model":
+		s.removeAdapter(run, at)
+		s.future(run, operation, at)
 	default:
 		s.future(run, operation, at)
 	}
@@ -113,7 +118,10 @@ func (s *tuftServer) future(run *tuftRun, operation string, at time.Time) {
 	if work.failure != nil {
 		code = 500
 	}
-	s.request("/api/v1/retrieve_future", code, start.Add(6*time.Millisecond), at)
+	asked := start.Add(6 * time.Millisecond)
+	retrieve := s.newTrace()
+	s.redis("GET", retrieve, asked.Add(time.Millisecond), asked.Add(2*time.Millisecond))
+	s.requestAs(retrieve, "/api/v1/retrieve_future", code, asked, at)
 }
 
 // work says what an operation does.
@@ -165,6 +173,19 @@ func (s *tuftServer) work(run *tuftRun, operation string) tuftWork {
 				s.checkpointsSaved.record(1, labels...)
 				s.checkpointSize.record(float64(s.rand.count(168_000_000, 172_000_000)), labels...)
 			},
+		}
+	case "load_weights":
+		// The controller has no span for it.
+		return tuftWork{
+			low: 0.2, high: 0.6, modelID: run.id,
+			chain: backend("load_state", attr{"tuft.optimizer", true}),
+			done:  func(time.Duration) {},
+		}
+	case "unload_model":
+		return tuftWork{
+			low: 0.02, high: 0.08, modelID: run.id,
+			chain: backend("remove_adapter")[:1],
+			done:  func(time.Duration) { s.modelsActive.record(-1, model) },
 		}
 	default:
 		return s.sample(run, model)
@@ -294,9 +315,7 @@ func (s *tuftServer) chain(work tuftWork, parent ref, start, end time.Time) {
 
 // createSamplingSession is answered within the request: no future.
 func (s *tuftServer) createSamplingSession(run *tuftRun, at time.Time) {
-	if run.samplingSession != "" {
-		s.removeAdapter(run, at)
-	}
+	s.removeAdapter(run, at)
 	run.samplingSession = s.rand.uuid()
 	length := s.length(0.05, 0.2)
 	start := at.Add(-length)
@@ -321,13 +340,37 @@ func (s *tuftServer) createSamplingSession(run *tuftRun, at time.Time) {
 	s.requestAs(server, "/api/v1/create_sampling_session", 201, start, at)
 }
 
+// removeAdapter ends a run's sampling session, if it has one.
 func (s *tuftServer) removeAdapter(run *tuftRun, at time.Time) {
+	if run.samplingSession == "" {
+		return
+	}
 	start := at.Add(-s.length(0.02, 0.05))
 	s.end(spanSpec{
 		ref: s.newTrace(), scope: "tuft.backends.sampling_backend", name: "sampling_backend.remove_adapter",
 		start: start, end: at, attrs: []attr{{"tuft.lora_id", run.samplingSession}},
 	})
+	s.redis("DEL", ref{trace: s.rand.traceID()}, at.Add(-time.Millisecond), at)
 	s.sessionsActive.record(-1, attr{"base_model", tuftModel})
+}
+
+// proxy records a request to the server's OpenAI-compatible side, which is
+// passed on and reports no tokens.
+func (s *tuftServer) proxy(run *tuftRun, at time.Time) {
+	start := at.Add(-s.length(0.3, 1.1))
+	server := s.newTrace()
+	s.end(spanSpec{
+		ref: s.child(server), parent: server.span, scope: "tuft.oai", name: "oai.proxy_inference",
+		start: start.Add(2 * time.Millisecond), end: at.Add(-time.Millisecond),
+		attrs: []attr{
+			{"oai.endpoint", "/v1/chat/completions"},
+			{"oai.model", "tuft/" + run.id},
+			{"oai.user_id", "mlgen"},
+			{"oai.base_model", tuftModel},
+			{"oai.lora_id", run.id},
+		},
+	})
+	s.requestAs(server, "/oai/v1/chat/completions", 200, start, at)
 }
 
 // request records an HTTP request and returns its span.
@@ -376,7 +419,7 @@ func (s *tuftServer) requestAs(self ref, path string, code int, start, end time.
 
 func (s *tuftServer) redis(operation string, parent ref, start, end time.Time) {
 	s.end(spanSpec{
-		ref: s.child(parent), parent: parent.span, scope: "tuft.redis_store", name: "redis." + operation, start: start, end: end,
+		ref: s.child(parent), parent: parent.span, scope: "tuft.persistence.redis_store", name: "redis." + operation, start: start, end: end,
 		attrs: []attr{{"db.system", "redis"}, {"db.operation", operation}},
 	})
 	s.redisDuration.record(end.Sub(start).Seconds(), attr{"operation", operation})

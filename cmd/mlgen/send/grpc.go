@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"strconv"
 	"strings"
 
 	"go.opentelemetry.io/collector/pdata/plog"
@@ -63,7 +64,8 @@ func grpcTarget(endpoint string) (target string, secure bool, err error) {
 	}
 	target = strings.TrimSuffix(target, "/")
 	host, port, err := net.SplitHostPort(target)
-	if err != nil || host == "" || port == "" {
+	number, portErr := strconv.ParseUint(port, 10, 16)
+	if err != nil || portErr != nil || host == "" || number == 0 {
 		return "", false, fmt.Errorf("endpoint %q is not host:port", endpoint)
 	}
 	return target, secure, nil

@@ -1,7 +1,5 @@
 package sentlog
 
-import "maps"
-
 // maxFailures bounds the failures that a summary lists. FailureCount counts all.
 const maxFailures = 1000
 
@@ -121,16 +119,4 @@ func (t *Truth) Merge(o Truth) {
 	t.FailureCount += o.FailureCount
 	room := maxFailures - len(t.Failures)
 	t.Failures = append(t.Failures, o.Failures[:min(room, len(o.Failures))]...)
-}
-
-// Clone copies a summary, so that it can be written while counting goes on.
-func (s *ScenarioSummary) Clone() *ScenarioSummary {
-	out := &ScenarioSummary{
-		Steps:    s.Steps,
-		Requests: maps.Clone(s.Requests),
-		Items:    maps.Clone(s.Items),
-		Refused:  maps.Clone(s.Refused),
-	}
-	out.Truth.Merge(s.Truth)
-	return out
 }
