@@ -55,7 +55,7 @@ func (s *gpuScraper) recordGPU(now pcommon.Timestamp, snapshot *device.Snapshot,
 	m, id, host, index := s.metrics, gpu.ID, snapshot.Host, int64(gpu.Index)
 	options := labels(snapshot)
 
-	m.RecordNvidiaGpuInfoDataPoint(now, 1, id, host, index, gpu.Name, snapshot.DriverVersion, gpu.PCIBusID, options...)
+	m.RecordNvidiaGpuInfoDataPoint(now, 1, id, host, index, append(identityAttributes(snapshot, gpu), options...)...)
 	for _, task := range []struct {
 		reading device.Reading[float64]
 		task    metadata.AttributeHwGpuTask
@@ -129,6 +129,22 @@ func (s *gpuScraper) recordWorkloads(now pcommon.Timestamp, snapshot *device.Sna
 	if merged := s.groups.Merged(); merged > 0 {
 		s.telemetry.ReceiverGpuMergedWorkloads.Add(context.Background(), int64(merged))
 	}
+}
+
+// identityAttributes returns what is known about who a GPU is, beyond what
+// every point of it carries.
+func identityAttributes(snapshot *device.Snapshot, gpu *device.GPU) []metadata.MetricAttributeOption {
+	var options []metadata.MetricAttributeOption
+	if gpu.Name != "" {
+		options = append(options, metadata.WithHwNameMetricAttribute(gpu.Name))
+	}
+	if snapshot.DriverVersion != "" {
+		options = append(options, metadata.WithHwDriverVersionMetricAttribute(snapshot.DriverVersion))
+	}
+	if gpu.PCIBusID != "" {
+		options = append(options, metadata.WithNvidiaGpuPciBusIDMetricAttribute(gpu.PCIBusID))
+	}
+	return options
 }
 
 // workloadAttributes returns the attributes that are known of a workload.

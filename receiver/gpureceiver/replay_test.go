@@ -1,8 +1,10 @@
 package gpureceiver
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -44,11 +46,15 @@ func TestReplay(t *testing.T) {
 			expected, err := filepath.Glob(filepath.Join(folder, "expected_*.yaml"))
 			require.NoError(t, err)
 			require.NotEmpty(t, expected, "write an empty file for each time and run with -update")
+			times := map[time.Duration]string{}
 			for _, path := range expected {
 				elapsed, err := time.ParseDuration(strings.TrimSuffix(strings.TrimPrefix(filepath.Base(path), "expected_"), ".yaml"))
 				require.NoError(t, err)
+				times[elapsed] = path
+			}
+			for _, elapsed := range slices.Sorted(maps.Keys(times)) {
 				r.clock = begin.Add(elapsed)
-				compare(t, path, r.scrape(t))
+				compare(t, times[elapsed], r.scrape(t))
 			}
 		})
 	}

@@ -223,6 +223,18 @@ func WithContainerIDMetricAttribute(containerIDAttributeValue string) MetricAttr
 	})
 }
 
+func WithHwDriverVersionMetricAttribute(hwDriverVersionAttributeValue string) MetricAttributeOption {
+	return metricAttributeOptionFunc(func(dp pmetric.NumberDataPoint) {
+		dp.Attributes().PutStr("hw.driver_version", hwDriverVersionAttributeValue)
+	})
+}
+
+func WithHwNameMetricAttribute(hwNameAttributeValue string) MetricAttributeOption {
+	return metricAttributeOptionFunc(func(dp pmetric.NumberDataPoint) {
+		dp.Attributes().PutStr("hw.name", hwNameAttributeValue)
+	})
+}
+
 func WithK8sPodUIDMetricAttribute(k8sPodUIDAttributeValue string) MetricAttributeOption {
 	return metricAttributeOptionFunc(func(dp pmetric.NumberDataPoint) {
 		dp.Attributes().PutStr("k8s.pod.uid", k8sPodUIDAttributeValue)
@@ -256,6 +268,12 @@ func WithMlRunIDMetricAttribute(mlRunIDAttributeValue string) MetricAttributeOpt
 func WithMlWorldSizeMetricAttribute(mlWorldSizeAttributeValue int64) MetricAttributeOption {
 	return metricAttributeOptionFunc(func(dp pmetric.NumberDataPoint) {
 		dp.Attributes().PutInt("ml.world_size", mlWorldSizeAttributeValue)
+	})
+}
+
+func WithNvidiaGpuPciBusIDMetricAttribute(nvidiaGpuPciBusIDAttributeValue string) MetricAttributeOption {
+	return metricAttributeOptionFunc(func(dp pmetric.NumberDataPoint) {
+		dp.Attributes().PutStr("nvidia.gpu.pci.bus_id", nvidiaGpuPciBusIDAttributeValue)
 	})
 }
 
@@ -768,7 +786,7 @@ func (m *metricNvidiaGpuInfo) init() {
 	m.data.Sum().DataPoints().EnsureCapacity(m.capacity)
 }
 
-func (m *metricNvidiaGpuInfo) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, hwNameAttributeValue string, hwDriverVersionAttributeValue string, nvidiaGpuPciBusIDAttributeValue string, options ...MetricAttributeOption) {
+func (m *metricNvidiaGpuInfo) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, options ...MetricAttributeOption) {
 	if !m.config.Enabled {
 		return
 	}
@@ -779,9 +797,6 @@ func (m *metricNvidiaGpuInfo) recordDataPoint(start pcommon.Timestamp, ts pcommo
 	dp.Attributes().PutStr("hw.id", hwIDAttributeValue)
 	dp.Attributes().PutStr("host.name", hostNameAttributeValue)
 	dp.Attributes().PutInt("nvidia.gpu.index", nvidiaGpuIndexAttributeValue)
-	dp.Attributes().PutStr("hw.name", hwNameAttributeValue)
-	dp.Attributes().PutStr("hw.driver_version", hwDriverVersionAttributeValue)
-	dp.Attributes().PutStr("nvidia.gpu.pci.bus_id", nvidiaGpuPciBusIDAttributeValue)
 	for _, op := range options {
 		op.apply(dp)
 	}
@@ -1141,8 +1156,8 @@ func (mb *MetricsBuilder) RecordNvidiaGpuDriverStateDataPoint(ts pcommon.Timesta
 }
 
 // RecordNvidiaGpuInfoDataPoint adds a data point to nvidia.gpu.info metric.
-func (mb *MetricsBuilder) RecordNvidiaGpuInfoDataPoint(ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, hwNameAttributeValue string, hwDriverVersionAttributeValue string, nvidiaGpuPciBusIDAttributeValue string, options ...MetricAttributeOption) {
-	mb.metricNvidiaGpuInfo.recordDataPoint(mb.startTime, ts, val, hwIDAttributeValue, hostNameAttributeValue, nvidiaGpuIndexAttributeValue, hwNameAttributeValue, hwDriverVersionAttributeValue, nvidiaGpuPciBusIDAttributeValue, options...)
+func (mb *MetricsBuilder) RecordNvidiaGpuInfoDataPoint(ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, options ...MetricAttributeOption) {
+	mb.metricNvidiaGpuInfo.recordDataPoint(mb.startTime, ts, val, hwIDAttributeValue, hostNameAttributeValue, nvidiaGpuIndexAttributeValue, options...)
 }
 
 // RecordNvidiaGpuWorkloadMemoryUsageDataPoint adds a data point to nvidia.gpu.workload.memory.usage metric.

@@ -92,7 +92,7 @@ func TestMetricsBuilder(t *testing.T) {
 			mb.RecordNvidiaGpuDriverStateDataPoint(ts, 1, "host.name-val", AttributeNvidiaGpuDriverStateOk, WithNvidiaGpuSourceMetricAttribute("nvidia.gpu.source-val"))
 			defaultMetricsCount++
 			allMetricsCount++
-			mb.RecordNvidiaGpuInfoDataPoint(ts, 1, "hw.id-val", "host.name-val", 16, "hw.name-val", "hw.driver_version-val", "nvidia.gpu.pci.bus_id-val", WithNvidiaGpuSourceMetricAttribute("nvidia.gpu.source-val"))
+			mb.RecordNvidiaGpuInfoDataPoint(ts, 1, "hw.id-val", "host.name-val", 16, WithHwNameMetricAttribute("hw.name-val"), WithHwDriverVersionMetricAttribute("hw.driver_version-val"), WithNvidiaGpuPciBusIDMetricAttribute("nvidia.gpu.pci.bus_id-val"), WithNvidiaGpuSourceMetricAttribute("nvidia.gpu.source-val"))
 			defaultMetricsCount++
 			allMetricsCount++
 			mb.RecordNvidiaGpuWorkloadMemoryUsageDataPoint(ts, 1, "hw.id-val", "host.name-val", 16, WithMlRunIDMetricAttribute("ml.run.id-val"), WithMlRunAttemptMetricAttribute(14), WithMlRankGlobalMetricAttribute(14), WithMlRankLocalMetricAttribute(13), WithMlWorldSizeMetricAttribute(13), WithSlurmJobIDMetricAttribute("slurm.job.id-val"), WithContainerIDMetricAttribute("container.id-val"), WithK8sPodUIDMetricAttribute("k8s.pod.uid-val"), WithServiceNameMetricAttribute("service.name-val"), WithUserIDMetricAttribute("user.id-val"), WithNvidiaGpuSourceMetricAttribute("nvidia.gpu.source-val"))

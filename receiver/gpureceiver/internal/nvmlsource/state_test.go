@@ -1,0 +1,116 @@
+package nvmlsource
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
+)
+
+func TestStateOf(t *testing.T) {
+	for result, expected := range map[status]device.DriverState{
+		statusSuccess:              device.DriverOK,
+		statusLibraryNotFound:      device.DriverLibraryMissing,
+		statusDriverNotLoaded:      device.DriverMissing,
+		statusLibRMVersionMismatch: device.DriverVersionMismatch,
+		statusNoPermission:         device.DriverNoPermission,
+		statusTimeout:              device.DriverUnresponsive,
+		statusUnknown:              device.DriverFailed,
+		statusPanic:                device.DriverFailed,
+		"CODE_4711":                device.DriverFailed,
+	} {
+		assert.Equal(t, expected, stateOf(result), result)
+	}
+}
+
+func TestEveryStateHasAdviceOfItsOwn(t *testing.T) {
+	seen := map[string]device.DriverState{}
+	for _, state := range device.DriverStates {
+		if state == device.DriverOK {
+			continue
+		}
+		text := advice(state)
+		assert.Empty(t, seen[text], state)
+		seen[text] = state
+	}
+}
+
+func TestRetryBacksOffToHalfAMinute(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	var r retry
+	assert.True(t, r.due(now))
+	var waits []time.Duration
+	for range 8 {
+		r.failed(now)
+		waits = append(waits, r.next.Sub(now))
+		assert.False(t, r.due(r.next.Add(-1)))
+		assert.True(t, r.due(r.next))
+	}
+	assert.Equal(t, []time.Duration{1e9, 2e9, 4e9, 8e9, 16e9, 30e9, 30e9, 30e9}, waits)
+	r.succeeded()
+	assert.True(t, r.due(now))
+}
+
+func TestLostSession(t *testing.T) {
+	for _, test := range []struct {
+		failures []failure
+		result   status
+		lost     bool
+	}{
+		{nil, statusSuccess, false},
+		{[]failure{{"power", statusGPUIsLost}}, statusSuccess, false},
+		{[]failure{{"gpu", statusTimeout}}, statusSuccess, false},
+		{[]failure{{"power", statusGPUIsLost}, {"power", statusUninitialized}}, statusUninitialized, true},
+		{[]failure{{"power", statusUnknown}}, statusUnknown, true},
+	} {
+		result, lost := lostSession(test.failures)
+		assert.Equal(t, test.result, result)
+		assert.Equal(t, test.lost, lost)
+	}
+}
+
+func TestGuardTurnsPanicsIntoAStatus(t *testing.T) {
+	value, result := guard(func() (int, status) {
+		var processes []process
+		return int(processes[0].pid), statusSuccess
+	})
+	assert.Zero(t, value)
+	assert.Equal(t, statusPanic, result)
+}
+
+// panickyGPU panics in the call that go-nvml can panic in.
+type panickyGPU struct{ gpu }
+
+func (panickyGPU) Utilization() (float64, status)        { return 0.5, statusSuccess }
+func (panickyGPU) EncoderUtilization() (float64, status) { return 0, statusNotSupported }
+func (panickyGPU) DecoderUtilization() (float64, status) { return 0, statusFunctionNotFound }
+func (panickyGPU) Memory() (memory, status)              { return memory{}, statusUnknown }
+func (panickyGPU) Power() (float64, status)              { panic("index out of range") }
+func (panickyGPU) Energy() (float64, status)             { return 7, statusSuccess }
+func (panickyGPU) Temperature() (float64, status)        { return 40, statusSuccess }
+func (panickyGPU) MemoryTemperature() (float64, status)  { return 0, statusNotSupported }
+func (panickyGPU) ComputeProcesses() ([]process, status) {
+	return []process{{pid: 1, memory: 2}}, statusSuccess
+}
+
+// One call that fails costs its own value; what a GPU cannot tell is no
+// failure.
+func TestReadingsAfterFailures(t *testing.T) {
+	r := &readings{}
+	r.fill(panickyGPU{})
+	read, processes, failures, answered := r.take()
+	assert.Equal(t, device.GPU{
+		Utilization: device.Read(0.5), Energy: device.Read(7.0), Temperature: device.Read(40.0),
+	}, read)
+	assert.Len(t, processes, 1)
+	assert.Equal(t, []failure{{"memory", statusUnknown}, {"power", statusPanic}}, failures)
+	assert.True(t, answered)
+}
+
+func TestReadingsAreNotFilledAfterTheyWereTaken(t *testing.T) {
+	r := &readings{}
+	r.take()
+	assert.False(t, r.put("power", statusSuccess, func() { t.Error("stored") }))
+}

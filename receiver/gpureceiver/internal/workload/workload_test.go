@@ -1,0 +1,247 @@
+package workload
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const containerA = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+func known(n int64) Number {
+	return Number{Value: n, Known: true}
+}
+
+func TestParseEnvironKeepsAllowedNamesOnly(t *testing.T) {
+	env := ParseEnviron([]byte("HOME=/root\x00AWS_SECRET_ACCESS_KEY=s\x00RANK=1\x00RANKS=9\x00WANDB_API_KEY=k\x00WANDB_RUN_ID=r\x00"))
+	assert.Equal(t, Environment{Rank: "1", WandbRunID: "r"}, env)
+}
+
+func TestParseEnviron(t *testing.T) {
+	for name, test := range map[string]struct {
+		raw      string
+		expected Environment
+	}{
+		"empty":               {"", Environment{}},
+		"no end":              {"RANK=3", Environment{Rank: "3"}},
+		"first entry counts":  {"RANK=3\x00RANK=4\x00", Environment{Rank: "3"}},
+		"value with an equal": {"OTEL_RESOURCE_ATTRIBUTES=a=b,c=d\x00", Environment{ResourceAttributes: "a=b,c=d"}},
+		"no equal":            {"RANK\x00LOCAL_RANK=2\x00", Environment{LocalRank: "2"}},
+		"too long":            {"OTEL_SERVICE_NAME=" + strings.Repeat("x", 257) + "\x00", Environment{}},
+		"no UTF-8":            {"OTEL_SERVICE_NAME=\xff\xfe\x00RANK=0\x00", Environment{Rank: "0"}},
+		"only zero bytes":     {"\x00\x00\x00", Environment{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, test.expected, ParseEnviron([]byte(test.raw)))
+		})
+	}
+}
+
+func TestServiceName(t *testing.T) {
+	for list, expected := range map[string]string{
+		"":                              "",
+		"service.name=a":                "a",
+		"x=1, service.name = a b ,y=2":  "a b",
+		"service.name=a%2Cb":            "a,b",
+		"service.name=a,service.name=b": "b",
+		"service.name=%zz":              "",
+		"service.name":                  "",
+		"service.namespace=n":           "",
+		"service.name=" + strings.Repeat("x", 300): "",
+	} {
+		assert.Equal(t, expected, serviceName(list), list)
+	}
+}
+
+func TestParseCgroup(t *testing.T) {
+	const uid = "3f2d1c0b-aaaa-bbbb-cccc-0123456789ab"
+	underscored := strings.ReplaceAll(uid, "-", "_")
+	for name, test := range map[string]struct {
+		raw      string
+		expected Cgroup
+	}{
+		"empty":        {"", Cgroup{}},
+		"no container": {"0::/user.slice/user-1000.slice/session-4.scope\n", Cgroup{}},
+		"docker, v2":   {"0::/system.slice/docker-" + containerA + ".scope\n", Cgroup{ContainerID: containerA}},
+		"docker, v1":   {"12:memory:/docker/" + containerA + "\n11:cpu:/docker/" + containerA + "\n", Cgroup{ContainerID: containerA}},
+		"podman":       {"0::/user.slice/user-1000.slice/libpod-" + containerA + ".scope/container\n", Cgroup{ContainerID: containerA}},
+		"containerd, systemd": {
+			"0::/kubepods.slice/kubepods-pod" + underscored + ".slice/cri-containerd-" + containerA + ".scope\n",
+			Cgroup{ContainerID: containerA, PodUID: uid},
+		},
+		"burstable, cgroupfs": {
+			"0::/kubepods/burstable/pod" + uid + "/" + containerA + "\n",
+			Cgroup{ContainerID: containerA, PodUID: uid},
+		},
+		"containerd with a prefix": {
+			"0::/system.slice/containerd.service/kubepods-besteffort-pod" + underscored + ".slice:cri-containerd:" + containerA + "\n",
+			Cgroup{ContainerID: containerA, PodUID: uid},
+		},
+		"cri-o": {
+			"0::/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod" + underscored + ".slice/crio-" + containerA + ".scope\n",
+			Cgroup{ContainerID: containerA, PodUID: uid},
+		},
+		"static pod": {
+			"0::/kubepods/pod" + containerA[:32] + "/" + containerA + "\n",
+			Cgroup{ContainerID: containerA, PodUID: containerA[:32]},
+		},
+		"innermost container": {
+			"0::/docker/" + strings.Repeat("f", 64) + "/docker/" + containerA + "\n",
+			Cgroup{ContainerID: containerA},
+		},
+		"Slurm, v2":             {"0::/system.slice/slurmstepd.scope/job_42/step_0/user/task_3\n", Cgroup{SlurmJobID: "42"}},
+		"Slurm, several slurmd": {"0::/system.slice/node7_slurmstepd.scope/job_42/step_batch\n", Cgroup{SlurmJobID: "42"}},
+		"Slurm, v1":             {"4:memory:/slurm/uid_1000/job_42/step_0\n1:name=systemd:/user.slice\n", Cgroup{SlurmJobID: "42"}},
+		"job outside Slurm":     {"0::/system.slice/job_42\n", Cgroup{}},
+		"job that is no number": {"0::/slurm/job_4x2\n", Cgroup{}},
+		"short hexadecimal":     {"0::/docker/" + containerA[:63] + "\n", Cgroup{}},
+		"uppercase":             {"0::/docker/" + strings.ToUpper(containerA) + "\n", Cgroup{}},
+		"no colons":             {"nonsense\n", Cgroup{}},
+		"no line end":           {"0::/docker/" + containerA, Cgroup{ContainerID: containerA}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, test.expected, ParseCgroup([]byte(test.raw)))
+		})
+	}
+}
+
+func TestIdentify(t *testing.T) {
+	for name, test := range map[string]struct {
+		env      Environment
+		group    Cgroup
+		uid      Number
+		expected Workload
+	}{
+		"nothing": {},
+		"torchrun without an id": {
+			env:      Environment{Rank: "0", LocalRank: "0", WorldSize: "2", TorchElasticRunID: "none", TorchElasticRestartCount: "0"},
+			expected: Workload{RankGlobal: known(0), RankLocal: known(0), WorldSize: known(2), RunAttempt: known(0)},
+		},
+		"order of run ids": {
+			env:      Environment{MLflowRunID: "m", WandbRunID: "w", TorchElasticRunID: "t"},
+			expected: Workload{RunID: "m"},
+		},
+		"a sentinel does not hide the next id": {
+			env:      Environment{MLflowRunID: "none", TorchElasticRunID: "t"},
+			expected: Workload{RunID: "t"},
+		},
+		"launcher before Slurm": {
+			env:      Environment{Rank: "5", SlurmProcID: "1", TorchElasticRestartCount: "2", SlurmRestartCount: "7"},
+			expected: Workload{RankGlobal: known(5), RunAttempt: known(2)},
+		},
+		"the cgroup's job before the environment's": {
+			env:      Environment{SlurmJobID: "9"},
+			group:    Cgroup{SlurmJobID: "42"},
+			expected: Workload{SlurmJobID: "42"},
+		},
+		"numbers that are none": {
+			env: Environment{Rank: "-1", LocalRank: "x", WorldSize: "0", SlurmJobID: "0", TorchElasticRestartCount: "99999999999"},
+		},
+		"user": {uid: known(0), expected: Workload{UserID: "0"}},
+		"service name before the attributes'": {
+			env:      Environment{ServiceName: "a", ResourceAttributes: "service.name=b"},
+			expected: Workload{ServiceName: "a"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, test.expected, Identify(test.env, test.group, test.uid))
+		})
+	}
+}
+
+func TestGroupsKeepTheSum(t *testing.T) {
+	groups := NewGroups(2)
+	for i := range 5 {
+		groups.Add(Workload{RunID: strconv.Itoa(i)}, 10)
+	}
+	groups.Add(Workload{RunID: "0"}, 1)
+	groups.Add(Workload{}, 5)
+	assert.Equal(t, []Usage{
+		{Workload: Workload{RunID: "0"}, Memory: 11},
+		{Workload: Workload{RunID: "1"}, Memory: 10},
+		{Workload: Workload{}, Memory: 35},
+	}, groups.Usages())
+	assert.Equal(t, 3, groups.Merged())
+	groups.Reset()
+	assert.Empty(t, groups.Usages())
+	assert.Zero(t, groups.Merged())
+}
+
+func writeProcess(t *testing.T, root, pid string, files map[string]string) {
+	t.Helper()
+	directory := filepath.Join(root, "proc", pid)
+	require.NoError(t, os.MkdirAll(directory, 0o750))
+	for name, content := range files {
+		require.NoError(t, os.WriteFile(filepath.Join(directory, name), []byte(content), 0o600))
+	}
+}
+
+func TestProcesses(t *testing.T) {
+	root := t.TempDir()
+	writeProcess(t, root, "2", map[string]string{"comm": "kthreadd\n"})
+	writeProcess(t, root, "10", map[string]string{
+		"environ": "RANK=1\x00", "cgroup": "0::/slurm/uid_1/job_5\n", "status": "Name:\tx\nUid:\t7\t8\t8\t8\n",
+	})
+	writeProcess(t, root, "11", map[string]string{"cgroup": "0::/docker/" + containerA + "\n"})
+	processes := NewProcesses(root)
+	assert.True(t, processes.Visible())
+	assert.Equal(t, Workload{RankGlobal: known(1), SlurmJobID: "5", UserID: "7"}, processes.Workload(10))
+	assert.Equal(t, Workload{ContainerID: containerA}, processes.Workload(11), "an environment that may not be read")
+	assert.Equal(t, Workload{}, processes.Workload(12), "a process that is gone")
+}
+
+// In a PID namespace of its own, the driver's number would name another
+// process.
+func TestProcessesOfAnotherNamespaceAreNotUsed(t *testing.T) {
+	root := t.TempDir()
+	writeProcess(t, root, "2", map[string]string{"comm": "sh\n"})
+	writeProcess(t, root, "10", map[string]string{"environ": "RANK=1\x00"})
+	processes := NewProcesses(root)
+	assert.False(t, processes.Visible())
+	assert.Equal(t, Workload{}, processes.Workload(10))
+}
+
+func TestParseUserID(t *testing.T) {
+	assert.Equal(t, known(1000), parseUserID([]byte("Name:\tx\nUid:\t1000\t0\t0\t0\n")))
+	for _, nonsense := range []string{"", "Uid:\n", "Uid:\t-1\n", "Gid:\t5\n", "Uid:\tx\n"} {
+		assert.Equal(t, Number{}, parseUserID([]byte(nonsense)), nonsense)
+	}
+}
+
+func TestHostName(t *testing.T) {
+	root := t.TempDir()
+	own, err := os.Hostname()
+	require.NoError(t, err)
+	assert.Equal(t, own, HostName(""))
+	assert.Equal(t, own, HostName(root), "without a file")
+	require.NoError(t, os.MkdirAll(filepath.Join(root, "etc"), 0o750))
+	require.NoError(t, os.WriteFile(filepath.Join(root, "etc", "hostname"), []byte("node-3\n"), 0o600))
+	assert.Equal(t, "node-3", HostName(root))
+}
+
+// FuzzIdentify shows that whatever a process puts into its environment, its
+// cgroup and its status, the workload is bounded, valid text.
+func FuzzIdentify(f *testing.F) {
+	f.Add([]byte("RANK=0\x00OTEL_RESOURCE_ATTRIBUTES=service.name=a%20b\x00"), []byte("0::/slurm/uid_1/job_5\n"), []byte("Uid:\t1\n"))
+	f.Add([]byte("TORCHELASTIC_RUN_ID=none\x00\x00=\x00=x"), []byte("4:memory:/kubepods/pod"+strings.Repeat("a", 32)+"/"+containerA), []byte("Uid:"))
+	f.Add([]byte("OTEL_SERVICE_NAME=\xff"), []byte(":::\n:"), []byte{0})
+	f.Fuzz(func(t *testing.T, environ, cgroup, status []byte) {
+		w := Identify(ParseEnviron(environ), ParseCgroup(cgroup), parseUserID(status))
+		for _, text := range []string{w.RunID, w.SlurmJobID, w.ContainerID, w.PodUID, w.ServiceName, w.UserID} {
+			if len(text) > maxValueLength || !utf8.ValidString(text) {
+				t.Errorf("%q is no bounded text", text)
+			}
+		}
+		for _, number := range []Number{w.RunAttempt, w.RankGlobal, w.RankLocal, w.WorldSize} {
+			if number.Value < 0 || !number.Known && number.Value != 0 {
+				t.Errorf("%+v is no rank or count", number)
+			}
+		}
+	})
+}
