@@ -157,7 +157,7 @@ func (e *enricher) settleRun(attrs pcommon.Map, r *resource, systems mlattr.Syst
 	}
 	if r.facts.Find(mlattr.RunID) == nil {
 		attrs.PutStr(mlattr.RunID, r.run.id)
-		if r.run.inferred && r.facts.Find(mlattr.RunInferred) == nil {
+		if r.run.inferred {
 			attrs.PutBool(mlattr.RunInferred, true)
 		}
 	}

@@ -17,7 +17,9 @@ type recordState struct {
 	span     spanKey
 	present  [keyCount]bool
 	resource int
-	marked   bool
+	// inherited and foreign are as in spanState.
+	inherited origins
+	foreign   bool
 }
 
 // processLogs enriches each record from what it says and from what the spans
@@ -72,10 +74,11 @@ func (e *enricher) readRecord(record plog.LogRecord, known mlattr.System, b *bat
 	attrs := record.Attributes()
 	e.reader.Record(known, attrs, f)
 	b.rejected += f.Rejected
-	settleTrainingRun(f)
+	s := recordState{attrs: attrs, trace: record.TraceID()}
+	s.inherited, s.foreign = readOrigins(f)
+	settleTrainingRun(f, &s.inherited)
 	e.write(attrs, f, 0)
 
-	s := recordState{attrs: attrs, trace: record.TraceID()}
 	span := [8]byte(record.SpanID())
 	if s.trace == ([16]byte{}) {
 		// Python's logging bridge puts the ids into attributes where the
@@ -87,7 +90,6 @@ func (e *enricher) readRecord(record plog.LogRecord, known mlattr.System, b *bat
 	for k, name := range keyNames {
 		s.present[k] = f.Find(name) != nil
 	}
-	s.marked = f.Find(mlattr.CorrelationSource) != nil
 	return s
 }
 
@@ -106,10 +108,9 @@ func decodeID(attrs pcommon.Map, key string, id []byte) {
 // write adds to a record what its span hands down, or else what its trace
 // agrees about. Either may be unknown.
 func (s *recordState) write(span *keySet, trace *agreement, r *resource) {
-	var inherited origins
 	added := false
 	for k := range keyInferred {
-		if s.present[k] || k == keyRun && r.run.id != "" {
+		if s.foreign || s.present[k] || k == keyRun && r.run.id != "" {
 			continue
 		}
 		value, from := "", fromNowhere
@@ -122,19 +123,17 @@ func (s *recordState) write(span *keySet, trace *agreement, r *resource) {
 			continue
 		}
 		s.attrs.PutStr(keyNames[k], value)
-		inherited[k], added = from, true
+		s.inherited[k], added = from, true
 		if k == keyRun && !s.present[keyInferred] && inferredRun(span, trace, from) {
 			s.attrs.PutBool(mlattr.RunInferred, true)
 		}
 	}
-	if added && !s.marked {
-		s.attrs.PutStr(mlattr.CorrelationSource, inherited.String())
+	if added {
+		s.attrs.PutStr(mlattr.CorrelationSource, s.inherited.String())
 	}
-	if r.run.perTrace && !s.present[keyRun] && inherited[keyRun] == fromNowhere {
+	if r.run.perTrace && !s.present[keyRun] && !s.present[keyInferred] && s.inherited[keyRun] == fromNowhere {
 		s.attrs.PutStr(mlattr.RunID, traceRun(r.process, s.trace))
-		if !s.present[keyInferred] {
-			s.attrs.PutBool(mlattr.RunInferred, true)
-		}
+		s.attrs.PutBool(mlattr.RunInferred, true)
 	}
 }
 

@@ -14,10 +14,6 @@ import (
 // a workload and may be joined to a run.
 const workloadPrefix = "nvidia.gpu.workload."
 
-// pointLabels are the resource's facts that every point carries, because an
-// exporter that drops the resource would merge ranks and runs without them.
-var pointLabels = [...]string{mlattr.RunID, mlattr.JobID, mlattr.RankGlobal, mlattr.HostName}
-
 // processMetrics adds labels to points. Values, names and metrics stay.
 func (e *enricher) processMetrics(ctx context.Context, md pmetric.Metrics) (pmetric.Metrics, error) {
 	b := batches.Get().(*batch)
@@ -42,7 +38,7 @@ func (e *enricher) processMetrics(ctx context.Context, md pmetric.Metrics) (pmet
 		r := &b.resources[i]
 		attrs := rm.Resource().Attributes()
 		e.settleRun(attrs, r, e.store.recognise(r.key, 0))
-		labels := e.labelsOf(attrs)
+		labels := e.labelsOf(attrs, r)
 		for _, sm := range rm.ScopeMetrics().All() {
 			known := r.facts.Systems | e.reader.Scope(sm.Scope().Name())
 			for _, m := range sm.Metrics().All() {
@@ -77,19 +73,40 @@ type label struct {
 	value pcommon.Value
 }
 
-// labelsOf lists the labels of a resource that has been enriched.
-func (e *enricher) labelsOf(resource pcommon.Map) []label {
-	labels := make([]label, 0, len(pointLabels)+len(e.labels))
-	for _, keys := range [...][]string{pointLabels[:], e.labels} {
-		for _, key := range keys {
-			v, ok := resource.Get(key)
-			if !ok {
-				continue
+// labelsOf lists the labels of a resource that has been enriched: what tells
+// one run, rank and host from another, because an exporter that drops the
+// resource would merge them, and what the user asks for. A value that would
+// cost the series, such as text that is not UTF-8, is left out.
+func (e *enricher) labelsOf(attrs pcommon.Map, r *resource) []label {
+	labels := make([]label, 0, 4+len(e.labels))
+	for _, l := range [...]struct{ key, text string }{
+		{mlattr.RunID, r.run.id},
+		{mlattr.JobID, r.facts.Text(mlattr.JobID)},
+		{mlattr.HostName, r.facts.Text(mlattr.HostName)},
+	} {
+		if mlattr.ValidID(l.text) {
+			labels = append(labels, label{l.key, pcommon.NewValueStr(l.text)})
+		}
+	}
+	if rank, ok := r.facts.Int(mlattr.RankGlobal); ok {
+		labels = append(labels, label{mlattr.RankGlobal, pcommon.NewValueInt(rank)})
+	}
+	for _, key := range e.labels {
+		v, ok := attrs.Get(key)
+		if !ok {
+			continue
+		}
+		switch v.Type() {
+		case pcommon.ValueTypeStr:
+			if text, ok := mlattr.ReadText(v); ok {
+				labels = append(labels, label{key, pcommon.NewValueStr(text)})
 			}
-			switch v.Type() {
-			case pcommon.ValueTypeStr, pcommon.ValueTypeInt, pcommon.ValueTypeDouble, pcommon.ValueTypeBool:
-				labels = append(labels, label{key: key, value: v})
+		case pcommon.ValueTypeDouble:
+			if _, finite, _ := mlattr.ReadDouble(v); finite {
+				labels = append(labels, label{key, v})
 			}
+		case pcommon.ValueTypeInt, pcommon.ValueTypeBool:
+			labels = append(labels, label{key, v})
 		}
 	}
 	return labels

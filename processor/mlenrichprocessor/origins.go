@@ -3,6 +3,8 @@ package mlenrichprocessor
 import (
 	"strings"
 	"sync"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 // origin says where an inherited key came from.
@@ -64,6 +66,17 @@ func (o origins) String() string {
 	text := b.String()
 	originTexts.Store(o, text)
 	return text
+}
+
+// readOrigins reads ml.correlation.source, where an ml_enrich before this one
+// has left it. It is foreign where somebody else wrote it.
+func readOrigins(f *mlattr.Facts) (o origins, foreign bool) {
+	mark := f.Find(mlattr.CorrelationSource)
+	if mark == nil {
+		return origins{}, false
+	}
+	o, ok := parseOrigins(mark.Text)
+	return o, !ok
 }
 
 // parseOrigins reads what String wrote. It returns false for anything else: a

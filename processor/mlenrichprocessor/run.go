@@ -66,13 +66,17 @@ type run struct {
 // the ids that someone gave, and then, for a client whose process is a run, a
 // hash of what tells the process from others.
 func runOf(facts *mlattr.Facts, p process, systems mlattr.System) run {
+	inferred := facts.Find(mlattr.RunInferred)
 	for _, key := range [...]string{mlattr.TrainingRunID, mlattr.RunID, mlattr.JobID, mlattr.KubernetesJob} {
 		if id := facts.Text(key); id != "" && !mlattr.Sentinel(id) {
-			inferred := facts.Find(mlattr.RunInferred)
-			return run{id: id, inferred: key == mlattr.RunID && inferred != nil && inferred.Bool}
+			return run{id: id, inferred: inferred != nil && inferred.Bool}
 		}
 	}
 	switch {
+	case facts.Find(mlattr.RunID) != nil || inferred != nil && !inferred.Bool:
+		// There is a run that cannot be used, or the resource says that a
+		// run of its would not be inferred. Neither may be contradicted.
+		return run{}
 	case systems&inferable == 0 || p.service == snakepitBridge:
 		return run{}
 	case p.service == "" && p.nameOnly():

@@ -98,17 +98,13 @@ func (e *enricher) readSpan(span ptrace.Span, known mlattr.System, resource int,
 		f.SetBool(mlattr.EpochEnd, true)
 	}
 	b.rejected += f.Rejected
-	settleTrainingRun(f)
 	attrs := span.Attributes()
+	state := spanState{attrs: attrs, resource: resource}
+	state.inherited, state.foreign = readOrigins(f)
+	settleTrainingRun(f, &state.inherited)
 	e.write(attrs, f, 0)
 
-	state := spanState{attrs: attrs, resource: resource}
 	n := node{trace: span.TraceID(), id: span.SpanID(), parent: span.ParentSpanID()}
-	if mark := f.Find(mlattr.CorrelationSource); mark != nil {
-		var ok bool
-		state.inherited, ok = parseOrigins(mark.Text)
-		state.foreign = !ok
-	}
 	state.conflicted = f.Find(mlattr.CorrelationConflict) != nil
 	for fact := range f.All() {
 		if fact.Key == mlattr.Phase {
@@ -138,10 +134,10 @@ func (e *enricher) readSpan(span ptrace.Span, known mlattr.System, resource int,
 }
 
 // settleTrainingRun makes a fine-tuning service's training run the run of the
-// span, before any other id.
-func settleTrainingRun(f *mlattr.Facts) {
+// span, before any other id. One that was inherited came with its run.
+func settleTrainingRun(f *mlattr.Facts, inherited *origins) {
 	training := f.Text(mlattr.TrainingRunID)
-	if training == "" {
+	if training == "" || inherited[keyTrainingRun] != fromNowhere {
 		return
 	}
 	if id := f.Find(mlattr.RunID); id != nil && !id.Own {
@@ -189,25 +185,27 @@ func (e *enricher) writeKeys(b *batch) {
 		if n.conflict != "" && !s.conflicted {
 			s.attrs.PutStr(mlattr.CorrelationConflict, n.conflict)
 		}
-		if added && !s.foreign {
+		if added {
 			s.attrs.PutStr(mlattr.CorrelationSource, s.inherited.String())
 		}
-		if r.run.perTrace && !n.present[keyRun] && n.from[keyRun] == fromNowhere && n.trace != ([16]byte{}) {
+		if r.run.perTrace && !n.present[keyRun] && !n.present[keyInferred] && n.from[keyRun] == fromNowhere && n.trace != ([16]byte{}) {
 			if n.trace != lastTrace || s.resource != lastResource {
 				lastTrace, lastResource = n.trace, s.resource
 				r.traceRun = traceRun(r.process, n.trace)
 			}
 			s.attrs.PutStr(mlattr.RunID, r.traceRun)
-			if !n.present[keyInferred] {
-				s.attrs.PutBool(mlattr.RunInferred, true)
-			}
+			s.attrs.PutBool(mlattr.RunInferred, true)
 		}
 	}
 }
 
 // writeInherited adds the inherited keys that the span lacks, notes where
-// they came from, and says whether there were any.
+// they came from, and says whether there were any. A span whose mark is by
+// another hand gets none: it could not be said where they are from.
 func (s *spanState) writeInherited(n *node) bool {
+	if s.foreign {
+		return false
+	}
 	added := false
 	for k := range keyInferred {
 		if n.from[k] == fromNowhere || n.present[k] {

@@ -1,0 +1,345 @@
+package mlenrichprocessor
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+// maxAdded is the most attributes that anything may gain: the canonical names
+// and the dynamic ones.
+const maxAdded = 96
+
+// choices turns fuzz bytes into decisions. At its end everything is 0.
+type choices struct{ data []byte }
+
+func (c *choices) next(n int) int {
+	if len(c.data) == 0 {
+		return 0
+	}
+	v := int(c.data[0])
+	c.data = c.data[1:]
+	return v % n
+}
+
+var fuzzKeys = func() []string {
+	keys := mlattr.Aliasable()
+	for _, table := range mlattr.Tables() {
+		for _, aliases := range [][]mlattr.Alias{table.Resource, table.Span, table.Point} {
+			for _, alias := range aliases {
+				keys = append(keys, alias.Source)
+			}
+		}
+	}
+	keys = append(keys, "task.a", "task. b", "val.f1", "task."+strings.Repeat("x", 70), "loss_at_step_1", "unheard.of",
+		"service.instance.id", "process.pid", "otelTraceID", "otelSpanID", "hw.id", "team",
+		mlattr.CorrelationSource, mlattr.CorrelationConflict, mlattr.RunInferred, mlattr.GPUJoin, mlattr.ThroughputBasis)
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}()
+
+var fuzzNames = []string{
+	"train", "GPT.forward", "dataloader.next", "AdamW.step", "training_controller.run_forward_backward", "hf_model.forward",
+	"sampling_backend.sample", "snakepit.ml.inference", "snakepit.ml.train_step", "snakepit.grpc.x", "BridgeService/Ping",
+	"training_epoch", "epoch_7", "batch_3", "validation_1", "validation", "Session.send_message", "Planner.reply", "start", "",
+	"epoch_99999999999999999999", "chat",
+}
+
+var fuzzTexts = []string{
+	"a", "b", "0", "none", "local", "12", "4.5", "NaN", "-1", "has space", "", "\xff", strings.Repeat("é", 80), "{:cuda, 0}",
+	"a0000000000000000000000000000001", "b000000000000001", "StopIteration", "trace", "session=who",
+}
+
+var fuzzServices = []string{"torchtel", "tuft", "snakepit", "snakepit.python.bridge", "taskweaver.otlp.tracer", "shop", "unknown_service", ""}
+
+func (c *choices) value(v pcommon.Value) {
+	switch c.next(8) {
+	case 0, 1, 2:
+		v.SetStr(fuzzTexts[c.next(len(fuzzTexts))])
+	case 3, 4:
+		v.SetInt([]int64{0, 1, 2, -1, 7, math.MaxInt64, math.MinInt64}[c.next(7)])
+	case 5:
+		v.SetDouble([]float64{0, 1, 0.5, -3, math.NaN(), math.Inf(1), math.MaxFloat64, 1e-300}[c.next(8)])
+	case 6:
+		v.SetBool(c.next(2) == 0)
+	case 7:
+		v.SetEmptySlice().AppendEmpty().SetStr("x")
+	}
+}
+
+func (c *choices) attrs(m pcommon.Map, most int) {
+	for range c.next(most) {
+		c.value(m.PutEmpty(fuzzKeys[c.next(256)*len(fuzzKeys)/256]))
+	}
+}
+
+func (c *choices) resource(m pcommon.Map) {
+	if service := fuzzServices[c.next(len(fuzzServices))]; service != "" {
+		m.PutStr("service.name", service)
+	}
+	c.attrs(m, 6)
+}
+
+func (c *choices) traceID() pcommon.TraceID {
+	n := byte(c.next(4))
+	if n == 0 {
+		return pcommon.TraceID{}
+	}
+	return pcommon.TraceID{0: 0xa0, 15: n}
+}
+
+func (c *choices) spanID(n int) pcommon.SpanID {
+	if n == 0 {
+		return pcommon.SpanID{}
+	}
+	return pcommon.SpanID{0: 0xb0, 7: byte(n)}
+}
+
+func (c *choices) traces() ptrace.Traces {
+	td := ptrace.NewTraces()
+	for range 1 + c.next(3) {
+		rs := td.ResourceSpans().AppendEmpty()
+		c.resource(rs.Resource().Attributes())
+		ss := rs.ScopeSpans().AppendEmpty()
+		for range c.next(6) {
+			span := ss.Spans().AppendEmpty()
+			span.SetName(fuzzNames[c.next(len(fuzzNames))])
+			span.SetTraceID(c.traceID())
+			span.SetSpanID(c.spanID(c.next(8)))
+			span.SetParentSpanID(c.spanID(c.next(8)))
+			span.SetStartTimestamp([]pcommon.Timestamp{0, 5, 1e9, math.MaxUint64}[c.next(4)])
+			span.SetEndTimestamp([]pcommon.Timestamp{2e9, 0, 1e9, math.MaxUint64}[c.next(4)])
+			span.Status().SetCode(ptrace.StatusCode(c.next(3)))
+			c.attrs(span.Attributes(), 8)
+		}
+	}
+	return td
+}
+
+func (c *choices) metrics() pmetric.Metrics {
+	names := []string{"train.step.count", "tuft.x", "snakepit.x", "prompt_size", "nvidia.gpu.workload.memory.usage", "up"}
+	md := pmetric.NewMetrics()
+	for range 1 + c.next(3) {
+		rm := md.ResourceMetrics().AppendEmpty()
+		c.resource(rm.Resource().Attributes())
+		sm := rm.ScopeMetrics().AppendEmpty()
+		for range c.next(5) {
+			m := sm.Metrics().AppendEmpty()
+			m.SetName(names[c.next(len(names))])
+			for n := 1 + c.next(2); n > 0; n-- {
+				switch kind := c.next(6); kind {
+				case 0, 5:
+					if m.Type() != pmetric.MetricTypeGauge {
+						m.SetEmptyGauge()
+					}
+					p := m.Gauge().DataPoints().AppendEmpty()
+					p.SetDoubleValue(math.NaN())
+					c.attrs(p.Attributes(), 6)
+				case 1:
+					c.attrs(m.SetEmptySum().DataPoints().AppendEmpty().Attributes(), 6)
+				case 2:
+					c.attrs(m.SetEmptyHistogram().DataPoints().AppendEmpty().Attributes(), 6)
+				case 3:
+					c.attrs(m.SetEmptyExponentialHistogram().DataPoints().AppendEmpty().Attributes(), 6)
+				case 4:
+					c.attrs(m.SetEmptySummary().DataPoints().AppendEmpty().Attributes(), 6)
+				}
+			}
+		}
+	}
+	return md
+}
+
+func (c *choices) logs() plog.Logs {
+	ld := plog.NewLogs()
+	for range 1 + c.next(3) {
+		rl := ld.ResourceLogs().AppendEmpty()
+		c.resource(rl.Resource().Attributes())
+		sl := rl.ScopeLogs().AppendEmpty()
+		for range c.next(6) {
+			record := sl.LogRecords().AppendEmpty()
+			record.SetTraceID(c.traceID())
+			record.SetSpanID(c.spanID(c.next(8)))
+			c.attrs(record.Attributes(), 6)
+		}
+	}
+	return ld
+}
+
+// tracesMaps, metricsMaps and logsMaps list every attribute map there is.
+func tracesMaps(td ptrace.Traces) []pcommon.Map {
+	var all []pcommon.Map
+	for _, rs := range td.ResourceSpans().All() {
+		all = append(all, rs.Resource().Attributes())
+		for _, ss := range rs.ScopeSpans().All() {
+			for _, span := range ss.Spans().All() {
+				all = append(all, span.Attributes())
+			}
+		}
+	}
+	return all
+}
+
+func metricsMaps(md pmetric.Metrics) []pcommon.Map {
+	var all []pcommon.Map
+	for _, rm := range md.ResourceMetrics().All() {
+		all = append(all, rm.Resource().Attributes())
+		for _, sm := range rm.ScopeMetrics().All() {
+			for _, m := range sm.Metrics().All() {
+				eachPoint(m, func(point pcommon.Map) { all = append(all, point) })
+			}
+		}
+	}
+	return all
+}
+
+func logsMaps(ld plog.Logs) []pcommon.Map {
+	var all []pcommon.Map
+	for _, rl := range ld.ResourceLogs().All() {
+		all = append(all, rl.Resource().Attributes())
+		for _, sl := range rl.ScopeLogs().All() {
+			for _, record := range sl.LogRecords().All() {
+				all = append(all, record.Attributes())
+			}
+		}
+	}
+	return all
+}
+
+// checkOnlyAdded asserts that what came in is there as it was, and that what
+// was added is little and sound.
+func checkOnlyAdded(t *testing.T, in, out []pcommon.Map) {
+	t.Helper()
+	require.Len(t, out, len(in))
+	for i := range in {
+		for key, value := range in[i].All() {
+			got, ok := out[i].Get(key)
+			require.True(t, ok, "%q is gone", key)
+			require.True(t, same(value, got), "%q was %v and is %v", key, value.AsRaw(), got.AsRaw())
+		}
+		require.LessOrEqual(t, out[i].Len()-in[i].Len(), maxAdded)
+		for key, value := range out[i].All() {
+			if _, had := in[i].Get(key); had {
+				continue
+			}
+			if value.Type() == pcommon.ValueTypeDouble {
+				require.False(t, math.IsNaN(value.Double()) || math.IsInf(value.Double(), 0), "%q is %v", key, value.Double())
+			}
+			if value.Type() == pcommon.ValueTypeStr {
+				require.LessOrEqual(t, len(value.Str()), mlattr.MaxText, key)
+				require.NotEmpty(t, value.Str(), key)
+			}
+			for _, id := range keyNames[:keyInferred] {
+				require.False(t, key == id && !mlattr.ValidID(value.Str()), "%q is %q", key, value.Str())
+			}
+		}
+		seen := make(map[string]bool, out[i].Len())
+		for key := range out[i].All() {
+			require.False(t, seen[key], "%q is there twice", key)
+			seen[key] = true
+		}
+	}
+}
+
+// checkEqual asserts that a second pass changed nothing.
+func checkEqual(t *testing.T, first, second []pcommon.Map) {
+	t.Helper()
+	require.Len(t, second, len(first))
+	for i := range first {
+		added := diff(second[i], first[i])
+		assert.Empty(t, added, "a second pass added to item %d, which had %v", i, slices.Collect(maps.Keys(first[i].AsRaw())))
+		assert.Empty(t, diff(first[i], second[i]), "a second pass removed or changed")
+	}
+	if t.Failed() {
+		t.FailNow()
+	}
+}
+
+// diff lists what a has and b has not.
+func diff(a, b pcommon.Map) []string {
+	var lines []string
+	for key, value := range a.All() {
+		if other, ok := b.Get(key); !ok || !same(value, other) {
+			lines = append(lines, fmt.Sprintf("%s=%v", key, value.AsRaw()))
+		}
+	}
+	return lines
+}
+
+func same(a, b pcommon.Value) bool {
+	if a.Type() == pcommon.ValueTypeDouble && b.Type() == pcommon.ValueTypeDouble && math.IsNaN(a.Double()) {
+		return math.IsNaN(b.Double())
+	}
+	return a.Equal(b)
+}
+
+func fuzzConfig() *Config {
+	cfg := createDefaultConfig().(*Config)
+	cfg.HashKey = "only-for-this-test"
+	cfg.Aliases = map[string]string{"unheard.of": mlattr.SessionID}
+	cfg.ResourceLabels = []string{"team", mlattr.Cluster}
+	return cfg
+}
+
+func seed(f *testing.F) {
+	f.Add([]byte{})
+	for n := range 40 {
+		data := make([]byte, 400)
+		state := uint32(n + 1)
+		for i := range data {
+			state = state*1664525 + 1013904223
+			data[i] = byte(state >> 24)
+		}
+		f.Add(data)
+	}
+}
+
+func FuzzConsumeTraces(f *testing.F) {
+	seed(f)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		in := (&choices{data}).traces()
+		p := start(t, fuzzConfig())
+		out := p.sendTraces(t, in)
+		checkOnlyAdded(t, tracesMaps(in), tracesMaps(out))
+		checkEqual(t, tracesMaps(out), tracesMaps(p.sendTraces(t, out)))
+		checkEqual(t, tracesMaps(out), tracesMaps(start(t, fuzzConfig()).sendTraces(t, out)))
+	})
+}
+
+func FuzzConsumeMetrics(f *testing.F) {
+	seed(f)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c := &choices{data}
+		in, before := c.metrics(), c.traces()
+		p := start(t, fuzzConfig())
+		p.sendTraces(t, before)
+		out := p.sendMetrics(t, in)
+		checkOnlyAdded(t, metricsMaps(in), metricsMaps(out))
+		checkEqual(t, metricsMaps(out), metricsMaps(p.sendMetrics(t, out)))
+	})
+}
+
+func FuzzConsumeLogs(f *testing.F) {
+	seed(f)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c := &choices{data}
+		in, before := c.logs(), c.traces()
+		p := start(t, fuzzConfig())
+		p.sendTraces(t, before)
+		out := p.sendLogs(t, in)
+		checkOnlyAdded(t, logsMaps(in), logsMaps(out))
+		checkEqual(t, logsMaps(out), logsMaps(p.sendLogs(t, out)))
+	})
+}
