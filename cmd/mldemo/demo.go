@@ -62,11 +62,15 @@ func (d *demo) run(ctx, hurry context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
-	if s.endpoints, d.notes, err = reserve(s.endpoints); err != nil {
+	var moved []string
+	if s.endpoints, moved, err = reserve(s.endpoints); err != nil {
 		return err
 	}
-	for _, note := range d.notes {
+	for _, note := range moved {
 		fmt.Fprintln(d.out, "note:", printable(note))
+	}
+	if len(moved) > 0 {
+		d.notes = []string{"some of the demo's usual ports are taken by other programs; the addresses below are those in use"}
 	}
 
 	env := d.environment()
@@ -87,7 +91,10 @@ func (d *demo) run(ctx, hurry context.Context) (err error) {
 	mlgenLog := filepath.Join(s.directory, "mlgen.log")
 	fmt.Fprintf(d.out, "Starting the workload generator (log: %s)\n", printable(mlgenLog))
 	mlgen, err := startChild("mlgen", s.mlgen, []string{
-		"--scenario", "all", "--endpoint", dialable(d.address("otlp-grpc-endpoint")), "--protocol", "grpc",
+		// Every system speaks the protocol that its client speaks.
+		"--scenario", "all", "--protocol", "auto",
+		"--endpoint", dialable(d.address("otlp-grpc-endpoint")),
+		"--http-endpoint", "http://" + dialable(d.address("otlp-http-endpoint")),
 	}, env, mlgenLog)
 	if err != nil {
 		return err

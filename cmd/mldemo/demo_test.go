@@ -111,7 +111,7 @@ func TestSignalsStopEverythingInOrder(t *testing.T) {
 			assert.Empty(t, r.stderr.String())
 			log, err := os.ReadFile(filepath.Join(r.dir, "mlgen.log"))
 			require.NoError(t, err)
-			assert.Regexp(t, `^mlgen --scenario all --endpoint 127\.0\.0\.1:\d+ --protocol grpc\n`, string(log))
+			assert.Regexp(t, `^mlgen --scenario all --protocol auto --endpoint 127\.0\.0\.1:\d+ --http-endpoint http://127\.0\.0\.1:\d+\n`, string(log))
 		})
 	}
 }
@@ -153,11 +153,25 @@ func TestSecondCtrlCKillsAProgramThatDoesNotEnd(t *testing.T) {
 	r.until(t, "stubborn")
 	require.NoError(t, r.command.Process.Signal(os.Interrupt))
 	require.Eventually(t, func() bool { return bytes.Contains([]byte(r.stdout.String()), []byte("Stopping mlgen")) }, waitFor, lookEvery)
-	require.NoError(t, r.command.Process.Signal(os.Interrupt))
+	// One that comes at once is taken for the same Ctrl-C, a later one not.
+	require.Eventually(t, func() bool {
+		return r.command.Process.Signal(os.Interrupt) == nil && bytes.Contains([]byte(r.stdout.String()), []byte("mlgen was killed"))
+	}, waitFor, 100*lookEvery)
 	assert.Equal(t, exitOK, r.wait(t), r.stderr.String())
-	assert.Contains(t, r.stdout.String(), "mlgen was killed")
 	_, pids := readJournal(t, r.journal)
 	requireAllGone(t, pids)
+}
+
+func TestCtrlCThatComesTwiceIsOne(t *testing.T) {
+	t.Parallel()
+	r := runFake(t, roleCollector, roleMlgen, nil)
+	r.until(t, "mlgen-started")
+	require.NoError(t, r.command.Process.Signal(os.Interrupt))
+	require.NoError(t, r.command.Process.Signal(syscall.SIGTERM))
+	assert.Equal(t, exitOK, r.wait(t), r.stderr.String())
+	assert.NotContains(t, r.stdout.String(), "killed")
+	names, _ := readJournal(t, r.journal)
+	assert.Equal(t, []string{"collector-started", "mlgen-started", "mlgen-ended", "collector-ended"}, names)
 }
 
 func TestReaderThatGoesAwayEndsTheDemo(t *testing.T) {

@@ -14,6 +14,11 @@ import (
 	"time"
 )
 
+// sameSignal is how long after a signal another one means no more than the
+// first: one Ctrl-C may come twice, from the terminal and from a program that
+// passes it on.
+const sameSignal = time.Second
+
 // Exit codes.
 const (
 	exitOK    = 0
@@ -51,12 +56,12 @@ func runDemo(args []string, lookup func(string) (string, bool), stdout, stderr i
 	// leaves the children alone.
 	ignored := make(chan os.Signal, 1)
 	signal.Notify(ignored, brokenPipe()...)
-	defer signal.Stop(ignored)
 
-	// The first signal asks for a clean end, the second one for a fast end.
-	signals := make(chan os.Signal, 2)
+	// The first signal asks for a clean end, a later one for a fast end. The
+	// process ends with this function, so that there is no signal.Stop: one
+	// that comes at the very end must not change the exit code.
+	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, endSignals()...)
-	defer signal.Stop(signals)
 	run, interrupt := context.WithCancel(context.Background())
 	defer interrupt()
 	hurry, kill := context.WithCancel(context.Background())
@@ -64,10 +69,16 @@ func runDemo(args []string, lookup func(string) (string, bool), stdout, stderr i
 	finished := make(chan struct{})
 	defer close(finished)
 	go func() {
-		for _, act := range []context.CancelFunc{interrupt, kill} {
+		var first time.Time
+		for {
 			select {
 			case <-signals:
-				act()
+				interrupt()
+				if first.IsZero() {
+					first = time.Now()
+				} else if time.Since(first) >= sameSignal {
+					kill()
+				}
 			case <-finished:
 				return
 			}

@@ -35,6 +35,8 @@ const (
 	waitFor            = 20 * time.Second
 	lookEvery          = 10 * time.Millisecond
 	exitOfProgramDying = 3
+	// longestLife ends programs that a failing test has lost.
+	longestLife = time.Minute
 )
 
 func TestMain(m *testing.M) {
@@ -56,7 +58,7 @@ func TestMain(m *testing.M) {
 	case roleStubborn:
 		signal.Ignore(syscall.SIGTERM)
 		journal("stubborn")
-		time.Sleep(time.Hour)
+		time.Sleep(longestLife)
 	case roleLeavesOrphan:
 		orphan := exec.Command(filepath.Join(filepath.Dir(os.Args[0]), roleOrphan))
 		if err := orphan.Start(); err != nil {
@@ -89,8 +91,11 @@ func play(name, arguments string) {
 	signal.Notify(asked, syscall.SIGTERM)
 	fmt.Println(name, arguments)
 	journal(name + "-started")
-	<-asked
-	journal(name + "-ended")
+	select {
+	case <-asked:
+		journal(name + "-ended")
+	case <-time.After(longestLife):
+	}
 	os.Exit(0)
 }
 

@@ -62,7 +62,7 @@ func TestScrapeThatFails(t *testing.T) {
 	}{
 		"an error code": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }, "answered 503"},
 		"a redirect": {func(w http.ResponseWriter, r *http.Request) {
-			http.Redirect(w, r, "http://192.0.2.1/", http.StatusFound)
+			http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusFound)
 		}, "answered 302"},
 		"no metrics": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }, "text format parsing error"},
 		"half of it": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "ml_steps_total 1\nml_steps_total{a=") }, "text format parsing error"},

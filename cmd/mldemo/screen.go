@@ -211,7 +211,7 @@ func gpusTable(gpus []gpu, l layout) []string {
 		{title: "memory GiB", right: true},
 		{title: "power", right: true, leave: 2},
 		{title: "temp", right: true, leave: 1},
-		{title: "→ run", least: 8},
+		{title: "→ run", least: 12},
 		{title: "rank", right: true},
 		{title: "service", least: 6, leave: 6},
 		{title: "joined by", least: 6},

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +21,9 @@ var update = flag.Bool("update", false, "write the expected screens anew")
 // follow 10 s apart. The testdata's timestamps belong to it.
 var firstScrape = time.Unix(1795168800, 0).UTC()
 
+// scrapedAt begins a scrape that says when it was taken.
+const scrapedAt = "# scraped at "
+
 // goldenPage makes a page of a case's scrapes.
 func goldenPage(t *testing.T, folder string) page {
 	t.Helper()
@@ -33,6 +37,12 @@ func goldenPage(t *testing.T, folder string) page {
 		at = firstScrape.Add(time.Duration(i) * 10 * time.Second)
 		text, err := os.ReadFile(path)
 		require.NoError(t, err)
+		// What a collector really said keeps its own time.
+		if first, _, found := strings.Cut(string(text), "\n"); found && strings.HasPrefix(first, scrapedAt) {
+			seconds, err := strconv.ParseFloat(strings.TrimPrefix(first, scrapedAt), 64)
+			require.NoError(t, err)
+			at = time.UnixMilli(int64(seconds * 1000)).UTC()
+		}
 		scraped, err := parseScrape(strings.NewReader(string(text)), at, maxScrapeBytes)
 		require.NoError(t, err)
 		h.add(scraped)
@@ -69,6 +79,7 @@ func TestScreens(t *testing.T) {
 		"all-40":       {folder: "all", size: size{width: 10}},
 		"all-30-lines": {folder: "all", size: size{width: 140, height: 30}, failure: failed},
 		"all-80x24":    {folder: "all", size: size{width: 80, height: 23}, failure: failed},
+		"recorded":     {folder: "recorded", size: size{width: 120}},
 		"empty":        {folder: "empty", size: size{width: 100}},
 		"hostile":      {folder: "hostile", size: size{width: 160}, failure: hostile, notes: []string{"note\x1b[2J"}},
 	} {
@@ -101,7 +112,7 @@ func assertHarmless(t *testing.T, text string) {
 }
 
 func TestLinesFitTheWidth(t *testing.T) {
-	for _, folder := range []string{"all", "empty", "hostile"} {
+	for _, folder := range []string{"all", "recorded", "empty", "hostile"} {
 		p := goldenPage(t, filepath.Join("testdata", "screens", folder))
 		for width := narrowest; width <= 200; width += 7 {
 			for _, line := range screen(p, size{width: width}) {

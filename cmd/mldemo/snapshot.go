@@ -54,11 +54,11 @@ var requestRates = []struct {
 	what, basisLabel string
 }{
 	{name: "tuft_training_tokens_per_second", what: "training, by the client"},
-	{name: "tuft_training_tokens_per_second_tokens_per_second", what: "training, by the client"},
+	{name: "tuft_training_tokens_per_second_per_second", what: "training, by the client"},
 	{name: "tuft_sampling_tokens_per_second", what: "sampling, by the client"},
-	{name: "tuft_sampling_tokens_per_second_tokens_per_second", what: "sampling, by the client"},
+	{name: "tuft_sampling_tokens_per_second_per_second", what: "sampling, by the client"},
 	{name: "snakepit_ml_inference_tokens_per_second", what: "inference, by the client"},
-	{name: "snakepit_ml_inference_tokens_per_second_tokens_per_second", what: "inference, by the client"},
+	{name: "snakepit_ml_inference_tokens_per_second_per_second", what: "inference, by the client"},
 	{name: "ml_request_token_throughput_per_second", basisLabel: "ml_throughput_basis"},
 }
 

@@ -45,20 +45,29 @@ func (v *view) text(p page) string {
 		fit = clampSize(width, height-1)
 	}
 	lines := screen(p, fit)
+	first := !v.drawn
+	v.drawn = true
 	if v.terminal < 0 {
-		separator := ""
-		if v.drawn {
-			separator = strings.Repeat("-", 80) + "\n"
-		}
-		v.drawn = true
-		return separator + strings.Join(lines, "\n") + "\n"
+		return block(lines, first)
 	}
-	// Clearing the whole screen once and then writing over it line by line
-	// keeps it from flickering.
+	return frame(lines, first)
+}
+
+// block separates a screen from the one before it by a line.
+func block(lines []string, first bool) string {
+	separator := strings.Repeat("-", 80) + "\n"
+	if first {
+		separator = ""
+	}
+	return separator + strings.Join(lines, "\n") + "\n"
+}
+
+// frame writes a screen over the one before it. Clearing the terminal once
+// and then only what is left of each line keeps it from flickering.
+func frame(lines []string, first bool) string {
 	start := "\x1b[H"
-	if !v.drawn {
+	if first {
 		start = "\x1b[2J\x1b[H"
 	}
-	v.drawn = true
 	return start + strings.Join(lines, "\x1b[K\n") + "\x1b[K\n\x1b[J"
 }
