@@ -4,7 +4,6 @@ package gpureceiver
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -284,8 +283,8 @@ func copyFile(t *testing.T, from, to string) {
 	t.Helper()
 	source, err := os.Open(from)
 	require.NoError(t, err)
-	defer source.Close()
-	next := fmt.Sprintf("%s.next", to)
+	defer func() { _ = source.Close() }()
+	next := to + ".next"
 	target, err := os.Create(next)
 	require.NoError(t, err)
 	_, err = io.Copy(target, source)

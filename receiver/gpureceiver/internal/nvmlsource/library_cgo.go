@@ -44,7 +44,8 @@ func (b *binding) Open() status {
 	if probe.Open() != nil {
 		return statusLibraryNotFound
 	}
-	defer probe.Close()
+	// The reference is given back; what it loaded stays anyway.
+	defer func() { _ = probe.Close() }()
 	for _, symbol := range []string{"nvmlInit_v2", "nvmlShutdown", "nvmlDeviceGetCount_v2", "nvmlDeviceGetHandleByIndex_v2"} {
 		if probe.Lookup(symbol) != nil {
 			return statusLibraryNotFound
@@ -56,6 +57,7 @@ func (b *binding) Open() status {
 	return statusOf(b.nvml.Init())
 }
 
+// Close shuts NVML down. go-nvml unloads the library, but the process keeps it.
 func (b *binding) Close() status {
 	return statusOf(b.nvml.Shutdown())
 }
@@ -73,6 +75,7 @@ func (b *binding) has(symbol string) bool {
 	return found
 }
 
+// DriverVersion implements library.
 func (b *binding) DriverVersion() (string, status) {
 	if !b.has("nvmlSystemGetDriverVersion") {
 		return "", statusFunctionNotFound
@@ -81,11 +84,13 @@ func (b *binding) DriverVersion() (string, status) {
 	return version, statusOf(ret)
 }
 
+// DeviceCount implements library. Its symbol was looked up by Open.
 func (b *binding) DeviceCount() (int, status) {
 	count, ret := b.nvml.DeviceGetCount()
 	return count, statusOf(ret)
 }
 
+// Device implements library. Its symbol was looked up by Open.
 func (b *binding) Device(index int) (gpu, status) {
 	device, ret := b.nvml.DeviceGetHandleByIndex(index)
 	if ret != nvml.SUCCESS {
@@ -100,6 +105,7 @@ type boundGPU struct {
 	device nvml.Device
 }
 
+// UUID implements gpu.
 func (g *boundGPU) UUID() (string, status) {
 	if !g.has("nvmlDeviceGetUUID") {
 		return "", statusFunctionNotFound
@@ -108,6 +114,7 @@ func (g *boundGPU) UUID() (string, status) {
 	return uuid, statusOf(ret)
 }
 
+// Name implements gpu.
 func (g *boundGPU) Name() (string, status) {
 	if !g.has("nvmlDeviceGetName") {
 		return "", statusFunctionNotFound
@@ -116,6 +123,7 @@ func (g *boundGPU) Name() (string, status) {
 	return name, statusOf(ret)
 }
 
+// PCIBusID implements gpu.
 func (g *boundGPU) PCIBusID() (string, status) {
 	if !g.has("nvmlDeviceGetPciInfo_v3") && !g.has("nvmlDeviceGetPciInfo_v2") && !g.has("nvmlDeviceGetPciInfo") {
 		return "", statusFunctionNotFound
@@ -128,6 +136,7 @@ func (g *boundGPU) PCIBusID() (string, status) {
 	return fmt.Sprintf("%04x:%02x:%02x.0", info.Domain, info.Bus, info.Device), statusSuccess
 }
 
+// Utilization implements gpu.
 func (g *boundGPU) Utilization() (float64, status) {
 	if !g.has("nvmlDeviceGetUtilizationRates") {
 		return 0, statusFunctionNotFound
@@ -136,6 +145,7 @@ func (g *boundGPU) Utilization() (float64, status) {
 	return percent(rates.Gpu), statusOf(ret)
 }
 
+// EncoderUtilization implements gpu.
 func (g *boundGPU) EncoderUtilization() (float64, status) {
 	if !g.has("nvmlDeviceGetEncoderUtilization") {
 		return 0, statusFunctionNotFound
@@ -144,6 +154,7 @@ func (g *boundGPU) EncoderUtilization() (float64, status) {
 	return percent(utilization), statusOf(ret)
 }
 
+// DecoderUtilization implements gpu.
 func (g *boundGPU) DecoderUtilization() (float64, status) {
 	if !g.has("nvmlDeviceGetDecoderUtilization") {
 		return 0, statusFunctionNotFound
@@ -168,6 +179,7 @@ func (g *boundGPU) Memory() (memory, status) {
 	return memory{total: info.Total, used: info.Used}, statusOf(ret)
 }
 
+// Power implements gpu. NVML gives milliwatts.
 func (g *boundGPU) Power() (float64, status) {
 	if !g.has("nvmlDeviceGetPowerUsage") {
 		return 0, statusFunctionNotFound
@@ -176,6 +188,7 @@ func (g *boundGPU) Power() (float64, status) {
 	return float64(milliwatts) / 1000, statusOf(ret)
 }
 
+// Energy implements gpu. NVML gives millijoules.
 func (g *boundGPU) Energy() (float64, status) {
 	if !g.has("nvmlDeviceGetTotalEnergyConsumption") {
 		return 0, statusFunctionNotFound
@@ -198,6 +211,7 @@ func (g *boundGPU) Temperature() (float64, status) {
 	return 0, statusFunctionNotFound
 }
 
+// MemoryTemperature implements gpu.
 func (g *boundGPU) MemoryTemperature() (float64, status) {
 	if !g.has("nvmlDeviceGetFieldValues") {
 		return 0, statusFunctionNotFound
@@ -221,6 +235,7 @@ func (g *boundGPU) MemoryTemperature() (float64, status) {
 	return float64(celsius), statusSuccess
 }
 
+// ComputeProcesses implements gpu.
 func (g *boundGPU) ComputeProcesses() ([]process, status) {
 	if !g.has("nvmlDeviceGetComputeRunningProcesses_v3") && !g.has("nvmlDeviceGetComputeRunningProcesses_v2") &&
 		!g.has("nvmlDeviceGetComputeRunningProcesses") {

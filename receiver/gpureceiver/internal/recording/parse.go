@@ -32,11 +32,11 @@ const defaultFrameDuration = 10 * time.Second
 
 // Load reads and checks the recording in a file.
 func Load(path string) (*Recording, error) {
-	file, err := os.Open(path)
+	file, err := os.Open(path) //nolint:gosec // The path is the configuration's, and its content is read as hostile.
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	raw, err := io.ReadAll(io.LimitReader(file, MaxSize+1))
 	if err != nil {
 		return nil, err

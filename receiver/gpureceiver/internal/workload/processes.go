@@ -31,7 +31,7 @@ func NewProcesses(rootPath string) *Processes {
 // Process 2 of the host is always the kernel's thread that makes the others;
 // a PID namespace does not show it.
 func hasHostPIDs(root string) bool {
-	comm, err := os.ReadFile(filepath.Join(root, "2", "comm"))
+	comm, err := readLimited(filepath.Join(root, "2", "comm"))
 	return err == nil && strings.TrimSpace(string(comm)) == "kthreadd"
 }
 
@@ -76,11 +76,11 @@ func parseUserID(status []byte) Number {
 
 // readLimited reads at most maxFileSize bytes.
 func readLimited(path string) ([]byte, error) {
-	file, err := os.Open(path)
+	file, err := os.Open(path) //nolint:gosec // The path is the configuration's, and its content is read as hostile.
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	return io.ReadAll(io.LimitReader(file, maxFileSize))
 }
 
