@@ -48,12 +48,12 @@ func run(stop context.Context, args []string, stdout, stderr io.Writer) int {
 	case errors.Is(err, flag.ErrHelp):
 		return exitOK
 	case err != nil:
-		fmt.Fprintf(stderr, "mlgen: %v\nRun mlgen --help for all flags.\n", err)
+		say(stderr, "mlgen: %v\nRun mlgen --help for all flags.\n", err)
 		return exitUsage
 	}
 	refused, err := generate(stop, o, stderr)
 	if err != nil {
-		fmt.Fprintf(stderr, "mlgen: %v\n", err)
+		say(stderr, "mlgen: %v\n", err)
 		return exitRefused
 	}
 	if refused > 0 {
@@ -87,7 +87,7 @@ func generate(stop context.Context, o options, stderr io.Writer) (refused int64,
 	ledger.header(sentlog.Header{
 		Version: sentlog.Version, Seed: o.seed, Scenarios: o.scenarios, StartUnixNano: start.UnixNano(), Rate: o.rate,
 	})
-	fmt.Fprintf(stderr, "mlgen: sending simulated telemetry, seed %d\n", o.seed)
+	say(stderr, "mlgen: sending simulated telemetry, seed %d\n", o.seed)
 	hide := showProgress(o, ledger, stderr)
 	drive(stop, drivers)
 	hide()
@@ -117,7 +117,9 @@ func newDrivers(o options, ledger *ledger) ([]*driver, func(), error) {
 		}
 		senders = append(senders, sender)
 		d := &driver{name: name, scenario: s, sender: sender, ledger: ledger, rate: o.rate, steps: o.steps(), start: o.start}
-		if o.duration > 0 {
+		// On the simulated clock only the steps count: a slow machine must not
+		// change what a seed sends.
+		if o.duration > 0 && o.start.IsZero() {
 			d.deadline = time.Now().Add(o.duration)
 		}
 		drivers = append(drivers, d)

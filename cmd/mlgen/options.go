@@ -67,7 +67,7 @@ func parse(args []string, output io.Writer) (options, error) {
 	flags.BoolVar(&o.progress, "progress", false, "show progress even if standard error is no terminal")
 	err := flags.Parse(args)
 	if errors.Is(err, flag.ErrHelp) {
-		fmt.Fprint(output, usageHead)
+		say(output, usageHead)
 		flags.SetOutput(output)
 		flags.PrintDefaults()
 		return o, err

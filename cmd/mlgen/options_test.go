@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"flag"
+	"os"
+	"regexp"
 	"testing"
 	"time"
 
@@ -126,5 +128,24 @@ func TestHelp(t *testing.T) {
 	require.ErrorIs(t, err, flag.ErrHelp)
 	for _, want := range []string{"simulated", "-scenario", "-sent", "-protocol"} {
 		assert.Contains(t, out.String(), want)
+	}
+}
+
+// TestReadme shows that the README speaks of flags and scenarios that exist.
+func TestReadme(t *testing.T) {
+	text, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	var help bytes.Buffer
+	_, err = parse([]string{"--help"}, &help)
+	require.ErrorIs(t, err, flag.ErrHelp)
+	for _, name := range regexp.MustCompile(`--[a-z-]+`).FindAllString(string(text), -1) {
+		if name != "--help" {
+			assert.Contains(t, help.String(), "  "+name[1:]+" ", name)
+		}
+	}
+	for _, name := range scenario.Names() {
+		kind, _ := scenario.Find(name)
+		transport := map[scenario.Protocol]string{scenario.GRPC: "gRPC", scenario.HTTP: "HTTP"}[kind.Protocol]
+		assert.Contains(t, string(text), "| `"+name+"` | "+transport+" |")
 	}
 }

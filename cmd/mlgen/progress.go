@@ -8,6 +8,11 @@ import (
 	"time"
 )
 
+// say writes for people. Nothing can be done about a terminal that is gone.
+func say(out io.Writer, format string, args ...any) {
+	_, _ = fmt.Fprintf(out, format, args...)
+}
+
 // line is the state of all scenarios in one line.
 func (l *ledger) line(names []string, elapsed time.Duration) string {
 	var b strings.Builder
@@ -29,11 +34,11 @@ func (l *ledger) report(out io.Writer, names []string) int64 {
 	for _, name := range names {
 		t := l.totals(name)
 		refused += t.refused
-		fmt.Fprintf(out, "mlgen: %s: %d steps, %d items accepted", name, t.steps, t.items)
+		say(out, "mlgen: %s: %d steps, %d items accepted", name, t.steps, t.items)
 		if t.refused > 0 {
-			fmt.Fprintf(out, ", %d not accepted, last reason: %s", t.refused, strconv.Quote(t.lastError))
+			say(out, ", %d not accepted, last reason: %s", t.refused, strconv.Quote(t.lastError))
 		}
-		fmt.Fprintln(out)
+		say(out, "\n")
 	}
 	return refused
 }
@@ -47,10 +52,10 @@ func (l *ledger) show(out io.Writer, names []string, done <-chan struct{}) {
 	for {
 		select {
 		case <-done:
-			fmt.Fprint(out, eraseLine)
+			say(out, eraseLine)
 			return
 		case now := <-tick.C:
-			fmt.Fprint(out, eraseLine+l.line(names, now.Sub(begun)))
+			say(out, "%s%s", eraseLine, l.line(names, now.Sub(begun)))
 		}
 	}
 }

@@ -47,6 +47,7 @@ func newFX(settings Settings) Scenario {
 	}}
 }
 
+// Step performs one batch of each program.
 func (f *fx) Step(at time.Time) []Batch {
 	var out []Batch
 	for _, p := range f.programs {
@@ -56,6 +57,7 @@ func (f *fx) Step(at time.Time) []Batch {
 	return out
 }
 
+// Finish sends what the programs hold. An epoch that is not over is never sent.
 func (f *fx) Finish(at time.Time) []Batch {
 	var out []Batch
 	for _, p := range f.programs {
@@ -247,5 +249,5 @@ func (p *fxProgram) endWide(at time.Time) {
 	}
 	dropped := max(0, len(attrs)-fxAttributeLimit)
 	span := p.root(fmt.Sprintf("epoch_%d", p.epoch), p.began, at, attrs[dropped:]...)
-	span.SetDroppedAttributesCount(uint32(dropped)) //nolint:gosec // Never negative, at most a few dozen.
+	span.SetDroppedAttributesCount(uint32(dropped))
 }

@@ -18,6 +18,9 @@ import (
 
 var testStart = time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
 
+// everySpanSteps is enough steps for every kind of event.
+const everySpanSteps = 110
+
 func testSettings() Settings {
 	return Settings{Seed: 42, Rate: 1, Ranks: 2, JobName: "local", MetricsInterval: 5 * time.Second}
 }
@@ -135,9 +138,9 @@ func TestEverySpan(t *testing.T) {
 			t.Run(fmt.Sprintf("%s at %v a second", name, rate), func(t *testing.T) {
 				settings := testSettings()
 				settings.Rate = rate
-				out := flatten(perform(t, name, settings, 150))
+				out := flatten(perform(t, name, settings, everySpanSteps))
 				ids := map[string]bool{}
-				end := testStart.Add(150 * settings.interval()).UnixNano()
+				end := testStart.Add(everySpanSteps * settings.interval()).UnixNano()
 				total := map[string]int64{}
 				for _, span := range out.spans {
 					assert.Len(t, span.TraceID, 32)

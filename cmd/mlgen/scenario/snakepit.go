@@ -119,6 +119,7 @@ func newSnakepitNode(settings Settings, label string, resource []attr) *snakepit
 	return n
 }
 
+// Step performs one call into Python.
 func (s *snakepit) Step(at time.Time) []Batch {
 	s.calls++
 	node := s.nodes[0]
@@ -158,6 +159,7 @@ func (s *snakepit) Step(at time.Time) []Batch {
 	return append(out, s.worker.flush(at, false)...)
 }
 
+// Finish ends the session and sends what the nodes and the worker hold.
 func (s *snakepit) Finish(at time.Time) []Batch {
 	var out []Batch
 	if s.calls > 0 {

@@ -64,6 +64,7 @@ func (t *taskWeaver) session(at time.Time) *weaverSession {
 	return s
 }
 
+// Step performs one round of a session.
 func (t *taskWeaver) Step(at time.Time) []Batch {
 	t.begin(at.Add(-30 * time.Second))
 	// The roots of an earlier round come first: they ended before.
@@ -84,6 +85,7 @@ func (t *taskWeaver) Step(at time.Time) []Batch {
 	return t.flush(at, false)
 }
 
+// Finish sends the roots that still wait, and what the exporters hold.
 func (t *taskWeaver) Finish(at time.Time) []Batch {
 	t.release()
 	return t.flush(at, true)
@@ -212,15 +214,16 @@ func (r *weaverRound) run() spanSpec {
 		}
 		r.work(from, a)
 	}
-	internal := int64(len(attempts) + 2)
+	// The client resets its count of inner messages when a round succeeds, and
+	// reports it afterwards.
+	internal := 0
 	if failed {
-		internal = int64(len(attempts) + 1)
+		internal = len(attempts) + 1
 	} else {
 		r.planner(r.session.worker, "Planner", r.task.result, "User", r.task.reply, last)
-		internal = 0
 	}
 
-	text := r.taskWeaver.end(spanSpec{
+	text := r.end(spanSpec{
 		ref: r.text, parent: r.root.span, scope: taskweaverScope, name: "Session._send_text_message",
 		start: r.begun.Add(time.Millisecond), end: end.Add(-time.Millisecond),
 		attrs: []attr{
@@ -299,7 +302,7 @@ func (r *weaverRound) message(from, to, text string, inside func(ref)) {
 	r.clock = r.clock.Add(time.Millisecond)
 	inside(self)
 	r.clock = r.clock.Add(time.Millisecond)
-	r.taskWeaver.end(spanSpec{
+	r.end(spanSpec{
 		ref: self, parent: r.text.span, scope: taskweaverScope, name: "_send_message", start: start, end: r.clock,
 		attrs: []attr{
 			{"in.from", from},
@@ -321,7 +324,7 @@ func (r *weaverRound) planner(from, to, text, next, reply string, call weaverCal
 			r.compress(self, start.Add(time.Millisecond), summary)
 		}
 		r.clock = start.Add(length)
-		r.taskWeaver.end(spanSpec{
+		r.end(spanSpec{
 			ref: self, parent: parent.span, scope: taskweaverScope, name: "Planner.reply", start: start, end: r.clock,
 			attrs: append([]attr{
 				{"user_query", r.task.message},
@@ -337,7 +340,7 @@ func (r *weaverRound) planner(from, to, text, next, reply string, call weaverCal
 
 func (r *weaverRound) compress(parent ref, start time.Time, length time.Duration) {
 	input, output := r.rand.count(600, 1500), r.rand.count(30, 80)
-	r.taskWeaver.end(spanSpec{
+	r.end(spanSpec{
 		ref: r.child(parent), parent: parent.span, scope: taskweaverScope, name: "RoundCompressor._summarize",
 		start: start, end: start.Add(length),
 		attrs: []attr{
@@ -357,7 +360,7 @@ func (r *weaverRound) work(from string, a weaverAttempt) {
 		start := r.clock
 		self := r.child(parent)
 		r.clock = r.clock.Add(a.model.length)
-		r.taskWeaver.end(spanSpec{
+		r.end(spanSpec{
 			ref: r.child(self), parent: self.span, scope: taskweaverScope,
 			name: r.session.generator + ".reply", start: start.Add(time.Millisecond), end: r.clock,
 			attrs: r.generatorAttrs(a.model),
@@ -378,7 +381,7 @@ func (r *weaverRound) work(from string, a weaverAttempt) {
 		} else {
 			attrs = append(attrs, attr{"code_output", result})
 		}
-		span := r.taskWeaver.end(spanSpec{
+		span := r.end(spanSpec{
 			ref: self, parent: parent.span, scope: taskweaverScope, name: worker + ".reply", start: start, end: r.clock,
 			attrs: append(attrs, out(worker, next, result)...),
 		})
@@ -422,7 +425,7 @@ func (r *weaverRound) execute(parent ref, a weaverAttempt, result string) {
 	part := func(name string, length time.Duration, attrs ...attr) {
 		from := r.clock
 		r.clock = r.clock.Add(length)
-		r.taskWeaver.end(spanSpec{
+		r.end(spanSpec{
 			ref: r.child(self), parent: self.span, scope: taskweaverScope, name: name, start: from, end: r.clock, attrs: attrs,
 		})
 	}
@@ -431,7 +434,7 @@ func (r *weaverRound) execute(parent ref, a weaverAttempt, result string) {
 		part("load_plugin", a.load)
 	}
 	part("run_code", a.run, attr{"code", r.task.code})
-	span := r.taskWeaver.end(spanSpec{
+	span := r.end(spanSpec{
 		ref: self, parent: parent.span, scope: taskweaverScope, name: "CodeExecutor.execute_code",
 		start: start, end: r.clock, attrs: []attr{{"result", result}},
 	})

@@ -72,6 +72,7 @@ func newTorchRank(settings Settings, rank int) *torchRank {
 	return r
 }
 
+// Step performs one training step on every rank.
 func (t *torchTel) Step(at time.Time) []Batch {
 	var out []Batch
 	for _, r := range t.ranks {
@@ -81,7 +82,7 @@ func (t *torchTel) Step(at time.Time) []Batch {
 	return out
 }
 
-// Finish is uninstrument(): the `train` span ends and leaves at last.
+// Finish imitates uninstrument() in every process: the `train` span ends and leaves at last.
 func (t *torchTel) Finish(at time.Time) []Batch {
 	var out []Batch
 	for _, r := range t.ranks {

@@ -50,6 +50,7 @@ func newTuFT(settings Settings) Scenario {
 	return t
 }
 
+// Step performs one request of one client, the clients taking turns.
 func (t *tuft) Step(at time.Time) []Batch {
 	s := t.server
 	if s.start.IsZero() {
@@ -62,6 +63,7 @@ func (t *tuft) Step(at time.Time) []Batch {
 	return append(s.flush(at, false), s.ray.flush(at, false)...)
 }
 
+// Finish sends what the server and the worker hold.
 func (t *tuft) Finish(at time.Time) []Batch {
 	return append(t.server.flush(at, true), t.server.ray.flush(at, true)...)
 }

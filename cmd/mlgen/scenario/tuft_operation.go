@@ -1,8 +1,9 @@
 package scenario
 
 import (
-	"fmt"
 	"math"
+	"slices"
+	"strconv"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/plog"
@@ -166,7 +167,7 @@ func (s *tuftServer) work(run *tuftRun, operation string) tuftWork {
 		return tuftWork{
 			low: 0.3, high: 0.9, modelID: run.id,
 			chain: append([]tuftLevel{
-				controller("save_checkpoint", "Checkpoint save begin: checkpoint-"+fmt.Sprint(run.requests), attr{"tuft.checkpoint_type", kind}),
+				controller("save_checkpoint", "Checkpoint save begin: checkpoint-"+strconv.Itoa(run.requests), attr{"tuft.checkpoint_type", kind}),
 			}, backend("save_state", attr{"tuft.optimizer", optimizer})...),
 			done: func(time.Duration) {
 				labels := []attr{{"model_id", run.id}, {"checkpoint_type", kind}}
@@ -283,8 +284,7 @@ func (s *tuftServer) chain(work tuftWork, parent ref, start, end time.Time) {
 			s.info("training", start, level.log, refs[i])
 		}
 	}
-	for i := len(work.chain) - 1; i >= 0; i-- {
-		level := work.chain[i]
+	for i, level := range slices.Backward(work.chain) {
 		above := parent
 		if i > 0 {
 			above = refs[i-1]

@@ -71,6 +71,7 @@ func grpcTarget(endpoint string) (target string, secure bool, err error) {
 	return target, secure, nil
 }
 
+// Traces implements Sender.
 func (s *grpcSender) Traces(ctx context.Context, td ptrace.Traces) (Partial, error) {
 	return s.retry.do(ctx, func(ctx context.Context) (Partial, error) {
 		resp, err := s.traces.Export(ctx, ptraceotlp.NewExportRequestFromTraces(td))
@@ -81,6 +82,7 @@ func (s *grpcSender) Traces(ctx context.Context, td ptrace.Traces) (Partial, err
 	})
 }
 
+// Metrics implements Sender.
 func (s *grpcSender) Metrics(ctx context.Context, md pmetric.Metrics) (Partial, error) {
 	return s.retry.do(ctx, func(ctx context.Context) (Partial, error) {
 		resp, err := s.metrics.Export(ctx, pmetricotlp.NewExportRequestFromMetrics(md))
@@ -91,6 +93,7 @@ func (s *grpcSender) Metrics(ctx context.Context, md pmetric.Metrics) (Partial, 
 	})
 }
 
+// Logs implements Sender.
 func (s *grpcSender) Logs(ctx context.Context, ld plog.Logs) (Partial, error) {
 	return s.retry.do(ctx, func(ctx context.Context) (Partial, error) {
 		resp, err := s.logs.Export(ctx, plogotlp.NewExportRequestFromLogs(ld))
@@ -101,6 +104,7 @@ func (s *grpcSender) Logs(ctx context.Context, ld plog.Logs) (Partial, error) {
 	})
 }
 
+// Close implements Sender.
 func (s *grpcSender) Close() error { return s.conn.Close() }
 
 // grpcError marks the errors that OTLP lets a client try again:

@@ -74,6 +74,7 @@ func checkURL(raw string) error {
 	return nil
 }
 
+// Traces implements Sender.
 func (s *httpSender) Traces(ctx context.Context, td ptrace.Traces) (Partial, error) {
 	body, err := ptraceotlp.NewExportRequestFromTraces(td).MarshalProto()
 	if err != nil {
@@ -86,6 +87,7 @@ func (s *httpSender) Traces(ctx context.Context, td ptrace.Traces) (Partial, err
 	})
 }
 
+// Metrics implements Sender.
 func (s *httpSender) Metrics(ctx context.Context, md pmetric.Metrics) (Partial, error) {
 	body, err := pmetricotlp.NewExportRequestFromMetrics(md).MarshalProto()
 	if err != nil {
@@ -98,6 +100,7 @@ func (s *httpSender) Metrics(ctx context.Context, md pmetric.Metrics) (Partial, 
 	})
 }
 
+// Logs implements Sender.
 func (s *httpSender) Logs(ctx context.Context, ld plog.Logs) (Partial, error) {
 	body, err := plogotlp.NewExportRequestFromLogs(ld).MarshalProto()
 	if err != nil {
@@ -110,6 +113,7 @@ func (s *httpSender) Logs(ctx context.Context, ld plog.Logs) (Partial, error) {
 	})
 }
 
+// Close implements Sender.
 func (s *httpSender) Close() error {
 	s.client.CloseIdleConnections()
 	return nil
@@ -126,7 +130,7 @@ func (s *httpSender) post(ctx context.Context, address string, body []byte, pars
 		if err != nil {
 			return Partial{}, retryable{error: err}
 		}
-		defer resp.Body.Close()
+		defer func() { _ = resp.Body.Close() }()
 		answer, err := io.ReadAll(io.LimitReader(resp.Body, maxResponse))
 		if err != nil {
 			return Partial{}, retryable{error: err}

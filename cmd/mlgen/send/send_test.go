@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
@@ -182,22 +183,13 @@ func TestGRPCRetryable(t *testing.T) {
 	again := []codes.Code{codes.Canceled, codes.DeadlineExceeded, codes.Aborted, codes.OutOfRange, codes.Unavailable, codes.DataLoss}
 	for code := codes.Canceled; code <= codes.Unauthenticated; code++ {
 		var r retryable
-		assert.Equal(t, contains(again, code), errors.As(grpcError(status.Error(code, "")), &r), code.String())
+		assert.Equal(t, slices.Contains(again, code), errors.As(grpcError(status.Error(code, "")), &r), code.String())
 	}
 	st, err := status.New(codes.ResourceExhausted, "full").WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(3 * time.Second)})
 	require.NoError(t, err)
 	var r retryable
 	require.ErrorAs(t, grpcError(st.Err()), &r)
 	assert.Equal(t, 3*time.Second, r.after)
-}
-
-func contains(list []codes.Code, code codes.Code) bool {
-	for _, c := range list {
-		if c == code {
-			return true
-		}
-	}
-	return false
 }
 
 func TestHTTPRetryable(t *testing.T) {

@@ -5,6 +5,7 @@ package sink
 import (
 	"context"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -127,6 +128,7 @@ type traceService struct {
 	*Server
 }
 
+// Export implements ptraceotlp.GRPCServer.
 func (s *traceService) Export(_ context.Context, req ptraceotlp.ExportRequest) (ptraceotlp.ExportResponse, error) {
 	answer := s.take(func() { s.traces = append(s.traces, req.Traces()) })
 	resp := ptraceotlp.NewExportResponse()
@@ -140,6 +142,7 @@ type metricService struct {
 	*Server
 }
 
+// Export implements pmetricotlp.GRPCServer.
 func (s *metricService) Export(_ context.Context, req pmetricotlp.ExportRequest) (pmetricotlp.ExportResponse, error) {
 	answer := s.take(func() { s.metrics = append(s.metrics, req.Metrics()) })
 	resp := pmetricotlp.NewExportResponse()
@@ -153,6 +156,7 @@ type logService struct {
 	*Server
 }
 
+// Export implements plogotlp.GRPCServer.
 func (s *logService) Export(_ context.Context, req plogotlp.ExportRequest) (plogotlp.ExportResponse, error) {
 	answer := s.take(func() { s.logs = append(s.logs, req.Logs()) })
 	resp := plogotlp.NewExportResponse()
@@ -178,9 +182,7 @@ func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		http.Error(w, err.Error(), http.StatusBadRequest)
 	case answer.Status != 0 && answer.Status != http.StatusOK:
-		for k, v := range answer.Header {
-			w.Header()[k] = v
-		}
+		maps.Copy(w.Header(), answer.Header)
 		w.WriteHeader(answer.Status)
 		_, _ = w.Write(answer.Body)
 	default:
