@@ -150,12 +150,8 @@ func (s *store) ancestors(wanted map[spanKey]*keySet) {
 }
 
 func (s *store) remember(spans map[spanKey]keySet) {
-	for key, keys := range spans {
-		for k := range keys {
-			keys[k] = strings.Clone(keys[k])
-		}
-		spans[key] = keys
-	}
+	// The strings are not cloned: a decoded request has each on its own, so
+	// that keeping one keeps nothing else, and this is once per span.
 	now := s.now()
 	s.mu.Lock()
 	defer s.mu.Unlock()

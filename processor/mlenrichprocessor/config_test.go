@@ -1,0 +1,70 @@
+package mlenrichprocessor
+
+import (
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/confmap"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/metadata"
+)
+
+var testID = component.NewID(metadata.Type)
+
+func TestDefaultConfig(t *testing.T) {
+	cfg := createDefaultConfig().(*Config)
+	require.NoError(t, confmap.Validate(cfg))
+	assert.Equal(t, mlattr.SystemNames(), cfg.Vocabularies)
+	assert.Empty(t, cfg.HashKey)
+}
+
+func TestConfigErrors(t *testing.T) {
+	many := make([]any, maxResourceLabels+1)
+	for i := range many {
+		many[i] = "label" + strconv.Itoa(i)
+	}
+	tests := []struct {
+		name string
+		conf map[string]any
+		want []string
+	}{
+		{"unknown vocabulary", map[string]any{"vocabularies": []any{"torchtel", "pytorch"}},
+			[]string{`"vocabularies": unknown vocabulary "pytorch", must be one of "torchtel", "tuft"`}},
+		{"unknown canonical name", map[string]any{"aliases": map[string]any{"my.session": "session"}},
+			[]string{`"aliases": "my.session" means "session", must be one of`, `"ml.session.id"`}},
+		{"derived name", map[string]any{"aliases": map[string]any{"x": "ml.gpu.join"}}, []string{`"x" means "ml.gpu.join"`}},
+		{"alias of itself", map[string]any{"aliases": map[string]any{"ml.loss": "ml.loss"}}, []string{`"ml.loss" means itself`}},
+		{"empty alias", map[string]any{"aliases": map[string]any{"": "ml.loss"}}, []string{`"aliases": the key for "ml.loss" is empty`}},
+		{"empty label", map[string]any{"resource_labels": []any{" "}}, []string{`"resource_labels": " " is empty`}},
+		{"label twice", map[string]any{"resource_labels": []any{"team", "team"}}, []string{`"resource_labels": "team" is listed twice`}},
+		{"many labels", map[string]any{"resource_labels": many}, []string{`"resource_labels": has 33 entries, must have at most 32`}},
+		{"all at once", map[string]any{"vocabularies": []any{"x"}, "resource_labels": []any{""}}, []string{`"vocabularies"`, `"resource_labels"`}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			cfg := createDefaultConfig().(*Config)
+			require.NoError(t, confmap.NewFromStringMap(tt.conf).Unmarshal(cfg))
+			err := confmap.Validate(cfg)
+			for _, want := range tt.want {
+				require.ErrorContains(t, err, want)
+			}
+		})
+	}
+}
+
+func TestUnknownKeyIsAnError(t *testing.T) {
+	err := confmap.NewFromStringMap(map[string]any{"vocabulary": []any{"tuft"}}).Unmarshal(createDefaultConfig().(*Config))
+	require.ErrorContains(t, err, "vocabulary")
+}
+
+func TestHashKeyIsNotShown(t *testing.T) {
+	cfg := createDefaultConfig().(*Config)
+	cfg.HashKey = "a-secret"
+	conf := confmap.New()
+	require.NoError(t, conf.Marshal(cfg))
+	assert.NotContains(t, conf.Get("hash_key"), "a-secret")
+}

@@ -1,0 +1,53 @@
+package mlenrichprocessor
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+func TestOriginsReadWhatTheyWrite(t *testing.T) {
+	var all origins
+	for k := range all {
+		all[k] = fromRequest
+	}
+	for _, o := range []origins{
+		{keySession: fromTrace},
+		{keySession: fromTrace, keyRequest: fromParent, originPhase: fromParent},
+		{keyTrainingRun: fromRequest, keySamplingSession: fromSpan},
+		all,
+	} {
+		got, ok := parseOrigins(o.String())
+		assert.True(t, ok, o.String())
+		assert.Equal(t, o, got)
+		assert.LessOrEqual(t, len(o.String()), mlattr.MaxText, "a longer text would be cut when it is read")
+	}
+	assert.Equal(t, "session=trace,request=parent,phase=parent",
+		origins{keySession: fromTrace, keyRequest: fromParent, originPhase: fromParent}.String())
+	assert.Contains(t, origins{originPhase: fromParent}.String(), mlattr.InheritedPhase)
+}
+
+func TestOriginsByAnotherHand(t *testing.T) {
+	for _, text := range []string{"", "trace", "session", "session=", "=trace", "session=moon", "cookie=trace", "session=trace,", "session=trace,session=parent"} {
+		_, ok := parseOrigins(text)
+		assert.False(t, ok, "%q", text)
+	}
+}
+
+func FuzzParseOrigins(f *testing.F) {
+	f.Add("session=trace,request=parent")
+	f.Add("run=request,phase=parent")
+	f.Add(",=,")
+	f.Fuzz(func(t *testing.T, text string) {
+		o, ok := parseOrigins(text)
+		if !ok {
+			assert.Equal(t, origins{}, o)
+			return
+		}
+		again, ok := parseOrigins(o.String())
+		assert.True(t, ok)
+		assert.Equal(t, o, again)
+	})
+}

@@ -1,0 +1,131 @@
+package mlenrichprocessor
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata/metricdatatest"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/metadata"
+	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/metadatatest"
+)
+
+// clock is a time that tests move.
+type clock struct{ at time.Time }
+
+func (c *clock) now() time.Time { return c.at }
+
+func newTestStore(t *testing.T) (*store, *clock) {
+	t.Helper()
+	s, err := newStore(componenttest.NewNopTelemetrySettings(), testID)
+	require.NoError(t, err)
+	c := &clock{at: time.Unix(1_700_000_000, 0)}
+	s.now = c.now
+	return s, c
+}
+
+func TestBoundedEvictsAndCounts(t *testing.T) {
+	b, err := newBounded[string, int](2, time.Minute)
+	require.NoError(t, err)
+	now := time.Unix(0, 0)
+	*b.ensure("a", now) = 1
+	*b.ensure("b", now) = 2
+	require.NotNil(t, b.find("a", now), "a use renews")
+	*b.ensure("c", now) = 3
+	assert.Nil(t, b.find("b", now), "the least recently used goes")
+	assert.Equal(t, 1, *b.find("a", now))
+	assert.EqualValues(t, 1, b.evicted)
+	assert.Equal(t, 2, b.len())
+}
+
+func TestBoundedForgets(t *testing.T) {
+	b, err := newBounded[string, int](10, time.Minute)
+	require.NoError(t, err)
+	now := time.Unix(0, 0)
+	*b.ensure("old", now) = 1
+	*b.ensure("used", now) = 2
+	now = now.Add(50 * time.Second)
+	require.NotNil(t, b.find("used", now))
+	now = now.Add(50 * time.Second)
+	assert.Nil(t, b.find("old", now))
+	assert.NotNil(t, b.find("used", now))
+	now = now.Add(time.Hour)
+	b.ensure("new", now)
+	assert.Equal(t, 1, b.len(), "what is too old makes room")
+	assert.Zero(t, b.evicted, "expiry is no eviction")
+}
+
+func TestLiveRuns(t *testing.T) {
+	s, c := newTestStore(t)
+	rank := place{host: "n1", global: 0, local: 0, world: 8}
+	assert.Empty(t, s.runAt(rank))
+	s.seeRun("r1", rank)
+	assert.Equal(t, "r1", s.runAt(rank))
+	assert.Empty(t, s.runAt(place{host: "n2", world: 8}), "another host")
+	assert.Empty(t, s.runAt(place{host: "n1", world: 4}), "another job's world")
+
+	c.at = c.at.Add(time.Minute)
+	s.seeRun("r2", rank)
+	assert.Empty(t, s.runAt(rank), "two runs are alive there")
+	c.at = c.at.Add(liveAge)
+	s.seeRun("r2", rank)
+	assert.Equal(t, "r2", s.runAt(rank), "the first has ended")
+	c.at = c.at.Add(liveAge + time.Second)
+	assert.Empty(t, s.runAt(rank), "a look does not keep a run alive")
+}
+
+func TestThreeRunsAtAPlace(t *testing.T) {
+	s, _ := newTestStore(t)
+	p := place{host: "n1", service: "s"}
+	for _, id := range []string{"r1", "r2", "r3"} {
+		s.seeRun(id, p)
+	}
+	assert.Empty(t, s.runAt(p))
+}
+
+func TestStoreIsBounded(t *testing.T) {
+	s, _ := newTestStore(t)
+	for i := range maxTraces + 100 {
+		id := [16]byte{0: 1, 12: byte(i >> 24), 13: byte(i >> 16), 14: byte(i >> 8), 15: byte(i)}
+		a := &traceState{}
+		a.values[keySession] = strconv.Itoa(i)
+		s.joinTraces(map[[16]byte]*traceState{id: a})
+	}
+	assert.Equal(t, maxTraces, s.traces.len())
+	assert.EqualValues(t, 100, s.traces.evicted)
+}
+
+func TestSelfTelemetry(t *testing.T) {
+	p := startDefault(t)
+	td := ptrace.NewTraces()
+	rs := td.ResourceSpans().AppendEmpty()
+	rs.Resource().Attributes().PutStr("service.name", "taskweaver.otlp.tracer")
+	span := rs.ScopeSpans().AppendEmpty().Spans().AppendEmpty()
+	span.SetName("Session.send_message")
+	span.SetTraceID([16]byte{1})
+	span.SetSpanID([8]byte{1})
+	span.Attributes().PutStr("session_id", "has space")
+	span.Attributes().PutStr("round_id", "r")
+	span.Attributes().PutInt("prompt_size", 3)
+	p.sendTraces(t, td)
+
+	id := attribute.String("processor", metadata.Type.String())
+	metadatatest.AssertEqualProcessorMlEnrichRatesSkipped(t, p.telemetry, []metricdata.DataPoint[int64]{
+		{Value: 1, Attributes: attribute.NewSet(id, attribute.String("reason", "missing_tokens"))},
+	}, metricdatatest.IgnoreTimestamp())
+	metadatatest.AssertEqualProcessorMlEnrichValuesRejected(t, p.telemetry, []metricdata.DataPoint[int64]{
+		{Value: 2, Attributes: attribute.NewSet(id)}, // for the session and for the conversation
+	}, metricdatatest.IgnoreTimestamp())
+	var want []metricdata.DataPoint[int64]
+	for index, n := range map[string]int64{"requests": 1, "resources": 1, "runs": 0, "spans": 1, "traces": 0} {
+		want = append(want, metricdata.DataPoint[int64]{Value: n, Attributes: attribute.NewSet(id, attribute.String("index", index))})
+	}
+	metadatatest.AssertEqualProcessorMlEnrichStoreEntries(t, p.telemetry, want, metricdatatest.IgnoreTimestamp())
+}
