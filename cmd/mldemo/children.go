@@ -29,7 +29,7 @@ type child struct {
 	name    string
 	logPath string
 	cmd     *exec.Cmd
-	// done is closed when the program has ended; err and exitedAt are set
+	// done is closed when the program has ended; err, how it ended, is set
 	// before that.
 	done chan struct{}
 	err  error
@@ -38,12 +38,13 @@ type child struct {
 // startChild starts a program with its output in a file, which it empties
 // first.
 func startChild(name, path string, args, env []string, logPath string) (_ *child, err error) {
-	log, err := os.OpenFile(logPath, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	log, err := os.OpenFile(logPath, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600) //nolint:gosec // The folder is the user's choice.
 	if err != nil {
 		return nil, fmt.Errorf("open the log of %s: %w", name, err)
 	}
 	// The child has its own descriptor.
 	defer func() { err = errors.Join(err, log.Close()) }()
+	//nolint:gosec // Running the programs that the user names is the purpose.
 	c := &child{name: name, logPath: logPath, cmd: exec.Command(path, args...), done: make(chan struct{})}
 	c.cmd.Env = env
 	c.cmd.Stdout, c.cmd.Stderr = log, log
@@ -135,7 +136,7 @@ func (c *child) logTail() ([]string, error) {
 }
 
 func tailOf(path string) (_ []string, err error) {
-	file, err := os.Open(path)
+	file, err := os.Open(path) //nolint:gosec // The log that the demo wrote itself.
 	if err != nil {
 		return nil, err
 	}

@@ -67,7 +67,7 @@ func (d *demo) run(ctx, hurry context.Context) (err error) {
 		return err
 	}
 	for _, note := range moved {
-		fmt.Fprintln(d.out, "note:", printable(note))
+		d.say("note: %s\n", printable(note))
 	}
 	if len(moved) > 0 {
 		d.notes = []string{"some of the demo's usual ports are taken by other programs; the addresses below are those in use"}
@@ -78,7 +78,7 @@ func (d *demo) run(ctx, hurry context.Context) (err error) {
 	// Said last, when both children have ended.
 	defer d.sayWhatIsLeft()
 	collectorLog := filepath.Join(s.directory, "collector.log")
-	fmt.Fprintf(d.out, "Starting the collector (log: %s)\n", printable(collectorLog))
+	d.say("Starting the collector (log: %s)\n", printable(collectorLog))
 	collector, err := startChild("the collector", s.collector, []string{"--config", s.config}, env, collectorLog)
 	if err != nil {
 		return err
@@ -89,7 +89,7 @@ func (d *demo) run(ctx, hurry context.Context) (err error) {
 	}
 
 	mlgenLog := filepath.Join(s.directory, "mlgen.log")
-	fmt.Fprintf(d.out, "Starting the workload generator (log: %s)\n", printable(mlgenLog))
+	d.say("Starting the workload generator (log: %s)\n", printable(mlgenLog))
 	mlgen, err := startChild("mlgen", s.mlgen, []string{
 		// Every system speaks the protocol that its client speaks.
 		"--scenario", "all", "--protocol", "auto",
@@ -222,11 +222,12 @@ func (d *demo) waitForHealth(ctx context.Context, collector *child) error {
 }
 
 func healthy(ctx context.Context, client *http.Client, url string) bool {
+	//nolint:gosec // The address is the user's own, as for any client.
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
 		return false
 	}
-	response, err := client.Do(request)
+	response, err := client.Do(request) //nolint:gosec // as above
 	if err != nil {
 		return false
 	}
@@ -256,21 +257,27 @@ func (d *demo) stop(hurry context.Context, c *child, grace time.Duration) error 
 	if c.ended() {
 		return nil
 	}
-	fmt.Fprintf(d.out, "Stopping %s … ", c.name)
+	d.say("Stopping %s … ", c.name)
 	if err := c.stop(hurry, grace); err != nil {
-		fmt.Fprintln(d.out, printable(err.Error()))
+		d.say("%s\n", printable(err.Error()))
 		if !c.ended() {
 			return err
 		}
 		return nil
 	}
-	fmt.Fprintln(d.out, "done")
+	d.say("done\n")
 	return nil
+}
+
+// say prints a message. That nobody reads it any more changes nothing about
+// the children that have to be stopped; the screen's own errors end the demo.
+func (d *demo) say(format string, arguments ...any) {
+	_, _ = fmt.Fprintf(d.out, format, arguments...)
 }
 
 // sayWhatIsLeft names the files that stay.
 func (d *demo) sayWhatIsLeft() {
-	fmt.Fprintf(d.out, "Logs are left in %s, reproductions of failures in %s\n",
+	d.say("Logs are left in %s, reproductions of failures in %s\n",
 		shellQuote(d.settings.directory), shellQuote(d.settings.reproductions))
 }
 

@@ -118,8 +118,7 @@ func reserve(endpoints []endpoint) (_ []endpoint, notes []string, err error) {
 func validateEndpoint(e endpoint) error {
 	_, port, err := net.SplitHostPort(e.address)
 	if err == nil {
-		var number uint64
-		if number, err = strconv.ParseUint(port, 10, 16); err == nil && number <= 65535 {
+		if _, err = strconv.ParseUint(port, 10, 16); err == nil {
 			return nil
 		}
 	}

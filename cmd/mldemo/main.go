@@ -48,7 +48,7 @@ func runDemo(args []string, lookup func(string) (string, bool), stdout, stderr i
 	case errors.Is(err, flag.ErrHelp):
 		return exitOK
 	case err != nil:
-		fmt.Fprintln(stderr, "mldemo:", err)
+		_, _ = fmt.Fprintln(stderr, "mldemo:", err) // the exit code says it too
 		return exitUsage
 	}
 
@@ -87,7 +87,7 @@ func runDemo(args []string, lookup func(string) (string, bool), stdout, stderr i
 
 	d := newDemo(chosen, stdout)
 	if err := d.run(run, hurry); err != nil {
-		fmt.Fprintln(stderr, "mldemo:", err)
+		_, _ = fmt.Fprintln(stderr, "mldemo:", err) // the exit code says it too
 		return exitError
 	}
 	return exitOK

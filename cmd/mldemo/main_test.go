@@ -175,7 +175,7 @@ func TestParseFlagsNamesWhatIsWrong(t *testing.T) {
 		"--collector", "no/such/binary", "--mlgen", "no/such/generator", "--config", "no/such.yaml",
 		"--duration is -1s", "--dir is empty", `--otlp-grpc-endpoint (or OTLP_GRPC_ENDPOINT): "localhost"`, `"localhost:70000"`,
 	} {
-		assert.ErrorContains(t, err, part)
+		require.ErrorContains(t, err, part)
 	}
 	_, err = parseFlags([]string{"left over"}, none, &help)
 	require.ErrorContains(t, err, `unexpected argument "left over"`)

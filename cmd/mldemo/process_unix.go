@@ -37,7 +37,7 @@ func brokenPipe() []os.Signal {
 // lockFolder makes sure that one demo at a time writes to a folder. The lock
 // ends with the process, however that ends.
 func lockFolder(path string) (*os.File, error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // The folder is the user's choice.
 	if err != nil {
 		return nil, err
 	}

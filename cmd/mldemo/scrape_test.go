@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -22,10 +23,13 @@ func serveText(t *testing.T, handle http.HandlerFunc) *scraper {
 	return newScraper(strings.TrimPrefix(server.URL, "http://"), fixedNow)
 }
 
+// answer writes a body; a client that has gone is the client's matter.
+func answer(w io.Writer, body string) { _, _ = io.WriteString(w, body) }
+
 func TestScrapeKeepsWhatIsShown(t *testing.T) {
 	s, err := serveText(t, func(w http.ResponseWriter, r *http.Request) {
 		assert.Equal(t, "/metrics", r.URL.Path)
-		fmt.Fprint(w, `# TYPE ml_steps_total counter
+		answer(w, `# TYPE ml_steps_total counter
 ml_steps_total{job="a",ml_run_id=""} 3
 # TYPE ml_loss gauge
 ml_loss{job="a"} NaN
@@ -64,8 +68,8 @@ func TestScrapeThatFails(t *testing.T) {
 		"a redirect": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusFound)
 		}, "answered 302"},
-		"no metrics": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }, "text format parsing error"},
-		"half of it": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "ml_steps_total 1\nml_steps_total{a=") }, "text format parsing error"},
+		"no metrics": {func(w http.ResponseWriter, _ *http.Request) { answer(w, "<html>") }, "text format parsing error"},
+		"half of it": {func(w http.ResponseWriter, _ *http.Request) { answer(w, "ml_steps_total 1\nml_steps_total{a=") }, "text format parsing error"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := serveText(t, test.handle).scrape(context.Background())
