@@ -45,6 +45,7 @@ var scenarios = map[string]scenario{
 	"garbage":          {control: "utilization 808334905", run: runGarbage},
 	"one bad call":     {control: "result:nvmlDeviceGetPowerUsage 999", run: runOneBadCall},
 	"two receivers":    {run: runTwoReceivers},
+	"samples":          {control: "samples 100", run: runSamples},
 }
 
 // config is for a host whose root directory is below the test's data.
@@ -277,6 +278,24 @@ func runTwoReceivers(t *testing.T, d *fakeDriver) {
 	assert.InDelta(t, value(t, metrics[0], gpu0, "hw.power"), value(t, metrics[1], gpu0, "hw.power"), 0)
 	require.NoError(t, first.scraper.Shutdown(context.Background()))
 	assert.Len(t, points(second.scrape(t), gpu0, "hw.power"), 1)
+}
+
+// Utilization is the mean of the samples since the last reading, and the
+// driver's own period where there are none.
+func runSamples(t *testing.T, d *fakeDriver) {
+	general := func(metrics pmetric.Metrics) float64 {
+		for _, point := range points(metrics, gpu0, "hw.gpu.utilization") {
+			if text(point.Attributes(), "hw.gpu.task") == "general" {
+				return point.DoubleValue()
+			}
+		}
+		return -1
+	}
+	r := newRig(t, d.config(t))
+	assert.InDelta(t, 0.2, general(r.scrape(t)), 1e-9)
+	d.set(t, "samples 102")
+	assert.InDelta(t, 0.25, general(r.scrape(t)), 1e-9, "the first of the three was counted before")
+	assert.InDelta(t, 0.42, general(r.scrape(t)), 1e-9, "nothing new")
 }
 
 func copyFile(t *testing.T, from, to string) {

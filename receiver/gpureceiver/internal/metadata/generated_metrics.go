@@ -545,7 +545,7 @@ type metricHwGpuUtilization struct {
 // init fills hw.gpu.utilization metric with initial data.
 func (m *metricHwGpuUtilization) init() {
 	m.data.SetName("hw.gpu.utilization")
-	m.data.SetDescription("Part of the driver's last sample period in which the GPU was busy, 0 to 1.")
+	m.data.SetDescription("Part of the time since the last reading in which the GPU was busy, 0 to 1.")
 	m.data.SetUnit("1")
 	m.data.SetEmptyGauge()
 	m.data.Gauge().DataPoints().EnsureCapacity(m.capacity)

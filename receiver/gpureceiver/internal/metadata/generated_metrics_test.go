@@ -246,7 +246,7 @@ func TestMetricsBuilder(t *testing.T) {
 					validatedMetrics["hw.gpu.utilization"] = true
 					assert.Equal(t, pmetric.MetricTypeGauge, mi.Type())
 					assert.Equal(t, 1, mi.Gauge().DataPoints().Len())
-					assert.Equal(t, "Part of the driver's last sample period in which the GPU was busy, 0 to 1.", mi.Description())
+					assert.Equal(t, "Part of the time since the last reading in which the GPU was busy, 0 to 1.", mi.Description())
 					assert.Equal(t, "1", mi.Unit())
 					dp := mi.Gauge().DataPoints().At(0)
 					assert.Equal(t, start, dp.StartTimestamp())

@@ -14,9 +14,6 @@ import (
 // buildSupported reports that this build can call NVML.
 const buildSupported = true
 
-// defaultLibraryName is what the dynamic linker is asked for.
-const defaultLibraryName = "libnvidia-ml.so.1"
-
 // binding is NVML through go-nvml.
 type binding struct {
 	path string
@@ -29,9 +26,6 @@ type binding struct {
 }
 
 func newLibrary(path string) library {
-	if path == "" {
-		path = defaultLibraryName
-	}
 	return &binding{path: path, nvml: nvml.New(nvml.WithLibraryPath(path)), symbols: make(map[string]bool)}
 }
 
@@ -103,6 +97,9 @@ func (b *binding) Device(index int) (gpu, status) {
 type boundGPU struct {
 	*binding
 	device nvml.Device
+	// lastSample is the time of the last utilization sample that was counted,
+	// in the driver's microseconds.
+	lastSample uint64
 }
 
 // UUID implements gpu.
@@ -136,13 +133,36 @@ func (g *boundGPU) PCIBusID() (string, status) {
 	return fmt.Sprintf("%04x:%02x:%02x.0", info.Domain, info.Bus, info.Device), statusSuccess
 }
 
-// Utilization implements gpu.
+// Utilization is the mean of what the driver sampled since the last reading,
+// so that a short burst between two readings counts. GPUs without samples,
+// such as those in MIG mode, give the driver's last sample period instead.
 func (g *boundGPU) Utilization() (float64, status) {
+	if samples, ok := g.utilizationSamples(); ok {
+		if mean, last, found := meanSince(samples, g.lastSample); found {
+			g.lastSample = last
+			return mean, statusSuccess
+		}
+	}
 	if !g.has("nvmlDeviceGetUtilizationRates") {
 		return 0, statusFunctionNotFound
 	}
 	rates, ret := g.device.GetUtilizationRates()
 	return percent(rates.Gpu), statusOf(ret)
+}
+
+func (g *boundGPU) utilizationSamples() ([]sample, bool) {
+	if !g.has("nvmlDeviceGetSamples") {
+		return nil, false
+	}
+	kind, values, ret := g.device.GetSamples(nvml.GPU_UTILIZATION_SAMPLES, g.lastSample)
+	if ret != nvml.SUCCESS || kind != nvml.VALUE_TYPE_UNSIGNED_INT {
+		return nil, false
+	}
+	samples := make([]sample, 0, len(values))
+	for _, value := range values {
+		samples = append(samples, sample{time: value.TimeStamp, percent: binary.NativeEndian.Uint32(value.SampleValue[:4])})
+	}
+	return samples, true
 }
 
 // EncoderUtilization implements gpu.

@@ -18,6 +18,9 @@ const driverSubject = "driver"
 // shutdownGrace is how long Shutdown waits for calls that it interrupted.
 const shutdownGrace = 500 * time.Millisecond
 
+// defaultLibraryName is what the dynamic linker is asked for.
+const defaultLibraryName = "libnvidia-ml.so.1"
+
 // ErrUnsupportedBuild means that this program was built without cgo.
 var ErrUnsupportedBuild = errors.New(`"source" "nvml" needs a collector that was built with cgo on Linux; allowed in this one are "auto" and "replay"`)
 
@@ -73,7 +76,10 @@ var _ device.Source = (*Source)(nil)
 
 // New returns a source that has not loaded anything yet.
 func New(opts Options) *Source {
-	return &Source{opts: opts, states: stateLog{logger: opts.Logger, quiet: !opts.RequireBuild}}
+	if opts.LibraryPath == "" {
+		opts.LibraryPath = defaultLibraryName
+	}
+	return &Source{opts: opts, states: stateLog{logger: opts.Logger, quiet: !opts.RequireBuild, library: opts.LibraryPath}}
 }
 
 // Start implements device.Source. It does not load the library: that happens

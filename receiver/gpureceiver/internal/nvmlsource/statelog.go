@@ -12,9 +12,11 @@ type stateLog struct {
 	logger *zap.Logger
 	// quiet makes a missing library or driver an information, for the source
 	// auto, where a host without GPUs is a normal one.
-	quiet  bool
-	state  device.DriverState
-	result status
+	quiet bool
+	// library is what was asked for, for the line that says it is missing.
+	library string
+	state   device.DriverState
+	result  status
 }
 
 // last returns the driver's last state, or the given one where there is none.
@@ -40,7 +42,11 @@ func (l *stateLog) driver(state device.DriverState, result status) {
 	if l.quiet && (state == device.DriverLibraryMissing || state == device.DriverMissing) {
 		write = l.logger.Info
 	}
-	write(advice(state), zap.String("state", string(state)), zap.String("nvml.return", string(result)))
+	fields := []zap.Field{zap.String("state", string(state)), zap.String("nvml.return", string(result))}
+	if state == device.DriverLibraryMissing {
+		fields = append(fields, zap.String("library_path", l.library))
+	}
+	write(advice(state), fields...)
 }
 
 // gpu notes what became of a GPU's calls: whether it answers, and if not, the

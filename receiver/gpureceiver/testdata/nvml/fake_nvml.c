@@ -7,6 +7,7 @@
 //   all N              what every other call returns
 //   lost N             the index of a GPU that fell off the bus
 //   energy N           energy in mJ of GPU 0; GPU 1 has 1000 more
+//   samples N          three utilization samples, 10, 20 and 30, after time N
 //   pid N              the PID of the process on each GPU
 //   result:F N         what the function F returns
 //   hang:F N           F does not return for GPU N, or for -1 when it has none,
@@ -203,6 +204,27 @@ nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t device, int count, nvmlFieldV
     values[i].valueType = NVML_VALUE_TYPE_UNSIGNED_INT;
     values[i].value.uiVal = 66;
   }
+  return NVML_SUCCESS;
+}
+
+// Without the line "samples" there are none, as on a GPU in MIG mode. The last
+// entry of the buffer stays unused, as the driver leaves it.
+nvmlReturn_t nvmlDeviceGetSamples(nvmlDevice_t device, nvmlSamplingType_t type, unsigned long long since,
+                                  nvmlValueType_t *kind, unsigned int *count, nvmlSample_t *samples) {
+  ENTER(device.handle->index);
+  long long base = control("samples", -1);
+  if (base < 0 || type != NVML_GPU_UTILIZATION_SAMPLES) return NVML_ERROR_NOT_SUPPORTED;
+  if ((unsigned long long)base + 3 <= since) return NVML_ERROR_NOT_FOUND;
+  *kind = NVML_VALUE_TYPE_UNSIGNED_INT;
+  if (!samples) {
+    *count = 4;
+    return NVML_SUCCESS;
+  }
+  for (unsigned int i = 0; i < 3; i++) {
+    samples[i].timeStamp = (unsigned long long)base + i + 1;
+    samples[i].sampleValue.uiVal = 10 * (i + 1);
+  }
+  *count = 3;
   return NVML_SUCCESS;
 }
 
