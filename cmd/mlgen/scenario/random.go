@@ -55,6 +55,13 @@ func (s source) uuid() string {
 	return fmt.Sprintf("%s-%s-4%s-a%s-%s", h[:8], h[8:12], h[13:16], h[17:20], h[20:])
 }
 
+// stamp returns a moment of 2026 as digits: part of an id, so it comes from the
+// seed and not from a clock.
+func (s source) stamp() string {
+	const newYear, year = 1_767_225_600, 365 * 24 * 3600
+	return time.Unix(newYear+s.Int64N(year), 0).UTC().Format("20060102-150405")
+}
+
 // between returns a value in [low, high).
 func (s source) between(low, high float64) float64 {
 	return low + (high-low)*s.Float64()

@@ -28,10 +28,14 @@ func testSettings() Settings {
 // perform runs a scenario for some steps and to its end.
 func perform(t *testing.T, name string, settings Settings, steps int) []Batch {
 	t.Helper()
+	return performFrom(t, testStart, name, settings, steps)
+}
+
+func performFrom(t *testing.T, at time.Time, name string, settings Settings, steps int) []Batch {
+	t.Helper()
 	s, err := New(name, settings)
 	require.NoError(t, err)
 	var out []Batch
-	at := testStart
 	for range steps {
 		at = at.Add(settings.interval())
 		out = append(out, s.Step(at)...)
@@ -127,6 +131,33 @@ func TestSeedRepeatsEverything(t *testing.T) {
 			other := testSettings()
 			other.Seed = 43
 			assert.NotEqual(t, marshal(t, first), marshal(t, perform(t, name, other, 60)), "another seed sends other bytes")
+		})
+	}
+}
+
+// TestSeedIgnoresTheClock shows that ids, values and order come from the seed
+// alone: at another time the same happens.
+func TestSeedIgnoresTheClock(t *testing.T) {
+	for _, name := range Names() {
+		t.Run(name, func(t *testing.T) {
+			strip := func(s sent) sent {
+				for _, span := range s.spans {
+					span.StartUnixNano, span.EndUnixNano = 0, 0
+					for i := range span.Events {
+						span.Events[i].TimeUnixNano = 0
+					}
+				}
+				for _, m := range s.metrics {
+					m.StartUnixNano, m.TimeUnixNano = 0, 0
+				}
+				for _, l := range s.logs {
+					l.TimeUnixNano = 0
+				}
+				return s
+			}
+			first := strip(send(t, name, 60))
+			later := strip(flatten(performFrom(t, testStart.Add(987_654_321*time.Microsecond), name, testSettings(), 60)))
+			assert.Equal(t, first, later)
 		})
 	}
 }

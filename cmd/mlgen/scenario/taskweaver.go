@@ -46,11 +46,11 @@ func newTaskWeaver(settings Settings) Scenario {
 
 // session returns the session of the next round, opening a new one where the
 // last has had its rounds.
-func (t *taskWeaver) session(at time.Time) *weaverSession {
+func (t *taskWeaver) session() *weaverSession {
 	slot := t.round % len(t.sessions)
 	s := t.sessions[slot]
 	if s == nil || s.rounds == 3 {
-		s = &weaverSession{id: at.UTC().Format("20060102-150405") + "-" + t.rand.hex(4)}
+		s = &weaverSession{id: t.rand.stamp() + "-" + t.rand.hex(4)}
 		switch slot % 8 {
 		case 3:
 			s.worker, s.generator = "CodeInterpreterCLIOnly", "CodeGeneratorCLIOnly"
@@ -69,7 +69,7 @@ func (t *taskWeaver) Step(at time.Time) []Batch {
 	t.begin(at.Add(-30 * time.Second))
 	// The roots of an earlier round come first: they ended before.
 	t.release()
-	s := t.session(at)
+	s := t.session()
 	round := newWeaverRound(t, s, at)
 	root := round.run()
 	// Every second round is cut by the exporter between children and root.
@@ -174,7 +174,7 @@ var weaverTasks = []weaverTask{
 func newWeaverRound(t *taskWeaver, s *weaverSession, at time.Time) *weaverRound {
 	r := &weaverRound{
 		taskWeaver: t, session: s, task: pick(t.rand, weaverTasks),
-		id:   "round-" + at.UTC().Format("20060102-150405") + "-" + t.rand.hex(4),
+		id:   "round-" + t.rand.stamp() + "-" + t.rand.hex(4),
 		root: t.newTrace(),
 	}
 	r.text = t.child(r.root)
