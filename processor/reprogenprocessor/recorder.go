@@ -38,6 +38,16 @@ const (
 	dropShutdown     = "shutdown"
 )
 
+// disk is where artefacts go. It is used by one goroutine after it was opened.
+type disk interface {
+	Write(fingerprint, name string, files []store.File) error
+	WriteGroup(store.Group) error
+	ReadGroup(fingerprint string) (store.Group, bool)
+	Enforce(now time.Time) ([]store.Removed, error)
+	Bytes() int64
+	Close() error
+}
+
 // recorder is the one writer of a component id. Consume calls ask it whether
 // a failure is wanted and hand it copies; one goroutine writes.
 type recorder struct {
@@ -50,7 +60,8 @@ type recorder struct {
 	queue       chan *failure.Failure
 	queuedBytes atomic.Int64
 
-	store     *store.Store
+	open      func(dir string, limits store.Limits) (disk, []store.Group, []error, error)
+	disk      disk
 	diskBytes atomic.Int64
 	lastWarn  time.Time // used by the writing goroutine only
 
@@ -76,6 +87,7 @@ func newRecorder(cfg *Config, set component.TelemetrySettings) (*recorder, error
 		logger:    set.Logger,
 		telemetry: telemetry,
 		now:       time.Now,
+		open:      openStore,
 		ledger:    books,
 		queue:     make(chan *failure.Failure, cfg.QueueSize),
 		stop:      make(chan struct{}),
@@ -87,10 +99,18 @@ func newRecorder(cfg *Config, set component.TelemetrySettings) (*recorder, error
 	return r, nil
 }
 
+func openStore(dir string, limits store.Limits) (disk, []store.Group, []error, error) {
+	s, groups, warnings, err := store.Open(dir, limits)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	return s, groups, warnings, nil
+}
+
 // Start opens the directory and begins to write. A directory that cannot be
 // used is an error, because everything later would be lost without a word.
 func (r *recorder) Start(context.Context, component.Host) error {
-	s, groups, warnings, err := store.Open(r.cfg.Directory, store.Limits{
+	d, groups, warnings, err := r.open(r.cfg.Directory, store.Limits{
 		Artifacts: r.cfg.Retention.Artifacts,
 		Bytes:     r.cfg.Retention.Bytes,
 		Age:       r.cfg.Retention.Age,
@@ -101,11 +121,11 @@ func (r *recorder) Start(context.Context, component.Host) error {
 	for _, w := range warnings {
 		r.logger.Warn("The summary of a group cannot be read; its counts begin anew", zap.Error(w))
 	}
-	r.store = s
-	r.diskBytes.Store(s.Bytes())
+	r.disk = d
+	r.diskBytes.Store(d.Bytes())
 	r.ledger.load(groups)
 	if err := r.registerGauges(); err != nil {
-		return errors.Join(err, s.Close())
+		return errors.Join(err, d.Close())
 	}
 	if len(r.cfg.AllowedModules) == 0 {
 		r.logger.Info(`"allowed_modules" is empty: the scripts will refuse to call anything (exit 4) ` +
@@ -211,7 +231,7 @@ func (r *recorder) run() {
 		case <-r.stop:
 			r.drain()
 			r.flush()
-			if err := r.store.Close(); err != nil {
+			if err := r.disk.Close(); err != nil {
 				r.warn("The directory could not be closed", err)
 			}
 			return
@@ -254,7 +274,7 @@ func (r *recorder) write(f *failure.Failure) {
 		return
 	}
 	name := store.ArtifactName(f.SeenAt, f.Span.TraceID, f.Span.SpanID)
-	err = r.store.Write(f.Fingerprint, name, []store.File{
+	err = r.disk.Write(f.Fingerprint, name, []store.File{
 		{Name: artifact.ScriptName, Content: files.Script},
 		{Name: artifact.TraceName, Content: files.Trace},
 		{Name: artifact.ReportName, Content: files.Report},
@@ -275,14 +295,14 @@ func (r *recorder) write(f *failure.Failure) {
 		r.telemetry.ProcessorReproGenRedactions.Add(ctx, 1,
 			metric.WithAttributeSet(attribute.NewSet(attribute.String("rule", p.Rule))))
 	}
-	old, _ := r.store.ReadGroup(f.Fingerprint)
+	old, _ := r.disk.ReadGroup(f.Fingerprint)
 	group := r.ledger.wrote(f, name, old)
-	if err := r.store.WriteGroup(group); err != nil {
+	if err := r.disk.WriteGroup(group); err != nil {
 		r.ledger.markDirty(f.Fingerprint)
 		r.warn("The summary of a group could not be written", err)
 	}
 	r.enforce()
-	r.diskBytes.Store(r.store.Bytes())
+	r.diskBytes.Store(r.disk.Bytes())
 	r.logger.Info("Wrote a reproduction artefact",
 		zap.String("kind", string(f.Kind)), zap.String("path", f.Fingerprint+"/"+name))
 }
@@ -306,7 +326,7 @@ func (r *recorder) build(ctx context.Context, f *failure.Failure) (artifact.File
 }
 
 func (r *recorder) enforce() {
-	removed, err := r.store.Enforce(r.now())
+	removed, err := r.disk.Enforce(r.now())
 	if err != nil {
 		r.warn("An artefact could not be removed", err)
 	}
@@ -315,7 +335,7 @@ func (r *recorder) enforce() {
 	}
 	if len(removed) > 0 {
 		r.telemetry.ProcessorReproGenRemoved.Add(context.Background(), int64(len(removed)))
-		r.diskBytes.Store(r.store.Bytes())
+		r.diskBytes.Store(r.disk.Bytes())
 	}
 }
 
@@ -323,7 +343,7 @@ func (r *recorder) enforce() {
 // folder and are only counted in memory.
 func (r *recorder) flush() {
 	for _, g := range r.ledger.takeDirty() {
-		if err := r.store.WriteGroup(g); err != nil {
+		if err := r.disk.WriteGroup(g); err != nil {
 			r.ledger.markDirty(g.Fingerprint)
 			r.warn("The summary of a group could not be written", err)
 		}

@@ -2,15 +2,32 @@ package artifact
 
 import (
 	"bytes"
-	_ "embed"
+	"embed"
 
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 )
 
-// template is the script. It has one hole, between the only two ”' in it.
-//
-//go:embed repro.py.tmpl
-var template []byte
+//go:embed script/*.py.tmpl
+var parts embed.FS
+
+// order is the order of the script's parts. The first has the hole, which is
+// inside the only string literal with three single quotes.
+var order = [...]string{
+	"start", "output", "arguments", "gates", "plan", "judging", "child", "parent", "main",
+}
+
+// template is the script, put together from its parts.
+var template = func() []byte {
+	var whole []byte
+	for _, name := range order {
+		part, err := parts.ReadFile("script/" + name + ".py.tmpl")
+		if err != nil {
+			panic(err) // a part was renamed in one of the two places
+		}
+		whole = append(whole, part...)
+	}
+	return whole
+}()
 
 var hole = []byte("@SPEC@")
 

@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -30,8 +31,9 @@ func Text(s string) string {
 
 // Text works like the function Text and notes the place.
 func (r *Redactor) Text(where, s string) string {
+	lower := strings.ToLower(s)
 	for _, rule := range valueRules {
-		if !rule.pattern.MatchString(s) {
+		if !slices.ContainsFunc(rule.hints, func(h string) bool { return strings.Contains(lower, h) }) {
 			continue
 		}
 		replaced := replaceAll(rule, s)

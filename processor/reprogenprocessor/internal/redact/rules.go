@@ -9,26 +9,29 @@ import (
 )
 
 // valueRule finds a secret in text by its form. Group 1, where there is one,
-// stays.
+// stays. A text that has none of the hints, in lower case, is not searched:
+// most texts hold no secret, and some are long.
 type valueRule struct {
 	name    string
+	hints   []string
 	pattern *regexp.Regexp
 }
 
 var valueRules = []valueRule{
-	{"pem", regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY-----(?s:.*?)(?:-----END [A-Z ]*PRIVATE KEY-----|$)`)},
-	{"jwt", regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?`)},
-	{"aws_key", regexp.MustCompile(`\b(?:AKIA|ASIA)[A-Z0-9]{16}\b`)},
-	{"github_token", regexp.MustCompile(`\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,})`)},
-	{"huggingface_token", regexp.MustCompile(`\bhf_[A-Za-z0-9]{16,}`)},
-	{"api_key", regexp.MustCompile(`\bsk-[A-Za-z0-9_-]{16,}`)},
-	{"google_key", regexp.MustCompile(`\bAIza[A-Za-z0-9_-]{30,}`)},
-	{"slack_token", regexp.MustCompile(`\bxox[abeoprs]-[A-Za-z0-9-]{8,}`)},
-	{"authorization", regexp.MustCompile(`(?i)\b((?:bearer|basic|apikey)\s+)[A-Za-z0-9._~+/=-]{8,}`)},
-	{"url_password", regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://[^\s:/@"']*:)[^\s/@"']+@`)},
-	{"signed_url", regexp.MustCompile(`(?i)([?&](?:x-amz-signature|x-amz-credential|x-amz-security-token|x-goog-signature|signature|sig|access_token|token|api_?key|key)=)[^&\s"'<>]+`)},
-	{"assignment", regexp.MustCompile(`(?i)((?:^|[^A-Za-z0-9])(?:[A-Za-z0-9]+[_-])*(?:password|passwd|passphrase|secret|secret[_-]?key|api[_-]?key|access[_-]?key|private[_-]?key|auth[_-]?token|access[_-]?token|refresh[_-]?token|hf[_-]token|authorization|cookie)["']?(?:\s*[=:]\s*|\s+--?\s*)["']?)[^\s"',;&}\])<]{3,}`)},
-	{"argument", regexp.MustCompile(`(?i)(--?(?:[a-z0-9]+[_-])*(?:password|passwd|secret|api[_-]?key|access[_-]?key|token)[ =]["']?)[^\s"'<]{3,}`)},
+	{"pem", []string{"private key"}, regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY-----(?s:.*?)(?:-----END [A-Z ]*PRIVATE KEY-----|$)`)},
+	{"jwt", []string{"eyj"}, regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?`)},
+	{"aws_key", []string{"akia", "asia"}, regexp.MustCompile(`\b(?:AKIA|ASIA)[A-Z0-9]{16}\b`)},
+	{"github_token", []string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"}, regexp.MustCompile(`\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,})`)},
+	{"huggingface_token", []string{"hf_"}, regexp.MustCompile(`\bhf_[A-Za-z0-9]{16,}`)},
+	{"api_key", []string{"sk-"}, regexp.MustCompile(`\bsk-[A-Za-z0-9_-]{16,}`)},
+	{"google_key", []string{"aiza"}, regexp.MustCompile(`\bAIza[A-Za-z0-9_-]{30,}`)},
+	{"slack_token", []string{"xox"}, regexp.MustCompile(`\bxox[abeoprs]-[A-Za-z0-9-]{8,}`)},
+	{"authorization", []string{"bearer", "basic", "apikey"}, regexp.MustCompile(`(?i)\b((?:bearer|basic|apikey)\s+)[A-Za-z0-9._~+/=-]{8,}`)},
+	{"url_password", []string{"://"}, regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://[^\s:/@"']*:)[^\s/@"']+@`)},
+	{"signed_url", []string{"?", "&"}, regexp.MustCompile(`(?i)([?&](?:x-amz-signature|x-amz-credential|x-amz-security-token|x-goog-signature|signature|sig|access_token|token|api_?key|key)=)[^&\s"'<>]+`)},
+	{"assignment", []string{"pass", "secret", "key", "token", "authorization"}, regexp.MustCompile(`(?i)((?:^|[^A-Za-z0-9])(?:[A-Za-z0-9]+[_-])*(?:password|passwd|passphrase|secret|secret[_-]?key|api[_-]?key|access[_-]?key|private[_-]?key|auth[_-]?token|access[_-]?token|refresh[_-]?token|hf[_-]token|authorization)["']?\s*[=:]\s*["']?)[^\s"',;&}\])<]{3,}`)},
+	{"cookie", []string{"cookie"}, regexp.MustCompile(`(?i)(\bcookies?["']?\s*[=:]\s*["']?)[^\r\n"'<]{3,}`)},
+	{"argument", []string{"-"}, regexp.MustCompile(`(?i)(--?(?:[a-z0-9]+[_-])*(?:password|passwd|secret|api[_-]?key|access[_-]?key|token)[ =]["']?)[^\s"'<]{3,}`)},
 }
 
 // SecretKey reports whether a value is secret by the name that it stands

@@ -31,29 +31,33 @@ func openDirectory(dir string) (root *os.Root, lock *os.File, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, root.Close())
-		}
-	}()
+	lock, err = lockDirectory(path, root, info)
+	if err != nil {
+		return nil, nil, errors.Join(err, root.Close())
+	}
+	return root, lock, nil
+}
+
+// lockDirectory checks that root is what info described, and locks it.
+func lockDirectory(path string, root *os.Root, info fs.FileInfo) (*os.File, error) {
 	opened, err := root.Stat(".")
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if !os.SameFile(info, opened) {
-		return nil, nil, fmt.Errorf("%q was replaced while it was opened", path)
+		return nil, fmt.Errorf("%q was replaced while it was opened", path)
 	}
 	// Opening the lock also shows that files can be created at all.
-	lock, err = root.OpenFile(lockName, os.O_CREATE|os.O_RDWR, 0o600)
+	lock, err := root.OpenFile(lockName, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%w: make the folder writable for the collector's user", err)
+		return nil, fmt.Errorf("%w: make the folder writable for the collector's user", err)
 	}
 	if err := lockFile(lock); err != nil {
-		return nil, nil, errors.Join(
+		return nil, errors.Join(
 			fmt.Errorf("%q is in use by another collector or another repro_gen: give each a folder of its own: %w", path, err),
 			lock.Close())
 	}
-	return root, lock, nil
+	return lock, nil
 }
 
 func checkPrivate(path string, info fs.FileInfo) error {

@@ -1,0 +1,90 @@
+package redact
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
+)
+
+func TestText(t *testing.T) {
+	// The secrets are put together here so that no scanner takes this file
+	// for a leak.
+	const x = "0123456789abcdefABCDEFGHIJ"
+	for in, want := range map[string]string{
+		"key AKIA" + "IOSFODNN7EXAMPLE.":      "key <REDACTED:aws_key>.",
+		"ghp_" + x:                            "<REDACTED:github_token>",
+		"use hf_" + x + " now":                "use <REDACTED:huggingface_token> now",
+		"sk-" + x:                             "<REDACTED:api_key>",
+		"xoxb-" + x:                           "<REDACTED:slack_token>",
+		"eyJhbGciOiJI." + "eyJzdWIiOiIx.c2ln": "<REDACTED:jwt>",
+		"-----BEGIN RSA PRIVATE KEY-----\nMII\n-----END RSA PRIVATE KEY-----": "<REDACTED:pem>",
+		"-----BEGIN PRIVATE KEY-----\nMII cut":                                "<REDACTED:pem>",
+		"Authorization: Bearer " + x:                                          "Authorization: <REDACTED:assignment> <REDACTED:authorization>",
+		"got Basic dXNlcjpwYXNz back":                                         "got Basic <REDACTED:authorization> back",
+		"postgres://user:hunter2@db/x":                                        "postgres://user:<REDACTED:url_password>@db/x",
+		"redis://:hunter2@db":                                                 "redis://:<REDACTED:url_password>@db",
+		"https://b/x?X-Amz-Signature=abc&y=1":                                 "https://b/x?X-Amz-Signature=<REDACTED:signed_url>&y=1",
+		"password=hunter2 x":                                                  "password=<REDACTED:assignment> x",
+		"{'db_password': 'hunter2'}":                                          "{'db_password': '<REDACTED:assignment>'}",
+		`{"api_key":"abc123"}`:                                                `{"api_key":"<REDACTED:assignment>"}`,
+		"train.py --api-key abc123 --epochs 3":                                "train.py --api-key <REDACTED:argument> --epochs 3",
+		"train.py --hf-token=abc123":                                          "train.py --hf-token=<REDACTED:assignment>",
+		"Cookie: a=b; c=d":                                                    "Cookie: <REDACTED:cookie>",
+		// What is no secret stays.
+		"expected 3 tokens, got 4":                  "expected 3 tokens, got 4",
+		"tuft.session_id=abc-123":                   "tuft.session_id=abc-123",
+		"eos_token: </s>, pad_token_id: 0":          "eos_token: </s>, pad_token_id: 0",
+		"KeyError: 'x'":                             "KeyError: 'x'",
+		"see http://host:8080/path?x=1":             "see http://host:8080/path?x=1",
+		"task-1 risk-0123456789abcdef01":            "task-1 risk-0123456789abcdef01",
+		"4d5a9f3c-0000-1111-2222-333344445555 lost": "4d5a9f3c-0000-1111-2222-333344445555 lost",
+	} {
+		assert.Equal(t, want, Text(in))
+		assert.Equal(t, want, Text(Text(in)), "redacting twice changes nothing")
+	}
+}
+
+func TestSecretKey(t *testing.T) {
+	for key, want := range map[string]bool{
+		"password": true, "db.password": true, "userPassword": true, "PASSWD": true, "client_secret": true,
+		"api_key": true, "apiKey": true, "X-Api-Key": true, "apikey": true, "aws_secret_access_key": true,
+		"authorization": true, "http.request.header.authorization": true, "set-cookie": true,
+		"token": true, "hf_token": true, "access_token": true, "authToken": true, "auth": true,
+		"eos_token": false, "pad_token": false, "pad_token_id": false, "token_type_ids": false, "bos_token": false,
+		"gen_ai.usage.prompt_tokens": false, "max_tokens": false, "next_token": false, "tokens": false,
+		"tuft.session_id": false, "ml.request.id": false, "primary_key": false, "key": false, "keys": false,
+		"monkey": false, "passenger": false, "author": false, "secretary": false, "": false,
+	} {
+		assert.Equal(t, want, SecretKey(key), key)
+	}
+}
+
+func TestTree(t *testing.T) {
+	in := jsontree.Of(
+		"password", "hunter2",
+		"credentials", jsontree.Of("user", "x"),
+		"token", jsontree.Number("5"),
+		"use_auth_token", true,
+		"pin_secret", jsontree.Number("1234"),
+		"nested", jsontree.Array{jsontree.Of("api_key", "k"), "--password", "hunter2", "--epochs", "3"},
+		"pair", jsontree.Array{"password", "hunter2"},
+		"ghp_0123456789abcdef0123456789", "a secret as a key",
+	)
+	var r Redactor
+	want := jsontree.Of(
+		"password", "<REDACTED:key>",
+		"credentials", "<REDACTED:key>",
+		"token", jsontree.Number("5"),
+		"use_auth_token", true,
+		"pin_secret", "<REDACTED:key>",
+		"nested", jsontree.Array{jsontree.Of("api_key", "<REDACTED:key>"), "--password", "<REDACTED:argument>", "--epochs", "3"},
+		"pair", jsontree.Array{"password", "<REDACTED:key>"},
+		"<REDACTED:github_token>", "a secret as a key",
+	)
+	assert.Equal(t, want, r.Tree("args", in))
+	assert.Contains(t, r.Paths, Path{"args.nested[0].api_key", "key"})
+	assert.Contains(t, r.Paths, Path{"args.password", "key"})
+	assert.Len(t, r.Paths, 7)
+}

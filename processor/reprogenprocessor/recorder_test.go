@@ -1,0 +1,186 @@
+package reprogenprocessor
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/consumer/consumertest"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/metadatatest"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/store"
+)
+
+// stuckDisk never finishes a write until it is freed.
+type stuckDisk struct {
+	entered chan struct{}
+	free    chan struct{}
+	mu      sync.Mutex
+	written int
+	summary map[string]store.Group
+}
+
+func newStuckDisk() *stuckDisk {
+	return &stuckDisk{entered: make(chan struct{}, 100), free: make(chan struct{}), summary: map[string]store.Group{}}
+}
+
+func (d *stuckDisk) Write(string, string, []store.File) error {
+	d.entered <- struct{}{}
+	<-d.free
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.written++
+	return nil
+}
+
+func (d *stuckDisk) WriteGroup(g store.Group) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.summary[g.Fingerprint] = g
+	return nil
+}
+
+func (*stuckDisk) ReadGroup(string) (store.Group, bool)       { return store.Group{}, false }
+func (*stuckDisk) Enforce(time.Time) ([]store.Removed, error) { return nil, errors.New("stuck") }
+func (*stuckDisk) Bytes() int64                               { return 0 }
+func (*stuckDisk) Close() error                               { return nil }
+
+// startOn starts a processor that writes to d.
+func startOn(t *testing.T, cfg *Config, d disk) (*tracesProcessor, *consumertest.TracesSink, *componenttest.Telemetry) {
+	tel := componenttest.NewTelemetry()
+	t.Cleanup(func() { require.NoError(t, tel.Shutdown(context.Background())) })
+	set := metadatatest.NewSettings(tel)
+	sink := &consumertest.TracesSink{}
+	p := &tracesProcessor{
+		next: sink,
+		instance: instance{registry: &shared.Registry[*recorder]{}, id: set.ID, create: func() (*recorder, error) {
+			r, err := newRecorder(cfg, set.TelemetrySettings)
+			if err == nil {
+				r.open = func(string, store.Limits) (disk, []store.Group, []error, error) { return d, nil, nil, nil }
+			}
+			return r, err
+		}},
+	}
+	require.NoError(t, p.Start(t.Context(), componenttest.NewNopHost()))
+	return p, sink, tel
+}
+
+func dropped(t *testing.T, tel *componenttest.Telemetry) map[string]int64 {
+	out := map[string]int64{}
+	got, err := tel.GetMetric("otelcol_processor_repro_gen_dropped")
+	require.NoError(t, err)
+	for _, p := range got.Data.(metricdata.Sum[int64]).DataPoints {
+		reason, _ := p.Attributes.Value("reason")
+		out[reason.AsString()] = p.Value
+	}
+	return out
+}
+
+func unlike(i int) failedCall {
+	return failedCall{errorType: "E" + string(rune('a'+i)), trace: byte(i + 1)}
+}
+
+func TestFullQueueDropsArtifactsAndNoTelemetry(t *testing.T) {
+	cfg := testConfig(t)
+	cfg.QueueSize = 2
+	d := newStuckDisk()
+	p, sink, tel := startOn(t, cfg, d)
+	require.NoError(t, p.ConsumeTraces(t.Context(), unlike(0).traces()))
+	<-d.entered // the writing goroutine is busy with the first
+	for i := 1; i < 10; i++ {
+		require.NoError(t, p.ConsumeTraces(t.Context(), unlike(i).traces()))
+	}
+	assert.Equal(t, 10, sink.SpanCount(), "nothing waits for the disk")
+	assert.Equal(t, map[string]int64{"queue_full": 7}, dropped(t, tel))
+	got, err := tel.GetMetric("otelcol_processor_repro_gen_queue_length")
+	require.NoError(t, err)
+	assert.EqualValues(t, 2, got.Data.(metricdata.Gauge[int64]).DataPoints[0].Value)
+	close(d.free)
+	require.NoError(t, p.Shutdown(t.Context()))
+	assert.Equal(t, 3, d.written, "what was queued is written")
+	assert.Len(t, d.summary, 3)
+}
+
+func TestShutdownHonoursItsDeadline(t *testing.T) {
+	cfg := testConfig(t)
+	d := newStuckDisk()
+	p, _, tel := startOn(t, cfg, d)
+	for i := range 5 {
+		require.NoError(t, p.ConsumeTraces(t.Context(), unlike(i).traces()))
+	}
+	<-d.entered
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorContains(t, p.Shutdown(ctx), "before all artefacts were written")
+	close(d.free)
+	<-p.recorder.done
+	assert.Equal(t, map[string]int64{"shutdown": 4}, dropped(t, tel))
+	assert.Equal(t, 1, d.written)
+	require.NoError(t, p.Shutdown(t.Context()), "a second time does nothing")
+}
+
+// TestSuppressedIsCounted: an artefact that was not written shows in its
+// group, once the group has a file.
+func TestSuppressedIsCounted(t *testing.T) {
+	cfg := testConfig(t)
+	cfg.QueueSize = 1
+	d := newStuckDisk()
+	p, _, _ := startOn(t, cfg, d)
+	send := func(trace byte) {
+		f := mean()
+		f.trace = trace
+		require.NoError(t, p.ConsumeTraces(t.Context(), f.traces()))
+	}
+	send(1)
+	<-d.entered
+	send(2) // waits
+	send(3) // finds the queue full
+	close(d.free)
+	require.NoError(t, p.Shutdown(t.Context()))
+	require.Len(t, d.summary, 1)
+	for _, g := range d.summary {
+		assert.EqualValues(t, 3, g.Count)
+		assert.EqualValues(t, 1, g.Suppressed)
+		assert.Len(t, g.Exemplars, 2)
+	}
+}
+
+func TestQueuedBytesAreBounded(t *testing.T) {
+	cfg := testConfig(t)
+	d := newStuckDisk()
+	p, sink, tel := startOn(t, cfg, d)
+	for i := range 40 {
+		f := unlike(i % 26)
+		f.trace = byte(i + 1)
+		f.errorType += string(rune('a' + i/26))
+		f.payload = call("json", "dumps", `["`+longText(200<<10)+`"]`, "{}")
+		require.NoError(t, p.ConsumeTraces(t.Context(), f.traces()))
+	}
+	assert.Equal(t, 40, sink.SpanCount())
+	assert.Positive(t, dropped(t, tel)["queue_full"])
+	assert.LessOrEqual(t, p.recorder.queuedBytes.Load(), int64(maxQueuedBytes))
+	close(d.free)
+	require.NoError(t, p.Shutdown(t.Context()))
+	assert.Zero(t, p.recorder.queuedBytes.Load())
+}
+
+func longText(n int) string {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = 'x'
+	}
+	return string(b)
+}
+
+func TestShutdownWithoutStart(t *testing.T) {
+	p, err := NewFactory().CreateTraces(t.Context(), metadatatest.NewSettings(componenttest.NewTelemetry()), testConfig(t), consumertest.NewNop())
+	require.NoError(t, err)
+	require.NoError(t, p.Shutdown(t.Context()))
+}

@@ -1,0 +1,409 @@
+package reprogenprocessor
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/consumer/consumertest"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/collector/processor/processortest"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata/metricdatatest"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/metadata"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/metadatatest"
+)
+
+func mean() failedCall {
+	return failedCall{payload: call("statistics", "mean", "[[]]", "{}"),
+		errorType: "statistics.StatisticsError", message: "mean requires at least one data point"}
+}
+
+type groupJSON struct {
+	Fingerprint, Kind, Type, Message string
+	Count, Suppressed                int64
+	Services, Exemplars              []string
+	FirstSeen                        time.Time `json:"first_seen"`
+	LastSeen                         time.Time `json:"last_seen"`
+}
+
+func groups(t testing.TB, cfg *Config) []groupJSON {
+	found, err := filepath.Glob(filepath.Join(cfg.Directory, "*", "group.json"))
+	require.NoError(t, err)
+	var out []groupJSON
+	for _, f := range found {
+		var g groupJSON
+		require.NoError(t, json.Unmarshal([]byte(text(t, f)), &g))
+		assert.Equal(t, filepath.Base(filepath.Dir(f)), g.Fingerprint)
+		out = append(out, g)
+	}
+	return out
+}
+
+func TestSpanLeadsToTheArtifact(t *testing.T) {
+	cfg := testConfig(t)
+	sink := produce(t, cfg, mean().traces())
+	span := sink.AllTraces()[0].ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0)
+	fingerprint, ok := span.Attributes().Get("repro.artifact.fingerprint")
+	require.True(t, ok)
+	path, ok := span.Attributes().Get("repro.artifact.path")
+	require.True(t, ok)
+	assert.FileExists(t, filepath.Join(cfg.Directory, path.Str(), "group.json"))
+	assert.Equal(t, fingerprint.Str(), groups(t, cfg)[0].Fingerprint)
+
+	payload, _ := span.Attributes().Get("repro.payload")
+	assert.Equal(t, mean().payload, payload.Str(), "what the producer sent stays")
+
+	artifact := onlyArtifact(t, cfg)
+	for path, mode := range map[string]os.FileMode{
+		cfg.Directory: 0o700, filepath.Dir(artifact): 0o700, artifact: 0o700,
+		filepath.Join(artifact, "repro.py"): 0o600, filepath.Join(artifact, "trace.json"): 0o600,
+		filepath.Join(artifact, "report.md"): 0o600, filepath.Join(artifact, "../group.json"): 0o600,
+	} {
+		info, err := os.Stat(path)
+		require.NoError(t, err)
+		assert.Equal(t, mode, info.Mode().Perm(), path)
+	}
+	assert.Regexp(t, `^[0-9]{8}T[0-9]{6}Z-0{30}01-0{14}01$`, filepath.Base(artifact))
+}
+
+func TestWithoutErrorsNothingChanges(t *testing.T) {
+	td := mean().traces()
+	td.ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0).Status().SetCode(ptrace.StatusCodeOk)
+	failedCall{name: "dataloader.next", errorType: "StopIteration", attrs: map[string]any{"ml.epoch_end": true}}.appendTo(td)
+	before := ptrace.NewTraces()
+	td.CopyTo(before)
+	cfg := testConfig(t)
+	sink := produce(t, cfg, td)
+	assert.Equal(t, before, sink.AllTraces()[0])
+	assert.Empty(t, artifacts(t, cfg))
+}
+
+func TestDeduplication(t *testing.T) {
+	cfg := testConfig(t)
+	var batches []ptrace.Traces
+	for i := range 10 {
+		f := mean()
+		f.trace = byte(i + 1)
+		batches = append(batches, f.traces())
+	}
+	other := mean()
+	other.service, other.trace = "another", 99
+	produce(t, cfg, append(batches, other.traces())...)
+	assert.Len(t, artifacts(t, cfg), 4, "three of the first group, one of the second")
+	counts := map[int64]int{}
+	for _, g := range groups(t, cfg) {
+		counts[g.Count] = len(g.Exemplars)
+		assert.Equal(t, "statistics.StatisticsError", g.Type)
+	}
+	assert.Equal(t, map[int64]int{10: 3, 1: 1}, counts)
+}
+
+func TestRestartKeepsCounts(t *testing.T) {
+	cfg := testConfig(t)
+	for i := range 5 {
+		f := mean()
+		f.trace = byte(i + 1)
+		produce(t, cfg, f.traces())
+	}
+	g := groups(t, cfg)
+	require.Len(t, g, 1)
+	assert.EqualValues(t, 5, g[0].Count)
+	assert.Len(t, g[0].Exemplars, 3)
+	assert.True(t, g[0].FirstSeen.Before(g[0].LastSeen))
+}
+
+func TestDamagedGroupIsNoObstacle(t *testing.T) {
+	cfg := testConfig(t)
+	produce(t, cfg, mean().traces())
+	group := filepath.Join(cfg.Directory, groups(t, cfg)[0].Fingerprint, "group.json")
+	write(t, group, "{damaged")
+	again := mean()
+	again.trace = 2
+	produce(t, cfg, again.traces())
+	assert.EqualValues(t, 2, groups(t, cfg)[0].Count, "what the folder holds was seen")
+}
+
+// TestChoice says which spans of a batch get an artefact.
+func TestChoice(t *testing.T) {
+	leaf := failedCall{name: "leaf", span: 3, parent: 2, errorType: "ValueError", message: "broken"}
+	middle := failedCall{name: "middle", span: 2, parent: 1, errorType: "ValueError", message: "broken"}
+	root := failedCall{name: "root", span: 1, errorType: "ValueError", message: "broken"}
+	withPayload := func(c failedCall) failedCall { c.payload = call("json", "dumps", "[1]", "{}"); return c }
+	other := func(c failedCall) failedCall { c.message = "something else happened"; return c }
+	for name, tc := range map[string]struct {
+		spans []failedCall
+		want  []string
+	}{
+		"the deepest":                          {[]failedCall{root, middle, leaf}, []string{"leaf"}},
+		"children first":                       {[]failedCall{leaf, middle, root}, []string{"leaf"}},
+		"the one with a payload":               {[]failedCall{leaf, withPayload(middle), root}, []string{"middle"}},
+		"the deepest with a payload":           {[]failedCall{withPayload(leaf), withPayload(middle), root}, []string{"leaf"}},
+		"a payload of another error":           {[]failedCall{leaf, withPayload(other(middle)), root}, []string{"leaf"}},
+		"two leaves of one error":              {[]failedCall{leaf, {name: "twin", span: 4, parent: 2, errorType: "ValueError", message: "broken"}}, []string{"leaf"}},
+		"two leaves of two errors":             {[]failedCall{leaf, {name: "twin", span: 4, parent: 2, errorType: "KeyError", message: "k"}}, []string{"leaf", "twin"}},
+		"a span its own parent":                {[]failedCall{{name: "self", span: 1, parent: 1, message: "x"}}, []string{"self"}},
+		"two spans each other's parent":        {[]failedCall{{name: "a", span: 1, parent: 2, message: "x"}, {name: "b", span: 2, parent: 1, message: "x"}}, []string{"a"}},
+		"the same ids in two traces":           {[]failedCall{leaf, {name: "elsewhere", trace: 2, span: 2, parent: 3, message: "y"}}, []string{"leaf", "elsewhere"}},
+		"an error below a span without errors": {[]failedCall{leaf}, []string{"leaf"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			td := ptrace.NewTraces()
+			for _, s := range tc.spans {
+				s.appendTo(td)
+			}
+			cfg := testConfig(t)
+			produce(t, cfg, td)
+			var got []string
+			for _, a := range artifacts(t, cfg) {
+				var trace struct{ Span struct{ Name string } }
+				require.NoError(t, json.Unmarshal([]byte(text(t, a, "trace.json")), &trace))
+				got = append(got, trace.Span.Name)
+			}
+			assert.ElementsMatch(t, tc.want, got)
+		})
+	}
+}
+
+// TestPayloadThatComesLater: the child arrives first and has no payload.
+func TestPayloadThatComesLater(t *testing.T) {
+	child := failedCall{name: "child", span: 2, parent: 1, errorType: "ValueError", message: "broken"}
+	parent := failedCall{name: "parent", span: 1, errorType: "ValueError", message: "broken", payload: call("json", "dumps", "[1]", "{}")}
+	cfg := testConfig(t)
+	produce(t, cfg, child.traces(), parent.traces(), child.traces(), parent.traces())
+	kinds := map[string]int64{}
+	for _, g := range groups(t, cfg) {
+		kinds[g.Kind] = g.Count
+	}
+	assert.Equal(t, map[string]int64{"context": 1, "python_call": 1}, kinds)
+}
+
+func TestAncestors(t *testing.T) {
+	td := ptrace.NewTraces()
+	leaf := failedCall{name: "leaf", span: 3, parent: 2, errorType: "ValueError"}
+	leaf.appendTo(td)
+	for _, s := range []failedCall{{name: "middle", span: 2, parent: 1}, {name: "root", span: 1, attrs: map[string]any{"ml.run.id": "run-1"}}} {
+		s.appendTo(td).Status().SetCode(ptrace.StatusCodeUnset)
+	}
+	cfg := testConfig(t)
+	produce(t, cfg, td)
+	var trace struct {
+		Complete  bool
+		Ancestors []struct{ Name string }
+	}
+	artifact := onlyArtifact(t, cfg)
+	require.NoError(t, json.Unmarshal([]byte(text(t, artifact, "trace.json")), &trace))
+	assert.True(t, trace.Complete)
+	require.Len(t, trace.Ancestors, 2)
+	assert.Equal(t, "middle", trace.Ancestors[0].Name)
+	assert.Contains(t, text(t, artifact, "repro.py"), "run-1", "the ancestors' keys are in the script")
+
+	alone := testConfig(t)
+	produce(t, alone, leaf.traces())
+	assert.Contains(t, text(t, onlyArtifact(t, alone), "trace.json"), `"complete": false`)
+}
+
+func TestRateLimit(t *testing.T) {
+	cfg := testConfig(t)
+	cfg.RateLimit = RateLimitConfig{PerMinute: 1, Burst: 4}
+	tel := componenttest.NewTelemetry()
+	t.Cleanup(func() { require.NoError(t, tel.Shutdown(context.Background())) })
+	p, sink := startTraces(t, cfg, metadatatest.NewSettings(tel))
+	for i := range 100 { // a flood of unlike errors of one service
+		f := failedCall{service: "noisy", errorType: "E" + strings.Repeat("x", i), trace: byte(i + 1)}
+		require.NoError(t, p.ConsumeTraces(t.Context(), f.traces()))
+	}
+	quiet := failedCall{service: "quiet", errorType: "ValueError", trace: 200}
+	require.NoError(t, p.ConsumeTraces(t.Context(), quiet.traces()))
+	require.NoError(t, p.Shutdown(t.Context()))
+	assert.Equal(t, 101, sink.SpanCount())
+	assert.Len(t, artifacts(t, cfg), 3, "half for the flood, and the quiet one")
+	metadatatest.AssertEqualProcessorReproGenCandidates(t, tel,
+		[]metricdata.DataPoint[int64]{{Value: 101}}, metricdatatest.IgnoreTimestamp())
+	metadatatest.AssertEqualProcessorReproGenWritten(t, tel,
+		[]metricdata.DataPoint[int64]{{Value: 3}}, metricdatatest.IgnoreTimestamp())
+}
+
+func TestRetention(t *testing.T) {
+	cfg := testConfig(t)
+	cfg.Retention.Artifacts = 4
+	var batches []ptrace.Traces
+	for i := range 3 {
+		f := mean()
+		f.trace = byte(i + 1)
+		batches = append(batches, f.traces())
+	}
+	for i := range 3 {
+		f := failedCall{errorType: "E" + strings.Repeat("x", i), trace: byte(i + 10)}
+		batches = append(batches, f.traces())
+	}
+	produce(t, cfg, batches...)
+	assert.Len(t, artifacts(t, cfg), 4)
+	assert.Len(t, groups(t, cfg), 4, "each group keeps its last one while another has more")
+
+	cfg.Retention.Artifacts = 1
+	produce(t, cfg, failedCall{errorType: "Last", trace: 77}.traces())
+	require.Len(t, artifacts(t, cfg), 1)
+	require.Len(t, groups(t, cfg), 1)
+	entries, err := os.ReadDir(cfg.Directory)
+	require.NoError(t, err)
+	assert.Len(t, entries, 2, "the lock and one group; folders without artefacts are gone")
+}
+
+// TestWriteErrors: whatever the disk says, the telemetry goes on.
+func TestWriteErrors(t *testing.T) {
+	cfg := testConfig(t)
+	sink := produce(t, cfg, mean().traces())
+	path, _ := sink.AllTraces()[0].ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0).Attributes().Get("repro.artifact.path")
+	folder := filepath.Join(cfg.Directory, path.Str())
+	require.NoError(t, os.RemoveAll(folder))
+	for name, obstacle := range map[string]func(){
+		"a file":          func() { write(t, folder, "in the way") },
+		"a symbolic link": func() { require.NoError(t, os.Symlink(t.TempDir(), folder)) },
+		"a link inside":   func() { require.NoError(t, os.Symlink(".", folder)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			obstacle()
+			defer os.Remove(folder)
+			tel := componenttest.NewTelemetry()
+			defer func() { require.NoError(t, tel.Shutdown(context.Background())) }()
+			p, sink := startTraces(t, cfg, metadatatest.NewSettings(tel))
+			require.NoError(t, p.ConsumeTraces(t.Context(), mean().traces()))
+			require.NoError(t, p.Shutdown(t.Context()))
+			assert.Equal(t, 1, sink.SpanCount())
+			got, err := tel.GetMetric("otelcol_processor_repro_gen_dropped")
+			require.NoError(t, err)
+			points := got.Data.(metricdata.Sum[int64]).DataPoints
+			require.Len(t, points, 1)
+			reason, _ := points[0].Attributes.Value("reason")
+			assert.Equal(t, "write_error", reason.AsString())
+			leftovers, err := filepath.Glob(filepath.Join(cfg.Directory, ".tmp-*"))
+			require.NoError(t, err)
+			assert.Empty(t, leftovers)
+		})
+	}
+}
+
+func TestTraversalByName(t *testing.T) {
+	cfg := testConfig(t)
+	outside := t.TempDir()
+	f := mean()
+	f.service, f.name = "../../../../"+outside+"/x", "../../"+outside+"/y"
+	f.attrs = map[string]any{"repro.fingerprint": "../../" + outside, "repro.artifact.path": outside, "repro.artifact.fingerprint": "../x"}
+	produce(t, cfg, f.traces())
+	onlyArtifact(t, cfg)
+	entries, err := os.ReadDir(outside)
+	require.NoError(t, err)
+	assert.Empty(t, entries)
+}
+
+func TestTmpLeftoversAreSwept(t *testing.T) {
+	cfg := testConfig(t)
+	write(t, filepath.Join(cfg.Directory, ".tmp-1", "repro.py"), "half")
+	write(t, filepath.Join(cfg.Directory, "notes.txt"), "a person's own")
+	write(t, filepath.Join(cfg.Directory, "0123456789abcdef", "notes.txt"), "a person's own")
+	produce(t, cfg, mean().traces())
+	onlyArtifact(t, cfg)
+	assert.NoDirExists(t, filepath.Join(cfg.Directory, ".tmp-1"))
+	assert.FileExists(t, filepath.Join(cfg.Directory, "notes.txt"))
+	assert.FileExists(t, filepath.Join(cfg.Directory, "0123456789abcdef", "notes.txt"))
+}
+
+func TestUnusableDirectory(t *testing.T) {
+	base := t.TempDir()
+	write(t, filepath.Join(base, "file"), "x")
+	real := filepath.Join(base, "real")
+	require.NoError(t, os.Mkdir(real, 0o700))
+	require.NoError(t, os.Symlink(real, filepath.Join(base, "link")))
+	open := filepath.Join(base, "open")
+	require.NoError(t, os.Mkdir(open, 0o700))
+	require.NoError(t, os.Chmod(open, 0o777))
+	for name, tc := range map[string]struct{ directory, remedy string }{
+		"below a file":          {filepath.Join(base, "file", "x"), "name a folder that the collector's user may create"},
+		"a file":                {filepath.Join(base, "file"), "name"},
+		"a symbolic link":       {filepath.Join(base, "link"), "name the folder that it leads to"},
+		"writable by everybody": {open, "chmod 0700"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := testConfig(t)
+			cfg.Directory = tc.directory
+			p, err := NewFactory().CreateTraces(t.Context(), processortest.NewNopSettings(metadata.Type), cfg, consumertest.NewNop())
+			require.NoError(t, err)
+			err = p.Start(t.Context(), componenttest.NewNopHost())
+			require.ErrorContains(t, err, `"directory"`)
+			require.ErrorContains(t, err, tc.remedy)
+			require.NoError(t, p.Shutdown(t.Context()))
+		})
+	}
+}
+
+func TestDirectoryInUse(t *testing.T) {
+	cfg := testConfig(t)
+	p, _ := startTraces(t, cfg, processortest.NewNopSettings(metadata.Type))
+	second, err := NewFactory().CreateTraces(t.Context(), processortest.NewNopSettings(metadata.Type), cfg, consumertest.NewNop())
+	require.NoError(t, err)
+	require.ErrorContains(t, second.Start(t.Context(), componenttest.NewNopHost()), "in use by another collector")
+	require.NoError(t, p.Shutdown(t.Context()))
+	require.NoError(t, second.Start(t.Context(), componenttest.NewNopHost()), "free after the first has gone")
+	require.NoError(t, second.Shutdown(t.Context()))
+}
+
+// TestOneWriterForAllSignals: a traces and a logs pipeline may name the same
+// id, and share the directory.
+func TestOneWriterForAllSignals(t *testing.T) {
+	cfg := testConfig(t)
+	f := NewFactory()
+	set := processortest.NewNopSettings(metadata.Type)
+	traces, err := f.CreateTraces(t.Context(), set, cfg, consumertest.NewNop())
+	require.NoError(t, err)
+	sink := &consumertest.LogsSink{}
+	logs, err := f.CreateLogs(t.Context(), set, cfg, sink)
+	require.NoError(t, err)
+	require.NoError(t, traces.Start(t.Context(), componenttest.NewNopHost()))
+	require.NoError(t, logs.Start(t.Context(), componenttest.NewNopHost()))
+	ld := plog.NewLogs()
+	ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords().AppendEmpty().Body().SetStr("x")
+	require.NoError(t, logs.ConsumeLogs(t.Context(), ld))
+	assert.Equal(t, 1, sink.LogRecordCount())
+	require.NoError(t, logs.Shutdown(t.Context()))
+	require.NoError(t, traces.ConsumeTraces(t.Context(), mean().traces()))
+	require.NoError(t, traces.Shutdown(t.Context()))
+	onlyArtifact(t, cfg)
+}
+
+func TestManyAtOnce(t *testing.T) {
+	cfg := testConfig(t)
+	p, sink := startTraces(t, cfg, processortest.NewNopSettings(metadata.Type))
+	var wg sync.WaitGroup
+	for worker := range 8 {
+		wg.Go(func() {
+			for i := range 50 {
+				f := failedCall{errorType: fmt.Sprintf("E%c", 'a'+rune(i%10)), trace: byte(i + 1), span: byte(worker + 1)}
+				td := f.traces()
+				td.ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0).SetTraceID(pcommon.TraceID{byte(worker), byte(i)})
+				assert.NoError(t, p.ConsumeTraces(context.Background(), td))
+			}
+		})
+	}
+	wg.Wait()
+	require.NoError(t, p.Shutdown(t.Context()))
+	assert.Equal(t, 400, sink.SpanCount())
+	var total int64
+	for _, g := range groups(t, cfg) {
+		total += g.Count
+		assert.LessOrEqual(t, len(g.Exemplars), 3)
+	}
+	assert.EqualValues(t, 400, total)
+}
