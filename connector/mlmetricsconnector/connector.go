@@ -18,6 +18,9 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
+// maxKeptUpdates bounds the memory that a reader keeps between requests.
+const maxKeptUpdates = 8192
+
 // metricsConnector adds up what spans say and emits it by a timer. A Consume
 // call only reads its spans and adds; it never waits for an emission.
 type metricsConnector struct {
@@ -27,9 +30,9 @@ type metricsConnector struct {
 	version   string
 	telemetry *telemetry
 
-	vocabulary *mlattr.Reader
-	tally      *tally
-	store      *streams.Store
+	readers sync.Pool
+	tally   *tally
+	store   *streams.Store
 
 	// cancel ends an emission that takes longer than Shutdown may.
 	cancel   context.CancelFunc
@@ -46,13 +49,13 @@ func newMetricsConnector(set connector.Settings, cfg *Config, next consumer.Metr
 		return nil, err
 	}
 	return &metricsConnector{
-		cfg:        cfg,
-		next:       next,
-		logger:     set.Logger,
-		version:    set.BuildInfo.Version,
-		telemetry:  tel,
-		vocabulary: mlattr.Default(),
-		tally:      newTally(),
+		cfg:       cfg,
+		next:      next,
+		logger:    set.Logger,
+		version:   set.BuildInfo.Version,
+		telemetry: tel,
+		readers:   sync.Pool{New: func() any { return &reader{vocabulary: mlattr.Default()} }},
+		tally:     newTally(),
 		store: streams.NewStore(streams.Limits{
 			Series:     cfg.MaxSeries,
 			Runs:       cfg.MaxRuns,
@@ -108,12 +111,23 @@ func (*metricsConnector) Capabilities() consumer.Capabilities {
 // ConsumeTraces adds what the spans say. It keeps nothing of td.
 func (c *metricsConnector) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
 	now := time.Now()
-	r := reader{vocabulary: c.vocabulary, now: now.UnixNano()}
+	r := c.readers.Get().(*reader)
+	defer c.putBack(r)
+	r.now = now.UnixNano()
 	r.read(td)
-	duplicates := c.tally.settle(&r)
+	duplicates := c.tally.settle(r)
 	overflowed := c.store.Apply(r.updates, now)
 	c.telemetry.record(ctx, duplicates, r.outOfRange, overflowed)
 	return nil
+}
+
+// putBack keeps a reader's memory for the next request, unless an unusually
+// large one has left it with much of it.
+func (c *metricsConnector) putBack(r *reader) {
+	if cap(r.updates) <= maxKeptUpdates {
+		r.reset()
+		c.readers.Put(r)
+	}
 }
 
 func (c *metricsConnector) emitByTimer(ctx context.Context) {

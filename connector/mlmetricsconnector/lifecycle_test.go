@@ -54,7 +54,7 @@ func TestEmitsByTimerUntilStreamsExpire(t *testing.T) {
 func TestNothingExpiresWithoutExpiration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := NewFactory().CreateDefaultConfig().(*Config)
-		cfg.MetricsExpiration = 0
+		cfg.MetricsExpiration, cfg.FlushInterval = 0, 100*time.Hour
 		next := new(consumertest.MetricsSink)
 		c := start(t, cfg, next)
 		step(t, c, "run", 1)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
@@ -29,6 +30,13 @@ func TestLossScope(t *testing.T) {
 	} {
 		assert.Equal(t, tt.want, lossScope(tt.own, tt.phase), "%+v", tt)
 	}
+}
+
+func TestInheritedPhase(t *testing.T) {
+	assert.True(t, inheritedPhase("phase=parent"))
+	assert.True(t, inheritedPhase("session=trace,phase=parent"))
+	assert.False(t, inheritedPhase("session=trace,run=request"))
+	assert.False(t, inheritedPhase(""))
 }
 
 func TestSamples(t *testing.T) {
@@ -93,7 +101,7 @@ func TestRunOf(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			span := ptrace.NewSpan()
-			assert.NoError(t, span.Attributes().FromRaw(tt.attrs))
+			require.NoError(t, span.Attributes().FromRaw(tt.attrs))
 			_, facts := mlattr.Classify(pcommon.NewMap(), "", span)
 			every, request := runOf(resource, facts)
 			assert.Equal(t, tt.every, every)

@@ -76,6 +76,16 @@ type reader struct {
 	outOfRange int64
 }
 
+// reset drops what was read and keeps the memory.
+func (r *reader) reset() {
+	r.ofResource.Reset()
+	r.ofSpan.Reset()
+	clear(r.units)
+	clear(r.updates)
+	r.units, r.updates, r.outOfRange = r.units[:0], r.updates[:0], 0
+	r.resource, r.run = streams.Resource{}, streams.Run{}
+}
+
 // read appends what the spans of td say.
 func (r *reader) read(td ptrace.Traces) {
 	for _, rs := range td.ResourceSpans().All() {

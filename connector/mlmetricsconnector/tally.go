@@ -68,6 +68,8 @@ func (t *tally) removeDelivered(r *reader) (duplicates int64) {
 		units = append(units, u)
 		updates = append(updates, r.updates[u.first:u.last]...)
 	}
+	clear(r.units[len(units):])
+	clear(r.updates[len(updates):])
 	r.units, r.updates = units, updates
 	return duplicates
 }

@@ -1,6 +1,7 @@
 package streams
 
 import (
+	"strings"
 	"sync"
 	"time"
 )
@@ -24,6 +25,9 @@ func (r *runs) admit(key runKey, limit int, now time.Time) bool {
 	last, live := r.seen[key]
 	if !live && len(r.seen) >= limit {
 		return false
+	}
+	if !live {
+		key = runKey{resource: key.resource.clone(), id: strings.Clone(key.id)}
 	}
 	if !live || now.After(last) {
 		r.seen[key] = now

@@ -6,6 +6,7 @@ import (
 	"hash/maphash"
 	"slices"
 	"sort"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -155,7 +156,7 @@ func (s *Store) add(key Key, u *Update, now time.Time) bool {
 		if bounds := series.All[key.Series].Buckets; bounds != nil {
 			st.buckets = make([]uint64, len(bounds)+1)
 		}
-		sh.streams[key] = st
+		sh.streams[key.clone()] = st
 	}
 	st.apply(u, key.Series, now)
 	return true
@@ -165,6 +166,24 @@ func (s *Store) add(key Key, u *Update, now time.Time) bool {
 // series turns away.
 func (k *Key) bounded() bool {
 	return *k != Key{Series: k.Series, overflow: true}
+}
+
+// clone copies the key's strings. A label may be the beginning of a much
+// longer text, which a stream must not keep alive.
+func (k Key) clone() Key {
+	k.Resource = k.Resource.clone()
+	k.Run = Run{
+		ID: strings.Clone(k.Run.ID), Job: strings.Clone(k.Run.Job),
+		Rank: strings.Clone(k.Run.Rank), Host: strings.Clone(k.Run.Host),
+	}
+	for i, label := range k.Labels {
+		k.Labels[i] = strings.Clone(label)
+	}
+	return k
+}
+
+func (r Resource) clone() Resource {
+	return Resource{Namespace: strings.Clone(r.Namespace), Service: strings.Clone(r.Service)}
 }
 
 func (st *stream) apply(u *Update, id series.ID, now time.Time) {
