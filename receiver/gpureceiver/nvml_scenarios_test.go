@@ -42,6 +42,7 @@ var scenarios = map[string]scenario{
 	"lost GPU":         {run: runLostGPU},
 	"driver reset":     {control: "energy 900000", run: runDriverReset},
 	"driver goes away": {run: runDriverGoesAway},
+	"devices go away":  {run: runDevicesGoAway},
 	"garbage":          {control: "utilization 808334905", run: runGarbage},
 	"one bad call":     {control: "result:nvmlDeviceGetPowerUsage 999", run: runOneBadCall},
 	"two receivers":    {run: runTwoReceivers},
@@ -64,6 +65,10 @@ func runFull(t *testing.T, d *fakeDriver) {
 	r := newRig(t, d.config(t))
 	compare(t, filepath.Join("testdata", "nvml", "full.yaml"), r.scrape(t))
 	assert.Equal(t, []string{"The NVIDIA driver answers"}, r.logged())
+	for _, quiet := range []string{"otelcol_receiver_gpu_dropped_values", "otelcol_receiver_gpu_failed_calls"} {
+		_, err := r.telemetry.GetMetric(quiet)
+		require.Error(t, err, "nothing of it happened: %s", quiet)
+	}
 
 	require.NoError(t, r.scraper.Shutdown(t.Context()))
 	require.NoError(t, r.scraper.Shutdown(t.Context()))
@@ -246,6 +251,17 @@ func runDriverGoesAway(t *testing.T, d *fakeDriver) {
 	metrics := r.after(t, time.Minute)
 	assert.Equal(t, "ok", driverState(t, metrics))
 	assert.Len(t, points(metrics, gpu0, "hw.power"), 1)
+}
+
+// Handles that have become worthless are had anew by opening the library again.
+func runDevicesGoAway(t *testing.T, d *fakeDriver) {
+	r := newRig(t, d.config(t))
+	r.scrape(t)
+	d.set(t, "epoch 1")
+	assert.Equal(t, "failed", driverState(t, r.scrape(t)))
+	metrics := r.after(t, 30*time.Second)
+	assert.Equal(t, "ok", driverState(t, metrics))
+	assert.Len(t, points(metrics, gpu1, "hw.power"), 1)
 }
 
 func runGarbage(t *testing.T, d *fakeDriver) {

@@ -6,6 +6,8 @@
 //   init N             what nvmlInit_v2 returns
 //   all N              what every other call returns
 //   lost N             the index of a GPU that fell off the bus
+//   epoch N            GPUs answer "unknown error" unless N is as it was at the
+//                      last nvmlInit_v2, as when a container loses its devices
 //   energy N           energy in mJ of GPU 0; GPU 1 has 1000 more
 //   samples N          three utilization samples, 10, 20 and 30, after time N
 //   pid N              the PID of the process on each GPU
@@ -32,6 +34,7 @@ struct nvmlDevice_st {
 
 static struct nvmlDevice_st devices[GPUS];
 static int opened;
+static long long epoch;
 
 static long long control(const char *key, long long fallback) {
   const char *path = getenv("FAKE_NVML_CONTROL");
@@ -64,6 +67,7 @@ static nvmlReturn_t enter(const char *function, int index) {
   hang(function, index);
   if (!opened) return NVML_ERROR_UNINITIALIZED;
   if (index >= 0 && control("lost", -1) == index) return NVML_ERROR_GPU_IS_LOST;
+  if (index >= 0 && control("epoch", 0) != epoch) return NVML_ERROR_UNKNOWN;
   snprintf(key, sizeof key, "result:%s", function);
   return (nvmlReturn_t)control(key, control("all", NVML_SUCCESS));
 }
@@ -79,7 +83,10 @@ static nvmlReturn_t enter(const char *function, int index) {
 nvmlReturn_t nvmlInit_v2(void) {
   hang(__func__, -1);
   nvmlReturn_t r = (nvmlReturn_t)control("init", NVML_SUCCESS);
-  if (r == NVML_SUCCESS) opened++;
+  if (r == NVML_SUCCESS) {
+    opened++;
+    epoch = control("epoch", 0);
+  }
   return r;
 }
 
