@@ -27,11 +27,11 @@ const (
 	// GenAIRequestModel is the model that the caller asked for.
 	GenAIRequestModel = "gen_ai.request.model"
 	// GenAITokenType says on a metric whether tokens are input or output.
-	GenAITokenType = "gen_ai.token.type"
+	GenAITokenType = "gen_ai.token.type" //nolint:gosec // a name, no credential
 	// GenAIInputTokens counts the tokens of a request, cached ones included.
-	GenAIInputTokens = "gen_ai.usage.input_tokens"
+	GenAIInputTokens = "gen_ai.usage.input_tokens" //nolint:gosec // a name, no credential
 	// GenAIOutputTokens counts the tokens of a response.
-	GenAIOutputTokens = "gen_ai.usage.output_tokens"
+	GenAIOutputTokens = "gen_ai.usage.output_tokens" //nolint:gosec // a name, no credential
 
 	// HardwareID identifies a GPU or MIG instance, spelled as NVML spells it.
 	HardwareID = "hw.id"

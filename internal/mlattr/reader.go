@@ -2,6 +2,7 @@ package mlattr
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -104,7 +105,7 @@ func NewReader(options Options) (*Reader, error) {
 			rule: rule{kind: KindDouble, where: onSpan, rank: rankOwn}})
 	}
 	for source, canonical := range options.Aliases {
-		if !aliasable(canonical) {
+		if !slices.Contains(Aliasable(), canonical) {
 			return nil, fmt.Errorf("%q is no canonical attribute", canonical)
 		}
 		kind := kinds[canonical]
@@ -171,15 +172,6 @@ func (r *Reader) add(source string, compiled rule) {
 		r.keys[source] = entry
 	}
 	entry.rules = append(entry.rules, compiled)
-}
-
-func aliasable(canonical string) bool {
-	for _, name := range Aliasable() {
-		if name == canonical {
-			return true
-		}
-	}
-	return false
 }
 
 // canonicalKey returns the constant that equals a configured name.

@@ -32,7 +32,7 @@ func taskWeaver() Table {
 			{Match: Exact, Text: "run_code", Operation: "run_code", Role: "CodeExecutor"},
 		},
 	}
-	for _, role := range []string{"CodeGenerator", "CodeGeneratorCLIOnly", "CodeGeneratorPluginOnly", "CodeInterpreter"} {
+	for _, role := range []string{"CodeGenerator", "CodeGeneratorCLIOnly", "CodeGeneratorPluginOnly", "CodeInterpreter", "CodeInterpreterCLIOnly", "CodeInterpreterPluginOnly"} {
 		t.Names = append(t.Names, NameRule{Match: Exact, Text: role + ".reply", Operation: "reply", Role: role, Identifies: true})
 	}
 	return t

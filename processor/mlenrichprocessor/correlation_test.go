@@ -175,6 +175,24 @@ func TestRequestJoinsTraces(t *testing.T) {
 	assert.Empty(t, keysByName(p.sendTraces(t, python(2, "c-1")), "ml.session.id"))
 }
 
+// TestTrainingRunFindsItsSession has a fine-tuning service name the session
+// on one operation and only the training run on another.
+func TestTrainingRunFindsItsSession(t *testing.T) {
+	p := startDefault(t)
+	p.sendTraces(t, batchOf("tuft", testSpan{1, 1, 0, "training_controller.create_model",
+		map[string]any{"tuft.session_id": "s", "tuft.training_run_id": "tr"}}))
+	out := p.sendTraces(t, batchOf("tuft",
+		testSpan{2, 1, 0, "POST /load_weights", nil},
+		testSpan{2, 2, 1, "training_backend.load_state", map[string]any{"tuft.lora_id": "tr"}}))
+	assert.Equal(t, map[string]string{"POST /load_weights": "s", "training_backend.load_state": "s"}, keysByName(out, "ml.session.id"))
+	assert.Equal(t, map[string]string{
+		"POST /load_weights":          "session=trace,run=trace,training_run=trace",
+		"training_backend.load_state": "session=training_run",
+	}, keysByName(out, "ml.correlation.source"))
+	other := p.sendTraces(t, batchOf("tuft", testSpan{3, 1, 0, "hf_model.forward", map[string]any{"tuft.lora_id": "tr2"}}))
+	assert.Empty(t, keysByName(other, "ml.session.id"))
+}
+
 // TestCyclesEnd has parents that are their own ancestors.
 func TestCyclesEnd(t *testing.T) {
 	out := startDefault(t).sendTraces(t, batchOf("x",
@@ -213,11 +231,15 @@ func TestManyGoroutines(t *testing.T) {
 		require.NoError(t, traces.ConsumeTraces(ctx, batchOf("x", root)))
 		for id := byte(2); id < 8; id++ {
 			wg.Go(func() {
-				assert.NoError(t, traces.ConsumeTraces(ctx, batchOf("x", testSpan{n, id, id - 1, "child", nil})))
+				if err := traces.ConsumeTraces(ctx, batchOf("x", testSpan{n, id, id - 1, "child", nil})); err != nil {
+					t.Error(err)
+				}
 				ld := plog.NewLogs()
 				record := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords().AppendEmpty()
 				record.SetTraceID(pcommon.TraceID{0: 0xa0, 15: n})
-				assert.NoError(t, logs.ConsumeLogs(ctx, ld))
+				if err := logs.ConsumeLogs(ctx, ld); err != nil {
+					t.Error(err)
+				}
 			})
 		}
 	}

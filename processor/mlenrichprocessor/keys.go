@@ -154,7 +154,7 @@ func (n *node) requestKeys() keySet {
 }
 
 // traceKeys are what the span contributes to its trace: its own keys and
-// those that its request gave it. A run that was inferred for a resource says
+// those that a join gave it. A run that was inferred for a resource says
 // nothing about the other services of the trace.
 func (n *node) traceKeys() keySet {
 	keys := n.own
@@ -164,7 +164,7 @@ func (n *node) traceKeys() keySet {
 	for k := range keys {
 		if downOnly(k) {
 			keys[k] = ""
-		} else if keys[k] == "" && n.from[k] == fromRequest {
+		} else if keys[k] == "" {
 			keys[k] = n.keys[k]
 		}
 	}
@@ -180,9 +180,9 @@ type spanKey struct {
 // index is what a resolution needs of earlier batches. Each call takes its
 // lock once and returns copies.
 type index interface {
-	// joinRequests takes the keys of spans that state a request id in, and
-	// returns what all spans of each request agree about.
-	joinRequests(requests map[string]*agreement)
+	// join takes the keys of spans that state an id in, and returns what all
+	// spans of each id agree about.
+	join(agreements map[joinKey]*agreement)
 	// joinTraces does the same by trace.
 	joinTraces(traces map[[16]byte]*traceState)
 	// ancestors fills in what earlier spans hand down, for the spans in
@@ -210,7 +210,7 @@ func (t *traceState) active() bool {
 // resolve gives every node the keys that it inherits: own before parent
 // before trace. The order of the nodes does not matter.
 func resolve(nodes []node, ix index) {
-	joinRequests(nodes, ix)
+	join(nodes, ix)
 	traces := gather(nodes)
 	if len(traces) == 0 {
 		return
@@ -248,42 +248,67 @@ func isActive(traces map[[16]byte]*traceState, trace [16]byte) bool {
 	return t != nil && t.active()
 }
 
-// joinRequests lets spans of different traces that state the same request id
-// share their keys. Snakepit's Python side has nothing else in common with
-// its callers.
-func joinRequests(nodes []node, ix index) {
-	var requests map[string]*agreement
+// joinKey is an id by which spans of different traces find each other.
+type joinKey struct {
+	key int
+	id  string
+}
+
+// joins are the ids that tie traces together, and what comes with each. A
+// request shares everything: Snakepit's Python side has nothing else in
+// common with its callers. A training run or sampling session is of one
+// session; a fine-tuning service names both on some of its spans only.
+var joins = [...]struct {
+	key  int
+	from origin
+	all  bool
+}{
+	{keyRequest, fromRequest, true},
+	{keyTrainingRun, fromTrainingRun, false},
+	{keySamplingSession, fromSamplingSession, false},
+}
+
+// join lets spans of different traces that state the same id share keys.
+func join(nodes []node, ix index) {
+	var agreements map[joinKey]*agreement
 	for i := range nodes {
 		n := &nodes[i]
-		id := n.own[keyRequest]
-		if id == "" {
-			continue
+		for _, j := range joins {
+			id := joinKey{j.key, n.own[j.key]}
+			if id.id == "" {
+				continue
+			}
+			if agreements == nil {
+				agreements = make(map[joinKey]*agreement)
+			}
+			a := agreements[id]
+			if a == nil {
+				a = new(agreement)
+				agreements[id] = a
+			}
+			keys := keySet{keySession: n.own[keySession]}
+			if j.all {
+				keys = n.requestKeys()
+			}
+			a.observe(&keys)
 		}
-		if requests == nil {
-			requests = make(map[string]*agreement)
-		}
-		a := requests[id]
-		if a == nil {
-			a = new(agreement)
-			requests[id] = a
-		}
-		keys := n.requestKeys()
-		a.observe(&keys)
 	}
-	if requests == nil {
+	if agreements == nil {
 		return
 	}
-	ix.joinRequests(requests)
+	ix.join(agreements)
 	for i := range nodes {
 		n := &nodes[i]
-		a := requests[n.own[keyRequest]]
-		if a == nil {
-			continue
-		}
-		for k := range keyCount {
-			if n.needs(k) {
-				if value := a.agreed(k); value != "" {
-					n.keys[k], n.from[k] = value, fromRequest
+		for _, j := range joins {
+			a := agreements[joinKey{j.key, n.own[j.key]}]
+			if a == nil {
+				continue
+			}
+			for k := range keyCount {
+				if n.needs(k) && n.keys[k] == "" {
+					if value := a.agreed(k); value != "" {
+						n.keys[k], n.from[k] = value, j.from
+					}
 				}
 			}
 		}
@@ -355,8 +380,8 @@ func inheritDown(nodes []node, traces map[[16]byte]*traceState, ix index) {
 			nodes[at].state = resolving
 			chain = append(chain, at)
 		}
-		for j := len(chain) - 1; j >= 0; j-- {
-			n := &nodes[chain[j]]
+		for _, at := range slices.Backward(chain) {
+			n := &nodes[at]
 			var above *keySet
 			var phase string
 			switch p := n.parentNode; {

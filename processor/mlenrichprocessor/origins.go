@@ -16,9 +16,18 @@ const (
 	fromParent
 	fromTrace
 	fromRequest
+	fromTrainingRun
+	fromSamplingSession
 )
 
-var originNames = [...]string{fromSpan: "span", fromParent: "parent", fromTrace: "trace", fromRequest: "request"}
+var originNames = [...]string{
+	fromSpan:            "span",
+	fromParent:          "parent",
+	fromTrace:           "trace",
+	fromRequest:         "request",
+	fromTrainingRun:     "training_run",
+	fromSamplingSession: "sampling_session",
+}
 
 // originPhase is the place of the phase in origins, after the keys.
 const originPhase = keyCount

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
@@ -95,7 +96,7 @@ func TestDerive(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			span := ptrace.NewSpan()
-			assert.NoError(t, span.Attributes().FromRaw(tt.attrs))
+			require.NoError(t, span.Attributes().FromRaw(tt.attrs))
 			_, f := mlattr.Classify(pcommon.NewMap(), "", span)
 			left := make(skipped)
 			derive(f, start, end, false, left)
