@@ -124,7 +124,7 @@ const (
 // Names of derived numbers and of what they rest on.
 const (
 	// TokensPerSecond is a derived or reported token rate.
-	TokensPerSecond = "ml.tokens_per_second"
+	TokensPerSecond = "ml.tokens_per_second" //nolint:gosec // a name, no credential
 	// SamplesPerSecond is a derived sample rate.
 	SamplesPerSecond = "ml.samples_per_second"
 	// ThroughputBasis says how a rate was derived: see the Basis values.
@@ -133,7 +133,7 @@ const (
 	// differs from ThroughputBasis, which is then that of TokensPerSecond.
 	SamplesBasis = "ml.samples_per_second.basis"
 	// TokensEstimated is true where the client estimated its token counts.
-	TokensEstimated = "ml.tokens.estimated"
+	TokensEstimated = "ml.tokens.estimated" //nolint:gosec // a name, no credential
 	// UsageCounted is false on spans whose usage a descendant reports too.
 	UsageCounted = "ml.usage.counted"
 )
