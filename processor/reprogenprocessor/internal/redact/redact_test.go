@@ -32,6 +32,7 @@ func TestText(t *testing.T) {
 		"train.py --api-key abc123 --epochs 3":                                "train.py --api-key <REDACTED:argument> --epochs 3",
 		"train.py --hf-token=abc123":                                          "train.py --hf-token=<REDACTED:assignment>",
 		"Cookie: a=b; c=d":                                                    "Cookie: <REDACTED:cookie>",
+		"{'token': 'hunter2', 'eos_token': '</s>'}":                           "{'token': '<REDACTED:quoted_token>', 'eos_token': '</s>'}",
 		// What is no secret stays.
 		"expected 3 tokens, got 4":                  "expected 3 tokens, got 4",
 		"tuft.session_id=abc-123":                   "tuft.session_id=abc-123",

@@ -30,6 +30,7 @@ var valueRules = []valueRule{
 	{"url_password", []string{"://"}, regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://[^\s:/@"']*:)[^\s/@"']+@`)},
 	{"signed_url", []string{"?", "&"}, regexp.MustCompile(`(?i)([?&](?:x-amz-signature|x-amz-credential|x-amz-security-token|x-goog-signature|signature|sig|access_token|token|api_?key|key)=)[^&\s"'<>]+`)},
 	{"assignment", []string{"pass", "secret", "key", "token", "authorization"}, regexp.MustCompile(`(?i)((?:^|[^A-Za-z0-9])(?:[A-Za-z0-9]+[_-])*(?:password|passwd|passphrase|secret|secret[_-]?key|api[_-]?key|access[_-]?key|private[_-]?key|auth[_-]?token|access[_-]?token|refresh[_-]?token|hf[_-]token|authorization)["']?\s*[=:]\s*["']?)[^\s"',;&}\])<]{3,}`)},
+	{"quoted_token", []string{"token"}, regexp.MustCompile(`(?i)(["'](?:(?:access|api|auth|bearer|bot|csrf|github|gitlab|hf|id|refresh|session|slack)[_-]?)?token["']\s*:\s*["'])[^"'<]{3,}`)},
 	{"cookie", []string{"cookie"}, regexp.MustCompile(`(?i)(\bcookies?["']?\s*[=:]\s*["']?)[^\r\n"'<]{3,}`)},
 	{"argument", []string{"-"}, regexp.MustCompile(`(?i)(--?(?:[a-z0-9]+[_-])*(?:password|passwd|secret|api[_-]?key|access[_-]?key|token)[ =]["']?)[^\s"'<]{3,}`)},
 }

@@ -1,0 +1,61 @@
+package reprogenprocessor
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/confmap"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/metadata"
+)
+
+// TestReadmeExamples loads every YAML block as a collector would, and holds
+// the block that shows the defaults against them.
+func TestReadmeExamples(t *testing.T) {
+	blocks := strings.Split(text(t, "README.md"), "```yaml\n")[1:]
+	require.Len(t, blocks, 2)
+	for i, block := range blocks {
+		block, _, ok := strings.Cut(block, "```")
+		require.True(t, ok)
+		var raw map[string]any
+		require.NoError(t, yaml.Unmarshal([]byte(block), &raw))
+		sub, err := confmap.NewFromStringMap(raw).Sub("processors")
+		require.NoError(t, err)
+		for name := range sub.ToStringMap() {
+			var id component.ID
+			require.NoError(t, id.UnmarshalText([]byte(name)))
+			require.Equal(t, metadata.Type, id.Type())
+			settings, err := sub.Sub(name)
+			require.NoError(t, err)
+			cfg := createDefaultConfig().(*Config)
+			require.NoError(t, settings.Unmarshal(cfg))
+			require.NoError(t, confmap.Validate(cfg))
+			if i == 0 {
+				cfg.AllowedModules = nil
+				assert.Equal(t, createDefaultConfig(), cfg)
+			}
+		}
+	}
+}
+
+// TestReadmeNamesEveryFlag: the table and the script agree.
+func TestReadmeNamesEveryFlag(t *testing.T) {
+	cfg := testConfig(t)
+	produce(t, cfg, mean().traces())
+	script := text(t, onlyArtifact(t, cfg), "repro.py")
+	readme := text(t, "README.md")
+	for _, line := range strings.Split(script, "\n") {
+		flag, ok := strings.CutPrefix(strings.TrimSpace(line), `add("--`)
+		if !ok {
+			continue
+		}
+		name, rest, _ := strings.Cut(flag, `"`)
+		if !strings.Contains(rest, "SUPPRESS") {
+			assert.Contains(t, readme, "| `--"+name)
+		}
+	}
+}
