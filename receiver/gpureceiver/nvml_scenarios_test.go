@@ -43,6 +43,7 @@ var scenarios = map[string]scenario{
 	"driver reset":     {control: "energy 900000", run: runDriverReset},
 	"driver goes away": {run: runDriverGoesAway},
 	"devices go away":  {run: runDevicesGoAway},
+	"GPUs appear":      {control: "count 0", run: runGPUsAppear},
 	"garbage":          {control: "utilization 808334905", run: runGarbage},
 	"one bad call":     {control: "result:nvmlDeviceGetPowerUsage 999", run: runOneBadCall},
 	"two receivers":    {run: runTwoReceivers},
@@ -262,6 +263,18 @@ func runDevicesGoAway(t *testing.T, d *fakeDriver) {
 	metrics := r.after(t, 30*time.Second)
 	assert.Equal(t, "ok", driverState(t, metrics))
 	assert.Len(t, points(metrics, gpu1, "hw.power"), 1)
+}
+
+// A driver without GPUs is all right, and GPUs that come later are found.
+func runGPUsAppear(t *testing.T, d *fakeDriver) {
+	r := newRig(t, d.config(t))
+	assert.Equal(t, "ok", driverState(t, r.scrape(t)))
+	assert.Equal(t, "ok", driverState(t, r.scrape(t)))
+	d.set(t, "count 2")
+	metrics := r.after(t, 30*time.Second)
+	assert.Equal(t, "ok", driverState(t, metrics))
+	assert.Len(t, ids(metrics), 2)
+	assert.Equal(t, []string{"The NVIDIA driver answers"}, r.logged())
 }
 
 func runGarbage(t *testing.T, d *fakeDriver) {

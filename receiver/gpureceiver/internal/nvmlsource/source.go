@@ -148,8 +148,16 @@ func (s *Source) read(ctx context.Context, snapshot *device.Snapshot) status {
 		return result
 	}
 
+	if len(s.gpus) == 0 {
+		// NVML looks for GPUs only when it is opened, so that one that comes
+		// later is found by opening it again.
+		s.close(ctx)
+		s.retry.failed(now)
+		return statusSuccess
+	}
+
 	var failures []failure
-	answered := len(s.gpus) == 0
+	answered := false
 	for _, known := range s.gpus {
 		read, failed, ok := s.readGPU(ctx, known)
 		snapshot.GPUs = append(snapshot.GPUs, read)

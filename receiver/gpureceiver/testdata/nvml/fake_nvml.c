@@ -2,7 +2,7 @@
 // which it reads again at every call. Each line of the file is a key, a space
 // and a number:
 //
-//   count N            number of GPUs, 2 by default
+//   count N            number of GPUs, 2 by default, read by nvmlInit_v2 only
 //   init N             what nvmlInit_v2 returns
 //   all N              what every other call returns
 //   lost N             the index of a GPU that fell off the bus
@@ -34,7 +34,7 @@ struct nvmlDevice_st {
 
 static struct nvmlDevice_st devices[GPUS];
 static int opened;
-static long long epoch;
+static long long epoch, gpus;
 
 static long long control(const char *key, long long fallback) {
   const char *path = getenv("FAKE_NVML_CONTROL");
@@ -86,6 +86,7 @@ nvmlReturn_t nvmlInit_v2(void) {
   if (r == NVML_SUCCESS) {
     opened++;
     epoch = control("epoch", 0);
+    gpus = control("count", 2);
   }
   return r;
 }
@@ -106,7 +107,7 @@ nvmlReturn_t nvmlSystemGetDriverVersion(char *version, unsigned int length) {
 
 nvmlReturn_t nvmlDeviceGetCount_v2(unsigned int *count) {
   ENTER(-1);
-  *count = (unsigned int)control("count", 2);
+  *count = (unsigned int)gpus;
   return NVML_SUCCESS;
 }
 
