@@ -193,6 +193,33 @@ func TestTrainingRunFindsItsSession(t *testing.T) {
 	assert.Empty(t, keysByName(other, "ml.session.id"))
 }
 
+// TestRequestAndPhaseComeDownOnly has a trace without any other key.
+func TestRequestAndPhaseComeDownOnly(t *testing.T) {
+	p := startDefault(t)
+	out := p.sendTraces(t, batchOf("x",
+		testSpan{1, 3, 2, "below", nil},
+		testSpan{1, 2, 1, "call", map[string]any{"ml.request.id": "r"}},
+		testSpan{1, 1, 0, "above", nil}))
+	assert.Equal(t, map[string]string{"call": "r", "below": "r"}, keysByName(out, "ml.request.id"))
+
+	out = p.sendTraces(t, batchOf("x",
+		testSpan{2, 3, 2, "below", nil},
+		testSpan{2, 2, 1, "step", map[string]any{"ml.phase": "optimizer"}},
+		testSpan{2, 1, 0, "above", nil}))
+	assert.Equal(t, map[string]string{"step": "optimizer", "below": "optimizer"}, keysByName(out, "ml.phase"))
+	assert.Equal(t, map[string]string{"below": "phase=parent"}, keysByName(out, "ml.correlation.source"))
+}
+
+// TestConversationComesWithItsSession has a conversation whose session cannot
+// be used. Alone, the conversation would be a session on a second pass.
+func TestConversationComesWithItsSession(t *testing.T) {
+	p := startDefault(t)
+	out := p.sendTraces(t, batchOf("x",
+		testSpan{1, 1, 0, "root", map[string]any{"ml.session.id": "has space", "gen_ai.conversation.id": "c"}},
+		testSpan{1, 2, 1, "child", nil}))
+	assert.Equal(t, map[string]string{"root": "c"}, keysByName(out, "gen_ai.conversation.id"))
+}
+
 // TestCyclesEnd has parents that are their own ancestors.
 func TestCyclesEnd(t *testing.T) {
 	out := startDefault(t).sendTraces(t, batchOf("x",

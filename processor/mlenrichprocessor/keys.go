@@ -228,7 +228,7 @@ func resolve(nodes []node, ix index) {
 			continue
 		}
 		for k := range keyCount {
-			if n.needs(k) && n.keys[k] == "" && !downOnly(k) {
+			if n.needs(k) && n.keys[k] == "" {
 				if value := t.agreed(k); value != "" {
 					n.keys[k], n.from[k] = value, fromTrace
 				}

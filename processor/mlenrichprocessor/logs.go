@@ -116,7 +116,7 @@ func (s *recordState) write(span *keySet, trace *agreement, r *resource) {
 		value, from := "", fromNowhere
 		if span != nil && span[k] != "" {
 			value, from = span[k], fromSpan
-		} else if trace != nil && !downOnly(k) {
+		} else if trace != nil {
 			value, from = trace.agreed(k), fromTrace
 		}
 		if value == "" {
