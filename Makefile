@@ -89,7 +89,7 @@ tidy: needs ## Format, and bring every go.mod in line with the code
 .PHONY: fuzz
 fuzz: needs ## Run every fuzz test for FUZZTIME (default 20s) each
 	@for m in $(MODULES); do (cd $$m && for p in $$(GOWORK=off go list ./...); do \
-	  for f in $$(GOWORK=off go test -list '^Fuzz' $$p | grep '^Fuzz' || true); do echo "$$p $$f"; GOWORK=off go test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(or $(FUZZTIME),20s) $$p || exit 1; done; done) || exit 1; done
+	  for f in $$(GOWORK=off go test -list '^Fuzz' $$p | grep '^Fuzz' || true); do echo "$$p $$f"; GOWORK=off go test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(or $(FUZZTIME),20s) -fuzzminimizetime 10x $$p || exit 1; done; done) || exit 1; done
 
 .PHONY: clean
 clean: ## Remove bin/, demo-output/ and the tools and servers in .cache/
