@@ -1,0 +1,122 @@
+package harness
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+	"time"
+)
+
+// The verdicts of a reproduction, by its exit code.
+const (
+	// NotReproduced says that the call did not fail.
+	NotReproduced = 0
+	// Reproduced says that the call failed as it did in production.
+	Reproduced = 1
+)
+
+// reproductionTimeout bounds one run of a reproduction. The calls of the tests
+// take milliseconds; the interpreter takes most of the time.
+const reproductionTimeout = 2 * time.Minute
+
+// Artifact is one reproduction that the collector wrote.
+type Artifact struct {
+	// Dir is the artefact's folder, and Group its group's, relative to the
+	// directory of all.
+	Dir   string
+	Group string
+	// TraceID and SpanID are those in the folder's name.
+	TraceID string
+	SpanID  string
+}
+
+// Script returns the path of the artefact's program.
+func (a Artifact) Script() string { return filepath.Join(a.Dir, "repro.py") }
+
+// artifactName is the layout of the names that the collector gives: time,
+// trace id and span id.
+var artifactName = regexp.MustCompile(`^[0-9]{8}T[0-9]{6}Z-([0-9a-f]{32})-([0-9a-f]{16})$`)
+
+var groupName = regexp.MustCompile(`^[0-9a-f]{16}$`)
+
+// Artifacts returns the reproductions below a directory, or an error if it has
+// anything that is not of their layout: a temporary file that was left behind,
+// an artefact with a part missing, a name made of received data.
+func Artifacts(dir string) ([]Artifact, error) {
+	groups, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var artifacts []Artifact
+	for _, group := range groups {
+		if !group.IsDir() {
+			// The directory's own files, such as its lock, begin with a dot.
+			if group.Name()[0] == '.' {
+				continue
+			}
+			return nil, fmt.Errorf("unexpected file %q", group.Name())
+		}
+		if !groupName.MatchString(group.Name()) {
+			return nil, fmt.Errorf("unexpected folder %q", group.Name())
+		}
+		entries, err := os.ReadDir(filepath.Join(dir, group.Name()))
+		if err != nil {
+			return nil, err
+		}
+		for _, entry := range entries {
+			if entry.Name() == "group.json" {
+				continue
+			}
+			match := artifactName.FindStringSubmatch(entry.Name())
+			if match == nil {
+				return nil, fmt.Errorf("unexpected entry %q of group %s", entry.Name(), group.Name())
+			}
+			artifact := Artifact{
+				Dir:     filepath.Join(dir, group.Name(), entry.Name()),
+				Group:   group.Name(),
+				TraceID: match[1],
+				SpanID:  match[2],
+			}
+			for _, part := range []string{"repro.py", "trace.json", "report.md"} {
+				if _, err := os.Stat(filepath.Join(artifact.Dir, part)); err != nil {
+					return nil, err
+				}
+			}
+			artifacts = append(artifacts, artifact)
+		}
+	}
+	return artifacts, nil
+}
+
+// GroupCount returns how many failures a group has counted.
+func GroupCount(dir, group string) (int64, error) {
+	text, err := os.ReadFile(filepath.Join(dir, group, "group.json"))
+	if err != nil {
+		return 0, err
+	}
+	var content struct {
+		Count int64 `json:"count"`
+	}
+	err = json.Unmarshal(text, &content)
+	return content.Count, err
+}
+
+// Reproduce runs an artefact as a user does, and returns its verdict and
+// output. Modules in the folder patches, if it is not empty, come before those
+// of Python's library.
+func Reproduce(tb testing.TB, script, patches string) (verdict int, output string) {
+	tb.Helper()
+	var env []string
+	if patches != "" {
+		env = append(env, "PYTHONPATH="+patches)
+	}
+	return Run(tb, Command{
+		Name: "repro.py",
+		Path: Python(tb),
+		Args: []string{script},
+		Env:  env,
+	}, reproductionTimeout)
+}
