@@ -1,9 +1,7 @@
 package harness
 
 import (
-	"context"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -171,21 +169,4 @@ func isLogError(line string) bool {
 func IsAbsentBackend(entry string) bool {
 	return strings.Contains(entry, `"otelcol.component.kind": "exporter"`) &&
 		strings.Contains(entry, "connect: connection refused")
-}
-
-// expectOK returns an error unless a GET of the URL answers 200.
-func expectOK(ctx context.Context, url string) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
-	if err != nil {
-		return err
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %s", url, response.Status)
-	}
-	return nil
 }

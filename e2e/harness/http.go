@@ -2,6 +2,7 @@ package harness
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -17,6 +18,19 @@ var client = &http.Client{
 // maxResponse bounds what a server may answer; the largest real answer is the
 // trace of a whole training process.
 const maxResponse = 256 << 20
+
+// do sends a request and returns the status and the body of the answer.
+func do(request *http.Request) (status int, body []byte, err error) {
+	response, err := client.Do(request)
+	if err != nil {
+		return 0, nil, err
+	}
+	body, err = io.ReadAll(io.LimitReader(response.Body, maxResponse))
+	if err = errors.Join(err, response.Body.Close()); err != nil {
+		return 0, nil, fmt.Errorf("%s %s: %w", request.Method, request.URL, err)
+	}
+	return response.StatusCode, body, nil
+}
 
 // fetch returns the body of a GET that answers 200.
 func fetch(ctx context.Context, url string) ([]byte, error) {
@@ -36,14 +50,11 @@ func fetchStatus(ctx context.Context, url string) (int, []byte, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	response, err := client.Do(request)
-	if err != nil {
-		return 0, nil, err
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxResponse))
-	if err != nil {
-		return 0, nil, fmt.Errorf("GET %s: %w", url, err)
-	}
-	return response.StatusCode, body, nil
+	return do(request)
+}
+
+// expectOK returns an error unless a GET of the URL answers 200.
+func expectOK(ctx context.Context, url string) error {
+	_, err := fetch(ctx, url)
+	return err
 }

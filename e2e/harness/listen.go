@@ -1,7 +1,6 @@
 package harness
 
 import (
-	"bufio"
 	"encoding/hex"
 	"fmt"
 	"net"
@@ -34,20 +33,15 @@ func (p *Process) ListenAddresses(tb testing.TB) []string {
 	}
 	var addresses []string
 	for _, table := range []string{"tcp", "tcp6"} {
-		file, err := os.Open(fmt.Sprintf("/proc/%d/net/%s", p.PID(), table))
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/%s", p.PID(), table))
 		if err != nil {
 			tb.Fatal(err)
 		}
-		lines := bufio.NewScanner(file)
-		for lines.Scan() {
-			if address, inode, ok := listeningSocket(lines.Text()); ok && sockets[inode] {
+		for line := range strings.Lines(string(text)) {
+			if address, inode, ok := listeningSocket(line); ok && sockets[inode] {
 				addresses = append(addresses, address)
 			}
 		}
-		if err := lines.Err(); err != nil {
-			tb.Fatal(err)
-		}
-		file.Close()
 	}
 	return addresses
 }

@@ -39,7 +39,7 @@ func StartPrometheus(tb testing.TB, targets map[string]string) *Prometheus {
 	}
 	dir := tb.TempDir()
 	file := filepath.Join(dir, "prometheus.yaml")
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil { //nolint:gosec // a path below the test's own folder
 		tb.Fatal(err)
 	}
 	address := fmt.Sprintf("127.0.0.1:%d", FreePort(tb))

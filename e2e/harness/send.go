@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 
 	"go.opentelemetry.io/collector/pdata/plog"
@@ -94,17 +93,12 @@ func post(ctx context.Context, url string, body []byte) error {
 		return err
 	}
 	request.Header.Set("Content-Type", "application/x-protobuf")
-	response, err := client.Do(request)
+	status, answer, err := do(request)
 	if err != nil {
 		return err
 	}
-	defer response.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
-	if err != nil {
-		return err
-	}
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("POST %s: status %d: %.500s", url, response.StatusCode, answer)
+	if status != http.StatusOK {
+		return fmt.Errorf("POST %s: status %d: %.500s", url, status, answer)
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package smoke
 
 import (
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -126,7 +125,7 @@ func TestDropInFX(t *testing.T) {
 			return
 		}
 		assert.Len(c, harness.Select(samples, "batches_total", nil), 1)
-		assert.True(c, strings.Contains(collector.Output(), `"log records": 1`), "the debug exporter has not seen the log record")
+		assert.Contains(c, collector.Output(), `"log records": 1`, "the debug exporter has not seen the log record")
 	}, arrival, poll)
 	stopDropIn(t, collector)
 }
