@@ -94,12 +94,30 @@ func (e *enricher) write(attrs pcommon.Map, f *mlattr.Facts, more int) {
 		attrs.EnsureCapacity(attrs.Len() + added)
 	}
 	for fact := range f.All() {
-		if fact.Key == mlattr.User && fact.Kind == mlattr.KindSecret && len(e.hashKey) > 0 {
-			attrs.PutStr(mlattr.User, e.hashUser(fact.Text))
-			continue
-		}
-		fact.Put(attrs)
+		e.put(attrs, fact)
 	}
+}
+
+// writePoint does the same for a metric's point, whose attributes become
+// labels: a fact whose label the client itself uses is left out.
+func (e *enricher) writePoint(attrs pcommon.Map, f *mlattr.Facts, more int) {
+	if f.Len()+more > 0 {
+		attrs.EnsureCapacity(attrs.Len() + f.Len() + more)
+	}
+	for fact := range f.All() {
+		if !labelTaken(attrs, fact.Key) {
+			e.put(attrs, fact)
+		}
+	}
+}
+
+// put adds one fact; a user's name only as its hash.
+func (e *enricher) put(attrs pcommon.Map, fact *mlattr.Fact) {
+	if fact.Key == mlattr.User && fact.Kind == mlattr.KindSecret && len(e.hashKey) > 0 {
+		attrs.PutStr(mlattr.User, e.hashUser(fact.Text))
+		return
+	}
+	fact.Put(attrs)
 }
 
 // hashUser is the keyed hash of a user's name.

@@ -47,14 +47,14 @@ func (e *enricher) processMetrics(ctx context.Context, md pmetric.Metrics) (pmet
 				eachPoint(m, func(point pcommon.Map) {
 					e.reader.Point(known, point, &b.facts)
 					b.rejected += b.facts.Rejected
-					e.write(point, &b.facts, len(labels))
+					e.writePoint(point, &b.facts, len(labels))
 					if joins {
 						if w, ok := newWorkload(point, &b.facts, r); ok {
 							workloads = append(workloads, w)
 						}
 					}
 					for _, l := range labels {
-						if _, ok := point.Get(l.key); !ok {
+						if !labelTaken(point, l.key) {
 							l.value.CopyTo(point.PutEmpty(l.key))
 						}
 					}

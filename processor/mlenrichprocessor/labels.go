@@ -1,0 +1,43 @@
+package mlenrichprocessor
+
+import "go.opentelemetry.io/collector/pdata/pcommon"
+
+// labelTaken says whether a point has an attribute that Prometheus would give
+// the same label as key. A point with both is refused whole by the exporter,
+// so the client's own attribute stands alone: Snakepit's error_type keeps
+// error.type away.
+func labelTaken(attrs pcommon.Map, key string) bool {
+	for have := range attrs.All() {
+		if sameLabel(have, key) {
+			return true
+		}
+	}
+	return false
+}
+
+// sameLabel says whether two attribute keys become one label: Prometheus keeps
+// ASCII letters and digits, and any run of other characters is one underscore.
+func sameLabel(a, b string) bool {
+	i, j := 0, 0
+	for i < len(a) && j < len(b) {
+		inA, inB := labelByte(a[i]), labelByte(b[j])
+		if inA != inB || inA && a[i] != b[j] {
+			return false
+		}
+		i, j = i+1, j+1
+		if inA {
+			continue
+		}
+		for i < len(a) && !labelByte(a[i]) {
+			i++
+		}
+		for j < len(b) && !labelByte(b[j]) {
+			j++
+		}
+	}
+	return i == len(a) && j == len(b)
+}
+
+func labelByte(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+}
