@@ -51,7 +51,7 @@ const (
 type ledger struct {
 	mu       sync.Mutex
 	groups   *simplelru.LRU[string, *entry]
-	seen     *simplelru.LRU[seenKey, bool]
+	seen     *simplelru.LRU[seenKey, told]
 	services *simplelru.LRU[string, *rate.Limiter]
 	all      *rate.Limiter
 	limit    RateLimitConfig
@@ -74,6 +74,12 @@ type seenKey struct {
 	what  uint64
 }
 
+// told is what was made of a failure when a span first told of it.
+type told struct {
+	fingerprint string
+	hasCall     bool
+}
+
 func newLedger(limit RateLimitConfig) (*ledger, error) {
 	l := &ledger{limit: limit, hash: maphash.MakeSeed(), dirty: make(map[string]*entry)}
 	l.all = limiter(float64(limit.PerMinute), limit.Burst)
@@ -81,7 +87,7 @@ func newLedger(limit RateLimitConfig) (*ledger, error) {
 	if l.groups, err = simplelru.NewLRU[string, *entry](maxGroups, nil); err != nil {
 		return nil, err
 	}
-	if l.seen, err = simplelru.NewLRU[seenKey, bool](maxSeen, nil); err != nil {
+	if l.seen, err = simplelru.NewLRU[seenKey, told](maxSeen, nil); err != nil {
 		return nil, err
 	}
 	l.services, err = simplelru.NewLRU[string, *rate.Limiter](maxServices, nil)
@@ -107,17 +113,18 @@ func (l *ledger) size() int {
 	return l.groups.Len()
 }
 
-// admit counts an occurrence.
-func (l *ledger) admit(o occurrence, now time.Time) verdict {
+// admit counts an occurrence, and returns the group that it belongs to: where
+// another span of the trace told of it, that span's group.
+func (l *ledger) admit(o occurrence, now time.Time) (verdict, string) {
 	key := seenKey{trace: o.trace, what: maphash.Comparable(l.hash, [2]string{o.errorType, o.message})}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	// One trace tells of an error once, but a span that can be replayed is
 	// better than the one that came first and cannot.
-	if hadCall, ok := l.seen.Get(key); ok && (hadCall || !o.hasCall) {
-		return verdictRepeated
+	if first, ok := l.seen.Get(key); ok && (first.hasCall || !o.hasCall) {
+		return verdictRepeated, first.fingerprint
 	}
-	l.seen.Add(key, o.hasCall)
+	l.seen.Add(key, told{fingerprint: o.fingerprint, hasCall: o.hasCall})
 
 	g, ok := l.groups.Get(o.fingerprint)
 	if !ok {
@@ -135,14 +142,14 @@ func (l *ledger) admit(o occurrence, now time.Time) verdict {
 	g.AddService(o.service)
 	l.changed(g)
 	if len(g.Exemplars)+g.pending >= store.MaxExemplars {
-		return verdictCounted
+		return verdictCounted, o.fingerprint
 	}
 	if !l.allow(o.service, now) {
 		g.Suppressed++
-		return verdictLimited
+		return verdictLimited, o.fingerprint
 	}
 	g.pending++
-	return verdictWanted
+	return verdictWanted, o.fingerprint
 }
 
 // allow takes from the service's share first: a service that floods must not

@@ -48,7 +48,7 @@ func TestReadmeNamesEveryFlag(t *testing.T) {
 	produce(t, cfg, mean().traces())
 	script := text(t, onlyArtifact(t, cfg), "repro.py")
 	readme := text(t, "README.md")
-	for _, line := range strings.Split(script, "\n") {
+	for line := range strings.SplitSeq(script, "\n") {
 		flag, ok := strings.CutPrefix(strings.TrimSpace(line), `add("--`)
 		if !ok {
 			continue

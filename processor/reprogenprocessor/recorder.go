@@ -175,13 +175,14 @@ func (r *recorder) Shutdown(ctx context.Context) error {
 	return fmt.Errorf("repro_gen was stopped before all artefacts were written: %w", ctx.Err())
 }
 
-// admit counts an occurrence and reports whether an artefact is wanted of it.
-// Whoever gets true must call enqueue.
-func (r *recorder) admit(ctx context.Context, o occurrence) bool {
-	switch r.ledger.admit(o, r.now()) {
+// admit counts an occurrence. It returns the group that it belongs to, and
+// whether an artefact is wanted of it: whoever gets true must call enqueue.
+func (r *recorder) admit(ctx context.Context, o occurrence) (fingerprint string, wanted bool) {
+	verdict, fingerprint := r.ledger.admit(o, r.now())
+	switch verdict {
 	case verdictWanted:
 		r.telemetry.ProcessorReproGenCandidates.Add(ctx, 1)
-		return true
+		return fingerprint, true
 	case verdictCounted:
 		r.telemetry.ProcessorReproGenCandidates.Add(ctx, 1)
 		r.telemetry.ProcessorReproGenDeduplicated.Add(ctx, 1)
@@ -189,7 +190,7 @@ func (r *recorder) admit(ctx context.Context, o occurrence) bool {
 		r.telemetry.ProcessorReproGenCandidates.Add(ctx, 1)
 		r.dropped(ctx, 1, dropRateLimited)
 	}
-	return false
+	return fingerprint, false
 }
 
 // overlooked counts error spans that were not looked at.
@@ -221,7 +222,7 @@ func (r *recorder) run() {
 	defer close(r.done)
 	ticker := time.NewTicker(flushInterval)
 	defer ticker.Stop()
-	for {
+	for !r.stopping() {
 		select {
 		case f := <-r.queue:
 			r.take(f)
@@ -229,13 +230,23 @@ func (r *recorder) run() {
 			r.enforce()
 			r.flush()
 		case <-r.stop:
-			r.drain()
-			r.flush()
-			if err := r.disk.Close(); err != nil {
-				r.warn("The directory could not be closed", err)
-			}
-			return
 		}
+	}
+	r.drain()
+	r.flush()
+	if err := r.disk.Close(); err != nil {
+		r.warn("The directory could not be closed", err)
+	}
+}
+
+// stopping is asked before each wait, because a select takes any case that is
+// ready: a full queue must not hide that the deadline has passed.
+func (r *recorder) stopping() bool {
+	select {
+	case <-r.stop:
+		return true
+	default:
+		return false
 	}
 }
 

@@ -15,6 +15,7 @@ func TestVerdicts(t *testing.T) {
 		args    []string
 		exit    int
 		reason  string
+		shown   string
 	}{
 		"a function": {
 			failedCall: failedCall{payload: call("statistics", "mean", "[[]]", "{}"),
@@ -101,6 +102,14 @@ func TestVerdicts(t *testing.T) {
 			failedCall: failedCall{payload: call("statistics", "no_such_function", "[]", "{}"), errorType: "ValueError"},
 			allowed:    []string{"statistics"}, exit: 5,
 		},
+		"the process is left, and nothing was recorded": {
+			failedCall: failedCall{payload: call("sys", "exit", "[1]", "{}"), attrs: map[string]any{"x": "y"}},
+			allowed:    []string{"sys:exit"}, exit: 3, reason: "SystemExit",
+		},
+		"any error, and nothing was recorded": {
+			failedCall: failedCall{payload: call("statistics", "mean", "[[]]", "{}")},
+			allowed:    []string{"statistics"}, exit: 1, reason: "nothing was recorded",
+		},
 		"too slow": {
 			failedCall: failedCall{payload: call("time", "sleep", "[60]", "{}"), errorType: "ValueError"},
 			allowed:    []string{"time"}, args: []string{"--timeout", "0.5"}, exit: 6,
@@ -111,7 +120,7 @@ func TestVerdicts(t *testing.T) {
 		},
 		"dry run of what is refused": {
 			failedCall: failedCall{payload: call("statistics", "mean", "[[]]", "{}")},
-			args:       []string{"--dry-run"}, exit: 4,
+			args:       []string{"--dry-run"}, exit: 4, shown: "call: statistics.mean([])",
 		},
 		"info on a context": {
 			failedCall: failedCall{errorType: "ValueError", message: "no payload was sent"},
@@ -139,6 +148,7 @@ func TestVerdicts(t *testing.T) {
 				r := py.run(t, artifact, nil, tc.args...)
 				assert.Equal(t, tc.exit, r.Exit, "%s: %s\n%s", py.path, r.Stdout, r.Stderr)
 				assert.Contains(t, r.Reason, tc.reason)
+				assert.Contains(t, r.Stderr, tc.shown)
 			}
 		})
 	}

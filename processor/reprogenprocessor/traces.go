@@ -37,7 +37,7 @@ func (p *tracesProcessor) ConsumeTraces(ctx context.Context, td ptrace.Traces) e
 // errors, nearly all are a number in a group.
 func (p *tracesProcessor) offer(ctx context.Context, td ptrace.Traces, l located) {
 	f := describe(l)
-	admitted := p.recorder.admit(ctx, occurrence{
+	fingerprint, wanted := p.recorder.admit(ctx, occurrence{
 		fingerprint: f.Fingerprint,
 		service:     f.Service,
 		trace:       l.span.TraceID(),
@@ -45,7 +45,7 @@ func (p *tracesProcessor) offer(ctx context.Context, td ptrace.Traces, l located
 		message:     f.Error.Message,
 		hasCall:     f.Call != nil,
 	})
-	if admitted {
+	if wanted {
 		f.SeenAt = p.recorder.now()
 		c := newCopier()
 		f.Span = c.span(l.span, l.scope)
@@ -61,6 +61,6 @@ func (p *tracesProcessor) offer(ctx context.Context, td ptrace.Traces, l located
 		}
 		p.recorder.enqueue(ctx, f)
 	}
-	l.span.Attributes().PutStr(attrArtifactFingerprint, f.Fingerprint)
-	l.span.Attributes().PutStr(attrArtifactPath, f.Fingerprint)
+	l.span.Attributes().PutStr(attrArtifactFingerprint, fingerprint)
+	l.span.Attributes().PutStr(attrArtifactPath, fingerprint)
 }

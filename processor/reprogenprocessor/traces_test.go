@@ -177,6 +177,20 @@ func TestChoice(t *testing.T) {
 	}
 }
 
+// TestLaterSpanLeadsToTheSameArtifact: the parent arrives in another batch,
+// and tells of the error that has an artefact already.
+func TestLaterSpanLeadsToTheSameArtifact(t *testing.T) {
+	child := failedCall{name: "child", span: 2, parent: 1, errorType: "ValueError", message: "broken"}
+	parent := failedCall{name: "parent", span: 1, errorType: "ValueError", message: "broken"}
+	cfg := testConfig(t)
+	sink := produce(t, cfg, child.traces(), parent.traces())
+	for _, td := range sink.AllTraces() {
+		path, _ := spans(td)[0].Attributes().Get("repro.artifact.path")
+		assert.DirExists(t, filepath.Join(cfg.Directory, path.Str()))
+	}
+	onlyArtifact(t, cfg)
+}
+
 // TestPayloadThatComesLater: the child arrives first and has no payload.
 func TestPayloadThatComesLater(t *testing.T) {
 	child := failedCall{name: "child", span: 2, parent: 1, errorType: "ValueError", message: "broken"}
@@ -276,7 +290,7 @@ func TestWriteErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			obstacle()
-			defer os.Remove(folder)
+			t.Cleanup(func() { require.NoError(t, os.Remove(folder)) })
 			tel := componenttest.NewTelemetry()
 			defer func() { require.NoError(t, tel.Shutdown(context.Background())) }()
 			p, sink := startTraces(t, cfg, metadatatest.NewSettings(tel))
@@ -324,9 +338,9 @@ func TestTmpLeftoversAreSwept(t *testing.T) {
 func TestUnusableDirectory(t *testing.T) {
 	base := t.TempDir()
 	write(t, filepath.Join(base, "file"), "x")
-	real := filepath.Join(base, "real")
-	require.NoError(t, os.Mkdir(real, 0o700))
-	require.NoError(t, os.Symlink(real, filepath.Join(base, "link")))
+	target := filepath.Join(base, "real")
+	require.NoError(t, os.Mkdir(target, 0o700))
+	require.NoError(t, os.Symlink(target, filepath.Join(base, "link")))
 	open := filepath.Join(base, "open")
 	require.NoError(t, os.Mkdir(open, 0o700))
 	require.NoError(t, os.Chmod(open, 0o777))
@@ -347,6 +361,18 @@ func TestUnusableDirectory(t *testing.T) {
 			require.NoError(t, p.Shutdown(t.Context()))
 		})
 	}
+}
+
+func TestReadOnlyDirectory(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("root may write anywhere")
+	}
+	cfg := testConfig(t)
+	require.NoError(t, os.Mkdir(cfg.Directory, 0o500))
+	p, err := NewFactory().CreateTraces(t.Context(), processortest.NewNopSettings(metadata.Type), cfg, consumertest.NewNop())
+	require.NoError(t, err)
+	require.ErrorContains(t, p.Start(t.Context(), componenttest.NewNopHost()), "make the folder writable")
+	require.NoError(t, p.Shutdown(t.Context()))
 }
 
 func TestDirectoryInUse(t *testing.T) {

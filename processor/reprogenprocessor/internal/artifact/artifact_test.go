@@ -15,11 +15,11 @@ import (
 )
 
 func TestCheckScript(t *testing.T) {
-	assert.NoError(t, checkScript([]byte("x = r'''\n{}\n'''\n")))
+	require.NoError(t, checkScript([]byte("x = r'''\n{}\n'''\n")))
 	for _, bad := range []string{"r'''{}", "r''''''{}'''", "r'''\r'''", "r'''\x7f'''", "r'''\xc3\xa4'''", "r'''\t'''"} {
-		assert.ErrorIs(t, checkScript([]byte(bad)), ErrUnsafe, "%q", bad)
+		require.ErrorIs(t, checkScript([]byte(bad)), ErrUnsafe, "%q", bad)
 	}
-	assert.ErrorIs(t, checkScript(bytes.Repeat([]byte("x"), maxScriptBytes+1)), ErrTooLarge)
+	require.ErrorIs(t, checkScript(bytes.Repeat([]byte("x"), maxScriptBytes+1)), ErrTooLarge)
 }
 
 func TestTemplateHasOneHole(t *testing.T) {

@@ -18,7 +18,7 @@ func TestDecodeKeepsWhatWasWritten(t *testing.T) {
 	assert.False(t, lossy)
 	assert.Equal(t, Of("z", Number("5.0"), "a", Number("9007199254740993"), "e", Number("1E+2"),
 		"s", "😀'", "n", nil, "l", Array{true, Object{}}), v)
-	assert.Equal(t, `{"z":5.0,"a":9007199254740993,"e":1E+2,"s":"\ud83d\ude00\u0027","n":null,"l":[true,{}]}`, string(Encode(v)))
+	assert.Equal(t, text, string(Encode(v))) //nolint:testifylint // the bytes matter, not only the value
 }
 
 func TestDecodeRefuses(t *testing.T) {
@@ -30,12 +30,12 @@ func TestDecodeRefuses(t *testing.T) {
 		strings.Repeat(`{"a":`, 1_000_000):                  ErrDepth,
 	} {
 		_, _, err := Decode(text)
-		assert.ErrorIs(t, err, want, "%.40s", text)
+		require.ErrorIs(t, err, want, "%.40s", text)
 	}
 	_, _, err := Decode(strings.Repeat("[", 200) + strings.Repeat("]", 200))
-	assert.NoError(t, err)
+	require.NoError(t, err)
 	_, _, err = Decode(`["` + strings.Repeat("[", 300) + `"]`)
-	assert.NoError(t, err, "brackets in a text are no depth")
+	require.NoError(t, err, "brackets in a text are no depth")
 }
 
 func TestDecodeSpecialValues(t *testing.T) {

@@ -5,6 +5,7 @@ package jsontree
 
 import (
 	"math"
+	"slices"
 	"strconv"
 )
 
@@ -26,8 +27,8 @@ type (
 // Of returns an object of alternating keys, which are strings, and values.
 func Of(pairs ...any) Object {
 	o := make(Object, 0, len(pairs)/2)
-	for i := 0; i < len(pairs); i += 2 {
-		o = append(o, Member{Key: pairs[i].(string), Value: pairs[i+1]})
+	for pair := range slices.Chunk(pairs, 2) {
+		o = append(o, Member{Key: pair[0].(string), Value: pair[1]})
 	}
 	return o
 }

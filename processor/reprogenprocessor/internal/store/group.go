@@ -2,8 +2,10 @@ package store
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
@@ -35,12 +37,7 @@ type Group struct {
 
 // AddService notes a service that the failure was seen in.
 func (g *Group) AddService(name string) {
-	for _, s := range g.Services {
-		if s == name {
-			return
-		}
-	}
-	if len(g.Services) < maxServices {
+	if len(g.Services) < maxServices && !slices.Contains(g.Services, name) {
 		g.Services = append(g.Services, name)
 	}
 }
@@ -90,9 +87,8 @@ func (s *Store) readGroup(fingerprint string) (Group, error) {
 	if err != nil {
 		return Group{}, err
 	}
-	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, maxGroupBytes+1))
-	if err != nil {
+	if err = errors.Join(err, f.Close()); err != nil {
 		return Group{}, err
 	}
 	if len(text) > maxGroupBytes {
