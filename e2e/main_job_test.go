@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 // Jaeger, Prometheus and reproduction files out.
 type job struct {
 	jaeger        *harness.Jaeger
+	logs          *harness.Sink
 	prometheus    *harness.Prometheus
 	collector     *harness.Collector
 	reproductions string
@@ -43,6 +45,7 @@ func TestMainJob(t *testing.T) {
 	t.Run("spans are stored as they were sent", func(t *testing.T) { checkProducersData(t, j.sent.Spans, j.stored) })
 	for name, part := range map[string]func(*testing.T, *job){
 		"traces":        testTraces,
+		"logs":          testLogs,
 		"metrics":       testMetrics,
 		"gpus":          testGPUs,
 		"reproductions": testReproductions,
@@ -56,12 +59,15 @@ func startJob(t *testing.T) *job {
 	t.Helper()
 	j := &job{reproductions: t.TempDir()}
 	j.jaeger = harness.StartJaeger(t)
+	j.logs = harness.StartSink(t)
 	j.collector = harness.StartCollector(t, harness.CollectorOptions{
 		Config: harness.Path("distribution", "config", "demo.yaml"),
 		Env: []string{
 			"GPU_RECORDING=" + harness.Path("receiver", "gpureceiver", "testdata", "captures", "demo-2xh100.yaml"),
 			"TRACES_EXPORTER=otlp_grpc/jaeger",
 			"JAEGER_ENDPOINT=" + j.jaeger.OTLPEndpoint(),
+			"LOGS_EXPORTER=otlp_grpc/logs",
+			"LOGS_ENDPOINT=" + j.logs.Endpoint,
 			"OTELCOL_ML_REPRO_DIR=" + j.reproductions,
 		},
 		Overrides: map[string]any{
@@ -93,4 +99,5 @@ func testEnd(t *testing.T, j *job) {
 	for id, trace := range byTrace(sent.Spans) {
 		assert.Len(t, stored[id], len(trace), "trace %s has spans that nobody sent", id)
 	}
+	awaitLogs(t, j.logs, slices.Concat(j.sent.Logs, sent.Logs))
 }

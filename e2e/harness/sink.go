@@ -87,21 +87,21 @@ func (s *Sink) Metrics() []string {
 	return names
 }
 
-// LogBodies returns the bodies of all log records that have arrived.
-func (s *Sink) LogBodies() []string {
+// LogRecords returns all log records that have arrived.
+func (s *Sink) LogRecords() []plog.LogRecord {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var bodies []string
+	var records []plog.LogRecord
 	for _, logs := range s.logs {
 		for _, resource := range logs.ResourceLogs().All() {
 			for _, scope := range resource.ScopeLogs().All() {
 				for _, record := range scope.LogRecords().All() {
-					bodies = append(bodies, record.Body().AsString())
+					records = append(records, record)
 				}
 			}
 		}
 	}
-	return bodies
+	return records
 }
 
 type traceSink struct {

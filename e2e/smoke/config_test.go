@@ -57,7 +57,7 @@ func TestDefaultConfigurationRunsAlone(t *testing.T) {
 		assert.True(t, harness.IsAbsentBackend(entry), "an error that is not an absent back end: %s", entry)
 	}
 	artifacts, err := harness.Artifacts(filepath.Join(dir, "reproductions"))
-	assert.NoError(t, err)
+	require.NoError(t, err)
 	assert.Empty(t, artifacts, "a collector that nobody uses writes no reproduction")
 }
 
