@@ -197,6 +197,30 @@ func TestEverySpan(t *testing.T) {
 
 // TestParents checks that a child lies in its parent's time, where the client
 // does not leave the parent early, and that no parent is missing without reason.
+// On a busy machine a step can come late and the next one right behind it.
+func TestNoSpanEndsBeforeItStarts(t *testing.T) {
+	for _, name := range Names() {
+		t.Run(name, func(t *testing.T) {
+			s, err := New(name, testSettings())
+			require.NoError(t, err)
+			at := testStart
+			var out []Batch
+			for i := range everySpanSteps {
+				gap := testSettings().interval()
+				if i%3 != 0 {
+					gap = time.Duration(i) * time.Microsecond
+				}
+				at = at.Add(gap)
+				out = append(out, s.Step(at)...)
+			}
+			out = append(out, s.Finish(at)...)
+			eachSpan(out, func(span ptrace.Span) {
+				assert.GreaterOrEqual(t, span.EndTimestamp(), span.StartTimestamp(), span.Name())
+			})
+		})
+	}
+}
+
 func TestParents(t *testing.T) {
 	for _, name := range Names() {
 		t.Run(name, func(t *testing.T) {

@@ -146,9 +146,12 @@ func (r *torchRank) optimizer(from time.Time, window time.Duration, share float6
 	end := from.Add(time.Duration(float64(window) * share))
 	outer := r.child(r.train)
 	inner := r.child(r.train)
+	// The inner step is a little shorter, however short the outer one is: a
+	// step that was late has next to no time.
+	inset := end.Sub(from) / 50
 	r.end(spanSpec{
 		ref: inner, parent: outer.span, scope: torchtelScope, name: "Adam.step",
-		start: from.Add(20 * time.Microsecond), end: end.Add(-15 * time.Microsecond),
+		start: from.Add(inset), end: end.Add(-inset),
 	})
 	r.end(spanSpec{ref: outer, parent: r.train.span, scope: torchtelScope, name: "AdamW.step", start: from, end: end})
 	r.steps.record(2)
@@ -160,7 +163,9 @@ func (r *torchRank) optimizer(from time.Time, window time.Duration, share float6
 // spans have the same names as the training's.
 func (r *torchRank) epochEnd(from, until time.Time, window time.Duration) {
 	clock := r.exhausted(from)
-	share := 0.9 * float64(until.Sub(clock)) / float64(window) / torchtelValidation
+	// A step that was late can be over before the loader is.
+	left := max(0, until.Sub(clock))
+	share := 0.9 * float64(left) / float64(max(window, 1)) / torchtelValidation
 	for range torchtelValidation {
 		clock = r.operation(clock, window, share*0.15, "dataloader.next")
 		clock = r.operation(clock, window, share*0.8, "GPT.forward")
