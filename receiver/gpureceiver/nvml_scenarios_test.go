@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/collector/consumer/consumertest"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/receiver/receivertest"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/metadata"
 )
@@ -283,7 +284,12 @@ func runGarbage(t *testing.T, d *fakeDriver) {
 	assert.Len(t, points(metrics, gpu0, "hw.gpu.utilization"), 2, "encoder and decoder")
 	dropped, err := r.telemetry.GetMetric("otelcol_receiver_gpu_dropped_values")
 	require.NoError(t, err)
-	assert.NotNil(t, dropped)
+	counts := dropped.Data.(metricdata.Sum[int64]).DataPoints
+	require.NotEmpty(t, counts)
+	for _, count := range counts {
+		id, _ := count.Attributes.Value("receiver")
+		assert.Equal(t, r.scraper.settings.ID.String(), id.AsString(), "two receivers of a collector are told apart")
+	}
 }
 
 func runOneBadCall(t *testing.T, d *fakeDriver) {

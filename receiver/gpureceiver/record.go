@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/otel/metric"
 
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/metadata"
@@ -127,7 +128,7 @@ func (s *gpuScraper) recordWorkloads(now pcommon.Timestamp, snapshot *device.Sna
 			append(workloadAttributes(usage.Workload), options...)...)
 	}
 	if merged := s.groups.Merged(); merged > 0 {
-		s.telemetry.ReceiverGpuMergedWorkloads.Add(context.Background(), int64(merged))
+		s.telemetry.ReceiverGpuMergedWorkloads.Add(context.Background(), int64(merged), metric.WithAttributes(s.id()))
 	}
 }
 

@@ -26,7 +26,7 @@ const maxWorkloads = 128
 // gpuScraper turns snapshots of the GPUs into metrics.
 type gpuScraper struct {
 	cfg       *Config
-	settings  component.TelemetrySettings
+	settings  receiver.Settings
 	telemetry *metadata.TelemetryBuilder
 	metrics   *metadata.MetricsBuilder
 	now       func() time.Time
@@ -47,7 +47,7 @@ func newScraper(cfg *Config, set receiver.Settings) (*gpuScraper, error) {
 	}
 	s := &gpuScraper{
 		cfg:       cfg,
-		settings:  set.TelemetrySettings,
+		settings:  set,
 		telemetry: telemetry,
 		metrics:   metadata.NewMetricsBuilder(cfg.MetricsBuilderConfig, set),
 		now:       time.Now,
@@ -89,11 +89,11 @@ func (s *gpuScraper) open() (device.Source, error) {
 		Logger:       logger,
 		Now:          s.now,
 		Attempted: func() {
-			s.telemetry.ReceiverGpuDriverAttempts.Add(context.Background(), 1)
+			s.telemetry.ReceiverGpuDriverAttempts.Add(context.Background(), 1, metric.WithAttributes(s.id()))
 		},
 		Failed: func(call, code string) {
 			s.telemetry.ReceiverGpuFailedCalls.Add(context.Background(), 1, metric.WithAttributes(
-				attribute.String("nvml.call", call), attribute.String("nvml.return", code)))
+				s.id(), attribute.String("nvml.call", call), attribute.String("nvml.return", code)))
 		},
 	}), nil
 }
@@ -101,7 +101,12 @@ func (s *gpuScraper) open() (device.Source, error) {
 // dropped counts a value that cannot be true.
 func (s *gpuScraper) dropped(value string) {
 	s.telemetry.ReceiverGpuDroppedValues.Add(context.Background(), 1,
-		metric.WithAttributes(attribute.String("nvml.call", value)))
+		metric.WithAttributes(s.id(), attribute.String("nvml.call", value)))
+}
+
+// id tells this receiver's own metrics from those of another gpu receiver.
+func (s *gpuScraper) id() attribute.KeyValue {
+	return attribute.String("receiver", s.settings.ID.String())
 }
 
 // Shutdown closes the source. It is safe without Start.
