@@ -101,9 +101,8 @@ func TestLedgerForgetsTheOldest(t *testing.T) {
 	require.NoError(t, err)
 	now := time.Unix(1_700_000_000, 0)
 	see := func(fingerprint string, trace int) verdict {
-		v, _ := l.admit(occurrence{fingerprint: fingerprint, service: fingerprint,
-			trace: pcommon.TraceID{byte(trace), byte(trace >> 8), byte(trace >> 16)}}, now)
-		return v
+		return l.admit(occurrence{fingerprint: fingerprint, service: fingerprint,
+			trace: pcommon.TraceID{byte(trace), byte(trace >> 8), byte(trace >> 16)}}, now).verdict
 	}
 	require.Equal(t, verdictWanted, see("first", 0))
 	l.wrote(&failure.Failure{Fingerprint: "first"}, "artifact-1", store.Group{})
@@ -131,7 +130,7 @@ func TestGroupThatWasForgotten(t *testing.T) {
 	l, err := newLedger(RateLimitConfig{PerMinute: 60, Burst: 10})
 	require.NoError(t, err)
 	now := time.Unix(1_700_000_000, 0)
-	_, _ = l.admit(occurrence{fingerprint: "f", service: "s"}, now)
+	_ = l.admit(occurrence{fingerprint: "f", service: "s"}, now)
 	old := store.Group{Count: 7, Suppressed: 2, FirstSeen: now.Add(-time.Hour), LastSeen: now.Add(-time.Minute),
 		Services: []string{"s", "t"}, Exemplars: []string{"old"}}
 	got := l.wrote(&failure.Failure{Fingerprint: "f", Error: failure.Error{Message: "password=hunter2"}}, "new", old)

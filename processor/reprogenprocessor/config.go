@@ -41,13 +41,17 @@ type Config struct {
 
 // RateLimitConfig bounds the artefacts written, over all services. One
 // service gets at most half of either number, and at least one artefact.
+// First examples go first: the second and third example of a known failure
+// are written only if at least half of the burst is left afterwards, both of
+// the service's and of all.
 type RateLimitConfig struct {
 	// PerMinute is the number of artefacts a minute in the long run. It must
 	// be at least 1. Default: 10.
 	PerMinute int `mapstructure:"per_minute"`
 
 	// Burst is the number of artefacts that may be written at once after a
-	// quiet time. It must be at least 1. Default: 20.
+	// quiet time. It must be at least 1; below 4, a failure gets no second
+	// and third example. Default: 20.
 	Burst int `mapstructure:"burst"`
 }
 

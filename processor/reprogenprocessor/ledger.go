@@ -46,6 +46,16 @@ const (
 	verdictWanted
 )
 
+// ruling is what the ledger decides about an occurrence.
+type ruling struct {
+	verdict verdict
+	// fingerprint is the group that the occurrence belongs to: where another
+	// span of the trace told of it, that span's group.
+	fingerprint string
+	// folder says that the group has an artefact, or that one is on its way.
+	folder bool
+}
+
 // ledger counts failures by group and decides which of them get an artefact.
 // It is safe for concurrent use; its lock is held for a few map operations.
 type ledger struct {
@@ -113,16 +123,16 @@ func (l *ledger) size() int {
 	return l.groups.Len()
 }
 
-// admit counts an occurrence, and returns the group that it belongs to: where
-// another span of the trace told of it, that span's group.
-func (l *ledger) admit(o occurrence, now time.Time) (verdict, string) {
+// admit counts an occurrence and decides what becomes of it.
+func (l *ledger) admit(o occurrence, now time.Time) ruling {
 	key := seenKey{trace: o.trace, what: maphash.Comparable(l.hash, [2]string{o.errorType, o.message})}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	// One trace tells of an error once, but a span that can be replayed is
 	// better than the one that came first and cannot.
 	if first, ok := l.seen.Get(key); ok && (first.hasCall || !o.hasCall) {
-		return verdictRepeated, first.fingerprint
+		g, known := l.groups.Peek(first.fingerprint)
+		return ruling{verdictRepeated, first.fingerprint, known && g.hasFolder()}
 	}
 	l.seen.Add(key, told{fingerprint: o.fingerprint, hasCall: o.hasCall})
 
@@ -141,24 +151,40 @@ func (l *ledger) admit(o occurrence, now time.Time) (verdict, string) {
 	g.LastSeen = now
 	g.AddService(o.service)
 	l.changed(g)
+	folder := g.hasFolder()
 	if len(g.Exemplars)+g.pending >= store.MaxExemplars {
-		return verdictCounted, o.fingerprint
+		return ruling{verdictCounted, o.fingerprint, folder}
 	}
-	if !l.allow(o.service, now) {
+	if !l.allow(o.service, !folder, now) {
 		g.Suppressed++
-		return verdictLimited, o.fingerprint
+		return ruling{verdictLimited, o.fingerprint, folder}
 	}
 	g.pending++
-	return verdictWanted, o.fingerprint
+	return ruling{verdictWanted, o.fingerprint, folder}
 }
 
-// allow takes from the service's share first: a service that floods must not
-// use up what belongs to all.
-func (l *ledger) allow(service string, now time.Time) bool {
+// hasFolder reports whether the group has an artefact or will have one, as
+// far as the ledger can know: the disk may still refuse it.
+func (e *entry) hasFolder() bool { return len(e.Exemplars)+e.pending > 0 }
+
+// allow takes one from the service's share and from what belongs to all, or
+// from neither. A group's first artefact may use up both; a further one must
+// leave half, so that a rare failure finds something left when a frequent one
+// has just had its three.
+func (l *ledger) allow(service string, first bool, now time.Time) bool {
 	own, ok := l.services.Get(service)
 	if !ok {
 		own = limiter(float64(l.limit.PerMinute)/2, max(1, l.limit.Burst/2))
 		l.services.Add(service, own)
+	}
+	for _, share := range [...]*rate.Limiter{own, l.all} {
+		keep := 0.0
+		if !first {
+			keep = float64(share.Burst()) / 2
+		}
+		if share.TokensAt(now) < 1+keep {
+			return false
+		}
 	}
 	return own.AllowN(now, 1) && l.all.AllowN(now, 1)
 }

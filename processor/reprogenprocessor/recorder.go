@@ -175,14 +175,13 @@ func (r *recorder) Shutdown(ctx context.Context) error {
 	return fmt.Errorf("repro_gen was stopped before all artefacts were written: %w", ctx.Err())
 }
 
-// admit counts an occurrence. It returns the group that it belongs to, and
-// whether an artefact is wanted of it: whoever gets true must call enqueue.
-func (r *recorder) admit(ctx context.Context, o occurrence) (fingerprint string, wanted bool) {
-	verdict, fingerprint := r.ledger.admit(o, r.now())
-	switch verdict {
+// admit counts an occurrence and says what becomes of it. Where an artefact
+// is wanted, the caller must enqueue one.
+func (r *recorder) admit(ctx context.Context, o occurrence) ruling {
+	d := r.ledger.admit(o, r.now())
+	switch d.verdict {
 	case verdictWanted:
 		r.telemetry.ProcessorReproGenCandidates.Add(ctx, 1)
-		return fingerprint, true
 	case verdictCounted:
 		r.telemetry.ProcessorReproGenCandidates.Add(ctx, 1)
 		r.telemetry.ProcessorReproGenDeduplicated.Add(ctx, 1)
@@ -190,7 +189,7 @@ func (r *recorder) admit(ctx context.Context, o occurrence) (fingerprint string,
 		r.telemetry.ProcessorReproGenCandidates.Add(ctx, 1)
 		r.dropped(ctx, 1, dropRateLimited)
 	}
-	return fingerprint, false
+	return d
 }
 
 // overlooked counts error spans that were not looked at.
@@ -198,18 +197,20 @@ func (r *recorder) overlooked(ctx context.Context, n int) {
 	r.dropped(ctx, n, dropBatchLimit)
 }
 
-// enqueue hands a failure to the writing goroutine. It never blocks.
-func (r *recorder) enqueue(ctx context.Context, f *failure.Failure) {
+// enqueue hands a failure to the writing goroutine, and reports whether there
+// was room for it. It never blocks.
+func (r *recorder) enqueue(ctx context.Context, f *failure.Failure) bool {
 	if r.queuedBytes.Add(int64(f.Weight)) <= maxQueuedBytes {
 		select {
 		case r.queue <- f:
-			return
+			return true
 		default:
 		}
 	}
 	r.queuedBytes.Add(-int64(f.Weight))
 	r.ledger.gaveUp(f.Fingerprint)
 	r.dropped(ctx, 1, dropQueueFull)
+	return false
 }
 
 func (r *recorder) dropped(ctx context.Context, n int, reason string) {

@@ -102,6 +102,10 @@ func TestFullQueueDropsArtifactsAndNoTelemetry(t *testing.T) {
 	got, err := tel.GetMetric("otelcol_processor_repro_gen_queue_length")
 	require.NoError(t, err)
 	assert.EqualValues(t, 2, got.Data.(metricdata.Gauge[int64]).DataPoints[0].Value)
+	for i, td := range sink.AllTraces() {
+		_, ok := spans(td)[0].Attributes().Get("repro.artifact.path")
+		assert.Equal(t, i < 3, ok, "span %d: what found no room leads nowhere", i)
+	}
 	close(d.free)
 	require.NoError(t, p.Shutdown(t.Context()))
 	assert.Equal(t, 3, d.written, "what was queued is written")

@@ -34,10 +34,11 @@ func (p *tracesProcessor) ConsumeTraces(ctx context.Context, td ptrace.Traces) e
 }
 
 // offer copies a failure only if the recorder wants it: of a flood of equal
-// errors, nearly all are a number in a group.
+// errors, nearly all are a number in a group. The span is told of its group,
+// and of the group's folder only if there is one or will be.
 func (p *tracesProcessor) offer(ctx context.Context, td ptrace.Traces, l located) {
 	f := describe(l)
-	fingerprint, wanted := p.recorder.admit(ctx, occurrence{
+	d := p.recorder.admit(ctx, occurrence{
 		fingerprint: f.Fingerprint,
 		service:     f.Service,
 		trace:       l.span.TraceID(),
@@ -45,7 +46,7 @@ func (p *tracesProcessor) offer(ctx context.Context, td ptrace.Traces, l located
 		message:     f.Error.Message,
 		hasCall:     f.Call != nil,
 	})
-	if wanted {
+	if d.verdict == verdictWanted {
 		f.SeenAt = p.recorder.now()
 		c := newCopier()
 		f.Span = c.span(l.span, l.scope)
@@ -59,8 +60,15 @@ func (p *tracesProcessor) offer(ctx context.Context, td ptrace.Traces, l located
 		if f.Call != nil {
 			f.Weight += f.Call.Weight
 		}
-		p.recorder.enqueue(ctx, f)
+		if p.recorder.enqueue(ctx, f) {
+			d.folder = true
+		}
 	}
-	l.span.Attributes().PutStr(attrArtifactFingerprint, fingerprint)
-	l.span.Attributes().PutStr(attrArtifactPath, fingerprint)
+	l.span.Attributes().PutStr(attrArtifactFingerprint, d.fingerprint)
+	if d.folder {
+		l.span.Attributes().PutStr(attrArtifactPath, d.fingerprint)
+	} else {
+		// What a client claims under this name leads nowhere.
+		l.span.Attributes().Remove(attrArtifactPath)
+	}
 }

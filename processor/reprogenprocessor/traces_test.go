@@ -250,6 +250,58 @@ func TestRateLimit(t *testing.T) {
 		[]metricdata.DataPoint[int64]{{Value: 3}}, metricdatatest.IgnoreTimestamp())
 }
 
+// TestFirstExamplesGoFirst: a frequent failure must not use up what a rare one
+// needs, and a span without an artefact leads to none.
+func TestFirstExamplesGoFirst(t *testing.T) {
+	cfg := testConfig(t)
+	cfg.RateLimit = RateLimitConfig{PerMinute: 1, Burst: 8} // 4 for the one service
+	var batches []ptrace.Traces
+	for i := range 3 {
+		f := mean()
+		f.trace = byte(i + 1)
+		batches = append(batches, f.traces())
+	}
+	for i := range 3 {
+		f := unlike(i)
+		f.trace = byte(i + 10)
+		f.attrs = map[string]any{"repro.artifact.path": "claimed/by/the/client"}
+		batches = append(batches, f.traces())
+	}
+	sink := produce(t, cfg, batches...)
+	counts := map[string]int{}
+	for _, g := range groups(t, cfg) {
+		counts[g.Type] = len(g.Exemplars)
+	}
+	assert.Equal(t, map[string]int{"statistics.StatisticsError": 2, "Ea": 1, "Eb": 1}, counts,
+		"the third of the first kind leaves its place to others")
+	for i, td := range sink.AllTraces() {
+		attrs := spans(td)[0].Attributes()
+		fingerprint, ok := attrs.Get("repro.artifact.fingerprint")
+		require.True(t, ok, "span %d", i)
+		path, ok := attrs.Get("repro.artifact.path")
+		assert.Equal(t, i < 5, ok, "span %d", i)
+		if ok {
+			assert.Equal(t, fingerprint.Str(), path.Str())
+			assert.DirExists(t, filepath.Join(cfg.Directory, path.Str()))
+		}
+	}
+}
+
+// TestRepeatedWithoutArtifact: the child found the limit used up, and its
+// parent, which tells of the same error, leads nowhere either.
+func TestRepeatedWithoutArtifact(t *testing.T) {
+	cfg := testConfig(t)
+	cfg.RateLimit = RateLimitConfig{PerMinute: 1, Burst: 1}
+	child := failedCall{name: "child", trace: 2, span: 2, parent: 1, errorType: "ValueError", message: "broken"}
+	parent := failedCall{name: "parent", trace: 2, span: 1, errorType: "ValueError", message: "broken"}
+	sink := produce(t, cfg, mean().traces(), child.traces(), parent.traces())
+	for i, td := range sink.AllTraces() {
+		_, ok := spans(td)[0].Attributes().Get("repro.artifact.path")
+		assert.Equal(t, i == 0, ok, "span %d", i)
+	}
+	onlyArtifact(t, cfg)
+}
+
 func TestRetention(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.Retention.Artifacts = 4
