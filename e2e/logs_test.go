@@ -42,7 +42,7 @@ func awaitLogs(t *testing.T, sink *harness.Sink, sent []*sentlog.LogEntry) []plo
 		}
 		assert.Zero(c, different, "log records that arrived another number of times than they were sent; %d arrived of %d", len(records), len(sent))
 		assert.Len(c, got, len(wanted))
-	}, arrival, poll)
+	}, harness.ArrivalTimeout, harness.ArrivalPoll)
 	return records
 }
 

@@ -2,8 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"testing"
 
@@ -13,46 +11,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/cmd/mlgen/sentlog"
 	"github.com/otelcol-ml/otelcol-ml/e2e/harness"
 )
-
-// awaitValues waits until a query gives exactly the wanted value for each value
-// of a label. A key of wanted is the label's value.
-func awaitValues(t *testing.T, p *harness.Prometheus, expression, label string, wanted map[string]float64) {
-	t.Helper()
-	require.NotEmpty(t, wanted, "nothing to expect of %s", expression)
-	require.EventuallyWithT(t, func(c *assert.CollectT) {
-		samples, err := p.Query(t.Context(), expression)
-		if !assert.NoError(c, err) {
-			return
-		}
-		got := map[string]float64{}
-		for _, sample := range samples {
-			got[sample.Labels[label]] += sample.Value
-		}
-		assert.Equal(c, wanted, got, expression)
-	}, arrival, poll)
-}
-
-// awaitSeries waits until a selector has series and returns them.
-func awaitSeries(t *testing.T, p *harness.Prometheus, selector string) []harness.Labels {
-	t.Helper()
-	var series []harness.Labels
-	require.EventuallyWithT(t, func(c *assert.CollectT) {
-		var err error
-		series, err = p.Series(t.Context(), selector)
-		assert.NoError(c, err)
-		assert.NotEmpty(c, series, "no series of %s", selector)
-	}, arrival, poll)
-	return series
-}
-
-// distinct returns the values of a label, sorted.
-func distinct(series []harness.Labels, label string) []string {
-	values := map[string]bool{}
-	for _, labels := range series {
-		values[labels[label]] = true
-	}
-	return slices.Sorted(maps.Keys(values))
-}
 
 func floats(counts map[string]int64) map[string]float64 {
 	values := map[string]float64{}
@@ -72,27 +30,27 @@ func testMetrics(t *testing.T, j *job) {
 			unhealthy, err := j.prometheus.UnhealthyTargets(t.Context())
 			assert.NoError(c, err)
 			assert.Empty(c, unhealthy)
-		}, arrival, poll)
+		}, harness.ArrivalTimeout, harness.ArrivalPoll)
 	})
 
 	t.Run("torchtel", func(t *testing.T) {
-		awaitValues(t, j.prometheus, `sum by (ml_rank_global) (ml_steps_total{job="torchtel"})`,
+		j.prometheus.AwaitValues(t, `sum by (ml_rank_global) (ml_steps_total{job="torchtel"})`,
 			"ml_rank_global", floats(truth("torchtel").Steps))
 		for _, metric := range []string{"train_step_count_total", "model_parameters", `gpu_memory_bytes{kind="allocated"}`} {
-			ranks := distinct(awaitSeries(t, j.prometheus, metric), "ml_rank_global")
+			ranks := harness.Distinct(j.prometheus.AwaitSeries(t, metric), "ml_rank_global")
 			assert.Equal(t, []string{"0", "1"}, ranks, "%s: two ranks are two series", metric)
 		}
-		runs := distinct(awaitSeries(t, j.prometheus, "train_step_count_total"), "ml_run_id")
+		runs := harness.Distinct(j.prometheus.AwaitSeries(t, "train_step_count_total"), "ml_run_id")
 		assert.Equal(t, torchTelRuns(j), runs, "metrics and spans name one run")
 	})
 
 	t.Run("tuft", func(t *testing.T) {
-		awaitValues(t, j.prometheus, `sum by (ml_run_id) (ml_steps_total{job="tuft"})`,
+		j.prometheus.AwaitValues(t, `sum by (ml_run_id) (ml_steps_total{job="tuft"})`,
 			"ml_run_id", floats(truth("tuft").Steps))
-		awaitValues(t, j.prometheus, `sum({__name__=~"tuft_sampling_output_tokens.*_sum"})`,
+		j.prometheus.AwaitValues(t, `sum({__name__=~"tuft_sampling_output_tokens.*_sum"})`,
 			"", map[string]float64{"": float64(truth("tuft").Tokens["sampling"]["output"])})
-		awaitSeries(t, j.prometheus, `{__name__=~"tuft_training_tokens_per_second.*_sum"}`)
-		awaitSeries(t, j.prometheus, `{__name__=~"tuft_resource_gpu_.*"}`)
+		j.prometheus.AwaitSeries(t, `{__name__=~"tuft_training_tokens_per_second.*_sum"}`)
+		j.prometheus.AwaitSeries(t, `{__name__=~"tuft_resource_gpu_.*"}`)
 	})
 
 	t.Run("snakepit", func(t *testing.T) {
@@ -101,11 +59,11 @@ func testMetrics(t *testing.T, j *job) {
 			_, function, _ := strings.Cut(call, ".")
 			calls[function] += float64(count)
 		}
-		awaitValues(t, j.prometheus, `sum by (function) (snakepit_call_total)`, "function", calls)
-		exceptions := distinct(awaitSeries(t, j.prometheus, "snakepit_call_exceptions_total"), "error_type")
+		j.prometheus.AwaitValues(t, `sum by (function) (snakepit_call_total)`, "function", calls)
+		exceptions := harness.Distinct(j.prometheus.AwaitSeries(t, "snakepit_call_exceptions_total"), "error_type")
 		assert.Contains(t, exceptions, "statistics.StatisticsError")
-		awaitSeries(t, j.prometheus, `{__name__=~"snakepit_ml_inference_tokens_per_second.*_sum", model!=""}`)
-		awaitSeries(t, j.prometheus, `{__name__=~"snakepit_memory_gpu_allocated.*"}`)
+		j.prometheus.AwaitSeries(t, `{__name__=~"snakepit_ml_inference_tokens_per_second.*_sum", model!=""}`)
+		j.prometheus.AwaitSeries(t, `{__name__=~"snakepit_memory_gpu_allocated.*"}`)
 	})
 
 	t.Run("fx", func(t *testing.T) {
@@ -118,34 +76,34 @@ func testMetrics(t *testing.T, j *job) {
 				succeeded[fmt.Sprint(span.Resource["service.name"])]--
 			}
 		}
-		awaitValues(t, j.prometheus, `sum by (job) (ml_batches_total{job=~"fx-forecasting|unknown_service"})`, "job", succeeded)
-		scopes := distinct(awaitSeries(t, j.prometheus, `ml_loss{job="fx-forecasting"}`), "ml_loss_scope")
+		j.prometheus.AwaitValues(t, `sum by (job) (ml_batches_total{job=~"fx-forecasting|unknown_service"})`, "job", succeeded)
+		scopes := harness.Distinct(j.prometheus.AwaitSeries(t, `ml_loss{job="fx-forecasting"}`), "ml_loss_scope")
 		assert.Subset(t, scopes, []string{"batch", "epoch"})
-		tasks := distinct(awaitSeries(t, j.prometheus, `ml_loss{job="fx-forecasting"}`), "ml_task")
+		tasks := harness.Distinct(j.prometheus.AwaitSeries(t, `ml_loss{job="fx-forecasting"}`), "ml_task")
 		assert.Subset(t, tasks, []string{"direction", "volatility"})
-		awaitSeries(t, j.prometheus, `ml_epoch{job="fx-forecasting"}`)
+		j.prometheus.AwaitSeries(t, `ml_epoch{job="fx-forecasting"}`)
 	})
 
 	t.Run("taskweaver", func(t *testing.T) {
 		directions := map[string]float64{}
 		for role, tokens := range truth("taskweaver").Tokens {
 			inputs := map[string]float64{"input": float64(tokens["input"]), "output": float64(tokens["output"])}
-			awaitValues(t, j.prometheus,
+			j.prometheus.AwaitValues(t,
 				fmt.Sprintf(`sum by (gen_ai_token_type) (ml_tokens_total{job="taskweaver.otlp.tracer", ml_role=%q})`, role),
 				"gen_ai_token_type", inputs)
 			for direction, count := range tokens {
 				directions[direction] += float64(count)
 			}
 		}
-		awaitValues(t, j.prometheus, `sum by (direction) (prompt_size_total{job="taskweaver.otlp.tracer"})`, "direction", directions)
+		j.prometheus.AwaitValues(t, `sum by (direction) (prompt_size_total{job="taskweaver.otlp.tracer"})`, "direction", directions)
 	})
 
 	t.Run("request rates and errors of every system", func(t *testing.T) {
-		services := distinct(awaitSeries(t, j.prometheus, `{__name__=~"traces_span_metrics_calls.*"}`), "job")
+		services := harness.Distinct(j.prometheus.AwaitSeries(t, `{__name__=~"traces_span_metrics_calls.*"}`), "job")
 		for _, service := range []string{"torchtel", "tuft", "fx-forecasting", "taskweaver.otlp.tracer"} {
 			assert.Contains(t, services, service)
 		}
-		errors := distinct(awaitSeries(t, j.prometheus, `ml_errors_total`), "job")
+		errors := harness.Distinct(j.prometheus.AwaitSeries(t, `ml_errors_total`), "job")
 		assert.Contains(t, errors, "fx-forecasting")
 	})
 }
@@ -161,12 +119,12 @@ func testGPUs(t *testing.T, j *job) {
 		"hw_gpu_memory_utilization_ratio", "hw_power_watts", "hw_energy_joules_total", "hw_temperature_celsius",
 	} {
 		t.Run(metric, func(t *testing.T) {
-			series := awaitSeries(t, j.prometheus, metric)
-			assert.Len(t, distinct(series, "hw_id"), 2, "two GPUs are two series")
+			series := j.prometheus.AwaitSeries(t, metric)
+			assert.Len(t, harness.Distinct(series, "hw_id"), 2, "two GPUs are two series")
 			for _, label := range []string{"hw_id", "host_name", "nvidia_gpu_index"} {
-				assert.NotContains(t, distinct(series, label), "", "a series has no %s", label)
+				assert.NotContains(t, harness.Distinct(series, label), "", "a series has no %s", label)
 			}
-			assert.Equal(t, []string{"replay"}, distinct(series, "nvidia_gpu_source"), "recorded data says so")
+			assert.Equal(t, []string{"replay"}, harness.Distinct(series, "nvidia_gpu_source"), "recorded data says so")
 		})
 	}
 
@@ -177,15 +135,15 @@ func testGPUs(t *testing.T, j *job) {
 			var err error
 			series, err = j.prometheus.Series(t.Context(), `nvidia_gpu_workload_memory_usage_bytes{ml_gpu_join="rank"}`)
 			assert.NoError(c, err)
-			assert.Equal(c, []string{"0", "1"}, distinct(series, "ml_rank_global"))
-		}, arrival, poll)
-		assert.Equal(t, torchTelRuns(j), distinct(series, "ml_run_id"))
-		assert.Len(t, distinct(series, "hw_id"), 2, "each rank has its GPU")
+			assert.Equal(c, []string{"0", "1"}, harness.Distinct(series, "ml_rank_global"))
+		}, harness.ArrivalTimeout, harness.ArrivalPoll)
+		assert.Equal(t, torchTelRuns(j), harness.Distinct(series, "ml_run_id"))
+		assert.Len(t, harness.Distinct(series, "hw_id"), 2, "each rank has its GPU")
 	})
 
 	t.Run("every process has its memory", func(t *testing.T) {
-		series := awaitSeries(t, j.prometheus, "nvidia_gpu_workload_memory_usage_bytes")
-		services := distinct(series, "service_name")
+		series := j.prometheus.AwaitSeries(t, "nvidia_gpu_workload_memory_usage_bytes")
+		services := harness.Distinct(series, "service_name")
 		assert.Contains(t, services, "snakepit", "the inference worker that shares a GPU")
 	})
 }

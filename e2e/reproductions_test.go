@@ -40,7 +40,7 @@ func testReproductions(t *testing.T, j *job) {
 				counted, err := harness.GroupCount(j.reproductions, artifact.Group)
 				assert.NoError(c, err)
 				assert.Positive(c, counted)
-			}, arrival, poll)
+			}, harness.ArrivalTimeout, harness.ArrivalPoll)
 		})
 	}
 
@@ -55,8 +55,8 @@ func testReproductions(t *testing.T, j *job) {
 	t.Run("spans point at their files", func(t *testing.T) {
 		for _, failure := range failures {
 			stored := j.stored[failure.TraceID][failure.SpanID]
-			path, _ := stored.attributes["repro.artifact.path"].(string)
-			fingerprint, _ := stored.attributes["repro.artifact.fingerprint"].(string)
+			path, _ := stored.Attributes["repro.artifact.path"].(string)
+			fingerprint, _ := stored.Attributes["repro.artifact.fingerprint"].(string)
 			require.NotEmpty(t, path, "span %s has no repro.artifact.path", failure.SpanID)
 			require.NotEmpty(t, fingerprint)
 			assert.DirExists(t, filepath.Join(j.reproductions, filepath.FromSlash(path)))
@@ -82,7 +82,7 @@ func testReproductions(t *testing.T, j *job) {
 // Equal failures share a few artefacts, so it need not be this span's own.
 func awaitArtifact(t *testing.T, j *job, failure sentlog.Failure) harness.Artifact {
 	t.Helper()
-	group := filepath.Base(fmt.Sprint(j.stored[failure.TraceID][failure.SpanID].attributes["repro.artifact.path"]))
+	group := filepath.Base(fmt.Sprint(j.stored[failure.TraceID][failure.SpanID].Attributes["repro.artifact.path"]))
 	var found harness.Artifact
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		artifacts, err := harness.Artifacts(j.reproductions)
@@ -94,7 +94,7 @@ func awaitArtifact(t *testing.T, j *job, failure sentlog.Failure) harness.Artifa
 			}
 		}
 		assert.Fail(c, "no artefact yet", "group %s of %s, %d artefacts", group, failure.Target, len(artifacts))
-	}, arrival, poll)
+	}, harness.ArrivalTimeout, harness.ArrivalPoll)
 	return found
 }
 

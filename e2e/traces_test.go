@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -19,25 +18,9 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/e2e/harness"
 )
 
-// storedSpan is a span as Jaeger gives it back.
-type storedSpan struct {
-	resource   sentlog.Attributes
-	attributes sentlog.Attributes
-	span       ptrace.Span
-}
-
-// attribute returns a value of the span's own or of its resource.
-func (s storedSpan) attribute(key string) (any, bool) {
-	if value, ok := s.attributes[key]; ok {
-		return value, true
-	}
-	value, ok := s.resource[key]
-	return value, ok
-}
-
 // store is everything that Jaeger has of the traces that were sent, by trace
 // id and span id.
-type store map[string]map[string]storedSpan
+type store map[string]map[string]harness.StoredSpan
 
 // byTrace groups the spans that were sent by their trace, in the order of
 // sending.
@@ -69,39 +52,22 @@ func awaitSpans(t *testing.T, jaeger *harness.Jaeger, spans []*sentlog.Span) sto
 			}
 			delete(waiting, id)
 		}
-	}, arrival, poll)
+	}, harness.ArrivalTimeout, harness.ArrivalPoll)
 	return stored
 }
 
-func readTrace(ctx context.Context, jaeger *harness.Jaeger, id string) (map[string]storedSpan, error) {
-	spans := map[string]storedSpan{}
+func readTrace(ctx context.Context, jaeger *harness.Jaeger, id string) (map[string]harness.StoredSpan, error) {
 	traces, err := jaeger.Trace(ctx, id)
 	if errors.Is(err, harness.ErrNoTrace) {
-		return spans, nil
+		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	for _, resource := range traces.ResourceSpans().All() {
-		attributes := sentlog.FromMap(resource.Resource().Attributes())
-		for _, scope := range resource.ScopeSpans().All() {
-			for _, span := range scope.Spans().All() {
-				id := span.SpanID().String()
-				if _, twice := spans[id]; twice {
-					return nil, fmt.Errorf("span %s of trace %s is stored twice", id, span.TraceID())
-				}
-				spans[id] = storedSpan{
-					resource:   attributes,
-					attributes: sentlog.FromMap(span.Attributes()),
-					span:       span,
-				}
-			}
-		}
-	}
-	return spans, nil
+	return harness.SpansByID(traces)
 }
 
-func missingSpans(sent []*sentlog.Span, trace map[string]storedSpan) []*sentlog.Span {
+func missingSpans(sent []*sentlog.Span, trace map[string]harness.StoredSpan) []*sentlog.Span {
 	var missing []*sentlog.Span
 	for _, span := range sent {
 		if _, ok := trace[span.SpanID]; !ok {
@@ -143,16 +109,16 @@ func checkProducersData(t *testing.T, spans []*sentlog.Span, stored store) {
 		got := stored[sent.TraceID][sent.SpanID]
 		where := fmt.Sprintf("%q %s/%s of %s", sent.Name, sent.TraceID, sent.SpanID, sent.Scenario)
 		for key, want := range sent.Resource {
-			if have, ok := got.resource[key]; !ok || !equal(have, want) {
+			if have, ok := got.Resource[key]; !ok || !equal(have, want) {
 				wrong.add("resource attribute "+key+" changed", "%s: %v became %v", where, want, have)
 			}
 		}
 		for key, want := range sent.Attributes {
-			if have, ok := got.attributes[key]; !ok || !equal(have, want) {
+			if have, ok := got.Attributes[key]; !ok || !equal(have, want) {
 				wrong.add("span attribute "+key+" changed", "%s: %v became %v", where, want, have)
 			}
 		}
-		span := got.span
+		span := got.Span
 		for what, pair := range map[string][2]any{
 			"name":                     {sent.Name, span.Name()},
 			"parent":                   {sent.ParentSpanID, span.ParentSpanID().String()},
@@ -180,7 +146,7 @@ func checkCanonical(t *testing.T, spans []*sentlog.Span, stored store) {
 	check := func(sent *sentlog.Span, why string, facts map[string]any) {
 		got := stored[sent.TraceID][sent.SpanID]
 		for key, want := range facts {
-			have, ok := got.attribute(key)
+			have, ok := got.Attribute(key)
 			where := fmt.Sprintf("%q %s/%s", sent.Name, sent.TraceID, sent.SpanID)
 			switch {
 			case !ok:
@@ -236,15 +202,9 @@ func runIDs(spans []*sentlog.Span, stored store, of func(*sentlog.Span) bool) []
 		if !of(sent) {
 			continue
 		}
-		if id, ok := stored[sent.TraceID][sent.SpanID].attribute("ml.run.id"); ok {
+		if id, ok := stored[sent.TraceID][sent.SpanID].Attribute("ml.run.id"); ok {
 			ids[fmt.Sprint(id)] = true
 		}
 	}
 	return slices.Sorted(maps.Keys(ids))
 }
-
-// Timing of the tests: what a collector holds back, plus much patience.
-const (
-	arrival = 30 * time.Second
-	poll    = 100 * time.Millisecond
-)

@@ -1,0 +1,61 @@
+package harness
+
+import (
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// Timing of what tests wait for: what a collector holds back and how often
+// Prometheus scrapes, plus much patience.
+const (
+	// ArrivalTimeout is how long telemetry may take to a back end's API.
+	ArrivalTimeout = 30 * time.Second
+	// ArrivalPoll is the pause between two looks at a back end.
+	ArrivalPoll = 100 * time.Millisecond
+)
+
+// AwaitValues waits until a query gives exactly the wanted value for each value
+// of a label. A key of wanted is the label's value; samples that share it are
+// added up.
+func (p *Prometheus) AwaitValues(tb testing.TB, expression, label string, wanted map[string]float64) {
+	tb.Helper()
+	require.NotEmpty(tb, wanted, "nothing to expect of %s", expression)
+	require.EventuallyWithT(tb, func(c *assert.CollectT) {
+		samples, err := p.Query(tb.Context(), expression)
+		if !assert.NoError(c, err) {
+			return
+		}
+		got := map[string]float64{}
+		for _, sample := range samples {
+			got[sample.Labels[label]] += sample.Value
+		}
+		assert.Equal(c, wanted, got, expression)
+	}, ArrivalTimeout, ArrivalPoll)
+}
+
+// AwaitSeries waits until a selector has series and returns them.
+func (p *Prometheus) AwaitSeries(tb testing.TB, selector string) []Labels {
+	tb.Helper()
+	var series []Labels
+	require.EventuallyWithT(tb, func(c *assert.CollectT) {
+		var err error
+		series, err = p.Series(tb.Context(), selector)
+		assert.NoError(c, err)
+		assert.NotEmpty(c, series, "no series of %s", selector)
+	}, ArrivalTimeout, ArrivalPoll)
+	return series
+}
+
+// Distinct returns the values of a label, sorted.
+func Distinct(series []Labels, label string) []string {
+	values := map[string]bool{}
+	for _, labels := range series {
+		values[labels[label]] = true
+	}
+	return slices.Sorted(maps.Keys(values))
+}
