@@ -45,6 +45,6 @@ func (f *factory) newInstance(set processor.Settings, cfg *Config) instance {
 	return instance{
 		registry: &f.recorders,
 		id:       set.ID,
-		create:   func() (*recorder, error) { return newRecorder(cfg, set.TelemetrySettings) },
+		create:   func() (*recorder, error) { return newRecorder(cfg, set.ID, set.TelemetrySettings) },
 	}
 }

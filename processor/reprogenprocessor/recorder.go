@@ -54,6 +54,8 @@ type recorder struct {
 	cfg       *Config
 	logger    *zap.Logger
 	telemetry *metadata.TelemetryBuilder
+	id        attribute.KeyValue       // the component's, on all metrics
+	own       metric.MeasurementOption // id alone
 	now       func() time.Time
 
 	ledger      *ledger
@@ -73,7 +75,7 @@ type recorder struct {
 	closeStop, closeAbort func()
 }
 
-func newRecorder(cfg *Config, set component.TelemetrySettings) (*recorder, error) {
+func newRecorder(cfg *Config, id component.ID, set component.TelemetrySettings) (*recorder, error) {
 	telemetry, err := metadata.NewTelemetryBuilder(set)
 	if err != nil {
 		return nil, err
@@ -82,10 +84,13 @@ func newRecorder(cfg *Config, set component.TelemetrySettings) (*recorder, error
 	if err != nil {
 		return nil, err
 	}
+	self := attribute.String("processor", id.String())
 	r := &recorder{
 		cfg:       cfg,
 		logger:    set.Logger,
 		telemetry: telemetry,
+		id:        self,
+		own:       metric.WithAttributeSet(attribute.NewSet(self)),
 		now:       time.Now,
 		open:      openStore,
 		ledger:    books,
@@ -139,15 +144,15 @@ func (r *recorder) Start(context.Context, component.Host) error {
 func (r *recorder) registerGauges() error {
 	return errors.Join(
 		r.telemetry.RegisterProcessorReproGenQueueLengthCallback(func(_ context.Context, o metric.Int64Observer) error {
-			o.Observe(int64(len(r.queue)))
+			o.Observe(int64(len(r.queue)), r.own)
 			return nil
 		}),
 		r.telemetry.RegisterProcessorReproGenGroupsCallback(func(_ context.Context, o metric.Int64Observer) error {
-			o.Observe(int64(r.ledger.size()))
+			o.Observe(int64(r.ledger.size()), r.own)
 			return nil
 		}),
 		r.telemetry.RegisterProcessorReproGenDiskUsageCallback(func(_ context.Context, o metric.Int64Observer) error {
-			o.Observe(r.diskBytes.Load())
+			o.Observe(r.diskBytes.Load(), r.own)
 			return nil
 		}))
 }
@@ -181,12 +186,12 @@ func (r *recorder) admit(ctx context.Context, o occurrence) ruling {
 	d := r.ledger.admit(o, r.now())
 	switch d.verdict {
 	case verdictWanted:
-		r.telemetry.ProcessorReproGenCandidates.Add(ctx, 1)
+		r.telemetry.ProcessorReproGenCandidates.Add(ctx, 1, r.own)
 	case verdictCounted:
-		r.telemetry.ProcessorReproGenCandidates.Add(ctx, 1)
-		r.telemetry.ProcessorReproGenDeduplicated.Add(ctx, 1)
+		r.telemetry.ProcessorReproGenCandidates.Add(ctx, 1, r.own)
+		r.telemetry.ProcessorReproGenDeduplicated.Add(ctx, 1, r.own)
 	case verdictLimited:
-		r.telemetry.ProcessorReproGenCandidates.Add(ctx, 1)
+		r.telemetry.ProcessorReproGenCandidates.Add(ctx, 1, r.own)
 		r.dropped(ctx, 1, dropRateLimited)
 	}
 	return d
@@ -215,7 +220,7 @@ func (r *recorder) enqueue(ctx context.Context, f *failure.Failure) bool {
 
 func (r *recorder) dropped(ctx context.Context, n int, reason string) {
 	r.telemetry.ProcessorReproGenDropped.Add(ctx, int64(n),
-		metric.WithAttributeSet(attribute.NewSet(attribute.String("reason", reason))))
+		metric.WithAttributes(r.id, attribute.String("reason", reason)))
 }
 
 // run writes until Shutdown.
@@ -274,7 +279,7 @@ func (r *recorder) take(f *failure.Failure) {
 	r.queuedBytes.Add(-int64(f.Weight))
 	begun := time.Now()
 	r.write(f)
-	r.telemetry.ProcessorReproGenWriteDuration.Record(context.Background(), time.Since(begun).Seconds())
+	r.telemetry.ProcessorReproGenWriteDuration.Record(context.Background(), time.Since(begun).Seconds(), r.own)
 }
 
 // write makes an artefact. Whatever goes wrong is counted and stays here.
@@ -293,7 +298,7 @@ func (r *recorder) write(f *failure.Failure) {
 	})
 	if errors.Is(err, store.ErrExists) {
 		r.ledger.repeated(f.Fingerprint)
-		r.telemetry.ProcessorReproGenDeduplicated.Add(ctx, 1)
+		r.telemetry.ProcessorReproGenDeduplicated.Add(ctx, 1, r.own)
 		return
 	}
 	if err != nil {
@@ -302,10 +307,10 @@ func (r *recorder) write(f *failure.Failure) {
 		r.warn("An artefact could not be written", err)
 		return
 	}
-	r.telemetry.ProcessorReproGenWritten.Add(ctx, 1)
+	r.telemetry.ProcessorReproGenWritten.Add(ctx, 1, r.own)
 	for _, p := range files.Redactions {
 		r.telemetry.ProcessorReproGenRedactions.Add(ctx, 1,
-			metric.WithAttributeSet(attribute.NewSet(attribute.String("rule", p.Rule))))
+			metric.WithAttributes(r.id, attribute.String("rule", p.Rule)))
 	}
 	old, _ := r.disk.ReadGroup(f.Fingerprint)
 	group := r.ledger.wrote(f, name, old)
@@ -346,7 +351,7 @@ func (r *recorder) enforce() {
 		r.ledger.removed(a.Fingerprint, a.Name)
 	}
 	if len(removed) > 0 {
-		r.telemetry.ProcessorReproGenRemoved.Add(context.Background(), int64(len(removed)))
+		r.telemetry.ProcessorReproGenRemoved.Add(context.Background(), int64(len(removed)), r.own)
 		r.diskBytes.Store(r.disk.Bytes())
 	}
 }

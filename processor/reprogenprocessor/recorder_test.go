@@ -61,7 +61,7 @@ func startOn(t *testing.T, cfg *Config, d disk) (*tracesProcessor, *consumertest
 	p := &tracesProcessor{
 		next: sink,
 		instance: instance{registry: &shared.Registry[*recorder]{}, id: set.ID, create: func() (*recorder, error) {
-			r, err := newRecorder(cfg, set.TelemetrySettings)
+			r, err := newRecorder(cfg, set.ID, set.TelemetrySettings)
 			if err == nil {
 				r.open = func(string, store.Limits) (disk, []store.Group, []error, error) { return d, nil, nil, nil }
 			}

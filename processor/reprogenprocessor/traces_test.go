@@ -245,9 +245,9 @@ func TestRateLimit(t *testing.T) {
 	assert.Equal(t, 101, sink.SpanCount())
 	assert.Len(t, artifacts(t, cfg), 3, "half for the flood, and the quiet one")
 	metadatatest.AssertEqualProcessorReproGenCandidates(t, tel,
-		[]metricdata.DataPoint[int64]{{Value: 101}}, metricdatatest.IgnoreTimestamp())
+		[]metricdata.DataPoint[int64]{{Value: 101, Attributes: ofProcessor("repro_gen")}}, metricdatatest.IgnoreTimestamp())
 	metadatatest.AssertEqualProcessorReproGenWritten(t, tel,
-		[]metricdata.DataPoint[int64]{{Value: 3}}, metricdatatest.IgnoreTimestamp())
+		[]metricdata.DataPoint[int64]{{Value: 3, Attributes: ofProcessor("repro_gen")}}, metricdatatest.IgnoreTimestamp())
 }
 
 // TestFirstExamplesGoFirst: a frequent failure must not use up what a rare one
