@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -415,12 +416,21 @@ func TestUnusableDirectory(t *testing.T) {
 	}
 }
 
-func TestReadOnlyDirectory(t *testing.T) {
+// readOnlyFolder returns a folder of this user that passes for private and in
+// which nothing can be created. Modes do not stop root; the kernel's own
+// folder of this process does.
+func readOnlyFolder(t *testing.T) string {
 	if os.Geteuid() == 0 {
-		t.Skip("root may write anywhere")
+		return filepath.Join("/proc", strconv.Itoa(os.Getpid()), "task")
 	}
+	folder := filepath.Join(t.TempDir(), "read-only")
+	require.NoError(t, os.Mkdir(folder, 0o500))
+	return folder
+}
+
+func TestReadOnlyDirectory(t *testing.T) {
 	cfg := testConfig(t)
-	require.NoError(t, os.Mkdir(cfg.Directory, 0o500))
+	cfg.Directory = readOnlyFolder(t)
 	p, err := NewFactory().CreateTraces(t.Context(), processortest.NewNopSettings(metadata.Type), cfg, consumertest.NewNop())
 	require.NoError(t, err)
 	require.ErrorContains(t, p.Start(t.Context(), componenttest.NewNopHost()), "make the folder writable")
