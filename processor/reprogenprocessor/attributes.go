@@ -35,6 +35,10 @@ const (
 	attrArtifactPath        = "repro.artifact.path"
 )
 
+// otherError is the error.type of a failure that names none, as the semantic
+// conventions have it. Clients may send it, and group.json says it.
+const otherError = "_OTHER"
+
 func isPayloadKey(key string) bool {
 	return key == attrPayload || strings.HasPrefix(key, attrPayload+".")
 }
@@ -61,6 +65,9 @@ func errorOf(span ptrace.Span) failure.Error {
 	c := newCopier()
 	if e.Type == "" {
 		e.Type = c.text(firstText(span.Attributes(), mlattr.ErrorType, attrSnakepitErrorKind), maxValueBytes)
+	}
+	if e.Type == otherError {
+		e.Type = ""
 	}
 	if e.Message == "" {
 		e.Message = c.text(firstText(span.Attributes(), mlattr.ErrorMessage, attrSnakepitError), maxValueBytes)

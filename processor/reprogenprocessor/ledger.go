@@ -1,6 +1,7 @@
 package reprogenprocessor
 
 import (
+	"cmp"
 	"hash/maphash"
 	"slices"
 	"sync"
@@ -232,7 +233,7 @@ func (l *ledger) wrote(f *failure.Failure, name string, old store.Group) store.G
 	// The names of services and errors come from telemetry, and what is
 	// written is redacted.
 	message := redact.Text(cut(f.Error.Message, 1024))
-	errorType := redact.Text(f.Error.Type)
+	errorType := cmp.Or(redact.Text(f.Error.Type), otherError)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	g := l.settle(f.Fingerprint)

@@ -92,6 +92,34 @@ func TestWithoutErrorsNothingChanges(t *testing.T) {
 	assert.Empty(t, artifacts(t, cfg))
 }
 
+// TestGroupType: a failure that names no type, as TaskWeaver's spans, has the
+// semantic conventions' word for it, whether or not its client says so.
+func TestGroupType(t *testing.T) {
+	for name, tc := range map[string]struct {
+		failedCall
+		want string
+	}{
+		"an exception's":       {mean(), "statistics.StatisticsError"},
+		"the span's":           {failedCall{attrs: map[string]any{"error.type": "timeout"}}, "timeout"},
+		"none":                 {failedCall{name: "TaskWeaver.Planner.reply"}, "_OTHER"},
+		"none, and it is said": {failedCall{attrs: map[string]any{"error.type": "_OTHER"}}, "_OTHER"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			td := tc.traces()
+			spans(td)[0].Status().SetMessage("the plan could not be carried out")
+			cfg := testConfig(t)
+			produce(t, cfg, td)
+			g := groups(t, cfg)
+			require.Len(t, g, 1)
+			assert.Equal(t, tc.want, g[0].Type)
+			assert.NotEmpty(t, g[0].Message)
+			if tc.want == otherError {
+				assert.Contains(t, text(t, onlyArtifact(t, cfg), "repro.py"), `"type": ""`, "the script has no type to compare")
+			}
+		})
+	}
+}
+
 func TestDeduplication(t *testing.T) {
 	cfg := testConfig(t)
 	var batches []ptrace.Traces
