@@ -105,17 +105,24 @@ func GroupCount(dir, group string) (int64, error) {
 }
 
 // Reproduce runs an artefact as a user does, and returns its verdict and
-// output. Modules in the folder patches, if it is not empty, come before those
+// output. Modules in the folder modules, if it is not empty, come before those
 // of Python's library.
-func Reproduce(tb testing.TB, script, patches string) (verdict int, output string) {
+func Reproduce(tb testing.TB, script, modules string) (verdict int, output string) {
 	tb.Helper()
-	var env []string
-	if patches != "" {
-		env = append(env, "PYTHONPATH="+patches)
+	return ReproduceWith(tb, Python(tb), script, modules)
+}
+
+// ReproduceWith does the same with another interpreter, such as one that has
+// the packages that the failed call needs.
+func ReproduceWith(tb testing.TB, python, script, modules string) (verdict int, output string) {
+	tb.Helper()
+	env := []string{"PYTHONDONTWRITEBYTECODE=1"}
+	if modules != "" {
+		env = append(env, "PYTHONPATH="+modules)
 	}
 	return Run(tb, Command{
 		Name: "repro.py",
-		Path: Python(tb),
+		Path: python,
 		Args: []string{script},
 		Env:  env,
 	}, reproductionTimeout)
