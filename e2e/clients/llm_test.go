@@ -1,0 +1,165 @@
+package clients
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelcol-ml/otelcol-ml/e2e/harness"
+)
+
+// The services of the example, by who watches the client.
+const (
+	openLLMetry   = "chat-openllmetry"
+	openInference = "chat-openinference"
+	// watchedTwice is instrumented by both: OpenLLMetry's span has
+	// OpenInference's as its child, and each says how many tokens it was.
+	watchedTwice = "chat-both"
+)
+
+// TestLLM shows that it does not matter which of two instrumentations watches
+// a client of a language model: tokens, rates, requests and errors are the same.
+func TestLLM(t *testing.T) {
+	truth := harness.RunExample(t, harness.Example{Name: "llm", Endpoint: overHTTP(t)})
+	spans := jaeger.AwaitSpanCounts(t, truth.Services, truth.Spans)
+	of := map[string][]harness.StoredSpan{}
+	for _, span := range spans {
+		service := span.Resource["service.name"].(string)
+		of[service] = append(of[service], span)
+	}
+
+	for _, service := range truth.Services {
+		t.Run(service, func(t *testing.T) {
+			t.Run("tokens", func(t *testing.T) { checkTokens(t, service, truth) })
+			t.Run("rates", func(t *testing.T) { checkTokenRates(t, of[service]) })
+			t.Run("requests", func(t *testing.T) { checkRequests(t, service, truth) })
+			t.Run("errors", func(t *testing.T) { checkErrors(t, service, truth) })
+			t.Run("request ids", func(t *testing.T) { checkRequestIDs(t, service, of[service], truth) })
+		})
+	}
+	t.Run("failed spans", func(t *testing.T) { checkFailedSpans(t, spans, truth) })
+	t.Run("the client's own count", func(t *testing.T) {
+		// OpenInference sends no metrics.
+		for _, service := range []string{openLLMetry, watchedTwice} {
+			for model, wanted := range tokensOf(truth, service) {
+				prometheus.AwaitValues(t, fmt.Sprintf(
+					"sum by (gen_ai_token_type) (gen_ai_client_token_usage_sum{job=%q, gen_ai_response_model=~\"%s-.*\"})", service, model,
+				), "gen_ai_token_type", wanted)
+			}
+		}
+	})
+}
+
+// tokensOf returns the tokens of a service by model and type.
+func tokensOf(truth harness.Truth, service string) map[string]map[string]float64 {
+	tokens := map[string]map[string]float64{}
+	for key, counts := range truth.Tokens {
+		if model, ok := strings.CutPrefix(key, service+"/"); ok {
+			tokens[model] = map[string]float64{"input": float64(counts.Input), "output": float64(counts.Output)}
+		}
+	}
+	return tokens
+}
+
+func checkTokens(t *testing.T, service string, truth harness.Truth) {
+	if service == watchedTwice {
+		t.Skip("GAP: usage that a span and its child both report is counted twice; ml_enrich does not set ml.usage.counted")
+	}
+	tokens := tokensOf(truth, service)
+	require.Len(t, tokens, 2)
+	for model, wanted := range tokens {
+		// A model answers as one exact version of itself, and OpenInference
+		// knows only that: tiny-1 is tiny-1-2026-01-15.
+		prometheus.AwaitValues(t, fmt.Sprintf(
+			"sum by (gen_ai_token_type) (ml_tokens_total{job=%q, gen_ai_request_model=~\"%s(-.*)?\"})", service, model,
+		), "gen_ai_token_type", wanted)
+	}
+}
+
+// checkTokenRates looks at the rate of each span: there is one where the span
+// says how many tokens it was, and none where it failed or nobody knows.
+func checkTokenRates(t *testing.T, spans []harness.StoredSpan) {
+	with, without := 0, 0
+	for _, span := range spans {
+		output, known := span.Attributes["gen_ai.usage.output_tokens"].(int64)
+		if !known {
+			without++
+			assert.NotContains(t, span.Attributes, "ml.tokens_per_second", "span %s", span.Span.SpanID())
+			continue
+		}
+		with++
+		seconds := span.Span.EndTimestamp().AsTime().Sub(span.Span.StartTimestamp().AsTime()).Seconds()
+		assert.InEpsilon(t, float64(output)/seconds, span.Attributes["ml.tokens_per_second"], 1e-6)
+		assert.Equal(t, "span", span.Attributes["ml.throughput.basis"])
+	}
+	assert.Positive(t, with)
+	assert.Positive(t, without)
+}
+
+func checkRequests(t *testing.T, service string, truth harness.Truth) {
+	switch service {
+	case openInference:
+		t.Skip("GAP: openinference.span.kind is not read, so its spans without usage are no requests")
+	case watchedTwice:
+		t.Skip("GAP: a request that a span and its child both report is counted twice")
+	}
+	prometheus.AwaitValues(t, fmt.Sprintf("sum by (job) (ml_requests_total{job=%q})", service),
+		"job", map[string]float64{service: truth.Numbers[service+"/requests"]})
+}
+
+func checkErrors(t *testing.T, service string, truth harness.Truth) {
+	if service == openInference {
+		t.Skip("GAP: openinference.span.kind is not read, so its failed spans are no operation of a model")
+	}
+	require.InDelta(t, 2, truth.Numbers[service+"/failures"], 0)
+	prometheus.AwaitValues(t, fmt.Sprintf("sum by (error_type) (ml_errors_total{job=%q})", service),
+		"error_type", map[string]float64{"InternalServerError": 1, "APITimeoutError": 1})
+}
+
+// checkRequestIDs compares with the ids of the answers, which OpenLLMetry sends.
+func checkRequestIDs(t *testing.T, service string, spans []harness.StoredSpan, truth harness.Truth) {
+	if service == openInference {
+		for _, span := range spans {
+			assert.NotContains(t, span.Attributes, "ml.request.id", "OpenInference sends no id of a request")
+		}
+		return
+	}
+	wanted := map[string]int{}
+	for _, id := range truth.Keys[service+"/request"] {
+		wanted[id] = 1
+	}
+	requests := named(spans, "openai.chat")
+	counts := values(requests, "ml.request.id")
+	delete(counts, "") // those that failed
+	assert.Equal(t, wanted, counts)
+}
+
+func checkFailedSpans(t *testing.T, spans []harness.StoredSpan, truth harness.Truth) {
+	byID := map[string]harness.StoredSpan{}
+	for _, span := range spans {
+		byID[span.Span.SpanID().String()] = span
+	}
+	// Two failures in each service, each of which has two spans in the last.
+	require.Len(t, truth.Errors, 8)
+	for _, failure := range truth.Errors {
+		span, ok := byID[failure.SpanID]
+		require.True(t, ok, "the failed span %s of %s is not stored", failure.SpanID, failure.Type)
+		assert.Equal(t, failure.TraceID, span.Span.TraceID().String())
+		assert.Equal(t, "Error", span.Span.Status().Code().String())
+		require.Equal(t, 1, span.Span.Events().Len())
+		kind, _ := span.Span.Events().At(0).Attributes().Get("exception.type")
+		assert.Equal(t, "openai."+failure.Type, kind.Str())
+
+		// Of a span and its child that both failed, the child is where the
+		// failure arose.
+		inner := span.Resource["service.name"] != watchedTwice || span.Span.Name() == "ChatCompletion"
+		if inner {
+			awaitFailure(t, spans, failure)
+		} else {
+			assert.NotContains(t, span.Attributes, "repro.artifact.path")
+		}
+	}
+}
