@@ -1,6 +1,9 @@
 package mlattr
 
-import "slices"
+import (
+	"maps"
+	"slices"
+)
 
 // KubernetesJob is the uid of a Kubernetes job. The run's identity reads it;
 // it is never written, since the resource has it under its own name.
@@ -63,6 +66,39 @@ var kinds = map[string]Kind{
 	Latency:             KindDouble,
 	KubernetesJob:       KindID,
 }
+
+// Slot numbers a canonical attribute. Who wants the same ones of every span
+// asks for them by slot, which needs no comparing of names. Zero is none.
+type Slot uint8
+
+// maxSlots bounds the slots, zero included.
+const maxSlots = 64
+
+// slotNames has the name of each slot, and slots the reverse.
+var slotNames, slots = numberSlots()
+
+func numberSlots() (names [maxSlots]string, bySlot map[string]Slot) {
+	bySlot = make(map[string]Slot, len(kinds))
+	for i, name := range slices.Sorted(maps.Keys(kinds)) {
+		names[i+1] = name
+		bySlot[name] = Slot(i + 1)
+	}
+	return names, bySlot
+}
+
+// SlotOf returns the slot of a canonical attribute, and zero for anything
+// else, a dynamic name such as one beginning with LossTaskPrefix included.
+func SlotOf(canonical string) Slot { return slots[canonical] }
+
+// The slots that the reader itself needs.
+var (
+	slotPhase     = SlotOf(Phase)
+	slotOperation = SlotOf(Operation)
+	slotRole      = SlotOf(Role)
+	slotLoss      = SlotOf(Loss)
+	slotLossScope = SlotOf(LossScope)
+	slotSource    = SlotOf(CorrelationSource)
+)
 
 // notAliasable are canonical attributes that no client's attribute can mean:
 // the processor derives them, or they are only read.

@@ -11,14 +11,22 @@ import (
 type Fact struct {
 	// Key is the canonical attribute.
 	Key string
-	// Kind says which of the values holds: Text for KindText, KindID,
-	// KindJobID and KindSecret, Int for KindInt, KindCount and KindDevice,
-	// Double for KindDouble, Bool for KindBool.
-	Kind   Kind
-	Text   string
-	Int    int64
+	// Text is the value of KindText, KindID, KindJobID and KindSecret.
+	Text string
+	// Int is the value of KindInt, KindCount and KindDevice.
+	Int int64
+	// Double is the value of KindDouble.
 	Double float64
-	Bool   bool
+
+	// rank is the place of the rule that gave the fact; the lowest wins.
+	rank int32
+	// slot is Key's, and zero for a dynamic one.
+	slot Slot
+
+	// Kind says which of the values holds.
+	Kind Kind
+	// Bool is the value of KindBool.
+	Bool bool
 
 	// Own is true where the canonical attribute itself was received. It
 	// stands as it is and must not be written again.
@@ -35,18 +43,19 @@ type Fact struct {
 	// Inherited is true for a phase that ml_enrich put on the span because
 	// an ancestor has it. Text is empty then.
 	Inherited bool
-
-	// rank is the place of the rule that gave the fact; the lowest wins.
-	rank int
 }
 
 // usable says whether the fact has a value.
 func (f *Fact) usable() bool { return !f.NonFinite && !f.Unreadable }
 
+// Writable says whether Put writes the fact: it is not there already, may be
+// written and has a value.
+func (f *Fact) Writable() bool { return !f.Own && !f.ReadOnly && f.usable() }
+
 // Put writes the fact into attributes under its canonical name. It does
 // nothing for facts that are there already or must not be written.
 func (f *Fact) Put(attrs pcommon.Map) {
-	if f.Own || f.ReadOnly || !f.usable() {
+	if !f.Writable() {
 		return
 	}
 	switch f.Kind {
@@ -63,7 +72,8 @@ func (f *Fact) Put(attrs pcommon.Map) {
 
 // Facts is what one resource, span, point or log record says in canonical
 // terms. It is reused from item to item: its contents hold until the next
-// reading into it.
+// reading into it. Reset it before keeping it for later: it refers to what was
+// read.
 type Facts struct {
 	// Systems is every client that the item was recognised as. For a span,
 	// point or record it includes those of its resource.
@@ -74,6 +84,11 @@ type Facts struct {
 
 	list    []Fact
 	pending []candidate
+	// at has the place in list, plus one, of each canonical attribute.
+	at [maxSlots]uint8
+	// lengths has a bit for the length of each key in list. Most of what is
+	// asked for is not there, and this often tells.
+	lengths uint64
 }
 
 // candidate is an attribute that some rules matched, until it is known which
@@ -87,11 +102,18 @@ type candidate struct {
 // Reset empties the facts and keeps their memory. It drops every reference
 // to what was read.
 func (f *Facts) Reset() {
-	f.Systems, f.Rejected = 0, 0
-	clear(f.list)
-	clear(f.pending)
+	f.begin()
+	clear(f.list[:cap(f.list)])
+	clear(f.pending[:cap(f.pending)])
+}
+
+// begin empties the facts for the next item. What it leaves beyond the ends
+// is overwritten by that or cleared by Reset.
+func (f *Facts) begin() {
+	f.Systems, f.Rejected, f.lengths = 0, 0, 0
 	f.list = f.list[:0]
 	f.pending = f.pending[:0]
+	clear(f.at[:])
 }
 
 // Len is the number of facts.
@@ -125,6 +147,9 @@ func (f *Facts) WithPrefix(prefix string) iter.Seq2[string, *Fact] {
 // Find returns the fact of a canonical attribute, also one without a usable
 // value, or nil.
 func (f *Facts) Find(key string) *Fact {
+	if f.lengths&lengthBit(key) == 0 {
+		return nil
+	}
 	for i := range f.list {
 		if f.list[i].Key == key {
 			return &f.list[i]
@@ -133,66 +158,132 @@ func (f *Facts) Find(key string) *Fact {
 	return nil
 }
 
+func lengthBit(key string) uint64 { return 1 << (len(key) & 63) }
+
+// At is Find by the attribute's slot.
+func (f *Facts) At(slot Slot) *Fact {
+	if i := f.at[slot&(maxSlots-1)]; i != 0 {
+		return &f.list[i-1]
+	}
+	return nil
+}
+
+// TextAt is Text by the attribute's slot.
+func (f *Facts) TextAt(slot Slot) string { return f.At(slot).text() }
+
+// IntAt is Int by the attribute's slot.
+func (f *Facts) IntAt(slot Slot) (int64, bool) { return f.At(slot).int() }
+
+// DoubleAt is Double by the attribute's slot.
+func (f *Facts) DoubleAt(slot Slot) (float64, bool) { return f.At(slot).double() }
+
 // Text returns the text of a fact, and "" where there is none.
-func (f *Facts) Text(key string) string {
-	fact := f.Find(key)
-	if fact == nil || !fact.usable() {
+func (f *Facts) Text(key string) string { return f.Find(key).text() }
+
+func (f *Fact) text() string {
+	if f == nil || !f.usable() {
 		return ""
 	}
-	return fact.Text
+	return f.Text
 }
 
 // Int returns the whole number of a fact.
-func (f *Facts) Int(key string) (int64, bool) {
-	fact := f.Find(key)
-	if fact == nil || !fact.usable() {
+func (f *Facts) Int(key string) (int64, bool) { return f.Find(key).int() }
+
+func (f *Fact) int() (int64, bool) {
+	if f == nil || !f.usable() {
 		return 0, false
 	}
-	switch fact.Kind {
+	switch f.Kind {
 	case KindInt, KindCount, KindDevice:
-		return fact.Int, true
+		return f.Int, true
 	}
 	return 0, false
 }
 
 // Double returns the number of a fact, whole ones included.
-func (f *Facts) Double(key string) (float64, bool) {
-	fact := f.Find(key)
-	if fact == nil || !fact.usable() {
+func (f *Facts) Double(key string) (float64, bool) { return f.Find(key).double() }
+
+func (f *Fact) double() (float64, bool) {
+	if f == nil || !f.usable() {
 		return 0, false
 	}
-	switch fact.Kind {
+	switch f.Kind {
 	case KindDouble:
-		return fact.Double, true
+		return f.Double, true
 	case KindInt, KindCount, KindDevice:
-		return float64(fact.Int), true
+		return float64(f.Int), true
 	}
 	return 0, false
 }
 
 // SetText adds a fact that a rule of the caller's derived, unless there is
-// one of that key.
-func (f *Facts) SetText(key, text string) {
-	f.add(Fact{Key: key, Kind: KindText, Text: text, rank: rankDerived})
+// one of that slot.
+func (f *Facts) SetText(slot Slot, text string) {
+	if fact := f.reserve(slot, "", rankDerived); fact != nil {
+		fact.Kind, fact.Text = KindText, text
+	}
 }
 
 // SetBool does the same for a boolean.
-func (f *Facts) SetBool(key string, value bool) {
-	f.add(Fact{Key: key, Kind: KindBool, Bool: value, rank: rankDerived})
+func (f *Facts) SetBool(slot Slot, value bool) {
+	if fact := f.reserve(slot, "", rankDerived); fact != nil {
+		fact.Kind, fact.Bool = KindBool, value
+	}
 }
 
 // SetDouble does the same for a double.
-func (f *Facts) SetDouble(key string, value float64) {
-	f.add(Fact{Key: key, Kind: KindDouble, Double: value, rank: rankDerived})
+func (f *Facts) SetDouble(slot Slot, value float64) {
+	if fact := f.reserve(slot, "", rankDerived); fact != nil {
+		fact.Kind, fact.Double = KindDouble, value
+	}
 }
 
-// add keeps the fact of the lowest rank of each key.
-func (f *Facts) add(fact Fact) {
-	if have := f.Find(fact.Key); have != nil {
-		if fact.rank < have.rank {
-			*have = fact
-		}
+// setInt does the same for a whole number that a span's name gave.
+func (f *Facts) setInt(slot Slot, value int64) {
+	if fact := f.reserve(slot, "", rankName); fact != nil {
+		fact.Kind, fact.Int = KindInt, value
+	}
+}
+
+// setName does the same for a text that a span's name gave.
+func (f *Facts) setName(slot Slot, text string) {
+	if text == "" {
 		return
 	}
-	f.list = append(f.list, fact)
+	if fact := f.reserve(slot, "", rankName); fact != nil {
+		fact.Kind, fact.Text = KindText, text
+	}
+}
+
+// reserve returns an empty fact of a slot, or of a dynamic key where the slot
+// is zero, to be filled in. It returns nil where there is a fact whose rank is
+// not higher: of each key, the fact of the lowest rank is kept.
+func (f *Facts) reserve(slot Slot, key string, rank int32) *Fact {
+	var have *Fact
+	if slot != 0 {
+		have, key = f.At(slot), slotNames[slot]
+	} else {
+		have = f.Find(key)
+	}
+	if have != nil {
+		if rank >= have.rank {
+			return nil
+		}
+		*have = Fact{Key: key, slot: slot, rank: rank}
+		return have
+	}
+	f.list = append(f.list, Fact{Key: key, slot: slot, rank: rank})
+	f.lengths |= lengthBit(key)
+	if slot != 0 {
+		f.at[slot] = uint8(len(f.list))
+	}
+	return &f.list[len(f.list)-1]
+}
+
+// add keeps a fact that has been read, if it is the one of the lowest rank.
+func (f *Facts) add(fact Fact) {
+	if to := f.reserve(fact.slot, fact.Key, fact.rank); to != nil {
+		*to = fact
+	}
 }

@@ -38,21 +38,23 @@ const (
 
 // rule is one compiled Alias.
 type rule struct {
-	canonical string
+	canonical string // of a prefix rule the beginning; slot is zero then
+	slot      Slot
 	kind      Kind
+	readOnly  bool
 	factor    float64
 	spans     []string
 	system    System // zero holds for everyone
 	evidence  bool   // the key alone identifies the system
 	where     where
-	rank      int
+	rank      int32
 }
 
 // keyRules is everything that an attribute key can mean.
 type keyRules struct {
-	own       Kind   // not zero: the key is canonical itself
-	canonical string // the constant, so that no fact retains received memory
-	rules     []rule
+	own   Kind // not zero: the key is canonical itself
+	slot  Slot // of the key itself
+	rules []rule
 }
 
 type prefixRule struct {
@@ -63,6 +65,7 @@ type prefixRule struct {
 type nameRule struct {
 	NameRule
 	system System
+	number Slot // of NameRule.Number
 }
 
 // Options selects what a Reader knows.
@@ -79,9 +82,11 @@ type Options struct {
 // Reader is the compiled vocabulary. It does not change once built, and any
 // number of goroutines may use it.
 type Reader struct {
-	keys     map[string]*keyRules
+	keys     keyTable
 	prefixes []prefixRule
-	tables   []Table
+	// begins marks the bytes that a prefix begins with.
+	begins [256]bool
+	tables []Table
 
 	exact    map[string][]nameRule
 	affixes  []nameRule // Prefix and Suffix, in table order
@@ -91,13 +96,11 @@ type Reader struct {
 // NewReader compiles the vocabularies. It fails on an alias whose canonical
 // attribute is none of Aliasable.
 func NewReader(options Options) (*Reader, error) {
-	r := &Reader{
-		keys:  make(map[string]*keyRules, 256),
-		exact: make(map[string][]nameRule),
-	}
+	r := &Reader{exact: make(map[string][]nameRule)}
 	for name, kind := range kinds {
 		if name != Latency && name != KubernetesJob {
-			r.keys[name] = &keyRules{own: kind, canonical: name}
+			entry := r.keys.ensure(name)
+			entry.own, entry.slot = kind, SlotOf(name)
 		}
 	}
 	for _, prefix := range []string{LossTaskPrefix, ValPrefix} {
@@ -105,6 +108,9 @@ func NewReader(options Options) (*Reader, error) {
 			rule: rule{kind: KindDouble, where: onSpan, rank: rankOwn}})
 	}
 	for source, canonical := range options.Aliases {
+		if source == "" {
+			return nil, fmt.Errorf("the key for %q is empty", canonical)
+		}
 		if !slices.Contains(Aliasable(), canonical) {
 			return nil, fmt.Errorf("%q is no canonical attribute", canonical)
 		}
@@ -112,9 +118,11 @@ func NewReader(options Options) (*Reader, error) {
 		if canonical == User {
 			kind = KindSecret
 		}
-		r.add(source, rule{canonical: canonicalKey(canonical), kind: kind, where: anywhere, rank: rankUser})
+		slot := SlotOf(canonical)
+		r.add(source, rule{canonical: slotNames[slot], slot: slot, kind: kind,
+			readOnly: readOnly(canonical, kind), where: anywhere, rank: rankUser})
 	}
-	rank := rankAlias
+	rank := int32(rankAlias)
 	for _, table := range Tables() {
 		if table.System != 0 && table.System&options.Systems == 0 {
 			continue
@@ -135,7 +143,7 @@ func NewReader(options Options) (*Reader, error) {
 			rank++
 		}
 		for _, name := range table.Names {
-			compiled := nameRule{NameRule: name, system: table.System}
+			compiled := nameRule{NameRule: name, system: table.System, number: SlotOf(name.Number)}
 			switch name.Match {
 			case Exact:
 				r.exact[name.Text] = append(r.exact[name.Text], compiled)
@@ -146,17 +154,21 @@ func NewReader(options Options) (*Reader, error) {
 			}
 		}
 	}
+	for _, p := range r.prefixes {
+		r.begins[p.prefix[0]] = true
+	}
 	return r, nil
 }
 
-func compile(table Table, alias Alias, place where, rank int) rule {
+func compile(table Table, alias Alias, place where, rank int32) rule {
 	compiled := rule{
-		canonical: alias.Canonical, kind: alias.Kind, factor: alias.Factor,
+		canonical: alias.Canonical, slot: SlotOf(alias.Canonical), kind: alias.Kind, factor: alias.Factor,
 		spans: alias.SpanPrefixes, system: table.System, where: place, rank: rank,
 	}
 	if compiled.kind == 0 {
 		compiled.kind = kinds[alias.Canonical]
 	}
+	compiled.readOnly = readOnly(alias.Canonical, compiled.kind)
 	for _, prefix := range table.KeyPrefixes {
 		if strings.HasPrefix(alias.Source, prefix) {
 			compiled.evidence = true
@@ -166,27 +178,13 @@ func compile(table Table, alias Alias, place where, rank int) rule {
 }
 
 func (r *Reader) add(source string, compiled rule) {
-	entry := r.keys[source]
-	if entry == nil {
-		entry = &keyRules{}
-		r.keys[source] = entry
-	}
+	entry := r.keys.ensure(source)
 	entry.rules = append(entry.rules, compiled)
-}
-
-// canonicalKey returns the constant that equals a configured name.
-func canonicalKey(name string) string {
-	for known := range kinds {
-		if known == name {
-			return known
-		}
-	}
-	return name
 }
 
 // Resource reads a resource's attributes into f.
 func (r *Reader) Resource(attrs pcommon.Map, f *Facts) {
-	f.Reset()
+	f.begin()
 	r.collect(attrs, onResource, "", f)
 	f.Systems |= r.recognise(attrs)
 	r.settle(f)
@@ -264,7 +262,7 @@ func (r *Reader) Metric(name string) System {
 // away. A rule of a client's applies only where the client is recognised: by
 // those, by a key in the client's own name space, or by the span's name.
 func (r *Reader) Span(known System, span ptrace.Span, f *Facts) {
-	f.Reset()
+	f.begin()
 	attrs, name := span.Attributes(), span.Name()
 	r.collect(attrs, onSpan, name, f)
 	f.Systems |= known
@@ -277,19 +275,14 @@ func (r *Reader) Span(known System, span ptrace.Span, f *Facts) {
 		disown(f)
 		return
 	}
-	for _, set := range [...]struct{ key, text string }{
-		{Phase, matched.Phase}, {Operation, matched.Operation},
-		{Role, matched.Role},
-	} {
-		if set.text != "" {
-			f.add(Fact{Key: set.key, Kind: KindText, Text: set.text, rank: rankName})
-		}
+	f.setName(slotPhase, matched.Phase)
+	f.setName(slotOperation, matched.Operation)
+	f.setName(slotRole, matched.Role)
+	if matched.number != 0 {
+		f.setInt(matched.number, number)
 	}
-	if matched.Number != "" {
-		f.add(Fact{Key: matched.Number, Kind: KindInt, Int: number, rank: rankName})
-	}
-	if matched.LossScope != "" && f.Find(Loss) != nil {
-		f.add(Fact{Key: LossScope, Kind: KindText, Text: matched.LossScope, rank: rankName})
+	if f.At(slotLoss) != nil {
+		f.setName(slotLossScope, matched.LossScope)
 	}
 	disown(f)
 }
@@ -297,17 +290,18 @@ func (r *Reader) Span(known System, span ptrace.Span, f *Facts) {
 // disown takes the text from a phase that the span inherited: it is an
 // ancestor's, and who counted it would count the ancestor twice.
 func disown(f *Facts) {
-	if !strings.Contains(f.Text(CorrelationSource), InheritedPhase) {
+	source := f.At(slotSource)
+	if source == nil || !strings.Contains(source.text(), InheritedPhase) {
 		return
 	}
-	if phase := f.Find(Phase); phase != nil && phase.Own {
+	if phase := f.At(slotPhase); phase != nil && phase.Own {
 		phase.Text, phase.Inherited = "", true
 	}
 }
 
 // Point reads a metric point's attributes into f.
 func (r *Reader) Point(known System, attrs pcommon.Map, f *Facts) {
-	f.Reset()
+	f.begin()
 	r.collect(attrs, onPoint, "", f)
 	f.Systems |= known
 	r.settle(f)
@@ -315,7 +309,7 @@ func (r *Reader) Point(known System, attrs pcommon.Map, f *Facts) {
 
 // Record reads a log record's attributes into f, by the rules for spans.
 func (r *Reader) Record(known System, attrs pcommon.Map, f *Facts) {
-	f.Reset()
+	f.begin()
 	r.collect(attrs, onSpan, "", f)
 	f.Systems |= known
 	r.settle(f)
@@ -326,15 +320,15 @@ func (r *Reader) Record(known System, attrs pcommon.Map, f *Facts) {
 func (r *Reader) collect(attrs pcommon.Map, place where, name string, f *Facts) {
 	dynamic := 0
 	for key, value := range attrs.All() {
-		entry := r.keys[key]
+		entry := r.keys.find(key)
 		if entry == nil {
-			if place == onSpan && dynamic < maxDynamic && r.collectPrefixed(key, value, f) {
+			if place == onSpan && key != "" && r.begins[key[0]] && dynamic < maxDynamic && r.collectPrefixed(key, value, f) {
 				dynamic++
 			}
 			continue
 		}
 		if entry.own != 0 {
-			f.add(own(entry.canonical, entry.own, value))
+			f.add(own(slotNames[entry.slot], entry.slot, entry.own, value))
 		}
 		for i := range entry.rules {
 			found := &entry.rules[i]
@@ -362,7 +356,7 @@ func (r *Reader) collectPrefixed(key string, value pcommon.Value, f *Facts) bool
 			return false
 		}
 		if p.rule.rank == rankOwn {
-			f.add(own(key, KindDouble, value))
+			f.add(own(key, 0, KindDouble, value))
 			return true
 		}
 		f.pending = append(f.pending, candidate{rule: &p.rule, value: value, tail: tail})
@@ -390,7 +384,7 @@ func (r *Reader) settle(f *Facts) {
 		if c.rule.system != 0 && c.rule.system&f.Systems == 0 {
 			continue
 		}
-		fact := Fact{Key: c.rule.canonical, rank: c.rule.rank}
+		fact := Fact{Key: c.rule.canonical, slot: c.rule.slot, rank: c.rule.rank}
 		if !read(&fact, c.rule.kind, c.value) && !fact.NonFinite {
 			// A launcher's word for "none" is an answer and no bad value.
 			if c.rule.kind != KindJobID || !Sentinel(fact.Text) {
@@ -400,11 +394,12 @@ func (r *Reader) settle(f *Facts) {
 		}
 		if c.tail != "" {
 			fact.Key += c.tail
+			fact.slot = SlotOf(fact.Key)
 		}
 		if c.rule.factor != 0 {
 			fact.Double *= c.rule.factor
 		}
-		fact.ReadOnly = readOnly(c.rule.canonical, c.rule.kind)
+		fact.ReadOnly = c.rule.readOnly
 		f.add(fact)
 	}
 	clear(f.pending)
@@ -412,8 +407,8 @@ func (r *Reader) settle(f *Facts) {
 }
 
 // own reads an attribute that has its canonical name already.
-func own(key string, kind Kind, value pcommon.Value) Fact {
-	fact := Fact{Key: key, Own: true, rank: rankOwn}
+func own(key string, slot Slot, kind Kind, value pcommon.Value) Fact {
+	fact := Fact{Key: key, slot: slot, Own: true, rank: rankOwn}
 	if !read(&fact, kind, value) && !fact.NonFinite {
 		fact.Unreadable = true
 	}

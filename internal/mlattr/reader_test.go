@@ -119,6 +119,10 @@ func TestSpans(t *testing.T) {
 				"ml.val.metric": 0.9, "ml.val.f1": 0.8},
 		},
 		{
+			name: "fx validation loss by both of its names", span: "validation", attrs: map[string]any{"val_loss": 0.4, "val.loss": 0.5},
+			want: map[string]any{"ml.phase": "validation", "ml.operation": "validation", "ml.val.loss": 0.4},
+		},
+		{
 			name: "a loss that is not finite is not written", span: "training_epoch", attrs: map[string]any{"train_loss": math.NaN(), "val_loss": "inf"},
 			want: map[string]any{"ml.phase": "epoch", "ml.operation": "training_epoch", "ml.loss.scope": "epoch"},
 		},
@@ -186,6 +190,29 @@ func TestInheritedPhaseIsTheAncestors(t *testing.T) {
 	assert.True(t, f.Find(mlattr.Phase).Own && f.Find(mlattr.Phase).Inherited)
 }
 
+func TestFactsAreReadAgain(t *testing.T) {
+	r := mlattr.Default()
+	first, second := ptrace.NewSpan(), ptrace.NewSpan()
+	first.Attributes().PutStr("tuft.session_id", "s")
+	first.Attributes().PutInt("tuft.data_count", 8)
+	second.Attributes().PutStr("tuft.request_id", "r")
+	var f mlattr.Facts
+	r.Span(0, first, &f)
+	assert.Equal(t, "s", f.TextAt(mlattr.SlotOf(mlattr.SessionID)))
+	assert.Same(t, f.Find(mlattr.SessionID), f.At(mlattr.SlotOf(mlattr.SessionID)))
+	n, ok := f.IntAt(mlattr.SlotOf(mlattr.BatchSize))
+	assert.True(t, ok)
+	assert.EqualValues(t, 8, n)
+	r.Span(0, second, &f)
+	assert.Equal(t, 1, f.Len())
+	assert.Nil(t, f.Find(mlattr.SessionID))
+	assert.Nil(t, f.At(mlattr.SlotOf(mlattr.SessionID)))
+	assert.Equal(t, "r", f.Text(mlattr.RequestID))
+	f.Reset()
+	assert.Zero(t, f.Len())
+	assert.Nil(t, f.At(mlattr.SlotOf(mlattr.RequestID)))
+}
+
 func TestErlangServiceName(t *testing.T) {
 	res, _ := classify(t, map[string]any{"service_name": "snakepit"}, "", "x", nil)
 	assert.Equal(t, map[string]any{"service.name": "snakepit"}, res)
@@ -211,6 +238,8 @@ func TestUserAliases(t *testing.T) {
 
 	_, err = mlattr.NewReader(mlattr.Options{Aliases: map[string]string{"a": "b"}})
 	require.ErrorContains(t, err, `"b"`)
+	_, err = mlattr.NewReader(mlattr.Options{Aliases: map[string]string{"": mlattr.SessionID}})
+	require.ErrorContains(t, err, "empty")
 }
 
 func TestSelectedVocabularies(t *testing.T) {

@@ -112,7 +112,22 @@ func ReadID(v pcommon.Value) (string, bool) {
 
 // ValidID says whether text is acceptable as an identifier; see ReadID.
 func ValidID(id string) bool {
-	if id == "" || len(id) > MaxID || !utf8.ValidString(id) {
+	if id == "" || len(id) > MaxID {
+		return false
+	}
+	for i := range len(id) {
+		if c := id[i]; c >= utf8.RuneSelf {
+			return validRest(id[i:])
+		} else if c <= ' ' || c == 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+// validRest does the same for text with characters beyond ASCII.
+func validRest(id string) bool {
+	if !utf8.ValidString(id) {
 		return false
 	}
 	for _, r := range id {

@@ -86,7 +86,7 @@ func (e *enricher) count(ctx context.Context, left skipped, rejected int) {
 func (e *enricher) write(attrs pcommon.Map, f *mlattr.Facts, more int) {
 	added := more
 	for fact := range f.All() {
-		if !fact.Own && !fact.ReadOnly {
+		if e.writes(fact) {
 			added++
 		}
 	}
@@ -111,9 +111,19 @@ func (e *enricher) writePoint(attrs pcommon.Map, f *mlattr.Facts, more int) {
 	}
 }
 
+// writes says whether a fact is one that put adds.
+func (e *enricher) writes(fact *mlattr.Fact) bool {
+	return fact.Writable() || e.hashes(fact)
+}
+
+// hashes says whether a fact is a user's name of which the hash is wanted.
+func (e *enricher) hashes(fact *mlattr.Fact) bool {
+	return fact.Kind == mlattr.KindSecret && fact.Key == mlattr.User && len(e.hashKey) > 0
+}
+
 // put adds one fact; a user's name only as its hash.
 func (e *enricher) put(attrs pcommon.Map, fact *mlattr.Fact) {
-	if fact.Key == mlattr.User && fact.Kind == mlattr.KindSecret && len(e.hashKey) > 0 {
+	if e.hashes(fact) {
 		attrs.PutStr(mlattr.User, e.hashUser(fact.Text))
 		return
 	}
@@ -133,9 +143,8 @@ type resource struct {
 	process process
 	key     string // of process
 	run     run
-	// traceRun is the run of the trace that was written last, where each
-	// trace is a run.
-	traceRun string
+	// runSymbol is the id of run in the batch's symbols.
+	runSymbol symbol
 }
 
 // readResource adds canonical names to a resource and reads what tells its
@@ -182,7 +191,7 @@ func (e *enricher) settleRun(attrs pcommon.Map, r *resource, systems mlattr.Syst
 	if r.process.host == "" {
 		return
 	}
-	var places []place
+	places := make([]place, 0, 2)
 	if r.process.service != "" {
 		places = append(places, place{host: r.process.host, service: r.process.service})
 	}

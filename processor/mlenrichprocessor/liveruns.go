@@ -60,7 +60,7 @@ func (s *store) seeRun(id string, places ...place) {
 		known := s.runs.find(p, now)
 		if known == nil {
 			p.host, p.service = strings.Clone(p.host), strings.Clone(p.service)
-			known = s.runs.ensure(p, now)
+			known = s.runs.insert(p, now)
 		}
 		known.see(id, now)
 	}
@@ -72,9 +72,9 @@ func (s *store) runAt(p place) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	// A look does not keep a run alive.
-	entry, ok := s.runs.lru.Peek(p)
-	if !ok {
+	known := s.runs.peek(p)
+	if known == nil {
 		return ""
 	}
-	return entry.value.only(now)
+	return known.only(now)
 }

@@ -32,8 +32,7 @@ func (e *enricher) processLogs(ctx context.Context, ld plog.Logs) (plog.Logs, er
 	spans := make(map[spanKey]*keySet)
 	traces := make(map[[16]byte]*agreement)
 	for i, rl := range ld.ResourceLogs().All() {
-		b.resources = append(b.resources, resource{})
-		r := &b.resources[i]
+		r := b.addResource()
 		attrs := rl.Resource().Attributes()
 		e.readResource(attrs, r)
 		b.rejected += r.facts.Rejected
@@ -132,7 +131,7 @@ func (s *recordState) write(span *keySet, trace *agreement, r *resource) {
 		s.attrs.PutStr(mlattr.CorrelationSource, s.inherited.String())
 	}
 	if r.run.perTrace && !s.present[keyRun] && !s.present[keyInferred] && s.inherited[keyRun] == fromNowhere {
-		s.attrs.PutStr(mlattr.RunID, traceRun(r.process, s.trace))
+		s.attrs.PutStr(mlattr.RunID, traceRunID(r.process, s.trace))
 		s.attrs.PutBool(mlattr.RunInferred, true)
 	}
 }

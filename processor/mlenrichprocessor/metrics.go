@@ -20,9 +20,8 @@ func (e *enricher) processMetrics(ctx context.Context, md pmetric.Metrics) (pmet
 	defer b.free()
 
 	var workloads []workload
-	for i, rm := range md.ResourceMetrics().All() {
-		b.resources = append(b.resources, resource{})
-		r := &b.resources[i]
+	for _, rm := range md.ResourceMetrics().All() {
+		r := b.addResource()
 		e.readResource(rm.Resource().Attributes(), r)
 		b.rejected += r.facts.Rejected
 		found := r.facts.Systems

@@ -80,7 +80,7 @@ func (o origins) String() string {
 // readOrigins reads ml.correlation.source, where an ml_enrich before this one
 // has left it. It is foreign where somebody else wrote it.
 func readOrigins(f *mlattr.Facts) (o origins, foreign bool) {
-	mark := f.Find(mlattr.CorrelationSource)
+	mark := f.At(slotSource)
 	if mark == nil {
 		return origins{}, false
 	}

@@ -97,42 +97,56 @@ func (s skipped) add(reason skip) {
 	}
 }
 
+// The slots that rates are derived from and go to.
+var (
+	slotInput          = mlattr.SlotOf(mlattr.GenAIInputTokens)
+	slotOutput         = mlattr.SlotOf(mlattr.GenAIOutputTokens)
+	slotSamples        = mlattr.SlotOf(mlattr.BatchSize)
+	slotLatency        = mlattr.SlotOf(mlattr.Latency)
+	slotGenAIOperation = mlattr.SlotOf(mlattr.GenAIOperationName)
+	slotTokenRate      = mlattr.SlotOf(mlattr.TokensPerSecond)
+	slotSampleRate     = mlattr.SlotOf(mlattr.SamplesPerSecond)
+	slotBasis          = mlattr.SlotOf(mlattr.ThroughputBasis)
+	slotSamplesBasis   = mlattr.SlotOf(mlattr.SamplesBasis)
+	slotEstimated      = mlattr.SlotOf(mlattr.TokensEstimated)
+)
+
 // derive adds to the facts of a span what can be derived from them. The rate
 // that a client reports is kept and marked as such; nothing replaces a rate
 // that is there.
 func derive(f *mlattr.Facts, start, end uint64, failed bool, left skipped) {
-	input, hasInput := f.Int(mlattr.GenAIInputTokens)
-	output, hasOutput := f.Int(mlattr.GenAIOutputTokens)
-	samples, hasSamples := f.Int(mlattr.BatchSize)
-	reported := f.Find(mlattr.TokensPerSecond)
+	input, hasInput := f.IntAt(slotInput)
+	output, hasOutput := f.IntAt(slotOutput)
+	samples, hasSamples := f.IntAt(slotSamples)
+	reported := f.At(slotTokenRate)
 	if !hasInput && !hasOutput && !hasSamples && reported == nil {
 		return
 	}
 	w := work{
 		seconds:   seconds(start, end),
 		failed:    failed,
-		embedding: f.Text(mlattr.GenAIOperationName) == "embeddings",
+		embedding: f.TextAt(slotGenAIOperation) == "embeddings",
 		input:     count{input, hasInput},
 		output:    count{output, hasOutput},
 		samples:   count{samples, hasSamples},
 	}
-	if latency := f.Find(mlattr.Latency); latency != nil {
+	if latency := f.At(slotLatency); latency != nil {
 		// A producer's own latency is the better one; a broken one is not
 		// replaced by a span's length, which measures something else.
 		var ok bool
-		if w.seconds, ok = f.Double(mlattr.Latency); !ok {
+		if w.seconds, ok = f.DoubleAt(slotLatency); !ok {
 			w.seconds = math.NaN()
 		}
 	}
-	if f.Systems&mlattr.TaskWeaver != 0 && (sent(f, mlattr.GenAIInputTokens) || sent(f, mlattr.GenAIOutputTokens)) {
-		f.SetBool(mlattr.TokensEstimated, true)
+	if f.Systems&mlattr.TaskWeaver != 0 && (sent(f, slotInput) || sent(f, slotOutput)) {
+		f.SetBool(slotEstimated, true)
 	}
 
-	rated, basis := reported != nil, f.Text(mlattr.ThroughputBasis)
+	rated, basis := reported != nil, f.TextAt(slotBasis)
 	switch {
 	case rated && reported.Own:
 	case rated:
-		rate, ok := f.Double(mlattr.TokensPerSecond)
+		rate, ok := f.DoubleAt(slotTokenRate)
 		if rated = ok && rate >= 0; rated {
 			basis = mlattr.BasisReported
 		} else {
@@ -142,31 +156,31 @@ func derive(f *mlattr.Facts, start, end uint64, failed bool, left skipped) {
 		rate, wanted, reason := w.tokensPerSecond()
 		left.add(reason)
 		if rated = wanted && reason == ""; rated {
-			f.SetDouble(mlattr.TokensPerSecond, rate)
+			f.SetDouble(slotTokenRate, rate)
 			basis = mlattr.BasisSpan
 		}
 	}
 	// A loader's batch is not yet work done.
-	if f.Text(mlattr.Phase) != mlattr.PhaseDataLoad && f.Find(mlattr.SamplesPerSecond) == nil {
+	if f.TextAt(slotPhase) != mlattr.PhaseDataLoad && f.At(slotSampleRate) == nil {
 		rate, wanted, reason := w.samplesPerSecond()
 		left.add(reason)
 		if wanted && reason == "" {
-			f.SetDouble(mlattr.SamplesPerSecond, rate)
+			f.SetDouble(slotSampleRate, rate)
 			switch {
 			case !rated:
 				basis = mlattr.BasisSpan
 			case basis != mlattr.BasisSpan:
-				f.SetText(mlattr.SamplesBasis, mlattr.BasisSpan)
+				f.SetText(slotSamplesBasis, mlattr.BasisSpan)
 			}
 		}
 	}
 	if basis != "" {
-		f.SetText(mlattr.ThroughputBasis, basis)
+		f.SetText(slotBasis, basis)
 	}
 }
 
 // sent says whether a fact came under the client's own name.
-func sent(f *mlattr.Facts, key string) bool {
-	fact := f.Find(key)
+func sent(f *mlattr.Facts, slot mlattr.Slot) bool {
+	fact := f.At(slot)
 	return fact != nil && !fact.Own
 }

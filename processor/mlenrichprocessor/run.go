@@ -58,7 +58,7 @@ type run struct {
 	// inferred is true where id was computed and sent by nobody.
 	inferred bool
 	// perTrace is true where each trace is a run of its own: the run goes
-	// on spans then, and traceRun computes it.
+	// on spans then, and traceRunID computes it.
 	perTrace bool
 }
 
@@ -88,8 +88,8 @@ func runOf(facts *mlattr.Facts, p process, systems mlattr.System) run {
 	}
 }
 
-// traceRun is the run of a trace of a service that names nothing else.
-func traceRun(p process, trace [16]byte) string {
+// traceRunID is the run of a trace of a service that names nothing else.
+func traceRunID(p process, trace [16]byte) string {
 	return digest(p.namespace, p.service, string(trace[:]))
 }
 

@@ -3,7 +3,6 @@ package mlenrichprocessor
 import (
 	"context"
 	"errors"
-	"strings"
 	"sync"
 	"time"
 
@@ -15,7 +14,8 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/metadata"
 )
 
-// How much the store remembers. Full of ids of 36 bytes it takes about 70 MB.
+// How much the store remembers. An id has at most 128 bytes, so the entries
+// bound its memory too: see the README.
 const (
 	maxTraces    = 32768
 	maxSpans     = 65536
@@ -41,7 +41,7 @@ type store struct {
 
 	mu        sync.Mutex
 	traces    *bounded[[16]byte, agreement]
-	spans     *bounded[spanKey, keySet]
+	spans     *bounded[spanKey, *keySet] // shared, and never changed
 	joins     *bounded[joinKey, agreement]
 	resources *bounded[string, mlattr.System]
 	runs      *bounded[place, liveRuns]
@@ -55,14 +55,16 @@ func newStore(set component.TelemetrySettings, id component.ID) (*store, error) 
 	if err != nil {
 		return nil, err
 	}
-	s := &store{now: time.Now, telemetry: telemetry, processor: attribute.String("processor", id.String())}
-	var errs [5]error
-	s.traces, errs[0] = newBounded[[16]byte, agreement](maxTraces, keyAge)
-	s.spans, errs[1] = newBounded[spanKey, keySet](maxSpans, keyAge)
-	s.joins, errs[2] = newBounded[joinKey, agreement](maxJoins, keyAge)
-	s.resources, errs[3] = newBounded[string, mlattr.System](maxResources, resourceAge)
-	s.runs, errs[4] = newBounded[place, liveRuns](maxRuns, liveAge)
-	return s, errors.Join(errs[:]...)
+	return &store{
+		now:       time.Now,
+		traces:    newBounded[[16]byte, agreement](maxTraces, keyAge),
+		spans:     newBounded[spanKey, *keySet](maxSpans, keyAge),
+		joins:     newBounded[joinKey, agreement](maxJoins, keyAge),
+		resources: newBounded[string, mlattr.System](maxResources, resourceAge),
+		runs:      newBounded[place, liveRuns](maxRuns, liveAge),
+		telemetry: telemetry,
+		processor: attribute.String("processor", id.String()),
+	}, nil
 }
 
 // Start begins to report the store's size.
@@ -105,68 +107,70 @@ func (s *store) report(o metric.Int64Observer, value func(size int, evicted int6
 	}
 }
 
-func (s *store) join(agreements map[joinKey]*agreement) {
+func (s *store) join(groups []joinGroup, texts *symbols) {
 	now := s.now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for key, batch := range agreements {
+	for i := range groups {
+		g := &groups[i]
+		key := joinKey{g.key, texts.text(g.id)}
 		known := s.joins.find(key, now)
 		if known == nil {
-			key.id = strings.Clone(key.id)
-			known = s.joins.ensure(key, now)
+			key.id = texts.keep(g.id)
+			known = s.joins.insert(key, now)
 		}
-		known.merge(batch)
-		*batch = *known
+		known.exchange(&g.symbolAgreement, texts)
 	}
 }
 
-func (s *store) joinTraces(traces map[[16]byte]*traceState) {
+func (s *store) joinTraces(traces []traceState, texts *symbols) {
 	now := s.now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for id, batch := range traces {
-		known := s.traces.find(id, now)
+	for i := range traces {
+		t := &traces[i]
+		known := s.traces.find(t.id, now)
 		if known == nil {
-			if batch.empty() {
+			if t.values == (symbolSet{}) {
 				continue
 			}
-			known = s.traces.ensure(id, now)
+			known = s.traces.insert(t.id, now)
 		}
-		known.merge(&batch.agreement)
-		batch.agreement = *known
+		known.exchange(&t.symbolAgreement, texts)
 	}
 }
 
-func (s *store) ancestors(wanted map[spanKey]*keySet) {
+func (s *store) ancestors(wanted []ancestor) {
 	now := s.now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for key := range wanted {
-		if known := s.spans.find(key, now); known != nil {
-			found := *known
-			wanted[key] = &found
+	for i := range wanted {
+		if known := s.spans.find(wanted[i].span, now); known != nil {
+			wanted[i].found = *known
 		}
 	}
 }
 
-func (s *store) remember(spans map[spanKey]keySet) {
-	// The strings are not cloned: a decoded request has each on its own, so
-	// that keeping one keeps nothing else, and this is once per span.
+func (s *store) remember(spans []handedDown) {
 	now := s.now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for key, keys := range spans {
-		*s.spans.ensure(key, now) = keys
+	for i := range spans {
+		*s.spans.ensure(spans[i].span, now) = spans[i].keys
 	}
 }
 
 // lookup is what a log record can learn: what its span hands down, and what
 // its trace agrees about.
 func (s *store) lookup(spans map[spanKey]*keySet, traces map[[16]byte]*agreement) {
-	s.ancestors(spans)
 	now := s.now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for key := range spans {
+		if known := s.spans.find(key, now); known != nil {
+			spans[key] = *known
+		}
+	}
 	for id := range traces {
 		if known := s.traces.find(id, now); known != nil {
 			found := *known
@@ -187,7 +191,7 @@ func (s *store) recognise(process string, found mlattr.System) mlattr.System {
 		if found == 0 {
 			return 0
 		}
-		known = s.resources.ensure(process, now)
+		known = s.resources.insert(process, now)
 	}
 	*known |= found
 	return *known

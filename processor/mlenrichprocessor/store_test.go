@@ -31,37 +31,6 @@ func newTestStore(t *testing.T) (*store, *clock) {
 	return s, c
 }
 
-func TestBoundedEvictsAndCounts(t *testing.T) {
-	b, err := newBounded[string, int](2, time.Minute)
-	require.NoError(t, err)
-	now := time.Unix(0, 0)
-	*b.ensure("a", now) = 1
-	*b.ensure("b", now) = 2
-	require.NotNil(t, b.find("a", now), "a use renews")
-	*b.ensure("c", now) = 3
-	assert.Nil(t, b.find("b", now), "the least recently used goes")
-	assert.Equal(t, 1, *b.find("a", now))
-	assert.EqualValues(t, 1, b.evicted)
-	assert.Equal(t, 2, b.len())
-}
-
-func TestBoundedForgets(t *testing.T) {
-	b, err := newBounded[string, int](10, time.Minute)
-	require.NoError(t, err)
-	now := time.Unix(0, 0)
-	*b.ensure("old", now) = 1
-	*b.ensure("used", now) = 2
-	now = now.Add(50 * time.Second)
-	require.NotNil(t, b.find("used", now))
-	now = now.Add(50 * time.Second)
-	assert.Nil(t, b.find("old", now))
-	assert.NotNil(t, b.find("used", now))
-	now = now.Add(time.Hour)
-	b.ensure("new", now)
-	assert.Equal(t, 1, b.len(), "what is too old makes room")
-	assert.Zero(t, b.evicted, "expiry is no eviction")
-}
-
 func TestLiveRuns(t *testing.T) {
 	s, c := newTestStore(t)
 	rank := place{host: "n1", global: 0, local: 0, world: 8}
@@ -93,10 +62,10 @@ func TestThreeRunsAtAPlace(t *testing.T) {
 func TestStoreIsBounded(t *testing.T) {
 	s, _ := newTestStore(t)
 	for i := range maxTraces + 100 {
-		id := [16]byte{0: 1, 12: byte(i >> 24), 13: byte(i >> 16), 14: byte(i >> 8), 15: byte(i)}
-		a := &traceState{}
-		a.values[keySession] = strconv.Itoa(i)
-		s.joinTraces(map[[16]byte]*traceState{id: a})
+		var texts symbols
+		state := traceState{id: [16]byte{0: 1, 12: byte(i >> 24), 13: byte(i >> 16), 14: byte(i >> 8), 15: byte(i)}}
+		state.values[keySession] = texts.of(keySession, strconv.Itoa(i))
+		s.joinTraces([]traceState{state}, &texts)
 	}
 	assert.Equal(t, maxTraces, s.traces.len())
 	assert.EqualValues(t, 100, s.traces.evicted)

@@ -2,6 +2,7 @@ package mlenrichprocessor
 
 import (
 	"context"
+	"math/bits"
 	"strings"
 	"sync"
 
@@ -14,11 +15,13 @@ import (
 // maxEvents is how many events of a span are looked at.
 const maxEvents = 16
 
-// spanState is a span between its reading and its resolution.
+// spanState is a span between its reading and its writing.
 type spanState struct {
 	attrs pcommon.Map
 	// resource is the place of the span's resource in the batch.
-	resource int
+	resource int32
+	// first and end are the places of the span's facts in batch.kept.
+	first, end int32
 	// inherited is what an ml_enrich before this one let the span inherit.
 	inherited origins
 	// foreign is true where ml.correlation.source is by another hand.
@@ -33,41 +36,64 @@ type spanState struct {
 type batch struct {
 	facts     mlattr.Facts
 	resources []resource
-	nodes     []node
 	spans     []spanState
-	left      skipped
-	rejected  int
+	// kept are the facts that will be written, of all spans. Writing waits
+	// until it is known what else a span gets, so that its attributes move
+	// at most once.
+	kept     []mlattr.Fact
+	left     skipped
+	rejected int
+
+	resolution
 }
 
 var batches = sync.Pool{New: func() any { return &batch{left: make(skipped)} }}
 
 // free gives the memory back, without any reference to what was processed.
 func (b *batch) free() {
+	if cap(b.spans) > huge || cap(b.kept) > 16*huge {
+		return
+	}
 	b.facts.Reset()
-	clear(b.resources)
-	clear(b.nodes)
+	for i := range b.resources {
+		b.resources[i].facts.Reset()
+		b.resources[i] = resource{facts: b.resources[i].facts}
+	}
 	clear(b.spans)
+	clear(b.kept)
 	clear(b.left)
-	b.resources, b.nodes, b.spans, b.rejected = b.resources[:0], b.nodes[:0], b.spans[:0], 0
+	b.resources, b.spans, b.kept, b.rejected = b.resources[:0], b.spans[:0], b.kept[:0], 0
+	b.reset()
 	batches.Put(b)
 }
 
-// processTraces enriches each span from what it says, then the resources from
-// what their spans gave away, then the spans from each other.
+// addResource returns a resource more, with the memory of an earlier one.
+func (b *batch) addResource() *resource {
+	if n := len(b.resources); n < cap(b.resources) {
+		b.resources = b.resources[:n+1]
+	} else {
+		b.resources = append(b.resources, resource{})
+	}
+	return &b.resources[len(b.resources)-1]
+}
+
+// processTraces reads each span, then finds the resources' runs by what their
+// spans gave away, then lets the spans inherit from each other, and then
+// writes what there is to add.
 func (e *enricher) processTraces(ctx context.Context, td ptrace.Traces) (ptrace.Traces, error) {
 	b := batches.Get().(*batch)
 	defer b.free()
 
 	for i, rs := range td.ResourceSpans().All() {
-		b.resources = append(b.resources, resource{})
-		r := &b.resources[i]
+		r := b.addResource()
 		e.readResource(rs.Resource().Attributes(), r)
 		b.rejected += r.facts.Rejected
-		found := r.facts.Systems
+		systems := r.facts.Systems
+		found := systems
 		for _, ss := range rs.ScopeSpans().All() {
-			known := r.facts.Systems | e.reader.Scope(ss.Scope().Name())
+			known := systems | e.reader.Scope(ss.Scope().Name())
 			for _, span := range ss.Spans().All() {
-				found |= e.readSpan(span, known, i, b)
+				found |= e.readSpan(span, known, int32(i), b)
 			}
 		}
 		e.store.recognise(r.key, found)
@@ -77,55 +103,56 @@ func (e *enricher) processTraces(ctx context.Context, td ptrace.Traces) (ptrace.
 	for i, rs := range td.ResourceSpans().All() {
 		r := &b.resources[i]
 		e.settleRun(rs.Resource().Attributes(), r, e.store.recognise(r.key, 0))
+		r.runSymbol = b.texts.of(keyRun, r.run.id)
 	}
 	for i := range b.nodes {
 		r := &b.resources[b.spans[i].resource]
-		b.nodes[i].resourceRun, b.nodes[i].resourceInferred = r.run.id, r.run.inferred
+		b.nodes[i].resourceRun, b.nodes[i].resourceInferred = r.runSymbol, r.run.inferred
 	}
-	resolve(b.nodes, e.store)
-	e.writeKeys(b)
+	b.resolve(e.store)
+	e.writeSpans(b)
 	e.count(ctx, b.left, b.rejected)
 	return td, nil
 }
 
-// readSpan enriches one span from itself and notes its keys.
-func (e *enricher) readSpan(span ptrace.Span, known mlattr.System, resource int, b *batch) mlattr.System {
+// readSpan reads one span and notes its keys.
+func (e *enricher) readSpan(span ptrace.Span, known mlattr.System, resource int32, b *batch) mlattr.System {
 	f := &b.facts
 	e.reader.Span(known, span, f)
 	failed := span.Status().Code() == ptrace.StatusCodeError
 	derive(f, uint64(span.StartTimestamp()), uint64(span.EndTimestamp()), failed, b.left)
-	if failed && f.Systems&mlattr.TorchTel != 0 && f.Text(mlattr.Phase) == mlattr.PhaseDataLoad && stopsIteration(span) {
-		f.SetBool(mlattr.EpochEnd, true)
+	if failed && f.Systems&mlattr.TorchTel != 0 && f.TextAt(slotPhase) == mlattr.PhaseDataLoad && stopsIteration(span) {
+		f.SetBool(slotEpochEnd, true)
 	}
 	b.rejected += f.Rejected
-	attrs := span.Attributes()
-	state := spanState{attrs: attrs, resource: resource}
+	state := spanState{attrs: span.Attributes(), resource: resource, first: int32(len(b.kept))}
 	state.inherited, state.foreign = readOrigins(f)
 	settleTrainingRun(f, &state.inherited)
-	e.write(attrs, f, 0)
-
-	n := node{trace: span.TraceID(), id: span.SpanID(), parent: span.ParentSpanID()}
-	state.conflicted = f.Find(mlattr.CorrelationConflict) != nil
 	for fact := range f.All() {
-		if fact.Key == mlattr.Phase {
-			state.phased = true
-			n.phase = f.Text(mlattr.Phase)
-			continue
-		}
-		for k := range keyInferred {
-			if fact.Key == keyNames[k] {
-				n.present[k] = true
-				if state.inherited[k] == fromNowhere {
-					n.own[k] = f.Text(fact.Key)
-				}
-			}
+		if e.writes(fact) {
+			b.kept = append(b.kept, *fact)
 		}
 	}
-	if inferred := f.Find(mlattr.RunInferred); inferred != nil {
+	state.end = int32(len(b.kept))
+
+	n := node{trace: span.TraceID(), id: span.SpanID(), parent: span.ParentSpanID()}
+	state.conflicted = f.At(slotConflict) != nil
+	state.phased = f.At(slotPhase) != nil
+	n.phase = b.texts.of(int(originPhase), f.TextAt(slotPhase))
+	for k := range keyInferred {
+		if f.At(keySlots[k]) == nil {
+			continue
+		}
+		n.present[k] = true
+		if state.inherited[k] == fromNowhere {
+			n.own[k] = b.texts.of(k, f.TextAt(keySlots[k]))
+		}
+	}
+	if inferred := f.At(keySlots[keyInferred]); inferred != nil {
 		n.present[keyInferred] = true
 		if inferred.Bool {
 			// An inferred run is the span's, and nobody else's.
-			n.own[keyRun] = ""
+			n.own[keyRun] = 0
 		}
 	}
 	b.nodes = append(b.nodes, n)
@@ -136,15 +163,15 @@ func (e *enricher) readSpan(span ptrace.Span, known mlattr.System, resource int,
 // settleTrainingRun makes a fine-tuning service's training run the run of the
 // span, before any other id. One that was inherited came with its run.
 func settleTrainingRun(f *mlattr.Facts, inherited *origins) {
-	training := f.Text(mlattr.TrainingRunID)
+	training := f.TextAt(keySlots[keyTrainingRun])
 	if training == "" || inherited[keyTrainingRun] != fromNowhere {
 		return
 	}
-	if id := f.Find(mlattr.RunID); id != nil && !id.Own {
+	if id := f.At(keySlots[keyRun]); id != nil && !id.Own {
 		id.Text = training
 		return
 	}
-	f.SetText(mlattr.RunID, training)
+	f.SetText(keySlots[keyRun], training)
 }
 
 // stopsIteration says whether a failed span failed by Python's StopIteration,
@@ -165,48 +192,100 @@ func stopsIteration(span ptrace.Span) bool {
 	return false
 }
 
-// writeKeys adds what the spans inherit.
-func (e *enricher) writeKeys(b *batch) {
-	var lastTrace [16]byte
-	var lastRun string
-	lastResource := -1
+// writeSpans adds to the spans what was read, derived and inherited.
+func (e *enricher) writeSpans(b *batch) {
+	var seen symbol
+	var seenOf int32
+	traceRun := struct {
+		trace    [16]byte
+		resource int32
+		id       string
+	}{resource: nowhere}
 	for i := range b.nodes {
 		n, s := &b.nodes[i], &b.spans[i]
 		r := &b.resources[s.resource]
-		if n.own[keyRun] != "" && r.process.host != "" && r.process.service != "" && n.own[keyRun] != lastRun {
-			lastRun = n.own[keyRun]
-			e.store.seeRun(lastRun, place{host: r.process.host, service: r.process.service})
+		own := n.own[keyRun]
+		if own != 0 && r.process.host != "" && r.process.service != "" && (own != seen || s.resource != seenOf) {
+			seen, seenOf = own, s.resource
+			e.store.seeRun(b.texts.text(own), place{host: r.process.host, service: r.process.service})
 		}
-		if n.own[keyRun] != "" && n.own[keyTrainingRun] == "" && n.conflict == "" &&
-			n.resourceRun != "" && !n.resourceInferred && n.resourceRun != n.own[keyRun] {
-			n.conflict = mlattr.RunID
+		if own != 0 && n.own[keyTrainingRun] == 0 && n.conflict == 0 &&
+			n.resourceRun != 0 && !n.resourceInferred && n.resourceRun != own {
+			n.conflict = keyRun + 1
 		}
-		added := s.writeInherited(n)
-		if n.conflict != "" && !s.conflicted {
-			s.attrs.PutStr(mlattr.CorrelationConflict, n.conflict)
+		more := additions{
+			conflict: n.conflict != 0 && !s.conflicted,
+			traceRun: r.run.perTrace && !n.present[keyRun] && !n.present[keyInferred] && n.from[keyRun] == fromNowhere && n.trace != ([16]byte{}),
 		}
-		if added {
+		s.inherit(n, &more)
+		if more.traceRun && (n.trace != traceRun.trace || s.resource != traceRun.resource) {
+			traceRun.trace, traceRun.resource = n.trace, s.resource
+			traceRun.id = traceRunID(r.process, n.trace)
+		}
+
+		facts := b.kept[s.first:s.end]
+		total := len(facts) + more.count()
+		if total == 0 {
+			continue
+		}
+		s.attrs.EnsureCapacity(s.attrs.Len() + total)
+		for j := range facts {
+			e.put(s.attrs, &facts[j])
+		}
+		for k := range keyInferred {
+			if more.keys&(1<<k) != 0 {
+				s.attrs.PutStr(keyNames[k], b.texts.text(n.keys[k]))
+			}
+			if k == keyRun && more.inferred {
+				s.attrs.PutBool(mlattr.RunInferred, true)
+			}
+		}
+		if more.phase {
+			s.attrs.PutStr(mlattr.Phase, b.texts.text(n.inheritedPhase))
+		}
+		if more.conflict {
+			s.attrs.PutStr(mlattr.CorrelationConflict, keyNames[n.conflict-1])
+		}
+		if more.keys != 0 || more.phase {
 			s.attrs.PutStr(mlattr.CorrelationSource, s.inherited.String())
 		}
-		if r.run.perTrace && !n.present[keyRun] && !n.present[keyInferred] && n.from[keyRun] == fromNowhere && n.trace != ([16]byte{}) {
-			if n.trace != lastTrace || s.resource != lastResource {
-				lastTrace, lastResource = n.trace, s.resource
-				r.traceRun = traceRun(r.process, n.trace)
-			}
-			s.attrs.PutStr(mlattr.RunID, r.traceRun)
+		if more.traceRun {
+			s.attrs.PutStr(mlattr.RunID, traceRun.id)
 			s.attrs.PutBool(mlattr.RunInferred, true)
 		}
 	}
 }
 
-// writeInherited adds the inherited keys that the span lacks, notes where
-// they came from, and says whether there were any. A span whose mark is by
-// another hand gets none: it could not be said where they are from.
-func (s *spanState) writeInherited(n *node) bool {
-	if s.foreign {
-		return false
+// additions is what a span gets besides its own facts.
+type additions struct {
+	keys     uint8 // a bit for each inherited key that it lacks
+	inferred bool  // the inherited run was inferred
+	phase    bool  // an ancestor's
+	conflict bool
+	traceRun bool // the trace is a run
+}
+
+// count is how many attributes they are at most.
+func (a *additions) count() int {
+	n := bits.OnesCount8(a.keys)
+	if n > 0 || a.phase {
+		n++ // the source
 	}
-	added := false
+	for _, flag := range [...]bool{a.inferred, a.phase, a.conflict, a.traceRun, a.traceRun} {
+		if flag {
+			n++
+		}
+	}
+	return n
+}
+
+// inherit finds the inherited keys that the span lacks, and notes where they
+// came from. A span whose mark is by another hand gets none: it could not be
+// said where they are from.
+func (s *spanState) inherit(n *node, more *additions) {
+	if s.foreign {
+		return
+	}
 	for k := range keyInferred {
 		if n.from[k] == fromNowhere || n.present[k] {
 			continue
@@ -216,20 +295,14 @@ func (s *spanState) writeInherited(n *node) bool {
 		if k == keyConversation && !n.present[keySession] && n.from[keySession] == fromNowhere {
 			continue
 		}
-		if !added {
-			s.attrs.EnsureCapacity(s.attrs.Len() + 4)
-		}
-		s.attrs.PutStr(keyNames[k], n.keys[k])
+		more.keys |= 1 << k
 		s.inherited[k] = n.from[k]
-		added = true
-		if k == keyRun && n.keys[keyInferred] != "" && !n.present[keyInferred] {
-			s.attrs.PutBool(mlattr.RunInferred, true)
+		if k == keyRun && n.keys[keyInferred] != 0 && !n.present[keyInferred] {
+			more.inferred = true
 		}
 	}
-	if n.inheritedPhase != "" && !s.phased {
-		s.attrs.PutStr(mlattr.Phase, n.inheritedPhase)
+	if n.inheritedPhase != 0 && !s.phased {
+		more.phase = true
 		s.inherited[originPhase] = fromParent
-		added = true
 	}
-	return added
 }

@@ -1,0 +1,488 @@
+package mlenrichprocessor
+
+import "slices"
+
+// node is a span in terms of its keys, which are symbols. It refers to
+// nothing outside its resolution.
+type node struct {
+	trace      [16]byte
+	id, parent [8]byte
+
+	// own are the keys that the span itself states. What an ml_enrich before
+	// this one let it inherit is not among them.
+	own symbolSet
+	// keys are the keys that the span inherits, and from says where each
+	// came from.
+	keys symbolSet
+	from origins
+	// present marks the keys whose attribute the span has, own or not.
+	present [keyCount]bool
+
+	// resourceInferred is true where nobody sent resourceRun.
+	resourceInferred bool
+	// resourceRun is the run of the span's resource. The span itself needs
+	// none then, but others may learn of it.
+	resourceRun symbol
+	// phase is the span's own phase.
+	phase symbol
+	// inheritedPhase is the phase of the nearest ancestor that has one, for
+	// a span without.
+	inheritedPhase symbol
+	// conflict is the key about which span and ancestor disagree, plus one,
+	// or zero.
+	conflict uint8
+
+	// down is what descendants inherit, by its place in resolution.sets.
+	down int32
+	// traceAt is the span's trace by its place in resolution.traces, or
+	// nowhere.
+	traceAt int32
+	// before is the node of the same trace that came before, or nowhere.
+	before int32
+	// above is the parent by its place in the batch, or nowhere.
+	above int32
+	// earlier is the parent by its place in resolution.earlier, for one that
+	// is not in the batch, or nowhere.
+	earlier int32
+	state   uint8
+}
+
+const (
+	unresolved uint8 = iota
+	resolving
+	resolved
+)
+
+// needs says whether the node can inherit a key.
+func (n *node) needs(key int) bool {
+	return n.own[key] == 0 && (key != keyRun && key != keyInferred || n.resourceRun == 0)
+}
+
+// spanKey identifies a span.
+type spanKey struct {
+	trace [16]byte
+	span  [8]byte
+}
+
+// joinKey is an id by which spans of different traces find each other.
+type joinKey struct {
+	key int
+	id  string
+}
+
+// index is what a resolution needs of earlier batches. Each call takes its
+// lock once. What it hands out may be read afterwards and does not change.
+type index interface {
+	// join takes what the spans of each id say in, and replaces it by what
+	// all spans of that id ever said.
+	join(groups []joinGroup, texts *symbols)
+	// joinTraces does the same by trace.
+	joinTraces(traces []traceState, texts *symbols)
+	// ancestors finds what earlier spans hand down.
+	ancestors(wanted []ancestor)
+	// remember keeps what spans hand down.
+	remember(spans []handedDown)
+}
+
+// traceState is a trace within one batch.
+type traceState struct {
+	id [16]byte
+	symbolAgreement
+	// agreed are the values that any span of the trace may inherit.
+	agreed symbolSet
+	// last is the newest node of the trace, and spans how many it has.
+	last, spans int32
+	// keyed is true where a span of the batch has or was given a key.
+	keyed bool
+	// phased and unphased say whether spans with and without a phase occur.
+	phased, unphased bool
+	// active says whether anything can be inherited in the trace. Most
+	// traces of a training loop are not: all their spans have a phase, and
+	// no key.
+	active bool
+}
+
+// joinGroup is the spans of a batch that state the same id.
+type joinGroup struct {
+	key int
+	id  symbol
+	symbolAgreement
+	agreed symbolSet
+}
+
+// ancestor is a span that is a parent of one in the batch and is not in it.
+type ancestor struct {
+	span  spanKey
+	found *keySet
+	down  int32
+}
+
+// handedDown is what a span hands down.
+type handedDown struct {
+	span spanKey
+	keys *keySet
+}
+
+// resolution is the working memory of resolving a batch.
+type resolution struct {
+	nodes   []node
+	texts   symbols
+	traces  []traceState
+	groups  []joinGroup
+	earlier []ancestor
+	handed  []handedDown
+	chain   []int32
+
+	// sets are the distinct sets of keys that are handed down; the first is
+	// the empty one. kept are those that the store has, by the same place.
+	sets []symbolSet
+	kept []*keySet
+
+	traceAt map[[16]byte]int32
+	// groupAt has for each of joins the place in groups, plus one, of each
+	// symbol.
+	groupAt [len(joins)][]int32
+	// spanAt finds spans of traces too large to be searched.
+	spanAt map[spanKey]int32
+}
+
+// reset forgets the batch and keeps the memory.
+func (r *resolution) reset() {
+	r.texts.reset()
+	clear(r.earlier)
+	clear(r.handed)
+	clear(r.kept)
+	clear(r.traceAt)
+	clear(r.spanAt)
+	r.nodes, r.traces, r.groups = r.nodes[:0], r.traces[:0], r.groups[:0]
+	r.earlier, r.handed, r.sets, r.kept = r.earlier[:0], r.handed[:0], r.sets[:0], r.kept[:0]
+}
+
+// huge is how many spans a batch may have for its memory to be kept.
+const huge = 1 << 15
+
+// resolve gives every node the keys that it inherits: own before parent
+// before trace. The order of the nodes does not matter.
+func (r *resolution) resolve(ix index) {
+	r.join(ix)
+	r.gather()
+	if len(r.traces) == 0 {
+		return
+	}
+	ix.joinTraces(r.traces, &r.texts)
+	active := false
+	for i := range r.traces {
+		t := &r.traces[i]
+		t.active = t.keyed || t.values != (symbolSet{}) || t.phased && t.unphased
+		t.agreed = t.symbolAgreement.agreed()
+		active = active || t.active
+	}
+	if !active {
+		return
+	}
+	r.inheritDown(ix)
+	for i := range r.nodes {
+		n := &r.nodes[i]
+		if n.traceAt == nowhere || !r.traces[n.traceAt].active {
+			continue
+		}
+		n.take(&r.traces[n.traceAt].agreed, fromTrace)
+		if n.down != 0 {
+			r.handed = append(r.handed, handedDown{spanKey{n.trace, n.id}, r.keep(n.down)})
+		}
+	}
+	if len(r.handed) > 0 {
+		ix.remember(r.handed)
+	}
+}
+
+// take lets the node have the keys that it still needs.
+func (n *node) take(keys *symbolSet, from origin) {
+	for k, value := range keys {
+		if value != 0 && n.keys[k] == 0 && n.needs(k) {
+			n.keys[k], n.from[k] = value, from
+		}
+	}
+}
+
+// keep returns a set in the store's terms. Those who hand the same down share
+// it.
+func (r *resolution) keep(set int32) *keySet {
+	if r.kept[set] == nil {
+		keys := new(keySet)
+		for k, value := range r.sets[set] {
+			keys[k] = r.texts.keep(value)
+		}
+		r.kept[set] = keys
+	}
+	return r.kept[set]
+}
+
+// joins are the ids that tie traces together, and what comes with each. A
+// request shares everything: Snakepit's Python side has nothing else in
+// common with its callers. A training run or sampling session is of one
+// session; a fine-tuning service names both on some of its spans only.
+var joins = [...]struct {
+	key  int
+	from origin
+	all  bool
+}{
+	{keyRequest, fromRequest, true},
+	{keyTrainingRun, fromTrainingRun, false},
+	{keySamplingSession, fromSamplingSession, false},
+}
+
+// join lets spans of different traces that state the same id share keys.
+func (r *resolution) join(ix index) {
+	for j := range r.groupAt {
+		r.groupAt[j] = slices.Grow(r.groupAt[j][:0], len(r.texts.texts))[:len(r.texts.texts)]
+		clear(r.groupAt[j])
+	}
+	for i := range r.nodes {
+		n := &r.nodes[i]
+		for j, by := range joins {
+			id := n.own[by.key]
+			if id == 0 {
+				continue
+			}
+			if r.groupAt[j][id] == 0 {
+				r.groups = append(r.groups, joinGroup{key: by.key, id: id})
+				r.groupAt[j][id] = int32(len(r.groups))
+			}
+			keys := symbolSet{keySession: n.own[keySession]}
+			if by.all {
+				keys = r.requestKeys(n)
+			}
+			r.groups[r.groupAt[j][id]-1].observe(&keys)
+		}
+	}
+	if len(r.groups) == 0 {
+		return
+	}
+	ix.join(r.groups, &r.texts)
+	for i := range r.groups {
+		r.groups[i].agreed = r.groups[i].symbolAgreement.agreed()
+	}
+	for i := range r.nodes {
+		n := &r.nodes[i]
+		for j, by := range joins {
+			if id := n.own[by.key]; id != 0 {
+				n.take(&r.groups[r.groupAt[j][id]-1].agreed, by.from)
+			}
+		}
+	}
+}
+
+// requestKeys are what a span contributes to its request: its own keys, and
+// the run of its resource.
+func (r *resolution) requestKeys(n *node) symbolSet {
+	keys := n.own
+	if keys[keyRun] == 0 && n.resourceRun != 0 {
+		keys[keyRun] = n.resourceRun
+		if n.resourceInferred {
+			keys[keyInferred] = r.texts.of(keyInferred, textTrue)
+		}
+	}
+	return keys
+}
+
+// traceKeys are what the span contributes to its trace: its own keys and
+// those that a join gave it. A run that was inferred for a resource says
+// nothing about the other services of the trace.
+func (n *node) traceKeys() symbolSet {
+	keys := n.own
+	if keys[keyRun] == 0 && !n.resourceInferred {
+		keys[keyRun] = n.resourceRun
+	}
+	for k := range keys {
+		if downOnly(k) {
+			keys[k] = 0
+		} else if keys[k] == 0 {
+			keys[k] = n.keys[k]
+		}
+	}
+	return keys
+}
+
+// gather collects the traces of a batch. Spans without a trace id, which only
+// broken clients send, have none: they would all be one.
+func (r *resolution) gather() {
+	if r.traceAt == nil {
+		r.traceAt = make(map[[16]byte]int32)
+	}
+	at := nowhere
+	for i := range r.nodes {
+		n := &r.nodes[i]
+		n.traceAt = nowhere
+		if n.trace == ([16]byte{}) {
+			continue
+		}
+		if at == nowhere || n.trace != r.traces[at].id {
+			known, ok := r.traceAt[n.trace]
+			if !ok {
+				known = int32(len(r.traces))
+				r.traces = append(r.traces, traceState{id: n.trace, last: nowhere})
+				r.traceAt[n.trace] = known
+			}
+			at = known
+		}
+		t := &r.traces[at]
+		n.traceAt, n.before = at, t.last
+		t.last = int32(i)
+		t.spans++
+		keys := n.traceKeys()
+		t.observe(&keys)
+		t.keyed = t.keyed || n.own != (symbolSet{}) || n.keys != (symbolSet{})
+		t.phased = t.phased || n.phase != 0
+		t.unphased = t.unphased || n.phase == 0
+	}
+}
+
+// searchable is how many spans of a trace are searched one by one.
+const searchable = 16
+
+// inheritDown lets the keys and phases of ancestors come down to the spans of
+// active traces, from the batch or from earlier ones.
+func (r *resolution) inheritDown(ix index) {
+	r.sets, r.kept = append(r.sets, symbolSet{}), append(r.kept, nil)
+	r.findParents()
+	if len(r.earlier) > 0 {
+		ix.ancestors(r.earlier)
+		for i := range r.earlier {
+			r.earlier[i].down = r.setOf(r.earlier[i].found)
+		}
+	}
+	for i := range r.nodes {
+		// Up to the first ancestor that is done, then down again. The state
+		// resolving ends a cycle, which only bad data has.
+		r.chain = r.chain[:0]
+		for at := int32(i); at != nowhere && r.nodes[at].state == unresolved; at = r.nodes[at].above {
+			r.nodes[at].state = resolving
+			r.chain = append(r.chain, at)
+		}
+		for _, at := range slices.Backward(r.chain) {
+			n := &r.nodes[at]
+			var set int32
+			var phase symbol
+			switch {
+			case n.earlier != nowhere:
+				set = r.earlier[n.earlier].down
+			case n.above != nowhere && r.nodes[n.above].state == resolved:
+				parent := &r.nodes[n.above]
+				set = parent.down
+				if phase = parent.phase; phase == 0 {
+					phase = parent.inheritedPhase
+				}
+			}
+			r.inherit(n, set, phase)
+			n.state = resolved
+		}
+	}
+}
+
+// findParents finds the parents of the spans of active traces, and lists
+// those that are not in the batch.
+func (r *resolution) findParents() {
+	if r.spanAt == nil {
+		r.spanAt = make(map[spanKey]int32)
+	}
+	for i := range r.nodes {
+		n := &r.nodes[i]
+		n.above, n.earlier = nowhere, nowhere
+		if n.traceAt == nowhere || !r.traces[n.traceAt].active {
+			n.state = resolved
+		} else if r.traces[n.traceAt].spans > searchable {
+			r.spanAt[spanKey{n.trace, n.id}] = int32(i)
+		}
+	}
+	for i := range r.nodes {
+		n := &r.nodes[i]
+		if n.state == resolved || n.parent == ([8]byte{}) {
+			continue
+		}
+		if n.above = r.parentOf(n); n.above != nowhere {
+			continue
+		}
+		parent := spanKey{n.trace, n.parent}
+		if last := len(r.earlier) - 1; last < 0 || r.earlier[last].span != parent {
+			r.earlier = append(r.earlier, ancestor{span: parent})
+		}
+		n.earlier = int32(len(r.earlier) - 1)
+	}
+}
+
+// parentOf finds the parent of a span in the batch. Of several spans with the
+// same id it is the last.
+func (r *resolution) parentOf(n *node) int32 {
+	t := &r.traces[n.traceAt]
+	if t.spans > searchable {
+		if at, ok := r.spanAt[spanKey{n.trace, n.parent}]; ok {
+			return at
+		}
+		return nowhere
+	}
+	at := t.last
+	for at != nowhere && r.nodes[at].id != n.parent {
+		at = r.nodes[at].before
+	}
+	return at
+}
+
+// setOf returns the place of a set that the store had, and that of the empty
+// one for nil.
+func (r *resolution) setOf(found *keySet) int32 {
+	if found == nil {
+		return 0
+	}
+	var set symbolSet
+	for k, value := range found {
+		set[k] = r.texts.of(k, value)
+	}
+	at := r.addSet(&set)
+	r.kept[at] = found
+	return at
+}
+
+// addSet returns the place of a set of keys, which the one before often is.
+func (r *resolution) addSet(set *symbolSet) int32 {
+	if *set == (symbolSet{}) {
+		return 0
+	}
+	if last := len(r.sets) - 1; r.sets[last] == *set {
+		return int32(last)
+	}
+	r.sets, r.kept = append(r.sets, *set), append(r.kept, nil)
+	return int32(len(r.sets) - 1)
+}
+
+// inherit computes what a node has and hands down from what its parent hands
+// down, which is the empty set where that is unknown.
+func (r *resolution) inherit(n *node, set int32, phase symbol) {
+	if n.phase == 0 {
+		n.inheritedPhase = phase
+	}
+	above := r.sets[set]
+	var down symbolSet
+	for k := range down {
+		switch parent := above[k]; {
+		case n.own[k] != 0:
+			down[k] = n.own[k]
+			if parent != 0 && parent != n.own[k] && exclusive(k) && n.conflict == 0 {
+				n.conflict = uint8(k + 1)
+			}
+		case parent != 0 && n.needs(k):
+			down[k] = parent
+			n.keys[k], n.from[k] = parent, fromParent
+		case parent != 0:
+			// The resource's run is the span's, and what is above it stays
+			// above.
+		default:
+			down[k] = n.keys[k]
+		}
+	}
+	if down == above {
+		n.down = set
+		return
+	}
+	n.down = r.addSet(&down)
+}

@@ -1,0 +1,69 @@
+package mlenrichprocessor
+
+import "strings"
+
+// symbol stands for a text of one batch; zero stands for none. Keys are
+// compared far more often than they are written, and most of a batch's spans
+// have the same ones.
+type symbol uint32
+
+// symbols numbers the texts of a batch. The zero value is ready for use.
+type symbols struct {
+	texts  []string // by symbol; the first is unused
+	owned  []bool   // by symbol: the text is a copy that may outlive the batch
+	byText map[string]symbol
+	// last is the symbol that each key, and at originPhase the phase, had
+	// last: often the next span's too.
+	last [keyCount + 1]symbol
+}
+
+// of returns the symbol of a key's text.
+func (s *symbols) of(key int, text string) symbol {
+	if text == "" {
+		return 0
+	}
+	if last := s.last[key]; last != 0 && s.texts[last] == text {
+		return last
+	}
+	known, ok := s.byText[text]
+	if !ok {
+		if s.byText == nil {
+			s.byText = make(map[string]symbol)
+		}
+		if len(s.texts) == 0 {
+			s.texts, s.owned = append(s.texts, ""), append(s.owned, true)
+		}
+		known = symbol(len(s.texts))
+		s.texts, s.owned = append(s.texts, text), append(s.owned, false)
+		s.byText[text] = known
+	}
+	s.last[key] = known
+	return known
+}
+
+// text returns what a symbol stands for.
+func (s *symbols) text(of symbol) string {
+	if of == 0 {
+		return ""
+	}
+	return s.texts[of]
+}
+
+// keep returns the same as a copy of its own: what was received may be a part
+// of a much larger text, which must not be kept with it.
+func (s *symbols) keep(of symbol) string {
+	if of == 0 {
+		return ""
+	}
+	if !s.owned[of] {
+		s.texts[of], s.owned[of] = strings.Clone(s.texts[of]), true
+	}
+	return s.texts[of]
+}
+
+// reset forgets every text.
+func (s *symbols) reset() {
+	clear(s.texts)
+	clear(s.byText)
+	s.texts, s.owned, s.last = s.texts[:0], s.owned[:0], [keyCount + 1]symbol{}
+}
