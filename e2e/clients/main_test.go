@@ -19,6 +19,9 @@ var (
 	collector     *harness.Collector
 	logs          *harness.Sink
 	reproductions string
+	// rootURL is where a second OTLP receiver takes spans on the path "/": of
+	// exporters that were given the address without a path.
+	rootURL string
 )
 
 // allowedModules is what reproduction files may call: what the examples make
@@ -36,6 +39,8 @@ func start(s *harness.Suite) {
 	reproductions = filepath.Join(s.TempDir(), "reproductions")
 	jaeger = harness.StartJaeger(s)
 	logs = harness.StartSink(s)
+	root := fmt.Sprintf("127.0.0.1:%d", harness.FreePort(s))
+	rootURL = "http://" + root
 	collector = harness.StartCollector(s, harness.CollectorOptions{
 		Config: harness.Path("distribution", "config", "demo.yaml"),
 		Env: []string{
@@ -50,6 +55,11 @@ func start(s *harness.Suite) {
 			"processors::repro_gen::allowed_modules":        allowedModules,
 			"processors::repro_gen::rate_limit::per_minute": 1000,
 			"processors::repro_gen::rate_limit::burst":      1000,
+
+			"receivers::otlp/root::protocols::http::endpoint":        root,
+			"receivers::otlp/root::protocols::http::traces_url_path": "/",
+			"service::pipelines::traces/in::receivers":               []any{"otlp", "otlp/root"},
+			"service::pipelines::logs::receivers":                    []any{"otlp", "otlp/root"},
 		},
 	})
 	collector.AwaitHealthy(s)

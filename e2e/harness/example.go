@@ -43,7 +43,10 @@ type TokenCounts struct {
 
 // TrueLoss is the last value of one loss.
 type TrueLoss struct {
-	Scope string  `json:"scope"`
+	Service string `json:"service"`
+	// Scope is what the loss is of: batch, epoch or validation.
+	Scope string `json:"scope"`
+	// Task is empty for the loss of all tasks together.
 	Task  string  `json:"task"`
 	Value float64 `json:"value"`
 }

@@ -16,6 +16,8 @@ const (
 	NotReproduced = 0
 	// Reproduced says that the call failed as it did in production.
 	Reproduced = 1
+	// CannotRun says that something is missing, such as the call itself.
+	CannotRun = 5
 )
 
 // reproductionTimeout bounds one run of a reproduction. The calls of the tests
