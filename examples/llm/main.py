@@ -38,7 +38,7 @@ def run_client(instrumentation, base_url, options):
     OpenAI package for the whole process."""
     with tempfile.TemporaryDirectory() as scratch:
         report = pathlib.Path(scratch, "report.json")
-        subprocess.run(
+        done = subprocess.run(
             [
                 sys.executable, FOLDER / "client.py",
                 "--instrumentation", instrumentation,
@@ -47,8 +47,9 @@ def run_client(instrumentation, base_url, options):
                 "--seed", str(options.seed),
                 "--report", report,
             ],
-            check=True,
         )
+        if done.returncode != 0:
+            sys.exit(f"the client with {instrumentation} ended with {done.returncode}")
         return json.loads(report.read_text(encoding="utf-8"))
 
 

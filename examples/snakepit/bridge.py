@@ -26,7 +26,7 @@ from opentelemetry import trace
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExportResult
 
 from tools import TOOLS
 
@@ -37,15 +37,27 @@ GRPC_SERVICE = "snakepit.BridgeService"
 correlation_id = contextvars.ContextVar("correlation_id", default=None)
 
 
+class Exporter(OTLPSpanExporter):
+    """Notes what could not be sent. The SDK only logs it."""
+
+    failed = False
+
+    def export(self, spans):
+        result = super().export(spans)
+        if result is not SpanExportResult.SUCCESS:
+            Exporter.failed = True
+        return result
+
+
 def set_up_tracing():
     """SNAKEPIT_OTEL_ENDPOINT is used as it is given, so it has to end in
-    /v1/traces. What is in memory is sent when the interpreter ends."""
+    /v1/traces. The SDK sends what is in memory when the interpreter ends."""
     provider = TracerProvider(resource=Resource.create({
         "service.name": os.environ.get("SNAKEPIT_SERVICE_NAME", SERVICE),
         "service.namespace": "snakepit",
         "service.instance.id": os.environ.get("SNAKEPIT_INSTANCE_ID", uuid.uuid4().hex),
     }))
-    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=os.environ["SNAKEPIT_OTEL_ENDPOINT"])))
+    provider.add_span_processor(BatchSpanProcessor(Exporter(endpoint=os.environ["SNAKEPIT_OTEL_ENDPOINT"])))
     trace.set_tracer_provider(provider)
     return trace.get_tracer("snakepit.bridge")
 
@@ -196,3 +208,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="A worker of Snakepit.")
     parser.add_argument("--server", required=True, choices=("process", "thread"))
     asyncio.run(serve(parser.parse_args().server))
+    # Before the interpreter ends, to know whether it went well.
+    trace.get_tracer_provider().shutdown()
+    if Exporter.failed:
+        sys.exit("not all telemetry was sent")

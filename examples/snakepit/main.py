@@ -163,7 +163,7 @@ def main():
         thread.close()
         process.close()
     if not session.node.close():
-        sys.exit("the telemetry was not sent in time")
+        sys.exit("not all telemetry was sent")
 
     truth = {
         "system": "snakepit",

@@ -11,11 +11,12 @@ import secrets
 import time
 
 from opentelemetry import trace
-from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import SpanKind, StatusCode
+
+from bridge import Exporter
 
 SERVICE = "snakepit"
 TIMEOUT_MS = 30_000
@@ -31,7 +32,7 @@ class Node:
     def __init__(self, session_id):
         self.session_id = session_id
         self._provider = TracerProvider(resource=Resource.create({"service.name": SERVICE, "service.namespace": "snakepit"}))
-        self._provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+        self._provider.add_span_processor(BatchSpanProcessor(Exporter()))
         # The outer span comes from a handler of telemetry events, which has a
         # tracer of its own.
         self._events = self._provider.get_tracer("snakepit_grpc_worker")
@@ -39,9 +40,8 @@ class Node:
 
     def close(self):
         """Sends what is in memory, and says whether that worked."""
-        flushed = self._provider.force_flush()
         self._provider.shutdown()
-        return flushed
+        return not Exporter.failed
 
     def _attributes(self, worker, command, correlation):
         return {
