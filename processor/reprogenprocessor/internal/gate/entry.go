@@ -13,7 +13,7 @@ var entryForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-
 
 // never lists the modules that no entry opens: what they define evaluates or
 // builds code from its arguments.
-var never = map[string]bool{"builtins": true, "types": true, "__main__": true}
+var never = map[string]bool{"builtins": true, "types": true, "__main__": true, "__builtin__": true}
 
 // CheckEntry returns an error that says what is allowed if entry is no valid
 // entry of allowed_modules.
