@@ -386,8 +386,7 @@ func (r *Reader) settle(f *Facts) {
 		}
 		fact := Fact{Key: c.rule.canonical, slot: c.rule.slot, rank: c.rule.rank}
 		if !read(&fact, c.rule.kind, c.value) && !fact.NonFinite {
-			// A launcher's word for "none" is an answer and no bad value.
-			if c.rule.kind != KindJobID || !Sentinel(fact.Text) {
+			if !saysNone(&fact, c.value) {
 				f.Rejected++
 			}
 			continue
@@ -404,6 +403,20 @@ func (r *Reader) settle(f *Facts) {
 	}
 	clear(f.pending)
 	f.pending = f.pending[:0]
+}
+
+// saysNone says whether a value without a fact is an answer and no bad value:
+// a launcher's word for "no id", and the name of a device that is not one of
+// several.
+func saysNone(fact *Fact, value pcommon.Value) bool {
+	switch fact.Kind {
+	case KindJobID:
+		return Sentinel(fact.Text)
+	case KindDevice:
+		return value.Type() == pcommon.ValueTypeStr && deviceKind(value.Str())
+	default:
+		return false
+	}
 }
 
 // own reads an attribute that has its canonical name already.

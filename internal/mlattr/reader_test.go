@@ -82,6 +82,10 @@ func TestSpans(t *testing.T) {
 			want: map[string]any{"ml.phase": "sample", "ml.operation": "sample", "ml.sampling_session.id": "ss"},
 		},
 		{
+			name: "tuft's adapter is nobody's elsewhere", span: "sampling_controller.run_sample", attrs: map[string]any{"tuft.lora_id": "ss"},
+			want: map[string]any{"ml.phase": "sample", "ml.operation": "sample"},
+		},
+		{
 			name: "tuft's key wins over the name", span: "future_store.execute_operation", attrs: map[string]any{"tuft.operation_type": "optim_step"},
 			want: map[string]any{"ml.operation": "optim_step"},
 		},
@@ -211,6 +215,25 @@ func TestFactsAreReadAgain(t *testing.T) {
 	f.Reset()
 	assert.Zero(t, f.Len())
 	assert.Nil(t, f.At(mlattr.SlotOf(mlattr.RequestID)))
+}
+
+func TestRejected(t *testing.T) {
+	for name, tt := range map[string]struct {
+		attrs map[string]any
+		want  int
+	}{
+		"an id with white space":      {map[string]any{"snakepit.session_id": "a b"}, 1},
+		"a device that is none":       {map[string]any{"device": "{:cuda, x}"}, 1},
+		"an unnumbered device":        {map[string]any{"device": "cpu"}, 0},
+		"an unnumbered device's atom": {map[string]any{"device": ":mps"}, 0},
+		"no correlation id":           {map[string]any{"snakepit.correlation_id": "-"}, 0},
+	} {
+		span := ptrace.NewSpan()
+		span.SetName("snakepit.call.stop")
+		require.NoError(t, span.Attributes().FromRaw(tt.attrs))
+		_, f := mlattr.Classify(pcommon.NewMap(), "", span)
+		assert.Equal(t, tt.want, f.Rejected, name)
+	}
 }
 
 func TestErlangServiceName(t *testing.T) {

@@ -4,7 +4,7 @@ package mlattr
 // TuFT session is a client's connection and no conversation.
 func tuft() Table {
 	training := []string{"training_", "hf_model."}
-	sampling := []string{"sampling_"}
+	sampling := []string{"sampling_backend."}
 	t := Table{
 		System:         TuFT,
 		Name:           "tuft",

@@ -208,6 +208,17 @@ func ReadDevice(v pcommon.Value) (int64, bool) {
 	return n, ok && n < maxDevice
 }
 
+// deviceKind says whether text names a kind of device and no single one, as
+// Python or as Elixir writes it.
+func deviceKind(text string) bool {
+	switch strings.TrimPrefix(text, ":") {
+	case "cpu", "cuda", "mps":
+		return true
+	default:
+		return false
+	}
+}
+
 // digits reads text that is one to eighteen decimal digits and nothing else.
 func digits(text string) (int64, bool) {
 	if text == "" || len(text) > 18 {
