@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/collector/consumer/consumertest"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/processor/processortest"
 
@@ -288,4 +289,31 @@ func TestManyGoroutines(t *testing.T) {
 		require.NoError(t, c.Shutdown(ctx))
 		require.NoError(t, c.Shutdown(ctx), "a second time does nothing")
 	}
+}
+
+func TestARunOnTwoHostsIsSeenOnBoth(t *testing.T) {
+	p := startDefault(t)
+	td := ptrace.NewTraces()
+	for i, host := range []string{"n1", "n2"} {
+		rs := td.ResourceSpans().AppendEmpty()
+		rs.Resource().Attributes().PutStr("service.name", "tuft")
+		rs.Resource().Attributes().PutStr("host.name", host)
+		span := rs.ScopeSpans().AppendEmpty().Spans().AppendEmpty()
+		span.SetName("training_backend.forward")
+		span.SetTraceID([16]byte{15: byte(i + 1)})
+		span.SetSpanID([8]byte{7: byte(i + 1)})
+		span.Attributes().PutStr("tuft.lora_id", "r1")
+	}
+	p.sendTraces(t, td)
+
+	md := pmetric.NewMetrics()
+	rm := md.ResourceMetrics().AppendEmpty()
+	rm.Resource().Attributes().PutStr("host.name", "n2")
+	m := rm.ScopeMetrics().AppendEmpty().Metrics().AppendEmpty()
+	m.SetName("nvidia.gpu.workload.memory.usage")
+	point := m.SetEmptyGauge().DataPoints().AppendEmpty()
+	point.Attributes().PutStr("service.name", "tuft")
+	out := p.sendMetrics(t, md).ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().At(0).Gauge().DataPoints().At(0).Attributes().AsRaw()
+	assert.Equal(t, "r1", out["ml.run.id"])
+	assert.Equal(t, "service", out["ml.gpu.join"])
 }

@@ -61,7 +61,7 @@ func (e *enricher) processLogs(ctx context.Context, ld plog.Logs) (plog.Logs, er
 	}
 	for i := range records {
 		s := &records[i]
-		s.write(spans[s.span], traces[s.trace], &b.resources[s.resource])
+		s.write(spans[s.span], traces[s.trace], b)
 	}
 	e.count(ctx, nil, b.rejected)
 	return ld, nil
@@ -106,7 +106,8 @@ func decodeID(attrs pcommon.Map, key string, id []byte) {
 
 // write adds to a record what its span hands down, or else what its trace
 // agrees about. Either may be unknown.
-func (s *recordState) write(span *keySet, trace *agreement, r *resource) {
+func (s *recordState) write(span *keySet, trace *agreement, b *batch) {
+	r := &b.resources[s.resource]
 	added := false
 	for k := range keyInferred {
 		if s.foreign || s.present[k] || k == keyRun && r.run.id != "" {
@@ -128,7 +129,7 @@ func (s *recordState) write(span *keySet, trace *agreement, r *resource) {
 		}
 	}
 	if added {
-		s.attrs.PutStr(mlattr.CorrelationSource, s.inherited.String())
+		s.attrs.PutStr(mlattr.CorrelationSource, b.marks.text(s.inherited))
 	}
 	if r.run.perTrace && !s.present[keyRun] && !s.present[keyInferred] && s.inherited[keyRun] == fromNowhere {
 		s.attrs.PutStr(mlattr.RunID, traceRunID(r.process, s.trace))

@@ -2,7 +2,6 @@ package mlenrichprocessor
 
 import (
 	"strings"
-	"sync"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
@@ -47,19 +46,33 @@ var shortNames = [keyCount + 1]string{
 	originPhase:        "phase",
 }
 
-// originTexts keeps the texts that were needed, of which there are at most a
-// few thousand and in practice a dozen.
-var originTexts sync.Map // origins → string
+// maxMarks is how many texts marks keeps. In practice a dozen occur; a client
+// that makes up marks of its own could make there be millions.
+const maxMarks = 256
 
-// String is the value of ml.correlation.source: "session=trace,phase=parent".
-// It is empty where nothing was inherited.
+// marks keeps the texts of origins, so that one that recurs is made once. The
+// zero value is ready for use.
+type marks map[origins]string
+
+// text is the value of ml.correlation.source for origins of which at least one
+// is known: "session=trace,phase=parent".
+func (m *marks) text(o origins) string {
+	if text, ok := (*m)[o]; ok {
+		return text
+	}
+	if *m == nil {
+		*m = make(marks)
+	} else if len(*m) >= maxMarks {
+		clear(*m)
+	}
+	text := o.String()
+	(*m)[o] = text
+	return text
+}
+
+// String is the value of ml.correlation.source. It is empty where nothing was
+// inherited.
 func (o origins) String() string {
-	if o == (origins{}) {
-		return ""
-	}
-	if text, ok := originTexts.Load(o); ok {
-		return text.(string)
-	}
 	var b strings.Builder
 	for k, from := range o {
 		if from == fromNowhere || shortNames[k] == "" {
@@ -72,9 +85,7 @@ func (o origins) String() string {
 		b.WriteByte('=')
 		b.WriteString(originNames[from])
 	}
-	text := b.String()
-	originTexts.Store(o, text)
-	return text
+	return b.String()
 }
 
 // readOrigins reads ml.correlation.source, where an ml_enrich before this one

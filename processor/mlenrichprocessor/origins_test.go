@@ -29,6 +29,19 @@ func TestOriginsReadWhatTheyWrite(t *testing.T) {
 	assert.Contains(t, origins{originPhase: fromParent}.String(), mlattr.InheritedPhase)
 }
 
+func TestMarksAreBounded(t *testing.T) {
+	var m marks
+	for i := range 10 * maxMarks {
+		var o origins
+		for k, rest := 0, i+1; rest > 0; k, rest = k+1, rest/len(originNames) {
+			o[k] = origin(rest % len(originNames))
+		}
+		assert.Equal(t, o.String(), m.text(o))
+		assert.Equal(t, o.String(), m.text(o))
+		assert.LessOrEqual(t, len(m), maxMarks)
+	}
+}
+
 func TestOriginsByAnotherHand(t *testing.T) {
 	for _, text := range []string{"", "trace", "session", "session=", "=trace", "session=moon", "cookie=trace", "session=trace,", "session=trace,session=parent"} {
 		_, ok := parseOrigins(text)

@@ -43,6 +43,8 @@ type batch struct {
 	kept     []mlattr.Fact
 	left     skipped
 	rejected int
+	// marks stays from batch to batch.
+	marks marks
 
 	resolution
 }
@@ -247,7 +249,7 @@ func (e *enricher) writeSpans(b *batch) {
 			s.attrs.PutStr(mlattr.CorrelationConflict, keyNames[n.conflict-1])
 		}
 		if more.keys != 0 || more.phase {
-			s.attrs.PutStr(mlattr.CorrelationSource, s.inherited.String())
+			s.attrs.PutStr(mlattr.CorrelationSource, b.marks.text(s.inherited))
 		}
 		if more.traceRun {
 			s.attrs.PutStr(mlattr.RunID, traceRun.id)
