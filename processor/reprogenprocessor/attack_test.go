@@ -5,7 +5,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -187,6 +189,8 @@ async def streams(*args):
     yield 1
     raise ValueError("the real one")
 def quiet(*args): yield 1
+async def silent(*args): yield 1
+async def done(*args): return 1
 def parameters(self, module, function, spec, call): raise ValueError("the real one")
 def breaks(*args):
     breakpoint()
@@ -214,7 +218,7 @@ def digits(*args):
 		args, kwargs, message string
 		exit                  int
 	}{
-		"generates": {exit: 1}, "awaits": {exit: 1}, "streams": {exit: 1}, "quiet": {exit: 0}, "breaks": {exit: 1},
+		"generates": {exit: 1}, "awaits": {exit: 1}, "streams": {exit: 1}, "quiet": {exit: 0}, "silent": {exit: 0}, "done": {exit: 0}, "breaks": {exit: 1},
 		"arguments":  {exit: 1},
 		"parameters": {kwargs: `{"self":1,"module":2,"function":3,"spec":4,"call":5}`, exit: 1},
 		"unreadable": {message: "-", exit: 1},
@@ -245,6 +249,29 @@ def digits(*args):
 			r := pythons(t)[0].run(t, onlyArtifact(t, cfg), []string{"PYTHONPATH=" + packages})
 			assert.Equal(t, tc.exit, r.Exit, "%s\n%s", r.Stdout, r.Stderr)
 		})
+	}
+}
+
+// TestStoppedFromOutside: a terminal that is closed must not leave a call
+// behind that nobody ends.
+func TestStoppedFromOutside(t *testing.T) {
+	cfg := testConfig(t, "time")
+	produce(t, cfg, failedCall{payload: call("time", "sleep", "[600]", "{}"), errorType: "ValueError"}.traces())
+	for _, number := range []syscall.Signal{syscall.SIGHUP, syscall.SIGTERM} {
+		scratch := t.TempDir()
+		cmd := exec.Command(pythons(t)[0].path, filepath.Join(onlyArtifact(t, cfg), "repro.py"))
+		cmd.Env = append(os.Environ(), "TMPDIR="+scratch)
+		require.NoError(t, cmd.Start())
+		require.Eventually(t, func() bool {
+			entries, err := os.ReadDir(scratch)
+			return err == nil && len(entries) == 1
+		}, time.Minute, 10*time.Millisecond, "the handlers are set before the folder is made")
+		require.NoError(t, cmd.Process.Signal(number))
+		require.Error(t, cmd.Wait())
+		assert.Equal(t, 5, cmd.ProcessState.ExitCode(), number.String())
+		entries, err := os.ReadDir(scratch)
+		require.NoError(t, err)
+		assert.Empty(t, entries)
 	}
 }
 
