@@ -75,9 +75,10 @@ install_apt() {
 	return 1
 }
 
-# no_registry LOG succeeds if pip failed because it reached no registry.
+# no_registry LOG succeeds if pip failed because it reached no registry, and for
+# no worse reason.
 no_registry() {
-	grep -qE 'NewConnectionError|ConnectTimeoutError|ReadTimeoutError|ProxyError|NameResolutionError|Temporary failure in name resolution|Network is unreachable|Max retries exceeded|from versions: none' "$1"
+	! grep -q 'DO NOT MATCH THE HASHES' "$1" && grep -qE 'NewConnectionError|ConnectTimeoutError|ReadTimeoutError|ProxyError|NameResolutionError|Temporary failure in name resolution|Network is unreachable|Max retries exceeded|from versions: none' "$1"
 }
 
 # make_venv NAME

@@ -99,6 +99,10 @@ func TestFX(t *testing.T) {
 				fmt.Sprintf(`ml_loss{job=%q, ml_loss_scope=%q, ml_task=%q}`, loss.Service, loss.Scope, loss.Task),
 				"ml_task", map[string]float64{loss.Task: loss.Value})
 		}
+		for service, metrics := range map[string][]string{fxNumbered: {"dir_acc", "ret_rmse"}, fxDocumented: {"ret_rmse"}} {
+			series := prometheus.AwaitSeries(t, fmt.Sprintf(`ml_validation_metric{job=%q}`, service))
+			assert.Subset(t, harness.Distinct(series, "ml_metric"), metrics, service)
+		}
 		prometheus.AwaitValues(t, `ml_epoch{`+jobs+`}`, "job", map[string]float64{fxNumbered: 2, fxDocumented: 2})
 	})
 

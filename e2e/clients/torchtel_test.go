@@ -55,7 +55,8 @@ func TestTorchTel(t *testing.T) {
 			}
 		}
 		assert.Equal(t, 8, ends)
-		prometheus.AwaitValues(t, `sum(ml_errors_total{job="torchtel"})`, "", map[string]float64{"": float64(len(did.Errors))})
+		prometheus.AwaitValues(t, `sum by (error_type) (ml_errors_total{job="torchtel"})`, "error_type",
+			map[string]float64{"RuntimeError": 2, "torch.cuda.OutOfMemoryError": 2})
 	})
 
 	t.Run("steps", func(t *testing.T) {
