@@ -2,6 +2,7 @@ package mlenrichprocessor
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -104,6 +105,30 @@ func TestABatchInAnyOrder(t *testing.T) {
 		assert.Equal(t, map[string]string{"a": "a", "b": "b", "leaf a": "a", "leaf b": "b", "leaf of leaf a": "a"},
 			keysByName(out, "ml.session.id"), "seed %d", seed)
 		assert.Equal(t, map[string]string{"a": "ra", "leaf a": "ra", "leaf of leaf a": "ra"}, keysByName(out, "ml.request.id"))
+	}
+}
+
+// TestALargeTraceInAnyOrder has more spans than are searched one by one: two
+// sessions, each with a chain of spans below it, and spans whose parent is
+// nowhere.
+func TestALargeTraceInAnyOrder(t *testing.T) {
+	const depth = 20
+	spans := []testSpan{{trace: 3, id: 1, name: "gateway"}}
+	want := make(map[string]string)
+	for s, session := range []string{"a", "b"} {
+		root := byte(100 * (s + 1))
+		spans = append(spans, testSpan{3, root, 1, session, map[string]any{"session.id": session}})
+		want[session] = session
+		for i := range byte(depth) {
+			name := fmt.Sprintf("%s%d", session, i)
+			spans = append(spans, testSpan{3, root + i + 1, root + i, name, nil})
+			want[name] = session
+		}
+		spans = append(spans, testSpan{3, root + 50, root + 60, "orphan", nil})
+	}
+	for seed := range uint64(50) {
+		out := startDefault(t).sendTraces(t, batchOf("gateway", shuffled(seed, spans)...))
+		assert.Equal(t, want, keysByName(out, "ml.session.id"), "seed %d", seed)
 	}
 }
 
