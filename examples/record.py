@@ -83,7 +83,7 @@ def run(name, arguments, folder):
 
 
 # The examples whose clients speak gRPC.
-OVER_GRPC = frozenset(("tuft",))
+OVER_GRPC = frozenset(("taskweaver", "tuft"))
 
 
 def replacements():
