@@ -1,79 +1,65 @@
 package mlenrichprocessor
 
-import "time"
+import (
+	"time"
 
-// pageSize is how many entries a bounded map takes memory for at a time.
-const pageSize = 128
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+)
 
 // bounded is a map with a greatest number of entries and an age at which an
 // entry that nobody used is forgotten. It is not safe for concurrent use.
 //
-// Every use renews an entry, so the least recently used entries are also the
-// first to expire, and expiry is a look at that end of a list. The entries
-// lie in pages and are used again: in service nearly every span replaces an
-// entry, and the known libraries allocate for each. Their expiring caches also
-// start a goroutine that cannot be stopped.
+// The library's own expirable.LRU is not used because it starts a goroutine
+// that cannot be stopped. Here every use renews an entry, so the least
+// recently used entries are also the first to expire, and expiry is a look at
+// that end of the list.
 type bounded[K comparable, V any] struct {
-	places map[K]int32
-	pages  []*[pageSize]entry[K, V]
-	used   int32 // how many entries of the pages were ever taken
-	free   int32 // the first of those given back, linked by older
-
-	newest, oldest int32
-
+	lru     *simplelru.LRU[K, *aged[V]]
 	limit   int
 	maxAge  time.Duration
 	evicted int64
-	// epoch is the time of the first use; entries count from it, in the
-	// clock that does not jump.
-	epoch time.Time
+	// spare is the entry that went last. In service nearly every new entry
+	// takes the place of an old one.
+	spare *aged[V]
 }
 
-type entry[K comparable, V any] struct {
-	key          K
-	value        V
-	renewed      time.Duration // after epoch
-	newer, older int32
+type aged[V any] struct {
+	value V
+	used  time.Time
 }
 
-// nowhere is the place of no entry.
-const nowhere int32 = -1
-
+// newBounded returns an empty map of at most limit entries, at least 1.
 func newBounded[K comparable, V any](limit int, maxAge time.Duration) *bounded[K, V] {
-	return &bounded[K, V]{
-		places: make(map[K]int32),
-		free:   nowhere, newest: nowhere, oldest: nowhere,
-		limit: limit, maxAge: maxAge,
+	lru, err := simplelru.NewLRU[K, *aged[V]](limit, nil)
+	if err != nil {
+		// The limits are constants of this package.
+		panic(err)
 	}
+	return &bounded[K, V]{lru: lru, limit: limit, maxAge: maxAge}
 }
 
 // find returns the entry of a key and renews it, or nil. It is valid until the
-// next call of find or ensure.
+// next call of find, ensure or insert.
 func (b *bounded[K, V]) find(key K, now time.Time) *V {
-	at, ok := b.places[key]
+	entry, ok := b.lru.Get(key)
 	if !ok {
 		return nil
 	}
-	e, t := b.at(at), b.since(now)
-	if t-e.renewed > b.maxAge {
-		b.remove(at)
+	if now.Sub(entry.used) > b.maxAge {
+		b.remove(key, entry)
 		return nil
 	}
-	e.renewed = t
-	if b.newest != at {
-		b.unlink(e)
-		b.link(at, e)
-	}
-	return &e.value
+	entry.used = now
+	return &entry.value
 }
 
 // peek returns the entry of a key without renewing it, or nil.
 func (b *bounded[K, V]) peek(key K) *V {
-	at, ok := b.places[key]
+	entry, ok := b.lru.Peek(key)
 	if !ok {
 		return nil
 	}
-	return &b.at(at).value
+	return &entry.value
 }
 
 // ensure returns the entry of a key, renewed, or a new one with a zero value.
@@ -87,78 +73,31 @@ func (b *bounded[K, V]) ensure(key K, now time.Time) *V {
 // insert returns a new entry with a zero value, for a key that find has just
 // not found.
 func (b *bounded[K, V]) insert(key K, now time.Time) *V {
-	t := b.since(now)
-	for b.oldest != nowhere && t-b.at(b.oldest).renewed > b.maxAge {
-		b.remove(b.oldest)
+	for {
+		oldest, entry, ok := b.lru.GetOldest()
+		if !ok || now.Sub(entry.used) <= b.maxAge && b.lru.Len() < b.limit {
+			break
+		}
+		if now.Sub(entry.used) <= b.maxAge {
+			b.evicted++
+		}
+		b.remove(oldest, entry)
 	}
-	if len(b.places) >= b.limit {
-		b.evicted++
-		b.remove(b.oldest)
+	entry := b.spare
+	if entry == nil {
+		entry = new(aged[V])
 	}
-	at := b.take()
-	e := b.at(at)
-	e.key, e.renewed = key, t
-	b.link(at, e)
-	b.places[key] = at
-	return &e.value
+	b.spare = nil
+	entry.used = now
+	b.lru.Add(key, entry)
+	return &entry.value
 }
 
-func (b *bounded[K, V]) len() int { return len(b.places) }
-
-func (b *bounded[K, V]) since(now time.Time) time.Duration {
-	if b.epoch.IsZero() {
-		b.epoch = now
-	}
-	return now.Sub(b.epoch)
+// remove keeps the entry for the next insert, without what it referred to.
+func (b *bounded[K, V]) remove(key K, entry *aged[V]) {
+	b.lru.Remove(key)
+	*entry = aged[V]{}
+	b.spare = entry
 }
 
-func (b *bounded[K, V]) at(place int32) *entry[K, V] {
-	return &b.pages[place/pageSize][place%pageSize]
-}
-
-// take returns the place of an entry that nobody has.
-func (b *bounded[K, V]) take() int32 {
-	if at := b.free; at != nowhere {
-		b.free = b.at(at).older
-		return at
-	}
-	at := b.used
-	b.used++
-	if int(at/pageSize) == len(b.pages) {
-		b.pages = append(b.pages, new([pageSize]entry[K, V]))
-	}
-	return at
-}
-
-// remove gives an entry back, without anything that it referred to.
-func (b *bounded[K, V]) remove(at int32) {
-	e := b.at(at)
-	delete(b.places, e.key)
-	b.unlink(e)
-	*e = entry[K, V]{older: b.free}
-	b.free = at
-}
-
-// link makes an entry the newest.
-func (b *bounded[K, V]) link(at int32, e *entry[K, V]) {
-	e.newer, e.older = nowhere, b.newest
-	if b.newest != nowhere {
-		b.at(b.newest).newer = at
-	} else {
-		b.oldest = at
-	}
-	b.newest = at
-}
-
-func (b *bounded[K, V]) unlink(e *entry[K, V]) {
-	if e.newer != nowhere {
-		b.at(e.newer).older = e.older
-	} else {
-		b.newest = e.older
-	}
-	if e.older != nowhere {
-		b.at(e.older).newer = e.newer
-	} else {
-		b.oldest = e.newer
-	}
-}
+func (b *bounded[K, V]) len() int { return b.lru.Len() }

@@ -47,6 +47,9 @@ type node struct {
 	state   uint8
 }
 
+// nowhere is the place of nothing.
+const nowhere int32 = -1
+
 const (
 	unresolved uint8 = iota
 	resolving
