@@ -17,6 +17,8 @@ TOOLS  := $(CACHE)/bin
 MODULES := $(shell sed -n 's/^\t\.\/\(.*\)$$/\1/p' go.work)
 # Modules that hold their own versions and stay out of the workspace.
 APART   := distribution e2e internal/tools internal/tools/lint
+# The client programs that end-to-end tests run.
+EXAMPLES := $(patsubst examples/%/requirements.txt,%,$(wildcard examples/*/requirements.txt))
 # Modules with generated code: whoever has a metadata.yaml.
 GENERATED := $(patsubst %/metadata.yaml,%,$(wildcard */*/metadata.yaml))
 
@@ -33,7 +35,7 @@ export GOTOOLCHAIN := local
 
 .PHONY: help
 help: ## List the targets
-	@awk -F':.*## ' '/^[a-z][a-z0-9-]*:.*## /{printf "  %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@awk -F':.*## ' '/^[a-z][a-z0-9-]*:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: needs
 needs:
@@ -73,8 +75,15 @@ e2e: build $(BIN) ## The built binary with real Jaeger and Prometheus, fed by ev
 	@e2e/servers/build.sh
 	@GOWORK=off go test -C e2e -count=1 -timeout 20m .
 
+.PHONY: e2e-clients
+e2e-clients: build ## The examples: real client programs against the built binary
+	@e2e/servers/build.sh
+	@status=0; examples/venv.sh $(EXAMPLES) || status=$$?; \
+	if [ $$status -eq 75 ]; then echo "make: e2e-clients was LEFT OUT: no Python package registry can be reached" >&2; exit 0; fi; \
+	[ $$status -eq 0 ] && GOWORK=off go test -C e2e -count=1 -timeout 20m ./clients/...
+
 .PHONY: check
-check: test lint e2e ## Everything that CI runs
+check: test lint e2e e2e-clients ## Everything that CI runs
 
 .PHONY: generate
 generate: needs $(TOOLS)/builder $(TOOLS)/mdatagen ## Write distribution/ (ocb), metadata (mdatagen) and reference pages

@@ -68,7 +68,9 @@ install_apt() {
 		return
 	fi
 	say "installing ${missing[*]} with apt-get: 1 to 3 minutes"
-	if quietly "$log" as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}"; then
+	local install=(as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}")
+	# A new machine may have no list of packages, or an old one.
+	if quietly "$log" "${install[@]}" || { quietly "$log" as_root apt-get update && quietly "$log" "${install[@]}"; }; then
 		return
 	fi
 	show "$log" "apt-get did not install ${missing[*]}; install by hand: apt-get install --no-install-recommends ${missing[*]}"
