@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	torchtelScope = "torchtel"
+	torchtelScope = "torchtel.instrument"
 	// torchtelEpoch and torchtelValidation are the steps of an epoch and of the
 	// validation after it.
 	torchtelEpoch      = 20
@@ -19,9 +19,9 @@ const (
 	torchtelReserved   = 36 << 30
 )
 
-// torchTel imitates data-parallel training processes under torchrun. Each
-// process has one trace for its whole life: its `train` span is opened at the
-// first operation and sent only at a clean end.
+// torchTel imitates TorchTel 0.0.3 in data-parallel training processes under
+// torchrun. Each process has one trace for its whole life: its `train` span is
+// opened at the first operation and sent only at a clean end.
 type torchTel struct {
 	settings Settings
 	ranks    []*torchRank
@@ -57,7 +57,7 @@ func newTorchRank(settings Settings, rank int) *torchRank {
 			{"job_id", settings.JobID},
 			{"job_name", settings.JobName},
 			{"user", "mlgen"},
-			{"cluster", "demo"},
+			{"cluster", "local-node"},
 			{"local_rank", rank},
 			{"global_rank", rank},
 			{"world_size", settings.Ranks},
@@ -65,8 +65,11 @@ func newTorchRank(settings Settings, rank int) *torchRank {
 		}),
 	}
 	m := &meter{scope: torchtelScope}
-	r.steps = m.add(counter, "train.step.count", "1", "Number of optimizer steps")
+	r.steps = m.add(counter, "train.step.count", "1", "Optimizer steps (batches)")
+	// TorchTel 0.0.3 documents this one and does not send it: its callback never
+	// reaches the SDK. It is here for whoever has it repaired.
 	m.add(gauge, "model.parameters", "", "Number of model parameters").record(torchtelParameters)
+	// Known from TorchTel's source; without CUDA it is not sent.
 	r.memory = m.add(gauge, "gpu.memory.bytes", "By", "GPU memory of the process")
 	r.meters = []*meter{m}
 	return r
@@ -140,8 +143,10 @@ func (r *torchRank) operation(from time.Time, window time.Duration, share float6
 	return end
 }
 
-// optimizer records a step of AdamW. It calls Adam's step, which is wrapped as
-// well: two spans and two counts for one step.
+// optimizer records a step of AdamW where it inherits from Adam, as in recent
+// PyTorch, and TorchTel has met Adam first: both steps are wrapped, so there are
+// two spans and two counts for one step. Where AdamW has a step of its own, as in
+// PyTorch 1.13, there is one of each.
 func (r *torchRank) optimizer(from time.Time, window time.Duration, share float64) time.Time {
 	end := from.Add(time.Duration(float64(window) * share))
 	outer := r.child(r.train)

@@ -15,8 +15,9 @@ func TestTorchTelVocabulary(t *testing.T) {
 	assert.Equal(t, []string{"Adam.step", "AdamW.step", "GPT.forward", "autograd.backward", "dataloader.next", "train"}, names(out.spans))
 	assert.Empty(t, keys(out.spans), "spans have no attributes")
 	assert.Equal(t, []string{"gpu.memory.bytes gauge By", "model.parameters gauge", "train.step.count sum 1"}, metricNames(out.metrics))
+	assert.Equal(t, "torchtel.instrument", out.spans[0].Scope.Name)
 	assert.Equal(t, sentlog.Attributes{
-		"service.name": "torchtel", "job_id": int64(0), "job_name": "local", "user": "mlgen", "cluster": "demo",
+		"service.name": "torchtel", "job_id": int64(0), "job_name": "local", "user": "mlgen", "cluster": "local-node",
 		"local_rank": int64(0), "global_rank": int64(0), "world_size": int64(2), "host": "gpu-node-1",
 	}, out.spans[0].Resource)
 }
