@@ -12,9 +12,9 @@ import (
 
 const taskweaverScope = "taskweaver.module.tracing"
 
-// taskWeaver imitates an agent service with several chat sessions. The only
-// span that names the session is the root of a round, which ends last and often
-// leaves in a later request than its children.
+// taskWeaver imitates TaskWeaver 0.0.12 as its source has it: an agent service
+// with several chat sessions. The only span that names the session is the root of
+// a round, which ends last and often leaves in a later request than its children.
 type taskWeaver struct {
 	*process
 	sessions []*weaverSession
@@ -79,8 +79,11 @@ func (t *taskWeaver) Step(at time.Time) []Batch {
 	}
 	t.round++
 	s.rounds++
-	if s.rounds == 3 && s.worker == "CodeInterpreter" {
-		t.experience(at, s)
+	if s.rounds == 3 {
+		if s.worker == "CodeInterpreter" {
+			t.experience(at, s)
+		}
+		t.stop(at)
 	}
 	return t.flush(at, false)
 }
@@ -104,6 +107,15 @@ func (t *taskWeaver) endRoot(spec spanSpec) {
 		span.Status().SetCode(ptrace.StatusCodeError)
 		span.Status().SetMessage("Chat round is not finished successfully.")
 	}
+}
+
+// stop imitates the end of a session: the root of a trace of its own, without a
+// session id.
+func (t *taskWeaver) stop(at time.Time) {
+	t.end(spanSpec{
+		ref: t.newTrace(), scope: taskweaverScope, name: "Session.stop",
+		start: at.Add(-t.rand.duration(0.002, 0.03)), end: at,
+	})
 }
 
 // count adds a model call's tokens to the counter and to the known truth.
@@ -318,11 +330,7 @@ func (r *weaverRound) planner(from, to, text, next, reply string, call weaverCal
 		start := r.clock
 		self := r.child(parent)
 		length := call.length
-		// From the second round on, the history is compressed now and then.
-		if r.session.rounds > 0 && from == "User" {
-			summary := length / 3
-			r.compress(self, start.Add(time.Millisecond), summary)
-		}
+		r.compress(self, start.Add(time.Millisecond), length/3, r.session.rounds > 0 && from == "User")
 		r.clock = start.Add(length)
 		r.end(spanSpec{
 			ref: self, parent: parent.span, scope: taskweaverScope, name: "Planner.reply", start: start, end: r.clock,
@@ -338,7 +346,24 @@ func (r *weaverRound) planner(from, to, text, next, reply string, call weaverCal
 	})
 }
 
-func (r *weaverRound) compress(parent ref, start time.Time, length time.Duration) {
+// compress records the compression of the history, which each reply of the
+// planner asks for. Mostly there is nothing to do; from the second round on it is
+// summarised.
+func (r *weaverRound) compress(parent ref, start time.Time, length time.Duration, needed bool) {
+	self, summary := r.child(parent), ""
+	if needed {
+		summary = "The user works on: " + r.task.message
+		r.summarize(self, start.Add(100*time.Microsecond), length-200*time.Microsecond, summary)
+	} else {
+		length = 50 * time.Microsecond
+	}
+	r.end(spanSpec{
+		ref: self, parent: parent.span, scope: taskweaverScope, name: "RoundCompressor.compress_rounds",
+		start: start, end: start.Add(length), attrs: []attr{{"chat_summary", summary}},
+	})
+}
+
+func (r *weaverRound) summarize(parent ref, start time.Time, length time.Duration, summary string) {
 	input, output := r.rand.count(600, 1500), r.rand.count(30, 80)
 	r.end(spanSpec{
 		ref: r.child(parent), parent: parent.span, scope: taskweaverScope, name: "RoundCompressor._summarize",
@@ -346,7 +371,7 @@ func (r *weaverRound) compress(parent ref, start time.Time, length time.Duration
 		attrs: []attr{
 			{"prompt", chatPrompt("You shorten a conversation.", r.task.message)},
 			{"prompt_size", input},
-			{"summary", "The user works on: " + r.task.message},
+			{"summary", summary},
 			{"output_size", output},
 		},
 	})
@@ -371,13 +396,14 @@ func (r *weaverRound) work(from string, a weaverAttempt) {
 			result, next = "NameError: name 'df' is not defined", worker
 		}
 		if worker == "CodeInterpreter" {
+			r.verify(self)
 			r.execute(self, a, result)
 		} else {
 			r.clock = r.clock.Add(a.run)
 		}
 		attrs := []attr{{"code", r.task.code}}
 		if worker == "CodeInterpreter" {
-			attrs = append(attrs, attr{"code_verification_on", false})
+			attrs = append(attrs, attr{"code_verification_on", true})
 		} else {
 			attrs = append(attrs, attr{"code_output", result})
 		}
@@ -418,6 +444,16 @@ func (r *weaverRound) generatorAttrs(call weaverCall) []attr {
 	}
 }
 
+// verify records the look at the code before it is run, which finds nothing.
+func (r *weaverRound) verify(parent ref) {
+	start := r.clock
+	r.clock = r.clock.Add(time.Millisecond)
+	r.end(spanSpec{
+		ref: r.child(parent), parent: parent.span, scope: taskweaverScope, name: "CodeInterpreter.verify_code",
+		start: start, end: r.clock, attrs: []attr{{"code", r.task.code}},
+	})
+}
+
 // execute records the run of the code and its parts.
 func (r *weaverRound) execute(parent ref, a weaverAttempt, result string) {
 	start := r.clock
@@ -434,6 +470,13 @@ func (r *weaverRound) execute(parent ref, a weaverAttempt, result string) {
 		part("load_plugin", a.load)
 	}
 	part("run_code", a.run, attr{"code", r.task.code})
+	// The result is the only place that says what failed: there is no exception
+	// event, and the run itself has no status.
+	outcome := "succeeded"
+	if a.failed {
+		outcome = "failed"
+	}
+	result = "The execution of the generated python code above has " + outcome + "\n" + result
 	span := r.end(spanSpec{
 		ref: self, parent: parent.span, scope: taskweaverScope, name: "CodeExecutor.execute_code",
 		start: start, end: r.clock, attrs: []attr{{"result", result}},

@@ -14,9 +14,9 @@ func TestTaskWeaverVocabulary(t *testing.T) {
 	assert.Equal(t, []string{
 		"CodeExecutor.execute_code",
 		"CodeGenerator.reply", "CodeGeneratorCLIOnly.reply", "CodeGeneratorPluginOnly.reply",
-		"CodeInterpreter.reply", "CodeInterpreterCLIOnly.reply", "CodeInterpreterPluginOnly.reply",
-		"ExperienceGenerator.summarize_experience", "Planner.reply", "RoundCompressor._summarize",
-		"Session._send_text_message", "Session.send_message", "_send_message", "load_plugin", "run_code", "start",
+		"CodeInterpreter.reply", "CodeInterpreter.verify_code", "CodeInterpreterCLIOnly.reply", "CodeInterpreterPluginOnly.reply",
+		"ExperienceGenerator.summarize_experience", "Planner.reply", "RoundCompressor._summarize", "RoundCompressor.compress_rounds",
+		"Session._send_text_message", "Session.send_message", "Session.stop", "_send_message", "load_plugin", "run_code", "start",
 	}, names(out.spans))
 	assert.Equal(t, []string{"prompt_size sum 1"}, metricNames(out.metrics))
 	for _, span := range out.spans {
@@ -36,7 +36,13 @@ func TestTaskWeaverRootIsLast(t *testing.T) {
 	for i, b := range perform(t, "taskweaver", testSettings(), 60) {
 		for _, e := range b.Entries() {
 			span := e.Span
-			if span == nil || span.Name == "ExperienceGenerator.summarize_experience" {
+			if span == nil {
+				continue
+			}
+			switch span.Name {
+			case "ExperienceGenerator.summarize_experience", "Session.stop":
+				assert.Empty(t, span.ParentSpanID)
+				assert.NotContains(t, span.Attributes, "session_id")
 				continue
 			}
 			if span.Name != "Session.send_message" {
@@ -86,6 +92,24 @@ func TestTaskWeaverTokens(t *testing.T) {
 	}
 }
 
+// TestTaskWeaverCompression shows that each reply of the planner asks for a
+// compression, and most of them need none.
+func TestTaskWeaverCompression(t *testing.T) {
+	out := send(t, "taskweaver", 60)
+	compressions := map[string]*sentlog.Span{}
+	for _, span := range out.named("RoundCompressor.compress_rounds") {
+		compressions[span.SpanID] = span
+	}
+	assert.Len(t, compressions, len(out.named("Planner.reply")))
+	summaries := out.named("RoundCompressor._summarize")
+	require.NotEmpty(t, summaries)
+	assert.Less(t, len(summaries), len(compressions))
+	for _, span := range summaries {
+		require.Contains(t, compressions, span.ParentSpanID)
+		assert.Equal(t, span.Attributes["summary"], compressions[span.ParentSpanID].Attributes["chat_summary"])
+	}
+}
+
 func TestTaskWeaverFailures(t *testing.T) {
 	out := send(t, "taskweaver", 120)
 	byID := map[string]*sentlog.Span{}
@@ -101,6 +125,8 @@ func TestTaskWeaverFailures(t *testing.T) {
 		case "CodeExecutor.execute_code":
 			codes++
 			assert.Equal(t, "Code execution failed.", span.Status.Message)
+			assert.Empty(t, span.Events, "no event tells what failed")
+			assert.Contains(t, span.Attributes["result"], failure.ExceptionMessage)
 		case "Session._send_text_message":
 			rounds++
 			require.Len(t, span.Events, 1)
