@@ -72,11 +72,12 @@ func testMetrics(t *testing.T, j *job) {
 			succeeded[process] = float64(count)
 		}
 		for _, span := range ofScenario(j.sent.Spans, "fx") {
-			if canonicalFacts(span)["ml.phase"] == "batch" && span.Status.Code == "error" {
+			failed := canonicalFacts(span)["ml.phase"] == "batch" && span.Status.Code == "error"
+			if failed || (fxNested(span) && span.Name == "batch_processing") {
 				succeeded[fmt.Sprint(span.Resource["service.name"])]--
 			}
 		}
-		j.prometheus.AwaitValues(t, `sum by (job) (ml_batches_total{job=~"fx-forecasting|unknown_service"})`, "job", succeeded)
+		j.prometheus.AwaitValues(t, `sum by (job) (ml_batches_total{job=~"fx-forecasting|unknown_service:python"})`, "job", succeeded)
 		scopes := harness.Distinct(j.prometheus.AwaitSeries(t, `ml_loss{job="fx-forecasting"}`), "ml_loss_scope")
 		assert.Subset(t, scopes, []string{"batch", "epoch"})
 		tasks := harness.Distinct(j.prometheus.AwaitSeries(t, `ml_loss{job="fx-forecasting"}`), "ml_task")

@@ -37,7 +37,7 @@ func testTraces(t *testing.T, j *job) {
 	t.Run("spans without a common trace are grouped into runs", func(t *testing.T) {
 		processes := map[string]bool{}
 		runs := map[string]bool{}
-		for _, service := range []string{"fx-forecasting", "unknown_service"} {
+		for _, service := range []string{"fx-forecasting", "unknown_service:python"} {
 			ids := runIDs(j.sent.Spans, j.stored, func(span *sentlog.Span) bool {
 				return span.Scenario == "fx" && span.Resource["service.name"] == service
 			})

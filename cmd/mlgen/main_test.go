@@ -168,9 +168,9 @@ func TestRefused(t *testing.T) {
 			assert.Contains(t, log.Rejected[0].Reason, test.reason)
 			summary := log.Summary.Scenarios["fx"]
 			assert.Equal(t, log.Rejected[0].Refused, summary.Refused[sentlog.SignalTraces])
-			assert.Equal(t, map[string]int64{"unknown_service": 1}, summary.Truth.Batches, "the refused program's batch is not counted")
+			assert.Equal(t, map[string]int64{"unknown_service:python": 1}, summary.Truth.Batches, "the refused program's batch is not counted")
 			for _, span := range log.Spans {
-				assert.Equal(t, "unknown_service", span.Resource["service.name"])
+				assert.Equal(t, "unknown_service:python", span.Resource["service.name"])
 			}
 		})
 	}

@@ -39,11 +39,14 @@ func put(to pcommon.Map, attrs []attr) {
 	}
 }
 
-// pythonSDK is what the Python SDK adds to a resource made by Resource.create.
-func pythonSDK() []attr {
+// pythonSDK is what the Python SDK puts into a resource made by Resource.create,
+// and then the service's name. The instance is a random id for each process.
+func pythonSDK(seed int64, process, service string) []attr {
 	return []attr{
 		{"telemetry.sdk.language", "python"},
 		{"telemetry.sdk.name", "opentelemetry"},
-		{"telemetry.sdk.version", "1.39.1"},
+		{"telemetry.sdk.version", "1.45.1"},
+		{"service.instance.id", newSource(seed, process+"/instance").uuid()},
+		{"service.name", service},
 	}
 }

@@ -14,25 +14,20 @@ type exception struct {
 	message string
 	// trace is the text of the stack trace.
 	trace string
-	// escaped says that the exception left the span's scope: the SDK then sets
-	// the status too.
-	escaped bool
 }
 
 // recordException adds the event that the Python SDK's record_exception adds.
+// `exception.escaped` is the text "False" also where the exception leaves the
+// span: the context manager of a current span does not say so.
 func recordException(span ptrace.Span, at time.Time, e exception) {
 	event := span.Events().AppendEmpty()
 	event.SetName("exception")
 	event.SetTimestamp(pcommon.NewTimestampFromTime(at))
-	escaped := "False"
-	if e.escaped {
-		escaped = "True"
-	}
 	put(event.Attributes(), []attr{
 		{"exception.type", e.kind},
 		{"exception.message", e.message},
 		{"exception.stacktrace", e.trace},
-		{"exception.escaped", escaped},
+		{"exception.escaped", "False"},
 	})
 }
 

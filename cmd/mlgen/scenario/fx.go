@@ -11,39 +11,55 @@ import (
 )
 
 const (
-	fxScope   = "fx_forecasting"
+	fxScope   = "train.core.agent_train_multitask"
 	fxBatches = 10
 	fxEpochs  = 3
-	// fxMicroSteps is how many losses the multi-task loop logs in a batch: with
-	// ten batches an epoch logs more than the SDK's limit of attributes.
+	// fxMicroSteps is how many losses an epoch of the multi-task loop logs for
+	// each of its batches. The toolkit logs one for some of them; with ten
+	// batches it takes more to reach the SDK's limit of attributes.
 	fxMicroSteps = 14
 	// fxAttributeLimit is the SDK's limit of attributes of a span.
 	fxAttributeLimit = 128
 )
 
 var (
-	fxPairs = []string{"EURUSD", "GBPUSD", "USDJPY", "AUDUSD"}
-	fxTasks = []string{"direction", "volatility"}
+	fxPairs = []string{"eurusd", "gbpusd", "usdjpy", "audusd"}
+	fxTasks = []string{"direction", "volatility", "return"}
+	// fxShares are the tasks' parts of a loss.
+	fxShares = []float64{0.55, 0.35, 0.1}
+)
+
+// fxWay is a way in which the toolkit traces a run.
+type fxWay int
+
+const (
+	// fxMultiTask is the multi-task loop's, the only one that the toolkit's own
+	// programs use: numbered names, each span the root of a trace.
+	fxMultiTask fxWay = iota
+	// fxDocumented has the names of the toolkit's documents, each span a root.
+	// Known from the documents only: the helpers that are to make these spans
+	// fail when they are called.
+	fxDocumented
+	// fxNested has the same names, made as the documents show how: current
+	// spans, so batches and the validation are children of their epoch.
+	fxNested
 )
 
 // fx imitates two programs of the forecasting toolkit: one that names its
-// service and follows the toolkit's documents, and the multi-task loop in a
-// process that left service.name unset. Every span is the root of its own trace.
+// service and traces each of its runs in another way, and the multi-task loop as
+// the toolkit has it, which leaves service.name unset.
 type fx struct {
 	programs []*fxProgram
 }
 
 func newFX(settings Settings) Scenario {
-	program := func(label, service string, multiTask bool) *fxProgram {
-		return &fxProgram{
-			label:     label,
-			multiTask: multiTask,
-			process:   newProcess("fx", label, settings, append(pythonSDK(), attr{"service.name", service})),
-		}
+	program := func(service string, ways ...fxWay) *fxProgram {
+		resource := pythonSDK(settings.Seed, "fx/"+service, service)
+		return &fxProgram{service: service, ways: ways, process: newProcess("fx", service, settings, resource)}
 	}
 	return &fx{programs: []*fxProgram{
-		program("fx-forecasting", "fx-forecasting", false),
-		program("unknown_service", "unknown_service", true),
+		program("fx-forecasting", fxDocumented, fxMultiTask, fxNested),
+		program("unknown_service:python", fxMultiTask),
 	}}
 }
 
@@ -57,10 +73,15 @@ func (f *fx) Step(at time.Time) []Batch {
 	return out
 }
 
-// Finish sends what the programs hold. An epoch that is not over is never sent.
+// Finish sends what the programs hold. An epoch that is not over is never sent,
+// but where it is the current span: that one ends with the program.
 func (f *fx) Finish(at time.Time) []Batch {
 	var out []Batch
 	for _, p := range f.programs {
+		if p.index > 0 && p.way() == fxNested {
+			p.namedEpoch(at)
+			sentlog.Count(&p.truth.Epochs, p.service, 1)
+		}
 		out = append(out, p.flush(at, true)...)
 	}
 	return out
@@ -70,19 +91,39 @@ func (f *fx) Finish(at time.Time) []Batch {
 // epochs what the toolkit does between epochs.
 type fxProgram struct {
 	*process
-	label     string
-	multiTask bool
-	last      time.Time
-	epoch     int
-	index     int
-	global    int
-	began     time.Time
-	losses    []float64
+	service string
+	// ways are the ways of tracing of its runs, in turn.
+	ways  []fxWay
+	runs  int
+	last  time.Time
+	epoch int
+	// index counts the batches of the epoch, from 0.
+	index  int
+	global int
+	began  time.Time
+	// current is the epoch's span where it is the current one.
+	current ref
+	losses  []float64
+	// over says that the program has ended before its last epoch.
+	over bool
 }
+
+func (p *fxProgram) way() fxWay { return p.ways[(p.runs-1)%len(p.ways)] }
 
 // root records a span that is a trace of its own.
 func (p *fxProgram) root(name string, start, end time.Time, attrs ...attr) ptrace.Span {
 	return p.end(spanSpec{ref: p.newTrace(), scope: fxScope, name: name, start: start, end: end, attrs: attrs})
+}
+
+// inEpoch records a span of the documented names: a child of its epoch where
+// that is current, else a root.
+func (p *fxProgram) inEpoch(name string, start, end time.Time, attrs ...attr) ptrace.Span {
+	if p.way() != fxNested {
+		return p.root(name, start, end, attrs...)
+	}
+	return p.end(spanSpec{
+		ref: p.child(p.current), parent: p.current.span, scope: fxScope, name: name, start: start, end: end, attrs: attrs,
+	})
 }
 
 func (p *fxProgram) batch(at time.Time) {
@@ -98,7 +139,7 @@ func (p *fxProgram) batch(at time.Time) {
 	clock := from
 	if p.index == 0 {
 		p.startEpoch(from)
-		if p.epoch == 1 {
+		if p.epoch == 1 && p.way() != fxMultiTask {
 			clock = p.load(clock, part(0.3))
 		}
 	}
@@ -108,7 +149,15 @@ func (p *fxProgram) batch(at time.Time) {
 		// The rest of the window is the evaluation, which no span covers.
 		end = clock.Add(time.Duration(0.5 * float64(at.Sub(clock))))
 	}
-	p.train(clock, end)
+	sentlog.Count(&p.truth.Batches, p.service, 1)
+	if p.way() == fxMultiTask {
+		if !p.numbered(clock, end) {
+			p.endEarly(end)
+			return
+		}
+	} else {
+		p.named(clock, end)
+	}
 	p.index++
 	if final {
 		p.endEpoch(at)
@@ -117,18 +166,17 @@ func (p *fxProgram) batch(at time.Time) {
 
 func (p *fxProgram) startEpoch(from time.Time) {
 	p.epoch++
-	if p.epoch > fxEpochs {
-		// The program is run again. The named one tries the other loop.
-		p.epoch, p.global = 1, 0
-		if p.label == "fx-forecasting" {
-			p.multiTask = !p.multiTask
-		}
-	}
-	if p.epoch == 1 {
-		sentlog.Count(&p.truth.Runs, p.label, 1)
+	if p.over || p.epoch > fxEpochs || p.runs == 0 {
+		// The program is run, for the first time or again.
+		p.runs++
+		p.over, p.epoch, p.global = false, 1, 0
+		sentlog.Count(&p.truth.Runs, p.service, 1)
 	}
 	p.began = from
 	p.losses = p.losses[:0]
+	if p.way() == fxNested {
+		p.current = p.newTrace()
+	}
 }
 
 // load records the preparation of the data at the start of a run.
@@ -150,103 +198,145 @@ func (p *fxProgram) loss() float64 {
 	return round(p.rand.near(0.08+0.85*math.Exp(-progress/20), 0.04), 6)
 }
 
-func (p *fxProgram) train(start, end time.Time) {
-	var loss float64
-	if p.multiTask {
+// numbered records a batch of the multi-task loop, and says whether it went well.
+// The number starts again in each epoch, so it is no step of the run. A batch
+// that fails just ends: no loss, no status and no event.
+func (p *fxProgram) numbered(start, end time.Time) bool {
+	number := p.index + 1
+	attrs := []attr{{"step", number}}
+	failed := p.rand.IntN(40) == 0
+	if !failed {
+		var loss float64
 		for range fxMicroSteps {
 			loss = p.loss()
 			p.losses = append(p.losses, loss)
 		}
 		p.global -= fxMicroSteps - 1
-	} else {
-		loss = p.loss()
+		attrs = append(attrs, taskLosses(loss)...)
+	}
+	p.root(fmt.Sprintf("batch_%d", number), start, end, attrs...)
+	return !failed
+}
+
+// endEarly ends the program: nobody catches what a batch of the multi-task loop
+// raises. The epoch's span ends with what it has.
+func (p *fxProgram) endEarly(at time.Time) {
+	p.epochSpan(at)
+	p.index, p.over = 0, true
+	sentlog.Count(&p.truth.Epochs, p.service, 1)
+}
+
+// named records a batch with the documented name. One that fails is left out,
+// and the epoch goes on.
+func (p *fxProgram) named(start, end time.Time) {
+	attrs := []attr{{"batch_index", p.index}, {"batch_size", 256}}
+	failed := p.rand.IntN(20) == 0
+	if !failed {
+		loss := p.loss()
 		p.losses = append(p.losses, loss)
+		attrs = append(attrs, taskLosses(loss)...)
 	}
-	var span ptrace.Span
-	if p.multiTask {
-		step := (p.epoch-1)*fxBatches + p.index
-		span = p.root(fmt.Sprintf("batch_%d", p.index), start, end,
-			attr{"step", step},
-			attr{"loss", loss},
-			attr{"task." + fxTasks[0], round(0.6*loss, 6)},
-			attr{"task." + fxTasks[1], round(0.4*loss, 6)},
-		)
-	} else {
-		span = p.root("batch_processing", start, end,
-			attr{"batch_index", p.index},
-			attr{"batch_size", 256},
-			attr{"loss", loss},
-			attr{"task." + fxTasks[0], round(0.6*loss, 6)},
-			attr{"task." + fxTasks[1], round(0.4*loss, 6)},
-		)
-	}
-	sentlog.Count(&p.truth.Batches, p.label, 1)
-	if p.rand.IntN(25) == 0 {
-		p.fail(span)
+	span := p.inEpoch("batch_processing", start, end, attrs...)
+	if failed {
+		p.fail(span, end)
 	}
 }
 
-// fail marks a span as the toolkit does: two attributes and a status, no event.
-func (p *fxProgram) fail(span ptrace.Span) {
-	kind, message := "ValueError", "Input contains NaN"
-	if p.rand.IntN(2) == 0 {
-		kind, message = "RuntimeError", "mat1 and mat2 shapes cannot be multiplied (256x42 and 40x128)"
+func taskLosses(loss float64) []attr {
+	attrs := []attr{{"loss", loss}}
+	for i, task := range fxTasks {
+		attrs = append(attrs, attr{"task." + task, round(fxShares[i]*loss, 6)})
 	}
-	put(span.Attributes(), []attr{{"error.type", kind}, {"error.message", message}})
-	span.Status().SetCode(ptrace.StatusCodeError)
-	span.Status().SetMessage(message)
+	return attrs
+}
+
+// fail marks a span as the toolkit does. Where the span is current the SDK adds
+// what it adds to every exception.
+func (p *fxProgram) fail(span ptrace.Span, at time.Time) {
+	e := exception{kind: "ValueError", message: "Input contains NaN"}
+	if p.rand.IntN(2) == 0 {
+		e = exception{kind: "RuntimeError", message: "mat1 and mat2 shapes cannot be multiplied (256x42 and 40x128)"}
+	}
+	e.trace = "Traceback (most recent call last):\n" +
+		"  File \"/app/train/core/agent_train_multitask.py\", line 214, in train_batch\n" +
+		"    outputs = model(windows)\n" + e.kind + ": " + e.message + "\n"
+	put(span.Attributes(), []attr{{"error.type", e.kind}, {"error.message", e.message}})
+	if p.way() == fxNested {
+		fail(span, at, e)
+	} else {
+		span.Status().SetCode(ptrace.StatusCodeError)
+		span.Status().SetMessage(e.message)
+	}
 	p.truth.Fail(sentlog.Failure{
 		TraceID: span.TraceID().String(), SpanID: span.SpanID().String(), Name: span.Name(),
-		ExceptionType: kind, ExceptionMessage: message,
+		ExceptionType: e.kind, ExceptionMessage: e.message,
 	})
+}
+
+// mean is the mean of the epoch's losses so far.
+func (p *fxProgram) mean() float64 {
+	sum := 0.0
+	for _, loss := range p.losses {
+		sum += loss
+	}
+	return round(sum/float64(max(1, len(p.losses))), 6)
 }
 
 // endEpoch records the validation, which starts when the evaluation is over and
 // takes no time, and then the epoch, which ends last.
 func (p *fxProgram) endEpoch(at time.Time) {
-	p.index = 0
-	mean := 0.0
-	for _, loss := range p.losses {
-		mean += loss / float64(len(p.losses))
-	}
-	mean = round(mean, 6)
-	valLoss := round(mean*p.rand.between(1.05, 1.15), 6)
+	valLoss := round(p.mean()*p.rand.between(1.05, 1.15), 6)
 	accuracy := round(0.5+0.3*(1-valLoss), 4)
 	start := at.Add(-120 * time.Microsecond)
 	end := start.Add(18 * time.Microsecond)
-	if p.multiTask {
-		p.root(fmt.Sprintf("validation_%d", p.epoch), start, end,
-			attr{"epoch", p.epoch},
-			attr{"val.loss", valLoss},
-			attr{"val." + fxTasks[0], accuracy},
-			attr{"val." + fxTasks[1], round(0.9*accuracy, 4)},
-		)
-		p.endWide(at)
+	epoch := attr{"epoch", p.epoch}
+	if p.way() == fxMultiTask {
+		values := []attr{
+			{"val.loss", valLoss},
+			{"val.dir_acc", accuracy},
+			{"val.vol_acc", round(0.9*accuracy, 4)},
+			{"val.ret_rmse", round(valLoss*0.05, 6)},
+		}
+		p.root(fmt.Sprintf("validation_%d", p.epoch), start, end, append([]attr{epoch}, values...)...)
+		p.epochSpan(at, append([]attr{{"train_loss", p.mean()}, {"val_loss", valLoss}}, values...)...)
 	} else {
-		p.root("validation", start, end,
-			attr{"epoch", p.epoch},
+		p.inEpoch("validation", start, end,
+			epoch,
 			attr{"val_loss", valLoss},
 			attr{"val_metric", accuracy},
-			attr{"val.mae", round(valLoss*0.7, 6)},
+			attr{"val.ret_rmse", round(valLoss*0.05, 6)},
 		)
-		attrs := []attr{{"epoch", p.epoch}, {"total_epochs", fxEpochs}}
-		for i, loss := range p.losses {
-			attrs = append(attrs, attr{fmt.Sprintf("loss_at_step_%d", i), loss})
-		}
-		attrs = append(attrs, attr{"train_loss", mean}, attr{"val_loss", valLoss}, attr{"val_metric", accuracy})
-		p.root("training_epoch", p.began, at, attrs...)
+		p.namedEpoch(at, attr{"train_loss", p.mean()}, attr{"val_loss", valLoss}, attr{"val_metric", accuracy})
 	}
-	sentlog.Count(&p.truth.Validations, p.label, 1)
-	sentlog.Count(&p.truth.Epochs, p.label, 1)
+	p.index = 0
+	sentlog.Count(&p.truth.Validations, p.service, 1)
+	sentlog.Count(&p.truth.Epochs, p.service, 1)
 }
 
-// endWide records an epoch with more attributes than the SDK keeps: the oldest
-// ones go first, and `epoch` is the oldest.
-func (p *fxProgram) endWide(at time.Time) {
-	attrs := []attr{{"epoch", p.epoch}}
+func (p *fxProgram) namedEpoch(at time.Time, results ...attr) {
+	attrs := []attr{{"epoch", p.epoch}, {"total_epochs", fxEpochs}}
 	for i, loss := range p.losses {
 		attrs = append(attrs, attr{fmt.Sprintf("loss_at_step_%d", i), loss})
 	}
+	self := p.current
+	if p.way() != fxNested {
+		self = p.newTrace()
+	}
+	p.end(spanSpec{
+		ref: self, scope: fxScope, name: "training_epoch", start: p.began, end: at, attrs: append(attrs, results...),
+	})
+}
+
+// epochSpan records an epoch of the multi-task loop. It can have more attributes
+// than the SDK keeps: the oldest ones go first, and `epoch` is the oldest.
+func (p *fxProgram) epochSpan(at time.Time, results ...attr) {
+	attrs := []attr{{"epoch", p.epoch}}
+	running := 0.0
+	for i, loss := range p.losses {
+		running += loss
+		attrs = append(attrs, attr{fmt.Sprintf("loss_at_step_%d", i+1), round(running/float64(i+1), 6)})
+	}
+	attrs = append(attrs, results...)
 	dropped := max(0, len(attrs)-fxAttributeLimit)
 	span := p.root(fmt.Sprintf("epoch_%d", p.epoch), p.began, at, attrs[dropped:]...)
 	span.SetDroppedAttributesCount(uint32(dropped))

@@ -115,7 +115,7 @@ var kinds = map[string]Kind{
 	"torchtel":   {HTTP, "PyTorch training processes instrumented by TorchTel", newTorchTel},
 	"tuft":       {GRPC, "a TuFT fine-tuning server with two training runs", newTuFT},
 	"snakepit":   {HTTP, "Snakepit calls from Elixir into Python workers", newSnakepit},
-	"fx":         {HTTP, "FX forecasting training loops, every span its own trace", newFX},
+	"fx":         {HTTP, "FX forecasting training loops, traced in three ways", newFX},
 	"taskweaver": {GRPC, "TaskWeaver agent sessions", newTaskWeaver},
 }
 

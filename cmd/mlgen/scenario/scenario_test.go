@@ -195,8 +195,7 @@ func TestEverySpan(t *testing.T) {
 	}
 }
 
-// TestParents checks that a child lies in its parent's time, where the client
-// does not leave the parent early, and that no parent is missing without reason.
+// TestNoSpanEndsBeforeItStarts sends at uneven times.
 // On a busy machine a step can come late and the next one right behind it.
 func TestNoSpanEndsBeforeItStarts(t *testing.T) {
 	for _, name := range Names() {
@@ -221,6 +220,8 @@ func TestNoSpanEndsBeforeItStarts(t *testing.T) {
 	}
 }
 
+// TestParents checks that a child lies in its parent's time, where the client
+// does not leave the parent early, and that no parent is missing.
 func TestParents(t *testing.T) {
 	for _, name := range Names() {
 		t.Run(name, func(t *testing.T) {
@@ -237,7 +238,7 @@ func TestParents(t *testing.T) {
 				require.NotNil(t, parent, "%s has a parent that was never sent", span.Name)
 				assert.Equal(t, parent.TraceID, span.TraceID, span.Name)
 				assert.GreaterOrEqual(t, span.StartUnixNano, parent.StartUnixNano, "%s below %s", span.Name, parent.Name)
-				if parent.Kind != "server" {
+				if parent.Kind != "server" && span.Name != "HeartbeatClient/SendPing" {
 					assert.LessOrEqual(t, span.EndUnixNano, parent.EndUnixNano, "%s below %s", span.Name, parent.Name)
 				}
 			}

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
@@ -87,7 +88,6 @@ func (f pythonFailure) payload() string {
 
 func (f pythonFailure) raised() exception {
 	e := f.exception
-	e.escaped = true
 	e.trace = "Traceback (most recent call last):\n" +
 		"  File \"/opt/snakepit/priv/python/snakepit_bridge/base_adapter.py\", line 214, in execute_tool\n" +
 		"    return target(*args, **kwargs)\n" +
@@ -96,8 +96,26 @@ func (f pythonFailure) raised() exception {
 	return e
 }
 
-// failing records a call that raises. The payload is set before any other
-// attribute: limits on the way drop what was set last.
+// elixirErrors are those of the Python types above that Snakepit has a structure
+// of their own for.
+var elixirErrors = map[string]bool{"ValueError": true}
+
+// elixir is how Elixir prints the structure that Snakepit makes of a Python
+// exception. What kind of exception it was is in there, and in no attribute.
+func (f pythonFailure) elixir() string {
+	e := f.raised()
+	short := e.kind[strings.LastIndexByte(e.kind, '.')+1:]
+	module := "PythonException"
+	if elixirErrors[short] {
+		module = short
+	}
+	return fmt.Sprintf("%%Snakepit.Error.%s{message: %q, context: %%{}, stacktrace: [], python_type: %q, python_traceback: %q}",
+		module, e.message, short, e.trace)
+}
+
+// failing records a call that raises. The application describes the call in its
+// span, before any other attribute, because limits on the way drop what was set
+// last; and it records the exception there. Snakepit itself does neither.
 func (c *activeCall) failing(f pythonFailure) {
 	const command = "call"
 	t := c.timing(0.004)
@@ -109,19 +127,20 @@ func (c *activeCall) failing(f pythonFailure) {
 		{"repro.payload.size", len(text)},
 		{"repro.payload.sha256", hex.EncodeToString(sum[:])},
 	}
-	reason := fmt.Sprintf(":python_error: %q", raised.kind+": "+raised.message)
+	reason := f.elixir()
 	stop := []attr{
 		{"snakepit.grpc.duration_ms", t.milliseconds()},
 		{"snakepit.grpc.status", "error"},
 		{"snakepit.grpc.error", reason},
-		{"snakepit.grpc.error_kind", "python_error"},
 	}
-	worker := c.pythonSpan(command, false, t)
-	fail(worker, worker.EndTimestamp().AsTime(), raised)
-	c.python.truth.Fail(sentlog.Failure{
-		TraceID: worker.TraceID().String(), SpanID: worker.SpanID().String(), Name: worker.Name(),
-		ExceptionType: raised.kind, ExceptionMessage: raised.message,
-	})
+	worker := c.worker.execute(c, command, false, t)
+	if c.worker.threaded {
+		fail(worker, worker.EndTimestamp().AsTime(), raised)
+		c.worker.truth.Fail(sentlog.Failure{
+			TraceID: worker.TraceID().String(), SpanID: worker.SpanID().String(), Name: worker.Name(),
+			ExceptionType: raised.kind, ExceptionMessage: raised.message,
+		})
+	}
 
 	span, outer := c.spans(command, t, before, stop)
 	put(outer.Attributes(), []attr{{"snakepit.grpc.executions", 1}, {"snakepit.grpc.errors", 1}})
@@ -141,7 +160,7 @@ func (c *activeCall) failing(f pythonFailure) {
 		s.Status().SetCode(ptrace.StatusCodeError)
 		s.Status().SetMessage(reason)
 	}
-	c.count(f.module, f.function, t)
+	c.count(&c.truth, f.module, f.function, t)
 	c.exceptions.record(1, attr{"library", f.module}, attr{"function", f.function}, attr{"error_type", raised.kind})
 	c.truth.Fail(sentlog.Failure{
 		TraceID: c.inner.trace.String(), SpanID: c.inner.span.String(), Name: span.Name(),
@@ -151,11 +170,12 @@ func (c *activeCall) failing(f pythonFailure) {
 }
 
 // crashing records a call whose worker dies: no answer, no span of the worker,
-// and the pool's own signals.
+// and the pool's own signals. An error that is a pair of a kind and a reason, as
+// here, is the one sort that names its kind in an attribute.
 func (c *activeCall) crashing() {
 	const command, library, function = "infer", "transformers", "generate"
 	t := c.timing(0.3)
-	reason := ":worker_crash: {:exit_status, 137}"
+	reason := ":exit_status: 137"
 	stop := []attr{
 		{"snakepit.grpc.duration_ms", t.milliseconds()},
 		{"snakepit.grpc.status", "error"},
@@ -173,7 +193,7 @@ func (c *activeCall) crashing() {
 		s.Status().SetCode(ptrace.StatusCodeError)
 		s.Status().SetMessage(reason)
 	}
-	c.count(library, function, t)
+	c.count(&c.truth, library, function, t)
 	c.crashes.record(1, attr{"pool", "default"})
 	c.truth.Fail(sentlog.Failure{
 		TraceID: c.inner.trace.String(), SpanID: c.inner.span.String(), Name: span.Name(),

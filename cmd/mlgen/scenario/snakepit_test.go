@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,16 +20,16 @@ func TestSnakepitVocabulary(t *testing.T) {
 	out := send(t, "snakepit", 120)
 	assert.Equal(t, []string{
 		"BridgeService/CleanupSession", "BridgeService/ExecuteStreamingTool", "BridgeService/ExecuteTool",
-		"BridgeService/Heartbeat", "BridgeService/InitializeSession", "BridgeService/Ping", "HeartbeatClient/SendPing",
-		"snakepit.grpc.call", "snakepit.grpc.embed", "snakepit.grpc.execute-session.tensor_op",
-		"snakepit.grpc.execute.call", "snakepit.grpc.execute.embed", "snakepit.grpc.execute.infer",
+		"BridgeService/GetSession", "BridgeService/Heartbeat", "BridgeService/InitializeSession", "BridgeService/Ping", "HeartbeatClient/SendPing",
+		"snakepit.grpc.call", "snakepit.grpc.execute-session.tensor_op",
+		"snakepit.grpc.execute.call", "snakepit.grpc.execute.infer",
 		"snakepit.grpc.execute.train_step", "snakepit.grpc.infer", "snakepit.grpc.train_step",
 	}, names(out.spans))
 	assert.Equal(t, []string{
 		"repro.payload", "repro.payload.sha256", "repro.payload.size",
 		"snakepit.command", "snakepit.correlation_id", "snakepit.grpc.duration_ms", "snakepit.grpc.error",
 		"snakepit.grpc.error_kind", "snakepit.grpc.errors", "snakepit.grpc.executions", "snakepit.grpc.status",
-		"snakepit.pool", "snakepit.session_id", "snakepit.telemetry.operation", "snakepit.thread", "snakepit.timeout_ms",
+		"snakepit.pool", "snakepit.request_id", "snakepit.session_id", "snakepit.telemetry.operation", "snakepit.thread", "snakepit.timeout_ms",
 		"snakepit.tool", "snakepit.worker.id", "snakepit.worker.pid",
 	}, keys(out.spans))
 	assert.Equal(t, []string{
@@ -79,7 +80,8 @@ func TestSnakepitResources(t *testing.T) {
 }
 
 // TestSnakepitCorrelation shows that a call and its Python side share the
-// correlation id and no trace.
+// correlation id and no trace, and that a streaming call has a Python side only.
+// All else has an id that nothing else has.
 func TestSnakepitCorrelation(t *testing.T) {
 	out := send(t, "snakepit", 60)
 	elixir := map[any]string{}
@@ -95,13 +97,74 @@ func TestSnakepitCorrelation(t *testing.T) {
 		}
 		tools++
 		assert.Empty(t, span.ParentSpanID)
+		assert.Regexp(t, "^sp-[0-9a-f]{24}$", span.Attributes["snakepit.correlation_id"])
 		trace, ok := elixir[span.Attributes["snakepit.correlation_id"]]
-		assert.True(t, ok, "the call of %s is known by its correlation id", span.Name)
+		assert.Equal(t, span.Name == "BridgeService/ExecuteTool", ok, "%s is known by its correlation id", span.Name)
 		assert.NotEqual(t, trace, span.TraceID)
 	}
 	assert.NotZero(t, tools)
-	for _, span := range out.named("HeartbeatClient/SendPing") {
-		assert.Equal(t, "-", span.Attributes["snakepit.correlation_id"])
+	assert.NotEmpty(t, out.named("BridgeService/ExecuteStreamingTool"))
+	for _, name := range []string{"Ping", "Heartbeat", "GetSession", "InitializeSession", "CleanupSession"} {
+		for _, span := range out.named("BridgeService/" + name) {
+			assert.Empty(t, span.ParentSpanID)
+			assert.Regexp(t, "^[0-9a-f]{32}$", span.Attributes["snakepit.correlation_id"], name)
+		}
+	}
+}
+
+// TestSnakepitPings shows that the pings of the default server belong to the span
+// that opened the session, which ended long before.
+func TestSnakepitPings(t *testing.T) {
+	out := send(t, "snakepit", 60)
+	byID := map[string]*sentlog.Span{}
+	for _, span := range out.spans {
+		byID[span.SpanID] = span
+	}
+	pings := out.named("HeartbeatClient/SendPing")
+	require.Len(t, pings, 10)
+	for _, span := range pings {
+		opened := byID[span.ParentSpanID]
+		require.NotNil(t, opened)
+		assert.Equal(t, "BridgeService/InitializeSession", opened.Name)
+		assert.Equal(t, opened.TraceID, span.TraceID)
+		assert.Equal(t, opened.Attributes["snakepit.correlation_id"], span.Attributes["snakepit.correlation_id"])
+		assert.Equal(t, opened.Attributes["snakepit.session_id"], span.Attributes["snakepit.session_id"])
+	}
+	last := pings[len(pings)-1]
+	assert.Greater(t, last.StartUnixNano, byID[last.ParentSpanID].EndUnixNano)
+}
+
+// TestSnakepitServers tells the two kinds of server apart: the one with threads
+// numbers its calls and reports exceptions, the default does neither.
+func TestSnakepitServers(t *testing.T) {
+	numbers := map[any][]int64{}
+	failed := 0
+	out := send(t, "snakepit", 120)
+	for _, span := range append(out.named("BridgeService/ExecuteTool"), out.named("BridgeService/ExecuteStreamingTool")...) {
+		if span.Status.Code == "error" {
+			failed++
+			require.Len(t, span.Events, 1)
+			assert.Contains(t, span.Attributes, "snakepit.thread")
+		} else {
+			assert.Empty(t, span.Events)
+			assert.Equal(t, "unset", span.Status.Code)
+		}
+		number, ok := span.Attributes["snakepit.request_id"]
+		if !ok {
+			assert.NotContains(t, span.Attributes, "snakepit.thread")
+			continue
+		}
+		assert.Equal(t, "MainThread", span.Attributes["snakepit.thread"])
+		instance := span.Resource["service.instance.id"]
+		numbers[instance] = append(numbers[instance], number.(int64))
+	}
+	assert.NotZero(t, failed)
+	require.Len(t, numbers, 1, "one of the nodes has the server with threads")
+	for _, list := range numbers {
+		slices.Sort(list)
+		for i, number := range list {
+			assert.Equal(t, int64(i+1), number)
+		}
 	}
 }
 
@@ -118,9 +181,18 @@ func TestSnakepitFailure(t *testing.T) {
 		require.NotNil(t, span)
 		assert.Equal(t, failure.TraceID, span.TraceID)
 		assert.Equal(t, "error", span.Status.Code)
+		if failure.ExceptionType == "worker_crash" {
+			assert.Equal(t, "worker_crash", span.Attributes["snakepit.grpc.error_kind"])
+		} else {
+			assert.NotContains(t, span.Attributes, "snakepit.grpc.error_kind", "what failed is only within the text")
+		}
 		if !failure.Payload {
 			continue
 		}
+		assert.Regexp(t, `^%Snakepit\.Error\.(PythonException|ValueError)\{message: "`, span.Attributes["snakepit.grpc.error"])
+		assert.Equal(t, span.Attributes["snakepit.grpc.error"], span.Status.Message)
+		short := failure.ExceptionType[strings.LastIndexByte(failure.ExceptionType, '.')+1:]
+		assert.Contains(t, span.Status.Message, "python_type: \""+short+"\"")
 		targets[failure.Target]++
 		text := span.Attributes["repro.payload"].(string)
 		sum := sha256.Sum256([]byte(text))

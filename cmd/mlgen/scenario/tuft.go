@@ -10,11 +10,14 @@ const (
 	tuftModel      = "Qwen/Qwen3-8B"
 	tuftGPUMemory  = 85_520_809_984
 	tuftHostMemory = 2_151_677_489_152
+	tuftHTTPScope  = "opentelemetry.instrumentation.fastapi"
+	tuftAddress    = "127.0.0.1:10610"
+	tuftPort       = 10610
 )
 
-// tuft imitates a fine-tuning server: the server process, which sends traces,
-// metrics and logs, and the Ray worker that runs the model, which sends its own
-// spans for the first run and none for the second.
+// tuft imitates TuFT 0.2.2: a fine-tuning server, which sends traces, metrics and
+// logs. The model of the first run is in the server's process. That of the second
+// is in a Ray actor, where nothing sets up telemetry: its spans never arrive.
 type tuft struct {
 	server *tuftServer
 	runs   []*tuftRun
@@ -27,8 +30,8 @@ type tuftRun struct {
 	id              string
 	samplingSession string
 	requests        int
-	// traced says that the Ray worker's spans arrive.
-	traced bool
+	// local says that the model is in the server's process and not in an actor.
+	local bool
 }
 
 // tuftCycle is what a client does over and over, once its model exists.
@@ -45,7 +48,7 @@ const tuftCycles = 3
 func newTuFT(settings Settings) Scenario {
 	t := &tuft{server: newTuFTServer(settings)}
 	for i := range 2 {
-		t.runs = append(t.runs, &tuftRun{traced: i == 0})
+		t.runs = append(t.runs, &tuftRun{local: i == 0})
 	}
 	return t
 }
@@ -60,12 +63,12 @@ func (t *tuft) Step(at time.Time) []Batch {
 	t.steps++
 	s.perform(run, t.nextOperation(run), at)
 	s.measureHost()
-	return append(s.flush(at, false), s.ray.flush(at, false)...)
+	return s.flush(at, false)
 }
 
-// Finish sends what the server and the worker hold.
+// Finish sends what the server holds.
 func (t *tuft) Finish(at time.Time) []Batch {
-	return append(t.server.flush(at, true), t.server.ray.flush(at, true)...)
+	return t.server.flush(at, true)
 }
 
 // nextOperation walks through a run's life: session, model, then the cycle.
@@ -89,7 +92,6 @@ func (t *tuft) nextOperation(run *tuftRun) string {
 // tuftServer is the server process with its instruments.
 type tuftServer struct {
 	*process
-	ray *process
 	// passes counts forward and backward passes, of which some fail.
 	passes int
 
@@ -100,15 +102,13 @@ type tuftServer struct {
 	waitTime, executionTime, redisDuration                           *instrument
 	cpu, memoryUsed, memoryTotal, memoryShare, processMemory         *instrument
 	gpuUtilization, gpuUsed, gpuTotal                                *instrument
+	httpActive, httpDuration, httpResponse, httpRequest              *instrument
 }
 
 func newTuFTServer(settings Settings) *tuftServer {
 	// The host is what an operator sets in TuFT's resource_attributes.
-	resource := append(pythonSDK(), attr{"service.name", "tuft"}, attr{"host.name", Host})
-	s := &tuftServer{
-		process: newProcess("tuft", "server", settings, resource),
-		ray:     newProcess("tuft", "ray", settings, resource),
-	}
+	resource := append(pythonSDK(settings.Seed, "tuft/server", "tuft"), attr{"host.name", Host})
+	s := &tuftServer{process: newProcess("tuft", "server", settings, resource)}
 	m := &meter{scope: "tuft"}
 	s.modelsActive = m.add(upDownCounter, "tuft.training.models.active", "", "Number of active training models")
 	s.trainTokens = m.add(histogram, "tuft.training.tokens_per_second", "tokens/s", "Training tokens per second")
@@ -126,6 +126,12 @@ func newTuFTServer(settings Settings) *tuftServer {
 	s.executionTime = m.add(histogram, "tuft.futures.execution_time", "s", "Future execution time")
 	s.redisDuration = m.add(histogram, "tuft.redis.operation.duration", "s", "Redis operation duration")
 
+	h := &meter{scope: tuftHTTPScope}
+	s.httpActive = h.add(upDownCounter, "http.server.active_requests", "{request}", "Number of active HTTP server requests.")
+	s.httpDuration = h.add(histogram, "http.server.duration", "ms", "Measures the duration of inbound HTTP requests.")
+	s.httpResponse = h.add(histogram, "http.server.response.size", "By", "measures the size of HTTP response messages (compressed).")
+	s.httpRequest = h.add(histogram, "http.server.request.size", "By", "Measures the size of HTTP request messages (compressed).")
+
 	r := &meter{scope: "tuft.resources"}
 	s.cpu = r.add(gauge, "tuft.resource.cpu.utilization_percent", "%", "CPU utilization percentage").doubles()
 	s.memoryUsed = r.add(gauge, "tuft.resource.memory.used_bytes", "bytes", "Memory used in bytes")
@@ -135,16 +141,16 @@ func newTuFTServer(settings Settings) *tuftServer {
 	s.gpuUsed = r.add(gauge, "tuft.resource.gpu.memory_used_bytes", "bytes", "GPU memory used in bytes")
 	s.gpuTotal = r.add(gauge, "tuft.resource.gpu.memory_total_bytes", "bytes", "GPU total memory in bytes")
 	s.processMemory = r.add(gauge, "tuft.resource.process.memory_used_bytes", "bytes", "Process memory usage in bytes")
-	s.meters = []*meter{m, r}
+	s.meters = []*meter{m, h, r}
 	return s
 }
 
 // boot starts the server. Its first log has no trace.
 func (s *tuftServer) boot(at time.Time) {
 	s.begin(at)
-	s.ray.begin(at)
-	s.redis("SCAN", ref{trace: s.rand.traceID()}, at.Add(-2*time.Millisecond), at.Add(-time.Millisecond))
-	s.info("server", at, "Server initialized successfully", ref{})
+	s.redis("SCAN", ref{trace: s.rand.traceID()}, at.Add(-3*time.Millisecond), at.Add(-2*time.Millisecond))
+	s.redis("GET", ref{trace: s.rand.traceID()}, at.Add(-2*time.Millisecond), at.Add(-time.Millisecond))
+	s.info("server", "lifespan", at, "Server initialized successfully", ref{})
 }
 
 // measureHost observes the host and its two GPUs, as the client's callbacks do.

@@ -34,6 +34,8 @@ func TestTuFTVocabulary(t *testing.T) {
 		"tuft.session_id", "tuft.training_run_id",
 	}, keys(own))
 	assert.Equal(t, []string{
+		"http.server.active_requests sum {request}", "http.server.duration histogram ms",
+		"http.server.request.size histogram By", "http.server.response.size histogram By",
 		"tuft.futures.completed sum", "tuft.futures.created sum", "tuft.futures.execution_time histogram s",
 		"tuft.futures.queue_length sum", "tuft.futures.wait_time histogram s", "tuft.redis.operation.duration histogram s",
 		"tuft.resource.cpu.utilization_percent gauge %", "tuft.resource.gpu.memory_total_bytes gauge bytes",
@@ -80,7 +82,7 @@ func TestTuFTChain(t *testing.T) {
 	}
 }
 
-// TestTuFTRaySpans shows the run whose worker sends nothing.
+// TestTuFTRaySpans shows the run whose model is in an actor, which sends nothing.
 func TestTuFTRaySpans(t *testing.T) {
 	out := send(t, "tuft", 60)
 	traced := map[any]bool{}
@@ -100,7 +102,7 @@ func TestTuFTRaySpans(t *testing.T) {
 func TestTuFTFailure(t *testing.T) {
 	out := send(t, "tuft", 120)
 	require.NotZero(t, out.truth.FailureCount)
-	stores, workers := 0, 0
+	stores, models, actors := 0, 0, 0
 	for _, failure := range out.truth.Failures {
 		for _, span := range out.spans {
 			if span.TraceID != failure.TraceID {
@@ -111,19 +113,75 @@ func TestTuFTFailure(t *testing.T) {
 				stores++
 				assert.Equal(t, "unset", span.Status.Code, "the store catches the exception and sets no status")
 				require.Len(t, span.Events, 1)
-				assert.Equal(t, "torch.OutOfMemoryError", span.Events[0].Attributes["exception.type"])
+				assert.Equal(t, failure.ExceptionType, span.Events[0].Attributes["exception.type"])
 			case strings.HasPrefix(span.Name, "hf_model."):
-				workers++
+				models++
+				assert.Equal(t, "torch.OutOfMemoryError", failure.ExceptionType)
 				assert.Equal(t, "error", span.Status.Code)
-				assert.Len(t, span.Events, 2, "recorded by the worker and by the SDK")
+				assert.Len(t, span.Events, 1)
 			case strings.HasPrefix(span.Name, "training_"):
 				assert.Equal(t, "error", span.Status.Code)
-				assert.True(t, strings.HasPrefix(span.Status.Message, "OutOfMemoryError: CUDA out of memory"), span.Status.Message)
+				_, class, _ := strings.Cut(failure.ExceptionType, ".")
+				class = strings.TrimPrefix(class, "exceptions.")
+				assert.Equal(t, class+": "+failure.ExceptionMessage, span.Status.Message)
+				assert.Contains(t, span.Status.Message, "OutOfMemoryError: CUDA out of memory")
+			case strings.HasPrefix(span.Name, "POST"):
+				assert.Equal(t, "unset", span.Status.Code, "the request was accepted")
 			}
+		}
+		if failure.ExceptionType == "ray.exceptions.RayTaskError(OutOfMemoryError)" {
+			actors++
 		}
 	}
 	assert.Equal(t, int(out.truth.FailureCount), stores)
-	assert.NotZero(t, workers)
+	assert.NotZero(t, models)
+	assert.NotZero(t, actors)
+	assert.Equal(t, int(out.truth.FailureCount), models+actors)
+	answers := map[any]int{}
+	for _, span := range out.named("POST /api/v1/retrieve_future") {
+		answers[span.Attributes["http.status_code"]]++
+		assert.Equal(t, "unset", span.Status.Code)
+	}
+	assert.Equal(t, stores, answers[int64(422)], "the failure is told to the client, as the client's fault")
+}
+
+// TestTuFTRequests shows which operations are done within the request, and what
+// no request knows about.
+func TestTuFTRequests(t *testing.T) {
+	out := send(t, "tuft", 120)
+	parents := map[string]string{}
+	byID := map[string]*sentlog.Span{}
+	for _, span := range out.spans {
+		byID[span.SpanID] = span
+	}
+	roots := map[string]int{}
+	for _, span := range out.spans {
+		if parent := byID[span.ParentSpanID]; parent != nil {
+			parents[span.Name] = parent.Name
+		} else {
+			roots[span.Name]++
+		}
+	}
+	assert.Equal(t, "POST /api/v1/create_model", parents["training_controller.create_model"])
+	assert.Equal(t, "POST /api/v1/unload_model", parents["training_backend.remove_adapter"])
+	for _, span := range out.named("future_store.execute_operation") {
+		operation := span.Attributes["tuft.operation_type"]
+		assert.NotContains(t, []string{"create_model", "unload_model"}, operation)
+		server := byID[span.ParentSpanID]
+		assert.Equal(t, int64(202), server.Attributes["http.status_code"])
+		if operation == "forward" {
+			assert.Equal(t, "POST /api/v1/forward_backward", server.Name)
+		}
+	}
+	assert.NotZero(t, roots["redis.SET"], "what a pool's thread stores is a root")
+	assert.Less(t, roots["redis.SET"], len(out.named("redis.SET")))
+	for _, span := range out.named("sampling_backend.sample") {
+		assert.NotContains(t, span.Attributes, "tuft.lora_id")
+	}
+	for _, point := range out.last("tuft.futures.created") {
+		model := point.Attributes["model_id"]
+		assert.Equal(t, point.Attributes["operation_type"] == "sample", model == "", "%v", point.Attributes)
+	}
 }
 
 func TestTuFTTruth(t *testing.T) {
@@ -163,8 +221,11 @@ func TestTuFTLogs(t *testing.T) {
 	for _, span := range out.spans {
 		byID[span.SpanID] = span
 	}
-	errors, alone := 0, 0
+	errors, alone, placed := 0, 0, 0
 	for _, log := range out.logs {
+		if _, ok := log.Attributes["code.function.name"]; ok {
+			placed++
+		}
 		if log.TraceID == "" {
 			alone++
 			assert.Equal(t, "0", log.Attributes["otelTraceID"])
@@ -179,9 +240,10 @@ func TestTuFTLogs(t *testing.T) {
 		}
 		if log.Severity == "ERROR" {
 			errors++
-			assert.Equal(t, "torch.OutOfMemoryError", log.Attributes["exception.type"])
+			assert.Contains(t, log.Attributes["exception.type"], "OutOfMemoryError")
 		}
 	}
-	assert.Equal(t, 1, alone, "the server's start is logged outside any trace")
-	assert.Equal(t, int(out.truth.FailureCount), errors)
+	assert.Equal(t, 2, alone, "the server's start is logged outside any trace")
+	assert.Equal(t, 2*int(out.truth.FailureCount), errors)
+	assert.Equal(t, len(out.logs), 2*placed, "each record is sent twice, once with its place in the code")
 }
