@@ -39,7 +39,7 @@ func TestFX(t *testing.T) {
 	}
 
 	t.Run("phases", func(t *testing.T) {
-		for _, span := range slices.Concat(of[fxNumbered], of[fxDocumented]) {
+		for _, span := range spans {
 			checkFXPhase(t, span)
 		}
 	})
@@ -48,9 +48,8 @@ func TestFX(t *testing.T) {
 		for _, span := range named(of[fxNested], "batch_processing") {
 			assert.False(t, span.Span.ParentSpanID().IsEmpty())
 		}
-		t.Skip("the vocabulary takes batch_processing and validation for the toolkit's only where they are roots")
-		for _, span := range of[fxNested] {
-			checkFXPhase(t, span)
+		for _, span := range named(of[fxNested], "validation") {
+			assert.False(t, span.Span.ParentSpanID().IsEmpty())
 		}
 	})
 
@@ -86,23 +85,19 @@ func TestFX(t *testing.T) {
 
 	t.Run("batches and losses", func(t *testing.T) {
 		services := floats(did.Steps)
-		delete(services, fxNested)
-		require.Len(t, services, 2)
-		jobs := `job=~"unknown_service:python|fx-forecasting"`
+		require.Len(t, services, 3)
+		jobs := `job=~"unknown_service:python|fx-forecasting|fx-nested"`
 		prometheus.AwaitValues(t, `sum by (job) (ml_batches_total{`+jobs+`})`, "job", services)
 		for _, loss := range did.Losses {
-			if loss.Service == fxNested {
-				continue
-			}
 			prometheus.AwaitValues(t,
 				fmt.Sprintf(`ml_loss{job=%q, ml_loss_scope=%q, ml_task=%q}`, loss.Service, loss.Scope, loss.Task),
 				"ml_task", map[string]float64{loss.Task: loss.Value})
 		}
-		for service, metrics := range map[string][]string{fxNumbered: {"dir_acc", "ret_rmse"}, fxDocumented: {"ret_rmse"}} {
+		for service, metrics := range map[string][]string{fxNumbered: {"dir_acc", "ret_rmse"}, fxDocumented: {"ret_rmse"}, fxNested: {"ret_rmse"}} {
 			series := prometheus.AwaitSeries(t, fmt.Sprintf(`ml_validation_metric{job=%q}`, service))
 			assert.Subset(t, harness.Distinct(series, "ml_metric"), metrics, service)
 		}
-		prometheus.AwaitValues(t, `ml_epoch{`+jobs+`}`, "job", map[string]float64{fxNumbered: 2, fxDocumented: 2})
+		prometheus.AwaitValues(t, `ml_epoch{`+jobs+`}`, "job", map[string]float64{fxNumbered: 2, fxDocumented: 2, fxNested: 2})
 	})
 
 	t.Run("the failed batch", func(t *testing.T) {

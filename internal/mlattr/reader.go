@@ -2,6 +2,7 @@ package mlattr
 
 import (
 	"fmt"
+	"math/bits"
 	"slices"
 	"strings"
 
@@ -15,6 +16,11 @@ const maxDynamic = 32
 
 // maxTail is the longest rest of a key that a prefix rule accepts, in bytes.
 const maxTail = 64
+
+// nestedEvidence is how many of a name's Evidence a span with a parent needs.
+// A step of some other program's work may have an everyday name and one
+// everyday attribute.
+const nestedEvidence = 2
 
 // Ranks order the rules of one canonical attribute; the lowest wins. Those of
 // the tables lie between rankAlias and rankName.
@@ -493,15 +499,23 @@ func (n *nameRule) holds(root bool, attrs pcommon.Map, known System) bool {
 	if n.Identifies || n.system&known != 0 {
 		return true
 	}
-	if !root || len(n.Evidence) == 0 {
+	if len(n.Evidence) == 0 {
 		return false
 	}
+	wanted := 1
+	if !root {
+		wanted = nestedEvidence
+	}
+	var seen uint32 // a bit for each Evidence
 	for key := range attrs.All() {
-		for _, evidence := range n.Evidence {
+		for i, evidence := range n.Evidence {
 			last := evidence[len(evidence)-1]
 			if key == evidence || (last == '.' || last == '_') && strings.HasPrefix(key, evidence) {
-				return true
+				seen |= 1 << i
 			}
+		}
+		if bits.OnesCount32(seen) >= wanted {
+			return true
 		}
 	}
 	return false

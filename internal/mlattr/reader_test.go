@@ -148,6 +148,32 @@ func TestSpans(t *testing.T) {
 	}
 }
 
+// TestNamesBelowOthers shows that an everyday name on a span with a parent is
+// a client's only where two of the client's keys say so.
+func TestNamesBelowOthers(t *testing.T) {
+	for name, tt := range map[string]struct {
+		span  string
+		attrs map[string]any
+		want  string
+	}{
+		"a batch":                       {"batch_processing", map[string]any{"batch_index": 1, "batch_size": 32}, "batch"},
+		"a numbered batch":              {"batch_3", map[string]any{"step": 3, "task.up": 0.5}, "batch"},
+		"a validation":                  {"validation", map[string]any{"val_loss": 0.5, "val.f1": 0.5}, "validation"},
+		"one key":                       {"batch_processing", map[string]any{"batch_size": 32, "queue": "q"}, ""},
+		"one beginning of a key, twice": {"validation", map[string]any{"val.name": 1, "val.age": 2}, ""},
+		"no key":                        {"validation", nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			span := ptrace.NewSpan()
+			span.SetName(tt.span)
+			span.SetParentSpanID(pcommon.SpanID{1})
+			require.NoError(t, span.Attributes().FromRaw(tt.attrs))
+			_, f := mlattr.Classify(pcommon.NewMap(), "", span)
+			assert.Equal(t, tt.want, f.Text(mlattr.Phase))
+		})
+	}
+}
+
 func TestTorchTelResource(t *testing.T) {
 	got, _ := classify(t, torchTel, "", "train", nil)
 	assert.Equal(t, map[string]any{

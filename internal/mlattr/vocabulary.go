@@ -97,9 +97,9 @@ type NameRule struct {
 	// client. Otherwise the rule holds only where the resource, the scope,
 	// an attribute or Evidence has shown whose span it is.
 	Identifies bool
-	// Evidence lists attribute keys (or beginnings of keys, where one ends
-	// in a dot or an underscore), any one of which makes a span of this
-	// name, without a parent, the client's.
+	// Evidence lists up to 32 attribute keys (or beginnings of keys, where
+	// one ends in a dot or an underscore). Any one of them makes a span of
+	// this name, without a parent, the client's; with a parent it takes two.
 	Evidence []string
 }
 
