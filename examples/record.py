@@ -2,12 +2,17 @@
 """Records the OTLP requests of an example.
 
     examples/record.py NAME [argument of the example …]
+    examples/record.py --copy
 
 It needs bin/otelcol-ml (make build) and the example's virtual environment
 (examples/venv.sh NAME). The collector does nothing but write what arrives:
 recording/{traces,metrics,logs}.json in the example's folder have one request a
 line, as OTLP/JSON, in the order of arrival. Names of this machine, its user and
 its folders are replaced.
+
+The components test with copies of the recordings, in testdata/recordings, since
+each is a module that has to be whole by itself. Recording makes the copies too;
+--copy makes those of all examples and records nothing.
 """
 
 import getpass
@@ -15,6 +20,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -26,6 +32,12 @@ import urllib.request
 
 LIMIT = 100 * 1024
 SIGNALS = ("traces", "metrics", "logs")
+# The components that test with recordings, and the signals that each takes.
+COMPONENTS = {
+    "processor/mlenrichprocessor": SIGNALS,
+    "processor/reprogenprocessor": ("traces",),
+    "connector/mlmetricsconnector": ("traces",),
+}
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
@@ -117,10 +129,7 @@ def scrub(value, key=""):
     return re.sub(rf"\b{re.escape(socket.gethostname())}\b", "host-1", value) if "host" in key.lower() else value
 
 
-def main():
-    if len(sys.argv) < 2 or sys.argv[1].startswith("-"):
-        sys.exit("usage: examples/record.py NAME [argument of the example ...]")
-    name, arguments = sys.argv[1], sys.argv[2:]
+def record(name, arguments):
     target = ROOT / "examples" / name / "recording"
     target.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
@@ -137,6 +146,35 @@ def main():
             print(f"record: {len(requests)} requests, {len(text)} bytes in {file.relative_to(ROOT)}")
             if len(text) > LIMIT:
                 sys.exit(f"record: {file.relative_to(ROOT)} is larger than {LIMIT} bytes: have the example do less")
+
+
+def copy(name):
+    """Give each component its copy of a recording."""
+    for component, signals in COMPONENTS.items():
+        target = ROOT / component / "testdata" / "recordings" / name
+        for kind in signals:
+            source = ROOT / "examples" / name / "recording" / f"{kind}.json"
+            if source.exists():
+                target.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(source, target / f"{kind}.json")
+            else:
+                (target / f"{kind}.json").unlink(missing_ok=True)
+
+
+def main():
+    names = sorted(folder.parent.name for folder in ROOT.glob("examples/*/main.py"))
+    match sys.argv[1:]:
+        case ["--copy"]:
+            recorded = names
+        case [name, *arguments] if name in names:
+            record(name, arguments)
+            recorded = [name]
+        case _:
+            sys.exit(f"usage: examples/record.py NAME [argument of the example ...], or --copy; NAME is one of {', '.join(names)}")
+    for name in recorded:
+        copy(name)
+    print("record: the copies in the components' testdata/recordings are made. What is expected of them:")
+    print(f"for c in {' '.join(COMPONENTS)}; do GOWORK=off go test -C $c -run TestRecordings -update . || break; done")
 
 
 if __name__ == "__main__":
