@@ -28,7 +28,8 @@ const (
 // values is what one span or event says, in canonical terms.
 type values struct {
 	phase, operation, genAIOperation string
-	role, model, errorType           string
+	role, errorType                  string
+	model                            string // that answered, else that was asked for
 	library, function                string
 	basis                            string
 
@@ -56,7 +57,7 @@ type gauge struct {
 // readValues sorts the facts of a span.
 func readValues(facts *mlattr.Facts) values {
 	var v values
-	inherited := false
+	inherited, requested := false, ""
 	for f := range facts.All() {
 		switch f.Key {
 		case mlattr.Phase:
@@ -70,6 +71,8 @@ func readValues(facts *mlattr.Facts) values {
 		case mlattr.Role:
 			v.role = f.Text
 		case mlattr.GenAIRequestModel:
+			requested = f.Text
+		case mlattr.GenAIResponseModel:
 			v.model = f.Text
 		case mlattr.ErrorType:
 			v.errorType = f.Text
@@ -105,6 +108,10 @@ func readValues(facts *mlattr.Facts) values {
 	}
 	if inherited {
 		v.phase = ""
+	}
+	if v.model == "" {
+		// No answer, or a client that does not say which model gave it.
+		v.model = requested
 	}
 	v.settleScope()
 	if v.basis == "" {
@@ -251,7 +258,7 @@ func isRequestSpan(v *values, name string) bool {
 		return true
 	}
 	switch v.genAIOperation {
-	case "chat", "text_completion", "generate_content", "embeddings":
+	case mlattr.OperationChat, mlattr.OperationTextCompletion, mlattr.OperationGenerateContent, mlattr.OperationEmbeddings:
 		return true
 	default:
 		return false

@@ -85,6 +85,25 @@ func TestRequestSpans(t *testing.T) {
 	}
 }
 
+func TestModel(t *testing.T) {
+	for name, tt := range map[string]struct {
+		attrs map[string]any
+		want  string
+	}{
+		"the one that answered": {map[string]any{"gen_ai.response.model": "m-1", "gen_ai.request.model": "m"}, "m-1"},
+		"OpenInference's":       {map[string]any{"llm.model_name": "m-1"}, "m-1"},
+		"without an answer":     {map[string]any{"gen_ai.request.model": "m"}, "m"},
+		"nobody knows":          {nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			span := ptrace.NewSpan()
+			require.NoError(t, span.Attributes().FromRaw(tt.attrs))
+			_, facts := mlattr.Classify(pcommon.NewMap(), "", span)
+			assert.Equal(t, tt.want, readValues(facts).model)
+		})
+	}
+}
+
 func TestRunOf(t *testing.T) {
 	resource := streams.Run{ID: "resource", Rank: "1", Host: "h"}
 	without := streams.Run{Rank: "1", Host: "h"}

@@ -19,6 +19,7 @@ var kinds = map[string]Kind{
 	GenAIConversationID: KindID,
 	GenAIOperationName:  KindText,
 	GenAIRequestModel:   KindText,
+	GenAIResponseModel:  KindText,
 	GenAITokenType:      KindText,
 	GenAIInputTokens:    KindCount,
 	GenAIOutputTokens:   KindCount,

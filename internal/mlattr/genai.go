@@ -7,7 +7,7 @@ func genAI() Table {
 	return Table{
 		System:      GenAI,
 		Name:        "genai",
-		KeyPrefixes: []string{"gen_ai.", "llm.", "ai.", "session.", "langfuse.", "traceloop."},
+		KeyPrefixes: []string{"gen_ai.", "llm.", "ai.", "session.", "langfuse.", "traceloop.", "openinference."},
 		Span: []Alias{
 			{Source: "gen_ai.usage.prompt_tokens", Canonical: GenAIInputTokens},
 			{Source: "llm.usage.prompt_tokens", Canonical: GenAIInputTokens},
@@ -21,8 +21,14 @@ func genAI() Table {
 			{Source: "ai.usage.completionTokens", Canonical: GenAIOutputTokens},
 			{Source: "gen_ai.latency.e2e", Canonical: Latency},
 			{Source: "llm.request.model", Canonical: GenAIRequestModel},
-			{Source: "llm.model_name", Canonical: GenAIRequestModel},
+			// OpenInference's is the model that answered: the one that was asked
+			// for is within the JSON of llm.invocation_parameters only.
+			{Source: "llm.response.model", Canonical: GenAIResponseModel},
+			{Source: "llm.model_name", Canonical: GenAIResponseModel},
 			{Source: "ai.model.id", Canonical: GenAIRequestModel},
+			{Source: "openinference.span.kind", Canonical: GenAIOperationName, Reads: oneOf(openInferenceKinds)},
+			{Source: "traceloop.span.kind", Canonical: GenAIOperationName, Reads: oneOf(traceloopKinds)},
+			{Source: "llm.request.type", Canonical: GenAIOperationName, Reads: oneOf(requestTypes)},
 			{Source: "gen_ai.conversation.id", Canonical: SessionID},
 			{Source: "session.id", Canonical: SessionID},
 			{Source: "langfuse.session.id", Canonical: SessionID},
@@ -34,3 +40,25 @@ func genAI() Table {
 		},
 	}
 }
+
+// The clients' words for the operations that the conventions name. What is not
+// listed, such as a chain or a task, is no operation there.
+var (
+	openInferenceKinds = map[string]string{
+		"LLM":       OperationChat,
+		"EMBEDDING": OperationEmbeddings,
+		"RETRIEVER": OperationRetrieval,
+		"TOOL":      OperationExecuteTool,
+		"AGENT":     OperationInvokeAgent,
+	}
+	traceloopKinds = map[string]string{
+		"workflow": OperationInvokeWorkflow,
+		"agent":    OperationInvokeAgent,
+		"tool":     OperationExecuteTool,
+	}
+	requestTypes = map[string]string{
+		"chat":       OperationChat,
+		"completion": OperationTextCompletion,
+		"embedding":  OperationEmbeddings,
+	}
+)

@@ -26,6 +26,9 @@ const (
 	GenAIOperationName = "gen_ai.operation.name"
 	// GenAIRequestModel is the model that the caller asked for.
 	GenAIRequestModel = "gen_ai.request.model"
+	// GenAIResponseModel is the model that answered, often an exact version
+	// of the one that was asked for.
+	GenAIResponseModel = "gen_ai.response.model"
 	// GenAITokenType says on a metric whether tokens are input or output.
 	GenAITokenType = "gen_ai.token.type" //nolint:gosec // a name, no credential
 	// GenAIInputTokens counts the tokens of a request, cached ones included.
@@ -157,6 +160,18 @@ const (
 // InheritedPhase is the part of CorrelationSource that says that a span has
 // its Phase from its parent.
 const InheritedPhase = "phase=parent"
+
+// Values of GenAIOperationName.
+const (
+	OperationChat            = "chat"
+	OperationTextCompletion  = "text_completion"
+	OperationGenerateContent = "generate_content"
+	OperationEmbeddings      = "embeddings"
+	OperationRetrieval       = "retrieval"
+	OperationExecuteTool     = "execute_tool"
+	OperationInvokeAgent     = "invoke_agent"
+	OperationInvokeWorkflow  = "invoke_workflow"
+)
 
 // Values of LossScope.
 const (

@@ -49,6 +49,7 @@ type rule struct {
 	kind      Kind
 	readOnly  bool
 	factor    float64
+	reads     func(string) string // nil where the value is the client's
 	spans     []string
 	system    System // zero holds for everyone
 	evidence  bool   // the key alone identifies the system
@@ -168,7 +169,7 @@ func NewReader(options Options) (*Reader, error) {
 
 func compile(table Table, alias Alias, place where, rank int32) rule {
 	compiled := rule{
-		canonical: alias.Canonical, slot: SlotOf(alias.Canonical), kind: alias.Kind, factor: alias.Factor,
+		canonical: alias.Canonical, slot: SlotOf(alias.Canonical), kind: alias.Kind, factor: alias.Factor, reads: alias.Reads,
 		spans: alias.SpanPrefixes, system: table.System, where: place, rank: rank,
 	}
 	if compiled.kind == 0 {
@@ -391,6 +392,13 @@ func (r *Reader) settle(f *Facts) {
 			continue
 		}
 		fact := Fact{Key: c.rule.canonical, slot: c.rule.slot, rank: c.rule.rank}
+		if c.rule.reads != nil {
+			if fact.Text = translate(c); fact.Text != "" {
+				fact.Kind = c.rule.kind
+				f.add(fact)
+			}
+			continue
+		}
 		if !read(&fact, c.rule.kind, c.value) && !fact.NonFinite {
 			if !saysNone(&fact, c.value) {
 				f.Rejected++
@@ -409,6 +417,14 @@ func (r *Reader) settle(f *Facts) {
 	}
 	clear(f.pending)
 	f.pending = f.pending[:0]
+}
+
+// translate returns what the client's text stands for, or "".
+func translate(c *candidate) string {
+	if c.value.Type() != pcommon.ValueTypeStr {
+		return ""
+	}
+	return c.rule.reads(c.value.Str())
 }
 
 // saysNone says whether a value without a fact is an answer and no bad value:

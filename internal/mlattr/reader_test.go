@@ -133,7 +133,28 @@ func TestSpans(t *testing.T) {
 		{
 			name: "genai aliases, first match wins", span: "chat",
 			attrs: map[string]any{"llm.token_count.prompt": 7, "llm.usage.prompt_tokens": 5, "session.id": "s", "llm.model_name": "m"},
-			want:  map[string]any{"gen_ai.usage.input_tokens": int64(5), "ml.session.id": "s", "gen_ai.request.model": "m"},
+			want:  map[string]any{"gen_ai.usage.input_tokens": int64(5), "ml.session.id": "s", "gen_ai.response.model": "m"},
+		},
+		{
+			name: "openinference failed request", span: "ChatCompletion", attrs: map[string]any{"openinference.span.kind": "LLM"},
+			want: map[string]any{"gen_ai.operation.name": "chat"},
+		},
+		{
+			name: "openinference agent", span: "run", attrs: map[string]any{"openinference.span.kind": "AGENT"},
+			want: map[string]any{"gen_ai.operation.name": "invoke_agent"},
+		},
+		{
+			name: "openinference chain is no operation", span: "run", attrs: map[string]any{"openinference.span.kind": "CHAIN"},
+			want: map[string]any{},
+		},
+		{
+			name: "traceloop workflow", span: "run", attrs: map[string]any{"traceloop.span.kind": "workflow"},
+			want: map[string]any{"gen_ai.operation.name": "invoke_workflow"},
+		},
+		{
+			name: "older openllmetry", span: "openai.completion",
+			attrs: map[string]any{"llm.request.type": "completion", "llm.request.model": "m", "llm.response.model": "m-1"},
+			want:  map[string]any{"gen_ai.operation.name": "text_completion", "gen_ai.request.model": "m", "gen_ai.response.model": "m-1"},
 		},
 		{
 			name: "a canonical attribute is never written again", span: "chat",
@@ -252,6 +273,7 @@ func TestRejected(t *testing.T) {
 		"a device that is none":       {map[string]any{"device": "{:cuda, x}"}, 1},
 		"an unnumbered device":        {map[string]any{"device": "cpu"}, 0},
 		"an unnumbered device's atom": {map[string]any{"device": ":mps"}, 0},
+		"a kind without an operation": {map[string]any{"openinference.span.kind": "CHAIN", "traceloop.span.kind": 7}, 0},
 		"no correlation id":           {map[string]any{"snakepit.correlation_id": "-"}, 0},
 	} {
 		span := ptrace.NewSpan()

@@ -52,9 +52,19 @@ type Alias struct {
 	Kind Kind
 	// Factor converts the client's unit into the canonical one; zero is 1.
 	Factor float64
+	// Reads turns the client's text into the canonical value. It returns ""
+	// for a text that has none; the attribute says nothing then. Nil is the
+	// text itself. It is called with text of any length and content.
+	Reads func(text string) string
 	// SpanPrefixes limits the alias to spans whose name begins with one of
 	// them; empty is no limit. It has no meaning outside spans.
 	SpanPrefixes []string
+}
+
+// oneOf reads the words of a client that stand for a canonical value. Any
+// other word says nothing.
+func oneOf(words map[string]string) func(string) string {
+	return func(text string) string { return words[text] }
 }
 
 // PrefixAlias says that every key beginning with Prefix is one canonical

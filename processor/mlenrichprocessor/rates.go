@@ -125,7 +125,7 @@ func derive(f *mlattr.Facts, start, end uint64, failed bool, left skipped) {
 	w := work{
 		seconds:   seconds(start, end),
 		failed:    failed,
-		embedding: f.TextAt(slotGenAIOperation) == "embeddings",
+		embedding: f.TextAt(slotGenAIOperation) == mlattr.OperationEmbeddings,
 		input:     count{input, hasInput},
 		output:    count{output, hasOutput},
 		samples:   count{samples, hasSamples},
