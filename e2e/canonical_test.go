@@ -119,9 +119,6 @@ func snakepitFacts(span *sentlog.Span, facts map[string]any) {
 
 func fxFacts(span *sentlog.Span, facts map[string]any) {
 	facts["ml.run.id"] = present{}
-	if fxNested(span) {
-		return
-	}
 	for key, canonical := range map[string]string{
 		"epoch":         "ml.epoch",
 		"total_epochs":  "ml.epoch.total",
@@ -169,12 +166,6 @@ func fxFacts(span *sentlog.Span, facts map[string]any) {
 		}
 	}
 }
-
-// fxNested says that a span of the toolkit is a child of its epoch. The
-// vocabulary takes batch_processing and validation for the toolkit's only where
-// they are roots, so little is to be expected of these: see the skipped part of
-// the tests with real clients.
-func fxNested(span *sentlog.Span) bool { return span.ParentSpanID != "" }
 
 func taskWeaverFacts(span *sentlog.Span, facts map[string]any) {
 	facts["ml.run.id"] = present{}
