@@ -257,12 +257,7 @@ func isRequestSpan(v *values, name string) bool {
 	if v.phase == mlattr.PhaseSample || name == nameInference {
 		return true
 	}
-	switch v.genAIOperation {
-	case mlattr.OperationChat, mlattr.OperationTextCompletion, mlattr.OperationGenerateContent, mlattr.OperationEmbeddings:
-		return true
-	default:
-		return false
-	}
+	return mlattr.AsksModel(v.genAIOperation)
 }
 
 // work says which countable piece of training a phase is.

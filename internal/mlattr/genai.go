@@ -62,3 +62,14 @@ var (
 		"embedding":  OperationEmbeddings,
 	}
 )
+
+// AsksModel says whether an operation of the conventions is one request to a
+// model, and not the work of a program that may make several.
+func AsksModel(operation string) bool {
+	switch operation {
+	case OperationChat, OperationTextCompletion, OperationGenerateContent, OperationEmbeddings:
+		return true
+	default:
+		return false
+	}
+}

@@ -145,6 +145,8 @@ type resource struct {
 	run     run
 	// runSymbol is the id of run in the batch's symbols.
 	runSymbol symbol
+	// service is process.service, as store.serviceOf has it.
+	service uint64
 }
 
 // readResource adds canonical names to a resource and reads what tells its

@@ -45,6 +45,12 @@ type node struct {
 	// is not in the batch, or nowhere.
 	earlier int32
 	state   uint8
+
+	// service is that of the span's resource, as store.serviceOf has it.
+	service uint64
+	// uses is true where the span says that tokens were used, and covered
+	// where a span of the same service below it does.
+	uses, covered bool
 }
 
 // nowhere is the place of nothing.
@@ -85,6 +91,11 @@ type index interface {
 	ancestors(wanted []ancestor)
 	// remember keeps what spans hand down.
 	remember(spans []handedDown)
+	// covered marks the spans that are above an earlier one that used tokens
+	// and appends their places to found.
+	covered(nodes []node, found []int32) []int32
+	// cover remembers spans for covered.
+	cover(spans []covering)
 }
 
 // traceState is a trace within one batch.
@@ -99,9 +110,11 @@ type traceState struct {
 	keyed bool
 	// phased and unphased say whether spans with and without a phase occur.
 	phased, unphased bool
-	// active says whether anything can be inherited in the trace. Most
-	// traces of a training loop are not: all their spans have a phase, and
-	// no key.
+	// used is true where tokens were used below a span of the batch.
+	used bool
+	// active says whether anything can be inherited in the trace, or has to
+	// be told to ancestors. Most traces of a training loop are not: all
+	// their spans have a phase, and no key.
 	active bool
 }
 
@@ -135,6 +148,10 @@ type resolution struct {
 	earlier []ancestor
 	handed  []handedDown
 	chain   []int32
+	// users are the spans from which coverUsage goes up, and covering what it
+	// finds beyond the batch.
+	users    []int32
+	covering []covering
 
 	// sets are the distinct sets of keys that are handed down; the first is
 	// the empty one. kept are those that the store has, by the same place.
@@ -158,6 +175,7 @@ func (r *resolution) reset() {
 	clear(r.traceAt)
 	clear(r.spanAt)
 	r.nodes, r.traces, r.groups = r.nodes[:0], r.traces[:0], r.groups[:0]
+	r.users, r.covering = r.users[:0], r.covering[:0]
 	r.earlier, r.handed, r.sets, r.kept = r.earlier[:0], r.handed[:0], r.sets[:0], r.kept[:0]
 }
 
@@ -173,10 +191,11 @@ func (r *resolution) resolve(ix index) {
 		return
 	}
 	ix.joinTraces(r.traces, &r.texts)
+	r.findUsage(ix)
 	active := false
 	for i := range r.traces {
 		t := &r.traces[i]
-		t.active = t.keyed || t.values != (symbolSet{}) || t.phased && t.unphased
+		t.active = t.keyed || t.used || t.values != (symbolSet{}) || t.phased && t.unphased
 		t.agreed = t.symbolAgreement.agreed()
 		active = active || t.active
 	}
@@ -184,6 +203,7 @@ func (r *resolution) resolve(ix index) {
 		return
 	}
 	r.inheritDown(ix)
+	r.coverUsage(ix)
 	for i := range r.nodes {
 		n := &r.nodes[i]
 		if n.traceAt == nowhere || !r.traces[n.traceAt].active {

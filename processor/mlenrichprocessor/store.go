@@ -3,6 +3,7 @@ package mlenrichprocessor
 import (
 	"context"
 	"errors"
+	"hash/maphash"
 	"sync"
 	"time"
 
@@ -22,6 +23,7 @@ const (
 	maxJoins     = 32768
 	maxResources = 4096
 	maxRuns      = 8192
+	maxUsage     = 16384
 
 	// keyAge is how long the keys of a trace or request outlive their last
 	// use.
@@ -45,6 +47,10 @@ type store struct {
 	joins     *bounded[joinKey, agreement]
 	resources *bounded[string, mlattr.System]
 	runs      *bounded[place, liveRuns]
+	// usage has the spans above one that used tokens which came before them,
+	// with its service.
+	usage *bounded[spanKey, uint64]
+	seed  maphash.Seed
 
 	telemetry *metadata.TelemetryBuilder
 	processor attribute.KeyValue
@@ -62,6 +68,8 @@ func newStore(set component.TelemetrySettings, id component.ID) (*store, error) 
 		joins:     newBounded[joinKey, agreement](maxJoins, keyAge),
 		resources: newBounded[string, mlattr.System](maxResources, resourceAge),
 		runs:      newBounded[place, liveRuns](maxRuns, liveAge),
+		usage:     newBounded[spanKey, uint64](maxUsage, keyAge),
+		seed:      maphash.MakeSeed(),
 		telemetry: telemetry,
 		processor: attribute.String("processor", id.String()),
 	}, nil
@@ -100,6 +108,7 @@ func (s *store) report(o metric.Int64Observer, value func(size int, evicted int6
 		{"runs", s.runs.len(), s.runs.evicted},
 		{"spans", s.spans.len(), s.spans.evicted},
 		{"traces", s.traces.len(), s.traces.evicted},
+		{"usage", s.usage.len(), s.usage.evicted},
 	}
 	s.mu.Unlock()
 	for _, p := range parts {
@@ -157,6 +166,38 @@ func (s *store) remember(spans []handedDown) {
 	defer s.mu.Unlock()
 	for i := range spans {
 		*s.spans.ensure(spans[i].span, now) = spans[i].keys
+	}
+}
+
+// serviceOf is a number for a service's name, to compare.
+func (s *store) serviceOf(name string) uint64 { return maphash.String(s.seed, name) }
+
+func (s *store) covered(nodes []node, found []int32) []int32 {
+	now := s.now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.usage.len() == 0 {
+		return found
+	}
+	for i := range nodes {
+		n := &nodes[i]
+		if n.traceAt == nowhere {
+			continue
+		}
+		if service := s.usage.find(spanKey{n.trace, n.id}, now); service != nil && *service == n.service {
+			n.covered = true
+			found = append(found, int32(i))
+		}
+	}
+	return found
+}
+
+func (s *store) cover(spans []covering) {
+	now := s.now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range spans {
+		*s.usage.ensure(spans[i].span, now) = spans[i].service
 	}
 }
 

@@ -30,6 +30,7 @@ type spanState struct {
 	phased bool
 	// conflicted is true where the span has a conflict mark.
 	conflicted bool
+	usage      usage
 }
 
 // batch is the working memory of one Consume call.
@@ -106,10 +107,12 @@ func (e *enricher) processTraces(ctx context.Context, td ptrace.Traces) (ptrace.
 		r := &b.resources[i]
 		e.settleRun(rs.Resource().Attributes(), r, e.store.recognise(r.key, 0))
 		r.runSymbol = b.texts.of(keyRun, r.run.id)
+		r.service = e.store.serviceOf(r.process.service)
 	}
 	for i := range b.nodes {
 		r := &b.resources[b.spans[i].resource]
 		b.nodes[i].resourceRun, b.nodes[i].resourceInferred = r.runSymbol, r.run.inferred
+		b.nodes[i].service = r.service
 	}
 	b.resolve(e.store)
 	e.writeSpans(b)
@@ -137,7 +140,8 @@ func (e *enricher) readSpan(span ptrace.Span, known mlattr.System, resource int3
 	}
 	state.end = int32(len(b.kept))
 
-	n := node{trace: span.TraceID(), id: span.SpanID(), parent: span.ParentSpanID()}
+	state.usage = usageOf(f, span.Name())
+	n := node{trace: span.TraceID(), id: span.SpanID(), parent: span.ParentSpanID(), uses: state.usage.reported}
 	state.conflicted = f.At(slotConflict) != nil
 	state.phased = f.At(slotPhase) != nil
 	n.phase = b.texts.of(int(originPhase), f.TextAt(slotPhase))
@@ -217,6 +221,7 @@ func (e *enricher) writeSpans(b *batch) {
 		}
 		more := additions{
 			conflict: n.conflict != 0 && !s.conflicted,
+			below:    s.usage.countable && (n.covered || s.usage.wrapper),
 			traceRun: r.run.perTrace && !n.present[keyRun] && !n.present[keyInferred] && n.from[keyRun] == fromNowhere && n.trace != ([16]byte{}),
 		}
 		s.inherit(n, &more)
@@ -248,6 +253,9 @@ func (e *enricher) writeSpans(b *batch) {
 		if more.conflict {
 			s.attrs.PutStr(mlattr.CorrelationConflict, keyNames[n.conflict-1])
 		}
+		if more.below {
+			s.attrs.PutBool(mlattr.UsageCounted, false)
+		}
 		if more.keys != 0 || more.phase {
 			s.attrs.PutStr(mlattr.CorrelationSource, b.marks.text(s.inherited))
 		}
@@ -264,6 +272,7 @@ type additions struct {
 	inferred bool  // the inherited run was inferred
 	phase    bool  // an ancestor's
 	conflict bool
+	below    bool // what it used is counted below it
 	traceRun bool // the trace is a run
 }
 
@@ -273,7 +282,7 @@ func (a *additions) count() int {
 	if n > 0 || a.phase {
 		n++ // the source
 	}
-	for _, flag := range [...]bool{a.inferred, a.phase, a.conflict, a.traceRun, a.traceRun} {
+	for _, flag := range [...]bool{a.inferred, a.phase, a.conflict, a.below, a.traceRun, a.traceRun} {
 		if flag {
 			n++
 		}
