@@ -248,6 +248,21 @@ func errorOperation(operation, genAIOperation, phase string) string {
 	}
 }
 
+// errorClass is the class of an error where a client names another one around
+// it: Ray wraps what an actor raised as ray.exceptions.RayTaskError(IndexError),
+// so the same failure would be two, by where the model runs.
+func errorClass(errorType string) string {
+	inner, wrapped := strings.CutPrefix(errorType, "ray.exceptions.RayTaskError(")
+	if !wrapped {
+		return errorType
+	}
+	inner, closed := strings.CutSuffix(inner, ")")
+	if !closed || inner == "" {
+		return errorType
+	}
+	return inner
+}
+
 // isRequestSpan says whether a span without token usage is a request to a
 // model all the same.
 func isRequestSpan(v *values, name string) bool {

@@ -62,6 +62,20 @@ func TestErrorOperation(t *testing.T) {
 	assert.Equal(t, "sample", errorOperation("", "", "sample"))
 }
 
+func TestErrorClass(t *testing.T) {
+	for errorType, want := range map[string]string{
+		"ray.exceptions.RayTaskError(IndexError)":      "IndexError",
+		"ray.exceptions.RayTaskError(torch.cuda.Oops)": "torch.cuda.Oops",
+		"ray.exceptions.RayTaskError()":                "ray.exceptions.RayTaskError()",
+		"ray.exceptions.RayTaskError(Cut":              "ray.exceptions.RayTaskError(Cut",
+		"ray.exceptions.RayTaskError":                  "ray.exceptions.RayTaskError",
+		"IndexError":                                   "IndexError",
+		"":                                             "",
+	} {
+		assert.Equal(t, want, errorClass(errorType), errorType)
+	}
+}
+
 func TestEndOfLoader(t *testing.T) {
 	assert.True(t, endOfLoader(mlattr.PhaseDataLoad, "StopIteration"))
 	assert.False(t, endOfLoader(mlattr.PhaseDataLoad, "RuntimeError"))

@@ -146,7 +146,7 @@ func (r *reader) readSpan(known mlattr.System, span ptrace.Span) {
 	if failed && v.ofModel() {
 		u.is |= isError
 		u.failedOperation = errorOperation(v.operation, v.genAIOperation, v.phase)
-		u.errorType = v.errorType
+		u.errorType = errorClass(v.errorType)
 		if u.errorType == "" {
 			u.errorType = otherError
 		}

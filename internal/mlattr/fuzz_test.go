@@ -46,6 +46,8 @@ func FuzzSpan(f *testing.F) {
 	f.Add("tuft", "hf_model.forward", "tuft.lora_id", "run")
 	f.Add("snakepit", "snakepit.ml.inference", "device", "{:cuda, 0}")
 	f.Add("taskweaver", "Planner.reply", "prompt_size", "7")
+	f.Add("", "snakepit.grpc.x", "snakepit.grpc.error", "%Snakepit.Error.E{python_type: \"E\"}")
+	f.Add("", "ChatCompletion", "openinference.span.kind", "LLM")
 	f.Add("", "batch_99999999999999999999", "val.\xff", "NaN")
 	f.Fuzz(func(t *testing.T, service, name, key, value string) {
 		resource, span := pcommon.NewMap(), ptrace.NewSpan()

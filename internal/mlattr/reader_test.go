@@ -284,6 +284,36 @@ func TestRejected(t *testing.T) {
 	}
 }
 
+func TestErrorTypeOfElixirsPrint(t *testing.T) {
+	for text, want := range map[string]string{
+		`%Snakepit.Error.ValueError{message: "no", python_type: "ValueError", python_traceback: "…"}`:     "ValueError",
+		`%Snakepit.Error.PythonException{message: "no", python_type: "json.decoder.JSONDecodeError"}`:     "json.decoder.JSONDecodeError",
+		`%Snakepit.Error.ValueError{message: "it said python_type: \"Fake\"", python_type: "ValueError"}`: "ValueError",
+		`%Snakepit.Error.ValueError{message: "python_type: \"Fake\""}`:                                    "",
+		`%Snakepit.Error.PythonException{python_type: "` + strings.Repeat("x", mlattr.MaxText) + `"}`:     strings.Repeat("x", mlattr.MaxText),
+		`%Snakepit.Error.PythonException{python_type: "` + strings.Repeat("x", mlattr.MaxText+1) + `"}`:   "",
+		`%Snakepit.Error.PythonException{python_type: "not a name"}`:                                      "",
+		`%Snakepit.Error.PythonException{python_type: ""}`:                                                "",
+		`%Snakepit.Error.PythonException{python_type: nil}`:                                               "",
+		`{:error, :timeout}`:                "",
+		`python_type: "ValueError"`:         "",
+		"%Snakepit.Error.X{python_type: \"": "",
+		"":                                  "",
+	} {
+		_, got := classify(t, nil, "", "snakepit.grpc.execute.x", map[string]any{"snakepit.grpc.error": text})
+		if want == "" {
+			assert.NotContains(t, got, "error.type", text)
+		} else {
+			assert.Equal(t, want, got["error.type"], text)
+		}
+	}
+	_, got := classify(t, nil, "", "snakepit.grpc.x", map[string]any{
+		"snakepit.grpc.error":      `%Snakepit.Error.ValueError{python_type: "ValueError"}`,
+		"snakepit.grpc.error_kind": "worker_crash",
+	})
+	assert.Equal(t, "worker_crash", got["error.type"], "the client's own word for it")
+}
+
 func TestErlangServiceName(t *testing.T) {
 	res, _ := classify(t, map[string]any{"service_name": "snakepit"}, "", "x", nil)
 	assert.Equal(t, map[string]any{"service.name": "snakepit"}, res)

@@ -1,5 +1,7 @@
 package mlattr
 
+import "strings"
+
 // snakepit is the vocabulary of Snakepit, which calls Python workers from
 // Elixir. Its Python side shares nothing with the Elixir side but the
 // correlation id.
@@ -27,6 +29,7 @@ func snakepit() Table {
 			{Source: "snakepit.tool", Canonical: Function},
 			{Source: "snakepit.grpc.duration_ms", Canonical: Latency, Factor: 1e-3},
 			{Source: "snakepit.grpc.error_kind", Canonical: ErrorType},
+			{Source: "snakepit.grpc.error", Canonical: ErrorType, Reads: pythonType},
 			{Source: "operation", Canonical: Operation, SpanPrefixes: events},
 			{Source: "library", Canonical: Library, SpanPrefixes: events},
 			{Source: "function", Canonical: Function, SpanPrefixes: events},
@@ -66,4 +69,39 @@ func snakepit() Table {
 			{Match: Exact, Text: "HeartbeatClient/SendPing", Operation: "heartbeat"},
 		},
 	}
+}
+
+// pythonType finds the class of a Python exception in Elixir's print of an
+// error, which is a structure of Snakepit's own:
+//
+//	%Snakepit.Error.PythonException{message: "…", python_type: "json.decoder.JSONDecodeError", …}
+//
+// Quotes within its texts are escaped, so a message cannot hold the field. Any
+// other error names no class: its text is no label.
+func pythonType(text string) string {
+	const structure, field = "%Snakepit.Error.", `python_type: "`
+	if !strings.HasPrefix(text, structure) {
+		return ""
+	}
+	_, rest, ok := strings.Cut(text, field)
+	if !ok {
+		return ""
+	}
+	name, _, ok := strings.Cut(rest[:min(len(rest), MaxText+1)], `"`)
+	if !ok || !dotted(name) {
+		return ""
+	}
+	return name
+}
+
+// dotted says whether text is a Python class's name, with or without modules.
+func dotted(text string) bool {
+	for i := range len(text) {
+		c := text[i]
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_'
+		if !letter && (i == 0 || c != '.' && (c < '0' || c > '9')) {
+			return false
+		}
+	}
+	return text != ""
 }
