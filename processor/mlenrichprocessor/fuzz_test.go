@@ -54,7 +54,7 @@ var fuzzNames = []string{
 	"train", "GPT.forward", "dataloader.next", "AdamW.step", "training_controller.run_forward_backward", "hf_model.forward",
 	"sampling_backend.sample", "snakepit.ml.inference", "snakepit.ml.train_step", "snakepit.grpc.x", "BridgeService/Ping",
 	"training_epoch", "epoch_7", "batch_3", "validation_1", "validation", "Session.send_message", "Planner.reply", "start", "",
-	"epoch_99999999999999999999", "chat",
+	"epoch_99999999999999999999", "chat", "invoke_agent a", "Session.stop",
 }
 
 var fuzzTexts = []string{

@@ -1,6 +1,7 @@
 package mlenrichprocessor
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
@@ -22,10 +23,8 @@ var (
 // wraps says whether a span is such a wrapper. A name may go on after a space,
 // as in "invoke_agent planner".
 func wraps(name, operation string) bool {
-	for _, known := range wrapperOperations {
-		if operation == known {
-			return true
-		}
+	if slices.Contains(wrapperOperations, operation) {
+		return true
 	}
 	for _, known := range wrapperNames {
 		if rest, ok := strings.CutPrefix(name, known); ok && (rest == "" || rest[0] == ' ') {

@@ -1,6 +1,7 @@
 package mlenrichprocessor
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -56,9 +57,7 @@ func TestUsageOfEarlierBatches(t *testing.T) {
 	p := startDefault(t)
 	got := make(map[string]string)
 	for _, i := range []int{5, 4, 3, 2, 1, 0} {
-		for name, counted := range keysByName(p.sendTraces(t, batchOf("assistant", twice[i])), "ml.usage.counted") {
-			got[name] = counted
-		}
+		maps.Copy(got, keysByName(p.sendTraces(t, batchOf("assistant", twice[i])), "ml.usage.counted"))
 	}
 	assert.Equal(t, notCounted, got)
 }
