@@ -44,8 +44,11 @@ func TestSnakepit(t *testing.T) {
 	t.Run("error counts", func(t *testing.T) {
 		prometheus.AwaitValues(t, `sum by (error_type) (ml_errors_total{job="snakepit/snakepit.python.bridge"})`,
 			"error_type", map[string]float64{"statistics.StatisticsError": 1, "ValueError": 1})
-		prometheus.AwaitValues(t, `sum by (job) (ml_errors_total{job="snakepit/snakepit"})`,
-			"job", map[string]float64{"snakepit/snakepit": truth.Numbers["python failures"]})
+		require.InDelta(t, 3, truth.Numbers["python failures"], 0)
+		// Elixir prints the class without its module, and so knows of one more
+		// failure than the spans of Python.
+		prometheus.AwaitValues(t, `sum by (error_type) (ml_errors_total{job="snakepit/snakepit"})`,
+			"error_type", map[string]float64{"StatisticsError": 1, "ValueError": 1, "JSONDecodeError": 1})
 	})
 }
 

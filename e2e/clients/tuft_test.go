@@ -87,6 +87,11 @@ func TestTuFT(t *testing.T) {
 		}
 	})
 
+	t.Run("Ray's wrapping is no class of its own", func(t *testing.T) {
+		prometheus.AwaitValues(t, `sum by (error_type) (ml_errors_total{job="tuft"})`,
+			"error_type", map[string]float64{"IndexError": 2})
+	})
+
 	t.Run("a future that failed says so in an event only", func(t *testing.T) {
 		futures := map[string]harness.StoredSpan{}
 		for _, span := range named(spans, "future_store.execute_operation") {
