@@ -3,6 +3,7 @@ package reprogenprocessor
 import (
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -257,6 +258,11 @@ def digits(*args):
 func TestStoppedFromOutside(t *testing.T) {
 	cfg := testConfig(t, "time")
 	produce(t, cfg, failedCall{payload: call("time", "sleep", "[600]", "{}"), errorType: "ValueError"}.traces())
+	// Where the tests run under nohup, a child would inherit that a hangup is
+	// to be ignored, and the script honours that.
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, syscall.SIGHUP)
+	defer signal.Stop(caught)
 	for _, number := range []syscall.Signal{syscall.SIGHUP, syscall.SIGTERM} {
 		scratch := t.TempDir()
 		cmd := exec.Command(pythons(t)[0].path, filepath.Join(onlyArtifact(t, cfg), "repro.py"))
