@@ -81,33 +81,35 @@ func (e *enricher) count(ctx context.Context, left skipped, rejected int) {
 	}
 }
 
-// write adds the facts to the attributes that they were read from, and leaves
-// room for more.
-func (e *enricher) write(attrs pcommon.Map, f *mlattr.Facts, more int) {
-	added := more
-	for fact := range f.All() {
-		if e.writes(fact) {
-			added++
-		}
-	}
-	if added > 0 {
-		attrs.EnsureCapacity(attrs.Len() + added)
-	}
+// write adds the facts to the attributes that they were read from.
+func (e *enricher) write(attrs pcommon.Map, f *mlattr.Facts) {
+	e.reserve(attrs, f, 0)
 	for fact := range f.All() {
 		e.put(attrs, fact)
 	}
 }
 
 // writePoint does the same for a metric's point, whose attributes become
-// labels: a fact whose label the client itself uses is left out.
+// labels: a fact whose label the client itself uses is left out. It leaves room
+// for more.
 func (e *enricher) writePoint(attrs pcommon.Map, f *mlattr.Facts, more int) {
-	if f.Len()+more > 0 {
-		attrs.EnsureCapacity(attrs.Len() + f.Len() + more)
-	}
+	e.reserve(attrs, f, more)
 	for fact := range f.All() {
-		if !labelTaken(attrs, fact.Key) {
+		if e.writes(fact) && !labelTaken(attrs, fact.Key) {
 			e.put(attrs, fact)
 		}
+	}
+}
+
+// reserve makes room for the facts that put adds, and for more, at once.
+func (e *enricher) reserve(attrs pcommon.Map, f *mlattr.Facts, more int) {
+	for fact := range f.All() {
+		if e.writes(fact) {
+			more++
+		}
+	}
+	if more > 0 {
+		attrs.EnsureCapacity(attrs.Len() + more)
 	}
 }
 
@@ -153,7 +155,7 @@ type resource struct {
 // process from others.
 func (e *enricher) readResource(attrs pcommon.Map, r *resource) {
 	e.reader.Resource(attrs, &r.facts)
-	e.write(attrs, &r.facts, 0)
+	e.write(attrs, &r.facts)
 	world, _ := r.facts.Int(mlattr.WorldSize)
 	r.process = process{
 		namespace: r.facts.Text(mlattr.ServiceNamespace),

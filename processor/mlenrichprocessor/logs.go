@@ -76,7 +76,7 @@ func (e *enricher) readRecord(record plog.LogRecord, known mlattr.System, b *bat
 	s := recordState{attrs: attrs, trace: record.TraceID()}
 	s.inherited, s.foreign = readOrigins(f)
 	settleTrainingRun(f, &s.inherited)
-	e.write(attrs, f, 0)
+	e.write(attrs, f)
 
 	span := [8]byte(record.SpanID())
 	if s.trace == ([16]byte{}) {
