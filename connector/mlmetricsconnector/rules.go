@@ -57,13 +57,13 @@ type gauge struct {
 // readValues sorts the facts of a span.
 func readValues(facts *mlattr.Facts) values {
 	var v values
-	inherited, requested := false, ""
+	requested := ""
 	for f := range facts.All() {
 		switch f.Key {
 		case mlattr.Phase:
+			// One that is inherited has no text: a call to a database during
+			// a sampling is no sample of its own.
 			v.phase = f.Text
-		case mlattr.CorrelationSource:
-			inherited = inheritedPhase(f.Text)
 		case mlattr.Operation:
 			v.operation = f.Text
 		case mlattr.GenAIOperationName:
@@ -105,9 +105,6 @@ func readValues(facts *mlattr.Facts) values {
 		default:
 			v.readSignal(f)
 		}
-	}
-	if inherited {
-		v.phase = ""
 	}
 	if v.model == "" {
 		// No answer, or a client that does not say which model gave it.
@@ -200,18 +197,6 @@ func (v *values) event(id series.ID, signal string, number float64, ok, nonfinit
 }
 
 func usable(f *mlattr.Fact) bool { return !f.NonFinite && !f.Unreadable }
-
-// inheritedPhase says whether a span's phase is that of a span above it. The
-// span is something that happened during the phase then, such as a call to a
-// database while sampling, and no sample of its own.
-func inheritedPhase(correlationSource string) bool {
-	for part := range strings.SplitSeq(correlationSource, ",") {
-		if strings.HasPrefix(part, "phase=") {
-			return true
-		}
-	}
-	return false
-}
 
 // lossScope says what a loss without a scope of its own was taken over: a
 // span of an epoch or a validation has theirs, any other that of a batch.

@@ -32,13 +32,6 @@ func TestLossScope(t *testing.T) {
 	}
 }
 
-func TestInheritedPhase(t *testing.T) {
-	assert.True(t, inheritedPhase("phase=parent"))
-	assert.True(t, inheritedPhase("session=trace,phase=parent"))
-	assert.False(t, inheritedPhase("session=trace,run=request"))
-	assert.False(t, inheritedPhase(""))
-}
-
 func TestSamples(t *testing.T) {
 	for _, tt := range []struct {
 		phase string

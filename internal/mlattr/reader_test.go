@@ -239,6 +239,17 @@ func TestInheritedPhaseIsTheAncestors(t *testing.T) {
 	_, f = mlattr.Classify(pcommon.NewMap(), "", span)
 	assert.Empty(t, f.Text(mlattr.Phase))
 	assert.True(t, f.Find(mlattr.Phase).Own && f.Find(mlattr.Phase).Inherited)
+	for source, inherited := range map[string]bool{
+		"phase=parent":               true,
+		"session=trace,phase=parent": true,
+		"session=trace,run=request":  false,
+		"":                           false,
+	} {
+		span.Attributes().PutStr("ml.correlation.source", source)
+		_, f = mlattr.Classify(pcommon.NewMap(), "", span)
+		assert.Equal(t, inherited, f.Find(mlattr.Phase).Inherited, source)
+		assert.Equal(t, inherited, f.Text(mlattr.Phase) == "", source)
+	}
 }
 
 func TestFactsAreReadAgain(t *testing.T) {
