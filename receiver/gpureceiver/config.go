@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/scraper/scraperhelper"
 
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/metadata"
 )
 
@@ -17,6 +19,11 @@ const (
 	defaultCollectionInterval = 10 * time.Second
 	// maxCallTimeout is how long a call into the driver may take by default.
 	maxCallTimeout = 5 * time.Second
+	// defaultPodResourcesSocket is where every kubelet has it that was not
+	// given another root directory.
+	defaultPodResourcesSocket = "/var/lib/kubelet/pod-resources/kubelet.sock"
+	// maxRecordDuration keeps a recording small enough to be attached.
+	maxRecordDuration = time.Hour
 )
 
 // Source says where the receiver's values come from.
@@ -57,11 +64,39 @@ type Config struct {
 	// Source says where values come from: auto (the default), nvml or replay.
 	Source Source `mapstructure:"source"`
 
+	// SlowInterval is the least time between two calls that take the driver
+	// milliseconds: the lists of processes, PCIe throughput and the kubelet's
+	// list of devices. They are made after a reading, so that they delay none,
+	// and the next reading has their values. 30s by default; 0 means after
+	// every reading.
+	SlowInterval time.Duration `mapstructure:"slow_interval"`
+
+	// Remember is how long a GPU that vanished is reported as failed, 1h by
+	// default. Zero means that its series end at once.
+	Remember time.Duration `mapstructure:"remember"`
+
+	// Engines are the tasks that hw.gpu.utilization, nvidia.gpu.busy.time and
+	// nvidia.gpu.utilization.peak are told for: any of general, encoder,
+	// decoder, jpeg and ofa. The default is the first three. An empty list
+	// tells none.
+	Engines []string `mapstructure:"engines"`
+
+	// PowerLimits are the types that nvidia.gpu.power.limit is told for: any
+	// of enforced, requested, default, min and max. The default is enforced.
+	// An empty list tells none.
+	PowerLimits []string `mapstructure:"power_limits"`
+
 	// NVML has the settings of the sources nvml and auto.
 	NVML NVMLConfig `mapstructure:"nvml"`
 
 	// Replay has the settings of the source replay.
 	Replay ReplayConfig `mapstructure:"replay"`
+
+	// Kubernetes has the settings for telling which pod has which GPU.
+	Kubernetes KubernetesConfig `mapstructure:"kubernetes"`
+
+	// Record has the settings for writing a recording of what NVML tells.
+	Record RecordConfig `mapstructure:"record"`
 
 	// RootPath is where the host's root directory is mounted, for a collector
 	// in a container. Below it the receiver reads proc, to tell what a
@@ -80,6 +115,14 @@ type NVMLConfig struct {
 	// exist yet is waited for; a directory is refused.
 	LibraryPath string `mapstructure:"library_path"`
 
+	// ReleaseBetweenReadings closes the driver after each reading, so that
+	// GPUs can be reset, or MIG changed, while the collector runs. It is false
+	// by default. It blinds the receiver to events (XID), and it does nothing
+	// while a GPU's persistence mode is off, because such a GPU would be
+	// started anew at each reading, which takes seconds and clears its error
+	// counts.
+	ReleaseBetweenReadings bool `mapstructure:"release_between_readings"`
+
 	// prevent unkeyed literal initialization
 	_ struct{}
 }
@@ -94,6 +137,33 @@ type ReplayConfig struct {
 	_ struct{}
 }
 
+// KubernetesConfig has the settings for telling which pod has which GPU.
+type KubernetesConfig struct {
+	// PodResourcesSocket is the kubelet's socket that says which container has
+	// which device. The default is that of a standard kubelet,
+	// /var/lib/kubelet/pod-resources/kubelet.sock, below root_path. A socket
+	// that is not there is no error; empty means that none is asked.
+	PodResourcesSocket string `mapstructure:"pod_resources_socket"`
+
+	// prevent unkeyed literal initialization
+	_ struct{}
+}
+
+// RecordConfig has the settings for writing a recording, which can be played
+// with the source replay and attached to a report of a bug. A recording has no
+// host name, no serial number, no user id and no environment.
+type RecordConfig struct {
+	// Path is the file to write. It must not exist. Empty, the default, means
+	// that nothing is recorded. It needs the source nvml or auto.
+	Path string `mapstructure:"path"`
+	// Duration is how long to record from the first reading, 5m by default
+	// and at most 1h. It must be positive.
+	Duration time.Duration `mapstructure:"duration"`
+
+	// prevent unkeyed literal initialization
+	_ struct{}
+}
+
 func createDefaultConfig() component.Config {
 	controller := scraperhelper.NewDefaultControllerConfig()
 	controller.CollectionInterval = defaultCollectionInterval
@@ -101,6 +171,12 @@ func createDefaultConfig() component.Config {
 		ControllerConfig:     controller,
 		MetricsBuilderConfig: metadata.NewDefaultMetricsBuilderConfig(),
 		Source:               SourceAuto,
+		SlowInterval:         30 * time.Second,
+		Remember:             time.Hour,
+		Engines:              []string{"general", "encoder", "decoder"},
+		PowerLimits:          []string{"enforced"},
+		Kubernetes:           KubernetesConfig{PodResourcesSocket: defaultPodResourcesSocket},
+		Record:               RecordConfig{Duration: 5 * time.Minute},
 	}
 }
 
@@ -123,6 +199,19 @@ func (cfg *Config) Validate() error {
 	default:
 		errs = append(errs, fmt.Errorf(`"source" is %q; allowed are %q, %q and %q`, cfg.Source, SourceAuto, SourceNVML, SourceReplay))
 	}
+	if cfg.SlowInterval < 0 {
+		errs = append(errs, fmt.Errorf(`"slow_interval" is %s; it must not be negative`, cfg.SlowInterval))
+	}
+	if cfg.Remember < 0 {
+		errs = append(errs, fmt.Errorf(`"remember" is %s; it must not be negative`, cfg.Remember))
+	}
+	errs = append(errs,
+		onlyOf("engines", cfg.Engines, device.ProcessTasks),
+		onlyOf("power_limits", cfg.PowerLimits, device.PowerLimitNames))
+	if path := cfg.Kubernetes.PodResourcesSocket; path != "" && !filepath.IsAbs(path) {
+		errs = append(errs, fmt.Errorf(`"kubernetes::pod_resources_socket" is %q; it must be an absolute path, or empty`, path))
+	}
+	errs = append(errs, cfg.validateRecord())
 	if isDirectory(cfg.Replay.Path) {
 		errs = append(errs, fmt.Errorf(`"replay::path" is the directory %q; it must be a file`, cfg.Replay.Path))
 	}
@@ -133,6 +222,39 @@ func (cfg *Config) Validate() error {
 		errs = append(errs, fmt.Errorf(`"root_path" is %q; it must be an absolute path, or empty`, cfg.RootPath))
 	}
 	return errors.Join(errs...)
+}
+
+func (cfg *Config) validateRecord() error {
+	if cfg.Record.Path == "" {
+		return nil
+	}
+	var errs []error
+	if cfg.Source == SourceReplay {
+		errs = append(errs, fmt.Errorf(`"record::path" is %q with "source" %q; it needs %q or %q`, cfg.Record.Path, cfg.Source, SourceAuto, SourceNVML))
+	}
+	if cfg.Record.Duration <= 0 || cfg.Record.Duration > maxRecordDuration {
+		errs = append(errs, fmt.Errorf(`"record::duration" is %s; it must be positive and at most %s`, cfg.Record.Duration, maxRecordDuration))
+	}
+	return errors.Join(errs...)
+}
+
+// onlyOf returns an error for a value of a list that is not allowed, or is
+// there twice.
+func onlyOf(key string, values, allowed []string) error {
+	for i, value := range values {
+		if !slices.Contains(allowed, value) {
+			return fmt.Errorf("%q has %q; allowed are %q", key, value, allowed)
+		}
+		if slices.Contains(values[:i], value) {
+			return fmt.Errorf("%q has %q twice", key, value)
+		}
+	}
+	return nil
+}
+
+// tells reports whether a task is one of the engines.
+func (cfg *Config) tells(task string) bool {
+	return slices.Contains(cfg.Engines, task)
 }
 
 // callTimeout returns how long a call into the driver may take.

@@ -13,19 +13,22 @@ import (
 
 // NewFactory returns the factory of the gpu receiver.
 func NewFactory() receiver.Factory {
+	f := &factory{}
 	return receiver.NewFactory(
 		metadata.Type,
 		createDefaultConfig,
-		receiver.WithMetrics(createMetrics, metadata.MetricsStability),
+		receiver.WithMetrics(f.createMetrics, metadata.MetricsStability),
 	)
 }
 
-func createMetrics(_ context.Context, set receiver.Settings, config component.Config, next consumer.Metrics) (receiver.Metrics, error) {
+// factory owns what the receivers of one collector share.
+type factory struct {
+	monitors monitors
+}
+
+func (f *factory) createMetrics(_ context.Context, set receiver.Settings, config component.Config, next consumer.Metrics) (receiver.Metrics, error) {
 	cfg := config.(*Config)
-	s, err := newScraper(cfg, set)
-	if err != nil {
-		return nil, err
-	}
+	s := newScraper(cfg, set, &f.monitors)
 	// The timeout is one call's. The controller would apply it to a whole
 	// reading, so that one hung GPU would cost all the others.
 	controller := cfg.ControllerConfig

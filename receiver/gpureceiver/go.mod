@@ -45,6 +45,7 @@ require (
 	github.com/modern-go/reflect2 v1.0.3-0.20250322232337-35a7c28c31ee // indirect
 	github.com/open-telemetry/opentelemetry-collector-contrib/pkg/pdatautil v0.158.0 // indirect
 	github.com/otelcol-ml/otelcol-ml/internal/mlattr v0.0.0
+	github.com/otelcol-ml/otelcol-ml/internal/shared v0.0.0
 	go.opentelemetry.io/auto/sdk v1.2.1 // indirect
 	go.opentelemetry.io/collector/consumer/consumererror v0.158.0 // indirect
 	go.opentelemetry.io/collector/consumer/xconsumer v0.158.0 // indirect
@@ -67,3 +68,5 @@ require (
 )
 
 replace github.com/otelcol-ml/otelcol-ml/internal/mlattr => ../../internal/mlattr
+
+replace github.com/otelcol-ml/otelcol-ml/internal/shared => ../../internal/shared

@@ -80,10 +80,10 @@ func runFull(t *testing.T, d *fakeDriver) {
 func runOldDriver(t *testing.T, d *fakeDriver) {
 	metrics := newRig(t, d.config(t)).scrape(t)
 	assert.Equal(t, "ok", driverState(t, metrics))
-	assert.Empty(t, points(metrics, gpu0, "hw.energy"))
-	assert.Empty(t, points(metrics, gpu0, "nvidia.gpu.workload.memory.usage"))
-	assert.Len(t, points(metrics, gpu0, "hw.temperature"), 1)
-	assert.Len(t, points(metrics, gpu0, "hw.gpu.utilization"), 1)
+	assert.Empty(t, pointsOf(metrics, gpu0, "hw.energy"))
+	assert.Empty(t, pointsOf(metrics, gpu0, "nvidia.gpu.workload.memory.usage"))
+	assert.Len(t, pointsOf(metrics, gpu0, "hw.temperature"), 1)
+	assert.Len(t, pointsOf(metrics, gpu0, "hw.gpu.utilization"), 1)
 	// The old call counts what the driver reserves as used.
 	assert.InDelta(t, 21<<30, value(t, metrics, gpu0, "hw.gpu.memory.usage"), 0)
 	assert.InDelta(t, 350.5, value(t, metrics, gpu1, "hw.power"), 0)
@@ -91,7 +91,7 @@ func runOldDriver(t *testing.T, d *fakeDriver) {
 
 func runNewDriver(t *testing.T, d *fakeDriver) {
 	metrics := newRig(t, d.config(t)).scrape(t)
-	temperatures := points(metrics, gpu0, "hw.temperature")
+	temperatures := pointsOf(metrics, gpu0, "hw.temperature")
 	require.Len(t, temperatures, 2)
 	assert.InDelta(t, 56, temperatures[0].DoubleValue(), 0)
 }
@@ -146,7 +146,7 @@ func runLibraryAppears(t *testing.T, d *fakeDriver) {
 	copyFile(t, d.library, cfg.NVML.LibraryPath)
 	metrics := r.after(t, 30*time.Second)
 	assert.Equal(t, "ok", driverState(t, metrics))
-	assert.Len(t, points(metrics, gpu1, "hw.power"), 1)
+	assert.Len(t, pointsOf(metrics, gpu1, "hw.power"), 1)
 }
 
 // A GPU whose call hangs costs the others nothing, and what it told before the
@@ -159,20 +159,20 @@ func runHungGPU(t *testing.T, d *fakeDriver) {
 
 	d.set(t, "hang:nvmlDeviceGetPowerUsage 0")
 	metrics := r.scrape(t)
-	assert.Len(t, points(metrics, gpu0, "hw.gpu.memory.usage"), 1)
-	assert.Empty(t, points(metrics, gpu0, "hw.power"))
-	assert.Len(t, points(metrics, gpu1, "hw.power"), 1)
+	assert.Len(t, pointsOf(metrics, gpu0, "hw.gpu.memory.usage"), 1)
+	assert.Empty(t, pointsOf(metrics, gpu0, "hw.power"))
+	assert.Len(t, pointsOf(metrics, gpu1, "hw.power"), 1)
 	assert.Equal(t, "ok", driverState(t, metrics))
 
 	// No further call is made about it while the first one hangs.
 	metrics = r.scrape(t)
-	assert.Len(t, points(metrics, gpu0, "nvidia.gpu.info"), 1)
-	assert.Empty(t, points(metrics, gpu0, "hw.gpu.memory.usage"))
-	assert.Len(t, points(metrics, gpu1, "hw.power"), 1)
+	assert.Len(t, pointsOf(metrics, gpu0, "nvidia.gpu.info"), 1)
+	assert.Empty(t, pointsOf(metrics, gpu0, "hw.gpu.memory.usage"))
+	assert.Len(t, pointsOf(metrics, gpu1, "hw.power"), 1)
 
 	d.set(t)
 	require.Eventually(t, func() bool {
-		return len(points(r.scrape(t), gpu0, "hw.power")) == 1
+		return len(pointsOf(r.scrape(t), gpu0, "hw.power")) == 1
 	}, time.Minute, time.Millisecond)
 	assert.Equal(t, []string{
 		"The NVIDIA driver answers",
@@ -221,8 +221,8 @@ func runLostGPU(t *testing.T, d *fakeDriver) {
 	before := r.scrape(t)
 	d.set(t, "lost 0")
 	metrics := r.scrape(t)
-	assert.Empty(t, points(metrics, gpu0, "hw.gpu.utilization"))
-	assert.Len(t, points(metrics, gpu0, "nvidia.gpu.info"), 1)
+	assert.Empty(t, pointsOf(metrics, gpu0, "hw.gpu.utilization"))
+	assert.Len(t, pointsOf(metrics, gpu0, "nvidia.gpu.info"), 1)
 	assert.InDelta(t, value(t, before, gpu1, "hw.power"), value(t, metrics, gpu1, "hw.power"), 0)
 	assert.Equal(t, "ok", driverState(t, metrics))
 	assert.Len(t, r.logged(), 2)
@@ -234,11 +234,11 @@ func runLostGPU(t *testing.T, d *fakeDriver) {
 
 func runDriverReset(t *testing.T, d *fakeDriver) {
 	r := newRig(t, d.config(t))
-	start := points(r.scrape(t), gpu0, "hw.energy")[0].StartTimestamp()
+	start := pointsOf(r.scrape(t), gpu0, "hw.energy")[0].StartTimestamp()
 	d.set(t, "energy 20000")
 	metrics := r.after(t, 10*time.Second)
 	assert.InDelta(t, 920, value(t, metrics, gpu0, "hw.energy"), 0)
-	assert.Equal(t, start, points(metrics, gpu0, "hw.energy")[0].StartTimestamp())
+	assert.Equal(t, start, pointsOf(metrics, gpu0, "hw.energy")[0].StartTimestamp())
 }
 
 // A session that the driver has forgotten is opened again.
@@ -252,7 +252,7 @@ func runDriverGoesAway(t *testing.T, d *fakeDriver) {
 	d.set(t)
 	metrics := r.after(t, time.Minute)
 	assert.Equal(t, "ok", driverState(t, metrics))
-	assert.Len(t, points(metrics, gpu0, "hw.power"), 1)
+	assert.Len(t, pointsOf(metrics, gpu0, "hw.power"), 1)
 }
 
 // Handles that have become worthless are had anew by opening the library again.
@@ -263,7 +263,7 @@ func runDevicesGoAway(t *testing.T, d *fakeDriver) {
 	assert.Equal(t, "failed", driverState(t, r.scrape(t)))
 	metrics := r.after(t, 30*time.Second)
 	assert.Equal(t, "ok", driverState(t, metrics))
-	assert.Len(t, points(metrics, gpu1, "hw.power"), 1)
+	assert.Len(t, pointsOf(metrics, gpu1, "hw.power"), 1)
 }
 
 // A driver without GPUs is all right, and GPUs that come later are found.
@@ -281,7 +281,7 @@ func runGPUsAppear(t *testing.T, d *fakeDriver) {
 func runGarbage(t *testing.T, d *fakeDriver) {
 	r := newRig(t, d.config(t))
 	metrics := r.scrape(t)
-	assert.Len(t, points(metrics, gpu0, "hw.gpu.utilization"), 2, "encoder and decoder")
+	assert.Len(t, pointsOf(metrics, gpu0, "hw.gpu.utilization"), 2, "encoder and decoder")
 	dropped, err := r.telemetry.GetMetric("otelcol_receiver_gpu_dropped_values")
 	require.NoError(t, err)
 	counts := dropped.Data.(metricdata.Sum[int64]).DataPoints
@@ -295,8 +295,8 @@ func runGarbage(t *testing.T, d *fakeDriver) {
 func runOneBadCall(t *testing.T, d *fakeDriver) {
 	r := newRig(t, d.config(t))
 	metrics := r.scrape(t)
-	assert.Empty(t, points(metrics, gpu0, "hw.power"))
-	assert.Len(t, points(metrics, gpu0, "hw.temperature"), 2)
+	assert.Empty(t, pointsOf(metrics, gpu0, "hw.power"))
+	assert.Len(t, pointsOf(metrics, gpu0, "hw.temperature"), 2)
 	_, err := r.telemetry.GetMetric("otelcol_receiver_gpu_failed_calls")
 	require.NoError(t, err)
 	assert.Len(t, r.logged(), 1, "one bad call is counted and not logged")
@@ -312,14 +312,14 @@ func runTwoReceivers(t *testing.T, d *fakeDriver) {
 	}
 	assert.InDelta(t, value(t, metrics[0], gpu0, "hw.power"), value(t, metrics[1], gpu0, "hw.power"), 0)
 	require.NoError(t, first.scraper.Shutdown(context.Background()))
-	assert.Len(t, points(second.scrape(t), gpu0, "hw.power"), 1)
+	assert.Len(t, pointsOf(second.scrape(t), gpu0, "hw.power"), 1)
 }
 
 // Utilization is the mean of the samples since the last reading, and the
 // driver's own period where there are none.
 func runSamples(t *testing.T, d *fakeDriver) {
 	general := func(metrics pmetric.Metrics) float64 {
-		for _, point := range points(metrics, gpu0, "hw.gpu.utilization") {
+		for _, point := range pointsOf(metrics, gpu0, "hw.gpu.utilization") {
 			if text(point.Attributes(), "hw.gpu.task") == "general" {
 				return point.DoubleValue()
 			}

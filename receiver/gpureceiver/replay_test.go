@@ -85,7 +85,7 @@ func TestDemoRecordingMoves(t *testing.T) {
 					moved[id+name] = true
 				}
 			}
-			if points(metrics, id, "hw.gpu.utilization")[0].DoubleValue() != points(first, id, "hw.gpu.utilization")[0].DoubleValue() {
+			if pointsOf(metrics, id, "hw.gpu.utilization")[0].DoubleValue() != pointsOf(first, id, "hw.gpu.utilization")[0].DoubleValue() {
 				moved[id+"utilization"] = true
 			}
 		}
@@ -118,7 +118,7 @@ func TestDemoRecordingWorkloads(t *testing.T) {
 	metrics := newRig(t, demoConfig()).scrape(t)
 	var found []map[string]any
 	for _, id := range ids(metrics) {
-		for _, point := range points(metrics, id, "nvidia.gpu.workload.memory.usage") {
+		for _, point := range pointsOf(metrics, id, "nvidia.gpu.workload.memory.usage") {
 			attributes := point.Attributes().AsRaw()
 			for _, same := range []string{"hw.id", "host.name", "nvidia.gpu.source"} {
 				delete(attributes, same)

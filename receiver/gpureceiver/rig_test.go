@@ -43,8 +43,7 @@ func newRig(t *testing.T, cfg *Config) *rig {
 	t.Cleanup(func() { require.NoError(t, r.telemetry.Shutdown(context.Background())) })
 	settings := metadatatest.NewSettings(r.telemetry)
 	settings.Logger = zap.New(core)
-	scraper, err := newScraper(cfg, settings)
-	require.NoError(t, err)
+	scraper := newScraper(cfg, settings, &monitors{})
 	scraper.now = func() time.Time { return r.clock }
 	r.scraper = scraper
 	require.NoError(t, scraper.Start(t.Context(), componenttest.NewNopHost()))
@@ -90,7 +89,7 @@ func compare(t *testing.T, path string, actual pmetric.Metrics) {
 
 // points returns the points of a metric of the resource with this hw.id; of
 // the driver's resource where it is "".
-func points(metrics pmetric.Metrics, id, name string) []pmetric.NumberDataPoint {
+func pointsOf(metrics pmetric.Metrics, id, name string) []pmetric.NumberDataPoint {
 	var found []pmetric.NumberDataPoint
 	for _, resource := range metrics.ResourceMetrics().All() {
 		if text(resource.Resource().Attributes(), "hw.id") != id {
@@ -113,7 +112,7 @@ func points(metrics pmetric.Metrics, id, name string) []pmetric.NumberDataPoint 
 // value returns the value of the only point of a metric.
 func value(t *testing.T, metrics pmetric.Metrics, id, name string) float64 {
 	t.Helper()
-	found := points(metrics, id, name)
+	found := pointsOf(metrics, id, name)
 	require.Len(t, found, 1, "%s of %s", name, id)
 	if found[0].ValueType() == pmetric.NumberDataPointValueTypeInt {
 		return float64(found[0].IntValue())
@@ -125,7 +124,7 @@ func value(t *testing.T, metrics pmetric.Metrics, id, name string) float64 {
 func driverState(t *testing.T, metrics pmetric.Metrics) string {
 	t.Helper()
 	states := []string{}
-	for _, point := range points(metrics, "", "nvidia.gpu.driver.state") {
+	for _, point := range pointsOf(metrics, "", "nvidia.gpu.driver.state") {
 		if point.IntValue() == 1 {
 			states = append(states, text(point.Attributes(), "nvidia.gpu.driver.state"))
 		}

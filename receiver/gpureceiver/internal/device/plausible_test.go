@@ -9,38 +9,43 @@ import (
 
 func TestDropImplausible(t *testing.T) {
 	gpu := GPU{
-		Utilization:        Read(8083343.05),
-		EncoderUtilization: Read(math.NaN()),
-		DecoderUtilization: Read(1.0),
-		MemoryTotal:        Read(uint64(100)),
-		MemoryUsed:         Read(uint64(101)),
-		Power:              Read(math.Inf(1)),
-		Energy:             Read(-1.0),
-		Temperature:        Read(255.0),
-		MemoryTemperature:  Read(-5.0),
-		Processes:          []Process{{Memory: 101}, {Memory: 100}},
+		Readings: Readings{
+			Activity: Activities{
+				General: Activity{Utilization: Read(8083343.05)},
+				Encoder: Activity{Utilization: Read(math.NaN())},
+				Decoder: Activity{Utilization: Read(1.0)},
+			},
+			Memory:  Memory{Total: Read(100.0), Used: Read(101.0)},
+			Power:   Power{Draw: Read(math.Inf(1)), Energy: Read(-1.0), Limits: Numbers{"enforced": 700, "min": -1}},
+			Thermal: Thermal{GPU: Read(255.0), Memory: Read(-5.0), Fans: []Number{Read(0.3), Read(40.0)}},
+		},
+		Processes: []Process{{Memory: Read(101.0), Utilization: Numbers{"general": 2}}, {Memory: Read(100.0)}},
 	}
 	var dropped []string
 	gpu.DropImplausible(func(value string) { dropped = append(dropped, value) })
 	assert.Equal(t, GPU{
-		DecoderUtilization: Read(1.0),
-		MemoryTotal:        Read(uint64(100)),
-		MemoryTemperature:  Read(-5.0),
-		Processes:          []Process{{Memory: 100}},
+		Readings: Readings{
+			Activity: Activities{Decoder: Activity{Utilization: Read(1.0)}},
+			Memory:   Memory{Total: Read(100.0)},
+			Power:    Power{Limits: Numbers{"enforced": 700}},
+			Thermal:  Thermal{Memory: Read(-5.0), Fans: []Number{Read(0.3), {}}},
+		},
+		Processes: []Process{{Utilization: Numbers{}}, {Memory: Read(100.0)}},
 	}, gpu)
 	assert.Equal(t, []string{
-		"utilization", "encoder_utilization", "power", "energy", "temperature", "memory_used", "process_memory",
+		"activity.general.utilization", "activity.encoder.utilization", "power.draw", "power.energy", "thermal.gpu",
+		"power.limit", "thermal.fan_speed_ratio", "memory.used", "process.memory", "process.utilization",
 	}, dropped)
 }
 
 func TestDropImplausibleKeepsWhatIsUnavailable(t *testing.T) {
-	gpu := GPU{MemoryUsed: Read(uint64(5))}
+	gpu := GPU{Readings: Readings{Memory: Memory{Used: Read(5.0)}}}
 	gpu.DropImplausible(func(value string) { t.Error(value) })
-	assert.Equal(t, GPU{MemoryUsed: Read(uint64(5))}, gpu)
+	assert.Equal(t, GPU{Readings: Readings{Memory: Memory{Used: Read(5.0)}}}, gpu)
 }
 
 func TestAnEmptyMemoryIsUnavailable(t *testing.T) {
-	gpu := GPU{MemoryTotal: Read(uint64(0)), MemoryUsed: Read(uint64(0))}
+	gpu := GPU{Readings: Readings{Memory: Memory{Total: Read(0.0), Used: Read(0.0)}}}
 	gpu.DropImplausible(func(string) {})
-	assert.False(t, gpu.MemoryTotal.Known, "a division by it would be none")
+	assert.False(t, gpu.Readings.Memory.Total.Known, "a division by it would be none")
 }

@@ -27,6 +27,66 @@ func (ms *HwEnergyMetricConfig) Unmarshal(parser *confmap.Conf) error {
 	return nil
 }
 
+// HwErrorsMetricConfig provides config for the hw.errors metric.
+type HwErrorsMetricConfig struct {
+	Enabled          bool `mapstructure:"enabled"`
+	enabledSetByUser bool
+}
+
+func (ms *HwErrorsMetricConfig) Unmarshal(parser *confmap.Conf) error {
+	if parser == nil {
+		return nil
+	}
+
+	err := parser.Unmarshal(ms)
+	if err != nil {
+		return err
+	}
+
+	ms.enabledSetByUser = parser.IsSet("enabled")
+	return nil
+}
+
+// HwFanSpeedRatioMetricConfig provides config for the hw.fan.speed_ratio metric.
+type HwFanSpeedRatioMetricConfig struct {
+	Enabled          bool `mapstructure:"enabled"`
+	enabledSetByUser bool
+}
+
+func (ms *HwFanSpeedRatioMetricConfig) Unmarshal(parser *confmap.Conf) error {
+	if parser == nil {
+		return nil
+	}
+
+	err := parser.Unmarshal(ms)
+	if err != nil {
+		return err
+	}
+
+	ms.enabledSetByUser = parser.IsSet("enabled")
+	return nil
+}
+
+// HwGpuIoMetricConfig provides config for the hw.gpu.io metric.
+type HwGpuIoMetricConfig struct {
+	Enabled          bool `mapstructure:"enabled"`
+	enabledSetByUser bool
+}
+
+func (ms *HwGpuIoMetricConfig) Unmarshal(parser *confmap.Conf) error {
+	if parser == nil {
+		return nil
+	}
+
+	err := parser.Unmarshal(ms)
+	if err != nil {
+		return err
+	}
+
+	ms.enabledSetByUser = parser.IsSet("enabled")
+	return nil
+}
+
 // HwGpuMemoryLimitMetricConfig provides config for the hw.gpu.memory.limit metric.
 type HwGpuMemoryLimitMetricConfig struct {
 	Enabled          bool `mapstructure:"enabled"`
@@ -127,6 +187,26 @@ func (ms *HwPowerMetricConfig) Unmarshal(parser *confmap.Conf) error {
 	return nil
 }
 
+// HwStatusMetricConfig provides config for the hw.status metric.
+type HwStatusMetricConfig struct {
+	Enabled          bool `mapstructure:"enabled"`
+	enabledSetByUser bool
+}
+
+func (ms *HwStatusMetricConfig) Unmarshal(parser *confmap.Conf) error {
+	if parser == nil {
+		return nil
+	}
+
+	err := parser.Unmarshal(ms)
+	if err != nil {
+		return err
+	}
+
+	ms.enabledSetByUser = parser.IsSet("enabled")
+	return nil
+}
+
 // HwTemperatureMetricConfig provides config for the hw.temperature metric.
 type HwTemperatureMetricConfig struct {
 	Enabled          bool `mapstructure:"enabled"`
@@ -134,6 +214,146 @@ type HwTemperatureMetricConfig struct {
 }
 
 func (ms *HwTemperatureMetricConfig) Unmarshal(parser *confmap.Conf) error {
+	if parser == nil {
+		return nil
+	}
+
+	err := parser.Unmarshal(ms)
+	if err != nil {
+		return err
+	}
+
+	ms.enabledSetByUser = parser.IsSet("enabled")
+	return nil
+}
+
+// HwTemperatureLimitMetricConfig provides config for the hw.temperature.limit metric.
+type HwTemperatureLimitMetricConfig struct {
+	Enabled          bool `mapstructure:"enabled"`
+	enabledSetByUser bool
+}
+
+func (ms *HwTemperatureLimitMetricConfig) Unmarshal(parser *confmap.Conf) error {
+	if parser == nil {
+		return nil
+	}
+
+	err := parser.Unmarshal(ms)
+	if err != nil {
+		return err
+	}
+
+	ms.enabledSetByUser = parser.IsSet("enabled")
+	return nil
+}
+
+// NvidiaGpuAttributionMetricConfig provides config for the nvidia.gpu.attribution metric.
+type NvidiaGpuAttributionMetricConfig struct {
+	Enabled          bool `mapstructure:"enabled"`
+	enabledSetByUser bool
+}
+
+func (ms *NvidiaGpuAttributionMetricConfig) Unmarshal(parser *confmap.Conf) error {
+	if parser == nil {
+		return nil
+	}
+
+	err := parser.Unmarshal(ms)
+	if err != nil {
+		return err
+	}
+
+	ms.enabledSetByUser = parser.IsSet("enabled")
+	return nil
+}
+
+// NvidiaGpuBar1UsageMetricConfig provides config for the nvidia.gpu.bar1.usage metric.
+type NvidiaGpuBar1UsageMetricConfig struct {
+	Enabled          bool `mapstructure:"enabled"`
+	enabledSetByUser bool
+}
+
+func (ms *NvidiaGpuBar1UsageMetricConfig) Unmarshal(parser *confmap.Conf) error {
+	if parser == nil {
+		return nil
+	}
+
+	err := parser.Unmarshal(ms)
+	if err != nil {
+		return err
+	}
+
+	ms.enabledSetByUser = parser.IsSet("enabled")
+	return nil
+}
+
+// NvidiaGpuBusyTimeMetricConfig provides config for the nvidia.gpu.busy.time metric.
+type NvidiaGpuBusyTimeMetricConfig struct {
+	Enabled          bool `mapstructure:"enabled"`
+	enabledSetByUser bool
+}
+
+func (ms *NvidiaGpuBusyTimeMetricConfig) Unmarshal(parser *confmap.Conf) error {
+	if parser == nil {
+		return nil
+	}
+
+	err := parser.Unmarshal(ms)
+	if err != nil {
+		return err
+	}
+
+	ms.enabledSetByUser = parser.IsSet("enabled")
+	return nil
+}
+
+// NvidiaGpuClockFrequencyMetricConfig provides config for the nvidia.gpu.clock.frequency metric.
+type NvidiaGpuClockFrequencyMetricConfig struct {
+	Enabled          bool `mapstructure:"enabled"`
+	enabledSetByUser bool
+}
+
+func (ms *NvidiaGpuClockFrequencyMetricConfig) Unmarshal(parser *confmap.Conf) error {
+	if parser == nil {
+		return nil
+	}
+
+	err := parser.Unmarshal(ms)
+	if err != nil {
+		return err
+	}
+
+	ms.enabledSetByUser = parser.IsSet("enabled")
+	return nil
+}
+
+// NvidiaGpuClockLimitMetricConfig provides config for the nvidia.gpu.clock.limit metric.
+type NvidiaGpuClockLimitMetricConfig struct {
+	Enabled          bool `mapstructure:"enabled"`
+	enabledSetByUser bool
+}
+
+func (ms *NvidiaGpuClockLimitMetricConfig) Unmarshal(parser *confmap.Conf) error {
+	if parser == nil {
+		return nil
+	}
+
+	err := parser.Unmarshal(ms)
+	if err != nil {
+		return err
+	}
+
+	ms.enabledSetByUser = parser.IsSet("enabled")
+	return nil
+}
+
+// NvidiaGpuDramUtilizationMetricConfig provides config for the nvidia.gpu.dram.utilization metric.
+type NvidiaGpuDramUtilizationMetricConfig struct {
+	Enabled          bool `mapstructure:"enabled"`
+	enabledSetByUser bool
+}
+
+func (ms *NvidiaGpuDramUtilizationMetricConfig) Unmarshal(parser *confmap.Conf) error {
 	if parser == nil {
 		return nil
 	}
@@ -167,6 +387,26 @@ func (ms *NvidiaGpuDriverStateMetricConfig) Unmarshal(parser *confmap.Conf) erro
 	return nil
 }
 
+// NvidiaGpuEccErrorsLifetimeMetricConfig provides config for the nvidia.gpu.ecc.errors.lifetime metric.
+type NvidiaGpuEccErrorsLifetimeMetricConfig struct {
+	Enabled          bool `mapstructure:"enabled"`
+	enabledSetByUser bool
+}
+
+func (ms *NvidiaGpuEccErrorsLifetimeMetricConfig) Unmarshal(parser *confmap.Conf) error {
+	if parser == nil {
+		return nil
+	}
+
+	err := parser.Unmarshal(ms)
+	if err != nil {
+		return err
+	}
+
+	ms.enabledSetByUser = parser.IsSet("enabled")
+	return nil
+}
+
 // NvidiaGpuInfoMetricConfig provides config for the nvidia.gpu.info metric.
 type NvidiaGpuInfoMetricConfig struct {
 	Enabled          bool `mapstructure:"enabled"`
@@ -174,6 +414,546 @@ type NvidiaGpuInfoMetricConfig struct {
 }
 
 func (ms *NvidiaGpuInfoMetricConfig) Unmarshal(parser *confmap.Conf) error {
+	if parser == nil {
+		return nil
+	}
+
+	err := parser.Unmarshal(ms)
+	if err != nil {
+		return err
+	}
+
+	ms.enabledSetByUser = parser.IsSet("enabled")
+	return nil
+}
+
+// NvidiaGpuMemoryControllerUtilizationMetricConfig provides config for the nvidia.gpu.memory.controller.utilization metric.
+type NvidiaGpuMemoryControllerUtilizationMetricConfig struct {
+	Enabled          bool `mapstructure:"enabled"`
+	enabledSetByUser bool
+}
+
+func (ms *NvidiaGpuMemoryControllerUtilizationMetricConfig) Unmarshal(parser *confmap.Conf) error {
+	if parser == nil {
+		return nil
+	}
+
+	err := parser.Unmarshal(ms)
+	if err != nil {
+		return err
+	}
+
+	ms.enabledSetByUser = parser.IsSet("enabled")
+	return nil
+}
+
+// NvidiaGpuMemoryRemapFailedMetricConfig provides config for the nvidia.gpu.memory.remap_failed metric.
+type NvidiaGpuMemoryRemapFailedMetricConfig struct {
+	Enabled          bool `mapstructure:"enabled"`
+	enabledSetByUser bool
+}
+
+func (ms *NvidiaGpuMemoryRemapFailedMetricConfig) Unmarshal(parser *confmap.Conf) error {
+	if parser == nil {
+		return nil
+	}
+
+	err := parser.Unmarshal(ms)
+	if err != nil {
+		return err
+	}
+
+	ms.enabledSetByUser = parser.IsSet("enabled")
+	return nil
+}
+
+// NvidiaGpuMemoryRemapPendingMetricConfig provides config for the nvidia.gpu.memory.remap_pending metric.
+type NvidiaGpuMemoryRemapPendingMetricConfig struct {
+	Enabled          bool `mapstructure:"enabled"`
+	enabledSetByUser bool
+}
+
+func (ms *NvidiaGpuMemoryRemapPendingMetricConfig) Unmarshal(parser *confmap.Conf) error {
+	if parser == nil {
+		return nil
+	}
+
+	err := parser.Unmarshal(ms)
+	if err != nil {
+		return err
+	}
+
+	ms.enabledSetByUser = parser.IsSet("enabled")
+	return nil
+}
+
+// NvidiaGpuMemoryRemappedRowsMetricConfig provides config for the nvidia.gpu.memory.remapped_rows metric.
+type NvidiaGpuMemoryRemappedRowsMetricConfig struct {
+	Enabled          bool `mapstructure:"enabled"`
+	enabledSetByUser bool
+}
+
+func (ms *NvidiaGpuMemoryRemappedRowsMetricConfig) Unmarshal(parser *confmap.Conf) error {
+	if parser == nil {
+		return nil
+	}
+
+	err := parser.Unmarshal(ms)
+	if err != nil {
+		return err
+	}
+
+	ms.enabledSetByUser = parser.IsSet("enabled")
+	return nil
+}
+
+// NvidiaGpuMemoryReservedMetricConfig provides config for the nvidia.gpu.memory.reserved metric.
+type NvidiaGpuMemoryReservedMetricConfig struct {
+	Enabled          bool `mapstructure:"enabled"`
+	enabledSetByUser bool
+}
+
+func (ms *NvidiaGpuMemoryReservedMetricConfig) Unmarshal(parser *confmap.Conf) error {
+	if parser == nil {
+		return nil
+	}
+
+	err := parser.Unmarshal(ms)
+	if err != nil {
+		return err
+	}
+
+	ms.enabledSetByUser = parser.IsSet("enabled")
+	return nil
+}
+
+// NvidiaGpuMemoryRetiredPagesMetricConfig provides config for the nvidia.gpu.memory.retired_pages metric.
+type NvidiaGpuMemoryRetiredPagesMetricConfig struct {
+	Enabled          bool `mapstructure:"enabled"`
+	enabledSetByUser bool
+}
+
+func (ms *NvidiaGpuMemoryRetiredPagesMetricConfig) Unmarshal(parser *confmap.Conf) error {
+	if parser == nil {
+		return nil
+	}
+
+	err := parser.Unmarshal(ms)
+	if err != nil {
+		return err
+	}
+
+	ms.enabledSetByUser = parser.IsSet("enabled")
+	return nil
+}
+
+// NvidiaGpuNvlinkErrorsMetricConfig provides config for the nvidia.gpu.nvlink.errors metric.
+type NvidiaGpuNvlinkErrorsMetricConfig struct {
+	Enabled          bool `mapstructure:"enabled"`
+	enabledSetByUser bool
+}
+
+func (ms *NvidiaGpuNvlinkErrorsMetricConfig) Unmarshal(parser *confmap.Conf) error {
+	if parser == nil {
+		return nil
+	}
+
+	err := parser.Unmarshal(ms)
+	if err != nil {
+		return err
+	}
+
+	ms.enabledSetByUser = parser.IsSet("enabled")
+	return nil
+}
+
+// NvidiaGpuNvlinkIoMetricConfig provides config for the nvidia.gpu.nvlink.io metric.
+type NvidiaGpuNvlinkIoMetricConfig struct {
+	Enabled          bool `mapstructure:"enabled"`
+	enabledSetByUser bool
+}
+
+func (ms *NvidiaGpuNvlinkIoMetricConfig) Unmarshal(parser *confmap.Conf) error {
+	if parser == nil {
+		return nil
+	}
+
+	err := parser.Unmarshal(ms)
+	if err != nil {
+		return err
+	}
+
+	ms.enabledSetByUser = parser.IsSet("enabled")
+	return nil
+}
+
+// NvidiaGpuNvlinkLinksMetricConfig provides config for the nvidia.gpu.nvlink.links metric.
+type NvidiaGpuNvlinkLinksMetricConfig struct {
+	Enabled          bool `mapstructure:"enabled"`
+	enabledSetByUser bool
+}
+
+func (ms *NvidiaGpuNvlinkLinksMetricConfig) Unmarshal(parser *confmap.Conf) error {
+	if parser == nil {
+		return nil
+	}
+
+	err := parser.Unmarshal(ms)
+	if err != nil {
+		return err
+	}
+
+	ms.enabledSetByUser = parser.IsSet("enabled")
+	return nil
+}
+
+// NvidiaGpuPcieLinkGenerationMetricConfig provides config for the nvidia.gpu.pcie.link.generation metric.
+type NvidiaGpuPcieLinkGenerationMetricConfig struct {
+	Enabled          bool `mapstructure:"enabled"`
+	enabledSetByUser bool
+}
+
+func (ms *NvidiaGpuPcieLinkGenerationMetricConfig) Unmarshal(parser *confmap.Conf) error {
+	if parser == nil {
+		return nil
+	}
+
+	err := parser.Unmarshal(ms)
+	if err != nil {
+		return err
+	}
+
+	ms.enabledSetByUser = parser.IsSet("enabled")
+	return nil
+}
+
+// NvidiaGpuPcieLinkWidthMetricConfig provides config for the nvidia.gpu.pcie.link.width metric.
+type NvidiaGpuPcieLinkWidthMetricConfig struct {
+	Enabled          bool `mapstructure:"enabled"`
+	enabledSetByUser bool
+}
+
+func (ms *NvidiaGpuPcieLinkWidthMetricConfig) Unmarshal(parser *confmap.Conf) error {
+	if parser == nil {
+		return nil
+	}
+
+	err := parser.Unmarshal(ms)
+	if err != nil {
+		return err
+	}
+
+	ms.enabledSetByUser = parser.IsSet("enabled")
+	return nil
+}
+
+// NvidiaGpuPcieReplaysMetricConfig provides config for the nvidia.gpu.pcie.replays metric.
+type NvidiaGpuPcieReplaysMetricConfig struct {
+	Enabled          bool `mapstructure:"enabled"`
+	enabledSetByUser bool
+}
+
+func (ms *NvidiaGpuPcieReplaysMetricConfig) Unmarshal(parser *confmap.Conf) error {
+	if parser == nil {
+		return nil
+	}
+
+	err := parser.Unmarshal(ms)
+	if err != nil {
+		return err
+	}
+
+	ms.enabledSetByUser = parser.IsSet("enabled")
+	return nil
+}
+
+// NvidiaGpuPcieThroughputMetricConfig provides config for the nvidia.gpu.pcie.throughput metric.
+type NvidiaGpuPcieThroughputMetricConfig struct {
+	Enabled          bool `mapstructure:"enabled"`
+	enabledSetByUser bool
+}
+
+func (ms *NvidiaGpuPcieThroughputMetricConfig) Unmarshal(parser *confmap.Conf) error {
+	if parser == nil {
+		return nil
+	}
+
+	err := parser.Unmarshal(ms)
+	if err != nil {
+		return err
+	}
+
+	ms.enabledSetByUser = parser.IsSet("enabled")
+	return nil
+}
+
+// NvidiaGpuPerformanceStateMetricConfig provides config for the nvidia.gpu.performance_state metric.
+type NvidiaGpuPerformanceStateMetricConfig struct {
+	Enabled          bool `mapstructure:"enabled"`
+	enabledSetByUser bool
+}
+
+func (ms *NvidiaGpuPerformanceStateMetricConfig) Unmarshal(parser *confmap.Conf) error {
+	if parser == nil {
+		return nil
+	}
+
+	err := parser.Unmarshal(ms)
+	if err != nil {
+		return err
+	}
+
+	ms.enabledSetByUser = parser.IsSet("enabled")
+	return nil
+}
+
+// NvidiaGpuPipeUtilizationMetricConfig provides config for the nvidia.gpu.pipe.utilization metric.
+type NvidiaGpuPipeUtilizationMetricConfig struct {
+	Enabled          bool `mapstructure:"enabled"`
+	enabledSetByUser bool
+}
+
+func (ms *NvidiaGpuPipeUtilizationMetricConfig) Unmarshal(parser *confmap.Conf) error {
+	if parser == nil {
+		return nil
+	}
+
+	err := parser.Unmarshal(ms)
+	if err != nil {
+		return err
+	}
+
+	ms.enabledSetByUser = parser.IsSet("enabled")
+	return nil
+}
+
+// NvidiaGpuPowerInstantMetricConfig provides config for the nvidia.gpu.power.instant metric.
+type NvidiaGpuPowerInstantMetricConfig struct {
+	Enabled          bool `mapstructure:"enabled"`
+	enabledSetByUser bool
+}
+
+func (ms *NvidiaGpuPowerInstantMetricConfig) Unmarshal(parser *confmap.Conf) error {
+	if parser == nil {
+		return nil
+	}
+
+	err := parser.Unmarshal(ms)
+	if err != nil {
+		return err
+	}
+
+	ms.enabledSetByUser = parser.IsSet("enabled")
+	return nil
+}
+
+// NvidiaGpuPowerLimitMetricConfig provides config for the nvidia.gpu.power.limit metric.
+type NvidiaGpuPowerLimitMetricConfig struct {
+	Enabled          bool `mapstructure:"enabled"`
+	enabledSetByUser bool
+}
+
+func (ms *NvidiaGpuPowerLimitMetricConfig) Unmarshal(parser *confmap.Conf) error {
+	if parser == nil {
+		return nil
+	}
+
+	err := parser.Unmarshal(ms)
+	if err != nil {
+		return err
+	}
+
+	ms.enabledSetByUser = parser.IsSet("enabled")
+	return nil
+}
+
+// NvidiaGpuPowerPeakMetricConfig provides config for the nvidia.gpu.power.peak metric.
+type NvidiaGpuPowerPeakMetricConfig struct {
+	Enabled          bool `mapstructure:"enabled"`
+	enabledSetByUser bool
+}
+
+func (ms *NvidiaGpuPowerPeakMetricConfig) Unmarshal(parser *confmap.Conf) error {
+	if parser == nil {
+		return nil
+	}
+
+	err := parser.Unmarshal(ms)
+	if err != nil {
+		return err
+	}
+
+	ms.enabledSetByUser = parser.IsSet("enabled")
+	return nil
+}
+
+// NvidiaGpuProcessMemoryUsageMetricConfig provides config for the nvidia.gpu.process.memory.usage metric.
+type NvidiaGpuProcessMemoryUsageMetricConfig struct {
+	Enabled          bool `mapstructure:"enabled"`
+	enabledSetByUser bool
+}
+
+func (ms *NvidiaGpuProcessMemoryUsageMetricConfig) Unmarshal(parser *confmap.Conf) error {
+	if parser == nil {
+		return nil
+	}
+
+	err := parser.Unmarshal(ms)
+	if err != nil {
+		return err
+	}
+
+	ms.enabledSetByUser = parser.IsSet("enabled")
+	return nil
+}
+
+// NvidiaGpuProcessUtilizationMetricConfig provides config for the nvidia.gpu.process.utilization metric.
+type NvidiaGpuProcessUtilizationMetricConfig struct {
+	Enabled          bool `mapstructure:"enabled"`
+	enabledSetByUser bool
+}
+
+func (ms *NvidiaGpuProcessUtilizationMetricConfig) Unmarshal(parser *confmap.Conf) error {
+	if parser == nil {
+		return nil
+	}
+
+	err := parser.Unmarshal(ms)
+	if err != nil {
+		return err
+	}
+
+	ms.enabledSetByUser = parser.IsSet("enabled")
+	return nil
+}
+
+// NvidiaGpuProcessesMetricConfig provides config for the nvidia.gpu.processes metric.
+type NvidiaGpuProcessesMetricConfig struct {
+	Enabled          bool `mapstructure:"enabled"`
+	enabledSetByUser bool
+}
+
+func (ms *NvidiaGpuProcessesMetricConfig) Unmarshal(parser *confmap.Conf) error {
+	if parser == nil {
+		return nil
+	}
+
+	err := parser.Unmarshal(ms)
+	if err != nil {
+		return err
+	}
+
+	ms.enabledSetByUser = parser.IsSet("enabled")
+	return nil
+}
+
+// NvidiaGpuRecoveryActionMetricConfig provides config for the nvidia.gpu.recovery.action metric.
+type NvidiaGpuRecoveryActionMetricConfig struct {
+	Enabled          bool `mapstructure:"enabled"`
+	enabledSetByUser bool
+}
+
+func (ms *NvidiaGpuRecoveryActionMetricConfig) Unmarshal(parser *confmap.Conf) error {
+	if parser == nil {
+		return nil
+	}
+
+	err := parser.Unmarshal(ms)
+	if err != nil {
+		return err
+	}
+
+	ms.enabledSetByUser = parser.IsSet("enabled")
+	return nil
+}
+
+// NvidiaGpuSmOccupancyMetricConfig provides config for the nvidia.gpu.sm.occupancy metric.
+type NvidiaGpuSmOccupancyMetricConfig struct {
+	Enabled          bool `mapstructure:"enabled"`
+	enabledSetByUser bool
+}
+
+func (ms *NvidiaGpuSmOccupancyMetricConfig) Unmarshal(parser *confmap.Conf) error {
+	if parser == nil {
+		return nil
+	}
+
+	err := parser.Unmarshal(ms)
+	if err != nil {
+		return err
+	}
+
+	ms.enabledSetByUser = parser.IsSet("enabled")
+	return nil
+}
+
+// NvidiaGpuSmUtilizationMetricConfig provides config for the nvidia.gpu.sm.utilization metric.
+type NvidiaGpuSmUtilizationMetricConfig struct {
+	Enabled          bool `mapstructure:"enabled"`
+	enabledSetByUser bool
+}
+
+func (ms *NvidiaGpuSmUtilizationMetricConfig) Unmarshal(parser *confmap.Conf) error {
+	if parser == nil {
+		return nil
+	}
+
+	err := parser.Unmarshal(ms)
+	if err != nil {
+		return err
+	}
+
+	ms.enabledSetByUser = parser.IsSet("enabled")
+	return nil
+}
+
+// NvidiaGpuThrottleActiveMetricConfig provides config for the nvidia.gpu.throttle.active metric.
+type NvidiaGpuThrottleActiveMetricConfig struct {
+	Enabled          bool `mapstructure:"enabled"`
+	enabledSetByUser bool
+}
+
+func (ms *NvidiaGpuThrottleActiveMetricConfig) Unmarshal(parser *confmap.Conf) error {
+	if parser == nil {
+		return nil
+	}
+
+	err := parser.Unmarshal(ms)
+	if err != nil {
+		return err
+	}
+
+	ms.enabledSetByUser = parser.IsSet("enabled")
+	return nil
+}
+
+// NvidiaGpuThrottleTimeMetricConfig provides config for the nvidia.gpu.throttle.time metric.
+type NvidiaGpuThrottleTimeMetricConfig struct {
+	Enabled          bool `mapstructure:"enabled"`
+	enabledSetByUser bool
+}
+
+func (ms *NvidiaGpuThrottleTimeMetricConfig) Unmarshal(parser *confmap.Conf) error {
+	if parser == nil {
+		return nil
+	}
+
+	err := parser.Unmarshal(ms)
+	if err != nil {
+		return err
+	}
+
+	ms.enabledSetByUser = parser.IsSet("enabled")
+	return nil
+}
+
+// NvidiaGpuUtilizationPeakMetricConfig provides config for the nvidia.gpu.utilization.peak metric.
+type NvidiaGpuUtilizationPeakMetricConfig struct {
+	Enabled          bool `mapstructure:"enabled"`
+	enabledSetByUser bool
+}
+
+func (ms *NvidiaGpuUtilizationPeakMetricConfig) Unmarshal(parser *confmap.Conf) error {
 	if parser == nil {
 		return nil
 	}
@@ -207,24 +987,114 @@ func (ms *NvidiaGpuWorkloadMemoryUsageMetricConfig) Unmarshal(parser *confmap.Co
 	return nil
 }
 
+// NvidiaGpuWorkloadUtilizationMetricConfig provides config for the nvidia.gpu.workload.utilization metric.
+type NvidiaGpuWorkloadUtilizationMetricConfig struct {
+	Enabled          bool `mapstructure:"enabled"`
+	enabledSetByUser bool
+}
+
+func (ms *NvidiaGpuWorkloadUtilizationMetricConfig) Unmarshal(parser *confmap.Conf) error {
+	if parser == nil {
+		return nil
+	}
+
+	err := parser.Unmarshal(ms)
+	if err != nil {
+		return err
+	}
+
+	ms.enabledSetByUser = parser.IsSet("enabled")
+	return nil
+}
+
+// NvidiaGpuXidErrorsMetricConfig provides config for the nvidia.gpu.xid.errors metric.
+type NvidiaGpuXidErrorsMetricConfig struct {
+	Enabled          bool `mapstructure:"enabled"`
+	enabledSetByUser bool
+}
+
+func (ms *NvidiaGpuXidErrorsMetricConfig) Unmarshal(parser *confmap.Conf) error {
+	if parser == nil {
+		return nil
+	}
+
+	err := parser.Unmarshal(ms)
+	if err != nil {
+		return err
+	}
+
+	ms.enabledSetByUser = parser.IsSet("enabled")
+	return nil
+}
+
 // MetricsConfig provides config for gpu metrics.
 type MetricsConfig struct {
-	HwEnergy                     HwEnergyMetricConfig                     `mapstructure:"hw.energy"`
-	HwGpuMemoryLimit             HwGpuMemoryLimitMetricConfig             `mapstructure:"hw.gpu.memory.limit"`
-	HwGpuMemoryUsage             HwGpuMemoryUsageMetricConfig             `mapstructure:"hw.gpu.memory.usage"`
-	HwGpuMemoryUtilization       HwGpuMemoryUtilizationMetricConfig       `mapstructure:"hw.gpu.memory.utilization"`
-	HwGpuUtilization             HwGpuUtilizationMetricConfig             `mapstructure:"hw.gpu.utilization"`
-	HwPower                      HwPowerMetricConfig                      `mapstructure:"hw.power"`
-	HwTemperature                HwTemperatureMetricConfig                `mapstructure:"hw.temperature"`
-	NvidiaGpuDriverState         NvidiaGpuDriverStateMetricConfig         `mapstructure:"nvidia.gpu.driver.state"`
-	NvidiaGpuInfo                NvidiaGpuInfoMetricConfig                `mapstructure:"nvidia.gpu.info"`
-	NvidiaGpuWorkloadMemoryUsage NvidiaGpuWorkloadMemoryUsageMetricConfig `mapstructure:"nvidia.gpu.workload.memory.usage"`
+	HwEnergy                             HwEnergyMetricConfig                             `mapstructure:"hw.energy"`
+	HwErrors                             HwErrorsMetricConfig                             `mapstructure:"hw.errors"`
+	HwFanSpeedRatio                      HwFanSpeedRatioMetricConfig                      `mapstructure:"hw.fan.speed_ratio"`
+	HwGpuIo                              HwGpuIoMetricConfig                              `mapstructure:"hw.gpu.io"`
+	HwGpuMemoryLimit                     HwGpuMemoryLimitMetricConfig                     `mapstructure:"hw.gpu.memory.limit"`
+	HwGpuMemoryUsage                     HwGpuMemoryUsageMetricConfig                     `mapstructure:"hw.gpu.memory.usage"`
+	HwGpuMemoryUtilization               HwGpuMemoryUtilizationMetricConfig               `mapstructure:"hw.gpu.memory.utilization"`
+	HwGpuUtilization                     HwGpuUtilizationMetricConfig                     `mapstructure:"hw.gpu.utilization"`
+	HwPower                              HwPowerMetricConfig                              `mapstructure:"hw.power"`
+	HwStatus                             HwStatusMetricConfig                             `mapstructure:"hw.status"`
+	HwTemperature                        HwTemperatureMetricConfig                        `mapstructure:"hw.temperature"`
+	HwTemperatureLimit                   HwTemperatureLimitMetricConfig                   `mapstructure:"hw.temperature.limit"`
+	NvidiaGpuAttribution                 NvidiaGpuAttributionMetricConfig                 `mapstructure:"nvidia.gpu.attribution"`
+	NvidiaGpuBar1Usage                   NvidiaGpuBar1UsageMetricConfig                   `mapstructure:"nvidia.gpu.bar1.usage"`
+	NvidiaGpuBusyTime                    NvidiaGpuBusyTimeMetricConfig                    `mapstructure:"nvidia.gpu.busy.time"`
+	NvidiaGpuClockFrequency              NvidiaGpuClockFrequencyMetricConfig              `mapstructure:"nvidia.gpu.clock.frequency"`
+	NvidiaGpuClockLimit                  NvidiaGpuClockLimitMetricConfig                  `mapstructure:"nvidia.gpu.clock.limit"`
+	NvidiaGpuDramUtilization             NvidiaGpuDramUtilizationMetricConfig             `mapstructure:"nvidia.gpu.dram.utilization"`
+	NvidiaGpuDriverState                 NvidiaGpuDriverStateMetricConfig                 `mapstructure:"nvidia.gpu.driver.state"`
+	NvidiaGpuEccErrorsLifetime           NvidiaGpuEccErrorsLifetimeMetricConfig           `mapstructure:"nvidia.gpu.ecc.errors.lifetime"`
+	NvidiaGpuInfo                        NvidiaGpuInfoMetricConfig                        `mapstructure:"nvidia.gpu.info"`
+	NvidiaGpuMemoryControllerUtilization NvidiaGpuMemoryControllerUtilizationMetricConfig `mapstructure:"nvidia.gpu.memory.controller.utilization"`
+	NvidiaGpuMemoryRemapFailed           NvidiaGpuMemoryRemapFailedMetricConfig           `mapstructure:"nvidia.gpu.memory.remap_failed"`
+	NvidiaGpuMemoryRemapPending          NvidiaGpuMemoryRemapPendingMetricConfig          `mapstructure:"nvidia.gpu.memory.remap_pending"`
+	NvidiaGpuMemoryRemappedRows          NvidiaGpuMemoryRemappedRowsMetricConfig          `mapstructure:"nvidia.gpu.memory.remapped_rows"`
+	NvidiaGpuMemoryReserved              NvidiaGpuMemoryReservedMetricConfig              `mapstructure:"nvidia.gpu.memory.reserved"`
+	NvidiaGpuMemoryRetiredPages          NvidiaGpuMemoryRetiredPagesMetricConfig          `mapstructure:"nvidia.gpu.memory.retired_pages"`
+	NvidiaGpuNvlinkErrors                NvidiaGpuNvlinkErrorsMetricConfig                `mapstructure:"nvidia.gpu.nvlink.errors"`
+	NvidiaGpuNvlinkIo                    NvidiaGpuNvlinkIoMetricConfig                    `mapstructure:"nvidia.gpu.nvlink.io"`
+	NvidiaGpuNvlinkLinks                 NvidiaGpuNvlinkLinksMetricConfig                 `mapstructure:"nvidia.gpu.nvlink.links"`
+	NvidiaGpuPcieLinkGeneration          NvidiaGpuPcieLinkGenerationMetricConfig          `mapstructure:"nvidia.gpu.pcie.link.generation"`
+	NvidiaGpuPcieLinkWidth               NvidiaGpuPcieLinkWidthMetricConfig               `mapstructure:"nvidia.gpu.pcie.link.width"`
+	NvidiaGpuPcieReplays                 NvidiaGpuPcieReplaysMetricConfig                 `mapstructure:"nvidia.gpu.pcie.replays"`
+	NvidiaGpuPcieThroughput              NvidiaGpuPcieThroughputMetricConfig              `mapstructure:"nvidia.gpu.pcie.throughput"`
+	NvidiaGpuPerformanceState            NvidiaGpuPerformanceStateMetricConfig            `mapstructure:"nvidia.gpu.performance_state"`
+	NvidiaGpuPipeUtilization             NvidiaGpuPipeUtilizationMetricConfig             `mapstructure:"nvidia.gpu.pipe.utilization"`
+	NvidiaGpuPowerInstant                NvidiaGpuPowerInstantMetricConfig                `mapstructure:"nvidia.gpu.power.instant"`
+	NvidiaGpuPowerLimit                  NvidiaGpuPowerLimitMetricConfig                  `mapstructure:"nvidia.gpu.power.limit"`
+	NvidiaGpuPowerPeak                   NvidiaGpuPowerPeakMetricConfig                   `mapstructure:"nvidia.gpu.power.peak"`
+	NvidiaGpuProcessMemoryUsage          NvidiaGpuProcessMemoryUsageMetricConfig          `mapstructure:"nvidia.gpu.process.memory.usage"`
+	NvidiaGpuProcessUtilization          NvidiaGpuProcessUtilizationMetricConfig          `mapstructure:"nvidia.gpu.process.utilization"`
+	NvidiaGpuProcesses                   NvidiaGpuProcessesMetricConfig                   `mapstructure:"nvidia.gpu.processes"`
+	NvidiaGpuRecoveryAction              NvidiaGpuRecoveryActionMetricConfig              `mapstructure:"nvidia.gpu.recovery.action"`
+	NvidiaGpuSmOccupancy                 NvidiaGpuSmOccupancyMetricConfig                 `mapstructure:"nvidia.gpu.sm.occupancy"`
+	NvidiaGpuSmUtilization               NvidiaGpuSmUtilizationMetricConfig               `mapstructure:"nvidia.gpu.sm.utilization"`
+	NvidiaGpuThrottleActive              NvidiaGpuThrottleActiveMetricConfig              `mapstructure:"nvidia.gpu.throttle.active"`
+	NvidiaGpuThrottleTime                NvidiaGpuThrottleTimeMetricConfig                `mapstructure:"nvidia.gpu.throttle.time"`
+	NvidiaGpuUtilizationPeak             NvidiaGpuUtilizationPeakMetricConfig             `mapstructure:"nvidia.gpu.utilization.peak"`
+	NvidiaGpuWorkloadMemoryUsage         NvidiaGpuWorkloadMemoryUsageMetricConfig         `mapstructure:"nvidia.gpu.workload.memory.usage"`
+	NvidiaGpuWorkloadUtilization         NvidiaGpuWorkloadUtilizationMetricConfig         `mapstructure:"nvidia.gpu.workload.utilization"`
+	NvidiaGpuXidErrors                   NvidiaGpuXidErrorsMetricConfig                   `mapstructure:"nvidia.gpu.xid.errors"`
 }
 
 func DefaultMetricsConfig() MetricsConfig {
 	return MetricsConfig{
 		HwEnergy: HwEnergyMetricConfig{
 			Enabled: true,
+		},
+		HwErrors: HwErrorsMetricConfig{
+			Enabled: true,
+		},
+		HwFanSpeedRatio: HwFanSpeedRatioMetricConfig{
+			Enabled: true,
+		},
+		HwGpuIo: HwGpuIoMetricConfig{
+			Enabled: false,
 		},
 		HwGpuMemoryLimit: HwGpuMemoryLimitMetricConfig{
 			Enabled: true,
@@ -241,16 +1111,130 @@ func DefaultMetricsConfig() MetricsConfig {
 		HwPower: HwPowerMetricConfig{
 			Enabled: true,
 		},
+		HwStatus: HwStatusMetricConfig{
+			Enabled: true,
+		},
 		HwTemperature: HwTemperatureMetricConfig{
+			Enabled: true,
+		},
+		HwTemperatureLimit: HwTemperatureLimitMetricConfig{
+			Enabled: false,
+		},
+		NvidiaGpuAttribution: NvidiaGpuAttributionMetricConfig{
+			Enabled: true,
+		},
+		NvidiaGpuBar1Usage: NvidiaGpuBar1UsageMetricConfig{
+			Enabled: false,
+		},
+		NvidiaGpuBusyTime: NvidiaGpuBusyTimeMetricConfig{
+			Enabled: true,
+		},
+		NvidiaGpuClockFrequency: NvidiaGpuClockFrequencyMetricConfig{
+			Enabled: true,
+		},
+		NvidiaGpuClockLimit: NvidiaGpuClockLimitMetricConfig{
+			Enabled: false,
+		},
+		NvidiaGpuDramUtilization: NvidiaGpuDramUtilizationMetricConfig{
 			Enabled: true,
 		},
 		NvidiaGpuDriverState: NvidiaGpuDriverStateMetricConfig{
 			Enabled: true,
 		},
+		NvidiaGpuEccErrorsLifetime: NvidiaGpuEccErrorsLifetimeMetricConfig{
+			Enabled: false,
+		},
 		NvidiaGpuInfo: NvidiaGpuInfoMetricConfig{
 			Enabled: true,
 		},
+		NvidiaGpuMemoryControllerUtilization: NvidiaGpuMemoryControllerUtilizationMetricConfig{
+			Enabled: true,
+		},
+		NvidiaGpuMemoryRemapFailed: NvidiaGpuMemoryRemapFailedMetricConfig{
+			Enabled: true,
+		},
+		NvidiaGpuMemoryRemapPending: NvidiaGpuMemoryRemapPendingMetricConfig{
+			Enabled: true,
+		},
+		NvidiaGpuMemoryRemappedRows: NvidiaGpuMemoryRemappedRowsMetricConfig{
+			Enabled: true,
+		},
+		NvidiaGpuMemoryReserved: NvidiaGpuMemoryReservedMetricConfig{
+			Enabled: true,
+		},
+		NvidiaGpuMemoryRetiredPages: NvidiaGpuMemoryRetiredPagesMetricConfig{
+			Enabled: false,
+		},
+		NvidiaGpuNvlinkErrors: NvidiaGpuNvlinkErrorsMetricConfig{
+			Enabled: true,
+		},
+		NvidiaGpuNvlinkIo: NvidiaGpuNvlinkIoMetricConfig{
+			Enabled: true,
+		},
+		NvidiaGpuNvlinkLinks: NvidiaGpuNvlinkLinksMetricConfig{
+			Enabled: true,
+		},
+		NvidiaGpuPcieLinkGeneration: NvidiaGpuPcieLinkGenerationMetricConfig{
+			Enabled: false,
+		},
+		NvidiaGpuPcieLinkWidth: NvidiaGpuPcieLinkWidthMetricConfig{
+			Enabled: false,
+		},
+		NvidiaGpuPcieReplays: NvidiaGpuPcieReplaysMetricConfig{
+			Enabled: true,
+		},
+		NvidiaGpuPcieThroughput: NvidiaGpuPcieThroughputMetricConfig{
+			Enabled: false,
+		},
+		NvidiaGpuPerformanceState: NvidiaGpuPerformanceStateMetricConfig{
+			Enabled: false,
+		},
+		NvidiaGpuPipeUtilization: NvidiaGpuPipeUtilizationMetricConfig{
+			Enabled: true,
+		},
+		NvidiaGpuPowerInstant: NvidiaGpuPowerInstantMetricConfig{
+			Enabled: false,
+		},
+		NvidiaGpuPowerLimit: NvidiaGpuPowerLimitMetricConfig{
+			Enabled: true,
+		},
+		NvidiaGpuPowerPeak: NvidiaGpuPowerPeakMetricConfig{
+			Enabled: true,
+		},
+		NvidiaGpuProcessMemoryUsage: NvidiaGpuProcessMemoryUsageMetricConfig{
+			Enabled: false,
+		},
+		NvidiaGpuProcessUtilization: NvidiaGpuProcessUtilizationMetricConfig{
+			Enabled: false,
+		},
+		NvidiaGpuProcesses: NvidiaGpuProcessesMetricConfig{
+			Enabled: false,
+		},
+		NvidiaGpuRecoveryAction: NvidiaGpuRecoveryActionMetricConfig{
+			Enabled: true,
+		},
+		NvidiaGpuSmOccupancy: NvidiaGpuSmOccupancyMetricConfig{
+			Enabled: true,
+		},
+		NvidiaGpuSmUtilization: NvidiaGpuSmUtilizationMetricConfig{
+			Enabled: true,
+		},
+		NvidiaGpuThrottleActive: NvidiaGpuThrottleActiveMetricConfig{
+			Enabled: true,
+		},
+		NvidiaGpuThrottleTime: NvidiaGpuThrottleTimeMetricConfig{
+			Enabled: true,
+		},
+		NvidiaGpuUtilizationPeak: NvidiaGpuUtilizationPeakMetricConfig{
+			Enabled: true,
+		},
 		NvidiaGpuWorkloadMemoryUsage: NvidiaGpuWorkloadMemoryUsageMetricConfig{
+			Enabled: true,
+		},
+		NvidiaGpuWorkloadUtilization: NvidiaGpuWorkloadUtilizationMetricConfig{
+			Enabled: true,
+		},
+		NvidiaGpuXidErrors: NvidiaGpuXidErrorsMetricConfig{
 			Enabled: true,
 		},
 	}
@@ -284,16 +1268,25 @@ func (rac *ResourceAttributeConfig) Unmarshal(parser *confmap.Conf) error {
 
 // ResourceAttributesConfig provides config for gpu resource attributes.
 type ResourceAttributesConfig struct {
-	HostName          ResourceAttributeConfig `mapstructure:"host.name"`
-	HwDriverVersion   ResourceAttributeConfig `mapstructure:"hw.driver_version"`
-	HwID              ResourceAttributeConfig `mapstructure:"hw.id"`
-	HwModel           ResourceAttributeConfig `mapstructure:"hw.model"`
-	HwName            ResourceAttributeConfig `mapstructure:"hw.name"`
-	HwType            ResourceAttributeConfig `mapstructure:"hw.type"`
-	HwVendor          ResourceAttributeConfig `mapstructure:"hw.vendor"`
-	NvidiaGpuIndex    ResourceAttributeConfig `mapstructure:"nvidia.gpu.index"`
-	NvidiaGpuPciBusID ResourceAttributeConfig `mapstructure:"nvidia.gpu.pci.bus_id"`
-	NvidiaGpuSource   ResourceAttributeConfig `mapstructure:"nvidia.gpu.source"`
+	HostName                      ResourceAttributeConfig `mapstructure:"host.name"`
+	HwDriverVersion               ResourceAttributeConfig `mapstructure:"hw.driver_version"`
+	HwFirmwareVersion             ResourceAttributeConfig `mapstructure:"hw.firmware_version"`
+	HwID                          ResourceAttributeConfig `mapstructure:"hw.id"`
+	HwModel                       ResourceAttributeConfig `mapstructure:"hw.model"`
+	HwName                        ResourceAttributeConfig `mapstructure:"hw.name"`
+	HwParent                      ResourceAttributeConfig `mapstructure:"hw.parent"`
+	HwSerialNumber                ResourceAttributeConfig `mapstructure:"hw.serial_number"`
+	HwType                        ResourceAttributeConfig `mapstructure:"hw.type"`
+	HwVendor                      ResourceAttributeConfig `mapstructure:"hw.vendor"`
+	NvidiaCudaVersion             ResourceAttributeConfig `mapstructure:"nvidia.cuda.version"`
+	NvidiaGpuArchitecture         ResourceAttributeConfig `mapstructure:"nvidia.gpu.architecture"`
+	NvidiaGpuIndex                ResourceAttributeConfig `mapstructure:"nvidia.gpu.index"`
+	NvidiaGpuMigComputeInstanceID ResourceAttributeConfig `mapstructure:"nvidia.gpu.mig.compute_instance.id"`
+	NvidiaGpuMigGpuInstanceID     ResourceAttributeConfig `mapstructure:"nvidia.gpu.mig.gpu_instance.id"`
+	NvidiaGpuMigProfile           ResourceAttributeConfig `mapstructure:"nvidia.gpu.mig.profile"`
+	NvidiaGpuNumaNode             ResourceAttributeConfig `mapstructure:"nvidia.gpu.numa.node"`
+	NvidiaGpuPciBusID             ResourceAttributeConfig `mapstructure:"nvidia.gpu.pci.bus_id"`
+	NvidiaGpuSource               ResourceAttributeConfig `mapstructure:"nvidia.gpu.source"`
 }
 
 func DefaultResourceAttributesConfig() ResourceAttributesConfig {
@@ -304,6 +1297,9 @@ func DefaultResourceAttributesConfig() ResourceAttributesConfig {
 		HwDriverVersion: ResourceAttributeConfig{
 			Enabled: true,
 		},
+		HwFirmwareVersion: ResourceAttributeConfig{
+			Enabled: false,
+		},
 		HwID: ResourceAttributeConfig{
 			Enabled: true,
 		},
@@ -313,14 +1309,38 @@ func DefaultResourceAttributesConfig() ResourceAttributesConfig {
 		HwName: ResourceAttributeConfig{
 			Enabled: true,
 		},
+		HwParent: ResourceAttributeConfig{
+			Enabled: true,
+		},
+		HwSerialNumber: ResourceAttributeConfig{
+			Enabled: false,
+		},
 		HwType: ResourceAttributeConfig{
 			Enabled: true,
 		},
 		HwVendor: ResourceAttributeConfig{
 			Enabled: true,
 		},
+		NvidiaCudaVersion: ResourceAttributeConfig{
+			Enabled: false,
+		},
+		NvidiaGpuArchitecture: ResourceAttributeConfig{
+			Enabled: false,
+		},
 		NvidiaGpuIndex: ResourceAttributeConfig{
 			Enabled: true,
+		},
+		NvidiaGpuMigComputeInstanceID: ResourceAttributeConfig{
+			Enabled: true,
+		},
+		NvidiaGpuMigGpuInstanceID: ResourceAttributeConfig{
+			Enabled: true,
+		},
+		NvidiaGpuMigProfile: ResourceAttributeConfig{
+			Enabled: true,
+		},
+		NvidiaGpuNumaNode: ResourceAttributeConfig{
+			Enabled: false,
 		},
 		NvidiaGpuPciBusID: ResourceAttributeConfig{
 			Enabled: true,

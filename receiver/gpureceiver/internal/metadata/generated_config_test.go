@@ -29,6 +29,15 @@ func TestMetricsBuilderConfig(t *testing.T) {
 					HwEnergy: HwEnergyMetricConfig{
 						Enabled: true,
 					},
+					HwErrors: HwErrorsMetricConfig{
+						Enabled: true,
+					},
+					HwFanSpeedRatio: HwFanSpeedRatioMetricConfig{
+						Enabled: true,
+					},
+					HwGpuIo: HwGpuIoMetricConfig{
+						Enabled: true,
+					},
 					HwGpuMemoryLimit: HwGpuMemoryLimitMetricConfig{
 						Enabled: true,
 					},
@@ -44,30 +53,153 @@ func TestMetricsBuilderConfig(t *testing.T) {
 					HwPower: HwPowerMetricConfig{
 						Enabled: true,
 					},
+					HwStatus: HwStatusMetricConfig{
+						Enabled: true,
+					},
 					HwTemperature: HwTemperatureMetricConfig{
+						Enabled: true,
+					},
+					HwTemperatureLimit: HwTemperatureLimitMetricConfig{
+						Enabled: true,
+					},
+					NvidiaGpuAttribution: NvidiaGpuAttributionMetricConfig{
+						Enabled: true,
+					},
+					NvidiaGpuBar1Usage: NvidiaGpuBar1UsageMetricConfig{
+						Enabled: true,
+					},
+					NvidiaGpuBusyTime: NvidiaGpuBusyTimeMetricConfig{
+						Enabled: true,
+					},
+					NvidiaGpuClockFrequency: NvidiaGpuClockFrequencyMetricConfig{
+						Enabled: true,
+					},
+					NvidiaGpuClockLimit: NvidiaGpuClockLimitMetricConfig{
+						Enabled: true,
+					},
+					NvidiaGpuDramUtilization: NvidiaGpuDramUtilizationMetricConfig{
 						Enabled: true,
 					},
 					NvidiaGpuDriverState: NvidiaGpuDriverStateMetricConfig{
 						Enabled: true,
 					},
+					NvidiaGpuEccErrorsLifetime: NvidiaGpuEccErrorsLifetimeMetricConfig{
+						Enabled: true,
+					},
 					NvidiaGpuInfo: NvidiaGpuInfoMetricConfig{
+						Enabled: true,
+					},
+					NvidiaGpuMemoryControllerUtilization: NvidiaGpuMemoryControllerUtilizationMetricConfig{
+						Enabled: true,
+					},
+					NvidiaGpuMemoryRemapFailed: NvidiaGpuMemoryRemapFailedMetricConfig{
+						Enabled: true,
+					},
+					NvidiaGpuMemoryRemapPending: NvidiaGpuMemoryRemapPendingMetricConfig{
+						Enabled: true,
+					},
+					NvidiaGpuMemoryRemappedRows: NvidiaGpuMemoryRemappedRowsMetricConfig{
+						Enabled: true,
+					},
+					NvidiaGpuMemoryReserved: NvidiaGpuMemoryReservedMetricConfig{
+						Enabled: true,
+					},
+					NvidiaGpuMemoryRetiredPages: NvidiaGpuMemoryRetiredPagesMetricConfig{
+						Enabled: true,
+					},
+					NvidiaGpuNvlinkErrors: NvidiaGpuNvlinkErrorsMetricConfig{
+						Enabled: true,
+					},
+					NvidiaGpuNvlinkIo: NvidiaGpuNvlinkIoMetricConfig{
+						Enabled: true,
+					},
+					NvidiaGpuNvlinkLinks: NvidiaGpuNvlinkLinksMetricConfig{
+						Enabled: true,
+					},
+					NvidiaGpuPcieLinkGeneration: NvidiaGpuPcieLinkGenerationMetricConfig{
+						Enabled: true,
+					},
+					NvidiaGpuPcieLinkWidth: NvidiaGpuPcieLinkWidthMetricConfig{
+						Enabled: true,
+					},
+					NvidiaGpuPcieReplays: NvidiaGpuPcieReplaysMetricConfig{
+						Enabled: true,
+					},
+					NvidiaGpuPcieThroughput: NvidiaGpuPcieThroughputMetricConfig{
+						Enabled: true,
+					},
+					NvidiaGpuPerformanceState: NvidiaGpuPerformanceStateMetricConfig{
+						Enabled: true,
+					},
+					NvidiaGpuPipeUtilization: NvidiaGpuPipeUtilizationMetricConfig{
+						Enabled: true,
+					},
+					NvidiaGpuPowerInstant: NvidiaGpuPowerInstantMetricConfig{
+						Enabled: true,
+					},
+					NvidiaGpuPowerLimit: NvidiaGpuPowerLimitMetricConfig{
+						Enabled: true,
+					},
+					NvidiaGpuPowerPeak: NvidiaGpuPowerPeakMetricConfig{
+						Enabled: true,
+					},
+					NvidiaGpuProcessMemoryUsage: NvidiaGpuProcessMemoryUsageMetricConfig{
+						Enabled: true,
+					},
+					NvidiaGpuProcessUtilization: NvidiaGpuProcessUtilizationMetricConfig{
+						Enabled: true,
+					},
+					NvidiaGpuProcesses: NvidiaGpuProcessesMetricConfig{
+						Enabled: true,
+					},
+					NvidiaGpuRecoveryAction: NvidiaGpuRecoveryActionMetricConfig{
+						Enabled: true,
+					},
+					NvidiaGpuSmOccupancy: NvidiaGpuSmOccupancyMetricConfig{
+						Enabled: true,
+					},
+					NvidiaGpuSmUtilization: NvidiaGpuSmUtilizationMetricConfig{
+						Enabled: true,
+					},
+					NvidiaGpuThrottleActive: NvidiaGpuThrottleActiveMetricConfig{
+						Enabled: true,
+					},
+					NvidiaGpuThrottleTime: NvidiaGpuThrottleTimeMetricConfig{
+						Enabled: true,
+					},
+					NvidiaGpuUtilizationPeak: NvidiaGpuUtilizationPeakMetricConfig{
 						Enabled: true,
 					},
 					NvidiaGpuWorkloadMemoryUsage: NvidiaGpuWorkloadMemoryUsageMetricConfig{
 						Enabled: true,
 					},
+					NvidiaGpuWorkloadUtilization: NvidiaGpuWorkloadUtilizationMetricConfig{
+						Enabled: true,
+					},
+					NvidiaGpuXidErrors: NvidiaGpuXidErrorsMetricConfig{
+						Enabled: true,
+					},
 				},
 				ResourceAttributes: ResourceAttributesConfig{
-					HostName:          ResourceAttributeConfig{Enabled: true},
-					HwDriverVersion:   ResourceAttributeConfig{Enabled: true},
-					HwID:              ResourceAttributeConfig{Enabled: true},
-					HwModel:           ResourceAttributeConfig{Enabled: true},
-					HwName:            ResourceAttributeConfig{Enabled: true},
-					HwType:            ResourceAttributeConfig{Enabled: true},
-					HwVendor:          ResourceAttributeConfig{Enabled: true},
-					NvidiaGpuIndex:    ResourceAttributeConfig{Enabled: true},
-					NvidiaGpuPciBusID: ResourceAttributeConfig{Enabled: true},
-					NvidiaGpuSource:   ResourceAttributeConfig{Enabled: true},
+					HostName:                      ResourceAttributeConfig{Enabled: true},
+					HwDriverVersion:               ResourceAttributeConfig{Enabled: true},
+					HwFirmwareVersion:             ResourceAttributeConfig{Enabled: true},
+					HwID:                          ResourceAttributeConfig{Enabled: true},
+					HwModel:                       ResourceAttributeConfig{Enabled: true},
+					HwName:                        ResourceAttributeConfig{Enabled: true},
+					HwParent:                      ResourceAttributeConfig{Enabled: true},
+					HwSerialNumber:                ResourceAttributeConfig{Enabled: true},
+					HwType:                        ResourceAttributeConfig{Enabled: true},
+					HwVendor:                      ResourceAttributeConfig{Enabled: true},
+					NvidiaCudaVersion:             ResourceAttributeConfig{Enabled: true},
+					NvidiaGpuArchitecture:         ResourceAttributeConfig{Enabled: true},
+					NvidiaGpuIndex:                ResourceAttributeConfig{Enabled: true},
+					NvidiaGpuMigComputeInstanceID: ResourceAttributeConfig{Enabled: true},
+					NvidiaGpuMigGpuInstanceID:     ResourceAttributeConfig{Enabled: true},
+					NvidiaGpuMigProfile:           ResourceAttributeConfig{Enabled: true},
+					NvidiaGpuNumaNode:             ResourceAttributeConfig{Enabled: true},
+					NvidiaGpuPciBusID:             ResourceAttributeConfig{Enabled: true},
+					NvidiaGpuSource:               ResourceAttributeConfig{Enabled: true},
 				},
 			},
 		},
@@ -78,6 +210,15 @@ func TestMetricsBuilderConfig(t *testing.T) {
 					HwEnergy: HwEnergyMetricConfig{
 						Enabled: false,
 					},
+					HwErrors: HwErrorsMetricConfig{
+						Enabled: false,
+					},
+					HwFanSpeedRatio: HwFanSpeedRatioMetricConfig{
+						Enabled: false,
+					},
+					HwGpuIo: HwGpuIoMetricConfig{
+						Enabled: false,
+					},
 					HwGpuMemoryLimit: HwGpuMemoryLimitMetricConfig{
 						Enabled: false,
 					},
@@ -93,30 +234,153 @@ func TestMetricsBuilderConfig(t *testing.T) {
 					HwPower: HwPowerMetricConfig{
 						Enabled: false,
 					},
+					HwStatus: HwStatusMetricConfig{
+						Enabled: false,
+					},
 					HwTemperature: HwTemperatureMetricConfig{
+						Enabled: false,
+					},
+					HwTemperatureLimit: HwTemperatureLimitMetricConfig{
+						Enabled: false,
+					},
+					NvidiaGpuAttribution: NvidiaGpuAttributionMetricConfig{
+						Enabled: false,
+					},
+					NvidiaGpuBar1Usage: NvidiaGpuBar1UsageMetricConfig{
+						Enabled: false,
+					},
+					NvidiaGpuBusyTime: NvidiaGpuBusyTimeMetricConfig{
+						Enabled: false,
+					},
+					NvidiaGpuClockFrequency: NvidiaGpuClockFrequencyMetricConfig{
+						Enabled: false,
+					},
+					NvidiaGpuClockLimit: NvidiaGpuClockLimitMetricConfig{
+						Enabled: false,
+					},
+					NvidiaGpuDramUtilization: NvidiaGpuDramUtilizationMetricConfig{
 						Enabled: false,
 					},
 					NvidiaGpuDriverState: NvidiaGpuDriverStateMetricConfig{
 						Enabled: false,
 					},
+					NvidiaGpuEccErrorsLifetime: NvidiaGpuEccErrorsLifetimeMetricConfig{
+						Enabled: false,
+					},
 					NvidiaGpuInfo: NvidiaGpuInfoMetricConfig{
+						Enabled: false,
+					},
+					NvidiaGpuMemoryControllerUtilization: NvidiaGpuMemoryControllerUtilizationMetricConfig{
+						Enabled: false,
+					},
+					NvidiaGpuMemoryRemapFailed: NvidiaGpuMemoryRemapFailedMetricConfig{
+						Enabled: false,
+					},
+					NvidiaGpuMemoryRemapPending: NvidiaGpuMemoryRemapPendingMetricConfig{
+						Enabled: false,
+					},
+					NvidiaGpuMemoryRemappedRows: NvidiaGpuMemoryRemappedRowsMetricConfig{
+						Enabled: false,
+					},
+					NvidiaGpuMemoryReserved: NvidiaGpuMemoryReservedMetricConfig{
+						Enabled: false,
+					},
+					NvidiaGpuMemoryRetiredPages: NvidiaGpuMemoryRetiredPagesMetricConfig{
+						Enabled: false,
+					},
+					NvidiaGpuNvlinkErrors: NvidiaGpuNvlinkErrorsMetricConfig{
+						Enabled: false,
+					},
+					NvidiaGpuNvlinkIo: NvidiaGpuNvlinkIoMetricConfig{
+						Enabled: false,
+					},
+					NvidiaGpuNvlinkLinks: NvidiaGpuNvlinkLinksMetricConfig{
+						Enabled: false,
+					},
+					NvidiaGpuPcieLinkGeneration: NvidiaGpuPcieLinkGenerationMetricConfig{
+						Enabled: false,
+					},
+					NvidiaGpuPcieLinkWidth: NvidiaGpuPcieLinkWidthMetricConfig{
+						Enabled: false,
+					},
+					NvidiaGpuPcieReplays: NvidiaGpuPcieReplaysMetricConfig{
+						Enabled: false,
+					},
+					NvidiaGpuPcieThroughput: NvidiaGpuPcieThroughputMetricConfig{
+						Enabled: false,
+					},
+					NvidiaGpuPerformanceState: NvidiaGpuPerformanceStateMetricConfig{
+						Enabled: false,
+					},
+					NvidiaGpuPipeUtilization: NvidiaGpuPipeUtilizationMetricConfig{
+						Enabled: false,
+					},
+					NvidiaGpuPowerInstant: NvidiaGpuPowerInstantMetricConfig{
+						Enabled: false,
+					},
+					NvidiaGpuPowerLimit: NvidiaGpuPowerLimitMetricConfig{
+						Enabled: false,
+					},
+					NvidiaGpuPowerPeak: NvidiaGpuPowerPeakMetricConfig{
+						Enabled: false,
+					},
+					NvidiaGpuProcessMemoryUsage: NvidiaGpuProcessMemoryUsageMetricConfig{
+						Enabled: false,
+					},
+					NvidiaGpuProcessUtilization: NvidiaGpuProcessUtilizationMetricConfig{
+						Enabled: false,
+					},
+					NvidiaGpuProcesses: NvidiaGpuProcessesMetricConfig{
+						Enabled: false,
+					},
+					NvidiaGpuRecoveryAction: NvidiaGpuRecoveryActionMetricConfig{
+						Enabled: false,
+					},
+					NvidiaGpuSmOccupancy: NvidiaGpuSmOccupancyMetricConfig{
+						Enabled: false,
+					},
+					NvidiaGpuSmUtilization: NvidiaGpuSmUtilizationMetricConfig{
+						Enabled: false,
+					},
+					NvidiaGpuThrottleActive: NvidiaGpuThrottleActiveMetricConfig{
+						Enabled: false,
+					},
+					NvidiaGpuThrottleTime: NvidiaGpuThrottleTimeMetricConfig{
+						Enabled: false,
+					},
+					NvidiaGpuUtilizationPeak: NvidiaGpuUtilizationPeakMetricConfig{
 						Enabled: false,
 					},
 					NvidiaGpuWorkloadMemoryUsage: NvidiaGpuWorkloadMemoryUsageMetricConfig{
 						Enabled: false,
 					},
+					NvidiaGpuWorkloadUtilization: NvidiaGpuWorkloadUtilizationMetricConfig{
+						Enabled: false,
+					},
+					NvidiaGpuXidErrors: NvidiaGpuXidErrorsMetricConfig{
+						Enabled: false,
+					},
 				},
 				ResourceAttributes: ResourceAttributesConfig{
-					HostName:          ResourceAttributeConfig{Enabled: false},
-					HwDriverVersion:   ResourceAttributeConfig{Enabled: false},
-					HwID:              ResourceAttributeConfig{Enabled: false},
-					HwModel:           ResourceAttributeConfig{Enabled: false},
-					HwName:            ResourceAttributeConfig{Enabled: false},
-					HwType:            ResourceAttributeConfig{Enabled: false},
-					HwVendor:          ResourceAttributeConfig{Enabled: false},
-					NvidiaGpuIndex:    ResourceAttributeConfig{Enabled: false},
-					NvidiaGpuPciBusID: ResourceAttributeConfig{Enabled: false},
-					NvidiaGpuSource:   ResourceAttributeConfig{Enabled: false},
+					HostName:                      ResourceAttributeConfig{Enabled: false},
+					HwDriverVersion:               ResourceAttributeConfig{Enabled: false},
+					HwFirmwareVersion:             ResourceAttributeConfig{Enabled: false},
+					HwID:                          ResourceAttributeConfig{Enabled: false},
+					HwModel:                       ResourceAttributeConfig{Enabled: false},
+					HwName:                        ResourceAttributeConfig{Enabled: false},
+					HwParent:                      ResourceAttributeConfig{Enabled: false},
+					HwSerialNumber:                ResourceAttributeConfig{Enabled: false},
+					HwType:                        ResourceAttributeConfig{Enabled: false},
+					HwVendor:                      ResourceAttributeConfig{Enabled: false},
+					NvidiaCudaVersion:             ResourceAttributeConfig{Enabled: false},
+					NvidiaGpuArchitecture:         ResourceAttributeConfig{Enabled: false},
+					NvidiaGpuIndex:                ResourceAttributeConfig{Enabled: false},
+					NvidiaGpuMigComputeInstanceID: ResourceAttributeConfig{Enabled: false},
+					NvidiaGpuMigGpuInstanceID:     ResourceAttributeConfig{Enabled: false},
+					NvidiaGpuMigProfile:           ResourceAttributeConfig{Enabled: false},
+					NvidiaGpuNumaNode:             ResourceAttributeConfig{Enabled: false},
+					NvidiaGpuPciBusID:             ResourceAttributeConfig{Enabled: false},
+					NvidiaGpuSource:               ResourceAttributeConfig{Enabled: false},
 				},
 			},
 		},
@@ -124,7 +388,7 @@ func TestMetricsBuilderConfig(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			cfg := loadMetricsBuilderConfig(t, tt.name)
-			diff := cmp.Diff(tt.want, cfg, cmpopts.IgnoreUnexported(HwEnergyMetricConfig{}, HwGpuMemoryLimitMetricConfig{}, HwGpuMemoryUsageMetricConfig{}, HwGpuMemoryUtilizationMetricConfig{}, HwGpuUtilizationMetricConfig{}, HwPowerMetricConfig{}, HwTemperatureMetricConfig{}, NvidiaGpuDriverStateMetricConfig{}, NvidiaGpuInfoMetricConfig{}, NvidiaGpuWorkloadMemoryUsageMetricConfig{}, ResourceAttributeConfig{}))
+			diff := cmp.Diff(tt.want, cfg, cmpopts.IgnoreUnexported(HwEnergyMetricConfig{}, HwErrorsMetricConfig{}, HwFanSpeedRatioMetricConfig{}, HwGpuIoMetricConfig{}, HwGpuMemoryLimitMetricConfig{}, HwGpuMemoryUsageMetricConfig{}, HwGpuMemoryUtilizationMetricConfig{}, HwGpuUtilizationMetricConfig{}, HwPowerMetricConfig{}, HwStatusMetricConfig{}, HwTemperatureMetricConfig{}, HwTemperatureLimitMetricConfig{}, NvidiaGpuAttributionMetricConfig{}, NvidiaGpuBar1UsageMetricConfig{}, NvidiaGpuBusyTimeMetricConfig{}, NvidiaGpuClockFrequencyMetricConfig{}, NvidiaGpuClockLimitMetricConfig{}, NvidiaGpuDramUtilizationMetricConfig{}, NvidiaGpuDriverStateMetricConfig{}, NvidiaGpuEccErrorsLifetimeMetricConfig{}, NvidiaGpuInfoMetricConfig{}, NvidiaGpuMemoryControllerUtilizationMetricConfig{}, NvidiaGpuMemoryRemapFailedMetricConfig{}, NvidiaGpuMemoryRemapPendingMetricConfig{}, NvidiaGpuMemoryRemappedRowsMetricConfig{}, NvidiaGpuMemoryReservedMetricConfig{}, NvidiaGpuMemoryRetiredPagesMetricConfig{}, NvidiaGpuNvlinkErrorsMetricConfig{}, NvidiaGpuNvlinkIoMetricConfig{}, NvidiaGpuNvlinkLinksMetricConfig{}, NvidiaGpuPcieLinkGenerationMetricConfig{}, NvidiaGpuPcieLinkWidthMetricConfig{}, NvidiaGpuPcieReplaysMetricConfig{}, NvidiaGpuPcieThroughputMetricConfig{}, NvidiaGpuPerformanceStateMetricConfig{}, NvidiaGpuPipeUtilizationMetricConfig{}, NvidiaGpuPowerInstantMetricConfig{}, NvidiaGpuPowerLimitMetricConfig{}, NvidiaGpuPowerPeakMetricConfig{}, NvidiaGpuProcessMemoryUsageMetricConfig{}, NvidiaGpuProcessUtilizationMetricConfig{}, NvidiaGpuProcessesMetricConfig{}, NvidiaGpuRecoveryActionMetricConfig{}, NvidiaGpuSmOccupancyMetricConfig{}, NvidiaGpuSmUtilizationMetricConfig{}, NvidiaGpuThrottleActiveMetricConfig{}, NvidiaGpuThrottleTimeMetricConfig{}, NvidiaGpuUtilizationPeakMetricConfig{}, NvidiaGpuWorkloadMemoryUsageMetricConfig{}, NvidiaGpuWorkloadUtilizationMetricConfig{}, NvidiaGpuXidErrorsMetricConfig{}, ResourceAttributeConfig{}))
 			require.Emptyf(t, diff, "Config mismatch (-expected +actual):\n%s", diff)
 		})
 	}
@@ -152,31 +416,49 @@ func TestResourceAttributesConfig(t *testing.T) {
 		{
 			name: "all_set",
 			want: ResourceAttributesConfig{
-				HostName:          ResourceAttributeConfig{Enabled: true},
-				HwDriverVersion:   ResourceAttributeConfig{Enabled: true},
-				HwID:              ResourceAttributeConfig{Enabled: true},
-				HwModel:           ResourceAttributeConfig{Enabled: true},
-				HwName:            ResourceAttributeConfig{Enabled: true},
-				HwType:            ResourceAttributeConfig{Enabled: true},
-				HwVendor:          ResourceAttributeConfig{Enabled: true},
-				NvidiaGpuIndex:    ResourceAttributeConfig{Enabled: true},
-				NvidiaGpuPciBusID: ResourceAttributeConfig{Enabled: true},
-				NvidiaGpuSource:   ResourceAttributeConfig{Enabled: true},
+				HostName:                      ResourceAttributeConfig{Enabled: true},
+				HwDriverVersion:               ResourceAttributeConfig{Enabled: true},
+				HwFirmwareVersion:             ResourceAttributeConfig{Enabled: true},
+				HwID:                          ResourceAttributeConfig{Enabled: true},
+				HwModel:                       ResourceAttributeConfig{Enabled: true},
+				HwName:                        ResourceAttributeConfig{Enabled: true},
+				HwParent:                      ResourceAttributeConfig{Enabled: true},
+				HwSerialNumber:                ResourceAttributeConfig{Enabled: true},
+				HwType:                        ResourceAttributeConfig{Enabled: true},
+				HwVendor:                      ResourceAttributeConfig{Enabled: true},
+				NvidiaCudaVersion:             ResourceAttributeConfig{Enabled: true},
+				NvidiaGpuArchitecture:         ResourceAttributeConfig{Enabled: true},
+				NvidiaGpuIndex:                ResourceAttributeConfig{Enabled: true},
+				NvidiaGpuMigComputeInstanceID: ResourceAttributeConfig{Enabled: true},
+				NvidiaGpuMigGpuInstanceID:     ResourceAttributeConfig{Enabled: true},
+				NvidiaGpuMigProfile:           ResourceAttributeConfig{Enabled: true},
+				NvidiaGpuNumaNode:             ResourceAttributeConfig{Enabled: true},
+				NvidiaGpuPciBusID:             ResourceAttributeConfig{Enabled: true},
+				NvidiaGpuSource:               ResourceAttributeConfig{Enabled: true},
 			},
 		},
 		{
 			name: "none_set",
 			want: ResourceAttributesConfig{
-				HostName:          ResourceAttributeConfig{Enabled: false},
-				HwDriverVersion:   ResourceAttributeConfig{Enabled: false},
-				HwID:              ResourceAttributeConfig{Enabled: false},
-				HwModel:           ResourceAttributeConfig{Enabled: false},
-				HwName:            ResourceAttributeConfig{Enabled: false},
-				HwType:            ResourceAttributeConfig{Enabled: false},
-				HwVendor:          ResourceAttributeConfig{Enabled: false},
-				NvidiaGpuIndex:    ResourceAttributeConfig{Enabled: false},
-				NvidiaGpuPciBusID: ResourceAttributeConfig{Enabled: false},
-				NvidiaGpuSource:   ResourceAttributeConfig{Enabled: false},
+				HostName:                      ResourceAttributeConfig{Enabled: false},
+				HwDriverVersion:               ResourceAttributeConfig{Enabled: false},
+				HwFirmwareVersion:             ResourceAttributeConfig{Enabled: false},
+				HwID:                          ResourceAttributeConfig{Enabled: false},
+				HwModel:                       ResourceAttributeConfig{Enabled: false},
+				HwName:                        ResourceAttributeConfig{Enabled: false},
+				HwParent:                      ResourceAttributeConfig{Enabled: false},
+				HwSerialNumber:                ResourceAttributeConfig{Enabled: false},
+				HwType:                        ResourceAttributeConfig{Enabled: false},
+				HwVendor:                      ResourceAttributeConfig{Enabled: false},
+				NvidiaCudaVersion:             ResourceAttributeConfig{Enabled: false},
+				NvidiaGpuArchitecture:         ResourceAttributeConfig{Enabled: false},
+				NvidiaGpuIndex:                ResourceAttributeConfig{Enabled: false},
+				NvidiaGpuMigComputeInstanceID: ResourceAttributeConfig{Enabled: false},
+				NvidiaGpuMigGpuInstanceID:     ResourceAttributeConfig{Enabled: false},
+				NvidiaGpuMigProfile:           ResourceAttributeConfig{Enabled: false},
+				NvidiaGpuNumaNode:             ResourceAttributeConfig{Enabled: false},
+				NvidiaGpuPciBusID:             ResourceAttributeConfig{Enabled: false},
+				NvidiaGpuSource:               ResourceAttributeConfig{Enabled: false},
 			},
 		},
 	}

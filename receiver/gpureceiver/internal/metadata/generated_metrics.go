@@ -18,6 +18,70 @@ const (
 	AggregationStrategyMax = "max"
 )
 
+// AttributeErrorType specifies the value error.type attribute.
+type AttributeErrorType int
+
+const (
+	_ AttributeErrorType = iota
+	AttributeErrorTypeCorrected
+	AttributeErrorTypeUncorrected
+)
+
+// String returns the string representation of the AttributeErrorType.
+func (av AttributeErrorType) String() string {
+	switch av {
+	case AttributeErrorTypeCorrected:
+		return "corrected"
+	case AttributeErrorTypeUncorrected:
+		return "uncorrected"
+	}
+	return ""
+}
+
+// MapAttributeErrorType is a helper map of string to AttributeErrorType attribute value.
+var MapAttributeErrorType = map[string]AttributeErrorType{
+	"corrected":   AttributeErrorTypeCorrected,
+	"uncorrected": AttributeErrorTypeUncorrected,
+}
+
+// AttributeErrorTypeNvlink specifies the value error.type.nvlink attribute.
+type AttributeErrorTypeNvlink int
+
+const (
+	_ AttributeErrorTypeNvlink = iota
+	AttributeErrorTypeNvlinkCrcFlit
+	AttributeErrorTypeNvlinkCrcData
+	AttributeErrorTypeNvlinkReplay
+	AttributeErrorTypeNvlinkRecovery
+	AttributeErrorTypeNvlinkEcc
+)
+
+// String returns the string representation of the AttributeErrorTypeNvlink.
+func (av AttributeErrorTypeNvlink) String() string {
+	switch av {
+	case AttributeErrorTypeNvlinkCrcFlit:
+		return "crc_flit"
+	case AttributeErrorTypeNvlinkCrcData:
+		return "crc_data"
+	case AttributeErrorTypeNvlinkReplay:
+		return "replay"
+	case AttributeErrorTypeNvlinkRecovery:
+		return "recovery"
+	case AttributeErrorTypeNvlinkEcc:
+		return "ecc"
+	}
+	return ""
+}
+
+// MapAttributeErrorTypeNvlink is a helper map of string to AttributeErrorTypeNvlink attribute value.
+var MapAttributeErrorTypeNvlink = map[string]AttributeErrorTypeNvlink{
+	"crc_flit": AttributeErrorTypeNvlinkCrcFlit,
+	"crc_data": AttributeErrorTypeNvlinkCrcData,
+	"replay":   AttributeErrorTypeNvlinkReplay,
+	"recovery": AttributeErrorTypeNvlinkRecovery,
+	"ecc":      AttributeErrorTypeNvlinkEcc,
+}
+
 // AttributeHwGpuTask specifies the value hw.gpu.task attribute.
 type AttributeHwGpuTask int
 
@@ -26,6 +90,8 @@ const (
 	AttributeHwGpuTaskGeneral
 	AttributeHwGpuTaskEncoder
 	AttributeHwGpuTaskDecoder
+	AttributeHwGpuTaskJpeg
+	AttributeHwGpuTaskOfa
 )
 
 // String returns the string representation of the AttributeHwGpuTask.
@@ -37,6 +103,10 @@ func (av AttributeHwGpuTask) String() string {
 		return "encoder"
 	case AttributeHwGpuTaskDecoder:
 		return "decoder"
+	case AttributeHwGpuTaskJpeg:
+		return "jpeg"
+	case AttributeHwGpuTaskOfa:
+		return "ofa"
 	}
 	return ""
 }
@@ -46,6 +116,34 @@ var MapAttributeHwGpuTask = map[string]AttributeHwGpuTask{
 	"general": AttributeHwGpuTaskGeneral,
 	"encoder": AttributeHwGpuTaskEncoder,
 	"decoder": AttributeHwGpuTaskDecoder,
+	"jpeg":    AttributeHwGpuTaskJpeg,
+	"ofa":     AttributeHwGpuTaskOfa,
+}
+
+// AttributeHwLimitType specifies the value hw.limit_type attribute.
+type AttributeHwLimitType int
+
+const (
+	_ AttributeHwLimitType = iota
+	AttributeHwLimitTypeHighDegraded
+	AttributeHwLimitTypeHighCritical
+)
+
+// String returns the string representation of the AttributeHwLimitType.
+func (av AttributeHwLimitType) String() string {
+	switch av {
+	case AttributeHwLimitTypeHighDegraded:
+		return "high.degraded"
+	case AttributeHwLimitTypeHighCritical:
+		return "high.critical"
+	}
+	return ""
+}
+
+// MapAttributeHwLimitType is a helper map of string to AttributeHwLimitType attribute value.
+var MapAttributeHwLimitType = map[string]AttributeHwLimitType{
+	"high.degraded": AttributeHwLimitTypeHighDegraded,
+	"high.critical": AttributeHwLimitTypeHighCritical,
 }
 
 // AttributeHwSensorLocation specifies the value hw.sensor_location attribute.
@@ -74,6 +172,40 @@ var MapAttributeHwSensorLocation = map[string]AttributeHwSensorLocation{
 	"memory": AttributeHwSensorLocationMemory,
 }
 
+// AttributeHwState specifies the value hw.state attribute.
+type AttributeHwState int
+
+const (
+	_ AttributeHwState = iota
+	AttributeHwStateOk
+	AttributeHwStateDegraded
+	AttributeHwStateFailed
+	AttributeHwStatePredictedFailure
+)
+
+// String returns the string representation of the AttributeHwState.
+func (av AttributeHwState) String() string {
+	switch av {
+	case AttributeHwStateOk:
+		return "ok"
+	case AttributeHwStateDegraded:
+		return "degraded"
+	case AttributeHwStateFailed:
+		return "failed"
+	case AttributeHwStatePredictedFailure:
+		return "predicted_failure"
+	}
+	return ""
+}
+
+// MapAttributeHwState is a helper map of string to AttributeHwState attribute value.
+var MapAttributeHwState = map[string]AttributeHwState{
+	"ok":                AttributeHwStateOk,
+	"degraded":          AttributeHwStateDegraded,
+	"failed":            AttributeHwStateFailed,
+	"predicted_failure": AttributeHwStatePredictedFailure,
+}
+
 // AttributeHwType specifies the value hw.type attribute.
 type AttributeHwType int
 
@@ -94,6 +226,130 @@ func (av AttributeHwType) String() string {
 // MapAttributeHwType is a helper map of string to AttributeHwType attribute value.
 var MapAttributeHwType = map[string]AttributeHwType{
 	"gpu": AttributeHwTypeGpu,
+}
+
+// AttributeNetworkIoDirection specifies the value network.io.direction attribute.
+type AttributeNetworkIoDirection int
+
+const (
+	_ AttributeNetworkIoDirection = iota
+	AttributeNetworkIoDirectionReceive
+	AttributeNetworkIoDirectionTransmit
+)
+
+// String returns the string representation of the AttributeNetworkIoDirection.
+func (av AttributeNetworkIoDirection) String() string {
+	switch av {
+	case AttributeNetworkIoDirectionReceive:
+		return "receive"
+	case AttributeNetworkIoDirectionTransmit:
+		return "transmit"
+	}
+	return ""
+}
+
+// MapAttributeNetworkIoDirection is a helper map of string to AttributeNetworkIoDirection attribute value.
+var MapAttributeNetworkIoDirection = map[string]AttributeNetworkIoDirection{
+	"receive":  AttributeNetworkIoDirectionReceive,
+	"transmit": AttributeNetworkIoDirectionTransmit,
+}
+
+// AttributeNvidiaGpuAttributionSource specifies the value nvidia.gpu.attribution.source attribute.
+type AttributeNvidiaGpuAttributionSource int
+
+const (
+	_ AttributeNvidiaGpuAttributionSource = iota
+	AttributeNvidiaGpuAttributionSourceCgroup
+	AttributeNvidiaGpuAttributionSourceEnviron
+	AttributeNvidiaGpuAttributionSourcePodresources
+	AttributeNvidiaGpuAttributionSourceSlurm
+)
+
+// String returns the string representation of the AttributeNvidiaGpuAttributionSource.
+func (av AttributeNvidiaGpuAttributionSource) String() string {
+	switch av {
+	case AttributeNvidiaGpuAttributionSourceCgroup:
+		return "cgroup"
+	case AttributeNvidiaGpuAttributionSourceEnviron:
+		return "environ"
+	case AttributeNvidiaGpuAttributionSourcePodresources:
+		return "podresources"
+	case AttributeNvidiaGpuAttributionSourceSlurm:
+		return "slurm"
+	}
+	return ""
+}
+
+// MapAttributeNvidiaGpuAttributionSource is a helper map of string to AttributeNvidiaGpuAttributionSource attribute value.
+var MapAttributeNvidiaGpuAttributionSource = map[string]AttributeNvidiaGpuAttributionSource{
+	"cgroup":       AttributeNvidiaGpuAttributionSourceCgroup,
+	"environ":      AttributeNvidiaGpuAttributionSourceEnviron,
+	"podresources": AttributeNvidiaGpuAttributionSourcePodresources,
+	"slurm":        AttributeNvidiaGpuAttributionSourceSlurm,
+}
+
+// AttributeNvidiaGpuAttributionState specifies the value nvidia.gpu.attribution.state attribute.
+type AttributeNvidiaGpuAttributionState int
+
+const (
+	_ AttributeNvidiaGpuAttributionState = iota
+	AttributeNvidiaGpuAttributionStateOk
+	AttributeNvidiaGpuAttributionStateDenied
+	AttributeNvidiaGpuAttributionStateAbsent
+)
+
+// String returns the string representation of the AttributeNvidiaGpuAttributionState.
+func (av AttributeNvidiaGpuAttributionState) String() string {
+	switch av {
+	case AttributeNvidiaGpuAttributionStateOk:
+		return "ok"
+	case AttributeNvidiaGpuAttributionStateDenied:
+		return "denied"
+	case AttributeNvidiaGpuAttributionStateAbsent:
+		return "absent"
+	}
+	return ""
+}
+
+// MapAttributeNvidiaGpuAttributionState is a helper map of string to AttributeNvidiaGpuAttributionState attribute value.
+var MapAttributeNvidiaGpuAttributionState = map[string]AttributeNvidiaGpuAttributionState{
+	"ok":     AttributeNvidiaGpuAttributionStateOk,
+	"denied": AttributeNvidiaGpuAttributionStateDenied,
+	"absent": AttributeNvidiaGpuAttributionStateAbsent,
+}
+
+// AttributeNvidiaGpuClockDomain specifies the value nvidia.gpu.clock.domain attribute.
+type AttributeNvidiaGpuClockDomain int
+
+const (
+	_ AttributeNvidiaGpuClockDomain = iota
+	AttributeNvidiaGpuClockDomainGraphics
+	AttributeNvidiaGpuClockDomainSm
+	AttributeNvidiaGpuClockDomainMemory
+	AttributeNvidiaGpuClockDomainVideo
+)
+
+// String returns the string representation of the AttributeNvidiaGpuClockDomain.
+func (av AttributeNvidiaGpuClockDomain) String() string {
+	switch av {
+	case AttributeNvidiaGpuClockDomainGraphics:
+		return "graphics"
+	case AttributeNvidiaGpuClockDomainSm:
+		return "sm"
+	case AttributeNvidiaGpuClockDomainMemory:
+		return "memory"
+	case AttributeNvidiaGpuClockDomainVideo:
+		return "video"
+	}
+	return ""
+}
+
+// MapAttributeNvidiaGpuClockDomain is a helper map of string to AttributeNvidiaGpuClockDomain attribute value.
+var MapAttributeNvidiaGpuClockDomain = map[string]AttributeNvidiaGpuClockDomain{
+	"graphics": AttributeNvidiaGpuClockDomainGraphics,
+	"sm":       AttributeNvidiaGpuClockDomainSm,
+	"memory":   AttributeNvidiaGpuClockDomainMemory,
+	"video":    AttributeNvidiaGpuClockDomainVideo,
 }
 
 // AttributeNvidiaGpuDriverState specifies the value nvidia.gpu.driver.state attribute.
@@ -146,60 +402,601 @@ var MapAttributeNvidiaGpuDriverState = map[string]AttributeNvidiaGpuDriverState{
 	"failed":            AttributeNvidiaGpuDriverStateFailed,
 }
 
+// AttributeNvidiaGpuMemoryLocation specifies the value nvidia.gpu.memory.location attribute.
+type AttributeNvidiaGpuMemoryLocation int
+
+const (
+	_ AttributeNvidiaGpuMemoryLocation = iota
+	AttributeNvidiaGpuMemoryLocationDeviceMemory
+	AttributeNvidiaGpuMemoryLocationL1Cache
+	AttributeNvidiaGpuMemoryLocationL2Cache
+	AttributeNvidiaGpuMemoryLocationRegisterFile
+	AttributeNvidiaGpuMemoryLocationTextureMemory
+	AttributeNvidiaGpuMemoryLocationTextureShm
+	AttributeNvidiaGpuMemoryLocationCbu
+	AttributeNvidiaGpuMemoryLocationSram
+)
+
+// String returns the string representation of the AttributeNvidiaGpuMemoryLocation.
+func (av AttributeNvidiaGpuMemoryLocation) String() string {
+	switch av {
+	case AttributeNvidiaGpuMemoryLocationDeviceMemory:
+		return "device_memory"
+	case AttributeNvidiaGpuMemoryLocationL1Cache:
+		return "l1_cache"
+	case AttributeNvidiaGpuMemoryLocationL2Cache:
+		return "l2_cache"
+	case AttributeNvidiaGpuMemoryLocationRegisterFile:
+		return "register_file"
+	case AttributeNvidiaGpuMemoryLocationTextureMemory:
+		return "texture_memory"
+	case AttributeNvidiaGpuMemoryLocationTextureShm:
+		return "texture_shm"
+	case AttributeNvidiaGpuMemoryLocationCbu:
+		return "cbu"
+	case AttributeNvidiaGpuMemoryLocationSram:
+		return "sram"
+	}
+	return ""
+}
+
+// MapAttributeNvidiaGpuMemoryLocation is a helper map of string to AttributeNvidiaGpuMemoryLocation attribute value.
+var MapAttributeNvidiaGpuMemoryLocation = map[string]AttributeNvidiaGpuMemoryLocation{
+	"device_memory":  AttributeNvidiaGpuMemoryLocationDeviceMemory,
+	"l1_cache":       AttributeNvidiaGpuMemoryLocationL1Cache,
+	"l2_cache":       AttributeNvidiaGpuMemoryLocationL2Cache,
+	"register_file":  AttributeNvidiaGpuMemoryLocationRegisterFile,
+	"texture_memory": AttributeNvidiaGpuMemoryLocationTextureMemory,
+	"texture_shm":    AttributeNvidiaGpuMemoryLocationTextureShm,
+	"cbu":            AttributeNvidiaGpuMemoryLocationCbu,
+	"sram":           AttributeNvidiaGpuMemoryLocationSram,
+}
+
+// AttributeNvidiaGpuMemoryRemapCause specifies the value nvidia.gpu.memory.remap.cause attribute.
+type AttributeNvidiaGpuMemoryRemapCause int
+
+const (
+	_ AttributeNvidiaGpuMemoryRemapCause = iota
+	AttributeNvidiaGpuMemoryRemapCauseCorrectable
+	AttributeNvidiaGpuMemoryRemapCauseUncorrectable
+)
+
+// String returns the string representation of the AttributeNvidiaGpuMemoryRemapCause.
+func (av AttributeNvidiaGpuMemoryRemapCause) String() string {
+	switch av {
+	case AttributeNvidiaGpuMemoryRemapCauseCorrectable:
+		return "correctable"
+	case AttributeNvidiaGpuMemoryRemapCauseUncorrectable:
+		return "uncorrectable"
+	}
+	return ""
+}
+
+// MapAttributeNvidiaGpuMemoryRemapCause is a helper map of string to AttributeNvidiaGpuMemoryRemapCause attribute value.
+var MapAttributeNvidiaGpuMemoryRemapCause = map[string]AttributeNvidiaGpuMemoryRemapCause{
+	"correctable":   AttributeNvidiaGpuMemoryRemapCauseCorrectable,
+	"uncorrectable": AttributeNvidiaGpuMemoryRemapCauseUncorrectable,
+}
+
+// AttributeNvidiaGpuMemoryRetirementCause specifies the value nvidia.gpu.memory.retirement.cause attribute.
+type AttributeNvidiaGpuMemoryRetirementCause int
+
+const (
+	_ AttributeNvidiaGpuMemoryRetirementCause = iota
+	AttributeNvidiaGpuMemoryRetirementCauseMultipleSingleBit
+	AttributeNvidiaGpuMemoryRetirementCauseDoubleBit
+)
+
+// String returns the string representation of the AttributeNvidiaGpuMemoryRetirementCause.
+func (av AttributeNvidiaGpuMemoryRetirementCause) String() string {
+	switch av {
+	case AttributeNvidiaGpuMemoryRetirementCauseMultipleSingleBit:
+		return "multiple_single_bit"
+	case AttributeNvidiaGpuMemoryRetirementCauseDoubleBit:
+		return "double_bit"
+	}
+	return ""
+}
+
+// MapAttributeNvidiaGpuMemoryRetirementCause is a helper map of string to AttributeNvidiaGpuMemoryRetirementCause attribute value.
+var MapAttributeNvidiaGpuMemoryRetirementCause = map[string]AttributeNvidiaGpuMemoryRetirementCause{
+	"multiple_single_bit": AttributeNvidiaGpuMemoryRetirementCauseMultipleSingleBit,
+	"double_bit":          AttributeNvidiaGpuMemoryRetirementCauseDoubleBit,
+}
+
+// AttributeNvidiaGpuNvlinkState specifies the value nvidia.gpu.nvlink.state attribute.
+type AttributeNvidiaGpuNvlinkState int
+
+const (
+	_ AttributeNvidiaGpuNvlinkState = iota
+	AttributeNvidiaGpuNvlinkStateActive
+	AttributeNvidiaGpuNvlinkStateInactive
+)
+
+// String returns the string representation of the AttributeNvidiaGpuNvlinkState.
+func (av AttributeNvidiaGpuNvlinkState) String() string {
+	switch av {
+	case AttributeNvidiaGpuNvlinkStateActive:
+		return "active"
+	case AttributeNvidiaGpuNvlinkStateInactive:
+		return "inactive"
+	}
+	return ""
+}
+
+// MapAttributeNvidiaGpuNvlinkState is a helper map of string to AttributeNvidiaGpuNvlinkState attribute value.
+var MapAttributeNvidiaGpuNvlinkState = map[string]AttributeNvidiaGpuNvlinkState{
+	"active":   AttributeNvidiaGpuNvlinkStateActive,
+	"inactive": AttributeNvidiaGpuNvlinkStateInactive,
+}
+
+// AttributeNvidiaGpuPcieLinkBound specifies the value nvidia.gpu.pcie.link.bound attribute.
+type AttributeNvidiaGpuPcieLinkBound int
+
+const (
+	_ AttributeNvidiaGpuPcieLinkBound = iota
+	AttributeNvidiaGpuPcieLinkBoundCurrent
+	AttributeNvidiaGpuPcieLinkBoundMax
+)
+
+// String returns the string representation of the AttributeNvidiaGpuPcieLinkBound.
+func (av AttributeNvidiaGpuPcieLinkBound) String() string {
+	switch av {
+	case AttributeNvidiaGpuPcieLinkBoundCurrent:
+		return "current"
+	case AttributeNvidiaGpuPcieLinkBoundMax:
+		return "max"
+	}
+	return ""
+}
+
+// MapAttributeNvidiaGpuPcieLinkBound is a helper map of string to AttributeNvidiaGpuPcieLinkBound attribute value.
+var MapAttributeNvidiaGpuPcieLinkBound = map[string]AttributeNvidiaGpuPcieLinkBound{
+	"current": AttributeNvidiaGpuPcieLinkBoundCurrent,
+	"max":     AttributeNvidiaGpuPcieLinkBoundMax,
+}
+
+// AttributeNvidiaGpuPipe specifies the value nvidia.gpu.pipe attribute.
+type AttributeNvidiaGpuPipe int
+
+const (
+	_ AttributeNvidiaGpuPipe = iota
+	AttributeNvidiaGpuPipeTensor
+	AttributeNvidiaGpuPipeFp16
+	AttributeNvidiaGpuPipeFp32
+	AttributeNvidiaGpuPipeFp64
+	AttributeNvidiaGpuPipeInteger
+)
+
+// String returns the string representation of the AttributeNvidiaGpuPipe.
+func (av AttributeNvidiaGpuPipe) String() string {
+	switch av {
+	case AttributeNvidiaGpuPipeTensor:
+		return "tensor"
+	case AttributeNvidiaGpuPipeFp16:
+		return "fp16"
+	case AttributeNvidiaGpuPipeFp32:
+		return "fp32"
+	case AttributeNvidiaGpuPipeFp64:
+		return "fp64"
+	case AttributeNvidiaGpuPipeInteger:
+		return "integer"
+	}
+	return ""
+}
+
+// MapAttributeNvidiaGpuPipe is a helper map of string to AttributeNvidiaGpuPipe attribute value.
+var MapAttributeNvidiaGpuPipe = map[string]AttributeNvidiaGpuPipe{
+	"tensor":  AttributeNvidiaGpuPipeTensor,
+	"fp16":    AttributeNvidiaGpuPipeFp16,
+	"fp32":    AttributeNvidiaGpuPipeFp32,
+	"fp64":    AttributeNvidiaGpuPipeFp64,
+	"integer": AttributeNvidiaGpuPipeInteger,
+}
+
+// AttributeNvidiaGpuPowerLimitType specifies the value nvidia.gpu.power.limit.type attribute.
+type AttributeNvidiaGpuPowerLimitType int
+
+const (
+	_ AttributeNvidiaGpuPowerLimitType = iota
+	AttributeNvidiaGpuPowerLimitTypeEnforced
+	AttributeNvidiaGpuPowerLimitTypeRequested
+	AttributeNvidiaGpuPowerLimitTypeDefault
+	AttributeNvidiaGpuPowerLimitTypeMin
+	AttributeNvidiaGpuPowerLimitTypeMax
+)
+
+// String returns the string representation of the AttributeNvidiaGpuPowerLimitType.
+func (av AttributeNvidiaGpuPowerLimitType) String() string {
+	switch av {
+	case AttributeNvidiaGpuPowerLimitTypeEnforced:
+		return "enforced"
+	case AttributeNvidiaGpuPowerLimitTypeRequested:
+		return "requested"
+	case AttributeNvidiaGpuPowerLimitTypeDefault:
+		return "default"
+	case AttributeNvidiaGpuPowerLimitTypeMin:
+		return "min"
+	case AttributeNvidiaGpuPowerLimitTypeMax:
+		return "max"
+	}
+	return ""
+}
+
+// MapAttributeNvidiaGpuPowerLimitType is a helper map of string to AttributeNvidiaGpuPowerLimitType attribute value.
+var MapAttributeNvidiaGpuPowerLimitType = map[string]AttributeNvidiaGpuPowerLimitType{
+	"enforced":  AttributeNvidiaGpuPowerLimitTypeEnforced,
+	"requested": AttributeNvidiaGpuPowerLimitTypeRequested,
+	"default":   AttributeNvidiaGpuPowerLimitTypeDefault,
+	"min":       AttributeNvidiaGpuPowerLimitTypeMin,
+	"max":       AttributeNvidiaGpuPowerLimitTypeMax,
+}
+
+// AttributeNvidiaGpuPowerScope specifies the value nvidia.gpu.power.scope attribute.
+type AttributeNvidiaGpuPowerScope int
+
+const (
+	_ AttributeNvidiaGpuPowerScope = iota
+	AttributeNvidiaGpuPowerScopeGpu
+	AttributeNvidiaGpuPowerScopeModule
+)
+
+// String returns the string representation of the AttributeNvidiaGpuPowerScope.
+func (av AttributeNvidiaGpuPowerScope) String() string {
+	switch av {
+	case AttributeNvidiaGpuPowerScopeGpu:
+		return "gpu"
+	case AttributeNvidiaGpuPowerScopeModule:
+		return "module"
+	}
+	return ""
+}
+
+// MapAttributeNvidiaGpuPowerScope is a helper map of string to AttributeNvidiaGpuPowerScope attribute value.
+var MapAttributeNvidiaGpuPowerScope = map[string]AttributeNvidiaGpuPowerScope{
+	"gpu":    AttributeNvidiaGpuPowerScopeGpu,
+	"module": AttributeNvidiaGpuPowerScopeModule,
+}
+
+// AttributeNvidiaGpuProcessType specifies the value nvidia.gpu.process.type attribute.
+type AttributeNvidiaGpuProcessType int
+
+const (
+	_ AttributeNvidiaGpuProcessType = iota
+	AttributeNvidiaGpuProcessTypeCompute
+	AttributeNvidiaGpuProcessTypeGraphics
+	AttributeNvidiaGpuProcessTypeMps
+)
+
+// String returns the string representation of the AttributeNvidiaGpuProcessType.
+func (av AttributeNvidiaGpuProcessType) String() string {
+	switch av {
+	case AttributeNvidiaGpuProcessTypeCompute:
+		return "compute"
+	case AttributeNvidiaGpuProcessTypeGraphics:
+		return "graphics"
+	case AttributeNvidiaGpuProcessTypeMps:
+		return "mps"
+	}
+	return ""
+}
+
+// MapAttributeNvidiaGpuProcessType is a helper map of string to AttributeNvidiaGpuProcessType attribute value.
+var MapAttributeNvidiaGpuProcessType = map[string]AttributeNvidiaGpuProcessType{
+	"compute":  AttributeNvidiaGpuProcessTypeCompute,
+	"graphics": AttributeNvidiaGpuProcessTypeGraphics,
+	"mps":      AttributeNvidiaGpuProcessTypeMps,
+}
+
+// AttributeNvidiaGpuThrottleReason specifies the value nvidia.gpu.throttle.reason attribute.
+type AttributeNvidiaGpuThrottleReason int
+
+const (
+	_ AttributeNvidiaGpuThrottleReason = iota
+	AttributeNvidiaGpuThrottleReasonSwPowerCap
+	AttributeNvidiaGpuThrottleReasonSwThermalSlowdown
+	AttributeNvidiaGpuThrottleReasonHwSlowdown
+	AttributeNvidiaGpuThrottleReasonHwThermalSlowdown
+	AttributeNvidiaGpuThrottleReasonHwPowerBrakeSlowdown
+	AttributeNvidiaGpuThrottleReasonSyncBoost
+	AttributeNvidiaGpuThrottleReasonApplicationsClocks
+	AttributeNvidiaGpuThrottleReasonDisplayClocks
+)
+
+// String returns the string representation of the AttributeNvidiaGpuThrottleReason.
+func (av AttributeNvidiaGpuThrottleReason) String() string {
+	switch av {
+	case AttributeNvidiaGpuThrottleReasonSwPowerCap:
+		return "sw_power_cap"
+	case AttributeNvidiaGpuThrottleReasonSwThermalSlowdown:
+		return "sw_thermal_slowdown"
+	case AttributeNvidiaGpuThrottleReasonHwSlowdown:
+		return "hw_slowdown"
+	case AttributeNvidiaGpuThrottleReasonHwThermalSlowdown:
+		return "hw_thermal_slowdown"
+	case AttributeNvidiaGpuThrottleReasonHwPowerBrakeSlowdown:
+		return "hw_power_brake_slowdown"
+	case AttributeNvidiaGpuThrottleReasonSyncBoost:
+		return "sync_boost"
+	case AttributeNvidiaGpuThrottleReasonApplicationsClocks:
+		return "applications_clocks"
+	case AttributeNvidiaGpuThrottleReasonDisplayClocks:
+		return "display_clocks"
+	}
+	return ""
+}
+
+// MapAttributeNvidiaGpuThrottleReason is a helper map of string to AttributeNvidiaGpuThrottleReason attribute value.
+var MapAttributeNvidiaGpuThrottleReason = map[string]AttributeNvidiaGpuThrottleReason{
+	"sw_power_cap":            AttributeNvidiaGpuThrottleReasonSwPowerCap,
+	"sw_thermal_slowdown":     AttributeNvidiaGpuThrottleReasonSwThermalSlowdown,
+	"hw_slowdown":             AttributeNvidiaGpuThrottleReasonHwSlowdown,
+	"hw_thermal_slowdown":     AttributeNvidiaGpuThrottleReasonHwThermalSlowdown,
+	"hw_power_brake_slowdown": AttributeNvidiaGpuThrottleReasonHwPowerBrakeSlowdown,
+	"sync_boost":              AttributeNvidiaGpuThrottleReasonSyncBoost,
+	"applications_clocks":     AttributeNvidiaGpuThrottleReasonApplicationsClocks,
+	"display_clocks":          AttributeNvidiaGpuThrottleReasonDisplayClocks,
+}
+
 var MetricsInfo = metricsInfo{
 	HwEnergy: metricInfo{
 		Name:       "hw.energy",
-		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "hw.type", "nvidia.gpu.source"},
+		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "hw.type", "hw.parent", "nvidia.gpu.source"},
+	},
+	HwErrors: metricInfo{
+		Name:       "hw.errors",
+		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "hw.type", "error.type", "hw.parent", "nvidia.gpu.source"},
+	},
+	HwFanSpeedRatio: metricInfo{
+		Name:       "hw.fan.speed_ratio",
+		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "hw.sensor_location.fan", "hw.parent", "nvidia.gpu.source"},
+	},
+	HwGpuIo: metricInfo{
+		Name:       "hw.gpu.io",
+		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "network.io.direction", "hw.parent", "nvidia.gpu.source"},
 	},
 	HwGpuMemoryLimit: metricInfo{
 		Name:       "hw.gpu.memory.limit",
-		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "nvidia.gpu.source"},
+		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "hw.parent", "nvidia.gpu.source"},
 	},
 	HwGpuMemoryUsage: metricInfo{
 		Name:       "hw.gpu.memory.usage",
-		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "nvidia.gpu.source"},
+		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "hw.parent", "nvidia.gpu.source"},
 	},
 	HwGpuMemoryUtilization: metricInfo{
 		Name:       "hw.gpu.memory.utilization",
-		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "nvidia.gpu.source"},
+		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "hw.parent", "nvidia.gpu.source"},
 	},
 	HwGpuUtilization: metricInfo{
 		Name:       "hw.gpu.utilization",
-		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "hw.gpu.task", "nvidia.gpu.source"},
+		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "hw.gpu.task", "hw.parent", "nvidia.gpu.source"},
 	},
 	HwPower: metricInfo{
 		Name:       "hw.power",
-		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "hw.type", "nvidia.gpu.source"},
+		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "hw.type", "hw.parent", "nvidia.gpu.source"},
+	},
+	HwStatus: metricInfo{
+		Name:       "hw.status",
+		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "hw.type", "hw.state", "hw.parent", "nvidia.gpu.source"},
 	},
 	HwTemperature: metricInfo{
 		Name:       "hw.temperature",
-		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "hw.type", "hw.sensor_location", "nvidia.gpu.source"},
+		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "hw.type", "hw.sensor_location", "hw.parent", "nvidia.gpu.source"},
+	},
+	HwTemperatureLimit: metricInfo{
+		Name:       "hw.temperature.limit",
+		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "hw.type", "hw.sensor_location", "hw.limit_type", "hw.parent", "nvidia.gpu.source"},
+	},
+	NvidiaGpuAttribution: metricInfo{
+		Name:       "nvidia.gpu.attribution",
+		Attributes: []string{"host.name", "nvidia.gpu.attribution.source", "nvidia.gpu.attribution.state", "nvidia.gpu.source"},
+	},
+	NvidiaGpuBar1Usage: metricInfo{
+		Name:       "nvidia.gpu.bar1.usage",
+		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "hw.parent", "nvidia.gpu.source"},
+	},
+	NvidiaGpuBusyTime: metricInfo{
+		Name:       "nvidia.gpu.busy.time",
+		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "hw.gpu.task", "hw.parent", "nvidia.gpu.source"},
+	},
+	NvidiaGpuClockFrequency: metricInfo{
+		Name:       "nvidia.gpu.clock.frequency",
+		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "nvidia.gpu.clock.domain", "hw.parent", "nvidia.gpu.source"},
+	},
+	NvidiaGpuClockLimit: metricInfo{
+		Name:       "nvidia.gpu.clock.limit",
+		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "nvidia.gpu.clock.domain", "hw.parent", "nvidia.gpu.source"},
+	},
+	NvidiaGpuDramUtilization: metricInfo{
+		Name:       "nvidia.gpu.dram.utilization",
+		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "hw.parent", "nvidia.gpu.source"},
 	},
 	NvidiaGpuDriverState: metricInfo{
 		Name:       "nvidia.gpu.driver.state",
 		Attributes: []string{"host.name", "nvidia.gpu.driver.state", "nvidia.gpu.source"},
 	},
+	NvidiaGpuEccErrorsLifetime: metricInfo{
+		Name:       "nvidia.gpu.ecc.errors.lifetime",
+		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "error.type", "nvidia.gpu.memory.location", "hw.parent", "nvidia.gpu.source"},
+	},
 	NvidiaGpuInfo: metricInfo{
 		Name:       "nvidia.gpu.info",
-		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "hw.name", "hw.driver_version", "nvidia.gpu.pci.bus_id", "nvidia.gpu.source"},
+		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "hw.name", "hw.driver_version", "nvidia.gpu.pci.bus_id", "nvidia.gpu.mig.profile", "nvidia.gpu.mig.gpu_instance.id", "nvidia.gpu.mig.compute_instance.id", "hw.parent", "nvidia.gpu.source"},
+	},
+	NvidiaGpuMemoryControllerUtilization: metricInfo{
+		Name:       "nvidia.gpu.memory.controller.utilization",
+		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "hw.parent", "nvidia.gpu.source"},
+	},
+	NvidiaGpuMemoryRemapFailed: metricInfo{
+		Name:       "nvidia.gpu.memory.remap_failed",
+		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "hw.parent", "nvidia.gpu.source"},
+	},
+	NvidiaGpuMemoryRemapPending: metricInfo{
+		Name:       "nvidia.gpu.memory.remap_pending",
+		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "hw.parent", "nvidia.gpu.source"},
+	},
+	NvidiaGpuMemoryRemappedRows: metricInfo{
+		Name:       "nvidia.gpu.memory.remapped_rows",
+		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "nvidia.gpu.memory.remap.cause", "hw.parent", "nvidia.gpu.source"},
+	},
+	NvidiaGpuMemoryReserved: metricInfo{
+		Name:       "nvidia.gpu.memory.reserved",
+		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "hw.parent", "nvidia.gpu.source"},
+	},
+	NvidiaGpuMemoryRetiredPages: metricInfo{
+		Name:       "nvidia.gpu.memory.retired_pages",
+		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "nvidia.gpu.memory.retirement.cause", "hw.parent", "nvidia.gpu.source"},
+	},
+	NvidiaGpuNvlinkErrors: metricInfo{
+		Name:       "nvidia.gpu.nvlink.errors",
+		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "error.type.nvlink", "hw.parent", "nvidia.gpu.source"},
+	},
+	NvidiaGpuNvlinkIo: metricInfo{
+		Name:       "nvidia.gpu.nvlink.io",
+		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "network.io.direction", "hw.parent", "nvidia.gpu.source"},
+	},
+	NvidiaGpuNvlinkLinks: metricInfo{
+		Name:       "nvidia.gpu.nvlink.links",
+		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "nvidia.gpu.nvlink.state", "hw.parent", "nvidia.gpu.source"},
+	},
+	NvidiaGpuPcieLinkGeneration: metricInfo{
+		Name:       "nvidia.gpu.pcie.link.generation",
+		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "nvidia.gpu.pcie.link.bound", "hw.parent", "nvidia.gpu.source"},
+	},
+	NvidiaGpuPcieLinkWidth: metricInfo{
+		Name:       "nvidia.gpu.pcie.link.width",
+		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "nvidia.gpu.pcie.link.bound", "hw.parent", "nvidia.gpu.source"},
+	},
+	NvidiaGpuPcieReplays: metricInfo{
+		Name:       "nvidia.gpu.pcie.replays",
+		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "hw.parent", "nvidia.gpu.source"},
+	},
+	NvidiaGpuPcieThroughput: metricInfo{
+		Name:       "nvidia.gpu.pcie.throughput",
+		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "network.io.direction", "hw.parent", "nvidia.gpu.source"},
+	},
+	NvidiaGpuPerformanceState: metricInfo{
+		Name:       "nvidia.gpu.performance_state",
+		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "hw.parent", "nvidia.gpu.source"},
+	},
+	NvidiaGpuPipeUtilization: metricInfo{
+		Name:       "nvidia.gpu.pipe.utilization",
+		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "nvidia.gpu.pipe", "hw.parent", "nvidia.gpu.source"},
+	},
+	NvidiaGpuPowerInstant: metricInfo{
+		Name:       "nvidia.gpu.power.instant",
+		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "nvidia.gpu.power.scope", "hw.parent", "nvidia.gpu.source"},
+	},
+	NvidiaGpuPowerLimit: metricInfo{
+		Name:       "nvidia.gpu.power.limit",
+		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "nvidia.gpu.power.limit.type", "hw.parent", "nvidia.gpu.source"},
+	},
+	NvidiaGpuPowerPeak: metricInfo{
+		Name:       "nvidia.gpu.power.peak",
+		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "hw.parent", "nvidia.gpu.source"},
+	},
+	NvidiaGpuProcessMemoryUsage: metricInfo{
+		Name:       "nvidia.gpu.process.memory.usage",
+		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "process.pid", "process.executable.name", "process.creation.time", "process.vpid", "ml.run.id", "ml.run.attempt", "ml.rank.global", "ml.rank.local", "ml.world_size", "slurm.job.id", "container.id", "k8s.pod.uid", "k8s.namespace.name", "k8s.pod.name", "k8s.container.name", "service.name", "user.id", "hw.parent", "nvidia.gpu.source"},
+	},
+	NvidiaGpuProcessUtilization: metricInfo{
+		Name:       "nvidia.gpu.process.utilization",
+		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "process.pid", "process.executable.name", "process.creation.time", "process.vpid", "hw.gpu.task", "ml.run.id", "ml.run.attempt", "ml.rank.global", "ml.rank.local", "ml.world_size", "slurm.job.id", "container.id", "k8s.pod.uid", "k8s.namespace.name", "k8s.pod.name", "k8s.container.name", "service.name", "user.id", "hw.parent", "nvidia.gpu.source"},
+	},
+	NvidiaGpuProcesses: metricInfo{
+		Name:       "nvidia.gpu.processes",
+		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "nvidia.gpu.process.type", "hw.parent", "nvidia.gpu.source"},
+	},
+	NvidiaGpuRecoveryAction: metricInfo{
+		Name:       "nvidia.gpu.recovery.action",
+		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "hw.parent", "nvidia.gpu.source"},
+	},
+	NvidiaGpuSmOccupancy: metricInfo{
+		Name:       "nvidia.gpu.sm.occupancy",
+		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "hw.parent", "nvidia.gpu.source"},
+	},
+	NvidiaGpuSmUtilization: metricInfo{
+		Name:       "nvidia.gpu.sm.utilization",
+		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "hw.parent", "nvidia.gpu.source"},
+	},
+	NvidiaGpuThrottleActive: metricInfo{
+		Name:       "nvidia.gpu.throttle.active",
+		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "nvidia.gpu.throttle.reason", "hw.parent", "nvidia.gpu.source"},
+	},
+	NvidiaGpuThrottleTime: metricInfo{
+		Name:       "nvidia.gpu.throttle.time",
+		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "nvidia.gpu.throttle.reason", "hw.parent", "nvidia.gpu.source"},
+	},
+	NvidiaGpuUtilizationPeak: metricInfo{
+		Name:       "nvidia.gpu.utilization.peak",
+		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "hw.gpu.task", "hw.parent", "nvidia.gpu.source"},
 	},
 	NvidiaGpuWorkloadMemoryUsage: metricInfo{
 		Name:       "nvidia.gpu.workload.memory.usage",
-		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "ml.run.id", "ml.run.attempt", "ml.rank.global", "ml.rank.local", "ml.world_size", "slurm.job.id", "container.id", "k8s.pod.uid", "service.name", "user.id", "nvidia.gpu.source"},
+		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "ml.run.id", "ml.run.attempt", "ml.rank.global", "ml.rank.local", "ml.world_size", "slurm.job.id", "container.id", "k8s.pod.uid", "k8s.namespace.name", "k8s.pod.name", "k8s.container.name", "service.name", "user.id", "hw.parent", "nvidia.gpu.source"},
+	},
+	NvidiaGpuWorkloadUtilization: metricInfo{
+		Name:       "nvidia.gpu.workload.utilization",
+		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "ml.run.id", "ml.run.attempt", "ml.rank.global", "ml.rank.local", "ml.world_size", "slurm.job.id", "container.id", "k8s.pod.uid", "k8s.namespace.name", "k8s.pod.name", "k8s.container.name", "service.name", "user.id", "hw.parent", "nvidia.gpu.source"},
+	},
+	NvidiaGpuXidErrors: metricInfo{
+		Name:       "nvidia.gpu.xid.errors",
+		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "nvidia.gpu.xid.code", "nvidia.gpu.mig.gpu_instance.id", "nvidia.gpu.mig.compute_instance.id", "hw.parent", "nvidia.gpu.source"},
 	},
 }
 
 type metricsInfo struct {
-	HwEnergy                     metricInfo
-	HwGpuMemoryLimit             metricInfo
-	HwGpuMemoryUsage             metricInfo
-	HwGpuMemoryUtilization       metricInfo
-	HwGpuUtilization             metricInfo
-	HwPower                      metricInfo
-	HwTemperature                metricInfo
-	NvidiaGpuDriverState         metricInfo
-	NvidiaGpuInfo                metricInfo
-	NvidiaGpuWorkloadMemoryUsage metricInfo
+	HwEnergy                             metricInfo
+	HwErrors                             metricInfo
+	HwFanSpeedRatio                      metricInfo
+	HwGpuIo                              metricInfo
+	HwGpuMemoryLimit                     metricInfo
+	HwGpuMemoryUsage                     metricInfo
+	HwGpuMemoryUtilization               metricInfo
+	HwGpuUtilization                     metricInfo
+	HwPower                              metricInfo
+	HwStatus                             metricInfo
+	HwTemperature                        metricInfo
+	HwTemperatureLimit                   metricInfo
+	NvidiaGpuAttribution                 metricInfo
+	NvidiaGpuBar1Usage                   metricInfo
+	NvidiaGpuBusyTime                    metricInfo
+	NvidiaGpuClockFrequency              metricInfo
+	NvidiaGpuClockLimit                  metricInfo
+	NvidiaGpuDramUtilization             metricInfo
+	NvidiaGpuDriverState                 metricInfo
+	NvidiaGpuEccErrorsLifetime           metricInfo
+	NvidiaGpuInfo                        metricInfo
+	NvidiaGpuMemoryControllerUtilization metricInfo
+	NvidiaGpuMemoryRemapFailed           metricInfo
+	NvidiaGpuMemoryRemapPending          metricInfo
+	NvidiaGpuMemoryRemappedRows          metricInfo
+	NvidiaGpuMemoryReserved              metricInfo
+	NvidiaGpuMemoryRetiredPages          metricInfo
+	NvidiaGpuNvlinkErrors                metricInfo
+	NvidiaGpuNvlinkIo                    metricInfo
+	NvidiaGpuNvlinkLinks                 metricInfo
+	NvidiaGpuPcieLinkGeneration          metricInfo
+	NvidiaGpuPcieLinkWidth               metricInfo
+	NvidiaGpuPcieReplays                 metricInfo
+	NvidiaGpuPcieThroughput              metricInfo
+	NvidiaGpuPerformanceState            metricInfo
+	NvidiaGpuPipeUtilization             metricInfo
+	NvidiaGpuPowerInstant                metricInfo
+	NvidiaGpuPowerLimit                  metricInfo
+	NvidiaGpuPowerPeak                   metricInfo
+	NvidiaGpuProcessMemoryUsage          metricInfo
+	NvidiaGpuProcessUtilization          metricInfo
+	NvidiaGpuProcesses                   metricInfo
+	NvidiaGpuRecoveryAction              metricInfo
+	NvidiaGpuSmOccupancy                 metricInfo
+	NvidiaGpuSmUtilization               metricInfo
+	NvidiaGpuThrottleActive              metricInfo
+	NvidiaGpuThrottleTime                metricInfo
+	NvidiaGpuUtilizationPeak             metricInfo
+	NvidiaGpuWorkloadMemoryUsage         metricInfo
+	NvidiaGpuWorkloadUtilization         metricInfo
+	NvidiaGpuXidErrors                   metricInfo
 }
 
 type metricInfo struct {
@@ -232,6 +1029,30 @@ func WithHwDriverVersionMetricAttribute(hwDriverVersionAttributeValue string) Me
 func WithHwNameMetricAttribute(hwNameAttributeValue string) MetricAttributeOption {
 	return metricAttributeOptionFunc(func(dp pmetric.NumberDataPoint) {
 		dp.Attributes().PutStr("hw.name", hwNameAttributeValue)
+	})
+}
+
+func WithHwParentMetricAttribute(hwParentAttributeValue string) MetricAttributeOption {
+	return metricAttributeOptionFunc(func(dp pmetric.NumberDataPoint) {
+		dp.Attributes().PutStr("hw.parent", hwParentAttributeValue)
+	})
+}
+
+func WithK8sContainerNameMetricAttribute(k8sContainerNameAttributeValue string) MetricAttributeOption {
+	return metricAttributeOptionFunc(func(dp pmetric.NumberDataPoint) {
+		dp.Attributes().PutStr("k8s.container.name", k8sContainerNameAttributeValue)
+	})
+}
+
+func WithK8sNamespaceNameMetricAttribute(k8sNamespaceNameAttributeValue string) MetricAttributeOption {
+	return metricAttributeOptionFunc(func(dp pmetric.NumberDataPoint) {
+		dp.Attributes().PutStr("k8s.namespace.name", k8sNamespaceNameAttributeValue)
+	})
+}
+
+func WithK8sPodNameMetricAttribute(k8sPodNameAttributeValue string) MetricAttributeOption {
+	return metricAttributeOptionFunc(func(dp pmetric.NumberDataPoint) {
+		dp.Attributes().PutStr("k8s.pod.name", k8sPodNameAttributeValue)
 	})
 }
 
@@ -271,6 +1092,24 @@ func WithMlWorldSizeMetricAttribute(mlWorldSizeAttributeValue int64) MetricAttri
 	})
 }
 
+func WithNvidiaGpuMigComputeInstanceIDMetricAttribute(nvidiaGpuMigComputeInstanceIDAttributeValue int64) MetricAttributeOption {
+	return metricAttributeOptionFunc(func(dp pmetric.NumberDataPoint) {
+		dp.Attributes().PutInt("nvidia.gpu.mig.compute_instance.id", nvidiaGpuMigComputeInstanceIDAttributeValue)
+	})
+}
+
+func WithNvidiaGpuMigGpuInstanceIDMetricAttribute(nvidiaGpuMigGpuInstanceIDAttributeValue int64) MetricAttributeOption {
+	return metricAttributeOptionFunc(func(dp pmetric.NumberDataPoint) {
+		dp.Attributes().PutInt("nvidia.gpu.mig.gpu_instance.id", nvidiaGpuMigGpuInstanceIDAttributeValue)
+	})
+}
+
+func WithNvidiaGpuMigProfileMetricAttribute(nvidiaGpuMigProfileAttributeValue string) MetricAttributeOption {
+	return metricAttributeOptionFunc(func(dp pmetric.NumberDataPoint) {
+		dp.Attributes().PutStr("nvidia.gpu.mig.profile", nvidiaGpuMigProfileAttributeValue)
+	})
+}
+
 func WithNvidiaGpuPciBusIDMetricAttribute(nvidiaGpuPciBusIDAttributeValue string) MetricAttributeOption {
 	return metricAttributeOptionFunc(func(dp pmetric.NumberDataPoint) {
 		dp.Attributes().PutStr("nvidia.gpu.pci.bus_id", nvidiaGpuPciBusIDAttributeValue)
@@ -280,6 +1119,24 @@ func WithNvidiaGpuPciBusIDMetricAttribute(nvidiaGpuPciBusIDAttributeValue string
 func WithNvidiaGpuSourceMetricAttribute(nvidiaGpuSourceAttributeValue string) MetricAttributeOption {
 	return metricAttributeOptionFunc(func(dp pmetric.NumberDataPoint) {
 		dp.Attributes().PutStr("nvidia.gpu.source", nvidiaGpuSourceAttributeValue)
+	})
+}
+
+func WithProcessCreationTimeMetricAttribute(processCreationTimeAttributeValue string) MetricAttributeOption {
+	return metricAttributeOptionFunc(func(dp pmetric.NumberDataPoint) {
+		dp.Attributes().PutStr("process.creation.time", processCreationTimeAttributeValue)
+	})
+}
+
+func WithProcessExecutableNameMetricAttribute(processExecutableNameAttributeValue string) MetricAttributeOption {
+	return metricAttributeOptionFunc(func(dp pmetric.NumberDataPoint) {
+		dp.Attributes().PutStr("process.executable.name", processExecutableNameAttributeValue)
+	})
+}
+
+func WithProcessVpidMetricAttribute(processVpidAttributeValue int64) MetricAttributeOption {
+	return metricAttributeOptionFunc(func(dp pmetric.NumberDataPoint) {
+		dp.Attributes().PutInt("process.vpid", processVpidAttributeValue)
 	})
 }
 
@@ -353,6 +1210,185 @@ func (m *metricHwEnergy) emit(metrics pmetric.MetricSlice) {
 
 func newMetricHwEnergy(cfg HwEnergyMetricConfig) metricHwEnergy {
 	m := metricHwEnergy{config: cfg}
+
+	if cfg.Enabled {
+		m.data = pmetric.NewMetric()
+		m.init()
+	}
+	return m
+}
+
+type metricHwErrors struct {
+	data     pmetric.Metric       // data buffer for generated metric.
+	config   HwErrorsMetricConfig // metric config provided by user.
+	capacity int                  // max observed number of data points added to the metric.
+}
+
+// init fills hw.errors metric with initial data.
+func (m *metricHwErrors) init() {
+	m.data.SetName("hw.errors")
+	m.data.SetDescription("Memory errors that ECC found since the driver was loaded.")
+	m.data.SetUnit("{error}")
+	m.data.SetEmptySum()
+	m.data.Sum().SetIsMonotonic(true)
+	m.data.Sum().SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
+	m.data.Sum().DataPoints().EnsureCapacity(m.capacity)
+}
+
+func (m *metricHwErrors) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, hwTypeAttributeValue string, errorTypeAttributeValue string, options ...MetricAttributeOption) {
+	if !m.config.Enabled {
+		return
+	}
+	dp := m.data.Sum().DataPoints().AppendEmpty()
+	dp.SetStartTimestamp(start)
+	dp.SetTimestamp(ts)
+	dp.SetIntValue(val)
+	dp.Attributes().PutStr("hw.id", hwIDAttributeValue)
+	dp.Attributes().PutStr("host.name", hostNameAttributeValue)
+	dp.Attributes().PutInt("nvidia.gpu.index", nvidiaGpuIndexAttributeValue)
+	dp.Attributes().PutStr("hw.type", hwTypeAttributeValue)
+	dp.Attributes().PutStr("error.type", errorTypeAttributeValue)
+	for _, op := range options {
+		op.apply(dp)
+	}
+}
+
+// updateCapacity saves max length of data point slices that will be used for the slice capacity.
+func (m *metricHwErrors) updateCapacity() {
+	if m.data.Sum().DataPoints().Len() > m.capacity {
+		m.capacity = m.data.Sum().DataPoints().Len()
+	}
+}
+
+// emit appends recorded metric data to a metrics slice and prepares it for recording another set of data points.
+func (m *metricHwErrors) emit(metrics pmetric.MetricSlice) {
+	if m.config.Enabled && m.data.Sum().DataPoints().Len() > 0 {
+		m.updateCapacity()
+		m.data.MoveTo(metrics.AppendEmpty())
+		m.init()
+	}
+}
+
+func newMetricHwErrors(cfg HwErrorsMetricConfig) metricHwErrors {
+	m := metricHwErrors{config: cfg}
+
+	if cfg.Enabled {
+		m.data = pmetric.NewMetric()
+		m.init()
+	}
+	return m
+}
+
+type metricHwFanSpeedRatio struct {
+	data     pmetric.Metric              // data buffer for generated metric.
+	config   HwFanSpeedRatioMetricConfig // metric config provided by user.
+	capacity int                         // max observed number of data points added to the metric.
+}
+
+// init fills hw.fan.speed_ratio metric with initial data.
+func (m *metricHwFanSpeedRatio) init() {
+	m.data.SetName("hw.fan.speed_ratio")
+	m.data.SetDescription("Speed of a fan as a part of its full speed, 0 to 1. A driver may ask for more than 1.")
+	m.data.SetUnit("1")
+	m.data.SetEmptyGauge()
+	m.data.Gauge().DataPoints().EnsureCapacity(m.capacity)
+}
+
+func (m *metricHwFanSpeedRatio) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val float64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, hwSensorLocationFanAttributeValue string, options ...MetricAttributeOption) {
+	if !m.config.Enabled {
+		return
+	}
+	dp := m.data.Gauge().DataPoints().AppendEmpty()
+	dp.SetStartTimestamp(start)
+	dp.SetTimestamp(ts)
+	dp.SetDoubleValue(val)
+	dp.Attributes().PutStr("hw.id", hwIDAttributeValue)
+	dp.Attributes().PutStr("host.name", hostNameAttributeValue)
+	dp.Attributes().PutInt("nvidia.gpu.index", nvidiaGpuIndexAttributeValue)
+	dp.Attributes().PutStr("hw.sensor_location", hwSensorLocationFanAttributeValue)
+	for _, op := range options {
+		op.apply(dp)
+	}
+}
+
+// updateCapacity saves max length of data point slices that will be used for the slice capacity.
+func (m *metricHwFanSpeedRatio) updateCapacity() {
+	if m.data.Gauge().DataPoints().Len() > m.capacity {
+		m.capacity = m.data.Gauge().DataPoints().Len()
+	}
+}
+
+// emit appends recorded metric data to a metrics slice and prepares it for recording another set of data points.
+func (m *metricHwFanSpeedRatio) emit(metrics pmetric.MetricSlice) {
+	if m.config.Enabled && m.data.Gauge().DataPoints().Len() > 0 {
+		m.updateCapacity()
+		m.data.MoveTo(metrics.AppendEmpty())
+		m.init()
+	}
+}
+
+func newMetricHwFanSpeedRatio(cfg HwFanSpeedRatioMetricConfig) metricHwFanSpeedRatio {
+	m := metricHwFanSpeedRatio{config: cfg}
+
+	if cfg.Enabled {
+		m.data = pmetric.NewMetric()
+		m.init()
+	}
+	return m
+}
+
+type metricHwGpuIo struct {
+	data     pmetric.Metric      // data buffer for generated metric.
+	config   HwGpuIoMetricConfig // metric config provided by user.
+	capacity int                 // max observed number of data points added to the metric.
+}
+
+// init fills hw.gpu.io metric with initial data.
+func (m *metricHwGpuIo) init() {
+	m.data.SetName("hw.gpu.io")
+	m.data.SetDescription("Data over PCIe, integrated from the mean rate between two readings since the GPU was first read.")
+	m.data.SetUnit("By")
+	m.data.SetEmptySum()
+	m.data.Sum().SetIsMonotonic(true)
+	m.data.Sum().SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
+	m.data.Sum().DataPoints().EnsureCapacity(m.capacity)
+}
+
+func (m *metricHwGpuIo) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, networkIoDirectionAttributeValue string, options ...MetricAttributeOption) {
+	if !m.config.Enabled {
+		return
+	}
+	dp := m.data.Sum().DataPoints().AppendEmpty()
+	dp.SetStartTimestamp(start)
+	dp.SetTimestamp(ts)
+	dp.SetIntValue(val)
+	dp.Attributes().PutStr("hw.id", hwIDAttributeValue)
+	dp.Attributes().PutStr("host.name", hostNameAttributeValue)
+	dp.Attributes().PutInt("nvidia.gpu.index", nvidiaGpuIndexAttributeValue)
+	dp.Attributes().PutStr("network.io.direction", networkIoDirectionAttributeValue)
+	for _, op := range options {
+		op.apply(dp)
+	}
+}
+
+// updateCapacity saves max length of data point slices that will be used for the slice capacity.
+func (m *metricHwGpuIo) updateCapacity() {
+	if m.data.Sum().DataPoints().Len() > m.capacity {
+		m.capacity = m.data.Sum().DataPoints().Len()
+	}
+}
+
+// emit appends recorded metric data to a metrics slice and prepares it for recording another set of data points.
+func (m *metricHwGpuIo) emit(metrics pmetric.MetricSlice) {
+	if m.config.Enabled && m.data.Sum().DataPoints().Len() > 0 {
+		m.updateCapacity()
+		m.data.MoveTo(metrics.AppendEmpty())
+		m.init()
+	}
+}
+
+func newMetricHwGpuIo(cfg HwGpuIoMetricConfig) metricHwGpuIo {
+	m := metricHwGpuIo{config: cfg}
 
 	if cfg.Enabled {
 		m.data = pmetric.NewMetric()
@@ -603,7 +1639,7 @@ type metricHwPower struct {
 // init fills hw.power metric with initial data.
 func (m *metricHwPower) init() {
 	m.data.SetName("hw.power")
-	m.data.SetDescription("Power that the GPU and its board draw.")
+	m.data.SetDescription("Power that the GPU and its board draw, the driver's mean of about a second.")
 	m.data.SetUnit("W")
 	m.data.SetEmptyGauge()
 	m.data.Gauge().DataPoints().EnsureCapacity(m.capacity)
@@ -644,6 +1680,67 @@ func (m *metricHwPower) emit(metrics pmetric.MetricSlice) {
 
 func newMetricHwPower(cfg HwPowerMetricConfig) metricHwPower {
 	m := metricHwPower{config: cfg}
+
+	if cfg.Enabled {
+		m.data = pmetric.NewMetric()
+		m.init()
+	}
+	return m
+}
+
+type metricHwStatus struct {
+	data     pmetric.Metric       // data buffer for generated metric.
+	config   HwStatusMetricConfig // metric config provided by user.
+	capacity int                  // max observed number of data points added to the metric.
+}
+
+// init fills hw.status metric with initial data.
+func (m *metricHwStatus) init() {
+	m.data.SetName("hw.status")
+	m.data.SetDescription("1 for the state that the GPU is in, 0 for each other state.")
+	m.data.SetUnit("1")
+	m.data.SetEmptySum()
+	m.data.Sum().SetIsMonotonic(false)
+	m.data.Sum().SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
+	m.data.Sum().DataPoints().EnsureCapacity(m.capacity)
+}
+
+func (m *metricHwStatus) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, hwTypeAttributeValue string, hwStateAttributeValue string, options ...MetricAttributeOption) {
+	if !m.config.Enabled {
+		return
+	}
+	dp := m.data.Sum().DataPoints().AppendEmpty()
+	dp.SetStartTimestamp(start)
+	dp.SetTimestamp(ts)
+	dp.SetIntValue(val)
+	dp.Attributes().PutStr("hw.id", hwIDAttributeValue)
+	dp.Attributes().PutStr("host.name", hostNameAttributeValue)
+	dp.Attributes().PutInt("nvidia.gpu.index", nvidiaGpuIndexAttributeValue)
+	dp.Attributes().PutStr("hw.type", hwTypeAttributeValue)
+	dp.Attributes().PutStr("hw.state", hwStateAttributeValue)
+	for _, op := range options {
+		op.apply(dp)
+	}
+}
+
+// updateCapacity saves max length of data point slices that will be used for the slice capacity.
+func (m *metricHwStatus) updateCapacity() {
+	if m.data.Sum().DataPoints().Len() > m.capacity {
+		m.capacity = m.data.Sum().DataPoints().Len()
+	}
+}
+
+// emit appends recorded metric data to a metrics slice and prepares it for recording another set of data points.
+func (m *metricHwStatus) emit(metrics pmetric.MetricSlice) {
+	if m.config.Enabled && m.data.Sum().DataPoints().Len() > 0 {
+		m.updateCapacity()
+		m.data.MoveTo(metrics.AppendEmpty())
+		m.init()
+	}
+}
+
+func newMetricHwStatus(cfg HwStatusMetricConfig) metricHwStatus {
+	m := metricHwStatus{config: cfg}
 
 	if cfg.Enabled {
 		m.data = pmetric.NewMetric()
@@ -711,6 +1808,417 @@ func newMetricHwTemperature(cfg HwTemperatureMetricConfig) metricHwTemperature {
 	return m
 }
 
+type metricHwTemperatureLimit struct {
+	data     pmetric.Metric                 // data buffer for generated metric.
+	config   HwTemperatureLimitMetricConfig // metric config provided by user.
+	capacity int                            // max observed number of data points added to the metric.
+}
+
+// init fills hw.temperature.limit metric with initial data.
+func (m *metricHwTemperatureLimit) init() {
+	m.data.SetName("hw.temperature.limit")
+	m.data.SetDescription("Temperature at which the GPU slows itself down or switches itself off.")
+	m.data.SetUnit("Cel")
+	m.data.SetEmptyGauge()
+	m.data.Gauge().DataPoints().EnsureCapacity(m.capacity)
+}
+
+func (m *metricHwTemperatureLimit) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val float64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, hwTypeAttributeValue string, hwSensorLocationAttributeValue string, hwLimitTypeAttributeValue string, options ...MetricAttributeOption) {
+	if !m.config.Enabled {
+		return
+	}
+	dp := m.data.Gauge().DataPoints().AppendEmpty()
+	dp.SetStartTimestamp(start)
+	dp.SetTimestamp(ts)
+	dp.SetDoubleValue(val)
+	dp.Attributes().PutStr("hw.id", hwIDAttributeValue)
+	dp.Attributes().PutStr("host.name", hostNameAttributeValue)
+	dp.Attributes().PutInt("nvidia.gpu.index", nvidiaGpuIndexAttributeValue)
+	dp.Attributes().PutStr("hw.type", hwTypeAttributeValue)
+	dp.Attributes().PutStr("hw.sensor_location", hwSensorLocationAttributeValue)
+	dp.Attributes().PutStr("hw.limit_type", hwLimitTypeAttributeValue)
+	for _, op := range options {
+		op.apply(dp)
+	}
+}
+
+// updateCapacity saves max length of data point slices that will be used for the slice capacity.
+func (m *metricHwTemperatureLimit) updateCapacity() {
+	if m.data.Gauge().DataPoints().Len() > m.capacity {
+		m.capacity = m.data.Gauge().DataPoints().Len()
+	}
+}
+
+// emit appends recorded metric data to a metrics slice and prepares it for recording another set of data points.
+func (m *metricHwTemperatureLimit) emit(metrics pmetric.MetricSlice) {
+	if m.config.Enabled && m.data.Gauge().DataPoints().Len() > 0 {
+		m.updateCapacity()
+		m.data.MoveTo(metrics.AppendEmpty())
+		m.init()
+	}
+}
+
+func newMetricHwTemperatureLimit(cfg HwTemperatureLimitMetricConfig) metricHwTemperatureLimit {
+	m := metricHwTemperatureLimit{config: cfg}
+
+	if cfg.Enabled {
+		m.data = pmetric.NewMetric()
+		m.init()
+	}
+	return m
+}
+
+type metricNvidiaGpuAttribution struct {
+	data     pmetric.Metric                   // data buffer for generated metric.
+	config   NvidiaGpuAttributionMetricConfig // metric config provided by user.
+	capacity int                              // max observed number of data points added to the metric.
+}
+
+// init fills nvidia.gpu.attribution metric with initial data.
+func (m *metricNvidiaGpuAttribution) init() {
+	m.data.SetName("nvidia.gpu.attribution")
+	m.data.SetDescription("1 for the state that a way of telling what processes belong to is in, 0 for each other state.")
+	m.data.SetUnit("")
+	m.data.SetEmptySum()
+	m.data.Sum().SetIsMonotonic(false)
+	m.data.Sum().SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
+	m.data.Sum().DataPoints().EnsureCapacity(m.capacity)
+}
+
+func (m *metricNvidiaGpuAttribution) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64, hostNameAttributeValue string, nvidiaGpuAttributionSourceAttributeValue string, nvidiaGpuAttributionStateAttributeValue string, options ...MetricAttributeOption) {
+	if !m.config.Enabled {
+		return
+	}
+	dp := m.data.Sum().DataPoints().AppendEmpty()
+	dp.SetStartTimestamp(start)
+	dp.SetTimestamp(ts)
+	dp.SetIntValue(val)
+	dp.Attributes().PutStr("host.name", hostNameAttributeValue)
+	dp.Attributes().PutStr("nvidia.gpu.attribution.source", nvidiaGpuAttributionSourceAttributeValue)
+	dp.Attributes().PutStr("nvidia.gpu.attribution.state", nvidiaGpuAttributionStateAttributeValue)
+	for _, op := range options {
+		op.apply(dp)
+	}
+}
+
+// updateCapacity saves max length of data point slices that will be used for the slice capacity.
+func (m *metricNvidiaGpuAttribution) updateCapacity() {
+	if m.data.Sum().DataPoints().Len() > m.capacity {
+		m.capacity = m.data.Sum().DataPoints().Len()
+	}
+}
+
+// emit appends recorded metric data to a metrics slice and prepares it for recording another set of data points.
+func (m *metricNvidiaGpuAttribution) emit(metrics pmetric.MetricSlice) {
+	if m.config.Enabled && m.data.Sum().DataPoints().Len() > 0 {
+		m.updateCapacity()
+		m.data.MoveTo(metrics.AppendEmpty())
+		m.init()
+	}
+}
+
+func newMetricNvidiaGpuAttribution(cfg NvidiaGpuAttributionMetricConfig) metricNvidiaGpuAttribution {
+	m := metricNvidiaGpuAttribution{config: cfg}
+
+	if cfg.Enabled {
+		m.data = pmetric.NewMetric()
+		m.init()
+	}
+	return m
+}
+
+type metricNvidiaGpuBar1Usage struct {
+	data     pmetric.Metric                 // data buffer for generated metric.
+	config   NvidiaGpuBar1UsageMetricConfig // metric config provided by user.
+	capacity int                            // max observed number of data points added to the metric.
+}
+
+// init fills nvidia.gpu.bar1.usage metric with initial data.
+func (m *metricNvidiaGpuBar1Usage) init() {
+	m.data.SetName("nvidia.gpu.bar1.usage")
+	m.data.SetDescription("Part of the GPU's memory window for the host (BAR1) that is mapped.")
+	m.data.SetUnit("By")
+	m.data.SetEmptySum()
+	m.data.Sum().SetIsMonotonic(false)
+	m.data.Sum().SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
+	m.data.Sum().DataPoints().EnsureCapacity(m.capacity)
+}
+
+func (m *metricNvidiaGpuBar1Usage) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, options ...MetricAttributeOption) {
+	if !m.config.Enabled {
+		return
+	}
+	dp := m.data.Sum().DataPoints().AppendEmpty()
+	dp.SetStartTimestamp(start)
+	dp.SetTimestamp(ts)
+	dp.SetIntValue(val)
+	dp.Attributes().PutStr("hw.id", hwIDAttributeValue)
+	dp.Attributes().PutStr("host.name", hostNameAttributeValue)
+	dp.Attributes().PutInt("nvidia.gpu.index", nvidiaGpuIndexAttributeValue)
+	for _, op := range options {
+		op.apply(dp)
+	}
+}
+
+// updateCapacity saves max length of data point slices that will be used for the slice capacity.
+func (m *metricNvidiaGpuBar1Usage) updateCapacity() {
+	if m.data.Sum().DataPoints().Len() > m.capacity {
+		m.capacity = m.data.Sum().DataPoints().Len()
+	}
+}
+
+// emit appends recorded metric data to a metrics slice and prepares it for recording another set of data points.
+func (m *metricNvidiaGpuBar1Usage) emit(metrics pmetric.MetricSlice) {
+	if m.config.Enabled && m.data.Sum().DataPoints().Len() > 0 {
+		m.updateCapacity()
+		m.data.MoveTo(metrics.AppendEmpty())
+		m.init()
+	}
+}
+
+func newMetricNvidiaGpuBar1Usage(cfg NvidiaGpuBar1UsageMetricConfig) metricNvidiaGpuBar1Usage {
+	m := metricNvidiaGpuBar1Usage{config: cfg}
+
+	if cfg.Enabled {
+		m.data = pmetric.NewMetric()
+		m.init()
+	}
+	return m
+}
+
+type metricNvidiaGpuBusyTime struct {
+	data     pmetric.Metric                // data buffer for generated metric.
+	config   NvidiaGpuBusyTimeMetricConfig // metric config provided by user.
+	capacity int                           // max observed number of data points added to the metric.
+}
+
+// init fills nvidia.gpu.busy.time metric with initial data.
+func (m *metricNvidiaGpuBusyTime) init() {
+	m.data.SetName("nvidia.gpu.busy.time")
+	m.data.SetDescription("Time that the GPU was busy since it was first read.")
+	m.data.SetUnit("s")
+	m.data.SetEmptySum()
+	m.data.Sum().SetIsMonotonic(true)
+	m.data.Sum().SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
+	m.data.Sum().DataPoints().EnsureCapacity(m.capacity)
+}
+
+func (m *metricNvidiaGpuBusyTime) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val float64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, hwGpuTaskAttributeValue string, options ...MetricAttributeOption) {
+	if !m.config.Enabled {
+		return
+	}
+	dp := m.data.Sum().DataPoints().AppendEmpty()
+	dp.SetStartTimestamp(start)
+	dp.SetTimestamp(ts)
+	dp.SetDoubleValue(val)
+	dp.Attributes().PutStr("hw.id", hwIDAttributeValue)
+	dp.Attributes().PutStr("host.name", hostNameAttributeValue)
+	dp.Attributes().PutInt("nvidia.gpu.index", nvidiaGpuIndexAttributeValue)
+	dp.Attributes().PutStr("hw.gpu.task", hwGpuTaskAttributeValue)
+	for _, op := range options {
+		op.apply(dp)
+	}
+}
+
+// updateCapacity saves max length of data point slices that will be used for the slice capacity.
+func (m *metricNvidiaGpuBusyTime) updateCapacity() {
+	if m.data.Sum().DataPoints().Len() > m.capacity {
+		m.capacity = m.data.Sum().DataPoints().Len()
+	}
+}
+
+// emit appends recorded metric data to a metrics slice and prepares it for recording another set of data points.
+func (m *metricNvidiaGpuBusyTime) emit(metrics pmetric.MetricSlice) {
+	if m.config.Enabled && m.data.Sum().DataPoints().Len() > 0 {
+		m.updateCapacity()
+		m.data.MoveTo(metrics.AppendEmpty())
+		m.init()
+	}
+}
+
+func newMetricNvidiaGpuBusyTime(cfg NvidiaGpuBusyTimeMetricConfig) metricNvidiaGpuBusyTime {
+	m := metricNvidiaGpuBusyTime{config: cfg}
+
+	if cfg.Enabled {
+		m.data = pmetric.NewMetric()
+		m.init()
+	}
+	return m
+}
+
+type metricNvidiaGpuClockFrequency struct {
+	data     pmetric.Metric                      // data buffer for generated metric.
+	config   NvidiaGpuClockFrequencyMetricConfig // metric config provided by user.
+	capacity int                                 // max observed number of data points added to the metric.
+}
+
+// init fills nvidia.gpu.clock.frequency metric with initial data.
+func (m *metricNvidiaGpuClockFrequency) init() {
+	m.data.SetName("nvidia.gpu.clock.frequency")
+	m.data.SetDescription("Frequency of a clock.")
+	m.data.SetUnit("Hz")
+	m.data.SetEmptyGauge()
+	m.data.Gauge().DataPoints().EnsureCapacity(m.capacity)
+}
+
+func (m *metricNvidiaGpuClockFrequency) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val float64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, nvidiaGpuClockDomainAttributeValue string, options ...MetricAttributeOption) {
+	if !m.config.Enabled {
+		return
+	}
+	dp := m.data.Gauge().DataPoints().AppendEmpty()
+	dp.SetStartTimestamp(start)
+	dp.SetTimestamp(ts)
+	dp.SetDoubleValue(val)
+	dp.Attributes().PutStr("hw.id", hwIDAttributeValue)
+	dp.Attributes().PutStr("host.name", hostNameAttributeValue)
+	dp.Attributes().PutInt("nvidia.gpu.index", nvidiaGpuIndexAttributeValue)
+	dp.Attributes().PutStr("nvidia.gpu.clock.domain", nvidiaGpuClockDomainAttributeValue)
+	for _, op := range options {
+		op.apply(dp)
+	}
+}
+
+// updateCapacity saves max length of data point slices that will be used for the slice capacity.
+func (m *metricNvidiaGpuClockFrequency) updateCapacity() {
+	if m.data.Gauge().DataPoints().Len() > m.capacity {
+		m.capacity = m.data.Gauge().DataPoints().Len()
+	}
+}
+
+// emit appends recorded metric data to a metrics slice and prepares it for recording another set of data points.
+func (m *metricNvidiaGpuClockFrequency) emit(metrics pmetric.MetricSlice) {
+	if m.config.Enabled && m.data.Gauge().DataPoints().Len() > 0 {
+		m.updateCapacity()
+		m.data.MoveTo(metrics.AppendEmpty())
+		m.init()
+	}
+}
+
+func newMetricNvidiaGpuClockFrequency(cfg NvidiaGpuClockFrequencyMetricConfig) metricNvidiaGpuClockFrequency {
+	m := metricNvidiaGpuClockFrequency{config: cfg}
+
+	if cfg.Enabled {
+		m.data = pmetric.NewMetric()
+		m.init()
+	}
+	return m
+}
+
+type metricNvidiaGpuClockLimit struct {
+	data     pmetric.Metric                  // data buffer for generated metric.
+	config   NvidiaGpuClockLimitMetricConfig // metric config provided by user.
+	capacity int                             // max observed number of data points added to the metric.
+}
+
+// init fills nvidia.gpu.clock.limit metric with initial data.
+func (m *metricNvidiaGpuClockLimit) init() {
+	m.data.SetName("nvidia.gpu.clock.limit")
+	m.data.SetDescription("Highest frequency that a clock can have.")
+	m.data.SetUnit("Hz")
+	m.data.SetEmptyGauge()
+	m.data.Gauge().DataPoints().EnsureCapacity(m.capacity)
+}
+
+func (m *metricNvidiaGpuClockLimit) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val float64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, nvidiaGpuClockDomainAttributeValue string, options ...MetricAttributeOption) {
+	if !m.config.Enabled {
+		return
+	}
+	dp := m.data.Gauge().DataPoints().AppendEmpty()
+	dp.SetStartTimestamp(start)
+	dp.SetTimestamp(ts)
+	dp.SetDoubleValue(val)
+	dp.Attributes().PutStr("hw.id", hwIDAttributeValue)
+	dp.Attributes().PutStr("host.name", hostNameAttributeValue)
+	dp.Attributes().PutInt("nvidia.gpu.index", nvidiaGpuIndexAttributeValue)
+	dp.Attributes().PutStr("nvidia.gpu.clock.domain", nvidiaGpuClockDomainAttributeValue)
+	for _, op := range options {
+		op.apply(dp)
+	}
+}
+
+// updateCapacity saves max length of data point slices that will be used for the slice capacity.
+func (m *metricNvidiaGpuClockLimit) updateCapacity() {
+	if m.data.Gauge().DataPoints().Len() > m.capacity {
+		m.capacity = m.data.Gauge().DataPoints().Len()
+	}
+}
+
+// emit appends recorded metric data to a metrics slice and prepares it for recording another set of data points.
+func (m *metricNvidiaGpuClockLimit) emit(metrics pmetric.MetricSlice) {
+	if m.config.Enabled && m.data.Gauge().DataPoints().Len() > 0 {
+		m.updateCapacity()
+		m.data.MoveTo(metrics.AppendEmpty())
+		m.init()
+	}
+}
+
+func newMetricNvidiaGpuClockLimit(cfg NvidiaGpuClockLimitMetricConfig) metricNvidiaGpuClockLimit {
+	m := metricNvidiaGpuClockLimit{config: cfg}
+
+	if cfg.Enabled {
+		m.data = pmetric.NewMetric()
+		m.init()
+	}
+	return m
+}
+
+type metricNvidiaGpuDramUtilization struct {
+	data     pmetric.Metric                       // data buffer for generated metric.
+	config   NvidiaGpuDramUtilizationMetricConfig // metric config provided by user.
+	capacity int                                  // max observed number of data points added to the metric.
+}
+
+// init fills nvidia.gpu.dram.utilization metric with initial data.
+func (m *metricNvidiaGpuDramUtilization) init() {
+	m.data.SetName("nvidia.gpu.dram.utilization")
+	m.data.SetDescription("Part of the memory's bandwidth that was used since the last reading, 0 to 1.")
+	m.data.SetUnit("1")
+	m.data.SetEmptyGauge()
+	m.data.Gauge().DataPoints().EnsureCapacity(m.capacity)
+}
+
+func (m *metricNvidiaGpuDramUtilization) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val float64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, options ...MetricAttributeOption) {
+	if !m.config.Enabled {
+		return
+	}
+	dp := m.data.Gauge().DataPoints().AppendEmpty()
+	dp.SetStartTimestamp(start)
+	dp.SetTimestamp(ts)
+	dp.SetDoubleValue(val)
+	dp.Attributes().PutStr("hw.id", hwIDAttributeValue)
+	dp.Attributes().PutStr("host.name", hostNameAttributeValue)
+	dp.Attributes().PutInt("nvidia.gpu.index", nvidiaGpuIndexAttributeValue)
+	for _, op := range options {
+		op.apply(dp)
+	}
+}
+
+// updateCapacity saves max length of data point slices that will be used for the slice capacity.
+func (m *metricNvidiaGpuDramUtilization) updateCapacity() {
+	if m.data.Gauge().DataPoints().Len() > m.capacity {
+		m.capacity = m.data.Gauge().DataPoints().Len()
+	}
+}
+
+// emit appends recorded metric data to a metrics slice and prepares it for recording another set of data points.
+func (m *metricNvidiaGpuDramUtilization) emit(metrics pmetric.MetricSlice) {
+	if m.config.Enabled && m.data.Gauge().DataPoints().Len() > 0 {
+		m.updateCapacity()
+		m.data.MoveTo(metrics.AppendEmpty())
+		m.init()
+	}
+}
+
+func newMetricNvidiaGpuDramUtilization(cfg NvidiaGpuDramUtilizationMetricConfig) metricNvidiaGpuDramUtilization {
+	m := metricNvidiaGpuDramUtilization{config: cfg}
+
+	if cfg.Enabled {
+		m.data = pmetric.NewMetric()
+		m.init()
+	}
+	return m
+}
+
 type metricNvidiaGpuDriverState struct {
 	data     pmetric.Metric                   // data buffer for generated metric.
 	config   NvidiaGpuDriverStateMetricConfig // metric config provided by user.
@@ -761,6 +2269,67 @@ func (m *metricNvidiaGpuDriverState) emit(metrics pmetric.MetricSlice) {
 
 func newMetricNvidiaGpuDriverState(cfg NvidiaGpuDriverStateMetricConfig) metricNvidiaGpuDriverState {
 	m := metricNvidiaGpuDriverState{config: cfg}
+
+	if cfg.Enabled {
+		m.data = pmetric.NewMetric()
+		m.init()
+	}
+	return m
+}
+
+type metricNvidiaGpuEccErrorsLifetime struct {
+	data     pmetric.Metric                         // data buffer for generated metric.
+	config   NvidiaGpuEccErrorsLifetimeMetricConfig // metric config provided by user.
+	capacity int                                    // max observed number of data points added to the metric.
+}
+
+// init fills nvidia.gpu.ecc.errors.lifetime metric with initial data.
+func (m *metricNvidiaGpuEccErrorsLifetime) init() {
+	m.data.SetName("nvidia.gpu.ecc.errors.lifetime")
+	m.data.SetDescription("Memory errors that ECC found in the GPU's life, by where they happened.")
+	m.data.SetUnit("{error}")
+	m.data.SetEmptySum()
+	m.data.Sum().SetIsMonotonic(true)
+	m.data.Sum().SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
+	m.data.Sum().DataPoints().EnsureCapacity(m.capacity)
+}
+
+func (m *metricNvidiaGpuEccErrorsLifetime) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, errorTypeAttributeValue string, nvidiaGpuMemoryLocationAttributeValue string, options ...MetricAttributeOption) {
+	if !m.config.Enabled {
+		return
+	}
+	dp := m.data.Sum().DataPoints().AppendEmpty()
+	dp.SetStartTimestamp(start)
+	dp.SetTimestamp(ts)
+	dp.SetIntValue(val)
+	dp.Attributes().PutStr("hw.id", hwIDAttributeValue)
+	dp.Attributes().PutStr("host.name", hostNameAttributeValue)
+	dp.Attributes().PutInt("nvidia.gpu.index", nvidiaGpuIndexAttributeValue)
+	dp.Attributes().PutStr("error.type", errorTypeAttributeValue)
+	dp.Attributes().PutStr("nvidia.gpu.memory.location", nvidiaGpuMemoryLocationAttributeValue)
+	for _, op := range options {
+		op.apply(dp)
+	}
+}
+
+// updateCapacity saves max length of data point slices that will be used for the slice capacity.
+func (m *metricNvidiaGpuEccErrorsLifetime) updateCapacity() {
+	if m.data.Sum().DataPoints().Len() > m.capacity {
+		m.capacity = m.data.Sum().DataPoints().Len()
+	}
+}
+
+// emit appends recorded metric data to a metrics slice and prepares it for recording another set of data points.
+func (m *metricNvidiaGpuEccErrorsLifetime) emit(metrics pmetric.MetricSlice) {
+	if m.config.Enabled && m.data.Sum().DataPoints().Len() > 0 {
+		m.updateCapacity()
+		m.data.MoveTo(metrics.AppendEmpty())
+		m.init()
+	}
+}
+
+func newMetricNvidiaGpuEccErrorsLifetime(cfg NvidiaGpuEccErrorsLifetimeMetricConfig) metricNvidiaGpuEccErrorsLifetime {
+	m := metricNvidiaGpuEccErrorsLifetime{config: cfg}
 
 	if cfg.Enabled {
 		m.data = pmetric.NewMetric()
@@ -828,6 +2397,1589 @@ func newMetricNvidiaGpuInfo(cfg NvidiaGpuInfoMetricConfig) metricNvidiaGpuInfo {
 	return m
 }
 
+type metricNvidiaGpuMemoryControllerUtilization struct {
+	data     pmetric.Metric                                   // data buffer for generated metric.
+	config   NvidiaGpuMemoryControllerUtilizationMetricConfig // metric config provided by user.
+	capacity int                                              // max observed number of data points added to the metric.
+}
+
+// init fills nvidia.gpu.memory.controller.utilization metric with initial data.
+func (m *metricNvidiaGpuMemoryControllerUtilization) init() {
+	m.data.SetName("nvidia.gpu.memory.controller.utilization")
+	m.data.SetDescription("Part of the driver's last sample period in which memory was read or written, 0 to 1.")
+	m.data.SetUnit("1")
+	m.data.SetEmptyGauge()
+	m.data.Gauge().DataPoints().EnsureCapacity(m.capacity)
+}
+
+func (m *metricNvidiaGpuMemoryControllerUtilization) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val float64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, options ...MetricAttributeOption) {
+	if !m.config.Enabled {
+		return
+	}
+	dp := m.data.Gauge().DataPoints().AppendEmpty()
+	dp.SetStartTimestamp(start)
+	dp.SetTimestamp(ts)
+	dp.SetDoubleValue(val)
+	dp.Attributes().PutStr("hw.id", hwIDAttributeValue)
+	dp.Attributes().PutStr("host.name", hostNameAttributeValue)
+	dp.Attributes().PutInt("nvidia.gpu.index", nvidiaGpuIndexAttributeValue)
+	for _, op := range options {
+		op.apply(dp)
+	}
+}
+
+// updateCapacity saves max length of data point slices that will be used for the slice capacity.
+func (m *metricNvidiaGpuMemoryControllerUtilization) updateCapacity() {
+	if m.data.Gauge().DataPoints().Len() > m.capacity {
+		m.capacity = m.data.Gauge().DataPoints().Len()
+	}
+}
+
+// emit appends recorded metric data to a metrics slice and prepares it for recording another set of data points.
+func (m *metricNvidiaGpuMemoryControllerUtilization) emit(metrics pmetric.MetricSlice) {
+	if m.config.Enabled && m.data.Gauge().DataPoints().Len() > 0 {
+		m.updateCapacity()
+		m.data.MoveTo(metrics.AppendEmpty())
+		m.init()
+	}
+}
+
+func newMetricNvidiaGpuMemoryControllerUtilization(cfg NvidiaGpuMemoryControllerUtilizationMetricConfig) metricNvidiaGpuMemoryControllerUtilization {
+	m := metricNvidiaGpuMemoryControllerUtilization{config: cfg}
+
+	if cfg.Enabled {
+		m.data = pmetric.NewMetric()
+		m.init()
+	}
+	return m
+}
+
+type metricNvidiaGpuMemoryRemapFailed struct {
+	data     pmetric.Metric                         // data buffer for generated metric.
+	config   NvidiaGpuMemoryRemapFailedMetricConfig // metric config provided by user.
+	capacity int                                    // max observed number of data points added to the metric.
+}
+
+// init fills nvidia.gpu.memory.remap_failed metric with initial data.
+func (m *metricNvidiaGpuMemoryRemapFailed) init() {
+	m.data.SetName("nvidia.gpu.memory.remap_failed")
+	m.data.SetDescription("1 where a bad row could not be remapped because there is none left to remap to, which means a repair; 0 otherwise.")
+	m.data.SetUnit("1")
+	m.data.SetEmptySum()
+	m.data.Sum().SetIsMonotonic(false)
+	m.data.Sum().SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
+	m.data.Sum().DataPoints().EnsureCapacity(m.capacity)
+}
+
+func (m *metricNvidiaGpuMemoryRemapFailed) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, options ...MetricAttributeOption) {
+	if !m.config.Enabled {
+		return
+	}
+	dp := m.data.Sum().DataPoints().AppendEmpty()
+	dp.SetStartTimestamp(start)
+	dp.SetTimestamp(ts)
+	dp.SetIntValue(val)
+	dp.Attributes().PutStr("hw.id", hwIDAttributeValue)
+	dp.Attributes().PutStr("host.name", hostNameAttributeValue)
+	dp.Attributes().PutInt("nvidia.gpu.index", nvidiaGpuIndexAttributeValue)
+	for _, op := range options {
+		op.apply(dp)
+	}
+}
+
+// updateCapacity saves max length of data point slices that will be used for the slice capacity.
+func (m *metricNvidiaGpuMemoryRemapFailed) updateCapacity() {
+	if m.data.Sum().DataPoints().Len() > m.capacity {
+		m.capacity = m.data.Sum().DataPoints().Len()
+	}
+}
+
+// emit appends recorded metric data to a metrics slice and prepares it for recording another set of data points.
+func (m *metricNvidiaGpuMemoryRemapFailed) emit(metrics pmetric.MetricSlice) {
+	if m.config.Enabled && m.data.Sum().DataPoints().Len() > 0 {
+		m.updateCapacity()
+		m.data.MoveTo(metrics.AppendEmpty())
+		m.init()
+	}
+}
+
+func newMetricNvidiaGpuMemoryRemapFailed(cfg NvidiaGpuMemoryRemapFailedMetricConfig) metricNvidiaGpuMemoryRemapFailed {
+	m := metricNvidiaGpuMemoryRemapFailed{config: cfg}
+
+	if cfg.Enabled {
+		m.data = pmetric.NewMetric()
+		m.init()
+	}
+	return m
+}
+
+type metricNvidiaGpuMemoryRemapPending struct {
+	data     pmetric.Metric                          // data buffer for generated metric.
+	config   NvidiaGpuMemoryRemapPendingMetricConfig // metric config provided by user.
+	capacity int                                     // max observed number of data points added to the metric.
+}
+
+// init fills nvidia.gpu.memory.remap_pending metric with initial data.
+func (m *metricNvidiaGpuMemoryRemapPending) init() {
+	m.data.SetName("nvidia.gpu.memory.remap_pending")
+	m.data.SetDescription("1 where a bad row is remapped at the next reset of the GPU, 0 otherwise.")
+	m.data.SetUnit("1")
+	m.data.SetEmptySum()
+	m.data.Sum().SetIsMonotonic(false)
+	m.data.Sum().SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
+	m.data.Sum().DataPoints().EnsureCapacity(m.capacity)
+}
+
+func (m *metricNvidiaGpuMemoryRemapPending) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, options ...MetricAttributeOption) {
+	if !m.config.Enabled {
+		return
+	}
+	dp := m.data.Sum().DataPoints().AppendEmpty()
+	dp.SetStartTimestamp(start)
+	dp.SetTimestamp(ts)
+	dp.SetIntValue(val)
+	dp.Attributes().PutStr("hw.id", hwIDAttributeValue)
+	dp.Attributes().PutStr("host.name", hostNameAttributeValue)
+	dp.Attributes().PutInt("nvidia.gpu.index", nvidiaGpuIndexAttributeValue)
+	for _, op := range options {
+		op.apply(dp)
+	}
+}
+
+// updateCapacity saves max length of data point slices that will be used for the slice capacity.
+func (m *metricNvidiaGpuMemoryRemapPending) updateCapacity() {
+	if m.data.Sum().DataPoints().Len() > m.capacity {
+		m.capacity = m.data.Sum().DataPoints().Len()
+	}
+}
+
+// emit appends recorded metric data to a metrics slice and prepares it for recording another set of data points.
+func (m *metricNvidiaGpuMemoryRemapPending) emit(metrics pmetric.MetricSlice) {
+	if m.config.Enabled && m.data.Sum().DataPoints().Len() > 0 {
+		m.updateCapacity()
+		m.data.MoveTo(metrics.AppendEmpty())
+		m.init()
+	}
+}
+
+func newMetricNvidiaGpuMemoryRemapPending(cfg NvidiaGpuMemoryRemapPendingMetricConfig) metricNvidiaGpuMemoryRemapPending {
+	m := metricNvidiaGpuMemoryRemapPending{config: cfg}
+
+	if cfg.Enabled {
+		m.data = pmetric.NewMetric()
+		m.init()
+	}
+	return m
+}
+
+type metricNvidiaGpuMemoryRemappedRows struct {
+	data     pmetric.Metric                          // data buffer for generated metric.
+	config   NvidiaGpuMemoryRemappedRowsMetricConfig // metric config provided by user.
+	capacity int                                     // max observed number of data points added to the metric.
+}
+
+// init fills nvidia.gpu.memory.remapped_rows metric with initial data.
+func (m *metricNvidiaGpuMemoryRemappedRows) init() {
+	m.data.SetName("nvidia.gpu.memory.remapped_rows")
+	m.data.SetDescription("Rows of memory that were remapped in the GPU's life.")
+	m.data.SetUnit("{row}")
+	m.data.SetEmptySum()
+	m.data.Sum().SetIsMonotonic(true)
+	m.data.Sum().SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
+	m.data.Sum().DataPoints().EnsureCapacity(m.capacity)
+}
+
+func (m *metricNvidiaGpuMemoryRemappedRows) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, nvidiaGpuMemoryRemapCauseAttributeValue string, options ...MetricAttributeOption) {
+	if !m.config.Enabled {
+		return
+	}
+	dp := m.data.Sum().DataPoints().AppendEmpty()
+	dp.SetStartTimestamp(start)
+	dp.SetTimestamp(ts)
+	dp.SetIntValue(val)
+	dp.Attributes().PutStr("hw.id", hwIDAttributeValue)
+	dp.Attributes().PutStr("host.name", hostNameAttributeValue)
+	dp.Attributes().PutInt("nvidia.gpu.index", nvidiaGpuIndexAttributeValue)
+	dp.Attributes().PutStr("nvidia.gpu.memory.remap.cause", nvidiaGpuMemoryRemapCauseAttributeValue)
+	for _, op := range options {
+		op.apply(dp)
+	}
+}
+
+// updateCapacity saves max length of data point slices that will be used for the slice capacity.
+func (m *metricNvidiaGpuMemoryRemappedRows) updateCapacity() {
+	if m.data.Sum().DataPoints().Len() > m.capacity {
+		m.capacity = m.data.Sum().DataPoints().Len()
+	}
+}
+
+// emit appends recorded metric data to a metrics slice and prepares it for recording another set of data points.
+func (m *metricNvidiaGpuMemoryRemappedRows) emit(metrics pmetric.MetricSlice) {
+	if m.config.Enabled && m.data.Sum().DataPoints().Len() > 0 {
+		m.updateCapacity()
+		m.data.MoveTo(metrics.AppendEmpty())
+		m.init()
+	}
+}
+
+func newMetricNvidiaGpuMemoryRemappedRows(cfg NvidiaGpuMemoryRemappedRowsMetricConfig) metricNvidiaGpuMemoryRemappedRows {
+	m := metricNvidiaGpuMemoryRemappedRows{config: cfg}
+
+	if cfg.Enabled {
+		m.data = pmetric.NewMetric()
+		m.init()
+	}
+	return m
+}
+
+type metricNvidiaGpuMemoryReserved struct {
+	data     pmetric.Metric                      // data buffer for generated metric.
+	config   NvidiaGpuMemoryReservedMetricConfig // metric config provided by user.
+	capacity int                                 // max observed number of data points added to the metric.
+}
+
+// init fills nvidia.gpu.memory.reserved metric with initial data.
+func (m *metricNvidiaGpuMemoryReserved) init() {
+	m.data.SetName("nvidia.gpu.memory.reserved")
+	m.data.SetDescription("Memory that the driver keeps for itself.")
+	m.data.SetUnit("By")
+	m.data.SetEmptySum()
+	m.data.Sum().SetIsMonotonic(false)
+	m.data.Sum().SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
+	m.data.Sum().DataPoints().EnsureCapacity(m.capacity)
+}
+
+func (m *metricNvidiaGpuMemoryReserved) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, options ...MetricAttributeOption) {
+	if !m.config.Enabled {
+		return
+	}
+	dp := m.data.Sum().DataPoints().AppendEmpty()
+	dp.SetStartTimestamp(start)
+	dp.SetTimestamp(ts)
+	dp.SetIntValue(val)
+	dp.Attributes().PutStr("hw.id", hwIDAttributeValue)
+	dp.Attributes().PutStr("host.name", hostNameAttributeValue)
+	dp.Attributes().PutInt("nvidia.gpu.index", nvidiaGpuIndexAttributeValue)
+	for _, op := range options {
+		op.apply(dp)
+	}
+}
+
+// updateCapacity saves max length of data point slices that will be used for the slice capacity.
+func (m *metricNvidiaGpuMemoryReserved) updateCapacity() {
+	if m.data.Sum().DataPoints().Len() > m.capacity {
+		m.capacity = m.data.Sum().DataPoints().Len()
+	}
+}
+
+// emit appends recorded metric data to a metrics slice and prepares it for recording another set of data points.
+func (m *metricNvidiaGpuMemoryReserved) emit(metrics pmetric.MetricSlice) {
+	if m.config.Enabled && m.data.Sum().DataPoints().Len() > 0 {
+		m.updateCapacity()
+		m.data.MoveTo(metrics.AppendEmpty())
+		m.init()
+	}
+}
+
+func newMetricNvidiaGpuMemoryReserved(cfg NvidiaGpuMemoryReservedMetricConfig) metricNvidiaGpuMemoryReserved {
+	m := metricNvidiaGpuMemoryReserved{config: cfg}
+
+	if cfg.Enabled {
+		m.data = pmetric.NewMetric()
+		m.init()
+	}
+	return m
+}
+
+type metricNvidiaGpuMemoryRetiredPages struct {
+	data     pmetric.Metric                          // data buffer for generated metric.
+	config   NvidiaGpuMemoryRetiredPagesMetricConfig // metric config provided by user.
+	capacity int                                     // max observed number of data points added to the metric.
+}
+
+// init fills nvidia.gpu.memory.retired_pages metric with initial data.
+func (m *metricNvidiaGpuMemoryRetiredPages) init() {
+	m.data.SetName("nvidia.gpu.memory.retired_pages")
+	m.data.SetDescription("Pages of memory that were retired in the GPU's life, of GPUs before Ampere.")
+	m.data.SetUnit("{page}")
+	m.data.SetEmptySum()
+	m.data.Sum().SetIsMonotonic(true)
+	m.data.Sum().SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
+	m.data.Sum().DataPoints().EnsureCapacity(m.capacity)
+}
+
+func (m *metricNvidiaGpuMemoryRetiredPages) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, nvidiaGpuMemoryRetirementCauseAttributeValue string, options ...MetricAttributeOption) {
+	if !m.config.Enabled {
+		return
+	}
+	dp := m.data.Sum().DataPoints().AppendEmpty()
+	dp.SetStartTimestamp(start)
+	dp.SetTimestamp(ts)
+	dp.SetIntValue(val)
+	dp.Attributes().PutStr("hw.id", hwIDAttributeValue)
+	dp.Attributes().PutStr("host.name", hostNameAttributeValue)
+	dp.Attributes().PutInt("nvidia.gpu.index", nvidiaGpuIndexAttributeValue)
+	dp.Attributes().PutStr("nvidia.gpu.memory.retirement.cause", nvidiaGpuMemoryRetirementCauseAttributeValue)
+	for _, op := range options {
+		op.apply(dp)
+	}
+}
+
+// updateCapacity saves max length of data point slices that will be used for the slice capacity.
+func (m *metricNvidiaGpuMemoryRetiredPages) updateCapacity() {
+	if m.data.Sum().DataPoints().Len() > m.capacity {
+		m.capacity = m.data.Sum().DataPoints().Len()
+	}
+}
+
+// emit appends recorded metric data to a metrics slice and prepares it for recording another set of data points.
+func (m *metricNvidiaGpuMemoryRetiredPages) emit(metrics pmetric.MetricSlice) {
+	if m.config.Enabled && m.data.Sum().DataPoints().Len() > 0 {
+		m.updateCapacity()
+		m.data.MoveTo(metrics.AppendEmpty())
+		m.init()
+	}
+}
+
+func newMetricNvidiaGpuMemoryRetiredPages(cfg NvidiaGpuMemoryRetiredPagesMetricConfig) metricNvidiaGpuMemoryRetiredPages {
+	m := metricNvidiaGpuMemoryRetiredPages{config: cfg}
+
+	if cfg.Enabled {
+		m.data = pmetric.NewMetric()
+		m.init()
+	}
+	return m
+}
+
+type metricNvidiaGpuNvlinkErrors struct {
+	data     pmetric.Metric                    // data buffer for generated metric.
+	config   NvidiaGpuNvlinkErrorsMetricConfig // metric config provided by user.
+	capacity int                               // max observed number of data points added to the metric.
+}
+
+// init fills nvidia.gpu.nvlink.errors metric with initial data.
+func (m *metricNvidiaGpuNvlinkErrors) init() {
+	m.data.SetName("nvidia.gpu.nvlink.errors")
+	m.data.SetDescription("Errors on all NVLinks together since the driver was loaded.")
+	m.data.SetUnit("{error}")
+	m.data.SetEmptySum()
+	m.data.Sum().SetIsMonotonic(true)
+	m.data.Sum().SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
+	m.data.Sum().DataPoints().EnsureCapacity(m.capacity)
+}
+
+func (m *metricNvidiaGpuNvlinkErrors) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, errorTypeNvlinkAttributeValue string, options ...MetricAttributeOption) {
+	if !m.config.Enabled {
+		return
+	}
+	dp := m.data.Sum().DataPoints().AppendEmpty()
+	dp.SetStartTimestamp(start)
+	dp.SetTimestamp(ts)
+	dp.SetIntValue(val)
+	dp.Attributes().PutStr("hw.id", hwIDAttributeValue)
+	dp.Attributes().PutStr("host.name", hostNameAttributeValue)
+	dp.Attributes().PutInt("nvidia.gpu.index", nvidiaGpuIndexAttributeValue)
+	dp.Attributes().PutStr("error.type", errorTypeNvlinkAttributeValue)
+	for _, op := range options {
+		op.apply(dp)
+	}
+}
+
+// updateCapacity saves max length of data point slices that will be used for the slice capacity.
+func (m *metricNvidiaGpuNvlinkErrors) updateCapacity() {
+	if m.data.Sum().DataPoints().Len() > m.capacity {
+		m.capacity = m.data.Sum().DataPoints().Len()
+	}
+}
+
+// emit appends recorded metric data to a metrics slice and prepares it for recording another set of data points.
+func (m *metricNvidiaGpuNvlinkErrors) emit(metrics pmetric.MetricSlice) {
+	if m.config.Enabled && m.data.Sum().DataPoints().Len() > 0 {
+		m.updateCapacity()
+		m.data.MoveTo(metrics.AppendEmpty())
+		m.init()
+	}
+}
+
+func newMetricNvidiaGpuNvlinkErrors(cfg NvidiaGpuNvlinkErrorsMetricConfig) metricNvidiaGpuNvlinkErrors {
+	m := metricNvidiaGpuNvlinkErrors{config: cfg}
+
+	if cfg.Enabled {
+		m.data = pmetric.NewMetric()
+		m.init()
+	}
+	return m
+}
+
+type metricNvidiaGpuNvlinkIo struct {
+	data     pmetric.Metric                // data buffer for generated metric.
+	config   NvidiaGpuNvlinkIoMetricConfig // metric config provided by user.
+	capacity int                           // max observed number of data points added to the metric.
+}
+
+// init fills nvidia.gpu.nvlink.io metric with initial data.
+func (m *metricNvidiaGpuNvlinkIo) init() {
+	m.data.SetName("nvidia.gpu.nvlink.io")
+	m.data.SetDescription("Data over all NVLinks together since the driver was loaded.")
+	m.data.SetUnit("By")
+	m.data.SetEmptySum()
+	m.data.Sum().SetIsMonotonic(true)
+	m.data.Sum().SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
+	m.data.Sum().DataPoints().EnsureCapacity(m.capacity)
+}
+
+func (m *metricNvidiaGpuNvlinkIo) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, networkIoDirectionAttributeValue string, options ...MetricAttributeOption) {
+	if !m.config.Enabled {
+		return
+	}
+	dp := m.data.Sum().DataPoints().AppendEmpty()
+	dp.SetStartTimestamp(start)
+	dp.SetTimestamp(ts)
+	dp.SetIntValue(val)
+	dp.Attributes().PutStr("hw.id", hwIDAttributeValue)
+	dp.Attributes().PutStr("host.name", hostNameAttributeValue)
+	dp.Attributes().PutInt("nvidia.gpu.index", nvidiaGpuIndexAttributeValue)
+	dp.Attributes().PutStr("network.io.direction", networkIoDirectionAttributeValue)
+	for _, op := range options {
+		op.apply(dp)
+	}
+}
+
+// updateCapacity saves max length of data point slices that will be used for the slice capacity.
+func (m *metricNvidiaGpuNvlinkIo) updateCapacity() {
+	if m.data.Sum().DataPoints().Len() > m.capacity {
+		m.capacity = m.data.Sum().DataPoints().Len()
+	}
+}
+
+// emit appends recorded metric data to a metrics slice and prepares it for recording another set of data points.
+func (m *metricNvidiaGpuNvlinkIo) emit(metrics pmetric.MetricSlice) {
+	if m.config.Enabled && m.data.Sum().DataPoints().Len() > 0 {
+		m.updateCapacity()
+		m.data.MoveTo(metrics.AppendEmpty())
+		m.init()
+	}
+}
+
+func newMetricNvidiaGpuNvlinkIo(cfg NvidiaGpuNvlinkIoMetricConfig) metricNvidiaGpuNvlinkIo {
+	m := metricNvidiaGpuNvlinkIo{config: cfg}
+
+	if cfg.Enabled {
+		m.data = pmetric.NewMetric()
+		m.init()
+	}
+	return m
+}
+
+type metricNvidiaGpuNvlinkLinks struct {
+	data     pmetric.Metric                   // data buffer for generated metric.
+	config   NvidiaGpuNvlinkLinksMetricConfig // metric config provided by user.
+	capacity int                              // max observed number of data points added to the metric.
+}
+
+// init fills nvidia.gpu.nvlink.links metric with initial data.
+func (m *metricNvidiaGpuNvlinkLinks) init() {
+	m.data.SetName("nvidia.gpu.nvlink.links")
+	m.data.SetDescription("Number of NVLinks in a state.")
+	m.data.SetUnit("{link}")
+	m.data.SetEmptySum()
+	m.data.Sum().SetIsMonotonic(false)
+	m.data.Sum().SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
+	m.data.Sum().DataPoints().EnsureCapacity(m.capacity)
+}
+
+func (m *metricNvidiaGpuNvlinkLinks) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, nvidiaGpuNvlinkStateAttributeValue string, options ...MetricAttributeOption) {
+	if !m.config.Enabled {
+		return
+	}
+	dp := m.data.Sum().DataPoints().AppendEmpty()
+	dp.SetStartTimestamp(start)
+	dp.SetTimestamp(ts)
+	dp.SetIntValue(val)
+	dp.Attributes().PutStr("hw.id", hwIDAttributeValue)
+	dp.Attributes().PutStr("host.name", hostNameAttributeValue)
+	dp.Attributes().PutInt("nvidia.gpu.index", nvidiaGpuIndexAttributeValue)
+	dp.Attributes().PutStr("nvidia.gpu.nvlink.state", nvidiaGpuNvlinkStateAttributeValue)
+	for _, op := range options {
+		op.apply(dp)
+	}
+}
+
+// updateCapacity saves max length of data point slices that will be used for the slice capacity.
+func (m *metricNvidiaGpuNvlinkLinks) updateCapacity() {
+	if m.data.Sum().DataPoints().Len() > m.capacity {
+		m.capacity = m.data.Sum().DataPoints().Len()
+	}
+}
+
+// emit appends recorded metric data to a metrics slice and prepares it for recording another set of data points.
+func (m *metricNvidiaGpuNvlinkLinks) emit(metrics pmetric.MetricSlice) {
+	if m.config.Enabled && m.data.Sum().DataPoints().Len() > 0 {
+		m.updateCapacity()
+		m.data.MoveTo(metrics.AppendEmpty())
+		m.init()
+	}
+}
+
+func newMetricNvidiaGpuNvlinkLinks(cfg NvidiaGpuNvlinkLinksMetricConfig) metricNvidiaGpuNvlinkLinks {
+	m := metricNvidiaGpuNvlinkLinks{config: cfg}
+
+	if cfg.Enabled {
+		m.data = pmetric.NewMetric()
+		m.init()
+	}
+	return m
+}
+
+type metricNvidiaGpuPcieLinkGeneration struct {
+	data     pmetric.Metric                          // data buffer for generated metric.
+	config   NvidiaGpuPcieLinkGenerationMetricConfig // metric config provided by user.
+	capacity int                                     // max observed number of data points added to the metric.
+}
+
+// init fills nvidia.gpu.pcie.link.generation metric with initial data.
+func (m *metricNvidiaGpuPcieLinkGeneration) init() {
+	m.data.SetName("nvidia.gpu.pcie.link.generation")
+	m.data.SetDescription("PCIe generation of the GPU's link.")
+	m.data.SetUnit("1")
+	m.data.SetEmptyGauge()
+	m.data.Gauge().DataPoints().EnsureCapacity(m.capacity)
+}
+
+func (m *metricNvidiaGpuPcieLinkGeneration) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, nvidiaGpuPcieLinkBoundAttributeValue string, options ...MetricAttributeOption) {
+	if !m.config.Enabled {
+		return
+	}
+	dp := m.data.Gauge().DataPoints().AppendEmpty()
+	dp.SetStartTimestamp(start)
+	dp.SetTimestamp(ts)
+	dp.SetIntValue(val)
+	dp.Attributes().PutStr("hw.id", hwIDAttributeValue)
+	dp.Attributes().PutStr("host.name", hostNameAttributeValue)
+	dp.Attributes().PutInt("nvidia.gpu.index", nvidiaGpuIndexAttributeValue)
+	dp.Attributes().PutStr("nvidia.gpu.pcie.link.bound", nvidiaGpuPcieLinkBoundAttributeValue)
+	for _, op := range options {
+		op.apply(dp)
+	}
+}
+
+// updateCapacity saves max length of data point slices that will be used for the slice capacity.
+func (m *metricNvidiaGpuPcieLinkGeneration) updateCapacity() {
+	if m.data.Gauge().DataPoints().Len() > m.capacity {
+		m.capacity = m.data.Gauge().DataPoints().Len()
+	}
+}
+
+// emit appends recorded metric data to a metrics slice and prepares it for recording another set of data points.
+func (m *metricNvidiaGpuPcieLinkGeneration) emit(metrics pmetric.MetricSlice) {
+	if m.config.Enabled && m.data.Gauge().DataPoints().Len() > 0 {
+		m.updateCapacity()
+		m.data.MoveTo(metrics.AppendEmpty())
+		m.init()
+	}
+}
+
+func newMetricNvidiaGpuPcieLinkGeneration(cfg NvidiaGpuPcieLinkGenerationMetricConfig) metricNvidiaGpuPcieLinkGeneration {
+	m := metricNvidiaGpuPcieLinkGeneration{config: cfg}
+
+	if cfg.Enabled {
+		m.data = pmetric.NewMetric()
+		m.init()
+	}
+	return m
+}
+
+type metricNvidiaGpuPcieLinkWidth struct {
+	data     pmetric.Metric                     // data buffer for generated metric.
+	config   NvidiaGpuPcieLinkWidthMetricConfig // metric config provided by user.
+	capacity int                                // max observed number of data points added to the metric.
+}
+
+// init fills nvidia.gpu.pcie.link.width metric with initial data.
+func (m *metricNvidiaGpuPcieLinkWidth) init() {
+	m.data.SetName("nvidia.gpu.pcie.link.width")
+	m.data.SetDescription("Number of lanes of the GPU's PCIe link.")
+	m.data.SetUnit("1")
+	m.data.SetEmptyGauge()
+	m.data.Gauge().DataPoints().EnsureCapacity(m.capacity)
+}
+
+func (m *metricNvidiaGpuPcieLinkWidth) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, nvidiaGpuPcieLinkBoundAttributeValue string, options ...MetricAttributeOption) {
+	if !m.config.Enabled {
+		return
+	}
+	dp := m.data.Gauge().DataPoints().AppendEmpty()
+	dp.SetStartTimestamp(start)
+	dp.SetTimestamp(ts)
+	dp.SetIntValue(val)
+	dp.Attributes().PutStr("hw.id", hwIDAttributeValue)
+	dp.Attributes().PutStr("host.name", hostNameAttributeValue)
+	dp.Attributes().PutInt("nvidia.gpu.index", nvidiaGpuIndexAttributeValue)
+	dp.Attributes().PutStr("nvidia.gpu.pcie.link.bound", nvidiaGpuPcieLinkBoundAttributeValue)
+	for _, op := range options {
+		op.apply(dp)
+	}
+}
+
+// updateCapacity saves max length of data point slices that will be used for the slice capacity.
+func (m *metricNvidiaGpuPcieLinkWidth) updateCapacity() {
+	if m.data.Gauge().DataPoints().Len() > m.capacity {
+		m.capacity = m.data.Gauge().DataPoints().Len()
+	}
+}
+
+// emit appends recorded metric data to a metrics slice and prepares it for recording another set of data points.
+func (m *metricNvidiaGpuPcieLinkWidth) emit(metrics pmetric.MetricSlice) {
+	if m.config.Enabled && m.data.Gauge().DataPoints().Len() > 0 {
+		m.updateCapacity()
+		m.data.MoveTo(metrics.AppendEmpty())
+		m.init()
+	}
+}
+
+func newMetricNvidiaGpuPcieLinkWidth(cfg NvidiaGpuPcieLinkWidthMetricConfig) metricNvidiaGpuPcieLinkWidth {
+	m := metricNvidiaGpuPcieLinkWidth{config: cfg}
+
+	if cfg.Enabled {
+		m.data = pmetric.NewMetric()
+		m.init()
+	}
+	return m
+}
+
+type metricNvidiaGpuPcieReplays struct {
+	data     pmetric.Metric                   // data buffer for generated metric.
+	config   NvidiaGpuPcieReplaysMetricConfig // metric config provided by user.
+	capacity int                              // max observed number of data points added to the metric.
+}
+
+// init fills nvidia.gpu.pcie.replays metric with initial data.
+func (m *metricNvidiaGpuPcieReplays) init() {
+	m.data.SetName("nvidia.gpu.pcie.replays")
+	m.data.SetDescription("Retransmissions on the GPU's PCIe link since the driver was loaded.")
+	m.data.SetUnit("{replay}")
+	m.data.SetEmptySum()
+	m.data.Sum().SetIsMonotonic(true)
+	m.data.Sum().SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
+	m.data.Sum().DataPoints().EnsureCapacity(m.capacity)
+}
+
+func (m *metricNvidiaGpuPcieReplays) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, options ...MetricAttributeOption) {
+	if !m.config.Enabled {
+		return
+	}
+	dp := m.data.Sum().DataPoints().AppendEmpty()
+	dp.SetStartTimestamp(start)
+	dp.SetTimestamp(ts)
+	dp.SetIntValue(val)
+	dp.Attributes().PutStr("hw.id", hwIDAttributeValue)
+	dp.Attributes().PutStr("host.name", hostNameAttributeValue)
+	dp.Attributes().PutInt("nvidia.gpu.index", nvidiaGpuIndexAttributeValue)
+	for _, op := range options {
+		op.apply(dp)
+	}
+}
+
+// updateCapacity saves max length of data point slices that will be used for the slice capacity.
+func (m *metricNvidiaGpuPcieReplays) updateCapacity() {
+	if m.data.Sum().DataPoints().Len() > m.capacity {
+		m.capacity = m.data.Sum().DataPoints().Len()
+	}
+}
+
+// emit appends recorded metric data to a metrics slice and prepares it for recording another set of data points.
+func (m *metricNvidiaGpuPcieReplays) emit(metrics pmetric.MetricSlice) {
+	if m.config.Enabled && m.data.Sum().DataPoints().Len() > 0 {
+		m.updateCapacity()
+		m.data.MoveTo(metrics.AppendEmpty())
+		m.init()
+	}
+}
+
+func newMetricNvidiaGpuPcieReplays(cfg NvidiaGpuPcieReplaysMetricConfig) metricNvidiaGpuPcieReplays {
+	m := metricNvidiaGpuPcieReplays{config: cfg}
+
+	if cfg.Enabled {
+		m.data = pmetric.NewMetric()
+		m.init()
+	}
+	return m
+}
+
+type metricNvidiaGpuPcieThroughput struct {
+	data     pmetric.Metric                      // data buffer for generated metric.
+	config   NvidiaGpuPcieThroughputMetricConfig // metric config provided by user.
+	capacity int                                 // max observed number of data points added to the metric.
+}
+
+// init fills nvidia.gpu.pcie.throughput metric with initial data.
+func (m *metricNvidiaGpuPcieThroughput) init() {
+	m.data.SetName("nvidia.gpu.pcie.throughput")
+	m.data.SetDescription("Data rate over PCIe during 20 ms.")
+	m.data.SetUnit("By/s")
+	m.data.SetEmptyGauge()
+	m.data.Gauge().DataPoints().EnsureCapacity(m.capacity)
+}
+
+func (m *metricNvidiaGpuPcieThroughput) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val float64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, networkIoDirectionAttributeValue string, options ...MetricAttributeOption) {
+	if !m.config.Enabled {
+		return
+	}
+	dp := m.data.Gauge().DataPoints().AppendEmpty()
+	dp.SetStartTimestamp(start)
+	dp.SetTimestamp(ts)
+	dp.SetDoubleValue(val)
+	dp.Attributes().PutStr("hw.id", hwIDAttributeValue)
+	dp.Attributes().PutStr("host.name", hostNameAttributeValue)
+	dp.Attributes().PutInt("nvidia.gpu.index", nvidiaGpuIndexAttributeValue)
+	dp.Attributes().PutStr("network.io.direction", networkIoDirectionAttributeValue)
+	for _, op := range options {
+		op.apply(dp)
+	}
+}
+
+// updateCapacity saves max length of data point slices that will be used for the slice capacity.
+func (m *metricNvidiaGpuPcieThroughput) updateCapacity() {
+	if m.data.Gauge().DataPoints().Len() > m.capacity {
+		m.capacity = m.data.Gauge().DataPoints().Len()
+	}
+}
+
+// emit appends recorded metric data to a metrics slice and prepares it for recording another set of data points.
+func (m *metricNvidiaGpuPcieThroughput) emit(metrics pmetric.MetricSlice) {
+	if m.config.Enabled && m.data.Gauge().DataPoints().Len() > 0 {
+		m.updateCapacity()
+		m.data.MoveTo(metrics.AppendEmpty())
+		m.init()
+	}
+}
+
+func newMetricNvidiaGpuPcieThroughput(cfg NvidiaGpuPcieThroughputMetricConfig) metricNvidiaGpuPcieThroughput {
+	m := metricNvidiaGpuPcieThroughput{config: cfg}
+
+	if cfg.Enabled {
+		m.data = pmetric.NewMetric()
+		m.init()
+	}
+	return m
+}
+
+type metricNvidiaGpuPerformanceState struct {
+	data     pmetric.Metric                        // data buffer for generated metric.
+	config   NvidiaGpuPerformanceStateMetricConfig // metric config provided by user.
+	capacity int                                   // max observed number of data points added to the metric.
+}
+
+// init fills nvidia.gpu.performance_state metric with initial data.
+func (m *metricNvidiaGpuPerformanceState) init() {
+	m.data.SetName("nvidia.gpu.performance_state")
+	m.data.SetDescription("Performance state, 0 for the fastest to 15.")
+	m.data.SetUnit("1")
+	m.data.SetEmptyGauge()
+	m.data.Gauge().DataPoints().EnsureCapacity(m.capacity)
+}
+
+func (m *metricNvidiaGpuPerformanceState) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, options ...MetricAttributeOption) {
+	if !m.config.Enabled {
+		return
+	}
+	dp := m.data.Gauge().DataPoints().AppendEmpty()
+	dp.SetStartTimestamp(start)
+	dp.SetTimestamp(ts)
+	dp.SetIntValue(val)
+	dp.Attributes().PutStr("hw.id", hwIDAttributeValue)
+	dp.Attributes().PutStr("host.name", hostNameAttributeValue)
+	dp.Attributes().PutInt("nvidia.gpu.index", nvidiaGpuIndexAttributeValue)
+	for _, op := range options {
+		op.apply(dp)
+	}
+}
+
+// updateCapacity saves max length of data point slices that will be used for the slice capacity.
+func (m *metricNvidiaGpuPerformanceState) updateCapacity() {
+	if m.data.Gauge().DataPoints().Len() > m.capacity {
+		m.capacity = m.data.Gauge().DataPoints().Len()
+	}
+}
+
+// emit appends recorded metric data to a metrics slice and prepares it for recording another set of data points.
+func (m *metricNvidiaGpuPerformanceState) emit(metrics pmetric.MetricSlice) {
+	if m.config.Enabled && m.data.Gauge().DataPoints().Len() > 0 {
+		m.updateCapacity()
+		m.data.MoveTo(metrics.AppendEmpty())
+		m.init()
+	}
+}
+
+func newMetricNvidiaGpuPerformanceState(cfg NvidiaGpuPerformanceStateMetricConfig) metricNvidiaGpuPerformanceState {
+	m := metricNvidiaGpuPerformanceState{config: cfg}
+
+	if cfg.Enabled {
+		m.data = pmetric.NewMetric()
+		m.init()
+	}
+	return m
+}
+
+type metricNvidiaGpuPipeUtilization struct {
+	data     pmetric.Metric                       // data buffer for generated metric.
+	config   NvidiaGpuPipeUtilizationMetricConfig // metric config provided by user.
+	capacity int                                  // max observed number of data points added to the metric.
+}
+
+// init fills nvidia.gpu.pipe.utilization metric with initial data.
+func (m *metricNvidiaGpuPipeUtilization) init() {
+	m.data.SetName("nvidia.gpu.pipe.utilization")
+	m.data.SetDescription("Part of the cycles since the last reading in which a kind of arithmetic unit was busy, 0 to 1.")
+	m.data.SetUnit("1")
+	m.data.SetEmptyGauge()
+	m.data.Gauge().DataPoints().EnsureCapacity(m.capacity)
+}
+
+func (m *metricNvidiaGpuPipeUtilization) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val float64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, nvidiaGpuPipeAttributeValue string, options ...MetricAttributeOption) {
+	if !m.config.Enabled {
+		return
+	}
+	dp := m.data.Gauge().DataPoints().AppendEmpty()
+	dp.SetStartTimestamp(start)
+	dp.SetTimestamp(ts)
+	dp.SetDoubleValue(val)
+	dp.Attributes().PutStr("hw.id", hwIDAttributeValue)
+	dp.Attributes().PutStr("host.name", hostNameAttributeValue)
+	dp.Attributes().PutInt("nvidia.gpu.index", nvidiaGpuIndexAttributeValue)
+	dp.Attributes().PutStr("nvidia.gpu.pipe", nvidiaGpuPipeAttributeValue)
+	for _, op := range options {
+		op.apply(dp)
+	}
+}
+
+// updateCapacity saves max length of data point slices that will be used for the slice capacity.
+func (m *metricNvidiaGpuPipeUtilization) updateCapacity() {
+	if m.data.Gauge().DataPoints().Len() > m.capacity {
+		m.capacity = m.data.Gauge().DataPoints().Len()
+	}
+}
+
+// emit appends recorded metric data to a metrics slice and prepares it for recording another set of data points.
+func (m *metricNvidiaGpuPipeUtilization) emit(metrics pmetric.MetricSlice) {
+	if m.config.Enabled && m.data.Gauge().DataPoints().Len() > 0 {
+		m.updateCapacity()
+		m.data.MoveTo(metrics.AppendEmpty())
+		m.init()
+	}
+}
+
+func newMetricNvidiaGpuPipeUtilization(cfg NvidiaGpuPipeUtilizationMetricConfig) metricNvidiaGpuPipeUtilization {
+	m := metricNvidiaGpuPipeUtilization{config: cfg}
+
+	if cfg.Enabled {
+		m.data = pmetric.NewMetric()
+		m.init()
+	}
+	return m
+}
+
+type metricNvidiaGpuPowerInstant struct {
+	data     pmetric.Metric                    // data buffer for generated metric.
+	config   NvidiaGpuPowerInstantMetricConfig // metric config provided by user.
+	capacity int                               // max observed number of data points added to the metric.
+}
+
+// init fills nvidia.gpu.power.instant metric with initial data.
+func (m *metricNvidiaGpuPowerInstant) init() {
+	m.data.SetName("nvidia.gpu.power.instant")
+	m.data.SetDescription("Power that is drawn at this moment.")
+	m.data.SetUnit("W")
+	m.data.SetEmptyGauge()
+	m.data.Gauge().DataPoints().EnsureCapacity(m.capacity)
+}
+
+func (m *metricNvidiaGpuPowerInstant) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val float64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, nvidiaGpuPowerScopeAttributeValue string, options ...MetricAttributeOption) {
+	if !m.config.Enabled {
+		return
+	}
+	dp := m.data.Gauge().DataPoints().AppendEmpty()
+	dp.SetStartTimestamp(start)
+	dp.SetTimestamp(ts)
+	dp.SetDoubleValue(val)
+	dp.Attributes().PutStr("hw.id", hwIDAttributeValue)
+	dp.Attributes().PutStr("host.name", hostNameAttributeValue)
+	dp.Attributes().PutInt("nvidia.gpu.index", nvidiaGpuIndexAttributeValue)
+	dp.Attributes().PutStr("nvidia.gpu.power.scope", nvidiaGpuPowerScopeAttributeValue)
+	for _, op := range options {
+		op.apply(dp)
+	}
+}
+
+// updateCapacity saves max length of data point slices that will be used for the slice capacity.
+func (m *metricNvidiaGpuPowerInstant) updateCapacity() {
+	if m.data.Gauge().DataPoints().Len() > m.capacity {
+		m.capacity = m.data.Gauge().DataPoints().Len()
+	}
+}
+
+// emit appends recorded metric data to a metrics slice and prepares it for recording another set of data points.
+func (m *metricNvidiaGpuPowerInstant) emit(metrics pmetric.MetricSlice) {
+	if m.config.Enabled && m.data.Gauge().DataPoints().Len() > 0 {
+		m.updateCapacity()
+		m.data.MoveTo(metrics.AppendEmpty())
+		m.init()
+	}
+}
+
+func newMetricNvidiaGpuPowerInstant(cfg NvidiaGpuPowerInstantMetricConfig) metricNvidiaGpuPowerInstant {
+	m := metricNvidiaGpuPowerInstant{config: cfg}
+
+	if cfg.Enabled {
+		m.data = pmetric.NewMetric()
+		m.init()
+	}
+	return m
+}
+
+type metricNvidiaGpuPowerLimit struct {
+	data     pmetric.Metric                  // data buffer for generated metric.
+	config   NvidiaGpuPowerLimitMetricConfig // metric config provided by user.
+	capacity int                             // max observed number of data points added to the metric.
+}
+
+// init fills nvidia.gpu.power.limit metric with initial data.
+func (m *metricNvidiaGpuPowerLimit) init() {
+	m.data.SetName("nvidia.gpu.power.limit")
+	m.data.SetDescription("Limit of the power.")
+	m.data.SetUnit("W")
+	m.data.SetEmptyGauge()
+	m.data.Gauge().DataPoints().EnsureCapacity(m.capacity)
+}
+
+func (m *metricNvidiaGpuPowerLimit) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val float64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, nvidiaGpuPowerLimitTypeAttributeValue string, options ...MetricAttributeOption) {
+	if !m.config.Enabled {
+		return
+	}
+	dp := m.data.Gauge().DataPoints().AppendEmpty()
+	dp.SetStartTimestamp(start)
+	dp.SetTimestamp(ts)
+	dp.SetDoubleValue(val)
+	dp.Attributes().PutStr("hw.id", hwIDAttributeValue)
+	dp.Attributes().PutStr("host.name", hostNameAttributeValue)
+	dp.Attributes().PutInt("nvidia.gpu.index", nvidiaGpuIndexAttributeValue)
+	dp.Attributes().PutStr("nvidia.gpu.power.limit.type", nvidiaGpuPowerLimitTypeAttributeValue)
+	for _, op := range options {
+		op.apply(dp)
+	}
+}
+
+// updateCapacity saves max length of data point slices that will be used for the slice capacity.
+func (m *metricNvidiaGpuPowerLimit) updateCapacity() {
+	if m.data.Gauge().DataPoints().Len() > m.capacity {
+		m.capacity = m.data.Gauge().DataPoints().Len()
+	}
+}
+
+// emit appends recorded metric data to a metrics slice and prepares it for recording another set of data points.
+func (m *metricNvidiaGpuPowerLimit) emit(metrics pmetric.MetricSlice) {
+	if m.config.Enabled && m.data.Gauge().DataPoints().Len() > 0 {
+		m.updateCapacity()
+		m.data.MoveTo(metrics.AppendEmpty())
+		m.init()
+	}
+}
+
+func newMetricNvidiaGpuPowerLimit(cfg NvidiaGpuPowerLimitMetricConfig) metricNvidiaGpuPowerLimit {
+	m := metricNvidiaGpuPowerLimit{config: cfg}
+
+	if cfg.Enabled {
+		m.data = pmetric.NewMetric()
+		m.init()
+	}
+	return m
+}
+
+type metricNvidiaGpuPowerPeak struct {
+	data     pmetric.Metric                 // data buffer for generated metric.
+	config   NvidiaGpuPowerPeakMetricConfig // metric config provided by user.
+	capacity int                            // max observed number of data points added to the metric.
+}
+
+// init fills nvidia.gpu.power.peak metric with initial data.
+func (m *metricNvidiaGpuPowerPeak) init() {
+	m.data.SetName("nvidia.gpu.power.peak")
+	m.data.SetDescription("Highest of the driver's power samples since the last reading.")
+	m.data.SetUnit("W")
+	m.data.SetEmptyGauge()
+	m.data.Gauge().DataPoints().EnsureCapacity(m.capacity)
+}
+
+func (m *metricNvidiaGpuPowerPeak) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val float64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, options ...MetricAttributeOption) {
+	if !m.config.Enabled {
+		return
+	}
+	dp := m.data.Gauge().DataPoints().AppendEmpty()
+	dp.SetStartTimestamp(start)
+	dp.SetTimestamp(ts)
+	dp.SetDoubleValue(val)
+	dp.Attributes().PutStr("hw.id", hwIDAttributeValue)
+	dp.Attributes().PutStr("host.name", hostNameAttributeValue)
+	dp.Attributes().PutInt("nvidia.gpu.index", nvidiaGpuIndexAttributeValue)
+	for _, op := range options {
+		op.apply(dp)
+	}
+}
+
+// updateCapacity saves max length of data point slices that will be used for the slice capacity.
+func (m *metricNvidiaGpuPowerPeak) updateCapacity() {
+	if m.data.Gauge().DataPoints().Len() > m.capacity {
+		m.capacity = m.data.Gauge().DataPoints().Len()
+	}
+}
+
+// emit appends recorded metric data to a metrics slice and prepares it for recording another set of data points.
+func (m *metricNvidiaGpuPowerPeak) emit(metrics pmetric.MetricSlice) {
+	if m.config.Enabled && m.data.Gauge().DataPoints().Len() > 0 {
+		m.updateCapacity()
+		m.data.MoveTo(metrics.AppendEmpty())
+		m.init()
+	}
+}
+
+func newMetricNvidiaGpuPowerPeak(cfg NvidiaGpuPowerPeakMetricConfig) metricNvidiaGpuPowerPeak {
+	m := metricNvidiaGpuPowerPeak{config: cfg}
+
+	if cfg.Enabled {
+		m.data = pmetric.NewMetric()
+		m.init()
+	}
+	return m
+}
+
+type metricNvidiaGpuProcessMemoryUsage struct {
+	data     pmetric.Metric                          // data buffer for generated metric.
+	config   NvidiaGpuProcessMemoryUsageMetricConfig // metric config provided by user.
+	capacity int                                     // max observed number of data points added to the metric.
+}
+
+// init fills nvidia.gpu.process.memory.usage metric with initial data.
+func (m *metricNvidiaGpuProcessMemoryUsage) init() {
+	m.data.SetName("nvidia.gpu.process.memory.usage")
+	m.data.SetDescription("Memory of the GPU that one process uses.")
+	m.data.SetUnit("By")
+	m.data.SetEmptySum()
+	m.data.Sum().SetIsMonotonic(false)
+	m.data.Sum().SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
+	m.data.Sum().DataPoints().EnsureCapacity(m.capacity)
+}
+
+func (m *metricNvidiaGpuProcessMemoryUsage) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, processPidAttributeValue int64, options ...MetricAttributeOption) {
+	if !m.config.Enabled {
+		return
+	}
+	dp := m.data.Sum().DataPoints().AppendEmpty()
+	dp.SetStartTimestamp(start)
+	dp.SetTimestamp(ts)
+	dp.SetIntValue(val)
+	dp.Attributes().PutStr("hw.id", hwIDAttributeValue)
+	dp.Attributes().PutStr("host.name", hostNameAttributeValue)
+	dp.Attributes().PutInt("nvidia.gpu.index", nvidiaGpuIndexAttributeValue)
+	dp.Attributes().PutInt("process.pid", processPidAttributeValue)
+	for _, op := range options {
+		op.apply(dp)
+	}
+}
+
+// updateCapacity saves max length of data point slices that will be used for the slice capacity.
+func (m *metricNvidiaGpuProcessMemoryUsage) updateCapacity() {
+	if m.data.Sum().DataPoints().Len() > m.capacity {
+		m.capacity = m.data.Sum().DataPoints().Len()
+	}
+}
+
+// emit appends recorded metric data to a metrics slice and prepares it for recording another set of data points.
+func (m *metricNvidiaGpuProcessMemoryUsage) emit(metrics pmetric.MetricSlice) {
+	if m.config.Enabled && m.data.Sum().DataPoints().Len() > 0 {
+		m.updateCapacity()
+		m.data.MoveTo(metrics.AppendEmpty())
+		m.init()
+	}
+}
+
+func newMetricNvidiaGpuProcessMemoryUsage(cfg NvidiaGpuProcessMemoryUsageMetricConfig) metricNvidiaGpuProcessMemoryUsage {
+	m := metricNvidiaGpuProcessMemoryUsage{config: cfg}
+
+	if cfg.Enabled {
+		m.data = pmetric.NewMetric()
+		m.init()
+	}
+	return m
+}
+
+type metricNvidiaGpuProcessUtilization struct {
+	data     pmetric.Metric                          // data buffer for generated metric.
+	config   NvidiaGpuProcessUtilizationMetricConfig // metric config provided by user.
+	capacity int                                     // max observed number of data points added to the metric.
+}
+
+// init fills nvidia.gpu.process.utilization metric with initial data.
+func (m *metricNvidiaGpuProcessUtilization) init() {
+	m.data.SetName("nvidia.gpu.process.utilization")
+	m.data.SetDescription("Part of the time since the last reading of processes in which one process used a part of the GPU, 0 to 1.")
+	m.data.SetUnit("1")
+	m.data.SetEmptyGauge()
+	m.data.Gauge().DataPoints().EnsureCapacity(m.capacity)
+}
+
+func (m *metricNvidiaGpuProcessUtilization) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val float64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, processPidAttributeValue int64, hwGpuTaskAttributeValue string, options ...MetricAttributeOption) {
+	if !m.config.Enabled {
+		return
+	}
+	dp := m.data.Gauge().DataPoints().AppendEmpty()
+	dp.SetStartTimestamp(start)
+	dp.SetTimestamp(ts)
+	dp.SetDoubleValue(val)
+	dp.Attributes().PutStr("hw.id", hwIDAttributeValue)
+	dp.Attributes().PutStr("host.name", hostNameAttributeValue)
+	dp.Attributes().PutInt("nvidia.gpu.index", nvidiaGpuIndexAttributeValue)
+	dp.Attributes().PutInt("process.pid", processPidAttributeValue)
+	dp.Attributes().PutStr("hw.gpu.task", hwGpuTaskAttributeValue)
+	for _, op := range options {
+		op.apply(dp)
+	}
+}
+
+// updateCapacity saves max length of data point slices that will be used for the slice capacity.
+func (m *metricNvidiaGpuProcessUtilization) updateCapacity() {
+	if m.data.Gauge().DataPoints().Len() > m.capacity {
+		m.capacity = m.data.Gauge().DataPoints().Len()
+	}
+}
+
+// emit appends recorded metric data to a metrics slice and prepares it for recording another set of data points.
+func (m *metricNvidiaGpuProcessUtilization) emit(metrics pmetric.MetricSlice) {
+	if m.config.Enabled && m.data.Gauge().DataPoints().Len() > 0 {
+		m.updateCapacity()
+		m.data.MoveTo(metrics.AppendEmpty())
+		m.init()
+	}
+}
+
+func newMetricNvidiaGpuProcessUtilization(cfg NvidiaGpuProcessUtilizationMetricConfig) metricNvidiaGpuProcessUtilization {
+	m := metricNvidiaGpuProcessUtilization{config: cfg}
+
+	if cfg.Enabled {
+		m.data = pmetric.NewMetric()
+		m.init()
+	}
+	return m
+}
+
+type metricNvidiaGpuProcesses struct {
+	data     pmetric.Metric                 // data buffer for generated metric.
+	config   NvidiaGpuProcessesMetricConfig // metric config provided by user.
+	capacity int                            // max observed number of data points added to the metric.
+}
+
+// init fills nvidia.gpu.processes metric with initial data.
+func (m *metricNvidiaGpuProcesses) init() {
+	m.data.SetName("nvidia.gpu.processes")
+	m.data.SetDescription("Number of processes on the GPU.")
+	m.data.SetUnit("{process}")
+	m.data.SetEmptySum()
+	m.data.Sum().SetIsMonotonic(false)
+	m.data.Sum().SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
+	m.data.Sum().DataPoints().EnsureCapacity(m.capacity)
+}
+
+func (m *metricNvidiaGpuProcesses) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, nvidiaGpuProcessTypeAttributeValue string, options ...MetricAttributeOption) {
+	if !m.config.Enabled {
+		return
+	}
+	dp := m.data.Sum().DataPoints().AppendEmpty()
+	dp.SetStartTimestamp(start)
+	dp.SetTimestamp(ts)
+	dp.SetIntValue(val)
+	dp.Attributes().PutStr("hw.id", hwIDAttributeValue)
+	dp.Attributes().PutStr("host.name", hostNameAttributeValue)
+	dp.Attributes().PutInt("nvidia.gpu.index", nvidiaGpuIndexAttributeValue)
+	dp.Attributes().PutStr("nvidia.gpu.process.type", nvidiaGpuProcessTypeAttributeValue)
+	for _, op := range options {
+		op.apply(dp)
+	}
+}
+
+// updateCapacity saves max length of data point slices that will be used for the slice capacity.
+func (m *metricNvidiaGpuProcesses) updateCapacity() {
+	if m.data.Sum().DataPoints().Len() > m.capacity {
+		m.capacity = m.data.Sum().DataPoints().Len()
+	}
+}
+
+// emit appends recorded metric data to a metrics slice and prepares it for recording another set of data points.
+func (m *metricNvidiaGpuProcesses) emit(metrics pmetric.MetricSlice) {
+	if m.config.Enabled && m.data.Sum().DataPoints().Len() > 0 {
+		m.updateCapacity()
+		m.data.MoveTo(metrics.AppendEmpty())
+		m.init()
+	}
+}
+
+func newMetricNvidiaGpuProcesses(cfg NvidiaGpuProcessesMetricConfig) metricNvidiaGpuProcesses {
+	m := metricNvidiaGpuProcesses{config: cfg}
+
+	if cfg.Enabled {
+		m.data = pmetric.NewMetric()
+		m.init()
+	}
+	return m
+}
+
+type metricNvidiaGpuRecoveryAction struct {
+	data     pmetric.Metric                      // data buffer for generated metric.
+	config   NvidiaGpuRecoveryActionMetricConfig // metric config provided by user.
+	capacity int                                 // max observed number of data points added to the metric.
+}
+
+// init fills nvidia.gpu.recovery.action metric with initial data.
+func (m *metricNvidiaGpuRecoveryAction) init() {
+	m.data.SetName("nvidia.gpu.recovery.action")
+	m.data.SetDescription("What the driver says has to be done to make the GPU work again: 0 nothing, 1 reset the GPU, 2 reboot the host, 3 drain peer-to-peer traffic, 4 drain and reset, 5 recover the IMEX domain.")
+	m.data.SetUnit("1")
+	m.data.SetEmptyGauge()
+	m.data.Gauge().DataPoints().EnsureCapacity(m.capacity)
+}
+
+func (m *metricNvidiaGpuRecoveryAction) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, options ...MetricAttributeOption) {
+	if !m.config.Enabled {
+		return
+	}
+	dp := m.data.Gauge().DataPoints().AppendEmpty()
+	dp.SetStartTimestamp(start)
+	dp.SetTimestamp(ts)
+	dp.SetIntValue(val)
+	dp.Attributes().PutStr("hw.id", hwIDAttributeValue)
+	dp.Attributes().PutStr("host.name", hostNameAttributeValue)
+	dp.Attributes().PutInt("nvidia.gpu.index", nvidiaGpuIndexAttributeValue)
+	for _, op := range options {
+		op.apply(dp)
+	}
+}
+
+// updateCapacity saves max length of data point slices that will be used for the slice capacity.
+func (m *metricNvidiaGpuRecoveryAction) updateCapacity() {
+	if m.data.Gauge().DataPoints().Len() > m.capacity {
+		m.capacity = m.data.Gauge().DataPoints().Len()
+	}
+}
+
+// emit appends recorded metric data to a metrics slice and prepares it for recording another set of data points.
+func (m *metricNvidiaGpuRecoveryAction) emit(metrics pmetric.MetricSlice) {
+	if m.config.Enabled && m.data.Gauge().DataPoints().Len() > 0 {
+		m.updateCapacity()
+		m.data.MoveTo(metrics.AppendEmpty())
+		m.init()
+	}
+}
+
+func newMetricNvidiaGpuRecoveryAction(cfg NvidiaGpuRecoveryActionMetricConfig) metricNvidiaGpuRecoveryAction {
+	m := metricNvidiaGpuRecoveryAction{config: cfg}
+
+	if cfg.Enabled {
+		m.data = pmetric.NewMetric()
+		m.init()
+	}
+	return m
+}
+
+type metricNvidiaGpuSmOccupancy struct {
+	data     pmetric.Metric                   // data buffer for generated metric.
+	config   NvidiaGpuSmOccupancyMetricConfig // metric config provided by user.
+	capacity int                              // max observed number of data points added to the metric.
+}
+
+// init fills nvidia.gpu.sm.occupancy metric with initial data.
+func (m *metricNvidiaGpuSmOccupancy) init() {
+	m.data.SetName("nvidia.gpu.sm.occupancy")
+	m.data.SetDescription("Mean part of the warps that the SMs could hold which were resident since the last reading, 0 to 1.")
+	m.data.SetUnit("1")
+	m.data.SetEmptyGauge()
+	m.data.Gauge().DataPoints().EnsureCapacity(m.capacity)
+}
+
+func (m *metricNvidiaGpuSmOccupancy) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val float64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, options ...MetricAttributeOption) {
+	if !m.config.Enabled {
+		return
+	}
+	dp := m.data.Gauge().DataPoints().AppendEmpty()
+	dp.SetStartTimestamp(start)
+	dp.SetTimestamp(ts)
+	dp.SetDoubleValue(val)
+	dp.Attributes().PutStr("hw.id", hwIDAttributeValue)
+	dp.Attributes().PutStr("host.name", hostNameAttributeValue)
+	dp.Attributes().PutInt("nvidia.gpu.index", nvidiaGpuIndexAttributeValue)
+	for _, op := range options {
+		op.apply(dp)
+	}
+}
+
+// updateCapacity saves max length of data point slices that will be used for the slice capacity.
+func (m *metricNvidiaGpuSmOccupancy) updateCapacity() {
+	if m.data.Gauge().DataPoints().Len() > m.capacity {
+		m.capacity = m.data.Gauge().DataPoints().Len()
+	}
+}
+
+// emit appends recorded metric data to a metrics slice and prepares it for recording another set of data points.
+func (m *metricNvidiaGpuSmOccupancy) emit(metrics pmetric.MetricSlice) {
+	if m.config.Enabled && m.data.Gauge().DataPoints().Len() > 0 {
+		m.updateCapacity()
+		m.data.MoveTo(metrics.AppendEmpty())
+		m.init()
+	}
+}
+
+func newMetricNvidiaGpuSmOccupancy(cfg NvidiaGpuSmOccupancyMetricConfig) metricNvidiaGpuSmOccupancy {
+	m := metricNvidiaGpuSmOccupancy{config: cfg}
+
+	if cfg.Enabled {
+		m.data = pmetric.NewMetric()
+		m.init()
+	}
+	return m
+}
+
+type metricNvidiaGpuSmUtilization struct {
+	data     pmetric.Metric                     // data buffer for generated metric.
+	config   NvidiaGpuSmUtilizationMetricConfig // metric config provided by user.
+	capacity int                                // max observed number of data points added to the metric.
+}
+
+// init fills nvidia.gpu.sm.utilization metric with initial data.
+func (m *metricNvidiaGpuSmUtilization) init() {
+	m.data.SetName("nvidia.gpu.sm.utilization")
+	m.data.SetDescription("Mean part of the SMs that were busy since the last reading, 0 to 1.")
+	m.data.SetUnit("1")
+	m.data.SetEmptyGauge()
+	m.data.Gauge().DataPoints().EnsureCapacity(m.capacity)
+}
+
+func (m *metricNvidiaGpuSmUtilization) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val float64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, options ...MetricAttributeOption) {
+	if !m.config.Enabled {
+		return
+	}
+	dp := m.data.Gauge().DataPoints().AppendEmpty()
+	dp.SetStartTimestamp(start)
+	dp.SetTimestamp(ts)
+	dp.SetDoubleValue(val)
+	dp.Attributes().PutStr("hw.id", hwIDAttributeValue)
+	dp.Attributes().PutStr("host.name", hostNameAttributeValue)
+	dp.Attributes().PutInt("nvidia.gpu.index", nvidiaGpuIndexAttributeValue)
+	for _, op := range options {
+		op.apply(dp)
+	}
+}
+
+// updateCapacity saves max length of data point slices that will be used for the slice capacity.
+func (m *metricNvidiaGpuSmUtilization) updateCapacity() {
+	if m.data.Gauge().DataPoints().Len() > m.capacity {
+		m.capacity = m.data.Gauge().DataPoints().Len()
+	}
+}
+
+// emit appends recorded metric data to a metrics slice and prepares it for recording another set of data points.
+func (m *metricNvidiaGpuSmUtilization) emit(metrics pmetric.MetricSlice) {
+	if m.config.Enabled && m.data.Gauge().DataPoints().Len() > 0 {
+		m.updateCapacity()
+		m.data.MoveTo(metrics.AppendEmpty())
+		m.init()
+	}
+}
+
+func newMetricNvidiaGpuSmUtilization(cfg NvidiaGpuSmUtilizationMetricConfig) metricNvidiaGpuSmUtilization {
+	m := metricNvidiaGpuSmUtilization{config: cfg}
+
+	if cfg.Enabled {
+		m.data = pmetric.NewMetric()
+		m.init()
+	}
+	return m
+}
+
+type metricNvidiaGpuThrottleActive struct {
+	data     pmetric.Metric                      // data buffer for generated metric.
+	config   NvidiaGpuThrottleActiveMetricConfig // metric config provided by user.
+	capacity int                                 // max observed number of data points added to the metric.
+}
+
+// init fills nvidia.gpu.throttle.active metric with initial data.
+func (m *metricNvidiaGpuThrottleActive) init() {
+	m.data.SetName("nvidia.gpu.throttle.active")
+	m.data.SetDescription("1 while something holds the clocks down, 0 otherwise.")
+	m.data.SetUnit("1")
+	m.data.SetEmptySum()
+	m.data.Sum().SetIsMonotonic(false)
+	m.data.Sum().SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
+	m.data.Sum().DataPoints().EnsureCapacity(m.capacity)
+}
+
+func (m *metricNvidiaGpuThrottleActive) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, nvidiaGpuThrottleReasonAttributeValue string, options ...MetricAttributeOption) {
+	if !m.config.Enabled {
+		return
+	}
+	dp := m.data.Sum().DataPoints().AppendEmpty()
+	dp.SetStartTimestamp(start)
+	dp.SetTimestamp(ts)
+	dp.SetIntValue(val)
+	dp.Attributes().PutStr("hw.id", hwIDAttributeValue)
+	dp.Attributes().PutStr("host.name", hostNameAttributeValue)
+	dp.Attributes().PutInt("nvidia.gpu.index", nvidiaGpuIndexAttributeValue)
+	dp.Attributes().PutStr("nvidia.gpu.throttle.reason", nvidiaGpuThrottleReasonAttributeValue)
+	for _, op := range options {
+		op.apply(dp)
+	}
+}
+
+// updateCapacity saves max length of data point slices that will be used for the slice capacity.
+func (m *metricNvidiaGpuThrottleActive) updateCapacity() {
+	if m.data.Sum().DataPoints().Len() > m.capacity {
+		m.capacity = m.data.Sum().DataPoints().Len()
+	}
+}
+
+// emit appends recorded metric data to a metrics slice and prepares it for recording another set of data points.
+func (m *metricNvidiaGpuThrottleActive) emit(metrics pmetric.MetricSlice) {
+	if m.config.Enabled && m.data.Sum().DataPoints().Len() > 0 {
+		m.updateCapacity()
+		m.data.MoveTo(metrics.AppendEmpty())
+		m.init()
+	}
+}
+
+func newMetricNvidiaGpuThrottleActive(cfg NvidiaGpuThrottleActiveMetricConfig) metricNvidiaGpuThrottleActive {
+	m := metricNvidiaGpuThrottleActive{config: cfg}
+
+	if cfg.Enabled {
+		m.data = pmetric.NewMetric()
+		m.init()
+	}
+	return m
+}
+
+type metricNvidiaGpuThrottleTime struct {
+	data     pmetric.Metric                    // data buffer for generated metric.
+	config   NvidiaGpuThrottleTimeMetricConfig // metric config provided by user.
+	capacity int                               // max observed number of data points added to the metric.
+}
+
+// init fills nvidia.gpu.throttle.time metric with initial data.
+func (m *metricNvidiaGpuThrottleTime) init() {
+	m.data.SetName("nvidia.gpu.throttle.time")
+	m.data.SetDescription("Time for which something has held the clocks down since the driver was loaded.")
+	m.data.SetUnit("s")
+	m.data.SetEmptySum()
+	m.data.Sum().SetIsMonotonic(true)
+	m.data.Sum().SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
+	m.data.Sum().DataPoints().EnsureCapacity(m.capacity)
+}
+
+func (m *metricNvidiaGpuThrottleTime) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val float64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, nvidiaGpuThrottleReasonAttributeValue string, options ...MetricAttributeOption) {
+	if !m.config.Enabled {
+		return
+	}
+	dp := m.data.Sum().DataPoints().AppendEmpty()
+	dp.SetStartTimestamp(start)
+	dp.SetTimestamp(ts)
+	dp.SetDoubleValue(val)
+	dp.Attributes().PutStr("hw.id", hwIDAttributeValue)
+	dp.Attributes().PutStr("host.name", hostNameAttributeValue)
+	dp.Attributes().PutInt("nvidia.gpu.index", nvidiaGpuIndexAttributeValue)
+	dp.Attributes().PutStr("nvidia.gpu.throttle.reason", nvidiaGpuThrottleReasonAttributeValue)
+	for _, op := range options {
+		op.apply(dp)
+	}
+}
+
+// updateCapacity saves max length of data point slices that will be used for the slice capacity.
+func (m *metricNvidiaGpuThrottleTime) updateCapacity() {
+	if m.data.Sum().DataPoints().Len() > m.capacity {
+		m.capacity = m.data.Sum().DataPoints().Len()
+	}
+}
+
+// emit appends recorded metric data to a metrics slice and prepares it for recording another set of data points.
+func (m *metricNvidiaGpuThrottleTime) emit(metrics pmetric.MetricSlice) {
+	if m.config.Enabled && m.data.Sum().DataPoints().Len() > 0 {
+		m.updateCapacity()
+		m.data.MoveTo(metrics.AppendEmpty())
+		m.init()
+	}
+}
+
+func newMetricNvidiaGpuThrottleTime(cfg NvidiaGpuThrottleTimeMetricConfig) metricNvidiaGpuThrottleTime {
+	m := metricNvidiaGpuThrottleTime{config: cfg}
+
+	if cfg.Enabled {
+		m.data = pmetric.NewMetric()
+		m.init()
+	}
+	return m
+}
+
+type metricNvidiaGpuUtilizationPeak struct {
+	data     pmetric.Metric                       // data buffer for generated metric.
+	config   NvidiaGpuUtilizationPeakMetricConfig // metric config provided by user.
+	capacity int                                  // max observed number of data points added to the metric.
+}
+
+// init fills nvidia.gpu.utilization.peak metric with initial data.
+func (m *metricNvidiaGpuUtilizationPeak) init() {
+	m.data.SetName("nvidia.gpu.utilization.peak")
+	m.data.SetDescription("Highest of the driver's utilization samples since the last reading, 0 to 1.")
+	m.data.SetUnit("1")
+	m.data.SetEmptyGauge()
+	m.data.Gauge().DataPoints().EnsureCapacity(m.capacity)
+}
+
+func (m *metricNvidiaGpuUtilizationPeak) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val float64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, hwGpuTaskAttributeValue string, options ...MetricAttributeOption) {
+	if !m.config.Enabled {
+		return
+	}
+	dp := m.data.Gauge().DataPoints().AppendEmpty()
+	dp.SetStartTimestamp(start)
+	dp.SetTimestamp(ts)
+	dp.SetDoubleValue(val)
+	dp.Attributes().PutStr("hw.id", hwIDAttributeValue)
+	dp.Attributes().PutStr("host.name", hostNameAttributeValue)
+	dp.Attributes().PutInt("nvidia.gpu.index", nvidiaGpuIndexAttributeValue)
+	dp.Attributes().PutStr("hw.gpu.task", hwGpuTaskAttributeValue)
+	for _, op := range options {
+		op.apply(dp)
+	}
+}
+
+// updateCapacity saves max length of data point slices that will be used for the slice capacity.
+func (m *metricNvidiaGpuUtilizationPeak) updateCapacity() {
+	if m.data.Gauge().DataPoints().Len() > m.capacity {
+		m.capacity = m.data.Gauge().DataPoints().Len()
+	}
+}
+
+// emit appends recorded metric data to a metrics slice and prepares it for recording another set of data points.
+func (m *metricNvidiaGpuUtilizationPeak) emit(metrics pmetric.MetricSlice) {
+	if m.config.Enabled && m.data.Gauge().DataPoints().Len() > 0 {
+		m.updateCapacity()
+		m.data.MoveTo(metrics.AppendEmpty())
+		m.init()
+	}
+}
+
+func newMetricNvidiaGpuUtilizationPeak(cfg NvidiaGpuUtilizationPeakMetricConfig) metricNvidiaGpuUtilizationPeak {
+	m := metricNvidiaGpuUtilizationPeak{config: cfg}
+
+	if cfg.Enabled {
+		m.data = pmetric.NewMetric()
+		m.init()
+	}
+	return m
+}
+
 type metricNvidiaGpuWorkloadMemoryUsage struct {
 	data     pmetric.Metric                           // data buffer for generated metric.
 	config   NvidiaGpuWorkloadMemoryUsageMetricConfig // metric config provided by user.
@@ -887,26 +4039,184 @@ func newMetricNvidiaGpuWorkloadMemoryUsage(cfg NvidiaGpuWorkloadMemoryUsageMetri
 	return m
 }
 
+type metricNvidiaGpuWorkloadUtilization struct {
+	data     pmetric.Metric                           // data buffer for generated metric.
+	config   NvidiaGpuWorkloadUtilizationMetricConfig // metric config provided by user.
+	capacity int                                      // max observed number of data points added to the metric.
+}
+
+// init fills nvidia.gpu.workload.utilization metric with initial data.
+func (m *metricNvidiaGpuWorkloadUtilization) init() {
+	m.data.SetName("nvidia.gpu.workload.utilization")
+	m.data.SetDescription("Part of the time since the last reading of processes in which a workload's processes used the GPU, 0 to 1.")
+	m.data.SetUnit("1")
+	m.data.SetEmptyGauge()
+	m.data.Gauge().DataPoints().EnsureCapacity(m.capacity)
+}
+
+func (m *metricNvidiaGpuWorkloadUtilization) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val float64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, options ...MetricAttributeOption) {
+	if !m.config.Enabled {
+		return
+	}
+	dp := m.data.Gauge().DataPoints().AppendEmpty()
+	dp.SetStartTimestamp(start)
+	dp.SetTimestamp(ts)
+	dp.SetDoubleValue(val)
+	dp.Attributes().PutStr("hw.id", hwIDAttributeValue)
+	dp.Attributes().PutStr("host.name", hostNameAttributeValue)
+	dp.Attributes().PutInt("nvidia.gpu.index", nvidiaGpuIndexAttributeValue)
+	for _, op := range options {
+		op.apply(dp)
+	}
+}
+
+// updateCapacity saves max length of data point slices that will be used for the slice capacity.
+func (m *metricNvidiaGpuWorkloadUtilization) updateCapacity() {
+	if m.data.Gauge().DataPoints().Len() > m.capacity {
+		m.capacity = m.data.Gauge().DataPoints().Len()
+	}
+}
+
+// emit appends recorded metric data to a metrics slice and prepares it for recording another set of data points.
+func (m *metricNvidiaGpuWorkloadUtilization) emit(metrics pmetric.MetricSlice) {
+	if m.config.Enabled && m.data.Gauge().DataPoints().Len() > 0 {
+		m.updateCapacity()
+		m.data.MoveTo(metrics.AppendEmpty())
+		m.init()
+	}
+}
+
+func newMetricNvidiaGpuWorkloadUtilization(cfg NvidiaGpuWorkloadUtilizationMetricConfig) metricNvidiaGpuWorkloadUtilization {
+	m := metricNvidiaGpuWorkloadUtilization{config: cfg}
+
+	if cfg.Enabled {
+		m.data = pmetric.NewMetric()
+		m.init()
+	}
+	return m
+}
+
+type metricNvidiaGpuXidErrors struct {
+	data     pmetric.Metric                 // data buffer for generated metric.
+	config   NvidiaGpuXidErrorsMetricConfig // metric config provided by user.
+	capacity int                            // max observed number of data points added to the metric.
+}
+
+// init fills nvidia.gpu.xid.errors metric with initial data.
+func (m *metricNvidiaGpuXidErrors) init() {
+	m.data.SetName("nvidia.gpu.xid.errors")
+	m.data.SetDescription("Errors that the driver reported with a code (XID) since the receiver first saw the GPU.")
+	m.data.SetUnit("{error}")
+	m.data.SetEmptySum()
+	m.data.Sum().SetIsMonotonic(true)
+	m.data.Sum().SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
+	m.data.Sum().DataPoints().EnsureCapacity(m.capacity)
+}
+
+func (m *metricNvidiaGpuXidErrors) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, nvidiaGpuXidCodeAttributeValue int64, options ...MetricAttributeOption) {
+	if !m.config.Enabled {
+		return
+	}
+	dp := m.data.Sum().DataPoints().AppendEmpty()
+	dp.SetStartTimestamp(start)
+	dp.SetTimestamp(ts)
+	dp.SetIntValue(val)
+	dp.Attributes().PutStr("hw.id", hwIDAttributeValue)
+	dp.Attributes().PutStr("host.name", hostNameAttributeValue)
+	dp.Attributes().PutInt("nvidia.gpu.index", nvidiaGpuIndexAttributeValue)
+	dp.Attributes().PutInt("nvidia.gpu.xid.code", nvidiaGpuXidCodeAttributeValue)
+	for _, op := range options {
+		op.apply(dp)
+	}
+}
+
+// updateCapacity saves max length of data point slices that will be used for the slice capacity.
+func (m *metricNvidiaGpuXidErrors) updateCapacity() {
+	if m.data.Sum().DataPoints().Len() > m.capacity {
+		m.capacity = m.data.Sum().DataPoints().Len()
+	}
+}
+
+// emit appends recorded metric data to a metrics slice and prepares it for recording another set of data points.
+func (m *metricNvidiaGpuXidErrors) emit(metrics pmetric.MetricSlice) {
+	if m.config.Enabled && m.data.Sum().DataPoints().Len() > 0 {
+		m.updateCapacity()
+		m.data.MoveTo(metrics.AppendEmpty())
+		m.init()
+	}
+}
+
+func newMetricNvidiaGpuXidErrors(cfg NvidiaGpuXidErrorsMetricConfig) metricNvidiaGpuXidErrors {
+	m := metricNvidiaGpuXidErrors{config: cfg}
+
+	if cfg.Enabled {
+		m.data = pmetric.NewMetric()
+		m.init()
+	}
+	return m
+}
+
 // MetricsBuilder provides an interface for scrapers to report metrics while taking care of all the transformations
 // required to produce metric representation defined in metadata and user config.
 type MetricsBuilder struct {
-	config                             MetricsBuilderConfig // config of the metrics builder.
-	startTime                          pcommon.Timestamp    // start time that will be applied to all recorded data points.
-	metricsCapacity                    int                  // maximum observed number of metrics per resource.
-	metricsBuffer                      pmetric.Metrics      // accumulates metrics data before emitting.
-	buildInfo                          component.BuildInfo  // contains version information.
-	resourceAttributeIncludeFilter     map[string]filter.Filter
-	resourceAttributeExcludeFilter     map[string]filter.Filter
-	metricHwEnergy                     metricHwEnergy
-	metricHwGpuMemoryLimit             metricHwGpuMemoryLimit
-	metricHwGpuMemoryUsage             metricHwGpuMemoryUsage
-	metricHwGpuMemoryUtilization       metricHwGpuMemoryUtilization
-	metricHwGpuUtilization             metricHwGpuUtilization
-	metricHwPower                      metricHwPower
-	metricHwTemperature                metricHwTemperature
-	metricNvidiaGpuDriverState         metricNvidiaGpuDriverState
-	metricNvidiaGpuInfo                metricNvidiaGpuInfo
-	metricNvidiaGpuWorkloadMemoryUsage metricNvidiaGpuWorkloadMemoryUsage
+	config                                     MetricsBuilderConfig // config of the metrics builder.
+	startTime                                  pcommon.Timestamp    // start time that will be applied to all recorded data points.
+	metricsCapacity                            int                  // maximum observed number of metrics per resource.
+	metricsBuffer                              pmetric.Metrics      // accumulates metrics data before emitting.
+	buildInfo                                  component.BuildInfo  // contains version information.
+	resourceAttributeIncludeFilter             map[string]filter.Filter
+	resourceAttributeExcludeFilter             map[string]filter.Filter
+	metricHwEnergy                             metricHwEnergy
+	metricHwErrors                             metricHwErrors
+	metricHwFanSpeedRatio                      metricHwFanSpeedRatio
+	metricHwGpuIo                              metricHwGpuIo
+	metricHwGpuMemoryLimit                     metricHwGpuMemoryLimit
+	metricHwGpuMemoryUsage                     metricHwGpuMemoryUsage
+	metricHwGpuMemoryUtilization               metricHwGpuMemoryUtilization
+	metricHwGpuUtilization                     metricHwGpuUtilization
+	metricHwPower                              metricHwPower
+	metricHwStatus                             metricHwStatus
+	metricHwTemperature                        metricHwTemperature
+	metricHwTemperatureLimit                   metricHwTemperatureLimit
+	metricNvidiaGpuAttribution                 metricNvidiaGpuAttribution
+	metricNvidiaGpuBar1Usage                   metricNvidiaGpuBar1Usage
+	metricNvidiaGpuBusyTime                    metricNvidiaGpuBusyTime
+	metricNvidiaGpuClockFrequency              metricNvidiaGpuClockFrequency
+	metricNvidiaGpuClockLimit                  metricNvidiaGpuClockLimit
+	metricNvidiaGpuDramUtilization             metricNvidiaGpuDramUtilization
+	metricNvidiaGpuDriverState                 metricNvidiaGpuDriverState
+	metricNvidiaGpuEccErrorsLifetime           metricNvidiaGpuEccErrorsLifetime
+	metricNvidiaGpuInfo                        metricNvidiaGpuInfo
+	metricNvidiaGpuMemoryControllerUtilization metricNvidiaGpuMemoryControllerUtilization
+	metricNvidiaGpuMemoryRemapFailed           metricNvidiaGpuMemoryRemapFailed
+	metricNvidiaGpuMemoryRemapPending          metricNvidiaGpuMemoryRemapPending
+	metricNvidiaGpuMemoryRemappedRows          metricNvidiaGpuMemoryRemappedRows
+	metricNvidiaGpuMemoryReserved              metricNvidiaGpuMemoryReserved
+	metricNvidiaGpuMemoryRetiredPages          metricNvidiaGpuMemoryRetiredPages
+	metricNvidiaGpuNvlinkErrors                metricNvidiaGpuNvlinkErrors
+	metricNvidiaGpuNvlinkIo                    metricNvidiaGpuNvlinkIo
+	metricNvidiaGpuNvlinkLinks                 metricNvidiaGpuNvlinkLinks
+	metricNvidiaGpuPcieLinkGeneration          metricNvidiaGpuPcieLinkGeneration
+	metricNvidiaGpuPcieLinkWidth               metricNvidiaGpuPcieLinkWidth
+	metricNvidiaGpuPcieReplays                 metricNvidiaGpuPcieReplays
+	metricNvidiaGpuPcieThroughput              metricNvidiaGpuPcieThroughput
+	metricNvidiaGpuPerformanceState            metricNvidiaGpuPerformanceState
+	metricNvidiaGpuPipeUtilization             metricNvidiaGpuPipeUtilization
+	metricNvidiaGpuPowerInstant                metricNvidiaGpuPowerInstant
+	metricNvidiaGpuPowerLimit                  metricNvidiaGpuPowerLimit
+	metricNvidiaGpuPowerPeak                   metricNvidiaGpuPowerPeak
+	metricNvidiaGpuProcessMemoryUsage          metricNvidiaGpuProcessMemoryUsage
+	metricNvidiaGpuProcessUtilization          metricNvidiaGpuProcessUtilization
+	metricNvidiaGpuProcesses                   metricNvidiaGpuProcesses
+	metricNvidiaGpuRecoveryAction              metricNvidiaGpuRecoveryAction
+	metricNvidiaGpuSmOccupancy                 metricNvidiaGpuSmOccupancy
+	metricNvidiaGpuSmUtilization               metricNvidiaGpuSmUtilization
+	metricNvidiaGpuThrottleActive              metricNvidiaGpuThrottleActive
+	metricNvidiaGpuThrottleTime                metricNvidiaGpuThrottleTime
+	metricNvidiaGpuUtilizationPeak             metricNvidiaGpuUtilizationPeak
+	metricNvidiaGpuWorkloadMemoryUsage         metricNvidiaGpuWorkloadMemoryUsage
+	metricNvidiaGpuWorkloadUtilization         metricNvidiaGpuWorkloadUtilization
+	metricNvidiaGpuXidErrors                   metricNvidiaGpuXidErrors
 }
 
 // MetricBuilderOption applies changes to default metrics builder.
@@ -928,22 +4238,63 @@ func WithStartTime(startTime pcommon.Timestamp) MetricBuilderOption {
 }
 func NewMetricsBuilder(mbc MetricsBuilderConfig, settings receiver.Settings, options ...MetricBuilderOption) *MetricsBuilder {
 	mb := &MetricsBuilder{
-		config:                             mbc,
-		startTime:                          pcommon.NewTimestampFromTime(time.Now()),
-		metricsBuffer:                      pmetric.NewMetrics(),
-		buildInfo:                          settings.BuildInfo,
-		metricHwEnergy:                     newMetricHwEnergy(mbc.Metrics.HwEnergy),
-		metricHwGpuMemoryLimit:             newMetricHwGpuMemoryLimit(mbc.Metrics.HwGpuMemoryLimit),
-		metricHwGpuMemoryUsage:             newMetricHwGpuMemoryUsage(mbc.Metrics.HwGpuMemoryUsage),
-		metricHwGpuMemoryUtilization:       newMetricHwGpuMemoryUtilization(mbc.Metrics.HwGpuMemoryUtilization),
-		metricHwGpuUtilization:             newMetricHwGpuUtilization(mbc.Metrics.HwGpuUtilization),
-		metricHwPower:                      newMetricHwPower(mbc.Metrics.HwPower),
-		metricHwTemperature:                newMetricHwTemperature(mbc.Metrics.HwTemperature),
-		metricNvidiaGpuDriverState:         newMetricNvidiaGpuDriverState(mbc.Metrics.NvidiaGpuDriverState),
-		metricNvidiaGpuInfo:                newMetricNvidiaGpuInfo(mbc.Metrics.NvidiaGpuInfo),
-		metricNvidiaGpuWorkloadMemoryUsage: newMetricNvidiaGpuWorkloadMemoryUsage(mbc.Metrics.NvidiaGpuWorkloadMemoryUsage),
-		resourceAttributeIncludeFilter:     make(map[string]filter.Filter),
-		resourceAttributeExcludeFilter:     make(map[string]filter.Filter),
+		config:                                     mbc,
+		startTime:                                  pcommon.NewTimestampFromTime(time.Now()),
+		metricsBuffer:                              pmetric.NewMetrics(),
+		buildInfo:                                  settings.BuildInfo,
+		metricHwEnergy:                             newMetricHwEnergy(mbc.Metrics.HwEnergy),
+		metricHwErrors:                             newMetricHwErrors(mbc.Metrics.HwErrors),
+		metricHwFanSpeedRatio:                      newMetricHwFanSpeedRatio(mbc.Metrics.HwFanSpeedRatio),
+		metricHwGpuIo:                              newMetricHwGpuIo(mbc.Metrics.HwGpuIo),
+		metricHwGpuMemoryLimit:                     newMetricHwGpuMemoryLimit(mbc.Metrics.HwGpuMemoryLimit),
+		metricHwGpuMemoryUsage:                     newMetricHwGpuMemoryUsage(mbc.Metrics.HwGpuMemoryUsage),
+		metricHwGpuMemoryUtilization:               newMetricHwGpuMemoryUtilization(mbc.Metrics.HwGpuMemoryUtilization),
+		metricHwGpuUtilization:                     newMetricHwGpuUtilization(mbc.Metrics.HwGpuUtilization),
+		metricHwPower:                              newMetricHwPower(mbc.Metrics.HwPower),
+		metricHwStatus:                             newMetricHwStatus(mbc.Metrics.HwStatus),
+		metricHwTemperature:                        newMetricHwTemperature(mbc.Metrics.HwTemperature),
+		metricHwTemperatureLimit:                   newMetricHwTemperatureLimit(mbc.Metrics.HwTemperatureLimit),
+		metricNvidiaGpuAttribution:                 newMetricNvidiaGpuAttribution(mbc.Metrics.NvidiaGpuAttribution),
+		metricNvidiaGpuBar1Usage:                   newMetricNvidiaGpuBar1Usage(mbc.Metrics.NvidiaGpuBar1Usage),
+		metricNvidiaGpuBusyTime:                    newMetricNvidiaGpuBusyTime(mbc.Metrics.NvidiaGpuBusyTime),
+		metricNvidiaGpuClockFrequency:              newMetricNvidiaGpuClockFrequency(mbc.Metrics.NvidiaGpuClockFrequency),
+		metricNvidiaGpuClockLimit:                  newMetricNvidiaGpuClockLimit(mbc.Metrics.NvidiaGpuClockLimit),
+		metricNvidiaGpuDramUtilization:             newMetricNvidiaGpuDramUtilization(mbc.Metrics.NvidiaGpuDramUtilization),
+		metricNvidiaGpuDriverState:                 newMetricNvidiaGpuDriverState(mbc.Metrics.NvidiaGpuDriverState),
+		metricNvidiaGpuEccErrorsLifetime:           newMetricNvidiaGpuEccErrorsLifetime(mbc.Metrics.NvidiaGpuEccErrorsLifetime),
+		metricNvidiaGpuInfo:                        newMetricNvidiaGpuInfo(mbc.Metrics.NvidiaGpuInfo),
+		metricNvidiaGpuMemoryControllerUtilization: newMetricNvidiaGpuMemoryControllerUtilization(mbc.Metrics.NvidiaGpuMemoryControllerUtilization),
+		metricNvidiaGpuMemoryRemapFailed:           newMetricNvidiaGpuMemoryRemapFailed(mbc.Metrics.NvidiaGpuMemoryRemapFailed),
+		metricNvidiaGpuMemoryRemapPending:          newMetricNvidiaGpuMemoryRemapPending(mbc.Metrics.NvidiaGpuMemoryRemapPending),
+		metricNvidiaGpuMemoryRemappedRows:          newMetricNvidiaGpuMemoryRemappedRows(mbc.Metrics.NvidiaGpuMemoryRemappedRows),
+		metricNvidiaGpuMemoryReserved:              newMetricNvidiaGpuMemoryReserved(mbc.Metrics.NvidiaGpuMemoryReserved),
+		metricNvidiaGpuMemoryRetiredPages:          newMetricNvidiaGpuMemoryRetiredPages(mbc.Metrics.NvidiaGpuMemoryRetiredPages),
+		metricNvidiaGpuNvlinkErrors:                newMetricNvidiaGpuNvlinkErrors(mbc.Metrics.NvidiaGpuNvlinkErrors),
+		metricNvidiaGpuNvlinkIo:                    newMetricNvidiaGpuNvlinkIo(mbc.Metrics.NvidiaGpuNvlinkIo),
+		metricNvidiaGpuNvlinkLinks:                 newMetricNvidiaGpuNvlinkLinks(mbc.Metrics.NvidiaGpuNvlinkLinks),
+		metricNvidiaGpuPcieLinkGeneration:          newMetricNvidiaGpuPcieLinkGeneration(mbc.Metrics.NvidiaGpuPcieLinkGeneration),
+		metricNvidiaGpuPcieLinkWidth:               newMetricNvidiaGpuPcieLinkWidth(mbc.Metrics.NvidiaGpuPcieLinkWidth),
+		metricNvidiaGpuPcieReplays:                 newMetricNvidiaGpuPcieReplays(mbc.Metrics.NvidiaGpuPcieReplays),
+		metricNvidiaGpuPcieThroughput:              newMetricNvidiaGpuPcieThroughput(mbc.Metrics.NvidiaGpuPcieThroughput),
+		metricNvidiaGpuPerformanceState:            newMetricNvidiaGpuPerformanceState(mbc.Metrics.NvidiaGpuPerformanceState),
+		metricNvidiaGpuPipeUtilization:             newMetricNvidiaGpuPipeUtilization(mbc.Metrics.NvidiaGpuPipeUtilization),
+		metricNvidiaGpuPowerInstant:                newMetricNvidiaGpuPowerInstant(mbc.Metrics.NvidiaGpuPowerInstant),
+		metricNvidiaGpuPowerLimit:                  newMetricNvidiaGpuPowerLimit(mbc.Metrics.NvidiaGpuPowerLimit),
+		metricNvidiaGpuPowerPeak:                   newMetricNvidiaGpuPowerPeak(mbc.Metrics.NvidiaGpuPowerPeak),
+		metricNvidiaGpuProcessMemoryUsage:          newMetricNvidiaGpuProcessMemoryUsage(mbc.Metrics.NvidiaGpuProcessMemoryUsage),
+		metricNvidiaGpuProcessUtilization:          newMetricNvidiaGpuProcessUtilization(mbc.Metrics.NvidiaGpuProcessUtilization),
+		metricNvidiaGpuProcesses:                   newMetricNvidiaGpuProcesses(mbc.Metrics.NvidiaGpuProcesses),
+		metricNvidiaGpuRecoveryAction:              newMetricNvidiaGpuRecoveryAction(mbc.Metrics.NvidiaGpuRecoveryAction),
+		metricNvidiaGpuSmOccupancy:                 newMetricNvidiaGpuSmOccupancy(mbc.Metrics.NvidiaGpuSmOccupancy),
+		metricNvidiaGpuSmUtilization:               newMetricNvidiaGpuSmUtilization(mbc.Metrics.NvidiaGpuSmUtilization),
+		metricNvidiaGpuThrottleActive:              newMetricNvidiaGpuThrottleActive(mbc.Metrics.NvidiaGpuThrottleActive),
+		metricNvidiaGpuThrottleTime:                newMetricNvidiaGpuThrottleTime(mbc.Metrics.NvidiaGpuThrottleTime),
+		metricNvidiaGpuUtilizationPeak:             newMetricNvidiaGpuUtilizationPeak(mbc.Metrics.NvidiaGpuUtilizationPeak),
+		metricNvidiaGpuWorkloadMemoryUsage:         newMetricNvidiaGpuWorkloadMemoryUsage(mbc.Metrics.NvidiaGpuWorkloadMemoryUsage),
+		metricNvidiaGpuWorkloadUtilization:         newMetricNvidiaGpuWorkloadUtilization(mbc.Metrics.NvidiaGpuWorkloadUtilization),
+		metricNvidiaGpuXidErrors:                   newMetricNvidiaGpuXidErrors(mbc.Metrics.NvidiaGpuXidErrors),
+		resourceAttributeIncludeFilter:             make(map[string]filter.Filter),
+		resourceAttributeExcludeFilter:             make(map[string]filter.Filter),
 	}
 	if mbc.ResourceAttributes.HostName.MetricsInclude != nil {
 		mb.resourceAttributeIncludeFilter["host.name"] = filter.CreateFilter(mbc.ResourceAttributes.HostName.MetricsInclude)
@@ -956,6 +4307,12 @@ func NewMetricsBuilder(mbc MetricsBuilderConfig, settings receiver.Settings, opt
 	}
 	if mbc.ResourceAttributes.HwDriverVersion.MetricsExclude != nil {
 		mb.resourceAttributeExcludeFilter["hw.driver_version"] = filter.CreateFilter(mbc.ResourceAttributes.HwDriverVersion.MetricsExclude)
+	}
+	if mbc.ResourceAttributes.HwFirmwareVersion.MetricsInclude != nil {
+		mb.resourceAttributeIncludeFilter["hw.firmware_version"] = filter.CreateFilter(mbc.ResourceAttributes.HwFirmwareVersion.MetricsInclude)
+	}
+	if mbc.ResourceAttributes.HwFirmwareVersion.MetricsExclude != nil {
+		mb.resourceAttributeExcludeFilter["hw.firmware_version"] = filter.CreateFilter(mbc.ResourceAttributes.HwFirmwareVersion.MetricsExclude)
 	}
 	if mbc.ResourceAttributes.HwID.MetricsInclude != nil {
 		mb.resourceAttributeIncludeFilter["hw.id"] = filter.CreateFilter(mbc.ResourceAttributes.HwID.MetricsInclude)
@@ -975,6 +4332,18 @@ func NewMetricsBuilder(mbc MetricsBuilderConfig, settings receiver.Settings, opt
 	if mbc.ResourceAttributes.HwName.MetricsExclude != nil {
 		mb.resourceAttributeExcludeFilter["hw.name"] = filter.CreateFilter(mbc.ResourceAttributes.HwName.MetricsExclude)
 	}
+	if mbc.ResourceAttributes.HwParent.MetricsInclude != nil {
+		mb.resourceAttributeIncludeFilter["hw.parent"] = filter.CreateFilter(mbc.ResourceAttributes.HwParent.MetricsInclude)
+	}
+	if mbc.ResourceAttributes.HwParent.MetricsExclude != nil {
+		mb.resourceAttributeExcludeFilter["hw.parent"] = filter.CreateFilter(mbc.ResourceAttributes.HwParent.MetricsExclude)
+	}
+	if mbc.ResourceAttributes.HwSerialNumber.MetricsInclude != nil {
+		mb.resourceAttributeIncludeFilter["hw.serial_number"] = filter.CreateFilter(mbc.ResourceAttributes.HwSerialNumber.MetricsInclude)
+	}
+	if mbc.ResourceAttributes.HwSerialNumber.MetricsExclude != nil {
+		mb.resourceAttributeExcludeFilter["hw.serial_number"] = filter.CreateFilter(mbc.ResourceAttributes.HwSerialNumber.MetricsExclude)
+	}
 	if mbc.ResourceAttributes.HwType.MetricsInclude != nil {
 		mb.resourceAttributeIncludeFilter["hw.type"] = filter.CreateFilter(mbc.ResourceAttributes.HwType.MetricsInclude)
 	}
@@ -987,11 +4356,47 @@ func NewMetricsBuilder(mbc MetricsBuilderConfig, settings receiver.Settings, opt
 	if mbc.ResourceAttributes.HwVendor.MetricsExclude != nil {
 		mb.resourceAttributeExcludeFilter["hw.vendor"] = filter.CreateFilter(mbc.ResourceAttributes.HwVendor.MetricsExclude)
 	}
+	if mbc.ResourceAttributes.NvidiaCudaVersion.MetricsInclude != nil {
+		mb.resourceAttributeIncludeFilter["nvidia.cuda.version"] = filter.CreateFilter(mbc.ResourceAttributes.NvidiaCudaVersion.MetricsInclude)
+	}
+	if mbc.ResourceAttributes.NvidiaCudaVersion.MetricsExclude != nil {
+		mb.resourceAttributeExcludeFilter["nvidia.cuda.version"] = filter.CreateFilter(mbc.ResourceAttributes.NvidiaCudaVersion.MetricsExclude)
+	}
+	if mbc.ResourceAttributes.NvidiaGpuArchitecture.MetricsInclude != nil {
+		mb.resourceAttributeIncludeFilter["nvidia.gpu.architecture"] = filter.CreateFilter(mbc.ResourceAttributes.NvidiaGpuArchitecture.MetricsInclude)
+	}
+	if mbc.ResourceAttributes.NvidiaGpuArchitecture.MetricsExclude != nil {
+		mb.resourceAttributeExcludeFilter["nvidia.gpu.architecture"] = filter.CreateFilter(mbc.ResourceAttributes.NvidiaGpuArchitecture.MetricsExclude)
+	}
 	if mbc.ResourceAttributes.NvidiaGpuIndex.MetricsInclude != nil {
 		mb.resourceAttributeIncludeFilter["nvidia.gpu.index"] = filter.CreateFilter(mbc.ResourceAttributes.NvidiaGpuIndex.MetricsInclude)
 	}
 	if mbc.ResourceAttributes.NvidiaGpuIndex.MetricsExclude != nil {
 		mb.resourceAttributeExcludeFilter["nvidia.gpu.index"] = filter.CreateFilter(mbc.ResourceAttributes.NvidiaGpuIndex.MetricsExclude)
+	}
+	if mbc.ResourceAttributes.NvidiaGpuMigComputeInstanceID.MetricsInclude != nil {
+		mb.resourceAttributeIncludeFilter["nvidia.gpu.mig.compute_instance.id"] = filter.CreateFilter(mbc.ResourceAttributes.NvidiaGpuMigComputeInstanceID.MetricsInclude)
+	}
+	if mbc.ResourceAttributes.NvidiaGpuMigComputeInstanceID.MetricsExclude != nil {
+		mb.resourceAttributeExcludeFilter["nvidia.gpu.mig.compute_instance.id"] = filter.CreateFilter(mbc.ResourceAttributes.NvidiaGpuMigComputeInstanceID.MetricsExclude)
+	}
+	if mbc.ResourceAttributes.NvidiaGpuMigGpuInstanceID.MetricsInclude != nil {
+		mb.resourceAttributeIncludeFilter["nvidia.gpu.mig.gpu_instance.id"] = filter.CreateFilter(mbc.ResourceAttributes.NvidiaGpuMigGpuInstanceID.MetricsInclude)
+	}
+	if mbc.ResourceAttributes.NvidiaGpuMigGpuInstanceID.MetricsExclude != nil {
+		mb.resourceAttributeExcludeFilter["nvidia.gpu.mig.gpu_instance.id"] = filter.CreateFilter(mbc.ResourceAttributes.NvidiaGpuMigGpuInstanceID.MetricsExclude)
+	}
+	if mbc.ResourceAttributes.NvidiaGpuMigProfile.MetricsInclude != nil {
+		mb.resourceAttributeIncludeFilter["nvidia.gpu.mig.profile"] = filter.CreateFilter(mbc.ResourceAttributes.NvidiaGpuMigProfile.MetricsInclude)
+	}
+	if mbc.ResourceAttributes.NvidiaGpuMigProfile.MetricsExclude != nil {
+		mb.resourceAttributeExcludeFilter["nvidia.gpu.mig.profile"] = filter.CreateFilter(mbc.ResourceAttributes.NvidiaGpuMigProfile.MetricsExclude)
+	}
+	if mbc.ResourceAttributes.NvidiaGpuNumaNode.MetricsInclude != nil {
+		mb.resourceAttributeIncludeFilter["nvidia.gpu.numa.node"] = filter.CreateFilter(mbc.ResourceAttributes.NvidiaGpuNumaNode.MetricsInclude)
+	}
+	if mbc.ResourceAttributes.NvidiaGpuNumaNode.MetricsExclude != nil {
+		mb.resourceAttributeExcludeFilter["nvidia.gpu.numa.node"] = filter.CreateFilter(mbc.ResourceAttributes.NvidiaGpuNumaNode.MetricsExclude)
 	}
 	if mbc.ResourceAttributes.NvidiaGpuPciBusID.MetricsInclude != nil {
 		mb.resourceAttributeIncludeFilter["nvidia.gpu.pci.bus_id"] = filter.CreateFilter(mbc.ResourceAttributes.NvidiaGpuPciBusID.MetricsInclude)
@@ -1075,15 +4480,56 @@ func (mb *MetricsBuilder) EmitForResource(options ...ResourceMetricsOption) {
 	ils.Scope().SetVersion(mb.buildInfo.Version)
 	ils.Metrics().EnsureCapacity(mb.metricsCapacity)
 	mb.metricHwEnergy.emit(ils.Metrics())
+	mb.metricHwErrors.emit(ils.Metrics())
+	mb.metricHwFanSpeedRatio.emit(ils.Metrics())
+	mb.metricHwGpuIo.emit(ils.Metrics())
 	mb.metricHwGpuMemoryLimit.emit(ils.Metrics())
 	mb.metricHwGpuMemoryUsage.emit(ils.Metrics())
 	mb.metricHwGpuMemoryUtilization.emit(ils.Metrics())
 	mb.metricHwGpuUtilization.emit(ils.Metrics())
 	mb.metricHwPower.emit(ils.Metrics())
+	mb.metricHwStatus.emit(ils.Metrics())
 	mb.metricHwTemperature.emit(ils.Metrics())
+	mb.metricHwTemperatureLimit.emit(ils.Metrics())
+	mb.metricNvidiaGpuAttribution.emit(ils.Metrics())
+	mb.metricNvidiaGpuBar1Usage.emit(ils.Metrics())
+	mb.metricNvidiaGpuBusyTime.emit(ils.Metrics())
+	mb.metricNvidiaGpuClockFrequency.emit(ils.Metrics())
+	mb.metricNvidiaGpuClockLimit.emit(ils.Metrics())
+	mb.metricNvidiaGpuDramUtilization.emit(ils.Metrics())
 	mb.metricNvidiaGpuDriverState.emit(ils.Metrics())
+	mb.metricNvidiaGpuEccErrorsLifetime.emit(ils.Metrics())
 	mb.metricNvidiaGpuInfo.emit(ils.Metrics())
+	mb.metricNvidiaGpuMemoryControllerUtilization.emit(ils.Metrics())
+	mb.metricNvidiaGpuMemoryRemapFailed.emit(ils.Metrics())
+	mb.metricNvidiaGpuMemoryRemapPending.emit(ils.Metrics())
+	mb.metricNvidiaGpuMemoryRemappedRows.emit(ils.Metrics())
+	mb.metricNvidiaGpuMemoryReserved.emit(ils.Metrics())
+	mb.metricNvidiaGpuMemoryRetiredPages.emit(ils.Metrics())
+	mb.metricNvidiaGpuNvlinkErrors.emit(ils.Metrics())
+	mb.metricNvidiaGpuNvlinkIo.emit(ils.Metrics())
+	mb.metricNvidiaGpuNvlinkLinks.emit(ils.Metrics())
+	mb.metricNvidiaGpuPcieLinkGeneration.emit(ils.Metrics())
+	mb.metricNvidiaGpuPcieLinkWidth.emit(ils.Metrics())
+	mb.metricNvidiaGpuPcieReplays.emit(ils.Metrics())
+	mb.metricNvidiaGpuPcieThroughput.emit(ils.Metrics())
+	mb.metricNvidiaGpuPerformanceState.emit(ils.Metrics())
+	mb.metricNvidiaGpuPipeUtilization.emit(ils.Metrics())
+	mb.metricNvidiaGpuPowerInstant.emit(ils.Metrics())
+	mb.metricNvidiaGpuPowerLimit.emit(ils.Metrics())
+	mb.metricNvidiaGpuPowerPeak.emit(ils.Metrics())
+	mb.metricNvidiaGpuProcessMemoryUsage.emit(ils.Metrics())
+	mb.metricNvidiaGpuProcessUtilization.emit(ils.Metrics())
+	mb.metricNvidiaGpuProcesses.emit(ils.Metrics())
+	mb.metricNvidiaGpuRecoveryAction.emit(ils.Metrics())
+	mb.metricNvidiaGpuSmOccupancy.emit(ils.Metrics())
+	mb.metricNvidiaGpuSmUtilization.emit(ils.Metrics())
+	mb.metricNvidiaGpuThrottleActive.emit(ils.Metrics())
+	mb.metricNvidiaGpuThrottleTime.emit(ils.Metrics())
+	mb.metricNvidiaGpuUtilizationPeak.emit(ils.Metrics())
 	mb.metricNvidiaGpuWorkloadMemoryUsage.emit(ils.Metrics())
+	mb.metricNvidiaGpuWorkloadUtilization.emit(ils.Metrics())
+	mb.metricNvidiaGpuXidErrors.emit(ils.Metrics())
 
 	for _, op := range options {
 		op.apply(rm)
@@ -1120,6 +4566,21 @@ func (mb *MetricsBuilder) RecordHwEnergyDataPoint(ts pcommon.Timestamp, val floa
 	mb.metricHwEnergy.recordDataPoint(mb.startTime, ts, val, hwIDAttributeValue, hostNameAttributeValue, nvidiaGpuIndexAttributeValue, hwTypeAttributeValue.String(), options...)
 }
 
+// RecordHwErrorsDataPoint adds a data point to hw.errors metric.
+func (mb *MetricsBuilder) RecordHwErrorsDataPoint(ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, hwTypeAttributeValue AttributeHwType, errorTypeAttributeValue AttributeErrorType, options ...MetricAttributeOption) {
+	mb.metricHwErrors.recordDataPoint(mb.startTime, ts, val, hwIDAttributeValue, hostNameAttributeValue, nvidiaGpuIndexAttributeValue, hwTypeAttributeValue.String(), errorTypeAttributeValue.String(), options...)
+}
+
+// RecordHwFanSpeedRatioDataPoint adds a data point to hw.fan.speed_ratio metric.
+func (mb *MetricsBuilder) RecordHwFanSpeedRatioDataPoint(ts pcommon.Timestamp, val float64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, hwSensorLocationFanAttributeValue string, options ...MetricAttributeOption) {
+	mb.metricHwFanSpeedRatio.recordDataPoint(mb.startTime, ts, val, hwIDAttributeValue, hostNameAttributeValue, nvidiaGpuIndexAttributeValue, hwSensorLocationFanAttributeValue, options...)
+}
+
+// RecordHwGpuIoDataPoint adds a data point to hw.gpu.io metric.
+func (mb *MetricsBuilder) RecordHwGpuIoDataPoint(ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, networkIoDirectionAttributeValue AttributeNetworkIoDirection, options ...MetricAttributeOption) {
+	mb.metricHwGpuIo.recordDataPoint(mb.startTime, ts, val, hwIDAttributeValue, hostNameAttributeValue, nvidiaGpuIndexAttributeValue, networkIoDirectionAttributeValue.String(), options...)
+}
+
 // RecordHwGpuMemoryLimitDataPoint adds a data point to hw.gpu.memory.limit metric.
 func (mb *MetricsBuilder) RecordHwGpuMemoryLimitDataPoint(ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, options ...MetricAttributeOption) {
 	mb.metricHwGpuMemoryLimit.recordDataPoint(mb.startTime, ts, val, hwIDAttributeValue, hostNameAttributeValue, nvidiaGpuIndexAttributeValue, options...)
@@ -1145,9 +4606,49 @@ func (mb *MetricsBuilder) RecordHwPowerDataPoint(ts pcommon.Timestamp, val float
 	mb.metricHwPower.recordDataPoint(mb.startTime, ts, val, hwIDAttributeValue, hostNameAttributeValue, nvidiaGpuIndexAttributeValue, hwTypeAttributeValue.String(), options...)
 }
 
+// RecordHwStatusDataPoint adds a data point to hw.status metric.
+func (mb *MetricsBuilder) RecordHwStatusDataPoint(ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, hwTypeAttributeValue AttributeHwType, hwStateAttributeValue AttributeHwState, options ...MetricAttributeOption) {
+	mb.metricHwStatus.recordDataPoint(mb.startTime, ts, val, hwIDAttributeValue, hostNameAttributeValue, nvidiaGpuIndexAttributeValue, hwTypeAttributeValue.String(), hwStateAttributeValue.String(), options...)
+}
+
 // RecordHwTemperatureDataPoint adds a data point to hw.temperature metric.
 func (mb *MetricsBuilder) RecordHwTemperatureDataPoint(ts pcommon.Timestamp, val float64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, hwTypeAttributeValue AttributeHwType, hwSensorLocationAttributeValue AttributeHwSensorLocation, options ...MetricAttributeOption) {
 	mb.metricHwTemperature.recordDataPoint(mb.startTime, ts, val, hwIDAttributeValue, hostNameAttributeValue, nvidiaGpuIndexAttributeValue, hwTypeAttributeValue.String(), hwSensorLocationAttributeValue.String(), options...)
+}
+
+// RecordHwTemperatureLimitDataPoint adds a data point to hw.temperature.limit metric.
+func (mb *MetricsBuilder) RecordHwTemperatureLimitDataPoint(ts pcommon.Timestamp, val float64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, hwTypeAttributeValue AttributeHwType, hwSensorLocationAttributeValue AttributeHwSensorLocation, hwLimitTypeAttributeValue AttributeHwLimitType, options ...MetricAttributeOption) {
+	mb.metricHwTemperatureLimit.recordDataPoint(mb.startTime, ts, val, hwIDAttributeValue, hostNameAttributeValue, nvidiaGpuIndexAttributeValue, hwTypeAttributeValue.String(), hwSensorLocationAttributeValue.String(), hwLimitTypeAttributeValue.String(), options...)
+}
+
+// RecordNvidiaGpuAttributionDataPoint adds a data point to nvidia.gpu.attribution metric.
+func (mb *MetricsBuilder) RecordNvidiaGpuAttributionDataPoint(ts pcommon.Timestamp, val int64, hostNameAttributeValue string, nvidiaGpuAttributionSourceAttributeValue AttributeNvidiaGpuAttributionSource, nvidiaGpuAttributionStateAttributeValue AttributeNvidiaGpuAttributionState, options ...MetricAttributeOption) {
+	mb.metricNvidiaGpuAttribution.recordDataPoint(mb.startTime, ts, val, hostNameAttributeValue, nvidiaGpuAttributionSourceAttributeValue.String(), nvidiaGpuAttributionStateAttributeValue.String(), options...)
+}
+
+// RecordNvidiaGpuBar1UsageDataPoint adds a data point to nvidia.gpu.bar1.usage metric.
+func (mb *MetricsBuilder) RecordNvidiaGpuBar1UsageDataPoint(ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, options ...MetricAttributeOption) {
+	mb.metricNvidiaGpuBar1Usage.recordDataPoint(mb.startTime, ts, val, hwIDAttributeValue, hostNameAttributeValue, nvidiaGpuIndexAttributeValue, options...)
+}
+
+// RecordNvidiaGpuBusyTimeDataPoint adds a data point to nvidia.gpu.busy.time metric.
+func (mb *MetricsBuilder) RecordNvidiaGpuBusyTimeDataPoint(ts pcommon.Timestamp, val float64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, hwGpuTaskAttributeValue AttributeHwGpuTask, options ...MetricAttributeOption) {
+	mb.metricNvidiaGpuBusyTime.recordDataPoint(mb.startTime, ts, val, hwIDAttributeValue, hostNameAttributeValue, nvidiaGpuIndexAttributeValue, hwGpuTaskAttributeValue.String(), options...)
+}
+
+// RecordNvidiaGpuClockFrequencyDataPoint adds a data point to nvidia.gpu.clock.frequency metric.
+func (mb *MetricsBuilder) RecordNvidiaGpuClockFrequencyDataPoint(ts pcommon.Timestamp, val float64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, nvidiaGpuClockDomainAttributeValue AttributeNvidiaGpuClockDomain, options ...MetricAttributeOption) {
+	mb.metricNvidiaGpuClockFrequency.recordDataPoint(mb.startTime, ts, val, hwIDAttributeValue, hostNameAttributeValue, nvidiaGpuIndexAttributeValue, nvidiaGpuClockDomainAttributeValue.String(), options...)
+}
+
+// RecordNvidiaGpuClockLimitDataPoint adds a data point to nvidia.gpu.clock.limit metric.
+func (mb *MetricsBuilder) RecordNvidiaGpuClockLimitDataPoint(ts pcommon.Timestamp, val float64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, nvidiaGpuClockDomainAttributeValue AttributeNvidiaGpuClockDomain, options ...MetricAttributeOption) {
+	mb.metricNvidiaGpuClockLimit.recordDataPoint(mb.startTime, ts, val, hwIDAttributeValue, hostNameAttributeValue, nvidiaGpuIndexAttributeValue, nvidiaGpuClockDomainAttributeValue.String(), options...)
+}
+
+// RecordNvidiaGpuDramUtilizationDataPoint adds a data point to nvidia.gpu.dram.utilization metric.
+func (mb *MetricsBuilder) RecordNvidiaGpuDramUtilizationDataPoint(ts pcommon.Timestamp, val float64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, options ...MetricAttributeOption) {
+	mb.metricNvidiaGpuDramUtilization.recordDataPoint(mb.startTime, ts, val, hwIDAttributeValue, hostNameAttributeValue, nvidiaGpuIndexAttributeValue, options...)
 }
 
 // RecordNvidiaGpuDriverStateDataPoint adds a data point to nvidia.gpu.driver.state metric.
@@ -1155,14 +4656,164 @@ func (mb *MetricsBuilder) RecordNvidiaGpuDriverStateDataPoint(ts pcommon.Timesta
 	mb.metricNvidiaGpuDriverState.recordDataPoint(mb.startTime, ts, val, hostNameAttributeValue, nvidiaGpuDriverStateAttributeValue.String(), options...)
 }
 
+// RecordNvidiaGpuEccErrorsLifetimeDataPoint adds a data point to nvidia.gpu.ecc.errors.lifetime metric.
+func (mb *MetricsBuilder) RecordNvidiaGpuEccErrorsLifetimeDataPoint(ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, errorTypeAttributeValue AttributeErrorType, nvidiaGpuMemoryLocationAttributeValue AttributeNvidiaGpuMemoryLocation, options ...MetricAttributeOption) {
+	mb.metricNvidiaGpuEccErrorsLifetime.recordDataPoint(mb.startTime, ts, val, hwIDAttributeValue, hostNameAttributeValue, nvidiaGpuIndexAttributeValue, errorTypeAttributeValue.String(), nvidiaGpuMemoryLocationAttributeValue.String(), options...)
+}
+
 // RecordNvidiaGpuInfoDataPoint adds a data point to nvidia.gpu.info metric.
 func (mb *MetricsBuilder) RecordNvidiaGpuInfoDataPoint(ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, options ...MetricAttributeOption) {
 	mb.metricNvidiaGpuInfo.recordDataPoint(mb.startTime, ts, val, hwIDAttributeValue, hostNameAttributeValue, nvidiaGpuIndexAttributeValue, options...)
 }
 
+// RecordNvidiaGpuMemoryControllerUtilizationDataPoint adds a data point to nvidia.gpu.memory.controller.utilization metric.
+func (mb *MetricsBuilder) RecordNvidiaGpuMemoryControllerUtilizationDataPoint(ts pcommon.Timestamp, val float64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, options ...MetricAttributeOption) {
+	mb.metricNvidiaGpuMemoryControllerUtilization.recordDataPoint(mb.startTime, ts, val, hwIDAttributeValue, hostNameAttributeValue, nvidiaGpuIndexAttributeValue, options...)
+}
+
+// RecordNvidiaGpuMemoryRemapFailedDataPoint adds a data point to nvidia.gpu.memory.remap_failed metric.
+func (mb *MetricsBuilder) RecordNvidiaGpuMemoryRemapFailedDataPoint(ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, options ...MetricAttributeOption) {
+	mb.metricNvidiaGpuMemoryRemapFailed.recordDataPoint(mb.startTime, ts, val, hwIDAttributeValue, hostNameAttributeValue, nvidiaGpuIndexAttributeValue, options...)
+}
+
+// RecordNvidiaGpuMemoryRemapPendingDataPoint adds a data point to nvidia.gpu.memory.remap_pending metric.
+func (mb *MetricsBuilder) RecordNvidiaGpuMemoryRemapPendingDataPoint(ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, options ...MetricAttributeOption) {
+	mb.metricNvidiaGpuMemoryRemapPending.recordDataPoint(mb.startTime, ts, val, hwIDAttributeValue, hostNameAttributeValue, nvidiaGpuIndexAttributeValue, options...)
+}
+
+// RecordNvidiaGpuMemoryRemappedRowsDataPoint adds a data point to nvidia.gpu.memory.remapped_rows metric.
+func (mb *MetricsBuilder) RecordNvidiaGpuMemoryRemappedRowsDataPoint(ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, nvidiaGpuMemoryRemapCauseAttributeValue AttributeNvidiaGpuMemoryRemapCause, options ...MetricAttributeOption) {
+	mb.metricNvidiaGpuMemoryRemappedRows.recordDataPoint(mb.startTime, ts, val, hwIDAttributeValue, hostNameAttributeValue, nvidiaGpuIndexAttributeValue, nvidiaGpuMemoryRemapCauseAttributeValue.String(), options...)
+}
+
+// RecordNvidiaGpuMemoryReservedDataPoint adds a data point to nvidia.gpu.memory.reserved metric.
+func (mb *MetricsBuilder) RecordNvidiaGpuMemoryReservedDataPoint(ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, options ...MetricAttributeOption) {
+	mb.metricNvidiaGpuMemoryReserved.recordDataPoint(mb.startTime, ts, val, hwIDAttributeValue, hostNameAttributeValue, nvidiaGpuIndexAttributeValue, options...)
+}
+
+// RecordNvidiaGpuMemoryRetiredPagesDataPoint adds a data point to nvidia.gpu.memory.retired_pages metric.
+func (mb *MetricsBuilder) RecordNvidiaGpuMemoryRetiredPagesDataPoint(ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, nvidiaGpuMemoryRetirementCauseAttributeValue AttributeNvidiaGpuMemoryRetirementCause, options ...MetricAttributeOption) {
+	mb.metricNvidiaGpuMemoryRetiredPages.recordDataPoint(mb.startTime, ts, val, hwIDAttributeValue, hostNameAttributeValue, nvidiaGpuIndexAttributeValue, nvidiaGpuMemoryRetirementCauseAttributeValue.String(), options...)
+}
+
+// RecordNvidiaGpuNvlinkErrorsDataPoint adds a data point to nvidia.gpu.nvlink.errors metric.
+func (mb *MetricsBuilder) RecordNvidiaGpuNvlinkErrorsDataPoint(ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, errorTypeNvlinkAttributeValue AttributeErrorTypeNvlink, options ...MetricAttributeOption) {
+	mb.metricNvidiaGpuNvlinkErrors.recordDataPoint(mb.startTime, ts, val, hwIDAttributeValue, hostNameAttributeValue, nvidiaGpuIndexAttributeValue, errorTypeNvlinkAttributeValue.String(), options...)
+}
+
+// RecordNvidiaGpuNvlinkIoDataPoint adds a data point to nvidia.gpu.nvlink.io metric.
+func (mb *MetricsBuilder) RecordNvidiaGpuNvlinkIoDataPoint(ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, networkIoDirectionAttributeValue AttributeNetworkIoDirection, options ...MetricAttributeOption) {
+	mb.metricNvidiaGpuNvlinkIo.recordDataPoint(mb.startTime, ts, val, hwIDAttributeValue, hostNameAttributeValue, nvidiaGpuIndexAttributeValue, networkIoDirectionAttributeValue.String(), options...)
+}
+
+// RecordNvidiaGpuNvlinkLinksDataPoint adds a data point to nvidia.gpu.nvlink.links metric.
+func (mb *MetricsBuilder) RecordNvidiaGpuNvlinkLinksDataPoint(ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, nvidiaGpuNvlinkStateAttributeValue AttributeNvidiaGpuNvlinkState, options ...MetricAttributeOption) {
+	mb.metricNvidiaGpuNvlinkLinks.recordDataPoint(mb.startTime, ts, val, hwIDAttributeValue, hostNameAttributeValue, nvidiaGpuIndexAttributeValue, nvidiaGpuNvlinkStateAttributeValue.String(), options...)
+}
+
+// RecordNvidiaGpuPcieLinkGenerationDataPoint adds a data point to nvidia.gpu.pcie.link.generation metric.
+func (mb *MetricsBuilder) RecordNvidiaGpuPcieLinkGenerationDataPoint(ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, nvidiaGpuPcieLinkBoundAttributeValue AttributeNvidiaGpuPcieLinkBound, options ...MetricAttributeOption) {
+	mb.metricNvidiaGpuPcieLinkGeneration.recordDataPoint(mb.startTime, ts, val, hwIDAttributeValue, hostNameAttributeValue, nvidiaGpuIndexAttributeValue, nvidiaGpuPcieLinkBoundAttributeValue.String(), options...)
+}
+
+// RecordNvidiaGpuPcieLinkWidthDataPoint adds a data point to nvidia.gpu.pcie.link.width metric.
+func (mb *MetricsBuilder) RecordNvidiaGpuPcieLinkWidthDataPoint(ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, nvidiaGpuPcieLinkBoundAttributeValue AttributeNvidiaGpuPcieLinkBound, options ...MetricAttributeOption) {
+	mb.metricNvidiaGpuPcieLinkWidth.recordDataPoint(mb.startTime, ts, val, hwIDAttributeValue, hostNameAttributeValue, nvidiaGpuIndexAttributeValue, nvidiaGpuPcieLinkBoundAttributeValue.String(), options...)
+}
+
+// RecordNvidiaGpuPcieReplaysDataPoint adds a data point to nvidia.gpu.pcie.replays metric.
+func (mb *MetricsBuilder) RecordNvidiaGpuPcieReplaysDataPoint(ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, options ...MetricAttributeOption) {
+	mb.metricNvidiaGpuPcieReplays.recordDataPoint(mb.startTime, ts, val, hwIDAttributeValue, hostNameAttributeValue, nvidiaGpuIndexAttributeValue, options...)
+}
+
+// RecordNvidiaGpuPcieThroughputDataPoint adds a data point to nvidia.gpu.pcie.throughput metric.
+func (mb *MetricsBuilder) RecordNvidiaGpuPcieThroughputDataPoint(ts pcommon.Timestamp, val float64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, networkIoDirectionAttributeValue AttributeNetworkIoDirection, options ...MetricAttributeOption) {
+	mb.metricNvidiaGpuPcieThroughput.recordDataPoint(mb.startTime, ts, val, hwIDAttributeValue, hostNameAttributeValue, nvidiaGpuIndexAttributeValue, networkIoDirectionAttributeValue.String(), options...)
+}
+
+// RecordNvidiaGpuPerformanceStateDataPoint adds a data point to nvidia.gpu.performance_state metric.
+func (mb *MetricsBuilder) RecordNvidiaGpuPerformanceStateDataPoint(ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, options ...MetricAttributeOption) {
+	mb.metricNvidiaGpuPerformanceState.recordDataPoint(mb.startTime, ts, val, hwIDAttributeValue, hostNameAttributeValue, nvidiaGpuIndexAttributeValue, options...)
+}
+
+// RecordNvidiaGpuPipeUtilizationDataPoint adds a data point to nvidia.gpu.pipe.utilization metric.
+func (mb *MetricsBuilder) RecordNvidiaGpuPipeUtilizationDataPoint(ts pcommon.Timestamp, val float64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, nvidiaGpuPipeAttributeValue AttributeNvidiaGpuPipe, options ...MetricAttributeOption) {
+	mb.metricNvidiaGpuPipeUtilization.recordDataPoint(mb.startTime, ts, val, hwIDAttributeValue, hostNameAttributeValue, nvidiaGpuIndexAttributeValue, nvidiaGpuPipeAttributeValue.String(), options...)
+}
+
+// RecordNvidiaGpuPowerInstantDataPoint adds a data point to nvidia.gpu.power.instant metric.
+func (mb *MetricsBuilder) RecordNvidiaGpuPowerInstantDataPoint(ts pcommon.Timestamp, val float64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, nvidiaGpuPowerScopeAttributeValue AttributeNvidiaGpuPowerScope, options ...MetricAttributeOption) {
+	mb.metricNvidiaGpuPowerInstant.recordDataPoint(mb.startTime, ts, val, hwIDAttributeValue, hostNameAttributeValue, nvidiaGpuIndexAttributeValue, nvidiaGpuPowerScopeAttributeValue.String(), options...)
+}
+
+// RecordNvidiaGpuPowerLimitDataPoint adds a data point to nvidia.gpu.power.limit metric.
+func (mb *MetricsBuilder) RecordNvidiaGpuPowerLimitDataPoint(ts pcommon.Timestamp, val float64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, nvidiaGpuPowerLimitTypeAttributeValue AttributeNvidiaGpuPowerLimitType, options ...MetricAttributeOption) {
+	mb.metricNvidiaGpuPowerLimit.recordDataPoint(mb.startTime, ts, val, hwIDAttributeValue, hostNameAttributeValue, nvidiaGpuIndexAttributeValue, nvidiaGpuPowerLimitTypeAttributeValue.String(), options...)
+}
+
+// RecordNvidiaGpuPowerPeakDataPoint adds a data point to nvidia.gpu.power.peak metric.
+func (mb *MetricsBuilder) RecordNvidiaGpuPowerPeakDataPoint(ts pcommon.Timestamp, val float64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, options ...MetricAttributeOption) {
+	mb.metricNvidiaGpuPowerPeak.recordDataPoint(mb.startTime, ts, val, hwIDAttributeValue, hostNameAttributeValue, nvidiaGpuIndexAttributeValue, options...)
+}
+
+// RecordNvidiaGpuProcessMemoryUsageDataPoint adds a data point to nvidia.gpu.process.memory.usage metric.
+func (mb *MetricsBuilder) RecordNvidiaGpuProcessMemoryUsageDataPoint(ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, processPidAttributeValue int64, options ...MetricAttributeOption) {
+	mb.metricNvidiaGpuProcessMemoryUsage.recordDataPoint(mb.startTime, ts, val, hwIDAttributeValue, hostNameAttributeValue, nvidiaGpuIndexAttributeValue, processPidAttributeValue, options...)
+}
+
+// RecordNvidiaGpuProcessUtilizationDataPoint adds a data point to nvidia.gpu.process.utilization metric.
+func (mb *MetricsBuilder) RecordNvidiaGpuProcessUtilizationDataPoint(ts pcommon.Timestamp, val float64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, processPidAttributeValue int64, hwGpuTaskAttributeValue AttributeHwGpuTask, options ...MetricAttributeOption) {
+	mb.metricNvidiaGpuProcessUtilization.recordDataPoint(mb.startTime, ts, val, hwIDAttributeValue, hostNameAttributeValue, nvidiaGpuIndexAttributeValue, processPidAttributeValue, hwGpuTaskAttributeValue.String(), options...)
+}
+
+// RecordNvidiaGpuProcessesDataPoint adds a data point to nvidia.gpu.processes metric.
+func (mb *MetricsBuilder) RecordNvidiaGpuProcessesDataPoint(ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, nvidiaGpuProcessTypeAttributeValue AttributeNvidiaGpuProcessType, options ...MetricAttributeOption) {
+	mb.metricNvidiaGpuProcesses.recordDataPoint(mb.startTime, ts, val, hwIDAttributeValue, hostNameAttributeValue, nvidiaGpuIndexAttributeValue, nvidiaGpuProcessTypeAttributeValue.String(), options...)
+}
+
+// RecordNvidiaGpuRecoveryActionDataPoint adds a data point to nvidia.gpu.recovery.action metric.
+func (mb *MetricsBuilder) RecordNvidiaGpuRecoveryActionDataPoint(ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, options ...MetricAttributeOption) {
+	mb.metricNvidiaGpuRecoveryAction.recordDataPoint(mb.startTime, ts, val, hwIDAttributeValue, hostNameAttributeValue, nvidiaGpuIndexAttributeValue, options...)
+}
+
+// RecordNvidiaGpuSmOccupancyDataPoint adds a data point to nvidia.gpu.sm.occupancy metric.
+func (mb *MetricsBuilder) RecordNvidiaGpuSmOccupancyDataPoint(ts pcommon.Timestamp, val float64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, options ...MetricAttributeOption) {
+	mb.metricNvidiaGpuSmOccupancy.recordDataPoint(mb.startTime, ts, val, hwIDAttributeValue, hostNameAttributeValue, nvidiaGpuIndexAttributeValue, options...)
+}
+
+// RecordNvidiaGpuSmUtilizationDataPoint adds a data point to nvidia.gpu.sm.utilization metric.
+func (mb *MetricsBuilder) RecordNvidiaGpuSmUtilizationDataPoint(ts pcommon.Timestamp, val float64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, options ...MetricAttributeOption) {
+	mb.metricNvidiaGpuSmUtilization.recordDataPoint(mb.startTime, ts, val, hwIDAttributeValue, hostNameAttributeValue, nvidiaGpuIndexAttributeValue, options...)
+}
+
+// RecordNvidiaGpuThrottleActiveDataPoint adds a data point to nvidia.gpu.throttle.active metric.
+func (mb *MetricsBuilder) RecordNvidiaGpuThrottleActiveDataPoint(ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, nvidiaGpuThrottleReasonAttributeValue AttributeNvidiaGpuThrottleReason, options ...MetricAttributeOption) {
+	mb.metricNvidiaGpuThrottleActive.recordDataPoint(mb.startTime, ts, val, hwIDAttributeValue, hostNameAttributeValue, nvidiaGpuIndexAttributeValue, nvidiaGpuThrottleReasonAttributeValue.String(), options...)
+}
+
+// RecordNvidiaGpuThrottleTimeDataPoint adds a data point to nvidia.gpu.throttle.time metric.
+func (mb *MetricsBuilder) RecordNvidiaGpuThrottleTimeDataPoint(ts pcommon.Timestamp, val float64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, nvidiaGpuThrottleReasonAttributeValue AttributeNvidiaGpuThrottleReason, options ...MetricAttributeOption) {
+	mb.metricNvidiaGpuThrottleTime.recordDataPoint(mb.startTime, ts, val, hwIDAttributeValue, hostNameAttributeValue, nvidiaGpuIndexAttributeValue, nvidiaGpuThrottleReasonAttributeValue.String(), options...)
+}
+
+// RecordNvidiaGpuUtilizationPeakDataPoint adds a data point to nvidia.gpu.utilization.peak metric.
+func (mb *MetricsBuilder) RecordNvidiaGpuUtilizationPeakDataPoint(ts pcommon.Timestamp, val float64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, hwGpuTaskAttributeValue AttributeHwGpuTask, options ...MetricAttributeOption) {
+	mb.metricNvidiaGpuUtilizationPeak.recordDataPoint(mb.startTime, ts, val, hwIDAttributeValue, hostNameAttributeValue, nvidiaGpuIndexAttributeValue, hwGpuTaskAttributeValue.String(), options...)
+}
+
 // RecordNvidiaGpuWorkloadMemoryUsageDataPoint adds a data point to nvidia.gpu.workload.memory.usage metric.
 func (mb *MetricsBuilder) RecordNvidiaGpuWorkloadMemoryUsageDataPoint(ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, options ...MetricAttributeOption) {
 	mb.metricNvidiaGpuWorkloadMemoryUsage.recordDataPoint(mb.startTime, ts, val, hwIDAttributeValue, hostNameAttributeValue, nvidiaGpuIndexAttributeValue, options...)
+}
+
+// RecordNvidiaGpuWorkloadUtilizationDataPoint adds a data point to nvidia.gpu.workload.utilization metric.
+func (mb *MetricsBuilder) RecordNvidiaGpuWorkloadUtilizationDataPoint(ts pcommon.Timestamp, val float64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, options ...MetricAttributeOption) {
+	mb.metricNvidiaGpuWorkloadUtilization.recordDataPoint(mb.startTime, ts, val, hwIDAttributeValue, hostNameAttributeValue, nvidiaGpuIndexAttributeValue, options...)
+}
+
+// RecordNvidiaGpuXidErrorsDataPoint adds a data point to nvidia.gpu.xid.errors metric.
+func (mb *MetricsBuilder) RecordNvidiaGpuXidErrorsDataPoint(ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, nvidiaGpuXidCodeAttributeValue int64, options ...MetricAttributeOption) {
+	mb.metricNvidiaGpuXidErrors.recordDataPoint(mb.startTime, ts, val, hwIDAttributeValue, hostNameAttributeValue, nvidiaGpuIndexAttributeValue, nvidiaGpuXidCodeAttributeValue, options...)
 }
 
 // Reset resets metrics builder to its initial state. It should be used when external metrics source is restarted,

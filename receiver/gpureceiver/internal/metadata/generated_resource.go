@@ -35,6 +35,13 @@ func (rb *ResourceBuilder) SetHwDriverVersion(val string) {
 	}
 }
 
+// SetHwFirmwareVersion sets provided value as "hw.firmware_version" attribute.
+func (rb *ResourceBuilder) SetHwFirmwareVersion(val string) {
+	if rb.config.HwFirmwareVersion.Enabled {
+		rb.res.Attributes().PutStr("hw.firmware_version", val)
+	}
+}
+
 // SetHwID sets provided value as "hw.id" attribute.
 func (rb *ResourceBuilder) SetHwID(val string) {
 	if rb.config.HwID.Enabled {
@@ -56,6 +63,20 @@ func (rb *ResourceBuilder) SetHwName(val string) {
 	}
 }
 
+// SetHwParent sets provided value as "hw.parent" attribute.
+func (rb *ResourceBuilder) SetHwParent(val string) {
+	if rb.config.HwParent.Enabled {
+		rb.res.Attributes().PutStr("hw.parent", val)
+	}
+}
+
+// SetHwSerialNumber sets provided value as "hw.serial_number" attribute.
+func (rb *ResourceBuilder) SetHwSerialNumber(val string) {
+	if rb.config.HwSerialNumber.Enabled {
+		rb.res.Attributes().PutStr("hw.serial_number", val)
+	}
+}
+
 // SetHwType sets provided value as "hw.type" attribute.
 func (rb *ResourceBuilder) SetHwType(val string) {
 	if rb.config.HwType.Enabled {
@@ -70,10 +91,52 @@ func (rb *ResourceBuilder) SetHwVendor(val string) {
 	}
 }
 
+// SetNvidiaCudaVersion sets provided value as "nvidia.cuda.version" attribute.
+func (rb *ResourceBuilder) SetNvidiaCudaVersion(val string) {
+	if rb.config.NvidiaCudaVersion.Enabled {
+		rb.res.Attributes().PutStr("nvidia.cuda.version", val)
+	}
+}
+
+// SetNvidiaGpuArchitecture sets provided value as "nvidia.gpu.architecture" attribute.
+func (rb *ResourceBuilder) SetNvidiaGpuArchitecture(val string) {
+	if rb.config.NvidiaGpuArchitecture.Enabled {
+		rb.res.Attributes().PutStr("nvidia.gpu.architecture", val)
+	}
+}
+
 // SetNvidiaGpuIndex sets provided value as "nvidia.gpu.index" attribute.
 func (rb *ResourceBuilder) SetNvidiaGpuIndex(val int64) {
 	if rb.config.NvidiaGpuIndex.Enabled {
 		rb.res.Attributes().PutInt("nvidia.gpu.index", val)
+	}
+}
+
+// SetNvidiaGpuMigComputeInstanceID sets provided value as "nvidia.gpu.mig.compute_instance.id" attribute.
+func (rb *ResourceBuilder) SetNvidiaGpuMigComputeInstanceID(val int64) {
+	if rb.config.NvidiaGpuMigComputeInstanceID.Enabled {
+		rb.res.Attributes().PutInt("nvidia.gpu.mig.compute_instance.id", val)
+	}
+}
+
+// SetNvidiaGpuMigGpuInstanceID sets provided value as "nvidia.gpu.mig.gpu_instance.id" attribute.
+func (rb *ResourceBuilder) SetNvidiaGpuMigGpuInstanceID(val int64) {
+	if rb.config.NvidiaGpuMigGpuInstanceID.Enabled {
+		rb.res.Attributes().PutInt("nvidia.gpu.mig.gpu_instance.id", val)
+	}
+}
+
+// SetNvidiaGpuMigProfile sets provided value as "nvidia.gpu.mig.profile" attribute.
+func (rb *ResourceBuilder) SetNvidiaGpuMigProfile(val string) {
+	if rb.config.NvidiaGpuMigProfile.Enabled {
+		rb.res.Attributes().PutStr("nvidia.gpu.mig.profile", val)
+	}
+}
+
+// SetNvidiaGpuNumaNode sets provided value as "nvidia.gpu.numa.node" attribute.
+func (rb *ResourceBuilder) SetNvidiaGpuNumaNode(val int64) {
+	if rb.config.NvidiaGpuNumaNode.Enabled {
+		rb.res.Attributes().PutInt("nvidia.gpu.numa.node", val)
 	}
 }
 

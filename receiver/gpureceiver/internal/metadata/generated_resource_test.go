@@ -15,12 +15,21 @@ func TestResourceBuilder(t *testing.T) {
 			rb := NewResourceBuilder(cfg)
 			rb.SetHostName("host.name-val")
 			rb.SetHwDriverVersion("hw.driver_version-val")
+			rb.SetHwFirmwareVersion("hw.firmware_version-val")
 			rb.SetHwID("hw.id-val")
 			rb.SetHwModel("hw.model-val")
 			rb.SetHwName("hw.name-val")
+			rb.SetHwParent("hw.parent-val")
+			rb.SetHwSerialNumber("hw.serial_number-val")
 			rb.SetHwType("hw.type-val")
 			rb.SetHwVendor("hw.vendor-val")
+			rb.SetNvidiaCudaVersion("nvidia.cuda.version-val")
+			rb.SetNvidiaGpuArchitecture("nvidia.gpu.architecture-val")
 			rb.SetNvidiaGpuIndex(16)
+			rb.SetNvidiaGpuMigComputeInstanceID(34)
+			rb.SetNvidiaGpuMigGpuInstanceID(30)
+			rb.SetNvidiaGpuMigProfile("nvidia.gpu.mig.profile-val")
+			rb.SetNvidiaGpuNumaNode(20)
 			rb.SetNvidiaGpuPciBusID("nvidia.gpu.pci.bus_id-val")
 			rb.SetNvidiaGpuSource("nvidia.gpu.source-val")
 
@@ -29,9 +38,9 @@ func TestResourceBuilder(t *testing.T) {
 
 			switch tt {
 			case "default":
-				assert.Equal(t, 10, res.Attributes().Len())
+				assert.Equal(t, 14, res.Attributes().Len())
 			case "all_set":
-				assert.Equal(t, 10, res.Attributes().Len())
+				assert.Equal(t, 19, res.Attributes().Len())
 			case "none_set":
 				assert.Equal(t, 0, res.Attributes().Len())
 				return
@@ -48,6 +57,11 @@ func TestResourceBuilder(t *testing.T) {
 			if ok {
 				assert.Equal(t, "hw.driver_version-val", hwDriverVersionAttrVal.Str())
 			}
+			hwFirmwareVersionAttrVal, ok := res.Attributes().Get("hw.firmware_version")
+			assert.Equal(t, tt == "all_set", ok)
+			if ok {
+				assert.Equal(t, "hw.firmware_version-val", hwFirmwareVersionAttrVal.Str())
+			}
 			hwIDAttrVal, ok := res.Attributes().Get("hw.id")
 			assert.True(t, ok)
 			if ok {
@@ -63,6 +77,16 @@ func TestResourceBuilder(t *testing.T) {
 			if ok {
 				assert.Equal(t, "hw.name-val", hwNameAttrVal.Str())
 			}
+			hwParentAttrVal, ok := res.Attributes().Get("hw.parent")
+			assert.True(t, ok)
+			if ok {
+				assert.Equal(t, "hw.parent-val", hwParentAttrVal.Str())
+			}
+			hwSerialNumberAttrVal, ok := res.Attributes().Get("hw.serial_number")
+			assert.Equal(t, tt == "all_set", ok)
+			if ok {
+				assert.Equal(t, "hw.serial_number-val", hwSerialNumberAttrVal.Str())
+			}
 			hwTypeAttrVal, ok := res.Attributes().Get("hw.type")
 			assert.True(t, ok)
 			if ok {
@@ -73,10 +97,40 @@ func TestResourceBuilder(t *testing.T) {
 			if ok {
 				assert.Equal(t, "hw.vendor-val", hwVendorAttrVal.Str())
 			}
+			nvidiaCudaVersionAttrVal, ok := res.Attributes().Get("nvidia.cuda.version")
+			assert.Equal(t, tt == "all_set", ok)
+			if ok {
+				assert.Equal(t, "nvidia.cuda.version-val", nvidiaCudaVersionAttrVal.Str())
+			}
+			nvidiaGpuArchitectureAttrVal, ok := res.Attributes().Get("nvidia.gpu.architecture")
+			assert.Equal(t, tt == "all_set", ok)
+			if ok {
+				assert.Equal(t, "nvidia.gpu.architecture-val", nvidiaGpuArchitectureAttrVal.Str())
+			}
 			nvidiaGpuIndexAttrVal, ok := res.Attributes().Get("nvidia.gpu.index")
 			assert.True(t, ok)
 			if ok {
 				assert.EqualValues(t, 16, nvidiaGpuIndexAttrVal.Int())
+			}
+			nvidiaGpuMigComputeInstanceIDAttrVal, ok := res.Attributes().Get("nvidia.gpu.mig.compute_instance.id")
+			assert.True(t, ok)
+			if ok {
+				assert.EqualValues(t, 34, nvidiaGpuMigComputeInstanceIDAttrVal.Int())
+			}
+			nvidiaGpuMigGpuInstanceIDAttrVal, ok := res.Attributes().Get("nvidia.gpu.mig.gpu_instance.id")
+			assert.True(t, ok)
+			if ok {
+				assert.EqualValues(t, 30, nvidiaGpuMigGpuInstanceIDAttrVal.Int())
+			}
+			nvidiaGpuMigProfileAttrVal, ok := res.Attributes().Get("nvidia.gpu.mig.profile")
+			assert.True(t, ok)
+			if ok {
+				assert.Equal(t, "nvidia.gpu.mig.profile-val", nvidiaGpuMigProfileAttrVal.Str())
+			}
+			nvidiaGpuNumaNodeAttrVal, ok := res.Attributes().Get("nvidia.gpu.numa.node")
+			assert.Equal(t, tt == "all_set", ok)
+			if ok {
+				assert.EqualValues(t, 20, nvidiaGpuNumaNodeAttrVal.Int())
 			}
 			nvidiaGpuPciBusIDAttrVal, ok := res.Attributes().Get("nvidia.gpu.pci.bus_id")
 			assert.True(t, ok)

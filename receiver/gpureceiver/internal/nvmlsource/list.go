@@ -128,7 +128,7 @@ func (l *listing) identify(lib library, index int) *knownGPU {
 		_ = l.failed("uuid", result)
 		return nil
 	}
-	identity := device.GPU{ID: id, Index: index}
+	identity := device.Identity{ID: id, Index: index}
 	if identity.Name, result = guard(handle.Name); result != statusSuccess {
 		_ = l.failed("name", result)
 	}

@@ -56,27 +56,27 @@ func (r *readings) take() (gpu device.GPU, processes []process, failures []failu
 // fill makes the calls, the quick ones first, so that those have their values
 // when a slow one hangs.
 func (r *readings) fill(g gpu) {
-	number := func(name string, call func() (float64, status), target *device.Reading[float64]) func() bool {
+	number := func(name string, call func() (float64, status), target *device.Number) func() bool {
 		return func() bool {
 			value, result := guard(call)
 			return r.put(name, result, func() { *target = device.Read(value) })
 		}
 	}
 	for _, step := range []func() bool{
-		number("utilization", g.Utilization, &r.gpu.Utilization),
+		number("utilization", g.Utilization, &r.gpu.Readings.Activity.General.Utilization),
 		func() bool {
 			value, result := guard(g.Memory)
 			return r.put("memory", result, func() {
-				r.gpu.MemoryTotal = device.Read(value.total)
-				r.gpu.MemoryUsed = device.Read(value.used)
+				r.gpu.Readings.Memory.Total = device.Read(float64(value.total))
+				r.gpu.Readings.Memory.Used = device.Read(float64(value.used))
 			})
 		},
-		number("power", g.Power, &r.gpu.Power),
-		number("energy", g.Energy, &r.gpu.Energy),
-		number("temperature", g.Temperature, &r.gpu.Temperature),
-		number("memory_temperature", g.MemoryTemperature, &r.gpu.MemoryTemperature),
-		number("encoder_utilization", g.EncoderUtilization, &r.gpu.EncoderUtilization),
-		number("decoder_utilization", g.DecoderUtilization, &r.gpu.DecoderUtilization),
+		number("power", g.Power, &r.gpu.Readings.Power.Draw),
+		number("energy", g.Energy, &r.gpu.Readings.Power.Energy),
+		number("temperature", g.Temperature, &r.gpu.Readings.Thermal.GPU),
+		number("memory_temperature", g.MemoryTemperature, &r.gpu.Readings.Thermal.Memory),
+		number("encoder_utilization", g.EncoderUtilization, &r.gpu.Readings.Activity.Encoder.Utilization),
+		number("decoder_utilization", g.DecoderUtilization, &r.gpu.Readings.Activity.Decoder.Utilization),
 		func() bool {
 			value, result := guard(g.ComputeProcesses)
 			return r.put("compute_processes", result, func() { r.processes = value })

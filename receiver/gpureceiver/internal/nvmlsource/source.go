@@ -52,6 +52,7 @@ type Source struct {
 	calls   *calls
 	release sync.Once
 	library library
+	tell    func(device.Event)
 	procs   *workload.Processes
 
 	open          bool
@@ -67,7 +68,7 @@ type Source struct {
 // fail.
 type knownGPU struct {
 	handle   gpu
-	identity device.GPU
+	identity device.Identity
 	// state is what was last logged about the GPU: empty while it answers.
 	state status
 }
@@ -84,7 +85,8 @@ func New(opts Options) *Source {
 
 // Start implements device.Source. It does not load the library: that happens
 // at the first Snapshot, whose result a missing library is.
-func (s *Source) Start(context.Context) error {
+func (s *Source) Start(_ context.Context, tell func(device.Event)) error {
+	s.tell = tell
 	s.host = workload.HostName(s.opts.RootPath)
 	s.procs = workload.NewProcesses(s.opts.RootPath)
 	if !buildSupported {
@@ -137,6 +139,16 @@ func (s *Source) Snapshot(ctx context.Context) device.Snapshot {
 	return snapshot
 }
 
+// Watch implements device.Source.
+func (s *Source) Watch(ctx context.Context) {
+	if !buildSupported || !s.open && !s.retry.due(s.opts.Now()) {
+		return
+	}
+	if result := s.list(ctx); result != statusSuccess {
+		s.retry.failed(s.opts.Now())
+	}
+}
+
 // read fills the snapshot's GPUs and returns the driver's status.
 func (s *Source) read(ctx context.Context, snapshot *device.Snapshot) status {
 	now := s.opts.Now()
@@ -185,7 +197,7 @@ func (s *Source) close(ctx context.Context) {
 
 // readGPU makes the calls about one GPU.
 func (s *Source) readGPU(ctx context.Context, known *knownGPU) (device.GPU, []failure, bool) {
-	r := &readings{gpu: known.identity}
+	r := &readings{gpu: device.GPU{Identity: known.identity}}
 	result := s.calls.do(ctx, s.opts.CallTimeout, known.identity.ID, func() { r.fill(known.handle) })
 	read, processes, failures, answered := r.take()
 	if ctx.Err() != nil {
@@ -200,10 +212,11 @@ func (s *Source) readGPU(ctx context.Context, known *knownGPU) (device.GPU, []fa
 	}
 	s.states.gpu(known, failures, answered)
 	for _, p := range processes {
-		if p.memory == unavailableMemory {
-			continue
+		found := device.Process{PID: p.pid, Types: device.ProcessTypes[:1], Workload: s.procs.Workload(p.pid)}
+		if p.memory != unavailableMemory {
+			found.Memory = device.Read(float64(p.memory))
 		}
-		read.Processes = append(read.Processes, device.Process{Memory: p.memory, Workload: s.procs.Workload(p.pid)})
+		read.Processes = append(read.Processes, found)
 	}
 	if len(processes) > 0 && !s.procs.Visible() && !s.blind {
 		s.blind = true

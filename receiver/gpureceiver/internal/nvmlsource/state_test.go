@@ -101,9 +101,11 @@ func TestReadingsAfterFailures(t *testing.T) {
 	r := &readings{}
 	r.fill(panickyGPU{})
 	read, processes, failures, answered := r.take()
-	assert.Equal(t, device.GPU{
-		Utilization: device.Read(0.5), Energy: device.Read(7.0), Temperature: device.Read(40.0),
-	}, read)
+	assert.Equal(t, device.Readings{
+		Activity: device.Activities{General: device.Activity{Utilization: device.Read(0.5)}},
+		Power:    device.Power{Energy: device.Read(7.0)},
+		Thermal:  device.Thermal{GPU: device.Read(40.0)},
+	}, read.Readings)
 	assert.Len(t, processes, 1)
 	assert.Equal(t, []failure{{"memory", statusUnknown}, {"power", statusPanic}}, failures)
 	assert.True(t, answered)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"slices"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/workload"
 )
 
 // Limits of what is read, so that no file can exhaust the memory.
@@ -115,6 +115,14 @@ func (r *Recording) check() error {
 		}
 		known[gpu.UUID] = pids
 	}
+	for i, gpu := range r.GPUs {
+		if gpu.MIG == nil {
+			continue
+		}
+		if _, found := known[gpu.MIG.Parent]; !found || gpu.MIG.Parent == gpu.UUID {
+			errs = append(errs, fmt.Errorf(`"gpus[%d]::mig::parent" %q is none of the other "gpus"`, i, gpu.MIG.Parent))
+		}
+	}
 	previous := time.Duration(-1)
 	for i, frame := range r.Frames {
 		if err := frame.check(known, previous); err != nil {
@@ -165,6 +173,11 @@ func (f *Frame) check(known map[string]map[uint32]bool, previous time.Duration) 
 	if f.DriverState != "" && !slices.Contains(device.DriverStates, device.DriverState(f.DriverState)) {
 		errs = append(errs, fmt.Errorf(`"driver_state" is %q; allowed are %q`, f.DriverState, device.DriverStates))
 	}
+	for way, state := range f.Attribution {
+		if !slices.Contains(workload.Ways, way) || !slices.Contains(workload.WayStates, state) {
+			errs = append(errs, fmt.Errorf(`"attribution" has %q: %q; allowed are %q with %q`, way, state, workload.Ways, workload.WayStates))
+		}
+	}
 	seen := make(map[string]bool, len(f.GPUs))
 	for i := range f.GPUs {
 		readings := &f.GPUs[i]
@@ -186,13 +199,8 @@ func (f *Frame) check(known map[string]map[uint32]bool, previous time.Duration) 
 
 func (r *Readings) check(pids map[uint32]bool) error {
 	var errs []error
-	for _, value := range []*float64{
-		r.Utilization, r.EncoderUtilization, r.DecoderUtilization,
-		r.Power, r.Energy, r.Temperature, r.MemoryTemperature,
-	} {
-		if value != nil && (math.IsNaN(*value) || math.IsInf(*value, 0)) {
-			errs = append(errs, fmt.Errorf("%v is no reading; leave out what was unavailable", *value))
-		}
+	if err := r.CheckNames(); err != nil {
+		errs = append(errs, err)
 	}
 	seen := make(map[uint32]bool, len(r.Processes))
 	for _, p := range r.Processes {
@@ -203,6 +211,16 @@ func (r *Readings) check(pids map[uint32]bool) error {
 			errs = append(errs, fmt.Errorf(`process %d is there twice`, p.PID))
 		}
 		seen[p.PID] = true
+		for _, kind := range p.Types {
+			if !slices.Contains(device.ProcessTypes, kind) {
+				errs = append(errs, fmt.Errorf(`process %d has the type %q; allowed are %q`, p.PID, kind, device.ProcessTypes))
+			}
+		}
+		for task := range p.Utilization {
+			if !slices.Contains(device.ProcessTasks, task) {
+				errs = append(errs, fmt.Errorf(`process %d has the task %q; allowed are %q`, p.PID, task, device.ProcessTasks))
+			}
+		}
 	}
 	return errors.Join(errs...)
 }

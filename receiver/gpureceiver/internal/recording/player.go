@@ -1,7 +1,10 @@
 package recording
 
 import (
+	"cmp"
 	"context"
+	"maps"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -11,22 +14,34 @@ import (
 )
 
 // Player plays a recording again and again. Values are those of the frame
-// that the time falls into; nothing is invented between frames. Energy goes
-// on rising from one round to the next, as a real GPU's counter does.
+// that the time falls into; nothing is invented between frames. Counters go on
+// rising from one round to the next, as a real GPU's do.
 type Player struct {
 	rec   *Recording
 	now   func() time.Time
 	start time.Time
+	tell  func(device.Event)
+	// told is up to when events were told, since start.
+	told time.Duration
 
 	gpus map[string]*playedGPU
 }
 
 // playedGPU is what is worked out once about a GPU.
 type playedGPU struct {
-	GPU
-	workloads map[uint32]workload.Workload
-	// round is the energy in joules that one round adds.
-	round float64
+	device.Identity
+	processes map[uint32]playedProcess
+	// rounds is what one round adds to each counter.
+	rounds map[counter]float64
+}
+
+type counter struct {
+	set, name string
+}
+
+type playedProcess struct {
+	details  workload.Details
+	workload workload.Workload
 }
 
 var _ device.Source = (*Player)(nil)
@@ -35,20 +50,41 @@ var _ device.Source = (*Player)(nil)
 // The clock is now.
 func NewPlayer(rec *Recording, now func() time.Time) *Player {
 	p := &Player{rec: rec, now: now, gpus: make(map[string]*playedGPU, len(rec.GPUs))}
-	for _, gpu := range rec.GPUs {
-		played := &playedGPU{GPU: gpu, workloads: make(map[uint32]workload.Workload, len(gpu.Processes))}
-		for _, process := range gpu.Processes {
-			played.workloads[process.PID] = process.identify()
+	for i := range rec.GPUs {
+		gpu := &rec.GPUs[i]
+		played := &playedGPU{
+			Identity:  gpu.identity(),
+			processes: make(map[uint32]playedProcess, len(gpu.Processes)),
+			rounds:    roundCounters(rec, gpu.UUID),
 		}
-		played.round = roundEnergy(rec, gpu.UUID)
+		for j := range gpu.Processes {
+			process := &gpu.Processes[j]
+			played.processes[process.PID] = playedProcess{details: process.details(), workload: process.identify()}
+		}
 		p.gpus[gpu.UUID] = played
 	}
 	return p
 }
 
+func (g *GPU) identity() device.Identity {
+	identity := device.Identity{
+		ID: g.UUID, Name: g.Name, Index: g.Index, PCIBusID: g.PCIBusID,
+		VBIOS: g.VBIOS, Architecture: g.Architecture, NUMANode: g.NUMANode,
+	}
+	if g.MIG != nil {
+		identity.MIG = &device.MIG{
+			Parent: g.MIG.Parent, Profile: g.MIG.Profile,
+			GPUInstance: g.MIG.GPUInstance, ComputeInstance: g.MIG.ComputeInstance,
+		}
+	}
+	return identity
+}
+
 // Start implements device.Source.
-func (p *Player) Start(context.Context) error {
+func (p *Player) Start(_ context.Context, tell func(device.Event)) error {
 	p.start = p.now()
+	p.tell = tell
+	p.told = -1
 	return nil
 }
 
@@ -57,14 +93,55 @@ func (*Player) Shutdown(context.Context) error {
 	return nil
 }
 
-// Snapshot implements device.Source.
-func (p *Player) Snapshot(context.Context) device.Snapshot {
-	return p.at(p.now().Sub(p.start))
+// Watch implements device.Source.
+func (p *Player) Watch(context.Context) {
+	p.tellUntil(p.elapsed())
 }
 
-// at returns what the GPUs say when this much time has gone by since Start.
+// Snapshot implements device.Source.
+func (p *Player) Snapshot(context.Context) device.Snapshot {
+	elapsed := p.elapsed()
+	p.tellUntil(elapsed)
+	return p.at(elapsed)
+}
+
+// elapsed is the time since Start.
+func (p *Player) elapsed() time.Duration {
+	return p.now().Sub(p.start)
+}
+
+// tellUntil tells the events of all frames that began since the last call. A
+// whole round is the most that is told, also after a longer time.
+func (p *Player) tellUntil(elapsed time.Duration) {
+	elapsed = max(elapsed, 0)
+	from := max(p.told, elapsed-p.rec.Duration)
+	for round := max(from, 0) / p.rec.Duration; round <= elapsed/p.rec.Duration; round++ {
+		for i := range p.rec.Frames {
+			frame := &p.rec.Frames[i]
+			at := round*p.rec.Duration + frame.At
+			if at <= from || at > elapsed {
+				continue
+			}
+			p.tellFrame(frame, p.start.Add(at))
+		}
+	}
+	p.told = elapsed
+}
+
+func (p *Player) tellFrame(frame *Frame, at time.Time) {
+	for i := range frame.GPUs {
+		for _, xid := range frame.GPUs[i].XIDs {
+			p.tell(device.Event{
+				Time: at, GPU: frame.GPUs[i].UUID, Code: xid.Code,
+				GPUInstance: number(xid.GPUInstance), ComputeInstance: number(xid.ComputeInstance),
+			})
+		}
+	}
+}
+
+// at returns what the GPUs say when this much time has gone by since Start. A
+// clock that was set back plays the beginning.
 func (p *Player) at(elapsed time.Duration) device.Snapshot {
-	// A clock that was set back plays the beginning.
 	elapsed = max(elapsed, 0)
 	rounds := elapsed / p.rec.Duration
 	position := elapsed % p.rec.Duration
@@ -74,52 +151,60 @@ func (p *Player) at(elapsed time.Duration) device.Snapshot {
 
 	snapshot := device.Snapshot{
 		Host:          p.rec.HostName,
-		Driver:        device.DriverOK,
+		Driver:        device.DriverState(cmp.Or(frame.DriverState, string(device.DriverOK))),
 		DriverVersion: p.rec.DriverVersion,
+		CUDAVersion:   p.rec.CUDAVersion,
 		Replayed:      true,
+		Attribution:   frame.Attribution,
 		GPUs:          make([]device.GPU, 0, len(frame.GPUs)),
-	}
-	if frame.DriverState != "" {
-		snapshot.Driver = device.DriverState(frame.DriverState)
 	}
 	for i := range frame.GPUs {
 		readings := &frame.GPUs[i]
 		snapshot.GPUs = append(snapshot.GPUs, p.gpus[readings.UUID].at(readings, float64(rounds)))
 	}
-	sort.SliceStable(snapshot.GPUs, func(i, j int) bool { return snapshot.GPUs[i].Index < snapshot.GPUs[j].Index })
+	// A stable order keeps MIG devices behind their GPU as the file has them.
+	slices.SortStableFunc(snapshot.GPUs, func(a, b device.GPU) int { return cmp.Compare(a.Index, b.Index) })
 	return snapshot
 }
 
 func (g *playedGPU) at(r *Readings, rounds float64) device.GPU {
 	gpu := device.GPU{
-		ID:                 g.UUID,
-		Name:               g.Name,
-		Index:              g.Index,
-		PCIBusID:           g.PCIBusID,
-		Utilization:        reading(r.Utilization),
-		EncoderUtilization: reading(r.EncoderUtilization),
-		DecoderUtilization: reading(r.DecoderUtilization),
-		MemoryTotal:        reading(r.MemoryTotal),
-		MemoryUsed:         reading(r.MemoryUsed),
-		Power:              reading(r.Power),
-		Energy:             reading(r.Energy),
-		Temperature:        reading(r.Temperature),
-		MemoryTemperature:  reading(r.MemoryTemperature),
-		Processes:          make([]device.Process, 0, len(r.Processes)),
+		Identity:       g.Identity,
+		Lost:           r.Lost,
+		Asleep:         r.Asleep,
+		Readings:       r.Readings.Clone(),
+		ProcessesKnown: r.Processes != nil,
+		Processes:      make([]device.Process, 0, len(r.Processes)),
 	}
-	if gpu.Energy.Known {
-		gpu.Energy.Value += rounds * g.round
-	}
-	for _, process := range r.Processes {
-		if process.Memory == nil {
-			continue
+	gpu.Readings.EachCounter(func(set, name string, value float64) float64 {
+		return value + rounds*g.rounds[counter{set, name}]
+	})
+	for i := range r.Processes {
+		process := &r.Processes[i]
+		types := process.Types
+		if len(types) == 0 {
+			types = device.ProcessTypes[:1]
 		}
+		known := g.processes[process.PID]
 		gpu.Processes = append(gpu.Processes, device.Process{
-			Memory:   *process.Memory,
-			Workload: g.workloads[process.PID],
+			PID: process.PID, Types: types, Memory: process.Memory,
+			Utilization: maps.Clone(process.Utilization),
+			Details:     known.details, Workload: known.workload,
 		})
 	}
+	for _, owner := range r.Owners {
+		gpu.Owners = append(gpu.Owners, workload.Pod{Namespace: owner.Namespace, Name: owner.Pod, Container: owner.Container})
+	}
+	if len(gpu.Owners) == 1 {
+		for i := range gpu.Processes {
+			gpu.Processes[i].Workload.Pod = gpu.Owners[0]
+		}
+	}
 	return gpu
+}
+
+func (p *Process) details() workload.Details {
+	return workload.Details{Executable: p.Executable, NamespacePID: number(p.NamespacePID)}
 }
 
 // identify uses the parsers that /proc goes through, so that a recording
@@ -136,39 +221,46 @@ func (p *Process) identify() workload.Workload {
 	)
 }
 
-// roundEnergy is the energy in joules that one round adds: what the counter
-// rose by from the first frame that tells it to the last, and for the time
-// from there to the end of the recording the last frame's power.
-func roundEnergy(rec *Recording, uuid string) float64 {
-	var first, last *Readings
-	var lastAt time.Duration
-	for _, frame := range rec.Frames {
-		for i := range frame.GPUs {
-			readings := &frame.GPUs[i]
-			if readings.UUID != uuid || readings.Energy == nil {
-				continue
-			}
-			if first == nil {
-				first = readings
-			}
-			last, lastAt = readings, frame.At
-		}
+func number(value *int64) workload.Number {
+	if value == nil {
+		return workload.Number{}
 	}
-	if first == nil {
-		return 0
-	}
-	added := *last.Energy - *first.Energy
-	if last.Power != nil {
-		added += *last.Power * (rec.Duration - lastAt).Seconds()
-	}
-	// A recording in which the driver was loaded again falls as a whole. The
-	// receiver treats the fall at the round's end like the one inside.
-	return max(added, 0)
+	return workload.Number{Value: *value, Known: true}
 }
 
-func reading[T any](value *T) device.Reading[T] {
-	if value == nil {
-		return device.Reading[T]{}
+// roundCounters is what one round adds to each counter of a GPU: what it rose
+// by from the first frame that tells it to the last. For the time from there
+// to the end of the recording, energy rises by the last frame's power; other
+// counters stand still.
+func roundCounters(rec *Recording, uuid string) map[counter]float64 {
+	first, last := make(map[counter]float64), make(map[counter]float64)
+	tail := 0.0
+	for f := range rec.Frames {
+		frame := &rec.Frames[f]
+		for i := range frame.GPUs {
+			if frame.GPUs[i].UUID != uuid {
+				continue
+			}
+			readings := &frame.GPUs[i].Readings
+			readings.EachCounter(func(set, name string, value float64) float64 {
+				key := counter{set, name}
+				if _, found := first[key]; !found {
+					first[key] = value
+				}
+				last[key] = value
+				return value
+			})
+			tail = readings.Power.Draw.Value * (rec.Duration - frame.At).Seconds()
+		}
 	}
-	return device.Read(*value)
+	rounds := make(map[counter]float64, len(first))
+	for key := range first {
+		// A recording in which the driver was loaded again falls as a whole.
+		// The receiver treats the fall at the round's end like the one inside.
+		rounds[key] = max(last[key]-first[key], 0)
+	}
+	if energy := (counter{"power.energy", ""}); first[energy] > 0 {
+		rounds[energy] += tail
+	}
+	return rounds
 }

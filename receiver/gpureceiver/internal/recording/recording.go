@@ -2,6 +2,9 @@ package recording
 
 import (
 	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/workload"
 )
 
 // Version is the version of the format that this package reads.
@@ -19,43 +22,67 @@ type Recording struct {
 	// HostName is the host that the metrics name. It is required.
 	HostName string `yaml:"host_name"`
 	// DriverVersion is the driver's version. Empty means unknown.
-	DriverVersion string `yaml:"driver_version"`
+	DriverVersion string `yaml:"driver_version,omitempty"`
+	// CUDAVersion is the newest that the driver supports. Empty means unknown.
+	CUDAVersion string `yaml:"cuda_version,omitempty"`
 	// Duration is the length of the recording, after which it begins again.
 	// It must be longer than the last frame's At. By default the last frame
 	// is as long as the one before it, or 10 s where there is only one.
-	Duration time.Duration `yaml:"duration"`
+	Duration time.Duration `yaml:"duration,omitempty"`
 	// GPUs are the GPUs that frames speak of.
 	GPUs []GPU `yaml:"gpus"`
 	// Frames are ordered by At, and the first is at 0.
 	Frames []Frame `yaml:"frames"`
 }
 
-// GPU is what does not change about a GPU.
+// GPU is what does not change about a GPU or MIG device.
 type GPU struct {
-	// UUID is the GPU's id as NVML spells it, GPU-…. It is required.
+	// UUID is the id as NVML spells it, GPU-… or MIG-…. It is required.
 	UUID string `yaml:"uuid"`
 	// Name is the product name as NVML spells it. Empty means unknown.
-	Name string `yaml:"name"`
-	// Index is the NVML index.
+	Name string `yaml:"name,omitempty"`
+	// Index is the NVML index, of a MIG device its GPU's.
 	Index int `yaml:"index"`
 	// PCIBusID is the address on the PCI bus as sysfs writes it. Empty means
 	// unknown.
-	PCIBusID string `yaml:"pci_bus_id"`
+	PCIBusID string `yaml:"pci_bus_id,omitempty"`
+	// VBIOS and Architecture are empty where they are unknown.
+	VBIOS        string `yaml:"vbios,omitempty"`
+	Architecture string `yaml:"architecture,omitempty"`
+	// NUMANode is that of the host memory next to the GPU.
+	NUMANode device.Number `yaml:"numa_node,omitempty"`
+	// MIG is there for a MIG device.
+	MIG *MIG `yaml:"mig,omitempty"`
 	// Processes are those that use the GPU in any of the frames.
-	Processes []Process `yaml:"processes"`
+	Processes []Process `yaml:"processes,omitempty"`
+}
+
+// MIG is what a GPU that is a part of another one has.
+type MIG struct {
+	// Parent is the uuid of one of the recording's GPUs.
+	Parent string `yaml:"parent"`
+	// Profile is the size as nvidia-smi writes it. Empty means unknown.
+	Profile string `yaml:"profile,omitempty"`
+	// GPUInstance and ComputeInstance are ids.
+	GPUInstance     int `yaml:"gpu_instance"`
+	ComputeInstance int `yaml:"compute_instance"`
 }
 
 // Process is what does not change about a process.
 type Process struct {
 	// PID is the number by which frames name the process.
 	PID uint32 `yaml:"pid"`
+	// Executable is the name of its program. Empty means unknown.
+	Executable string `yaml:"executable,omitempty"`
+	// NamespacePID is its number in its own PID namespace.
+	NamespacePID *int64 `yaml:"namespace_pid,omitempty"`
 	// Environ are entries NAME=value. Only the names that the receiver reads
 	// on a real host have an effect.
-	Environ []string `yaml:"environ"`
+	Environ []string `yaml:"environ,omitempty"`
 	// Cgroup is the text of /proc/<pid>/cgroup.
-	Cgroup string `yaml:"cgroup"`
+	Cgroup string `yaml:"cgroup,omitempty"`
 	// UserID is the numeric id of the user. Absent means unknown.
-	UserID *uint32 `yaml:"user_id"`
+	UserID *uint32 `yaml:"user_id,omitempty"`
 }
 
 // Frame is what the GPUs said from one moment to the next frame's.
@@ -63,9 +90,13 @@ type Frame struct {
 	// At is the time since the beginning of the recording.
 	At time.Duration `yaml:"at"`
 	// DriverState is the state that the driver was in. Empty means ok.
-	DriverState string `yaml:"driver_state"`
-	// GPUs are the readings of the GPUs that were there.
-	GPUs []Readings `yaml:"gpus"`
+	DriverState string `yaml:"driver_state,omitempty"`
+	// Attribution says which ways of telling what a process belongs to
+	// worked.
+	Attribution map[workload.Way]workload.WayState `yaml:"attribution,omitempty"`
+	// GPUs are the readings of the GPUs that were there. One that is missing
+	// had vanished.
+	GPUs []Readings `yaml:"gpus,omitempty"`
 }
 
 // Readings are the values of one GPU in one frame. An absent one was
@@ -73,28 +104,45 @@ type Frame struct {
 type Readings struct {
 	// UUID names one of the recording's GPUs.
 	UUID string `yaml:"uuid"`
-	// Utilization, EncoderUtilization and DecoderUtilization are 0 to 1.
-	Utilization        *float64 `yaml:"utilization"`
-	EncoderUtilization *float64 `yaml:"encoder_utilization"`
-	DecoderUtilization *float64 `yaml:"decoder_utilization"`
-	// MemoryTotal and MemoryUsed are in bytes.
-	MemoryTotal *uint64 `yaml:"memory_total_bytes"`
-	MemoryUsed  *uint64 `yaml:"memory_used_bytes"`
-	// Power is in watts.
-	Power *float64 `yaml:"power_watts"`
-	// Energy is in joules since the driver was loaded.
-	Energy *float64 `yaml:"energy_joules"`
-	// Temperature and MemoryTemperature are in degrees Celsius.
-	Temperature       *float64 `yaml:"temperature_celsius"`
-	MemoryTemperature *float64 `yaml:"memory_temperature_celsius"`
-	// Processes are those that held memory.
-	Processes []ProcessReadings `yaml:"processes"`
+	// Lost is true where the GPU had fallen off the bus.
+	Lost bool `yaml:"lost,omitempty"`
+	// Asleep is true where the host had suspended the GPU.
+	Asleep bool `yaml:"asleep,omitempty"`
+	// Readings are the values.
+	device.Readings `yaml:",inline"`
+	// Processes are those that used the GPU. An empty list means none; an
+	// absent one that the driver did not tell.
+	Processes []ProcessReadings `yaml:"processes,omitempty"`
+	// Owners are the pods that the kubelet gave the GPU to.
+	Owners []Owner `yaml:"owners,omitempty"`
+	// XIDs are errors that the driver reported at the frame's time.
+	XIDs []XID `yaml:"xids,omitempty"`
 }
 
 // ProcessReadings are the values of one process in one frame.
 type ProcessReadings struct {
 	// PID names one of the GPU's processes.
 	PID uint32 `yaml:"pid"`
+	// Types are why it uses the GPU, compute by default.
+	Types []string `yaml:"types,omitempty"`
 	// Memory is in bytes. Absent means that the driver did not tell.
-	Memory *uint64 `yaml:"memory_bytes"`
+	Memory device.Number `yaml:"memory_bytes,omitempty"`
+	// Utilization is by task, 0 to 1.
+	Utilization device.Numbers `yaml:"utilization,omitempty"`
+}
+
+// Owner is a container that the kubelet gave a GPU to.
+type Owner struct {
+	Namespace string `yaml:"namespace"`
+	Pod       string `yaml:"pod"`
+	Container string `yaml:"container"`
+}
+
+// XID is an error that the driver reported.
+type XID struct {
+	// Code is the error's code.
+	Code uint64 `yaml:"code"`
+	// GPUInstance and ComputeInstance say which MIG device it concerned.
+	GPUInstance     *int64 `yaml:"gpu_instance,omitempty"`
+	ComputeInstance *int64 `yaml:"compute_instance,omitempty"`
 }

@@ -19,9 +19,9 @@ const head = "version: 1\norigin: made for a test\nhost_name: h\n"
 const twoFrames = head + `gpus: [{uuid: GPU-a}]
 frames:
   - at: 0s
-    gpus: [{uuid: GPU-a, energy_joules: 10, power_watts: 2}]
+    gpus: [{uuid: GPU-a, power: {energy_joules: 10, draw_watts: 2}}]
   - at: 3s
-    gpus: [{uuid: GPU-a, energy_joules: 16, power_watts: 3}]
+    gpus: [{uuid: GPU-a, power: {energy_joules: 16, draw_watts: 3}}]
 `
 
 func TestParseRefuses(t *testing.T) {
@@ -47,9 +47,9 @@ func TestParseRefuses(t *testing.T) {
 		"GPU twice":           {head + "gpus: [{uuid: a}]\nframes: [{at: 0s, gpus: [{uuid: a}, {uuid: a}]}]\n", `"a" is there twice`},
 		"unknown process":     {head + "gpus: [{uuid: a}]\nframes: [{at: 0s, gpus: [{uuid: a, processes: [{pid: 3}]}]}]\n", `process 3 is none of`},
 		"process twice":       {head + "gpus: [{uuid: a, processes: [{pid: 3}, {pid: 3}]}]\nframes: [{at: 0s}]\n", `process 3 is there twice`},
-		"no number":           {head + "gpus: [{uuid: a}]\nframes: [{at: 0s, gpus: [{uuid: a, power_watts: .nan}]}]\n", "NaN is no reading"},
+		"no number":           {head + "gpus: [{uuid: a}]\nframes: [{at: 0s, gpus: [{uuid: a, power: {draw_watts: .nan}}]}]\n", "nan, inf and null are no readings"},
 		"driver state":        {head + "frames: [{at: 0s, driver_state: sleepy}]\n", `"driver_state" is "sleepy"; allowed are ["ok"`},
-		"negative memory":     {head + "gpus: [{uuid: a}]\nframes: [{at: 0s, gpus: [{uuid: a, memory_used_bytes: -1}]}]\n", "-1"},
+		"no number at all":    {head + "gpus: [{uuid: a}]\nframes: [{at: 0s, gpus: [{uuid: a, memory: {used_bytes: much}}]}]\n", "much"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Parse([]byte(test.recording))
@@ -91,18 +91,18 @@ func TestEnergyRisesFromRoundToRound(t *testing.T) {
 		60 * time.Second:        10 + 10*15,
 	} {
 		gpu := player.at(elapsed).GPUs[0]
-		assert.InDelta(t, expected, gpu.Energy.Value, 1e-9, elapsed.String())
+		assert.InDelta(t, expected, gpu.Readings.Power.Energy.Value, 1e-9, elapsed.String())
 	}
-	assert.InDelta(t, 3, player.at(10 * time.Second).GPUs[0].Power.Value, 0)
+	assert.InDelta(t, 3, player.at(10 * time.Second).GPUs[0].Readings.Power.Draw.Value, 0)
 }
 
 func TestReadingsThatAreAbsentAreUnavailable(t *testing.T) {
-	snapshot := play(t, head+"gpus: [{uuid: a}, {uuid: b, index: 1}]\nframes: [{at: 0s, gpus: [{uuid: b, utilization: 0}, {uuid: a}]}]\n").at(0)
+	snapshot := play(t, head+"gpus: [{uuid: a}, {uuid: b, index: 1}]\nframes: [{at: 0s, gpus: [{uuid: b, activity: {general: {utilization: 0}}}, {uuid: a}]}]\n").at(0)
 	assert.True(t, snapshot.Replayed)
 	assert.Equal(t, device.DriverOK, snapshot.Driver)
 	require.Len(t, snapshot.GPUs, 2)
-	assert.Equal(t, device.GPU{ID: "a", Processes: []device.Process{}}, snapshot.GPUs[0], "ordered by index")
-	assert.Equal(t, device.Read(0.0), snapshot.GPUs[1].Utilization)
+	assert.Equal(t, device.GPU{Identity: device.Identity{ID: "a"}, Processes: []device.Process{}}, snapshot.GPUs[0], "ordered by index")
+	assert.Equal(t, device.Read(0.0), snapshot.GPUs[1].Readings.Activity.General.Utilization)
 }
 
 // FuzzRecording shows that a recording is refused or can be played at any
@@ -131,8 +131,8 @@ func FuzzRecording(f *testing.F) {
 			t.Fatalf("%d GPUs, then %d at the same place", len(now.GPUs), len(next.GPUs))
 		}
 		for i, gpu := range now.GPUs {
-			if next.GPUs[i].Energy.Value < gpu.Energy.Value {
-				t.Errorf("energy falls from %v to %v", gpu.Energy.Value, next.GPUs[i].Energy.Value)
+			if next.GPUs[i].Readings.Power.Energy.Value < gpu.Readings.Power.Energy.Value {
+				t.Errorf("energy falls from %v to %v", gpu.Readings.Power.Energy.Value, next.GPUs[i].Readings.Power.Energy.Value)
 			}
 		}
 	})

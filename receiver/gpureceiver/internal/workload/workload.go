@@ -30,6 +30,8 @@ type Workload struct {
 	ContainerID string
 	// PodUID is the UID of the Kubernetes pod.
 	PodUID string
+	// Pod is what the kubelet says about the container.
+	Pod Pod
 	// ServiceName is the name that the process gives its telemetry.
 	ServiceName string
 	// UserID is the numeric id of the user, in decimal.

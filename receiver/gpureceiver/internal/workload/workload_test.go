@@ -158,19 +158,23 @@ func TestIdentify(t *testing.T) {
 func TestGroupsKeepTheSum(t *testing.T) {
 	groups := NewGroups(2)
 	for i := range 5 {
-		groups.Add(Workload{RunID: strconv.Itoa(i)}, 10)
+		groups.Add(Workload{RunID: strconv.Itoa(i)}, memoryOf(10))
 	}
-	groups.Add(Workload{RunID: "0"}, 1)
-	groups.Add(Workload{}, 5)
-	assert.Equal(t, []Usage{
-		{Workload: Workload{RunID: "0"}, Memory: 11},
-		{Workload: Workload{RunID: "1"}, Memory: 10},
-		{Workload: Workload{}, Memory: 35},
-	}, groups.Usages())
+	groups.Add(Workload{RunID: "0"}, memoryOf(1))
+	groups.Add(Workload{}, memoryOf(5))
+	assert.Equal(t, []Sum{
+		{Workload: Workload{RunID: "0"}, Usage: memoryOf(11)},
+		{Workload: Workload{RunID: "1"}, Usage: memoryOf(10)},
+		{Workload: Workload{}, Usage: memoryOf(35)},
+	}, groups.Sums())
 	assert.Equal(t, 3, groups.Merged())
 	groups.Reset()
-	assert.Empty(t, groups.Usages())
+	assert.Empty(t, groups.Sums())
 	assert.Zero(t, groups.Merged())
+}
+
+func memoryOf(n float64) Usage {
+	return Usage{Memory: Amount{Value: n, Known: true}}
 }
 
 func writeProcess(t *testing.T, root, pid string, files map[string]string) {

@@ -1,0 +1,195 @@
+package device
+
+// Readings are what a GPU or a MIG device said at one moment. The YAML keys
+// are those of a recording.
+type Readings struct {
+	Activity Activities `yaml:"activity,omitempty"`
+	Pipes    Pipes      `yaml:"pipes,omitempty"`
+	Memory   Memory     `yaml:"memory,omitempty"`
+	Power    Power      `yaml:"power,omitempty"`
+	Thermal  Thermal    `yaml:"thermal,omitempty"`
+	Clocks   Clocks     `yaml:"clocks,omitempty"`
+	PCIe     PCIe       `yaml:"pcie,omitempty"`
+	NVLink   NVLink     `yaml:"nvlink,omitempty"`
+	ECC      ECC        `yaml:"ecc,omitempty"`
+	Repair   Repair     `yaml:"repair,omitempty"`
+	// RecoveryAction is what the driver says has to be done to make the GPU
+	// work again, one of the RecoveryAction constants.
+	RecoveryAction Number `yaml:"recovery_action,omitempty"`
+}
+
+// Activities are those of the GPU's engines.
+type Activities struct {
+	// General is of kernels, on the SMs.
+	General Activity `yaml:"general,omitempty"`
+	Encoder Activity `yaml:"encoder,omitempty"`
+	Decoder Activity `yaml:"decoder,omitempty"`
+	JPEG    Activity `yaml:"jpeg,omitempty"`
+	OFA     Activity `yaml:"ofa,omitempty"`
+}
+
+// Activity is how busy one engine was.
+type Activity struct {
+	// Utilization is the part of the time since the last reading in which the
+	// engine was busy, 0 to 1.
+	Utilization Number `yaml:"utilization,omitempty"`
+	// Peak is the highest of the driver's samples since the last reading, 0
+	// to 1.
+	Peak Number `yaml:"peak,omitempty"`
+	// BusySeconds is the time that the engine was busy since the GPU was
+	// first read, in seconds.
+	BusySeconds Number `yaml:"busy_seconds,omitempty"`
+}
+
+// Pipes are the GPU's performance monitoring (GPM): mean parts of what the
+// hardware could have done since the last reading, 0 to 1.
+type Pipes struct {
+	SMUtilization   Number `yaml:"sm_utilization,omitempty"`
+	SMOccupancy     Number `yaml:"sm_occupancy,omitempty"`
+	DRAMUtilization Number `yaml:"dram_utilization,omitempty"`
+	// Pipe is the utilization by the names of PipeNames.
+	Pipe Numbers `yaml:"pipe,omitempty"`
+}
+
+// PipeNames are the names of the SMs' pipes.
+var PipeNames = []string{"tensor", "fp16", "fp32", "fp64", "integer"}
+
+// Memory is in bytes.
+type Memory struct {
+	Total    Number `yaml:"total_bytes,omitempty"`
+	Used     Number `yaml:"used_bytes,omitempty"`
+	Reserved Number `yaml:"reserved_bytes,omitempty"`
+	BAR1Used Number `yaml:"bar1_used_bytes,omitempty"`
+	// ControllerUtilization is the part of the driver's last sample period in
+	// which memory was read or written, 0 to 1.
+	ControllerUtilization Number `yaml:"controller_utilization,omitempty"`
+}
+
+// Power is in watts.
+type Power struct {
+	Draw          Number `yaml:"draw_watts,omitempty"`
+	Peak          Number `yaml:"peak_watts,omitempty"`
+	InstantGPU    Number `yaml:"instant_gpu_watts,omitempty"`
+	InstantModule Number `yaml:"instant_module_watts,omitempty"`
+	// Limits are by the names of PowerLimitNames.
+	Limits Numbers `yaml:"limit_watts,omitempty"`
+	// Energy is in joules since the driver was loaded.
+	Energy Number `yaml:"energy_joules,omitempty"`
+}
+
+// PowerLimitNames are the names of power limits: the one that holds, the one
+// that was asked for, and the board's default and range.
+var PowerLimitNames = []string{"enforced", "requested", "default", "min", "max"}
+
+// Thermal is in degrees Celsius.
+type Thermal struct {
+	GPU    Number `yaml:"gpu_celsius,omitempty"`
+	Memory Number `yaml:"memory_celsius,omitempty"`
+	// Slowdown and Shutdown are the temperatures at which the hardware slows
+	// down and switches itself off.
+	Slowdown Number `yaml:"slowdown_celsius,omitempty"`
+	Shutdown Number `yaml:"shutdown_celsius,omitempty"`
+	// Fans are parts of the fans' full speed, 0 to 1, in NVML's order. A fan
+	// may be asked for more than 1.
+	Fans []Number `yaml:"fan_speed_ratios,omitempty"`
+}
+
+// Clocks is about frequencies and what holds them down.
+type Clocks struct {
+	// Frequencies and Limits are in hertz by the names of ClockNames.
+	Frequencies Numbers `yaml:"hertz,omitempty"`
+	Limits      Numbers `yaml:"limit_hertz,omitempty"`
+	// Throttle is 1 for each of ThrottleReasons that holds the clocks down
+	// now, and 0 for the others.
+	Throttle Numbers `yaml:"throttle,omitempty"`
+	// ThrottleSeconds is for how long each reason has held them down since
+	// the driver was loaded, in seconds.
+	ThrottleSeconds Numbers `yaml:"throttle_seconds,omitempty"`
+	// PerformanceState is 0, the fastest, to 15.
+	PerformanceState Number `yaml:"performance_state,omitempty"`
+}
+
+// ClockNames are the names of the clock domains.
+var ClockNames = []string{"graphics", "sm", "memory", "video"}
+
+// ThrottleReasons are the names of what holds clocks down. An idle GPU's low
+// clock is none of them.
+var ThrottleReasons = []string{
+	"sw_power_cap", "sw_thermal_slowdown", "hw_slowdown", "hw_thermal_slowdown",
+	"hw_power_brake_slowdown", "sync_boost", "applications_clocks", "display_clocks",
+}
+
+// PCIe is about the GPU's link to the host.
+type PCIe struct {
+	// Received and Transmitted are bytes since the GPU was first read.
+	Received    Number `yaml:"received_bytes,omitempty"`
+	Transmitted Number `yaml:"transmitted_bytes,omitempty"`
+	// ReceiveRate and TransmitRate are of a short moment, in bytes per second.
+	ReceiveRate  Number `yaml:"receive_bytes_per_second,omitempty"`
+	TransmitRate Number `yaml:"transmit_bytes_per_second,omitempty"`
+	// Replays are retransmissions since the driver was loaded.
+	Replays       Number `yaml:"replays,omitempty"`
+	Generation    Number `yaml:"generation,omitempty"`
+	MaxGeneration Number `yaml:"max_generation,omitempty"`
+	// Width and MaxWidth are numbers of lanes.
+	Width    Number `yaml:"width,omitempty"`
+	MaxWidth Number `yaml:"max_width,omitempty"`
+}
+
+// NVLink is about the GPU's links to other GPUs and switches.
+type NVLink struct {
+	// Received and Transmitted are bytes of data over all links since the
+	// driver was loaded.
+	Received    Number `yaml:"received_bytes,omitempty"`
+	Transmitted Number `yaml:"transmitted_bytes,omitempty"`
+	// Errors are counts by the names of NVLinkErrorTypes.
+	Errors Numbers `yaml:"errors,omitempty"`
+	// ActiveLinks and InactiveLinks are numbers of links.
+	ActiveLinks   Number `yaml:"active_links,omitempty"`
+	InactiveLinks Number `yaml:"inactive_links,omitempty"`
+}
+
+// NVLinkErrorTypes are the names of what goes wrong on an NVLink.
+var NVLinkErrorTypes = []string{"crc_flit", "crc_data", "replay", "recovery", "ecc"}
+
+// ECC is about memory errors.
+type ECC struct {
+	// Corrected and Uncorrected are counts since the driver was loaded.
+	Corrected   Number `yaml:"corrected,omitempty"`
+	Uncorrected Number `yaml:"uncorrected,omitempty"`
+	// LifetimeCorrected and LifetimeUncorrected are counts of the GPU's life
+	// by the names of MemoryLocations.
+	LifetimeCorrected   Numbers `yaml:"lifetime_corrected,omitempty"`
+	LifetimeUncorrected Numbers `yaml:"lifetime_uncorrected,omitempty"`
+}
+
+// MemoryLocations are the names of where memory errors happen.
+var MemoryLocations = []string{
+	"device_memory", "l1_cache", "l2_cache", "register_file", "texture_memory", "texture_shm", "cbu", "sram",
+}
+
+// Repair is about memory that the GPU no longer uses because it failed.
+type Repair struct {
+	// RemappedCorrectable and RemappedUncorrectable are numbers of rows.
+	RemappedCorrectable   Number `yaml:"remapped_rows_correctable,omitempty"`
+	RemappedUncorrectable Number `yaml:"remapped_rows_uncorrectable,omitempty"`
+	// RemapPending means that the next reset remaps a row, RemapFailed that
+	// there was none to remap to.
+	RemapPending Flag `yaml:"remap_pending,omitempty"`
+	RemapFailed  Flag `yaml:"remap_failed,omitempty"`
+	// RetiredSingleBit and RetiredDoubleBit are numbers of pages, of GPUs
+	// before Ampere.
+	RetiredSingleBit Number `yaml:"retired_pages_multiple_single_bit,omitempty"`
+	RetiredDoubleBit Number `yaml:"retired_pages_double_bit,omitempty"`
+}
+
+// What the driver says has to be done to make a GPU work again. The numbers
+// are NVML's.
+const (
+	RecoveryNone          = 0
+	RecoveryGPUReset      = 1
+	RecoveryNodeReboot    = 2
+	RecoveryDrainP2P      = 3
+	RecoveryDrainAndReset = 4
+	RecoveryIMEXDomain    = 5
+)

@@ -1,0 +1,143 @@
+package gpureceiver
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/receiver"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	"go.uber.org/zap"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/metadata"
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/nvmlsource"
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/recording"
+)
+
+// monitors holds the one monitor behind the metrics and the logs of each
+// receiver.
+type monitors = shared.Registry[*monitor]
+
+// monitor watches the GPUs for the metrics and the logs of one receiver: the
+// driver is opened once, and each event is told to both.
+type monitor struct {
+	cfg       *Config
+	settings  receiver.Settings
+	now       func() time.Time
+	telemetry *metadata.TelemetryBuilder
+	source    device.Source
+
+	// reading is held while the source is asked, because the metrics and the
+	// logs ask at their own times.
+	reading sync.Mutex
+
+	mu        sync.Mutex
+	listeners map[*func(device.Event)]struct{}
+}
+
+var _ shared.Object = (*monitor)(nil)
+
+func newMonitor(cfg *Config, set receiver.Settings, now func() time.Time) (*monitor, error) {
+	telemetry, err := metadata.NewTelemetryBuilder(set.TelemetrySettings)
+	if err != nil {
+		return nil, err
+	}
+	m := &monitor{
+		cfg: cfg, settings: set, now: now, telemetry: telemetry,
+		listeners: make(map[*func(device.Event)]struct{}),
+	}
+	if m.source, err = m.open(); err != nil {
+		telemetry.Shutdown()
+		return nil, err
+	}
+	return m, nil
+}
+
+// open returns the source. Only a configuration that can never work is an
+// error.
+func (m *monitor) open() (device.Source, error) {
+	logger := m.settings.Logger
+	if m.cfg.Source == SourceReplay {
+		rec, err := recording.Load(m.cfg.Replay.Path)
+		if err != nil {
+			return nil, fmt.Errorf(`"replay::path" must name a recording: %w`, err)
+		}
+		logger.Info("Playing a recording; no GPU of this host is read",
+			zap.String("path", m.cfg.Replay.Path), zap.String("origin", rec.Origin), zap.String("host", rec.HostName))
+		return recording.NewPlayer(rec, m.now), nil
+	}
+	return nvmlsource.New(nvmlsource.Options{
+		LibraryPath:  m.cfg.NVML.LibraryPath,
+		RootPath:     m.cfg.RootPath,
+		CallTimeout:  m.cfg.callTimeout(),
+		RequireBuild: m.cfg.Source == SourceNVML,
+		Logger:       logger,
+		Now:          m.now,
+		Attempted: func() {
+			m.telemetry.ReceiverGpuDriverAttempts.Add(context.Background(), 1, metric.WithAttributes(m.self()))
+		},
+		Failed: func(call, code string) {
+			m.telemetry.ReceiverGpuFailedCalls.Add(context.Background(), 1, metric.WithAttributes(
+				m.self(), attribute.String("nvml.call", call), attribute.String("nvml.return", code)))
+		},
+	}), nil
+}
+
+// self tells this receiver's own metrics from those of another gpu receiver.
+func (m *monitor) self() attribute.KeyValue {
+	return attribute.String("receiver", m.settings.ID.String())
+}
+
+// Start implements shared.Object.
+func (m *monitor) Start(ctx context.Context, _ component.Host) error {
+	return m.source.Start(ctx, m.tell)
+}
+
+// Shutdown implements shared.Object.
+func (m *monitor) Shutdown(ctx context.Context) error {
+	err := m.source.Shutdown(ctx)
+	m.telemetry.Shutdown()
+	return err
+}
+
+// Snapshot looks at the GPUs.
+func (m *monitor) Snapshot(ctx context.Context) device.Snapshot {
+	m.reading.Lock()
+	defer m.reading.Unlock()
+	return m.source.Snapshot(ctx)
+}
+
+// Watch finds the GPUs, so that their events come.
+func (m *monitor) Watch(ctx context.Context) {
+	m.reading.Lock()
+	defer m.reading.Unlock()
+	m.source.Watch(ctx)
+}
+
+// Listen calls listener with each event from now on, until the returned
+// function is called. The listener must not block.
+func (m *monitor) Listen(listener func(device.Event)) (stop func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	key := &listener
+	m.listeners[key] = struct{}{}
+	return func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		delete(m.listeners, key)
+	}
+}
+
+// tell gives an event to every listener.
+func (m *monitor) tell(event device.Event) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for listener := range m.listeners {
+		(*listener)(event)
+	}
+}

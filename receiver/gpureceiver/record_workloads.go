@@ -1,0 +1,123 @@
+package gpureceiver
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/metadata"
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/workload"
+)
+
+// maxWorkloads bounds the workload series of one GPU.
+const maxWorkloads = 128
+
+// recordWorkloads emits a GPU's processes, each and by workload.
+func (s *gpuScraper) recordWorkloads(p *points, gpu *device.GPU) {
+	s.groups.Reset()
+	for i := range gpu.Processes {
+		process := &gpu.Processes[i]
+		s.groups.Add(process.Workload, usage(process))
+		p.recordProcess(process)
+	}
+	for _, pod := range gpu.Owners {
+		s.groups.AddOwner(pod)
+	}
+	p.recordProcessTypes(gpu)
+	for _, sum := range s.groups.Sums() {
+		attributes := p.with(workloadAttributes(sum.Workload)...)
+		if sum.Memory.Known {
+			p.RecordNvidiaGpuWorkloadMemoryUsageDataPoint(p.now, int64(sum.Memory.Value), p.id, p.host, p.index, attributes...)
+		}
+		if sum.Utilization.Known {
+			p.RecordNvidiaGpuWorkloadUtilizationDataPoint(p.now, min(sum.Utilization.Value, 1), p.id, p.host, p.index, attributes...)
+		}
+	}
+	if merged := s.groups.Merged(); merged > 0 {
+		s.telemetry.ReceiverGpuMergedWorkloads.Add(context.Background(), int64(merged), metric.WithAttributes(s.self()))
+	}
+}
+
+// usage is what a process adds to its workload.
+func usage(process *device.Process) workload.Usage {
+	u := workload.Usage{}
+	if process.Memory.Known {
+		u.Memory = workload.Amount{Value: process.Memory.Value, Known: true}
+	}
+	if value, known := process.Utilization["general"]; known {
+		u.Utilization = workload.Amount{Value: value, Known: true}
+	}
+	return u
+}
+
+func (p *points) recordProcess(process *device.Process) {
+	if !p.cfg.Metrics.NvidiaGpuProcessMemoryUsage.Enabled && !p.cfg.Metrics.NvidiaGpuProcessUtilization.Enabled {
+		return
+	}
+	attributes := p.with(workloadAttributes(process.Workload)...)
+	details := &process.Details
+	if details.Executable != "" {
+		attributes = append(attributes, metadata.WithProcessExecutableNameMetricAttribute(details.Executable))
+	}
+	if !details.Start.IsZero() {
+		attributes = append(attributes, metadata.WithProcessCreationTimeMetricAttribute(details.Start.UTC().Format(time.RFC3339Nano)))
+	}
+	if details.NamespacePID.Known {
+		attributes = append(attributes, metadata.WithProcessVpidMetricAttribute(details.NamespacePID.Value))
+	}
+	if process.Memory.Known {
+		p.RecordNvidiaGpuProcessMemoryUsageDataPoint(p.now, int64(process.Memory.Value), p.id, p.host, p.index, int64(process.PID), attributes...)
+	}
+	for _, task := range device.ProcessTasks {
+		if value, known := process.Utilization[task]; known {
+			p.RecordNvidiaGpuProcessUtilizationDataPoint(p.now, value, p.id, p.host, p.index, int64(process.PID),
+				metadata.MapAttributeHwGpuTask[task], attributes...)
+		}
+	}
+}
+
+// recordProcessTypes emits how many processes there are of each type.
+func (p *points) recordProcessTypes(gpu *device.GPU) {
+	if !gpu.ProcessesKnown {
+		return
+	}
+	for _, kind := range device.ProcessTypes {
+		count := int64(0)
+		for i := range gpu.Processes {
+			count += oneIf(slices.Contains(gpu.Processes[i].Types, kind))
+		}
+		p.RecordNvidiaGpuProcessesDataPoint(p.now, count, p.id, p.host, p.index, metadata.MapAttributeNvidiaGpuProcessType[kind], p.labels...)
+	}
+}
+
+// workloadAttributes returns the attributes that are known of a workload.
+func workloadAttributes(w workload.Workload) []metadata.MetricAttributeOption {
+	var options []metadata.MetricAttributeOption
+	text := func(value string, attribute func(string) metadata.MetricAttributeOption) {
+		if value != "" {
+			options = append(options, attribute(value))
+		}
+	}
+	number := func(value workload.Number, attribute func(int64) metadata.MetricAttributeOption) {
+		if value.Known {
+			options = append(options, attribute(value.Value))
+		}
+	}
+	text(w.RunID, metadata.WithMlRunIDMetricAttribute)
+	number(w.RunAttempt, metadata.WithMlRunAttemptMetricAttribute)
+	number(w.RankGlobal, metadata.WithMlRankGlobalMetricAttribute)
+	number(w.RankLocal, metadata.WithMlRankLocalMetricAttribute)
+	number(w.WorldSize, metadata.WithMlWorldSizeMetricAttribute)
+	text(w.SlurmJobID, metadata.WithSlurmJobIDMetricAttribute)
+	text(w.ContainerID, metadata.WithContainerIDMetricAttribute)
+	text(w.PodUID, metadata.WithK8sPodUIDMetricAttribute)
+	text(w.Pod.Namespace, metadata.WithK8sNamespaceNameMetricAttribute)
+	text(w.Pod.Name, metadata.WithK8sPodNameMetricAttribute)
+	text(w.Pod.Container, metadata.WithK8sContainerNameMetricAttribute)
+	text(w.ServiceName, metadata.WithServiceNameMetricAttribute)
+	text(w.UserID, metadata.WithUserIDMetricAttribute)
+	return options
+}
