@@ -1,11 +1,13 @@
 package gpureceiver
 
 import (
+	"debug/elf"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/collector/component"
@@ -111,8 +113,9 @@ type Config struct {
 // NVMLConfig has the settings for reading GPUs through NVML.
 type NVMLConfig struct {
 	// LibraryPath is the NVML library to load. Empty, the default, means
-	// libnvidia-ml.so.1 as the dynamic linker finds it. A file that does not
-	// exist yet is waited for; a directory is refused.
+	// libnvidia-ml.so.1 as the dynamic linker finds it; so does a name without
+	// a slash. A file that does not exist yet is waited for; a directory, or a
+	// file that is no shared object, is refused.
 	LibraryPath string `mapstructure:"library_path"`
 
 	// ReleaseBetweenReadings closes the driver after each reading, so that
@@ -215,9 +218,7 @@ func (cfg *Config) Validate() error {
 	if isDirectory(cfg.Replay.Path) {
 		errs = append(errs, fmt.Errorf(`"replay::path" is the directory %q; it must be a file`, cfg.Replay.Path))
 	}
-	if isDirectory(cfg.NVML.LibraryPath) {
-		errs = append(errs, fmt.Errorf(`"nvml::library_path" is the directory %q; it must be the library's file`, cfg.NVML.LibraryPath))
-	}
+	errs = append(errs, cfg.NVML.validateLibrary())
 	if cfg.RootPath != "" && !filepath.IsAbs(cfg.RootPath) {
 		errs = append(errs, fmt.Errorf(`"root_path" is %q; it must be an absolute path, or empty`, cfg.RootPath))
 	}
@@ -236,6 +237,37 @@ func (cfg *Config) validateRecord() error {
 		errs = append(errs, fmt.Errorf(`"record::duration" is %s; it must be positive and at most %s`, cfg.Record.Duration, maxRecordDuration))
 	}
 	return errors.Join(errs...)
+}
+
+// validateLibrary refuses what can never be loaded. What cannot be looked at,
+// because it is not there yet or may not be read, is left to the loading.
+func (cfg *NVMLConfig) validateLibrary() error {
+	if !strings.ContainsRune(cfg.LibraryPath, filepath.Separator) {
+		return nil
+	}
+	info, err := os.Stat(cfg.LibraryPath)
+	switch {
+	case err != nil:
+		return nil
+	case info.IsDir():
+		return fmt.Errorf(`"nvml::library_path" is the directory %q; it must be the library's file`, cfg.LibraryPath)
+	case !info.Mode().IsRegular():
+		return fmt.Errorf(`"nvml::library_path" is %q, which is no regular file; it must be the library's file`, cfg.LibraryPath)
+	case !isSharedObject(cfg.LibraryPath):
+		return fmt.Errorf(`"nvml::library_path" is %q, which is no shared object (ELF); it must be the library's file`, cfg.LibraryPath)
+	}
+	return nil
+}
+
+// isSharedObject reports whether a regular file is one, or cannot be read.
+func isSharedObject(path string) bool {
+	file, err := os.Open(path)
+	if err != nil {
+		return true
+	}
+	defer file.Close()
+	parsed, err := elf.NewFile(file)
+	return err == nil && parsed.Type == elf.ET_DYN
 }
 
 // onlyOf returns an error for a value of a list that is not allowed, or is

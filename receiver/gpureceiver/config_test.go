@@ -1,6 +1,8 @@
 package gpureceiver
 
 import (
+	"debug/elf"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -42,6 +44,18 @@ func TestConfigRefused(t *testing.T) {
 			map[string]any{"nvml": map[string]any{"library_path": directory}},
 			[]string{`"nvml::library_path" is the directory`, directory},
 		},
+		"library is no shared object": {
+			map[string]any{"nvml": map[string]any{"library_path": writeFile(t, "libnvidia-ml.so.1", "GROUP ( libother.so )")}},
+			[]string{`"nvml::library_path" is`, `libnvidia-ml.so.1", which is no shared object (ELF); it must be the library's file`},
+		},
+		"library is empty": {
+			map[string]any{"nvml": map[string]any{"library_path": writeFile(t, "empty.so", "")}},
+			[]string{`"nvml::library_path" is`, `empty.so", which is no shared object (ELF)`},
+		},
+		"library is a device": {
+			map[string]any{"nvml": map[string]any{"library_path": os.DevNull}},
+			[]string{`"nvml::library_path" is "/dev/null", which is no regular file`},
+		},
 		"negative interval": {
 			map[string]any{"collection_interval": "-1s"},
 			[]string{`"collection_interval" is -1s; it must be positive`},
@@ -49,6 +63,54 @@ func TestConfigRefused(t *testing.T) {
 		"timeout longer than the interval": {
 			map[string]any{"collection_interval": "5s", "timeout": "6s"},
 			[]string{`"timeout" is 6s; it must be between 0 and "collection_interval", 5s`},
+		},
+		"negative timeout": {
+			map[string]any{"timeout": "-1ms"},
+			[]string{`"timeout" is -1ms; it must be between 0 and "collection_interval", 10s`},
+		},
+		"no interval": {
+			map[string]any{"collection_interval": "0s"},
+			[]string{`"collection_interval" is 0s; it must be positive`},
+		},
+		"negative slow interval": {
+			map[string]any{"slow_interval": "-30s"},
+			[]string{`"slow_interval" is -30s; it must not be negative`},
+		},
+		"negative memory": {
+			map[string]any{"remember": "-1h"},
+			[]string{`"remember" is -1h0m0s; it must not be negative`},
+		},
+		"unknown engine": {
+			map[string]any{"engines": []any{"general", "tensor"}},
+			[]string{`"engines" has "tensor"; allowed are ["general" "encoder" "decoder" "jpeg" "ofa"]`},
+		},
+		"engine twice": {
+			map[string]any{"engines": []any{"general", "encoder", "general"}},
+			[]string{`"engines" has "general" twice`},
+		},
+		"unknown power limit": {
+			map[string]any{"power_limits": []any{"maximum"}},
+			[]string{`"power_limits" has "maximum"; allowed are ["enforced" "requested" "default" "min" "max"]`},
+		},
+		"power limit twice": {
+			map[string]any{"power_limits": []any{"max", "max"}},
+			[]string{`"power_limits" has "max" twice`},
+		},
+		"relative socket": {
+			map[string]any{"kubernetes": map[string]any{"pod_resources_socket": "kubelet.sock"}},
+			[]string{`"kubernetes::pod_resources_socket" is "kubelet.sock"; it must be an absolute path, or empty`},
+		},
+		"record a recording": {
+			map[string]any{"source": "replay", "replay": map[string]any{"path": demoRecording}, "record": map[string]any{"path": "x.yaml"}},
+			[]string{`"record::path" is "x.yaml" with "source" "replay"; it needs "auto" or "nvml"`},
+		},
+		"record for no time": {
+			map[string]any{"record": map[string]any{"path": "x.yaml", "duration": "0s"}},
+			[]string{`"record::duration" is 0s; it must be positive and at most 1h0m0s`},
+		},
+		"record for too long": {
+			map[string]any{"record": map[string]any{"path": "x.yaml", "duration": "61m"}},
+			[]string{`"record::duration" is 1h1m0s; it must be positive and at most 1h0m0s`},
 		},
 		"relative root": {
 			map[string]any{"root_path": "hostfs"},
@@ -70,18 +132,57 @@ func TestConfigRefused(t *testing.T) {
 	}
 }
 
+// What is misspelled is refused by its name, not silently left at its default.
 func TestUnknownKeysAreRefused(t *testing.T) {
-	for _, config := range []map[string]any{
-		{"replay": map[string]any{"file": "x"}},
-		{"metrics": map[string]any{"hw.gpu.utilisation": map[string]any{"enabled": true}}},
+	for key, config := range map[string]map[string]any{
+		"file":               {"replay": map[string]any{"file": "x"}},
+		"hw.gpu.utilisation": {"metrics": map[string]any{"hw.gpu.utilisation": map[string]any{"enabled": true}}},
+		"gpu.model":          {"resource_attributes": map[string]any{"gpu.model": map[string]any{"enabled": true}}},
+		"interval":           {"interval": "10s"},
+		"release":            {"nvml": map[string]any{"release": true}},
 	} {
-		require.ErrorContains(t, confmap.NewFromStringMap(config).Unmarshal(createDefaultConfig()), "invalid keys")
+		err := confmap.NewFromStringMap(config).Unmarshal(createDefaultConfig())
+		require.ErrorContains(t, err, "invalid keys")
+		require.ErrorContains(t, err, key)
 	}
 }
 
-// A library that is not there yet is waited for, and is no error.
-func TestMissingLibraryIsAccepted(t *testing.T) {
-	cfg := createDefaultConfig().(*Config)
-	cfg.NVML.LibraryPath = filepath.Join(t.TempDir(), "later.so")
-	require.NoError(t, confmap.Validate(cfg))
+// A duration without a unit, or none at all, is refused and not taken for
+// nanoseconds.
+func TestMalformedDurationsAreRefused(t *testing.T) {
+	for _, key := range []string{"collection_interval", "initial_delay", "timeout", "slow_interval", "remember"} {
+		err := confmap.NewFromStringMap(map[string]any{key: "10"}).Unmarshal(createDefaultConfig())
+		require.ErrorContains(t, err, key)
+	}
+}
+
+// What is not there yet is waited for, and what cannot be told from outside is
+// left to the loading.
+func TestLibrariesThatMayWorkAreAccepted(t *testing.T) {
+	program, err := os.Executable()
+	require.NoError(t, err)
+	library, err := os.ReadFile(program)
+	require.NoError(t, err)
+	// A program differs from a library in its type, which is at offset 16.
+	library[16] = byte(elf.ET_DYN)
+
+	for name, path := range map[string]string{
+		"missing":           filepath.Join(t.TempDir(), "later.so"),
+		"in no folder":      filepath.Join(t.TempDir(), "later", "libnvidia-ml.so.1"),
+		"the linker's name": "libnvidia-ml.so.1",
+		"a shared object":   writeFile(t, "libnvidia-ml.so.1", string(library)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := createDefaultConfig().(*Config)
+			cfg.NVML.LibraryPath = path
+			require.NoError(t, confmap.Validate(cfg))
+		})
+	}
+}
+
+func writeFile(t *testing.T, name, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
+	return path
 }
