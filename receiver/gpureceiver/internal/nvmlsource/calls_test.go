@@ -2,6 +2,7 @@ package nvmlsource
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,7 +16,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestCallsRunOneAfterTheOther(t *testing.T) {
-	c := &calls{}
+	c := newCalls()
 	defer c.stop()
 	running := 0
 	for range 100 {
@@ -27,7 +28,7 @@ func TestCallsRunOneAfterTheOther(t *testing.T) {
 
 // A call that hangs costs its own subject further calls, and no other.
 func TestCallsGoOnBesideAHungOne(t *testing.T) {
-	c := &calls{}
+	c := newCalls()
 	defer c.stop()
 	release, entered := make(chan struct{}), make(chan struct{})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -49,7 +50,7 @@ func TestCallsGoOnBesideAHungOne(t *testing.T) {
 }
 
 func TestCallsTimeOut(t *testing.T) {
-	c := &calls{}
+	c := newCalls()
 	defer c.stop()
 	release := make(chan struct{})
 	// On a busy machine the time can be over before the goroutine has begun.
@@ -66,7 +67,7 @@ func TestCallsTimeOut(t *testing.T) {
 // A job that waits for a goroutine that is busy with another's job is refused,
 // and its subject is not taken for a hung one.
 func TestCallsRefuseWhileBusy(t *testing.T) {
-	c := &calls{}
+	c := newCalls()
 	defer c.stop()
 	release, entered, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	go func() {
@@ -81,6 +82,102 @@ func TestCallsRefuseWhileBusy(t *testing.T) {
 	close(release)
 	<-ended
 	assert.Equal(t, completed, c.do(t.Context(), time.Hour, "b", func() {}))
+}
+
+// One that waits behind a call that hangs is served as soon as that is left
+// behind, and not refused.
+func TestCallsServeThoseWhoWaitedForAHungOne(t *testing.T) {
+	c := newCalls()
+	defer c.stop()
+	release, entered := make(chan struct{}), make(chan struct{})
+	ctx, cancel := context.WithCancel(t.Context())
+	first := make(chan outcome)
+	go func() {
+		first <- c.do(ctx, time.Hour, "a", func() {
+			close(entered)
+			<-release
+		})
+	}()
+	<-entered
+	other, same := make(chan outcome), make(chan outcome)
+	go func() { other <- c.do(t.Context(), time.Hour, "b", func() {}) }()
+	go func() {
+		same <- c.do(t.Context(), time.Hour, "a", func() { t.Error("called while a call hangs") })
+	}()
+	require.Eventually(t, func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.waiting == 2
+	}, time.Minute, time.Millisecond)
+	cancel()
+	assert.Equal(t, abandoned, <-first)
+	assert.Equal(t, completed, <-other)
+	assert.Equal(t, refused, <-same, "its subject hangs")
+	assert.True(t, c.hangs("a"))
+	assert.False(t, c.hangs("b"))
+	assert.True(t, c.hangs(""))
+	close(release)
+	assert.True(t, c.settle(t.Context(), time.Hour))
+}
+
+// Many callers, some of whose calls are left behind: no two calls about one
+// subject run at once, and no more goroutines run than there are subjects
+// that hang, and one.
+func TestCallsWithManyCallers(t *testing.T) {
+	c := newCalls()
+	defer c.stop()
+	subjects := []string{"a", "b", "c", "d"}
+	var mu sync.Mutex
+	running := map[string]int{}
+	enter := func(subject string) {
+		mu.Lock()
+		defer mu.Unlock()
+		running[subject]++
+		assert.Equal(t, 1, running[subject])
+		assert.LessOrEqual(t, len(running), len(subjects))
+	}
+	var wait sync.WaitGroup
+	for i := range 16 {
+		wait.Go(func() {
+			subject := subjects[i%len(subjects)]
+			for n := range 50 {
+				ctx, cancel := context.WithCancel(t.Context())
+				c.do(ctx, time.Hour, subject, func() {
+					enter(subject)
+					if n%5 == 0 {
+						cancel()
+					}
+					mu.Lock()
+					defer mu.Unlock()
+					delete(running, subject)
+				})
+				cancel()
+			}
+		})
+	}
+	wait.Wait()
+	assert.True(t, c.settle(t.Context(), time.Hour))
+	assert.Equal(t, completed, c.do(t.Context(), time.Hour, "a", func() {}))
+}
+
+func TestCallsWaitForRoundsToEnd(t *testing.T) {
+	c := newCalls()
+	c.beginRound()
+	c.beginRound()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	assert.False(t, c.waitForIdle(ctx))
+	c.endRound()
+	idle := make(chan bool)
+	go func() { idle <- c.waitForIdle(t.Context()) }()
+	require.Eventually(t, func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.idle != nil
+	}, time.Minute, time.Millisecond)
+	c.endRound()
+	assert.True(t, <-idle)
+	assert.True(t, c.waitForIdle(t.Context()))
 }
 
 func TestCallsOfTheProcessEndWithTheirLastUser(t *testing.T) {
