@@ -87,6 +87,11 @@ type GPU struct {
 	// Asleep is true for a GPU that the host has suspended. It is not woken
 	// to be read.
 	Asleep bool
+	// Unresponsive is true for a GPU whose calls have not returned in time.
+	Unresponsive bool
+	// EventsKnown is true where the GPU's events are told, so that none means
+	// that there was none. MIG devices have theirs told with their GPU's.
+	EventsKnown bool
 	// Readings is what it said.
 	Readings Readings
 	// ProcessesKnown is true where the driver listed the processes, also
@@ -127,8 +132,12 @@ var ProcessTasks = []string{"general", "encoder", "decoder", "jpeg", "ofa"}
 type Event struct {
 	// Time is when the receiver learned of it.
 	Time time.Time
-	// GPU is the ID of the GPU.
-	GPU string
+	// Host is the name of the host that the GPU is in.
+	Host string
+	// GPU is the whole GPU, also where the error concerns a MIG device.
+	GPU Identity
+	// Replayed is true where the event comes from a recording.
+	Replayed bool
 	// Code is the XID.
 	Code uint64
 	// GPUInstance and ComputeInstance say which MIG device it concerns.

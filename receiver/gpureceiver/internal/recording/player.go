@@ -132,7 +132,7 @@ func (p *Player) tellFrame(frame *Frame, at time.Time) {
 	for i := range frame.GPUs {
 		for _, xid := range frame.GPUs[i].XIDs {
 			p.tell(device.Event{
-				Time: at, GPU: frame.GPUs[i].UUID, Code: xid.Code,
+				Time: at, Host: p.rec.HostName, GPU: p.gpus[frame.GPUs[i].UUID].Identity, Replayed: true, Code: xid.Code,
 				GPUInstance: number(xid.GPUInstance), ComputeInstance: number(xid.ComputeInstance),
 			})
 		}
@@ -172,6 +172,8 @@ func (g *playedGPU) at(r *Readings, rounds float64) device.GPU {
 		Identity:       g.Identity,
 		Lost:           r.Lost,
 		Asleep:         r.Asleep,
+		Unresponsive:   r.Unresponsive,
+		EventsKnown:    g.MIG == nil,
 		Readings:       r.Readings.Clone(),
 		ProcessesKnown: r.Processes != nil,
 		Processes:      make([]device.Process, 0, len(r.Processes)),

@@ -108,6 +108,8 @@ type Readings struct {
 	Lost bool `yaml:"lost,omitempty"`
 	// Asleep is true where the host had suspended the GPU.
 	Asleep bool `yaml:"asleep,omitempty"`
+	// Unresponsive is true where the GPU's calls did not return in time.
+	Unresponsive bool `yaml:"unresponsive,omitempty"`
 	// Readings are the values.
 	device.Readings `yaml:",inline"`
 	// Processes are those that used the GPU. An empty list means none; an

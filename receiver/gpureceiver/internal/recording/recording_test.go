@@ -101,7 +101,7 @@ func TestReadingsThatAreAbsentAreUnavailable(t *testing.T) {
 	assert.True(t, snapshot.Replayed)
 	assert.Equal(t, device.DriverOK, snapshot.Driver)
 	require.Len(t, snapshot.GPUs, 2)
-	assert.Equal(t, device.GPU{Identity: device.Identity{ID: "a"}, Processes: []device.Process{}}, snapshot.GPUs[0], "ordered by index")
+	assert.Equal(t, device.GPU{Identity: device.Identity{ID: "a"}, EventsKnown: true, Processes: []device.Process{}}, snapshot.GPUs[0], "ordered by index")
 	assert.Equal(t, device.Read(0.0), snapshot.GPUs[1].Readings.Activity.General.Utilization)
 }
 
