@@ -44,28 +44,69 @@ func (r Reading[T]) MarshalYAML() (any, error) {
 	return r.Value, nil
 }
 
-// errNoReading refuses what would be a value and is none.
-var errNoReading = errors.New("nan, inf and null are no readings; leave out what was unavailable")
+// largest is beyond every quantity that there is. The bound keeps sums of
+// what a recording has far from an overflow.
+const largest = 1e30
 
-// UnmarshalYAML reads the bare value.
+// errNoReading refuses what would be a value and is none.
+var errNoReading = errors.New("nan, inf and what is beyond 1e30 are no readings; leave out what was unavailable")
+
+// isReading is written so that NaN is none.
+func isReading(number float64) bool {
+	return math.Abs(number) <= largest
+}
+
+// UnmarshalYAML reads the bare value. YAML never calls it with null.
 func (r *Reading[T]) UnmarshalYAML(node *yaml.Node) error {
-	if node.Tag == "!!null" {
-		return errNoReading
-	}
 	var value T
 	if err := node.Decode(&value); err != nil {
 		return err
 	}
-	if number, ok := any(value).(float64); ok && (math.IsNaN(number) || math.IsInf(number, 0)) {
+	if number, ok := any(value).(float64); ok && !isReading(number) {
 		return errNoReading
 	}
 	*r = Read(value)
 	return nil
 }
 
+// Fans are readings of fans in their order. One that is unavailable keeps its
+// place, in YAML as null.
+type Fans []Number
+
+// UnmarshalYAML keeps the places of nulls, which YAML would leave out.
+func (f *Fans) UnmarshalYAML(node *yaml.Node) error {
+	var values []*Number
+	if err := node.Decode(&values); err != nil {
+		return err
+	}
+	*f = make(Fans, len(values))
+	for i, value := range values {
+		if value != nil {
+			(*f)[i] = *value
+		}
+	}
+	return nil
+}
+
 // Numbers are readings by a name of a fixed list, such as a clock's frequency
 // by its domain. A name that is absent was unavailable.
 type Numbers map[string]float64
+
+// UnmarshalYAML reads names and bare values. YAML would make a null 0.
+func (n *Numbers) UnmarshalYAML(node *yaml.Node) error {
+	var values map[string]*Number
+	if err := node.Decode(&values); err != nil {
+		return err
+	}
+	*n = make(Numbers, len(values))
+	for name, value := range values {
+		if value == nil {
+			return errNoReading
+		}
+		(*n)[name] = value.Value
+	}
+	return nil
+}
 
 // MarshalYAML writes whole numbers without an exponent.
 func (n Numbers) MarshalYAML() (any, error) {

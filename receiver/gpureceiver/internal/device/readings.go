@@ -91,7 +91,7 @@ type Thermal struct {
 	Shutdown Number `yaml:"shutdown_celsius,omitempty"`
 	// Fans are parts of the fans' full speed, 0 to 1, in NVML's order. A fan
 	// may be asked for more than 1.
-	Fans []Number `yaml:"fan_speed_ratios,omitempty"`
+	Fans Fans `yaml:"fan_speed_ratios,omitempty"`
 }
 
 // Clocks is about frequencies and what holds them down.
