@@ -1,5 +1,7 @@
 package nvmlsource
 
+import "github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
+
 // status is the name of an NVML return code, or one of the names below that
 // this package adds.
 type status string
@@ -46,32 +48,33 @@ type library interface {
 	Device(index int) (gpu, status)
 }
 
-// gpu is one GPU of the library.
+// gpu is one GPU or MIG device of the library.
 type gpu interface {
 	UUID() (string, status)
 	Name() (string, status)
 	// PCIBusID is the address as sysfs writes it.
 	PCIBusID() (string, status)
-	// The utilizations are 0 to 1.
-	Utilization() (float64, status)
-	EncoderUtilization() (float64, status)
-	DecoderUtilization() (float64, status)
-	// Memory is in bytes.
-	Memory() (memory, status)
-	// Power is in watts.
-	Power() (float64, status)
-	// Energy is in joules since the driver was loaded.
-	Energy() (float64, status)
-	// The temperatures are in degrees Celsius.
-	Temperature() (float64, status)
-	MemoryTemperature() (float64, status)
-	// ComputeProcesses are the processes that hold a compute context.
+	// Calls are what can be asked about the readings, in the order in which
+	// they are to be asked. They have a memory of what they told before, so
+	// that one GPU's are made once and used again.
+	Calls() []call
+	// ComputeProcesses, GraphicsProcesses and MPSProcesses are the processes
+	// that hold a context of that kind. They take milliseconds.
 	ComputeProcesses() ([]process, status)
+	GraphicsProcesses() ([]process, status)
+	MPSProcesses() ([]process, status)
+	// ProcessUtilization is what the driver sampled of the processes after a
+	// time in its own microseconds, 0 for all that it still has.
+	ProcessUtilization(since uint64) ([]processSample, status)
 }
 
-// memory is in bytes.
-type memory struct {
-	total, used uint64
+// call is one question to a GPU about its readings.
+type call struct {
+	name string
+	// slow is true for what takes the driver milliseconds.
+	slow bool
+	// read asks. Only if it succeeds, store puts the values into the readings.
+	read func() (store func(*device.Readings), result status)
 }
 
 // process is a process as NVML lists it.
@@ -84,3 +87,13 @@ type process struct {
 // unavailableMemory is what NVML gives where it cannot tell the memory of a
 // process, for example on Windows or on MIG devices without permission.
 const unavailableMemory = ^uint64(0)
+
+// processSample is how much of a GPU a process used in one of the driver's
+// sample periods.
+type processSample struct {
+	pid uint32
+	// time is the end of the period in the driver's microseconds.
+	time uint64
+	// The utilizations are in percent.
+	general, encoder, decoder uint32
+}

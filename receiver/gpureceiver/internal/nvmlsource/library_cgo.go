@@ -9,6 +9,8 @@ import (
 
 	"github.com/NVIDIA/go-nvml/pkg/dl"
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 )
 
 // buildSupported reports that this build can call NVML.
@@ -133,10 +135,24 @@ func (g *boundGPU) PCIBusID() (string, status) {
 	return fmt.Sprintf("%04x:%02x:%02x.0", info.Domain, info.Bus, info.Device), statusSuccess
 }
 
-// Utilization is the mean of what the driver sampled since the last reading,
+// Calls implements gpu.
+func (g *boundGPU) Calls() []call {
+	return []call{
+		number("utilization", g.utilization, func(r *device.Readings) *device.Number { return &r.Activity.General.Utilization }),
+		{name: "memory", read: g.memory},
+		number("power", g.power, func(r *device.Readings) *device.Number { return &r.Power.Draw }),
+		number("energy", g.energy, func(r *device.Readings) *device.Number { return &r.Power.Energy }),
+		number("temperature", g.temperature, func(r *device.Readings) *device.Number { return &r.Thermal.GPU }),
+		number("memory_temperature", g.memoryTemperature, func(r *device.Readings) *device.Number { return &r.Thermal.Memory }),
+		number("encoder_utilization", g.encoderUtilization, func(r *device.Readings) *device.Number { return &r.Activity.Encoder.Utilization }),
+		number("decoder_utilization", g.decoderUtilization, func(r *device.Readings) *device.Number { return &r.Activity.Decoder.Utilization }),
+	}
+}
+
+// utilization is the mean of what the driver sampled since the last reading,
 // so that a short burst between two readings counts. GPUs without samples,
 // such as those in MIG mode, give the driver's last sample period instead.
-func (g *boundGPU) Utilization() (float64, status) {
+func (g *boundGPU) utilization() (float64, status) {
 	if samples, ok := g.utilizationSamples(); ok {
 		if mean, last, found := meanSince(samples, g.lastSample); found {
 			g.lastSample = last
@@ -165,8 +181,7 @@ func (g *boundGPU) utilizationSamples() ([]sample, bool) {
 	return samples, true
 }
 
-// EncoderUtilization implements gpu.
-func (g *boundGPU) EncoderUtilization() (float64, status) {
+func (g *boundGPU) encoderUtilization() (float64, status) {
 	if !g.has("nvmlDeviceGetEncoderUtilization") {
 		return 0, statusFunctionNotFound
 	}
@@ -174,8 +189,7 @@ func (g *boundGPU) EncoderUtilization() (float64, status) {
 	return percent(utilization), statusOf(ret)
 }
 
-// DecoderUtilization implements gpu.
-func (g *boundGPU) DecoderUtilization() (float64, status) {
+func (g *boundGPU) decoderUtilization() (float64, status) {
 	if !g.has("nvmlDeviceGetDecoderUtilization") {
 		return 0, statusFunctionNotFound
 	}
@@ -183,24 +197,30 @@ func (g *boundGPU) DecoderUtilization() (float64, status) {
 	return percent(utilization), statusOf(ret)
 }
 
-// Memory prefers the call that does not count what the driver reserves for
+// memory prefers the call that does not count what the driver reserves for
 // itself as used.
-func (g *boundGPU) Memory() (memory, status) {
+func (g *boundGPU) memory() (func(*device.Readings), status) {
 	if g.has("nvmlDeviceGetMemoryInfo_v2") {
-		info, ret := g.device.GetMemoryInfo_v2()
-		if ret == nvml.SUCCESS {
-			return memory{total: info.Total, used: info.Used}, statusSuccess
+		if info, ret := g.device.GetMemoryInfo_v2(); ret == nvml.SUCCESS {
+			return func(r *device.Readings) {
+				r.Memory.Total = device.Read(float64(info.Total))
+				r.Memory.Used = device.Read(float64(info.Used))
+				r.Memory.Reserved = device.Read(float64(info.Reserved))
+			}, statusSuccess
 		}
 	}
 	if !g.has("nvmlDeviceGetMemoryInfo") {
-		return memory{}, statusFunctionNotFound
+		return nil, statusFunctionNotFound
 	}
 	info, ret := g.device.GetMemoryInfo()
-	return memory{total: info.Total, used: info.Used}, statusOf(ret)
+	return func(r *device.Readings) {
+		r.Memory.Total = device.Read(float64(info.Total))
+		r.Memory.Used = device.Read(float64(info.Used))
+	}, statusOf(ret)
 }
 
-// Power implements gpu. NVML gives milliwatts.
-func (g *boundGPU) Power() (float64, status) {
+// NVML gives milliwatts.
+func (g *boundGPU) power() (float64, status) {
 	if !g.has("nvmlDeviceGetPowerUsage") {
 		return 0, statusFunctionNotFound
 	}
@@ -208,8 +228,8 @@ func (g *boundGPU) Power() (float64, status) {
 	return float64(milliwatts) / 1000, statusOf(ret)
 }
 
-// Energy implements gpu. NVML gives millijoules.
-func (g *boundGPU) Energy() (float64, status) {
+// NVML gives millijoules.
+func (g *boundGPU) energy() (float64, status) {
 	if !g.has("nvmlDeviceGetTotalEnergyConsumption") {
 		return 0, statusFunctionNotFound
 	}
@@ -217,9 +237,9 @@ func (g *boundGPU) Energy() (float64, status) {
 	return float64(millijoules) / 1000, statusOf(ret)
 }
 
-// Temperature uses the old call where it exists, which every driver since
+// temperature uses the old call where it exists, which every driver since
 // 2011 answers, and its successor where the old one was removed.
-func (g *boundGPU) Temperature() (float64, status) {
+func (g *boundGPU) temperature() (float64, status) {
 	if g.has("nvmlDeviceGetTemperature") {
 		celsius, ret := g.device.GetTemperature(nvml.TEMPERATURE_GPU)
 		return float64(int32(celsius)), statusOf(ret)
@@ -231,8 +251,7 @@ func (g *boundGPU) Temperature() (float64, status) {
 	return 0, statusFunctionNotFound
 }
 
-// MemoryTemperature implements gpu.
-func (g *boundGPU) MemoryTemperature() (float64, status) {
+func (g *boundGPU) memoryTemperature() (float64, status) {
 	if !g.has("nvmlDeviceGetFieldValues") {
 		return 0, statusFunctionNotFound
 	}
@@ -257,11 +276,26 @@ func (g *boundGPU) MemoryTemperature() (float64, status) {
 
 // ComputeProcesses implements gpu.
 func (g *boundGPU) ComputeProcesses() ([]process, status) {
-	if !g.has("nvmlDeviceGetComputeRunningProcesses_v3") && !g.has("nvmlDeviceGetComputeRunningProcesses_v2") &&
-		!g.has("nvmlDeviceGetComputeRunningProcesses") {
+	return g.processes("nvmlDeviceGetComputeRunningProcesses", g.device.GetComputeRunningProcesses)
+}
+
+// GraphicsProcesses implements gpu.
+func (g *boundGPU) GraphicsProcesses() ([]process, status) {
+	return g.processes("nvmlDeviceGetGraphicsRunningProcesses", g.device.GetGraphicsRunningProcesses)
+}
+
+// MPSProcesses implements gpu.
+func (g *boundGPU) MPSProcesses() ([]process, status) {
+	return g.processes("nvmlDeviceGetMPSComputeRunningProcesses", g.device.GetMPSComputeRunningProcesses)
+}
+
+// processes asks for a list. The binding takes the newest version of the
+// symbol that there is.
+func (g *boundGPU) processes(symbol string, list func() ([]nvml.ProcessInfo, nvml.Return)) ([]process, status) {
+	if !g.has(symbol+"_v3") && !g.has(symbol+"_v2") && !g.has(symbol) {
 		return nil, statusFunctionNotFound
 	}
-	infos, ret := g.device.GetComputeRunningProcesses()
+	infos, ret := list()
 	if ret != nvml.SUCCESS {
 		return nil, statusOf(ret)
 	}
@@ -270,6 +304,33 @@ func (g *boundGPU) ComputeProcesses() ([]process, status) {
 		processes = append(processes, process{pid: info.Pid, memory: info.UsedGpuMemory})
 	}
 	return processes, statusSuccess
+}
+
+// ProcessUtilization implements gpu. No samples, which the driver calls not
+// found, mean that every process was idle.
+func (g *boundGPU) ProcessUtilization(since uint64) ([]processSample, status) {
+	if !g.has("nvmlDeviceGetProcessUtilization") {
+		return nil, statusFunctionNotFound
+	}
+	values, ret := g.device.GetProcessUtilization(since)
+	if ret == nvml.ERROR_NOT_FOUND {
+		return nil, statusSuccess
+	}
+	if ret != nvml.SUCCESS {
+		return nil, statusOf(ret)
+	}
+	samples := make([]processSample, 0, len(values))
+	for _, value := range values {
+		if value.TimeStamp <= since {
+			// An entry of the buffer that is not used.
+			continue
+		}
+		samples = append(samples, processSample{
+			pid: value.Pid, time: value.TimeStamp,
+			general: value.SmUtil, encoder: value.EncUtil, decoder: value.DecUtil,
+		})
+	}
+	return samples, statusSuccess
 }
 
 func percent(value uint32) float64 {

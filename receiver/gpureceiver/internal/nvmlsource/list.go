@@ -135,7 +135,7 @@ func (l *listing) identify(lib library, index int) *knownGPU {
 	if identity.PCIBusID, result = guard(handle.PCIBusID); result != statusSuccess {
 		_ = l.failed("pci_bus_id", result)
 	}
-	return &knownGPU{handle: handle, identity: identity}
+	return &knownGPU{handle: handle, calls: handle.Calls(), identity: identity}
 }
 
 // failed notes a call that failed and returns its status.

@@ -53,48 +53,42 @@ func (r *readings) take() (gpu device.GPU, processes []process, failures []failu
 	return r.gpu, r.processes, r.failures, r.answered
 }
 
-// fill makes the calls, the quick ones first, so that those have their values
-// when a slow one hangs.
-func (r *readings) fill(g gpu) {
-	number := func(name string, call func() (float64, status), target *device.Number) func() bool {
-		return func() bool {
-			value, result := guard(call)
-			return r.put(name, result, func() { *target = device.Read(value) })
+// fill makes the calls in their order and reports whether more are wanted: a
+// GPU that fell off the bus is asked nothing else, and neither is one whose
+// readings were taken.
+func (r *readings) fill(calls []call) bool {
+	for i := range calls {
+		store, result := guard(calls[i].read)
+		if !r.put(calls[i].name, result, func() { store(&r.gpu.Readings) }) {
+			return false
 		}
 	}
-	for _, step := range []func() bool{
-		number("utilization", g.Utilization, &r.gpu.Readings.Activity.General.Utilization),
-		func() bool {
-			value, result := guard(g.Memory)
-			return r.put("memory", result, func() {
-				r.gpu.Readings.Memory.Total = device.Read(float64(value.total))
-				r.gpu.Readings.Memory.Used = device.Read(float64(value.used))
-			})
-		},
-		number("power", g.Power, &r.gpu.Readings.Power.Draw),
-		number("energy", g.Energy, &r.gpu.Readings.Power.Energy),
-		number("temperature", g.Temperature, &r.gpu.Readings.Thermal.GPU),
-		number("memory_temperature", g.MemoryTemperature, &r.gpu.Readings.Thermal.Memory),
-		number("encoder_utilization", g.EncoderUtilization, &r.gpu.Readings.Activity.Encoder.Utilization),
-		number("decoder_utilization", g.DecoderUtilization, &r.gpu.Readings.Activity.Decoder.Utilization),
-		func() bool {
-			value, result := guard(g.ComputeProcesses)
-			return r.put("compute_processes", result, func() { r.processes = value })
-		},
-	} {
-		if !step() {
-			return
-		}
-	}
+	return true
+}
+
+// fillProcesses lists the processes.
+func (r *readings) fillProcesses(g gpu) bool {
+	processes, result := guard(g.ComputeProcesses)
+	return r.put("compute_processes", result, func() {
+		r.processes, r.gpu.ProcessesKnown = processes, true
+	})
+}
+
+// number is a call for one number.
+func number(name string, ask func() (float64, status), place func(*device.Readings) *device.Number) call {
+	return call{name: name, read: func() (func(*device.Readings), status) {
+		value, result := ask()
+		return func(r *device.Readings) { *place(r) = device.Read(value) }, result
+	}}
 }
 
 // guard makes a call and turns a panic of the binding into a status.
-func guard[T any](call func() (T, status)) (value T, result status) {
+func guard[T any](ask func() (T, status)) (value T, result status) {
 	defer func() {
 		if recover() != nil {
 			var none T
 			value, result = none, statusPanic
 		}
 	}()
-	return call()
+	return ask()
 }

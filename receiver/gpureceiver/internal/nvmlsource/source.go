@@ -67,7 +67,9 @@ type Source struct {
 // knownGPU is a GPU whose identity is known. It stays listed while its calls
 // fail.
 type knownGPU struct {
-	handle   gpu
+	handle gpu
+	// calls are the handle's.
+	calls    []call
 	identity device.Identity
 	// state is what was last logged about the GPU: empty while it answers.
 	state status
@@ -198,7 +200,11 @@ func (s *Source) close(ctx context.Context) {
 // readGPU makes the calls about one GPU.
 func (s *Source) readGPU(ctx context.Context, known *knownGPU) (device.GPU, []failure, bool) {
 	r := &readings{gpu: device.GPU{Identity: known.identity}}
-	result := s.calls.do(ctx, s.opts.CallTimeout, known.identity.ID, func() { r.fill(known.handle) })
+	result := s.calls.do(ctx, s.opts.CallTimeout, known.identity.ID, func() {
+		if r.fill(known.calls) {
+			r.fillProcesses(known.handle)
+		}
+	})
 	read, processes, failures, answered := r.take()
 	if ctx.Err() != nil {
 		// The receiver stops. That says nothing about the GPU.

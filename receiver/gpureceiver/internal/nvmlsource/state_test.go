@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 )
@@ -80,31 +81,34 @@ func TestGuardTurnsPanicsIntoAStatus(t *testing.T) {
 	assert.Equal(t, statusPanic, result)
 }
 
-// panickyGPU panics in the call that go-nvml can panic in.
-type panickyGPU struct{ gpu }
+// processesGPU lists one process.
+type processesGPU struct{ gpu }
 
-func (panickyGPU) Utilization() (float64, status)        { return 0.5, statusSuccess }
-func (panickyGPU) EncoderUtilization() (float64, status) { return 0, statusNotSupported }
-func (panickyGPU) DecoderUtilization() (float64, status) { return 0, statusFunctionNotFound }
-func (panickyGPU) Memory() (memory, status)              { return memory{}, statusUnknown }
-func (panickyGPU) Power() (float64, status)              { panic("index out of range") }
-func (panickyGPU) Energy() (float64, status)             { return 7, statusSuccess }
-func (panickyGPU) Temperature() (float64, status)        { return 40, statusSuccess }
-func (panickyGPU) MemoryTemperature() (float64, status)  { return 0, statusNotSupported }
-func (panickyGPU) ComputeProcesses() ([]process, status) {
+func (processesGPU) ComputeProcesses() ([]process, status) {
 	return []process{{pid: 1, memory: 2}}, statusSuccess
 }
 
 // One call that fails costs its own value; what a GPU cannot tell is no
 // failure.
 func TestReadingsAfterFailures(t *testing.T) {
+	answer := func(value float64, result status) func() (float64, status) {
+		return func() (float64, status) { return value, result }
+	}
+	draw := func(r *device.Readings) *device.Number { return &r.Power.Draw }
 	r := &readings{}
-	r.fill(panickyGPU{})
+	require.True(t, r.fill([]call{
+		number("temperature", answer(40, statusSuccess), func(r *device.Readings) *device.Number { return &r.Thermal.GPU }),
+		number("encoder", answer(0, statusNotSupported), draw),
+		number("decoder", answer(0, statusFunctionNotFound), draw),
+		number("memory", answer(0, statusUnknown), draw),
+		number("power", func() (float64, status) { panic("index out of range") }, draw),
+		number("energy", answer(7, statusSuccess), func(r *device.Readings) *device.Number { return &r.Power.Energy }),
+	}))
+	require.True(t, r.fillProcesses(processesGPU{}))
 	read, processes, failures, answered := r.take()
 	assert.Equal(t, device.Readings{
-		Activity: device.Activities{General: device.Activity{Utilization: device.Read(0.5)}},
-		Power:    device.Power{Energy: device.Read(7.0)},
-		Thermal:  device.Thermal{GPU: device.Read(40.0)},
+		Power:   device.Power{Energy: device.Read(7.0)},
+		Thermal: device.Thermal{GPU: device.Read(40.0)},
 	}, read.Readings)
 	assert.Len(t, processes, 1)
 	assert.Equal(t, []failure{{"memory", statusUnknown}, {"power", statusPanic}}, failures)
