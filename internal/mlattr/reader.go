@@ -84,6 +84,9 @@ type Options struct {
 	// attribute, for resources, spans, points and records alike. They are
 	// tried before the tables.
 	Aliases map[string]string
+	// Metrics are the user's own metrics by name. They are tried before the
+	// tables.
+	Metrics map[string]MetricAlias
 }
 
 // Reader is the compiled vocabulary. It does not change once built, and any
@@ -98,6 +101,8 @@ type Reader struct {
 	exact    map[string][]nameRule
 	affixes  []nameRule // Prefix and Suffix, in table order
 	numbered []nameRule
+
+	metrics map[string][]metricRule
 }
 
 // NewReader compiles the vocabularies. It fails on an alias whose canonical
@@ -163,6 +168,9 @@ func NewReader(options Options) (*Reader, error) {
 	}
 	for _, p := range r.prefixes {
 		r.begins[p.prefix[0]] = true
+	}
+	if err := r.compileMetrics(options.Metrics); err != nil {
+		return nil, err
 	}
 	return r, nil
 }

@@ -141,6 +141,7 @@ type Table struct {
 	SpanPrefixes []PrefixAlias
 	Point        []Alias
 	Names        []NameRule
+	Metrics      []Metric
 }
 
 // Tables returns every vocabulary in the order in which their rules are

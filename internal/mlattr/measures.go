@@ -1,0 +1,156 @@
+package mlattr
+
+// Measures are what a client's metric can be about. Each has the name that the
+// same thing has where otelcol-ml or the conventions have a metric of it.
+const (
+	// MeasureTokens counts tokens, by token type.
+	MeasureTokens = "ml.tokens"
+	// MeasureCachedTokens counts the input tokens that a cache gave. They are
+	// part of the input's.
+	MeasureCachedTokens = "ml.tokens.cached"
+	// MeasureTokenThroughput is a token rate that the client worked out.
+	MeasureTokenThroughput = "ml.token.throughput"
+	// MeasureRequestDuration is the time from a request to its last token.
+	MeasureRequestDuration = "gen_ai.server.request.duration"
+	// MeasureTimeToFirstToken is the time from a request to its first token.
+	MeasureTimeToFirstToken = "gen_ai.server.time_to_first_token"
+	// MeasureTimePerOutputToken is the time for each token after the first.
+	MeasureTimePerOutputToken = "gen_ai.server.time_per_output_token" //nolint:gosec // a name, no credential
+	// MeasureQueueTime is how long a request or operation waited.
+	MeasureQueueTime = "ml.queue.time"
+	// MeasureRequests counts requests.
+	MeasureRequests = "ml.requests"
+	// MeasureSteps counts optimizer steps.
+	MeasureSteps = "ml.steps"
+	// MeasureStepDuration is how long one step took.
+	MeasureStepDuration = "ml.step.duration"
+	// MeasureDataLoadTime is the part of a step that waited for data.
+	MeasureDataLoadTime = "ml.step.data_load.duration"
+	// MeasureBatchSize is the number of samples of a step.
+	MeasureBatchSize = "ml.batch.size"
+	// MeasureSampleThroughput is a sample rate that the client worked out.
+	MeasureSampleThroughput = "ml.sample.throughput"
+	// MeasureLoss is the training loss.
+	MeasureLoss = "ml.loss"
+	// MeasureLearningRate is the optimizer's learning rate.
+	MeasureLearningRate = "ml.learning_rate"
+	// MeasureGradientNorm is the norm of the gradient.
+	MeasureGradientNorm = "ml.gradient.norm"
+	// MeasureFLOPThroughput is the rate of floating-point operations.
+	MeasureFLOPThroughput = "ml.flop.throughput"
+	// MeasureMFU is the model's share of the FLOP/s that the device could do.
+	MeasureMFU = "ml.mfu"
+	// MeasureGPUMemory is memory of a GPU that the client uses.
+	MeasureGPUMemory = "ml.gpu.memory.usage"
+	// MeasureParameters is the number of a model's parameters.
+	MeasureParameters = "ml.model.parameters"
+)
+
+// Dimension says which units a measure can come in.
+type Dimension uint8
+
+const (
+	// DimensionCount is a number of things.
+	DimensionCount Dimension = iota + 1
+	// DimensionTime is a time, in seconds.
+	DimensionTime
+	// DimensionRate is a number of things a second.
+	DimensionRate
+	// DimensionBytes is an amount of memory, in bytes.
+	DimensionBytes
+	// DimensionFLOPRate is a rate of floating-point operations.
+	DimensionFLOPRate
+	// DimensionRatio is a share, 1 for all.
+	DimensionRatio
+	// DimensionNone is a number without a unit.
+	DimensionNone
+)
+
+// Measure describes what metrics can be about.
+type Measure struct {
+	// Name is one of the Measure constants.
+	Name string
+	// Unit is the unit, in UCUM, that Meaning.Factor converts into.
+	Unit string
+	// Dimension says which other units can be converted.
+	Dimension Dimension
+	// Description is one sentence.
+	Description string
+}
+
+// Measures lists, in the order of the documentation, everything that a
+// metric can be about.
+var Measures = []Measure{
+	{MeasureTokens, "{token}", DimensionCount, "Tokens, by `gen_ai.token.type` where the metric says it."},
+	{MeasureCachedTokens, "{token}", DimensionCount, "Input tokens that a cache gave; part of the input's."},
+	{MeasureTokenThroughput, "{token}/s", DimensionRate, "A token rate that the client worked out itself."},
+	{MeasureRequestDuration, "s", DimensionTime, "Time from a request to its last token."},
+	{MeasureTimeToFirstToken, "s", DimensionTime, "Time from a request to its first token."},
+	{MeasureTimePerOutputToken, "s", DimensionTime, "Time for each output token after the first."},
+	{MeasureQueueTime, "s", DimensionTime, "Time that a request or an operation waited."},
+	{MeasureRequests, "{request}", DimensionCount, "Requests."},
+	{MeasureSteps, "{step}", DimensionCount, "Optimizer steps."},
+	{MeasureStepDuration, "s", DimensionTime, "Time of one optimizer step."},
+	{MeasureDataLoadTime, "s", DimensionTime, "Time of one step that was spent waiting for data."},
+	{MeasureBatchSize, "{sample}", DimensionCount, "Samples of one step."},
+	{MeasureSampleThroughput, "{sample}/s", DimensionRate, "A sample rate that the client worked out itself."},
+	{MeasureLoss, "", DimensionNone, "Training loss."},
+	{MeasureLearningRate, "", DimensionNone, "Learning rate."},
+	{MeasureGradientNorm, "", DimensionNone, "Norm of the gradient."},
+	{MeasureFLOPThroughput, "TFLOP/s", DimensionFLOPRate, "Floating-point operations, in 10^12 a second."},
+	{MeasureMFU, "1", DimensionRatio, "Share of the device's FLOP/s that the model used; 1 is all."},
+	{MeasureGPUMemory, "By", DimensionBytes, "Memory of a GPU that the client uses, as the client counts it."},
+	{MeasureParameters, "{parameter}", DimensionCount, "Parameters of the model."},
+}
+
+var measures = func() map[string]*Measure {
+	byName := make(map[string]*Measure, len(Measures))
+	for i := range Measures {
+		byName[Measures[i].Name] = &Measures[i]
+	}
+	return byName
+}()
+
+// units has, for each dimension, what the units that clients write are worth
+// in the measures' own unit. A unit in braces is any thing's.
+var units = map[Dimension]map[string]float64{
+	DimensionTime: {
+		"s": 1, "sec": 1, "second": 1, "seconds": 1,
+		"ms": 1e-3, "millisecond": 1e-3, "milliseconds": 1e-3,
+		"us": 1e-6, "µs": 1e-6, "microsecond": 1e-6, "microseconds": 1e-6,
+		"ns": 1e-9, "nanosecond": 1e-9, "nanoseconds": 1e-9,
+		"min": 60, "minutes": 60, "h": 3600, "hours": 3600,
+	},
+	DimensionCount: {
+		"1": 1, "token": 1, "tokens": 1, "request": 1, "requests": 1, "step": 1, "steps": 1,
+		"sample": 1, "samples": 1, "parameters": 1,
+	},
+	DimensionRate: {
+		"1/s": 1, "tokens/s": 1, "token/s": 1, "samples/s": 1, "sample/s": 1,
+		"1/min": 1.0 / 60, "tokens/min": 1.0 / 60,
+	},
+	DimensionBytes: {
+		"By": 1, "bytes": 1, "byte": 1, "kBy": 1e3, "MBy": 1e6, "GBy": 1e9,
+		"KiBy": 1 << 10, "MiBy": 1 << 20, "GiBy": 1 << 30,
+	},
+	DimensionFLOPRate: {
+		"FLOP/s": 1e-12, "GFLOP/s": 1e-3, "TFLOP/s": 1, "PFLOP/s": 1e3,
+	},
+	DimensionRatio: {"1": 1, "%": 0.01, "percent": 0.01},
+	DimensionNone:  {"1": 1},
+}
+
+// convert returns what one of a unit is in the measure's own unit, and false
+// for a unit that the measure cannot have. A unit is never guessed from the
+// size of a value.
+func (m *Measure) convert(unit string) (float64, bool) {
+	if unit == m.Unit {
+		return 1, true
+	}
+	// An annotation in braces says what is counted and changes nothing.
+	if n := len(unit); n > 2 && unit[0] == '{' && unit[n-1] == '}' && m.Dimension == DimensionCount {
+		return 1, true
+	}
+	factor, ok := units[m.Dimension][unit]
+	return factor, ok
+}

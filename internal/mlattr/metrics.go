@@ -1,0 +1,235 @@
+package mlattr
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Instrument says how the values of a client's metric are meant. A format
+// such as Prometheus' may have changed a counter into a gauge on the way.
+type Instrument uint8
+
+const (
+	// Counter only grows until its program starts again.
+	Counter Instrument = iota + 1
+	// Gauge is what holds at the moment.
+	Gauge
+	// Histogram has one value for each request, operation or step.
+	Histogram
+)
+
+// String is the instrument's word in configuration and documentation.
+func (i Instrument) String() string {
+	switch i {
+	case Counter:
+		return "counter"
+	case Gauge:
+		return "gauge"
+	case Histogram:
+		return "histogram"
+	default:
+		return ""
+	}
+}
+
+// Values of GenAITokenType.
+const (
+	TokenTypeInput  = "input"
+	TokenTypeOutput = "output"
+)
+
+// Metric says what one of a client's metrics is about.
+type Metric struct {
+	// Source is the client's name for it, without "_total".
+	Source string
+	// Measure is what it is about: the name of one of Measures.
+	Measure string
+	// Instrument is how the client means its values.
+	Instrument Instrument
+	// Unit is what the values come in where the metric itself names no unit;
+	// empty is the measure's own.
+	Unit string
+	// TokenType is the type of the tokens that are counted; empty is for both,
+	// or where the points say it.
+	TokenType string
+	// PerDevice is true where each GPU reports its own share.
+	PerDevice bool
+	// Repeats names the client's other metric that counts the same things.
+	// Whoever adds up must leave one of the two out.
+	Repeats string
+	// Everyday is true for a name that any program may use: it is understood
+	// only where the client is recognised otherwise.
+	Everyday bool
+}
+
+// Meaning is what a metric that was received is about.
+type Meaning struct {
+	Metric
+	// System is the client's vocabulary, and zero where the user said it.
+	System System
+	// Factor converts the values into the unit of the measure.
+	Factor float64
+}
+
+// MetricAlias is what a user says about a metric of their own.
+type MetricAlias struct {
+	// Measure is the name of one of Measures.
+	Measure string
+	// Unit is what the values come in, whatever the metric itself says; empty
+	// is what the metric says, or else the measure's own.
+	Unit string
+	// TokenType is input, output, or empty.
+	TokenType string
+}
+
+// metricRule is a compiled Metric.
+type metricRule struct {
+	meaning Meaning
+	measure *Measure
+	// fixed is true where the metric's own unit does not count.
+	fixed bool
+}
+
+// maxMetricName bounds the names that are looked up, in bytes.
+const maxMetricName = 128
+
+// MeasureNames lists the names of Measures, sorted.
+func MeasureNames() []string { return slices.Sorted(maps.Keys(measures)) }
+
+// UnitsOf lists, sorted, the units that the values of a measure can come in,
+// annotations in braces apart.
+func UnitsOf(measure string) []string {
+	m := measures[measure]
+	if m == nil {
+		return nil
+	}
+	names := slices.Collect(maps.Keys(units[m.Dimension]))
+	if m.Unit != "" && !slices.Contains(names, m.Unit) {
+		names = append(names, m.Unit)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Check says what is wrong with an alias, or nil.
+func (a MetricAlias) Check() error {
+	m := measures[a.Measure]
+	if m == nil {
+		return fmt.Errorf("%q is no measure", a.Measure)
+	}
+	if a.Unit != "" {
+		if _, ok := m.convert(a.Unit); !ok {
+			return fmt.Errorf("%q is no unit of %q", a.Unit, a.Measure)
+		}
+	}
+	switch a.TokenType {
+	case "", TokenTypeInput, TokenTypeOutput:
+		return nil
+	default:
+		return fmt.Errorf("%q is no token type", a.TokenType)
+	}
+}
+
+// MetricMeaning says what a metric is about, by its name and its unit, which
+// may be empty. Known is every client that the resource, the scope and the
+// metric's name gave away. A name is found with and without "_total" at its
+// end and "ray_" before it, and whichever characters stand for its dots, as
+// Prometheus changes them. It returns false for a metric that no vocabulary
+// and no user has named, and for one whose unit cannot be converted.
+func (r *Reader) MetricMeaning(known System, name, unit string) (Meaning, bool) {
+	var buffer [maxMetricName]byte
+	key, ok := metricKey(buffer[:0], name)
+	if !ok {
+		return Meaning{}, false
+	}
+	rules := r.metrics[string(key)]
+	for i := range rules {
+		rule := &rules[i]
+		if rule.meaning.Everyday && rule.meaning.System&known == 0 {
+			continue
+		}
+		meaning := rule.meaning
+		if unit != "" && !rule.fixed {
+			if meaning.Factor, ok = rule.measure.convert(unit); !ok {
+				return Meaning{}, false
+			}
+		}
+		return meaning, true
+	}
+	return Meaning{}, false
+}
+
+// metricKey appends what is the same in all spellings of a metric's name.
+func metricKey(key []byte, name string) ([]byte, bool) {
+	if len(name) > maxMetricName {
+		return nil, false
+	}
+	for i := range len(name) {
+		c := name[i]
+		switch {
+		case c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9':
+			key = append(key, c)
+		case len(key) > 0 && key[len(key)-1] != '_':
+			key = append(key, '_')
+		}
+	}
+	if n := len(key); n > 0 && key[n-1] == '_' {
+		key = key[:n-1]
+	}
+	const ray, total = "ray_", "_total"
+	if len(key) > len(ray) && string(key[:len(ray)]) == ray {
+		key = key[len(ray):]
+	}
+	if n := len(key) - len(total); n > 0 && string(key[n:]) == total {
+		key = key[:n]
+	}
+	return key, len(key) > 0
+}
+
+// compileMetrics makes the look-up of metrics. The user's come first.
+func (r *Reader) compileMetrics(aliases map[string]MetricAlias) error {
+	r.metrics = make(map[string][]metricRule)
+	for _, name := range slices.Sorted(maps.Keys(aliases)) {
+		alias := aliases[name]
+		if err := alias.Check(); err != nil {
+			return fmt.Errorf("metric %q: %w", name, err)
+		}
+		err := r.addMetric(Metric{Source: name, Measure: alias.Measure, Unit: alias.Unit, TokenType: alias.TokenType},
+			0, alias.Unit != "")
+		if err != nil {
+			return err
+		}
+	}
+	for _, table := range r.tables {
+		for _, metric := range table.Metrics {
+			if err := r.addMetric(metric, table.System, false); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (r *Reader) addMetric(metric Metric, system System, fixed bool) error {
+	measure := measures[metric.Measure]
+	if measure == nil {
+		return fmt.Errorf("metric %q: %q is no measure", metric.Source, metric.Measure)
+	}
+	if metric.Unit == "" {
+		metric.Unit = measure.Unit
+	}
+	factor, ok := measure.convert(metric.Unit)
+	if !ok {
+		return fmt.Errorf("metric %q: %q is no unit of %q", metric.Source, metric.Unit, metric.Measure)
+	}
+	key, ok := metricKey(nil, metric.Source)
+	if !ok {
+		return fmt.Errorf("metric %q: a name has 1 to %d bytes, and a letter or digit", strings.TrimSpace(metric.Source), maxMetricName)
+	}
+	r.metrics[string(key)] = append(r.metrics[string(key)], metricRule{
+		meaning: Meaning{Metric: metric, System: system, Factor: factor}, measure: measure, fixed: fixed,
+	})
+	return nil
+}
