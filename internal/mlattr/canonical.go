@@ -12,60 +12,72 @@ const KubernetesJob = "ml.kubernetes.job"
 // kinds gives each canonical attribute that a client may also send itself
 // its type. What the processor alone writes is not in it.
 var kinds = map[string]Kind{
-	ServiceName:         KindText,
-	ServiceNamespace:    KindText,
-	HostName:            KindText,
-	ErrorType:           KindText,
-	GenAIConversationID: KindID,
-	GenAIOperationName:  KindText,
-	GenAIRequestModel:   KindText,
-	GenAIResponseModel:  KindText,
-	GenAITokenType:      KindText,
-	GenAIInputTokens:    KindCount,
-	GenAIOutputTokens:   KindCount,
-	RunID:               KindID,
-	RunInferred:         KindBool,
-	RunAttempt:          KindCount,
-	JobID:               KindJobID,
-	JobName:             KindText,
-	User:                KindID,
-	Cluster:             KindText,
-	RankLocal:           KindCount,
-	RankGlobal:          KindCount,
-	WorldSize:           KindCount,
-	SessionID:           KindID,
-	RequestID:           KindID,
-	TrainingRunID:       KindID,
-	SamplingSessionID:   KindID,
-	CorrelationSource:   KindText,
-	CorrelationConflict: KindText,
-	GPUIndex:            KindDevice,
-	GPUJoin:             KindText,
-	Phase:               KindText,
-	Operation:           KindText,
-	Role:                KindText,
-	Library:             KindText,
-	Function:            KindText,
-	Epoch:               KindInt,
-	EpochTotal:          KindInt,
-	EpochEnd:            KindBool,
-	Step:                KindInt,
-	BatchIndex:          KindInt,
-	BatchSize:           KindCount,
-	MicrobatchCount:     KindCount,
-	LearningRate:        KindDouble,
-	Loss:                KindDouble,
-	LossScope:           KindText,
-	ValLoss:             KindDouble,
-	ValMetric:           KindDouble,
-	TokensPerSecond:     KindDouble,
-	SamplesPerSecond:    KindDouble,
-	ThroughputBasis:     KindText,
-	SamplesBasis:        KindText,
-	TokensEstimated:     KindBool,
-	UsageCounted:        KindBool,
-	Latency:             KindDouble,
-	KubernetesJob:       KindID,
+	ServiceName:              KindText,
+	ServiceNamespace:         KindText,
+	HostName:                 KindText,
+	ErrorType:                KindText,
+	GenAIConversationID:      KindID,
+	GenAIOperationName:       KindText,
+	GenAIRequestModel:        KindText,
+	GenAIResponseModel:       KindText,
+	GenAITokenType:           KindText,
+	GenAIInputTokens:         KindCount,
+	GenAIOutputTokens:        KindCount,
+	GenAICacheReadTokens:     KindCount,
+	GenAICacheCreationTokens: KindCount,
+	GenAITimeToFirstChunk:    KindDouble,
+	GenAIChoices:             KindCount,
+	GenAIResponseID:          KindID,
+	RunID:                    KindID,
+	RunInferred:              KindBool,
+	RunAttempt:               KindCount,
+	JobID:                    KindJobID,
+	JobName:                  KindText,
+	User:                     KindID,
+	Cluster:                  KindText,
+	RankLocal:                KindCount,
+	RankGlobal:               KindCount,
+	WorldSize:                KindCount,
+	SessionID:                KindID,
+	RequestID:                KindID,
+	TrainingRunID:            KindID,
+	SamplingSessionID:        KindID,
+	CorrelationSource:        KindText,
+	CorrelationConflict:      KindText,
+	GPUIndex:                 KindDevice,
+	GPUJoin:                  KindText,
+	Phase:                    KindText,
+	Operation:                KindText,
+	Role:                     KindText,
+	Library:                  KindText,
+	Function:                 KindText,
+	Epoch:                    KindInt,
+	EpochTotal:               KindInt,
+	EpochEnd:                 KindBool,
+	Step:                     KindInt,
+	BatchIndex:               KindInt,
+	BatchSize:                KindCount,
+	MicrobatchCount:          KindCount,
+	LearningRate:             KindDouble,
+	Loss:                     KindDouble,
+	LossScope:                KindText,
+	ValLoss:                  KindDouble,
+	ValMetric:                KindDouble,
+	TokensPerSecond:          KindDouble,
+	DecodePerSecond:          KindDouble,
+	PrefillPerSecond:         KindDouble,
+	SequencePerSecond:        KindDouble,
+	SamplesPerSecond:         KindDouble,
+	ThroughputBasis:          KindText,
+	SamplesBasis:             KindText,
+	ThroughputScope:          KindText,
+	TokensEstimated:          KindBool,
+	UsageCounted:             KindBool,
+	Side:                     KindText,
+	Latency:                  KindDouble,
+	PrefillTime:              KindDouble,
+	DecodeTime:               KindDouble,
+	KubernetesJob:            KindID,
 }
 
 // Slot numbers a canonical attribute. Who wants the same ones of every span
@@ -73,7 +85,7 @@ var kinds = map[string]Kind{
 type Slot uint8
 
 // maxSlots bounds the slots, zero included.
-const maxSlots = 64
+const maxSlots = 128
 
 // slotNames has the name of each slot, and slots the reverse.
 var slotNames, slots = numberSlots()
@@ -105,7 +117,8 @@ var (
 // the processor derives them, or they are only read.
 var notAliasable = []string{
 	RunInferred, CorrelationSource, CorrelationConflict, GPUJoin,
-	ThroughputBasis, SamplesBasis, UsageCounted, Latency, KubernetesJob,
+	ThroughputBasis, SamplesBasis, UsageCounted, Side, DecodePerSecond, PrefillPerSecond, SequencePerSecond,
+	Latency, PrefillTime, DecodeTime, KubernetesJob,
 }
 
 // Aliasable lists, sorted, the canonical attributes that a user's own alias
@@ -123,5 +136,16 @@ func Aliasable() []string {
 
 // readOnly says whether a fact under this name must not be written as it is.
 func readOnly(canonical string, kind Kind) bool {
-	return kind == KindSecret || canonical == Latency || canonical == KubernetesJob
+	return kind == KindSecret || onlyRead(canonical)
+}
+
+// onlyRead says whether an attribute has its canonical name only within this
+// project, so that nobody sends it and nobody writes it.
+func onlyRead(canonical string) bool {
+	switch canonical {
+	case Latency, PrefillTime, DecodeTime, KubernetesJob:
+		return true
+	default:
+		return false
+	}
 }

@@ -36,6 +36,19 @@ const (
 	// GenAIOutputTokens counts the tokens of a response.
 	GenAIOutputTokens = "gen_ai.usage.output_tokens" //nolint:gosec // a name, no credential
 
+	// GenAICacheReadTokens counts the input tokens that a cache gave.
+	GenAICacheReadTokens = "gen_ai.usage.cache_read.input_tokens" //nolint:gosec // a name, no credential
+	// GenAICacheCreationTokens counts the input tokens that went into a cache.
+	GenAICacheCreationTokens = "gen_ai.usage.cache_creation.input_tokens" //nolint:gosec // a name, no credential
+	// GenAITimeToFirstChunk is the time in seconds from a request to the first
+	// part of its answer.
+	GenAITimeToFirstChunk = "gen_ai.response.time_to_first_chunk"
+	// GenAIChoices is how many answers a request asked for; they are made side
+	// by side.
+	GenAIChoices = "gen_ai.request.choice.count"
+	// GenAIResponseID is the id of one answer.
+	GenAIResponseID = "gen_ai.response.id"
+
 	// HardwareID identifies a GPU or MIG instance, spelled as NVML spells it.
 	HardwareID = "hw.id"
 )
@@ -128,6 +141,13 @@ const (
 const (
 	// TokensPerSecond is a derived or reported token rate.
 	TokensPerSecond = "ml.tokens_per_second" //nolint:gosec // a name, no credential
+	// DecodePerSecond is the rate of the output tokens after the first. Its
+	// basis is always its own.
+	DecodePerSecond = "ml.tokens_per_second.decode" //nolint:gosec // a name, no credential
+	// PrefillPerSecond is the rate of the input tokens that no cache gave.
+	PrefillPerSecond = "ml.tokens_per_second.prefill" //nolint:gosec // a name, no credential
+	// SequencePerSecond is TokensPerSecond for each of several answers.
+	SequencePerSecond = "ml.tokens_per_second.per_sequence" //nolint:gosec // a name, no credential
 	// SamplesPerSecond is a derived sample rate.
 	SamplesPerSecond = "ml.samples_per_second"
 	// ThroughputBasis says how a rate was derived: see the Basis values.
@@ -135,10 +155,17 @@ const (
 	// SamplesBasis is the basis of SamplesPerSecond, present only where it
 	// differs from ThroughputBasis, which is then that of TokensPerSecond.
 	SamplesBasis = "ml.samples_per_second.basis"
+	// ThroughputScope says of what a reported rate is: see the Scope values.
+	// It is absent where the client does not say.
+	ThroughputScope = "ml.throughput.scope"
+	// ThroughputMetric is the client's metric that a rate was made of.
+	ThroughputMetric = "ml.throughput.metric"
 	// TokensEstimated is true where the client estimated its token counts.
 	TokensEstimated = "ml.tokens.estimated" //nolint:gosec // a name, no credential
 	// UsageCounted is false on spans whose usage a descendant reports too.
 	UsageCounted = "ml.usage.counted"
+	// Side says whose count of the same tokens a span has: see the Side values.
+	Side = "ml.side"
 )
 
 // Values of Phase.
@@ -179,9 +206,16 @@ const (
 	LossScopeEpoch = "epoch"
 )
 
-// Latency is a span's duration in seconds as its producer measured it. It is
-// read, as the denominator of rates, and never written to any telemetry.
-const Latency = "ml.latency"
+// Durations in seconds as the producer measured them. They are read, as the
+// denominators of rates, and never written to any telemetry.
+const (
+	// Latency is a span's own duration.
+	Latency = "ml.latency"
+	// PrefillTime is the part in which the model read the input.
+	PrefillTime = "ml.latency.prefill"
+	// DecodeTime is the part in which it made the tokens after the first.
+	DecodeTime = "ml.latency.decode"
+)
 
 // Values of ThroughputBasis.
 const (
@@ -189,4 +223,32 @@ const (
 	BasisReported = "reported"
 	// BasisSpan marks tokens or samples divided by a span's duration.
 	BasisSpan = "span"
+	// BasisDecode and BasisPrefill are on spans that have no rate but that of
+	// this part.
+	BasisDecode  = "decode"
+	BasisPrefill = "prefill"
+	// BasisCounter marks what a counter of tokens gained, divided by the time
+	// between two of its points.
+	BasisCounter = "counter"
+	// BasisHistogram marks the same of a histogram's sum.
+	BasisHistogram = "histogram"
+	// BasisMean marks the mean of the rates that a histogram gained. Means of
+	// several series must never be added.
+	BasisMean = "mean"
+)
+
+// Values of ThroughputScope.
+const (
+	// ScopeDevice marks the rate of one GPU.
+	ScopeDevice = "device"
+	// ScopeGlobal marks the rate of all GPUs together.
+	ScopeGlobal = "global"
+)
+
+// Values of Side.
+const (
+	// SideClient marks what was counted by who asked.
+	SideClient = "client"
+	// SideServer marks what was counted by who answered.
+	SideServer = "server"
 )

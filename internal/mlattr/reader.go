@@ -110,7 +110,7 @@ type Reader struct {
 func NewReader(options Options) (*Reader, error) {
 	r := &Reader{exact: make(map[string][]nameRule)}
 	for name, kind := range kinds {
-		if name != Latency && name != KubernetesJob {
+		if !onlyRead(name) {
 			entry := r.keys.ensure(name)
 			entry.own, entry.slot = kind, SlotOf(name)
 		}
