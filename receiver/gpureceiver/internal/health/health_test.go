@@ -1,0 +1,57 @@
+package health
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
+)
+
+func TestJudge(t *testing.T) {
+	for name, test := range map[string]struct {
+		evidence Evidence
+		expected State
+	}{
+		"nothing known":   {Evidence{}, OK},
+		"all is well":     {Evidence{RecoveryAction: device.Read(0.0), RemapPending: device.Read(false), RemapFailed: device.Read(false)}, OK},
+		"vanished":        {Evidence{Vanished: true}, Failed},
+		"lost":            {Evidence{Lost: true}, Failed},
+		"unresponsive":    {Evidence{Unresponsive: true}, Failed},
+		"remap failed":    {Evidence{RemapFailed: device.Read(true), RecoveryAction: device.Read(0.0)}, Failed},
+		"remap pending":   {Evidence{RemapPending: device.Read(true), RecoveryAction: device.Read(0.0)}, PredictedFailure},
+		"reset":           {Evidence{RecoveryAction: device.Read(float64(device.RecoveryGPUReset))}, Failed},
+		"reboot":          {Evidence{RecoveryAction: device.Read(float64(device.RecoveryNodeReboot))}, Failed},
+		"drain P2P":       {Evidence{RecoveryAction: device.Read(float64(device.RecoveryDrainP2P))}, Degraded},
+		"drain and reset": {Evidence{RecoveryAction: device.Read(float64(device.RecoveryDrainAndReset))}, Degraded},
+		"IMEX domain":     {Evidence{RecoveryAction: device.Read(float64(device.RecoveryIMEXDomain))}, Degraded},
+		"a new action":    {Evidence{RecoveryAction: device.Read(17.0)}, Degraded},
+
+		"drain with a row to remap": {Evidence{RecoveryAction: device.Read(float64(device.RecoveryDrainP2P)), RemapPending: device.Read(true)}, Degraded},
+		"a row to remap, no action": {Evidence{RemapPending: device.Read(true), XIDs: []uint64{13}}, PredictedFailure},
+
+		"a program's error":      {Evidence{XIDs: []uint64{13, 31, 43, 45}}, OK},
+		"an unknown error":       {Evidence{XIDs: []uint64{9999}}, OK},
+		"uncorrected":            {Evidence{XIDs: []uint64{48}}, Degraded},
+		"NVLink":                 {Evidence{XIDs: []uint64{74}}, Degraded},
+		"contained":              {Evidence{XIDs: []uint64{94}}, Degraded},
+		"uncontained":            {Evidence{XIDs: []uint64{95}}, Failed},
+		"off the bus":            {Evidence{XIDs: []uint64{79}}, Failed},
+		"GSP":                    {Evidence{XIDs: []uint64{119}}, Failed},
+		"remapped":               {Evidence{XIDs: []uint64{63}}, PredictedFailure},
+		"not remapped":           {Evidence{XIDs: []uint64{64}}, Failed},
+		"the worst":              {Evidence{XIDs: []uint64{63, 48, 13}}, Degraded},
+		"the worst, other order": {Evidence{XIDs: []uint64{79, 48, 63}}, Failed},
+
+		"an action of none wins over errors":   {Evidence{RecoveryAction: device.Read(0.0), XIDs: []uint64{79, 95}}, OK},
+		"an action of drain wins over errors":  {Evidence{RecoveryAction: device.Read(float64(device.RecoveryDrainP2P)), XIDs: []uint64{79}}, Degraded},
+		"lost wins over an action of none":     {Evidence{Lost: true, RecoveryAction: device.Read(0.0)}, Failed},
+		"a remap that is done wins over 63":    {Evidence{RemapPending: device.Read(false), XIDs: []uint64{63}}, OK},
+		"a remap that did not fail wins over":  {Evidence{RemapFailed: device.Read(false), XIDs: []uint64{64}}, OK},
+		"flags win only over what they are of": {Evidence{RemapPending: device.Read(false), RemapFailed: device.Read(false), XIDs: []uint64{95}}, Failed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, test.expected, Judge(test.evidence))
+		})
+	}
+}
