@@ -120,6 +120,8 @@ type Process struct {
 	// Workload is what the process belongs to; its zero value means that
 	// nothing is known.
 	Workload workload.Workload
+	// Evidence says what each way of telling that has told.
+	Evidence workload.Evidence
 }
 
 // ProcessTypes are the names of what a process has on a GPU.
@@ -132,8 +134,10 @@ var ProcessTasks = []string{"general", "encoder", "decoder", "jpeg", "ofa"}
 type Event struct {
 	// Time is when the receiver learned of it.
 	Time time.Time
-	// Host is the name of the host that the GPU is in.
-	Host string
+	// Host, DriverVersion and CUDAVersion are as in a Snapshot.
+	Host          string
+	DriverVersion string
+	CUDAVersion   string
 	// GPU is the whole GPU, also where the error concerns a MIG device.
 	GPU Identity
 	// Replayed is true where the event comes from a recording.

@@ -53,15 +53,14 @@ type Source struct {
 	release sync.Once
 	library library
 	tell    func(device.Event)
-	procs   *workload.Processes
+	// attribution says what processes are and whose GPUs are.
+	attribution *attribution
 
 	open          bool
 	retry         retry
 	driverVersion string
 	gpus          []*knownGPU
 	states        stateLog
-	// blind is true once it was logged that processes cannot be seen.
-	blind bool
 }
 
 // knownGPU is a GPU whose identity is known. It stays listed while its calls
@@ -90,7 +89,7 @@ func New(opts Options) *Source {
 func (s *Source) Start(_ context.Context, tell func(device.Event)) error {
 	s.tell = tell
 	s.host = workload.HostName(s.opts.RootPath)
-	s.procs = workload.NewProcesses(s.opts.RootPath)
+	s.attribution = newAttribution(s.opts)
 	if !buildSupported {
 		if s.opts.RequireBuild {
 			return ErrUnsupportedBuild
@@ -178,6 +177,7 @@ func (s *Source) read(ctx context.Context, snapshot *device.Snapshot) status {
 		failures = append(failures, failed...)
 		answered = answered || ok
 	}
+	s.attribution.complete(snapshot)
 	if !answered {
 		if result, lost := lostSession(failures); lost {
 			s.close(ctx)
@@ -217,17 +217,9 @@ func (s *Source) readGPU(ctx context.Context, known *knownGPU) (device.GPU, []fa
 		s.opts.Failed(f.call, string(f.status))
 	}
 	s.states.gpu(known, failures, answered)
-	for _, p := range processes {
-		found := device.Process{PID: p.pid, Types: device.ProcessTypes[:1], Workload: s.procs.Workload(p.pid)}
-		if p.memory != unavailableMemory {
-			found.Memory = device.Read(float64(p.memory))
-		}
-		read.Processes = append(read.Processes, found)
-	}
-	if len(processes) > 0 && !s.procs.Visible() && !s.blind {
-		s.blind = true
-		s.opts.Logger.Info("The host's processes cannot be seen, so that workloads have no names; the collector needs the host's PID namespace, or the host's root directory at root_path",
-			zap.String("root_path", s.opts.RootPath))
+	if read.ProcessesKnown {
+		lists := processLists{byType: map[string][]process{device.ProcessTypes[0]: processes}}
+		read.Processes = s.attribution.living(s.attribution.describe(&lists))
 	}
 	return read, failures, answered
 }

@@ -39,3 +39,28 @@ const (
 
 // WayStates lists every state, in the order in which they are reported.
 var WayStates = []WayState{WayOK, WayDenied, WayAbsent}
+
+// Evidence says what each way has told about one process. The zero Evidence
+// means that none was tried.
+type Evidence struct {
+	Cgroup  WayState
+	Environ WayState
+	Slurm   WayState
+	// cgroupRead is true if the process's cgroup is known.
+	cgroupRead bool
+}
+
+// OnHost reports whether a process is known to run outside of any container.
+func (e *Evidence) OnHost(w *Workload) bool {
+	return e.cgroupRead && w.ContainerID == "" && w.PodUID == ""
+}
+
+// Add lets the evidence about one process count for the ways. What is denied
+// for one process is denied, and what tells something of one works.
+func (e *Evidence) Add(ways map[Way]WayState) {
+	for way, state := range map[Way]WayState{WayCgroup: e.Cgroup, WayEnviron: e.Environ, WaySlurm: e.Slurm} {
+		if state == WayDenied || state == WayOK && ways[way] != WayDenied {
+			ways[way] = state
+		}
+	}
+}

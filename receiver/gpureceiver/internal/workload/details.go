@@ -14,6 +14,9 @@ type Details struct {
 	// NamespacePID is its number in its own innermost PID namespace, as the
 	// program itself sees it.
 	NamespacePID Number
+	// startTicks is when it began in clock ticks since the boot, which does
+	// not move when the clock is set. Zero means unknown.
+	startTicks uint64
 }
 
 // Pod is a container that the kubelet gave a device to.

@@ -177,47 +177,6 @@ func memoryOf(n float64) Usage {
 	return Usage{Memory: Amount{Value: n, Known: true}}
 }
 
-func writeProcess(t *testing.T, root, pid string, files map[string]string) {
-	t.Helper()
-	directory := filepath.Join(root, "proc", pid)
-	require.NoError(t, os.MkdirAll(directory, 0o750))
-	for name, content := range files {
-		require.NoError(t, os.WriteFile(filepath.Join(directory, name), []byte(content), 0o600))
-	}
-}
-
-func TestProcesses(t *testing.T) {
-	root := t.TempDir()
-	writeProcess(t, root, "2", map[string]string{"comm": "kthreadd\n"})
-	writeProcess(t, root, "10", map[string]string{
-		"environ": "RANK=1\x00", "cgroup": "0::/slurm/uid_1/job_5\n", "status": "Name:\tx\nUid:\t7\t8\t8\t8\n",
-	})
-	writeProcess(t, root, "11", map[string]string{"cgroup": "0::/docker/" + containerA + "\n"})
-	processes := NewProcesses(root)
-	assert.True(t, processes.Visible())
-	assert.Equal(t, Workload{RankGlobal: known(1), SlurmJobID: "5", UserID: "7"}, processes.Workload(10))
-	assert.Equal(t, Workload{ContainerID: containerA}, processes.Workload(11), "an environment that may not be read")
-	assert.Equal(t, Workload{}, processes.Workload(12), "a process that is gone")
-}
-
-// In a PID namespace of its own, the driver's number would name another
-// process.
-func TestProcessesOfAnotherNamespaceAreNotUsed(t *testing.T) {
-	root := t.TempDir()
-	writeProcess(t, root, "2", map[string]string{"comm": "sh\n"})
-	writeProcess(t, root, "10", map[string]string{"environ": "RANK=1\x00"})
-	processes := NewProcesses(root)
-	assert.False(t, processes.Visible())
-	assert.Equal(t, Workload{}, processes.Workload(10))
-}
-
-func TestParseUserID(t *testing.T) {
-	assert.Equal(t, known(1000), parseUserID([]byte("Name:\tx\nUid:\t1000\t0\t0\t0\n")))
-	for _, nonsense := range []string{"", "Uid:\n", "Uid:\t-1\n", "Gid:\t5\n", "Uid:\tx\n"} {
-		assert.Equal(t, Number{}, parseUserID([]byte(nonsense)), nonsense)
-	}
-}
-
 func TestHostName(t *testing.T) {
 	root := t.TempDir()
 	own, err := os.Hostname()
@@ -236,7 +195,7 @@ func FuzzIdentify(f *testing.F) {
 	f.Add([]byte("TORCHELASTIC_RUN_ID=none\x00\x00=\x00=x"), []byte("4:memory:/kubepods/pod"+strings.Repeat("a", 32)+"/"+containerA), []byte("Uid:"))
 	f.Add([]byte("OTEL_SERVICE_NAME=\xff"), []byte(":::\n:"), []byte{0})
 	f.Fuzz(func(t *testing.T, environ, cgroup, status []byte) {
-		w := Identify(ParseEnviron(environ), ParseCgroup(cgroup), parseUserID(status))
+		w := Identify(ParseEnviron(environ), ParseCgroup(cgroup), userIDOf(status))
 		for _, text := range []string{w.RunID, w.SlurmJobID, w.ContainerID, w.PodUID, w.ServiceName, w.UserID} {
 			if len(text) > maxValueLength || !utf8.ValidString(text) {
 				t.Errorf("%q is no bounded text", text)
@@ -248,4 +207,9 @@ func FuzzIdentify(f *testing.F) {
 			}
 		}
 	})
+}
+
+func userIDOf(status []byte) Number {
+	userID, _ := parseStatus(status)
+	return userID
 }

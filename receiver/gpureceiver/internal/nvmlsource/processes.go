@@ -1,0 +1,159 @@
+package nvmlsource
+
+import (
+	"context"
+
+	"go.uber.org/zap"
+
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/workload"
+)
+
+// maxProcesses bounds the processes of one GPU. Those beyond it are left out
+// and counted.
+const maxProcesses = 1024
+
+// statusTooMany means that a GPU has more processes than maxProcesses.
+const statusTooMany status = "TOO_MANY"
+
+// processLists are what the driver told about one GPU's processes in one slow
+// round.
+type processLists struct {
+	// byType are the processes by the names of device.ProcessTypes. A type
+	// that is missing was not told.
+	byType map[string][]process
+	// samples are those since the round before. They count only if sampled is
+	// true: then a process without any was idle.
+	samples []processSample
+	sampled bool
+}
+
+// attribution says what processes are and whose GPUs are. It reads no driver,
+// so that none of it is done by the goroutine that makes the driver's calls.
+type attribution struct {
+	opts  Options
+	procs *workload.Processes
+	// blind is true once it was logged that processes cannot be seen.
+	blind bool
+}
+
+// newAttribution returns an attribution that has read nothing yet.
+func newAttribution(opts Options) *attribution {
+	return &attribution{opts: opts, procs: workload.NewProcesses(opts.RootPath)}
+}
+
+// shutdown lets go of everything and waits for it, until ctx ends.
+func (*attribution) shutdown(context.Context) {}
+
+// describe makes one process of what the lists say about each, and reads what
+// it is and what it belongs to. It is called once for each GPU in each slow
+// round. Processes that have ended meanwhile are left out.
+func (a *attribution) describe(lists *processLists) []device.Process {
+	processes, dropped := lists.merge()
+	for range dropped {
+		a.opts.Failed("processes", string(statusTooMany))
+	}
+	if len(processes) > 0 && !a.procs.Visible() && !a.blind {
+		a.blind = true
+		a.opts.Logger.Info("The host's processes cannot be seen, so that workloads have no names; the collector needs the host's PID namespace, or the host's root directory at root_path",
+			zap.String("root_path", a.opts.RootPath))
+	}
+	described := processes[:0]
+	for _, process := range processes {
+		found, alive := a.procs.Describe(process.PID)
+		if !alive {
+			continue
+		}
+		process.Details, process.Workload, process.Evidence = found.Details, found.Workload, found.Evidence
+		described = append(described, process)
+	}
+	return described
+}
+
+// living returns a copy of those processes that have not ended since they were
+// described. It is called for each GPU at each reading.
+func (a *attribution) living(processes []device.Process) []device.Process {
+	alive := make([]device.Process, 0, len(processes))
+	for i := range processes {
+		if a.procs.Alive(processes[i].PID, &processes[i].Details) {
+			alive = append(alive, processes[i])
+		}
+	}
+	return alive
+}
+
+// complete fills in which ways of attribution work, the owners of the GPUs,
+// and the pods of their processes, which it changes in place. It is called
+// last at each reading, with the living processes.
+func (a *attribution) complete(snapshot *device.Snapshot) {
+	snapshot.Attribution = make(map[workload.Way]workload.WayState, len(workload.Ways))
+	for _, way := range workload.Ways {
+		snapshot.Attribution[way] = workload.WayAbsent
+	}
+	for i := range snapshot.GPUs {
+		for j := range snapshot.GPUs[i].Processes {
+			snapshot.GPUs[i].Processes[j].Evidence.Add(snapshot.Attribution)
+		}
+	}
+}
+
+// merge makes one process of what the lists say about each, in the order in
+// which they come, and says how many it left out.
+func (l *processLists) merge() (processes []device.Process, dropped int) {
+	places := make(map[uint32]int)
+	for _, kind := range device.ProcessTypes {
+		for _, listed := range l.byType[kind] {
+			place, found := places[listed.pid]
+			if !found {
+				if len(processes) >= maxProcesses {
+					dropped++
+					continue
+				}
+				place = len(processes)
+				places[listed.pid] = place
+				processes = append(processes, device.Process{PID: listed.pid})
+			}
+			processes[place].Types = appendNew(processes[place].Types, kind)
+			if listed.memory != unavailableMemory {
+				// The lists of a process with several kinds of context give
+				// the same memory, that of the process.
+				memory := max(processes[place].Memory.Value, float64(listed.memory))
+				processes[place].Memory = device.Read(memory)
+			}
+		}
+	}
+	if l.sampled {
+		l.use(processes, places)
+	}
+	return processes, dropped
+}
+
+// use adds how much of the GPU's engines each process used: the mean of its
+// samples.
+func (l *processLists) use(processes []device.Process, places map[uint32]int) {
+	counts := make([]float64, len(processes))
+	for i := range processes {
+		processes[i].Utilization = device.Numbers{"general": 0, "encoder": 0, "decoder": 0}
+	}
+	for _, sample := range l.samples {
+		place, found := places[sample.pid]
+		if !found || sample.general > 100 || sample.encoder > 100 || sample.decoder > 100 {
+			continue
+		}
+		counts[place]++
+		mean := processes[place].Utilization
+		for task, value := range map[string]uint32{"general": sample.general, "encoder": sample.encoder, "decoder": sample.decoder} {
+			mean[task] += (float64(value)/100 - mean[task]) / counts[place]
+		}
+	}
+}
+
+// appendNew appends a value that is not there yet.
+func appendNew(values []string, value string) []string {
+	for _, present := range values {
+		if present == value {
+			return values
+		}
+	}
+	return append(values, value)
+}
