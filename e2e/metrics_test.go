@@ -141,6 +141,8 @@ func testGPUs(t *testing.T, j *job) {
 		assert.Len(t, harness.Distinct(series, "hw_id"), 2, "each rank has its GPU")
 	})
 
+	t.Run("dashboards of dcgm-exporter find their names", func(t *testing.T) { testDCGMNames(t, j) })
+
 	t.Run("every process has its memory", func(t *testing.T) {
 		series := j.prometheus.AwaitSeries(t, "nvidia_gpu_workload_memory_usage_bytes")
 		services := harness.Distinct(series, "service_name")

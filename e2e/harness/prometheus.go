@@ -8,6 +8,7 @@ import (
 	"math"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -26,20 +27,30 @@ type Prometheus struct {
 // stack's network knows them; targets has the loopback address for each.
 func StartPrometheus(tb testing.TB, targets map[string]string) *Prometheus {
 	tb.Helper()
-	text, err := os.ReadFile(Path("docker", "prometheus", "prometheus.yaml"))
+	return StartPrometheusWith(tb, "prometheus.yaml", targets)
+}
+
+// StartPrometheusWith starts Prometheus with another configuration of
+// docker/prometheus, beside which are the rules.
+func StartPrometheusWith(tb testing.TB, name string, targets map[string]string) *Prometheus {
+	tb.Helper()
+	text, err := os.ReadFile(Path("docker", "prometheus", name))
 	if err != nil {
 		tb.Fatal(err)
 	}
 	config := string(text)
 	for from, to := range targets {
 		if !strings.Contains(config, from) {
-			tb.Fatalf("docker/prometheus/prometheus.yaml has no target %q", from)
+			tb.Fatalf("docker/prometheus/%s has no target %q", name, from)
 		}
 		config = strings.ReplaceAll(config, from, to)
 	}
 	dir := tb.TempDir()
 	file := filepath.Join(dir, "prometheus.yaml")
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil { //nolint:gosec // a path below the test's own folder
+		tb.Fatal(err)
+	}
+	if err := os.CopyFS(filepath.Join(dir, "rules"), os.DirFS(Path("docker", "prometheus", "rules"))); err != nil {
 		tb.Fatal(err)
 	}
 	address := fmt.Sprintf("127.0.0.1:%d", FreePort(tb))
@@ -59,6 +70,16 @@ func StartPrometheus(tb testing.TB, targets map[string]string) *Prometheus {
 	}
 	prometheus.await(tb, func() error { return expectOK(tb.Context(), prometheus.url+"/-/ready") })
 	return prometheus
+}
+
+// Promtool runs promtool in docker/prometheus and returns what it printed, and
+// an error where it is not content.
+func Promtool(tb testing.TB, arguments ...string) (string, error) {
+	tb.Helper()
+	command := exec.CommandContext(tb.Context(), serverBinary(tb, "promtool"), arguments...) //nolint:gosec // the test's own arguments
+	command.Dir = Path("docker", "prometheus")
+	output, err := command.CombinedOutput()
+	return string(output), err
 }
 
 // Labels are the labels of one series, its name under "__name__" included.

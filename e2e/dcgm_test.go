@@ -1,0 +1,135 @@
+package e2e
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/otelcol-ml/otelcol-ml/e2e/harness"
+)
+
+// Each rules file of docker/prometheus has a file of unit tests beside it, and
+// the configuration loads it.
+func TestPrometheusRules(t *testing.T) {
+	files, err := filepath.Glob(harness.Path("docker", "prometheus", "rules", "*.yaml"))
+	require.NoError(t, err)
+	text, err := os.ReadFile(harness.Path("docker", "prometheus", "prometheus.yaml"))
+	require.NoError(t, err)
+	var config struct {
+		RuleFiles []string `yaml:"rule_files"`
+	}
+	require.NoError(t, yaml.Unmarshal(text, &config))
+
+	var loaded []string
+	for _, file := range files {
+		name := filepath.Base(file)
+		if strings.HasSuffix(name, "_test.yaml") {
+			continue
+		}
+		loaded = append(loaded, "rules/"+name)
+		t.Run(name, func(t *testing.T) {
+			output, err := harness.Promtool(t, "check", "rules", "--lint=all", "--lint-fatal", file)
+			require.NoError(t, err, "%s", output)
+			output, err = harness.Promtool(t, "test", "rules", strings.TrimSuffix(file, ".yaml")+"_test.yaml")
+			require.NoError(t, err, "%s", output)
+		})
+	}
+	assert.NotEmpty(t, loaded)
+	assert.ElementsMatch(t, loaded, config.RuleFiles)
+	for _, name := range []string{"prometheus.yaml", "relabel-dcgm.yaml"} {
+		output, err := harness.Promtool(t, "check", "config", name)
+		assert.NoError(t, err, "%s", output)
+	}
+}
+
+// testDCGMNames looks at what the rules make of the recording.
+func testDCGMNames(t *testing.T, j *job) {
+	t.Helper()
+	text, err := os.ReadFile(harness.Path("receiver", "gpureceiver", "testdata", "captures", "demo-2xh100.yaml"))
+	require.NoError(t, err)
+	var recording struct {
+		GPUs []struct {
+			UUID, Name string
+			Index      int
+		}
+		Frames []struct {
+			GPUs []struct {
+				UUID     string
+				Activity map[string]struct{ Utilization float64 }
+			}
+		}
+	}
+	require.NoError(t, yaml.Unmarshal(text, &recording))
+	recorded := map[string][]float64{}
+	for _, frame := range recording.Frames {
+		for _, gpu := range frame.GPUs {
+			recorded[gpu.UUID] = append(recorded[gpu.UUID], 100*gpu.Activity["general"].Utilization)
+		}
+	}
+
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		samples, err := j.prometheus.Query(t.Context(), "DCGM_FI_DEV_GPU_UTIL")
+		assert.NoError(c, err)
+		assert.Len(c, samples, len(recording.GPUs))
+	}, harness.ArrivalTimeout, harness.ArrivalPoll)
+	samples, err := j.prometheus.Query(t.Context(), "DCGM_FI_DEV_GPU_UTIL")
+	require.NoError(t, err)
+	utilizations := map[string]float64{}
+	for _, sample := range samples {
+		utilizations[sample.Labels["UUID"]] = sample.Value
+	}
+	for _, gpu := range recording.GPUs {
+		assert.Contains(t, recorded[gpu.UUID], utilizations[gpu.UUID], "a value of %s that the recording has", gpu.UUID)
+		labels := harness.Labels{
+			"gpu": fmt.Sprint(gpu.Index), "device": fmt.Sprintf("nvidia%d", gpu.Index), "modelName": gpu.Name,
+			"Hostname": "gpu-node-1", "DCGM_FI_DRIVER_VERSION": "570.124.06", "nvidia_gpu_source": "replay",
+		}
+		series := j.prometheus.AwaitSeries(t, fmt.Sprintf("DCGM_FI_DEV_GPU_UTIL{UUID=%q}", gpu.UUID))
+		for name, value := range labels {
+			assert.Equal(t, []string{value}, harness.Distinct(series, name), name)
+		}
+	}
+	for _, name := range []string{
+		"DCGM_FI_DEV_FB_USED", "DCGM_FI_DEV_FB_FREE", "DCGM_FI_DEV_GPU_TEMP", "DCGM_FI_DEV_MEMORY_TEMP",
+		"DCGM_FI_DEV_POWER_USAGE", "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", "DCGM_FI_DEV_ENC_UTIL", "DCGM_FI_DEV_DEC_UTIL",
+	} {
+		assert.Len(t, harness.Distinct(j.prometheus.AwaitSeries(t, name), "UUID"), len(recording.GPUs), name)
+	}
+}
+
+// What a pod's GPU shows after relabelling, in its own series and in those of
+// the rules.
+func TestRelabelToPod(t *testing.T) {
+	const exposition = `# TYPE nvidia_gpu_info gauge
+nvidia_gpu_info{hw_id="GPU-a",nvidia_gpu_index="0"} 1
+# TYPE hw_power_watts gauge
+hw_power_watts{hw_id="GPU-a",nvidia_gpu_index="0"} 321
+# TYPE nvidia_gpu_workload_memory_usage_bytes gauge
+nvidia_gpu_workload_memory_usage_bytes{hw_id="GPU-a",k8s_namespace_name="ml",k8s_pod_name="train-0",k8s_container_name="main"} 1024
+`
+	target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
+		_, _ = io.WriteString(w, exposition)
+	}))
+	defer target.Close()
+	prometheus := harness.StartPrometheusWith(t, "relabel-dcgm.yaml", map[string]string{
+		"otelcol-ml:8889": strings.TrimPrefix(target.URL, "http://"),
+	})
+	for _, selector := range []string{"nvidia_gpu_workload_memory_usage_bytes", "DCGM_FI_DEV_POWER_USAGE"} {
+		series := prometheus.AwaitSeries(t, selector+`{pod="train-0"}`)
+		assert.Equal(t, []string{"ml"}, harness.Distinct(series, "namespace"), selector)
+		assert.Equal(t, []string{"main"}, harness.Distinct(series, "container"), selector)
+	}
+	power, err := prometheus.Scalar(t.Context(), "DCGM_FI_DEV_POWER_USAGE")
+	require.NoError(t, err)
+	assert.InDelta(t, 321, power, 0)
+}
