@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"go.opentelemetry.io/collector/config/configopaque"
 
@@ -13,6 +14,12 @@ import (
 
 // maxResourceLabels bounds the labels that every metric point may gain.
 const maxResourceLabels = 32
+
+// maxMinDuration and maxScopes bound what is configured about rates.
+const (
+	maxMinDuration = time.Minute
+	maxScopes      = 32
+)
 
 // Config is the configuration of ml_enrich. The defaults are right for the
 // clients that it knows: "ml_enrich:" alone is a complete configuration.
@@ -42,6 +49,20 @@ type Config struct {
 	// trying names without the key. While it is empty, which is the default,
 	// there is no ml.user. Use 32 random bytes from a secret store.
 	HashKey configopaque.String `mapstructure:"hash_key"`
+
+	// MinDuration is the shortest duration that a rate is derived from.
+	// What is shorter gets none and is counted: there the resolution of the
+	// client's clock decides. The default is 1ms; zero allows every duration
+	// that is not zero itself.
+	MinDuration time.Duration `mapstructure:"min_duration"`
+
+	// InputWithoutCache lists beginnings of the names of instrumentation
+	// scopes whose input tokens leave out those that a cache gave or took.
+	// The conventions count them in, and where they are more than the input
+	// it is seen that a client does not; otherwise it cannot be seen. Rates
+	// are derived from the sum. The default is none, and at most 32 are
+	// allowed.
+	InputWithoutCache []string `mapstructure:"input_without_cache"`
 }
 
 // Validate reports everything that is wrong with the configuration.
@@ -74,6 +95,17 @@ func (c *Config) Validate() error {
 			errs = append(errs, fmt.Errorf(`"resource_labels": %q is listed twice, must be listed once`, label))
 		}
 		seen[label] = true
+	}
+	if c.MinDuration < 0 || c.MinDuration > maxMinDuration {
+		errs = append(errs, fmt.Errorf(`"min_duration": %v, must be from 0s to %v`, c.MinDuration, maxMinDuration))
+	}
+	for _, scope := range c.InputWithoutCache {
+		if strings.TrimSpace(scope) == "" {
+			errs = append(errs, fmt.Errorf(`"input_without_cache": %q is empty, must begin a scope's name`, scope))
+		}
+	}
+	if n := len(c.InputWithoutCache); n > maxScopes {
+		errs = append(errs, fmt.Errorf(`"input_without_cache": has %d entries, must have at most %d`, n, maxScopes))
 	}
 	if n := len(c.ResourceLabels); n > maxResourceLabels {
 		errs = append(errs, fmt.Errorf(`"resource_labels": has %d entries, must have at most %d`, n, maxResourceLabels))

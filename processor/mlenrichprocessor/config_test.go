@@ -3,6 +3,7 @@ package mlenrichprocessor
 import (
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -20,6 +21,7 @@ func TestDefaultConfig(t *testing.T) {
 	require.NoError(t, confmap.Validate(cfg))
 	assert.Equal(t, mlattr.SystemNames(), cfg.Vocabularies)
 	assert.Empty(t, cfg.HashKey)
+	assert.Equal(t, time.Millisecond, cfg.MinDuration)
 }
 
 func TestConfigErrors(t *testing.T) {
@@ -42,6 +44,10 @@ func TestConfigErrors(t *testing.T) {
 		{"empty label", map[string]any{"resource_labels": []any{" "}}, []string{`"resource_labels": " " is empty`}},
 		{"label twice", map[string]any{"resource_labels": []any{"team", "team"}}, []string{`"resource_labels": "team" is listed twice`}},
 		{"many labels", map[string]any{"resource_labels": many}, []string{`"resource_labels": has 33 entries, must have at most 32`}},
+		{"negative duration", map[string]any{"min_duration": "-1ms"}, []string{`"min_duration": -1ms, must be from 0s to 1m0s`}},
+		{"endless duration", map[string]any{"min_duration": "61s"}, []string{`"min_duration": 1m1s, must be from 0s to 1m0s`}},
+		{"empty scope", map[string]any{"input_without_cache": []any{""}}, []string{`"input_without_cache": "" is empty, must begin a scope's name`}},
+		{"many scopes", map[string]any{"input_without_cache": many}, []string{`"input_without_cache": has 33 entries, must have at most 32`}},
 		{"all at once", map[string]any{"vocabularies": []any{"x"}, "resource_labels": []any{""}}, []string{`"vocabularies"`, `"resource_labels"`}},
 	}
 	for _, tt := range tests {

@@ -28,6 +28,10 @@ type enricher struct {
 	labels    []string
 	hashKey   []byte
 	telemetry *metadata.TelemetryBuilder
+	// minDuration, in seconds, and withoutCache are the configuration's about
+	// rates.
+	minDuration  float64
+	withoutCache []string
 
 	stores  *shared.Registry[*store]
 	store   *store
@@ -50,6 +54,9 @@ func newEnricher(set processor.Settings, cfg *Config, stores *shared.Registry[*s
 		hashKey:   []byte(cfg.HashKey),
 		telemetry: telemetry,
 		stores:    stores,
+
+		minDuration:  cfg.MinDuration.Seconds(),
+		withoutCache: cfg.InputWithoutCache,
 	}, nil
 }
 

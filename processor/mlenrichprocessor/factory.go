@@ -2,6 +2,7 @@ package mlenrichprocessor
 
 import (
 	"context"
+	"time"
 
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/consumer"
@@ -29,7 +30,7 @@ func NewFactory() processor.Factory {
 }
 
 func createDefaultConfig() component.Config {
-	return &Config{Vocabularies: mlattr.SystemNames()}
+	return &Config{Vocabularies: mlattr.SystemNames(), MinDuration: time.Millisecond}
 }
 
 type factory struct {

@@ -1,15 +1,6 @@
 package mlenrichprocessor
 
-import (
-	"math"
-
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
-)
-
-// minDuration is the shortest duration in seconds that a rate is derived
-// from. Below it the clock's resolution decides, and an event that was sent
-// as a span has no duration at all.
-const minDuration = 0.001
+import "math"
 
 // skip is why a rate was left out; empty is not.
 type skip string
@@ -19,18 +10,38 @@ const (
 	skipFailedWithoutOutput skip = "failed_without_output"
 	skipNegativeDuration    skip = "negative_duration"
 	skipShortDuration       skip = "short_duration"
+	// skipFirstToken is a first token before the request or after its end.
+	skipFirstToken skip = "first_token"
 )
 
 // work is what a span did, for deriving its rates.
 type work struct {
 	// seconds is the duration that the rates are taken over.
 	seconds float64
+	// shortest is the shortest duration in seconds that a rate is derived
+	// from. Below it the clock's resolution decides, and an event that was
+	// sent as a span has no duration at all.
+	shortest float64
 	// failed is true where the span's status is an error.
 	failed bool
 	// embedding is true for an embedding, whose work is its input.
 	embedding bool
+	// withoutCache is true where the producer is known not to count what
+	// caches gave and took as input.
+	withoutCache bool
 
 	input, output, samples count
+	// cacheRead and cacheCreation are input tokens that a cache gave, and
+	// that went into one.
+	cacheRead, cacheCreation count
+	// sequences is how many answers were made side by side.
+	sequences count
+
+	// firstToken is the time from the span's start to its first token.
+	firstToken measured
+	// prefill and decode are the parts of the duration in which the model
+	// read the input, and made the tokens after the first.
+	prefill, decode measured
 }
 
 // count is a number that may be missing.
@@ -39,45 +50,126 @@ type count struct {
 	ok bool
 }
 
+// measured is a time in seconds that may be missing; NaN is a broken one.
+type measured struct {
+	seconds float64
+	ok      bool
+}
+
 // tokensPerSecond is output ÷ duration, and for embeddings input ÷ duration.
 // Where it returns a reason, or wanted is false, there is no rate.
-func (w work) tokensPerSecond() (rate float64, wanted bool, reason skip) {
+func (w *work) tokensPerSecond() (rate float64, wanted bool, reason skip) {
 	if !w.input.ok && !w.output.ok {
 		return 0, false, ""
 	}
 	tokens := w.output
 	if w.embedding {
-		tokens = w.input
+		tokens = w.wholeInput()
 	}
 	if !tokens.ok {
 		return 0, true, skipMissingTokens
 	}
-	rate, reason = w.rate(tokens.n)
+	rate, reason = w.rate(tokens.n, w.seconds)
+	return rate, true, reason
+}
+
+// decodePerSecond is (output − 1) ÷ (duration − time to first token). One
+// token alone was not decoded after another. A producer that measured the
+// decoding itself did so better.
+func (w *work) decodePerSecond() (rate float64, wanted bool, reason skip) {
+	if !w.output.ok || w.output.n < 2 {
+		return 0, false, ""
+	}
+	var took float64
+	switch {
+	case w.decode.ok:
+		took = w.decode.seconds
+	case !w.firstToken.ok:
+		return 0, false, ""
+	case !positive(w.seconds):
+		return 0, true, skipNegativeDuration
+	case !(w.firstToken.seconds >= 0) || w.firstToken.seconds >= w.seconds:
+		return 0, true, skipFirstToken
+	default:
+		took = w.seconds - w.firstToken.seconds
+	}
+	rate, reason = w.rate(w.output.n-1, took)
+	return rate, true, reason
+}
+
+// prefillPerSecond is the input that no cache gave ÷ the time that the model
+// took to read it.
+func (w *work) prefillPerSecond() (rate float64, wanted bool, reason skip) {
+	if !w.prefill.ok || !w.input.ok {
+		return 0, false, ""
+	}
+	read := w.wholeInput().n
+	if w.cacheRead.ok {
+		read -= w.cacheRead.n
+	}
+	if read <= 0 {
+		return 0, false, ""
+	}
+	rate, reason = w.rate(read, w.prefill.seconds)
 	return rate, true, reason
 }
 
 // samplesPerSecond is the batch size ÷ duration.
-func (w work) samplesPerSecond() (rate float64, wanted bool, reason skip) {
+func (w *work) samplesPerSecond() (rate float64, wanted bool, reason skip) {
 	if !w.samples.ok {
 		return 0, false, ""
 	}
-	rate, reason = w.rate(w.samples.n)
+	rate, reason = w.rate(w.samples.n, w.seconds)
 	return rate, true, reason
 }
 
+// perSequence is the share of each of several answers in a rate.
+func (w *work) perSequence(rate float64) (share float64, wanted bool) {
+	if !w.sequences.ok || w.sequences.n < 2 || w.embedding {
+		return 0, false
+	}
+	return rate / float64(w.sequences.n), true
+}
+
+// wholeInput is the input with what caches gave and took. The conventions
+// count these in. A producer that says more of them than of input does not,
+// and of others it cannot be seen.
+func (w *work) wholeInput() count {
+	cached := addCounts(w.cacheRead.n, w.cacheCreation.n)
+	if !w.input.ok || cached == 0 || !w.withoutCache && cached <= w.input.n {
+		return w.input
+	}
+	return count{n: addCounts(w.input.n, cached), ok: true}
+}
+
+// addCounts adds without overflow. Counts are not negative.
+func addCounts(a, b int64) int64 {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
+}
+
 // rate divides. Nothing at all is a rate of 0 only if the attempt succeeded.
-func (w work) rate(n int64) (float64, skip) {
+func (w *work) rate(n int64, seconds float64) (float64, skip) {
 	switch {
 	case n == 0 && w.failed:
 		return 0, skipFailedWithoutOutput
-	// The comparison is negated so that NaN is caught by it.
-	case !(w.seconds > 0) || math.IsInf(w.seconds, 0):
+	case !positive(seconds):
 		return 0, skipNegativeDuration
-	case w.seconds < minDuration:
+	case seconds < w.shortest:
 		return 0, skipShortDuration
 	}
-	return float64(n) / w.seconds, ""
+	rate := float64(n) / seconds
+	if math.IsInf(rate, 0) {
+		// So short that only a shortest of 0 lets it through.
+		return 0, skipShortDuration
+	}
+	return rate, ""
 }
+
+// positive says whether a duration is one: above 0, finite and a number.
+func positive(seconds float64) bool { return seconds > 0 && !math.IsInf(seconds, 0) }
 
 // seconds is a span's duration by its timestamps in nanoseconds, negative
 // where it ends before it starts.
@@ -95,92 +187,4 @@ func (s skipped) add(reason skip) {
 	if reason != "" {
 		s[reason]++
 	}
-}
-
-// The slots that rates are derived from and go to.
-var (
-	slotInput          = mlattr.SlotOf(mlattr.GenAIInputTokens)
-	slotOutput         = mlattr.SlotOf(mlattr.GenAIOutputTokens)
-	slotSamples        = mlattr.SlotOf(mlattr.BatchSize)
-	slotLatency        = mlattr.SlotOf(mlattr.Latency)
-	slotGenAIOperation = mlattr.SlotOf(mlattr.GenAIOperationName)
-	slotTokenRate      = mlattr.SlotOf(mlattr.TokensPerSecond)
-	slotSampleRate     = mlattr.SlotOf(mlattr.SamplesPerSecond)
-	slotBasis          = mlattr.SlotOf(mlattr.ThroughputBasis)
-	slotSamplesBasis   = mlattr.SlotOf(mlattr.SamplesBasis)
-	slotEstimated      = mlattr.SlotOf(mlattr.TokensEstimated)
-)
-
-// derive adds to the facts of a span what can be derived from them. The rate
-// that a client reports is kept and marked as such; nothing replaces a rate
-// that is there.
-func derive(f *mlattr.Facts, start, end uint64, failed bool, left skipped) {
-	input, hasInput := f.IntAt(slotInput)
-	output, hasOutput := f.IntAt(slotOutput)
-	samples, hasSamples := f.IntAt(slotSamples)
-	reported := f.At(slotTokenRate)
-	if !hasInput && !hasOutput && !hasSamples && reported == nil {
-		return
-	}
-	w := work{
-		seconds:   seconds(start, end),
-		failed:    failed,
-		embedding: f.TextAt(slotGenAIOperation) == mlattr.OperationEmbeddings,
-		input:     count{input, hasInput},
-		output:    count{output, hasOutput},
-		samples:   count{samples, hasSamples},
-	}
-	if latency := f.At(slotLatency); latency != nil {
-		// A producer's own latency is the better one; a broken one is not
-		// replaced by a span's length, which measures something else.
-		var ok bool
-		if w.seconds, ok = f.DoubleAt(slotLatency); !ok {
-			w.seconds = math.NaN()
-		}
-	}
-	if f.Systems&mlattr.TaskWeaver != 0 && (sent(f, slotInput) || sent(f, slotOutput)) {
-		f.SetBool(slotEstimated, true)
-	}
-
-	rated, basis := reported != nil, f.TextAt(slotBasis)
-	switch {
-	case rated && reported.Own:
-	case rated:
-		rate, ok := f.DoubleAt(slotTokenRate)
-		if rated = ok && rate >= 0; rated {
-			basis = mlattr.BasisReported
-		} else {
-			reported.ReadOnly = true
-		}
-	default:
-		rate, wanted, reason := w.tokensPerSecond()
-		left.add(reason)
-		if rated = wanted && reason == ""; rated {
-			f.SetDouble(slotTokenRate, rate)
-			basis = mlattr.BasisSpan
-		}
-	}
-	// A loader's batch is not yet work done.
-	if f.TextAt(slotPhase) != mlattr.PhaseDataLoad && f.At(slotSampleRate) == nil {
-		rate, wanted, reason := w.samplesPerSecond()
-		left.add(reason)
-		if wanted && reason == "" {
-			f.SetDouble(slotSampleRate, rate)
-			switch {
-			case !rated:
-				basis = mlattr.BasisSpan
-			case basis != mlattr.BasisSpan:
-				f.SetText(slotSamplesBasis, mlattr.BasisSpan)
-			}
-		}
-	}
-	if basis != "" {
-		f.SetText(slotBasis, basis)
-	}
-}
-
-// sent says whether a fact came under the client's own name.
-func sent(f *mlattr.Facts, slot mlattr.Slot) bool {
-	fact := f.At(slot)
-	return fact != nil && !fact.Own
 }

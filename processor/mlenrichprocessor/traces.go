@@ -95,8 +95,9 @@ func (e *enricher) processTraces(ctx context.Context, td ptrace.Traces) (ptrace.
 		found := systems
 		for _, ss := range rs.ScopeSpans().All() {
 			known := systems | e.reader.Scope(ss.Scope().Name())
+			rules := e.ratesOf(ss.Scope().Name())
 			for _, span := range ss.Spans().All() {
-				found |= e.readSpan(span, known, int32(i), b)
+				found |= e.readSpan(span, known, rules, int32(i), b)
 			}
 		}
 		e.store.recognise(r.key, found)
@@ -121,11 +122,11 @@ func (e *enricher) processTraces(ctx context.Context, td ptrace.Traces) (ptrace.
 }
 
 // readSpan reads one span and notes its keys.
-func (e *enricher) readSpan(span ptrace.Span, known mlattr.System, resource int32, b *batch) mlattr.System {
+func (e *enricher) readSpan(span ptrace.Span, known mlattr.System, rules rateRules, resource int32, b *batch) mlattr.System {
 	f := &b.facts
 	e.reader.Span(known, span, f)
 	failed := span.Status().Code() == ptrace.StatusCodeError
-	derive(f, uint64(span.StartTimestamp()), uint64(span.EndTimestamp()), failed, b.left)
+	derive(f, spanTimes{uint64(span.StartTimestamp()), uint64(span.EndTimestamp()), failed}, rules, b.left)
 	if failed && f.Systems&mlattr.TorchTel != 0 && f.TextAt(slotPhase) == mlattr.PhaseDataLoad && stopsIteration(span) {
 		f.SetBool(slotEpochEnd, true)
 	}
@@ -164,6 +165,15 @@ func (e *enricher) readSpan(span ptrace.Span, known mlattr.System, resource int3
 	b.nodes = append(b.nodes, n)
 	b.spans = append(b.spans, state)
 	return f.Systems
+}
+
+// ratesOf is what holds for the rates of a scope's spans.
+func (e *enricher) ratesOf(scope string) rateRules {
+	rules := rateRules{shortest: e.minDuration}
+	for _, beginning := range e.withoutCache {
+		rules.withoutCache = rules.withoutCache || strings.HasPrefix(scope, beginning)
+	}
+	return rules
 }
 
 // settleTrainingRun makes a fine-tuning service's training run the run of the
