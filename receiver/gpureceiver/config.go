@@ -63,6 +63,10 @@ type Config struct {
 	// off, under the keys metrics and resource_attributes.
 	metadata.MetricsBuilderConfig `mapstructure:",squash"`
 
+	// LogsBuilderConfig switches events and resource attributes on and off,
+	// under the keys events and resource_attributes.
+	metadata.LogsBuilderConfig `mapstructure:",squash"`
+
 	// Source says where values come from: auto (the default), nvml or replay.
 	Source Source `mapstructure:"source"`
 
@@ -173,6 +177,7 @@ func createDefaultConfig() component.Config {
 	return &Config{
 		ControllerConfig:     controller,
 		MetricsBuilderConfig: metadata.NewDefaultMetricsBuilderConfig(),
+		LogsBuilderConfig:    metadata.DefaultLogsBuilderConfig(),
 		Source:               SourceAuto,
 		SlowInterval:         30 * time.Second,
 		Remember:             time.Hour,

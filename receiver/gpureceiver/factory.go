@@ -18,6 +18,7 @@ func NewFactory() receiver.Factory {
 		metadata.Type,
 		createDefaultConfig,
 		receiver.WithMetrics(f.createMetrics, metadata.MetricsStability),
+		receiver.WithLogs(f.createLogs, metadata.LogsStability),
 	)
 }
 
@@ -38,4 +39,8 @@ func (f *factory) createMetrics(_ context.Context, set receiver.Settings, config
 		return nil, err
 	}
 	return &gpuReceiver{scraping: inner, scraper: s}, nil
+}
+
+func (f *factory) createLogs(_ context.Context, set receiver.Settings, config component.Config, next consumer.Logs) (receiver.Logs, error) {
+	return newLogs(config.(*Config), set, &f.monitors, next)
 }

@@ -32,9 +32,10 @@ type monitor struct {
 	telemetry *metadata.TelemetryBuilder
 	source    device.Source
 
-	// reading is held while the source is asked, because the metrics and the
+	// reading is full while the source is asked, because the metrics and the
 	// logs ask at their own times.
-	reading sync.Mutex
+	reading chan struct{}
+	tenants tenants
 
 	mu        sync.Mutex
 	listeners map[*func(device.Event)]struct{}
@@ -49,6 +50,7 @@ func newMonitor(cfg *Config, set receiver.Settings, now func() time.Time) (*moni
 	}
 	m := &monitor{
 		cfg: cfg, settings: set, now: now, telemetry: telemetry,
+		reading:   make(chan struct{}, 1),
 		listeners: make(map[*func(device.Event)]struct{}),
 	}
 	if m.source, err = m.open(); err != nil {
@@ -93,6 +95,12 @@ func (m *monitor) self() attribute.KeyValue {
 	return attribute.String("receiver", m.settings.ID.String())
 }
 
+// droppedEvent counts an event that is not told as a signal.
+func (m *monitor) droppedEvent(signal string) {
+	m.telemetry.ReceiverGpuDroppedEvents.Add(context.Background(), 1,
+		metric.WithAttributes(m.self(), attribute.String("signal", signal)))
+}
+
 // Start implements shared.Object.
 func (m *monitor) Start(ctx context.Context, _ component.Host) error {
 	return m.source.Start(ctx, m.tell)
@@ -105,18 +113,40 @@ func (m *monitor) Shutdown(ctx context.Context) error {
 	return err
 }
 
-// Snapshot looks at the GPUs.
+// Snapshot looks at the GPUs. Where ctx ends while somebody else does, it
+// returns a snapshot without a state of the driver.
 func (m *monitor) Snapshot(ctx context.Context) device.Snapshot {
-	m.reading.Lock()
-	defer m.reading.Unlock()
-	return m.source.Snapshot(ctx)
+	if !m.begin(ctx) {
+		return device.Snapshot{}
+	}
+	defer m.end()
+	snapshot := m.source.Snapshot(ctx)
+	m.tenants.see(&snapshot)
+	return snapshot
 }
 
 // Watch finds the GPUs, so that their events come.
 func (m *monitor) Watch(ctx context.Context) {
-	m.reading.Lock()
-	defer m.reading.Unlock()
+	if !m.begin(ctx) {
+		return
+	}
+	defer m.end()
 	m.source.Watch(ctx)
+}
+
+// begin waits until nobody else asks the source, and reports whether ctx has
+// not ended before.
+func (m *monitor) begin(ctx context.Context) bool {
+	select {
+	case m.reading <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (m *monitor) end() {
+	<-m.reading
 }
 
 // Listen calls listener with each event from now on, until the returned

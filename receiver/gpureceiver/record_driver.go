@@ -41,12 +41,12 @@ func (s *gpuScraper) recordDriver(now pcommon.Timestamp, snapshot *device.Snapsh
 
 	resource := s.metrics.NewResourceBuilder()
 	resource.SetHostName(snapshot.Host)
-	s.describeDriver(resource, snapshot)
+	describeDriver(resource, snapshot)
 	s.metrics.EmitForResource(metadata.WithResource(resource.Emit()))
 }
 
 // describeDriver sets what every resource says about the driver.
-func (*gpuScraper) describeDriver(resource *metadata.ResourceBuilder, snapshot *device.Snapshot) {
+func describeDriver(resource *metadata.ResourceBuilder, snapshot *device.Snapshot) {
 	if snapshot.DriverVersion != "" {
 		resource.SetHwDriverVersion(snapshot.DriverVersion)
 	}

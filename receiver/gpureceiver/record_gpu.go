@@ -7,6 +7,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/health"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/metadata"
 )
 
@@ -33,8 +34,8 @@ func (p *points) with(more ...metadata.MetricAttributeOption) []metadata.MetricA
 	return append(more, p.labels...)
 }
 
-// recordGPU emits one GPU on a resource of its own.
-func (s *gpuScraper) recordGPU(now pcommon.Timestamp, snapshot *device.Snapshot, gpu *device.GPU, start pcommon.Timestamp) {
+// pointsOf returns what emits the points of a GPU or MIG device.
+func (s *gpuScraper) pointsOf(now pcommon.Timestamp, snapshot *device.Snapshot, gpu *device.Identity) *points {
 	p := &points{
 		MetricsBuilder: s.metrics, cfg: s.cfg, now: now,
 		id: gpu.ID, host: snapshot.Host, index: int64(gpu.Index),
@@ -43,7 +44,13 @@ func (s *gpuScraper) recordGPU(now pcommon.Timestamp, snapshot *device.Snapshot,
 	if gpu.MIG != nil {
 		p.labels = p.with(metadata.WithHwParentMetricAttribute(gpu.MIG.Parent))
 	}
-	p.recordIdentity(snapshot, gpu)
+	return p
+}
+
+// recordGPU emits one GPU on a resource of its own.
+func (s *gpuScraper) recordGPU(now pcommon.Timestamp, snapshot *device.Snapshot, gpu *device.GPU, known *member) {
+	p := s.pointsOf(now, snapshot, &gpu.Identity)
+	p.recordIdentity(snapshot, &gpu.Identity)
 	readings := &gpu.Readings
 	p.recordActivity(readings)
 	p.recordMemory(&readings.Memory)
@@ -53,15 +60,31 @@ func (s *gpuScraper) recordGPU(now pcommon.Timestamp, snapshot *device.Snapshot,
 	p.recordPCIe(&readings.PCIe)
 	p.recordNVLink(&readings.NVLink)
 	p.recordErrors(readings)
+	if gpu.MIG == nil {
+		p.recordStatus(known.state)
+		p.recordXIDs(s.errors.of(gpu.ID))
+	}
 	s.recordWorkloads(p, gpu)
+	s.emit(snapshot, &gpu.Identity, known)
+}
 
-	resource := s.describe(snapshot, gpu)
-	s.metrics.EmitForResource(metadata.WithResource(resource), metadata.WithStartTimeOverride(start))
+// recordVanished emits what can be said about a GPU that is not there.
+func (s *gpuScraper) recordVanished(now pcommon.Timestamp, snapshot *device.Snapshot, known *member) {
+	p := s.pointsOf(now, snapshot, &known.identity)
+	p.recordIdentity(snapshot, &known.identity)
+	p.recordStatus(health.Failed)
+	p.recordXIDs(s.errors.of(known.identity.ID))
+	s.emit(snapshot, &known.identity, known)
+}
+
+// emit ends the points of a GPU.
+func (s *gpuScraper) emit(snapshot *device.Snapshot, gpu *device.Identity, known *member) {
+	resource := describe(s.metrics.NewResourceBuilder(), snapshot, gpu)
+	s.metrics.EmitForResource(metadata.WithResource(resource), metadata.WithStartTimeOverride(known.start))
 }
 
 // describe returns a GPU's resource.
-func (s *gpuScraper) describe(snapshot *device.Snapshot, gpu *device.GPU) pcommon.Resource {
-	resource := s.metrics.NewResourceBuilder()
+func describe(resource *metadata.ResourceBuilder, snapshot *device.Snapshot, gpu *device.Identity) pcommon.Resource {
 	text := func(value string, set func(string)) {
 		if value != "" {
 			set(value)
@@ -87,7 +110,7 @@ func (s *gpuScraper) describe(snapshot *device.Snapshot, gpu *device.GPU) pcommo
 		resource.SetNvidiaGpuMigGpuInstanceID(int64(mig.GPUInstance))
 		resource.SetNvidiaGpuMigComputeInstanceID(int64(mig.ComputeInstance))
 	}
-	s.describeDriver(resource, snapshot)
+	describeDriver(resource, snapshot)
 	return resource.Emit()
 }
 
@@ -96,7 +119,7 @@ func model(name string) string {
 	return strings.TrimPrefix(name, vendor+" ")
 }
 
-func (p *points) recordIdentity(snapshot *device.Snapshot, gpu *device.GPU) {
+func (p *points) recordIdentity(snapshot *device.Snapshot, gpu *device.Identity) {
 	options := p.with()
 	if gpu.Name != "" {
 		options = append(options, metadata.WithHwNameMetricAttribute(gpu.Name))

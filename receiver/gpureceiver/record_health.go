@@ -2,6 +2,7 @@ package gpureceiver
 
 import (
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/health"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/metadata"
 )
 
@@ -9,6 +10,17 @@ const (
 	corrected   = metadata.AttributeErrorTypeCorrected
 	uncorrected = metadata.AttributeErrorTypeUncorrected
 )
+
+// recordStatus emits how a GPU is, and nothing where that is not known.
+func (p *points) recordStatus(present health.State) {
+	if present == "" {
+		return
+	}
+	for _, state := range health.States {
+		p.RecordHwStatusDataPoint(p.now, oneIf(state == present), p.id, p.host, p.index,
+			hwTypeGPU, metadata.MapAttributeHwState[string(state)], p.labels...)
+	}
+}
 
 func (p *points) recordErrors(readings *device.Readings) {
 	for _, kind := range []struct {

@@ -1,11 +1,14 @@
 package gpureceiver
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/health"
 )
 
 // maxMembers bounds the GPUs that are remembered. A host has fewer; only ids
@@ -21,6 +24,13 @@ type member struct {
 	// seen is when it was last in a snapshot, and identity who it was then.
 	seen     time.Time
 	identity device.Identity
+	// present is false for one that is not in the present snapshot.
+	present bool
+	// gone is true for one that vanished, or fell off the bus, and has not
+	// come back.
+	gone bool
+	// state is how it was at the last reading, empty where nothing was known.
+	state    health.State
 	counters map[counterKey]*monotonic
 }
 
@@ -40,20 +50,71 @@ func newRoster() *roster {
 	return &roster{byID: make(map[string]*member)}
 }
 
-// meet returns the member for a GPU that is in a snapshot.
-func (r *roster) meet(gpu *device.GPU, now time.Time) *member {
+// meet returns the member for a GPU that is in a snapshot, and whether it was
+// gone and came back.
+func (r *roster) meet(gpu *device.GPU, now time.Time) (m *member, returned bool) {
 	m, found := r.byID[gpu.ID]
 	if !found {
-		if len(r.byID) >= maxMembers {
-			// Forgetting gives every series a new start, which is allowed at
-			// any time.
-			clear(r.byID)
-		}
+		r.makeRoom()
 		m = &member{start: pcommon.NewTimestampFromTime(now), counters: make(map[counterKey]*monotonic)}
 		r.byID[gpu.ID] = m
 	}
-	m.seen, m.identity = now, gpu.Identity
-	return m
+	returned = m.gone && !gpu.Lost
+	m.seen, m.identity, m.present, m.gone = now, gpu.Identity, true, gpu.Lost
+	return m, returned
+}
+
+// makeRoom forgets the member that was not seen for the longest time if there
+// are too many. If it comes back its series have a new start, which is allowed
+// at any time.
+func (r *roster) makeRoom() {
+	if len(r.byID) < maxMembers {
+		return
+	}
+	oldest := ""
+	for id, m := range r.byID {
+		if oldest == "" || m.seen.Before(r.byID[oldest].seen) {
+			oldest = id
+		}
+	}
+	delete(r.byID, oldest)
+}
+
+// vanished ends a reading in which the driver listed its GPUs: it returns the
+// whole GPUs that were not among them and were seen within a time, in the
+// order of their index. A MIG device that is not listed any more was taken
+// away on purpose.
+func (r *roster) vanished(now time.Time, remember time.Duration) []*member {
+	var missing []*member
+	for _, m := range r.byID {
+		if !m.present {
+			m.gone = true
+			if m.identity.MIG == nil && now.Sub(m.seen) < remember {
+				missing = append(missing, m)
+			}
+		}
+		m.present = false
+	}
+	slices.SortFunc(missing, func(a, b *member) int {
+		return cmp.Or(cmp.Compare(a.identity.Index, b.identity.Index), cmp.Compare(a.identity.ID, b.identity.ID))
+	})
+	return missing
+}
+
+// judge updates the state from a reading and the codes of recent errors. A GPU
+// that sleeps tells nothing, and keeps its state.
+func (m *member) judge(gpu *device.GPU, recent []uint64) {
+	if gpu.Asleep {
+		return
+	}
+	m.state = health.Judge(health.Evidence{
+		Lost:           gpu.Lost,
+		Unresponsive:   gpu.Unresponsive,
+		RecoveryAction: gpu.Readings.RecoveryAction,
+		RemapPending:   gpu.Readings.Repair.RemapPending,
+		RemapFailed:    gpu.Readings.Repair.RemapFailed,
+		XIDs:           recent,
+	})
 }
 
 // count makes every counter of the readings one that never falls.

@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/metadata"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/workload"
 )
@@ -28,6 +29,8 @@ type gpuScraper struct {
 	release   shared.Release
 	telemetry *metadata.TelemetryBuilder
 	roster    *roster
+	errors    *errorCounts
+	deaf      func()
 	groups    *workload.Groups
 
 	// stopping ends when the receiver is to stop, and with it every reading.
@@ -45,6 +48,7 @@ func newScraper(cfg *Config, set receiver.Settings, all *monitors) *gpuScraper {
 		roster:   newRoster(),
 		groups:   workload.NewGroups(maxWorkloads),
 	}
+	s.errors = newErrorCounts(func() { s.monitor.droppedEvent("metrics") })
 	s.stopping, s.interrupt = context.WithCancel(context.Background())
 	return s
 }
@@ -59,6 +63,7 @@ func (s *gpuScraper) Start(ctx context.Context, host component.Host) error {
 		return err
 	}
 	s.monitor, s.release, s.telemetry = found, release, found.telemetry
+	s.deaf = found.Listen(s.errors.hear)
 	s.metrics.Reset(metadata.WithStartTime(pcommon.NewTimestampFromTime(s.now())))
 	return nil
 }
@@ -69,6 +74,7 @@ func (s *gpuScraper) Shutdown(ctx context.Context) error {
 	if s.release == nil {
 		return nil
 	}
+	s.deaf()
 	return s.release(ctx)
 }
 
@@ -80,17 +86,41 @@ func (s *gpuScraper) ScrapeMetrics(ctx context.Context) (pmetric.Metrics, error)
 	defer context.AfterFunc(s.stopping, cancel)()
 
 	snapshot := s.monitor.Snapshot(ctx)
+	if snapshot.Driver == "" {
+		// The receiver stops, and nothing was asked.
+		return pmetric.NewMetrics(), nil
+	}
 	at := s.now()
 	now := pcommon.NewTimestampFromTime(at)
 	s.recordDriver(now, &snapshot)
 	for i := range snapshot.GPUs {
 		gpu := &snapshot.GPUs[i]
 		gpu.DropImplausible(s.dropped)
-		known := s.roster.meet(gpu, at)
+		known := s.meet(gpu, at)
 		known.count(&gpu.Readings)
-		s.recordGPU(now, &snapshot, gpu, known.start)
+		s.recordGPU(now, &snapshot, gpu, known)
+	}
+	// A driver that fails lists nothing, and one that was interrupted not
+	// everything: neither says that a GPU is gone.
+	if snapshot.Driver == device.DriverOK && ctx.Err() == nil {
+		for _, known := range s.roster.vanished(at, s.cfg.Remember) {
+			s.recordVanished(now, &snapshot, known)
+		}
 	}
 	return s.metrics.Emit(), nil
+}
+
+// meet returns what is remembered about a GPU, with its present state.
+func (s *gpuScraper) meet(gpu *device.GPU, at time.Time) *member {
+	known, returned := s.roster.meet(gpu, at)
+	if returned {
+		s.errors.settle(gpu.ID)
+	}
+	if gpu.EventsKnown {
+		s.errors.expect(gpu.ID)
+	}
+	known.judge(gpu, s.errors.since(gpu.ID, at.Add(-s.cfg.Remember)))
+	return known
 }
 
 // dropped counts a value that cannot be true.

@@ -27,6 +27,7 @@ type TelemetryBuilder struct {
 	mu                         sync.Mutex
 	registrations              []metric.Registration
 	ReceiverGpuDriverAttempts  metric.Int64Counter
+	ReceiverGpuDroppedEvents   metric.Int64Counter
 	ReceiverGpuDroppedValues   metric.Int64Counter
 	ReceiverGpuFailedCalls     metric.Int64Counter
 	ReceiverGpuMergedWorkloads metric.Int64Counter
@@ -65,6 +66,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		"otelcol_receiver_gpu_driver_attempts",
 		metric.WithDescription("Number of times the receiver tried to open the NVIDIA driver. [Development]"),
 		metric.WithUnit("{attempt}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ReceiverGpuDroppedEvents, err = builder.meter.Int64Counter(
+		"otelcol_receiver_gpu_dropped_events",
+		metric.WithDescription("Number of events (XID) that were not told, as log records because they came faster than they were taken, in metrics because there were too many GPUs or codes. [Development]"),
+		metric.WithUnit("{event}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverGpuDroppedValues, err = builder.meter.Int64Counter(

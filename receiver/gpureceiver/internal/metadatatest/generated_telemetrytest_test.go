@@ -20,10 +20,14 @@ func TestSetupTelemetry(t *testing.T) {
 	require.NoError(t, err)
 	defer tb.Shutdown()
 	tb.ReceiverGpuDriverAttempts.Add(context.Background(), 1)
+	tb.ReceiverGpuDroppedEvents.Add(context.Background(), 1)
 	tb.ReceiverGpuDroppedValues.Add(context.Background(), 1)
 	tb.ReceiverGpuFailedCalls.Add(context.Background(), 1)
 	tb.ReceiverGpuMergedWorkloads.Add(context.Background(), 1)
 	AssertEqualReceiverGpuDriverAttempts(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualReceiverGpuDroppedEvents(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverGpuDroppedValues(t, testTel,

@@ -1,0 +1,143 @@
+package gpureceiver
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/workload"
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/xid"
+)
+
+// maxErrorSeries bounds the series of errors of one GPU. There are fewer than
+// 200 codes; only those of MIG devices could reach it.
+const maxErrorSeries = 256
+
+// otherErrors is the code of the series that counts the errors beyond
+// maxErrorSeries.
+const otherErrors = -1
+
+// errorCounts counts the GPUs' errors as they come, so that none is lost
+// between two readings, also of a GPU that was not read yet.
+type errorCounts struct {
+	// dropped is called for each error that no series of its own counts.
+	dropped func()
+
+	mu   sync.Mutex
+	gpus map[string]*gpuErrors
+}
+
+type gpuErrors struct {
+	counts map[errorSeries]int64
+	// last is when each code came last. It has no more codes than counts.
+	last map[uint64]time.Time
+}
+
+// errorSeries is what tells the series of a GPU's errors apart.
+type errorSeries struct {
+	code                         int64
+	gpuInstance, computeInstance workload.Number
+}
+
+// errorCount is a series and its value.
+type errorCount struct {
+	errorSeries
+	value int64
+}
+
+func newErrorCounts(dropped func()) *errorCounts {
+	return &errorCounts{dropped: dropped, gpus: make(map[string]*gpuErrors)}
+}
+
+// hear counts an event.
+func (c *errorCounts) hear(event device.Event) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	gpu := c.gpu(event.GPU.ID)
+	if gpu == nil {
+		c.dropped()
+		return
+	}
+	series := errorSeries{codeValue(event.Code), event.GPUInstance, event.ComputeInstance}
+	if _, found := gpu.counts[series]; !found && len(gpu.counts) >= maxErrorSeries {
+		gpu.counts[errorSeries{code: otherErrors}]++
+		c.dropped()
+		return
+	}
+	gpu.counts[series]++
+	gpu.last[event.Code] = event.Time
+}
+
+// gpu returns a GPU's counts, nil where there are too many GPUs.
+func (c *errorCounts) gpu(id string) *gpuErrors {
+	found := c.gpus[id]
+	if found == nil && len(c.gpus) < maxMembers {
+		found = &gpuErrors{counts: make(map[errorSeries]int64), last: make(map[uint64]time.Time)}
+		c.gpus[id] = found
+	}
+	return found
+}
+
+// expect gives a GPU whose errors are told a series of each common code, so
+// that the first error is an increase.
+func (c *errorCounts) expect(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	gpu := c.gpu(id)
+	if gpu == nil {
+		return
+	}
+	for _, code := range xid.Common {
+		gpu.counts[errorSeries{code: codeValue(code)}] += 0
+	}
+}
+
+// of returns the counts of a GPU in a fixed order.
+func (c *errorCounts) of(id string) []errorCount {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	gpu := c.gpus[id]
+	if gpu == nil {
+		return nil
+	}
+	counts := make([]errorCount, 0, len(gpu.counts))
+	for series, value := range gpu.counts {
+		counts = append(counts, errorCount{series, value})
+	}
+	slices.SortFunc(counts, func(a, b errorCount) int {
+		return cmp.Or(
+			cmp.Compare(a.code, b.code),
+			cmp.Compare(a.gpuInstance.Value, b.gpuInstance.Value),
+			cmp.Compare(a.computeInstance.Value, b.computeInstance.Value))
+	})
+	return counts
+}
+
+// since returns the codes of a GPU's errors that came after a time.
+func (c *errorCounts) since(id string, after time.Time) []uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	gpu := c.gpus[id]
+	if gpu == nil {
+		return nil
+	}
+	var codes []uint64
+	for code, last := range gpu.last {
+		if last.After(after) {
+			codes = append(codes, code)
+		}
+	}
+	return codes
+}
+
+// settle forgets when the errors of a GPU came, because it was gone and came
+// back: what they said about it is over. Their counts stay.
+func (c *errorCounts) settle(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if gpu := c.gpus[id]; gpu != nil {
+		clear(gpu.last)
+	}
+}

@@ -1,0 +1,74 @@
+package gpureceiver
+
+import (
+	"sync"
+
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/workload"
+)
+
+// tenants remembers who used which GPU at the last reading: an error mostly
+// ends the process that it is about, so that the next reading is too late.
+type tenants struct {
+	mu   sync.Mutex
+	last []tenant
+}
+
+// tenant is a workload on a whole GPU or a MIG device.
+type tenant struct {
+	// gpu is the whole GPU's ID.
+	gpu string
+	// mig is nil where the workload has the whole GPU.
+	mig      *device.MIG
+	workload workload.Workload
+}
+
+// see replaces what is remembered.
+func (t *tenants) see(snapshot *device.Snapshot) {
+	if snapshot.Driver != device.DriverOK {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.last = t.last[:0]
+	for i := range snapshot.GPUs {
+		gpu := &snapshot.GPUs[i]
+		id := gpu.ID
+		if gpu.MIG != nil {
+			id = gpu.MIG.Parent
+		}
+		for j := range gpu.Processes {
+			t.last = append(t.last, tenant{gpu: id, mig: gpu.MIG, workload: gpu.Processes[j].Workload})
+		}
+	}
+}
+
+// of returns the workload that an event most likely concerns: the only one on
+// the event's GPU or MIG device. Where there are several it returns none,
+// because nothing says which.
+func (t *tenants) of(event *device.Event) workload.Workload {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	found, only := false, workload.Workload{}
+	for i := range t.last {
+		candidate := &t.last[i]
+		if candidate.gpu != event.GPU.ID || !concerns(event, candidate.mig) {
+			continue
+		}
+		if found && candidate.workload != only {
+			return workload.Workload{}
+		}
+		found, only = true, candidate.workload
+	}
+	return only
+}
+
+// concerns reports whether an event can concern a MIG device. One that names
+// no instance concerns the whole GPU.
+func concerns(event *device.Event, mig *device.MIG) bool {
+	if mig == nil {
+		return true
+	}
+	return (!event.GPUInstance.Known || event.GPUInstance.Value == int64(mig.GPUInstance)) &&
+		(!event.ComputeInstance.Known || event.ComputeInstance.Value == int64(mig.ComputeInstance))
+}
