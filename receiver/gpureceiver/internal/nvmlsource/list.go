@@ -30,10 +30,15 @@ func (s *Source) list(ctx context.Context) status {
 	if !s.open {
 		s.opts.Attempted()
 	}
-	known := s.gpus
-	if s.calls.do(ctx, s.opts.CallTimeout, driverSubject, func() { l.fill(s.library, known) }) == refused {
+	known, wasOpen := s.gpus, s.open
+	switch s.calls.do(ctx, s.opts.CallTimeout, driverSubject, func() { l.fill(s.library, known) }) {
+	case refused:
 		// Nothing was called, so that an open library is still open.
 		return statusTimeout
+	case abandoned:
+		if ctx.Err() == nil {
+			s.opts.Abandoned(driverSubject)
+		}
 	}
 
 	l.mu.Lock()
@@ -42,12 +47,15 @@ func (s *Source) list(ctx context.Context) status {
 	for _, f := range l.failures {
 		s.opts.Failed(f.call, string(f.status))
 	}
-	// A job that is left behind closes the library when it gets that far.
-	s.open = l.result == statusSuccess
-	if !s.open {
-		s.gpus, s.driverVersion = nil, ""
+	if l.result != statusSuccess {
+		// A library that was open before still is. One that the job opened it
+		// closes itself, when it gets that far.
 		return l.result
 	}
+	if !wasOpen {
+		s.opts.Opened()
+	}
+	s.open = true
 	s.driverVersion = l.version
 	s.gpus = l.gpus
 	return statusSuccess
@@ -55,18 +63,20 @@ func (s *Source) list(ctx context.Context) status {
 
 // fill makes the calls. It works on values of its own, and hands them over at
 // the end. If they are an error, or if nobody wants them any more, it closes
-// the library, which must not be closed after an Open that failed.
+// the library that it has opened, which must not be closed after an Open that
+// failed.
 func (l *listing) fill(lib library, known []*knownGPU) {
+	opens := !l.opened
 	done := listing{opened: l.opened, version: l.version}
 	done.result = done.query(lib, known)
-	if done.opened && done.result != statusSuccess {
+	if opens && done.opened && done.result != statusSuccess {
 		guardStatus(lib.Close)
 	}
 
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.taken {
-		if done.result == statusSuccess {
+		if opens && done.result == statusSuccess {
 			guardStatus(lib.Close)
 		}
 		return

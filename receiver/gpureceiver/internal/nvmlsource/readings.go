@@ -2,6 +2,7 @@ package nvmlsource
 
 import (
 	"sync"
+	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 )
@@ -10,12 +11,16 @@ import (
 // that goroutine is left behind, what it has filled so far is taken, and what
 // it fills later is lost.
 type readings struct {
-	mu        sync.Mutex
-	taken     bool
-	gpu       device.GPU
-	processes []process
-	failures  []failure
-	answered  bool
+	// called is told of each call.
+	called func(call, status string, took time.Duration)
+
+	mu       sync.Mutex
+	taken    bool
+	gpu      device.GPU
+	failures []failure
+	answered bool
+	// unsupported are the calls that the GPU or the library does not have.
+	unsupported []string
 }
 
 // failure is a call that did not succeed.
@@ -38,6 +43,7 @@ func (r *readings) put(call string, result status, store func()) bool {
 		store()
 	case result.unsupported():
 		r.answered = true
+		r.unsupported = append(r.unsupported, call)
 	default:
 		r.failures = append(r.failures, failure{call: call, status: result})
 	}
@@ -46,11 +52,11 @@ func (r *readings) put(call string, result status, store func()) bool {
 }
 
 // take ends the filling and returns what there is.
-func (r *readings) take() (gpu device.GPU, processes []process, failures []failure, answered bool) {
+func (r *readings) take() (gpu device.GPU, failures []failure, answered bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.taken = true
-	return r.gpu, r.processes, r.failures, r.answered
+	return r.gpu, r.failures, r.answered
 }
 
 // fill makes the calls in their order and reports whether more are wanted: a
@@ -58,20 +64,12 @@ func (r *readings) take() (gpu device.GPU, processes []process, failures []failu
 // readings were taken.
 func (r *readings) fill(calls []call) bool {
 	for i := range calls {
-		store, result := guard(calls[i].read)
+		store, result := ask(calls[i].name, r.called, calls[i].read)
 		if !r.put(calls[i].name, result, func() { store(&r.gpu.Readings) }) {
 			return false
 		}
 	}
 	return true
-}
-
-// fillProcesses lists the processes.
-func (r *readings) fillProcesses(g gpu) bool {
-	processes, result := guard(g.ComputeProcesses)
-	return r.put("compute_processes", result, func() {
-		r.processes, r.gpu.ProcessesKnown = processes, true
-	})
 }
 
 // number is a call for one number.

@@ -81,13 +81,6 @@ func TestGuardTurnsPanicsIntoAStatus(t *testing.T) {
 	assert.Equal(t, statusPanic, result)
 }
 
-// processesGPU lists one process.
-type processesGPU struct{ gpu }
-
-func (processesGPU) ComputeProcesses() ([]process, status) {
-	return []process{{pid: 1, memory: 2}}, statusSuccess
-}
-
 // One call that fails costs its own value; what a GPU cannot tell is no
 // failure.
 func TestReadingsAfterFailures(t *testing.T) {
@@ -104,13 +97,11 @@ func TestReadingsAfterFailures(t *testing.T) {
 		number("power", func() (float64, status) { panic("index out of range") }, draw),
 		number("energy", answer(7, statusSuccess), func(r *device.Readings) *device.Number { return &r.Power.Energy }),
 	}))
-	require.True(t, r.fillProcesses(processesGPU{}))
-	read, processes, failures, answered := r.take()
+	read, failures, answered := r.take()
 	assert.Equal(t, device.Readings{
 		Power:   device.Power{Energy: device.Read(7.0)},
 		Thermal: device.Thermal{GPU: device.Read(40.0)},
 	}, read.Readings)
-	assert.Len(t, processes, 1)
 	assert.Equal(t, []failure{{"memory", statusUnknown}, {"power", statusPanic}}, failures)
 	assert.True(t, answered)
 }

@@ -1,0 +1,272 @@
+package nvmlsource
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/workload"
+)
+
+const (
+	// eventsSubject is the subject of calls that prepare or end events, so
+	// that one that hangs costs nothing but events.
+	eventsSubject = "events"
+	// eventWait is how long one wait for an event takes at most. It bounds
+	// how long closing the library has to wait.
+	eventWait = 200 * time.Millisecond
+	// maxEventRetry is the longest pause after waits that failed, and
+	// lostEventRetry the pause after one that told of a lost GPU: the others
+	// still tell theirs.
+	maxEventRetry  = 30 * time.Second
+	lostEventRetry = time.Second
+)
+
+// eventLibrary is a library that tells events.
+type eventLibrary interface {
+	// NewEventSet returns a set that nothing is registered in yet.
+	NewEventSet() (eventSet, status)
+}
+
+// eventSet is a set of events to wait for. Wait may be called by a goroutine
+// other than the one that makes all other calls.
+type eventSet interface {
+	// Register adds the XIDs of a GPU. A GPU that has none is unsupported.
+	Register(g gpu) status
+	// Wait returns the next XID. statusNVMLTimeout means that there was none.
+	Wait(timeout time.Duration) (xid, status)
+	// Free lets the set go. Nobody may be waiting.
+	Free() status
+}
+
+// xid is an event as NVML tells it.
+type xid struct {
+	// from reports whether a GPU is the one that the event comes from.
+	from func(g gpu) bool
+	code uint64
+	// The instances are noInstance where the event concerns the whole GPU.
+	gpuInstance, computeInstance uint32
+}
+
+// noInstance is what NVML gives where there is no MIG device.
+const noInstance = ^uint32(0)
+
+// events tells the XIDs of the GPUs of one session with the driver.
+type events struct {
+	set  eventSet
+	quit chan struct{}
+	done chan struct{}
+
+	mu sync.Mutex
+	// gpus are those that are registered.
+	gpus []registeredGPU
+}
+
+// registeredGPU is a GPU whose events are told.
+type registeredGPU struct {
+	handle   gpu
+	identity device.Identity
+}
+
+// watchEvents registers every GPU that is not registered yet, in a set that it
+// makes for the first one. It marks what it has tried, so that a GPU without
+// events is not asked each time.
+func (s *Source) watchEvents(ctx context.Context) {
+	lib, can := s.library.(eventLibrary)
+	if !can || s.releases() {
+		return
+	}
+	var untried []*knownGPU
+	for _, known := range s.gpus {
+		if !known.eventsTried && known.identity.MIG == nil && !s.asleep(known) {
+			untried = append(untried, known)
+		}
+	}
+	if len(untried) == 0 {
+		return
+	}
+	r := &registration{events: s.events}
+	result := s.calls.do(ctx, s.opts.CallTimeout, eventsSubject, func() { r.fill(lib, untried, s.opts.Called) })
+	if result == refused {
+		return
+	}
+	if result == abandoned && ctx.Err() == nil {
+		s.opts.Abandoned(eventsSubject)
+		s.opts.Failed("register_events", string(statusTimeout))
+	}
+
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.taken = true
+	for _, f := range r.failures {
+		s.opts.Failed(f.call, string(f.status))
+	}
+	for _, known := range untried {
+		known.eventsTried = true
+	}
+	if r.events == nil || len(r.registered) == 0 && s.events == nil {
+		return
+	}
+	r.events.mu.Lock()
+	for _, known := range r.registered {
+		known.eventsKnown = true
+		r.events.gpus = append(r.events.gpus, registeredGPU{handle: known.handle, identity: known.identity})
+	}
+	r.events.mu.Unlock()
+	if s.events == nil {
+		s.events = r.events
+		go s.events.run(s.host, s.opts, s.tell)
+	}
+}
+
+// registration is filled by the goroutine that makes the calls.
+type registration struct {
+	mu         sync.Mutex
+	taken      bool
+	events     *events
+	registered []*knownGPU
+	failures   []failure
+}
+
+// fill makes the calls. A set that nobody wants any more, or that nothing is
+// registered in, is freed.
+func (r *registration) fill(lib eventLibrary, gpus []*knownGPU, called func(string, string, time.Duration)) {
+	done := registration{events: r.events}
+	done.register(lib, gpus, called)
+
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	created := r.events == nil && done.events != nil
+	if created && (r.taken || len(done.registered) == 0) {
+		_ = done.events.set.Free()
+		done.events = nil
+	}
+	if !r.taken {
+		r.events, r.registered, r.failures = done.events, done.registered, done.failures
+	}
+}
+
+func (r *registration) register(lib eventLibrary, gpus []*knownGPU, called func(string, string, time.Duration)) {
+	if r.events == nil {
+		set, result := ask("event_set_create", called, lib.NewEventSet)
+		if result != statusSuccess {
+			r.failed("event_set_create", result)
+			return
+		}
+		r.events = &events{set: set, quit: make(chan struct{}), done: make(chan struct{})}
+	}
+	for _, known := range gpus {
+		result := askStatus("register_events", called, func() status { return r.events.set.Register(known.handle) })
+		if result == statusSuccess {
+			r.registered = append(r.registered, known)
+			continue
+		}
+		r.failed("register_events", result)
+	}
+}
+
+func (r *registration) failed(call string, result status) {
+	if !result.unsupported() {
+		r.failures = append(r.failures, failure{call: call, status: result})
+	}
+}
+
+// stopEvents ends the waiting and frees the set. It reports false where the
+// wait does not come to its end, in which case the library must stay open.
+func (s *Source) stopEvents(ctx context.Context) bool {
+	if s.events == nil {
+		return true
+	}
+	select {
+	case <-s.events.quit:
+	default:
+		close(s.events.quit)
+	}
+	timer := time.NewTimer(shutdownGrace)
+	defer timer.Stop()
+	select {
+	case <-s.events.done:
+	case <-timer.C:
+		return false
+	case <-ctx.Done():
+		return false
+	}
+	set := s.events.set
+	// A set that cannot be freed is the driver's to clean up, when the library
+	// is closed.
+	_ = s.calls.do(ctx, s.opts.CallTimeout, eventsSubject, func() { guardStatus(set.Free) })
+	s.events = nil
+	return true
+}
+
+// run waits for events until quit. It makes no other call, because all others
+// are another goroutine's.
+func (e *events) run(host string, opts Options, tell func(device.Event)) {
+	defer close(e.done)
+	var failing retry
+	for {
+		select {
+		case <-e.quit:
+			return
+		default:
+		}
+		event, result := guard(func() (xid, status) { return e.set.Wait(eventWait) })
+		var pause time.Duration
+		switch result {
+		case statusSuccess:
+			failing.succeeded()
+			e.tell(event, host, opts.Now(), tell)
+		case statusNVMLTimeout:
+			failing.succeeded()
+		case statusGPUIsLost:
+			opts.Failed("event_wait", string(result))
+			pause = lostEventRetry
+		default:
+			opts.Failed("event_wait", string(result))
+			failing.failed(time.Time{})
+			pause = min(failing.wait, maxEventRetry)
+		}
+		if pause > 0 && !e.sleep(pause) {
+			return
+		}
+	}
+}
+
+// sleep reports false where quit came before the end.
+func (e *events) sleep(pause time.Duration) bool {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-e.quit:
+		return false
+	}
+}
+
+// tell finds the GPU of an event by its handle. An event of a GPU that is not
+// registered cannot be told of anyone.
+func (e *events) tell(event xid, host string, at time.Time, tell func(device.Event)) {
+	if event.from == nil {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, g := range e.gpus {
+		if event.from(g.handle) {
+			tell(device.Event{
+				Time: at, Host: host, GPU: g.identity, Code: event.code,
+				GPUInstance: instance(event.gpuInstance), ComputeInstance: instance(event.computeInstance),
+			})
+			return
+		}
+	}
+}
+
+func instance(id uint32) workload.Number {
+	if id == noInstance {
+		return workload.Number{}
+	}
+	return workload.Number{Value: int64(id), Known: true}
+}
