@@ -73,21 +73,23 @@ func (m *monitor) open() (device.Source, error) {
 			zap.String("path", m.cfg.Replay.Path), zap.String("origin", rec.Origin), zap.String("host", rec.HostName))
 		return recording.NewPlayer(rec, m.now), nil
 	}
-	return nvmlsource.New(nvmlsource.Options{
-		LibraryPath:  m.cfg.NVML.LibraryPath,
-		RootPath:     m.cfg.RootPath,
-		CallTimeout:  m.cfg.callTimeout(),
-		RequireBuild: m.cfg.Source == SourceNVML,
-		Logger:       logger,
-		Now:          m.now,
-		Attempted: func() {
-			m.telemetry.ReceiverGpuDriverAttempts.Add(context.Background(), 1, metric.WithAttributes(m.self()))
-		},
-		Failed: func(call, code string) {
-			m.telemetry.ReceiverGpuFailedCalls.Add(context.Background(), 1, metric.WithAttributes(
-				m.self(), attribute.String("nvml.call", call), attribute.String("nvml.return", code)))
-		},
-	}), nil
+	own := newDriverTelemetry(m.telemetry, m.self())
+	source := nvmlsource.New(nvmlsource.Options{
+		LibraryPath:            m.cfg.NVML.LibraryPath,
+		RootPath:               m.cfg.RootPath,
+		CallTimeout:            m.cfg.callTimeout(),
+		SlowInterval:           m.cfg.SlowInterval,
+		ReleaseBetweenReadings: m.cfg.NVML.ReleaseBetweenReadings,
+		RequireBuild:           m.cfg.Source == SourceNVML,
+		Logger:                 logger,
+		Now:                    m.now,
+		Attempted:              own.attempted,
+		Opened:                 own.opened,
+		Called:                 own.called,
+		Failed:                 own.failed,
+		Abandoned:              own.abandoned,
+	})
+	return source, own.watch(source)
 }
 
 // self tells this receiver's own metrics from those of another gpu receiver.

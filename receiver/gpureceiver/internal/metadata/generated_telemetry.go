@@ -3,10 +3,12 @@
 package metadata
 
 import (
+	"context"
 	"errors"
 	"sync"
 
 	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/metric/embedded"
 	"go.opentelemetry.io/otel/trace"
 
 	"go.opentelemetry.io/collector/component"
@@ -23,14 +25,19 @@ func Tracer(settings component.TelemetrySettings) trace.Tracer {
 // TelemetryBuilder provides an interface for components to report telemetry
 // as defined in metadata and user config.
 type TelemetryBuilder struct {
-	meter                      metric.Meter
-	mu                         sync.Mutex
-	registrations              []metric.Registration
-	ReceiverGpuDriverAttempts  metric.Int64Counter
-	ReceiverGpuDroppedEvents   metric.Int64Counter
-	ReceiverGpuDroppedValues   metric.Int64Counter
-	ReceiverGpuFailedCalls     metric.Int64Counter
-	ReceiverGpuMergedWorkloads metric.Int64Counter
+	meter                       metric.Meter
+	mu                          sync.Mutex
+	registrations               []metric.Registration
+	ReceiverGpuAbandonedCalls   metric.Int64Counter
+	ReceiverGpuCallDuration     metric.Float64Histogram
+	ReceiverGpuDriverAttempts   metric.Int64Counter
+	ReceiverGpuDriverStarts     metric.Int64Counter
+	ReceiverGpuDroppedEvents    metric.Int64Counter
+	ReceiverGpuDroppedValues    metric.Int64Counter
+	ReceiverGpuFailedCalls      metric.Int64Counter
+	ReceiverGpuMergedWorkloads  metric.Int64Counter
+	ReceiverGpuSeenGpus         metric.Int64ObservableGauge
+	ReceiverGpuUnsupportedCalls metric.Int64ObservableGauge
 }
 
 // TelemetryBuilderOption applies changes to default builder.
@@ -42,6 +49,46 @@ type telemetryBuilderOptionFunc func(mb *TelemetryBuilder)
 
 func (tbof telemetryBuilderOptionFunc) apply(mb *TelemetryBuilder) {
 	tbof(mb)
+}
+
+// RegisterReceiverGpuSeenGpusCallback sets callback for observable ReceiverGpuSeenGpus metric.
+func (builder *TelemetryBuilder) RegisterReceiverGpuSeenGpusCallback(cb metric.Int64Callback) error {
+	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		cb(ctx, &observerInt64{inst: builder.ReceiverGpuSeenGpus, obs: o})
+		return nil
+	}, builder.ReceiverGpuSeenGpus)
+	if err != nil {
+		return err
+	}
+	builder.mu.Lock()
+	defer builder.mu.Unlock()
+	builder.registrations = append(builder.registrations, reg)
+	return nil
+}
+
+// RegisterReceiverGpuUnsupportedCallsCallback sets callback for observable ReceiverGpuUnsupportedCalls metric.
+func (builder *TelemetryBuilder) RegisterReceiverGpuUnsupportedCallsCallback(cb metric.Int64Callback) error {
+	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		cb(ctx, &observerInt64{inst: builder.ReceiverGpuUnsupportedCalls, obs: o})
+		return nil
+	}, builder.ReceiverGpuUnsupportedCalls)
+	if err != nil {
+		return err
+	}
+	builder.mu.Lock()
+	defer builder.mu.Unlock()
+	builder.registrations = append(builder.registrations, reg)
+	return nil
+}
+
+type observerInt64 struct {
+	embedded.Int64Observer
+	inst metric.Int64Observable
+	obs  metric.Observer
+}
+
+func (oi *observerInt64) Observe(value int64, opts ...metric.ObserveOption) {
+	oi.obs.ObserveInt64(oi.inst, value, opts...)
 }
 
 // Shutdown unregister all registered callbacks for async instruments.
@@ -62,10 +109,29 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	}
 	builder.meter = Meter(settings)
 	var err, errs error
+	builder.ReceiverGpuAbandonedCalls, err = builder.meter.Int64Counter(
+		"otelcol_receiver_gpu_abandoned_calls",
+		metric.WithDescription("Number of NVML calls that were left behind because they did not return in time. [Development]"),
+		metric.WithUnit("{call}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ReceiverGpuCallDuration, err = builder.meter.Float64Histogram(
+		"otelcol_receiver_gpu_call_duration",
+		metric.WithDescription("How long NVML calls took, by what they returned. [Development]"),
+		metric.WithUnit("s"),
+		metric.WithExplicitBucketBoundaries([]float64{1e-06, 1e-05, 0.0001, 0.001, 0.01, 0.1, 1, 10}...),
+	)
+	errs = errors.Join(errs, err)
 	builder.ReceiverGpuDriverAttempts, err = builder.meter.Int64Counter(
 		"otelcol_receiver_gpu_driver_attempts",
 		metric.WithDescription("Number of times the receiver tried to open the NVIDIA driver. [Development]"),
 		metric.WithUnit("{attempt}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ReceiverGpuDriverStarts, err = builder.meter.Int64Counter(
+		"otelcol_receiver_gpu_driver_starts",
+		metric.WithDescription("Number of times the NVIDIA driver was opened, the first time included. [Development]"),
+		metric.WithUnit("{start}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverGpuDroppedEvents, err = builder.meter.Int64Counter(
@@ -90,6 +156,18 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		"otelcol_receiver_gpu_merged_workloads",
 		metric.WithDescription("Number of workloads beyond the limit of a GPU, which were counted in the series without attributes. [Development]"),
 		metric.WithUnit("{workload}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ReceiverGpuSeenGpus, err = builder.meter.Int64ObservableGauge(
+		"otelcol_receiver_gpu_seen_gpus",
+		metric.WithDescription("Number of GPUs and MIG devices that the driver listed at the last reading. [Development]"),
+		metric.WithUnit("{gpu}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ReceiverGpuUnsupportedCalls, err = builder.meter.Int64ObservableGauge(
+		"otelcol_receiver_gpu_unsupported_calls",
+		metric.WithDescription("Number of GPUs and MIG devices that do not have an NVML call. [Development]"),
+		metric.WithUnit("{gpu}"),
 	)
 	errs = errors.Join(errs, err)
 	return &builder, errs

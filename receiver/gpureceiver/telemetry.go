@@ -1,0 +1,90 @@
+package gpureceiver
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/metadata"
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/nvmlsource"
+)
+
+// driverTelemetry counts what the receiver does with the driver, in its own
+// metrics. It may be told by several goroutines.
+type driverTelemetry struct {
+	builder *metadata.TelemetryBuilder
+	self    attribute.KeyValue
+	plain   metric.MeasurementOption
+
+	mu sync.RWMutex
+	// durations are the options of what was seen before: every call of every
+	// reading is recorded, and building its attributes would cost more than
+	// recording it. There are as many as calls and return codes.
+	durations map[callReturn][]metric.RecordOption
+}
+
+// callReturn is a call and what it returned.
+type callReturn struct {
+	call, status string
+}
+
+func newDriverTelemetry(builder *metadata.TelemetryBuilder, self attribute.KeyValue) *driverTelemetry {
+	return &driverTelemetry{
+		builder: builder, self: self,
+		plain:     metric.WithAttributeSet(attribute.NewSet(self)),
+		durations: make(map[callReturn][]metric.RecordOption),
+	}
+}
+
+// watch tells at any time what the source saw last.
+func (d *driverTelemetry) watch(source *nvmlsource.Source) error {
+	return errors.Join(
+		d.builder.RegisterReceiverGpuSeenGpusCallback(func(_ context.Context, o metric.Int64Observer) error {
+			o.Observe(int64(source.Tally().GPUs), d.plain)
+			return nil
+		}),
+		d.builder.RegisterReceiverGpuUnsupportedCallsCallback(func(_ context.Context, o metric.Int64Observer) error {
+			for call, gpus := range source.Tally().Unsupported {
+				o.Observe(int64(gpus), metric.WithAttributes(d.self, attribute.String("nvml.call", call)))
+			}
+			return nil
+		}))
+}
+
+func (d *driverTelemetry) attempted() {
+	d.builder.ReceiverGpuDriverAttempts.Add(context.Background(), 1, d.plain)
+}
+
+func (d *driverTelemetry) opened() {
+	d.builder.ReceiverGpuDriverStarts.Add(context.Background(), 1, d.plain)
+}
+
+// abandoned counts a call that was left behind. What it was about is in the
+// log: a GPU's id would make a series of each.
+func (d *driverTelemetry) abandoned(string) {
+	d.builder.ReceiverGpuAbandonedCalls.Add(context.Background(), 1, d.plain)
+}
+
+func (d *driverTelemetry) failed(call, status string) {
+	d.builder.ReceiverGpuFailedCalls.Add(context.Background(), 1, metric.WithAttributes(
+		d.self, attribute.String("nvml.call", call), attribute.String("nvml.return", status)))
+}
+
+func (d *driverTelemetry) called(call, status string, took time.Duration) {
+	key := callReturn{call, status}
+	d.mu.RLock()
+	options, found := d.durations[key]
+	d.mu.RUnlock()
+	if !found {
+		options = []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(
+			d.self, attribute.String("nvml.call", call), attribute.String("nvml.return", status)))}
+		d.mu.Lock()
+		d.durations[key] = options
+		d.mu.Unlock()
+	}
+	d.builder.ReceiverGpuCallDuration.Record(context.Background(), took.Seconds(), options...)
+}
