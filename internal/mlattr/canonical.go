@@ -25,7 +25,10 @@ var kinds = map[string]Kind{
 	GenAIOutputTokens:        KindCount,
 	GenAICacheReadTokens:     KindCount,
 	GenAICacheCreationTokens: KindCount,
-	GenAITimeToFirstChunk:    KindDouble,
+	GenAIReasoningTokens:     KindCount,
+	GenAIProviderName:        KindText,
+	GenAIStream:              KindBool,
+	GenAITimeToFirstChunk:    KindSeconds,
 	GenAIChoices:             KindCount,
 	GenAIResponseID:          KindID,
 	RunID:                    KindID,
@@ -74,9 +77,12 @@ var kinds = map[string]Kind{
 	TokensEstimated:          KindBool,
 	UsageCounted:             KindBool,
 	Side:                     KindText,
-	Latency:                  KindDouble,
-	PrefillTime:              KindDouble,
-	DecodeTime:               KindDouble,
+	QueueTime:                KindSeconds,
+	Latency:                  KindSeconds,
+	PrefillTime:              KindSeconds,
+	DecodeTime:               KindSeconds,
+	FirstTokenAt:             KindInstant,
+	TotalTokens:              KindCount,
 	KubernetesJob:            KindID,
 }
 
@@ -105,12 +111,14 @@ func SlotOf(canonical string) Slot { return slots[canonical] }
 
 // The slots that the reader itself needs.
 var (
-	slotPhase     = SlotOf(Phase)
-	slotOperation = SlotOf(Operation)
-	slotRole      = SlotOf(Role)
-	slotLoss      = SlotOf(Loss)
-	slotLossScope = SlotOf(LossScope)
-	slotSource    = SlotOf(CorrelationSource)
+	slotPhase        = SlotOf(Phase)
+	slotOperation    = SlotOf(Operation)
+	slotRole         = SlotOf(Role)
+	slotLoss         = SlotOf(Loss)
+	slotLossScope    = SlotOf(LossScope)
+	slotSource       = SlotOf(CorrelationSource)
+	slotFirstChunk   = SlotOf(GenAITimeToFirstChunk)
+	slotFirstTokenAt = SlotOf(FirstTokenAt)
 )
 
 // notAliasable are canonical attributes that no client's attribute can mean:
@@ -118,7 +126,6 @@ var (
 var notAliasable = []string{
 	RunInferred, CorrelationSource, CorrelationConflict, GPUJoin,
 	ThroughputBasis, SamplesBasis, UsageCounted, Side, DecodePerSecond, PrefillPerSecond, SequencePerSecond,
-	Latency, PrefillTime, DecodeTime, KubernetesJob,
 }
 
 // Aliasable lists, sorted, the canonical attributes that a user's own alias
@@ -126,7 +133,7 @@ var notAliasable = []string{
 func Aliasable() []string {
 	var names []string
 	for name := range kinds {
-		if !slices.Contains(notAliasable, name) {
+		if !slices.Contains(notAliasable, name) && !onlyRead(name) {
 			names = append(names, name)
 		}
 	}
@@ -143,7 +150,7 @@ func readOnly(canonical string, kind Kind) bool {
 // project, so that nobody sends it and nobody writes it.
 func onlyRead(canonical string) bool {
 	switch canonical {
-	case Latency, PrefillTime, DecodeTime, KubernetesJob:
+	case Latency, PrefillTime, DecodeTime, FirstTokenAt, TotalTokens, KubernetesJob:
 		return true
 	default:
 		return false

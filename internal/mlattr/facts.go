@@ -13,9 +13,9 @@ type Fact struct {
 	Key string
 	// Text is the value of KindText, KindID, KindJobID and KindSecret.
 	Text string
-	// Int is the value of KindInt, KindCount and KindDevice.
+	// Int is the value of KindInt, KindCount, KindDevice and KindInstant.
 	Int int64
-	// Double is the value of KindDouble.
+	// Double is the value of KindDouble and KindSeconds.
 	Double float64
 
 	// rank is the place of the rule that gave the fact; the lowest wins.
@@ -37,8 +37,9 @@ type Fact struct {
 	// NonFinite is true where the value was NaN or an infinity. There is no
 	// usable value then.
 	NonFinite bool
-	// Unreadable is true where Own holds, but the value is of a kind or
-	// size that the attribute cannot have. There is no usable value then.
+	// Unreadable is true where the value is known to be wrong: a time that is
+	// negative, or, where Own holds, any that is of a kind or size that the
+	// attribute cannot have. There is no usable value then.
 	Unreadable bool
 	// Inherited is true for a phase that ml_enrich put on the span because
 	// an ancestor has it. Text is empty then.
@@ -61,7 +62,7 @@ func (f *Fact) Put(attrs pcommon.Map) {
 	switch f.Kind {
 	case KindInt, KindCount, KindDevice:
 		attrs.PutInt(f.Key, f.Int)
-	case KindDouble:
+	case KindDouble, KindSeconds:
 		attrs.PutDouble(f.Key, f.Double)
 	case KindBool:
 		attrs.PutBool(f.Key, f.Bool)
@@ -209,7 +210,7 @@ func (f *Fact) double() (float64, bool) {
 		return 0, false
 	}
 	switch f.Kind {
-	case KindDouble:
+	case KindDouble, KindSeconds:
 		return f.Double, true
 	case KindInt, KindCount, KindDevice:
 		return float64(f.Int), true

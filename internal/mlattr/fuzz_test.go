@@ -48,6 +48,11 @@ func FuzzSpan(f *testing.F) {
 	f.Add("taskweaver", "Planner.reply", "prompt_size", "7")
 	f.Add("", "snakepit.grpc.x", "snakepit.grpc.error", "%Snakepit.Error.E{python_type: \"E\"}")
 	f.Add("", "ChatCompletion", "openinference.span.kind", "LLM")
+	f.Add("", "chat", "langfuse.observation.usage_details", `{"input": 1, "prompt_tokens_details": {"cached_tokens": "2"}}`)
+	f.Add("", "chat", "mlflow.spanType", `"CHAT_MODEL"`)
+	f.Add("", "chat", "mlflow.llm.model", "\"\\u0000\\ud800\"")
+	f.Add("tgi", "generate", "total_time", "1.2ms")
+	f.Add("", "chat", "langfuse.observation.completion_start_time", "2026-01-02T03:04:05Z")
 	f.Add("", "batch_99999999999999999999", "val.\xff", "NaN")
 	f.Fuzz(func(t *testing.T, service, name, key, value string) {
 		resource, span := pcommon.NewMap(), ptrace.NewSpan()

@@ -1,67 +1,40 @@
 package mlattr
 
-// genAI is what the instrumentations of LLM clients send in place of the
-// conventions' current names. Every key has a name space of its own, so the
-// rules need no recognition of the client.
+// genAI is the GenAI semantic conventions: what their earlier versions named
+// otherwise, and what has a canonical name here besides. Every key has a name
+// space of its own, so the rules need no recognition of the client.
+//
+// https://github.com/open-telemetry/semantic-conventions/blob/v1.41.1/docs/registry/attributes/gen-ai.md
 func genAI() Table {
 	return Table{
-		System:      GenAI,
-		Name:        "genai",
-		KeyPrefixes: []string{"gen_ai.", "llm.", "ai.", "session.", "langfuse.", "traceloop.", "openinference."},
+		System:         GenAI,
+		Name:           "genai",
+		KeyPrefixes:    []string{"gen_ai.", "session."},
+		MetricPrefixes: []string{"gen_ai."},
 		Span: []Alias{
 			{Source: "gen_ai.usage.prompt_tokens", Canonical: GenAIInputTokens},
-			{Source: "llm.usage.prompt_tokens", Canonical: GenAIInputTokens},
-			{Source: "llm.token_count.prompt", Canonical: GenAIInputTokens},
-			{Source: "ai.usage.inputTokens", Canonical: GenAIInputTokens},
-			{Source: "ai.usage.promptTokens", Canonical: GenAIInputTokens},
 			{Source: "gen_ai.usage.completion_tokens", Canonical: GenAIOutputTokens},
-			{Source: "llm.usage.completion_tokens", Canonical: GenAIOutputTokens},
-			{Source: "llm.token_count.completion", Canonical: GenAIOutputTokens},
-			{Source: "ai.usage.outputTokens", Canonical: GenAIOutputTokens},
-			{Source: "ai.usage.completionTokens", Canonical: GenAIOutputTokens},
-			{Source: "gen_ai.latency.e2e", Canonical: Latency},
-			{Source: "llm.request.model", Canonical: GenAIRequestModel},
-			// OpenInference's is the model that answered: the one that was asked
-			// for is within the JSON of llm.invocation_parameters only.
-			{Source: "llm.response.model", Canonical: GenAIResponseModel},
-			{Source: "llm.model_name", Canonical: GenAIResponseModel},
-			{Source: "ai.model.id", Canonical: GenAIRequestModel},
-			{Source: "openinference.span.kind", Canonical: GenAIOperationName, Reads: oneOf(openInferenceKinds)},
-			{Source: "traceloop.span.kind", Canonical: GenAIOperationName, Reads: oneOf(traceloopKinds)},
-			{Source: "llm.request.type", Canonical: GenAIOperationName, Reads: oneOf(requestTypes)},
+			// The conventions' name after 1.41.
+			{Source: "gen_ai.usage.cache_write.input_tokens", Canonical: GenAICacheCreationTokens},
+			{Source: "gen_ai.system", Canonical: GenAIProviderName},
 			{Source: "gen_ai.conversation.id", Canonical: SessionID},
 			{Source: "session.id", Canonical: SessionID},
-			{Source: "langfuse.session.id", Canonical: SessionID},
-			{Source: "traceloop.association.properties.session_id", Canonical: SessionID},
-			{Source: "ai.telemetry.metadata.sessionId", Canonical: SessionID},
 			{Source: "gen_ai.request.id", Canonical: RequestID},
 			{Source: "gen_ai.response.id", Canonical: RequestID},
-			{Source: "ai.response.id", Canonical: RequestID},
+		},
+		Point: []Alias{
+			{Source: "gen_ai.system", Canonical: GenAIProviderName},
+		},
+		Metrics: []Metric{
+			{Source: "gen_ai.client.token.usage", Measure: MeasureTokens, Instrument: Histogram},
+			{Source: "gen_ai.client.operation.duration", Measure: MeasureRequestDuration, Instrument: Histogram},
+			{Source: "gen_ai.client.operation.time_to_first_chunk", Measure: MeasureTimeToFirstToken, Instrument: Histogram},
+			{Source: "gen_ai.server.request.duration", Measure: MeasureRequestDuration, Instrument: Histogram},
+			{Source: "gen_ai.server.time_to_first_token", Measure: MeasureTimeToFirstToken, Instrument: Histogram},
+			{Source: "gen_ai.server.time_per_output_token", Measure: MeasureTimePerOutputToken, Instrument: Histogram},
 		},
 	}
 }
-
-// The clients' words for the operations that the conventions name. What is not
-// listed, such as a chain or a task, is no operation there.
-var (
-	openInferenceKinds = map[string]string{
-		"LLM":       OperationChat,
-		"EMBEDDING": OperationEmbeddings,
-		"RETRIEVER": OperationRetrieval,
-		"TOOL":      OperationExecuteTool,
-		"AGENT":     OperationInvokeAgent,
-	}
-	traceloopKinds = map[string]string{
-		"workflow": OperationInvokeWorkflow,
-		"agent":    OperationInvokeAgent,
-		"tool":     OperationExecuteTool,
-	}
-	requestTypes = map[string]string{
-		"chat":       OperationChat,
-		"completion": OperationTextCompletion,
-		"embedding":  OperationEmbeddings,
-	}
-)
 
 // AsksModel says whether an operation of the conventions is one request to a
 // model, and not the work of a program that may make several.

@@ -7,13 +7,13 @@ const (
 	MeasureTokens = "ml.tokens"
 	// MeasureCachedTokens counts the input tokens that a cache gave. They are
 	// part of the input's.
-	MeasureCachedTokens = "ml.tokens.cached"
+	MeasureCachedTokens = "ml.tokens.cached" //nolint:gosec // a name, no credential
 	// MeasureTokenThroughput is a token rate that the client worked out.
 	MeasureTokenThroughput = "ml.token.throughput"
 	// MeasureRequestDuration is the time from a request to its last token.
 	MeasureRequestDuration = "gen_ai.server.request.duration"
 	// MeasureTimeToFirstToken is the time from a request to its first token.
-	MeasureTimeToFirstToken = "gen_ai.server.time_to_first_token"
+	MeasureTimeToFirstToken = "gen_ai.server.time_to_first_token" //nolint:gosec // a name, no credential
 	// MeasureTimePerOutputToken is the time for each token after the first.
 	MeasureTimePerOutputToken = "gen_ai.server.time_per_output_token" //nolint:gosec // a name, no credential
 	// MeasureQueueTime is how long a request or operation waited.

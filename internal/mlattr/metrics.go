@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 )
 
 // Instrument says how the values of a client's metric are meant. A format
@@ -92,8 +91,8 @@ type metricRule struct {
 	fixed bool
 }
 
-// maxMetricName bounds the names that are looked up, in bytes.
-const maxMetricName = 128
+// MaxMetricName is the longest name of a metric that is looked up, in bytes.
+const MaxMetricName = 128
 
 // MeasureNames lists the names of Measures, sorted.
 func MeasureNames() []string { return slices.Sorted(maps.Keys(measures)) }
@@ -139,7 +138,7 @@ func (a MetricAlias) Check() error {
 // Prometheus changes them. It returns false for a metric that no vocabulary
 // and no user has named, and for one whose unit cannot be converted.
 func (r *Reader) MetricMeaning(known System, name, unit string) (Meaning, bool) {
-	var buffer [maxMetricName]byte
+	var buffer [MaxMetricName]byte
 	key, ok := metricKey(buffer[:0], name)
 	if !ok {
 		return Meaning{}, false
@@ -161,9 +160,16 @@ func (r *Reader) MetricMeaning(known System, name, unit string) (Meaning, bool) 
 	return Meaning{}, false
 }
 
+// ValidMetricName says whether a name can be looked up at all: it has a letter
+// or digit and at most MaxMetricName bytes.
+func ValidMetricName(name string) bool {
+	_, ok := metricKey(nil, name)
+	return ok
+}
+
 // metricKey appends what is the same in all spellings of a metric's name.
 func metricKey(key []byte, name string) ([]byte, bool) {
-	if len(name) > maxMetricName {
+	if len(name) > MaxMetricName {
 		return nil, false
 	}
 	for i := range len(name) {
@@ -226,7 +232,7 @@ func (r *Reader) addMetric(metric Metric, system System, fixed bool) error {
 	}
 	key, ok := metricKey(nil, metric.Source)
 	if !ok {
-		return fmt.Errorf("metric %q: a name has 1 to %d bytes, and a letter or digit", strings.TrimSpace(metric.Source), maxMetricName)
+		return fmt.Errorf("metric %q: must have a letter or digit and at most %d bytes", metric.Source, MaxMetricName)
 	}
 	r.metrics[string(key)] = append(r.metrics[string(key)], metricRule{
 		meaning: Meaning{Metric: metric, System: system, Factor: factor}, measure: measure, fixed: fixed,

@@ -33,9 +33,15 @@ const (
 	GenAITokenType = "gen_ai.token.type" //nolint:gosec // a name, no credential
 	// GenAIInputTokens counts the tokens of a request, cached ones included.
 	GenAIInputTokens = "gen_ai.usage.input_tokens" //nolint:gosec // a name, no credential
-	// GenAIOutputTokens counts the tokens of a response.
+	// GenAIOutputTokens counts the tokens of a response, those of its reasoning
+	// included.
 	GenAIOutputTokens = "gen_ai.usage.output_tokens" //nolint:gosec // a name, no credential
-
+	// GenAIReasoningTokens counts the output tokens of the model's reasoning.
+	GenAIReasoningTokens = "gen_ai.usage.reasoning.output_tokens" //nolint:gosec // a name, no credential
+	// GenAIProviderName is who serves the model, such as openai.
+	GenAIProviderName = "gen_ai.provider.name"
+	// GenAIStream is true where the answer was asked for as a stream.
+	GenAIStream = "gen_ai.request.stream"
 	// GenAICacheReadTokens counts the input tokens that a cache gave.
 	GenAICacheReadTokens = "gen_ai.usage.cache_read.input_tokens" //nolint:gosec // a name, no credential
 	// GenAICacheCreationTokens counts the input tokens that went into a cache.
@@ -143,11 +149,11 @@ const (
 	TokensPerSecond = "ml.tokens_per_second" //nolint:gosec // a name, no credential
 	// DecodePerSecond is the rate of the output tokens after the first. Its
 	// basis is always its own.
-	DecodePerSecond = "ml.tokens_per_second.decode" //nolint:gosec // a name, no credential
+	DecodePerSecond = "ml.tokens_per_second.decode"
 	// PrefillPerSecond is the rate of the input tokens that no cache gave.
-	PrefillPerSecond = "ml.tokens_per_second.prefill" //nolint:gosec // a name, no credential
+	PrefillPerSecond = "ml.tokens_per_second.prefill"
 	// SequencePerSecond is TokensPerSecond for each of several answers.
-	SequencePerSecond = "ml.tokens_per_second.per_sequence" //nolint:gosec // a name, no credential
+	SequencePerSecond = "ml.tokens_per_second.per_sequence"
 	// SamplesPerSecond is a derived sample rate.
 	SamplesPerSecond = "ml.samples_per_second"
 	// ThroughputBasis says how a rate was derived: see the Basis values.
@@ -215,6 +221,19 @@ const (
 	PrefillTime = "ml.latency.prefill"
 	// DecodeTime is the part in which it made the tokens after the first.
 	DecodeTime = "ml.latency.decode"
+)
+
+// QueueTime is the time in seconds that a request waited before anyone worked
+// on it, as its producer measured it.
+const QueueTime = "ml.queue.time"
+
+// What else is read and never written.
+const (
+	// FirstTokenAt is when the first token came, in nanoseconds since 1970.
+	FirstTokenAt = "ml.first_token.time" //nolint:gosec // a name, no credential
+	// TotalTokens is input and output together. It says nothing of either, so
+	// it is never split.
+	TotalTokens = "ml.tokens.total" //nolint:gosec // a name, no credential
 )
 
 // Values of ThroughputBasis.

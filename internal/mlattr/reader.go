@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -62,6 +63,20 @@ type keyRules struct {
 	own   Kind // not zero: the key is canonical itself
 	slot  Slot // of the key itself
 	rules []rule
+	// fields are what a value that is a map, or the JSON of one, has.
+	fields []fieldRule
+}
+
+// fieldRule is one compiled field of a MapAlias.
+type fieldRule struct {
+	path string
+	rule rule
+}
+
+// firstToken is one compiled FirstToken.
+type firstToken struct {
+	FirstToken
+	system System
 }
 
 type prefixRule struct {
@@ -101,6 +116,10 @@ type Reader struct {
 	exact    map[string][]nameRule
 	affixes  []nameRule // Prefix and Suffix, in table order
 	numbered []nameRule
+
+	firstTokens []firstToken
+	// streams are the clients that firstTokens has events of.
+	streams System
 
 	metrics map[string][]metricRule
 }
@@ -153,6 +172,19 @@ func NewReader(options Options) (*Reader, error) {
 			r.prefixes = append(r.prefixes, prefixRule{prefix: alias.Prefix, rule: rule{
 				canonical: alias.Canonical, kind: KindDouble, system: table.System, where: onSpan, rank: rank}})
 			rank++
+		}
+		for _, alias := range table.SpanMaps {
+			entry := r.keys.ensure(alias.Source)
+			for _, field := range alias.Fields {
+				compiled := compile(table, field, onSpan, rank)
+				compiled.evidence = true
+				entry.fields = append(entry.fields, fieldRule{path: field.Source, rule: compiled})
+				rank++
+			}
+		}
+		for _, event := range table.FirstTokens {
+			r.firstTokens = append(r.firstTokens, firstToken{event, table.System})
+			r.streams |= table.System
 		}
 		for _, name := range table.Names {
 			compiled := nameRule{NameRule: name, system: table.System, number: SlotOf(name.Number)}
@@ -286,6 +318,7 @@ func (r *Reader) Span(known System, span ptrace.Span, f *Facts) {
 		f.Systems |= matched.system
 	}
 	r.settle(f)
+	r.timeFirstToken(span, f)
 	if matched == nil {
 		disown(f)
 		return
@@ -355,6 +388,9 @@ func (r *Reader) collect(attrs pcommon.Map, place where, name string, f *Facts) 
 			}
 			f.pending = append(f.pending, candidate{rule: found, value: value})
 		}
+		if entry.fields != nil && place == onSpan {
+			collectFields(value, entry.fields, f)
+		}
 	}
 }
 
@@ -403,6 +439,7 @@ func (r *Reader) settle(f *Facts) {
 		if c.rule.reads != nil {
 			if fact.Text = translate(c); fact.Text != "" {
 				fact.Kind = c.rule.kind
+				fact.ReadOnly = c.rule.readOnly
 				f.add(fact)
 			}
 			continue
@@ -411,13 +448,15 @@ func (r *Reader) settle(f *Facts) {
 			if !saysNone(&fact, c.value) {
 				f.Rejected++
 			}
-			continue
+			if !fact.Unreadable {
+				continue
+			}
 		}
 		if c.tail != "" {
 			fact.Key += c.tail
 			fact.slot = SlotOf(fact.Key)
 		}
-		if c.rule.factor != 0 {
+		if c.rule.factor != 0 && !saysUnit(c.value) {
 			fact.Double *= c.rule.factor
 		}
 		fact.ReadOnly = c.rule.readOnly
@@ -432,7 +471,11 @@ func translate(c *candidate) string {
 	if c.value.Type() != pcommon.ValueTypeStr {
 		return ""
 	}
-	return c.rule.reads(c.value.Str())
+	text := c.rule.reads(c.value.Str())
+	if c.rule.kind == KindID && !ValidID(text) || !utf8.ValidString(text) {
+		return ""
+	}
+	return cut(text, MaxText)
 }
 
 // saysNone says whether a value without a fact is an answer and no bad value:
@@ -478,6 +521,13 @@ func read(fact *Fact, kind Kind, value pcommon.Value) (ok bool) {
 		fact.Int, ok = ReadDevice(value)
 	case KindDouble:
 		fact.Double, ok, fact.NonFinite = ReadDouble(value)
+	case KindSeconds:
+		fact.Double, ok, fact.NonFinite = ReadSeconds(value)
+		if ok && fact.Double < 0 {
+			ok, fact.Unreadable = false, true
+		}
+	case KindInstant:
+		fact.Int, ok = ReadInstant(value)
 	case KindBool:
 		if ok = value.Type() == pcommon.ValueTypeBool; ok {
 			fact.Bool = value.Bool()

@@ -420,7 +420,10 @@ func TestReadTextCutsBetweenCharacters(t *testing.T) {
 }
 
 func TestSystemNames(t *testing.T) {
-	assert.Equal(t, []string{"torchtel", "tuft", "snakepit", "fx", "taskweaver", "genai"}, mlattr.SystemNames())
+	assert.Equal(t, []string{"torchtel", "tuft", "snakepit", "fx", "taskweaver", "genai", "vllm", "openllmetry",
+		"openinference", "vercel", "mlflow", "langfuse", "tgi", "sglang", "transformers", "torchtitan", "megatron"},
+		mlattr.SystemNames())
+	assert.Len(t, strings.Split(mlattr.AllSystems.String(), ","), len(mlattr.SystemNames()))
 	for _, name := range mlattr.SystemNames() {
 		s, ok := mlattr.ParseSystem(name)
 		assert.True(t, ok)

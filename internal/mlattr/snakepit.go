@@ -54,6 +54,10 @@ func snakepit() Table {
 			{Source: "operation", Canonical: Operation},
 			{Source: "error_type", Canonical: ErrorType},
 		},
+		Metrics: []Metric{
+			{Source: "snakepit.ml.inference.tokens_per_second", Measure: MeasureTokenThroughput, Instrument: Histogram, TokenType: TokenTypeOutput},
+			{Source: "snakepit.call.total", Measure: MeasureRequests, Instrument: Counter},
+		},
 		Names: []NameRule{
 			{Match: Exact, Text: "snakepit.ml.inference", Operation: "inference", Identifies: true},
 			{Match: Exact, Text: "snakepit.ml.train_step", Operation: "train_step", Phase: PhaseTrain, LossScope: LossScopeBatch, Identifies: true},

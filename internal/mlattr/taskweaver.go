@@ -19,6 +19,10 @@ func taskWeaver() Table {
 		Point: []Alias{
 			{Source: "direction", Canonical: GenAITokenType},
 		},
+		Metrics: []Metric{
+			// The points' direction says of which type.
+			{Source: "prompt_size", Measure: MeasureTokens, Instrument: Counter, Everyday: true},
+		},
 		Names: []NameRule{
 			{Match: Exact, Text: "Session.send_message", Operation: "send_message", Role: "Session", Identifies: true},
 			{Match: Exact, Text: "Session._send_text_message", Operation: "send_text_message", Role: "Session", Identifies: true},

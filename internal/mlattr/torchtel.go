@@ -31,5 +31,11 @@ func torchTel() Table {
 			{Match: Suffix, Text: ".forward", Phase: PhaseForward},
 			{Match: Suffix, Text: ".step", Phase: PhaseOptimizer},
 		},
+		Metrics: []Metric{
+			// An optimizer that inherits from another one is counted twice.
+			{Source: "train.step.count", Measure: MeasureSteps, Instrument: Counter, Everyday: true},
+			{Source: "model.parameters", Measure: MeasureParameters, Instrument: Gauge, Everyday: true},
+			{Source: "gpu.memory.bytes", Measure: MeasureGPUMemory, Instrument: Gauge, Everyday: true},
+		},
 	}
 }

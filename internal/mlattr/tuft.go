@@ -36,6 +36,15 @@ func tuft() Table {
 			{Source: "operation_type", Canonical: Operation},
 			{Source: "gpu_id", Canonical: GPUIndex, Kind: KindDevice},
 		},
+		Metrics: []Metric{
+			// The time that a rate is taken over contains the wait for the lock.
+			{Source: "tuft.training.tokens_per_second", Measure: MeasureTokenThroughput, Instrument: Histogram, TokenType: TokenTypeInput},
+			{Source: "tuft.sampling.tokens_per_second", Measure: MeasureTokenThroughput, Instrument: Histogram, TokenType: TokenTypeOutput},
+			{Source: "tuft.sampling.output_tokens", Measure: MeasureTokens, Instrument: Histogram, TokenType: TokenTypeOutput},
+			{Source: "tuft.sampling.requests", Measure: MeasureRequests, Instrument: Counter},
+			{Source: "tuft.sampling.duration", Measure: MeasureRequestDuration, Instrument: Histogram},
+			{Source: "tuft.futures.wait_time", Measure: MeasureQueueTime, Instrument: Histogram},
+		},
 		Names: []NameRule{
 			{Match: Exact, Text: "training_controller.create_model", Operation: "create_model", Identifies: true},
 			{Match: Exact, Text: "training_controller.run_forward", Phase: PhaseForward, Operation: "forward", Identifies: true},

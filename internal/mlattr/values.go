@@ -4,6 +4,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -93,6 +94,40 @@ func parseDouble(text string) (float64, bool) {
 		return 0, false
 	}
 	return d, true
+}
+
+// ReadSeconds reads a time in seconds: from a number, or from text that ends in
+// a unit as Rust and Go print durations, such as "1.23s", "45.6ms", "789µs"
+// or "12ns". It returns what ReadDouble returns.
+func ReadSeconds(v pcommon.Value) (value float64, ok, nonFinite bool) {
+	if !saysUnit(v) {
+		return ReadDouble(v)
+	}
+	text := v.Str()
+	if len(text) > maxNumber {
+		return 0, false, false
+	}
+	d, err := time.ParseDuration(text)
+	return d.Seconds(), err == nil, false
+}
+
+// saysUnit says whether a value is a text that ends in the unit of a duration.
+func saysUnit(v pcommon.Value) bool {
+	return v.Type() == pcommon.ValueTypeStr && strings.HasSuffix(v.Str(), "s")
+}
+
+// ReadInstant reads a point in time, in nanoseconds since 1970, from text after
+// RFC 3339, with or without the quotes of JSON around it.
+func ReadInstant(v pcommon.Value) (int64, bool) {
+	if v.Type() != pcommon.ValueTypeStr || len(v.Str()) > maxNumber {
+		return 0, false
+	}
+	at, err := time.Parse(time.RFC3339Nano, strings.Trim(v.Str(), `"`))
+	// Beyond these years nanoseconds do not fit.
+	if err != nil || at.Year() < 1970 || at.Year() > 2200 {
+		return 0, false
+	}
+	return at.UnixNano(), true
 }
 
 // ReadID reads an identifier from text or an integer. Text that is empty,

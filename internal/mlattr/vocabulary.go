@@ -1,7 +1,9 @@
 package mlattr
 
+import "strings"
+
 // System is one vocabulary, or a set of several as a bit mask. Zero is none.
-type System uint16
+type System uint32
 
 // The vocabularies. Each has a file with its table.
 const (
@@ -11,9 +13,22 @@ const (
 	FX
 	TaskWeaver
 	GenAI
+	VLLM
+	OpenLLMetry
+	OpenInference
+	Vercel
+	MLflow
+	Langfuse
+	TGI
+	SGLang
+	Transformers
+	TorchTitan
+	Megatron
+
+	endOfSystems
 
 	// AllSystems is every vocabulary.
-	AllSystems = TorchTel | TuFT | Snakepit | FX | TaskWeaver | GenAI
+	AllSystems = endOfSystems - 1
 )
 
 // Kind says how a value is read and which type its canonical attribute has.
@@ -37,6 +52,12 @@ const (
 	// KindDevice is a GPU index, from 0, "0", "cuda:0" or "{:cuda, 0}". It
 	// is written as an integer.
 	KindDevice
+	// KindSeconds is a time in seconds that is not negative, from a number, or
+	// from text with its unit, such as "45.6ms". A negative one is known to be
+	// wrong: no other attribute stands in for it.
+	KindSeconds
+	// KindInstant is a point in time, from text after RFC 3339.
+	KindInstant
 	// KindSecret is text that no one may copy: it is read, hashed by the
 	// processor and never written as it is.
 	KindSecret
@@ -50,7 +71,8 @@ type Alias struct {
 	Canonical string
 	// Kind is how the value is read; zero is the canonical attribute's kind.
 	Kind Kind
-	// Factor converts the client's unit into the canonical one; zero is 1.
+	// Factor converts the client's unit into the canonical one; zero is 1. A
+	// text that says its own unit is not converted by it.
 	Factor float64
 	// Reads turns the client's text into the canonical value. It returns ""
 	// for a text that has none; the attribute says nothing then. Nil is the
@@ -72,6 +94,27 @@ func oneOf(words map[string]string) func(string) string {
 type PrefixAlias struct {
 	Prefix    string
 	Canonical string
+}
+
+// MapAlias says that a client sends several canonical attributes as one, whose
+// value is a map or the JSON of one.
+type MapAlias struct {
+	// Source is the client's attribute key.
+	Source string
+	// Fields are the map's, in the order in which they are tried. Source is
+	// the field's key; within a field that is a map itself, the two keys with
+	// a dot between them.
+	Fields []Alias
+}
+
+// FirstToken is an event of a span that shows when its first token came.
+type FirstToken struct {
+	// Event is the event's name.
+	Event string
+	// Repeated is true where each part of an answer is such an event, and the
+	// first is meant. SDKs drop the oldest events of many, and then the first
+	// that arrived says nothing.
+	Repeated bool
 }
 
 // Match says how a NameRule compares a span's name with its Text.
@@ -139,6 +182,8 @@ type Table struct {
 	// Span holds for spans and for log records.
 	Span         []Alias
 	SpanPrefixes []PrefixAlias
+	SpanMaps     []MapAlias
+	FirstTokens  []FirstToken
 	Point        []Alias
 	Names        []NameRule
 	Metrics      []Metric
@@ -148,7 +193,11 @@ type Table struct {
 // tried. The launchers' table is always part of a Reader; the others can be
 // selected.
 func Tables() []Table {
-	return []Table{launchers(), torchTel(), tuft(), snakepit(), fx(), taskWeaver(), genAI()}
+	return []Table{
+		launchers(), torchTel(), tuft(), snakepit(), fx(), taskWeaver(),
+		genAI(), vllm(), openLLMetry(), openInference(), vercel(), mlflow(), langfuse(), tgi(),
+		sglang(), transformers(), torchTitan(), megatron(),
+	}
 }
 
 // SystemNames lists what ParseSystem accepts, in the tables' order.
@@ -172,32 +221,24 @@ func ParseSystem(name string) (System, bool) {
 	return 0, false
 }
 
-// String names the vocabularies of a set, separated by commas.
-func (s System) String() string {
-	switch s {
-	case 0:
-		return ""
-	case TorchTel:
-		return "torchtel"
-	case TuFT:
-		return "tuft"
-	case Snakepit:
-		return "snakepit"
-	case FX:
-		return "fx"
-	case TaskWeaver:
-		return "taskweaver"
-	case GenAI:
-		return "genai"
-	}
-	var text string
-	for bit := TorchTel; bit <= GenAI; bit <<= 1 {
-		if s&bit != 0 {
-			if text != "" {
-				text += ","
-			}
-			text += bit.String()
+// systemNames has the name of each bit of a System.
+var systemNames = func() map[System]string {
+	names := make(map[System]string)
+	for _, t := range Tables() {
+		if t.System != 0 {
+			names[t.System] = t.Name
 		}
 	}
-	return text
+	return names
+}()
+
+// String names the vocabularies of a set, separated by commas.
+func (s System) String() string {
+	var names []string
+	for bit := TorchTel; bit < endOfSystems; bit <<= 1 {
+		if s&bit != 0 {
+			names = append(names, systemNames[bit])
+		}
+	}
+	return strings.Join(names, ",")
 }

@@ -3,6 +3,7 @@ package mlenrichprocessor
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -24,10 +25,10 @@ const (
 // Config is the configuration of ml_enrich. The defaults are right for the
 // clients that it knows: "ml_enrich:" alone is a complete configuration.
 type Config struct {
-	// Vocabularies selects the clients whose names are understood:
-	// torchtel, tuft, snakepit, fx, taskweaver and genai. The default is all
-	// of them. An empty list leaves the canonical names and the aliases
-	// only.
+	// Vocabularies selects the clients whose names are understood, by the
+	// names in docs/vocabulary.md. The default is all of them. An empty list
+	// leaves the canonical names, the launchers' run ids, the aliases and the
+	// metrics only.
 	Vocabularies []string `mapstructure:"vocabularies"`
 
 	// Aliases says what a client's own attributes mean: from the
@@ -35,6 +36,13 @@ type Config struct {
 	// resources, spans, metric points and log records. Aliases are tried
 	// before the vocabularies. The default is none.
 	Aliases map[string]string `mapstructure:"aliases"`
+
+	// Metrics says what a client's own metrics are about, by the metric's
+	// name, with or without "_total" and however its dots are written, so that
+	// rates are made of them as of those of the clients that are known. They
+	// are tried before the vocabularies. The metrics themselves stay as they
+	// are. The default is none.
+	Metrics map[string]MetricConfig `mapstructure:"metrics"`
 
 	// ResourceLabels lists resource attributes that are copied onto every
 	// metric point of the resource, so that they become labels in
@@ -65,6 +73,39 @@ type Config struct {
 	InputWithoutCache []string `mapstructure:"input_without_cache"`
 }
 
+// MetricConfig says what one metric of a client's own is about.
+type MetricConfig struct {
+	// As is what the metric is about, such as ml.tokens, by the names in
+	// docs/vocabulary.md. It has no default.
+	As string `mapstructure:"as"`
+
+	// Unit is what its values come in, such as ms, whatever unit the metric
+	// itself names. The default is the unit that the metric names, and where
+	// it names none the unit of As.
+	Unit string `mapstructure:"unit"`
+
+	// TokenType says which tokens a metric of tokens counts: input or output.
+	// The default is empty: both, or what gen_ai.token.type of the points says.
+	TokenType string `mapstructure:"token_type"`
+}
+
+// validate says what is wrong with the entry of a metric.
+func (m MetricConfig) validate(name string) []error {
+	var errs []error
+	if !mlattr.ValidMetricName(name) {
+		errs = append(errs, fmt.Errorf(`"metrics": the key %q is no metric's name, must have a letter or digit and at most %d bytes`, name, mlattr.MaxMetricName))
+	}
+	if !slices.Contains(mlattr.MeasureNames(), m.As) {
+		errs = append(errs, fmt.Errorf(`"metrics": %q: "as" is %q, must be one of %s`, name, m.As, quoted(mlattr.MeasureNames())))
+	} else if (mlattr.MetricAlias{Measure: m.As, Unit: m.Unit}).Check() != nil {
+		errs = append(errs, fmt.Errorf(`"metrics": %q: "unit" is %q, must be one of %s`, name, m.Unit, quoted(mlattr.UnitsOf(m.As))))
+	}
+	if types := []string{mlattr.TokenTypeInput, mlattr.TokenTypeOutput}; m.TokenType != "" && !slices.Contains(types, m.TokenType) {
+		errs = append(errs, fmt.Errorf(`"metrics": %q: "token_type" is %q, must be one of %s`, name, m.TokenType, quoted(types)))
+	}
+	return errs
+}
+
 // Validate reports everything that is wrong with the configuration.
 func (c *Config) Validate() error {
 	var errs []error
@@ -85,6 +126,9 @@ func (c *Config) Validate() error {
 		case source == canonical:
 			errs = append(errs, fmt.Errorf(`"aliases": %q means itself, must name another attribute`, source))
 		}
+	}
+	for _, name := range sortedKeys(c.Metrics) {
+		errs = append(errs, c.Metrics[name].validate(name)...)
 	}
 	seen := make(map[string]bool)
 	for _, label := range c.ResourceLabels {
@@ -120,7 +164,11 @@ func (c *Config) reader() (*mlattr.Reader, error) {
 		system, _ := mlattr.ParseSystem(name)
 		systems |= system
 	}
-	return mlattr.NewReader(mlattr.Options{Systems: systems, Aliases: c.Aliases})
+	metrics := make(map[string]mlattr.MetricAlias, len(c.Metrics))
+	for name, m := range c.Metrics {
+		metrics[name] = mlattr.MetricAlias{Measure: m.As, Unit: m.Unit, TokenType: m.TokenType}
+	}
+	return mlattr.NewReader(mlattr.Options{Systems: systems, Aliases: c.Aliases, Metrics: metrics})
 }
 
 func quoted(names []string) string {
@@ -131,11 +179,4 @@ func quoted(names []string) string {
 	return strings.Join(list, ", ")
 }
 
-func sortedKeys(m map[string]string) []string {
-	keys := make([]string, 0, len(m))
-	for key := range m {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
-}
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -48,6 +48,14 @@ func TestConfigErrors(t *testing.T) {
 		{"endless duration", map[string]any{"min_duration": "61s"}, []string{`"min_duration": 1m1s, must be from 0s to 1m0s`}},
 		{"empty scope", map[string]any{"input_without_cache": []any{""}}, []string{`"input_without_cache": "" is empty, must begin a scope's name`}},
 		{"many scopes", map[string]any{"input_without_cache": many}, []string{`"input_without_cache": has 33 entries, must have at most 32`}},
+		{"metric about nothing", map[string]any{"metrics": map[string]any{"acme.tokens": map[string]any{"unit": "s"}}},
+			[]string{`"metrics": "acme.tokens": "as" is "", must be one of`, `"ml.tokens"`}},
+		{"metric's unit", map[string]any{"metrics": map[string]any{"acme.tokens": map[string]any{"as": "ml.tokens", "unit": "s"}}},
+			[]string{`"metrics": "acme.tokens": "unit" is "s", must be one of "1"`, `"{token}"`}},
+		{"metric's tokens", map[string]any{"metrics": map[string]any{"acme.tokens": map[string]any{"as": "ml.tokens", "token_type": "both"}}},
+			[]string{`"metrics": "acme.tokens": "token_type" is "both", must be one of "input", "output"`}},
+		{"metric of punctuation", map[string]any{"metrics": map[string]any{"..": map[string]any{"as": "ml.tokens"}}},
+			[]string{`"metrics": the key ".." is no metric's name`}},
 		{"all at once", map[string]any{"vocabularies": []any{"x"}, "resource_labels": []any{""}}, []string{`"vocabularies"`, `"resource_labels"`}},
 	}
 	for _, tt := range tests {

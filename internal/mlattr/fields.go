@@ -1,0 +1,87 @@
+package mlattr
+
+import (
+	"encoding/json"
+	"strings"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+)
+
+// maxJSON is the longest text that is read as JSON, in bytes. What is read so
+// are a dozen numbers with their names.
+const maxJSON = 2048
+
+// collectFields reads a value that is a map, or the JSON of one. Its fields
+// wait like any attribute until it is known whose they are.
+func collectFields(value pcommon.Value, fields []fieldRule, f *Facts) {
+	var find func(path string) (pcommon.Value, bool)
+	switch value.Type() {
+	case pcommon.ValueTypeMap:
+		entries := value.Map()
+		find = func(path string) (pcommon.Value, bool) { return fieldOf(entries, path) }
+	case pcommon.ValueTypeStr:
+		var entries map[string]any
+		if text := value.Str(); len(text) > maxJSON || json.Unmarshal([]byte(text), &entries) != nil {
+			f.Rejected++
+			return
+		}
+		find = func(path string) (pcommon.Value, bool) { return jsonFieldOf(entries, path) }
+	default:
+		f.Rejected++
+		return
+	}
+	for i := range fields {
+		field := &fields[i]
+		if found, ok := find(field.path); ok {
+			f.Systems |= field.rule.system
+			f.pending = append(f.pending, candidate{rule: &field.rule, value: found})
+		}
+	}
+}
+
+// fieldOf finds a field of a map, or a field's own. It looks no deeper.
+func fieldOf(entries pcommon.Map, path string) (pcommon.Value, bool) {
+	if v, ok := entries.Get(path); ok {
+		return v, true
+	}
+	outer, inner, nested := strings.Cut(path, ".")
+	if !nested {
+		return pcommon.Value{}, false
+	}
+	v, ok := entries.Get(outer)
+	if !ok || v.Type() != pcommon.ValueTypeMap {
+		return pcommon.Value{}, false
+	}
+	return v.Map().Get(inner)
+}
+
+// jsonFieldOf is fieldOf for a map that was JSON. A null is no field, and
+// nothing but numbers and texts is read.
+func jsonFieldOf(entries map[string]any, path string) (pcommon.Value, bool) {
+	value := entries[path]
+	if outer, inner, nested := strings.Cut(path, "."); value == nil && nested {
+		within, _ := entries[outer].(map[string]any)
+		value = within[inner]
+	}
+	switch value := value.(type) {
+	case float64:
+		return pcommon.NewValueDouble(value), true
+	case string:
+		return pcommon.NewValueStr(value), true
+	default:
+		return pcommon.Value{}, false
+	}
+}
+
+// jsonText reads a text that the client wrote as JSON, quotes and all. A text
+// without them is itself.
+func jsonText(text string) string {
+	if len(text) > maxJSON || !strings.HasPrefix(text, `"`) {
+		return text
+	}
+	var plain string
+	if json.Unmarshal([]byte(text), &plain) != nil {
+		return ""
+	}
+	return plain
+}

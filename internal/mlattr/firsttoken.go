@@ -1,0 +1,48 @@
+package mlattr
+
+import (
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+)
+
+// maxEvents is how many events of a span are looked at. SDKs send 128 at most.
+const maxEvents = 128
+
+// timeFirstToken adds the time to the first token where the span says when
+// that came, and not how long it took. It is left out where the span would
+// have had to start later, or to end earlier: two clocks are not one.
+func (r *Reader) timeFirstToken(span ptrace.Span, f *Facts) {
+	if f.At(slotFirstChunk) != nil {
+		return
+	}
+	var came pcommon.Timestamp
+	if at := f.At(slotFirstTokenAt); at != nil {
+		came = pcommon.Timestamp(at.Int)
+	} else if f.Systems&r.streams != 0 {
+		came = r.firstTokenEvent(span, f.Systems)
+	}
+	start, end := span.StartTimestamp(), span.EndTimestamp()
+	if came == 0 || start == 0 || came < start || came > end {
+		return
+	}
+	if fact := f.reserve(slotFirstChunk, "", rankDerived); fact != nil {
+		fact.Kind, fact.Double = KindSeconds, float64(came-start)/1e9
+	}
+}
+
+// firstTokenEvent returns when the first event came that one of the clients
+// writes at a first token, or zero.
+func (r *Reader) firstTokenEvent(span ptrace.Span, known System) pcommon.Timestamp {
+	dropped := span.DroppedEventsCount() > 0
+	events := span.Events()
+	for i := range min(events.Len(), maxEvents) {
+		event := events.At(i)
+		for j := range r.firstTokens {
+			rule := &r.firstTokens[j]
+			if event.Name() == rule.Event && rule.system&known != 0 && (!rule.Repeated || !dropped) {
+				return event.Timestamp()
+			}
+		}
+	}
+	return 0
+}

@@ -1,0 +1,123 @@
+package mlattr_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+func TestMetricMeaning(t *testing.T) {
+	r := mlattr.Default()
+	for name, tt := range map[string]struct {
+		known        mlattr.System
+		metric, unit string
+		measure      string // empty is none
+		factor       float64
+		tokens       string
+	}{
+		"as Prometheus has it":         {metric: "vllm:prompt_tokens_total", measure: mlattr.MeasureTokens, factor: 1, tokens: "input"},
+		"as OpenTelemetry has it":      {metric: "vllm:prompt_tokens", measure: mlattr.MeasureTokens, factor: 1, tokens: "input"},
+		"through Ray":                  {metric: "ray_vllm_generation_tokens_total", measure: mlattr.MeasureTokens, factor: 1, tokens: "output"},
+		"with dots":                    {metric: "tgi.request.input.length", measure: mlattr.MeasureTokens, factor: 1, tokens: "input"},
+		"a total in the name itself":   {metric: "vllm:iteration_tokens_total", measure: mlattr.MeasureTokens, factor: 1},
+		"seconds by their unit":        {metric: "vllm:e2e_request_latency_seconds", unit: "seconds", measure: mlattr.MeasureRequestDuration, factor: 1},
+		"milliseconds by the table":    {metric: "ttft_milliseconds", measure: mlattr.MeasureTimeToFirstToken, factor: 1e-3},
+		"the metric's unit wins":       {metric: "ttft_milliseconds", unit: "s", measure: mlattr.MeasureTimeToFirstToken, factor: 1},
+		"a unit that it cannot have":   {metric: "ttft_milliseconds", unit: "By"},
+		"an annotation":                {metric: "prompt_size", unit: "{part}", known: mlattr.TaskWeaver, measure: mlattr.MeasureTokens, factor: 1},
+		"brackets and per cent":        {metric: "mfu(%)", known: mlattr.TorchTitan, measure: mlattr.MeasureMFU, factor: 0.01},
+		"changed by Prometheus":        {metric: "time_metrics_end_to_end_s_", measure: mlattr.MeasureStepDuration, factor: 1},
+		"an everyday name":             {metric: "throughput"},
+		"the same where it is known":   {metric: "throughput", known: mlattr.Megatron, measure: mlattr.MeasureFLOPThroughput, factor: 1},
+		"the same of another client":   {metric: "throughput", known: mlattr.TorchTitan},
+		"one name of several":          {metric: "grad-norm", known: mlattr.Transformers | mlattr.TorchTitan, measure: mlattr.MeasureGradientNorm, factor: 1},
+		"a stranger's":                 {metric: "http.server.duration"},
+		"a name that is too long":      {metric: strings.Repeat("x", 129)},
+		"no name":                      {metric: ""},
+		"no letter":                    {metric: "::"},
+		"nothing but an ending":        {metric: "_total"},
+		"the conventions'":             {metric: "gen_ai.client.token.usage", unit: "token", measure: mlattr.MeasureTokens, factor: 1},
+		"a rate as its client says it": {metric: "tuft.sampling.tokens_per_second", unit: "tokens/s", measure: mlattr.MeasureTokenThroughput, factor: 1, tokens: "output"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, ok := r.MetricMeaning(tt.known, tt.metric, tt.unit)
+			require.Equal(t, tt.measure != "", ok)
+			assert.Equal(t, tt.measure, got.Measure)
+			assert.InDelta(t, tt.factor, got.Factor, 0)
+			assert.Equal(t, tt.tokens, got.TokenType)
+		})
+	}
+}
+
+func TestUserMetrics(t *testing.T) {
+	r, err := mlattr.NewReader(mlattr.Options{Systems: mlattr.AllSystems, Metrics: map[string]mlattr.MetricAlias{
+		"acme.latency":       {Measure: mlattr.MeasureRequestDuration, Unit: "ms"},
+		"acme.tokens":        {Measure: mlattr.MeasureTokens, TokenType: "output"},
+		"vllm:prompt_tokens": {Measure: mlattr.MeasureRequests},
+		"throughput":         {Measure: mlattr.MeasureTokenThroughput},
+	}})
+	require.NoError(t, err)
+	got, ok := r.MetricMeaning(0, "acme_latency", "s")
+	assert.True(t, ok)
+	assert.InDelta(t, 1e-3, got.Factor, 0, "what the user says about the unit holds, whatever the metric says")
+	got, _ = r.MetricMeaning(0, "acme.tokens_total", "")
+	assert.Equal(t, mlattr.MeasureTokens, got.Measure)
+	assert.Equal(t, "output", got.TokenType)
+	got, _ = r.MetricMeaning(0, "vllm:prompt_tokens", "")
+	assert.Equal(t, mlattr.MeasureRequests, got.Measure, "before the tables")
+	got, _ = r.MetricMeaning(0, "throughput", "")
+	assert.Equal(t, mlattr.MeasureTokenThroughput, got.Measure)
+
+	for name, tt := range map[string]struct {
+		alias mlattr.MetricAlias
+		want  string
+	}{
+		"measure": {mlattr.MetricAlias{Measure: "tokens"}, `"tokens" is no measure`},
+		"unit":    {mlattr.MetricAlias{Measure: mlattr.MeasureTokens, Unit: "s"}, `"s" is no unit of "ml.tokens"`},
+		"type":    {mlattr.MetricAlias{Measure: mlattr.MeasureTokens, TokenType: "both"}, `"both" is no token type`},
+	} {
+		_, err := mlattr.NewReader(mlattr.Options{Metrics: map[string]mlattr.MetricAlias{"a": tt.alias}})
+		require.ErrorContains(t, err, tt.want, name)
+		require.ErrorContains(t, err, `"a"`, name)
+	}
+}
+
+func TestMetricMeaningAllocatesNothing(t *testing.T) {
+	r := mlattr.Default()
+	assert.Zero(t, testing.AllocsPerRun(100, func() { r.MetricMeaning(0, "ray_vllm_generation_tokens_total", "") }))
+}
+
+// TestMetricTables shows that every metric of a table is found under its name,
+// and that what repeats another names one of the same table.
+func TestMetricTables(t *testing.T) {
+	r := mlattr.Default()
+	for _, table := range mlattr.Tables() {
+		names := make(map[string]mlattr.Metric)
+		for _, metric := range table.Metrics {
+			names[metric.Source] = metric
+		}
+		for _, metric := range table.Metrics {
+			got, ok := r.MetricMeaning(table.System, metric.Source, "")
+			require.True(t, ok, metric.Source)
+			assert.Equal(t, metric.Measure, got.Measure, metric.Source)
+			assert.NotEmpty(t, metric.Instrument.String(), metric.Source)
+			if metric.Repeats != "" {
+				assert.Equal(t, metric.Measure, names[metric.Repeats].Measure, metric.Source)
+			}
+		}
+	}
+}
+
+func FuzzMetricMeaning(f *testing.F) {
+	f.Add("vllm:prompt_tokens_total", "")
+	f.Add("ray_ray_total_total", "{}")
+	f.Add("\xff__", "s")
+	f.Fuzz(func(t *testing.T, name, unit string) {
+		got, ok := mlattr.Default().MetricMeaning(mlattr.AllSystems, name, unit)
+		assert.Equal(t, ok, got.Factor > 0)
+	})
+}

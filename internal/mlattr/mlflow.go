@@ -1,0 +1,39 @@
+package mlattr
+
+// mlflow is the vocabulary of MLflow Tracing. It writes every value as JSON,
+// so that a text has quotes.
+//
+// https://mlflow.org/docs/latest/genai/tracing/
+func mlflow() Table {
+	return Table{
+		System:      MLflow,
+		Name:        "mlflow",
+		Scopes:      []string{"mlflow."},
+		KeyPrefixes: []string{"mlflow."},
+		SpanMaps: []MapAlias{{Source: "mlflow.chat.tokenUsage", Fields: []Alias{
+			{Source: "input_tokens", Canonical: GenAIInputTokens},
+			{Source: "output_tokens", Canonical: GenAIOutputTokens},
+			{Source: "total_tokens", Canonical: TotalTokens},
+			{Source: "cache_read_input_tokens", Canonical: GenAICacheReadTokens},
+			{Source: "cache_creation_input_tokens", Canonical: GenAICacheCreationTokens},
+		}}},
+		Span: []Alias{
+			{Source: "mlflow.llm.model", Canonical: GenAIRequestModel, Reads: jsonText},
+			{Source: "mlflow.llm.provider", Canonical: GenAIProviderName, Reads: jsonText},
+			{Source: "mlflow.spanType", Canonical: GenAIOperationName, Reads: mlflowOperation},
+		},
+	}
+}
+
+var mlflowTypes = map[string]string{
+	"LLM":        OperationTextCompletion,
+	"CHAT_MODEL": OperationChat,
+	"EMBEDDING":  OperationEmbeddings,
+	"RETRIEVER":  OperationRetrieval,
+	"TOOL":       OperationExecuteTool,
+	"AGENT":      OperationInvokeAgent,
+	"WORKFLOW":   OperationInvokeWorkflow,
+}
+
+// mlflowOperation reads the type of a span.
+func mlflowOperation(text string) string { return mlflowTypes[jsonText(text)] }
