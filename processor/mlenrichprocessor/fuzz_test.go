@@ -45,7 +45,8 @@ var fuzzKeys = func() []string {
 	}
 	keys = append(keys, "task.a", "task. b", "val.f1", "task."+strings.Repeat("x", 70), "loss_at_step_1", "unheard.of",
 		"service.instance.id", "process.pid", "otelTraceID", "otelSpanID", "hw.id", "team",
-		mlattr.CorrelationSource, mlattr.CorrelationConflict, mlattr.RunInferred, mlattr.GPUJoin, mlattr.ThroughputBasis)
+		mlattr.CorrelationSource, mlattr.CorrelationConflict, mlattr.RunInferred, mlattr.GPUJoin, mlattr.ThroughputBasis,
+		mlattr.Side, mlattr.UsageCounted, mlattr.DecodePerSecond, mlattr.PrefillPerSecond, mlattr.SequencePerSecond)
 	slices.Sort(keys)
 	return slices.Compact(keys)
 }()
@@ -122,6 +123,7 @@ func (c *choices) traces() ptrace.Traces {
 			span.SetStartTimestamp([]pcommon.Timestamp{0, 5, 1e9, math.MaxUint64}[c.next(4)])
 			span.SetEndTimestamp([]pcommon.Timestamp{2e9, 0, 1e9, math.MaxUint64}[c.next(4)])
 			span.Status().SetCode(ptrace.StatusCode(c.next(3)))
+			span.SetKind(ptrace.SpanKind(c.next(6)))
 			c.attrs(span.Attributes(), 8)
 		}
 	}

@@ -51,6 +51,15 @@ type node struct {
 	// uses is true where the span says that tokens were used, and covered
 	// where a span of the same service below it does.
 	uses, covered bool
+	// server is true where the span is the answer to another, and client
+	// where it is above the first such span that used tokens too.
+	server, client bool
+	// asked is true where findClients has passed.
+	asked bool
+	// answer is the id of the answer that the span reports the tokens of, and
+	// repeated is true where another span did so first.
+	answer   symbol
+	repeated bool
 }
 
 // nowhere is the place of nothing.
@@ -91,11 +100,14 @@ type index interface {
 	ancestors(wanted []ancestor)
 	// remember keeps what spans hand down.
 	remember(spans []handedDown)
-	// covered marks the spans that are above an earlier one that used tokens
-	// and appends their places to found.
-	covered(nodes []node, found []int32) []int32
-	// cover remembers spans for covered.
-	cover(spans []covering)
+	// above marks the spans that are above an earlier one that used tokens
+	// and adds them to the users, and those above an earlier server to asked.
+	above(r *resolution)
+	// cover remembers spans for above.
+	cover(users, servers []covering)
+	// claim marks the claims of answers that another span claimed first. They
+	// are sorted by answer and service.
+	claim(claims []claim, nodes []node, texts *symbols)
 }
 
 // traceState is a trace within one batch.
@@ -152,6 +164,11 @@ type resolution struct {
 	// finds beyond the batch.
 	users    []int32
 	covering []covering
+	// asked are the spans above servers of earlier batches, and serving what
+	// findClients finds beyond the batch.
+	asked   []asking
+	serving []covering
+	claims  []claim
 
 	// sets are the distinct sets of keys that are handed down; the first is
 	// the empty one. kept are those that the store has, by the same place.
@@ -176,6 +193,7 @@ func (r *resolution) reset() {
 	clear(r.spanAt)
 	r.nodes, r.traces, r.groups = r.nodes[:0], r.traces[:0], r.groups[:0]
 	r.users, r.covering = r.users[:0], r.covering[:0]
+	r.asked, r.serving, r.claims = r.asked[:0], r.serving[:0], r.claims[:0]
 	r.earlier, r.handed, r.sets, r.kept = r.earlier[:0], r.handed[:0], r.sets[:0], r.kept[:0]
 }
 
@@ -204,6 +222,7 @@ func (r *resolution) resolve(ix index) {
 	}
 	r.inheritDown(ix)
 	r.coverUsage(ix)
+	r.countAnswers(ix)
 	for i := range r.nodes {
 		n := &r.nodes[i]
 		if n.traceAt == nowhere || !r.traces[n.traceAt].active {

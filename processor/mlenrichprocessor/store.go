@@ -24,6 +24,7 @@ const (
 	maxResources = 4096
 	maxRuns      = 8192
 	maxUsage     = 16384
+	maxAnswers   = 32768
 
 	// keyAge is how long the keys of a trace or request outlive their last
 	// use.
@@ -50,10 +51,21 @@ type store struct {
 	// usage has the spans above one that used tokens which came before them,
 	// with its service.
 	usage *bounded[spanKey, uint64]
-	seed  maphash.Seed
+	// served has the spans above a server that used tokens and came before
+	// them, with its service.
+	served *bounded[spanKey, uint64]
+	// answers has the first span that reported the tokens of an answer.
+	answers *bounded[answerKey, spanKey]
+	seed    maphash.Seed
 
 	telemetry *metadata.TelemetryBuilder
 	processor attribute.KeyValue
+}
+
+// answerKey identifies an answer: its id among those of one service.
+type answerKey struct {
+	service uint64
+	id      string
 }
 
 func newStore(set component.TelemetrySettings, id component.ID) (*store, error) {
@@ -69,6 +81,8 @@ func newStore(set component.TelemetrySettings, id component.ID) (*store, error) 
 		resources: newBounded[string, mlattr.System](maxResources, resourceAge),
 		runs:      newBounded[place, liveRuns](maxRuns, liveAge),
 		usage:     newBounded[spanKey, uint64](maxUsage, keyAge),
+		served:    newBounded[spanKey, uint64](maxUsage, keyAge),
+		answers:   newBounded[answerKey, spanKey](maxAnswers, keyAge),
 		seed:      maphash.MakeSeed(),
 		telemetry: telemetry,
 		processor: attribute.String("processor", id.String()),
@@ -103,9 +117,11 @@ func (s *store) report(o metric.Int64Observer, value func(size int, evicted int6
 	}
 	s.mu.Lock()
 	parts := [...]part{
+		{"answers", s.answers.len(), s.answers.evicted},
 		{"joins", s.joins.len(), s.joins.evicted},
 		{"resources", s.resources.len(), s.resources.evicted},
 		{"runs", s.runs.len(), s.runs.evicted},
+		{"served", s.served.len(), s.served.evicted},
 		{"spans", s.spans.len(), s.spans.evicted},
 		{"traces", s.traces.len(), s.traces.evicted},
 		{"usage", s.usage.len(), s.usage.evicted},
@@ -172,32 +188,65 @@ func (s *store) remember(spans []handedDown) {
 // serviceOf is a number for a service's name, to compare.
 func (s *store) serviceOf(name string) uint64 { return maphash.String(s.seed, name) }
 
-func (s *store) covered(nodes []node, found []int32) []int32 {
+func (s *store) above(r *resolution) {
 	now := s.now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.usage.len() == 0 {
-		return found
+	covers, serves := s.usage.len() > 0, s.served.len() > 0
+	if !covers && !serves {
+		return
 	}
-	for i := range nodes {
-		n := &nodes[i]
+	for i := range r.nodes {
+		n := &r.nodes[i]
 		if n.traceAt == nowhere {
 			continue
 		}
-		if service := s.usage.find(spanKey{n.trace, n.id}, now); service != nil && *service == n.service {
-			n.covered = true
-			found = append(found, int32(i))
+		self := spanKey{n.trace, n.id}
+		if covers {
+			if service := s.usage.find(self, now); service != nil && *service == n.service {
+				n.covered = true
+				r.users = append(r.users, int32(i))
+			}
+		}
+		if serves {
+			if service := s.served.find(self, now); service != nil {
+				r.asked = append(r.asked, asking{int32(i), *service})
+			}
 		}
 	}
-	return found
 }
 
-func (s *store) cover(spans []covering) {
+func (s *store) cover(users, servers []covering) {
 	now := s.now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i := range spans {
-		*s.usage.ensure(spans[i].span, now) = spans[i].service
+	for i := range users {
+		*s.usage.ensure(users[i].span, now) = users[i].service
+	}
+	for i := range servers {
+		*s.served.ensure(servers[i].span, now) = servers[i].service
+	}
+}
+
+func (s *store) claim(claims []claim, nodes []node, texts *symbols) {
+	now := s.now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var first spanKey
+	for i, c := range claims {
+		n := &nodes[c.at]
+		self := spanKey{n.trace, n.id}
+		if i == 0 || c.answer != claims[i-1].answer || c.service != claims[i-1].service {
+			key := answerKey{c.service, texts.text(c.answer)}
+			known := s.answers.find(key, now)
+			if known == nil {
+				key.id = texts.keep(c.answer)
+				known = s.answers.insert(key, now)
+				*known = self
+			}
+			first = *known
+		}
+		n.repeated = self != first
 	}
 }
 

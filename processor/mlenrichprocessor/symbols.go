@@ -7,14 +7,17 @@ import "strings"
 // have the same ones.
 type symbol uint32
 
+// textAnswer is the place of an answer's id among the keys of symbols.of.
+const textAnswer = keyCount + 1
+
 // symbols numbers the texts of a batch. The zero value is ready for use.
 type symbols struct {
 	texts  []string // by symbol; the first is unused
 	owned  []bool   // by symbol: the text is a copy that may outlive the batch
 	byText map[string]symbol
-	// last is the symbol that each key, and at originPhase the phase, had
-	// last: often the next span's too.
-	last [keyCount + 1]symbol
+	// last is the symbol that each key, at originPhase the phase and at
+	// textAnswer the answer, had last: often the next span's too.
+	last [textAnswer + 1]symbol
 }
 
 // of returns the symbol of a key's text.
@@ -65,5 +68,5 @@ func (s *symbols) keep(of symbol) string {
 func (s *symbols) reset() {
 	clear(s.texts)
 	clear(s.byText)
-	s.texts, s.owned, s.last = s.texts[:0], s.owned[:0], [keyCount + 1]symbol{}
+	s.texts, s.owned, s.last = s.texts[:0], s.owned[:0], [textAnswer + 1]symbol{}
 }

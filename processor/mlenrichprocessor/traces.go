@@ -143,6 +143,8 @@ func (e *enricher) readSpan(span ptrace.Span, known mlattr.System, rules rateRul
 
 	state.usage = usageOf(f, span.Name())
 	n := node{trace: span.TraceID(), id: span.SpanID(), parent: span.ParentSpanID(), uses: state.usage.reported}
+	n.server = n.uses && answers(span)
+	n.answer = b.texts.of(textAnswer, state.usage.answer)
 	state.conflicted = f.At(slotConflict) != nil
 	state.phased = f.At(slotPhase) != nil
 	n.phase = b.texts.of(int(originPhase), f.TextAt(slotPhase))
@@ -231,7 +233,8 @@ func (e *enricher) writeSpans(b *batch) {
 		}
 		more := additions{
 			conflict: n.conflict != 0 && !s.conflicted,
-			below:    s.usage.countable && (n.covered || s.usage.wrapper),
+			below:    s.usage.countable && (n.covered || s.usage.wrapper || n.repeated),
+			side:     n.uses && !s.usage.sided && (n.server || n.client),
 			traceRun: r.run.perTrace && !n.present[keyRun] && !n.present[keyInferred] && n.from[keyRun] == fromNowhere && n.trace != ([16]byte{}),
 		}
 		s.inherit(n, &more)
@@ -266,6 +269,13 @@ func (e *enricher) writeSpans(b *batch) {
 		if more.below {
 			s.attrs.PutBool(mlattr.UsageCounted, false)
 		}
+		if more.side {
+			side := mlattr.SideClient
+			if n.server {
+				side = mlattr.SideServer
+			}
+			s.attrs.PutStr(mlattr.Side, side)
+		}
 		if more.keys != 0 || more.phase {
 			s.attrs.PutStr(mlattr.CorrelationSource, b.marks.text(s.inherited))
 		}
@@ -282,7 +292,8 @@ type additions struct {
 	inferred bool  // the inherited run was inferred
 	phase    bool  // an ancestor's
 	conflict bool
-	below    bool // what it used is counted below it
+	below    bool // what it used is counted elsewhere
+	side     bool // it is one of two that count the same
 	traceRun bool // the trace is a run
 }
 
@@ -292,7 +303,7 @@ func (a *additions) count() int {
 	if n > 0 || a.phase {
 		n++ // the source
 	}
-	for _, flag := range [...]bool{a.inferred, a.phase, a.conflict, a.below, a.traceRun, a.traceRun} {
+	for _, flag := range [...]bool{a.inferred, a.phase, a.conflict, a.below, a.side, a.traceRun, a.traceRun} {
 		if flag {
 			n++
 		}

@@ -1,8 +1,12 @@
 package mlenrichprocessor
 
 import (
+	"bytes"
+	"cmp"
 	"slices"
 	"strings"
+
+	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
@@ -10,7 +14,9 @@ import (
 // Two instrumentations of one client, and an agent above the calls that it
 // makes, each report the same tokens on a span of their own. Only the lowest of
 // such spans counts: those above it are marked with ml.usage.counted=false. A
-// service that calls another one counts for itself: both know what they used.
+// service that calls another one counts for itself: both know what they used,
+// and ml.side tells the two apart. An answer that a service reports twice, as a
+// client that asks again for what it has already been given, counts once.
 
 // wrappers are the spans that add up what the calls below them used, by the
 // conventions' operation or by their names. They are marked without waiting for
@@ -45,9 +51,17 @@ type usage struct {
 	countable bool
 	// wrapper is true where that is for the calls below it to say.
 	wrapper bool
+	// answer is the id of the answer that used the tokens, or empty.
+	answer string
+	// sided is true where the span says whose count it has.
+	sided bool
 }
 
-var slotUsageCounted = mlattr.SlotOf(mlattr.UsageCounted)
+var (
+	slotUsageCounted = mlattr.SlotOf(mlattr.UsageCounted)
+	slotAnswer       = mlattr.SlotOf(mlattr.GenAIResponseID)
+	slotSide         = mlattr.SlotOf(mlattr.Side)
+)
 
 func usageOf(f *mlattr.Facts, name string) usage {
 	input, hasInput := f.IntAt(slotInput)
@@ -56,17 +70,36 @@ func usageOf(f *mlattr.Facts, name string) usage {
 	if !hasInput && !hasOutput && operation == "" {
 		return usage{}
 	}
-	return usage{
+	mark := f.At(slotUsageCounted)
+	u := usage{
 		reported:  (input > 0 || output > 0) && (estimated == nil || !estimated.Bool),
-		countable: (hasInput || hasOutput || mlattr.AsksModel(operation)) && f.At(slotUsageCounted) == nil,
+		countable: (hasInput || hasOutput || mlattr.AsksModel(operation)) && mark == nil,
 		wrapper:   wraps(name, operation),
+		sided:     f.At(slotSide) != nil,
 	}
+	if u.reported && !u.wrapper && (mark == nil || mark.Bool) {
+		u.answer = f.TextAt(slotAnswer)
+	}
+	return u
+}
+
+// answers says whether a span is the one by which a server answered: somebody
+// else asked for what it used.
+func answers(span ptrace.Span) bool {
+	return span.Kind() == ptrace.SpanKindServer && !span.ParentSpanID().IsEmpty() && !span.TraceID().IsEmpty()
 }
 
 // covering is a span that is not in the batch and above one that used tokens,
 // and the service of that one as store.serviceOf has it.
 type covering struct {
 	span    spanKey
+	service uint64
+}
+
+// asking is a place in the batch from which the client of a server is looked
+// for, and the server's service.
+type asking struct {
+	at      int32
 	service uint64
 }
 
@@ -78,9 +111,12 @@ func (r *resolution) findUsage(ix index) {
 			r.users = append(r.users, int32(i))
 		}
 	}
-	r.users = ix.covered(r.nodes, r.users)
+	ix.above(r)
 	for _, at := range r.users {
 		r.traces[r.nodes[at].traceAt].used = true
+	}
+	for _, asked := range r.asked {
+		r.traces[r.nodes[asked.at].traceAt].used = true
 	}
 }
 
@@ -104,7 +140,79 @@ func (r *resolution) coverUsage(ix index) {
 			n = parent
 		}
 	}
-	if len(r.covering) > 0 {
-		ix.cover(r.covering)
+	r.findClients()
+	if len(r.covering) > 0 || len(r.serving) > 0 {
+		ix.cover(r.covering, r.serving)
 	}
+}
+
+// findClients looks above each server that used tokens for the first span that
+// says so too: that is its client, unless the service is the server's own.
+func (r *resolution) findClients() {
+	for _, user := range r.users {
+		if n := &r.nodes[user]; n.uses && n.server {
+			r.askAbove(user, n.service)
+		}
+	}
+	for _, asked := range r.asked {
+		if !r.isClient(asked.at, asked.service) {
+			r.askAbove(asked.at, asked.service)
+		}
+	}
+}
+
+func (r *resolution) askAbove(at int32, service uint64) {
+	for {
+		n := &r.nodes[at]
+		if n.parent == ([8]byte{}) || n.parent == n.id {
+			return
+		}
+		if n.above == nowhere {
+			r.serving = append(r.serving, covering{spanKey{n.trace, n.parent}, service})
+			return
+		}
+		if at = n.above; r.isClient(at, service) {
+			return
+		}
+	}
+}
+
+// isClient says whether nobody further up needs to be asked. What was asked
+// before is not asked again, which ends a cycle too.
+func (r *resolution) isClient(at int32, service uint64) bool {
+	n := &r.nodes[at]
+	if n.uses {
+		n.client = n.client || n.service != service
+		return true
+	}
+	before := n.asked
+	n.asked = true
+	return before
+}
+
+// claim is a span that says that one answer's tokens are its own.
+type claim struct {
+	answer  symbol
+	service uint64
+	at      int32
+}
+
+// countAnswers marks the spans that report an answer which another span of
+// the service has reported.
+func (r *resolution) countAnswers(ix index) {
+	for i := range r.nodes {
+		n := &r.nodes[i]
+		if n.answer != 0 && !n.covered && n.traceAt != nowhere && n.id != ([8]byte{}) {
+			r.claims = append(r.claims, claim{n.answer, n.service, int32(i)})
+		}
+	}
+	if len(r.claims) == 0 {
+		return
+	}
+	// In any order of the batch the same span is the first of its answer.
+	slices.SortFunc(r.claims, func(a, b claim) int {
+		return cmp.Or(cmp.Compare(a.answer, b.answer), cmp.Compare(a.service, b.service),
+			bytes.Compare(r.nodes[a.at].trace[:], r.nodes[b.at].trace[:]), bytes.Compare(r.nodes[a.at].id[:], r.nodes[b.at].id[:]))
+	})
+	ix.claim(r.claims, r.nodes, &r.texts)
 }

@@ -124,8 +124,11 @@ func TestUsageWithoutATrace(t *testing.T) {
 func TestUsageOfEarlierBatchesIsBounded(t *testing.T) {
 	s, _ := newTestStore(t)
 	for i := range maxUsage + 100 {
-		s.cover([]covering{{span: spanKey{span: [8]byte{1, byte(i >> 16), byte(i >> 8), byte(i)}}}})
+		above := []covering{{span: spanKey{span: [8]byte{1, byte(i >> 16), byte(i >> 8), byte(i)}}}}
+		s.cover(above, above)
 	}
 	assert.Equal(t, maxUsage, s.usage.len())
 	assert.EqualValues(t, 100, s.usage.evicted)
+	assert.Equal(t, maxUsage, s.served.len())
+	assert.EqualValues(t, 100, s.served.evicted)
 }
