@@ -30,8 +30,12 @@ type metricsConnector struct {
 	version   string
 	telemetry *telemetry
 
+	// now is the clock.
+	now func() time.Time
+
 	readers sync.Pool
 	tally   *tally
+	clocks  *clocks
 	store   *streams.Store
 
 	// cancel ends an emission that takes longer than Shutdown may.
@@ -53,9 +57,11 @@ func newMetricsConnector(set connector.Settings, cfg *Config, next consumer.Metr
 		next:      next,
 		logger:    set.Logger,
 		version:   set.BuildInfo.Version,
+		now:       time.Now,
 		telemetry: tel,
 		readers:   sync.Pool{New: func() any { return &reader{vocabulary: mlattr.Default()} }},
 		tally:     newTally(),
+		clocks:    newClocks(),
 		store: streams.NewStore(streams.Limits{
 			Series:     cfg.MaxSeries,
 			Runs:       cfg.MaxRuns,
@@ -97,7 +103,7 @@ func (c *metricsConnector) end(ctx context.Context) error {
 		// The goroutine ends as soon as the next component gives up too.
 		return fmt.Errorf("an emission took longer than the shutdown may, the last one is missing: %w", ctx.Err())
 	}
-	if err := c.emit(ctx); err != nil {
+	if err := c.emit(ctx, true); err != nil {
 		return fmt.Errorf("pass the last counts on: %w", err)
 	}
 	return nil
@@ -110,13 +116,14 @@ func (*metricsConnector) Capabilities() consumer.Capabilities {
 
 // ConsumeTraces adds what the spans say. It keeps nothing of td.
 func (c *metricsConnector) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
-	now := time.Now()
+	now := c.now()
 	r := c.readers.Get().(*reader)
 	defer c.putBack(r)
 	r.now = now.UnixNano()
 	r.read(td)
 	duplicates := c.tally.settle(r)
 	overflowed := c.store.Apply(r.updates, now)
+	overflowed.Runs += c.clocks.observe(r.units, now)
 	c.telemetry.record(ctx, duplicates, r.outOfRange, overflowed)
 	return nil
 }
@@ -139,7 +146,7 @@ func (c *metricsConnector) emitByTimer(ctx context.Context) {
 		case <-c.stop:
 			return
 		case <-ticker.C:
-			if err := c.emit(ctx); err != nil {
+			if err := c.emit(ctx, false); err != nil {
 				// Nothing is lost: the next emission has the same counts and more.
 				c.logger.Warn("The series could not be passed on; the next emission has them again.", zap.Error(err))
 			}
@@ -147,9 +154,12 @@ func (c *metricsConnector) emitByTimer(ctx context.Context) {
 	}
 }
 
-// emit passes all live series on. It is not safe for concurrent use.
-func (c *metricsConnector) emit(ctx context.Context) error {
-	md, expired := c.store.Metrics(time.Now(), func(scope pcommon.InstrumentationScope) {
+// emit passes all live series on. The last one has also what a later one
+// would have waited for. It is not safe for concurrent use.
+func (c *metricsConnector) emit(ctx context.Context, last bool) error {
+	over := c.clocks.advance(c.store, c.cfg.MetricsExpiration, c.now(), last)
+	c.telemetry.record(ctx, 0, 0, over)
+	md, expired := c.store.Metrics(c.now(), func(scope pcommon.InstrumentationScope) {
 		scope.SetName(metadata.ScopeName)
 		scope.SetVersion(c.version)
 	})

@@ -6,12 +6,19 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/wallclock"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 // unknownService is the service.name of a resource that has none, as the
 // SDKs spell it.
 const unknownService = "unknown_service"
+
+// Values of series.Timing.
+const (
+	timingHost   = "host"
+	timingDevice = "device"
+)
 
 // Names of spans and events whose meaning is not in a canonical attribute.
 const (
@@ -54,7 +61,14 @@ type unit struct {
 	run      streams.Run
 	// requestRun is run as a label of series that are not of every run.
 	requestRun streams.Run
-	end        int64
+	start, end int64
+	// timed is true where the span times a phase of training.
+	timed bool
+	phase wallclock.Phase
+	// endsRun is true for the span of the whole training, which ends with it.
+	endsRun bool
+	// timing is the label of what was timed.
+	timing string
 
 	operation, role, model string
 	// failedOperation and errorType are those of a failure.
@@ -70,6 +84,7 @@ type reader struct {
 	ofResource, ofSpan mlattr.Facts
 	resource           streams.Resource
 	run                streams.Run
+	timing             string
 
 	units      []unit
 	updates    []streams.Update
@@ -108,6 +123,10 @@ func (r *reader) readResource(attrs pcommon.Map) {
 	if v, ok := attrs.Get(mlattr.ServiceNamespace); ok {
 		r.resource.Namespace, _ = mlattr.ReadText(v)
 	}
+	r.timing = timingHost
+	if v, ok := attrs.Get(series.Timing); ok && v.AsString() == timingDevice {
+		r.timing = timingDevice
+	}
 	r.run = streams.Run{
 		ID:   r.ofResource.Text(mlattr.RunID),
 		Job:  r.ofResource.Text(mlattr.JobID),
@@ -125,11 +144,15 @@ func (r *reader) readSpan(known mlattr.System, span ptrace.Span) {
 	u := unit{first: len(r.updates), resource: r.resource}
 	u.self = spanRef{trace: span.TraceID(), span: span.SpanID()}
 	u.parent = spanRef{trace: span.TraceID(), span: span.ParentSpanID()}
+	u.start = clampEnd(uint64(span.StartTimestamp()), r.now)
 	u.end = clampEnd(uint64(span.EndTimestamp()), r.now)
 	u.run, u.requestRun = runOf(r.run, &r.ofSpan)
 
 	v := readValues(&r.ofSpan)
 	u.operation, u.role, u.model = v.operation, v.role, v.model
+	u.phase, u.timed = wallclock.PhaseOf(v.phase)
+	u.endsRun = v.phase == mlattr.PhaseTrain
+	u.timing = r.timing
 	failed := span.Status().Code() == ptrace.StatusCodeError || v.errorType != ""
 
 	r.addUsage(&u, &v)
@@ -159,7 +182,7 @@ func (r *reader) readSpan(known mlattr.System, span ptrace.Span) {
 		}
 	}
 	u.last = len(r.updates)
-	if u.is != 0 || u.steps > 0 || u.samples > 0 || u.last > u.first {
+	if u.is != 0 || u.steps > 0 || u.samples > 0 || u.last > u.first || u.timed || u.endsRun {
 		r.units = append(r.units, u)
 	}
 }

@@ -87,9 +87,11 @@ func lastOf(t *testing.T, sink *consumertest.MetricsSink) pmetric.Metrics {
 func counters(md pmetric.Metrics) map[string]int64 {
 	sums := map[string]int64{}
 	for m := range metricsOf(md) {
-		if m.Type() == pmetric.MetricTypeSum {
+		if m.Type() == pmetric.MetricTypeSum && m.Sum().IsMonotonic() {
 			for _, p := range m.Sum().DataPoints().All() {
-				sums[m.Name()] += p.IntValue()
+				if p.ValueType() == pmetric.NumberDataPointValueTypeInt {
+					sums[m.Name()] += p.IntValue()
+				}
 			}
 		}
 	}

@@ -20,6 +20,9 @@ const (
 	LearningRate
 	Nonfinite
 	LastStepTimestamp
+	StepDuration
+	RunTime
+	RunState
 
 	// Count is the number of series.
 	Count
@@ -35,6 +38,10 @@ const (
 	Gauge
 	// Histogram is a cumulative histogram with explicit buckets.
 	Histogram
+	// Total is a cumulative, monotonic sum of numbers with fractions.
+	Total
+	// State is 1 or 0, a sum that is not monotonic.
+	State
 )
 
 // String returns the kind's word in the documentation.
@@ -42,8 +49,12 @@ func (k Kind) String() string {
 	switch k {
 	case Counter:
 		return "counter"
+	case Total:
+		return "counter"
 	case Gauge:
 		return "gauge"
+	case State:
+		return "up-down counter"
 	default:
 		return "histogram"
 	}
@@ -91,6 +102,12 @@ const (
 	Metric = "ml.metric"
 	// Signal says which value was not finite.
 	Signal = "ml.signal"
+	// Timing says what was timed: host, the program's own thread, or device,
+	// the work of the GPU. It is host unless the client's resource says
+	// device.
+	Timing = "ml.timing"
+	// RunStateLabel is the state of a run, or of its time.
+	RunStateLabel = "ml.run.state"
 )
 
 // All is the table, indexed by ID.
@@ -154,6 +171,22 @@ var All = [Count]Series{
 	LastStepTimestamp: {
 		Name: "ml.run.last_step.timestamp", Unit: "s", Kind: Gauge, EveryRun: true,
 		Description: "When the newest step ended, in seconds since 1970.",
+	},
+	StepDuration: {
+		Name: "ml.step.duration", Unit: "s", Kind: Histogram, EveryRun: true,
+		Description: "Time of the steps by phase: the union of the spans of each phase since the step before, and other for the rest. Spans of phases may lie in one another, so that a sum over phases can be longer than the step.",
+		Labels:      []string{mlattr.Phase, Timing},
+		Buckets:     powersOfTwo(1.0/1024, 1024),
+	},
+	RunTime: {
+		Name: "ml.run.time", Unit: "s", Kind: Total, EveryRun: true,
+		Description: "Time of the run by what it was used for, of each rank: productive, checkpoint, validation, data_load; startup and other without a span, before and after the first productive one; unknown where no span came for too long.",
+		Labels:      []string{RunStateLabel},
+	},
+	RunState: {
+		Name: "ml.run.state", Unit: "1", Kind: State, EveryRun: true,
+		Description: "1 for the state that the run is in, 0 for each other state: running, stalled after no span of training for five usual steps and at least 5 minutes, ended when its client says so, unknown before its first step.",
+		Labels:      []string{RunStateLabel},
 	},
 }
 

@@ -58,6 +58,16 @@ func (b *builder) add(snap *snapshot) {
 		point.SetTimestamp(b.now)
 		point.SetIntValue(snap.stream.count)
 		snap.key.putLabels(point.Attributes())
+	case series.Total, series.State:
+		point := metric.Sum().DataPoints().AppendEmpty()
+		point.SetStartTimestamp(start)
+		point.SetTimestamp(b.now)
+		if s.Kind == series.State {
+			point.SetIntValue(int64(snap.stream.value))
+		} else {
+			point.SetDoubleValue(snap.stream.value)
+		}
+		snap.key.putLabels(point.Attributes())
 	case series.Gauge:
 		point := metric.Gauge().DataPoints().AppendEmpty()
 		point.SetTimestamp(b.now)
@@ -99,9 +109,9 @@ func (rb *resourceBuilder) of(id series.ID) pmetric.Metric {
 	m.SetUnit(s.Unit)
 	m.SetDescription(s.Description)
 	switch s.Kind {
-	case series.Counter:
+	case series.Counter, series.Total, series.State:
 		sum := m.SetEmptySum()
-		sum.SetIsMonotonic(true)
+		sum.SetIsMonotonic(s.Kind != series.State)
 		sum.SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
 	case series.Gauge:
 		m.SetEmptyGauge()

@@ -49,7 +49,8 @@ type Update struct {
 	Key Key
 	// Count is what a counter grows by. It must not be negative.
 	Count int64
-	// Value is a gauge's value or what a histogram observes.
+	// Value is a gauge's or state's value, what a histogram observes, or what a
+	// total grows by, which must not be negative.
 	Value float64
 	// At orders the values of a gauge, in nanoseconds since 1970: an older
 	// one never replaces a newer one.
@@ -123,7 +124,7 @@ func (s *Store) Apply(updates []Update, now time.Time) Overflowed {
 		key := u.Key
 		if key.Run.ID != "" && !s.runs.admit(runKey{key.Resource, key.Run.ID}, s.limits.Runs, now) {
 			over.Runs++
-			if series.All[key.Series].Kind == series.Gauge {
+			if newest(key.Series) {
 				continue // the newest value of many runs means nothing
 			}
 			key.Run, key.overflow = Run{}, true
@@ -132,11 +133,17 @@ func (s *Store) Apply(updates []Update, now time.Time) Overflowed {
 			continue
 		}
 		over.Series++
-		if series.All[key.Series].Kind != series.Gauge {
+		if !newest(key.Series) {
 			s.add(Key{Series: key.Series, overflow: true}, u, now)
 		}
 	}
 	return over
+}
+
+// newest reports whether a series shows a value and adds nothing up.
+func newest(id series.ID) bool {
+	kind := series.All[id].Kind
+	return kind == series.Gauge || kind == series.State
 }
 
 // add applies u to the stream of key. It returns false where that stream
@@ -195,7 +202,9 @@ func (st *stream) apply(u *Update, id series.ID, now time.Time) {
 		if sum := st.count + u.Count; sum >= st.count {
 			st.count = sum // else it would wrap round: it stays at what it is
 		}
-	case series.Gauge:
+	case series.Total:
+		st.value += u.Value
+	case series.Gauge, series.State:
 		if u.At >= st.at {
 			st.value, st.at = u.Value, u.At
 		}

@@ -59,6 +59,8 @@ with unit and type suffixes.
 func prometheusName(s series.Series) (string, error) {
 	kinds := map[series.Kind]otlptranslator.MetricType{
 		series.Counter:   otlptranslator.MetricTypeMonotonicCounter,
+		series.Total:     otlptranslator.MetricTypeMonotonicCounter,
+		series.State:     otlptranslator.MetricTypeNonMonotonicCounter,
 		series.Gauge:     otlptranslator.MetricTypeGauge,
 		series.Histogram: otlptranslator.MetricTypeHistogram,
 	}

@@ -45,6 +45,9 @@ func TestPrometheusNames(t *testing.T) {
 		series.LearningRate:           "ml_learning_rate",
 		series.Nonfinite:              "ml_nonfinite_total",
 		series.LastStepTimestamp:      "ml_run_last_step_timestamp_seconds",
+		series.StepDuration:           "ml_step_duration_seconds",
+		series.RunTime:                "ml_run_time_seconds_total",
+		series.RunState:               "ml_run_state",
 	}
 	require.Len(t, want, len(series.All))
 	for id, name := range want {

@@ -1,0 +1,226 @@
+package mlmetricsconnector
+
+import (
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/wallclock"
+)
+
+// maxClocks bounds the processes of runs whose time is divided.
+const maxClocks = 8192
+
+// Values of series.RunStateLabel for the state of a run.
+const (
+	runRunning = "running"
+	runStalled = "stalled"
+	runEnded   = "ended"
+	runUnknown = "unknown"
+)
+
+var runStates = [...]string{runRunning, runStalled, runEnded, runUnknown}
+
+// phaseOther is the ml.phase of the time of a step without a span.
+const phaseOther = "other"
+
+// clocks divides the time of each process of each run. It is safe for
+// concurrent use.
+type clocks struct {
+	mu    sync.Mutex
+	byRun map[clockKey]*runClock
+}
+
+type clockKey struct {
+	resource streams.Resource
+	run      streams.Run
+}
+
+// runClock is the clock of one process of a run.
+type runClock struct {
+	mu sync.Mutex
+	wallclock.Clock
+	totals wallclock.Totals
+	timing string
+	// arrived is when the newest span came in, by the collector's clock.
+	arrived time.Time
+	// settled is what Newest was at the last emission. Spans that are sent
+	// side by side have all come in since.
+	settled int64
+	// waited is up to when silence was called unknown.
+	waited time.Time
+	// worked is the end of the newest span, ended that of the newest span of a
+	// whole training.
+	worked, ended int64
+}
+
+func newClocks() *clocks {
+	return &clocks{byRun: make(map[clockKey]*runClock)}
+}
+
+// observe adds what spans say about time, all of which arrived at now. It
+// returns how many it had no room for.
+func (c *clocks) observe(units []unit, now time.Time) (refused int64) {
+	for i := range units {
+		u := &units[i]
+		if u.run.ID == "" || !u.timed && !u.endsStep && !u.endsRun {
+			continue
+		}
+		clock := c.of(clockKey{u.resource, u.run})
+		if clock == nil {
+			refused++
+			continue
+		}
+		clock.observe(u, now)
+	}
+	return refused
+}
+
+// of returns the clock of a process, or nil where there are too many.
+func (c *clocks) of(key clockKey) *runClock {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	clock, known := c.byRun[key]
+	if known {
+		return clock
+	}
+	if len(c.byRun) >= maxClocks {
+		return nil
+	}
+	clock = &runClock{}
+	c.byRun[key.clone()] = clock
+	return clock
+}
+
+// clone copies the key's strings, which a clock must not keep alive in a whole
+// request.
+func (k clockKey) clone() clockKey {
+	return clockKey{
+		resource: streams.Resource{Namespace: strings.Clone(k.resource.Namespace), Service: strings.Clone(k.resource.Service)},
+		run: streams.Run{
+			ID: strings.Clone(k.run.ID), Job: strings.Clone(k.run.Job),
+			Rank: strings.Clone(k.run.Rank), Host: strings.Clone(k.run.Host),
+		},
+	}
+}
+
+func (c *runClock) observe(u *unit, now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.timing = u.timing
+	if now.After(c.arrived) {
+		c.arrived, c.waited = now, now
+	}
+	if u.endsRun {
+		c.ended = max(c.ended, u.end)
+		return
+	}
+	c.worked = max(c.worked, u.end)
+	if u.timed {
+		c.Observe(u.phase, u.start, u.end, &c.totals)
+	}
+	if u.endsStep {
+		c.EndStep(u.end, &c.totals)
+	}
+}
+
+// advance divides the time that has gone by, adds the result to the store, and
+// forgets runs of which nothing has come for longer than expiration; 0 means
+// that none is forgotten.
+func (c *clocks) advance(store *streams.Store, expiration time.Duration, now time.Time, last bool) (over streams.Overflowed) {
+	for key, clock := range c.all(expiration, now) {
+		updates, seen := clock.advance(key, now, last)
+		// As of when the run was last heard of: its state does not keep its
+		// series alive.
+		o := store.Apply(updates, seen)
+		over.Series += o.Series
+		over.Runs += o.Runs
+	}
+	return over
+}
+
+// all returns the live clocks, so that no lock is held while they advance.
+func (c *clocks) all(expiration time.Duration, now time.Time) map[clockKey]*runClock {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	live := make(map[clockKey]*runClock, len(c.byRun))
+	for key, clock := range c.byRun {
+		if expiration > 0 && now.Sub(clock.lastArrival()) > expiration {
+			delete(c.byRun, key)
+			continue
+		}
+		live[key] = clock
+	}
+	return live
+}
+
+func (c *runClock) lastArrival() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.arrived
+}
+
+// advance returns what the run's series change by, and when it was last heard
+// of.
+func (c *runClock) advance(key clockKey, now time.Time, last bool) (updates []streams.Update, seen time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	until := c.settled
+	c.settled = c.Newest()
+	if last {
+		until = c.settled
+	}
+	c.Advance(until, &c.totals)
+	state := c.state(now)
+	if state == runStalled && now.After(c.waited) {
+		c.Wait(now.Sub(c.waited).Nanoseconds(), &c.totals)
+		c.waited = now
+	}
+
+	add := func(id series.ID, value float64, labels ...string) {
+		u := streams.Update{Key: streams.Key{Resource: key.resource, Run: key.run, Series: id}, Value: value, At: now.UnixNano()}
+		copy(u.Key.Labels[:], labels)
+		updates = append(updates, u)
+	}
+	for _, possible := range runStates {
+		value := 0.0
+		if possible == state {
+			value = 1
+		}
+		add(series.RunState, value, possible)
+	}
+	for used, nanoseconds := range c.totals.States {
+		if nanoseconds > 0 {
+			add(series.RunTime, float64(nanoseconds)/1e9, wallclock.State(used).String()) //nolint:gosec // an index of a short array
+		}
+	}
+	for i := range c.totals.Steps {
+		step := &c.totals.Steps[i]
+		for phase, nanoseconds := range step.Phases {
+			if nanoseconds > 0 {
+				add(series.StepDuration, float64(nanoseconds)/1e9, wallclock.Phase(phase).String(), c.timing) //nolint:gosec // an index of a short array
+			}
+		}
+		add(series.StepDuration, float64(step.Other)/1e9, phaseOther, c.timing)
+	}
+	c.totals = wallclock.Totals{}
+	return updates, c.arrived
+}
+
+// state says how the run is. Silence is measured by the collector's clock, so
+// that a client's clock that is wrong stalls nothing.
+func (c *runClock) state(now time.Time) string {
+	switch {
+	// Work after the end is that of another attempt.
+	case c.ended > 0 && c.ended >= c.worked:
+		return runEnded
+	case !c.Stepped():
+		return runUnknown
+	case now.Sub(c.arrived).Nanoseconds() > c.Patience():
+		return runStalled
+	default:
+		return runRunning
+	}
+}

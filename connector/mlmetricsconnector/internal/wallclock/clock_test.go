@@ -1,0 +1,246 @@
+package wallclock
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+const second = int64(1e9)
+
+// timeline adds spans whose times are in seconds and advances to the newest.
+func timeline(c *Clock, spans ...span) Totals {
+	var into Totals
+	for _, s := range spans {
+		c.Observe(s.phase, s.start*second, s.end*second, &into)
+		if s.phase == Optimizer {
+			c.EndStep(s.end*second, &into)
+		}
+	}
+	c.Advance(c.Newest(), &into)
+	return into
+}
+
+func seconds(of Totals) map[string]int64 {
+	found := map[string]int64{}
+	for state, nanoseconds := range of.States {
+		if nanoseconds != 0 {
+			found[State(state).String()] = nanoseconds / second //nolint:gosec // an index of a short array
+		}
+	}
+	return found
+}
+
+func TestTimeOfARun(t *testing.T) {
+	for name, test := range map[string]struct {
+		spans    []span
+		expected map[string]int64
+	}{
+		"one step": {
+			[]span{{10, 12, DataLoad}, {12, 15, Forward}, {15, 19, Backward}, {20, 21, Optimizer}},
+			map[string]int64{"data_load": 2, "productive": 8, "other": 1},
+		},
+		"overlapping spans of a phase count once": {
+			[]span{{10, 20, Forward}, {12, 15, Forward}, {18, 25, Forward}},
+			map[string]int64{"productive": 15},
+		},
+		"loading beside a forward is no waiting": {
+			[]span{{10, 20, Forward}, {15, 25, DataLoad}},
+			map[string]int64{"productive": 10, "data_load": 5},
+		},
+		"forward below an optimizer, as LBFGS does": {
+			[]span{{10, 20, Optimizer}, {11, 14, Forward}},
+			map[string]int64{"productive": 10},
+		},
+		"loading before the first step": {
+			[]span{{10, 12, DataLoad}, {15, 16, Forward}},
+			map[string]int64{"data_load": 2, "startup": 3, "productive": 1},
+		},
+		"silence of an hour": {
+			[]span{{10, 11, Forward}, {3611, 3612, Forward}},
+			map[string]int64{"productive": 2, "unknown": 3600},
+		},
+		"silence of four minutes": {
+			[]span{{10, 11, Forward}, {251, 252, Forward}},
+			map[string]int64{"productive": 2, "other": 240},
+		},
+		"validation and checkpoint": {
+			[]span{{10, 11, Forward}, {11, 31, Validation}, {31, 35, Checkpoint}},
+			map[string]int64{"productive": 1, "validation": 20, "checkpoint": 4},
+		},
+		"nonsense": {
+			[]span{{10, 11, Forward}, {20, 15, Forward}, {-5, 8, Forward}, {0, 8, Forward}},
+			map[string]int64{"productive": 1},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, test.expected, seconds(timeline(&Clock{}, test.spans...)))
+		})
+	}
+}
+
+func TestPhasesOfSteps(t *testing.T) {
+	steps := timeline(&Clock{},
+		span{10, 12, DataLoad}, span{12, 15, Forward}, span{13, 16, Forward}, span{17, 18, Optimizer},
+		span{18, 30, Forward}, span{30, 31, Optimizer},
+	).Steps
+	assert.Equal(t, []Step{
+		{Phases: [phases]int64{DataLoad: 2 * second, Forward: 4 * second, Optimizer: second}, Other: second},
+		{Phases: [phases]int64{Forward: 12 * second, Optimizer: second}},
+	}, steps)
+}
+
+// An optimizer below another one, as AdamW's is, ends no step of its own.
+func TestNestedOptimizersAreOneStep(t *testing.T) {
+	steps := timeline(&Clock{}, span{11, 14, Optimizer}, span{10, 15, Optimizer}, span{15, 16, Optimizer}).Steps
+	assert.Equal(t, []Step{
+		{Phases: [phases]int64{Optimizer: 5 * second}},
+		{Phases: [phases]int64{Optimizer: second}},
+	}, steps)
+}
+
+// A step around a silence of which nothing is known has no length.
+func TestAStepAroundASilenceIsNotTold(t *testing.T) {
+	steps := timeline(&Clock{}, span{10, 11, Optimizer}, span{3000, 3001, Optimizer}, span{3001, 3003, Optimizer}).Steps
+	assert.Len(t, steps, 2)
+	assert.Equal(t, 2*second, steps[1].Phases[Optimizer])
+}
+
+// What was called unknown while the program was silent is not counted again
+// when it speaks.
+func TestWaitingCountsOnce(t *testing.T) {
+	var c Clock
+	timeline(&c, span{10, 11, Forward})
+	var waited Totals
+	c.Wait(400*second, &waited)
+	c.Wait(100*second, &waited)
+	assert.Equal(t, map[string]int64{"unknown": 500}, seconds(waited))
+	assert.Equal(t, map[string]int64{"unknown": 100, "productive": 1}, seconds(timeline(&c, span{611, 612, Forward})))
+	// A span that began before the silence did.
+	c.Wait(100*second, &waited)
+	assert.Equal(t, map[string]int64{"productive": 600}, seconds(timeline(&c, span{612, 1212, Forward})))
+}
+
+// Divided all at once or piece by piece, in whatever order the spans of a
+// piece come, the time is the same.
+func TestTheOrderOfArrivalDoesNotMatter(t *testing.T) {
+	var spans []span
+	at := int64(100)
+	for range 200 {
+		for _, phase := range []Phase{DataLoad, Forward, Backward, Optimizer} {
+			length := 1 + rand.Int64N(5) //nolint:gosec // test data
+			spans = append(spans, span{at, at + length, phase})
+			at += length + rand.Int64N(2) //nolint:gosec // test data
+		}
+	}
+	whole := timeline(&Clock{}, spans...)
+	var c Clock
+	var pieces Totals
+	for i := 0; i < len(spans); i += 8 {
+		piece := append([]span(nil), spans[i:i+8]...)
+		rand.Shuffle(len(piece), func(i, j int) { piece[i], piece[j] = piece[j], piece[i] })
+		part := timeline(&c, piece...)
+		for state := range part.States {
+			pieces.States[state] += part.States[state]
+		}
+		pieces.Steps = append(pieces.Steps, part.Steps...)
+	}
+	assert.Equal(t, whole, pieces)
+	sum := int64(0)
+	for _, nanoseconds := range whole.States {
+		sum += nanoseconds
+	}
+	assert.Equal(t, (spans[len(spans)-1].end-100)*second, sum, "every moment is in one state")
+}
+
+func TestPatience(t *testing.T) {
+	var c Clock
+	var into Totals
+	assert.Equal(t, 300*second, c.Patience())
+	for i := range int64(50) {
+		c.EndStep((100+i*100)*second, &into)
+	}
+	assert.Equal(t, 500*second, c.Patience())
+	assert.True(t, c.Stepped())
+}
+
+// However much comes between two divisions, the memory is bounded and no time
+// is lost.
+func TestAFullClockAdvances(t *testing.T) {
+	var c Clock
+	var into Totals
+	const n = 3 * maxPending
+	for i := range int64(n) {
+		c.Observe(Forward, (i+1)*second, (i+2)*second, &into)
+		c.EndStep((i+2)*second, &into)
+		assert.LessOrEqual(t, len(c.pending), maxPending)
+		assert.LessOrEqual(t, len(c.ends), maxPending)
+	}
+	c.Advance(c.Newest(), &into)
+	assert.Equal(t, int64(n)*second, into.States[Productive])
+	assert.Len(t, into.Steps, n)
+
+	// Steps without a single span.
+	var bare Clock
+	for i := range int64(n) {
+		bare.EndStep((i+2)*second, &into)
+		assert.LessOrEqual(t, len(bare.ends), maxPending)
+	}
+}
+
+func TestPhaseOf(t *testing.T) {
+	for p := range phases {
+		found, known := PhaseOf(p.String())
+		assert.True(t, known)
+		assert.Equal(t, p, found)
+	}
+	for _, name := range []string{"", "train", "epoch", "sample"} {
+		_, known := PhaseOf(name)
+		assert.False(t, known, name)
+	}
+}
+
+// FuzzClock shows that whatever spans come, no time is negative and none is
+// counted twice.
+func FuzzClock(f *testing.F) {
+	f.Add([]byte{1, 5, 0, 3, 9, 3, 200, 1, 1})
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		var c Clock
+		var into Totals
+		first := int64(0)
+		raw = raw[:min(len(raw), 3000)]
+		for len(raw) >= 3 {
+			start := int64(raw[0])*7*second + 1
+			end := start + (int64(raw[1])-20)*second
+			if end >= start && (first == 0 || start < first) {
+				first = start
+			}
+			phase := Phase(raw[2] % byte(phases))
+			c.Observe(phase, start, end, &into)
+			if raw[2]&8 != 0 {
+				c.EndStep(end, &into)
+			}
+			if raw[2]&16 != 0 {
+				c.Advance(c.Newest(), &into)
+			}
+			raw = raw[3:]
+		}
+		c.Advance(c.Newest(), &into)
+		sum := int64(0)
+		for state, nanoseconds := range into.States {
+			if nanoseconds < 0 {
+				t.Errorf("%s is %d", State(state), nanoseconds) //nolint:gosec // an index of a short array
+			}
+			sum += nanoseconds
+		}
+		if newest := c.Newest(); sum > newest {
+			t.Errorf("%d is more than the whole time, %d", sum, newest)
+		}
+		for _, step := range into.Steps {
+			if step.Other < 0 {
+				t.Errorf("other is %d", step.Other)
+			}
+		}
+	})
+}

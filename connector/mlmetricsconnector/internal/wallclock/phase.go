@@ -1,0 +1,96 @@
+package wallclock
+
+import "github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+
+// Phase is a part of training that a span can time.
+type Phase uint8
+
+// The phases that are told apart.
+const (
+	Forward Phase = iota
+	Backward
+	ForwardBackward
+	Optimizer
+	Batch
+	Checkpoint
+	Validation
+	DataLoad
+
+	phases
+)
+
+// phaseNames are the values of ml.phase.
+var phaseNames = [phases]string{
+	Forward:         mlattr.PhaseForward,
+	Backward:        mlattr.PhaseBackward,
+	ForwardBackward: mlattr.PhaseForwardBackward,
+	Optimizer:       mlattr.PhaseOptimizer,
+	Batch:           mlattr.PhaseBatch,
+	Checkpoint:      mlattr.PhaseCheckpoint,
+	Validation:      mlattr.PhaseValidation,
+	DataLoad:        mlattr.PhaseDataLoad,
+}
+
+// String returns the value of ml.phase.
+func (p Phase) String() string { return phaseNames[p] }
+
+// PhaseOf returns the phase with this value of ml.phase. It reports false for
+// a phase that spans other ones, such as an epoch, and for what is no
+// training, such as sampling.
+func PhaseOf(name string) (Phase, bool) {
+	for p, known := range phaseNames {
+		if known == name {
+			return Phase(p), true //nolint:gosec // an index of a short array
+		}
+	}
+	return 0, false
+}
+
+// State is what a moment of a run's time was used for.
+type State uint8
+
+// The states, those with a span first, from the one that wins where spans of
+// several overlap.
+const (
+	Productive State = iota
+	Checkpointing
+	Validating
+	LoadingData
+	// Startup is the time without a span before the first productive one.
+	Startup
+	// Other is time without a span of a program that goes on.
+	Other
+	// Unknown is time of which nothing is known: no span came for so long
+	// that the program may have hung, ended or lost its telemetry.
+	Unknown
+
+	states
+)
+
+// stateNames are the values of ml.run.state for the time of a run.
+var stateNames = [states]string{
+	Productive:    "productive",
+	Checkpointing: "checkpoint",
+	Validating:    "validation",
+	LoadingData:   "data_load",
+	Startup:       "startup",
+	Other:         "other",
+	Unknown:       "unknown",
+}
+
+// String returns the value of ml.run.state.
+func (s State) String() string { return stateNames[s] }
+
+// state is what the time of a phase is used for.
+func (p Phase) state() State {
+	switch p {
+	case Checkpoint:
+		return Checkpointing
+	case Validation:
+		return Validating
+	case DataLoad:
+		return LoadingData
+	default:
+		return Productive
+	}
+}
