@@ -26,7 +26,7 @@ func seconds(of Totals) map[string]int64 {
 	found := map[string]int64{}
 	for state, nanoseconds := range of.States {
 		if nanoseconds != 0 {
-			found[State(state).String()] = nanoseconds / second //nolint:gosec // an index of a short array
+			found[State(state).String()] = nanoseconds / second
 		}
 	}
 	return found
@@ -129,9 +129,9 @@ func TestTheOrderOfArrivalDoesNotMatter(t *testing.T) {
 	at := int64(100)
 	for range 200 {
 		for _, phase := range []Phase{DataLoad, Forward, Backward, Optimizer} {
-			length := 1 + rand.Int64N(5) //nolint:gosec // test data
+			length := 1 + rand.Int64N(5)
 			spans = append(spans, span{at, at + length, phase})
-			at += length + rand.Int64N(2) //nolint:gosec // test data
+			at += length + rand.Int64N(2)
 		}
 	}
 	whole := timeline(&Clock{}, spans...)
@@ -230,7 +230,7 @@ func FuzzClock(f *testing.F) {
 		sum := int64(0)
 		for state, nanoseconds := range into.States {
 			if nanoseconds < 0 {
-				t.Errorf("%s is %d", State(state), nanoseconds) //nolint:gosec // an index of a short array
+				t.Errorf("%s is %d", State(state), nanoseconds)
 			}
 			sum += nanoseconds
 		}

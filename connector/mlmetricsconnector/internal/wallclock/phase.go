@@ -40,7 +40,7 @@ func (p Phase) String() string { return phaseNames[p] }
 func PhaseOf(name string) (Phase, bool) {
 	for p, known := range phaseNames {
 		if known == name {
-			return Phase(p), true //nolint:gosec // an index of a short array
+			return Phase(p), true
 		}
 	}
 	return 0, false
