@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"slices"
 	"time"
 
@@ -18,13 +19,17 @@ import (
 // Limits of what is read, so that no file can exhaust the memory.
 const (
 	// MaxSize is the largest file that is read, in bytes.
-	MaxSize = 16 << 20
+	MaxSize = 8 << 20
 	// MaxGPUs is the largest number of GPUs.
 	MaxGPUs = 64
 	// MaxFrames is the largest number of frames.
 	MaxFrames = 10_000
 	// MaxProcesses is the largest number of processes of one GPU.
 	MaxProcesses = 1024
+	// MaxDuration is the largest length.
+	MaxDuration = 30 * 24 * time.Hour
+	// MaxXIDs is the largest number of errors of one GPU in one frame.
+	MaxXIDs = 64
 )
 
 // defaultFrameDuration is the length of a recording with a single frame.
@@ -48,23 +53,30 @@ func Load(path string) (*Recording, error) {
 	return rec, nil
 }
 
-// Parse reads and checks a recording. Unknown keys are errors, so that a
+// Parse reads and checks a recording. An unknown key is an error, so that a
 // misspelled one does not look like an unavailable value.
 func Parse(raw []byte) (*Recording, error) {
 	if len(raw) > MaxSize {
 		return nil, fmt.Errorf("the recording is larger than %d bytes", MaxSize)
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(raw))
-	decoder.KnownFields(true)
-	var rec Recording
-	if err := decoder.Decode(&rec); err != nil {
+	var document yaml.Node
+	if err := decoder.Decode(&document); err != nil {
 		if errors.Is(err, io.EOF) {
-			return nil, errors.New("the recording is empty")
+			return nil, errEmpty
 		}
 		return nil, err
 	}
-	if err := decoder.Decode(&struct{}{}); !errors.Is(err, io.EOF) {
-		return nil, errors.New("the recording has more than one YAML document")
+	if err := decoder.Decode(&yaml.Node{}); !errors.Is(err, io.EOF) {
+		return nil, errors.New("the recording has more than one YAML document, or ends in what is none")
+	}
+	root := document.Content[0]
+	if err := checkSchema(root, reflect.TypeFor[Recording](), ""); err != nil {
+		return nil, err
+	}
+	var rec Recording
+	if err := root.Decode(&rec); err != nil {
+		return nil, err
 	}
 	if err := rec.check(); err != nil {
 		return nil, err
@@ -76,10 +88,10 @@ func Parse(raw []byte) (*Recording, error) {
 }
 
 func defaultDuration(frames []Frame) time.Duration {
-	last := frames[len(frames)-1].At
 	if len(frames) == 1 {
 		return defaultFrameDuration
 	}
+	last := frames[len(frames)-1].At
 	return last + (last - frames[len(frames)-2].At)
 }
 
@@ -94,133 +106,142 @@ func (r *Recording) check() error {
 	if r.HostName == "" {
 		errs = append(errs, errors.New(`"host_name" is missing`))
 	}
-	if len(r.GPUs) > MaxGPUs {
-		errs = append(errs, fmt.Errorf(`"gpus" has %d entries; allowed are at most %d`, len(r.GPUs), MaxGPUs))
-	}
-	if len(r.Frames) == 0 || len(r.Frames) > MaxFrames {
-		errs = append(errs, fmt.Errorf(`"frames" has %d entries; allowed are 1 to %d`, len(r.Frames), MaxFrames))
+	if len(r.Frames) == 0 {
+		errs = append(errs, fmt.Errorf(`"frames" has no entry; allowed are 1 to %d`, MaxFrames))
 	}
 	if len(errs) > 0 {
 		return errors.Join(errs...)
 	}
 
-	known := make(map[string]map[uint32]bool, len(r.GPUs))
-	for i, gpu := range r.GPUs {
-		pids, err := gpu.check()
-		if err != nil {
-			errs = append(errs, fmt.Errorf(`"gpus[%d]": %w`, i, err))
-		}
-		if known[gpu.UUID] != nil {
-			errs = append(errs, fmt.Errorf(`"gpus[%d]::uuid" %q is there twice`, i, gpu.UUID))
-		}
-		known[gpu.UUID] = pids
-	}
-	for i, gpu := range r.GPUs {
-		if gpu.MIG == nil {
-			continue
-		}
-		if _, found := known[gpu.MIG.Parent]; !found || gpu.MIG.Parent == gpu.UUID {
-			errs = append(errs, fmt.Errorf(`"gpus[%d]::mig::parent" %q is none of the other "gpus"`, i, gpu.MIG.Parent))
-		}
-	}
-	previous := time.Duration(-1)
-	for i, frame := range r.Frames {
-		if err := frame.check(known, previous); err != nil {
-			errs = append(errs, fmt.Errorf(`"frames[%d]": %w`, i, err))
-		}
-		previous = frame.At
-	}
-	if r.Frames[0].At != 0 {
-		errs = append(errs, fmt.Errorf(`"frames[0]::at" is %s; the first frame is at 0s`, r.Frames[0].At))
-	}
-	// The bound keeps sums of durations far from an overflow.
-	if previous > 30*24*time.Hour || r.Duration > 30*24*time.Hour {
-		errs = append(errs, errors.New("the recording is longer than 30 days"))
-	}
-	if r.Duration != 0 && r.Duration <= previous {
-		errs = append(errs, fmt.Errorf(`"duration" is %s; it must be longer than the last frame's "at", %s`, r.Duration, previous))
-	}
+	known, err := r.checkGPUs()
+	errs = append(errs, err, r.checkFrames(known), r.checkTimes())
 	return errors.Join(errs...)
 }
 
-// check returns the PIDs that frames may name.
-func (g *GPU) check() (map[uint32]bool, error) {
-	var errs []error
-	if g.UUID == "" {
-		errs = append(errs, errors.New(`"uuid" is missing`))
-	}
-	if g.Index < 0 {
-		errs = append(errs, fmt.Errorf(`"index" is %d; it is at least 0`, g.Index))
-	}
-	if len(g.Processes) > MaxProcesses {
-		errs = append(errs, fmt.Errorf(`"processes" has %d entries; allowed are at most %d`, len(g.Processes), MaxProcesses))
-	}
-	pids := make(map[uint32]bool, len(g.Processes))
-	for _, p := range g.Processes {
-		if pids[p.PID] {
-			errs = append(errs, fmt.Errorf(`process %d is there twice`, p.PID))
-		}
-		pids[p.PID] = true
-	}
-	return pids, errors.Join(errs...)
+// knownGPU is what frames may say about a GPU.
+type knownGPU struct {
+	pids map[uint32]bool
+	part bool
 }
 
-func (f *Frame) check(known map[string]map[uint32]bool, previous time.Duration) error {
+// checkGPUs returns what frames may speak of.
+func (r *Recording) checkGPUs() (map[string]knownGPU, error) {
 	var errs []error
-	if f.At <= previous {
-		errs = append(errs, fmt.Errorf(`"at" is %s; it must be later than the frame before it`, f.At))
+	known := make(map[string]knownGPU, len(r.GPUs))
+	for i := range r.GPUs {
+		gpu, path := &r.GPUs[i], fmt.Sprintf("gpus[%d]", i)
+		if gpu.UUID == "" {
+			errs = append(errs, fmt.Errorf(`"%s::uuid" is missing`, path))
+		}
+		if gpu.Index < 0 {
+			errs = append(errs, fmt.Errorf(`"%s::index" is %d; allowed is at least 0`, path, gpu.Index))
+		}
+		if _, twice := known[gpu.UUID]; twice {
+			errs = append(errs, fmt.Errorf(`"%s::uuid" is %q, which is there twice`, path, gpu.UUID))
+		}
+		pids := make(map[uint32]bool, len(gpu.Processes))
+		for j, process := range gpu.Processes {
+			if pids[process.PID] {
+				errs = append(errs, fmt.Errorf(`"%s::processes[%d]::pid" is %d, which is there twice`, path, j, process.PID))
+			}
+			pids[process.PID] = true
+		}
+		known[gpu.UUID] = knownGPU{pids: pids, part: gpu.MIG != nil}
 	}
+	for i := range r.GPUs {
+		if mig := r.GPUs[i].MIG; mig != nil {
+			if parent, found := known[mig.Parent]; !found || parent.part {
+				errs = append(errs, fmt.Errorf(`"gpus[%d]::mig::parent" is %q; allowed is the "uuid" of a whole GPU of the recording`, i, mig.Parent))
+			}
+		}
+	}
+	return known, errors.Join(errs...)
+}
+
+// checkFrames returns the first thing that is wrong with the frames.
+func (r *Recording) checkFrames(known map[string]knownGPU) error {
+	for i := range r.Frames {
+		if err := r.Frames[i].check(known, fmt.Sprintf("frames[%d]", i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkTimes checks the order of the frames. The bound keeps sums of durations
+// far from an overflow.
+func (r *Recording) checkTimes() error {
+	if first := r.Frames[0].At; first != 0 {
+		return fmt.Errorf(`"frames[0]::at" is %s; the first frame is at 0s`, first)
+	}
+	last := time.Duration(0)
+	for i := 1; i < len(r.Frames); i++ {
+		at := r.Frames[i].At
+		if at <= last || at > MaxDuration {
+			return fmt.Errorf(`"frames[%d]::at" is %s; it must be later than the frame before it, %s, and at most %s`, i, at, last, MaxDuration)
+		}
+		last = at
+	}
+	if r.Duration != 0 && (r.Duration <= last || r.Duration > MaxDuration) {
+		return fmt.Errorf(`"duration" is %s; it must be longer than the last frame's "at", %s, and at most %s`, r.Duration, last, MaxDuration)
+	}
+	return nil
+}
+
+func (f *Frame) check(known map[string]knownGPU, path string) error {
 	if f.DriverState != "" && !slices.Contains(device.DriverStates, device.DriverState(f.DriverState)) {
-		errs = append(errs, fmt.Errorf(`"driver_state" is %q; allowed are %q`, f.DriverState, device.DriverStates))
+		return fmt.Errorf(`"%s::driver_state" is %q; allowed are %q`, path, f.DriverState, device.DriverStates)
 	}
 	for way, state := range f.Attribution {
 		if !slices.Contains(workload.Ways, way) || !slices.Contains(workload.WayStates, state) {
-			errs = append(errs, fmt.Errorf(`"attribution" has %q: %q; allowed are %q with %q`, way, state, workload.Ways, workload.WayStates))
+			return fmt.Errorf(`"%s::attribution" has %q: %q; allowed are %q with %q`, path, way, state, workload.Ways, workload.WayStates)
 		}
 	}
 	seen := make(map[string]bool, len(f.GPUs))
 	for i := range f.GPUs {
-		readings := &f.GPUs[i]
-		pids, found := known[readings.UUID]
+		readings, path := &f.GPUs[i], fmt.Sprintf("%s::gpus[%d]", path, i)
+		gpu, found := known[readings.UUID]
 		if !found {
-			errs = append(errs, fmt.Errorf(`"gpus[%d]::uuid" %q is none of the recording's "gpus"`, i, readings.UUID))
-			continue
+			return fmt.Errorf(`"%s::uuid" is %q, which is none of the recording's "gpus"`, path, readings.UUID)
 		}
 		if seen[readings.UUID] {
-			errs = append(errs, fmt.Errorf(`"gpus[%d]::uuid" %q is there twice`, i, readings.UUID))
+			return fmt.Errorf(`"%s::uuid" is %q, which is there twice`, path, readings.UUID)
 		}
 		seen[readings.UUID] = true
-		if err := readings.check(pids); err != nil {
-			errs = append(errs, fmt.Errorf(`"gpus[%d]": %w`, i, err))
+		if gpu.part && len(readings.XIDs) > 0 {
+			return fmt.Errorf(`"%s::xids" is there for a MIG device; allowed is it for its GPU, with "gpu_instance"`, path)
+		}
+		if err := readings.check(gpu.pids, path); err != nil {
+			return err
 		}
 	}
-	return errors.Join(errs...)
+	return nil
 }
 
-func (r *Readings) check(pids map[uint32]bool) error {
-	var errs []error
+func (r *Readings) check(pids map[uint32]bool, path string) error {
 	if err := r.CheckNames(); err != nil {
-		errs = append(errs, err)
+		return fmt.Errorf(`"%s": %w`, path, err)
 	}
 	seen := make(map[uint32]bool, len(r.Processes))
-	for _, p := range r.Processes {
+	for i, p := range r.Processes {
+		path := fmt.Sprintf("%s::processes[%d]", path, i)
 		if !pids[p.PID] {
-			errs = append(errs, fmt.Errorf(`process %d is none of the GPU's "processes"`, p.PID))
+			return fmt.Errorf(`"%s::pid" is %d, which is none of the GPU's "processes"`, path, p.PID)
 		}
 		if seen[p.PID] {
-			errs = append(errs, fmt.Errorf(`process %d is there twice`, p.PID))
+			return fmt.Errorf(`"%s::pid" is %d, which is there twice`, path, p.PID)
 		}
 		seen[p.PID] = true
 		for _, kind := range p.Types {
 			if !slices.Contains(device.ProcessTypes, kind) {
-				errs = append(errs, fmt.Errorf(`process %d has the type %q; allowed are %q`, p.PID, kind, device.ProcessTypes))
+				return fmt.Errorf(`"%s::types" has %q; allowed are %q`, path, kind, device.ProcessTypes)
 			}
 		}
 		for task := range p.Utilization {
 			if !slices.Contains(device.ProcessTasks, task) {
-				errs = append(errs, fmt.Errorf(`process %d has the task %q; allowed are %q`, p.PID, task, device.ProcessTasks))
+				return fmt.Errorf(`"%s::utilization" has %q; allowed are %q`, path, task, device.ProcessTasks)
 			}
 		}
 	}
-	return errors.Join(errs...)
+	return nil
 }

@@ -29,7 +29,7 @@ type Player struct {
 
 // playedGPU is what is worked out once about a GPU.
 type playedGPU struct {
-	device.Identity
+	recorded  *GPU
 	processes map[uint32]playedProcess
 	// rounds is what one round adds to each counter.
 	rounds map[counter]float64
@@ -53,7 +53,7 @@ func NewPlayer(rec *Recording, now func() time.Time) *Player {
 	for i := range rec.GPUs {
 		gpu := &rec.GPUs[i]
 		played := &playedGPU{
-			Identity:  gpu.identity(),
+			recorded:  gpu,
 			processes: make(map[uint32]playedProcess, len(gpu.Processes)),
 			rounds:    roundCounters(rec, gpu.UUID),
 		}
@@ -115,7 +115,8 @@ func (p *Player) elapsed() time.Duration {
 func (p *Player) tellUntil(elapsed time.Duration) {
 	elapsed = max(elapsed, 0)
 	from := max(p.told, elapsed-p.rec.Duration)
-	for round := max(from, 0) / p.rec.Duration; round <= elapsed/p.rec.Duration; round++ {
+	first := max(from, 0) / p.rec.Duration
+	for round := first; round-first <= elapsed/p.rec.Duration-first; round++ {
 		for i := range p.rec.Frames {
 			frame := &p.rec.Frames[i]
 			at := round*p.rec.Duration + frame.At
@@ -125,14 +126,15 @@ func (p *Player) tellUntil(elapsed time.Duration) {
 			p.tellFrame(frame, p.start.Add(at))
 		}
 	}
-	p.told = elapsed
+	// A clock that was set back must not tell events twice.
+	p.told = max(p.told, elapsed)
 }
 
 func (p *Player) tellFrame(frame *Frame, at time.Time) {
 	for i := range frame.GPUs {
 		for _, xid := range frame.GPUs[i].XIDs {
 			p.tell(device.Event{
-				Time: at, Host: p.rec.HostName, GPU: p.gpus[frame.GPUs[i].UUID].Identity, Replayed: true, Code: xid.Code,
+				Time: at, Host: p.rec.HostName, DriverVersion: p.rec.DriverVersion, CUDAVersion: p.rec.CUDAVersion, GPU: p.gpus[frame.GPUs[i].UUID].recorded.identity(), Replayed: true, Code: xid.Code,
 				GPUInstance: number(xid.GPUInstance), ComputeInstance: number(xid.ComputeInstance),
 			})
 		}
@@ -155,7 +157,7 @@ func (p *Player) at(elapsed time.Duration) device.Snapshot {
 		DriverVersion: p.rec.DriverVersion,
 		CUDAVersion:   p.rec.CUDAVersion,
 		Replayed:      true,
-		Attribution:   frame.Attribution,
+		Attribution:   maps.Clone(frame.Attribution),
 		GPUs:          make([]device.GPU, 0, len(frame.GPUs)),
 	}
 	for i := range frame.GPUs {
@@ -169,11 +171,11 @@ func (p *Player) at(elapsed time.Duration) device.Snapshot {
 
 func (g *playedGPU) at(r *Readings, rounds float64) device.GPU {
 	gpu := device.GPU{
-		Identity:       g.Identity,
+		Identity:       g.recorded.identity(),
 		Lost:           r.Lost,
 		Asleep:         r.Asleep,
 		Unresponsive:   r.Unresponsive,
-		EventsKnown:    g.MIG == nil,
+		EventsKnown:    g.recorded.MIG == nil,
 		Readings:       r.Readings.Clone(),
 		ProcessesKnown: r.Processes != nil,
 		Processes:      make([]device.Process, 0, len(r.Processes)),
@@ -183,9 +185,9 @@ func (g *playedGPU) at(r *Readings, rounds float64) device.GPU {
 	})
 	for i := range r.Processes {
 		process := &r.Processes[i]
-		types := process.Types
+		types := slices.Clone(process.Types)
 		if len(types) == 0 {
-			types = device.ProcessTypes[:1]
+			types = []string{device.ProcessTypes[0]}
 		}
 		known := g.processes[process.PID]
 		gpu.Processes = append(gpu.Processes, device.Process{
@@ -230,21 +232,31 @@ func number(value *int64) workload.Number {
 	return workload.Number{Value: *value, Known: true}
 }
 
+// tailed are the counters that a reading says how fast they rise.
+var tailed = []struct {
+	counter counter
+	rate    func(*device.Readings) device.Number
+}{
+	{counter{"power.energy", ""}, func(r *device.Readings) device.Number { return r.Power.Draw }},
+	{counter{"activity.general.busy_seconds", ""}, func(r *device.Readings) device.Number { return r.Activity.General.Utilization }},
+	{counter{"activity.encoder.busy_seconds", ""}, func(r *device.Readings) device.Number { return r.Activity.Encoder.Utilization }},
+	{counter{"activity.decoder.busy_seconds", ""}, func(r *device.Readings) device.Number { return r.Activity.Decoder.Utilization }},
+	{counter{"activity.jpeg.busy_seconds", ""}, func(r *device.Readings) device.Number { return r.Activity.JPEG.Utilization }},
+	{counter{"activity.ofa.busy_seconds", ""}, func(r *device.Readings) device.Number { return r.Activity.OFA.Utilization }},
+}
+
 // roundCounters is what one round adds to each counter of a GPU: what it rose
-// by from the first frame that tells it to the last. For the time from there
-// to the end of the recording, energy rises by the last frame's power; other
-// counters stand still.
+// by from the first frame that tells it to the last. In the time that the last
+// frame lasts, energy rises by its power and busy time by its utilization;
+// other counters stand still.
 func roundCounters(rec *Recording, uuid string) map[counter]float64 {
 	first, last := make(map[counter]float64), make(map[counter]float64)
-	tail := 0.0
 	for f := range rec.Frames {
-		frame := &rec.Frames[f]
-		for i := range frame.GPUs {
-			if frame.GPUs[i].UUID != uuid {
+		for i := range rec.Frames[f].GPUs {
+			if rec.Frames[f].GPUs[i].UUID != uuid {
 				continue
 			}
-			readings := &frame.GPUs[i].Readings
-			readings.EachCounter(func(set, name string, value float64) float64 {
+			rec.Frames[f].GPUs[i].EachCounter(func(set, name string, value float64) float64 {
 				key := counter{set, name}
 				if _, found := first[key]; !found {
 					first[key] = value
@@ -252,7 +264,6 @@ func roundCounters(rec *Recording, uuid string) map[counter]float64 {
 				last[key] = value
 				return value
 			})
-			tail = readings.Power.Draw.Value * (rec.Duration - frame.At).Seconds()
 		}
 	}
 	rounds := make(map[counter]float64, len(first))
@@ -261,8 +272,16 @@ func roundCounters(rec *Recording, uuid string) map[counter]float64 {
 		// The receiver treats the fall at the round's end like the one inside.
 		rounds[key] = max(last[key]-first[key], 0)
 	}
-	if energy := (counter{"power.energy", ""}); first[energy] > 0 {
-		rounds[energy] += tail
+	end := &rec.Frames[len(rec.Frames)-1]
+	for i := range end.GPUs {
+		if end.GPUs[i].UUID != uuid {
+			continue
+		}
+		for _, t := range tailed {
+			if _, found := first[t.counter]; found {
+				rounds[t.counter] += max(t.rate(&end.GPUs[i].Readings).Value, 0) * (rec.Duration - end.At).Seconds()
+			}
+		}
 	}
 	return rounds
 }

@@ -114,11 +114,20 @@ type Readings struct {
 	device.Readings `yaml:",inline"`
 	// Processes are those that used the GPU. An empty list means none; an
 	// absent one that the driver did not tell.
-	Processes []ProcessReadings `yaml:"processes,omitempty"`
+	Processes ProcessList `yaml:"processes,omitempty"`
 	// Owners are the pods that the kubelet gave the GPU to.
 	Owners []Owner `yaml:"owners,omitempty"`
 	// XIDs are errors that the driver reported at the frame's time.
 	XIDs []XID `yaml:"xids,omitempty"`
+}
+
+// ProcessList are the processes of one GPU in one frame. A nil one is absent,
+// an empty one is not.
+type ProcessList []ProcessReadings
+
+// IsZero reports whether the list is absent, so that YAML leaves it out.
+func (l ProcessList) IsZero() bool {
+	return l == nil
 }
 
 // ProcessReadings are the values of one process in one frame.

@@ -1,9 +1,9 @@
 package recording
 
 import (
-	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/workload"
 )
 
 const head = "version: 1\norigin: made for a test\nhost_name: h\n"
@@ -24,36 +25,87 @@ frames:
     gpus: [{uuid: GPU-a, power: {energy_joules: 16, draw_watts: 3}}]
 `
 
+// frame is a recording of the GPU a in one frame with these lines.
+func frame(lines string) string {
+	return head + "gpus: [{uuid: a, processes: [{pid: 3}]}, {uuid: m, mig: {parent: a, gpu_instance: 1, compute_instance: 0}}]\nframes: [{at: 0s, gpus: [{uuid: a, " + lines + "}]}]\n"
+}
+
+func list(entry string, times int) string {
+	return "[" + strings.TrimSuffix(strings.Repeat(entry+", ", times), ", ") + "]"
+}
+
+// What is wrong is named with its place and with what is allowed there.
 func TestParseRefuses(t *testing.T) {
 	for name, test := range map[string]struct{ recording, expected string }{
-		"nothing":             {"", "the recording is empty"},
-		"no YAML":             {"\t{", "yaml"},
-		"unknown key":         {head + "frames: [{at: 0s}]\nframez: []\n", "framez"},
-		"unknown reading":     {head + "gpus: [{uuid: a}]\nframes: [{at: 0s, gpus: [{uuid: a, watts: 3}]}]\n", "watts"},
-		"two documents":       {twoFrames + "---\nversion: 1\n", "more than one YAML document"},
-		"version":             {strings.Replace(twoFrames, "version: 1", "version: 2", 1), `"version" is 2; allowed is 1`},
-		"no origin":           {strings.Replace(twoFrames, "origin: made for a test\n", "", 1), `"origin" is missing`},
-		"no host":             {strings.Replace(twoFrames, "host_name: h\n", "", 1), `"host_name" is missing`},
-		"no frames":           {head, `"frames" has 0 entries; allowed are 1 to 10000`},
-		"first frame late":    {head + "frames: [{at: 1s}]\n", `"frames[0]::at" is 1s; the first frame is at 0s`},
-		"frames out of order": {head + "frames: [{at: 0s}, {at: 2s}, {at: 2s}]\n", `"frames[2]": "at" is 2s`},
-		"negative time":       {head + "frames: [{at: -1s}]\n", `"at" is -1s`},
-		"short duration":      {head + "duration: 2s\nframes: [{at: 0s}, {at: 2s}]\n", `"duration" is 2s; it must be longer`},
-		"too long":            {head + "duration: 10000h\nframes: [{at: 0s}]\n", "longer than 30 days"},
-		"no uuid":             {head + "gpus: [{index: 1}]\nframes: [{at: 0s}]\n", `"gpus[0]": "uuid" is missing`},
-		"same uuid":           {head + "gpus: [{uuid: a}, {uuid: a}]\nframes: [{at: 0s}]\n", `"gpus[1]::uuid" "a" is there twice`},
-		"negative index":      {head + "gpus: [{uuid: a, index: -1}]\nframes: [{at: 0s}]\n", `"index" is -1`},
-		"unknown GPU":         {head + "frames: [{at: 0s, gpus: [{uuid: b}]}]\n", `"gpus[0]::uuid" "b" is none of`},
-		"GPU twice":           {head + "gpus: [{uuid: a}]\nframes: [{at: 0s, gpus: [{uuid: a}, {uuid: a}]}]\n", `"a" is there twice`},
-		"unknown process":     {head + "gpus: [{uuid: a}]\nframes: [{at: 0s, gpus: [{uuid: a, processes: [{pid: 3}]}]}]\n", `process 3 is none of`},
-		"process twice":       {head + "gpus: [{uuid: a, processes: [{pid: 3}, {pid: 3}]}]\nframes: [{at: 0s}]\n", `process 3 is there twice`},
-		"no number":           {head + "gpus: [{uuid: a}]\nframes: [{at: 0s, gpus: [{uuid: a, power: {draw_watts: .nan}}]}]\n", "nan, inf and null are no readings"},
-		"driver state":        {head + "frames: [{at: 0s, driver_state: sleepy}]\n", `"driver_state" is "sleepy"; allowed are ["ok"`},
-		"no number at all":    {head + "gpus: [{uuid: a}]\nframes: [{at: 0s, gpus: [{uuid: a, memory: {used_bytes: much}}]}]\n", "much"},
+		"nothing":              {"", "the recording is empty"},
+		"no YAML":              {"\t{", "yaml"},
+		"a text":               {"hello", `line 1: the recording is "hello"; allowed is keys with values`},
+		"a null":               {"~", `the recording is null`},
+		"unknown key":          {head + "frames: [{at: 0s}]\nframez: []\n", `line 5: "framez" is no key of a recording; allowed there are ["cuda_version" "driver_version"`},
+		"unknown reading":      {frame("power: {watts: 3}"), `"frames[0]::gpus[0]::power::watts" is no key of a recording; allowed there are ["draw_watts"`},
+		"unknown set":          {frame("volts: 3"), `"frames[0]::gpus[0]::volts" is no key`},
+		"key twice":            {frame("lost: true, lost: false"), `"frames[0]::gpus[0]::lost" is there twice`},
+		"two documents":        {twoFrames + "---\nversion: 1\n", "more than one YAML document"},
+		"version":              {strings.Replace(twoFrames, "version: 1", "version: 2", 1), `"version" is 2; allowed is 1`},
+		"version is a text":    {strings.Replace(twoFrames, "version: 1", "version: one", 1), `"version" is "one"; allowed is a whole number`},
+		"no origin":            {strings.Replace(twoFrames, "origin: made for a test\n", "", 1), `"origin" is missing`},
+		"no host":              {strings.Replace(twoFrames, "host_name: h\n", "", 1), `"host_name" is missing`},
+		"no frames":            {head, `"frames" has no entry; allowed are 1 to 10000`},
+		"frames is no list":    {head + "frames: {at: 0s}\n", `"frames" is a mapping; allowed is a list`},
+		"frame is no mapping":  {head + "frames: [[0s]]\n", `"frames[0]" is a list; allowed is keys with values`},
+		"first frame late":     {head + "frames: [{at: 1s}]\n", `"frames[0]::at" is 1s; the first frame is at 0s`},
+		"frames out of order":  {head + "frames: [{at: 0s}, {at: 2s}, {at: 2s}]\n", `"frames[2]::at" is 2s; it must be later than the frame before it, 2s`},
+		"negative time":        {head + "frames: [{at: -1s}]\n", `"frames[0]::at" is -1s`},
+		"time without a unit":  {head + "frames: [{at: 0}]\n", `"frames[0]::at" is "0"; allowed is a duration such as 10s`},
+		"short duration":       {head + "duration: 2s\nframes: [{at: 0s}, {at: 2s}]\n", `"duration" is 2s; it must be longer`},
+		"too long":             {head + "duration: 10000h\nframes: [{at: 0s}]\n", `"duration" is 10000h0m0s; it must be longer than the last frame's "at", 0s, and at most 720h0m0s`},
+		"late frame":           {head + "frames: [{at: 0s}, {at: 721h}]\n", `"frames[1]::at" is 721h0m0s`},
+		"no uuid":              {head + "gpus: [{index: 1}]\nframes: [{at: 0s}]\n", `"gpus[0]::uuid" is missing`},
+		"same uuid":            {head + "gpus: [{uuid: a}, {uuid: a}]\nframes: [{at: 0s}]\n", `"gpus[1]::uuid" is "a", which is there twice`},
+		"negative index":       {head + "gpus: [{uuid: a, index: -1}]\nframes: [{at: 0s}]\n", `"gpus[0]::index" is -1; allowed is at least 0`},
+		"MIG without a parent": {head + "gpus: [{uuid: a, mig: {gpu_instance: 1}}]\nframes: [{at: 0s}]\n", `"gpus[0]::mig::parent" is ""; allowed is the "uuid" of a whole GPU`},
+		"MIG of itself":        {head + "gpus: [{uuid: a, mig: {parent: a}}]\nframes: [{at: 0s}]\n", `"gpus[0]::mig::parent" is "a"`},
+		"MIG of a part":        {head + "gpus: [{uuid: a}, {uuid: b, mig: {parent: a}}, {uuid: c, mig: {parent: b}}]\nframes: [{at: 0s}]\n", `"gpus[2]::mig::parent" is "b"`},
+		"XID of a part":        {strings.Replace(frame("xids: [{code: 13}]"), "gpus: [{uuid: a, xids", "gpus: [{uuid: m, xids", 1), `"frames[0]::gpus[0]::xids" is there for a MIG device`},
+		"unknown GPU":          {head + "frames: [{at: 0s, gpus: [{uuid: b}]}]\n", `"frames[0]::gpus[0]::uuid" is "b", which is none of`},
+		"GPU twice":            {head + "gpus: [{uuid: a}]\nframes: [{at: 0s, gpus: [{uuid: a}, {uuid: a}]}]\n", `"frames[0]::gpus[1]::uuid" is "a", which is there twice`},
+		"unknown process":      {frame("processes: [{pid: 4}]"), `"frames[0]::gpus[0]::processes[0]::pid" is 4, which is none of`},
+		"process twice":        {head + "gpus: [{uuid: a, processes: [{pid: 3}, {pid: 3}]}]\nframes: [{at: 0s}]\n", `"gpus[0]::processes[1]::pid" is 3, which is there twice`},
+		"process twice there":  {frame("processes: [{pid: 3}, {pid: 3}]"), `"frames[0]::gpus[0]::processes[1]::pid" is 3, which is there twice`},
+		"negative process":     {frame("processes: [{pid: -3}]"), `"frames[0]::gpus[0]::processes[0]::pid" is "-3"; allowed is a whole number that fits uint32`},
+		"type of a process":    {frame("processes: [{pid: 3, types: [idle]}]"), `"frames[0]::gpus[0]::processes[0]::types" has "idle"; allowed are ["compute"`},
+		"task of a process":    {frame("processes: [{pid: 3, utilization: {idle: 1}}]"), `"frames[0]::gpus[0]::processes[0]::utilization" has "idle"; allowed are ["general"`},
+		"name in a set":        {frame("power: {limit_watts: {peak: 1}}"), `"frames[0]::gpus[0]": power.limit has "peak"; allowed are ["enforced"`},
+		"nan":                  {frame("power: {draw_watts: .nan}"), `"frames[0]::gpus[0]::power::draw_watts" is ".nan"; allowed is a number from -1e30 to 1e30`},
+		"nan in a set":         {frame("clocks: {hertz: {sm: .nan}}"), `"frames[0]::gpus[0]::clocks::hertz::sm" is ".nan"; allowed is a number`},
+		"null":                 {frame("power: {draw_watts: }"), `"frames[0]::gpus[0]::power::draw_watts" is null; allowed is a value; leave out what was unavailable`},
+		"null in a set":        {frame("clocks: {hertz: {sm: ~}}"), `"frames[0]::gpus[0]::clocks::hertz::sm" is null`},
+		"null processes":       {frame("processes: null"), `"frames[0]::gpus[0]::processes" is null`},
+		"no number":            {frame("memory: {used_bytes: much}"), `"frames[0]::gpus[0]::memory::used_bytes" is "much"; allowed is a number`},
+		"no flag":              {frame("repair: {remap_pending: 1}"), `"frames[0]::gpus[0]::repair::remap_pending" is "1"; allowed is true or false`},
+		"not lost":             {frame("lost: perhaps"), `"frames[0]::gpus[0]::lost" is "perhaps"; allowed is true or false`},
+		"code of an XID":       {frame("xids: [{code: -1}]"), `"frames[0]::gpus[0]::xids[0]::code" is "-1"; allowed is a whole number`},
+		"driver state":         {head + "frames: [{at: 0s, driver_state: sleepy}]\n", `"frames[0]::driver_state" is "sleepy"; allowed are ["ok"`},
+		"way of attribution":   {head + "frames: [{at: 0s, attribution: {guess: ok}}]\n", `"frames[0]::attribution" has "guess": "ok"; allowed are ["cgroup"`},
+		"state of a way":       {head + "frames: [{at: 0s, attribution: {cgroup: maybe}}]\n", `"frames[0]::attribution" has "cgroup": "maybe"; allowed are`},
+		"long text":            {strings.Replace(twoFrames, "made for a test", strings.Repeat("x", maxText+1), 1), `"origin" is 4097 bytes long; allowed is at most 4096`},
+		"long value":           {frame("power: {draw_watts: " + strings.Repeat("x", 1000) + "}"), `is "` + strings.Repeat("x", 64) + `…"; allowed`},
+		"many GPUs":            {head + "gpus: " + list("{uuid: a}", MaxGPUs+1) + "\nframes: [{at: 0s}]\n", `"gpus" has 65 entries; allowed are at most 64`},
+		"many frames":          {head + "frames: " + list("{at: 0s}", MaxFrames+1) + "\n", `"frames" has 10001 entries; allowed are at most 10000`},
+		"many processes":       {frame("processes: " + list("{pid: 3}", MaxProcesses+1)), `"frames[0]::gpus[0]::processes" has 1025 entries; allowed are at most 1024`},
+		"many XIDs":            {frame("xids: " + list("{code: 3}", MaxXIDs+1)), `"frames[0]::gpus[0]::xids" has 65 entries; allowed are at most 64`},
+		"many owners":          {frame("owners: " + list("{pod: p}", 65)), `"frames[0]::gpus[0]::owners" has 65 entries; allowed are at most 64`},
+		"many fans":            {frame("thermal: {fan_speed_ratios: " + list("1", 17) + "}"), `"frames[0]::gpus[0]::thermal::fan_speed_ratios" has 17 entries; allowed are at most 16`},
+		"many variables":       {head + "gpus: [{uuid: a, processes: [{pid: 3, environ: " + list("A=b", 65) + "}]}]\nframes: [{at: 0s}]\n", `"gpus[0]::processes[0]::environ" has 65 entries; allowed are at most 64`},
+		"alias":                {head + "gpus: &g [{uuid: a}]\nframes: [{at: 0s, gpus: *g}]\n", `"gpus" is an anchor or an alias; allowed is none of them`},
+		"alias bomb":           {head + "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a]\nframes: [*b,*b,*b,*b,*b,*b,*b]\n", `"a" is no key`},
+		"merge":                {frame("<<: {lost: true}"), `"frames[0]::gpus[0]::<<" is no key`},
+		"deep":                 {head + "frames: " + strings.Repeat("[", 9000) + strings.Repeat("]", 9000), `"frames[0]" is a list; allowed is keys with values`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Parse([]byte(test.recording))
 			require.ErrorContains(t, err, test.expected)
+			assert.Less(t, len(err.Error()), 2000)
 		})
 	}
 }
@@ -105,35 +157,236 @@ func TestReadingsThatAreAbsentAreUnavailable(t *testing.T) {
 	assert.Equal(t, device.Read(0.0), snapshot.GPUs[1].Readings.Activity.General.Utilization)
 }
 
-// FuzzRecording shows that a recording is refused or can be played at any
-// time, and that its energy never falls from one round to the next.
-func FuzzRecording(f *testing.F) {
-	f.Add([]byte(twoFrames), int64(7*time.Second))
-	f.Add([]byte(head+"duration: 1ns\nframes: [{at: 0s}]\n"), int64(math.MaxInt64))
-	f.Add([]byte(head+"gpus: [{uuid: a, processes: [{pid: 1, environ: [RANK=1], cgroup: x, user_id: 0}]}]\nframes: [{at: 0s, driver_state: failed, gpus: [{uuid: a, processes: [{pid: 1}]}]}]\n"), int64(-1))
-	f.Add([]byte("a: &a [x]\nb: *a\n"), int64(0))
-	f.Fuzz(func(t *testing.T, raw []byte, elapsed int64) {
-		rec, err := Parse(raw)
-		if err != nil {
-			return
-		}
-		if rec.Duration <= 0 {
-			t.Fatalf("duration %s", rec.Duration)
-		}
-		player := NewPlayer(rec, time.Now)
-		elapsed = max(elapsed, 0)
-		now := player.at(time.Duration(elapsed))
-		if elapsed > math.MaxInt64-int64(rec.Duration) {
-			return
-		}
-		next := player.at(time.Duration(elapsed) + rec.Duration)
-		if len(now.GPUs) != len(next.GPUs) {
-			t.Fatalf("%d GPUs, then %d at the same place", len(now.GPUs), len(next.GPUs))
-		}
-		for i, gpu := range now.GPUs {
-			if next.GPUs[i].Readings.Power.Energy.Value < gpu.Readings.Power.Energy.Value {
-				t.Errorf("energy falls from %v to %v", gpu.Readings.Power.Energy.Value, next.GPUs[i].Readings.Power.Energy.Value)
+// everything has each part of the format once.
+const everything = `version: 1
+origin: made for a test
+host_name: h
+driver_version: "570.1"
+cuda_version: "12.8"
+duration: 10s
+gpus:
+  - uuid: GPU-a
+    name: NVIDIA A100-SXM4-80GB
+    pci_bus_id: "0000:19:00.0"
+    vbios: 92.00.45.00.05
+    architecture: ampere
+    numa_node: 1
+    processes:
+      - {pid: 3, executable: python3, namespace_pid: 17, user_id: 1000, environ: [RANK=1], cgroup: "0::/system.slice/slurmstepd.scope/job_47/step_0"}
+  - uuid: MIG-a
+    mig: {parent: GPU-a, profile: 1g.10gb, gpu_instance: 13, compute_instance: 0}
+    processes:
+      - {pid: 4}
+  - {uuid: GPU-b, index: 1}
+frames:
+  - at: 0s
+    attribution: {cgroup: ok, environ: denied}
+    gpus:
+      - uuid: GPU-a
+        power: {energy_joules: 100}
+        processes: [{pid: 3, types: [compute, graphics], memory_bytes: 7, utilization: {general: 0.5}}]
+        xids: [{code: 94, gpu_instance: 13, compute_instance: 0}, {code: 13}]
+      - uuid: MIG-a
+        processes: [{pid: 4}]
+        owners: [{namespace: team, pod: train-0, container: main}]
+      - uuid: GPU-b
+        asleep: true
+        processes: []
+  - at: 5s
+    driver_state: failed
+    gpus:
+      - {uuid: GPU-b, lost: true, xids: [{code: 79}]}
+`
+
+func TestEveryPartOfARecordingIsPlayed(t *testing.T) {
+	player := play(t, everything)
+	known := func(value int64) workload.Number { return workload.Number{Value: value, Known: true} }
+	whole := device.Identity{
+		ID: "GPU-a", Name: "NVIDIA A100-SXM4-80GB", PCIBusID: "0000:19:00.0", VBIOS: "92.00.45.00.05",
+		Architecture: "ampere", NUMANode: device.Read(1.0),
+	}
+	part := device.Identity{ID: "MIG-a", MIG: &device.MIG{Parent: "GPU-a", Profile: "1g.10gb", GPUInstance: 13}}
+	pod := workload.Pod{Namespace: "team", Name: "train-0", Container: "main"}
+	assert.Equal(t, device.Snapshot{
+		Host: "h", Driver: device.DriverOK, DriverVersion: "570.1", CUDAVersion: "12.8", Replayed: true,
+		Attribution: map[workload.Way]workload.WayState{workload.WayCgroup: workload.WayOK, workload.WayEnviron: workload.WayDenied},
+		GPUs: []device.GPU{
+			{
+				Identity: whole, EventsKnown: true, ProcessesKnown: true,
+				Readings: device.Readings{Power: device.Power{Energy: device.Read(100.0)}},
+				Processes: []device.Process{{
+					PID: 3, Types: []string{"compute", "graphics"}, Memory: device.Read(7.0), Utilization: device.Numbers{"general": 0.5},
+					Details:  workload.Details{Executable: "python3", NamespacePID: known(17)},
+					Workload: workload.Workload{RankGlobal: known(1), SlurmJobID: "47", UserID: "1000"},
+				}},
+			},
+			{
+				Identity: part, ProcessesKnown: true, Owners: []workload.Pod{pod},
+				Processes: []device.Process{{PID: 4, Types: []string{"compute"}, Workload: workload.Workload{Pod: pod}}},
+			},
+			{Identity: device.Identity{ID: "GPU-b", Index: 1}, EventsKnown: true, Asleep: true, ProcessesKnown: true, Processes: []device.Process{}},
+		},
+	}, player.at(0))
+	assert.Equal(t, device.Snapshot{
+		Host: "h", Driver: device.DriverFailed, DriverVersion: "570.1", CUDAVersion: "12.8", Replayed: true,
+		GPUs: []device.GPU{{Identity: device.Identity{ID: "GPU-b", Index: 1}, EventsKnown: true, Lost: true, Processes: []device.Process{}}},
+	}, player.at(5*time.Second))
+}
+
+// Whoever gets a snapshot may change it.
+func TestSnapshotsShareNothing(t *testing.T) {
+	player := play(t, everything)
+	before := player.at(0)
+	change(reflect.ValueOf(&before).Elem())
+	assert.NotEqual(t, play(t, everything).at(0), before)
+	assert.Equal(t, play(t, everything).at(0), player.at(0))
+}
+
+// change changes everything that can be reached from a value.
+func change(value reflect.Value) {
+	switch value.Kind() {
+	case reflect.Struct:
+		for i := range value.NumField() {
+			if value.Type().Field(i).IsExported() {
+				change(value.Field(i))
 			}
 		}
-	})
+	case reflect.Pointer:
+		if !value.IsNil() {
+			change(value.Elem())
+		}
+	case reflect.Slice:
+		for i := range value.Len() {
+			change(value.Index(i))
+		}
+	case reflect.Map:
+		value.Clear()
+	case reflect.String:
+		value.SetString(value.String() + "x")
+	case reflect.Float64:
+		value.SetFloat(value.Float() + 1)
+	case reflect.Int, reflect.Int64:
+		value.SetInt(value.Int() + 1)
+	default:
+	}
+}
+
+// listener plays a recording with a clock that the test moves, and keeps what
+// is told.
+type listener struct {
+	player *Player
+	now    time.Time
+	events []device.Event
+}
+
+func listen(t *testing.T, recording string) *listener {
+	t.Helper()
+	rec, err := Parse([]byte(recording))
+	require.NoError(t, err)
+	l := &listener{now: time.Unix(1000, 0)}
+	l.player = NewPlayer(rec, func() time.Time { return l.now })
+	require.NoError(t, l.player.Start(t.Context(), func(event device.Event) { l.events = append(l.events, event) }))
+	return l
+}
+
+// codes moves the clock and returns the codes that were told since.
+func (l *listener) codes(t *testing.T, elapsed time.Duration) []uint64 {
+	t.Helper()
+	l.now, l.events = time.Unix(1000, 0).Add(elapsed), nil
+	l.player.Watch(t.Context())
+	codes := []uint64{}
+	for _, event := range l.events {
+		codes = append(codes, event.Code)
+	}
+	return codes
+}
+
+func TestEventsAreToldOnceInEachRound(t *testing.T) {
+	l := listen(t, everything)
+	assert.Equal(t, []uint64{94, 13}, l.codes(t, 0))
+	assert.Equal(t, device.Event{
+		Time: time.Unix(1000, 0), Host: "h", DriverVersion: "570.1", CUDAVersion: "12.8", GPU: l.player.at(0).GPUs[0].Identity, Replayed: true, Code: 94,
+		GPUInstance: workload.Number{Value: 13, Known: true}, ComputeInstance: workload.Number{Known: true},
+	}, l.events[0])
+	assert.False(t, l.events[1].GPUInstance.Known)
+
+	for _, step := range []struct {
+		elapsed time.Duration
+		codes   []uint64
+	}{
+		{0, []uint64{}},
+		{4999 * time.Millisecond, []uint64{}},
+		{5 * time.Second, []uint64{79}},
+		{9 * time.Second, []uint64{}},
+		{10 * time.Second, []uint64{94, 13}},
+		{19 * time.Second, []uint64{79}},
+		{26 * time.Second, []uint64{94, 13, 79}},
+		// A clock that was set back tells nothing twice.
+		{3 * time.Second, []uint64{}},
+		{26 * time.Second, []uint64{}},
+		{29 * time.Second, []uint64{}},
+		// After a long time a whole round is the most that is told.
+		{90 * time.Minute, []uint64{79, 94, 13}},
+		{90*time.Minute + 6*time.Second, []uint64{79}},
+	} {
+		assert.Equal(t, step.codes, l.codes(t, step.elapsed), step.elapsed.String())
+	}
+}
+
+// The time of an event is that of its frame, not that of the look.
+func TestEventsHaveTheirFramesTime(t *testing.T) {
+	l := listen(t, everything)
+	l.codes(t, 17*time.Second)
+	var times []time.Duration
+	for _, event := range l.events {
+		times = append(times, event.Time.Sub(time.Unix(1000, 0)))
+	}
+	assert.Equal(t, []time.Duration{10 * time.Second, 10 * time.Second, 15 * time.Second}, times)
+}
+
+// A snapshot tells the events as well, before what it shows.
+func TestSnapshotTellsEvents(t *testing.T) {
+	l := listen(t, everything)
+	assert.Len(t, l.player.Snapshot(t.Context()).GPUs, 3)
+	assert.Len(t, l.events, 2)
+	require.NoError(t, l.player.Shutdown(t.Context()))
+}
+
+// What is left of a round after the last frame: energy rises by its power and
+// busy time by its utilization, and other counters stand still.
+func TestCountersRiseFromRoundToRound(t *testing.T) {
+	player := play(t, head+`duration: 10s
+gpus: [{uuid: a}]
+frames:
+  - at: 0s
+    gpus: [{uuid: a, activity: {general: {busy_seconds: 100}, decoder: {busy_seconds: 0}}, nvlink: {received_bytes: 1000, errors: {replay: 1}}, power: {energy_joules: 0}}]
+  - at: 4s
+    gpus: [{uuid: a, activity: {general: {busy_seconds: 103, utilization: 0.5}, decoder: {busy_seconds: 0}}, nvlink: {received_bytes: 5000, errors: {replay: 3}}, power: {energy_joules: 40, draw_watts: 10}}]
+`)
+	for elapsed, expected := range map[time.Duration][5]float64{
+		0:                {100, 0, 1000, 1, 0},
+		4 * time.Second:  {103, 0, 5000, 3, 40},
+		10 * time.Second: {106, 0, 5000, 3, 100},
+		14 * time.Second: {109, 0, 9000, 5, 140},
+		30 * time.Second: {118, 0, 13000, 7, 300},
+	} {
+		r := player.at(elapsed).GPUs[0].Readings
+		assert.Equal(t, expected, [5]float64{
+			r.Activity.General.BusySeconds.Value, r.Activity.Decoder.BusySeconds.Value,
+			r.NVLink.Received.Value, r.NVLink.Errors["replay"], r.Power.Energy.Value,
+		}, elapsed.String())
+	}
+}
+
+// A GPU that vanishes before the end has no power in the time that is left.
+func TestAVanishedGPUUsesNoEnergy(t *testing.T) {
+	player := play(t, head+`duration: 10s
+gpus: [{uuid: a}]
+frames:
+  - at: 0s
+    gpus: [{uuid: a, power: {energy_joules: 5, draw_watts: 10}}]
+  - at: 4s
+`)
+	assert.Empty(t, player.at(4*time.Second).GPUs)
+	assert.InDelta(t, 5, player.at(10 * time.Second).GPUs[0].Readings.Power.Energy.Value, 0)
 }
