@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -96,6 +97,10 @@ func libraryBuilder(t *testing.T) func(t *testing.T, define string) string {
 	output, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/NVIDIA/go-nvml").Output()
 	require.NoError(t, err)
 	headers := filepath.Join(strings.TrimSpace(string(output)), "pkg", "nvml")
+	sources, err := filepath.Glob("testdata/nvml/fake_*.c")
+	require.NoError(t, err)
+	// The clock is the benchmark's.
+	sources = slices.DeleteFunc(sources, func(path string) bool { return filepath.Base(path) == "fake_clock.c" })
 	var mu sync.Mutex
 	built := map[string]string{}
 	return func(t *testing.T, define string) string {
@@ -106,7 +111,8 @@ func libraryBuilder(t *testing.T) func(t *testing.T, define string) string {
 			return path
 		}
 		path := filepath.Join(directory, fmt.Sprintf("fake%d.so", len(built)))
-		arguments := []string{"-shared", "-fPIC", "-O1", "-Wno-deprecated-declarations", "-DNVML_NO_UNVERSIONED_FUNC_DEFS", "-I" + headers, "-o", path, "testdata/nvml/fake_nvml.c"}
+		arguments := []string{"-shared", "-fPIC", "-O1", "-Wno-deprecated-declarations", "-DNVML_NO_UNVERSIONED_FUNC_DEFS", "-I" + headers, "-o", path}
+		arguments = append(arguments, sources...)
 		if define != "" {
 			arguments = append(arguments, "-D"+define)
 		}

@@ -11,6 +11,9 @@
 //   energy N           energy in mJ of GPU 0; GPU 1 has 1000 more
 //   samples N          three utilization samples, 10, 20 and 30, after time N
 //   pid N              the PID of the process on each GPU
+//   growing N          how many processes appear while they are listed
+//   gone N             the driver lists no process
+//   record 1           write each call, and its GPU, to the file CONTROL.calls
 //   result:F N         what the function F returns
 //   hang:F N           F does not return for GPU N, or for -1 when it has none,
 //                      as long as the line is there; while it hangs the file
@@ -19,24 +22,13 @@
 // The path of the control file is in the environment variable FAKE_NVML_CONTROL.
 // Defines leave symbols out, as drivers do: OLD_DRIVER, NEW_DRIVER, NO_NVML.
 
-#include <nvml.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
-#define GPUS 8
-
-struct nvmlDevice_st {
-  int index;
-};
+#include "fake.h"
 
 static struct nvmlDevice_st devices[GPUS];
 static int opened;
 static long long epoch, gpus;
 
-static long long control(const char *key, long long fallback) {
+long long control(const char *key, long long fallback) {
   const char *path = getenv("FAKE_NVML_CONTROL");
   FILE *file = path ? fopen(path, "r") : NULL;
   char name[128];
@@ -50,7 +42,7 @@ static long long control(const char *key, long long fallback) {
   return found;
 }
 
-static void hang(const char *function, int index) {
+void hang(const char *function, int index) {
   char key[128], marker[4096];
   struct timespec pause = {0, 1000000};
   snprintf(key, sizeof key, "hang:%s", function);
@@ -62,8 +54,20 @@ static void hang(const char *function, int index) {
   remove(marker);
 }
 
-static nvmlReturn_t enter(const char *function, int index) {
+// record writes down which function was called about which GPU.
+static void record(const char *function, int index) {
+  char path[4096];
+  if (!control("record", 0)) return;
+  snprintf(path, sizeof path, "%s.calls", getenv("FAKE_NVML_CONTROL"));
+  FILE *file = fopen(path, "a");
+  if (!file) return;
+  fprintf(file, "%s %d\n", function, index);
+  fclose(file);
+}
+
+nvmlReturn_t enter(const char *function, int index) {
   char key[128];
+  record(function, index);
   hang(function, index);
   if (!opened) return NVML_ERROR_UNINITIALIZED;
   if (index >= 0 && control("lost", -1) == index) return NVML_ERROR_GPU_IS_LOST;
@@ -71,12 +75,6 @@ static nvmlReturn_t enter(const char *function, int index) {
   snprintf(key, sizeof key, "result:%s", function);
   return (nvmlReturn_t)control(key, control("all", NVML_SUCCESS));
 }
-
-#define ENTER(index)                               \
-  do {                                             \
-    nvmlReturn_t r = enter(__func__, (index));     \
-    if (r != NVML_SUCCESS) return r;               \
-  } while (0)
 
 #ifndef NO_NVML
 
@@ -96,6 +94,9 @@ nvmlReturn_t nvmlShutdown(void) {
   // The real library ends the process here when it was never initialised.
   if (opened == 0) _Exit(127);
   opened--;
+  // What waits in a library that goes away, or is left in it, is lost.
+  if (opened == 0 && (waiting > 0 || open_sets > 0)) _Exit(126);
+  record(__func__, -1);
   return NVML_SUCCESS;
 }
 
@@ -239,16 +240,19 @@ nvmlReturn_t nvmlDeviceGetSamples(nvmlDevice_t device, nvmlSamplingType_t type, 
 // One process with memory and one whose memory the driver does not tell.
 nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_t *infos) {
   ENTER(device.handle->index);
-  if (*count < 2) {
-    *count = 2;
+  static unsigned int grown;
+  unsigned int listed = control("gone", 0) ? 0 : 2 + grown;
+  if (*count < listed) {
+    *count = listed;
+    if (grown < control("growing", 0)) grown += 3;
     return NVML_ERROR_INSUFFICIENT_SIZE;
   }
-  *count = 2;
-  memset(infos, 0, 2 * sizeof *infos);
-  infos[0].pid = (unsigned int)control("pid", 4242);
-  infos[0].usedGpuMemory = 19ULL << 30;
-  infos[1].pid = 4243;
-  infos[1].usedGpuMemory = UINT64_MAX;
+  *count = listed;
+  memset(infos, 0, listed * sizeof *infos);
+  for (unsigned int i = 0; i < listed; i++) {
+    infos[i].pid = i == 0 ? (unsigned int)control("pid", 4242) : 4242 + i;
+    infos[i].usedGpuMemory = i == 1 ? UINT64_MAX : 19ULL << 30;
+  }
   return NVML_SUCCESS;
 }
 
