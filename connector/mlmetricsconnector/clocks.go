@@ -193,14 +193,14 @@ func (c *runClock) advance(key clockKey, now time.Time, last bool) (updates []st
 	}
 	for used, nanoseconds := range c.totals.States {
 		if nanoseconds > 0 {
-			add(series.RunTime, float64(nanoseconds)/1e9, wallclock.State(used).String()) //nolint:gosec // an index of a short array
+			add(series.RunTime, float64(nanoseconds)/1e9, wallclock.State(used).String())
 		}
 	}
 	for i := range c.totals.Steps {
 		step := &c.totals.Steps[i]
 		for phase, nanoseconds := range step.Phases {
 			if nanoseconds > 0 {
-				add(series.StepDuration, float64(nanoseconds)/1e9, wallclock.Phase(phase).String(), c.timing) //nolint:gosec // an index of a short array
+				add(series.StepDuration, float64(nanoseconds)/1e9, wallclock.Phase(phase).String(), c.timing)
 			}
 		}
 		add(series.StepDuration, float64(step.Other)/1e9, phaseOther, c.timing)
