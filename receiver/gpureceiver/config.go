@@ -302,6 +302,15 @@ func (cfg *Config) callTimeout() time.Duration {
 	return min(cfg.CollectionInterval, maxCallTimeout)
 }
 
+// podResourcesSocket returns where the kubelet's socket is, empty where none is
+// to be asked.
+func (cfg *Config) podResourcesSocket() string {
+	if cfg.Kubernetes.PodResourcesSocket == "" {
+		return ""
+	}
+	return filepath.Join("/", cfg.RootPath, cfg.Kubernetes.PodResourcesSocket)
+}
+
 func isDirectory(path string) bool {
 	if path == "" {
 		return false

@@ -23,7 +23,7 @@ func (s *gpuScraper) recordWorkloads(p *points, gpu *device.GPU) {
 		s.groups.Add(process.Workload, usage(process))
 		p.recordProcess(process)
 	}
-	for _, pod := range gpu.Owners {
+	for _, pod := range idleOwners(gpu) {
 		s.groups.AddOwner(pod)
 	}
 	p.recordProcessTypes(gpu)
@@ -39,6 +39,22 @@ func (s *gpuScraper) recordWorkloads(p *points, gpu *device.GPU) {
 	if merged := s.groups.Merged(); merged > 0 {
 		s.telemetry.ReceiverGpuMergedWorkloads.Add(context.Background(), int64(merged), metric.WithAttributes(s.self()))
 	}
+}
+
+// idleOwners are the containers that have a GPU and no process on it. Where a
+// process could be any container's, or the driver did not list the processes,
+// nobody knows which containers are idle.
+func idleOwners(gpu *device.GPU) []workload.Pod {
+	if !gpu.ProcessesKnown {
+		return nil
+	}
+	for i := range gpu.Processes {
+		process := &gpu.Processes[i]
+		if process.Workload.Pod.Container == "" && !process.Evidence.OnHost(&process.Workload) {
+			return nil
+		}
+	}
+	return gpu.Owners
 }
 
 // usage is what a process adds to its workload.

@@ -2,16 +2,22 @@ package nvmlsource
 
 import (
 	"context"
+	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/podresources"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/workload"
 )
 
 // maxProcesses bounds the processes of one GPU. Those beyond it are left out
 // and counted.
 const maxProcesses = 1024
+
+// kubeletTimeout is how long the kubelet may take to answer. Nobody waits for
+// it.
+const kubeletTimeout = 5 * time.Second
 
 // statusTooMany means that a GPU has more processes than maxProcesses.
 const statusTooMany status = "TOO_MANY"
@@ -33,17 +39,37 @@ type processLists struct {
 type attribution struct {
 	opts  Options
 	procs *workload.Processes
+	// kubelet is nil where none is to be asked.
+	kubelet *podresources.Client
 	// blind is true once it was logged that processes cannot be seen.
 	blind bool
 }
 
 // newAttribution returns an attribution that has read nothing yet.
 func newAttribution(opts Options) *attribution {
-	return &attribution{opts: opts, procs: workload.NewProcesses(opts.RootPath)}
+	a := &attribution{opts: opts, procs: workload.NewProcesses(opts.RootPath)}
+	if opts.PodResourcesSocket != "" {
+		a.kubelet = podresources.NewClient(podresources.Options{
+			Socket: opts.PodResourcesSocket, Interval: opts.SlowInterval, Timeout: kubeletTimeout,
+			Logger: opts.Logger, Now: opts.Now,
+		})
+	}
+	return a
+}
+
+// start asks the kubelet, so that the first reading has an answer already.
+func (a *attribution) start() {
+	if a.kubelet != nil {
+		a.kubelet.Poll()
+	}
 }
 
 // shutdown lets go of everything and waits for it, until ctx ends.
-func (*attribution) shutdown(context.Context) {}
+func (a *attribution) shutdown(ctx context.Context) {
+	if a.kubelet != nil {
+		a.kubelet.Shutdown(ctx)
+	}
+}
 
 // describe makes one process of what the lists say about each, and reads what
 // it is and what it belongs to. It is called once for each GPU in each slow
@@ -95,6 +121,21 @@ func (a *attribution) complete(snapshot *device.Snapshot) {
 			snapshot.GPUs[i].Processes[j].Evidence.Add(snapshot.Attribution)
 		}
 	}
+	if a.kubelet == nil {
+		return
+	}
+	a.kubelet.Poll()
+	owners, state := a.kubelet.Owners()
+	if state == workload.WayDenied {
+		snapshot.Attribution[workload.WayPodResources] = state
+	}
+	for i := range snapshot.GPUs {
+		snapshot.GPUs[i].Owners = owners.Of(&snapshot.GPUs[i].Identity)
+		if len(snapshot.GPUs[i].Owners) > 0 {
+			snapshot.Attribution[workload.WayPodResources] = workload.WayOK
+		}
+	}
+	namePods(snapshot.GPUs)
 }
 
 // merge makes one process of what the lists say about each, in the order in

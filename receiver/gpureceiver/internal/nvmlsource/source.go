@@ -39,6 +39,9 @@ type Options struct {
 	LibraryPath string
 	// RootPath is where the host's root directory is mounted. Empty means /.
 	RootPath string
+	// PodResourcesSocket is the kubelet's socket that says which container has
+	// which GPU. Empty means that none is asked.
+	PodResourcesSocket string
 	// CallTimeout is how long one round of calls about one GPU may take.
 	CallTimeout time.Duration
 	// RequireBuild makes Start fail where the build cannot call NVML.
@@ -210,6 +213,7 @@ func (s *Source) Start(_ context.Context, tell func(device.Event)) error {
 	}
 	s.library = newLibrary(s.opts.LibraryPath)
 	s.calls = acquireCalls()
+	s.attribution.start()
 	return nil
 }
 

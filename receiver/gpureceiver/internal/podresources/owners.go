@@ -15,6 +15,8 @@ const (
 	maxNameLength = 253
 	// maxHoldings bounds how many devices of containers are remembered.
 	maxHoldings = 16384
+	// maxOwners bounds the containers that share one GPU.
+	maxOwners = 128
 )
 
 var errTooMany = errors.New("the kubelet lists more than 16384 devices of GPUs")
@@ -25,7 +27,9 @@ type Owners struct {
 }
 
 // Of returns the containers that have a GPU or MIG device, each once, in the
-// kubelet's order. There is more than one where it is shared.
+// kubelet's order. There is more than one where it is shared. Where there are
+// more than maxOwners, none is told, because a part of them would look like
+// all.
 func (o *Owners) Of(gpu *device.Identity) []workload.Pod {
 	if o == nil {
 		return nil
@@ -33,10 +37,13 @@ func (o *Owners) Of(gpu *device.Identity) []workload.Pod {
 	var found []workload.Pod
 	for _, name := range namesOf(gpu) {
 		for _, pod := range o.byDevice[name] {
-			if !slices.Contains(found, pod) {
+			if len(found) <= maxOwners && !slices.Contains(found, pod) {
 				found = append(found, pod)
 			}
 		}
+	}
+	if len(found) > maxOwners {
+		return nil
 	}
 	return found
 }

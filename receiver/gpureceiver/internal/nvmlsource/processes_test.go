@@ -1,0 +1,71 @@
+package nvmlsource
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
+)
+
+func TestMergeProcessLists(t *testing.T) {
+	idle := func() device.Numbers { return device.Numbers{"general": 0, "encoder": 0, "decoder": 0} }
+	for name, test := range map[string]struct {
+		lists    processLists
+		expected []device.Process
+	}{
+		"nothing": {},
+		"of several types": {
+			processLists{byType: map[string][]process{
+				"compute":  {{pid: 1, memory: 10}, {pid: 2, memory: unavailableMemory}},
+				"graphics": {{pid: 1, memory: 10}, {pid: 3, memory: 5}},
+				"mps":      {{pid: 2, memory: 7}},
+			}},
+			[]device.Process{
+				{PID: 1, Types: []string{"compute", "graphics"}, Memory: device.Read(10.0)},
+				{PID: 2, Types: []string{"compute", "mps"}, Memory: device.Read(7.0)},
+				{PID: 3, Types: []string{"graphics"}, Memory: device.Read(5.0)},
+			},
+		},
+		"the same twice": {
+			processLists{byType: map[string][]process{"compute": {{pid: 1, memory: unavailableMemory}, {pid: 1, memory: 0}}}},
+			[]device.Process{{PID: 1, Types: []string{"compute"}, Memory: device.Read(0.0)}},
+		},
+		"samples": {
+			processLists{
+				byType: map[string][]process{"compute": {{pid: 1, memory: 1}, {pid: 2, memory: 1}}},
+				samples: []processSample{
+					{pid: 1, general: 20, encoder: 4}, {pid: 1, general: 40, decoder: 2},
+					{pid: 1, general: 4000000}, {pid: 9, general: 50},
+				},
+				sampled: true,
+			},
+			[]device.Process{
+				{PID: 1, Types: []string{"compute"}, Memory: device.Read(1.0), Utilization: device.Numbers{"general": 0.3, "encoder": 0.02, "decoder": 0.01}},
+				{PID: 2, Types: []string{"compute"}, Memory: device.Read(1.0), Utilization: idle()},
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			merged, dropped := test.lists.merge()
+			assert.Zero(t, dropped)
+			assert.Len(t, merged, len(test.expected))
+			for i := range test.expected {
+				assert.InDeltaMapValues(t, test.expected[i].Utilization, merged[i].Utilization, 1e-9)
+				merged[i].Utilization = test.expected[i].Utilization
+			}
+			assert.Equal(t, test.expected, merged)
+		})
+	}
+}
+
+func TestMergeIsBounded(t *testing.T) {
+	many := make([]process, maxProcesses+5)
+	for i := range many {
+		many[i].pid = uint32(i)
+	}
+	merged, dropped := (&processLists{byType: map[string][]process{"compute": many, "mps": many[:1]}}).merge()
+	assert.Len(t, merged, maxProcesses)
+	assert.Equal(t, 5, dropped)
+	assert.Equal(t, []string{"compute", "mps"}, merged[0].Types)
+}
