@@ -3,6 +3,7 @@ package gpureceiver
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -222,7 +223,7 @@ func (l *gpuLogs) logs(event *heard) plog.Logs {
 			for _, record := range scope.LogRecords().All() {
 				record.SetObservedTimestamp(at)
 				record.SetSeverityNumber(severity)
-				record.SetSeverityText(severity.String())
+				record.SetSeverityText(strings.ToUpper(severity.String()))
 				record.Body().SetStr(fmt.Sprintf("XID %d: %s", event.Code, meaning.Text))
 			}
 		}

@@ -2,8 +2,6 @@
 // errors, XIDs.
 package xid
 
-import "fmt"
-
 // Reference is where the meanings, and what the codes ask for, come from:
 // NVIDIA's catalogue. The texts here are this project's own.
 const Reference = "https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html"
@@ -63,7 +61,7 @@ func Of(code uint64) Meaning {
 		meaning.Known = true
 		return meaning
 	}
-	return Meaning{Text: fmt.Sprintf("The driver reported an error with the code %d", code), Severity: Device}
+	return Meaning{Text: "The driver reported an error whose meaning is not known here", Severity: Device}
 }
 
 // Common are the codes that every GPU has a series of from the beginning, in

@@ -1,11 +1,14 @@
 package xid
 
 import (
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestMeanings(t *testing.T) {
@@ -43,7 +46,7 @@ func TestAnUnknownCode(t *testing.T) {
 		assert.False(t, meaning.Known, code)
 		assert.Equal(t, Device, meaning.Severity, code)
 		assert.Equal(t, None, meaning.Effect, code)
-		assert.Contains(t, meaning.Text, "with the code ")
+		assert.Contains(t, meaning.Text, "not known")
 	}
 }
 
@@ -74,4 +77,29 @@ func TestCommonCodes(t *testing.T) {
 			assert.Contains(t, Common, code)
 		}
 	}
+}
+
+// The README lists the codes that ask for a reset, and those that are there
+// from the beginning.
+func TestReadmeListsTheCodes(t *testing.T) {
+	readme, err := os.ReadFile("../../README.md")
+	require.NoError(t, err)
+	list := func(codes []uint64) string {
+		var text []string
+		for _, code := range codes {
+			text = append(text, strconv.FormatUint(code, 10))
+		}
+		return strings.Join(text, ", ")
+	}
+	var fails []uint64
+	for code, meaning := range meanings {
+		if meaning.Effect == Fails {
+			fails = append(fails, code)
+		}
+	}
+	slices.Sort(fails)
+	flat := strings.Join(strings.Fields(string(readme)), " ")
+	assert.Contains(t, flat, "(XID "+list(fails)+")")
+	last := len(Common) - 1
+	assert.Contains(t, flat, "The codes "+list(Common[:last])+" and "+list(Common[last:])+" are there with 0")
 }

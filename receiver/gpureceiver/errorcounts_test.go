@@ -1,0 +1,71 @@
+package gpureceiver
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/workload"
+)
+
+func eventOf(gpu string, code uint64) device.Event {
+	return device.Event{Time: time.Unix(100, 0), GPU: device.Identity{ID: gpu}, Code: code}
+}
+
+// A GPU has a bounded number of series. What is beyond it is counted together.
+func TestErrorSeriesAreBounded(t *testing.T) {
+	dropped := 0
+	counts := newErrorCounts(func() { dropped++ })
+	counts.expect("GPU-a")
+	for code := range uint64(1000) {
+		counts.hear(eventOf("GPU-a", code))
+		counts.hear(eventOf("GPU-a", 31))
+	}
+	found := counts.of("GPU-a")
+	assert.Len(t, found, maxErrorSeries+1)
+	assert.Equal(t, int64(otherErrors), found[0].code)
+	assert.Equal(t, int64(dropped), found[0].value)
+	total := int64(0)
+	for _, count := range found {
+		total += count.value
+	}
+	assert.Equal(t, int64(2000), total, "none is lost")
+	assert.LessOrEqual(t, len(counts.since("GPU-a", time.Time{})), maxErrorSeries)
+}
+
+func TestErrorsOfTooManyGPUs(t *testing.T) {
+	dropped := 0
+	counts := newErrorCounts(func() { dropped++ })
+	for i := range maxMembers + 3 {
+		counts.expect(fmt.Sprint("GPU-", i))
+		counts.hear(eventOf(fmt.Sprint("GPU-", i), 31))
+	}
+	assert.Equal(t, 3, dropped)
+	assert.Len(t, counts.gpus, maxMembers)
+	assert.Empty(t, counts.of(fmt.Sprint("GPU-", maxMembers)))
+}
+
+// An error of a GPU that nobody has read yet is there at its first reading.
+func TestErrorsBeforeTheFirstReading(t *testing.T) {
+	counts := newErrorCounts(func() { t.Error("dropped") })
+	early := eventOf("GPU-a", 1<<63)
+	early.GPUInstance = workload.Number{Value: 3, Known: true}
+	counts.hear(early)
+	counts.expect("GPU-a")
+	counts.expect("GPU-a")
+	found := counts.of("GPU-a")
+	last := found[len(found)-1]
+	assert.Equal(t, int64(1), last.value)
+	assert.Equal(t, int64(1<<63-1), last.code, "a code is never negative")
+	assert.Equal(t, early.GPUInstance, last.gpuInstance)
+	assert.Equal(t, []uint64{1 << 63}, counts.since("GPU-a", time.Unix(99, 0)))
+	assert.Empty(t, counts.since("GPU-a", time.Unix(100, 0)))
+	counts.settle("GPU-a")
+	counts.settle("GPU-b")
+	assert.Empty(t, counts.since("GPU-a", time.Unix(99, 0)))
+	assert.Equal(t, found, counts.of("GPU-a"), "what was counted stays")
+	assert.Empty(t, counts.since("GPU-b", time.Time{}))
+}
