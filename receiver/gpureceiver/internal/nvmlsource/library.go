@@ -9,6 +9,8 @@ type status string
 const (
 	statusSuccess              status = "SUCCESS"
 	statusUninitialized        status = "UNINITIALIZED"
+	statusInvalidArgument      status = "INVALID_ARGUMENT"
+	statusNotFound             status = "NOT_FOUND"
 	statusNotSupported         status = "NOT_SUPPORTED"
 	statusNoPermission         status = "NO_PERMISSION"
 	statusDriverNotLoaded      status = "DRIVER_NOT_LOADED"
@@ -42,6 +44,8 @@ type library interface {
 	Close() status
 	// DriverVersion is the version of the kernel module.
 	DriverVersion() (string, status)
+	// CUDAVersion is the newest that the driver supports.
+	CUDAVersion() (string, status)
 	// DeviceCount is the number of GPUs that the driver shows to this process.
 	DeviceCount() (int, status)
 	// Device returns the GPU with this index.
@@ -54,10 +58,31 @@ type gpu interface {
 	Name() (string, status)
 	// PCIBusID is the address as sysfs writes it.
 	PCIBusID() (string, status)
+	Serial() (string, status)
+	VBIOS() (string, status)
+	// Architecture is a name in lower case, empty where it is not known.
+	Architecture() (string, status)
+	// NUMANode is that of the host memory next to the GPU.
+	NUMANode() (int, status)
 	// Calls are what can be asked about the readings, in the order in which
-	// they are to be asked. They have a memory of what they told before, so
-	// that one GPU's are made once and used again.
-	Calls() []call
+	// they are to be asked, as far as their names are wanted. They have a
+	// memory of what they told before, so that one GPU's are made once and
+	// used again.
+	Calls(wanted func(call string) bool) []call
+	// MIGDevices is how many MIG devices a GPU can have, 0 while it is not in
+	// MIG mode. A GPU that has no such mode is unsupported.
+	MIGDevices() (int, status)
+	// MIGDevice returns the MIG device with this index; there are gaps.
+	MIGDevice(index int) (gpu, status)
+	// Instances are the ids of a MIG device within its GPU.
+	Instances() (gpuInstance, computeInstance int, result status)
+	// Size is that of a MIG device.
+	Size() (migSize, status)
+	// Renew takes the handle of another one that stands for the same device.
+	Renew(with gpu)
+	// Release lets go of what the GPU holds in the library, when it is gone
+	// while others are not.
+	Release()
 	// ComputeProcesses, GraphicsProcesses and MPSProcesses are the processes
 	// that hold a context of that kind. They take milliseconds.
 	ComputeProcesses() ([]process, status)
@@ -73,6 +98,9 @@ type call struct {
 	name string
 	// slow is true for what takes the driver milliseconds.
 	slow bool
+	// part is true for what an earlier call has told already, so that it does
+	// not reach the library.
+	part bool
 	// read asks. Only if it succeeds, store puts the values into the readings.
 	read func() (store func(*device.Readings), result status)
 }

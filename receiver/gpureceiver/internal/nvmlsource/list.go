@@ -18,7 +18,9 @@ type listing struct {
 	opened   bool
 	result   status
 	version  string
+	cuda     string
 	gpus     []*knownGPU
+	wanted   func(call string) bool
 	failures []failure
 }
 
@@ -26,11 +28,11 @@ type listing struct {
 // is known already is not asked for its identity again, because one that fell
 // off the bus would not tell it.
 func (s *Source) list(ctx context.Context) status {
-	l := &listing{opened: s.open, version: s.driverVersion, result: statusTimeout}
+	l := &listing{opened: s.open, version: s.driverVersion, cuda: s.cudaVersion, wanted: s.opts.Wanted, result: statusTimeout}
 	if !s.open {
 		s.opts.Attempted()
 	}
-	known, wasOpen := s.gpus, s.open
+	known, wasOpen := s.wholeGPUs(), s.open
 	switch s.calls.do(ctx, s.opts.CallTimeout, driverSubject, func() { l.fill(s.library, known) }) {
 	case refused:
 		// Nothing was called, so that an open library is still open.
@@ -56,7 +58,7 @@ func (s *Source) list(ctx context.Context) status {
 		s.opts.Opened()
 	}
 	s.open = true
-	s.driverVersion = l.version
+	s.driverVersion, s.cudaVersion = l.version, l.cuda
 	s.gpus = l.gpus
 	return statusSuccess
 }
@@ -67,7 +69,7 @@ func (s *Source) list(ctx context.Context) status {
 // failed.
 func (l *listing) fill(lib library, known []*knownGPU) {
 	opens := !l.opened
-	done := listing{opened: l.opened, version: l.version}
+	done := listing{opened: l.opened, version: l.version, cuda: l.cuda, wanted: l.wanted}
 	done.result = done.query(lib, known)
 	if opens && done.opened && done.result != statusSuccess {
 		guardStatus(lib.Close)
@@ -81,7 +83,8 @@ func (l *listing) fill(lib library, known []*knownGPU) {
 		}
 		return
 	}
-	l.result, l.version, l.gpus, l.failures = done.result, done.version, done.gpus, done.failures
+	l.result, l.gpus, l.failures = done.result, done.gpus, done.failures
+	l.version, l.cuda = done.version, done.cuda
 }
 
 func (l *listing) query(lib library, known []*knownGPU) status {
@@ -96,6 +99,7 @@ func (l *listing) query(lib library, known []*knownGPU) status {
 		} else {
 			_ = l.failed("driver_version", result)
 		}
+		l.cuda = tell(l, callCUDAVersion, lib.CUDAVersion)
 	}
 	count, result := guard(lib.DeviceCount)
 	if result != statusSuccess {
@@ -145,12 +149,32 @@ func (l *listing) identify(lib library, index int) *knownGPU {
 	if identity.PCIBusID, result = guard(handle.PCIBusID); result != statusSuccess {
 		_ = l.failed("pci_bus_id", result)
 	}
-	return &knownGPU{handle: handle, calls: handle.Calls(), identity: identity}
+	identity.Serial = tell(l, callSerial, handle.Serial)
+	identity.VBIOS = tell(l, callVBIOS, handle.VBIOS)
+	identity.Architecture = tell(l, callArchitecture, handle.Architecture)
+	if l.wanted(callNUMANode) {
+		if node, result := guard(handle.NUMANode); l.failed(callNUMANode, result) == statusSuccess {
+			identity.NUMANode = device.Read(float64(node))
+		}
+	}
+	return &knownGPU{handle: handle, calls: handle.Calls(l.wanted), identity: identity}
+}
+
+// tell asks for a text if it is wanted. It is empty where it is not known.
+func tell(l *listing, name string, question func() (string, status)) string {
+	if !l.wanted(name) {
+		return ""
+	}
+	text, result := guard(question)
+	if l.failed(name, result) != statusSuccess {
+		return ""
+	}
+	return text
 }
 
 // failed notes a call that failed and returns its status.
 func (l *listing) failed(call string, result status) status {
-	if !result.unsupported() {
+	if result != statusSuccess && !result.unsupported() {
 		l.failures = append(l.failures, failure{call: call, status: result})
 	}
 	return result

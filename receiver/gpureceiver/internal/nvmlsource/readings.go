@@ -1,6 +1,7 @@
 package nvmlsource
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -43,7 +44,9 @@ func (r *readings) put(call string, result status, store func()) bool {
 		store()
 	case result.unsupported():
 		r.answered = true
-		r.unsupported = append(r.unsupported, call)
+		if !slices.Contains(r.unsupported, call) {
+			r.unsupported = append(r.unsupported, call)
+		}
 	default:
 		r.failures = append(r.failures, failure{call: call, status: result})
 	}
@@ -77,6 +80,20 @@ func number(name string, ask func() (float64, status), place func(*device.Readin
 	return call{name: name, read: func() (func(*device.Readings), status) {
 		value, result := ask()
 		return func(r *device.Readings) { *place(r) = device.Read(value) }, result
+	}}
+}
+
+// named is a call for one of several numbers that have names.
+func named(name string, ask func() (float64, status), place func(*device.Readings) *device.Numbers, key string) call {
+	return call{name: name, read: func() (func(*device.Readings), status) {
+		value, result := ask()
+		return func(r *device.Readings) {
+			numbers := place(r)
+			if *numbers == nil {
+				*numbers = make(device.Numbers)
+			}
+			(*numbers)[key] = value
+		}, result
 	}}
 }
 

@@ -52,6 +52,8 @@ type Options struct {
 	// ReleaseBetweenReadings closes the library after each reading, unless a
 	// GPU's persistence mode is off.
 	ReleaseBetweenReadings bool
+	// Wanted says which of CallNames are made. Nil means all.
+	Wanted func(call string) bool
 	// Logger gets one line for each change of the driver's or a GPU's state.
 	Logger *zap.Logger
 	// Now is the clock. It may be asked by several goroutines at once.
@@ -79,6 +81,9 @@ func (o *Options) complete() {
 		if *hook == nil {
 			*hook = func() {}
 		}
+	}
+	if o.Wanted == nil {
+		o.Wanted = func(string) bool { return true }
 	}
 	if o.Called == nil {
 		o.Called = func(string, string, time.Duration) {}
@@ -116,6 +121,7 @@ type Source struct {
 	open          bool
 	retry         retry
 	driverVersion string
+	cudaVersion   string
 	session       *session
 	gpus          []*knownGPU
 	// former are the GPUs by id, also those of sessions before this one.
@@ -166,6 +172,11 @@ type knownGPU struct {
 	fastCalls, slowCalls []call
 	// slow is what the slow calls have told.
 	slow *slowAnswers
+	// children are its MIG devices, and withoutMIG is true for a GPU that can
+	// have none. leads is true for the MIG device that tells what belongs to
+	// its whole GPU instance.
+	children          []*knownGPU
+	withoutMIG, leads bool
 	// divided is true for a GPU whose MIG devices are listed: its processes
 	// are theirs.
 	divided bool
@@ -211,7 +222,7 @@ func (s *Source) Start(_ context.Context, tell func(device.Event)) error {
 		}
 		return nil
 	}
-	s.library = newLibrary(s.opts.LibraryPath)
+	s.library = newLibrary(s.opts.LibraryPath, s.opts.Now)
 	s.calls = acquireCalls()
 	s.attribution.start()
 	return nil
@@ -296,6 +307,8 @@ func (s *Source) find(ctx context.Context, now time.Time) status {
 	result := s.list(ctx)
 	if result == statusSuccess {
 		s.adopt()
+		s.listMIG(ctx)
+		s.adopt()
 		if len(s.gpus) == 0 {
 			// NVML looks for GPUs only when it is opened, so that one that
 			// comes later is found by opening it again.
@@ -360,7 +373,7 @@ func (s *Source) read(ctx context.Context, snapshot *device.Snapshot) (status, [
 		s.count(nil, nil)
 		return result, nil
 	}
-	snapshot.DriverVersion = s.driverVersion
+	snapshot.DriverVersion, snapshot.CUDAVersion = s.driverVersion, s.cudaVersion
 
 	round := s.readAll(ctx, snapshot)
 	var first []*knownGPU

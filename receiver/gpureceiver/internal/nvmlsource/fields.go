@@ -1,0 +1,252 @@
+package nvmlsource
+
+import (
+	"encoding/binary"
+	"math"
+)
+
+// valueType is how NVML says what its untyped values are.
+type valueType uint32
+
+// The types of values, with NVML's numbers.
+const (
+	typeDouble           valueType = 0
+	typeUnsignedInt      valueType = 1
+	typeUnsignedLong     valueType = 2
+	typeUnsignedLongLong valueType = 3
+	typeSignedLongLong   valueType = 4
+	typeSignedInt        valueType = 5
+	typeUnsignedShort    valueType = 6
+)
+
+// number decodes a value. It reports false for a type that this package does
+// not know, and for what is no number. Long is of 64 bits on every platform
+// that this package is built for.
+func (t valueType) number(raw [8]byte) (float64, bool) {
+	order := binary.NativeEndian
+	switch t {
+	case typeDouble:
+		value := math.Float64frombits(order.Uint64(raw[:]))
+		return value, !math.IsNaN(value) && !math.IsInf(value, 0)
+	case typeUnsignedInt:
+		return float64(order.Uint32(raw[:])), true
+	case typeUnsignedLong, typeUnsignedLongLong:
+		return float64(order.Uint64(raw[:])), true
+	case typeSignedLongLong:
+		return float64(int64(order.Uint64(raw[:]))), true //nolint:gosec // The bits are of a signed number.
+	case typeSignedInt:
+		return float64(int32(order.Uint32(raw[:]))), true //nolint:gosec // The bits are of a signed number.
+	case typeUnsignedShort:
+		return float64(order.Uint16(raw[:])), true
+	}
+	return 0, false
+}
+
+// long reports whether the type has 64 bits.
+func (t valueType) long() bool {
+	return t == typeUnsignedLong || t == typeUnsignedLongLong
+}
+
+// The fields that are asked for, with NVML's numbers.
+const (
+	fieldNVLinkCRCFlit    = 38
+	fieldNVLinkCRCData    = 45
+	fieldNVLinkReplay     = 52
+	fieldNVLinkRecovery   = 59
+	fieldThrottlePower    = 74
+	fieldThrottleThermal  = 75
+	fieldThrottleBoost    = 76
+	fieldMemoryTemp       = 82
+	fieldNVLinkCount      = 91
+	fieldRetiredSingleBit = 29
+	fieldRetiredDoubleBit = 30
+	fieldPCIeReplays      = 94
+	fieldNVLinkDataTX     = 138
+	fieldNVLinkDataRX     = 139
+	fieldNVLinkECC        = 160
+	fieldPowerInstant     = 186
+	fieldSlowdownMargin   = 194
+	fieldNVLink5TX        = 202
+	fieldNVLink5RX        = 204
+	fieldRecoveryAction   = 230
+	// The numbers of these three are not the same in every header: that of
+	// CUDA 12.9 and 13.0 has 251 to 253 in their place, and has settings of
+	// power smoothing at 269 to 271. Those before it have none. A counter of
+	// nanoseconds has 64 bits, and a setting has not, which tells them apart.
+	// 251 to 253 are never asked for: newer drivers answer them with settings.
+	fieldThrottleSWThermal  = 269
+	fieldThrottleHWThermal  = 270
+	fieldThrottlePowerBrake = 271
+)
+
+const (
+	// allLinks is the scope of a sum over all NVLinks.
+	allLinks = math.MaxUint32
+	// maxLinks bounds the NVLinks of a GPU: NVML knows 36.
+	maxLinks = 36
+	// moduleScope is the scope of the power of GPU and CPU together.
+	moduleScope = 1
+)
+
+// fieldKey is a field and what it is asked about.
+type fieldKey struct {
+	id, scope uint32
+}
+
+// fieldAnswer is what NVML tells about one field.
+type fieldAnswer struct {
+	key    fieldKey
+	result status
+	kind   valueType
+	raw    [8]byte
+}
+
+// number returns the field's value.
+func (a *fieldAnswer) number() (float64, status) {
+	if a.result == statusInvalidArgument {
+		// A driver says so of a field that is younger than itself, and of a
+		// scope that the GPU does not have.
+		return 0, statusNotSupported
+	}
+	if a.result != statusSuccess {
+		return 0, a.result
+	}
+	value, ok := a.kind.number(a.raw)
+	if !ok {
+		return 0, statusUnexpectedType
+	}
+	return value, statusSuccess
+}
+
+// fieldBatch asks for all fields at once, and keeps the answers until the next
+// time.
+type fieldBatch struct {
+	// ask makes the call for at least one field.
+	ask func(keys []fieldKey) ([]fieldAnswer, status)
+	// keys are the fields that are always asked for.
+	keys []fieldKey
+	// perLink are the fields of single NVLinks, once it is known that the GPU
+	// gives no sums.
+	perLink []fieldKey
+	// io is true if bytes over NVLink are wanted.
+	io bool
+
+	answers  map[fieldKey]fieldAnswer
+	result   status
+	counters map[fieldKey]linkCounter
+}
+
+// want adds a field.
+func (b *fieldBatch) want(id, scope uint32) fieldKey {
+	key := fieldKey{id, scope}
+	for _, wanted := range b.keys {
+		if wanted == key {
+			return key
+		}
+	}
+	b.keys = append(b.keys, key)
+	return key
+}
+
+// fetch asks for all fields.
+func (b *fieldBatch) fetch() status {
+	clear(b.answers)
+	b.result = b.add(append(b.keys[:len(b.keys):len(b.keys)], b.perLink...))
+	if b.result != statusSuccess || !b.io || b.perLink != nil {
+		return b.result
+	}
+	if _, result := b.number(fieldKey{fieldNVLinkDataTX, allLinks}); !result.unsupported() {
+		return b.result
+	}
+	// NVLink 5 tells the bytes of single links only.
+	links, result := b.links()
+	if result != statusSuccess {
+		return b.result
+	}
+	for link := range links {
+		b.perLink = append(b.perLink, fieldKey{fieldNVLink5TX, link}, fieldKey{fieldNVLink5RX, link})
+	}
+	return b.add(b.perLink)
+}
+
+func (b *fieldBatch) add(keys []fieldKey) status {
+	if len(keys) == 0 {
+		return statusNotSupported
+	}
+	answers, result := b.ask(keys)
+	if result != statusSuccess {
+		return result
+	}
+	if b.answers == nil {
+		b.answers = make(map[fieldKey]fieldAnswer, len(keys))
+	}
+	for _, answer := range answers {
+		b.answers[answer.key] = answer
+	}
+	return statusSuccess
+}
+
+// number returns a field's value. Where the whole batch failed, which was
+// counted once, every field is unsupported.
+func (b *fieldBatch) number(key fieldKey) (float64, status) {
+	answer, found := b.answers[key]
+	if !found {
+		return 0, statusNotSupported
+	}
+	return answer.number()
+}
+
+// longNumber is number for a field whose number other drivers use for
+// something else, which has 32 bits.
+func (b *fieldBatch) longNumber(key fieldKey) (float64, status) {
+	value, result := b.number(key)
+	if result == statusSuccess && !b.answers[key].kind.long() {
+		return 0, statusNotSupported
+	}
+	return value, result
+}
+
+// links is the number of NVLinks that the GPU has.
+func (b *fieldBatch) links() (uint32, status) {
+	value, result := b.number(fieldKey{fieldNVLinkCount, 0})
+	if result == statusSuccess && (value < 1 || value > maxLinks) {
+		return 0, statusNotSupported
+	}
+	return uint32(value), result
+}
+
+// linkSum is the sum of a counter over the NVLinks. A link that is down keeps
+// what it told last, and one whose counter began again goes on from there, so
+// that the sum does not fall.
+func (b *fieldBatch) linkSum(id uint32) (float64, status) {
+	var sum float64
+	result := statusNotSupported
+	for _, key := range b.perLink {
+		if key.id != id {
+			continue
+		}
+		counter := b.counters[key]
+		switch value, told := b.number(key); {
+		case told == statusSuccess:
+			result = statusSuccess
+			if value < counter.last {
+				counter.before += counter.last
+			}
+			counter.last = value
+			if b.counters == nil {
+				b.counters = make(map[fieldKey]linkCounter, len(b.perLink))
+			}
+			b.counters[key] = counter
+		case result != statusSuccess && !told.unsupported():
+			result = told
+		}
+		sum += counter.before + counter.last
+	}
+	return sum, result
+}
+
+// linkCounter is the counter of one NVLink.
+type linkCounter struct {
+	// before is what was counted before it began again.
+	before, last float64
+}

@@ -1,0 +1,48 @@
+package nvmlsource
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
+)
+
+func TestGPMTotals(t *testing.T) {
+	var totals gpmTotals
+	totals.add([]gpmValue{
+		{gpmSMUtilization, statusSuccess, 50},
+		{gpmSMOccupancy, statusSuccess, math.NaN()},
+		{gpmDRAM, statusNotSupported, 70},
+		{gpmTensor, statusSuccess, 100.0001},
+		{gpmFP64, statusSuccess, 0},
+		{gpmFP32, statusSuccess, -1},
+		{gpmPCIeReceived, statusSuccess, 2},
+		{gpmPCIeTransmitted, statusNotSupported, 3},
+		{99, statusSuccess, 1},
+	}, 10*time.Second)
+	var r device.Readings
+	totals.store()(&r)
+	assert.Equal(t, device.Readings{
+		Pipes: device.Pipes{SMUtilization: device.Read(0.5), Pipe: device.Numbers{"tensor": 1, "fp64": 0}},
+		PCIe:  device.PCIe{Received: device.Read(20.0 * mebibyte)},
+	}, r)
+
+	// What GPM does not tell any more is gone; bytes that were counted stay.
+	totals.add([]gpmValue{{gpmPCIeTransmitted, statusSuccess, 1}}, time.Second)
+	stored := totals.store()
+	totals.add([]gpmValue{{gpmTensor, statusSuccess, 10}}, time.Second)
+	r = device.Readings{}
+	stored(&r)
+	assert.Equal(t, device.Readings{
+		PCIe: device.PCIe{Received: device.Read(20.0 * mebibyte), Transmitted: device.Read(1.0 * mebibyte)},
+	}, r)
+}
+
+func TestGPMRatio(t *testing.T) {
+	for percentage, expected := range map[float64]float64{0: 0, 33: 0.33, 100: 1, 100.5: 1, 250: 2.5} {
+		assert.InDelta(t, expected, gpmRatio(percentage), 1e-9)
+	}
+}
