@@ -13,12 +13,12 @@ import (
 // recordXIDs emits the counts of a GPU's errors.
 func (p *points) recordXIDs(counts []errorCount) {
 	for _, count := range counts {
-		options := p.with()
+		options := p.labels
 		if id := count.gpuInstance; id.Known {
-			options = append(options, metadata.WithNvidiaGpuMigGpuInstanceIDMetricAttribute(id.Value))
-		}
-		if id := count.computeInstance; id.Known {
-			options = append(options, metadata.WithNvidiaGpuMigComputeInstanceIDMetricAttribute(id.Value))
+			options = p.with(metadata.WithNvidiaGpuMigGpuInstanceIDMetricAttribute(id.Value))
+			if id := count.computeInstance; id.Known {
+				options = append(options, metadata.WithNvidiaGpuMigComputeInstanceIDMetricAttribute(id.Value))
+			}
 		}
 		p.RecordNvidiaGpuXidErrorsDataPoint(p.now, count.value, p.id, p.host, p.index, count.code, options...)
 	}
