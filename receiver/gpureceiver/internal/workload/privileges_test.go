@@ -1,0 +1,128 @@
+//go:build linux
+
+package workload
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// readerVariable is set in the process that reads as another user: the number
+// of the process to describe. Its working directory is the root directory.
+const readerVariable = "WORKLOAD_TEST_READER"
+
+const (
+	// Two users that nothing else runs as.
+	ownerUID  = 61001
+	readerUID = 61002
+)
+
+// description is what a reader prints.
+type description struct {
+	Found Process
+	Alive bool
+}
+
+func TestMain(m *testing.M) {
+	if pid := os.Getenv(readerVariable); pid != "" {
+		number, err := strconv.ParseUint(pid, 10, 32)
+		if err != nil {
+			panic(err)
+		}
+		directory, err := os.Getwd()
+		if err != nil {
+			panic(err)
+		}
+		found, alive := NewProcesses(directory).Describe(uint32(number))
+		if err := json.NewEncoder(os.Stdout).Encode(description{found, alive}); err != nil {
+			panic(err)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// Both profiles of privileges, with a process of another user: an unprivileged
+// reader learns what its cgroup, stat and status say and not its environment;
+// root learns everything.
+func TestPrivileges(t *testing.T) {
+	if os.Getuid() != 0 {
+		if os.Getenv("CI") != "" {
+			t.Fatal("CI has to run this as root: it starts processes of two other users")
+		}
+		t.Skip("NOT TESTED: what may be read of another user's process. It needs root, to start processes of two other users")
+	}
+	sleeper := exec.CommandContext(t.Context(), "sleep", "3600")
+	sleeper.Env = []string{"SECRET=hunter2", "RANK=3", "WANDB_RUN_ID=run-7", "SLURM_JOB_ID=42"}
+	sleeper.Dir = "/"
+	sleeper.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: ownerUID, Gid: ownerUID}}
+	require.NoError(t, sleeper.Start())
+	t.Cleanup(func() {
+		_ = sleeper.Process.Kill()
+		_ = sleeper.Wait()
+	})
+	pid := strconv.Itoa(sleeper.Process.Pid)
+
+	// The tests may run in a PID namespace, whose proc is not the host's. This
+	// root's is that of the real process, and says that it is the host's.
+	root := hostRoot(t)
+	require.NoError(t, os.Symlink(filepath.Join("/proc", pid), filepath.Join(root, "proc", pid)))
+	openForAll(t, root)
+
+	all := Workload{RunID: "run-7", RankGlobal: known(3), SlurmJobID: "42", UserID: strconv.Itoa(ownerUID)}
+	found, alive := NewProcesses(root).Describe(uint32(sleeper.Process.Pid))
+	require.True(t, alive)
+	assert.Equal(t, all, withoutCgroup(found.Workload))
+	assert.Equal(t, WayOK, found.Environ)
+	assert.Equal(t, WayOK, found.Slurm)
+
+	// The program is taken from proc, because its folder is not open to others.
+	reader := exec.CommandContext(t.Context(), "/proc/self/exe")
+	reader.Env = []string{readerVariable + "=" + pid}
+	reader.Dir = root
+	reader.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: readerUID, Gid: readerUID}}
+	var stderr bytes.Buffer
+	reader.Stderr = &stderr
+	output, err := reader.Output()
+	require.NoError(t, err, "%s", stderr.String())
+	var read description
+	require.NoError(t, json.Unmarshal(output, &read))
+	require.True(t, read.Alive)
+	assert.Equal(t, Workload{UserID: strconv.Itoa(ownerUID)}, withoutCgroup(read.Found.Workload))
+	assert.Equal(t, WayDenied, read.Found.Environ)
+	assert.NotEqual(t, WayDenied, read.Found.Cgroup)
+	assert.Equal(t, found.Cgroup, read.Found.Cgroup)
+	assert.Equal(t, found.ContainerID, read.Found.ContainerID)
+	assert.Equal(t, "sleep", read.Found.Executable)
+	assert.True(t, found.Start.Equal(read.Found.Start))
+	assert.Equal(t, found.NamespacePID, read.Found.NamespacePID)
+	assert.NotContains(t, string(output)+stderr.String(), "hunter2")
+}
+
+// withoutCgroup leaves out what the machine that runs the test decides.
+func withoutCgroup(w Workload) Workload {
+	w.ContainerID, w.PodUID = "", ""
+	return w
+}
+
+// openForAll lets other users read a folder of the test's, whose files are its
+// user's alone, and the folder above it.
+func openForAll(t *testing.T, root string) {
+	t.Helper()
+	require.NoError(t, os.Chmod(filepath.Dir(root), 0o755)) //nolint:gosec // It is a test's.
+	for _, path := range []string{"", "proc", "proc/2"} {
+		require.NoError(t, os.Chmod(filepath.Join(root, path), 0o755)) //nolint:gosec // It is a test's.
+	}
+	for _, path := range []string{"proc/stat", "proc/2/comm"} {
+		require.NoError(t, os.Chmod(filepath.Join(root, path), 0o644)) //nolint:gosec // It is a test's.
+	}
+}
