@@ -1,13 +1,10 @@
 package mlattr
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 )
-
-// KubernetesJob is the uid of a Kubernetes job. The run's identity reads it;
-// it is never written, since the resource has it under its own name.
-const KubernetesJob = "ml.kubernetes.job"
 
 // kinds gives each canonical attribute that a client may also send itself
 // its type. What the processor alone writes is not in it.
@@ -155,4 +152,48 @@ func onlyRead(canonical string) bool {
 	default:
 		return false
 	}
+}
+
+// attributeUnits has the unit, in UCUM, of each canonical number that has one.
+var attributeUnits = map[string]string{
+	GenAIInputTokens:         "{token}",
+	GenAIOutputTokens:        "{token}",
+	GenAICacheReadTokens:     "{token}",
+	GenAICacheCreationTokens: "{token}",
+	GenAIReasoningTokens:     "{token}",
+	TotalTokens:              "{token}",
+	TokensPerSecond:          "{token}/s",
+	DecodePerSecond:          "{token}/s",
+	PrefillPerSecond:         "{token}/s",
+	SequencePerSecond:        "{token}/s",
+	SamplesPerSecond:         "{sample}/s",
+	BatchSize:                "{sample}",
+	FirstTokenAt:             "ns",
+}
+
+// Attribute describes a canonical attribute.
+type Attribute struct {
+	// Name is the attribute's key. One that ends in a dot begins the keys of
+	// several.
+	Name string
+	// Kind says how its values are read.
+	Kind Kind
+	// Unit is the unit, in UCUM, of a number that has one.
+	Unit string
+	// OnlyRead is true for what is read to derive others and never written.
+	OnlyRead bool
+}
+
+// Attributes lists every canonical attribute that can be read, sorted by name.
+func Attributes() []Attribute {
+	list := []Attribute{{Name: LossTaskPrefix, Kind: KindDouble}, {Name: ValPrefix, Kind: KindDouble}}
+	for name, kind := range kinds {
+		unit := attributeUnits[name]
+		if kind == KindSeconds {
+			unit = "s"
+		}
+		list = append(list, Attribute{Name: name, Kind: kind, Unit: unit, OnlyRead: onlyRead(name)})
+	}
+	slices.SortFunc(list, func(a, b Attribute) int { return cmp.Compare(a.Name, b.Name) })
+	return list
 }

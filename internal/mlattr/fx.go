@@ -10,6 +10,8 @@ func fx() Table {
 	return Table{
 		System: FX,
 		Name:   "fx",
+		Title:  "FX forecasting toolkit",
+		Page:   "https://github.com/crichalchemist/Sequence",
 		Span: []Alias{
 			{Source: "epoch", Canonical: Epoch},
 			{Source: "total_epochs", Canonical: EpochTotal},

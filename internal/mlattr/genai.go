@@ -3,12 +3,12 @@ package mlattr
 // genAI is the GenAI semantic conventions: what their earlier versions named
 // otherwise, and what has a canonical name here besides. Every key has a name
 // space of its own, so the rules need no recognition of the client.
-//
-// https://github.com/open-telemetry/semantic-conventions/blob/v1.41.1/docs/registry/attributes/gen-ai.md
 func genAI() Table {
 	return Table{
 		System:         GenAI,
 		Name:           "genai",
+		Title:          "GenAI semantic conventions",
+		Page:           "https://github.com/open-telemetry/semantic-conventions/blob/v1.41.1/docs/registry/attributes/gen-ai.md",
 		KeyPrefixes:    []string{"gen_ai.", "session."},
 		MetricPrefixes: []string{"gen_ai."},
 		Span: []Alias{

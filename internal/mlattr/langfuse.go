@@ -2,12 +2,12 @@ package mlattr
 
 // langfuse is the vocabulary of Langfuse's SDKs. The tokens of a generation are
 // one attribute, the JSON of a map whose keys are the provider's or Langfuse's.
-//
-// https://langfuse.com/integrations/native/opentelemetry
 func langfuse() Table {
 	return Table{
 		System:      Langfuse,
 		Name:        "langfuse",
+		Title:       "Langfuse",
+		Page:        "https://langfuse.com/integrations/native/opentelemetry",
 		Scopes:      []string{"langfuse-sdk"},
 		KeyPrefixes: []string{"langfuse."},
 		SpanMaps: []MapAlias{{Source: "langfuse.observation.usage_details", Fields: []Alias{
@@ -29,7 +29,7 @@ func langfuse() Table {
 		Span: []Alias{
 			{Source: "langfuse.observation.completion_start_time", Canonical: FirstTokenAt},
 			{Source: "langfuse.observation.model.name", Canonical: GenAIRequestModel},
-			{Source: "langfuse.observation.type", Canonical: GenAIOperationName, Reads: oneOf(langfuseTypes)},
+			{Source: "langfuse.observation.type", Canonical: GenAIOperationName, Words: langfuseTypes},
 			{Source: "langfuse.session.id", Canonical: SessionID},
 		},
 	}

@@ -7,7 +7,8 @@ package mlattr
 // server's run id says more than the launcher's.
 func launchers() Table {
 	return Table{
-		Name: "launchers",
+		Name:  "launchers",
+		Title: "Launchers and schedulers",
 		Resource: []Alias{
 			{Source: "mlflow.run_id", Canonical: RunID},
 			{Source: "mlflow.run.id", Canonical: RunID},

@@ -66,6 +66,28 @@ const (
 	DimensionNone
 )
 
+// String is the dimension's word in the documentation.
+func (d Dimension) String() string {
+	switch d {
+	case DimensionCount:
+		return "count"
+	case DimensionTime:
+		return "time"
+	case DimensionRate:
+		return "rate"
+	case DimensionBytes:
+		return "size"
+	case DimensionFLOPRate:
+		return "FLOP rate"
+	case DimensionRatio:
+		return "share"
+	case DimensionNone:
+		return "number"
+	default:
+		return ""
+	}
+}
+
 // Measure describes what metrics can be about.
 type Measure struct {
 	// Name is one of the Measure constants.

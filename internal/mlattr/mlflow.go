@@ -2,12 +2,12 @@ package mlattr
 
 // mlflow is the vocabulary of MLflow Tracing. It writes every value as JSON,
 // so that a text has quotes.
-//
-// https://mlflow.org/docs/latest/genai/tracing/
 func mlflow() Table {
 	return Table{
 		System:      MLflow,
 		Name:        "mlflow",
+		Title:       "MLflow Tracing",
+		Page:        "https://mlflow.org/docs/latest/genai/tracing/",
 		Scopes:      []string{"mlflow."},
 		KeyPrefixes: []string{"mlflow."},
 		SpanMaps: []MapAlias{{Source: "mlflow.chat.tokenUsage", Fields: []Alias{
@@ -20,7 +20,7 @@ func mlflow() Table {
 		Span: []Alias{
 			{Source: "mlflow.llm.model", Canonical: GenAIRequestModel, Reads: jsonText},
 			{Source: "mlflow.llm.provider", Canonical: GenAIProviderName, Reads: jsonText},
-			{Source: "mlflow.spanType", Canonical: GenAIOperationName, Reads: mlflowOperation},
+			{Source: "mlflow.spanType", Canonical: GenAIOperationName, Reads: jsonText, Words: mlflowTypes},
 		},
 	}
 }
@@ -34,6 +34,3 @@ var mlflowTypes = map[string]string{
 	"AGENT":      OperationInvokeAgent,
 	"WORKFLOW":   OperationInvokeWorkflow,
 }
-
-// mlflowOperation reads the type of a span.
-func mlflowOperation(text string) string { return mlflowTypes[jsonText(text)] }

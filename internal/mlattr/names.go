@@ -5,6 +5,8 @@
 // can use it.
 package mlattr
 
+//go:generate go run ./vocabularypage names.go ../../docs/vocabulary.md
+
 // Names that the semantic conventions define. They are repeated here, rather
 // than imported, because a canonical name must not change when a library is
 // updated; the conventions' version is 1.41.1.
@@ -133,9 +135,9 @@ const (
 	Loss = "ml.loss"
 	// LossScope says what Loss was taken over: batch or epoch.
 	LossScope = "ml.loss.scope"
-	// LossTaskPrefix begins the loss of one task of several.
+	// LossTaskPrefix begins the keys of the loss of one task of several.
 	LossTaskPrefix = "ml.loss.task."
-	// ValPrefix begins a validation metric.
+	// ValPrefix begins the keys of validation metrics.
 	ValPrefix = "ml.val."
 	// ValLoss is the validation loss.
 	ValLoss = "ml.val.loss"
@@ -234,6 +236,9 @@ const (
 	// TotalTokens is input and output together. It says nothing of either, so
 	// it is never split.
 	TotalTokens = "ml.tokens.total" //nolint:gosec // a name, no credential
+	// KubernetesJob is the uid of a Kubernetes job, which the run's identity
+	// rests on. The resource has it under its own name.
+	KubernetesJob = "ml.kubernetes.job"
 )
 
 // Values of ThroughputBasis.

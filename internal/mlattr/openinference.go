@@ -1,12 +1,12 @@
 package mlattr
 
 // openInference is the vocabulary of Arize's OpenInference.
-//
-// https://github.com/Arize-ai/openinference/blob/main/spec/semantic_conventions.md
 func openInference() Table {
 	return Table{
 		System: OpenInference,
 		Name:   "openinference",
+		Title:  "OpenInference",
+		Page:   "https://github.com/Arize-ai/openinference/blob/main/spec/semantic_conventions.md",
 		Scopes: []string{"openinference."},
 		KeyPrefixes: []string{"openinference.", "llm.token_count.", "llm.model_name", "llm.provider", "llm.system",
 			"embedding.model_name"},
@@ -23,7 +23,7 @@ func openInference() Table {
 			{Source: "embedding.model_name", Canonical: GenAIRequestModel},
 			{Source: "llm.provider", Canonical: GenAIProviderName},
 			{Source: "llm.system", Canonical: GenAIProviderName},
-			{Source: "openinference.span.kind", Canonical: GenAIOperationName, Reads: oneOf(openInferenceKinds)},
+			{Source: "openinference.span.kind", Canonical: GenAIOperationName, Words: openInferenceKinds},
 		},
 		FirstTokens: []FirstToken{{Event: "First Token Stream Event"}},
 	}

@@ -3,12 +3,12 @@ package mlattr
 // openLLMetry is what Traceloop's OpenLLMetry sends besides the conventions'
 // names. Its versions differ: the one in examples/llm has the conventions'
 // token counts, earlier ones have "llm.usage.".
-//
-// https://www.traceloop.com/docs/openllmetry/contributing/semantic-conventions
 func openLLMetry() Table {
 	return Table{
 		System: OpenLLMetry,
 		Name:   "openllmetry",
+		Title:  "OpenLLMetry",
+		Page:   "https://www.traceloop.com/docs/openllmetry/contributing/semantic-conventions",
 		KeyPrefixes: []string{"traceloop.", "llm.", "gen_ai.is_streaming", "gen_ai.usage.total_tokens",
 			"gen_ai.usage.reasoning_tokens"},
 		Span: []Alias{
@@ -29,8 +29,8 @@ func openLLMetry() Table {
 			{Source: "llm.response.model", Canonical: GenAIResponseModel},
 			{Source: "gen_ai.is_streaming", Canonical: GenAIStream},
 			{Source: "llm.is_streaming", Canonical: GenAIStream},
-			{Source: "traceloop.span.kind", Canonical: GenAIOperationName, Reads: oneOf(traceloopKinds)},
-			{Source: "llm.request.type", Canonical: GenAIOperationName, Reads: oneOf(requestTypes)},
+			{Source: "traceloop.span.kind", Canonical: GenAIOperationName, Words: traceloopKinds},
+			{Source: "llm.request.type", Canonical: GenAIOperationName, Words: requestTypes},
 			{Source: "traceloop.association.properties.session_id", Canonical: SessionID},
 		},
 		FirstTokens: []FirstToken{

@@ -215,6 +215,14 @@ func compile(table Table, alias Alias, place where, rank int32) rule {
 	if compiled.kind == 0 {
 		compiled.kind = kinds[alias.Canonical]
 	}
+	if alias.Words != nil {
+		compiled.reads = func(text string) string {
+			if alias.Reads != nil {
+				text = alias.Reads(text)
+			}
+			return alias.Words[text]
+		}
+	}
 	compiled.readOnly = readOnly(alias.Canonical, compiled.kind)
 	for _, prefix := range table.KeyPrefixes {
 		if strings.HasPrefix(alias.Source, prefix) {

@@ -1,12 +1,12 @@
 package mlattr
 
 // sglang is what SGLang, an inference server, exposes to Prometheus.
-//
-// https://docs.sglang.ai/references/production_metrics.html
 func sglang() Table {
 	return Table{
 		System:         SGLang,
 		Name:           "sglang",
+		Title:          "SGLang",
+		Page:           "https://docs.sglang.ai/references/production_metrics.html",
 		Services:       []string{"sglang*"},
 		MetricPrefixes: []string{"sglang:", "sglang_", "ray_sglang_"},
 		Point: []Alias{

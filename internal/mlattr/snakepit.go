@@ -15,6 +15,8 @@ func snakepit() Table {
 	return Table{
 		System:         Snakepit,
 		Name:           "snakepit",
+		Title:          "Snakepit",
+		Page:           "https://hexdocs.pm/snakepit/",
 		Services:       []string{"snakepit*"},
 		Scopes:         []string{"snakepit"},
 		KeyPrefixes:    []string{"snakepit."},

@@ -7,6 +7,8 @@ func taskWeaver() Table {
 	t := Table{
 		System:   TaskWeaver,
 		Name:     "taskweaver",
+		Title:    "TaskWeaver",
+		Page:     "https://github.com/microsoft/TaskWeaver",
 		Services: []string{"taskweaver*"},
 		Scopes:   []string{"taskweaver"},
 		Span: []Alias{

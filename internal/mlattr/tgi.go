@@ -4,12 +4,12 @@ package mlattr
 // are what Rust prints of a duration: "1.23s", "45.6ms", "789µs", "12ns". Its
 // keys are everyday words, read only where the service's name shows whose they
 // are. Its spans carry no token counts.
-//
-// https://huggingface.co/docs/text-generation-inference/reference/metrics and router/src/server.rs
 func tgi() Table {
 	return Table{
 		System:         TGI,
 		Name:           "tgi",
+		Title:          "Text Generation Inference",
+		Page:           "https://huggingface.co/docs/text-generation-inference/reference/metrics",
 		Services:       []string{"text-generation-inference*", "tgi*"},
 		Scopes:         []string{"text_generation_router"},
 		MetricPrefixes: []string{"tgi_"},

@@ -8,6 +8,7 @@ func torchTel() Table {
 	return Table{
 		System:    TorchTel,
 		Name:      "torchtel",
+		Title:     "TorchTel",
 		Services:  []string{"torchtel"},
 		Scopes:    []string{"torchtel"},
 		Signature: []string{"job_id", "local_rank", "global_rank", "world_size"},

@@ -7,12 +7,12 @@ package mlattr
 
 // transformers is the vocabulary of Hugging Face Transformers: of its Trainer,
 // and of its continuous batching, which does send OTLP.
-//
-// https://huggingface.co/docs/transformers/main_classes/trainer and generation/continuous_batching
 func transformers() Table {
 	return Table{
 		System:   Transformers,
 		Name:     "transformers",
+		Title:    "Hugging Face Transformers",
+		Page:     "https://huggingface.co/docs/transformers/main_classes/trainer",
 		Services: []string{"transformers*"},
 		Scopes:   []string{"transformers."},
 		Metrics: []Metric{
@@ -30,12 +30,12 @@ func transformers() Table {
 }
 
 // torchTitan is the vocabulary of torchtitan. Each device reports for itself.
-//
-// https://github.com/pytorch/torchtitan/blob/main/torchtitan/components/metrics.py
 func torchTitan() Table {
 	return Table{
 		System:   TorchTitan,
 		Name:     "torchtitan",
+		Title:    "torchtitan",
+		Page:     "https://github.com/pytorch/torchtitan/blob/main/torchtitan/components/metrics.py",
 		Services: []string{"torchtitan*"},
 		Scopes:   []string{"torchtitan"},
 		Metrics: []Metric{
@@ -54,12 +54,12 @@ func torchTitan() Table {
 
 // megatron is the vocabulary of Megatron-LM. Its "throughput" is of
 // floating-point operations, and no tokens.
-//
-// https://github.com/NVIDIA/Megatron-LM/blob/main/megatron/training/training.py
 func megatron() Table {
 	return Table{
 		System:   Megatron,
 		Name:     "megatron",
+		Title:    "Megatron-LM",
+		Page:     "https://github.com/NVIDIA/Megatron-LM/blob/main/megatron/training/training.py",
 		Services: []string{"megatron*"},
 		Scopes:   []string{"megatron"},
 		Metrics: []Metric{

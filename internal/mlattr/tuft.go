@@ -8,6 +8,7 @@ func tuft() Table {
 	t := Table{
 		System:         TuFT,
 		Name:           "tuft",
+		Title:          "TuFT",
 		Services:       []string{"tuft*"},
 		Scopes:         []string{"tuft"},
 		KeyPrefixes:    []string{"tuft."},

@@ -2,12 +2,12 @@ package mlattr
 
 // vercel is the vocabulary of Vercel's AI SDK, versions 4 to 6. Its spans have
 // the conventions' names for some of the same things besides.
-//
-// https://ai-sdk.dev/docs/ai-sdk-core/telemetry
 func vercel() Table {
 	return Table{
 		System:      Vercel,
 		Name:        "vercel",
+		Title:       "Vercel AI SDK",
+		Page:        "https://ai-sdk.dev/docs/ai-sdk-core/telemetry",
 		KeyPrefixes: []string{"ai."},
 		Span: []Alias{
 			{Source: "ai.usage.inputTokens", Canonical: GenAIInputTokens},
@@ -29,7 +29,7 @@ func vercel() Table {
 			{Source: "ai.model.id", Canonical: GenAIRequestModel},
 			{Source: "ai.response.model", Canonical: GenAIResponseModel},
 			{Source: "ai.model.provider", Canonical: GenAIProviderName},
-			{Source: "ai.operationId", Canonical: GenAIOperationName, Reads: oneOf(vercelOperations)},
+			{Source: "ai.operationId", Canonical: GenAIOperationName, Words: vercelOperations},
 			{Source: "ai.telemetry.metadata.sessionId", Canonical: SessionID},
 			{Source: "ai.response.id", Canonical: RequestID},
 		},

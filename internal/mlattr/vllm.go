@@ -3,12 +3,12 @@ package mlattr
 // vllm is the vocabulary of vLLM, an inference server. Its span llm_request
 // comes when the request has ended; its metrics come by Prometheus, also by
 // way of Ray, which puts "ray_" before the names.
-//
-// https://docs.vllm.ai/en/latest/usage/metrics/ and vllm/tracing
 func vllm() Table {
 	return Table{
 		System:         VLLM,
 		Name:           "vllm",
+		Title:          "vLLM",
+		Page:           "https://docs.vllm.ai/en/latest/usage/metrics/",
 		Services:       []string{"vllm*"},
 		Scopes:         []string{"vllm."},
 		KeyPrefixes:    []string{"gen_ai.latency.", "gen_ai.usage.num_sequences", "gen_ai.request.n"},

@@ -63,6 +63,22 @@ const (
 	KindSecret
 )
 
+// String is the type that a value of this kind is written as.
+func (k Kind) String() string {
+	switch k {
+	case KindText, KindID, KindJobID, KindSecret:
+		return "string"
+	case KindInt, KindCount, KindDevice, KindInstant:
+		return "int"
+	case KindDouble, KindSeconds:
+		return "double"
+	case KindBool:
+		return "boolean"
+	default:
+		return ""
+	}
+}
+
 // Alias says that a client sends a canonical attribute under another name.
 type Alias struct {
 	// Source is the client's attribute key.
@@ -74,19 +90,17 @@ type Alias struct {
 	// Factor converts the client's unit into the canonical one; zero is 1. A
 	// text that says its own unit is not converted by it.
 	Factor float64
+	// Words are the client's words for the values of the canonical attribute.
+	// Any other word says nothing. Nil is every text.
+	Words map[string]string
 	// Reads turns the client's text into the canonical value. It returns ""
 	// for a text that has none; the attribute says nothing then. Nil is the
-	// text itself. It is called with text of any length and content.
+	// text itself. It is called with text of any length and content, before
+	// Words are.
 	Reads func(text string) string
 	// SpanPrefixes limits the alias to spans whose name begins with one of
 	// them; empty is no limit. It has no meaning outside spans.
 	SpanPrefixes []string
-}
-
-// oneOf reads the words of a client that stand for a canonical value. Any
-// other word says nothing.
-func oneOf(words map[string]string) func(string) string {
-	return func(text string) string { return words[text] }
 }
 
 // PrefixAlias says that every key beginning with Prefix is one canonical
@@ -162,6 +176,11 @@ type Table struct {
 	System System
 	// Name is what a user writes under "vocabularies".
 	Name string
+	// Title is what the client's people call it.
+	Title string
+	// Page is where its names can be looked up; empty where that is the
+	// client's source only.
+	Page string
 
 	// Services are values of service.name that identify the client. One
 	// that ends in "*" is a beginning.

@@ -1,0 +1,308 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+// page collects Markdown.
+type page struct{ text strings.Builder }
+
+func (p *page) printf(format string, args ...any) { fmt.Fprintf(&p.text, format, args...) }
+
+// table writes a table, or nothing where it has no rows.
+func (p *page) table(title string, header []string, rows [][]string) {
+	if len(rows) == 0 {
+		return
+	}
+	if title != "" {
+		p.printf("\n%s\n", title)
+	}
+	p.printf("\n| %s |\n|%s\n", strings.Join(header, " | "), strings.Repeat("---|", len(header)))
+	for _, row := range rows {
+		p.printf("| %s |\n", strings.Join(row, " | "))
+	}
+}
+
+// writePage writes the vocabulary as Markdown.
+func writePage(w io.Writer, meanings map[string]string) error {
+	p := new(page)
+	p.text.WriteString(`# Vocabulary
+
+<!-- Generated from internal/mlattr by "go generate". Do not edit. -->
+
+What ` + "`ml_enrich`" + ` understands, and the names that it gives it. What clients were
+seen to send is in [vocabulary-notes.md](vocabulary-notes.md). A client's
+attribute stays under its own name; the canonical one is added beside it, unless
+it is there. Of several attributes that mean the same, the first one below wins,
+and the user's own ` + "`aliases`" + ` before all of them. Whole numbers, doubles and
+numeric text are all read.
+
+## Canonical attributes
+
+What is only read derives others and is written nowhere.
+`)
+	if err := p.attributes(meanings); err != nil {
+		return err
+	}
+	p.measures()
+	p.text.WriteString(`
+## Clients
+
+By the names that ` + "`vocabularies`" + ` takes. Rules of a client apply where it is
+recognised: by the service's name, the scope's, the keys or metrics in its own
+name space, or the names of spans that are marked so.
+`)
+	for _, t := range mlattr.Tables() {
+		p.client(&t)
+	}
+	_, err := io.WriteString(w, p.text.String())
+	return err
+}
+
+func (p *page) attributes(meanings map[string]string) error {
+	var rows [][]string
+	for _, a := range mlattr.Attributes() {
+		text := meanings[a.Name]
+		if text == "" {
+			return fmt.Errorf("%q has no comment that begins with its constant's name", a.Name)
+		}
+		if a.OnlyRead {
+			text += " Only read."
+		}
+		name := a.Name
+		if strings.HasSuffix(name, ".") {
+			name += "*"
+		}
+		rows = append(rows, []string{code(name), a.Kind.String(), unit(a.Unit), cell(text)})
+	}
+	p.table("", []string{"attribute", "type", "unit", "meaning"}, rows)
+	return nil
+}
+
+func (p *page) measures() {
+	p.text.WriteString(`
+## What metrics are about
+
+A metric keeps its name, unit and values. What it is about decides which rates
+are made of it. A name is found with and without ` + "`_total`" + ` at its end and
+` + "`ray_`" + ` before it, and whatever stands for its dots and colons. The unit that the
+metric itself names counts, else the client's below. In the configuration:
+` + "`metrics: {acme.tokens: {as: ml.tokens, unit: \"{token}\", token_type: output}}`" + `.
+`)
+	var rows, units [][]string
+	seen := make(map[mlattr.Dimension]bool)
+	for _, m := range mlattr.Measures {
+		rows = append(rows, []string{code(m.Name), m.Dimension.String(), unit(m.Unit), cell(m.Description)})
+		if !seen[m.Dimension] {
+			seen[m.Dimension] = true
+			units = append(units, []string{m.Dimension.String(), codes(mlattr.UnitsOf(m.Name))})
+		}
+	}
+	p.table("", []string{"`as`", "is a", "unit", "meaning"}, rows)
+	p.table("Values are converted from these units. A count may come in any unit in braces.",
+		[]string{"a", "comes in"}, units)
+}
+
+func (p *page) client(t *mlattr.Table) {
+	p.printf("\n### %s\n\n", t.Title)
+	if t.System == 0 {
+		p.text.WriteString("Always understood.\n")
+	} else {
+		p.printf("`%s`.", t.Name)
+		if t.Page != "" {
+			p.printf(" Its names: <%s>.", t.Page)
+		}
+		p.text.WriteString("\n")
+	}
+	p.recognition(t)
+	p.aliases("Resource attributes:", t.Resource)
+	p.aliases("Attributes of spans and log records:", t.Span)
+	for _, m := range t.SpanMaps {
+		p.aliases("In the map, or the JSON of one, that is the attribute "+code(m.Source)+":", m.Fields)
+	}
+	var rows [][]string
+	for _, prefix := range t.SpanPrefixes {
+		rows = append(rows, []string{code(prefix.Prefix + "*"), code(prefix.Canonical + "*")})
+	}
+	p.table("Attributes of spans whose keys begin alike:", []string{"client", "canonical"}, rows)
+	rows = nil
+	for _, event := range t.FirstTokens {
+		when := "the event"
+		if event.Repeated {
+			when = "the first of several, where none were dropped"
+		}
+		rows = append(rows, []string{code(event.Event), when, code(mlattr.GenAITimeToFirstChunk)})
+	}
+	p.table("Events of spans:", []string{"event", "which", "canonical"}, rows)
+	p.aliases("Attributes of metrics:", t.Point)
+	p.names(t)
+	p.metrics(t)
+}
+
+// recognition says what gives the client away.
+func (p *page) recognition(t *mlattr.Table) {
+	var ways []string
+	for _, way := range []struct {
+		what  string
+		names []string
+	}{
+		{"service", t.Services}, {"scope", beginnings(t.Scopes)}, {"all resource keys of", t.Signature},
+		{"keys", keySpaces(t)}, {"metrics", beginnings(t.MetricPrefixes)},
+	} {
+		if len(way.names) > 0 {
+			ways = append(ways, way.what+" "+codes(way.names))
+		}
+	}
+	if len(ways) > 0 {
+		p.printf("Recognised by %s.\n", strings.Join(ways, "; "))
+	}
+}
+
+func beginnings(names []string) []string {
+	open := make([]string, len(names))
+	for i, name := range names {
+		open[i] = name + "*"
+	}
+	return open
+}
+
+// keySpaces are the client's own key prefixes; one that is a whole key of its
+// tables has no star.
+func keySpaces(t *mlattr.Table) []string {
+	open := beginnings(t.KeyPrefixes)
+	for i, prefix := range t.KeyPrefixes {
+		if slices.ContainsFunc(t.Span, func(a mlattr.Alias) bool { return a.Source == prefix }) {
+			open[i] = prefix
+		}
+	}
+	return open
+}
+
+func (p *page) aliases(title string, aliases []mlattr.Alias) {
+	var rows [][]string
+	for _, a := range aliases {
+		rows = append(rows, []string{code(a.Source), code(a.Canonical), cell(conditions(a))})
+	}
+	p.table(title, []string{"client", "canonical", "how"}, rows)
+}
+
+// conditions says how an alias is read, where it is not simply copied.
+func conditions(a mlattr.Alias) string {
+	var notes []string
+	if len(a.SpanPrefixes) > 0 {
+		notes = append(notes, "on spans "+codes(beginnings(a.SpanPrefixes)))
+	}
+	if a.Factor != 0 {
+		notes = append(notes, "times "+strconv.FormatFloat(a.Factor, 'g', -1, 64))
+	}
+	if a.Kind == mlattr.KindSecret {
+		notes = append(notes, "as a keyed hash")
+	}
+	if a.Kind == mlattr.KindJobID {
+		notes = append(notes, "no word for none, such as `none`")
+	}
+	var words []string
+	for _, word := range slices.Sorted(maps.Keys(a.Words)) {
+		words = append(words, code(word)+" → "+code(a.Words[word]))
+	}
+	switch {
+	case len(words) > 0:
+		notes = append(notes, strings.Join(words, ", "))
+	case a.Reads != nil:
+		notes = append(notes, "out of its text")
+	}
+	return strings.Join(notes, "; ")
+}
+
+func (p *page) names(t *mlattr.Table) {
+	var rows [][]string
+	for _, n := range t.Names {
+		name := code(n.Text)
+		switch n.Match {
+		case mlattr.Prefix:
+			name = code(n.Text + "*")
+		case mlattr.Suffix:
+			name = code("*" + n.Text)
+		case mlattr.Numbered:
+			name = code(n.Text + "<n>")
+		}
+		var says []string
+		for _, said := range [][2]string{
+			{mlattr.Phase, n.Phase}, {mlattr.Operation, n.Operation}, {mlattr.Role, n.Role}, {mlattr.LossScope, n.LossScope},
+		} {
+			if said[1] != "" {
+				says = append(says, code(said[0]+"="+said[1]))
+			}
+		}
+		if n.Number != "" {
+			says = append(says, code(n.Number+"=<n>"))
+		}
+		alone := ""
+		switch {
+		case n.Identifies:
+			alone = "yes"
+		case len(n.Evidence) > 0:
+			alone = "with " + codes(n.Evidence)
+		}
+		rows = append(rows, []string{name, strings.Join(says, ", "), alone})
+	}
+	p.table("Names of spans, and whether one alone gives the client away:", []string{"span", "says", "alone"}, rows)
+}
+
+func (p *page) metrics(t *mlattr.Table) {
+	var rows [][]string
+	for _, m := range t.Metrics {
+		var notes []string
+		if m.PerDevice {
+			notes = append(notes, "of one GPU")
+		}
+		if m.Repeats != "" {
+			notes = append(notes, "repeats "+code(m.Repeats))
+		}
+		if m.Everyday {
+			notes = append(notes, "only where the client is recognised")
+		}
+		in := m.Unit
+		if in == "" {
+			in = measureUnit(m.Measure)
+		}
+		rows = append(rows, []string{code(m.Source), code(m.Measure), m.Instrument.String(), unit(in), m.TokenType, strings.Join(notes, "; ")})
+	}
+	p.table("Metrics:", []string{"metric", "about", "kind", "unit", "tokens", ""}, rows)
+}
+
+func measureUnit(name string) string {
+	for _, m := range mlattr.Measures {
+		if m.Name == name {
+			return m.Unit
+		}
+	}
+	return ""
+}
+
+func code(text string) string { return "`" + strings.ReplaceAll(text, "|", `\|`) + "`" }
+
+func codes(names []string) string {
+	list := make([]string, len(names))
+	for i, name := range names {
+		list[i] = code(name)
+	}
+	return strings.Join(list, ", ")
+}
+
+func unit(u string) string {
+	if u == "" {
+		return ""
+	}
+	return code(u)
+}
+
+// cell keeps text from ending a cell.
+func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
