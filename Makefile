@@ -101,6 +101,11 @@ fuzz: needs ## Run every fuzz test for FUZZTIME (default 20s) each
 	@for m in $(MODULES); do (cd $$m && for p in $$(GOWORK=off go list ./...); do \
 	  for f in $$(GOWORK=off go test -list '^Fuzz' $$p | grep '^Fuzz' || true); do echo "$$p $$f"; GOWORK=off go test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(or $(FUZZTIME),20s) -fuzzminimizetime 10x $$p || exit 1; done; done) || exit 1; done
 
+.PHONY: bench
+bench: needs ## Run every benchmark: COUNT (default 3) processes each, BENCHTIME (default 1s); see docs/performance.md
+	@for m in $(MODULES); do (cd $$m && for p in $$(GOWORK=off go list ./...); do \
+	  if GOWORK=off go test -list '^Benchmark' $$p | grep -q '^Benchmark'; then for i in $$(seq $(or $(COUNT),3)); do GOWORK=off go test -run '^$$' -bench . -benchmem -benchtime $(or $(BENCHTIME),1s) $$p || exit 1; done; fi; done) || exit 1; done
+
 .PHONY: clean
 clean: ## Remove bin/, demo-output/ and the tools and servers in .cache/
 	@rm -rf $(BIN) $(CACHE) demo-output

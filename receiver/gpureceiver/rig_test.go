@@ -31,7 +31,7 @@ type rig struct {
 }
 
 // newRig starts a scraper. The test shuts it down itself, or else its end does.
-func newRig(t *testing.T, cfg *Config) *rig {
+func newRig(t testing.TB, cfg *Config) *rig {
 	t.Helper()
 	require.NoError(t, cfg.Validate())
 	core, logs := observer.New(zap.DebugLevel)
@@ -51,7 +51,7 @@ func newRig(t *testing.T, cfg *Config) *rig {
 	return r
 }
 
-func (r *rig) scrape(t *testing.T) pmetric.Metrics {
+func (r *rig) scrape(t testing.TB) pmetric.Metrics {
 	t.Helper()
 	metrics, err := r.scraper.ScrapeMetrics(t.Context())
 	require.NoError(t, err)
@@ -59,7 +59,7 @@ func (r *rig) scrape(t *testing.T) pmetric.Metrics {
 }
 
 // after moves the clock and scrapes.
-func (r *rig) after(t *testing.T, d time.Duration) pmetric.Metrics {
+func (r *rig) after(t testing.TB, d time.Duration) pmetric.Metrics {
 	t.Helper()
 	r.clock = r.clock.Add(d)
 	return r.scrape(t)

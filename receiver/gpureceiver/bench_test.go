@@ -1,0 +1,85 @@
+package gpureceiver
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+const benchmarkGPUs = 8
+
+// BenchmarkScrapeReplay is a scrape of a recording: what it takes to make
+// metrics of a snapshot, without a driver.
+func BenchmarkScrapeReplay(b *testing.B) {
+	measureScrapes(b, newRig(b, benchmarkConfig(b)), func() time.Duration { return 0 })
+}
+
+// benchmarkConfig plays a host of 8 GPUs with some 30 readings each.
+func benchmarkConfig(tb testing.TB) *Config {
+	tb.Helper()
+	var gpus, frames strings.Builder
+	for i := range benchmarkGPUs {
+		id := fmt.Sprintf("GPU-00000000-0000-0000-0000-%012d", i)
+		fmt.Fprintf(&gpus, "  - {uuid: %s, name: NVIDIA H100 80GB HBM3, index: %d, pci_bus_id: '0000:%02x:00.0'}\n", id, i, 0x19+i)
+		fmt.Fprintf(&frames, `      - uuid: %s
+        activity: {general: {utilization: 0.9}, encoder: {utilization: 0}, decoder: {utilization: 0}}
+        memory: {total_bytes: 85520809984, used_bytes: 59022245888, reserved_bytes: 600000000, controller_utilization: 0.4}
+        power: {draw_watts: 612, peak_watts: 650, energy_joules: 8412650, limit_watts: {enforced: 700}}
+        thermal: {gpu_celsius: 61, memory_celsius: 70}
+        clocks:
+          hertz: {graphics: 1980000000, sm: 1980000000, memory: 2619000000, video: 1545000000}
+          throttle: {sw_power_cap: 1, sw_thermal_slowdown: 0, hw_slowdown: 0, hw_thermal_slowdown: 0, hw_power_brake_slowdown: 0, sync_boost: 0, applications_clocks: 0, display_clocks: 0}
+        pcie: {replays: 0}
+        ecc: {corrected: 0, uncorrected: 0}
+`, id)
+	}
+	path := filepath.Join(tb.TempDir(), "host.yaml")
+	text := "version: 1\norigin: made up for a benchmark\nhost_name: host\ndriver_version: 570.124.06\nduration: 60s\n" +
+		"gpus:\n" + gpus.String() + "frames:\n  - at: 0s\n    gpus:\n" + frames.String()
+	require.NoError(tb, os.WriteFile(path, []byte(text), 0o600))
+	cfg := createDefaultConfig().(*Config)
+	cfg.Source, cfg.Replay.Path = SourceReplay, path
+	return cfg
+}
+
+// measureScrapes reports what a scrape takes: points, allocations a point, and
+// the time that it takes itself, without that inside the driver. Of the times
+// it is the median, which other work of the machine hardly moves.
+func measureScrapes(b *testing.B, r *rig, driver func() time.Duration) {
+	b.Helper()
+	// The first scrapes find the GPUs, and size what is used again.
+	points := 0
+	for range 5 {
+		points = r.after(b, 10*time.Second).DataPointCount()
+	}
+	require.Positive(b, points)
+	overheads := make([]float64, 0, 1<<20)
+	insides := make([]float64, 0, 1<<20)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for b.Loop() {
+		insideBefore, begin := driver(), time.Now()
+		r.after(b, 10*time.Second)
+		elapsed, inside := time.Since(begin), driver()-insideBefore
+		overheads = append(overheads, float64((elapsed-inside).Nanoseconds())/1000)
+		insides = append(insides, float64(inside.Nanoseconds())/1000)
+	}
+	runtime.ReadMemStats(&after)
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(float64(points), "points")
+	b.ReportMetric(float64(after.Mallocs-before.Mallocs)/float64(b.N)/float64(points), "allocs/point")
+	b.ReportMetric(median(insides), "driver-µs")
+	b.ReportMetric(median(overheads), "overhead-µs")
+}
+
+func median(values []float64) float64 {
+	slices.Sort(values)
+	return values[len(values)/2]
+}
