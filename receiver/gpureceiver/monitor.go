@@ -2,7 +2,9 @@ package gpureceiver
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"sync"
 	"time"
 
@@ -36,6 +38,8 @@ type monitor struct {
 	// logs ask at their own times.
 	reading chan struct{}
 	tenants tenants
+	// recorder is nil where nothing is recorded.
+	recorder *recording.Recorder
 
 	mu        sync.Mutex
 	listeners map[*func(device.Event)]struct{}
@@ -81,6 +85,7 @@ func (m *monitor) open() (device.Source, error) {
 		CallTimeout:            m.cfg.callTimeout(),
 		SlowInterval:           m.cfg.SlowInterval,
 		ReleaseBetweenReadings: m.cfg.NVML.ReleaseBetweenReadings,
+		Wanted:                 m.cfg.wants,
 		RequireBuild:           m.cfg.Source == SourceNVML,
 		Logger:                 logger,
 		Now:                    m.now,
@@ -106,12 +111,43 @@ func (m *monitor) droppedEvent(signal string) {
 
 // Start implements shared.Object.
 func (m *monitor) Start(ctx context.Context, _ component.Host) error {
+	if err := m.record(); err != nil {
+		return err
+	}
 	return m.source.Start(ctx, m.tell)
+}
+
+// record begins a recording where one is configured. A file that exists is
+// what a restart finds after a recording, so that it must not keep the
+// collector from starting.
+func (m *monitor) record() error {
+	if m.cfg.Record.Path == "" || m.cfg.Source == SourceReplay {
+		return nil
+	}
+	recorder, err := recording.NewRecorder(recording.RecorderOptions{
+		Path:     m.cfg.Record.Path,
+		Duration: m.cfg.Record.Duration,
+		Program:  fmt.Sprintf("the gpu receiver of %s %s", m.settings.BuildInfo.Command, m.settings.BuildInfo.Version),
+		Logger:   m.settings.Logger,
+		Now:      m.now,
+	})
+	if errors.Is(err, fs.ErrExist) {
+		m.settings.Logger.Warn("Nothing is recorded, because the file exists; remove it, or set another record::path", zap.Error(err))
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf(`"record::path" is %q; it must be a file that can be created: %w`, m.cfg.Record.Path, err)
+	}
+	m.recorder = recorder
+	return nil
 }
 
 // Shutdown implements shared.Object.
 func (m *monitor) Shutdown(ctx context.Context) error {
 	err := m.source.Shutdown(ctx)
+	if m.recorder != nil {
+		err = errors.Join(err, m.recorder.Shutdown(ctx))
+	}
 	m.telemetry.Shutdown()
 	return err
 }
@@ -124,6 +160,9 @@ func (m *monitor) Snapshot(ctx context.Context) device.Snapshot {
 	}
 	defer m.end()
 	snapshot := m.source.Snapshot(ctx)
+	if m.recorder != nil {
+		m.recorder.Add(&snapshot)
+	}
 	m.tenants.see(&snapshot)
 	return snapshot
 }
@@ -168,6 +207,9 @@ func (m *monitor) Listen(listener func(device.Event)) (stop func()) {
 
 // tell gives an event to every listener.
 func (m *monitor) tell(event device.Event) {
+	if m.recorder != nil {
+		m.recorder.Event(&event)
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for listener := range m.listeners {

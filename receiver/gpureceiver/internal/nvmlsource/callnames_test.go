@@ -15,8 +15,8 @@ import (
 func TestCallNames(t *testing.T) {
 	asked := map[string]bool{}
 	// Nothing is called, so that no library is needed.
-	g := &boundGPU{binding: &binding{}, device: struct{ nvml.Device }{}}
-	calls := g.Calls(func(name string) bool {
+	g := &boundGPU{binding: &binding{histories: make(map[historyKey]*sampleHistory)}, device: struct{ nvml.Device }{}}
+	calls := g.Calls("GPU-x", func(name string) bool {
 		asked[name] = true
 		return true
 	})
@@ -31,5 +31,5 @@ func TestCallNames(t *testing.T) {
 	}
 	slices.Sort(names)
 	assert.Len(t, slices.Compact(names), len(CallNames()), "each once")
-	assert.Empty(t, g.Calls(func(string) bool { return false }))
+	assert.Empty(t, g.Calls("GPU-x", func(string) bool { return false }))
 }

@@ -67,8 +67,8 @@ type gpu interface {
 	// Calls are what can be asked about the readings, in the order in which
 	// they are to be asked, as far as their names are wanted. They have a
 	// memory of what they told before, so that one GPU's are made once and
-	// used again.
-	Calls(wanted func(call string) bool) []call
+	// used again; what the GPU with this id was sampled is remembered beyond.
+	Calls(id string, wanted func(call string) bool) []call
 	// MIGDevices is how many MIG devices a GPU can have, 0 while it is not in
 	// MIG mode. A GPU that has no such mode is unsupported.
 	MIGDevices() (int, status)

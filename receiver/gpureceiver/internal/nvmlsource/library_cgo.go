@@ -28,12 +28,40 @@ type binding struct {
 	symbols map[string]bool
 	// gpm are the samples that are freed before the library is closed.
 	gpm map[*gpmSamples]struct{}
+	// histories are kept while the library is closed, so that busy times go
+	// on when it is opened again.
+	histories map[historyKey]*sampleHistory
+}
+
+// historyKey is a GPU and one of its buffers.
+type historyKey struct {
+	id   string
+	kind nvml.SamplingType
+}
+
+// maxHistories bounds the buffers that are remembered.
+const maxHistories = 16 * maxGPUs
+
+// history returns what was read of a buffer before.
+func (b *binding) history(id string, kind nvml.SamplingType) *sampleHistory {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	key := historyKey{id, kind}
+	if known := b.histories[key]; known != nil {
+		return known
+	}
+	if len(b.histories) >= maxHistories {
+		clear(b.histories)
+	}
+	b.histories[key] = &sampleHistory{}
+	return b.histories[key]
 }
 
 func newLibrary(path string, now func() time.Time) library {
 	return &binding{
 		path: path, now: now, nvml: nvml.New(nvml.WithLibraryPath(path)),
 		symbols: make(map[string]bool), gpm: make(map[*gpmSamples]struct{}),
+		histories: make(map[historyKey]*sampleHistory),
 	}
 }
 

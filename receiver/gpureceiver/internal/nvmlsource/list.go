@@ -157,7 +157,7 @@ func (l *listing) identify(lib library, index int) *knownGPU {
 			identity.NUMANode = device.Read(float64(node))
 		}
 	}
-	return &knownGPU{handle: handle, calls: handle.Calls(l.wanted), identity: identity}
+	return &knownGPU{handle: handle, calls: handle.Calls(id, l.wanted), identity: identity}
 }
 
 // tell asks for a text if it is wanted. It is empty where it is not known.

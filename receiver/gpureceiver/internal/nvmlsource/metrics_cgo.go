@@ -20,13 +20,13 @@ const (
 )
 
 // Calls implements gpu. The quick calls that matter most come first.
-func (g *boundGPU) Calls(wanted func(call string) bool) []call {
+func (g *boundGPU) Calls(id string, wanted func(call string) bool) []call {
 	if g.parent != nil {
 		return g.migCalls(wanted)
 	}
 	var all []call
 	for _, group := range [][]call{
-		g.activityCalls(), g.memoryCalls(), g.powerCalls(), g.thermalCalls(), g.clockCalls(),
+		g.activityCalls(id), g.memoryCalls(), g.powerCalls(id), g.thermalCalls(), g.clockCalls(),
 		g.errorCalls(), g.linkCalls(),
 	} {
 		for _, c := range group {
@@ -80,7 +80,7 @@ func (g *boundGPU) wholeInt(symbol string, get func() (int, nvml.Return)) func()
 }
 
 // activityCalls are those of the engines.
-func (g *boundGPU) activityCalls() []call {
+func (g *boundGPU) activityCalls(id string) []call {
 	period := func(get func() (uint32, uint32, nvml.Return)) func() (uint32, nvml.Return) {
 		return func() (uint32, nvml.Return) {
 			utilization, _, ret := get()
@@ -92,15 +92,15 @@ func (g *boundGPU) activityCalls() []call {
 		return rates.Gpu, ret
 	}
 	return []call{
-		g.activity(callUtilization, nvml.GPU_UTILIZATION_SAMPLES, "nvmlDeviceGetUtilizationRates", general,
+		g.activity(callUtilization, g.buffer(id, nvml.GPU_UTILIZATION_SAMPLES), "nvmlDeviceGetUtilizationRates", general,
 			func(r *device.Readings) *device.Activity { return &r.Activity.General }),
-		g.activity(callEncoderUtilization, nvml.ENC_UTILIZATION_SAMPLES, "nvmlDeviceGetEncoderUtilization", period(g.device.GetEncoderUtilization),
+		g.activity(callEncoderUtilization, g.buffer(id, nvml.ENC_UTILIZATION_SAMPLES), "nvmlDeviceGetEncoderUtilization", period(g.device.GetEncoderUtilization),
 			func(r *device.Readings) *device.Activity { return &r.Activity.Encoder }),
-		g.activity(callDecoderUtilization, nvml.DEC_UTILIZATION_SAMPLES, "nvmlDeviceGetDecoderUtilization", period(g.device.GetDecoderUtilization),
+		g.activity(callDecoderUtilization, g.buffer(id, nvml.DEC_UTILIZATION_SAMPLES), "nvmlDeviceGetDecoderUtilization", period(g.device.GetDecoderUtilization),
 			func(r *device.Readings) *device.Activity { return &r.Activity.Decoder }),
-		g.activity(callJPEGUtilization, nvml.JPG_UTILIZATION_SAMPLES, "nvmlDeviceGetJpgUtilization", period(g.device.GetJpgUtilization),
+		g.activity(callJPEGUtilization, g.buffer(id, nvml.JPG_UTILIZATION_SAMPLES), "nvmlDeviceGetJpgUtilization", period(g.device.GetJpgUtilization),
 			func(r *device.Readings) *device.Activity { return &r.Activity.JPEG }),
-		g.activity(callOFAUtilization, nvml.OFA_UTILIZATION_SAMPLES, "nvmlDeviceGetOfaUtilization", period(g.device.GetOfaUtilization),
+		g.activity(callOFAUtilization, g.buffer(id, nvml.OFA_UTILIZATION_SAMPLES), "nvmlDeviceGetOfaUtilization", period(g.device.GetOfaUtilization),
 			func(r *device.Readings) *device.Activity { return &r.Activity.OFA }),
 		number(callMemoryController, g.whole32("nvmlDeviceGetUtilizationRates", func() (uint32, nvml.Return) {
 			rates, ret := g.device.GetUtilizationRates()
@@ -113,11 +113,10 @@ func (g *boundGPU) activityCalls() []call {
 // reading gives the mean, the peak and the busy time, so that a short burst
 // between two readings counts. Where there are no new samples, as on a GPU in
 // MIG mode, the driver's last sample period gives the utilization alone.
-func (g *boundGPU) activity(name string, kind nvml.SamplingType, symbol string, get func() (uint32, nvml.Return), place func(*device.Readings) *device.Activity) call {
-	history := &sampleHistory{}
+func (g *boundGPU) activity(name string, buffer sampleBuffer, symbol string, get func() (uint32, nvml.Return), place func(*device.Readings) *device.Activity) call {
 	instant := g.whole32(symbol, get, 0.01)
 	return call{name: name, read: func() (func(*device.Readings), status) {
-		summary, found, result := g.samples(kind, history, 100)
+		summary, found, result := g.samples(buffer, 100)
 		if result == statusGPUIsLost {
 			return nil, result
 		}
@@ -126,22 +125,32 @@ func (g *boundGPU) activity(name string, kind nvml.SamplingType, symbol string, 
 			told.Utilization, told.Peak = device.Read(summary.mean/100), device.Read(summary.peak/100)
 		} else if value, instantly := instant(); instantly == statusSuccess {
 			told.Utilization = device.Read(value)
-		} else if !history.started() {
+		} else if !buffer.history.started() {
 			return nil, instantly
 		}
-		if history.started() {
-			told.BusySeconds = device.Read(history.total / 100)
+		if buffer.history.started() {
+			told.BusySeconds = device.Read(buffer.history.total / 100)
 		}
 		return func(r *device.Readings) { *place(r) = told }, statusSuccess
 	}}
 }
 
-// samples reads one of the driver's buffers.
-func (g *boundGPU) samples(kind nvml.SamplingType, history *sampleHistory, highest float64) (sampleSummary, bool, status) {
+// sampleBuffer is one of the driver's buffers and what was read of it.
+type sampleBuffer struct {
+	kind    nvml.SamplingType
+	history *sampleHistory
+}
+
+func (g *boundGPU) buffer(id string, kind nvml.SamplingType) sampleBuffer {
+	return sampleBuffer{kind: kind, history: g.history(id, kind)}
+}
+
+// samples reads a buffer.
+func (g *boundGPU) samples(buffer sampleBuffer, highest float64) (sampleSummary, bool, status) {
 	if !g.has("nvmlDeviceGetSamples") {
 		return sampleSummary{}, false, statusFunctionNotFound
 	}
-	typed, values, ret := g.device.GetSamples(kind, history.since())
+	typed, values, ret := g.device.GetSamples(buffer.kind, buffer.history.since())
 	switch ret {
 	case nvml.SUCCESS:
 	case nvml.ERROR_NOT_FOUND:
@@ -160,7 +169,7 @@ func (g *boundGPU) samples(kind nvml.SamplingType, history *sampleHistory, highe
 		}
 		samples = append(samples, sample{time: value.TimeStamp, value: decoded})
 	}
-	summary, found := history.add(samples, highest)
+	summary, found := buffer.history.add(samples, highest)
 	return summary, found, statusSuccess
 }
 
@@ -206,8 +215,8 @@ func (g *boundGPU) memory() (func(*device.Readings), status) {
 
 // powerCalls are those about power and energy. NVML gives milliwatts and
 // millijoules.
-func (g *boundGPU) powerCalls() []call {
-	history := &sampleHistory{}
+func (g *boundGPU) powerCalls(id string) []call {
+	power := g.buffer(id, nvml.TOTAL_POWER_SAMPLES)
 	limits := func(r *device.Readings) *device.Numbers { return &r.Power.Limits }
 	constraint := func(pick func(low, high uint32) uint32) func() (uint32, nvml.Return) {
 		return func() (uint32, nvml.Return) {
@@ -219,7 +228,7 @@ func (g *boundGPU) powerCalls() []call {
 		number(callPower, g.whole32("nvmlDeviceGetPowerUsage", g.device.GetPowerUsage, milli),
 			func(r *device.Readings) *device.Number { return &r.Power.Draw }),
 		{name: callPowerSamples, read: func() (func(*device.Readings), status) {
-			summary, found, result := g.samples(nvml.TOTAL_POWER_SAMPLES, history, highestMilliwatts)
+			summary, found, result := g.samples(power, highestMilliwatts)
 			if result == statusSuccess && !found {
 				return func(*device.Readings) {}, statusSuccess
 			}

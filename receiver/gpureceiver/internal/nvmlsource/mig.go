@@ -125,7 +125,7 @@ func findMIG(parent *knownGPU, before []*knownGPU, wanted func(string) bool) (mi
 			asked = func(string) bool { return false }
 		}
 		listing.devices = append(listing.devices, &knownGPU{
-			handle: one.handle, calls: one.handle.Calls(asked), identity: one.identity, leads: leads,
+			handle: one.handle, calls: one.handle.Calls(one.identity.ID, asked), identity: one.identity, leads: leads,
 		})
 	}
 	for _, old := range before {

@@ -92,7 +92,7 @@ func (p *migPart) Instances() (int, int, status) { return p.gi, p.ci, statusSucc
 func (*migPart) Size() (migSize, status)         { return migSize{}, statusNotSupported }
 func (p *migPart) Renew(gpu)                     { p.renewed++ }
 func (p *migPart) Release()                      { *p.released++ }
-func (*migPart) Calls(want func(string) bool) []call {
+func (*migPart) Calls(_ string, want func(string) bool) []call {
 	calls := []call{{name: "compute_instance"}}
 	if want(callMemory) {
 		calls = append(calls, call{name: callMemory})
