@@ -79,13 +79,14 @@ func (g *Cgroup) add(path string) {
 
 // podUID reads a pod's UID from the segments that the kubelet makes: pod<uid>
 // with the cgroupfs driver, kubepods-burstable-pod<uid>.slice, with
-// underscores for hyphens, with systemd's. Static pods have a UID of 32
-// hexadecimal digits. containerd writes slice:runtime:container in one segment
-// where its cgroup driver is not the kubelet's.
+// underscores for hyphens, with systemd's, which puts the kubelet's own slice
+// in front where it has one. Static pods have a UID of 32 hexadecimal digits.
+// containerd writes slice:runtime:container in one segment where its cgroup
+// driver is not the kubelet's.
 func podUID(segment string) string {
 	segment, _, _ = strings.Cut(segment, ":")
 	segment = strings.TrimSuffix(segment, ".slice")
-	if i := strings.LastIndex(segment, "-pod"); i >= 0 && strings.HasPrefix(segment, "kubepods") {
+	if i := strings.LastIndex(segment, "-pod"); i >= 0 && strings.Contains(segment[:i], "kubepods") {
 		segment = segment[i+1:]
 	}
 	uid, found := strings.CutPrefix(segment, "pod")

@@ -87,6 +87,57 @@ func TestParseCgroup(t *testing.T) {
 			"0::/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod" + underscored + ".slice/crio-" + containerA + ".scope\n",
 			Cgroup{ContainerID: containerA, PodUID: uid},
 		},
+		"Docker, rootless": {
+			"0::/user.slice/user-1000.slice/user@1000.service/app.slice/docker-" + containerA + ".scope\n",
+			Cgroup{ContainerID: containerA},
+		},
+		"Podman, rootless": {
+			"0::/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" + containerA + ".scope/container\n",
+			Cgroup{ContainerID: containerA},
+		},
+		"Podman, in a pod of its own": {
+			"0::/machine.slice/machine-libpod_pod_" + strings.Repeat("b", 64) + ".slice/libpod-" + containerA + ".scope/container\n",
+			Cgroup{ContainerID: containerA},
+		},
+		"Podman, cgroupfs": {
+			"0::/libpod_parent/" + strings.Repeat("b", 64) + "/libpod-" + containerA + "\n",
+			Cgroup{ContainerID: containerA},
+		},
+		"nerdctl": {"0::/system.slice/nerdctl-" + containerA + ".scope\n", Cgroup{ContainerID: containerA}},
+		"ECS": {
+			"9:perf_event:/ecs/cluster/0123456789abcdef0123456789abcdef/" + containerA + "\n",
+			Cgroup{ContainerID: containerA},
+		},
+		"containerd, v1": {
+			"11:memory:/kubepods/besteffort/pod" + uid + "/" + containerA + "\n1:name=systemd:/kubepods/besteffort/pod" + uid + "/" + containerA + "\n",
+			Cgroup{ContainerID: containerA, PodUID: uid},
+		},
+		"CRI-O, a cgroup of the container's own": {
+			"0::/kubepods.slice/kubepods-pod" + underscored + ".slice/crio-" + containerA + ".scope/container\n",
+			Cgroup{ContainerID: containerA, PodUID: uid},
+		},
+		"kubelet with a slice of its own, in a container": {
+			"0::/system.slice/docker-" + strings.Repeat("f", 64) + ".scope/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-burstable.slice/kubelet-kubepods-burstable-pod" + underscored + ".slice/cri-containerd-" + containerA + ".scope\n",
+			Cgroup{ContainerID: containerA, PodUID: uid},
+		},
+		"seen from another cgroup namespace": {
+			"0::/../../kubepods-pod" + underscored + ".slice/cri-containerd-" + containerA + ".scope\n",
+			Cgroup{ContainerID: containerA, PodUID: uid},
+		},
+		"a container in a pod's container": {
+			"0::/kubepods/burstable/pod" + uid + "/" + strings.Repeat("f", 64) + "/docker/" + containerA + "\n",
+			Cgroup{ContainerID: containerA, PodUID: uid},
+		},
+		"the job's first line counts": {
+			"4:memory:/slurm/uid_1000/job_42/step_0/task_0\n3:cpuset:/slurm/uid_1000/job_43/step_0\n1:name=systemd:/system.slice/slurmd.service\n",
+			Cgroup{SlurmJobID: "42"},
+		},
+		"Slurm, v1, several slurmd": {"4:devices:/slurm_node7/uid_1000/job_42/step_batch\n", Cgroup{SlurmJobID: "42"}},
+		"Slurm, a container in a job": {
+			"0::/system.slice/slurmstepd.scope/job_42/step_0/user/task_0/libpod-" + containerA + ".scope\n",
+			Cgroup{SlurmJobID: "42", ContainerID: containerA},
+		},
+		"Slurm's own job number in a name": {"0::/system.slice/slurmstepd.scope/job_18446744073709551616000/step_0\n", Cgroup{}},
 		"static pod": {
 			"0::/kubepods/pod" + containerA[:32] + "/" + containerA + "\n",
 			Cgroup{ContainerID: containerA, PodUID: containerA[:32]},
