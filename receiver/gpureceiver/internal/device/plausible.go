@@ -2,6 +2,7 @@ package device
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 )
@@ -82,4 +83,29 @@ func (r *Readings) CheckNames() error {
 		}
 	}
 	return nil
+}
+
+// KeepReadings drops what a recording could not hold: what is no number, and
+// names that none of the fixed lists has.
+func (r *Readings) KeepReadings() {
+	for i := range quantities {
+		if number := quantities[i].of(r); !isReading(number.Value) {
+			*number = Number{}
+		}
+	}
+	for i := range quantitySets {
+		quantitySets[i].of(r).KeepReadings(quantitySets[i].names)
+	}
+	for i := range r.Thermal.Fans {
+		if fan := &r.Thermal.Fans[i]; !isReading(fan.Value) {
+			*fan = Number{}
+		}
+	}
+}
+
+// KeepReadings drops what is no number, and names that are not in a list.
+func (n Numbers) KeepReadings(names []string) {
+	maps.DeleteFunc(n, func(name string, value float64) bool {
+		return !isReading(value) || !slices.Contains(names, name)
+	})
 }

@@ -44,16 +44,16 @@ func (r Reading[T]) MarshalYAML() (any, error) {
 	return r.Value, nil
 }
 
-// largest is beyond every quantity that there is. The bound keeps sums of
+// Largest is beyond every quantity that there is. The bound keeps sums of
 // what a recording has far from an overflow.
-const largest = 1e30
+const Largest = 1e30
 
 // errNoReading refuses what would be a value and is none.
 var errNoReading = errors.New("nan, inf and what is beyond 1e30 are no readings; leave out what was unavailable")
 
 // isReading is written so that NaN is none.
 func isReading(number float64) bool {
-	return math.Abs(number) <= largest
+	return math.Abs(number) <= Largest
 }
 
 // UnmarshalYAML reads the bare value. YAML never calls it with null.

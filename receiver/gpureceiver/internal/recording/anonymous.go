@@ -1,0 +1,153 @@
+package recording
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/workload"
+)
+
+// anonymousHost is the host's name in what a Recorder writes.
+const anonymousHost = "recorded-host"
+
+// anonymizer makes of snapshots what may be shown to anyone: what the GPUs
+// are and say, without which of all GPUs they are and what they work on.
+type anonymizer struct {
+	gpus  map[string]*GPU
+	order []string
+	pids  map[processKey]uint32
+	// uses are the processes that the GPUs list.
+	uses map[processUse]bool
+}
+
+// processUse is a process on a GPU, by their made-up names.
+type processUse struct {
+	uuid string
+	pid  uint32
+}
+
+// processKey names a process for ever.
+type processKey struct {
+	pid   uint32
+	start int64
+}
+
+func newAnonymizer() *anonymizer {
+	return &anonymizer{gpus: make(map[string]*GPU), pids: make(map[processKey]uint32), uses: make(map[processUse]bool)}
+}
+
+// gpu returns what is known about a GPU, and nil beyond the format's limit.
+func (a *anonymizer) gpu(identity *device.Identity) *GPU {
+	if known := a.gpus[identity.ID]; known != nil {
+		return known
+	}
+	if len(a.gpus) >= MaxGPUs {
+		return nil
+	}
+	prefix := "GPU"
+	if identity.MIG != nil {
+		prefix = "MIG"
+	}
+	known := &GPU{
+		UUID: fmt.Sprintf("%s-00000000-0000-0000-0000-%012d", prefix, len(a.gpus)),
+		Name: shorten(identity.Name), Index: max(identity.Index, 0), PCIBusID: shorten(identity.PCIBusID),
+		VBIOS: shorten(identity.VBIOS), Architecture: shorten(identity.Architecture), NUMANode: identity.NUMANode,
+	}
+	a.gpus[identity.ID] = known
+	a.order = append(a.order, identity.ID)
+	if mig := identity.MIG; mig != nil {
+		// A part is listed after its GPU, so that the GPU is known. If it is
+		// not, the part says nothing.
+		parent := a.gpus[mig.Parent]
+		if parent == nil || parent.MIG != nil {
+			delete(a.gpus, identity.ID)
+			a.order = a.order[:len(a.order)-1]
+			return nil
+		}
+		known.MIG = &MIG{Parent: parent.UUID, Profile: shorten(mig.Profile), GPUInstance: mig.GPUInstance, ComputeInstance: mig.ComputeInstance}
+	}
+	return known
+}
+
+// readings returns what a GPU said, and false where the format has no more
+// place for the GPU.
+func (a *anonymizer) readings(gpu *device.GPU) (Readings, bool) {
+	known := a.gpu(&gpu.Identity)
+	if known == nil {
+		return Readings{}, false
+	}
+	readings := Readings{
+		UUID: known.UUID, Lost: gpu.Lost, Asleep: gpu.Asleep, Unresponsive: gpu.Unresponsive,
+		Readings: gpu.Readings.Clone(),
+	}
+	readings.KeepReadings()
+	readings.Thermal.Fans = readings.Thermal.Fans[:min(len(readings.Thermal.Fans), maxEntries["fan_speed_ratios"])]
+	if !gpu.ProcessesKnown {
+		return readings, true
+	}
+	readings.Processes = ProcessList{}
+	seen := make(map[uint32]bool, len(gpu.Processes))
+	for i := range gpu.Processes {
+		process := &gpu.Processes[i]
+		pid, ok := a.process(known, process)
+		if !ok || seen[pid] {
+			continue
+		}
+		seen[pid] = true
+		read := ProcessReadings{PID: pid, Types: slices.Clone(process.Types), Utilization: maps.Clone(process.Utilization)}
+		read.Utilization.KeepReadings(device.ProcessTasks)
+		if math.Abs(process.Memory.Value) <= device.Largest {
+			read.Memory = process.Memory
+		}
+		readings.Processes = append(readings.Processes, read)
+	}
+	return readings, true
+}
+
+// process returns a made-up number, and false where the format has no more
+// place for the process.
+func (a *anonymizer) process(gpu *GPU, process *device.Process) (uint32, bool) {
+	key := processKey{pid: process.PID, start: process.Details.Start.UnixNano()}
+	pid, found := a.pids[key]
+	if !found {
+		if len(a.pids) >= MaxGPUs*MaxProcesses {
+			return 0, false
+		}
+		pid = uint32(len(a.pids) + 1) //nolint:gosec // The line above bounds it.
+		a.pids[key] = pid
+	}
+	use := processUse{gpu.UUID, pid}
+	if a.uses[use] {
+		return pid, true
+	}
+	if len(gpu.Processes) >= MaxProcesses {
+		return 0, false
+	}
+	a.uses[use] = true
+	gpu.Processes = append(gpu.Processes, Process{PID: pid})
+	return pid, true
+}
+
+// list returns the GPUs in the order in which they came.
+func (a *anonymizer) list() []GPU {
+	gpus := make([]GPU, 0, len(a.order))
+	for _, id := range a.order {
+		gpus = append(gpus, *a.gpus[id])
+	}
+	return gpus
+}
+
+// xid is an event without whose it is.
+func xid(event *device.Event) XID {
+	return XID{Code: event.Code, GPUInstance: pointer(event.GPUInstance), ComputeInstance: pointer(event.ComputeInstance)}
+}
+
+func pointer(number workload.Number) *int64 {
+	if !number.Known {
+		return nil
+	}
+	return &number.Value
+}

@@ -1,0 +1,309 @@
+package recording
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
+)
+
+const (
+	// partialSuffix is the end of the name of a recording that is not
+	// complete.
+	partialSuffix = ".partial"
+	// maxWaiting is how many frames may wait for the disk.
+	maxWaiting = 64
+	// tailSize is kept free for what follows the frames: GPUs and processes
+	// at their limits.
+	tailSize = 2 << 20
+)
+
+// RecorderOptions are the settings of a Recorder.
+type RecorderOptions struct {
+	// Path is the file to write, which must not exist.
+	Path string
+	// Duration is how long to record from the first snapshot.
+	Duration time.Duration
+	// Program is what records, for the recording's origin.
+	Program string
+	// Logger gets a line at the beginning and one at the end.
+	Logger *zap.Logger
+	// Now is the clock.
+	Now func() time.Time
+}
+
+// Recorder writes what a source tells as a recording, without what says whose
+// the GPUs are or what they work on. It never waits for the disk: a frame that
+// finds too many waiting is left out.
+type Recorder struct {
+	opts RecorderOptions
+	file *os.File
+	// head is what stands before the frames, and limit how long both may be.
+	head  string
+	limit int
+	// frames are for the goroutine that writes, and done is closed when it has
+	// ended.
+	frames chan Frame
+	done   chan struct{}
+
+	mu sync.Mutex
+	// anonymous is the writer's once ended is true.
+	anonymous *anonymizer
+	ended     bool
+	start     time.Time
+	last      time.Duration
+	count     int
+	leftOut   int
+	// pending are the errors since the last frame, by the GPU's true id.
+	pending       map[string][]XID
+	driverVersion string
+	cudaVersion   string
+}
+
+// NewRecorder creates the file and returns a Recorder that waits for the first
+// snapshot. The error wraps fs.ErrExist where there is a file by that name.
+func NewRecorder(opts RecorderOptions) (*Recorder, error) {
+	if _, err := os.Lstat(opts.Path); err == nil {
+		return nil, fmt.Errorf("%s: %w", opts.Path, fs.ErrExist)
+	}
+	file, err := os.OpenFile(opts.Path+partialSuffix, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	r := &Recorder{
+		opts: opts, file: file, head: beginning(&opts), limit: MaxSize - tailSize, anonymous: newAnonymizer(), last: -1,
+		frames: make(chan Frame, maxWaiting), done: make(chan struct{}), pending: make(map[string][]XID),
+	}
+	opts.Logger.Info("Recording the GPUs", zap.String("path", opts.Path), zap.Duration("duration", opts.Duration))
+	go r.write()
+	return r, nil
+}
+
+// Event keeps an error for the next frame that has its GPU.
+func (r *Recorder) Event(event *device.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	id := event.GPU.ID
+	if r.ended || len(r.pending) >= MaxGPUs && r.pending[id] == nil || len(r.pending[id]) >= MaxXIDs {
+		return
+	}
+	r.pending[id] = append(r.pending[id], xid(event))
+}
+
+// Add records a snapshot, of which nothing is kept.
+func (r *Recorder) Add(snapshot *device.Snapshot) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended {
+		return
+	}
+	now := r.opts.Now()
+	if r.start.IsZero() {
+		r.start = now
+	}
+	at := now.Sub(r.start).Truncate(time.Millisecond)
+	if at >= r.opts.Duration || r.count >= MaxFrames {
+		r.end()
+		return
+	}
+	if at <= r.last {
+		// The clock was set back, or two looks fell together.
+		return
+	}
+	if len(r.frames) == cap(r.frames) {
+		r.leftOut++
+		return
+	}
+	r.frames <- r.frame(snapshot, at)
+	r.last = at
+	r.count++
+}
+
+// frame makes what is written of a snapshot.
+func (r *Recorder) frame(snapshot *device.Snapshot, at time.Duration) Frame {
+	if snapshot.DriverVersion != "" {
+		r.driverVersion, r.cudaVersion = shorten(snapshot.DriverVersion), shorten(snapshot.CUDAVersion)
+	}
+	frame := Frame{At: at, Attribution: maps.Clone(snapshot.Attribution)}
+	if snapshot.Driver != device.DriverOK {
+		frame.DriverState = string(snapshot.Driver)
+	}
+	seen := make(map[string]bool, len(snapshot.GPUs))
+	for i := range snapshot.GPUs {
+		gpu := &snapshot.GPUs[i]
+		readings, ok := r.anonymous.readings(gpu)
+		if !ok || seen[gpu.ID] {
+			continue
+		}
+		seen[gpu.ID] = true
+		if gpu.MIG == nil {
+			readings.XIDs = r.pending[gpu.ID]
+			delete(r.pending, gpu.ID)
+		}
+		frame.GPUs = append(frame.GPUs, readings)
+	}
+	return frame
+}
+
+// end lets the writer complete the file. It is called with the lock held.
+func (r *Recorder) end() {
+	if !r.ended {
+		r.ended = true
+		close(r.frames)
+	}
+}
+
+// Shutdown completes the file, and waits for that or for ctx.
+func (r *Recorder) Shutdown(ctx context.Context) error {
+	r.mu.Lock()
+	r.end()
+	r.mu.Unlock()
+	select {
+	case <-r.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// write writes frames until there are no more, and then the rest.
+func (r *Recorder) write() {
+	defer close(r.done)
+	err := r.writeAll()
+	if closing := r.file.Close(); err == nil {
+		err = closing
+	}
+	if err != nil {
+		// Half a recording cannot be played, and would be in the next one's way.
+		err = errors.Join(err, os.Remove(r.file.Name()))
+	} else {
+		err = r.publish()
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	// What still waits after an error is not wanted.
+	r.end()
+	if err != nil {
+		r.opts.Logger.Error("Nothing was recorded; the GPUs are read on", zap.String("path", r.opts.Path), zap.Error(err))
+		return
+	}
+	r.opts.Logger.Info("The recording is complete", zap.String("path", r.opts.Path), zap.Int("frames", r.count), zap.Int("left_out", r.leftOut))
+}
+
+// errNothing means that no snapshot came.
+var errNothing = errors.New("the GPUs were not read")
+
+func (r *Recorder) writeAll() error {
+	size, err := r.file.WriteString(r.head)
+	if err != nil {
+		return err
+	}
+	written := 0
+	full := false
+	for frame := range r.frames {
+		if full {
+			continue
+		}
+		text, err := encodeFrame(&frame)
+		if err != nil {
+			return err
+		}
+		if full = size+len(text) > r.limit; full {
+			r.mu.Lock()
+			r.end()
+			r.mu.Unlock()
+			continue
+		}
+		if _, err := r.file.Write(text); err != nil {
+			return err
+		}
+		size += len(text)
+		written++
+	}
+	if written == 0 {
+		return errNothing
+	}
+	tail, err := r.tail()
+	if err != nil {
+		return err
+	}
+	_, err = r.file.Write(tail)
+	return errors.Join(err, r.file.Sync())
+}
+
+// publish gives the complete file its name, which must not exist.
+func (r *Recorder) publish() error {
+	if _, err := os.Lstat(r.opts.Path); err == nil {
+		return fmt.Errorf("%s: %w; the recording is %s", r.opts.Path, fs.ErrExist, r.file.Name())
+	}
+	return os.Rename(r.file.Name(), r.opts.Path)
+}
+
+// beginning is what stands before the frames.
+func beginning(opts *RecorderOptions) string {
+	return fmt.Sprintf(`# What one collector read from NVML. Ids and numbers of processes are made up,
+# and host, users, programs, containers and pods are left out.
+version: %d
+origin: %q
+host_name: %s
+frames:
+`, Version, "recorded by "+opts.Program+" on "+opts.Now().UTC().Format(time.DateOnly), anonymousHost)
+}
+
+// tail is what is known only at the end.
+func (r *Recorder) tail() ([]byte, error) {
+	tail := struct {
+		DriverVersion string `yaml:"driver_version,omitempty"`
+		CUDAVersion   string `yaml:"cuda_version,omitempty"`
+		GPUs          []GPU  `yaml:"gpus"`
+	}{r.driverVersion, r.cudaVersion, r.anonymous.list()}
+	var node yaml.Node
+	if err := node.Encode(tail); err != nil {
+		return nil, err
+	}
+	flow(&node, 3)
+	return encode(&node)
+}
+
+// encodeFrame makes the text of one frame, a line for each group of readings.
+func encodeFrame(frame *Frame) ([]byte, error) {
+	var node yaml.Node
+	if err := node.Encode([]*Frame{frame}); err != nil {
+		return nil, err
+	}
+	flow(&node, 4)
+	return encode(&node)
+}
+
+// flow puts everything below a depth into one line each.
+func flow(node *yaml.Node, depth int) {
+	if depth == 0 {
+		node.Style = yaml.FlowStyle
+		return
+	}
+	for _, child := range node.Content {
+		if child.Kind != yaml.ScalarNode {
+			flow(child, depth-1)
+		}
+	}
+}
+
+func encode(node *yaml.Node) ([]byte, error) {
+	var text bytes.Buffer
+	encoder := yaml.NewEncoder(&text)
+	encoder.SetIndent(2)
+	if err := encoder.Encode(node); err != nil {
+		return nil, err
+	}
+	return text.Bytes(), encoder.Close()
+}
