@@ -116,7 +116,8 @@ func (s *Source) watchEvents(ctx context.Context) {
 	r.events.mu.Unlock()
 	if s.events == nil {
 		s.events = r.events
-		go s.events.run(s.host, s.opts, s.tell)
+		session := device.Event{Host: s.host, DriverVersion: s.driverVersion, CUDAVersion: s.cudaVersion}
+		go s.events.run(session, s.opts, s.tell)
 	}
 }
 
@@ -202,7 +203,7 @@ func (s *Source) stopEvents(ctx context.Context) bool {
 
 // run waits for events until quit. It makes no other call, because all others
 // are another goroutine's.
-func (e *events) run(host string, opts Options, tell func(device.Event)) {
+func (e *events) run(session device.Event, opts Options, tell func(device.Event)) {
 	defer close(e.done)
 	var failing retry
 	for {
@@ -216,7 +217,7 @@ func (e *events) run(host string, opts Options, tell func(device.Event)) {
 		switch result {
 		case statusSuccess:
 			failing.succeeded()
-			e.tell(event, host, opts.Now(), tell)
+			e.tell(event, session, opts.Now(), tell)
 		case statusNVMLTimeout:
 			failing.succeeded()
 		case statusGPUIsLost:
@@ -247,7 +248,7 @@ func (e *events) sleep(pause time.Duration) bool {
 
 // tell finds the GPU of an event by its handle. An event of a GPU that is not
 // registered cannot be told of anyone.
-func (e *events) tell(event xid, host string, at time.Time, tell func(device.Event)) {
+func (e *events) tell(event xid, told device.Event, at time.Time, tell func(device.Event)) {
 	if event.from == nil {
 		return
 	}
@@ -255,10 +256,9 @@ func (e *events) tell(event xid, host string, at time.Time, tell func(device.Eve
 	defer e.mu.Unlock()
 	for _, g := range e.gpus {
 		if event.from(g.handle) {
-			tell(device.Event{
-				Time: at, Host: host, GPU: g.identity, Code: event.code,
-				GPUInstance: instance(event.gpuInstance), ComputeInstance: instance(event.computeInstance),
-			})
+			told.Time, told.GPU, told.Code = at, g.identity, event.code
+			told.GPUInstance, told.ComputeInstance = instance(event.gpuInstance), instance(event.computeInstance)
+			tell(told)
 			return
 		}
 	}
