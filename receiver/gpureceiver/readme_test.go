@@ -61,6 +61,8 @@ func TestReadmeNamesEveryWorkloadAttribute(t *testing.T) {
 	everything := workload.Workload{
 		RunID: "x", RunAttempt: known, RankGlobal: known, RankLocal: known, WorldSize: known,
 		SlurmJobID: "x", ContainerID: "x", PodUID: "x", ServiceName: "x", UserID: "x",
+		Pod: workload.Pod{Namespace: "x", Name: "x", Container: "x"},
 	}
-	assert.Len(t, workloadAttributes(everything), len(metadata.MetricsInfo.NvidiaGpuWorkloadMemoryUsage.Attributes)-4)
+	const ofTheGPU = 5
+	assert.Len(t, workloadAttributes(everything), len(metadata.MetricsInfo.NvidiaGpuWorkloadMemoryUsage.Attributes)-ofTheGPU)
 }
