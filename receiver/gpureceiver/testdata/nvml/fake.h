@@ -12,8 +12,10 @@
 
 #define GPUS 8
 
+// A GPU, or a MIG device of it where mig is not 0.
 struct nvmlDevice_st {
   int index;
+  int mig;
 };
 
 // control returns the number behind a key of the control file.
@@ -29,6 +31,12 @@ nvmlReturn_t enter(const char *function, int index);
 // open_sets and waiting count the event sets that are not freed, and the
 // threads that wait for events.
 extern int open_sets, waiting;
+
+// open_samples counts the samples of GPM that are not freed.
+extern int open_samples;
+
+// mig_profile is the size of a MIG device.
+const char *mig_profile(nvmlDevice_t device);
 
 #define ENTER(index)                               \
   do {                                             \

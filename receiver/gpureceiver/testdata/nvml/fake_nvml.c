@@ -5,11 +5,26 @@
 //   count N            number of GPUs, 2 by default, read by nvmlInit_v2 only
 //   init N             what nvmlInit_v2 returns
 //   all N              what every other call returns
-//   lost N             the index of a GPU that fell off the bus
+//   lost N             the index of a GPU that fell off the bus, -2 for all
+//   lost_after N       GPU 0 falls off the bus after so many calls about it
 //   epoch N            GPUs answer "unknown error" unless N is as it was at the
 //                      last nvmlInit_v2, as when a container loses its devices
 //   energy N           energy in mJ of GPU 0; GPU 1 has 1000 more
 //   samples N          three utilization samples, 10, 20 and 30, after time N
+//                      in microseconds; without it there are none, as on a GPU
+//                      in MIG mode
+//   step N             microseconds between them, 1 by default
+//   engines 1          the other engines and power have samples too
+//   fans N             number of fans, 0 by default
+//   capability N       ten times the compute capability, 90 by default
+//   field:F N          the value of field F
+//   type:F N           the type of field F
+//   status:F N         what field F returns
+//   nvlink5 N          NVLinks tell bytes one by one only, link 0 N of them
+//   gpm:M N            thousandths of metric M of GPM
+//   gpm_status:M N     what metric M of GPM returns
+//   mig N              GPU 0 has MIG, switched off for 0, else with the MIG
+//                      devices of layout N
 //   pid N              the PID of the process on each GPU
 //   growing N          how many processes appear while they are listed
 //   gone N             the driver lists no process
@@ -65,12 +80,20 @@ static void record(const char *function, int index) {
   fclose(file);
 }
 
+static int is_lost(int index) {
+  static long long calls;
+  long long lost = control("lost", -1), after = control("lost_after", -1);
+  if (index < 0) return 0;
+  if (lost == index || lost == -2) return 1;
+  return index == 0 && after >= 0 && ++calls > after;
+}
+
 nvmlReturn_t enter(const char *function, int index) {
   char key[128];
   record(function, index);
   hang(function, index);
   if (!opened) return NVML_ERROR_UNINITIALIZED;
-  if (index >= 0 && control("lost", -1) == index) return NVML_ERROR_GPU_IS_LOST;
+  if (is_lost(index)) return NVML_ERROR_GPU_IS_LOST;
   if (index >= 0 && control("epoch", 0) != epoch) return NVML_ERROR_UNKNOWN;
   snprintf(key, sizeof key, "result:%s", function);
   return (nvmlReturn_t)control(key, control("all", NVML_SUCCESS));
@@ -79,6 +102,7 @@ nvmlReturn_t enter(const char *function, int index) {
 #ifndef NO_NVML
 
 nvmlReturn_t nvmlInit_v2(void) {
+  record(__func__, -1);
   hang(__func__, -1);
   nvmlReturn_t r = (nvmlReturn_t)control("init", NVML_SUCCESS);
   if (r == NVML_SUCCESS) {
@@ -95,7 +119,7 @@ nvmlReturn_t nvmlShutdown(void) {
   if (opened == 0) _Exit(127);
   opened--;
   // What waits in a library that goes away, or is left in it, is lost.
-  if (opened == 0 && (waiting > 0 || open_sets > 0)) _Exit(126);
+  if (opened == 0 && (waiting > 0 || open_sets > 0 || open_samples > 0)) _Exit(126);
   record(__func__, -1);
   return NVML_SUCCESS;
 }
@@ -122,13 +146,14 @@ nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned int index, nvmlDevice_t *dev
 
 nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char *uuid, unsigned int length) {
   ENTER(device.handle->index);
-  snprintf(uuid, length, "GPU-00000000-0000-0000-0000-00000000000%d", device.handle->index);
+  snprintf(uuid, length, device.handle->mig ? "MIG-00000000-0000-0000-000%2$d-00000000000%1$d" : "GPU-00000000-0000-0000-0000-00000000000%1$d",
+           device.handle->index, device.handle->mig);
   return NVML_SUCCESS;
 }
 
 nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char *name, unsigned int length) {
   ENTER(device.handle->index);
-  snprintf(name, length, "NVIDIA Fake 80GB");
+  snprintf(name, length, "NVIDIA Fake 80GB%s%s", device.handle->mig ? " MIG " : "", device.handle->mig ? mig_profile(device) : "");
   return NVML_SUCCESS;
 }
 
@@ -179,9 +204,9 @@ nvmlReturn_t nvmlDeviceGetTemperatureV(nvmlDevice_t device, nvmlTemperature_t *t
 
 nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *memory) {
   ENTER(device.handle->index);
-  memory->total = 80ULL << 30;
+  memory->total = (device.handle->mig ? 20ULL : 80ULL) << 30;
   memory->reserved = 1ULL << 30;
-  memory->used = 20ULL << 30;
+  memory->used = (device.handle->mig ? 5ULL : 20ULL) << 30;
   memory->free = memory->total - memory->used - memory->reserved;
   return NVML_SUCCESS;
 }
@@ -203,37 +228,6 @@ nvmlReturn_t nvmlDeviceGetDecoderUtilization(nvmlDevice_t device, unsigned int *
   ENTER(device.handle->index);
   *utilization = 0;
   *period = 1000;
-  return NVML_SUCCESS;
-}
-
-nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t device, int count, nvmlFieldValue_t *values) {
-  ENTER(device.handle->index);
-  for (int i = 0; i < count; i++) {
-    values[i].nvmlReturn = NVML_SUCCESS;
-    values[i].valueType = NVML_VALUE_TYPE_UNSIGNED_INT;
-    values[i].value.uiVal = 66;
-  }
-  return NVML_SUCCESS;
-}
-
-// Without the line "samples" there are none, as on a GPU in MIG mode. The last
-// entry of the buffer stays unused, as the driver leaves it.
-nvmlReturn_t nvmlDeviceGetSamples(nvmlDevice_t device, nvmlSamplingType_t type, unsigned long long since,
-                                  nvmlValueType_t *kind, unsigned int *count, nvmlSample_t *samples) {
-  ENTER(device.handle->index);
-  long long base = control("samples", -1);
-  if (base < 0 || type != NVML_GPU_UTILIZATION_SAMPLES) return NVML_ERROR_NOT_SUPPORTED;
-  if ((unsigned long long)base + 3 <= since) return NVML_ERROR_NOT_FOUND;
-  *kind = NVML_VALUE_TYPE_UNSIGNED_INT;
-  if (!samples) {
-    *count = 4;
-    return NVML_SUCCESS;
-  }
-  for (unsigned int i = 0; i < 3; i++) {
-    samples[i].timeStamp = (unsigned long long)base + i + 1;
-    samples[i].sampleValue.uiVal = 10 * (i + 1);
-  }
-  *count = 3;
   return NVML_SUCCESS;
 }
 
