@@ -1,8 +1,8 @@
 package mlenrichprocessor
 
 import (
-	"fmt"
 	"maps"
+	"strconv"
 	"testing"
 	"time"
 
@@ -100,7 +100,7 @@ func TestAnswersAreForgotten(t *testing.T) {
 	assert.False(t, repeats(2))
 	for i := range maxAnswers {
 		var texts symbols
-		s.claim([]claim{{answer: texts.of(textAnswer, fmt.Sprint(i))}}, make([]node, 1), &texts)
+		s.claim([]claim{{answer: texts.of(textAnswer, strconv.Itoa(i))}}, make([]node, 1), &texts)
 	}
 	assert.Equal(t, maxAnswers, s.answers.len())
 	assert.EqualValues(t, 1, s.answers.evicted)

@@ -33,6 +33,9 @@ type enricher struct {
 	minDuration  float64
 	withoutCache []string
 
+	// instance is the number of this instance among those of the store.
+	instance uint32
+
 	stores  *shared.Registry[*store]
 	store   *store
 	release shared.Release
@@ -65,7 +68,11 @@ func (e *enricher) start(ctx context.Context, host component.Host) error {
 	e.store, e.release, err = e.stores.Acquire(ctx, host, e.set.ID, func() (*store, error) {
 		return newStore(e.set.TelemetrySettings, e.set.ID)
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	e.instance = e.store.addInstance()
+	return nil
 }
 
 func (e *enricher) shutdown(ctx context.Context) error {

@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/metadata"
 )
 
 // maxAdded is the most attributes that anything may gain: the canonical names
@@ -131,7 +132,8 @@ func (c *choices) traces() ptrace.Traces {
 }
 
 func (c *choices) metrics() pmetric.Metrics {
-	names := []string{"train.step.count", "tuft.x", "snakepit.x", "prompt_size", "nvidia.gpu.workload.memory.usage", "up"}
+	names := []string{"train.step.count", "tuft.x", "snakepit.x", "prompt_size", "nvidia.gpu.workload.memory.usage", "up",
+		"vllm:generation_tokens_total", "gen_ai.client.token.usage", "tuft.training.tokens_per_second", "ml.token.throughput"}
 	md := pmetric.NewMetrics()
 	for range 1 + c.next(3) {
 		rm := md.ResourceMetrics().AppendEmpty()
@@ -140,28 +142,77 @@ func (c *choices) metrics() pmetric.Metrics {
 		for range c.next(5) {
 			m := sm.Metrics().AppendEmpty()
 			m.SetName(names[c.next(len(names))])
-			for n := 1 + c.next(2); n > 0; n-- {
-				switch kind := c.next(6); kind {
-				case 0, 5:
-					if m.Type() != pmetric.MetricTypeGauge {
-						m.SetEmptyGauge()
-					}
-					p := m.Gauge().DataPoints().AppendEmpty()
-					p.SetDoubleValue(math.NaN())
-					c.attrs(p.Attributes(), 6)
-				case 1:
-					c.attrs(m.SetEmptySum().DataPoints().AppendEmpty().Attributes(), 6)
-				case 2:
-					c.attrs(m.SetEmptyHistogram().DataPoints().AppendEmpty().Attributes(), 6)
-				case 3:
-					c.attrs(m.SetEmptyExponentialHistogram().DataPoints().AppendEmpty().Attributes(), 6)
-				case 4:
-					c.attrs(m.SetEmptySummary().DataPoints().AppendEmpty().Attributes(), 6)
-				}
+			kind, temporality := c.next(6), pmetric.AggregationTemporality(c.next(3))
+			for n := 1 + c.next(4); n > 0; n-- {
+				c.point(m, kind, temporality)
 			}
 		}
 	}
 	return md
+}
+
+// point adds a point to a metric, which is of that kind from its first on.
+func (c *choices) point(m pmetric.Metric, kind int, temporality pmetric.AggregationTemporality) {
+	begun := m.Type() != pmetric.MetricTypeEmpty
+	times := []pcommon.Timestamp{0, 1e9, 2e9, 2e9 + 1, 5e9, math.MaxUint64}
+	start, at := times[c.next(len(times))], times[c.next(len(times))]
+	value := []float64{0, 1, 5, 1e6, -1, math.NaN(), math.Inf(1), math.MaxFloat64, 1e-300}[c.next(9)]
+	count := []uint64{0, 1, 2, math.MaxUint64}[c.next(4)]
+	var attrs pcommon.Map
+	switch kind {
+	case 0, 5:
+		if !begun {
+			m.SetEmptyGauge()
+		}
+		p := m.Gauge().DataPoints().AppendEmpty()
+		p.SetTimestamp(at)
+		p.SetDoubleValue(value)
+		attrs = p.Attributes()
+	case 1:
+		if !begun {
+			m.SetEmptySum().SetAggregationTemporality(temporality)
+		}
+		p := m.Sum().DataPoints().AppendEmpty()
+		p.SetStartTimestamp(start)
+		p.SetTimestamp(at)
+		if count < 2 {
+			p.SetIntValue(int64(count) * math.MaxInt64)
+		} else {
+			p.SetDoubleValue(value)
+		}
+		attrs = p.Attributes()
+	case 2:
+		if !begun {
+			m.SetEmptyHistogram().SetAggregationTemporality(temporality)
+		}
+		p := m.Histogram().DataPoints().AppendEmpty()
+		p.SetStartTimestamp(start)
+		p.SetTimestamp(at)
+		p.SetSum(value)
+		p.SetCount(count)
+		attrs = p.Attributes()
+	case 3:
+		if !begun {
+			m.SetEmptyExponentialHistogram().SetAggregationTemporality(temporality)
+		}
+		p := m.ExponentialHistogram().DataPoints().AppendEmpty()
+		p.SetStartTimestamp(start)
+		p.SetTimestamp(at)
+		p.SetSum(value)
+		p.SetCount(count)
+		attrs = p.Attributes()
+	default:
+		if !begun {
+			m.SetEmptySummary()
+		}
+		p := m.Summary().DataPoints().AppendEmpty()
+		p.SetStartTimestamp(start)
+		p.SetTimestamp(at)
+		p.SetSum(value)
+		p.SetCount(count)
+		attrs = p.Attributes()
+	}
+	c.attrs(attrs, 3)
 }
 
 func (c *choices) logs() plog.Logs {
@@ -205,6 +256,32 @@ func metricsMaps(md pmetric.Metrics) []pcommon.Map {
 		}
 	}
 	return all
+}
+
+// takeThroughput removes what was added as a metric of its own, and asserts
+// that each rate is a number and has a point of the client's that it is of.
+func takeThroughput(t *testing.T, md pmetric.Metrics) {
+	t.Helper()
+	for _, rm := range md.ResourceMetrics().All() {
+		points, rated := 0, 0
+		rm.ScopeMetrics().RemoveIf(func(sm pmetric.ScopeMetrics) bool {
+			if sm.Scope().Name() != metadata.ScopeName {
+				for _, m := range sm.Metrics().All() {
+					eachPoint(m, func(pcommon.Map) { points++ })
+				}
+				return false
+			}
+			for _, m := range sm.Metrics().All() {
+				for _, p := range m.Gauge().DataPoints().All() {
+					rated++
+					require.False(t, math.IsNaN(p.DoubleValue()) || math.IsInf(p.DoubleValue(), 0) || p.DoubleValue() < 0, p.DoubleValue())
+					require.NotZero(t, p.Timestamp())
+				}
+			}
+			return true
+		})
+		require.LessOrEqual(t, rated, points)
+	}
 }
 
 func logsMaps(ld plog.Logs) []pcommon.Map {
@@ -328,8 +405,10 @@ func FuzzConsumeMetrics(f *testing.F) {
 		p := start(t, fuzzConfig())
 		p.sendTraces(t, before)
 		out := p.sendMetrics(t, in)
-		checkOnlyAdded(t, metricsMaps(in), metricsMaps(out))
 		checkEqual(t, metricsMaps(out), metricsMaps(p.sendMetrics(t, out)))
+		checkEqual(t, metricsMaps(out), metricsMaps(start(t, fuzzConfig()).sendMetrics(t, out)))
+		takeThroughput(t, out)
+		checkOnlyAdded(t, metricsMaps(in), metricsMaps(out))
 	})
 }
 

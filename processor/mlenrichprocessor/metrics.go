@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/open-telemetry/opentelemetry-collector-contrib/pkg/pdatautil"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
@@ -20,15 +21,27 @@ func (e *enricher) processMetrics(ctx context.Context, md pmetric.Metrics) (pmet
 	defer b.free()
 
 	var workloads []workload
-	for _, rm := range md.ResourceMetrics().All() {
+	for i, rm := range md.ResourceMetrics().All() {
 		r := b.addResource()
+		from := source{instance: e.instance, resource: int32(i), attrs: pdatautil.MapHash(rm.Resource().Attributes())}
 		e.readResource(rm.Resource().Attributes(), r)
 		b.rejected += r.facts.Rejected
-		found := r.facts.Systems
+		found, rated := r.facts.Systems, hasThroughput(rm)
 		for _, sm := range rm.ScopeMetrics().All() {
-			found |= e.reader.Scope(sm.Scope().Name())
+			known := r.facts.Systems | e.reader.Scope(sm.Scope().Name())
+			found |= known
+			from.scope = sm.Scope()
 			for _, m := range sm.Metrics().All() {
-				found |= e.reader.Metric(m.Name())
+				known := known | e.reader.Metric(m.Name())
+				found |= known
+				if rated {
+					continue
+				}
+				// Before anything is added to the points: what is added may
+				// change while the stream stays the same.
+				if meaning, ok := e.reader.MetricMeaning(known, m.Name(), m.Unit()); ok && rates(&meaning) {
+					b.readTokens(from, m, &meaning)
+				}
 			}
 		}
 		e.store.recognise(r.key, found)
@@ -62,7 +75,8 @@ func (e *enricher) processMetrics(ctx context.Context, md pmetric.Metrics) (pmet
 		}
 	}
 	e.joinWorkloads(workloads)
-	e.count(ctx, nil, b.rejected)
+	e.addThroughput(md, b)
+	e.count(ctx, b.left, b.rejected)
 	return md, nil
 }
 

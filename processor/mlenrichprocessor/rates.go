@@ -12,6 +12,9 @@ const (
 	skipShortDuration       skip = "short_duration"
 	// skipFirstToken is a first token before the request or after its end.
 	skipFirstToken skip = "first_token"
+	// skipInvalidValue is a rate that no number holds, and a point without a
+	// time, or with a value that no counter can have.
+	skipInvalidValue skip = "invalid_value"
 )
 
 // work is what a span did, for deriving its rates.
@@ -152,18 +155,24 @@ func addCounts(a, b int64) int64 {
 
 // rate divides. Nothing at all is a rate of 0 only if the attempt succeeded.
 func (w *work) rate(n int64, seconds float64) (float64, skip) {
-	switch {
-	case n == 0 && w.failed:
+	if n == 0 && w.failed {
 		return 0, skipFailedWithoutOutput
+	}
+	return divide(float64(n), seconds, w.shortest)
+}
+
+// divide is what there was of something in a second, where the duration is
+// right and not below the shortest.
+func divide(n, seconds, shortest float64) (float64, skip) {
+	switch {
 	case !positive(seconds):
 		return 0, skipNegativeDuration
-	case seconds < w.shortest:
+	case seconds < shortest:
 		return 0, skipShortDuration
 	}
-	rate := float64(n) / seconds
+	rate := n / seconds
 	if math.IsInf(rate, 0) {
-		// So short that only a shortest of 0 lets it through.
-		return 0, skipShortDuration
+		return 0, skipInvalidValue
 	}
 	return rate, ""
 }

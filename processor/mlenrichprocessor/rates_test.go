@@ -174,7 +174,7 @@ func TestWholeInput(t *testing.T) {
 func TestRateThatNoNumberHolds(t *testing.T) {
 	w := work{seconds: 1e-300, output: some(math.MaxInt64)}
 	_, _, reason := w.tokensPerSecond()
-	assert.Equal(t, skipShortDuration, reason)
+	assert.Equal(t, skipInvalidValue, reason)
 }
 
 func TestSeconds(t *testing.T) {

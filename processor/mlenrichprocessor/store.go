@@ -25,6 +25,7 @@ const (
 	maxRuns      = 8192
 	maxUsage     = 16384
 	maxAnswers   = 32768
+	maxStreams   = 32768
 
 	// keyAge is how long the keys of a trace or request outlive their last
 	// use.
@@ -57,6 +58,10 @@ type store struct {
 	// answers has the first span that reported the tokens of an answer.
 	answers *bounded[answerKey, spanKey]
 	seed    maphash.Seed
+	// streams has the newest point of each stream of tokens, and instances is
+	// how many instances of the processor may have some.
+	streams   *bounded[streamKey, newest]
+	instances uint32
 
 	telemetry *metadata.TelemetryBuilder
 	processor attribute.KeyValue
@@ -84,6 +89,7 @@ func newStore(set component.TelemetrySettings, id component.ID) (*store, error) 
 		served:    newBounded[spanKey, uint64](maxUsage, keyAge),
 		answers:   newBounded[answerKey, spanKey](maxAnswers, keyAge),
 		seed:      maphash.MakeSeed(),
+		streams:   newBounded[streamKey, newest](maxStreams, keyAge),
 		telemetry: telemetry,
 		processor: attribute.String("processor", id.String()),
 	}, nil
@@ -123,6 +129,7 @@ func (s *store) report(o metric.Int64Observer, value func(size int, evicted int6
 		{"runs", s.runs.len(), s.runs.evicted},
 		{"served", s.served.len(), s.served.evicted},
 		{"spans", s.spans.len(), s.spans.evicted},
+		{"streams", s.streams.len(), s.streams.evicted},
 		{"traces", s.traces.len(), s.traces.evicted},
 		{"usage", s.usage.len(), s.usage.evicted},
 	}
@@ -233,10 +240,11 @@ func (s *store) claim(claims []claim, nodes []node, texts *symbols) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var first spanKey
-	for i, c := range claims {
+	var before claim
+	for _, c := range claims {
 		n := &nodes[c.at]
 		self := spanKey{n.trace, n.id}
-		if i == 0 || c.answer != claims[i-1].answer || c.service != claims[i-1].service {
+		if c.answer != before.answer || c.service != before.service {
 			key := answerKey{c.service, texts.text(c.answer)}
 			known := s.answers.find(key, now)
 			if known == nil {
@@ -244,9 +252,44 @@ func (s *store) claim(claims []claim, nodes []node, texts *symbols) {
 				known = s.answers.insert(key, now)
 				*known = self
 			}
-			first = *known
+			first, before = *known, c
 		}
 		n.repeated = self != first
+	}
+}
+
+// addInstance returns the number of an instance of the processor.
+func (s *store) addInstance() uint32 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.instances++
+	return s.instances
+}
+
+// advance gives the points their rates, and remembers the newest of each
+// stream.
+func (s *store) advance(points []tokenPoint, shortest float64, left skipped) {
+	if len(points) == 0 {
+		return
+	}
+	now := s.now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range points {
+		p := &points[i]
+		var first newest
+		last := &first
+		if !p.delta {
+			if known := s.streams.find(p.key, now); known != nil {
+				last = known
+			}
+		}
+		var reason skip
+		p.rate, p.rated, reason = last.rate(p.reading, shortest)
+		left.add(reason)
+		if first.at != 0 {
+			*s.streams.insert(p.key, now) = first
+		}
 	}
 }
 

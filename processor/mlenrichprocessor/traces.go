@@ -41,7 +41,9 @@ type batch struct {
 	// kept are the facts that will be written, of all spans. Writing waits
 	// until it is known what else a span gets, so that its attributes move
 	// at most once.
-	kept     []mlattr.Fact
+	kept []mlattr.Fact
+	// tokens are the points of metrics of which rates are made.
+	tokens   []tokenPoint
 	left     skipped
 	rejected int
 	// marks stays from batch to batch.
@@ -64,8 +66,9 @@ func (b *batch) free() {
 	}
 	clear(b.spans)
 	clear(b.kept)
+	clear(b.tokens)
 	clear(b.left)
-	b.resources, b.spans, b.kept, b.rejected = b.resources[:0], b.spans[:0], b.kept[:0], 0
+	b.resources, b.spans, b.kept, b.tokens, b.rejected = b.resources[:0], b.spans[:0], b.kept[:0], b.tokens[:0], 0
 	b.reset()
 	batches.Put(b)
 }

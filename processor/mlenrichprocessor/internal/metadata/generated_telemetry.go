@@ -25,13 +25,14 @@ func Tracer(settings component.TelemetrySettings) trace.Tracer {
 // TelemetryBuilder provides an interface for components to report telemetry
 // as defined in metadata and user config.
 type TelemetryBuilder struct {
-	meter                           metric.Meter
-	mu                              sync.Mutex
-	registrations                   []metric.Registration
-	ProcessorMlEnrichRatesSkipped   metric.Int64Counter
-	ProcessorMlEnrichStoreEntries   metric.Int64ObservableUpDownCounter
-	ProcessorMlEnrichStoreEvictions metric.Int64ObservableCounter
-	ProcessorMlEnrichValuesRejected metric.Int64Counter
+	meter                             metric.Meter
+	mu                                sync.Mutex
+	registrations                     []metric.Registration
+	ProcessorMlEnrichLabelsOverflowed metric.Int64Counter
+	ProcessorMlEnrichRatesSkipped     metric.Int64Counter
+	ProcessorMlEnrichStoreEntries     metric.Int64ObservableUpDownCounter
+	ProcessorMlEnrichStoreEvictions   metric.Int64ObservableCounter
+	ProcessorMlEnrichValuesRejected   metric.Int64Counter
 }
 
 // TelemetryBuilderOption applies changes to default builder.
@@ -103,9 +104,15 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	}
 	builder.meter = Meter(settings)
 	var err, errs error
+	builder.ProcessorMlEnrichLabelsOverflowed, err = builder.meter.Int64Counter(
+		"otelcol_processor_ml_enrich_labels_overflowed",
+		metric.WithDescription("Number of labels that were left off points because their key had too many values [Development]"),
+		metric.WithUnit("{label}"),
+	)
+	errs = errors.Join(errs, err)
 	builder.ProcessorMlEnrichRatesSkipped, err = builder.meter.Int64Counter(
 		"otelcol_processor_ml_enrich_rates_skipped",
-		metric.WithDescription("Number of rates that were left out because the span does not allow a right one, by reason [Development]"),
+		metric.WithDescription("Number of rates that were left out because the span or the metric's point does not allow a right one, by reason [Development]"),
 		metric.WithUnit("{rate}"),
 	)
 	errs = errors.Join(errs, err)

@@ -28,8 +28,12 @@ func TestSetupTelemetry(t *testing.T) {
 		observer.Observe(1)
 		return nil
 	}))
+	tb.ProcessorMlEnrichLabelsOverflowed.Add(context.Background(), 1)
 	tb.ProcessorMlEnrichRatesSkipped.Add(context.Background(), 1)
 	tb.ProcessorMlEnrichValuesRejected.Add(context.Background(), 1)
+	AssertEqualProcessorMlEnrichLabelsOverflowed(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
 	AssertEqualProcessorMlEnrichRatesSkipped(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
