@@ -93,6 +93,13 @@ func (b *bounded[K, V]) insert(key K, now time.Time) *V {
 	return &entry.value
 }
 
+// room says whether an entry can be added without another going that is not
+// forgotten anyway.
+func (b *bounded[K, V]) room(now time.Time) bool {
+	_, entry, ok := b.lru.GetOldest()
+	return !ok || b.lru.Len() < b.limit || now.Sub(entry.used) > b.maxAge
+}
+
 // remove keeps the entry for the next insert, without what it referred to.
 func (b *bounded[K, V]) remove(key K, entry *aged[V]) {
 	b.lru.Remove(key)

@@ -16,6 +16,9 @@ import (
 // maxResourceLabels bounds the labels that every metric point may gain.
 const maxResourceLabels = 32
 
+// maxMaxValues bounds what the values of labels can take of memory.
+const maxMaxValues = 100_000
+
 // maxMinDuration and maxScopes bound what is configured about rates.
 const (
 	maxMinDuration = time.Minute
@@ -50,6 +53,14 @@ type Config struct {
 	// none, and at most 32 are allowed: each multiplies what a metrics back
 	// end has to store.
 	ResourceLabels []string `mapstructure:"resource_labels"`
+
+	// MaxValues is how many values each label that is added to metric points
+	// has at a time, such as a run's id: each is a series more in a metrics
+	// back end. Of a label with more the point has otel.metric.overflow=true
+	// in its place. A value counts until it was not there for 15 minutes. What
+	// the client itself puts on its points stays. It must be from 1 to 100000;
+	// the default is 1000.
+	MaxValues int `mapstructure:"max_values"`
 
 	// HashKey turns users' names into ml.user, the first 16 hexadecimal
 	// digits of an HMAC-SHA256 with this key: the same user has the same
@@ -139,6 +150,9 @@ func (c *Config) Validate() error {
 			errs = append(errs, fmt.Errorf(`"resource_labels": %q is listed twice, must be listed once`, label))
 		}
 		seen[label] = true
+	}
+	if c.MaxValues < 1 || c.MaxValues > maxMaxValues {
+		errs = append(errs, fmt.Errorf(`"max_values": %d, must be from 1 to %d`, c.MaxValues, maxMaxValues))
 	}
 	if c.MinDuration < 0 || c.MinDuration > maxMinDuration {
 		errs = append(errs, fmt.Errorf(`"min_duration": %v, must be from 0s to %v`, c.MinDuration, maxMinDuration))

@@ -46,6 +46,8 @@ func TestConfigErrors(t *testing.T) {
 		{"many labels", map[string]any{"resource_labels": many}, []string{`"resource_labels": has 33 entries, must have at most 32`}},
 		{"negative duration", map[string]any{"min_duration": "-1ms"}, []string{`"min_duration": -1ms, must be from 0s to 1m0s`}},
 		{"endless duration", map[string]any{"min_duration": "61s"}, []string{`"min_duration": 1m1s, must be from 0s to 1m0s`}},
+		{"no values", map[string]any{"max_values": 0}, []string{`"max_values": 0, must be from 1 to 100000`}},
+		{"endless values", map[string]any{"max_values": 100001}, []string{`"max_values": 100001, must be`}},
 		{"empty scope", map[string]any{"input_without_cache": []any{""}}, []string{`"input_without_cache": "" is empty, must begin a scope's name`}},
 		{"many scopes", map[string]any{"input_without_cache": many}, []string{`"input_without_cache": has 33 entries, must have at most 32`}},
 		{"metric about nothing", map[string]any{"metrics": map[string]any{"acme.tokens": map[string]any{"unit": "s"}}},

@@ -30,7 +30,7 @@ func NewFactory() processor.Factory {
 }
 
 func createDefaultConfig() component.Config {
-	return &Config{Vocabularies: mlattr.SystemNames(), MinDuration: time.Millisecond}
+	return &Config{Vocabularies: mlattr.SystemNames(), MinDuration: time.Millisecond, MaxValues: 1000}
 }
 
 type factory struct {

@@ -50,7 +50,7 @@ func (e *enricher) processMetrics(ctx context.Context, md pmetric.Metrics) (pmet
 		r := &b.resources[i]
 		attrs := rm.Resource().Attributes()
 		e.settleRun(attrs, r, e.store.recognise(r.key, 0))
-		labels := e.labelsOf(attrs, r)
+		labels, whole := e.labelsOf(attrs, r, b.overflowed)
 		for _, sm := range rm.ScopeMetrics().All() {
 			known := r.facts.Systems | e.reader.Scope(sm.Scope().Name())
 			for _, m := range sm.Metrics().All() {
@@ -59,7 +59,7 @@ func (e *enricher) processMetrics(ctx context.Context, md pmetric.Metrics) (pmet
 				eachPoint(m, func(point pcommon.Map) {
 					e.reader.Point(known, point, &b.facts)
 					b.rejected += b.facts.Rejected
-					e.writePoint(point, &b.facts, len(labels))
+					e.writePoint(point, &b.facts, len(labels), b.overflowed)
 					if joins {
 						if w, ok := newWorkload(point, &b.facts, r); ok {
 							workloads = append(workloads, w)
@@ -70,6 +70,9 @@ func (e *enricher) processMetrics(ctx context.Context, md pmetric.Metrics) (pmet
 							l.value.CopyTo(point.PutEmpty(l.key))
 						}
 					}
+					if !whole {
+						markOverflow(point)
+					}
 				})
 			}
 		}
@@ -77,6 +80,7 @@ func (e *enricher) processMetrics(ctx context.Context, md pmetric.Metrics) (pmet
 	e.joinWorkloads(workloads)
 	e.addThroughput(md, b)
 	e.count(ctx, b.left, b.rejected)
+	e.countOverflow(ctx, b.overflowed)
 	return md, nil
 }
 
@@ -89,16 +93,24 @@ type label struct {
 // labelsOf lists the labels of a resource that has been enriched: what tells
 // one run, rank and host from another, because an exporter that drops the
 // resource would merge them, and what the user asks for. A value that would
-// cost the series, such as text that is not UTF-8, is left out.
-func (e *enricher) labelsOf(attrs pcommon.Map, r *resource) []label {
-	labels := make([]label, 0, 4+len(e.labels))
+// cost the series, such as text that is not UTF-8, is left out. They are not
+// whole where a key had too many values.
+func (e *enricher) labelsOf(attrs pcommon.Map, r *resource, left overflowed) (labels []label, whole bool) {
+	labels, whole = make([]label, 0, 4+len(e.labels)), true
+	add := func(key, text string) {
+		if e.admits(key, text, left) {
+			labels = append(labels, label{key, pcommon.NewValueStr(text)})
+		} else {
+			whole = false
+		}
+	}
 	for _, l := range [...]struct{ key, text string }{
 		{mlattr.RunID, r.run.id},
 		{mlattr.JobID, r.facts.Text(mlattr.JobID)},
 		{mlattr.HostName, r.facts.Text(mlattr.HostName)},
 	} {
 		if mlattr.ValidID(l.text) {
-			labels = append(labels, label{l.key, pcommon.NewValueStr(l.text)})
+			add(l.key, l.text)
 		}
 	}
 	if rank, ok := r.facts.Int(mlattr.RankGlobal); ok {
@@ -112,7 +124,7 @@ func (e *enricher) labelsOf(attrs pcommon.Map, r *resource) []label {
 		switch v.Type() {
 		case pcommon.ValueTypeStr:
 			if text, ok := mlattr.ReadText(v); ok {
-				labels = append(labels, label{key, pcommon.NewValueStr(text)})
+				add(key, text)
 			}
 		case pcommon.ValueTypeDouble:
 			if _, finite, _ := mlattr.ReadDouble(v); finite {
@@ -122,7 +134,7 @@ func (e *enricher) labelsOf(attrs pcommon.Map, r *resource) []label {
 			labels = append(labels, label{key, v})
 		}
 	}
-	return labels
+	return labels, whole
 }
 
 // eachPoint visits the attributes of a metric's points, whatever its type.

@@ -63,6 +63,9 @@ type store struct {
 	streams   *bounded[streamKey, newest]
 	instances uint32
 
+	// values has those of the labels that are added to points.
+	values *labelValues
+
 	telemetry *metadata.TelemetryBuilder
 	processor attribute.KeyValue
 }
@@ -90,6 +93,7 @@ func newStore(set component.TelemetrySettings, id component.ID) (*store, error) 
 		answers:   newBounded[answerKey, spanKey](maxAnswers, keyAge),
 		seed:      maphash.MakeSeed(),
 		streams:   newBounded[streamKey, newest](maxStreams, keyAge),
+		values:    newLabelValues(),
 		telemetry: telemetry,
 		processor: attribute.String("processor", id.String()),
 	}, nil

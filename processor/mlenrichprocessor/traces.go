@@ -46,13 +46,15 @@ type batch struct {
 	tokens   []tokenPoint
 	left     skipped
 	rejected int
+	// overflowed counts labels that were left off points.
+	overflowed overflowed
 	// marks stays from batch to batch.
 	marks marks
 
 	resolution
 }
 
-var batches = sync.Pool{New: func() any { return &batch{left: make(skipped)} }}
+var batches = sync.Pool{New: func() any { return &batch{left: make(skipped), overflowed: make(overflowed)} }}
 
 // free gives the memory back, without any reference to what was processed.
 func (b *batch) free() {
@@ -68,6 +70,7 @@ func (b *batch) free() {
 	clear(b.kept)
 	clear(b.tokens)
 	clear(b.left)
+	clear(b.overflowed)
 	b.resources, b.spans, b.kept, b.tokens, b.rejected = b.resources[:0], b.spans[:0], b.kept[:0], b.tokens[:0], 0
 	b.reset()
 	batches.Put(b)
