@@ -108,6 +108,14 @@ func TestStates(t *testing.T) {
 			remember: 25 * time.Second,
 			expected: at{0: bothOK, 10 * time.Second: {}, 20 * time.Second: b("failed"), 25 * time.Second: onlyA},
 		},
+		"a driver that fails, and still lists": {
+			frames: `  - {at: 0s, gpus: [{uuid: GPU-a}, {uuid: GPU-b}]}
+  - {at: 10s, driver_state: failed, gpus: [{uuid: GPU-a}, {uuid: GPU-b}]}
+  - {at: 20s, gpus: [{uuid: GPU-a}]}
+`,
+			remember: time.Hour,
+			expected: at{0: bothOK, 10 * time.Second: {}, 20 * time.Second: b("failed")},
+		},
 		"a MIG device that is taken away": {
 			frames: `  - {at: 0s, gpus: [{uuid: GPU-a}, {uuid: GPU-b}, {uuid: MIG-b}]}
   - {at: 10s, gpus: [{uuid: GPU-a}, {uuid: GPU-b}]}

@@ -61,7 +61,9 @@ func (s *gpuScraper) recordGPU(now pcommon.Timestamp, snapshot *device.Snapshot,
 	p.recordNVLink(&readings.NVLink)
 	p.recordErrors(readings)
 	if gpu.MIG == nil {
-		p.recordStatus(known.state)
+		if snapshot.Driver == device.DriverOK {
+			p.recordStatus(known.state)
+		}
 		p.recordXIDs(s.errors.of(gpu.ID))
 	}
 	s.recordWorkloads(p, gpu)

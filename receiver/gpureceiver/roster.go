@@ -24,7 +24,7 @@ type member struct {
 	// seen is when it was last in a snapshot, and identity who it was then.
 	seen     time.Time
 	identity device.Identity
-	// present is false for one that is not in the present snapshot.
+	// present is true for one that is in the present snapshot.
 	present bool
 	// gone is true for one that vanished, or fell off the bus, and has not
 	// come back.
@@ -48,6 +48,13 @@ type roster struct {
 
 func newRoster() *roster {
 	return &roster{byID: make(map[string]*member)}
+}
+
+// begin begins a reading.
+func (r *roster) begin() {
+	for _, m := range r.byID {
+		m.present = false
+	}
 }
 
 // meet returns the member for a GPU that is in a snapshot, and whether it was
@@ -87,13 +94,13 @@ func (r *roster) makeRoom() {
 func (r *roster) vanished(now time.Time, remember time.Duration) []*member {
 	var missing []*member
 	for _, m := range r.byID {
-		if !m.present {
-			m.gone = true
-			if m.identity.MIG == nil && now.Sub(m.seen) < remember {
-				missing = append(missing, m)
-			}
+		if m.present {
+			continue
 		}
-		m.present = false
+		m.gone = true
+		if m.identity.MIG == nil && now.Sub(m.seen) < remember {
+			missing = append(missing, m)
+		}
 	}
 	slices.SortFunc(missing, func(a, b *member) int {
 		return cmp.Or(cmp.Compare(a.identity.Index, b.identity.Index), cmp.Compare(a.identity.ID, b.identity.ID))

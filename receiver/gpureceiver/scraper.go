@@ -93,6 +93,7 @@ func (s *gpuScraper) ScrapeMetrics(ctx context.Context) (pmetric.Metrics, error)
 	at := s.now()
 	now := pcommon.NewTimestampFromTime(at)
 	s.recordDriver(now, &snapshot)
+	s.roster.begin()
 	for i := range snapshot.GPUs {
 		gpu := &snapshot.GPUs[i]
 		gpu.DropImplausible(s.dropped)

@@ -476,6 +476,9 @@ func (s *Source) readGPU(ctx context.Context, known *knownGPU) *readings {
 		if f.status == statusGPUIsLost {
 			taken.gpu.Lost, taken.gpu.Readings = true, device.Readings{}
 		}
+		if !taken.answered && f.status != statusNoPermission {
+			taken.gpu.Unresponsive = true
+		}
 	}
 	s.states.gpu(known, taken.failures, taken.answered)
 	return taken
