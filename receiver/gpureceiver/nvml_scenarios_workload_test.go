@@ -55,8 +55,8 @@ func newHostRoot(t *testing.T) hostRoot {
 func (r hostRoot) write(t *testing.T, path, content string) {
 	t.Helper()
 	path = filepath.Join(string(r), path)
-	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))     //nolint:gosec // Another user reads it.
-	require.NoError(t, os.WriteFile(path, []byte(content), 0o644)) //nolint:gosec // Another user reads it.
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	require.NoError(t, os.WriteFile(path, []byte(content), 0o644))
 }
 
 // show makes a real process visible by its number.
@@ -222,9 +222,9 @@ func runWorkloadPrivileges(t *testing.T, d *fakeDriver) {
 	root.show(t, 4242, process.Process.Pid)
 	d.serveKubelet(t, root)
 	for _, path := range []string{filepath.Dir(string(root)), string(root), filepath.Dir(d.control), filepath.Dir(filepath.Dir(d.control))} {
-		require.NoError(t, os.Chmod(path, 0o755)) //nolint:gosec // Another user reads it.
+		require.NoError(t, os.Chmod(path, 0o755))
 	}
-	require.NoError(t, os.Chmod(d.control, 0o644)) //nolint:gosec // Another user reads it.
+	require.NoError(t, os.Chmod(d.control, 0o644))
 
 	cfg := root.config(t, d)
 	cfg.SlowInterval = 0

@@ -2,6 +2,7 @@ package nvmlsource
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -154,7 +155,9 @@ func (l *processLists) merge() (processes []device.Process, dropped int) {
 				places[listed.pid] = place
 				processes = append(processes, device.Process{PID: listed.pid})
 			}
-			processes[place].Types = appendNew(processes[place].Types, kind)
+			if !slices.Contains(processes[place].Types, kind) {
+				processes[place].Types = append(processes[place].Types, kind)
+			}
 			if listed.memory != unavailableMemory {
 				// The lists of a process with several kinds of context give
 				// the same memory, that of the process.
@@ -187,14 +190,4 @@ func (l *processLists) use(processes []device.Process, places map[uint32]int) {
 			mean[task] += (float64(value)/100 - mean[task]) / counts[place]
 		}
 	}
-}
-
-// appendNew appends a value that is not there yet.
-func appendNew(values []string, value string) []string {
-	for _, present := range values {
-		if present == value {
-			return values
-		}
-	}
-	return append(values, value)
 }

@@ -118,11 +118,11 @@ func withoutCgroup(w Workload) Workload {
 // user's alone, and the folder above it.
 func openForAll(t *testing.T, root string) {
 	t.Helper()
-	require.NoError(t, os.Chmod(filepath.Dir(root), 0o755)) //nolint:gosec // It is a test's.
+	require.NoError(t, os.Chmod(filepath.Dir(root), 0o755))
 	for _, path := range []string{"", "proc", "proc/2"} {
-		require.NoError(t, os.Chmod(filepath.Join(root, path), 0o755)) //nolint:gosec // It is a test's.
+		require.NoError(t, os.Chmod(filepath.Join(root, path), 0o755))
 	}
 	for _, path := range []string{"proc/stat", "proc/2/comm"} {
-		require.NoError(t, os.Chmod(filepath.Join(root, path), 0o644)) //nolint:gosec // It is a test's.
+		require.NoError(t, os.Chmod(filepath.Join(root, path), 0o644))
 	}
 }

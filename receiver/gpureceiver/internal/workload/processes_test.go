@@ -223,7 +223,7 @@ func FuzzStat(f *testing.F) {
 		assert.LessOrEqual(t, utf8.RuneCountInString(found.executable), maxExecutableLength)
 		start := time.Duration(found.start) * (time.Second / ticksPerSecond)
 		assert.GreaterOrEqual(t, start, time.Duration(0), "no overflow")
-		assert.Contains(t, string(raw), string(found.state))
+		assert.True(t, bytes.Contains(raw, []byte{found.state}))
 	})
 }
 
@@ -236,9 +236,7 @@ func FuzzStatus(f *testing.F) {
 		for _, id := range []Number{userID, namespacePID} {
 			assert.GreaterOrEqual(t, id.Value, int64(0))
 			assert.Less(t, id.Value, int64(1)<<32)
-			if id.Known {
-				assert.True(t, bytes.Contains(raw, []byte(strconv.FormatInt(id.Value, 10))) || bytes.Contains(raw, []byte("0")))
-			}
+			assert.True(t, id.Known || id.Value == 0)
 		}
 	})
 }
