@@ -84,6 +84,32 @@ func TestGPUKubernetesManifests(t *testing.T) {
 	}
 }
 
+// The blocks of the receiver's README are parts of the manifests above.
+func TestGPUReadmeManifests(t *testing.T) {
+	path := filepath.Join("receiver", "gpureceiver", "README.md")
+	text, err := os.ReadFile(harness.Path(path))
+	require.NoError(t, err)
+	decoded := 0
+	for _, block := range fencedYAML(path, string(text)) {
+		switch {
+		case strings.HasPrefix(block.text, "services:"):
+			file := filepath.Join(t.TempDir(), "compose.yaml")
+			require.NoError(t, os.WriteFile(file, []byte(block.text), 0o600))
+			options, err := cli.NewProjectOptions([]string{file}, cli.WithName("gpu"))
+			require.NoError(t, err)
+			_, err = options.LoadProject(t.Context())
+			require.NoError(t, err, block.text)
+			decoded++
+		case strings.HasPrefix(block.text, "apiVersion:"):
+			var pod corev1.Pod
+			require.NoError(t, yaml.UnmarshalStrict([]byte(block.text), &pod), block.text)
+			assert.Equal(t, "Pod", pod.Kind)
+			decoded++
+		}
+	}
+	assert.Equal(t, 2, decoded)
+}
+
 func checkPod(t *testing.T, pod *corev1.PodSpec, config string, attribution bool) {
 	t.Helper()
 	assert.True(t, pod.HostPID)

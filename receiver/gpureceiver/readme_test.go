@@ -22,18 +22,50 @@ func readme(t *testing.T) string {
 	return string(text)
 }
 
-// Each YAML block of the README is a configuration that is accepted.
+// Each YAML block of the README is a configuration that is accepted. Those that
+// Compose and Kubernetes read are tested with the built binary.
 func TestReadmeConfigurations(t *testing.T) {
 	blocks := strings.Split(readme(t), "```yaml\n")[1:]
-	require.NotEmpty(t, blocks)
+	configurations := 0
 	for _, block := range blocks {
 		block, _, _ = strings.Cut(block, "```")
-		var parsed map[string]map[string]map[string]any
+		var parsed struct {
+			Receivers  map[string]map[string]any `yaml:"receivers"`
+			Services   map[string]any            `yaml:"services"`
+			APIVersion string                    `yaml:"apiVersion"`
+		}
 		require.NoError(t, yaml.Unmarshal([]byte(block), &parsed), block)
-		require.Contains(t, parsed["receivers"], metadata.Type.String(), block)
+		if parsed.Services != nil || parsed.APIVersion != "" {
+			continue
+		}
+		configurations++
+		require.Contains(t, parsed.Receivers, metadata.Type.String(), block)
 		cfg := createDefaultConfig()
-		require.NoError(t, confmap.NewFromStringMap(parsed["receivers"][metadata.Type.String()]).Unmarshal(cfg), block)
+		require.NoError(t, confmap.NewFromStringMap(parsed.Receivers[metadata.Type.String()]).Unmarshal(cfg), block)
 		require.NoError(t, confmap.Validate(cfg), block)
+	}
+	require.Positive(t, configurations)
+}
+
+// A setting that the README's list of everything lacks is one that nobody
+// finds.
+func TestReadmeNamesEverySetting(t *testing.T) {
+	_, block, found := strings.Cut(readme(t), "Everything that can be set:\n\n```yaml\n")
+	require.True(t, found)
+	block, _, _ = strings.Cut(block, "```")
+	var parsed map[string]map[string]map[string]any
+	require.NoError(t, yaml.Unmarshal([]byte(block), &parsed))
+	listed := confmap.NewFromStringMap(parsed["receivers"][metadata.Type.String()])
+
+	all := confmap.New()
+	require.NoError(t, all.Marshal(createDefaultConfig()))
+	// These have a key for each metric, event and attribute; the replay is in
+	// a block of its own.
+	for _, key := range []string{"metrics", "events", "resource_attributes", "replay"} {
+		all.Delete(key)
+	}
+	for _, key := range all.AllKeys() {
+		assert.True(t, listed.IsSet(key), key)
 	}
 }
 

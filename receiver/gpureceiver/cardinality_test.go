@@ -1,0 +1,50 @@
+package gpureceiver
+
+import (
+	"fmt"
+	"reflect"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// What the README says about the number of series is counted from a recording
+// of GPUs that tell everything that an H100 can.
+func TestReadmeTellsTheNumberOfSeries(t *testing.T) {
+	text := readme(t)
+	byDefault := benchmarkConfig(t)
+	assert.Contains(t, text, fmt.Sprintf("| by default | %d |", seriesPerGPU(t, byDefault)))
+
+	withoutXIDs := benchmarkConfig(t)
+	withoutXIDs.Metrics.NvidiaGpuXidErrors.Enabled = false
+	assert.Contains(t, text, fmt.Sprintf("| without `nvidia.gpu.xid.errors` | %d |", seriesPerGPU(t, withoutXIDs)))
+
+	everything := benchmarkConfig(t)
+	metrics := reflect.ValueOf(&everything.Metrics).Elem()
+	for i := range metrics.NumField() {
+		metrics.Field(i).FieldByName("Enabled").SetBool(true)
+	}
+	everything.Engines = []string{"general", "encoder", "decoder", "jpeg", "ofa"}
+	everything.PowerLimits = []string{"enforced", "requested", "default", "min", "max"}
+	assert.Contains(t, text, fmt.Sprintf("| with every metric, engine and power limit | %d |", seriesPerGPU(t, everything)))
+}
+
+func seriesPerGPU(t *testing.T, cfg *Config) int {
+	t.Helper()
+	r := newRig(t, cfg)
+	gpus := ids(r.scrape(t))
+	require.Len(t, gpus, benchmarkGPUs)
+	count := 0
+	for _, resource := range r.scrape(t).ResourceMetrics().All() {
+		if text(resource.Resource().Attributes(), "hw.id") != gpus[0] {
+			continue
+		}
+		for _, scope := range resource.ScopeMetrics().All() {
+			for _, metric := range scope.Metrics().All() {
+				count += numberPoints(metric).Len()
+			}
+		}
+	}
+	return count
+}
