@@ -80,11 +80,20 @@ func (p *page) attributes(meanings map[string]string) error {
 		if strings.HasSuffix(name, ".") {
 			name += "*"
 		}
-		rows = append(rows, []string{code(name), a.Kind.String(), unit(a.Unit), cell(text)})
+		label := ""
+		if !a.OnlyRead {
+			label = code(prometheusLabel(name))
+		}
+		rows = append(rows, []string{code(name), a.Kind.String(), unit(a.Unit), label, cell(text)})
 	}
-	p.table("", []string{"attribute", "type", "unit", "meaning"}, rows)
+	p.table("", []string{"attribute", "type", "unit", "label in Prometheus", "meaning"}, rows)
 	return nil
 }
+
+// prometheusLabel is the label that the prometheus exporter makes of one of our
+// own keys, which have small letters, digits, dots and single underscores only.
+// The exporter itself is held against it in e2e/smoke.
+func prometheusLabel(key string) string { return strings.ReplaceAll(key, ".", "_") }
 
 func (p *page) measures() {
 	p.text.WriteString(`

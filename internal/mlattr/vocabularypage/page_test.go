@@ -38,6 +38,17 @@ func TestPageIsGeneratedFromTheTables(t *testing.T) {
 	}
 }
 
+// TestLabelsDiffer shows that no two canonical attributes are one label.
+func TestLabelsDiffer(t *testing.T) {
+	keys := make(map[string]string)
+	for _, a := range mlattr.Attributes() {
+		assert.Regexp(t, `^[a-z][a-z0-9]*([._][a-z0-9]+)*\.?$`, a.Name)
+		label := prometheusLabel(a.Name)
+		assert.Empty(t, keys[label], a.Name)
+		keys[label] = a.Name
+	}
+}
+
 func TestMeaning(t *testing.T) {
 	values := map[string]string{"RunID": "ml.run.id"}
 	assert.Equal(t, "Identifies one run.", meaning("RunID", "RunID identifies\none run.\n", values))
