@@ -1,6 +1,7 @@
 package gpureceiver
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/health"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/metadata"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/xid"
@@ -268,4 +270,34 @@ func TestStatesAreThoseOfTheMetric(t *testing.T) {
 		assert.Contains(t, metadata.MapAttributeHwState, string(state))
 		assert.Contains(t, readme(t), "| `"+string(state)+"` |")
 	}
+}
+
+// interruptedSource lists its GPU, unless the reading ends before.
+type interruptedSource struct {
+	toldSource
+	interrupt func()
+}
+
+func (s *interruptedSource) Snapshot(context.Context) device.Snapshot {
+	snapshot := device.Snapshot{Host: "h", Driver: device.DriverOK}
+	if s.interrupt != nil {
+		s.interrupt()
+		return snapshot
+	}
+	snapshot.GPUs = []device.GPU{{Identity: device.Identity{ID: "GPU-a"}}}
+	return snapshot
+}
+
+// A reading that was interrupted does not list every GPU. That says nothing.
+func TestAnInterruptedReading(t *testing.T) {
+	r := newRig(t, demoConfig())
+	r.scraper.monitor.source = &interruptedSource{}
+	assert.Equal(t, map[string]string{"GPU-a": "ok"}, states(t, r.scrape(t)))
+	reading, cancel := context.WithCancel(t.Context())
+	r.scraper.monitor.source = &interruptedSource{interrupt: cancel}
+	metrics, err := r.scraper.ScrapeMetrics(reading)
+	require.NoError(t, err)
+	assert.Empty(t, states(t, metrics))
+	require.NoError(t, r.scraper.Shutdown(t.Context()))
+	assert.Empty(t, r.scraper.monitor.listeners, "nobody listens any more")
 }

@@ -369,7 +369,7 @@ func TestShutdownTellsWhatIsQueued(t *testing.T) {
 	go close(first)
 	require.NoError(t, logs.Shutdown(t.Context()))
 	assert.Equal(t, 10, sink.LogRecordCount())
-	source.tell(eventOf("GPU-a", 31))
+	assert.Empty(t, logs.monitor.listeners, "nobody listens any more")
 }
 
 // dropAttributes are those of the counter of dropped events.
