@@ -15,6 +15,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/metadata"
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/recording"
 )
 
 const (
@@ -158,10 +159,13 @@ type KubernetesConfig struct {
 
 // RecordConfig has the settings for writing a recording, which can be played
 // with the source replay and attached to a report of a bug. A recording has no
-// host name, no serial number, no user id and no environment.
+// host name, no serial number, no program, no user, no pod and no environment,
+// and its ids of GPUs and processes are made up.
 type RecordConfig struct {
-	// Path is the file to write. It must not exist. Empty, the default, means
-	// that nothing is recorded. It needs the source nvml or auto.
+	// Path is the file to write. One that exists is kept, and then nothing is
+	// recorded, so that a restart does no harm; its folder must exist. Empty,
+	// the default, means that nothing is recorded. It needs the source nvml or
+	// auto, and readings: the logs alone make none.
 	Path string `mapstructure:"path"`
 	// Duration is how long to record from the first reading, 5m by default
 	// and at most 1h. It must be positive.
@@ -199,11 +203,7 @@ func (cfg *Config) Validate() error {
 		errs = append(errs, fmt.Errorf(`"timeout" is %s; it must be between 0 and "collection_interval", %s`, cfg.Timeout, cfg.CollectionInterval))
 	}
 	switch cfg.Source {
-	case SourceAuto, SourceNVML:
-	case SourceReplay:
-		if cfg.Replay.Path == "" {
-			errs = append(errs, fmt.Errorf(`"replay::path" is empty; with "source" %q it must name a recording`, cfg.Source))
-		}
+	case SourceAuto, SourceNVML, SourceReplay:
 	default:
 		errs = append(errs, fmt.Errorf(`"source" is %q; allowed are %q, %q and %q`, cfg.Source, SourceAuto, SourceNVML, SourceReplay))
 	}
@@ -220,14 +220,37 @@ func (cfg *Config) Validate() error {
 		errs = append(errs, fmt.Errorf(`"kubernetes::pod_resources_socket" is %q; it must be an absolute path, or empty`, path))
 	}
 	errs = append(errs, cfg.validateRecord())
-	if isDirectory(cfg.Replay.Path) {
-		errs = append(errs, fmt.Errorf(`"replay::path" is the directory %q; it must be a file`, cfg.Replay.Path))
-	}
+	errs = append(errs, cfg.validateReplay())
 	errs = append(errs, cfg.NVML.validateLibrary())
 	if cfg.RootPath != "" && !filepath.IsAbs(cfg.RootPath) {
 		errs = append(errs, fmt.Errorf(`"root_path" is %q; it must be an absolute path, or empty`, cfg.RootPath))
 	}
 	return errors.Join(errs...)
+}
+
+// validateReplay reads the recording, so that the validate command says what
+// is wrong with it. Nothing but a file is opened.
+func (cfg *Config) validateReplay() error {
+	if isDirectory(cfg.Replay.Path) {
+		return fmt.Errorf(`"replay::path" is the directory %q; it must be a file`, cfg.Replay.Path)
+	}
+	if cfg.Source != SourceReplay {
+		return nil
+	}
+	_, err := cfg.loadReplay()
+	return err
+}
+
+// loadReplay reads the recording that is to be played.
+func (cfg *Config) loadReplay() (*recording.Recording, error) {
+	if cfg.Replay.Path == "" {
+		return nil, fmt.Errorf(`"replay::path" is empty; with "source" %q it must name a recording`, cfg.Source)
+	}
+	rec, err := recording.Load(cfg.Replay.Path)
+	if err != nil {
+		return nil, fmt.Errorf(`"replay::path" is %q; it must name a recording: %w`, cfg.Replay.Path, err)
+	}
+	return rec, nil
 }
 
 func (cfg *Config) validateRecord() error {

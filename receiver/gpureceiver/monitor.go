@@ -69,9 +69,9 @@ func newMonitor(cfg *Config, set receiver.Settings, now func() time.Time) (*moni
 func (m *monitor) open() (device.Source, error) {
 	logger := m.settings.Logger
 	if m.cfg.Source == SourceReplay {
-		rec, err := recording.Load(m.cfg.Replay.Path)
+		rec, err := m.cfg.loadReplay()
 		if err != nil {
-			return nil, fmt.Errorf(`"replay::path" must name a recording: %w`, err)
+			return nil, err
 		}
 		logger.Info("Playing a recording; no GPU of this host is read",
 			zap.String("path", m.cfg.Replay.Path), zap.String("origin", rec.Origin), zap.String("host", rec.HostName))

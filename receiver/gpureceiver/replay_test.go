@@ -153,23 +153,32 @@ func TestReplayReceiver(t *testing.T) {
 	assert.Len(t, ids(sink.AllMetrics()[0]), 2)
 }
 
-func TestReplayThatCannotBeReadStopsTheStart(t *testing.T) {
-	for name, content := range map[string]string{
-		"missing":   "",
-		"malformed": "version: 1\nframez: []\n",
+// A recording that cannot be played is an error of the configuration, which
+// the validate command and the start both tell with the place in the file.
+func TestReplayThatCannotBeRead(t *testing.T) {
+	for name, test := range map[string]struct{ content, expected string }{
+		"missing":   {"", "no such file"},
+		"malformed": {"version: 1\nframez: []\n", `line 2: "framez" is no key of a recording; allowed there are [`},
+		"no YAML":   {"\t", "yaml"},
+		"bad value": {
+			"version: 1\norigin: o\nhost_name: h\ngpus: [{uuid: a}]\nframes:\n  - at: 0s\n    gpus:\n      - {uuid: a, power: {draw_watts: 7 W}}\n",
+			`line 8: "frames[0]::gpus[0]::power::draw_watts" is "7 W"; allowed is a number`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := demoConfig()
 			cfg.Replay.Path = filepath.Join(t.TempDir(), "recording.yaml")
-			if content != "" {
-				require.NoError(t, os.WriteFile(cfg.Replay.Path, []byte(content), 0o600))
+			if test.content != "" {
+				require.NoError(t, os.WriteFile(cfg.Replay.Path, []byte(test.content), 0o600))
 			}
 			receiver, err := NewFactory().CreateMetrics(t.Context(), receivertest.NewNopSettings(metadata.Type), cfg, consumertest.NewNop())
 			require.NoError(t, err)
-			err = receiver.Start(t.Context(), componenttest.NewNopHost())
-			require.ErrorContains(t, err, `"replay::path"`)
-			require.ErrorContains(t, err, cfg.Replay.Path)
+			starting := receiver.Start(t.Context(), componenttest.NewNopHost())
 			require.NoError(t, receiver.Shutdown(t.Context()))
+			for _, err := range []error{confmap.Validate(cfg), starting} {
+				require.ErrorContains(t, err, `"replay::path" is "`+cfg.Replay.Path)
+				require.ErrorContains(t, err, test.expected)
+			}
 		})
 	}
 }

@@ -46,11 +46,7 @@ func Load(path string) (*Recording, error) {
 	if err != nil {
 		return nil, err
 	}
-	rec, err := Parse(raw)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return rec, nil
+	return Parse(raw)
 }
 
 // Parse reads and checks a recording. An unknown key is an error, so that a
