@@ -14,7 +14,8 @@ type tenants struct {
 	last []tenant
 }
 
-// tenant is a workload on a whole GPU or a MIG device.
+// tenant is a workload on a whole GPU or a MIG device, or the pod that has it
+// and does not use it.
 type tenant struct {
 	// gpu is the whole GPU's ID.
 	gpu string
@@ -39,6 +40,9 @@ func (t *tenants) see(snapshot *device.Snapshot) {
 		}
 		for j := range gpu.Processes {
 			t.last = append(t.last, tenant{gpu: id, mig: gpu.MIG, workload: gpu.Processes[j].Workload})
+		}
+		if len(gpu.Processes) == 0 && len(gpu.Owners) == 1 {
+			t.last = append(t.last, tenant{gpu: id, mig: gpu.MIG, workload: workload.Workload{Pod: gpu.Owners[0]}})
 		}
 	}
 }

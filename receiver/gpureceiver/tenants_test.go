@@ -29,11 +29,12 @@ func TestTenants(t *testing.T) {
 		{Identity: mig("MIG-2", 2, 0), Processes: run("two")},
 		{Identity: mig("MIG-3", 2, 1), Processes: run("three")},
 	}
+	owned := []device.GPU{{Identity: device.Identity{ID: "GPU-b"}, Owners: []workload.Pod{{Name: "pod"}}}}
 	for name, test := range map[string]struct {
 		gpus                         []device.GPU
 		driver                       device.DriverState
 		gpuInstance, computeInstance workload.Number
-		expected                     string
+		expected, pod                string
 	}{
 		"nobody":                     {gpus: []device.GPU{{Identity: device.Identity{ID: "GPU-b"}}}},
 		"one":                        {gpus: []device.GPU{{Identity: device.Identity{ID: "GPU-b"}, Processes: run("one")}}, expected: "one"},
@@ -46,6 +47,7 @@ func TestTenants(t *testing.T) {
 		"a shared GPU instance":      {gpus: divided, gpuInstance: instance(2)},
 		"a compute instance":         {gpus: divided, gpuInstance: instance(2), computeInstance: instance(1), expected: "three"},
 		"an instance nobody has":     {gpus: divided, gpuInstance: instance(3)},
+		"an idle GPU's pod":          {gpus: owned, pod: "pod"},
 		"a driver that failed since": {driver: device.DriverFailed, expected: "before"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -55,9 +57,11 @@ func TestTenants(t *testing.T) {
 				test.driver = device.DriverOK
 			}
 			seen.see(&device.Snapshot{Driver: test.driver, GPUs: test.gpus})
-			assert.Equal(t, test.expected, seen.of(&device.Event{
+			found := seen.of(&device.Event{
 				GPU: device.Identity{ID: "GPU-b"}, GPUInstance: test.gpuInstance, ComputeInstance: test.computeInstance,
-			}).RunID)
+			})
+			assert.Equal(t, test.expected, found.RunID)
+			assert.Equal(t, test.pod, found.Pod.Name)
 		})
 	}
 }
