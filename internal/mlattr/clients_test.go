@@ -219,6 +219,7 @@ func TestHostileMaps(t *testing.T) {
 		"deep":           strings.Repeat("[", mlattr.MaxText*10),
 		"long":           `{"input": 1` + strings.Repeat(" ", 4096) + `}`,
 		"beyond doubles": `{"input": 1e999}`,
+		"a long map":     longMap(),
 	} {
 		_, f := readSpan(t, nil, map[string]any{"langfuse.observation.usage_details": value})
 		assert.Equal(t, 1, f.Rejected, name)
@@ -237,6 +238,14 @@ func TestHostileMaps(t *testing.T) {
 		_, f := readSpan(t, nil, map[string]any{"langfuse.observation.usage_details": value})
 		assert.Zero(t, f.Rejected+f.Len(), name)
 	}
+}
+
+func longMap() map[string]any {
+	long := map[string]any{"input": 1}
+	for i := range 64 {
+		long[strings.Repeat("x", i+1)] = 1
+	}
+	return long
 }
 
 func TestReadSeconds(t *testing.T) {

@@ -11,6 +11,9 @@ import (
 // are a dozen numbers with their names.
 const maxJSON = 2048
 
+// maxFields bounds a map that is looked through for its fields.
+const maxFields = 64
+
 // collectFields reads a value that is a map, or the JSON of one. Its fields
 // wait like any attribute until it is known whose they are.
 func collectFields(value pcommon.Value, fields []fieldRule, f *Facts) {
@@ -18,6 +21,10 @@ func collectFields(value pcommon.Value, fields []fieldRule, f *Facts) {
 	switch value.Type() {
 	case pcommon.ValueTypeMap:
 		entries := value.Map()
+		if entries.Len() > maxFields {
+			f.Rejected++
+			return
+		}
 		find = func(path string) (pcommon.Value, bool) { return fieldOf(entries, path) }
 	case pcommon.ValueTypeStr:
 		var entries map[string]any
@@ -49,7 +56,7 @@ func fieldOf(entries pcommon.Map, path string) (pcommon.Value, bool) {
 		return pcommon.Value{}, false
 	}
 	v, ok := entries.Get(outer)
-	if !ok || v.Type() != pcommon.ValueTypeMap {
+	if !ok || v.Type() != pcommon.ValueTypeMap || v.Map().Len() > maxFields {
 		return pcommon.Value{}, false
 	}
 	return v.Map().Get(inner)
