@@ -43,6 +43,9 @@ var fuzzKeys = func() []string {
 				keys = append(keys, alias.Source)
 			}
 		}
+		for _, alias := range table.SpanMaps {
+			keys = append(keys, alias.Source)
+		}
 	}
 	keys = append(keys, "task.a", "task. b", "val.f1", "task."+strings.Repeat("x", 70), "loss_at_step_1", "unheard.of",
 		"service.instance.id", "process.pid", "otelTraceID", "otelSpanID", "hw.id", "team",
@@ -62,9 +65,10 @@ var fuzzNames = []string{
 var fuzzTexts = []string{
 	"a", "b", "0", "none", "local", "12", "4.5", "NaN", "-1", "has space", "", "\xff", strings.Repeat("é", 80), "{:cuda, 0}",
 	"a0000000000000000000000000000001", "b000000000000001", "StopIteration", "trace", "session=who",
+	"45.6ms", "2023-11-14T22:13:20.5Z", `{"input": 7, "output_tokens": 3, "prompt_tokens_details": {"cached_tokens": 2}}`, `{"input": -1}`, `"LLM"`,
 }
 
-var fuzzServices = []string{"torchtel", "tuft", "snakepit", "snakepit.python.bridge", "taskweaver.otlp.tracer", "shop", "unknown_service", ""}
+var fuzzServices = []string{"vllm", "tgi", "torchtel", "tuft", "snakepit", "snakepit.python.bridge", "taskweaver.otlp.tracer", "shop", "unknown_service", ""}
 
 func (c *choices) value(v pcommon.Value) {
 	switch c.next(8) {
