@@ -171,6 +171,14 @@ func TestClients(t *testing.T) {
 			attrs: map[string]any{"ai.response.msToFirstChunk": 125, "gen_ai.latency.time_to_first_token": 0.5},
 			want:  map[string]any{"gen_ai.response.time_to_first_chunk": 0.5},
 		},
+		"a text that says its unit is not converted": {
+			attrs: map[string]any{"ai.response.msToFirstChunk": "0.5s"},
+			want:  map[string]any{"gen_ai.response.time_to_first_chunk": 0.5},
+		},
+		"a text that is a number is": {
+			attrs: map[string]any{"ai.response.msToFirstChunk": "500"},
+			want:  map[string]any{"gen_ai.response.time_to_first_chunk": 0.5},
+		},
 		"a time that is negative has no other stand in": {
 			attrs: map[string]any{"ai.response.msToFirstChunk": 125, "gen_ai.latency.time_to_first_token": -0.5},
 			want:  map[string]any{},
