@@ -21,6 +21,8 @@ type bounded[K comparable, V any] struct {
 	// spare is the entry that went last. In service nearly every new entry
 	// takes the place of an old one.
 	spare *aged[V]
+	// forget, where it is set, empties a value that goes, for its next use.
+	forget func(*V)
 }
 
 type aged[V any] struct {
@@ -103,8 +105,20 @@ func (b *bounded[K, V]) room(now time.Time) bool {
 // remove keeps the entry for the next insert, without what it referred to.
 func (b *bounded[K, V]) remove(key K, entry *aged[V]) {
 	b.lru.Remove(key)
-	*entry = aged[V]{}
+	if b.forget != nil {
+		b.forget(&entry.value)
+	} else {
+		*entry = aged[V]{}
+	}
 	b.spare = entry
+}
+
+// evictOldest makes room where the entries together have too much of something.
+func (b *bounded[K, V]) evictOldest() {
+	if oldest, entry, ok := b.lru.GetOldest(); ok {
+		b.evicted++
+		b.remove(oldest, entry)
+	}
 }
 
 func (b *bounded[K, V]) len() int { return b.lru.Len() }

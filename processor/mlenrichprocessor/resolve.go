@@ -94,17 +94,18 @@ type index interface {
 	// join takes what the spans of each id say in, and replaces it by what
 	// all spans of that id ever said.
 	join(groups []joinGroup, texts *symbols)
-	// joinTraces does the same by trace.
+	// joinTraces does the same by trace, and says of what else it knows
+	// something.
 	joinTraces(traces []traceState, texts *symbols)
 	// ancestors finds what earlier spans hand down.
 	ancestors(wanted []ancestor)
-	// remember keeps what spans hand down.
-	remember(spans []handedDown)
-	// above marks the spans that are above an earlier one that used tokens
+	// remember keeps what the spans of each trace hand down.
+	remember(traces []traceState, spans []handedDown)
+	// watched marks the spans that are above an earlier one that used tokens
 	// and adds them to the users, and those above an earlier server to asked.
-	above(r *resolution)
-	// cover remembers spans for above.
-	cover(users, servers []covering)
+	watched(r *resolution)
+	// watch remembers spans for watched.
+	watch(spans []covering)
 	// claim marks the claims of answers that another span claimed first. They
 	// are sorted by answer and service.
 	claim(claims []claim, nodes []node, texts *symbols)
@@ -124,6 +125,12 @@ type traceState struct {
 	phased, unphased bool
 	// used is true where tokens were used below a span of the batch.
 	used bool
+	// handsDown is true where earlier spans hand something down, and watched
+	// where earlier ones used tokens.
+	handsDown, watched bool
+	// firstHanded and endHanded are the places in resolution.handed of what
+	// the trace's spans hand down.
+	firstHanded, endHanded int32
 	// active says whether anything can be inherited in the trace, or has to
 	// be told to ancestors. Most traces of a training loop are not: all
 	// their spans have a phase, and no key.
@@ -145,12 +152,6 @@ type ancestor struct {
 	down  int32
 }
 
-// handedDown is what a span hands down.
-type handedDown struct {
-	span spanKey
-	keys *keySet
-}
-
 // resolution is the working memory of resolving a batch.
 type resolution struct {
 	nodes   []node
@@ -161,14 +162,12 @@ type resolution struct {
 	handed  []handedDown
 	chain   []int32
 	// users are the spans from which coverUsage goes up, and covering what it
-	// finds beyond the batch.
+	// and findClients find beyond the batch.
 	users    []int32
 	covering []covering
-	// asked are the spans above servers of earlier batches, and serving what
-	// findClients finds beyond the batch.
-	asked   []asking
-	serving []covering
-	claims  []claim
+	// asked are the spans above servers of earlier batches.
+	asked  []asking
+	claims []claim
 
 	// sets are the distinct sets of keys that are handed down; the first is
 	// the empty one. kept are those that the store has, by the same place.
@@ -193,7 +192,7 @@ func (r *resolution) reset() {
 	clear(r.spanAt)
 	r.nodes, r.traces, r.groups = r.nodes[:0], r.traces[:0], r.groups[:0]
 	r.users, r.covering = r.users[:0], r.covering[:0]
-	r.asked, r.serving, r.claims = r.asked[:0], r.serving[:0], r.claims[:0]
+	r.asked, r.claims = r.asked[:0], r.claims[:0]
 	r.earlier, r.handed, r.sets, r.kept = r.earlier[:0], r.handed[:0], r.sets[:0], r.kept[:0]
 }
 
@@ -229,12 +228,26 @@ func (r *resolution) resolve(ix index) {
 			continue
 		}
 		n.take(&r.traces[n.traceAt].agreed, fromTrace)
-		if n.down != 0 {
-			r.handed = append(r.handed, handedDown{spanKey{n.trace, n.id}, r.keep(n.down)})
-		}
 	}
-	if len(r.handed) > 0 {
-		ix.remember(r.handed)
+	if r.handDown(); len(r.handed) > 0 {
+		ix.remember(r.traces, r.handed)
+	}
+}
+
+// handDown lists by trace what the spans hand down, in the order of the batch.
+func (r *resolution) handDown() {
+	for i := range r.traces {
+		t := &r.traces[i]
+		t.firstHanded = int32(len(r.handed))
+		if t.active {
+			for at := t.last; at != nowhere; at = r.nodes[at].before {
+				if n := &r.nodes[at]; n.down != 0 {
+					r.handed = append(r.handed, handedDown{n.id, r.keep(n.down)})
+				}
+			}
+		}
+		t.endHanded = int32(len(r.handed))
+		slices.Reverse(r.handed[t.firstHanded:])
 	}
 }
 
@@ -276,6 +289,9 @@ var joins = [...]struct {
 
 // join lets spans of different traces that state the same id share keys.
 func (r *resolution) join(ix index) {
+	if len(r.texts.texts) == 0 {
+		return // no span states anything
+	}
 	for j := range r.groupAt {
 		r.groupAt[j] = slices.Grow(r.groupAt[j][:0], len(r.texts.texts))[:len(r.texts.texts)]
 		clear(r.groupAt[j])
@@ -372,11 +388,13 @@ func (r *resolution) gather() {
 		n.traceAt, n.before = at, t.last
 		t.last = int32(i)
 		t.spans++
-		keys := n.traceKeys()
-		t.observe(&keys)
-		t.keyed = t.keyed || n.own != (symbolSet{}) || n.keys != (symbolSet{})
 		t.phased = t.phased || n.phase != 0
 		t.unphased = t.unphased || n.phase == 0
+		if keyed := n.own != (symbolSet{}) || n.keys != (symbolSet{}); keyed || n.resourceRun != 0 && !n.resourceInferred {
+			keys := n.traceKeys()
+			t.observe(&keys)
+			t.keyed = t.keyed || keyed
+		}
 	}
 }
 
@@ -443,6 +461,9 @@ func (r *resolution) findParents() {
 			continue
 		}
 		if n.above = r.parentOf(n); n.above != nowhere {
+			continue
+		}
+		if !r.traces[n.traceAt].handsDown {
 			continue
 		}
 		parent := spanKey{n.trace, n.parent}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"hash/maphash"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,7 +24,7 @@ const (
 	maxJoins     = 32768
 	maxResources = 4096
 	maxRuns      = 8192
-	maxUsage     = 16384
+	maxUsage     = 32768
 	maxAnswers   = 32768
 	maxStreams   = 32768
 
@@ -44,17 +45,12 @@ type store struct {
 	now func() time.Time
 
 	mu        sync.Mutex
-	traces    *bounded[[16]byte, agreement]
-	spans     *bounded[spanKey, *keySet] // shared, and never changed
+	traces    *bounded[[16]byte, traceMemory]
 	joins     *bounded[joinKey, agreement]
 	resources *bounded[string, mlattr.System]
 	runs      *bounded[place, liveRuns]
-	// usage has the spans above one that used tokens which came before them,
-	// with its service.
-	usage *bounded[spanKey, uint64]
-	// served has the spans above a server that used tokens and came before
-	// them, with its service.
-	served *bounded[spanKey, uint64]
+	// spans and above are how much the traces remember together.
+	spans, above held
 	// answers has the first span that reported the tokens of an answer.
 	answers *bounded[answerKey, spanKey]
 	seed    maphash.Seed
@@ -81,22 +77,25 @@ func newStore(set component.TelemetrySettings, id component.ID) (*store, error) 
 	if err != nil {
 		return nil, err
 	}
-	return &store{
+	s := &store{
 		now:       time.Now,
-		traces:    newBounded[[16]byte, agreement](maxTraces, keyAge),
-		spans:     newBounded[spanKey, *keySet](maxSpans, keyAge),
+		traces:    newBounded[[16]byte, traceMemory](maxTraces, keyAge),
 		joins:     newBounded[joinKey, agreement](maxJoins, keyAge),
 		resources: newBounded[string, mlattr.System](maxResources, resourceAge),
 		runs:      newBounded[place, liveRuns](maxRuns, liveAge),
-		usage:     newBounded[spanKey, uint64](maxUsage, keyAge),
-		served:    newBounded[spanKey, uint64](maxUsage, keyAge),
 		answers:   newBounded[answerKey, spanKey](maxAnswers, keyAge),
 		seed:      maphash.MakeSeed(),
 		streams:   newBounded[streamKey, newest](maxStreams, keyAge),
 		values:    newLabelValues(),
 		telemetry: telemetry,
 		processor: attribute.String("processor", id.String()),
-	}, nil
+	}
+	s.traces.forget = func(m *traceMemory) {
+		s.spans.n -= len(m.spans)
+		s.above.n -= len(m.above)
+		*m = m.reuse()
+	}
+	return s, nil
 }
 
 // Start begins to report the store's size.
@@ -131,11 +130,10 @@ func (s *store) report(o metric.Int64Observer, value func(size int, evicted int6
 		{"joins", s.joins.len(), s.joins.evicted},
 		{"resources", s.resources.len(), s.resources.evicted},
 		{"runs", s.runs.len(), s.runs.evicted},
-		{"served", s.served.len(), s.served.evicted},
-		{"spans", s.spans.len(), s.spans.evicted},
+		{"spans", s.spans.n, s.spans.evicted},
 		{"streams", s.streams.len(), s.streams.evicted},
 		{"traces", s.traces.len(), s.traces.evicted},
-		{"usage", s.usage.len(), s.usage.evicted},
+		{"usage", s.above.n, s.above.evicted},
 	}
 	s.mu.Unlock()
 	for _, p := range parts {
@@ -173,6 +171,7 @@ func (s *store) joinTraces(traces []traceState, texts *symbols) {
 			known = s.traces.insert(t.id, now)
 		}
 		known.exchange(&t.symbolAgreement, texts)
+		t.handsDown, t.watched = len(known.spans) > 0, len(known.above) > 0
 	}
 }
 
@@ -180,62 +179,94 @@ func (s *store) ancestors(wanted []ancestor) {
 	now := s.now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	var trace [16]byte
+	var known *traceMemory
 	for i := range wanted {
-		if known := s.spans.find(wanted[i].span, now); known != nil {
-			wanted[i].found = *known
+		w := &wanted[i]
+		if known == nil || w.span.trace != trace {
+			trace, known = w.span.trace, s.traces.find(w.span.trace, now)
+			if known == nil {
+				continue
+			}
 		}
+		w.found = known.handsDown(w.span.span)
 	}
 }
 
-func (s *store) remember(spans []handedDown) {
+func (s *store) remember(traces []traceState, spans []handedDown) {
 	now := s.now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i := range spans {
-		*s.spans.ensure(spans[i].span, now) = spans[i].keys
+	for i := range traces {
+		t := &traces[i]
+		if t.firstHanded == t.endHanded {
+			continue
+		}
+		known := s.traces.ensure(t.id, now)
+		grown, gone := appendBounded(&known.spans, spans[t.firstHanded:t.endHanded], maxTraceSpans)
+		s.spans.n += grown
+		s.spans.evicted += int64(gone)
+		s.shrink()
+	}
+}
+
+// shrink forgets traces until those that are left remember no more together
+// than they may. One trace alone never does.
+func (s *store) shrink() {
+	for s.spans.n > maxSpans || s.above.n > maxUsage {
+		spans, above := s.spans.n, s.above.n
+		s.traces.evictOldest()
+		s.spans.evicted += int64(spans - s.spans.n)
+		s.above.evicted += int64(above - s.above.n)
 	}
 }
 
 // serviceOf is a number for a service's name, to compare.
 func (s *store) serviceOf(name string) uint64 { return maphash.String(s.seed, name) }
 
-func (s *store) above(r *resolution) {
+func (s *store) watched(r *resolution) {
 	now := s.now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	covers, serves := s.usage.len() > 0, s.served.len() > 0
-	if !covers && !serves {
-		return
-	}
-	for i := range r.nodes {
-		n := &r.nodes[i]
-		if n.traceAt == nowhere {
+	for i := range r.traces {
+		t := &r.traces[i]
+		if !t.watched {
 			continue
 		}
-		self := spanKey{n.trace, n.id}
-		if covers {
-			if service := s.usage.find(self, now); service != nil && *service == n.service {
-				n.covered = true
-				r.users = append(r.users, int32(i))
-			}
+		known := s.traces.find(t.id, now)
+		if known == nil {
+			continue // another batch filled the store meanwhile
 		}
-		if serves {
-			if service := s.served.find(self, now); service != nil {
-				r.asked = append(r.asked, asking{int32(i), *service})
+		for at := t.last; at != nowhere; at = r.nodes[at].before {
+			n := &r.nodes[at]
+			for _, above := range known.above {
+				switch {
+				case above.id != n.id:
+				case above.serves:
+					r.asked = append(r.asked, asking{at, above.service})
+				case above.service == n.service && !n.covered:
+					n.covered = true
+					r.users = append(r.users, at)
+				}
 			}
 		}
 	}
 }
 
-func (s *store) cover(users, servers []covering) {
+func (s *store) watch(spans []covering) {
 	now := s.now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i := range users {
-		*s.usage.ensure(users[i].span, now) = users[i].service
-	}
-	for i := range servers {
-		*s.served.ensure(servers[i].span, now) = servers[i].service
+	for i := range spans {
+		c := &spans[i]
+		known := s.traces.ensure(c.trace, now)
+		if slices.Contains(known.above, c.spanAbove) {
+			continue
+		}
+		grown, gone := appendBounded(&known.above, []spanAbove{c.spanAbove}, maxTraceAbove)
+		s.above.n += grown
+		s.above.evicted += int64(gone)
+		s.shrink()
 	}
 }
 
@@ -304,13 +335,13 @@ func (s *store) lookup(spans map[spanKey]*keySet, traces map[[16]byte]*agreement
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for key := range spans {
-		if known := s.spans.find(key, now); known != nil {
-			spans[key] = *known
+		if known := s.traces.find(key.trace, now); known != nil {
+			spans[key] = known.handsDown(key.span)
 		}
 	}
 	for id := range traces {
 		if known := s.traces.find(id, now); known != nil {
-			found := *known
+			found := known.agreement
 			traces[id] = &found
 		}
 	}

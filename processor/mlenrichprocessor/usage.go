@@ -89,11 +89,10 @@ func answers(span ptrace.Span) bool {
 	return span.Kind() == ptrace.SpanKindServer && !span.ParentSpanID().IsEmpty() && !span.TraceID().IsEmpty()
 }
 
-// covering is a span that is not in the batch and above one that used tokens,
-// and the service of that one as store.serviceOf has it.
+// covering is a span that is not in the batch, and above one that used tokens.
 type covering struct {
-	span    spanKey
-	service uint64
+	trace [16]byte
+	spanAbove
 }
 
 // asking is a place in the batch from which the client of a server is looked
@@ -111,7 +110,7 @@ func (r *resolution) findUsage(ix index) {
 			r.users = append(r.users, int32(i))
 		}
 	}
-	ix.above(r)
+	ix.watched(r)
 	for _, at := range r.users {
 		r.traces[r.nodes[at].traceAt].used = true
 	}
@@ -127,7 +126,7 @@ func (r *resolution) coverUsage(ix index) {
 		n := &r.nodes[user]
 		for n.parent != ([8]byte{}) && n.parent != n.id {
 			if n.above == nowhere {
-				r.covering = append(r.covering, covering{spanKey{n.trace, n.parent}, n.service})
+				r.covering = append(r.covering, covering{n.trace, spanAbove{id: n.parent, service: n.service}})
 				break
 			}
 			parent := &r.nodes[n.above]
@@ -141,8 +140,8 @@ func (r *resolution) coverUsage(ix index) {
 		}
 	}
 	r.findClients()
-	if len(r.covering) > 0 || len(r.serving) > 0 {
-		ix.cover(r.covering, r.serving)
+	if len(r.covering) > 0 {
+		ix.watch(r.covering)
 	}
 }
 
@@ -168,7 +167,7 @@ func (r *resolution) askAbove(at int32, service uint64) {
 			return
 		}
 		if n.above == nowhere {
-			r.serving = append(r.serving, covering{spanKey{n.trace, n.parent}, service})
+			r.covering = append(r.covering, covering{n.trace, spanAbove{id: n.parent, service: service, serves: true}})
 			return
 		}
 		if at = n.above; r.isClient(at, service) {

@@ -123,12 +123,22 @@ func TestUsageWithoutATrace(t *testing.T) {
 
 func TestUsageOfEarlierBatchesIsBounded(t *testing.T) {
 	s, _ := newTestStore(t)
-	for i := range maxUsage + 100 {
-		above := []covering{{span: spanKey{span: [8]byte{1, byte(i >> 16), byte(i >> 8), byte(i)}}}}
-		s.cover(above, above)
+	above := func(trace, span int) []covering {
+		return []covering{{trace: [16]byte{1, byte(trace >> 16), byte(trace >> 8), byte(trace)},
+			spanAbove: spanAbove{id: [8]byte{1, byte(span >> 16), byte(span >> 8), byte(span)}}}}
 	}
-	assert.Equal(t, maxUsage, s.usage.len())
-	assert.EqualValues(t, 100, s.usage.evicted)
-	assert.Equal(t, maxUsage, s.served.len())
-	assert.EqualValues(t, 100, s.served.evicted)
+	for i := range maxUsage + 100 {
+		s.watch(above(i/2, i%2))
+	}
+	assert.Equal(t, maxUsage, s.above.n)
+	assert.EqualValues(t, 100, s.above.evicted)
+	before := s.above
+	s.watch(above(maxUsage/2, 1))
+	assert.Equal(t, before, s.above, "what is known already")
+
+	one, _ := newTestStore(t)
+	for i := range maxTraceAbove + 1 {
+		one.watch(above(0, i))
+	}
+	assert.Equal(t, held{n: maxTraceAbove/2 + 1, evicted: maxTraceAbove / 2}, one.above, "a trace alone")
 }
