@@ -71,8 +71,8 @@ func TestEveryMetricIsInACapture(t *testing.T) {
 		}
 	}
 	info := reflect.ValueOf(metadata.MetricsInfo)
-	for i := range info.NumField() {
-		name := info.Field(i).FieldByName("Name").String()
+	for _, metric := range info.Fields() {
+		name := metric.FieldByName("Name").String()
 		if name == "nvidia.gpu.memory.retired_pages" {
 			// Of GPUs before Ampere, of which there is no capture.
 			continue

@@ -2,6 +2,7 @@ package gpureceiver
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/metadata"
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/recording"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/workload"
 )
 
@@ -66,6 +68,20 @@ func TestReadmeNamesEverySetting(t *testing.T) {
 	}
 	for _, key := range all.AllKeys() {
 		assert.True(t, listed.IsSet(key), key)
+	}
+}
+
+// The recording of the README can be played, and each capture is in its table.
+func TestReadmeRecordings(t *testing.T) {
+	_, block, found := strings.Cut(readme(t), "```yaml recording\n")
+	require.True(t, found)
+	block, _, _ = strings.Cut(block, "```")
+	_, err := recording.Parse([]byte(block))
+	require.NoError(t, err)
+	captures, err := filepath.Glob(filepath.Join("testdata", "captures", "*.yaml"))
+	require.NoError(t, err)
+	for _, capture := range captures {
+		assert.Contains(t, readme(t), "("+filepath.ToSlash(capture)+")")
 	}
 }
 

@@ -116,7 +116,7 @@ func (a *anonymizer) process(gpu *GPU, process *device.Process) (uint32, bool) {
 		if len(a.pids) >= MaxGPUs*MaxProcesses {
 			return 0, false
 		}
-		pid = uint32(len(a.pids) + 1) //nolint:gosec // The line above bounds it.
+		pid = uint32(len(a.pids) + 1)
 		a.pids[key] = pid
 	}
 	use := processUse{gpu.UUID, pid}

@@ -176,7 +176,7 @@ func (g *playedGPU) at(r *Readings, rounds float64) device.GPU {
 		Asleep:         r.Asleep,
 		Unresponsive:   r.Unresponsive,
 		EventsKnown:    g.recorded.MIG == nil,
-		Readings:       r.Readings.Clone(),
+		Readings:       r.Clone(),
 		ProcessesKnown: r.Processes != nil,
 		Processes:      make([]device.Process, 0, len(r.Processes)),
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -266,7 +267,7 @@ func TestErrorsWaitForTheirGPU(t *testing.T) {
 		d.Event(&device.Event{GPU: gpu.Identity, Code: 79})
 	}
 	for i := range 2 * MaxGPUs {
-		d.Event(&device.Event{GPU: device.Identity{ID: fmt.Sprint(i)}})
+		d.Event(&device.Event{GPU: device.Identity{ID: strconv.Itoa(i)}})
 	}
 	assert.Len(t, d.pending, MaxGPUs)
 	d.after(time.Second)

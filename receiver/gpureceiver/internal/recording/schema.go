@@ -167,8 +167,7 @@ type field struct {
 // fieldsOf returns the keys of a struct, those of inlined ones included.
 func fieldsOf(kind reflect.Type) []field {
 	var fields []field
-	for i := range kind.NumField() {
-		f := kind.Field(i)
+	for f := range kind.Fields() {
 		name, options, _ := strings.Cut(f.Tag.Get("yaml"), ",")
 		if options == "inline" {
 			fields = append(fields, fieldsOf(f.Type)...)
