@@ -87,7 +87,7 @@ type Config struct {
 // MetricConfig says what one metric of a client's own is about.
 type MetricConfig struct {
 	// As is what the metric is about, such as ml.tokens, by the names in
-	// docs/vocabulary.md. It has no default.
+	// docs/vocabulary.md, which says what is made of each. It has no default.
 	As string `mapstructure:"as"`
 
 	// Unit is what its values come in, such as ms, whatever unit the metric

@@ -99,8 +99,9 @@ func (p *page) measures() {
 	p.text.WriteString(`
 ## What metrics are about
 
-A metric keeps its name, unit and values. What it is about decides which rates
-are made of it. A name is found with and without ` + "`_total`" + ` at its end and
+A metric keeps its name, unit and values. Counters and histograms of ` + "`ml.tokens`" + `,
+and histograms of ` + "`ml.token.throughput`" + `, give rates; what the others are about
+is known and nothing is made of it. A name is found with and without ` + "`_total`" + ` at its end and
 ` + "`ray_`" + ` before it, and whatever stands for its dots and colons. The unit that the
 metric itself names counts, else the client's below. In the configuration:
 ` + "`metrics: {acme.tokens: {as: ml.tokens, unit: \"{token}\", token_type: output}}`" + `.
