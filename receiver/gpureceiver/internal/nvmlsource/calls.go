@@ -77,14 +77,15 @@ func newCalls() *calls {
 }
 
 // do runs run on the goroutine and waits for it. It waits no longer than the
-// timeout for its turn, and no longer than the timeout for the end, and for
-// neither beyond the end of ctx.
+// timeout for the end, and twice that for its turn, because the call before it
+// may take that long to be left behind. It waits for neither beyond the end of
+// ctx.
 func (c *calls) do(ctx context.Context, timeout time.Duration, subject string, run func()) outcome {
 	if ctx.Err() != nil || !c.enter(subject) {
 		return refused
 	}
 	j := &job{run: run, subject: subject, finished: make(chan struct{})}
-	timer := time.NewTimer(timeout)
+	timer := time.NewTimer(2 * timeout)
 	defer timer.Stop()
 	sent := false
 	select {
@@ -236,26 +237,26 @@ func (c *calls) endRound() {
 	}
 }
 
-// waitForIdle waits until no round is under way. It reports false where ctx
-// ended before.
+// waitForIdle waits until no round is under way, or one has just ended: where
+// each begins as soon as the one before ends, a slow call still gets its turn
+// between two of them. It reports false where ctx ended before.
 func (c *calls) waitForIdle(ctx context.Context) bool {
-	for ctx.Err() == nil {
-		c.mu.Lock()
-		if c.rounds == 0 {
-			c.mu.Unlock()
-			return true
-		}
-		if c.idle == nil {
-			c.idle = make(chan struct{})
-		}
-		idle := c.idle
+	c.mu.Lock()
+	if c.rounds == 0 {
 		c.mu.Unlock()
-		select {
-		case <-idle:
-		case <-ctx.Done():
-		}
+		return ctx.Err() == nil
 	}
-	return false
+	if c.idle == nil {
+		c.idle = make(chan struct{})
+	}
+	idle := c.idle
+	c.mu.Unlock()
+	select {
+	case <-idle:
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // settle waits until no call hangs, until the timeout or ctx, and reports

@@ -43,7 +43,7 @@ func (r *readings) put(call string, result status, store func()) bool {
 		r.answered = true
 		store()
 	case result.unsupported():
-		r.answered = true
+		// It is no answer: often nobody was asked.
 		if !slices.Contains(r.unsupported, call) {
 			r.unsupported = append(r.unsupported, call)
 		}
