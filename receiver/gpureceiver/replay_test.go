@@ -1,6 +1,7 @@
 package gpureceiver
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -67,31 +68,67 @@ func demoConfig() *Config {
 	return cfg
 }
 
-// Every number of the demo moves, and its counters only ever rise.
+// What a training job changes moves in the demo, on both GPUs, and counters
+// only ever rise.
 func TestDemoRecordingMoves(t *testing.T) {
 	r := newRig(t, demoConfig())
-	begin, first := r.clock, r.scrape(t)
-	last := map[string]float64{}
-	moved := map[string]bool{}
+	begin, first := r.clock, series(r.scrape(t))
+	last, moved, fell := first, map[string]bool{}, []string{}
 	for elapsed := time.Duration(0); elapsed < 4*time.Minute; elapsed += 7 * time.Second {
 		r.clock = begin.Add(elapsed)
-		metrics := r.scrape(t)
-		for _, id := range ids(metrics) {
-			energy := value(t, metrics, id, "hw.energy")
-			assert.GreaterOrEqual(t, energy, last[id], "energy of %s after %s", id, elapsed)
-			last[id] = energy
-			for _, name := range []string{"hw.energy", "hw.power", "hw.gpu.memory.usage", "hw.gpu.memory.utilization"} {
-				if value(t, metrics, id, name) != value(t, first, id, name) {
-					moved[id+name] = true
-				}
+		now := series(r.scrape(t))
+		for key, point := range now {
+			if point.value != first[key].value {
+				moved[key.id+" "+key.name] = true
 			}
-			if pointsOf(metrics, id, "hw.gpu.utilization")[0].DoubleValue() != pointsOf(first, id, "hw.gpu.utilization")[0].DoubleValue() {
-				moved[id+"utilization"] = true
+			if point.counter && point.value < last[key].value {
+				fell = append(fell, fmt.Sprint(key, " after ", elapsed))
+			}
+		}
+		last = now
+	}
+	assert.Empty(t, fell)
+	for _, id := range []string{"GPU-6f1c3a52-0d1e-4b7a-9c53-7e2a81d4f0b6", "GPU-b84d27e9-51fc-4a06-8f39-1c6d05e7a2f3"} {
+		for _, name := range []string{
+			"hw.energy", "hw.gpu.memory.usage", "hw.gpu.memory.utilization", "hw.gpu.utilization", "hw.power", "hw.temperature",
+			"nvidia.gpu.busy.time", "nvidia.gpu.clock.frequency", "nvidia.gpu.dram.utilization", "nvidia.gpu.memory.controller.utilization",
+			"nvidia.gpu.nvlink.io", "nvidia.gpu.pipe.utilization", "nvidia.gpu.power.peak", "nvidia.gpu.sm.occupancy", "nvidia.gpu.sm.utilization",
+			"nvidia.gpu.throttle.active", "nvidia.gpu.throttle.time", "nvidia.gpu.utilization.peak",
+			"nvidia.gpu.workload.memory.usage", "nvidia.gpu.workload.utilization",
+		} {
+			assert.True(t, moved[id+" "+name], "%s of %s", name, id)
+		}
+	}
+	assert.True(t, moved["GPU-b84d27e9-51fc-4a06-8f39-1c6d05e7a2f3 nvidia.gpu.xid.errors"])
+}
+
+// seriesKey names a series.
+type seriesKey struct {
+	id, name, attributes string
+}
+
+type seriesPoint struct {
+	value   float64
+	counter bool
+}
+
+// series returns the value of every series.
+func series(metrics pmetric.Metrics) map[seriesKey]seriesPoint {
+	all := map[seriesKey]seriesPoint{}
+	for _, resource := range metrics.ResourceMetrics().All() {
+		id := text(resource.Resource().Attributes(), "hw.id")
+		for _, scope := range resource.ScopeMetrics().All() {
+			for _, metric := range scope.Metrics().All() {
+				for _, point := range numberPoints(metric).All() {
+					all[seriesKey{id, metric.Name(), fmt.Sprint(point.Attributes().AsRaw())}] = seriesPoint{
+						value:   point.DoubleValue() + float64(point.IntValue()),
+						counter: metric.Type() == pmetric.MetricTypeSum && metric.Sum().IsMonotonic(),
+					}
+				}
 			}
 		}
 	}
-	assert.Len(t, ids(first), 2)
-	assert.Len(t, moved, 10)
+	return all
 }
 
 // What is not of this host's driver says so on every resource and every point.

@@ -13,6 +13,9 @@ import (
 // anonymousHost is the host's name in what a Recorder writes.
 const anonymousHost = "recorded-host"
 
+// maxUses bounds the processes of all GPUs together.
+const maxUses = 64 << 10
+
 // anonymizer makes of snapshots what may be shown to anyone: what the GPUs
 // are and say, without which of all GPUs they are and what they work on.
 type anonymizer struct {
@@ -113,7 +116,7 @@ func (a *anonymizer) process(gpu *GPU, process *device.Process) (uint32, bool) {
 	key := processKey{pid: process.PID, start: process.Details.Start.UnixNano()}
 	pid, found := a.pids[key]
 	if !found {
-		if len(a.pids) >= MaxGPUs*MaxProcesses {
+		if len(a.pids) >= maxUses {
 			return 0, false
 		}
 		pid = uint32(len(a.pids) + 1)
@@ -123,7 +126,7 @@ func (a *anonymizer) process(gpu *GPU, process *device.Process) (uint32, bool) {
 	if a.uses[use] {
 		return pid, true
 	}
-	if len(gpu.Processes) >= MaxProcesses {
+	if len(gpu.Processes) >= MaxProcesses || len(a.uses) >= maxUses {
 		return 0, false
 	}
 	a.uses[use] = true

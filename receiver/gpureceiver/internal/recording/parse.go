@@ -20,8 +20,9 @@ import (
 const (
 	// MaxSize is the largest file that is read, in bytes.
 	MaxSize = 8 << 20
-	// MaxGPUs is the largest number of GPUs.
-	MaxGPUs = 64
+	// MaxGPUs is the largest number of GPUs and MIG devices. 16 GPUs of 7 MIG
+	// devices are half of it.
+	MaxGPUs = 256
 	// MaxFrames is the largest number of frames.
 	MaxFrames = 10_000
 	// MaxProcesses is the largest number of processes of one GPU.

@@ -90,7 +90,7 @@ func TestParseRefuses(t *testing.T) {
 		"state of a way":       {head + "frames: [{at: 0s, attribution: {cgroup: maybe}}]\n", `"frames[0]::attribution" has "cgroup": "maybe"; allowed are`},
 		"long text":            {strings.Replace(twoFrames, "made for a test", strings.Repeat("x", maxText+1), 1), `"origin" is 4097 bytes long; allowed is at most 4096`},
 		"long value":           {frame("power: {draw_watts: " + strings.Repeat("x", 1000) + "}"), `is "` + strings.Repeat("x", 64) + `…"; allowed`},
-		"many GPUs":            {head + "gpus: " + list("{uuid: a}", MaxGPUs+1) + "\nframes: [{at: 0s}]\n", `"gpus" has 65 entries; allowed are at most 64`},
+		"many GPUs":            {head + "gpus: " + list("{uuid: a}", MaxGPUs+1) + "\nframes: [{at: 0s}]\n", `"gpus" has 257 entries; allowed are at most 256`},
 		"many frames":          {head + "frames: " + list("{at: 0s}", MaxFrames+1) + "\n", `"frames" has 10001 entries; allowed are at most 10000`},
 		"many processes":       {frame("processes: " + list("{pid: 3}", MaxProcesses+1)), `"frames[0]::gpus[0]::processes" has 1025 entries; allowed are at most 1024`},
 		"many XIDs":            {frame("xids: " + list("{code: 3}", MaxXIDs+1)), `"frames[0]::gpus[0]::xids" has 65 entries; allowed are at most 64`},
@@ -196,6 +196,7 @@ frames:
     driver_state: failed
     gpus:
       - {uuid: GPU-b, lost: true, xids: [{code: 79}]}
+      - {uuid: GPU-a, unresponsive: true}
 `
 
 func TestEveryPartOfARecordingIsPlayed(t *testing.T) {
@@ -229,7 +230,10 @@ func TestEveryPartOfARecordingIsPlayed(t *testing.T) {
 	}, player.at(0))
 	assert.Equal(t, device.Snapshot{
 		Host: "h", Driver: device.DriverFailed, DriverVersion: "570.1", CUDAVersion: "12.8", Replayed: true,
-		GPUs: []device.GPU{{Identity: device.Identity{ID: "GPU-b", Index: 1}, EventsKnown: true, Lost: true, Processes: []device.Process{}}},
+		GPUs: []device.GPU{
+			{Identity: whole, EventsKnown: true, Unresponsive: true, Processes: []device.Process{}},
+			{Identity: device.Identity{ID: "GPU-b", Index: 1}, EventsKnown: true, Lost: true, Processes: []device.Process{}},
+		},
 	}, player.at(5*time.Second))
 }
 
