@@ -33,9 +33,9 @@ func (t valueType) number(raw [8]byte) (float64, bool) {
 	case typeUnsignedLong, typeUnsignedLongLong:
 		return float64(order.Uint64(raw[:])), true
 	case typeSignedLongLong:
-		return float64(int64(order.Uint64(raw[:]))), true //nolint:gosec // The bits are of a signed number.
+		return float64(int64(order.Uint64(raw[:]))), true
 	case typeSignedInt:
-		return float64(int32(order.Uint32(raw[:]))), true //nolint:gosec // The bits are of a signed number.
+		return float64(int32(order.Uint32(raw[:]))), true
 	case typeUnsignedShort:
 		return float64(order.Uint16(raw[:])), true
 	}

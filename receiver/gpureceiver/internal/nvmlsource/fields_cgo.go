@@ -127,7 +127,7 @@ func (g *boundGPU) askFields(keys []fieldKey) ([]fieldAnswer, status) {
 	answers := make([]fieldAnswer, len(keys))
 	for i := range values {
 		answers[i] = fieldAnswer{
-			key: keys[i], result: statusOf(nvml.Return(values[i].NvmlReturn)), //nolint:gosec // A return code.
+			key: keys[i], result: statusOf(nvml.Return(values[i].NvmlReturn)),
 			kind: valueType(values[i].ValueType), raw: values[i].Value,
 		}
 	}

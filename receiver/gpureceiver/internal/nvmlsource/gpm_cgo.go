@@ -143,7 +143,7 @@ func (g *boundGPU) takeGPM(sample nvml.GpmSample) nvml.Return {
 
 // compareGPM returns the metrics between two samples.
 func (g *boundGPU) compareGPM(older, newer nvml.GpmSample) ([]gpmValue, nvml.Return) {
-	question := nvml.GpmMetricsGetType{NumMetrics: uint32(len(gpmMetrics)), Sample1: older, Sample2: newer} //nolint:gosec // A short list.
+	question := nvml.GpmMetricsGetType{NumMetrics: uint32(len(gpmMetrics)), Sample1: older, Sample2: newer}
 	for i, id := range gpmMetrics {
 		question.Metrics[i].MetricId = id
 	}
@@ -153,7 +153,7 @@ func (g *boundGPU) compareGPM(older, newer nvml.GpmSample) ([]gpmValue, nvml.Ret
 	values := make([]gpmValue, len(gpmMetrics))
 	for i := range values {
 		answer := &question.Metrics[i]
-		values[i] = gpmValue{id: gpmMetrics[i], result: statusOf(nvml.Return(answer.NvmlReturn)), value: answer.Value} //nolint:gosec // A return code.
+		values[i] = gpmValue{id: gpmMetrics[i], result: statusOf(nvml.Return(answer.NvmlReturn)), value: answer.Value}
 	}
 	return values, nvml.SUCCESS
 }

@@ -163,7 +163,7 @@ func (g *boundGPU) samples(buffer sampleBuffer, highest float64) (sampleSummary,
 		if value.TimeStamp == 0 {
 			continue
 		}
-		decoded, ok := valueType(typed).number(value.SampleValue) //nolint:gosec // An enumeration.
+		decoded, ok := valueType(typed).number(value.SampleValue)
 		if !ok {
 			return sampleSummary{}, false, statusUnexpectedType
 		}
@@ -272,7 +272,7 @@ func (g *boundGPU) thermalCalls() []call {
 func (g *boundGPU) temperature() (float64, status) {
 	if g.has("nvmlDeviceGetTemperature") {
 		celsius, ret := g.device.GetTemperature(nvml.TEMPERATURE_GPU)
-		return float64(int32(celsius)), statusOf(ret) //nolint:gosec // The bits are of a signed number.
+		return float64(int32(celsius)), statusOf(ret)
 	}
 	if g.has("nvmlDeviceGetTemperatureV") {
 		temperature, ret := g.device.GetTemperatureV().V1()
