@@ -99,8 +99,8 @@ func (e *enricher) count(ctx context.Context, left skipped, rejected int) {
 }
 
 // countOverflow reports the labels that a batch left off points.
-func (e *enricher) countOverflow(ctx context.Context, left overflowed) {
-	for key, n := range left {
+func (e *enricher) countOverflow(ctx context.Context, refused map[string]int64) {
+	for key, n := range refused {
 		e.telemetry.ProcessorMlEnrichLabelsOverflowed.Add(ctx, n, metric.WithAttributes(
 			attribute.String("processor", e.set.ID.String()), attribute.String("label", key)))
 	}
@@ -117,14 +117,14 @@ func (e *enricher) write(attrs pcommon.Map, f *mlattr.Facts) {
 // writePoint does the same for a metric's point, whose attributes become
 // labels: a fact whose label the client itself uses is left out, and so is a
 // text of a key that had too many. It leaves room for more.
-func (e *enricher) writePoint(attrs pcommon.Map, f *mlattr.Facts, more int, left overflowed) {
+func (e *enricher) writePoint(attrs pcommon.Map, f *mlattr.Facts, more int, a *admission) {
 	e.reserve(attrs, f, more)
 	lacking, whole := overflows(attrs), true
 	for fact := range f.All() {
 		if !e.writes(fact) || labelTaken(attrs, fact.Key) {
 			continue
 		}
-		if text := e.textOf(fact); text != "" && (lacking || !e.admits(fact.Key, text, left)) {
+		if text := e.textOf(fact); text != "" && (lacking || !e.admits(fact.Key, text, a)) {
 			whole = false
 			continue
 		}
@@ -189,7 +189,7 @@ type resource struct {
 	run     run
 	// runSymbol is the id of run in the batch's symbols.
 	runSymbol symbol
-	// service is process.service, as store.serviceOf has it.
+	// service is process.service, as store.hashOf has it.
 	service uint64
 }
 

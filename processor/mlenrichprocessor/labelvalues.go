@@ -45,15 +45,20 @@ func (l *labelValues) admit(key, value string, limit int, now time.Time) bool {
 	return true
 }
 
-// overflowed counts, for each key, the labels that were left off points.
-type overflowed map[string]int64
+// admission is what a batch is told about its labels.
+type admission struct {
+	// at is when the batch came.
+	at time.Time
+	// refused counts, for each key, the labels that were left off points.
+	refused map[string]int64
+}
 
 // admits says whether a label may be added, and counts it where not.
-func (e *enricher) admits(key, value string, left overflowed) bool {
-	if e.store.values.admit(key, value, e.maxValues, e.store.now()) {
+func (e *enricher) admits(key, value string, a *admission) bool {
+	if e.store.values.admit(key, value, e.maxValues, a.at) {
 		return true
 	}
-	left[key]++
+	a.refused[key]++
 	return false
 }
 

@@ -20,6 +20,7 @@ func (e *enricher) processMetrics(ctx context.Context, md pmetric.Metrics) (pmet
 	b := batches.Get().(*batch)
 	defer b.free()
 
+	b.labels.at = e.store.now()
 	var workloads []workload
 	for i, rm := range md.ResourceMetrics().All() {
 		r := b.addResource()
@@ -50,7 +51,7 @@ func (e *enricher) processMetrics(ctx context.Context, md pmetric.Metrics) (pmet
 		r := &b.resources[i]
 		attrs := rm.Resource().Attributes()
 		e.settleRun(attrs, r, e.store.recognise(r.key, 0))
-		labels, whole := e.labelsOf(attrs, r, b.overflowed)
+		labels, whole := e.labelsOf(attrs, r, &b.labels)
 		for _, sm := range rm.ScopeMetrics().All() {
 			known := r.facts.Systems | e.reader.Scope(sm.Scope().Name())
 			for _, m := range sm.Metrics().All() {
@@ -59,7 +60,7 @@ func (e *enricher) processMetrics(ctx context.Context, md pmetric.Metrics) (pmet
 				eachPoint(m, func(point pcommon.Map) {
 					e.reader.Point(known, point, &b.facts)
 					b.rejected += b.facts.Rejected
-					e.writePoint(point, &b.facts, len(labels), b.overflowed)
+					e.writePoint(point, &b.facts, len(labels), &b.labels)
 					if joins {
 						if w, ok := newWorkload(point, &b.facts, r); ok {
 							workloads = append(workloads, w)
@@ -80,7 +81,7 @@ func (e *enricher) processMetrics(ctx context.Context, md pmetric.Metrics) (pmet
 	e.joinWorkloads(workloads)
 	e.addThroughput(md, b)
 	e.count(ctx, b.left, b.rejected)
-	e.countOverflow(ctx, b.overflowed)
+	e.countOverflow(ctx, b.labels.refused)
 	return md, nil
 }
 
@@ -95,10 +96,10 @@ type label struct {
 // resource would merge them, and what the user asks for. A value that would
 // cost the series, such as text that is not UTF-8, is left out. They are not
 // whole where a key had too many values.
-func (e *enricher) labelsOf(attrs pcommon.Map, r *resource, left overflowed) (labels []label, whole bool) {
+func (e *enricher) labelsOf(attrs pcommon.Map, r *resource, a *admission) (labels []label, whole bool) {
 	labels, whole = make([]label, 0, 4+len(e.labels)), true
 	add := func(key, text string) {
-		if e.admits(key, text, left) {
+		if e.admits(key, text, a) {
 			labels = append(labels, label{key, pcommon.NewValueStr(text)})
 		} else {
 			whole = false

@@ -46,15 +46,15 @@ type batch struct {
 	tokens   []tokenPoint
 	left     skipped
 	rejected int
-	// overflowed counts labels that were left off points.
-	overflowed overflowed
+	// labels says which labels metrics get.
+	labels admission
 	// marks stays from batch to batch.
 	marks marks
 
 	resolution
 }
 
-var batches = sync.Pool{New: func() any { return &batch{left: make(skipped), overflowed: make(overflowed)} }}
+var batches = sync.Pool{New: func() any { return &batch{left: make(skipped), labels: admission{refused: make(map[string]int64)}} }}
 
 // free gives the memory back, without any reference to what was processed.
 func (b *batch) free() {
@@ -70,7 +70,7 @@ func (b *batch) free() {
 	clear(b.kept)
 	clear(b.tokens)
 	clear(b.left)
-	clear(b.overflowed)
+	clear(b.labels.refused)
 	b.resources, b.spans, b.kept, b.tokens, b.rejected = b.resources[:0], b.spans[:0], b.kept[:0], b.tokens[:0], 0
 	b.reset()
 	batches.Put(b)
@@ -114,7 +114,7 @@ func (e *enricher) processTraces(ctx context.Context, td ptrace.Traces) (ptrace.
 		r := &b.resources[i]
 		e.settleRun(rs.Resource().Attributes(), r, e.store.recognise(r.key, 0))
 		r.runSymbol = b.texts.of(keyRun, r.run.id)
-		r.service = e.store.serviceOf(r.process.service)
+		r.service = e.store.hashOf(r.process.service)
 	}
 	for i := range b.nodes {
 		r := &b.resources[b.spans[i].resource]
@@ -237,6 +237,9 @@ func (e *enricher) writeSpans(b *batch) {
 			n.resourceRun != 0 && !n.resourceInferred && n.resourceRun != own {
 			n.conflict = keyRun + 1
 		}
+		if s.first == s.end && n.plain() && !s.usage.countable && !r.run.perTrace {
+			continue
+		}
 		more := additions{
 			conflict: n.conflict != 0 && !s.conflicted,
 			below:    s.usage.countable && (n.covered || s.usage.wrapper || n.repeated),
@@ -290,6 +293,12 @@ func (e *enricher) writeSpans(b *batch) {
 			s.attrs.PutBool(mlattr.RunInferred, true)
 		}
 	}
+}
+
+// plain says whether the span inherits nothing, and nothing is to be said of
+// what it is among others: most spans of a client that nobody knows.
+func (n *node) plain() bool {
+	return n.from == (origins{}) && n.inheritedPhase == 0 && n.conflict == 0 && !n.uses
 }
 
 // additions is what a span gets besides its own facts.
