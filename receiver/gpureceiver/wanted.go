@@ -103,10 +103,10 @@ func enabled(metrics func(*metadata.MetricsConfig) []bool) func(*Config) bool {
 
 // engine is for the call about one engine.
 func engine(task string) func(*Config) bool {
-	any := enabled(func(m *metadata.MetricsConfig) []bool {
+	needed := enabled(func(m *metadata.MetricsConfig) []bool {
 		return []bool{m.HwGpuUtilization.Enabled, m.NvidiaGpuBusyTime.Enabled, m.NvidiaGpuUtilizationPeak.Enabled}
 	})
-	return func(cfg *Config) bool { return cfg.tells(task) && any(cfg) }
+	return func(cfg *Config) bool { return cfg.tells(task) && needed(cfg) }
 }
 
 // powerLimit is for the call about one type of limit.

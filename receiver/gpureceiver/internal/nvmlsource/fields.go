@@ -3,6 +3,7 @@ package nvmlsource
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 )
 
 // valueType is how NVML says what its untyped values are.
@@ -139,19 +140,16 @@ type fieldBatch struct {
 // want adds a field.
 func (b *fieldBatch) want(id, scope uint32) fieldKey {
 	key := fieldKey{id, scope}
-	for _, wanted := range b.keys {
-		if wanted == key {
-			return key
-		}
+	if !slices.Contains(b.keys, key) {
+		b.keys = append(b.keys, key)
 	}
-	b.keys = append(b.keys, key)
 	return key
 }
 
 // fetch asks for all fields.
 func (b *fieldBatch) fetch() status {
 	clear(b.answers)
-	b.result = b.add(append(b.keys[:len(b.keys):len(b.keys)], b.perLink...))
+	b.result = b.add(append(slices.Clip(b.keys), b.perLink...))
 	if b.result != statusSuccess || !b.io || b.perLink != nil {
 		return b.result
 	}

@@ -46,7 +46,8 @@ func (s *gpmSamples) release() {
 func (s *gpmSamples) free() {
 	for i, sample := range s.samples {
 		if sample != nil {
-			sample.Free()
+			// The result does not matter: nothing is left to be done about it.
+			_ = sample.Free()
 		}
 		s.samples[i] = nil
 	}
