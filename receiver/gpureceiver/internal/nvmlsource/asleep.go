@@ -10,15 +10,17 @@ import (
 // suspended is what the kernel says of a device that it has put to sleep.
 const suspended = "suspended"
 
-// asleep reports whether the host has suspended a PCI device, from sysfs
-// below the host's root directory. Any call about such a GPU would wake it.
-// What cannot be read is taken for awake: most hosts have no power management
-// of GPUs.
-func asleep(rootPath, busID string) bool {
-	if busID == "" {
-		return false
-	}
-	file, err := os.Open(filepath.Join("/", rootPath, "sys/bus/pci/devices", filepath.Base(busID), "power/runtime_status"))
+// powerStatusPath is the file in which the kernel says whether a PCI device
+// sleeps, below the host's root directory.
+func powerStatusPath(rootPath, busID string) string {
+	return filepath.Join("/", rootPath, "sys/bus/pci/devices", filepath.Base(busID), "power/runtime_status")
+}
+
+// asleep reports whether the host has suspended the device of a file. Any call
+// about such a GPU would wake it. What cannot be read is taken for awake: most
+// hosts have no power management of GPUs.
+func asleep(path string) bool {
+	file, err := os.Open(path) //nolint:gosec // The path is the configuration's and the driver's bus address.
 	if err != nil {
 		return false
 	}

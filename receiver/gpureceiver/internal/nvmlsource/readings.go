@@ -20,6 +20,8 @@ type readings struct {
 	gpu      device.GPU
 	failures []failure
 	answered bool
+	// succeeded counts the calls that did.
+	succeeded int
 	// unsupported are the calls that the GPU or the library does not have.
 	unsupported []string
 }
@@ -32,7 +34,7 @@ type failure struct {
 
 // put stores the result of a call and reports whether the next call is still
 // wanted.
-func (r *readings) put(call string, result status, store func()) bool {
+func (r *readings) put(call string, result status, store func(*device.Readings)) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.taken {
@@ -40,8 +42,8 @@ func (r *readings) put(call string, result status, store func()) bool {
 	}
 	switch {
 	case result == statusSuccess:
-		r.answered = true
-		store()
+		r.succeeded++
+		store(&r.gpu.Readings)
 	case result.unsupported():
 		// It is no answer: often nobody was asked.
 		if !slices.Contains(r.unsupported, call) {
@@ -54,12 +56,14 @@ func (r *readings) put(call string, result status, store func()) bool {
 	return result != statusGPUIsLost
 }
 
-// take ends the filling and returns what there is.
+// take ends the filling and returns what there is. A GPU of which more calls
+// fail than succeed does not answer: a few can be answered from what the
+// driver, or the call, remembers.
 func (r *readings) take() (gpu device.GPU, failures []failure, answered bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.taken = true
-	return r.gpu, r.failures, r.answered
+	return r.gpu, r.failures, r.answered || r.succeeded >= len(r.failures)
 }
 
 // fill makes the calls in their order and reports whether more are wanted: a
@@ -68,7 +72,7 @@ func (r *readings) take() (gpu device.GPU, failures []failure, answered bool) {
 func (r *readings) fill(calls []call) bool {
 	for i := range calls {
 		store, result := ask(calls[i].name, r.called, calls[i].read)
-		if !r.put(calls[i].name, result, func() { store(&r.gpu.Readings) }) {
+		if !r.put(calls[i].name, result, store) {
 			return false
 		}
 	}

@@ -163,6 +163,8 @@ type knownGPU struct {
 	// calls are the handle's.
 	calls    []call
 	identity device.Identity
+	// powerStatus is the file that says whether it sleeps.
+	powerStatus string
 	// state is what was last logged about the GPU: empty while it answers.
 	state status
 
@@ -344,6 +346,7 @@ func (s *Source) adopt() {
 			continue
 		}
 		known.session = s.session
+		known.powerStatus = powerStatusPath(s.opts.RootPath, known.identity.PCIBusID)
 		for _, c := range known.calls {
 			if c.slow {
 				known.slowCalls = append(known.slowCalls, c)
@@ -469,6 +472,7 @@ func (s *Source) readGPU(ctx context.Context, known *knownGPU) *readings {
 	}
 	if result != completed {
 		taken.failures = append(taken.failures, failure{call: "gpu", status: statusTimeout})
+		taken.answered = r.succeeded > 0
 		taken.gpu.Unresponsive = true
 	}
 	for _, f := range taken.failures {
@@ -486,8 +490,8 @@ func (s *Source) readGPU(ctx context.Context, known *knownGPU) *readings {
 
 // asleep reports whether the host has suspended a GPU, which is then left
 // alone.
-func (s *Source) asleep(known *knownGPU) bool {
-	return asleep(s.opts.RootPath, known.identity.PCIBusID)
+func (*Source) asleep(known *knownGPU) bool {
+	return asleep(known.powerStatus)
 }
 
 // count keeps what the receiver's own metrics tell.

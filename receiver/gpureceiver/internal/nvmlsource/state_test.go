@@ -109,5 +109,5 @@ func TestReadingsAfterFailures(t *testing.T) {
 func TestReadingsAreNotFilledAfterTheyWereTaken(t *testing.T) {
 	r := &readings{}
 	r.take()
-	assert.False(t, r.put("power", statusSuccess, func() { t.Error("stored") }))
+	assert.False(t, r.put("power", statusSuccess, func(*device.Readings) { t.Error("stored") }))
 }

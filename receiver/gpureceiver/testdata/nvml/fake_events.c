@@ -56,8 +56,10 @@ nvmlReturn_t nvmlDeviceRegisterEvents(nvmlDevice_t device, unsigned long long ty
 }
 
 static nvmlReturn_t wait_for_event(nvmlEventSet_t set, nvmlEventData_t *data, unsigned int milliseconds) {
-  struct timespec pause = {0, 1000000};
-  for (unsigned int i = 0; i <= milliseconds; i++) {
+  struct timespec pause = {0, 1000000}, begin, now;
+  clock_gettime(CLOCK_MONOTONIC, &begin);
+  now = begin;
+  while ((now.tv_sec - begin.tv_sec) * 1000 + (now.tv_nsec - begin.tv_nsec) / 1000000 < milliseconds) {
     long long event = control("event", 0);
     int index = (int)control("xid_gpu", 0);
     if (event > told && set.handle->registered[index]) {
@@ -70,6 +72,7 @@ static nvmlReturn_t wait_for_event(nvmlEventSet_t set, nvmlEventData_t *data, un
       return NVML_SUCCESS;
     }
     nanosleep(&pause, NULL);
+    clock_gettime(CLOCK_MONOTONIC, &now);
   }
   return NVML_ERROR_TIMEOUT;
 }
