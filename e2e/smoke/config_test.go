@@ -77,6 +77,10 @@ func TestMistakesAreNamed(t *testing.T) {
 			override: "receivers: {gpu: {source: cuda}}",
 			want:     []string{"gpu", "source", "cuda", "nvml", "replay", "auto"},
 		},
+		"no recording": {
+			override: "receivers: {gpu: {source: replay, replay: {path: /none/recording.yaml}}}",
+			want:     []string{"replay::path", "/none/recording.yaml", "must name a recording"},
+		},
 		"no directory": {
 			override: `processors: {repro_gen: {directory: ""}}`,
 			want:     []string{"repro_gen", "directory"},
