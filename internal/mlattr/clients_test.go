@@ -209,6 +209,35 @@ func TestClients(t *testing.T) {
 	}
 }
 
+// TestKeysOfClientsStandAlone shows that the keys of LLM clients, which are in
+// name spaces, are read without anything else that shows whose they are.
+func TestKeysOfClientsStandAlone(t *testing.T) {
+	const llm = mlattr.GenAI | mlattr.VLLM | mlattr.OpenLLMetry | mlattr.OpenInference | mlattr.Vercel | mlattr.MLflow | mlattr.Langfuse
+	for _, table := range mlattr.Tables() {
+		if table.System&llm == 0 {
+			continue
+		}
+		for _, alias := range table.Span {
+			var value any = 7
+			switch {
+			case alias.Words != nil:
+				for value = range alias.Words {
+					break
+				}
+			case alias.Canonical == mlattr.GenAIStream:
+				value = true
+			case alias.Canonical == mlattr.FirstTokenAt:
+				value = "1970-01-01T00:01:41Z"
+			case alias.Reads != nil:
+				value = "7"
+			}
+			_, f := readSpan(t, nil, map[string]any{alias.Source: value})
+			assert.NotNil(t, f.Find(alias.Canonical), alias.Source)
+			assert.NotZero(t, f.Systems&table.System, alias.Source)
+		}
+	}
+}
+
 // TestDroppedChunks shows that the first of many events is not the first token
 // where earlier ones were dropped.
 func TestDroppedChunks(t *testing.T) {

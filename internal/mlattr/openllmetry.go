@@ -9,8 +9,8 @@ func openLLMetry() Table {
 		Name:   "openllmetry",
 		Title:  "OpenLLMetry",
 		Page:   "https://www.traceloop.com/docs/openllmetry/contributing/semantic-conventions",
-		KeyPrefixes: []string{"traceloop.", "llm.", "gen_ai.is_streaming", "gen_ai.usage.total_tokens",
-			"gen_ai.usage.reasoning_tokens"},
+		// Of the conventions' name space the keys that only it has.
+		KeyPrefixes: []string{"traceloop.", "llm.", "gen_ai.is_streaming", "gen_ai.usage."},
 		Span: []Alias{
 			{Source: "llm.usage.prompt_tokens", Canonical: GenAIInputTokens},
 			{Source: "llm.usage.completion_tokens", Canonical: GenAIOutputTokens},

@@ -116,6 +116,7 @@ type Reader struct {
 	exact    map[string][]nameRule
 	affixes  []nameRule // Prefix and Suffix, in table order
 	numbered []nameRule
+	filter   nameFilter
 
 	firstTokens []firstToken
 	// streams are the clients that firstTokens has events of.
@@ -188,6 +189,7 @@ func NewReader(options Options) (*Reader, error) {
 		}
 		for _, name := range table.Names {
 			compiled := nameRule{NameRule: name, system: table.System, number: SlotOf(name.Number)}
+			r.filter.add(name.Match, name.Text)
 			switch name.Match {
 			case Exact:
 				r.exact[name.Text] = append(r.exact[name.Text], compiled)
@@ -547,6 +549,9 @@ func read(fact *Fact, kind Kind, value pcommon.Value) (ok bool) {
 // name finds the rule for a span's name among the clients recognised so far,
 // and those that the name itself identifies. Exact names are tried first.
 func (r *Reader) name(name string, root bool, attrs pcommon.Map, known System) (*nameRule, int64) {
+	if !r.filter.passes(name) {
+		return nil, 0
+	}
 	exact := r.exact[name]
 	for i := range exact {
 		if exact[i].holds(root, attrs, known) {

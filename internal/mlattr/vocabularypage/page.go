@@ -57,7 +57,8 @@ What is only read derives others and is written nowhere.
 
 By the names that ` + "`vocabularies`" + ` takes. Rules of a client apply where it is
 recognised: by the service's name, the scope's, the keys or metrics in its own
-name space, or the names of spans that are marked so.
+name space, or the names of spans that are marked so. Of a name space the keys
+that are listed count, and no others.
 `)
 	for _, t := range mlattr.Tables() {
 		p.client(&t)
