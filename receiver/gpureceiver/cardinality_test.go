@@ -21,9 +21,8 @@ func TestReadmeTellsTheNumberOfSeries(t *testing.T) {
 	assert.Contains(t, text, fmt.Sprintf("| without `nvidia.gpu.xid.errors` | %d |", seriesPerGPU(t, withoutXIDs)))
 
 	everything := benchmarkConfig(t)
-	metrics := reflect.ValueOf(&everything.Metrics).Elem()
-	for i := range metrics.NumField() {
-		metrics.Field(i).FieldByName("Enabled").SetBool(true)
+	for _, metric := range reflect.ValueOf(&everything.Metrics).Elem().Fields() {
+		metric.FieldByName("Enabled").SetBool(true)
 	}
 	everything.Engines = []string{"general", "encoder", "decoder", "jpeg", "ofa"}
 	everything.PowerLimits = []string{"enforced", "requested", "default", "min", "max"}

@@ -19,7 +19,7 @@ func run(args []string) error {
 	if len(args) != 2 {
 		return fmt.Errorf("want two arguments, metadata.yaml and the file to write, got %d", len(args))
 	}
-	text, err := os.ReadFile(args[0])
+	text, err := os.ReadFile(args[0]) // #nosec G304 G703 -- the file that "go generate" names
 	if err != nil {
 		return err
 	}
