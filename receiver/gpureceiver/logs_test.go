@@ -345,12 +345,39 @@ func TestShutdownWhileTheDriverHangs(t *testing.T) {
 		logs.monitor.Snapshot(reading)
 	}()
 	<-source.watched
-	waiting, give := context.WithCancel(t.Context())
-	give()
+	waiting, stop := context.WithCancel(t.Context())
+	stop()
 	assert.Empty(t, logs.monitor.Snapshot(waiting).Driver)
 	logs.monitor.Watch(waiting)
 	cancel()
 	<-done
+}
+
+// While metrics read the GPUs nobody has to find them, and when they stop
+// somebody has to.
+func TestTheWatchLeavesTheMetricsAlone(t *testing.T) {
+	clock, source := newClock(), &toldSource{watched: make(chan struct{}, 1)}
+	m, err := newMonitor(demoConfig(), receivertest.NewNopSettings(metadata.Type), clock.now)
+	require.NoError(t, err)
+	m.source = source
+	watches := func() int {
+		m.Watch(t.Context())
+		defer func() {
+			for len(source.watched) > 0 {
+				<-source.watched
+			}
+		}()
+		return len(source.watched)
+	}
+	assert.Equal(t, 1, watches())
+	m.Snapshot(t.Context())
+	<-source.watched
+	assert.Zero(t, watches())
+	clock.advance(m.cfg.CollectionInterval)
+	assert.Equal(t, 1, watches())
+	clock.advance(-time.Hour)
+	assert.Equal(t, 1, watches(), "a clock that was set back")
+	require.NoError(t, m.Shutdown(t.Context()))
 }
 
 // What is queued when the receiver stops is still told.

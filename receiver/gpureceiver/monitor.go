@@ -37,6 +37,8 @@ type monitor struct {
 	// reading is full while the source is asked, because the metrics and the
 	// logs ask at their own times.
 	reading chan struct{}
+	// read is when the metrics last asked. It belongs to who fills reading.
+	read    time.Time
 	tenants tenants
 	// recorder is nil where nothing is recorded.
 	recorder *recording.Recorder
@@ -159,6 +161,7 @@ func (m *monitor) Snapshot(ctx context.Context) device.Snapshot {
 		return device.Snapshot{}
 	}
 	defer m.end()
+	m.read = m.now()
 	snapshot := m.source.Snapshot(ctx)
 	if m.recorder != nil {
 		m.recorder.Add(&snapshot)
@@ -167,12 +170,16 @@ func (m *monitor) Snapshot(ctx context.Context) device.Snapshot {
 	return snapshot
 }
 
-// Watch finds the GPUs, so that their events come.
+// Watch finds the GPUs, so that their events come. It does nothing while the
+// metrics read them, which finds them as well.
 func (m *monitor) Watch(ctx context.Context) {
 	if !m.begin(ctx) {
 		return
 	}
 	defer m.end()
+	if since := m.now().Sub(m.read); since >= 0 && since < m.cfg.CollectionInterval {
+		return
+	}
 	m.source.Watch(ctx)
 }
 
