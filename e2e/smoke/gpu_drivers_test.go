@@ -1,0 +1,181 @@
+package smoke
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelcol-ml/otelcol-ml/e2e/harness"
+)
+
+const (
+	fakeGPU0 = "GPU-00000000-0000-0000-0000-000000000000"
+	fakeGPU1 = "GPU-00000000-0000-0000-0000-000000000001"
+	// fakeMIG is a part of the first GPU.
+	fakeMIG = "MIG-00000000-0000-0000-0001-000000000000"
+)
+
+// driver is the receiver's fake NVML library in the hands of a test.
+type driver struct {
+	library, control string
+}
+
+// buildDriver compiles the fake library, with symbols left out as a define of
+// it says.
+func buildDriver(t *testing.T, define string) *driver {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("NVML is read on Linux")
+	}
+	receiver := harness.Path("receiver", "gpureceiver")
+	list := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/NVIDIA/go-nvml")
+	list.Dir = receiver
+	list.Env = append(os.Environ(), "GOWORK=off")
+	module, err := list.Output()
+	require.NoError(t, err)
+	sources, err := filepath.Glob(filepath.Join(receiver, "testdata", "nvml", "fake_*.c"))
+	require.NoError(t, err)
+	// The clock is the benchmark's.
+	sources = slices.DeleteFunc(sources, func(path string) bool { return filepath.Base(path) == "fake_clock.c" })
+	d := &driver{
+		library: filepath.Join(t.TempDir(), "libnvidia-ml.so.1"),
+		control: filepath.Join(t.TempDir(), "control"),
+	}
+	arguments := append([]string{
+		"-shared", "-fPIC", "-O1", "-Wno-deprecated-declarations", "-DNVML_NO_UNVERSIONED_FUNC_DEFS", "-D" + define,
+		"-I" + filepath.Join(strings.TrimSpace(string(module)), "pkg", "nvml"), "-o", d.library,
+	}, sources...)
+	output, err := exec.CommandContext(t.Context(), "gcc", arguments...).CombinedOutput()
+	require.NoError(t, err, "%s", output)
+	d.set(t)
+	return d
+}
+
+// set replaces what the library does.
+func (d *driver) set(t *testing.T, lines ...string) {
+	t.Helper()
+	next := d.control + ".next"
+	require.NoError(t, os.WriteFile(next, []byte(strings.Join(lines, "\n")+"\n"), 0o600))
+	require.NoError(t, os.Rename(next, d.control))
+}
+
+// start starts the built collector with the library at a path.
+func (d *driver) start(t *testing.T, library string) *harness.Collector {
+	t.Helper()
+	return harness.StartCollector(t, harness.CollectorOptions{
+		Config: harness.Path("e2e", "smoke", "testdata", "gpu.yaml"),
+		Env: []string{"GPU_LIBRARY=" + library, "FAKE_NVML_CONTROL=" + d.control,
+			"GPU_ROOT=" + harness.Path("receiver", "gpureceiver", "testdata", "root")},
+	})
+}
+
+// awaitDriver waits until each wanted metric has a series of each GPU, and
+// each unwanted one has none, and until the driver is in a state.
+func awaitDriver(t *testing.T, collector *harness.Collector, state string, wanted, unwanted map[string][]string) {
+	t.Helper()
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		samples, err := harness.Scrape(t.Context(), collector.Address(t, "exporters::prometheus"))
+		require.NoError(c, err)
+		found := harness.Select(samples, "nvidia_gpu_driver_state", harness.Labels{"nvidia_gpu_driver_state": state})
+		if assert.Len(c, found, 1) {
+			assert.InDelta(c, 1, found[0].Value, 0, state)
+		}
+		for name, gpus := range wanted {
+			for _, gpu := range gpus {
+				assert.NotEmpty(c, harness.Select(samples, name, harness.Labels{"hw_id": gpu}), "%s of %s", name, gpu)
+			}
+		}
+		for name, gpus := range unwanted {
+			for _, gpu := range gpus {
+				assert.Empty(c, harness.Select(samples, name, harness.Labels{"hw_id": gpu}), "%s of %s", name, gpu)
+			}
+		}
+	}, arrival, poll)
+}
+
+// The built collector survives every driver that the receiver's own tests
+// know, tells what there is to be told, and ends when it is asked to.
+func TestDriversOfGPUs(t *testing.T) {
+	t.Parallel()
+	both := []string{fakeGPU0, fakeGPU1}
+	for name, test := range map[string]struct {
+		define  string
+		control []string
+		// later is what the library does after the first values have come.
+		later            []string
+		state            string
+		wanted, unwanted map[string][]string
+	}{
+		"full": {
+			state:  "ok",
+			wanted: map[string][]string{"hw_power_watts": both, "hw_energy_joules_total": both, "nvidia_gpu_workload_memory_usage_bytes": both},
+		},
+		"old driver": {
+			define: "OLD_DRIVER", state: "ok",
+			wanted:   map[string][]string{"hw_power_watts": both},
+			unwanted: map[string][]string{"hw_energy_joules_total": both},
+		},
+		"no NVML library": {define: "NO_NVML", state: "library_missing"},
+		"no driver":       {control: []string{"init 9"}, state: "driver_missing"},
+		"version mismatch": {
+			control: []string{"init 18"}, state: "version_mismatch",
+			unwanted: map[string][]string{"hw_power_watts": both},
+		},
+		"hung GPU": {
+			control: []string{"hang:nvmlDeviceGetPowerUsage 0"}, state: "ok",
+			wanted:   map[string][]string{"hw_power_watts": {fakeGPU1}},
+			unwanted: map[string][]string{"hw_power_watts": {fakeGPU0}},
+		},
+		"hung at start":   {control: []string{"hang:nvmlInit_v2 -1"}, state: "unresponsive"},
+		"hung for events": {control: []string{"hang:nvmlEventSetWait_v2 -1"}, state: "ok", wanted: map[string][]string{"hw_power_watts": both}},
+		"lost GPU": {
+			later: []string{"lost 0"}, state: "ok",
+			wanted: map[string][]string{"hw_power_watts": {fakeGPU1}, "nvidia_gpu_info": both},
+		},
+		"MIG": {
+			control: []string{"mig 1"}, state: "ok",
+			wanted: map[string][]string{"hw_power_watts": both, "nvidia_gpu_info": {fakeMIG, fakeGPU1}},
+		},
+		"panic in the binding": {
+			control: []string{"process_samples 100", "overflow 1"}, state: "ok",
+			wanted: map[string][]string{"hw_power_watts": both},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			define := test.define
+			if define == "" {
+				define = "COMPLETE"
+			}
+			d := buildDriver(t, define)
+			d.set(t, test.control...)
+			collector := d.start(t, d.library)
+			if test.later != nil {
+				awaitDriver(t, collector, "ok", map[string][]string{"hw_power_watts": both}, nil)
+				d.set(t, test.later...)
+			}
+			awaitDriver(t, collector, test.state, test.wanted, test.unwanted)
+			assert.True(t, collector.Running())
+			assert.Zero(t, collector.Stop(t), "also while a call hangs in the driver")
+		})
+	}
+}
+
+// A library that comes after the collector was started is loaded.
+func TestADriverThatIsInstalledLater(t *testing.T) {
+	t.Parallel()
+	d := buildDriver(t, "COMPLETE")
+	library := filepath.Join(t.TempDir(), "libnvidia-ml.so.1")
+	collector := d.start(t, library)
+	awaitDriver(t, collector, "library_missing", nil, nil)
+	require.NoError(t, os.Rename(d.library, library))
+	awaitDriver(t, collector, "ok", map[string][]string{"hw_power_watts": {fakeGPU0, fakeGPU1}}, nil)
+	assert.Zero(t, collector.Stop(t))
+}
