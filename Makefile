@@ -106,6 +106,10 @@ bench: needs ## Run every benchmark: COUNT (default 3) processes each, BENCHTIME
 	@for m in $(MODULES); do (cd $$m && for p in $$(GOWORK=off go list ./...); do \
 	  if GOWORK=off go test -list '^Benchmark' $$p | grep -q '^Benchmark'; then for i in $$(seq $(or $(COUNT),3)); do GOWORK=off go test -run '^$$' -bench . -benchmem -benchtime $(or $(BENCHTIME),1s) $$p || exit 1; done; fi; done) || exit 1; done
 
+.PHONY: bench-collector
+bench-collector: build ## Compare what the components cost a whole collector, ROUNDS (default 12) turns each; see docs/performance.md
+	@cd e2e && GOWORK=off go run ./bench -rounds $(or $(ROUNDS),12)
+
 .PHONY: clean
 clean: ## Remove bin/, demo-output/ and the tools and servers in .cache/
 	@rm -rf $(BIN) $(CACHE) demo-output

@@ -1,0 +1,166 @@
+//go:build linux
+
+// Command bench measures what the components cost a whole collector: the built
+// binary runs once with each file of variants, all get the same spans by turns,
+// and the processor time that the kernel charges each of them is compared.
+//
+// The result is a ratio: spans per second of processor time with a variant,
+// divided by that of variant plain. Nothing is asserted; see docs/performance.md.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// reference is the variant that all others are compared with.
+const reference = "plain"
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// options are the command line's.
+type options struct {
+	collector, variants string
+	only                string
+	rounds, requests    int
+}
+
+func run(ctx context.Context, arguments []string, out io.Writer) error {
+	var o options
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.StringVar(&o.collector, "collector", "../bin/otelcol-ml", "the collector's binary")
+	flags.StringVar(&o.variants, "variants", "bench/variants", "the folder of the variants")
+	flags.StringVar(&o.only, "only", "", "names of variants, separated by commas; plain is always there")
+	flags.IntVar(&o.rounds, "rounds", 12, "how often each variant gets its turn, half of them in the opposite order")
+	flags.IntVar(&o.requests, "requests", 200, "requests of 512 spans in a turn")
+	if err := flags.Parse(arguments); err != nil {
+		return err
+	}
+	if o.rounds < 1 || o.requests < 1 {
+		return errors.New("-rounds and -requests must be at least 1")
+	}
+	names, err := variantNames(o)
+	if err != nil {
+		return err
+	}
+	directory, err := os.MkdirTemp("", "bench")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(directory) }()
+	sink, err := newSink()
+	if err != nil {
+		return err
+	}
+	defer sink.stop()
+
+	var variants []*variant
+	defer func() {
+		for _, v := range variants {
+			_ = v.stop()
+		}
+	}()
+	for _, name := range names {
+		v, err := startVariant(ctx, o, name, sink.address, filepath.Join(directory, name))
+		if err != nil {
+			return fmt.Errorf("variant %s: %w", name, err)
+		}
+		variants = append(variants, v)
+	}
+	if err := measure(ctx, o, variants, sink); err != nil {
+		return err
+	}
+	return report(out, variants)
+}
+
+// variantNames lists the variants, the reference first.
+func variantNames(o options) ([]string, error) {
+	files, err := filepath.Glob(filepath.Join(o.variants, "*.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	names := []string{reference}
+	wanted := strings.Split(o.only, ",")
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
+		if name != reference && (o.only == "" || slices.Contains(wanted, name)) {
+			names = append(names, name)
+		}
+	}
+	for _, name := range wanted {
+		if o.only != "" && !slices.Contains(names, name) {
+			return nil, fmt.Errorf("-only has %q; there are the variants %q in %s", name, names, o.variants)
+		}
+	}
+	return names, nil
+}
+
+// measure gives the variants their turns: forwards, backwards, forwards, so
+// that what changes with time, such as the machine's clock, meets all of them
+// alike. The first turn of each warms it up and does not count.
+func measure(ctx context.Context, o options, variants []*variant, sink *sink) error {
+	order := slices.Clone(variants)
+	for round := -1; round < o.rounds; round++ {
+		requests, err := load(uint64(round+1), o.requests)
+		if err != nil {
+			return err
+		}
+		for _, v := range order {
+			spans, err := v.turn(ctx, requests, sink)
+			if err != nil {
+				return fmt.Errorf("variant %s: %w", v.name, err)
+			}
+			if round < 0 {
+				v.spent = nil
+			} else if spans != o.requests*spansOfRequest {
+				return fmt.Errorf("variant %s: %d of %d spans came through", v.name, spans, o.requests*spansOfRequest)
+			}
+		}
+		slices.Reverse(order)
+	}
+	return nil
+}
+
+// report prints the ratios to the reference, turn by turn: the median and the
+// range.
+func report(out io.Writer, variants []*variant) error {
+	base := variants[0]
+	lines := []string{"| variant | ratio to plain, median | range | µs of processor time a span | resident MiB |", "|---|---|---|---|---|"}
+	for _, v := range variants {
+		var ratios, costs []float64
+		for turn, spent := range v.spent {
+			ratios = append(ratios, base.spent[turn].Seconds()/spent.Seconds())
+			costs = append(costs, spent.Seconds()*1e6/float64(v.spansOfTurn))
+		}
+		slices.Sort(ratios)
+		slices.Sort(costs)
+		resident, err := v.resident()
+		if err != nil {
+			return err
+		}
+		lines = append(lines, fmt.Sprintf("| %s | %.3f | %.3f to %.3f | %.2f | %.0f |", v.name,
+			ratios[len(ratios)/2], ratios[0], ratios[len(ratios)-1], costs[len(costs)/2], float64(resident)/(1<<20)))
+	}
+	_, err := fmt.Fprintln(out, strings.Join(lines, "\n"))
+	return err
+}
+
+// settleTime is how long a variant may take for what it has accepted.
+const settleTime = time.Minute
