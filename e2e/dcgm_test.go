@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -90,7 +91,7 @@ func testDCGMNames(t *testing.T, j *job) {
 	for _, gpu := range recording.GPUs {
 		assert.Contains(t, recorded[gpu.UUID], utilizations[gpu.UUID], "a value of %s that the recording has", gpu.UUID)
 		labels := harness.Labels{
-			"gpu": fmt.Sprint(gpu.Index), "device": fmt.Sprintf("nvidia%d", gpu.Index), "modelName": gpu.Name,
+			"gpu": strconv.Itoa(gpu.Index), "device": "nvidia" + strconv.Itoa(gpu.Index), "modelName": gpu.Name,
 			"Hostname": "gpu-node-1", "DCGM_FI_DRIVER_VERSION": "570.124.06", "nvidia_gpu_source": "replay",
 		}
 		series := j.prometheus.AwaitSeries(t, fmt.Sprintf("DCGM_FI_DEV_GPU_UTIL{UUID=%q}", gpu.UUID))
