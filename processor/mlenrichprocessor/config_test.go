@@ -22,6 +22,7 @@ func TestDefaultConfig(t *testing.T) {
 	assert.Equal(t, mlattr.SystemNames(), cfg.Vocabularies)
 	assert.Empty(t, cfg.HashKey)
 	assert.Equal(t, time.Millisecond, cfg.MinDuration)
+	assert.Equal(t, 1000, cfg.MaxValues)
 }
 
 func TestConfigErrors(t *testing.T) {
