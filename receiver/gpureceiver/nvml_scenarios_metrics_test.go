@@ -134,6 +134,7 @@ func runNothingWanted(t *testing.T, d *fakeDriver) {
 	for _, name := range []string{
 		"nvmlDeviceGetFieldValues", "nvmlDeviceGetSamples", "nvmlDeviceGetMemoryInfo_v2", "nvmlGpmSampleGet",
 		"nvmlDeviceGetTotalEccErrors", "nvmlDeviceGetSerial", "nvmlDeviceGetPcieThroughput",
+		"RunningProcesses", "nvmlDeviceGetProcessUtilization",
 	} {
 		assert.NotContains(t, calls, name)
 	}

@@ -115,10 +115,13 @@ func (s *Source) listProcesses(ctx context.Context, known *knownGPU, turn func()
 	for i, list := range []func() ([]process, status){
 		known.handle.ComputeProcesses, known.handle.GraphicsProcesses, known.handle.MPSProcesses,
 	} {
+		kind := device.ProcessTypes[i]
+		if !s.opts.Wanted(kind + "_processes") {
+			continue
+		}
 		if !turn() {
 			return
 		}
-		kind := device.ProcessTypes[i]
 		processes, result := askAbout(ctx, s, known, kind+"_processes", list)
 		if result.dead() {
 			known.slow.clear()
@@ -130,7 +133,7 @@ func (s *Source) listProcesses(ctx context.Context, known *knownGPU, turn func()
 	}
 	// The driver does not sample the processes of MIG devices, and there is
 	// nothing to be sampled where nobody is.
-	if known.identity.MIG == nil && lists.any() {
+	if known.identity.MIG == nil && lists.any() && s.opts.Wanted(callProcessUtilization) {
 		if !turn() {
 			return
 		}
