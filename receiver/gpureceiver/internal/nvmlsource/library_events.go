@@ -49,7 +49,7 @@ func (b boundEventSet) Register(g gpu) status {
 
 // Wait implements eventSet. The handle is only compared.
 func (b boundEventSet) Wait(timeout time.Duration) (xid, status) {
-	data, ret := b.set.Wait(uint32(timeout.Milliseconds())) //nolint:gosec // A constant below a second.
+	data, ret := b.set.Wait(uint32(timeout.Milliseconds()))
 	if ret != nvml.SUCCESS {
 		return xid{}, statusOf(ret)
 	}

@@ -3,6 +3,7 @@ package nvmlsource
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 )
@@ -21,6 +22,7 @@ type listing struct {
 	cuda     string
 	gpus     []*knownGPU
 	wanted   func(call string) bool
+	called   func(call, status string, took time.Duration)
 	failures []failure
 }
 
@@ -28,7 +30,7 @@ type listing struct {
 // is known already is not asked for its identity again, because one that fell
 // off the bus would not tell it.
 func (s *Source) list(ctx context.Context) status {
-	l := &listing{opened: s.open, version: s.driverVersion, cuda: s.cudaVersion, wanted: s.opts.Wanted, result: statusTimeout}
+	l := &listing{opened: s.open, version: s.driverVersion, cuda: s.cudaVersion, wanted: s.opts.Wanted, called: s.opts.Called, result: statusTimeout}
 	if !s.open {
 		s.opts.Attempted()
 	}
@@ -69,17 +71,17 @@ func (s *Source) list(ctx context.Context) status {
 // failed.
 func (l *listing) fill(lib library, known []*knownGPU) {
 	opens := !l.opened
-	done := listing{opened: l.opened, version: l.version, cuda: l.cuda, wanted: l.wanted}
+	done := listing{opened: l.opened, version: l.version, cuda: l.cuda, wanted: l.wanted, called: l.called}
 	done.result = done.query(lib, known)
 	if opens && done.opened && done.result != statusSuccess {
-		guardStatus(lib.Close)
+		askStatus("close", l.called, lib.Close)
 	}
 
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.taken {
 		if opens && done.result == statusSuccess {
-			guardStatus(lib.Close)
+			askStatus("close", l.called, lib.Close)
 		}
 		return
 	}
@@ -89,11 +91,11 @@ func (l *listing) fill(lib library, known []*knownGPU) {
 
 func (l *listing) query(lib library, known []*knownGPU) status {
 	if !l.opened {
-		if result := guardStatus(lib.Open); result != statusSuccess {
+		if result := askStatus("open", l.called, lib.Open); result != statusSuccess {
 			return l.failed("open", result)
 		}
 		l.opened = true
-		version, result := guard(lib.DriverVersion)
+		version, result := ask("driver_version", l.called, lib.DriverVersion)
 		if result == statusSuccess {
 			l.version = version
 		} else {
@@ -101,7 +103,7 @@ func (l *listing) query(lib library, known []*knownGPU) status {
 		}
 		l.cuda = tell(l, callCUDAVersion, lib.CUDAVersion)
 	}
-	count, result := guard(lib.DeviceCount)
+	count, result := ask("device_count", l.called, lib.DeviceCount)
 	if result != statusSuccess {
 		return l.failed("device_count", result)
 	}
@@ -132,21 +134,21 @@ func (l *listing) query(lib library, known []*knownGPU) status {
 // identify asks a GPU who it is. Without a UUID it could not be told from
 // others, so that it is left out and asked again the next time.
 func (l *listing) identify(lib library, index int) *knownGPU {
-	handle, result := guard(func() (gpu, status) { return lib.Device(index) })
+	handle, result := ask("device", l.called, func() (gpu, status) { return lib.Device(index) })
 	if result != statusSuccess {
 		_ = l.failed("device", result)
 		return nil
 	}
-	id, result := guard(handle.UUID)
+	id, result := ask("uuid", l.called, handle.UUID)
 	if result != statusSuccess || id == "" {
 		_ = l.failed("uuid", result)
 		return nil
 	}
 	identity := device.Identity{ID: id, Index: index}
-	if identity.Name, result = guard(handle.Name); result != statusSuccess {
+	if identity.Name, result = ask("name", l.called, handle.Name); result != statusSuccess {
 		_ = l.failed("name", result)
 	}
-	if identity.PCIBusID, result = guard(handle.PCIBusID); result != statusSuccess {
+	if identity.PCIBusID, result = ask("pci_bus_id", l.called, handle.PCIBusID); result != statusSuccess {
 		_ = l.failed("pci_bus_id", result)
 	}
 	identity.Serial = tell(l, callSerial, handle.Serial)
