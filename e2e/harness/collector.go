@@ -96,11 +96,18 @@ func (c *Collector) AwaitHealthy(tb testing.TB) {
 // returns its exit code and output.
 func Validate(tb testing.TB, env []string, configs ...string) (int, string) {
 	tb.Helper()
+	return ValidateIn(tb, "", env, configs...)
+}
+
+// ValidateIn is Validate in a working directory, which relative paths of the
+// configuration start from.
+func ValidateIn(tb testing.TB, dir string, env []string, configs ...string) (int, string) {
+	tb.Helper()
 	arguments := []string{"validate"}
 	for _, config := range configs {
 		arguments = append(arguments, "--config", "file:"+config)
 	}
-	return Run(tb, Command{Name: "otelcol-ml validate", Path: CollectorBinary(tb), Args: arguments, Env: env}, StartTimeout)
+	return Run(tb, Command{Name: "otelcol-ml validate", Path: CollectorBinary(tb), Args: arguments, Env: env, Dir: dir}, StartTimeout)
 }
 
 // configArguments returns the arguments that start a collector with the
