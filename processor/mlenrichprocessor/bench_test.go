@@ -3,8 +3,11 @@ package mlenrichprocessor
 import (
 	"context"
 	"encoding/binary"
+	"maps"
+	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/consumer/consumertest"
@@ -12,6 +15,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/processor/processortest"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/metadata"
 )
 
@@ -123,21 +127,90 @@ func strangerBatch(n int) ptrace.Traces {
 	return td
 }
 
+// llmBatch is n spans of an instrumented LLM client with ten attributes each:
+// an agent, a chain, a call and a tool.
+func llmBatch(n int) ptrace.Traces {
+	td := batchOf("assistant")
+	ss := td.ResourceSpans().At(0).ScopeSpans().At(0)
+	ss.Scope().SetName("opentelemetry.instrumentation.openai.v1")
+	chains(ss.Spans(), n, [4]string{"agent", "chain", "openai.chat", "tool"})
+	for i, span := range ss.Spans().All() {
+		a := span.Attributes()
+		if i%4 == 2 {
+			a.PutStr("gen_ai.operation.name", "chat")
+			a.PutStr("gen_ai.provider.name", "openai")
+			a.PutStr("gen_ai.request.model", "gpt-4o-mini")
+			a.PutStr("gen_ai.response.model", "gpt-4o-mini-2024-07-18")
+			a.PutStr("gen_ai.response.id", "chatcmpl")
+			a.PutInt("gen_ai.usage.input_tokens", 100)
+			a.PutInt("gen_ai.usage.output_tokens", 51)
+			a.PutInt("llm.usage.total_tokens", 151)
+			a.PutBool("llm.is_streaming", false)
+			a.PutStr("server.address", "api.example")
+			continue
+		}
+		a.PutStr("traceloop.workflow.name", "answer")
+		a.PutStr("traceloop.entity.name", "answer")
+		a.PutStr("traceloop.entity.path", "")
+		a.PutStr("traceloop.entity.input", "{}")
+		a.PutStr("traceloop.entity.output", "{}")
+		a.PutStr("code.function", "run")
+		a.PutStr("code.namespace", "app")
+		a.PutInt("code.lineno", 100)
+		a.PutInt("thread.id", 7)
+		a.PutStr("thread.name", "main")
+	}
+	return td
+}
+
+// mixedBatch is n spans of all of these, as one collector for several teams
+// gets them.
+func mixedBatch(n int) ptrace.Traces {
+	td := ptrace.NewTraces()
+	for _, batch := range []func(int) ptrace.Traces{trainingBatch, tuningBatch, agentBatch, strangerBatch, llmBatch} {
+		batch(n / 5).ResourceSpans().MoveAndAppendTo(td.ResourceSpans())
+	}
+	for i, rs := range td.ResourceSpans().All() {
+		for _, span := range rs.ScopeSpans().At(0).Spans().All() {
+			trace := span.TraceID()
+			trace[1] = byte(i) // each client has traces of its own
+			span.SetTraceID(trace)
+		}
+	}
+	return td
+}
+
+// benchBatches are what the benchmark and the count of allocations send.
+func benchBatches(size int) map[string]ptrace.Traces {
+	return map[string]ptrace.Traces{
+		"training/0_attributes":  trainingBatch(size),
+		"tuning/10_attributes":   tuningBatch(size),
+		"agent/10_attributes":    agentBatch(size),
+		"llm/10_attributes":      llmBatch(size),
+		"stranger/10_attributes": strangerBatch(size),
+		"mixed":                  mixedBatch(size),
+	}
+}
+
 // renew gives the spans of a batch ids that were not there before, so that
 // the store works as it does in service: what arrives is new, and it is full.
 func renew(td ptrace.Traces, round int) {
-	for _, span := range td.ResourceSpans().At(0).ScopeSpans().At(0).Spans().All() {
-		trace, id, parent := span.TraceID(), span.SpanID(), span.ParentSpanID()
-		binary.BigEndian.PutUint32(trace[4:], uint32(round))
-		binary.BigEndian.PutUint32(id[1:], uint32(round))
-		binary.BigEndian.PutUint32(parent[1:], uint32(round))
-		span.SetTraceID(trace)
-		span.SetSpanID(id)
-		if !span.ParentSpanID().IsEmpty() {
-			span.SetParentSpanID(parent)
-		}
-		if request, ok := span.Attributes().Get("tuft.request_id"); ok {
-			request.SetStr(trace.String())
+	for _, rs := range td.ResourceSpans().All() {
+		for _, span := range rs.ScopeSpans().At(0).Spans().All() {
+			trace, id, parent := span.TraceID(), span.SpanID(), span.ParentSpanID()
+			binary.BigEndian.PutUint32(trace[4:], uint32(round))
+			binary.BigEndian.PutUint32(id[1:], uint32(round))
+			binary.BigEndian.PutUint32(parent[1:], uint32(round))
+			span.SetTraceID(trace)
+			span.SetSpanID(id)
+			if !span.ParentSpanID().IsEmpty() {
+				span.SetParentSpanID(parent)
+			}
+			for _, key := range [...]string{"tuft.request_id", "gen_ai.response.id"} {
+				if request, ok := span.Attributes().Get(key); ok {
+					request.SetStr(trace.String())
+				}
+			}
 		}
 	}
 }
@@ -147,21 +220,14 @@ func renew(td ptrace.Traces, round int) {
 // that it makes is collected meanwhile, as a receiver's is.
 func BenchmarkConsumeTraces(b *testing.B) {
 	const size, warm = 512, 200
-	for _, bench := range []struct {
-		name  string
-		batch ptrace.Traces
-	}{
-		{"training/0_attributes", trainingBatch(size)},
-		{"tuning/10_attributes", tuningBatch(size)},
-		{"agent/10_attributes", agentBatch(size)},
-		{"stranger/10_attributes", strangerBatch(size)},
-	} {
-		b.Run(bench.name, func(b *testing.B) {
+	batches := benchBatches(size)
+	for _, name := range slices.Sorted(maps.Keys(batches)) {
+		b.Run(name, func(b *testing.B) {
 			p, err := NewFactory().CreateTraces(context.Background(), processortest.NewNopSettings(metadata.Type), createDefaultConfig(), consumertest.NewNop())
 			require.NoError(b, err)
 			require.NoError(b, p.Start(context.Background(), componenttest.NewNopHost()))
 			b.Cleanup(func() { require.NoError(b, p.Shutdown(context.Background())) })
-			encoded, err := new(ptrace.ProtoMarshaler).MarshalTraces(bench.batch)
+			encoded, err := new(ptrace.ProtoMarshaler).MarshalTraces(batches[name])
 			require.NoError(b, err)
 			b.ReportAllocs()
 			for i := range b.N + warm {
@@ -181,7 +247,56 @@ func BenchmarkConsumeTraces(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/size, "ns/span")
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(batches[name].SpanCount()), "ns/span")
 		})
 	}
+}
+
+// TestAllocations shows what enriching a span costs in allocations where the
+// store is full: one for each attribute that it gets, which pdata makes, one for
+// the longer list of attributes, and four for each trace (of four spans
+// here) that is remembered.
+func TestAllocations(t *testing.T) {
+	const size, rounds = 512, 10
+	for name, batch := range benchBatches(size) {
+		t.Run(name, func(t *testing.T) {
+			e, err := newEnricher(processortest.NewNopSettings(metadata.Type), createDefaultConfig().(*Config), new(shared.Registry[*store]))
+			require.NoError(t, err)
+			require.NoError(t, e.start(context.Background(), componenttest.NewNopHost()))
+			t.Cleanup(func() { require.NoError(t, e.shutdown(context.Background())) })
+			// Full after two batches.
+			e.store.traces.limit, e.store.joins.limit, e.store.answers.limit = size/2, size/2, size/2
+			sent := make([]ptrace.Traces, 2*rounds+1)
+			for i := range sent {
+				sent[i] = ptrace.NewTraces()
+				batch.CopyTo(sent[i])
+				renew(sent[i], i)
+			}
+			had := attributesOf(sent[0])
+			next := 0
+			consume := func() {
+				_, err := e.processTraces(context.Background(), sent[next])
+				require.NoError(t, err)
+				next++
+			}
+			for range rounds {
+				consume()
+			}
+			spans := float64(batch.SpanCount())
+			allocations := testing.AllocsPerRun(rounds, consume) / spans
+			added := float64(attributesOf(sent[0])-had) / spans
+			t.Logf("%.2f attributes added and %.2f allocations a span", added, allocations)
+			assert.LessOrEqual(t, allocations, added+1+4.0/4+0.1)
+			if name == "mixed" {
+				assert.LessOrEqual(t, added, 4.0)
+			}
+		})
+	}
+}
+
+func attributesOf(td ptrace.Traces) (n int) {
+	for _, m := range tracesMaps(td) {
+		n += m.Len()
+	}
+	return n
 }

@@ -18,12 +18,16 @@ type bounded[K comparable, V any] struct {
 	limit   int
 	maxAge  time.Duration
 	evicted int64
-	// spare is the entry that went last. In service nearly every new entry
-	// takes the place of an old one.
-	spare *aged[V]
+	// spare are entries that went. In service nearly every new entry takes the
+	// place of an old one.
+	spare []*aged[V]
 	// forget, where it is set, empties a value that goes, for its next use.
 	forget func(*V)
 }
+
+// maxSpare is how many entries are kept for use again: as many as one batch
+// adds.
+const maxSpare = 256
 
 type aged[V any] struct {
 	value V
@@ -85,11 +89,13 @@ func (b *bounded[K, V]) insert(key K, now time.Time) *V {
 		}
 		b.remove(oldest, entry)
 	}
-	entry := b.spare
-	if entry == nil {
+	var entry *aged[V]
+	if last := len(b.spare) - 1; last >= 0 {
+		entry, b.spare[last] = b.spare[last], nil
+		b.spare = b.spare[:last]
+	} else {
 		entry = new(aged[V])
 	}
-	b.spare = nil
 	entry.used = now
 	b.lru.Add(key, entry)
 	return &entry.value
@@ -110,7 +116,9 @@ func (b *bounded[K, V]) remove(key K, entry *aged[V]) {
 	} else {
 		*entry = aged[V]{}
 	}
-	b.spare = entry
+	if len(b.spare) < maxSpare {
+		b.spare = append(b.spare, entry)
+	}
 }
 
 // evictOldest makes room where the entries together have too much of something.

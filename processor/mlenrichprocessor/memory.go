@@ -26,7 +26,7 @@ type handedDown struct {
 }
 
 // spanAbove is a span that is above one that used tokens, and the service of
-// that one, as store.serviceOf has it.
+// that one, as store.hashOf has it.
 type spanAbove struct {
 	id      [8]byte
 	service uint64

@@ -46,7 +46,7 @@ type node struct {
 	earlier int32
 	state   uint8
 
-	// service is that of the span's resource, as store.serviceOf has it.
+	// service is that of the span's resource, as store.hashOf has it.
 	service uint64
 	// uses is true where the span says that tokens were used, and covered
 	// where a span of the same service below it does.
@@ -82,10 +82,11 @@ type spanKey struct {
 	span  [8]byte
 }
 
-// joinKey is an id by which spans of different traces find each other.
+// joinKey is an id by which spans of different traces find each other, as
+// store.hashOf has it.
 type joinKey struct {
 	key int
-	id  string
+	id  uint64
 }
 
 // index is what a resolution needs of earlier batches. Each call takes its

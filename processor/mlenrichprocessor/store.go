@@ -69,7 +69,7 @@ type store struct {
 // answerKey identifies an answer: its id among those of one service.
 type answerKey struct {
 	service uint64
-	id      string
+	id      uint64 // as hashOf has it
 }
 
 func newStore(set component.TelemetrySettings, id component.ID) (*store, error) {
@@ -147,12 +147,7 @@ func (s *store) join(groups []joinGroup, texts *symbols) {
 	defer s.mu.Unlock()
 	for i := range groups {
 		g := &groups[i]
-		key := joinKey{g.key, texts.text(g.id)}
-		known := s.joins.find(key, now)
-		if known == nil {
-			key.id = texts.keep(g.id)
-			known = s.joins.insert(key, now)
-		}
+		known := s.joins.ensure(joinKey{g.key, s.hashOf(texts.text(g.id))}, now)
 		known.exchange(&g.symbolAgreement, texts)
 	}
 }
@@ -221,8 +216,10 @@ func (s *store) shrink() {
 	}
 }
 
-// serviceOf is a number for a service's name, to compare.
-func (s *store) serviceOf(name string) uint64 { return maphash.String(s.seed, name) }
+// hashOf is a number for a text, to compare, so that the text need not be kept.
+// Its seed is random: nobody can send two texts of which it is known that they
+// have one number.
+func (s *store) hashOf(text string) uint64 { return maphash.String(s.seed, text) }
 
 func (s *store) watched(r *resolution) {
 	now := s.now()
@@ -280,10 +277,9 @@ func (s *store) claim(claims []claim, nodes []node, texts *symbols) {
 		n := &nodes[c.at]
 		self := spanKey{n.trace, n.id}
 		if c.answer != before.answer || c.service != before.service {
-			key := answerKey{c.service, texts.text(c.answer)}
+			key := answerKey{c.service, s.hashOf(texts.text(c.answer))}
 			known := s.answers.find(key, now)
 			if known == nil {
-				key.id = texts.keep(c.answer)
 				known = s.answers.insert(key, now)
 				*known = self
 			}
