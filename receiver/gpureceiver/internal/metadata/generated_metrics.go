@@ -2941,7 +2941,7 @@ type metricNvidiaGpuPcieLinkGeneration struct {
 func (m *metricNvidiaGpuPcieLinkGeneration) init() {
 	m.data.SetName("nvidia.gpu.pcie.link.generation")
 	m.data.SetDescription("PCIe generation of the GPU's link.")
-	m.data.SetUnit("1")
+	m.data.SetUnit("")
 	m.data.SetEmptyGauge()
 	m.data.Gauge().DataPoints().EnsureCapacity(m.capacity)
 }
@@ -2999,7 +2999,7 @@ type metricNvidiaGpuPcieLinkWidth struct {
 func (m *metricNvidiaGpuPcieLinkWidth) init() {
 	m.data.SetName("nvidia.gpu.pcie.link.width")
 	m.data.SetDescription("Number of lanes of the GPU's PCIe link.")
-	m.data.SetUnit("1")
+	m.data.SetUnit("{lane}")
 	m.data.SetEmptyGauge()
 	m.data.Gauge().DataPoints().EnsureCapacity(m.capacity)
 }
@@ -3174,7 +3174,7 @@ type metricNvidiaGpuPerformanceState struct {
 func (m *metricNvidiaGpuPerformanceState) init() {
 	m.data.SetName("nvidia.gpu.performance_state")
 	m.data.SetDescription("Performance state, 0 for the fastest to 15.")
-	m.data.SetUnit("1")
+	m.data.SetUnit("")
 	m.data.SetEmptyGauge()
 	m.data.Gauge().DataPoints().EnsureCapacity(m.capacity)
 }
@@ -3641,7 +3641,7 @@ type metricNvidiaGpuRecoveryAction struct {
 func (m *metricNvidiaGpuRecoveryAction) init() {
 	m.data.SetName("nvidia.gpu.recovery.action")
 	m.data.SetDescription("What the driver says has to be done to make the GPU work again: 0 nothing, 1 reset the GPU, 2 reboot the host, 3 drain peer-to-peer traffic, 4 drain and reset, 5 recover the IMEX domain.")
-	m.data.SetUnit("1")
+	m.data.SetUnit("")
 	m.data.SetEmptyGauge()
 	m.data.Gauge().DataPoints().EnsureCapacity(m.capacity)
 }
