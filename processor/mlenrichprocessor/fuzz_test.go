@@ -163,12 +163,14 @@ func (c *choices) point(m pmetric.Metric, kind int, temporality pmetric.Aggregat
 	value := []float64{0, 1, 5, 1e6, -1, math.NaN(), math.Inf(1), math.MaxFloat64, 1e-300}[c.next(9)]
 	count := []uint64{0, 1, 2, math.MaxUint64}[c.next(4)]
 	var attrs pcommon.Map
+	exemplars := pmetric.NewExemplarSlice()
 	switch kind {
 	case 0, 5:
 		if !begun {
 			m.SetEmptyGauge()
 		}
 		p := m.Gauge().DataPoints().AppendEmpty()
+		exemplars = p.Exemplars()
 		p.SetTimestamp(at)
 		p.SetDoubleValue(value)
 		attrs = p.Attributes()
@@ -177,6 +179,7 @@ func (c *choices) point(m pmetric.Metric, kind int, temporality pmetric.Aggregat
 			m.SetEmptySum().SetAggregationTemporality(temporality)
 		}
 		p := m.Sum().DataPoints().AppendEmpty()
+		exemplars = p.Exemplars()
 		p.SetStartTimestamp(start)
 		p.SetTimestamp(at)
 		if count < 2 {
@@ -190,6 +193,7 @@ func (c *choices) point(m pmetric.Metric, kind int, temporality pmetric.Aggregat
 			m.SetEmptyHistogram().SetAggregationTemporality(temporality)
 		}
 		p := m.Histogram().DataPoints().AppendEmpty()
+		exemplars = p.Exemplars()
 		p.SetStartTimestamp(start)
 		p.SetTimestamp(at)
 		p.SetSum(value)
@@ -200,6 +204,7 @@ func (c *choices) point(m pmetric.Metric, kind int, temporality pmetric.Aggregat
 			m.SetEmptyExponentialHistogram().SetAggregationTemporality(temporality)
 		}
 		p := m.ExponentialHistogram().DataPoints().AppendEmpty()
+		exemplars = p.Exemplars()
 		p.SetStartTimestamp(start)
 		p.SetTimestamp(at)
 		p.SetSum(value)
@@ -217,6 +222,12 @@ func (c *choices) point(m pmetric.Metric, kind int, temporality pmetric.Aggregat
 		attrs = p.Attributes()
 	}
 	c.attrs(attrs, 3)
+	for range c.next(3) {
+		x := exemplars.AppendEmpty()
+		x.SetTraceID(c.traceID())
+		x.SetSpanID(c.spanID(c.next(8)))
+		c.attrs(x.FilteredAttributes(), 3)
+	}
 }
 
 func (c *choices) logs() plog.Logs {
@@ -256,8 +267,39 @@ func metricsMaps(md pmetric.Metrics) []pcommon.Map {
 		for _, sm := range rm.ScopeMetrics().All() {
 			for _, m := range sm.Metrics().All() {
 				eachPoint(m, func(point pcommon.Map) { all = append(all, point) })
+				all = append(all, exemplarMaps(m)...)
 			}
 		}
+	}
+	return all
+}
+
+// exemplarMaps lists the attributes of a metric's exemplars.
+func exemplarMaps(m pmetric.Metric) []pcommon.Map {
+	var all []pcommon.Map
+	add := func(exemplars pmetric.ExemplarSlice) {
+		for _, x := range exemplars.All() {
+			all = append(all, x.FilteredAttributes())
+		}
+	}
+	switch m.Type() {
+	case pmetric.MetricTypeGauge:
+		for _, p := range m.Gauge().DataPoints().All() {
+			add(p.Exemplars())
+		}
+	case pmetric.MetricTypeSum:
+		for _, p := range m.Sum().DataPoints().All() {
+			add(p.Exemplars())
+		}
+	case pmetric.MetricTypeHistogram:
+		for _, p := range m.Histogram().DataPoints().All() {
+			add(p.Exemplars())
+		}
+	case pmetric.MetricTypeExponentialHistogram:
+		for _, p := range m.ExponentialHistogram().DataPoints().All() {
+			add(p.Exemplars())
+		}
+	case pmetric.MetricTypeEmpty, pmetric.MetricTypeSummary:
 	}
 	return all
 }

@@ -113,12 +113,7 @@ func (s *recordState) write(span *keySet, trace *agreement, b *batch) {
 		if s.foreign || s.present[k] || k == keyRun && r.run.id != "" {
 			continue
 		}
-		value, from := "", fromNowhere
-		if span != nil && span[k] != "" {
-			value, from = span[k], fromSpan
-		} else if trace != nil {
-			value, from = trace.agreed(k), fromTrace
-		}
+		value, from := keyOf(k, span, trace)
 		if value == "" {
 			continue
 		}
@@ -135,6 +130,18 @@ func (s *recordState) write(span *keySet, trace *agreement, b *batch) {
 		s.attrs.PutStr(mlattr.RunID, traceRunID(r.process, s.trace))
 		s.attrs.PutBool(mlattr.RunInferred, true)
 	}
+}
+
+// keyOf is the value of a key that the span hands down, or else that the trace
+// agrees about, and where it came from. Either may be nil.
+func keyOf(key int, span *keySet, trace *agreement) (string, origin) {
+	if span != nil && span[key] != "" {
+		return span[key], fromSpan
+	}
+	if trace != nil {
+		return trace.agreed(key), fromTrace
+	}
+	return "", fromNowhere
 }
 
 func inferredRun(span *keySet, trace *agreement, from origin) bool {

@@ -75,9 +75,11 @@ func (e *enricher) processMetrics(ctx context.Context, md pmetric.Metrics) (pmet
 						markOverflow(point)
 					}
 				})
+				b.readExemplars(m)
 			}
 		}
 	}
+	e.correlateExemplars(b.exemplars)
 	e.joinWorkloads(workloads)
 	e.addThroughput(md, b)
 	e.count(ctx, b.left, b.rejected)

@@ -43,7 +43,10 @@ type batch struct {
 	// at most once.
 	kept []mlattr.Fact
 	// tokens are the points of metrics of which rates are made.
-	tokens   []tokenPoint
+	tokens []tokenPoint
+	// exemplars are those of points whose trace may be known.
+	exemplars []exemplarState
+
 	left     skipped
 	rejected int
 	// labels says which labels metrics get.
@@ -58,7 +61,7 @@ var batches = sync.Pool{New: func() any { return &batch{left: make(skipped), lab
 
 // free gives the memory back, without any reference to what was processed.
 func (b *batch) free() {
-	if cap(b.spans) > huge || cap(b.kept) > 16*huge {
+	if cap(b.spans) > huge || cap(b.kept) > 16*huge || cap(b.exemplars) > huge {
 		return
 	}
 	b.facts.Reset()
@@ -69,9 +72,11 @@ func (b *batch) free() {
 	clear(b.spans)
 	clear(b.kept)
 	clear(b.tokens)
+	clear(b.exemplars)
 	clear(b.left)
 	clear(b.labels.refused)
 	b.resources, b.spans, b.kept, b.tokens, b.rejected = b.resources[:0], b.spans[:0], b.kept[:0], b.tokens[:0], 0
+	b.exemplars = b.exemplars[:0]
 	b.reset()
 	batches.Put(b)
 }
