@@ -146,6 +146,16 @@ type joinGroup struct {
 	agreed symbolSet
 }
 
+// shares says whether the spans state more than the id itself.
+func (g *joinGroup) shares() bool {
+	for k, value := range g.values {
+		if value != 0 && k != g.key {
+			return true
+		}
+	}
+	return false
+}
+
 // ancestor is a span that is a parent of one in the batch and is not in it.
 type ancestor struct {
 	span  spanKey

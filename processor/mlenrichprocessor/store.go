@@ -147,7 +147,14 @@ func (s *store) join(groups []joinGroup, texts *symbols) {
 	defer s.mu.Unlock()
 	for i := range groups {
 		g := &groups[i]
-		known := s.joins.ensure(joinKey{g.key, s.hashOf(texts.text(g.id))}, now)
+		key := joinKey{g.key, s.hashOf(texts.text(g.id))}
+		known := s.joins.find(key, now)
+		if known == nil {
+			if !g.shares() {
+				continue
+			}
+			known = s.joins.insert(key, now)
+		}
 		known.exchange(&g.symbolAgreement, texts)
 	}
 }
