@@ -46,6 +46,7 @@ var kinds = map[string]Kind{
 	CorrelationConflict:      KindText,
 	GPUIndex:                 KindDevice,
 	GPUJoin:                  KindText,
+	GPUShared:                KindBool,
 	Phase:                    KindText,
 	Operation:                KindText,
 	Role:                     KindText,
@@ -121,7 +122,7 @@ var (
 // notAliasable are canonical attributes that no client's attribute can mean:
 // the processor derives them, or they are only read.
 var notAliasable = []string{
-	RunInferred, CorrelationSource, CorrelationConflict, GPUJoin,
+	RunInferred, CorrelationSource, CorrelationConflict, GPUJoin, GPUShared,
 	ThroughputBasis, SamplesBasis, UsageCounted, Side, DecodePerSecond, PrefillPerSecond, SequencePerSecond,
 }
 

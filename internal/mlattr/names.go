@@ -101,6 +101,8 @@ const (
 	GPUIndex = "ml.gpu.index"
 	// GPUJoin names the rule that tied a GPU's workload to a run.
 	GPUJoin = "ml.gpu.join"
+	// GPUShared is true on the workloads of a GPU that several runs use.
+	GPUShared = "ml.gpu.shared"
 )
 
 // Names that say what a span did.
