@@ -61,13 +61,17 @@ func (c *errorCounts) hear(event device.Event) {
 		return
 	}
 	series := errorSeries{codeValue(event.Code), event.GPUInstance, event.ComputeInstance}
+	if !series.gpuInstance.Known {
+		// A compute instance is a number within a GPU instance.
+		series.computeInstance = workload.Number{}
+	}
 	if _, found := gpu.counts[series]; !found && len(gpu.counts) >= maxErrorSeries {
 		gpu.counts[errorSeries{code: otherErrors}]++
 		c.dropped()
 		return
 	}
 	gpu.counts[series]++
-	gpu.last[event.Code] = event.Time
+	gpu.last[uint64(series.code)] = event.Time // #nosec G115 -- a code that came is never negative
 }
 
 // gpu returns a GPU's counts, nil where there are too many GPUs.
@@ -109,10 +113,21 @@ func (c *errorCounts) of(id string) []errorCount {
 	slices.SortFunc(counts, func(a, b errorCount) int {
 		return cmp.Or(
 			cmp.Compare(a.code, b.code),
-			cmp.Compare(a.gpuInstance.Value, b.gpuInstance.Value),
-			cmp.Compare(a.computeInstance.Value, b.computeInstance.Value))
+			compareNumbers(a.gpuInstance, b.gpuInstance),
+			compareNumbers(a.computeInstance, b.computeInstance))
 	})
 	return counts
+}
+
+// compareNumbers orders what is unknown before what is 0.
+func compareNumbers(a, b workload.Number) int {
+	switch {
+	case a.Known == b.Known:
+		return cmp.Compare(a.Value, b.Value)
+	case b.Known:
+		return -1
+	}
+	return 1
 }
 
 // since returns the codes of a GPU's errors that came after a time.

@@ -34,6 +34,13 @@ func TestErrorSeriesAreBounded(t *testing.T) {
 	}
 	assert.Equal(t, int64(2000), total, "none is lost")
 	assert.LessOrEqual(t, len(counts.since("GPU-a", time.Time{})), maxErrorSeries)
+
+	// Codes that no XID can have are one series, and as bounded.
+	for code := range uint64(1000) {
+		counts.hear(eventOf("GPU-b", 1<<63+code))
+	}
+	assert.Len(t, counts.of("GPU-b"), 1)
+	assert.Len(t, counts.since("GPU-b", time.Time{}), 1)
 }
 
 func TestErrorsOfTooManyGPUs(t *testing.T) {
@@ -61,11 +68,31 @@ func TestErrorsBeforeTheFirstReading(t *testing.T) {
 	assert.Equal(t, int64(1), last.value)
 	assert.Equal(t, int64(1<<63-1), last.code, "a code is never negative")
 	assert.Equal(t, early.GPUInstance, last.gpuInstance)
-	assert.Equal(t, []uint64{1 << 63}, counts.since("GPU-a", time.Unix(99, 0)))
+	assert.Equal(t, []uint64{1<<63 - 1}, counts.since("GPU-a", time.Unix(99, 0)))
 	assert.Empty(t, counts.since("GPU-a", time.Unix(100, 0)))
 	counts.settle("GPU-a")
 	counts.settle("GPU-b")
 	assert.Empty(t, counts.since("GPU-a", time.Unix(99, 0)))
 	assert.Equal(t, found, counts.of("GPU-a"), "what was counted stays")
 	assert.Empty(t, counts.since("GPU-b", time.Time{}))
+}
+
+// Two series never have the same attributes, and their order is always the
+// same: a compute instance without its GPU instance says nothing, and no
+// instance is not the instance 0.
+func TestErrorsOfInstances(t *testing.T) {
+	known := func(id int64) workload.Number { return workload.Number{Value: id, Known: true} }
+	counts := newErrorCounts(func() { t.Error("dropped") })
+	for _, instances := range [][2]workload.Number{
+		{known(0), known(0)}, {known(0), {}}, {{}, known(0)}, {{}, {}}, {{}, known(7)},
+	} {
+		event := eventOf("GPU-a", 31)
+		event.GPUInstance, event.ComputeInstance = instances[0], instances[1]
+		counts.hear(event)
+	}
+	assert.Equal(t, []errorCount{
+		{errorSeries{code: 31}, 3},
+		{errorSeries{code: 31, gpuInstance: known(0)}, 1},
+		{errorSeries{code: 31, gpuInstance: known(0), computeInstance: known(0)}, 1},
+	}, counts.of("GPU-a"))
 }
