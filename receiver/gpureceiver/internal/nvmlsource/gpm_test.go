@@ -27,7 +27,7 @@ func TestGPMTotals(t *testing.T) {
 	totals.store()(&r)
 	assert.Equal(t, device.Readings{
 		Pipes: device.Pipes{SMUtilization: device.Read(0.5), Pipe: device.Numbers{"tensor": 1, "fp64": 0}},
-		PCIe:  device.PCIe{Received: device.Read(20.0 * mebibyte)},
+		PCIe:  device.PCIe{Received: device.Read(20.0 * 1024 * 1024)},
 	}, r)
 
 	// What GPM does not tell any more is gone; bytes that were counted stay.
@@ -37,7 +37,7 @@ func TestGPMTotals(t *testing.T) {
 	r = device.Readings{}
 	stored(&r)
 	assert.Equal(t, device.Readings{
-		PCIe: device.PCIe{Received: device.Read(20.0 * mebibyte), Transmitted: device.Read(1.0 * mebibyte)},
+		PCIe: device.PCIe{Received: device.Read(20.0 * 1024 * 1024), Transmitted: device.Read(1.0 * 1024 * 1024)},
 	}, r)
 }
 
