@@ -52,6 +52,10 @@ func TestConfigRefused(t *testing.T) {
 			map[string]any{"nvml": map[string]any{"library_path": writeFile(t, "empty.so", "")}},
 			[]string{`"nvml::library_path" is`, `empty.so", which is no shared object (ELF)`},
 		},
+		"library is a program": {
+			map[string]any{"nvml": map[string]any{"library_path": elfFile(t, elf.ET_EXEC)}},
+			[]string{`"nvml::library_path" is`, `which is no shared object (ELF)`},
+		},
 		"library is a device": {
 			map[string]any{"nvml": map[string]any{"library_path": os.DevNull}},
 			[]string{`"nvml::library_path" is "/dev/null", which is no regular file`},
@@ -159,18 +163,11 @@ func TestMalformedDurationsAreRefused(t *testing.T) {
 // What is not there yet is waited for, and what cannot be told from outside is
 // left to the loading.
 func TestLibrariesThatMayWorkAreAccepted(t *testing.T) {
-	program, err := os.Executable()
-	require.NoError(t, err)
-	library, err := os.ReadFile(program)
-	require.NoError(t, err)
-	// A program differs from a library in its type, which is at offset 16.
-	library[16] = byte(elf.ET_DYN)
-
 	for name, path := range map[string]string{
 		"missing":           filepath.Join(t.TempDir(), "later.so"),
 		"in no folder":      filepath.Join(t.TempDir(), "later", "libnvidia-ml.so.1"),
 		"the linker's name": "libnvidia-ml.so.1",
-		"a shared object":   writeFile(t, "libnvidia-ml.so.1", string(library)),
+		"a shared object":   elfFile(t, elf.ET_DYN),
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := createDefaultConfig().(*Config)
@@ -178,6 +175,18 @@ func TestLibrariesThatMayWorkAreAccepted(t *testing.T) {
 			require.NoError(t, confmap.Validate(cfg))
 		})
 	}
+}
+
+// elfFile writes a file that is a program or a library by its header.
+func elfFile(t *testing.T, kind elf.Type) string {
+	t.Helper()
+	program, err := os.Executable()
+	require.NoError(t, err)
+	file, err := os.ReadFile(program)
+	require.NoError(t, err)
+	const offsetOfType = 16
+	file[offsetOfType] = byte(kind)
+	return writeFile(t, "libnvidia-ml.so.1", string(file))
 }
 
 func writeFile(t *testing.T, name, content string) string {
