@@ -87,8 +87,8 @@ func keysByName(td ptrace.Traces, key string) map[string]string {
 	return found
 }
 
-func shuffled(seed uint64, spans []testSpan) []testSpan {
-	out := append([]testSpan(nil), spans...)
+func shuffled[S any](seed uint64, spans []S) []S {
+	out := append([]S(nil), spans...)
 	r := rand.New(rand.NewPCG(seed, 0))
 	r.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
 	return out
@@ -227,6 +227,9 @@ func TestRequestAndPhaseComeDownOnly(t *testing.T) {
 		testSpan{1, 2, 1, "call", map[string]any{"ml.request.id": "r"}},
 		testSpan{1, 1, 0, "above", nil}))
 	assert.Equal(t, map[string]string{"call": "r", "below": "r"}, keysByName(out, "ml.request.id"))
+
+	out = p.sendTraces(t, batchOf("x", testSpan{1, 4, 2, "late", nil}))
+	assert.Equal(t, map[string]string{"late": "r"}, keysByName(out, "ml.request.id"))
 
 	out = p.sendTraces(t, batchOf("x",
 		testSpan{2, 3, 2, "below", nil},

@@ -129,6 +129,11 @@ func (c *choices) traces() ptrace.Traces {
 			span.SetEndTimestamp([]pcommon.Timestamp{2e9, 0, 1e9, math.MaxUint64}[c.next(4)])
 			span.Status().SetCode(ptrace.StatusCode(c.next(3)))
 			span.SetKind(ptrace.SpanKind(c.next(6)))
+			for range c.next(3) {
+				link := span.Links().AppendEmpty()
+				link.SetTraceID(c.traceID())
+				link.SetSpanID(c.spanID(c.next(8)))
+			}
 			c.attrs(span.Attributes(), 8)
 		}
 	}

@@ -17,6 +17,7 @@ const (
 	fromRequest
 	fromTrainingRun
 	fromSamplingSession
+	fromLink
 )
 
 var originNames = [...]string{
@@ -26,6 +27,7 @@ var originNames = [...]string{
 	fromRequest:         "request",
 	fromTrainingRun:     "training_run",
 	fromSamplingSession: "sampling_session",
+	fromLink:            "link",
 }
 
 // originPhase is the place of the phase in origins, after the keys.

@@ -73,7 +73,10 @@ const (
 
 // needs says whether the node can inherit a key.
 func (n *node) needs(key int) bool {
-	return n.own[key] == 0 && (key != keyRun && key != keyInferred || n.resourceRun == 0)
+	if key == keyInferred {
+		key = keyRun // it comes with the run
+	}
+	return n.own[key] == 0 && (key != keyRun || n.resourceRun == 0)
 }
 
 // spanKey identifies a span.
@@ -100,6 +103,8 @@ type index interface {
 	joinTraces(traces []traceState, texts *symbols)
 	// ancestors finds what earlier spans hand down.
 	ancestors(wanted []ancestor)
+	// linked finds what is known of the linked spans that are not in the batch.
+	linked(links []link, texts *symbols)
 	// remember keeps what the spans of each trace hand down.
 	remember(traces []traceState, spans []handedDown)
 	// watched marks the spans that are above an earlier one that used tokens
@@ -124,8 +129,9 @@ type traceState struct {
 	keyed bool
 	// phased and unphased say whether spans with and without a phase occur.
 	phased, unphased bool
-	// used is true where tokens were used below a span of the batch.
-	used bool
+	// used is true where tokens were used below a span of the batch, and linked
+	// where one of them has links.
+	used, linked bool
 	// handsDown is true where earlier spans hand something down, and watched
 	// where earlier ones used tokens.
 	handsDown, watched bool
@@ -180,6 +186,9 @@ type resolution struct {
 	asked  []asking
 	claims []claim
 
+	linkers []linker
+	links   []link
+
 	// sets are the distinct sets of keys that are handed down; the first is
 	// the empty one. kept are those that the store has, by the same place.
 	sets []symbolSet
@@ -204,6 +213,7 @@ func (r *resolution) reset() {
 	r.nodes, r.traces, r.groups = r.nodes[:0], r.traces[:0], r.groups[:0]
 	r.users, r.covering = r.users[:0], r.covering[:0]
 	r.asked, r.claims = r.asked[:0], r.claims[:0]
+	r.linkers, r.links = r.linkers[:0], r.links[:0]
 	r.earlier, r.handed, r.sets, r.kept = r.earlier[:0], r.handed[:0], r.sets[:0], r.kept[:0]
 }
 
@@ -211,7 +221,7 @@ func (r *resolution) reset() {
 const huge = 1 << 15
 
 // resolve gives every node the keys that it inherits: own before parent
-// before trace. The order of the nodes does not matter.
+// before trace before link. The order of the nodes does not matter.
 func (r *resolution) resolve(ix index) {
 	r.join(ix)
 	r.gather()
@@ -220,10 +230,11 @@ func (r *resolution) resolve(ix index) {
 	}
 	ix.joinTraces(r.traces, &r.texts)
 	r.findUsage(ix)
+	r.noteLinks()
 	active := false
 	for i := range r.traces {
 		t := &r.traces[i]
-		t.active = t.keyed || t.used || t.values != (symbolSet{}) || t.phased && t.unphased
+		t.active = t.keyed || t.used || t.linked || t.handsDown || t.values != (symbolSet{}) || t.phased && t.unphased
 		t.agreed = t.symbolAgreement.agreed()
 		active = active || t.active
 	}
@@ -231,6 +242,7 @@ func (r *resolution) resolve(ix index) {
 		return
 	}
 	r.inheritDown(ix)
+	r.followLinks(ix)
 	r.coverUsage(ix)
 	r.countAnswers(ix)
 	for i := range r.nodes {
@@ -423,6 +435,11 @@ func (r *resolution) inheritDown(ix index) {
 			r.earlier[i].down = r.setOf(r.earlier[i].found)
 		}
 	}
+	r.inheritAll()
+}
+
+// inheritAll lets the nodes that are not resolved inherit from their parents.
+func (r *resolution) inheritAll() {
 	for i := range r.nodes {
 		// Up to the first ancestor that is done, then down again. The state
 		// resolving ends a cycle, which only bad data has.
@@ -471,7 +488,7 @@ func (r *resolution) findParents() {
 		if n.state == resolved || n.parent == ([8]byte{}) {
 			continue
 		}
-		if n.above = r.parentOf(n); n.above != nowhere {
+		if n.above = r.findSpan(&r.traces[n.traceAt], spanKey{n.trace, n.parent}); n.above != nowhere {
 			continue
 		}
 		if !r.traces[n.traceAt].handsDown {
@@ -485,18 +502,17 @@ func (r *resolution) findParents() {
 	}
 }
 
-// parentOf finds the parent of a span in the batch. Of several spans with the
+// findSpan finds a span of an active trace in the batch. Of several with the
 // same id it is the last.
-func (r *resolution) parentOf(n *node) int32 {
-	t := &r.traces[n.traceAt]
+func (r *resolution) findSpan(t *traceState, span spanKey) int32 {
 	if t.spans > searchable {
-		if at, ok := r.spanAt[spanKey{n.trace, n.parent}]; ok {
+		if at, ok := r.spanAt[span]; ok {
 			return at
 		}
 		return nowhere
 	}
 	at := t.last
-	for at != nowhere && r.nodes[at].id != n.parent {
+	for at != nowhere && r.nodes[at].id != span.span {
 		at = r.nodes[at].before
 	}
 	return at

@@ -195,6 +195,30 @@ func (s *store) ancestors(wanted []ancestor) {
 	}
 }
 
+func (s *store) linked(links []link, texts *symbols) {
+	now := s.now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range links {
+		l := &links[i]
+		if l.at != nowhere {
+			continue
+		}
+		known := s.traces.find(l.to.trace, now)
+		if known == nil {
+			continue
+		}
+		span := known.handsDown(l.to.span)
+		for k := range keyInferred {
+			value, from := keyOf(k, span, &known.agreement)
+			l.known[k] = texts.of(k, value)
+			if k == keyRun && value != "" && inferredRun(span, &known.agreement, from) {
+				l.known[keyInferred] = texts.of(keyInferred, textTrue)
+			}
+		}
+	}
+}
+
 func (s *store) remember(traces []traceState, spans []handedDown) {
 	now := s.now()
 	s.mu.Lock()

@@ -175,6 +175,9 @@ func (e *enricher) readSpan(span ptrace.Span, known mlattr.System, rules rateRul
 			n.own[keyRun] = 0
 		}
 	}
+	if span.Links().Len() > 0 {
+		b.readLinks(span)
+	}
 	b.nodes = append(b.nodes, n)
 	b.spans = append(b.spans, state)
 	return f.Systems
