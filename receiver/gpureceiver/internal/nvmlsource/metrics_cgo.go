@@ -272,13 +272,19 @@ func (g *boundGPU) thermalCalls() []call {
 func (g *boundGPU) temperature() (float64, status) {
 	if g.has("nvmlDeviceGetTemperature") {
 		celsius, ret := g.device.GetTemperature(nvml.TEMPERATURE_GPU)
-		return float64(int32(celsius)), statusOf(ret)
+		return signed(celsius), statusOf(ret)
 	}
 	if g.has("nvmlDeviceGetTemperatureV") {
 		temperature, ret := g.device.GetTemperatureV().V1()
 		return float64(temperature.Temperature), statusOf(ret)
 	}
 	return 0, statusFunctionNotFound
+}
+
+// signed reads a temperature below zero, which NVML's older call gives as a
+// number without a sign.
+func signed(celsius uint32) float64 {
+	return float64(int32(celsius))
 }
 
 // temperatureLimits are degrees on GPUs up to Ampere. Later ones tell how far

@@ -3,6 +3,7 @@
 package nvmlsource
 
 import (
+	"math"
 	"testing"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
@@ -87,4 +88,16 @@ func TestNumbersAreThoseOfTheHeader(t *testing.T) {
 	} {
 		assert.Equal(t, header, nvml.DeviceGpuRecoveryAction(ours))
 	}
+}
+
+func TestTemperatures(t *testing.T) {
+	assert.InDelta(t, 61, signed(61), 0)
+	assert.InDelta(t, -5, signed(math.MaxUint32-4), 0)
+
+	for value, expected := range map[float64]status{0: statusNotSupported, 1: statusSuccess, -5: statusSuccess} {
+		_, result := sensor(func() (float64, status) { return value, statusSuccess })()
+		assert.Equal(t, expected, result, "the memory's sensor tells %v", value)
+	}
+	_, result := sensor(func() (float64, status) { return 0, statusGPUIsLost })()
+	assert.Equal(t, statusGPUIsLost, result)
 }

@@ -2,6 +2,7 @@ package nvmlsource
 
 import (
 	"context"
+	"math"
 	"slices"
 	"time"
 
@@ -173,7 +174,8 @@ func (l *processLists) merge() (processes []device.Process, dropped int) {
 }
 
 // use adds how much of the GPU's engines each process used: the mean of its
-// samples.
+// samples that can be true. Where a process has others only, it is no number,
+// which is dropped and counted like every value that cannot be true.
 func (l *processLists) use(processes []device.Process, places map[uint32]int) {
 	counts := make([]float64, len(processes))
 	for i := range processes {
@@ -181,11 +183,21 @@ func (l *processLists) use(processes []device.Process, places map[uint32]int) {
 	}
 	for _, sample := range l.samples {
 		place, found := places[sample.pid]
-		if !found || sample.general > 100 || sample.encoder > 100 || sample.decoder > 100 {
+		if !found {
 			continue
 		}
-		counts[place]++
 		mean := processes[place].Utilization
+		if max(sample.general, sample.encoder, sample.decoder) > 100 {
+			if counts[place] == 0 {
+				for task := range mean {
+					mean[task] = math.NaN()
+				}
+			}
+			continue
+		}
+		if counts[place]++; counts[place] == 1 {
+			clear(mean)
+		}
 		for task, value := range map[string]uint32{"general": sample.general, "encoder": sample.encoder, "decoder": sample.decoder} {
 			mean[task] += (float64(value)/100 - mean[task]) / counts[place]
 		}

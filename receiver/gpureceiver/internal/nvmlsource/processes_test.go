@@ -45,6 +45,16 @@ func TestMergeProcessLists(t *testing.T) {
 				{PID: 2, Types: []string{"compute"}, Memory: device.Read(1.0), Utilization: idle()},
 			},
 		},
+		"a sample that cannot be true comes first": {
+			processLists{
+				byType:  map[string][]process{"compute": {{pid: 1, memory: 1}}},
+				samples: []processSample{{pid: 1, decoder: 101}, {pid: 1, general: 20}, {pid: 1, general: 101}},
+				sampled: true,
+			},
+			[]device.Process{
+				{PID: 1, Types: []string{"compute"}, Memory: device.Read(1.0), Utilization: device.Numbers{"general": 0.2, "encoder": 0, "decoder": 0}},
+			},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			merged, dropped := test.lists.merge()
@@ -68,4 +78,19 @@ func TestMergeIsBounded(t *testing.T) {
 	assert.Len(t, merged, maxProcesses)
 	assert.Equal(t, 5, dropped)
 	assert.Equal(t, []string{"compute", "mps"}, merged[0].Types)
+}
+
+// A process of which no sample can be true did not idle: what it used is
+// dropped and counted.
+func TestProcessWithoutATrueSample(t *testing.T) {
+	lists := processLists{
+		byType:  map[string][]process{"compute": {{pid: 1, memory: 1}}},
+		samples: []processSample{{pid: 1, general: 808334905}}, sampled: true,
+	}
+	merged, _ := lists.merge()
+	gpu := device.GPU{Processes: merged}
+	dropped := 0
+	gpu.DropImplausible(func(string) { dropped++ })
+	assert.Equal(t, 3, dropped)
+	assert.Empty(t, gpu.Processes[0].Utilization)
 }
