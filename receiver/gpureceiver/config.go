@@ -4,6 +4,7 @@ import (
 	"debug/elf"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/confmap"
 	"go.opentelemetry.io/collector/scraper/scraperhelper"
 
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
@@ -192,12 +194,42 @@ func createDefaultConfig() component.Config {
 	}
 }
 
+// Unmarshal implements confmap.Unmarshaler. It refuses metrics, events and
+// resource attributes that there are not, with those that there are.
+func (cfg *Config) Unmarshal(conf *confmap.Conf) error {
+	all := confmap.New()
+	if err := all.Marshal(createDefaultConfig()); err != nil {
+		return err
+	}
+	var errs []error
+	for _, key := range []string{"metrics", "events", "resource_attributes"} {
+		given, err := conf.Sub(key)
+		if err != nil {
+			// What is no map is refused below.
+			continue
+		}
+		known, err := all.Sub(key)
+		if err != nil {
+			return err
+		}
+		allowed := slices.Sorted(maps.Keys(known.ToStringMap()))
+		errs = append(errs, onlyOf(key, slices.Sorted(maps.Keys(given.ToStringMap())), allowed))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return conf.Unmarshal(cfg)
+}
+
 // Validate says everything that is wrong with the configuration, with keys,
 // values and what is allowed.
 func (cfg *Config) Validate() error {
 	var errs []error
 	if cfg.CollectionInterval <= 0 {
 		errs = append(errs, fmt.Errorf(`"collection_interval" is %s; it must be positive`, cfg.CollectionInterval))
+	}
+	if cfg.InitialDelay < 0 {
+		errs = append(errs, fmt.Errorf(`"initial_delay" is %s; it must not be negative`, cfg.InitialDelay))
 	}
 	if cfg.Timeout < 0 || cfg.Timeout > cfg.CollectionInterval {
 		errs = append(errs, fmt.Errorf(`"timeout" is %s; it must be between 0 and "collection_interval", %s`, cfg.Timeout, cfg.CollectionInterval))

@@ -76,6 +76,10 @@ func TestConfigRefused(t *testing.T) {
 			map[string]any{"collection_interval": "0s"},
 			[]string{`"collection_interval" is 0s; it must be positive`},
 		},
+		"negative delay": {
+			map[string]any{"initial_delay": "-1s"},
+			[]string{`"initial_delay" is -1s; it must not be negative`},
+		},
 		"negative slow interval": {
 			map[string]any{"slow_interval": "-30s"},
 			[]string{`"slow_interval" is -30s; it must not be negative`},
@@ -139,15 +143,48 @@ func TestConfigRefused(t *testing.T) {
 // What is misspelled is refused by its name, not silently left at its default.
 func TestUnknownKeysAreRefused(t *testing.T) {
 	for key, config := range map[string]map[string]any{
-		"file":               {"replay": map[string]any{"file": "x"}},
-		"hw.gpu.utilisation": {"metrics": map[string]any{"hw.gpu.utilisation": map[string]any{"enabled": true}}},
-		"gpu.model":          {"resource_attributes": map[string]any{"gpu.model": map[string]any{"enabled": true}}},
-		"interval":           {"interval": "10s"},
-		"release":            {"nvml": map[string]any{"release": true}},
+		"file":     {"replay": map[string]any{"file": "x"}},
+		"interval": {"interval": "10s"},
+		"release":  {"nvml": map[string]any{"release": true}},
+		"enable":   {"metrics": map[string]any{"hw.power": map[string]any{"enable": true}}},
 	} {
 		err := confmap.NewFromStringMap(config).Unmarshal(createDefaultConfig())
 		require.ErrorContains(t, err, "invalid keys")
 		require.ErrorContains(t, err, key)
+	}
+}
+
+// What there is not is refused with what there is.
+func TestUnknownNamesAreRefused(t *testing.T) {
+	on := map[string]any{"enabled": true}
+	for name, test := range map[string]struct {
+		config map[string]any
+		errors []string
+	}{
+		"a metric": {
+			map[string]any{"metrics": map[string]any{"hw.gpu.utilisation": on, "hw.power": on}},
+			[]string{`"metrics" has "hw.gpu.utilisation"; allowed are ["hw.energy"`, `"hw.gpu.utilization"`},
+		},
+		"an event": {
+			map[string]any{"events": map[string]any{"xid": on}},
+			[]string{`"events" has "xid"; allowed are ["nvidia.gpu.xid"]`},
+		},
+		"a resource attribute": {
+			map[string]any{"resource_attributes": map[string]any{"gpu.model": on}},
+			[]string{`"resource_attributes" has "gpu.model"; allowed are ["host.name"`, `"hw.model"`},
+		},
+		"two at once": {
+			map[string]any{"metrics": map[string]any{"a": on}, "events": map[string]any{"b": on}},
+			[]string{`"metrics" has "a"`, `"events" has "b"`},
+		},
+		"no map": {map[string]any{"metrics": 1}, []string{"metrics"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := confmap.NewFromStringMap(test.config).Unmarshal(createDefaultConfig())
+			for _, expected := range test.errors {
+				require.ErrorContains(t, err, expected)
+			}
+		})
 	}
 }
 
