@@ -10,8 +10,12 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/wallclock"
 )
 
-// maxClocks bounds the processes of runs whose time is divided.
-const maxClocks = 8192
+const (
+	// maxClocks bounds the processes of runs whose time is divided.
+	maxClocks = 8192
+	// maxSteps bounds the steps of each that wait for an emission.
+	maxSteps = 1024
+)
 
 // Values of series.RunStateLabel for the state of a run.
 const (
@@ -60,22 +64,25 @@ func newClocks() *clocks {
 	return &clocks{byRun: make(map[clockKey]*runClock)}
 }
 
-// observe adds what spans say about time, all of which arrived at now. It
-// returns how many it had no room for.
-func (c *clocks) observe(units []unit, now time.Time) (refused int64) {
+// observe adds what spans say about time, all of which arrived at now. The
+// runs of spans that it has no room for are counted.
+func (c *clocks) observe(store *streams.Store, units []unit, now time.Time) (over streams.Overflowed) {
 	for i := range units {
 		u := &units[i]
 		if u.run.ID == "" || !u.timed && !u.endsStep && !u.endsRun {
 			continue
 		}
-		clock := c.of(clockKey{u.resource, u.run})
+		key := clockKey{u.resource, u.run}
+		clock := c.of(key)
 		if clock == nil {
-			refused++
+			over.Runs++
 			continue
 		}
-		clock.observe(u, now)
+		if updates := clock.observe(key, u, now); len(updates) > 0 {
+			over.Add(store.Apply(updates, now))
+		}
 	}
-	return refused
+	return over
 }
 
 // of returns the clock of a process, or nil where there are too many.
@@ -106,7 +113,9 @@ func (k clockKey) clone() clockKey {
 	}
 }
 
-func (c *runClock) observe(u *unit, now time.Time) {
+// observe adds a span. It returns what the run's series change by where so
+// many steps have ended that they cannot wait for the next emission.
+func (c *runClock) observe(key clockKey, u *unit, now time.Time) []streams.Update {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.timing = u.timing
@@ -115,7 +124,7 @@ func (c *runClock) observe(u *unit, now time.Time) {
 	}
 	if u.endsRun {
 		c.ended = max(c.ended, u.end)
-		return
+		return nil
 	}
 	c.worked = max(c.worked, u.end)
 	if u.timed {
@@ -124,6 +133,10 @@ func (c *runClock) observe(u *unit, now time.Time) {
 	if u.endsStep {
 		c.EndStep(u.end, &c.totals)
 	}
+	if len(c.totals.Steps) < maxSteps {
+		return nil
+	}
+	return c.take(key, now)
 }
 
 // advance divides the time that has gone by, adds the result to the store, and
@@ -134,9 +147,7 @@ func (c *clocks) advance(store *streams.Store, expiration time.Duration, now tim
 		updates, seen := clock.advance(key, now, last)
 		// As of when the run was last heard of: its state does not keep its
 		// series alive.
-		o := store.Apply(updates, seen)
-		over.Series += o.Series
-		over.Runs += o.Runs
+		over.Add(store.Apply(updates, seen))
 	}
 	return over
 }
@@ -179,17 +190,28 @@ func (c *runClock) advance(key clockKey, now time.Time, last bool) (updates []st
 		c.waited = now
 	}
 
-	add := func(id series.ID, value float64, labels ...string) {
-		u := streams.Update{Key: streams.Key{Resource: key.resource, Run: key.run, Series: id}, Value: value, At: now.UnixNano()}
-		copy(u.Key.Labels[:], labels)
-		updates = append(updates, u)
-	}
+	updates = c.take(key, now)
 	for _, possible := range runStates {
 		value := 0.0
 		if possible == state {
 			value = 1
 		}
-		add(series.RunState, value, possible)
+		updates = append(updates, key.update(series.RunState, value, now, possible))
+	}
+	return updates, c.arrived
+}
+
+// update is one of a series of the run.
+func (k *clockKey) update(id series.ID, value float64, now time.Time, labels ...string) streams.Update {
+	u := streams.Update{Key: streams.Key{Resource: k.resource, Run: k.run, Series: id}, Value: value, At: now.UnixNano()}
+	copy(u.Key.Labels[:], labels)
+	return u
+}
+
+// take returns what the run's time and steps change by, and forgets it.
+func (c *runClock) take(key clockKey, now time.Time) (updates []streams.Update) {
+	add := func(id series.ID, value float64, labels ...string) {
+		updates = append(updates, key.update(id, value, now, labels...))
 	}
 	for used, nanoseconds := range c.totals.States {
 		if nanoseconds > 0 {
@@ -206,7 +228,7 @@ func (c *runClock) advance(key clockKey, now time.Time, last bool) (updates []st
 		add(series.StepDuration, float64(step.Other)/1e9, phaseOther, c.timing)
 	}
 	c.totals = wallclock.Totals{}
-	return updates, c.arrived
+	return updates
 }
 
 // state says how the run is. Silence is measured by the collector's clock, so

@@ -170,3 +170,16 @@ func steps(t *testing.T, md pmetric.Metrics) uint64 {
 	}
 	return 0
 }
+
+// However many steps end between two emissions, few of them wait.
+func TestStepsDoNotPileUp(t *testing.T) {
+	r := newRun(t, createDefaultConfig().(*Config))
+	for range 3 * 4096 {
+		r.work(t, "optimizer", time.Millisecond)
+	}
+	for _, clock := range r.connector.clocks.byRun {
+		assert.Less(t, len(clock.totals.Steps), maxSteps+4096)
+	}
+	r.after(t, 0)
+	assert.Equal(t, uint64(3*4096), steps(t, r.after(t, 0)))
+}

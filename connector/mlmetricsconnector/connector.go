@@ -123,7 +123,7 @@ func (c *metricsConnector) ConsumeTraces(ctx context.Context, td ptrace.Traces) 
 	r.read(td)
 	duplicates := c.tally.settle(r)
 	overflowed := c.store.Apply(r.updates, now)
-	overflowed.Runs += c.clocks.observe(r.units, now)
+	overflowed.Add(c.clocks.observe(c.store, r.units, now))
 	c.telemetry.record(ctx, duplicates, r.outOfRange, overflowed)
 	return nil
 }

@@ -73,6 +73,12 @@ type Overflowed struct {
 	Series, Runs int64
 }
 
+// Add adds what another call has counted.
+func (o *Overflowed) Add(other Overflowed) {
+	o.Series += other.Series
+	o.Runs += other.Runs
+}
+
 // Store holds the streams. It is safe for concurrent use.
 type Store struct {
 	limits Limits

@@ -145,103 +145,110 @@ func (c *Clock) Advance(until int64, into *Totals) {
 	if len(c.pending) == 0 || c.begun && until <= c.cursor {
 		return
 	}
-	slices.SortFunc(c.pending, func(a, b span) int { return cmp.Compare(a.start, b.start) })
-	slices.Sort(c.ends)
 	if !c.begun {
-		c.begun, c.cursor = true, c.pending[0].start
+		c.begun, c.cursor = true, c.earliest()
 		c.stepStart = c.cursor
 	}
-
-	w := walk{clock: c, into: into}
-	for _, at := range c.turns(until) {
-		w.to(at)
+	var open [phases]int
+	for _, t := range c.turns(until) {
+		if t.at > c.cursor {
+			c.spend(&open, t.at-c.cursor, into)
+			c.cursor = t.at
+		}
+		switch t.what {
+		case closes:
+			open[t.phase]--
+		case opens:
+			open[t.phase]++
+		case endsStep:
+			// An optimizer that goes on is above the one that ended, and the
+			// step ends with it.
+			if open[Optimizer] == 0 {
+				c.endStep(into)
+			}
+		}
 	}
 	c.pending = slices.DeleteFunc(c.pending, func(s span) bool { return s.end <= c.cursor })
 	c.ends = slices.DeleteFunc(c.ends, func(end int64) bool { return end <= c.cursor })
 }
 
-// turns are the moments up to until at which something begins or ends.
-func (c *Clock) turns(until int64) []int64 {
-	turns := make([]int64, 0, 2*len(c.pending)+len(c.ends)+1)
-	add := func(at int64) {
-		if at > c.cursor && at <= until {
-			turns = append(turns, at)
-		}
-	}
+func (c *Clock) earliest() int64 {
+	first := c.pending[0].start
 	for i := range c.pending {
-		add(c.pending[i].start)
-		add(c.pending[i].end)
+		first = min(first, c.pending[i].start)
 	}
-	for _, end := range c.ends {
-		add(end)
-	}
-	add(until)
-	slices.Sort(turns)
-	return slices.Compact(turns)
+	return first
 }
 
-// walk goes over the time from one turn to the next.
-type walk struct {
-	clock *Clock
-	into  *Totals
-	// next is the first pending span that has not begun.
-	next   int
-	active []span
-	end    int
+// turn is a moment at which something begins or ends.
+type turn struct {
+	at    int64
+	what  what
+	phase Phase
 }
 
-// to divides the time from the cursor to the next turn.
-func (w *walk) to(at int64) {
-	c := w.clock
-	w.active = slices.DeleteFunc(w.active, func(s span) bool { return s.end <= c.cursor })
-	for w.next < len(c.pending) && c.pending[w.next].start <= c.cursor {
-		if s := c.pending[w.next]; s.end > c.cursor {
-			w.active = append(w.active, s)
-		}
-		w.next++
-	}
-	c.spend(w.active, at-c.cursor, w.into)
-	c.cursor = at
-	for w.end < len(c.ends) && c.ends[w.end] <= at {
-		w.end++
-		if c.optimizing(at) {
-			// The end of an optimizer below another one, whose end is later.
+type what uint8
+
+// What can happen, in the order in which it does at the same time: a span that
+// begins where a step ends belongs to the next one.
+const (
+	closes what = iota
+	endsStep
+	opens
+	// passes is a moment at which nothing happens.
+	passes
+)
+
+// turns are what happens from the cursor to until, in its order.
+func (c *Clock) turns(until int64) []turn {
+	turns := make([]turn, 0, 2*len(c.pending)+len(c.ends)+1)
+	for i := range c.pending {
+		s := &c.pending[i]
+		if s.start > until || s.start == s.end {
 			continue
 		}
-		if !c.lost {
-			w.into.Steps = append(w.into.Steps, c.step)
-			c.learn(at - c.stepStart)
+		turns = append(turns, turn{max(s.start, c.cursor), opens, s.phase})
+		if s.end <= until {
+			turns = append(turns, turn{s.end, closes, s.phase})
 		}
-		c.stepStart = at
-		c.step, c.lost = Step{}, false
 	}
+	for _, end := range c.ends {
+		if end <= until {
+			turns = append(turns, turn{at: end, what: endsStep})
+		}
+	}
+	turns = append(turns, turn{at: until, what: passes})
+	slices.SortFunc(turns, func(a, b turn) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.what, b.what))
+	})
+	return turns
 }
 
-// optimizing reports whether an optimizer's span goes on at a time.
-func (c *Clock) optimizing(at int64) bool {
-	return slices.ContainsFunc(c.pending, func(s span) bool {
-		return s.phase == Optimizer && s.start < at && s.end > at
-	})
+// endStep ends the step at the cursor.
+func (c *Clock) endStep(into *Totals) {
+	if !c.lost {
+		into.Steps = append(into.Steps, c.step)
+		c.learn(c.cursor - c.stepStart)
+	}
+	c.stepStart = c.cursor
+	c.step, c.lost = Step{}, false
 }
 
 // spend gives a piece of time, in which nothing begins or ends, to a state and
 // to the phases of the step.
-func (c *Clock) spend(active []span, length int64, into *Totals) {
-	if len(active) == 0 {
+func (c *Clock) spend(open *[phases]int, length int64, into *Totals) {
+	state := states
+	for phase := range phases {
+		if open[phase] > 0 {
+			state = min(state, phase.state())
+			c.step.Phases[phase] += length
+		}
+	}
+	if state == states {
 		c.spendGap(length, into)
 		return
 	}
 	c.credited = 0
-	state := states
-	var seen [phases]bool
-	for i := range active {
-		phase := active[i].phase
-		state = min(state, phase.state())
-		if !seen[phase] {
-			seen[phase] = true
-			c.step.Phases[phase] += length
-		}
-	}
 	c.productive = c.productive || state == Productive
 	into.States[state] += length
 }

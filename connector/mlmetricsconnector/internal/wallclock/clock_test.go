@@ -57,6 +57,10 @@ func TestTimeOfARun(t *testing.T) {
 			[]span{{10, 12, DataLoad}, {15, 16, Forward}},
 			map[string]int64{"data_load": 2, "startup": 3, "productive": 1},
 		},
+		"spans without a length": {
+			[]span{{10, 12, Optimizer}, {11, 11, Optimizer}, {13, 13, Forward}, {14, 15, Forward}},
+			map[string]int64{"productive": 3, "other": 2},
+		},
 		"silence of an hour": {
 			[]span{{10, 11, Forward}, {3611, 3612, Forward}},
 			map[string]int64{"productive": 2, "unknown": 3600},
