@@ -64,7 +64,7 @@ func (s *gpuScraper) recordGPU(now pcommon.Timestamp, snapshot *device.Snapshot,
 		if snapshot.Driver == device.DriverOK {
 			p.recordStatus(known.state)
 		}
-		p.recordXIDs(s.errors.of(gpu.ID))
+		p.recordXIDs(s.errors)
 	}
 	s.recordWorkloads(p, gpu)
 	s.emit(snapshot, &gpu.Identity, known)
@@ -75,14 +75,32 @@ func (s *gpuScraper) recordVanished(now pcommon.Timestamp, snapshot *device.Snap
 	p := s.pointsOf(now, snapshot, &known.identity)
 	p.recordIdentity(snapshot, &known.identity)
 	p.recordStatus(health.Failed)
-	p.recordXIDs(s.errors.of(known.identity.ID))
+	p.recordXIDs(s.errors)
 	s.emit(snapshot, &known.identity, known)
 }
 
 // emit ends the points of a GPU.
 func (s *gpuScraper) emit(snapshot *device.Snapshot, gpu *device.Identity, known *member) {
-	resource := describe(s.metrics.NewResourceBuilder(), snapshot, gpu)
-	s.metrics.EmitForResource(metadata.WithResource(resource), metadata.WithStartTimeOverride(known.start))
+	s.metrics.EmitForResource(metadata.WithResource(s.resource(snapshot, gpu, known)), metadata.WithStartTimeOverride(known.start))
+}
+
+// resource returns a GPU's resource, the same as long as nothing of it changes.
+func (s *gpuScraper) resource(snapshot *device.Snapshot, gpu *device.Identity, known *member) pcommon.Resource {
+	of := description{
+		identity: *gpu, host: snapshot.Host, driver: snapshot.DriverVersion, cuda: snapshot.CUDAVersion,
+		replayed: snapshot.Replayed,
+	}
+	if known.description != of {
+		known.description, known.resource = of, describe(s.metrics.NewResourceBuilder(), snapshot, gpu)
+	}
+	return known.resource
+}
+
+// description is what a GPU's resource says.
+type description struct {
+	identity           device.Identity
+	host, driver, cuda string
+	replayed           bool
 }
 
 // describe returns a GPU's resource.

@@ -11,8 +11,11 @@ import (
 )
 
 // recordXIDs emits the counts of a GPU's errors.
-func (p *points) recordXIDs(counts []errorCount) {
-	for _, count := range counts {
+func (p *points) recordXIDs(errors *errorCounts) {
+	if !p.cfg.Metrics.NvidiaGpuXidErrors.Enabled {
+		return
+	}
+	for _, count := range errors.of(p.id) {
 		options := p.labels
 		if id := count.gpuInstance; id.Known {
 			options = p.with(metadata.WithNvidiaGpuMigGpuInstanceIDMetricAttribute(id.Value))

@@ -32,6 +32,11 @@ type member struct {
 	// state is how it was at the last reading, empty where nothing was known.
 	state    health.State
 	counters map[counterKey]*monotonic
+	// expected is true once its errors have series.
+	expected bool
+	// resource is what describes it, made of description.
+	resource    pcommon.Resource
+	description description
 }
 
 // counterKey names a counter of a GPU.

@@ -117,8 +117,9 @@ func (s *gpuScraper) meet(gpu *device.GPU, at time.Time) *member {
 	if returned {
 		s.errors.settle(gpu.ID)
 	}
-	if gpu.EventsKnown {
+	if gpu.EventsKnown && !known.expected {
 		s.errors.expect(gpu.ID)
+		known.expected = true
 	}
 	known.judge(gpu, s.errors.since(gpu.ID, at.Add(-s.cfg.Remember)))
 	return known

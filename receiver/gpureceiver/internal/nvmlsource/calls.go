@@ -2,6 +2,7 @@ package nvmlsource
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 )
@@ -47,15 +48,26 @@ type thread struct {
 	done chan struct{}
 }
 
-// job is one round of calls about a subject. What follows finished is guarded
-// by calls.mu.
+// step is one round of calls about a subject.
+type step struct {
+	subject string
+	run     func()
+}
+
+// job is a series of steps that the goroutine makes without going back to the
+// one who waits. What follows finished is guarded by calls.mu.
 type job struct {
-	run      func()
-	subject  string
+	steps    []step
 	finished chan struct{}
 
-	state   jobState
-	outcome outcome
+	state jobState
+	// outcomes are those of the steps that have ended, in their order.
+	outcomes []outcome
+	// begun is when the step that runs began.
+	begun time.Time
+	// skipped is true where the present step is not made, because its subject
+	// hangs.
+	skipped bool
 	// thread is the goroutine that runs it.
 	thread *thread
 }
@@ -66,9 +78,10 @@ type jobState int
 const (
 	jobWaits jobState = iota
 	jobRuns
-	// jobLeft means that it runs and nobody waits for it.
+	// jobLeft means that a step runs and nobody waits for it. The steps after
+	// it are not made.
 	jobLeft
-	// jobEnded means that it has run, or never will.
+	// jobEnded means that nothing more of it will run.
 	jobEnded
 )
 
@@ -76,35 +89,67 @@ func newCalls() *calls {
 	return &calls{jobs: make(chan *job), hung: make(map[string]struct{})}
 }
 
-// do runs run on the goroutine and waits for it. It waits no longer than the
-// timeout for the end, and twice that for its turn, because the call before it
-// may take that long to be left behind. It waits for neither beyond the end of
-// ctx.
+// do makes one step. See doAll.
 func (c *calls) do(ctx context.Context, timeout time.Duration, subject string, run func()) outcome {
-	if ctx.Err() != nil || !c.enter(subject) {
-		return refused
-	}
-	j := &job{run: run, subject: subject, finished: make(chan struct{})}
-	timer := time.NewTimer(2 * timeout)
+	return c.doAll(ctx, timeout, []step{{subject, run}})[0]
+}
+
+// doAll makes the steps on the goroutine, one after the other, and waits for
+// them. It waits no longer than the timeout for the end of each, and twice
+// that for its turn, because the call before it may take that long to be left
+// behind. It waits for neither beyond the end of ctx. A step that is left
+// behind costs the steps after it nothing but that time.
+func (c *calls) doAll(ctx context.Context, timeout time.Duration, steps []step) []outcome {
+	outcomes := make([]outcome, 0, len(steps))
+	timer := time.NewTimer(timeout)
 	defer timer.Stop()
-	sent := false
+	for len(outcomes) < len(steps) {
+		rest := steps[len(outcomes):]
+		if ctx.Err() != nil || !c.enter(rest[0].subject) {
+			outcomes = append(outcomes, refused)
+			continue
+		}
+		timer.Reset(2 * timeout)
+		j := &job{steps: rest, finished: make(chan struct{}), outcomes: make([]outcome, 0, len(rest))}
+		if !c.send(ctx, timer, j) {
+			outcomes = append(outcomes, refused)
+			continue
+		}
+		outcomes = append(outcomes, c.wait(ctx, timer, timeout, j)...)
+	}
+	return outcomes
+}
+
+// send hands a job to the goroutine.
+func (c *calls) send(ctx context.Context, timer *time.Timer, j *job) (sent bool) {
+	defer c.leave()
 	select {
 	case c.jobs <- j:
-		sent = true
+		return true
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	c.leave()
-	if !sent {
-		return refused
-	}
+	return false
+}
+
+// wait returns the outcomes of as many steps as have ended, one or more: the
+// job ends early where a step is left behind, or where others wait.
+func (c *calls) wait(ctx context.Context, timer *time.Timer, timeout time.Duration, j *job) []outcome {
 	timer.Reset(timeout)
-	select {
-	case <-j.finished:
-	case <-timer.C:
-	case <-ctx.Done():
+	for {
+		interrupted := false
+		select {
+		case <-j.finished:
+		case <-timer.C:
+		case <-ctx.Done():
+			interrupted = true
+		}
+		outcomes, left := c.collect(j, timeout, interrupted)
+		if outcomes != nil {
+			return outcomes
+		}
+		timer.Reset(left)
 	}
-	return c.collect(j)
 }
 
 // enter counts one who waits, and makes sure that there is a goroutine to
@@ -128,27 +173,36 @@ func (c *calls) leave() {
 	c.waiting--
 }
 
-// collect returns what became of a job. One that still runs is left behind
-// with its goroutine.
-func (c *calls) collect(j *job) outcome {
+// collect returns what became of a job's steps: nothing while one runs that
+// has time left, and how much that is. One that has none, or that is
+// interrupted, is left behind with its goroutine.
+func (c *calls) collect(j *job, timeout time.Duration, interrupted bool) (outcomes []outcome, left time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch j.state {
 	case jobWaits:
 		j.state = jobEnded
-		return refused
+		return []outcome{refused}, 0
 	case jobRuns:
+		if left = timeout - time.Since(j.begun); left > 0 && !interrupted {
+			return nil, left
+		}
 		j.state = jobLeft
-		c.hung[j.subject] = struct{}{}
+		c.hung[j.subject()] = struct{}{}
 		if c.current == j.thread {
 			c.current = nil
 			if c.waiting > 0 {
 				c.current = c.startThread()
 			}
 		}
-		return abandoned
+		return append(slices.Clone(j.outcomes), abandoned), 0
 	}
-	return j.outcome
+	return j.outcomes, 0
+}
+
+// subject is that of the step that runs.
+func (j *job) subject() string {
+	return j.steps[len(j.outcomes)].subject
 }
 
 // startThread is called with the lock held.
@@ -159,11 +213,7 @@ func (c *calls) startThread() *thread {
 		for {
 			select {
 			case j := <-c.jobs:
-				if !c.begin(t, j) {
-					continue
-				}
-				j.run()
-				if c.end(j) {
+				if c.make(t, j) {
 					return
 				}
 			case <-t.quit:
@@ -174,38 +224,65 @@ func (c *calls) startThread() *thread {
 	return t
 }
 
-// begin reports whether a job is to be run. It is not where its subject began
-// to hang while the job waited.
+// make makes the steps of a job, and reports whether the goroutine was left
+// behind meanwhile.
+func (c *calls) make(t *thread, j *job) (left bool) {
+	for i := range j.steps {
+		if c.begin(t, j) {
+			j.steps[i].run()
+		}
+		ended, left := c.end(j)
+		if ended {
+			return left
+		}
+	}
+	return false
+}
+
+// begin reports whether the next step is to be made. It is not where nobody
+// waits any more, or where its subject hangs.
 func (c *calls) begin(t *thread, j *job) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if j.state == jobEnded {
 		return false
 	}
-	if _, hung := c.hung[j.subject]; hung {
-		j.state, j.outcome = jobEnded, refused
-		close(j.finished)
-		return false
-	}
-	j.state, j.thread = jobRuns, t
-	return true
+	j.state, j.thread, j.begun = jobRuns, t, time.Now()
+	_, hung := c.hung[j.subject()]
+	j.skipped = hung
+	return !hung
 }
 
-// end reports whether the goroutine was left behind meanwhile.
-func (c *calls) end(j *job) bool {
+// end ends a step, and reports whether the job has ended with it, and whether
+// the goroutine was left behind meanwhile. A job ends early where others wait,
+// so that they get their turn.
+func (c *calls) end(j *job) (ended, left bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	left := j.state == jobLeft
-	j.state, j.outcome = jobEnded, completed
-	close(j.finished)
-	if left {
-		delete(c.hung, j.subject)
+	switch j.state {
+	case jobEnded:
+		return true, false
+	case jobLeft:
+		delete(c.hung, j.subject())
 		if c.returned != nil {
 			close(c.returned)
 			c.returned = nil
 		}
+		j.state = jobEnded
+		close(j.finished)
+		return true, true
 	}
-	return left
+	if j.skipped {
+		j.outcomes = append(j.outcomes, refused)
+	} else {
+		j.outcomes = append(j.outcomes, completed)
+	}
+	if len(j.outcomes) < len(j.steps) && c.waiting == 0 {
+		return false, false
+	}
+	j.state = jobEnded
+	close(j.finished)
+	return true, false
 }
 
 // hangs reports whether a call about a subject, or about any where subject is

@@ -427,19 +427,36 @@ type round struct {
 	unsupported map[string]int
 }
 
-// readAll makes the quick calls about all GPUs.
+// readAll makes the quick calls about all GPUs, of which one that hangs costs
+// the others nothing.
 func (s *Source) readAll(ctx context.Context, snapshot *device.Snapshot) round {
+	// A GPU that sleeps is not asked.
+	asked := make([]*readings, len(s.gpus))
+	steps := make([]step, 0, len(s.gpus))
+	for i, known := range s.gpus {
+		if s.asleep(known) {
+			continue
+		}
+		r := newReadings(known, s.opts.Called)
+		asked[i] = r
+		steps = append(steps, step{known.subject(), func() { r.fill(known.fastCalls) }})
+	}
+	outcomes := s.calls.doAll(ctx, s.opts.CallTimeout, steps)
+
 	found := round{unsupported: make(map[string]int)}
 	snapshot.GPUs = make([]device.GPU, 0, len(s.gpus))
-	for _, known := range s.gpus {
-		if s.asleep(known) {
+	var durations [][]duration
+	for i, known := range s.gpus {
+		if asked[i] == nil {
 			known.slow.clear()
 			snapshot.GPUs = append(snapshot.GPUs, device.GPU{Identity: known.identity, Asleep: true})
 			found.answered = true
 			continue
 		}
-		r := s.readGPU(ctx, known)
+		r := s.taken(ctx, known, asked[i], outcomes[0])
+		outcomes = outcomes[1:]
 		snapshot.GPUs = append(snapshot.GPUs, r.gpu)
+		durations = append(durations, r.durations)
 		found.failures = append(found.failures, r.failures...)
 		found.answered = found.answered || r.answered
 		for _, name := range r.unsupported {
@@ -451,17 +468,16 @@ func (s *Source) readAll(ctx context.Context, snapshot *device.Snapshot) round {
 			found.answering = append(found.answering, known)
 		}
 	}
+	// Recording a duration takes longer than many a call, and nobody waits for
+	// it.
+	s.background.Go(func() { tellDurations(durations, s.opts.Called) })
 	return found
 }
 
-// readGPU makes the quick calls about one GPU. What it returns is not changed
-// any more.
-func (s *Source) readGPU(ctx context.Context, known *knownGPU) *readings {
-	r := &readings{called: s.opts.Called, gpu: device.GPU{Identity: known.identity}}
-	result := s.calls.do(ctx, s.opts.CallTimeout, known.subject(), func() { r.fill(known.fastCalls) })
-	taken := &readings{}
-	taken.gpu, taken.failures, taken.answered = r.take()
-	taken.unsupported = r.unsupported
+// taken is what the quick calls about one GPU have told until now. It is not
+// changed any more.
+func (s *Source) taken(ctx context.Context, known *knownGPU, r *readings, result outcome) answers {
+	taken := r.take()
 	if ctx.Err() != nil {
 		// The receiver stops. That says nothing about the GPU.
 		taken.failures, taken.answered = nil, true
@@ -472,7 +488,7 @@ func (s *Source) readGPU(ctx context.Context, known *knownGPU) *readings {
 	}
 	if result != completed {
 		taken.failures = append(taken.failures, failure{call: "gpu", status: statusTimeout})
-		taken.answered = r.succeeded > 0
+		taken.answered = taken.succeeded > 0
 		taken.gpu.Unresponsive = true
 	}
 	for _, f := range taken.failures {

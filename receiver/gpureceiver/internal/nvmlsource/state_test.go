@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 )
@@ -88,26 +87,43 @@ func TestReadingsAfterFailures(t *testing.T) {
 		return func() (float64, status) { return value, result }
 	}
 	draw := func(r *device.Readings) *device.Number { return &r.Power.Draw }
-	r := &readings{}
-	require.True(t, r.fill([]call{
+	calls := []call{
 		number("temperature", answer(40, statusSuccess), func(r *device.Readings) *device.Number { return &r.Thermal.GPU }),
 		number("encoder", answer(0, statusNotSupported), draw),
 		number("decoder", answer(0, statusFunctionNotFound), draw),
 		number("memory", answer(0, statusUnknown), draw),
 		number("power", func() (float64, status) { panic("index out of range") }, draw),
 		number("energy", answer(7, statusSuccess), func(r *device.Readings) *device.Number { return &r.Power.Energy }),
-	}))
-	read, failures, answered := r.take()
+	}
+	calls[3].part = true
+	r := newReadings(&knownGPU{}, nil)
+	r.fill(calls)
+	told := r.take()
 	assert.Equal(t, device.Readings{
 		Power:   device.Power{Energy: device.Read(7.0)},
 		Thermal: device.Thermal{GPU: device.Read(40.0)},
-	}, read.Readings)
-	assert.Equal(t, []failure{{"memory", statusUnknown}, {"power", statusPanic}}, failures)
-	assert.True(t, answered)
+	}, told.gpu.Readings)
+	assert.Equal(t, []failure{{"memory", statusUnknown}, {"power", statusPanic}}, told.failures)
+	assert.Equal(t, []string{"encoder", "decoder"}, told.unsupported)
+	assert.True(t, told.answered)
+	var timed []string
+	for _, d := range told.durations {
+		timed = append(timed, d.call+" "+string(d.status))
+	}
+	assert.Equal(t, []string{
+		"temperature SUCCESS", "encoder NOT_SUPPORTED", "decoder FUNCTION_NOT_FOUND", "power PANIC", "energy SUCCESS",
+	}, timed, "what is a part of an earlier call is none")
 }
 
+// How long the call took is told all the same.
 func TestReadingsAreNotFilledAfterTheyWereTaken(t *testing.T) {
-	r := &readings{}
-	r.take()
-	assert.False(t, r.put("power", statusSuccess, func(*device.Readings) { t.Error("stored") }))
+	timed := 0
+	r := newReadings(&knownGPU{}, func(call, result string, took time.Duration) {
+		assert.Equal(t, "power SUCCESS 3s", call+" "+result+" "+took.String())
+		timed++
+	})
+	told := r.take()
+	assert.False(t, r.put(&call{name: "power"}, statusSuccess, func(*device.Readings) { t.Error("stored") }, 3*time.Second))
+	assert.Empty(t, told.durations)
+	assert.Equal(t, 1, timed)
 }
