@@ -36,9 +36,9 @@ type spanAbove struct {
 
 // handsDown returns what a span hands down, or nil.
 func (m *traceMemory) handsDown(id [8]byte) *keySet {
-	for i := len(m.spans) - 1; i >= 0; i-- {
-		if m.spans[i].id == id {
-			return m.spans[i].keys
+	for _, span := range slices.Backward(m.spans) {
+		if span.id == id {
+			return span.keys
 		}
 	}
 	return nil

@@ -140,8 +140,11 @@ func throughputs(md pmetric.Metrics, by string) map[string]float64 {
 					continue
 				}
 				for _, p := range m.Gauge().DataPoints().All() {
-					key, _ := p.Attributes().Get(by)
-					found[key.AsString()] = p.DoubleValue()
+					text := ""
+					if value, ok := p.Attributes().Get(by); ok {
+						text = value.AsString()
+					}
+					found[text] = p.DoubleValue()
 				}
 			}
 		}
@@ -210,4 +213,18 @@ func TestStreamsAreBoundedAndForgotten(t *testing.T) {
 	bad := []tokenPoint{{reading: after(0, math.NaN()), key: streamKey{instance: 9}}, {reading: reading{start: t0, at: t0 + 1e9, sum: 1, delta: true}, key: streamKey{instance: 8}}}
 	s.advance(bad, 0.001, skipped{})
 	assert.Equal(t, before, s.streams.len(), "what needs no memory gets none")
+}
+
+// TestThroughputLabelsDoNotCollide shows that a client's label stands alone
+// where Prometheus would give the added one the same name.
+func TestThroughputLabelsDoNotCollide(t *testing.T) {
+	p := startDefault(t)
+	var out pmetric.Metrics
+	for i, value := range []float64{1000, 4000} {
+		in := counterBatch("a", float64(i)*60, value)
+		in.ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().At(0).Sum().DataPoints().At(0).Attributes().PutStr("gen_ai_token_type", "mine")
+		out = p.sendMetrics(t, in)
+	}
+	assert.Equal(t, map[string]float64{"mine": 50}, throughputs(out, "gen_ai_token_type"))
+	assert.Equal(t, map[string]float64{"": 50}, throughputs(out, "gen_ai.token.type"))
 }
