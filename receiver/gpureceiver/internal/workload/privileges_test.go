@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -51,9 +52,17 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// Linux's numbers of capabilities.
+const (
+	capDACOverride   = 1
+	capDACReadSearch = 2
+	capSysPtrace     = 19
+)
+
 // Both profiles of privileges, with a process of another user: an unprivileged
 // reader learns what its cgroup, stat and status say and not its environment;
-// root learns everything.
+// root, and who has the two capabilities, learns everything. One of them is
+// not enough.
 func TestPrivileges(t *testing.T) {
 	if os.Getuid() != 0 {
 		if os.Getenv("CI") != "" {
@@ -85,17 +94,7 @@ func TestPrivileges(t *testing.T) {
 	assert.Equal(t, WayOK, found.Environ)
 	assert.Equal(t, WayOK, found.Slurm)
 
-	// The program is taken from proc, because its folder is not open to others.
-	reader := exec.CommandContext(t.Context(), "/proc/self/exe")
-	reader.Env = []string{readerVariable + "=" + pid}
-	reader.Dir = root
-	reader.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: readerUID, Gid: readerUID}}
-	var stderr bytes.Buffer
-	reader.Stderr = &stderr
-	output, err := reader.Output()
-	require.NoError(t, err, "%s", stderr.String())
-	var read description
-	require.NoError(t, json.Unmarshal(output, &read))
+	read, output := describeAs(t, root, pid)
 	require.True(t, read.Alive)
 	assert.Equal(t, Workload{UserID: strconv.Itoa(ownerUID)}, withoutCgroup(read.Found.Workload))
 	assert.Equal(t, WayDenied, read.Found.Environ)
@@ -105,7 +104,68 @@ func TestPrivileges(t *testing.T) {
 	assert.Equal(t, "sleep", read.Found.Executable)
 	assert.True(t, found.Start.Equal(read.Found.Start))
 	assert.Equal(t, found.NamespacePID, read.Found.NamespacePID)
-	assert.NotContains(t, string(output)+stderr.String(), "hunter2")
+	assert.NotContains(t, output, "hunter2")
+
+	if !permitted(t, capSysPtrace, capDACReadSearch, capDACOverride) {
+		if os.Getenv("CI") != "" {
+			t.Fatal("CI has to give this the capabilities SYS_PTRACE, DAC_READ_SEARCH and DAC_OVERRIDE")
+		}
+		t.Skip("NOT TESTED: what capabilities allow. They are not this process's")
+	}
+	for name, test := range map[string]struct {
+		capabilities []uintptr
+		expected     WayState
+	}{
+		"SYS_PTRACE":                     {[]uintptr{capSysPtrace}, WayDenied},
+		"DAC_READ_SEARCH":                {[]uintptr{capDACReadSearch}, WayDenied},
+		"SYS_PTRACE and DAC_READ_SEARCH": {[]uintptr{capSysPtrace, capDACReadSearch}, WayOK},
+		// What root in a container has by default, and the one that it lacks.
+		"SYS_PTRACE and DAC_OVERRIDE": {[]uintptr{capSysPtrace, capDACOverride}, WayOK},
+	} {
+		read, output := describeAs(t, root, pid, test.capabilities...)
+		assert.Equal(t, test.expected, read.Found.Environ, name)
+		assert.NotContains(t, output, "hunter2", name)
+		if test.expected == WayOK {
+			assert.Equal(t, all, withoutCgroup(read.Found.Workload), name)
+		}
+	}
+}
+
+// permitted reports whether this process has capabilities to give.
+func permitted(t *testing.T, capabilities ...uint) bool {
+	t.Helper()
+	status, err := os.ReadFile("/proc/self/status")
+	require.NoError(t, err)
+	_, rest, found := strings.Cut(string(status), "CapPrm:")
+	require.True(t, found)
+	mask, err := strconv.ParseUint(strings.Fields(rest)[0], 16, 64)
+	require.NoError(t, err)
+	for _, capability := range capabilities {
+		if mask&(1<<capability) == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// describeAs describes a process as the other user with capabilities, and also
+// returns everything that the reader wrote.
+func describeAs(t *testing.T, root, pid string, capabilities ...uintptr) (description, string) {
+	t.Helper()
+	// The program is taken from proc, because its folder is not open to others.
+	reader := exec.CommandContext(t.Context(), "/proc/self/exe")
+	reader.Env = []string{readerVariable + "=" + pid}
+	reader.Dir = root
+	reader.SysProcAttr = &syscall.SysProcAttr{
+		Credential: &syscall.Credential{Uid: readerUID, Gid: readerUID}, AmbientCaps: capabilities,
+	}
+	var stderr bytes.Buffer
+	reader.Stderr = &stderr
+	output, err := reader.Output()
+	require.NoError(t, err, "%s", stderr.String())
+	var read description
+	require.NoError(t, json.Unmarshal(output, &read))
+	return read, string(output) + stderr.String()
 }
 
 // withoutCgroup leaves out what the machine that runs the test decides.

@@ -63,9 +63,10 @@ func (p *Processes) Visible() bool {
 
 // Describe tells what a process is and what it belongs to, as far as this
 // program may read it. What may not be read is left out and shown in the
-// evidence: other users' environments need root or CAP_SYS_PTRACE. It reports
-// false for a process that has ended. Nothing is known about any process, and
-// none has ended, where the host's cannot be seen.
+// evidence: other users' environments need root, or both CAP_SYS_PTRACE and
+// CAP_DAC_READ_SEARCH. It reports false for a process that has ended. Nothing
+// is known about any process, and none has ended, where the host's cannot be
+// seen.
 func (p *Processes) Describe(pid uint32) (Process, bool) {
 	if !p.hostPIDs {
 		return Process{}, true
