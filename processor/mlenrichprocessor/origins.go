@@ -18,6 +18,7 @@ const (
 	fromTrainingRun
 	fromSamplingSession
 	fromLink
+	fromTime
 )
 
 var originNames = [...]string{
@@ -28,17 +29,23 @@ var originNames = [...]string{
 	fromTrainingRun:     "training_run",
 	fromSamplingSession: "sampling_session",
 	fromLink:            "link",
+	fromTime:            "time",
 }
 
-// originPhase is the place of the phase in origins, after the keys.
-const originPhase = keyCount
+// The places of the phase and of the epoch in origins, after the keys.
+const (
+	originPhase = keyCount + iota
+	originEpoch
+	originCount
+)
 
-// origins says of each key, and of the phase, where it was inherited from.
-type origins [keyCount + 1]origin
+// origins says of each key, of the phase and of the epoch where it was
+// inherited from.
+type origins [originCount]origin
 
 // shortNames are the keys in ml.correlation.source. Whether a run is inferred
 // comes with the run and is not named.
-var shortNames = [keyCount + 1]string{
+var shortNames = [originCount]string{
 	keySession:         "session",
 	keyConversation:    "conversation",
 	keyRun:             "run",
@@ -46,6 +53,7 @@ var shortNames = [keyCount + 1]string{
 	keySamplingSession: "sampling_session",
 	keyRequest:         "request",
 	originPhase:        "phase",
+	originEpoch:        "epoch",
 }
 
 // maxMarks is how many texts marks keeps. In practice a dozen occur; a client

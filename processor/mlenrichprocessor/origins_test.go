@@ -9,18 +9,27 @@ import (
 )
 
 func TestOriginsReadWhatTheyWrite(t *testing.T) {
-	var all origins
+	// The longest that there can be: a span that shares by its request says it
+	// itself, and so does one of an epoch its phase.
+	var all, shared origins
 	for k := range all {
-		all[k] = fromRequest
+		all[k], shared[k] = fromParent, fromRequest
 	}
+	all[originEpoch] = fromTime
+	shared[keyRequest], shared[originPhase], shared[originEpoch] = fromNowhere, fromNowhere, fromTime
 	for _, o := range []origins{
 		{keySession: fromTrace},
 		{keySession: fromTrace, keyRequest: fromParent, originPhase: fromParent},
 		{keyTrainingRun: fromRequest, keySamplingSession: fromSpan},
+		{originEpoch: fromTime},
 		all,
+		shared,
 	} {
 		got, ok := parseOrigins(o.String())
 		assert.True(t, ok, o.String())
+		if o[keyRun] != fromNowhere {
+			o[keyInferred] = o[keyRun] // it is not named
+		}
 		assert.Equal(t, o, got)
 		assert.LessOrEqual(t, len(o.String()), mlattr.MaxText, "a longer text would be cut when it is read")
 	}

@@ -27,6 +27,7 @@ const (
 	maxUsage     = 32768
 	maxAnswers   = 32768
 	maxStreams   = 32768
+	maxProcesses = 4096
 
 	// keyAge is how long the keys of a trace or request outlive their last
 	// use.
@@ -54,6 +55,8 @@ type store struct {
 	// answers has the first span that reported the tokens of an answer.
 	answers *bounded[answerKey, spanKey]
 	seed    maphash.Seed
+	// epochs has those of each process.
+	epochs *bounded[string, recentEpochs]
 	// streams has the newest point of each stream of tokens, and instances is
 	// how many instances of the processor may have some.
 	streams   *bounded[streamKey, newest]
@@ -86,6 +89,7 @@ func newStore(set component.TelemetrySettings, id component.ID) (*store, error) 
 		answers:   newBounded[answerKey, spanKey](maxAnswers, keyAge),
 		seed:      maphash.MakeSeed(),
 		streams:   newBounded[streamKey, newest](maxStreams, keyAge),
+		epochs:    newBounded[string, recentEpochs](maxProcesses, keyAge),
 		values:    newLabelValues(),
 		telemetry: telemetry,
 		processor: attribute.String("processor", id.String()),
@@ -127,6 +131,7 @@ func (s *store) report(o metric.Int64Observer, value func(size int, evicted int6
 	s.mu.Lock()
 	parts := [...]part{
 		{"answers", s.answers.len(), s.answers.evicted},
+		{"epochs", s.epochs.len(), s.epochs.evicted},
 		{"joins", s.joins.len(), s.joins.evicted},
 		{"resources", s.resources.len(), s.resources.evicted},
 		{"runs", s.runs.len(), s.runs.evicted},

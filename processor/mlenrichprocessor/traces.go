@@ -30,7 +30,10 @@ type spanState struct {
 	phased bool
 	// conflicted is true where the span has a conflict mark.
 	conflicted bool
-	usage      usage
+	// undated is the span's place in batch.undated, plus one, where it is of an
+	// epoch that it does not name.
+	undated int32
+	usage   usage
 }
 
 // batch is the working memory of one Consume call.
@@ -51,6 +54,8 @@ type batch struct {
 	rejected int
 	// labels says which labels metrics get.
 	labels admission
+	// timedSpans are what epochs are found by.
+	timedSpans timedSpans
 	// marks stays from batch to batch.
 	marks marks
 
@@ -77,6 +82,7 @@ func (b *batch) free() {
 	clear(b.labels.refused)
 	b.resources, b.spans, b.kept, b.tokens, b.rejected = b.resources[:0], b.spans[:0], b.kept[:0], b.tokens[:0], 0
 	b.exemplars = b.exemplars[:0]
+	b.timedSpans.reset()
 	b.reset()
 	batches.Put(b)
 }
@@ -127,6 +133,7 @@ func (e *enricher) processTraces(ctx context.Context, td ptrace.Traces) (ptrace.
 		b.nodes[i].service = r.service
 	}
 	b.resolve(e.store)
+	b.bindEpochs(e.store)
 	e.writeSpans(b)
 	e.count(ctx, b.left, b.rejected)
 	return td, nil
@@ -174,6 +181,9 @@ func (e *enricher) readSpan(span ptrace.Span, known mlattr.System, rules rateRul
 			// An inferred run is the span's, and nobody else's.
 			n.own[keyRun] = 0
 		}
+	}
+	if f.Systems&mlattr.FX != 0 {
+		state.undated = b.timedSpans.readTime(f, &n, &state, period{uint64(span.StartTimestamp()), uint64(span.EndTimestamp())})
 	}
 	if span.Links().Len() > 0 {
 		b.readLinks(span)
@@ -237,15 +247,15 @@ func (e *enricher) writeSpans(b *batch) {
 		n, s := &b.nodes[i], &b.spans[i]
 		r := &b.resources[s.resource]
 		own := n.own[keyRun]
-		if own != 0 && r.process.host != "" && r.process.service != "" && (own != seen || s.resource != seenOf) {
+		if own != 0 && (own != seen || s.resource != seenOf) {
 			seen, seenOf = own, s.resource
-			e.store.seeRun(b.texts.text(own), place{host: r.process.host, service: r.process.service})
+			e.seeSpanRun(b.texts.text(own), r)
 		}
 		if own != 0 && n.own[keyTrainingRun] == 0 && n.conflict == 0 &&
 			n.resourceRun != 0 && !n.resourceInferred && n.resourceRun != own {
 			n.conflict = keyRun + 1
 		}
-		if s.first == s.end && n.plain() && !s.usage.countable && !r.run.perTrace {
+		if s.first == s.end && n.plain() && !s.usage.countable && !r.run.perTrace && s.undated == 0 {
 			continue
 		}
 		more := additions{
@@ -253,6 +263,10 @@ func (e *enricher) writeSpans(b *batch) {
 			below:    s.usage.countable && (n.covered || s.usage.wrapper || n.repeated),
 			side:     n.uses && !s.usage.sided && (n.server || n.client),
 			traceRun: r.run.perTrace && !n.present[keyRun] && !n.present[keyInferred] && n.from[keyRun] == fromNowhere && n.trace != ([16]byte{}),
+		}
+		if s.undated != 0 && b.timedSpans.found[s.undated-1] {
+			more.epoch = true
+			s.inherited[originEpoch] = fromTime
 		}
 		s.inherit(n, &more)
 		if more.traceRun && (n.trace != traceRun.trace || s.resource != traceRun.resource) {
@@ -280,6 +294,9 @@ func (e *enricher) writeSpans(b *batch) {
 		if more.phase {
 			s.attrs.PutStr(mlattr.Phase, b.texts.text(n.inheritedPhase))
 		}
+		if more.epoch {
+			s.attrs.PutInt(mlattr.Epoch, b.timedSpans.number[s.undated-1])
+		}
 		if more.conflict {
 			s.attrs.PutStr(mlattr.CorrelationConflict, keyNames[n.conflict-1])
 		}
@@ -293,7 +310,7 @@ func (e *enricher) writeSpans(b *batch) {
 			}
 			s.attrs.PutStr(mlattr.Side, side)
 		}
-		if more.keys != 0 || more.phase {
+		if more.keys != 0 || more.phase || more.epoch {
 			s.attrs.PutStr(mlattr.CorrelationSource, b.marks.text(s.inherited))
 		}
 		if more.traceRun {
@@ -314,6 +331,7 @@ type additions struct {
 	keys     uint8 // a bit for each inherited key that it lacks
 	inferred bool  // the inherited run was inferred
 	phase    bool  // an ancestor's
+	epoch    bool  // the one at its time
 	conflict bool
 	below    bool // what it used is counted elsewhere
 	side     bool // it is one of two that count the same
@@ -323,10 +341,10 @@ type additions struct {
 // count is how many attributes they are at most.
 func (a *additions) count() int {
 	n := bits.OnesCount8(a.keys)
-	if n > 0 || a.phase {
+	if n > 0 || a.phase || a.epoch {
 		n++ // the source
 	}
-	for _, flag := range [...]bool{a.inferred, a.phase, a.conflict, a.below, a.side, a.traceRun, a.traceRun} {
+	for _, flag := range [...]bool{a.inferred, a.phase, a.epoch, a.conflict, a.below, a.side, a.traceRun, a.traceRun} {
 		if flag {
 			n++
 		}
