@@ -4,6 +4,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -61,6 +62,16 @@ func TestDefaultConfigurationRunsAlone(t *testing.T) {
 	assert.Empty(t, artifacts, "a collector that nobody uses writes no reproduction")
 }
 
+// brokenRecording has a value that is no number.
+const brokenRecording = `version: 1
+origin: made for a test
+host_name: host-a
+gpus: [{uuid: GPU-a}]
+frames:
+  - at: 0s
+    gpus: [{uuid: GPU-a, power: {draw_watts: much}}]
+`
+
 // A configuration with a mistake is refused with the key and the value, before
 // anything starts.
 func TestMistakesAreNamed(t *testing.T) {
@@ -81,6 +92,22 @@ func TestMistakesAreNamed(t *testing.T) {
 			override: "receivers: {gpu: {source: replay, replay: {path: /none/recording.yaml}}}",
 			want:     []string{"replay::path", "/none/recording.yaml", "must name a recording"},
 		},
+		"broken recording": {
+			override: "receivers: {gpu: {source: replay, replay: {path: RECORDING}}}",
+			want:     []string{"replay::path", `"frames[0]::gpus[0]::power::draw_watts" is "much"; allowed is a number`},
+		},
+		"unknown metric": {
+			override: "receivers: {gpu: {metrics: {hw.gpu.utilisation: {enabled: true}}}}",
+			want:     []string{`"metrics" has "hw.gpu.utilisation"; allowed are`, `"hw.gpu.utilization"`},
+		},
+		"timeout longer than the interval": {
+			override: "receivers: {gpu: {collection_interval: 5s, timeout: 6s}}",
+			want:     []string{"gpu", `"timeout" is 6s; it must be between 0 and "collection_interval", 5s`},
+		},
+		"library that is a directory": {
+			override: "receivers: {gpu: {nvml: {library_path: /usr/lib}}}",
+			want:     []string{`"nvml::library_path" is the directory "/usr/lib"; it must be the library's file`},
+		},
 		"no directory": {
 			override: `processors: {repro_gen: {directory: ""}}`,
 			want:     []string{"repro_gen", "directory"},
@@ -92,8 +119,11 @@ func TestMistakesAreNamed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			broken := filepath.Join(t.TempDir(), "recording.yaml")
+			require.NoError(t, os.WriteFile(broken, []byte(brokenRecording), 0o600))
 			mistake := filepath.Join(t.TempDir(), "mistake.yaml")
-			require.NoError(t, os.WriteFile(mistake, []byte(test.override), 0o600))
+			override := strings.ReplaceAll(test.override, "RECORDING", broken)
+			require.NoError(t, os.WriteFile(mistake, []byte(override), 0o600))
 			code, output := harness.Validate(t, nil, harness.Path("distribution", "config", "agent.yaml"), mistake)
 			assert.NotZero(t, code)
 			for _, want := range test.want {
