@@ -181,3 +181,13 @@ func TestSidesThatAreNone(t *testing.T) {
 	assert.Equal(t, map[string]string{"llm_request": "server"},
 		keysByName(startDefault(t).sendTraces(t, withKind(loop, "llm_request", ptrace.SpanKindServer)), "ml.side"), "a circle ends")
 }
+
+// TestSideOfASpanWithNothingElseToAdd shows a client's span that says all but
+// its side.
+func TestSideOfASpanWithNothingElseToAdd(t *testing.T) {
+	td := batchOf("assistant", testSpan{7, 1, 0, "chat", map[string]any{"gen_ai.usage.output_tokens": 5, "ml.usage.counted": true,
+		"ml.tokens_per_second": 5.0, "ml.throughput.basis": "reported"}})
+	server := withKind(batchOf("vllm", testSpan{7, 2, 1, "llm_request", used}), "llm_request", ptrace.SpanKindServer)
+	server.ResourceSpans().At(0).CopyTo(td.ResourceSpans().AppendEmpty())
+	assert.Equal(t, sides, keysByName(startDefault(t).sendTraces(t, td), "ml.side"))
+}

@@ -64,3 +64,14 @@ func TestSpansOfTracesAreBounded(t *testing.T) {
 	assert.Equal(t, 1, s.spans.n, "what is too old is forgotten")
 	assert.Equal(t, 1, s.traces.len())
 }
+
+// TestTwoSpansOfOneID shows that of two spans with one id, which only broken
+// clients send, the last is the parent, in the batch and after it.
+func TestTwoSpansOfOneID(t *testing.T) {
+	p := startDefault(t)
+	p.sendTraces(t, batchOf("gateway",
+		testSpan{3, 1, 0, "first", map[string]any{"session.id": "a"}},
+		testSpan{3, 1, 0, "last", map[string]any{"session.id": "b"}}))
+	out := p.sendTraces(t, batchOf("gateway", testSpan{3, 2, 1, "child", nil}))
+	assert.Equal(t, map[string]string{"child": "b"}, keysByName(out, "ml.session.id"))
+}
