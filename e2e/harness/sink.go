@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
 	"sync"
 	"testing"
 
@@ -51,6 +52,20 @@ func StartSink(tb testing.TB) *Sink {
 		}
 	})
 	return sink
+}
+
+// Traces returns all requests with spans that have arrived.
+func (s *Sink) Traces() []ptrace.Traces {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.traces)
+}
+
+// Logs returns all requests with log records that have arrived.
+func (s *Sink) Logs() []plog.Logs {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.logs)
 }
 
 // Spans returns all spans that have arrived.
