@@ -191,6 +191,10 @@ type resource struct {
 	runSymbol symbol
 	// service is process.service, as store.hashOf has it.
 	service uint64
+	// member is what the store remembers of the process, where run is known.
+	member member
+	// indexes are the GPUs that the process's metrics name.
+	indexes []int64
 }
 
 // readResource adds canonical names to a resource and reads what tells its
@@ -225,36 +229,12 @@ func readID(attrs pcommon.Map, key string) string {
 // recognised as, adds it to the resource, and remembers where it lives.
 func (e *enricher) settleRun(attrs pcommon.Map, r *resource, systems mlattr.System) {
 	r.run = runOf(&r.facts, r.process, systems)
-	if r.run.id == "" {
-		return
-	}
-	if r.facts.Find(mlattr.RunID) == nil {
+	if r.run.id != "" && r.facts.Find(mlattr.RunID) == nil {
 		attrs.PutStr(mlattr.RunID, r.run.id)
 		if r.run.inferred {
 			attrs.PutBool(mlattr.RunInferred, true)
 		}
 	}
-	if r.process.host == "" {
-		return
-	}
-	places := make([]place, 0, 2)
-	if r.process.service != "" {
-		places = append(places, place{host: r.process.host, service: r.process.service})
-	}
-	if p, ok := rankPlace(r.process.host, &r.facts); ok {
-		places = append(places, p)
-	}
-	if len(places) > 0 {
-		e.store.seeRun(r.run.id, places...)
-	}
-}
-
-// rankPlace is the place of a rank on a host. All three numbers are needed:
-// two jobs on a host both have a rank 0.
-func rankPlace(host string, f *mlattr.Facts) (place, bool) {
-	global, hasGlobal := f.Int(mlattr.RankGlobal)
-	local, hasLocal := f.Int(mlattr.RankLocal)
-	world, hasWorld := f.Int(mlattr.WorldSize)
-	ok := host != "" && hasGlobal && hasLocal && hasWorld
-	return place{host: host, global: global, local: local, world: world}, ok
+	e.readMember(attrs, r)
+	e.store.seeRun(&r.member)
 }

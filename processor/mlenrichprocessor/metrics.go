@@ -2,7 +2,7 @@ package mlenrichprocessor
 
 import (
 	"context"
-	"strings"
+	"slices"
 
 	"github.com/open-telemetry/opentelemetry-collector-contrib/pkg/pdatautil"
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -11,9 +11,8 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-// workloadPrefix begins the names of the gpu receiver's series that belong to
-// a workload and may be joined to a run.
-const workloadPrefix = "nvidia.gpu.workload."
+// maxIndexes is how many GPUs of its host a client may name.
+const maxIndexes = 64
 
 // processMetrics adds labels to points. Values, names and metrics stay.
 func (e *enricher) processMetrics(ctx context.Context, md pmetric.Metrics) (pmetric.Metrics, error) {
@@ -21,7 +20,7 @@ func (e *enricher) processMetrics(ctx context.Context, md pmetric.Metrics) (pmet
 	defer b.free()
 
 	b.labels.at = e.store.now()
-	var workloads []workload
+	gpus := false
 	for i, rm := range md.ResourceMetrics().All() {
 		r := b.addResource()
 		from := source{instance: e.instance, resource: int32(i), attrs: pdatautil.MapHash(rm.Resource().Attributes())}
@@ -56,15 +55,13 @@ func (e *enricher) processMetrics(ctx context.Context, md pmetric.Metrics) (pmet
 			known := r.facts.Systems | e.reader.Scope(sm.Scope().Name())
 			for _, m := range sm.Metrics().All() {
 				known := known | e.reader.Metric(m.Name())
-				joins := strings.HasPrefix(m.Name(), workloadPrefix)
+				gpus = gpus || joinable(m.Name())
 				eachPoint(m, func(point pcommon.Map) {
 					e.reader.Point(known, point, &b.facts)
 					b.rejected += b.facts.Rejected
 					e.writePoint(point, &b.facts, len(labels), &b.labels)
-					if joins {
-						if w, ok := newWorkload(point, &b.facts, r); ok {
-							workloads = append(workloads, w)
-						}
+					if index, ok := b.facts.Int(mlattr.GPUIndex); ok && len(r.indexes) < maxIndexes && !slices.Contains(r.indexes, index) {
+						r.indexes = append(r.indexes, index)
 					}
 					for _, l := range labels {
 						if !labelTaken(point, l.key) {
@@ -80,7 +77,9 @@ func (e *enricher) processMetrics(ctx context.Context, md pmetric.Metrics) (pmet
 		}
 	}
 	e.correlateExemplars(b.exemplars)
-	e.joinWorkloads(workloads)
+	if gpus {
+		e.joinGPUs(md, b)
+	}
 	e.addThroughput(md, b)
 	e.count(ctx, b.left, b.rejected)
 	e.countOverflow(ctx, b.labels.refused)
@@ -162,68 +161,6 @@ func eachPoint(m pmetric.Metric, visit func(pcommon.Map)) {
 	case pmetric.MetricTypeSummary:
 		for _, p := range m.Summary().DataPoints().All() {
 			visit(p.Attributes())
-		}
-	}
-}
-
-// workload is a GPU's series that may be joined to a run.
-type workload struct {
-	attrs   pcommon.Map
-	device  string
-	rank    place
-	ranked  bool
-	service place
-}
-
-// newWorkload reads a workload's point, unless it names its run already.
-func newWorkload(attrs pcommon.Map, f *mlattr.Facts, r *resource) (workload, bool) {
-	if f.Find(mlattr.RunID) != nil {
-		return workload{}, false
-	}
-	host := f.Text(mlattr.HostName)
-	if host == "" {
-		host = r.process.host
-	}
-	if host == "" {
-		return workload{}, false
-	}
-	w := workload{attrs: attrs, device: readID(attrs, mlattr.HardwareID)}
-	w.rank, w.ranked = rankPlace(host, f)
-	w.service = place{host: host, service: f.Text(mlattr.ServiceName)}
-	return w, true
-}
-
-// joinWorkloads ties workloads to runs by what is unique on the host: the
-// rank, or else the service. A rank that is on two GPUs at once belongs to two
-// jobs that look alike, and neither is joined.
-func (e *enricher) joinWorkloads(workloads []workload) {
-	devices := make(map[place]string)
-	twice := make(map[place]bool)
-	for i := range workloads {
-		w := &workloads[i]
-		if !w.ranked {
-			continue
-		}
-		if device, ok := devices[w.rank]; ok && device != w.device {
-			twice[w.rank] = true
-		}
-		devices[w.rank] = w.device
-	}
-	for i := range workloads {
-		w := &workloads[i]
-		run, rung := "", ""
-		switch {
-		case w.ranked && !twice[w.rank]:
-			run, rung = e.store.runAt(w.rank), "rank"
-		case !w.ranked && w.service.service != "":
-			run, rung = e.store.runAt(w.service), "service"
-		}
-		if run == "" {
-			continue
-		}
-		w.attrs.PutStr(mlattr.RunID, run)
-		if _, ok := w.attrs.Get(mlattr.GPUJoin); !ok {
-			w.attrs.PutStr(mlattr.GPUJoin, rung)
 		}
 	}
 }

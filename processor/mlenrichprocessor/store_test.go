@@ -31,34 +31,6 @@ func newTestStore(t *testing.T) (*store, *clock) {
 	return s, c
 }
 
-func TestLiveRuns(t *testing.T) {
-	s, c := newTestStore(t)
-	rank := place{host: "n1", global: 0, local: 0, world: 8}
-	assert.Empty(t, s.runAt(rank))
-	s.seeRun("r1", rank)
-	assert.Equal(t, "r1", s.runAt(rank))
-	assert.Empty(t, s.runAt(place{host: "n2", world: 8}), "another host")
-	assert.Empty(t, s.runAt(place{host: "n1", world: 4}), "another job's world")
-
-	c.at = c.at.Add(time.Minute)
-	s.seeRun("r2", rank)
-	assert.Empty(t, s.runAt(rank), "two runs are alive there")
-	c.at = c.at.Add(liveAge)
-	s.seeRun("r2", rank)
-	assert.Equal(t, "r2", s.runAt(rank), "the first has ended")
-	c.at = c.at.Add(liveAge + time.Second)
-	assert.Empty(t, s.runAt(rank), "a look does not keep a run alive")
-}
-
-func TestThreeRunsAtAPlace(t *testing.T) {
-	s, _ := newTestStore(t)
-	p := place{host: "n1", service: "s"}
-	for _, id := range []string{"r1", "r2", "r3"} {
-		s.seeRun(id, p)
-	}
-	assert.Empty(t, s.runAt(p))
-}
-
 func TestStoreIsBounded(t *testing.T) {
 	s, _ := newTestStore(t)
 	for i := range maxTraces + 100 {
@@ -93,7 +65,7 @@ func TestSelfTelemetry(t *testing.T) {
 		{Value: 2, Attributes: attribute.NewSet(id)}, // for the session and for the conversation
 	}, metricdatatest.IgnoreTimestamp())
 	var want []metricdata.DataPoint[int64]
-	for index, n := range map[string]int64{"answers": 0, "joins": 0, "resources": 1, "runs": 0, "spans": 1, "streams": 0, "traces": 1, "usage": 0} {
+	for index, n := range map[string]int64{"answers": 0, "epochs": 0, "joins": 0, "resources": 1, "runs": 0, "spans": 1, "streams": 0, "traces": 1, "usage": 0} {
 		want = append(want, metricdata.DataPoint[int64]{Value: n, Attributes: attribute.NewSet(id, attribute.String("index", index))})
 	}
 	metadatatest.AssertEqualProcessorMlEnrichStoreEntries(t, p.telemetry, want, metricdatatest.IgnoreTimestamp())

@@ -1,0 +1,467 @@
+package mlenrichprocessor
+
+import (
+	"strings"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+// The gpu receiver's series that may be joined to a run begin with these.
+const (
+	workloadPrefix = "nvidia.gpu.workload."
+	processPrefix  = "nvidia.gpu.process."
+)
+
+// joinable says whether a metric's points are of workloads or processes.
+func joinable(name string) bool {
+	return strings.HasPrefix(name, workloadPrefix) || strings.HasPrefix(name, processPrefix)
+}
+
+// workloadIdentity are the attributes by which the gpu receiver tells one
+// workload of a GPU from another.
+var workloadIdentity = [...]string{
+	mlattr.RunID, mlattr.RunAttempt, mlattr.RankGlobal, mlattr.RankLocal, mlattr.WorldSize, attrSlurmJob, attrContainerID,
+	attrPodUID, "k8s.namespace.name", "k8s.pod.name", "k8s.container.name", mlattr.ServiceName, "user.id",
+}
+
+// gpuJoin is the GPUs of a batch, and what uses them.
+type gpuJoin struct {
+	gpus    []gpuState
+	tenants []tenant
+	points  []tenantPoint
+
+	gpuAt     map[gpuKey]int
+	tenantAt  map[tenantKey]int
+	processAt map[processKey]int
+}
+
+type gpuKey struct {
+	host uint64 // as store.hashOf has it, and so are
+	id   string
+}
+
+// gpuState is a GPU or MIG device of a batch.
+type gpuState struct {
+	id      uint64 // the hash of hw.id
+	tenants int
+	run     string // the first that uses it
+	shared  bool
+}
+
+type tenantKey struct {
+	gpu      int
+	identity string
+}
+
+type processKey struct {
+	tenant  int
+	process processID
+}
+
+// tenant is a workload of a GPU.
+type tenant struct {
+	evidence
+	gpu   int
+	host  uint64
+	rank  rankNumbers
+	world count
+	index count
+	// asked has the lookup of each rung but rungProcess, and owned those of each
+	// process.
+	asked [rungCount + 1]span
+	owned []span
+
+	binding binding
+	// ownBindings are those of the processes by themselves.
+	ownBindings []binding
+}
+
+// span is a part of a list.
+type span struct{ first, end int }
+
+// binding is what ties a workload to a run.
+type binding struct {
+	claimant
+	rung  rung
+	bound bool
+	// manyGPUs is true where workloads of other GPUs are at the same place.
+	manyGPUs bool
+}
+
+// tenantPoint is a point of a workload's series, or of a process of one.
+type tenantPoint struct {
+	attrs  pcommon.Map
+	tenant int
+	// process is the place in the tenant's processes, and below zero for a
+	// workload's own point.
+	process int
+	run     string
+}
+
+// joinGPUs ties the GPUs' workloads and processes of a batch to runs. What an
+// ml_enrich before this one has joined is left as it is.
+func (e *enricher) joinGPUs(md pmetric.Metrics, b *batch) {
+	j := &gpuJoin{gpuAt: make(map[gpuKey]int), tenantAt: make(map[tenantKey]int), processAt: make(map[processKey]int)}
+	for i, rm := range md.ResourceMetrics().All() {
+		if !joined(rm) {
+			e.readGPUs(rm, b.resources[i].process.host, j)
+		}
+	}
+	if len(j.points) == 0 {
+		return
+	}
+	e.bind(j)
+	e.writeJoins(j, b)
+}
+
+// joined says whether the GPUs of a resource are tied to their runs already.
+func joined(rm pmetric.ResourceMetrics) bool {
+	for _, sm := range rm.ScopeMetrics().All() {
+		for _, m := range sm.Metrics().All() {
+			if !joinable(m.Name()) {
+				continue
+			}
+			has := false
+			eachPoint(m, func(point pcommon.Map) {
+				_, ok := point.Get(mlattr.GPUJoin)
+				has = has || ok
+			})
+			if has {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// readGPUs collects what a resource says about GPUs.
+func (e *enricher) readGPUs(rm pmetric.ResourceMetrics, host string, j *gpuJoin) {
+	hostID := readID(rm.Resource().Attributes(), attrHostID)
+	for _, sm := range rm.ScopeMetrics().All() {
+		for _, m := range sm.Metrics().All() {
+			name := m.Name()
+			if !joinable(name) {
+				continue
+			}
+			for _, p := range numberPoints(m).All() {
+				attrs := p.Attributes()
+				gpu, onHost := e.gpuOf(attrs, host, j)
+				if gpu < 0 || p.Flags().NoRecordedValue() {
+					continue
+				}
+				tp := tenantPoint{attrs: attrs, process: -1}
+				tp.tenant = e.tenantOf(attrs, gpu, onHost, hostID, j)
+				if strings.HasPrefix(name, processPrefix) {
+					tp.process = j.processOf(attrs, tp.tenant)
+				}
+				j.points = append(j.points, tp)
+			}
+		}
+	}
+}
+
+// numberPoints are the points of a gauge or sum.
+func numberPoints(m pmetric.Metric) pmetric.NumberDataPointSlice {
+	switch m.Type() {
+	case pmetric.MetricTypeGauge:
+		return m.Gauge().DataPoints()
+	case pmetric.MetricTypeSum:
+		return m.Sum().DataPoints()
+	default:
+		return pmetric.NewNumberDataPointSlice()
+	}
+}
+
+// gpuOf returns the place of the GPU that a point is about, and its host, or a
+// place below zero.
+func (e *enricher) gpuOf(attrs pcommon.Map, host string, j *gpuJoin) (int, uint64) {
+	if own := readID(attrs, mlattr.HostName); own != "" {
+		host = own
+	}
+	id := readID(attrs, mlattr.HardwareID)
+	if host == "" {
+		return -1, 0
+	}
+	key := gpuKey{hashOf(e.store, host), id}
+	at, ok := j.gpuAt[key]
+	if !ok {
+		at = len(j.gpus)
+		j.gpuAt[key] = at
+		j.gpus = append(j.gpus, gpuState{id: hashOf(e.store, id)})
+	}
+	return at, key.host
+}
+
+// tenantOf returns the place of the workload that a point is of.
+func (e *enricher) tenantOf(attrs pcommon.Map, gpu int, host uint64, hostID string, j *gpuJoin) int {
+	var identity strings.Builder
+	for _, key := range workloadIdentity {
+		identity.WriteString(readID(attrs, key))
+		identity.WriteByte('\n') // no id has one
+	}
+	key := tenantKey{gpu, identity.String()}
+	at, ok := j.tenantAt[key]
+	if ok {
+		return at
+	}
+	at = len(j.tenants)
+	j.tenantAt[key] = at
+	j.gpus[gpu].tenants++
+	world := readCount(attrs, mlattr.WorldSize)
+	t := tenant{
+		gpu: gpu, host: host, world: world,
+		rank:  rankNumbers{readCount(attrs, mlattr.RankGlobal), readCount(attrs, mlattr.RankLocal)},
+		index: readCount(attrs, "nvidia.gpu.index"),
+	}
+	t.run = readID(attrs, mlattr.RunID)
+	t.ranked = t.rank.global.ok && t.rank.local.ok && world.ok
+	t.says = [traitCount]uint64{
+		traitHost:      hashOf(e.store, hostID),
+		traitContainer: hashOf(e.store, readID(attrs, attrContainerID)),
+		traitPod:       hashOf(e.store, readID(attrs, attrPodUID)),
+		traitWorld:     worldTrait(world),
+		traitService:   hashOf(e.store, readID(attrs, mlattr.ServiceName)),
+	}
+	if job := readID(attrs, attrSlurmJob); !mlattr.Sentinel(job) {
+		t.says[traitSlurm] = hashOf(e.store, job)
+	}
+	j.tenants = append(j.tenants, t)
+	return at
+}
+
+// readCount reads a whole number that is not negative.
+func readCount(attrs pcommon.Map, key string) count {
+	v, ok := attrs.Get(key)
+	if !ok || v.Type() != pcommon.ValueTypeInt || v.Int() < 0 {
+		return count{}
+	}
+	return count{n: v.Int(), ok: true}
+}
+
+// processOf returns the place of a point's process in its workload.
+func (j *gpuJoin) processOf(attrs pcommon.Map, at int) int {
+	key := processKey{at, processID{pid: readNumber(attrs, attrPID), own: readNumber(attrs, attrOwnPID), start: readInstant(attrs, attrStart)}}
+	process, ok := j.processAt[key]
+	if !ok {
+		t := &j.tenants[at]
+		process = len(t.processes)
+		j.processAt[key] = process
+		t.processes = append(t.processes, key.process)
+	}
+	return process
+}
+
+// bind finds the run of each workload and process.
+func (e *enricher) bind(j *gpuJoin) {
+	asked := make([]placeLookup, 0, 4*len(j.tenants))
+	for i := range j.tenants {
+		asked = j.tenants[i].ask(asked, j.gpus[j.tenants[i].gpu].id)
+	}
+	e.store.lookAround(asked)
+	holders := make(map[place]holder)
+	for i := range j.tenants {
+		j.tenants[i].hold(asked, holders)
+	}
+	for i := range j.tenants {
+		t := &j.tenants[i]
+		t.alone = j.gpus[t.gpu].tenants == 1
+		t.climb(asked, holders)
+	}
+}
+
+// ask adds the places at which a workload's run may be.
+func (t *tenant) ask(asked []placeLookup, gpu uint64) []placeLookup {
+	add := func(p place) { asked = append(asked, placeLookup{place: p, gpu: gpu}) }
+	for _, p := range t.processes {
+		own := span{first: len(asked)}
+		if p.pid != 0 && p.start != 0 {
+			for _, slack := range [...]int64{0, -startSlack, startSlack} {
+				add(processPlace(t.host, processID{pid: p.pid, own: p.own, start: p.start + slack}))
+			}
+		}
+		if p.own != 0 && t.says[traitContainer] != 0 {
+			add(containedPlace(t.says[traitContainer], p.own))
+		}
+		own.end = len(asked)
+		t.owned = append(t.owned, own)
+	}
+	put := func(p place) {
+		t.asked[p.rung] = span{len(asked), len(asked) + 1}
+		add(p)
+	}
+	if p, ok := rankPlace(t.host, t.rank, t.world); ok {
+		put(p)
+	}
+	for _, at := range placedTraits {
+		if t.says[at.trait] != 0 {
+			put(place{rung: at.rung, id: t.says[at.trait]})
+		}
+	}
+	if t.says[traitService] != 0 {
+		put(place{rung: rungService, host: t.host, id: t.says[traitService]})
+	}
+	if t.index.ok {
+		put(place{rung: rungIndex, host: t.host, numbers: [3]int64{t.index.n}})
+		put(place{rung: ofHost, host: t.host})
+	}
+	return asked
+}
+
+// holder is the process that is at the place of one.
+type holder struct {
+	pid int64
+	// many is true where there is another: the numbers of two namespaces.
+	many bool
+}
+
+// hold notes which processes are at places of processes.
+func (t *tenant) hold(asked []placeLookup, holders map[place]holder) {
+	for i, p := range t.processes {
+		for _, a := range asked[t.owned[i].first:t.owned[i].end] {
+			if len(a.claimants) == 0 {
+				continue
+			}
+			h, ok := holders[a.place]
+			if !ok {
+				h.pid = p.pid
+			}
+			h.many = h.many || h.pid != p.pid
+			holders[a.place] = h
+		}
+	}
+}
+
+// climb finds the run of the workload and of each of its processes.
+func (t *tenant) climb(asked []placeLookup, holders map[place]holder) {
+	var at [rungCount]found
+	gpus := [rungCount]bool{}
+	for r := rungRank; r < rungCount; r++ {
+		for _, a := range asked[t.asked[r].first:t.asked[r].end] {
+			at[r], gpus[r] = found{claimants: a.claimants}, a.manyGPUs
+		}
+	}
+	at[rungRank].doubtful = gpus[rungRank]
+	for _, a := range asked[t.asked[ofHost].first:t.asked[ofHost].end] {
+		at[rungIndex].doubtful = len(a.claimants) != 1
+	}
+	at[rungProcess], gpus[rungProcess] = t.climbProcesses(asked, holders)
+	if c, r, ok := climb(&t.evidence, &at); ok {
+		t.binding = binding{claimant: c, rung: r, bound: true, manyGPUs: gpus[r]}
+	}
+}
+
+// climbProcesses finds the runs of the workload's processes by themselves. Where
+// some of them are none's, it is in doubt that all are of one.
+func (t *tenant) climbProcesses(asked []placeLookup, holders map[place]holder) (all found, manyGPUs bool) {
+	t.ownBindings = make([]binding, len(t.processes))
+	for i, p := range t.processes {
+		one := evidence{run: t.run, says: t.says, processes: []processID{p}}
+		var at [rungCount]found
+		many := false
+		for _, a := range asked[t.owned[i].first:t.owned[i].end] {
+			for _, c := range a.claimants {
+				if !claims(at[rungProcess].claimants, c.run) {
+					at[rungProcess].claimants = append(at[rungProcess].claimants, c)
+				}
+			}
+			at[rungProcess].doubtful = at[rungProcess].doubtful || holders[a.place].many
+			many = many || a.manyGPUs
+		}
+		c, r, ok := climb(&one, &at)
+		if !ok {
+			all.doubtful = true
+			continue
+		}
+		t.ownBindings[i] = binding{claimant: c, rung: r, bound: true, manyGPUs: many}
+		manyGPUs = manyGPUs || many
+		if !claims(all.claimants, c.run) {
+			all.claimants = append(all.claimants, c)
+			continue
+		}
+		for k := range all.claimants {
+			if known := &all.claimants[k]; known.run == c.run && known.process != c.process {
+				known.alone = false
+			}
+		}
+	}
+	return all, manyGPUs
+}
+
+// writeJoins adds to the points what their runs' clients say.
+func (e *enricher) writeJoins(j *gpuJoin, b *batch) {
+	for i := range j.points {
+		p := &j.points[i]
+		t := &j.tenants[p.tenant]
+		found := &t.binding
+		if p.process >= 0 && t.ownBindings[p.process].bound {
+			found = &t.ownBindings[p.process]
+		}
+		p.run = t.run
+		if found.bound && !overflows(p.attrs) {
+			p.run = e.writeJoin(p.attrs, t, found, b)
+		}
+		j.gpus[t.gpu].see(p.run)
+	}
+	for i := range j.points {
+		p := &j.points[i]
+		if j.gpus[j.tenants[p.tenant].gpu].shared && !labelTaken(p.attrs, mlattr.GPUShared) {
+			p.attrs.PutBool(mlattr.GPUShared, true)
+		}
+	}
+}
+
+// see notes that a run uses the GPU.
+func (g *gpuState) see(run string) {
+	switch {
+	case run == "" || run == g.run:
+	case g.run == "":
+		g.run = run
+	default:
+		g.shared = true
+	}
+}
+
+// writeJoin adds the run to a point that does not name it, with the job, the
+// attempt and the rank where they are known, and returns the point's run.
+func (e *enricher) writeJoin(attrs pcommon.Map, t *tenant, found *binding, b *batch) string {
+	if t.run != "" && t.run != found.run {
+		return t.run // the client's is inferred
+	}
+	if t.run == "" {
+		if labelTaken(attrs, mlattr.RunID) {
+			return ""
+		}
+		if !e.admits(mlattr.RunID, found.run, &b.labels) {
+			markOverflow(attrs)
+			return ""
+		}
+		attrs.PutStr(mlattr.RunID, found.run)
+		if !labelTaken(attrs, mlattr.GPUJoin) {
+			attrs.PutStr(mlattr.GPUJoin, rungNames[found.rung])
+		}
+	}
+	number := func(key string, n count) {
+		if n.ok && !labelTaken(attrs, key) {
+			attrs.PutInt(key, n.n)
+		}
+	}
+	number(mlattr.RunAttempt, found.attempt)
+	if world := found.says[traitWorld]; world.value != 0 && !world.several {
+		number(mlattr.WorldSize, count{int64(world.value - 1), true}) //nolint:gosec // it was a count
+	}
+	if found.rung == rungProcess && found.alone {
+		number(mlattr.RankGlobal, found.claimant.rank.global)
+		number(mlattr.RankLocal, found.claimant.rank.local)
+	}
+	if found.job != "" && !labelTaken(attrs, mlattr.JobID) {
+		if e.admits(mlattr.JobID, found.job, &b.labels) {
+			attrs.PutStr(mlattr.JobID, found.job)
+		} else {
+			markOverflow(attrs)
+		}
+	}
+	return found.run
+}
