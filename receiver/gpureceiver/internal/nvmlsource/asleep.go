@@ -1,10 +1,9 @@
 package nvmlsource
 
 import (
-	"io"
-	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // suspended is what the kernel says of a device that it has put to sleep.
@@ -20,15 +19,14 @@ func powerStatusPath(rootPath, busID string) string {
 // about such a GPU would wake it. What cannot be read is taken for awake: most
 // hosts have no power management of GPUs.
 func asleep(path string) bool {
-	file, err := os.Open(path) //nolint:gosec // The path is the configuration's and the driver's bus address.
+	// This is asked of every GPU at every reading. The package os would prepare
+	// for a wait that the kernel's files never need.
+	file, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return false
 	}
-	defer func() { _ = file.Close() }()
-	state := make([]byte, len(suspended)+1)
-	n, err := io.ReadFull(file, state)
-	if n == 0 && err != nil {
-		return false
-	}
-	return strings.TrimSpace(string(state[:n])) == suspended
+	defer func() { _ = syscall.Close(file) }()
+	var state [len(suspended) + 1]byte
+	n, err := syscall.Read(file, state[:])
+	return err == nil && strings.TrimSpace(string(state[:n])) == suspended
 }

@@ -139,17 +139,28 @@ func (c *Client) ask() {
 }
 
 // list opens a connection of its own: a kubelet that was started again has
-// another socket at the same path.
+// another socket at the same path. It opens it before gRPC is asked anything,
+// which would log a socket that is not there as a warning each time.
 func (c *Client) list() (*Owners, error) {
 	ctx, cancel := context.WithTimeout(c.ctx, c.opts.Timeout)
 	defer cancel()
-	var dialing dialError
+	dialed, err := new(net.Dialer).DialContext(ctx, "unix", c.opts.Socket)
+	if err != nil {
+		return nil, err
+	}
+	// It is closed by gRPC, or here where gRPC has not taken it.
+	defer func() { _ = dialed.Close() }()
+	opened := make(chan net.Conn, 1)
+	opened <- dialed
 	connection, err := grpc.NewClient("passthrough:///kubelet",
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
-			dialed, err := new(net.Dialer).DialContext(ctx, "unix", c.opts.Socket)
-			dialing.set(err)
-			return dialed, err
+		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) {
+			select {
+			case dialed := <-opened:
+				return dialed, nil
+			default:
+				return nil, errConnectionLost
+			}
 		}),
 		grpc.WithDisableServiceConfig(),
 		grpc.WithMaxHeaderListSize(maxHeaderSize),
@@ -161,11 +172,13 @@ func (c *Client) list() (*Owners, error) {
 	defer func() { _ = connection.Close() }()
 	answer, err := podresourcesapi.NewPodResourcesListerClient(connection).List(ctx, &podresourcesapi.ListPodResourcesRequest{})
 	if err != nil {
-		// gRPC keeps the text of why it could not connect, and not the error.
-		return nil, errors.Join(dialing.get(), err)
+		return nil, err
 	}
 	return ownersOf(answer)
 }
+
+// errConnectionLost means that the one connection of a question has ended.
+var errConnectionLost = errors.New("the connection to the kubelet has ended")
 
 // log tells a change. A kubelet that was never there is no news: most hosts
 // have none.
@@ -178,6 +191,7 @@ func (c *Client) log(err error) {
 	case errors.Is(err, fs.ErrNotExist):
 		kind = kindNone
 	default:
+		// Sockets that cannot be connected to have no code: they are unknown.
 		kind = answerKind(status.Code(err).String())
 	}
 	if kind == c.logged {
@@ -195,23 +209,4 @@ func (c *Client) log(err error) {
 	default:
 		c.opts.Logger.Warn("The kubelet does not tell which container has which GPU; it is asked again", socket, zap.Error(err))
 	}
-}
-
-// dialError is the last error of connecting, which gRPC does in goroutines of
-// its own.
-type dialError struct {
-	mu  sync.Mutex
-	err error
-}
-
-func (d *dialError) set(err error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.err = err
-}
-
-func (d *dialError) get() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.err
 }

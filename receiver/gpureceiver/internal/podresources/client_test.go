@@ -2,6 +2,7 @@ package podresources
 
 import (
 	"context"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/grpclog"
 	"google.golang.org/grpc/status"
 	podresourcesapi "k8s.io/kubelet/pkg/apis/podresources/v1"
 
@@ -326,6 +328,47 @@ func TestSocketsThatAreNone(t *testing.T) {
 			assert.Len(t, r.logged(), 1)
 		})
 	}
+}
+
+// What gRPC logs goes to the user's log, where a host without a kubelet, or one
+// whose kubelet stopped, must not be told of at every round.
+func TestSocketsThatNobodyServesAreNotLoggedByGRPC(t *testing.T) {
+	var logged lockedBuffer
+	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, &logged, &logged))
+	t.Cleanup(func() { grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, io.Discard)) })
+	refusing := socketPath(t)
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: refusing, Net: "unix"})
+	require.NoError(t, err)
+	listener.SetUnlinkOnClose(false)
+	require.NoError(t, listener.Close())
+	for name, socket := range map[string]string{"absent": socketPath(t), "refusing": refusing} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, socket, time.Minute)
+			for range 3 {
+				_, state := r.poll(time.Minute)
+				assert.Equal(t, workload.WayAbsent, state)
+			}
+			assert.Empty(t, logged.String())
+		})
+	}
+}
+
+// lockedBuffer keeps what several goroutines write.
+type lockedBuffer struct {
+	mu     sync.Mutex
+	buffer strings.Builder
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.String()
 }
 
 // A kubelet that refuses, and a socket that may not be opened, are denied. Root
