@@ -29,8 +29,6 @@ var States = []State{OK, Degraded, Failed, PredictedFailure}
 
 // Evidence is what is known about a GPU.
 type Evidence struct {
-	// Vanished is true for a GPU that the driver no longer lists.
-	Vanished bool
 	// Lost is true for one that fell off the bus.
 	Lost bool
 	// Unresponsive is true for one whose calls have not returned in time.
@@ -49,7 +47,7 @@ type Evidence struct {
 // action, also with none, past errors do not count, and without one the flags
 // of row remapping win over the errors that are about the same.
 func Judge(e Evidence) State {
-	if e.Vanished || e.Lost || e.Unresponsive || e.RemapFailed.Value {
+	if e.Lost || e.Unresponsive || e.RemapFailed.Value {
 		return Failed
 	}
 	worst := OK

@@ -15,7 +15,6 @@ func TestJudge(t *testing.T) {
 	}{
 		"nothing known":   {Evidence{}, OK},
 		"all is well":     {Evidence{RecoveryAction: device.Read(0.0), RemapPending: device.Read(false), RemapFailed: device.Read(false)}, OK},
-		"vanished":        {Evidence{Vanished: true}, Failed},
 		"lost":            {Evidence{Lost: true}, Failed},
 		"unresponsive":    {Evidence{Unresponsive: true}, Failed},
 		"remap failed":    {Evidence{RemapFailed: device.Read(true), RecoveryAction: device.Read(0.0)}, Failed},
