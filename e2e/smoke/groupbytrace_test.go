@@ -72,7 +72,7 @@ func spansOfFirstRound(t *testing.T) []ptrace.Traces {
 	var round *ptrace.Span
 	recording, err := os.ReadFile(harness.Path("examples", "taskweaver", "recording", "traces.json"))
 	require.NoError(t, err)
-	for _, request := range bytes.Split(bytes.TrimSpace(recording), []byte("\n")) {
+	for request := range bytes.SplitSeq(bytes.TrimSpace(recording), []byte("\n")) {
 		td, err := (&ptrace.JSONUnmarshaler{}).UnmarshalTraces(request)
 		require.NoError(t, err)
 		for _, rs := range td.ResourceSpans().All() {
