@@ -131,6 +131,31 @@ func series(metrics pmetric.Metrics) map[seriesKey]seriesPoint {
 	return all
 }
 
+// No two points of a metric have the same attributes: without its resource one
+// would stand for both.
+func TestPointsAreToldApart(t *testing.T) {
+	configs, err := filepath.Glob(filepath.Join("testdata", "replay", "*", "config.yaml"))
+	require.NoError(t, err)
+	require.NotEmpty(t, configs)
+	for _, path := range configs {
+		r := newRig(t, loadConfig(t, path))
+		for range 4 {
+			points := map[string]bool{}
+			for _, resource := range r.after(t, 10*time.Second).ResourceMetrics().All() {
+				for _, scope := range resource.ScopeMetrics().All() {
+					for _, metric := range scope.Metrics().All() {
+						for _, point := range numberPoints(metric).All() {
+							key := fmt.Sprint(metric.Name(), point.Attributes().AsRaw())
+							assert.False(t, points[key], "%s: %s", path, key)
+							points[key] = true
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
 // What is not of this host's driver says so on every resource and every point.
 func TestReplayIsLabelledEverywhere(t *testing.T) {
 	count := 0
