@@ -109,8 +109,9 @@ type Config struct {
 
 	// RootPath is where the host's root directory is mounted, for a collector
 	// in a container. Below it the receiver reads proc, to tell what a
-	// process belongs to, and etc/hostname. Empty, the default, means that
-	// the collector runs on the host itself.
+	// process belongs to, sys, to tell which GPUs sleep, and etc/hostname, and
+	// finds the kubelet's socket. Empty, the default, means that the collector
+	// runs on the host itself.
 	RootPath string `mapstructure:"root_path"`
 
 	// prevent unkeyed literal initialization

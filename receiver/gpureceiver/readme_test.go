@@ -114,3 +114,20 @@ func TestReadmeNamesEveryWorkloadAttribute(t *testing.T) {
 	const ofTheGPU = 5
 	assert.Len(t, workloadAttributes(everything), len(metadata.MetricsInfo.NvidiaGpuWorkloadMemoryUsage.Attributes)-ofTheGPU)
 }
+
+// The receiver's own metrics are those that metadata.yaml declares.
+func TestReadmeNamesEveryMetricOfItsOwn(t *testing.T) {
+	text, err := os.ReadFile("metadata.yaml")
+	require.NoError(t, err)
+	var declared struct {
+		Telemetry struct {
+			Metrics map[string]any `yaml:"metrics"`
+		} `yaml:"telemetry"`
+	}
+	require.NoError(t, yaml.Unmarshal(text, &declared))
+	require.NotEmpty(t, declared.Telemetry.Metrics)
+	for name := range declared.Telemetry.Metrics {
+		assert.Contains(t, readme(t), "| `otelcol_"+name+"` |")
+	}
+	assert.Equal(t, len(declared.Telemetry.Metrics), strings.Count(readme(t), "| `otelcol_receiver_gpu_"))
+}

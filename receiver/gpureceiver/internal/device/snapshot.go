@@ -87,8 +87,8 @@ type GPU struct {
 	// Asleep is true for a GPU that the host has suspended. It is not woken
 	// to be read.
 	Asleep bool
-	// Unresponsive is true for a GPU whose calls have not returned in time, or
-	// have all failed for another reason than a permission.
+	// Unresponsive is true for a GPU of which a call has not returned in time,
+	// or more calls failed than succeeded, for another reason than a permission.
 	Unresponsive bool
 	// EventsKnown is true where the GPU's events are told, so that none means
 	// that there was none. MIG devices have theirs told with their GPU's.
