@@ -31,6 +31,7 @@ func init() {
 		"GPUs without events":           {control: "event_types 0", run: runGPUsWithoutEvents},
 		"waiting fails":                 {control: "result:nvmlEventSetWait_v2 999", run: runWaitingFails},
 		"hung registration":             {control: "hang:nvmlDeviceRegisterEvents 0", run: runHungRegistration},
+		"hung wait at a reopening":      {control: "hang:nvmlEventSetWait_v2 -1", run: runHungWaitAtReopening},
 		"hung wait":                     {control: "hang:nvmlEventSetWait_v2 -1", run: runHungWait},
 		"metrics and logs":              {control: "record 1", run: runMetricsAndLogs},
 		"hung process list":             {control: "hang:nvmlDeviceGetComputeRunningProcesses_v3 0", run: runHungProcessList},
@@ -172,11 +173,14 @@ func runEvents(t *testing.T, d *fakeDriver) {
 	// Opening the driver again registers the GPUs again.
 	d.set(t, "epoch 1")
 	r.scrape(t)
-	for _, gpu := range func() []device.GPU { r.clock = r.clock.Add(time.Minute); return r.snapshot(t).GPUs }() {
+	r.clock = r.clock.Add(time.Minute)
+	gpus := r.snapshot(t).GPUs
+	require.Len(t, gpus, 2)
+	for _, gpu := range gpus {
 		assert.True(t, gpu.EventsKnown, gpu.ID)
 	}
 	d.set(t, "epoch 1", "event 3")
-	assert.Equal(t, gpu0, (nextEvent(t, told)).GPU.ID)
+	assert.Equal(t, gpu0, nextEvent(t, told).GPU.ID)
 }
 
 func runEventsOfAnOldDriver(t *testing.T, d *fakeDriver) {
@@ -184,7 +188,7 @@ func runEventsOfAnOldDriver(t *testing.T, d *fakeDriver) {
 	told := r.listen(t)
 	r.scraper.monitor.Watch(t.Context())
 	d.set(t, "event 1")
-	assert.Equal(t, gpu0, (nextEvent(t, told)).GPU.ID, "Watch is enough")
+	assert.Equal(t, gpu0, nextEvent(t, told).GPU.ID, "Watch is enough")
 }
 
 // A GPU without events is no failure, and is not said to have none.
@@ -205,7 +209,7 @@ func runWaitingFails(t *testing.T, d *fakeDriver) {
 	assert.Len(t, pointsOf(metrics, gpu0, "hw.power"), 1)
 	require.Eventually(t, func() bool { return r.count(t, "failed_calls") > 0 }, 10*time.Second, time.Millisecond)
 	d.set(t, "event 1")
-	assert.Equal(t, gpu0, (nextEvent(t, told)).GPU.ID, "it comes in the end")
+	assert.Equal(t, gpu0, nextEvent(t, told).GPU.ID, "it comes in the end")
 	assert.LessOrEqual(t, r.count(t, "failed_calls"), 3, "a second was waited, and not failed through")
 }
 
@@ -237,6 +241,33 @@ func runHungWait(t *testing.T, d *fakeDriver) {
 	assert.True(t, d.hangs(), "the wait still hangs after Shutdown")
 	d.set(t)
 	require.Eventually(t, func() bool { return !d.hangs() }, 10*time.Second, time.Millisecond)
+}
+
+// A wait that hangs while the driver is to be opened again keeps it open. GPUs
+// that then answer again are read, and their events come as soon as the wait
+// has ended.
+func runHungWaitAtReopening(t *testing.T, d *fakeDriver) {
+	const hang = "hang:nvmlEventSetWait_v2 -1"
+	r := newRig(t, d.config(t))
+	told := r.listen(t)
+	r.scrape(t)
+	require.Eventually(t, d.hangs, 10*time.Second, time.Millisecond)
+	d.set(t, hang, "epoch 1")
+	assert.Equal(t, "failed", driverState(t, r.scrape(t)))
+
+	d.set(t, hang)
+	for _, gpu := range r.snapshot(t).GPUs {
+		assert.True(t, gpu.Readings.Power.Draw.Known, gpu.ID)
+		assert.False(t, gpu.EventsKnown, "nobody listens to %s", gpu.ID)
+	}
+	d.set(t)
+	require.Eventually(t, func() bool {
+		gpus := r.snapshot(t).GPUs
+		return gpus[0].EventsKnown && gpus[1].EventsKnown
+	}, 10*time.Second, time.Millisecond)
+	d.set(t, "event 1")
+	assert.Equal(t, gpu0, nextEvent(t, told).GPU.ID)
+	assert.Equal(t, 1, r.count(t, "driver_starts"))
 }
 
 // Metrics and logs of one receiver open the driver once, and an event is told

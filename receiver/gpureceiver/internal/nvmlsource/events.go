@@ -13,9 +13,9 @@ const (
 	// eventsSubject is the subject of calls that prepare or end events, so
 	// that one that hangs costs nothing but events.
 	eventsSubject = "events"
-	// eventWait is how long one wait for an event takes at most. It bounds
-	// how long closing the library has to wait.
-	eventWait = 200 * time.Millisecond
+	// eventWait is how long one wait for an event takes at most. NVML has no
+	// way to end one, so that it is what closing the library has to wait for.
+	eventWait = 100 * time.Millisecond
 	// maxEventRetry is the longest pause after waits that failed, and
 	// lostEventRetry the pause after one that told of a lost GPU: the others
 	// still tell theirs.
@@ -77,6 +77,10 @@ func (s *Source) watchEvents(ctx context.Context) {
 	if !can || s.releases() {
 		return
 	}
+	s.reviveEvents(ctx)
+	if s.events.ending() {
+		return
+	}
 	var untried []*knownGPU
 	for _, known := range s.gpus {
 		if !known.eventsTried && known.identity.MIG == nil && !s.asleep(known) {
@@ -118,6 +122,19 @@ func (s *Source) watchEvents(ctx context.Context) {
 		s.events = r.events
 		session := device.Event{Host: s.host, DriverVersion: s.driverVersion, CUDAVersion: s.cudaVersion}
 		go s.events.run(session, s.opts, s.tell)
+	}
+}
+
+// reviveEvents makes an end of events that were to end and did not in time, so
+// that all GPUs are registered again. Until then nobody listens to them.
+func (s *Source) reviveEvents(ctx context.Context) {
+	if !s.events.ending() {
+		return
+	}
+	ended := s.stopEvents(ctx)
+	for _, known := range s.gpus {
+		known.eventsKnown = false
+		known.eventsTried = known.eventsTried && !ended
 	}
 }
 
@@ -174,23 +191,13 @@ func (r *registration) failed(call string, result status) {
 }
 
 // stopEvents ends the waiting and frees the set. It reports false where the
-// wait does not come to its end, in which case the library must stay open.
+// wait does not come to its end, in which case the library must stay open. A
+// wait that did not end in time before is not waited for again.
 func (s *Source) stopEvents(ctx context.Context) bool {
 	if s.events == nil {
 		return true
 	}
-	select {
-	case <-s.events.quit:
-	default:
-		close(s.events.quit)
-	}
-	timer := time.NewTimer(shutdownGrace)
-	defer timer.Stop()
-	select {
-	case <-s.events.done:
-	case <-timer.C:
-		return false
-	case <-ctx.Done():
+	if !s.events.end(ctx) {
 		return false
 	}
 	set := s.events.set
@@ -199,6 +206,41 @@ func (s *Source) stopEvents(ctx context.Context) bool {
 	_ = s.calls.do(ctx, s.opts.CallTimeout, eventsSubject, func() { guardStatus(set.Free) })
 	s.events = nil
 	return true
+}
+
+// end tells the waiting to end, and reports whether it has.
+func (e *events) end(ctx context.Context) bool {
+	if e.ending() {
+		select {
+		case <-e.done:
+			return true
+		default:
+			return false
+		}
+	}
+	close(e.quit)
+	timer := time.NewTimer(shutdownGrace)
+	defer timer.Stop()
+	select {
+	case <-e.done:
+		return true
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return false
+}
+
+// ending reports whether the waiting was told to end. There may be none.
+func (e *events) ending() bool {
+	if e == nil {
+		return false
+	}
+	select {
+	case <-e.quit:
+		return true
+	default:
+		return false
+	}
 }
 
 // run waits for events until quit. It makes no other call, because all others

@@ -17,8 +17,10 @@ import (
 // driverSubject is the subject of calls that concern every GPU.
 const driverSubject = "driver"
 
-// shutdownGrace is how long Shutdown waits for calls that it interrupted.
-const shutdownGrace = 500 * time.Millisecond
+// shutdownGrace is how long closing the library waits for a call that was left
+// behind, and for the wait for events, each. It is many times eventWait, since
+// a busy host lets nobody run in time.
+const shutdownGrace = 3 * time.Second
 
 // lostInterval is the least time between two openings of the library for a
 // lost GPU while others work.
