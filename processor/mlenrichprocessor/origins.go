@@ -19,6 +19,7 @@ const (
 	fromSamplingSession
 	fromLink
 	fromTime
+	fromSession
 )
 
 var originNames = [...]string{
@@ -30,6 +31,7 @@ var originNames = [...]string{
 	fromSamplingSession: "sampling_session",
 	fromLink:            "link",
 	fromTime:            "time",
+	fromSession:         "session",
 }
 
 // The places of the phase and of the epoch in origins, after the keys.

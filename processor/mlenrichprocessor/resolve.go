@@ -299,16 +299,27 @@ func (r *resolution) keep(set int32) *keySet {
 // joins are the ids that tie traces together, and what comes with each. A
 // request shares everything: Snakepit's Python side has nothing else in
 // common with its callers. A training run or sampling session is of one
-// session; a fine-tuning service names both on some of its spans only.
+// session; a fine-tuning service names both on some of its spans only. A
+// session is of one run, but for the training runs of such a service.
 var joins = [...]struct {
-	key  int
-	from origin
-	all  bool
+	key    int
+	from   origin
+	shares sharing
 }{
-	{keyRequest, fromRequest, true},
-	{keyTrainingRun, fromTrainingRun, false},
-	{keySamplingSession, fromSamplingSession, false},
+	{keyRequest, fromRequest, sharesAll},
+	{keyTrainingRun, fromTrainingRun, sharesSession},
+	{keySamplingSession, fromSamplingSession, sharesSession},
+	{keySession, fromSession, sharesRun},
 }
+
+// sharing is what comes with an id.
+type sharing uint8
+
+const (
+	sharesAll sharing = iota
+	sharesSession
+	sharesRun
+)
 
 // join lets spans of different traces that state the same id share keys.
 func (r *resolution) join(ix index) {
@@ -330,9 +341,14 @@ func (r *resolution) join(ix index) {
 				r.groups = append(r.groups, joinGroup{key: by.key, id: id})
 				r.groupAt[j][id] = int32(len(r.groups))
 			}
-			keys := symbolSet{keySession: n.own[keySession]}
-			if by.all {
+			var keys symbolSet
+			switch by.shares {
+			case sharesAll:
 				keys = r.requestKeys(n)
+			case sharesSession:
+				keys[keySession] = n.own[keySession]
+			case sharesRun:
+				keys[keyRun] = n.namedRun()
 			}
 			r.groups[r.groupAt[j][id]-1].observe(&keys)
 		}
@@ -365,6 +381,21 @@ func (r *resolution) requestKeys(n *node) symbolSet {
 		}
 	}
 	return keys
+}
+
+// namedRun is the run that a span contributes to its session: one that somebody
+// named, and that is not one of several that the session trains.
+func (n *node) namedRun() symbol {
+	switch {
+	case n.own[keyTrainingRun] != 0:
+		return 0
+	case n.own[keyRun] != 0:
+		return n.own[keyRun]
+	case n.resourceInferred:
+		return 0
+	default:
+		return n.resourceRun
+	}
 }
 
 // traceKeys are what the span contributes to its trace: its own keys and
