@@ -193,8 +193,10 @@ type resource struct {
 	service uint64
 	// member is what the store remembers of the process, where run is known.
 	member member
-	// indexes are the GPUs that the process's metrics name.
+	// indexes are the GPUs that the process's metrics name, and memory is what
+	// they say about its allocator.
 	indexes []int64
+	memory  memoryReading
 }
 
 // readResource adds canonical names to a resource and reads what tells its

@@ -1,6 +1,7 @@
 package mlenrichprocessor
 
 import (
+	"context"
 	"strings"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -49,6 +50,12 @@ type gpuState struct {
 	tenants int
 	run     string // the first that uses it
 	shared  bool
+
+	memory gpuMemory
+	// workloads is what its workloads have together, in bytes, and unsized is
+	// true where that is not known of all.
+	workloads int64
+	unsized   bool
 }
 
 type tenantKey struct {
@@ -69,6 +76,10 @@ type tenant struct {
 	rank  rankNumbers
 	world count
 	index count
+	// memory is what the workload has of the GPU's, and hasPoints is true where
+	// there is anything but its processes' points.
+	memory    count
+	hasPoints bool
 	// asked has the lookup of each rung but rungProcess, and owned those of each
 	// process.
 	asked [rungCount + 1]span
@@ -99,15 +110,19 @@ type tenantPoint struct {
 	// workload's own point.
 	process int
 	run     string
+
+	name     string
+	at       pcommon.Timestamp
+	resource int
 }
 
 // joinGPUs ties the GPUs' workloads and processes of a batch to runs. What an
 // ml_enrich before this one has joined is left as it is.
-func (e *enricher) joinGPUs(md pmetric.Metrics, b *batch) {
+func (e *enricher) joinGPUs(ctx context.Context, md pmetric.Metrics, b *batch) {
 	j := &gpuJoin{gpuAt: make(map[gpuKey]int), tenantAt: make(map[tenantKey]int), processAt: make(map[processKey]int)}
 	for i, rm := range md.ResourceMetrics().All() {
 		if !joined(rm) {
-			e.readGPUs(rm, b.resources[i].process.host, j)
+			e.readGPUs(rm, i, b.resources[i].process.host, j)
 		}
 	}
 	if len(j.points) == 0 {
@@ -115,12 +130,19 @@ func (e *enricher) joinGPUs(md pmetric.Metrics, b *batch) {
 	}
 	e.bind(j)
 	e.writeJoins(j, b)
+	own := newOwnMetrics(md)
+	j.addRunInfo(own)
+	j.addUp()
+	e.addBreakdowns(ctx, j, own)
 }
 
 // joined says whether the GPUs of a resource are tied to their runs already.
 func joined(rm pmetric.ResourceMetrics) bool {
 	for _, sm := range rm.ScopeMetrics().All() {
 		for _, m := range sm.Metrics().All() {
+			if m.Name() == runInfo {
+				return true
+			}
 			if !joinable(m.Name()) {
 				continue
 			}
@@ -138,12 +160,12 @@ func joined(rm pmetric.ResourceMetrics) bool {
 }
 
 // readGPUs collects what a resource says about GPUs.
-func (e *enricher) readGPUs(rm pmetric.ResourceMetrics, host string, j *gpuJoin) {
+func (e *enricher) readGPUs(rm pmetric.ResourceMetrics, resource int, host string, j *gpuJoin) {
 	hostID := readID(rm.Resource().Attributes(), attrHostID)
 	for _, sm := range rm.ScopeMetrics().All() {
 		for _, m := range sm.Metrics().All() {
 			name := m.Name()
-			if !joinable(name) {
+			if !joinable(name) && !sizesGPU(name) {
 				continue
 			}
 			for _, p := range numberPoints(m).All() {
@@ -152,10 +174,20 @@ func (e *enricher) readGPUs(rm pmetric.ResourceMetrics, host string, j *gpuJoin)
 				if gpu < 0 || p.Flags().NoRecordedValue() {
 					continue
 				}
-				tp := tenantPoint{attrs: attrs, process: -1}
+				if !joinable(name) {
+					j.gpus[gpu].memory.read(name, bytesOf(p, 1))
+					continue
+				}
+				tp := tenantPoint{attrs: attrs, process: -1, name: name, at: p.Timestamp(), resource: resource}
 				tp.tenant = e.tenantOf(attrs, gpu, onHost, hostID, j)
 				if strings.HasPrefix(name, processPrefix) {
 					tp.process = j.processOf(attrs, tp.tenant)
+				} else {
+					t := &j.tenants[tp.tenant]
+					t.hasPoints = true
+					if name == workloadMemory {
+						t.memory = bytesOf(p, 1)
+					}
 				}
 				j.points = append(j.points, tp)
 			}
@@ -409,6 +441,18 @@ func (e *enricher) writeJoins(j *gpuJoin, b *batch) {
 		p := &j.points[i]
 		if j.gpus[j.tenants[p.tenant].gpu].shared && !labelTaken(p.attrs, mlattr.GPUShared) {
 			p.attrs.PutBool(mlattr.GPUShared, true)
+		}
+	}
+}
+
+// addUp sums what the workloads of each GPU have of its memory.
+func (j *gpuJoin) addUp() {
+	for i := range j.tenants {
+		t := &j.tenants[i]
+		g := &j.gpus[t.gpu]
+		g.unsized = g.unsized || !t.memory.ok || t.memory.n > maxGPUMemory
+		if !g.unsized {
+			g.workloads = min(g.workloads+t.memory.n, maxGPUMemory)
 		}
 	}
 }

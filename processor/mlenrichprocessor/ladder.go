@@ -100,10 +100,12 @@ type claimant struct {
 	says     [traitCount]said
 
 	// alone is true where all telemetry of the run from the place is of one
-	// process. What follows is known then only.
+	// process, client. What follows is known then only.
 	alone   bool
+	client  uint64
 	process processID
 	rank    rankNumbers
+	memory  clientMemory
 
 	job     string
 	attempt count

@@ -149,7 +149,7 @@ func TestClimb(t *testing.T) {
 			workload: evidence{ranked: true, processes: []processID{{pid: 4000, own: 7}}}, run: "a", rung: rungRank,
 		},
 		"a rank in a container that hides its numbers": {
-			at: map[rung]found{rungRank: one(runA(isProcess(7, 0)))},
+			at:       map[rung]found{rungRank: one(runA(isProcess(7, 0)))},
 			workload: evidence{ranked: true, says: [traitCount]uint64{traitContainer: 1}, processes: []processID{{pid: 4000}}},
 			run:      "a", rung: rungRank,
 		},

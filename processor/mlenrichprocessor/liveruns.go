@@ -35,6 +35,7 @@ type member struct {
 	says     [traitCount]uint64
 	rank     rankNumbers
 	process  processID
+	memory   clientMemory
 	// client tells the process from others of the run, where anything does.
 	client uint64
 	// places are where it is, the first n of them.
@@ -82,6 +83,7 @@ type occupant struct {
 	attempt  count
 	rank     rankNumbers
 	process  processID
+	memory   clientMemory
 }
 
 // liveRuns are the runs last seen at a place. Two are enough to know that
@@ -126,6 +128,9 @@ func (l *liveRuns) see(m *member, now time.Time) {
 		o.attempt = m.attempt
 	}
 	o.rank, o.process = m.rank, m.process
+	if m.memory.ok {
+		o.memory = m.memory
+	}
 }
 
 // claimants are the runs of the place that are alive.
@@ -137,9 +142,12 @@ func (l *liveRuns) claimants(now time.Time) []claimant {
 			continue
 		}
 		c := claimant{run: o.run, inferred: o.inferred, job: o.job, attempt: o.attempt,
-			alone: !o.client.said(now).several, process: o.process, rank: o.rank}
+			client: o.client.value, alone: !o.client.said(now).several, process: o.process, rank: o.rank}
 		for t := range o.says {
 			c.says[t] = o.says[t].said(now)
+		}
+		if o.memory.ok && now.Sub(o.memory.at) <= memoryAge {
+			c.memory = o.memory
 		}
 		list = append(list, c)
 	}

@@ -24,7 +24,7 @@ const (
 // resource has one, and where it is.
 func (e *enricher) readMember(attrs pcommon.Map, r *resource) {
 	m := &r.member
-	*m = member{run: r.run.id, inferred: r.run.inferred}
+	*m = member{run: r.run.id, inferred: r.run.inferred, memory: r.memory.client(e.store.now())}
 	if job := r.facts.Text(mlattr.JobID); !mlattr.Sentinel(job) {
 		m.job = job
 	}
@@ -77,7 +77,7 @@ func (e *enricher) readMember(attrs pcommon.Map, r *resource) {
 // service with many runs do.
 func (e *enricher) seeSpanRun(run string, r *resource) {
 	m := r.member
-	m.run, m.inferred = run, false
+	m.run, m.inferred, m.memory = run, false, clientMemory{}
 	e.store.seeRun(&m)
 }
 

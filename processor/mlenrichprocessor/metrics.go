@@ -34,12 +34,14 @@ func (e *enricher) processMetrics(ctx context.Context, md pmetric.Metrics) (pmet
 			for _, m := range sm.Metrics().All() {
 				known := known | e.reader.Metric(m.Name())
 				found |= known
-				if rated {
-					continue
-				}
 				// Before anything is added to the points: what is added may
 				// change while the stream stays the same.
-				if meaning, ok := e.reader.MetricMeaning(known, m.Name(), m.Unit()); ok && rates(&meaning) {
+				meaning, ok := e.reader.MetricMeaning(known, m.Name(), m.Unit())
+				switch {
+				case !ok:
+				case meaning.Measure == mlattr.MeasureGPUMemory:
+					r.memory.read(m, &meaning)
+				case !rated && rates(&meaning):
 					b.readTokens(from, m, &meaning)
 				}
 			}
@@ -75,10 +77,11 @@ func (e *enricher) processMetrics(ctx context.Context, md pmetric.Metrics) (pmet
 				b.readExemplars(m)
 			}
 		}
+		e.seeIndexes(r)
 	}
 	e.correlateExemplars(b.exemplars)
 	if gpus {
-		e.joinGPUs(md, b)
+		e.joinGPUs(ctx, md, b)
 	}
 	e.addThroughput(md, b)
 	e.count(ctx, b.left, b.rejected)

@@ -25,14 +25,15 @@ func Tracer(settings component.TelemetrySettings) trace.Tracer {
 // TelemetryBuilder provides an interface for components to report telemetry
 // as defined in metadata and user config.
 type TelemetryBuilder struct {
-	meter                             metric.Meter
-	mu                                sync.Mutex
-	registrations                     []metric.Registration
-	ProcessorMlEnrichLabelsOverflowed metric.Int64Counter
-	ProcessorMlEnrichRatesSkipped     metric.Int64Counter
-	ProcessorMlEnrichStoreEntries     metric.Int64ObservableUpDownCounter
-	ProcessorMlEnrichStoreEvictions   metric.Int64ObservableCounter
-	ProcessorMlEnrichValuesRejected   metric.Int64Counter
+	meter                              metric.Meter
+	mu                                 sync.Mutex
+	registrations                      []metric.Registration
+	ProcessorMlEnrichBreakdownsSkipped metric.Int64Counter
+	ProcessorMlEnrichLabelsOverflowed  metric.Int64Counter
+	ProcessorMlEnrichRatesSkipped      metric.Int64Counter
+	ProcessorMlEnrichStoreEntries      metric.Int64ObservableUpDownCounter
+	ProcessorMlEnrichStoreEvictions    metric.Int64ObservableCounter
+	ProcessorMlEnrichValuesRejected    metric.Int64Counter
 }
 
 // TelemetryBuilderOption applies changes to default builder.
@@ -104,6 +105,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	}
 	builder.meter = Meter(settings)
 	var err, errs error
+	builder.ProcessorMlEnrichBreakdownsSkipped, err = builder.meter.Int64Counter(
+		"otelcol_processor_ml_enrich_breakdowns_skipped",
+		metric.WithDescription("Number of breakdowns of a GPU's memory that were left out because what the client and the GPU report does not fit together [Development]"),
+		metric.WithUnit("{breakdown}"),
+	)
+	errs = errors.Join(errs, err)
 	builder.ProcessorMlEnrichLabelsOverflowed, err = builder.meter.Int64Counter(
 		"otelcol_processor_ml_enrich_labels_overflowed",
 		metric.WithDescription("Number of labels that were left off points because their key had too many values [Development]"),

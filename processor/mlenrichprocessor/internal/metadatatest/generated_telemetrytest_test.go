@@ -28,9 +28,13 @@ func TestSetupTelemetry(t *testing.T) {
 		observer.Observe(1)
 		return nil
 	}))
+	tb.ProcessorMlEnrichBreakdownsSkipped.Add(context.Background(), 1)
 	tb.ProcessorMlEnrichLabelsOverflowed.Add(context.Background(), 1)
 	tb.ProcessorMlEnrichRatesSkipped.Add(context.Background(), 1)
 	tb.ProcessorMlEnrichValuesRejected.Add(context.Background(), 1)
+	AssertEqualProcessorMlEnrichBreakdownsSkipped(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
 	AssertEqualProcessorMlEnrichLabelsOverflowed(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())

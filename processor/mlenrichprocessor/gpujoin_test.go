@@ -1,0 +1,228 @@
+package mlenrichprocessor
+
+import (
+	"context"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/collector/processor/processortest"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata/metricdatatest"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
+	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/metadata"
+	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/metadatatest"
+)
+
+// rig is an enricher for all signals, whose clock the test moves.
+type rig struct {
+	t *testing.T
+	e *enricher
+	c *clock
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	e, err := newEnricher(processortest.NewNopSettings(metadata.Type), createDefaultConfig().(*Config), new(shared.Registry[*store]))
+	require.NoError(t, err)
+	require.NoError(t, e.start(context.Background(), componenttest.NewNopHost()))
+	t.Cleanup(func() { require.NoError(t, e.shutdown(context.Background())) })
+	c := &clock{at: time.Unix(1_700_000_000, 0)}
+	e.store.now = c.now
+	return &rig{t, e, c}
+}
+
+// client sends a span of a process.
+func (r *rig) client(attrs map[string]any) {
+	td := ptrace.NewTraces()
+	rs := td.ResourceSpans().AppendEmpty()
+	require.NoError(r.t, rs.Resource().Attributes().FromRaw(attrs))
+	rs.ScopeSpans().AppendEmpty().Spans().AppendEmpty().SetName("train")
+	_, err := r.e.processTraces(context.Background(), td)
+	require.NoError(r.t, err)
+}
+
+// metrics sends metrics and returns the names and values of what comes out, by
+// the GPU and, for a part of a breakdown, its kind.
+func (r *rig) metrics(md pmetric.Metrics) map[string]pcommon.Map {
+	out, err := r.e.processMetrics(context.Background(), md)
+	require.NoError(r.t, err)
+	points := make(map[string]pcommon.Map)
+	for _, rm := range out.ResourceMetrics().All() {
+		for _, sm := range rm.ScopeMetrics().All() {
+			for _, m := range sm.Metrics().All() {
+				eachPoint(m, func(attrs pcommon.Map) {
+					points[m.Name()+" "+readID(attrs, "hw.id")+readID(attrs, memoryKind)] = attrs
+				})
+			}
+		}
+	}
+	return points
+}
+
+// gpuMetrics is one workload of a GPU in a batch of its own.
+func gpuMetrics(t *testing.T, gpu string, memory int64, attrs map[string]any) pmetric.Metrics {
+	t.Helper()
+	md := pmetric.NewMetrics()
+	ms := md.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty().Metrics()
+	for name, size := range map[string]int64{workloadMemory: memory, gpuMemoryLimit: 1000, gpuMemoryUsage: 500, gpuMemoryKept: 100} {
+		m := ms.AppendEmpty()
+		m.SetName(name)
+		p := m.SetEmptySum().DataPoints().AppendEmpty()
+		p.SetTimestamp(1)
+		p.SetIntValue(size)
+		if name == workloadMemory {
+			require.NoError(t, p.Attributes().FromRaw(attrs))
+		}
+		p.Attributes().PutStr("hw.id", gpu)
+		p.Attributes().PutStr("host.name", "n1")
+	}
+	return md
+}
+
+// allocator is what TorchTel reports of its own.
+func allocator(t *testing.T, reserved, allocated int64, attrs map[string]any) pmetric.Metrics {
+	t.Helper()
+	md := pmetric.NewMetrics()
+	rm := md.ResourceMetrics().AppendEmpty()
+	require.NoError(t, rm.Resource().Attributes().FromRaw(attrs))
+	m := rm.ScopeMetrics().AppendEmpty().Metrics().AppendEmpty()
+	m.SetName("gpu.memory.bytes")
+	m.SetUnit("By")
+	points := m.SetEmptyGauge().DataPoints()
+	for kind, size := range map[string]int64{"reserved": reserved, "allocated": allocated} {
+		p := points.AppendEmpty()
+		p.SetIntValue(size)
+		p.Attributes().PutStr("kind", kind)
+	}
+	return md
+}
+
+func torchRank(rank int) map[string]any {
+	return map[string]any{"service.name": "torchtel", "job_id": 0, "job_name": "local", "host": "n1",
+		"local_rank": rank, "global_rank": rank, "world_size": 8}
+}
+
+func workloadRank(rank int) map[string]any {
+	return map[string]any{"ml.rank.local": rank, "ml.rank.global": rank, "ml.world_size": 8}
+}
+
+func TestARunThatEndedIsNotJoined(t *testing.T) {
+	r := newRig(t)
+	r.client(torchRank(0))
+	assert.NotContains(t, r.metrics(gpuMetrics(t, "g1", 400, workloadRank(1))), "ml.run.info g1", "no such rank")
+	point := func() pcommon.Map {
+		points := r.metrics(gpuMetrics(t, "g0", 400, workloadRank(0)))
+		info, told := points["ml.run.info g0"]
+		run := readID(points[workloadMemory+" g0"], "ml.run.id")
+		assert.Equal(t, run != "", told, "there is an info for a binding and for nothing else")
+		if told {
+			assert.Equal(t, run, readID(info, "ml.run.id"))
+		}
+		return points[workloadMemory+" g0"]
+	}
+	assert.Equal(t, "rank", readID(point(), "ml.gpu.join"))
+	r.c.at = r.c.at.Add(liveAge)
+	assert.Equal(t, "rank", readID(point(), "ml.gpu.join"))
+	r.c.at = r.c.at.Add(time.Second)
+	assert.Empty(t, readID(point(), "ml.gpu.join"))
+}
+
+func TestARankOnTwoGPUsInTwoBatches(t *testing.T) {
+	r := newRig(t)
+	r.client(torchRank(0))
+	joined := func(gpu string) bool {
+		_, ok := r.metrics(gpuMetrics(t, gpu, 400, workloadRank(0)))["ml.run.info "+gpu]
+		return ok
+	}
+	assert.True(t, joined("g0"))
+	assert.False(t, joined("g1"), "another job of the same size")
+	assert.False(t, joined("g0"))
+	r.c.at = r.c.at.Add(gpuAge + time.Second)
+	assert.True(t, joined("g1"), "the rank has moved")
+}
+
+func TestABreakdownNeedsFreshSizes(t *testing.T) {
+	r := newRig(t)
+	breakdown := func(process int64) map[string]pcommon.Map {
+		points := r.metrics(gpuMetrics(t, "g0", process, workloadRank(0)))
+		for name := range points {
+			if len(name) < len(memoryBreakdown) || name[:len(memoryBreakdown)] != memoryBreakdown {
+				delete(points, name)
+			}
+		}
+		return points
+	}
+	r.client(torchRank(0))
+	assert.Empty(t, breakdown(400), "the client has said nothing")
+	r.metrics(allocator(t, 300, 200, torchRank(0)))
+	assert.Len(t, breakdown(400), partCount)
+	r.client(torchRank(0))
+	assert.Len(t, breakdown(400), partCount, "spans say nothing about it")
+	r.c.at = r.c.at.Add(memoryAge)
+	assert.Len(t, breakdown(400), partCount)
+	r.c.at = r.c.at.Add(time.Second)
+	assert.Empty(t, breakdown(400), "too old")
+
+	two := allocator(t, 300, 200, torchRank(0))
+	allocator(t, 300, 200, torchRank(0)).ResourceMetrics().MoveAndAppendTo(two.ResourceMetrics())
+	second := two.ResourceMetrics().At(1).ScopeMetrics()
+	second.At(0).Metrics().MoveAndAppendTo(two.ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics())
+	r.metrics(two)
+	assert.Empty(t, breakdown(400), "of two GPUs, and the client does not say which")
+	r.metrics(allocator(t, 300, -1, torchRank(0)))
+	assert.Empty(t, breakdown(400), "no size")
+}
+
+func TestABreakdownThatDoesNotFitIsCounted(t *testing.T) {
+	p := startDefault(t)
+	p.sendMetrics(t, allocator(t, 401, 200, torchRank(0)))
+	out := p.sendMetrics(t, gpuMetrics(t, "g0", 400, workloadRank(0)))
+	for _, sm := range out.ResourceMetrics().At(0).ScopeMetrics().All() {
+		for _, m := range sm.Metrics().All() {
+			assert.NotEqual(t, memoryBreakdown, m.Name())
+		}
+	}
+	metadatatest.AssertEqualProcessorMlEnrichBreakdownsSkipped(t, p.telemetry, []metricdata.DataPoint[int64]{
+		{Value: 1, Attributes: attribute.NewSet(attribute.String("processor", metadata.Type.String()))},
+	}, metricdatatest.IgnoreTimestamp())
+}
+
+// TestRunsOfSpansAreAtEveryPlace: a service that holds many runs is at its pod
+// with all of them.
+func TestRunsOfSpansAreAtEveryPlace(t *testing.T) {
+	r := newRig(t)
+	send := func(run string) {
+		td := batchOf("tuft", testSpan{1, 1, 0, "training_backend.forward", map[string]any{"tuft.lora_id": run}})
+		td.ResourceSpans().At(0).Resource().Attributes().PutStr("k8s.pod.uid", "pod")
+		_, err := r.e.processTraces(context.Background(), td)
+		require.NoError(t, err)
+	}
+	join := func() string {
+		return readID(r.metrics(gpuMetrics(t, "g0", 1, map[string]any{"k8s.pod.uid": "pod"}))[workloadMemory+" g0"], "ml.gpu.join")
+	}
+	send("a")
+	assert.Equal(t, "pod", join())
+	send("b")
+	assert.Empty(t, join())
+}
+
+func TestPlacesOfRunsAreBounded(t *testing.T) {
+	r := newRig(t)
+	r.e.store.runs.limit = 64
+	for i := range 100 {
+		r.client(map[string]any{"service.name": "trainer", "mlflow.run_id": "r" + strconv.Itoa(i), "host.name": "n" + strconv.Itoa(i),
+			"container.id": strconv.Itoa(i), "k8s.pod.uid": strconv.Itoa(i), "slurm.job.id": strconv.Itoa(i + 1),
+			"process.pid": i + 1, "process.creation.time": "2023-11-14T22:00:00Z", "ml.gpu.index": 0,
+			"ml.rank.global": 0, "ml.rank.local": 0, "ml.world_size": 1})
+	}
+	assert.Equal(t, 64, r.e.store.runs.len())
+}
