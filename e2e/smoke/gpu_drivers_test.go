@@ -112,6 +112,8 @@ func TestDriversOfGPUs(t *testing.T) {
 		later            []string
 		state            string
 		wanted, unwanted map[string][]string
+		// values are those of the first GPU in the end.
+		values map[string]float64
 	}{
 		"full": {
 			state:  "ok",
@@ -143,6 +145,15 @@ func TestDriversOfGPUs(t *testing.T) {
 			control: []string{"mig 1"}, state: "ok",
 			wanted: map[string][]string{"hw_power_watts": both, "nvidia_gpu_info": {fakeMIG, fakeGPU1}},
 		},
+		"growing process list": {
+			control: []string{"growing 6"}, state: "ok",
+			wanted: map[string][]string{"nvidia_gpu_workload_memory_usage_bytes": both},
+		},
+		"counters begin again": {
+			control: []string{"energy 900000"}, later: []string{"energy 20000"}, state: "ok",
+			// 900 J before, and 20 J since.
+			values: map[string]float64{"hw_energy_joules_total": 920},
+		},
 		"panic in the binding": {
 			control: []string{"process_samples 100", "overflow 1"}, state: "ok",
 			wanted: map[string][]string{"hw_power_watts": both},
@@ -162,6 +173,16 @@ func TestDriversOfGPUs(t *testing.T) {
 				d.set(t, test.later...)
 			}
 			awaitDriver(t, collector, test.state, test.wanted, test.unwanted)
+			for metric, value := range test.values {
+				require.EventuallyWithT(t, func(c *assert.CollectT) {
+					samples, err := harness.Scrape(t.Context(), collector.Address(t, "exporters::prometheus"))
+					require.NoError(c, err)
+					found := harness.Select(samples, metric, harness.Labels{"hw_id": fakeGPU0})
+					if assert.Len(c, found, 1) {
+						assert.InDelta(c, value, found[0].Value, 0)
+					}
+				}, arrival, poll)
+			}
 			assert.True(t, collector.Running())
 			assert.Zero(t, collector.Stop(t), "also while a call hangs in the driver")
 		})
