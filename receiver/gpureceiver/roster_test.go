@@ -1,0 +1,29 @@
+package gpureceiver
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
+)
+
+// Ids that change at every reading do not fill the memory, and do not push out
+// a GPU that is there.
+func TestRosterIsBounded(t *testing.T) {
+	r := newRoster()
+	present := device.GPU{Identity: device.Identity{ID: "GPU-present"}}
+	clock := time.Unix(100, 0)
+	for i := range 3 * maxMembers {
+		clock = clock.Add(time.Second)
+		r.begin()
+		r.meet(&present, clock)
+		r.meet(&device.GPU{Identity: device.Identity{ID: fmt.Sprint("GPU-", i)}}, clock)
+		assert.LessOrEqual(t, len(r.byID), maxMembers)
+	}
+	assert.Contains(t, r.byID, "GPU-present")
+	assert.Contains(t, r.byID, fmt.Sprint("GPU-", 3*maxMembers-1))
+	assert.NotContains(t, r.byID, "GPU-0")
+}
