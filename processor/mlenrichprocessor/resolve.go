@@ -334,7 +334,7 @@ func (r *resolution) join(ix index) {
 		n := &r.nodes[i]
 		for j, by := range joins {
 			id := n.own[by.key]
-			if id == 0 {
+			if id == 0 || by.shares == sharesRun && !n.needs(keyRun) && n.namedRun() == 0 {
 				continue
 			}
 			if r.groupAt[j][id] == 0 {
@@ -363,7 +363,7 @@ func (r *resolution) join(ix index) {
 	for i := range r.nodes {
 		n := &r.nodes[i]
 		for j, by := range joins {
-			if id := n.own[by.key]; id != 0 {
+			if id := n.own[by.key]; id != 0 && r.groupAt[j][id] != 0 {
 				n.take(&r.groups[r.groupAt[j][id]-1].agreed, by.from)
 			}
 		}
