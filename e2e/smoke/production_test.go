@@ -287,9 +287,13 @@ func TestProductionSendsNothingPlanted(t *testing.T) {
 	metrics.ResourceMetrics().At(0).Resource().Attributes().PutStr("service.instance.id", "q1")
 	require.NoError(t, p.sender.Metrics(t.Context(), metrics))
 
+	owners := oneCounter("anyone", "nvidia.gpu.workload.anything", 1, map[string]string{"user.id": "1000"})
+	require.NoError(t, p.sender.Metrics(t.Context(), owners))
+
 	p.await(t, 1, 4)
+	assert.Equal(t, "1000", awaitSeries(t, p.collector, "nvidia_gpu_workload_anything_total", 1)[0].Labels["user_id"])
 	awaitSeries(t, p.collector, "questions_total", 1)
-	awaitSomeSeries(t, p, "traces_span_metrics_calls_total")
+	awaitSome(t, p.collector, "traces_span_metrics_calls_total", "a span")
 	for _, text := range p.left(t) {
 		assert.NotContains(t, text, planted)
 		for name, secret := range credentials {
@@ -441,7 +445,7 @@ func TestProductionSendsNoContentOfRecordings(t *testing.T) {
 				require.NoError(t, p.sender.Metrics(t.Context(), md))
 			}
 			p.await(t, len(sent), records)
-			awaitSomeSeries(t, p, "traces_span_metrics_calls_total")
+			awaitSome(t, p.collector, "traces_span_metrics_calls_total", "a span")
 
 			canonical := 0
 			for _, span := range p.sink.Spans() {
@@ -466,12 +470,6 @@ func TestProductionSendsNoContentOfRecordings(t *testing.T) {
 			stopDropIn(t, p.collector)
 		})
 	}
-}
-
-// awaitSomeSeries waits until the exporter has a metric.
-func awaitSomeSeries(t *testing.T, p *production, name string) {
-	t.Helper()
-	require.Eventually(t, func() bool { return len(harness.Select(p.exposition(t), name, nil)) > 0 }, arrival, poll, name)
 }
 
 // assertDerived expects of each client what could only be made of what was
