@@ -52,6 +52,13 @@ func TestPrometheusRules(t *testing.T) {
 	}
 }
 
+// The query that joins runs to GPUs is in the README of ml_enrich.
+func TestRunInfoJoinsToGPUs(t *testing.T) {
+	file := harness.Path("processor", "mlenrichprocessor", "testdata", "run_info_test.yaml")
+	output, err := harness.Promtool(t, "test", "rules", file)
+	require.NoError(t, err, "%s", output)
+}
+
 // testDCGMNames looks at what the rules make of the recording.
 func testDCGMNames(t *testing.T, j *job) {
 	t.Helper()

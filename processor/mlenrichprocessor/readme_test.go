@@ -2,7 +2,9 @@ package mlenrichprocessor
 
 import (
 	"os"
+	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -41,4 +43,17 @@ func TestReadmeNamesEveryVocabulary(t *testing.T) {
 	for _, name := range mlattr.SystemNames() {
 		assert.Contains(t, string(text), name)
 	}
+}
+
+// TestReadmeQueryIsTheTestedOne keeps the PromQL of the README that which the
+// file for promtool tests.
+func TestReadmeQueryIsTheTestedOne(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	query := regexp.MustCompile("(?s)```promql\n(.*?)```").FindSubmatch(readme)
+	require.NotNil(t, query)
+	tested, err := os.ReadFile(filepath.Join("testdata", "run_info_test.yaml"))
+	require.NoError(t, err)
+	assert.Equal(t, strings.Fields(string(query[1])),
+		strings.Fields(string(regexp.MustCompile(`(?s)expr: \|(.*?)eval_time`).FindSubmatch(tested)[1])))
 }

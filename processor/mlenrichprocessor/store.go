@@ -23,7 +23,7 @@ const (
 	maxSpans     = 65536
 	maxJoins     = 32768
 	maxResources = 4096
-	maxRuns      = 8192
+	maxRuns      = 16384
 	maxUsage     = 32768
 	maxAnswers   = 32768
 	maxStreams   = 32768
