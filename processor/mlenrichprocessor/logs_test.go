@@ -2,6 +2,7 @@ package mlenrichprocessor
 
 import (
 	"context"
+	"maps"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -71,9 +72,7 @@ func TestLogsOfSpans(t *testing.T) {
 			p.sendTraces(t, batchOf("x", testSpan{1, 1, 0, "root", keys("s", "")}, testSpan{1, 2, 1, "call", keys("", "r")}))
 			p.sendTraces(t, batchOf("x", testSpan{2, 1, 0, "other", keys("other", "")}))
 			out := p.sendLogs(t, test.record)
-			for key, value := range firstRecord(test.record).Attributes().AsRaw() {
-				test.want[key] = value
-			}
+			maps.Copy(test.want, firstRecord(test.record).Attributes().AsRaw())
 			assert.Equal(t, test.want, firstRecord(out).Attributes().AsRaw())
 			run, _ := out.ResourceLogs().At(0).Resource().Attributes().Get("ml.run.id")
 			assert.Equal(t, "run-1", run.AsString(), "what its resource gives is there without any span")
