@@ -66,7 +66,7 @@ func runGPUIsLost(t *testing.T, d *fakeDriver) {
 
 func runGPUHangs(t *testing.T, d *fakeDriver) {
 	cfg := d.config(t)
-	cfg.Timeout = 500 * time.Millisecond
+	cfg.Timeout = hungTimeout
 	r := newRig(t, cfg)
 	r.scrape(t)
 	d.set(t, "hang:nvmlDeviceGetPowerUsage 0")

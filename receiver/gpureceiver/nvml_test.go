@@ -72,6 +72,8 @@ type scenario struct {
 // fakeDriver lets a scenario change what the library does.
 type fakeDriver struct {
 	library, control string
+	// seen is how much was read of the calls that the library wrote down.
+	seen int
 }
 
 // set replaces the control file's content at once, so that the library never

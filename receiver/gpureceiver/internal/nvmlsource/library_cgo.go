@@ -57,9 +57,27 @@ func (b *binding) history(id string, kind nvml.SamplingType) *sampleHistory {
 	return b.histories[key]
 }
 
+// loaders are those of this process, by path. Receivers of one process share
+// them: loading writes variables that go-nvml has once for all, such as the one
+// that waiting for events reads, and a loader that is in use does not load
+// again. Opening and closing are counted.
+var (
+	loadersMu sync.Mutex
+	loaders   = make(map[string]nvml.Interface)
+)
+
+func loaderOf(path string) nvml.Interface {
+	loadersMu.Lock()
+	defer loadersMu.Unlock()
+	if loaders[path] == nil {
+		loaders[path] = nvml.New(nvml.WithLibraryPath(path))
+	}
+	return loaders[path]
+}
+
 func newLibrary(path string, now func() time.Time) library {
 	return &binding{
-		path: path, now: now, nvml: nvml.New(nvml.WithLibraryPath(path)),
+		path: path, now: now, nvml: loaderOf(path),
 		symbols: make(map[string]bool), gpm: make(map[*gpmSamples]struct{}),
 		histories: make(map[historyKey]*sampleHistory),
 	}
