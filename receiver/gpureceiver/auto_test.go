@@ -23,6 +23,9 @@ func TestAutoWithoutDriver(t *testing.T) {
 	cfg.NVML.LibraryPath = filepath.Join(t.TempDir(), "libnvidia-ml.so.1")
 	cfg.InitialDelay = 0
 	cfg.CollectionInterval = time.Millisecond
+	// Longer than a configuration may say, so that a busy machine is not taken
+	// for a driver that hangs.
+	cfg.Timeout = time.Minute
 	core, logs := observer.New(zap.InfoLevel)
 	settings := receivertest.NewNopSettings(metadata.Type)
 	settings.Logger = zap.New(core)
