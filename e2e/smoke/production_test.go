@@ -223,6 +223,23 @@ func TestProductionIsTheDefaultOtherwise(t *testing.T) {
 	assert.Equal(t, agent, production)
 }
 
+// The samplers that production.yaml has as comments load where it says.
+func TestProductionsSamplersLoad(t *testing.T) {
+	text, err := os.ReadFile(harness.Path("distribution", "config", "production.yaml"))
+	require.NoError(t, err)
+	_, commented, found := strings.Cut(string(text), "  # probabilistic_sampler:")
+	require.True(t, found, "production.yaml has no example of sampling")
+	commented, _, _ = strings.Cut("  # probabilistic_sampler:"+commented, "\nconnectors:")
+	for _, sampler := range []string{"probabilistic_sampler", "tail_sampling"} {
+		example := "processors:\n" + strings.ReplaceAll(commented, "  # ", "  ") +
+			"\nservice: {pipelines: {traces/out: {processors: [transform/content, transform/users, redaction/secrets, " + sampler + "]}}}\n"
+		file := filepath.Join(t.TempDir(), "sampling.yaml")
+		require.NoError(t, os.WriteFile(file, []byte(example), 0o600))
+		code, output := harness.Validate(t, nil, harness.Path("distribution", "config", "production.yaml"), file)
+		assert.Zero(t, code, "%s\n%s", output, example)
+	}
+}
+
 // Each attribute of the table is sent on a span, an event and a record, with a
 // text of its own, and credentials in what stays. None may leave.
 func TestProductionSendsNothingPlanted(t *testing.T) {
