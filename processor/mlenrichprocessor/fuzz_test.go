@@ -49,6 +49,7 @@ var fuzzKeys = func() []string {
 	}
 	keys = append(keys, "task.a", "task. b", "val.f1", "task."+strings.Repeat("x", 70), "loss_at_step_1", "unheard.of",
 		"service.instance.id", "process.pid", "otelTraceID", "otelSpanID", "hw.id", "team",
+		"host.id", "container.id", "k8s.pod.uid", "process.vpid", "process.creation.time", "kind", "nvidia.gpu.index", mlattr.GPUShared,
 		mlattr.CorrelationSource, mlattr.CorrelationConflict, mlattr.RunInferred, mlattr.GPUJoin, mlattr.ThroughputBasis,
 		mlattr.Side, mlattr.UsageCounted, mlattr.DecodePerSecond, mlattr.PrefillPerSecond, mlattr.SequencePerSecond)
 	slices.Sort(keys)
@@ -142,6 +143,8 @@ func (c *choices) traces() ptrace.Traces {
 
 func (c *choices) metrics() pmetric.Metrics {
 	names := []string{"train.step.count", "tuft.x", "snakepit.x", "prompt_size", "nvidia.gpu.workload.memory.usage", "up",
+		"nvidia.gpu.process.memory.usage", "nvidia.gpu.workload.utilization", "hw.gpu.memory.limit", "hw.gpu.memory.usage",
+		"nvidia.gpu.memory.reserved", "gpu.memory.bytes", "ml.run.info", "tuft.resource.gpu.utilization_percent",
 		"vllm:generation_tokens_total", "gen_ai.client.token.usage", "tuft.training.tokens_per_second", "ml.token.throughput"}
 	md := pmetric.NewMetrics()
 	for range 1 + c.next(3) {

@@ -494,11 +494,11 @@ func (e *enricher) writeJoin(attrs pcommon.Map, t *tenant, found *binding, b *ba
 	}
 	number(mlattr.RunAttempt, found.attempt)
 	if world := found.says[traitWorld]; world.value != 0 && !world.several {
-		number(mlattr.WorldSize, count{int64(world.value - 1), true}) //nolint:gosec // it was a count
+		number(mlattr.WorldSize, count{int64(world.value - 1), true})
 	}
 	if found.rung == rungProcess && found.alone {
-		number(mlattr.RankGlobal, found.claimant.rank.global)
-		number(mlattr.RankLocal, found.claimant.rank.local)
+		number(mlattr.RankGlobal, found.rank.global)
+		number(mlattr.RankLocal, found.rank.local)
 	}
 	if found.job != "" && !labelTaken(attrs, mlattr.JobID) {
 		if e.admits(mlattr.JobID, found.job, &b.labels) {

@@ -114,7 +114,7 @@ func worldTrait(world count) uint64 {
 	if !world.ok {
 		return 0
 	}
-	return uint64(world.n) + 1 //nolint:gosec // a count is never negative
+	return uint64(world.n) + 1
 }
 
 // processPlace is the place of a process by its number and the second of its
