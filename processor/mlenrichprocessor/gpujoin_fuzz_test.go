@@ -88,7 +88,7 @@ func FuzzJoinGPUs(f *testing.F) {
 		before := p.sendTraces(t, td)
 		out := p.sendMetrics(t, md)
 		checkEqual(t, metricsMaps(out), metricsMaps(p.sendMetrics(t, out)))
-		checkJoins(t, before, in, out)
+		checkJoins(t, before, out)
 		for _, rm := range out.ResourceMetrics().All() {
 			rm.ScopeMetrics().RemoveIf(func(sm pmetric.ScopeMetrics) bool { return sm.Scope().Name() == metadata.ScopeName })
 		}
@@ -97,7 +97,7 @@ func FuzzJoinGPUs(f *testing.F) {
 }
 
 // checkJoins asserts what FuzzJoinGPUs says of points and breakdowns.
-func checkJoins(t *testing.T, clients ptrace.Traces, in, out pmetric.Metrics) {
+func checkJoins(t *testing.T, clients ptrace.Traces, out pmetric.Metrics) {
 	t.Helper()
 	gpus := out.ResourceMetrics().At(out.ResourceMetrics().Len() - 1)
 	host := gpus.Resource().Attributes()
