@@ -122,13 +122,13 @@ func (c *calls) doAll(ctx context.Context, timeout time.Duration, steps []step) 
 
 // send hands a job to the goroutine.
 func (c *calls) send(ctx context.Context, timer *time.Timer, j *job) (sent bool) {
-	defer c.leave()
 	select {
 	case c.jobs <- j:
 		return true
 	case <-timer.C:
 	case <-ctx.Done():
 	}
+	c.leave()
 	return false
 }
 
@@ -227,6 +227,8 @@ func (c *calls) startThread() *thread {
 // make makes the steps of a job, and reports whether the goroutine was left
 // behind meanwhile.
 func (c *calls) make(t *thread, j *job) (left bool) {
+	// Only others wait from now on.
+	c.leave()
 	for i := range j.steps {
 		if c.begin(t, j) {
 			j.steps[i].run()

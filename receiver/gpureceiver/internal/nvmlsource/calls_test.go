@@ -64,6 +64,73 @@ func TestCallsTimeOut(t *testing.T) {
 	assert.True(t, c.settle(t.Context(), time.Hour))
 }
 
+// One of several steps that hangs costs the others nothing, and its subject's
+// later steps are not made.
+func TestStepsGoOnBesideAHungOne(t *testing.T) {
+	c := newCalls()
+	defer c.stop()
+	release := make(chan struct{})
+	var made []string
+	note := func(name string) func() { return func() { made = append(made, name) } }
+	outcomes := c.doAll(t.Context(), 100*time.Millisecond, []step{
+		{"a", note("a")},
+		{"b", func() { <-release }},
+		{"b", func() { t.Error("called while a call hangs") }},
+		{"c", note("c")},
+		{"b", func() { t.Error("called while a call hangs") }},
+		{"d", note("d")},
+	})
+	assert.Equal(t, []outcome{completed, abandoned, refused, completed, refused, completed}, outcomes)
+	assert.Equal(t, []string{"a", "c", "d"}, made)
+	close(release)
+	assert.True(t, c.settle(t.Context(), time.Hour))
+	assert.Equal(t, []outcome{completed}, c.doAll(t.Context(), time.Hour, []step{{"b", func() {}}}))
+	assert.Empty(t, c.doAll(t.Context(), time.Hour, nil))
+}
+
+// Nothing more is made once nobody waits.
+func TestStepsAreInterrupted(t *testing.T) {
+	c := newCalls()
+	defer c.stop()
+	ctx, cancel := context.WithCancel(t.Context())
+	release := make(chan struct{})
+	outcomes := c.doAll(ctx, time.Hour, []step{
+		{"a", func() {}},
+		{"b", func() { cancel(); <-release }},
+		{"c", func() { t.Error("called after the end") }},
+	})
+	assert.Equal(t, []outcome{completed, abandoned, refused}, outcomes)
+	close(release)
+	assert.True(t, c.settle(t.Context(), time.Hour))
+}
+
+// Who waits gets a turn between two steps of another.
+func TestStepsGiveWay(t *testing.T) {
+	c := newCalls()
+	defer c.stop()
+	entered, other := make(chan struct{}), make(chan struct{})
+	var made []string
+	go func() {
+		defer close(other)
+		<-entered
+		assert.Equal(t, completed, c.do(t.Context(), time.Hour, "x", func() { made = append(made, "x") }))
+	}()
+	outcomes := c.doAll(t.Context(), time.Hour, []step{
+		{"a", func() {
+			made = append(made, "a")
+			close(entered)
+			assert.Eventually(t, func() bool {
+				c.mu.Lock()
+				defer c.mu.Unlock()
+				return c.waiting > 0
+			}, time.Minute, time.Millisecond)
+		}},
+		{"b", func() { <-other }},
+	})
+	assert.Equal(t, []outcome{completed, completed}, outcomes)
+	assert.Equal(t, []string{"a", "x"}, made)
+}
+
 // A job that waits for a goroutine that is busy with another's job is refused,
 // and its subject is not taken for a hung one.
 func TestCallsRefuseWhileBusy(t *testing.T) {
