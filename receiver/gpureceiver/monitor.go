@@ -95,6 +95,7 @@ func (m *monitor) open() (device.Source, error) {
 		Opened:                 own.opened,
 		Called:                 own.called,
 		Failed:                 own.failed,
+		Dropped:                own.dropped,
 		Abandoned:              own.abandoned,
 	})
 	return source, own.watch(source)

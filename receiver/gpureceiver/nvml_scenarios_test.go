@@ -31,28 +31,29 @@ const (
 const hungTimeout = 2 * time.Second
 
 var scenarios = map[string]scenario{
-	"full":             {run: runFull},
-	"old driver":       {library: "OLD_DRIVER", run: runOldDriver},
-	"new driver":       {library: "NEW_DRIVER", run: runNewDriver},
-	"no NVML library":  {library: "NO_NVML", run: runNoNVML},
-	"no driver":        {control: "init 9", run: runNoDriver},
-	"version mismatch": {control: "init 18", run: runVersionMismatch},
-	"no permission":    {control: "init 4", run: runNoPermission},
-	"count fails":      {control: "result:nvmlDeviceGetCount_v2 999", run: runCountFails},
-	"library appears":  {run: runLibraryAppears},
-	"hung GPU":         {run: runHungGPU},
-	"hung driver":      {run: runHungDriver},
-	"hung at shutdown": {control: "hang:nvmlDeviceGetPowerUsage 0", run: runHungAtShutdown},
-	"hung at start":    {control: "hang:nvmlInit_v2 -1", run: runHungAtShutdown},
-	"lost GPU":         {run: runLostGPU},
-	"driver reset":     {control: "energy 900000", run: runDriverReset},
-	"driver goes away": {run: runDriverGoesAway},
-	"devices go away":  {run: runDevicesGoAway},
-	"GPUs appear":      {control: "count 0", run: runGPUsAppear},
-	"garbage":          {control: "utilization 808334905", run: runGarbage},
-	"one bad call":     {control: "result:nvmlDeviceGetPowerUsage 999", run: runOneBadCall},
-	"two receivers":    {run: runTwoReceivers},
-	"samples":          {control: "samples 100", run: runSamples},
+	"full":               {run: runFull},
+	"old driver":         {library: "OLD_DRIVER", run: runOldDriver},
+	"new driver":         {library: "NEW_DRIVER", run: runNewDriver},
+	"no NVML library":    {library: "NO_NVML", run: runNoNVML},
+	"no driver":          {control: "init 9", run: runNoDriver},
+	"version mismatch":   {control: "init 18", run: runVersionMismatch},
+	"no permission":      {control: "init 4", run: runNoPermission},
+	"count fails":        {control: "result:nvmlDeviceGetCount_v2 999", run: runCountFails},
+	"library appears":    {run: runLibraryAppears},
+	"hung GPU":           {run: runHungGPU},
+	"hung driver":        {run: runHungDriver},
+	"hung at shutdown":   {control: "hang:nvmlDeviceGetPowerUsage 0", run: runHungAtShutdown},
+	"hung at start":      {control: "hang:nvmlInit_v2 -1", run: runHungAtShutdown},
+	"lost GPU":           {run: runLostGPU},
+	"driver reset":       {control: "energy 900000", run: runDriverReset},
+	"driver goes away":   {run: runDriverGoesAway},
+	"devices go away":    {run: runDevicesGoAway},
+	"GPUs appear":        {control: "count 0", run: runGPUsAppear},
+	"garbage":            {control: "utilization 808334905", run: runGarbage},
+	"impossible samples": {control: "samples 100\nsample_value 40", run: runImpossibleSamples},
+	"one bad call":       {control: "result:nvmlDeviceGetPowerUsage 999", run: runOneBadCall},
+	"two receivers":      {run: runTwoReceivers},
+	"samples":            {control: "samples 100", run: runSamples},
 }
 
 // config is for a host whose root directory is below the test's data.
@@ -293,6 +294,23 @@ func runGarbage(t *testing.T, d *fakeDriver) {
 	for _, count := range counts {
 		id, _ := count.Attributes.Value("receiver")
 		assert.Equal(t, r.scraper.settings.ID.String(), id.AsString(), "two receivers of a collector are told apart")
+	}
+}
+
+// Of the samples 40, 80 and 120 % the last cannot be true. It is counted once,
+// although the driver still has it at the next reading.
+func runImpossibleSamples(t *testing.T, d *fakeDriver) {
+	r := newRig(t, d.config(t))
+	assert.InDelta(t, 0.8, pointsOf(r.scrape(t), gpu0, "nvidia.gpu.utilization.peak")[0].DoubleValue(), 1e-9)
+	for range 3 {
+		dropped, err := r.telemetry.GetMetric("otelcol_receiver_gpu_dropped_values")
+		require.NoError(t, err)
+		counts := dropped.Data.(metricdata.Sum[int64]).DataPoints
+		require.Len(t, counts, 1)
+		value, _ := counts[0].Attributes.Value("nvml.call")
+		assert.Equal(t, "samples", value.AsString())
+		assert.Equal(t, int64(2), counts[0].Value, "one of each GPU")
+		r.scrape(t)
 	}
 }
 

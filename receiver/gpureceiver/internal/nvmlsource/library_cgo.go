@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/dl"
@@ -31,6 +32,13 @@ type binding struct {
 	// histories are kept while the library is closed, so that busy times go
 	// on when it is opened again.
 	histories map[historyKey]*sampleHistory
+	// impossible counts samples that cannot be true.
+	impossible atomic.Int64
+}
+
+// ImpossibleSamples implements samplingLibrary.
+func (b *binding) ImpossibleSamples() int64 {
+	return b.impossible.Swap(0)
 }
 
 // historyKey is a GPU and one of its buffers.

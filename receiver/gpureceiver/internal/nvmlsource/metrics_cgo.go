@@ -170,6 +170,7 @@ func (g *boundGPU) samples(buffer sampleBuffer, highest float64) (sampleSummary,
 		samples = append(samples, sample{time: value.TimeStamp, value: decoded})
 	}
 	summary, found := buffer.history.add(samples, highest)
+	g.impossible.Add(int64(summary.impossible))
 	return summary, found, statusSuccess
 }
 

@@ -25,6 +25,9 @@ type sampleSummary struct {
 	// integral is the sum of each sample times the time it stands for, in the
 	// buffer's unit times seconds.
 	integral float64
+	// impossible is the number of samples that cannot be true, each counted at
+	// the reading that saw it first.
+	impossible int
 }
 
 // sampleHistory remembers what was read of one of the driver's buffers.
@@ -34,6 +37,8 @@ type sampleHistory struct {
 	last uint64
 	// total is the integral since the first reading.
 	total float64
+	// impossible is the time of the last sample that cannot be true.
+	impossible uint64
 	// stale is true if the last reading had nothing new, which is also so
 	// when the driver's clock was set back.
 	stale bool
@@ -58,10 +63,16 @@ func (h *sampleHistory) started() bool {
 // left out. The samples of the first reading give a mean and a peak of what
 // the driver still has, and no integral, because that begins with it.
 func (h *sampleHistory) add(samples []sample, highest float64) (sampleSummary, bool) {
-	valid := samples[:0]
+	valid, counted := samples[:0], max(h.last, h.impossible)
+	impossible := 0
 	for _, s := range samples {
-		if s.time > 0 && s.value >= 0 && s.value <= highest {
+		switch {
+		case s.time == 0:
+		case s.value >= 0 && s.value <= highest:
 			valid = append(valid, s)
+		case s.time > counted:
+			impossible++
+			h.impossible = max(h.impossible, s.time)
 		}
 	}
 	slices.SortFunc(valid, func(a, b sample) int { return cmp.Compare(a.time, b.time) })
@@ -71,7 +82,7 @@ func (h *sampleHistory) add(samples []sample, highest float64) (sampleSummary, b
 		h.last = 0
 	}
 
-	var summary sampleSummary
+	summary := sampleSummary{impossible: impossible}
 	var sum float64
 	var count int
 	first, previous := h.last == 0, h.last
@@ -89,7 +100,7 @@ func (h *sampleHistory) add(samples []sample, highest float64) (sampleSummary, b
 	}
 	h.stale = count == 0
 	if count == 0 {
-		return sampleSummary{}, false
+		return summary, false
 	}
 	h.last = previous
 	h.total += summary.integral

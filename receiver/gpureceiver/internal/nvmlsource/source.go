@@ -72,6 +72,9 @@ type Options struct {
 	// Failed is called for each call that failed, with the name of the value
 	// and of the status.
 	Failed func(call, status string)
+	// Dropped is called with a number of values that cannot be true and were
+	// left out before they became readings.
+	Dropped func(value string, count int64)
 	// Abandoned is called for each call that was left behind because it did
 	// not return in time, with what it was about.
 	Abandoned func(subject string)
@@ -92,6 +95,9 @@ func (o *Options) complete() {
 	}
 	if o.Failed == nil {
 		o.Failed = func(string, string) {}
+	}
+	if o.Dropped == nil {
+		o.Dropped = func(string, int64) {}
 	}
 	if o.Abandoned == nil {
 		o.Abandoned = func(string) {}
@@ -381,6 +387,11 @@ func (s *Source) read(ctx context.Context, snapshot *device.Snapshot) (status, [
 	snapshot.DriverVersion, snapshot.CUDAVersion = s.driverVersion, s.cudaVersion
 
 	round := s.readAll(ctx, snapshot)
+	if sampling, can := s.library.(samplingLibrary); can {
+		if count := sampling.ImpossibleSamples(); count > 0 {
+			s.opts.Dropped("samples", count)
+		}
+	}
 	var first []*knownGPU
 	if ctx.Err() == nil {
 		first = s.firstProcesses(ctx, round.answering)
@@ -585,6 +596,13 @@ func (s *Source) misses() bool {
 		}
 	}
 	return false
+}
+
+// samplingLibrary is a library that gives the driver's own samples.
+type samplingLibrary interface {
+	// ImpossibleSamples returns how many samples since the last call cannot
+	// be true.
+	ImpossibleSamples() int64
 }
 
 // releases reports whether the library is to be closed between readings.

@@ -341,7 +341,7 @@ nvmlReturn_t nvmlDeviceGetSamples(nvmlDevice_t device, nvmlSamplingType_t type, 
     unsigned long long time = (unsigned long long)(base + i * step);
     if (time <= since) continue;
     samples[written].timeStamp = time;
-    samples[written++].sampleValue.uiVal = 10 * i * scale;
+    samples[written++].sampleValue.uiVal = (unsigned int)control("sample_value", 10) * i * scale;
   }
   *count = written;
   return NVML_SUCCESS;

@@ -14,6 +14,7 @@
 //                      in microseconds; without it there are none, as on a GPU
 //                      in MIG mode
 //   step N             microseconds between them, 1 by default
+//   sample_value N     the first of them is N, the others twice and thrice that
 //   engines 1          the other engines and power have samples too
 //   fans N             number of fans, 0 by default
 //   capability N       ten times the compute capability, 90 by default
