@@ -1,7 +1,6 @@
 package mlmetricsconnector
 
 import (
-	"strings"
 	"sync"
 	"time"
 
@@ -97,20 +96,9 @@ func (c *clocks) of(key clockKey) *runClock {
 		return nil
 	}
 	clock = &runClock{}
-	c.byRun[key.clone()] = clock
+	// What was received must not be kept alive by its names.
+	c.byRun[clockKey{key.resource.Clone(), key.run.Clone()}] = clock
 	return clock
-}
-
-// clone copies the key's strings, which a clock must not keep alive in a whole
-// request.
-func (k clockKey) clone() clockKey {
-	return clockKey{
-		resource: streams.Resource{Namespace: strings.Clone(k.resource.Namespace), Service: strings.Clone(k.resource.Service)},
-		run: streams.Run{
-			ID: strings.Clone(k.run.ID), Job: strings.Clone(k.run.Job),
-			Rank: strings.Clone(k.run.Rank), Host: strings.Clone(k.run.Host),
-		},
-	}
 }
 
 // observe adds a span. It returns what the run's series change by where so

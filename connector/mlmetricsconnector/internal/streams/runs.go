@@ -27,7 +27,7 @@ func (r *runs) admit(key runKey, limit int, now time.Time) bool {
 		return false
 	}
 	if !live {
-		key = runKey{resource: key.resource.clone(), id: strings.Clone(key.id)}
+		key = runKey{resource: key.resource.Clone(), id: strings.Clone(key.id)}
 	}
 	if !live || now.After(last) {
 		r.seen[key] = now

@@ -184,19 +184,24 @@ func (k *Key) bounded() bool {
 // clone copies the key's strings. A label may be the beginning of a much
 // longer text, which a stream must not keep alive.
 func (k Key) clone() Key {
-	k.Resource = k.Resource.clone()
-	k.Run = Run{
-		ID: strings.Clone(k.Run.ID), Job: strings.Clone(k.Run.Job),
-		Rank: strings.Clone(k.Run.Rank), Host: strings.Clone(k.Run.Host),
-	}
+	k.Resource, k.Run = k.Resource.Clone(), k.Run.Clone()
 	for i, label := range k.Labels {
 		k.Labels[i] = strings.Clone(label)
 	}
 	return k
 }
 
-func (r Resource) clone() Resource {
+// Clone returns a copy that keeps nothing else alive.
+func (r Resource) Clone() Resource {
 	return Resource{Namespace: strings.Clone(r.Namespace), Service: strings.Clone(r.Service)}
+}
+
+// Clone returns a copy that keeps nothing else alive.
+func (r Run) Clone() Run {
+	return Run{
+		ID: strings.Clone(r.ID), Job: strings.Clone(r.Job),
+		Rank: strings.Clone(r.Rank), Host: strings.Clone(r.Host),
+	}
 }
 
 func (st *stream) apply(u *Update, id series.ID, now time.Time) {
