@@ -95,7 +95,7 @@ func (m *monitor) open() (device.Source, error) {
 		Opened:                 own.opened,
 		Called:                 own.called,
 		Failed:                 own.failed,
-		Dropped:                own.dropped,
+		Dropped:                m.droppedValues,
 		Abandoned:              own.abandoned,
 	})
 	return source, own.watch(source)
@@ -104,6 +104,12 @@ func (m *monitor) open() (device.Source, error) {
 // self tells this receiver's own metrics from those of another gpu receiver.
 func (m *monitor) self() attribute.KeyValue {
 	return attribute.String("receiver", m.settings.ID.String())
+}
+
+// droppedValues counts values that cannot be true.
+func (m *monitor) droppedValues(value string, count int64) {
+	m.telemetry.ReceiverGpuDroppedValues.Add(context.Background(), count,
+		metric.WithAttributes(m.self(), attribute.String("nvml.call", value)))
 }
 
 // droppedEvent counts an event that is not told as a signal.

@@ -9,7 +9,6 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/receiver"
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/metric"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
@@ -127,8 +126,7 @@ func (s *gpuScraper) meet(gpu *device.GPU, at time.Time) *member {
 
 // dropped counts a value that cannot be true.
 func (s *gpuScraper) dropped(value string) {
-	s.telemetry.ReceiverGpuDroppedValues.Add(context.Background(), 1,
-		metric.WithAttributes(s.self(), attribute.String("nvml.call", value)))
+	s.monitor.droppedValues(value, 1)
 }
 
 // self tells this receiver's own metrics from those of another gpu receiver.

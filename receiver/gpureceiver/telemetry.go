@@ -69,11 +69,6 @@ func (d *driverTelemetry) abandoned(string) {
 	d.builder.ReceiverGpuAbandonedCalls.Add(context.Background(), 1, d.plain)
 }
 
-func (d *driverTelemetry) dropped(value string, count int64) {
-	d.builder.ReceiverGpuDroppedValues.Add(context.Background(), count, metric.WithAttributes(
-		d.self, attribute.String("nvml.call", value)))
-}
-
 func (d *driverTelemetry) failed(call, status string) {
 	d.builder.ReceiverGpuFailedCalls.Add(context.Background(), 1, metric.WithAttributes(
 		d.self, attribute.String("nvml.call", call), attribute.String("nvml.return", status)))
