@@ -66,13 +66,17 @@ func newClocks() *clocks {
 // observe adds what spans say about time, all of which arrived at now. The
 // runs of spans that it has no room for are counted.
 func (c *clocks) observe(store *streams.Store, units []unit, now time.Time) (over streams.Overflowed) {
+	// Spans of a process come together, so that its clock is looked for once.
+	var key clockKey
+	var clock *runClock
 	for i := range units {
 		u := &units[i]
 		if u.run.ID == "" || !u.timed && !u.endsStep && !u.endsRun {
 			continue
 		}
-		key := clockKey{u.resource, u.run}
-		clock := c.of(key)
+		if next := (clockKey{u.resource, u.run}); clock == nil || next != key {
+			key, clock = next, c.of(next)
+		}
 		if clock == nil {
 			over.Runs++
 			continue
