@@ -32,6 +32,9 @@ type Failure struct {
 	Service string
 	// Error is what went wrong.
 	Error Error
+	// Trigger is why there is a failure where no exception is: nan, inf,
+	// timeout, oom or crash, or "".
+	Trigger string
 	// Call is the decoded payload, or nil.
 	Call *payload.Call
 	// Fingerprint is the group's name.
@@ -40,16 +43,63 @@ type Failure struct {
 	Weight int
 	// SeenAt is the collector's time.
 	SeenAt time.Time
+	// Variant tells the failure from others of its group: shapes, dtypes, the
+	// class of the device and the framework's version.
+	Variant Variant
 
 	// Resource is the resource's attributes.
 	Resource jsontree.Object
 	// Span is the failed span.
 	Span Span
-	// Ancestors are the spans above it that were in the same batch, the
-	// parent first.
+	// Ancestors are the spans above it that are known, the parent first.
 	Ancestors []Span
 	// Complete is true if the last ancestor, or the span, has no parent.
 	Complete bool
+	// Siblings are the other failed spans of the trace.
+	Siblings []Span
+	// Others are further spans of the trace.
+	Others []Span
+	// OmittedSpans counts the spans of the trace that were left out.
+	OmittedSpans int
+	// PayloadFrom is the span that carries the call, where that is one of
+	// another trace, or nil.
+	PayloadFrom *Origin
+	// Rank is the rank of the process in its job, or "".
+	Rank string
+	// Ranks are the failures of the job's other ranks at that time, the
+	// earliest first.
+	Ranks []Rank
+}
+
+// Variant is a form of a failure.
+type Variant struct {
+	// ID is a short hash of Text.
+	ID string
+	// Text names what the variant is made of, or is "".
+	Text string
+}
+
+// Origin names a span.
+type Origin struct {
+	Service string
+	Name    string
+	TraceID string
+	SpanID  string
+}
+
+// Rank is what is kept of a failure of another rank.
+type Rank struct {
+	Origin
+	// Rank is the number of the process in its job.
+	Rank string
+	// Host is where it ran, or "".
+	Host string
+	// Fingerprint is the group that it was counted in.
+	Fingerprint string
+	// Type and Message are the error's.
+	Type, Message string
+	// Time is when it failed, by the sender's clock.
+	Time time.Time
 }
 
 // Error is an exception as telemetry names it.
