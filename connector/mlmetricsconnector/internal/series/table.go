@@ -23,6 +23,19 @@ const (
 	StepDuration
 	RunTime
 	RunState
+	CallDuration
+	CallQueueTime
+	CallSerializeTime
+	CallPythonTime
+	CallsSlow
+	PoolSize
+	PoolBusy
+	PoolIdle
+	WorkerCrashes
+	BreakerOpenings
+	HealthAlerts
+	MemoryAllocated
+	GPUMemoryUsage
 
 	// Count is the number of series.
 	Count
@@ -40,8 +53,12 @@ const (
 	Histogram
 	// Total is a cumulative, monotonic sum of numbers with fractions.
 	Total
-	// State is 1 or 0, a sum that is not monotonic.
+	// State is the newest value, as a sum that is not monotonic: 1 or 0 of a
+	// state, or how many of a thing there are.
 	State
+	// Balance is a cumulative sum of whole numbers that grows and shrinks, and
+	// is never less than zero.
+	Balance
 )
 
 // String returns the kind's word in the documentation.
@@ -53,7 +70,7 @@ func (k Kind) String() string {
 		return "counter"
 	case Gauge:
 		return "gauge"
-	case State:
+	case State, Balance:
 		return "up-down counter"
 	default:
 		return "histogram"
@@ -108,7 +125,31 @@ const (
 	Timing = "ml.timing"
 	// RunStateLabel is the state of a run, or of its time.
 	RunStateLabel = "ml.run.state"
+	// Device is where something ran or lies, such as cuda:0 or cpu.
+	Device = "device"
+	// Result says how a call ended: ok or error.
+	Result = "result"
+	// Pool is the name of a pool of workers.
+	Pool = "pool"
+	// Type is the class of a crash, of an alert or of memory.
+	Type = "type"
+	// MemoryKind says which of a GPU's memory is meant: allocated, what tensors
+	// use, or reserved, what the client's allocator holds for them.
+	MemoryKind = "kind"
+	// Instance tells the processes of a service apart where a value is one
+	// process's own and no sum.
+	Instance = "service.instance.id"
 )
+
+// Labels of calls and of what a process has.
+var (
+	callLabels   = []string{mlattr.Library, mlattr.Function, Device, Result}
+	poolLabels   = []string{Pool, Instance}
+	workerLabels = []string{Pool, Type, Device}
+)
+
+// callBuckets go from 61 µs, for what is done around a call, to 17 minutes.
+var callBuckets = powersOfTwo(1.0/16384, 1024)
 
 // All is the table, indexed by ID.
 var All = [Count]Series{
@@ -187,6 +228,71 @@ var All = [Count]Series{
 		Name: "ml.run.state", Unit: "1", Kind: State, EveryRun: true,
 		Description: "1 for the state that the run is in, 0 for each other state: running, stalled after no span of training for five usual steps and at least 5 minutes, ended when its client says so, unknown before its first step.",
 		Labels:      []string{RunStateLabel},
+	},
+	CallDuration: {
+		Name: "ml.call.duration", Unit: "s", Kind: Histogram,
+		Description: "Time of calls as who called saw it, the wait for a worker included: Snakepit's calls into Python, TuFT's operations, and the code and plugins that TaskWeaver runs. A call that several spans tell of is one.",
+		Labels:      callLabels, Buckets: callBuckets,
+	},
+	CallQueueTime: {
+		Name: "ml.call.queue.time", Unit: "s", Kind: Histogram,
+		Description: "Time that calls waited for a worker, as their client measured it. A negative one, of clocks that disagree, is 0.",
+		Labels:      callLabels, Buckets: callBuckets,
+	},
+	CallSerializeTime: {
+		Name: "ml.call.serialize.time", Unit: "s", Kind: Histogram,
+		Description: "Time that calls needed to encode their arguments.",
+		Labels:      callLabels, Buckets: callBuckets,
+	},
+	CallPythonTime: {
+		Name: "ml.call.python.time", Unit: "s", Kind: Histogram,
+		Description: "Time that calls spent in the Python function. Snakepit's callers and its workers each measure it, as services of their own.",
+		Labels:      callLabels, Buckets: callBuckets,
+	},
+	CallsSlow: {
+		Name: "ml.calls.slow", Unit: "{call}", Kind: Counter,
+		Description: "Calls that took longer than slow_threshold.",
+		Labels:      callLabels,
+	},
+	PoolSize: {
+		Name: "ml.pool.size", Unit: "{worker}", Kind: State,
+		Description: "Workers of a pool, as it last said.",
+		Labels:      poolLabels,
+	},
+	PoolBusy: {
+		Name: "ml.pool.busy", Unit: "{worker}", Kind: State,
+		Description: "Workers of a pool that have a call, as it last said.",
+		Labels:      poolLabels,
+	},
+	PoolIdle: {
+		Name: "ml.pool.idle", Unit: "{worker}", Kind: State,
+		Description: "Workers of a pool that wait for a call, as it last said.",
+		Labels:      poolLabels,
+	},
+	WorkerCrashes: {
+		Name: "ml.worker.crashes", Unit: "{crash}", Kind: Counter,
+		Description: "Workers that died.",
+		Labels:      workerLabels,
+	},
+	BreakerOpenings: {
+		Name: "ml.breaker.openings", Unit: "{opening}", Kind: Counter,
+		Description: "How often a circuit breaker opened, so that calls were refused.",
+		Labels:      workerLabels,
+	},
+	HealthAlerts: {
+		Name: "ml.health.alerts", Unit: "{alert}", Kind: Counter,
+		Description: "Alerts of a client's own health monitor.",
+		Labels:      workerLabels,
+	},
+	MemoryAllocated: {
+		Name: "ml.memory.allocated", Unit: "By", Kind: Balance,
+		Description: "Memory that was allocated and not released since, as far as both were told. What a worker held when it died is not released.",
+		Labels:      []string{Type, Device, Instance},
+	},
+	GPUMemoryUsage: {
+		Name: "ml.gpu.memory.usage", Unit: "By", Kind: State,
+		Description: "Memory of a GPU that a client's tensors use (allocated) and that its allocator holds for them (reserved), as it last said.",
+		Labels:      []string{MemoryKind, Device, Instance},
 	},
 }
 

@@ -61,6 +61,7 @@ func prometheusName(s series.Series) (string, error) {
 		series.Counter:   otlptranslator.MetricTypeMonotonicCounter,
 		series.Total:     otlptranslator.MetricTypeMonotonicCounter,
 		series.State:     otlptranslator.MetricTypeNonMonotonicCounter,
+		series.Balance:   otlptranslator.MetricTypeNonMonotonicCounter,
 		series.Gauge:     otlptranslator.MetricTypeGauge,
 		series.Histogram: otlptranslator.MetricTypeHistogram,
 	}

@@ -48,6 +48,19 @@ func TestPrometheusNames(t *testing.T) {
 		series.StepDuration:           "ml_step_duration_seconds",
 		series.RunTime:                "ml_run_time_seconds_total",
 		series.RunState:               "ml_run_state",
+		series.CallDuration:           "ml_call_duration_seconds",
+		series.CallQueueTime:          "ml_call_queue_time_seconds",
+		series.CallSerializeTime:      "ml_call_serialize_time_seconds",
+		series.CallPythonTime:         "ml_call_python_time_seconds",
+		series.CallsSlow:              "ml_calls_slow_total",
+		series.PoolSize:               "ml_pool_size",
+		series.PoolBusy:               "ml_pool_busy",
+		series.PoolIdle:               "ml_pool_idle",
+		series.WorkerCrashes:          "ml_worker_crashes_total",
+		series.BreakerOpenings:        "ml_breaker_openings_total",
+		series.HealthAlerts:           "ml_health_alerts_total",
+		series.MemoryAllocated:        "ml_memory_allocated_bytes",
+		series.GPUMemoryUsage:         "ml_gpu_memory_usage_bytes",
 	}
 	require.Len(t, want, len(series.All))
 	for id, name := range want {
