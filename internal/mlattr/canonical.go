@@ -73,8 +73,12 @@ var kinds = map[string]Kind{
 	SamplesBasis:             KindText,
 	ThroughputScope:          KindText,
 	TokensEstimated:          KindBool,
+	UsageInputTokens:         KindCount,
 	UsageCounted:             KindBool,
 	Side:                     KindText,
+	TokensPerStep:            KindCount,
+	SamplesPerStep:           KindCount,
+	FLOPsPerToken:            KindDouble,
 	QueueTime:                KindSeconds,
 	Latency:                  KindSeconds,
 	PrefillTime:              KindSeconds,
@@ -117,13 +121,15 @@ var (
 	slotSource       = SlotOf(CorrelationSource)
 	slotFirstChunk   = SlotOf(GenAITimeToFirstChunk)
 	slotFirstTokenAt = SlotOf(FirstTokenAt)
+	slotQueueTime    = SlotOf(QueueTime)
 )
 
 // notAliasable are canonical attributes that no client's attribute can mean:
 // the processor derives them, or they are only read.
 var notAliasable = []string{
 	RunInferred, CorrelationSource, CorrelationConflict, GPUJoin, GPUShared,
-	ThroughputBasis, SamplesBasis, UsageCounted, Side, DecodePerSecond, PrefillPerSecond, SequencePerSecond,
+	ThroughputBasis, SamplesBasis, UsageInputTokens, UsageCounted, Side,
+	DecodePerSecond, PrefillPerSecond, SequencePerSecond,
 }
 
 // Aliasable lists, sorted, the canonical attributes that a user's own alias
@@ -163,6 +169,10 @@ var attributeUnits = map[string]string{
 	GenAICacheCreationTokens: "{token}",
 	GenAIReasoningTokens:     "{token}",
 	TotalTokens:              "{token}",
+	UsageInputTokens:         "{token}",
+	TokensPerStep:            "{token}",
+	SamplesPerStep:           "{sample}",
+	FLOPsPerToken:            "{FLOP}",
 	TokensPerSecond:          "{token}/s",
 	DecodePerSecond:          "{token}/s",
 	PrefillPerSecond:         "{token}/s",

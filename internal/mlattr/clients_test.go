@@ -1,6 +1,8 @@
 package mlattr_test
 
 import (
+	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -183,10 +185,19 @@ func TestClients(t *testing.T) {
 			attrs: map[string]any{"ai.response.msToFirstChunk": 125, "gen_ai.latency.time_to_first_token": -0.5},
 			want:  map[string]any{},
 		},
-		"tgi in seconds":      {resource: tgi, attrs: map[string]any{"total_time": "1.23s", "queue_time": "45.6ms"}, want: map[string]any{"ml.latency": 1.23, "ml.queue.time": 0.0456}},
-		"tgi in microseconds": {resource: tgi, attrs: map[string]any{"total_time": "789µs", "queue_time": "12ns"}, want: map[string]any{"ml.latency": 789e-6, "ml.queue.time": 12e-9}},
-		"a stranger's times":  {attrs: map[string]any{"total_time": "1.23s", "queue_time": "45.6ms"}, want: map[string]any{}},
-		"a stranger's event":  {attrs: map[string]any{"gen_ai.usage.input_tokens": 1}, events: []string{"First Token Stream Event"}, want: map[string]any{"gen_ai.usage.input_tokens": int64(1)}},
+		"tgi's rate":                            {resource: tgi, attrs: map[string]any{"time_per_token": "25ms", "inference_time": "1s", "validation_time": "1ms"}, want: map[string]any{"ml.tokens_per_second": 40.0}},
+		"tgi's time per token of nothing":       {resource: tgi, attrs: map[string]any{"time_per_token": "0ns"}, want: map[string]any{}},
+		"tgi's time per token that is negative": {resource: tgi, attrs: map[string]any{"time_per_token": "-25ms"}, want: map[string]any{}},
+		"tgi's time per token that is none":     {resource: tgi, attrs: map[string]any{"time_per_token": "soon"}, want: map[string]any{}},
+		"a time per token with no end of rate":  {resource: tgi, attrs: map[string]any{"time_per_token": 5e-324}, want: map[string]any{}},
+		"a wait that two clocks make negative": {
+			attrs: map[string]any{"gen_ai.latency.time_in_queue": -0.25}, want: map[string]any{"ml.queue.time": 0.0},
+		},
+		"a wait that is no number": {attrs: map[string]any{"gen_ai.latency.time_in_queue": math.Inf(-1)}, want: map[string]any{}},
+		"tgi in seconds":           {resource: tgi, attrs: map[string]any{"total_time": "1.23s", "queue_time": "45.6ms"}, want: map[string]any{"ml.latency": 1.23, "ml.queue.time": 0.0456}},
+		"tgi in microseconds":      {resource: tgi, attrs: map[string]any{"total_time": "789µs", "queue_time": "12ns"}, want: map[string]any{"ml.latency": 789e-6, "ml.queue.time": 12e-9}},
+		"a stranger's times":       {attrs: map[string]any{"total_time": "1.23s", "queue_time": "45.6ms"}, want: map[string]any{}},
+		"a stranger's event":       {attrs: map[string]any{"gen_ai.usage.input_tokens": 1}, events: []string{"First Token Stream Event"}, want: map[string]any{"gen_ai.usage.input_tokens": int64(1)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			span, f := readSpan(t, tt.resource, tt.attrs, tt.events...)
@@ -218,6 +229,10 @@ func TestKeysOfClientsStandAlone(t *testing.T) {
 			continue
 		}
 		for _, alias := range table.Span {
+			ofItsOwn := func(prefix string) bool { return strings.HasPrefix(alias.Source, prefix) }
+			if !slices.ContainsFunc(table.KeyPrefixes, ofItsOwn) {
+				continue // the conventions', which it uses too
+			}
 			var value any = 7
 			switch {
 			case alias.Words != nil:
@@ -309,4 +324,23 @@ func TestNothingIsAllocatedForOrdinaryAttributes(t *testing.T) {
 	var f mlattr.Facts
 	r := mlattr.Default()
 	assert.Zero(t, testing.AllocsPerRun(100, func() { r.Span(0, span, &f) }))
+}
+
+// TestSessionsOfTheirOwnVocabulary shows that a client's session is read where
+// its vocabulary is the only one.
+func TestSessionsOfTheirOwnVocabulary(t *testing.T) {
+	for name, attrs := range map[string]map[string]any{
+		"openinference": {"openinference.span.kind": "LLM", "session.id": "s"},
+		"langfuse":      {"langfuse.observation.type": "generation", "session.id": "s"},
+		"mlflow":        {"mlflow.spanType": `"LLM"`, "mlflow.trace.session": `"s"`},
+	} {
+		system, _ := mlattr.ParseSystem(name)
+		r, err := mlattr.NewReader(mlattr.Options{Systems: system})
+		require.NoError(t, err)
+		span := ptrace.NewSpan()
+		require.NoError(t, span.Attributes().FromRaw(attrs))
+		var f mlattr.Facts
+		r.Span(0, span, &f)
+		assert.Equal(t, "s", f.Text(mlattr.SessionID), name)
+	}
 }

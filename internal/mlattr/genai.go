@@ -21,6 +21,9 @@ func genAI() Table {
 			{Source: "session.id", Canonical: SessionID},
 			{Source: "gen_ai.request.id", Canonical: RequestID},
 			{Source: "gen_ai.response.id", Canonical: RequestID},
+			// The conventions have user.id for everyone; these are others'.
+			{Source: "gen_ai.user.id", Canonical: User, Kind: KindSecret},
+			{Source: "gen_ai.request.user", Canonical: User, Kind: KindSecret},
 		},
 		Point: []Alias{
 			{Source: "gen_ai.system", Canonical: GenAIProviderName},

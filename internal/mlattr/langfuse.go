@@ -31,6 +31,8 @@ func langfuse() Table {
 			{Source: "langfuse.observation.model.name", Canonical: GenAIRequestModel},
 			{Source: "langfuse.observation.type", Canonical: GenAIOperationName, Words: langfuseTypes},
 			{Source: "langfuse.session.id", Canonical: SessionID},
+			{Source: "session.id", Canonical: SessionID},
+			{Source: "langfuse.user.id", Canonical: User, Kind: KindSecret},
 		},
 	}
 }

@@ -39,6 +39,14 @@ const (
 	TokenTypeOutput = "output"
 )
 
+// Values of Metric.Part, and of the attribute kind.
+const (
+	// PartAllocated is what an allocator has given out.
+	PartAllocated = "allocated"
+	// PartReserved is what it has, given out or not.
+	PartReserved = "reserved"
+)
+
 // Metric says what one of a client's metrics is about.
 type Metric struct {
 	// Source is the client's name for it, without "_total".
@@ -55,9 +63,13 @@ type Metric struct {
 	TokenType string
 	// PerDevice is true where each GPU reports its own share.
 	PerDevice bool
-	// Repeats names the client's other metric that counts the same things.
-	// Whoever adds up must leave one of the two out.
-	Repeats string
+	// Part is what of the memory of a GPU a metric of MeasureGPUMemory is;
+	// empty is what the points' attribute kind says.
+	Part string
+	// Repeats names the client's other metrics that count the same things, as
+	// this table spells them. Whoever adds up must take this one only where
+	// none of them is.
+	Repeats []string
 	// Everyday is true for a name that any program may use: it is understood
 	// only where the client is recognised otherwise.
 	Everyday bool
@@ -202,8 +214,13 @@ func (r *Reader) compileMetrics(aliases map[string]MetricAlias) error {
 		if err := alias.Check(); err != nil {
 			return fmt.Errorf("metric %q: %w", name, err)
 		}
-		err := r.addMetric(Metric{Source: name, Measure: alias.Measure, Unit: alias.Unit, TokenType: alias.TokenType},
-			0, alias.Unit != "")
+		metric := Metric{Source: name, Measure: alias.Measure, Unit: alias.Unit, TokenType: alias.TokenType}
+		if said := unitOfName(name); metric.Unit == "" && said != "" {
+			if _, ok := measures[alias.Measure].convert(said); ok {
+				metric.Unit = said
+			}
+		}
+		err := r.addMetric(metric, 0, alias.Unit != "")
 		if err != nil {
 			return err
 		}

@@ -105,8 +105,12 @@ func TestMetricTables(t *testing.T) {
 			require.True(t, ok, metric.Source)
 			assert.Equal(t, metric.Measure, got.Measure, metric.Source)
 			assert.NotEmpty(t, metric.Instrument.String(), metric.Source)
-			if metric.Repeats != "" {
-				assert.Equal(t, metric.Measure, names[metric.Repeats].Measure, metric.Source)
+			for _, other := range metric.Repeats {
+				assert.Equal(t, metric.Measure, names[other].Measure, metric.Source)
+				assert.NotContains(t, names[other].Repeats, metric.Source, "one of two counts")
+			}
+			if metric.Part != "" {
+				assert.Equal(t, mlattr.MeasureGPUMemory, metric.Measure, metric.Source)
 			}
 		}
 	}

@@ -21,6 +21,8 @@ func mlflow() Table {
 			{Source: "mlflow.llm.model", Canonical: GenAIRequestModel, Reads: jsonText},
 			{Source: "mlflow.llm.provider", Canonical: GenAIProviderName, Reads: jsonText},
 			{Source: "mlflow.spanType", Canonical: GenAIOperationName, Reads: jsonText, Words: mlflowTypes},
+			{Source: "mlflow.trace.session", Canonical: SessionID, Reads: jsonText},
+			{Source: "mlflow.trace.user", Canonical: User, Kind: KindSecret, Reads: jsonText},
 		},
 	}
 }

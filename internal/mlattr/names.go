@@ -172,10 +172,28 @@ const (
 	ThroughputMetric = "ml.throughput.metric"
 	// TokensEstimated is true where the client estimated its token counts.
 	TokensEstimated = "ml.tokens.estimated" //nolint:gosec // a name, no credential
+	// UsageInputTokens counts the tokens of a request with those that caches
+	// gave and took. It is present only where GenAIInputTokens, as its producer
+	// sent it, leaves these out.
+	UsageInputTokens = "ml.usage.input_tokens" //nolint:gosec // a name, no credential
 	// UsageCounted is false on spans whose usage a descendant reports too.
 	UsageCounted = "ml.usage.counted"
 	// Side says whose count of the same tokens a span has: see the Side values.
 	Side = "ml.side"
+)
+
+// Names on the resource of a training process of what its telemetry does not
+// say. They come from its launcher or from ml_enrich's configuration.
+const (
+	// TokensPerStep is how many tokens one rank trains on in one optimizer
+	// step.
+	TokensPerStep = "ml.tokens_per_step" //nolint:gosec // a name, no credential
+	// SamplesPerStep is how many samples one rank trains on in one optimizer
+	// step.
+	SamplesPerStep = "ml.samples_per_step"
+	// FLOPsPerToken is how many floating-point operations the model takes for
+	// a token that it is trained on, forward and backward.
+	FLOPsPerToken = "ml.flops_per_token" //nolint:gosec // a name, no credential
 )
 
 // Values of Phase.

@@ -24,6 +24,7 @@ func openInference() Table {
 			{Source: "llm.provider", Canonical: GenAIProviderName},
 			{Source: "llm.system", Canonical: GenAIProviderName},
 			{Source: "openinference.span.kind", Canonical: GenAIOperationName, Words: openInferenceKinds},
+			{Source: "session.id", Canonical: SessionID},
 		},
 		FirstTokens: []FirstToken{{Event: "First Token Stream Event"}},
 	}

@@ -10,7 +10,7 @@ func openLLMetry() Table {
 		Title:  "OpenLLMetry",
 		Page:   "https://www.traceloop.com/docs/openllmetry/contributing/semantic-conventions",
 		// Of the conventions' name space the keys that only it has.
-		KeyPrefixes: []string{"traceloop.", "llm.", "gen_ai.is_streaming", "gen_ai.usage."},
+		KeyPrefixes: []string{"traceloop.", "llm.", "gen_ai.is_streaming", "gen_ai.usage.", "gen_ai.user"},
 		Span: []Alias{
 			{Source: "llm.usage.prompt_tokens", Canonical: GenAIInputTokens},
 			{Source: "llm.usage.completion_tokens", Canonical: GenAIOutputTokens},
@@ -21,6 +21,7 @@ func openLLMetry() Table {
 			{Source: "gen_ai.usage.cached_tokens", Canonical: GenAICacheReadTokens},
 			{Source: "llm.usage.cached_tokens", Canonical: GenAICacheReadTokens},
 			{Source: "gen_ai.usage.prompt_tokens_details.cached_tokens", Canonical: GenAICacheReadTokens},
+			{Source: "llm.usage.prompt_tokens_details.cached_tokens", Canonical: GenAICacheReadTokens},
 			{Source: "gen_ai.usage.cache_creation_input_tokens", Canonical: GenAICacheCreationTokens},
 			{Source: "llm.usage.cache_creation_input_tokens", Canonical: GenAICacheCreationTokens},
 			{Source: "gen_ai.usage.reasoning_tokens", Canonical: GenAIReasoningTokens},
@@ -32,6 +33,10 @@ func openLLMetry() Table {
 			{Source: "traceloop.span.kind", Canonical: GenAIOperationName, Words: traceloopKinds},
 			{Source: "llm.request.type", Canonical: GenAIOperationName, Words: requestTypes},
 			{Source: "traceloop.association.properties.session_id", Canonical: SessionID},
+			{Source: "traceloop.association.properties.user_id", Canonical: User, Kind: KindSecret},
+			{Source: "traceloop.association.properties.userId", Canonical: User, Kind: KindSecret},
+			{Source: "gen_ai.user", Canonical: User, Kind: KindSecret},
+			{Source: "llm.user", Canonical: User, Kind: KindSecret},
 		},
 		FirstTokens: []FirstToken{
 			{Event: "gen_ai.content.completion.chunk", Repeated: true},

@@ -2,6 +2,7 @@ package mlattr
 
 import (
 	"fmt"
+	"math"
 	"math/bits"
 	"slices"
 	"strings"
@@ -50,6 +51,7 @@ type rule struct {
 	kind      Kind
 	readOnly  bool
 	factor    float64
+	inverse   bool
 	reads     func(string) string // nil where the value is the client's
 	spans     []string
 	system    System // zero holds for everyone
@@ -92,8 +94,8 @@ type nameRule struct {
 
 // Options selects what a Reader knows.
 type Options struct {
-	// Systems are the vocabularies to use. The launchers' table and the
-	// canonical names are always in.
+	// Systems are the vocabularies to use. The launchers' table, the users'
+	// and the canonical names are always in.
 	Systems System
 	// Aliases are the user's own, from a client's key to the canonical
 	// attribute, for resources, spans, points and records alike. They are
@@ -151,8 +153,12 @@ func NewReader(options Options) (*Reader, error) {
 			kind = KindSecret
 		}
 		slot := SlotOf(canonical)
-		r.add(source, rule{canonical: slotNames[slot], slot: slot, kind: kind,
-			readOnly: readOnly(canonical, kind), where: anywhere, rank: rankUser})
+		compiled := rule{canonical: slotNames[slot], slot: slot, kind: kind,
+			readOnly: readOnly(canonical, kind), where: anywhere, rank: rankUser}
+		if kind == KindSeconds {
+			compiled.factor = units[DimensionTime][unitOfName(source)]
+		}
+		r.add(source, compiled)
 	}
 	rank := int32(rankAlias)
 	for _, table := range Tables() {
@@ -211,8 +217,8 @@ func NewReader(options Options) (*Reader, error) {
 
 func compile(table Table, alias Alias, place where, rank int32) rule {
 	compiled := rule{
-		canonical: alias.Canonical, slot: SlotOf(alias.Canonical), kind: alias.Kind, factor: alias.Factor, reads: alias.Reads,
-		spans: alias.SpanPrefixes, system: table.System, where: place, rank: rank,
+		canonical: alias.Canonical, slot: SlotOf(alias.Canonical), kind: alias.Kind, factor: alias.Factor, inverse: alias.Inverse,
+		reads: alias.Reads, spans: alias.SpanPrefixes, system: table.System, where: place, rank: rank,
 	}
 	if compiled.kind == 0 {
 		compiled.kind = kinds[alias.Canonical]
@@ -454,7 +460,12 @@ func (r *Reader) settle(f *Facts) {
 			}
 			continue
 		}
-		if !read(&fact, c.rule.kind, c.value) && !fact.NonFinite {
+		ok := read(&fact, c.rule.kind, c.value)
+		if fact.Unreadable && c.rule.slot == slotQueueTime {
+			// A wait that ended before it began, by two clocks, was short.
+			fact.Double, fact.Unreadable, ok = 0, false, true
+		}
+		if !ok && !fact.NonFinite {
 			if !saysNone(&fact, c.value) {
 				f.Rejected++
 			}
@@ -469,11 +480,21 @@ func (r *Reader) settle(f *Facts) {
 		if c.rule.factor != 0 && !saysUnit(c.value) {
 			fact.Double *= c.rule.factor
 		}
+		if c.rule.inverse && !invert(&fact) {
+			continue
+		}
 		fact.ReadOnly = c.rule.readOnly
 		f.add(fact)
 	}
 	clear(f.pending)
 	f.pending = f.pending[:0]
+}
+
+// invert makes of the time that each of something took how many there are in a
+// second. It returns false where that is no number.
+func invert(fact *Fact) bool {
+	fact.Kind, fact.Double = KindDouble, 1/fact.Double
+	return fact.usable() && fact.Double > 0 && !math.IsInf(fact.Double, 0)
 }
 
 // translate returns what the client's text stands for, or "".

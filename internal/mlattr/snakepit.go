@@ -59,6 +59,10 @@ func snakepit() Table {
 		Metrics: []Metric{
 			{Source: "snakepit.ml.inference.tokens_per_second", Measure: MeasureTokenThroughput, Instrument: Histogram, TokenType: TokenTypeOutput},
 			{Source: "snakepit.call.total", Measure: MeasureRequests, Instrument: Counter},
+			// PyTorch's numbers, by 1024 twice. snakepit.gpu.memory.used_mb is
+			// nvidia-smi's of the whole GPU and no client's.
+			{Source: "snakepit.memory.gpu.allocated_mb", Measure: MeasureGPUMemory, Instrument: Gauge, Unit: "MiBy", Part: PartAllocated},
+			{Source: "snakepit.memory.gpu.reserved_mb", Measure: MeasureGPUMemory, Instrument: Gauge, Unit: "MiBy", Part: PartReserved},
 		},
 		Names: []NameRule{
 			{Match: Exact, Text: "snakepit.ml.inference", Operation: "inference", Identifies: true},

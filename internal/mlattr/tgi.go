@@ -3,7 +3,9 @@ package mlattr
 // tgi is the vocabulary of Hugging Face's Text Generation Inference. Its times
 // are what Rust prints of a duration: "1.23s", "45.6ms", "789µs", "12ns". Its
 // keys are everyday words, read only where the service's name shows whose they
-// are. Its spans carry no token counts.
+// are. Its spans carry no token counts, but the time per token is that of the
+// inference divided by the tokens that it made: one over it is a rate, the
+// client's own, without the time in the queue.
 func tgi() Table {
 	return Table{
 		System:         TGI,
@@ -16,6 +18,7 @@ func tgi() Table {
 		Span: []Alias{
 			{Source: "total_time", Canonical: Latency},
 			{Source: "queue_time", Canonical: QueueTime},
+			{Source: "time_per_token", Canonical: TokensPerSecond, Kind: KindSeconds, Inverse: true},
 		},
 		Names: []NameRule{
 			{Match: Exact, Text: "generate", Operation: "generate"},

@@ -43,7 +43,7 @@ func torchTitan() Table {
 			{Source: "tflops", Measure: MeasureFLOPThroughput, Instrument: Gauge, PerDevice: true, Everyday: true},
 			{Source: "mfu(%)", Measure: MeasureMFU, Instrument: Gauge, Unit: "%", PerDevice: true, Everyday: true},
 			{Source: "loss_metrics/global_avg_loss", Measure: MeasureLoss, Instrument: Gauge},
-			{Source: "loss_metrics/global_max_loss", Measure: MeasureLoss, Instrument: Gauge, Repeats: "loss_metrics/global_avg_loss"},
+			{Source: "loss_metrics/global_max_loss", Measure: MeasureLoss, Instrument: Gauge, Repeats: []string{"loss_metrics/global_avg_loss"}},
 			{Source: "grad_norm", Measure: MeasureGradientNorm, Instrument: Gauge, Everyday: true},
 			{Source: "time_metrics/end_to_end(s)", Measure: MeasureStepDuration, Instrument: Gauge},
 			{Source: "time_metrics/data_loading(s)", Measure: MeasureDataLoadTime, Instrument: Gauge},

@@ -31,6 +31,7 @@ func vercel() Table {
 			{Source: "ai.model.provider", Canonical: GenAIProviderName},
 			{Source: "ai.operationId", Canonical: GenAIOperationName, Words: vercelOperations},
 			{Source: "ai.telemetry.metadata.sessionId", Canonical: SessionID},
+			{Source: "ai.telemetry.metadata.userId", Canonical: User, Kind: KindSecret},
 			{Source: "ai.response.id", Canonical: RequestID},
 		},
 		FirstTokens: []FirstToken{{Event: "ai.stream.firstChunk"}},

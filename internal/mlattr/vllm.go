@@ -32,9 +32,11 @@ func vllm() Table {
 			{Source: "vllm:prompt_tokens", Measure: MeasureTokens, Instrument: Counter, TokenType: TokenTypeInput},
 			{Source: "vllm:generation_tokens", Measure: MeasureTokens, Instrument: Counter, TokenType: TokenTypeOutput},
 			{Source: "vllm:prompt_tokens_cached", Measure: MeasureCachedTokens, Instrument: Counter, TokenType: TokenTypeInput},
-			{Source: "vllm:request_prompt_tokens", Measure: MeasureTokens, Instrument: Histogram, TokenType: TokenTypeInput, Repeats: "vllm:prompt_tokens"},
-			{Source: "vllm:request_generation_tokens", Measure: MeasureTokens, Instrument: Histogram, TokenType: TokenTypeOutput, Repeats: "vllm:generation_tokens"},
-			{Source: "vllm:iteration_tokens_total", Measure: MeasureTokens, Instrument: Histogram, Repeats: "vllm:generation_tokens"},
+			{Source: "vllm:request_prompt_tokens", Measure: MeasureTokens, Instrument: Histogram, TokenType: TokenTypeInput, Repeats: []string{"vllm:prompt_tokens"}},
+			{Source: "vllm:request_generation_tokens", Measure: MeasureTokens, Instrument: Histogram, TokenType: TokenTypeOutput, Repeats: []string{"vllm:generation_tokens"}},
+			// Of both, in each step of the engine.
+			{Source: "vllm:iteration_tokens_total", Measure: MeasureTokens, Instrument: Histogram, Repeats: []string{
+				"vllm:prompt_tokens", "vllm:generation_tokens", "vllm:request_prompt_tokens", "vllm:request_generation_tokens"}},
 			{Source: "vllm:time_to_first_token_seconds", Measure: MeasureTimeToFirstToken, Instrument: Histogram},
 			{Source: "vllm:inter_token_latency_seconds", Measure: MeasureTimePerOutputToken, Instrument: Histogram},
 			{Source: "vllm:time_per_output_token_seconds", Measure: MeasureTimePerOutputToken, Instrument: Histogram},

@@ -90,6 +90,10 @@ type Alias struct {
 	// Factor converts the client's unit into the canonical one; zero is 1. A
 	// text that says its own unit is not converted by it.
 	Factor float64
+	// Inverse is true for a time that each of something took, where the
+	// canonical attribute is how many there are in a second. It is for
+	// KindSeconds only.
+	Inverse bool
 	// Words are the client's words for the values of the canonical attribute.
 	// Any other word says nothing. Nil is every text.
 	Words map[string]string
@@ -209,13 +213,13 @@ type Table struct {
 }
 
 // Tables returns every vocabulary in the order in which their rules are
-// tried. The launchers' table is always part of a Reader; the others can be
-// selected.
+// tried. The launchers' table and the users' are always part of a Reader; the
+// others can be selected.
 func Tables() []Table {
 	return []Table{
 		launchers(), torchTel(), tuft(), snakepit(), fx(), taskWeaver(),
 		genAI(), vllm(), openLLMetry(), openInference(), vercel(), mlflow(), langfuse(), tgi(),
-		sglang(), transformers(), torchTitan(), megatron(),
+		sglang(), transformers(), torchTitan(), megatron(), users(),
 	}
 }
 

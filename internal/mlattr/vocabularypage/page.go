@@ -124,14 +124,14 @@ metric itself names counts, else the client's below. In the configuration:
 func (p *page) client(t *mlattr.Table) {
 	p.printf("\n### %s\n\n", t.Title)
 	if t.System == 0 {
-		p.text.WriteString("Always understood.\n")
+		p.text.WriteString("Always understood.")
 	} else {
 		p.printf("`%s`.", t.Name)
-		if t.Page != "" {
-			p.printf(" Its names: <%s>.", t.Page)
-		}
-		p.text.WriteString("\n")
 	}
+	if t.Page != "" {
+		p.printf(" Its names: <%s>.", t.Page)
+	}
+	p.text.WriteString("\n")
 	p.recognition(t)
 	p.aliases("Resource attributes:", t.Resource)
 	p.aliases("Attributes of spans and log records:", t.Span)
@@ -213,6 +213,9 @@ func conditions(a mlattr.Alias) string {
 	if a.Factor != 0 {
 		notes = append(notes, "times "+strconv.FormatFloat(a.Factor, 'g', -1, 64))
 	}
+	if a.Inverse {
+		notes = append(notes, "one over it")
+	}
 	if a.Kind == mlattr.KindSecret {
 		notes = append(notes, "as a keyed hash")
 	}
@@ -274,8 +277,11 @@ func (p *page) metrics(t *mlattr.Table) {
 		if m.PerDevice {
 			notes = append(notes, "of one GPU")
 		}
-		if m.Repeats != "" {
-			notes = append(notes, "repeats "+code(m.Repeats))
+		if m.Part != "" {
+			notes = append(notes, m.Part)
+		}
+		if len(m.Repeats) > 0 {
+			notes = append(notes, "repeats "+codes(m.Repeats))
 		}
 		if m.Everyday {
 			notes = append(notes, "only where the client is recognised")
