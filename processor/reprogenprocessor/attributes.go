@@ -18,12 +18,21 @@ const (
 	attrCodeFunctionName    = "code.function.name"
 	attrSnakepitError       = "snakepit.grpc.error"
 	attrSnakepitErrorKind   = "snakepit.grpc.error_kind"
+
+	attrTrigger             = "repro.trigger"
+	attrRank                = "repro.rank"
+	attrSnakepitCorrelation = "snakepit.correlation_id"
+	attrCorrelation         = "correlation_id"
+	attrLogTraceID          = "otelTraceID"
+	attrLogSpanID           = "otelSpanID"
 )
 
 // Attributes that are written.
 const (
 	attrArtifactFingerprint = "repro.artifact.fingerprint"
 	attrArtifactPath        = "repro.artifact.path"
+	attrArtifactKind        = "repro.artifact.kind"
+	attrArtifactOmitted     = "repro.artifact.omitted"
 )
 
 // otherError is the error.type of a failure that names none, as the semantic

@@ -22,7 +22,6 @@ func describe(l located) *failure.Failure {
 	if f.Call != nil {
 		f.Kind = failure.PythonCall
 	}
-	f.Error.Cause = fingerprint.RootCause(f.Error.Stack)
 	f.Fingerprint = fingerprintOf(f, l.span)
 	return f
 }
@@ -40,7 +39,7 @@ func fingerprintOf(f *failure.Failure, span ptrace.Span) string {
 	}
 	switch name := firstText(span.Attributes(), attrCodeFunctionName); {
 	case f.Call != nil:
-		parts.Target = f.Call.Module + ":" + f.Call.Function
+		parts.Target = f.Call.Target()
 	case name != "":
 		parts.Target = name
 	default:
