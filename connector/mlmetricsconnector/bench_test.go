@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/collector/connector/connectortest"
 	"go.opentelemetry.io/collector/consumer/consumertest"
 	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/metadata"
@@ -55,18 +56,28 @@ func BenchmarkConsumeTraces(b *testing.B) {
 	require.NoError(b, c.Shutdown(b.Context()))
 }
 
-// BenchmarkEmission turns 100 000 streams into metrics.
-func BenchmarkEmission(b *testing.B) {
+// BenchmarkFlush turns 100 000 streams into metrics.
+func BenchmarkFlush(b *testing.B) {
 	store := streams.NewStore(streams.Limits{Series: 100_000})
 	for i := range 100_000 {
-		store.Apply([]streams.Update{{Key: streams.Key{
-			Resource: streams.Resource{Service: "s"}, Series: series.Requests,
-			Labels: [series.MaxLabels]string{strconv.Itoa(i)},
-		}, Count: 1}}, time.Now())
+		store.Apply([]streams.Update{{
+			Source: &streams.Source{Resource: streams.Resource{Service: "s"}}, Series: series.Requests,
+			Labels: [series.MaxLabels]string{strconv.Itoa(i)}, Count: 1,
+		}}, time.Now())
+	}
+	points := 0
+	f := streams.Flusher{
+		Store: store, Prepare: func(pcommon.InstrumentationScope) {},
+		Pass: func(md pmetric.Metrics) error {
+			points += md.DataPointCount()
+			return nil
+		},
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		md, _ := store.Metrics(time.Now(), func(pcommon.InstrumentationScope) {})
-		require.Equal(b, 100_000, md.DataPointCount())
+		points = 0
+		_, err := f.Flush(time.Now())
+		require.NoError(b, err)
+		require.Equal(b, 100_000, points)
 	}
 }

@@ -71,10 +71,10 @@ func (c *clocks) observe(store *streams.Store, units []unit, now time.Time) (ove
 	var clock *runClock
 	for i := range units {
 		u := &units[i]
-		if u.run.ID == "" || !u.timed && !u.endsStep && !u.endsRun {
+		if u.source.Run.ID == "" || !u.timed && !u.endsStep && !u.endsRun {
 			continue
 		}
-		if next := (clockKey{u.resource, u.run}); clock == nil || next != key {
+		if next := (clockKey{u.source.Resource, u.source.Run}); clock == nil || next != key {
 			key, clock = next, c.of(next)
 		}
 		if clock == nil {
@@ -128,7 +128,7 @@ func (c *runClock) observe(key clockKey, u *unit, now time.Time) []streams.Updat
 	if len(c.totals.Steps) < maxSteps {
 		return nil
 	}
-	return c.take(key, now)
+	return c.take(key.source(), now)
 }
 
 // advance divides the time that has gone by, adds the result to the store, and
@@ -182,28 +182,34 @@ func (c *runClock) advance(key clockKey, now time.Time, last bool) (updates []st
 		c.waited = now
 	}
 
-	updates = c.take(key, now)
+	source := key.source()
+	updates = c.take(source, now)
 	for _, possible := range runStates {
 		value := 0.0
 		if possible == state {
 			value = 1
 		}
-		updates = append(updates, key.update(series.RunState, value, now, possible))
+		updates = append(updates, updateOf(source, series.RunState, value, now, possible))
 	}
 	return updates, c.arrived
 }
 
-// update is one of a series of the run.
-func (k *clockKey) update(id series.ID, value float64, now time.Time, labels ...string) streams.Update {
-	u := streams.Update{Key: streams.Key{Resource: k.resource, Run: k.run, Series: id}, Value: value, At: now.UnixNano()}
-	copy(u.Key.Labels[:], labels)
+// source is whose series change with the clock.
+func (k *clockKey) source() *streams.Source {
+	return &streams.Source{Resource: k.resource, Run: k.run}
+}
+
+// updateOf is one of a series of the run.
+func updateOf(source *streams.Source, id series.ID, value float64, now time.Time, labels ...string) streams.Update {
+	u := streams.Update{Source: source, Series: id, Value: value, At: now.UnixNano()}
+	copy(u.Labels[:], labels)
 	return u
 }
 
 // take returns what the run's time and steps change by, and forgets it.
-func (c *runClock) take(key clockKey, now time.Time) (updates []streams.Update) {
+func (c *runClock) take(source *streams.Source, now time.Time) (updates []streams.Update) {
 	add := func(id series.ID, value float64, labels ...string) {
-		updates = append(updates, key.update(id, value, now, labels...))
+		updates = append(updates, updateOf(source, id, value, now, labels...))
 	}
 	for used, nanoseconds := range c.totals.States {
 		if nanoseconds > 0 {

@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/collector/connector"
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.uber.org/zap"
 
@@ -18,7 +19,8 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-// maxKeptUpdates bounds the memory that a reader keeps between requests.
+// maxKeptUpdates bounds the updates, and their sources, whose memory a reader
+// keeps between requests.
 const maxKeptUpdates = 8192
 
 // metricsConnector adds up what spans say and emits it by a timer. A Consume
@@ -37,6 +39,7 @@ type metricsConnector struct {
 	tally   *tally
 	clocks  *clocks
 	store   *streams.Store
+	flusher streams.Flusher
 
 	// cancel ends an emission that takes longer than Shutdown may.
 	cancel   context.CancelFunc
@@ -52,7 +55,7 @@ func newMetricsConnector(set connector.Settings, cfg *Config, next consumer.Metr
 	if err != nil {
 		return nil, err
 	}
-	return &metricsConnector{
+	c := &metricsConnector{
 		cfg:       cfg,
 		next:      next,
 		logger:    set.Logger,
@@ -67,7 +70,12 @@ func newMetricsConnector(set connector.Settings, cfg *Config, next consumer.Metr
 			Runs:       cfg.MaxRuns,
 			Expiration: cfg.MetricsExpiration,
 		}),
-	}, nil
+	}
+	c.flusher = streams.Flusher{Store: c.store, Prepare: func(scope pcommon.InstrumentationScope) {
+		scope.SetName(metadata.ScopeName)
+		scope.SetVersion(c.version)
+	}}
+	return c, nil
 }
 
 // Start begins the emissions.
@@ -131,7 +139,7 @@ func (c *metricsConnector) ConsumeTraces(ctx context.Context, td ptrace.Traces) 
 // putBack keeps a reader's memory for the next request, unless an unusually
 // large one has left it with much of it.
 func (c *metricsConnector) putBack(r *reader) {
-	if cap(r.updates) <= maxKeptUpdates {
+	if cap(r.updates) <= maxKeptUpdates && len(r.sources.all) <= maxKeptUpdates {
 		r.reset()
 		c.readers.Put(r)
 	}
@@ -159,13 +167,8 @@ func (c *metricsConnector) emitByTimer(ctx context.Context) {
 func (c *metricsConnector) emit(ctx context.Context, last bool) error {
 	over := c.clocks.advance(c.store, c.cfg.MetricsExpiration, c.now(), last)
 	c.telemetry.record(ctx, 0, 0, over)
-	md, expired := c.store.Metrics(c.now(), func(scope pcommon.InstrumentationScope) {
-		scope.SetName(metadata.ScopeName)
-		scope.SetVersion(c.version)
-	})
+	c.flusher.Pass = func(md pmetric.Metrics) error { return c.next.ConsumeMetrics(ctx, md) }
+	expired, err := c.flusher.Flush(c.now())
 	c.telemetry.expired(ctx, expired)
-	if md.ResourceMetrics().Len() == 0 {
-		return nil
-	}
-	return c.next.ConsumeMetrics(ctx, md)
+	return err
 }

@@ -66,7 +66,10 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+// compare leaves exemplars out: which span is the newest of a stream is a
+// matter of delivery.
 func compare(expected, actual pmetric.Metrics) error {
+	dropExemplars(actual)
 	return pmetrictest.CompareMetrics(expected, actual,
 		pmetrictest.IgnoreTimestamp(), pmetrictest.IgnoreStartTimestamp(),
 		pmetrictest.IgnoreResourceMetricsOrder(), pmetrictest.IgnoreMetricsOrder(),

@@ -29,11 +29,13 @@ func TestEmitsByTimerUntilStreamsExpire(t *testing.T) {
 		began := time.Now()
 		time.Sleep(5 * time.Second)
 		step(t, c, "run-a", 1)
-		// Emissions at 10, 20 and 30 s; the stream expires 25 s after 5 s.
-		time.Sleep(36 * time.Second)
+		// Emissions at 10, 20 and 30 s; the stream expires 25 s after 5 s,
+		// which the emission at 40 s says.
+		time.Sleep(56 * time.Second)
 		synctest.Wait()
 		all := next.AllMetrics()
-		require.Len(t, all, 3, "nothing is emitted before there is a series, and after it has expired")
+		require.Len(t, all, 4, "nothing is emitted before there is a series, and after it has expired")
+		assert.True(t, find(t, all[3], "ml.steps").Sum().DataPoints().At(0).Flags().NoRecordedValue())
 		point := find(t, all[2], "ml.steps").Sum().DataPoints().At(0)
 		assert.Equal(t, began.Add(5*time.Second), point.StartTimestamp().AsTime().Local(), "a stream begins with its first span")
 		assert.Equal(t, began.Add(30*time.Second), point.Timestamp().AsTime().Local())
@@ -46,7 +48,7 @@ func TestEmitsByTimerUntilStreamsExpire(t *testing.T) {
 		point = find(t, lastOf(t, next), "ml.steps").Sum().DataPoints().At(0)
 		run, _ := point.Attributes().Get("ml.run.id")
 		assert.Equal(t, "run-b", run.Str(), "an expired run makes room for another")
-		assert.Equal(t, began.Add(41*time.Second), point.StartTimestamp().AsTime().Local())
+		assert.Equal(t, began.Add(61*time.Second), point.StartTimestamp().AsTime().Local())
 		require.NoError(t, c.Shutdown(t.Context()))
 	})
 }

@@ -1,9 +1,5 @@
 package mlmetricsconnector
 
-import (
-	"github.com/hashicorp/golang-lru/v2/simplelru"
-)
-
 // spanRef identifies a span among all traces.
 type spanRef struct {
 	trace [16]byte
@@ -43,26 +39,21 @@ const (
 // only: beyond that a chain may be counted twice. It is not safe for
 // concurrent use.
 type nesting struct {
-	marks *simplelru.LRU[spanRef, mark]
+	marks *recent[mark]
 }
 
 func newNesting(size int) *nesting {
-	// The only error is that of a size that is not positive.
-	marks, err := simplelru.NewLRU[spanRef, mark](size, nil)
-	if err != nil {
-		panic(err)
-	}
-	return &nesting{marks: marks}
+	return &nesting{marks: newRecent[mark](size)}
 }
 
 func (n *nesting) has(ref spanRef, m mark) bool {
-	have, ok := n.marks.Get(ref)
-	return ok && have&m != 0
+	have, _ := n.marks.get(ref)
+	return have&m != 0
 }
 
 func (n *nesting) set(ref spanRef, m mark) {
-	have, _ := n.marks.Get(ref)
-	n.marks.Add(ref, have|m)
+	have, _ := n.marks.get(ref)
+	n.marks.set(ref, have|m)
 }
 
 // verdict is what nesting decided about a candidate.

@@ -57,11 +57,10 @@ type unit struct {
 	// or below it, put through a model.
 	samples int64
 
-	resource streams.Resource
-	run      streams.Run
-	// requestRun is run as a label of series that are not of every run.
-	requestRun streams.Run
-	start, end int64
+	// source is whose span it is, and requestSource the same for series that
+	// are not of every run.
+	source, requestSource *streams.Source
+	start, end            int64
 	// timed is true where the span times a phase of training.
 	timed bool
 	phase wallclock.Phase
@@ -82,9 +81,10 @@ type reader struct {
 	now        int64
 
 	ofResource, ofSpan mlattr.Facts
-	resource           streams.Resource
-	run                streams.Run
-	timing             string
+	// source is that of the resource.
+	source  *streams.Source
+	timing  string
+	sources sources
 
 	units      []unit
 	updates    []streams.Update
@@ -98,7 +98,8 @@ func (r *reader) reset() {
 	clear(r.units)
 	clear(r.updates)
 	r.units, r.updates, r.outOfRange = r.units[:0], r.updates[:0], 0
-	r.resource, r.run = streams.Resource{}, streams.Run{}
+	r.source = nil
+	r.sources.reset()
 }
 
 // read appends what the spans of td say.
@@ -116,37 +117,40 @@ func (r *reader) read(td ptrace.Traces) {
 
 func (r *reader) readResource(attrs pcommon.Map) {
 	r.vocabulary.Resource(attrs, &r.ofResource)
-	r.resource = streams.Resource{Service: unknownService}
+	resource := streams.Resource{Service: unknownService}
 	if service := r.ofResource.Text(mlattr.ServiceName); service != "" {
-		r.resource.Service = service
+		resource.Service = service
 	}
 	if v, ok := attrs.Get(mlattr.ServiceNamespace); ok {
-		r.resource.Namespace, _ = mlattr.ReadText(v)
+		resource.Namespace, _ = mlattr.ReadText(v)
 	}
 	r.timing = timingHost
 	if v, ok := attrs.Get(series.Timing); ok && v.AsString() == timingDevice {
 		r.timing = timingDevice
 	}
-	r.run = streams.Run{
+	run := streams.Run{
 		ID:   r.ofResource.Text(mlattr.RunID),
 		Job:  r.ofResource.Text(mlattr.JobID),
 		Host: r.ofResource.Text(mlattr.HostName),
 		Rank: rank(&r.ofResource),
 	}
-	if r.run.ID == "" {
-		r.run.ID = r.run.Job
+	if run.ID == "" {
+		run.ID = run.Job
 	}
+	r.source = r.sources.of(resource, run)
 }
 
 // readSpan appends a unit if the span has anything to count or show.
 func (r *reader) readSpan(known mlattr.System, span ptrace.Span) {
 	r.vocabulary.Span(known, span, &r.ofSpan)
-	u := unit{first: len(r.updates), resource: r.resource}
+	u := unit{first: len(r.updates)}
 	u.self = spanRef{trace: span.TraceID(), span: span.SpanID()}
 	u.parent = spanRef{trace: span.TraceID(), span: span.ParentSpanID()}
 	u.start = clampEnd(uint64(span.StartTimestamp()), r.now)
 	u.end = clampEnd(uint64(span.EndTimestamp()), r.now)
-	u.run, u.requestRun = runOf(r.run, &r.ofSpan)
+	run, requestRun := runOf(r.source.Run, &r.ofSpan)
+	u.source = r.sources.of(r.source.Resource, run)
+	u.requestSource = r.sources.of(r.source.Resource, requestRun)
 
 	v := readValues(&r.ofSpan)
 	u.operation, u.role, u.model = v.operation, v.role, v.model
@@ -208,7 +212,7 @@ func (r *reader) addUsage(u *unit, v *values) {
 			r.outOfRange++
 			continue
 		}
-		r.count(u, series.Tokens, u.requestRun, side.tokens, side.kind, v.model, v.operation, v.role)
+		r.count(u, series.Tokens, u.requestSource, side.tokens, side.kind, v.model, v.operation, v.role)
 	}
 	if v.hasRate {
 		r.addRate(u, v.rate, v.basis, v.model)
@@ -220,7 +224,7 @@ func (r *reader) addRate(u *unit, rate float64, basis, model string) {
 		r.outOfRange++
 		return
 	}
-	up := r.update(u, series.RequestTokenThroughput, u.requestRun, basis, model)
+	up := r.update(u, series.RequestTokenThroughput, u.requestSource, basis, model)
 	up.Value = rate
 }
 
@@ -228,10 +232,10 @@ func (r *reader) addRate(u *unit, rate float64, basis, model string) {
 // are not finite.
 func (r *reader) addGauges(u *unit, v *values) {
 	for _, g := range v.gauges {
-		r.update(u, g.series, u.run, g.labels[0], g.labels[1]).Value = g.value
+		r.update(u, g.series, u.source, g.labels[0], g.labels[1]).Value = g.value
 	}
 	for _, signal := range v.nonfinite {
-		r.count(u, series.Nonfinite, u.run, 1, signal)
+		r.count(u, series.Nonfinite, u.source, 1, signal)
 	}
 }
 
@@ -256,7 +260,7 @@ func (r *reader) addEvents(u *unit, events ptrace.SpanEventSlice) (exception str
 			if e.hasRate {
 				r.addRate(u, e.rate, mlattr.BasisReported, e.model)
 			}
-			r.count(u, series.Requests, u.requestRun, 1, operationInference, u.role, e.model)
+			r.count(u, series.Requests, u.requestSource, 1, operationInference, u.role, e.model)
 			u.samples += e.batchSize
 		}
 	}
@@ -264,14 +268,16 @@ func (r *reader) addEvents(u *unit, events ptrace.SpanEventSlice) (exception str
 }
 
 // count appends an update of a counter.
-func (r *reader) count(u *unit, id series.ID, run streams.Run, n int64, labels ...string) {
-	r.update(u, id, run, labels...).Count = n
+func (r *reader) count(u *unit, id series.ID, of *streams.Source, n int64, labels ...string) {
+	r.update(u, id, of, labels...).Count = n
 }
 
 // update appends an update whose value the caller sets.
-func (r *reader) update(u *unit, id series.ID, run streams.Run, labels ...string) *streams.Update {
-	up := streams.Update{Key: streams.Key{Resource: u.resource, Run: run, Series: id}, At: u.end}
-	copy(up.Key.Labels[:], labels)
-	r.updates = append(r.updates, up)
-	return &r.updates[len(r.updates)-1]
+func (r *reader) update(u *unit, id series.ID, of *streams.Source, labels ...string) *streams.Update {
+	r.updates = append(r.updates, streams.Update{
+		Source: of, Series: id, At: u.end, Trace: u.self.trace, Span: u.self.span,
+	})
+	up := &r.updates[len(r.updates)-1]
+	copy(up.Labels[:], labels)
+	return up
 }

@@ -3,8 +3,6 @@ package mlmetricsconnector
 import (
 	"sync"
 
-	"github.com/hashicorp/golang-lru/v2/simplelru"
-
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 )
 
@@ -22,18 +20,13 @@ const (
 // thing. It is safe for concurrent use.
 type tally struct {
 	mu                               sync.Mutex
-	delivered                        *simplelru.LRU[spanRef, struct{}]
+	delivered                        *recent[struct{}]
 	steps, samples, requests, errors *nesting
 }
 
 func newTally() *tally {
-	// The only error is that of a size that is not positive.
-	delivered, err := simplelru.NewLRU[spanRef, struct{}](rememberedSpans, nil)
-	if err != nil {
-		panic(err)
-	}
 	return &tally{
-		delivered: delivered,
+		delivered: newRecent[struct{}](rememberedSpans),
 		steps:     newNesting(rememberedNesting),
 		samples:   newNesting(rememberedNesting),
 		requests:  newNesting(rememberedNesting),
@@ -59,11 +52,10 @@ func (t *tally) removeDelivered(r *reader) (duplicates int64) {
 	for i := range r.units {
 		u := r.units[i]
 		if u.self.known() {
-			if t.delivered.Contains(u.self) {
+			if _, before := t.delivered.swap(u.self, struct{}{}); before {
 				duplicates++
 				continue
 			}
-			t.delivered.Add(u.self, struct{}{})
 		}
 		units = append(units, u)
 		updates = append(updates, r.updates[u.first:u.last]...)
@@ -89,17 +81,17 @@ func (t *tally) countSteps(r *reader) {
 	for i := range r.units {
 		u := &r.units[i]
 		if u.is&isBatch != 0 {
-			r.count(u, series.Batches, u.run, 1)
+			r.count(u, series.Batches, u.source, 1)
 			if !u.parent.known() && !t.steps.has(u.self, covered) {
 				u.steps++
 			}
 		}
 		if u.steps > 0 {
-			r.count(u, series.Steps, u.run, u.steps)
+			r.count(u, series.Steps, u.source, u.steps)
 			u.endsStep = true
 		}
 		if u.endsStep && u.end > 0 {
-			r.update(u, series.LastStepTimestamp, u.run).Value = float64(u.end) / 1e9
+			r.update(u, series.LastStepTimestamp, u.source).Value = float64(u.end) / 1e9
 		}
 	}
 }
@@ -108,7 +100,7 @@ func (t *tally) countSamples(r *reader) {
 	units := selected(r, func(u *unit) bool { return u.samples > 0 })
 	for i, v := range t.samples.outermost(candidates(units)) {
 		if u := units[i]; v == counts {
-			r.count(u, series.Samples, u.run, u.samples)
+			r.count(u, series.Samples, u.source, u.samples)
 		}
 	}
 }
@@ -121,7 +113,7 @@ func (t *tally) countRequests(r *reader) {
 	}
 	for i, v := range t.requests.innermost(chosen) {
 		if u := units[i]; v == counts {
-			r.count(u, series.Requests, u.requestRun, 1, u.operation, u.role, u.model)
+			r.count(u, series.Requests, u.requestSource, 1, u.operation, u.role, u.model)
 		}
 	}
 }
@@ -130,7 +122,7 @@ func (t *tally) countErrors(r *reader) {
 	units := selected(r, func(u *unit) bool { return u.is&isError != 0 })
 	for i, v := range t.errors.innermost(candidates(units)) {
 		if u := units[i]; v == counts {
-			r.count(u, series.Errors, u.requestRun, 1, u.failedOperation, u.errorType)
+			r.count(u, series.Errors, u.requestSource, 1, u.failedOperation, u.errorType)
 		}
 	}
 }

@@ -98,6 +98,22 @@ func counters(md pmetric.Metrics) map[string]int64 {
 	return sums
 }
 
+func dropExemplars(md pmetric.Metrics) {
+	none := func(pmetric.Exemplar) bool { return true }
+	for m := range metricsOf(md) {
+		switch m.Type() {
+		case pmetric.MetricTypeSum:
+			for _, p := range m.Sum().DataPoints().All() {
+				p.Exemplars().RemoveIf(none)
+			}
+		case pmetric.MetricTypeHistogram:
+			for _, p := range m.Histogram().DataPoints().All() {
+				p.Exemplars().RemoveIf(none)
+			}
+		}
+	}
+}
+
 func metricsOf(md pmetric.Metrics) func(yield func(pmetric.Metric) bool) {
 	return func(yield func(pmetric.Metric) bool) {
 		for _, rm := range md.ResourceMetrics().All() {

@@ -4,9 +4,7 @@ package streams
 
 import (
 	"hash/maphash"
-	"slices"
-	"sort"
-	"strings"
+	"math/bits"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,45 +14,32 @@ import (
 
 // shardCount spreads the streams over locks, so that neither two senders nor
 // a sender and a flush wait for each other for long: a lock is held for one
-// update, or for a copy of one shard.
+// update, or for a copy of piece streams.
 const shardCount = 64
-
-// Resource identifies the program that a stream belongs to.
-type Resource struct {
-	// Namespace is service.namespace; empty where there is none.
-	Namespace string
-	// Service is service.name.
-	Service string
-}
-
-// Run holds the values of series.RunLabels; an empty one is left out.
-type Run struct {
-	ID, Job, Rank, Host string
-}
-
-// Key identifies one stream.
-type Key struct {
-	Resource Resource
-	Run      Run
-	// Labels are the values of the series' own labels, in their order; an
-	// empty one is left out.
-	Labels [series.MaxLabels]string
-	Series series.ID
-
-	overflow bool
-}
 
 // Update is one change of one stream.
 type Update struct {
-	Key Key
-	// Count is what a counter grows by. It must not be negative.
+	// Source is the program, and where there is one the process of a run,
+	// that the stream belongs to.
+	Source *Source
+	// Labels are the values of the series' own labels, in their order; an
+	// empty one is left out.
+	Labels [series.MaxLabels]string
+	// Count is what a counter grows by, which must not be negative, or what a
+	// balance changes by.
 	Count int64
 	// Value is a gauge's or state's value, what a histogram observes, or what a
 	// total grows by, which must not be negative.
 	Value float64
 	// At orders the values of a gauge, in nanoseconds since 1970: an older
-	// one never replaces a newer one.
+	// one never replaces a newer one. It is also the time of the exemplar.
 	At int64
+	// Trace and Span identify the span that the update came from. It may
+	// become an exemplar of a counter or histogram, unless Trace is zeros.
+	Trace [16]byte
+	Span  [8]byte
+	// Series is the metric.
+	Series series.ID
 }
 
 // Limits bound a Store.
@@ -79,31 +64,27 @@ func (o *Overflowed) Add(other Overflowed) {
 	o.Runs += other.Runs
 }
 
-// Store holds the streams. It is safe for concurrent use.
+// Store holds the streams. Apply, Streams and Runs are safe for concurrent
+// use, also with one Flush.
 type Store struct {
 	limits Limits
 	seed   maphash.Seed
 	// regular counts the streams that Limits.Series bounds.
 	regular atomic.Int64
-	// all counts the streams, overflow streams included.
+	// all counts the streams, overflow streams and expired ones included.
 	all    atomic.Int64
 	runs   runs
 	shards [shardCount]shard
 }
 
 type shard struct {
-	mu      sync.Mutex
-	streams map[Key]*stream
-}
-
-// stream is the state of one stream; which fields are used depends on the
-// series' kind.
-type stream struct {
-	start, updated time.Time
-	count          int64
-	value          float64 // of a gauge; the sum of a histogram
-	at             int64
-	buckets        []uint64
+	mu sync.Mutex
+	// byHash has the streams of each hash, of which there is hardly ever more
+	// than one.
+	byHash map[uint64]*stream
+	// list has all streams in an order that only a flush changes, so that it
+	// can go through them in pieces.
+	list []*stream
 }
 
 // NewStore returns an empty store.
@@ -111,12 +92,13 @@ func NewStore(limits Limits) *Store {
 	s := &Store{limits: limits, seed: maphash.MakeSeed()}
 	s.runs.seen = make(map[runKey]time.Time)
 	for i := range s.shards {
-		s.shards[i].streams = make(map[Key]*stream)
+		s.shards[i].byHash = make(map[uint64]*stream)
 	}
 	return s
 }
 
-// Streams returns the number of live streams, overflow streams included.
+// Streams returns the number of live streams, overflow streams included, and
+// of those whose end has not been passed on yet.
 func (s *Store) Streams() int64 { return s.all.Load() }
 
 // Runs returns the number of live runs.
@@ -127,23 +109,41 @@ func (s *Store) Apply(updates []Update, now time.Time) Overflowed {
 	var over Overflowed
 	for i := range updates {
 		u := &updates[i]
-		key := u.Key
-		if key.Run.ID != "" && !s.runs.admit(runKey{key.Resource, key.Run.ID}, s.limits.Runs, now) {
+		src := u.Source
+		s.settle(src, now)
+		if !src.admitted {
 			over.Runs++
-			if newest(key.Series) {
+			if newest(u.Series) {
 				continue // the newest value of many runs means nothing
 			}
-			key.Run, key.overflow = Run{}, true
 		}
-		if s.add(key, u, now) {
+		if s.add(u, src.hash, now) {
 			continue
 		}
 		over.Series++
-		if !newest(key.Series) {
-			s.add(Key{Series: key.Series, overflow: true}, u, now)
+		if !newest(u.Series) {
+			s.addOverflow(u, now)
 		}
 	}
 	return over
+}
+
+// settle finds out, once for all of a request's updates of a source, whether
+// its run may have streams of its own, and keeps the run alive if so.
+func (s *Store) settle(src *Source, now time.Time) {
+	if src.hash != 0 && src.settled.Equal(now) {
+		return
+	}
+	src.settled, src.admitted = now, true
+	if src.Run.ID != "" {
+		src.admitted = s.runs.admit(runKey{src.Resource, src.Run.ID}, s.limits.Runs, now)
+	}
+	if src.admitted {
+		src.hash = maphash.Comparable(s.seed, identity{src.Resource, src.Run, false})
+	} else {
+		src.hash = maphash.Comparable(s.seed, identity{src.Resource, Run{}, true})
+	}
+	src.hash |= 1
 }
 
 // newest reports whether a series shows a value and adds nothing up.
@@ -152,105 +152,83 @@ func newest(id series.ID) bool {
 	return kind == series.Gauge || kind == series.State
 }
 
-// add applies u to the stream of key. It returns false where that stream
-// would be one too many.
-func (s *Store) add(key Key, u *Update, now time.Time) bool {
-	sh := &s.shards[maphash.Comparable(s.seed, key)%shardCount]
+// add applies u to its stream. It returns false where that stream would be
+// one too many.
+func (s *Store) add(u *Update, of uint64, now time.Time) bool {
+	labels := u.Labels[:len(series.All[u.Series].Labels)]
+	hash := (of + uint64(u.Series)) * 0x9e3779b97f4a7c15
+	for i := range labels {
+		if labels[i] != "" {
+			hash ^= maphash.String(s.seed, labels[i])
+		}
+		hash = bits.RotateLeft64(hash, 23) * 0x9e3779b97f4a7c15
+	}
+	sh := &s.shards[hash>>(64-6)]
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	st, ok := sh.streams[key]
-	if !ok {
-		if key.bounded() && s.regular.Add(1) > int64(s.limits.Series) {
+	st := sh.byHash[hash]
+	for st != nil && !st.isOf(u, labels) {
+		st = st.next
+	}
+	if st == nil {
+		if s.regular.Add(1) > int64(s.limits.Series) {
 			s.regular.Add(-1)
 			return false
 		}
-		s.all.Add(1)
-		st = &stream{start: now}
-		if bounds := series.All[key.Series].Buckets; bounds != nil {
-			st.buckets = make([]uint64, len(bounds)+1)
-		}
-		sh.streams[key.clone()] = st
+		st = newStream(u, labels, now)
+		s.insert(sh, st, hash)
 	}
-	st.apply(u, key.Series, now)
+	st.apply(u, now)
 	return true
 }
 
-// bounded is false for the one stream per series that takes what the limit on
-// series turns away.
-func (k *Key) bounded() bool {
-	return *k != Key{Series: k.Series, overflow: true}
-}
-
-// clone copies the key's strings. A label may be the beginning of a much
-// longer text, which a stream must not keep alive.
-func (k Key) clone() Key {
-	k.Resource, k.Run = k.Resource.Clone(), k.Run.Clone()
-	for i, label := range k.Labels {
-		k.Labels[i] = strings.Clone(label)
-	}
-	return k
-}
-
-// Clone returns a copy that keeps nothing else alive.
-func (r Resource) Clone() Resource {
-	return Resource{Namespace: strings.Clone(r.Namespace), Service: strings.Clone(r.Service)}
-}
-
-// Clone returns a copy that keeps nothing else alive.
-func (r Run) Clone() Run {
-	return Run{
-		ID: strings.Clone(r.ID), Job: strings.Clone(r.Job),
-		Rank: strings.Clone(r.Rank), Host: strings.Clone(r.Host),
-	}
-}
-
-func (st *stream) apply(u *Update, id series.ID, now time.Time) {
-	if now.After(st.updated) {
-		st.updated = now
-	}
-	switch s := &series.All[id]; s.Kind {
-	case series.Counter:
-		if sum := st.count + u.Count; sum >= st.count {
-			st.count = sum // else it would wrap round: it stays at what it is
-		}
-	case series.Total:
-		st.value += u.Value
-	case series.Gauge, series.State:
-		if u.At >= st.at {
-			st.value, st.at = u.Value, u.At
-		}
-	case series.Histogram:
-		st.count++
-		st.value += u.Value
-		st.buckets[sort.SearchFloat64s(s.Buckets, u.Value)]++
-	}
-}
-
-// snapshot is a stream's state at the time of a flush.
-type snapshot struct {
-	key    Key
-	stream stream
-}
-
-// collect removes what has expired from a shard and appends a copy of the
-// rest to into. Only the copying is done under the lock.
-func (s *Store) collect(sh *shard, into []snapshot, now time.Time) (_ []snapshot, expired int64) {
+// addOverflow applies u to the one stream of its series that takes what the
+// limit on series turns away.
+func (s *Store) addOverflow(u *Update, now time.Time) {
+	// Its hash is one of the places below the number of series, which no
+	// other stream of this shard is found at by more than chance, and then it
+	// is told apart by what it is.
+	hash := uint64(u.Series)
+	sh := &s.shards[0]
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	into = slices.Grow(into, len(sh.streams))
-	for key, st := range sh.streams {
-		if s.limits.Expiration > 0 && now.Sub(st.updated) > s.limits.Expiration {
-			delete(sh.streams, key)
-			s.all.Add(-1)
-			if key.bounded() {
-				s.regular.Add(-1)
-			}
-			expired++
-			continue
-		}
-		copied := *st
-		copied.buckets = slices.Clone(st.buckets)
-		into = append(into, snapshot{key: key, stream: copied})
+	st := sh.byHash[hash]
+	for st != nil && !st.ofAll {
+		st = st.next
 	}
-	return into, expired
+	if st == nil {
+		st = &stream{series: u.Series, identity: identity{overflow: true}, ofAll: true, start: now}
+		st.makeBuckets()
+		s.insert(sh, st, hash)
+	}
+	st.apply(u, now)
+}
+
+func (s *Store) insert(sh *shard, st *stream, hash uint64) {
+	s.all.Add(1)
+	st.hash, st.next = hash, sh.byHash[hash]
+	sh.byHash[hash] = st
+	sh.list = append(sh.list, st)
+}
+
+// remove takes the stream at a place of the list out of a shard.
+func (s *Store) remove(sh *shard, place int) {
+	st := sh.list[place]
+	last := len(sh.list) - 1
+	sh.list[place], sh.list[last] = sh.list[last], nil
+	sh.list = sh.list[:last]
+	if first := sh.byHash[st.hash]; first != st {
+		for first.next != st {
+			first = first.next
+		}
+		first.next = st.next
+	} else if st.next != nil {
+		sh.byHash[st.hash] = st.next
+	} else {
+		delete(sh.byHash, st.hash)
+	}
+	s.all.Add(-1)
+	if !st.ofAll {
+		s.regular.Add(-1)
+	}
 }

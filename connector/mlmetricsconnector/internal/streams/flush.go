@@ -1,0 +1,145 @@
+package streams
+
+import (
+	"errors"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+)
+
+const (
+	// piece is how many streams are copied under one lock: some tens of
+	// microseconds.
+	piece = 256
+	// maxPoints is how many points are passed on at once. A histogram's has
+	// some 600 bytes as OTLP, so that it is less than the 4 MiB that gRPC
+	// servers accept.
+	maxPoints = 4096
+)
+
+// Flusher passes the streams of a Store on. It is not safe for concurrent use,
+// and there is one for a store.
+type Flusher struct {
+	// Store holds the streams.
+	Store *Store
+	// Prepare is called for the scope of each resource.
+	Prepare func(pcommon.InstrumentationScope)
+	// Pass is called with at most maxPoints points at a time.
+	Pass func(pmetric.Metrics) error
+
+	copies  copies
+	expired []place
+	gone    []place
+}
+
+// place is where a stream stands in a store.
+type place struct {
+	shard, at int
+}
+
+// Flush passes all live streams on with the time stamp now. A stream that has
+// expired is passed on once more, as a point without a value, and removed when
+// that was accepted. Flush returns the number of streams that it removed, and
+// all errors of Pass.
+func (f *Flusher) Flush(now time.Time) (removed int64, err error) {
+	f.expired, f.gone = f.expired[:0], f.gone[:0]
+	var errs []error
+	b := newBuilder(now, f.Prepare)
+	pass := func() {
+		if b.points == 0 {
+			return
+		}
+		if err := f.Pass(b.metrics); err != nil {
+			errs = append(errs, err)
+		} else {
+			f.gone = append(f.gone, f.expired...)
+		}
+		f.expired = f.expired[:0]
+		b = newBuilder(now, f.Prepare)
+	}
+	for i := range f.Store.shards {
+		for from, more := 0, true; more; from += piece {
+			more = f.copies.take(&f.Store.shards[i], from, f.Store.limits.Expiration, now)
+			for j := range f.copies.streams {
+				snap := &f.copies.streams[j]
+				b.add(snap)
+				if snap.expired {
+					f.expired = append(f.expired, place{i, from + j})
+				}
+				if b.points >= maxPoints {
+					pass()
+				}
+			}
+		}
+	}
+	pass()
+	removed = f.Store.removeExpired(f.gone)
+	f.Store.runs.expire(f.Store.limits.Expiration, now)
+	return removed, errors.Join(errs...)
+}
+
+// removeExpired removes the streams at places, which are in order, unless
+// they have begun anew. Going backwards leaves the places of the others as
+// they are.
+func (s *Store) removeExpired(places []place) (removed int64) {
+	for end := len(places); end > 0; {
+		from := max(0, end-piece)
+		for from < end && places[from].shard != places[end-1].shard {
+			from++
+		}
+		removed += s.removePiece(places[from:end])
+		end = from
+	}
+	return removed
+}
+
+// removePiece does the same for places of one shard.
+func (s *Store) removePiece(places []place) (removed int64) {
+	sh := &s.shards[places[0].shard]
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	for i := len(places) - 1; i >= 0; i-- {
+		if at := places[i].at; sh.list[at].expired {
+			s.remove(sh, at)
+			removed++
+		}
+	}
+	return removed
+}
+
+// copies is the memory for copies of a piece of a shard. Flush after flush uses
+// the same.
+type copies struct {
+	streams   []stream
+	buckets   []uint64
+	exemplars []exemplar
+}
+
+// take copies the streams of a shard from one place on, ends those that have
+// expired, and reports whether there are more. Only this is done under the
+// lock.
+func (c *copies) take(sh *shard, from int, expiration time.Duration, now time.Time) (more bool) {
+	c.streams, c.buckets, c.exemplars = c.streams[:0], c.buckets[:0], c.exemplars[:0]
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	to := min(from+piece, len(sh.list))
+	for _, st := range sh.list[min(from, to):to] {
+		if !st.expired && expiration > 0 && now.Sub(st.updated) > expiration {
+			st.expired = true
+			st.reset()
+		}
+		copied := *st
+		// A slice that grows leaves the ones before where they are, and what
+		// they point to stays.
+		first := len(c.buckets)
+		c.buckets = append(c.buckets, st.buckets...)
+		copied.buckets = c.buckets[first:]
+		first = len(c.exemplars)
+		c.exemplars = append(c.exemplars, st.exemplars...)
+		copied.exemplars = c.exemplars[first:]
+		st.exemplars = st.exemplars[:0]
+		c.streams = append(c.streams, copied)
+	}
+	return to < len(sh.list)
+}

@@ -1,0 +1,177 @@
+package streams
+
+import (
+	"strconv"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+// builder makes metrics of copies of streams.
+type builder struct {
+	metrics   pmetric.Metrics
+	resources map[Resource]*resourceBuilder
+	now       pcommon.Timestamp
+	prepare   func(pcommon.InstrumentationScope)
+	points    int
+}
+
+func newBuilder(now time.Time, prepare func(pcommon.InstrumentationScope)) *builder {
+	return &builder{
+		metrics:   pmetric.NewMetrics(),
+		resources: make(map[Resource]*resourceBuilder),
+		now:       pcommon.NewTimestampFromTime(now),
+		prepare:   prepare,
+	}
+}
+
+// resourceBuilder holds the metrics of one resource, by series.
+type resourceBuilder struct {
+	scope   pmetric.ScopeMetrics
+	present [series.Count]bool
+	metric  [series.Count]pmetric.Metric
+}
+
+func (b *builder) add(st *stream) {
+	b.points++
+	rb := b.resource(st.resource)
+	metric := pmetric.Metric{}
+	if st.expired {
+		// A metric of its own: the prometheus exporter ignores what follows a
+		// point without a value in the same metric.
+		metric = rb.create(st.series)
+	} else {
+		metric = rb.of(st.series)
+	}
+	start := pcommon.NewTimestampFromTime(st.start)
+	flags := pmetric.DefaultDataPointFlags.WithNoRecordedValue(st.expired)
+	switch s := &series.All[st.series]; s.Kind {
+	case series.Counter, series.Total, series.State, series.Balance:
+		point := metric.Sum().DataPoints().AppendEmpty()
+		point.SetStartTimestamp(start)
+		point.SetTimestamp(b.now)
+		point.SetFlags(flags)
+		st.putLabels(point.Attributes())
+		if st.expired {
+			return
+		}
+		switch s.Kind {
+		case series.Counter:
+			point.SetIntValue(st.count)
+			st.putExemplars(point.Exemplars())
+		case series.Balance:
+			point.SetIntValue(st.count)
+		case series.State:
+			point.SetIntValue(int64(st.value))
+		default:
+			point.SetDoubleValue(st.value)
+		}
+	case series.Gauge:
+		point := metric.Gauge().DataPoints().AppendEmpty()
+		point.SetTimestamp(b.now)
+		point.SetFlags(flags)
+		st.putLabels(point.Attributes())
+		if !st.expired {
+			point.SetDoubleValue(st.value)
+		}
+	case series.Histogram:
+		point := metric.Histogram().DataPoints().AppendEmpty()
+		point.SetStartTimestamp(start)
+		point.SetTimestamp(b.now)
+		point.SetFlags(flags)
+		st.putLabels(point.Attributes())
+		if st.expired {
+			return
+		}
+		point.SetCount(uint64(st.count)) // #nosec G115 -- counts observations
+		point.SetSum(st.value)
+		point.ExplicitBounds().FromRaw(s.Buckets)
+		point.BucketCounts().FromRaw(st.buckets)
+		st.putExemplars(point.Exemplars())
+	}
+}
+
+func (b *builder) resource(r Resource) *resourceBuilder {
+	if rb, ok := b.resources[r]; ok {
+		return rb
+	}
+	rm := b.metrics.ResourceMetrics().AppendEmpty()
+	putNonEmpty(rm.Resource().Attributes(), mlattr.ServiceNamespace, r.Namespace)
+	putNonEmpty(rm.Resource().Attributes(), mlattr.ServiceName, r.Service)
+	rb := &resourceBuilder{scope: rm.ScopeMetrics().AppendEmpty()}
+	b.prepare(rb.scope.Scope())
+	b.resources[r] = rb
+	return rb
+}
+
+// of returns the metric of a series, created when it is new.
+func (rb *resourceBuilder) of(id series.ID) pmetric.Metric {
+	if !rb.present[id] {
+		rb.present[id], rb.metric[id] = true, rb.create(id)
+	}
+	return rb.metric[id]
+}
+
+// create makes a metric by the table.
+func (rb *resourceBuilder) create(id series.ID) pmetric.Metric {
+	s := &series.All[id]
+	m := rb.scope.Metrics().AppendEmpty()
+	m.SetName(s.Name)
+	m.SetUnit(s.Unit)
+	m.SetDescription(s.Description)
+	switch s.Kind {
+	case series.Counter, series.Total, series.State, series.Balance:
+		sum := m.SetEmptySum()
+		sum.SetIsMonotonic(s.Kind == series.Counter || s.Kind == series.Total)
+		sum.SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
+	case series.Gauge:
+		m.SetEmptyGauge()
+	case series.Histogram:
+		m.SetEmptyHistogram().SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
+	}
+	return m
+}
+
+func (st *stream) putLabels(attrs pcommon.Map) {
+	attrs.EnsureCapacity(len(series.RunLabels) + len(st.labels) + 1)
+	for i, value := range st.labels {
+		putNonEmpty(attrs, series.All[st.series].Labels[i], value)
+	}
+	putNonEmpty(attrs, mlattr.RunID, st.run.ID)
+	putNonEmpty(attrs, mlattr.JobID, st.run.Job)
+	if rank, err := strconv.ParseInt(st.run.Rank, 10, 64); err == nil {
+		attrs.PutInt(mlattr.RankGlobal, rank)
+	} else {
+		putNonEmpty(attrs, mlattr.RankGlobal, st.run.Rank)
+	}
+	putNonEmpty(attrs, mlattr.HostName, st.run.Host)
+	if st.overflow {
+		attrs.PutBool(series.Overflow, true)
+	}
+}
+
+// putExemplars adds the spans' ids, and nothing else of the spans: any of their
+// attributes may be content.
+func (st *stream) putExemplars(to pmetric.ExemplarSlice) {
+	if len(st.exemplars) == 0 {
+		return
+	}
+	to.EnsureCapacity(len(st.exemplars))
+	for i := range st.exemplars {
+		e := to.AppendEmpty()
+		e.SetTraceID(st.exemplars[i].trace)
+		e.SetSpanID(st.exemplars[i].span)
+		e.SetTimestamp(pcommon.Timestamp(st.exemplars[i].at)) // #nosec G115 -- clamped to the collector's clock
+		e.SetDoubleValue(st.exemplars[i].value)
+	}
+}
+
+func putNonEmpty(attrs pcommon.Map, name, value string) {
+	if value != "" {
+		attrs.PutStr(name, value)
+	}
+}

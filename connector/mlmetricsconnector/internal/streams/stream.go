@@ -1,0 +1,143 @@
+package streams
+
+import (
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
+)
+
+// maxExemplars bounds the exemplars of a histogram's stream between two
+// flushes, each of another bucket. A counter's has one.
+const maxExemplars = 4
+
+// stream is the state of one stream; which fields are used depends on the
+// series' kind.
+type stream struct {
+	identity
+	labels []string
+	series series.ID
+	// ofAll is true for the one stream of its series that takes what the limit
+	// on series turns away.
+	ofAll bool
+	// expired is true from when nothing had come for too long until that was
+	// passed on.
+	expired bool
+
+	hash uint64
+	next *stream
+
+	start, updated time.Time
+	count          int64
+	value          float64 // of a gauge; the sum of a histogram
+	at             int64
+	buckets        []uint64
+	exemplars      []exemplar
+}
+
+// exemplar is one of the spans that changed a stream since the last flush.
+type exemplar struct {
+	trace  [16]byte
+	span   [8]byte
+	at     int64
+	value  float64
+	bucket int
+}
+
+// newStream copies the strings. A label may be the beginning of a much longer
+// text, which a stream must not keep alive.
+func newStream(u *Update, labels []string, now time.Time) *stream {
+	st := &stream{series: u.Series, start: now, labels: slices.Clone(labels)}
+	for i, label := range labels {
+		st.labels[i] = strings.Clone(label)
+	}
+	st.resource = u.Source.Resource.Clone()
+	if u.Source.admitted {
+		st.run = u.Source.Run.Clone()
+	} else {
+		st.overflow = true
+	}
+	st.makeBuckets()
+	return st
+}
+
+func (st *stream) makeBuckets() {
+	if bounds := series.All[st.series].Buckets; bounds != nil {
+		st.buckets = make([]uint64, len(bounds)+1)
+	}
+}
+
+// isOf reports whether u changes this stream.
+func (st *stream) isOf(u *Update, labels []string) bool {
+	src := u.Source
+	return st.series == u.Series && !st.ofAll && st.overflow != src.admitted &&
+		slices.Equal(st.labels, labels) && st.resource == src.Resource &&
+		(st.overflow || st.run == src.Run)
+}
+
+func (st *stream) apply(u *Update, now time.Time) {
+	if st.expired {
+		st.begin(now)
+	}
+	if now.After(st.updated) {
+		st.updated = now
+	}
+	switch s := &series.All[st.series]; s.Kind {
+	case series.Counter:
+		if sum := st.count + u.Count; sum >= st.count {
+			st.count = sum // else it would wrap round: it stays at what it is
+		}
+		st.show(u, float64(u.Count), 0, 1)
+	case series.Balance:
+		if sum := st.count + u.Count; sum >= st.count || u.Count < 0 {
+			st.count = max(0, sum)
+		}
+	case series.Total:
+		st.value += u.Value
+	case series.Gauge, series.State:
+		if u.At >= st.at {
+			st.value, st.at = u.Value, u.At
+		}
+	case series.Histogram:
+		bucket := sort.SearchFloat64s(s.Buckets, u.Value)
+		st.count++
+		st.value += u.Value
+		st.buckets[bucket]++
+		st.show(u, u.Value, bucket, maxExemplars)
+	}
+}
+
+// begin makes a stream that has expired a new one.
+func (st *stream) begin(now time.Time) {
+	st.expired, st.start, st.updated = false, now, now
+	st.reset()
+}
+
+// reset forgets all values.
+func (st *stream) reset() {
+	st.count, st.value, st.at = 0, 0, 0
+	clear(st.buckets)
+	st.exemplars = st.exemplars[:0]
+}
+
+// show keeps the span of u as an exemplar: the newest of its bucket, and when
+// there is no room for another bucket, in the place of one of the others.
+func (st *stream) show(u *Update, value float64, bucket, limit int) {
+	if u.Trace == [16]byte{} {
+		return
+	}
+	e := exemplar{trace: u.Trace, span: u.Span, at: u.At, value: value, bucket: bucket}
+	for i := range st.exemplars {
+		if st.exemplars[i].bucket == bucket {
+			st.exemplars[i] = e
+			return
+		}
+	}
+	if len(st.exemplars) < limit {
+		st.exemplars = append(st.exemplars, e)
+	} else {
+		st.exemplars[int(st.count%int64(limit))] = e
+	}
+}

@@ -1,0 +1,36 @@
+package mlmetricsconnector
+
+import "github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
+
+// sources makes one source of the updates of a request that are of the same
+// program and process, as far as their spans come together. It keeps the
+// memory from request to request.
+type sources struct {
+	all  []*streams.Source
+	used int
+}
+
+// of returns the source of a resource and run.
+func (s *sources) of(resource streams.Resource, run streams.Run) *streams.Source {
+	// A span mostly has what its resource has, or what the span before it has.
+	for i := s.used - 1; i >= max(0, s.used-3); i-- {
+		if known := s.all[i]; known.Run == run && known.Resource == resource {
+			return known
+		}
+	}
+	if s.used == len(s.all) {
+		s.all = append(s.all, new(streams.Source))
+	}
+	source := s.all[s.used]
+	s.used++
+	*source = streams.Source{Resource: resource, Run: run}
+	return source
+}
+
+// reset forgets all sources.
+func (s *sources) reset() {
+	for _, source := range s.all[:s.used] {
+		*source = streams.Source{}
+	}
+	s.used = 0
+}
