@@ -23,6 +23,11 @@ const (
 	snakepitFailEvery    = 8
 	// snakepitCrashEvery is how many calls go by until a worker dies.
 	snakepitCrashEvery = 30
+	// snakepitSlowEvery is how many calls succeed until one takes longer than
+	// a second, which Snakepit's documents call slow.
+	snakepitSlowEvery = 8
+	// snakepitTensor is the least size of a tensor, in bytes.
+	snakepitTensor = 4 << 20
 )
 
 // snakepit imitates two Elixir nodes that call into Python workers. The second
@@ -51,6 +56,10 @@ type snakepitNode struct {
 	*process
 	session string
 	worker  *snakepitWorker
+	// busyWorkers is how many workers had a call when the last one began.
+	busyWorkers int64
+	// held is the size of the tensor that the worker keeps until the next one.
+	held int64
 
 	total, duration, queueTime, exceptions *instrument
 	size, idle, busy                       *instrument
@@ -95,9 +104,10 @@ func newSnakepit(settings Settings) Scenario {
 	// second's have threads.
 	s.nodes = []*snakepitNode{
 		newSnakepitNode(settings, "node-a", newSnakepitWorker(settings, "python-a", false),
-			append([]attr{{"service.name", "snakepit"}, {"service.namespace", "snakepit"}}, erlang...)),
+			append([]attr{{"service.name", "snakepit"}, {"service.namespace", "snakepit"}, {"service.instance.id", "snakepit@node-a"}}, erlang...)),
 		newSnakepitNode(settings, "node-b", newSnakepitWorker(settings, "python-b", true), append([]attr{
 			{"service.name", "unknown_service:erl"}, {"service_name", "snakepit"}, {"service_namespace", "snakepit"},
+			{"service.instance.id", "snakepit@node-b"},
 		}, erlang...)),
 	}
 	return s
@@ -150,7 +160,11 @@ func (s *snakepit) Step(at time.Time) []Batch {
 	case s.calls%snakepitCrashEvery == 0:
 		call.crashing()
 	default:
-		call.succeeding(snakepitCalls[s.succeeded%len(snakepitCalls)])
+		kind := snakepitCalls[s.succeeded%len(snakepitCalls)]
+		if s.succeeded%snakepitSlowEvery == 0 {
+			kind.python *= 4
+		}
+		call.succeeding(kind)
 		s.succeeded++
 	}
 	if s.calls%6 == 0 {
@@ -188,10 +202,9 @@ func (n *snakepitNode) metricsEmpty() bool { return len(n.total.streams) == 0 }
 // measure observes the pool and the GPU.
 func (n *snakepitNode) measure() {
 	pool := attr{"pool", "default"}
-	busy := n.rand.count(1, snakepitPool)
 	n.size.record(snakepitPool, pool)
-	n.busy.record(float64(busy), pool)
-	n.idle.record(float64(snakepitPool-busy), pool)
+	n.busy.record(float64(n.busyWorkers), pool)
+	n.idle.record(float64(snakepitPool-n.busyWorkers), pool)
 	device := attr{"device", snakepitDevice}
 	used := round(n.rand.near(6144, 0.04), 1)
 	n.allocated.record(n.rand.near(1.4e9, 0.03), attr{"type", "worker"}, attr{"device", "cpu"})
@@ -222,6 +235,7 @@ func (s *snakepit) newCall(n *snakepitNode, at time.Time) *activeCall {
 		outer:       n.newTrace(),
 	}
 	c.inner = n.child(c.outer)
+	n.busyWorkers = n.rand.count(1, snakepitPool)
 	return c
 }
 
@@ -328,14 +342,16 @@ func (c *activeCall) callEvents(span ptrace.Span, library, function string, t ti
 	operation := []attr{{"operation", "call"}, {"library", library}, {"function", function}, {"worker_id", c.workerID()}}
 	event(span, t.opened, "snakepit.call.start", operation...)
 	event(span, t.opened.Add(t.queue), "snakepit.pool.checkout",
-		attr{"queue_time", t.queue.Nanoseconds()}, attr{"size", snakepitPool}, attr{"worker_id", c.workerID()})
+		attr{"queue_time", t.queue.Nanoseconds()}, attr{"pool", "default"}, attr{"worker_id", c.workerID()})
+	event(span, t.opened.Add(t.queue), "snakepit.pool.size",
+		attr{"size", snakepitPool}, attr{"idle", snakepitPool - c.busyWorkers}, attr{"busy", c.busyWorkers}, attr{"pool", "default"})
 	event(span, t.sent, "snakepit.serialize.stop",
 		attr{"duration", t.serialize.Nanoseconds()}, attr{"bytes", c.rand.count(200, 4000)},
 		attr{"direction", "encode"}, attr{"format", "json"})
 }
 
 func (c *activeCall) checkin(span ptrace.Span, t timing) {
-	event(span, t.closed, "snakepit.pool.checkin", attr{"busy_time", t.total().Nanoseconds()}, attr{"worker_id", c.workerID()})
+	event(span, t.closed, "snakepit.pool.checkin", attr{"busy_time", t.total().Nanoseconds()}, attr{"pool", "default"}, attr{"worker_id", c.workerID()})
 }
 
 // succeeding records a call that returns.
@@ -387,6 +403,16 @@ func (c *activeCall) inference(truth *sentlog.Truth, k snakepitCall, t timing) f
 	return rate
 }
 
+// hold adds the events of a tensor that is kept until the next one is there.
+func (c *activeCall) hold(span ptrace.Span, t timing) {
+	bytes := snakepitTensor * c.rand.count(1, 4)
+	event(span, t.received, "snakepit.memory.allocate", attr{"bytes", bytes}, attr{"type", "gpu"}, attr{"device", snakepitDevice})
+	if c.held > 0 {
+		event(span, t.closed, "snakepit.memory.release", attr{"bytes", c.held}, attr{"type", "gpu"}, attr{"device", snakepitDevice})
+	}
+	c.held = bytes
+}
+
 // work adds the events of what the call did.
 func (c *activeCall) work(span ptrace.Span, k snakepitCall, t timing) {
 	switch {
@@ -415,10 +441,7 @@ func (c *activeCall) work(span ptrace.Span, k snakepitCall, t timing) {
 			attr{"op", k.function}, attr{"input_shapes", "[[1024, 1024], [1024, 1024]]"}, attr{"output_shape", "[1024, 1024]"},
 			attr{"dtype", "float32"}, attr{"device", snakepitDevice},
 		)
-		event(span, t.received, "snakepit.memory.allocate",
-			attr{"bytes", 4 << 20}, attr{"type", "tensor"}, attr{"device", snakepitDevice})
-		event(span, t.closed, "snakepit.memory.release",
-			attr{"bytes", 4 << 20}, attr{"type", "tensor"}, attr{"device", snakepitDevice})
+		c.hold(span, t)
 	}
 	event(span, t.received, "snakepit.memory.gpu",
 		attr{"allocated_mb", round(c.rand.near(6144, 0.04), 1)}, attr{"reserved_mb", 7168.0},

@@ -186,9 +186,10 @@ func (c *activeCall) crashing() {
 	put(outer.Attributes(), []attr{{"snakepit.grpc.executions", 1}, {"snakepit.grpc.errors", 1}})
 	c.callEvents(span, library, function, t)
 	event(span, t.closed, "snakepit.worker.crash",
-		attr{"worker_id", c.workerID()}, attr{"pool", "default"}, attr{"reason", "{:exit_status, 137}"}, attr{"device", snakepitDevice})
+		attr{"worker_id", c.workerID()}, attr{"pool", "default"}, attr{"type", "killed"},
+		attr{"reason", "{:exit_status, 137}"}, attr{"exit_code", 137}, attr{"device", snakepitDevice})
 	event(span, t.closed, "snakepit.circuit_breaker.open", attr{"pool", "default"}, attr{"failure_count", 1})
-	event(span, t.closed, "snakepit.health.alert", attr{"pool", "default"}, attr{"type", "worker_crash"})
+	event(span, t.closed, "snakepit.health.alert", attr{"pool", "default"}, attr{"alert_type", "high_crash_rate"}, attr{"crash_count", 1})
 	for _, s := range []ptrace.Span{span, outer} {
 		s.Status().SetCode(ptrace.StatusCodeError)
 		s.Status().SetMessage(reason)

@@ -49,7 +49,7 @@ func TestSnakepitVocabulary(t *testing.T) {
 	}
 	for _, name := range []string{
 		"snakepit.grpc.duration", "snakepit.call.start", "snakepit.call.stop", "snakepit.call.exception",
-		"snakepit.pool.checkout", "snakepit.pool.checkin", "snakepit.memory.allocate", "snakepit.memory.release",
+		"snakepit.pool.checkout", "snakepit.pool.checkin", "snakepit.pool.size", "snakepit.memory.allocate", "snakepit.memory.release",
 		"snakepit.memory.gpu", "snakepit.serialize.stop", "snakepit.ml.tensor_op", "snakepit.ml.inference",
 		"snakepit.ml.train_step", "snakepit.worker.crash", "snakepit.circuit_breaker.open", "snakepit.health.alert", "exception",
 	} {
@@ -246,6 +246,43 @@ func TestSnakepitCallsAreCounted(t *testing.T) {
 		total[point.Attributes["library"].(string)+"."+point.Attributes["function"].(string)] += int64(point.Value)
 	}
 	assert.Equal(t, out.truth.Requests, total)
+}
+
+// TestSnakepitWorkers adds up what the events tell of pools and memory.
+func TestSnakepitWorkers(t *testing.T) {
+	held := map[any]int64{}
+	sizes, slow := 0, 0
+	for _, span := range send(t, "snakepit", 120).spans {
+		instance := span.Resource["service.instance.id"]
+		for _, e := range span.Events {
+			number := func(key string) int64 {
+				n, ok := e.Attributes[key].(int64)
+				require.True(t, ok, "%s has no %s", e.Name, key)
+				return n
+			}
+			switch e.Name {
+			case "snakepit.pool.size":
+				sizes++
+				assert.Equal(t, number("size"), number("idle")+number("busy"))
+			case "snakepit.memory.allocate":
+				held[instance] += number("bytes")
+			case "snakepit.memory.release":
+				held[instance] -= number("bytes")
+			case "snakepit.call.stop":
+				if number("duration") > 1e9 {
+					slow++
+				}
+			}
+		}
+	}
+	assert.NotZero(t, sizes)
+	assert.NotZero(t, slow)
+	require.Len(t, held, 2, "the nodes are told apart by their instance")
+	for instance, bytes := range held {
+		assert.NotEmpty(t, instance)
+		assert.GreaterOrEqual(t, bytes, int64(snakepitTensor), "%s holds its last tensor", instance)
+		assert.LessOrEqual(t, bytes, int64(4*snakepitTensor), instance)
+	}
 }
 
 // TestFailuresAreReal asks a real Python whether the calls fail as the spans say.
