@@ -25,6 +25,15 @@ const (
 	maxScopes      = 32
 )
 
+// maxLogWait is less than what the store remembers of a trace, and the others
+// bound what waiting records can take of memory.
+const (
+	maxLogWait        = 5 * time.Minute
+	maxWaitingRecords = 1_000_000
+	minWaitingBytes   = 1 << 10
+	maxWaitingBytes   = 1 << 30
+)
+
 // Config is the configuration of ml_enrich. The defaults are right for the
 // clients that it knows: "ml_enrich:" alone is a complete configuration.
 type Config struct {
@@ -82,6 +91,27 @@ type Config struct {
 	// are derived from the sum. The default is none, and at most 32 are
 	// allowed.
 	InputWithoutCache []string `mapstructure:"input_without_cache"`
+
+	// LogWait is how long a log record that names a trace of which nothing is
+	// known yet waits for the spans of that trace, whose session, run and
+	// request it then gets. A record gets on as soon as there is a key for it,
+	// at the latest after this time, and at once where it can learn nothing.
+	// While it waits it is in memory only. The default is 0s: no record waits.
+	// At most 5m is allowed.
+	LogWait time.Duration `mapstructure:"log_wait"`
+
+	// MaxWaitingRecords is how many log records of one logs pipeline may wait
+	// at a time. A record that would be one more goes on at once, and is
+	// counted. It has no effect while log_wait is zero. It must be from 1 to
+	// 1000000; the default is 50000.
+	MaxWaitingRecords int `mapstructure:"max_waiting_records"`
+
+	// MaxWaitingBytes is how much the waiting records of one logs pipeline may
+	// take together: each counts with its encoded size and 512 bytes, and each
+	// request with its resources and scopes. A record that would be too much
+	// goes on at once, and is counted. It has no effect while log_wait is zero.
+	// It must be from 1024 to 1073741824; the default is 67108864, 64 MiB.
+	MaxWaitingBytes int `mapstructure:"max_waiting_bytes"`
 }
 
 // MetricConfig says what one metric of a client's own is about.
@@ -156,6 +186,15 @@ func (c *Config) Validate() error {
 	}
 	if c.MinDuration < 0 || c.MinDuration > maxMinDuration {
 		errs = append(errs, fmt.Errorf(`"min_duration": %v, must be from 0s to %v`, c.MinDuration, maxMinDuration))
+	}
+	if c.LogWait < 0 || c.LogWait > maxLogWait {
+		errs = append(errs, fmt.Errorf(`"log_wait": %v, must be from 0s to %v`, c.LogWait, maxLogWait))
+	}
+	if c.MaxWaitingRecords < 1 || c.MaxWaitingRecords > maxWaitingRecords {
+		errs = append(errs, fmt.Errorf(`"max_waiting_records": %d, must be from 1 to %d`, c.MaxWaitingRecords, maxWaitingRecords))
+	}
+	if c.MaxWaitingBytes < minWaitingBytes || c.MaxWaitingBytes > maxWaitingBytes {
+		errs = append(errs, fmt.Errorf(`"max_waiting_bytes": %d, must be from %d to %d`, c.MaxWaitingBytes, minWaitingBytes, maxWaitingBytes))
 	}
 	for _, scope := range c.InputWithoutCache {
 		if strings.TrimSpace(scope) == "" {

@@ -23,6 +23,9 @@ func TestDefaultConfig(t *testing.T) {
 	assert.Empty(t, cfg.HashKey)
 	assert.Equal(t, time.Millisecond, cfg.MinDuration)
 	assert.Equal(t, 1000, cfg.MaxValues)
+	assert.Zero(t, cfg.LogWait)
+	assert.Equal(t, 50_000, cfg.MaxWaitingRecords)
+	assert.Equal(t, 64<<20, cfg.MaxWaitingBytes)
 }
 
 func TestConfigErrors(t *testing.T) {
@@ -49,6 +52,12 @@ func TestConfigErrors(t *testing.T) {
 		{"endless duration", map[string]any{"min_duration": "61s"}, []string{`"min_duration": 1m1s, must be from 0s to 1m0s`}},
 		{"no values", map[string]any{"max_values": 0}, []string{`"max_values": 0, must be from 1 to 100000`}},
 		{"endless values", map[string]any{"max_values": 100001}, []string{`"max_values": 100001, must be`}},
+		{"negative wait", map[string]any{"log_wait": "-1s"}, []string{`"log_wait": -1s, must be from 0s to 5m0s`}},
+		{"endless wait", map[string]any{"log_wait": "301s"}, []string{`"log_wait": 5m1s, must be from 0s to 5m0s`}},
+		{"no waiting records", map[string]any{"max_waiting_records": 0}, []string{`"max_waiting_records": 0, must be from 1 to 1000000`}},
+		{"endless waiting records", map[string]any{"max_waiting_records": 1000001}, []string{`"max_waiting_records": 1000001, must be`}},
+		{"no waiting bytes", map[string]any{"max_waiting_bytes": 1023}, []string{`"max_waiting_bytes": 1023, must be from 1024 to 1073741824`}},
+		{"endless waiting bytes", map[string]any{"max_waiting_bytes": 1<<30 + 1}, []string{`"max_waiting_bytes": 1073741825, must be`}},
 		{"empty scope", map[string]any{"input_without_cache": []any{""}}, []string{`"input_without_cache": "" is empty, must begin a scope's name`}},
 		{"many scopes", map[string]any{"input_without_cache": many}, []string{`"input_without_cache": has 33 entries, must have at most 32`}},
 		{"metric about nothing", map[string]any{"metrics": map[string]any{"acme.tokens": map[string]any{"unit": "s"}}},

@@ -41,6 +41,8 @@ type enricher struct {
 	stores  *shared.Registry[*store]
 	store   *store
 	release shared.Release
+	// waiting is nil where no log record may wait.
+	waiting *waitingLogs
 }
 
 func newEnricher(set processor.Settings, cfg *Config, stores *shared.Registry[*store]) (*enricher, error) {
@@ -75,10 +77,16 @@ func (e *enricher) start(ctx context.Context, host component.Host) error {
 		return err
 	}
 	e.instance = e.store.addInstance()
+	if e.waiting != nil {
+		e.waiting.start(e.store)
+	}
 	return nil
 }
 
 func (e *enricher) shutdown(ctx context.Context) error {
+	if e.waiting != nil {
+		e.waiting.shutdown(ctx)
+	}
 	e.telemetry.Shutdown()
 	if e.release == nil {
 		return nil

@@ -30,7 +30,13 @@ func NewFactory() processor.Factory {
 }
 
 func createDefaultConfig() component.Config {
-	return &Config{Vocabularies: mlattr.SystemNames(), MinDuration: time.Millisecond, MaxValues: 1000}
+	return &Config{
+		Vocabularies:      mlattr.SystemNames(),
+		MinDuration:       time.Millisecond,
+		MaxValues:         1000,
+		MaxWaitingRecords: 50_000,
+		MaxWaitingBytes:   64 << 20,
+	}
 }
 
 type factory struct {
@@ -61,6 +67,9 @@ func (f *factory) createLogs(ctx context.Context, set processor.Settings, cfg co
 	e, err := newEnricher(set, cfg.(*Config), f.stores)
 	if err != nil {
 		return nil, err
+	}
+	if c := cfg.(*Config); c.LogWait > 0 {
+		e.waiting = newWaitingLogs(e, next, waitingLimits{c.LogWait, c.MaxWaitingRecords, c.MaxWaitingBytes})
 	}
 	return processorhelper.NewLogs(ctx, set, cfg, next, e.processLogs,
 		processorhelper.WithCapabilities(capabilities),

@@ -6,6 +6,7 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/processor/processorhelper"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
@@ -17,18 +18,24 @@ type recordState struct {
 	span     spanKey
 	present  [keyCount]bool
 	resource int
+	// ordinal is the record's place in its batch.
+	ordinal int32
+	// waits is true where it goes on later.
+	waits bool
 	// inherited and foreign are as in spanState.
 	inherited origins
 	foreign   bool
 }
 
 // processLogs enriches each record from what it says and from what the spans
-// of its trace said before it came. It does not wait for spans.
+// of its trace said before it came. What is ahead of its spans goes on, unless
+// it may wait: it is not among what is returned then.
 func (e *enricher) processLogs(ctx context.Context, ld plog.Logs) (plog.Logs, error) {
 	b := batches.Get().(*batch)
 	defer b.free()
 
 	var records []recordState
+	var ordinal int32
 	spans := make(map[spanKey]*keySet)
 	traces := make(map[[16]byte]*agreement)
 	for i, rl := range ld.ResourceLogs().All() {
@@ -40,12 +47,10 @@ func (e *enricher) processLogs(ctx context.Context, ld plog.Logs) (plog.Logs, er
 			known := r.facts.Systems | e.reader.Scope(sl.Scope().Name())
 			for _, record := range sl.LogRecords().All() {
 				state := e.readRecord(record, known, b)
-				state.resource = i
+				state.resource, state.ordinal = i, ordinal
+				ordinal++
 				if state.trace != ([16]byte{}) {
-					traces[state.trace] = nil
-					if state.span.span != ([8]byte{}) {
-						spans[state.span] = nil
-					}
+					state.wants(spans, traces)
 					records = append(records, state)
 				}
 			}
@@ -59,12 +64,32 @@ func (e *enricher) processLogs(ctx context.Context, ld plog.Logs) (plog.Logs, er
 	if len(records) > 0 {
 		e.store.lookup(spans, traces)
 	}
+	e.count(ctx, nil, b.rejected)
+	if e.waiting != nil && e.letWait(ctx, ld, b, records, spans, traces) && ld.ResourceLogs().Len() == 0 {
+		return ld, processorhelper.ErrSkipProcessingData
+	}
+	for i := range records {
+		if s := &records[i]; !s.waits {
+			r := &b.resources[s.resource]
+			s.write(spans[s.span], traces[s.trace], &r.run, &r.process, &b.marks)
+		}
+	}
+	return ld, nil
+}
+
+// letWait takes the records out that could learn something and have learnt
+// nothing, as far as there is room, and says whether there were any.
+func (e *enricher) letWait(ctx context.Context, ld plog.Logs, b *batch, records []recordState, spans map[spanKey]*keySet, traces map[[16]byte]*agreement) bool {
+	any := false
 	for i := range records {
 		s := &records[i]
-		s.write(spans[s.span], traces[s.trace], b)
+		s.waits = s.teachable() && !s.learns(spans[s.span], traces[s.trace], &b.resources[s.resource].run)
+		any = any || s.waits
 	}
-	e.count(ctx, nil, b.rejected)
-	return ld, nil
+	if any {
+		e.waiting.take(ctx, ld, b, records)
+	}
+	return any
 }
 
 // readRecord enriches a record from itself and notes whose span it is of.
@@ -104,16 +129,43 @@ func decodeID(attrs pcommon.Map, key string, id []byte) {
 	}
 }
 
+// wants asks for what is known of the record's span and trace.
+func (s *recordState) wants(spans map[spanKey]*keySet, traces map[[16]byte]*agreement) {
+	traces[s.trace] = nil
+	if s.span.span != ([8]byte{}) {
+		spans[s.span] = nil
+	}
+}
+
+// teachable says whether spans that come could say something of the record. One
+// that an ml_enrich before this one has given keys has what it can have.
+func (s *recordState) teachable() bool { return !s.foreign && s.inherited == (origins{}) }
+
+// learns says whether the record gets a key of its span or trace.
+func (s *recordState) learns(span *keySet, trace *agreement, of *run) bool {
+	for k := range keyInferred {
+		if value, _ := s.learn(k, span, trace, of); value != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// learn is the key that the record gets of its span or trace, or "".
+func (s *recordState) learn(key int, span *keySet, trace *agreement, of *run) (string, origin) {
+	if s.foreign || s.present[key] || key == keyRun && of.id != "" {
+		return "", fromNowhere
+	}
+	return keyOf(key, span, trace)
+}
+
 // write adds to a record what its span hands down, or else what its trace
-// agrees about. Either may be unknown.
-func (s *recordState) write(span *keySet, trace *agreement, b *batch) {
-	r := &b.resources[s.resource]
+// agrees about. Either may be unknown. The run and the process are those of the
+// record's resource.
+func (s *recordState) write(span *keySet, trace *agreement, of *run, p *process, marks *marks) {
 	added := false
 	for k := range keyInferred {
-		if s.foreign || s.present[k] || k == keyRun && r.run.id != "" {
-			continue
-		}
-		value, from := keyOf(k, span, trace)
+		value, from := s.learn(k, span, trace, of)
 		if value == "" {
 			continue
 		}
@@ -124,10 +176,10 @@ func (s *recordState) write(span *keySet, trace *agreement, b *batch) {
 		}
 	}
 	if added {
-		s.attrs.PutStr(mlattr.CorrelationSource, b.marks.text(s.inherited))
+		s.attrs.PutStr(mlattr.CorrelationSource, marks.text(s.inherited))
 	}
-	if r.run.perTrace && !s.present[keyRun] && !s.present[keyInferred] && s.inherited[keyRun] == fromNowhere {
-		s.attrs.PutStr(mlattr.RunID, traceRunID(r.process, s.trace))
+	if of.perTrace && !s.present[keyRun] && !s.present[keyInferred] && s.inherited[keyRun] == fromNowhere {
+		s.attrs.PutStr(mlattr.RunID, traceRunID(*p, s.trace))
 		s.attrs.PutBool(mlattr.RunInferred, true)
 	}
 }

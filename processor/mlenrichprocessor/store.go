@@ -64,6 +64,8 @@ type store struct {
 
 	// values has those of the labels that are added to points.
 	values *labelValues
+	// waiting are the log records that wait for spans.
+	waiting waiters
 
 	telemetry *metadata.TelemetryBuilder
 	processor attribute.KeyValue
@@ -111,6 +113,16 @@ func (s *store) Start(context.Context, component.Host) error {
 		}),
 		s.telemetry.RegisterProcessorMlEnrichStoreEvictionsCallback(func(_ context.Context, o metric.Int64Observer) error {
 			s.report(o, func(_ int, evicted int64) int64 { return evicted })
+			return nil
+		}),
+		s.telemetry.RegisterProcessorMlEnrichLogRecordsWaitingCallback(func(_ context.Context, o metric.Int64Observer) error {
+			records, _ := s.waiting.holds()
+			o.Observe(int64(records), metric.WithAttributes(s.processor))
+			return nil
+		}),
+		s.telemetry.RegisterProcessorMlEnrichLogBytesWaitingCallback(func(_ context.Context, o metric.Int64Observer) error {
+			_, bytes := s.waiting.holds()
+			o.Observe(int64(bytes), metric.WithAttributes(s.processor))
 			return nil
 		}),
 	)

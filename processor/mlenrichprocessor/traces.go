@@ -133,6 +133,7 @@ func (e *enricher) processTraces(ctx context.Context, td ptrace.Traces) (ptrace.
 		b.nodes[i].service = r.service
 	}
 	b.resolve(e.store)
+	e.store.waiting.spansCame(b.traces)
 	b.bindEpochs(e.store)
 	e.writeSpans(b)
 	e.count(ctx, b.left, b.rejected)

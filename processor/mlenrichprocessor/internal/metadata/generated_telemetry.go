@@ -25,15 +25,19 @@ func Tracer(settings component.TelemetrySettings) trace.Tracer {
 // TelemetryBuilder provides an interface for components to report telemetry
 // as defined in metadata and user config.
 type TelemetryBuilder struct {
-	meter                              metric.Meter
-	mu                                 sync.Mutex
-	registrations                      []metric.Registration
-	ProcessorMlEnrichBreakdownsSkipped metric.Int64Counter
-	ProcessorMlEnrichLabelsOverflowed  metric.Int64Counter
-	ProcessorMlEnrichRatesSkipped      metric.Int64Counter
-	ProcessorMlEnrichStoreEntries      metric.Int64ObservableUpDownCounter
-	ProcessorMlEnrichStoreEvictions    metric.Int64ObservableCounter
-	ProcessorMlEnrichValuesRejected    metric.Int64Counter
+	meter                               metric.Meter
+	mu                                  sync.Mutex
+	registrations                       []metric.Registration
+	ProcessorMlEnrichBreakdownsSkipped  metric.Int64Counter
+	ProcessorMlEnrichLabelsOverflowed   metric.Int64Counter
+	ProcessorMlEnrichLogBytesWaiting    metric.Int64ObservableUpDownCounter
+	ProcessorMlEnrichLogRecordsLost     metric.Int64Counter
+	ProcessorMlEnrichLogRecordsReleased metric.Int64Counter
+	ProcessorMlEnrichLogRecordsWaiting  metric.Int64ObservableUpDownCounter
+	ProcessorMlEnrichRatesSkipped       metric.Int64Counter
+	ProcessorMlEnrichStoreEntries       metric.Int64ObservableUpDownCounter
+	ProcessorMlEnrichStoreEvictions     metric.Int64ObservableCounter
+	ProcessorMlEnrichValuesRejected     metric.Int64Counter
 }
 
 // TelemetryBuilderOption applies changes to default builder.
@@ -45,6 +49,36 @@ type telemetryBuilderOptionFunc func(mb *TelemetryBuilder)
 
 func (tbof telemetryBuilderOptionFunc) apply(mb *TelemetryBuilder) {
 	tbof(mb)
+}
+
+// RegisterProcessorMlEnrichLogBytesWaitingCallback sets callback for observable ProcessorMlEnrichLogBytesWaiting metric.
+func (builder *TelemetryBuilder) RegisterProcessorMlEnrichLogBytesWaitingCallback(cb metric.Int64Callback) error {
+	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		cb(ctx, &observerInt64{inst: builder.ProcessorMlEnrichLogBytesWaiting, obs: o})
+		return nil
+	}, builder.ProcessorMlEnrichLogBytesWaiting)
+	if err != nil {
+		return err
+	}
+	builder.mu.Lock()
+	defer builder.mu.Unlock()
+	builder.registrations = append(builder.registrations, reg)
+	return nil
+}
+
+// RegisterProcessorMlEnrichLogRecordsWaitingCallback sets callback for observable ProcessorMlEnrichLogRecordsWaiting metric.
+func (builder *TelemetryBuilder) RegisterProcessorMlEnrichLogRecordsWaitingCallback(cb metric.Int64Callback) error {
+	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		cb(ctx, &observerInt64{inst: builder.ProcessorMlEnrichLogRecordsWaiting, obs: o})
+		return nil
+	}, builder.ProcessorMlEnrichLogRecordsWaiting)
+	if err != nil {
+		return err
+	}
+	builder.mu.Lock()
+	defer builder.mu.Unlock()
+	builder.registrations = append(builder.registrations, reg)
+	return nil
 }
 
 // RegisterProcessorMlEnrichStoreEntriesCallback sets callback for observable ProcessorMlEnrichStoreEntries metric.
@@ -115,6 +149,30 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		"otelcol_processor_ml_enrich_labels_overflowed",
 		metric.WithDescription("Number of labels that were left off points because their key had too many values [Development]"),
 		metric.WithUnit("{label}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ProcessorMlEnrichLogBytesWaiting, err = builder.meter.Int64ObservableUpDownCounter(
+		"otelcol_processor_ml_enrich_log_bytes_waiting",
+		metric.WithDescription("What the log records that wait for spans of their traces take, as log_wait bounds it [Development]"),
+		metric.WithUnit("By"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ProcessorMlEnrichLogRecordsLost, err = builder.meter.Int64Counter(
+		"otelcol_processor_ml_enrich_log_records_lost",
+		metric.WithDescription("Number of log records that had waited and were then refused by the next component; nobody sends them again [Development]"),
+		metric.WithUnit("{record}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ProcessorMlEnrichLogRecordsReleased, err = builder.meter.Int64Counter(
+		"otelcol_processor_ml_enrich_log_records_released",
+		metric.WithDescription("Number of log records that had to wait for spans of their traces, or should have, and went on, by reason [Development]"),
+		metric.WithUnit("{record}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ProcessorMlEnrichLogRecordsWaiting, err = builder.meter.Int64ObservableUpDownCounter(
+		"otelcol_processor_ml_enrich_log_records_waiting",
+		metric.WithDescription("Number of log records that wait for spans of their traces [Development]"),
+		metric.WithUnit("{record}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorMlEnrichRatesSkipped, err = builder.meter.Int64Counter(
