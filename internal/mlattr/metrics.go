@@ -82,6 +82,8 @@ type Meaning struct {
 	System System
 	// Factor converts the values into the unit of the measure.
 	Factor float64
+	// Repeated is true where another metric says that it repeats this one.
+	Repeated bool
 }
 
 // MetricAlias is what a user says about a metric of their own.
@@ -231,8 +233,24 @@ func (r *Reader) compileMetrics(aliases map[string]MetricAlias) error {
 				return err
 			}
 		}
+		r.markRepeated(table)
 	}
 	return nil
+}
+
+// markRepeated marks the metrics of a table that others of it repeat.
+func (r *Reader) markRepeated(table Table) {
+	for _, metric := range table.Metrics {
+		for _, other := range metric.Repeats {
+			key, _ := metricKey(nil, other)
+			rules := r.metrics[string(key)]
+			for i := range rules {
+				if rules[i].meaning.System == table.System {
+					rules[i].meaning.Repeated = true
+				}
+			}
+		}
+	}
 }
 
 func (r *Reader) addMetric(metric Metric, system System, fixed bool) error {

@@ -34,16 +34,23 @@ func (t *tenant) ask(asked []placeLookup, gpu uint64) []placeLookup {
 		own.end = len(asked)
 		t.owned = append(t.owned, own)
 	}
-	put := func(p place) {
-		t.asked[p.rung] = span{len(asked), len(asked) + 1}
-		add(p)
+	put := func(places ...place) {
+		t.asked[places[0].rung] = span{len(asked), len(asked) + len(places)}
+		for _, p := range places {
+			add(p)
+		}
 	}
 	if p, ok := rankPlace(t.host, t.rank, t.world); ok {
 		put(p)
 	}
 	for _, at := range placedTraits {
-		if t.says[at.trait] != 0 {
-			put(place{rung: at.rung, id: t.says[at.trait]})
+		id := t.says[at.trait]
+		switch {
+		case id == 0:
+		case at.onHost:
+			put(at.place(t.host, id), at.place(0, id))
+		default:
+			put(at.place(0, id))
 		}
 	}
 	if t.says[traitService] != 0 {
@@ -85,7 +92,13 @@ func (t *tenant) climb(asked []placeLookup, holders map[place]holder) {
 	var at [rungCount]found
 	gpus := [rungCount]bool{}
 	for r := rungRank; r < rungCount; r++ {
-		for _, a := range asked[t.asked[r].first:t.asked[r].end] {
+		for i, a := range asked[t.asked[r].first:t.asked[r].end] {
+			if len(at[r].claimants) > 0 {
+				break
+			}
+			if i > 0 {
+				asElsewhere(a.claimants)
+			}
 			at[r], gpus[r] = found{claimants: a.claimants}, a.manyGPUs
 		}
 	}
@@ -96,6 +109,15 @@ func (t *tenant) climb(asked []placeLookup, holders map[place]holder) {
 	at[rungProcess], gpus[rungProcess] = t.climbProcesses(asked, holders)
 	if c, r, ok := climb(&t.evidence, &at); ok {
 		t.binding = binding{claimant: c, rung: r, bound: true, manyGPUs: gpus[r]}
+	}
+}
+
+// asElsewhere leaves of claimants that may be on another host what is known of
+// the run, and nothing of a process.
+func asElsewhere(claimants []claimant) {
+	for i := range claimants {
+		c := &claimants[i]
+		c.alone, c.client, c.process, c.rank, c.memory = false, 0, processID{}, rankNumbers{}, clientMemory{}
 	}
 }
 

@@ -226,3 +226,80 @@ func TestPlacesOfRunsAreBounded(t *testing.T) {
 	}
 	assert.Equal(t, 64, r.e.store.runs.len())
 }
+
+// TestASlurmJobOnTwoHosts shows that a GPU is only joined to what runs on its
+// own host, where the job has several runs or its client says what it has of a
+// GPU's memory.
+func TestASlurmJobOnTwoHosts(t *testing.T) {
+	client := func(host, run string) map[string]any {
+		attrs := map[string]any{"service.name": "trainer", "SLURM_JOB_ID": "42"}
+		if host != "" {
+			attrs["host.name"] = host
+		}
+		if run != "" {
+			attrs["mlflow.run_id"] = run
+		}
+		return attrs
+	}
+	gpu := func(r *rig, host string) (workload pcommon.Map, breakdown bool) {
+		md := gpuMetrics(t, "g-"+host, 400, map[string]any{"slurm.job.id": "42"})
+		for _, m := range md.ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().All() {
+			m.Sum().DataPoints().At(0).Attributes().PutStr("host.name", host)
+		}
+		points := r.metrics(md)
+		_, breakdown = points[memoryBreakdown+" g-"+host+"free"]
+		return points[workloadMemory+" g-"+host], breakdown
+	}
+	joined := func(r *rig, host string) string {
+		workload, _ := gpu(r, host)
+		return readID(workload, "ml.run.id")
+	}
+
+	r := newRig(t)
+	r.client(client("n1", "a"))
+	assert.Equal(t, "a", joined(r, "n1"))
+	assert.Empty(t, joined(r, "n2"), "a run of the job on another host")
+	r.client(client("n2", "b"))
+	assert.Equal(t, "a", joined(r, "n1"))
+	assert.Equal(t, "b", joined(r, "n2"))
+	r.client(client("n3", "c"))
+	assert.Equal(t, []string{"a", "b", "c"}, []string{joined(r, "n1"), joined(r, "n2"), joined(r, "n3")}, "three hosts")
+	r.client(client("n1", "d"))
+	assert.Equal(t, []string{"", "b"}, []string{joined(r, "n1"), joined(r, "n2")}, "two runs of the job on one host")
+
+	r = newRig(t)
+	r.client(client("n1", ""))
+	r.metrics(allocator(t, 300, 200, map[string]any{"service.name": "torchtel", "job_id": 42, "host": "n1"}))
+	workload, breakdown := gpu(r, "n1")
+	assert.Equal(t, "42", readID(workload, "ml.run.id"))
+	assert.False(t, breakdown, "two processes of the run")
+	r = newRig(t)
+	torch := map[string]any{"service.name": "torchtel", "job_id": 42, "host": "n1", "local_rank": 0, "global_rank": 0, "world_size": 2}
+	r.client(torch)
+	r.metrics(allocator(t, 300, 200, torch))
+	workload, breakdown = gpu(r, "n1")
+	assert.Equal(t, "42", readID(workload, "ml.run.id"))
+	assert.True(t, breakdown)
+	workload, breakdown = gpu(r, "n2")
+	assert.Equal(t, "42", readID(workload, "ml.run.id"), "the job is the run, on whatever host")
+	assert.Equal(t, "slurm", readID(workload, "ml.gpu.join"))
+	assert.False(t, breakdown, "its memory is that of the other host")
+	_, ranked := workload.Get("ml.rank.global")
+	assert.False(t, ranked)
+	r.client(client("n2", "b"))
+	assert.Equal(t, "b", joined(r, "n2"), "the host's own run comes first")
+
+	r = newRig(t)
+	r.client(client("", "a"))
+	assert.Equal(t, "a", joined(r, "n1"), "a client that does not say its host")
+	r.client(client("", "b"))
+	assert.Empty(t, joined(r, "n1"))
+
+	r = newRig(t)
+	attrs := client("n1", "a")
+	attrs["host.id"] = "i-1"
+	r.client(attrs)
+	md := gpuMetrics(t, "g", 400, map[string]any{"slurm.job.id": "42"})
+	md.ResourceMetrics().At(0).Resource().Attributes().PutStr("host.id", "i-2")
+	assert.NotContains(t, r.metrics(md), "ml.run.info g", "another host of the same name")
+}

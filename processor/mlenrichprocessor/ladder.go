@@ -11,7 +11,8 @@ const (
 	rungRank
 	rungContainer
 	rungPod
-	// rungSlurm is the Slurm job.
+	// rungSlurm is the Slurm job: of its runs that of the host, and where none
+	// is known, the one that the job itself is.
 	rungSlurm
 	// rungService is the only run of a service on its host.
 	rungService
@@ -51,7 +52,7 @@ var disproves = [rungCount][]trait{
 	rungRank:      {traitHost, traitContainer, traitPod, traitSlurm},
 	rungContainer: {traitHost, traitPod, traitSlurm, traitWorld},
 	rungPod:       {traitHost, traitContainer, traitSlurm, traitWorld},
-	rungSlurm:     {traitWorld},
+	rungSlurm:     {traitHost, traitWorld},
 	rungService:   {traitHost, traitContainer, traitPod, traitSlurm, traitWorld},
 	rungIndex:     {traitHost, traitContainer, traitPod, traitSlurm, traitWorld, traitService},
 }

@@ -19,8 +19,9 @@ type place struct {
 	numbers [3]int64
 }
 
-// maxPlaces is how many places a process has: one for each rung, and its host.
-const maxPlaces = rungCount + 1
+// maxPlaces is how many places a process has: one for each rung, its host, and
+// its Slurm job on whatever host.
+const maxPlaces = rungCount + 2
 
 // gpuAge is how long a GPU counts as that of a place after a workload of it was
 // seen there.

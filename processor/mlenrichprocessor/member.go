@@ -32,12 +32,12 @@ func (e *enricher) readMember(attrs pcommon.Map, r *resource) {
 	m.rank = rankNumbers{countOf(&r.facts, mlattr.RankGlobal), countOf(&r.facts, mlattr.RankLocal)}
 	world := countOf(&r.facts, mlattr.WorldSize)
 	hash := func(text string) uint64 { return hashOf(e.store, text) }
-	host := hash(r.process.host)
+	host, slurm := hash(r.process.host), slurmJob(attrs, &r.facts)
 	m.says = [traitCount]uint64{
 		traitHost:      hash(readID(attrs, attrHostID)),
 		traitContainer: hash(readID(attrs, attrContainerID)),
 		traitPod:       hash(readID(attrs, attrPodUID)),
-		traitSlurm:     hash(slurmJob(attrs, &r.facts)),
+		traitSlurm:     hash(slurm),
 		traitWorld:     worldTrait(world),
 		traitService:   hash(r.process.service),
 	}
@@ -58,8 +58,11 @@ func (e *enricher) readMember(attrs pcommon.Map, r *resource) {
 	}
 	for _, at := range placedTraits {
 		if m.says[at.trait] != 0 {
-			m.at(place{rung: at.rung, id: m.says[at.trait]})
+			m.at(at.place(host, m.says[at.trait]))
 		}
+	}
+	if host != 0 && slurm != "" && m.run == slurm {
+		m.at(place{rung: rungSlurm, id: m.says[traitSlurm]})
 	}
 	if host == 0 {
 		return
@@ -95,11 +98,27 @@ func (e *enricher) seeIndexes(r *resource) {
 	}
 }
 
-// placedTraits are those that are places of their own, on whatever host.
-var placedTraits = [...]struct {
-	trait trait
-	rung  rung
-}{{traitContainer, rungContainer}, {traitPod, rungPod}, {traitSlurm, rungSlurm}}
+// placedTraits are those that are places of their own. A container or pod is
+// on one host. A Slurm job is on many, each with processes of its own, and is a
+// place itself only for who does not say its host, and for the run that the
+// job is.
+var placedTraits = [...]placedTrait{
+	{traitContainer, rungContainer, false}, {traitPod, rungPod, false}, {traitSlurm, rungSlurm, true},
+}
+
+type placedTrait struct {
+	trait  trait
+	rung   rung
+	onHost bool
+}
+
+// place is that of a trait's value on a host.
+func (p placedTrait) place(host, id uint64) place {
+	if !p.onHost {
+		host = 0
+	}
+	return place{rung: p.rung, host: host, id: id}
+}
 
 // hashOf is the store's hash of a text, and zero for none.
 func hashOf(s *store, text string) uint64 {

@@ -13,6 +13,8 @@ import (
 type tokenPoint struct {
 	reading
 	key streamKey
+	// from is the hash of the resource's attributes.
+	from [16]byte
 	// attrs are the point's, to which what the enricher adds comes too.
 	attrs    pcommon.Map
 	resource int32
@@ -42,12 +44,11 @@ type source struct {
 }
 
 // rates says whether a rate can be made of a metric: it counts tokens, or has
-// rates of them, of which a histogram says the mean. Of what repeats another
-// metric of the client the rate would be there twice.
+// rates of them, of which a histogram says the mean.
 func rates(meaning *mlattr.Meaning) bool {
 	switch meaning.Measure {
 	case mlattr.MeasureTokens:
-		return meaning.Instrument != mlattr.Gauge && meaning.Repeats == ""
+		return meaning.Instrument != mlattr.Gauge
 	case mlattr.MeasureTokenThroughput:
 		return meaning.Instrument != mlattr.Gauge && meaning.Instrument != mlattr.Counter
 	default:
@@ -69,7 +70,7 @@ func (b *batch) readTokens(from source, m pmetric.Metric, meaning *mlattr.Meanin
 		r.mean = mean
 		r.sum *= meaning.Factor
 		hash := pdatautil.Hash(pdatautil.WithString(string(stream[:])), pdatautil.WithMap(attrs))
-		b.tokens = append(b.tokens, tokenPoint{reading: r, key: streamKey{from.instance, hash}, attrs: attrs,
+		b.tokens = append(b.tokens, tokenPoint{reading: r, key: streamKey{from.instance, hash}, from: from.attrs, attrs: attrs,
 			resource: from.resource, metric: m.Name(), meaning: meaning, basis: basisOf(m.Type(), mean)})
 	}
 	switch m.Type() {
@@ -156,6 +157,7 @@ func hasThroughput(rm pmetric.ResourceMetrics) bool {
 // addThroughput adds to each resource the rates of its metrics, in a scope of
 // the processor's own. The client's metrics stay as they are.
 func (e *enricher) addThroughput(md pmetric.Metrics, b *batch) {
+	b.tokens = e.store.withoutRepeats(b.tokens)
 	e.store.advance(b.tokens, e.minDuration, b.left)
 	var points pmetric.NumberDataPointSlice
 	resource := nowhere

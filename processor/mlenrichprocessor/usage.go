@@ -23,7 +23,12 @@ import (
 // a call, which may be in another batch.
 var (
 	wrapperOperations = []string{mlattr.OperationInvokeAgent, mlattr.OperationInvokeWorkflow}
-	wrapperNames      = []string{"invoke_agent", "invoke_workflow", "agent_step", "ai.generateText", "ai.streamText"}
+	wrapperNames      = []string{
+		"invoke_agent", "invoke_workflow", "agent_step",
+		// Vercel's, each above spans of its own calls: doGenerate, doStream,
+		// doEmbed.
+		"ai.generateText", "ai.streamText", "ai.generateObject", "ai.streamObject", "ai.embed", "ai.embedMany",
+	}
 )
 
 // wraps says whether a span is such a wrapper. A name may go on after a space,
