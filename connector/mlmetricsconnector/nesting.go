@@ -39,21 +39,19 @@ const (
 // only: beyond that a chain may be counted twice. It is not safe for
 // concurrent use.
 type nesting struct {
-	marks *recent[mark]
+	marks *recent
 }
 
 func newNesting(size int) *nesting {
-	return &nesting{marks: newRecent[mark](size)}
+	return &nesting{marks: newRecent(size)}
 }
 
 func (n *nesting) has(ref spanRef, m mark) bool {
-	have, _ := n.marks.get(ref)
-	return have&m != 0
+	return mark(n.marks.get(ref))&m != 0
 }
 
 func (n *nesting) set(ref spanRef, m mark) {
-	have, _ := n.marks.get(ref)
-	n.marks.set(ref, have|m)
+	n.marks.add(ref, uint8(m))
 }
 
 // verdict is what nesting decided about a candidate.

@@ -89,11 +89,3 @@ func TestAlwaysCounted(t *testing.T) {
 	again.always = true
 	assert.Equal(t, []verdict{counts}, n.innermost([]candidate{again}))
 }
-
-func TestNestingIsBounded(t *testing.T) {
-	n := newNesting(8)
-	for i := range 100 {
-		n.outermost([]candidate{link(byte(i+2), 1)})
-	}
-	assert.LessOrEqual(t, len(n.marks.young)+len(n.marks.old), 16)
-}

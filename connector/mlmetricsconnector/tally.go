@@ -20,13 +20,13 @@ const (
 // thing. It is safe for concurrent use.
 type tally struct {
 	mu                               sync.Mutex
-	delivered                        *recent[struct{}]
+	delivered                        *recent
 	steps, samples, requests, errors *nesting
 }
 
 func newTally() *tally {
 	return &tally{
-		delivered: newRecent[struct{}](rememberedSpans),
+		delivered: newRecent(rememberedSpans),
 		steps:     newNesting(rememberedNesting),
 		samples:   newNesting(rememberedNesting),
 		requests:  newNesting(rememberedNesting),
@@ -52,7 +52,7 @@ func (t *tally) removeDelivered(r *reader) (duplicates int64) {
 	for i := range r.units {
 		u := r.units[i]
 		if u.self.known() {
-			if _, before := t.delivered.swap(u.self, struct{}{}); before {
+			if t.delivered.add(u.self, 1) != 0 {
 				duplicates++
 				continue
 			}

@@ -1,0 +1,62 @@
+package mlmetricsconnector
+
+import (
+	"encoding/binary"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func numbered(n int) (ref spanRef) {
+	binary.BigEndian.PutUint64(ref.span[:], uint64(n+1)) // #nosec G115 -- small
+	return ref
+}
+
+func TestRecentRemembersTheNewest(t *testing.T) {
+	const spans = 4096
+	r := newRecent(spans)
+	for i := range 10 * spans {
+		assert.Zero(t, r.add(numbered(i), 1), "two spans with one hash")
+	}
+	forgotten := 0
+	for i := range spans {
+		if r.get(numbered(9*spans+i)) == 0 {
+			forgotten++
+		}
+	}
+	assert.Less(t, forgotten, spans/20, "of the %d newest", spans)
+	assert.Zero(t, r.get(numbered(0)), "what is long gone")
+}
+
+func TestRecentAddsUpBits(t *testing.T) {
+	r := newRecent(1)
+	ref := numbered(7)
+	assert.Zero(t, r.get(ref))
+	assert.Zero(t, r.add(ref, 1))
+	assert.EqualValues(t, 1, r.add(ref, 4))
+	assert.EqualValues(t, 5, r.get(ref))
+}
+
+// The span that was set last stays when others need its place.
+func TestRecentForgetsTheOldest(t *testing.T) {
+	r := newRecent(1)
+	for i := range ways {
+		r.add(numbered(i), 1)
+	}
+	r.add(numbered(0), 1)
+	for i := range ways - 1 {
+		r.add(numbered(100+i), 1)
+	}
+	assert.EqualValues(t, 1, r.get(numbered(0)))
+	assert.Zero(t, r.get(numbered(1)))
+}
+
+func TestRecentAllocatesNothing(t *testing.T) {
+	r := newRecent(1024)
+	n := 0
+	assert.Zero(t, testing.AllocsPerRun(1000, func() {
+		n++
+		r.add(numbered(n), 1)
+		r.get(numbered(n - 1))
+	}))
+}
