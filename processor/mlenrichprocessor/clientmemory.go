@@ -15,9 +15,11 @@ const memoryAge = 2 * time.Minute
 
 // clientMemory is what a client reports of its allocator, in bytes.
 type clientMemory struct {
-	reserved, allocated int64
-	at                  time.Time
-	ok                  bool
+	// reserved is missing where the client reports only what was allocated.
+	reserved  count
+	allocated int64
+	at        time.Time
+	ok        bool
 }
 
 // memoryReading collects what a resource says about its allocator.
@@ -33,18 +35,22 @@ type sizeReading struct {
 	broken bool
 }
 
-// read takes a metric in that is about a client's GPU memory. Its points say by
-// their kind which of the two they are, as TorchTel's do.
+// read takes a metric in that is about a client's GPU memory. It says itself
+// which of the two it is, as Snakepit's do, or its points by their kind, as
+// TorchTel's.
 func (r *memoryReading) read(m pmetric.Metric, meaning *mlattr.Meaning) {
 	for _, p := range numberPoints(m).All() {
-		kind, ok := p.Attributes().Get("kind")
-		if !ok || kind.Type() != pcommon.ValueTypeStr || p.Flags().NoRecordedValue() {
+		if p.Flags().NoRecordedValue() {
 			continue
 		}
-		switch kind.Str() {
-		case "reserved":
+		part := meaning.Part
+		if kind, ok := p.Attributes().Get("kind"); ok && part == "" && kind.Type() == pcommon.ValueTypeStr {
+			part = kind.Str()
+		}
+		switch part {
+		case mlattr.PartReserved:
 			r.reserved.read(p, meaning.Factor)
-		case "allocated":
+		case mlattr.PartAllocated:
 			r.allocated.read(p, meaning.Factor)
 		}
 	}
@@ -58,10 +64,10 @@ func (s *sizeReading) read(p pmetric.NumberDataPoint, factor float64) {
 
 // client is what was read, where it is whole.
 func (r *memoryReading) client(now time.Time) clientMemory {
-	if r.reserved.points != 1 || r.allocated.points != 1 || r.reserved.broken || r.allocated.broken {
+	if r.reserved.points > 1 || r.allocated.points != 1 || r.reserved.broken || r.allocated.broken {
 		return clientMemory{}
 	}
-	return clientMemory{reserved: r.reserved.size, allocated: r.allocated.size, at: now, ok: true}
+	return clientMemory{reserved: count{r.reserved.size, r.reserved.points == 1}, allocated: r.allocated.size, at: now, ok: true}
 }
 
 // bytesOf is a point's value as a size; factor converts it.

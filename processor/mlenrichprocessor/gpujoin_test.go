@@ -303,3 +303,67 @@ func TestASlurmJobOnTwoHosts(t *testing.T) {
 	md.ResourceMetrics().At(0).Resource().Attributes().PutStr("host.id", "i-2")
 	assert.NotContains(t, r.metrics(md), "ml.run.info g", "another host of the same name")
 }
+
+// TestSnakepitsMemory shows the parts of a GPU's memory by what a Snakepit node
+// reports in megabytes, with and without what its allocator has.
+func TestSnakepitsMemory(t *testing.T) {
+	const mega = 1 << 20
+	node := map[string]any{"service.name": "snakepit", "host.name": "n1", "k8s.pod.uid": "p"}
+	report := func(r *rig, sizes map[string]float64, devices ...string) {
+		md := pmetric.NewMetrics()
+		rm := md.ResourceMetrics().AppendEmpty()
+		require.NoError(t, rm.Resource().Attributes().FromRaw(node))
+		for name, size := range sizes {
+			m := rm.ScopeMetrics().AppendEmpty().Metrics().AppendEmpty()
+			m.SetName(name)
+			m.SetEmptyGauge()
+			for _, device := range devices {
+				p := m.Gauge().DataPoints().AppendEmpty()
+				p.SetDoubleValue(size)
+				p.Attributes().PutStr("device", device)
+			}
+		}
+		r.metrics(md)
+	}
+	parts := func(r *rig) map[string]int64 {
+		md := gpuMetrics(t, "g", 400, map[string]any{"k8s.pod.uid": "p"})
+		for _, m := range md.ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().All() {
+			p := m.Sum().DataPoints().At(0)
+			p.SetIntValue(p.IntValue() * mega)
+		}
+		out, err := r.e.processMetrics(t.Context(), md)
+		require.NoError(t, err)
+		found := make(map[string]int64)
+		for _, sm := range out.ResourceMetrics().At(0).ScopeMetrics().All() {
+			for _, m := range sm.Metrics().All() {
+				if m.Name() == memoryBreakdown {
+					for _, p := range m.Sum().DataPoints().All() {
+						found[readID(p.Attributes(), memoryKind)] = p.IntValue() / mega
+					}
+				}
+			}
+		}
+		return found
+	}
+	one := "{:cuda, 0}"
+
+	r := newRig(t)
+	report(r, map[string]float64{"snakepit.memory.gpu.allocated_mb": 200, "snakepit.memory.gpu.free_mb": 900}, one)
+	assert.Equal(t, map[string]int64{"allocated": 200, "process_other": 200, "other_processes": 0, "driver": 200, "free": 400}, parts(r))
+
+	r = newRig(t)
+	report(r, map[string]float64{"snakepit.memory.gpu.allocated_mb": 200, "snakepit.memory.gpu.reserved_mb": 300}, one)
+	assert.Equal(t, map[string]int64{"allocated": 200, "cached": 100, "process_other": 100, "other_processes": 0, "driver": 200, "free": 400}, parts(r))
+
+	r = newRig(t)
+	report(r, map[string]float64{"snakepit.gpu.memory.used_mb": 500}, one)
+	assert.Empty(t, parts(r), "what nvidia-smi says of the whole GPU is no process's")
+
+	r = newRig(t)
+	report(r, map[string]float64{"snakepit.memory.gpu.allocated_mb": 200}, one, "{:cuda, 1}")
+	assert.Empty(t, parts(r), "of two GPUs")
+
+	r = newRig(t)
+	report(r, map[string]float64{"snakepit.memory.gpu.reserved_mb": 300}, one)
+	assert.Empty(t, parts(r), "not what is allocated")
+}

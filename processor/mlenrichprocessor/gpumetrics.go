@@ -174,6 +174,9 @@ func (e *enricher) addBreakdowns(ctx context.Context, j *gpuJoin, own *ownMetric
 			continue
 		}
 		for part, size := range parts {
+			if !sizes.has(part) {
+				continue
+			}
 			point := own.add(p.resource, memoryBreakdown, "The GPU's memory by what has it, as the run's client and the GPU report it.", "By")
 			point.SetTimestamp(p.at)
 			point.SetIntValue(size)

@@ -25,17 +25,27 @@ type memorySizes struct {
 	limit, used, kept int64
 	// process is what the client's process has, and others what the others have.
 	process, others int64
-	// reserved is what the client's allocator has of its process's, and
-	// allocated what it has given out of that.
-	reserved, allocated int64
+	// reserved is what the client's allocator has of its process's, where the
+	// client says so, and allocated what it has given out of that.
+	reserved  count
+	allocated int64
 }
+
+// has says whether there is a part of such sizes. What an allocator keeps for
+// later cannot be told from the rest of its process where the client does not
+// say what it has.
+func (s *memorySizes) has(part int) bool { return part != partCached || s.reserved.ok }
 
 // breakDown divides a GPU's memory into parts that add up to its limit. The
 // driver's part is what it keeps and what is in use by no process. It returns
 // false for sizes that do not fit together, as readings of different times may
 // not: no part is ever negative.
 func (s *memorySizes) breakDown() (parts [partCount]int64, ok bool) {
-	for _, size := range [...]int64{s.used, s.kept, s.process, s.others, s.reserved, s.allocated} {
+	reserved := s.allocated
+	if s.reserved.ok {
+		reserved = s.reserved.n
+	}
+	for _, size := range [...]int64{s.used, s.kept, s.process, s.others, reserved, s.allocated} {
 		// No sum below can overflow then.
 		if size < 0 || size > s.limit || s.limit > maxGPUMemory {
 			return parts, false
@@ -43,8 +53,8 @@ func (s *memorySizes) breakDown() (parts [partCount]int64, ok bool) {
 	}
 	parts = [partCount]int64{
 		partAllocated:      s.allocated,
-		partCached:         s.reserved - s.allocated,
-		partProcessOther:   s.process - s.reserved,
+		partCached:         reserved - s.allocated,
+		partProcessOther:   s.process - reserved,
 		partOtherProcesses: s.others,
 		partDriver:         s.kept,
 		partFree:           s.limit - s.used - s.kept,
