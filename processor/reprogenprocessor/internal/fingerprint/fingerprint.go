@@ -23,6 +23,8 @@ type Parts struct {
 	// Target is the call that failed, as module:function, or a span's name
 	// with its numbers taken out.
 	Target string
+	// Trigger is why there is a failure without an exception, or "".
+	Trigger string
 	// Frames are the application's frames, the innermost first.
 	Frames []Frame
 	// MessageTemplate is the message's template, or "" where the frames say
@@ -41,7 +43,11 @@ func Sum(p Parts) string {
 	} else {
 		fields = append(fields, "parts", p.Kind, p.Type, p.Target, p.MessageTemplate)
 		for _, f := range p.Frames {
-			fields = append(fields, f.Module, f.Function)
+			// Folders of runs and sessions have numbers in their names.
+			fields = append(fields, Template(f.Module), f.Function)
+		}
+		if p.Trigger != "" {
+			fields = append(fields, "trigger", p.Trigger)
 		}
 	}
 	// A JSON array keeps two fields from running into each other.

@@ -19,6 +19,14 @@ func TestTemplate(t *testing.T) {
 		"at 2026-02-03T04:05:06Z, later":                                          "at <date>, later",
 		"loss is -1.5e-3":                                                         "loss is <num>",
 		"layers.12.weight":                                                        "layers.<n>.weight",
+		"[rank3]: NCCL timeout on trainer-17":                                     "[rank<n>]: NCCL timeout on trainer-<n>",
+		"pid=8037, actor_id=027cddb117f94a3d":                                     "pid=<num>, actor_id=<hex>",
+		"needs 12GiB or 1.5 TiB, has 3MB and 80 bytes":                            "needs <size> or <size>, has <size> and <size>",
+		"no route to [::1]:4317 nor fe80:0:0:0:1:2:3:4":                           "no route to [<ip>]:<n> nor <ip>",
+		"step 1,000,000 of 2 000 000":                                             "step <num> of <num>",
+		"mat1 and mat2 (32x15 and 16x32)":                                         "mat<n> and mat<n> (<n>x<n> and <n>x<n>)",
+		"torch.Size([2, 3]) vs torch.Size([4])":                                   "torch.Size([<num>]) vs torch.Size([<num>])",
+		"0.5 vs 1e-5 vs -3":                                                       "<num> vs <num> vs <num>",
 		"nothing to replace":                                                      "nothing to replace",
 		"ends with a point.":                                                      "ends with a point.",
 		"":                                                                        "",
@@ -50,6 +58,8 @@ func TestRootCause(t *testing.T) {
 	assert.Equal(t, Cause{Type: "KeyError", Frames: []Frame{{"app/data", "parse"}, {"app/data", "load"}}}, RootCause(chained))
 	assert.Equal(t, Cause{}, RootCause(""))
 	assert.Equal(t, Cause{}, RootCause("** (RuntimeError) an Elixir trace\n    (app 0.1.0) lib/app.ex:3: App.run/1\n"))
+	comprehension := "Traceback (most recent call last):\n  File \"/a/b.py\", line 3, in f\n  File \"/a/b.py\", line 3, in <listcomp>\nValueError: x\n"
+	assert.Equal(t, []Frame{{"a/b", "f"}}, RootCause(comprehension).Frames)
 	recursive := "Traceback (most recent call last):\n" + strings.Repeat("  File \"/a/b.py\", line 3, in f\n    f()\n", 50)
 	assert.Len(t, RootCause(recursive+"RecursionError: too deep\n").Frames, 1)
 }
@@ -62,13 +72,19 @@ func TestSum(t *testing.T) {
 		"service": func(p *Parts) { p.Service = "t" }, "kind": func(p *Parts) { p.Kind = "context" },
 		"type": func(p *Parts) { p.Type = "KeyError" }, "target": func(p *Parts) { p.Target = "m:g" },
 		"frames": func(p *Parts) { p.Frames = []Frame{{"ab", ""}} }, "message": func(p *Parts) { p.MessageTemplate = "x" },
-		"override": func(p *Parts) { p.Override = "mine" }, "override elsewhere": func(p *Parts) { p.Override, p.Service = "mine", "t" },
+		"override": func(p *Parts) { p.Override = "mine" }, "trigger": func(p *Parts) { p.Trigger = "nan" },
+		"override elsewhere": func(p *Parts) { p.Override, p.Service = "mine", "t" },
 	} {
 		p := base
 		change(&p)
 		assert.Empty(t, seen[Sum(p)], name)
 		seen[Sum(p)] = name
 	}
+	elsewhere := base
+	elsewhere.Frames = []Frame{{"session_2026-11-20_1/train7", "step"}}
+	again := base
+	again.Frames = []Frame{{"session_2026-11-21_5/train8", "step"}}
+	assert.Equal(t, Sum(elsewhere), Sum(again), "numbers of runs in the names of folders do not count")
 	other := base
 	other.Override, other.Type = "mine", "KeyError"
 	assert.Equal(t, "override", seen[Sum(other)], "a client's own fingerprint stands for all but the service")

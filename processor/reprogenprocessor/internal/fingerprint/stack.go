@@ -30,7 +30,7 @@ func RootCause(stack string) Cause {
 		line = strings.TrimRight(line, "\r\n")
 		text := strings.TrimLeft(line, " |+-")
 		if file, function, ok := frameLine(text); ok {
-			if isApplication(file) {
+			if isApplication(file) && !isComprehension(function) {
 				all = append(all, Frame{Module: moduleOf(file), Function: function})
 			}
 			continue
@@ -73,6 +73,12 @@ func isApplication(file string) bool {
 	return !strings.HasPrefix(f, "<") &&
 		!strings.Contains(f, "/site-packages/") && !strings.Contains(f, "/dist-packages/") &&
 		!strings.Contains(f, "/lib/python3") && !strings.Contains(f, "/Lib/")
+}
+
+// isComprehension reports whether a frame is one that Python has since 3.12 no
+// more: the same program must have the same frames on either.
+func isComprehension(function string) bool {
+	return function == "<listcomp>" || function == "<setcomp>" || function == "<dictcomp>"
 }
 
 func moduleOf(file string) string {

@@ -51,12 +51,14 @@ func wordTemplate(w string) string {
 	switch {
 	case isUUID(w):
 		return "<uuid>"
-	case isIP(w):
+	case isIP(w), isIPv6(w):
 		return "<ip>"
 	case isDate(w):
 		return "<date>"
 	case isNumber(w):
 		return "<num>"
+	case isNumber(strings.TrimRight(w, "KMGTiB")) && strings.HasSuffix(w, "B"):
+		return "<size>"
 	case strings.HasPrefix(w, "0x") && isHex(w[2:]), len(w) >= 8 && isHex(w):
 		return "<hex>"
 	}
@@ -79,12 +81,17 @@ func isIP(w string) bool {
 	return strings.Count(host, ".") == 3 && strings.Trim(host, "0123456789.") == ""
 }
 
+func isIPv6(w string) bool {
+	return strings.Count(w, ":") >= 2 && (strings.Contains(w, "::") || strings.Count(w, ":") == 7) &&
+		isHex(strings.ReplaceAll(w, ":", ""))
+}
+
 func isDate(w string) bool {
 	return len(w) >= 10 && w[4] == '-' && w[7] == '-' && strings.Trim(w, "0123456789-:.TZ+") == ""
 }
 
 func isNumber(w string) bool {
-	return strings.Trim(w, "0123456789.eE+-") == "" && strings.ContainsAny(w[:1], "0123456789+-.")
+	return w != "" && strings.Trim(w, "0123456789.eE+-") == "" && strings.ContainsAny(w[:1], "0123456789+-.")
 }
 
 // digitRuns keeps the words around numbers: layer12.weight, cuda:0.
@@ -105,7 +112,7 @@ func digitRuns(w string) string {
 
 var sizes = strings.NewReplacer(
 	"<num> GiB", "<size>", "<num> MiB", "<size>", "<num> KiB", "<size>",
-	"<num> GB", "<size>", "<num> MB", "<size>", "<num> KB", "<size>",
+	"<num> TiB", "<size>", "<num> GB", "<size>", "<num> MB", "<size>", "<num> KB", "<size>", "<num> TB", "<size>",
 	"<num> bytes", "<size>")
 
 // collapse makes one of a list of numbers, so that shapes of other rank are

@@ -1,0 +1,137 @@
+package fingerprint
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strings"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
+)
+
+// maxVariantText bounds the text of a variant, and maxTensors the tensors that
+// it names.
+const (
+	maxVariantText = 256
+	maxTensors     = 16
+	maxShape       = 8
+)
+
+// Form is what tells the variants of one defect apart.
+type Form struct {
+	// Call is the recorded call, or nil. Its tensors have shape, dtype and
+	// device.
+	Call jsontree.Object
+	// Device is where the client said that it computed: cuda:1 is cuda.
+	Device string
+	// Framework names the frameworks' versions.
+	Framework []string
+	// Message is the error's text: the shapes in it tell variants apart too.
+	Message string
+}
+
+// Variant returns the short hash of a form and the text that it is made of,
+// which is "" for a failure without shapes, devices and versions.
+func Variant(f Form) (id, text string) {
+	var parts []string
+	tensors := tensorsOf(f.Call, nil)
+	for _, t := range tensors {
+		parts = append(parts, tensorText(t))
+	}
+	if len(tensors) == 0 {
+		parts = append(parts, shapesIn(f.Message)...)
+	}
+	if class := deviceClass(f.Device); class != "" {
+		parts = append(parts, class)
+	}
+	slices.Sort(f.Framework)
+	parts = append(parts, f.Framework...)
+	text = strings.Join(parts, ", ")
+	if len(text) > maxVariantText {
+		text = strings.ToValidUTF8(text[:maxVariantText], "")
+	}
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:4]), text
+}
+
+func tensorsOf(v any, found []jsontree.Object) []jsontree.Object {
+	if len(found) == maxTensors {
+		return found
+	}
+	switch v := v.(type) {
+	case jsontree.Object:
+		if kind := v.Text("__type__"); kind == "tensor" || kind == "ndarray" {
+			return append(found, v)
+		}
+		for _, m := range v {
+			found = tensorsOf(m.Value, found)
+		}
+	case jsontree.Array:
+		for _, e := range v {
+			found = tensorsOf(e, found)
+		}
+	}
+	return found
+}
+
+// tensorText spells a tensor as float32[2, 3]@cuda.
+func tensorText(t jsontree.Object) string {
+	var b strings.Builder
+	b.WriteString(cutText(t.Text("dtype"), 32) + "[")
+	shape, _ := t.Lookup("shape")
+	sizes, _ := shape.(jsontree.Array)
+	for i, size := range sizes {
+		if i == maxShape {
+			b.WriteString(", ...")
+			break
+		}
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		if n, ok := size.(jsontree.Number); ok {
+			b.WriteString(cutText(string(n), 20))
+		}
+	}
+	b.WriteByte(']')
+	if class := deviceClass(t.Text("device")); class != "" {
+		b.WriteString("@" + class)
+	}
+	return b.String()
+}
+
+// deviceClass takes the number from a device: cuda:1 becomes cuda.
+func deviceClass(device string) string {
+	class, _, _ := strings.Cut(device, ":")
+	return cutText(strings.TrimSpace(class), 32)
+}
+
+func cutText(s string, limit int) string { return s[:min(len(s), limit)] }
+
+// shapesIn returns what looks like a shape: 32x15, [2, 3], (2, 3).
+func shapesIn(message string) []string {
+	message = cutText(message, maxTemplate)
+	var shapes []string
+	for i := 0; i < len(message) && len(shapes) < maxTensors; i++ {
+		allowed := ""
+		switch c := message[i]; {
+		case c == '[' || c == '(':
+			allowed = "0123456789, "
+		case c >= '0' && c <= '9' && (i == 0 || !isWordByte(message[i-1])):
+			allowed = "0123456789x"
+			i-- // the digit belongs to the shape
+		default:
+			continue
+		}
+		end := i + 1
+		for end < len(message) && strings.IndexByte(allowed, message[end]) >= 0 {
+			end++
+		}
+		if shape := strings.Trim(message[i+1:end], " ,x"); strings.ContainsAny(shape, "x,") {
+			shapes = append(shapes, shape)
+			i = end - 1
+		} else if strings.IndexByte(allowed, 'x') > 0 {
+			i = end - 1
+		}
+	}
+	return shapes
+}
