@@ -45,8 +45,10 @@ type clockKey struct {
 type runClock struct {
 	mu sync.Mutex
 	wallclock.Clock
-	totals wallclock.Totals
-	timing string
+	attempts attempts
+	rework   rework
+	totals   wallclock.Totals
+	timing   string
 	// arrived is when the newest span came in, by the collector's clock.
 	arrived time.Time
 	// settled is what Newest was at the last emission. Spans that are sent
@@ -55,7 +57,7 @@ type runClock struct {
 	// waited is up to when silence was called unknown.
 	waited time.Time
 	// worked is the end of the newest span, ended that of the newest span of a
-	// whole training.
+	// whole training, or 0.
 	worked, ended int64
 }
 
@@ -71,7 +73,7 @@ func (c *clocks) observe(store *streams.Store, units []unit, now time.Time) (ove
 	var clock *runClock
 	for i := range units {
 		u := &units[i]
-		if u.source.Run.ID == "" || !u.timed && !u.endsStep && !u.endsRun {
+		if u.source.Run.ID == "" || !u.activity.timed && !u.endsStep && !u.activity.endsRun {
 			continue
 		}
 		if next := (clockKey{u.source.Resource, u.source.Run}); clock == nil || next != key {
@@ -106,29 +108,56 @@ func (c *clocks) of(key clockKey) *runClock {
 }
 
 // observe adds a span. It returns what the run's series change by where so
-// many steps have ended that they cannot wait for the next emission.
-func (c *runClock) observe(key clockKey, u *unit, now time.Time) []streams.Update {
+// many steps have ended that they cannot wait for the next emission, and where
+// an attempt begins.
+func (c *runClock) observe(key clockKey, u *unit, now time.Time) (updates []streams.Update) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	shows := &u.activity
+	begun, old := c.attempts.see(shows.attemptOf(u), c.worked, c.ended)
+	if c.arrived.IsZero() {
+		begun = 1
+	} else if begun > 0 {
+		c.restart()
+	}
+	if begun > 0 {
+		updates = append(updates, streams.Update{Source: key.source(), Series: series.RunAttempts, Count: begun})
+	}
+	if old {
+		return updates
+	}
 	c.timing = u.timing
+	c.Idle, c.NoStartup, c.Born = shows.idles, shows.noStartup, shows.born
 	if now.After(c.arrived) {
 		c.arrived, c.waited = now, now
 	}
-	if u.endsRun {
+	if shows.endsRun {
 		c.ended = max(c.ended, u.end)
-		return nil
+		return updates
 	}
 	c.worked = max(c.worked, u.end)
-	if u.timed {
-		c.Observe(u.phase, u.start, u.end, &c.totals)
+	again := c.rework.see(shows.step)
+	if shows.timed {
+		span := shows.span
+		if again && span.State == wallclock.Productive {
+			span.State = wallclock.Rework
+		}
+		c.Observe(span, &c.totals)
 	}
 	if u.endsStep {
 		c.EndStep(u.end, &c.totals)
 	}
-	if len(c.totals.Steps) < maxSteps {
-		return nil
+	if len(c.totals.Steps) >= maxSteps {
+		updates = append(updates, c.take(key.source(), now)...)
 	}
-	return c.take(key.source(), now)
+	return updates
+}
+
+// restart begins another attempt.
+func (c *runClock) restart() {
+	c.Restart(c.over(), &c.totals)
+	c.settled, c.ended = 0, 0
+	c.rework.restart()
 }
 
 // advance divides the time that has gone by, adds the result to the store, and
@@ -177,6 +206,9 @@ func (c *runClock) advance(key clockKey, now time.Time, last bool) (updates []st
 	}
 	c.Advance(until, &c.totals)
 	state := c.state(now)
+	if last || until == c.settled && (state == runEnded || state == runStalled) {
+		c.Finish(&c.totals)
+	}
 	if state == runStalled && now.After(c.waited) {
 		c.Wait(now.Sub(c.waited).Nanoseconds(), &c.totals)
 		c.waited = now
@@ -233,8 +265,7 @@ func (c *runClock) take(source *streams.Source, now time.Time) (updates []stream
 // that a client's clock that is wrong stalls nothing.
 func (c *runClock) state(now time.Time) string {
 	switch {
-	// Work after the end is that of another attempt.
-	case c.ended > 0 && c.ended >= c.worked:
+	case c.over():
 		return runEnded
 	case !c.Stepped():
 		return runUnknown
@@ -244,3 +275,7 @@ func (c *runClock) state(now time.Time) string {
 		return runRunning
 	}
 }
+
+// over says whether the client has said that the training is over. Work after
+// that is another attempt's.
+func (c *runClock) over() bool { return c.ended > 0 && c.ended >= c.worked }

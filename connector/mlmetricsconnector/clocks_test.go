@@ -102,13 +102,16 @@ func TestARunThatHangsShows(t *testing.T) {
 	assert.InDelta(t, 315, used(t, md)["unknown"], 1e-9)
 	assert.InDelta(t, 375, used(t, r.after(t, time.Minute))["unknown"], 1e-9)
 
-	r.work(t, "optimizer", 5*time.Second)
-	r.work(t, "optimizer", time.Second)
+	for _, took := range []time.Duration{4 * time.Second, time.Second / 2} {
+		r.work(t, "forward", took)
+		r.work(t, "optimizer", 3*time.Second/4)
+	}
 	r.after(t, 0)
-	md = r.after(t, 0)
+	require.NoError(t, r.connector.emit(t.Context(), true))
+	md = lastOf(t, r.sink)
 	assert.Equal(t, "running", state(t, md))
 	assert.Equal(t, map[string]float64{"data_load": 1, "productive": 18, "unknown": 375}, used(t, md))
-	assert.Equal(t, uint64(5), steps(t, md), "the step around the silence has no length")
+	assert.Equal(t, uint64(5), timedSteps(t, md), "the step around the silence has no length")
 }
 
 // A validation without a step is no silence.
@@ -161,8 +164,8 @@ func TestARunThatIsForgottenLeavesNothing(t *testing.T) {
 	assert.Empty(t, r.connector.clocks.byRun)
 }
 
-// steps is the number of steps with a length.
-func steps(t *testing.T, md pmetric.Metrics) uint64 {
+// timedSteps is the number of steps with a length.
+func timedSteps(t *testing.T, md pmetric.Metrics) uint64 {
 	t.Helper()
 	for _, p := range find(t, md, "ml.step.duration").Histogram().DataPoints().All() {
 		if phase, _ := p.Attributes().Get("ml.phase"); phase.Str() == "other" {
@@ -182,5 +185,5 @@ func TestStepsDoNotPileUp(t *testing.T) {
 		assert.Less(t, len(clock.totals.Steps), maxSteps+4096)
 	}
 	r.after(t, 0)
-	assert.Equal(t, uint64(3*4096), steps(t, r.after(t, 0)))
+	assert.Equal(t, uint64(3*4096), timedSteps(t, r.after(t, 0)))
 }

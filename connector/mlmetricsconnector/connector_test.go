@@ -120,7 +120,7 @@ func TestCountsDoNotDependOnDelivery(t *testing.T) {
 		}
 		require.NoError(t, c.Shutdown(t.Context()))
 		got := counters(lastOf(t, next))
-		require.Equal(t, map[string]int64{"ml.steps": steps, "ml.samples": 8 * steps}, got, "seed %d", seed)
+		require.Equal(t, map[string]int64{"ml.steps": steps, "ml.samples": 8 * steps, "ml.run.attempts": 1}, got, "seed %d", seed)
 	}
 }
 
@@ -146,6 +146,7 @@ func TestConcurrentRequestsLoseNothing(t *testing.T) {
 	require.NoError(t, c.Shutdown(t.Context()))
 	assert.Equal(t, map[string]int64{
 		"ml.steps": senders * requests, "ml.tokens": 3 * senders * requests, "ml.requests": senders * requests,
+		"ml.run.attempts": 1,
 	}, counters(lastOf(t, next)))
 }
 
@@ -155,7 +156,7 @@ func TestReportsWhatItLeavesOut(t *testing.T) {
 	set := connectortest.NewNopSettings(metadata.Type)
 	set.TelemetrySettings = tel.NewTelemetrySettings()
 	cfg := NewFactory().CreateDefaultConfig().(*Config)
-	cfg.MaxRuns, cfg.MaxSeries = 1, 3
+	cfg.MaxRuns, cfg.MaxSeries = 1, 4
 	c, err := NewFactory().CreateTracesToMetrics(t.Context(), set, cfg, consumertest.NewNop())
 	require.NoError(t, err)
 	require.NoError(t, c.Start(t.Context(), componenttest.NewNopHost()))
@@ -187,10 +188,10 @@ func TestReportsWhatItLeavesOut(t *testing.T) {
 	}
 	assert.Equal(t, map[string]int64{"duplicate_span": 1, "out_of_range": 1}, metric("skipped"))
 	assert.Equal(t, map[string]int64{"": 1}, metric("runs"))
-	// run-b: its timestamp is dropped and its step takes the third stream;
-	// the requests' tokens and count find no room.
-	assert.Equal(t, map[string]int64{"max_runs": 2, "max_series": 3}, metric("overflowed_updates"))
-	assert.Equal(t, map[string]int64{"": 5}, metric("streams"))
+	// run-b: its timestamp is dropped and its step takes the fourth stream;
+	// its attempt, and the requests' tokens and count, find no room.
+	assert.Equal(t, map[string]int64{"max_runs": 3, "max_series": 4}, metric("overflowed_updates"))
+	assert.Equal(t, map[string]int64{"": 7}, metric("streams"))
 	require.NoError(t, c.Shutdown(t.Context()))
 }
 

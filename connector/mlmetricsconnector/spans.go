@@ -6,7 +6,6 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
-	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/wallclock"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
@@ -61,11 +60,7 @@ type unit struct {
 	// are not of every run.
 	source, requestSource *streams.Source
 	start, end            int64
-	// timed is true where the span times a phase of training.
-	timed bool
-	phase wallclock.Phase
-	// endsRun is true for the span of the whole training, which ends with it.
-	endsRun bool
+	activity              activity
 	// timing is the label of what was timed.
 	timing string
 
@@ -83,6 +78,7 @@ type reader struct {
 	ofResource, ofSpan mlattr.Facts
 	// source is that of the resource.
 	source  *streams.Source
+	program program
 	timing  string
 	sources sources
 
@@ -124,6 +120,7 @@ func (r *reader) readResource(attrs pcommon.Map) {
 	if v, ok := attrs.Get(mlattr.ServiceNamespace); ok {
 		resource.Namespace, _ = mlattr.ReadText(v)
 	}
+	r.program = programOf(&r.ofResource, attrs)
 	r.timing = timingHost
 	if v, ok := attrs.Get(series.Timing); ok && v.AsString() == timingDevice {
 		r.timing = timingDevice
@@ -154,8 +151,7 @@ func (r *reader) readSpan(known mlattr.System, span ptrace.Span) {
 
 	v := readValues(&r.ofSpan)
 	u.operation, u.role, u.model = v.operation, v.role, v.model
-	u.phase, u.timed = wallclock.PhaseOf(v.phase)
-	u.endsRun = v.phase == mlattr.PhaseTrain
+	u.activity = activityOf(r.program, &v, &r.ofSpan, span.Name(), u.start, u.end)
 	u.timing = r.timing
 	failed := span.Status().Code() == ptrace.StatusCodeError || v.errorType != ""
 
@@ -186,7 +182,7 @@ func (r *reader) readSpan(known mlattr.System, span ptrace.Span) {
 		}
 	}
 	u.last = len(r.updates)
-	if u.is != 0 || u.steps > 0 || u.samples > 0 || u.last > u.first || u.timed || u.endsRun {
+	if u.is != 0 || u.steps > 0 || u.samples > 0 || u.last > u.first || u.activity.timed || u.activity.endsRun {
 		r.units = append(r.units, u)
 	}
 }

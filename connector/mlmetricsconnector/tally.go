@@ -22,6 +22,7 @@ type tally struct {
 	mu                               sync.Mutex
 	delivered                        *recent
 	steps, samples, requests, errors *nesting
+	stepCount                        *stepCount
 }
 
 func newTally() *tally {
@@ -31,6 +32,7 @@ func newTally() *tally {
 		samples:   newNesting(rememberedNesting),
 		requests:  newNesting(rememberedNesting),
 		errors:    newNesting(rememberedNesting),
+		stepCount: newStepCount(),
 	}
 }
 
@@ -69,27 +71,34 @@ func (t *tally) removeDelivered(r *reader) (duplicates int64) {
 // countSteps counts optimizer steps, batches, and the steps of clients whose
 // only sign of a step is a batch that is a trace of its own.
 func (t *tally) countSteps(r *reader) {
+	t.stepCount.begin()
+	for i := range r.units {
+		if u := &r.units[i]; hasForward(u) {
+			u.steps += t.stepCount.forward(u)
+		}
+	}
 	optimizers := selected(r, func(u *unit) bool { return u.is&isOptimizer != 0 })
 	for i, v := range t.steps.outermost(candidates(optimizers)) {
-		u := optimizers[i]
-		if v == counts {
-			u.steps++
+		if u := optimizers[i]; v != below {
+			u.steps += t.stepCount.optimizer(u, v == counts)
+			// A step ends when its outermost span does, wherever it was counted.
+			u.endsStep = true
 		}
-		// A step ends when its outermost span does, wherever it was counted.
-		u.endsStep = v != below
 	}
 	for i := range r.units {
 		u := &r.units[i]
+		ends := u.endsStep || u.steps > 0 && !hasForward(u)
 		if u.is&isBatch != 0 {
 			r.count(u, series.Batches, u.source, 1)
 			if !u.parent.known() && !t.steps.has(u.self, covered) {
 				u.steps++
+				ends = true
 			}
 		}
 		if u.steps > 0 {
 			r.count(u, series.Steps, u.source, u.steps)
-			u.endsStep = true
 		}
+		u.endsStep = ends
 		if u.endsStep && u.end > 0 {
 			r.update(u, series.LastStepTimestamp, u.source).Value = float64(u.end) / 1e9
 		}

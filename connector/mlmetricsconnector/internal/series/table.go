@@ -23,6 +23,7 @@ const (
 	StepDuration
 	RunTime
 	RunState
+	RunAttempts
 	CallDuration
 	CallQueueTime
 	CallSerializeTime
@@ -221,13 +222,17 @@ var All = [Count]Series{
 	},
 	RunTime: {
 		Name: "ml.run.time", Unit: "s", Kind: Total, EveryRun: true,
-		Description: "Time of the run by what it was used for, of each rank: productive, checkpoint, validation, data_load; startup and other without a span, before and after the first productive one; unknown where no span came for too long.",
+		Description: "Time of the run by what it was used for, of each rank: productive, rework (steps that an earlier attempt had done), checkpoint, checkpoint_restore, validation, data_load, queue (work that was asked for and waits); without a span startup before the first productive moment, and idle or other after it; unknown where no span came for too long, and between two attempts.",
 		Labels:      []string{RunStateLabel},
 	},
 	RunState: {
 		Name: "ml.run.state", Unit: "1", Kind: State, EveryRun: true,
 		Description: "1 for the state that the run is in, 0 for each other state: running, stalled after no span of training for five usual steps and at least 5 minutes, ended when its client says so, unknown before its first step.",
 		Labels:      []string{RunStateLabel},
+	},
+	RunAttempts: {
+		Name: "ml.run.attempts", Unit: "{attempt}", Kind: Counter, EveryRun: true,
+		Description: "Attempts of the run that were seen, of each rank: one at its first span, and one more for each restart that its launcher counts (ml.run.attempt), for another life of its process, or for work after its end.",
 	},
 	CallDuration: {
 		Name: "ml.call.duration", Unit: "s", Kind: Histogram,

@@ -9,24 +9,12 @@ const (
 	// maxPending bounds the spans and the steps that wait for the next
 	// Advance. A full clock advances by itself.
 	maxPending = 4096
-	// medianOf is how many of the newest steps the usual time of a step is
-	// taken from.
-	medianOf = 31
 	// minPatience is the shortest time without a span after which nothing is
 	// known about a run, in nanoseconds: 5 minutes.
 	minPatience = int64(5 * 60 * 1e9)
 	// patienceSteps is the same in usual steps.
 	patienceSteps = 5
 )
-
-// Step is how long the phases of one step took.
-type Step struct {
-	// Phases are nanoseconds, the union of the spans of each phase; 0 where
-	// there was none.
-	Phases [phases]int64
-	// Other is the rest of the step, in nanoseconds.
-	Other int64
-}
 
 // Totals is what an Advance has found out.
 type Totals struct {
@@ -37,47 +25,78 @@ type Totals struct {
 	Steps []Step
 }
 
+// Span is a piece of work that was timed, in nanoseconds since 1970.
+type Span struct {
+	Start, End int64
+	// Phase is that of the step, or NoPhase.
+	Phase Phase
+	// State is what the time was used for. It is one of those with a span.
+	State State
+}
+
 // Clock divides the time of one process of a run. Times are nanoseconds since
 // 1970. The zero Clock is ready to use. It is not safe for concurrent use.
 type Clock struct {
+	// Idle is true where a short time without a span is idle, and false where
+	// it may be anything: Other.
+	Idle bool
+	// NoStartup is true where the time before the first productive moment may
+	// be something else.
+	NoStartup bool
+	// Born is when the process began, so that the time until its first span is
+	// known to be startup; 0 where nobody says it.
+	Born int64
+
 	// cursor is up to when the time is divided; 0 before the first span.
 	cursor  int64
 	begun   bool
-	pending []span
+	pending []Span
 	ends    []int64
+	// previous is the end of the attempt before; lost is true where it did not
+	// end by itself, so that the time since is not accounted for.
+	previous int64
+	lostTime bool
 
 	productive bool
-	// step is the step that is under way, stepStart when it began, lost
-	// whether it cannot be told.
-	step      Step
-	stepStart int64
-	lost      bool
+	steps      stepper
 	// credited is the time after cursor that Wait has called unknown.
 	credited int64
-
-	lastEnd   int64
-	durations [medianOf]int64
-	steps     int
 }
 
-type span struct {
-	start, end int64
-	phase      Phase
-}
+// maxStartup is the longest time between the start of a process and its first
+// span that is believed: a day, in nanoseconds.
+const maxStartup = int64(24 * 3600 * 1e9)
 
 // Observe adds a span. One that ended before what is already divided is too
 // late and has no effect, and so has one whose end is before its start.
-func (c *Clock) Observe(phase Phase, start, end int64, into *Totals) {
-	if start <= 0 || end < start || c.begun && end <= c.cursor {
+func (c *Clock) Observe(s Span, into *Totals) {
+	if s.Start <= 0 || s.End < s.Start || c.begun && s.End <= c.cursor || s.End <= c.previous {
 		return
 	}
 	if len(c.pending) >= maxPending {
 		c.Advance(c.Newest(), into)
-		if end <= c.cursor {
+		if s.End <= c.cursor {
 			return
 		}
 	}
-	c.pending = append(c.pending, span{start, end, phase})
+	c.steps.forwards = c.steps.forwards || s.Phase.HasForward()
+	c.pending = append(c.pending, s)
+}
+
+// Restart begins another attempt: what comes from now on is divided anew.
+// Where the attempt before did not end by itself, the time between them is
+// unknown.
+func (c *Clock) Restart(ended bool, into *Totals) {
+	c.Advance(c.Newest(), into)
+	c.Finish(into)
+	*c = Clock{
+		Idle: c.Idle, NoStartup: c.NoStartup, Born: c.Born,
+		previous: max(c.previous, c.cursor), lostTime: !ended,
+		pending: c.pending[:0], ends: c.ends[:0],
+		steps: stepper{usual: c.steps.usual, lastEnd: c.steps.lastEnd},
+		// What Wait has called unknown lies between the attempts.
+		credited: c.credited,
+	}
 }
 
 // EndStep adds the end of a step.
@@ -85,11 +104,11 @@ func (c *Clock) EndStep(end int64, into *Totals) {
 	if end <= 0 {
 		return
 	}
-	if c.lastEnd > 0 && !c.begun && len(c.pending) == 0 {
+	if c.steps.lastEnd > 0 && !c.begun && len(c.pending) == 0 {
 		// A client that times no phase.
-		c.learn(end - c.lastEnd)
+		c.steps.learn(end - c.steps.lastEnd)
 	}
-	c.lastEnd = max(c.lastEnd, end)
+	c.steps.lastEnd = max(c.steps.lastEnd, end)
 	if len(c.ends) >= maxPending {
 		c.Advance(c.Newest(), into)
 	}
@@ -98,20 +117,11 @@ func (c *Clock) EndStep(end int64, into *Totals) {
 	}
 }
 
-// learn adds the time of a step, in nanoseconds, to those that Patience is
-// taken from.
-func (c *Clock) learn(duration int64) {
-	if duration > 0 {
-		c.durations[c.steps%medianOf] = duration
-		c.steps++
-	}
-}
-
 // Newest is the end of the newest span, up to which the time can be divided.
 func (c *Clock) Newest() int64 {
 	newest := c.cursor
 	for i := range c.pending {
-		newest = max(newest, c.pending[i].end)
+		newest = max(newest, c.pending[i].End)
 	}
 	return newest
 }
@@ -119,19 +129,15 @@ func (c *Clock) Newest() int64 {
 // Patience is for how long the program may be silent before nothing is known
 // about it any more, in nanoseconds: five usual steps, and at least 5 minutes.
 func (c *Clock) Patience() int64 {
-	n := min(c.steps, medianOf)
-	if n == 0 {
-		return minPatience
-	}
-	sorted := c.durations
-	slices.Sort(sorted[:n])
-	median := sorted[n/2]
 	// A median of years cannot be multiplied; it is no median of steps.
-	return max(minPatience, min(median, 1<<50)*patienceSteps)
+	return max(minPatience, min(c.steps.median(), 1<<50)*patienceSteps)
 }
 
 // Stepped reports whether a step has ended.
-func (c *Clock) Stepped() bool { return c.lastEnd > 0 }
+func (c *Clock) Stepped() bool { return c.steps.lastEnd > 0 }
+
+// Finish ends the step that waits for a sign that it is over.
+func (c *Clock) Finish(into *Totals) { c.steps.settle(into) }
 
 // Wait calls time unknown that has gone by without a span. What comes later
 // does not count it again.
@@ -142,14 +148,10 @@ func (c *Clock) Wait(nanoseconds int64, into *Totals) {
 
 // Advance divides the time up to until, which is at most Newest.
 func (c *Clock) Advance(until int64, into *Totals) {
-	if len(c.pending) == 0 || c.begun && until <= c.cursor {
+	if len(c.pending) == 0 || c.begun && until <= c.cursor || !c.begun && !c.begin(until, into) {
 		return
 	}
-	if !c.begun {
-		c.begun, c.cursor = true, c.earliest()
-		c.stepStart = c.cursor
-	}
-	var open [phases]int
+	var open moment
 	for _, t := range c.turns(until) {
 		if t.at > c.cursor {
 			c.spend(&open, t.at-c.cursor, into)
@@ -157,34 +159,53 @@ func (c *Clock) Advance(until int64, into *Totals) {
 		}
 		switch t.what {
 		case closes:
-			open[t.phase]--
+			open.add(t.span, -1)
 		case opens:
-			open[t.phase]++
+			open.add(t.span, 1)
+		case endsForward:
+			c.steps.settle(into)
 		case endsStep:
 			// An optimizer that goes on is above the one that ended, and the
 			// step ends with it.
-			if open[Optimizer] == 0 {
-				c.endStep(into)
+			if open.phases[Optimizer] == 0 {
+				c.steps.end(c.cursor, into)
 			}
 		}
 	}
-	c.pending = slices.DeleteFunc(c.pending, func(s span) bool { return s.end <= c.cursor })
+	c.pending = slices.DeleteFunc(c.pending, func(s Span) bool { return s.End <= c.cursor })
 	c.ends = slices.DeleteFunc(c.ends, func(end int64) bool { return end <= c.cursor })
 }
 
-func (c *Clock) earliest() int64 {
-	first := c.pending[0].start
+// begin sets the clock to its first span, unless that is not yet to be
+// divided. The time before is startup as far as the process is known to have
+// been there, and unknown back to an attempt that did not end.
+func (c *Clock) begin(until int64, into *Totals) bool {
+	first := c.pending[0].Start
 	for i := range c.pending {
-		first = min(first, c.pending[i].start)
+		first = min(first, c.pending[i].Start)
 	}
-	return first
+	first = max(first, c.previous)
+	if until < first {
+		return false
+	}
+	c.begun, c.cursor, c.steps.start = true, first, first
+	if c.Born > c.previous && c.Born < first && first-c.Born <= maxStartup {
+		into.States[Startup] += first - c.Born
+		first = c.Born
+	}
+	if c.lostTime {
+		into.States[Unknown] += max(first-c.previous-c.credited, 0)
+	}
+	c.credited = 0
+	return true
 }
 
 // turn is a moment at which something begins or ends.
 type turn struct {
-	at    int64
-	what  what
-	phase Phase
+	at   int64
+	what what
+	// span is the one that opens or closes.
+	span *Span
 }
 
 type what uint8
@@ -193,6 +214,7 @@ type what uint8
 // begins where a step ends belongs to the next one.
 const (
 	closes what = iota
+	endsForward
 	endsStep
 	opens
 	// passes is a moment at which nothing happens.
@@ -201,15 +223,22 @@ const (
 
 // turns are what happens from the cursor to until, in its order.
 func (c *Clock) turns(until int64) []turn {
-	turns := make([]turn, 0, 2*len(c.pending)+len(c.ends)+1)
+	turns := make([]turn, 0, 3*len(c.pending)+len(c.ends)+1)
 	for i := range c.pending {
 		s := &c.pending[i]
-		if s.start > until || s.start == s.end {
+		if s.Start > until {
 			continue
 		}
-		turns = append(turns, turn{max(s.start, c.cursor), opens, s.phase})
-		if s.end <= until {
-			turns = append(turns, turn{s.end, closes, s.phase})
+		ended := s.End <= until
+		if ended && s.Phase.HasForward() {
+			turns = append(turns, turn{at: s.End, what: endsForward})
+		}
+		if s.Start == s.End {
+			continue
+		}
+		turns = append(turns, turn{max(s.Start, c.cursor), opens, s})
+		if ended {
+			turns = append(turns, turn{s.End, closes, s})
 		}
 	}
 	for _, end := range c.ends {
@@ -224,49 +253,45 @@ func (c *Clock) turns(until int64) []turn {
 	return turns
 }
 
-// endStep ends the step at the cursor.
-func (c *Clock) endStep(into *Totals) {
-	if !c.lost {
-		into.Steps = append(into.Steps, c.step)
-		c.learn(c.cursor - c.stepStart)
-	}
-	c.stepStart = c.cursor
-	c.step, c.lost = Step{}, false
+// moment is what goes on at a moment: the number of open spans.
+type moment struct {
+	// phases has one place more, for NoPhase.
+	phases [phases + 1]int
+	states [states]int
+}
+
+func (m *moment) add(s *Span, n int) {
+	m.phases[s.Phase] += n
+	m.states[s.State] += n
 }
 
 // spend gives a piece of time, in which nothing begins or ends, to a state and
 // to the phases of the step.
-func (c *Clock) spend(open *[phases]int, length int64, into *Totals) {
-	state := states
-	for phase := range phases {
-		if open[phase] > 0 {
-			state = min(state, phase.state())
-			c.step.Phases[phase] += length
+func (c *Clock) spend(open *moment, length int64, into *Totals) {
+	c.steps.spend(open, length)
+	for state := range Startup {
+		if open.states[state] > 0 {
+			c.credited = 0
+			c.productive = c.productive || state == Productive || state == Rework
+			into.States[state] += length
+			return
 		}
 	}
-	if state == states {
-		c.spendGap(length, into)
-		return
-	}
-	c.credited = 0
-	c.productive = c.productive || state == Productive
-	into.States[state] += length
+	c.spendGap(length, into)
 }
 
 // spendGap gives time without a span to a state.
 func (c *Clock) spendGap(length int64, into *Totals) {
-	if length > c.Patience() {
-		c.lost = true
-		into.States[Unknown] += max(length-c.credited, 0)
-		c.credited = 0
-		return
+	state := Other
+	switch {
+	case length > c.Patience():
+		c.steps.lost = true
+		state = Unknown
+	case !c.productive && !c.NoStartup:
+		state = Startup
+	case c.Idle:
+		state = Idle
 	}
-	c.step.Other += length
-	length = max(length-c.credited, 0)
+	into.States[state] += max(length-c.credited, 0)
 	c.credited = 0
-	if c.productive {
-		into.States[Other] += length
-	} else {
-		into.States[Startup] += length
-	}
 }

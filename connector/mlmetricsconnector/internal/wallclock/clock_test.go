@@ -13,13 +13,24 @@ const second = int64(1e9)
 func timeline(c *Clock, spans ...span) Totals {
 	var into Totals
 	for _, s := range spans {
-		c.Observe(s.phase, s.start*second, s.end*second, &into)
+		c.Observe(s.span(), &into)
 		if s.phase == Optimizer {
 			c.EndStep(s.end*second, &into)
 		}
 	}
 	c.Advance(c.Newest(), &into)
+	c.Finish(&into)
 	return into
+}
+
+// span is a span of a phase, in seconds.
+type span struct {
+	start, end int64
+	phase      Phase
+}
+
+func (s span) span() Span {
+	return Span{Start: s.start * second, End: s.end * second, Phase: s.phase, State: s.phase.State()}
 }
 
 func seconds(of Totals) map[string]int64 {
@@ -93,6 +104,125 @@ func TestPhasesOfSteps(t *testing.T) {
 		{Phases: [phases]int64{DataLoad: 2 * second, Forward: 4 * second, Optimizer: second}, Other: second},
 		{Phases: [phases]int64{Forward: 12 * second, Optimizer: second}},
 	}, steps)
+}
+
+// Optimizers with no forward between their ends end one step together, and the
+// step is told when it is known to be over.
+func TestSeveralOptimizersAreOneStep(t *testing.T) {
+	var c Clock
+	var into Totals
+	add := func(s span) {
+		c.Observe(s.span(), &into)
+		if s.phase == Optimizer {
+			c.EndStep(s.end*second, &into)
+		}
+		c.Advance(c.Newest(), &into)
+	}
+	add(span{10, 12, Forward})
+	add(span{12, 13, Optimizer})
+	add(span{14, 16, Optimizer})
+	assert.Empty(t, into.Steps, "another optimizer may follow")
+	add(span{17, 19, Forward})
+	first := Step{Phases: [phases]int64{Forward: 2 * second, Optimizer: 3 * second}, Other: second}
+	assert.Equal(t, []Step{first}, into.Steps)
+	add(span{19, 20, Optimizer})
+	c.Finish(&into)
+	second := Step{Phases: [phases]int64{Forward: 2 * second, Optimizer: second}, Other: second}
+	assert.Equal(t, []Step{first, second}, into.Steps)
+	c.Finish(&into)
+	assert.Len(t, into.Steps, 2, "once")
+}
+
+// LBFGS calls the model within its step.
+func TestForwardsWithinAnOptimizerEndNoOtherStep(t *testing.T) {
+	steps := timeline(&Clock{},
+		span{10, 20, Optimizer}, span{11, 13, Forward}, span{13, 15, Backward}, span{16, 18, Forward},
+		span{20, 30, Optimizer}, span{21, 23, Forward}, span{26, 28, Forward}).Steps
+	assert.Equal(t, []Step{
+		{Phases: [phases]int64{Optimizer: 10 * second, Forward: 4 * second, Backward: 2 * second}},
+		{Phases: [phases]int64{Optimizer: 10 * second, Forward: 4 * second}},
+	}, steps)
+}
+
+// What a span shows of the state may be something else than its phase does.
+func TestStatesOfSpans(t *testing.T) {
+	at := func(start, end int64, phase Phase, state State) Span {
+		return Span{start * second, end * second, phase, state}
+	}
+	c := Clock{Idle: true, NoStartup: true}
+	var into Totals
+	for _, s := range []Span{
+		at(5, 6, DataLoad, LoadingData),
+		// A request that waits three seconds and then does its work.
+		at(10, 20, ForwardBackward, Queueing), at(13, 19, ForwardBackward, Productive),
+		at(22, 24, NoPhase, Queueing),
+		at(24, 27, Checkpoint, Restoring),
+		at(27, 29, Forward, Rework), at(28, 30, Forward, Productive),
+	} {
+		c.Observe(s, &into)
+	}
+	c.EndStep(20*second, &into)
+	c.Advance(c.Newest(), &into)
+	c.Finish(&into)
+	assert.Equal(t, map[string]int64{
+		"data_load": 1, "idle": 6, "queue": 6, "productive": 8, "checkpoint_restore": 3, "rework": 1,
+	}, seconds(into))
+	assert.Equal(t, []Step{{Phases: [phases]int64{DataLoad: second, ForwardBackward: 10 * second}, Other: 4 * second}}, into.Steps,
+		"the phases of a step are those of its spans")
+}
+
+func TestStartOfAProcess(t *testing.T) {
+	for name, tt := range map[string]struct {
+		born     int64
+		expected map[string]int64
+	}{
+		"known":                  {10, map[string]int64{"startup": 990 + 3, "data_load": 2, "productive": 1}},
+		"after the first span":   {1001, map[string]int64{"startup": 3, "data_load": 2, "productive": 1}},
+		"long before any belief": {-90_000, map[string]int64{"startup": 3, "data_load": 2, "productive": 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := Clock{Born: tt.born * second}
+			assert.Equal(t, tt.expected, seconds(timeline(&c, span{1000, 1002, DataLoad}, span{1005, 1006, Forward})))
+		})
+	}
+}
+
+// Between two attempts the time is unknown, unless the first of them ended, and
+// that in which the second one starts is no time of the first.
+func TestRestart(t *testing.T) {
+	for name, tt := range map[string]struct {
+		ended    bool
+		waited   int64
+		born     int64
+		expected map[string]int64
+	}{
+		"of a run that ended":                {true, 0, 0, map[string]int64{"productive": 3, "startup": 2, "data_load": 1}},
+		"of a run that died":                 {false, 0, 0, map[string]int64{"productive": 3, "startup": 2, "data_load": 1, "unknown": 100}},
+		"of one that had been given up":      {false, 60, 0, map[string]int64{"productive": 3, "startup": 2, "data_load": 1, "unknown": 100}},
+		"by a process that says it is there": {false, 0, 80, map[string]int64{"productive": 3, "startup": 2 + 32, "data_load": 1, "unknown": 68}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var c Clock
+			var all Totals
+			add := func(part Totals) {
+				for state, length := range part.States {
+					all.States[state] += length
+				}
+				all.Steps = append(all.Steps, part.Steps...)
+			}
+			add(timeline(&c, span{10, 11, Forward}, span{11, 12, Optimizer}))
+			if tt.waited > 0 {
+				c.Wait(tt.waited*second, &all)
+			}
+			c.Born = tt.born * second
+			c.Restart(tt.ended, &all)
+			assert.True(t, c.Stepped())
+			add(timeline(&c, span{5, 9, Forward}, span{112, 113, DataLoad}, span{115, 116, Optimizer}))
+			assert.Equal(t, tt.expected, seconds(all), "what is of the attempt before comes too late")
+			assert.Len(t, all.Steps, 2)
+			assert.Equal(t, 2*second, all.Steps[1].Other, "the step begins with its attempt")
+		})
+	}
 }
 
 // An optimizer below another one, as AdamW's is, ends no step of its own.
@@ -176,13 +306,14 @@ func TestAFullClockAdvances(t *testing.T) {
 	var into Totals
 	const n = 3 * maxPending
 	for i := range int64(n) {
-		c.Observe(Forward, (i+1)*second, (i+2)*second, &into)
+		c.Observe(span{i + 1, i + 2, Forward}.span(), &into)
 		c.EndStep((i+2)*second, &into)
 		assert.LessOrEqual(t, len(c.pending), maxPending)
 		assert.LessOrEqual(t, len(c.ends), maxPending)
 	}
 	c.Advance(c.Newest(), &into)
 	assert.Equal(t, int64(n)*second, into.States[Productive])
+	c.Finish(&into)
 	assert.Len(t, into.Steps, n)
 
 	// Steps without a single span.
@@ -221,12 +352,15 @@ func FuzzClock(f *testing.F) {
 				first = start
 			}
 			phase := Phase(raw[2] % byte(phases))
-			c.Observe(phase, start, end, &into)
+			c.Observe(Span{start, end, phase, phase.State()}, &into)
 			if raw[2]&8 != 0 {
 				c.EndStep(end, &into)
 			}
 			if raw[2]&16 != 0 {
 				c.Advance(c.Newest(), &into)
+			}
+			if raw[2]&32 != 0 {
+				c.Restart(raw[2]&64 != 0, &into)
 			}
 			raw = raw[3:]
 		}

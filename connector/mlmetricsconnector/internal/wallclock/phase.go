@@ -17,6 +17,9 @@ const (
 	DataLoad
 
 	phases
+
+	// NoPhase is that of a span that times something else.
+	NoPhase = phases
 )
 
 // phaseNames are the values of ml.phase.
@@ -43,8 +46,12 @@ func PhaseOf(name string) (Phase, bool) {
 			return Phase(p), true
 		}
 	}
-	return 0, false
+	return NoPhase, false
 }
+
+// HasForward says whether a span of the phase is a forward pass or contains
+// one, so that an optimizer behind it ends another step.
+func (p Phase) HasForward() bool { return p == Forward || p == ForwardBackward || p == Batch }
 
 // State is what a moment of a run's time was used for.
 type State uint8
@@ -53,11 +60,20 @@ type State uint8
 // several overlap.
 const (
 	Productive State = iota
+	// Rework is a step that an earlier attempt of the run had done already.
+	Rework
 	Checkpointing
+	// Restoring is reading a checkpoint back.
+	Restoring
 	Validating
 	LoadingData
-	// Startup is the time without a span before the first productive one.
+	// Queueing is the wait of work that was asked for and has not begun.
+	Queueing
+	// Startup is the time before the first productive moment.
 	Startup
+	// Idle is time without a span of a run that is served on demand, or whose
+	// every piece of work has a span.
+	Idle
 	// Other is time without a span of a program that goes on.
 	Other
 	// Unknown is time of which nothing is known: no span came for so long
@@ -70,10 +86,14 @@ const (
 // stateNames are the values of ml.run.state for the time of a run.
 var stateNames = [states]string{
 	Productive:    "productive",
+	Rework:        "rework",
 	Checkpointing: "checkpoint",
+	Restoring:     "checkpoint_restore",
 	Validating:    "validation",
 	LoadingData:   "data_load",
+	Queueing:      "queue",
 	Startup:       "startup",
+	Idle:          "idle",
 	Other:         "other",
 	Unknown:       "unknown",
 }
@@ -81,8 +101,8 @@ var stateNames = [states]string{
 // String returns the value of ml.run.state.
 func (s State) String() string { return stateNames[s] }
 
-// state is what the time of a phase is used for.
-func (p Phase) state() State {
+// State is what the time of a phase is used for.
+func (p Phase) State() State {
 	switch p {
 	case Checkpoint:
 		return Checkpointing

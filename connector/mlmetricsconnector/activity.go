@@ -1,0 +1,122 @@
+package mlmetricsconnector
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/wallclock"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+// attrProcessStart is when a process began, as resource detectors say it.
+const attrProcessStart = "process.creation.time"
+
+var (
+	slotAttempt = mlattr.SlotOf(mlattr.RunAttempt)
+	slotStep    = mlattr.SlotOf(mlattr.Step)
+)
+
+// program is what a resource shows of how its client tells the time of a run.
+type program struct {
+	// born is when the process of a run began, and 0 where nobody says it.
+	born int64
+	// idles is true where a moment without a span is one without work.
+	idles bool
+	// noStartup is true where what comes before the first productive moment
+	// may be something else.
+	noStartup bool
+	// restarts is the launcher's count of restarts, numbered whether there is
+	// one.
+	restarts int64
+	numbered bool
+}
+
+// programOf reads a resource. TorchTel, TuFT and the FX toolkit begin with
+// whatever they are asked for, so that only the start of their process tells
+// their startup. TuFT's process serves many runs and starts for none of them.
+func programOf(facts *mlattr.Facts, attrs pcommon.Map) program {
+	p := program{
+		idles:     facts.Systems&(mlattr.TuFT|mlattr.FX) != 0,
+		noStartup: facts.Systems&(mlattr.TuFT|mlattr.FX|mlattr.TorchTel) != 0,
+	}
+	p.restarts, p.numbered = facts.IntAt(slotAttempt)
+	if facts.Systems&mlattr.TuFT != 0 {
+		return p
+	}
+	if start, ok := attrs.Get(attrProcessStart); ok {
+		if at, err := time.Parse(time.RFC3339Nano, start.Str()); err == nil && at.Unix() > 0 && at.Year() < 2200 {
+			p.born, p.noStartup = at.UnixNano(), false
+		}
+	}
+	return p
+}
+
+// activity is what a span shows of the time of its run.
+type activity struct {
+	program
+	// timed is true where span times something.
+	timed bool
+	span  wallclock.Span
+	// endsRun is true for the span of the whole training, which ends with it.
+	endsRun bool
+	// step is the number of the step within the run, and 0 where nobody numbers
+	// the steps so.
+	step int64
+	// oneTrace is true where the client has one trace for the life of a process.
+	oneTrace bool
+}
+
+// attemptOf is what the span shows of the attempt that it is of.
+func (a *activity) attemptOf(u *unit) sign {
+	s := sign{number: a.restarts, numbered: a.numbered, start: u.start}
+	if a.oneTrace {
+		s.trace = u.self.trace
+	}
+	return s
+}
+
+// activityOf says what a span shows.
+func activityOf(p program, v *values, facts *mlattr.Facts, name string, start, end int64) activity {
+	a := activity{program: p}
+	if restarts, ok := facts.IntAt(slotAttempt); ok {
+		a.restarts, a.numbered = restarts, true
+	}
+	if facts.Systems&(mlattr.TuFT|mlattr.FX) != 0 {
+		a.idles, a.noStartup = true, true
+	}
+	a.oneTrace = facts.Systems&mlattr.TorchTel != 0
+	a.endsRun = v.phase == mlattr.PhaseTrain && name != nameTrainStep
+	a.span = wallclock.Span{Start: start, End: end}
+	a.span.Phase, a.timed = wallclock.PhaseOf(v.phase)
+	a.span.State = a.span.Phase.State()
+	switch {
+	case waits(facts.Systems, name):
+		a.timed, a.span.State = true, wallclock.Queueing
+	case v.phase == mlattr.PhaseCheckpoint && restores(v.operation):
+		a.span.State = wallclock.Restoring
+	}
+	// The FX toolkit numbers the steps of each epoch anew.
+	if facts.Systems&mlattr.FX == 0 {
+		if step, ok := facts.IntAt(slotStep); ok && step > 0 {
+			a.step = step
+		}
+	}
+	return a
+}
+
+// waits says whether a span of TuFT lasts from when a piece of work was taken
+// on: it waits for the run's lock and for the model, whose span lies in it and
+// is the work.
+func waits(systems mlattr.System, name string) bool {
+	return systems&mlattr.TuFT != 0 &&
+		(name == "future_store.execute_operation" || name == "training_controller.save_checkpoint" ||
+			strings.HasPrefix(name, "training_controller.run_"))
+}
+
+// restores says whether an operation on a checkpoint reads it.
+func restores(operation string) bool {
+	return slices.Contains([]string{"load_weights", "load_state", "load_checkpoint", "restore_checkpoint", "restore"}, operation)
+}

@@ -1,0 +1,144 @@
+package mlmetricsconnector
+
+import (
+	"hash/maphash"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/steps"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/wallclock"
+)
+
+// rememberedSequences is how many of the most recent programs and traces are
+// remembered, at least, for the order of their optimizers and forward passes.
+const rememberedSequences = 512
+
+// stepCount counts the steps of programs by the order of their optimizers and
+// forward passes: each trace has its own, and so have the spans of a process
+// that are the roots of theirs. It is not safe for concurrent use.
+type stepCount struct {
+	// young and old hold the sequences by the hashes of their keys. The older
+	// ones are forgotten as a whole when the younger ones are full.
+	young, old map[uint64]*steps.Sequence
+	seed       maphash.Seed
+
+	// source and trace are those of the span before in a request, within and
+	// roots its sequences, or nil.
+	source        *streams.Source
+	trace         [16]byte
+	within, roots *steps.Sequence
+}
+
+// sequenceKey names the spans that are compared with each other.
+type sequenceKey struct {
+	resource streams.Resource
+	run      streams.Run
+	trace    [16]byte
+}
+
+func newStepCount() *stepCount {
+	return &stepCount{
+		young: make(map[uint64]*steps.Sequence), old: make(map[uint64]*steps.Sequence), seed: maphash.MakeSeed(),
+	}
+}
+
+// begin is called before the spans of a request.
+func (c *stepCount) begin() { c.source = nil }
+
+// forward adds a forward pass and returns how many more steps there are with
+// it: it may show that optimizers before and after it end steps of their own.
+func (c *stepCount) forward(u *unit) (more int64) {
+	if u.end <= 0 {
+		return 0
+	}
+	c.turnTo(u)
+	if !u.parent.known() {
+		return c.ofRoots(u).Add(steps.Forward, u.start, u.end)
+	}
+	more = c.ofTrace(u).Add(steps.Forward, u.start, u.end)
+	if c.roots != nil {
+		// An optimizer that is the root of a trace may have called it.
+		more += c.roots.Add(steps.Forward, u.start, u.end)
+	}
+	return more
+}
+
+// optimizer adds an optimizer and returns how many more steps there are with
+// it. counted is true where its chain has no other one yet: without times, that
+// alone is a step.
+func (c *stepCount) optimizer(u *unit, counted bool) (more int64) {
+	if u.end <= 0 {
+		if counted {
+			return 1
+		}
+		return 0
+	}
+	c.turnTo(u)
+	if !u.parent.known() {
+		return c.ofRoots(u).Add(steps.Optimizer, u.start, u.end)
+	}
+	return c.ofTrace(u).Add(steps.Optimizer, u.start, u.end)
+}
+
+// turnTo finds what is remembered of a span's program and trace.
+func (c *stepCount) turnTo(u *unit) {
+	if c.source != u.source {
+		c.source, c.trace, c.within = u.source, u.self.trace, nil
+		c.roots = c.find(c.hash(u.source, [16]byte{}))
+	} else if c.trace != u.self.trace {
+		c.trace, c.within = u.self.trace, nil
+	}
+}
+
+func (c *stepCount) ofRoots(u *unit) *steps.Sequence {
+	if c.roots == nil {
+		c.roots = c.findOrAdd(c.hash(u.source, [16]byte{}))
+	}
+	return c.roots
+}
+
+func (c *stepCount) ofTrace(u *unit) *steps.Sequence {
+	if c.within == nil {
+		c.within = c.findOrAdd(c.hash(u.source, u.self.trace))
+	}
+	return c.within
+}
+
+func (c *stepCount) hash(source *streams.Source, trace [16]byte) uint64 {
+	return maphash.Comparable(c.seed, sequenceKey{source.Resource, source.Run, trace})
+}
+
+// find returns a sequence that is remembered, or nil, and keeps it from being
+// forgotten.
+func (c *stepCount) find(hash uint64) *steps.Sequence {
+	if sequence, known := c.young[hash]; known {
+		return sequence
+	}
+	sequence, known := c.old[hash]
+	if known {
+		c.keep(hash, sequence)
+	}
+	return sequence
+}
+
+func (c *stepCount) findOrAdd(hash uint64) *steps.Sequence {
+	sequence := c.find(hash)
+	if sequence == nil {
+		sequence = new(steps.Sequence)
+		c.keep(hash, sequence)
+	}
+	return sequence
+}
+
+func (c *stepCount) keep(hash uint64, sequence *steps.Sequence) {
+	c.young[hash] = sequence
+	if len(c.young) >= rememberedSequences {
+		clear(c.old)
+		c.young, c.old = c.old, c.young
+	}
+}
+
+// hasForward says whether a span is a forward pass or contains one.
+func hasForward(u *unit) bool {
+	p := u.activity.span.Phase
+	return p != wallclock.NoPhase && p.HasForward()
+}
