@@ -92,6 +92,11 @@ type Config struct {
 	// allowed.
 	InputWithoutCache []string `mapstructure:"input_without_cache"`
 
+	// Training says what the optimizer steps of training jobs are made of,
+	// which no telemetry says. Of several entries about a process the first
+	// counts. The default is none, and at most 256 are allowed.
+	Training []TrainingConfig `mapstructure:"training"`
+
 	// LogWait is how long a log record that names a trace of which nothing is
 	// known yet waits for the spans of that trace, whose session, run and
 	// request it then gets. A record gets on as soon as there is a key for it,
@@ -200,6 +205,9 @@ func (c *Config) Validate() error {
 		if strings.TrimSpace(scope) == "" {
 			errs = append(errs, fmt.Errorf(`"input_without_cache": %q is empty, must begin a scope's name`, scope))
 		}
+	}
+	if n := len(c.Training); n > maxTraining {
+		errs = append(errs, fmt.Errorf(`"training": has %d entries, must have at most %d`, n, maxTraining))
 	}
 	if n := len(c.InputWithoutCache); n > maxScopes {
 		errs = append(errs, fmt.Errorf(`"input_without_cache": has %d entries, must have at most %d`, n, maxScopes))

@@ -1,6 +1,8 @@
 package mlenrichprocessor
 
 import (
+	"math"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -60,6 +62,16 @@ func TestConfigErrors(t *testing.T) {
 		{"endless waiting bytes", map[string]any{"max_waiting_bytes": 1<<30 + 1}, []string{`"max_waiting_bytes": 1073741825, must be`}},
 		{"empty scope", map[string]any{"input_without_cache": []any{""}}, []string{`"input_without_cache": "" is empty, must begin a scope's name`}},
 		{"many scopes", map[string]any{"input_without_cache": many}, []string{`"input_without_cache": has 33 entries, must have at most 32`}},
+		{"training of nobody", map[string]any{"training": []any{map[string]any{"tokens_per_step": 1}}},
+			[]string{`training::0: "service" is "", must be a service's name`}},
+		{"training of nothing", map[string]any{"training": []any{map[string]any{"service": "a"}, map[string]any{"service": "b", "tokens_per_step": 1}}},
+			[]string{`training::0: must have one of "tokens_per_step", "samples_per_step", "flops_per_token"`}},
+		{"training below nothing", map[string]any{"training": []any{map[string]any{"service": "a", "tokens_per_step": -1, "flops_per_token": math.NaN()}}},
+			[]string{`"tokens_per_step" is -1, must be a number from 0`, `"flops_per_token" is NaN, must be`}},
+		{"training of a host", map[string]any{"training": []any{map[string]any{"service": "a", "samples_per_step": 1, "per": "host"}}},
+			[]string{`"per" is "host", must be one of "rank", "job"`}},
+		{"much training", map[string]any{"training": slices.Repeat([]any{map[string]any{"service": "a", "tokens_per_step": 1}}, 257)},
+			[]string{`"training": has 257 entries, must have at most 256`}},
 		{"metric about nothing", map[string]any{"metrics": map[string]any{"acme.tokens": map[string]any{"unit": "s"}}},
 			[]string{`"metrics": "acme.tokens": "as" is "", must be one of`, `"ml.tokens"`}},
 		{"metric's unit", map[string]any{"metrics": map[string]any{"acme.tokens": map[string]any{"as": "ml.tokens", "unit": "s"}}},

@@ -43,6 +43,9 @@ type rateRules struct {
 	shortest float64
 	// withoutCache is work.withoutCache, for one scope.
 	withoutCache bool
+	// samplesPerStep is what the resource says of a step, and zero where it
+	// says nothing.
+	samplesPerStep float64
 }
 
 // derive adds to the facts of a span what can be derived from them. The rate
@@ -52,7 +55,9 @@ func derive(f *mlattr.Facts, times spanTimes, rules rateRules, left skipped) {
 	input, hasInput := f.IntAt(slotInput)
 	output, hasOutput := f.IntAt(slotOutput)
 	samples, hasSamples := f.IntAt(slotSamples)
-	if !hasInput && !hasOutput && !hasSamples && f.At(slotTokenRate) == nil {
+	// A batch is one step of its process.
+	unsized := !hasSamples && rules.samplesPerStep > 0 && f.TextAt(slotPhase) == mlattr.PhaseBatch
+	if !hasInput && !hasOutput && !hasSamples && !unsized && f.At(slotTokenRate) == nil {
 		return
 	}
 	w := work{
@@ -63,6 +68,9 @@ func derive(f *mlattr.Facts, times spanTimes, rules rateRules, left skipped) {
 		input:     count{input, hasInput},
 		output:    count{output, hasOutput},
 		samples:   count{samples, hasSamples},
+	}
+	if unsized {
+		w.samplesPerStep = rules.samplesPerStep
 	}
 	if latency := measuredAt(f, slotLatency); latency.ok {
 		// A producer's own latency is the better one; a broken one is not

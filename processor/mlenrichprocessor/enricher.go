@@ -32,6 +32,8 @@ type enricher struct {
 	// rates.
 	minDuration  float64
 	withoutCache []string
+	// training is the configuration's about the steps of jobs.
+	training []TrainingConfig
 
 	// maxValues is the greatest number of values of a label.
 	maxValues int
@@ -64,6 +66,7 @@ func newEnricher(set processor.Settings, cfg *Config, stores *shared.Registry[*s
 
 		minDuration:  cfg.MinDuration.Seconds(),
 		withoutCache: cfg.InputWithoutCache,
+		training:     cfg.Training,
 		maxValues:    cfg.MaxValues,
 	}, nil
 }
@@ -211,6 +214,7 @@ type resource struct {
 // process from others.
 func (e *enricher) readResource(attrs pcommon.Map, r *resource) {
 	e.reader.Resource(attrs, &r.facts)
+	addTraining(e.training, &r.facts)
 	e.write(attrs, &r.facts)
 	world, _ := r.facts.Int(mlattr.WorldSize)
 	r.process = process{

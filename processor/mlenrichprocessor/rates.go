@@ -34,6 +34,9 @@ type work struct {
 	withoutCache bool
 
 	input, output, samples count
+	// samplesPerStep is the size of a batch that does not say its own, and zero
+	// for none.
+	samplesPerStep float64
 	// cacheRead and cacheCreation are input tokens that a cache gave, and
 	// that went into one.
 	cacheRead, cacheCreation count
@@ -117,10 +120,15 @@ func (w *work) prefillPerSecond() (rate float64, wanted bool, reason skip) {
 	return rate, true, reason
 }
 
-// samplesPerSecond is the batch size ÷ duration.
+// samplesPerSecond is the batch size ÷ duration. The size is the batch's own, or
+// else what is known of its job.
 func (w *work) samplesPerSecond() (rate float64, wanted bool, reason skip) {
 	if !w.samples.ok {
-		return 0, false, ""
+		if w.samplesPerStep == 0 {
+			return 0, false, ""
+		}
+		rate, reason = divide(w.samplesPerStep, w.seconds, w.shortest)
+		return rate, true, reason
 	}
 	rate, reason = w.rate(w.samples.n, w.seconds)
 	return rate, true, reason

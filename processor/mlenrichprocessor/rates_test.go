@@ -126,10 +126,14 @@ func TestPrefillPerSecond(t *testing.T) {
 
 func TestSamplesPerSecond(t *testing.T) {
 	checkRates(t, (*work).samplesPerSecond, map[string]rateCase{
-		"a batch":            {work: work{seconds: 2, samples: some(8)}, want: 4, wanted: true},
-		"no batch":           {work: work{seconds: 2}},
-		"a batch of no time": {work: work{samples: some(8)}, wanted: true, reason: skipNegativeDuration},
-		"a failed empty one": {work: work{seconds: 2, failed: true, samples: some(0)}, wanted: true, reason: skipFailedWithoutOutput},
+		"a batch":                            {work: work{seconds: 2, samples: some(8)}, want: 4, wanted: true},
+		"no batch":                           {work: work{seconds: 2}},
+		"a batch of no time":                 {work: work{samples: some(8)}, wanted: true, reason: skipNegativeDuration},
+		"a batch that does not say its size": {work: work{seconds: 2, samplesPerStep: 7.5}, want: 3.75, wanted: true},
+		"a batch that does":                  {work: work{seconds: 2, samples: some(8), samplesPerStep: 7.5}, want: 4, wanted: true},
+		"one without a size, and of no time": {work: work{samplesPerStep: 7.5}, wanted: true, reason: skipNegativeDuration},
+		"one without a size, and below 1 ms": {work: work{seconds: 0.0005, samplesPerStep: 7.5}, wanted: true, reason: skipShortDuration},
+		"a failed empty one":                 {work: work{seconds: 2, failed: true, samples: some(0)}, wanted: true, reason: skipFailedWithoutOutput},
 	})
 }
 

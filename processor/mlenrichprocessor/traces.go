@@ -113,6 +113,7 @@ func (e *enricher) processTraces(ctx context.Context, td ptrace.Traces) (ptrace.
 		for _, ss := range rs.ScopeSpans().All() {
 			known := systems | e.reader.Scope(ss.Scope().Name())
 			rules := e.ratesOf(ss.Scope().Name())
+			rules.samplesPerStep, _ = r.facts.DoubleAt(slotSamplesPerStep)
 			for _, span := range ss.Spans().All() {
 				found |= e.readSpan(span, known, rules, int32(i), b)
 			}
