@@ -61,6 +61,7 @@ type unit struct {
 	source, requestSource *streams.Source
 	start, end            int64
 	activity              activity
+	per                   perStep
 	// timing is the label of what was timed.
 	timing string
 
@@ -79,6 +80,7 @@ type reader struct {
 	// source is that of the resource.
 	source  *streams.Source
 	program program
+	per     perStep
 	timing  string
 	sources sources
 
@@ -121,6 +123,7 @@ func (r *reader) readResource(attrs pcommon.Map) {
 		resource.Namespace, _ = mlattr.ReadText(v)
 	}
 	r.program = programOf(&r.ofResource, attrs)
+	r.per = perStepOf(&r.ofResource)
 	r.timing = timingHost
 	if v, ok := attrs.Get(series.Timing); ok && v.AsString() == timingDevice {
 		r.timing = timingDevice
@@ -140,7 +143,7 @@ func (r *reader) readResource(attrs pcommon.Map) {
 // readSpan appends a unit if the span has anything to count or show.
 func (r *reader) readSpan(known mlattr.System, span ptrace.Span) {
 	r.vocabulary.Span(known, span, &r.ofSpan)
-	u := unit{first: len(r.updates)}
+	u := unit{first: len(r.updates), per: r.per}
 	u.self = spanRef{trace: span.TraceID(), span: span.SpanID()}
 	u.parent = spanRef{trace: span.TraceID(), span: span.ParentSpanID()}
 	u.start = clampEnd(uint64(span.StartTimestamp()), r.now)

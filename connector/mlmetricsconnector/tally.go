@@ -97,6 +97,7 @@ func (t *tally) countSteps(r *reader) {
 		}
 		if u.steps > 0 {
 			r.count(u, series.Steps, u.source, u.steps)
+			r.countPerStep(u)
 		}
 		u.endsStep = ends
 		if u.endsStep && u.end > 0 {

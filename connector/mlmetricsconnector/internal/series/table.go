@@ -24,6 +24,7 @@ const (
 	RunTime
 	RunState
 	RunAttempts
+	FLOPsPerToken
 	CallDuration
 	CallQueueTime
 	CallSerializeTime
@@ -156,7 +157,7 @@ var callBuckets = powersOfTwo(1.0/16384, 1024)
 var All = [Count]Series{
 	Tokens: {
 		Name: "ml.tokens", Unit: "{token}", Kind: Counter,
-		Description: "Tokens of language models, as spans report them. Spans whose usage a descendant reports as well (ml.usage.counted is false) are left out.",
+		Description: "Tokens of language models, as spans report them. Spans whose usage a descendant reports as well (ml.usage.counted is false) are left out. Where a resource says how many tokens a step of a rank has (ml.tokens_per_step), these too, with the operation train_step.",
 		Labels:      []string{mlattr.GenAITokenType, mlattr.GenAIRequestModel, mlattr.Operation, mlattr.Role},
 	},
 	RequestTokenThroughput: {
@@ -181,7 +182,7 @@ var All = [Count]Series{
 	},
 	Samples: {
 		Name: "ml.samples", Unit: "{sample}", Kind: Counter, EveryRun: true,
-		Description: "Samples that went through a model: the batch sizes of spans that succeeded, without validation; once where several layers report the same batch.",
+		Description: "Samples that went through a model: the batch sizes of spans that succeeded, without validation; once where several layers report the same batch. Where a resource says how many samples a step of a rank has (ml.samples_per_step), and spans do not, these.",
 	},
 	Batches: {
 		Name: "ml.batches", Unit: "{batch}", Kind: Counter, EveryRun: true,
@@ -233,6 +234,10 @@ var All = [Count]Series{
 	RunAttempts: {
 		Name: "ml.run.attempts", Unit: "{attempt}", Kind: Counter, EveryRun: true,
 		Description: "Attempts of the run that were seen, of each rank: one at its first span, and one more for each restart that its launcher counts (ml.run.attempt), for another life of its process, or for work after its end.",
+	},
+	FLOPsPerToken: {
+		Name: "ml.flops_per_token", Kind: Gauge, EveryRun: true,
+		Description: "How many floating-point operations the run's model takes for a token that it is trained on, forward and backward, as its resource says.",
 	},
 	CallDuration: {
 		Name: "ml.call.duration", Unit: "s", Kind: Histogram,
