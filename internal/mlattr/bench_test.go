@@ -40,5 +40,33 @@ func BenchmarkReadSpan(b *testing.B) {
 				r.Span(0, span, f)
 			}
 		})
+		b.Run(bench.name+"/enriched", func(b *testing.B) {
+			span := ptrace.NewSpan()
+			span.SetName(bench.span)
+			require.NoError(b, span.Attributes().FromRaw(bench.attrs))
+			r, f := mlattr.Default(), new(mlattr.Facts)
+			r.Span(0, span, f)
+			for fact := range f.All() {
+				fact.Put(span.Attributes())
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				r.Enriched(0, span, f)
+			}
+		})
+		b.Run(bench.name+"/again", func(b *testing.B) {
+			span := ptrace.NewSpan()
+			span.SetName(bench.span)
+			require.NoError(b, span.Attributes().FromRaw(bench.attrs))
+			r, f := mlattr.Default(), new(mlattr.Facts)
+			r.Span(0, span, f)
+			for fact := range f.All() {
+				fact.Put(span.Attributes())
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				r.Span(0, span, f)
+			}
+		})
 	}
 }

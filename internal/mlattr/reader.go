@@ -67,6 +67,10 @@ type keyRules struct {
 	rules []rule
 	// fields are what a value that is a map, or the JSON of one, has.
 	fields []fieldRule
+	// durations are the rules of what is read and not written, and evidence
+	// whose key it is on any span. Both are for Enriched.
+	durations []uint8
+	evidence  System
 }
 
 // fieldRule is one compiled field of a MapAlias.
@@ -208,6 +212,9 @@ func NewReader(options Options) (*Reader, error) {
 	}
 	for _, p := range r.prefixes {
 		r.begins[p.prefix[0]] = true
+	}
+	for i := range r.keys.entries {
+		r.keys.entries[i].forEnriched()
 	}
 	if err := r.compileMetrics(options.Metrics); err != nil {
 		return nil, err

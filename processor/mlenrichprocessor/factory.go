@@ -6,6 +6,7 @@ import (
 
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/processor"
 	"go.opentelemetry.io/collector/processor/processorhelper"
 
@@ -48,9 +49,21 @@ func (f *factory) createTraces(ctx context.Context, set processor.Settings, cfg 
 	if err != nil {
 		return nil, err
 	}
+	next, err = marking(next)
+	if err != nil {
+		return nil, err
+	}
 	return processorhelper.NewTraces(ctx, set, cfg, next, e.processTraces,
 		processorhelper.WithCapabilities(capabilities),
 		processorhelper.WithStart(e.start), processorhelper.WithShutdown(e.shutdown))
+}
+
+// marking tells those who come after in the same call that the spans have
+// canonical names.
+func marking(next consumer.Traces) (consumer.Traces, error) {
+	return consumer.NewTraces(func(ctx context.Context, td ptrace.Traces) error {
+		return next.ConsumeTraces(mlattr.WithEnriched(ctx), td)
+	}, consumer.WithCapabilities(next.Capabilities()))
 }
 
 func (f *factory) createMetrics(ctx context.Context, set processor.Settings, cfg component.Config, next consumer.Metrics) (processor.Metrics, error) {

@@ -1,0 +1,111 @@
+package mlattr
+
+import (
+	"context"
+	"strings"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+)
+
+type enrichedKey struct{}
+
+// WithEnriched marks the context of a request whose spans ml_enrich has read
+// and has written canonical names to. A component that comes after it in the
+// same call need not do so again. The mark is lost where a request waits
+// or is taken apart, and then everybody reads for themselves.
+func WithEnriched(ctx context.Context) context.Context {
+	return context.WithValue(ctx, enrichedKey{}, true)
+}
+
+// IsEnriched says whether WithEnriched has marked a context.
+func IsEnriched(ctx context.Context) bool {
+	return ctx.Value(enrichedKey{}) != nil
+}
+
+// Enriched reads a span that ml_enrich has read into f: its canonical
+// attributes, and the durations that ml_enrich reads and does not write. Known
+// is as for Span. It is what Span would find, for much less.
+func (r *Reader) Enriched(known System, span ptrace.Span, f *Facts) {
+	f.begin()
+	attrs, name := span.Attributes(), span.Name()
+	dynamic := 0
+	for key, value := range attrs.All() {
+		entry := r.keys.find(key)
+		if entry == nil {
+			if strings.HasPrefix(key, ownPrefix) && dynamic < maxDynamic && addOwnPrefixed(key, value, f) {
+				dynamic++
+			}
+			continue
+		}
+		if entry.own != 0 {
+			f.addOwn("", entry.slot, entry.own, value)
+		}
+		f.Systems |= entry.evidence
+		for i := range entry.durations {
+			if found := &entry.rules[entry.durations[i]]; hasPrefixIn(name, found.spans) {
+				f.pending = append(f.pending, candidate{rule: found, value: value})
+			}
+		}
+	}
+	f.Systems |= known
+	if len(f.pending) > 0 {
+		if matched, _ := r.name(name, span.ParentSpanID().IsEmpty(), attrs, f.Systems); matched != nil {
+			f.Systems |= matched.system
+		}
+		r.settle(f)
+	}
+	disown(f)
+}
+
+// ownPrefix begins all canonical prefixes.
+const ownPrefix = "ml."
+
+// addOwnPrefixed reads a key whose prefix is canonical.
+func addOwnPrefixed(key string, value pcommon.Value, f *Facts) bool {
+	tail, ok := strings.CutPrefix(key, LossTaskPrefix)
+	if !ok {
+		tail, ok = strings.CutPrefix(key, ValPrefix)
+	}
+	if !ok || len(tail) > maxTail || !ValidID(tail) {
+		return false
+	}
+	f.addOwn(key, 0, KindDouble, value)
+	return true
+}
+
+// addOwn is add for what own reads, without moving it.
+func (f *Facts) addOwn(key string, slot Slot, kind Kind, value pcommon.Value) {
+	if fact := f.reserve(slot, key, rankOwn); fact != nil {
+		fact.Own = true
+		if !read(fact, kind, value) && !fact.NonFinite {
+			fact.Unreadable = true
+		}
+	}
+}
+
+// unwritten says whether an attribute is a duration that ml_enrich reads and
+// does not write.
+func unwritten(canonical string) bool {
+	switch canonical {
+	case Latency, PrefillTime, DecodeTime:
+		return true
+	default:
+		return false
+	}
+}
+
+// forEnriched notes what Enriched needs to know of a key.
+func (k *keyRules) forEnriched() {
+	for i := range k.rules {
+		if k.rules[i].where&onSpan == 0 {
+			continue
+		}
+		if k.rules[i].evidence && k.rules[i].spans == nil {
+			k.evidence |= k.rules[i].system
+		}
+		if unwritten(k.rules[i].canonical) {
+			k.durations = append(k.durations, uint8(i)) // #nosec G115 -- a key has a few rules
+		}
+	}
+}
