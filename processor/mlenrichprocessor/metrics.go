@@ -2,6 +2,7 @@ package mlenrichprocessor
 
 import (
 	"context"
+	"iter"
 	"slices"
 
 	"github.com/open-telemetry/opentelemetry-collector-contrib/pkg/pdatautil"
@@ -51,6 +52,7 @@ func (e *enricher) processMetrics(ctx context.Context, md pmetric.Metrics) (pmet
 	for i, rm := range md.ResourceMetrics().All() {
 		r := &b.resources[i]
 		attrs := rm.Resource().Attributes()
+		valid := validTexts(attrs)
 		e.settleRun(attrs, r, e.store.recognise(r.key, 0))
 		labels, whole := e.labelsOf(attrs, r, &b.labels)
 		for _, sm := range rm.ScopeMetrics().All() {
@@ -58,7 +60,8 @@ func (e *enricher) processMetrics(ctx context.Context, md pmetric.Metrics) (pmet
 			for _, m := range sm.Metrics().All() {
 				known := known | e.reader.Metric(m.Name())
 				gpus = gpus || joinable(m.Name())
-				eachPoint(m, func(point pcommon.Map) {
+				for point, at := range points(m) {
+					b.unsafe.look(point, at, valid, b.labels.at)
 					e.reader.Point(known, point, &b.facts)
 					b.rejected += b.facts.Rejected
 					e.writePoint(point, &b.facts, len(labels), &b.labels)
@@ -73,7 +76,7 @@ func (e *enricher) processMetrics(ctx context.Context, md pmetric.Metrics) (pmet
 					if !whole {
 						markOverflow(point)
 					}
-				})
+				}
 				b.readExemplars(m)
 			}
 		}
@@ -86,6 +89,7 @@ func (e *enricher) processMetrics(ctx context.Context, md pmetric.Metrics) (pmet
 	e.addThroughput(md, b)
 	e.count(ctx, b.left, b.rejected)
 	e.countOverflow(ctx, b.labels.refused)
+	e.countUnsafe(ctx, b.unsafe)
 	return md, nil
 }
 
@@ -144,26 +148,40 @@ func (e *enricher) labelsOf(attrs pcommon.Map, r *resource, a *admission) (label
 
 // eachPoint visits the attributes of a metric's points, whatever its type.
 func eachPoint(m pmetric.Metric, visit func(pcommon.Map)) {
-	switch m.Type() {
-	case pmetric.MetricTypeGauge:
-		for _, p := range m.Gauge().DataPoints().All() {
-			visit(p.Attributes())
+	for attrs := range points(m) {
+		visit(attrs)
+	}
+}
+
+// points are the attributes and times of a metric's points, whatever its type.
+func points(m pmetric.Metric) iter.Seq2[pcommon.Map, pcommon.Timestamp] {
+	return func(yield func(pcommon.Map, pcommon.Timestamp) bool) {
+		switch m.Type() {
+		case pmetric.MetricTypeGauge:
+			visit(m.Gauge().DataPoints().All(), yield)
+		case pmetric.MetricTypeSum:
+			visit(m.Sum().DataPoints().All(), yield)
+		case pmetric.MetricTypeHistogram:
+			visit(m.Histogram().DataPoints().All(), yield)
+		case pmetric.MetricTypeExponentialHistogram:
+			visit(m.ExponentialHistogram().DataPoints().All(), yield)
+		case pmetric.MetricTypeSummary:
+			visit(m.Summary().DataPoints().All(), yield)
+		case pmetric.MetricTypeEmpty: // it has none
 		}
-	case pmetric.MetricTypeSum:
-		for _, p := range m.Sum().DataPoints().All() {
-			visit(p.Attributes())
-		}
-	case pmetric.MetricTypeHistogram:
-		for _, p := range m.Histogram().DataPoints().All() {
-			visit(p.Attributes())
-		}
-	case pmetric.MetricTypeExponentialHistogram:
-		for _, p := range m.ExponentialHistogram().DataPoints().All() {
-			visit(p.Attributes())
-		}
-	case pmetric.MetricTypeSummary:
-		for _, p := range m.Summary().DataPoints().All() {
-			visit(p.Attributes())
+	}
+}
+
+// point is what points of all types have.
+type point interface {
+	Attributes() pcommon.Map
+	Timestamp() pcommon.Timestamp
+}
+
+func visit[P point](all iter.Seq2[int, P], yield func(pcommon.Map, pcommon.Timestamp) bool) {
+	for _, p := range all {
+		if !yield(p.Attributes(), p.Timestamp()) {
+			return
 		}
 	}
 }

@@ -52,8 +52,10 @@ type batch struct {
 
 	left     skipped
 	rejected int
-	// labels says which labels metrics get.
+	// labels says which labels metrics get, and unsafe what is wrong with their
+	// points.
 	labels admission
+	unsafe unsafePoints
 	// timedSpans are what epochs are found by.
 	timedSpans timedSpans
 	// marks stays from batch to batch.
@@ -62,7 +64,9 @@ type batch struct {
 	resolution
 }
 
-var batches = sync.Pool{New: func() any { return &batch{left: make(skipped), labels: admission{refused: make(map[string]int64)}} }}
+var batches = sync.Pool{New: func() any {
+	return &batch{left: make(skipped), unsafe: make(unsafePoints), labels: admission{refused: make(map[string]int64)}}
+}}
 
 // free gives the memory back, without any reference to what was processed.
 func (b *batch) free() {
@@ -80,6 +84,7 @@ func (b *batch) free() {
 	clear(b.exemplars)
 	clear(b.left)
 	clear(b.labels.refused)
+	clear(b.unsafe)
 	b.resources, b.spans, b.kept, b.tokens, b.rejected = b.resources[:0], b.spans[:0], b.kept[:0], b.tokens[:0], 0
 	b.exemplars = b.exemplars[:0]
 	b.timedSpans.reset()

@@ -317,7 +317,7 @@ func (w *waitingLogs) admit(ctx context.Context, wanted []waitingRecord, states 
 		if r.scope != scope {
 			shared += r.scope.size
 		}
-		if w.closed || w.records >= w.limits.records || w.bytes+r.size+shared > w.limits.bytes {
+		if w.records >= w.limits.records || w.bytes+r.size+shared > w.limits.bytes {
 			continue
 		}
 		resource, scope = r.scope.resource, r.scope

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,13 +16,16 @@ import (
 	"go.opentelemetry.io/collector/client"
 	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/consumer/consumertest"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/processor"
+	"go.opentelemetry.io/collector/processor/processorhelper"
 	"go.opentelemetry.io/collector/processor/processortest"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/metadata"
 )
 
@@ -513,6 +517,51 @@ func TestNoLogMissesItsSpan(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestSpansMayComeAtAnyMoment has the spans come at each of the moments at which
+// a record and whoever releases it look at the clock: between its being looked
+// up and its waiting, too. It always goes on with its session, at once.
+func TestSpansMayComeAtAnyMoment(t *testing.T) {
+	came := 0
+	for moment := range int64(30) {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, set, stores := t.Context(), processortest.NewNopSettings(metadata.Type), new(shared.Registry[*store])
+			traces, err := newEnricher(set, waitingConfig(), stores)
+			require.NoError(t, err)
+			logs, err := newEnricher(set, waitingConfig(), stores)
+			require.NoError(t, err)
+			var sink consumertest.LogsSink
+			logs.waiting = newWaitingLogs(logs, &sink, waitingLimits{testWait, 1, 1 << 20})
+			require.NoError(t, traces.start(ctx, componenttest.NewNopHost()))
+			require.NoError(t, logs.start(ctx, componenttest.NewNopHost()))
+
+			var looks atomic.Int64
+			traces.store.now = func() time.Time {
+				if looks.Add(1) == moment+1 {
+					came++
+					_, err := traces.processTraces(ctx, batchOf("x", testSpan{1, 1, 0, "root", keys("s", "")}))
+					assert.NoError(t, err)
+				}
+				return time.Now()
+			}
+			out, err := logs.processLogs(ctx, recordOf(1, 1, nil))
+			if err == nil {
+				require.NoError(t, sink.ConsumeLogs(ctx, out))
+			} else {
+				require.ErrorIs(t, err, processorhelper.ErrSkipProcessingData)
+			}
+			synctest.Wait()
+			if looks.Load() > moment {
+				require.Equal(t, 1, sink.LogRecordCount(), "at moment %d", moment)
+				assert.Equal(t, "s", firstRecord(sink.AllLogs()[0]).Attributes().AsRaw()["ml.session.id"], "at moment %d", moment)
+			}
+			require.NoError(t, logs.shutdown(ctx))
+			require.NoError(t, traces.shutdown(ctx))
+		})
+	}
+	assert.Greater(t, came, 6, "there are more moments than before the record waits")
+	assert.Less(t, came, 30, "all moments have been tried")
 }
 
 // FuzzLogsWait sends logs and spans in turns while time passes. Every record

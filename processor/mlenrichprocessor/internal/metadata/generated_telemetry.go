@@ -34,6 +34,7 @@ type TelemetryBuilder struct {
 	ProcessorMlEnrichLogRecordsLost     metric.Int64Counter
 	ProcessorMlEnrichLogRecordsReleased metric.Int64Counter
 	ProcessorMlEnrichLogRecordsWaiting  metric.Int64ObservableUpDownCounter
+	ProcessorMlEnrichPointsUnsafe       metric.Int64Counter
 	ProcessorMlEnrichRatesSkipped       metric.Int64Counter
 	ProcessorMlEnrichStoreEntries       metric.Int64ObservableUpDownCounter
 	ProcessorMlEnrichStoreEvictions     metric.Int64ObservableCounter
@@ -173,6 +174,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		"otelcol_processor_ml_enrich_log_records_waiting",
 		metric.WithDescription("Number of log records that wait for spans of their traces [Development]"),
 		metric.WithUnit("{record}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ProcessorMlEnrichPointsUnsafe, err = builder.meter.Int64Counter(
+		"otelcol_processor_ml_enrich_points_unsafe",
+		metric.WithDescription("Number of metric points that Prometheus would lose, freeze or misread as they came, by reason; a point with two things wrong counts for both [Development]"),
+		metric.WithUnit("{point}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorMlEnrichRatesSkipped, err = builder.meter.Int64Counter(

@@ -40,6 +40,7 @@ func TestSetupTelemetry(t *testing.T) {
 	tb.ProcessorMlEnrichLabelsOverflowed.Add(context.Background(), 1)
 	tb.ProcessorMlEnrichLogRecordsLost.Add(context.Background(), 1)
 	tb.ProcessorMlEnrichLogRecordsReleased.Add(context.Background(), 1)
+	tb.ProcessorMlEnrichPointsUnsafe.Add(context.Background(), 1)
 	tb.ProcessorMlEnrichRatesSkipped.Add(context.Background(), 1)
 	tb.ProcessorMlEnrichValuesRejected.Add(context.Background(), 1)
 	AssertEqualProcessorMlEnrichBreakdownsSkipped(t, testTel,
@@ -58,6 +59,9 @@ func TestSetupTelemetry(t *testing.T) {
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualProcessorMlEnrichLogRecordsWaiting(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualProcessorMlEnrichPointsUnsafe(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualProcessorMlEnrichRatesSkipped(t, testTel,

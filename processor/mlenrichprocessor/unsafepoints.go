@@ -1,0 +1,103 @@
+package mlenrichprocessor
+
+import (
+	"context"
+	"time"
+	"unicode/utf8"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+)
+
+// Some of what clients send does not survive the way to Prometheus: a point of a
+// clock that is set is older than what is shown, text that is not UTF-8 and two
+// attributes of one label cost the series. What comes behind ml_enrich may mend
+// that, as the shipped configurations do. Here it is counted: only here is it
+// seen as it came.
+
+// A point is off the collector's clock where it is further ahead or behind than
+// this. Points wait in the queues of clients and collectors, hence the
+// difference. The shipped configurations have the same numbers.
+const (
+	clockAhead  = time.Minute
+	clockBehind = 10 * time.Minute
+)
+
+// maxLabelsCompared is how many attributes of a point are compared with each
+// other.
+const maxLabelsCompared = 32
+
+// unsafety says what is wrong with a point on its way to Prometheus.
+type unsafety string
+
+const (
+	unsafeAhead     unsafety = "clock_ahead"
+	unsafeBehind    unsafety = "clock_behind"
+	unsafeNoTime    unsafety = "missing_time"
+	unsafeText      unsafety = "invalid_utf8"
+	unsafeCollision unsafety = "label_collision"
+)
+
+// unsafePoints counts the points of a batch by what is wrong with them. One that
+// has several things wrong counts for each.
+type unsafePoints map[unsafety]int64
+
+// look counts what is wrong with a point, before anything is added to it, given
+// whether the text of its resource is valid and when it came.
+func (u unsafePoints) look(attrs pcommon.Map, at pcommon.Timestamp, resourceValid bool, now time.Time) {
+	switch sent := at.AsTime(); {
+	case at == 0:
+		u[unsafeNoTime]++
+	case sent.Sub(now) > clockAhead:
+		u[unsafeAhead]++
+	case now.Sub(sent) > clockBehind:
+		u[unsafeBehind]++
+	}
+	if !resourceValid || !validTexts(attrs) {
+		u[unsafeText]++
+	}
+	if labelsCollide(attrs) {
+		u[unsafeCollision]++
+	}
+}
+
+// validTexts says whether all texts among attributes are UTF-8.
+func validTexts(attrs pcommon.Map) bool {
+	for _, v := range attrs.All() {
+		if v.Type() == pcommon.ValueTypeStr && !utf8.ValidString(v.Str()) {
+			return false
+		}
+	}
+	return true
+}
+
+// labelsCollide says whether two attributes become one label.
+func labelsCollide(attrs pcommon.Map) bool {
+	if attrs.Len() < 2 {
+		return false
+	}
+	var keys [maxLabelsCompared]string
+	n := 0
+	for key := range attrs.All() {
+		if n == len(keys) {
+			return false
+		}
+		for _, before := range keys[:n] {
+			if sameLabel(before, key) {
+				return true
+			}
+		}
+		keys[n] = key
+		n++
+	}
+	return false
+}
+
+// countUnsafe reports the points of a batch that do not survive as they came.
+func (e *enricher) countUnsafe(ctx context.Context, points unsafePoints) {
+	for what, n := range points {
+		e.telemetry.ProcessorMlEnrichPointsUnsafe.Add(ctx, n, metric.WithAttributes(
+			attribute.String("processor", e.set.ID.String()), attribute.String("reason", string(what))))
+	}
+}
