@@ -13,6 +13,7 @@ const (
 	defaultMetricsExpiration = time.Hour
 	defaultMaxSeries         = 20_000
 	defaultMaxRuns           = 200
+	defaultSlowThreshold     = time.Second
 
 	// minFlushInterval keeps a mistyped unit ("15ms" for "15s") from turning
 	// the connector into a load on its back end.
@@ -48,6 +49,12 @@ type Config struct {
 	// that no run ever gets a label, and that gauges of runs are not kept.
 	MaxRuns int `mapstructure:"max_runs"`
 
+	// SlowThreshold is the time that a call may take, as a duration such as
+	// "1s". One that takes longer is counted in ml.calls.slow as well. It must
+	// not be negative. The default is 1 s, which is Snakepit's own; 0 means
+	// that no call is slow, and there is no ml.calls.slow.
+	SlowThreshold time.Duration `mapstructure:"slow_threshold"`
+
 	// prevent unkeyed literal initialization
 	_ struct{}
 }
@@ -60,6 +67,7 @@ func createDefaultConfig() component.Config {
 		MetricsExpiration: defaultMetricsExpiration,
 		MaxSeries:         defaultMaxSeries,
 		MaxRuns:           defaultMaxRuns,
+		SlowThreshold:     defaultSlowThreshold,
 	}
 }
 
@@ -77,6 +85,9 @@ func (c *Config) Validate() error {
 	}
 	if c.MaxRuns < 0 {
 		errs = append(errs, fmt.Errorf(`"max_runs" is %d, must not be negative`, c.MaxRuns))
+	}
+	if c.SlowThreshold < 0 {
+		errs = append(errs, fmt.Errorf(`"slow_threshold" is %s, must be 0 (no call is slow) or more`, c.SlowThreshold))
 	}
 	return errors.Join(errs...)
 }

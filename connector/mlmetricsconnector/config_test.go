@@ -19,7 +19,7 @@ func TestDefaultsAreTheDocumentedOnes(t *testing.T) {
 	cfg := NewFactory().CreateDefaultConfig().(*Config)
 	require.NoError(t, cfg.Validate())
 	assert.Equal(t, &Config{
-		FlushInterval: 15 * time.Second, MetricsExpiration: time.Hour, MaxSeries: 20000, MaxRuns: 200,
+		FlushInterval: 15 * time.Second, MetricsExpiration: time.Hour, MaxSeries: 20000, MaxRuns: 200, SlowThreshold: time.Second,
 	}, cfg)
 }
 
@@ -37,10 +37,11 @@ func TestInvalidValuesAreNamed(t *testing.T) {
 			want:  []string{`"metrics_expiration" is 30s, must be 0 (never) or at least "flush_interval" (1m0s)`},
 		},
 		"all at once": {
-			input: map[string]any{"flush_interval": "-1s", "metrics_expiration": "-1s", "max_series": 0, "max_runs": -1},
+			input: map[string]any{"flush_interval": "-1s", "metrics_expiration": "-1s", "max_series": 0, "max_runs": -1, "slow_threshold": "-1s"},
 			want: []string{
 				`"flush_interval" is -1s`, `"metrics_expiration" is -1s`,
 				`"max_series" is 0, must be at least 1`, `"max_runs" is -1, must not be negative`,
+				`"slow_threshold" is -1s, must be 0 (no call is slow) or more`,
 			},
 		},
 	} {

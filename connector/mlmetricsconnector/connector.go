@@ -62,9 +62,11 @@ func newMetricsConnector(set connector.Settings, cfg *Config, next consumer.Metr
 		version:   set.BuildInfo.Version,
 		now:       time.Now,
 		telemetry: tel,
-		readers:   sync.Pool{New: func() any { return &reader{vocabulary: mlattr.Default()} }},
 		tally:     newTally(),
 		clocks:    newClocks(),
+		readers: sync.Pool{New: func() any {
+			return &reader{vocabulary: mlattr.Default(), slow: cfg.SlowThreshold.Seconds()}
+		}},
 		store: streams.NewStore(streams.Limits{
 			Series:     cfg.MaxSeries,
 			Runs:       cfg.MaxRuns,
@@ -133,6 +135,7 @@ func (c *metricsConnector) ConsumeTraces(ctx context.Context, td ptrace.Traces) 
 	overflowed := c.store.Apply(r.updates, now)
 	overflowed.Add(c.clocks.observe(c.store, r.units, now))
 	c.telemetry.record(ctx, duplicates, r.outOfRange, overflowed)
+	c.telemetry.clamped(ctx, r.clamped)
 	return nil
 }
 

@@ -1,6 +1,8 @@
 package mlmetricsconnector
 
 import (
+	"strings"
+
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
@@ -65,6 +67,11 @@ type unit struct {
 	// timing is the label of what was timed.
 	timing string
 
+	// calls are those that the span tells of, and told is true where the
+	// client's own events do.
+	calls []call
+	told  bool
+
 	operation, role, model string
 	// failedOperation and errorType are those of a failure.
 	failedOperation, errorType string
@@ -84,9 +91,19 @@ type reader struct {
 	timing  string
 	sources sources
 
-	units      []unit
-	updates    []streams.Update
-	outOfRange int64
+	// slow is the time in seconds above which a call is slow, or 0.
+	slow float64
+
+	resourceAttrs, spanAttrs pcommon.Map
+	heard                    heard
+	// anyCalls is true where a unit has calls.
+	anyCalls bool
+
+	units   []unit
+	updates []streams.Update
+	// outOfRange counts values that cannot be true, and clamped queue times
+	// that were negative.
+	outOfRange, clamped int64
 }
 
 // reset drops what was read and keeps the memory.
@@ -95,7 +112,10 @@ func (r *reader) reset() {
 	r.ofSpan.Reset()
 	clear(r.units)
 	clear(r.updates)
-	r.units, r.updates, r.outOfRange = r.units[:0], r.updates[:0], 0
+	r.units, r.updates, r.outOfRange, r.clamped = r.units[:0], r.updates[:0], 0, 0
+	r.resourceAttrs, r.spanAttrs = pcommon.Map{}, pcommon.Map{}
+	r.heard.reset()
+	r.anyCalls = false
 	r.source = nil
 	r.sources.reset()
 }
@@ -115,6 +135,7 @@ func (r *reader) read(td ptrace.Traces) {
 
 func (r *reader) readResource(attrs pcommon.Map) {
 	r.vocabulary.Resource(attrs, &r.ofResource)
+	r.resourceAttrs = attrs
 	resource := streams.Resource{Service: unknownService}
 	if service := r.ofResource.Text(mlattr.ServiceName); service != "" {
 		resource.Service = service
@@ -143,6 +164,8 @@ func (r *reader) readResource(attrs pcommon.Map) {
 // readSpan appends a unit if the span has anything to count or show.
 func (r *reader) readSpan(known mlattr.System, span ptrace.Span) {
 	r.vocabulary.Span(known, span, &r.ofSpan)
+	r.spanAttrs = span.Attributes()
+	r.heard.reset()
 	u := unit{first: len(r.updates), per: r.per}
 	u.self = spanRef{trace: span.TraceID(), span: span.SpanID()}
 	u.parent = spanRef{trace: span.TraceID(), span: span.ParentSpanID()}
@@ -160,7 +183,10 @@ func (r *reader) readSpan(known mlattr.System, span ptrace.Span) {
 
 	r.addUsage(&u, &v)
 	r.addGauges(&u, &v)
-	if exception := r.addEvents(&u, span.Events()); v.errorType == "" {
+	exception := r.addEvents(&u, span.Events())
+	r.addOwnEvent(&u, span)
+	r.addCalls(&u, &v, span, failed, exception)
+	if v.errorType == "" {
 		v.errorType = exception
 	}
 	if v.epochEnd || endOfLoader(v.phase, v.errorType) {
@@ -185,7 +211,7 @@ func (r *reader) readSpan(known mlattr.System, span ptrace.Span) {
 		}
 	}
 	u.last = len(r.updates)
-	if u.is != 0 || u.steps > 0 || u.samples > 0 || u.last > u.first || u.activity.timed || u.activity.endsRun {
+	if u.is != 0 || u.steps > 0 || u.samples > 0 || u.last > u.first || u.activity.timed || u.activity.endsRun || len(u.calls) > 0 {
 		r.units = append(r.units, u)
 	}
 }
@@ -261,6 +287,10 @@ func (r *reader) addEvents(u *unit, events ptrace.SpanEventSlice) (exception str
 			}
 			r.count(u, series.Requests, u.requestSource, 1, operationInference, u.role, e.model)
 			u.samples += e.batchSize
+		default:
+			if strings.HasPrefix(event.Name(), clientEvents) {
+				r.addClientEvent(u, event.Name(), event.Attributes(), clampEnd(uint64(event.Timestamp()), r.now))
+			}
 		}
 	}
 	return exception

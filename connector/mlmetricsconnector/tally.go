@@ -10,7 +10,7 @@ const (
 	// rememberedSpans is how many of the most recent spans that changed
 	// anything are recognised when they are delivered once more.
 	rememberedSpans = 65_536
-	// rememberedNesting is, for each of four rules, how many of the most
+	// rememberedNesting is, for each of five rules, how many of the most
 	// recent spans are remembered for the spans above and below them.
 	rememberedNesting = 16_384
 )
@@ -19,10 +19,10 @@ const (
 // span counts once, and so does each chain of spans that report the same
 // thing. It is safe for concurrent use.
 type tally struct {
-	mu                               sync.Mutex
-	delivered                        *recent
-	steps, samples, requests, errors *nesting
-	stepCount                        *stepCount
+	mu                                      sync.Mutex
+	delivered                               *recent
+	steps, samples, requests, errors, calls *nesting
+	stepCount                               *stepCount
 }
 
 func newTally() *tally {
@@ -32,6 +32,7 @@ func newTally() *tally {
 		samples:   newNesting(rememberedNesting),
 		requests:  newNesting(rememberedNesting),
 		errors:    newNesting(rememberedNesting),
+		calls:     newNesting(rememberedNesting),
 		stepCount: newStepCount(),
 	}
 }
@@ -46,6 +47,7 @@ func (t *tally) settle(r *reader) (duplicates int64) {
 	t.countSamples(r)
 	t.countRequests(r)
 	t.countErrors(r)
+	t.countCalls(r)
 	return duplicates
 }
 

@@ -15,8 +15,8 @@ import (
 
 // telemetry is what the connector reports about itself.
 type telemetry struct {
-	builder                                                 *metadata.TelemetryBuilder
-	duplicates, outOfRange, tooManySeries, tooManyRuns, own metric.MeasurementOption
+	builder                                                               *metadata.TelemetryBuilder
+	duplicates, outOfRange, negativeWait, tooManySeries, tooManyRuns, own metric.MeasurementOption
 }
 
 func newTelemetry(set connector.Settings) (*telemetry, error) {
@@ -32,6 +32,7 @@ func newTelemetry(set connector.Settings) (*telemetry, error) {
 		builder:       builder,
 		duplicates:    with("reason", "duplicate_span"),
 		outOfRange:    with("reason", "out_of_range"),
+		negativeWait:  with("reason", "negative_queue_time"),
 		tooManySeries: with("limit", "max_series"),
 		tooManyRuns:   with("limit", "max_runs"),
 		own:           metric.WithAttributeSet(attribute.NewSet(id)),
@@ -60,6 +61,13 @@ func (t *telemetry) record(ctx context.Context, duplicates, outOfRange int64, ov
 	add(t.builder.ConnectorMlMetricsSkipped, outOfRange, t.outOfRange)
 	add(t.builder.ConnectorMlMetricsOverflowedUpdates, over.Series, t.tooManySeries)
 	add(t.builder.ConnectorMlMetricsOverflowedUpdates, over.Runs, t.tooManyRuns)
+}
+
+// clamped counts queue times that were negative and were taken as 0.
+func (t *telemetry) clamped(ctx context.Context, n int64) {
+	if n > 0 {
+		t.builder.ConnectorMlMetricsSkipped.Add(ctx, n, t.negativeWait)
+	}
 }
 
 func (t *telemetry) expired(ctx context.Context, n int64) {

@@ -1,0 +1,207 @@
+package mlmetricsconnector
+
+import (
+	"math"
+	"strings"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+const (
+	// maxWorkers is the largest pool that is believed.
+	maxWorkers = 1 << 20
+	// maxMemory is the largest memory that is believed, in bytes. Sums of many
+	// do not overflow.
+	maxMemory = 1 << 50
+	// mebibyte is what Snakepit's documents divide by for its megabytes.
+	mebibyte = 1 << 20
+)
+
+// Values of series.MemoryKind.
+const (
+	memoryAllocated = "allocated"
+	memoryReserved  = "reserved"
+)
+
+// addWorkerEvent adds what an event said about workers, their pool and their
+// memory.
+//
+// Workers that are taken from a pool and given back are not counted: both
+// events come with the end of their span, when the worker is idle again.
+func (r *reader) addWorkerEvent(u *unit, name string, attrs pcommon.Map, at int64) {
+	switch name {
+	case "snakepit.pool.size":
+		r.addPool(u, attrs, at)
+	case "snakepit.worker.crash":
+		r.addWorkerCount(u, series.WorkerCrashes, attrs)
+	case "snakepit.circuit_breaker.open", "snakepit.circuit_breaker.opened":
+		r.addWorkerCount(u, series.BreakerOpenings, attrs)
+	case "snakepit.health.alert":
+		r.addWorkerCount(u, series.HealthAlerts, attrs)
+	case "snakepit.memory.allocate":
+		r.addMemory(u, attrs, 1)
+	case "snakepit.memory.release":
+		r.addMemory(u, attrs, -1)
+	case "snakepit.memory.gpu":
+		r.addGPUMemory(u, attrs, at)
+	}
+}
+
+func (r *reader) addPool(u *unit, attrs pcommon.Map, at int64) {
+	pool := r.pool(attrs)
+	for key, v := range attrs.All() {
+		var id series.ID
+		switch key {
+		case "size":
+			id = series.PoolSize
+		case "busy":
+			id = series.PoolBusy
+		case "idle":
+			id = series.PoolIdle
+		default:
+			continue
+		}
+		n, ok := mlattr.ReadInt(v)
+		if !ok || n < 0 || n > maxWorkers {
+			r.outOfRange++
+			continue
+		}
+		r.show(u, id, at, float64(n), pool, r.instance())
+	}
+}
+
+// addWorkerCount counts one event of a worker or its pool.
+func (r *reader) addWorkerCount(u *unit, id series.ID, attrs pcommon.Map) {
+	class, where := "", ""
+	for key, v := range attrs.All() {
+		switch key {
+		case "type", "alert_type":
+			class = word(v)
+		case "reason":
+			// Elixir prints any term here. Only an atom is a class.
+			if reason := word(v); class == "" && isAtom(reason) {
+				class = reason
+			}
+		case "device":
+			where = device(v)
+		}
+	}
+	r.count(u, id, u.requestSource, 1, r.pool(attrs), class, where)
+}
+
+func (r *reader) addMemory(u *unit, attrs pcommon.Map, sign int64) {
+	class, where := "", ""
+	bytes, ok := int64(0), false
+	for key, v := range attrs.All() {
+		switch key {
+		case "bytes":
+			bytes, ok = mlattr.ReadInt(v)
+		case "type":
+			class = word(v)
+		case "device":
+			where = device(v)
+		}
+	}
+	if !ok || bytes < 0 || bytes > maxMemory {
+		r.outOfRange++
+		return
+	}
+	r.count(u, series.MemoryAllocated, u.requestSource, sign*bytes, class, where, r.instance())
+}
+
+func (r *reader) addGPUMemory(u *unit, attrs pcommon.Map, at int64) {
+	where := ""
+	if v, ok := attrs.Get("device"); ok {
+		where = device(v)
+	}
+	for key, v := range attrs.All() {
+		kind, unit := key, 0.0
+		if k, ok := strings.CutSuffix(key, "_mb"); ok {
+			kind, unit = k, mebibyte
+		} else if k, ok := strings.CutSuffix(key, "_bytes"); ok {
+			kind, unit = k, 1
+		}
+		if unit == 0 || kind != memoryAllocated && kind != memoryReserved {
+			continue
+		}
+		n, ok, _ := mlattr.ReadDouble(v)
+		if n *= unit; !ok || n < 0 || n > maxMemory {
+			r.outOfRange++
+			continue
+		}
+		r.show(u, series.GPUMemoryUsage, at, math.Round(n), kind, where, r.instance())
+	}
+}
+
+// show adds the value that a series had at a time.
+func (r *reader) show(u *unit, id series.ID, at int64, value float64, labels ...string) {
+	up := r.update(u, id, u.requestSource, labels...)
+	up.Value, up.At = value, at
+}
+
+// pool names the pool that an event is about, which the span may say as well.
+func (r *reader) pool(attrs pcommon.Map) string {
+	v, ok := attrs.Get("pool")
+	if !ok {
+		v, ok = r.spanAttrs.Get("snakepit.pool")
+	}
+	if !ok {
+		return ""
+	}
+	return word(v)
+}
+
+// instance returns the service.instance.id of the resource, or "".
+func (r *reader) instance() string {
+	v, ok := r.resourceAttrs.Get(series.Instance)
+	if !ok {
+		return ""
+	}
+	id, ok := mlattr.ReadID(v)
+	if !ok {
+		return ""
+	}
+	return id
+}
+
+// word reads a label: one word, of which Elixir may have printed the colon of
+// an atom. Anything with white space in it is no name of anything.
+func word(v pcommon.Value) string {
+	text, ok := mlattr.ReadText(v)
+	text = strings.TrimPrefix(text, ":")
+	if !ok || !mlattr.ValidID(text) || text == "nil" {
+		return ""
+	}
+	return text
+}
+
+// device reads where something is as PyTorch writes it, from "cuda:0" itself
+// or Elixir's "{:cuda, 0}".
+func device(v pcommon.Value) string {
+	if v.Type() != pcommon.ValueTypeStr {
+		return word(v)
+	}
+	inner, ok := strings.CutPrefix(v.Str(), "{:")
+	if !ok {
+		return word(v)
+	}
+	kind, index, pair := strings.Cut(strings.TrimSuffix(inner, "}"), ",")
+	text := kind + ":" + strings.TrimSpace(index)
+	if !pair || len(text) > mlattr.MaxText || !mlattr.ValidID(text) {
+		return ""
+	}
+	return text
+}
+
+// isAtom says whether a text is a plain atom of Elixir's.
+func isAtom(text string) bool {
+	for i := range len(text) {
+		if c := text[i]; (c < 'a' || c > 'z') && c != '_' {
+			return false
+		}
+	}
+	return text != ""
+}
