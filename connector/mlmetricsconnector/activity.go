@@ -11,6 +11,21 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
+// maxAhead is by how much a client's clock may be ahead of the collector's, in
+// nanoseconds. The times of one client are compared with each other alone, so
+// that they need not be right; one that is further ahead than this is taken for
+// broken and would keep later ones out.
+const maxAhead = int64(time.Hour)
+
+// ownTime is a time as the client has it, in nanoseconds since 1970; now where
+// it is too far ahead.
+func ownTime(at pcommon.Timestamp, now int64) int64 {
+	if uint64(at) > uint64(now+maxAhead) {
+		return now
+	}
+	return int64(at) // #nosec G115 -- not above now
+}
+
 // attrProcessStart is when a process began, as resource detectors say it.
 const attrProcessStart = "process.creation.time"
 
@@ -59,7 +74,8 @@ type activity struct {
 	program
 	// timed is true where span times something.
 	timed bool
-	span  wallclock.Span
+	// span has the client's own times, also where it times nothing.
+	span wallclock.Span
 	// endsRun is true for the span of the whole training, which ends with it.
 	endsRun bool
 	// step is the number of the step within the run, and 0 where nobody numbers
@@ -71,7 +87,7 @@ type activity struct {
 
 // attemptOf is what the span shows of the attempt that it is of.
 func (a *activity) attemptOf(u *unit) sign {
-	s := sign{number: a.restarts, numbered: a.numbered, start: u.start}
+	s := sign{number: a.restarts, numbered: a.numbered, start: a.span.Start}
 	if a.oneTrace {
 		s.trace = u.self.trace
 	}

@@ -12,6 +12,8 @@ import (
 const (
 	// maxClocks bounds the processes of runs whose time is divided.
 	maxClocks = 8192
+	// maxSetBack is for how long a client may send only what is too late.
+	maxSetBack = 5 * time.Minute
 	// maxSteps bounds the steps of each that wait for an emission.
 	maxSteps = 1024
 )
@@ -54,6 +56,8 @@ type runClock struct {
 	// settled is what Newest was at the last emission. Spans that are sent
 	// side by side have all come in since.
 	settled int64
+	// accepted is when the newest span came in that was not too late.
+	accepted time.Time
 	// waited is up to when silence was called unknown.
 	waited time.Time
 	// worked is the end of the newest span, ended that of the newest span of a
@@ -132,25 +136,40 @@ func (c *runClock) observe(key clockKey, u *unit, now time.Time) (updates []stre
 		c.arrived, c.waited = now, now
 	}
 	if shows.endsRun {
-		c.ended = max(c.ended, u.end)
+		c.ended = max(c.ended, shows.span.End)
 		return updates
 	}
-	c.worked = max(c.worked, u.end)
+	c.worked = max(c.worked, shows.span.End)
 	again := c.rework.see(shows.step)
 	if shows.timed {
 		span := shows.span
 		if again && span.State == wallclock.Productive {
 			span.State = wallclock.Rework
 		}
-		c.Observe(span, &c.totals)
+		c.observeSpan(span, now)
 	}
 	if u.endsStep {
-		c.EndStep(u.end, &c.totals)
+		c.EndStep(shows.span.End, &c.totals)
 	}
 	if len(c.totals.Steps) >= maxSteps {
 		updates = append(updates, c.take(key.source(), now)...)
 	}
 	return updates
+}
+
+// observeSpan adds a span. Where for so long only spans have come that are too
+// late, the client's clock was set back, and the time is divided from there.
+func (c *runClock) observeSpan(span wallclock.Span, now time.Time) {
+	if c.Observe(span, &c.totals) {
+		c.accepted = now
+		return
+	}
+	if span.Start <= 0 || span.End < span.Start || now.Sub(c.accepted) <= maxSetBack {
+		return
+	}
+	c.SetBack(&c.totals)
+	c.settled, c.accepted, c.worked = 0, now, span.End
+	c.Observe(span, &c.totals)
 }
 
 // restart begins another attempt.

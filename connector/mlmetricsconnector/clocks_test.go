@@ -1,6 +1,8 @@
 package mlmetricsconnector
 
 import (
+	"cmp"
+	"strconv"
 	"testing"
 	"time"
 
@@ -20,7 +22,13 @@ type run struct {
 	connector *metricsConnector
 	sink      *consumertest.MetricsSink
 	clock     time.Time
-	spans     uint16
+	// ahead is by how much the client's clock is ahead.
+	ahead time.Duration
+	spans uint16
+	// run is the id of the run, run-a where it is empty, and resource what else
+	// its resource has.
+	run      string
+	resource map[string]any
 }
 
 func newRun(t *testing.T, cfg *Config) *run {
@@ -39,11 +47,14 @@ func (r *run) work(t *testing.T, phase string, took time.Duration) {
 	t.Helper()
 	r.spans++
 	td := ptrace.NewTraces()
-	span := addSpan(td, "run-a", 1, r.spans)
+	span := addSpan(td, cmp.Or(r.run, "run-a"), 1, r.spans)
+	for key, value := range r.resource {
+		require.NoError(t, td.ResourceSpans().At(0).Resource().Attributes().PutEmpty(key).FromRaw(value))
+	}
 	span.Attributes().PutStr("ml.phase", phase)
-	span.SetStartTimestamp(pcommon.NewTimestampFromTime(r.clock))
+	span.SetStartTimestamp(pcommon.NewTimestampFromTime(r.clock.Add(r.ahead)))
 	r.clock = r.clock.Add(took)
-	span.SetEndTimestamp(pcommon.NewTimestampFromTime(r.clock))
+	span.SetEndTimestamp(pcommon.NewTimestampFromTime(r.clock.Add(r.ahead)))
 	require.NoError(t, r.connector.ConsumeTraces(t.Context(), td))
 }
 
@@ -186,4 +197,146 @@ func TestStepsDoNotPileUp(t *testing.T) {
 	}
 	r.after(t, 0)
 	assert.Equal(t, uint64(3*4096), timedSteps(t, r.after(t, 0)))
+}
+
+// A client's clock that is wrong changes neither its steps nor its time, as long
+// as it is not ahead by more than an hour.
+func TestSkewOfAClientsClock(t *testing.T) {
+	for _, ahead := range []time.Duration{0, -24 * time.Hour, 59 * time.Minute} {
+		t.Run(ahead.String(), func(t *testing.T) {
+			r := newRun(t, createDefaultConfig().(*Config))
+			r.ahead = ahead
+			for range 5 {
+				r.work(t, "forward", 2*time.Second)
+				r.work(t, "optimizer", time.Second)
+			}
+			r.after(t, 0)
+			require.NoError(t, r.connector.emit(t.Context(), true))
+			md := lastOf(t, r.sink)
+			assert.Equal(t, "running", state(t, md))
+			assert.Equal(t, map[string]float64{"productive": 15}, used(t, md))
+			assert.Equal(t, int64(5), counters(md)["ml.steps"])
+			assert.Equal(t, uint64(5), timedSteps(t, md))
+			last := find(t, md, "ml.run.last_step.timestamp").Gauge().DataPoints().At(0).DoubleValue()
+			assert.LessOrEqual(t, last, float64(r.clock.UnixNano())/1e9, "no step is in the future")
+			assert.Equal(t, "stalled", state(t, r.after(t, 6*time.Minute)), "by the collector's clock")
+		})
+	}
+}
+
+// A clock that is set back, or a single span from the future, stops nothing for
+// long.
+func TestAClockThatIsSetBack(t *testing.T) {
+	r := newRun(t, createDefaultConfig().(*Config))
+	r.ahead = 50 * time.Minute
+	r.work(t, "forward", time.Second)
+	r.after(t, 0)
+	r.after(t, 0)
+	r.ahead = 0
+	for range 10 {
+		r.work(t, "forward", time.Minute)
+		r.after(t, 0)
+	}
+	md := r.after(t, 0)
+	assert.Equal(t, map[string]float64{"productive": 1 + 5*60}, used(t, md), "what came within five minutes was too late")
+	assert.Equal(t, int64(1), counters(md)["ml.run.attempts"])
+}
+
+// What a program sends late is divided as if it had come in time, until the
+// emission after the next one.
+func TestLateSpans(t *testing.T) {
+	r := newRun(t, createDefaultConfig().(*Config))
+	r.work(t, "forward", time.Second)
+	r.after(t, 0)
+	late := r.clock
+	r.clock = r.clock.Add(2 * time.Second)
+	r.work(t, "optimizer", time.Second)
+	r.after(t, 0)
+	now := r.clock
+	r.clock = late
+	r.work(t, "backward", 2*time.Second)
+	r.clock = now
+	r.after(t, 0)
+	assert.Equal(t, map[string]float64{"productive": 4}, used(t, r.after(t, 0)))
+	r.clock = late
+	r.work(t, "validation", 2*time.Second)
+	r.clock = now
+	r.after(t, 0)
+	assert.Equal(t, map[string]float64{"productive": 4}, used(t, r.after(t, 0)), "too late")
+}
+
+// Two runs of one service have a state each.
+func TestTwoRunsOfAService(t *testing.T) {
+	r := newRun(t, createDefaultConfig().(*Config))
+	r.work(t, "optimizer", time.Second)
+	r.run = "run-b"
+	for range 7 {
+		r.work(t, "optimizer", time.Minute)
+	}
+	states := map[string]string{}
+	for _, p := range find(t, r.after(t, 0), "ml.run.state").Sum().DataPoints().All() {
+		if p.IntValue() == 1 {
+			id, _ := p.Attributes().Get("ml.run.id")
+			name, _ := p.Attributes().Get("ml.run.state")
+			states[id.Str()] = name.Str()
+		}
+	}
+	assert.Equal(t, map[string]string{"run-a": "stalled", "run-b": "running"}, states)
+}
+
+// A collector that starts while a run goes on knows it from its next span.
+func TestTheCollectorRestarts(t *testing.T) {
+	r := newRun(t, createDefaultConfig().(*Config))
+	r.resource = map[string]any{"ml.run.attempt": 3}
+	r.clock = r.clock.Add(time.Hour)
+	r.work(t, "backward", time.Second)
+	assert.Equal(t, "unknown", state(t, r.after(t, 0)), "no step was seen yet")
+	r.work(t, "optimizer", time.Second)
+	r.after(t, 0)
+	md := r.after(t, 0)
+	assert.Equal(t, "running", state(t, md))
+	assert.Equal(t, map[string]float64{"productive": 2}, used(t, md))
+	assert.Equal(t, int64(1), counters(md)["ml.run.attempts"], "those before were not seen")
+}
+
+// An attempt that begins starts the clocks of its run anew.
+func TestARunThatIsTriedAgain(t *testing.T) {
+	r := newRun(t, createDefaultConfig().(*Config))
+	r.resource = map[string]any{"ml.run.attempt": 0}
+	r.work(t, "forward", time.Second)
+	r.work(t, "optimizer", time.Second)
+	r.after(t, 0)
+	assert.Equal(t, "stalled", state(t, r.after(t, 10*time.Minute)))
+	r.resource = map[string]any{"ml.run.attempt": 1}
+	r.clock = r.clock.Add(5 * time.Minute)
+	r.work(t, "data_load", time.Second)
+	r.work(t, "forward", time.Second)
+	r.work(t, "optimizer", time.Second)
+	r.after(t, 0)
+	require.NoError(t, r.connector.emit(t.Context(), true))
+	md := lastOf(t, r.sink)
+	assert.Equal(t, "running", state(t, md))
+	assert.Equal(t, int64(2), counters(md)["ml.run.attempts"])
+	assert.Equal(t, map[string]float64{"productive": 4, "data_load": 1, "unknown": 900}, used(t, md))
+	assert.Equal(t, uint64(2), timedSteps(t, md), "the time between is of no step")
+}
+
+// However many runs there are, those beyond the limit have no state, and their
+// time and attempts are added up.
+func TestMoreRunsThanAllowed(t *testing.T) {
+	cfg := createDefaultConfig().(*Config)
+	r := newRun(t, cfg)
+	for n := range cfg.MaxRuns + 50 {
+		r.run = strconv.Itoa(n)
+		r.work(t, "optimizer", time.Second)
+	}
+	r.after(t, 0)
+	md := r.after(t, 0)
+	assert.Equal(t, 4*cfg.MaxRuns, find(t, md, "ml.run.state").Sum().DataPoints().Len())
+	assert.Equal(t, int64(cfg.MaxRuns+50), counters(md)["ml.run.attempts"])
+	sum := 0.0
+	for _, p := range find(t, md, "ml.run.time").Sum().DataPoints().All() {
+		sum += p.DoubleValue()
+	}
+	assert.InDelta(t, cfg.MaxRuns+50, sum, 1e-9)
 }

@@ -177,7 +177,7 @@ func (r *reader) readSpan(known mlattr.System, span ptrace.Span) {
 
 	v := readValues(&r.ofSpan)
 	u.operation, u.role, u.model = v.operation, v.role, v.model
-	u.activity = activityOf(r.program, &v, &r.ofSpan, span.Name(), u.start, u.end)
+	u.activity = activityOf(r.program, &v, &r.ofSpan, span.Name(), ownTime(span.StartTimestamp(), r.now), ownTime(span.EndTimestamp(), r.now))
 	u.timing = r.timing
 	failed := span.Status().Code() == ptrace.StatusCodeError || v.errorType != ""
 

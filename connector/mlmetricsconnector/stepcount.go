@@ -47,17 +47,17 @@ func (c *stepCount) begin() { c.source = nil }
 // forward adds a forward pass and returns how many more steps there are with
 // it: it may show that optimizers before and after it end steps of their own.
 func (c *stepCount) forward(u *unit) (more int64) {
-	if u.end <= 0 {
+	if u.activity.span.End <= 0 {
 		return 0
 	}
 	c.turnTo(u)
 	if !u.parent.known() {
-		return c.ofRoots(u).Add(steps.Forward, u.start, u.end)
+		return c.ofRoots(u).Add(steps.Forward, u.activity.span.Start, u.activity.span.End)
 	}
-	more = c.ofTrace(u).Add(steps.Forward, u.start, u.end)
+	more = c.ofTrace(u).Add(steps.Forward, u.activity.span.Start, u.activity.span.End)
 	if c.roots != nil {
 		// An optimizer that is the root of a trace may have called it.
-		more += c.roots.Add(steps.Forward, u.start, u.end)
+		more += c.roots.Add(steps.Forward, u.activity.span.Start, u.activity.span.End)
 	}
 	return more
 }
@@ -66,7 +66,7 @@ func (c *stepCount) forward(u *unit) (more int64) {
 // it. counted is true where its chain has no other one yet: without times, that
 // alone is a step.
 func (c *stepCount) optimizer(u *unit, counted bool) (more int64) {
-	if u.end <= 0 {
+	if u.activity.span.End <= 0 {
 		if counted {
 			return 1
 		}
@@ -74,9 +74,9 @@ func (c *stepCount) optimizer(u *unit, counted bool) (more int64) {
 	}
 	c.turnTo(u)
 	if !u.parent.known() {
-		return c.ofRoots(u).Add(steps.Optimizer, u.start, u.end)
+		return c.ofRoots(u).Add(steps.Optimizer, u.activity.span.Start, u.activity.span.End)
 	}
-	return c.ofTrace(u).Add(steps.Optimizer, u.start, u.end)
+	return c.ofTrace(u).Add(steps.Optimizer, u.activity.span.Start, u.activity.span.End)
 }
 
 // turnTo finds what is remembered of a span's program and trace.

@@ -68,19 +68,30 @@ type Clock struct {
 const maxStartup = int64(24 * 3600 * 1e9)
 
 // Observe adds a span. One that ended before what is already divided is too
-// late and has no effect, and so has one whose end is before its start.
-func (c *Clock) Observe(s Span, into *Totals) {
+// late and has no effect, and so has one whose end is before its start; it
+// returns false for these.
+func (c *Clock) Observe(s Span, into *Totals) bool {
 	if s.Start <= 0 || s.End < s.Start || c.begun && s.End <= c.cursor || s.End <= c.previous {
-		return
+		return false
 	}
 	if len(c.pending) >= maxPending {
 		c.Advance(c.Newest(), into)
 		if s.End <= c.cursor {
-			return
+			return false
 		}
 	}
 	c.steps.forwards = c.steps.forwards || s.Phase.HasForward()
 	c.pending = append(c.pending, s)
+	return true
+}
+
+// SetBack divides what has come and then begins anew wherever the next span
+// is, also before it: the clock that the spans are timed by was set back.
+func (c *Clock) SetBack(into *Totals) {
+	forwards, productive := c.steps.forwards, c.productive
+	c.Restart(true, into)
+	c.previous, c.credited = 0, 0
+	c.steps.forwards, c.productive = forwards, productive
 }
 
 // Restart begins another attempt: what comes from now on is divided anew.

@@ -48,6 +48,8 @@ func TestPrometheusNames(t *testing.T) {
 		series.StepDuration:           "ml_step_duration_seconds",
 		series.RunTime:                "ml_run_time_seconds_total",
 		series.RunState:               "ml_run_state",
+		series.RunAttempts:            "ml_run_attempts_total",
+		series.FLOPsPerToken:          "ml_flops_per_token",
 		series.CallDuration:           "ml_call_duration_seconds",
 		series.CallQueueTime:          "ml_call_queue_time_seconds",
 		series.CallSerializeTime:      "ml_call_serialize_time_seconds",
