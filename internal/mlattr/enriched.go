@@ -49,12 +49,10 @@ func (r *Reader) Enriched(known System, span ptrace.Span, f *Facts) {
 		}
 	}
 	f.Systems |= known
-	if len(f.pending) > 0 {
-		if matched, _ := r.name(name, span.ParentSpanID().IsEmpty(), attrs, f.Systems); matched != nil {
-			f.Systems |= matched.system
-		}
-		r.settle(f)
+	if matched, _ := r.name(name, span.ParentSpanID().IsEmpty(), attrs, f.Systems); matched != nil {
+		f.Systems |= matched.system
 	}
+	r.settle(f)
 	disown(f)
 }
 

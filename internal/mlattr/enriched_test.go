@@ -14,6 +14,10 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
+// clients have rules of their own, beside their vocabulary. The canonical names
+// that others get look like the GenAI conventions'.
+const clients = mlattr.TorchTel | mlattr.TuFT | mlattr.Snakepit | mlattr.FX | mlattr.TaskWeaver
+
 // enrichedFacts are those of a span after what Span finds has been written to
 // it, and those that Span found itself.
 func enrichedFacts(resource pcommon.Map, scope string, span ptrace.Span) (read, enriched map[string]any) {
@@ -23,6 +27,7 @@ func enrichedFacts(resource pcommon.Map, scope string, span ptrace.Span) (read, 
 	known := ofResource.Systems | r.Scope(scope)
 	r.Span(known, span, f)
 	read = all(f)
+	read["client"] = (f.Systems & clients).String()
 	for fact := range f.All() {
 		fact.Put(span.Attributes())
 	}
@@ -32,6 +37,7 @@ func enrichedFacts(resource pcommon.Map, scope string, span ptrace.Span) (read, 
 		delete(read, key)
 	}
 	enriched = all(f)
+	enriched["client"] = (f.Systems & clients).String()
 	delete(enriched, mlattr.User)
 	return read, enriched
 }
