@@ -42,8 +42,15 @@ func (r *Reader) Enriched(known System, span ptrace.Span, f *Facts) {
 			f.addOwn("", entry.slot, entry.own, value)
 		}
 		f.Systems |= entry.evidence
-		for i := range entry.durations {
-			if found := &entry.rules[entry.durations[i]]; hasPrefixIn(name, found.spans) {
+		for _, i := range entry.special {
+			found := &entry.rules[i]
+			if !hasPrefixIn(name, found.spans) {
+				continue
+			}
+			if found.evidence {
+				f.Systems |= found.system
+			}
+			if unwritten(found.canonical) {
 				f.pending = append(f.pending, candidate{rule: found, value: value})
 			}
 		}
@@ -96,14 +103,13 @@ func unwritten(canonical string) bool {
 // forEnriched notes what Enriched needs to know of a key.
 func (k *keyRules) forEnriched() {
 	for i := range k.rules {
-		if k.rules[i].where&onSpan == 0 {
-			continue
-		}
-		if k.rules[i].evidence && k.rules[i].spans == nil {
-			k.evidence |= k.rules[i].system
-		}
-		if unwritten(k.rules[i].canonical) {
-			k.durations = append(k.durations, uint8(i)) // #nosec G115 -- a key has a few rules
+		found := &k.rules[i]
+		switch {
+		case found.where&onSpan == 0:
+		case unwritten(found.canonical) || found.evidence && found.spans != nil:
+			k.special = append(k.special, i)
+		case found.evidence:
+			k.evidence |= found.system
 		}
 	}
 }

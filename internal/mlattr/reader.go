@@ -67,10 +67,11 @@ type keyRules struct {
 	rules []rule
 	// fields are what a value that is a map, or the JSON of one, has.
 	fields []fieldRule
-	// durations are the rules of what is read and not written, and evidence
-	// whose key it is on any span. Both are for Enriched.
-	durations []uint8
-	evidence  System
+	// special are the rules that Enriched has to look at: of what is read and
+	// not written, and evidence on some spans. Evidence is whose key it is on
+	// any span.
+	special  []int
+	evidence System
 }
 
 // fieldRule is one compiled field of a MapAlias.
