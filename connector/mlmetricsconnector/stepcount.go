@@ -41,8 +41,22 @@ func newStepCount() *stepCount {
 	}
 }
 
-// begin is called before the spans of a request.
-func (c *stepCount) begin() { c.source = nil }
+// begin adds the forward passes of a request, before its optimizers. It adds to
+// each how many more steps there are with it.
+func (c *stepCount) begin(units []unit) {
+	c.source = nil
+	for i := range units {
+		if u := &units[i]; u.is&isOptimizer != 0 && !u.parent.known() && u.activity.span.End > 0 {
+			c.turnTo(u)
+			c.ofRoots(u)
+		}
+	}
+	for i := range units {
+		if u := &units[i]; hasForward(u) {
+			u.steps += c.forward(u)
+		}
+	}
+}
 
 // forward adds a forward pass and returns how many more steps there are with
 // it: it may show that optimizers before and after it end steps of their own.

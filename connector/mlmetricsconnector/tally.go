@@ -73,12 +73,7 @@ func (t *tally) removeDelivered(r *reader) (duplicates int64) {
 // countSteps counts optimizer steps, batches, and the steps of clients whose
 // only sign of a step is a batch that is a trace of its own.
 func (t *tally) countSteps(r *reader) {
-	t.stepCount.begin()
-	for i := range r.units {
-		if u := &r.units[i]; hasForward(u) {
-			u.steps += t.stepCount.forward(u)
-		}
-	}
+	t.stepCount.begin(r.units)
 	optimizers := selected(r, func(u *unit) bool { return u.is&isOptimizer != 0 })
 	for i, v := range t.steps.outermost(candidates(optimizers)) {
 		if u := optimizers[i]; v != below {

@@ -176,13 +176,13 @@ func TestStartOfAProcess(t *testing.T) {
 		born     int64
 		expected map[string]int64
 	}{
-		"known":                  {10, map[string]int64{"startup": 990 + 3, "data_load": 2, "productive": 1}},
-		"after the first span":   {1001, map[string]int64{"startup": 3, "data_load": 2, "productive": 1}},
-		"long before any belief": {-90_000, map[string]int64{"startup": 3, "data_load": 2, "productive": 1}},
+		"known":                  {99_010, map[string]int64{"startup": 990 + 3, "data_load": 2, "productive": 1}},
+		"after the first span":   {100_001, map[string]int64{"startup": 3, "data_load": 2, "productive": 1}},
+		"long before any belief": {100_000 - 86_401, map[string]int64{"startup": 3, "data_load": 2, "productive": 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := Clock{Born: tt.born * second}
-			assert.Equal(t, tt.expected, seconds(timeline(&c, span{1000, 1002, DataLoad}, span{1005, 1006, Forward})))
+			assert.Equal(t, tt.expected, seconds(timeline(&c, span{100_000, 100_002, DataLoad}, span{100_005, 100_006, Forward})))
 		})
 	}
 }
