@@ -6,8 +6,8 @@ import "strings"
 // Elixir. Its Python side shares nothing with the Elixir side but the
 // correlation id.
 //
-// The durations that its events carry are left alone: they come in the
-// virtual machine's native unit, which the event does not name.
+// The durations that its events carry are no canonical attributes. The
+// ml_metrics connector reads them, with the units that the documents give.
 func snakepit() Table {
 	events := []string{"snakepit."}
 	infer := []string{"snakepit.ml.inference"}

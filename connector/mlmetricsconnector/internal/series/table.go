@@ -241,7 +241,7 @@ var All = [Count]Series{
 	},
 	CallDuration: {
 		Name: "ml.call.duration", Unit: "s", Kind: Histogram,
-		Description: "Time of calls as who called saw it, the wait for a worker included: Snakepit's calls into Python, TuFT's operations, and the code and plugins that TaskWeaver runs. A call that several spans tell of is one.",
+		Description: "Time of calls: of Snakepit's into Python with the wait for a worker, of TuFT's operations without it, and of the code and plugins that TaskWeaver runs. A call that several spans tell of is one.",
 		Labels:      callLabels, Buckets: callBuckets,
 	},
 	CallQueueTime: {
