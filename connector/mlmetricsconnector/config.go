@@ -55,6 +55,19 @@ type Config struct {
 	// that no call is slow, and there is no ml.calls.slow.
 	SlowThreshold time.Duration `mapstructure:"slow_threshold"`
 
+	// GenAIMetrics adds the metrics of the GenAI semantic conventions for
+	// requests to models: gen_ai.client.token.usage and
+	// gen_ai.client.operation.duration from the spans of who asks,
+	// gen_ai.server.request.duration, gen_ai.server.time_to_first_token and
+	// gen_ai.server.time_per_output_token from those of who answers. It is off
+	// by default, since many clients send them themselves.
+	GenAIMetrics bool `mapstructure:"genai_metrics"`
+
+	// Exemplars adds the trace and span id of a span to counters, of the newest
+	// since the last emission, and to histograms, of up to four in buckets of
+	// their own. Nothing else of a span is in them. It is on by default.
+	Exemplars bool `mapstructure:"exemplars"`
+
 	// prevent unkeyed literal initialization
 	_ struct{}
 }
@@ -68,6 +81,7 @@ func createDefaultConfig() component.Config {
 		MaxSeries:         defaultMaxSeries,
 		MaxRuns:           defaultMaxRuns,
 		SlowThreshold:     defaultSlowThreshold,
+		Exemplars:         true,
 	}
 }
 

@@ -2,6 +2,7 @@ package mlmetricsconnector
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/metadata"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 // maxKeptUpdates bounds the updates, and their sources, whose memory a reader
@@ -31,6 +33,11 @@ type metricsConnector struct {
 	logger    *zap.Logger
 	version   string
 	telemetry *telemetry
+	id        component.ID
+
+	// shared is where the instance that gets the clients' metrics is met.
+	shared  *shared.Registry[*common]
+	release shared.Release
 
 	// now is the clock.
 	now func() time.Time
@@ -50,7 +57,7 @@ type metricsConnector struct {
 
 var _ connector.Traces = (*metricsConnector)(nil)
 
-func newMetricsConnector(set connector.Settings, cfg *Config, next consumer.Metrics) (*metricsConnector, error) {
+func newMetricsConnector(set connector.Settings, cfg *Config, registry *shared.Registry[*common], next consumer.Metrics) (*metricsConnector, error) {
 	tel, err := newTelemetry(set)
 	if err != nil {
 		return nil, err
@@ -60,12 +67,17 @@ func newMetricsConnector(set connector.Settings, cfg *Config, next consumer.Metr
 		next:      next,
 		logger:    set.Logger,
 		version:   set.BuildInfo.Version,
+		id:        set.ID,
+		shared:    registry,
 		now:       time.Now,
 		telemetry: tel,
 		tally:     newTally(),
 		clocks:    newClocks(),
 		readers: sync.Pool{New: func() any {
-			return &reader{vocabulary: mlattr.Default(), slow: cfg.SlowThreshold.Seconds()}
+			return &reader{
+				vocabulary: mlattr.Default(), slow: cfg.SlowThreshold.Seconds(),
+				exemplars: cfg.Exemplars, genAI: cfg.GenAIMetrics,
+			}
 		}},
 		store: streams.NewStore(streams.Limits{
 			Series:     cfg.MaxSeries,
@@ -81,11 +93,16 @@ func newMetricsConnector(set connector.Settings, cfg *Config, next consumer.Metr
 }
 
 // Start begins the emissions.
-func (c *metricsConnector) Start(context.Context, component.Host) error {
+func (c *metricsConnector) Start(ctx context.Context, host component.Host) error {
 	if err := c.telemetry.observe(c.store); err != nil {
 		return fmt.Errorf("register the connector's own metrics: %w", err)
 	}
-	var ctx context.Context
+	shared, release, err := c.shared.Acquire(ctx, host, c.id, newCommon)
+	if err != nil {
+		return err
+	}
+	c.release = release
+	c.store.Heed(&shared.Silences)
 	// The context of Start ends with it, that of emissions with Shutdown.
 	ctx, c.cancel = context.WithCancel(context.Background())
 	c.stop, c.stopped = make(chan struct{}), make(chan struct{})
@@ -100,11 +117,12 @@ func (c *metricsConnector) Shutdown(ctx context.Context) (err error) {
 	return err
 }
 
-func (c *metricsConnector) end(ctx context.Context) error {
+func (c *metricsConnector) end(ctx context.Context) (err error) {
 	defer c.telemetry.shutdown()
 	if c.stop == nil {
 		return nil
 	}
+	defer func() { err = errors.Join(err, c.release(ctx)) }()
 	defer c.cancel()
 	close(c.stop)
 	select {
@@ -129,13 +147,14 @@ func (c *metricsConnector) ConsumeTraces(ctx context.Context, td ptrace.Traces) 
 	now := c.now()
 	r := c.readers.Get().(*reader)
 	defer c.putBack(r)
-	r.now = now.UnixNano()
+	r.now, r.enriched = now.UnixNano(), mlattr.IsEnriched(ctx)
 	r.read(td)
 	duplicates := c.tally.settle(r)
 	overflowed := c.store.Apply(r.updates, now)
 	overflowed.Add(c.clocks.observe(c.store, r.units, now))
 	c.telemetry.record(ctx, duplicates, r.outOfRange, overflowed)
 	c.telemetry.clamped(ctx, r.clamped)
+	c.telemetry.repaired(ctx, r.repaired)
 	return nil
 }
 

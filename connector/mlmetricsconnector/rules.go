@@ -28,7 +28,7 @@ const (
 // values is what one span or event says, in canonical terms.
 type values struct {
 	phase, operation, genAIOperation string
-	role, errorType                  string
+	role, errorType, side            string
 	model                            string // that answered, else that was asked for
 	library, function                string
 	basis                            string
@@ -70,6 +70,8 @@ func readValues(facts *mlattr.Facts) values {
 			v.genAIOperation = f.Text
 		case mlattr.Role:
 			v.role = f.Text
+		case mlattr.Side:
+			v.side = f.Text
 		case mlattr.GenAIRequestModel:
 			requested = f.Text
 		case mlattr.GenAIResponseModel:
@@ -220,9 +222,9 @@ func (v *values) ofModel() bool {
 		v.role != "" || v.library != "" || v.function != ""
 }
 
-// errorOperation is the ml.operation of a failure: where a client names no
-// operation, its phase or GenAI operation says what failed.
-func errorOperation(operation, genAIOperation, phase string) string {
+// operationOf is the ml.operation of requests, tokens and failures: where a
+// client names no operation, its GenAI operation or phase says what it was.
+func operationOf(operation, genAIOperation, phase string) string {
 	switch {
 	case operation != "":
 		return operation

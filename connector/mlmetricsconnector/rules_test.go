@@ -50,9 +50,9 @@ func TestSamples(t *testing.T) {
 }
 
 func TestErrorOperation(t *testing.T) {
-	assert.Equal(t, "reply", errorOperation("reply", "chat", "sample"))
-	assert.Equal(t, "chat", errorOperation("", "chat", "sample"))
-	assert.Equal(t, "sample", errorOperation("", "", "sample"))
+	assert.Equal(t, "reply", operationOf("reply", "chat", "sample"))
+	assert.Equal(t, "chat", operationOf("", "chat", "sample"))
+	assert.Equal(t, "sample", operationOf("", "", "sample"))
 }
 
 func TestErrorClass(t *testing.T) {

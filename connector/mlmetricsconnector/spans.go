@@ -11,10 +11,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-// unknownService is the service.name of a resource that has none, as the
-// SDKs spell it.
-const unknownService = "unknown_service"
-
 // Values of series.Timing.
 const (
 	timingHost   = "host"
@@ -40,6 +36,9 @@ const (
 	isRequest
 	isUsage
 	isError
+	// isFailure is a failure of something that is no operation of machine
+	// learning.
+	isFailure
 )
 
 // unit is what the rules need to know of one span. What holds whatever the
@@ -72,9 +71,12 @@ type unit struct {
 	calls []call
 	told  bool
 
-	operation, role, model string
-	// failedOperation and errorType are those of a failure.
-	failedOperation, errorType string
+	operation, role, model, side string
+	// genAI is nil unless the span is a call by the conventions and their
+	// metrics are wanted.
+	genAI *genAICall
+	// errorType is that of a failure.
+	errorType string
 }
 
 // reader turns spans into units and updates. It reads each attribute once,
@@ -82,6 +84,10 @@ type unit struct {
 type reader struct {
 	vocabulary *mlattr.Reader
 	now        int64
+	// enriched is true where ml_enrich has read the spans.
+	enriched bool
+	// exemplars and genAI are what the user wants.
+	exemplars, genAI bool
 
 	ofResource, ofSpan mlattr.Facts
 	// source is that of the resource.
@@ -104,6 +110,8 @@ type reader struct {
 	// outOfRange counts values that cannot be true, and clamped queue times
 	// that were negative.
 	outOfRange, clamped int64
+	// repaired counts names of resources that were no valid UTF-8.
+	repaired int64
 }
 
 // reset drops what was read and keeps the memory.
@@ -112,7 +120,7 @@ func (r *reader) reset() {
 	r.ofSpan.Reset()
 	clear(r.units)
 	clear(r.updates)
-	r.units, r.updates, r.outOfRange, r.clamped = r.units[:0], r.updates[:0], 0, 0
+	r.units, r.updates, r.outOfRange, r.clamped, r.repaired = r.units[:0], r.updates[:0], 0, 0, 0
 	r.resourceAttrs, r.spanAttrs = pcommon.Map{}, pcommon.Map{}
 	r.heard.reset()
 	r.anyCalls = false
@@ -136,13 +144,8 @@ func (r *reader) read(td ptrace.Traces) {
 func (r *reader) readResource(attrs pcommon.Map) {
 	r.vocabulary.Resource(attrs, &r.ofResource)
 	r.resourceAttrs = attrs
-	resource := streams.Resource{Service: unknownService}
-	if service := r.ofResource.Text(mlattr.ServiceName); service != "" {
-		resource.Service = service
-	}
-	if v, ok := attrs.Get(mlattr.ServiceNamespace); ok {
-		resource.Namespace, _ = mlattr.ReadText(v)
-	}
+	resource, repaired := readResource(attrs)
+	r.repaired += repaired
 	r.program = programOf(&r.ofResource, attrs)
 	r.per = perStepOf(&r.ofResource)
 	r.timing = timingHost
@@ -163,7 +166,15 @@ func (r *reader) readResource(attrs pcommon.Map) {
 
 // readSpan appends a unit if the span has anything to count or show.
 func (r *reader) readSpan(known mlattr.System, span ptrace.Span) {
-	r.vocabulary.Span(known, span, &r.ofSpan)
+	if r.enriched {
+		r.vocabulary.Enriched(known, span, &r.ofSpan)
+	} else {
+		r.vocabulary.Span(known, span, &r.ofSpan)
+	}
+	failed := span.Status().Code() == ptrace.StatusCodeError
+	if r.ofSpan.Len() == 0 && r.ofSpan.Systems == 0 && !failed && span.Events().Len() == 0 {
+		return // nobody's span that says nothing
+	}
 	r.spanAttrs = span.Attributes()
 	r.heard.reset()
 	u := unit{first: len(r.updates), per: r.per}
@@ -176,11 +187,15 @@ func (r *reader) readSpan(known mlattr.System, span ptrace.Span) {
 	u.requestSource = r.sources.of(r.source.Resource, requestRun)
 
 	v := readValues(&r.ofSpan)
-	u.operation, u.role, u.model = v.operation, v.role, v.model
+	u.operation = operationOf(v.operation, v.genAIOperation, v.phase)
+	u.role, u.model, u.side = v.role, v.model, v.side
 	u.activity = activityOf(r.program, &v, &r.ofSpan, span.Name(), ownTime(span.StartTimestamp(), r.now), ownTime(span.EndTimestamp(), r.now))
 	u.timing = r.timing
-	failed := span.Status().Code() == ptrace.StatusCodeError || v.errorType != ""
+	failed = failed || v.errorType != ""
 
+	if r.genAI {
+		u.genAI = genAICallOf(&v, &r.ofSpan, span)
+	}
 	r.addUsage(&u, &v)
 	r.addGauges(&u, &v)
 	exception := r.addEvents(&u, span.Events())
@@ -195,13 +210,15 @@ func (r *reader) readSpan(known mlattr.System, span ptrace.Span) {
 	if isRequestSpan(&v, span.Name()) {
 		u.is |= isRequest
 	}
-	if failed && v.ofModel() {
-		u.is |= isError
-		u.failedOperation = errorOperation(v.operation, v.genAIOperation, v.phase)
+	if failed {
+		u.is |= isFailure
 		u.errorType = errorClass(v.errorType)
 		if u.errorType == "" {
 			u.errorType = otherError
 		}
+	}
+	if failed && v.ofModel() {
+		u.is |= isError
 	}
 	if !failed {
 		u.is |= work(v.phase)
@@ -237,7 +254,8 @@ func (r *reader) addUsage(u *unit, v *values) {
 			r.outOfRange++
 			continue
 		}
-		r.count(u, series.Tokens, u.requestSource, side.tokens, side.kind, v.model, v.operation, v.role)
+		r.count(u, series.Tokens, u.requestSource, side.tokens, side.kind, v.model, u.operation, v.role, v.side)
+		r.addGenAITokens(u, side.kind, side.tokens)
 	}
 	if v.hasRate {
 		r.addRate(u, v.rate, v.basis, v.model)
@@ -303,10 +321,11 @@ func (r *reader) count(u *unit, id series.ID, of *streams.Source, n int64, label
 
 // update appends an update whose value the caller sets.
 func (r *reader) update(u *unit, id series.ID, of *streams.Source, labels ...string) *streams.Update {
-	r.updates = append(r.updates, streams.Update{
-		Source: of, Series: id, At: u.end, Trace: u.self.trace, Span: u.self.span,
-	})
+	r.updates = append(r.updates, streams.Update{Source: of, Series: id, At: u.end})
 	up := &r.updates[len(r.updates)-1]
+	if r.exemplars {
+		up.Trace, up.Span = u.self.trace, u.self.span
+	}
 	copy(up.Labels[:], labels)
 	return up
 }

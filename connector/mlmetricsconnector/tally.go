@@ -120,16 +120,18 @@ func (t *tally) countRequests(r *reader) {
 	}
 	for i, v := range t.requests.innermost(chosen) {
 		if u := units[i]; v == counts {
-			r.count(u, series.Requests, u.requestSource, 1, u.operation, u.role, u.model)
+			r.count(u, series.Requests, u.requestSource, 1, u.operation, u.role, u.model, u.errorType, u.side)
+			r.addGenAITimes(u)
 		}
 	}
 }
 
 func (t *tally) countErrors(r *reader) {
 	units := selected(r, func(u *unit) bool { return u.is&isError != 0 })
-	for i, v := range t.errors.innermost(candidates(units)) {
+	links := selected(r, func(u *unit) bool { return u.is&(isError|isFailure) == isFailure })
+	for i, v := range t.errors.lowest(candidates(units), candidates(links)) {
 		if u := units[i]; v == counts {
-			r.count(u, series.Errors, u.requestSource, 1, u.failedOperation, u.errorType)
+			r.count(u, series.Errors, u.requestSource, 1, u.operation, u.errorType)
 		}
 	}
 }

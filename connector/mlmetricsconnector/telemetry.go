@@ -70,6 +70,13 @@ func (t *telemetry) clamped(ctx context.Context, n int64) {
 	}
 }
 
+// repaired counts names of resources that were no valid UTF-8.
+func (t *telemetry) repaired(ctx context.Context, n int64) {
+	if n > 0 {
+		t.builder.ConnectorMlMetricsRepairedNames.Add(ctx, n, t.own)
+	}
+}
+
 func (t *telemetry) expired(ctx context.Context, n int64) {
 	if n > 0 {
 		t.builder.ConnectorMlMetricsStreamsExpired.Add(ctx, n, t.own)

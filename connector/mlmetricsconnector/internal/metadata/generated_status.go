@@ -14,5 +14,6 @@ var (
 )
 
 const (
-	TracesToMetricsStability = component.StabilityLevelDevelopment
+	MetricsToMetricsStability = component.StabilityLevelDevelopment
+	TracesToMetricsStability  = component.StabilityLevelDevelopment
 )

@@ -29,6 +29,7 @@ type TelemetryBuilder struct {
 	mu                                  sync.Mutex
 	registrations                       []metric.Registration
 	ConnectorMlMetricsOverflowedUpdates metric.Int64Counter
+	ConnectorMlMetricsRepairedNames     metric.Int64Counter
 	ConnectorMlMetricsRuns              metric.Int64ObservableUpDownCounter
 	ConnectorMlMetricsSkipped           metric.Int64Counter
 	ConnectorMlMetricsStreams           metric.Int64ObservableUpDownCounter
@@ -108,6 +109,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		"otelcol_connector_ml_metrics_overflowed_updates",
 		metric.WithDescription("Number of updates of a series that a limit kept from having a stream of its own; counters and histograms were added to the overflow stream, gauges dropped [Development]"),
 		metric.WithUnit("{update}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ConnectorMlMetricsRepairedNames, err = builder.meter.Int64Counter(
+		"otelcol_connector_ml_metrics_repaired_names",
+		metric.WithDescription("Number of times that the service.name or service.namespace of spans was not valid UTF-8; what is wrong in it is replaced [Development]"),
+		metric.WithUnit("{name}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ConnectorMlMetricsRuns, err = builder.meter.Int64ObservableUpDownCounter(

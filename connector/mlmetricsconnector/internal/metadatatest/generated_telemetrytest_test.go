@@ -29,9 +29,13 @@ func TestSetupTelemetry(t *testing.T) {
 		return nil
 	}))
 	tb.ConnectorMlMetricsOverflowedUpdates.Add(context.Background(), 1)
+	tb.ConnectorMlMetricsRepairedNames.Add(context.Background(), 1)
 	tb.ConnectorMlMetricsSkipped.Add(context.Background(), 1)
 	tb.ConnectorMlMetricsStreamsExpired.Add(context.Background(), 1)
 	AssertEqualConnectorMlMetricsOverflowedUpdates(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualConnectorMlMetricsRepairedNames(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualConnectorMlMetricsRuns(t, testTel,

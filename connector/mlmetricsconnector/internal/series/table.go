@@ -38,6 +38,11 @@ const (
 	HealthAlerts
 	MemoryAllocated
 	GPUMemoryUsage
+	GenAITokenUsage
+	GenAIOperationDuration
+	GenAIServerDuration
+	GenAITimeToFirstToken
+	GenAITimePerOutputToken
 
 	// Count is the number of series.
 	Count
@@ -80,7 +85,7 @@ func (k Kind) String() string {
 }
 
 // MaxLabels is the largest number of labels of a series, run labels apart.
-const MaxLabels = 4
+const MaxLabels = 7
 
 // Series describes one metric.
 type Series struct {
@@ -102,6 +107,8 @@ type Series struct {
 	// run id that was computed for a single trace is not: every request of an
 	// LLM application would be a run of its own.
 	EveryRun bool
+	// OptIn is true where the series is written only if genai_metrics is true.
+	OptIn bool
 }
 
 // RunLabels are the attributes that every series has in addition to its own,
@@ -143,6 +150,20 @@ const (
 	Instance = "service.instance.id"
 )
 
+// Labels of the conventions.
+const (
+	// ServerAddress is where a model was asked.
+	ServerAddress = "server.address"
+	// ServerPort is the port there, a whole number.
+	ServerPort = "server.port"
+)
+
+// Buckets of the GenAI conventions.
+var (
+	tokenBuckets    = powersOf(4, 1, 1<<26)
+	durationBuckets = []float64{.01, .02, .04, .08, .16, .32, .64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92}
+)
+
 // Labels of calls and of what a process has.
 var (
 	callLabels   = []string{mlattr.Library, mlattr.Function, Device, Result}
@@ -158,7 +179,7 @@ var All = [Count]Series{
 	Tokens: {
 		Name: "ml.tokens", Unit: "{token}", Kind: Counter,
 		Description: "Tokens of language models, as spans report them. Spans whose usage a descendant reports as well (ml.usage.counted is false) are left out. Where a resource says how many tokens a step of a rank has (ml.tokens_per_step), these too, with the operation train_step.",
-		Labels:      []string{mlattr.GenAITokenType, mlattr.GenAIRequestModel, mlattr.Operation, mlattr.Role},
+		Labels:      []string{mlattr.GenAITokenType, mlattr.GenAIRequestModel, mlattr.Operation, mlattr.Role, mlattr.Side},
 	},
 	RequestTokenThroughput: {
 		Name: "ml.request.token.throughput", Unit: "{token}/s", Kind: Histogram,
@@ -169,7 +190,7 @@ var All = [Count]Series{
 	Requests: {
 		Name: "ml.requests", Unit: "{request}", Kind: Counter,
 		Description: "Requests to a model: spans that report token usage, and spans that sample, infer or chat and have none of these directly below them.",
-		Labels:      []string{mlattr.Operation, mlattr.Role, mlattr.GenAIRequestModel},
+		Labels:      []string{mlattr.Operation, mlattr.Role, mlattr.GenAIRequestModel, mlattr.ErrorType, mlattr.Side},
 	},
 	Errors: {
 		Name: "ml.errors", Unit: "{error}", Kind: Counter,
@@ -304,12 +325,51 @@ var All = [Count]Series{
 		Description: "Memory of a GPU that a client's tensors use (allocated) and that its allocator holds for them (reserved), as it last said.",
 		Labels:      []string{MemoryKind, Device, Instance},
 	},
+	GenAITokenUsage: {
+		Name: "gen_ai.client.token.usage", Unit: "{token}", Kind: Histogram, OptIn: true,
+		Description: "Tokens of each request to a model, as its client counted them, by the GenAI semantic conventions.",
+		Labels:      genAILabels(mlattr.GenAITokenType), Buckets: tokenBuckets,
+	},
+	GenAIOperationDuration: {
+		Name: "gen_ai.client.operation.duration", Unit: "s", Kind: Histogram, OptIn: true,
+		Description: "Time of each request to a model, as its client saw it, by the GenAI semantic conventions.",
+		Labels:      genAILabels(mlattr.ErrorType), Buckets: durationBuckets,
+	},
+	GenAIServerDuration: {
+		Name: "gen_ai.server.request.duration", Unit: "s", Kind: Histogram, OptIn: true,
+		Description: "Time of each request to a model, as its server saw it, by the GenAI semantic conventions.",
+		Labels:      genAILabels(mlattr.ErrorType), Buckets: durationBuckets,
+	},
+	GenAITimeToFirstToken: {
+		Name: "gen_ai.server.time_to_first_token", Unit: "s", Kind: Histogram, OptIn: true,
+		Description: "Time from each successful request to its first token, as its server saw it, by the GenAI semantic conventions.",
+		Labels:      genAILabels(),
+		Buckets:     []float64{.001, .005, .01, .02, .04, .06, .08, .1, .25, .5, .75, 1, 2.5, 5, 7.5, 10},
+	},
+	GenAITimePerOutputToken: {
+		Name: "gen_ai.server.time_per_output_token", Unit: "s", Kind: Histogram, OptIn: true,
+		Description: "Time for each token after the first of each successful request, as its server saw it, by the GenAI semantic conventions.",
+		Labels:      genAILabels(),
+		Buckets:     []float64{.01, .025, .05, .075, .1, .15, .2, .3, .4, .5, .75, 1, 2.5},
+	},
+}
+
+// genAILabels returns what the conventions have on all of their metrics, and a
+// label more.
+func genAILabels(more ...string) []string {
+	return append([]string{
+		mlattr.GenAIOperationName, mlattr.GenAIProviderName, mlattr.GenAIRequestModel,
+		ServerPort, mlattr.GenAIResponseModel, ServerAddress,
+	}, more...)
 }
 
 // powersOfTwo returns first, 2*first … last.
-func powersOfTwo(first, last float64) []float64 {
+func powersOfTwo(first, last float64) []float64 { return powersOf(2, first, last) }
+
+// powersOf returns first, factor*first … last.
+func powersOf(factor, first, last float64) []float64 {
 	var bounds []float64
-	for b := first; b <= last; b *= 2 {
+	for b := first; b <= last; b *= factor {
 		bounds = append(bounds, b)
 	}
 	return bounds

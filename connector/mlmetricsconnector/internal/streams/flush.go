@@ -58,9 +58,11 @@ func (f *Flusher) Flush(now time.Time) (removed int64, err error) {
 		f.expired = f.expired[:0]
 		b = newBuilder(now, f.Prepare)
 	}
+	f.copies.expiration, f.copies.now = f.Store.limits.Expiration, now
+	f.copies.silences = f.Store.silences.all(f.Store.limits.Expiration, now)
 	for i := range f.Store.shards {
 		for from, more := 0, true; more; from += piece {
-			more = f.copies.take(&f.Store.shards[i], from, f.Store.limits.Expiration, now)
+			more = f.copies.take(&f.Store.shards[i], from)
 			for j := range f.copies.streams {
 				snap := &f.copies.streams[j]
 				b.add(snap)
@@ -111,21 +113,25 @@ func (s *Store) removePiece(places []place) (removed int64) {
 // copies is the memory for copies of a piece of a shard. Flush after flush uses
 // the same.
 type copies struct {
+	now        time.Time
+	expiration time.Duration
+	silences   map[Resource]*Set
+
 	streams   []stream
 	buckets   []uint64
 	exemplars []exemplar
 }
 
 // take copies the streams of a shard from one place on, ends those that have
-// expired, and reports whether there are more. Only this is done under the
-// lock.
-func (c *copies) take(sh *shard, from int, expiration time.Duration, now time.Time) (more bool) {
+// expired and those that a program now sends itself, and reports whether there
+// are more. Only this is done under the lock.
+func (c *copies) take(sh *shard, from int) (more bool) {
 	c.streams, c.buckets, c.exemplars = c.streams[:0], c.buckets[:0], c.exemplars[:0]
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	to := min(from+piece, len(sh.list))
 	for _, st := range sh.list[min(from, to):to] {
-		if !st.expired && expiration > 0 && now.Sub(st.updated) > expiration {
+		if !st.expired && c.over(st) {
 			st.expired = true
 			st.reset()
 		}
@@ -142,4 +148,16 @@ func (c *copies) take(sh *shard, from int, expiration time.Duration, now time.Ti
 		c.streams = append(c.streams, copied)
 	}
 	return to < len(sh.list)
+}
+
+// over reports whether a stream has come to its end.
+func (c *copies) over(st *stream) bool {
+	if c.expiration > 0 && c.now.Sub(st.updated) > c.expiration {
+		return true
+	}
+	if len(c.silences) == 0 || st.ofAll {
+		return false
+	}
+	silent := c.silences[st.resource]
+	return silent != nil && silent[st.series]
 }

@@ -139,15 +139,11 @@ func (rb *resourceBuilder) create(id series.ID) pmetric.Metric {
 func (st *stream) putLabels(attrs pcommon.Map) {
 	attrs.EnsureCapacity(len(series.RunLabels) + len(st.labels) + 1)
 	for i, value := range st.labels {
-		putNonEmpty(attrs, series.All[st.series].Labels[i], value)
+		putLabel(attrs, series.All[st.series].Labels[i], value)
 	}
 	putNonEmpty(attrs, mlattr.RunID, st.run.ID)
 	putNonEmpty(attrs, mlattr.JobID, st.run.Job)
-	if rank, err := strconv.ParseInt(st.run.Rank, 10, 64); err == nil {
-		attrs.PutInt(mlattr.RankGlobal, rank)
-	} else {
-		putNonEmpty(attrs, mlattr.RankGlobal, st.run.Rank)
-	}
+	putLabel(attrs, mlattr.RankGlobal, st.run.Rank)
 	putNonEmpty(attrs, mlattr.HostName, st.run.Host)
 	if st.overflow {
 		attrs.PutBool(series.Overflow, true)
@@ -168,6 +164,17 @@ func (st *stream) putExemplars(to pmetric.ExemplarSlice) {
 		e.SetTimestamp(pcommon.Timestamp(st.exemplars[i].at)) // #nosec G115 -- clamped to the collector's clock
 		e.SetDoubleValue(st.exemplars[i].value)
 	}
+}
+
+// putLabel adds a label that is not empty. A rank and a port are whole numbers.
+func putLabel(attrs pcommon.Map, name, value string) {
+	if name == mlattr.RankGlobal || name == series.ServerPort {
+		if n, err := strconv.ParseInt(value, 10, 64); err == nil {
+			attrs.PutInt(name, n)
+			return
+		}
+	}
+	putNonEmpty(attrs, name, value)
 }
 
 func putNonEmpty(attrs pcommon.Map, name, value string) {

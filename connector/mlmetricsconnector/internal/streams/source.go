@@ -26,10 +26,12 @@ type Source struct {
 	Resource Resource
 	Run      Run
 
-	// hash and admitted hold for updates that arrived at settled.
+	// What follows holds for updates that arrived at settled: silent is what
+	// the program sends itself, or nil.
 	settled  time.Time
 	hash     uint64
 	admitted bool
+	silent   *Set
 }
 
 // identity is whose a stream is.

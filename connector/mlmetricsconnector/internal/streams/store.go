@@ -75,6 +75,8 @@ type Store struct {
 	all    atomic.Int64
 	runs   runs
 	shards [shardCount]shard
+	// silences is nil where nobody listens to what programs send themselves.
+	silences *Silences
 }
 
 type shard struct {
@@ -97,6 +99,10 @@ func NewStore(limits Limits) *Store {
 	return s
 }
 
+// Heed makes the store leave alone what programs send themselves. It must be
+// called before any other method is.
+func (s *Store) Heed(silences *Silences) { s.silences = silences }
+
 // Streams returns the number of live streams, overflow streams included, and
 // of those whose end has not been passed on yet.
 func (s *Store) Streams() int64 { return s.all.Load() }
@@ -111,6 +117,9 @@ func (s *Store) Apply(updates []Update, now time.Time) Overflowed {
 		u := &updates[i]
 		src := u.Source
 		s.settle(src, now)
+		if src.silent != nil && src.silent[u.Series] {
+			continue
+		}
 		if !src.admitted {
 			over.Runs++
 			if newest(u.Series) {
@@ -135,6 +144,7 @@ func (s *Store) settle(src *Source, now time.Time) {
 		return
 	}
 	src.settled, src.admitted = now, true
+	src.silent = s.silences.of(src.Resource)
 	if src.Run.ID != "" {
 		src.admitted = s.runs.admit(runKey{src.Resource, src.Run.ID}, s.limits.Runs, now)
 	}

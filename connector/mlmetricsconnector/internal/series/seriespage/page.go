@@ -40,6 +40,9 @@ with unit and type suffixes.
 	}
 	for _, s := range series.All {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n", s.Name, s.Description)
+		if s.OptIn {
+			b.WriteString("\nOnly with `genai_metrics: true`.\n")
+		}
 		if !s.EveryRun {
 			b.WriteString("\nA run id that was computed for a single trace is not a label here.\n")
 		}

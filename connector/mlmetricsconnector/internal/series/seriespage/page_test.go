@@ -64,6 +64,15 @@ func TestPrometheusNames(t *testing.T) {
 		series.MemoryAllocated:        "ml_memory_allocated_bytes",
 		series.GPUMemoryUsage:         "ml_gpu_memory_usage_bytes",
 	}
+	for id, name := range map[series.ID]string{
+		series.GenAITokenUsage:         "gen_ai_client_token_usage",
+		series.GenAIOperationDuration:  "gen_ai_client_operation_duration_seconds",
+		series.GenAIServerDuration:     "gen_ai_server_request_duration_seconds",
+		series.GenAITimeToFirstToken:   "gen_ai_server_time_to_first_token_seconds",
+		series.GenAITimePerOutputToken: "gen_ai_server_time_per_output_token_seconds",
+	} {
+		want[id] = name
+	}
 	require.Len(t, want, len(series.All))
 	for id, name := range want {
 		got, err := prometheusName(series.All[id])
