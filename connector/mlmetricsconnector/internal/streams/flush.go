@@ -2,6 +2,7 @@ package streams
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -101,8 +102,8 @@ func (s *Store) removePiece(places []place) (removed int64) {
 	sh := &s.shards[places[0].shard]
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	for i := len(places) - 1; i >= 0; i-- {
-		if at := places[i].at; sh.list[at].expired {
+	for _, p := range slices.Backward(places) {
+		if at := p.at; sh.list[at].expired {
 			s.remove(sh, at)
 			removed++
 		}

@@ -74,12 +74,12 @@ func (s *Silences) all(expiration time.Duration, now time.Time) map[Resource]*Se
 	defer s.mu.Unlock()
 	var all map[Resource]*Set
 	for resource, known := range s.set {
-		sends, any := *known.sends, false
+		sends, some := *known.sends, false
 		for id := range sends {
 			sends[id] = sends[id] && (expiration <= 0 || now.Sub(known.heard[id]) <= expiration)
-			any = any || sends[id]
+			some = some || sends[id]
 		}
-		if !any {
+		if !some {
 			delete(s.set, resource)
 			continue
 		}
