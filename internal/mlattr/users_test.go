@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
@@ -54,7 +55,7 @@ func TestUserOfAResource(t *testing.T) {
 		"a stranger's":           {map[string]any{"user": "eve"}, ""},
 	} {
 		res := pcommon.NewMap()
-		assert.NoError(t, res.FromRaw(tt.attrs), name)
+		require.NoError(t, res.FromRaw(tt.attrs), name)
 		var f mlattr.Facts
 		mlattr.Default().Resource(res, &f)
 		assert.Equal(t, tt.want, f.Text(mlattr.User), name)

@@ -128,13 +128,13 @@ func (n *node) linkedKeys(agreed *symbolSet) symbolSet {
 	for k := range keyInferred {
 		from := &n.keys
 		if n.keys[k] == 0 {
-			from = agreed
-		}
-		if n.needs(k) && from[k] != 0 {
-			keys[k] = from[k]
-			if k == keyRun {
-				keys[keyInferred] = from[keyInferred]
+			if from = agreed; !n.admits(k, agreed) {
+				continue
 			}
+		}
+		keys[k] = from[k]
+		if k == keyRun {
+			keys[keyInferred] = from[keyInferred]
 		}
 	}
 	if keys[keyRun] == 0 && !n.resourceInferred {
@@ -152,12 +152,9 @@ func (n *node) takeLinked(given, agreed *symbolSet) bool {
 	}
 	news := false
 	for k := range keyInferred {
-		if given[k] == 0 || own[k] != 0 || !n.needs(k) {
-			continue
-		}
-		n.keys[k], n.from[k], news = given[k], fromLink, true
-		if k == keyRun {
-			n.keys[keyInferred] = given[keyInferred]
+		if own[k] == 0 && n.admits(k, given) {
+			n.inheritKey(k, given, fromLink)
+			news = true
 		}
 	}
 	return news

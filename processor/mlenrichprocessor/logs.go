@@ -153,10 +153,16 @@ func (s *recordState) learns(span *keySet, trace *agreement, of *run) bool {
 
 // learn is the key that the record gets of its span or trace, or "".
 func (s *recordState) learn(key int, span *keySet, trace *agreement, of *run) (string, origin) {
-	if s.foreign || s.present[key] || key == keyRun && of.id != "" {
+	if s.foreign || s.present[key] {
 		return "", fromNowhere
 	}
-	return keyOf(key, span, trace)
+	value, from := keyOf(key, span, trace)
+	if key == keyRun && value != "" && of.id != "" && (value == of.id || inferredRun(span, trace, from) || from != fromSpan && !of.inferred) {
+		// The resource has the record's run, unless the record's span is of
+		// another, or nobody named the resource's.
+		return "", fromNowhere
+	}
+	return value, from
 }
 
 // write adds to a record what its span hands down, or else what its trace

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
 // TestPrecedence has a span that could have its session from several places:
@@ -51,20 +53,37 @@ func TestPrecedence(t *testing.T) {
 	}
 }
 
-// TestRunOfSpanPrecedence has a span that could have its run from several places. The
-// run of its resource is the span's: it is not put on the span.
+// TestRunOfSpanPrecedence has a span that could have its run from several
+// places. The run of its resource is the span's: it is put on the span only
+// where another one would have come before it.
+//
+// What an ancestor states is about the work that the span is part of: TuFT in a
+// Slurm job works for many training runs, and a run of MLflow has runs within.
+// What somebody named comes before what was inferred, wherever it is.
 func TestRunOfSpanPrecedence(t *testing.T) {
+	const inferred = "inferred" // for the resource: nobody names its run
 	for name, test := range map[string]struct {
-		own, parent, resource  string
-		want, source, conflict string
+		own, parent, trace, resource string
+		want, source, conflict       string
 	}{
-		"nowhere":             {},
-		"own":                 {own: "o", want: "o"},
-		"parent":              {parent: "p", want: "p", source: "run=parent"},
-		"resource":            {resource: "r"},
-		"own and parent":      {own: "o", parent: "p", want: "o", conflict: "ml.run.id"},
-		"own and resource":    {own: "o", resource: "r", want: "o", conflict: "ml.run.id"},
-		"parent and resource": {parent: "p", resource: "r"},
+		"nowhere":                         {},
+		"own":                             {own: "o", want: "o"},
+		"parent":                          {parent: "p", want: "p", source: "run=parent"},
+		"trace":                           {trace: "t", want: "t", source: "run=trace"},
+		"resource":                        {resource: "r"},
+		"inferred":                        {resource: inferred},
+		"own and parent":                  {own: "o", parent: "p", want: "o", conflict: "ml.run.id"},
+		"own and resource":                {own: "o", resource: "r", want: "o", conflict: "ml.run.id"},
+		"own and inferred":                {own: "o", resource: inferred, want: "o"},
+		"parent and trace":                {parent: "p", trace: "t", want: "p", source: "run=parent"},
+		"parent and resource":             {parent: "p", resource: "r", want: "p", source: "run=parent", conflict: "ml.run.id"},
+		"parent and resource agree":       {parent: "r", resource: "r"},
+		"parent and inferred":             {parent: "p", resource: inferred, want: "p", source: "run=parent"},
+		"trace and resource":              {trace: "t", resource: "r"},
+		"trace and inferred":              {trace: "t", resource: inferred, want: "t", source: "run=trace"},
+		"own, parent, trace and resource": {own: "o", parent: "p", trace: "t", resource: "r", want: "o", conflict: "ml.run.id"},
+		"parent, trace and resource":      {parent: "p", trace: "t", resource: "r", want: "p", source: "run=parent", conflict: "ml.run.id"},
+		"parent, trace and inferred":      {parent: "p", trace: "t", resource: inferred, want: "p", source: "run=parent"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			run := func(id string) map[string]any {
@@ -73,17 +92,98 @@ func TestRunOfSpanPrecedence(t *testing.T) {
 				}
 				return map[string]any{"ml.run.id": id}
 			}
-			td := batchOf("x", testSpan{1, 2, 1, "span", run(test.own)})
-			if test.resource != "" {
-				td.ResourceSpans().At(0).Resource().Attributes().PutStr("ml.run.id", test.resource)
+			batches := func() []ptrace.Traces {
+				service := "x"
+				if test.resource == inferred {
+					service = "torchtel"
+				}
+				of := batchOf(service, testSpan{1, 2, 1, "span", run(test.own)})
+				if test.resource != "" && test.resource != inferred {
+					of.ResourceSpans().At(0).Resource().Attributes().PutStr("ml.run.id", test.resource)
+				}
+				return []ptrace.Traces{
+					batchOf("y", testSpan{1, 1, 0, "parent", run(test.parent)}),
+					batchOf("z", testSpan{1, 3, 9, "aside", run(test.trace)}), of,
+				}
 			}
-			batchOf("y", testSpan{1, 1, 0, "parent", run(test.parent)}).ResourceSpans().MoveAndAppendTo(td.ResourceSpans())
-			out := startDefault(t).sendTraces(t, td)
-			assert.Equal(t, test.want, keysByName(out, "ml.run.id")["span"])
-			assert.Equal(t, test.source, keysByName(out, "ml.correlation.source")["span"])
-			assert.Equal(t, test.conflict, keysByName(out, "ml.correlation.conflict")["span"])
+			check := func(out ptrace.Traces) {
+				t.Helper()
+				assert.Equal(t, test.want, keysByName(out, "ml.run.id")["span"])
+				assert.Equal(t, test.source, keysByName(out, "ml.correlation.source")["span"])
+				assert.Equal(t, test.conflict, keysByName(out, "ml.correlation.conflict")["span"])
+				assert.Empty(t, keysByName(out, "ml.run.inferred")["span"])
+			}
+			for seed := range uint64(6) {
+				td := ptrace.NewTraces()
+				for _, one := range shuffled(seed, batches()) {
+					one.ResourceSpans().MoveAndAppendTo(td.ResourceSpans())
+				}
+				p := startDefault(t)
+				out := p.sendTraces(t, td)
+				check(out)
+				check(startDefault(t).sendTraces(t, out))
+			}
+			// One after the other, the span last.
+			p := startDefault(t)
+			var out ptrace.Traces
+			for _, one := range batches() {
+				out = p.sendTraces(t, one)
+			}
+			check(out)
+
+			// A record of the span has the span's run, where that is not its
+			// resource's.
+			ld := plog.NewLogs()
+			rl := ld.ResourceLogs().AppendEmpty()
+			out.ResourceSpans().At(0).Resource().CopyTo(rl.Resource())
+			record := rl.ScopeLogs().AppendEmpty().LogRecords().AppendEmpty()
+			span := out.ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0)
+			record.SetTraceID(span.TraceID())
+			record.SetSpanID(span.SpanID())
+			got := p.sendLogs(t, ld).ResourceLogs().At(0).ScopeLogs().At(0).LogRecords().At(0).Attributes()
+			assert.Equal(t, test.want, readID(got, "ml.run.id"))
 		})
 	}
+}
+
+// TestAnInferredRunIsNobodyElses has a run that was inferred for a caller come,
+// by their request and by its parent, to a span whose resource has one: that
+// one stays, named or inferred.
+func TestAnInferredRunIsNobodyElses(t *testing.T) {
+	request := map[string]any{"snakepit.correlation_id": "c", "snakepit.command": "x"}
+	for resource, attrs := range map[string]map[string]any{
+		"named":    {"ml.run.id": "r"},
+		"inferred": {"host.name": "n2"},
+	} {
+		td := batchOf("snakepit", testSpan{1, 1, 0, "snakepit.grpc.call", request})
+		td.ResourceSpans().At(0).Resource().Attributes().PutStr("host.name", "n1")
+		bridge := batchOf("snakepit.python.bridge", testSpan{2, 1, 0, "bridge", request})
+		bridge.ResourceSpans().MoveAndAppendTo(td.ResourceSpans())
+		other := batchOf("torchtel", testSpan{2, 2, 1, "span", request})
+		for key, value := range attrs {
+			other.ResourceSpans().At(0).Resource().Attributes().PutStr(key, value.(string))
+		}
+		other.ResourceSpans().MoveAndAppendTo(td.ResourceSpans())
+		runs := keysByName(startDefault(t).sendTraces(t, td), "ml.run.id")
+		assert.NotEmpty(t, runs["bridge"], "it has what its caller was given")
+		assert.NotContains(t, runs, "span", resource)
+	}
+}
+
+// TestATrainingRunInAJobIsNoConflict has TuFT in a Slurm job: the spans of a
+// training run, and what they store without saying so, are of that run, and the
+// rest is of the job.
+func TestATrainingRunInAJobIsNoConflict(t *testing.T) {
+	td := batchOf("tuft",
+		testSpan{1, 1, 0, "training_controller.run_forward", map[string]any{"tuft.training_run_id": "tr"}},
+		testSpan{1, 2, 1, "redis.SET", nil}, testSpan{2, 1, 0, "redis.SCAN", nil})
+	td.ResourceSpans().At(0).Resource().Attributes().PutStr("SLURM_JOB_ID", "42")
+	out := startDefault(t).sendTraces(t, td)
+	assert.Equal(t, map[string]string{"training_controller.run_forward": "tr", "redis.SET": "tr"}, keysByName(out, "ml.run.id"))
+	assert.Equal(t, "run=parent,training_run=parent,phase=parent", keysByName(out, "ml.correlation.source")["redis.SET"])
+	assert.Empty(t, keysByName(out, "ml.correlation.conflict"))
+	run, _ := out.ResourceSpans().At(0).Resource().Attributes().Get("ml.run.id")
+	assert.Equal(t, "42", run.Str())
 }
 
 // TestSessionFindsItsRun has one service name the run of a session and another

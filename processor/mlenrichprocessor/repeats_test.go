@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 )
@@ -85,7 +86,7 @@ func TestRepeatedMetricsOfSeveralRequests(t *testing.T) {
 	send := func(server string, metric string, s, sum float64) map[string]float64 {
 		md := scrape(server, s, map[string]float64{metric: sum})
 		out, err := r.e.processMetrics(t.Context(), md)
-		assert.NoError(t, err)
+		require.NoError(t, err)
 		return throughputs(out, "ml.throughput.metric")
 	}
 	const counter, histogram = "vllm:generation_tokens_total", "vllm:request_generation_tokens"

@@ -21,7 +21,8 @@ type node struct {
 	// resourceInferred is true where nobody sent resourceRun.
 	resourceInferred bool
 	// resourceRun is the run of the span's resource. The span itself needs
-	// none then, but others may learn of it.
+	// none then, unless somebody names another one for it: see admits. Others
+	// may learn of it.
 	resourceRun symbol
 	// phase is the span's own phase.
 	phase symbol
@@ -71,12 +72,27 @@ const (
 	resolved
 )
 
-// needs says whether the node can inherit a key.
+// needs says whether nobody has stated a key for the node, itself or by its
+// resource.
 func (n *node) needs(key int) bool {
-	if key == keyInferred {
-		key = keyRun // it comes with the run
+	return n.own[key] == 0 && (key != keyRun || n.resourceRun == 0 || n.resourceInferred)
+}
+
+// admits says whether the node can inherit a key of some keys. A run that was
+// inferred for its resource gives way to one that somebody named, and to none
+// that was inferred for others.
+func (n *node) admits(key int, from *symbolSet) bool {
+	return from[key] != 0 && n.needs(key) && (key != keyRun || from[keyInferred] == 0 || n.resourceRun == 0)
+}
+
+// admitsAbove does the same for what an ancestor hands down. What it states is
+// about this work, and comes before what the resource says about all of it: a
+// service in one Slurm job works for many runs, and a run has runs within.
+func (n *node) admitsAbove(key int, above *symbolSet) bool {
+	if key == keyRun && above[key] != 0 && above[keyInferred] == 0 {
+		return n.own[key] == 0
 	}
-	return n.own[key] == 0 && (key != keyRun || n.resourceRun == 0)
+	return n.admits(key, above)
 }
 
 // spanKey identifies a span.
@@ -276,10 +292,19 @@ func (r *resolution) handDown() {
 
 // take lets the node have the keys that it still needs.
 func (n *node) take(keys *symbolSet, from origin) {
-	for k, value := range keys {
-		if value != 0 && n.keys[k] == 0 && n.needs(k) {
-			n.keys[k], n.from[k] = value, from
+	for k := range keyInferred {
+		if n.keys[k] == 0 && n.admits(k, keys) {
+			n.inheritKey(k, keys, from)
 		}
+	}
+}
+
+// inheritKey lets the node have one of the keys. That a run was inferred comes
+// with it.
+func (n *node) inheritKey(key int, keys *symbolSet, from origin) {
+	n.keys[key], n.from[key] = keys[key], from
+	if key == keyRun {
+		n.keys[keyInferred] = keys[keyInferred]
 	}
 }
 
@@ -396,6 +421,13 @@ func (n *node) namedRun() symbol {
 	default:
 		return n.resourceRun
 	}
+}
+
+// otherRun says whether the ancestor's run, which is not that of the node's
+// resource, contradicts one that somebody named. A training run within a run
+// does not.
+func (n *node) otherRun(above *symbolSet) bool {
+	return n.resourceRun != 0 && !n.resourceInferred && above[keyTrainingRun] != above[keyRun]
 }
 
 // traceKeys are what the span contributes to its trace: its own keys and
@@ -591,13 +623,18 @@ func (r *resolution) inherit(n *node, set int32, phase symbol) {
 			if parent != 0 && parent != n.own[k] && exclusive(k) && n.conflict == 0 {
 				n.conflict = uint8(k + 1)
 			}
-		case parent != 0 && n.needs(k):
+		case k != keyInferred && n.admitsAbove(k, &above):
 			down[k] = parent
-			n.keys[k], n.from[k] = parent, fromParent
-		case parent != 0:
-			// The resource's run is the span's, and what is above it stays
-			// above.
+			if k == keyRun && parent == n.resourceRun {
+				continue // the resource says so already
+			}
+			n.inheritKey(k, &above, fromParent)
+			if k == keyRun && n.conflict == 0 && n.otherRun(&above) {
+				n.conflict = keyRun + 1
+			}
 		default:
+			// A run that was inferred for those above stays above where the
+			// resource has one.
 			down[k] = n.keys[k]
 		}
 	}
