@@ -4,10 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -71,17 +74,30 @@ func (c failedCall) appendTo(td ptrace.Traces) ptrace.Span {
 	return span
 }
 
+// variant makes of equal calls unlike ones: with the framework of version n.
+func (c failedCall) variant(n int) failedCall {
+	c.attrs = maps.Clone(c.attrs)
+	if c.attrs == nil {
+		c.attrs = map[string]any{}
+	}
+	c.attrs["repro.packages"] = map[string]any{"torch": fmt.Sprintf("2.%d", n)}
+	return c
+}
+
 func (c failedCall) traces() ptrace.Traces {
 	td := ptrace.NewTraces()
 	c.appendTo(td)
 	return td
 }
 
-// testConfig writes into a folder of the test and limits nothing but counts.
+// testConfig writes into a folder of the test, at once, and limits nothing but
+// counts.
 func testConfig(t testing.TB, allowed ...string) *Config {
 	cfg := createDefaultConfig().(*Config)
 	cfg.Directory = filepath.Join(t.TempDir(), "reproductions")
 	cfg.AllowedModules = allowed
+	cfg.SiblingWait = 0
+	cfg.MinFreeBytes = 0
 	cfg.RateLimit = RateLimitConfig{PerMinute: 60_000, Burst: 60_000}
 	return cfg
 }
@@ -129,6 +145,7 @@ type result struct {
 	Reason  string `json:"reason"`
 	Type    string `json:"type"`
 	Message string `json:"message"`
+	Data    string `json:"data"`
 	Stdout  string
 	Stderr  string
 }
@@ -139,8 +156,16 @@ type python struct{ path string }
 // pythons returns python3, which must be there, and every other supported
 // version on the PATH.
 func pythons(t testing.TB) []python {
+	found := interpreters()
+	require.NotEmpty(t, found, "python3 is needed: the scripts are run, not only written")
+	return found
+}
+
+var interpreters = sync.OnceValue(func() []python {
 	path, err := exec.LookPath("python3")
-	require.NoError(t, err, "python3 is needed: the scripts are run, not only written")
+	if err != nil {
+		return nil
+	}
 	out := []python{{path}}
 	for _, name := range []string{"python3.9", "python3.10", "python3.11", "python3.12", "python3.13"} {
 		if path, err := exec.LookPath(name); err == nil && exec.Command(path, "-c", "0").Run() == nil {
@@ -148,7 +173,7 @@ func pythons(t testing.TB) []python {
 		}
 	}
 	return out
-}
+})
 
 // run runs an artefact's script with --json from a folder that is not its own.
 func (p python) run(t testing.TB, artifact string, env []string, args ...string) result {

@@ -19,6 +19,7 @@ const (
 	attrSnakepitError       = "snakepit.grpc.error"
 	attrSnakepitErrorKind   = "snakepit.grpc.error_kind"
 
+	attrServiceVersion      = "service.version"
 	attrTrigger             = "repro.trigger"
 	attrRank                = "repro.rank"
 	attrSnakepitCorrelation = "snakepit.correlation_id"

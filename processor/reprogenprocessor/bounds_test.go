@@ -97,12 +97,13 @@ func TestBatchOfManyErrors(t *testing.T) {
 // TestLedgerForgetsTheOldest: the number of groups in memory is bounded, and
 // counts that are not on disk yet survive a group's leaving.
 func TestLedgerForgetsTheOldest(t *testing.T) {
-	l, err := newLedger(RateLimitConfig{PerMinute: 1_000_000, Burst: 1_000_000})
+	const maxGroups = 1_000
+	l, err := newLedger(RateLimitConfig{PerMinute: 1_000_000, Burst: 1_000_000}, maxGroups)
 	require.NoError(t, err)
 	now := time.Unix(1_700_000_000, 0)
 	see := func(fingerprint string, trace int) verdict {
 		return l.admit(occurrence{fingerprint: fingerprint, service: fingerprint,
-			trace: pcommon.TraceID{byte(trace), byte(trace >> 8), byte(trace >> 16)}}, now).verdict
+			span: spanKey{trace: pcommon.TraceID{1, byte(trace), byte(trace >> 8), byte(trace >> 16)}}}, now).verdict
 	}
 	require.Equal(t, verdictWanted, see("first", 0))
 	l.wrote(&failure.Failure{Fingerprint: "first"}, "artifact-1", store.Group{})
@@ -127,7 +128,7 @@ func TestLedgerForgetsTheOldest(t *testing.T) {
 
 // TestGroupThatWasForgotten finds its earlier counts on disk.
 func TestGroupThatWasForgotten(t *testing.T) {
-	l, err := newLedger(RateLimitConfig{PerMinute: 60, Burst: 10})
+	l, err := newLedger(RateLimitConfig{PerMinute: 60, Burst: 10}, 10)
 	require.NoError(t, err)
 	now := time.Unix(1_700_000_000, 0)
 	_ = l.admit(occurrence{fingerprint: "f", service: "s"}, now)

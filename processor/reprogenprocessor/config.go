@@ -27,16 +27,87 @@ type Config struct {
 	// until its user allows a module on its command line.
 	AllowedModules []string `mapstructure:"allowed_modules"`
 
-	// QueueSize is the number of failures that may wait to be written. A
-	// failure that finds the queue full is counted in its group and gets no
-	// artefact. It must be at least 1. Default: 256.
+	// SiblingWait is how long a failure waits, after it was first seen, for
+	// the rest of its story: a deeper error or one with a payload, the
+	// exception's log record, the call that another process recorded, the
+	// other ranks of the job, the spans above. Then its artefact is written.
+	// Zero writes at once what one batch tells. At most enrich_window.
+	// Default: 10s.
+	SiblingWait time.Duration `mapstructure:"sibling_wait"`
+
+	// EnrichWindow is how long after a failure the spans above it are still
+	// added to its trace.json. Zero adds none. Default: 30m.
+	EnrichWindow time.Duration `mapstructure:"enrich_window"`
+
+	// Traces bounds what is kept in memory of the traces that failed.
+	Traces TracesConfig `mapstructure:"traces"`
+
+	// QueueSize is the number of failures that may wait to be written, those
+	// within sibling_wait included. A failure that finds the queue full is
+	// counted in its group and gets no artefact. It must be at least 1.
+	// Default: 256.
 	QueueSize int `mapstructure:"queue_size"`
+
+	// Workers is the number of artefacts that are written at the same time.
+	// It must be 1 to 64. Default: 2.
+	Workers int `mapstructure:"workers"`
 
 	// RateLimit bounds how many artefacts are written over time.
 	RateLimit RateLimitConfig `mapstructure:"rate_limit"`
 
+	// MaxGroups is the number of groups whose counts are kept in memory. The
+	// one that was seen least recently makes room; what its folder says is
+	// read again when it comes back. It must be at least 1. Default: 10000.
+	MaxGroups int `mapstructure:"max_groups"`
+
+	// MaxPayloadBytes is the size up to which a recorded call is read, in
+	// bytes. A larger one makes its failure a context. It must be 1024 to
+	// 1048576 (1 MiB). Default: 262144 (256 KiB).
+	MaxPayloadBytes int `mapstructure:"max_payload_bytes"`
+
+	// MaxArtifactBytes is the size up to which an artefact is written, its
+	// three files together, in bytes. What would pass it is written without
+	// the call. It must be 524288 (512 KiB) to 16777216 (16 MiB). Default:
+	// 1048576 (1 MiB).
+	MaxArtifactBytes int `mapstructure:"max_artifact_bytes"`
+
 	// Retention bounds what the directory holds.
 	Retention RetentionConfig `mapstructure:"retention"`
+
+	// MinFreeBytes is the room on the directory's disk that is left to
+	// others, in bytes: where there is less, nothing is written. Zero does not
+	// ask the disk. Default: 1073741824 (1 GiB).
+	MinFreeBytes int64 `mapstructure:"min_free_bytes"`
+
+	// EmitLog also sends each artefact as a log record into the logs pipeline
+	// that names this processor, for collectors whose disk nobody reaches.
+	// Its files are in the record's body, up to 256 KiB together; what does
+	// not fit is left out and named. Default: false.
+	EmitLog bool `mapstructure:"emit_log"`
+}
+
+// TracesConfig bounds what is kept in memory of the traces that failed and of
+// what may belong to them. A trace without a failure is not kept.
+type TracesConfig struct {
+	// Held is the number of traces. The oldest makes room: its failure is
+	// written then, and its later spans are not waited for. It must be at
+	// least 1. Default: 10000.
+	Held int `mapstructure:"held"`
+
+	// SpansPerTrace is the number of spans kept of one trace, the last ones
+	// and always the failed one and those above it. It must be at least 1.
+	// Default: 500.
+	SpansPerTrace int `mapstructure:"spans_per_trace"`
+
+	// Bytes is what all of them take together, in bytes. It must be at least
+	// 1048576 (1 MiB). Default: 67108864 (64 MiB).
+	Bytes int64 `mapstructure:"bytes"`
+
+	// AttributeBytes is the length to which an attribute's value is cut, in
+	// bytes, its middle left out. Stack traces have four times as much; the
+	// recorded call has max_payload_bytes. It must be 256 to 65536. Default:
+	// 4096.
+	AttributeBytes int `mapstructure:"attribute_bytes"`
 }
 
 // RateLimitConfig bounds the artefacts written, over all services. One
@@ -73,10 +144,18 @@ type RetentionConfig struct {
 
 func createDefaultConfig() component.Config {
 	return &Config{
-		Directory: "reproductions",
-		QueueSize: 256,
-		RateLimit: RateLimitConfig{PerMinute: 10, Burst: 20},
-		Retention: RetentionConfig{Artifacts: 1000, Bytes: 512 << 20, Age: 30 * 24 * time.Hour},
+		Directory:        "reproductions",
+		SiblingWait:      10 * time.Second,
+		EnrichWindow:     30 * time.Minute,
+		Traces:           TracesConfig{Held: 10_000, SpansPerTrace: 500, Bytes: 64 << 20, AttributeBytes: maxValueBytes},
+		QueueSize:        256,
+		Workers:          2,
+		RateLimit:        RateLimitConfig{PerMinute: 10, Burst: 20},
+		MaxGroups:        10_000,
+		MaxPayloadBytes:  256 << 10,
+		MaxArtifactBytes: 1 << 20,
+		Retention:        RetentionConfig{Artifacts: 1000, Bytes: 512 << 20, Age: 30 * 24 * time.Hour},
+		MinFreeBytes:     1 << 30,
 	}
 }
 
@@ -91,10 +170,46 @@ func (c *Config) Validate() error {
 			errs = append(errs, fmt.Errorf(`"allowed_modules[%d]": %w`, i, err))
 		}
 	}
-	if c.QueueSize < 1 {
-		errs = append(errs, fmt.Errorf(`"queue_size" is %d: it must be at least 1`, c.QueueSize))
+	if c.SiblingWait < 0 {
+		errs = append(errs, fmt.Errorf(`"sibling_wait" is %s: it must be at least 0, where 0 means not to wait`, c.SiblingWait))
+	}
+	if c.EnrichWindow < 0 {
+		errs = append(errs, fmt.Errorf(`"enrich_window" is %s: it must be at least 0, where 0 means to add nothing`, c.EnrichWindow))
+	}
+	if c.EnrichWindow > 0 && c.SiblingWait > c.EnrichWindow {
+		errs = append(errs, fmt.Errorf(`"sibling_wait" is %s: it must be at most "enrich_window", %s`, c.SiblingWait, c.EnrichWindow))
+	}
+	errs = append(errs,
+		within("queue_size", int64(c.QueueSize), 1, 0),
+		within("workers", int64(c.Workers), 1, 64),
+		within("max_groups", int64(c.MaxGroups), 1, 0),
+		within("max_payload_bytes", int64(c.MaxPayloadBytes), 1<<10, 1<<20),
+		within("max_artifact_bytes", int64(c.MaxArtifactBytes), 512<<10, 16<<20))
+	if c.MinFreeBytes < 0 {
+		errs = append(errs, fmt.Errorf(`"min_free_bytes" is %d: it must be at least 0, where 0 means not to ask`, c.MinFreeBytes))
 	}
 	return errors.Join(errs...)
+}
+
+// within returns an error that names the key and the range, unless the value
+// lies in it; a limit of zero is none.
+func within(key string, value, least, most int64) error {
+	switch {
+	case most == 0 && value < least:
+		return fmt.Errorf("%q is %d: it must be at least %d", key, value, least)
+	case most != 0 && (value < least || value > most):
+		return fmt.Errorf("%q is %d: it must be %d to %d", key, value, least, most)
+	}
+	return nil
+}
+
+// Validate reports bounds in which nothing could be kept.
+func (c *TracesConfig) Validate() error {
+	return errors.Join(
+		within("held", int64(c.Held), 1, 0),
+		within("spans_per_trace", int64(c.SpansPerTrace), 1, 0),
+		within("bytes", c.Bytes, 1<<20, 0),
+		within("attribute_bytes", int64(c.AttributeBytes), 256, 64<<10))
 }
 
 // Validate reports limits that would let nothing through.

@@ -34,11 +34,19 @@ func TestConfig(t *testing.T) {
 	cfg, err = loadConfig(t, "repro_gen/all")
 	require.NoError(t, err)
 	assert.Equal(t, &Config{
-		Directory:      "/var/lib/otelcol-ml/reproductions",
-		AllowedModules: []string{"statistics", "my_app.models.*", "numpy.linalg:solve"},
-		QueueSize:      64,
-		RateLimit:      RateLimitConfig{PerMinute: 5, Burst: 10},
-		Retention:      RetentionConfig{Artifacts: 200, Bytes: 100 << 20, Age: 24 * time.Hour},
+		Directory:        "/var/lib/otelcol-ml/reproductions",
+		AllowedModules:   []string{"statistics", "my_app.models.*", "numpy.linalg:solve"},
+		SiblingWait:      5 * time.Second,
+		EnrichWindow:     time.Hour,
+		Traces:           TracesConfig{Held: 100, SpansPerTrace: 50, Bytes: 8 << 20, AttributeBytes: 1 << 10},
+		QueueSize:        64,
+		Workers:          4,
+		RateLimit:        RateLimitConfig{PerMinute: 5, Burst: 10},
+		MaxGroups:        1000,
+		MaxPayloadBytes:  64 << 10,
+		MaxArtifactBytes: 2 << 20,
+		Retention:        RetentionConfig{Artifacts: 200, Bytes: 100 << 20, Age: 24 * time.Hour},
+		EmitLog:          true,
 	}, cfg)
 }
 
@@ -50,10 +58,15 @@ func TestBadConfig(t *testing.T) {
 			`"allowed_modules[2]": "builtins:eval" names the module "builtins"`,
 		},
 		"repro_gen/bad_limits": {
-			`"queue_size" is 0: it must be at least 1`,
+			`"sibling_wait" is -1s: it must be at least 0`, `"enrich_window" is -1s`,
+			`"held" is 0: it must be at least 1`, `"spans_per_trace" is -1`, `"bytes" is 1000: it must be at least 1048576`,
+			`"attribute_bytes" is 100000: it must be 256 to 65536`,
+			`"queue_size" is 0: it must be at least 1`, `"workers" is 65: it must be 1 to 64`, `"max_groups" is 0`,
+			`"max_payload_bytes" is 1048577: it must be 1024 to 1048576`, `"max_artifact_bytes" is 1`, `"min_free_bytes" is -1`,
 			`"per_minute" is -1: it must be at least 1`, `"burst" is 0`, "rate_limit",
 			`"artifacts" is -1`, `"bytes" is -1`, `"age" is -1s`, "retention",
 		},
+		"repro_gen/waits_too_long": {`"sibling_wait" is 1h0m0s: it must be at most "enrich_window", 30m0s`},
 	} {
 		t.Run(id, func(t *testing.T) {
 			_, err := loadConfig(t, id)

@@ -1,7 +1,7 @@
 package reprogenprocessor
 
 import (
-	"go.opentelemetry.io/collector/pdata/ptrace"
+	"strings"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
@@ -13,24 +13,33 @@ import (
 // belongs to. It reads nothing but the span and its resource, so that the
 // span can be told before any file exists.
 func describe(l located) *failure.Failure {
-	f := &failure.Failure{Kind: failure.Context, Error: errorOf(l.span)}
+	f := &failure.Failure{Kind: failure.Context, Error: l.err, Trigger: l.trigger}
 	if v, ok := l.resource.Attributes().Get(mlattr.ServiceName); ok {
 		c := newCopier()
 		f.Service = c.text(v.AsString(), maxValueBytes)
 	}
-	f.Call, f.Reason = decodePayload(l.span.Attributes())
-	if f.Call != nil {
-		f.Kind = failure.PythonCall
+	caller := l.span
+	if l.recorded != nil {
+		caller = l.recorded.span
+		if l.recorded.from.TraceID != hexTrace(l.span.TraceID()) {
+			f.PayloadFrom = &l.recorded.from
+		}
 	}
-	f.Fingerprint = fingerprintOf(f, l.span)
+	f.Kind, f.Call, f.Reason = recordedCall(caller)
+	if f.Kind == failure.PythonCode {
+		f.Error.Cause.Frames = nil // they are the interpreter's
+	}
+	f.Fingerprint = fingerprintOf(f, l)
 	return f
 }
 
-func fingerprintOf(f *failure.Failure, span ptrace.Span) string {
+func fingerprintOf(f *failure.Failure, l located) string {
+	span := l.span
 	parts := fingerprint.Parts{
 		Service:  f.Service,
 		Kind:     string(f.Kind),
 		Type:     f.Error.Cause.Type,
+		Trigger:  f.Trigger,
 		Frames:   f.Error.Cause.Frames,
 		Override: firstText(span.Attributes(), attrFingerprint),
 	}
@@ -47,7 +56,11 @@ func fingerprintOf(f *failure.Failure, span ptrace.Span) string {
 	}
 	if fingerprint.NeedsMessage(parts.Type, parts.Frames) {
 		// A secret in the message must not be guessable from the hash.
-		parts.MessageTemplate = fingerprint.Template(redact.Text(cut(f.Error.Message, 1024)))
+		message := redact.Text(cut(f.Error.Message, 1024))
+		if host := firstText(l.resource.Attributes(), mlattr.HostName); len(host) > 2 {
+			message = strings.ReplaceAll(message, host, "<host>")
+		}
+		parts.MessageTemplate = fingerprint.Template(message)
 	}
 	return fingerprint.Sum(parts)
 }

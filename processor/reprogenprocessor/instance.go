@@ -4,8 +4,6 @@ import (
 	"context"
 
 	"go.opentelemetry.io/collector/component"
-	"go.opentelemetry.io/collector/consumer"
-	"go.opentelemetry.io/collector/pdata/plog"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
@@ -36,22 +34,4 @@ func (i *instance) Shutdown(ctx context.Context) error {
 		return nil
 	}
 	return i.release(ctx)
-}
-
-// logsProcessor passes logs on unchanged. It exists so that a configuration
-// that names repro_gen in a logs pipeline is valid; exceptions that arrive as
-// log records are not joined to their spans yet.
-type logsProcessor struct {
-	instance
-	next consumer.Logs
-}
-
-// Capabilities says that logs are not changed.
-func (*logsProcessor) Capabilities() consumer.Capabilities {
-	return consumer.Capabilities{MutatesData: false}
-}
-
-// ConsumeLogs passes the logs on.
-func (p *logsProcessor) ConsumeLogs(ctx context.Context, ld plog.Logs) error {
-	return p.next.ConsumeLogs(ctx, ld)
 }

@@ -9,28 +9,40 @@ import (
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"go.opentelemetry.io/collector/pdata/pcommon"
-	"golang.org/x/time/rate"
 
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/store"
 )
 
-// The bounds of the ledger. The least recently seen entry makes room.
+// The bounds of the ledger beside max_groups. The least recently seen entry
+// makes room. A failure is remembered in up to four ways.
 const (
-	maxGroups   = 10_000
-	maxSeen     = 10_000
+	maxSeen     = 40_000
 	maxServices = 1_000
 )
 
 // occurrence is what the ledger needs to know about a failure.
 type occurrence struct {
-	fingerprint string
-	service     string
-	trace       pcommon.TraceID
+	fingerprint   string
+	service       string
+	version, rank string
+	span, parent  spanKey
+	// correlation is an id that the spans of one call have in common, or "".
+	correlation string
 	errorType   string
 	message     string
 	hasCall     bool
+	variant     failure.Variant
+	// incident is the id that an artefact of it would have.
+	incident uint64
+	// counted asks for no artefact: another rank of the job has one.
+	counted bool
+	// consequence says that a span below it had failed before.
+	consequence bool
+	// anew says that it is wanted though it was seen before, because it can be
+	// replayed and what was seen could not.
+	anew bool
 }
 
 // verdict is what the ledger says about an occurrence.
@@ -39,7 +51,11 @@ type verdict int
 const (
 	// verdictRepeated means that another span of the trace told of it.
 	verdictRepeated verdict = iota
-	// verdictCounted means that its group has all its exemplars.
+	// verdictPassed means that it is the consequence of a failure further
+	// down in the trace.
+	verdictPassed
+	// verdictCounted means that its group has all its exemplars, or one of
+	// the same variant.
 	verdictCounted
 	// verdictLimited means that the rate limit is used up.
 	verdictLimited
@@ -55,58 +71,55 @@ type ruling struct {
 	fingerprint string
 	// folder says that the group has an artefact, or that one is on its way.
 	folder bool
+	// incident is the id of the one that told of it first.
+	incident uint64
+	// better says that the occurrence can be replayed, and what was seen first
+	// could not.
+	better bool
+	// variant is the occurrence's.
+	variant failure.Variant
 }
 
 // ledger counts failures by group and decides which of them get an artefact.
 // It is safe for concurrent use; its lock is held for a few map operations.
 type ledger struct {
-	mu       sync.Mutex
-	groups   *simplelru.LRU[string, *entry]
-	seen     *simplelru.LRU[seenKey, told]
-	services *simplelru.LRU[string, *rate.Limiter]
-	all      *rate.Limiter
-	limit    RateLimitConfig
-	hash     maphash.Seed
-	dirty    map[string]*entry // groups with a folder, to be written
+	mu     sync.Mutex
+	groups *simplelru.LRU[string, *entry]
+	seen   *simplelru.LRU[uint64, told]
+	shares shares
+	hash   maphash.Seed
+	dirty  map[string]*entry // groups with a folder, to be written
 }
 
 // entry is a group in memory.
 type entry struct {
 	store.Group
-	// pending counts the failures that are on their way to the disk.
-	pending int
+	// pending has the variants of the failures that are on their way to the
+	// disk.
+	pending []string
 	// merged says that what the directory knew is in the counts.
 	merged bool
 }
 
-// seenKey is a failure of a trace, whichever span told of it.
-type seenKey struct {
-	trace pcommon.TraceID
-	what  uint64
-}
-
-// told is what was made of a failure when a span first told of it.
+// told is what was made of a failure when a span first told of it. The zero
+// value stands for a span below which one failed.
 type told struct {
 	fingerprint string
+	incident    uint64
 	hasCall     bool
 }
 
-func newLedger(limit RateLimitConfig) (*ledger, error) {
-	l := &ledger{limit: limit, hash: maphash.MakeSeed(), dirty: make(map[string]*entry)}
-	l.all = limiter(float64(limit.PerMinute), limit.Burst)
+func newLedger(limit RateLimitConfig, maxGroups int) (*ledger, error) {
+	l := &ledger{hash: maphash.MakeSeed(), dirty: make(map[string]*entry)}
 	var err error
+	if l.shares, err = newShares(limit); err != nil {
+		return nil, err
+	}
 	if l.groups, err = simplelru.NewLRU[string, *entry](maxGroups, nil); err != nil {
 		return nil, err
 	}
-	if l.seen, err = simplelru.NewLRU[seenKey, told](maxSeen, nil); err != nil {
-		return nil, err
-	}
-	l.services, err = simplelru.NewLRU[string, *rate.Limiter](maxServices, nil)
+	l.seen, err = simplelru.NewLRU[uint64, told](maxSeen, nil)
 	return l, err
-}
-
-func limiter(perMinute float64, burst int) *rate.Limiter {
-	return rate.NewLimiter(rate.Limit(perMinute/60), burst)
 }
 
 // load takes over what the directory knew at start.
@@ -124,71 +137,137 @@ func (l *ledger) size() int {
 	return l.groups.Len()
 }
 
-// admit counts an occurrence and decides what becomes of it.
-func (l *ledger) admit(o occurrence, now time.Time) ruling {
-	key := seenKey{trace: o.trace, what: maphash.Comparable(l.hash, [2]string{o.errorType, o.message})}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	// One trace tells of an error once, but a span that can be replayed is
-	// better than the one that came first and cannot.
-	if first, ok := l.seen.Get(key); ok && (first.hasCall || !o.hasCall) {
-		g, known := l.groups.Peek(first.fingerprint)
-		return ruling{verdictRepeated, first.fingerprint, known && g.hasFolder()}
-	}
-	l.seen.Add(key, told{fingerprint: o.fingerprint, hasCall: o.hasCall})
-
-	g, ok := l.groups.Get(o.fingerprint)
-	if !ok {
-		// It may have left the cache with counts that are not on disk yet.
-		if g, ok = l.dirty[o.fingerprint]; ok {
-			l.groups.Add(o.fingerprint, g)
+// ways returns under which hashes an occurrence is remembered: what a trace
+// tells of, where, and what a call tells of that has spans in several traces.
+func (l *ledger) ways(o occurrence) []uint64 {
+	ways := make([]uint64, 0, 3)
+	if !o.span.trace.IsEmpty() {
+		ways = append(ways, maphash.Comparable(l.hash, struct {
+			trace           pcommon.TraceID
+			errorType, what string
+		}{o.span.trace, o.errorType, o.message}))
+		if !o.span.span.IsEmpty() {
+			ways = append(ways, maphash.Comparable(l.hash, o.span))
 		}
 	}
-	if !ok {
-		g = &entry{Group: store.Group{Fingerprint: o.fingerprint, FirstSeen: now}}
-		l.groups.Add(o.fingerprint, g)
+	if o.correlation != "" {
+		ways = append(ways, maphash.Comparable(l.hash, [3]string{o.correlation, o.errorType, o.message}))
 	}
+	return ways
+}
+
+// below is the hash under which it is remembered that a span has a failed
+// child.
+func (l *ledger) below(parent spanKey) uint64 {
+	return maphash.Comparable(l.hash, struct {
+		below bool
+		spanKey
+	}{true, parent})
+}
+
+// isConsequence reports whether a span is known to have a failed child.
+func (l *ledger) isConsequence(span, parent spanKey) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return span != parent && l.seen.Contains(l.below(span))
+}
+
+// failedBelow notes that a span has a failed child.
+func (l *ledger) failedBelow(parent spanKey) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.noteParent(parent)
+}
+
+func (l *ledger) noteParent(parent spanKey) {
+	if !parent.span.IsEmpty() && !parent.trace.IsEmpty() {
+		l.seen.Add(l.below(parent), told{})
+	}
+}
+
+// admit counts an occurrence and decides what becomes of it.
+func (l *ledger) admit(o occurrence, now time.Time) ruling {
+	ways := l.ways(o)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if o.parent != o.span {
+		l.noteParent(o.parent)
+	}
+	if !o.anew {
+		// One trace tells of an error once, but a span that can be replayed is
+		// better than the one that came first and cannot.
+		for _, way := range ways {
+			if first, ok := l.seen.Get(way); ok {
+				g, known := l.groups.Peek(first.fingerprint)
+				return ruling{
+					verdict: verdictRepeated, fingerprint: first.fingerprint, folder: known && g.hasFolder(),
+					incident: first.incident, better: o.hasCall && !first.hasCall, variant: o.variant,
+				}
+			}
+		}
+		if o.consequence {
+			return ruling{verdict: verdictPassed}
+		}
+	}
+	for _, way := range ways {
+		l.seen.Add(way, told{fingerprint: o.fingerprint, incident: o.incident, hasCall: o.hasCall})
+	}
+	g := l.group(o.fingerprint, now)
 	g.Count++
 	g.LastSeen = now
 	g.AddService(o.service)
+	g.AddVersion(o.version)
+	g.AddRank(o.rank)
+	variant := g.Variant(o.variant.ID, o.variant.Text)
+	if variant != nil {
+		variant.Count++
+	}
 	l.changed(g)
-	folder := g.hasFolder()
-	if len(g.Exemplars)+g.pending >= store.MaxExemplars {
-		return ruling{verdictCounted, o.fingerprint, folder}
+	d := ruling{verdict: verdictCounted, fingerprint: o.fingerprint, folder: g.hasFolder(), incident: o.incident, variant: o.variant}
+	if o.counted || variant == nil || variant.Exemplar != "" ||
+		len(g.Exemplars)+len(g.pending) >= store.MaxExemplars || slices.Contains(g.pending, o.variant.ID) {
+		return d
 	}
-	if !l.allow(o.service, !folder, now) {
+	if !l.shares.take(o.service, !d.folder, now) {
 		g.Suppressed++
-		return ruling{verdictLimited, o.fingerprint, folder}
+		d.verdict = verdictLimited
+		return d
 	}
-	g.pending++
-	return ruling{verdictWanted, o.fingerprint, folder}
+	g.pending = append(g.pending, o.variant.ID)
+	d.verdict = verdictWanted
+	return d
+}
+
+// group returns a group that may be new.
+func (l *ledger) group(fingerprint string, now time.Time) *entry {
+	g, ok := l.groups.Get(fingerprint)
+	if ok {
+		return g
+	}
+	// It may have left the cache with counts that are not on disk yet.
+	if g, ok = l.dirty[fingerprint]; !ok {
+		g = &entry{Group: store.Group{Fingerprint: fingerprint, FirstSeen: now}}
+	}
+	l.groups.Add(fingerprint, g)
+	return g
+}
+
+// nowHasCall notes that a failure that was seen without a call has one now.
+func (l *ledger) nowHasCall(o occurrence) {
+	ways := l.ways(o)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, way := range ways {
+		if first, ok := l.seen.Peek(way); ok {
+			first.hasCall = true
+			l.seen.Add(way, first)
+		}
+	}
 }
 
 // hasFolder reports whether the group has an artefact or will have one, as
 // far as the ledger can know: the disk may still refuse it.
-func (e *entry) hasFolder() bool { return len(e.Exemplars)+e.pending > 0 }
-
-// allow takes one from the service's share and from what belongs to all, or
-// from neither. A group's first artefact may use up both; a further one must
-// leave half, so that a rare failure finds something left when a frequent one
-// has just had its three.
-func (l *ledger) allow(service string, first bool, now time.Time) bool {
-	own, ok := l.services.Get(service)
-	if !ok {
-		own = limiter(float64(l.limit.PerMinute)/2, max(1, l.limit.Burst/2))
-		l.services.Add(service, own)
-	}
-	for _, share := range [...]*rate.Limiter{own, l.all} {
-		keep := 0.0
-		if !first {
-			keep = float64(share.Burst()) / 2
-		}
-		if share.TokensAt(now) < 1+keep {
-			return false
-		}
-	}
-	return own.AllowN(now, 1) && l.all.AllowN(now, 1)
-}
+func (e *entry) hasFolder() bool { return len(e.Exemplars)+len(e.pending) > 0 }
 
 // changed notes that a group's summary on disk is old. A group stays noted
 // when it leaves the cache, so that its counts are not lost; there are at most
@@ -201,30 +280,33 @@ func (l *ledger) changed(g *entry) {
 
 // settle ends the pending state of a failure. The group may have left the
 // cache meanwhile.
-func (l *ledger) settle(fingerprint string) *entry {
+func (l *ledger) settle(fingerprint, variant string) *entry {
 	g, ok := l.groups.Get(fingerprint)
 	if !ok {
 		return nil
 	}
-	g.pending = max(0, g.pending-1)
+	if i := slices.Index(g.pending, variant); i >= 0 {
+		g.pending = slices.Delete(g.pending, i, i+1)
+	}
 	return g
 }
 
 // gaveUp notes that an admitted failure got no artefact.
-func (l *ledger) gaveUp(fingerprint string) {
+func (l *ledger) gaveUp(fingerprint, variant string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if g := l.settle(fingerprint); g != nil {
+	if g := l.settle(fingerprint, variant); g != nil {
 		g.Suppressed++
 		l.changed(g)
 	}
 }
 
-// repeated notes that an admitted failure was on disk before.
-func (l *ledger) repeated(fingerprint string) {
+// withdrew notes that an admitted failure needs no artefact: it was on disk
+// before, or another one has what there is to tell of it.
+func (l *ledger) withdrew(fingerprint, variant string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.settle(fingerprint)
+	l.settle(fingerprint, variant)
 }
 
 // wrote notes an artefact and returns the group's summary. old is what the
@@ -236,10 +318,11 @@ func (l *ledger) wrote(f *failure.Failure, name string, old store.Group) store.G
 	errorType := cmp.Or(redact.Text(f.Error.Type), otherError)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	g := l.settle(f.Fingerprint)
+	g := l.settle(f.Fingerprint, f.Variant.ID)
 	if g == nil {
 		g = &entry{Group: store.Group{Fingerprint: f.Fingerprint, Count: 1, FirstSeen: f.SeenAt, LastSeen: f.SeenAt}}
 		g.AddService(f.Service)
+		g.AddRank(f.Rank)
 		l.groups.Add(f.Fingerprint, g)
 	}
 	if !g.merged {
@@ -249,6 +332,9 @@ func (l *ledger) wrote(f *failure.Failure, name string, old store.Group) store.G
 	}
 	g.Kind, g.Type, g.Message = string(f.Kind), errorType, message
 	g.Exemplars = append(g.Exemplars, name)
+	if v := g.Variant(f.Variant.ID, f.Variant.Text); v != nil {
+		v.Exemplar = name
+	}
 	delete(l.dirty, f.Fingerprint)
 	return summary(g)
 }
@@ -261,7 +347,7 @@ func (l *ledger) removed(fingerprint, name string) {
 	if !ok {
 		return
 	}
-	g.Exemplars = slices.DeleteFunc(g.Exemplars, func(e string) bool { return e == name })
+	g.Forget(name)
 	if len(g.Exemplars) == 0 {
 		delete(l.dirty, fingerprint)
 	} else {
@@ -293,10 +379,21 @@ func (l *ledger) takeDirty() []store.Group {
 // summary copies a group as it is written.
 func summary(g *entry) store.Group {
 	out := g.Group
-	out.Services = make([]string, len(g.Services))
-	for i, s := range g.Services {
-		out.Services[i] = redact.Text(s)
+	out.Services = redacted(g.Services)
+	out.Versions = redacted(g.Versions)
+	out.Ranks = redacted(g.Ranks)
+	out.Variants = slices.Clone(g.Variants)
+	for i := range out.Variants {
+		out.Variants[i].Text = redact.Text(out.Variants[i].Text)
 	}
 	out.Exemplars = slices.Clone(g.Exemplars)
+	return out
+}
+
+func redacted(in []string) []string {
+	out := make([]string, len(in))
+	for i, s := range in {
+		out[i] = redact.Text(s)
+	}
 	return out
 }

@@ -13,34 +13,34 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.uber.org/zap"
 
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/artifact"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/metadata"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/store"
 )
 
 const (
 	flushInterval = 30 * time.Second
-	// maxQueuedBytes bounds the queue beside its length: 256 failures of the
-	// largest size would be a gigabyte.
-	maxQueuedBytes = 64 << 20
+	tickInterval  = time.Second
 )
 
 // Why a failure got no artefact.
 const (
 	dropBatchLimit   = "batch_limit"
 	dropQueueFull    = "queue_full"
+	dropMemory       = "memory_limit"
 	dropRateLimited  = "rate_limited"
 	dropUnsafeOutput = "unsafe_output"
 	dropTooLarge     = "too_large"
+	dropNoSpace      = "no_space"
 	dropWriteError   = "write_error"
 	dropShutdown     = "shutdown"
+	dropEmit         = "emit_error"
 )
 
-// disk is where artefacts go. It is used by one goroutine after it was opened.
+// disk is where artefacts go. It is safe for concurrent use.
 type disk interface {
-	Write(fingerprint, name string, files []store.File) error
+	Write(fingerprint, name, service string, files []store.File) error
+	Replace(fingerprint, name, file string, content []byte) error
 	WriteGroup(store.Group) error
 	ReadGroup(fingerprint string) (store.Group, bool)
 	Enforce(now time.Time) ([]store.Removed, error)
@@ -48,8 +48,8 @@ type disk interface {
 	Close() error
 }
 
-// recorder is the one writer of a component id. Consume calls ask it whether
-// a failure is wanted and hand it copies; one goroutine writes.
+// recorder is the one writer of a component id. Consume calls tell it what
+// they see; one goroutine keeps the time, and workers write.
 type recorder struct {
 	cfg       *Config
 	logger    *zap.Logger
@@ -57,30 +57,38 @@ type recorder struct {
 	id        attribute.KeyValue       // the component's, on all metrics
 	own       metric.MeasurementOption // id alone
 	now       func() time.Time
+	serial    atomic.Uint64
 
-	ledger      *ledger
-	queue       chan *failure.Failure
-	queuedBytes atomic.Int64
+	ledger     *ledger
+	book       *book
+	calls      *shelf[string, recording]
+	exceptions *shelf[spanKey, failure.Error]
+
+	// queue holds what is to be written. It has room for all that was
+	// reserved, so that nothing waits for it.
+	queue    chan *incident
+	reserved atomic.Int64
+	rewrites chan *incident
 
 	open      func(dir string, limits store.Limits) (disk, []store.Group, []error, error)
 	disk      disk
 	diskBytes atomic.Int64
-	lastWarn  time.Time // used by the writing goroutine only
+	lastWarn  atomic.Int64 // in nanoseconds since 1970
+	outlets   outlets
 
 	started bool
-	stop    chan struct{} // closed when no more failures come
-	abort   chan struct{} // closed when the time to drain is over
-	done    chan struct{} // closed when the goroutine has ended
+	busy    sync.WaitGroup // the workers
+	working atomic.Int64   // artefacts that are being written
+	stop    chan struct{}  // closed when no more failures come
+	told    chan struct{}  // closed when all that waited is in the queue
+	abort   chan struct{}  // closed when the time to drain is over
+	done    chan struct{}  // closed when the goroutines have ended
 
 	closeStop, closeAbort func()
 }
 
 func newRecorder(cfg *Config, id component.ID, set component.TelemetrySettings) (*recorder, error) {
 	telemetry, err := metadata.NewTelemetryBuilder(set)
-	if err != nil {
-		return nil, err
-	}
-	books, err := newLedger(cfg.RateLimit)
 	if err != nil {
 		return nil, err
 	}
@@ -93,11 +101,25 @@ func newRecorder(cfg *Config, id component.ID, set component.TelemetrySettings) 
 		own:       metric.WithAttributeSet(attribute.NewSet(self)),
 		now:       time.Now,
 		open:      openStore,
-		ledger:    books,
-		queue:     make(chan *failure.Failure, cfg.QueueSize),
+		book:      newBook(cfg),
+		queue:     make(chan *incident, cfg.QueueSize),
+		rewrites:  make(chan *incident, cfg.QueueSize),
 		stop:      make(chan struct{}),
+		told:      make(chan struct{}),
 		abort:     make(chan struct{}),
 		done:      make(chan struct{}),
+	}
+	// Half of the memory is the traces' own; the rest is for what may belong
+	// to a failure that has not come yet.
+	if r.ledger, err = newLedger(cfg.RateLimit, cfg.MaxGroups); err != nil {
+		return nil, err
+	}
+	period := max(cfg.EnrichWindow, cfg.SiblingWait, time.Minute)
+	if r.calls, err = newShelf[string, recording](cfg.Traces.Held, cfg.Traces.Bytes/4, period); err != nil {
+		return nil, err
+	}
+	if r.exceptions, err = newShelf[spanKey, failure.Error](cfg.Traces.Held, cfg.Traces.Bytes/4, period); err != nil {
+		return nil, err
 	}
 	r.closeStop = sync.OnceFunc(func() { close(r.stop) })
 	r.closeAbort = sync.OnceFunc(func() { close(r.abort) })
@@ -119,6 +141,7 @@ func (r *recorder) Start(context.Context, component.Host) error {
 		Artifacts: r.cfg.Retention.Artifacts,
 		Bytes:     r.cfg.Retention.Bytes,
 		Age:       r.cfg.Retention.Age,
+		Free:      r.cfg.MinFreeBytes,
 	})
 	if err != nil {
 		return fmt.Errorf(`"directory": %w`, err)
@@ -144,7 +167,12 @@ func (r *recorder) Start(context.Context, component.Host) error {
 func (r *recorder) registerGauges() error {
 	return errors.Join(
 		r.telemetry.RegisterProcessorReproGenQueueLengthCallback(func(_ context.Context, o metric.Int64Observer) error {
-			o.Observe(int64(len(r.queue)), r.own)
+			o.Observe(r.reserved.Load(), r.own)
+			return nil
+		}),
+		r.telemetry.RegisterProcessorReproGenTracesCallback(func(_ context.Context, o metric.Int64Observer) error {
+			traces, _ := r.book.sizes()
+			o.Observe(int64(traces), r.own)
 			return nil
 		}),
 		r.telemetry.RegisterProcessorReproGenGroupsCallback(func(_ context.Context, o metric.Int64Observer) error {
@@ -157,8 +185,8 @@ func (r *recorder) registerGauges() error {
 		}))
 }
 
-// Shutdown writes what is queued and ends the goroutine. When ctx ends first,
-// the rest is dropped and counted, and the error says so.
+// Shutdown writes what is queued and what waits, and ends the goroutines. When
+// ctx ends first, the rest is dropped and counted, and the error says so.
 func (r *recorder) Shutdown(ctx context.Context) error {
 	defer r.telemetry.Shutdown()
 	if !r.started {
@@ -170,8 +198,8 @@ func (r *recorder) Shutdown(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 	}
-	// The goroutine ends after the write that it is in. It is not waited for
-	// past the deadline, because a disk may never answer.
+	// Each worker ends after the write that it is in. It is not waited for past
+	// the deadline, because a disk may never answer.
 	r.closeAbort()
 	select {
 	case <-r.done:
@@ -180,11 +208,81 @@ func (r *recorder) Shutdown(ctx context.Context) error {
 	return fmt.Errorf("repro_gen was stopped before all artefacts were written: %w", ctx.Err())
 }
 
-// admit counts an occurrence and says what becomes of it. Where an artefact
-// is wanted, the caller must enqueue one.
-func (r *recorder) admit(ctx context.Context, o occurrence) ruling {
-	d := r.ledger.admit(o, r.now())
-	switch d.verdict {
+// run keeps the time until Shutdown.
+func (r *recorder) run() {
+	defer close(r.done)
+	for range r.cfg.Workers {
+		r.busy.Go(r.work)
+	}
+	tick, flush := time.NewTicker(tickInterval), time.NewTicker(flushInterval)
+	defer tick.Stop()
+	defer flush.Stop()
+	for stopped := false; !stopped; {
+		select {
+		case <-tick.C:
+			r.tick(context.Background(), r.now())
+		case <-flush.C:
+			r.enforce()
+			r.flush()
+		case <-r.stop:
+			stopped = true
+		}
+	}
+	r.release(context.Background(), r.now(), true)
+	close(r.told)
+	r.busy.Wait()
+	r.end()
+}
+
+// tick does what is due.
+func (r *recorder) tick(ctx context.Context, now time.Time) {
+	r.release(ctx, now, false)
+	for _, i := range r.book.changed(now, false) {
+		select {
+		case r.rewrites <- i:
+		default:
+			r.book.again(i)
+		}
+	}
+	r.book.expire(now)
+}
+
+// release hands the failures whose waiting is over to the workers.
+func (r *recorder) release(_ context.Context, now time.Time, all bool) {
+	for _, i := range r.book.due(now, all) {
+		r.queue <- i // has room: see reserve
+	}
+}
+
+// reserve takes a place in the queue, and reports whether there was one. It
+// is given back when a worker takes what came of it, or when nothing does.
+func (r *recorder) reserve() bool {
+	if r.reserved.Add(1) <= int64(cap(r.queue)) {
+		return true
+	}
+	r.reserved.Add(-1)
+	return false
+}
+
+func (r *recorder) unreserve() { r.reserved.Add(-1) }
+
+// refused notes that a failure for which an artefact was wanted gets none.
+func (r *recorder) refused(ctx context.Context, i *incident, reason string) {
+	r.ledger.gaveUp(i.group, i.failure.Variant.ID)
+	r.dropped(ctx, 1, reason)
+}
+
+// withdrawn notes that an incident which waited needs no artefact, because
+// another one tells what there is to tell.
+func (r *recorder) withdrawn(ctx context.Context, i *incident) {
+	r.unreserve()
+	r.ledger.withdrew(i.group, i.variant)
+	r.telemetry.ProcessorReproGenDeduplicated.Add(ctx, 1, r.own)
+}
+
+// count counts what was decided about a failure.
+func (r *recorder) count(ctx context.Context, v verdict) {
+	switch v {
 	case verdictWanted:
 		r.telemetry.ProcessorReproGenCandidates.Add(ctx, 1, r.own)
 	case verdictCounted:
@@ -194,28 +292,6 @@ func (r *recorder) admit(ctx context.Context, o occurrence) ruling {
 		r.telemetry.ProcessorReproGenCandidates.Add(ctx, 1, r.own)
 		r.dropped(ctx, 1, dropRateLimited)
 	}
-	return d
-}
-
-// overlooked counts error spans that were not looked at.
-func (r *recorder) overlooked(ctx context.Context, n int) {
-	r.dropped(ctx, n, dropBatchLimit)
-}
-
-// enqueue hands a failure to the writing goroutine, and reports whether there
-// was room for it. It never blocks.
-func (r *recorder) enqueue(ctx context.Context, f *failure.Failure) bool {
-	if r.queuedBytes.Add(int64(f.Weight)) <= maxQueuedBytes {
-		select {
-		case r.queue <- f:
-			return true
-		default:
-		}
-	}
-	r.queuedBytes.Add(-int64(f.Weight))
-	r.ledger.gaveUp(f.Fingerprint)
-	r.dropped(ctx, 1, dropQueueFull)
-	return false
 }
 
 func (r *recorder) dropped(ctx context.Context, n int, reason string) {
@@ -223,154 +299,31 @@ func (r *recorder) dropped(ctx context.Context, n int, reason string) {
 		metric.WithAttributes(r.id, attribute.String("reason", reason)))
 }
 
-// run writes until Shutdown.
-func (r *recorder) run() {
-	defer close(r.done)
-	ticker := time.NewTicker(flushInterval)
-	defer ticker.Stop()
-	for !r.stopping() {
-		select {
-		case f := <-r.queue:
-			r.take(f)
-		case <-ticker.C:
-			r.enforce()
-			r.flush()
-		case <-r.stop:
+// end writes what is left when the workers have ended, and closes the
+// directory.
+func (r *recorder) end() {
+	lost := len(r.queue)
+	for range lost {
+		<-r.queue
+		r.unreserve()
+	}
+	if lost > 0 {
+		r.dropped(context.Background(), lost, dropShutdown)
+	} else {
+		for _, i := range r.book.changed(r.now(), true) {
+			r.rewrite(i)
 		}
 	}
-	r.drain()
 	r.flush()
 	if err := r.disk.Close(); err != nil {
 		r.warn("The directory could not be closed", err)
 	}
 }
 
-// stopping is asked before each wait, because a select takes any case that is
-// ready: a full queue must not hide that the deadline has passed.
-func (r *recorder) stopping() bool {
-	select {
-	case <-r.stop:
-		return true
-	default:
-		return false
-	}
-}
-
-func (r *recorder) drain() {
-	for {
-		select {
-		case <-r.abort:
-			if n := len(r.queue); n > 0 {
-				r.dropped(context.Background(), n, dropShutdown)
-			}
-			return
-		default:
-		}
-		select {
-		case f := <-r.queue:
-			r.take(f)
-		default:
-			return
-		}
-	}
-}
-
-func (r *recorder) take(f *failure.Failure) {
-	r.queuedBytes.Add(-int64(f.Weight))
-	begun := time.Now()
-	r.write(f)
-	r.telemetry.ProcessorReproGenWriteDuration.Record(context.Background(), time.Since(begun).Seconds(), r.own)
-}
-
-// write makes an artefact. Whatever goes wrong is counted and stays here.
-func (r *recorder) write(f *failure.Failure) {
-	ctx := context.Background()
-	files, f, err := r.build(ctx, f)
-	if err != nil {
-		r.ledger.gaveUp(f.Fingerprint)
-		return
-	}
-	name := store.ArtifactName(f.SeenAt, f.Span.TraceID, f.Span.SpanID)
-	err = r.disk.Write(f.Fingerprint, name, []store.File{
-		{Name: artifact.ScriptName, Content: files.Script},
-		{Name: artifact.TraceName, Content: files.Trace},
-		{Name: artifact.ReportName, Content: files.Report},
-	})
-	if errors.Is(err, store.ErrExists) {
-		r.ledger.repeated(f.Fingerprint)
-		r.telemetry.ProcessorReproGenDeduplicated.Add(ctx, 1, r.own)
-		return
-	}
-	if err != nil {
-		r.ledger.gaveUp(f.Fingerprint)
-		r.dropped(ctx, 1, dropWriteError)
-		r.warn("An artefact could not be written", err)
-		return
-	}
-	r.telemetry.ProcessorReproGenWritten.Add(ctx, 1, r.own)
-	for _, p := range files.Redactions {
-		r.telemetry.ProcessorReproGenRedactions.Add(ctx, 1,
-			metric.WithAttributes(r.id, attribute.String("rule", p.Rule)))
-	}
-	old, _ := r.disk.ReadGroup(f.Fingerprint)
-	group := r.ledger.wrote(f, name, old)
-	if err := r.disk.WriteGroup(group); err != nil {
-		r.ledger.markDirty(f.Fingerprint)
-		r.warn("The summary of a group could not be written", err)
-	}
-	r.enforce()
-	r.diskBytes.Store(r.disk.Bytes())
-	r.logger.Info("Wrote a reproduction artefact",
-		zap.String("kind", string(f.Kind)), zap.String("path", f.Fingerprint+"/"+name))
-}
-
-// build renders a failure; where the call cannot be written safely, without
-// it.
-func (r *recorder) build(ctx context.Context, f *failure.Failure) (artifact.Files, *failure.Failure, error) {
-	gates := artifact.Gates{AllowedModules: r.cfg.AllowedModules}
-	files, err := artifact.Build(f, gates)
-	if err == nil {
-		return files, f, nil
-	}
-	reason, drop := payload.UnsafeOutput, dropUnsafeOutput
-	if errors.Is(err, artifact.ErrTooLarge) {
-		reason, drop = payload.TooLargeOutput, dropTooLarge
-	}
-	r.dropped(ctx, 1, drop)
-	f = artifact.WithoutCall(f, reason)
-	files, err = artifact.Build(f, gates)
-	return files, f, err
-}
-
-func (r *recorder) enforce() {
-	removed, err := r.disk.Enforce(r.now())
-	if err != nil {
-		r.warn("An artefact could not be removed", err)
-	}
-	for _, a := range removed {
-		r.ledger.removed(a.Fingerprint, a.Name)
-	}
-	if len(removed) > 0 {
-		r.telemetry.ProcessorReproGenRemoved.Add(context.Background(), int64(len(removed)), r.own)
-		r.diskBytes.Store(r.disk.Bytes())
-	}
-}
-
-// flush writes the summaries that changed. Groups without an artefact have no
-// folder and are only counted in memory.
-func (r *recorder) flush() {
-	for _, g := range r.ledger.takeDirty() {
-		if err := r.disk.WriteGroup(g); err != nil {
-			r.ledger.markDirty(g.Fingerprint)
-			r.warn("The summary of a group could not be written", err)
-		}
-	}
-}
-
 // warn logs at most once a minute: a full disk fails every write.
 func (r *recorder) warn(message string, err error) {
-	if now := r.now(); now.Sub(r.lastWarn) >= time.Minute {
-		r.lastWarn = now
+	now, last := r.now().UnixNano(), r.lastWarn.Load()
+	if now-last >= int64(time.Minute) && r.lastWarn.CompareAndSwap(last, now) {
 		r.logger.Warn(message+"; the telemetry itself is not affected", zap.Error(err))
 	}
 }

@@ -31,7 +31,9 @@ func newStuckDisk() *stuckDisk {
 	return &stuckDisk{entered: make(chan struct{}, 100), free: make(chan struct{}), summary: map[string]store.Group{}}
 }
 
-func (d *stuckDisk) Write(string, string, []store.File) error {
+func (*stuckDisk) Replace(string, string, string, []byte) error { return nil }
+
+func (d *stuckDisk) Write(string, string, string, []store.File) error {
 	d.entered <- struct{}{}
 	<-d.free
 	d.mu.Lock()
@@ -58,6 +60,7 @@ func startOn(t *testing.T, cfg *Config, d disk) (*tracesProcessor, *consumertest
 	t.Cleanup(func() { require.NoError(t, tel.Shutdown(context.Background())) })
 	set := metadatatest.NewSettings(tel)
 	sink := &consumertest.TracesSink{}
+	cfg.Workers = 1
 	p := &tracesProcessor{
 		next: sink,
 		instance: instance{registry: &shared.Registry[*recorder]{}, id: set.ID, create: func() (*recorder, error) {
@@ -138,7 +141,7 @@ func TestSuppressedIsCounted(t *testing.T) {
 	d := newStuckDisk()
 	p, _, _ := startOn(t, cfg, d)
 	send := func(trace byte) {
-		f := mean()
+		f := mean().variant(int(trace))
 		f.trace = trace
 		require.NoError(t, p.ConsumeTraces(t.Context(), f.traces()))
 	}
@@ -168,11 +171,13 @@ func TestQueuedBytesAreBounded(t *testing.T) {
 		require.NoError(t, p.ConsumeTraces(t.Context(), f.traces()))
 	}
 	assert.Equal(t, 40, sink.SpanCount())
-	assert.Positive(t, dropped(t, tel)["queue_full"])
-	assert.LessOrEqual(t, p.recorder.queuedBytes.Load(), int64(maxQueuedBytes))
+	assert.Positive(t, dropped(t, tel)["memory_limit"])
+	p.recorder.book.mu.Lock()
+	assert.LessOrEqual(t, p.recorder.book.bytes, cfg.Traces.Bytes)
+	p.recorder.book.mu.Unlock()
 	close(d.free)
 	require.NoError(t, p.Shutdown(t.Context()))
-	assert.Zero(t, p.recorder.queuedBytes.Load())
+	assert.Zero(t, p.recorder.reserved.Load())
 }
 
 func longText(n int) string {

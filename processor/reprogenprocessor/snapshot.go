@@ -30,23 +30,29 @@ const (
 // budget goes down with every text.
 type copier struct {
 	budget  int
+	longest int // the length to which values are cut; stack traces at four times it
 	omitted int
 }
 
-func newCopier() *copier { return &copier{budget: maxCopyBytes} }
+func newCopier() *copier { return &copier{budget: maxCopyBytes, longest: maxValueBytes} }
+
+// newCopier returns one for what is kept of spans.
+func (r *recorder) newCopier() *copier {
+	return &copier{budget: maxCopyBytes, longest: r.cfg.Traces.AttributeBytes}
+}
 
 func (c *copier) span(span ptrace.Span, scope string) failure.Span {
 	c.omitted = 0
 	out := failure.Span{
-		Name:          c.text(span.Name(), maxValueBytes),
+		Name:          c.text(span.Name(), c.longest),
 		Kind:          span.Kind().String(),
 		TraceID:       hexTrace(span.TraceID()),
 		SpanID:        hexSpan(span.SpanID()),
-		Scope:         c.text(scope, maxValueBytes),
+		Scope:         c.text(scope, c.longest),
 		Start:         span.StartTimestamp().AsTime(),
 		End:           span.EndTimestamp().AsTime(),
 		Status:        span.Status().Code().String(),
-		StatusMessage: c.text(span.Status().Message(), maxValueBytes),
+		StatusMessage: c.text(span.Status().Message(), c.longest),
 		Attributes:    c.attributes(span.Attributes()),
 	}
 	if !span.ParentSpanID().IsEmpty() {
@@ -58,7 +64,7 @@ func (c *copier) span(span ptrace.Span, scope string) failure.Span {
 	for i := first; i < events.Len(); i++ {
 		e := events.At(i)
 		out.Events = append(out.Events, failure.Event{
-			Name:       c.text(e.Name(), maxValueBytes),
+			Name:       c.text(e.Name(), c.longest),
 			Time:       e.Timestamp().AsTime(),
 			Attributes: c.attributes(e.Attributes()),
 		})
@@ -88,11 +94,11 @@ func (c *copier) attributes(m pcommon.Map) jsontree.Object {
 			continue
 		}
 		c.budget -= valueOverhead
-		limit := maxValueBytes
+		limit := c.longest
 		if k == attrExceptionStacktrace {
-			limit = maxStackBytes
+			limit = 4 * c.longest
 		}
-		out = append(out, jsontree.Member{Key: c.text(k, maxValueBytes), Value: c.value(v, limit, 0)})
+		out = append(out, jsontree.Member{Key: c.text(k, c.longest), Value: c.value(v, limit, 0)})
 	}
 	return out
 }

@@ -36,8 +36,13 @@ type groupJSON struct {
 	Fingerprint, Kind, Type, Message string
 	Count, Suppressed                int64
 	Services, Exemplars              []string
-	FirstSeen                        time.Time `json:"first_seen"`
-	LastSeen                         time.Time `json:"last_seen"`
+	Versions, Ranks                  []string
+	Variants                         []struct {
+		Text, Exemplar string
+		Count          int64
+	}
+	FirstSeen time.Time `json:"first_seen"`
+	LastSeen  time.Time `json:"last_seen"`
 }
 
 func groups(t testing.TB, cfg *Config) []groupJSON {
@@ -124,16 +129,20 @@ func TestDeduplication(t *testing.T) {
 	cfg := testConfig(t)
 	var batches []ptrace.Traces
 	for i := range 10 {
-		f := mean()
+		f := mean().variant(i / 2)
 		f.trace = byte(i + 1)
 		batches = append(batches, f.traces())
 	}
 	other := mean()
 	other.service, other.trace = "another", 99
 	produce(t, cfg, append(batches, other.traces())...)
-	assert.Len(t, artifacts(t, cfg), 4, "three of the first group, one of the second")
+	assert.Len(t, artifacts(t, cfg), 4, "three variants of the first group, one of the second")
 	counts := map[int64]int{}
 	for _, g := range groups(t, cfg) {
+		for i, v := range g.Variants {
+			assert.Equal(t, i < 3, v.Exemplar != "", "variant %d", i)
+			assert.LessOrEqual(t, v.Count, int64(2))
+		}
 		counts[g.Count] = len(g.Exemplars)
 		assert.Equal(t, "statistics.StatisticsError", g.Type)
 	}
@@ -143,7 +152,7 @@ func TestDeduplication(t *testing.T) {
 func TestRestartKeepsCounts(t *testing.T) {
 	cfg := testConfig(t)
 	for i := range 5 {
-		f := mean()
+		f := mean().variant(i)
 		f.trace = byte(i + 1)
 		produce(t, cfg, f.traces())
 	}
@@ -286,7 +295,7 @@ func TestFirstExamplesGoFirst(t *testing.T) {
 	cfg.RateLimit = RateLimitConfig{PerMinute: 1, Burst: 8} // 4 for the one service
 	var batches []ptrace.Traces
 	for i := range 3 {
-		f := mean()
+		f := mean().variant(i)
 		f.trace = byte(i + 1)
 		batches = append(batches, f.traces())
 	}
@@ -336,7 +345,7 @@ func TestRetention(t *testing.T) {
 	cfg.Retention.Artifacts = 4
 	var batches []ptrace.Traces
 	for i := range 3 {
-		f := mean()
+		f := mean().variant(i)
 		f.trace = byte(i + 1)
 		batches = append(batches, f.traces())
 	}

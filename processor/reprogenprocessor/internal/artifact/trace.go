@@ -6,36 +6,138 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
 )
 
-// traceOf returns trace.json: the failed span and what is known above it. If
-// that is too long, the ancestors go first and the span's own values next.
+// BuildTrace makes trace.json alone, for an artefact of whose trace more has
+// arrived, and lists what was withheld.
+func BuildTrace(f *failure.Failure) ([]byte, []redact.Path) {
+	var redactor redact.Redactor
+	text := traceOf(f, &redactor)
+	return text, redactor.Paths
+}
+
+// traceOf returns trace.json: the failed span, the spans above it, the other
+// failed spans of the trace, and further ones. If that is too long, the last
+// go first, and the span's own values at the end. The keys of the training are
+// gathered from the span, those above it and the resource.
 func traceOf(f *failure.Failure, redactor *redact.Redactor) []byte {
-	span := redactor.Tree("trace.span", spanTree(f.Span))
-	resource := redactor.Tree("trace.resource", f.Resource)
-	above := jsontree.Array{}
-	for _, a := range f.Ancestors {
-		above = append(above, redactor.Tree("trace.ancestors", spanTree(a)))
-	}
 	tree := jsontree.Of(
 		"schema", schema,
 		"complete", f.Complete,
 		"truncated", false,
-		"resource", resource,
-		"span", span,
-		"ancestors", above,
+		"trigger", f.Trigger,
+		"training", redactor.Tree("trace.training", collect(f, isTraining)),
+		"resource", redactor.Tree("trace.resource", f.Resource),
+		"span", redactor.Tree("trace.span", spanTree(f.Span)),
+		"ancestors", spanTrees("trace.ancestors", f.Ancestors, redactor),
+		"siblings", jsontree.Array{},
+		"others", jsontree.Array{},
+		"omitted_spans", jsontree.Int(int64(f.OmittedSpans+len(f.Siblings)+len(f.Others))),
+		"payload_from", redactor.Tree("trace.payload_from", originTree(f.PayloadFrom)),
+		"rank", redactor.Text("trace.rank", f.Rank),
+		"ranks", rankTrees(f.Ranks, redactor),
 	)
 	text := jsontree.EncodeIndent(tree)
 	if len(text) <= maxTraceBytes {
-		return text
+		return fillUp(tree, text, f, redactor)
 	}
-	tree.Set("complete", false)
 	tree.Set("truncated", true)
-	tree.Set("ancestors", jsontree.Array{})
-	if text = jsontree.EncodeIndent(tree); len(text) <= maxTraceBytes {
-		return text
+	for _, part := range [...]struct {
+		key  string
+		less any
+	}{
+		{"ranks", jsontree.Array{}},
+		{"ancestors", jsontree.Array{}},
+		{"training", jsontree.Object{}},
+		{"resource", jsontree.Object{}},
+	} {
+		if part.key == "ancestors" {
+			tree.Set("complete", false)
+		}
+		tree.Set(part.key, part.less)
+		if text = jsontree.EncodeIndent(tree); len(text) <= maxTraceBytes {
+			return text
+		}
 	}
-	tree.Set("resource", jsontree.Object{})
 	tree.Set("span", jsontree.Of("trace_id", f.Span.TraceID, "span_id", f.Span.SpanID))
 	return jsontree.EncodeIndent(tree)
+}
+
+// fillUp adds the failed siblings and then the other spans, the last ones
+// first, as far as there is room. text is the tree without them.
+func fillUp(tree jsontree.Object, text []byte, f *failure.Failure, redactor *redact.Redactor) []byte {
+	room := maxTraceBytes - len(text)
+	omitted := f.OmittedSpans
+	for _, part := range [...]struct {
+		key   string
+		spans []failure.Span
+	}{{"siblings", f.Siblings}, {"others", f.Others}} {
+		first := len(part.spans)
+		var kept jsontree.Array
+		for first > 0 {
+			one := redactor.Tree("trace."+part.key, spanTree(part.spans[first-1]))
+			// The indentation of the list comes to a few bytes a line.
+			if room -= indented(one); room < 0 {
+				break
+			}
+			kept = append(kept, one)
+			first--
+		}
+		omitted += first
+		for i := range len(kept) / 2 {
+			kept[i], kept[len(kept)-1-i] = kept[len(kept)-1-i], kept[i]
+		}
+		if kept != nil {
+			tree.Set(part.key, kept)
+		}
+	}
+	tree.Set("omitted_spans", jsontree.Int(int64(omitted)))
+	tree.Set("truncated", omitted > 0)
+	return jsontree.EncodeIndent(tree)
+}
+
+// indented estimates from above how long a span is in a list of the file.
+func indented(tree any) int {
+	text := jsontree.EncodeIndent(tree)
+	lines := 1
+	for _, b := range text {
+		if b == '\n' {
+			lines++
+		}
+	}
+	return len(text) + 4*lines
+}
+
+func spanTrees(where string, spans []failure.Span, redactor *redact.Redactor) jsontree.Array {
+	out := jsontree.Array{}
+	for _, s := range spans {
+		out = append(out, redactor.Tree(where, spanTree(s)))
+	}
+	return out
+}
+
+func rankTrees(ranks []failure.Rank, redactor *redact.Redactor) jsontree.Array {
+	out := jsontree.Array{}
+	for _, r := range ranks {
+		out = append(out, redactor.Tree("trace.ranks", jsontree.Of(
+			"rank", r.Rank,
+			"host", r.Host,
+			"time", timeText(r.Time),
+			"type", r.Type,
+			"message", r.Message,
+			"fingerprint", r.Fingerprint,
+			"service", r.Service,
+			"span", r.Name,
+			"trace_id", r.TraceID,
+			"span_id", r.SpanID,
+		)))
+	}
+	return out
+}
+
+func originTree(o *failure.Origin) any {
+	if o == nil {
+		return nil
+	}
+	return jsontree.Of("service", o.Service, "span", o.Name, "trace_id", o.TraceID, "span_id", o.SpanID)
 }
 
 func spanTree(s failure.Span) jsontree.Object {

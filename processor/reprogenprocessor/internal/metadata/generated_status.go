@@ -14,6 +14,6 @@ var (
 )
 
 const (
-	LogsStability   = component.StabilityLevelDevelopment
 	TracesStability = component.StabilityLevelAlpha
+	LogsStability   = component.StabilityLevelAlpha
 )

@@ -32,10 +32,13 @@ type TelemetryBuilder struct {
 	ProcessorReproGenDeduplicated  metric.Int64Counter
 	ProcessorReproGenDiskUsage     metric.Int64ObservableGauge
 	ProcessorReproGenDropped       metric.Int64Counter
+	ProcessorReproGenEnriched      metric.Int64Counter
 	ProcessorReproGenGroups        metric.Int64ObservableGauge
+	ProcessorReproGenLateAncestors metric.Int64Counter
 	ProcessorReproGenQueueLength   metric.Int64ObservableGauge
 	ProcessorReproGenRedactions    metric.Int64Counter
 	ProcessorReproGenRemoved       metric.Int64Counter
+	ProcessorReproGenTraces        metric.Int64ObservableGauge
 	ProcessorReproGenWriteDuration metric.Float64Histogram
 	ProcessorReproGenWritten       metric.Int64Counter
 }
@@ -87,6 +90,21 @@ func (builder *TelemetryBuilder) RegisterProcessorReproGenQueueLengthCallback(cb
 		cb(ctx, &observerInt64{inst: builder.ProcessorReproGenQueueLength, obs: o})
 		return nil
 	}, builder.ProcessorReproGenQueueLength)
+	if err != nil {
+		return err
+	}
+	builder.mu.Lock()
+	defer builder.mu.Unlock()
+	builder.registrations = append(builder.registrations, reg)
+	return nil
+}
+
+// RegisterProcessorReproGenTracesCallback sets callback for observable ProcessorReproGenTraces metric.
+func (builder *TelemetryBuilder) RegisterProcessorReproGenTracesCallback(cb metric.Int64Callback) error {
+	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		cb(ctx, &observerInt64{inst: builder.ProcessorReproGenTraces, obs: o})
+		return nil
+	}, builder.ProcessorReproGenTraces)
 	if err != nil {
 		return err
 	}
@@ -148,15 +166,27 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		metric.WithUnit("{failure}"),
 	)
 	errs = errors.Join(errs, err)
+	builder.ProcessorReproGenEnriched, err = builder.meter.Int64Counter(
+		"otelcol_processor_repro_gen_enriched",
+		metric.WithDescription("Times that an artefact's trace.json was rewritten because more of its trace had arrived. [Development]"),
+		metric.WithUnit("{artifact}"),
+	)
+	errs = errors.Join(errs, err)
 	builder.ProcessorReproGenGroups, err = builder.meter.Int64ObservableGauge(
 		"otelcol_processor_repro_gen_groups",
 		metric.WithDescription("Groups of failures held in memory. [Development]"),
 		metric.WithUnit("{group}"),
 	)
 	errs = errors.Join(errs, err)
+	builder.ProcessorReproGenLateAncestors, err = builder.meter.Int64Counter(
+		"otelcol_processor_repro_gen_late_ancestors",
+		metric.WithDescription("Spans above a failure that arrived after its artefact was written. [Development]"),
+		metric.WithUnit("{span}"),
+	)
+	errs = errors.Join(errs, err)
 	builder.ProcessorReproGenQueueLength, err = builder.meter.Int64ObservableGauge(
 		"otelcol_processor_repro_gen_queue_length",
-		metric.WithDescription("Failures that wait to be written. [Development]"),
+		metric.WithDescription("Failures that wait to be written, those within sibling_wait included. [Development]"),
 		metric.WithUnit("{failure}"),
 	)
 	errs = errors.Join(errs, err)
@@ -170,6 +200,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		"otelcol_processor_repro_gen_removed",
 		metric.WithDescription("Artefacts that were removed to keep the directory within its retention. [Development]"),
 		metric.WithUnit("{artifact}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ProcessorReproGenTraces, err = builder.meter.Int64ObservableGauge(
+		"otelcol_processor_repro_gen_traces",
+		metric.WithDescription("Traces with a failure that are held in memory. [Development]"),
+		metric.WithUnit("{trace}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorReproGenWriteDuration, err = builder.meter.Float64Histogram(

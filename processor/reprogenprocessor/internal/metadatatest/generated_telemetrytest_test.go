@@ -32,9 +32,15 @@ func TestSetupTelemetry(t *testing.T) {
 		observer.Observe(1)
 		return nil
 	}))
+	require.NoError(t, tb.RegisterProcessorReproGenTracesCallback(func(_ context.Context, observer metric.Int64Observer) error {
+		observer.Observe(1)
+		return nil
+	}))
 	tb.ProcessorReproGenCandidates.Add(context.Background(), 1)
 	tb.ProcessorReproGenDeduplicated.Add(context.Background(), 1)
 	tb.ProcessorReproGenDropped.Add(context.Background(), 1)
+	tb.ProcessorReproGenEnriched.Add(context.Background(), 1)
+	tb.ProcessorReproGenLateAncestors.Add(context.Background(), 1)
 	tb.ProcessorReproGenRedactions.Add(context.Background(), 1)
 	tb.ProcessorReproGenRemoved.Add(context.Background(), 1)
 	tb.ProcessorReproGenWriteDuration.Record(context.Background(), 1)
@@ -51,7 +57,13 @@ func TestSetupTelemetry(t *testing.T) {
 	AssertEqualProcessorReproGenDropped(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
+	AssertEqualProcessorReproGenEnriched(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
 	AssertEqualProcessorReproGenGroups(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualProcessorReproGenLateAncestors(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualProcessorReproGenQueueLength(t, testTel,
@@ -61,6 +73,9 @@ func TestSetupTelemetry(t *testing.T) {
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualProcessorReproGenRemoved(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualProcessorReproGenTraces(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualProcessorReproGenWriteDuration(t, testTel,

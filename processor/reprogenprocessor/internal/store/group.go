@@ -14,10 +14,26 @@ import (
 // MaxExemplars is the number of artefacts that a group keeps.
 const MaxExemplars = 3
 
+// The bounds of a summary's lists. What comes first stays.
 const (
 	maxServices   = 16
-	maxGroupBytes = 64 << 10
+	maxVersions   = 16
+	maxVariants   = 16
+	maxRanks      = 64
+	maxGroupBytes = 256 << 10
 )
+
+// Variant is a form of a group's failure: shapes, dtypes, device, framework.
+type Variant struct {
+	// ID is a short hash of Text.
+	ID string `json:"id"`
+	// Text names what the variant is made of.
+	Text string `json:"text"`
+	// Count is how often it was seen.
+	Count int64 `json:"count"`
+	// Exemplar is the name of its artefact, or "".
+	Exemplar string `json:"exemplar"`
+}
 
 // Group is what is known about the failures of one fingerprint.
 type Group struct {
@@ -30,15 +46,55 @@ type Group struct {
 	FirstSeen   time.Time `json:"first_seen"`
 	LastSeen    time.Time `json:"last_seen"`
 	Services    []string  `json:"services"`
+	// Versions are those of the services (service.version).
+	Versions []string `json:"versions"`
+	// Ranks are the ranks of jobs in which it was seen.
+	Ranks []string `json:"ranks"`
+	// Variants are the forms it was seen in, the first one first.
+	Variants []Variant `json:"variants"`
 	// Exemplars are the names of the group's artefacts, the oldest first. They
 	// are what the folder holds; the file repeats them for its readers.
 	Exemplars []string `json:"exemplars"`
 }
 
 // AddService notes a service that the failure was seen in.
-func (g *Group) AddService(name string) {
-	if len(g.Services) < maxServices && !slices.Contains(g.Services, name) {
-		g.Services = append(g.Services, name)
+func (g *Group) AddService(name string) { g.Services = add(g.Services, name, maxServices) }
+
+// AddVersion notes a version of the service; "" is none.
+func (g *Group) AddVersion(version string) { g.Versions = add(g.Versions, version, maxVersions) }
+
+// AddRank notes a rank that the failure was seen in; "" is none.
+func (g *Group) AddRank(rank string) { g.Ranks = add(g.Ranks, rank, maxRanks) }
+
+func add(list []string, text string, limit int) []string {
+	if text == "" || len(list) >= limit || slices.Contains(list, text) {
+		return list
+	}
+	return append(list, text)
+}
+
+// Variant returns the variant of that id, which is noted if there is room, or
+// nil.
+func (g *Group) Variant(id, text string) *Variant {
+	for i := range g.Variants {
+		if g.Variants[i].ID == id {
+			return &g.Variants[i]
+		}
+	}
+	if len(g.Variants) >= maxVariants {
+		return nil
+	}
+	g.Variants = append(g.Variants, Variant{ID: id, Text: text})
+	return &g.Variants[len(g.Variants)-1]
+}
+
+// Forget notes that an artefact is gone.
+func (g *Group) Forget(exemplar string) {
+	g.Exemplars = slices.DeleteFunc(g.Exemplars, func(e string) bool { return e == exemplar })
+	for i := range g.Variants {
+		if g.Variants[i].Exemplar == exemplar {
+			g.Variants[i].Exemplar = ""
+		}
 	}
 }
 
@@ -55,6 +111,20 @@ func (g *Group) Merge(old Group) {
 	for _, s := range old.Services {
 		g.AddService(s)
 	}
+	for _, v := range old.Versions {
+		g.AddVersion(v)
+	}
+	for _, r := range old.Ranks {
+		g.AddRank(r)
+	}
+	for _, v := range old.Variants {
+		if own := g.Variant(v.ID, v.Text); own != nil {
+			own.Count += v.Count
+			if own.Exemplar == "" {
+				own.Exemplar = v.Exemplar
+			}
+		}
+	}
 }
 
 func (g *Group) encode() []byte {
@@ -64,6 +134,10 @@ func (g *Group) encode() []byte {
 			out[i] = s
 		}
 		return out
+	}
+	variants := make(jsontree.Array, len(g.Variants))
+	for i, v := range g.Variants {
+		variants[i] = jsontree.Of("id", v.ID, "text", v.Text, "count", jsontree.Int(v.Count), "exemplar", v.Exemplar)
 	}
 	return jsontree.EncodeIndent(jsontree.Of(
 		"schema", jsontree.Number("1"),
@@ -76,8 +150,21 @@ func (g *Group) encode() []byte {
 		"first_seen", g.FirstSeen.UTC().Format(time.RFC3339Nano),
 		"last_seen", g.LastSeen.UTC().Format(time.RFC3339Nano),
 		"services", array(g.Services),
+		"versions", array(g.Versions),
+		"ranks", array(g.Ranks),
+		"variants", variants,
 		"exemplars", array(g.Exemplars),
 	))
+}
+
+// keepExemplars sets what the folder really holds.
+func (g *Group) keepExemplars(found []string) {
+	g.Exemplars = found
+	for i, v := range g.Variants {
+		if !slices.Contains(found, v.Exemplar) {
+			g.Variants[i].Exemplar = ""
+		}
+	}
 }
 
 // readGroup reads a group's file. A file that is damaged is an error: its
@@ -98,7 +185,12 @@ func (s *Store) readGroup(fingerprint string) (Group, error) {
 	if err := json.Unmarshal(text, &g); err != nil {
 		return Group{}, fmt.Errorf("%s of group %s: %w", groupFile, fingerprint, err)
 	}
-	if g.Count < 0 || g.Suppressed < 0 || len(g.Services) > maxServices {
+	impossible := g.Count < 0 || g.Suppressed < 0 || len(g.Services) > maxServices ||
+		len(g.Versions) > maxVersions || len(g.Ranks) > maxRanks || len(g.Variants) > maxVariants
+	for _, v := range g.Variants {
+		impossible = impossible || v.Count < 0
+	}
+	if impossible {
 		return Group{}, fmt.Errorf("%s of group %s has impossible values", groupFile, fingerprint)
 	}
 	return g, nil

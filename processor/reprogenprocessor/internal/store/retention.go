@@ -8,6 +8,8 @@ import (
 
 // Enforce removes artefacts until the limits hold, and returns them.
 func (s *Store) Enforce(now time.Time) ([]Removed, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	var removed []Removed
 	var errs []error
 	remove := func(i int) {
@@ -35,21 +37,46 @@ func (s *Store) over() bool {
 		s.limits.Bytes > 0 && s.bytes > s.limits.Bytes)
 }
 
-// victim returns the oldest artefact of a group that has another one, or the
-// oldest of all: what is known about a defect only once goes last.
+// victim returns the artefact that goes first: the oldest of a group that has
+// another one, or the oldest of all, since what is known about a defect only
+// once goes last. A service that has more than half of the directory gives
+// before any other.
 func (s *Store) victim() int {
 	have := make(map[string]int, len(s.kept))
+	type use struct {
+		artifacts int
+		bytes     int64
+	}
+	services := make(map[string]use)
 	for _, a := range s.kept {
 		have[a.fingerprint]++
+		u := services[a.service]
+		services[a.service] = use{u.artifacts + 1, u.bytes + a.size}
 	}
+	greedy, some := "", false
+	for service, u := range services {
+		if s.limits.Artifacts > 0 && 2*u.artifacts > s.limits.Artifacts || s.limits.Bytes > 0 && 2*u.bytes > s.limits.Bytes {
+			if !some || u.bytes > services[greedy].bytes || u.bytes == services[greedy].bytes && service < greedy {
+				greedy, some = service, true
+			}
+		}
+	}
+	oldest := -1
 	for i, a := range s.kept {
+		if some && a.service != greedy {
+			continue
+		}
 		if have[a.fingerprint] > 1 {
 			return i
 		}
+		if oldest < 0 {
+			oldest = i
+		}
 	}
-	return 0
+	return oldest
 }
 
+// remove takes an artefact from the disk. The caller holds mu.
 func (s *Store) remove(a artifact) error {
 	if err := s.root.RemoveAll(a.fingerprint + "/" + a.name); err != nil {
 		return err

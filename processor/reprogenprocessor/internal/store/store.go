@@ -1,6 +1,6 @@
 // Package store keeps artefacts in a directory. It touches nothing there but
-// names of its own layout, and never follows a name out of it. A Store is used
-// by one goroutine.
+// names of its own layout, and never follows a name out of it. A Store is safe
+// for concurrent use; no lock is held while files are written.
 package store
 
 import (
@@ -11,11 +11,19 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 )
 
-// ErrExists says that the same failure was written before.
-var ErrExists = errors.New("the artefact exists already")
+var (
+	// ErrExists says that the same failure was written before.
+	ErrExists = errors.New("the artefact exists already")
+	// ErrGone says that an artefact to be changed is not there any more.
+	ErrGone = errors.New("the artefact is gone")
+	// ErrNoSpace says that the disk has less room than must stay free.
+	ErrNoSpace = errors.New("the disk has less free space than min_free_bytes")
+)
 
 // Limits bound what a Store holds; zero lifts a limit.
 type Limits struct {
@@ -25,6 +33,9 @@ type Limits struct {
 	Bytes int64
 	// Age is how long each is kept.
 	Age time.Duration
+	// Free is the room on the disk, in bytes, that is left to others: nothing
+	// is written where there is less.
+	Free int64
 }
 
 // File is one file of an artefact.
@@ -43,13 +54,18 @@ type Store struct {
 	root   *os.Root
 	lock   *os.File
 	limits Limits
-	kept   []artifact // the oldest first
-	bytes  int64
-	serial int
+	free   func(*os.File) (bytes int64, known bool)
+	serial atomic.Int64
+
+	// mu guards what follows, and the making and removing of groups' folders.
+	mu    sync.Mutex
+	kept  []artifact // the oldest first
+	bytes int64
 }
 
 type artifact struct {
 	fingerprint, name string
+	service           string
 	size              int64
 	written           time.Time
 }
@@ -62,7 +78,7 @@ func Open(dir string, limits Limits) (s *Store, groups []Group, warnings []error
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	s = &Store{root: root, lock: lock, limits: limits}
+	s = &Store{root: root, lock: lock, limits: limits, free: freeBytes}
 	groups, warnings, err = s.load()
 	if err != nil {
 		return nil, nil, nil, errors.Join(err, s.Close())
@@ -76,7 +92,11 @@ func (s *Store) Close() error {
 }
 
 // Bytes returns the size of all artefacts.
-func (s *Store) Bytes() int64 { return s.bytes }
+func (s *Store) Bytes() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.bytes
+}
 
 func (s *Store) load() (groups []Group, warnings []error, err error) {
 	entries, err := fs.ReadDir(s.root.FS(), ".")
@@ -113,16 +133,21 @@ func (s *Store) loadGroup(fingerprint string) (Group, error) {
 		err = nil // the collector died between an artefact and its summary
 	}
 	group.Fingerprint = fingerprint
-	group.Exemplars = nil
+	service := ""
+	if len(group.Services) > 0 {
+		service = group.Services[0]
+	}
+	var exemplars []string
 	for _, e := range entries {
 		if !e.IsDir() || !artifactName.MatchString(e.Name()) {
 			continue
 		}
-		group.Exemplars = append(group.Exemplars, e.Name())
+		exemplars = append(exemplars, e.Name())
 		size := s.sizeOf(fingerprint + "/" + e.Name())
-		s.kept = append(s.kept, artifact{fingerprint, e.Name(), size, artifactTime(e.Name())})
+		s.kept = append(s.kept, artifact{fingerprint, e.Name(), service, size, artifactTime(e.Name())})
 		s.bytes += size
 	}
+	group.keepExemplars(exemplars)
 	// Without a summary the artefacts still say how often it was seen at least.
 	group.Count = max(group.Count, int64(len(group.Exemplars)))
 	return group, err
@@ -142,55 +167,120 @@ func (s *Store) sizeOf(folder string) int64 {
 	return size
 }
 
-// Write adds an artefact: it is there with all its files, or not at all. The
-// error is ErrExists if the same failure was written before.
-func (s *Store) Write(fingerprint, name string, files []File) error {
+// Write adds an artefact of a service: it is there with all its files, or not
+// at all. The error is ErrExists if the same failure was written before, and
+// ErrNoSpace if the disk is too full.
+func (s *Store) Write(fingerprint, name, service string, files []File) error {
 	if !groupName.MatchString(fingerprint) || !artifactName.MatchString(name) {
 		return fmt.Errorf("%q/%q is no name of the layout", fingerprint, name)
+	}
+	var size int64
+	for _, f := range files {
+		size += int64(len(f.Content))
+	}
+	if err := s.room(size); err != nil {
+		return err
 	}
 	tmp, err := s.makeTmp(func(tmp string) error { return s.root.Mkdir(tmp, 0o700) })
 	if err != nil {
 		return err
 	}
-	size, err := s.fill(tmp, files)
+	err = s.fill(tmp, files)
 	if err == nil {
-		err = s.place(tmp, fingerprint, name)
+		err = s.place(tmp, artifact{fingerprint, name, service, size, artifactTime(name)})
 	}
 	if err != nil {
 		return errors.Join(err, s.root.RemoveAll(tmp))
 	}
-	s.kept = append(s.kept, artifact{fingerprint, name, size, artifactTime(name)})
-	s.bytes += size
+	return errors.Join(syncDirectory(s.root, fingerprint), syncDirectory(s.root, "."))
+}
+
+// room asks the disk whether size bytes may be written. A disk that does not
+// say is not held against anyone.
+func (s *Store) room(size int64) error {
+	if s.limits.Free <= 0 {
+		return nil
+	}
+	if free, known := s.free(s.lock); known && free-size < s.limits.Free {
+		return fmt.Errorf("%w: %d bytes are free, %d must stay so", ErrNoSpace, free, s.limits.Free)
+	}
 	return nil
 }
 
-func (s *Store) fill(tmp string, files []File) (size int64, err error) {
-	for _, f := range files {
-		if err := s.writeFile(tmp+"/"+f.Name, f.Content); err != nil {
-			return 0, err
-		}
-		size += int64(len(f.Content))
+// Replace puts new content in place of one file of an artefact, at once and
+// for good. The error is ErrGone if the artefact was removed meanwhile.
+func (s *Store) Replace(fingerprint, name, file string, content []byte) error {
+	if !groupName.MatchString(fingerprint) || !artifactName.MatchString(name) {
+		return fmt.Errorf("%q/%q is no name of the layout", fingerprint, name)
 	}
-	return size, syncDirectory(s.root, tmp)
+	if err := s.room(int64(len(content))); err != nil {
+		return err
+	}
+	tmp, err := s.makeTmp(func(tmp string) error { return s.writeFile(tmp, content) })
+	if err != nil {
+		return err
+	}
+	if err := s.exchange(tmp, fingerprint, name, file, int64(len(content))); err != nil {
+		return errors.Join(err, s.root.Remove(tmp))
+	}
+	return syncDirectory(s.root, fingerprint+"/"+name)
 }
 
-func (s *Store) place(tmp, fingerprint, name string) error {
-	if err := s.root.Mkdir(fingerprint, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+// exchange renames tmp onto a file that is there.
+func (s *Store) exchange(tmp, fingerprint, name, file string, size int64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.IndexFunc(s.kept, func(a artifact) bool { return a.fingerprint == fingerprint && a.name == name })
+	if i < 0 {
+		return ErrGone
+	}
+	target := fingerprint + "/" + name + "/" + file
+	info, err := s.root.Lstat(target)
+	if errors.Is(err, fs.ErrNotExist) {
+		return ErrGone // a person removed it
+	}
+	if err != nil {
 		return err
 	}
-	if info, err := s.root.Lstat(fingerprint); err != nil {
+	if err := s.root.Rename(tmp, target); err != nil {
+		return err
+	}
+	s.kept[i].size += size - info.Size()
+	s.bytes += size - info.Size()
+	return nil
+}
+
+func (s *Store) fill(tmp string, files []File) error {
+	for _, f := range files {
+		if err := s.writeFile(tmp+"/"+f.Name, f.Content); err != nil {
+			return err
+		}
+	}
+	return syncDirectory(s.root, tmp)
+}
+
+// place gives a finished artefact its name.
+func (s *Store) place(tmp string, a artifact) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.root.Mkdir(a.fingerprint, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if info, err := s.root.Lstat(a.fingerprint); err != nil {
 		return err
 	} else if !info.IsDir() {
-		return fmt.Errorf("%q is in the way of a group's folder", fingerprint)
+		return fmt.Errorf("%q is in the way of a group's folder", a.fingerprint)
 	}
-	target := fingerprint + "/" + name
+	target := a.fingerprint + "/" + a.name
 	if _, err := s.root.Lstat(target); err == nil {
 		return ErrExists
 	}
 	if err := s.root.Rename(tmp, target); err != nil {
 		return err
 	}
-	return errors.Join(syncDirectory(s.root, fingerprint), syncDirectory(s.root, "."))
+	s.kept = append(s.kept, a)
+	s.bytes += a.size
+	return nil
 }
 
 // WriteGroup replaces a group's summary.
@@ -215,19 +305,22 @@ func (s *Store) ReadGroup(fingerprint string) (Group, bool) {
 	if err != nil {
 		return Group{}, false
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var exemplars []string
 	for _, a := range s.kept {
 		if a.fingerprint == fingerprint {
-			g.Exemplars = append(g.Exemplars, a.name)
+			exemplars = append(exemplars, a.name)
 		}
 	}
+	g.keepExemplars(exemplars)
 	return g, true
 }
 
 // makeTmp finds a name that is free. A name that is taken is left alone.
 func (s *Store) makeTmp(create func(name string) error) (string, error) {
 	for range 100 {
-		s.serial++
-		tmp := tmpPrefix + strconv.Itoa(s.serial)
+		tmp := tmpPrefix + strconv.FormatInt(s.serial.Add(1), 10)
 		err := create(tmp)
 		if err == nil {
 			return tmp, nil

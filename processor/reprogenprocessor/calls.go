@@ -1,0 +1,78 @@
+package reprogenprocessor
+
+import (
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
+)
+
+// recording is the call of a span that did not fail itself. Snakepit's process
+// server answers a call that raised, and does not tell its span; the span in
+// Elixir knows the error and not the call. They have an id in common.
+type recording struct {
+	// span has the attributes of the call, and nothing else but its ids.
+	span ptrace.Span
+	from failure.Origin
+}
+
+// sawCall keeps the call of a span that did not fail, if something may still
+// refer to it, and adds it to the failure that waits for it.
+func (r *recorder) sawCall(l *located) {
+	correlation := correlationOf(l.span.Attributes())
+	id, waits := r.book.byCorrelation(correlation)
+	if !waits {
+		// A log record may have told that this span failed.
+		id, waits = r.book.at(l.span.TraceID(), l.span.SpanID())
+	}
+	if correlation == "" && !waits {
+		return
+	}
+	rec, weight := recordingOf(l)
+	if correlation != "" && weight <= int64(r.cfg.MaxPayloadBytes) {
+		r.calls.put(correlation, rec, weight+spanOverhead, r.now())
+	}
+	if !waits {
+		return
+	}
+	kind, call, reason := recordedCall(rec.span)
+	group, ok := r.book.update(id, func(f *failure.Failure) {
+		if call == nil || f.Call != nil {
+			return
+		}
+		f.Kind, f.Call, f.Reason = kind, call, reason
+		f.Weight += call.Weight
+		if f.Span.TraceID != rec.from.TraceID {
+			f.PayloadFrom = &rec.from
+		}
+	})
+	if ok {
+		mark(l.span.Attributes(), group, true)
+	}
+}
+
+// recordingOf copies what of a span is needed later, and says how many bytes
+// it takes.
+func recordingOf(l *located) (recording, int64) {
+	c := newCopier()
+	rec := recording{span: ptrace.NewSpan(), from: failure.Origin{
+		Name:    c.text(l.span.Name(), maxValueBytes),
+		TraceID: hexTrace(l.span.TraceID()),
+		SpanID:  hexSpan(l.span.SpanID()),
+	}}
+	if v, ok := l.resource.Attributes().Get(mlattr.ServiceName); ok {
+		rec.from.Service = c.text(v.AsString(), maxValueBytes)
+	}
+	var weight int64
+	for k, v := range l.span.Attributes().All() {
+		if !isPayloadKey(k) {
+			continue
+		}
+		if v.Type() == pcommon.ValueTypeStr {
+			weight += int64(len(v.Str()))
+		}
+		v.CopyTo(rec.span.Attributes().PutEmpty(k))
+	}
+	return rec, weight
+}

@@ -1,0 +1,149 @@
+package reprogenprocessor
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/artifact"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/store"
+)
+
+const (
+	// maxEmittedBytes bounds the files of one record: what logs go through
+	// and to is made for lines, and 256 KiB is the least that common stores
+	// take.
+	maxEmittedBytes = 256 << 10
+	// emitTimeout is how long a pipeline may take for a record.
+	emitTimeout = 5 * time.Second
+
+	emittedEvent = "repro.artifact"
+	emittedScope = "github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor"
+)
+
+var errNoOutlet = errors.New("no logs pipeline names this processor")
+
+// outlets are the logs pipelines that artefacts can be sent into. It is safe
+// for concurrent use.
+type outlets struct {
+	mu   sync.RWMutex
+	next []consumer.Logs
+}
+
+func (o *outlets) add(next consumer.Logs) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.next = append(o.next, next)
+}
+
+// remove takes an outlet away. It waits for a record that is on its way there.
+func (o *outlets) remove(next consumer.Logs) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if i := slices.Index(o.next, next); i >= 0 {
+		o.next = slices.Delete(o.next, i, i+1)
+	}
+}
+
+// send hands a record to the first outlet: two pipelines of one id must not
+// both get it.
+func (o *outlets) send(ctx context.Context, ld plog.Logs) (sent bool, err error) {
+	o.mu.RLock()
+	defer o.mu.RUnlock()
+	if len(o.next) == 0 {
+		return false, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, emitTimeout)
+	defer cancel()
+	return true, o.next[0].ConsumeLogs(ctx, ld)
+}
+
+// emit sends an artefact as a log record, if the configuration asks for it.
+func (r *recorder) emit(ctx context.Context, f *failure.Failure, name string, files artifact.Files) {
+	if !r.cfg.EmitLog {
+		return
+	}
+	sent, err := r.outlets.send(ctx, r.recordOf(f, name, files))
+	switch {
+	case !sent:
+		r.dropped(ctx, 1, dropEmit)
+		r.warn("An artefact could not be sent as a log record", errNoOutlet)
+	case err != nil:
+		r.dropped(ctx, 1, dropEmit)
+		r.warn("An artefact could not be sent as a log record", err)
+	}
+}
+
+// recordOf makes the log record of an artefact. All of it is redacted.
+func (r *recorder) recordOf(f *failure.Failure, name string, files artifact.Files) plog.Logs {
+	ld := plog.NewLogs()
+	rl := ld.ResourceLogs().AppendEmpty()
+	rl.Resource().Attributes().PutStr(mlattr.ServiceName, redact.Text(f.Service))
+	sl := rl.ScopeLogs().AppendEmpty()
+	sl.Scope().SetName(emittedScope)
+	record := sl.LogRecords().AppendEmpty()
+	record.SetEventName(emittedEvent)
+	record.SetTimestamp(pcommon.NewTimestampFromTime(f.SeenAt))
+	record.SetObservedTimestamp(pcommon.NewTimestampFromTime(r.now()))
+	record.SetSeverityNumber(plog.SeverityNumberInfo)
+	record.SetSeverityText("INFO")
+	record.SetTraceID(hexID[pcommon.TraceID](f.Span.TraceID))
+	record.SetSpanID(hexID[pcommon.SpanID](f.Span.SpanID))
+	attributes := record.Attributes()
+	attributes.PutStr(attrArtifactFingerprint, f.Fingerprint)
+	attributes.PutStr(attrArtifactPath, f.Fingerprint+"/"+name)
+	attributes.PutStr(attrArtifactKind, string(f.Kind))
+	if f.Error.Type != "" {
+		attributes.PutStr(mlattr.ErrorType, redact.Text(f.Error.Type))
+	}
+	body := record.Body().SetEmptyMap()
+	room := maxEmittedBytes
+	for _, file := range [...]store.File{
+		{Name: artifact.ScriptName, Content: files.Script},
+		{Name: artifact.ReportName, Content: files.Report},
+		{Name: artifact.TraceName, Content: files.Trace},
+	} {
+		if len(file.Content) > room {
+			omitted, ok := attributes.Get(attrArtifactOmitted)
+			if !ok {
+				omitted = attributes.PutEmpty(attrArtifactOmitted)
+				omitted.SetEmptySlice()
+			}
+			omitted.Slice().AppendEmpty().SetStr(file.Name)
+			continue
+		}
+		room -= len(file.Content)
+		body.PutStr(file.Name, string(file.Content))
+	}
+	return ld
+}
+
+// finishFor writes what is known before a logs pipeline goes away, so that it
+// can be sent there, or until ctx ends.
+func (r *recorder) finishFor(ctx context.Context, next consumer.Logs) {
+	defer r.outlets.remove(next)
+	if !r.cfg.EmitLog || !r.started {
+		return
+	}
+	r.release(ctx, r.now(), true)
+	poll := time.NewTicker(5 * time.Millisecond)
+	defer poll.Stop()
+	for r.reserved.Load() > 0 || r.working.Load() > 0 {
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.done:
+			return
+		case <-poll.C:
+		}
+	}
+}

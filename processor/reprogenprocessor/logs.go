@@ -1,0 +1,168 @@
+package reprogenprocessor
+
+import (
+	"context"
+	"encoding/hex"
+	"strings"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+)
+
+// logsProcessor looks for exceptions that arrive as log records and passes
+// everything on.
+type logsProcessor struct {
+	instance
+	next consumer.Logs
+}
+
+// Start acquires the recorder, which may send its artefacts here.
+func (p *logsProcessor) Start(ctx context.Context, host component.Host) error {
+	if err := p.instance.Start(ctx, host); err != nil {
+		return err
+	}
+	p.recorder.outlets.add(p.next)
+	return nil
+}
+
+// Shutdown lets the recorder send what it has before the pipeline behind is
+// gone, and gives it back.
+func (p *logsProcessor) Shutdown(ctx context.Context) error {
+	if p.recorder != nil {
+		p.recorder.finishFor(ctx, p.next)
+	}
+	return p.instance.Shutdown(ctx)
+}
+
+// Capabilities says that log records are changed: an exception's gets the
+// attributes that lead to its artefact.
+func (*logsProcessor) Capabilities() consumer.Capabilities {
+	return consumer.Capabilities{MutatesData: true}
+}
+
+// ConsumeLogs offers the batch's exceptions to the recorder and passes the
+// batch on. Nothing that goes wrong with an artefact is an error here.
+func (p *logsProcessor) ConsumeLogs(ctx context.Context, ld plog.Logs) error {
+	p.recorder.sawLogs(ctx, ld)
+	return p.next.ConsumeLogs(ctx, ld)
+}
+
+// sawLogs looks at a batch of log records for exceptions. It never blocks and
+// never fails.
+func (r *recorder) sawLogs(ctx context.Context, ld plog.Logs) {
+	found := 0
+	for _, rl := range ld.ResourceLogs().All() {
+		for _, sl := range rl.ScopeLogs().All() {
+			for _, record := range sl.LogRecords().All() {
+				if !tellsOfFailure(record.Attributes()) {
+					continue
+				}
+				if found++; found <= maxErrorSpans {
+					r.sawRecord(ctx, record, rl.Resource(), sl.Scope().Name())
+				}
+			}
+		}
+	}
+	if found == 0 {
+		return
+	}
+	if found > maxErrorSpans {
+		r.dropped(ctx, found-maxErrorSpans, dropBatchLimit)
+	}
+	r.endOfBatch(ctx)
+}
+
+// tellsOfFailure reports whether a record has an exception or a trigger.
+func tellsOfFailure(attributes pcommon.Map) bool {
+	for k, v := range attributes.All() {
+		switch k {
+		case attrExceptionType, attrExceptionMessage:
+			if v.Type() == pcommon.ValueTypeStr && v.Str() != "" {
+				return true
+			}
+		case attrTrigger:
+			if isTrigger(v) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// sawRecord takes an exception's record for the failed span that it is
+// about. A record below the severity ERROR tells of an exception that the
+// program coped with: it only completes a span that failed all the same.
+func (r *recorder) sawRecord(ctx context.Context, record plog.LogRecord, resource pcommon.Resource, scope string) {
+	span := spanOf(record, scope)
+	l := located{span: span, resource: resource, scope: scope, record: record, fromLog: true,
+		err: errorOf(span), trigger: triggerOf(record.Attributes())}
+	if l.trigger == "" && isEndOfIteration(span, l.err) {
+		return
+	}
+	severity := record.SeverityNumber()
+	if severity >= plog.SeverityNumberError || severity == plog.SeverityNumberUnspecified || l.trigger != "" {
+		r.sawFailure(ctx, &l)
+		return
+	}
+	if span.TraceID().IsEmpty() || span.SpanID().IsEmpty() {
+		return
+	}
+	now := r.now()
+	if id, ok := r.book.at(span.TraceID(), span.SpanID()); ok {
+		f := describe(l)
+		r.improve(id, &incident{failure: f, fromLog: true, trace: span.TraceID(), span: span.SpanID()}, &l, now)
+		return
+	}
+	r.exceptions.put(l.key(), l.err, int64(len(l.err.Message)+len(l.err.Stack)+spanOverhead), now)
+}
+
+// spanOf makes of a record the span that it would be: failed, with the
+// record's attributes, and with the exception as its event.
+func spanOf(record plog.LogRecord, scope string) ptrace.Span {
+	span := ptrace.NewSpan()
+	span.SetTraceID(record.TraceID())
+	span.SetSpanID(record.SpanID())
+	if record.TraceID().IsEmpty() {
+		span.SetTraceID(hexID[pcommon.TraceID](firstText(record.Attributes(), attrLogTraceID)))
+		span.SetSpanID(hexID[pcommon.SpanID](firstText(record.Attributes(), attrLogSpanID)))
+	}
+	span.SetName(record.EventName())
+	if span.Name() == "" {
+		span.SetName(scope)
+	}
+	at := record.Timestamp()
+	if at == 0 {
+		at = record.ObservedTimestamp()
+	}
+	span.SetStartTimestamp(at)
+	span.SetEndTimestamp(at)
+	span.Status().SetCode(ptrace.StatusCodeError)
+	span.Status().SetMessage(record.Body().AsString())
+	event := span.Events().AppendEmpty()
+	event.SetName(attrExceptionEvent)
+	event.SetTimestamp(at)
+	for k, v := range record.Attributes().All() {
+		if strings.HasPrefix(k, "exception.") {
+			v.CopyTo(event.Attributes().PutEmpty(k))
+		} else {
+			v.CopyTo(span.Attributes().PutEmpty(k))
+		}
+	}
+	return span
+}
+
+// hexID reads an id as Python's logging bridge writes it; what is none is the
+// empty id.
+func hexID[T ~[16]byte | ~[8]byte](text string) (id T) {
+	b, err := hex.DecodeString(text)
+	if err != nil || len(b) != len(id) {
+		return id
+	}
+	for i := range len(id) {
+		id[i] = b[i]
+	}
+	return id
+}

@@ -1,0 +1,185 @@
+package reprogenprocessor
+
+import (
+	"math"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
+)
+
+// maxErrorSpans is how many failed spans of a batch are looked at; further
+// ones are dropped.
+const maxErrorSpans = 512
+
+// located is a span with the places it hangs at, and what was read of it.
+type located struct {
+	span     ptrace.Span
+	resource pcommon.Resource
+	scope    string
+	// err and trigger say why the span failed.
+	err     failure.Error
+	trigger string
+	// fromLog is true for a span that was made of a log record.
+	fromLog bool
+	// record is that log record, or the zero value.
+	record plog.LogRecord
+	// consequence is true if a span below it is known to have failed.
+	consequence bool
+	// recorded is the span of another trace that has the call, or nil.
+	recorded *recording
+}
+
+func (l *located) traceID() pcommon.TraceID { return l.span.TraceID() }
+
+// attributes are where the failure is told of its artefact.
+func (l *located) attributes() pcommon.Map {
+	if l.fromLog {
+		return l.record.Attributes()
+	}
+	return l.span.Attributes()
+}
+
+// batch is what a batch of spans has for this processor.
+type batch struct {
+	failed []located
+	// calls are spans that did not fail and carry a call.
+	calls []located
+	// overlooked counts failed spans beyond maxErrorSpans.
+	overlooked int
+	// held says that a trace of the batch may be one that is kept.
+	held bool
+}
+
+// signs are what a span shows at first sight.
+type signs uint8
+
+const (
+	signFailed signs = 1 << iota
+	signCall
+)
+
+// scan looks at each span once. A batch without failures, calls and traces
+// that are kept costs nothing else.
+func scan(td ptrace.Traces, kept *filter) batch {
+	var b batch
+	resources := td.ResourceSpans()
+	for i := range resources.Len() {
+		rs := resources.At(i)
+		scopes := rs.ScopeSpans()
+		for j := range scopes.Len() {
+			spans := scopes.At(j).Spans()
+			for k := range spans.Len() {
+				span := spans.At(k)
+				if kept.mayHave(span.TraceID()) {
+					b.held = true
+				}
+				seen := look(span)
+				if seen == 0 {
+					continue
+				}
+				b.add(located{span: span, resource: rs.Resource(), scope: scopes.At(j).Scope().Name()}, seen)
+			}
+		}
+	}
+	return b
+}
+
+func (b *batch) add(l located, seen signs) {
+	if seen&signFailed == 0 {
+		b.calls = append(b.calls, l)
+		return
+	}
+	if len(b.failed) == maxErrorSpans {
+		b.overlooked++
+		return
+	}
+	l.err = errorOf(l.span)
+	l.trigger = triggerOf(l.span.Attributes())
+	if l.trigger == "" && isEndOfIteration(l.span, l.err) {
+		return
+	}
+	b.failed = append(b.failed, l)
+}
+
+// look tells in one pass over its attributes whether a span failed and
+// whether it carries a call. A span has failed if its status says so, or if
+// its client names a trigger, or if its loss is no number; and where the
+// status was left unset, if an exception was recorded on it, as TuFT's futures
+// do. The end of a data loader is raised as an exception and is no failure.
+func look(span ptrace.Span) signs {
+	var seen signs
+	switch span.Status().Code() {
+	case ptrace.StatusCodeError:
+		seen = signFailed
+	case ptrace.StatusCodeUnset:
+		if events := span.Events(); events.Len() > 0 && hasException(events) {
+			seen = signFailed
+		}
+	}
+	ended := false
+	for k, v := range span.Attributes().All() {
+		switch k {
+		case attrPayload:
+			seen |= signCall
+		case attrTrigger:
+			if isTrigger(v) {
+				return seen | signFailed
+			}
+		case mlattr.Loss:
+			if nonFinite(v) != "" {
+				return seen | signFailed
+			}
+		case mlattr.EpochEnd:
+			ended = v.Type() == pcommon.ValueTypeBool && v.Bool()
+		}
+	}
+	if ended {
+		seen &^= signFailed
+	}
+	return seen
+}
+
+func hasException(events ptrace.SpanEventSlice) bool {
+	for i := range events.Len() {
+		if events.At(i).Name() == attrExceptionEvent {
+			return true
+		}
+	}
+	return false
+}
+
+// triggers are the failures that are no exceptions.
+var triggers = map[string]bool{"nan": true, "inf": true, "timeout": true, "oom": true, "crash": true}
+
+func isTrigger(v pcommon.Value) bool {
+	return v.Type() == pcommon.ValueTypeStr && triggers[v.Str()]
+}
+
+// nonFinite names a loss that is no number.
+func nonFinite(v pcommon.Value) string {
+	if v.Type() != pcommon.ValueTypeDouble {
+		return ""
+	}
+	switch d := v.Double(); {
+	case math.IsNaN(d):
+		return "nan"
+	case math.IsInf(d, 0):
+		return "inf"
+	}
+	return ""
+}
+
+// triggerOf returns what the client says, or what its loss says, or "".
+func triggerOf(attributes pcommon.Map) string {
+	if v, ok := attributes.Get(attrTrigger); ok && isTrigger(v) {
+		return v.Str()
+	}
+	if v, ok := attributes.Get(mlattr.Loss); ok {
+		return nonFinite(v)
+	}
+	return ""
+}

@@ -1,0 +1,81 @@
+package reprogenprocessor
+
+import (
+	"strings"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fingerprint"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
+)
+
+const (
+	attrDevice   = "repro.device"
+	attrPackages = "repro.packages"
+)
+
+// frameworks are the packages whose version makes a variant.
+var frameworks = [...]string{"torch", "numpy", "jax", "tensorflow", "transformers", "vllm"}
+
+// variantOf reads what tells the variants of a failure apart.
+func variantOf(f *failure.Failure, l *located) failure.Variant {
+	form := fingerprint.Form{Message: redact.Text(cut(f.Error.Message, 1024))}
+	if f.Call != nil {
+		form.Call = f.Call.Tree
+	}
+	for _, m := range [...]pcommon.Map{l.span.Attributes(), l.resource.Attributes()} {
+		if form.Device == "" {
+			form.Device = firstText(m, attrDevice)
+		}
+		if v, ok := m.Get(attrPackages); ok && form.Framework == nil {
+			form.Framework = versionsIn(v)
+		}
+	}
+	var v failure.Variant
+	v.ID, v.Text = fingerprint.Variant(form)
+	return v
+}
+
+// versionsIn reads the frameworks of a map of packages, or of a text with
+// lines such as "torch==2.4.0" or members such as "torch": "2.4.0".
+func versionsIn(v pcommon.Value) (versions []string) {
+	for _, name := range frameworks {
+		version := ""
+		switch v.Type() {
+		case pcommon.ValueTypeMap:
+			version = firstText(v.Map(), name)
+		case pcommon.ValueTypeStr:
+			version = versionIn(v.Str(), name)
+		}
+		if version != "" && len(version) <= 64 {
+			versions = append(versions, name+" "+strings.Clone(version))
+		}
+	}
+	return versions
+}
+
+func versionIn(text, name string) string {
+	const between = " \"':="
+	for rest := text; ; {
+		before, after, ok := strings.Cut(rest, name)
+		if !ok {
+			return ""
+		}
+		rest = after
+		if before != "" && !strings.ContainsAny(before[len(before)-1:], " \"',{\n\t") {
+			continue
+		}
+		value := strings.TrimLeft(after, between)
+		if value == after {
+			continue // torchvision is not torch
+		}
+		end := strings.IndexAny(value, " \"',;}\n\r\t")
+		if end < 0 {
+			end = len(value)
+		}
+		if end > 0 && value[0] >= '0' && value[0] <= '9' {
+			return value[:end]
+		}
+	}
+}
