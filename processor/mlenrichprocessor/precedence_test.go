@@ -147,8 +147,8 @@ func TestRunOfSpanPrecedence(t *testing.T) {
 }
 
 // TestAnInferredRunIsNobodyElses has a run that was inferred for a caller come,
-// by their request and by its parent, to a span whose resource has one: that
-// one stays, named or inferred.
+// by way of a request and then of its parent, to a span whose resource has one:
+// that one stays, named or inferred.
 func TestAnInferredRunIsNobodyElses(t *testing.T) {
 	request := map[string]any{"snakepit.correlation_id": "c", "snakepit.command": "x"}
 	for resource, attrs := range map[string]map[string]any{
@@ -159,7 +159,7 @@ func TestAnInferredRunIsNobodyElses(t *testing.T) {
 		td.ResourceSpans().At(0).Resource().Attributes().PutStr("host.name", "n1")
 		bridge := batchOf("snakepit.python.bridge", testSpan{2, 1, 0, "bridge", request})
 		bridge.ResourceSpans().MoveAndAppendTo(td.ResourceSpans())
-		other := batchOf("torchtel", testSpan{2, 2, 1, "span", request})
+		other := batchOf("torchtel", testSpan{2, 2, 1, "span", nil})
 		for key, value := range attrs {
 			other.ResourceSpans().At(0).Resource().Attributes().PutStr(key, value.(string))
 		}
