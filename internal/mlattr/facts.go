@@ -46,6 +46,9 @@ type Fact struct {
 	Inherited bool
 }
 
+// Slot is the slot of Key, and zero for a dynamic one.
+func (f *Fact) Slot() Slot { return f.slot }
+
 // usable says whether the fact has a value.
 func (f *Fact) usable() bool { return !f.NonFinite && !f.Unreadable }
 
@@ -237,6 +240,13 @@ func (f *Facts) SetBool(slot Slot, value bool) {
 func (f *Facts) SetDouble(slot Slot, value float64) {
 	if fact := f.reserve(slot, "", rankDerived); fact != nil {
 		fact.Kind, fact.Double = KindDouble, value
+	}
+}
+
+// SetInt does the same for a whole number.
+func (f *Facts) SetInt(slot Slot, value int64) {
+	if fact := f.reserve(slot, "", rankDerived); fact != nil {
+		fact.Kind, fact.Int = KindInt, value
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 var (
 	slotInput          = mlattr.SlotOf(mlattr.GenAIInputTokens)
 	slotOutput         = mlattr.SlotOf(mlattr.GenAIOutputTokens)
+	slotWholeInput     = mlattr.SlotOf(mlattr.UsageInputTokens)
 	slotCacheRead      = mlattr.SlotOf(mlattr.GenAICacheReadTokens)
 	slotCacheCreation  = mlattr.SlotOf(mlattr.GenAICacheCreationTokens)
 	slotSequences      = mlattr.SlotOf(mlattr.GenAIChoices)
@@ -79,6 +80,7 @@ func derive(f *mlattr.Facts, times spanTimes, rules rateRules, left skipped) {
 	}
 	if hasInput || hasOutput {
 		w.withoutCache = rules.withoutCache
+		w.whole = countAt(f, slotWholeInput)
 		w.cacheRead, w.cacheCreation = countAt(f, slotCacheRead), countAt(f, slotCacheCreation)
 		w.sequences = countAt(f, slotSequences)
 		w.firstToken = measuredAt(f, slotFirstToken)
@@ -111,9 +113,13 @@ func derive(f *mlattr.Facts, times spanTimes, rules rateRules, left skipped) {
 	if basis != "" {
 		f.SetText(slotBasis, basis)
 	}
-	if whole := w.wholeInput(); whole != w.input && sent(f, slotInput) {
-		// The canonical attribute includes what caches gave and took.
-		f.At(slotInput).Int = whole.n
+	if whole := w.wholeInput(); whole.ok && whole != w.input {
+		// It also tells whoever comes next that nothing is to be added.
+		f.SetInt(slotWholeInput, whole.n)
+		if sent(f, slotInput) {
+			// The canonical attribute includes what caches gave and took.
+			f.At(slotInput).Int = whole.n
+		}
 	}
 }
 

@@ -68,16 +68,17 @@ func TestDerive(t *testing.T) {
 		},
 		"the client's word for its input, without the cache": {
 			attrs: map[string]any{"llm.usage.prompt_tokens": 10, "gen_ai.usage.cache_read.input_tokens": 90, "gen_ai.usage.output_tokens": 4},
-			want:  map[string]any{"gen_ai.usage.input_tokens": int64(100), "ml.tokens_per_second": 2.0, "ml.throughput.basis": "span"},
+			want: map[string]any{"gen_ai.usage.input_tokens": int64(100), "ml.usage.input_tokens": int64(100),
+				"ml.tokens_per_second": 2.0, "ml.throughput.basis": "span"},
 		},
 		"the canonical input is the producer's and stays": {
 			attrs: map[string]any{"gen_ai.usage.input_tokens": 10, "gen_ai.usage.cache_read.input_tokens": 90, "gen_ai.operation.name": "embeddings"},
-			want:  map[string]any{"ml.tokens_per_second": 50.0, "ml.throughput.basis": "span"},
+			want:  map[string]any{"ml.usage.input_tokens": int64(100), "ml.tokens_per_second": 50.0, "ml.throughput.basis": "span"},
 		},
 		"a scope that is configured to leave the cache out": {
 			attrs: map[string]any{"gen_ai.usage.input_tokens": 60, "gen_ai.usage.cache_read.input_tokens": 40, "gen_ai.operation.name": "embeddings"},
 			rules: rateRules{withoutCache: true},
-			want:  map[string]any{"ml.tokens_per_second": 50.0, "ml.throughput.basis": "span"},
+			want:  map[string]any{"ml.usage.input_tokens": int64(100), "ml.tokens_per_second": 50.0, "ml.throughput.basis": "span"},
 		},
 		"a reported rate of one GPU": {
 			attrs: map[string]any{"snakepit.worker.id": "w", "tokens_per_second": 7.0, "device": "{:cuda, 3}"},

@@ -1,6 +1,10 @@
 package mlenrichprocessor
 
-import "math"
+import (
+	"math"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
 
 // skip is why a rate was left out; empty is not.
 type skip string
@@ -34,6 +38,8 @@ type work struct {
 	withoutCache bool
 
 	input, output, samples count
+	// whole is the input with what caches gave and took, where the span says it.
+	whole count
 	// samplesPerStep is the size of a batch that does not say its own, and zero
 	// for none.
 	samplesPerStep float64
@@ -142,23 +148,12 @@ func (w *work) perSequence(rate float64) (share float64, wanted bool) {
 	return rate / float64(w.sequences.n), true
 }
 
-// wholeInput is the input with what caches gave and took. The conventions
-// count these in. A producer that says more of them than of input does not,
-// and of others it cannot be seen.
+// wholeInput is the input with what caches gave and took.
 func (w *work) wholeInput() count {
-	cached := addCounts(w.cacheRead.n, w.cacheCreation.n)
-	if !w.input.ok || cached == 0 || !w.withoutCache && cached <= w.input.n {
-		return w.input
+	if !w.input.ok || w.whole.ok {
+		return w.whole
 	}
-	return count{n: addCounts(w.input.n, cached), ok: true}
-}
-
-// addCounts adds without overflow. Counts are not negative.
-func addCounts(a, b int64) int64 {
-	if a > math.MaxInt64-b {
-		return math.MaxInt64
-	}
-	return a + b
+	return count{n: mlattr.WholeInput(w.input.n, w.cacheRead.n, w.cacheCreation.n, w.withoutCache), ok: true}
 }
 
 // rate divides. Nothing at all is a rate of 0 only if the attempt succeeded.

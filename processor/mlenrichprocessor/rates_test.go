@@ -163,6 +163,8 @@ func TestWholeInput(t *testing.T) {
 		want count
 	}{
 		"no cache":                          {work{input: some(10)}, some(10)},
+		"said already":                      {work{input: some(60), cacheRead: some(60), whole: some(120), withoutCache: true}, some(120)},
+		"said already, without an input":    {work{cacheRead: some(60), whole: some(120)}, some(120)},
 		"the conventions count it in":       {work{input: some(100), cacheRead: some(60), cacheCreation: some(40)}, some(100)},
 		"more than the input: left out":     {work{input: some(100), cacheRead: some(60), cacheCreation: some(41)}, some(201)},
 		"known to leave it out":             {work{input: some(100), cacheRead: some(60), withoutCache: true}, some(160)},
