@@ -57,7 +57,7 @@ type gauge struct {
 // readValues sorts the facts of a span.
 func readValues(facts *mlattr.Facts) values {
 	var v values
-	requested := ""
+	requested, whole := "", false
 	for f := range facts.All() {
 		switch f.Key {
 		case mlattr.Phase:
@@ -91,7 +91,14 @@ func readValues(facts *mlattr.Facts) values {
 		case mlattr.EpochEnd:
 			v.epochEnd = usable(f) && f.Bool
 		case mlattr.GenAIInputTokens:
-			v.input, v.hasInput = f.Int, usable(f)
+			if !whole {
+				v.input, v.hasInput = f.Int, usable(f)
+			}
+		case mlattr.UsageInputTokens:
+			if usable(f) {
+				// The producer's own number leaves out what caches gave and took.
+				v.input, v.hasInput, whole = f.Int, true, true
+			}
 		case mlattr.GenAIOutputTokens:
 			v.output, v.hasOutput = f.Int, usable(f)
 		case mlattr.TokensPerSecond:
