@@ -1,71 +1,80 @@
 package mlenrichprocessor
 
-import (
-	"time"
-
-	"github.com/hashicorp/golang-lru/v2/simplelru"
-)
+import "time"
 
 // bounded is a map with a greatest number of entries and an age at which an
 // entry that nobody used is forgotten. It is not safe for concurrent use.
 //
-// The library's own expirable.LRU is not used because it starts a goroutine
-// that cannot be stopped. Here every use renews an entry, so the least
-// recently used entries are also the first to expire, and expiry is a look at
-// that end of the list.
+// The entries lie in pages and refer to each other by their places, so that
+// the garbage collector has nothing to follow where keys and values refer to
+// nothing: it would spend more time on a full store than the spans take. See
+// docs/adr/0004-caches.md.
+//
+// Every use renews an entry, so the least recently used entries are also the
+// first to expire, and expiry is a look at that end of the list.
 type bounded[K comparable, V any] struct {
-	lru     *simplelru.LRU[K, *aged[V]]
-	limit   int
-	maxAge  time.Duration
-	evicted int64
-	// spare are entries that went. In service nearly every new entry takes the
-	// place of an old one.
-	spare []*aged[V]
-	// forget, where it is set, empties a value that goes, for its next use.
+	// at has the place of each key's entry.
+	at    map[K]int32
+	pages [][]boundedEntry[K, V]
+	// newest and oldest are the ends of the list, and free the first place
+	// that is not in use, or nowhere.
+	newest, oldest, free int32
+	limit                int
+	maxAge               time.Duration
+	evicted              int64
+	// forget, where it is set, empties a value that goes.
 	forget func(*V)
 }
 
-// maxSpare is how many entries are kept for use again: as many as one batch
-// adds.
-const maxSpare = 256
-
-type aged[V any] struct {
+// boundedEntry is an entry in the list of uses, or a free one in a list of such.
+type boundedEntry[K comparable, V any] struct {
 	value V
-	used  time.Time
+	key   K
+	// used is when, in nanoseconds since 1970.
+	used         int64
+	newer, older int32
 }
+
+// pageEntries is how many entries a page has. There are as many pages as have
+// been needed at once.
+const pageEntries = 128
 
 // newBounded returns an empty map of at most limit entries, at least 1.
 func newBounded[K comparable, V any](limit int, maxAge time.Duration) *bounded[K, V] {
-	lru, err := simplelru.NewLRU[K, *aged[V]](limit, nil)
-	if err != nil {
-		// The limits are constants of this package.
-		panic(err)
-	}
-	return &bounded[K, V]{lru: lru, limit: limit, maxAge: maxAge}
+	return &bounded[K, V]{at: make(map[K]int32), newest: nowhere, oldest: nowhere, free: nowhere, limit: limit, maxAge: maxAge}
+}
+
+func (b *bounded[K, V]) entry(place int32) *boundedEntry[K, V] {
+	return &b.pages[place/pageEntries][place%pageEntries]
 }
 
 // find returns the entry of a key and renews it, or nil. It is valid until the
-// next call of find, ensure or insert.
+// entry goes, which any other call may cause.
 func (b *bounded[K, V]) find(key K, now time.Time) *V {
-	entry, ok := b.lru.Get(key)
+	place, ok := b.at[key]
 	if !ok {
 		return nil
 	}
-	if now.Sub(entry.used) > b.maxAge {
-		b.remove(key, entry)
+	e := b.entry(place)
+	if b.expired(e, now) {
+		b.remove(place)
 		return nil
 	}
-	entry.used = now
-	return &entry.value
+	e.used = now.UnixNano()
+	if place != b.newest {
+		b.unlink(e)
+		b.link(place, e)
+	}
+	return &e.value
 }
 
 // peek returns the entry of a key without renewing it, or nil.
 func (b *bounded[K, V]) peek(key K) *V {
-	entry, ok := b.lru.Peek(key)
+	place, ok := b.at[key]
 	if !ok {
 		return nil
 	}
-	return &entry.value
+	return &b.entry(place).value
 }
 
 // ensure returns the entry of a key, renewed, or a new one with a zero value.
@@ -79,54 +88,91 @@ func (b *bounded[K, V]) ensure(key K, now time.Time) *V {
 // insert returns a new entry with a zero value, for a key that find has just
 // not found.
 func (b *bounded[K, V]) insert(key K, now time.Time) *V {
-	for {
-		oldest, entry, ok := b.lru.GetOldest()
-		if !ok || now.Sub(entry.used) <= b.maxAge && b.lru.Len() < b.limit {
+	for b.oldest != nowhere {
+		expired := b.expired(b.entry(b.oldest), now)
+		if !expired && b.len() < b.limit {
 			break
 		}
-		if now.Sub(entry.used) <= b.maxAge {
+		if !expired {
 			b.evicted++
 		}
-		b.remove(oldest, entry)
+		b.remove(b.oldest)
 	}
-	var entry *aged[V]
-	if last := len(b.spare) - 1; last >= 0 {
-		entry, b.spare[last] = b.spare[last], nil
-		b.spare = b.spare[:last]
+	if b.free == nowhere {
+		b.addPage()
+	}
+	place := b.free
+	e := b.entry(place)
+	b.free = e.older
+	e.key, e.used = key, now.UnixNano()
+	b.link(place, e)
+	b.at[key] = place
+	return &e.value
+}
+
+// addPage adds a page of free entries.
+func (b *bounded[K, V]) addPage() {
+	first := int32(len(b.pages) * pageEntries)
+	page := make([]boundedEntry[K, V], min(pageEntries, b.limit))
+	for i := range page {
+		page[i].older = first + int32(i) + 1
+	}
+	page[len(page)-1].older = nowhere
+	b.pages, b.free = append(b.pages, page), first
+}
+
+// link makes an entry the newest.
+func (b *bounded[K, V]) link(place int32, e *boundedEntry[K, V]) {
+	e.newer, e.older = nowhere, b.newest
+	if b.newest != nowhere {
+		b.entry(b.newest).newer = place
 	} else {
-		entry = new(aged[V])
+		b.oldest = place
 	}
-	entry.used = now
-	b.lru.Add(key, entry)
-	return &entry.value
+	b.newest = place
+}
+
+func (b *bounded[K, V]) unlink(e *boundedEntry[K, V]) {
+	if e.newer != nowhere {
+		b.entry(e.newer).older = e.older
+	} else {
+		b.newest = e.older
+	}
+	if e.older != nowhere {
+		b.entry(e.older).newer = e.newer
+	} else {
+		b.oldest = e.newer
+	}
 }
 
 // room says whether an entry can be added without another going that is not
 // forgotten anyway.
 func (b *bounded[K, V]) room(now time.Time) bool {
-	_, entry, ok := b.lru.GetOldest()
-	return !ok || b.lru.Len() < b.limit || now.Sub(entry.used) > b.maxAge
+	return b.oldest == nowhere || b.len() < b.limit || b.expired(b.entry(b.oldest), now)
 }
 
-// remove keeps the entry for the next insert, without what it referred to.
-func (b *bounded[K, V]) remove(key K, entry *aged[V]) {
-	b.lru.Remove(key)
+func (b *bounded[K, V]) expired(e *boundedEntry[K, V], now time.Time) bool {
+	return now.UnixNano()-e.used > int64(b.maxAge)
+}
+
+// remove empties an entry for the next insert.
+func (b *bounded[K, V]) remove(place int32) {
+	e := b.entry(place)
+	delete(b.at, e.key)
+	b.unlink(e)
 	if b.forget != nil {
-		b.forget(&entry.value)
-	} else {
-		*entry = aged[V]{}
+		b.forget(&e.value)
 	}
-	if len(b.spare) < maxSpare {
-		b.spare = append(b.spare, entry)
-	}
+	*e = boundedEntry[K, V]{older: b.free}
+	b.free = place
 }
 
 // evictOldest makes room where the entries together have too much of something.
 func (b *bounded[K, V]) evictOldest() {
-	if oldest, entry, ok := b.lru.GetOldest(); ok {
+	if b.oldest != nowhere {
 		b.evicted++
-		b.remove(oldest, entry)
+		b.remove(b.oldest)
 	}
 }
 
-func (b *bounded[K, V]) len() int { return b.lru.Len() }
+func (b *bounded[K, V]) len() int { return len(b.at) }

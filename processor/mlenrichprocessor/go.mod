@@ -3,7 +3,6 @@ module github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor
 go 1.26
 
 require (
-	github.com/hashicorp/golang-lru/v2 v2.0.7
 	github.com/open-telemetry/opentelemetry-collector-contrib/pkg/golden v0.158.0
 	github.com/open-telemetry/opentelemetry-collector-contrib/pkg/pdatatest v0.158.0
 	github.com/open-telemetry/opentelemetry-collector-contrib/pkg/pdatautil v0.158.0

@@ -102,15 +102,17 @@ func (a *symbolAgreement) observe(keys *symbolSet) {
 }
 
 // exchange makes an agreement of the store and one of a batch the same: the
-// store's values stand where it has any.
-func (a *agreement) exchange(batch *symbolAgreement, texts *symbols) {
+// store's values stand where it has any. It says whether the store's is another
+// one now.
+func (a *agreement) exchange(batch *symbolAgreement, texts *symbols) (changed bool) {
 	for k := range a.values {
 		have, said := a.values[k], batch.values[k]
-		a.disagree[k] = a.disagree[k] || batch.disagree[k]
+		disagreed := a.disagree[k]
+		a.disagree[k] = disagreed || batch.disagree[k]
 		switch {
 		case have == "" && said == 0:
 		case have == "":
-			a.values[k] = texts.keep(said)
+			a.values[k], changed = texts.text(said), true
 		case said == 0:
 			batch.values[k] = texts.of(k, have)
 		case have != texts.text(said):
@@ -118,7 +120,9 @@ func (a *agreement) exchange(batch *symbolAgreement, texts *symbols) {
 			batch.values[k] = texts.of(k, have)
 		}
 		batch.disagree[k] = a.disagree[k]
+		changed = changed || a.disagree[k] != disagreed
 	}
+	return changed
 }
 
 // agreed are the values that everybody may inherit.

@@ -1,32 +1,68 @@
 package mlenrichprocessor
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 )
 
-func TestAppendBounded(t *testing.T) {
+func TestRoom(t *testing.T) {
 	for name, tt := range map[string]struct {
-		have, more  []int
-		want        []int
-		grown, gone int
+		have, more, gone, left int
 	}{
-		"room":                       {[]int{1}, []int{2, 3}, []int{1, 2, 3}, 2, 0},
-		"full: the oldest half goes": {[]int{1, 2, 3, 4}, []int{5}, []int{3, 4, 5}, -1, 2},
-		"more than half":             {[]int{1, 2, 3, 4}, []int{5, 6, 7}, []int{4, 5, 6, 7}, 0, 3},
-		"more than all":              {[]int{1, 2}, []int{3, 4, 5, 6, 7}, []int{4, 5, 6, 7}, 2, 3},
-		"nothing before":             {nil, []int{3, 4, 5, 6, 7}, []int{4, 5, 6, 7}, 4, 1},
+		"room":                       {1, 3, 0, 0},
+		"full: the oldest half goes": {4, 1, 2, 0},
+		"more than half":             {4, 3, 3, 0},
+		"more than all":              {2, 5, 2, 1},
+		"nothing before":             {0, 5, 0, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			list := tt.have
-			grown, gone := appendBounded(&list, tt.more, 4)
-			assert.Equal(t, tt.want, list)
-			assert.Equal(t, tt.grown, grown)
+			gone, left := room(tt.have, tt.more, 4)
 			assert.Equal(t, tt.gone, gone)
+			assert.Equal(t, tt.left, left)
 		})
 	}
+}
+
+func TestKeysAreReadAsWritten(t *testing.T) {
+	for _, keys := range []keySet{
+		{},
+		{keyInferred: textTrue},
+		{keySession: "s", keyConversation: "s", keyRun: "r", keyTrainingRun: "r", keyRequest: "q"},
+		{keySession: strings.Repeat("s", 128), keySamplingSession: strings.Repeat("ß", 64)},
+	} {
+		assert.Equal(t, keys, readKeys(keys.appendTo(nil)))
+		a := agreement{values: keys, disagree: [keyCount]bool{keyRun: true, keyInferred: true}}
+		assert.Equal(t, a, readAgreement(a.appendTo(nil)))
+	}
+	assert.Equal(t, agreement{}, readAgreement(nil))
+}
+
+func TestHandedIsReadAsWritten(t *testing.T) {
+	a, b := &keySet{keySession: "a"}, &keySet{keySession: "b"}
+	var spans []handedDown
+	for i := range byte(20) {
+		keys := a
+		if i >= 7 {
+			keys = b
+		}
+		spans = append(spans, handedDown{[8]byte{7: i}, keys})
+	}
+	list := appendHanded(appendHanded(nil, spans[:10]), spans[10:])
+	for gone := range 21 {
+		rest := dropHanded(list, gone)
+		for i, span := range spans {
+			found := findHanded(rest, span.id)
+			if i < gone {
+				assert.Nil(t, found)
+			} else {
+				assert.Equal(t, *span.keys, readKeys(found))
+			}
+		}
+	}
+	assert.Equal(t, *b, readKeys(findHanded(appendHanded(list, []handedDown{{[8]byte{}, b}}), [8]byte{})), "the last of an id")
 }
 
 // handed is one batch of a trace whose spans all hand down the same.

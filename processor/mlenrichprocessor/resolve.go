@@ -314,7 +314,7 @@ func (r *resolution) keep(set int32) *keySet {
 	if r.kept[set] == nil {
 		keys := new(keySet)
 		for k, value := range r.sets[set] {
-			keys[k] = r.texts.keep(value)
+			keys[k] = r.texts.text(value)
 		}
 		r.kept[set] = keys
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"hash/maphash"
-	"slices"
 	"sync"
 	"time"
 
@@ -47,9 +46,12 @@ type store struct {
 
 	mu        sync.Mutex
 	traces    *bounded[[16]byte, traceMemory]
-	joins     *bounded[joinKey, agreement]
+	joins     *bounded[joinKey, stretch]
 	resources *bounded[string, mlattr.System]
 	runs      *bounded[place, liveRuns]
+	// pieces has what traces and joins remember, of which scratch is a copy.
+	pieces  pieces
+	scratch []byte
 	// spans and above are how much the traces remember together.
 	spans, above held
 	// answers has the first span that reported the tokens of an answer.
@@ -85,7 +87,7 @@ func newStore(set component.TelemetrySettings, id component.ID) (*store, error) 
 	s := &store{
 		now:       time.Now,
 		traces:    newBounded[[16]byte, traceMemory](maxTraces, keyAge),
-		joins:     newBounded[joinKey, agreement](maxJoins, keyAge),
+		joins:     newBounded[joinKey, stretch](maxJoins, keyAge),
 		resources: newBounded[string, mlattr.System](maxResources, resourceAge),
 		runs:      newBounded[place, liveRuns](maxRuns, liveAge),
 		answers:   newBounded[answerKey, spanKey](maxAnswers, keyAge),
@@ -97,10 +99,13 @@ func newStore(set component.TelemetrySettings, id component.ID) (*store, error) 
 		processor: attribute.String("processor", id.String()),
 	}
 	s.traces.forget = func(m *traceMemory) {
-		s.spans.n -= len(m.spans)
-		s.above.n -= len(m.above)
-		*m = m.reuse()
+		s.spans.n -= m.spansLen
+		s.above.n -= m.aboveLen()
+		s.pieces.drop(&m.agreement)
+		s.pieces.drop(&m.spans)
+		s.pieces.drop(&m.above)
 	}
+	s.joins.forget = s.pieces.drop
 	return s, nil
 }
 
@@ -172,7 +177,7 @@ func (s *store) join(groups []joinGroup, texts *symbols) {
 			}
 			known = s.joins.insert(key, now)
 		}
-		known.exchange(&g.symbolAgreement, texts)
+		s.exchange(known, &g.symbolAgreement, texts)
 	}
 }
 
@@ -189,9 +194,30 @@ func (s *store) joinTraces(traces []traceState, texts *symbols) {
 			}
 			known = s.traces.insert(t.id, now)
 		}
-		known.exchange(&t.symbolAgreement, texts)
-		t.handsDown, t.watched = len(known.spans) > 0, len(known.above) > 0
+		s.exchange(&known.agreement, &t.symbolAgreement, texts)
+		t.handsDown, t.watched = known.spansLen > 0, known.above.size > 0
 	}
+}
+
+// exchange makes an agreement of the store and one of a batch the same.
+func (s *store) exchange(known *stretch, batch *symbolAgreement, texts *symbols) {
+	a := readAgreement(s.read(*known))
+	if a.exchange(batch, texts) {
+		s.write(known, a.appendTo(s.scratch[:0]))
+	}
+}
+
+// read returns what is in a stretch, until the next call.
+func (s *store) read(from stretch) []byte {
+	s.scratch = s.pieces.read(s.scratch[:0], from)
+	return s.scratch
+}
+
+// write replaces what is in a stretch. The text may be the store's scratch.
+func (s *store) write(to *stretch, text []byte) {
+	s.pieces.drop(to)
+	s.pieces.add(to, text)
+	s.scratch = text[:0]
 }
 
 func (s *store) ancestors(wanted []ancestor) {
@@ -199,17 +225,27 @@ func (s *store) ancestors(wanted []ancestor) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var trace [16]byte
-	var known *traceMemory
+	var spans []byte
 	for i := range wanted {
 		w := &wanted[i]
-		if known == nil || w.span.trace != trace {
-			trace, known = w.span.trace, s.traces.find(w.span.trace, now)
-			if known == nil {
-				continue
+		if w.span.trace != trace {
+			trace, spans = w.span.trace, nil
+			if known := s.traces.find(trace, now); known != nil {
+				spans = s.read(known.spans)
 			}
 		}
-		w.found = known.handsDown(w.span.span)
+		w.found = handsDown(spans, w.span.span)
 	}
+}
+
+// handsDown returns what one of several spans hands down, or nil.
+func handsDown(spans []byte, id [8]byte) *keySet {
+	raw := findHanded(spans, id)
+	if raw == nil {
+		return nil
+	}
+	keys := readKeys(raw)
+	return &keys
 }
 
 func (s *store) linked(links []link, texts *symbols) {
@@ -225,11 +261,12 @@ func (s *store) linked(links []link, texts *symbols) {
 		if known == nil {
 			continue
 		}
-		span := known.handsDown(l.to.span)
+		span := handsDown(s.read(known.spans), l.to.span)
+		trace := readAgreement(s.read(known.agreement))
 		for k := range keyInferred {
-			value, from := keyOf(k, span, &known.agreement)
+			value, from := keyOf(k, span, &trace)
 			l.known[k] = texts.of(k, value)
-			if k == keyRun && value != "" && inferredRun(span, &known.agreement, from) {
+			if k == keyRun && value != "" && inferredRun(span, &trace, from) {
 				l.known[keyInferred] = texts.of(keyInferred, textTrue)
 			}
 		}
@@ -246,9 +283,17 @@ func (s *store) remember(traces []traceState, spans []handedDown) {
 			continue
 		}
 		known := s.traces.ensure(t.id, now)
-		grown, gone := appendBounded(&known.spans, spans[t.firstHanded:t.endHanded], maxTraceSpans)
-		s.spans.n += grown
-		s.spans.evicted += int64(gone)
+		more := spans[t.firstHanded:t.endHanded]
+		gone, left := room(known.spansLen, len(more), maxTraceSpans)
+		if gone > 0 {
+			s.write(&known.spans, dropHanded(s.read(known.spans), gone))
+		}
+		more = more[left:]
+		s.scratch = appendHanded(s.scratch[:0], more)
+		s.pieces.add(&known.spans, s.scratch)
+		known.spansLen += len(more) - gone
+		s.spans.n += len(more) - gone
+		s.spans.evicted += int64(gone + left)
 		s.shrink()
 	}
 }
@@ -282,10 +327,11 @@ func (s *store) watched(r *resolution) {
 		if known == nil {
 			continue // another batch filled the store meanwhile
 		}
+		list := s.read(known.above)
 		for at := t.last; at != nowhere; at = r.nodes[at].before {
 			n := &r.nodes[at]
-			for _, above := range known.above {
-				switch {
+			for j := range known.aboveLen() {
+				switch above := aboveAt(list, j); {
 				case above.id != n.id:
 				case above.serves:
 					r.asked = append(r.asked, asking{at, above.service})
@@ -305,11 +351,13 @@ func (s *store) watch(spans []covering) {
 	for i := range spans {
 		c := &spans[i]
 		known := s.traces.ensure(c.trace, now)
-		if slices.Contains(known.above, c.spanAbove) {
+		list := s.read(known.above)
+		if containsAbove(list, c.spanAbove) {
 			continue
 		}
-		grown, gone := appendBounded(&known.above, []spanAbove{c.spanAbove}, maxTraceAbove)
-		s.above.n += grown
+		gone, _ := room(known.aboveLen(), 1, maxTraceAbove)
+		s.write(&known.above, c.appendTo(list[gone*aboveBytes:]))
+		s.above.n += 1 - gone
 		s.above.evicted += int64(gone)
 		s.shrink()
 	}
@@ -380,12 +428,12 @@ func (s *store) lookup(spans map[spanKey]*keySet, traces map[[16]byte]*agreement
 	defer s.mu.Unlock()
 	for key := range spans {
 		if known := s.traces.find(key.trace, now); known != nil {
-			spans[key] = known.handsDown(key.span)
+			spans[key] = handsDown(s.read(known.spans), key.span)
 		}
 	}
 	for id := range traces {
 		if known := s.traces.find(id, now); known != nil {
-			found := known.agreement
+			found := readAgreement(s.read(known.agreement))
 			traces[id] = &found
 		}
 	}

@@ -1,7 +1,5 @@
 package mlenrichprocessor
 
-import "strings"
-
 // symbol stands for a text of one batch; zero stands for none. Keys are
 // compared far more often than they are written, and most of a batch's spans
 // have the same ones.
@@ -13,7 +11,6 @@ const textAnswer = keyCount + 1
 // symbols numbers the texts of a batch. The zero value is ready for use.
 type symbols struct {
 	texts  []string // by symbol; the first is unused
-	owned  []bool   // by symbol: the text is a copy that may outlive the batch
 	byText map[string]symbol
 	// last is the symbol that each key, at originPhase the phase and at
 	// textAnswer the answer, had last: often the next span's too.
@@ -34,10 +31,10 @@ func (s *symbols) of(key int, text string) symbol {
 			s.byText = make(map[string]symbol)
 		}
 		if len(s.texts) == 0 {
-			s.texts, s.owned = append(s.texts, ""), append(s.owned, true)
+			s.texts = append(s.texts, "")
 		}
 		known = symbol(len(s.texts))
-		s.texts, s.owned = append(s.texts, text), append(s.owned, false)
+		s.texts = append(s.texts, text)
 		s.byText[text] = known
 	}
 	s.last[key] = known
@@ -52,21 +49,9 @@ func (s *symbols) text(of symbol) string {
 	return s.texts[of]
 }
 
-// keep returns the same as a copy of its own: what was received may be a part
-// of a much larger text, which must not be kept with it.
-func (s *symbols) keep(of symbol) string {
-	if of == 0 {
-		return ""
-	}
-	if !s.owned[of] {
-		s.texts[of], s.owned[of] = strings.Clone(s.texts[of]), true
-	}
-	return s.texts[of]
-}
-
 // reset forgets every text.
 func (s *symbols) reset() {
 	clear(s.texts)
 	clear(s.byText)
-	s.texts, s.owned, s.last = s.texts[:0], s.owned[:0], [textAnswer + 1]symbol{}
+	s.texts, s.last = s.texts[:0], [textAnswer + 1]symbol{}
 }

@@ -1,9 +1,7 @@
 package mlenrichprocessor
 
 import (
-	"strings"
 	"testing"
-	"unsafe"
 
 	"github.com/stretchr/testify/assert"
 )
@@ -22,16 +20,4 @@ func TestSymbols(t *testing.T) {
 	c := s.of(keySession, "c")
 	assert.Equal(t, "c", s.text(c))
 	assert.Equal(t, c, s.of(keySession, "c"))
-}
-
-func TestWhatIsKeptIsACopy(t *testing.T) {
-	large := strings.Repeat("a prompt ", 1<<16) + "id"
-	id := large[len(large)-2:]
-	var s symbols
-	kept := s.keep(s.of(keySession, id))
-	assert.Equal(t, id, kept)
-	assert.NotSame(t, unsafe.StringData(id), unsafe.StringData(kept), "the prompt must not be kept with it")
-	again := s.keep(s.of(keyRun, id))
-	assert.Same(t, unsafe.StringData(kept), unsafe.StringData(again), "one copy is enough")
-	assert.Empty(t, s.keep(0))
 }
