@@ -16,10 +16,11 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/metadata"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-// BenchmarkConsumeTraces reads requests of 512 spans, with new ids each time.
-// What ml_enrich says of itself is there in the half of it that is "seen".
+// BenchmarkConsumeTraces reads requests of 512 spans as they leave ml_enrich,
+// with new ids each time. Those that are "seen" come directly from it.
 func BenchmarkConsumeTraces(b *testing.B) {
 	kinds := []string{"mixed"}
 	for i := range benchClients {
@@ -29,6 +30,9 @@ func BenchmarkConsumeTraces(b *testing.B) {
 		for _, kind := range kinds {
 			b.Run(kind+"/"+seen, func(b *testing.B) {
 				ctx := b.Context()
+				if seen == "seen" {
+					ctx = mlattr.WithEnriched(ctx)
+				}
 				td := benchSpans(kind, 512)
 				c, err := NewFactory().CreateTracesToMetrics(ctx, connectortest.NewNopSettings(metadata.Type), NewFactory().CreateDefaultConfig(), consumertest.NewNop())
 				require.NoError(b, err)

@@ -171,7 +171,7 @@ func (t *tally) countCalls(r *reader) {
 	}
 	for _, told := range [...]bool{true, false} {
 		units := selected(r, func(u *unit) bool { return len(u.calls) > 0 && u.told == told })
-		for i, v := range t.calls.outermost(candidates(units)) {
+		for i, v := range t.calls.outermost(candidates(r, units)) {
 			if u := units[i]; v == counts {
 				for j := range u.calls {
 					r.countCall(u, &u.calls[j])

@@ -161,7 +161,7 @@ func (c *metricsConnector) ConsumeTraces(ctx context.Context, td ptrace.Traces) 
 // putBack keeps a reader's memory for the next request, unless an unusually
 // large one has left it with much of it.
 func (c *metricsConnector) putBack(r *reader) {
-	if cap(r.updates) <= maxKeptUpdates && len(r.sources.all) <= maxKeptUpdates {
+	if cap(r.updates) <= maxKeptUpdates && cap(r.units) <= maxKeptUpdates && len(r.sources.all) <= maxKeptUpdates {
 		r.reset()
 		c.readers.Put(r)
 	}

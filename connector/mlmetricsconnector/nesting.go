@@ -40,10 +40,13 @@ const (
 // concurrent use.
 type nesting struct {
 	marks *recent
+	// parents and verdicts are memory of a batch.
+	parents  map[spanRef]spanRef
+	verdicts []verdict
 }
 
 func newNesting(size int) *nesting {
-	return &nesting{marks: newRecent(size)}
+	return &nesting{marks: newRecent(size), parents: make(map[spanRef]spanRef)}
 }
 
 func (n *nesting) has(ref spanRef, m mark) bool {
@@ -66,11 +69,18 @@ const (
 	counts
 )
 
-// outermost returns the verdict on each candidate of one batch: the topmost
-// of a chain counts. Where a lower one arrived in an earlier batch and was
+// outermost returns the verdict on each candidate of one batch, until the next
+// is asked for: the topmost of a chain counts. Where a lower one arrived in an earlier batch and was
 // counted, that one stands for the chain.
 func (n *nesting) outermost(candidates []candidate) []verdict {
-	parents := make(map[spanRef]spanRef, len(candidates))
+	if len(candidates) == 0 {
+		return nil
+	}
+	if len(n.parents) > maxKeptUpdates {
+		n.parents = make(map[spanRef]spanRef) // clearing it would take long ever after
+	}
+	parents := n.parents
+	clear(parents)
 	for i := range candidates {
 		if c := &candidates[i]; c.self.known() {
 			parents[c.self] = c.parent
@@ -92,7 +102,7 @@ func (n *nesting) outermost(candidates []candidate) []verdict {
 			ref = parent
 		}
 	}
-	verdicts := make([]verdict, len(candidates))
+	verdicts := n.blank(len(candidates))
 	for i := range candidates {
 		c := &candidates[i]
 		if !c.self.known() {
@@ -116,8 +126,14 @@ func (n *nesting) outermost(candidates []candidate) []verdict {
 	return verdicts
 }
 
-// innermost returns the verdict on each candidate of one batch: the lowest of
-// a chain counts. Where a higher one arrived in an earlier batch and was
+// blank returns so many verdicts.
+func (n *nesting) blank(count int) []verdict {
+	n.verdicts = append(n.verdicts[:0], make([]verdict, count)...)
+	return n.verdicts
+}
+
+// innermost returns the verdict on each candidate of one batch, until the next
+// is asked for: the lowest of a chain counts. Where a higher one arrived in an earlier batch and was
 // counted, that one stands for the chain.
 func (n *nesting) innermost(candidates []candidate) []verdict {
 	for i := range candidates {
@@ -125,7 +141,7 @@ func (n *nesting) innermost(candidates []candidate) []verdict {
 			n.set(c.parent, covered)
 		}
 	}
-	verdicts := make([]verdict, len(candidates))
+	verdicts := n.blank(len(candidates))
 	for i := range candidates {
 		c := &candidates[i]
 		switch {

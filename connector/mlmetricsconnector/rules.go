@@ -54,65 +54,140 @@ type gauge struct {
 	value  float64
 }
 
-// readValues sorts the facts of a span.
-func readValues(facts *mlattr.Facts) values {
-	var v values
+// field is a canonical attribute that values has a place for.
+type field uint8
+
+const (
+	notRead field = iota
+	fieldPhase
+	fieldOperation
+	fieldGenAIOperation
+	fieldRole
+	fieldSide
+	fieldRequestedModel
+	fieldModel
+	fieldErrorType
+	fieldLibrary
+	fieldFunction
+	fieldBasis
+	fieldLossScope
+	fieldCounted
+	fieldEpochEnd
+	fieldInput
+	fieldWholeInput
+	fieldOutput
+	fieldRate
+	fieldBatchSize
+	fieldEpoch
+	fieldLoss
+	fieldValLoss
+	fieldLearningRate
+	fieldValMetric
+)
+
+// fields has the field of each slot: a switch over small numbers costs less
+// than one over names.
+var fields = func() (bySlot [256]field) {
+	for name, f := range map[string]field{
+		mlattr.Phase:              fieldPhase,
+		mlattr.Operation:          fieldOperation,
+		mlattr.GenAIOperationName: fieldGenAIOperation,
+		mlattr.Role:               fieldRole,
+		mlattr.Side:               fieldSide,
+		mlattr.GenAIRequestModel:  fieldRequestedModel,
+		mlattr.GenAIResponseModel: fieldModel,
+		mlattr.ErrorType:          fieldErrorType,
+		mlattr.Library:            fieldLibrary,
+		mlattr.Function:           fieldFunction,
+		mlattr.ThroughputBasis:    fieldBasis,
+		mlattr.LossScope:          fieldLossScope,
+		mlattr.UsageCounted:       fieldCounted,
+		mlattr.EpochEnd:           fieldEpochEnd,
+		mlattr.GenAIInputTokens:   fieldInput,
+		mlattr.UsageInputTokens:   fieldWholeInput,
+		mlattr.GenAIOutputTokens:  fieldOutput,
+		mlattr.TokensPerSecond:    fieldRate,
+		mlattr.BatchSize:          fieldBatchSize,
+		mlattr.Epoch:              fieldEpoch,
+		mlattr.Loss:               fieldLoss,
+		mlattr.ValLoss:            fieldValLoss,
+		mlattr.LearningRate:       fieldLearningRate,
+		mlattr.ValMetric:          fieldValMetric,
+	} {
+		bySlot[mlattr.SlotOf(name)] = f
+	}
+	return bySlot
+}()
+
+// read sorts the facts of a span. It keeps the memory of an earlier one.
+func (v *values) read(facts *mlattr.Facts) {
+	*v = values{gauges: v.gauges[:0], nonfinite: v.nonfinite[:0]}
 	requested, whole := "", false
 	for f := range facts.All() {
-		switch f.Key {
-		case mlattr.Phase:
+		if f.Slot() == 0 {
+			v.readDynamic(f)
+			continue
+		}
+		switch fields[f.Slot()] {
+		case fieldPhase:
 			// One that is inherited has no text: a call to a database during
 			// a sampling is no sample of its own.
 			v.phase = f.Text
-		case mlattr.Operation:
+		case fieldOperation:
 			v.operation = f.Text
-		case mlattr.GenAIOperationName:
+		case fieldGenAIOperation:
 			v.genAIOperation = f.Text
-		case mlattr.Role:
+		case fieldRole:
 			v.role = f.Text
-		case mlattr.Side:
+		case fieldSide:
 			v.side = f.Text
-		case mlattr.GenAIRequestModel:
+		case fieldRequestedModel:
 			requested = f.Text
-		case mlattr.GenAIResponseModel:
+		case fieldModel:
 			v.model = f.Text
-		case mlattr.ErrorType:
+		case fieldErrorType:
 			v.errorType = f.Text
-		case mlattr.Library:
+		case fieldLibrary:
 			v.library = f.Text
-		case mlattr.Function:
+		case fieldFunction:
 			v.function = f.Text
-		case mlattr.ThroughputBasis:
+		case fieldBasis:
 			v.basis = f.Text
-		case mlattr.LossScope:
+		case fieldLossScope:
 			v.lossScope = f.Text
-		case mlattr.UsageCounted:
+		case fieldCounted:
 			v.notCounted = usable(f) && !f.Bool
-		case mlattr.EpochEnd:
+		case fieldEpochEnd:
 			v.epochEnd = usable(f) && f.Bool
-		case mlattr.GenAIInputTokens:
+		case fieldInput:
 			if !whole {
 				v.input, v.hasInput = f.Int, usable(f)
 			}
-		case mlattr.UsageInputTokens:
+		case fieldWholeInput:
 			if usable(f) {
 				// The producer's own number leaves out what caches gave and took.
 				v.input, v.hasInput, whole = f.Int, true, true
 			}
-		case mlattr.GenAIOutputTokens:
+		case fieldOutput:
 			v.output, v.hasOutput = f.Int, usable(f)
-		case mlattr.TokensPerSecond:
+		case fieldRate:
 			v.rate, v.hasRate = f.Double, usable(f)
-		case mlattr.BatchSize:
+		case fieldBatchSize:
 			if usable(f) {
 				v.batchSize = f.Int
 			}
-		case mlattr.Epoch:
+		case fieldEpoch:
 			if usable(f) {
 				v.show(series.Epoch, float64(f.Int), "")
 			}
-		default:
-			v.readSignal(f)
+		case fieldLoss:
+			v.signal(f, "loss", series.Loss)
+		case fieldValLoss:
+			v.signal(f, "val_loss", series.Loss, scopeValidation)
+		case fieldLearningRate:
+			v.signal(f, "learning_rate", series.LearningRate)
+		case fieldValMetric:
+			v.signal(f, "val_metric", series.ValidationMetric, mlattr.ValMetric[len(mlattr.ValPrefix):])
 		}
 	}
 	if v.model == "" {
@@ -124,30 +199,31 @@ func readValues(facts *mlattr.Facts) values {
 		// Nobody derived the rate, so it is the producer's own.
 		v.basis = mlattr.BasisReported
 	}
-	return v
 }
 
-// readSignal reads losses, validation metrics and the learning rate.
-func (v *values) readSignal(f *mlattr.Fact) {
-	g := gauge{value: f.Double}
-	signal := ""
-	switch {
-	case f.Key == mlattr.Loss:
-		g.series, signal = series.Loss, "loss"
-	case f.Key == mlattr.ValLoss:
-		g.series, g.labels[0], signal = series.Loss, scopeValidation, "val_loss"
-	case f.Key == mlattr.LearningRate:
-		g.series, signal = series.LearningRate, "learning_rate"
-	case strings.HasPrefix(f.Key, mlattr.LossTaskPrefix):
-		g.series, g.labels[1], signal = series.Loss, f.Key[len(mlattr.LossTaskPrefix):], "loss"
-	case strings.HasPrefix(f.Key, mlattr.ValPrefix):
-		g.series, g.labels[0], signal = series.ValidationMetric, f.Key[len(mlattr.ValPrefix):], "val_metric"
-	default:
-		return
+// reset forgets what was read and keeps the memory.
+func (v *values) reset() {
+	clear(v.gauges[:cap(v.gauges)])
+	*v = values{gauges: v.gauges[:0], nonfinite: v.nonfinite[:0]}
+}
+
+// readDynamic reads the losses of tasks and other validation metrics.
+func (v *values) readDynamic(f *mlattr.Fact) {
+	if task, ok := strings.CutPrefix(f.Key, mlattr.LossTaskPrefix); ok {
+		v.signal(f, "loss", series.Loss, "", task)
+	} else if metric, ok := strings.CutPrefix(f.Key, mlattr.ValPrefix); ok {
+		v.signal(f, "val_metric", series.ValidationMetric, metric)
 	}
-	if f.NonFinite {
-		v.nonfinite = append(v.nonfinite, signal)
-	} else if usable(f) {
+}
+
+// signal adds a value that may be no finite number.
+func (v *values) signal(f *mlattr.Fact, name string, id series.ID, labels ...string) {
+	switch {
+	case f.NonFinite:
+		v.nonfinite = append(v.nonfinite, name)
+	case usable(f):
+		g := gauge{series: id, value: f.Double}
+		copy(g.labels[:], labels)
 		v.gauges = append(v.gauges, g)
 	}
 }

@@ -90,6 +90,7 @@ type reader struct {
 	exemplars, genAI bool
 
 	ofResource, ofSpan mlattr.Facts
+	values             values
 	// source is that of the resource.
 	source  *streams.Source
 	program program
@@ -107,6 +108,9 @@ type reader struct {
 
 	units   []unit
 	updates []streams.Update
+	// selected and candidates are memory of tally.
+	selected   []*unit
+	candidates []candidate
 	// outOfRange counts values that cannot be true, and clamped queue times
 	// that were negative.
 	outOfRange, clamped int64
@@ -120,6 +124,9 @@ func (r *reader) reset() {
 	r.ofSpan.Reset()
 	clear(r.units)
 	clear(r.updates)
+	r.values.reset()
+	clear(r.selected)
+	r.selected, r.candidates = r.selected[:0], r.candidates[:0]
 	r.units, r.updates, r.outOfRange, r.clamped, r.repaired = r.units[:0], r.updates[:0], 0, 0, 0
 	r.resourceAttrs, r.spanAttrs = pcommon.Map{}, pcommon.Map{}
 	r.heard.reset()
@@ -177,7 +184,9 @@ func (r *reader) readSpan(known mlattr.System, span ptrace.Span) {
 	}
 	r.spanAttrs = span.Attributes()
 	r.heard.reset()
-	u := unit{first: len(r.updates), per: r.per}
+	// It is filled in where it stays: it is too large to be moved.
+	r.units = append(r.units, unit{first: len(r.updates), per: r.per})
+	u := &r.units[len(r.units)-1]
 	u.self = spanRef{trace: span.TraceID(), span: span.SpanID()}
 	u.parent = spanRef{trace: span.TraceID(), span: span.ParentSpanID()}
 	u.start = clampEnd(uint64(span.StartTimestamp()), r.now)
@@ -186,28 +195,29 @@ func (r *reader) readSpan(known mlattr.System, span ptrace.Span) {
 	u.source = r.sources.of(r.source.Resource, run)
 	u.requestSource = r.sources.of(r.source.Resource, requestRun)
 
-	v := readValues(&r.ofSpan)
+	v := &r.values
+	v.read(&r.ofSpan)
 	u.operation = operationOf(v.operation, v.genAIOperation, v.phase)
 	u.role, u.model, u.side = v.role, v.model, v.side
-	u.activity = activityOf(r.program, &v, &r.ofSpan, span.Name(), ownTime(span.StartTimestamp(), r.now), ownTime(span.EndTimestamp(), r.now))
+	u.activity = activityOf(r.program, v, &r.ofSpan, span.Name(), ownTime(span.StartTimestamp(), r.now), ownTime(span.EndTimestamp(), r.now))
 	u.timing = r.timing
 	failed = failed || v.errorType != ""
 
 	if r.genAI {
-		u.genAI = genAICallOf(&v, &r.ofSpan, span)
+		u.genAI = genAICallOf(v, &r.ofSpan, span)
 	}
-	r.addUsage(&u, &v)
-	r.addGauges(&u, &v)
-	exception := r.addEvents(&u, span.Events())
-	r.addOwnEvent(&u, span)
-	r.addCalls(&u, &v, span, failed, exception)
+	r.addUsage(u, v)
+	r.addGauges(u, v)
+	exception := r.addEvents(u, span.Events())
+	r.addOwnEvent(u, span)
+	r.addCalls(u, v, span, failed, exception)
 	if v.errorType == "" {
 		v.errorType = exception
 	}
 	if v.epochEnd || endOfLoader(v.phase, v.errorType) {
 		failed = false
 	}
-	if isRequestSpan(&v, span.Name()) {
+	if isRequestSpan(v, span.Name()) {
 		u.is |= isRequest
 	}
 	if failed {
@@ -222,14 +232,15 @@ func (r *reader) readSpan(known mlattr.System, span ptrace.Span) {
 	}
 	if !failed {
 		u.is |= work(v.phase)
-		u.samples = samples(&v)
+		u.samples = samples(v)
 		if span.Name() == nameTrainStep {
 			u.steps++
 		}
 	}
 	u.last = len(r.updates)
-	if u.is != 0 || u.steps > 0 || u.samples > 0 || u.last > u.first || u.activity.timed || u.activity.endsRun || len(u.calls) > 0 {
-		r.units = append(r.units, u)
+	if u.is == 0 && u.steps == 0 && u.samples == 0 && u.last == u.first && !u.activity.timed && !u.activity.endsRun && len(u.calls) == 0 {
+		*u = unit{}
+		r.units = r.units[:len(r.units)-1]
 	}
 }
 

@@ -54,14 +54,17 @@ func (t *tally) settle(r *reader) (duplicates int64) {
 func (t *tally) removeDelivered(r *reader) (duplicates int64) {
 	units, updates := r.units[:0], r.updates[:0]
 	for i := range r.units {
-		u := r.units[i]
-		if u.self.known() {
-			if t.delivered.add(u.self, 1) != 0 {
-				duplicates++
-				continue
-			}
+		u := &r.units[i]
+		if u.self.known() && t.delivered.add(u.self, 1) != 0 {
+			duplicates++
+			continue
 		}
-		units = append(units, u)
+		if duplicates == 0 {
+			// Nothing has to move.
+			units, updates = r.units[:i+1], r.updates[:u.last]
+			continue
+		}
+		units = append(units, *u)
 		updates = append(updates, r.updates[u.first:u.last]...)
 	}
 	clear(r.units[len(units):])
@@ -75,7 +78,7 @@ func (t *tally) removeDelivered(r *reader) (duplicates int64) {
 func (t *tally) countSteps(r *reader) {
 	t.stepCount.begin(r.units)
 	optimizers := selected(r, func(u *unit) bool { return u.is&isOptimizer != 0 })
-	for i, v := range t.steps.outermost(candidates(optimizers)) {
+	for i, v := range t.steps.outermost(candidates(r, optimizers)) {
 		if u := optimizers[i]; v != below {
 			u.steps += t.stepCount.optimizer(u, v == counts)
 			// A step ends when its outermost span does, wherever it was counted.
@@ -105,7 +108,7 @@ func (t *tally) countSteps(r *reader) {
 
 func (t *tally) countSamples(r *reader) {
 	units := selected(r, func(u *unit) bool { return u.samples > 0 })
-	for i, v := range t.samples.outermost(candidates(units)) {
+	for i, v := range t.samples.outermost(candidates(r, units)) {
 		if u := units[i]; v == counts {
 			r.count(u, series.Samples, u.source, u.samples)
 		}
@@ -114,7 +117,7 @@ func (t *tally) countSamples(r *reader) {
 
 func (t *tally) countRequests(r *reader) {
 	units := selected(r, func(u *unit) bool { return u.is&(isRequest|isUsage) != 0 })
-	chosen := candidates(units)
+	chosen := candidates(r, units)
 	for i, u := range units {
 		chosen[i].always = u.is&isUsage != 0
 	}
@@ -129,27 +132,31 @@ func (t *tally) countRequests(r *reader) {
 func (t *tally) countErrors(r *reader) {
 	units := selected(r, func(u *unit) bool { return u.is&isError != 0 })
 	links := selected(r, func(u *unit) bool { return u.is&(isError|isFailure) == isFailure })
-	for i, v := range t.errors.lowest(candidates(units), candidates(links)) {
+	for i, v := range t.errors.lowest(candidates(r, units), candidates(r, links)) {
 		if u := units[i]; v == counts {
 			r.count(u, series.Errors, u.requestSource, 1, u.operation, u.errorType)
 		}
 	}
 }
 
+// selected returns the units that a rule is about, in memory that is used
+// again for the next request.
 func selected(r *reader, of func(*unit) bool) []*unit {
-	var units []*unit
+	first := len(r.selected)
 	for i := range r.units {
 		if of(&r.units[i]) {
-			units = append(units, &r.units[i])
+			r.selected = append(r.selected, &r.units[i])
 		}
 	}
-	return units
+	return r.selected[first:]
 }
 
-func candidates(units []*unit) []candidate {
-	list := make([]candidate, len(units))
-	for i, u := range units {
-		list[i] = u.candidate
+// candidates returns those of units that were selected, in memory that is used
+// again for the next request. A unit's own stays as it is.
+func candidates(r *reader, units []*unit) []candidate {
+	first := len(r.candidates)
+	for _, u := range units {
+		r.candidates = append(r.candidates, u.candidate)
 	}
-	return list
+	return r.candidates[first:]
 }

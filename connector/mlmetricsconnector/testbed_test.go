@@ -17,6 +17,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/metadata"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 func step(t *testing.T, c connector.Traces, run string, id uint16) {
@@ -136,4 +137,9 @@ func find(t *testing.T, md pmetric.Metrics, name string) pmetric.Metric {
 	}
 	require.Failf(t, "no such metric", "%s", name)
 	return pmetric.Metric{}
+}
+
+func readValues(facts *mlattr.Facts) (v values) {
+	v.read(facts)
+	return v
 }
