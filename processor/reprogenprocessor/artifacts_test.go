@@ -214,3 +214,5 @@ func write(t testing.TB, path, content string) {
 	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
 	require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 }
+
+func removeAll(t testing.TB, path string) { require.NoError(t, os.RemoveAll(path)) }

@@ -157,7 +157,18 @@ func (b *book) improve(id uint64, n *incident, now time.Time) {
 	was, weight := i.trace, int64(i.failure.Weight)
 	i.take(n)
 	b.bytes += int64(i.failure.Weight) - weight
-	if i.trace != was && !i.trace.IsEmpty() {
+	b.move(i, was, now)
+}
+
+// move keeps an incident's trace in place of the one that it was part of.
+func (b *book) move(i *incident, was pcommon.TraceID, now time.Time) {
+	if i.trace == was {
+		return
+	}
+	if t := b.trace(was); t != nil {
+		t.incidents = slices.DeleteFunc(t.incidents, func(other *incident) bool { return other == i })
+	}
+	if !i.trace.IsEmpty() {
 		b.hold(i, now)
 	}
 }
@@ -229,70 +240,6 @@ func (b *book) at(trace pcommon.TraceID, span pcommon.SpanID) (uint64, bool) {
 		}
 	}
 	return 0, false
-}
-
-// rankRuling says what a failure is beside those of the job's other ranks.
-type rankRuling int
-
-const (
-	rankAlone   rankRuling = iota // no other rank has failed just now
-	rankLater                     // another rank failed before it
-	rankEarlier                   // it failed before the one that waits
-)
-
-// rankOf says whether another rank of the run failed before n, and waits.
-func (b *book) rankOf(n *incident) rankRuling {
-	if n.run == "" || n.rank == "" {
-		return rankAlone
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	first := b.jobs[n.run]
-	switch {
-	case first == nil || first.rank == n.rank || first.stage == stageGone:
-		return rankAlone
-	case first.stage != stageWaiting:
-		return rankAlone
-	case n.at.Before(first.at):
-		return rankEarlier
-	}
-	return rankLater
-}
-
-// listRank notes n in the artefact of the rank that failed first, also after
-// that was written.
-func (b *book) listRank(n *incident) {
-	if n.run == "" || n.rank == "" {
-		return
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	first := b.jobs[n.run]
-	if first == nil || first == n || first.rank == n.rank || first.stage == stageGone {
-		return
-	}
-	if first.list(n.asRank()) && first.stage != stageWaiting {
-		b.dirty[first] = struct{}{}
-	}
-}
-
-// leadRanks makes n, which failed earlier, the artefact of its job, and
-// withdraws the one that waited.
-func (b *book) leadRanks(n *incident) *incident {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	later := b.jobs[n.run]
-	if later == nil || later == n || later.stage != stageWaiting || n.stage != stageWaiting || later.rank == n.rank {
-		return nil
-	}
-	for _, r := range later.failure.Ranks {
-		n.list(r)
-	}
-	n.list(later.asRank())
-	n.due = later.due
-	b.withdraw(later)
-	b.jobs[n.run] = n
-	return later
 }
 
 // holds reports whether a trace is kept.
@@ -408,7 +355,7 @@ func (b *book) wrote(i *incident, name string) {
 	if i.stage == stageGone {
 		return
 	}
-	i.name, i.stage = name, stageWritten
+	i.file, i.stage = name, stageWritten
 	if b.trace(i.trace) == nil || b.window == 0 {
 		if b.jobs[i.run] != i || b.window == 0 {
 			b.free(i)

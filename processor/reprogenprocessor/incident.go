@@ -37,12 +37,13 @@ type incident struct {
 	fromLog      bool
 	correlation  string
 	run, rank    string
+	host, name   string
 	variant      string    // the id of the one that it was counted as
 	at           time.Time // when it failed, by the sender's clock
 
 	stage stage
 	due   time.Time // when the waiting ends
-	name  string    // of the artefact, once there is one
+	file  string    // the artefact's name, once there is one
 	since time.Time // when it was written for the first or the last time
 	// above and complete are what the artefact says of the spans above.
 	above    int
@@ -157,8 +158,8 @@ func (i *incident) list(r failure.Rank) bool {
 func (i *incident) asRank() failure.Rank {
 	f := i.failure
 	return failure.Rank{
-		Origin: failure.Origin{Service: f.Service, Name: f.Span.Name, TraceID: f.Span.TraceID, SpanID: f.Span.SpanID},
-		Rank:   i.rank, Host: f.Resource.Text("host.name"), Fingerprint: i.group,
+		Origin: failure.Origin{Service: f.Service, Name: i.name, TraceID: hexTrace(i.trace), SpanID: hexSpan(i.span)},
+		Rank:   i.rank, Host: i.host, Fingerprint: i.group,
 		Type: f.Error.Type, Message: f.Error.Message, Time: i.at,
 	}
 }

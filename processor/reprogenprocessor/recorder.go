@@ -78,7 +78,7 @@ type recorder struct {
 
 	started bool
 	busy    sync.WaitGroup // the workers
-	working atomic.Int64   // artefacts that are being written
+	working atomic.Int64   // artefacts that are being written, or are to be rewritten
 	stop    chan struct{}  // closed when no more failures come
 	told    chan struct{}  // closed when all that waited is in the queue
 	abort   chan struct{}  // closed when the time to drain is over
@@ -238,9 +238,11 @@ func (r *recorder) run() {
 func (r *recorder) tick(ctx context.Context, now time.Time) {
 	r.release(ctx, now, false)
 	for _, i := range r.book.changed(now, false) {
+		r.working.Add(1)
 		select {
 		case r.rewrites <- i:
 		default:
+			r.working.Add(-1)
 			r.book.again(i)
 		}
 	}
@@ -310,7 +312,11 @@ func (r *recorder) end() {
 	if lost > 0 {
 		r.dropped(context.Background(), lost, dropShutdown)
 	} else {
+		for len(r.rewrites) > 0 {
+			r.rewrite(<-r.rewrites)
+		}
 		for _, i := range r.book.changed(r.now(), true) {
+			r.working.Add(1)
 			r.rewrite(i)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/exception"
 )
 
@@ -74,6 +75,11 @@ func (r *recorder) sawFailure(ctx context.Context, l *located) (opened bool) {
 		correlation: correlation, at: failedAt(l.span, now),
 	}
 	n.run, n.rank = jobOf(l)
+	if n.rank != "" {
+		c := newCopier()
+		n.host = c.text(firstText(l.resource.Attributes(), mlattr.HostName), maxValueBytes)
+		n.name = c.text(l.span.Name(), maxValueBytes)
+	}
 	f.Rank = n.rank
 	d := r.admit(ctx, n, l, now)
 	f.Variant, n.variant = d.variant, d.variant.ID
@@ -82,6 +88,12 @@ func (r *recorder) sawFailure(ctx context.Context, l *located) (opened bool) {
 		return false // the failure began further down, and was counted there
 	case verdictRepeated:
 		r.improve(d.incident, n, l, now)
+	case verdictCounted:
+		if r.book.rankOf(n) == rankEarlier {
+			r.copy(n, l)
+			r.book.lead(n, now)
+			opened = true
+		}
 	case verdictWanted:
 		opened = r.takeIn(ctx, n, l, now)
 		d.folder = d.folder || opened

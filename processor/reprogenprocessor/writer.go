@@ -132,10 +132,11 @@ func (r *recorder) redacted(ctx context.Context, paths []redact.Path) {
 
 // rewrite puts what has come since into an artefact's trace.json.
 func (r *recorder) rewrite(i *incident) {
+	defer r.working.Add(-1)
 	ctx := context.Background()
 	f := r.book.tell(i, r.now())
 	content, redactions := artifact.BuildTrace(f)
-	err := r.disk.Replace(f.Fingerprint, i.name, artifact.TraceName, content)
+	err := r.disk.Replace(f.Fingerprint, i.file, artifact.TraceName, content)
 	switch {
 	case errors.Is(err, store.ErrGone):
 		r.book.lost(i)
