@@ -149,7 +149,7 @@ func (c *runClock) observe(key clockKey, u *unit, now time.Time) (updates []stre
 		c.observeSpan(span, now)
 	}
 	if u.endsStep {
-		c.EndStep(shows.span.End, &c.totals)
+		c.EndStep(shows.span.End, u.is&isOptimizer == 0, &c.totals)
 	}
 	if len(c.totals.Steps) >= maxSteps {
 		updates = append(updates, c.take(key.source(), now)...)
@@ -225,7 +225,7 @@ func (c *runClock) advance(key clockKey, now time.Time, last bool) (updates []st
 	}
 	c.Advance(until, &c.totals)
 	state := c.state(now)
-	if last || until == c.settled && (state == runEnded || state == runStalled) {
+	if last || until == c.settled && (state == runEnded || c.quiet(now)) {
 		c.Finish(&c.totals)
 	}
 	if state == runStalled && now.After(c.waited) {
@@ -293,6 +293,12 @@ func (c *runClock) state(now time.Time) string {
 	default:
 		return runRunning
 	}
+}
+
+// quiet says whether nothing has come for longer than a step usually takes, and
+// for a minute, so that no other optimizer of the newest step is awaited.
+func (c *runClock) quiet(now time.Time) bool {
+	return now.Sub(c.arrived).Nanoseconds() > c.Patience()/5
 }
 
 // over says whether the client has said that the training is over. Work after

@@ -341,3 +341,18 @@ func TestMoreRunsThanAllowed(t *testing.T) {
 	}
 	assert.InDelta(t, cfg.MaxRuns+50, sum, 1e-9)
 }
+
+// The newest step waits for a forward that shows it to be over, but not long.
+func TestTheNewestStepIsTold(t *testing.T) {
+	r := newRun(t, createDefaultConfig().(*Config))
+	r.work(t, "forward", time.Second)
+	r.work(t, "optimizer", time.Second)
+	r.after(t, 0)
+	r.after(t, 15*time.Second)
+	for m := range metricsOf(r.after(t, 15*time.Second)) {
+		assert.NotEqual(t, "ml.step.duration", m.Name(), "another optimizer may follow")
+	}
+	assert.Equal(t, uint64(1), timedSteps(t, r.after(t, 45*time.Second)))
+	r.work(t, "forward", time.Second)
+	assert.Equal(t, uint64(1), timedSteps(t, r.after(t, 0)), "once")
+}

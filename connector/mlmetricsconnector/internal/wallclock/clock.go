@@ -51,7 +51,7 @@ type Clock struct {
 	cursor  int64
 	begun   bool
 	pending []Span
-	ends    []int64
+	ends    []stepEnd
 	// previous is the end of the attempt before; lost is true where it did not
 	// end by itself, so that the time since is not accounted for.
 	previous int64
@@ -110,8 +110,16 @@ func (c *Clock) Restart(ended bool, into *Totals) {
 	}
 }
 
-// EndStep adds the end of a step.
-func (c *Clock) EndStep(end int64, into *Totals) {
+// stepEnd is the end of a step.
+type stepEnd struct {
+	at int64
+	// whole is true where what ended is the whole step.
+	whole bool
+}
+
+// EndStep adds the end of a step. whole is false where it is that of an
+// optimizer, which may be one of several of the step.
+func (c *Clock) EndStep(end int64, whole bool, into *Totals) {
 	if end <= 0 {
 		return
 	}
@@ -124,7 +132,7 @@ func (c *Clock) EndStep(end int64, into *Totals) {
 		c.Advance(c.Newest(), into)
 	}
 	if len(c.ends) < maxPending && (!c.begun || end > c.cursor) {
-		c.ends = append(c.ends, end)
+		c.ends = append(c.ends, stepEnd{end, whole})
 	}
 }
 
@@ -179,12 +187,12 @@ func (c *Clock) Advance(until int64, into *Totals) {
 			// An optimizer that goes on is above the one that ended, and the
 			// step ends with it.
 			if open.phases[Optimizer] == 0 {
-				c.steps.end(c.cursor, into)
+				c.steps.end(c.cursor, t.whole, into)
 			}
 		}
 	}
 	c.pending = slices.DeleteFunc(c.pending, func(s Span) bool { return s.End <= c.cursor })
-	c.ends = slices.DeleteFunc(c.ends, func(end int64) bool { return end <= c.cursor })
+	c.ends = slices.DeleteFunc(c.ends, func(end stepEnd) bool { return end.at <= c.cursor })
 }
 
 // begin sets the clock to its first span, unless that is not yet to be
@@ -217,6 +225,8 @@ type turn struct {
 	what what
 	// span is the one that opens or closes.
 	span *Span
+	// whole is that of the step that ends.
+	whole bool
 }
 
 type what uint8
@@ -247,14 +257,14 @@ func (c *Clock) turns(until int64) []turn {
 		if s.Start == s.End {
 			continue
 		}
-		turns = append(turns, turn{max(s.Start, c.cursor), opens, s})
+		turns = append(turns, turn{at: max(s.Start, c.cursor), what: opens, span: s})
 		if ended {
-			turns = append(turns, turn{s.End, closes, s})
+			turns = append(turns, turn{at: s.End, what: closes, span: s})
 		}
 	}
 	for _, end := range c.ends {
-		if end <= until {
-			turns = append(turns, turn{at: end, what: endsStep})
+		if end.at <= until {
+			turns = append(turns, turn{at: end.at, what: endsStep, whole: end.whole})
 		}
 	}
 	turns = append(turns, turn{at: until, what: passes})

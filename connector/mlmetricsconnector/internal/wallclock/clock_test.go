@@ -15,7 +15,7 @@ func timeline(c *Clock, spans ...span) Totals {
 	for _, s := range spans {
 		c.Observe(s.span(), &into)
 		if s.phase == Optimizer {
-			c.EndStep(s.end*second, &into)
+			c.EndStep(s.end*second, false, &into)
 		}
 	}
 	c.Advance(c.Newest(), &into)
@@ -114,7 +114,7 @@ func TestSeveralOptimizersAreOneStep(t *testing.T) {
 	add := func(s span) {
 		c.Observe(s.span(), &into)
 		if s.phase == Optimizer {
-			c.EndStep(s.end*second, &into)
+			c.EndStep(s.end*second, false, &into)
 		}
 		c.Advance(c.Newest(), &into)
 	}
@@ -131,6 +131,18 @@ func TestSeveralOptimizersAreOneStep(t *testing.T) {
 	assert.Equal(t, []Step{first, second}, into.Steps)
 	c.Finish(&into)
 	assert.Len(t, into.Steps, 2, "once")
+}
+
+// A batch is a whole step, and told at once.
+func TestAWholeStepIsTold(t *testing.T) {
+	var c Clock
+	var into Totals
+	for at := int64(10); at < 30; at += 10 {
+		c.Observe(span{at, at + 5, Batch}.span(), &into)
+		c.EndStep((at+5)*second, true, &into)
+	}
+	c.Advance(c.Newest(), &into)
+	assert.Len(t, into.Steps, 2)
 }
 
 // LBFGS calls the model within its step.
@@ -161,7 +173,7 @@ func TestStatesOfSpans(t *testing.T) {
 	} {
 		c.Observe(s, &into)
 	}
-	c.EndStep(20*second, &into)
+	c.EndStep(20*second, false, &into)
 	c.Advance(c.Newest(), &into)
 	c.Finish(&into)
 	assert.Equal(t, map[string]int64{
@@ -293,7 +305,7 @@ func TestPatience(t *testing.T) {
 	var into Totals
 	assert.Equal(t, 300*second, c.Patience())
 	for i := range int64(50) {
-		c.EndStep((100+i*100)*second, &into)
+		c.EndStep((100+i*100)*second, false, &into)
 	}
 	assert.Equal(t, 500*second, c.Patience())
 	assert.True(t, c.Stepped())
@@ -307,7 +319,7 @@ func TestAFullClockAdvances(t *testing.T) {
 	const n = 3 * maxPending
 	for i := range int64(n) {
 		c.Observe(span{i + 1, i + 2, Forward}.span(), &into)
-		c.EndStep((i+2)*second, &into)
+		c.EndStep((i+2)*second, false, &into)
 		assert.LessOrEqual(t, len(c.pending), maxPending)
 		assert.LessOrEqual(t, len(c.ends), maxPending)
 	}
@@ -319,7 +331,7 @@ func TestAFullClockAdvances(t *testing.T) {
 	// Steps without a single span.
 	var bare Clock
 	for i := range int64(n) {
-		bare.EndStep((i+2)*second, &into)
+		bare.EndStep((i+2)*second, false, &into)
 		assert.LessOrEqual(t, len(bare.ends), maxPending)
 	}
 }
@@ -354,7 +366,7 @@ func FuzzClock(f *testing.F) {
 			phase := Phase(raw[2] % byte(phases))
 			c.Observe(Span{start, end, phase, phase.State()}, &into)
 			if raw[2]&8 != 0 {
-				c.EndStep(end, &into)
+				c.EndStep(end, false, &into)
 			}
 			if raw[2]&16 != 0 {
 				c.Advance(c.Newest(), &into)

@@ -76,8 +76,9 @@ func (s *stepper) spend(open *moment, length int64) {
 	}
 }
 
-// end notes that an optimizer ended at a time at which no other one goes on.
-func (s *stepper) end(at int64, into *Totals) {
+// end notes that a step ended, or an optimizer of it while no other one went
+// on.
+func (s *stepper) end(at int64, whole bool, into *Totals) {
 	for phase := range s.held.Phases {
 		s.held.Phases[phase] += s.under.Phases[phase]
 	}
@@ -85,7 +86,7 @@ func (s *stepper) end(at int64, into *Totals) {
 	s.heldLost = s.heldLost || s.lost
 	s.heldEnd = at
 	s.under, s.lost = Step{}, false
-	if !s.forwards {
+	if whole || !s.forwards {
 		s.settle(into)
 	}
 }
