@@ -10,12 +10,12 @@ func launchers() Table {
 		Name:  "launchers",
 		Title: "Launchers and schedulers",
 		Resource: []Alias{
-			{Source: "mlflow.run_id", Canonical: RunID},
-			{Source: "mlflow.run.id", Canonical: RunID},
-			{Source: "MLFLOW_RUN_ID", Canonical: RunID},
-			{Source: "wandb.run_id", Canonical: RunID},
-			{Source: "wandb.run.id", Canonical: RunID},
-			{Source: "WANDB_RUN_ID", Canonical: RunID},
+			{Source: "mlflow.run_id", Canonical: RunID, Kind: KindJobID},
+			{Source: "mlflow.run.id", Canonical: RunID, Kind: KindJobID},
+			{Source: "MLFLOW_RUN_ID", Canonical: RunID, Kind: KindJobID},
+			{Source: "wandb.run_id", Canonical: RunID, Kind: KindJobID},
+			{Source: "wandb.run.id", Canonical: RunID, Kind: KindJobID},
+			{Source: "WANDB_RUN_ID", Canonical: RunID, Kind: KindJobID},
 			// torchrun writes the literal "none" where nobody set an id.
 			{Source: "TORCHELASTIC_RUN_ID", Canonical: RunID, Kind: KindJobID},
 			{Source: "slurm.job.id", Canonical: JobID},
@@ -25,10 +25,10 @@ func launchers() Table {
 			{Source: "SLURM_RESTART_COUNT", Canonical: RunAttempt},
 		},
 		Span: []Alias{
-			{Source: "mlflow.run_id", Canonical: RunID},
-			{Source: "mlflow.run.id", Canonical: RunID},
-			{Source: "wandb.run_id", Canonical: RunID},
-			{Source: "wandb.run.id", Canonical: RunID},
+			{Source: "mlflow.run_id", Canonical: RunID, Kind: KindJobID},
+			{Source: "mlflow.run.id", Canonical: RunID, Kind: KindJobID},
+			{Source: "wandb.run_id", Canonical: RunID, Kind: KindJobID},
+			{Source: "wandb.run.id", Canonical: RunID, Kind: KindJobID},
 		},
 	}
 }
