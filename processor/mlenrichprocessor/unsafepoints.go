@@ -2,6 +2,7 @@ package mlenrichprocessor
 
 import (
 	"context"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -11,8 +12,8 @@ import (
 )
 
 // Some of what clients send does not survive the way to Prometheus: a point of a
-// clock that is set is older than what is shown, text that is not UTF-8 and two
-// attributes of one label cost the series. What comes behind ml_enrich may mend
+// clock that is set is older than what is shown, text that is not UTF-8, two
+// attributes of one label and names that it keeps for itself cost the series. What comes behind ml_enrich may mend
 // that, as the shipped configurations do. Here it is counted: only here is it
 // seen as it came.
 
@@ -37,6 +38,7 @@ const (
 	unsafeNoTime    unsafety = "missing_time"
 	unsafeText      unsafety = "invalid_utf8"
 	unsafeCollision unsafety = "label_collision"
+	unsafeReserved  unsafety = "reserved_label"
 )
 
 // unsafePoints counts the points of a batch by what is wrong with them. One that
@@ -60,6 +62,31 @@ func (u unsafePoints) look(attrs pcommon.Map, at pcommon.Timestamp, resourceVali
 	if labelsCollide(attrs) {
 		u[unsafeCollision]++
 	}
+	for key := range attrs.All() {
+		if reservedLabel(key) {
+			u[unsafeReserved]++
+			break
+		}
+	}
+}
+
+// reservedLabel says whether Prometheus or its exporter keep the label of an
+// attribute for themselves, or have none for it. Which of them cost the series
+// depends on the metric's type and its resource.
+func reservedLabel(key string) bool {
+	switch key {
+	case "job", "instance", "le", "quantile":
+		return true
+	}
+	if strings.HasPrefix(key, "__") {
+		return true
+	}
+	for i := range len(key) {
+		if labelByte(key[i]) {
+			return false
+		}
+	}
+	return true
 }
 
 // validTexts says whether all texts among attributes are UTF-8.

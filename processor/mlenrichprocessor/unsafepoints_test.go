@@ -62,6 +62,10 @@ func TestPointsThatDoNotSurviveAreCounted(t *testing.T) {
 		"a text of the resource":      {resource: map[string]any{"service.name": "x\xfe"}, want: map[string]int64{"invalid_utf8": 1}},
 		"labels":                      {attrs: map[string]any{"a.b": 1, "c": 1, "a_b": 1}, want: map[string]int64{"label_collision": 1}},
 		"several things":              {time.Hour, nil, map[string]any{"a.b": "\xff", "a-b": "\xff"}, map[string]int64{"clock_ahead": 1, "invalid_utf8": 1, "label_collision": 1}},
+		"a label of the exporter's":   {attrs: map[string]any{"job": 1, "le": 1}, want: map[string]int64{"reserved_label": 1}},
+		"a label of Prometheus'":      {attrs: map[string]any{"__name__": 1}, want: map[string]int64{"reserved_label": 1}},
+		"no label":                    {attrs: map[string]any{"": 1}, want: map[string]int64{"reserved_label": 1}},
+		"nothing that a label has":    {attrs: map[string]any{"_\u00e4": 1}, want: map[string]int64{"reserved_label": 1}},
 		"more labels than are looked": {attrs: many, want: map[string]int64{}},
 	} {
 		t.Run(name, func(t *testing.T) {
