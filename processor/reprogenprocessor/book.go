@@ -110,12 +110,12 @@ func (b *book) drop(e *list.Element) {
 	for _, i := range t.incidents {
 		switch i.stage {
 		case stageWaiting:
-			i.failure = i.story(t)
+			b.close(i, t)
 			delete(b.waiting, i.id)
 			i.stage = stageQueued
 			b.ready = append(b.ready, i)
 		case stageQueued:
-			i.failure = i.story(t)
+			b.close(i, t)
 		case stageWritten:
 			b.free(i)
 		}
@@ -125,6 +125,27 @@ func (b *book) drop(e *list.Element) {
 	delete(b.traces, t.id)
 	b.kept.remove(t.id)
 	b.bytes -= t.bytes
+}
+
+// close keeps of a trace that is forgotten the spans above an incident and the
+// failed ones.
+func (b *book) close(i *incident, t *heldTrace) {
+	f := i.story(t)
+	f.OmittedSpans += len(f.Others)
+	f.Others = nil
+	above, _ := t.above(i)
+	kept := int64(0)
+	for _, s := range above {
+		kept += s.weight
+	}
+	for _, s := range t.order {
+		if s.failed && s.id != i.span && !slices.Contains(above, s) {
+			kept += s.weight
+		}
+	}
+	f.Weight += int(kept)
+	b.bytes += kept
+	i.failure = f
 }
 
 // free gives an incident's failure up.
@@ -288,20 +309,21 @@ func (b *book) put(id pcommon.TraceID, spans []*heldSpan) (late int) {
 	before := t.bytes
 	changed := false
 	for _, s := range spans {
-		if !t.put(s) {
-			continue
-		}
-		changed = changed || s.failed
 		for _, i := range t.incidents {
 			i.meet(s)
+		}
+		if t.put(s) {
+			changed = changed || s.failed
 		}
 	}
 	t.trim(b.limits.SpansPerTrace)
 	b.bytes += t.bytes - before
-	if !b.makeRoom(0, id) {
-		before = t.bytes
-		t.trim(0)
-		b.bytes += t.bytes - before
+	for _, less := range [...]func(){func() { t.trim(0) }, t.clear} {
+		if !b.makeRoom(0, id) {
+			before = t.bytes
+			less()
+			b.bytes += t.bytes - before
+		}
 	}
 	for _, i := range t.incidents {
 		if i.stage != stageWritten && i.stage != stageQueued || i.since.IsZero() {
@@ -336,6 +358,13 @@ func (b *book) due(now time.Time, all bool) []*incident {
 	// The oldest first: a map has no order.
 	slices.SortFunc(out, func(a, c *incident) int { return int(a.id) - int(c.id) })
 	return out
+}
+
+// pressed reports whether incidents had to give up their waiting.
+func (b *book) pressed() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.ready) > 0
 }
 
 // tell returns what is to be written of an incident.

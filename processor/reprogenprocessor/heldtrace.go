@@ -108,6 +108,14 @@ func (t *heldTrace) trim(limit int) {
 	}
 }
 
+// clear removes all spans: where there is no room for those above a failure,
+// it is written without them.
+func (t *heldTrace) clear() {
+	t.omitted += len(t.order)
+	t.order, t.bytes = nil, 0
+	clear(t.spans)
+}
+
 // filter tells without a lock whether a trace may be one that is kept. Of
 // those that are not, it lets nearly all pass at the cost of one load.
 type filter struct {

@@ -119,9 +119,15 @@ func (i *incident) take(n *incident) {
 	i.correlation = cmp.Or(i.correlation, n.correlation)
 }
 
-// meet puts a span in place of the log record that told of its failure.
+// meet looks at the copy of a span of the trace. If it is the incident's own,
+// one copy is enough; if only a log record had told of it, the span takes the
+// record's place.
 func (i *incident) meet(s *heldSpan) {
-	if !i.fromLog || i.span != s.id || i.stage != stageWaiting {
+	if i.span != s.id || i.stage != stageWaiting {
+		return
+	}
+	if !i.fromLog {
+		s.copied, s.weight = i.failure.Span, spanOverhead
 		return
 	}
 	f := *i.failure

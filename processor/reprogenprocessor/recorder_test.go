@@ -54,13 +54,17 @@ func (*stuckDisk) Enforce(time.Time) ([]store.Removed, error) { return nil, erro
 func (*stuckDisk) Bytes() int64                               { return 0 }
 func (*stuckDisk) Close() error                               { return nil }
 
-// startOn starts a processor that writes to d.
+// startOn starts a processor that writes to d, one artefact at a time.
 func startOn(t *testing.T, cfg *Config, d disk) (*tracesProcessor, *consumertest.TracesSink, *componenttest.Telemetry) {
+	cfg.Workers = 1
+	return startWith(t, cfg, d)
+}
+
+func startWith(t *testing.T, cfg *Config, d disk) (*tracesProcessor, *consumertest.TracesSink, *componenttest.Telemetry) {
 	tel := componenttest.NewTelemetry()
 	t.Cleanup(func() { require.NoError(t, tel.Shutdown(context.Background())) })
 	set := metadatatest.NewSettings(tel)
 	sink := &consumertest.TracesSink{}
-	cfg.Workers = 1
 	p := &tracesProcessor{
 		next: sink,
 		instance: instance{registry: &shared.Registry[*recorder]{}, id: set.ID, create: func() (*recorder, error) {

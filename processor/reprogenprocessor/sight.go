@@ -43,9 +43,9 @@ func (r *recorder) sawTraces(ctx context.Context, td ptrace.Traces) {
 	r.endOfBatch(ctx)
 }
 
-// endOfBatch lets what does not wait go on at once.
+// endOfBatch lets what does not wait, or cannot wait any longer, go on at once.
 func (r *recorder) endOfBatch(ctx context.Context) {
-	if r.cfg.SiblingWait == 0 {
+	if r.cfg.SiblingWait == 0 || r.book.pressed() {
 		r.release(ctx, r.now(), false)
 	}
 }
