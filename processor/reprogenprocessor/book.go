@@ -404,8 +404,13 @@ func (b *book) wrote(i *incident, name string) {
 func (b *book) lost(i *incident) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if i.stage != stageGone {
-		b.free(i)
+	if i.stage == stageGone {
+		return
+	}
+	b.free(i)
+	e, ok := b.traces[i.trace]
+	if ok && !slices.ContainsFunc(e.Value.(*heldTrace).incidents, func(other *incident) bool { return other.stage != stageGone }) {
+		b.drop(e)
 	}
 }
 

@@ -35,9 +35,11 @@ func candidates(failed []located) (chosen, others []located) {
 		}
 	}
 	taken := make([]bool, len(failed))
-	for i := range failed {
-		if isParent[failed[i].key()] && !inCycle(failed, byID, i) {
-			continue
+	reached := make([]bool, len(failed))
+	choose := func(i int) {
+		// What is above is a consequence; each span is marked once.
+		for at, ok := i, true; ok && !reached[at]; at, ok = byID[failed[at].parentKey()] {
+			reached[at] = true
 		}
 		best := i
 		if !hasPayload(failed[i].span) {
@@ -46,6 +48,17 @@ func candidates(failed []located) (chosen, others []located) {
 		if !taken[best] {
 			taken[best] = true
 			chosen = append(chosen, failed[best])
+		}
+	}
+	for i := range failed {
+		if !isParent[failed[i].key()] {
+			choose(i)
+		}
+	}
+	// Spans that are each other's ancestors have no leaf among them.
+	for i := range failed {
+		if !reached[i] {
+			choose(i)
 		}
 	}
 	for i, l := range failed {
@@ -69,21 +82,4 @@ func payloadAbove(failed []located, byID map[spanKey]int, leaf int) int {
 		}
 	}
 	return leaf
-}
-
-// inCycle reports whether a span is its own ancestor. Such a one has no
-// leaf, and its error would be lost.
-func inCycle(failed []located, byID map[spanKey]int, start int) bool {
-	at := start
-	for range maxAncestors {
-		parent, ok := byID[failed[at].parentKey()]
-		if !ok {
-			return false
-		}
-		if parent == start {
-			return true
-		}
-		at = parent
-	}
-	return false
 }

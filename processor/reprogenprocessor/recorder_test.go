@@ -23,6 +23,7 @@ type stuckDisk struct {
 	entered chan struct{}
 	free    chan struct{}
 	mu      sync.Mutex
+	err     error // of each write
 	written int
 	summary map[string]store.Group
 }
@@ -38,8 +39,10 @@ func (d *stuckDisk) Write(string, string, string, []store.File) error {
 	<-d.free
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.written++
-	return nil
+	if d.err == nil {
+		d.written++
+	}
+	return d.err
 }
 
 func (d *stuckDisk) WriteGroup(g store.Group) error {

@@ -1,0 +1,116 @@
+package reprogenprocessor
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/consumer/consumertest"
+	"go.opentelemetry.io/collector/pdata/plog"
+)
+
+// emitted returns the records of artefacts that a pipeline got.
+func emitted(sink *consumertest.LogsSink) (records []plog.LogRecord) {
+	for _, ld := range sink.AllLogs() {
+		if r := ld.ResourceLogs().At(0).ScopeLogs().At(0).LogRecords().At(0); r.EventName() == "repro.artifact" {
+			records = append(records, r)
+		}
+	}
+	return records
+}
+
+func TestEmitLog(t *testing.T) {
+	cfg := waitingConfig(t)
+	cfg.EmitLog = true
+	w := newWorld(t, cfg)
+	c := mean()
+	c.message = "password=hunter2hunter2"
+	w.span(c)
+	w.pass(10 * time.Second)
+	records := emitted(&w.records)
+	require.Len(t, records, 1)
+	artifact := onlyArtifact(t, cfg)
+	r := records[0]
+	assert.Equal(t, "00000000000000000000000000000001", r.TraceID().String())
+	assert.Equal(t, "0000000000000001", r.SpanID().String())
+	group := filepath.Base(filepath.Dir(artifact))
+	assert.Equal(t, map[string]any{
+		"repro.artifact.fingerprint": group,
+		"repro.artifact.path":        group + "/" + filepath.Base(artifact),
+		"repro.artifact.kind":        "python_call",
+		"error.type":                 "statistics.StatisticsError",
+	}, r.Attributes().AsRaw())
+	assert.Equal(t, map[string]any{
+		"repro.py": text(t, artifact, "repro.py"), "trace.json": text(t, artifact, "trace.json"), "report.md": text(t, artifact, "report.md"),
+	}, r.Body().AsRaw())
+	assert.NotContains(t, r.Body().AsString(), "hunter2")
+	service, _ := w.records.AllLogs()[0].ResourceLogs().At(0).Resource().Attributes().Get("service.name")
+	assert.Equal(t, "worker", service.Str())
+}
+
+func TestEmitLogIsCapped(t *testing.T) {
+	cfg := testConfig(t)
+	cfg.EmitLog = true
+	w := newWorld(t, cfg)
+	c := mean()
+	c.payload = call("json", "dumps", `["`+strings.Repeat("x", 250<<10)+`"]`, "{}")
+	w.span(c)
+	w.pass(0)
+	records := emitted(&w.records)
+	require.Len(t, records, 1)
+	omitted, ok := records[0].Attributes().Get("repro.artifact.omitted")
+	require.True(t, ok)
+	assert.Contains(t, omitted.Slice().AsRaw(), "repro.py")
+	body := records[0].Body().Map()
+	_, has := body.Get("trace.json")
+	assert.True(t, has, "what fits is there")
+	assert.Less(t, len(records[0].Body().AsString()), 300<<10)
+}
+
+// TestEmitLogIsOptIn: without emit_log a logs pipeline gets its own records
+// and nothing else.
+func TestEmitLogIsOptIn(t *testing.T) {
+	w := newWorld(t, testConfig(t))
+	w.span(mean())
+	w.pass(0)
+	assert.Len(t, artifacts(t, w.cfg), 1)
+	assert.Zero(t, w.records.LogRecordCount())
+}
+
+// TestEmitLogAtShutdown: the logs pipeline goes first, and what waits is sent
+// before it is gone; afterwards nothing is sent there.
+func TestEmitLogAtShutdown(t *testing.T) {
+	cfg := waitingConfig(t)
+	cfg.EmitLog = true
+	w := newWorld(t, cfg)
+	w.span(mean())
+	require.NoError(t, w.logs.Shutdown(t.Context()))
+	assert.Len(t, emitted(&w.records), 1)
+	w.span(unlike(3))
+	require.NoError(t, w.traces.Shutdown(t.Context()))
+	assert.Len(t, emitted(&w.records), 1)
+	assert.Len(t, artifacts(t, cfg), 2)
+	assert.Equal(t, map[string]int64{"emit_error": 1}, dropped(t, w.tel))
+}
+
+// refusing is a pipeline that takes nothing.
+type refusing struct{ consumertest.LogsSink }
+
+func (*refusing) ConsumeLogs(context.Context, plog.Logs) error { return errors.New("queue is full") }
+
+func TestEmitLogRefused(t *testing.T) {
+	cfg := testConfig(t)
+	cfg.EmitLog = true
+	w := newWorld(t, cfg)
+	w.traces.recorder.outlets.remove(&w.records)
+	w.traces.recorder.outlets.add(&refusing{})
+	w.span(mean())
+	w.pass(0)
+	assert.Len(t, artifacts(t, cfg), 1, "the file is there all the same")
+	assert.Equal(t, map[string]int64{"emit_error": 1}, dropped(t, w.tel))
+}
