@@ -14,8 +14,7 @@ func isPayloadKey(key string) bool {
 }
 
 func hasPayload(span ptrace.Span) bool {
-	v, ok := span.Attributes().Get(attrPayload)
-	return ok && v.Type() == pcommon.ValueTypeStr && v.Str() != ""
+	return hasText(span.Attributes(), attrPayload) || generatedCode(span) != "" || hasConversation(span.Attributes())
 }
 
 // decodePayload reads the span's payload, or says why there is none to use.

@@ -66,6 +66,11 @@ func reproductions(t *testing.T, cfg *Config) string {
 				Module   string `json:"python_module"`
 				Function string
 				Args     json.RawMessage
+				Code     string
+				Request  struct {
+					Model    string
+					Messages []any
+				}
 			}
 			Lossy    bool
 			Redacted []any
@@ -78,7 +83,13 @@ func reproductions(t *testing.T, cfg *Config) string {
 			fmt.Fprintf(&b, "    reason: %s\n", s.Reason)
 		}
 		fmt.Fprintf(&b, "    type: %q\n    message: %s\n", s.Expect.Type, strconv.Quote(ends(s.Expect.Message)))
-		if s.Payload != nil {
+		switch {
+		case s.Payload == nil:
+		case s.Payload.Code != "":
+			fmt.Fprintf(&b, "    runs: %d bytes of code\n", len(s.Payload.Code))
+		case s.Payload.Request.Messages != nil:
+			fmt.Fprintf(&b, "    asks: %s with %d messages\n", s.Payload.Request.Model, len(s.Payload.Request.Messages))
+		default:
 			fmt.Fprintf(&b, "    calls: %s.%s with %d bytes of arguments\n", s.Payload.Module, s.Payload.Function, len(s.Payload.Args))
 		}
 		fmt.Fprintf(&b, "    lossy: %t\n    redacted: %d\n", s.Lossy, len(s.Redacted))

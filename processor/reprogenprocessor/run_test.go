@@ -87,7 +87,7 @@ func TestVerdicts(t *testing.T) {
 		},
 		"unknown flag": {
 			failedCall: failedCall{payload: call("statistics", "mean", "[[]]", "{}")},
-			args:       []string{"--bisect"}, exit: 2,
+			args:       []string{"--bisec"}, exit: 2,
 		},
 		"no such module": {
 			failedCall: failedCall{payload: call("no_such_module_at_all", "f", "[]", "{}"), errorType: "ValueError"},

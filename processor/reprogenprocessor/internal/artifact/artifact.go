@@ -54,7 +54,7 @@ func (f Files) Size() int64 { return int64(len(f.Script) + len(f.Trace) + len(f.
 func Build(f *failure.Failure, gates Gates) (Files, error) {
 	var redactor redact.Redactor
 	spec := specOf(f, gates, &redactor)
-	script, err := renderScript(spec)
+	script, err := renderScript(f.Kind, spec)
 	if err != nil {
 		return Files{}, err
 	}

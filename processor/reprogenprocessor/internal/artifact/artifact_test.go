@@ -3,6 +3,7 @@ package artifact
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,16 +23,22 @@ func TestCheckScript(t *testing.T) {
 	require.ErrorIs(t, checkScript(bytes.Repeat([]byte("x"), maxScriptBytes+1)), ErrTooLarge)
 }
 
-func TestTemplateHasOneHole(t *testing.T) {
-	assert.Equal(t, 1, bytes.Count(template, hole))
+func TestTemplatesHaveOneHole(t *testing.T) {
+	used := map[string]bool{}
+	for kind, own := range partsOf {
+		assert.Equal(t, 1, bytes.Count(templates[kind], hole), kind)
+		for _, name := range slices.Concat(partsBefore, own, partsAfter) {
+			used[name] = true
+		}
+	}
 	entries, err := parts.ReadDir("script")
 	require.NoError(t, err)
-	assert.Len(t, entries, len(order), "each part is named in the order")
+	assert.Len(t, entries, len(used), "each part is in a script")
 }
 
 func TestLargeTraceIsCutNotLost(t *testing.T) {
 	big := func() jsontree.Object { return jsontree.Of("a", strings.Repeat("\u2028", 30<<10)) }
-	f := &failure.Failure{Span: failure.Span{TraceID: "1", Attributes: big()}, Ancestors: []failure.Span{{Attributes: big()}, {Attributes: big()}}, Complete: true}
+	f := &failure.Failure{Kind: failure.Context, Span: failure.Span{TraceID: "1", Attributes: big()}, Ancestors: []failure.Span{{Attributes: big()}, {Attributes: big()}}, Complete: true}
 	files, err := Build(f, Gates{})
 	require.NoError(t, err)
 	assert.Contains(t, string(files.Trace), `"truncated": true`)
@@ -73,7 +80,7 @@ func FuzzBuild(f *testing.F) {
 				}
 			}
 		}
-		before, after, _ := bytes.Cut(template, hole)
+		before, after, _ := bytes.Cut(templates[v.Kind], hole)
 		require.True(t, bytes.HasPrefix(files.Script, before) && bytes.HasSuffix(files.Script, after))
 		data := files.Script[len(before) : len(files.Script)-len(after)]
 		require.NotContains(t, string(data), "'")

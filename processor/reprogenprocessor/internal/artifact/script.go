@@ -3,28 +3,42 @@ package artifact
 import (
 	"bytes"
 	"embed"
+	"slices"
 
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 )
 
 //go:embed script/*.py.tmpl
 var parts embed.FS
 
-// order is the order of the script's parts. The first has the hole, which is
-// inside the only string literal with three single quotes.
-var order = [...]string{
-	"start", "output", "arguments", "gates", "plan", "judging", "child", "parent", "main",
+// The parts that every script has, around those of its kind. The first has
+// the hole, which is inside the only string literal with three single quotes.
+var (
+	partsBefore = []string{"start", "output", "gates", "plan"}
+	partsAfter  = []string{"judging", "guard", "child", "parent", "environment", "main"}
+)
+
+// partsOf lists the parts of each kind. A script holds no code that its kind
+// has no use for.
+var partsOf = map[failure.Kind][]string{
+	failure.PythonCall: {"arguments", "tensors", "call"},
+	failure.PythonCode: {"code"},
+	failure.GenAIChat:  {"chat"},
+	failure.Context:    {},
 }
 
-// template is the script, put together from its parts.
-var template = func() []byte {
-	var whole []byte
-	for _, name := range order {
-		part, err := parts.ReadFile("script/" + name + ".py.tmpl")
-		if err != nil {
-			panic(err) // a part was renamed in one of the two places
+// templates are the scripts of each kind, put together from their parts.
+var templates = func() map[failure.Kind][]byte {
+	whole := make(map[failure.Kind][]byte, len(partsOf))
+	for kind, own := range partsOf {
+		for _, name := range slices.Concat(partsBefore, own, partsAfter) {
+			part, err := parts.ReadFile("script/" + name + ".py.tmpl")
+			if err != nil {
+				panic(err) // a part was renamed in one of the two places
+			}
+			whole[kind] = append(whole[kind], part...)
 		}
-		whole = append(whole, part...)
 	}
 	return whole
 }()
@@ -36,8 +50,8 @@ const maxScriptBytes = MaxBytes - maxTraceBytes - 64<<10
 
 // renderScript puts the data into the template's hole and asserts that the
 // result is the template and data, and nothing else.
-func renderScript(spec jsontree.Object) ([]byte, error) {
-	before, after, ok := bytes.Cut(template, hole)
+func renderScript(kind failure.Kind, spec jsontree.Object) ([]byte, error) {
+	before, after, ok := bytes.Cut(templates[kind], hole)
 	if !ok {
 		return nil, ErrUnsafe
 	}

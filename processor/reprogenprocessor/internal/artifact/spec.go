@@ -92,7 +92,8 @@ func collect(f *failure.Failure, wanted func(key string) bool) jsontree.Object {
 func isEnvironment(key string) bool {
 	return strings.HasPrefix(key, "process.runtime.") || strings.HasPrefix(key, "container.image.") ||
 		strings.HasPrefix(key, "repro.env.") || strings.HasPrefix(key, "vcs.ref.head.") ||
-		key == "process.command_args" || key == "process.working_directory" || key == "host.name"
+		key == "process.command_args" || key == "process.working_directory" || key == "host.name" ||
+		key == "host.arch" || key == "os.type" || key == "repro.packages" || strings.HasPrefix(key, "repro.gpu.")
 }
 
 func isTraining(key string) bool {

@@ -17,6 +17,10 @@ type Kind string
 const (
 	// PythonCall calls the recorded function with the recorded arguments.
 	PythonCall Kind = "python_call"
+	// PythonCode runs code that a model wrote and an agent ran.
+	PythonCode Kind = "python_code"
+	// GenAIChat sends a conversation to a server that its user names.
+	GenAIChat Kind = "genai_chat"
 	// Context replays nothing: it holds what is known, for a person.
 	Context Kind = "context"
 )

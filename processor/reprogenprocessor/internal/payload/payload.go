@@ -36,6 +36,9 @@ const (
 	Ambiguous Reason = "ambiguous"
 	// NoTarget means that the payload names no module or no function.
 	NoTarget Reason = "no_target"
+	// Unsupported means that a conversation holds what no request can be made
+	// of: images, audio, files.
+	Unsupported Reason = "payload_unsupported"
 	// UnsafeOutput means that a check on the finished script failed.
 	UnsafeOutput Reason = "unsafe_output"
 	// TooLargeOutput means that the finished artefact would be too large.
@@ -87,13 +90,8 @@ func Decode(text string, declared Declared) (*Call, Reason) {
 		}
 	}
 	v, lossy, err := jsontree.Decode(text)
-	switch {
-	case errors.Is(err, jsontree.ErrDepth):
-		return nil, TooDeep
-	case errors.Is(err, jsontree.ErrDuplicate):
-		return nil, Ambiguous
-	case err != nil:
-		return nil, Invalid
+	if err != nil {
+		return nil, reasonOf(err)
 	}
 	tree, ok := v.(jsontree.Object)
 	if !ok {
@@ -113,6 +111,17 @@ func Decode(text string, declared Declared) (*Call, Reason) {
 		return nil, NoTarget
 	}
 	return call, ""
+}
+
+// reasonOf says why a text could not be decoded.
+func reasonOf(err error) Reason {
+	switch {
+	case errors.Is(err, jsontree.ErrDepth):
+		return TooDeep
+	case errors.Is(err, jsontree.ErrDuplicate):
+		return Ambiguous
+	}
+	return Invalid
 }
 
 // exactKeys reports whether each member that looks like a known one is
@@ -151,4 +160,12 @@ func isArguments(tree jsontree.Object) bool {
 		}
 	}
 	return true
+}
+
+// Target names what is called, for a fingerprint.
+func (c *Call) Target() string {
+	if c.Module == "" {
+		return c.Function
+	}
+	return c.Module + ":" + c.Function
 }

@@ -1,0 +1,99 @@
+package reprogenprocessor
+
+import (
+	"net"
+	"strconv"
+	"strings"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
+)
+
+// Attributes of calls to models: the semantic conventions, and what
+// OpenInference has of the whole request.
+const (
+	attrInputMessages      = "gen_ai.input.messages"
+	attrSystemInstructions = "gen_ai.system_instructions"
+	attrToolDefinitions    = "gen_ai.tool.definitions"
+	attrAPIBase            = "gen_ai.openai.api_base" // OpenLLMetry
+	attrServerAddress      = "server.address"
+	attrServerPort         = "server.port"
+	attrHTTPStatus         = "http.response.status_code"
+	attrInputValue         = "input.value"
+	attrInputType          = "input.mime_type"
+	attrInferenceKind      = "openinference.span.kind"
+)
+
+// requestParameters maps the attributes of a request to the names that the
+// OpenAI API has for them.
+var requestParameters = [...]struct{ attribute, name string }{
+	{"gen_ai.request.model", "model"},
+	{"gen_ai.request.temperature", "temperature"},
+	{"gen_ai.request.top_p", "top_p"},
+	{"gen_ai.request.max_tokens", "max_tokens"},
+	{"gen_ai.request.seed", "seed"},
+	{"gen_ai.request.choice.count", "n"},
+	{"gen_ai.request.stop_sequences", "stop"},
+	{"gen_ai.request.frequency_penalty", "frequency_penalty"},
+	{"gen_ai.request.presence_penalty", "presence_penalty"},
+}
+
+// conversation reads what a span says about a call to a model, and reports
+// whether it has the messages.
+func conversation(attributes pcommon.Map) (payload.Chat, bool) {
+	var chat payload.Chat
+	switch {
+	case hasMessages(attributes):
+		chat.Messages = jsonText(attributes, attrInputMessages)
+		chat.Instructions = jsonText(attributes, attrSystemInstructions)
+		chat.Tools = jsonText(attributes, attrToolDefinitions)
+		for _, p := range requestParameters {
+			if v, ok := attributes.Get(p.attribute); ok {
+				chat.Parameters = append(chat.Parameters, jsontree.Member{Key: p.name, Value: newCopier().value(v, maxValueBytes, 0)})
+			}
+		}
+	case hasRequest(attributes):
+		chat.Request = jsonText(attributes, attrInputValue)
+	default:
+		return chat, false
+	}
+	c := newCopier()
+	chat.Address = c.text(firstText(attributes, attrAPIBase), maxValueBytes)
+	if host := firstText(attributes, attrServerAddress); chat.Address == "" && host != "" {
+		chat.Address = c.text(host, maxValueBytes)
+		if port, ok := attributes.Get(attrServerPort); ok && port.Type() == pcommon.ValueTypeInt {
+			chat.Address = net.JoinHostPort(chat.Address, strconv.FormatInt(port.Int(), 10))
+		}
+	}
+	if status, ok := attributes.Get(attrHTTPStatus); ok && status.Type() == pcommon.ValueTypeInt {
+		chat.Status = status.Int()
+	}
+	return chat, true
+}
+
+func hasConversation(attributes pcommon.Map) bool {
+	return hasMessages(attributes) || hasRequest(attributes)
+}
+
+// hasMessages reports whether there are messages: structured, or as JSON.
+func hasMessages(attributes pcommon.Map) bool {
+	v, ok := attributes.Get(attrInputMessages)
+	return ok && (v.Type() == pcommon.ValueTypeSlice || v.Str() != "")
+}
+
+func hasRequest(attributes pcommon.Map) bool {
+	return strings.EqualFold(firstText(attributes, attrInferenceKind), "LLM") &&
+		firstText(attributes, attrInputType) == "application/json" &&
+		strings.Contains(firstText(attributes, attrInputValue), `"messages"`)
+}
+
+// jsonText returns a copy of an attribute as JSON, which must not share
+// memory with the batch.
+func jsonText(attributes pcommon.Map, key string) string {
+	if v, ok := attributes.Get(key); ok && v.Type() == pcommon.ValueTypeSlice {
+		return v.AsString()
+	}
+	return strings.Clone(firstText(attributes, key))
+}

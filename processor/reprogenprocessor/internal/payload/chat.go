@@ -1,0 +1,211 @@
+package payload
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
+)
+
+// Chat is a conversation with a model as telemetry has it. All texts are
+// JSON.
+type Chat struct {
+	// Messages are gen_ai.input.messages.
+	Messages string
+	// Instructions are gen_ai.system_instructions.
+	Instructions string
+	// Tools are gen_ai.tool.definitions.
+	Tools string
+	// Request is the body of a whole request to the OpenAI API; it takes the
+	// place of the others.
+	Request string
+	// Parameters are members of the request, by the API's names.
+	Parameters jsontree.Object
+	// Address is the server that was asked. It is shown, and not used.
+	Address string
+	// Status is the HTTP status of the answer, or 0.
+	Status int64
+}
+
+// requestMembers lists what is kept of a recorded request: what decides about
+// the answer. Headers, which clients put beside it, are not.
+var requestMembers = []string{
+	"model", "messages", "tools", "tool_choice", "temperature", "top_p", "max_tokens", "max_completion_tokens", "n",
+	"seed", "stop", "presence_penalty", "frequency_penalty", "response_format", "logprobs", "top_logprobs", "reasoning_effort",
+}
+
+// OfChat makes a request to the OpenAI API of a conversation. Exactly one of
+// its results is set.
+func OfChat(c Chat) (*Call, Reason) {
+	size := len(c.Messages) + len(c.Instructions) + len(c.Tools) + len(c.Request)
+	if size > MaxBytes {
+		return nil, TooLarge
+	}
+	lossy := false
+	request := jsontree.Object{}
+	var reason Reason
+	if c.Request != "" {
+		request, lossy, reason = recordedRequest(c.Request)
+	} else {
+		request, lossy, reason = requestOf(c)
+	}
+	if reason != "" {
+		return nil, reason
+	}
+	return &Call{
+		Tree:     jsontree.Of("address", c.Address, "status", jsontree.Int(c.Status), "request", request),
+		Function: "chat " + request.Text("model"),
+		Lossy:    lossy,
+		Weight:   weightPerByte * size,
+	}, ""
+}
+
+func recordedRequest(text string) (jsontree.Object, bool, Reason) {
+	v, lossy, err := jsontree.Decode(text)
+	if err != nil {
+		return nil, false, reasonOf(err)
+	}
+	recorded, ok := v.(jsontree.Object)
+	if !ok {
+		return nil, false, Invalid
+	}
+	request := jsontree.Object{}
+	for _, m := range recorded {
+		if slices.Contains(requestMembers, m.Key) {
+			request = append(request, m)
+		}
+	}
+	messages, _ := request.Lookup("messages")
+	list, ok := messages.(jsontree.Array)
+	if !ok || len(list) == 0 {
+		return nil, false, Invalid
+	}
+	return request, lossy, ""
+}
+
+func requestOf(c Chat) (request jsontree.Object, lossy bool, reason Reason) {
+	messages := jsontree.Array{}
+	if c.Instructions != "" {
+		parts, l, err := jsontree.Decode(c.Instructions)
+		if err != nil {
+			return nil, false, reasonOf(err)
+		}
+		lossy = lossy || l
+		message, reason := messagesOf(jsontree.Of("role", "system", "parts", parts))
+		if reason != "" {
+			return nil, false, reason
+		}
+		messages = append(messages, message...)
+	}
+	v, l, err := jsontree.Decode(c.Messages)
+	if err != nil {
+		return nil, false, reasonOf(err)
+	}
+	lossy = lossy || l
+	recorded, ok := v.(jsontree.Array)
+	if !ok || len(recorded) == 0 {
+		return nil, false, Invalid
+	}
+	for _, m := range recorded {
+		o, ok := m.(jsontree.Object)
+		if !ok {
+			return nil, false, Invalid
+		}
+		converted, reason := messagesOf(o)
+		if reason != "" {
+			return nil, false, reason
+		}
+		messages = append(messages, converted...)
+	}
+	request = append(slices.Clone(c.Parameters), jsontree.Member{Key: "messages", Value: messages})
+	if c.Tools != "" {
+		v, l, err := jsontree.Decode(c.Tools)
+		if err != nil {
+			return nil, false, reasonOf(err)
+		}
+		tools, ok := v.(jsontree.Array)
+		if !ok {
+			return nil, false, Invalid
+		}
+		lossy = lossy || l
+		request = append(request, jsontree.Member{Key: "tools", Value: toolsOf(tools)})
+	}
+	return request, lossy, ""
+}
+
+// messagesOf converts a message of the semantic conventions: its text becomes
+// the content, and each answer of a tool a message of its own.
+func messagesOf(m jsontree.Object) (out jsontree.Array, reason Reason) {
+	role := m.Text("role")
+	if content, ok := m.Lookup("content"); ok {
+		return jsontree.Array{jsontree.Of("role", role, "content", content)}, ""
+	}
+	v, _ := m.Lookup("parts")
+	parts, ok := v.(jsontree.Array)
+	if !ok || role == "" {
+		return nil, Invalid
+	}
+	var texts []string
+	calls := jsontree.Array{}
+	for _, p := range parts {
+		part, ok := p.(jsontree.Object)
+		if !ok {
+			return nil, Invalid
+		}
+		switch part.Text("type") {
+		case "text":
+			texts = append(texts, part.Text("content"))
+		case "reasoning": // models write it, and do not read it
+		case "tool_call":
+			arguments, _ := part.Lookup("arguments")
+			calls = append(calls, jsontree.Of("id", part.Text("id"), "type", "function",
+				"function", jsontree.Of("name", part.Text("name"), "arguments", asText(arguments))))
+		case "tool_call_response":
+			answer, ok := part.Lookup("response")
+			if !ok {
+				answer, _ = part.Lookup("result")
+			}
+			out = append(out, jsontree.Of("role", "tool", "tool_call_id", part.Text("id"), "content", asText(answer)))
+		default:
+			return nil, Unsupported
+		}
+	}
+	if len(texts) > 0 || len(calls) > 0 || len(out) == 0 {
+		message := jsontree.Of("role", role, "content", strings.Join(texts, "\n"))
+		if len(calls) > 0 {
+			message = append(message, jsontree.Member{Key: "tool_calls", Value: calls})
+		}
+		out = append(jsontree.Array{message}, out...)
+	}
+	return out, ""
+}
+
+// toolsOf puts each definition into the envelope of the API.
+func toolsOf(tools jsontree.Array) jsontree.Array {
+	out := make(jsontree.Array, 0, len(tools))
+	for _, t := range tools {
+		tool, ok := t.(jsontree.Object)
+		if !ok {
+			continue
+		}
+		if _, wrapped := tool.Lookup("function"); wrapped {
+			out = append(out, tool)
+			continue
+		}
+		function := jsontree.Object{}
+		for _, m := range tool {
+			if m.Key != "type" {
+				function = append(function, m)
+			}
+		}
+		out = append(out, jsontree.Of("type", "function", "function", function))
+	}
+	return out
+}
+
+func asText(v any) string {
+	if s, ok := v.(string); ok {
+		return s
+	}
+	return string(jsontree.Encode(v))
+}

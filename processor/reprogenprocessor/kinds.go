@@ -1,0 +1,59 @@
+package reprogenprocessor
+
+import (
+	"strings"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
+)
+
+// attrCode is where TaskWeaver's spans have the code that a model wrote.
+const attrCode = "code"
+
+// recordedCall finds what of a span can be replayed. Where nothing can, the
+// kind is Context and the reason says why.
+func recordedCall(span ptrace.Span) (failure.Kind, *payload.Call, payload.Reason) {
+	if !hasText(span.Attributes(), attrPayload) {
+		if code := generatedCode(span); code != "" {
+			call, reason := payload.OfCode(strings.Clone(code))
+			return kindOf(failure.PythonCode, call), call, reason
+		}
+	}
+	if chat, ok := conversation(span.Attributes()); ok && !hasText(span.Attributes(), attrPayload) {
+		call, reason := payload.OfChat(chat)
+		return kindOf(failure.GenAIChat, call), call, reason
+	}
+	call, reason := decodePayload(span.Attributes())
+	return kindOf(failure.PythonCall, call), call, reason
+}
+
+func kindOf(kind failure.Kind, call *payload.Call) failure.Kind {
+	if call == nil {
+		return failure.Context
+	}
+	return kind
+}
+
+func hasText(attributes pcommon.Map, key string) bool {
+	v, ok := attributes.Get(key)
+	return ok && v.Type() == pcommon.ValueTypeStr && v.Str() != ""
+}
+
+// generatedCode returns the code of a span of an agent's code interpreter, if
+// that code ran and raised: an attribute named "code" alone may be anything.
+func generatedCode(span ptrace.Span) string {
+	if !strings.HasPrefix(span.Name(), "CodeInterpreter") && !strings.HasPrefix(span.Name(), "CodeExecutor") {
+		return ""
+	}
+	code := firstText(span.Attributes(), attrCode)
+	if code == "" {
+		return ""
+	}
+	if _, raised := printedException(span.Attributes()); !raised {
+		return ""
+	}
+	return code
+}

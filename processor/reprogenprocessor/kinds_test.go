@@ -1,0 +1,130 @@
+package reprogenprocessor
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
+)
+
+// printed is what a code interpreter returns of code that raised.
+func printed(raised string) string {
+	return "The execution of the generated python code above has failed\nTraceback (most recent call last):\n" +
+		"  File \"/app/kernel.py\", line 20, in main\n    exec(code, variables)\n  File \"<string>\", line 1, in <module>\n" + raised + "\n"
+}
+
+// generated is the span of an agent whose code raised.
+func generated(code, raised string) failedCall {
+	return failedCall{name: "CodeInterpreter.reply", attrs: map[string]any{"code": code, "out.message": printed(raised)}}
+}
+
+// TestGeneratedCode runs code that a model wrote.
+func TestGeneratedCode(t *testing.T) {
+	setup := filepath.Join(t.TempDir(), "setup.py")
+	write(t, setup, "import statistics\nnumbers = []\n")
+	broken := filepath.Join(t.TempDir(), "broken.py")
+	write(t, broken, "1 / 0\n")
+	mean := generated("print(statistics.mean(numbers))", "statistics.StatisticsError: mean requires at least one data point")
+	division := generated("x = 1\nprint('before')\nx / 0", "ZeroDivisionError: division by zero")
+	for name, tc := range map[string]struct {
+		failedCall
+		args   []string
+		exit   int
+		reason string
+		shown  string
+	}{
+		"not without a flag":         {failedCall: division, exit: 4, reason: "--allow-side-effects", shown: "    x / 0"},
+		"a dry run shows it":         {failedCall: division, args: []string{"--dry-run"}, exit: 4, shown: "    print('before')"},
+		"reproduced":                 {failedCall: division, args: []string{"--allow-side-effects"}, exit: 1, reason: "ZeroDivisionError", shown: "| before"},
+		"its lines are shown":        {failedCall: division, args: []string{"--allow-side-effects"}, exit: 1, shown: `File "<code>", line 3`},
+		"repaired":                   {failedCall: generated("1 / 1", "ZeroDivisionError: division by zero"), args: []string{"--allow-side-effects"}, exit: 0},
+		"another error":              {failedCall: generated("[][1]", "ZeroDivisionError: division by zero"), args: []string{"--allow-side-effects"}, exit: 3, reason: "IndexError"},
+		"no longer Python":           {failedCall: generated("1 +", "ZeroDivisionError: division by zero"), args: []string{"--allow-side-effects"}, exit: 3, reason: "SyntaxError"},
+		"never Python":               {failedCall: generated("1 +", "SyntaxError: invalid syntax"), args: []string{"--allow-side-effects"}, exit: 1},
+		"an earlier step's variable": {failedCall: mean, args: []string{"--allow-side-effects"}, exit: 5, reason: "--setup"},
+		"with the earlier step":      {failedCall: mean, args: []string{"--allow-side-effects", "--setup", setup}, exit: 1},
+		"an earlier step that fails": {failedCall: mean, args: []string{"--allow-side-effects", "--setup", broken}, exit: 5, reason: "ZeroDivisionError"},
+		"a setup that is not there":  {failedCall: mean, args: []string{"--allow-side-effects", "--setup", broken + "x"}, exit: 2},
+		"a name that was never made": {failedCall: generated("nothing", "NameError: name 'nothing' is not defined"), args: []string{"--allow-side-effects"}, exit: 1},
+		"a package that is missing": {failedCall: generated("import no_such_package", "ValueError: x"), args: []string{"--allow-side-effects"},
+			exit: 5, reason: "install"},
+		"it ends the process": {failedCall: generated("import os; os._exit(1)", "ValueError: x"), args: []string{"--allow-side-effects"}, exit: 3, reason: "ended itself"},
+		"a secret in it": {failedCall: generated("api_key = 'hunter2hunter2'\n1 / 0", "ZeroDivisionError: division by zero"),
+			args: []string{"--allow-side-effects"}, exit: 5, reason: "--set"},
+		"a secret given again": {failedCall: generated("api_key = 'hunter2hunter2'\n1 / (api_key == 'mine') - 1", "ZeroDivisionError: division by zero"),
+			args: []string{"--allow-side-effects", "--set", "code=mine"}, exit: 0},
+		"pickle has a flag of its own": {failedCall: generated("import pickle; pickle.loads(b'cos\\nsystem\\n.')", "ValueError: x"),
+			args: []string{"--allow-side-effects"}, exit: 4, reason: "--allow-unsafe"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cfg := testConfig(t)
+			produce(t, cfg, tc.traces())
+			artifact := onlyArtifact(t, cfg)
+			for _, py := range pythons(t) {
+				r := py.run(t, artifact, nil, tc.args...)
+				assert.Equal(t, tc.exit, r.Exit, "%s: %s\n%s", py.path, r.Stdout, r.Stderr)
+				assert.Contains(t, r.Reason, tc.reason)
+				assert.Contains(t, r.Stderr, tc.shown)
+			}
+		})
+	}
+}
+
+// TestWhatIsGeneratedCode: "code" is a common name, and only code that ran and
+// raised can be run again.
+func TestWhatIsGeneratedCode(t *testing.T) {
+	for name, tc := range map[string]struct {
+		failedCall
+		kind string
+	}{
+		"an interpreter's":         {generated("1 / 0", "ZeroDivisionError: division by zero"), `"kind": "python_code"`},
+		"another span's":           {failedCall{name: "GET /", attrs: map[string]any{"code": "404", "out.message": printed("ValueError: x")}}, `"kind": "context"`},
+		"code that was not run":    {failedCall{name: "CodeInterpreter.reply", attrs: map[string]any{"code": "1 / 0", "out.message": "not allowed"}}, `"kind": "context"`},
+		"code without text":        {failedCall{name: "CodeInterpreter.reply", attrs: map[string]any{"code": " \n", "out.message": printed("ValueError: x")}}, `"kind": "context"`},
+		"too much code":            {failedCall{name: "CodeInterpreter.reply", attrs: map[string]any{"code": strings.Repeat("x", 300<<10), "out.message": printed("ValueError: x")}}, `"reason": "payload_too_large"`},
+		"a call is more than code": {failedCall{name: "CodeInterpreter.reply", payload: call("json", "dumps", "[]", "{}"), attrs: map[string]any{"code": "1", "out.message": printed("ValueError: x")}}, `"kind": "python_call"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := testConfig(t)
+			produce(t, cfg, tc.traces())
+			assert.Contains(t, text(t, onlyArtifact(t, cfg), "repro.py"), tc.kind)
+		})
+	}
+}
+
+// TestHostileCode: nothing of the code is a part of the script, and without
+// the flag nothing of it runs.
+func TestHostileCode(t *testing.T) {
+	for name, raw := range hostile {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			canary := filepath.Join(t.TempDir(), "canary")
+			s := strings.ReplaceAll(strings.ReplaceAll(raw, "CANARY,", `"`+canary+`",`), "CANARY", canary)
+			cfg := testConfig(t, "json")
+			f := generated(s, "ValueError: "+s)
+			produce(t, cfg, f.traces())
+			artifact := onlyArtifact(t, cfg)
+			for _, file := range []string{"repro.py", "trace.json", "report.md"} {
+				for i, b := range []byte(text(t, artifact, file)) {
+					require.True(t, b == '\n' || b >= 0x20 && b <= 0x7E, "%s has byte 0x%02x at %d", file, b, i)
+				}
+			}
+			for _, py := range pythons(t) {
+				r := py.run(t, artifact, nil)
+				assert.Equal(t, 4, r.Exit, "%s\n%s", r.Stdout, r.Stderr)
+				for _, b := range []byte(r.Stdout + r.Stderr) {
+					require.True(t, b == '\n' || b >= 0x20 && b <= 0x7E, "the terminal gets byte 0x%02x", b)
+				}
+				py.checkSyntax(t, artifact, "python_code", `["payload"]`, string(jsontree.Encode(jsontree.Of("code", s))))
+			}
+			_, err := os.Stat(canary)
+			assert.ErrorIs(t, err, os.ErrNotExist, "something was executed")
+		})
+	}
+}
