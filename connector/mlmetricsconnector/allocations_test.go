@@ -1,0 +1,46 @@
+package mlmetricsconnector
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/consumer/consumertest"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+// TestAllocations asserts what a span costs in allocations, once its streams
+// are there. The spans of a training are those of steps, whose times are kept
+// until the next emission. The race detector makes the pool of readers forget
+// some, which is part of the bounds.
+func TestAllocations(t *testing.T) {
+	for kind, most := range map[string]float64{
+		"stranger": 0.02, "agent": 0.1, "llm": 0.1, "training": 0.3, "tuning": 0.3, "batches": 0.3, "mixed": 0.3,
+	} {
+		t.Run(kind, func(t *testing.T) {
+			next := consumertest.NewNop()
+			c := start(t, createDefaultConfig().(*Config), next)
+			ctx := mlattr.WithEnriched(t.Context())
+			const requests = 12
+			var all []ptrace.Traces
+			for round := range requests + 8 {
+				td := benchSpans(kind, 512)
+				renew(td, uint64(round)) // #nosec G115 -- not negative
+				all = append(all, td)
+			}
+			for _, td := range all[requests:] {
+				require.NoError(t, c.ConsumeTraces(ctx, td))
+			}
+			round := 0
+			allocs := testing.AllocsPerRun(requests-1, func() {
+				_ = c.ConsumeTraces(ctx, all[round%requests])
+				round++
+			})
+			assert.LessOrEqual(t, allocs/float64(all[0].SpanCount()), most)
+			t.Logf("%.3f allocations a span", allocs/float64(all[0].SpanCount()))
+			require.NoError(t, c.Shutdown(t.Context()))
+		})
+	}
+}
