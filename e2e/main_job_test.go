@@ -44,6 +44,7 @@ func TestMainJob(t *testing.T) {
 
 	t.Run("spans are stored as they were sent", func(t *testing.T) { checkProducersData(t, j.sent.Spans, j.stored) })
 	for name, part := range map[string]func(*testing.T, *job){
+		"calls":         testCalls,
 		"traces":        testTraces,
 		"logs":          testLogs,
 		"metrics":       testMetrics,

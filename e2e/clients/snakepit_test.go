@@ -41,6 +41,13 @@ func TestSnakepit(t *testing.T) {
 	t.Run("heartbeats", func(t *testing.T) { checkHeartbeats(t, spans) })
 	t.Run("failures", func(t *testing.T) { checkSnakepitFailures(t, spans, truth) })
 	t.Run("kept back", func(t *testing.T) { checkKeptBack(t, spans) })
+	t.Run("calls", func(t *testing.T) {
+		// A plain call has a span around this one, and is one call all the same.
+		calls := withPrefix(spans, "snakepit.grpc.execute.", "snakepit.grpc.execute-session.")
+		checkCalls(t, "ml_call_duration_seconds", "snakepit/snakepit", calls, attribute("snakepit.command"), false)
+		checkCalls(t, "ml_call_python_time_seconds", "snakepit/"+snakepitBridge,
+			withPrefix(spans, "BridgeService/Execute"), attribute("snakepit.tool"), true)
+	})
 	t.Run("error counts", func(t *testing.T) {
 		prometheus.AwaitValues(t, `sum by (error_type) (ml_errors_total{job="snakepit/snakepit.python.bridge"})`,
 			"error_type", map[string]float64{"statistics.StatisticsError": 1, "ValueError": 1})

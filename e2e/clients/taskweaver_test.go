@@ -1,6 +1,7 @@
 package clients
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -58,6 +59,15 @@ func TestTaskWeaver(t *testing.T) {
 		}
 		prometheus.AwaitValues(t, `sum by (direction) (prompt_size_total{job="`+service+`"})`, "direction", all)
 		prometheus.AwaitValues(t, `sum by (gen_ai_token_type) (prompt_size_total{job="`+service+`"})`, "gen_ai_token_type", all)
+	})
+
+	t.Run("calls", func(t *testing.T) {
+		function := func(span harness.StoredSpan) string {
+			return strings.TrimPrefix(span.Span.Name(), "CodeExecutor.")
+		}
+		checkCalls(t, "ml_call_duration_seconds", service, withPrefix(spans, "CodeExecutor.execute_code", "load_plugin"), function, true)
+		checkCalls(t, "ml_call_python_time_seconds", service, named(spans, "run_code"), constant("execute_code"), true)
+		checkCalls(t, "ml_call_queue_time_seconds", service, named(spans, "start"), constant("execute_code"), true)
 	})
 
 	t.Run("code that fails", func(t *testing.T) {

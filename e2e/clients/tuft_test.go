@@ -68,6 +68,28 @@ func TestTuFT(t *testing.T) {
 		prometheus.AwaitSeries(t, `{__name__=~"tuft_resource_process_memory_used.*", job="tuft"}`)
 	})
 
+	t.Run("calls", func(t *testing.T) {
+		operation := func(span harness.StoredSpan) string {
+			if text, ok := span.Attributes["tuft.operation_type"].(string); ok {
+				return text
+			}
+			_, name, _ := strings.Cut(span.Span.Name(), ".")
+			return name
+		}
+		checkCalls(t, "ml_call_duration_seconds", "tuft", withPrefix(spans, "future_store.execute_operation",
+			"training_controller.create_model", "sampling_controller.create_sampling_session"), operation, true)
+		// The future of a failed operation has no status to tell by.
+		failed, err := prometheus.Scalar(t.Context(), `sum(ml_call_duration_seconds_count{job="tuft", result="error"})`)
+		require.NoError(t, err)
+		exceptions := 0
+		for _, span := range named(spans, "future_store.execute_operation") {
+			if span.Span.Events().Len() > 0 {
+				exceptions++
+			}
+		}
+		assert.InDelta(t, exceptions, failed, 0)
+	})
+
 	t.Run("failures", func(t *testing.T) {
 		types := map[string]int{}
 		for _, failure := range truth.Errors {
