@@ -214,8 +214,7 @@ func TestSpansThatAreNotUTF8AreCounted(t *testing.T) {
 		attributes.PutInt("gen_ai.usage.output_tokens", 5)
 	})))
 	assert.Equal(t, "chat\ufffd", awaitSeries(t, a.Collector, "traces_span_metrics_calls_total", 1)[0].Labels["job"])
-	// ml_metrics takes such a name for none.
-	assert.Equal(t, "unknown_service", awaitSeries(t, a.Collector, "ml_tokens_total", 1)[0].Labels["job"])
+	assert.Equal(t, "chat\ufffd", awaitSeries(t, a.Collector, "ml_tokens_total", 1)[0].Labels["job"])
 	stopDropIn(t, a.Collector)
 }
 
