@@ -61,6 +61,13 @@ func (s *Sink) Traces() []ptrace.Traces {
 	return slices.Clone(s.traces)
 }
 
+// MetricRequests returns all requests with metrics that have arrived.
+func (s *Sink) MetricRequests() []pmetric.Metrics {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.metrics)
+}
+
 // Logs returns all requests with log records that have arrived.
 func (s *Sink) Logs() []plog.Logs {
 	s.mu.Lock()
