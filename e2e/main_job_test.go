@@ -48,6 +48,8 @@ func TestMainJob(t *testing.T) {
 		"traces":        testTraces,
 		"logs":          testLogs,
 		"metrics":       testMetrics,
+		"training":      testTraining,
+		"rules":         testRules,
 		"gpus":          testGPUs,
 		"reproductions": testReproductions,
 	} {

@@ -2,7 +2,9 @@ package harness
 
 import (
 	"maps"
+	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -35,6 +37,33 @@ func (p *Prometheus) AwaitValues(tb testing.TB, expression, label string, wanted
 			got[sample.Labels[label]] += sample.Value
 		}
 		assert.Equal(c, wanted, got, expression)
+	}, ArrivalTimeout, ArrivalPoll)
+}
+
+// AwaitNear is AwaitValues for several labels and for values that may be off by
+// a part of themselves. A key of wanted has the labels' values joined by "/".
+func (p *Prometheus) AwaitNear(tb testing.TB, expression string, labels []string, wanted map[string]float64, part float64) {
+	tb.Helper()
+	require.NotEmpty(tb, wanted, "nothing to expect of %s", expression)
+	require.EventuallyWithT(tb, func(c *assert.CollectT) {
+		samples, err := p.Query(tb.Context(), expression)
+		if !assert.NoError(c, err) {
+			return
+		}
+		got := map[string]float64{}
+		for _, sample := range samples {
+			var values []string
+			for _, label := range labels {
+				values = append(values, sample.Labels[label])
+			}
+			got[strings.Join(values, "/")] += sample.Value
+		}
+		if !assert.ElementsMatch(c, slices.Collect(maps.Keys(wanted)), slices.Collect(maps.Keys(got)), expression) {
+			return
+		}
+		for key, want := range wanted {
+			assert.InDelta(c, want, got[key], part*math.Abs(want), "%s of %s", key, expression)
+		}
 	}, ArrivalTimeout, ArrivalPoll)
 }
 

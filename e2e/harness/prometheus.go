@@ -143,6 +143,31 @@ func (p *Prometheus) Series(ctx context.Context, selector string) ([]Labels, err
 	return data, err
 }
 
+// Rule is a recording rule or an alert.
+type Rule struct {
+	Name      string `json:"name"`
+	Health    string `json:"health"`
+	LastError string `json:"lastError"`
+	Type      string `json:"type"`
+}
+
+// Rules returns all rules as they were last evaluated.
+func (p *Prometheus) Rules(ctx context.Context) ([]Rule, error) {
+	var data struct {
+		Groups []struct {
+			Rules []Rule `json:"rules"`
+		} `json:"groups"`
+	}
+	if err := p.get(ctx, "/api/v1/rules", nil, &data); err != nil {
+		return nil, err
+	}
+	var rules []Rule
+	for _, group := range data.Groups {
+		rules = append(rules, group.Rules...)
+	}
+	return rules, nil
+}
+
 // MetricNames returns the names of all metrics.
 func (p *Prometheus) MetricNames(ctx context.Context) ([]string, error) {
 	var names []string
