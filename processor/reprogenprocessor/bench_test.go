@@ -23,6 +23,7 @@ func BenchmarkConsumeTraces(b *testing.B) {
 				s.SetTraceID(pcommon.TraceID{byte(i >> 8), byte(i)})
 				if every == 0 || i%every != 0 {
 					s.Status().SetCode(ptrace.StatusCodeUnset)
+					s.Events().RemoveIf(func(ptrace.SpanEvent) bool { return true })
 				}
 			}
 			serial := uint64(0)

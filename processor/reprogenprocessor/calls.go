@@ -36,7 +36,7 @@ func (r *recorder) sawCall(l *located) {
 	if !waits {
 		return
 	}
-	kind, call, reason := recordedCall(rec.span)
+	kind, call, reason := recordedCall(r.reader, rec.span)
 	group, ok := r.book.update(id, func(f *failure.Failure) {
 		if call == nil || f.Call != nil {
 			return

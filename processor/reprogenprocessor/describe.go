@@ -12,7 +12,7 @@ import (
 // describe works out what kind of failure a span is, and which group it
 // belongs to. It reads nothing but the span and its resource, so that the
 // span can be told before any file exists.
-func describe(l located) *failure.Failure {
+func describe(read *reader, l located) *failure.Failure {
 	f := &failure.Failure{Kind: failure.Context, Error: l.err, Trigger: l.trigger}
 	if v, ok := l.resource.Attributes().Get(mlattr.ServiceName); ok {
 		c := newCopier()
@@ -25,7 +25,7 @@ func describe(l located) *failure.Failure {
 			f.PayloadFrom = &l.recorded.from
 		}
 	}
-	f.Kind, f.Call, f.Reason = recordedCall(caller)
+	f.Kind, f.Call, f.Reason = recordedCall(read, caller)
 	if f.Kind == failure.PythonCode {
 		f.Error.Cause.Frames = nil // they are the interpreter's
 	}

@@ -211,7 +211,6 @@ func TestHotPath(t *testing.T) {
 		s.Status().SetCode(ptrace.StatusCodeUnset)
 		s.Events().RemoveIf(func(ptrace.SpanEvent) bool { return true })
 		s.Events().AppendEmpty().SetName("gen_ai.content.completion.chunk")
-		s.Attributes().Remove("repro.payload")
 		s.Attributes().PutStr("gen_ai.operation.name", "chat")
 		s.Attributes().PutDouble("ml.loss", 0.5)
 		s.SetTraceID(pcommon.TraceID{byte(i), 9})

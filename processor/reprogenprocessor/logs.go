@@ -112,7 +112,7 @@ func (r *recorder) sawRecord(ctx context.Context, record plog.LogRecord, resourc
 	}
 	now := r.now()
 	if id, ok := r.book.at(span.TraceID(), span.SpanID()); ok {
-		f := describe(l)
+		f := describe(r.reader, l)
 		r.improve(id, &incident{failure: f, fromLog: true, trace: span.TraceID(), span: span.SpanID()}, &l, now)
 		return
 	}

@@ -63,6 +63,7 @@ type recorder struct {
 	book       *book
 	calls      *shelf[string, recording]
 	exceptions *shelf[spanKey, failure.Error]
+	reader     *reader
 
 	// queue holds what is to be written. It has room for all that was
 	// reserved, so that nothing waits for it.
@@ -112,6 +113,9 @@ func newRecorder(cfg *Config, id component.ID, set component.TelemetrySettings) 
 	// Half of the memory is the traces' own; the rest is for what may belong
 	// to a failure that has not come yet.
 	if r.ledger, err = newLedger(cfg.RateLimit, cfg.MaxGroups); err != nil {
+		return nil, err
+	}
+	if r.reader, err = newReader(cfg.MaxPayloadBytes); err != nil {
 		return nil, err
 	}
 	period := max(cfg.EnrichWindow, cfg.SiblingWait, time.Minute)

@@ -60,6 +60,7 @@ type signs uint8
 const (
 	signFailed signs = 1 << iota
 	signCall
+	signCorrelated
 )
 
 // scan looks at each span once. A batch without failures, calls and traces
@@ -74,11 +75,11 @@ func scan(td ptrace.Traces, kept *filter) batch {
 			spans := scopes.At(j).Spans()
 			for k := range spans.Len() {
 				span := spans.At(k)
-				if kept.mayHave(span.TraceID()) {
-					b.held = true
-				}
+				held := kept.mayHave(span.TraceID())
+				b.held = b.held || held
 				seen := look(span)
-				if seen == 0 {
+				// A call is of use only where something may refer to it.
+				if seen&signFailed == 0 && (seen&signCall == 0 || seen&signCorrelated == 0 && !held) {
 					continue
 				}
 				b.add(located{span: span, resource: rs.Resource(), scope: scopes.At(j).Scope().Name()}, seen)
@@ -105,8 +106,8 @@ func (b *batch) add(l located, seen signs) {
 	b.failed = append(b.failed, l)
 }
 
-// look tells in one pass over its attributes whether a span failed and
-// whether it carries a call. A span has failed if its status says so, or if
+// look tells in one pass over its attributes whether a span failed, and
+// whether it carries a call and the id of one. A span has failed if its status says so, or if
 // its client names a trigger, or if its loss is no number; and where the
 // status was left unset, if an exception was recorded on it, as TuFT's futures
 // do. The end of a data loader is raised as an exception and is no failure.
@@ -125,6 +126,8 @@ func look(span ptrace.Span) signs {
 		switch k {
 		case attrPayload:
 			seen |= signCall
+		case attrSnakepitCorrelation, attrCorrelation:
+			seen |= signCorrelated
 		case attrTrigger:
 			if isTrigger(v) {
 				return seen | signFailed

@@ -67,7 +67,7 @@ func (r *recorder) sawFailure(ctx context.Context, l *located) (opened bool) {
 			l.recorded = &call
 		}
 	}
-	f := describe(*l)
+	f := describe(r.reader, *l)
 	f.SeenAt = now
 	n := &incident{
 		id: r.serial.Add(1), group: f.Fingerprint, failure: f, fromLog: l.fromLog,

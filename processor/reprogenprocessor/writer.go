@@ -153,7 +153,7 @@ func (r *recorder) rewrite(i *incident) {
 // it.
 func (r *recorder) build(ctx context.Context, f *failure.Failure) (artifact.Files, *failure.Failure, error) {
 	gates := artifact.Gates{AllowedModules: r.cfg.AllowedModules}
-	files, err := artifact.Build(f, gates)
+	files, err := artifact.Build(f, gates, r.cfg.MaxArtifactBytes)
 	if err == nil {
 		return files, f, nil
 	}
@@ -163,7 +163,7 @@ func (r *recorder) build(ctx context.Context, f *failure.Failure) (artifact.File
 	}
 	r.dropped(ctx, 1, drop)
 	f = artifact.WithoutCall(f, reason)
-	files, err = artifact.Build(f, gates)
+	files, err = artifact.Build(f, gates, r.cfg.MaxArtifactBytes)
 	return files, f, err
 }
 
