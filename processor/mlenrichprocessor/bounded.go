@@ -1,6 +1,9 @@
 package mlenrichprocessor
 
-import "time"
+import (
+	"hash/maphash"
+	"time"
+)
 
 // bounded is a map with a greatest number of entries and an age at which an
 // entry that nobody used is forgotten. It is not safe for concurrent use.
@@ -13,9 +16,13 @@ import "time"
 // Every use renews an entry, so the least recently used entries are also the
 // first to expire, and expiry is a look at that end of the list.
 type bounded[K comparable, V any] struct {
-	// at has the place of each key's entry.
-	at    map[K]int32
 	pages [][]boundedEntry[K, V]
+	// first has for each hash, cut to as many bits as it needs, the place of
+	// the first entry, or nowhere. The seed is random: nobody can send keys of
+	// which it is known that their hashes are alike.
+	first []int32
+	seed  maphash.Seed
+	n     int
 	// newest and oldest are the ends of the list, and free the first place
 	// that is not in use, or nowhere.
 	newest, oldest, free int32
@@ -28,11 +35,14 @@ type bounded[K comparable, V any] struct {
 
 // boundedEntry is an entry in the list of uses, or a free one in a list of such.
 type boundedEntry[K comparable, V any] struct {
-	value V
-	key   K
-	// used is when, in nanoseconds since 1970.
-	used         int64
+	key  K
+	hash uint32
+	// next is the place of another entry with such a hash, or nowhere.
+	next         int32
 	newer, older int32
+	// used is when, in nanoseconds since 1970.
+	used  int64
+	value V
 }
 
 // pageEntries is how many entries a page has. There are as many pages as have
@@ -41,7 +51,8 @@ const pageEntries = 128
 
 // newBounded returns an empty map of at most limit entries, at least 1.
 func newBounded[K comparable, V any](limit int, maxAge time.Duration) *bounded[K, V] {
-	return &bounded[K, V]{at: make(map[K]int32), newest: nowhere, oldest: nowhere, free: nowhere, limit: limit, maxAge: maxAge}
+	return &bounded[K, V]{first: []int32{nowhere}, seed: maphash.MakeSeed(),
+		newest: nowhere, oldest: nowhere, free: nowhere, limit: limit, maxAge: maxAge}
 }
 
 func (b *bounded[K, V]) entry(place int32) *boundedEntry[K, V] {
@@ -51,8 +62,8 @@ func (b *bounded[K, V]) entry(place int32) *boundedEntry[K, V] {
 // find returns the entry of a key and renews it, or nil. It is valid until the
 // entry goes, which any other call may cause.
 func (b *bounded[K, V]) find(key K, now time.Time) *V {
-	place, ok := b.at[key]
-	if !ok {
+	place := b.search(key, b.hash(key))
+	if place == nowhere {
 		return nil
 	}
 	e := b.entry(place)
@@ -70,8 +81,8 @@ func (b *bounded[K, V]) find(key K, now time.Time) *V {
 
 // peek returns the entry of a key without renewing it, or nil.
 func (b *bounded[K, V]) peek(key K) *V {
-	place, ok := b.at[key]
-	if !ok {
+	place := b.search(key, b.hash(key))
+	if place == nowhere {
 		return nil
 	}
 	return &b.entry(place).value
@@ -104,10 +115,47 @@ func (b *bounded[K, V]) insert(key K, now time.Time) *V {
 	place := b.free
 	e := b.entry(place)
 	b.free = e.older
-	e.key, e.used = key, now.UnixNano()
+	e.key, e.hash, e.used = key, b.hash(key), now.UnixNano()
 	b.link(place, e)
-	b.at[key] = place
+	b.n++
+	if b.n > len(b.first) {
+		b.spread()
+	} else {
+		first := b.firstOf(e.hash)
+		e.next, *first = *first, place
+	}
 	return &e.value
+}
+
+func (b *bounded[K, V]) hash(key K) uint32 { return uint32(maphash.Comparable(b.seed, key)) }
+
+func (b *bounded[K, V]) firstOf(hash uint32) *int32 { return &b.first[int(hash)&(len(b.first)-1)] }
+
+// search returns the place of a key's entry, or nowhere.
+func (b *bounded[K, V]) search(key K, hash uint32) int32 {
+	place := *b.firstOf(hash)
+	for place != nowhere {
+		e := b.entry(place)
+		if e.hash == hash && e.key == key {
+			break
+		}
+		place = e.next
+	}
+	return place
+}
+
+// spread makes room for twice as many hashes.
+func (b *bounded[K, V]) spread() {
+	b.first = make([]int32, 2*len(b.first))
+	for i := range b.first {
+		b.first[i] = nowhere
+	}
+	for place := b.oldest; place != nowhere; {
+		e := b.entry(place)
+		first := b.firstOf(e.hash)
+		e.next, *first = *first, place
+		place = e.newer
+	}
 }
 
 // addPage adds a page of free entries.
@@ -158,7 +206,12 @@ func (b *bounded[K, V]) expired(e *boundedEntry[K, V], now time.Time) bool {
 // remove empties an entry for the next insert.
 func (b *bounded[K, V]) remove(place int32) {
 	e := b.entry(place)
-	delete(b.at, e.key)
+	at := b.firstOf(e.hash)
+	for *at != place {
+		at = &b.entry(*at).next
+	}
+	*at = e.next
+	b.n--
 	b.unlink(e)
 	if b.forget != nil {
 		b.forget(&e.value)
@@ -175,4 +228,4 @@ func (b *bounded[K, V]) evictOldest() {
 	}
 }
 
-func (b *bounded[K, V]) len() int { return len(b.at) }
+func (b *bounded[K, V]) len() int { return b.n }
