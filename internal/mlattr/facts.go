@@ -271,30 +271,32 @@ func (f *Facts) setName(slot Slot, text string) {
 // is zero, to be filled in. It returns nil where there is a fact whose rank is
 // not higher: of each key, the fact of the lowest rank is kept.
 func (f *Facts) reserve(slot Slot, key string, rank int32) *Fact {
-	var have *Fact
 	if slot != 0 {
-		have, key = f.At(slot), slotNames[slot]
-	} else {
-		have = f.Find(key)
+		key = slotNames[slot]
 	}
-	if have != nil {
-		if rank >= have.rank {
-			return nil
-		}
-		*have = Fact{Key: key, slot: slot, rank: rank}
-		return have
-	}
-	f.list = append(f.list, Fact{Key: key, slot: slot, rank: rank})
-	f.lengths |= lengthBit(key)
-	if slot != 0 {
-		f.at[slot] = uint8(len(f.list))
-	}
-	return &f.list[len(f.list)-1]
+	return f.add(&Fact{Key: key, slot: slot, rank: rank})
 }
 
-// add keeps a fact that has been read, if it is the one of the lowest rank.
-func (f *Facts) add(fact Fact) {
-	if to := f.reserve(fact.slot, fact.Key, fact.rank); to != nil {
-		*to = fact
+// add keeps a fact, if it is the one of the lowest rank, and returns it in its
+// place or nil.
+func (f *Facts) add(fact *Fact) *Fact {
+	var have *Fact
+	if fact.slot != 0 {
+		have = f.At(fact.slot)
+	} else {
+		have = f.Find(fact.Key)
 	}
+	if have != nil {
+		if fact.rank >= have.rank {
+			return nil
+		}
+		*have = *fact
+		return have
+	}
+	f.list = append(f.list, *fact)
+	f.lengths |= lengthBit(fact.Key)
+	if fact.slot != 0 {
+		f.at[fact.slot] = uint8(len(f.list))
+	}
+	return &f.list[len(f.list)-1]
 }

@@ -334,9 +334,9 @@ func (r *Reader) Metric(name string) System {
 // those, by a key in the client's own name space, or by the span's name.
 func (r *Reader) Span(known System, span ptrace.Span, f *Facts) {
 	f.begin()
+	f.Systems = known
 	attrs, name := span.Attributes(), span.Name()
 	r.collect(attrs, onSpan, name, f)
-	f.Systems |= known
 	matched, number := r.name(name, span.ParentSpanID().IsEmpty(), attrs, f.Systems)
 	if matched != nil {
 		f.Systems |= matched.system
@@ -375,21 +375,22 @@ func disown(f *Facts) {
 // Point reads a metric point's attributes into f.
 func (r *Reader) Point(known System, attrs pcommon.Map, f *Facts) {
 	f.begin()
+	f.Systems = known
 	r.collect(attrs, onPoint, "", f)
-	f.Systems |= known
 	r.settle(f)
 }
 
 // Record reads a log record's attributes into f, by the rules for spans.
 func (r *Reader) Record(known System, attrs pcommon.Map, f *Facts) {
 	f.begin()
+	f.Systems = known
 	r.collect(attrs, onSpan, "", f)
-	f.Systems |= known
 	r.settle(f)
 }
 
-// collect is the one pass over the attributes. Canonical ones become facts at
-// once; the others wait in f.pending until it is known whose they are.
+// collect is the one pass over the attributes. Canonical ones and those of
+// clients that are recognised become facts at once; the others wait in f.pending
+// until it is known whose they are.
 func (r *Reader) collect(attrs pcommon.Map, place where, name string, f *Facts) {
 	dynamic := 0
 	for key, value := range attrs.All() {
@@ -401,7 +402,7 @@ func (r *Reader) collect(attrs pcommon.Map, place where, name string, f *Facts) 
 			continue
 		}
 		if entry.own != 0 {
-			f.add(own(slotNames[entry.slot], entry.slot, entry.own, value))
+			f.readOwn(slotNames[entry.slot], entry.slot, entry.own, value)
 		}
 		for i := range entry.rules {
 			found := &entry.rules[i]
@@ -411,7 +412,7 @@ func (r *Reader) collect(attrs pcommon.Map, place where, name string, f *Facts) 
 			if found.evidence {
 				f.Systems |= found.system
 			}
-			f.pending = append(f.pending, candidate{rule: found, value: value})
+			f.consider(found, value, "")
 		}
 		if entry.fields != nil && place == onSpan {
 			collectFields(value, entry.fields, f)
@@ -432,10 +433,10 @@ func (r *Reader) collectPrefixed(key string, value pcommon.Value, f *Facts) bool
 			return false
 		}
 		if p.rule.rank == rankOwn {
-			f.add(own(key, 0, KindDouble, value))
+			f.readOwn(key, 0, KindDouble, value)
 			return true
 		}
-		f.pending = append(f.pending, candidate{rule: &p.rule, value: value, tail: tail})
+		f.consider(&p.rule, value, tail)
 		return true
 	}
 	return false
@@ -453,50 +454,68 @@ func hasPrefixIn(name string, prefixes []string) bool {
 	return false
 }
 
+// consider makes a fact of an attribute that a rule matched, or lets it wait
+// until the rule's client is recognised.
+func (f *Facts) consider(of *rule, value pcommon.Value, tail string) {
+	if of.system == 0 || of.system&f.Systems != 0 {
+		f.take(of, value, tail)
+		return
+	}
+	f.pending = append(f.pending, candidate{rule: of, value: value, tail: tail})
+}
+
 // settle turns the pending candidates of the recognised clients into facts.
 func (r *Reader) settle(f *Facts) {
+	if len(f.pending) == 0 {
+		return
+	}
 	for i := range f.pending {
 		c := &f.pending[i]
-		if c.rule.system != 0 && c.rule.system&f.Systems == 0 {
-			continue
+		if c.rule.system == 0 || c.rule.system&f.Systems != 0 {
+			f.take(c.rule, c.value, c.tail)
 		}
-		fact := Fact{Key: c.rule.canonical, slot: c.rule.slot, rank: c.rule.rank}
-		if c.rule.reads != nil {
-			if fact.Text = translate(c); fact.Text != "" {
-				fact.Kind = c.rule.kind
-				fact.ReadOnly = c.rule.readOnly
-				f.add(fact)
-			}
-			continue
-		}
-		ok := read(&fact, c.rule.kind, c.value)
-		if fact.Unreadable && c.rule.slot == slotQueueTime {
-			// A wait that ended before it began, by two clocks, was short.
-			fact.Double, fact.Unreadable, ok = 0, false, true
-		}
-		if !ok && !fact.NonFinite {
-			if !saysNone(&fact, c.value) {
-				f.Rejected++
-			}
-			if !fact.Unreadable {
-				continue
-			}
-		}
-		if c.tail != "" {
-			fact.Key += c.tail
-			fact.slot = SlotOf(fact.Key)
-		}
-		if c.rule.factor != 0 && !saysUnit(c.value) {
-			fact.Double *= c.rule.factor
-		}
-		if c.rule.inverse && !invert(&fact) {
-			continue
-		}
-		fact.ReadOnly = c.rule.readOnly
-		f.add(fact)
 	}
 	clear(f.pending)
 	f.pending = f.pending[:0]
+}
+
+// take makes a fact of an attribute that a rule matched. Tail is what comes
+// after the prefix of a prefix rule.
+func (f *Facts) take(of *rule, value pcommon.Value, tail string) {
+	fact := Fact{Key: of.canonical, slot: of.slot, rank: of.rank}
+	if of.reads != nil {
+		if fact.Text = translate(of, value); fact.Text != "" {
+			fact.Kind = of.kind
+			fact.ReadOnly = of.readOnly
+			f.add(&fact)
+		}
+		return
+	}
+	ok := read(&fact, of.kind, value)
+	if fact.Unreadable && of.slot == slotQueueTime {
+		// A wait that ended before it began, by two clocks, was short.
+		fact.Double, fact.Unreadable, ok = 0, false, true
+	}
+	if !ok && !fact.NonFinite {
+		if !saysNone(&fact, value) {
+			f.Rejected++
+		}
+		if !fact.Unreadable {
+			return
+		}
+	}
+	if tail != "" {
+		fact.Key += tail
+		fact.slot = SlotOf(fact.Key)
+	}
+	if of.factor != 0 && !saysUnit(value) {
+		fact.Double *= of.factor
+	}
+	if of.inverse && !invert(&fact) {
+		return
+	}
+	fact.ReadOnly = of.readOnly
+	f.add(&fact)
 }
 
 // invert makes of the time that each of something took how many there are in a
@@ -507,12 +526,12 @@ func invert(fact *Fact) bool {
 }
 
 // translate returns what the client's text stands for, or "".
-func translate(c *candidate) string {
-	if c.value.Type() != pcommon.ValueTypeStr {
+func translate(of *rule, value pcommon.Value) string {
+	if value.Type() != pcommon.ValueTypeStr {
 		return ""
 	}
-	text := c.rule.reads(c.value.Str())
-	if c.rule.kind == KindID && !ValidID(text) || !utf8.ValidString(text) {
+	text := of.reads(value.Str())
+	if of.kind == KindID && !ValidID(text) || !utf8.ValidString(text) {
 		return ""
 	}
 	return cut(text, MaxText)
@@ -532,13 +551,13 @@ func saysNone(fact *Fact, value pcommon.Value) bool {
 	}
 }
 
-// own reads an attribute that has its canonical name already.
-func own(key string, slot Slot, kind Kind, value pcommon.Value) Fact {
+// readOwn reads an attribute that has its canonical name already.
+func (f *Facts) readOwn(key string, slot Slot, kind Kind, value pcommon.Value) {
 	fact := Fact{Key: key, slot: slot, Own: true, rank: rankOwn}
 	if !read(&fact, kind, value) && !fact.NonFinite {
 		fact.Unreadable = true
 	}
-	return fact
+	f.add(&fact)
 }
 
 // read fills the fact's value and says whether there is one.

@@ -197,7 +197,9 @@ type resource struct {
 	facts   mlattr.Facts
 	process process
 	key     string // of process
-	run     run
+	// keys are the batch's.
+	keys *processKeys
+	run  run
 	// runSymbol is the id of run in the batch's symbols.
 	runSymbol symbol
 	// service is process.service, as store.hashOf has it.
@@ -227,7 +229,7 @@ func (e *enricher) readResource(attrs pcommon.Map, r *resource) {
 		started:   readID(attrs, "process.creation.time"),
 		worldSize: world,
 	}
-	r.key = r.process.key()
+	r.key = r.keys.of(&r.process)
 }
 
 func readID(attrs pcommon.Map, key string) string {
@@ -242,7 +244,7 @@ func readID(attrs pcommon.Map, key string) string {
 // settleRun finds the resource's run, given every client that its process was
 // recognised as, adds it to the resource, and remembers where it lives.
 func (e *enricher) settleRun(attrs pcommon.Map, r *resource, systems mlattr.System) {
-	r.run = runOf(&r.facts, r.process, systems)
+	r.run = runOf(&r.facts, r.process, r.key, systems)
 	if r.run.id != "" && r.facts.Find(mlattr.RunID) == nil {
 		attrs.PutStr(mlattr.RunID, r.run.id)
 		if r.run.inferred {

@@ -35,14 +35,14 @@ type linker struct {
 	given      symbolSet
 }
 
-// readLinks notes the links of a span to other traces. The span is the next of
+// readLinks notes the links of a span to other traces. The span is the last of
 // the batch's nodes.
 func (r *resolution) readLinks(span ptrace.Span) {
 	links, own := span.Links(), span.TraceID()
 	if links.Len() > maxLinks || len(r.links)+links.Len() > maxBatchLinks || own.IsEmpty() {
 		return
 	}
-	l := linker{at: int32(len(r.nodes)), first: int32(len(r.links))}
+	l := linker{at: int32(len(r.nodes) - 1), first: int32(len(r.links))}
 	for _, to := range links.All() {
 		if trace := to.TraceID(); trace != own && !trace.IsEmpty() && !to.SpanID().IsEmpty() {
 			r.links = append(r.links, link{to: spanKey{trace, to.SpanID()}, at: nowhere})

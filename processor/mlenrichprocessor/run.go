@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
@@ -45,6 +46,36 @@ func (p process) key() string {
 	return digest(parts...)
 }
 
+// maxProcessKeys is how many keys processKeys keeps. In practice a request has
+// the spans of a few dozen processes, and the next one of the same.
+const maxProcessKeys = 256
+
+// processKeys keeps the keys of processes, so that one that recurs is made once.
+// The zero value is ready for use.
+type processKeys map[process]string
+
+func (m *processKeys) of(p *process) string {
+	if key, ok := (*m)[*p]; ok {
+		return key
+	}
+	if *m == nil {
+		*m = make(processKeys)
+	} else if len(*m) >= maxProcessKeys {
+		clear(*m)
+	}
+	key := p.key()
+	(*m)[p.clone()] = key
+	return key
+}
+
+// clone is a copy that refers to nothing that was received.
+func (p process) clone() process {
+	for _, text := range []*string{&p.namespace, &p.service, &p.host, &p.jobName, &p.instance, &p.pid, &p.started} {
+		*text = strings.Clone(*text)
+	}
+	return p
+}
+
 // nameOnly says that the resource names a service and nothing else, which
 // for an agent's service means: not even which process it was.
 func (p process) nameOnly() bool {
@@ -64,8 +95,8 @@ type run struct {
 
 // runOf finds a resource's run by the order of precedence of the vocabulary:
 // the ids that someone gave, and then, for a client whose process is a run, a
-// hash of what tells the process from others.
-func runOf(facts *mlattr.Facts, p process, systems mlattr.System) run {
+// hash of what tells the process from others, which is its key.
+func runOf(facts *mlattr.Facts, p process, key string, systems mlattr.System) run {
 	inferred := facts.Find(mlattr.RunInferred)
 	for _, key := range [...]string{mlattr.TrainingRunID, mlattr.RunID, mlattr.JobID, mlattr.KubernetesJob} {
 		if id := facts.Text(key); id != "" && !mlattr.Sentinel(id) {
@@ -84,7 +115,7 @@ func runOf(facts *mlattr.Facts, p process, systems mlattr.System) run {
 	case systems&inferable == mlattr.TaskWeaver && p.nameOnly():
 		return run{perTrace: true}
 	default:
-		return run{id: p.key(), inferred: true}
+		return run{id: key, inferred: true}
 	}
 }
 

@@ -1,6 +1,7 @@
 package mlenrichprocessor
 
 import (
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -30,11 +31,11 @@ func TestRunPrecedence(t *testing.T) {
 	} {
 		delete(all, step.remove)
 		f := factsOf(t, all)
-		assert.Equal(t, run{id: step.want}, runOf(f, process{service: "torchtel"}, f.Systems), "without %q", step.remove)
+		assert.Equal(t, run{id: step.want}, runOf(f, process{service: "torchtel"}, process{service: "torchtel"}.key(), f.Systems), "without %q", step.remove)
 	}
 	delete(all, "k8s.job.uid")
 	f := factsOf(t, all)
-	got := runOf(f, process{service: "torchtel"}, f.Systems)
+	got := runOf(f, process{service: "torchtel"}, process{service: "torchtel"}.key(), f.Systems)
 	assert.True(t, got.inferred)
 	assert.Len(t, got.id, runIDLength)
 }
@@ -42,7 +43,7 @@ func TestRunPrecedence(t *testing.T) {
 func TestSentinelsAreNoRun(t *testing.T) {
 	for _, sentinel := range []any{0, "0", "", "local", "none", "None", "-1", -1, "null"} {
 		f := factsOf(t, map[string]any{"service.name": "torchtel", "job_id": sentinel, "TORCHELASTIC_RUN_ID": "none"})
-		got := runOf(f, process{service: "torchtel"}, f.Systems)
+		got := runOf(f, process{service: "torchtel"}, process{service: "torchtel"}.key(), f.Systems)
 		assert.True(t, got.inferred, "%v", sentinel)
 		assert.Empty(t, f.Text(mlattr.JobID))
 	}
@@ -50,7 +51,7 @@ func TestSentinelsAreNoRun(t *testing.T) {
 
 func TestInferredRun(t *testing.T) {
 	none := factsOf(t, nil)
-	infer := func(p process, s mlattr.System) run { return runOf(none, p, s) }
+	infer := func(p process, s mlattr.System) run { return runOf(none, p, p.key(), s) }
 	rank := process{service: "torchtel", host: "n1", worldSize: 8}
 
 	first, second := rank, rank
@@ -70,4 +71,14 @@ func TestInferredRun(t *testing.T) {
 	assert.Equal(t, run{}, infer(process{}, mlattr.FX), "an empty resource tells nothing apart")
 	assert.Equal(t, run{perTrace: true}, infer(process{service: "agent"}, mlattr.TaskWeaver))
 	assert.True(t, infer(process{service: "agent", host: "n1"}, mlattr.TaskWeaver).inferred)
+}
+
+func TestProcessKeysAreMadeOnceAndBounded(t *testing.T) {
+	var keys processKeys
+	for i := range 2 * maxProcessKeys {
+		p := process{service: "s", instance: strconv.Itoa(i)}
+		assert.Equal(t, p.key(), keys.of(&p))
+		assert.Equal(t, p.key(), keys.of(&p), "the one that is kept")
+	}
+	assert.LessOrEqual(t, len(keys), maxProcessKeys)
 }

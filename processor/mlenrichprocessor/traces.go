@@ -58,8 +58,9 @@ type batch struct {
 	unsafe unsafePoints
 	// timedSpans are what epochs are found by.
 	timedSpans timedSpans
-	// marks stays from batch to batch.
-	marks marks
+	// marks and processKeys stay from batch to batch.
+	marks       marks
+	processKeys processKeys
 
 	resolution
 }
@@ -99,7 +100,9 @@ func (b *batch) addResource() *resource {
 	} else {
 		b.resources = append(b.resources, resource{})
 	}
-	return &b.resources[len(b.resources)-1]
+	r := &b.resources[len(b.resources)-1]
+	r.keys = &b.processKeys
+	return r
 }
 
 // processTraces reads each span, then finds the resources' runs by what their
@@ -156,7 +159,8 @@ func (e *enricher) readSpan(span ptrace.Span, known mlattr.System, rules rateRul
 		f.SetBool(slotEpochEnd, true)
 	}
 	b.rejected += f.Rejected
-	state := spanState{attrs: span.Attributes(), resource: resource, first: int32(len(b.kept))}
+	b.spans = append(b.spans, spanState{attrs: span.Attributes(), resource: resource, first: int32(len(b.kept))})
+	state := &b.spans[len(b.spans)-1]
 	state.inherited, state.foreign = readOrigins(f)
 	settleTrainingRun(f, &state.inherited)
 	for fact := range f.All() {
@@ -167,7 +171,8 @@ func (e *enricher) readSpan(span ptrace.Span, known mlattr.System, rules rateRul
 	state.end = int32(len(b.kept))
 
 	state.usage = usageOf(f, span.Name())
-	n := node{trace: span.TraceID(), id: span.SpanID(), parent: span.ParentSpanID(), uses: state.usage.reported}
+	b.nodes = append(b.nodes, node{trace: span.TraceID(), id: span.SpanID(), parent: span.ParentSpanID(), uses: state.usage.reported})
+	n := &b.nodes[len(b.nodes)-1]
 	n.server = n.uses && answers(span)
 	n.answer = b.texts.of(textAnswer, state.usage.answer)
 	state.conflicted = f.At(slotConflict) != nil
@@ -190,13 +195,11 @@ func (e *enricher) readSpan(span ptrace.Span, known mlattr.System, rules rateRul
 		}
 	}
 	if f.Systems&mlattr.FX != 0 {
-		state.undated = b.timedSpans.readTime(f, &n, &state, period{uint64(span.StartTimestamp()), uint64(span.EndTimestamp())})
+		state.undated = b.timedSpans.readTime(f, n, state, period{uint64(span.StartTimestamp()), uint64(span.EndTimestamp())})
 	}
 	if span.Links().Len() > 0 {
 		b.readLinks(span)
 	}
-	b.nodes = append(b.nodes, n)
-	b.spans = append(b.spans, state)
 	return f.Systems
 }
 
