@@ -354,6 +354,7 @@ func TestAttributesThatCollideKeepTheirSeries(t *testing.T) {
 	labels := awaitSeries(t, a.Collector, "confused", 1)[0].Labels
 	assert.Equal(t, "2", labels["a_b"], "the last of the two")
 	assert.Equal(t, "3", labels["c"])
+	assert.Equal(t, "true", labels["ml_label_conflict"], "the series says that it lacks something")
 	assert.InDelta(t, 1, a.selfCount(t, unsafePoints, "label_collision"), 0)
 	stopDropIn(t, a.Collector)
 }

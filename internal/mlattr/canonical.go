@@ -47,6 +47,7 @@ var kinds = map[string]Kind{
 	GPUIndex:                 KindDevice,
 	GPUJoin:                  KindText,
 	GPUShared:                KindBool,
+	LabelConflict:            KindBool,
 	Phase:                    KindText,
 	Operation:                KindText,
 	Role:                     KindText,
@@ -127,7 +128,7 @@ var (
 // notAliasable are canonical attributes that no client's attribute can mean:
 // the processor derives them, or they are only read.
 var notAliasable = []string{
-	RunInferred, CorrelationSource, CorrelationConflict, GPUJoin, GPUShared,
+	RunInferred, CorrelationSource, CorrelationConflict, GPUJoin, GPUShared, LabelConflict,
 	ThroughputBasis, SamplesBasis, UsageInputTokens, UsageCounted, Side,
 	DecodePerSecond, PrefillPerSecond, SequencePerSecond,
 }

@@ -103,6 +103,9 @@ const (
 	GPUJoin = "ml.gpu.join"
 	// GPUShared is true on the workloads of a GPU that several runs use.
 	GPUShared = "ml.gpu.shared"
+	// LabelConflict is true on metric points with attributes that are one label
+	// in Prometheus, or that it keeps for itself or has no label for.
+	LabelConflict = "ml.label.conflict"
 )
 
 // Names that say what a span did.

@@ -61,7 +61,7 @@ func (e *enricher) processMetrics(ctx context.Context, md pmetric.Metrics) (pmet
 				known := known | e.reader.Metric(m.Name())
 				gpus = gpus || joinable(m.Name())
 				for point, at := range points(m) {
-					b.unsafe.look(point, at, valid, b.labels.at)
+					conflict := b.unsafe.look(point, at, valid, b.labels.at)
 					e.reader.Point(known, point, &b.facts)
 					b.rejected += b.facts.Rejected
 					e.writePoint(point, &b.facts, len(labels), &b.labels)
@@ -75,6 +75,9 @@ func (e *enricher) processMetrics(ctx context.Context, md pmetric.Metrics) (pmet
 					}
 					if !whole {
 						markOverflow(point)
+					}
+					if conflict {
+						markConflict(point)
 					}
 				}
 				b.readExemplars(m)

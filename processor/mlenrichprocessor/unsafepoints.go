@@ -9,6 +9,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 // Some of what clients send does not survive the way to Prometheus: a point of a
@@ -46,8 +48,9 @@ const (
 type unsafePoints map[unsafety]int64
 
 // look counts what is wrong with a point, before anything is added to it, given
-// whether the text of its resource is valid and when it came.
-func (u unsafePoints) look(attrs pcommon.Map, at pcommon.Timestamp, resourceValid bool, now time.Time) {
+// whether the text of its resource is valid and when it came. It says whether its
+// labels are in conflict: such a point is marked, for what stands behind.
+func (u unsafePoints) look(attrs pcommon.Map, at pcommon.Timestamp, resourceValid bool, now time.Time) (conflict bool) {
 	switch sent := at.AsTime(); {
 	case at == 0:
 		u[unsafeNoTime]++
@@ -61,12 +64,21 @@ func (u unsafePoints) look(attrs pcommon.Map, at pcommon.Timestamp, resourceVali
 	}
 	if labelsCollide(attrs) {
 		u[unsafeCollision]++
+		conflict = true
 	}
 	for key := range attrs.All() {
 		if reservedLabel(key) {
 			u[unsafeReserved]++
-			break
+			return true
 		}
+	}
+	return conflict
+}
+
+// markConflict marks a point whose labels are in conflict.
+func markConflict(attrs pcommon.Map) {
+	if !labelTaken(attrs, mlattr.LabelConflict) {
+		attrs.PutBool(mlattr.LabelConflict, true)
 	}
 }
 

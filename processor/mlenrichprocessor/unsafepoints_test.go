@@ -77,7 +77,9 @@ func TestPointsThatDoNotSurviveAreCounted(t *testing.T) {
 					p := startDefault(t)
 					md := pointOf(kind, test.distance, test.attrs)
 					assert.NoError(t, md.ResourceMetrics().At(0).Resource().Attributes().FromRaw(test.resource))
-					p.sendMetrics(t, md)
+					out := p.sendMetrics(t, md)
+					_, marked := metricsMaps(out)[1].Get("ml.label.conflict")
+					assert.Equal(t, test.want["label_collision"]+test.want["reserved_label"] > 0, marked)
 					assert.Equal(t, test.want, p.counted(t, "otelcol_processor_ml_enrich_points_unsafe"), kind)
 				}
 			})
