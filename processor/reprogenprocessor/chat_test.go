@@ -3,6 +3,7 @@ package reprogenprocessor
 import (
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -30,9 +31,7 @@ func asked(more map[string]any) failedCall {
 			`{"role":"tool","parts":[{"type":"tool_call_response","id":"c1","response":"42"}]}]`,
 		"gen_ai.tool.definitions": `[{"type":"function","name":"look","parameters":{"type":"object"}}]`,
 	}
-	for k, v := range more {
-		attrs[k] = v
-	}
+	maps.Copy(attrs, more)
 	return failedCall{name: "chat tiny", attrs: attrs, errorType: "openai.InternalServerError", message: "Error code: 500 - the model is broken"}
 }
 

@@ -41,14 +41,11 @@ func OfChat(c Chat) (*Call, Reason) {
 	if size > MaxBytes {
 		return nil, TooLarge
 	}
-	lossy := false
-	request := jsontree.Object{}
-	var reason Reason
+	read := requestOf
 	if c.Request != "" {
-		request, lossy, reason = recordedRequest(c.Request)
-	} else {
-		request, lossy, reason = requestOf(c)
+		read = recordedRequest
 	}
+	request, lossy, reason := read(c)
 	if reason != "" {
 		return nil, reason
 	}
@@ -60,8 +57,8 @@ func OfChat(c Chat) (*Call, Reason) {
 	}, ""
 }
 
-func recordedRequest(text string) (jsontree.Object, bool, Reason) {
-	v, lossy, err := jsontree.Decode(text)
+func recordedRequest(c Chat) (jsontree.Object, bool, Reason) {
+	v, lossy, err := jsontree.Decode(c.Request)
 	if err != nil {
 		return nil, false, reasonOf(err)
 	}
