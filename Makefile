@@ -81,7 +81,8 @@ e2e-clients: build ## The examples: real client programs against the built binar
 	@e2e/servers/build.sh
 	@status=0; examples/venv.sh $(EXAMPLES) || status=$$?; \
 	if [ $$status -eq 75 ]; then echo "make: e2e-clients was LEFT OUT: no Python package registry can be reached" >&2; exit 0; fi; \
-	[ $$status -eq 0 ] && GOWORK=off go test -C e2e -count=1 -timeout 20m ./clients/...
+	[ $$status -eq 0 ] && GOWORK=off go test -C e2e -count=1 -timeout 20m ./clients/... && \
+	REPRO_TENSORS=required GOWORK=off go test -C processor/reprogenprocessor -count=1 -timeout 15m -run 'Tensor|Shape|Client' .
 
 .PHONY: check
 check: test lint e2e e2e-clients ## Everything that CI runs
