@@ -35,6 +35,9 @@ var (
 	lastWorkload = harness.Workload{Seed: 2, Scenarios: "all", Duration: 3 * time.Second, Rate: 20, Ranks: 2}
 )
 
+// stepTokens is how many tokens a step of all ranks of the training job has.
+const stepTokens = 8192
+
 // TestMainJob runs the demo's configuration between real servers. The parts
 // share one run: what it takes to start everything is most of the time.
 func TestMainJob(t *testing.T) {
@@ -78,6 +81,10 @@ func startJob(t *testing.T) *job {
 			// which failures the limit drops is not what this test is about.
 			"processors::repro_gen::rate_limit::per_minute": 1000,
 			"processors::repro_gen::rate_limit::burst":      1000,
+			// TorchTel does not say how many tokens its steps have.
+			"processors::ml_enrich::training": []any{map[string]any{
+				"service": "torchtel", "per": "job", "tokens_per_step": stepTokens, "flops_per_token": 1e9,
+			}},
 		},
 	})
 	j.collector.AwaitHealthy(t)

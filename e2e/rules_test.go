@@ -28,7 +28,7 @@ func testRules(t *testing.T, j *job) {
 		"run:ml_steps:rate5m", "run:ml_run_time:ratio_rate15m", "run:goodput:ratio_rate15m",
 		"run_gpu:share:ratio", "run:gpus:sum", "run:gpu_seconds:sum1h", "run:power_watts:rate1m", "run:energy_joules:sum1h",
 		"run:gpu_busy:ratio", "run:evidence:checkpoint", "run:evidence:data_load", "run:bound",
-		"run:ml_attempts:max", "run:peak_flops:sum",
+		"run:ml_attempts:max", "run:peak_flops:sum", "run:ml_training_tokens:rate5m", "run:mfu:ratio_rate5m",
 	} {
 		t.Run(name, func(t *testing.T) {
 			series := j.prometheus.AwaitSeries(t, fmt.Sprintf("{__name__=%q}", name))

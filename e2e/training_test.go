@@ -71,6 +71,14 @@ func testTraining(t *testing.T, j *job) {
 		})
 	}
 
+	t.Run("tokens of training", func(t *testing.T) {
+		wanted := map[string]float64{}
+		for rank, steps := range j.sent.Summary.Scenarios["torchtel"].Truth.Steps {
+			wanted[rank] = float64(steps) * stepTokens / float64(firstWorkload.Ranks)
+		}
+		j.prometheus.AwaitValues(t, `ml_tokens_total{job="torchtel",ml_operation="train_step",gen_ai_token_type="input"}`, "ml_rank_global", wanted)
+	})
+
 	t.Run("newest values", func(t *testing.T) { testNewestValues(t, j) })
 
 	t.Run("a run that ended", func(t *testing.T) {
