@@ -15,7 +15,7 @@ const attrCode = "code"
 
 // recordedCall finds what of a span can be replayed. Where nothing can, the
 // kind is Context and the reason says why.
-func recordedCall(span ptrace.Span) (failure.Kind, *payload.Call, payload.Reason) {
+func recordedCall(read *reader, span ptrace.Span) (failure.Kind, *payload.Call, payload.Reason) {
 	if !hasText(span.Attributes(), attrPayload) {
 		if code := generatedCode(span); code != "" {
 			call, reason := payload.OfCode(strings.Clone(code))
@@ -26,7 +26,7 @@ func recordedCall(span ptrace.Span) (failure.Kind, *payload.Call, payload.Reason
 		call, reason := payload.OfChat(chat)
 		return kindOf(failure.GenAIChat, call), call, reason
 	}
-	call, reason := decodePayload(span.Attributes())
+	call, reason := read.payload(span.Attributes())
 	return kindOf(failure.PythonCall, call), call, reason
 }
 

@@ -11,12 +11,16 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
 )
 
-// MaxBytes is the size of an artefact, its three files together.
+// MaxBytes is the size of an artefact, its three files together, where nothing
+// else is asked for.
 const MaxBytes = 1 << 20
 
 // maxTraceBytes is the share of MaxBytes that the trace may take before the
 // ancestors, and then the span's attributes, are left out.
 const maxTraceBytes = 400 << 10
+
+// maxReportBytes is the share of the report.
+const maxReportBytes = 64 << 10
 
 // The names of the files.
 const (
@@ -29,7 +33,7 @@ var (
 	// ErrUnsafe says that a script would not be what the template says. It
 	// means a defect of this package: the encoder already excludes it.
 	ErrUnsafe = errors.New("the script would hold more than the template and its data")
-	// ErrTooLarge says that an artefact would pass MaxBytes.
+	// ErrTooLarge says that an artefact would be larger than asked for.
 	ErrTooLarge = errors.New("the artefact would be too large")
 )
 
@@ -49,19 +53,19 @@ type Files struct {
 // Size returns the files' length in bytes.
 func (f Files) Size() int64 { return int64(len(f.Script) + len(f.Trace) + len(f.Report)) }
 
-// Build makes the files of an artefact. It returns ErrUnsafe or ErrTooLarge
+// Build makes the files of an artefact of at most maxBytes. It returns ErrUnsafe or ErrTooLarge
 // if the script cannot be written; WithoutCall may then help.
-func Build(f *failure.Failure, gates Gates) (Files, error) {
+func Build(f *failure.Failure, gates Gates, maxBytes int) (Files, error) {
 	var redactor redact.Redactor
 	spec := specOf(f, gates, &redactor)
-	script, err := renderScript(f.Kind, spec)
+	script, err := renderScript(f.Kind, spec, maxBytes-maxTraceBytes-maxReportBytes)
 	if err != nil {
 		return Files{}, err
 	}
 	trace := traceOf(f, &redactor)
 	report := reportOf(f, spec, &redactor)
 	files := Files{Script: script, Trace: trace, Report: report, Redactions: redactor.Paths}
-	if files.Size() > MaxBytes {
+	if files.Size() > int64(maxBytes) {
 		return Files{}, ErrTooLarge
 	}
 	return files, nil

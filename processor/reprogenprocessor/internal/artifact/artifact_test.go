@@ -16,11 +16,11 @@ import (
 )
 
 func TestCheckScript(t *testing.T) {
-	require.NoError(t, checkScript([]byte("x = r'''\n{}\n'''\n")))
+	require.NoError(t, checkScript([]byte("x = r'''\n{}\n'''\n"), MaxBytes))
 	for _, bad := range []string{"r'''{}", "r''''''{}'''", "r'''\r'''", "r'''\x7f'''", "r'''\xc3\xa4'''", "r'''\t'''"} {
-		require.ErrorIs(t, checkScript([]byte(bad)), ErrUnsafe, "%q", bad)
+		require.ErrorIs(t, checkScript([]byte(bad), MaxBytes), ErrUnsafe, "%q", bad)
 	}
-	require.ErrorIs(t, checkScript(bytes.Repeat([]byte("x"), maxScriptBytes+1)), ErrTooLarge)
+	require.ErrorIs(t, checkScript(bytes.Repeat([]byte("x"), MaxBytes+1), MaxBytes), ErrTooLarge)
 }
 
 func TestTemplatesHaveOneHole(t *testing.T) {
@@ -39,7 +39,7 @@ func TestTemplatesHaveOneHole(t *testing.T) {
 func TestLargeTraceIsCutNotLost(t *testing.T) {
 	big := func() jsontree.Object { return jsontree.Of("a", strings.Repeat("\u2028", 30<<10)) }
 	f := &failure.Failure{Kind: failure.Context, Span: failure.Span{TraceID: "1", Attributes: big()}, Ancestors: []failure.Span{{Attributes: big()}, {Attributes: big()}}, Complete: true}
-	files, err := Build(f, Gates{})
+	files, err := Build(f, Gates{}, MaxBytes)
 	require.NoError(t, err)
 	assert.Contains(t, string(files.Trace), `"truncated": true`)
 	assert.Contains(t, string(files.Trace), `"complete": false`)
@@ -68,7 +68,7 @@ func FuzzBuild(f *testing.F) {
 		if v.Call, v.Reason = payload.Decode(text, payload.Declared{Size: -1}); v.Call != nil {
 			v.Kind = failure.PythonCall
 		}
-		files, err := Build(v, Gates{AllowedModules: []string{"json"}})
+		files, err := Build(v, Gates{AllowedModules: []string{"json"}}, MaxBytes)
 		if err != nil {
 			require.ErrorIs(t, err, ErrTooLarge, "the encoder leaves nothing for the check to find")
 			return

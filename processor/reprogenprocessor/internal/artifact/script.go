@@ -45,23 +45,20 @@ var templates = func() map[failure.Kind][]byte {
 
 var hole = []byte("@SPEC@")
 
-// maxScriptBytes leaves room for the other two files.
-const maxScriptBytes = MaxBytes - maxTraceBytes - 64<<10
-
 // renderScript puts the data into the template's hole and asserts that the
 // result is the template and data, and nothing else.
-func renderScript(kind failure.Kind, spec jsontree.Object) ([]byte, error) {
+func renderScript(kind failure.Kind, spec jsontree.Object, maxBytes int) ([]byte, error) {
 	before, after, ok := bytes.Cut(templates[kind], hole)
 	if !ok {
 		return nil, ErrUnsafe
 	}
 	data := jsontree.EncodeIndent(spec)
-	if len(before)+len(data)+len(after) > maxScriptBytes {
+	if len(before)+len(data)+len(after) > maxBytes {
 		// Deep nesting makes most of a file out of indentation.
 		data = jsontree.Encode(spec)
 	}
 	script := bytes.Join([][]byte{before, data, after}, nil)
-	if err := checkScript(script); err != nil {
+	if err := checkScript(script, maxBytes); err != nil {
 		return nil, err
 	}
 	return script, nil
@@ -69,8 +66,8 @@ func renderScript(kind failure.Kind, spec jsontree.Object) ([]byte, error) {
 
 // checkScript asserts what keeps data from becoming code: no byte outside
 // line feed and printable ASCII, and no way out of the one string literal.
-func checkScript(script []byte) error {
-	if len(script) > maxScriptBytes {
+func checkScript(script []byte, maxBytes int) error {
+	if len(script) > maxBytes {
 		return ErrTooLarge
 	}
 	for _, b := range script {

@@ -11,9 +11,9 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 )
 
-// MaxBytes is the size of a payload that is still read. A larger one makes
+// MaxBytes is the size of a payload that may be read at all. A larger one makes
 // its failure a context.
-const MaxBytes = 256 << 10
+const MaxBytes = 1 << 20
 
 // Reason says why a failure cannot be replayed. It is "" where it can.
 type Reason string
