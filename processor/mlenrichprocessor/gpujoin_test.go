@@ -277,15 +277,15 @@ func TestASlurmJobOnTwoHosts(t *testing.T) {
 	torch := map[string]any{"service.name": "torchtel", "job_id": 42, "host": "n1", "local_rank": 0, "global_rank": 0, "world_size": 2}
 	r.client(torch)
 	r.metrics(allocator(t, 300, 200, torch))
-	workload, breakdown = gpu(r, "n1")
-	assert.Equal(t, "42", readID(workload, "ml.run.id"))
-	assert.True(t, breakdown)
 	workload, breakdown = gpu(r, "n2")
 	assert.Equal(t, "42", readID(workload, "ml.run.id"), "the job is the run, on whatever host")
 	assert.Equal(t, "slurm", readID(workload, "ml.gpu.join"))
 	assert.False(t, breakdown, "its memory is that of the other host")
 	_, ranked := workload.Get("ml.rank.global")
 	assert.False(t, ranked)
+	workload, breakdown = gpu(r, "n1")
+	assert.Equal(t, "42", readID(workload, "ml.run.id"))
+	assert.True(t, breakdown)
 	r.client(client("n2", "b"))
 	assert.Equal(t, "b", joined(r, "n2"), "the host's own run comes first")
 
