@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"encoding/base64"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -33,14 +34,45 @@ func TestText(t *testing.T) {
 		"train.py --hf-token=abc123":                                          "train.py --hf-token=<REDACTED:assignment>",
 		"Cookie: a=b; c=d":                                                    "Cookie: <REDACTED:cookie>",
 		"{'token': 'hunter2', 'eos_token': '</s>'}":                           "{'token': '<REDACTED:quoted_token>', 'eos_token': '</s>'}",
+		// Quotes, and JSON in JSON.
+		`{"password": "correct horse \"battery\" staple", "n": 1}`: `{"password": "<REDACTED:assignment>", "n": 1}`,
+		`{'password': "it's mine", 'n': 1}`:                        `{'password': "<REDACTED:assignment>", 'n': 1}`,
+		`{"body": "{\"api_key\": \"a b\", \"n\": 1}"}`:             `{"body": "{\"api_key\": \"<REDACTED:assignment>\", \"n\": 1}"}`,
+		`train.py --password "two words" -v`:                       `train.py --password "<REDACTED:argument>" -v`,
+		// Headers.
+		"Authorization: Token abc123 def\nHost: x": "Authorization: <REDACTED:assignment> <REDACTED:authorization>\nHost: x",
+		"X-Api-Key: abc123":                        "X-Api-Key: <REDACTED:assignment>",
+		"ApiKey abc12345":                          "ApiKey <REDACTED:authorization>",
+		// Variables.
+		"HUGGING_FACE_HUB_TOKEN=abc123":  "HUGGING_FACE_HUB_TOKEN=<REDACTED:assignment>",
+		"AWS_SECRET_ACCESS_KEY=abc/123+": "AWS_SECRET_ACCESS_KEY=<REDACTED:assignment>",
+		"AccountKey=abc123==;x":          "AccountKey=<REDACTED:assignment>;x",
+		// SQL.
+		"ALTER USER a PASSWORD 'two words'":    "ALTER USER a PASSWORD '<REDACTED:sql>'",
+		"CREATE USER a IDENTIFIED BY 'hunter'": "CREATE USER a IDENTIFIED BY '<REDACTED:sql>'",
+		// More forms.
+		"glpat-" + x:   "<REDACTED:gitlab_token>",
+		"sk_live_" + x: "<REDACTED:payment_key>",
+		"ya29." + x:    "<REDACTED:google_token>",
+		"npm_" + x + x: "<REDACTED:registry_token>",
+		// Encoded once.
+		"q=password%3Dhunter2%26n%3D1 x":                                              "<REDACTED:encoded> x",
+		"got cGFzc3dvcmQ9aHVudGVyMg== back":                                           "got <REDACTED:encoded> back",
+		"got " + base64.RawURLEncoding.EncodeToString([]byte(`{"api_key":"abc???"}`)): "got <REDACTED:encoded>",
 		// What is no secret stays.
-		"expected 3 tokens, got 4":                  "expected 3 tokens, got 4",
-		"tuft.session_id=abc-123":                   "tuft.session_id=abc-123",
-		"eos_token: </s>, pad_token_id: 0":          "eos_token: </s>, pad_token_id: 0",
-		"KeyError: 'x'":                             "KeyError: 'x'",
-		"see http://host:8080/path?x=1":             "see http://host:8080/path?x=1",
-		"task-1 risk-0123456789abcdef01":            "task-1 risk-0123456789abcdef01",
-		"4d5a9f3c-0000-1111-2222-333344445555 lost": "4d5a9f3c-0000-1111-2222-333344445555 lost",
+		base64.StdEncoding.EncodeToString([]byte("nothing of importance, and no key at all")): base64.StdEncoding.EncodeToString([]byte("nothing of importance, and no key at all")),
+		base64.StdEncoding.EncodeToString([]byte("\x00password=hunter2\x01\x02")):             base64.StdEncoding.EncodeToString([]byte("\x00password=hunter2\x01\x02")),
+		"https://host/a%20b?x=%7B%22n%22%3A1%7D":                                              "https://host/a%20b?x=%7B%22n%22%3A1%7D",
+		"EOS_TOKEN=</s> PAD_TOKEN=<pad>":                                                      "EOS_TOKEN=</s> PAD_TOKEN=<pad>",
+		"enter your password ":                                                                "enter your password ",
+		`{"eos_token": "</s>", "max_tokens": 5, "token_type_ids": [0]}`:                       `{"eos_token": "</s>", "max_tokens": 5, "token_type_ids": [0]}`,
+		"expected 3 tokens, got 4":                                                            "expected 3 tokens, got 4",
+		"tuft.session_id=abc-123":                                                             "tuft.session_id=abc-123",
+		"eos_token: </s>, pad_token_id: 0":                                                    "eos_token: </s>, pad_token_id: 0",
+		"KeyError: 'x'":                                                                       "KeyError: 'x'",
+		"see http://host:8080/path?x=1":                                                       "see http://host:8080/path?x=1",
+		"task-1 risk-0123456789abcdef01":                                                      "task-1 risk-0123456789abcdef01",
+		"4d5a9f3c-0000-1111-2222-333344445555 lost":                                           "4d5a9f3c-0000-1111-2222-333344445555 lost",
 	} {
 		assert.Equal(t, want, Text(in))
 		assert.Equal(t, want, Text(Text(in)), "redacting twice changes nothing")
@@ -73,6 +105,10 @@ func TestTree(t *testing.T) {
 		"pair", jsontree.Array{"password", "hunter2"},
 		"ghp_0123456789abcdef0123456789", "a secret as a key",
 	)
+	assert.Equal(t, jsontree.Array{jsontree.Of("name", "DB_PASSWORD", "value", "<REDACTED:key>"), jsontree.Of("name", "size", "value", "x")},
+		(&Redactor{}).Tree("env", jsontree.Array{jsontree.Of("name", "DB_PASSWORD", "value", "hunter2"), jsontree.Of("name", "size", "value", "x")}))
+	assert.Equal(t, jsontree.Of("__type__", "dict", "pairs", jsontree.Array{jsontree.Array{"password", "<REDACTED:key>"}}),
+		(&Redactor{}).Tree("args", jsontree.Of("__type__", "dict", "pairs", jsontree.Array{jsontree.Array{"password", "hunter2"}})))
 	var r Redactor
 	want := jsontree.Of(
 		"password", "<REDACTED:key>",

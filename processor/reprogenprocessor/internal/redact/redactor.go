@@ -31,6 +31,16 @@ func Text(s string) string {
 
 // Text works like the function Text and notes the place.
 func (r *Redactor) Text(where, s string) string {
+	s = r.plain(where, s)
+	decoded := withoutEncoded(s)
+	if decoded != s {
+		r.note(where, encodedRule)
+	}
+	return decoded
+}
+
+// plain withholds what can be read as it stands.
+func (r *Redactor) plain(where, s string) string {
 	lower := strings.ToLower(s)
 	for _, rule := range valueRules {
 		if !slices.ContainsFunc(rule.hints, func(h string) bool { return strings.Contains(lower, h) }) {
@@ -101,13 +111,15 @@ func (r *Redactor) array(where string, a jsontree.Array) any {
 
 func (r *Redactor) object(where string, o jsontree.Object) any {
 	out := make(jsontree.Object, len(o))
+	named := nameOf(o)
 	for i, m := range o {
 		key := r.Text(where, m.Key)
 		at := key
 		if where != "" {
 			at = where + "." + key
 		}
-		if SecretKey(m.Key) && withheld(m.Value, m.Key) {
+		isValue := named != "" && strings.EqualFold(m.Key, "value")
+		if SecretKey(m.Key) && withheld(m.Value, m.Key) || isValue && withheld(m.Value, named) {
 			r.note(at, "key")
 			out[i] = jsontree.Member{Key: key, Value: mark("key")}
 			continue
@@ -115,6 +127,19 @@ func (r *Redactor) object(where string, o jsontree.Object) any {
 		out[i] = jsontree.Member{Key: key, Value: r.Tree(at, m.Value)}
 	}
 	return out
+}
+
+// nameOf returns the name of a secret that an object gives a value to:
+// {"name": "password", "value": "x"} is a member in other clothes.
+func nameOf(o jsontree.Object) string {
+	for _, m := range o {
+		if strings.EqualFold(m.Key, "name") || strings.EqualFold(m.Key, "key") {
+			if name, ok := m.Value.(string); ok && SecretKey(name) {
+				return name
+			}
+		}
+	}
+	return ""
 }
 
 func pairKey(a jsontree.Array) (string, bool) {

@@ -17,6 +17,13 @@ type valueRule struct {
 	pattern *regexp.Regexp
 }
 
+// assigned are the hints of assignedName.
+var assigned = []string{"pass", "secret", "key", "token", "authorization"}
+
+// assignedName matches the name of a secret in running text, with what may stand
+// before it.
+const assignedName = `(?:^|[^A-Za-z0-9])(?:[A-Za-z0-9]+[_-])*(?:password|passwd|passphrase|secret|secret[_-]?key|api[_-]?key|access[_-]?key|private[_-]?key|account[_-]?key|auth[_-]?token|access[_-]?token|refresh[_-]?token|session[_-]?token|hf[_-]token|authorization)`
+
 var valueRules = []valueRule{
 	{"pem", []string{"private key"}, regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY-----(?s:.*?)(?:-----END [A-Z ]*PRIVATE KEY-----|$)`)},
 	{"jwt", []string{"eyj"}, regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?`)},
@@ -25,13 +32,27 @@ var valueRules = []valueRule{
 	{"huggingface_token", []string{"hf_"}, regexp.MustCompile(`\bhf_[A-Za-z0-9]{16,}`)},
 	{"api_key", []string{"sk-"}, regexp.MustCompile(`\bsk-[A-Za-z0-9_-]{16,}`)},
 	{"google_key", []string{"aiza"}, regexp.MustCompile(`\bAIza[A-Za-z0-9_-]{30,}`)},
+	{"payment_key", []string{"k_live_", "k_test_"}, regexp.MustCompile(`\b[rs]k_(?:live|test)_[A-Za-z0-9]{10,}`)},
+	{"gitlab_token", []string{"glpat-"}, regexp.MustCompile(`\bglpat-[A-Za-z0-9_-]{16,}`)},
+	{"registry_token", []string{"npm_", "pypi-"}, regexp.MustCompile(`\b(?:npm_[A-Za-z0-9]{30,}|pypi-[A-Za-z0-9_-]{30,})`)},
+	{"google_token", []string{"ya29."}, regexp.MustCompile(`\bya29\.[A-Za-z0-9_-]{16,}`)},
 	{"slack_token", []string{"xox"}, regexp.MustCompile(`\bxox[abeoprs]-[A-Za-z0-9-]{8,}`)},
+	{"authorization", []string{"authorization"}, regexp.MustCompile(`(?i)(authorization["']?\s*[=:]\s*["']?[A-Za-z0-9-]+\s+)[^\r\n"'<]{3,}`)},
 	{"authorization", []string{"bearer", "basic", "apikey"}, regexp.MustCompile(`(?i)\b((?:bearer|basic|apikey)\s+)[A-Za-z0-9._~+/=-]{8,}`)},
 	{"url_password", []string{"://"}, regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://[^\s:/@"']*:)[^\s/@"']+@`)},
 	{"signed_url", []string{"?", "&"}, regexp.MustCompile(`(?i)([?&](?:x-amz-signature|x-amz-credential|x-amz-security-token|x-goog-signature|signature|sig|access_token|token|api_?key|key)=)[^&\s"'<>]+`)},
-	{"assignment", []string{"pass", "secret", "key", "token", "authorization"}, regexp.MustCompile(`(?i)((?:^|[^A-Za-z0-9])(?:[A-Za-z0-9]+[_-])*(?:password|passwd|passphrase|secret|secret[_-]?key|api[_-]?key|access[_-]?key|private[_-]?key|auth[_-]?token|access[_-]?token|refresh[_-]?token|hf[_-]token|authorization)["']?\s*[=:]\s*["']?)[^\s"',;&}\])<]{3,}`)},
+	// A value in quotes ends with them, and one in JSON inside of JSON with an
+	// escaped one.
+	{"assignment", assigned, regexp.MustCompile(`(?i)(` + assignedName + `["']?\s*[=:]\s*")(?:[^"\\]|\\.)+`)},
+	{"assignment", assigned, regexp.MustCompile(`(?i)(` + assignedName + `["']?\s*[=:]\s*')(?:[^'\\]|\\.)+`)},
+	{"assignment", assigned, regexp.MustCompile(`(?i)(` + assignedName + `\\+["']\s*[=:]\s*\\+["'])[^"'\\]+`)},
+	{"assignment", assigned, regexp.MustCompile(`(?i)(` + assignedName + `["']?\s*[=:]\s*["']?)[^\s"',;&}\])<]{3,}`)},
+	{"assignment", []string{"_token="}, regexp.MustCompile(`((?:^|[^A-Za-z0-9_])(?:[A-Z][A-Z0-9]*_)+TOKEN=["']?)[^\s"'<]{3,}`)},
+	{"sql", []string{"identified", "password"}, regexp.MustCompile(`(?i)(\b(?:identified\s+by|password)\s+')[^']+`)},
 	{"quoted_token", []string{"token"}, regexp.MustCompile(`(?i)(["'](?:(?:access|api|auth|bearer|bot|csrf|github|gitlab|hf|id|refresh|session|slack)[_-]?)?token["']\s*:\s*["'])[^"'<]{3,}`)},
 	{"cookie", []string{"cookie"}, regexp.MustCompile(`(?i)(\bcookies?["']?\s*[=:]\s*["']?)[^\r\n"'<]{3,}`)},
+	{"argument", []string{"-"}, regexp.MustCompile(`(?i)(--?(?:[a-z0-9]+[_-])*(?:password|passwd|secret|api[_-]?key|access[_-]?key|token)[ =]")[^"]+`)},
+	{"argument", []string{"-"}, regexp.MustCompile(`(?i)(--?(?:[a-z0-9]+[_-])*(?:password|passwd|secret|api[_-]?key|access[_-]?key|token)[ =]')[^']+`)},
 	{"argument", []string{"-"}, regexp.MustCompile(`(?i)(--?(?:[a-z0-9]+[_-])*(?:password|passwd|secret|api[_-]?key|access[_-]?key|token)[ =]["']?)[^\s"'<]{3,}`)},
 }
 
