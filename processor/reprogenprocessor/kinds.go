@@ -18,12 +18,12 @@ const attrCode = "code"
 func recordedCall(read *reader, span ptrace.Span) (failure.Kind, *payload.Call, payload.Reason) {
 	if !hasText(span.Attributes(), attrPayload) {
 		if code := generatedCode(span); code != "" {
-			call, reason := payload.OfCode(strings.Clone(code))
+			call, reason := payload.OfCode(strings.Clone(code), read.maxBytes)
 			return kindOf(failure.PythonCode, call), call, reason
 		}
 	}
 	if chat, ok := conversation(span.Attributes()); ok && !hasText(span.Attributes(), attrPayload) {
-		call, reason := payload.OfChat(chat)
+		call, reason := payload.OfChat(chat, read.maxBytes)
 		return kindOf(failure.GenAIChat, call), call, reason
 	}
 	call, reason := read.payload(span.Attributes())

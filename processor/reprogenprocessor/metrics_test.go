@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/consumer/consumertest"
+	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
@@ -45,7 +46,14 @@ func TestMetricsNameTheirProcessor(t *testing.T) {
 		for i := range 100 { // enough for a full queue, and for each other counter
 			f := mean()
 			f.message, f.trace, f.errorType = "password=hunter2hunter2", byte(i+1), "E"+strings.Repeat("x", i/10)
+			f.span, f.parent = 2, 1
 			require.NoError(t, traces.ConsumeTraces(t.Context(), f.traces()))
+		}
+		require.Eventually(t, func() bool { return len(artifacts(t, cfg)) > 0 }, 30*time.Second, 10*time.Millisecond)
+		for i := range 100 { // spans above what was written
+			root := failedCall{name: "root", trace: byte(i + 1)}.traces()
+			spans(root)[0].Status().SetCode(ptrace.StatusCodeUnset)
+			require.NoError(t, traces.ConsumeTraces(t.Context(), root))
 		}
 	}
 	one, other := component.NewIDWithName(metadata.Type, "one"), component.NewIDWithName(metadata.Type, "other")
@@ -68,14 +76,14 @@ func TestMetricsNameTheirProcessor(t *testing.T) {
 				}
 			}
 		}
-		assert.Len(c, points, 10, "every metric of metadata.yaml")
+		assert.Len(c, points, 13, "every metric of metadata.yaml")
 		for name, ids := range points {
 			assert.Len(c, ids, 2, name)
 			assert.Positive(c, ids[one.String()], name)
 			assert.Positive(c, ids[other.String()], name)
 		}
 	}, 30*time.Second, 10*time.Millisecond)
-	for _, gauge := range []string{"queue_length", "groups", "disk_usage"} {
+	for _, gauge := range []string{"queue_length", "groups", "disk_usage", "traces"} {
 		assert.Equal(t, map[string]int{one.String(): 1, other.String(): 1}, points["otelcol_processor_repro_gen_"+gauge])
 	}
 }

@@ -36,9 +36,9 @@ var requestMembers = []string{
 
 // OfChat makes a request to the OpenAI API of a conversation. Exactly one of
 // its results is set.
-func OfChat(c Chat) (*Call, Reason) {
+func OfChat(c Chat, maxBytes int) (*Call, Reason) {
 	size := len(c.Messages) + len(c.Instructions) + len(c.Tools) + len(c.Request)
-	if size > MaxBytes {
+	if size > maxBytes {
 		return nil, TooLarge
 	}
 	read := requestOf

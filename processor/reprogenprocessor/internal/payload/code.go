@@ -9,9 +9,9 @@ import (
 
 // OfCode makes what can be replayed of code that a model wrote. Exactly one
 // of its results is set.
-func OfCode(code string) (*Call, Reason) {
+func OfCode(code string, maxBytes int) (*Call, Reason) {
 	switch {
-	case len(code) > MaxBytes:
+	case len(code) > maxBytes:
 		return nil, TooLarge
 	case strings.TrimSpace(code) == "":
 		return nil, Invalid
