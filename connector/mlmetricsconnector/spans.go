@@ -232,7 +232,7 @@ func (r *reader) readSpan(known mlattr.System, span ptrace.Span) {
 	}
 	if !failed {
 		u.is |= work(v.phase)
-		u.samples = samples(v)
+		u.samples += samples(v)
 		if span.Name() == nameTrainStep {
 			u.steps++
 		}
