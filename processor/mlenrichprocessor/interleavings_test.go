@@ -108,7 +108,7 @@ func story(r *rand.Rand, links bool) (spans []sentSpan, split map[byte]bool) {
 	if links {
 		// Of a trace that says something itself it would matter whether it has
 		// said so before its links arrive, and of a linked span whose resource
-		// has a run whether it is in the same batch. One span of it has links.
+		// has a run whether it is in the same batch.
 		var ends []to
 		for _, s := range spans {
 			if s.service == "gateway" {
@@ -118,7 +118,7 @@ func story(r *rand.Rand, links bool) (spans []sentSpan, split map[byte]bool) {
 		for id := byte(1); id <= 6; id++ {
 			s := sentSpan{service: "gateway"}
 			s.testSpan = testSpan{4, id, id / 2, fmt.Sprintf("span %d of 4", id), nil}
-			for n := r.IntN(3); id == 1 && n > 0; n-- {
+			for range r.IntN(3) {
 				s.links = append(s.links, ends[r.IntN(len(ends))])
 			}
 			spans = append(spans, s)

@@ -71,13 +71,56 @@ func (r *resolution) followLinks(ix index) {
 		if !r.takeLinked() {
 			return
 		}
-		for i := range r.nodes {
-			if n := &r.nodes[i]; n.traceAt != nowhere && r.traces[n.traceAt].linked {
-				n.state = unresolved
-			}
+		r.inheritAgain()
+		if r.leaveOtherSessions() {
+			r.inheritAgain()
 		}
-		r.inheritAll()
 	}
+}
+
+// inheritAgain lets the spans of traces with links inherit as if for the first
+// time: what came down to them before may have changed.
+func (r *resolution) inheritAgain() {
+	for i := range r.nodes {
+		n := &r.nodes[i]
+		if n.traceAt == nowhere || !r.traces[n.traceAt].linked {
+			continue
+		}
+		n.state, n.conflict = unresolved, 0
+		n.forget(fromParent)
+	}
+	r.inheritAll()
+}
+
+// leaveOtherSessions takes what links gave from the spans to which another session
+// came down in the same round, and says whether there were any.
+func (r *resolution) leaveOtherSessions() bool {
+	any := false
+	for i := range r.linkers {
+		l := &r.linkers[i]
+		n := &r.nodes[l.at]
+		have := n.linkedKeys(&r.traces[n.traceAt].agreed)[keySession]
+		if have != 0 && l.given[keySession] != 0 && have != l.given[keySession] {
+			any = n.forget(fromLink) || any
+		}
+	}
+	return any
+}
+
+// forget takes the keys from the node that it inherited from there, and says
+// whether there were any.
+func (n *node) forget(from origin) bool {
+	any := false
+	for k := range keyInferred {
+		if n.from[k] != from {
+			continue
+		}
+		n.keys[k], n.from[k], any = 0, fromNowhere, true
+		if k == keyRun {
+			n.keys[keyInferred] = 0
+		}
+	}
+	return any
 }
 
 // findLinked finds the linked spans, in the batch or else in earlier ones.

@@ -243,3 +243,23 @@ func TestInferredComesWithItsRun(t *testing.T) {
 	assert.Equal(t, "mine", keysByName(out, "ml.run.id")["below"])
 	assert.Equal(t, map[string]string{"call": "true"}, keysByName(out, "ml.run.inferred"))
 }
+
+// TestALinkBelowAnotherSession has a span with a link below one whose own link is
+// to another session. What comes down is its session, and what its link says is of
+// another: it is not mixed with it, whatever the order, and nor is it below.
+func TestALinkBelowAnotherSession(t *testing.T) {
+	spans := []linkedSpan{
+		{testSpan{1, 1, 0, "one", map[string]any{"ml.session.id": "s1"}}, nil},
+		{testSpan{2, 1, 0, "two", map[string]any{"ml.session.id": "s2", "ml.run.id": "run-2", "ml.request.id": "r2"}}, nil},
+		{testSpan{9, 1, 0, "receive", nil}, []to{{1, 1}}},
+		{testSpan{9, 2, 1, "process", nil}, []to{{2, 1}}},
+		{testSpan{9, 3, 2, "leaf", nil}, nil},
+	}
+	sessions := map[string]string{"one": "s1", "two": "s2", "receive": "s1", "process": "s1", "leaf": "s1"}
+	for seed := range uint64(20) {
+		out := startDefault(t).sendTraces(t, batchWithLinks("x", shuffled(seed, spans)...))
+		assert.Equal(t, sessions, keysByName(out, "ml.session.id"), "seed %d", seed)
+		assert.Equal(t, map[string]string{"two": "run-2"}, keysByName(out, "ml.run.id"), "seed %d", seed)
+		assert.Equal(t, map[string]string{"two": "r2"}, keysByName(out, "ml.request.id"), "seed %d", seed)
+	}
+}
