@@ -49,6 +49,14 @@ func reportOf(f *failure.Failure, spec jsontree.Object, redactor *redact.Redacto
 	fence(&b, "Type", expect.Text("type"))
 	fence(&b, "Message", expect.Text("message"))
 	fence(&b, "Stack trace", redactor.Text("report.stack", f.Error.Stack))
+	if found := member(spec, "diagnosis"); found != nil {
+		b.WriteString("## What the message says\n\n")
+		fence(&b, "Read from it", string(jsontree.EncodeIndent(found)))
+	}
+	if len(f.Ranks) > 0 {
+		b.WriteString("## Other ranks\n\n")
+		fence(&b, "The earliest first", string(jsontree.EncodeIndent(rankTrees(f.Ranks, redactor))))
+	}
 	if call, ok := spec.Lookup("payload"); ok && call != nil {
 		b.WriteString("## Call\n\n")
 		fence(&b, "Payload", string(jsontree.EncodeIndent(call)))

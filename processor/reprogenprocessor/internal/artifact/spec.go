@@ -36,6 +36,9 @@ func specOf(f *failure.Failure, gates Gates, redactor *redact.Redactor) jsontree
 		"lossy", lossy,
 		"payload", call,
 	)
+	if found := diagnosisOf(f.Error.Message); found != nil {
+		spec = append(spec, jsontree.Member{Key: "diagnosis", Value: found})
+	}
 	redacted := jsontree.Array{}
 	for _, p := range redactor.Paths[first:] {
 		redacted = append(redacted, jsontree.Of("path", p.Where, "rule", p.Rule))
@@ -48,11 +51,15 @@ func expectOf(f *failure.Failure) jsontree.Object {
 	for _, frame := range f.Error.Cause.Frames {
 		frames = append(frames, jsontree.Of("module", frame.Module, "function", frame.Function))
 	}
-	return jsontree.Of(
+	expect := jsontree.Of(
 		"type", f.Error.Type,
 		"message", f.Error.Message,
 		"frames", frames,
 	)
+	if f.Trigger != "" {
+		expect = append(expect, jsontree.Member{Key: "trigger", Value: f.Trigger})
+	}
+	return expect
 }
 
 func sourceOf(f *failure.Failure) jsontree.Object {

@@ -1,0 +1,66 @@
+package diagnosis
+
+import (
+	"regexp"
+	"strconv"
+)
+
+// Collective is what PyTorch's watchdog says about a collective operation
+// that did not end. What it does not say is -1.
+type Collective struct {
+	// Backend is the library, such as "NCCL".
+	Backend string
+	// Operation is what did not end, such as "ALLREDUCE".
+	Operation string
+	// Sequence numbers the operations of a process group. The ranks that wait
+	// have the same one; a rank with a lower one is behind.
+	Sequence int64
+	// ElementsIn and ElementsOut are the operation's sizes. Ranks that differ
+	// in them run different code.
+	ElementsIn, ElementsOut int64
+	// TimeoutMillis is the limit, and RanMillis how long it ran.
+	TimeoutMillis, RanMillis int64
+}
+
+var (
+	workOf        = regexp.MustCompile(`Work([A-Z]+)\(`)
+	operationOf   = regexp.MustCompile(`OpType=([A-Z_a-z0-9]{1,40})`)
+	sequenceOf    = regexp.MustCompile(`SeqNum=([0-9]{1,18})\b`)
+	elementsInOf  = regexp.MustCompile(`NumelIn=([0-9]{1,18})\b`)
+	elementsOutOf = regexp.MustCompile(`NumelOut=([0-9]{1,18})\b`)
+	timeoutOf     = regexp.MustCompile(`Timeout\(ms\)=([0-9]{1,18})\b`)
+	ranOf         = regexp.MustCompile(`ran for ([0-9]{1,18}) milliseconds`)
+)
+
+// HungCollective reads a message of PyTorch's watchdog, and reports whether it
+// is one.
+func HungCollective(message string) (Collective, bool) {
+	operation := operationOf.FindStringSubmatch(message)
+	if operation == nil {
+		return Collective{}, false
+	}
+	c := Collective{
+		Operation:     operation[1],
+		Sequence:      count(sequenceOf, message),
+		ElementsIn:    count(elementsInOf, message),
+		ElementsOut:   count(elementsOutOf, message),
+		TimeoutMillis: count(timeoutOf, message),
+		RanMillis:     count(ranOf, message),
+	}
+	if work := workOf.FindStringSubmatch(message); work != nil {
+		c.Backend = work[1]
+	}
+	return c, true
+}
+
+func count(pattern *regexp.Regexp, text string) int64 {
+	found := pattern.FindStringSubmatch(text)
+	if found == nil {
+		return -1
+	}
+	n, err := strconv.ParseInt(found[1], 10, 64)
+	if err != nil {
+		return -1
+	}
+	return n
+}
