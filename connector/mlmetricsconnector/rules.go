@@ -85,6 +85,17 @@ const (
 	fieldValMetric
 )
 
+// unread are the canonical attributes that no rule needs, so that they are not
+// read where the spans have been read before.
+var unread = mlattr.SlotsOf(
+	mlattr.SessionID, mlattr.RequestID, mlattr.SamplingSessionID, mlattr.GenAIConversationID, mlattr.GenAIResponseID,
+	mlattr.User, mlattr.JobName, mlattr.Cluster, mlattr.RankLocal, mlattr.WorldSize, mlattr.CorrelationConflict,
+	mlattr.BatchIndex, mlattr.EpochTotal, mlattr.MicrobatchCount, mlattr.SamplesPerSecond, mlattr.SamplesBasis,
+	mlattr.DecodePerSecond, mlattr.PrefillPerSecond, mlattr.SequencePerSecond, mlattr.ThroughputScope,
+	mlattr.TokensEstimated, mlattr.GenAIReasoningTokens, mlattr.GenAICacheReadTokens, mlattr.GenAICacheCreationTokens,
+	mlattr.GenAIStream, mlattr.GenAIChoices, mlattr.GPUIndex, mlattr.GPUJoin, mlattr.GPUShared,
+)
+
 // fields has the field of each slot: a switch over small numbers costs less
 // than one over names.
 var fields = func() (bySlot [256]field) {

@@ -174,7 +174,7 @@ func (r *reader) readResource(attrs pcommon.Map) {
 // readSpan appends a unit if the span has anything to count or show.
 func (r *reader) readSpan(known mlattr.System, span ptrace.Span) {
 	if r.enriched {
-		r.vocabulary.Enriched(known, span, &r.ofSpan)
+		r.vocabulary.Enriched(known, span, unread, &r.ofSpan)
 	} else {
 		r.vocabulary.Span(known, span, &r.ofSpan)
 	}
@@ -185,8 +185,8 @@ func (r *reader) readSpan(known mlattr.System, span ptrace.Span) {
 	r.spanAttrs = span.Attributes()
 	r.heard.reset()
 	// It is filled in where it stays: it is too large to be moved.
-	r.units = append(r.units, unit{first: len(r.updates), per: r.per})
-	u := &r.units[len(r.units)-1]
+	u := r.unit()
+	u.first, u.per = len(r.updates), r.per
 	u.self = spanRef{trace: span.TraceID(), span: span.SpanID()}
 	u.parent = spanRef{trace: span.TraceID(), span: span.ParentSpanID()}
 	u.start = clampEnd(uint64(span.StartTimestamp()), r.now)
@@ -242,6 +242,17 @@ func (r *reader) readSpan(known mlattr.System, span ptrace.Span) {
 		*u = unit{}
 		r.units = r.units[:len(r.units)-1]
 	}
+}
+
+// unit returns an empty unit more, which reset has left so.
+func (r *reader) unit() *unit {
+	n := len(r.units)
+	if n < cap(r.units) {
+		r.units = r.units[:n+1]
+	} else {
+		r.units = append(r.units, unit{})
+	}
+	return &r.units[n]
 }
 
 // addUsage adds the tokens and the token rate of a request.
@@ -332,8 +343,14 @@ func (r *reader) count(u *unit, id series.ID, of *streams.Source, n int64, label
 
 // update appends an update whose value the caller sets.
 func (r *reader) update(u *unit, id series.ID, of *streams.Source, labels ...string) *streams.Update {
-	r.updates = append(r.updates, streams.Update{Source: of, Series: id, At: u.end})
-	up := &r.updates[len(r.updates)-1]
+	n := len(r.updates)
+	if n < cap(r.updates) {
+		r.updates = r.updates[:n+1] // reset has left it empty
+	} else {
+		r.updates = append(r.updates, streams.Update{})
+	}
+	up := &r.updates[n]
+	up.Source, up.Series, up.At = of, id, u.end
 	if r.exemplars {
 		up.Trace, up.Span = u.self.trace, u.self.span
 	}

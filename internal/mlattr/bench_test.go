@@ -44,14 +44,14 @@ func BenchmarkReadSpan(b *testing.B) {
 			span := ptrace.NewSpan()
 			span.SetName(bench.span)
 			require.NoError(b, span.Attributes().FromRaw(bench.attrs))
-			r, f := mlattr.Default(), new(mlattr.Facts)
+			r, f, nothing := mlattr.Default(), new(mlattr.Facts), mlattr.SlotsOf()
 			r.Span(0, span, f)
 			for fact := range f.All() {
 				fact.Put(span.Attributes())
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				r.Enriched(0, span, f)
+				r.Enriched(0, span, nothing, f)
 			}
 		})
 		b.Run(bench.name+"/again", func(b *testing.B) {

@@ -23,10 +23,24 @@ func IsEnriched(ctx context.Context) bool {
 	return ctx.Value(enrichedKey{}) != nil
 }
 
+// Slots is a set of canonical attributes.
+type Slots [maxSlots]bool
+
+// SlotsOf returns the set of some canonical attributes.
+func SlotsOf(canonical ...string) *Slots {
+	set := new(Slots)
+	for _, name := range canonical {
+		set[SlotOf(name)] = true
+	}
+	set[0] = false
+	return set
+}
+
 // Enriched reads a span that ml_enrich has read into f: its canonical
-// attributes, and the durations that ml_enrich reads and does not write. Known
-// is as for Span. It is what Span would find, for much less.
-func (r *Reader) Enriched(known System, span ptrace.Span, f *Facts) {
+// attributes without those in unread, and the durations that ml_enrich reads
+// and does not write. Known is as for Span. It is what Span would find, for much
+// less.
+func (r *Reader) Enriched(known System, span ptrace.Span, unread *Slots, f *Facts) {
 	f.begin()
 	attrs, name := span.Attributes(), span.Name()
 	dynamic := 0
@@ -38,7 +52,7 @@ func (r *Reader) Enriched(known System, span ptrace.Span, f *Facts) {
 			}
 			continue
 		}
-		if entry.own != 0 {
+		if entry.own != 0 && !unread[entry.slot&(maxSlots-1)] {
 			f.addOwn("", entry.slot, entry.own, value)
 		}
 		f.Systems |= entry.evidence

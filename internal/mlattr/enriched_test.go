@@ -31,7 +31,7 @@ func enrichedFacts(resource pcommon.Map, scope string, span ptrace.Span) (read, 
 	for fact := range f.All() {
 		fact.Put(span.Attributes())
 	}
-	r.Enriched(known, span, f)
+	r.Enriched(known, span, mlattr.SlotsOf(), f)
 	// What nobody needs again is not read again.
 	for _, key := range []string{mlattr.TotalTokens, mlattr.FirstTokenAt, mlattr.KubernetesJob, mlattr.User} {
 		delete(read, key)
@@ -83,10 +83,19 @@ func TestEnrichedReadsDurations(t *testing.T) {
 		span := ptrace.NewSpan()
 		span.Attributes().PutStr(key, tt.value)
 		f := new(mlattr.Facts)
-		mlattr.Default().Enriched(0, span, f)
+		mlattr.Default().Enriched(0, span, mlattr.SlotsOf(), f)
 		got, _ := f.Double(tt.canonical)
 		assert.InDelta(t, tt.want, got, 1e-12, key)
 	}
+}
+
+func TestEnrichedLeavesOut(t *testing.T) {
+	span := ptrace.NewSpan()
+	span.Attributes().PutStr(mlattr.SessionID, "s")
+	span.Attributes().PutStr(mlattr.Role, "Planner")
+	f := new(mlattr.Facts)
+	mlattr.Default().Enriched(0, span, mlattr.SlotsOf(mlattr.SessionID, "no such attribute"), f)
+	assert.Equal(t, map[string]any{mlattr.Role: "Planner"}, all(f))
 }
 
 func TestMarkOfAContext(t *testing.T) {
