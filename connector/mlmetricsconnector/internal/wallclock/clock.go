@@ -212,7 +212,7 @@ func (c *Clock) begin(until int64, into *Totals) bool {
 		into.States[Startup] += first - c.Born
 		first = c.Born
 	}
-	if c.lostTime {
+	if c.lostTime && c.previous > 0 {
 		into.States[Unknown] += max(first-c.previous-c.credited, 0)
 	}
 	c.credited = 0

@@ -133,6 +133,15 @@ func TestSeveralOptimizersAreOneStep(t *testing.T) {
 	assert.Len(t, into.Steps, 2, "once")
 }
 
+// An attempt that timed nothing has no end to count from.
+func TestRestartBeforeTheFirstSpan(t *testing.T) {
+	var c Clock
+	var into Totals
+	c.EndStep(10*second, false, &into)
+	c.Restart(false, &into)
+	assert.Equal(t, map[string]int64{"productive": 1}, seconds(timeline(&c, span{100, 101, Forward})))
+}
+
 // A batch is a whole step, and told at once.
 func TestAWholeStepIsTold(t *testing.T) {
 	var c Clock
