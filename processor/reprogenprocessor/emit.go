@@ -134,7 +134,7 @@ func (r *recorder) finishFor(ctx context.Context, next consumer.Logs) {
 	if !r.cfg.EmitLog || !r.started {
 		return
 	}
-	r.release(ctx, r.now(), true)
+	r.release(r.now(), true)
 	poll := time.NewTicker(5 * time.Millisecond)
 	defer poll.Stop()
 	for r.reserved.Load() > 0 || r.working.Load() > 0 {

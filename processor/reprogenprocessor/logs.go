@@ -72,7 +72,7 @@ func (r *recorder) sawLogs(ctx context.Context, ld plog.Logs) {
 	if found > maxErrorSpans {
 		r.dropped(ctx, found-maxErrorSpans, dropBatchLimit)
 	}
-	r.endOfBatch(ctx)
+	r.endOfBatch()
 }
 
 // tellsOfFailure reports whether a record has an exception or a trigger.

@@ -49,7 +49,8 @@ func TestMetricsNameTheirProcessor(t *testing.T) {
 			f.span, f.parent = 2, 1
 			require.NoError(t, traces.ConsumeTraces(t.Context(), f.traces()))
 		}
-		require.Eventually(t, func() bool { return len(artifacts(t, cfg)) > 0 }, 30*time.Second, 10*time.Millisecond)
+		r := traces.(*tracesProcessor).recorder
+		require.Eventually(t, func() bool { return r.reserved.Load() == 0 && r.working.Load() == 0 }, 30*time.Second, 10*time.Millisecond)
 		for i := range 100 { // spans above what was written
 			root := failedCall{name: "root", trace: byte(i + 1)}.traces()
 			spans(root)[0].Status().SetCode(ptrace.StatusCodeUnset)

@@ -224,7 +224,7 @@ func (r *recorder) run() {
 	for stopped := false; !stopped; {
 		select {
 		case <-tick.C:
-			r.tick(context.Background(), r.now())
+			r.tick(r.now())
 		case <-flush.C:
 			r.enforce()
 			r.flush()
@@ -232,15 +232,15 @@ func (r *recorder) run() {
 			stopped = true
 		}
 	}
-	r.release(context.Background(), r.now(), true)
+	r.release(r.now(), true)
 	close(r.told)
 	r.busy.Wait()
 	r.end()
 }
 
 // tick does what is due.
-func (r *recorder) tick(ctx context.Context, now time.Time) {
-	r.release(ctx, now, false)
+func (r *recorder) tick(now time.Time) {
+	r.release(now, false)
 	for _, i := range r.book.changed(now, false) {
 		r.working.Add(1)
 		select {
@@ -254,7 +254,7 @@ func (r *recorder) tick(ctx context.Context, now time.Time) {
 }
 
 // release hands the failures whose waiting is over to the workers.
-func (r *recorder) release(_ context.Context, now time.Time, all bool) {
+func (r *recorder) release(now time.Time, all bool) {
 	for _, i := range r.book.due(now, all) {
 		r.queue <- i // has room: see reserve
 	}

@@ -33,8 +33,6 @@ type located struct {
 	recorded *recording
 }
 
-func (l *located) traceID() pcommon.TraceID { return l.span.TraceID() }
-
 // attributes are where the failure is told of its artefact.
 func (l *located) attributes() pcommon.Map {
 	if l.fromLog {

@@ -40,13 +40,13 @@ func (r *recorder) sawTraces(ctx context.Context, td ptrace.Traces) {
 	if held {
 		r.remember(ctx, td)
 	}
-	r.endOfBatch(ctx)
+	r.endOfBatch()
 }
 
 // endOfBatch lets what does not wait, or cannot wait any longer, go on at once.
-func (r *recorder) endOfBatch(ctx context.Context) {
+func (r *recorder) endOfBatch() {
 	if r.cfg.SiblingWait == 0 || r.book.pressed() {
-		r.release(ctx, r.now(), false)
+		r.release(r.now(), false)
 	}
 }
 

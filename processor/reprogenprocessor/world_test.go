@@ -146,7 +146,7 @@ func (c failedCall) logs(severity plog.SeverityNumber) plog.Logs {
 func (w *world) pass(d time.Duration) {
 	w.t.Helper()
 	r := w.traces.recorder
-	r.tick(w.t.Context(), w.clock.add(d))
+	r.tick(w.clock.add(d))
 	require.Eventually(w.t, func() bool {
 		_, waiting := r.book.sizes()
 		return r.reserved.Load() == int64(waiting) && r.working.Load() == 0

@@ -74,7 +74,7 @@ var endings = [...]string{"Error", "Exception", "Interrupt", "Exit", "Iteration"
 // without its module and what Ray puts behind it.
 func isClass(s string) bool {
 	s, inner, wraps := strings.Cut(s, "(")
-	if wraps && !(strings.HasSuffix(inner, ")") && isClass(strings.TrimSuffix(inner, ")"))) {
+	if wraps && (!strings.HasSuffix(inner, ")") || !isClass(strings.TrimSuffix(inner, ")"))) {
 		return false
 	}
 	if !isDotted(s) {

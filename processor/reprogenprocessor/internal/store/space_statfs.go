@@ -14,6 +14,5 @@ func freeBytes(f *os.File) (bytes int64, known bool) {
 	if err := unix.Fstatfs(int(f.Fd()), &stat); err != nil {
 		return 0, false
 	}
-	// The fields' types differ between the systems.
-	return int64(stat.Bavail) * int64(stat.Bsize), true
+	return int64(uint64(stat.Bavail) * uint64(stat.Bsize)), true //nolint:unconvert // the fields' types differ between the systems
 }
