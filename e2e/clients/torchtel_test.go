@@ -68,6 +68,14 @@ func TestTorchTel(t *testing.T) {
 			"metrics and spans name one run")
 	})
 
+	t.Run("time", func(t *testing.T) {
+		testTimeOfRuns(t, spans, `{job="torchtel"}`, "ml.rank.global", "ml_rank_global")
+		prometheus.AwaitValues(t, `sum by (ml_rank_global) (ml_step_duration_seconds_count{job="torchtel",ml_phase="other"})`,
+			"ml_rank_global", floats(did.Steps))
+		prometheus.AwaitValues(t, `ml_run_state{job="torchtel",ml_run_state="ended"}`, "ml_rank_global", map[string]float64{"0": 1, "1": 1})
+		prometheus.AwaitValues(t, `ml_run_attempts_total{job="torchtel"}`, "ml_rank_global", map[string]float64{"0": 1, "1": 1})
+	})
+
 	t.Run("failures become programs", func(t *testing.T) {
 		types := map[string]int{}
 		for _, failure := range did.Errors {
