@@ -88,6 +88,9 @@ type Facts struct {
 
 	list    []Fact
 	pending []candidate
+	// dynamic has canonical keys that prefix rules made, so that one that recurs
+	// is made once.
+	dynamic map[dynamicKey]string
 	// at has the place in list, plus one, of each canonical attribute.
 	at [maxSlots]uint8
 	// lengths has a bit for the length of each key in list. Most of what is
@@ -101,6 +104,28 @@ type candidate struct {
 	rule  *rule
 	value pcommon.Value
 	tail  string
+}
+
+// dynamicKey is the beginning of a canonical key and what a client put at its end.
+type dynamicKey struct{ canonical, tail string }
+
+// maxDynamicKeys is how many keys dynamic has at most. They are of losses and
+// metrics, of which a program has a dozen.
+const maxDynamicKeys = 64
+
+// dynamicKey returns the canonical key of a prefix rule.
+func (f *Facts) dynamicKey(canonical, tail string) string {
+	if key, ok := f.dynamic[dynamicKey{canonical, tail}]; ok {
+		return key
+	}
+	if f.dynamic == nil {
+		f.dynamic = make(map[dynamicKey]string)
+	} else if len(f.dynamic) >= maxDynamicKeys {
+		clear(f.dynamic)
+	}
+	key := canonical + tail
+	f.dynamic[dynamicKey{canonical, key[len(canonical):]}] = key
+	return key
 }
 
 // Reset empties the facts and keeps their memory. It drops every reference

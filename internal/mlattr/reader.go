@@ -505,7 +505,7 @@ func (f *Facts) take(of *rule, value pcommon.Value, tail string) {
 		}
 	}
 	if tail != "" {
-		fact.Key += tail
+		fact.Key = f.dynamicKey(fact.Key, tail)
 		fact.slot = SlotOf(fact.Key)
 	}
 	if of.factor != 0 && !saysUnit(value) {

@@ -206,9 +206,11 @@ type resolution struct {
 	links   []link
 
 	// sets are the distinct sets of keys that are handed down; the first is
-	// the empty one. kept are those that the store has, by the same place.
-	sets []symbolSet
-	kept []*keySet
+	// the empty one. kept are those that the store has, by the same place, and
+	// keySets has those of them that the store is given.
+	sets    []symbolSet
+	kept    []*keySet
+	keySets []keySet
 
 	traceAt map[[16]byte]int32
 	// groupAt has for each of joins the place in groups, plus one, of each
@@ -224,6 +226,7 @@ func (r *resolution) reset() {
 	clear(r.earlier)
 	clear(r.handed)
 	clear(r.kept)
+	clear(r.keySets)
 	clear(r.traceAt)
 	clear(r.spanAt)
 	r.nodes, r.traces, r.groups = r.nodes[:0], r.traces[:0], r.groups[:0]
@@ -231,6 +234,7 @@ func (r *resolution) reset() {
 	r.asked, r.claims = r.asked[:0], r.claims[:0]
 	r.linkers, r.links = r.linkers[:0], r.links[:0]
 	r.earlier, r.handed, r.sets, r.kept = r.earlier[:0], r.handed[:0], r.sets[:0], r.kept[:0]
+	r.keySets = r.keySets[:0]
 }
 
 // huge is how many spans a batch may have for its memory to be kept.
@@ -312,11 +316,12 @@ func (n *node) inheritKey(key int, keys *symbolSet, from origin) {
 // it.
 func (r *resolution) keep(set int32) *keySet {
 	if r.kept[set] == nil {
-		keys := new(keySet)
+		var keys keySet
 		for k, value := range r.sets[set] {
 			keys[k] = r.texts.text(value)
 		}
-		r.kept[set] = keys
+		r.keySets = append(r.keySets, keys)
+		r.kept[set] = &r.keySets[len(r.keySets)-1]
 	}
 	return r.kept[set]
 }

@@ -3,7 +3,6 @@ package mlenrichprocessor
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"io"
 	"strconv"
 	"strings"
 
@@ -127,11 +126,15 @@ func traceRunID(p process, trace [16]byte) string {
 // digest hashes its parts so that no two lists of parts are alike by the way
 // they are joined.
 func digest(parts ...string) string {
-	h := sha256.New()
+	var raw [256]byte
+	text := raw[:0]
 	for _, part := range parts {
-		_, _ = io.WriteString(h, strconv.Itoa(len(part)))
-		_, _ = io.WriteString(h, ":")
-		_, _ = io.WriteString(h, part)
+		text = strconv.AppendInt(text, int64(len(part)), 10)
+		text = append(text, ':')
+		text = append(text, part...)
 	}
-	return hex.EncodeToString(h.Sum(nil))[:runIDLength]
+	sum := sha256.Sum256(text)
+	var digits [runIDLength]byte
+	hex.Encode(digits[:], sum[:runIDLength/2])
+	return string(digits[:])
 }
