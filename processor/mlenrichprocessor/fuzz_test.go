@@ -49,6 +49,7 @@ var fuzzKeys = func() []string {
 	}
 	keys = append(keys, "task.a", "task. b", "val.f1", "task."+strings.Repeat("x", 70), "loss_at_step_1", "unheard.of",
 		"service.instance.id", "process.pid", "otelTraceID", "otelSpanID", "hw.id", "team",
+		"a.b", "a_b", "job", "le", "__name__", "", "ml_run_id", mlattr.LabelConflict,
 		"host.id", "container.id", "k8s.pod.uid", "process.vpid", "process.creation.time", "kind", "nvidia.gpu.index", mlattr.GPUShared,
 		mlattr.CorrelationSource, mlattr.CorrelationConflict, mlattr.RunInferred, mlattr.GPUJoin, mlattr.ThroughputBasis,
 		mlattr.Side, mlattr.UsageCounted, mlattr.DecodePerSecond, mlattr.PrefillPerSecond, mlattr.SequencePerSecond)
@@ -248,6 +249,9 @@ func (c *choices) logs() plog.Logs {
 			record := sl.LogRecords().AppendEmpty()
 			record.SetTraceID(c.traceID())
 			record.SetSpanID(c.spanID(c.next(8)))
+			record.SetTimestamp(pcommon.Timestamp(c.next(3)) * 1e9)
+			record.SetSeverityNumber(plog.SeverityNumber(c.next(25)))
+			c.value(record.Body())
 			c.attrs(record.Attributes(), 6)
 		}
 	}
@@ -442,13 +446,59 @@ func seed(f *testing.F) {
 	}
 }
 
+// checkRestAlike asserts that everything but the attributes of resources and items
+// is as it came: names, values, times, bodies, events, links and the order.
+func checkRestAlike[D any](t *testing.T, in, out D, copyTo func(D) D, maps func(D) []pcommon.Map, marshal func(D) ([]byte, error)) {
+	t.Helper()
+	bytes := func(data D) []byte {
+		rest := copyTo(data)
+		for _, m := range maps(rest) {
+			m.Clear()
+		}
+		text, err := marshal(rest)
+		require.NoError(t, err)
+		return text
+	}
+	require.Equal(t, bytes(in), bytes(out), "more than attributes has changed")
+}
+
+func checkTraces(t *testing.T, in, out ptrace.Traces) {
+	t.Helper()
+	checkOnlyAdded(t, tracesMaps(in), tracesMaps(out))
+	checkRestAlike(t, in, out, func(td ptrace.Traces) ptrace.Traces {
+		to := ptrace.NewTraces()
+		td.CopyTo(to)
+		return to
+	}, tracesMaps, (&ptrace.ProtoMarshaler{}).MarshalTraces)
+}
+
+func checkMetrics(t *testing.T, in, out pmetric.Metrics) {
+	t.Helper()
+	checkOnlyAdded(t, metricsMaps(in), metricsMaps(out))
+	checkRestAlike(t, in, out, func(md pmetric.Metrics) pmetric.Metrics {
+		to := pmetric.NewMetrics()
+		md.CopyTo(to)
+		return to
+	}, metricsMaps, (&pmetric.ProtoMarshaler{}).MarshalMetrics)
+}
+
+func checkLogs(t *testing.T, in, out plog.Logs) {
+	t.Helper()
+	checkOnlyAdded(t, logsMaps(in), logsMaps(out))
+	checkRestAlike(t, in, out, func(ld plog.Logs) plog.Logs {
+		to := plog.NewLogs()
+		ld.CopyTo(to)
+		return to
+	}, logsMaps, (&plog.ProtoMarshaler{}).MarshalLogs)
+}
+
 func FuzzConsumeTraces(f *testing.F) {
 	seed(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		in := (&choices{data}).traces()
 		p := start(t, fuzzConfig())
 		out := p.sendTraces(t, in)
-		checkOnlyAdded(t, tracesMaps(in), tracesMaps(out))
+		checkTraces(t, in, out)
 		checkEqual(t, tracesMaps(out), tracesMaps(p.sendTraces(t, out)))
 		checkEqual(t, tracesMaps(out), tracesMaps(start(t, fuzzConfig()).sendTraces(t, out)))
 	})
@@ -465,7 +515,7 @@ func FuzzConsumeMetrics(f *testing.F) {
 		checkEqual(t, metricsMaps(out), metricsMaps(p.sendMetrics(t, out)))
 		checkEqual(t, metricsMaps(out), metricsMaps(start(t, fuzzConfig()).sendMetrics(t, out)))
 		takeThroughput(t, out)
-		checkOnlyAdded(t, metricsMaps(in), metricsMaps(out))
+		checkMetrics(t, in, out)
 	})
 }
 
@@ -477,7 +527,8 @@ func FuzzConsumeLogs(f *testing.F) {
 		p := start(t, fuzzConfig())
 		p.sendTraces(t, before)
 		out := p.sendLogs(t, in)
-		checkOnlyAdded(t, logsMaps(in), logsMaps(out))
+		checkLogs(t, in, out)
 		checkEqual(t, logsMaps(out), logsMaps(p.sendLogs(t, out)))
+		checkEqual(t, logsMaps(out), logsMaps(start(t, fuzzConfig()).sendLogs(t, out)))
 	})
 }

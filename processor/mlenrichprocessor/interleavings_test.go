@@ -88,19 +88,19 @@ func story(r *rand.Rand, links bool) (spans []sentSpan, split map[byte]bool) {
 			}
 			spans = append(spans, s)
 		}
-		any := func() map[string]any { return spans[first+r.IntN(n)].attrs }
-		at := any()
+		one := func() map[string]any { return spans[first+r.IntN(n)].attrs }
+		at := one()
 		at["ml.session.id"] = fmt.Sprintf("s%d", trace)
 		if r.IntN(2) == 0 {
 			at["gen_ai.conversation.id"] = fmt.Sprintf("conversation-%d", trace)
 		}
 		if r.IntN(2) == 0 {
-			any()["ml.training_run.id"] = fmt.Sprintf("t%d", trace)
+			one()["ml.training_run.id"] = fmt.Sprintf("t%d", trace)
 		}
 		if r.IntN(2) == 0 {
-			any()["ml.sampling_session.id"] = fmt.Sprintf("sampling-%d", trace)
+			one()["ml.sampling_session.id"] = fmt.Sprintf("sampling-%d", trace)
 		}
-		if other := any(); r.IntN(3) == 0 && other["ml.session.id"] == nil {
+		if other := one(); r.IntN(3) == 0 && other["ml.session.id"] == nil {
 			other["ml.session.id"] = fmt.Sprintf("o%d", trace)
 		}
 		split[trace] = splits(spans[first:])
@@ -317,10 +317,9 @@ func TestAnyOrderInManyBatches(t *testing.T) {
 				var trace, span byte
 				_, err := fmt.Sscanf(name[strings.Index(name, " of "):], " of %d/%d", &trace, &span)
 				require.NoError(t, err)
-				switch {
-				case span == 0:
+				if span == 0 {
 					require.Equal(t, wantLate[name], attrs, "seed %d, %s", seed, name)
-				default:
+				} else {
 					noneOther(t, wantLate[name], attrs, "seed %d, %s", seed, name)
 				}
 				if !split[trace] {

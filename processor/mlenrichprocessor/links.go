@@ -95,32 +95,32 @@ func (r *resolution) inheritAgain() {
 // leaveOtherSessions takes what links gave from the spans to which another session
 // came down in the same round, and says whether there were any.
 func (r *resolution) leaveOtherSessions() bool {
-	any := false
+	some := false
 	for i := range r.linkers {
 		l := &r.linkers[i]
 		n := &r.nodes[l.at]
 		have := n.linkedKeys(&r.traces[n.traceAt].agreed)[keySession]
 		if have != 0 && l.given[keySession] != 0 && have != l.given[keySession] {
-			any = n.forget(fromLink) || any
+			some = n.forget(fromLink) || some
 		}
 	}
-	return any
+	return some
 }
 
 // forget takes the keys from the node that it inherited from there, and says
 // whether there were any.
 func (n *node) forget(from origin) bool {
-	any := false
+	some := false
 	for k := range keyInferred {
 		if n.from[k] != from {
 			continue
 		}
-		n.keys[k], n.from[k], any = 0, fromNowhere, true
+		n.keys[k], n.from[k], some = 0, fromNowhere, true
 		if k == keyRun {
 			n.keys[keyInferred] = 0
 		}
 	}
-	return any
+	return some
 }
 
 // findLinked finds the linked spans, in the batch or else in earlier ones.

@@ -80,16 +80,16 @@ func (e *enricher) processLogs(ctx context.Context, ld plog.Logs) (plog.Logs, er
 // letWait takes the records out that could learn something and have learnt
 // nothing, as far as there is room, and says whether there were any.
 func (e *enricher) letWait(ctx context.Context, ld plog.Logs, b *batch, records []recordState, spans map[spanKey]*keySet, traces map[[16]byte]*agreement) bool {
-	any := false
+	some := false
 	for i := range records {
 		s := &records[i]
 		s.waits = s.teachable() && !s.learns(spans[s.span], traces[s.trace], &b.resources[s.resource].run)
-		any = any || s.waits
+		some = some || s.waits
 	}
-	if any {
+	if some {
 		e.waiting.take(ctx, ld, b, records)
 	}
-	return any
+	return some
 }
 
 // readRecord enriches a record from itself and notes whose span it is of.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 )
@@ -76,7 +77,7 @@ func TestPointsThatDoNotSurviveAreCounted(t *testing.T) {
 				} {
 					p := startDefault(t)
 					md := pointOf(kind, test.distance, test.attrs)
-					assert.NoError(t, md.ResourceMetrics().At(0).Resource().Attributes().FromRaw(test.resource))
+					require.NoError(t, md.ResourceMetrics().At(0).Resource().Attributes().FromRaw(test.resource))
 					out := p.sendMetrics(t, md)
 					_, marked := metricsMaps(out)[1].Get("ml.label.conflict")
 					assert.Equal(t, test.want["label_collision"]+test.want["reserved_label"] > 0, marked)
