@@ -16,7 +16,7 @@ var parts embed.FS
 // the hole, which is inside the only string literal with three single quotes.
 var (
 	partsBefore = []string{"start", "output", "gates", "plan"}
-	partsAfter  = []string{"judging", "guard", "child", "parent", "environment", "main"}
+	partsAfter  = []string{"judging", "guard", "landlock", "child", "parent", "environment", "main"}
 )
 
 // partsOf lists the parts of each kind. A script holds no code that its kind
