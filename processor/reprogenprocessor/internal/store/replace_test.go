@@ -1,0 +1,73 @@
+package store
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	group = "0123456789abcdef"
+	name  = "20261120T120000Z-00000000000000000000000000000001-0000000000000001"
+)
+
+func opened(t *testing.T, limits Limits) (*Store, string) {
+	dir := filepath.Join(t.TempDir(), "reproductions")
+	s, _, _, err := Open(dir, limits)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	require.NoError(t, s.Write(group, name, "s", []File{{"trace.json", []byte("old")}, {"repro.py", []byte("x")}}))
+	return s, filepath.Join(dir, group, name)
+}
+
+// TestReplace: a file has the old content or the new one, and its size counts.
+func TestReplace(t *testing.T) {
+	s, folder := opened(t, Limits{})
+	require.NoError(t, s.Replace(group, name, "trace.json", []byte("newer")))
+	got, err := os.ReadFile(filepath.Join(folder, "trace.json")) //nolint:gosec // the test's own
+	require.NoError(t, err)
+	assert.Equal(t, "newer", string(got))
+	assert.EqualValues(t, len("newer")+len("x"), s.Bytes())
+	info, err := os.Stat(filepath.Join(folder, "trace.json"))
+	require.NoError(t, err)
+	assert.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+}
+
+func TestReplaceWhatIsGone(t *testing.T) {
+	s, folder := opened(t, Limits{Age: time.Hour})
+	require.NoError(t, os.Remove(filepath.Join(folder, "trace.json")))
+	require.ErrorIs(t, s.Replace(group, name, "trace.json", []byte("x")), ErrGone, "a person removed the file")
+	removed, err := s.Enforce(artifactTime(name).Add(2 * time.Hour))
+	require.NoError(t, err)
+	require.Len(t, removed, 1)
+	require.ErrorIs(t, s.Replace(group, name, "trace.json", []byte("x")), ErrGone, "retention took it")
+	assert.NoDirExists(t, folder)
+	require.Error(t, s.Replace("..", name, "trace.json", nil))
+	require.Error(t, s.Replace(group, "..", "trace.json", nil))
+	leftovers, err := filepath.Glob(filepath.Join(folder, "../../.tmp-*"))
+	require.NoError(t, err)
+	assert.Empty(t, leftovers)
+}
+
+// TestFree: the floor is what stays free after the write, and a disk that does
+// not say how much it has is written to.
+func TestFree(t *testing.T) {
+	s, _ := opened(t, Limits{Free: 1})
+	s.limits.Free = 1000
+	files := []File{{"a", make([]byte, 100)}}
+	for free, fits := range map[int64]bool{1099: false, 1100: true} {
+		s.free = func(*os.File) (int64, bool) { return free, true }
+		err := s.Write(group, ArtifactName(time.Unix(free, 0), name[17:49], name[50:]), "s", files)
+		if fits {
+			require.NoError(t, err)
+		} else {
+			require.ErrorIs(t, err, ErrNoSpace)
+		}
+	}
+	s.free = func(*os.File) (int64, bool) { return 0, false }
+	require.NoError(t, s.Write(group, ArtifactName(time.Unix(7, 0), name[17:49], name[50:]), "s", files))
+}
