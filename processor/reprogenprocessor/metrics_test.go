@@ -43,7 +43,12 @@ func TestMetricsNameTheirProcessor(t *testing.T) {
 		require.NoError(t, traces.Start(t.Context(), componenttest.NewNopHost()))
 		t.Cleanup(func() { require.NoError(t, logs.Shutdown(context.Background())) })
 		t.Cleanup(func() { require.NoError(t, traces.Shutdown(context.Background())) })
-		for i := range 100 { // enough for a full queue, and for each other counter
+		many := ptrace.NewTraces() // more than is looked at
+		for range maxErrorSpans + 1 {
+			mean().appendTo(many)
+		}
+		require.NoError(t, traces.ConsumeTraces(t.Context(), many))
+		for i := range 100 { // enough for each other counter
 			f := mean()
 			f.message, f.trace, f.errorType = "password=hunter2hunter2", byte(i+1), "E"+strings.Repeat("x", i/10)
 			f.span, f.parent = 2, 1

@@ -7,7 +7,6 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fingerprint"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
 )
 
 const (
@@ -20,7 +19,7 @@ var frameworks = [...]string{"torch", "numpy", "jax", "tensorflow", "transformer
 
 // variantOf reads what tells the variants of a failure apart.
 func variantOf(f *failure.Failure, l *located) failure.Variant {
-	form := fingerprint.Form{Message: redact.Text(cut(f.Error.Message, 1024))}
+	form := fingerprint.Form{Message: f.Error.Message}
 	if f.Call != nil {
 		form.Call = f.Call.Tree
 	}
