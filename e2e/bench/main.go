@@ -142,7 +142,7 @@ func measure(ctx context.Context, o options, variants []*variant, sink *sink) er
 // range.
 func report(out io.Writer, variants []*variant) error {
 	base := variants[0]
-	lines := []string{"| variant | ratio to plain, median | range | µs of processor time a span | resident MiB |", "|---|---|---|---|---|"}
+	lines := []string{"| variant | ratio to plain, median | range | µs of processor time a span | attributes added a span | resident MiB |", "|---|---|---|---|---|---|"}
 	for _, v := range variants {
 		var ratios, costs []float64
 		for turn, spent := range v.spent {
@@ -155,8 +155,9 @@ func report(out io.Writer, variants []*variant) error {
 		if err != nil {
 			return err
 		}
-		lines = append(lines, fmt.Sprintf("| %s | %.3f | %.3f to %.3f | %.2f | %.0f |", v.name,
-			ratios[len(ratios)/2], ratios[0], ratios[len(ratios)-1], costs[len(costs)/2], float64(resident)/(1<<20)))
+		lines = append(lines, fmt.Sprintf("| %s | %.3f | %.3f to %.3f | %.2f | %.1f | %.0f |", v.name,
+			ratios[len(ratios)/2], ratios[0], ratios[len(ratios)-1], costs[len(costs)/2],
+			float64(v.attributes-base.attributes)/float64(v.spansOfTurn), float64(resident)/(1<<20)))
 	}
 	_, err := fmt.Fprintln(out, strings.Join(lines, "\n"))
 	return err

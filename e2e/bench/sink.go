@@ -7,6 +7,7 @@ import (
 	"net"
 	"sync/atomic"
 
+	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/mem"
@@ -37,11 +38,11 @@ func (rawCodec) Unmarshal(data mem.BufferSlice, v any) error {
 
 func (rawCodec) Name() string { return "proto" }
 
-// sink takes what the collectors send and counts the spans.
+// sink takes what the collectors send and counts the spans and their attributes.
 type sink struct {
-	address string
-	server  *grpc.Server
-	taken   atomic.Int64
+	address           string
+	server            *grpc.Server
+	taken, attributes atomic.Int64
 }
 
 func newSink() (*sink, error) {
@@ -68,9 +69,22 @@ func (s *sink) take(_ any, stream grpc.ServerStream) error {
 			return err
 		}
 		s.taken.Add(int64(decoded.Traces().SpanCount()))
+		s.attributes.Add(attributesOf(decoded.Traces()))
 	}
 	var answer []byte
 	return stream.SendMsg(&answer)
+}
+
+// attributesOf counts the attributes of spans.
+func attributesOf(td ptrace.Traces) (n int64) {
+	for _, rs := range td.ResourceSpans().All() {
+		for _, ss := range rs.ScopeSpans().All() {
+			for _, span := range ss.Spans().All() {
+				n += int64(span.Attributes().Len())
+			}
+		}
+	}
+	return n
 }
 
 func (s *sink) spans() int { return int(s.taken.Load()) }

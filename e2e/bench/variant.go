@@ -34,6 +34,8 @@ type variant struct {
 	// spent is the processor time of each turn.
 	spent       []time.Duration
 	spansOfTurn int
+	// attributes is how many attributes the spans of the last turn had.
+	attributes int64
 }
 
 // ends is the part of the configuration that all variants share: what comes in
@@ -114,7 +116,7 @@ func (v *variant) turn(ctx context.Context, requests [][]byte, sink *sink) (int,
 	if err != nil {
 		return 0, err
 	}
-	taken := sink.spans()
+	taken, had := sink.spans(), sink.attributes.Load()
 	work := make(chan []byte)
 	errs := make(chan error, senders)
 	var group sync.WaitGroup
@@ -146,6 +148,7 @@ func (v *variant) turn(ctx context.Context, requests [][]byte, sink *sink) (int,
 	}
 	v.spent = append(v.spent, after-before)
 	v.spansOfTurn = len(requests) * spansOfRequest
+	v.attributes = sink.attributes.Load() - had
 	return sink.spans() - taken, nil
 }
 
