@@ -367,3 +367,19 @@ func TestSnakepitsMemory(t *testing.T) {
 	report(r, map[string]float64{"snakepit.memory.gpu.reserved_mb": 300}, one)
 	assert.Empty(t, parts(r), "not what is allocated")
 }
+
+// TestAProcessIsAtAllItsPlaces has a client that says all there is of where it
+// is: it is found at the last of its places too.
+func TestAProcessIsAtAllItsPlaces(t *testing.T) {
+	r := newRig(t)
+	r.client(map[string]any{"service.name": "trainer", "host.name": "n1", "SLURM_JOB_ID": "42", "container.id": "c", "k8s.pod.uid": "p",
+		"process.pid": 7, "process.creation.time": "2023-11-14T22:00:00Z", "ml.rank.global": 0, "ml.rank.local": 0, "ml.world_size": 1,
+		"ml.gpu.index": 3})
+	points := r.metrics(gpuMetrics(t, "g", 400, map[string]any{"nvidia.gpu.index": 3}))
+	assert.Equal(t, "index", readID(points[workloadMemory+" g"], "ml.gpu.join"))
+	other := gpuMetrics(t, "h", 400, map[string]any{"slurm.job.id": "42", "host.name": "n2"})
+	for _, m := range other.ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().All() {
+		m.Sum().DataPoints().At(0).Attributes().PutStr("host.name", "n2")
+	}
+	assert.Equal(t, "slurm", readID(r.metrics(other)[workloadMemory+" h"], "ml.gpu.join"))
+}
