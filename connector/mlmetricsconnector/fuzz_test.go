@@ -9,15 +9,20 @@ import (
 
 	"github.com/open-telemetry/opentelemetry-collector-contrib/pkg/golden"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/connector/connectortest"
 	"go.opentelemetry.io/collector/consumer/consumertest"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/metadata"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-// FuzzConsumeTraces sends anything that decodes as traces, twice.
+// FuzzConsumeTraces sends anything that decodes as traces, twice, the second
+// time as if it came from ml_enrich.
 func FuzzConsumeTraces(f *testing.F) {
 	inputs, err := filepath.Glob(filepath.Join("testdata", "*", "input.yaml"))
 	require.NoError(f, err)
@@ -35,14 +40,41 @@ func FuzzConsumeTraces(f *testing.F) {
 		}
 		cfg := NewFactory().CreateDefaultConfig().(*Config)
 		cfg.MaxSeries = 10
+		cfg.GenAIMetrics = true
 		next := new(consumertest.MetricsSink)
 		c := start(t, cfg, next)
 		require.NoError(t, c.ConsumeTraces(t.Context(), td))
-		require.NoError(t, c.ConsumeTraces(t.Context(), td))
+		require.NoError(t, c.ConsumeTraces(mlattr.WithEnriched(t.Context()), td))
 		require.NoError(t, c.Shutdown(t.Context()))
 		for _, md := range next.AllMetrics() {
 			checkInvariants(t, md, cfg)
 		}
+	})
+}
+
+// FuzzConsumeMetrics shows the connector anything that decodes as metrics.
+func FuzzConsumeMetrics(f *testing.F) {
+	outputs, err := filepath.Glob(filepath.Join("testdata", "*", "expected.yaml"))
+	require.NoError(f, err)
+	for _, output := range outputs {
+		md, err := golden.ReadMetrics(output)
+		require.NoError(f, err)
+		raw, err := (&pmetric.ProtoMarshaler{}).MarshalMetrics(md)
+		require.NoError(f, err)
+		f.Add(raw)
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		md, err := (&pmetric.ProtoUnmarshaler{}).UnmarshalMetrics(raw)
+		if err != nil {
+			t.Skip("not metrics")
+		}
+		next := new(consumertest.MetricsSink)
+		c, err := NewFactory().CreateMetricsToMetrics(t.Context(), connectortest.NewNopSettings(metadata.Type), createDefaultConfig(), next)
+		require.NoError(t, err)
+		require.NoError(t, c.Start(t.Context(), componenttest.NewNopHost()))
+		require.NoError(t, c.ConsumeMetrics(t.Context(), md))
+		require.NoError(t, c.Shutdown(t.Context()))
+		require.Empty(t, next.AllMetrics(), "nothing is passed on")
 	})
 }
 
