@@ -112,9 +112,9 @@ type Config struct {
 	MaxWaitingRecords int `mapstructure:"max_waiting_records"`
 
 	// MaxWaitingBytes is how much the waiting records of one logs pipeline may
-	// take together: each counts with its encoded size and 512 bytes, and each
-	// request with its resources and scopes. A record that would be too much
-	// goes on at once, and is counted. It has no effect while log_wait is zero.
+	// take together: each counts with its encoded size and 512 bytes, and so do
+	// the resources and the scopes of each request. A record that would be too
+	// much goes on at once, and is counted. It has no effect while log_wait is zero.
 	// It must be from 1024 to 1073741824; the default is 67108864, 64 MiB.
 	MaxWaitingBytes int `mapstructure:"max_waiting_bytes"`
 }

@@ -27,5 +27,6 @@ func TestSameLabel(t *testing.T) {
 	} {
 		assert.Equal(t, c.same, sameLabel(c.a, c.b), "%q, %q", c.a, c.b)
 		assert.Equal(t, c.same, sameLabel(c.b, c.a), "%q, %q", c.b, c.a)
+		assert.True(t, !c.same || mayBeSame(c.a, c.b) && mayBeSame(c.b, c.a), "%q, %q", c.a, c.b)
 	}
 }

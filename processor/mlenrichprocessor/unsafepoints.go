@@ -59,21 +59,42 @@ func (u unsafePoints) look(attrs pcommon.Map, at pcommon.Timestamp, resourceVali
 	case now.Sub(sent) > clockBehind:
 		u[unsafeBehind]++
 	}
-	if !resourceValid || !validTexts(attrs) {
+	var keys [maxLabelsCompared]string
+	n, valid, collides, reserved := 0, resourceValid, false, false
+	for key, v := range attrs.All() {
+		valid = valid && validText(v)
+		reserved = reserved || reservedLabel(key)
+		if collides || n == len(keys) {
+			continue
+		}
+		for _, before := range keys[:n] {
+			collides = collides || mayBeSame(before, key) && sameLabel(before, key)
+		}
+		keys[n] = key
+		n++
+	}
+	if !valid {
 		u[unsafeText]++
 	}
-	if labelsCollide(attrs) {
+	if collides {
 		u[unsafeCollision]++
-		conflict = true
 	}
-	for key := range attrs.All() {
-		if reservedLabel(key) {
-			u[unsafeReserved]++
-			return true
-		}
+	if reserved {
+		u[unsafeReserved]++
 	}
-	return conflict
+	return collides || reserved
 }
+
+// mayBeSame says whether two keys begin and end like one label. Nearly all that are
+// not one do not.
+func mayBeSame(a, b string) bool {
+	if a == "" || b == "" {
+		return a == b
+	}
+	return sameByte(a[0], b[0]) && sameByte(a[len(a)-1], b[len(b)-1])
+}
+
+func sameByte(a, b byte) bool { return a == b || !labelByte(a) && !labelByte(b) }
 
 // markConflict marks a point whose labels are in conflict.
 func markConflict(attrs pcommon.Map) {
@@ -104,33 +125,15 @@ func reservedLabel(key string) bool {
 // validTexts says whether all texts among attributes are UTF-8.
 func validTexts(attrs pcommon.Map) bool {
 	for _, v := range attrs.All() {
-		if v.Type() == pcommon.ValueTypeStr && !utf8.ValidString(v.Str()) {
+		if !validText(v) {
 			return false
 		}
 	}
 	return true
 }
 
-// labelsCollide says whether two attributes become one label.
-func labelsCollide(attrs pcommon.Map) bool {
-	if attrs.Len() < 2 {
-		return false
-	}
-	var keys [maxLabelsCompared]string
-	n := 0
-	for key := range attrs.All() {
-		if n == len(keys) {
-			return false
-		}
-		for _, before := range keys[:n] {
-			if sameLabel(before, key) {
-				return true
-			}
-		}
-		keys[n] = key
-		n++
-	}
-	return false
+func validText(v pcommon.Value) bool {
+	return v.Type() != pcommon.ValueTypeStr || utf8.ValidString(v.Str())
 }
 
 // countUnsafe reports the points of a batch that do not survive as they came.

@@ -100,3 +100,16 @@ func TestWhatIsAddedCollidesWithNothing(t *testing.T) {
 		out.ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().At(0).Gauge().DataPoints().At(0).Attributes().AsRaw())
 	assert.Equal(t, map[string]int64{"missing_time": 1}, p.counted(t, "otelcol_processor_ml_enrich_points_unsafe"))
 }
+
+// BenchmarkLook looks at a point of six attributes of which nothing is wrong.
+func BenchmarkLook(b *testing.B) {
+	unsafe, now := make(unsafePoints), time.Now()
+	attrs := pcommon.NewMap()
+	for _, key := range []string{"gen_ai.request.model", "ml.run.id", "ml.rank.global", "host.name", "kind", "ml.job.id"} {
+		attrs.PutStr(key, "value of it")
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		unsafe.look(attrs, pcommon.NewTimestampFromTime(now), true, now)
+	}
+}
