@@ -356,3 +356,34 @@ func TestTheNewestStepIsTold(t *testing.T) {
 	r.work(t, "forward", time.Second)
 	assert.Equal(t, uint64(1), timedSteps(t, r.after(t, 0)), "once")
 }
+
+// A batch that is a step is told at once: nothing of it is awaited.
+func TestABatchIsAWholeStep(t *testing.T) {
+	r := newRun(t, createDefaultConfig().(*Config))
+	r.work(t, "batch", time.Second)
+	r.after(t, 0)
+	assert.Equal(t, uint64(1), timedSteps(t, r.after(t, 0)))
+}
+
+// What an attempt sent last may come after the next one has begun, and is of
+// neither.
+func TestALateSpanOfAnEarlierAttempt(t *testing.T) {
+	r := newRun(t, createDefaultConfig().(*Config))
+	attempt := func(n int) { r.resource = map[string]any{"ml.run.attempt": n} }
+	attempt(0)
+	r.work(t, "forward", time.Second)
+	died := r.clock
+	attempt(1)
+	r.clock = died.Add(10 * time.Second)
+	r.work(t, "forward", time.Second)
+	now := r.clock
+	attempt(0)
+	r.clock = died
+	r.work(t, "optimizer", 2*time.Second)
+	r.clock = now
+	r.after(t, 0)
+	md := r.after(t, 0)
+	assert.Equal(t, map[string]float64{"productive": 2, "unknown": 10}, used(t, md))
+	assert.Equal(t, int64(2), counters(md)["ml.run.attempts"])
+	assert.Equal(t, int64(1), counters(md)["ml.steps"], "a step is one all the same")
+}
