@@ -89,6 +89,7 @@ func TestVersionsOfFrameworks(t *testing.T) {
 		"pip freeze":     {"numpy==2.0.1\ntorch==2.4.0\ntorchvision==0.19\n", []string{"torch 2.4.0", "numpy 2.0.1"}},
 		"JSON":           {`{"torch": "2.4.0", "jax":"0.4"}`, []string{"torch 2.4.0", "jax 0.4"}},
 		"others":         {"torchvision==0.19, mytorch==1", nil},
+		"another's name": {"torch2==1.0", nil},
 		"without number": {"torch @ file:///x", nil},
 		"a list":         {[]any{"torch"}, nil},
 	} {

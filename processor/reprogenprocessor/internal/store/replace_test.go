@@ -28,7 +28,7 @@ func opened(t *testing.T, limits Limits) (*Store, string) {
 func TestReplace(t *testing.T) {
 	s, folder := opened(t, Limits{})
 	require.NoError(t, s.Replace(group, name, "trace.json", []byte("newer")))
-	got, err := os.ReadFile(filepath.Join(folder, "trace.json")) //nolint:gosec // the test's own
+	got, err := os.ReadFile(filepath.Join(folder, "trace.json"))
 	require.NoError(t, err)
 	assert.Equal(t, "newer", string(got))
 	assert.EqualValues(t, len("newer")+len("x"), s.Bytes())
