@@ -112,11 +112,16 @@ func TestLeavesAloneWhatClientsSend(t *testing.T) {
 		live, _ = services(md, duration)
 		assert.ElementsMatch(t, []string{"a", "b"}, live, "of the others nothing was said")
 
+		both(3)
+		live, ended = services(flush(), usage)
+		assert.Equal(t, []string{"b"}, live)
+		assert.Empty(t, ended, "it has ended once and for all")
+
 		// Long after it has stopped, somebody has to write it again.
 		time.Sleep(cfg.MetricsExpiration)
-		both(3)
-		flush()
 		both(4)
+		flush()
+		both(5)
 		live, _ = services(flush(), usage)
 		assert.ElementsMatch(t, []string{"a", "b"}, live)
 
