@@ -285,7 +285,8 @@ func TestAllocations(t *testing.T) {
 			allocations := testing.AllocsPerRun(rounds, consume) / spans
 			added := float64(attributesOf(sent[0])-had) / spans
 			t.Logf("%.2f attributes added and %.2f allocations a span", added, allocations)
-			assert.LessOrEqual(t, allocations, added+1+0.1)
+			// The race detector lets the pool lose a batch's memory now and then.
+			assert.LessOrEqual(t, allocations, added+1+0.3)
 			if name == "mixed" {
 				assert.LessOrEqual(t, added, 4.0)
 			}
