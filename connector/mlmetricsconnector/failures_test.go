@@ -72,3 +72,26 @@ func TestOtherFailuresAreNone(t *testing.T) {
 	require.NoError(t, c.Shutdown(t.Context()))
 	assert.Empty(t, next.AllMetrics())
 }
+
+// TestLongLinksAreClimbedOnce is the same as TestALongChainIsClimbedOnce, with
+// many failures below one another, also in a circle.
+func TestLongLinksAreClimbedOnce(t *testing.T) {
+	const length = 2000
+	for _, circle := range []bool{false, true} {
+		spans, above := chain(length), linked{}
+		for _, c := range spans {
+			above[c.self] = c.parent
+		}
+		if circle {
+			above[spans[0].parent] = spans[length-1].self
+		}
+		visits := 0
+		for _, c := range slices.Backward(spans) {
+			top := above.top(c.parent, func(spanRef) { visits++ })
+			if !circle {
+				require.Equal(t, spans[0].parent, top)
+			}
+		}
+		assert.LessOrEqual(t, visits, 4*length, "circle: %t", circle)
+	}
+}

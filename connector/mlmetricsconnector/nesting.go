@@ -70,8 +70,8 @@ const (
 )
 
 // outermost returns the verdict on each candidate of one batch, until the next
-// is asked for: the topmost of a chain counts. Where a lower one arrived in an earlier batch and was
-// counted, that one stands for the chain.
+// is asked for: the topmost of a chain counts. Where a lower one arrived in an
+// earlier batch and was counted, that one stands for the chain.
 func (n *nesting) outermost(candidates []candidate) []verdict {
 	if len(candidates) == 0 {
 		return nil
@@ -87,20 +87,8 @@ func (n *nesting) outermost(candidates []candidate) []verdict {
 		}
 	}
 	// What was counted in an earlier batch covers its whole chain upwards.
-	// The bound on the climb is for cycles.
 	for i := range candidates {
-		ref := candidates[i].self
-		for range len(candidates) {
-			if !ref.known() || !n.has(ref, covered) {
-				break
-			}
-			parent, here := parents[ref]
-			if !here || !parent.known() {
-				break
-			}
-			n.set(parent, covered)
-			ref = parent
-		}
+		n.cover(candidates[i].self, parents)
 	}
 	verdicts := n.blank(len(candidates))
 	for i := range candidates {
@@ -126,6 +114,26 @@ func (n *nesting) outermost(candidates []candidate) []verdict {
 	return verdicts
 }
 
+// cover marks what lies above a span that is covered, and returns how many
+// spans it has marked. It ends at one that is covered already, which has its own
+// turn: a batch that is one long chain is gone through once. The bound is for
+// cycles that are too long to be remembered.
+func (n *nesting) cover(ref spanRef, parents map[spanRef]spanRef) (marked int) {
+	for range len(parents) {
+		if !ref.known() || !n.has(ref, covered) {
+			break
+		}
+		parent, here := parents[ref]
+		if !here || !parent.known() || n.has(parent, covered) {
+			break
+		}
+		n.set(parent, covered)
+		marked++
+		ref = parent
+	}
+	return marked
+}
+
 // blank returns so many verdicts.
 func (n *nesting) blank(count int) []verdict {
 	n.verdicts = append(n.verdicts[:0], make([]verdict, count)...)
@@ -133,8 +141,8 @@ func (n *nesting) blank(count int) []verdict {
 }
 
 // innermost returns the verdict on each candidate of one batch, until the next
-// is asked for: the lowest of a chain counts. Where a higher one arrived in an earlier batch and was
-// counted, that one stands for the chain.
+// is asked for: the lowest of a chain counts. Where a higher one arrived in an
+// earlier batch and was counted, that one stands for the chain.
 func (n *nesting) innermost(candidates []candidate) []verdict {
 	for i := range candidates {
 		if c := &candidates[i]; c.nested() {

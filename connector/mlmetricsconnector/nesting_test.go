@@ -1,6 +1,7 @@
 package mlmetricsconnector
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -88,4 +89,38 @@ func TestAlwaysCounted(t *testing.T) {
 	again := link(5, 3)
 	again.always = true
 	assert.Equal(t, []verdict{counts}, n.innermost([]candidate{again}))
+}
+
+// chain is as many spans, each below the one before, the highest first.
+func chain(length int) (spans []candidate) {
+	id := func(i int) spanRef {
+		return spanRef{trace: [16]byte{1}, span: [8]byte{byte(i), byte(i >> 8), 1}} // #nosec G115 -- the low bytes
+	}
+	for i := range length {
+		spans = append(spans, candidate{self: id(i + 1), parent: id(i)})
+	}
+	return spans
+}
+
+// TestALongChainIsClimbedOnce is about a request that is one chain: what is done
+// for it must not grow with the square of its length.
+func TestALongChainIsClimbedOnce(t *testing.T) {
+	const length = 2000
+	for name, turn := range map[string]func([]candidate){
+		"highest first": func([]candidate) {}, "lowest first": slices.Reverse[[]candidate],
+	} {
+		t.Run(name, func(t *testing.T) {
+			n, spans, parents := newNesting(10*length), chain(length), map[spanRef]spanRef{}
+			for _, c := range spans {
+				parents[c.self] = c.parent
+			}
+			n.set(spans[length-1].self, covered)
+			turn(spans)
+			marked := 0
+			for i := range spans {
+				marked += n.cover(spans[i].self, parents)
+			}
+			assert.Equal(t, length, marked)
+		})
+	}
 }
