@@ -52,7 +52,7 @@ type Clock struct {
 	begun   bool
 	pending []Span
 	ends    []stepEnd
-	// previous is the end of the attempt before; lost is true where it did not
+	// previous is the end of the attempt before; lostTime is true where it did not
 	// end by itself, so that the time since is not accounted for.
 	previous int64
 	lostTime bool
@@ -191,8 +191,21 @@ func (c *Clock) Advance(until int64, into *Totals) {
 			}
 		}
 	}
-	c.pending = slices.DeleteFunc(c.pending, func(s Span) bool { return s.End <= c.cursor })
-	c.ends = slices.DeleteFunc(c.ends, func(end stepEnd) bool { return end.at <= c.cursor })
+	c.pending = shrink(slices.DeleteFunc(c.pending, func(s Span) bool { return s.End <= c.cursor }))
+	c.ends = shrink(slices.DeleteFunc(c.ends, func(end stepEnd) bool { return end.at <= c.cursor }))
+}
+
+// maxIdle is how many elements' memory a clock keeps that it does not need.
+const maxIdle = 256
+
+// shrink gives the memory back that a burst has left: there are thousands of
+// clocks, and each may have had one.
+func shrink[T any](list []T) []T {
+	if cap(list) > maxIdle && len(list) < cap(list)/4 {
+		// slices.Clone of an empty list would keep its memory.
+		return append(make([]T, 0, len(list)), list...)
+	}
+	return list
 }
 
 // begin sets the clock to its first span, unless that is not yet to be

@@ -345,6 +345,20 @@ func TestAFullClockAdvances(t *testing.T) {
 	}
 }
 
+// TestABurstLeavesNoMemory looks at what a clock keeps of many spans at once.
+func TestABurstLeavesNoMemory(t *testing.T) {
+	var c Clock
+	var into Totals
+	for i := range int64(maxPending) {
+		c.Observe(Span{Start: i + 1, End: i + 2, Phase: Optimizer}, &into)
+		c.EndStep(i+2, true, &into)
+	}
+	c.Advance(c.Newest(), &into)
+	assert.Empty(t, c.pending)
+	assert.LessOrEqual(t, cap(c.pending), maxIdle)
+	assert.LessOrEqual(t, cap(c.ends), maxIdle)
+}
+
 func TestPhaseOf(t *testing.T) {
 	for p := range phases {
 		found, known := PhaseOf(p.String())
