@@ -418,8 +418,8 @@ func TestMetricsOfOneNameCostNoOthers(t *testing.T) {
 }
 
 // seriesRow is a row of the committed tables of names: the metric, its name in
-// Prometheus, its kind and its unit.
-var seriesRow = regexp.MustCompile("(?m)^\\| \\[`([^`]+)`\\]\\([^)]*\\) \\| `([^`]+)` \\| (\\w+) \\| (?:`([^`]+)`|none) \\|")
+// Prometheus, its kind and its unit. Whatever the kind, the row is one.
+var seriesRow = regexp.MustCompile("(?m)^\\| \\[`([^`]+)`\\]\\([^)]*\\) \\| `([^`]+)` \\| ([^|]+) \\| (?:`([^`]+)`|none) \\|")
 
 // The committed names are those that the exporter gives, and no two metrics of
 // this project share one.
@@ -433,6 +433,7 @@ func TestMetricsAreNamedAsTheTablesSay(t *testing.T) {
 		require.NoError(t, err)
 		rows := seriesRow.FindAllStringSubmatch(string(text), -1)
 		require.Greater(t, len(rows), 10, "%s has no table of series", page)
+		require.Len(t, rows, strings.Count(string(text), "\n| [`"), "%s has rows that are not understood", page)
 		for _, row := range rows {
 			name := row[2]
 			if row[3] == "histogram" {
@@ -461,7 +462,7 @@ func fill(t *testing.T, metric pmetric.Metric, kind string) {
 		point := metric.SetEmptyGauge().DataPoints().AppendEmpty()
 		point.SetTimestamp(now)
 		point.SetDoubleValue(1)
-	case "counter", "updowncounter":
+	case "counter", "updowncounter", "up-down counter":
 		sum := metric.SetEmptySum()
 		sum.SetIsMonotonic(kind == "counter")
 		sum.SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
