@@ -51,6 +51,9 @@ type runClock struct {
 	rework   rework
 	totals   wallclock.Totals
 	timing   string
+	// forgotten is true once the clock is no longer among the live ones: who
+	// still has it must look for another.
+	forgotten bool
 	// arrived is when the newest span came in, by the collector's clock.
 	arrived time.Time
 	// settled is what Newest was at the last emission. Spans that are sent
@@ -83,11 +86,17 @@ func (c *clocks) observe(store *streams.Store, units []unit, now time.Time) (ove
 		if next := (clockKey{u.source.Resource, u.source.Run}); clock == nil || next != key {
 			key, clock = next, c.of(next)
 		}
+		var updates []streams.Update
+		for clock != nil {
+			var live bool
+			if updates, live = clock.observe(key, u, now); live {
+				break
+			}
+			clock = c.of(key)
+		}
 		if clock == nil {
 			over.Runs++
-			continue
-		}
-		if updates := clock.observe(key, u, now); len(updates) > 0 {
+		} else if len(updates) > 0 {
 			over.Add(store.Apply(updates, now))
 		}
 	}
@@ -113,10 +122,13 @@ func (c *clocks) of(key clockKey) *runClock {
 
 // observe adds a span. It returns what the run's series change by where so
 // many steps have ended that they cannot wait for the next emission, and where
-// an attempt begins.
-func (c *runClock) observe(key clockKey, u *unit, now time.Time) (updates []streams.Update) {
+// an attempt begins. A clock that was forgotten is not live and adds nothing.
+func (c *runClock) observe(key clockKey, u *unit, now time.Time) (updates []streams.Update, live bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.forgotten {
+		return nil, false
+	}
 	shows := &u.activity
 	begun, old := c.attempts.see(shows.attemptOf(u), c.worked, c.ended)
 	if c.arrived.IsZero() {
@@ -128,7 +140,7 @@ func (c *runClock) observe(key clockKey, u *unit, now time.Time) (updates []stre
 		updates = append(updates, streams.Update{Source: key.source(), Series: series.RunAttempts, Count: begun})
 	}
 	if old {
-		return updates
+		return updates, true
 	}
 	c.timing = u.timing
 	c.Idle, c.NoStartup, c.Born = shows.idles, shows.noStartup, shows.born
@@ -137,7 +149,7 @@ func (c *runClock) observe(key clockKey, u *unit, now time.Time) (updates []stre
 	}
 	if shows.endsRun {
 		c.ended = max(c.ended, shows.span.End)
-		return updates
+		return updates, true
 	}
 	c.worked = max(c.worked, shows.span.End)
 	again := c.rework.see(shows.step)
@@ -154,7 +166,7 @@ func (c *runClock) observe(key clockKey, u *unit, now time.Time) (updates []stre
 	if len(c.totals.Steps) >= maxSteps {
 		updates = append(updates, c.take(key.source(), now)...)
 	}
-	return updates
+	return updates, true
 }
 
 // observeSpan adds a span. Where for so long only spans have come that are too
@@ -198,7 +210,7 @@ func (c *clocks) all(expiration time.Duration, now time.Time) map[clockKey]*runC
 	defer c.mu.Unlock()
 	live := make(map[clockKey]*runClock, len(c.byRun))
 	for key, clock := range c.byRun {
-		if expiration > 0 && now.Sub(clock.lastArrival()) > expiration {
+		if expiration > 0 && clock.forget(now.Add(-expiration)) {
 			delete(c.byRun, key)
 			continue
 		}
@@ -207,10 +219,13 @@ func (c *clocks) all(expiration time.Duration, now time.Time) map[clockKey]*runC
 	return live
 }
 
-func (c *runClock) lastArrival() time.Time {
+// forget reports whether nothing has come since a time, and ends the clock if so.
+// One that is so new that nothing has come yet goes on.
+func (c *runClock) forget(since time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.arrived
+	c.forgotten = !c.arrived.IsZero() && c.arrived.Before(since)
+	return c.forgotten
 }
 
 // advance returns what the run's series change by, and when it was last heard
@@ -218,6 +233,9 @@ func (c *runClock) lastArrival() time.Time {
 func (c *runClock) advance(key clockKey, now time.Time, last bool) (updates []streams.Update, seen time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.arrived.IsZero() {
+		return nil, now // its first span is about to be added
+	}
 	until := c.settled
 	c.settled = c.Newest()
 	if last {

@@ -15,6 +15,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/metadata"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
@@ -386,4 +388,31 @@ func TestALateSpanOfAnEarlierAttempt(t *testing.T) {
 	assert.Equal(t, map[string]float64{"productive": 2, "unknown": 10}, used(t, md))
 	assert.Equal(t, int64(2), counters(md)["ml.run.attempts"])
 	assert.Equal(t, int64(1), counters(md)["ml.steps"], "a step is one all the same")
+}
+
+// An emission may come between that a clock is found and that a span is added to
+// it: neither a new run nor one that comes back at the last moment is counted
+// twice or lost.
+func TestAnEmissionBetweenAClockAndItsSpan(t *testing.T) {
+	c, store := newClocks(), streams.NewStore(streams.Limits{Series: 10, Runs: 10})
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	key := clockKey{run: streams.Run{ID: "r"}}
+	u := &unit{endsStep: true, source: key.source()}
+
+	clock := c.of(key)
+	c.advance(store, time.Hour, now, false)
+	assert.Zero(t, store.Streams(), "nothing is known of it")
+	updates, live := clock.observe(key, u, now)
+	require.True(t, live)
+	assert.Equal(t, series.RunAttempts, updates[0].Series)
+	assert.Same(t, clock, c.of(key))
+
+	now = now.Add(2 * time.Hour)
+	c.advance(store, time.Hour, now, false)
+	_, live = clock.observe(key, u, now)
+	assert.False(t, live, "it was forgotten")
+	assert.Zero(t, c.observe(store, []unit{*u, *u}, now))
+	again := c.of(key)
+	assert.NotSame(t, clock, again)
+	assert.Equal(t, now, again.arrived)
 }
