@@ -113,8 +113,9 @@ type Config struct {
 
 	// MaxWaitingBytes is how much the waiting records of one logs pipeline may
 	// take together: each counts with its encoded size and 512 bytes, and so do
-	// the resources and the scopes of each request. A record that would be too
-	// much goes on at once, and is counted. It has no effect while log_wait is zero.
+	// the resources and the scopes of each request; its sender's metadata count
+	// with their size. A record that would be too much goes on at once, and is
+	// counted. It has no effect while log_wait is zero.
 	// It must be from 1024 to 1073741824; the default is 67108864, 64 MiB.
 	MaxWaitingBytes int `mapstructure:"max_waiting_bytes"`
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -228,7 +229,7 @@ func logsOfMany(traces ...[][]byte) plog.Logs {
 	return ld
 }
 
-// origins are where each record is, by its number: what a reader of the logs
+// whereabouts are where each record is, by its number: what a reader of the logs
 // knows of a record beside itself.
 func whereabouts(all ...plog.Logs) map[int64]string {
 	found := make(map[int64]string)
@@ -484,6 +485,29 @@ func TestWaitingLogsKeepTheirSender(t *testing.T) {
 		synctest.Wait()
 		assert.Equal(t, map[string]int{"[a]": 2, "[b]": 1}, got)
 		require.NoError(t, logs.Shutdown(t.Context()))
+	})
+}
+
+// TestASendersMetadataTakesRoom has a client whose headers are larger than all
+// that may wait: one record would keep them in memory.
+func TestASendersMetadataTakesRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := waitingConfig()
+		cfg.MaxWaitingBytes = 1 << 16
+		p := start(t, cfg)
+		give := func(header string) {
+			ctx := client.NewContext(t.Context(), client.Info{Metadata: client.NewMetadata(map[string][]string{"x": {"", header}})})
+			require.NoError(t, p.logs.ConsumeLogs(ctx, logsOfMany([][]byte{{1, 2}})))
+		}
+		give(strings.Repeat("a", 1<<16))
+		assert.Equal(t, 2, p.logsOut.LogRecordCount())
+		assert.Equal(t, map[string]int64{"overflow": 2}, p.released(t))
+		give("a")
+		assert.Equal(t, 2, p.logsOut.LogRecordCount(), "these wait")
+		time.Sleep(testWait)
+		synctest.Wait()
+		assert.Equal(t, 4, p.logsOut.LogRecordCount())
+		assert.Equal(t, map[string]int64{"": 0}, p.counted(t, "otelcol_processor_ml_enrich_log_bytes_waiting"))
 	})
 }
 
