@@ -15,9 +15,9 @@ import (
 
 // Some of what clients send does not survive the way to Prometheus: a point of a
 // clock that is set is older than what is shown, text that is not UTF-8, two
-// attributes of one label and names that it keeps for itself cost the series. What comes behind ml_enrich may mend
-// that, as the shipped configurations do. Here it is counted: only here is it
-// seen as it came.
+// attributes of one label and names that it keeps for itself cost the series. What
+// comes behind ml_enrich may mend that, as the shipped configurations do. Here it
+// is counted: only here is it seen as it came.
 
 // A point is off the collector's clock where it is further ahead or behind than
 // this. Points wait in the queues of clients and collectors, hence the
