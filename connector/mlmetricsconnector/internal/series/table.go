@@ -96,7 +96,7 @@ type Series struct {
 	Unit string
 	// Kind says how values add up.
 	Kind Kind
-	// Description is the metric's description, one sentence.
+	// Description is the metric's description: what it counts, and what not.
 	Description string
 	// Labels are the metric's own attributes, at most MaxLabels. One without
 	// a value is left out of the point.

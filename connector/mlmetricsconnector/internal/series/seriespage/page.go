@@ -22,8 +22,8 @@ Every series has ` + "`service.name`" + ` (and ` + "`service.namespace`" + `) on
 attributes on its points, each where it is known:
 ` + codeList(series.RunLabels) + `.
 A stream with ` + "`" + series.Overflow + "`" + ` = true adds up what a limit kept from having a
-stream of its own. Counters and histograms are cumulative; a gauge is the value
-of the span that ended last.
+stream of its own. Counters and histograms are cumulative. A gauge is the value of
+the span that ended last, an up-down counter what there is now.
 
 The Prometheus names are those of the prometheus exporter as it is by default,
 with unit and type suffixes.
