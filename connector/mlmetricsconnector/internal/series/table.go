@@ -104,8 +104,8 @@ type Series struct {
 	// Buckets are the upper, inclusive bounds of a histogram.
 	Buckets []float64
 	// EveryRun is true where a run always is a label. Where it is false, a
-	// run id that was computed for a single trace is not: every request of an
-	// LLM application would be a run of its own.
+	// run id that was computed for a single trace is not, but of steps: every
+	// request of an LLM application would be a run of its own.
 	EveryRun bool
 	// OptIn is true where the series is written only if genai_metrics is true.
 	OptIn bool
@@ -178,7 +178,7 @@ var callBuckets = powersOfTwo(1.0/16384, 1024)
 var All = [Count]Series{
 	Tokens: {
 		Name: "ml.tokens", Unit: "{token}", Kind: Counter,
-		Description: "Tokens of language models, as spans report them. Spans whose usage a descendant reports as well (ml.usage.counted is false) are left out. Where a resource says how many tokens a step of a rank has (ml.tokens_per_step), these too, with the operation train_step.",
+		Description: "Tokens of language models, as spans report them. Spans whose usage a descendant reports as well (ml.usage.counted is false) are left out. Where a resource says how many tokens a step of a rank has (ml.tokens_per_step), these too, with the operation train_step and always with the run.",
 		Labels:      []string{mlattr.GenAITokenType, mlattr.GenAIRequestModel, mlattr.Operation, mlattr.Role, mlattr.Side},
 	},
 	RequestTokenThroughput: {
