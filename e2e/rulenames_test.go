@@ -33,7 +33,10 @@ func TestRulesReadWhatIsWritten(t *testing.T) {
 	require.NotEmpty(t, files)
 	type rules struct {
 		Groups []struct {
-			Rules []struct{ Record, Alert, Expr string }
+			Rules []struct {
+				Record, Alert, Expr string
+				Annotations         map[string]string
+			}
 		}
 		Tests []struct {
 			Series []struct{ Series string } `yaml:"input_series"`
@@ -63,6 +66,12 @@ func TestRulesReadWhatIsWritten(t *testing.T) {
 					// compute them from; what runs.yaml needs must be there.
 					if file != "dcgm.yaml" {
 						assert.NotContains(t, offByDefault, name, "%s: %s%s reads what is off by default", file, rule.Record, rule.Alert)
+					}
+				}
+				for _, text := range rule.Annotations {
+					for _, name := range lookAt.FindAllString(template.ReplaceAllString(text, ""), -1) {
+						histogram := slices.Contains(written, name+"_count")
+						assert.True(t, histogram || slices.Contains(slices.Concat(written, recorded), name), "%s: %s says to look at %s", file, rule.Alert, name)
 					}
 				}
 			}
@@ -109,6 +118,11 @@ var notMetrics = []*regexp.Regexp{
 	regexp.MustCompile(`\[[^\]]*\]`),
 	regexp.MustCompile(`\b(by|without|on|ignoring|group_left|group_right)\s*\([^)]*\)`),
 }
+
+// lookAt finds the metrics that an annotation names, outside of its templates.
+var lookAt = regexp.MustCompile(`\b(?:ml|hw|nvidia|gen_ai|run|rank)(?:_|:)\w+(?::\w+)*`)
+
+var template = regexp.MustCompile(`\{\{[^}]*\}\}`)
 
 var (
 	word     = regexp.MustCompile(`[0-9][\w.]*|[a-zA-Z_:][\w:]*`)
