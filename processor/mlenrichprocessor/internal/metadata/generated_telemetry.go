@@ -154,7 +154,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ProcessorMlEnrichLogBytesWaiting, err = builder.meter.Int64ObservableUpDownCounter(
 		"otelcol_processor_ml_enrich_log_bytes_waiting",
-		metric.WithDescription("What the log records that wait for spans of their traces take, as log_wait bounds it [Development]"),
+		metric.WithDescription("What the log records that wait for spans of their traces take, as max_waiting_bytes bounds it [Development]"),
 		metric.WithUnit("By"),
 	)
 	errs = errors.Join(errs, err)

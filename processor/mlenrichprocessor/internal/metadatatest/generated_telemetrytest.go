@@ -56,7 +56,7 @@ func AssertEqualProcessorMlEnrichLabelsOverflowed(t *testing.T, tt *componenttes
 func AssertEqualProcessorMlEnrichLogBytesWaiting(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_ml_enrich_log_bytes_waiting",
-		Description: "What the log records that wait for spans of their traces take, as log_wait bounds it [Development]",
+		Description: "What the log records that wait for spans of their traces take, as max_waiting_bytes bounds it [Development]",
 		Unit:        "By",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
