@@ -123,7 +123,7 @@ func (r *reader) addGenAITimes(u *unit) {
 			return
 		}
 		up := r.update(u, id, u.requestSource, c.operation, c.provider, c.requested, c.port, c.answered, c.address)
-		copy(up.Labels[len(up.Labels)-1:], errorType)
+		copy(up.Labels[len(series.All[id].Labels)-1:], errorType) // the last one, where there is any
 		up.Value = value
 	}
 	if !c.server {

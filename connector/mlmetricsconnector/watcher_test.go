@@ -78,9 +78,7 @@ func TestLeavesAloneWhatClientsSend(t *testing.T) {
 		require.NoError(t, err)
 		other, err := f.CreateMetricsToMetrics(t.Context(), connectortest.NewNopSettings(metadata.Type), cfg, next)
 		require.NoError(t, err)
-		for _, c := range []connector.Traces{spans} {
-			require.NoError(t, c.Start(t.Context(), componenttest.NewNopHost()))
-		}
+		require.NoError(t, spans.Start(t.Context(), componenttest.NewNopHost()))
 		for _, c := range []connector.Metrics{metrics, other} {
 			require.NoError(t, c.Start(t.Context(), componenttest.NewNopHost()))
 			assert.False(t, c.Capabilities().MutatesData)

@@ -51,9 +51,6 @@ type event struct {
 	kind       Kind
 }
 
-// Len is the number of spans that the sequence remembers.
-func (s *Sequence) Len() int { return len(s.events) }
-
 // Add adds a span by its times in nanoseconds since 1970, and returns how many
 // more steps there are with it. A start that is not known is 0. One that ended
 // before everything that is remembered is too late to be compared: an optimizer
