@@ -62,13 +62,13 @@ func derive(f *mlattr.Facts, times spanTimes, rules rateRules, left skipped) {
 		return
 	}
 	w := work{
-		seconds:   seconds(times.start, times.end),
-		shortest:  rules.shortest,
-		failed:    times.failed,
-		embedding: f.TextAt(slotGenAIOperation) == mlattr.OperationEmbeddings,
-		input:     count{input, hasInput},
-		output:    count{output, hasOutput},
-		samples:   count{samples, hasSamples},
+		seconds:  seconds(times.start, times.end),
+		shortest: rules.shortest,
+		failed:   times.failed,
+		ofInput:  f.TextAt(slotGenAIOperation) == mlattr.OperationEmbeddings || !hasOutput && trains(f.TextAt(slotPhase)),
+		input:    count{input, hasInput},
+		output:   count{output, hasOutput},
+		samples:  count{samples, hasSamples},
 	}
 	if unsized {
 		w.samplesPerStep = rules.samplesPerStep
@@ -120,6 +120,17 @@ func derive(f *mlattr.Facts, times spanTimes, rules rateRules, left skipped) {
 			// The canonical attribute includes what caches gave and took.
 			f.At(slotInput).Int = whole.n
 		}
+	}
+}
+
+// trains says whether the tokens of a phase are those that a model was trained on.
+// The optimizer and the loader read none, and a validation trains nothing.
+func trains(phase string) bool {
+	switch phase {
+	case mlattr.PhaseTrain, mlattr.PhaseForward, mlattr.PhaseBackward, mlattr.PhaseForwardBackward, mlattr.PhaseBatch, mlattr.PhaseEpoch:
+		return true
+	default:
+		return false
 	}
 }
 

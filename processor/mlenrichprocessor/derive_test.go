@@ -80,6 +80,22 @@ func TestDerive(t *testing.T) {
 			rules: rateRules{withoutCache: true},
 			want:  map[string]any{"ml.usage.input_tokens": int64(100), "ml.tokens_per_second": 50.0, "ml.throughput.basis": "span"},
 		},
+		"training says what went in": {
+			attrs: map[string]any{"ml.phase": "forward_backward", "gen_ai.usage.input_tokens": 4096},
+			want:  map[string]any{"ml.tokens_per_second": 2048.0, "ml.throughput.basis": "span"},
+		},
+		"training that says what came out, as of answers that are rewarded": {
+			attrs: map[string]any{"ml.phase": "train", "gen_ai.usage.input_tokens": 4096, "gen_ai.usage.output_tokens": 100},
+			want:  map[string]any{"ml.tokens_per_second": 50.0, "ml.throughput.basis": "span"},
+		},
+		"an optimizer reads no tokens": {
+			attrs: map[string]any{"ml.phase": "optimizer", "gen_ai.usage.input_tokens": 4096},
+			want:  map[string]any{}, left: skipped{skipMissingTokens: 1},
+		},
+		"a phase that is the parent's": {
+			attrs: map[string]any{"ml.phase": "train", "ml.correlation.source": "phase=parent", "gen_ai.usage.input_tokens": 4096},
+			want:  map[string]any{}, left: skipped{skipMissingTokens: 1},
+		},
 		"a reported rate of one GPU": {
 			attrs: map[string]any{"snakepit.worker.id": "w", "tokens_per_second": 7.0, "device": "{:cuda, 3}"},
 			want: map[string]any{"ml.tokens_per_second": 7.0, "ml.throughput.basis": "reported", "ml.throughput.scope": "device",

@@ -31,8 +31,9 @@ type work struct {
 	shortest float64
 	// failed is true where the span's status is an error.
 	failed bool
-	// embedding is true for an embedding, whose work is its input.
-	embedding bool
+	// ofInput is true for an embedding, and for training that says what went in
+	// and nothing that came out: the work is the input.
+	ofInput bool
 	// withoutCache is true where the producer is known not to count what
 	// caches gave and took as input.
 	withoutCache bool
@@ -68,14 +69,14 @@ type measured struct {
 	ok      bool
 }
 
-// tokensPerSecond is output ÷ duration, and for embeddings input ÷ duration.
+// tokensPerSecond is output ÷ duration, and input ÷ duration where that is the work.
 // Where it returns a reason, or wanted is false, there is no rate.
 func (w *work) tokensPerSecond() (rate float64, wanted bool, reason skip) {
 	if !w.input.ok && !w.output.ok {
 		return 0, false, ""
 	}
 	tokens := w.output
-	if w.embedding {
+	if w.ofInput {
 		tokens = w.wholeInput()
 	}
 	if !tokens.ok {
@@ -142,7 +143,7 @@ func (w *work) samplesPerSecond() (rate float64, wanted bool, reason skip) {
 
 // perSequence is the share of each of several answers in a rate.
 func (w *work) perSequence(rate float64) (share float64, wanted bool) {
-	if !w.sequences.ok || w.sequences.n < 2 || w.embedding {
+	if !w.sequences.ok || w.sequences.n < 2 || w.ofInput {
 		return 0, false
 	}
 	return rate / float64(w.sequences.n), true

@@ -46,11 +46,11 @@ func goldenVector() work {
 func TestTokensPerSecond(t *testing.T) {
 	checkRates(t, (*work).tokensPerSecond, map[string]rateCase{
 		"golden vector: 51 output tokens in 3 s": {work: goldenVector(), want: 17, wanted: true},
-		"an embedding's work is its input":       {work: work{seconds: 2, embedding: true, input: some(200)}, want: 100, wanted: true},
-		"an embedding reads what a cache gave":   {work: work{seconds: 2, embedding: true, input: some(10), cacheRead: some(190)}, want: 100, wanted: true},
+		"an embedding's work is its input":       {work: work{seconds: 2, ofInput: true, input: some(200)}, want: 100, wanted: true},
+		"an embedding reads what a cache gave":   {work: work{seconds: 2, ofInput: true, input: some(10), cacheRead: some(190)}, want: 100, wanted: true},
 		"nothing to derive":                      {work: work{seconds: 1}},
 		"tokens missing: input alone":            {work: work{seconds: 1, input: some(5)}, wanted: true, reason: skipMissingTokens},
-		"tokens missing: an embedding's input":   {work: work{seconds: 1, embedding: true, output: some(5)}, wanted: true, reason: skipMissingTokens},
+		"tokens missing: an embedding's input":   {work: work{seconds: 1, ofInput: true, output: some(5)}, wanted: true, reason: skipMissingTokens},
 		"no output of a success is a rate of 0":  {work: work{seconds: 1, output: some(0)}, want: 0, wanted: true},
 		"no output of a failure is no rate":      {work: work{seconds: 1, failed: true, output: some(0)}, wanted: true, reason: skipFailedWithoutOutput},
 		"some output of a failure is a rate":     {work: work{seconds: 2, failed: true, output: some(4)}, want: 2, wanted: true},
@@ -147,7 +147,7 @@ func TestPerSequence(t *testing.T) {
 		"n = 1 is the rate itself":      {work{sequences: some(1)}, 0, false},
 		"n = 0 is no request":           {work{sequences: some(0)}, 0, false},
 		"nobody says n":                 {work{}, 0, false},
-		"an embedding has no sequences": {work{sequences: some(4), embedding: true}, 0, false},
+		"an embedding has no sequences": {work{sequences: some(4), ofInput: true}, 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, wanted := tt.work.perSequence(20)
