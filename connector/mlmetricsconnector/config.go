@@ -60,7 +60,9 @@ type Config struct {
 	// gen_ai.client.operation.duration from the spans of who asks,
 	// gen_ai.server.request.duration, gen_ai.server.time_to_first_token and
 	// gen_ai.server.time_per_output_token from those of who answers. It is off
-	// by default, since many clients send them themselves.
+	// by default, since many clients send them themselves: for these the
+	// connector is silent if it also is an exporter of the pipeline of their
+	// metrics, and else each metric has two writers.
 	GenAIMetrics bool `mapstructure:"genai_metrics"`
 
 	// Exemplars adds the trace and span id of a span to counters, of the newest
