@@ -1,6 +1,9 @@
 package clients
 
 import (
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -76,12 +79,27 @@ func TestTaskWeaver(t *testing.T) {
 			span := spanOf(t, spans, failure)
 			assert.Zero(t, span.Span.Events().Len(), "there is a status and no exception")
 		}
-		for _, failure := range innermost(spans, truth.Errors) {
+		// The executor says how it ended, and the interpreter above it what ran:
+		// that is the one to run again.
+		deepest := innermost(spans, truth.Errors)
+		earlier := filepath.Join(t.TempDir(), "earlier.py")
+		require.NoError(t, os.WriteFile(earlier, []byte("import statistics\nnumbers = [1, 2, 3]\n"), 0o600))
+		for _, failure := range truth.Errors {
+			if slices.Contains(deepest, failure) {
+				failed := spanOf(t, spans, failure)
+				assert.Equal(t, "CodeExecutor.execute_code", failed.Span.Name())
+				assert.Contains(t, failed.Attributes["result"], "statistics.StatisticsError")
+				continue
+			}
 			failed, artifact := awaitFailure(t, spans, failure)
-			assert.Equal(t, "CodeExecutor.execute_code", failed.Span.Name())
-			assert.Contains(t, failed.Attributes["result"], "statistics.StatisticsError")
+			assert.Equal(t, "CodeInterpreter.reply", failed.Span.Name())
 			verdict, output := harness.Reproduce(t, artifact.Script(), "")
-			assert.Equal(t, harness.CannotRun, verdict, output)
+			assert.Equal(t, harness.Refused, verdict, output)
+			verdict, output = harness.Reproduce(t, artifact.Script(), "", "--allow-side-effects")
+			assert.Equal(t, harness.CannotRun, verdict, "a step before this one imported the module: %s", output)
+			verdict, output = harness.Reproduce(t, artifact.Script(), "", "--allow-side-effects", "--setup", earlier)
+			assert.Equal(t, harness.Reproduced, verdict, output)
+			assert.Contains(t, output, "StatisticsError")
 		}
 	})
 }

@@ -16,6 +16,8 @@ const (
 	NotReproduced = 0
 	// Reproduced says that the call failed as it did in production.
 	Reproduced = 1
+	// Refused says that a gate that the user can open is closed.
+	Refused = 4
 	// CannotRun says that something is missing, such as the call itself.
 	CannotRun = 5
 )
@@ -108,15 +110,15 @@ func GroupCount(dir, group string) (int64, error) {
 
 // Reproduce runs an artefact as a user does, and returns its verdict and
 // output. Modules in the folder modules, if it is not empty, come before those
-// of Python's library.
-func Reproduce(tb testing.TB, script, modules string) (verdict int, output string) {
+// of Python's library; flags are the script's.
+func Reproduce(tb testing.TB, script, modules string, flags ...string) (verdict int, output string) {
 	tb.Helper()
-	return ReproduceWith(tb, Python(tb), script, modules)
+	return ReproduceWith(tb, Python(tb), script, modules, flags...)
 }
 
 // ReproduceWith does the same with another interpreter, such as one that has
 // the packages that the failed call needs.
-func ReproduceWith(tb testing.TB, python, script, modules string) (verdict int, output string) {
+func ReproduceWith(tb testing.TB, python, script, modules string, flags ...string) (verdict int, output string) {
 	tb.Helper()
 	env := []string{"PYTHONDONTWRITEBYTECODE=1"}
 	if modules != "" {
@@ -125,7 +127,7 @@ func ReproduceWith(tb testing.TB, python, script, modules string) (verdict int, 
 	return Run(tb, Command{
 		Name: "repro.py",
 		Path: python,
-		Args: []string{script},
+		Args: append([]string{script}, flags...),
 		Env:  env,
 	}, reproductionTimeout)
 }
