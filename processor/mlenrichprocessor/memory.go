@@ -123,6 +123,20 @@ func findHanded(list []byte, id [8]byte) (keys []byte) {
 	return keys
 }
 
+// mapHanded has the keys of each span that findHanded finds. There are so many
+// spans.
+func mapHanded(list []byte, spans int) map[[8]byte][]byte {
+	keys := make(map[[8]byte][]byte, spans)
+	for len(list) > 0 {
+		var g handedGroup
+		g, list = nextHanded(list)
+		for ids := g.ids; len(ids) > 0; ids = ids[8:] {
+			keys[[8]byte(ids)] = g.keys
+		}
+	}
+	return keys
+}
+
 // dropHanded leaves the first of the spans out.
 func dropHanded(list []byte, spans int) []byte {
 	kept := make([]byte, 0, len(list))

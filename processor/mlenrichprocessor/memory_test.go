@@ -1,11 +1,15 @@
 package mlenrichprocessor
 
 import (
+	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/plog"
 )
 
 func TestRoom(t *testing.T) {
@@ -53,8 +57,11 @@ func TestHandedIsReadAsWritten(t *testing.T) {
 	list := appendHanded(appendHanded(nil, spans[:10]), spans[10:])
 	for gone := range 21 {
 		rest := dropHanded(list, gone)
+		byID := mapHanded(rest, len(spans)-gone)
+		assert.Len(t, byID, len(spans)-gone)
 		for i, span := range spans {
 			found := findHanded(rest, span.id)
+			assert.Equal(t, found, byID[span.id])
 			if i < gone {
 				assert.Nil(t, found)
 			} else {
@@ -62,7 +69,9 @@ func TestHandedIsReadAsWritten(t *testing.T) {
 			}
 		}
 	}
-	assert.Equal(t, *b, readKeys(findHanded(appendHanded(list, []handedDown{{[8]byte{}, b}}), [8]byte{})), "the last of an id")
+	twice := appendHanded(list, []handedDown{{[8]byte{}, b}})
+	assert.Equal(t, *b, readKeys(findHanded(twice, [8]byte{})), "the last of an id")
+	assert.Equal(t, *b, readKeys(mapHanded(twice, 21)[[8]byte{}]), "the last of an id")
 }
 
 // handed is one batch of a trace whose spans all hand down the same.
@@ -110,4 +119,61 @@ func TestTwoSpansOfOneID(t *testing.T) {
 		testSpan{3, 1, 0, "last", map[string]any{"session.id": "b"}}))
 	out := p.sendTraces(t, batchOf("gateway", testSpan{3, 2, 1, "child", nil}))
 	assert.Equal(t, map[string]string{"child": "b"}, keysByName(out, "ml.session.id"))
+}
+
+// TestALongTraceIsSearchedAFewTimes asks for many spans of traces in turns: what
+// a long one hands down is searched a few times, and then read once for all.
+func TestALongTraceIsSearchedAFewTimes(t *testing.T) {
+	s, _ := newTestStore(t)
+	const long, short = 400, searchable
+	id := func(i int) [8]byte { return [8]byte{6: byte(i >> 8), 7: byte(i)} }
+	for trace, n := range map[byte]int{1: long, 2: long, 3: short} {
+		list := make([]handedDown, n)
+		for i := range list {
+			list[i] = handedDown{id(i), &keySet{keyRequest: fmt.Sprint(trace, " ", i)}}
+		}
+		s.remember([]traceState{{id: [16]byte{trace}, endHanded: int32(n)}}, list)
+	}
+	var finder handedFinder
+	for i := range long {
+		for _, trace := range []byte{1, 2, 3} {
+			key := spanKey{[16]byte{trace}, id(i)}
+			found := finder.find(s, key, s.traces.find(key.trace, s.now()))
+			if trace == 3 && i >= short {
+				require.Nil(t, found)
+				continue
+			}
+			require.Equal(t, fmt.Sprint(trace, " ", i), found[keyRequest])
+		}
+	}
+	assert.Len(t, finder.long, 2)
+	assert.Nil(t, finder.find(s, spanKey{[16]byte{1}, id(long)}, s.traces.find([16]byte{1}, s.now())))
+}
+
+// TestManyLateSpansOfALongTrace has a request, a link and a log record for each
+// of many spans of a trace that came before.
+func TestManyLateSpansOfALongTrace(t *testing.T) {
+	const many = 99
+	p := startDefault(t)
+	var first, late []testSpan
+	var consumers []linkedSpan
+	ld := plog.NewLogs()
+	records := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords()
+	want := make(map[string]string)
+	for i := range byte(many) {
+		request := strconv.Itoa(int(i))
+		first = append(first, testSpan{1, 100 + i, 0, "call", keys("", request)})
+		late = append(late, testSpan{1, 1 + i, 100 + i, "late " + request, nil})
+		consumers = append(consumers, linkedSpan{testSpan{2 + i, 1, 0, "late " + request, nil}, []to{{1, 100 + i}}})
+		record := records.AppendEmpty()
+		record.SetTraceID([16]byte{0: 0xa0, 15: 1})
+		record.SetSpanID([8]byte{0: 0xb0, 7: 100 + i})
+		want["late "+request] = request
+	}
+	p.sendTraces(t, batchOf("x", first...))
+	assert.Equal(t, want, keysByName(p.sendTraces(t, batchOf("x", late...)), "ml.request.id"))
+	assert.Equal(t, want, keysByName(p.sendTraces(t, batchWithLinks("x", consumers...)), "ml.request.id"))
+	for i, record := range p.sendLogs(t, ld).ResourceLogs().At(0).ScopeLogs().At(0).LogRecords().All() {
+		assert.Equal(t, strconv.Itoa(i), readID(record.Attributes(), "ml.request.id"))
+	}
 }

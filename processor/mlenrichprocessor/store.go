@@ -225,22 +225,44 @@ func (s *store) ancestors(wanted []ancestor) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var trace [16]byte
-	var spans []byte
+	var known *traceMemory
+	var finder handedFinder
 	for i := range wanted {
 		w := &wanted[i]
-		if w.span.trace != trace {
-			trace, spans = w.span.trace, nil
-			if known := s.traces.find(trace, now); known != nil {
-				spans = s.read(known.spans)
-			}
+		if i == 0 || w.span.trace != trace {
+			trace = w.span.trace
+			known = s.traces.find(trace, now)
 		}
-		w.found = handsDown(spans, w.span.span)
+		if known != nil {
+			w.found = finder.find(s, w.span, known)
+		}
 	}
 }
 
-// handsDown returns what one of several spans hands down, or nil.
-func handsDown(spans []byte, id [8]byte) *keySet {
-	raw := findHanded(spans, id)
+// handedFinder finds what spans hand down, in one call that holds the lock. Of
+// a long trace that is asked for often it makes a map: anybody can send a trace
+// that is long, and a request that asks for each of its spans.
+type handedFinder struct {
+	asked map[[16]byte]int
+	long  map[[16]byte]map[[8]byte][]byte
+}
+
+// find returns what a span of a trace hands down, or nil.
+func (f *handedFinder) find(s *store, span spanKey, known *traceMemory) *keySet {
+	var raw []byte
+	if f.often(span.trace, known) {
+		at, made := f.long[span.trace]
+		if !made {
+			if f.long == nil {
+				f.long = make(map[[16]byte]map[[8]byte][]byte)
+			}
+			at = mapHanded(s.pieces.read(nil, known.spans), known.spansLen)
+			f.long[span.trace] = at
+		}
+		raw = at[span.span]
+	} else {
+		raw = findHanded(s.read(known.spans), span.span)
+	}
 	if raw == nil {
 		return nil
 	}
@@ -248,10 +270,23 @@ func handsDown(spans []byte, id [8]byte) *keySet {
 	return &keys
 }
 
+// often says whether a trace is long and has been asked for often.
+func (f *handedFinder) often(trace [16]byte, known *traceMemory) bool {
+	if known.spansLen <= searchable {
+		return false
+	}
+	if f.asked == nil {
+		f.asked = make(map[[16]byte]int)
+	}
+	f.asked[trace]++
+	return f.asked[trace] > searchable
+}
+
 func (s *store) linked(links []link, texts *symbols) {
 	now := s.now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	var finder handedFinder
 	for i := range links {
 		l := &links[i]
 		if l.at != nowhere {
@@ -261,7 +296,7 @@ func (s *store) linked(links []link, texts *symbols) {
 		if known == nil {
 			continue
 		}
-		span := handsDown(s.read(known.spans), l.to.span)
+		span := finder.find(s, l.to, known)
 		trace := readAgreement(s.read(known.agreement))
 		for k := range keyInferred {
 			value, from := keyOf(k, span, &trace)
@@ -426,9 +461,10 @@ func (s *store) lookup(spans map[spanKey]*keySet, traces map[[16]byte]*agreement
 	now := s.now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	var finder handedFinder
 	for key := range spans {
 		if known := s.traces.find(key.trace, now); known != nil {
-			spans[key] = handsDown(s.read(known.spans), key.span)
+			spans[key] = finder.find(s, key, known)
 		}
 	}
 	for id := range traces {
