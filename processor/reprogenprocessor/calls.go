@@ -1,6 +1,8 @@
 package reprogenprocessor
 
 import (
+	"strings"
+
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
@@ -64,15 +66,17 @@ func recordingOf(l *located) (recording, int64) {
 	if v, ok := l.resource.Attributes().Get(mlattr.ServiceName); ok {
 		rec.from.Service = c.text(v.AsString(), maxValueBytes)
 	}
+	// Nothing but these three is read of a call, and what is not weighed would
+	// have no bound.
 	var weight int64
-	for k, v := range l.span.Attributes().All() {
-		if !isPayloadKey(k) {
-			continue
+	for _, k := range [...]string{attrPayload, attrPayloadSHA256} {
+		if text := firstText(l.span.Attributes(), k); text != "" {
+			weight += int64(len(text))
+			rec.span.Attributes().PutStr(k, strings.Clone(text))
 		}
-		if v.Type() == pcommon.ValueTypeStr {
-			weight += int64(len(v.Str()))
-		}
-		v.CopyTo(rec.span.Attributes().PutEmpty(k))
+	}
+	if size, ok := l.span.Attributes().Get(attrPayloadSize); ok && size.Type() == pcommon.ValueTypeInt {
+		rec.span.Attributes().PutInt(attrPayloadSize, size.Int())
 	}
 	return rec, weight
 }

@@ -8,8 +8,12 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-// maxID is the length of an id that is used to join; a longer one is none.
-const maxID = 256
+// The lengths of an id that is used to join and of a rank, which is a number;
+// a longer one is none.
+const (
+	maxID   = 256
+	maxRank = 20
+)
 
 // jobOf returns the run that a failure is part of and its rank there, or "".
 // Only ids that all ranks of a run have count: one that was inferred from a
@@ -41,6 +45,9 @@ func idOf(maps []pcommon.Map, keys ...string) string {
 			}
 			text := v.AsString()
 			isRank := k == attrRank || k == mlattr.RankGlobal || k == "global_rank"
+			if isRank && len(text) > maxRank {
+				continue
+			}
 			if text != "" && len(text) <= maxID && (isRank || text != "0" && text != "none" && text != "-") {
 				return strings.Clone(text)
 			}

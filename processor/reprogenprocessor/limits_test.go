@@ -220,3 +220,24 @@ func TestHotPath(t *testing.T) {
 	w.span(mean())
 	assert.Zero(t, testing.AllocsPerRun(100, look), "another trace is held")
 }
+
+// TestRecordedCallIsWeighed: what is kept of calls that may belong to a failure
+// is bounded by its bytes, so nothing is kept that has not been weighed.
+func TestRecordedCallIsWeighed(t *testing.T) {
+	td := mean().traces()
+	l := located{span: spans(td)[0], resource: td.ResourceSpans().At(0).Resource()}
+	attributes := l.span.Attributes()
+	attributes.PutEmptyBytes("repro.payload").FromRaw(make([]byte, 1<<20))
+	attributes.PutEmptySlice("repro.payload.size").AppendEmpty().SetStr(strings.Repeat("x", 1<<20))
+	attributes.PutStr("repro.payload."+strings.Repeat("x", 1<<20), "x")
+	rec, weight := recordingOf(&l)
+	assert.Zero(t, rec.span.Attributes().Len())
+	assert.Zero(t, weight)
+
+	attributes.PutStr("repro.payload", "{}")
+	attributes.PutInt("repro.payload.size", 2)
+	attributes.PutStr("repro.payload.sha256", "ab")
+	rec, weight = recordingOf(&l)
+	assert.Equal(t, map[string]any{"repro.payload": "{}", "repro.payload.size": int64(2), "repro.payload.sha256": "ab"}, rec.span.Attributes().AsRaw())
+	assert.EqualValues(t, 4, weight)
+}

@@ -179,7 +179,8 @@ func (r *recorder) copy(n *incident, l *located) {
 		n.failure.Span.Kind = "Log"
 	}
 	n.failure.Resource = c.attributes(l.resource.Attributes())
-	n.failure.Weight = maxCopyBytes - c.budget
+	e := n.failure.Error
+	n.failure.Weight = maxCopyBytes - c.budget + len(e.Type) + len(e.Message) + len(e.Stack)
 	if n.failure.Call != nil {
 		n.failure.Weight += n.failure.Call.Weight
 	}
