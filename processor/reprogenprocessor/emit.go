@@ -134,10 +134,15 @@ func (r *recorder) finishFor(ctx context.Context, next consumer.Logs) {
 	if !r.cfg.EmitLog || !r.started {
 		return
 	}
-	r.release(r.now(), true)
 	poll := time.NewTicker(5 * time.Millisecond)
 	defer poll.Stop()
-	for r.reserved.Load() > 0 || r.working.Load() > 0 {
+	for {
+		// Again and again: a traces pipeline may still run, and its failures
+		// must not keep this one waiting for sibling_wait.
+		r.release(r.now(), true)
+		if r.reserved.Load() <= 0 && r.working.Load() <= 0 {
+			return
+		}
 		select {
 		case <-ctx.Done():
 			return

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -96,6 +97,33 @@ func TestEmitLogAtShutdown(t *testing.T) {
 	assert.Len(t, emitted(&w.records), 1)
 	assert.Len(t, artifacts(t, cfg), 2)
 	assert.Equal(t, map[string]int64{"emit_error": 1}, dropped(t, w.tel))
+}
+
+// TestEmitLogAtShutdownWithMoreToCome: a traces pipeline that still runs does
+// not keep the logs pipeline for as long as its failures wait.
+func TestEmitLogAtShutdownWithMoreToCome(t *testing.T) {
+	cfg := waitingConfig(t)
+	cfg.EmitLog = true
+	w := newWorld(t, cfg)
+	w.span(mean())
+	// While the record of the first one is sent, a second one comes.
+	late := &during{do: sync.OnceFunc(func() { w.span(unlike(3)) })}
+	r := w.traces.recorder
+	r.outlets.remove(&w.records)
+	r.outlets.add(late)
+	r.finishFor(t.Context(), late)
+	assert.Len(t, emitted(&late.LogsSink), 2)
+}
+
+// during is a pipeline in which something happens while it consumes.
+type during struct {
+	consumertest.LogsSink
+	do func()
+}
+
+func (d *during) ConsumeLogs(ctx context.Context, ld plog.Logs) error {
+	d.do()
+	return d.LogsSink.ConsumeLogs(ctx, ld)
 }
 
 // refusing is a pipeline that takes nothing.
