@@ -154,7 +154,7 @@ type result struct {
 type python struct{ path string }
 
 // pythons returns python3, which must be there, and every other supported
-// version on the PATH.
+// version on the PATH, each version once.
 func pythons(t testing.TB) []python {
 	found := interpreters()
 	require.NotEmpty(t, found, "python3 is needed: the scripts are run, not only written")
@@ -162,15 +162,21 @@ func pythons(t testing.TB) []python {
 }
 
 var interpreters = sync.OnceValue(func() []python {
-	path, err := exec.LookPath("python3")
-	if err != nil {
-		return nil
-	}
-	out := []python{{path}}
-	for _, name := range []string{"python3.9", "python3.10", "python3.11", "python3.12", "python3.13"} {
-		if path, err := exec.LookPath(name); err == nil && exec.Command(path, "-c", "0").Run() == nil {
-			out = append(out, python{path})
+	var out []python
+	seen := make(map[string]bool)
+	for _, name := range []string{"python3", "python3.9", "python3.10", "python3.11", "python3.12", "python3.13"} {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			continue
 		}
+		// What is on the PATH may be a shim that takes longer than Python.
+		told, err := exec.Command(path, "-c", "import sys; print(sys.executable); print(sys.version)").Output()
+		executable, version, _ := strings.Cut(string(told), "\n")
+		if err != nil || seen[version] {
+			continue // python3 is one of the others
+		}
+		seen[version] = true
+		out = append(out, python{executable})
 	}
 	return out
 })

@@ -89,14 +89,17 @@ func TestConversations(t *testing.T) {
 		"another message":          {failedCall: asked(nil), args: []string{effects, "--base-url", url + "/other"}, exit: 3},
 		"another message, by type": {failedCall: asked(nil), args: []string{effects, "--base-url", url + "/other", "--match", "type"}, exit: 1},
 		"another status":           {failedCall: asked(nil), args: []string{effects, "--base-url", url + "/limited"}, exit: 3, reason: "RateLimitError"},
-		"a redirect is no answer":  {failedCall: asked(nil), args: []string{effects, "--base-url", url + "/moved"}, exit: 0, reason: "status 307"},
-		"nobody listens":           {failedCall: asked(nil), args: []string{effects, "--base-url", "http://127.0.0.1:1/v1"}, exit: 3, reason: "APIConnectionError"},
-		"no answer in time":        {failedCall: asked(nil), args: []string{effects, "--base-url", url + "/silent", "--timeout", "3"}, exit: 3, reason: "APITimeoutError"},
-		"file":                     {failedCall: asked(nil), args: []string{effects, "--base-url", "file:///etc/passwd"}, exit: 4, reason: "http://"},
-		"a user in the address":    {failedCall: asked(nil), args: []string{effects, "--base-url", "http://a:b@127.0.0.1/"}, exit: 4},
-		"a metadata service":       {failedCall: asked(nil), args: []string{effects, "--base-url", "http://169.254.169.254/v1"}, exit: 4, reason: "169.254.169.254"},
-		"in IPv6's clothes":        {failedCall: asked(nil), args: []string{effects, "--base-url", "http://[::ffff:169.254.169.254]/v1"}, exit: 4, reason: "169.254.169.254"},
-		"as one number":            {failedCall: asked(nil), args: []string{effects, "--base-url", "http://2852039166/v1"}, exit: 4, reason: "169.254.169.254"},
+		"a redirect is no answer":  {failedCall: asked(nil), args: []string{effects, "--base-url", url + "/moved"}, exit: 5, reason: "status 307"},
+		"a secret in the address": {failedCall: asked(map[string]any{"gen_ai.openai.api_base": "http://me:hunter2hunter2@192.0.2.1:1/v1"}),
+			args: []string{effects, "--base-url", url + "/broken"}, exit: 1},
+		"a key that is none":    {failedCall: asked(nil), args: []string{effects, "--base-url", url + "/broken"}, env: []string{"OPENAI_API_KEY=key\nof-mine"}, exit: 5, reason: "OPENAI_API_KEY has characters"},
+		"nobody listens":        {failedCall: asked(nil), args: []string{effects, "--base-url", "http://127.0.0.1:1/v1"}, exit: 3, reason: "APIConnectionError"},
+		"no answer in time":     {failedCall: asked(nil), args: []string{effects, "--base-url", url + "/silent", "--timeout", "3"}, exit: 3, reason: "APITimeoutError"},
+		"file":                  {failedCall: asked(nil), args: []string{effects, "--base-url", "file:///etc/passwd"}, exit: 4, reason: "http://"},
+		"a user in the address": {failedCall: asked(nil), args: []string{effects, "--base-url", "http://a:b@127.0.0.1/"}, exit: 4},
+		"a metadata service":    {failedCall: asked(nil), args: []string{effects, "--base-url", "http://169.254.169.254/v1"}, exit: 4, reason: "169.254.169.254"},
+		"in IPv6's clothes":     {failedCall: asked(nil), args: []string{effects, "--base-url", "http://[::ffff:169.254.169.254]/v1"}, exit: 4, reason: "169.254.169.254"},
+		"as one number":         {failedCall: asked(nil), args: []string{effects, "--base-url", "http://2852039166/v1"}, exit: 4, reason: "169.254.169.254"},
 		"an image": {failedCall: asked(map[string]any{"gen_ai.input.messages": `[{"role":"user","parts":[{"type":"blob","content":"AA=="}]}]`}),
 			args: []string{effects}, exit: 5, reason: "payload_unsupported"},
 		"no JSON":     {failedCall: asked(map[string]any{"gen_ai.input.messages": "why?"}), exit: 5, reason: "payload_invalid"},
@@ -177,6 +180,7 @@ func TestConversationAsSent(t *testing.T) {
 // TestHostileConversations: a message is data in the script, on the screen and
 // in the request.
 func TestHostileConversations(t *testing.T) {
+	code := newSyntax(t, "genai_chat", `["payload", "request", "messages"]`)
 	for name, s := range hostile {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -186,9 +190,7 @@ func TestHostileConversations(t *testing.T) {
 				"gen_ai.openai.api_base": s, "gen_ai.request.model": s,
 				"gen_ai.tool.definitions": "", "gen_ai.system_instructions": "", "gen_ai.input.messages": messages,
 			}))
-			for _, py := range pythons(t) {
-				py.checkSyntax(t, artifact, "genai_chat", `["payload"]["request"]["messages"]`, messages)
-			}
+			code.add(t, artifact, messages)
 			r := pythons(t)[0].run(t, artifact, nil)
 			require.Equal(t, 4, r.Exit, "%s\n%s", r.Stdout, r.Stderr)
 			for _, b := range []byte(r.Stdout + r.Stderr) {

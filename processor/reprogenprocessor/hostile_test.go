@@ -1,6 +1,7 @@
 package reprogenprocessor
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -59,6 +60,7 @@ var hostile = map[string]string{
 // the script on a real interpreter, and looks for what it must not have done.
 func TestHostileStrings(t *testing.T) {
 	interpreters := pythons(t)
+	code := newSyntax(t, "python_call", `["payload", "args", 0]`)
 	for name, raw := range hostile {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -92,49 +94,84 @@ func TestHostileStrings(t *testing.T) {
 				for _, b := range []byte(info.Stdout + info.Stderr) {
 					require.True(t, b == '\n' || b >= 0x20 && b <= 0x7E, "the terminal gets byte 0x%02x", b)
 				}
-				py.checkSyntax(t, artifact, "python_call", `["payload"]["args"][0]`, argument)
 			}
+			code.add(t, artifact, argument)
 			assert.NoFileExists(t, canary, "something was executed")
 		})
 	}
 }
 
-// checkSyntax asks Python itself what is in the file: nothing but the code of
-// the kind's template, and data that reads back as it was sent. path says
-// where in SPEC the data are, as Python writes it.
-func (p python) checkSyntax(t *testing.T, artifact, kind, path, sent string) {
-	t.Helper()
-	program := `
-import ast, json, sys
-tree = ast.parse(open(sys.argv[1], "rb").read())
-spec = [n for n in tree.body if isinstance(n, ast.Assign) and getattr(n.targets[0], "id", "") == "SPEC_TEXT"]
-assert len(spec) == 1 and isinstance(spec[0].value, ast.Constant), "SPEC_TEXT is no constant"
-got = json.loads(spec[0].value.value)` + path + `
-assert got == json.loads(sys.argv[2]), (got, sys.argv[2])
-spec[0].value = ast.Constant("")
-print(json.dumps(ast.dump(tree)))
-`
-	out, err := exec.Command(p.path, "-c", program, filepath.Join(artifact, "repro.py"), sent).CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	code, key := strings.TrimSpace(string(out)), kind+" "+p.path
-	reference.mu.Lock()
-	defer reference.mu.Unlock()
-	if reference.code == nil {
-		reference.code = make(map[string]string)
-	}
-	if _, ok := reference.code[key]; !ok {
-		reference.code[key] = code
-	}
-	if reference.code[key] != code { // assert.Equal would print two whole scripts
-		t.Error("the data changed the code")
-	}
+// syntax asks Python itself what is in the scripts of a kind: nothing but the
+// code of the kind's template, and data that reads back as it was sent. An
+// interpreter is started once for all scripts that were added.
+type syntax struct {
+	kind string
+	// path says where in SPEC the data are, as Python writes it.
+	path string
+
+	mu      sync.Mutex
+	scripts []syntaxCheck
 }
 
-// reference is the code of the first script of each kind that each interpreter
-// looked at.
-var reference struct {
-	mu   sync.Mutex
-	code map[string]string
+type syntaxCheck struct {
+	Name   string `json:"name"`
+	Script string `json:"script"`
+	Sent   string `json:"sent"`
+}
+
+// newSyntax checks what was added when the test and its subtests have ended.
+func newSyntax(t *testing.T, kind, path string) *syntax {
+	s := &syntax{kind: kind, path: path}
+	t.Cleanup(func() { s.check(t) })
+	return s
+}
+
+// add takes an artefact's script, and the JSON that was sent for it.
+func (s *syntax) add(t *testing.T, artifact, sent string) {
+	t.Helper()
+	check := syntaxCheck{t.Name(), text(t, artifact, "repro.py"), sent}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.scripts = append(s.scripts, check)
+}
+
+const syntaxProgram = `
+import ast, json, sys
+first = None
+for check in json.load(sys.stdin):
+    name = check["name"]
+    tree = ast.parse(check["script"].encode("ascii"))
+    spec = [n for n in tree.body if isinstance(n, ast.Assign) and getattr(n.targets[0], "id", "") == "SPEC_TEXT"]
+    assert len(spec) == 1 and isinstance(spec[0].value, ast.Constant), name + ": SPEC_TEXT is no constant"
+    got = json.loads(spec[0].value.value)
+    kind = got["kind"]
+    assert kind == sys.argv[1], (name, kind)
+    for step in json.loads(sys.argv[2]):
+        got = got[step]
+    assert got == json.loads(check["sent"]), (name, got, check["sent"])
+    spec[0].value = ast.Constant("")
+    code = ast.dump(tree)
+    first = first or code
+    assert code == first, name + ": the data changed the code"
+    print(name)
+`
+
+func (s *syntax) check(t *testing.T) {
+	if t.Failed() {
+		return // what is missing was not added
+	}
+	require.NotEmpty(t, s.scripts)
+	in, err := json.Marshal(s.scripts)
+	require.NoError(t, err)
+	for _, py := range pythons(t) {
+		cmd := exec.Command(py.path, "-c", syntaxProgram, s.kind, s.path)
+		cmd.Stdin = bytes.NewReader(in)
+		var stderr strings.Builder
+		cmd.Stderr = &stderr
+		out, err := cmd.Output()
+		require.NoError(t, err, "%s: %s", py.path, stderr.String())
+		assert.Len(t, strings.Fields(string(out)), len(s.scripts), "each was looked at")
+	}
 }
 
 // TestHostilePayloads are payloads that readers understand differently, or

@@ -85,10 +85,12 @@ type Variant struct {
 
 // Origin names a span.
 type Origin struct {
+	// Service is the service.name of its resource.
 	Service string
-	Name    string
-	TraceID string
-	SpanID  string
+	// Name is the span's name.
+	Name string
+	// TraceID and SpanID are in hexadecimal.
+	TraceID, SpanID string
 }
 
 // Rank is what is kept of a failure of another rank.
@@ -120,18 +122,23 @@ type Error struct {
 
 // Span is the copy of a span.
 type Span struct {
-	Name          string
-	Kind          string
-	TraceID       string
-	SpanID        string
-	ParentID      string
-	Scope         string
-	Start, End    time.Time
-	Status        string
-	StatusMessage string
-	Attributes    jsontree.Object
-	Events        []Event
-	Links         []Link
+	// Name is the span's name.
+	Name string
+	// Kind is the span's kind, or "Log" for a log record.
+	Kind string
+	// TraceID, SpanID and ParentID are in hexadecimal; a root's ParentID is "".
+	TraceID, SpanID, ParentID string
+	// Scope is the name of the instrumentation scope.
+	Scope string
+	// Start and End are by the sender's clock.
+	Start, End time.Time
+	// Status is the name of the status code, and StatusMessage its text.
+	Status, StatusMessage string
+	// Attributes are the span's, without the payload.
+	Attributes jsontree.Object
+	// Events and Links are in the order in which they came.
+	Events []Event
+	Links  []Link
 	// Omitted counts the attributes, events and links that were left out,
 	// and the values that were cut.
 	Omitted int
