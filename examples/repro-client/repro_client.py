@@ -34,6 +34,9 @@ MAX_BYTES = 250_000
 # A storage above this is described by its statistics, also with tensors="data".
 MAX_STORAGE = 128 << 10
 MAX_DEPTH = 100
+# As JSON, a value in a list takes three bytes or more. More values than this do
+# not fit, and a structure that holds itself has no end of them.
+MAX_VALUES = MAX_BYTES // 3
 
 
 def reported(function=None, **how):
@@ -134,8 +137,12 @@ class Encoder:
     def __init__(self, level):
         self.level = level
         self.storages = {}
+        self.left = MAX_VALUES
 
     def value(self, v, depth=0):
+        self.left -= 1
+        if self.left < 0:
+            raise ValueError("the call has too many values")
         kind = type(v)
         if depth > MAX_DEPTH:
             return unsent(v)

@@ -1,10 +1,11 @@
 package reprogenprocessor
 
 import (
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -12,8 +13,9 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// clientProgram fails inside a span of the real OpenTelemetry SDK, and writes
-// what the SDK's OTLP encoder makes of it.
+// clientProgram fails inside spans of the real OpenTelemetry SDK, once for each
+// name, and writes what the SDK's OTLP encoder makes of it to a file of that
+// name: PyTorch takes seconds to import.
 const clientProgram = `
 import sys
 from opentelemetry import trace
@@ -27,12 +29,15 @@ import client_app
 exporter = InMemorySpanExporter()
 provider = TracerProvider(resource=Resource({"service.name": "client"}))
 provider.add_span_processor(SimpleSpanProcessor(exporter))
-try:
-    with provider.get_tracer("t").start_as_current_span("step"):
-        getattr(client_app, "run_" + sys.argv[1])()
-except Exception:
-    pass
-sys.stdout.buffer.write(encode_spans(exporter.get_finished_spans()).SerializeToString())
+for name in sys.argv[2:]:
+    exporter.clear()
+    try:
+        with provider.get_tracer("t").start_as_current_span("step"):
+            getattr(client_app, "run_" + name)()
+    except Exception:
+        pass
+    with open(sys.argv[1] + "/" + name, "wb") as file:
+        file.write(encode_spans(exporter.get_finished_spans()).SerializeToString())
 `
 
 const clientApp = `
@@ -87,6 +92,13 @@ def run_odd(): odd(Odd())
 @reported
 def long(a): raise ValueError("long")
 def run_long(): long("x" * 400000)
+
+@reported
+def endless(a): raise ValueError("endless")
+def run_endless():
+    a = []
+    a += [a, a]
+    endless(a)
 `
 
 // TestClient is the whole way: a program with the client module and the real
@@ -98,7 +110,7 @@ func TestClient(t *testing.T) {
 	app := t.TempDir()
 	write(t, filepath.Join(app, "client_app.py"), clientApp)
 	path := "PYTHONPATH=" + app + string(os.PathListSeparator) + module
-	for name, tc := range map[string]struct {
+	cases := map[string]struct {
 		exit    int
 		message string
 		data    string
@@ -113,15 +125,18 @@ func TestClient(t *testing.T) {
 		"undecorated": {exit: 1, message: "'x'"},
 		"odd":         {exit: 5, reason: "__ffi_unserializable__"},
 		"long":        {exit: 5, reason: "no_payload"},
-	} {
+		"endless":     {exit: 5, reason: "no_payload"},
+	}
+	folder := t.TempDir()
+	cmd := exec.Command(py.path, append([]string{"-c", clientProgram, folder}, slices.Collect(maps.Keys(cases))...)...)
+	cmd.Env = append(os.Environ(), path, "CLIENT_SETTING=on")
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			cmd := exec.Command(py.path, "-c", clientProgram, name)
-			cmd.Env = append(os.Environ(), path, "CLIENT_SETTING=on")
-			var stderr strings.Builder
-			cmd.Stderr = &stderr
-			sent, err := cmd.Output()
-			require.NoError(t, err, stderr.String())
+			sent, err := os.ReadFile(filepath.Join(folder, name))
+			require.NoError(t, err)
 			td, err := (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces(sent)
 			require.NoError(t, err)
 
