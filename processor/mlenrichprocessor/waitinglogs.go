@@ -2,6 +2,7 @@ package mlenrichprocessor
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -138,14 +139,23 @@ func (w *waitingLogs) sendFound(ctx context.Context) {
 	w.send(ctx, found, releasedFound)
 }
 
+// lookupSize is how many records are looked up at once, with the store's lock
+// held: everybody else may come in between.
+const lookupSize = 1024
+
 // lookup asks the store for what is known of records.
 func (w *waitingLogs) lookup(records []waitingAt) (map[spanKey]*keySet, map[[16]byte]*agreement) {
 	spans := make(map[spanKey]*keySet)
 	traces := make(map[[16]byte]*agreement)
-	for _, at := range records {
-		at.record().state.wants(spans, traces)
+	for some := range slices.Chunk(records, lookupSize) {
+		ofSpans, ofTraces := make(map[spanKey]*keySet), make(map[[16]byte]*agreement)
+		for _, at := range some {
+			at.record().state.wants(ofSpans, ofTraces)
+		}
+		w.store.lookup(ofSpans, ofTraces)
+		maps.Copy(spans, ofSpans)
+		maps.Copy(traces, ofTraces)
 	}
-	w.store.lookup(spans, traces)
 	return spans, traces
 }
 

@@ -89,8 +89,10 @@ type waitingQueue struct {
 	// long, so the first is the first whose time is up.
 	batches list.List
 	traces  map[[16]byte][]waitingAt
-	// asked are the traces of which something new may be known.
+	// asked are the traces of which something new may be known, and fresh the
+	// records that were looked up before they were here.
 	asked map[[16]byte]struct{}
+	fresh []waitingAt
 	// records and bytes are what waits or is being sent.
 	records, bytes int
 	added          uint64
@@ -131,7 +133,7 @@ func (q *waitingQueue) reserve(b *waitingBatch, wanted []waitingRecord, own int)
 	b.left = len(b.records)
 }
 
-// add adds a batch that has room, and asks about its traces: something may have
+// add adds a batch that has room, and asks about its records: something may have
 // become known since they were looked up. It returns false where the queue is
 // closed.
 func (q *waitingQueue) add(b *waitingBatch) bool {
@@ -146,7 +148,7 @@ func (q *waitingQueue) add(b *waitingBatch) bool {
 	for at := range b.records {
 		trace := b.records[at].state.trace
 		q.traces[trace] = append(q.traces[trace], waitingAt{b, at})
-		q.asked[trace] = struct{}{}
+		q.fresh = append(q.fresh, waitingAt{b, at})
 	}
 	return true
 }
@@ -178,8 +180,8 @@ func (q *waitingQueue) ask(traces []traceState) bool {
 	return news
 }
 
-// answer returns the records of the traces that were asked about since the last
-// call. They stay.
+// answer returns the records that were asked about since the last call, alone or
+// with their traces. They stay.
 func (q *waitingQueue) answer() []waitingAt {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -187,7 +189,15 @@ func (q *waitingQueue) answer() []waitingAt {
 	for trace := range q.asked {
 		waiting = append(waiting, q.traces[trace]...)
 	}
+	for _, at := range q.fresh {
+		if r := at.record(); r.scope != nil {
+			if _, with := q.asked[r.state.trace]; !with {
+				waiting = append(waiting, at)
+			}
+		}
+	}
 	clear(q.asked)
+	q.fresh = nil
 	return waiting
 }
 
