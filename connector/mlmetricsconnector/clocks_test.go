@@ -37,7 +37,7 @@ type run struct {
 func newRun(t *testing.T, cfg *Config) *run {
 	t.Helper()
 	sink := new(consumertest.MetricsSink)
-	c, err := newMetricsConnector(connectortest.NewNopSettings(metadata.Type), cfg, new(shared.Registry[*common]), sink)
+	c, err := newMetricsConnector(connectortest.NewNopSettings(metadata.Type), cfg, new(shared.Registry[*silences]), sink)
 	require.NoError(t, err)
 	r := &run{connector: c, sink: sink, clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	c.now = func() time.Time { return r.clock }

@@ -36,7 +36,7 @@ type metricsConnector struct {
 	id        component.ID
 
 	// shared is where the instance that gets the clients' metrics is met.
-	shared  *shared.Registry[*common]
+	shared  *shared.Registry[*silences]
 	release shared.Release
 
 	// now is the clock.
@@ -57,7 +57,7 @@ type metricsConnector struct {
 
 var _ connector.Traces = (*metricsConnector)(nil)
 
-func newMetricsConnector(set connector.Settings, cfg *Config, registry *shared.Registry[*common], next consumer.Metrics) (*metricsConnector, error) {
+func newMetricsConnector(set connector.Settings, cfg *Config, registry *shared.Registry[*silences], next consumer.Metrics) (*metricsConnector, error) {
 	tel, err := newTelemetry(set)
 	if err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func (c *metricsConnector) Start(ctx context.Context, host component.Host) error
 	if err := c.telemetry.observe(c.store); err != nil {
 		return fmt.Errorf("register the connector's own metrics: %w", err)
 	}
-	shared, release, err := c.shared.Acquire(ctx, host, c.id, newCommon)
+	shared, release, err := c.shared.Acquire(ctx, host, c.id, newSilences)
 	if err != nil {
 		return err
 	}

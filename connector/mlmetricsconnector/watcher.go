@@ -14,20 +14,20 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
-// common is what the instances of one component id share: what their clients
+// silences are what the instances of one component id share: what their clients
 // send themselves. It is told by the instance that gets the clients' metrics,
 // and heeded by the one that gets their spans.
-type common struct {
+type silences struct {
 	streams.Silences
 }
 
 // Start implements shared.Object.
-func (*common) Start(context.Context, component.Host) error { return nil }
+func (*silences) Start(context.Context, component.Host) error { return nil }
 
 // Shutdown implements shared.Object.
-func (*common) Shutdown(context.Context) error { return nil }
+func (*silences) Shutdown(context.Context) error { return nil }
 
-var _ shared.Object = (*common)(nil)
+var _ shared.Object = (*silences)(nil)
 
 // sentByClients has the series of each metric's name.
 var sentByClients = func() map[string]series.ID {
@@ -42,20 +42,20 @@ var sentByClients = func() map[string]series.ID {
 // write too. It passes nothing on: there is one writer a name.
 type watcher struct {
 	id     component.ID
-	shared *shared.Registry[*common]
+	shared *shared.Registry[*silences]
 	now    func() time.Time
 
-	common  *common
-	release shared.Release
+	silences *silences
+	release  shared.Release
 }
 
 // Start gets what is shared with the instance that writes.
 func (w *watcher) Start(ctx context.Context, host component.Host) (err error) {
-	w.common, w.release, err = w.shared.Acquire(ctx, host, w.id, newCommon)
+	w.silences, w.release, err = w.shared.Acquire(ctx, host, w.id, newSilences)
 	return err
 }
 
-func newCommon() (*common, error) { return new(common), nil }
+func newSilences() (*silences, error) { return new(silences), nil }
 
 // Shutdown gives it back.
 func (w *watcher) Shutdown(ctx context.Context) error {
@@ -82,7 +82,7 @@ func (w *watcher) ConsumeMetrics(_ context.Context, md pmetric.Metrics) error {
 			}
 			for _, m := range sm.Metrics().All() {
 				if id, ok := sentByClients[m.Name()]; ok {
-					w.common.Note(resource, id, now)
+					w.silences.Note(resource, id, now)
 				}
 			}
 		}
