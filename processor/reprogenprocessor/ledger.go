@@ -331,7 +331,9 @@ func (l *ledger) wrote(f *failure.Failure, name string, old store.Group) store.G
 		g.Exemplars = slices.DeleteFunc(old.Exemplars, func(e string) bool { return e == name })
 	}
 	g.Kind, g.Type, g.Message = string(f.Kind), errorType, message
-	g.Exemplars = append(g.Exemplars, name)
+	if !slices.Contains(g.Exemplars, name) {
+		g.Exemplars = append(g.Exemplars, name)
+	}
 	if v := g.Variant(f.Variant.ID, f.Variant.Text); v != nil {
 		v.Exemplar = name
 	}

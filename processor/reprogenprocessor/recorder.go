@@ -75,6 +75,9 @@ type recorder struct {
 	disk      disk
 	diskBytes atomic.Int64
 	lastWarn  atomic.Int64 // in nanoseconds since 1970
+	// summaries is held from the making of a group's summary until it is on
+	// disk, so that two workers cannot leave the older one there.
+	summaries sync.Mutex
 	outlets   outlets
 
 	started bool

@@ -99,18 +99,25 @@ func (r *recorder) writeFiles(ctx context.Context, f *failure.Failure) (name str
 	}
 	r.telemetry.ProcessorReproGenWritten.Add(ctx, 1, r.own)
 	r.redacted(ctx, files.Redactions)
-	old, _ := r.disk.ReadGroup(f.Fingerprint)
-	group := r.ledger.wrote(f, name, old)
-	if err := r.disk.WriteGroup(group); err != nil {
-		r.ledger.markDirty(f.Fingerprint)
-		r.warn("The summary of a group could not be written", err)
-	}
+	r.summarize(f, name)
 	r.enforce()
 	r.diskBytes.Store(r.disk.Bytes())
 	r.logger.Info("Wrote a reproduction artefact",
 		zap.String("kind", string(f.Kind)), zap.String("path", f.Fingerprint+"/"+name))
 	r.emit(ctx, f, name, files)
 	return name, nil
+}
+
+// summarize notes an artefact in its group's summary.
+func (r *recorder) summarize(f *failure.Failure, name string) {
+	r.summaries.Lock()
+	defer r.summaries.Unlock()
+	old, _ := r.disk.ReadGroup(f.Fingerprint)
+	group := r.ledger.wrote(f, name, old)
+	if err := r.disk.WriteGroup(group); err != nil {
+		r.ledger.markDirty(f.Fingerprint)
+		r.warn("The summary of a group could not be written", err)
+	}
 }
 
 // failed counts a write that failed.
@@ -185,6 +192,8 @@ func (r *recorder) enforce() {
 // flush writes the summaries that changed. Groups without an artefact have no
 // folder and are only counted in memory.
 func (r *recorder) flush() {
+	r.summaries.Lock()
+	defer r.summaries.Unlock()
 	for _, g := range r.ledger.takeDirty() {
 		if err := r.disk.WriteGroup(g); err != nil {
 			r.ledger.markDirty(g.Fingerprint)
