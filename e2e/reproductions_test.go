@@ -52,6 +52,43 @@ func testReproductions(t *testing.T, j *job) {
 		assert.Equal(t, harness.NotReproduced, verdict, output)
 	})
 
+	// An agent's code has no exception on its span, and its group is that of the
+	// span that holds the code.
+	t.Run("generated code", func(t *testing.T) {
+		sent := map[string]bool{}
+		for _, failure := range j.sent.Summary.Scenarios["taskweaver"].Truth.Failures {
+			if failure.Name == "CodeExecutor.execute_code" {
+				sent[failure.ExceptionMessage] = true
+			}
+		}
+		require.NotEmpty(t, sent, "no code of the workload has failed")
+		var codes []harness.Artifact
+		require.EventuallyWithT(t, func(c *assert.CollectT) {
+			codes = nil
+			artifacts, err := harness.Artifacts(j.reproductions)
+			assert.NoError(c, err)
+			for _, artifact := range artifacts {
+				kind, err := harness.GroupKind(j.reproductions, artifact.Group)
+				assert.NoError(c, err)
+				if kind == "python_code" {
+					codes = append(codes, artifact)
+				}
+			}
+			assert.NotEmpty(c, codes)
+		}, harness.ArrivalTimeout, harness.ArrivalPoll)
+		for _, artifact := range codes {
+			verdict, output := harness.Reproduce(t, artifact.Script(), "")
+			assert.Equal(t, harness.Refused, verdict, output)
+			verdict, output = harness.Reproduce(t, artifact.Script(), "", "--allow-side-effects")
+			assert.Equal(t, harness.Reproduced, verdict, output)
+			known := false
+			for message := range sent {
+				known = known || strings.Contains(output, message)
+			}
+			assert.True(t, known, output)
+		}
+	})
+
 	t.Run("spans point at their files", func(t *testing.T) {
 		for _, failure := range failures {
 			stored := j.stored[failure.TraceID][failure.SpanID]

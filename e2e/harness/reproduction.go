@@ -97,15 +97,28 @@ func Artifacts(dir string) ([]Artifact, error) {
 
 // GroupCount returns how many failures a group has counted.
 func GroupCount(dir, group string) (int64, error) {
+	g, err := readGroup(dir, group)
+	return g.Count, err
+}
+
+// GroupKind returns what the artefacts of a group do, such as "python_call".
+func GroupKind(dir, group string) (string, error) {
+	g, err := readGroup(dir, group)
+	return g.Kind, err
+}
+
+type groupSummary struct {
+	Kind  string `json:"kind"`
+	Count int64  `json:"count"`
+}
+
+func readGroup(dir, group string) (content groupSummary, err error) {
 	text, err := os.ReadFile(filepath.Join(dir, group, "group.json")) //nolint:gosec // the tests name the folder
 	if err != nil {
-		return 0, err
-	}
-	var content struct {
-		Count int64 `json:"count"`
+		return groupSummary{}, err
 	}
 	err = json.Unmarshal(text, &content)
-	return content.Count, err
+	return content, err
 }
 
 // Reproduce runs an artefact as a user does, and returns its verdict and

@@ -163,6 +163,24 @@ type weaverRound struct {
 // weaverTask is what a user asks, in simulated content.
 type weaverTask struct {
 	message, plan, code, result, reply string
+	bug                                weaverBug
+}
+
+// weaverBug is code that a model wrote with a mistake in it: it needs nothing
+// but Python, and really raises. TestGeneratedCodeFails asks a Python for it.
+type weaverBug struct {
+	code string
+	// line is where it raises, and text what is there.
+	line int
+	text string
+	// kind is a builtin exception.
+	kind, message string
+}
+
+// printed is the traceback as TaskWeaver's executor returns it.
+func (b weaverBug) printed() string {
+	return fmt.Sprintf("Traceback (most recent call last):\n  File \"<ipython-input-1>\", line %d, in <module>\n    %s\n%s: %s\n",
+		b.line, b.text, b.kind, b.message)
 }
 
 var weaverTasks = []weaverTask{
@@ -170,16 +188,28 @@ var weaverTasks = []weaverTask{
 		"Plot the monthly sales in sales.csv", "1. load the file\n2. plot by month",
 		"import pandas as pd\ndf = pd.read_csv('sales.csv')\ndf.groupby('month').sum().plot()",
 		"Figure saved as sales.png", "The plot of the monthly sales is in sales.png.",
+		weaverBug{
+			"sales = [('January', '1843'), ('February', 1730)]\nsum(amount for month, amount in sales)", 2,
+			"sum(amount for month, amount in sales)", "TypeError", "unsupported operand type(s) for +: 'int' and 'str'",
+		},
 	},
 	{
 		"Which of our sensors drifted last week?", "1. load the readings\n2. compare with the week before",
 		"drift = readings.groupby('sensor').mean() - before.groupby('sensor').mean()\ndrift[drift.abs() > 0.5]",
 		"sensor 7: 0.81", "Sensor 7 drifted by 0.81 degrees.",
+		weaverBug{
+			"before = {'sensor 7': 20.4}\nafter = {'sensor 7': 21.2, 'sensor 9': 19.8}\n{name: after[name] - before[name] for name in after}", 3,
+			"{name: after[name] - before[name] for name in after}", "KeyError", "'sensor 9'",
+		},
 	},
 	{
 		"Forecast the next 30 days of visitors", "1. fit a seasonal model\n2. forecast 30 days",
 		"model = fit(visitors, season=7)\nforecast = model.predict(30)",
 		"mean 1843 visitors a day", "I expect about 1,843 visitors a day.",
+		weaverBug{
+			"visitors = [1843, 1730, 1902]\nforecast = df.mean()", 2,
+			"forecast = df.mean()", "NameError", "name 'df' is not defined",
+		},
 	},
 }
 
@@ -294,6 +324,14 @@ type weaverAttempt struct {
 	failed           bool
 }
 
+// code is what the model wrote at this try.
+func (a weaverAttempt) code(task weaverTask) string {
+	if a.failed {
+		return task.bug.code
+	}
+	return task.code
+}
+
 func (r *weaverRound) planAttempt(failed bool) weaverAttempt {
 	a := weaverAttempt{
 		model: r.planLLM(2500, 7000), failed: failed,
@@ -388,20 +426,21 @@ func (r *weaverRound) work(from string, a weaverAttempt) {
 		r.end(spanSpec{
 			ref: r.child(self), parent: self.span, scope: taskweaverScope,
 			name: r.session.generator + ".reply", start: start.Add(time.Millisecond), end: r.clock,
-			attrs: r.generatorAttrs(a.model),
+			attrs: r.generatorAttrs(a),
 		})
 		r.count(r.session.generator, a.model.input, a.model.output)
+		code := a.code(r.task)
 		result, next := r.task.result, "Planner"
 		if a.failed {
-			result, next = "NameError: name 'df' is not defined", worker
+			result, next = r.task.bug.printed(), worker
 		}
 		if worker == "CodeInterpreter" {
-			r.verify(self)
-			r.execute(self, a, result)
+			r.verify(self, code)
+			result = r.execute(self, a, result)
 		} else {
 			r.clock = r.clock.Add(a.run)
 		}
-		attrs := []attr{{"code", r.task.code}}
+		attrs := []attr{{"code", code}}
 		if worker == "CodeInterpreter" {
 			attrs = append(attrs, attr{"code_verification_on", true})
 		} else {
@@ -418,11 +457,12 @@ func (r *weaverRound) work(from string, a weaverAttempt) {
 	})
 }
 
-func (r *weaverRound) generatorAttrs(call weaverCall) []attr {
+func (r *weaverRound) generatorAttrs(a weaverAttempt) []attr {
+	call, code := a.model, a.code(r.task)
 	prompt := chatPrompt("You write Python code.", r.task.plan)
 	switch r.session.generator {
 	case "CodeGeneratorCLIOnly":
-		return []attr{{"prompt_size", call.input}, {"prompt", prompt}, {"output_size", call.output}, {"code", r.task.code}}
+		return []attr{{"prompt_size", call.input}, {"prompt", prompt}, {"output_size", call.output}, {"code", code}}
 	case "CodeGeneratorPluginOnly":
 		return []attr{
 			{"user_query", r.task.message},
@@ -439,23 +479,24 @@ func (r *weaverRound) generatorAttrs(call weaverCall) []attr {
 			{"prompt", prompt},
 			{"prompt_size", call.input},
 			{"output_size", call.output},
-			{"code", r.task.code},
+			{"code", code},
 		}
 	}
 }
 
 // verify records the look at the code before it is run, which finds nothing.
-func (r *weaverRound) verify(parent ref) {
+func (r *weaverRound) verify(parent ref, code string) {
 	start := r.clock
 	r.clock = r.clock.Add(time.Millisecond)
 	r.end(spanSpec{
 		ref: r.child(parent), parent: parent.span, scope: taskweaverScope, name: "CodeInterpreter.verify_code",
-		start: start, end: r.clock, attrs: []attr{{"code", r.task.code}},
+		start: start, end: r.clock, attrs: []attr{{"code", code}},
 	})
 }
 
-// execute records the run of the code and its parts.
-func (r *weaverRound) execute(parent ref, a weaverAttempt, result string) {
+// execute records the run of the code and its parts, and returns what the
+// executor says of it.
+func (r *weaverRound) execute(parent ref, a weaverAttempt, result string) string {
 	start := r.clock
 	self := r.child(parent)
 	part := func(name string, length time.Duration, attrs ...attr) {
@@ -469,7 +510,7 @@ func (r *weaverRound) execute(parent ref, a weaverAttempt, result string) {
 	if a.load > 0 {
 		part("load_plugin", a.load)
 	}
-	part("run_code", a.run, attr{"code", r.task.code})
+	part("run_code", a.run, attr{"code", a.code(r.task)})
 	// The result is the only place that says what failed: there is no exception
 	// event, and the run itself has no status.
 	outcome := "succeeded"
@@ -486,9 +527,10 @@ func (r *weaverRound) execute(parent ref, a weaverAttempt, result string) {
 		span.Status().SetMessage("Code execution failed.")
 		r.truth.Fail(sentlog.Failure{
 			TraceID: self.trace.String(), SpanID: self.span.String(), Name: "CodeExecutor.execute_code",
-			ExceptionType: "NameError", ExceptionMessage: "name 'df' is not defined",
+			ExceptionType: r.task.bug.kind, ExceptionMessage: r.task.bug.message,
 		})
 	}
+	return result
 }
 
 func out(from, to, message string) []attr {

@@ -1,6 +1,9 @@
 package scenario
 
 import (
+	"fmt"
+	"os/exec"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -138,4 +141,24 @@ func TestTaskWeaverFailures(t *testing.T) {
 	}
 	assert.NotZero(t, codes)
 	assert.NotZero(t, rounds)
+}
+
+// TestGeneratedCodeFails asks a real Python whether the code with a mistake in
+// it raises what the spans say.
+func TestGeneratedCodeFails(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	require.NoError(t, err, "this test runs the code in a real Python")
+	const program = `
+import sys, traceback
+try:
+    exec(sys.argv[1], {})
+except Exception as e:
+    print("%s: %s in line %d" % (type(e).__name__, e, traceback.extract_tb(e.__traceback__)[1].lineno))
+`
+	for _, task := range weaverTasks {
+		said, err := exec.CommandContext(t.Context(), python, "-I", "-c", program, task.bug.code).CombinedOutput()
+		require.NoError(t, err, string(said))
+		assert.Equal(t, fmt.Sprintf("%s: %s in line %d\n", task.bug.kind, task.bug.message, task.bug.line), string(said))
+		assert.Equal(t, task.bug.text, strings.Split(task.bug.code, "\n")[task.bug.line-1])
+	}
 }
