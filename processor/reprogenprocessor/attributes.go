@@ -6,16 +6,21 @@ import (
 
 // Attributes that are read.
 const (
-	attrPayload       = "repro.payload"
-	attrPayloadSize   = "repro.payload.size"
-	attrPayloadSHA256 = "repro.payload.sha256"
-	attrFingerprint   = "repro.fingerprint"
+	attrPayload     = "repro.payload"
+	attrFingerprint = "repro.fingerprint"
+
+	// What belongs to a payload is named after it.
+	sizeSuffix   = ".size"
+	sha256Suffix = ".sha256"
+	uriSuffix    = ".uri"
 
 	attrExceptionEvent      = "exception"
 	attrExceptionType       = "exception.type"
 	attrExceptionMessage    = "exception.message"
 	attrExceptionStacktrace = "exception.stacktrace"
 	attrCodeFunctionName    = "code.function.name"
+	attrCodeNamespace       = "code.namespace" // until semantic conventions 1.30
+	attrCodeFunction        = "code.function"
 	attrSnakepitError       = "snakepit.grpc.error"
 	attrSnakepitErrorKind   = "snakepit.grpc.error_kind"
 

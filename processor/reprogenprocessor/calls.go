@@ -1,8 +1,6 @@
 package reprogenprocessor
 
 import (
-	"strings"
-
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
@@ -31,8 +29,8 @@ func (r *recorder) sawCall(l *located) {
 	if correlation == "" && !waits {
 		return
 	}
-	rec, weight := recordingOf(l)
-	if correlation != "" && weight <= int64(r.cfg.MaxPayloadBytes) {
+	rec, weight := r.recordingOf(l)
+	if correlation != "" && weight <= r.maxRecording() {
 		r.calls.put(correlation, rec, weight+spanOverhead, r.now())
 	}
 	if !waits {
@@ -54,9 +52,12 @@ func (r *recorder) sawCall(l *located) {
 	}
 }
 
+// maxRecording is what a recording may weigh: a call, and what describes it.
+func (r *recorder) maxRecording() int64 { return int64(r.cfg.MaxPayloadBytes) + 2<<10 }
+
 // recordingOf copies what of a span is needed later, and says how many bytes
 // it takes.
-func recordingOf(l *located) (recording, int64) {
+func (r *recorder) recordingOf(l *located) (recording, int64) {
 	c := newCopier()
 	rec := recording{span: ptrace.NewSpan(), from: failure.Origin{
 		Name:    c.text(l.span.Name(), maxValueBytes),
@@ -66,17 +67,47 @@ func recordingOf(l *located) (recording, int64) {
 	if v, ok := l.resource.Attributes().Get(mlattr.ServiceName); ok {
 		rec.from.Service = c.text(v.AsString(), maxValueBytes)
 	}
-	// Nothing but these three is read of a call, and what is not weighed would
-	// have no bound.
+	// Nothing but these is read of a call, and what is not weighed would have
+	// no bound.
 	var weight int64
-	for _, k := range [...]string{attrPayload, attrPayloadSHA256} {
-		if text := firstText(l.span.Attributes(), k); text != "" {
-			weight += int64(len(text))
-			rec.span.Attributes().PutStr(k, strings.Clone(text))
+	keep := func(name string) {
+		if v, ok := l.span.Attributes().Get(name); ok {
+			if weight += weigh(v); weight <= r.maxRecording() {
+				v.CopyTo(rec.span.Attributes().PutEmpty(name))
+			}
 		}
 	}
-	if size, ok := l.span.Attributes().Get(attrPayloadSize); ok && size.Type() == pcommon.ValueTypeInt {
-		rec.span.Attributes().PutInt(attrPayloadSize, size.Int())
+	for _, part := range r.cfg.CallAttributes.parts() {
+		for _, name := range part.names {
+			keep(name)
+			if part.key == "payload" {
+				keep(name + sizeSuffix)
+				keep(name + sha256Suffix)
+			}
+		}
+	}
+	for _, name := range [...]string{attrCodeFunctionName, attrCodeNamespace, attrCodeFunction} {
+		keep(name)
 	}
 	return rec, weight
+}
+
+// weigh estimates the bytes that a value takes in memory.
+func weigh(v pcommon.Value) int64 {
+	weight := int64(valueOverhead)
+	switch v.Type() {
+	case pcommon.ValueTypeStr:
+		weight += int64(len(v.Str()))
+	case pcommon.ValueTypeBytes:
+		weight += int64(v.Bytes().Len())
+	case pcommon.ValueTypeSlice:
+		for _, e := range v.Slice().All() {
+			weight += weigh(e)
+		}
+	case pcommon.ValueTypeMap:
+		for k, e := range v.Map().All() {
+			weight += int64(len(k)) + weigh(e)
+		}
+	}
+	return weight
 }

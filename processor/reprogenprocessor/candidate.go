@@ -21,7 +21,7 @@ func (l *located) parentKey() spanKey { return spanKey{l.span.TraceID(), l.span.
 // artefact: the ones without a failed child, where the error began; but if
 // such a one has no call, the nearest failed ancestor that has one and tells
 // of the same error. The others are returned as well.
-func candidates(failed []located) (chosen, others []located) {
+func candidates(read *reader, failed []located) (chosen, others []located) {
 	if len(failed) == 1 {
 		return failed, nil
 	}
@@ -42,8 +42,8 @@ func candidates(failed []located) (chosen, others []located) {
 			reached[at] = true
 		}
 		best := i
-		if !hasPayload(failed[i].span) {
-			best = payloadAbove(failed, byID, i)
+		if !read.hasPayload(failed[i].span) {
+			best = payloadAbove(read, failed, byID, i)
 		}
 		if !taken[best] {
 			taken[best] = true
@@ -69,7 +69,7 @@ func candidates(failed []located) (chosen, others []located) {
 	return chosen, others
 }
 
-func payloadAbove(failed []located, byID map[spanKey]int, leaf int) int {
+func payloadAbove(read *reader, failed []located, byID map[spanKey]int, leaf int) int {
 	at := leaf
 	for range maxAncestors {
 		parent, ok := byID[failed[at].parentKey()]
@@ -77,7 +77,7 @@ func payloadAbove(failed []located, byID map[spanKey]int, leaf int) int {
 			return leaf
 		}
 		at = parent
-		if hasPayload(failed[at].span) && sameError(failed[leaf].err, failed[at].err) {
+		if read.hasPayload(failed[at].span) && sameError(failed[leaf].err, failed[at].err) {
 			return at
 		}
 	}

@@ -27,6 +27,9 @@ type Config struct {
 	// until its user allows a module on its command line.
 	AllowedModules []string `mapstructure:"allowed_modules"`
 
+	// CallAttributes names the attributes in which clients send the call.
+	CallAttributes CallAttributesConfig `mapstructure:"call_attributes"`
+
 	// SiblingWait is how long a failure waits, after it was first seen, for
 	// the rest of its story: a deeper error or one with a payload, the
 	// exception's log record, the call that another process recorded, the
@@ -145,6 +148,7 @@ type RetentionConfig struct {
 func createDefaultConfig() component.Config {
 	return &Config{
 		Directory:        "reproductions",
+		CallAttributes:   defaultCallAttributes(),
 		SiblingWait:      10 * time.Second,
 		EnrichWindow:     30 * time.Minute,
 		Traces:           TracesConfig{Held: 10_000, SpansPerTrace: 500, Bytes: 64 << 20, AttributeBytes: maxValueBytes},

@@ -33,9 +33,12 @@ func TestConfig(t *testing.T) {
 
 	cfg, err = loadConfig(t, "repro_gen/all")
 	require.NoError(t, err)
+	names := defaultCallAttributes()
+	names.Payload, names.Args, names.Kwargs = []string{"repro.payload", "app.call"}, []string{"app.args"}, []string{}
 	assert.Equal(t, &Config{
 		Directory:        "/var/lib/otelcol-ml/reproductions",
 		AllowedModules:   []string{"statistics", "my_app.models.*", "numpy.linalg:solve"},
+		CallAttributes:   names,
 		SiblingWait:      5 * time.Second,
 		EnrichWindow:     time.Hour,
 		Traces:           TracesConfig{Held: 100, SpansPerTrace: 50, Bytes: 8 << 20, AttributeBytes: 1 << 10},
@@ -56,6 +59,11 @@ func TestBadConfig(t *testing.T) {
 		"repro_gen/bad_modules": {
 			`"allowed_modules[0]": "os.system()" is not "pkg.mod"`, `"allowed_modules[1]"`,
 			`"allowed_modules[2]": "builtins:eval" names the module "builtins"`,
+		},
+		"repro_gen/bad_names": {
+			`"payload[0]" is empty: it must be the name of a span attribute`,
+			`"payload[1]" is "repro.artifact.path": repro_gen writes that one`,
+			`"args[0]" is "args", as "function[1]" is`, `"library" has 17 names: at most 16`, "call_attributes",
 		},
 		"repro_gen/bad_limits": {
 			`"sibling_wait" is -1s: it must be at least 0`, `"enrich_window" is -1s`,

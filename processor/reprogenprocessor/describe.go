@@ -46,7 +46,7 @@ func fingerprintOf(f *failure.Failure, l located) string {
 	if parts.Type == "" {
 		parts.Type = f.Error.Type
 	}
-	switch name := firstText(span.Attributes(), attrCodeFunctionName); {
+	switch name := qualifiedName(span.Attributes()); {
 	case f.Call != nil:
 		parts.Target = f.Call.Target()
 	case name != "":

@@ -3,7 +3,6 @@ package reprogenprocessor
 import (
 	"strings"
 
-	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
@@ -16,17 +15,18 @@ const attrCode = "code"
 // recordedCall finds what of a span can be replayed. Where nothing can, the
 // kind is Context and the reason says why.
 func recordedCall(read *reader, span ptrace.Span) (failure.Kind, *payload.Call, payload.Reason) {
-	if !hasText(span.Attributes(), attrPayload) {
+	recorded := read.hasCall(span.Attributes())
+	if !recorded {
 		if code := generatedCode(span); code != "" {
 			call, reason := payload.OfCode(strings.Clone(code), read.maxBytes)
 			return kindOf(failure.PythonCode, call), call, reason
 		}
 	}
-	if chat, ok := conversation(span.Attributes()); ok && !hasText(span.Attributes(), attrPayload) {
+	if chat, ok := conversation(span.Attributes()); ok && !recorded {
 		call, reason := payload.OfChat(chat, read.maxBytes)
 		return kindOf(failure.GenAIChat, call), call, reason
 	}
-	call, reason := read.payload(span.Attributes())
+	call, reason := read.call(span.Attributes())
 	return kindOf(failure.PythonCall, call), call, reason
 }
 
@@ -35,11 +35,6 @@ func kindOf(kind failure.Kind, call *payload.Call) failure.Kind {
 		return failure.Context
 	}
 	return kind
-}
-
-func hasText(attributes pcommon.Map, key string) bool {
-	v, ok := attributes.Get(key)
-	return ok && v.Type() == pcommon.ValueTypeStr && v.Str() != ""
 }
 
 // generatedCode returns the code of a span of an agent's code interpreter, if

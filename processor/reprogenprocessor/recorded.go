@@ -11,12 +11,14 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
 )
 
-func isPayloadKey(key string) bool {
-	return key == attrPayload || strings.HasPrefix(key, attrPayload+".")
+// hasPayload reports whether a span has something that can be replayed.
+func (r *reader) hasPayload(span ptrace.Span) bool {
+	return r.hasCall(span.Attributes()) || generatedCode(span) != "" || hasConversation(span.Attributes())
 }
 
-func hasPayload(span ptrace.Span) bool {
-	return hasText(span.Attributes(), attrPayload) || generatedCode(span) != "" || hasConversation(span.Attributes())
+// hasCall reports whether there is a recorded call, whole or in parts.
+func (r *reader) hasCall(attributes pcommon.Map) bool {
+	return firstText(attributes, r.names.Payload...) != "" || r.names.hasParts(attributes)
 }
 
 // The bounds of a reader's memory.
@@ -30,6 +32,7 @@ const (
 // returns is not to be changed.
 type reader struct {
 	maxBytes int
+	names    *CallAttributesConfig
 
 	mu     sync.Mutex
 	recent *simplelru.LRU[signedText, decoded]
@@ -39,6 +42,7 @@ type reader struct {
 type signedText struct {
 	text     string
 	declared payload.Declared
+	named    string
 }
 
 type decoded struct {
@@ -46,32 +50,43 @@ type decoded struct {
 	reason payload.Reason
 }
 
-func newReader(maxBytes int) (*reader, error) {
+func newReader(cfg *Config) (*reader, error) {
 	recent, err := simplelru.NewLRU[signedText, decoded](maxRecent, nil)
-	return &reader{maxBytes: maxBytes, recent: recent}, err
+	return &reader{maxBytes: cfg.MaxPayloadBytes, names: &cfg.CallAttributes, recent: recent}, err
 }
 
-// payload reads the span's payload, or says why there is none to use.
-func (r *reader) payload(attributes pcommon.Map) (*payload.Call, payload.Reason) {
-	v, ok := attributes.Get(attrPayload)
-	if !ok {
-		return nil, payload.NoPayload
+// call reads a span's recorded call, or says why there is none to use.
+func (r *reader) call(attributes pcommon.Map) (*payload.Call, payload.Reason) {
+	for _, name := range r.names.Payload {
+		if v, ok := attributes.Get(name); ok {
+			return r.payload(attributes, name, v)
+		}
 	}
+	switch {
+	case r.names.hasParts(attributes):
+		return r.callOfParts(attributes)
+	case r.names.namesFunction(attributes):
+		return nil, payload.NoArguments
+	}
+	return nil, payload.NoPayload
+}
+
+// payload reads the call that is one attribute.
+func (r *reader) payload(attributes pcommon.Map, name string, v pcommon.Value) (*payload.Call, payload.Reason) {
 	if v.Type() != pcommon.ValueTypeStr {
 		return nil, payload.Invalid
 	}
 	if len(v.Str()) > r.maxBytes {
 		return nil, payload.TooLarge
 	}
-	declared := payload.Declared{Size: -1, SHA256: firstText(attributes, attrPayloadSHA256)}
-	if size, ok := attributes.Get(attrPayloadSize); ok && size.Type() == pcommon.ValueTypeInt {
-		declared.Size = size.Int()
+	key := signedText{v.Str(), payload.Declared{Size: -1, SHA256: firstText(attributes, name+sha256Suffix)}, qualifiedName(attributes)}
+	if size, ok := attributes.Get(name + sizeSuffix); ok && size.Type() == pcommon.ValueTypeInt {
+		key.declared.Size = size.Int()
 	}
-	if len(v.Str())+len(declared.SHA256) > maxRecentBytes {
+	if len(key.text)+len(key.declared.SHA256)+len(key.named) > maxRecentBytes {
 		// The tree must not share memory with the batch.
-		return payload.Decode(strings.Clone(v.Str()), declared)
+		return payload.Decode(strings.Clone(key.text), key.declared, key.named)
 	}
-	key := signedText{v.Str(), declared}
 	r.mu.Lock()
 	known, ok := r.recent.Get(key)
 	r.mu.Unlock()
@@ -79,7 +94,7 @@ func (r *reader) payload(attributes pcommon.Map) (*payload.Call, payload.Reason)
 		return known.call, known.reason
 	}
 	key.text, key.declared.SHA256 = strings.Clone(key.text), strings.Clone(key.declared.SHA256)
-	known.call, known.reason = payload.Decode(key.text, key.declared)
+	known.call, known.reason = payload.Decode(key.text, key.declared, key.named)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.recent.Add(key, known)

@@ -118,7 +118,7 @@ func newRecorder(cfg *Config, id component.ID, set component.TelemetrySettings) 
 	if r.ledger, err = newLedger(cfg.RateLimit, cfg.MaxGroups); err != nil {
 		return nil, err
 	}
-	if r.reader, err = newReader(cfg.MaxPayloadBytes); err != nil {
+	if r.reader, err = newReader(cfg); err != nil {
 		return nil, err
 	}
 	period := max(cfg.EnrichWindow, cfg.SiblingWait, time.Minute)

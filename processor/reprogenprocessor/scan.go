@@ -57,13 +57,12 @@ type signs uint8
 
 const (
 	signFailed signs = 1 << iota
-	signCall
 	signCorrelated
 )
 
 // scan looks at each span once. A batch without failures, calls and traces
 // that are kept costs nothing else.
-func scan(td ptrace.Traces, kept *filter) batch {
+func scan(td ptrace.Traces, kept *filter, read *reader) batch {
 	var b batch
 	resources := td.ResourceSpans()
 	for i := range resources.Len() {
@@ -77,7 +76,7 @@ func scan(td ptrace.Traces, kept *filter) batch {
 				b.held = b.held || held
 				seen := look(span)
 				// A call is of use only where something may refer to it.
-				if seen&signFailed == 0 && (seen&signCall == 0 || seen&signCorrelated == 0 && !held) {
+				if seen&signFailed == 0 && (seen&signCorrelated == 0 && !held || !read.hasCall(span.Attributes())) {
 					continue
 				}
 				b.add(located{span: span, resource: rs.Resource(), scope: scopes.At(j).Scope().Name()}, seen)
@@ -105,7 +104,7 @@ func (b *batch) add(l located, seen signs) {
 }
 
 // look tells in one pass over its attributes whether a span failed, and
-// whether it carries a call and the id of one. A span has failed if its status says so, or if
+// whether it carries the id of a call. A span has failed if its status says so, or if
 // its client names a trigger, or if its loss is no number; and where the
 // status was left unset, if an exception was recorded on it, as TuFT's futures
 // do. The end of a data loader is raised as an exception and is no failure.
@@ -122,8 +121,6 @@ func look(span ptrace.Span) signs {
 	ended := false
 	for k, v := range span.Attributes().All() {
 		switch k {
-		case attrPayload:
-			seen |= signCall
 		case attrSnakepitCorrelation, attrCorrelation:
 			seen |= signCorrelated
 		case attrTrigger:

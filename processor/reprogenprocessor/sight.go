@@ -14,7 +14,7 @@ import (
 // sawTraces looks at a batch of spans for failures and for what belongs to
 // earlier ones. It never blocks and never fails.
 func (r *recorder) sawTraces(ctx context.Context, td ptrace.Traces) {
-	b := scan(td, &r.book.kept)
+	b := scan(td, &r.book.kept, r.reader)
 	if len(b.failed) == 0 && len(b.calls) == 0 && !b.held {
 		return
 	}
@@ -24,7 +24,7 @@ func (r *recorder) sawTraces(ctx context.Context, td ptrace.Traces) {
 	for i := range b.calls {
 		r.sawCall(&b.calls[i])
 	}
-	chosen, others := candidates(b.failed)
+	chosen, others := candidates(r.reader, b.failed)
 	// What earlier batches told is asked before this one is noted: of its own
 	// spans the choice is made.
 	for i := range chosen {
@@ -62,7 +62,7 @@ func (r *recorder) sawFailure(ctx context.Context, l *located) (opened bool) {
 		}
 	}
 	correlation := correlationOf(l.span.Attributes())
-	if correlation != "" && !hasPayload(l.span) {
+	if correlation != "" && !r.reader.hasPayload(l.span) {
 		if call, ok := r.calls.get(correlation, now); ok {
 			l.recorded = &call
 		}

@@ -32,13 +32,14 @@ type copier struct {
 	budget  int
 	longest int // the length to which values are cut; stack traces at four times it
 	omitted int
+	names   *CallAttributesConfig // what is decoded elsewhere; nil: nothing is
 }
 
 func newCopier() *copier { return &copier{budget: maxCopyBytes, longest: maxValueBytes} }
 
 // newCopier returns one for what is kept of spans.
 func (r *recorder) newCopier() *copier {
-	return &copier{budget: maxCopyBytes, longest: r.cfg.Traces.AttributeBytes}
+	return &copier{budget: maxCopyBytes, longest: r.cfg.Traces.AttributeBytes, names: &r.cfg.CallAttributes}
 }
 
 func (c *copier) span(span ptrace.Span, scope string) failure.Span {
@@ -81,12 +82,12 @@ func (c *copier) span(span ptrace.Span, scope string) failure.Span {
 	return out
 }
 
-// attributes leaves the payload out: it is decoded elsewhere, and neither its
-// raw text nor its hash may reach a file.
+// attributes leaves the payload out, and arguments that are JSON: they are
+// decoded elsewhere, and neither their raw text nor a hash may reach a file.
 func (c *copier) attributes(m pcommon.Map) jsontree.Object {
 	out := make(jsontree.Object, 0, min(m.Len(), maxAttributes))
 	for k, v := range m.All() {
-		if isPayloadKey(k) {
+		if c.names != nil && (c.names.isPayload(k) || v.Type() == pcommon.ValueTypeStr && c.names.isArguments(k)) {
 			continue
 		}
 		if len(out) == maxAttributes || c.budget <= 0 {

@@ -65,7 +65,7 @@ func FuzzBuild(f *testing.F) {
 			Span:     failure.Span{Name: service, TraceID: "0", Attributes: jsontree.Of(message, errorType)},
 			Resource: jsontree.Of(service, message),
 		}
-		if v.Call, v.Reason = payload.Decode(text, payload.Declared{Size: -1}); v.Call != nil {
+		if v.Call, v.Reason = payload.Decode(text, payload.Declared{Size: -1}, ""); v.Call != nil {
 			v.Kind = failure.PythonCall
 		}
 		files, err := Build(v, Gates{AllowedModules: []string{"json"}}, MaxBytes)

@@ -21,6 +21,7 @@ var reasons = map[string]string{
 	"payload_too_deep":    "the recorded call is nested too deep",
 	"ambiguous":           "the recorded call names a key twice, so that readers would disagree about it",
 	"no_target":           "the recorded call names no module or no function",
+	"no_arguments":        "the span names a function and has no arguments",
 	"payload_unsupported": "the recorded conversation holds images, audio or files, which are not replayed",
 	"unsafe_output":       "the recorded call could not be written safely",
 	"too_large":           "the recorded call would make the artefact too large",

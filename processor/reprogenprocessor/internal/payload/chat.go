@@ -60,7 +60,7 @@ func OfChat(c Chat, maxBytes int) (*Call, Reason) {
 func recordedRequest(c Chat) (jsontree.Object, bool, Reason) {
 	v, lossy, err := jsontree.Decode(c.Request)
 	if err != nil {
-		return nil, false, reasonOf(err)
+		return nil, false, ReasonOf(err)
 	}
 	recorded, ok := v.(jsontree.Object)
 	if !ok {
@@ -85,7 +85,7 @@ func requestOf(c Chat) (request jsontree.Object, lossy bool, reason Reason) {
 	if c.Instructions != "" {
 		parts, l, err := jsontree.Decode(c.Instructions)
 		if err != nil {
-			return nil, false, reasonOf(err)
+			return nil, false, ReasonOf(err)
 		}
 		lossy = lossy || l
 		message, reason := messagesOf(jsontree.Of("role", "system", "parts", parts))
@@ -96,7 +96,7 @@ func requestOf(c Chat) (request jsontree.Object, lossy bool, reason Reason) {
 	}
 	v, l, err := jsontree.Decode(c.Messages)
 	if err != nil {
-		return nil, false, reasonOf(err)
+		return nil, false, ReasonOf(err)
 	}
 	lossy = lossy || l
 	recorded, ok := v.(jsontree.Array)
@@ -118,7 +118,7 @@ func requestOf(c Chat) (request jsontree.Object, lossy bool, reason Reason) {
 	if c.Tools != "" {
 		v, l, err := jsontree.Decode(c.Tools)
 		if err != nil {
-			return nil, false, reasonOf(err)
+			return nil, false, ReasonOf(err)
 		}
 		tools, ok := v.(jsontree.Array)
 		if !ok {

@@ -34,8 +34,11 @@ const (
 	// Ambiguous means that a key occurs twice, or in another case: readers
 	// would disagree about which call was meant.
 	Ambiguous Reason = "ambiguous"
-	// NoTarget means that the payload names no module or no function.
+	// NoTarget means that the payload names no module or no function, and
+	// that the span does not either.
 	NoTarget Reason = "no_target"
+	// NoArguments means that the span names a function and has no arguments.
+	NoArguments Reason = "no_arguments"
 	// Unsupported means that a conversation holds what no request can be made
 	// of: images, audio, files.
 	Unsupported Reason = "payload_unsupported"
@@ -75,8 +78,10 @@ var known = []string{
 	"function", "args", "kwargs", "idempotent", "session_id", "call_type",
 }
 
-// Decode reads a payload. Exactly one of its results is set.
-func Decode(text string, declared Declared) (*Call, Reason) {
+// Decode reads a payload. named is the qualified name of the function that the
+// span is about, or "": it completes a target that the payload does not name.
+// Exactly one of the results is set.
+func Decode(text string, declared Declared, named string) (*Call, Reason) {
 	if len(text) > MaxBytes {
 		return nil, TooLarge
 	}
@@ -91,7 +96,7 @@ func Decode(text string, declared Declared) (*Call, Reason) {
 	}
 	v, lossy, err := jsontree.Decode(text)
 	if err != nil {
-		return nil, reasonOf(err)
+		return nil, ReasonOf(err)
 	}
 	tree, ok := v.(jsontree.Object)
 	if !ok {
@@ -103,18 +108,17 @@ func Decode(text string, declared Declared) (*Call, Reason) {
 	if !isArguments(tree) {
 		return nil, Invalid
 	}
-	call := &Call{Tree: tree, Module: tree.Text("python_module"), Function: tree.Text("function"), Lossy: lossy, Weight: weightPerByte * len(text)}
-	if call.Module == "" {
-		call.Module = tree.Text("library")
-	}
+	call := callOf(tree, lossy, len(text))
 	if call.Module == "" || call.Function == "" {
-		return nil, NoTarget
+		if call = call.completed(named); call == nil {
+			return nil, NoTarget
+		}
 	}
 	return call, ""
 }
 
-// reasonOf says why a text could not be decoded.
-func reasonOf(err error) Reason {
+// ReasonOf says why a text could not be decoded.
+func ReasonOf(err error) Reason {
 	switch {
 	case errors.Is(err, jsontree.ErrDepth):
 		return TooDeep
