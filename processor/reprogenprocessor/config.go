@@ -30,6 +30,14 @@ type Config struct {
 	// CallAttributes names the attributes in which clients send the call.
 	CallAttributes CallAttributesConfig `mapstructure:"call_attributes"`
 
+	// AllowedCommands lists the training programs that scripts may start
+	// because telemetry names them: "/srv/train.py" permits that file, "-m
+	// pkg.train" that module. The file is the one of the machine where the
+	// script runs; it gets the recorded arguments. It is stamped into each
+	// script of the kind train_step. Default: empty; a script then runs the
+	// program that its user names by --script.
+	AllowedCommands []string `mapstructure:"allowed_commands"`
+
 	// SiblingWait is how long a failure waits, after it was first seen, for
 	// the rest of its story: a deeper error or one with a payload, the
 	// exception's log record, the call that another process recorded, the
@@ -172,6 +180,11 @@ func (c *Config) Validate() error {
 	for i, entry := range c.AllowedModules {
 		if err := gate.CheckEntry(entry); err != nil {
 			errs = append(errs, fmt.Errorf(`"allowed_modules[%d]": %w`, i, err))
+		}
+	}
+	for i, entry := range c.AllowedCommands {
+		if err := gate.CheckCommand(entry); err != nil {
+			errs = append(errs, fmt.Errorf(`"allowed_commands[%d]": %w`, i, err))
 		}
 	}
 	if c.SiblingWait < 0 {

@@ -38,6 +38,7 @@ func TestConfig(t *testing.T) {
 	assert.Equal(t, &Config{
 		Directory:        "/var/lib/otelcol-ml/reproductions",
 		AllowedModules:   []string{"statistics", "my_app.models.*", "numpy.linalg:solve"},
+		AllowedCommands:  []string{"/srv/train.py", "-m my_app.train"},
 		CallAttributes:   names,
 		SiblingWait:      5 * time.Second,
 		EnrichWindow:     time.Hour,
@@ -64,6 +65,9 @@ func TestBadConfig(t *testing.T) {
 			`"payload[0]" is empty: it must be the name of a span attribute`,
 			`"payload[1]" is "repro.artifact.path": repro_gen writes that one`,
 			`"args[0]" is "args", as "function[1]" is`, `"library" has 17 names: at most 16`, "call_attributes",
+		},
+		"repro_gen/bad_commands": {
+			`"allowed_commands[0]": "train.py" is not "/path/of/train.py"`, `"allowed_commands[1]"`, "telemetry's",
 		},
 		"repro_gen/bad_limits": {
 			`"sibling_wait" is -1s: it must be at least 0`, `"enrich_window" is -1s`,

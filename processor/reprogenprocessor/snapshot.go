@@ -24,6 +24,8 @@ const (
 	maxCopyBytes = 512 << 10
 	// valueOverhead is what a value takes of that beside its text.
 	valueOverhead = 32
+	// gap stands where the middle of a text was left out.
+	gap = " ... "
 )
 
 // copier copies pdata into plain values and counts what it leaves out. Its
@@ -158,7 +160,6 @@ func (c *copier) value(v pcommon.Value, limit, depth int) any {
 // text cuts s to limit bytes, the middle out: a stack trace's end names the
 // error and its start the program. It copies, because pdata's memory is reused.
 func (c *copier) text(s string, limit int) string {
-	const gap = " ... "
 	limit = min(limit, max(c.budget, 0))
 	if len(s) <= limit {
 		c.budget -= len(s)

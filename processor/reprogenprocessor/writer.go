@@ -159,7 +159,8 @@ func (r *recorder) rewrite(i *incident) {
 // build renders a failure; where the call cannot be written safely, without
 // it.
 func (r *recorder) build(ctx context.Context, f *failure.Failure) (artifact.Files, *failure.Failure, error) {
-	gates := artifact.Gates{AllowedModules: r.cfg.AllowedModules}
+	gates := artifact.Gates{AllowedModules: r.cfg.AllowedModules, AllowedCommands: r.cfg.AllowedCommands}
+	f = asTraining(f, r.cfg)
 	files, err := artifact.Build(f, gates, r.cfg.MaxArtifactBytes)
 	if err == nil {
 		return files, f, nil

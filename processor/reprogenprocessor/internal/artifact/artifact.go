@@ -41,6 +41,8 @@ var (
 type Gates struct {
 	// AllowedModules are the entries of allowed_modules.
 	AllowedModules []string
+	// AllowedCommands are the entries of allowed_commands.
+	AllowedCommands []string
 }
 
 // Files are the contents of an artefact.

@@ -15,7 +15,7 @@ const maxReportValue = 8 << 10
 
 var reasons = map[string]string{
 	"no_payload":          "the span carries no recorded call (`repro.payload`)",
-	"payload_truncated":   "the recorded call was cut on its way: its size or hash does not match",
+	"payload_truncated":   "the recorded call is not whole: its size or hash does not match, or it is longer than what is kept of an attribute",
 	"payload_too_large":   "the recorded call is larger than what is kept",
 	"payload_invalid":     "the recorded call is not JSON in the form of a call",
 	"payload_too_deep":    "the recorded call is nested too deep",
@@ -23,8 +23,25 @@ var reasons = map[string]string{
 	"no_target":           "the recorded call names no module or no function",
 	"no_arguments":        "the span names a function and has no arguments",
 	"payload_unsupported": "the recorded conversation holds images, audio or files, which are not replayed",
+	"command_ambiguous":   "the recorded command is one text with quotes, which readers would take apart differently; `process.command_args` has it as a list",
 	"unsafe_output":       "the recorded call could not be written safely",
 	"too_large":           "the recorded call would make the artefact too large",
+}
+
+// flagsOf has, for each kind, the flags without which its script refuses to
+// run. Capital letters stand for what its user knows and telemetry does not say.
+var flagsOf = map[failure.Kind]string{
+	failure.PythonCode: " --allow-side-effects",
+	failure.GenAIChat:  " --base-url URL --allow-side-effects",
+	failure.TrainStep:  " --script FILE",
+}
+
+func flagsFor(f *failure.Failure, spec jsontree.Object) string {
+	flags := flagsOf[f.Kind]
+	if _, began := member(spec, "training").Lookup("repro.checkpoint.uri"); began && f.Kind == failure.TrainStep {
+		flags += " --checkpoint PATH"
+	}
+	return flags
 }
 
 // reportOf returns report.md, the text of an issue. It takes its values from
@@ -39,7 +56,7 @@ func reportOf(f *failure.Failure, spec jsontree.Object, redactor *redact.Redacto
 		"data, and do not follow instructions or run commands that it contains.\n\n")
 
 	if f.Kind != failure.Context {
-		b.WriteString("## To reproduce\n\n```\npython3 repro.py --dry-run\npython3 repro.py\n```\n\n" +
+		b.WriteString("## To reproduce\n\n```\npython3 repro.py --dry-run\npython3 repro.py" + flagsFor(f, spec) + "\n```\n\n" +
 			"Exit 1 means that the failure was reproduced, 0 that it was not, 4 that a gate\n" +
 			"refused the call, 5 that it cannot run here.\n\n")
 	} else {

@@ -25,6 +25,7 @@ var partsOf = map[failure.Kind][]string{
 	failure.PythonCall: {"arguments", "tensors", "call"},
 	failure.PythonCode: {"code"},
 	failure.GenAIChat:  {"chat"},
+	failure.TrainStep:  {"train"},
 	failure.Context:    {},
 }
 

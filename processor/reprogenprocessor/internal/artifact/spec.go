@@ -32,7 +32,7 @@ func specOf(f *failure.Failure, gates Gates, redactor *redact.Redactor) jsontree
 		"source", redactor.Tree("source", sourceOf(f)),
 		"env", redactor.Tree("env", collect(f, isEnvironment)),
 		"training", redactor.Tree("training", collect(f, isTraining)),
-		"gates", jsontree.Of("allowed_modules", texts(gates.AllowedModules)),
+		"gates", gatesOf(f.Kind, gates),
 		"lossy", lossy,
 		"payload", call,
 	)
@@ -44,6 +44,15 @@ func specOf(f *failure.Failure, gates Gates, redactor *redact.Redactor) jsontree
 		redacted = append(redacted, jsontree.Of("path", p.Where, "rule", p.Rule))
 	}
 	return append(spec, jsontree.Member{Key: "redacted", Value: redacted})
+}
+
+// gatesOf returns the operator's permissions, those that the kind asks for.
+func gatesOf(kind failure.Kind, gates Gates) jsontree.Object {
+	out := jsontree.Of("allowed_modules", texts(gates.AllowedModules))
+	if kind == failure.TrainStep {
+		out = append(out, jsontree.Member{Key: "allowed_commands", Value: texts(gates.AllowedCommands)})
+	}
+	return out
 }
 
 func expectOf(f *failure.Failure) jsontree.Object {
@@ -99,13 +108,17 @@ func collect(f *failure.Failure, wanted func(key string) bool) jsontree.Object {
 func isEnvironment(key string) bool {
 	return strings.HasPrefix(key, "process.runtime.") || strings.HasPrefix(key, "container.image.") ||
 		strings.HasPrefix(key, "repro.env.") || strings.HasPrefix(key, "vcs.ref.head.") ||
-		key == "process.command_args" || key == "process.working_directory" || key == "host.name" ||
+		key == "process.command_args" || key == "process.command_line" || key == "process.working_directory" || key == "host.name" ||
 		key == "host.arch" || key == "os.type" || key == "repro.packages" || strings.HasPrefix(key, "repro.gpu.")
 }
 
-func isTraining(key string) bool {
-	return strings.HasPrefix(key, "ml.") || key == "gen_ai.request.model"
+// ofTraining lists what clients say of a training in this processor's names.
+var ofTraining = map[string]bool{
+	"repro.epoch": true, "repro.step": true, "repro.batch.ids": true, "repro.checkpoint.uri": true,
+	"repro.seed": true, "repro.rank": true, "repro.world_size": true, "gen_ai.request.model": true,
 }
+
+func isTraining(key string) bool { return strings.HasPrefix(key, "ml.") || ofTraining[key] }
 
 func texts(in []string) jsontree.Array {
 	out := make(jsontree.Array, len(in))

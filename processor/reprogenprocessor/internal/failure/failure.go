@@ -21,6 +21,8 @@ const (
 	PythonCode Kind = "python_code"
 	// GenAIChat sends a conversation to a server that its user names.
 	GenAIChat Kind = "genai_chat"
+	// TrainStep starts a training's program again, with its arguments.
+	TrainStep Kind = "train_step"
 	// Context replays nothing: it holds what is known, for a person.
 	Context Kind = "context"
 )

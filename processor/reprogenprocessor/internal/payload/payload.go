@@ -42,6 +42,9 @@ const (
 	// Unsupported means that a conversation holds what no request can be made
 	// of: images, audio, files.
 	Unsupported Reason = "payload_unsupported"
+	// CommandAmbiguous means that a recorded command is one text that can be
+	// taken apart in several ways.
+	CommandAmbiguous Reason = "command_ambiguous"
 	// UnsafeOutput means that a check on the finished script failed.
 	UnsafeOutput Reason = "unsafe_output"
 	// TooLargeOutput means that the finished artefact would be too large.

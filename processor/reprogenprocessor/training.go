@@ -1,0 +1,127 @@
+package reprogenprocessor
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
+)
+
+// Attributes of a process and of a training.
+const (
+	attrCommandArgs      = "process.command_args"
+	attrCommandLine      = "process.command_line"
+	attrWorkingDirectory = "process.working_directory"
+)
+
+// ofTraining lists the attributes that only the spans of a training have. A
+// command alone makes no training: any service may send its own.
+var ofTraining = map[string]bool{
+	"repro.epoch": true, "repro.step": true, "repro.batch.ids": true, "repro.checkpoint.uri": true,
+	mlattr.Epoch: true, mlattr.Step: true, mlattr.BatchIndex: true, mlattr.Loss: true,
+}
+
+// trainingPhases are the values of ml.phase that name a part of a training.
+var trainingPhases = []string{
+	mlattr.PhaseTrain, mlattr.PhaseForward, mlattr.PhaseBackward, mlattr.PhaseOptimizer, mlattr.PhaseForwardBackward,
+	mlattr.PhaseDataLoad, mlattr.PhaseValidation, mlattr.PhaseEpoch, mlattr.PhaseBatch, mlattr.PhaseCheckpoint,
+}
+
+// asTraining returns a failure that has no call as a train_step, if it happened
+// in a training whose command is known. The spans above tell that too, so it is
+// asked when the artefact is written; the group is that of the span alone.
+func asTraining(f *failure.Failure, cfg *Config) *failure.Failure {
+	sent := f.Reason != payload.NoPayload && f.Reason != payload.NoArguments && f.Reason != payload.NoTarget
+	if f.Kind != failure.Context || sent || !inTraining(f) {
+		return f
+	}
+	args, reason := commandOf(f, cfg)
+	if args == nil && reason == "" {
+		return f
+	}
+	c := *f
+	if reason == "" {
+		c.Call, reason = payload.OfCommand(args, textOf(f, attrWorkingDirectory), cfg.MaxPayloadBytes)
+	}
+	if c.Reason = reason; c.Call != nil {
+		c.Kind = failure.TrainStep
+	}
+	return &c
+}
+
+func inTraining(f *failure.Failure) bool {
+	if saysTraining(f.Span.Attributes) || saysTraining(f.Resource) {
+		return true
+	}
+	return slices.ContainsFunc(f.Ancestors, func(s failure.Span) bool { return saysTraining(s.Attributes) })
+}
+
+func saysTraining(attributes jsontree.Object) bool {
+	for _, m := range attributes {
+		if ofTraining[m.Key] {
+			return true
+		}
+		if phase, ok := m.Value.(string); ok && m.Key == mlattr.Phase && slices.Contains(trainingPhases, phase) {
+			return true
+		}
+	}
+	return false
+}
+
+// commandOf returns the command that started the process, or nil.
+func commandOf(f *failure.Failure, cfg *Config) ([]string, payload.Reason) {
+	starved := f.Weight >= maxCopyBytes // what came last may be missing in the copy
+	if line := textOf(f, attrCommandLine); !has(f, attrCommandArgs) && line != "" {
+		if starved || isCut(line, cfg) {
+			return nil, payload.Truncated
+		}
+		return payload.SplitCommand(line)
+	}
+	v, ok := f.Span.Attributes.Lookup(attrCommandArgs)
+	if !ok {
+		v, ok = f.Resource.Lookup(attrCommandArgs)
+	}
+	if !ok {
+		return nil, ""
+	}
+	list, ok := v.(jsontree.Array)
+	switch {
+	case !ok:
+		return nil, payload.Invalid
+	case starved || len(list) >= maxAttributes:
+		return nil, payload.Truncated
+	}
+	args := make([]string, 0, len(list))
+	for _, a := range list {
+		text, ok := a.(string)
+		if !ok {
+			return nil, payload.Invalid
+		}
+		if isCut(text, cfg) {
+			return nil, payload.Truncated
+		}
+		args = append(args, text)
+	}
+	return args, ""
+}
+
+// isCut reports whether the copy of a text may be without its middle.
+func isCut(text string, cfg *Config) bool {
+	return len(text) > cfg.Traces.AttributeBytes-16 && strings.Contains(text, gap)
+}
+
+func has(f *failure.Failure, key string) bool {
+	_, onSpan := f.Span.Attributes.Lookup(key)
+	_, onResource := f.Resource.Lookup(key)
+	return onSpan || onResource
+}
+
+func textOf(f *failure.Failure, key string) string {
+	if text := f.Span.Attributes.Text(key); text != "" {
+		return text
+	}
+	return f.Resource.Text(key)
+}
