@@ -38,6 +38,14 @@ type Config struct {
 	// program that its user names by --script.
 	AllowedCommands []string `mapstructure:"allowed_commands"`
 
+	// CaptureContent keeps what the failed program worked on: arguments,
+	// conversations, code, statements, messages of errors and stack traces,
+	// with secrets redacted. False keeps shapes, types, statistics, names of
+	// code, ids and numbers of the training alone; the script then exits 5
+	// until the values that its call needs are given with --set. Default:
+	// true.
+	CaptureContent bool `mapstructure:"capture_content"`
+
 	// SiblingWait is how long a failure waits, after it was first seen, for
 	// the rest of its story: a deeper error or one with a payload, the
 	// exception's log record, the call that another process recorded, the
@@ -157,6 +165,7 @@ func createDefaultConfig() component.Config {
 	return &Config{
 		Directory:        "reproductions",
 		CallAttributes:   defaultCallAttributes(),
+		CaptureContent:   true,
 		SiblingWait:      10 * time.Second,
 		EnrichWindow:     30 * time.Minute,
 		Traces:           TracesConfig{Held: 10_000, SpansPerTrace: 500, Bytes: 64 << 20, AttributeBytes: maxValueBytes},

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/content"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fingerprint"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
@@ -29,11 +30,11 @@ func describe(read *reader, l located) *failure.Failure {
 	if f.Kind == failure.PythonCode {
 		f.Error.Cause.Frames = nil // they are the interpreter's
 	}
-	f.Fingerprint = fingerprintOf(f, l)
+	f.Fingerprint = fingerprintOf(f, l, read.capture)
 	return f
 }
 
-func fingerprintOf(f *failure.Failure, l located) string {
+func fingerprintOf(f *failure.Failure, l located, capture bool) string {
 	span := l.span
 	parts := fingerprint.Parts{
 		Service:  f.Service,
@@ -59,6 +60,9 @@ func fingerprintOf(f *failure.Failure, l located) string {
 		message := redact.Text(cut(f.Error.Message, 1024))
 		if host := firstText(l.resource.Attributes(), mlattr.HostName); len(host) > 2 {
 			message = strings.ReplaceAll(message, host, "<host>")
+		}
+		if !capture {
+			message = content.Template(message)
 		}
 		parts.MessageTemplate = fingerprint.Template(message)
 	}

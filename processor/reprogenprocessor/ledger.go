@@ -314,7 +314,7 @@ func (l *ledger) withdrew(fingerprint, variant string) {
 func (l *ledger) wrote(f *failure.Failure, name string, old store.Group) store.Group {
 	// The names of services and errors come from telemetry, and what is
 	// written is redacted.
-	message := redact.Text(cut(f.Error.Message, 1024))
+	message := redact.Text(cut(cmp.Or(f.Error.Message, f.Error.Template), 1024))
 	errorType := cmp.Or(redact.Text(f.Error.Type), otherError)
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -33,6 +33,7 @@ const (
 type reader struct {
 	maxBytes int
 	names    *CallAttributesConfig
+	capture  bool // whether content may be kept
 
 	mu     sync.Mutex
 	recent *simplelru.LRU[signedText, decoded]
@@ -52,7 +53,7 @@ type decoded struct {
 
 func newReader(cfg *Config) (*reader, error) {
 	recent, err := simplelru.NewLRU[signedText, decoded](maxRecent, nil)
-	return &reader{maxBytes: cfg.MaxPayloadBytes, names: &cfg.CallAttributes, recent: recent}, err
+	return &reader{maxBytes: cfg.MaxPayloadBytes, names: &cfg.CallAttributes, capture: cfg.CaptureContent, recent: recent}, err
 }
 
 // call reads a span's recorded call, or says why there is none to use.

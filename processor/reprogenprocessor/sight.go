@@ -8,6 +8,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/content"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/exception"
 )
 
@@ -131,13 +132,17 @@ func (r *recorder) admit(ctx context.Context, n *incident, l *located, now time.
 
 func (r *recorder) occurrenceOf(n *incident, l *located) occurrence {
 	f := n.failure
-	return occurrence{
+	o := occurrence{
 		fingerprint: n.group, service: f.Service, rank: n.rank,
 		version: newCopier().text(firstText(l.resource.Attributes(), attrServiceVersion), maxID),
 		span:    l.key(), parent: l.parentKey(), correlation: n.correlation,
 		errorType: exception.Name(f.Error.Type), message: f.Error.Message,
-		consequence: l.consequence, hasCall: f.Call != nil, incident: n.id, variant: variantOf(f, l),
+		consequence: l.consequence, hasCall: f.Call != nil, incident: n.id, variant: variantOf(f, l, r.cfg.CaptureContent),
 	}
+	if !r.cfg.CaptureContent {
+		o.rank, o.version = content.Word(o.rank), content.Word(o.version)
+	}
+	return o
 }
 
 // takeIn copies a failure and takes it in, unless the queue or the memory is

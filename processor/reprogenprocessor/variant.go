@@ -5,6 +5,7 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/content"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fingerprint"
 )
@@ -17,9 +18,14 @@ const (
 // frameworks are the packages whose version makes a variant.
 var frameworks = [...]string{"torch", "numpy", "jax", "tensorflow", "transformers", "vllm"}
 
-// variantOf reads what tells the variants of a failure apart.
-func variantOf(f *failure.Failure, l *located) failure.Variant {
-	form := fingerprint.Form{Message: f.Error.Message}
+// variantOf reads what tells the variants of a failure apart. Shapes that
+// stand in a message are not told from other numbers of it, so they count only
+// where content may be kept.
+func variantOf(f *failure.Failure, l *located, capture bool) failure.Variant {
+	var form fingerprint.Form
+	if capture {
+		form.Message = f.Error.Message
+	}
 	if f.Call != nil {
 		form.Call = f.Call.Tree
 	}
@@ -33,6 +39,9 @@ func variantOf(f *failure.Failure, l *located) failure.Variant {
 	}
 	var v failure.Variant
 	v.ID, v.Text = fingerprint.Variant(form)
+	if !capture {
+		v.Text = content.Variant(v.Text)
+	}
 	return v
 }
 

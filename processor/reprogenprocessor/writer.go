@@ -61,7 +61,7 @@ func (r *recorder) write(i *incident) {
 	r.unreserve()
 	ctx := context.Background()
 	begun := time.Now()
-	f := r.book.tell(i, r.now())
+	f := r.tell(i)
 	name, err := r.writeFiles(ctx, f)
 	r.telemetry.ProcessorReproGenWriteDuration.Record(ctx, time.Since(begun).Seconds(), r.own)
 	switch {
@@ -75,6 +75,15 @@ func (r *recorder) write(i *incident) {
 		r.book.lost(i)
 		r.ledger.gaveUp(f.Fingerprint, f.Variant.ID)
 	}
+}
+
+// tell returns what of an incident may be written.
+func (r *recorder) tell(i *incident) *failure.Failure {
+	f := r.book.tell(i, r.now())
+	if !r.cfg.CaptureContent {
+		f = artifact.WithoutContent(f)
+	}
+	return f
 }
 
 // writeFiles writes the files of an artefact and its group's summary.
@@ -99,6 +108,9 @@ func (r *recorder) writeFiles(ctx context.Context, f *failure.Failure) (name str
 	}
 	r.telemetry.ProcessorReproGenWritten.Add(ctx, 1, r.own)
 	r.redacted(ctx, files.Redactions)
+	if n := len(f.Withheld); n > 0 {
+		r.telemetry.ProcessorReproGenRedactions.Add(ctx, int64(n), metric.WithAttributes(r.id, attribute.String("rule", "content")))
+	}
 	r.summarize(f, name)
 	r.enforce()
 	r.diskBytes.Store(r.disk.Bytes())
@@ -141,7 +153,7 @@ func (r *recorder) redacted(ctx context.Context, paths []redact.Path) {
 func (r *recorder) rewrite(i *incident) {
 	defer r.working.Add(-1)
 	ctx := context.Background()
-	f := r.book.tell(i, r.now())
+	f := r.tell(i)
 	content, redactions := artifact.BuildTrace(f)
 	err := r.disk.Replace(f.Fingerprint, i.file, artifact.TraceName, content)
 	switch {

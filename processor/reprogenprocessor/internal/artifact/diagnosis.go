@@ -2,13 +2,18 @@ package artifact
 
 import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/diagnosis"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 )
 
 // diagnosisOf returns what a message says about memory that ran out, or about
 // a collective operation that did not end, or nil. Only numbers and names of a
 // closed form are taken from the message.
-func diagnosisOf(message string) jsontree.Object {
+func diagnosisOf(e failure.Error) jsontree.Object {
+	if e.Findings != nil {
+		return e.Findings
+	}
+	message := e.Message
 	if m, ok := diagnosis.OutOfMemory(message); ok {
 		out := jsontree.Of("about", "memory")
 		if m.Device != "" {

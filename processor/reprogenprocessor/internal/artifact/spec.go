@@ -36,12 +36,18 @@ func specOf(f *failure.Failure, gates Gates, redactor *redact.Redactor) jsontree
 		"lossy", lossy,
 		"payload", call,
 	)
-	if found := diagnosisOf(f.Error.Message); found != nil {
+	if f.WithoutContent {
+		spec = append(spec, jsontree.Member{Key: "content", Value: "withheld"})
+	}
+	if found := diagnosisOf(f.Error); found != nil {
 		spec = append(spec, jsontree.Member{Key: "diagnosis", Value: found})
 	}
 	redacted := jsontree.Array{}
 	for _, p := range redactor.Paths[first:] {
 		redacted = append(redacted, jsontree.Of("path", p.Where, "rule", p.Rule))
+	}
+	for _, p := range f.Withheld {
+		redacted = append(redacted, jsontree.Of("path", p.Path, "rule", "content", "type", p.Type))
 	}
 	return append(spec, jsontree.Member{Key: "redacted", Value: redacted})
 }
@@ -65,6 +71,9 @@ func expectOf(f *failure.Failure) jsontree.Object {
 		"message", f.Error.Message,
 		"frames", frames,
 	)
+	if f.Error.Template != "" {
+		expect = append(expect, jsontree.Member{Key: "message_template", Value: f.Error.Template})
+	}
 	if f.Trigger != "" {
 		expect = append(expect, jsontree.Member{Key: "trigger", Value: f.Trigger})
 	}

@@ -35,6 +35,9 @@ func traceOf(f *failure.Failure, redactor *redact.Redactor) []byte {
 		"rank", redactor.Text("trace.rank", f.Rank),
 		"ranks", rankTrees(f.Ranks, redactor),
 	)
+	if f.WithoutContent {
+		tree = append(tree, jsontree.Member{Key: "content", Value: "withheld"})
+	}
 	text := jsontree.EncodeIndent(tree)
 	if len(text) <= maxTraceBytes {
 		return fillUp(tree, text, f, redactor)

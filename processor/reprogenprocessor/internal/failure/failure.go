@@ -5,6 +5,7 @@ package failure
 import (
 	"time"
 
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/content"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fingerprint"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
@@ -70,6 +71,12 @@ type Failure struct {
 	// PayloadFrom is the span that carries the call, where that is one of
 	// another trace, or nil.
 	PayloadFrom *Origin
+	// WithoutContent says that content was withheld: what a program worked on,
+	// and what people wrote.
+	WithoutContent bool
+	// Withheld lists where in Call that was.
+	Withheld []content.Withheld
+
 	// Rank is the rank of the process in its job, or "".
 	Rank string
 	// Ranks are the failures of the job's other ranks at that time, the
@@ -116,6 +123,12 @@ type Error struct {
 	Type string
 	// Message is the exception's text, or "".
 	Message string
+	// Template is what of the text is the program's own, where the text itself
+	// is withheld, or "".
+	Template string
+	// Findings is what the text says in numbers, where the text is withheld,
+	// or nil.
+	Findings jsontree.Object
 	// Stack is the stack trace, or "".
 	Stack string
 	// Cause is what Stack says.

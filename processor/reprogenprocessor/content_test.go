@@ -1,0 +1,246 @@
+package reprogenprocessor
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+)
+
+const (
+	// canary is in every text that a program worked on, and digits in every
+	// number.
+	canary = "Canary bird"
+	digits = 4711471147
+)
+
+// filled puts canaries wherever a span, its events, links, scope and resource
+// have values.
+func filled(c failedCall) ptrace.Traces {
+	td := c.traces()
+	rs := td.ResourceSpans().At(0)
+	ss := rs.ScopeSpans().At(0)
+	span := ss.Spans().At(0)
+	ss.Scope().SetName(canary)
+	maps := []pcommon.Map{rs.Resource().Attributes(), ss.Scope().Attributes(), span.Attributes()}
+	event := span.Events().AppendEmpty()
+	event.SetName("GET /" + canary)
+	link := span.Links().AppendEmpty()
+	link.TraceState().FromRaw("k=" + canary)
+	maps = append(maps, event.Attributes(), link.Attributes())
+	span.TraceState().FromRaw("k=" + canary)
+	span.Status().SetMessage("failed for " + canary)
+	if span.Name() == "" {
+		span.SetName("SELECT users WHERE name = '" + canary + "'")
+	}
+	for _, m := range maps {
+		for _, key := range []string{
+			"app.user", "locals", "db.statement", "db.query.text", "db.query.parameter.0", "url.full", "url.query", "http.url",
+			"http.request.header.x_customer", "input.value", "output.value", "gen_ai.output.messages", "gen_ai.prompt.0.content",
+			"llm.input_messages.0.message.content", "process.command_args", "process.command_line", "process.working_directory",
+			"repro.env.CUSTOMER", "repro.batch.ids", "host.name", "ml.run.id", "service.version", "code.function.name", "vcs.ref.head.name",
+			"repro.payload.note", canary,
+		} {
+			if _, ok := m.Get(key); !ok {
+				m.PutStr(key, "of "+canary)
+			}
+		}
+		m.PutInt("app.account", digits)
+		m.PutDouble("app.balance", digits)
+		m.PutEmptyBytes("app.image").FromRaw([]byte(canary))
+		m.PutEmptySlice("ml.names").AppendEmpty().SetStr(canary)
+		m.PutEmptyMap("ml.people").PutInt(canary, digits)
+	}
+	return td
+}
+
+// leaks returns the files of a directory that hold a canary, in any encoding
+// that this package writes.
+func leaks(t *testing.T, dir string) (found []string) {
+	require.NoError(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		if err == nil {
+			found = append(found, leaksIn(filepath.Base(path), string(content))...)
+		}
+		return err
+	}))
+	return found
+}
+
+func leaksIn(where, content string) (found []string) {
+	for line := range strings.Lines(content) {
+		for _, c := range []string{canary, "Canary", "bird", "4711471147", base64.StdEncoding.EncodeToString([]byte(canary))[:12]} {
+			if strings.Contains(line, c) {
+				found = append(found, where+": "+line)
+				break
+			}
+		}
+	}
+	return found
+}
+
+// TestWithoutContent: of what a program worked on, and of what people wrote,
+// nothing is in any file or record; shapes, types and statistics are.
+func TestWithoutContent(t *testing.T) {
+	tensor := `{"__type__":"tensor","__schema__":1,"framework":"torch","dtype":"float32","shape":[2,3],"stride":[3,1],"storage":"` + canary +
+		`","device":"cuda:0","note":"` + canary + `","data":{"b64":"` + base64.StdEncoding.EncodeToString([]byte(canary + "............."))[:32] +
+		`"},"stats":{"min":0.5,"max":1.5,"` + canary + `":1}}`
+	strange := strings.Replace(tensor, `"dtype":"float32"`, `"dtype":"`+canary+`"`, 1)
+	message := canary + " is no key: mat1 and mat2 shapes cannot be multiplied (32x15 and '" + canary + "' 4711471147)"
+	stack := "Traceback (most recent call last):\n  File \"/app/" + canary + ".py\", line 3, in work\n    call('" + canary + "')\n    name = '" + canary +
+		"'\n  File \"/app/model.py\", line 4, in forward\nValueError: " + message
+	for name, tc := range map[string]struct {
+		failedCall
+		kind string
+		kept []string
+	}{
+		"python_call": {failedCall{name: "train_step", payload: `{"python_module":"app.model","function":"predict","session_id":"` + canary + `","call_type":"function","args":["` + canary +
+			`",4711471147,true,null,[1,"` + canary + `"],{"` + canary + `":1},` + tensor + `,` + strange + `,[` + tensor + `]],"kwargs":{"batch":{"input_ids":` + tensor +
+			`},"people":{"` + canary + `":` + tensor + `},"when":{"__type__":"datetime","__schema__":1,"value":"` + canary + `"},"password":"` + canary + `"}}`}, "python_call",
+			[]string{`"path": "payload.args[0]"`, `"type": "str"`, `"type": "int"`, `"type": "list of 2"`, `"type": "dict of 1"`, `"type": "datetime"`,
+				`"dtype": "float32"`, `"storage": "s0"`, `"max": 1.5`, `"function": "predict"`, `"batch": {`, `"input_ids": {`, `"path": "payload.kwargs.people"`}},
+		"keywords of a program": {failedCall{name: "x", payload: `{"python_module":"m","function":"f","kwargs":{"` + canary + `":1}}`}, "python_call", []string{`"path": "payload.kwargs"`}},
+		"a target in words":     {failedCall{name: "x", payload: `{"python_module":"` + canary + `","function":"f"}`}, "python_call", []string{`"path": "payload.python_module"`}},
+		"in parts":              {failedCall{name: "x", attrs: map[string]any{"library": "app", "function": "f", "args": []any{canary}}}, "python_call", []string{`"function": "f"`}},
+		"python_code": {failedCall{name: "CodeInterpreter.reply", attrs: map[string]any{"code": "x = '" + canary + "'", "out.message": printed("ValueError: " + message)}}, "python_code",
+			[]string{`"path": "payload.code"`}},
+		"genai_chat": {failedCall{name: "chat gpt-4o", attrs: map[string]any{
+			"gen_ai.input.messages":      `[{"role":"user","parts":[{"type":"text","content":"` + canary + `"},{"type":"tool_call","id":"` + canary + `","name":"` + canary + `","arguments":"` + canary + `"}]}]`,
+			"gen_ai.system_instructions": `[{"type":"text","content":"` + canary + `"}]`, "gen_ai.tool.definitions": `[{"type":"function","name":"` + canary + `"}]`,
+			"gen_ai.request.model": "gpt-4o", "gen_ai.request.temperature": 0.25, "gen_ai.request.stop_sequences": []any{canary}, "server.address": "of " + canary}}, "genai_chat",
+			[]string{`"temperature": 0.25`, `"role": "system"`, `"path": "payload.request.messages[1].content"`, "gpt-4o"}},
+		"a request": {failedCall{name: "chat", attrs: map[string]any{"openinference.span.kind": "LLM", "input.mime_type": "application/json",
+			"input.value": `{"model":"` + canary + `","messages":[{"role":"` + canary + `","content":[{"type":"text","text":"` + canary + `"}],"` + canary + `":1}],"response_format":{"x":"` + canary + `"}}`}},
+			"genai_chat", []string{`"path": "payload.request.model"`, `"path": "payload.request.messages[0].role"`}},
+		"context":           {failedCall{}, "context", []string{"SELECT <REDACTED:content>", "mat1 and mat2 shapes cannot be multiplied (<n> and '<w>' <n>)"}},
+		"a cut payload":     {failedCall{name: "x", payload: `{"python_module":"m","function":"` + canary}, "context", []string{"payload_invalid"}},
+		"memory":            {failedCall{name: "x", message: "CUDA out of memory. Tried to allocate 2.00 GiB. " + canary}, "context", []string{`"requested_bytes": 2147483648`}},
+		"a collective":      {failedCall{name: "x", message: "WorkNCCL(SeqNum=1042, OpType=Canary, NumelIn=4096"}, "context", []string{`"sequence": 1042`}},
+		"without a message": {failedCall{name: "x", errorType: "of " + canary, message: "-"}, "context", []string{`"type": ""`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := waitingConfig(t)
+			cfg.CaptureContent, cfg.EmitLog = false, true
+			w := newWorld(t, cfg)
+			c := tc.failedCall
+			if c.message == "" {
+				c.errorType, c.message, c.stack = "app.errors.ShapeError", message, stack
+			}
+			c.span, c.parent = 2, 1
+			w.send(filled(c))
+			record := failedCall{span: 2, attrs: map[string]any{"app.user": canary, "exception.locals": canary}, errorType: c.errorType, message: c.message, stack: c.stack}.logs(plog.SeverityNumberError)
+			record.ResourceLogs().At(0).ScopeLogs().At(0).LogRecords().At(0).Body().SetStr(canary)
+			require.NoError(t, w.logs.ConsumeLogs(t.Context(), record))
+			alone := failedCall{trace: 7, service: "logs", errorType: c.errorType, message: message, stack: stack, attrs: map[string]any{"app.user": canary}}.logs(plog.SeverityNumberError)
+			alone.ResourceLogs().At(0).ScopeLogs().At(0).LogRecords().At(0).SetEventName("of " + canary)
+			require.NoError(t, w.logs.ConsumeLogs(t.Context(), alone))
+			for rank := range 2 {
+				w.send(filled(failedCall{trace: byte(20 + rank), errorType: "RuntimeError", message: message, attrs: map[string]any{"ml.training_run.id": "run", "ml.rank.global": rank}}))
+			}
+			w.pass(10 * time.Second)
+			above := filled(failedCall{span: 1})
+			spans(above)[0].Status().SetCode(ptrace.StatusCodeUnset)
+			w.send(above)
+			w.pass(time.Minute)
+			require.Positive(t, w.count("enriched"))
+			w.shutdown()
+
+			assert.Empty(t, leaks(t, cfg.Directory))
+			kinds := map[string]bool{}
+			var all strings.Builder
+			for _, a := range artifacts(t, cfg) {
+				script := text(t, a, "repro.py")
+				_, spec, _ := strings.Cut(script, "r'''\n")
+				spec, _, _ = strings.Cut(spec, "\n'''")
+				var read struct{ Kind, Content string }
+				require.NoError(t, json.Unmarshal([]byte(spec), &read))
+				assert.Equal(t, "withheld", read.Content)
+				kinds[read.Kind] = true
+				all.WriteString(spec)
+				all.WriteString(text(t, a, "trace.json"))
+				all.WriteString(text(t, a, "report.md"))
+			}
+			assert.True(t, kinds[tc.kind], kinds)
+			for _, kept := range tc.kept {
+				if !strings.Contains(all.String(), kept) {
+					t.Errorf("%s is gone", kept)
+				}
+			}
+			emitted := 0
+			for _, ld := range w.records.AllLogs() {
+				r := ld.ResourceLogs().At(0).ScopeLogs().At(0).LogRecords().At(0)
+				if r.EventName() == emittedEvent {
+					emitted++
+					out, err := (&plog.JSONMarshaler{}).MarshalLogs(ld)
+					require.NoError(t, err)
+					assert.Empty(t, leaksIn("record", strings.ReplaceAll(string(out), `\n`, "\n")))
+				}
+			}
+			assert.GreaterOrEqual(t, emitted, 3)
+		})
+	}
+}
+
+// TestContentIsGiven: what was withheld can be filled in, and what has its form
+// alone is made up from it.
+func TestContentIsGiven(t *testing.T) {
+	shaped := `{"__type__":"ndarray","__schema__":1,"framework":"numpy","dtype":"float32","shape":[2],"data":{"b64":"AAAAAAAAAAA="}}`
+	for name, tc := range map[string]struct {
+		failedCall
+		args   []string
+		exit   int
+		reason string
+		data   string
+	}{
+		"what is missing": {failedCall: mean(), exit: 5, reason: "payload.args[0] (list of 0); --set"},
+		"given":           {failedCall: mean(), args: []string{"--set", "args[0]:=[]"}, exit: 1},
+		"the message's template is compared": {failedCall: failedCall{payload: mean().payload, errorType: "StatisticsError", message: "mean requires at least one data point, says Mary"},
+			args: []string{"--set", "args[0]:=[]"}, exit: 3, reason: "the message was mean requires at least one data point, <w>"},
+		"or the type alone": {failedCall: failedCall{payload: mean().payload, errorType: "StatisticsError", message: "mean requires, Mary"},
+			args: []string{"--set", "args[0]:=[]", "--match", "type"}, exit: 1},
+		"code": {failedCall: generated("1 / 0", "ZeroDivisionError: division by zero"), args: []string{"--set", "code=2 / 0", "--allow-side-effects"}, exit: 1},
+		"a dry run with arrays": {failedCall: failedCall{payload: call("statistics", "mean", "["+shaped+"]", "{}"), errorType: "TypeError"},
+			args: []string{"--dry-run"}, exit: 0, data: "zeros"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cfg := testConfig(t, "statistics")
+			cfg.CaptureContent = false
+			produce(t, cfg, tc.traces())
+			artifact := onlyArtifact(t, cfg)
+			r := pythons(t)[0].run(t, artifact, nil, tc.args...)
+			assert.Equal(t, tc.exit, r.Exit, "%s\n%s", r.Stdout, r.Stderr)
+			assert.Contains(t, r.Reason, tc.reason)
+			assert.Equal(t, tc.data, r.Data)
+			assert.Contains(t, pythons(t)[0].run(t, artifact, nil, "--info").Stderr, "capture_content: false")
+			assert.Contains(t, text(t, artifact, "report.md"), "`capture_content: false`")
+		})
+	}
+}
+
+// TestGroupsWithoutContent: failures that differ in content alone are one
+// group, and their names are computed without it.
+func TestGroupsWithoutContent(t *testing.T) {
+	cfg := testConfig(t)
+	cfg.CaptureContent = false
+	for i, who := range []string{"Mary", "Joseph"} {
+		produce(t, cfg, failedCall{name: "lookup", trace: byte(i + 1), errorType: "KeyError", message: "'" + who + "'"}.traces())
+	}
+	found := groups(t, cfg)
+	require.Len(t, found, 1)
+	assert.EqualValues(t, 2, found[0].Count)
+	assert.Equal(t, "'<w>'", found[0].Message)
+}

@@ -1,0 +1,74 @@
+package artifact
+
+import (
+	"slices"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/content"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
+)
+
+// WithoutContent returns a copy of the failure in which shapes, types,
+// statistics, names of code and ids are left, and nothing of what the program
+// worked on.
+func WithoutContent(f *failure.Failure) *failure.Failure {
+	out := *f
+	out.WithoutContent = true
+	if f.Call != nil {
+		call := *f.Call
+		call.Tree, out.Withheld = content.Call(string(f.Kind), f.Call.Tree)
+		call.Module, call.Function = content.TypeName(f.Call.Module), content.TypeName(f.Call.Function)
+		out.Call = &call
+	}
+	out.Error.Type = content.TypeName(f.Error.Type)
+	out.Error.Template = content.Template(f.Error.Message)
+	out.Error.Findings = diagnosisOf(f.Error)
+	for _, key := range [...]string{"backend", "operation"} {
+		out.Error.Findings.Set(key, content.Template(out.Error.Findings.Text(key)))
+	}
+	out.Error.Message, out.Error.Stack = "", ""
+	out.Error.Cause.Type = content.TypeName(f.Error.Cause.Type)
+	out.Error.Cause.Frames = slices.Clone(f.Error.Cause.Frames)
+	for i, frame := range out.Error.Cause.Frames {
+		out.Error.Cause.Frames[i].Module, out.Error.Cause.Frames[i].Function = content.Path(frame.Module), content.Path(frame.Function)
+	}
+	out.Variant.Text = content.Variant(f.Variant.Text)
+	out.Resource = content.Attributes(f.Resource)
+	out.Span = spanWithoutContent(f.Span)
+	out.Ancestors = spansWithoutContent(f.Ancestors)
+	out.Siblings = spansWithoutContent(f.Siblings)
+	out.Others = spansWithoutContent(f.Others)
+	if f.PayloadFrom != nil {
+		from := *f.PayloadFrom
+		from.Name = content.SpanName(from.Name)
+		out.PayloadFrom = &from
+	}
+	out.Rank = content.Word(f.Rank)
+	out.Ranks = slices.Clone(f.Ranks)
+	for i := range out.Ranks {
+		r := &out.Ranks[i]
+		r.Rank, r.Host, r.Name = content.Word(r.Rank), content.Word(r.Host), content.SpanName(r.Name)
+		r.Type, r.Message = content.TypeName(r.Type), content.Template(r.Message)
+	}
+	return &out
+}
+
+func spansWithoutContent(in []failure.Span) []failure.Span {
+	out := make([]failure.Span, len(in))
+	for i, s := range in {
+		out[i] = spanWithoutContent(s)
+	}
+	return out
+}
+
+func spanWithoutContent(s failure.Span) failure.Span {
+	s.Name = content.SpanName(s.Name)
+	s.Scope = content.Word(s.Scope)
+	s.StatusMessage = content.Template(s.StatusMessage)
+	s.Attributes = content.Attributes(s.Attributes)
+	s.Events = slices.Clone(s.Events)
+	for i := range s.Events {
+		s.Events[i].Name = content.SpanName(s.Events[i].Name)
+		s.Events[i].Attributes = content.Attributes(s.Events[i].Attributes)
+	}
+	return s
+}

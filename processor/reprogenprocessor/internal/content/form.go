@@ -1,0 +1,191 @@
+package content
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
+)
+
+// Mark stands where content was withheld.
+const Mark = "<REDACTED:content>"
+
+var (
+	identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
+	dotted     = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_<][A-Za-z0-9_>]*){0,31}$`)
+	// word is the form of ids, versions and names: no space, no quote. pip
+	// writes name==version.
+	word     = regexp.MustCompile(`^[A-Za-z0-9_.:/@+<>-]{1,128}(?:==[A-Za-z0-9_.+!-]{1,64})?$`)
+	nameWord = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.:/<>-]{0,79}$`)
+	path     = regexp.MustCompile(`^[A-Za-z0-9_./<>-]{1,200}$`)
+	keyForm  = regexp.MustCompile(`^[A-Za-z0-9_.:/-]{1,64}$`)
+)
+
+// TypeName returns the name of a class, or "" if the text is none.
+func TypeName(text string) string {
+	if len(text) <= 200 && dotted.MatchString(text) {
+		return text
+	}
+	return ""
+}
+
+// Word returns a text that has the form of an id, a version or a name, and
+// Mark for any other but the empty one.
+func Word(text string) string {
+	if text == "" || word.MatchString(text) {
+		return text
+	}
+	return Mark
+}
+
+// Path returns a text that has the form of a file's or a function's name.
+func Path(text string) string {
+	if path.MatchString(text) {
+		return text
+	}
+	return Mark
+}
+
+// operations are the words that instrumentations put before the name of what
+// is worked on.
+var operations = func() map[string]bool {
+	words := make(map[string]bool)
+	for word := range strings.FieldsSeq(`GET HEAD POST PUT PATCH DELETE OPTIONS SELECT INSERT UPDATE CREATE MERGE UPSERT
+		chat text_completion generate_content embeddings retrieval execute_tool invoke_agent create_agent invoke_workflow
+		send receive process publish consume settle`) {
+		words[word] = true
+	}
+	return words
+}()
+
+// SpanName returns what of a span's name says which operation it is: one word,
+// or an operation and a name. Otherwise instrumentations put addresses and
+// statements there.
+func SpanName(name string) string {
+	words := strings.Fields(name)
+	switch {
+	case len(words) == 0:
+		return ""
+	case len(words) == 1 && nameWord.MatchString(words[0]):
+		return words[0]
+	case !operations[words[0]]:
+		return Mark
+	case len(words) == 2 && nameWord.MatchString(words[1]):
+		return words[0] + " " + words[1]
+	}
+	return words[0] + " " + Mark
+}
+
+// variantPart is a piece of what tells variants apart: a tensor's form, a
+// device's class, a framework's version.
+var variantPart = regexp.MustCompile(`^(?:(?:torch\.)?(?:bfloat|float|u?int|complex|bool)[0-9a-z_]{0,12}\[[0-9., ]*\](?:@(?:cpu|cuda|mps|xpu))?|cpu|cuda|mps|xpu|` +
+	`(?:torch|numpy|jax|tensorflow|transformers|vllm) [0-9][0-9A-Za-z.+]{0,20})$`)
+
+// Variant returns what of the text of a variant is made of such pieces.
+func Variant(text string) string {
+	var pieces []string
+	depth, from := 0, 0
+	for i := range len(text) + 1 {
+		switch {
+		case i == len(text) || text[i] == ',' && depth == 0:
+			if piece := strings.TrimSpace(text[from:i]); variantPart.MatchString(piece) {
+				pieces = append(pieces, piece)
+			}
+			from = i + 1
+		case text[i] == '[':
+			depth++
+		case text[i] == ']':
+			depth--
+		}
+	}
+	return strings.Join(pieces, ", ")
+}
+
+// Attributes returns a copy in which only what describes has its value. Of the
+// others the key stays, if it has the form of one.
+func Attributes(in jsontree.Object) jsontree.Object {
+	out := make(jsontree.Object, 0, len(in))
+	for _, m := range in {
+		if !keyForm.MatchString(m.Key) {
+			continue
+		}
+		if !describes(m.Key) || !plain(m.Value) {
+			m.Value = marked(m.Value)
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// marked returns Mark for everything but nothing.
+func marked(v any) any {
+	if v == nil {
+		return nil
+	}
+	return Mark
+}
+
+// plain reports whether a value is a number, a switch, a word, or a list or a
+// map of these.
+func plain(v any) bool {
+	switch v := v.(type) {
+	case jsontree.Array:
+		return !slices.ContainsFunc(v, func(e any) bool { return !single(e) })
+	case jsontree.Object:
+		return !slices.ContainsFunc(v, func(m jsontree.Member) bool { return !keyForm.MatchString(m.Key) || !single(m.Value) })
+	}
+	return single(v)
+}
+
+func single(v any) bool {
+	switch v := v.(type) {
+	case nil, bool, jsontree.Number:
+		return true
+	case string:
+		return v == "" || word.MatchString(v)
+	}
+	return false
+}
+
+// describes reports whether the value of an attribute says where and how
+// something ran, and not on what.
+func describes(key string) bool {
+	if describing[key] {
+		return true
+	}
+	for _, prefix := range describingPrefixes {
+		if strings.HasPrefix(key, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+var describingPrefixes = []string{
+	"ml.", "service.", "telemetry.sdk.", "process.runtime.", "container.image.", "k8s.", "cloud.", "hw.",
+	"gen_ai.usage.", "repro.gpu.", "repro.artifact.",
+}
+
+var describing = func() map[string]bool {
+	keys := make(map[string]bool)
+	for key := range strings.FieldsSeq(`
+		process.pid host.name host.id host.arch os.type container.id vcs.ref.head.revision vcs.ref.head.name
+		deployment.environment deployment.environment.name
+		error.type exception.type exception.escaped snakepit.grpc.error_kind
+		code.function.name code.namespace code.function code.lineno code.line.number thread.id
+		library python_module function call_type snakepit.library snakepit.python_module snakepit.function snakepit.call_type
+		http.request.method http.response.status_code server.port network.protocol.name network.protocol.version
+		rpc.system rpc.service rpc.method rpc.grpc.status_code db.system db.system.name db.operation.name messaging.system
+		gen_ai.operation.name gen_ai.provider.name gen_ai.system gen_ai.request.model gen_ai.response.model
+		gen_ai.request.temperature gen_ai.request.top_p gen_ai.request.max_tokens gen_ai.request.seed gen_ai.request.choice.count
+		openinference.span.kind llm.model_name input.mime_type output.mime_type
+		repro.schema repro.kind repro.seed repro.trigger repro.device repro.autocast repro.deterministic repro.rank
+		repro.world_size repro.epoch repro.step repro.packages
+		snakepit.correlation_id correlation_id snakepit.session_id snakepit.request_id snakepit.pool snakepit.worker.id
+		snakepit.worker.pid snakepit.grpc.status snakepit.grpc.duration_ms snakepit.timeout_ms snakepit.tool snakepit.command
+		epoch step rank global_rank local_rank world_size batch_size loss learning_rate`) {
+		keys[key] = true
+	}
+	return keys
+}()
