@@ -125,6 +125,8 @@ func TestWithoutContent(t *testing.T) {
 		"a request": {failedCall{name: "chat", attrs: map[string]any{"openinference.span.kind": "LLM", "input.mime_type": "application/json",
 			"input.value": `{"model":"` + canary + `","messages":[{"role":"` + canary + `","content":[{"type":"text","text":"` + canary + `"}],"` + canary + `":1}],"response_format":{"x":"` + canary + `"}}`}},
 			"genai_chat", []string{`"path": "payload.request.model"`, `"path": "payload.request.messages[0].role"`}},
+		"train_step": {failedCall{name: "step", attrs: map[string]any{"ml.step": 12, "repro.checkpoint.uri": "file:///" + canary,
+			"process.command_args": []any{"python", "/srv/train.py", "--who", canary}}}, "train_step", []string{`"path": "payload.command"`, `"type": "list of 4"`, `"ml.step": 12`}},
 		"context":           {failedCall{}, "context", []string{"SELECT <REDACTED:content>", "mat1 and mat2 shapes cannot be multiplied (<n> and '<w>' <n>)"}},
 		"a cut payload":     {failedCall{name: "x", payload: `{"python_module":"m","function":"` + canary}, "context", []string{"payload_invalid"}},
 		"memory":            {failedCall{name: "x", message: "CUDA out of memory. Tried to allocate 2.00 GiB. " + canary}, "context", []string{`"requested_bytes": 2147483648`}},
