@@ -21,6 +21,17 @@ func (c *CallAttributesConfig) hasParts(attributes pcommon.Map) bool {
 	return c.namesFunction(attributes) || qualifiedName(attributes) != ""
 }
 
+// uri returns where a payload lies that is not on the span, and the name that
+// it would have there.
+func (c *CallAttributesConfig) uri(attributes pcommon.Map) (name, uri string) {
+	for _, name := range c.Payload {
+		if uri := firstText(attributes, name+uriSuffix); uri != "" {
+			return name, uri
+		}
+	}
+	return "", ""
+}
+
 // namesFunction reports whether a span names module and function of a call.
 func (c *CallAttributesConfig) namesFunction(attributes pcommon.Map) bool {
 	return firstText(attributes, c.Function...) != "" &&

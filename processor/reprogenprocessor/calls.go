@@ -83,6 +83,7 @@ func (r *recorder) recordingOf(l *located) (recording, int64) {
 			if part.key == "payload" {
 				keep(name + sizeSuffix)
 				keep(name + sha256Suffix)
+				keep(name + uriSuffix)
 			}
 		}
 	}

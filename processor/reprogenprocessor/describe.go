@@ -1,6 +1,7 @@
 package reprogenprocessor
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
@@ -47,14 +48,10 @@ func fingerprintOf(f *failure.Failure, l located, capture bool) string {
 	if parts.Type == "" {
 		parts.Type = f.Error.Type
 	}
-	switch name := qualifiedName(span.Attributes()); {
-	case f.Call != nil:
+	if f.Call != nil {
 		parts.Target = f.Call.Target()
-	case name != "":
-		parts.Target = name
-	default:
-		parts.Target = fingerprint.Template(span.Name())
 	}
+	parts.Target = cmp.Or(parts.Target, qualifiedName(span.Attributes()), fingerprint.Template(span.Name()))
 	if fingerprint.NeedsMessage(parts.Type, parts.Frames) {
 		// A secret in the message must not be guessable from the hash.
 		message := redact.Text(cut(f.Error.Message, 1024))

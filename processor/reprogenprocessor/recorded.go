@@ -18,7 +18,11 @@ func (r *reader) hasPayload(span ptrace.Span) bool {
 
 // hasCall reports whether there is a recorded call, whole or in parts.
 func (r *reader) hasCall(attributes pcommon.Map) bool {
-	return firstText(attributes, r.names.Payload...) != "" || r.names.hasParts(attributes)
+	if firstText(attributes, r.names.Payload...) != "" || r.names.hasParts(attributes) {
+		return true
+	}
+	_, uri := r.names.uri(attributes)
+	return uri != ""
 }
 
 // The bounds of a reader's memory.
@@ -59,9 +63,14 @@ func newReader(cfg *Config) (*reader, error) {
 // call reads a span's recorded call, or says why there is none to use.
 func (r *reader) call(attributes pcommon.Map) (*payload.Call, payload.Reason) {
 	for _, name := range r.names.Payload {
-		if v, ok := attributes.Get(name); ok {
+		if v, ok := attributes.Get(name); ok && (v.Type() != pcommon.ValueTypeStr || v.Str() != "") {
 			return r.payload(attributes, name, v)
 		}
+	}
+	if name, uri := r.names.uri(attributes); uri != "" {
+		declared := declaredFor(attributes, name)
+		declared.SHA256 = strings.Clone(declared.SHA256)
+		return payload.OfURI(strings.Clone(uri), declared)
 	}
 	switch {
 	case r.names.hasParts(attributes):
@@ -80,10 +89,7 @@ func (r *reader) payload(attributes pcommon.Map, name string, v pcommon.Value) (
 	if len(v.Str()) > r.maxBytes {
 		return nil, payload.TooLarge
 	}
-	key := signedText{v.Str(), payload.Declared{Size: -1, SHA256: firstText(attributes, name+sha256Suffix)}, qualifiedName(attributes)}
-	if size, ok := attributes.Get(name + sizeSuffix); ok && size.Type() == pcommon.ValueTypeInt {
-		key.declared.Size = size.Int()
-	}
+	key := signedText{v.Str(), declaredFor(attributes, name), qualifiedName(attributes)}
 	if len(key.text)+len(key.declared.SHA256)+len(key.named) > maxRecentBytes {
 		// The tree must not share memory with the batch.
 		return payload.Decode(strings.Clone(key.text), key.declared, key.named)
@@ -100,4 +106,13 @@ func (r *reader) payload(attributes pcommon.Map, name string, v pcommon.Value) (
 	defer r.mu.Unlock()
 	r.recent.Add(key, known)
 	return known.call, known.reason
+}
+
+// declaredFor reads what a client says about the payload of that name.
+func declaredFor(attributes pcommon.Map, name string) payload.Declared {
+	declared := payload.Declared{Size: -1, SHA256: firstText(attributes, name+sha256Suffix)}
+	if size, ok := attributes.Get(name + sizeSuffix); ok && size.Type() == pcommon.ValueTypeInt {
+		declared.Size = size.Int()
+	}
+	return declared
 }

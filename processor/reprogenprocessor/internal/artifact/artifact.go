@@ -60,7 +60,7 @@ func (f Files) Size() int64 { return int64(len(f.Script) + len(f.Trace) + len(f.
 func Build(f *failure.Failure, gates Gates, maxBytes int) (Files, error) {
 	var redactor redact.Redactor
 	spec := specOf(f, gates, &redactor)
-	script, err := renderScript(f.Kind, spec, maxBytes-maxTraceBytes-maxReportBytes)
+	script, err := renderScript(templateOf(f), spec, maxBytes-maxTraceBytes-maxReportBytes)
 	if err != nil {
 		return Files{}, err
 	}
@@ -80,5 +80,6 @@ func WithoutCall(f *failure.Failure, reason payload.Reason) *failure.Failure {
 	c.Kind = failure.Context
 	c.Reason = reason
 	c.Call = nil
+	c.Withheld = nil
 	return &c
 }

@@ -21,6 +21,7 @@ var reasons = map[string]string{
 	"payload_too_deep":    "the recorded call is nested too deep",
 	"ambiguous":           "the recorded call names a key twice, so that readers would disagree about it",
 	"no_target":           "the recorded call names no module or no function",
+	"payload_unverified":  "the recorded call lies somewhere else, and no hash was sent by which it could be known",
 	"no_arguments":        "the span names a function and has no arguments",
 	"payload_unsupported": "the recorded conversation holds images, audio or files, which are not replayed",
 	"command_ambiguous":   "the recorded command is one text with quotes, which readers would take apart differently; `process.command_args` has it as a list",
@@ -84,6 +85,10 @@ func reportOf(f *failure.Failure, spec jsontree.Object, redactor *redact.Redacto
 	if call, ok := spec.Lookup("payload"); ok && call != nil {
 		b.WriteString("## Call\n\n")
 		fence(&b, "Payload", string(jsontree.EncodeIndent(call)))
+	}
+	if ref := member(spec, "payload_ref"); ref != nil {
+		b.WriteString("## Call\n\nThe recorded call is not part of this artefact; the collector did not fetch it.\n\n")
+		fence(&b, "Where its client put it", string(jsontree.EncodeIndent(ref)))
 	}
 	b.WriteString("## Where\n\n")
 	fence(&b, "Service", source.Text("service"))

@@ -23,10 +23,23 @@ var (
 // has no use for.
 var partsOf = map[failure.Kind][]string{
 	failure.PythonCall: {"arguments", "tensors", "call"},
+	remoteCall:         {"arguments", "tensors", "call", "remote"},
 	failure.PythonCode: {"code"},
 	failure.GenAIChat:  {"chat"},
 	failure.TrainStep:  {"train"},
 	failure.Context:    {},
+}
+
+// remoteCall is a python_call whose payload lies somewhere else. Only the
+// template differs.
+const remoteCall failure.Kind = "python_call, remote"
+
+// templateOf returns the kind whose template a failure's script is made of.
+func templateOf(f *failure.Failure) failure.Kind {
+	if f.Call != nil && f.Call.Remote != nil {
+		return remoteCall
+	}
+	return f.Kind
 }
 
 // templates are the scripts of each kind, put together from their parts.

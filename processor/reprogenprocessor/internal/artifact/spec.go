@@ -6,6 +6,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
 )
 
@@ -19,7 +20,9 @@ func specOf(f *failure.Failure, gates Gates, redactor *redact.Redactor) jsontree
 	var call any
 	lossy := false
 	if f.Call != nil {
-		call = redactor.Tree("payload", f.Call.Tree)
+		if f.Call.Remote == nil {
+			call = redactor.Tree("payload", f.Call.Tree)
+		}
 		lossy = f.Call.Lossy
 	}
 	spec := jsontree.Of(
@@ -36,6 +39,9 @@ func specOf(f *failure.Failure, gates Gates, redactor *redact.Redactor) jsontree
 		"lossy", lossy,
 		"payload", call,
 	)
+	if f.Call != nil && f.Call.Remote != nil {
+		spec = append(spec, jsontree.Member{Key: "payload_ref", Value: redactor.Tree("payload_ref", refOf(f.Call.Remote))})
+	}
 	if f.WithoutContent {
 		spec = append(spec, jsontree.Member{Key: "content", Value: "withheld"})
 	}
@@ -59,6 +65,16 @@ func gatesOf(kind failure.Kind, gates Gates) jsontree.Object {
 		out = append(out, jsontree.Member{Key: "allowed_commands", Value: texts(gates.AllowedCommands)})
 	}
 	return out
+}
+
+// refOf says where a payload lies. Its hash is what it is known by there; no
+// part of the payload is in the artefact.
+func refOf(r *payload.Remote) jsontree.Object {
+	ref := jsontree.Of("uri", r.URI, "sha256", r.SHA256)
+	if r.Size >= 0 {
+		ref = append(ref, jsontree.Member{Key: "size", Value: jsontree.Int(r.Size)})
+	}
+	return ref
 }
 
 func expectOf(f *failure.Failure) jsontree.Object {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/content"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
 )
 
 // WithoutContent returns a copy of the failure in which shapes, types,
@@ -17,6 +18,9 @@ func WithoutContent(f *failure.Failure) *failure.Failure {
 		call := *f.Call
 		call.Tree, out.Withheld = content.Call(string(f.Kind), f.Call.Tree)
 		call.Module, call.Function = content.TypeName(f.Call.Module), content.TypeName(f.Call.Function)
+		if call.Remote != nil {
+			call.Remote = &payload.Remote{URI: content.Mark, Size: call.Remote.Size}
+		}
 		out.Call = &call
 	}
 	out.Error.Type = content.TypeName(f.Error.Type)

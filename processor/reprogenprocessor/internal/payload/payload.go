@@ -37,6 +37,9 @@ const (
 	// NoTarget means that the payload names no module or no function, and
 	// that the span does not either.
 	NoTarget Reason = "no_target"
+	// Unverified means that the payload lies somewhere else, and that no hash
+	// was sent by which it could be known.
+	Unverified Reason = "payload_unverified"
 	// NoArguments means that the span names a function and has no arguments.
 	NoArguments Reason = "no_arguments"
 	// Unsupported means that a conversation holds what no request can be made
@@ -61,8 +64,10 @@ type Declared struct {
 
 // Call is a decoded payload.
 type Call struct {
-	// Tree is the whole payload, keys in their order.
+	// Tree is the whole payload, keys in their order; nil if it is Remote.
 	Tree jsontree.Object
+	// Remote says where the payload is, or is nil.
+	Remote *Remote
 	// Module and Function are the target.
 	Module, Function string
 	// Lossy is true where a character of the payload had to be replaced.
