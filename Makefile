@@ -74,7 +74,7 @@ lint: needs $(TOOLS)/golangci-lint ## Linters over every module, tidy module fil
 .PHONY: e2e
 e2e: build $(BIN) ## The built binary with real Jaeger and Prometheus, fed by every scenario
 	@e2e/servers/build.sh
-	@GOWORK=off go test -C e2e -count=1 -timeout 20m .
+	@GOWORK=off go test -C e2e -count=1 -timeout 20m -parallel 8 . ./stacks/...
 
 .PHONY: e2e-clients
 e2e-clients: build ## The examples: real client programs against the built binary

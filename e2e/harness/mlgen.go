@@ -22,6 +22,21 @@ type Workload struct {
 	Rate float64
 	// Ranks is the number of training processes of the TorchTel scenario.
 	Ranks int
+	// MetricsInterval is the time between two exports of a process's metrics;
+	// the generator's own default where it is zero.
+	MetricsInterval time.Duration
+}
+
+// Endpoints are where the workload generator sends to. A transport that the
+// scenarios do not use may be left empty.
+type Endpoints struct {
+	// GRPC is a host:port.
+	GRPC string
+	// HTTP is the URL that /v1/traces and the like are added to.
+	HTTP string
+	// FX is the URL that the FX scenario posts its spans to as it is; with
+	// none they go where all others' do.
+	FX string
 }
 
 // Generate runs the workload generator to its end and returns its log of what
@@ -30,30 +45,71 @@ type Workload struct {
 // anything was refused.
 func Generate(tb testing.TB, collector *Collector, workload Workload) *sentlog.Log {
 	tb.Helper()
+	return GenerateTo(tb, Endpoints{
+		GRPC: collector.Address(tb, "receivers::otlp::protocols::grpc"),
+		HTTP: "http://" + collector.Address(tb, "receivers::otlp::protocols::http"),
+	}, workload)
+}
+
+// GenerateTo is Generate for any endpoints.
+func GenerateTo(tb testing.TB, endpoints Endpoints, workload Workload) *sentlog.Log {
+	tb.Helper()
+	generator := StartGenerator(tb, endpoints, workload)
+	return generator.log(tb, generator.Wait(tb, workload.Duration+StartTimeout))
+}
+
+// Generator is a workload generator that is running.
+type Generator struct {
+	*Process
+	sent string
+}
+
+// StartGenerator runs the workload generator. With a duration of zero it sends
+// until it is stopped.
+func StartGenerator(tb testing.TB, endpoints Endpoints, workload Workload) *Generator {
+	tb.Helper()
 	sent := filepath.Join(tb.TempDir(), "sent.jsonl")
-	code, output := Run(tb, Command{
-		Name: "mlgen",
-		Path: Binary(tb, "build", "bin", "mlgen"),
-		Args: []string{
-			"--scenario", workload.Scenarios,
-			"--seed", strconv.FormatInt(workload.Seed, 10),
-			"--duration", workload.Duration.String(),
-			"--rate", fmt.Sprint(workload.Rate),
-			"--ranks", strconv.Itoa(workload.Ranks),
-			"--endpoint", collector.Address(tb, "receivers::otlp::protocols::grpc"),
-			"--http-endpoint", "http://" + collector.Address(tb, "receivers::otlp::protocols::http"),
-			"--sent", sent,
-		},
-	}, workload.Duration+StartTimeout)
-	if code != 0 {
-		tb.Fatalf("mlgen ended with %d:\n%s", code, output)
+	arguments := []string{
+		"--scenario", workload.Scenarios,
+		"--seed", strconv.FormatInt(workload.Seed, 10),
+		"--duration", workload.Duration.String(),
+		"--rate", fmt.Sprint(workload.Rate),
+		"--ranks", strconv.Itoa(workload.Ranks),
+		"--sent", sent,
 	}
-	log, err := sentlog.ReadFile(sent)
+	for flag, value := range map[string]string{
+		"--endpoint": endpoints.GRPC, "--http-endpoint": endpoints.HTTP, "--fx-endpoint": endpoints.FX,
+	} {
+		if value != "" {
+			arguments = append(arguments, flag, value)
+		}
+	}
+	if workload.MetricsInterval != 0 {
+		arguments = append(arguments, "--metrics-interval", workload.MetricsInterval.String())
+	}
+	return &Generator{
+		Process: Start(tb, Command{Name: "mlgen", Path: Binary(tb, "build", "bin", "mlgen"), Args: arguments}),
+		sent:    sent,
+	}
+}
+
+// Stop has the generator send what it has begun and end, and returns its log.
+func (g *Generator) Stop(tb testing.TB) *sentlog.Log {
+	tb.Helper()
+	return g.log(tb, g.Process.Stop(tb))
+}
+
+func (g *Generator) log(tb testing.TB, code int) *sentlog.Log {
+	tb.Helper()
+	if code != 0 {
+		tb.Fatalf("mlgen ended with %d:\n%s", code, g.Output())
+	}
+	log, err := sentlog.ReadFile(g.sent)
 	if err != nil {
 		tb.Fatalf("the log of what mlgen sent: %v", err)
 	}
 	if log.Summary == nil || len(log.Rejected) > 0 {
-		tb.Fatalf("mlgen did not send all it had: summary %v, %d requests rejected:\n%s", log.Summary, len(log.Rejected), output)
+		tb.Fatalf("mlgen did not send all it had: summary %v, %d requests rejected:\n%s", log.Summary, len(log.Rejected), g.Output())
 	}
 	return log
 }

@@ -34,14 +34,21 @@ func StartPrometheus(tb testing.TB, targets map[string]string) *Prometheus {
 // docker/prometheus, beside which are the rules.
 func StartPrometheusWith(tb testing.TB, name string, targets map[string]string) *Prometheus {
 	tb.Helper()
-	text, err := os.ReadFile(Path("docker", "prometheus", name))
+	return StartPrometheusAt(tb, Path("docker", "prometheus", name), targets)
+}
+
+// StartPrometheusAt starts Prometheus with any configuration file. It may name
+// the rules of docker/prometheus as that folder's own do.
+func StartPrometheusAt(tb testing.TB, path string, targets map[string]string) *Prometheus {
+	tb.Helper()
+	text, err := os.ReadFile(path) //nolint:gosec // the tests name the file
 	if err != nil {
 		tb.Fatal(err)
 	}
 	config := string(text)
 	for from, to := range targets {
 		if !strings.Contains(config, from) {
-			tb.Fatalf("docker/prometheus/%s has no target %q", name, from)
+			tb.Fatalf("%s has no target %q", path, from)
 		}
 		config = strings.ReplaceAll(config, from, to)
 	}

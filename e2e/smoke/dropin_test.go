@@ -1,7 +1,6 @@
 package smoke
 
 import (
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -24,14 +23,12 @@ const (
 
 // A user's configuration of the stock collector is the first of two files; the
 // second moves its ports and points its exporters at the test's own back end,
-// so the file itself is loaded as the user has it.
-func startDropIn(t *testing.T, name string, overrides map[string]any) *harness.Collector {
+// so the file itself is loaded as the user has it. The path is below e2e.
+func startDropIn(t *testing.T, overrides map[string]any, path ...string) *harness.Collector {
 	t.Helper()
-	file := filepath.Join("testdata", "dropin", name)
-	config, err := filepath.Abs(file)
-	require.NoError(t, err)
+	config := harness.Path(append([]string{"e2e"}, path...)...)
 	code, output := harness.Validate(t, nil, config)
-	require.Zero(t, code, "%s does not validate unchanged:\n%s", file, output)
+	require.Zero(t, code, "%s does not validate unchanged:\n%s", config, output)
 	return harness.StartCollector(t, harness.CollectorOptions{Config: config, Overrides: overrides})
 }
 
@@ -45,9 +42,9 @@ func stopDropIn(t *testing.T, collector *harness.Collector) {
 func TestDropInTaskWeaver(t *testing.T) {
 	t.Parallel()
 	sink := harness.StartSink(t)
-	collector := startDropIn(t, "taskweaver.yaml", map[string]any{
+	collector := startDropIn(t, map[string]any{
 		"exporters::otlp::endpoint": sink.Endpoint,
-	})
+	}, "stacks", "testdata", "taskweaver", "collector.yaml")
 	sender, err := harness.NewGRPCSender(collector.Address(t, "receivers::otlp::protocols::grpc"))
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, sender.Close()) }()
@@ -82,9 +79,9 @@ func TestDropInTaskWeaver(t *testing.T) {
 func TestDropInTorchTel(t *testing.T) {
 	t.Parallel()
 	sink := harness.StartSink(t)
-	collector := startDropIn(t, "torchtel.yaml", map[string]any{
+	collector := startDropIn(t, map[string]any{
 		"exporters::otlp/jaeger::endpoint": sink.Endpoint,
-	})
+	}, "stacks", "testdata", "torchtel", "collector.yaml")
 	url := "http://" + collector.Address(t, "receivers::otlp::protocols::http")
 
 	require.NoError(t, harness.PostTraces(t.Context(), url+"/v1/traces", oneSpan("torchtel", "SimpleModel.forward", nil)))
@@ -107,9 +104,9 @@ func TestDropInTorchTel(t *testing.T) {
 func TestDropInFX(t *testing.T) {
 	t.Parallel()
 	sink := harness.StartSink(t)
-	collector := startDropIn(t, "fx.yaml", map[string]any{
+	collector := startDropIn(t, map[string]any{
 		"exporters::otlp::endpoint": sink.Endpoint,
-	})
+	}, "smoke", "testdata", "dropin", "fx.yaml")
 	standard := "http://" + collector.Address(t, "receivers::otlp::protocols::http")
 	fx := "http://" + collector.Address(t, "receivers::otlp/fx::protocols::http")
 
