@@ -55,6 +55,7 @@ func TestMainJob(t *testing.T) {
 		"rules":         testRules,
 		"gpus":          testGPUs,
 		"reproductions": testReproductions,
+		"documents":     testDocumentedQueries,
 	} {
 		t.Run(name, func(t *testing.T) { part(t, j) })
 	}

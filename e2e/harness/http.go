@@ -32,6 +32,12 @@ func do(request *http.Request) (status int, body []byte, err error) {
 	return response.StatusCode, body, nil
 }
 
+// Get returns the body of a GET that answers 200, as text.
+func Get(ctx context.Context, url string) (string, error) {
+	body, err := fetch(ctx, url)
+	return string(body), err
+}
+
 // fetch returns the body of a GET that answers 200.
 func fetch(ctx context.Context, url string) ([]byte, error) {
 	status, body, err := fetchStatus(ctx, url)

@@ -56,6 +56,9 @@ func StartJaeger(tb testing.TB) *Jaeger {
 // OTLPEndpoint returns where Jaeger takes OTLP over gRPC, as host:port.
 func (j *Jaeger) OTLPEndpoint() string { return j.otlpEndpoint }
 
+// URL returns where Jaeger's API and pages are.
+func (j *Jaeger) URL() string { return j.url }
+
 // Services returns the names of the services that Jaeger has spans of.
 func (j *Jaeger) Services(ctx context.Context) ([]string, error) {
 	body, err := fetch(ctx, j.url+"/api/v3/services")

@@ -79,6 +79,9 @@ func StartPrometheusAt(tb testing.TB, path string, targets map[string]string) *P
 	return prometheus
 }
 
+// URL returns where Prometheus answers.
+func (p *Prometheus) URL() string { return p.url }
+
 // Promtool runs promtool in docker/prometheus and returns what it printed, and
 // an error where it is not content.
 func Promtool(tb testing.TB, arguments ...string) (string, error) {

@@ -4,46 +4,50 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/compose-spec/compose-go/v2/cli"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/otelcol-ml/otelcol-ml/e2e/documents"
 	"github.com/otelcol-ml/otelcol-ml/e2e/harness"
 )
 
-// block is one fenced YAML block of a document.
-type block struct {
-	file string
-	line int
-	text string
-	// info is what follows "yaml" on the fence's line.
-	info string
-}
-
-// otherPrograms are top-level keys of YAML that no collector reads: compose
-// files, Prometheus' configuration, Kubernetes objects. Such blocks have to be
-// YAML, no more; so have recordings, which the receiver's tests load.
-var otherPrograms = []string{"services", "scrape_configs", "apiVersion"}
+// otherPrograms are top-level keys of YAML that neither a collector nor Compose
+// reads: Prometheus' configuration, TuFT's, Kubernetes objects. Such blocks have
+// to be YAML, no more; so have recordings, which the receiver's tests load.
+var otherPrograms = []string{"scrape_configs", "telemetry", "apiVersion"}
 
 // Every configuration that a reader may copy from the documentation has to
-// load. A block need not be whole: what it leaves out is completed.
+// load. A block need not be whole: what it leaves out is completed. One that is
+// marked over=FILE is lines to be added to that file, and loaded with it.
 func TestDocumentedYAMLLoads(t *testing.T) {
-	blocks := documentedYAML(t)
+	blocks := documents.Of(documented(t), "yaml", "yml")
 	require.NotEmpty(t, blocks, "the documents have no YAML block: are they still where this test looks?")
 	for _, block := range blocks {
-		name := fmt.Sprintf("%s:%d", block.file, block.line)
+		name := fmt.Sprintf("%s:%d", block.File, block.Line)
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var content map[string]any
-			if err := yaml.Unmarshal([]byte(block.text), &content); err != nil {
+			if err := yaml.Unmarshal([]byte(block.Text), &content); err != nil {
 				t.Fatalf("it is not YAML of keys and values: %v", err)
 			}
-			if strings.Contains(block.info, "title=compose") || strings.TrimSpace(block.info) == "recording" || slices.ContainsFunc(otherPrograms, func(key string) bool {
+			if over, ok := block.Option("over"); ok {
+				added := filepath.Join(t.TempDir(), "added.yaml")
+				require.NoError(t, os.WriteFile(added, []byte(block.Text), 0o600))
+				code, output := harness.Validate(t, []string{recording()}, harness.Path(filepath.FromSlash(over)), added)
+				assert.Zero(t, code, "%s does not load over %s:\n%s", name, over, output)
+				return
+			}
+			if _, ok := content["services"]; ok {
+				loadCompose(t, block.Text)
+				return
+			}
+			if block.Info == "recording" || slices.ContainsFunc(otherPrograms, func(key string) bool {
 				_, found := content[key]
 				return found
 			}) {
@@ -55,76 +59,31 @@ func TestDocumentedYAMLLoads(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "block.yaml")
 			require.NoError(t, os.WriteFile(file, text, 0o600))
 			// A path in a document is meant from where the document is.
-			code, output := harness.ValidateIn(t, filepath.Dir(harness.Path(block.file)), []string{recording()}, file)
+			code, output := harness.ValidateIn(t, filepath.Dir(harness.Path(block.File)), []string{recording()}, file)
 			assert.Zero(t, code, "%s does not load:\n%s\nas\n%s", name, output, text)
 		})
 	}
 }
 
-// documentedYAML collects the YAML blocks of everything that documents the
-// project or a component.
-func documentedYAML(t *testing.T) []block {
+// loadCompose expects Compose to read a file of this text, in which no key is
+// unknown to it.
+func loadCompose(t *testing.T, text string) {
 	t.Helper()
-	var blocks []block
-	for _, pattern := range []string{
-		"*.md", "docs/*.md", "docs/*/*.md",
-		"receiver/*/*.md", "processor/*/*.md", "exporter/*/*.md", "connector/*/*.md", "extension/*/*.md",
-		"cmd/*/*.md", "docker/*.md", "docker/*/*.md", "examples/*.md", "examples/*/*.md",
-	} {
-		files, err := filepath.Glob(harness.Path(filepath.FromSlash(pattern)))
-		require.NoError(t, err)
-		for _, file := range files {
-			if filepath.Base(file) == "documentation.md" {
-				// Generated, with placeholders in its YAML.
-				continue
-			}
-			text, err := os.ReadFile(file)
-			require.NoError(t, err)
-			name, err := filepath.Rel(harness.Path(), file)
-			require.NoError(t, err)
-			blocks = append(blocks, fencedYAML(name, string(text))...)
-		}
-	}
-	return blocks
+	file := filepath.Join(t.TempDir(), "compose.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	options, err := cli.NewProjectOptions([]string{file}, cli.WithName("documented"))
+	require.NoError(t, err)
+	_, err = options.LoadProject(t.Context())
+	require.NoError(t, err, text)
 }
 
-var fence = regexp.MustCompile("^( *)(`{3,}|~{3,}) *(yaml|yml)?(.*)$")
-
-// fencedYAML returns the YAML blocks of a document. A block in a list item is
-// indented like its fence.
-func fencedYAML(file, text string) []block {
-	var blocks []block
-	var open []string
-	var current *block
-	for number, line := range strings.Split(text, "\n") {
-		match := fence.FindStringSubmatch(line)
-		switch {
-		case open == nil && match != nil:
-			open = match
-			if match[3] != "" {
-				current = &block{file: file, line: number + 1, info: match[4]}
-			}
-		case open != nil && match != nil && strings.HasPrefix(match[2], open[2]) && match[3] == "" && strings.TrimSpace(match[4]) == "":
-			if current != nil {
-				blocks = append(blocks, *current)
-			}
-			open, current = nil, nil
-		case current != nil:
-			current.text += strings.TrimPrefix(line, open[1]) + "\n"
-		}
-	}
+// documented returns the fenced blocks of everything that documents the project
+// or a component.
+func documented(t *testing.T) []documents.Block {
+	t.Helper()
+	blocks, err := documents.All(harness.Path())
+	require.NoError(t, err)
 	return blocks
-}
-
-func TestFencedYAML(t *testing.T) {
-	text := "```sh\nmake demo\n```\n" +
-		"text\n\n```yaml\na: 1\n```\n" +
-		"- item\n\n  ```yaml title=compose\n  b:\n    c: 2\n  ```\n" +
-		"````md\n```yaml\nnot: taken\n```\n````\n"
-	blocks := fencedYAML("x.md", text)
-	require.Len(t, blocks, 2)
-	assert.Equal(t, block{file: "x.md", line: 6, text: "a: 1\n"}, blocks[0])
-	assert.Equal(t, block{file: "x.md", line: 11, text: "b:\n  c: 2\n", info: " title=compose"}, blocks[1])
 }
 
 // sections are the keys of a collector's configuration that hold components.

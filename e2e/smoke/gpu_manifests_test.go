@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/otelcol-ml/otelcol-ml/e2e/documents"
 	"github.com/otelcol-ml/otelcol-ml/e2e/harness"
 )
 
@@ -90,19 +91,14 @@ func TestGPUReadmeManifests(t *testing.T) {
 	text, err := os.ReadFile(harness.Path(path))
 	require.NoError(t, err)
 	decoded := 0
-	for _, block := range fencedYAML(path, string(text)) {
+	for _, block := range documents.Of(documents.Parse(path, string(text)), "yaml") {
 		switch {
-		case strings.HasPrefix(block.text, "services:"):
-			file := filepath.Join(t.TempDir(), "compose.yaml")
-			require.NoError(t, os.WriteFile(file, []byte(block.text), 0o600))
-			options, err := cli.NewProjectOptions([]string{file}, cli.WithName("gpu"))
-			require.NoError(t, err)
-			_, err = options.LoadProject(t.Context())
-			require.NoError(t, err, block.text)
+		case strings.HasPrefix(block.Text, "services:"):
+			loadCompose(t, block.Text)
 			decoded++
-		case strings.HasPrefix(block.text, "apiVersion:"):
+		case strings.HasPrefix(block.Text, "apiVersion:"):
 			var pod corev1.Pod
-			require.NoError(t, yaml.UnmarshalStrict([]byte(block.text), &pod), block.text)
+			require.NoError(t, yaml.UnmarshalStrict([]byte(block.Text), &pod), block.Text)
 			assert.Equal(t, "Pod", pod.Kind)
 			decoded++
 		}

@@ -1,0 +1,282 @@
+package smoke
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelcol-ml/otelcol-ml/e2e/documents"
+	"github.com/otelcol-ml/otelcol-ml/e2e/harness"
+)
+
+// languages are those of fenced blocks, and what reads them.
+var languages = map[string]string{
+	"yaml":    "TestDocumentedYAMLLoads",
+	"console": "TestDocumentedCommands",
+	"promql":  "e2e.TestMainJob/documents",
+	"python":  "TestDocumentedPrograms",
+	"json":    "TestDocumentedPrograms",
+	"elixir":  "nothing: no Erlang virtual machine is at hand",
+	"text":    "nothing: it is output, with no prompt in it",
+	"":        "nothing: the same",
+}
+
+// Every fenced block is of a language that some test reads, so that nothing that
+// a reader may copy goes unread.
+func TestDocumentedLanguages(t *testing.T) {
+	for _, block := range documented(t) {
+		where := fmt.Sprintf("%s:%d", block.File, block.Line)
+		assert.Contains(t, languages, block.Language, "%s: no test reads this language; add it with what does", where)
+		if commands := block.Commands(); block.Language == "console" {
+			assert.NotEmpty(t, commands, "%s: a console block has commands, behind \"$ \"", where)
+		} else if block.Language == "text" || block.Language == "" {
+			assert.Empty(t, commands, "%s: commands belong into a console block", where)
+		}
+	}
+}
+
+// Python has to compile and JSON to be JSON.
+func TestDocumentedPrograms(t *testing.T) {
+	check := map[string]string{
+		"python": "import ast, sys; ast.parse(sys.stdin.read())",
+		"json":   "import json, sys; json.load(sys.stdin)",
+	}
+	for _, block := range documents.Of(documented(t), "python", "json") {
+		command := exec.CommandContext(t.Context(), harness.Python(t), "-c", check[block.Language])
+		command.Stdin = strings.NewReader(block.Text)
+		output, err := command.CombinedOutput()
+		assert.NoError(t, err, "%s:%d: %s", block.File, block.Line, output)
+	}
+}
+
+// commandRule says what is done with commands that a document has.
+type commandRule struct {
+	// pattern is of the whole command.
+	pattern string
+	// check runs it, or shows that something else does.
+	check func(t *testing.T, match []string)
+}
+
+// commandRules are tried in order; a command that fits none fails the test.
+var commandRules = []commandRule{
+	// A target does what its name says elsewhere: it must be there.
+	{`make ([a-z0-9-]+)( [A-Z]+=\S+)*`, func(t *testing.T, match []string) {
+		makefile, err := os.ReadFile(harness.Path("Makefile"))
+		require.NoError(t, err)
+		assert.Regexp(t, `(?m)^`+match[1]+`:.*## `, string(makefile), "make has no target %s with a help line", match[1])
+	}},
+	{`bin/otelcol-ml validate --config (\S+)`, func(t *testing.T, match []string) {
+		code, output := harness.ValidateIn(t, harness.Path(), nil, documentedFile(t, match[1]))
+		assert.Zero(t, code, output)
+	}},
+	{`bin/otelcol-ml --config (\S+)`, func(t *testing.T, match []string) { runs(t, match[1]) }},
+	// lines.yaml stands for any of the quick start's additions, which
+	// e2e/stacks runs.
+	{`bin/otelcol-ml --config (\S+) --config lines.yaml`, func(t *testing.T, match []string) { runs(t, match[1]) }},
+	{`bin/otelcol-ml (components|--version)`, func(t *testing.T, match []string) {
+		code, output := harness.Run(t, harness.Command{Name: "otelcol-ml", Path: harness.CollectorBinary(t), Args: match[1:2]}, harness.StartTimeout)
+		assert.Zero(t, code, output)
+	}},
+	{`bin/mlgen (.+) --sent sent.jsonl`, func(t *testing.T, match []string) { generates(t, match[1]) }},
+	// What a running collector answers.
+	{`curl -sf '?(http://127\.0\.0\.1:(?:8889|8888|13133)/[^' ]*)'?(?: \| grep (?:-E )?'?([^']+?)'?)?`, func(t *testing.T, match []string) {
+		answers(t, match[1], match[2])
+	}},
+	// What Prometheus and Jaeger answer is looked at in e2e.TestMainJob.
+	{documents.ServerCommand.String(), func(*testing.T, []string) {}},
+	{`export((?: [A-Z_]+=\S+)+)`, func(t *testing.T, match []string) { knownPorts(t, match[1]) }},
+
+	// The programs of examples are run by e2e/clients, where their virtual
+	// environments are.
+	{`(?:examples/venv\.sh ([a-z]+)|examples/venv\.sh ([a-z]+) && \.cache/venvs/([a-z]+)/bin/python examples/([a-z]+)/main\.py( --[a-z-]+)*)`, func(t *testing.T, match []string) {
+		isExample(t, match[1:5]...)
+	}},
+	{`\.cache/venvs/([a-z]+)/bin/python examples/([a-z]+)/main\.py`, func(t *testing.T, match []string) { isExample(t, match[1:]...) }},
+	{`examples/record\.py ([a-z]+) --steps 2`, func(t *testing.T, match []string) {
+		// It writes the recordings anew, which the components' tests read.
+		isExample(t, match[1])
+		assert.DirExists(t, harness.Path("examples", match[1], "recording"))
+	}},
+	{`for c in (.+); do GOWORK=off go test -C \$c -run (\w+) -update \. \|\| break; done`, func(t *testing.T, match []string) {
+		for component := range strings.FieldsSeq(match[1]) {
+			isTest(t, component, match[2])
+		}
+	}},
+	{`git diff --stat`, func(*testing.T, []string) {}},
+
+	// Reproductions: the folders' names are those of one run.
+	{`python3 (?:demo-output/)?reproductions/\S+/repro\.py`, func(t *testing.T, _ []string) { isTest(t, "e2e", "testReproductions") }},
+	{`echo \$\?`, func(t *testing.T, _ []string) { isTest(t, "e2e", "testReproductions") }},
+	{`\.cache/venvs/torchtel/bin/python demo-output/reproductions/\*/\*/repro\.py --allow-module regressor`, func(t *testing.T, _ []string) {
+		isTest(t, "e2e/clients", "TestTorchTel")
+	}},
+	{`git bisect (start|run) .*`, func(t *testing.T, _ []string) { isTest(t, "processor/reprogenprocessor", "TestBisect") }},
+
+	// Containers: make e2e-image runs the image and the compose file.
+	{`(?:docker|podman) (?:compose|run|build|ps|logs|volume|inspect|exec|image|load|network|stop|rm|pull|tag|images)\b.*`, func(*testing.T, []string) {}},
+	// Nothing to be deleted is there.
+	{`rm -r /var/lib/otelcol-ml/\w+`, func(*testing.T, []string) {}},
+	// Needs a GPU and the model.
+	{`vllm serve \S+ --otlp-traces-endpoint=(\S+)`, func(t *testing.T, match []string) { knownPorts(t, match[1]) }},
+	{`nvidia-smi( .*)?`, func(*testing.T, []string) {}},
+}
+
+// Every command that a reader may copy is run, or known to be run elsewhere, and
+// the shell can read it.
+func TestDocumentedCommands(t *testing.T) {
+	for _, block := range documents.Of(documented(t), "console") {
+		for _, command := range block.Commands() {
+			t.Run(fmt.Sprintf("%s:%d %s", block.File, block.Line, command), func(t *testing.T) {
+				t.Parallel()
+				output, err := exec.CommandContext(t.Context(), "bash", "-n", "-c", command).CombinedOutput()
+				require.NoError(t, err, string(output))
+				for _, rule := range commandRules {
+					if match := regexp.MustCompile(`^` + rule.pattern + `$`).FindStringSubmatch(command); match != nil {
+						rule.check(t, match)
+						return
+					}
+				}
+				t.Errorf("%s:%d: no rule of this test knows what to do with %q", block.File, block.Line, command)
+			})
+		}
+	}
+}
+
+// documentedFile returns the path of a file that a command names from the
+// repository's root.
+func documentedFile(t *testing.T, name string) string {
+	t.Helper()
+	path := harness.Path(filepath.FromSlash(name))
+	require.FileExists(t, path)
+	return path
+}
+
+// runs starts a collector with a configuration, and has it end.
+func runs(t *testing.T, config string) {
+	t.Helper()
+	collector := harness.StartCollector(t, harness.CollectorOptions{Config: documentedFile(t, config), Env: []string{recording()}})
+	assert.Zero(t, collector.Stop(t), "exit code after SIGTERM")
+}
+
+// generates runs mlgen with a command's arguments, for a moment.
+func generates(t *testing.T, arguments string) {
+	t.Helper()
+	generator := harness.Command{
+		Name: "mlgen", Path: harness.Binary(t, "build", "bin", "mlgen"),
+		Args: append(strings.Fields(arguments), "--duration", "1s",
+			"--endpoint", running().grpc, "--http-endpoint", "http://"+running().http),
+	}
+	code, output := harness.Run(t, generator, harness.StartTimeout)
+	assert.Zero(t, code, output)
+}
+
+// isExample expects a folder of examples, which e2e/clients runs.
+func isExample(t *testing.T, names ...string) {
+	t.Helper()
+	names = slices.DeleteFunc(slices.Compact(slices.Clone(names)), func(name string) bool { return name == "" })
+	require.Len(t, names, 1, "the command is about several examples")
+	assert.FileExists(t, harness.Path("examples", names[0], "main.py"))
+	assert.FileExists(t, harness.Path("examples", names[0], "requirements.txt"))
+	assert.FileExists(t, harness.Path("e2e", "clients", names[0]+"_test.go"))
+}
+
+// isTest expects a folder to have a test of this name, or of one that begins so.
+func isTest(t *testing.T, folder, name string) {
+	t.Helper()
+	files, err := filepath.Glob(harness.Path(filepath.FromSlash(folder), "*_test.go"))
+	require.NoError(t, err)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		if strings.Contains(string(text), "func "+name) {
+			return
+		}
+	}
+	t.Errorf("%s has no test %s", folder, name)
+}
+
+// ports are those that a command may send to: the collector's, the servers', and
+// the endpoints of Snakepit and vLLM.
+var ports = []string{"4317", "4318", "8888", "8889", "13133", "9090", "16686", "3000", "11000", "9568", "8000"}
+
+var portOf = regexp.MustCompile(`(?:127\.0\.0\.1|localhost):([0-9]+)`)
+
+func knownPorts(t *testing.T, text string) {
+	t.Helper()
+	for _, match := range portOf.FindAllStringSubmatch(text, -1) {
+		assert.Contains(t, ports, match[1], "nothing listens on this port")
+	}
+}
+
+// answers asks a running collector what a command asks, and expects a line that
+// fits what the command greps for.
+func answers(t *testing.T, url, pattern string) {
+	t.Helper()
+	for from, to := range running().addresses {
+		url = strings.Replace(url, from, to, 1)
+	}
+	line := regexp.MustCompile(`(?m)^.*` + strings.TrimPrefix(pattern, "^") + `.*$`)
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
+		if !assert.NoError(c, err) {
+			return
+		}
+		response, err := http.DefaultClient.Do(request)
+		if !assert.NoError(c, err) {
+			return
+		}
+		body, err := io.ReadAll(response.Body)
+		assert.NoError(c, err)
+		assert.NoError(c, response.Body.Close())
+		assert.Equal(c, http.StatusOK, response.StatusCode)
+		assert.Regexp(c, line, string(body))
+	}, arrival, poll)
+}
+
+// demo is a collector with the demo's configuration that the commands ask.
+type demo struct {
+	grpc, http string
+	// addresses are where it listens, by the address that documents have.
+	addresses map[string]string
+}
+
+// running is set by TestMain.
+var running func() demo
+
+func TestMain(m *testing.M) {
+	os.Exit(harness.RunSuite(m, func(s *harness.Suite) {
+		running = sync.OnceValue(func() demo { return startDemo(s) })
+	}))
+}
+
+// startDemo runs the demo's collector with some telemetry of each system.
+func startDemo(s *harness.Suite) demo {
+	collector := harness.StartCollector(s, harness.CollectorOptions{
+		Config: harness.Path("distribution", "config", "demo.yaml"),
+		Env:    []string{recording()},
+	})
+	harness.Generate(s, collector, harness.Workload{
+		Seed: 31, Scenarios: "all", Duration: 3 * time.Second, Rate: 20, Ranks: 2, MetricsInterval: time.Second,
+	})
+	demo := demo{
+		grpc:      collector.Address(s, "receivers::otlp::protocols::grpc"),
+		http:      collector.Address(s, "receivers::otlp::protocols::http"),
+		addresses: map[string]string{},
+	}
+	for path, configured := range collector.ConfiguredAddresses() {
+		demo.addresses[configured] = collector.Address(s, path)
+	}
+	return demo
+}
