@@ -46,6 +46,15 @@ type Config struct {
 	// true.
 	CaptureContent bool `mapstructure:"capture_content"`
 
+	// AllowedHosts lists the servers that scripts may send recorded requests
+	// and conversations to because telemetry names them: "models.internal"
+	// permits that host's ports 80 and 443, "models.internal:8000" that port.
+	// Link-local addresses and metadata services are refused all the same, and
+	// no key is sent there. It is stamped into each script of the kinds
+	// http_request and genai_chat. Default: empty; a script then sends to the
+	// address that its user names by --base-url.
+	AllowedHosts []string `mapstructure:"allowed_hosts"`
+
 	// SiblingWait is how long a failure waits, after it was first seen, for
 	// the rest of its story: a deeper error or one with a payload, the
 	// exception's log record, the call that another process recorded, the
@@ -194,6 +203,11 @@ func (c *Config) Validate() error {
 	for i, entry := range c.AllowedCommands {
 		if err := gate.CheckCommand(entry); err != nil {
 			errs = append(errs, fmt.Errorf(`"allowed_commands[%d]": %w`, i, err))
+		}
+	}
+	for i, entry := range c.AllowedHosts {
+		if err := gate.CheckHost(entry); err != nil {
+			errs = append(errs, fmt.Errorf(`"allowed_hosts[%d]": %w`, i, err))
 		}
 	}
 	if c.SiblingWait < 0 {

@@ -39,6 +39,7 @@ func TestConfig(t *testing.T) {
 		Directory:        "/var/lib/otelcol-ml/reproductions",
 		AllowedModules:   []string{"statistics", "my_app.models.*", "numpy.linalg:solve"},
 		AllowedCommands:  []string{"/srv/train.py", "-m my_app.train"},
+		AllowedHosts:     []string{"models.internal", "[fd00::7]:8000"},
 		CallAttributes:   names,
 		SiblingWait:      5 * time.Second,
 		EnrichWindow:     time.Hour,
@@ -69,6 +70,7 @@ func TestBadConfig(t *testing.T) {
 		"repro_gen/bad_commands": {
 			`"allowed_commands[0]": "train.py" is not "/path/of/train.py"`, `"allowed_commands[1]"`, "telemetry's",
 		},
+		"repro_gen/bad_hosts": {`"allowed_hosts[0]": "http://models.internal" is not "host"`, `"allowed_hosts[1]"`},
 		"repro_gen/bad_limits": {
 			`"sibling_wait" is -1s: it must be at least 0`, `"enrich_window" is -1s`,
 			`"held" is 0: it must be at least 1`, `"spans_per_trace" is -1`, `"bytes" is 1000: it must be at least 1048576`,

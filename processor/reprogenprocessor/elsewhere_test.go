@@ -73,7 +73,7 @@ func TestPayloadElsewhere(t *testing.T) {
 		"by HTTP":                     {uri: server.URL + "/right", args: []string{"--fetch-payload", "127.0.0.1"}, exit: 1, asks: true},
 		"what a server has no more":   {uri: server.URL + "/gone", args: []string{"--fetch-payload", "127.0.0.1"}, exit: 5, reason: "status 404", asks: true},
 		"what is moved":               {uri: server.URL + "/moved", args: []string{"--fetch-payload", "127.0.0.1"}, exit: 5, reason: "status 302", asks: true},
-		"a metadata service":          {uri: "http://169.254.169.254/x", args: []string{"--fetch-payload", "169.254.169.254"}, exit: 5, reason: "metadata"},
+		"a metadata service":          {uri: "http://169.254.169.254/x", args: []string{"--fetch-payload", "169.254.169.254"}, exit: 4, reason: "metadata"},
 		"an address of another kind":  {uri: "s3://bucket/key", exit: 5, reason: "addresses of the form s3 are not read"},
 		"given":                       {uri: "s3://bucket/key", args: []string{"--payload", given}, exit: 1},
 		"another one given":           {uri: "s3://bucket/key", of: other, args: []string{"--payload", given}, exit: 5, reason: "SHA-256 differs"},

@@ -2,7 +2,6 @@ package reprogenprocessor
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
@@ -30,26 +29,21 @@ var trainingPhases = []string{
 	mlattr.PhaseDataLoad, mlattr.PhaseValidation, mlattr.PhaseEpoch, mlattr.PhaseBatch, mlattr.PhaseCheckpoint,
 }
 
-// asTraining returns a failure that has no call as a train_step, if it happened
-// in a training whose command is known. The spans above tell that too, so it is
-// asked when the artefact is written; the group is that of the span alone.
-func asTraining(f *failure.Failure, cfg *Config) *failure.Failure {
-	sent := f.Reason != payload.NoPayload && f.Reason != payload.NoArguments && f.Reason != payload.NoTarget
-	if f.Kind != failure.Context || sent || !inTraining(f) {
-		return f
+// asTraining returns the command of a failure in a training, if both are known.
+// The spans above tell of the training too.
+func asTraining(f *failure.Failure, cfg *Config) (*payload.Call, payload.Reason, bool) {
+	if !inTraining(f) {
+		return nil, "", false
 	}
 	args, reason := commandOf(f, cfg)
 	if args == nil && reason == "" {
-		return f
+		return nil, "", false
 	}
-	c := *f
-	if reason == "" {
-		c.Call, reason = payload.OfCommand(args, textOf(f, attrWorkingDirectory), cfg.MaxPayloadBytes)
+	if reason != "" {
+		return nil, reason, true
 	}
-	if c.Reason = reason; c.Call != nil {
-		c.Kind = failure.TrainStep
-	}
-	return &c
+	call, reason := payload.OfCommand(args, textOf(f, attrWorkingDirectory), cfg.MaxPayloadBytes)
+	return call, reason, true
 }
 
 func inTraining(f *failure.Failure) bool {
@@ -75,7 +69,7 @@ func saysTraining(attributes jsontree.Object) bool {
 func commandOf(f *failure.Failure, cfg *Config) ([]string, payload.Reason) {
 	starved := f.Weight >= maxCopyBytes // what came last may be missing in the copy
 	if line := textOf(f, attrCommandLine); !has(f, attrCommandArgs) && line != "" {
-		if starved || isCut(line, cfg) {
+		if starved || anyCut(cfg, line) {
 			return nil, payload.Truncated
 		}
 		return payload.SplitCommand(line)
@@ -91,7 +85,7 @@ func commandOf(f *failure.Failure, cfg *Config) ([]string, payload.Reason) {
 	switch {
 	case !ok:
 		return nil, payload.Invalid
-	case starved || len(list) >= maxAttributes:
+	case starved || len(list) >= maxAttributes || anyCut(cfg, list):
 		return nil, payload.Truncated
 	}
 	args := make([]string, 0, len(list))
@@ -100,17 +94,9 @@ func commandOf(f *failure.Failure, cfg *Config) ([]string, payload.Reason) {
 		if !ok {
 			return nil, payload.Invalid
 		}
-		if isCut(text, cfg) {
-			return nil, payload.Truncated
-		}
 		args = append(args, text)
 	}
 	return args, ""
-}
-
-// isCut reports whether the copy of a text may be without its middle.
-func isCut(text string, cfg *Config) bool {
-	return len(text) > cfg.Traces.AttributeBytes-16 && strings.Contains(text, gap)
 }
 
 func has(f *failure.Failure, key string) bool {

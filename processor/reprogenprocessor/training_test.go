@@ -69,6 +69,13 @@ func programOf(t *testing.T, content string) string {
 	return path
 }
 
+// specText returns what a script is told.
+func specText(t *testing.T, artifact string) string {
+	_, spec, _ := strings.Cut(text(t, artifact, "repro.py"), "r'''")
+	spec, _, _ = strings.Cut(spec, "'''")
+	return spec
+}
+
 // hasLandlock asks a script whether this kernel has a boundary.
 func hasLandlock(t *testing.T) bool {
 	info := pythons(t)[0].run(t, script(t, failedCall{errorType: "E"}), nil, "--info").Stderr
@@ -248,9 +255,7 @@ func TestWhatIsTraining(t *testing.T) {
 			}
 			cfg := testConfig(t)
 			produce(t, cfg, td)
-			_, spec, _ := strings.Cut(text(t, onlyArtifact(t, cfg), "repro.py"), "r'''")
-			spec, _, _ = strings.Cut(spec, "'''")
-			assert.Contains(t, spec, tc.want)
+			assert.Contains(t, specText(t, onlyArtifact(t, cfg)), tc.want)
 		})
 	}
 }

@@ -79,7 +79,7 @@ func (r *recorder) write(i *incident) {
 
 // tell returns what of an incident may be written.
 func (r *recorder) tell(i *incident) *failure.Failure {
-	f := asTraining(r.book.tell(i, r.now()), r.cfg)
+	f := withoutCall(r.book.tell(i, r.now()), r.cfg)
 	if !r.cfg.CaptureContent {
 		f = artifact.WithoutContent(f)
 	}
@@ -171,7 +171,9 @@ func (r *recorder) rewrite(i *incident) {
 // build renders a failure; where the call cannot be written safely, without
 // it.
 func (r *recorder) build(ctx context.Context, f *failure.Failure) (artifact.Files, *failure.Failure, error) {
-	gates := artifact.Gates{AllowedModules: r.cfg.AllowedModules, AllowedCommands: r.cfg.AllowedCommands}
+	gates := artifact.Gates{
+		AllowedModules: r.cfg.AllowedModules, AllowedCommands: r.cfg.AllowedCommands, AllowedHosts: r.cfg.AllowedHosts,
+	}
 	files, err := artifact.Build(f, gates, r.cfg.MaxArtifactBytes)
 	if err == nil {
 		return files, f, nil

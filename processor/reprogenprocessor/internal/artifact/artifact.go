@@ -43,6 +43,8 @@ type Gates struct {
 	AllowedModules []string
 	// AllowedCommands are the entries of allowed_commands.
 	AllowedCommands []string
+	// AllowedHosts are the entries of allowed_hosts.
+	AllowedHosts []string
 }
 
 // Files are the contents of an artefact.

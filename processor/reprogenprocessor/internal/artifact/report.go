@@ -32,15 +32,28 @@ var reasons = map[string]string{
 // flagsOf has, for each kind, the flags without which its script refuses to
 // run. Capital letters stand for what its user knows and telemetry does not say.
 var flagsOf = map[failure.Kind]string{
-	failure.PythonCode: " --allow-side-effects",
-	failure.GenAIChat:  " --base-url URL --allow-side-effects",
-	failure.TrainStep:  " --script FILE",
+	failure.PythonCode:  " --allow-side-effects",
+	failure.GenAIChat:   " --base-url URL --allow-side-effects",
+	failure.TrainStep:   " --script FILE",
+	failure.HTTPRequest: " --base-url URL --allow-side-effects",
 }
 
 func flagsFor(f *failure.Failure, spec jsontree.Object) string {
 	flags := flagsOf[f.Kind]
 	if _, began := member(spec, "training").Lookup("repro.checkpoint.uri"); began && f.Kind == failure.TrainStep {
 		flags += " --checkpoint PATH"
+	}
+	if f.Kind == failure.HTTPRequest {
+		method := f.Call.Tree.Text("method")
+		if strings.HasPrefix(method, "<") {
+			method = "METHOD" // it was withheld
+		}
+		if method != "GET" && method != "HEAD" {
+			flags += " --allow-method " + method
+		}
+		if body, _ := f.Call.Tree.Lookup("body"); body == nil && (method == "POST" || method == "PUT" || method == "PATCH") {
+			flags += " --body FILE"
+		}
 	}
 	return flags
 }

@@ -22,12 +22,13 @@ var (
 // partsOf lists the parts of each kind. A script holds no code that its kind
 // has no use for.
 var partsOf = map[failure.Kind][]string{
-	failure.PythonCall: {"arguments", "tensors", "call"},
-	remoteCall:         {"arguments", "tensors", "call", "remote"},
-	failure.PythonCode: {"code"},
-	failure.GenAIChat:  {"chat"},
-	failure.TrainStep:  {"train"},
-	failure.Context:    {},
+	failure.PythonCall:  {"arguments", "tensors", "call"},
+	remoteCall:          {"arguments", "tensors", "call", "connect", "remote"},
+	failure.PythonCode:  {"code"},
+	failure.GenAIChat:   {"connect", "address", "chat"},
+	failure.TrainStep:   {"train"},
+	failure.HTTPRequest: {"connect", "address", "request"},
+	failure.Context:     {},
 }
 
 // remoteCall is a python_call whose payload lies somewhere else. Only the

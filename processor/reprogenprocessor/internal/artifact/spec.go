@@ -61,8 +61,11 @@ func specOf(f *failure.Failure, gates Gates, redactor *redact.Redactor) jsontree
 // gatesOf returns the operator's permissions, those that the kind asks for.
 func gatesOf(kind failure.Kind, gates Gates) jsontree.Object {
 	out := jsontree.Of("allowed_modules", texts(gates.AllowedModules))
-	if kind == failure.TrainStep {
+	switch kind {
+	case failure.TrainStep:
 		out = append(out, jsontree.Member{Key: "allowed_commands", Value: texts(gates.AllowedCommands)})
+	case failure.GenAIChat, failure.HTTPRequest:
+		out = append(out, jsontree.Member{Key: "allowed_hosts", Value: texts(gates.AllowedHosts)})
 	}
 	return out
 }

@@ -28,6 +28,12 @@ func Call(kind string, tree jsontree.Object) (jsontree.Object, []Withheld) {
 			if value, keep := w.callMember(at, m); keep {
 				out = append(out, jsontree.Member{Key: m.Key, Value: value})
 			}
+		case "http_request":
+			if method, ok := m.Value.(string); ok && m.Key == "method" && methods[method] {
+				out = append(out, m)
+				continue
+			}
+			out = append(out, jsontree.Member{Key: m.Key, Value: w.numberOrMark(at, m.Key, m.Value)})
 		case "genai_chat":
 			if request, ok := m.Value.(jsontree.Object); ok && m.Key == "request" {
 				out = append(out, jsontree.Member{Key: m.Key, Value: w.request(at, request)})
@@ -40,6 +46,9 @@ func Call(kind string, tree jsontree.Object) (jsontree.Object, []Withheld) {
 	}
 	return out, w.places
 }
+
+// methods are the words of HTTP itself.
+var methods = map[string]bool{"GET": true, "HEAD": true, "POST": true, "PUT": true, "PATCH": true, "DELETE": true, "OPTIONS": true}
 
 type withholder struct {
 	places   []Withheld

@@ -1,7 +1,9 @@
 package payload
 
 import (
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 )
@@ -20,7 +22,8 @@ func OfCommand(args []string, folder string, maxBytes int) (*Call, Reason) {
 	case len(args) == 0 || args[0] == "":
 		return nil, Invalid
 	}
-	return &Call{Tree: jsontree.Of("command", list, "working_directory", folder), Weight: 2*size + 16*len(args)}, ""
+	lossy := slices.ContainsFunc(args, func(a string) bool { return !utf8.ValidString(a) })
+	return &Call{Tree: jsontree.Of("command", list, "working_directory", folder), Lossy: lossy, Weight: 2*size + 16*len(args)}, ""
 }
 
 // SplitCommand takes a command that was sent as one text apart at its blanks.

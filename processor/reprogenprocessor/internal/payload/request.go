@@ -1,0 +1,109 @@
+package payload
+
+import (
+	"net"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
+)
+
+// Request is a request of HTTP as telemetry has it.
+type Request struct {
+	// Method is the request's, in capitals.
+	Method string
+	// URL is the whole address; where it is none, it is made of those below.
+	URL string
+	// Scheme, Host, Path and Query are its parts. Path may have the query.
+	Scheme, Host, Path, Query string
+	// Port is 0 where none was recorded.
+	Port int64
+	// Status is that of the answer, or 0.
+	Status int64
+	// Server is true where the server recorded it, and not the client.
+	Server bool
+	// Headers are lists of texts, by the headers' names.
+	Headers jsontree.Object
+	// Body is the body's text, or nil where none was recorded.
+	Body any
+	// BodySize is the body's length in bytes, or negative.
+	BodySize int64
+}
+
+var methodForm = regexp.MustCompile(`^[A-Z][A-Z-]{0,31}$`)
+
+// ownHeaders are those that belong to one connection, name the address or the
+// trace, or are credentials: the script makes its own, or sends none.
+var ownHeaders = map[string]bool{
+	"host": true, "content-length": true, "connection": true, "keep-alive": true, "transfer-encoding": true, "te": true,
+	"trailer": true, "upgrade": true, "expect": true, "accept-encoding": true, "proxy-authorization": true,
+	"proxy-connection": true, "authorization": true, "cookie": true, "forwarded": true,
+	"traceparent": true, "tracestate": true, "baggage": true, "b3": true,
+}
+
+// OfRequest makes what can be replayed of a request. Exactly one of its results
+// is set.
+func OfRequest(r Request, maxBytes int) (*Call, Reason) {
+	address, target := r.place()
+	if !methodForm.MatchString(r.Method) || target == "" {
+		return nil, Invalid
+	}
+	body, _ := r.Body.(string)
+	size := len(address) + len(target) + len(body)
+	headers := jsontree.Object{}
+	for _, h := range r.Headers {
+		name := strings.ReplaceAll(strings.ToLower(h.Key), "_", "-")
+		if _, twice := headers.Lookup(name); !ownHeaders[name] && !strings.HasPrefix(name, "x-forwarded-") && !twice {
+			headers = append(headers, jsontree.Member{Key: name, Value: h.Value})
+			size += len(name) + len(jsontree.Encode(h.Value))
+		}
+	}
+	if size > maxBytes {
+		return nil, TooLarge
+	}
+	tree := jsontree.Of("method", r.Method, "target", target, "address", address, "status", jsontree.Int(r.Status),
+		"server", r.Server, "headers", headers, "body", r.Body)
+	if r.BodySize >= 0 {
+		tree = append(tree, jsontree.Member{Key: "body_size", Value: jsontree.Int(r.BodySize)})
+	}
+	return &Call{Tree: tree, Lossy: !utf8.ValidString(target + body), Weight: weightPerByte * size}, ""
+}
+
+// place returns scheme, host and port, and path and query.
+func (r Request) place() (address, target string) {
+	if scheme, rest, ok := strings.Cut(r.URL, "://"); ok {
+		rest, _, _ = strings.Cut(rest, "#")
+		end := strings.IndexAny(rest, "/?")
+		if end < 0 {
+			end = len(rest)
+		}
+		authority := rest[strings.LastIndexByte(rest[:end], '@')+1 : end]
+		return scheme + "://" + authority, rooted(rest[end:])
+	}
+	if r.Path == "" {
+		return "", ""
+	}
+	target = r.Path
+	if r.Query != "" && !strings.Contains(target, "?") {
+		target += "?" + strings.TrimPrefix(r.Query, "?")
+	}
+	if address = r.Host; address != "" && r.Port > 0 {
+		if _, _, err := net.SplitHostPort(address); err != nil {
+			address = net.JoinHostPort(strings.Trim(address, "[]"), strconv.FormatInt(r.Port, 10))
+		}
+	}
+	if address != "" && r.Scheme != "" {
+		address = r.Scheme + "://" + address
+	}
+	return address, rooted(target)
+}
+
+// rooted makes a path of what may have only a query.
+func rooted(target string) string {
+	if !strings.HasPrefix(target, "/") {
+		return "/" + target
+	}
+	return target
+}

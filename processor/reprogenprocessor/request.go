@@ -1,0 +1,86 @@
+package reprogenprocessor
+
+import (
+	"cmp"
+	"strconv"
+	"strings"
+
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
+)
+
+// attrRequestHeader is what the names of recorded headers begin with.
+const attrRequestHeader = "http.request.header."
+
+// requestOf reads what a span says about a request, by the names of the
+// semantic conventions and those from before 1.20. It reports whether there is
+// a method and a path.
+func requestOf(attributes jsontree.Object, kind string) (payload.Request, bool) {
+	text := func(keys ...string) string {
+		for _, k := range keys {
+			if v := attributes.Text(k); v != "" {
+				return v
+			}
+		}
+		return ""
+	}
+	r := payload.Request{
+		Method: text("http.request.method", "http.method"),
+		URL:    text("url.full", "http.url"),
+		Scheme: text("url.scheme", "http.scheme"),
+		Host:   text("server.address", "http.host", "net.peer.name", "net.host.name"),
+		Path:   text("url.path", "http.target"),
+		Query:  text("url.query"),
+		Port:   number(attributes, 0, "server.port", "net.peer.port", "net.host.port"),
+		Status: number(attributes, 0, "http.response.status_code", "http.status_code"),
+		Server: kind == ptrace.SpanKindServer.String(),
+		// The conventions have no name for a body; these are in use.
+		BodySize: number(attributes, -1, "http.request.body.size", "http.request_content_length"),
+	}
+	if r.Method == "_OTHER" {
+		r.Method = text("http.request.method_original")
+	}
+	if body := text("http.request.body", "http.request.body.content"); body != "" {
+		r.Body = body
+	}
+	for _, m := range attributes {
+		if name, ok := strings.CutPrefix(m.Key, attrRequestHeader); ok && name != "" {
+			r.Headers = append(r.Headers, jsontree.Member{Key: name, Value: m.Value})
+		}
+	}
+	return r, r.Method != "" && cmp.Or(r.URL, r.Path) != ""
+}
+
+// number returns the first of the attributes that is a whole number.
+func number(attributes jsontree.Object, otherwise int64, keys ...string) int64 {
+	for _, k := range keys {
+		v, _ := attributes.Lookup(k)
+		switch v := v.(type) {
+		case jsontree.Number:
+			if n, err := strconv.ParseInt(string(v), 10, 64); err == nil {
+				return n
+			}
+		case string: // as older instrumentations send ports
+			if n, err := strconv.ParseInt(v, 10, 64); err == nil {
+				return n
+			}
+		}
+	}
+	return otherwise
+}
+
+// asRequest returns the failure of a request as an http_request.
+func asRequest(f *failure.Failure, cfg *Config) (*payload.Call, payload.Reason, bool) {
+	r, ok := requestOf(f.Span.Attributes, f.Span.Kind)
+	if !ok {
+		return nil, "", false
+	}
+	if f.Weight >= maxCopyBytes || anyCut(cfg, jsontree.Of("", r.URL, "", r.Path, "", r.Query, "", r.Body, "", r.Headers)) {
+		return nil, payload.Truncated, true
+	}
+	call, reason := payload.OfRequest(r, cfg.MaxPayloadBytes)
+	return call, reason, true
+}
