@@ -153,3 +153,17 @@ func (b Block) Commands() []string {
 // ServerCommand is a command that asks Prometheus or Jaeger on their usual ports.
 // Its groups are the URL and what the answer is searched for.
 var ServerCommand = regexp.MustCompile(`curl -sf '?(http://127\.0\.0\.1:(?:9090|16686)/[^' ]*)'?(?: \| grep (?:-E )?'?([^']+?)'?)?`)
+
+// Merge adds lines to a configuration as a second --config does: maps are joined,
+// lists and values replaced.
+func Merge(config, lines map[string]any) {
+	for key, value := range lines {
+		fields, isMap := value.(map[string]any)
+		present, wasMap := config[key].(map[string]any)
+		if isMap && wasMap {
+			Merge(present, fields)
+			continue
+		}
+		config[key] = value
+	}
+}

@@ -159,6 +159,15 @@ func (p *Process) Stop(tb testing.TB) int {
 	return p.Wait(tb, StopTimeout)
 }
 
+// Kill ends the program by SIGKILL, as a machine without memory does.
+func (p *Process) Kill(tb testing.TB) {
+	tb.Helper()
+	if err := p.cmd.Process.Kill(); err != nil {
+		tb.Fatalf("killing %s: %v", p.name, err)
+	}
+	<-p.exited
+}
+
 // await polls until ready returns nil. The test fails if the program ends
 // before that or the deadline passes.
 func (p *Process) await(tb testing.TB, ready func() error) {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -279,4 +280,43 @@ func startDemo(s *harness.Suite) demo {
 		demo.addresses[configured] = collector.Address(s, path)
 	}
 	return demo
+}
+
+// TestDocumentedNumberOfSeries holds what docs/cost.md counts against a scrape.
+func TestDocumentedNumberOfSeries(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(harness.Path("docs", "cost.md"))
+	require.NoError(t, err)
+	number := func(row string) float64 {
+		match := regexp.MustCompile(row).FindStringSubmatch(string(page))
+		require.Len(t, match, 2, "docs/cost.md has no row %s", row)
+		value, err := strconv.ParseFloat(match[1], 64)
+		require.NoError(t, err)
+		return value
+	}
+	var text string
+	count := func(begin string, labels ...string) float64 {
+		found := 0
+		for line := range strings.Lines(text) {
+			if strings.HasPrefix(line, begin) && !slices.ContainsFunc(labels, func(label string) bool { return !strings.Contains(line, label) }) {
+				found++
+			}
+		}
+		return float64(found)
+	}
+	perPhase := number(`([0-9]+) for each of five phases`)
+	perFunction := number(`and ([0-9]+) for each operation in`)
+	perRank := number(`a rank of a TorchTel run \| ([0-9]+),`)
+	perWorkload := number(`a workload of a GPU \| ([0-9]+)`)
+	address := running().addresses["127.0.0.1:8889"]
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		var err error
+		text, err = harness.Get(t.Context(), "http://"+address+"/metrics")
+		assert.NoError(c, err)
+		assert.InDelta(c, perPhase, count("ml_step_duration_seconds_", `job="torchtel"`, `ml_rank_global="0"`, `ml_phase="forward"`), 0)
+		assert.InDelta(c, 2*perFunction, count("ml_call_duration_seconds_", `job="tuft"`, `ml_function="optim_step"`, `ml_run_id="`), 0, "two runs")
+		// How many states a run's time has depends on what happened.
+		assert.InDelta(c, perRank, count("ml_", `job="torchtel"`, `ml_rank_global="0"`), 4)
+		assert.InDelta(c, perWorkload, count("nvidia_gpu_workload_", `service_name="snakepit"`), 0)
+	}, arrival, poll)
 }

@@ -144,7 +144,7 @@ func (s section) start(t *testing.T, title string) (*harness.Collector, *harness
 	t.Helper()
 	sink := harness.StartSink(t)
 	config := readYAML(t, harness.Path(filepath.FromSlash(s.base)))
-	merge(config, s.lines)
+	documents.Merge(config, s.lines)
 
 	overrides := map[string]any{"connectors::ml_metrics::flush_interval": "1s"}
 	exporters, _ := config["exporters"].(map[string]any)
@@ -198,7 +198,7 @@ func scrape(t *testing.T, config map[string]any, text string) {
 	target := receivers.Prometheus.Config.ScrapeConfigs[0]
 	target["scrape_interval"] = "1s"
 	target["static_configs"] = []any{map[string]any{"targets": []any{strings.TrimPrefix(server.URL, "http://")}}}
-	merge(config, map[string]any{"receivers": map[string]any{"prometheus": map[string]any{"config": map[string]any{
+	documents.Merge(config, map[string]any{"receivers": map[string]any{"prometheus": map[string]any{"config": map[string]any{
 		"scrape_configs": []any{target},
 	}}}})
 }

@@ -17,6 +17,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/otelcol-ml/otelcol-ml/cmd/mlgen/sentlog"
+	"github.com/otelcol-ml/otelcol-ml/e2e/documents"
 	"github.com/otelcol-ml/otelcol-ml/e2e/harness"
 )
 
@@ -57,7 +58,7 @@ func startStack(t *testing.T, name string, others map[string]string, added map[s
 	code, output := harness.Validate(t, nil, file)
 	require.Zero(t, code, "%s does not validate unchanged:\n%s", file, output)
 	config := readYAML(t, file)
-	merge(config, added)
+	documents.Merge(config, added)
 	s.resolveAll(t, config)
 	text, err := yaml.Marshal(config)
 	require.NoError(t, err)
@@ -266,17 +267,4 @@ func readYAML(t *testing.T, path string) map[string]any {
 	var content map[string]any
 	require.NoError(t, yaml.Unmarshal(text, &content))
 	return content
-}
-
-// merge adds what a user adds: maps are joined, lists and values replaced.
-func merge(into, from map[string]any) {
-	for key, value := range from {
-		fields, isMap := value.(map[string]any)
-		present, wasMap := into[key].(map[string]any)
-		if isMap && wasMap {
-			merge(present, fields)
-			continue
-		}
-		into[key] = value
-	}
 }
