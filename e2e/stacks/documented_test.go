@@ -2,9 +2,11 @@ package stacks
 
 import (
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +17,43 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/cmd/mlgen/sentlog"
 	"github.com/otelcol-ml/otelcol-ml/e2e/harness"
 )
+
+// jaeger is one for all stacks: what they send differs in its trace ids.
+var jaeger *harness.Jaeger
+
+func TestMain(m *testing.M) {
+	os.Exit(harness.RunSuite(m, func(s *harness.Suite) { jaeger = harness.StartJaeger(s) }))
+}
+
+// awaitStored waits until Jaeger has every span that was sent, and returns
+// them.
+func awaitStored(t *testing.T, sent *sentlog.Log) []harness.StoredSpan {
+	t.Helper()
+	wanted := map[string][]string{}
+	for _, span := range sent.Spans {
+		wanted[span.TraceID] = append(wanted[span.TraceID], span.SpanID)
+	}
+	require.NotEmpty(t, wanted)
+	var stored []harness.StoredSpan
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		for id, spans := range maps.Clone(wanted) {
+			traces, err := jaeger.Trace(t.Context(), id)
+			if !assert.NoError(c, err) {
+				return
+			}
+			found, err := harness.SpansByID(traces)
+			assert.NoError(c, err)
+			if !assert.Len(c, found, len(spans), "spans of trace %s", id) {
+				return
+			}
+			for _, span := range found {
+				stored = append(stored, span)
+			}
+			delete(wanted, id)
+		}
+	}, harness.ArrivalTimeout, harness.ArrivalPoll)
+	return stored
+}
 
 // workload returns what a client of one system sends in some seconds. Its
 // metrics come each second; clients' own have a minute.
@@ -55,11 +94,11 @@ func names(spans []harness.StoredSpan) map[string]bool {
 // TestTorchTel is the stack of TorchTel's docker folder.
 func TestTorchTel(t *testing.T) {
 	t.Parallel()
-	s := startStack(t, "torchtel", nil, nil)
+	s := Start(t, "torchtel", jaeger, nil)
 	// OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:11000
-	sent := harness.GenerateTo(t, harness.Endpoints{HTTP: "http://" + s.published(t, 11000)}, workload("torchtel", 11))
+	sent := harness.GenerateTo(t, harness.Endpoints{HTTP: "http://" + s.Published(t, 11000)}, workload("torchtel", 11))
 	// Begun now, it has all of it with its first scrape.
-	prometheus := s.startPrometheus(t)
+	prometheus := s.StartPrometheus(t)
 
 	stored := awaitStored(t, sent)
 	unchanged(t, sent, stored)
@@ -67,31 +106,31 @@ func TestTorchTel(t *testing.T) {
 		assert.True(t, names(stored)[name], "no span %s", name)
 	}
 	for _, query := range []string{"train_step_count_total", "model_parameters", "gpu_memory_bytes"} {
-		awaitQuery(t, prometheus, query, func(c *assert.CollectT, sample harness.Sample) {
+		AwaitQuery(t, prometheus, query, func(c *assert.CollectT, sample harness.Sample) {
 			assert.Equal(c, "otel-collector", sample.Labels["job"])
 			assert.Equal(c, "torchtel", sample.Labels["exported_job"])
 			assert.Positive(c, sample.Value)
 		})
 	}
-	_, err := net.ResolveTCPAddr("tcp", s.published(t, 8889))
+	_, err := net.ResolveTCPAddr("tcp", s.Published(t, 8889))
 	require.NoError(t, err, "the documents publish the metrics too")
-	s.stop(t)
+	s.Stop(t)
 }
 
 // TestTaskWeaver is the stack of TaskWeaver's tracing folder.
 func TestTaskWeaver(t *testing.T) {
 	t.Parallel()
-	s := startStack(t, "taskweaver", nil, nil)
-	prometheus := s.startPrometheus(t)
+	s := Start(t, "taskweaver", jaeger, nil)
+	prometheus := s.StartPrometheus(t)
 	// "tracing.endpoint": "http://127.0.0.1:4317"
-	client := harness.StartGenerator(t, harness.Endpoints{GRPC: s.published(t, 4317)}, untilStopped("taskweaver", 12))
+	client := harness.StartGenerator(t, harness.Endpoints{GRPC: s.Published(t, 4317)}, untilStopped("taskweaver", 12))
 
 	for _, query := range []string{
 		"increase(prompt_size_total[10m])",
 		`prompt_size_total{direction="input"}`,
 		`prompt_size_total{direction="output"}`,
 	} {
-		awaitQuery(t, prometheus, query, func(c *assert.CollectT, sample harness.Sample) {
+		AwaitQuery(t, prometheus, query, func(c *assert.CollectT, sample harness.Sample) {
 			assert.Equal(c, "taskweaver.otlp.tracer", sample.Labels["exported_job"])
 			assert.Positive(c, sample.Value)
 		})
@@ -107,7 +146,7 @@ func TestTaskWeaver(t *testing.T) {
 			assert.Contains(t, span.Attributes, "output_size")
 		}
 	}
-	s.stop(t)
+	s.Stop(t)
 }
 
 // TestTuFT has what TuFT's documents ask of a collector, and their panels as
@@ -115,16 +154,16 @@ func TestTaskWeaver(t *testing.T) {
 // both by base model.
 func TestTuFT(t *testing.T) {
 	t.Parallel()
-	s := startStack(t, "tuft", nil, nil)
-	prometheus := s.startPrometheus(t)
+	s := Start(t, "tuft", jaeger, nil)
+	prometheus := s.StartPrometheus(t)
 	// TUFT_OTLP_ENDPOINT=http://localhost:4317
-	client := harness.StartGenerator(t, harness.Endpoints{GRPC: s.published(t, 4317)}, untilStopped("tuft", 15))
+	client := harness.StartGenerator(t, harness.Endpoints{GRPC: s.Published(t, 4317)}, untilStopped("tuft", 15))
 
 	for _, query := range []string{
 		"histogram_quantile(0.5, sum by (base_model, le) (rate(tuft_training_tokens_per_second_per_second_bucket[5m])))",
 		"sum by (base_model) (rate(tuft_sampling_requests_total[5m]))",
 	} {
-		awaitQuery(t, prometheus, query, func(c *assert.CollectT, sample harness.Sample) {
+		AwaitQuery(t, prometheus, query, func(c *assert.CollectT, sample harness.Sample) {
 			assert.NotEmpty(c, sample.Labels["base_model"])
 			assert.Positive(c, sample.Value)
 		})
@@ -149,8 +188,8 @@ func TestTuFT(t *testing.T) {
 	}
 
 	require.NotEmpty(t, sent.Logs)
-	assert.Contains(t, s.running.Output(), `"otelcol.signal": "logs"`, "the debug exporter has not seen a log record")
-	s.stop(t)
+	assert.Contains(t, s.Output(), `"otelcol.signal": "logs"`, "the debug exporter has not seen a log record")
+	s.Stop(t)
 }
 
 // exposition is what telemetry_metrics makes of some of the metrics that
@@ -170,30 +209,30 @@ func TestSnakepit(t *testing.T) {
 		_, _ = io.WriteString(w, exposition)
 	}))
 	t.Cleanup(app.Close)
-	s := startStack(t, "snakepit", map[string]string{"app:9568": strings.TrimPrefix(app.URL, "http://")}, nil)
-	prometheus := s.startPrometheus(t)
+	s := Start(t, "snakepit", jaeger, map[string]string{"app:9568": strings.TrimPrefix(app.URL, "http://")})
+	prometheus := s.StartPrometheus(t)
 	// exporters: %{otlp: %{endpoint: "http://collector:4318"}}
-	endpoint, found := s.resolve(t, "collector:4318")
+	endpoint, found := s.Resolve(t, "collector:4318")
 	require.True(t, found)
 	sent := harness.GenerateTo(t, harness.Endpoints{HTTP: "http://" + endpoint}, workload("snakepit", 13))
 
 	stored := awaitStored(t, sent)
 	unchanged(t, sent, stored)
 	assert.True(t, names(stored)["BridgeService/ExecuteTool"], "no span of a worker")
-	awaitQuery(t, prometheus, "snakepit_grpc_worker_executions_total", func(c *assert.CollectT, sample harness.Sample) {
+	AwaitQuery(t, prometheus, "snakepit_grpc_worker_executions_total", func(c *assert.CollectT, sample harness.Sample) {
 		assert.InDelta(c, 7, sample.Value, 0)
 	})
-	s.stop(t)
+	s.Stop(t)
 }
 
 // TestFX posts spans to the documented endpoint as it is, without a path.
 func TestFX(t *testing.T) {
 	t.Parallel()
-	s := startStack(t, "fx", nil, nil)
+	s := Start(t, "fx", jaeger, nil)
 	// setup_tracing(otlp_endpoint="http://localhost:4318")
-	endpoint := "http://" + s.published(t, 4318)
+	endpoint := "http://" + s.Published(t, 4318)
 	sent := harness.GenerateTo(t, harness.Endpoints{HTTP: endpoint, FX: endpoint}, workload("fx", 14))
 	stored := awaitStored(t, sent)
 	unchanged(t, sent, stored)
-	s.stop(t)
+	s.Stop(t)
 }

@@ -1,7 +1,6 @@
 package stacks
 
 import (
-	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -16,37 +15,29 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/otelcol-ml/otelcol-ml/cmd/mlgen/sentlog"
-	"github.com/otelcol-ml/otelcol-ml/e2e/documents"
 	"github.com/otelcol-ml/otelcol-ml/e2e/harness"
 )
 
-// jaeger is one for all stacks: what they send differs in its trace ids.
-var jaeger *harness.Jaeger
-
-func TestMain(m *testing.M) {
-	os.Exit(harness.RunSuite(m, func(s *harness.Suite) { jaeger = harness.StartJaeger(s) }))
-}
-
-// stack is a system's set-up while it runs.
-type stack struct {
+// Stack is a system's set-up while it runs.
+type Stack struct {
 	project   *types.Project
 	collector types.ServiceConfig
 	running   *harness.Collector
-	// others are addresses of services that the test itself stands in for, by
-	// the host:port that the files have.
-	others map[string]string
+	jaeger    *harness.Jaeger
+	others    map[string]string
 }
 
-// startStack runs the collector of a folder of testdata. added is merged over
-// its configuration, as a user adds lines to it.
-func startStack(t *testing.T, name string, others map[string]string, added map[string]any) *stack {
+// Start runs the collector of a folder of testdata, with a Jaeger in the place of
+// the compose file's. others are addresses of services that the test itself
+// stands in for, by the host:port that the files have.
+func Start(t *testing.T, name string, jaeger *harness.Jaeger, others map[string]string) *Stack {
 	t.Helper()
-	options, err := cli.NewProjectOptions([]string{filepath.Join("testdata", name, "compose.yaml")}, cli.WithName(name))
+	folder := harness.Path("e2e", "stacks", "testdata", name)
+	options, err := cli.NewProjectOptions([]string{filepath.Join(folder, "compose.yaml")}, cli.WithName(name))
 	require.NoError(t, err)
 	project, err := options.LoadProject(t.Context())
 	require.NoError(t, err)
-	s := &stack{project: project, others: others}
+	s := &Stack{project: project, jaeger: jaeger, others: others}
 	for _, service := range project.Services {
 		if strings.HasPrefix(service.Image, "otel/opentelemetry-collector") {
 			s.collector = service
@@ -58,7 +49,6 @@ func startStack(t *testing.T, name string, others map[string]string, added map[s
 	code, output := harness.Validate(t, nil, file)
 	require.Zero(t, code, "%s does not validate unchanged:\n%s", file, output)
 	config := readYAML(t, file)
-	documents.Merge(config, added)
 	s.resolveAll(t, config)
 	text, err := yaml.Marshal(config)
 	require.NoError(t, err)
@@ -68,16 +58,19 @@ func startStack(t *testing.T, name string, others map[string]string, added map[s
 	return s
 }
 
-// stop ends the collector and expects it to have been healthy.
-func (s *stack) stop(t *testing.T) {
+// Stop ends the collector and expects it to have been healthy.
+func (s *Stack) Stop(t *testing.T) {
 	t.Helper()
 	assert.Zero(t, s.running.Stop(t), "exit code after SIGTERM")
 	assert.Empty(t, harness.LogErrors(s.running.Output()), "errors in the collector's log")
 }
 
-// startPrometheus runs Prometheus with the configuration that the compose file
+// Output returns what the collector has logged.
+func (s *Stack) Output() string { return s.running.Output() }
+
+// StartPrometheus runs Prometheus with the configuration that the compose file
 // mounts, against the targets that it names.
-func (s *stack) startPrometheus(t *testing.T) *harness.Prometheus {
+func (s *Stack) StartPrometheus(t *testing.T) *harness.Prometheus {
 	t.Helper()
 	service, err := s.project.GetService("prometheus")
 	require.NoError(t, err)
@@ -93,14 +86,14 @@ func (s *stack) startPrometheus(t *testing.T) *harness.Prometheus {
 			} `yaml:"static_configs"`
 		} `yaml:"scrape_configs"`
 	}
-	text, err := os.ReadFile(file)
+	text, err := os.ReadFile(file) //nolint:gosec // what the compose file mounts
 	require.NoError(t, err)
 	require.NoError(t, yaml.Unmarshal(text, &config))
 	targets := map[string]string{}
 	for _, scrape := range config.ScrapeConfigs {
 		for _, static := range scrape.StaticConfigs {
 			for _, target := range static.Targets {
-				address, found := s.resolve(t, target)
+				address, found := s.Resolve(t, target)
 				require.True(t, found, "no service of the compose file is %s", target)
 				targets[target] = address
 			}
@@ -118,7 +111,7 @@ func (s *stack) startPrometheus(t *testing.T) *harness.Prometheus {
 
 // mounted returns the file of this machine that a service has where its
 // command's option says.
-func (s *stack) mounted(t *testing.T, service types.ServiceConfig, option string) string {
+func (s *Stack) mounted(t *testing.T, service types.ServiceConfig, option string) string {
 	t.Helper()
 	for _, argument := range service.Command {
 		path, found := strings.CutPrefix(argument, option)
@@ -136,11 +129,11 @@ func (s *stack) mounted(t *testing.T, service types.ServiceConfig, option string
 }
 
 // resolveAll replaces each host:port of a service of the compose file.
-func (s *stack) resolveAll(t *testing.T, node any) {
+func (s *Stack) resolveAll(t *testing.T, node any) {
 	t.Helper()
 	replace := func(value any, set func(string)) {
 		if text, ok := value.(string); ok {
-			if address, found := s.resolve(t, text); found {
+			if address, found := s.Resolve(t, text); found {
 				set(address)
 			}
 			return
@@ -159,9 +152,9 @@ func (s *stack) resolveAll(t *testing.T, node any) {
 	}
 }
 
-// resolve returns where a host:port of the compose file's network is here, if
+// Resolve returns where a host:port of the compose file's network is here, if
 // the host is one of its services.
-func (s *stack) resolve(t *testing.T, hostPort string) (address string, found bool) {
+func (s *Stack) Resolve(t *testing.T, hostPort string) (address string, found bool) {
 	t.Helper()
 	host, port, err := net.SplitHostPort(hostPort)
 	if err != nil {
@@ -177,7 +170,7 @@ func (s *stack) resolve(t *testing.T, hostPort string) (address string, found bo
 	case service.Name == s.collector.Name:
 		return s.listening(t, port), true
 	case strings.HasPrefix(service.Image, "jaegertracing/") && port == "4317":
-		return jaeger.OTLPEndpoint(), true
+		return s.jaeger.OTLPEndpoint(), true
 	}
 	require.Fail(t, "nothing listens there", "%s: service %s does not listen on %s", hostPort, host, port)
 	return "", false
@@ -185,7 +178,7 @@ func (s *stack) resolve(t *testing.T, hostPort string) (address string, found bo
 
 // listening returns where the collector listens for what its configuration has
 // on a port.
-func (s *stack) listening(t *testing.T, port string) string {
+func (s *Stack) listening(t *testing.T, port string) string {
 	t.Helper()
 	for path, configured := range s.running.ConfiguredAddresses() {
 		host, listens, err := net.SplitHostPort(configured)
@@ -199,9 +192,9 @@ func (s *stack) listening(t *testing.T, port string) string {
 	return ""
 }
 
-// published returns where the collector is reached from the host by a port that
+// Published returns where the collector is reached from the host by a port that
 // the compose file publishes.
-func (s *stack) published(t *testing.T, port int) string {
+func (s *Stack) Published(t *testing.T, port int) string {
 	t.Helper()
 	for _, published := range s.collector.Ports {
 		if published.Published == strconv.Itoa(port) {
@@ -212,43 +205,13 @@ func (s *stack) published(t *testing.T, port int) string {
 	return ""
 }
 
-// awaitStored waits until Jaeger has every span that was sent, and returns
-// them.
-func awaitStored(t *testing.T, sent *sentlog.Log) []harness.StoredSpan {
-	t.Helper()
-	wanted := map[string][]string{}
-	for _, span := range sent.Spans {
-		wanted[span.TraceID] = append(wanted[span.TraceID], span.SpanID)
-	}
-	require.NotEmpty(t, wanted)
-	var stored []harness.StoredSpan
-	require.EventuallyWithT(t, func(c *assert.CollectT) {
-		for id, spans := range maps.Clone(wanted) {
-			traces, err := jaeger.Trace(t.Context(), id)
-			if !assert.NoError(c, err) {
-				return
-			}
-			found, err := harness.SpansByID(traces)
-			assert.NoError(c, err)
-			if !assert.Len(c, found, len(spans), "spans of trace %s", id) {
-				return
-			}
-			for _, span := range found {
-				stored = append(stored, span)
-			}
-			delete(wanted, id)
-		}
-	}, harness.ArrivalTimeout, harness.ArrivalPoll)
-	return stored
-}
-
 // patience is how long a query may take to give data: some scrapes, of which the
 // documented intervals are up to 15 s, on a busy machine.
 const patience = 2 * time.Minute
 
-// awaitQuery waits until a query gives samples and every one of them is as it
+// AwaitQuery waits until a query gives samples and every one of them is as it
 // should be.
-func awaitQuery(t *testing.T, prometheus *harness.Prometheus, query string, check func(c *assert.CollectT, sample harness.Sample)) {
+func AwaitQuery(t *testing.T, prometheus *harness.Prometheus, query string, check func(c *assert.CollectT, sample harness.Sample)) {
 	t.Helper()
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		samples, err := prometheus.Query(t.Context(), query)
@@ -262,7 +225,7 @@ func awaitQuery(t *testing.T, prometheus *harness.Prometheus, query string, chec
 
 func readYAML(t *testing.T, path string) map[string]any {
 	t.Helper()
-	text, err := os.ReadFile(path)
+	text, err := os.ReadFile(path) //nolint:gosec // the tests name the file
 	require.NoError(t, err)
 	var content map[string]any
 	require.NoError(t, yaml.Unmarshal(text, &content))
