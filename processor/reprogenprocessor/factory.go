@@ -19,6 +19,7 @@ func NewFactory() processor.Factory {
 		metadata.Type,
 		createDefaultConfig,
 		processor.WithTraces(f.createTraces, metadata.TracesStability),
+		processor.WithMetrics(f.createMetrics, metadata.MetricsStability),
 		processor.WithLogs(f.createLogs, metadata.LogsStability),
 	)
 }
@@ -29,6 +30,13 @@ type factory struct {
 
 func (f *factory) createTraces(_ context.Context, set processor.Settings, cfg component.Config, next consumer.Traces) (processor.Traces, error) {
 	return &tracesProcessor{
+		instance: f.newInstance(set, cfg.(*Config)),
+		next:     next,
+	}, nil
+}
+
+func (f *factory) createMetrics(_ context.Context, set processor.Settings, cfg component.Config, next consumer.Metrics) (processor.Metrics, error) {
+	return &metricsProcessor{
 		instance: f.newInstance(set, cfg.(*Config)),
 		next:     next,
 	}, nil

@@ -8,7 +8,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
-// instance is what the traces and the logs processor of one component id have
+// instance is what the traces, metrics and logs processors of one component id have
 // in common: the life of the recorder that they share.
 type instance struct {
 	registry *shared.Registry[*recorder]

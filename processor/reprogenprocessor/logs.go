@@ -57,6 +57,9 @@ func (r *recorder) sawLogs(ctx context.Context, ld plog.Logs) {
 	for _, rl := range ld.ResourceLogs().All() {
 		for _, sl := range rl.ScopeLogs().All() {
 			for _, record := range sl.LogRecords().All() {
+				if record.EventName() == xidEvent {
+					r.noteXID(record, rl.Resource().Attributes())
+				}
 				if !tellsOfFailure(record.Attributes()) {
 					continue
 				}

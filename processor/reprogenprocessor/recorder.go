@@ -14,7 +14,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/gpustate"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/metadata"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/progress"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/store"
 )
 
@@ -64,6 +66,8 @@ type recorder struct {
 	calls      *shelf[string, recording]
 	exceptions *shelf[spanKey, failure.Error]
 	reader     *reader
+	gpus       *gpustate.State
+	steps      *progress.Board
 
 	// queue holds what is to be written. It has room for all that was
 	// reserved, so that nothing waits for it.
@@ -119,6 +123,12 @@ func newRecorder(cfg *Config, id component.ID, set component.TelemetrySettings) 
 		return nil, err
 	}
 	if r.reader, err = newReader(cfg); err != nil {
+		return nil, err
+	}
+	if r.gpus, err = gpustate.New(); err != nil {
+		return nil, err
+	}
+	if r.steps, err = progress.New(); err != nil {
 		return nil, err
 	}
 	period := max(cfg.EnrichWindow, cfg.SiblingWait, time.Minute)

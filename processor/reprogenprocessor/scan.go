@@ -58,28 +58,38 @@ type signs uint8
 const (
 	signFailed signs = 1 << iota
 	signCorrelated
+	signStep
 )
 
 // scan looks at each span once. A batch without failures, calls and traces
-// that are kept costs nothing else.
-func scan(td ptrace.Traces, kept *filter, read *reader) batch {
+// that are kept costs nothing else, but that the last step of each scope's
+// spans is noted.
+func (r *recorder) scan(td ptrace.Traces) batch {
 	var b batch
+	kept, read := &r.book.kept, r.reader
 	resources := td.ResourceSpans()
 	for i := range resources.Len() {
 		rs := resources.At(i)
 		scopes := rs.ScopeSpans()
 		for j := range scopes.Len() {
 			spans := scopes.At(j).Spans()
+			step, ended := -1, pcommon.Timestamp(0)
 			for k := range spans.Len() {
 				span := spans.At(k)
 				held := kept.mayHave(span.TraceID())
 				b.held = b.held || held
 				seen := look(span)
+				if end := span.EndTimestamp(); seen&signStep != 0 && end >= ended {
+					step, ended = k, end
+				}
 				// A call is of use only where something may refer to it.
 				if seen&signFailed == 0 && (seen&signCorrelated == 0 && !held || !read.hasCall(span.Attributes())) {
 					continue
 				}
 				b.add(located{span: span, resource: rs.Resource(), scope: scopes.At(j).Scope().Name()}, seen)
+			}
+			if step >= 0 {
+				r.noteStep(spans.At(step), rs.Resource())
 			}
 		}
 	}
@@ -121,6 +131,8 @@ func look(span ptrace.Span) signs {
 	ended := false
 	for k, v := range span.Attributes().All() {
 		switch k {
+		case mlattr.Step:
+			seen |= signStep
 		case attrSnakepitCorrelation, attrCorrelation:
 			seen |= signCorrelated
 		case attrTrigger:

@@ -15,7 +15,7 @@ import (
 // sawTraces looks at a batch of spans for failures and for what belongs to
 // earlier ones. It never blocks and never fails.
 func (r *recorder) sawTraces(ctx context.Context, td ptrace.Traces) {
-	b := scan(td, &r.book.kept, r.reader)
+	b := r.scan(td)
 	if len(b.failed) == 0 && len(b.calls) == 0 && !b.held {
 		return
 	}
@@ -189,6 +189,7 @@ func (r *recorder) copy(n *incident, l *located) {
 	if n.failure.Call != nil {
 		n.failure.Weight += n.failure.Call.Weight
 	}
+	r.lookAround(n, l)
 }
 
 // mark writes onto a span or record where its artefact is. What a client

@@ -40,7 +40,7 @@ func (c *clock) add(d time.Duration) time.Time {
 	return c.at
 }
 
-// world is a traces and a logs pipeline with one repro_gen, whose time a test
+// world is a traces, a logs and a metrics pipeline with one repro_gen, whose time a test
 // moves.
 type world struct {
 	t        *testing.T
@@ -48,13 +48,15 @@ type world struct {
 	clock    *clock
 	traces   *tracesProcessor
 	logs     *logsProcessor
+	metrics  *metricsProcessor
 	spans    consumertest.TracesSink
 	records  consumertest.LogsSink
+	points   consumertest.MetricsSink
 	tel      *componenttest.Telemetry
 	shutdown func()
 }
 
-// newWorld starts both; a cfg with a sibling_wait lets failures wait until the
+// newWorld starts them; a cfg with a sibling_wait lets failures wait until the
 // test moves the time.
 func newWorld(t *testing.T, cfg *Config) *world {
 	w := &world{t: t, cfg: cfg, clock: &clock{at: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}, tel: componenttest.NewTelemetry()}
@@ -68,12 +70,15 @@ func newWorld(t *testing.T, cfg *Config) *world {
 	}}
 	w.traces = &tracesProcessor{instance: i, next: &w.spans}
 	w.logs = &logsProcessor{instance: i, next: &w.records}
+	w.metrics = &metricsProcessor{instance: i, next: &w.points}
 	require.NoError(t, cfg.Validate())
+	require.NoError(t, w.metrics.Start(t.Context(), componenttest.NewNopHost()))
 	require.NoError(t, w.traces.Start(t.Context(), componenttest.NewNopHost()))
 	require.NoError(t, w.logs.Start(t.Context(), componenttest.NewNopHost()))
 	w.shutdown = sync.OnceFunc(func() {
 		assert.NoError(t, w.logs.Shutdown(context.Background()))
 		assert.NoError(t, w.traces.Shutdown(context.Background()))
+		assert.NoError(t, w.metrics.Shutdown(context.Background()))
 	})
 	t.Cleanup(func() { require.NoError(t, w.tel.Shutdown(context.Background())) })
 	t.Cleanup(w.shutdown)
@@ -176,6 +181,25 @@ type traceJSON struct {
 	Ancestors, Siblings, Others []spanJSON
 	PayloadFrom                 *struct{ Service, Span string } `json:"payload_from"`
 	Ranks                       []struct{ Rank, Type, Host, Fingerprint string }
+	GPUs                        []gpuJSON
+	Steps                       []struct {
+		Rank, Host string
+		Step       int64
+	}
+}
+
+type gpuJSON struct {
+	ID, Status string
+	Own        string `json:"own_by"`
+	Replayed   bool
+	Used       int64 `json:"memory_used_bytes"`
+	Limit      int64 `json:"memory_limit_bytes"`
+	Throttled  []string
+	Workloads  []struct {
+		Service string
+		Memory  int64 `json:"memory_bytes"`
+	}
+	XIDs []struct{ Code int64 }
 }
 
 type spanJSON struct {

@@ -80,6 +80,7 @@ func (r *recorder) write(i *incident) {
 // tell returns what of an incident may be written.
 func (r *recorder) tell(i *incident) *failure.Failure {
 	f := withoutCall(r.book.tell(i, r.now()), r.cfg)
+	r.around(f)
 	if !r.cfg.CaptureContent {
 		f = artifact.WithoutContent(f)
 	}

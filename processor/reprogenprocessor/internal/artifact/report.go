@@ -91,6 +91,15 @@ func reportOf(f *failure.Failure, spec jsontree.Object, redactor *redact.Redacto
 		b.WriteString("## What the message says\n\n")
 		fence(&b, "Read from it", string(jsontree.EncodeIndent(found)))
 	}
+	for _, section := range [...]struct{ title, key, about string }{
+		{"GPUs", "gpus", "As they were last read before the failure"},
+		{"Last steps", "steps", "The rank furthest behind first"},
+	} {
+		if lines, ok := spec.Lookup(section.key); ok {
+			b.WriteString("## " + section.title + "\n\n")
+			fence(&b, section.about, linesOf(lines))
+		}
+	}
 	if len(f.Ranks) > 0 {
 		b.WriteString("## Other ranks\n\n")
 		fence(&b, "The earliest first", string(jsontree.EncodeIndent(rankTrees(f.Ranks, redactor))))
@@ -122,6 +131,16 @@ func reportOf(f *failure.Failure, spec jsontree.Object, redactor *redact.Redacto
 		fence(&b, title, string(jsontree.EncodeIndent(list)))
 	}
 	return []byte(b.String())
+}
+
+func linesOf(list any) string {
+	var b strings.Builder
+	lines, _ := list.(jsontree.Array)
+	for _, line := range lines {
+		text, _ := line.(string)
+		b.WriteString(text + "\n")
+	}
+	return b.String()
 }
 
 func member(o jsontree.Object, key string) jsontree.Object {

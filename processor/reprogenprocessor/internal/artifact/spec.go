@@ -48,6 +48,12 @@ func specOf(f *failure.Failure, gates Gates, redactor *redact.Redactor) jsontree
 	if found := diagnosisOf(f.Error); found != nil {
 		spec = append(spec, jsontree.Member{Key: "diagnosis", Value: found})
 	}
+	if len(f.GPUs) > 0 {
+		spec = append(spec, jsontree.Member{Key: "gpus", Value: redactor.Tree("gpus", gpuLines(f.GPUs))})
+	}
+	if len(f.Steps) > 0 {
+		spec = append(spec, jsontree.Member{Key: "steps", Value: redactor.Tree("steps", stepLines(f))})
+	}
 	redacted := jsontree.Array{}
 	for _, p := range redactor.Paths[first:] {
 		redacted = append(redacted, jsontree.Of("path", p.Where, "rule", p.Rule))

@@ -35,6 +35,12 @@ func traceOf(f *failure.Failure, redactor *redact.Redactor) []byte {
 		"rank", redactor.Text("trace.rank", f.Rank),
 		"ranks", rankTrees(f.Ranks, redactor),
 	)
+	if len(f.GPUs) > 0 {
+		tree = append(tree, jsontree.Member{Key: "gpus", Value: redactor.Tree("trace.gpus", gpuTrees(f.GPUs))})
+	}
+	if len(f.Steps) > 0 {
+		tree = append(tree, jsontree.Member{Key: "steps", Value: redactor.Tree("trace.steps", stepTrees(f.Steps))})
+	}
 	if f.WithoutContent {
 		tree = append(tree, jsontree.Member{Key: "content", Value: "withheld"})
 	}
@@ -47,6 +53,8 @@ func traceOf(f *failure.Failure, redactor *redact.Redactor) []byte {
 		key  string
 		less any
 	}{
+		{"steps", jsontree.Array{}},
+		{"gpus", jsontree.Array{}},
 		{"ranks", jsontree.Array{}},
 		{"ancestors", jsontree.Array{}},
 		{"training", jsontree.Object{}},

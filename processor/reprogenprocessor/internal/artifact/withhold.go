@@ -5,6 +5,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/content"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/gpustate"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
 )
 
@@ -53,7 +54,35 @@ func WithoutContent(f *failure.Failure) *failure.Failure {
 		r.Rank, r.Host, r.Name = content.Word(r.Rank), content.Word(r.Host), content.SpanName(r.Name)
 		r.Type, r.Message = content.TypeName(r.Type), content.Template(r.Message)
 	}
+	out.GPUs = slices.Clone(f.GPUs)
+	for i := range out.GPUs {
+		gpuWithoutContent(&out.GPUs[i])
+	}
+	out.Steps = slices.Clone(f.Steps)
+	for i := range out.Steps {
+		s := &out.Steps[i]
+		s.Rank, s.Host, s.Span = content.Word(s.Rank), content.Word(s.Host), content.SpanName(s.Span)
+	}
 	return &out
+}
+
+func gpuWithoutContent(g *gpustate.GPU) {
+	g.Host, g.ID, g.Status = content.Word(g.Host), content.Word(g.ID), content.Word(g.Status)
+	g.Throttled = slices.Clone(g.Throttled)
+	for i, reason := range g.Throttled {
+		g.Throttled[i] = content.Word(reason)
+	}
+	g.Uses = slices.Clone(g.Uses)
+	for i := range g.Uses {
+		w := &g.Uses[i].Workload
+		for _, t := range [...]*string{&w.Run, &w.Rank, &w.Service, &w.Job, &w.Namespace, &w.Pod, &w.User} {
+			*t = content.Word(*t)
+		}
+	}
+	g.XIDs = slices.Clone(g.XIDs)
+	for i := range g.XIDs {
+		g.XIDs[i].Text = content.Template(g.XIDs[i].Text)
+	}
 }
 
 func spansWithoutContent(in []failure.Span) []failure.Span {

@@ -7,8 +7,10 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/content"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fingerprint"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/gpustate"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/progress"
 )
 
 // Kind says what an artefact can do.
@@ -73,6 +75,17 @@ type Failure struct {
 	// PayloadFrom is the span that carries the call, where that is one of
 	// another trace, or nil.
 	PayloadFrom *Origin
+	// Around says which GPUs concern the failure; its Limit is 0 where none
+	// does.
+	Around gpustate.Query
+	// GPUs are these as they were then, the process's own first.
+	GPUs []gpustate.GPU
+	// Steps are the last ones of the run's ranks, the one furthest behind
+	// first, where the failure is one of ranks that wait for each other.
+	Steps []progress.Step
+	// WorldSize is the number of ranks that the run has, or 0.
+	WorldSize int
+
 	// WithoutContent says that content was withheld: what a program worked on,
 	// and what people wrote.
 	WithoutContent bool

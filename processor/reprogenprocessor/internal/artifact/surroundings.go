@@ -1,0 +1,198 @@
+package artifact
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/gpustate"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/progress"
+)
+
+// maxStepsListed is how many ranks' last steps the script and the report list;
+// trace.json has all that are known, up to maxStepsKept.
+const (
+	maxStepsListed = 16
+	maxStepsKept   = 512
+)
+
+// gpuLines tells of each GPU in a line.
+func gpuLines(gpus []gpustate.GPU) jsontree.Array {
+	out := jsontree.Array{}
+	for i := range gpus {
+		out = append(out, gpuLine(&gpus[i]))
+	}
+	return out
+}
+
+func gpuLine(g *gpustate.GPU) string {
+	var b strings.Builder
+	b.WriteString("GPU")
+	if g.Index >= 0 {
+		fmt.Fprintf(&b, " %d", g.Index)
+	}
+	fmt.Fprintf(&b, " of %s (%s)", orUnknown(g.Host), g.ID)
+	if g.Replayed {
+		b.WriteString(", from a recording")
+	}
+	if g.Own != "" {
+		b.WriteString(", the process's own by its " + g.Own)
+	}
+	switch {
+	case g.Used >= 0 && g.Limit >= 0:
+		fmt.Fprintf(&b, ": %s of %s used", gibibytes(g.Used), gibibytes(g.Limit))
+	case g.Used >= 0:
+		fmt.Fprintf(&b, ": %s used", gibibytes(g.Used))
+	}
+	if g.Utilization >= 0 {
+		fmt.Fprintf(&b, ", %.0f%% busy", 100*g.Utilization)
+	}
+	if g.Status != "" {
+		b.WriteString(", " + g.Status)
+	}
+	if len(g.Throttled) > 0 {
+		b.WriteString(", clocks held down by " + strings.Join(g.Throttled, ", "))
+	}
+	for i := range g.Uses {
+		u := &g.Uses[i]
+		b.WriteString("; " + workloadName(&u.Workload))
+		if u.Memory >= 0 {
+			b.WriteString(" has " + gibibytes(u.Memory))
+		}
+		if u.Utilization >= 0 {
+			fmt.Fprintf(&b, " (%.0f%%)", 100*u.Utilization)
+		}
+	}
+	if g.Omitted > 0 {
+		fmt.Fprintf(&b, "; and others")
+	}
+	for _, x := range g.XIDs {
+		fmt.Fprintf(&b, "; %s at %s", orUnknown(x.Text), timeText(x.At))
+	}
+	if !g.At.IsZero() {
+		b.WriteString("; read at " + timeText(g.At))
+	}
+	return b.String()
+}
+
+func orUnknown(s string) string {
+	if s == "" {
+		return "(unknown)"
+	}
+	return s
+}
+
+func gibibytes(n int64) string { return strconv.FormatFloat(float64(n)/(1<<30), 'f', 1, 64) + " GiB" }
+
+// workloadName names a workload by what is known of it.
+func workloadName(w *gpustate.Workload) string {
+	var parts []string
+	for _, part := range [...]struct{ name, value string }{
+		{"rank", w.Rank}, {"run", w.Run}, {"service", w.Service}, {"job", w.Job}, {"pod", w.Pod},
+	} {
+		if part.value != "" {
+			parts = append(parts, part.name+" "+part.value)
+		}
+	}
+	if w.PID != 0 {
+		parts = append(parts, "process "+strconv.FormatInt(w.PID, 10))
+	}
+	if len(parts) == 0 && w.User != "" {
+		parts = append(parts, "user "+w.User)
+	}
+	if len(parts) == 0 {
+		return "a process"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// gpuTrees has all that is known of the GPUs.
+func gpuTrees(gpus []gpustate.GPU) jsontree.Array {
+	out := jsontree.Array{}
+	for i := range gpus {
+		g := &gpus[i]
+		tree := jsontree.Of("host", g.Host, "id", g.ID)
+		tree = appendKnown(tree, "index", g.Index)
+		tree = append(tree, jsontree.Member{Key: "own_by", Value: g.Own}, jsontree.Member{Key: "replayed", Value: g.Replayed})
+		if !g.At.IsZero() {
+			tree = append(tree, jsontree.Member{Key: "read_at", Value: timeText(g.At)})
+		}
+		tree = appendKnown(tree, "memory_used_bytes", g.Used)
+		tree = appendKnown(tree, "memory_limit_bytes", g.Limit)
+		tree = appendRatio(tree, "utilization", g.Utilization)
+		workloads := jsontree.Array{}
+		for j := range g.Uses {
+			workloads = append(workloads, useTree(&g.Uses[j]))
+		}
+		xids := jsontree.Array{}
+		for _, x := range g.XIDs {
+			xids = append(xids, jsontree.Of("time", timeText(x.At), "code", jsontree.Int(x.Code), "text", x.Text))
+		}
+		out = append(out, append(tree, jsontree.Of(
+			"status", g.Status, "throttled", texts(g.Throttled), "workloads", workloads,
+			"omitted_workloads", jsontree.Int(int64(g.Omitted)), "xids", xids)...))
+	}
+	return out
+}
+
+func useTree(u *gpustate.Use) jsontree.Object {
+	tree := jsontree.Object{}
+	for _, m := range [...]struct{ key, value string }{
+		{"run", u.Run}, {"rank", u.Rank}, {"service", u.Service}, {"job", u.Job},
+		{"namespace", u.Namespace}, {"pod", u.Pod}, {"user", u.User},
+	} {
+		if m.value != "" {
+			tree = append(tree, jsontree.Member{Key: m.key, Value: m.value})
+		}
+	}
+	if u.PID != 0 {
+		tree = append(tree, jsontree.Member{Key: "pid", Value: jsontree.Int(u.PID)})
+	}
+	return appendRatio(appendKnown(tree, "memory_bytes", u.Memory), "utilization", u.Utilization)
+}
+
+func appendRatio(o jsontree.Object, key string, v float64) jsontree.Object {
+	if v < 0 {
+		return o
+	}
+	return append(o, jsontree.Member{Key: key, Value: jsontree.Float(v)})
+}
+
+// stepLines tells of the ranks' last steps, and what they mean.
+func stepLines(f *failure.Failure) jsontree.Array {
+	out := jsontree.Array{}
+	if reading := progress.Reading(f.Steps, f.WorldSize); reading != "" {
+		out = append(out, reading)
+	}
+	for i := range f.Steps {
+		if i == maxStepsListed {
+			return append(out, fmt.Sprintf("and %d more", len(f.Steps)-i))
+		}
+		s := &f.Steps[i]
+		line := "rank " + s.Rank + ": step " + strconv.FormatInt(s.Step, 10)
+		if s.Epoch >= 0 {
+			line += " of epoch " + strconv.FormatInt(s.Epoch, 10)
+		}
+		if s.Span != "" {
+			line += ", " + s.Span
+		}
+		if s.Host != "" {
+			line += " on " + s.Host
+		}
+		out = append(out, line+", ended at "+timeText(s.At))
+	}
+	return out
+}
+
+func stepTrees(steps []progress.Step) jsontree.Array {
+	out := jsontree.Array{}
+	for i := range steps[:min(len(steps), maxStepsKept)] {
+		s := &steps[i]
+		tree := jsontree.Of("rank", s.Rank, "step", jsontree.Int(s.Step))
+		tree = appendKnown(tree, "epoch", s.Epoch)
+		out = append(out, append(tree, jsontree.Of("span", s.Span, "host", s.Host, "ended", timeText(s.At))...))
+	}
+	return out
+}

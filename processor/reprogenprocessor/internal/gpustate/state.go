@@ -1,0 +1,412 @@
+// Package gpustate remembers how GPUs were in the last moments, so that a
+// failure can be told together with the GPU that it happened on. It knows
+// nothing of pdata.
+package gpustate
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+)
+
+// The bounds of a State. What was heard of least recently makes room.
+const (
+	maxGPUs      = 1024
+	maxReadings  = 6
+	maxWorkloads = 16
+	maxXIDs      = 8
+	maxReasons   = 16
+	maxText      = 128
+	// maxBytes is what all readings take together.
+	maxBytes = 16 << 20
+	// maxAge is how old a reading may be to say something about a failure.
+	maxAge = 10 * time.Minute
+)
+
+// Unknown is a quantity that was not told.
+const Unknown = -1
+
+// Quantity is what a Point tells.
+type Quantity int
+
+// The quantities.
+const (
+	MemoryUsed Quantity = iota
+	MemoryLimit
+	Utilization
+	Throttled // Point.Name is the reason, and Value 1 where it holds
+	Status    // Point.Name is the state, and Value 1 where it holds
+	WorkloadMemory
+	WorkloadUtilization
+)
+
+// Point is one value of one GPU. Its texts may share memory with a batch.
+type Point struct {
+	Host, ID string
+	Index    int64
+	// At is when it was read, by its sender's clock, in nanoseconds.
+	At       int64
+	Quantity Quantity
+	Name     string
+	Value    float64
+	Workload Workload
+	// Replayed marks recorded data.
+	Replayed bool
+}
+
+// Workload is what has a part of a GPU.
+type Workload struct {
+	Run, Rank, Service, Job string
+	Namespace, Pod, User    string
+	// PID is 0 for all processes of the workload together.
+	PID int64
+}
+
+func (w *Workload) texts() []*string {
+	return []*string{&w.Run, &w.Rank, &w.Service, &w.Job, &w.Namespace, &w.Pod, &w.User}
+}
+
+// Use is a workload with what it has.
+type Use struct {
+	Workload
+	// Memory is in bytes, and Utilization 0 to 1; Unknown where untold.
+	Memory      int64
+	Utilization float64
+}
+
+// Reading is a GPU at one moment.
+type Reading struct {
+	At time.Time
+	// Used and Limit are bytes of memory, Utilization is 0 to 1; Unknown where
+	// untold.
+	Used, Limit int64
+	Utilization float64
+	// Throttled names what held the clocks down.
+	Throttled []string
+	// Status is the state that the GPU was in, or "".
+	Status string
+	// Uses are the workloads, those with the most memory; Omitted counts the
+	// others.
+	Uses    []Use
+	Omitted int
+
+	nanos int64
+}
+
+// XID is an error that the driver reported.
+type XID struct {
+	At   time.Time
+	Code int64
+	// Text is its short meaning.
+	Text string
+}
+
+// gpu is what is kept of one GPU. The State's lock guards it.
+type gpu struct {
+	host, id string
+	index    int64
+	replayed bool
+	readings []Reading // the newest last
+	xids     []XID     // the newest last
+	bytes    int64
+}
+
+type key struct{ host, id string }
+
+// State is safe for concurrent use. Its lock is held for map operations.
+type State struct {
+	mu    sync.Mutex
+	gpus  *simplelru.LRU[key, *gpu]
+	bytes int64
+}
+
+// New returns an empty State.
+func New() (*State, error) {
+	s := &State{}
+	var err error
+	s.gpus, err = simplelru.NewLRU(maxGPUs, func(_ key, g *gpu) { s.bytes -= g.bytes })
+	return s, err
+}
+
+// Apply takes points in. Points of one moment belong together; those of an
+// earlier one than the GPU's last are too late.
+func (s *State) Apply(points []Point) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range points {
+		p := &points[i]
+		if p.ID == "" || len(p.ID) > maxText || len(p.Host) > maxText || p.Value != p.Value {
+			continue
+		}
+		g := s.gpu(p.Host, p.ID)
+		before := g.bytes
+		g.index, g.replayed = p.Index, p.Replayed
+		g.apply(p)
+		s.bytes += g.bytes - before
+		s.makeRoom()
+	}
+}
+
+func (s *State) gpu(host, id string) *gpu {
+	k := key{host, id}
+	g, ok := s.gpus.Get(k)
+	if !ok {
+		k = key{strings.Clone(host), strings.Clone(id)}
+		g = &gpu{host: k.host, id: k.id, index: Unknown}
+		s.gpus.Add(k, g)
+	}
+	return g
+}
+
+func (s *State) makeRoom() {
+	for s.bytes > maxBytes && s.gpus.Len() > 1 {
+		s.gpus.RemoveOldest()
+	}
+}
+
+func (g *gpu) apply(p *Point) {
+	n := len(g.readings)
+	switch {
+	case n == 0 || p.At > g.readings[n-1].nanos:
+		if n == maxReadings {
+			g.readings = slices.Delete(g.readings, 0, 1)
+		}
+		g.readings = append(g.readings, Reading{
+			At: time.Unix(0, p.At).UTC(), nanos: p.At, Used: Unknown, Limit: Unknown, Utilization: Unknown,
+		})
+		defer g.weigh()
+	case p.At < g.readings[n-1].nanos:
+		return
+	}
+	r := &g.readings[len(g.readings)-1]
+	held := len(r.Uses) + len(r.Throttled)
+	switch p.Quantity {
+	case MemoryUsed:
+		r.Used = bytesOf(p.Value)
+	case MemoryLimit:
+		r.Limit = bytesOf(p.Value)
+	case Utilization:
+		r.Utilization = p.Value
+	case Throttled:
+		if p.Value == 1 && len(r.Throttled) < maxReasons && !slices.Contains(r.Throttled, p.Name) {
+			r.Throttled = append(r.Throttled, cut(p.Name))
+		}
+	case Status:
+		if p.Value == 1 {
+			r.Status = cut(p.Name)
+		}
+	case WorkloadMemory:
+		if u := r.use(&p.Workload); u != nil {
+			u.Memory = bytesOf(p.Value)
+		}
+	case WorkloadUtilization:
+		if u := r.use(&p.Workload); u != nil {
+			u.Utilization = p.Value
+		}
+	}
+	if len(r.Uses)+len(r.Throttled) != held {
+		g.weigh()
+	}
+}
+
+// use returns the use of a workload, which is noted if there is room.
+func (r *Reading) use(w *Workload) *Use {
+	for i := range r.Uses {
+		if r.Uses[i].Workload == *w {
+			return &r.Uses[i]
+		}
+	}
+	if len(r.Uses) == maxWorkloads {
+		r.Omitted++
+		return nil
+	}
+	own := *w
+	for _, t := range own.texts() {
+		*t = cut(*t)
+	}
+	r.Uses = append(r.Uses, Use{Workload: own, Memory: Unknown, Utilization: Unknown})
+	return &r.Uses[len(r.Uses)-1]
+}
+
+// weigh estimates what the GPU takes in memory.
+func (g *gpu) weigh() {
+	const each, use = 256, 192
+	g.bytes = each
+	for i := range g.readings {
+		r := &g.readings[i]
+		g.bytes += each + int64(len(r.Throttled))*maxText
+		for j := range r.Uses {
+			g.bytes += use
+			for _, t := range r.Uses[j].texts() {
+				g.bytes += int64(len(*t))
+			}
+		}
+	}
+	g.bytes += int64(len(g.xids)) * each
+}
+
+// AddXID notes an error of a GPU.
+func (s *State) AddXID(host, id string, x XID) {
+	if id == "" || len(id) > maxText || len(host) > maxText {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g := s.gpu(host, id)
+	before := g.bytes
+	x.Text = cut(x.Text)
+	if len(g.xids) == maxXIDs {
+		g.xids = slices.Delete(g.xids, 0, 1)
+	}
+	g.xids = append(g.xids, x)
+	slices.SortStableFunc(g.xids, func(a, b XID) int { return a.At.Compare(b.At) })
+	g.weigh()
+	s.bytes += g.bytes - before
+	s.makeRoom()
+}
+
+// cut copies a text, and bounds it.
+func cut(s string) string { return strings.ToValidUTF8(strings.Clone(s[:min(len(s), maxText)]), "") }
+
+// bytesOf returns a number of bytes, or Unknown for what is none.
+func bytesOf(v float64) int64 {
+	if v < 0 || v >= 1<<62 {
+		return Unknown
+	}
+	return int64(v)
+}
+
+// Query says which GPUs concern a failure.
+type Query struct {
+	Host, Run, Rank, Service string
+	PID                      int64
+	// At is when it failed.
+	At time.Time
+	// Whole asks for all GPUs of the run, whichever rank is on them.
+	Whole bool
+	// Limit is the number of GPUs wanted.
+	Limit int
+}
+
+// GPU is the answer to a Query.
+type GPU struct {
+	Host, ID string
+	Index    int64
+	Replayed bool
+	// Own says by what the GPU is known to be the failed process's: "process",
+	// "rank" or "service", or is "".
+	Own string
+	Reading
+	XIDs []XID
+}
+
+// XIDs returns the errors of a GPU around a moment.
+func (s *State) XIDs(host, id string, at time.Time) []XID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if g, ok := s.gpus.Peek(key{host, id}); ok {
+		return g.xidsAround(at)
+	}
+	return nil
+}
+
+// At returns the GPUs of the failed process's host, and those of its run, as
+// they were last read before the failure: the process's own first.
+func (s *State) At(q Query) []GPU {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []GPU
+	for _, g := range s.gpus.Values() {
+		r := g.before(q.At)
+		own, ofRun := "", false
+		if r != nil {
+			own, ofRun = q.own(g, r)
+		}
+		if own == "" && (q.Host == "" || g.host != q.Host) && (!q.Whole || !ofRun) {
+			continue
+		}
+		found := GPU{Host: g.host, ID: g.id, Index: g.index, Replayed: g.replayed, Own: own, XIDs: g.xidsAround(q.At)}
+		if r != nil {
+			found.Reading = *r
+			found.Uses = slices.Clone(r.Uses)
+			found.Throttled = slices.Clone(r.Throttled)
+			slices.SortStableFunc(found.Uses, func(a, b Use) int { return cmp.Compare(b.Memory, a.Memory) })
+		} else if len(found.XIDs) == 0 {
+			continue
+		} else {
+			found.Used, found.Limit, found.Utilization = Unknown, Unknown, Unknown
+		}
+		out = append(out, found)
+	}
+	slices.SortFunc(out, func(a, b GPU) int {
+		return cmp.Or(cmp.Compare(rung(a.Own), rung(b.Own)), -compareBool(a.Host == q.Host, b.Host == q.Host),
+			cmp.Compare(a.Host, b.Host), cmp.Compare(a.Index, b.Index), cmp.Compare(a.ID, b.ID))
+	})
+	return out[:min(len(out), q.Limit)]
+}
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
+}
+
+// rung orders what a GPU is known by.
+func rung(own string) int { return slices.Index([]string{"process", "rank", "service", ""}, own) }
+
+// own tells by what a GPU is the failed process's, and whether a part of the
+// run is on it.
+func (q *Query) own(g *gpu, r *Reading) (own string, ofRun bool) {
+	here := q.Host != "" && g.host == q.Host
+	for i := range r.Uses {
+		u := &r.Uses[i]
+		sameRun := q.Run != "" && u.Run == q.Run
+		ofRun = ofRun || sameRun
+		by := ""
+		switch {
+		case here && q.PID != 0 && u.PID == q.PID:
+			by = "process"
+		case q.Rank != "" && u.Rank == q.Rank && (sameRun || here && (u.Run == "" || q.Run == "")):
+			by = "rank"
+		case here && q.Service != "" && u.Service == q.Service && u.Rank == "":
+			by = "service"
+		}
+		if rung(by) < rung(own) {
+			own = by
+		}
+	}
+	return own, ofRun
+}
+
+// before returns the last reading that is not later than a second after at, or
+// else the first one; nil if that is too old to say something.
+func (g *gpu) before(at time.Time) *Reading {
+	for i := len(g.readings) - 1; i >= 0; i-- {
+		r := &g.readings[i]
+		if i > 0 && r.At.After(at.Add(time.Second)) {
+			continue
+		}
+		if d := at.Sub(r.At); d > maxAge || d < -maxAge {
+			return nil
+		}
+		return r
+	}
+	return nil
+}
+
+func (g *gpu) xidsAround(at time.Time) (out []XID) {
+	for _, x := range g.xids {
+		if d := at.Sub(x.At); d <= maxAge && d >= -maxAge {
+			out = append(out, x)
+		}
+	}
+	return out
+}

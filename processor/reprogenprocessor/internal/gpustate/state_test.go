@@ -1,0 +1,75 @@
+package gpustate
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+var start = time.Unix(1_700_000_000, 0).UTC()
+
+func used(host, id string, at time.Duration, bytes float64) Point {
+	return Point{Host: host, ID: id, At: start.Add(at).UnixNano(), Quantity: MemoryUsed, Value: bytes}
+}
+
+// TestTheReadingBefore: of the last readings, the one before the failure says
+// who had the memory then.
+func TestTheReadingBefore(t *testing.T) {
+	s, err := New()
+	require.NoError(t, err)
+	for i := range 10 {
+		s.Apply([]Point{used("h", "g", time.Duration(i)*time.Second*10, float64(i))})
+	}
+	s.Apply([]Point{used("h", "g", 30*time.Second, 99)}) // came late
+	for at, want := range map[time.Duration]int64{
+		95 * time.Second: 9, 75 * time.Second: 7, 69500 * time.Millisecond: 7, 60 * time.Second: 6,
+		5 * time.Second: 4, // the first that is kept
+	} {
+		got := s.At(Query{Host: "h", At: start.Add(at), Limit: 4})
+		require.Len(t, got, 1)
+		assert.Equal(t, want, got[0].Used, at)
+	}
+	assert.Empty(t, s.At(Query{Host: "h", At: start.Add(time.Hour), Limit: 4}), "too long after")
+	assert.Empty(t, s.At(Query{Host: "h", At: start.Add(-time.Hour), Limit: 4}), "too long before")
+}
+
+// TestBounds: a sender that invents GPUs, workloads, reasons and texts takes
+// no more than there is.
+func TestBounds(t *testing.T) {
+	s, err := New()
+	require.NoError(t, err)
+	long := strings.Repeat("x", 1<<16)
+	for i := range 3 * maxGPUs {
+		id := fmt.Sprintf("GPU-%d", i)
+		var points []Point
+		for j := range 40 {
+			points = append(points,
+				Point{Host: "h", ID: id, At: int64(j + 1), Quantity: WorkloadMemory, Value: 1, Workload: Workload{Rank: strconv.Itoa(j), Service: long, Run: long, Job: long}},
+				Point{Host: "h", ID: id, At: int64(j/20 + 100), Quantity: WorkloadMemory, Value: 1, Workload: Workload{Rank: strconv.Itoa(j), Service: long, Run: long, Job: long}},
+				Point{Host: "h", ID: id, At: int64(j/20 + 100), Quantity: Throttled, Name: strconv.Itoa(j), Value: 1})
+		}
+		s.Apply(points)
+		s.AddXID("h", id, XID{At: start, Code: int64(i), Text: long})
+	}
+	s.Apply([]Point{used("h", long, 0, 1), used(long, "g", 0, 1), used("h", "", 0, 1)})
+	assert.LessOrEqual(t, s.gpus.Len(), maxGPUs)
+	assert.LessOrEqual(t, s.bytes, int64(maxBytes))
+	sum := int64(0)
+	for _, g := range s.gpus.Values() {
+		sum += g.bytes
+		assert.LessOrEqual(t, len(g.readings), maxReadings)
+		for _, r := range g.readings {
+			assert.LessOrEqual(t, len(r.Uses), maxWorkloads)
+			assert.LessOrEqual(t, len(r.Throttled), maxReasons)
+			for _, u := range r.Uses {
+				assert.LessOrEqual(t, len(u.Service), maxText)
+			}
+		}
+	}
+	assert.Equal(t, sum, s.bytes, "what is counted is what is there")
+}
