@@ -51,7 +51,7 @@ func awaitStored(t *testing.T, sent *sentlog.Log) []harness.StoredSpan {
 			}
 			delete(wanted, id)
 		}
-	}, harness.ArrivalTimeout, harness.ArrivalPoll)
+	}, patience, harness.ArrivalPoll)
 	return stored
 }
 

@@ -105,7 +105,7 @@ func (s *Stack) StartPrometheus(t *testing.T) *harness.Prometheus {
 		unhealthy, err := prometheus.UnhealthyTargets(t.Context())
 		assert.NoError(c, err)
 		assert.Empty(c, unhealthy)
-	}, harness.ArrivalTimeout, harness.ArrivalPoll)
+	}, patience, harness.ArrivalPoll)
 	return prometheus
 }
 
@@ -205,8 +205,8 @@ func (s *Stack) Published(t *testing.T, port int) string {
 	return ""
 }
 
-// patience is how long a query may take to give data: some scrapes, of which the
-// documented intervals are up to 15 s, on a busy machine.
+// patience is how long telemetry may take to a back end: some scrapes, of which
+// the documented intervals are up to 15 s, on a busy machine.
 const patience = 2 * time.Minute
 
 // AwaitQuery waits until a query gives samples and every one of them is as it
