@@ -19,9 +19,9 @@ MODULES := $(shell sed -n 's/^\t\.\/\(.*\)$$/\1/p' go.work)
 APART   := distribution e2e internal/tools internal/tools/lint
 # The client programs that end-to-end tests run.
 EXAMPLES := $(patsubst examples/%/requirements.txt,%,$(wildcard examples/*/requirements.txt))
-# Modules with generated code: whoever has a metadata.yaml, and the vocabulary,
-# which writes its page.
-GENERATED := $(patsubst %/metadata.yaml,%,$(wildcard */*/metadata.yaml)) internal/mlattr
+# Modules with generated code: whoever has a metadata.yaml, the vocabulary,
+# which writes its page, and the dashboards.
+GENERATED := $(patsubst %/metadata.yaml,%,$(wildcard */*/metadata.yaml)) internal/mlattr docker/grafana
 
 # The builder reads build_tags only where it compiles by itself; here the
 # manifest stays the one place that names them.

@@ -1,0 +1,9 @@
+module github.com/otelcol-ml/otelcol-ml/docker/grafana
+
+go 1.26.0
+
+require (
+	github.com/grafana/grafana-foundation-sdk/go v0.0.12
+	github.com/stretchr/testify v1.12.1
+	go.yaml.in/yaml/v3 v3.0.6
+)

@@ -1,0 +1,85 @@
+package main
+
+func inferenceBoard() *board {
+	const chosen = ofService
+	role := chosen + `,ml_operation!="train_step"`
+	return &board{
+		Name: "inference", Title: "Inference and agents", From: "now-1h",
+		About: "Requests to models, the tokens that they cost, and the calls that agents and services make: how many, how long, how many fail, and what waits.",
+		Variables: []variable{
+			{"service", "Service", "The program: service.name, with service.namespace before it.", `{__name__=~"ml_requests_total|ml_call_duration_seconds_count"}`, "job"},
+		},
+		Marks: []mark{
+			{Name: "Alerts", Color: "red", Expr: `max by (alertname, severity, job) (ALERTS{alertstate="firing",` + chosen + `})`},
+		},
+		Rows: []row{
+			{Height: 4, Panels: []panel{
+				number{said: said{"Tokens in/s", "Input tokens of all requests, those from caches included; tokens that two spans report count once. TaskWeaver's are estimated.", 4, "short"}, Decimals: 1,
+					Expr: orZero(`sum(rate(ml_tokens_total{` + role + `,gen_ai_token_type="input"}[$__rate_interval]))`), Past: true, Steps: []step{{0, neutral}}},
+				number{said: said{"Tokens out/s", "Output tokens, reasoning included.", 4, "short"}, Decimals: 1,
+					Expr: orZero(`sum(rate(ml_tokens_total{` + role + `,gen_ai_token_type="output"}[$__rate_interval]))`), Past: true, Steps: []step{{0, neutral}}},
+				number{said: said{"Requests/s", "Requests to models, each attempt one.", 4, "none"}, Decimals: 2,
+					Expr: `sum(rate(ml_requests_total{` + chosen + `}[$__rate_interval]))`, Past: true, Steps: []step{{0, neutral}}},
+				number{said: said{"Requests that fail", "The part of the requests with an error type.", 4, "percentunit"}, Decimals: 1,
+					Expr: `(sum(rate(ml_requests_total{` + chosen + `,error_type!=""}[$__rate_interval])) or vector(0)) / (sum(rate(ml_requests_total{` + chosen + `}[$__rate_interval])) > 0)`, Past: true, Steps: []step{{0, good}, {0.01, warning}, {0.05, bad}}},
+				number{said: said{"Calls that fail", "The part of the calls (code, plugins, remote functions) that ended in an error.", 4, "percentunit"}, Decimals: 1,
+					Expr: `(sum(rate(ml_call_duration_seconds_count{` + chosen + `,result="error"}[$__rate_interval])) or vector(0)) / (sum(rate(ml_call_duration_seconds_count{` + chosen + `}[$__rate_interval])) > 0)`, Past: true, Steps: []step{{0, good}, {0.01, warning}, {0.05, bad}},
+					Links: []link{{"Errors", "/d/" + uid("errors") + "?${service:queryparam}&${__url_time_range}"}}},
+				number{said: said{"Workers busy", "Of all pools, the part of the workers that has a call. At 100 % calls wait.", 4, "percentunit"},
+					Expr: `sum(ml_pool_busy{` + chosen + `}) / (sum(ml_pool_size{` + chosen + `}) > 0)`, Past: true, Steps: []step{{0, good}, {0.8, warning}, {1, bad}}, None: "no pool"},
+			}},
+			{Title: "Tokens and requests", Height: 8, Panels: []panel{
+				graph{said: said{"Tokens per second", "By program, agent's role, model and direction. From spans; a client without token counts on its spans has none here and may have one in the next graph.", 8, "short"},
+					Queries: []query{{Expr: perSecond("ml_tokens_total", role, "job, ml_role, gen_ai_request_model, gen_ai_token_type"), Legend: "{{job}} {{ml_role}} {{gen_ai_request_model}} {{gen_ai_token_type}}", Exemplars: true}}},
+				graph{said: said{"Tokens per second by clients' own metrics", "ml_token_throughput: from counters and histograms that clients send. Those of basis “mean” are the mean speed of a request and are never to be added up; the others are totals.", 8, "short"},
+					Queries: []query{{Expr: `max by (job, gen_ai_request_model, gen_ai_token_type, ml_throughput_basis) (ml_token_throughput_per_second{` + chosen + `})`, Legend: "{{job}} {{gen_ai_request_model}} {{gen_ai_token_type}} ({{ml_throughput_basis}})"}}},
+				bars{said: said{"Where the tokens went", "In this time, by program and agent's role.", 8, "short"},
+					Queries: []query{{Expr: `sort_desc(sum by (job, ml_role, gen_ai_token_type) (increase(ml_tokens_total{` + role + `}[$__range])))`, Legend: "{{job}} {{ml_role}} {{gen_ai_token_type}}"}},
+					Steps:   []step{{0, neutral}}},
+			}},
+			{Height: 8, Panels: []panel{
+				graph{said: said{"Requests per second", "By program, operation, role and model.", 8, "none"},
+					Queries: []query{{Expr: perSecond("ml_requests_total", chosen, "job, ml_operation, ml_role, gen_ai_request_model"), Legend: "{{job}} {{ml_operation}} {{ml_role}} {{gen_ai_request_model}}", Exemplars: true}}},
+				graph{said: said{"Speed of a request: tokens per second", "Output tokens by duration of each request, by program: the median, and what 95 % of the requests are faster than. The slow ones are below. Basis “span” is a lower bound, since the time to the first token is in it.", 8, "none"},
+					Queries: []query{
+						{Expr: quantile("0.5", "ml_request_token_throughput_per_second", chosen, "job"), Legend: "{{job}} median", Exemplars: true},
+						{Expr: quantile("0.05", "ml_request_token_throughput_per_second", chosen, "job"), Legend: "{{job}} slow 5 %"},
+					}},
+				graph{said: said{"Fine-tuning service: queue and sessions", "TuFT's own gauges: futures that wait or run, models that train, sessions that sample.", 8, "none"},
+					Queries: []query{
+						{Expr: `sum by (queue_state) (tuft_futures_queue_length{` + chosen + `})`, Legend: "futures {{queue_state}}"},
+						{Expr: `sum by (base_model) (tuft_training_models_active{` + chosen + `})`, Legend: "models that train: {{base_model}}"},
+						{Expr: `sum by (base_model) (tuft_sampling_sessions_active{` + chosen + `})`, Legend: "sessions that sample: {{base_model}}"},
+					}},
+			}},
+			{Title: "Calls and their workers", Height: 8, Panels: []panel{
+				graph{said: said{"Calls per second", "Snakepit's calls into Python, TuFT's operations, TaskWeaver's code and plugins.", 8, "none"},
+					Queries: []query{{Expr: perSecond("ml_call_duration_seconds_count", chosen, "job, ml_library, ml_function, result"), Legend: "{{job}} {{ml_library}} {{ml_function}} {{result}}"}}},
+				graph{said: said{"Slow calls: 95th percentile", "By program and function. From buckets that double: right to a factor of two at most. A diamond is one call; click it for its trace.", 8, "s"},
+					Queries: []query{{Expr: quantile("0.95", "ml_call_duration_seconds", chosen, "job, ml_function"), Legend: "{{job}} {{ml_function}}", Exemplars: true}}},
+				graph{said: said{"Where calls wait: mean times", "The parts that clients tell: waiting for a worker, encoding the arguments, and in the function. Of a client that tells none there is nothing.", 8, "s"},
+					Queries: []query{
+						{Expr: meanTime("ml_call_queue_time_seconds", chosen), Legend: "{{job}} queue"},
+						{Expr: meanTime("ml_call_serialize_time_seconds", chosen), Legend: "{{job}} serialize"},
+						{Expr: meanTime("ml_call_python_time_seconds", chosen), Legend: "{{job}} function"},
+					}},
+			}},
+			{Height: 8, Panels: []panel{
+				graph{said: said{"Workers", "Of each pool and instance, as it last said.", 8, "none"},
+					Queries: []query{
+						{Expr: `sum by (job, pool, service_instance_id) (ml_pool_busy{` + chosen + `})`, Legend: "{{service_instance_id}} {{pool}} busy"},
+						{Expr: `sum by (job, pool, service_instance_id) (ml_pool_size{` + chosen + `})`, Legend: "{{service_instance_id}} {{pool}} size"},
+					}},
+				graph{said: said{"Slow calls per second", "Calls that took longer than slow_threshold of ml_metrics, 1 s by default.", 8, "none"},
+					Queries: []query{{Expr: perSecond("ml_calls_slow_total", chosen, "job, ml_function"), Legend: "{{job}} {{ml_function}}", Exemplars: true}}},
+				graph{said: said{"GPU memory of workers", "What the clients' allocators say: allocated by tensors, reserved for them.", 8, "bytes"},
+					Queries: []query{{Expr: `sum by (service_instance_id, device, kind) (ml_gpu_memory_usage_bytes{` + chosen + `})`, Legend: "{{service_instance_id}} {{device}} {{kind}}"}}},
+			}},
+		},
+	}
+}
+
+// meanTime is the mean of a histogram of each program.
+func meanTime(metric, selector string) string {
+	return `sum by (job) (rate(` + metric + `_sum{` + selector + `}[$__rate_interval])) / (sum by (job) (rate(` + metric + `_count{` + selector + `}[$__rate_interval])) > 0)`
+}

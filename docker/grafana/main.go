@@ -1,0 +1,81 @@
+// Command grafana writes the dashboards of the compose stack, one JSON file
+// each, into dashboards/. `make generate` runs it; the files are committed.
+//
+// A dashboard is a function in a file of its own that lists its panels; what
+// they have in common is in panels.go and table.go, PromQL that several of them
+// need in queries.go, and where a click leads in links.go.
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/grafana/grafana-foundation-sdk/go/cog/plugins"
+	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
+)
+
+//go:generate go run .
+
+// written is the folder of the files, below the one that this runs in.
+const written = "dashboards"
+
+func main() {
+	if err := write(written); err != nil {
+		fmt.Fprintln(os.Stderr, "grafana:", err)
+		os.Exit(1)
+	}
+}
+
+// all returns the dashboards by the names of their files.
+func all() map[string]*board {
+	return map[string]*board{
+		"runs":      runsBoard(),
+		"training":  trainingBoard(),
+		"inference": inferenceBoard(),
+		"gpus":      gpusBoard(),
+		"errors":    errorsBoard(),
+		"collector": collectorBoard(),
+	}
+}
+
+func write(folder string) error {
+	for name, b := range all() {
+		text, err := b.encode()
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		if err := os.WriteFile(filepath.Join(folder, name+".json"), text, 0o644); err != nil { //nolint:gosec // Grafana reads them as another user
+			return err
+		}
+	}
+	return nil
+}
+
+// encode makes the JSON of a dashboard and refuses one that the schema does.
+func (b *board) encode() ([]byte, error) {
+	built, err := b.build()
+	if err != nil {
+		return nil, err
+	}
+	if err := built.Validate(); err != nil {
+		return nil, err
+	}
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(built); err != nil {
+		return nil, err
+	}
+	// Otherwise the options of panels and the queries are not looked at.
+	plugins.RegisterDefaultPlugins()
+	var again dashboard.Dashboard
+	if err := again.UnmarshalJSONStrict(text.Bytes()); err != nil {
+		return nil, errors.Join(errors.New("what was written cannot be read"), err)
+	}
+	return text.Bytes(), nil
+}

@@ -1,0 +1,97 @@
+package main
+
+// What a run's time goes into, in the colours that all graphs of it have.
+var timeColors = []shown{
+	{"productive", "", "green"}, {"data_load", "", "orange"}, {"checkpoint", "", "yellow"}, {"checkpoint_restore", "", "semi-dark-yellow"},
+	{"validation", "", "blue"}, {"startup", "", "light-blue"}, {"queue", "", "purple"}, {"rework", "", "red"},
+	{"idle", "", "gray"}, {"other", "", "semi-dark-purple"}, {"unknown", "", "dark-red"},
+}
+
+var phaseColors = []shown{
+	{"forward", "", "green"}, {"backward", "", "blue"}, {"forward_backward", "", "semi-dark-green"}, {"optimizer", "", "purple"},
+	{"data_load", "", "orange"}, {"checkpoint", "", "yellow"}, {"validation", "", "light-blue"}, {"batch", "", "dark-green"}, {"other", "", "gray"},
+}
+
+func trainingBoard() *board {
+	const chosen = ofRun
+	return &board{
+		Name: "training", Title: "Training", From: "now-1h",
+		About: "How a run trains: speed, where its time goes, which rank holds it up, its losses and its GPUs' memory. Choose a run, or come here from the dashboard Runs.",
+		Variables: []variable{
+			{"service", "Service", "The program: service.name, with service.namespace before it.", "ml_run_state", "job"},
+			{"run", "Run", "ml.run.id: what the launcher calls it, or a hash where nobody names it.", `ml_run_state{job=~"$service"}`, "ml_run_id"},
+		},
+		Marks: []mark{
+			{Name: "Restarts", Color: "orange", Expr: `max by (job, ml_run_id) (changes(ml_run_attempts_total{` + chosen + `}[1m])) > 0`},
+			{Name: "Alerts", Color: "red", Expr: `max by (alertname, severity, ml_run_id) (ALERTS{alertstate="firing",ml_run_id!="",ml_run_id=~"$run"})`},
+		},
+		Rows: []row{
+			{Height: 4, Panels: []panel{
+				number{said: said{"Steps/s", "Optimizer steps per second; of several runs the sum. Ranks of a run step together and count once.", 3, "none"}, Decimals: 2,
+					Expr: `sum(run:ml_steps:rate5m{` + chosen + `})`, Past: true, Steps: []step{{0, neutral}}},
+				number{said: said{"Tokens trained/s", "Of all ranks. There is one only where `training` of ml_enrich, or the program's resource, says how many tokens a step has: no telemetry does.", 3, "short"}, Decimals: 1,
+					Expr: `sum(run:ml_training_tokens:rate5m{` + chosen + `})`, Past: true, Steps: []step{{0, neutral}}, None: "not told"},
+				number{said: said{"Samples/s", "Of all ranks, where the client sends batch sizes.", 3, "short"}, Decimals: 1,
+					Expr: `sum(run:ml_samples:rate5m{` + chosen + `})`, Past: true, Steps: []step{{0, neutral}}, None: "not told"},
+				number{said: said{"Goodput", "Productive time by all of it, over 15 minutes; of several runs the least. Time in which nothing is known counts as unknown, not as idle.", 3, "percentunit"},
+					Expr: `min(run:goodput:ratio_rate15m{` + chosen + `})`, Past: true, Steps: []step{{0, bad}, {0.5, warning}, {0.8, good}}},
+				number{said: said{"MFU", "Model FLOPs utilisation: FLOPs per token × tokens/s ÷ what the GPUs could do (gpu_model:peak_flops in training.yaml, dense bfloat16). Missing where `flops_per_token` or a GPU's peak is not set.", 3, "percentunit"}, Decimals: 1,
+					Expr: `avg(run:mfu:ratio_rate5m{` + chosen + `})`, Past: true, Steps: []step{{0, bad}, {0.2, warning}, {0.35, good}}, None: "not told"},
+				number{said: said{"Since the last step", "Of the run that has waited longest. More than a few steps and a busy GPU is a collective that hangs.", 3, "s"},
+					Expr: `max(time() - max by (ml_run_id) (ml_run_last_step_timestamp_seconds{` + chosen + `}) and on (ml_run_id) run:state{ml_run_state=~"running|stalled"})`, Steps: []step{{0, good}, {60, warning}, {300, bad}}, None: "ended"},
+				number{said: said{"Attempts", "1 was never restarted. Of the run with the most.", 3, "none"},
+					Expr: `max(run:ml_attempts:max{` + chosen + `})`, Steps: []step{{0, good}, {2, warning}, {5, bad}}},
+				number{said: said{"Values that are no number", "NaN and infinite losses, metrics and learning rates in this time. They are not drawn below: Prometheus would show a gap.", 3, "none"},
+					Expr: orZero(`sum(` + inRange("ml_nonfinite_total", chosen, "job") + `)`), Steps: []step{{0, good}, {1, bad}}},
+			}},
+			{Title: "Where the time goes", Height: 9, Panels: []panel{
+				graph{said: said{"Time of the run by state", "Every moment of every rank is in one state; over 15 minutes. productive is goodput; other is time that no span covers; unknown is silence. From ml_run_time. Host time: CUDA runs on after a span.", 12, "percentunit"},
+					Whole:   true,
+					Queries: []query{{Expr: `avg by (ml_run_state) (run:ml_run_time:ratio_rate15m{` + chosen + `})`, Legend: "{{ml_run_state}}"}}, Colors: timeColors},
+				graph{said: said{"Time of a step by phase (host time)", "Mean of all steps and ranks. Nothing is synchronised: the host's time, in which a GPU may still be at work on what came before. other is what no span covers.", 12, "s"},
+					Stack: true,
+					Queries: []query{{Expr: `sum by (ml_phase) (rate(ml_step_duration_seconds_sum{` + chosen + `}[$__rate_interval])) / on () group_left () (sum(rate(ml_step_duration_seconds_count{` + chosen + `,ml_phase="other"}[$__rate_interval])) > 0)`,
+						Legend: "{{ml_phase}}"}}, Colors: phaseColors},
+			}},
+			{Height: 8, Panels: []panel{
+				graph{said: said{"Steps per second", "Of each run. A run that slows down shows here first.", 8, "none"},
+					Queries: []query{{Expr: `run:ml_steps:rate5m{` + chosen + `}`, Legend: "{{ml_run_id}}"}},
+					Links:   []link{toTraces("Its traces", ofLabel("job"), "ml.run.id", ofLabel("ml_run_id"))}},
+				graph{said: said{"Slow steps: 95th percentile by phase (host time)", "A phase whose tail grows while the mean stays has stragglers or hiccups. Estimated from buckets that double: right to a factor of two at most.", 8, "s"},
+					Queries: []query{{Expr: quantile("0.95", "ml_step_duration_seconds", chosen, "ml_phase"), Legend: "{{ml_phase}}"}}, Colors: phaseColors},
+				bars{said: said{"Which rank waits for data", "How much longer than the median rank of its run each waits for data, for each step; 15 minutes. Only data loading is compared: in the backward pass and in whole steps all ranks wait for the slowest, so that they look alike.", 8, "s"},
+					Queries: []query{{Expr: `sort_desc(max by (ml_run_id, ml_rank_global, host_name) (rank:ml_straggler_seconds:per_step15m{` + chosen + `,ml_rank_global!=""}) > 0)`, Legend: "rank {{ml_rank_global}} on {{host_name}}"}},
+					Steps:   []step{{0, good}, {0.01, warning}, {0.1, bad}}},
+			}},
+			{Title: "What it learns", Height: 8, Panels: []panel{
+				graph{said: said{"Loss", "The newest of each scope (batch, epoch, validation) that a client sends, task by task where it names them. TorchTel and TuFT send none.", 12, "short"},
+					Queries: []query{{Expr: `max by (ml_run_id, ml_loss_scope, ml_task) (ml_loss{` + chosen + `})`, Legend: "{{ml_run_id}} {{ml_loss_scope}} {{ml_task}}"}}},
+				graph{said: said{"Validation", "Metrics of validations, by the client's own names.", 6, "short"},
+					Queries: []query{{Expr: `max by (ml_run_id, ml_metric) (ml_validation_metric{` + chosen + `})`, Legend: "{{ml_run_id}} {{ml_metric}}"}}},
+				graph{said: said{"Learning rate", "As the client last said.", 6, "sci"},
+					Queries: []query{{Expr: `max by (ml_run_id) (ml_learning_rate{` + chosen + `})`, Legend: "{{ml_run_id}}"}}},
+			}},
+			{Title: "What it trains on", Height: 8, Panels: []panel{
+				graph{said: said{"Work done", "Samples of all ranks, batches, and tokens where a step's tokens are told.", 8, "short"},
+					Queries: []query{
+						{Expr: `run:ml_samples:rate5m{` + chosen + `}`, Legend: "{{ml_run_id}} samples/s"},
+						{Expr: `sum by (ml_run_id) (rate(ml_batches_total{` + chosen + `}[5m]))`, Legend: "{{ml_run_id}} batches/s"},
+					}},
+				graph{said: said{"Its GPUs at work", "For each rank's GPU the part of its SMs that had work, or, before Hopper, of the time. A kernel that waits for another rank counts as work.", 8, "percentunit"},
+					Top: 1,
+					Queries: []query{{
+						Expr: `max by (host_name, nvidia_gpu_index, hw_id) (nvidia_gpu_sm_utilization_ratio or on (host_name, hw_id) hw_gpu_utilization_ratio{hw_gpu_task="general"}) and on (host_name, hw_id) run_gpu:share:ratio{ml_run_id=~"$run"}`, Legend: "{{host_name}} GPU {{nvidia_gpu_index}}"}},
+					Links: []link{toBoard("This GPU", "gpus", "gpu", ofLabel("hw_id"))}},
+				graph{said: said{"Where its GPUs' memory went", "Adds up to the memory of all its GPUs. allocated: what tensors have; cached: what the allocator holds beside them; process_other: context, libraries and what the client does not tell; other_processes; driver; free. Only where the client sends its allocator's sizes and each rank has one GPU.", 8, "bytes"},
+					Stack:   true,
+					Queries: []query{{Expr: `sum by (ml_gpu_memory_kind) (ml_gpu_memory_breakdown_bytes{ml_run_id=~"$run"})`, Legend: "{{ml_gpu_memory_kind}}"}},
+					Colors:  memoryColors},
+			}},
+		},
+	}
+}
+
+var memoryColors = []shown{
+	{"allocated", "", "blue"}, {"cached", "", "light-blue"}, {"process_other", "", "purple"},
+	{"other_processes", "", "orange"}, {"driver", "", "gray"}, {"free", "", "dark-green"},
+}
