@@ -61,7 +61,7 @@ test: build ## Unit and component tests of every module (race detector on), then
 	@echo "Testing the modules with the race detector. The first time, their dependencies are compiled for it: about 3 minutes on two cores."
 	@go test -race -timeout 15m work
 	@echo "Testing bin/otelcol-ml."
-	@GOWORK=off go test -C e2e -count=1 -timeout 15m ./harness/... ./documents/... ./bench/... ./smoke/...
+	@GOWORK=off go test -C e2e -count=1 -timeout 15m ./harness/... ./dashboards/... ./documents/... ./bench/... ./smoke/...
 
 .PHONY: lint
 lint: needs $(TOOLS)/golangci-lint ## Linters over every module, tidy module files, generated code up to date

@@ -20,6 +20,8 @@ type job struct {
 	prometheus    *harness.Prometheus
 	collector     *harness.Collector
 	reproductions string
+	// started is when Prometheus began to read.
+	started time.Time
 	// sent is what the collector has accepted of the first workload, and
 	// stored the spans of it as Jaeger has them.
 	sent   *sentlog.Log
@@ -54,6 +56,7 @@ func TestMainJob(t *testing.T) {
 		"training":      testTraining,
 		"rules":         testRules,
 		"gpus":          testGPUs,
+		"dashboards":    testDashboards,
 		"reproductions": testReproductions,
 		"documents":     testDocumentedQueries,
 	} {
@@ -89,6 +92,7 @@ func startJob(t *testing.T) *job {
 		},
 	})
 	j.collector.AwaitHealthy(t)
+	j.started = time.Now()
 	j.prometheus = harness.StartPrometheus(t, map[string]string{
 		"otelcol-ml:8889": j.collector.Address(t, "exporters::prometheus"),
 		"otelcol-ml:8888": j.collector.Address(t, harness.TelemetryPath),

@@ -61,7 +61,7 @@ func collectorBoard() *board {
 				graph{said: said{"Refused per second", "By receiver.", 8, "short"}, Queries: signals("otelcol_receiver_refused", "receiver, transport", "{{receiver}} {{transport}} SIGNAL")},
 				graph{said: said{"Lost per second", "By exporter: what its queue did not take, and what its destination did not. No line, no loss.", 8, "short"},
 					Queries: append(signals("otelcol_exporter_enqueue_failed", "exporter", "{{exporter}} queue full: SIGNAL"), signals("otelcol_exporter_send_failed", "exporter", "{{exporter}} not sent: SIGNAL")...)},
-				graph{said: said{"Memory", "Resident memory, and Go's heap within. memory_limiter refuses at 80 % of what the machine or container has.", 8, "bytes"},
+				graph{said: said{"Memory of each", "Resident memory, and Go's heap within. memory_limiter refuses at 80 % of what the machine or container has.", 8, "bytes"},
 					Queries: []query{
 						{Expr: `max by (instance) (otelcol_process_memory_rss{` + chosen + `})`, Legend: "{{instance}} resident"},
 						{Expr: `max by (instance) (otelcol_process_runtime_heap_alloc_bytes{` + chosen + `})`, Legend: "{{instance}} heap"},

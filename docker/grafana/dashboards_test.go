@@ -81,8 +81,8 @@ func TestPanels(t *testing.T) {
 				title := *p.Title
 				assert.False(t, ids[*p.Id], "two panels have the id %d", *p.Id)
 				ids[*p.Id] = true
-				assert.False(t, titles[title+p.Type], "two panels are called %s", title)
-				titles[title+p.Type] = true
+				assert.False(t, titles[title], "two panels are called %s", title)
+				titles[title] = true
 				for y := p.GridPos.Y; y < p.GridPos.Y+p.GridPos.H; y++ {
 					for x := p.GridPos.X; x < p.GridPos.X+p.GridPos.W; x++ {
 						require.Less(t, x, uint32(columns), "%s leaves the grid", title)

@@ -38,7 +38,7 @@ func errorsBoard() *board {
 					Expr: `sum(otelcol_processor_repro_gen_groups)`, Steps: []step{{0, neutral}}},
 				number{said: said{"Artefacts written", "In this time. Each can be run.", 4, "none"},
 					Expr: `sum(` + inRange("otelcol_processor_repro_gen_written", "", "instance") + `)`, Steps: []step{{0, neutral}}, None: "0"},
-				number{said: said{"No artefact was written", "Failures that were counted and got no artefact, in this time: a limit, a full disk or queue. The reasons are below.", 4, "none"},
+				number{said: said{"Failures without one", "Failures that were counted and got no artefact, in this time: a limit, a full disk or queue. The reasons are below.", 4, "none"},
 					Expr: orZero(`sum(` + inRange("otelcol_processor_repro_gen_dropped", "", "instance") + `)`), Steps: []step{{0, good}, {1, warning}}},
 				number{said: said{"Size on disk", "Of all artefacts; retention bounds it.", 4, "bytes"}, Decimals: 1,
 					Expr: `sum(otelcol_processor_repro_gen_disk_usage)`, Steps: []step{{0, neutral}}},

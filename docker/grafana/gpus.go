@@ -68,7 +68,7 @@ func gpusBoard() *board {
 					}},
 			}},
 			{Title: "Work", Height: 8, Panels: []panel{
-				graph{said: said{"SMs at work", "The part of the SMs that had work since the reading before. Compare with the next: a busy GPU with few SMs at work has kernels that are too small.", 6, "percentunit"},
+				graph{said: said{"SMs at work on each", "The part of the SMs that had work since the reading before. Compare with the next: a busy GPU with few SMs at work has kernels that are too small.", 6, "percentunit"},
 					Top: 1, Queries: []query{{Expr: sm, Legend: name}}},
 				graph{said: said{"Time busy, and the highest sample", "The mean of the driver's samples since the reading before, and the highest of them.", 6, "percentunit"},
 					Top: 1, Queries: []query{

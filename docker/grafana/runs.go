@@ -60,7 +60,7 @@ func runsBoard() *board {
 					Links: []link{{"GPUs", "/d/" + uid("gpus") + "?${__url_time_range}"}}},
 				number{said: said{"Power of all GPUs", "From their energy counters over a minute.", 3, "watt"},
 					Expr: `sum(max by (host_name, hw_id) (rate(hw_energy_joules_total[1m])))`, Past: true, Steps: []step{{0, neutral}}},
-				number{said: said{"Alerts firing", "Alerts of docker/prometheus/rules/alerts.yaml, and of any other rules that this Prometheus has. They are listed below.", 3, "none"},
+				number{said: said{"Alerts", "Alerts of docker/prometheus/rules/alerts.yaml, and of any other rules that this Prometheus has. They are listed below.", 3, "none"},
 					Expr: orZero(`count(ALERTS{alertstate="firing"})`), Steps: []step{{0, good}, {1, warning}}},
 			}},
 			{Height: 9, Panels: []panel{

@@ -70,6 +70,8 @@ func StartPrometheusAt(tb testing.TB, path string, targets map[string]string) *P
 				"--storage.tsdb.path=" + filepath.Join(dir, "data"),
 				"--web.listen-address=" + address,
 				"--log.level=warn",
+				// As the compose stack does, so that graphs lead to traces.
+				"--enable-feature=exemplar-storage",
 			},
 			Dir: dir,
 		}),

@@ -85,3 +85,15 @@ func (s *Suite) Fatalf(format string, arguments ...any) {
 
 // FailNow releases everything and ends the program.
 func (s *Suite) FailNow() { s.Fatalf("failed before any test") }
+
+// RunProgram is RunSuite for a program that is no test: it calls run, releases
+// what that has made, and returns the exit code.
+func RunProgram(run func(*Suite)) (code int) {
+	suite := &Suite{}
+	run(suite)
+	suite.close()
+	if suite.failed {
+		return 1
+	}
+	return 0
+}
