@@ -89,6 +89,8 @@ type ledger struct {
 	shares shares
 	hash   maphash.Seed
 	dirty  map[string]*entry // groups with a folder, to be written
+	// counted says that what is on disk of groups without a folder is old.
+	counted bool
 }
 
 // entry is a group in memory.
@@ -275,6 +277,8 @@ func (e *entry) hasFolder() bool { return len(e.Exemplars)+len(e.pending) > 0 }
 func (l *ledger) changed(g *entry) {
 	if len(g.Exemplars) > 0 {
 		l.dirty[g.Fingerprint] = g
+	} else {
+		l.counted = true
 	}
 }
 
@@ -337,6 +341,9 @@ func (l *ledger) wrote(f *failure.Failure, name string, old store.Group) store.G
 	if v := g.Variant(f.Variant.ID, f.Variant.Text); v != nil {
 		v.Exemplar = name
 	}
+	if len(g.Exemplars) == 1 {
+		l.counted = true // it has a folder now
+	}
 	delete(l.dirty, f.Fingerprint)
 	return summary(g)
 }
@@ -352,6 +359,7 @@ func (l *ledger) removed(fingerprint, name string) {
 	g.Forget(name)
 	if len(g.Exemplars) == 0 {
 		delete(l.dirty, fingerprint)
+		l.counted = true
 	} else {
 		l.dirty[fingerprint] = g
 	}
@@ -376,6 +384,32 @@ func (l *ledger) takeDirty() []store.Group {
 	}
 	clear(l.dirty)
 	return out
+}
+
+// takeCounts returns the groups without a folder, those seen last first, if
+// there is something to be written.
+func (l *ledger) takeCounts() ([]store.Group, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.counted {
+		return nil, false
+	}
+	l.counted = false
+	var out []store.Group
+	values := l.groups.Values()
+	for i := len(values) - 1; i >= 0 && len(out) < store.MaxCounted; i-- {
+		if g := values[i]; len(g.Exemplars) == 0 && g.Count > 0 {
+			out = append(out, summary(g))
+		}
+	}
+	return out, true
+}
+
+// markCounts asks for the groups without a folder to be written again.
+func (l *ledger) markCounts() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.counted = true
 }
 
 // summary copies a group as it is written.

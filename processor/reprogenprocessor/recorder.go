@@ -44,6 +44,7 @@ type disk interface {
 	Write(fingerprint, name, service string, files []store.File) error
 	Replace(fingerprint, name, file string, content []byte) error
 	WriteGroup(store.Group) error
+	WriteCounts([]store.Group) error
 	ReadGroup(fingerprint string) (store.Group, bool)
 	Enforce(now time.Time) ([]store.Removed, error)
 	Bytes() int64
@@ -164,7 +165,7 @@ func (r *recorder) Start(context.Context, component.Host) error {
 		return fmt.Errorf(`"directory": %w`, err)
 	}
 	for _, w := range warnings {
-		r.logger.Warn("The summary of a group cannot be read; its counts begin anew", zap.Error(w))
+		r.logger.Warn("A summary cannot be read; its counts begin anew", zap.Error(w))
 	}
 	r.disk = d
 	r.diskBytes.Store(d.Bytes())

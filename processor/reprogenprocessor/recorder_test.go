@@ -45,6 +45,8 @@ func (d *stuckDisk) Write(string, string, string, []store.File) error {
 	return d.err
 }
 
+func (*stuckDisk) WriteCounts([]store.Group) error { return nil }
+
 func (d *stuckDisk) WriteGroup(g store.Group) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

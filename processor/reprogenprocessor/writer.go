@@ -204,8 +204,8 @@ func (r *recorder) enforce() {
 	}
 }
 
-// flush writes the summaries that changed. Groups without an artefact have no
-// folder and are only counted in memory.
+// flush writes the summaries that changed, and what is known of groups without
+// an artefact, which have no folder.
 func (r *recorder) flush() {
 	r.summaries.Lock()
 	defer r.summaries.Unlock()
@@ -213,6 +213,12 @@ func (r *recorder) flush() {
 		if err := r.disk.WriteGroup(g); err != nil {
 			r.ledger.markDirty(g.Fingerprint)
 			r.warn("The summary of a group could not be written", err)
+		}
+	}
+	if groups, changed := r.ledger.takeCounts(); changed {
+		if err := r.disk.WriteCounts(groups); err != nil {
+			r.ledger.markCounts()
+			r.warn("The counts of failures without an artefact could not be written", err)
 		}
 	}
 }

@@ -127,7 +127,9 @@ func (g *Group) Merge(old Group) {
 	}
 }
 
-func (g *Group) encode() []byte {
+func (g *Group) encode() []byte { return jsontree.EncodeIndent(g.tree()) }
+
+func (g *Group) tree() jsontree.Object {
 	array := func(in []string) jsontree.Array {
 		out := make(jsontree.Array, len(in))
 		for i, s := range in {
@@ -139,7 +141,7 @@ func (g *Group) encode() []byte {
 	for i, v := range g.Variants {
 		variants[i] = jsontree.Of("id", v.ID, "text", v.Text, "count", jsontree.Int(v.Count), "exemplar", v.Exemplar)
 	}
-	return jsontree.EncodeIndent(jsontree.Of(
+	return jsontree.Of(
 		"schema", jsontree.Number("1"),
 		"fingerprint", g.Fingerprint,
 		"kind", g.Kind,
@@ -154,7 +156,7 @@ func (g *Group) encode() []byte {
 		"ranks", array(g.Ranks),
 		"variants", variants,
 		"exemplars", array(g.Exemplars),
-	))
+	)
 }
 
 // keepExemplars sets what the folder really holds.
@@ -185,13 +187,15 @@ func (s *Store) readGroup(fingerprint string) (Group, error) {
 	if err := json.Unmarshal(text, &g); err != nil {
 		return Group{}, fmt.Errorf("%s of group %s: %w", groupFile, fingerprint, err)
 	}
-	impossible := g.Count < 0 || g.Suppressed < 0 || len(g.Services) > maxServices ||
-		len(g.Versions) > maxVersions || len(g.Ranks) > maxRanks || len(g.Variants) > maxVariants
-	for _, v := range g.Variants {
-		impossible = impossible || v.Count < 0
-	}
-	if impossible {
+	if g.impossible() {
 		return Group{}, fmt.Errorf("%s of group %s has impossible values", groupFile, fingerprint)
 	}
 	return g, nil
+}
+
+// impossible reports values that this package never writes.
+func (g *Group) impossible() bool {
+	return g.Count < 0 || g.Suppressed < 0 || len(g.Services) > maxServices ||
+		len(g.Versions) > maxVersions || len(g.Ranks) > maxRanks || len(g.Variants) > maxVariants ||
+		slices.ContainsFunc(g.Variants, func(v Variant) bool { return v.Count < 0 })
 }

@@ -9,6 +9,9 @@ import (
 // groupFile is the name of a group's summary in its folder.
 const groupFile = "group.json"
 
+// countsFile is the name of the file with the groups that have no folder.
+const countsFile = ".counts.json"
+
 // tmpPrefix begins the name of everything that is not finished.
 const tmpPrefix = ".tmp-"
 

@@ -71,7 +71,7 @@ type artifact struct {
 }
 
 // Open opens a directory, sweeps what an earlier collector left unfinished,
-// and returns the groups that it holds. Damaged summaries are reported in
+// and returns the groups that it knows, with an artefact or without. Damaged summaries are reported in
 // warnings. The errors name the path and the remedy.
 func Open(dir string, limits Limits) (s *Store, groups []Group, warnings []error, err error) {
 	root, lock, err := openDirectory(dir)
@@ -120,7 +120,12 @@ func (s *Store) load() (groups []Group, warnings []error, err error) {
 		}
 	}
 	slices.SortStableFunc(s.kept, func(a, b artifact) int { return a.written.Compare(b.written) })
-	return groups, warnings, nil
+	counted, warning := s.readCounts(groups)
+	if warning != nil {
+		warnings = append(warnings, warning)
+	}
+	// Those with a folder come last: they are kept longest.
+	return append(counted, groups...), warnings, nil
 }
 
 func (s *Store) loadGroup(fingerprint string) (Group, error) {

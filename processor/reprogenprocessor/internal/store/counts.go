@@ -1,0 +1,78 @@
+package store
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
+)
+
+// The bounds of the file with the groups that have no folder.
+const (
+	// MaxCounted is the number of groups.
+	MaxCounted     = 1000
+	maxCountsBytes = 1 << 20
+)
+
+// WriteCounts replaces what is kept of groups without an artefact, those seen
+// last first. What does not fit is left out.
+func (s *Store) WriteCounts(groups []Group) error {
+	list := jsontree.Array{}
+	room := maxCountsBytes - 1024
+	for i := range groups[:min(len(groups), MaxCounted)] {
+		one := groups[i].tree()
+		if room -= len(jsontree.Encode(one)) + 1; room < 0 {
+			break
+		}
+		list = append(list, one)
+	}
+	content := jsontree.Encode(jsontree.Of("schema", jsontree.Number("1"), "groups", list))
+	tmp, err := s.makeTmp(func(tmp string) error { return s.writeFile(tmp, content) })
+	if err != nil {
+		return err
+	}
+	if err := s.root.Rename(tmp, countsFile); err != nil {
+		return errors.Join(err, s.root.Remove(tmp))
+	}
+	return syncDirectory(s.root, ".")
+}
+
+// readCounts reads what WriteCounts wrote. Groups that have a folder by now are
+// left out. A damaged file is an error: its counts are lost.
+func (s *Store) readCounts(known []Group) ([]Group, error) {
+	f, err := s.root.Open(countsFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxCountsBytes+1))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return nil, err
+	}
+	if len(text) > maxCountsBytes {
+		return nil, fmt.Errorf("%s is larger than %d bytes", countsFile, maxCountsBytes)
+	}
+	var read struct{ Groups []Group }
+	if err := json.Unmarshal(text, &read); err != nil {
+		return nil, fmt.Errorf("%s: %w", countsFile, err)
+	}
+	have := make(map[string]bool, len(known))
+	for _, g := range known {
+		have[g.Fingerprint] = true
+	}
+	groups := slices.DeleteFunc(read.Groups, func(g Group) bool {
+		return have[g.Fingerprint] || !groupName.MatchString(g.Fingerprint) || g.impossible()
+	})
+	for i := range groups {
+		groups[i].keepExemplars(nil)
+	}
+	groups = groups[:min(len(groups), MaxCounted)]
+	slices.Reverse(groups) // the one seen last comes last
+	return groups, nil
+}
