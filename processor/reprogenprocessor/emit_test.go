@@ -94,6 +94,7 @@ func TestEmitLogAtShutdown(t *testing.T) {
 	assert.Len(t, emitted(&w.records), 1)
 	w.span(unlike(3))
 	require.NoError(t, w.traces.Shutdown(t.Context()))
+	require.NoError(t, w.metrics.Shutdown(t.Context()))
 	assert.Len(t, emitted(&w.records), 1)
 	assert.Len(t, artifacts(t, cfg), 2)
 	assert.Equal(t, map[string]int64{"emit_error": 1}, dropped(t, w.tel))
