@@ -129,6 +129,8 @@ func TestWithoutContent(t *testing.T) {
 			"process.command_args": []any{"python", "/srv/train.py", "--who", canary}}}, "train_step", []string{`"path": "payload.command"`, `"type": "list of 4"`, `"ml.step": 12`}},
 		"http_request": {failedCall{name: "PUT", attrs: map[string]any{"http.request.method": "PUT", "url.full": "http://h/" + canary, "http.response.status_code": 503, "http.request.body": canary}}, "http_request",
 			[]string{`"method": "PUT"`, `"path": "payload.target"`, `"path": "payload.body"`, `"path": "payload.headers"`, "--allow-method PUT"}},
+		"sql": {failedCall{name: "SELECT", attrs: map[string]any{"db.system.name": "sqlite", "db.response.status_code": "1", "db.namespace": canary}}, "sql",
+			[]string{`"system": "sqlite"`, `"path": "payload.query"`, `"code": "1"`}},
 		"context":           {failedCall{}, "context", []string{"SELECT <REDACTED:content>", "mat1 and mat2 shapes cannot be multiplied (<n> and '<w>' <n>)"}},
 		"a cut payload":     {failedCall{name: "x", payload: `{"python_module":"m","function":"` + canary}, "context", []string{"payload_invalid"}},
 		"memory":            {failedCall{name: "x", message: "CUDA out of memory. Tried to allocate 2.00 GiB. " + canary}, "context", []string{`"requested_bytes": 2147483648`}},

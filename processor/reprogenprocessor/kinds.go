@@ -33,7 +33,7 @@ func recordedCall(read *reader, span ptrace.Span) (failure.Kind, *payload.Call, 
 }
 
 // withoutCall returns a failure that has no call as one of the kinds that need
-// none: a request, or a step of a training. The span as it was kept is read, and
+// none: a request, a statement, or a step of a training. The span as it was kept is read, and
 // what is around it, when the artefact is written; the group is that of the span
 // alone.
 func withoutCall(f *failure.Failure, cfg *Config) *failure.Failure {
@@ -44,7 +44,7 @@ func withoutCall(f *failure.Failure, cfg *Config) *failure.Failure {
 	for _, as := range [...]struct {
 		kind failure.Kind
 		read func(*failure.Failure, *Config) (*payload.Call, payload.Reason, bool)
-	}{{failure.HTTPRequest, asRequest}, {failure.TrainStep, asTraining}} {
+	}{{failure.HTTPRequest, asRequest}, {failure.SQL, asStatement}, {failure.TrainStep, asTraining}} {
 		call, reason, ok := as.read(f, cfg)
 		if !ok {
 			continue

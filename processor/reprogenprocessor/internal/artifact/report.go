@@ -36,6 +36,7 @@ var flagsOf = map[failure.Kind]string{
 	failure.GenAIChat:   " --base-url URL --allow-side-effects",
 	failure.TrainStep:   " --script FILE",
 	failure.HTTPRequest: " --base-url URL --allow-side-effects",
+	failure.SQL:         " --dsn DSN --allow-side-effects",
 }
 
 func flagsFor(f *failure.Failure, spec jsontree.Object) string {

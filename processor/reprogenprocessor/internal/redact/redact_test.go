@@ -48,8 +48,12 @@ func TestText(t *testing.T) {
 		"AWS_SECRET_ACCESS_KEY=abc/123+": "AWS_SECRET_ACCESS_KEY=<REDACTED:assignment>",
 		"AccountKey=abc123==;x":          "AccountKey=<REDACTED:assignment>;x",
 		// SQL.
-		"ALTER USER a PASSWORD 'two words'":    "ALTER USER a PASSWORD '<REDACTED:sql>'",
-		"CREATE USER a IDENTIFIED BY 'hunter'": "CREATE USER a IDENTIFIED BY '<REDACTED:sql>'",
+		"ALTER USER a PASSWORD 'two words'":                               "ALTER USER a PASSWORD '<REDACTED:sql>'",
+		"CREATE USER a IDENTIFIED BY 'hunter'":                            "CREATE USER a IDENTIFIED BY '<REDACTED:sql>'",
+		`SELECT * FROM t WHERE t."session_token" = 'it''s' AND eos = 'x'`: `SELECT * FROM t WHERE t."session_token" = '<REDACTED:sql>' AND eos = 'x'`,
+		"SELECT 1 WHERE a = 1 and token in ('abc')":                       "SELECT 1 WHERE a = 1 and token in ('<REDACTED:sql>')",
+		"UPDATE t SET pwd='abc', n = 'b'":                                 "UPDATE t SET pwd='<REDACTED:sql>', n = 'b'",
+		"SELECT * FROM t WHERE token = ? AND token_id = '7'":              "SELECT * FROM t WHERE token = ? AND token_id = '7'",
 		// More forms.
 		"glpat-" + x:   "<REDACTED:gitlab_token>",
 		"sk_live_" + x: "<REDACTED:payment_key>",

@@ -49,6 +49,8 @@ var valueRules = []valueRule{
 	{"assignment", assigned, regexp.MustCompile(`(?i)(` + assignedName + `["']?\s*[=:]\s*["']?)[^\s"',;&}\])<]{3,}`)},
 	{"assignment", []string{"_token="}, regexp.MustCompile(`((?:^|[^A-Za-z0-9_])(?:[A-Z][A-Z0-9]*_)+TOKEN=["']?)[^\s"'<]{3,}`)},
 	{"sql", []string{"identified", "password"}, regexp.MustCompile(`(?i)(\b(?:identified\s+by|password)\s+')[^']+`)},
+	// A comparison or an assignment in a statement, whose column has a secret's name.
+	{"sql", []string{"token", "secret", "pass", "pwd", "key", "credential"}, regexp.MustCompile(`(?i)(\b(?:where|and|or|set|on)\s+["\[` + "`" + `a-z0-9_.]*(?:token|secret|password|passwd|pwd|api_?key|credentials?)["\]` + "`" + `]?\s*(?:=|<>|!=|like|in\s*\()\s*')(?:[^']|'')+`)},
 	{"quoted_token", []string{"token"}, regexp.MustCompile(`(?i)(["'](?:(?:access|api|auth|bearer|bot|csrf|github|gitlab|hf|id|refresh|session|slack)[_-]?)?token["']\s*:\s*["'])[^"'<]{3,}`)},
 	{"cookie", []string{"cookie"}, regexp.MustCompile(`(?i)(\bcookies?["']?\s*[=:]\s*["']?)[^\r\n"'<]{3,}`)},
 	{"argument", []string{"-"}, regexp.MustCompile(`(?i)(--?(?:[a-z0-9]+[_-])*(?:password|passwd|secret|api[_-]?key|access[_-]?key|token)[ =]")[^"]+`)},
