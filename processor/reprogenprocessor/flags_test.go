@@ -320,3 +320,27 @@ func TestJSONIsOneObject(t *testing.T) {
 		assert.Contains(t, fields, k)
 	}
 }
+
+// TestApplyEnvironment: only variables of the script's own list are set, with
+// values that lead nowhere.
+func TestApplyEnvironment(t *testing.T) {
+	packages := t.TempDir()
+	write(t, filepath.Join(packages, "app.py"), "import os\ndef show(names): raise ValueError(repr([os.environ.get(n) for n in names]))\n")
+	artifact := script(t, failedCall{
+		payload:   call("app", "show", `[["OMP_NUM_THREADS","CUBLAS_WORKSPACE_CONFIG","MKL_CBWR","LD_PRELOAD","PYTHONSTARTUP","app_env"]]`, "{}"),
+		errorType: "ValueError", attrs: map[string]any{
+			"repro.env.OMP_NUM_THREADS": int64(3), "repro.env.CUBLAS_WORKSPACE_CONFIG": ":4096:8", "repro.env.MKL_CBWR": "../../x y", "repro.env.LD_PRELOAD": "/tmp/x.so",
+			"repro.env.PYTHONSTARTUP": "x.py", "repro.env.app_env": "1", "OMP_DYNAMIC": "TRUE",
+		}}, "app")
+	env := []string{"PYTHONPATH=" + packages, "OMP_NUM_THREADS=8"}
+	for _, py := range pythons(t) {
+		assert.Equal(t, "['8', None, None, None, None, None]", py.run(t, artifact, env).Message)
+		r := py.run(t, artifact, env, "--apply-env")
+		assert.Equal(t, "['3', ':4096:8', None, None, None, None]", r.Message, r.Stderr)
+		assert.Contains(t, r.Stderr, "applied: OMP_NUM_THREADS=3\n")
+		for _, name := range []string{"MKL_CBWR", "LD_PRELOAD", "PYTHONSTARTUP", "app_env"} {
+			assert.Contains(t, r.Stderr, "not applied: "+name+"\n")
+		}
+	}
+	assert.Equal(t, "['3', ':4096:8', None, None, None, None]", pythons(t)[0].run(t, artifact, env, "--apply-env", "--no-isolate").Message)
+}

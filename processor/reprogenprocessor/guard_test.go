@@ -82,3 +82,52 @@ def inside(path):
 		assert.Equal(t, 0, pythons(t)[0].run(t, artifact, []string{pythonPath}, "--allow-side-effects").Exit)
 	})
 }
+
+// TestWithoutTheBoundary: where the kernel has no Landlock, or refuses to arm
+// it, a script says so. A recorded call still has the audit hook; a program has
+// nothing else, and is not started.
+func TestWithoutTheBoundary(t *testing.T) {
+	canary := filepath.Join(t.TempDir(), "canary")
+	program := programOf(t, "open("+strconv.Quote(canary)+", 'w').close()\n")
+	writes := failedCall{payload: call("shutil", "copyfile", `["`+program+`","`+canary+`"]`, "{}"), errorType: "ValueError"}
+	for name, tc := range map[string]struct {
+		answers string // what the kernel says to the calls of Landlock
+		told    string
+		info    string
+		refused string
+	}{
+		"no Landlock":       {"-1 if number == 444 else real(number, *args)", "", "none: the kernel has no Landlock", "no Landlock"},
+		"an early one":      {"1 if number == 444 and args[0] is None else -1", "Landlock could not be armed", "Landlock 1", "an early one"},
+		"no rule set":       {"6 if number == 444 and args[0] is None else -1", "Landlock could not be armed", "Landlock 6", "could not be armed"},
+		"no rule":           {"6 if number == 444 and args[0] is None else -1 if number == 445 else real(number, *args)", "Landlock could not be armed", "Landlock 6", "could not be armed"},
+		"not to be entered": {"6 if number == 444 and args[0] is None else -1 if number == 446 else 0 if number == 445 else os.open('/dev/null', os.O_RDONLY)", "Landlock could not be armed", "Landlock 6", "could not be armed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			packages := t.TempDir()
+			write(t, filepath.Join(packages, "sitecustomize.py"), `
+import ctypes, os
+library = ctypes.CDLL
+class CDLL:
+    def __init__(self, *args, **kwargs): self.library = library(*args, **kwargs)
+    def __getattr__(self, name): return getattr(self.library, name)
+    def syscall(self, number, *args):
+        real = self.library.syscall
+        return `+tc.answers+`
+ctypes.CDLL = CDLL
+`)
+			env := []string{"PYTHONPATH=" + packages}
+			py := pythons(t)[0]
+			artifact := script(t, writes, "shutil:copyfile")
+			assert.Contains(t, py.run(t, artifact, env, "--info").Stderr, tc.info)
+			r := py.run(t, artifact, env)
+			assert.Equal(t, 4, r.Exit, "the hook is there: %s\n%s", r.Stdout, r.Stderr)
+			assert.Contains(t, r.Reason, "the call tried open")
+			assert.Contains(t, r.Stderr, tc.told)
+			r = py.run(t, script(t, trained([]any{"train.py"}, nil)), env, "--script", program)
+			assert.Equal(t, 4, r.Exit, "%s\n%s", r.Stdout, r.Stderr)
+			assert.Contains(t, r.Reason, tc.refused)
+			assert.NoFileExists(t, canary)
+		})
+	}
+}
