@@ -29,6 +29,7 @@ type options struct {
 	scenarios       []string
 	rate            float64
 	duration        time.Duration
+	count           int64
 	seed            int64
 	start           time.Time
 	ranks           int
@@ -53,6 +54,7 @@ func parse(args []string, output io.Writer) (options, error) {
 	flags.StringVar(&names, "scenario", "all", "comma-separated `systems` to imitate: "+strings.Join(scenario.Names(), ", ")+", or all")
 	flags.Float64Var(&o.rate, "rate", 1, "activity `steps` per second and scenario: a training step, an operation, a call, a batch, a round")
 	flags.DurationVar(&o.duration, "duration", 0, "how `long` to send; 0 means until interrupted")
+	flags.Int64Var(&o.count, "steps", 0, "`number` of steps of each scenario, however long a busy machine takes for them, in place of --duration; 0 means no number")
 	flags.StringVar(&seed, "seed", "", "`number` that decides ids, values and order; without it one is chosen and printed")
 	flags.StringVar(&start, "start", "", "RFC 3339 `time` of the first step; steps then follow at the rate on that clock (default: now, on the wall clock)")
 	flags.IntVar(&o.ranks, "ranks", 2, "`number` of TorchTel processes")
@@ -141,6 +143,12 @@ func (o *options) check() []error {
 	if o.duration < 0 {
 		bad("--duration is %v, want 0 (until interrupted) or more", o.duration)
 	}
+	if o.count < 0 {
+		bad("--steps is %d, want 0 (no number) or more", o.count)
+	}
+	if o.count > 0 && o.duration > 0 {
+		bad("--steps is %d and --duration is %v, want one of the two", o.count, o.duration)
+	}
 	if o.ranks < 1 || o.ranks > maxRanks {
 		bad("--ranks is %d, want 1 to %d", o.ranks, maxRanks)
 	}
@@ -210,7 +218,7 @@ func flagError(name string, err error) error {
 // steps is how many steps a scenario takes; 0 means no end.
 func (o *options) steps() int64 {
 	if o.duration == 0 {
-		return 0
+		return o.count
 	}
 	return max(1, int64(math.Round(o.duration.Seconds()*o.rate)))
 }

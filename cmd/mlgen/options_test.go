@@ -79,9 +79,10 @@ func TestSteps(t *testing.T) {
 	for _, test := range []struct {
 		rate     float64
 		duration time.Duration
+		count    int64
 		want     int64
-	}{{1, 0, 0}, {2, 10 * time.Second, 20}, {0.1, time.Second, 1}, {0.5, 5 * time.Second, 3}} {
-		o := options{rate: test.rate, duration: test.duration}
+	}{{1, 0, 0, 0}, {2, 10 * time.Second, 0, 20}, {0.1, time.Second, 0, 1}, {0.5, 5 * time.Second, 0, 3}, {2, 0, 7, 7}} {
+		o := options{rate: test.rate, duration: test.duration, count: test.count}
 		assert.Equal(t, test.want, o.steps())
 	}
 }
@@ -100,6 +101,8 @@ func TestBadFlags(t *testing.T) {
 		{[]string{"--rate", "fast"}, []string{`"fast"`, "-rate"}},
 		{[]string{"--duration", "-1s"}, []string{"--duration is -1s", "0 (until interrupted) or more"}},
 		{[]string{"--duration", "10"}, []string{`"10"`, "-duration"}},
+		{[]string{"--steps", "-1"}, []string{"--steps is -1", "0 (no number) or more"}},
+		{[]string{"--steps", "5", "--duration", "1s"}, []string{"--steps is 5 and --duration is 1s", "one of the two"}},
 		{[]string{"--seed", "1.5"}, []string{`--seed is "1.5"`, "whole number"}},
 		{[]string{"--ranks", "0"}, []string{"--ranks is 0", "1 to 1024"}},
 		{[]string{"--ranks", "1025"}, []string{"--ranks is 1025"}},

@@ -2,6 +2,7 @@ package harness
 
 import (
 	"fmt"
+	"math"
 	"path/filepath"
 	"strconv"
 	"testing"
@@ -16,7 +17,8 @@ type Workload struct {
 	Seed int64
 	// Scenarios is a list with commas, or "all".
 	Scenarios string
-	// Duration is how long it sends.
+	// Duration is how long it sends where the machine keeps up. What it sends is
+	// the same where that takes longer.
 	Duration time.Duration
 	// Rate is the number of steps a second of each scenario.
 	Rate float64
@@ -55,7 +57,7 @@ func Generate(tb testing.TB, collector *Collector, workload Workload) *sentlog.L
 func GenerateTo(tb testing.TB, endpoints Endpoints, workload Workload) *sentlog.Log {
 	tb.Helper()
 	generator := StartGenerator(tb, endpoints, workload)
-	return generator.log(tb, generator.Wait(tb, workload.Duration+StartTimeout))
+	return generator.log(tb, generator.Wait(tb, 5*workload.Duration+StartTimeout))
 }
 
 // Generator is a workload generator that is running.
@@ -72,7 +74,7 @@ func StartGenerator(tb testing.TB, endpoints Endpoints, workload Workload) *Gene
 	arguments := []string{
 		"--scenario", workload.Scenarios,
 		"--seed", strconv.FormatInt(workload.Seed, 10),
-		"--duration", workload.Duration.String(),
+		"--steps", strconv.FormatInt(int64(math.Round(workload.Duration.Seconds()*workload.Rate)), 10),
 		"--rate", fmt.Sprint(workload.Rate),
 		"--ranks", strconv.Itoa(workload.Ranks),
 		"--sent", sent,

@@ -51,7 +51,7 @@ func awaitStored(t *testing.T, sent *sentlog.Log) []harness.StoredSpan {
 			}
 			delete(wanted, id)
 		}
-	}, patience, harness.ArrivalPoll)
+	}, harness.ArrivalTimeout, harness.ArrivalPoll)
 	return stored
 }
 

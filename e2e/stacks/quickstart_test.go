@@ -124,7 +124,7 @@ func TestQuickstart(t *testing.T) {
 				for _, key := range s.keys {
 					assert.True(c, keys[key], "%s promises the key %s on spans; there are %v", page, key, slices.Sorted(maps.Keys(keys)))
 				}
-			}, patience, harness.ArrivalPoll)
+			}, harness.ArrivalTimeout, harness.ArrivalPoll)
 			stop()
 			assert.Zero(t, collector.Stop(t), "exit code after SIGTERM")
 			assert.Empty(t, harness.LogErrors(collector.Output()), "errors in the collector's log")

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/compose-spec/compose-go/v2/cli"
 	"github.com/compose-spec/compose-go/v2/types"
@@ -105,7 +104,7 @@ func (s *Stack) StartPrometheus(t *testing.T) *harness.Prometheus {
 		unhealthy, err := prometheus.UnhealthyTargets(t.Context())
 		assert.NoError(c, err)
 		assert.Empty(c, unhealthy)
-	}, patience, harness.ArrivalPoll)
+	}, harness.ArrivalTimeout, harness.ArrivalPoll)
 	return prometheus
 }
 
@@ -205,10 +204,6 @@ func (s *Stack) Published(t *testing.T, port int) string {
 	return ""
 }
 
-// patience is how long telemetry may take to a back end: some scrapes, of which
-// the documented intervals are up to 15 s, on a busy machine.
-const patience = 2 * time.Minute
-
 // AwaitQuery waits until a query gives samples and every one of them is as it
 // should be.
 func AwaitQuery(t *testing.T, prometheus *harness.Prometheus, query string, check func(c *assert.CollectT, sample harness.Sample)) {
@@ -220,7 +215,7 @@ func AwaitQuery(t *testing.T, prometheus *harness.Prometheus, query string, chec
 		for _, sample := range samples {
 			check(c, sample)
 		}
-	}, patience, harness.ArrivalPoll)
+	}, harness.ArrivalTimeout, harness.ArrivalPoll)
 }
 
 func readYAML(t *testing.T, path string) map[string]any {
