@@ -110,7 +110,7 @@ func TestEmitLogAtShutdownWithMoreToCome(t *testing.T) {
 	// While the record of the first one is sent, a second one comes.
 	late := &during{do: sync.OnceFunc(func() { w.span(unlike(3)) })}
 	r := w.traces.recorder
-	r.outlets.remove(&w.records)
+	r.outlets.remove(t.Context(), &w.records)
 	r.outlets.add(late)
 	r.finishFor(t.Context(), late)
 	assert.Len(t, emitted(&late.LogsSink), 2)
@@ -127,6 +127,71 @@ func (d *during) ConsumeLogs(ctx context.Context, ld plog.Logs) error {
 	return d.LogsSink.ConsumeLogs(ctx, ld)
 }
 
+// stuck is a pipeline that never comes back, and asks nobody how long it may
+// take, until it is freed.
+type stuck struct {
+	consumertest.LogsSink
+	entered, free chan struct{}
+}
+
+func (s *stuck) ConsumeLogs(ctx context.Context, ld plog.Logs) error {
+	s.entered <- struct{}{}
+	<-s.free
+	return s.LogsSink.ConsumeLogs(ctx, ld)
+}
+
+// TestEmitLogIntoAPipelineThatHangs: a pipeline that does not come back holds
+// up neither its own end, past the deadline, nor telemetry.
+func TestEmitLogIntoAPipelineThatHangs(t *testing.T) {
+	cfg := testConfig(t)
+	cfg.EmitLog = true
+	w := newWorld(t, cfg)
+	hangs := &stuck{entered: make(chan struct{}, 8), free: make(chan struct{})}
+	defer close(hangs.free)
+	r := w.traces.recorder
+	r.outlets.remove(t.Context(), &w.records)
+	r.outlets.add(hangs)
+	w.span(mean())
+	<-hangs.entered
+	ended, end := context.WithCancel(t.Context())
+	end()
+	r.outlets.remove(ended, hangs) // comes back, because its time is over
+	w.span(unlike(3))
+	assert.Equal(t, 2, w.spans.SpanCount())
+}
+
+// TestEmitLogIsWaitedFor: what is on its way into a pipeline arrives before
+// that is taken away.
+func TestEmitLogIsWaitedFor(t *testing.T) {
+	slow := &stuck{entered: make(chan struct{}, 8), free: make(chan struct{})}
+	var o outlets
+	o.add(slow)
+	sent, removed := make(chan bool, 1), make(chan struct{})
+	go func() {
+		ok, err := o.send(context.Background(), plog.NewLogs())
+		sent <- ok && err == nil
+	}()
+	<-slow.entered
+	go func() {
+		o.remove(context.Background(), slow)
+		close(removed)
+	}()
+	require.Eventually(t, func() bool {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		return len(o.all) == 0
+	}, 30*time.Second, time.Millisecond)
+	select {
+	case <-removed:
+		assert.Fail(t, "it was not waited for")
+	default:
+	}
+	close(slow.free)
+	<-removed
+	assert.True(t, <-sent)
+	assert.Len(t, slow.AllLogs(), 1)
+}
+
 // refusing is a pipeline that takes nothing.
 type refusing struct{ consumertest.LogsSink }
 
@@ -136,7 +201,7 @@ func TestEmitLogRefused(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.EmitLog = true
 	w := newWorld(t, cfg)
-	w.traces.recorder.outlets.remove(&w.records)
+	w.traces.recorder.outlets.remove(t.Context(), &w.records)
 	w.traces.recorder.outlets.add(&refusing{})
 	w.span(mean())
 	w.pass(0)
