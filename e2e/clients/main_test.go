@@ -28,8 +28,8 @@ var (
 // fail.
 var allowedModules = []any{
 	"statistics", "json", "json.decoder", "datetime",
-	// The model of examples/torchtel.
-	"regressor",
+	// The model of examples/torchtel, and that of TestReproClient.
+	"regressor", "reported_model",
 }
 
 func TestMain(m *testing.M) { os.Exit(harness.RunSuite(m, start)) }
