@@ -125,8 +125,13 @@ var commandRules = []commandRule{
 	}},
 	{`git bisect (start|run) .*`, func(t *testing.T, _ []string) { isTest(t, "processor/reprogenprocessor", "TestBisect") }},
 
-	// Containers: make e2e-image runs the image and the compose file.
-	{`(?:docker|podman) (?:compose|run|build|ps|logs|volume|inspect|exec|image|load|network|stop|rm|pull|tag|images)\b.*`, func(*testing.T, []string) {}},
+	// Containers are not for every machine that tests; the files that a command
+	// names have to be there.
+	{`(?:docker|podman) (?:compose|run|build|ps|logs|volume|inspect|exec|image|load|network|stop|rm|pull|tag|images)\b(.*)`, func(t *testing.T, match []string) {
+		for _, file := range regexp.MustCompile(`(?:-f|--file)[ =](\S*(?:\.ya?ml|Dockerfile))`).FindAllStringSubmatch(match[1], -1) {
+			documentedFile(t, file[1])
+		}
+	}},
 	// Nothing to be deleted is there.
 	{`rm -r /var/lib/otelcol-ml/\w+`, func(*testing.T, []string) {}},
 	// Needs a GPU and the model.
