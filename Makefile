@@ -61,7 +61,7 @@ test: build ## Unit and component tests of every module (race detector on), then
 	@echo "Testing the modules with the race detector. The first time, their dependencies are compiled for it: about 3 minutes on two cores."
 	@go test -race -timeout 15m work
 	@echo "Testing bin/otelcol-ml."
-	@GOWORK=off go test -C e2e -count=1 -timeout 15m ./harness/... ./dashboards/... ./documents/... ./bench/... ./smoke/...
+	@GOWORK=off go test -C e2e -count=1 -timeout 15m ./harness/... ./dashboards/... ./pictures/... ./documents/... ./bench/... ./smoke/...
 
 .PHONY: lint
 lint: needs $(TOOLS)/golangci-lint ## Linters over every module, tidy module files, generated code up to date
@@ -110,6 +110,11 @@ bench: needs ## Run every benchmark: COUNT (default 3) processes each, BENCHTIME
 .PHONY: bench-collector
 bench-collector: build ## Compare what the components cost a whole collector, ROUNDS (default 12) turns each; see docs/performance.md
 	@cd e2e && GOWORK=off go run ./bench -rounds $(or $(ROUNDS),12)
+
+.PHONY: pictures
+pictures: build ## Draw docs/images/dashboard-*.png from what the real servers say of simulated workloads; takes FOR (default 10m)
+	@e2e/servers/build.sh
+	@cd e2e && GOWORK=off go run ./pictures -for $(or $(FOR),10m)
 
 .PHONY: clean
 clean: ## Remove bin/, demo-output/ and the tools and servers in .cache/

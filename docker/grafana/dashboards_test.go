@@ -294,6 +294,21 @@ func columnsOf(p dashboard.Panel) (names []string) {
 	return names
 }
 
+// numbersOf are the names of the columns that show values, not labels.
+func numbersOf(p dashboard.Panel) (names []string) {
+	for _, transformation := range p.Transformations {
+		if options, ok := transformation.Options.(map[string]any); ok {
+			renamed, _ := options["renameByName"].(map[string]any)
+			for from, to := range renamed {
+				if strings.HasPrefix(from, "Value") {
+					names = append(names, to.(string))
+				}
+			}
+		}
+	}
+	return names
+}
+
 // urls finds every link below a value.
 func urls(value any) (found []string) {
 	switch value := value.(type) {
@@ -325,6 +340,11 @@ func TestColumns(t *testing.T) {
 			for _, override := range p.FieldConfig.Overrides {
 				assert.Equal(t, "byName", override.Matcher.Id)
 				assert.Contains(t, names, override.Matcher.Options, "%s: %s", name, *p.Title)
+			}
+			for _, column := range numbersOf(p) {
+				assert.True(t, slices.ContainsFunc(p.FieldConfig.Overrides, func(o dashboard.DashboardFieldConfigSourceOverrides) bool {
+					return o.Matcher.Options == column && slices.ContainsFunc(o.Properties, func(property dashboard.DynamicConfigValue) bool { return property.Id == "unit" })
+				}), "%s: %s: the column %s has no unit", name, *p.Title, column)
 			}
 			for _, sorted := range sortedBy(t, p) {
 				assert.Contains(t, names, sorted.DisplayName, "%s: %s", name, *p.Title)

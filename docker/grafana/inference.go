@@ -34,7 +34,7 @@ func inferenceBoard() *board {
 				graph{said: said{"Tokens per second by clients' own metrics", "ml_token_throughput: from counters and histograms that clients send. Those of basis “mean” are the mean speed of a request and are never to be added up; the others are totals.", 8, "short"},
 					Queries: []query{{Expr: `max by (job, gen_ai_request_model, gen_ai_token_type, ml_throughput_basis) (ml_token_throughput_per_second{` + chosen + `})`, Legend: "{{job}} {{gen_ai_request_model}} {{gen_ai_token_type}} ({{ml_throughput_basis}})"}}},
 				bars{said: said{"Where the tokens went", "In this time, by program and agent's role.", 8, "short"},
-					Queries: []query{{Expr: `sort_desc(sum by (job, ml_role, gen_ai_token_type) (increase(ml_tokens_total{` + role + `}[$__range])))`, Legend: "{{job}} {{ml_role}} {{gen_ai_token_type}}"}},
+					Queries: []query{{Expr: `sort_desc(` + inRange("ml_tokens_total", role, "job, ml_role, gen_ai_token_type") + `)`, Legend: "{{job}} {{ml_role}} {{gen_ai_token_type}}"}},
 					Steps:   []step{{0, neutral}}},
 			}},
 			{Height: 8, Panels: []panel{

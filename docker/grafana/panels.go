@@ -145,7 +145,8 @@ func (g graph) build() (dashboard.Panel, error) {
 	builder := timeseries.NewPanelBuilder().
 		Title(g.Title).Description(g.About).Datasource(prometheusSource).Span(g.Width).
 		Unit(g.Unit).Min(0).
-		LineWidth(1).FillOpacity(10).ShowPoints(common.VisibilityModeNever).
+		// Fills of several lines hide each other.
+		LineWidth(1).FillOpacity(0).ShowPoints(common.VisibilityModeNever).
 		ColorScheme(dashboard.NewFieldColorBuilder().Mode(dashboard.FieldColorModeIdPaletteClassic)).
 		Thresholds(thresholds(g.Steps)).
 		DataLinks(dataLinks(g.Links)).
@@ -180,10 +181,10 @@ func (g graph) build() (dashboard.Panel, error) {
 type bars struct {
 	said
 	Queries []query
-	// Top is the length of a full bar, 0 for the longest.
-	Top   float64
-	Steps []step
-	Links []link
+	// Counts are whole, though what a counter gained is estimated.
+	Counts bool
+	Steps  []step
+	Links  []link
 }
 
 func (b bars) build() (dashboard.Panel, error) {
@@ -196,8 +197,8 @@ func (b bars) build() (dashboard.Panel, error) {
 		Orientation(common.VizOrientationHorizontal).DisplayMode(common.BarGaugeDisplayModeBasic).
 		ValueMode(common.BarGaugeValueModeText).NamePlacement(common.BarGaugeNamePlacementLeft).ShowUnfilled(true).
 		ReduceOptions(common.NewReduceDataOptionsBuilder().Calcs([]string{"lastNotNull"}).Values(false))
-	if b.Top != 0 {
-		builder = builder.Max(b.Top)
+	if b.Counts {
+		builder = builder.Decimals(0)
 	}
 	for i, q := range b.Queries {
 		builder = builder.WithTarget(q.target(i).Instant())

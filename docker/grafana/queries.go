@@ -26,6 +26,12 @@ const live = `(run:state{` + ofService + `,ml_run_state=~"running|stalled|unknow
 // ofLive leaves the runs that are in the lists.
 func ofLive(expr string) string { return expr + ` and on (ml_run_id) ` + live }
 
+// whileAtWork leaves the runs that train, or should. One that ended or fell
+// silent has rates of 0 for an hour, which say nothing.
+func whileAtWork(expr string) string {
+	return expr + ` and on (ml_run_id) run:state{ml_run_state=~"running|stalled"}`
+}
+
 // owner adds the label owner: who the workloads of a GPU belong to, as far as
 // the machine knows it.
 func owner(expr string) string {
@@ -62,10 +68,13 @@ func perSecond(metric, selector, by string) string {
 	return `sum by (` + by + `) (rate(` + metric + `{` + selector + `}[$__rate_interval]))`
 }
 
-// inRange is what a counter gained in the time that is looked at, by labels.
-// Its series may begin with the first event, which increase does not see: the
-// first value counts whole where it was not there before.
+// inRange is what a counter gained in the time that is looked at, by labels,
+// where it gained something. A series that was not there before counts whole: it
+// begins with its first event, which increase does not see.
 func inRange(metric, selector, by string) string {
-	series := metric + `{` + selector + `}`
-	return `sum by (` + by + `) (increase(` + series + `[$__range]) > 0 or ` + series + ` unless ` + series + ` offset $__range)`
+	series := metric
+	if selector != "" {
+		series += `{` + selector + `}`
+	}
+	return `sum by (` + by + `) ((increase(` + series + `[$__range]) and ` + series + ` offset $__range or ` + series + ` unless ` + series + ` offset $__range) > 0)`
 }

@@ -66,13 +66,16 @@ type Field struct {
 	Mappings   []Mapping
 	Color      struct{ Mode, FixedColor string }
 	Links      []Link
-	Custom     struct {
-		FillOpacity float64
-		LineWidth   float64
-		Width       int
-		Stacking    struct{ Mode string }
-		CellOptions struct{ Type string }
-	}
+	Custom     Custom
+}
+
+// Custom is what a type of panel adds to it.
+type Custom struct {
+	FillOpacity float64
+	LineWidth   float64
+	Width       int
+	Stacking    struct{ Mode string }
+	CellOptions struct{ Type string }
 }
 
 // Link leads from a value to where more is known about it.
