@@ -55,7 +55,7 @@ func awaitLogs(t *testing.T, sink *harness.Sink, sent []*sentlog.LogEntry) []plo
 func testLogs(t *testing.T, j *job) {
 	records := awaitLogs(t, j.logs, j.sent.Logs)
 
-	traces := byTrace(j.sent.Spans)
+	traces := harness.ByTrace(j.sent.Spans)
 	keyed := 0
 	for _, record := range records {
 		run, ok := record.Attributes().Get("ml.training_run.id")

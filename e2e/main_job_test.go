@@ -45,7 +45,7 @@ const stepTokens = 8192
 func TestMainJob(t *testing.T) {
 	j := startJob(t)
 	j.sent = harness.Generate(t, j.collector, firstWorkload)
-	j.stored = awaitSpans(t, j.jaeger, j.sent.Spans)
+	j.stored = j.jaeger.AwaitSpans(t, j.sent.Spans)
 
 	t.Run("spans are stored as they were sent", func(t *testing.T) { checkProducersData(t, j.sent.Spans, j.stored) })
 	for name, part := range map[string]func(*testing.T, *job){
@@ -109,9 +109,9 @@ func testEnd(t *testing.T, j *job) {
 	assert.Empty(t, harness.LogErrors(j.collector.Output()), "errors in the collector's log")
 
 	require.NotEmpty(t, sent.Spans)
-	stored := awaitSpans(t, j.jaeger, sent.Spans)
+	stored := j.jaeger.AwaitSpans(t, sent.Spans)
 	checkProducersData(t, sent.Spans, stored)
-	for id, trace := range byTrace(sent.Spans) {
+	for id, trace := range harness.ByTrace(sent.Spans) {
 		assert.Len(t, stored[id], len(trace), "trace %s has spans that nobody sent", id)
 	}
 	awaitLogs(t, j.logs, slices.Concat(j.sent.Logs, sent.Logs))

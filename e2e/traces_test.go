@@ -1,8 +1,6 @@
 package e2e
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -10,71 +8,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
-
 	"github.com/otelcol-ml/otelcol-ml/cmd/mlgen/sentlog"
 	"github.com/otelcol-ml/otelcol-ml/e2e/harness"
 )
 
 // store is everything that Jaeger has of the traces that were sent, by trace
 // id and span id.
-type store map[string]map[string]harness.StoredSpan
-
-// byTrace groups the spans that were sent by their trace, in the order of
-// sending.
-func byTrace(spans []*sentlog.Span) map[string][]*sentlog.Span {
-	traces := map[string][]*sentlog.Span{}
-	for _, span := range spans {
-		traces[span.TraceID] = append(traces[span.TraceID], span)
-	}
-	return traces
-}
-
-// awaitSpans waits until Jaeger has every span that was sent, and returns all
-// of them. It asks again only for traces that are not complete yet.
-func awaitSpans(t *testing.T, jaeger *harness.Jaeger, spans []*sentlog.Span) store {
-	t.Helper()
-	waiting := byTrace(spans)
-	stored := store{}
-	require.EventuallyWithT(t, func(c *assert.CollectT) {
-		for id, sent := range waiting {
-			trace, err := readTrace(t.Context(), jaeger, id)
-			if !assert.NoError(c, err) {
-				return
-			}
-			stored[id] = trace
-			if missing := missingSpans(sent, trace); len(missing) > 0 {
-				assert.Fail(c, "spans are missing", "%d of %d spans of trace %s, first %s %q of %s",
-					len(missing), len(sent), id, missing[0].SpanID, missing[0].Name, missing[0].Scenario)
-				return
-			}
-			delete(waiting, id)
-		}
-	}, harness.ArrivalTimeout, harness.ArrivalPoll)
-	return stored
-}
-
-func readTrace(ctx context.Context, jaeger *harness.Jaeger, id string) (map[string]harness.StoredSpan, error) {
-	traces, err := jaeger.Trace(ctx, id)
-	if errors.Is(err, harness.ErrNoTrace) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return harness.SpansByID(traces)
-}
-
-func missingSpans(sent []*sentlog.Span, trace map[string]harness.StoredSpan) []*sentlog.Span {
-	var missing []*sentlog.Span
-	for _, span := range sent {
-		if _, ok := trace[span.SpanID]; !ok {
-			missing = append(missing, span)
-		}
-	}
-	return missing
-}
+type store = harness.Store
 
 // complaints collects what is wrong with many spans and reports each kind of
 // complaint once, with an example and how often it was.
@@ -159,7 +99,7 @@ func checkCanonical(t *testing.T, spans []*sentlog.Span, stored store) {
 			}
 		}
 	}
-	for _, trace := range byTrace(spans) {
+	for _, trace := range harness.ByTrace(spans) {
 		inherited := inheritedFacts(trace)
 		for _, sent := range trace {
 			check(sent, "own", canonicalFacts(sent))

@@ -19,6 +19,9 @@ type CollectorOptions struct {
 	// is; what a test must change goes into a second file that the collector
 	// merges over it.
 	Config string
+	// Merged are further configuration files, which the collector merges over
+	// the first, in their order.
+	Merged []string
 	// Overrides are values that the second file sets, by their path with "::"
 	// between the keys, as in "exporters::otlp::endpoint". Every address that
 	// the configuration listens on is overridden by a free loopback port
@@ -114,28 +117,33 @@ func ValidateIn(tb testing.TB, dir string, env []string, configs ...string) (int
 // configuration and its overrides, and the addresses that it will listen on.
 func configArguments(tb testing.TB, options CollectorOptions) (arguments []string, listeners map[string]listener) {
 	tb.Helper()
-	text, err := os.ReadFile(options.Config)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	var config map[string]any
-	if err := yaml.Unmarshal(text, &config); err != nil {
-		tb.Fatalf("%s: %v", options.Config, err)
+	config := map[string]any{}
+	for _, name := range append([]string{options.Config}, options.Merged...) {
+		text, err := os.ReadFile(name) //nolint:gosec // the tests name the files
+		if err != nil {
+			tb.Fatal(err)
+		}
+		var content map[string]any
+		if err := yaml.Unmarshal(text, &content); err != nil {
+			tb.Fatalf("%s: %v", name, err)
+		}
+		merge(config, content)
+		arguments = append(arguments, "--config", "file:"+name)
 	}
 
 	overrides, listeners := rebind(config, options.Env, func() int { return FreePort(tb) })
 	for path, value := range options.Overrides {
 		setPath(overrides, strings.Split(path, pathSeparator), value)
 	}
-	merged, err := yaml.Marshal(overrides)
+	overriding, err := yaml.Marshal(overrides)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	file := filepath.Join(tb.TempDir(), "overrides.yaml")
-	if err := os.WriteFile(file, merged, 0o600); err != nil {
+	if err := os.WriteFile(file, overriding, 0o600); err != nil {
 		tb.Fatal(err)
 	}
-	return []string{"--config", "file:" + options.Config, "--config", "file:" + file}, listeners
+	return append(arguments, "--config", "file:"+file), listeners
 }
 
 // LogErrors returns what a collector's log holds that no healthy collector

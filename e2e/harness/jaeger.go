@@ -53,6 +53,10 @@ func StartJaeger(tb testing.TB) *Jaeger {
 	return jaeger
 }
 
+// ConnectJaeger returns a Jaeger that something else has started and whose
+// queries are answered at the URL. It has no process of its own.
+func ConnectJaeger(url string) *Jaeger { return &Jaeger{url: url} }
+
 // OTLPEndpoint returns where Jaeger takes OTLP over gRPC, as host:port.
 func (j *Jaeger) OTLPEndpoint() string { return j.otlpEndpoint }
 

@@ -84,6 +84,10 @@ func StartPrometheusAt(tb testing.TB, path string, targets map[string]string) *P
 // URL returns where Prometheus answers.
 func (p *Prometheus) URL() string { return p.url }
 
+// ConnectPrometheus returns a Prometheus that something else has started and
+// that answers at the URL. It has no process of its own.
+func ConnectPrometheus(url string) *Prometheus { return &Prometheus{url: url} }
+
 // Promtool runs promtool in docker/prometheus and returns what it printed, and
 // an error where it is not content.
 func Promtool(tb testing.TB, arguments ...string) (string, error) {

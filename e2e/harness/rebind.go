@@ -172,6 +172,20 @@ func setPath(fields map[string]any, keys []string, value any) {
 	fields[keys[len(keys)-1]] = value
 }
 
+// merge puts the content of a configuration over another one, as the collector
+// does: maps key by key, everything else as a whole.
+func merge(config, over map[string]any) {
+	for key, value := range over {
+		fields, isMap := value.(map[string]any)
+		under, wasMap := config[key].(map[string]any)
+		if isMap && wasMap {
+			merge(under, fields)
+			continue
+		}
+		config[key] = value
+	}
+}
+
 func sortedKeys[V any](fields map[string]V) []string {
 	return slices.Sorted(maps.Keys(fields))
 }

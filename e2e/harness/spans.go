@@ -113,3 +113,60 @@ func (j *Jaeger) AwaitSpanCounts(tb testing.TB, services []string, wanted map[st
 	}, ArrivalTimeout, ArrivalPoll)
 	return spans
 }
+
+// Store is what Jaeger has of some traces, by trace id and span id.
+type Store map[string]map[string]StoredSpan
+
+// ByTrace groups spans that were sent by their trace, in the order of sending.
+func ByTrace(spans []*sentlog.Span) map[string][]*sentlog.Span {
+	traces := map[string][]*sentlog.Span{}
+	for _, span := range spans {
+		traces[span.TraceID] = append(traces[span.TraceID], span)
+	}
+	return traces
+}
+
+// AwaitSpans waits until Jaeger has every span that was sent, and returns all
+// of them. It asks again only for traces that are not complete yet.
+func (j *Jaeger) AwaitSpans(tb testing.TB, spans []*sentlog.Span) Store {
+	tb.Helper()
+	waiting := ByTrace(spans)
+	stored := Store{}
+	require.EventuallyWithT(tb, func(c *assert.CollectT) {
+		for id, sent := range waiting {
+			trace, err := j.readTrace(tb.Context(), id)
+			if !assert.NoError(c, err) {
+				return
+			}
+			stored[id] = trace
+			if missing := missingSpans(sent, trace); len(missing) > 0 {
+				assert.Fail(c, "spans are missing", "%d of %d spans of trace %s, first %s %q of %s",
+					len(missing), len(sent), id, missing[0].SpanID, missing[0].Name, missing[0].Scenario)
+				return
+			}
+			delete(waiting, id)
+		}
+	}, ArrivalTimeout, ArrivalPoll)
+	return stored
+}
+
+func (j *Jaeger) readTrace(ctx context.Context, id string) (map[string]StoredSpan, error) {
+	traces, err := j.Trace(ctx, id)
+	if errors.Is(err, ErrNoTrace) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return SpansByID(traces)
+}
+
+func missingSpans(sent []*sentlog.Span, trace map[string]StoredSpan) []*sentlog.Span {
+	var missing []*sentlog.Span
+	for _, span := range sent {
+		if _, ok := trace[span.SpanID]; !ok {
+			missing = append(missing, span)
+		}
+	}
+	return missing
+}
