@@ -16,7 +16,7 @@ TOOLS  := $(CACHE)/bin
 # The components and what they share: the modules of go.work.
 MODULES := $(shell sed -n 's/^\t\.\/\(.*\)$$/\1/p' go.work)
 # Modules that hold their own versions and stay out of the workspace.
-APART   := distribution e2e internal/tools internal/tools/lint
+APART   := distribution e2e internal/tools internal/tools/image internal/tools/lint
 # The client programs that end-to-end tests run.
 EXAMPLES := $(patsubst examples/%/requirements.txt,%,$(wildcard examples/*/requirements.txt))
 # Modules with generated code: whoever has a metadata.yaml, the vocabulary,
@@ -46,11 +46,15 @@ needs:
 .PHONY: build
 build: needs ## Build bin/otelcol-ml, bin/mlgen and bin/mldemo
 	@if [ ! -x $(BIN)/otelcol-ml ]; then echo "Building bin/otelcol-ml. The first time, modules are fetched and some 2,500 packages compiled: 5 to 8 minutes on two cores. Later builds take seconds."; fi
-	@mkdir -p $(BIN)
-	@GOWORK=off go build -C distribution -trimpath -tags "$(TAGS)" -ldflags "-s -w" -o $(BIN)/otelcol-ml .
+	@$(MAKE) collector
 	@go build -trimpath -o $(BIN)/mlgen ./cmd/mlgen
 	@go build -trimpath -o $(BIN)/mldemo ./cmd/mldemo
 	@echo "bin/otelcol-ml $$($(BIN)/otelcol-ml --version | awk '{print $$NF}') is built."
+
+.PHONY: collector
+collector:
+	@mkdir -p $(BIN)
+	@GOWORK=off go build -C distribution -trimpath -tags "$(TAGS)" -ldflags "-s -w" -o $(BIN)/otelcol-ml .
 
 .PHONY: demo
 demo: build ## Run the whole path on this machine: no GPU, container or account needed
@@ -66,7 +70,7 @@ test: build ## Unit and component tests of every module (race detector on), then
 .PHONY: lint
 lint: needs $(TOOLS)/golangci-lint ## Linters over every module, tidy module files, generated code up to date
 	@for m in $(MODULES) e2e; do echo "lint $$m"; (cd $$m && GOWORK=off $(TOOLS)/golangci-lint run ./...) || exit 1; done
-	@for m in $(MODULES) e2e internal/tools internal/tools/lint; do (cd $$m && GOWORK=off go mod tidy -diff >/dev/null) || { echo "lint: $$m/go.mod is not tidy: run make tidy" >&2; exit 1; }; done
+	@for m in $(MODULES) e2e internal/tools internal/tools/image internal/tools/lint; do (cd $$m && GOWORK=off go mod tidy -diff >/dev/null) || { echo "lint: $$m/go.mod is not tidy: run make tidy" >&2; exit 1; }; done
 	@for m in $(MODULES); do GOWORK=off go vet -C $$m ./... || exit 1; done
 	@before=$$(git status --porcelain; git diff | sha256sum); $(MAKE) generate >/dev/null; after=$$(git status --porcelain; git diff | sha256sum); \
 	if [ "$$before" != "$$after" ]; then git --no-pager diff --stat; echo "lint: make generate changed files: run it and commit what it writes" >&2; exit 1; fi
@@ -84,6 +88,23 @@ e2e-clients: build ## The examples: real client programs against the built binar
 	[ $$status -eq 0 ] && GOWORK=off go test -C e2e -count=1 -timeout 20m ./clients/... && \
 	REPRO_TENSORS=required GOWORK=off go test -C processor/reprogenprocessor -count=1 -timeout 15m -run 'Tensor|Shape|Client' .
 
+# What the image has of this repository and of the modules that it is made of.
+# A stage of docker/Dockerfile makes this target too.
+.PHONY: image-inputs
+image-inputs: collector $(TOOLS)/syft $(BIN)/licenses/go/LICENSE
+	@CGO_ENABLED=0 GOWORK=off go build -C cmd/healthcheck -trimpath -ldflags "-s -w" -o $(BIN)/healthcheck .
+	@cp $(TOOLS)/syft $(BIN)/syft
+
+.PHONY: image
+image: build image-inputs ## Container image otelcol-ml:<version>, by docker or podman; see docs/containers.md
+	@docker/image.sh
+
+.PHONY: e2e-image
+e2e-image: image ## The image with Jaeger and Prometheus as containers, as docker/compose.yaml runs them
+	@e2e/servers/build.sh
+	@e2e/servers/images.sh
+	@GOWORK=off go test -C e2e -count=1 -timeout 20m -v ./image/...
+
 .PHONY: check
 check: test lint e2e e2e-clients ## Everything that CI runs
 
@@ -95,7 +116,7 @@ generate: needs $(TOOLS)/builder $(TOOLS)/mdatagen ## Write distribution/ (ocb),
 .PHONY: tidy
 tidy: needs ## Format, and bring every go.mod in line with the code
 	@gofmt -l -w $(MODULES) e2e
-	@for m in $(MODULES) e2e internal/tools internal/tools/lint; do (cd $$m && GOWORK=off go mod tidy) || exit 1; done
+	@for m in $(MODULES) e2e internal/tools internal/tools/image internal/tools/lint; do (cd $$m && GOWORK=off go mod tidy) || exit 1; done
 
 .PHONY: fuzz
 fuzz: needs ## Run every fuzz test for FUZZTIME (default 20s) each
@@ -127,6 +148,16 @@ $(TOOLS)/builder $(TOOLS)/mdatagen: internal/tools/go.mod internal/tools/go.sum
 	@echo "Building ocb and mdatagen into .cache/bin: about half a minute."
 	@GOWORK=off GOBIN=$(TOOLS) go install -C internal/tools tool
 	@touch $(TOOLS)/builder $(TOOLS)/mdatagen
+
+$(TOOLS)/syft $(TOOLS)/go-licenses: internal/tools/image/go.mod internal/tools/image/go.sum
+	@echo "Building syft and go-licenses into .cache/bin: 4 to 6 minutes on two cores."
+	@CGO_ENABLED=0 GOWORK=off GOBIN=$(TOOLS) go install -C internal/tools/image -trimpath -ldflags "-s -w -X main.version=$(shell sed -n 's/.*anchore\/syft v\([^ ]*\).*/\1/p' internal/tools/image/go.mod)" tool
+	@touch $(TOOLS)/syft $(TOOLS)/go-licenses
+
+$(BIN)/licenses/go/LICENSE: distribution/go.mod distribution/go.sum docker/licenses.sh $(TOOLS)/go-licenses
+	@echo "Collecting licences into bin/licenses."
+	@PATH=$(TOOLS):$$PATH docker/licenses.sh $(BIN)/licenses $(BIN)/modules
+	@touch $@
 
 $(TOOLS)/golangci-lint: internal/tools/lint/go.mod internal/tools/lint/go.sum
 	@echo "Building golangci-lint into .cache/bin: 2 to 4 minutes on two cores."
