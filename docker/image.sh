@@ -23,7 +23,7 @@ build . docker/Dockerfile "otelcol-ml:$version" \
 	--build-arg DEBIAN="$base" --build-arg BINARY="${BINARY:-host}" \
 	--build-arg VERSION="$version" --build-arg REVISION="$revision" --build-arg CREATED="$created"
 size=$("$engine" image inspect --format '{{.Size}}' "otelcol-ml:$version")
-echo "image: otelcol-ml:$version is built by $engine in $((SECONDS - started)) s: $((size / 1000000)) MB, on $base"
+echo "image: otelcol-ml:$version is built by $engine in $((SECONDS - started)) s: $(((size + 500000) / 1000000)) MB, on $base"
 # What a machine's registry of images is allowed to take of a collector.
 if [ "$size" -ge 200000000 ]; then
 	echo "image: it is to be below 200 MB" >&2

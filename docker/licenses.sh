@@ -37,11 +37,6 @@ for action in "check . --disallowed_types=forbidden,restricted,unknown" "save . 
 	fi
 done
 
-for module in $unrecognised; do
-	mkdir -p "$out/$module"
-	dir=$(go list -m -f '{{.Dir}}' "$module")
-	find "$dir" -maxdepth 1 \( -name LICENSE -o -name NOTICE \) -exec cp {} "$out/$module/" \;
-done
 if [ ! -d "$out/go.opentelemetry.io" ]; then
 	echo "licenses: go-licenses found none of the collector's own" >&2
 	exit 1
@@ -50,14 +45,20 @@ mkdir -p "$out/go"
 cp "$GOROOT/LICENSE" "$out/go/"
 
 cache=$(go env GOMODCACHE)
-go list -deps -f '{{with .Module}}{{.Dir}}{{end}}' . >"$log"
-sort -u "$log" | while read -r dir; do
+go list -deps -f '{{with .Module}}{{.Path}} {{.Dir}}{{end}}' . >"$log"
+sort -u "$log" | while read -r module dir; do
 	case $dir in
 	"$cache"/*) ;;
 	*) continue ;;
 	esac
-	mkdir -p "$modules/${dir#"$cache"/}"
-	find "$dir" -maxdepth 1 -type f \( -iname 'licen[cs]e*' -o -iname 'copying*' \) -exec cp {} "$modules/${dir#"$cache"/}/" \;
+	licensed=$modules/${dir#"$cache"/}
+	mkdir -p "$licensed"
+	find "$dir" -maxdepth 1 -type f \( -iname 'licen[cs]e*' -o -iname 'copying*' -o -iname 'notice*' \) -exec cp {} "$licensed/" \;
+	# What go-licenses was not asked for, or passes over because of its name.
+	if [ ! -d "$out/$module" ]; then
+		mkdir -p "$out/$module"
+		cp -R "$licensed/." "$out/$module/"
+	fi
 done
 # The module cache is read-only; what was copied from it has to be removable.
 chmod -R u+w "$out" "$modules"
