@@ -150,7 +150,7 @@ $(TOOLS)/builder $(TOOLS)/mdatagen: internal/tools/go.mod internal/tools/go.sum
 	@touch $(TOOLS)/builder $(TOOLS)/mdatagen
 
 $(TOOLS)/syft $(TOOLS)/go-licenses: internal/tools/image/go.mod internal/tools/image/go.sum
-	@echo "Building syft and go-licenses into .cache/bin: 4 to 6 minutes on two cores."
+	@echo "Building syft and go-licenses into .cache/bin: 4 to 10 minutes on two cores."
 	@CGO_ENABLED=0 GOWORK=off GOBIN=$(TOOLS) go install -C internal/tools/image -trimpath -ldflags "-s -w -X main.version=$(shell sed -n 's/.*anchore\/syft v\([^ ]*\).*/\1/p' internal/tools/image/go.mod)" tool
 	@touch $(TOOLS)/syft $(TOOLS)/go-licenses
 

@@ -168,6 +168,17 @@ func (p *Process) Kill(tb testing.TB) {
 	<-p.exited
 }
 
+// AwaitOutput waits until the program has written a text.
+func (p *Process) AwaitOutput(tb testing.TB, text string) {
+	tb.Helper()
+	p.await(tb, func() error {
+		if !strings.Contains(p.Output(), text) {
+			return fmt.Errorf("its output does not have %q yet", text)
+		}
+		return nil
+	})
+}
+
 // await polls until ready returns nil. The test fails if the program ends
 // before that or the deadline passes.
 func (p *Process) await(tb testing.TB, ready func() error) {
