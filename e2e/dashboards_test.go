@@ -27,6 +27,10 @@ type asked struct {
 	target dashboards.Target
 }
 
+// dashboardTimeout is how long a value may take: the recording has its errors of
+// GPUs after 40 s.
+const dashboardTimeout = 3 * harness.ArrivalTimeout
+
 func (a asked) String() string {
 	return fmt.Sprintf("%s: %s: %s", a.board.Name, a.panel.Title, a.target.RefID)
 }
@@ -118,7 +122,7 @@ func awaitValues(t *testing.T, prometheus prom.API, a asked, started time.Time) 
 		}
 		_, others := finite(series)
 		assert.NotZero(c, others, "%d series of %s", len(series), a.target.Expr)
-	}, harness.ArrivalTimeout, harness.ArrivalPoll)
+	}, dashboardTimeout, harness.ArrivalPoll)
 }
 
 // awaitAny waits until a query has a value, which may be 0.
@@ -131,7 +135,7 @@ func awaitAny(t *testing.T, prometheus prom.API, a asked, started time.Time) {
 		}
 		values, _ := finite(series)
 		assert.NotZero(c, values, a.target.Expr)
-	}, harness.ArrivalTimeout, harness.ArrivalPoll)
+	}, dashboardTimeout, harness.ArrivalPoll)
 }
 
 // testChoices chooses each value that a variable offers: at least one panel must
@@ -188,12 +192,16 @@ func testExemplars(t *testing.T, j *job, prometheus prom.API, boards []dashboard
 		}
 		checked++
 		t.Run(a.String(), func(t *testing.T) {
-			view := viewSince(j.started)
-			found, err := prometheus.QueryExemplars(t.Context(), view.Expand(a.board, a.target.Expr), view.Start, view.End)
-			require.NoError(t, err)
-			require.NotEmpty(t, found)
+			var found []prom.ExemplarQueryResult
+			require.EventuallyWithT(t, func(c *assert.CollectT) {
+				view := viewSince(j.started)
+				var err error
+				found, err = prometheus.QueryExemplars(t.Context(), view.Expand(a.board, a.target.Expr), view.Start, view.End)
+				assert.NoError(c, err)
+				assert.NotEmpty(c, found)
+			}, dashboardTimeout, harness.ArrivalPoll)
 			id := string(found[0].Exemplars[0].Labels["trace_id"])
-			_, err = j.jaeger.Trace(t.Context(), id)
+			_, err := j.jaeger.Trace(t.Context(), id)
 			assert.NoError(t, err, "the data source takes a trace's id from trace_id")
 		})
 	}
@@ -240,7 +248,7 @@ func testRunsTable(t *testing.T, j *job, prometheus prom.API, boards []dashboard
 		for _, number := range []string{"GPUs busy", "Goodput", "MFU", "Steps/s", "Tokens/s", "Attempts"} {
 			assert.Positive(c, found[0].Number[number], number)
 		}
-	}, harness.ArrivalTimeout, harness.ArrivalPoll)
+	}, dashboardTimeout, harness.ArrivalPoll)
 
 	// Each workload of each GPU is a line, the one without a run too.
 	board, panel = panelOf(t, boards, "runs", "What runs on the GPUs")

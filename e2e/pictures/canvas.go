@@ -17,9 +17,9 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 )
 
-// dots is how many dots a unit of length has. All lengths here are in units of
-// about one pixel of Grafana's.
-const dots = 1.0
+// dots is how many dots a unit of length has; with fewer, letters run together.
+// All lengths here are in units of about one pixel of Grafana's.
+const dots = 1.25
 
 // canvas is a picture with its origin at the top left.
 type canvas struct {

@@ -229,7 +229,7 @@ func spells(s dashboards.Series, view dashboards.View) (all []spell) {
 // drawTimes writes the times below a graph.
 func drawTimes(c *canvas, body box, y float64, view dashboards.View) {
 	s := style{size: 10, color: faint}
-	every := niceStep(view.End.Sub(view.Start), body.w/90)
+	every := niceStep(view.End.Sub(view.Start), body.w/64)
 	for t := view.Start.Truncate(every).Add(every); t.Before(view.End); t = t.Add(every) {
 		x := body.x + body.w*float64(t.Sub(view.Start))/float64(view.End.Sub(view.Start))
 		words := t.UTC().Format("15:04")
