@@ -205,6 +205,13 @@ func (s *Stack) arguments(tb testing.TB, service *types.ServiceConfig, container
 		add("--security-opt", strings.Replace(option, "no-new-privileges:true", "no-new-privileges", 1))
 	}
 	left.ReadOnly, left.CapDrop, left.CapAdd, left.SecurityOpt = false, nil, nil, nil
+	if service.User != "" {
+		add("--user", service.User)
+	}
+	if service.Pid != "" {
+		add("--pid", service.Pid)
+	}
+	left.User, left.Pid = "", ""
 
 	for _, name := range slices.Sorted(maps.Keys(service.Environment)) {
 		if value := service.Environment[name]; value != nil {
@@ -250,6 +257,7 @@ func (s *Stack) arguments(tb testing.TB, service *types.ServiceConfig, container
 	// crash), where its log goes, its health check, the order of starting.
 	left.Name, left.Image, left.Build, left.Command = "", "", nil, nil
 	left.Restart, left.Logging, left.HealthCheck, left.DependsOn = "", nil, nil, nil
+	left.Profiles = nil
 	if !reflect.ValueOf(left).IsZero() {
 		text, err := yaml.Marshal(left)
 		if err != nil {

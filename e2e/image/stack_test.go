@@ -50,14 +50,22 @@ func TestStack(t *testing.T) {
 func startStack(t *testing.T) *stack {
 	t.Helper()
 	project := harness.LoadCompose(t, harness.ComposeOptions{
-		Files: []string{harness.StackFile()},
+		Files:    []string{harness.StackFile(), harness.StackGPUFile()},
+		Profiles: []string{"rootless"},
 		// The modules of Python's standard library that the simulated failures
 		// call.
 		Env: []string{"OTELCOL_ML_REPRO_ALLOWED_MODULES=[statistics, json, json.decoder, datetime]"},
 	})
+	// No machine that the tests run on has the NVIDIA runtime. All else of the
+	// service is as it is with a GPU.
+	gpu := project.Services["gpu-rootless"]
+	gpu.Runtime = ""
+	project.Services["gpu-rootless"] = gpu
+
 	s := &stack{Stack: harness.NewStack(t, engine, project)}
 	s.startJaeger(t)
 	s.startCollector(t)
+	s.StartService(t, "gpu-rootless", "")
 	prometheus := s.StartService(t, "prometheus", images[project.Services["prometheus"].Image])
 	s.prometheus = harness.ConnectPrometheus("http://" + prometheus.Address(t, 9090))
 	return s
@@ -173,6 +181,8 @@ func testMetrics(t *testing.T, s *stack) {
 	s.prometheus.AwaitSeries(t, `snakepit_call_total`)
 	s.prometheus.AwaitSeries(t, `ml_loss{job="fx-forecasting"}`)
 	s.prometheus.AwaitSeries(t, `otelcol_exporter_sent_spans`)
+	// The collector that reads GPUs says that it found no driver.
+	s.prometheus.AwaitSeries(t, `nvidia_gpu_driver_state`)
 
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		rules, err := s.prometheus.Rules(t.Context())
