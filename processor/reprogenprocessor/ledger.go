@@ -88,6 +88,7 @@ type ledger struct {
 	seen   *simplelru.LRU[uint64, told]
 	shares shares
 	hash   maphash.Seed
+	redact func(string) string
 	dirty  map[string]*entry // groups with a folder, to be written
 	// counted says that what is on disk of groups without a folder is old.
 	counted bool
@@ -101,7 +102,13 @@ type entry struct {
 	pending []string
 	// merged says that what the directory knew is in the counts.
 	merged bool
+	// clean has the lists of the summary without secrets, as far as they have
+	// been looked at. What comes first in a list stays.
+	clean lists
 }
+
+// lists are the texts of a group that come from telemetry.
+type lists struct{ services, versions, ranks, variants []string }
 
 // told is what was made of a failure when a span first told of it. The zero
 // value stands for a span below which one failed.
@@ -112,7 +119,7 @@ type told struct {
 }
 
 func newLedger(limit RateLimitConfig, maxGroups int) (*ledger, error) {
-	l := &ledger{hash: maphash.MakeSeed(), dirty: make(map[string]*entry)}
+	l := &ledger{hash: maphash.MakeSeed(), redact: redact.Text, dirty: make(map[string]*entry)}
 	var err error
 	if l.shares, err = newShares(limit); err != nil {
 		return nil, err
@@ -316,6 +323,10 @@ func (l *ledger) withdrew(fingerprint, variant string) {
 // wrote notes an artefact and returns the group's summary. old is what the
 // directory knew; it counts once.
 func (l *ledger) wrote(f *failure.Failure, name string, old store.Group) store.Group {
+	return l.summaries([]draft{l.noteArtifact(f, name, old)})[0]
+}
+
+func (l *ledger) noteArtifact(f *failure.Failure, name string, old store.Group) draft {
 	// The names of services and errors come from telemetry, and what is
 	// written is redacted.
 	message := redact.Text(cut(cmp.Or(f.Error.Message, f.Error.Template), 1024))
@@ -345,7 +356,7 @@ func (l *ledger) wrote(f *failure.Failure, name string, old store.Group) store.G
 		l.counted = true // it has a folder now
 	}
 	delete(l.dirty, f.Fingerprint)
-	return summary(g)
+	return draftOf(g)
 }
 
 // removed notes that retention took an artefact.
@@ -377,32 +388,36 @@ func (l *ledger) markDirty(fingerprint string) {
 // takeDirty returns the summaries that must be written.
 func (l *ledger) takeDirty() []store.Group {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	out := make([]store.Group, 0, len(l.dirty))
+	drafts := make([]draft, 0, len(l.dirty))
 	for _, g := range l.dirty {
-		out = append(out, summary(g))
+		drafts = append(drafts, draftOf(g))
 	}
 	clear(l.dirty)
-	return out
+	l.mu.Unlock()
+	return l.summaries(drafts)
 }
 
 // takeCounts returns the groups without a folder, those seen last first, if
 // there is something to be written.
 func (l *ledger) takeCounts() ([]store.Group, bool) {
+	drafts, changed := l.draftCounts()
+	return l.summaries(drafts), changed
+}
+
+func (l *ledger) draftCounts() (drafts []draft, changed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.counted {
 		return nil, false
 	}
 	l.counted = false
-	var out []store.Group
 	values := l.groups.Values()
-	for i := len(values) - 1; i >= 0 && len(out) < store.MaxCounted; i-- {
+	for i := len(values) - 1; i >= 0 && len(drafts) < store.MaxCounted; i-- {
 		if g := values[i]; len(g.Exemplars) == 0 && g.Count > 0 {
-			out = append(out, summary(g))
+			drafts = append(drafts, draftOf(g))
 		}
 	}
-	return out, true
+	return drafts, true
 }
 
 // markCounts asks for the groups without a folder to be written again.
@@ -412,24 +427,53 @@ func (l *ledger) markCounts() {
 	l.counted = true
 }
 
-// summary copies a group as it is written.
-func summary(g *entry) store.Group {
-	out := g.Group
-	out.Services = redacted(g.Services)
-	out.Versions = redacted(g.Versions)
-	out.Ranks = redacted(g.Ranks)
-	out.Variants = slices.Clone(g.Variants)
-	for i := range out.Variants {
-		out.Variants[i].Text = redact.Text(out.Variants[i].Text)
+// draft is a copy of a group that is not redacted yet.
+type draft struct {
+	store.Group
+	of    *entry
+	clean lists
+}
+
+func draftOf(g *entry) draft {
+	d := draft{Group: g.Group, of: g, clean: g.clean}
+	d.Services, d.Versions, d.Ranks = slices.Clone(g.Services), slices.Clone(g.Versions), slices.Clone(g.Ranks)
+	d.Variants, d.Exemplars = slices.Clone(g.Variants), slices.Clone(g.Exemplars)
+	return d
+}
+
+// summaries redacts drafts. It takes long, so nothing may be locked meanwhile
+// that failures wait for; and each text is looked at once.
+func (l *ledger) summaries(drafts []draft) []store.Group {
+	out := make([]store.Group, len(drafts))
+	for i := range drafts {
+		d := &drafts[i]
+		texts := make([]string, len(d.Variants))
+		for j, v := range d.Variants {
+			texts[j] = v.Text
+		}
+		d.clean = lists{
+			services: l.redacted(d.clean.services, d.Services), versions: l.redacted(d.clean.versions, d.Versions),
+			ranks: l.redacted(d.clean.ranks, d.Ranks), variants: l.redacted(d.clean.variants, texts),
+		}
+		d.Services, d.Versions, d.Ranks = d.clean.services, d.clean.versions, d.clean.ranks
+		for j := range d.Variants {
+			d.Variants[j].Text = d.clean.variants[j]
+		}
+		out[i] = d.Group
 	}
-	out.Exemplars = slices.Clone(g.Exemplars)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range drafts {
+		drafts[i].of.clean = drafts[i].clean
+	}
 	return out
 }
 
-func redacted(in []string) []string {
-	out := make([]string, len(in))
-	for i, s := range in {
-		out[i] = redact.Text(s)
+// redacted returns a list without secrets. known is its beginning, redacted.
+func (l *ledger) redacted(known, list []string) []string {
+	out := append(make([]string, 0, len(list)), known[:min(len(known), len(list))]...)
+	for _, s := range list[len(out):] {
+		out = append(out, l.redact(s))
 	}
 	return out
 }

@@ -207,18 +207,22 @@ func (r *recorder) enforce() {
 // flush writes the summaries that changed, and what is known of groups without
 // an artefact, which have no folder.
 func (r *recorder) flush() {
+	r.flushGroups()
+	if groups, changed := r.ledger.takeCounts(); changed {
+		if err := r.disk.WriteCounts(groups); err != nil {
+			r.ledger.markCounts()
+			r.warn("The counts of failures without an artefact could not be written", err)
+		}
+	}
+}
+
+func (r *recorder) flushGroups() {
 	r.summaries.Lock()
 	defer r.summaries.Unlock()
 	for _, g := range r.ledger.takeDirty() {
 		if err := r.disk.WriteGroup(g); err != nil {
 			r.ledger.markDirty(g.Fingerprint)
 			r.warn("The summary of a group could not be written", err)
-		}
-	}
-	if groups, changed := r.ledger.takeCounts(); changed {
-		if err := r.disk.WriteCounts(groups); err != nil {
-			r.ledger.markCounts()
-			r.warn("The counts of failures without an artefact could not be written", err)
 		}
 	}
 }
