@@ -5,6 +5,7 @@ import (
 	"maps"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -118,6 +119,20 @@ func TestPartsOfAnotherProcess(t *testing.T) {
 			assert.Equal(t, "bridge", readTrace(t, artifact).PayloadFrom.Service)
 		})
 	}
+}
+
+// TestPartsThatDoNotFit: where the arguments of another process do not fit
+// together, the call is not made of the part that does.
+func TestPartsThatDoNotFit(t *testing.T) {
+	w := newWorld(t, waitingConfig(t, "statistics"))
+	w.span(failedCall{errorType: "StatisticsError", attrs: map[string]any{"correlation_id": "c-1"}})
+	w.unfailed(failedCall{trace: 9, attrs: map[string]any{
+		"correlation_id": "c-1", "python_module": "statistics", "function": "mean",
+		"args":   `["` + strings.Repeat("x", 200<<10) + `"]`,
+		"kwargs": `{"weights":"` + strings.Repeat("x", 100<<10) + `"}`,
+	}})
+	w.pass(10 * time.Second)
+	assert.Contains(t, specText(t, onlyArtifact(t, w.cfg)), `"reason": "payload_too_large"`)
 }
 
 // TestAnAttributeTwice: pdata can hold a key of a map twice.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
 )
 
 // recording is the call of a span that did not fail itself. Snakepit's process
@@ -37,12 +38,18 @@ func (r *recorder) sawCall(l *located) {
 		return
 	}
 	kind, call, reason := recordedCall(r.reader, rec.span)
+	if weight > r.maxRecording() {
+		// The copy may be without some of the arguments: that is another call.
+		kind, call, reason = failure.Context, nil, payload.TooLarge
+	}
 	group, ok := r.book.update(id, func(f *failure.Failure) {
-		if call == nil || f.Call != nil {
+		if f.Call != nil || call == nil && reason != payload.TooLarge {
 			return
 		}
 		f.Kind, f.Call, f.Reason = kind, call, reason
-		f.Weight += call.Weight
+		if call != nil {
+			f.Weight += call.Weight
+		}
 		if f.Span.TraceID != rec.from.TraceID {
 			f.PayloadFrom = &rec.from
 		}
