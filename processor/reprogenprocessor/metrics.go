@@ -70,7 +70,7 @@ func (r *recorder) sawMetrics(md pmetric.Metrics) {
 		}
 	}
 	if len(points) > 0 {
-		r.gpus.Apply(points)
+		r.gpus.Apply(points, r.now())
 	}
 }
 
@@ -98,6 +98,10 @@ func appendGPUPoints(points []gpustate.Point, of gpuMetric, m pmetric.Metric, re
 			if p.Name = firstText(v.Attributes(), of.name); of.only != "" && p.Name != of.only {
 				continue
 			}
+		}
+		// Fans and disks have a hw.status too.
+		if kind := oneOf(maps[:], "hw.type"); kind != "" && kind != "gpu" {
+			continue
 		}
 		if index, ok := intOf(maps[:], "nvidia.gpu.index"); ok {
 			p.Index = index

@@ -105,6 +105,9 @@ func TestMemoryRanOut(t *testing.T) {
 		point("hw.status", 1, map[string]any{"hw.state": "ok"}).
 		point("nvidia.gpu.process.memory.usage", 48*gib, map[string]any{"process.pid": 41208}))
 	w.gpu(gpuAt("elsewhere", 0, failed).memory(1, 80*gib))
+	fan := gpuAt("node", 7, failed)
+	fan.base["hw.type"] = "fan"
+	w.gpu(fan.point("hw.status", 1, map[string]any{"hw.state": "failed"}))
 	w.gpu(gpuAt("node", 1, failed.Add(5*time.Second)).memory(30*gib, 80*gib).workload(30*gib, service))
 	w.send(onHost("node", failedCall{errorType: "torch.OutOfMemoryError", message: outOfMemory, attrs: map[string]any{"ml.training_run.id": "run-1", "ml.rank.global": 1}}))
 	w.xid("node", 1, failed.Add(3*time.Second), 94) // told after the failure
@@ -134,7 +137,7 @@ func TestMemoryRanOut(t *testing.T) {
 		"rank 1, run run-1 has 48.0 GiB; process 41208 has 48.0 GiB; service snakepit has 30.0 GiB; XID 94: uncorrectable memory error at 2023-11-14T22:13:24Z; read at 2023-11-14T22:13:19Z"
 	assert.Contains(t, text(t, artifact, "report.md"), line)
 	assert.Contains(t, pythons(t)[0].run(t, artifact, nil, "--info").Stderr, line)
-	assert.Len(t, w.points.AllMetrics(), 5, "metrics are passed on")
+	assert.Len(t, w.points.AllMetrics(), 6, "metrics are passed on")
 }
 
 // TestWhichGPUs says which failures are told with a GPU, and with which.

@@ -133,13 +133,15 @@ func New() (*State, error) {
 }
 
 // Apply takes points in. Points of one moment belong together; those of an
-// earlier one than the GPU's last are too late.
-func (s *State) Apply(points []Point) {
+// earlier one than the GPU's last are too late, so those from a future that now
+// is far from are left out: they would hide all that follow.
+func (s *State) Apply(points []Point, now time.Time) {
+	latest := now.Add(maxAge).UnixNano()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range points {
 		p := &points[i]
-		if p.ID == "" || len(p.ID) > maxText || len(p.Host) > maxText || p.Value != p.Value {
+		if p.ID == "" || len(p.ID) > maxText || len(p.Host) > maxText || p.Value != p.Value || p.At <= 0 || p.At > latest {
 			continue
 		}
 		g := s.gpu(p.Host, p.ID)

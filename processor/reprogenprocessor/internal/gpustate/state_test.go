@@ -23,9 +23,9 @@ func TestTheReadingBefore(t *testing.T) {
 	s, err := New()
 	require.NoError(t, err)
 	for i := range 10 {
-		s.Apply([]Point{used("h", "g", time.Duration(i)*time.Second*10, float64(i))})
+		s.Apply([]Point{used("h", "g", time.Duration(i)*time.Second*10, float64(i))}, start)
 	}
-	s.Apply([]Point{used("h", "g", 30*time.Second, 99)}) // came late
+	s.Apply([]Point{used("h", "g", 30*time.Second, 99)}, start) // came late
 	for at, want := range map[time.Duration]int64{
 		95 * time.Second: 9, 75 * time.Second: 7, 69500 * time.Millisecond: 7, 60 * time.Second: 6,
 		5 * time.Second: 4, // the first that is kept
@@ -53,10 +53,10 @@ func TestBounds(t *testing.T) {
 				Point{Host: "h", ID: id, At: int64(j/20 + 100), Quantity: WorkloadMemory, Value: 1, Workload: Workload{Rank: strconv.Itoa(j), Service: long, Run: long, Job: long}},
 				Point{Host: "h", ID: id, At: int64(j/20 + 100), Quantity: Throttled, Name: strconv.Itoa(j), Value: 1})
 		}
-		s.Apply(points)
+		s.Apply(points, start)
 		s.AddXID("h", id, XID{At: start, Code: int64(i), Text: long})
 	}
-	s.Apply([]Point{used("h", long, 0, 1), used(long, "g", 0, 1), used("h", "", 0, 1)})
+	s.Apply([]Point{used("h", long, 0, 1), used(long, "g", 0, 1), used("h", "", 0, 1)}, start)
 	assert.LessOrEqual(t, s.gpus.Len(), maxGPUs)
 	assert.LessOrEqual(t, s.bytes, int64(maxBytes))
 	sum := int64(0)
@@ -72,4 +72,16 @@ func TestBounds(t *testing.T) {
 		}
 	}
 	assert.Equal(t, sum, s.bytes, "what is counted is what is there")
+}
+
+// TestAClockThatIsWrong: a reading from the future does not hide those that
+// follow, nor does one without a time.
+func TestAClockThatIsWrong(t *testing.T) {
+	s, err := New()
+	require.NoError(t, err)
+	s.Apply([]Point{used("h", "g", 300*24*time.Hour, 1)}, start)
+	s.Apply([]Point{used("h", "g", 0, 2), {Host: "h", ID: "g", At: 0, Value: 3}, {Host: "h", ID: "g", At: -1 << 63, Value: 4}}, start)
+	got := s.At(Query{Host: "h", At: start, Limit: 4})
+	require.Len(t, got, 1)
+	assert.EqualValues(t, 2, got[0].Used)
 }
