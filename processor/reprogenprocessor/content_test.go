@@ -154,7 +154,7 @@ func TestWithoutContent(t *testing.T) {
 			alone.ResourceLogs().At(0).ScopeLogs().At(0).LogRecords().At(0).SetEventName("of " + canary)
 			require.NoError(t, w.logs.ConsumeLogs(t.Context(), alone))
 			for rank := range 2 {
-				w.send(filled(failedCall{trace: byte(20 + rank), errorType: "RuntimeError", message: message, attrs: map[string]any{"ml.training_run.id": "run", "ml.rank.global": rank}}))
+				w.send(filled(failedCall{service: "of " + canary, name: "http://h/Canary", trace: byte(20 + rank), errorType: "RuntimeError", message: message, attrs: map[string]any{"ml.training_run.id": "run", "ml.rank.global": rank}}))
 			}
 			w.pass(10 * time.Second)
 			above := filled(failedCall{span: 1})

@@ -140,7 +140,7 @@ func (r *recorder) occurrenceOf(n *incident, l *located) occurrence {
 		consequence: l.consequence, hasCall: f.Call != nil, incident: n.id, variant: variantOf(f, l, r.cfg.CaptureContent),
 	}
 	if !r.cfg.CaptureContent {
-		o.rank, o.version = content.Word(o.rank), content.Word(o.version)
+		o.service, o.rank, o.version = content.Word(o.service), content.Word(o.rank), content.Word(o.version)
 	}
 	return o
 }

@@ -15,6 +15,7 @@ import (
 func WithoutContent(f *failure.Failure) *failure.Failure {
 	out := *f
 	out.WithoutContent = true
+	out.Service = content.Word(f.Service)
 	if f.Call != nil {
 		call := *f.Call
 		call.Tree, out.Withheld = content.Call(string(f.Kind), f.Call.Tree)
@@ -44,14 +45,15 @@ func WithoutContent(f *failure.Failure) *failure.Failure {
 	out.Others = spansWithoutContent(f.Others)
 	if f.PayloadFrom != nil {
 		from := *f.PayloadFrom
-		from.Name = content.SpanName(from.Name)
+		from.Service, from.Name = content.Word(from.Service), content.SpanName(from.Name)
 		out.PayloadFrom = &from
 	}
 	out.Rank = content.Word(f.Rank)
 	out.Ranks = slices.Clone(f.Ranks)
 	for i := range out.Ranks {
 		r := &out.Ranks[i]
-		r.Rank, r.Host, r.Name = content.Word(r.Rank), content.Word(r.Host), content.SpanName(r.Name)
+		r.Rank, r.Host = content.Word(r.Rank), content.Word(r.Host)
+		r.Service, r.Name = content.Word(r.Service), content.SpanName(r.Name)
 		r.Type, r.Message = content.TypeName(r.Type), content.Template(r.Message)
 	}
 	out.GPUs = slices.Clone(f.GPUs)

@@ -67,6 +67,8 @@ func SpanName(name string) string {
 	switch {
 	case len(words) == 0:
 		return ""
+	case strings.Contains(name, "://"):
+		return Mark
 	case len(words) == 1 && nameWord.MatchString(words[0]):
 		return words[0]
 	case !operations[words[0]]:

@@ -51,6 +51,8 @@ func TestSpanName(t *testing.T) {
 		"SELECT users":              "SELECT users",
 		"SELECT name FROM users":    "SELECT " + Mark,
 		"of Mary":                   Mark,
+		"http://h/users/mary":       Mark,
+		"GET http://h/users/mary":   Mark,
 		"mary's":                    Mark,
 		"":                          "",
 	} {
