@@ -220,7 +220,7 @@ func TestRequestAsSent(t *testing.T) {
 		"a client's": {attrs: map[string]any{"http.request.method": "POST", "url.full": "https://api.example/v1/x?a=1&b=%20#f",
 			"http.request.header.content-type": []any{"application/json"}, "http.request.header.x-many": []any{"a", "b"},
 			"http.request.header.authorization": []any{"Bearer hunter2hunter2"}, "http.request.header.cookie": []any{"a=b"},
-			"http.request.header.host": []any{"evil"}, "http.request.header.content-length": []any{"5000"}, "http.request.header.traceparent": []any{"00-1-2-01"},
+			"http.request.header.host": []any{"evil"}, "http.request.header.content-length": []any{"5000"}, "http.request.header.x_http_method_override": []any{"DELETE"}, "http.request.header.traceparent": []any{"00-1-2-01"},
 			"http.request.body": `{"n": 1}`, "http.request.body.size": int64(8)},
 			target: "/p/v1/x?a=1&b=%20", header: http.Header{"Content-Type": {"application/json"}, "X-Many": {"a", "b"}}, body: `{"n": 1}`, address: "https://api.example"},
 		"a server's": {attrs: map[string]any{"http.request.method": "POST", "url.path": "/v1/x", "url.query": "a=1", "url.scheme": "http", "server.address": "api", "server.port": int64(8000)},

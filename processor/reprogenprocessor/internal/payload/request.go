@@ -35,12 +35,14 @@ type Request struct {
 var methodForm = regexp.MustCompile(`^[A-Z][A-Z-]{0,31}$`)
 
 // ownHeaders are those that belong to one connection, name the address or the
-// trace, or are credentials: the script makes its own, or sends none.
+// trace, are credentials, or change the method: the script makes its own, or sends none.
 var ownHeaders = map[string]bool{
 	"host": true, "content-length": true, "connection": true, "keep-alive": true, "transfer-encoding": true, "te": true,
 	"trailer": true, "upgrade": true, "expect": true, "accept-encoding": true, "proxy-authorization": true,
 	"proxy-connection": true, "authorization": true, "cookie": true, "forwarded": true,
 	"traceparent": true, "tracestate": true, "baggage": true, "b3": true,
+	// These make of a permitted method another one.
+	"x-http-method-override": true, "x-http-method": true, "x-method-override": true,
 }
 
 // OfRequest makes what can be replayed of a request. Exactly one of its results
