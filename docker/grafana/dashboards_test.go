@@ -156,9 +156,21 @@ func TestDashboardsAreProvisioned(t *testing.T) {
 	require.NoError(t, yaml.Unmarshal(text, &provisioning))
 	require.Len(t, provisioning.Providers, 1)
 	path := provisioning.Providers[0].Options.Path
-	home := regexp.MustCompile(`GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH=(\S+)`).FindSubmatch(text)
-	require.NotNil(t, home)
-	assert.Equal(t, path+"/runs.json", string(home[1]))
+	assert.Contains(t, string(text), "GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH="+path+"/runs.json")
+
+	text, err = os.ReadFile(filepath.Join("..", "compose.yaml"))
+	require.NoError(t, err)
+	var compose struct {
+		Services map[string]struct {
+			Environment any
+			Volumes     []string
+		}
+	}
+	require.NoError(t, yaml.Unmarshal(text, &compose))
+	grafana := compose.Services["grafana"]
+	assert.Equal(t, path+"/runs.json", grafana.Environment.(map[string]any)["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"])
+	assert.Contains(t, grafana.Volumes, "./grafana/dashboards:"+path+":ro")
+	assert.Contains(t, grafana.Volumes, "./grafana/provisioning:/etc/grafana/provisioning:ro")
 	assert.Contains(t, files(t), "runs")
 }
 
