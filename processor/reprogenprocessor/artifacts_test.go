@@ -181,6 +181,16 @@ var interpreters = sync.OnceValue(func() []python {
 	return out
 })
 
+// inTurn returns the first interpreter and one of the others, another one for
+// each n: where many cases differ in their data alone, each runs twice, and
+// every version runs some.
+func inTurn(found []python, n int) []python {
+	if len(found) < 2 {
+		return found
+	}
+	return []python{found[0], found[1+n%(len(found)-1)]}
+}
+
 // run runs an artefact's script with --json from a folder that is not its own.
 func (p python) run(t testing.TB, artifact string, env []string, args ...string) result {
 	t.Helper()

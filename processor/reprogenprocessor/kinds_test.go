@@ -1,8 +1,10 @@
 package reprogenprocessor
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -103,8 +105,13 @@ func TestWhatIsGeneratedCode(t *testing.T) {
 // TestHostileCode: nothing of the code is a part of the script, and without
 // the flag nothing of it runs.
 func TestHostileCode(t *testing.T) {
+	forks := make(map[string]*forker)
+	for _, py := range pythons(t) {
+		forks[py.path] = startForker(t, py)
+	}
 	code := newSyntax(t, "python_code", `["payload"]`)
-	for name, raw := range hostile {
+	for n, name := range slices.Sorted(maps.Keys(hostile)) {
+		raw := hostile[name]
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			canary := filepath.Join(t.TempDir(), "canary")
@@ -118,8 +125,8 @@ func TestHostileCode(t *testing.T) {
 					require.True(t, b == '\n' || b >= 0x20 && b <= 0x7E, "%s has byte 0x%02x at %d", file, b, i)
 				}
 			}
-			for _, py := range pythons(t) {
-				r := py.run(t, artifact, nil)
+			for _, py := range inTurn(pythons(t), n) {
+				r := forks[py.path].run(t, artifact, "")
 				assert.Equal(t, 4, r.Exit, "%s\n%s", r.Stdout, r.Stderr)
 				for _, b := range []byte(r.Stdout + r.Stderr) {
 					require.True(t, b == '\n' || b >= 0x20 && b <= 0x7E, "the terminal gets byte 0x%02x", b)
