@@ -1,10 +1,12 @@
 package harness
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"go.yaml.in/yaml/v3"
@@ -41,7 +43,8 @@ type Collector struct {
 }
 
 // StartCollector starts the built collector and waits until all its components
-// have started.
+// have started, and until it listens to the signal that stops it: it says the
+// one before it does the other.
 func StartCollector(tb testing.TB, options CollectorOptions) *Collector {
 	tb.Helper()
 	arguments, listeners := configArguments(tb, options)
@@ -58,6 +61,9 @@ func StartCollector(tb testing.TB, options CollectorOptions) *Collector {
 	collector.await(tb, func() error {
 		if !strings.Contains(collector.Output(), readyMessage) {
 			return fmt.Errorf("its log does not say %q yet", readyMessage)
+		}
+		if !listensTo(collector.PID(), syscall.SIGTERM) {
+			return errors.New("it does not listen to SIGTERM yet")
 		}
 		return nil
 	})
