@@ -18,10 +18,13 @@ revision=$(git rev-parse HEAD 2>/dev/null || echo unknown)
 created=$(TZ=UTC git log -1 --format=%cd --date=format-local:%Y-%m-%dT%H:%M:%SZ 2>/dev/null || echo unknown)
 
 base=$(debian)
+# Labels by themselves too: Debian 12's podman takes the layer of another build for
+# one that differs only in such arguments.
 started=$SECONDS
 build . docker/Dockerfile "otelcol-ml:$version" \
 	--build-arg DEBIAN="$base" --build-arg BINARY="${BINARY:-host}" \
-	--build-arg VERSION="$version" --build-arg REVISION="$revision" --build-arg CREATED="$created"
+	--build-arg VERSION="$version" --build-arg REVISION="$revision" --build-arg CREATED="$created" \
+	--label org.opencontainers.image.revision="$revision" --label org.opencontainers.image.created="$created"
 size=$("$engine" image inspect --format '{{.Size}}' "otelcol-ml:$version")
 echo "image: otelcol-ml:$version is built by $engine in $((SECONDS - started)) s: $(((size + 500000) / 1000000)) MB, on $base"
 # What a machine's registry of images is allowed to take of a collector.

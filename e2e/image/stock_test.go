@@ -19,7 +19,7 @@ func TestStockConfiguration(t *testing.T) {
 	s := &stack{Stack: harness.NewStack(t, engine, project)}
 	s.startJaeger(t)
 
-	config := harness.Path("e2e", "smoke", "testdata", "dropin", "taskweaver.yaml")
+	config := harness.Path("e2e", "stacks", "testdata", "taskweaver", "collector.yaml")
 	for number, test := range []struct {
 		name, target string
 		command      []string
