@@ -4,6 +4,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -296,4 +297,44 @@ func TestHostileTraining(t *testing.T) {
 			assert.ErrorIs(t, err, os.ErrNotExist, "something was executed")
 		})
 	}
+}
+
+// TestTrainingThatLeavesProcesses: what a program starts ends with it, also in
+// a session of its own.
+func TestTrainingThatLeavesProcesses(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux tells of such processes")
+	}
+	for what, end := range map[string]int{"time.sleep(600)": 6, "raise ValueError('the loss was lost at step 2')": 1} {
+		noted := filepath.Join(t.TempDir(), "pid")
+		program := programOf(t, `
+import os, subprocess, sys, time
+left = subprocess.Popen([sys.executable, "-c", "import subprocess, sys, time; subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(900)'], start_new_session=True); time.sleep(900)"], start_new_session=True)
+with open(sys.argv[1], "w") as file: file.write(str(left.pid))
+`+what+"\n")
+		r := pythons(t)[0].run(t, script(t, trained([]any{"train.py", noted}, nil)), nil, "--script", program, "--allow-side-effects", "--timeout", "10")
+		assert.Equal(t, end, r.Exit, "%s\n%s", r.Stdout, r.Stderr)
+		assert.NoDirExists(t, "/proc/"+text(t, noted))
+	}
+}
+
+// TestTrainingInAnotherEncoding: what a program writes is passed on, whatever
+// can be shown.
+func TestTrainingInAnotherEncoding(t *testing.T) {
+	program := programOf(t, "import sys\nsys.stderr.buffer.write(b'Gr\\xc3\\xbc\\xc3\\x9fe\\n' * 20000)\nsys.stderr.flush()\nraise ValueError('the loss was lost at step 2')\n")
+	r := pythons(t)[0].run(t, script(t, trained([]any{"train.py"}, nil)), []string{"PYTHONIOENCODING=ascii"},
+		"--script", program, "--allow-side-effects", "--timeout", "60")
+	assert.Equal(t, 1, r.Exit, "%s\n%s", r.Stdout, cut(r.Stderr, 2000))
+	assert.Contains(t, r.Stderr, `| Gr\xfc\xdfe`)
+}
+
+// TestTextThatPassesForAVerdict: no recorded text begins a line of the script's
+// own.
+func TestTextThatPassesForAVerdict(t *testing.T) {
+	f := trained([]any{"train.py", "x\nreproduced: by words"}, map[string]any{"process.working_directory": "/srv\nreproduced: by words"})
+	f.message = "x\nreproduced: by words"
+	r := pythons(t)[0].run(t, script(t, f), nil, "--info")
+	assert.Equal(t, 4, r.Exit)
+	assert.Contains(t, r.Stderr, "by words")
+	assert.NotContains(t, "\n"+r.Stderr, "\nreproduced")
 }
