@@ -55,7 +55,7 @@ func statusServer(t *testing.T) (address string, seen *atomic.Pointer[arrived]) 
 			case <-done:
 			}
 		default:
-			http.Error(w, "it broke "+r.Header.Get("Authorization")+"\x1b[31m", http.StatusInternalServerError)
+			http.Error(w, "it broke \u2603 "+r.Header.Get("Authorization")+"\x1b[31m", http.StatusInternalServerError)
 		}
 	}))
 	t.Cleanup(server.Close)
@@ -97,6 +97,9 @@ func TestRequests(t *testing.T) {
 		"a client's exception":   {failedCall: failing(requested("GET", withoutStatus), "KeyError", "'x'"), args: to(""), exit: 3},
 		"nobody listens":         {failedCall: get, args: []string{effects, "--base-url", "http://127.0.0.1:1"}, exit: 3, reason: "ConnectionRefusedError"},
 		"nobody listened":        {failedCall: failing(requested("GET", withoutStatus), "httpx.ConnectError", "refused"), args: []string{effects, "--base-url", "http://127.0.0.1:1"}, exit: 1},
+		"no such name":           {failedCall: failing(requested("GET", withoutStatus), "httpx.ConnectError", "refused"), args: []string{effects, "--base-url", "http://" + strings.Repeat("a", 70) + ".test"}, exit: 5, reason: "cannot be sent"},
+		"no address at all":      {failedCall: failing(requested("GET", withoutStatus), "httpx.ConnectError", "refused"), args: []string{effects, "--base-url", "http://a b/"}, exit: 5, reason: "cannot be sent"},
+		"another encoding":       {failedCall: get, args: to(""), env: []string{"PYTHONIOENCODING=ascii"}, exit: 1, shown: `| it broke`},
 		"no answer in time":      {failedCall: get, args: to("/silent", "--timeout", "3"), exit: 3, reason: "no answer"},
 		"a timeout":              {failedCall: timeout, args: to("/silent", "--timeout", "3"), exit: 1},
 		"the same text":          {failedCall: failing(get, "500", "it broke"), args: to("", "--match", "message"), exit: 1},
@@ -160,7 +163,7 @@ for host in sys.argv[2:]:
 func TestRefusedAddresses(t *testing.T) {
 	hosts := []string{
 		"169.254.169.254", "2852039166", "0xa9fea9fe", "0251.0376.0251.0376", "[::ffff:169.254.169.254]", "[::ffff:a9fe:a9fe]",
-		"[::169.254.169.254]", "[64:ff9b::169.254.169.254]", "[64:ff9b::a9fe:a9fe]", "[64:ff9b:1::a9fe:a9fe]", "[2002:a9fe:a9fe::1]",
+		"[::169.254.169.254]", "[64:ff9b::169.254.169.254]", "[64:ff9b::a9fe:a9fe]", "[64:ff9b:1::a9fe:a9fe]", "[::ffff:0:169.254.169.254]", "[2002:a9fe:a9fe::1]",
 		"[fd00:ec2::254]", "[fd20:ce::254]", "100.100.100.200", "[::ffff:100.100.100.200]", "[64:ff9b::100.100.100.200]", "168.63.129.16",
 		"192.0.0.192", "[fe80::1]", "0.0.0.0", "[::]", "224.0.0.1", "[ff02::1]", "169.254.170.2",
 	}
