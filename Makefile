@@ -63,9 +63,9 @@ demo: build ## Run the whole path on this machine: no GPU, container or account 
 .PHONY: test
 test: build ## Unit and component tests of every module (race detector on), then the built binary's
 	@echo "Testing the modules with the race detector. The first time, their dependencies are compiled for it: about 3 minutes on two cores."
-	@go test -race -timeout 15m work
+	@go test -race -timeout 30m work
 	@echo "Testing bin/otelcol-ml."
-	@GOWORK=off go test -C e2e -count=1 -timeout 15m ./harness/... ./dashboards/... ./pictures/... ./documents/... ./bench/... ./smoke/...
+	@GOWORK=off go test -C e2e -count=1 -timeout 30m ./harness/... ./dashboards/... ./pictures/... ./documents/... ./bench/... ./smoke/...
 
 .PHONY: lint
 lint: needs $(TOOLS)/golangci-lint ## Linters over every module, tidy module files, generated code up to date
@@ -78,15 +78,15 @@ lint: needs $(TOOLS)/golangci-lint ## Linters over every module, tidy module fil
 .PHONY: e2e
 e2e: build $(BIN) ## The built binary with real Jaeger and Prometheus, fed by every scenario
 	@e2e/servers/build.sh
-	@GOWORK=off go test -C e2e -count=1 -timeout 20m -parallel 8 . ./stacks/...
+	@GOWORK=off go test -C e2e -count=1 -timeout 30m -parallel 8 . ./stacks/...
 
 .PHONY: e2e-clients
 e2e-clients: build ## The examples: real client programs against the built binary
 	@e2e/servers/build.sh
 	@status=0; examples/venv.sh $(EXAMPLES) || status=$$?; \
 	if [ $$status -eq 75 ]; then echo "make: e2e-clients was LEFT OUT: no Python package registry can be reached" >&2; exit 0; fi; \
-	[ $$status -eq 0 ] && GOWORK=off go test -C e2e -count=1 -timeout 20m ./clients/... && \
-	REPRO_TENSORS=required GOWORK=off go test -C processor/reprogenprocessor -count=1 -timeout 15m -run 'Tensor|Shape|Client' .
+	[ $$status -eq 0 ] && GOWORK=off go test -C e2e -count=1 -timeout 30m ./clients/... && \
+	REPRO_TENSORS=required GOWORK=off go test -C processor/reprogenprocessor -count=1 -timeout 30m -run 'Tensor|Shape|Client' .
 
 # What the image has of this repository and of the modules that it is made of.
 # A stage of docker/Dockerfile makes this target too.
@@ -103,7 +103,7 @@ image: build image-inputs ## Container image otelcol-ml:<version>, by docker or 
 e2e-image: image ## The image with Jaeger and Prometheus as containers, as docker/compose.yaml runs them
 	@e2e/servers/build.sh
 	@e2e/servers/images.sh
-	@GOWORK=off go test -C e2e -count=1 -timeout 20m -v ./image/...
+	@GOWORK=off go test -C e2e -count=1 -timeout 30m -v ./image/...
 
 .PHONY: check
 check: test lint e2e e2e-clients ## Everything that CI runs

@@ -8,6 +8,10 @@ import (
 const (
 	attrPayload     = "repro.payload"
 	attrFingerprint = "repro.fingerprint"
+	// attrKind can only lower what is done with a failure: "context" asks that
+	// nothing of it be replayed. Other values say nothing, because what can be
+	// replayed follows from what was sent.
+	attrKind = "repro.kind"
 
 	// What belongs to a payload is named after it.
 	sizeSuffix   = ".size"

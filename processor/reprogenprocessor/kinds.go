@@ -17,6 +17,9 @@ const attrCode = "code"
 // recordedCall finds what of a span can be replayed. Where nothing can, the
 // kind is Context and the reason says why.
 func recordedCall(read *reader, span ptrace.Span) (failure.Kind, *payload.Call, payload.Reason) {
+	if firstText(span.Attributes(), attrKind) == string(failure.Context) {
+		return failure.Context, nil, payload.Unwanted
+	}
 	recorded := read.hasCall(span.Attributes())
 	if !recorded {
 		if code := generatedCode(span); code != "" {

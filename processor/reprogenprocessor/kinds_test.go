@@ -138,3 +138,24 @@ func TestHostileCode(t *testing.T) {
 		})
 	}
 }
+
+// TestUnwantedKind: a client can ask that nothing be replayed, and for nothing
+// more than what it sent allows.
+func TestUnwantedKind(t *testing.T) {
+	lowered := mean()
+	lowered.attrs = map[string]any{"repro.kind": "context"}
+	cfg := testConfig(t, "statistics")
+	produce(t, cfg, lowered.traces())
+	artifact := onlyArtifact(t, cfg)
+	r := pythons(t)[0].run(t, artifact, nil)
+	assert.Equal(t, 5, r.Exit, r.Stdout)
+	assert.Contains(t, r.Stdout, "unwanted")
+	assert.NotContains(t, text(t, artifact, "repro.py"), "statistics.mean(")
+	assert.Contains(t, text(t, artifact, "report.md"), "the client asks that nothing of it be replayed")
+
+	raised := mean()
+	raised.attrs = map[string]any{"repro.kind": "sql"}
+	cfg = testConfig(t, "statistics")
+	produce(t, cfg, raised.traces())
+	assert.Equal(t, 1, pythons(t)[0].run(t, onlyArtifact(t, cfg), nil).Exit)
+}

@@ -25,6 +25,7 @@ var reasons = map[string]string{
 	"no_arguments":        "the span names a function and has no arguments",
 	"payload_unsupported": "the recorded conversation holds images, audio or files, which are not replayed",
 	"command_ambiguous":   "the recorded command is one text with quotes, which readers would take apart differently; `process.command_args` has it as a list",
+	"unwanted":            "the client asks that nothing of it be replayed (`repro.kind`)",
 	"unsafe_output":       "the recorded call could not be written safely",
 	"too_large":           "the recorded call would make the artefact too large",
 }

@@ -48,6 +48,8 @@ const (
 	// CommandAmbiguous means that a recorded command is one text that can be
 	// taken apart in several ways.
 	CommandAmbiguous Reason = "command_ambiguous"
+	// Unwanted means that the client asks that nothing of it be replayed.
+	Unwanted Reason = "unwanted"
 	// UnsafeOutput means that a check on the finished script failed.
 	UnsafeOutput Reason = "unsafe_output"
 	// TooLargeOutput means that the finished artefact would be too large.
