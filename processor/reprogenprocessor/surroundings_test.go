@@ -295,3 +295,26 @@ func FuzzConsumeMetrics(f *testing.F) {
 		}
 	})
 }
+
+// TestSurroundingsAreRedacted: names of workloads and of spans come from
+// telemetry as messages do.
+func TestSurroundingsAreRedacted(t *testing.T) {
+	const token = "ghp_a1b2c3d4e5f6a1b2c3d4e5f6"
+	w := newWorld(t, waitingConfig(t))
+	w.gpu(gpuAt("node", 0, failed.Add(-2*time.Second)).memory(gib, 80*gib).workload(gib, map[string]any{"service.name": "of " + token}))
+	rank := func(n int) map[string]any {
+		return map[string]any{"ml.training_run.id": "run-1", "ml.rank.global": n, "ml.step": n}
+	}
+	for n := range 2 {
+		w.unfailed(failedCall{name: "of " + token, trace: byte(10 + n), attrs: rank(n)})
+	}
+	w.send(onHost("node", failedCall{errorType: "DistBackendError", message: "NCCL: it timed out", attrs: rank(1)}))
+	w.pass(10 * time.Second)
+	artifact := onlyArtifact(t, w.cfg)
+	spec := specText(t, artifact)
+	assert.Contains(t, spec, "service of <REDACTED:github_token> has 1.0 GiB")
+	assert.Contains(t, spec, "step 0, of <REDACTED:github_token>")
+	for _, file := range []string{"repro.py", "trace.json", "report.md"} {
+		assert.NotContains(t, text(t, artifact, file), token, file)
+	}
+}

@@ -85,3 +85,18 @@ func TestAClockThatIsWrong(t *testing.T) {
 	require.Len(t, got, 1)
 	assert.EqualValues(t, 2, got[0].Used)
 }
+
+// TestAProcessOfAnotherHost: a number of a process means nothing elsewhere.
+func TestAProcessOfAnotherHost(t *testing.T) {
+	s, err := New()
+	require.NoError(t, err)
+	for _, host := range []string{"a", "b"} {
+		p := used(host, "g", 0, 1)
+		p.Quantity, p.Workload = WorkloadMemory, Workload{PID: 7}
+		s.Apply([]Point{p}, start)
+	}
+	got := s.At(Query{Host: "a", PID: 7, At: start, Limit: 4})
+	require.Len(t, got, 1)
+	assert.Equal(t, "a", got[0].Host)
+	assert.Empty(t, s.At(Query{PID: 7, At: start, Limit: 4}), "and without a host, nowhere")
+}
