@@ -55,6 +55,7 @@ func TestPayloadElsewhere(t *testing.T) {
 		asks    bool
 	}{
 		"a file":                      {uri: file("right", right), exit: 1},
+		"a file, not without a flag":  {uri: file("right", right), args: []string{"--json"}, exit: 5, reason: "--fetch-payload localhost"},
 		"a file with a blank":         {uri: strings.Replace(file("a b", right), "a b", "a%20b", 1), exit: 1},
 		"a file of this machine":      {uri: strings.Replace(file("right", right), "file://", "file://localhost", 1), exit: 1},
 		"another machine's":           {uri: "file://elsewhere/right", exit: 5, reason: "--payload FILE"},
@@ -92,11 +93,15 @@ func TestPayloadElsewhere(t *testing.T) {
 				"repro.payload.uri": tc.uri, "repro.payload.sha256": hex.EncodeToString(sum[:])}}.traces())
 			assert.Zero(t, asked.Swap(0), "the collector fetches nothing")
 			artifact := onlyArtifact(t, cfg)
+			if tc.args == nil {
+				tc.args = []string{"--fetch-payload", "localhost"}
+			}
 			r := pythons(t)[0].run(t, artifact, nil, tc.args...)
 			assert.Equal(t, tc.exit, r.Exit, "%s\n%s", r.Stdout, r.Stderr)
 			assert.Contains(t, r.Reason, tc.reason)
 			assert.Equal(t, tc.asks, asked.Swap(0) > 0)
 			assert.Contains(t, text(t, artifact, "repro.py"), "\n \"payload\": null", "nothing of the payload is in the artefact")
+			assert.Contains(t, text(t, artifact, "report.md"), "repro.py --payload FILE\n")
 		})
 	}
 }

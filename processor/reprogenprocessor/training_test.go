@@ -152,6 +152,7 @@ func TestTraining(t *testing.T) {
 		"a checkpoint":               {failedCall: trained(recorded("fail"), checkpoint), args: run, exit: 5, reason: "--checkpoint PATH"},
 		"without the checkpoint":     {failedCall: trained(recorded("fail"), checkpoint), args: append([]string{"--checkpoint", "none"}, run...), exit: 1},
 		"the recorded, not here":     {failedCall: trained(recorded("fail"), checkpoint), args: append([]string{"--checkpoint", "original"}, run...), exit: 5, reason: "/no/such/step-7.pt is not here"},
+		"the recorded, withheld":     {failedCall: trained(recorded("fail"), map[string]any{"repro.checkpoint.uri": "s3://b/7?X-Amz-Signature=0123456789abcdef"}), args: append([]string{"--checkpoint", "original"}, run...), exit: 5, reason: "--checkpoint PATH"},
 		"the recorded, elsewhere":    {failedCall: trained(recorded("fail"), map[string]any{"repro.checkpoint.uri": "s3://b/7"}), args: append([]string{"--checkpoint", "original"}, run...), exit: 1, shown: "'REPRO_CHECKPOINT': 's3://b/7'"},
 		"another checkpoint":         {failedCall: trained(recorded("fail", "--resume=/no/such/step-7.pt", "/no/such/step-7.pt"), checkpoint), args: append([]string{"--checkpoint", program}, run...), exit: 1, shown: "['--resume=" + program + "', '" + program + "']"},
 		"a checkpoint that is none":  {failedCall: trained(recorded("fail"), checkpoint), args: append([]string{"--checkpoint", program + "x"}, run...), exit: 2},

@@ -42,6 +42,9 @@ var flagsOf = map[failure.Kind]string{
 
 func flagsFor(f *failure.Failure, spec jsontree.Object) string {
 	flags := flagsOf[f.Kind]
+	if f.Call.Remote != nil {
+		flags += " --payload FILE"
+	}
 	if _, began := member(spec, "training").Lookup("repro.checkpoint.uri"); began && f.Kind == failure.TrainStep {
 		flags += " --checkpoint PATH"
 	}
