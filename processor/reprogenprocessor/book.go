@@ -195,7 +195,8 @@ func (b *book) move(i *incident, was pcommon.TraceID, now time.Time) {
 }
 
 // supersede withdraws the incidents that wait for a span above n: the error
-// began at n. One that has a call is kept, if n has none.
+// began at n. One that has a call is kept, if n has none. Of a conversation and
+// the request below it that of the request is withdrawn, which may be n.
 func (b *book) supersede(n *incident) (withdrawn []*incident) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -204,12 +205,26 @@ func (b *book) supersede(n *incident) (withdrawn []*incident) {
 		return nil
 	}
 	for _, i := range t.incidents {
-		if i.stage == stageWaiting && i.span != n.span && t.isBelow(n, i) && (i.failure.Call == nil || n.failure.Call != nil) {
+		if i.stage != stageWaiting || i.span == n.span {
+			continue
+		}
+		above := t.isBelow(n, i) && (i.failure.Call == nil || n.failure.Call != nil)
+		if above || carried(t, i, n) {
 			b.withdraw(i)
 			withdrawn = append(withdrawn, i)
+		} else if b.waiting[n.id] == n && carried(t, n, i) {
+			b.withdraw(n)
+			return append(withdrawn, n)
 		}
 	}
 	return withdrawn
+}
+
+// carried reports whether an incident is that of a request which carried the
+// other's conversation.
+func carried(t *heldTrace, request, chat *incident) bool {
+	return chat.failure.Kind == failure.GenAIChat && request.failure.Call == nil && isRequestCopy(request.failure) &&
+		t.isBelow(request, chat)
 }
 
 // withdraw ends an incident that waits. The caller holds mu.

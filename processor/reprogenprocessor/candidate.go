@@ -20,7 +20,8 @@ func (l *located) parentKey() spanKey { return spanKey{l.span.TraceID(), l.span.
 // candidates chooses from a batch's failed spans those that are worth an
 // artefact: the ones without a failed child, where the error began; but if
 // such a one has no call, the nearest failed ancestor that has one and tells
-// of the same error. The others are returned as well.
+// of the same error, or that has the conversation which it carried. The others
+// are returned as well.
 func candidates(read *reader, failed []located) (chosen, others []located) {
 	if len(failed) == 1 {
 		return failed, nil
@@ -69,6 +70,13 @@ func candidates(read *reader, failed []located) (chosen, others []located) {
 	return chosen, others
 }
 
+// carries reports whether a span is the request that took another's
+// conversation to its model. Clients of HTTP and of models name one error
+// differently, and the conversation is what can be replayed of it.
+func carries(request, conversation *located) bool {
+	return isRequest(request.span.Attributes()) && hasConversation(conversation.span.Attributes())
+}
+
 func payloadAbove(read *reader, failed []located, byID map[spanKey]int, leaf int) int {
 	at := leaf
 	for range maxAncestors {
@@ -77,7 +85,7 @@ func payloadAbove(read *reader, failed []located, byID map[spanKey]int, leaf int
 			return leaf
 		}
 		at = parent
-		if read.hasPayload(failed[at].span) && sameError(failed[leaf].err, failed[at].err) {
+		if read.hasPayload(failed[at].span) && (sameError(failed[leaf].err, failed[at].err) || carries(&failed[leaf], &failed[at])) {
 			return at
 		}
 	}

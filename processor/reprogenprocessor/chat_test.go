@@ -9,10 +9,12 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 )
@@ -205,4 +207,38 @@ func TestHostileConversations(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestConversationAboveItsRequest: with an instrumented client of HTTP the
+// request below a conversation fails as well, under another name. The
+// conversation is what can be replayed, whichever comes first.
+func TestConversationAboveItsRequest(t *testing.T) {
+	chat := asked(nil)
+	chat.span = 1
+	request := requested("POST", map[string]any{"url.full": "https://models.example/v1/chat/completions"})
+	request.span, request.parent = 2, 1
+	both := chat.traces()
+	request.traces().ResourceSpans().MoveAndAppendTo(both.ResourceSpans())
+	for name, batches := range map[string][]ptrace.Traces{
+		"together":               {both},
+		"the request first":      {request.traces(), chat.traces()},
+		"the conversation first": {chat.traces(), request.traces()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := testConfig(t)
+			cfg.SiblingWait = time.Minute // all that came is told of at shutdown
+			produce(t, cfg, batches...)
+			assert.Contains(t, text(t, onlyArtifact(t, cfg), "repro.py"), `"kind": "genai_chat"`)
+		})
+	}
+
+	t.Run("a tool below it is a failure of its own", func(t *testing.T) {
+		tool := mean()
+		tool.span, tool.parent = 2, 1
+		together := chat.traces()
+		tool.traces().ResourceSpans().MoveAndAppendTo(together.ResourceSpans())
+		cfg := testConfig(t)
+		produce(t, cfg, together)
+		assert.Contains(t, text(t, onlyArtifact(t, cfg), "repro.py"), `"kind": "python_call"`)
+	})
 }

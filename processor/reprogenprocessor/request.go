@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
@@ -28,7 +29,7 @@ func requestOf(attributes jsontree.Object, kind string) (payload.Request, bool) 
 		return ""
 	}
 	r := payload.Request{
-		Method: text("http.request.method", "http.method"),
+		Method: text(methodKeys[:]...),
 		URL:    text("url.full", "http.url"),
 		Scheme: text("url.scheme", "http.scheme"),
 		Host:   text("server.address", "http.host", "net.peer.name", "net.host.name"),
@@ -52,6 +53,19 @@ func requestOf(attributes jsontree.Object, kind string) (payload.Request, bool) 
 		}
 	}
 	return r, r.Method != "" && cmp.Or(r.URL, r.Path) != ""
+}
+
+// methodKeys name the method of a request, in the semantic conventions and
+// before 1.20.
+var methodKeys = [...]string{"http.request.method", "http.method"}
+
+// isRequest reports whether a span is that of an HTTP request.
+func isRequest(attributes pcommon.Map) bool { return firstText(attributes, methodKeys[:]...) != "" }
+
+// isRequestCopy reports the same of a failure that was copied.
+func isRequestCopy(f *failure.Failure) bool {
+	_, ok := requestOf(f.Span.Attributes, f.Span.Kind)
+	return ok
 }
 
 // number returns the first of the attributes that is a whole number.

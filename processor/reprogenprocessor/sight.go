@@ -29,7 +29,8 @@ func (r *recorder) sawTraces(ctx context.Context, td ptrace.Traces) {
 	// What earlier batches told is asked before this one is noted: of its own
 	// spans the choice is made.
 	for i := range chosen {
-		chosen[i].consequence = r.ledger.isConsequence(chosen[i].key(), chosen[i].parentKey())
+		chosen[i].consequence = r.ledger.isConsequence(chosen[i].key(), chosen[i].parentKey()) &&
+			!hasConversation(chosen[i].span.Attributes())
 	}
 	for i := range others {
 		r.ledger.failedBelow(others[i].parentKey())
