@@ -223,8 +223,8 @@ func (b *book) supersede(n *incident) (withdrawn []*incident) {
 // carried reports whether an incident is that of a request which carried the
 // other's conversation.
 func carried(t *heldTrace, request, chat *incident) bool {
-	return chat.failure.Kind == failure.GenAIChat && request.failure.Call == nil && isRequestCopy(request.failure) &&
-		t.isBelow(request, chat)
+	return chat.failure.Kind == failure.GenAIChat && request.failure.Call == nil && t.isBelow(request, chat) &&
+		isRequestCopy(request.failure)
 }
 
 // withdraw ends an incident that waits. The caller holds mu.

@@ -68,15 +68,15 @@ func saysTraining(attributes jsontree.Object) bool {
 // commandOf returns the command that started the process, or nil.
 func commandOf(f *failure.Failure, cfg *Config) ([]string, payload.Reason) {
 	starved := f.Weight >= maxCopyBytes // what came last may be missing in the copy
-	if line := textOf(f, attrCommandLine); !has(f, attrCommandArgs) && line != "" {
+	v, ok := f.Span.Attributes.Lookup(attrCommandArgs)
+	if !ok {
+		v, ok = f.Resource.Lookup(attrCommandArgs)
+	}
+	if line := textOf(f, attrCommandLine); !ok && line != "" {
 		if starved || anyCut(cfg, line) {
 			return nil, payload.Truncated
 		}
 		return payload.SplitCommand(line)
-	}
-	v, ok := f.Span.Attributes.Lookup(attrCommandArgs)
-	if !ok {
-		v, ok = f.Resource.Lookup(attrCommandArgs)
 	}
 	if !ok {
 		return nil, ""
@@ -97,12 +97,6 @@ func commandOf(f *failure.Failure, cfg *Config) ([]string, payload.Reason) {
 		args = append(args, text)
 	}
 	return args, ""
-}
-
-func has(f *failure.Failure, key string) bool {
-	_, onSpan := f.Span.Attributes.Lookup(key)
-	_, onResource := f.Resource.Lookup(key)
-	return onSpan || onResource
 }
 
 func textOf(f *failure.Failure, key string) string {

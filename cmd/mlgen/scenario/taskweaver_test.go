@@ -159,6 +159,6 @@ except Exception as e:
 		said, err := exec.CommandContext(t.Context(), python, "-I", "-c", program, task.bug.code).CombinedOutput()
 		require.NoError(t, err, string(said))
 		assert.Equal(t, fmt.Sprintf("%s: %s in line %d\n", task.bug.kind, task.bug.message, task.bug.line), string(said))
-		assert.Equal(t, task.bug.text, strings.Split(task.bug.code, "\n")[task.bug.line-1])
+		assert.Contains(t, task.bug.printed(), "\n    "+strings.Split(task.bug.code, "\n")[task.bug.line-1]+"\n")
 	}
 }
