@@ -35,6 +35,7 @@ import (
 	basicauthextension "github.com/open-telemetry/opentelemetry-collector-contrib/extension/basicauthextension"
 	bearertokenauthextension "github.com/open-telemetry/opentelemetry-collector-contrib/extension/bearertokenauthextension"
 	mlenrichprocessor "github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor"
+	mlguardprocessor "github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor"
 	reprogenprocessor "github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor"
 	probabilisticsamplerprocessor "github.com/open-telemetry/opentelemetry-collector-contrib/processor/probabilisticsamplerprocessor"
 	spanprocessor "github.com/open-telemetry/opentelemetry-collector-contrib/processor/spanprocessor"
@@ -163,6 +164,7 @@ func components() (otelcol.Factories, error) {
 
 	factories.Processors, err = otelcol.MakeFactoryMap[processor.Factory](
 		mlenrichprocessor.NewFactory(),
+		mlguardprocessor.NewFactory(),
 		reprogenprocessor.NewFactory(),
 		probabilisticsamplerprocessor.NewFactory(),
 		spanprocessor.NewFactory(),
@@ -186,6 +188,7 @@ func components() (otelcol.Factories, error) {
 	}
 	factories.ProcessorModules = makeModulesMap(factories.Processors, map[component.Type]string{
 		mlenrichprocessor.NewFactory().Type(): "github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor v0.0.0",
+		mlguardprocessor.NewFactory().Type(): "github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor v0.0.0",
 		reprogenprocessor.NewFactory().Type(): "github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor v0.0.0",
 		probabilisticsamplerprocessor.NewFactory().Type(): "github.com/open-telemetry/opentelemetry-collector-contrib/processor/probabilisticsamplerprocessor v0.158.0",
 		spanprocessor.NewFactory().Type(): "github.com/open-telemetry/opentelemetry-collector-contrib/processor/spanprocessor v0.158.0",

@@ -44,6 +44,7 @@ require (
 	github.com/open-telemetry/opentelemetry-collector-contrib/receiver/zipkinreceiver v0.158.0
 	github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector v0.0.0
 	github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor v0.0.0
+	github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor v0.0.0
 	github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor v0.0.0
 	github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver v0.0.0
 	go.opentelemetry.io/collector/component v1.64.0
@@ -503,6 +504,8 @@ replace github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector v0.0.0 => 
 replace github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver v0.0.0 => ../receiver/gpureceiver
 
 replace github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor v0.0.0 => ../processor/mlenrichprocessor
+
+replace github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor v0.0.0 => ../processor/mlguardprocessor
 
 replace github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor v0.0.0 => ../processor/reprogenprocessor
 

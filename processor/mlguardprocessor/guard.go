@@ -1,0 +1,84 @@
+package mlguardprocessor
+
+import (
+	"context"
+
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/collector/processor"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/bounds"
+	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/content"
+	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/identity"
+	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/metadata"
+)
+
+// guard applies the sections of one configuration, in this order: bounds,
+// identities, content. A section that is not configured is nil.
+type guard struct {
+	bounds     *bounds.Filter
+	identities *identity.Filter
+	content    *content.Filter
+	telemetry  *metadata.TelemetryBuilder
+}
+
+func newGuard(set processor.Settings, cfg *Config) (*guard, error) {
+	telemetry, err := metadata.NewTelemetryBuilder(set.TelemetrySettings)
+	if err != nil {
+		return nil, err
+	}
+	g := &guard{telemetry: telemetry}
+	if g.bounds, err = bounds.New(&cfg.Bounds); err != nil {
+		return nil, err
+	}
+	if c := cfg.Identities.Get(); c != nil {
+		if g.identities, err = identity.New(c); err != nil {
+			return nil, err
+		}
+	}
+	if c := cfg.Content.Get(); c != nil {
+		if g.content, err = content.New(c); err != nil {
+			return nil, err
+		}
+	}
+	return g, nil
+}
+
+func (g *guard) processTraces(_ context.Context, td ptrace.Traces) (ptrace.Traces, error) {
+	g.bounds.Traces(td)
+	if g.identities != nil {
+		g.identities.Traces(td)
+	}
+	if g.content != nil {
+		g.content.Traces(td)
+	}
+	return td, nil
+}
+
+func (g *guard) processMetrics(_ context.Context, md pmetric.Metrics) (pmetric.Metrics, error) {
+	g.bounds.Metrics(md)
+	if g.identities != nil {
+		g.identities.Metrics(md)
+	}
+	if g.content != nil {
+		g.content.Metrics(md)
+	}
+	return md, nil
+}
+
+func (g *guard) processLogs(_ context.Context, ld plog.Logs) (plog.Logs, error) {
+	g.bounds.Logs(ld)
+	if g.identities != nil {
+		g.identities.Logs(ld)
+	}
+	if g.content != nil {
+		g.content.Logs(ld)
+	}
+	return ld, nil
+}
+
+func (g *guard) shutdown(context.Context) error {
+	g.telemetry.Shutdown()
+	return nil
+}
