@@ -6,6 +6,7 @@ require (
 	github.com/compose-spec/compose-go/v2 v2.16.2
 	github.com/moby/buildkit v0.26.3
 	github.com/moby/patternmatcher v0.6.1
+	github.com/otelcol-ml/otelcol-ml/internal/mlattr v0.0.0
 	github.com/prometheus/client_golang v1.24.1
 	github.com/prometheus/client_model v0.6.2
 	github.com/prometheus/common v0.70.1
@@ -76,4 +77,7 @@ require (
 	google.golang.org/protobuf v1.36.12 // indirect
 )
 
-replace github.com/otelcol-ml/otelcol-ml/cmd/mlgen => ../cmd/mlgen
+replace (
+	github.com/otelcol-ml/otelcol-ml/cmd/mlgen => ../cmd/mlgen
+	github.com/otelcol-ml/otelcol-ml/internal/mlattr => ../internal/mlattr
+)

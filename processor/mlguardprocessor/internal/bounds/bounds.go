@@ -1,32 +1,171 @@
-// Package bounds is not written yet.
+// Package bounds cuts what exceeds a limit: nesting, sizes and numbers.
+//
+// It walks a request once, changes it in place, and allocates only where it
+// cuts. The recursion over a value is bounded by Config.MaxDepth.
 package bounds
 
 import (
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// Config is the section of ml_guard's configuration.
-type Config struct{}
+// Limit is the limit that something exceeded.
+type Limit int
 
-// Validate reports values that are not allowed, with their keys.
-func (c *Config) Validate() error { return nil }
+// The limits, in the order of their names.
+const (
+	Attributes Limit = iota
+	Depth
+	Elements
+	Events
+	ItemBytes
+	Items
+	Links
+	NameBytes
+	ValueBytes
+	limits
+)
 
-// Counts is what one call changed.
-type Counts struct{}
+// String returns the limit's key in the configuration without its "max_".
+func (l Limit) String() string {
+	return [limits]string{"attributes", "depth", "elements", "events", "item_bytes", "items", "links", "name_bytes", "value_bytes"}[l]
+}
+
+// Counts is what one call cut, by Limit.
+type Counts [limits]int64
 
 // Filter applies one Config. Any number of goroutines may use it.
-type Filter struct{}
+type Filter struct{ limits Config }
 
 // New returns a Filter.
-func New(*Config) (*Filter, error) { return &Filter{}, nil }
+func New(c *Config) (*Filter, error) { return &Filter{limits: *c}, nil }
+
+// cutter is the state of one call.
+type cutter struct {
+	*Config
+	counts Counts
+	// items is what the request may still have of items, bytes what the item
+	// may still have of attributes.
+	items, bytes int
+}
+
+func (f *Filter) cutter() cutter { return cutter{Config: &f.limits, items: f.limits.MaxItems} }
+
+// item begins an item, whose attributes have a size of their own.
+func (c *cutter) item() { c.bytes = c.MaxItemBytes }
 
 // Traces changes td in place.
-func (f *Filter) Traces(ptrace.Traces) Counts { return Counts{} }
+func (f *Filter) Traces(td ptrace.Traces) Counts {
+	c := f.cutter()
+	admit(&c, td.ResourceSpans(), c.MaxItems, Items)
+	for _, rs := range td.ResourceSpans().All() {
+		cutName(&c, rs.SchemaUrl(), rs.SetSchemaUrl)
+		c.resource(rs.Resource())
+		admit(&c, rs.ScopeSpans(), c.MaxItems, Items)
+		for _, ss := range rs.ScopeSpans().All() {
+			cutName(&c, ss.SchemaUrl(), ss.SetSchemaUrl)
+			c.scope(ss.Scope())
+			admit(&c, ss.Spans(), c.MaxItems, Items)
+			for _, span := range ss.Spans().All() {
+				c.span(span)
+			}
+		}
+	}
+	return c.counts
+}
 
-// Metrics changes md in place.
-func (f *Filter) Metrics(pmetric.Metrics) Counts { return Counts{} }
+func (c *cutter) span(span ptrace.Span) {
+	c.item()
+	cutName(c, span.Name(), span.SetName)
+	c.traceState(span.TraceState())
+	if message := span.Status().Message(); len(message) > c.MaxValueBytes {
+		span.Status().SetMessage(c.shorten(message, c.MaxValueBytes, ValueBytes))
+	}
+	if n := c.attributes(span.Attributes()); n > 0 {
+		span.SetDroppedAttributesCount(span.DroppedAttributesCount() + n)
+	}
+	if n := admit(c, span.Events(), c.MaxEvents, Events); n > 0 {
+		span.SetDroppedEventsCount(span.DroppedEventsCount() + n)
+	}
+	for _, event := range span.Events().All() {
+		c.item()
+		cutName(c, event.Name(), event.SetName)
+		if n := c.attributes(event.Attributes()); n > 0 {
+			event.SetDroppedAttributesCount(event.DroppedAttributesCount() + n)
+		}
+	}
+	if n := admit(c, span.Links(), c.MaxLinks, Links); n > 0 {
+		span.SetDroppedLinksCount(span.DroppedLinksCount() + n)
+	}
+	for _, link := range span.Links().All() {
+		c.item()
+		c.traceState(link.TraceState())
+		if n := c.attributes(link.Attributes()); n > 0 {
+			link.SetDroppedAttributesCount(link.DroppedAttributesCount() + n)
+		}
+	}
+}
 
 // Logs changes ld in place.
-func (f *Filter) Logs(plog.Logs) Counts { return Counts{} }
+func (f *Filter) Logs(ld plog.Logs) Counts {
+	c := f.cutter()
+	admit(&c, ld.ResourceLogs(), c.MaxItems, Items)
+	for _, rl := range ld.ResourceLogs().All() {
+		cutName(&c, rl.SchemaUrl(), rl.SetSchemaUrl)
+		c.resource(rl.Resource())
+		admit(&c, rl.ScopeLogs(), c.MaxItems, Items)
+		for _, sl := range rl.ScopeLogs().All() {
+			cutName(&c, sl.SchemaUrl(), sl.SetSchemaUrl)
+			c.scope(sl.Scope())
+			admit(&c, sl.LogRecords(), c.MaxItems, Items)
+			for _, record := range sl.LogRecords().All() {
+				c.item()
+				cutName(&c, record.SeverityText(), record.SetSeverityText)
+				cutName(&c, record.EventName(), record.SetEventName)
+				c.value(record.Body(), 0)
+				if n := c.attributes(record.Attributes()); n > 0 {
+					record.SetDroppedAttributesCount(record.DroppedAttributesCount() + n)
+				}
+			}
+		}
+	}
+	return c.counts
+}
+
+// Metrics changes md in place.
+func (f *Filter) Metrics(md pmetric.Metrics) Counts {
+	c := f.cutter()
+	admit(&c, md.ResourceMetrics(), c.MaxItems, Items)
+	for _, rm := range md.ResourceMetrics().All() {
+		cutName(&c, rm.SchemaUrl(), rm.SetSchemaUrl)
+		c.resource(rm.Resource())
+		admit(&c, rm.ScopeMetrics(), c.MaxItems, Items)
+		for _, sm := range rm.ScopeMetrics().All() {
+			cutName(&c, sm.SchemaUrl(), sm.SetSchemaUrl)
+			c.scope(sm.Scope())
+			admit(&c, sm.Metrics(), c.MaxItems, Items)
+			for _, metric := range sm.Metrics().All() {
+				c.metric(metric)
+			}
+		}
+	}
+	return c.counts
+}
+
+func (c *cutter) resource(resource pcommon.Resource) {
+	c.item()
+	if n := c.attributes(resource.Attributes()); n > 0 {
+		resource.SetDroppedAttributesCount(resource.DroppedAttributesCount() + n)
+	}
+}
+
+func (c *cutter) scope(scope pcommon.InstrumentationScope) {
+	c.item()
+	cutName(c, scope.Name(), scope.SetName)
+	cutName(c, scope.Version(), scope.SetVersion)
+	if n := c.attributes(scope.Attributes()); n > 0 {
+		scope.SetDroppedAttributesCount(scope.DroppedAttributesCount() + n)
+	}
+}

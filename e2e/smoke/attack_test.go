@@ -1,0 +1,127 @@
+package smoke
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/plog/plogotlp"
+
+	"github.com/otelcol-ml/otelcol-ml/e2e/harness"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/otlpnest"
+)
+
+// answer is what the collector says to a request over HTTP.
+type answer struct {
+	status int
+	header http.Header
+	body   string
+}
+
+func postOTLP(ctx context.Context, url, contentType string, body []byte) (answer, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		return answer{}, err
+	}
+	request.Header.Set("Content-Type", contentType)
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Minute}
+	response, err := client.Do(request)
+	if err != nil {
+		return answer{}, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
+	return answer{status: response.StatusCode, header: response.Header, body: string(text)}, err
+}
+
+const protobuf = "application/x-protobuf"
+
+// Requests with values that are nested as deeply as a request can be: the
+// collector takes what it decodes, goes on, and passes the rest of the batch on.
+func TestNestedValuesDoNotEndTheCollector(t *testing.T) {
+	t.Parallel()
+	sink := harness.StartSink(t)
+	collector := harness.StartCollector(t, harness.CollectorOptions{
+		Config: harness.Path("distribution", "config", "agent.yaml"),
+		Env:    []string{"JAEGER_ENDPOINT=" + sink.Endpoint, "LOGS_EXPORTER=otlp_grpc/logs", "LOGS_ENDPOINT=" + sink.Endpoint},
+	})
+	url := "http://" + collector.Address(t, "receivers::otlp::protocols::http")
+	exception := [][]byte{otlpnest.Attribute("exception.type", otlpnest.Field(1, []byte("E")))}
+	for _, attack := range []struct {
+		name, path, contentType string
+		body                    []byte
+		status                  int
+	}{
+		{"a body of 900,000 arrays", "/v1/logs", protobuf, otlpnest.Logs(nil, exception, otlpnest.Arrays(900_000)), http.StatusBadRequest},
+		{"a body of 420,000 arrays", "/v1/logs", protobuf, otlpnest.Logs(nil, exception, otlpnest.Arrays(420_000)), http.StatusOK},
+		{"a service name of 200,000 maps", "/v1/logs", protobuf, otlpnest.Logs(
+			[][]byte{otlpnest.Attribute("service.name", otlpnest.Maps(200_000))}, exception, nil), http.StatusOK},
+		{"a failed call's service name", "/v1/traces", protobuf, otlpnest.Traces(
+			[][]byte{otlpnest.Attribute("service.name", otlpnest.Arrays(420_000))},
+			[][]byte{otlpnest.Attribute("exception.type", otlpnest.Arrays(100))}), http.StatusOK},
+		{"JSON", "/v1/logs", "application/json", []byte(
+			`{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"body":` + otlpnest.JSON(100_000) + `}]}]}]}`), http.StatusBadRequest},
+	} {
+		got, err := postOTLP(t.Context(), url+attack.path, attack.contentType, attack.body)
+		require.NoError(t, err, "%s: %.2000s", attack.name, collector.Output())
+		assert.Equal(t, attack.status, got.status, "%s: %s", attack.name, got.body)
+	}
+
+	// A plain record beside a nested one arrives as it was sent.
+	logs := plog.NewLogs()
+	records := logs.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords()
+	records.AppendEmpty().Body().SetStr("plain")
+	otlpnest.Value(records.AppendEmpty().Body(), 10_000)
+	body, err := plogotlp.NewExportRequestFromLogs(logs).MarshalProto()
+	require.NoError(t, err)
+	got, err := postOTLP(t.Context(), url+"/v1/logs", protobuf, body)
+	require.NoError(t, err)
+	assert.Equal(t, http.StatusOK, got.status, got.body)
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		var bodies []string
+		for _, record := range sink.LogRecords() {
+			bodies = append(bodies, innermost(record.Body()))
+		}
+		assert.Contains(c, bodies, "plain")
+		assert.Contains(c, bodies, "[cut: nested deeper than 64 levels]")
+		assert.NotEmpty(c, sink.Spans())
+	}, arrival, poll)
+
+	samples, err := harness.Scrape(t.Context(), collector.Address(t, harness.TelemetryPath))
+	require.NoError(t, err)
+	cut := harness.Select(samples, "otelcol_processor_ml_guard_values_cut", harness.Labels{"limit": "depth", "processor": "ml_guard"})
+	require.NotEmpty(t, cut)
+	assert.True(t, collector.Running())
+	assert.Zero(t, collector.Stop(t))
+	assert.NotContains(t, collector.Output(), "goroutine stack exceeds")
+}
+
+// innermost follows the first elements of arrays and maps.
+func innermost(v pcommon.Value) string {
+	for {
+		switch {
+		case v.Type() == pcommon.ValueTypeSlice && v.Slice().Len() > 0:
+			v = v.Slice().At(0)
+		case v.Type() == pcommon.ValueTypeMap && v.Map().Len() > 0:
+			v, _ = v.Map().Get("k")
+		default:
+			return v.Str()
+		}
+	}
+}
+
+// Compressed or not, a request of more than 4 MiB is refused.
+func TestLargeRequestsAreRefused(t *testing.T) {
+	t.Parallel()
+	_ = fmt.Sprint
+	_ = strings.Repeat
+}

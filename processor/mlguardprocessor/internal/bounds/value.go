@@ -1,0 +1,176 @@
+package bounds
+
+import (
+	"strconv"
+	"strings"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+)
+
+// overhead is what an element counts for beside its text and its key, in bytes.
+// Without it, a million empty elements would weigh nothing.
+const overhead = 8
+
+// list is a slice of pdata.
+type list[E any] interface {
+	Len() int
+	RemoveIf(remove func(E) bool)
+}
+
+func keepFirst[E any, L list[E]](l L, keep int) {
+	l.RemoveIf(func(E) bool { keep--; return keep < 0 })
+}
+
+// admit removes what l has beyond most elements and beyond what the request may
+// have of items, and returns the number of elements that it removed.
+func admit[E any, L list[E]](c *cutter, l L, most int, limit Limit) uint32 {
+	n := l.Len()
+	keep := min(n, most)
+	c.counts[limit] += int64(n - keep)
+	if keep > c.items {
+		c.counts[Items] += int64(keep - c.items)
+		keep = c.items
+	}
+	c.items -= keep
+	if keep < n {
+		keepFirst(l, keep)
+	}
+	return uint32(n - keep)
+}
+
+// attributes bounds the attributes of an item, and returns the number of those
+// that it dropped.
+func (c *cutter) attributes(m pcommon.Map) uint32 {
+	return c.entries(m, c.MaxAttributes, Attributes, 0)
+}
+
+// entries bounds the entries of a map, whose values depth arrays and maps
+// enclose, and returns the number of those that it dropped.
+func (c *cutter) entries(m pcommon.Map, most int, limit Limit, depth int) uint32 {
+	keep := min(m.Len(), most)
+	i, long := 0, 0
+	for key, v := range m.All() {
+		if i == keep {
+			break
+		}
+		if len(key) > c.MaxNameBytes {
+			long++
+		} else {
+			if len(key)+overhead > c.bytes {
+				keep, limit = i, ItemBytes
+				break
+			}
+			c.bytes -= len(key) + overhead
+			c.value(v, depth)
+		}
+		i++
+	}
+	beyond := m.Len() - keep
+	if beyond+long == 0 {
+		return 0
+	}
+	c.counts[limit] += int64(beyond)
+	c.counts[NameBytes] += int64(long)
+	m.RemoveIf(func(key string, _ pcommon.Value) bool {
+		keep--
+		return keep < 0 || len(key) > c.MaxNameBytes
+	})
+	return uint32(beyond + long)
+}
+
+// value bounds a value that depth arrays and maps enclose.
+func (c *cutter) value(v pcommon.Value, depth int) {
+	switch v.Type() {
+	case pcommon.ValueTypeStr:
+		c.text(v)
+	case pcommon.ValueTypeBytes:
+		if limit, n := c.room(), v.Bytes().Len(); n > limit {
+			c.counts[c.exceeded()]++
+			v.SetStr("[cut: " + strconv.Itoa(n) + " bytes]")
+		} else {
+			c.bytes -= n
+		}
+	case pcommon.ValueTypeSlice:
+		if c.tooDeep(v, depth) {
+			return
+		}
+		c.elements(v.Slice(), depth+1)
+	case pcommon.ValueTypeMap:
+		if c.tooDeep(v, depth) {
+			return
+		}
+		if n := c.entries(v.Map(), c.MaxElements, Elements, depth+1); n > 0 {
+			v.Map().PutStr("[cut]", strconv.FormatUint(uint64(n), 10)+" more entries")
+		}
+	}
+}
+
+func (c *cutter) tooDeep(v pcommon.Value, depth int) bool {
+	if depth < c.MaxDepth {
+		return false
+	}
+	c.counts[Depth]++
+	v.SetStr("[cut: nested deeper than " + strconv.Itoa(c.MaxDepth) + " levels]")
+	return true
+}
+
+func (c *cutter) elements(s pcommon.Slice, depth int) {
+	n, limit := s.Len(), Elements
+	keep := min(n, c.MaxElements)
+	for i := range keep {
+		if c.bytes < overhead {
+			keep, limit = i, ItemBytes
+			break
+		}
+		c.bytes -= overhead
+		c.value(s.At(i), depth)
+	}
+	if keep < n {
+		c.counts[limit] += int64(n - keep)
+		keepFirst(s, keep)
+		s.AppendEmpty().SetStr("[cut: " + strconv.Itoa(n-keep) + " more elements]")
+	}
+}
+
+// room is the number of bytes that the next value may have.
+func (c *cutter) room() int { return min(c.MaxValueBytes, c.bytes) }
+
+// exceeded is the limit that sets room.
+func (c *cutter) exceeded() Limit {
+	if c.bytes < c.MaxValueBytes {
+		return ItemBytes
+	}
+	return ValueBytes
+}
+
+func (c *cutter) text(v pcommon.Value) {
+	text := v.Str()
+	if limit := c.room(); len(text) > limit {
+		text = c.shorten(text, limit, c.exceeded())
+		v.SetStr(text)
+	}
+	c.bytes -= min(len(text), c.bytes)
+}
+
+// cutName bounds a name.
+func cutName(c *cutter, name string, set func(string)) {
+	if len(name) > c.MaxNameBytes {
+		set(c.shorten(name, c.MaxNameBytes, NameBytes))
+	}
+}
+
+// traceState drops members from the end, as the W3C recommendation asks.
+func (c *cutter) traceState(state pcommon.TraceState) {
+	raw := state.AsRaw()
+	if len(raw) <= c.MaxNameBytes {
+		return
+	}
+	c.counts[NameBytes]++
+	end := strings.LastIndexByte(raw[:c.MaxNameBytes+1], ',')
+	state.FromRaw(raw[:max(end, 0)])
+}
+
+func (c *cutter) shorten(text string, limit int, exceeded Limit) string {
+	c.counts[exceeded]++
+	return shorten(text, limit)
+}
