@@ -156,7 +156,7 @@ func (r *reader) readResource(attrs pcommon.Map) {
 	r.program = programOf(&r.ofResource, attrs)
 	r.per = perStepOf(&r.ofResource)
 	r.timing = timingHost
-	if v, ok := attrs.Get(series.Timing); ok && v.AsString() == timingDevice {
+	if v, ok := attrs.Get(series.Timing); ok && v.Str() == timingDevice {
 		r.timing = timingDevice
 	}
 	run := streams.Run{

@@ -133,7 +133,12 @@ func (x *exemplarState) textLength() int {
 		n += len(span) + 2*len(x.span.span)
 	}
 	for key, value := range x.attrs.All() {
-		n += labelLength(key, value.AsString())
+		// A value without room needs no exact length.
+		text, whole := mlattr.Text(value, utf8.UTFMax*maxExemplarText)
+		if !whole {
+			return maxExemplarText
+		}
+		n += labelLength(key, text)
 	}
 	return n
 }

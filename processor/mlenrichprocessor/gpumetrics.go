@@ -98,6 +98,10 @@ func (o *ownMetrics) add(resource int, name, description, unit string) pmetric.N
 	return points.AppendEmpty()
 }
 
+// maxLabelBytes bounds the value of a label. Names of devices and hosts are
+// shorter.
+const maxLabelBytes = 1 << 10
+
 // first says whether there was no point of these labels yet.
 func (o *ownMetrics) first(name string, attrs pcommon.Map, labels ...[]string) bool {
 	var key strings.Builder
@@ -106,7 +110,8 @@ func (o *ownMetrics) first(name string, attrs pcommon.Map, labels ...[]string) b
 		for _, label := range list {
 			key.WriteByte('\n')
 			if v, ok := attrs.Get(label); ok {
-				key.WriteString(v.AsString())
+				text, _ := mlattr.Text(v, maxLabelBytes)
+				key.WriteString(text)
 			}
 		}
 	}
@@ -121,7 +126,7 @@ func copyLabels(from, to pcommon.Map, labels ...[]string) {
 	for _, list := range labels {
 		for _, label := range list {
 			if v, ok := from.Get(label); ok {
-				v.CopyTo(to.PutEmpty(label))
+				mlattr.Copy(v, to.PutEmpty(label), maxLabelBytes)
 			}
 		}
 	}

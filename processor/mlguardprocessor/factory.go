@@ -2,6 +2,7 @@ package mlguardprocessor
 
 import (
 	"context"
+	"time"
 
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/config/configoptional"
@@ -9,6 +10,7 @@ import (
 	"go.opentelemetry.io/collector/processor"
 	"go.opentelemetry.io/collector/processor/processorhelper"
 
+	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/bounds"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/content"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/identity"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/metadata"
@@ -29,6 +31,8 @@ func NewFactory() processor.Factory {
 
 func createDefaultConfig() component.Config {
 	return &Config{
+		Bounds:     bounds.Default(),
+		RetryAfter: 5 * time.Second,
 		Identities: configoptional.Default(identity.Config{}),
 		Content:    configoptional.Default(content.Config{}),
 	}
@@ -39,7 +43,7 @@ func createTraces(ctx context.Context, set processor.Settings, cfg component.Con
 	if err != nil {
 		return nil, err
 	}
-	return processorhelper.NewTraces(ctx, set, cfg, next, g.processTraces,
+	return processorhelper.NewTraces(ctx, set, cfg, nextTraces{next, g}, g.processTraces,
 		processorhelper.WithCapabilities(capabilities), processorhelper.WithShutdown(g.shutdown))
 }
 
@@ -48,7 +52,7 @@ func createMetrics(ctx context.Context, set processor.Settings, cfg component.Co
 	if err != nil {
 		return nil, err
 	}
-	return processorhelper.NewMetrics(ctx, set, cfg, next, g.processMetrics,
+	return processorhelper.NewMetrics(ctx, set, cfg, nextMetrics{next, g}, g.processMetrics,
 		processorhelper.WithCapabilities(capabilities), processorhelper.WithShutdown(g.shutdown))
 }
 
@@ -57,6 +61,6 @@ func createLogs(ctx context.Context, set processor.Settings, cfg component.Confi
 	if err != nil {
 		return nil, err
 	}
-	return processorhelper.NewLogs(ctx, set, cfg, next, g.processLogs,
+	return processorhelper.NewLogs(ctx, set, cfg, nextLogs{next, g}, g.processLogs,
 		processorhelper.WithCapabilities(capabilities), processorhelper.WithShutdown(g.shutdown))
 }

@@ -2,11 +2,14 @@ package mlguardprocessor
 
 import (
 	"context"
+	"time"
 
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/processor"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
 
 	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/bounds"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/content"
@@ -20,7 +23,10 @@ type guard struct {
 	bounds     *bounds.Filter
 	identities *identity.Filter
 	content    *content.Filter
+	retryAfter time.Duration
 	telemetry  *metadata.TelemetryBuilder
+	// cutBy are the attributes of the counter of what bounds cut, by limit.
+	cutBy [bounds.Limits]metric.MeasurementOption
 }
 
 func newGuard(set processor.Settings, cfg *Config) (*guard, error) {
@@ -28,7 +34,11 @@ func newGuard(set processor.Settings, cfg *Config) (*guard, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &guard{telemetry: telemetry}
+	g := &guard{retryAfter: cfg.RetryAfter, telemetry: telemetry}
+	for limit := range bounds.Limits {
+		g.cutBy[limit] = metric.WithAttributeSet(attribute.NewSet(
+			attribute.String("limit", limit.String()), attribute.String("processor", set.ID.String())))
+	}
 	if g.bounds, err = bounds.New(&cfg.Bounds); err != nil {
 		return nil, err
 	}
@@ -45,8 +55,8 @@ func newGuard(set processor.Settings, cfg *Config) (*guard, error) {
 	return g, nil
 }
 
-func (g *guard) processTraces(_ context.Context, td ptrace.Traces) (ptrace.Traces, error) {
-	g.bounds.Traces(td)
+func (g *guard) processTraces(ctx context.Context, td ptrace.Traces) (ptrace.Traces, error) {
+	g.countCut(ctx, g.bounds.Traces(td))
 	if g.identities != nil {
 		g.identities.Traces(td)
 	}
@@ -56,8 +66,8 @@ func (g *guard) processTraces(_ context.Context, td ptrace.Traces) (ptrace.Trace
 	return td, nil
 }
 
-func (g *guard) processMetrics(_ context.Context, md pmetric.Metrics) (pmetric.Metrics, error) {
-	g.bounds.Metrics(md)
+func (g *guard) processMetrics(ctx context.Context, md pmetric.Metrics) (pmetric.Metrics, error) {
+	g.countCut(ctx, g.bounds.Metrics(md))
 	if g.identities != nil {
 		g.identities.Metrics(md)
 	}
@@ -67,8 +77,8 @@ func (g *guard) processMetrics(_ context.Context, md pmetric.Metrics) (pmetric.M
 	return md, nil
 }
 
-func (g *guard) processLogs(_ context.Context, ld plog.Logs) (plog.Logs, error) {
-	g.bounds.Logs(ld)
+func (g *guard) processLogs(ctx context.Context, ld plog.Logs) (plog.Logs, error) {
+	g.countCut(ctx, g.bounds.Logs(ld))
 	if g.identities != nil {
 		g.identities.Logs(ld)
 	}
@@ -76,6 +86,14 @@ func (g *guard) processLogs(_ context.Context, ld plog.Logs) (plog.Logs, error) 
 		g.content.Logs(ld)
 	}
 	return ld, nil
+}
+
+func (g *guard) countCut(ctx context.Context, counts bounds.Counts) {
+	for limit, n := range counts {
+		if n > 0 {
+			g.telemetry.ProcessorMlGuardValuesCut.Add(ctx, n, g.cutBy[limit])
+		}
+	}
 }
 
 func (g *guard) shutdown(context.Context) error {

@@ -1,7 +1,6 @@
 package reprogenprocessor
 
 import (
-	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
@@ -72,15 +71,16 @@ func (r *recorder) recordingOf(l *located) (recording, int64) {
 		SpanID:  hexSpan(l.span.SpanID()),
 	}}
 	if v, ok := l.resource.Attributes().Get(mlattr.ServiceName); ok {
-		rec.from.Service = c.text(v.AsString(), maxValueBytes)
+		rec.from.Service = serviceName(v)
 	}
 	// Nothing but these is read of a call, and what is not weighed would have
 	// no bound.
 	var weight int64
 	keep := func(name string) {
 		if v, ok := l.span.Attributes().Get(name); ok {
-			if weight += weigh(v); weight <= r.maxRecording() {
-				v.CopyTo(rec.span.Attributes().PutEmpty(name))
+			size, ok := mlattr.Size(v, int(r.maxRecording()-weight))
+			if weight += valueOverhead + int64(size); ok {
+				mlattr.Copy(v, rec.span.Attributes().PutEmpty(name), size)
 			}
 		}
 	}
@@ -98,24 +98,4 @@ func (r *recorder) recordingOf(l *located) (recording, int64) {
 		keep(name)
 	}
 	return rec, weight
-}
-
-// weigh estimates the bytes that a value takes in memory.
-func weigh(v pcommon.Value) int64 {
-	weight := int64(valueOverhead)
-	switch v.Type() {
-	case pcommon.ValueTypeStr:
-		weight += int64(len(v.Str()))
-	case pcommon.ValueTypeBytes:
-		weight += int64(v.Bytes().Len())
-	case pcommon.ValueTypeSlice:
-		for _, e := range v.Slice().All() {
-			weight += weigh(e)
-		}
-	case pcommon.ValueTypeMap:
-		for k, e := range v.Map().All() {
-			weight += int64(len(k)) + weigh(e)
-		}
-	}
-	return weight
 }

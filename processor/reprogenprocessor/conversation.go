@@ -7,6 +7,7 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
 )
@@ -89,11 +90,17 @@ func hasRequest(attributes pcommon.Map) bool {
 		strings.Contains(firstText(attributes, attrInputValue), `"messages"`)
 }
 
+// maxJSONBytes is the greatest max_payload_bytes: no longer request is read.
+const maxJSONBytes = 1 << 20
+
 // jsonText returns a copy of an attribute as JSON, which must not share
 // memory with the batch.
 func jsonText(attributes pcommon.Map, key string) string {
 	if v, ok := attributes.Get(key); ok && v.Type() == pcommon.ValueTypeSlice {
-		return v.AsString()
+		if text, whole := mlattr.Text(v, maxJSONBytes); whole {
+			return text
+		}
+		return ""
 	}
 	return strings.Clone(firstText(attributes, key))
 }

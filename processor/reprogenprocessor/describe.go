@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"strings"
 
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/content"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
@@ -17,8 +19,7 @@ import (
 func describe(read *reader, l located) *failure.Failure {
 	f := &failure.Failure{Kind: failure.Context, Error: l.err, Trigger: l.trigger}
 	if v, ok := l.resource.Attributes().Get(mlattr.ServiceName); ok {
-		c := newCopier()
-		f.Service = c.text(v.AsString(), maxValueBytes)
+		f.Service = serviceName(v)
 	}
 	caller := l.span
 	if l.recorded != nil {
@@ -33,6 +34,12 @@ func describe(read *reader, l located) *failure.Failure {
 	}
 	f.Fingerprint = fingerprintOf(f, l, read.capture)
 	return f
+}
+
+// serviceName returns a copy of the value of service.name.
+func serviceName(v pcommon.Value) string {
+	text, _ := mlattr.Text(v, maxValueBytes)
+	return strings.Clone(text)
 }
 
 func fingerprintOf(f *failure.Failure, l located, capture bool) string {

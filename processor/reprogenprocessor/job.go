@@ -43,12 +43,15 @@ func idOf(maps []pcommon.Map, keys ...string) string {
 			if !ok {
 				continue
 			}
-			text := v.AsString()
+			text, whole := mlattr.Text(v, maxID)
+			if !whole {
+				continue
+			}
 			isRank := k == attrRank || k == mlattr.RankGlobal || k == "global_rank"
 			if isRank && len(text) > maxRank {
 				continue
 			}
-			if text != "" && len(text) <= maxID && (isRank || text != "0" && text != "none" && text != "-") {
+			if text != "" && (isRank || text != "0" && text != "none" && text != "-") {
 				return strings.Clone(text)
 			}
 		}

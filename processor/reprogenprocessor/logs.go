@@ -10,6 +10,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 // logsProcessor looks for exceptions that arrive as log records and passes
@@ -122,6 +124,10 @@ func (r *recorder) sawRecord(ctx context.Context, record plog.LogRecord, resourc
 	r.exceptions.put(l.key(), l.err, int64(len(l.err.Type)+len(l.err.Message)+len(l.err.Stack)+spanOverhead), now)
 }
 
+// maxCopiedBytes bounds what is copied of a body or an attribute of a record. It
+// is more than any payload or stack trace that is read.
+const maxCopiedBytes = 1 << 20
+
 // spanOf makes of a record the span that it would be: failed, with the
 // record's attributes, and with the exception as its event.
 func spanOf(record plog.LogRecord, scope string) ptrace.Span {
@@ -143,15 +149,16 @@ func spanOf(record plog.LogRecord, scope string) ptrace.Span {
 	span.SetStartTimestamp(at)
 	span.SetEndTimestamp(at)
 	span.Status().SetCode(ptrace.StatusCodeError)
-	span.Status().SetMessage(record.Body().AsString())
+	message, _ := mlattr.Text(record.Body(), maxCopiedBytes)
+	span.Status().SetMessage(message)
 	event := span.Events().AppendEmpty()
 	event.SetName(attrExceptionEvent)
 	event.SetTimestamp(at)
 	for k, v := range record.Attributes().All() {
 		if strings.HasPrefix(k, "exception.") {
-			v.CopyTo(event.Attributes().PutEmpty(k))
+			mlattr.Copy(v, event.Attributes().PutEmpty(k), maxCopiedBytes)
 		} else {
-			v.CopyTo(span.Attributes().PutEmpty(k))
+			mlattr.Copy(v, span.Attributes().PutEmpty(k), maxCopiedBytes)
 		}
 	}
 	return span

@@ -128,7 +128,8 @@ func workloadOf(attributes pcommon.Map) gpustate.Workload {
 		Namespace: firstText(attributes, "k8s.namespace.name"), Pod: firstText(attributes, "k8s.pod.name"),
 	}
 	if v, ok := attributes.Get(mlattr.RankGlobal); ok {
-		w.Rank = v.AsString()
+		text, _ := mlattr.Text(v, maxRank)
+		w.Rank = strings.Clone(text)
 	}
 	w.PID, _ = intOf([]pcommon.Map{attributes}, "process.pid")
 	return w

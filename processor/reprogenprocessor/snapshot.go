@@ -7,6 +7,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 )
@@ -122,7 +123,8 @@ func (c *copier) value(v pcommon.Value, limit, depth int) any {
 			c.omitted++
 			return nil
 		}
-		return c.text(v.AsString(), 2*limit)
+		text, _ := mlattr.Text(v, 2*limit)
+		return c.text(text, 2*limit)
 	case pcommon.ValueTypeSlice:
 		if depth == maxDepth {
 			c.omitted++

@@ -129,7 +129,7 @@ func (r *recorder) noteXID(record plog.LogRecord, resource pcommon.Map) {
 		at = record.ObservedTimestamp()
 	}
 	text := "XID " + strconv.FormatInt(code, 10)
-	if body := record.Body().AsString(); strings.HasPrefix(body, text) {
+	if body, _ := mlattr.Text(record.Body(), maxValueBytes); strings.HasPrefix(body, text) {
 		text = body
 	}
 	r.gpus.AddXID(oneOf(maps[:], mlattr.HostName), oneOf(maps[:], mlattr.HardwareID),

@@ -25,16 +25,16 @@ const (
 	Links
 	NameBytes
 	ValueBytes
-	limits
+	Limits // the number of limits
 )
 
 // String returns the limit's key in the configuration without its "max_".
 func (l Limit) String() string {
-	return [limits]string{"attributes", "depth", "elements", "events", "item_bytes", "items", "links", "name_bytes", "value_bytes"}[l]
+	return [Limits]string{"attributes", "depth", "elements", "events", "item_bytes", "items", "links", "name_bytes", "value_bytes"}[l]
 }
 
 // Counts is what one call cut, by Limit.
-type Counts [limits]int64
+type Counts [Limits]int64
 
 // Filter applies one Config. Any number of goroutines may use it.
 type Filter struct{ limits Config }

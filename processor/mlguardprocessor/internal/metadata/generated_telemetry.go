@@ -60,7 +60,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	var err, errs error
 	builder.ProcessorMlGuardValuesCut, err = builder.meter.Int64Counter(
 		"otelcol_processor_ml_guard_values_cut",
-		metric.WithDescription("Number of values that were cut because they exceeded a limit of the section bounds, by limit [Development]"),
+		metric.WithDescription("Number of values, attributes, elements and items that were cut because they exceeded a limit of the section bounds, by limit [Development]"),
 		metric.WithUnit("{value}"),
 	)
 	errs = errors.Join(errs, err)

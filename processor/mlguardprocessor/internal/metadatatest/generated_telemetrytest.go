@@ -24,7 +24,7 @@ func NewSettings(tt *componenttest.Telemetry) processor.Settings {
 func AssertEqualProcessorMlGuardValuesCut(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_ml_guard_values_cut",
-		Description: "Number of values that were cut because they exceeded a limit of the section bounds, by limit [Development]",
+		Description: "Number of values, attributes, elements and items that were cut because they exceeded a limit of the section bounds, by limit [Development]",
 		Unit:        "{value}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
