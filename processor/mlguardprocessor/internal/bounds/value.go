@@ -99,7 +99,7 @@ func (c *cutter) value(v pcommon.Value, depth int) {
 		if c.tooDeep(v, depth) {
 			return
 		}
-		if n := c.entries(v.Map(), c.MaxElements, Elements, depth+1); n > 0 {
+		if n := c.entries(v.Map(), c.elementsOf(v.Map().Len()), Elements, depth+1); n > 0 {
 			v.Map().PutStr("[cut]", strconv.FormatUint(uint64(n), 10)+" more entries")
 		}
 	}
@@ -114,9 +114,18 @@ func (c *cutter) tooDeep(v pcommon.Value, depth int) bool {
 	return true
 }
 
+// elementsOf returns how many of n elements stay. Where some go, the last place
+// is that of the text that says so.
+func (c *cutter) elementsOf(n int) int {
+	if n > c.MaxElements {
+		return c.MaxElements - 1
+	}
+	return n
+}
+
 func (c *cutter) elements(s pcommon.Slice, depth int) {
 	n, limit := s.Len(), Elements
-	keep := min(n, c.MaxElements)
+	keep := c.elementsOf(n)
 	for i := range keep {
 		if c.bytes < overhead {
 			keep, limit = i, ItemBytes
