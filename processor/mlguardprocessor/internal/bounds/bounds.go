@@ -59,15 +59,15 @@ func (c *cutter) item() { c.bytes = c.MaxItemBytes }
 // Traces changes td in place.
 func (f *Filter) Traces(td ptrace.Traces) Counts {
 	c := f.cutter()
-	admit(&c, td.ResourceSpans(), c.MaxItems, Items)
+	admit(&c, td.ResourceSpans(), ptrace.NewResourceSpansSlice, c.MaxItems, Items)
 	for _, rs := range td.ResourceSpans().All() {
 		cutName(&c, rs.SchemaUrl(), rs.SetSchemaUrl)
 		c.resource(rs.Resource())
-		admit(&c, rs.ScopeSpans(), c.MaxItems, Items)
+		admit(&c, rs.ScopeSpans(), ptrace.NewScopeSpansSlice, c.MaxItems, Items)
 		for _, ss := range rs.ScopeSpans().All() {
 			cutName(&c, ss.SchemaUrl(), ss.SetSchemaUrl)
 			c.scope(ss.Scope())
-			admit(&c, ss.Spans(), c.MaxItems, Items)
+			admit(&c, ss.Spans(), ptrace.NewSpanSlice, c.MaxItems, Items)
 			for _, span := range ss.Spans().All() {
 				c.span(span)
 			}
@@ -86,7 +86,7 @@ func (c *cutter) span(span ptrace.Span) {
 	if n := c.attributes(span.Attributes()); n > 0 {
 		span.SetDroppedAttributesCount(span.DroppedAttributesCount() + n)
 	}
-	if n := admit(c, span.Events(), c.MaxEvents, Events); n > 0 {
+	if n := admit(c, span.Events(), ptrace.NewSpanEventSlice, c.MaxEvents, Events); n > 0 {
 		span.SetDroppedEventsCount(span.DroppedEventsCount() + n)
 	}
 	for _, event := range span.Events().All() {
@@ -96,7 +96,7 @@ func (c *cutter) span(span ptrace.Span) {
 			event.SetDroppedAttributesCount(event.DroppedAttributesCount() + n)
 		}
 	}
-	if n := admit(c, span.Links(), c.MaxLinks, Links); n > 0 {
+	if n := admit(c, span.Links(), ptrace.NewSpanLinkSlice, c.MaxLinks, Links); n > 0 {
 		span.SetDroppedLinksCount(span.DroppedLinksCount() + n)
 	}
 	for _, link := range span.Links().All() {
@@ -111,15 +111,15 @@ func (c *cutter) span(span ptrace.Span) {
 // Logs changes ld in place.
 func (f *Filter) Logs(ld plog.Logs) Counts {
 	c := f.cutter()
-	admit(&c, ld.ResourceLogs(), c.MaxItems, Items)
+	admit(&c, ld.ResourceLogs(), plog.NewResourceLogsSlice, c.MaxItems, Items)
 	for _, rl := range ld.ResourceLogs().All() {
 		cutName(&c, rl.SchemaUrl(), rl.SetSchemaUrl)
 		c.resource(rl.Resource())
-		admit(&c, rl.ScopeLogs(), c.MaxItems, Items)
+		admit(&c, rl.ScopeLogs(), plog.NewScopeLogsSlice, c.MaxItems, Items)
 		for _, sl := range rl.ScopeLogs().All() {
 			cutName(&c, sl.SchemaUrl(), sl.SetSchemaUrl)
 			c.scope(sl.Scope())
-			admit(&c, sl.LogRecords(), c.MaxItems, Items)
+			admit(&c, sl.LogRecords(), plog.NewLogRecordSlice, c.MaxItems, Items)
 			for _, record := range sl.LogRecords().All() {
 				c.item()
 				cutName(&c, record.SeverityText(), record.SetSeverityText)
@@ -137,15 +137,15 @@ func (f *Filter) Logs(ld plog.Logs) Counts {
 // Metrics changes md in place.
 func (f *Filter) Metrics(md pmetric.Metrics) Counts {
 	c := f.cutter()
-	admit(&c, md.ResourceMetrics(), c.MaxItems, Items)
+	admit(&c, md.ResourceMetrics(), pmetric.NewResourceMetricsSlice, c.MaxItems, Items)
 	for _, rm := range md.ResourceMetrics().All() {
 		cutName(&c, rm.SchemaUrl(), rm.SetSchemaUrl)
 		c.resource(rm.Resource())
-		admit(&c, rm.ScopeMetrics(), c.MaxItems, Items)
+		admit(&c, rm.ScopeMetrics(), pmetric.NewScopeMetricsSlice, c.MaxItems, Items)
 		for _, sm := range rm.ScopeMetrics().All() {
 			cutName(&c, sm.SchemaUrl(), sm.SetSchemaUrl)
 			c.scope(sm.Scope())
-			admit(&c, sm.Metrics(), c.MaxItems, Items)
+			admit(&c, sm.Metrics(), pmetric.NewMetricSlice, c.MaxItems, Items)
 			for _, metric := range sm.Metrics().All() {
 				c.metric(metric)
 			}

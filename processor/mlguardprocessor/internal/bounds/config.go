@@ -42,7 +42,8 @@ type Config struct {
 	MaxLinks int `mapstructure:"max_links"`
 	// MaxItems is the number of resources, scopes, spans, events, links, log
 	// records, metrics, data points and exemplars of a request, all together.
-	// Those beyond it are dropped. The default is 100000.
+	// Those beyond it are dropped. The default is 100000: requests of 4 MiB with more have
+	// less than 42 bytes for each. A scrape may need a higher limit.
 	MaxItems int `mapstructure:"max_items"`
 }
 

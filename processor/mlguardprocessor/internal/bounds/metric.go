@@ -17,7 +17,7 @@ func (c *cutter) metric(metric pmetric.Metric) {
 		c.numbers(metric.Sum().DataPoints())
 	case pmetric.MetricTypeHistogram:
 		points := metric.Histogram().DataPoints()
-		admit(c, points, c.MaxItems, Items)
+		admit(c, points, pmetric.NewHistogramDataPointSlice, c.MaxItems, Items)
 		for _, point := range points.All() {
 			c.histogram(point)
 		}
@@ -29,7 +29,7 @@ func (c *cutter) metric(metric pmetric.Metric) {
 }
 
 func (c *cutter) numbers(points pmetric.NumberDataPointSlice) {
-	admit(c, points, c.MaxItems, Items)
+	admit(c, points, pmetric.NewNumberDataPointSlice, c.MaxItems, Items)
 	for _, point := range points.All() {
 		c.item()
 		c.attributes(point.Attributes())
@@ -53,7 +53,7 @@ func (c *cutter) histogram(point pmetric.HistogramDataPoint) {
 // exponential drops points with too many buckets: without buckets, such a point
 // would say that all it counts is zero.
 func (c *cutter) exponential(points pmetric.ExponentialHistogramDataPointSlice) {
-	admit(c, points, c.MaxItems, Items)
+	admit(c, points, pmetric.NewExponentialHistogramDataPointSlice, c.MaxItems, Items)
 	excess := 0
 	for _, point := range points.All() {
 		if c.tooManyBuckets(point) {
@@ -75,19 +75,19 @@ func (c *cutter) tooManyBuckets(point pmetric.ExponentialHistogramDataPoint) boo
 }
 
 func (c *cutter) summaries(points pmetric.SummaryDataPointSlice) {
-	admit(c, points, c.MaxItems, Items)
+	admit(c, points, pmetric.NewSummaryDataPointSlice, c.MaxItems, Items)
 	for _, point := range points.All() {
 		c.item()
 		c.attributes(point.Attributes())
 		if quantiles := point.QuantileValues(); quantiles.Len() > c.MaxElements {
 			c.counts[Elements]++
-			keepFirst(quantiles, c.MaxElements)
+			keepFirst(quantiles, c.MaxElements, pmetric.NewSummaryDataPointValueAtQuantileSlice)
 		}
 	}
 }
 
 func (c *cutter) exemplars(exemplars pmetric.ExemplarSlice) {
-	admit(c, exemplars, c.MaxElements, Elements)
+	admit(c, exemplars, pmetric.NewExemplarSlice, c.MaxElements, Elements)
 	for _, exemplar := range exemplars.All() {
 		c.item()
 		c.attributes(exemplar.FilteredAttributes())

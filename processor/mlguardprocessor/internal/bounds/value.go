@@ -11,19 +11,32 @@ import (
 // Without it, a million empty elements would weigh nothing.
 const overhead = 8
 
-// list is a slice of pdata.
-type list[E any] interface {
+// list is a slice of pdata, L, whose elements are E.
+type list[E, L any] interface {
 	Len() int
-	RemoveIf(remove func(E) bool)
+	At(i int) E
+	AppendEmpty() E
+	EnsureCapacity(capacity int)
+	MoveAndAppendTo(dest L)
 }
 
-func keepFirst[E any, L list[E]](l L, keep int) {
-	l.RemoveIf(func(E) bool { keep--; return keep < 0 })
+// element is an element of a list.
+type element[E any] interface{ MoveTo(dest E) }
+
+// keepFirst removes all but the first keep elements of l, in time of these. empty
+// returns a new list.
+func keepFirst[E element[E], L list[E, L]](l L, keep int, empty func() L) {
+	all := empty()
+	l.MoveAndAppendTo(all)
+	l.EnsureCapacity(keep)
+	for i := range keep {
+		all.At(i).MoveTo(l.AppendEmpty())
+	}
 }
 
 // admit removes what l has beyond most elements and beyond what the request may
 // have of items, and returns the number of elements that it removed.
-func admit[E any, L list[E]](c *cutter, l L, most int, limit Limit) uint32 {
+func admit[E element[E], L list[E, L]](c *cutter, l L, empty func() L, most int, limit Limit) uint32 {
 	n := l.Len()
 	keep := min(n, most)
 	c.counts[limit] += int64(n - keep)
@@ -33,7 +46,7 @@ func admit[E any, L list[E]](c *cutter, l L, most int, limit Limit) uint32 {
 	}
 	c.items -= keep
 	if keep < n {
-		keepFirst(l, keep)
+		keepFirst(l, keep, empty)
 	}
 	return uint32(n - keep)
 }
@@ -136,7 +149,7 @@ func (c *cutter) elements(s pcommon.Slice, depth int) {
 	}
 	if keep < n {
 		c.counts[limit] += int64(n - keep)
-		keepFirst(s, keep)
+		keepFirst(s, keep, pcommon.NewSlice)
 		s.AppendEmpty().SetStr("[cut: " + strconv.Itoa(n-keep) + " more elements]")
 	}
 }
