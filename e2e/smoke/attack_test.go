@@ -2,8 +2,9 @@ package smoke
 
 import (
 	"bytes"
+	"compress/gzip"
+	"compress/zlib"
 	"context"
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -15,6 +16,11 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/plog/plogotlp"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/otelcol-ml/otelcol-ml/e2e/harness"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/otlpnest"
@@ -27,12 +33,15 @@ type answer struct {
 	body   string
 }
 
-func postOTLP(ctx context.Context, url, contentType string, body []byte) (answer, error) {
+func postOTLP(ctx context.Context, url, contentType string, body []byte, header ...string) (answer, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
 		return answer{}, err
 	}
 	request.Header.Set("Content-Type", contentType)
+	for i := 0; i < len(header); i += 2 {
+		request.Header.Set(header[i], header[i+1])
+	}
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Minute}
 	response, err := client.Do(request)
 	if err != nil {
@@ -69,7 +78,7 @@ func TestNestedValuesDoNotEndTheCollector(t *testing.T) {
 			[][]byte{otlpnest.Attribute("service.name", otlpnest.Arrays(420_000))},
 			[][]byte{otlpnest.Attribute("exception.type", otlpnest.Arrays(100))}), http.StatusOK},
 		{"JSON", "/v1/logs", "application/json", []byte(
-			`{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"body":` + otlpnest.JSON(100_000) + `}]}]}]}`), http.StatusBadRequest},
+			`{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"body":` + otlpnest.JSON(149_000) + `}]}]}]}`), http.StatusOK},
 	} {
 		got, err := postOTLP(t.Context(), url+attack.path, attack.contentType, attack.body)
 		require.NoError(t, err, "%s: %.2000s", attack.name, collector.Output())
@@ -119,9 +128,71 @@ func innermost(v pcommon.Value) string {
 	}
 }
 
-// Compressed or not, a request of more than 4 MiB is refused.
+// Compressed or not, over HTTP or gRPC, a request of more than 4 MiB is refused.
 func TestLargeRequestsAreRefused(t *testing.T) {
 	t.Parallel()
-	_ = fmt.Sprint
-	_ = strings.Repeat
+	collector := harness.StartCollector(t, harness.CollectorOptions{Config: harness.Path("distribution", "config", "agent.yaml")})
+	large := plog.NewLogs()
+	large.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords().AppendEmpty().Body().SetStr(strings.Repeat("x", 4<<20))
+	body, err := plogotlp.NewExportRequestFromLogs(large).MarshalProto()
+	require.NoError(t, err)
+
+	url := "http://" + collector.Address(t, "receivers::otlp::protocols::http") + "/v1/logs"
+	for name, compress := range map[string]func(io.Writer) io.WriteCloser{
+		"":        nil,
+		"gzip":    func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) },
+		"deflate": func(w io.Writer) io.WriteCloser { return zlib.NewWriter(w) },
+	} {
+		sent := body
+		if compress != nil {
+			var compressed bytes.Buffer
+			w := compress(&compressed)
+			_, err := w.Write(body)
+			require.NoError(t, err)
+			require.NoError(t, w.Close())
+			sent = compressed.Bytes()
+		}
+		got, err := postOTLP(t.Context(), url, protobuf, sent, "Content-Encoding", name)
+		require.NoError(t, err)
+		assert.Equal(t, http.StatusBadRequest, got.status, "%q: %s", name, got.body)
+		assert.Contains(t, got.body, "request body too large", "%q", name)
+	}
+
+	sender, err := harness.NewGRPCSender(collector.Address(t, "receivers::otlp::protocols::grpc"))
+	require.NoError(t, err)
+	defer func() { assert.NoError(t, sender.Close()) }()
+	err = sender.Logs(t.Context(), large)
+	assert.Equal(t, codes.ResourceExhausted, status.Code(err), "%v", err)
+	assert.True(t, collector.Running())
+}
+
+// A request that is refused for the moment is answered with the time after which
+// to send it again.
+func TestRefusedRequestsSayWhenToSendAgain(t *testing.T) {
+	t.Parallel()
+	collector := harness.StartCollector(t, harness.CollectorOptions{
+		Config:    harness.Path("distribution", "config", "agent.yaml"),
+		Overrides: map[string]any{"processors::memory_limiter::limit_mib": 1},
+	})
+	sender, err := harness.NewGRPCSender(collector.Address(t, "receivers::otlp::protocols::grpc"))
+	require.NoError(t, err)
+	defer func() { assert.NoError(t, sender.Close()) }()
+	traces := ptrace.NewTraces()
+	traces.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans().AppendEmpty().SetName("a")
+	body, err := ptraceotlp.NewExportRequestFromTraces(traces).MarshalProto()
+	require.NoError(t, err)
+	url := "http://" + collector.Address(t, "receivers::otlp::protocols::http") + "/v1/traces"
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		got, err := postOTLP(t.Context(), url, protobuf, body)
+		require.NoError(c, err)
+		assert.Equal(c, http.StatusServiceUnavailable, got.status)
+		assert.Equal(c, "5", got.header.Get("Retry-After"))
+	}, arrival, poll)
+
+	refusal := status.Convert(sender.Traces(t.Context(), traces))
+	assert.Equal(t, codes.Unavailable, refusal.Code(), refusal.Message())
+	require.Len(t, refusal.Details(), 1)
+	info, ok := refusal.Details()[0].(*errdetails.RetryInfo)
+	require.True(t, ok)
+	assert.Equal(t, 5*time.Second, info.GetRetryDelay().AsDuration())
 }

@@ -1,0 +1,157 @@
+package smoke
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/otelcol-ml/otelcol-ml/e2e/documents"
+	"github.com/otelcol-ml/otelcol-ml/e2e/harness"
+)
+
+// maxRequestMiB is the size of a request that a shown configuration may take.
+const maxRequestMiB = 4
+
+// ownSources are receivers that take nothing from the network.
+var ownSources = []string{"gpu"}
+
+// Every configuration that the project ships or shows limits the requests of
+// each of its OTLP receivers, and has ml_guard first in each pipeline that takes
+// data from outside.
+func TestConfigurationsBoundWhatTheyReceive(t *testing.T) {
+	configurations := shownConfigurations(t)
+	var files []string
+	for _, shown := range configurations {
+		files = append(files, shown.name)
+		t.Run(shown.name, func(t *testing.T) {
+			for _, fault := range unbounded(shown.content, shown.whole) {
+				t.Error(fault)
+			}
+		})
+	}
+	for _, file := range []string{"distribution/config/agent.yaml", "distribution/config/demo.yaml", "distribution/config/production.yaml",
+		"docker/collector/stack.yaml", "docker/jaeger/jaeger.yaml", "examples/groupbytrace/collector.yaml"} {
+		assert.Contains(t, files, file, "the test does not look at it")
+	}
+}
+
+func TestUnboundedConfigurationsAreFound(t *testing.T) {
+	for text, faults := range map[string][]string{
+		"receivers: {otlp: {protocols: {grpc: }}}":                                   {`receivers::otlp::protocols::grpc lacks "max_recv_msg_size_mib", at most 4`},
+		"receivers: {otlp/a: {protocols: {http: {max_request_body_size: 4194305}}}}": {`receivers::otlp/a::protocols::http lacks "max_request_body_size", at most 4194304`},
+		"receivers: {otlp: {protocols: {http: {max_request_body_size: 0}}}}":         {`receivers::otlp::protocols::http lacks "max_request_body_size", at most 4194304`},
+		"receivers: {zipkin: }": {`receivers::zipkin lacks "max_request_body_size", at most 4194304`},
+		"receivers: {otlp: {protocols: {grpc: {max_recv_msg_size_mib: 4}}}}": nil,
+		"service: {pipelines: {traces: {receivers: [otlp], processors: [memory_limiter, ml_guard]}}}": {
+			"service::pipelines::traces does not begin with ml_guard"},
+		"service: {pipelines: {metrics: {receivers: [gpu], processors: [memory_limiter]}}}":           nil,
+		"{service: {pipelines: {metrics: {receivers: [ml_metrics]}}}, connectors: {ml_metrics: }}":    nil,
+		"service: {pipelines: {logs: {receivers: [otlp, gpu], processors: [ml_guard, ml_enrich]}}}":   nil,
+		"service: {pipelines: {logs: {receivers: [otlp], processors: [ml_guard/strict, ml_enrich]}}}": nil,
+	} {
+		var content map[string]any
+		require.NoError(t, yaml.Unmarshal([]byte(text), &content), text)
+		assert.Equal(t, faults, unbounded(content, true), text)
+	}
+}
+
+// unbounded lists what of a configuration takes from outside without a bound.
+// Only a whole configuration names its pipelines as they run.
+func unbounded(config map[string]any, whole bool) (faults []string) {
+	receivers, _ := config["receivers"].(map[string]any)
+	for id, settings := range receivers {
+		kind, _, _ := strings.Cut(id, "/")
+		fields, _ := settings.(map[string]any)
+		switch kind {
+		case "otlp":
+			protocols, _ := fields["protocols"].(map[string]any)
+			for protocol, settings := range protocols {
+				limits, _ := settings.(map[string]any)
+				path := "receivers::" + id + "::protocols::" + protocol
+				if protocol == "grpc" {
+					faults = append(faults, above(path, limits, "max_recv_msg_size_mib", maxRequestMiB)...)
+				} else {
+					faults = append(faults, above(path, limits, "max_request_body_size", maxRequestMiB<<20)...)
+				}
+			}
+		case "zipkin":
+			faults = append(faults, above("receivers::"+id, fields, "max_request_body_size", maxRequestMiB<<20)...)
+		}
+	}
+	service, _ := config["service"].(map[string]any)
+	pipelines, _ := service["pipelines"].(map[string]any)
+	for id, value := range pipelines {
+		pipeline, _ := value.(map[string]any)
+		sources, _ := pipeline["receivers"].([]any)
+		fromOutside := slices.ContainsFunc(sources, func(source any) bool {
+			name := fmt.Sprint(source)
+			return !slices.Contains(ownSources, name) && !has(config, "connectors", name)
+		})
+		processors, _ := pipeline["processors"].([]any)
+		if whole && fromOutside && (len(processors) == 0 || !strings.HasPrefix(fmt.Sprint(processors[0]), "ml_guard")) {
+			faults = append(faults, "service::pipelines::"+id+" does not begin with ml_guard")
+		}
+	}
+	slices.Sort(faults)
+	return faults
+}
+
+func above(path string, settings map[string]any, key string, most int) []string {
+	if limit, ok := settings[key].(int); ok && limit > 0 && limit <= most {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s lacks %q, at most %d", path, key, most)}
+}
+
+// shown is a configuration that a reader may run or copy.
+type shown struct {
+	name    string
+	content map[string]any
+	// whole says that it runs as it is: neither lines of a document nor a file
+	// that is merged over another, nor another program's.
+	whole bool
+}
+
+func shownConfigurations(t *testing.T) (found []shown) {
+	t.Helper()
+	for _, folder := range []string{"distribution", "docker", "examples"} {
+		require.NoError(t, filepath.WalkDir(harness.Path(folder), func(file string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() || filepath.Ext(file) != ".yaml" {
+				return err
+			}
+			text, err := os.ReadFile(file)
+			if err != nil {
+				return err
+			}
+			var content map[string]any
+			// Files of more than one document, or of lists, are none of a collector.
+			if yaml.Unmarshal(text, &content) != nil || content["receivers"] == nil {
+				return nil
+			}
+			name, err := filepath.Rel(harness.Path(), file)
+			_, own := content["processors"]
+			found = append(found, shown{filepath.ToSlash(name), content, own})
+			return err
+		}))
+	}
+	for _, block := range documents.Of(documented(t), "yaml", "yml") {
+		var content map[string]any
+		if yaml.Unmarshal([]byte(block.Text), &content) != nil {
+			continue
+		}
+		if _, ok := content["receivers"].(map[string]any); ok {
+			if _, over := block.Option("over"); !over {
+				found = append(found, shown{fmt.Sprintf("%s:%d", block.File, block.Line), content, content["processors"] != nil && content["service"] != nil})
+			}
+		}
+	}
+	return found
+}
