@@ -19,6 +19,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/metadata"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/otlpnest"
 )
 
 // FuzzConsumeTraces sends anything that decodes as traces, twice, the second
@@ -31,12 +32,21 @@ func FuzzConsumeTraces(f *testing.F) {
 		require.NoError(f, err)
 		raw, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(td)
 		require.NoError(f, err)
-		f.Add(raw)
+		f.Add(raw, uint16(0))
+		f.Add(raw, uint16(5000))
 	}
-	f.Fuzz(func(t *testing.T, raw []byte) {
+	f.Fuzz(func(t *testing.T, raw []byte, levels uint16) {
 		td, err := (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces(raw)
 		if err != nil {
 			t.Skip("not traces")
+		}
+		for _, rs := range td.ResourceSpans().All() {
+			otlpnest.Attributes(rs.Resource().Attributes(), int(levels))
+			for _, ss := range rs.ScopeSpans().All() {
+				for _, span := range ss.Spans().All() {
+					otlpnest.Attributes(span.Attributes(), int(levels))
+				}
+			}
 		}
 		cfg := NewFactory().CreateDefaultConfig().(*Config)
 		cfg.MaxSeries = 10
@@ -61,12 +71,16 @@ func FuzzConsumeMetrics(f *testing.F) {
 		require.NoError(f, err)
 		raw, err := (&pmetric.ProtoMarshaler{}).MarshalMetrics(md)
 		require.NoError(f, err)
-		f.Add(raw)
+		f.Add(raw, uint16(0))
+		f.Add(raw, uint16(5000))
 	}
-	f.Fuzz(func(t *testing.T, raw []byte) {
+	f.Fuzz(func(t *testing.T, raw []byte, levels uint16) {
 		md, err := (&pmetric.ProtoUnmarshaler{}).UnmarshalMetrics(raw)
 		if err != nil {
 			t.Skip("not metrics")
+		}
+		for _, rm := range md.ResourceMetrics().All() {
+			otlpnest.Attributes(rm.Resource().Attributes(), int(levels))
 		}
 		next := new(consumertest.MetricsSink)
 		c, err := NewFactory().CreateMetricsToMetrics(t.Context(), connectortest.NewNopSettings(metadata.Type), createDefaultConfig(), next)

@@ -47,7 +47,7 @@ func Text(v pcommon.Value, limit int) (text string, whole bool) {
 // What exceeds the bounds that Text has is replaced by the text that Text returns.
 func Copy(from, to pcommon.Value, limit int) {
 	if _, ok := Size(from, limit); ok {
-		from.CopyTo(to) //nolint:forbidigo // Size has bounded it
+		from.CopyTo(to)
 		return
 	}
 	text, _ := Text(from, limit)

@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/otlpnest"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/metadata"
 )
 
@@ -83,7 +84,7 @@ func (c *choices) value(v pcommon.Value) {
 	case 6:
 		v.SetBool(c.next(2) == 0)
 	case 7:
-		v.SetEmptySlice().AppendEmpty().SetStr("x")
+		otlpnest.Value(v, []int{1, 2, 63, 64, 65, 3000}[c.next(6)])
 	}
 }
 

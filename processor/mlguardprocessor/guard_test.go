@@ -120,6 +120,6 @@ func TestRetryAfterZeroLeavesRefusals(t *testing.T) {
 	assert.Equal(t, refusal, p.ConsumeTraces(t.Context(), ptrace.NewTraces()))
 
 	config.RetryAfter = 1500 * time.Millisecond
-	assert.EqualError(t, config.Validate(), `"retry_after" is 1.5s; it must be whole seconds between 0s and 1h`)
+	require.EqualError(t, config.Validate(), `"retry_after" is 1.5s; it must be whole seconds between 0s and 1h`)
 	assert.NoError(t, factory.CreateDefaultConfig().(*Config).Validate())
 }

@@ -61,6 +61,7 @@ type nextTraces struct {
 	guard *guard
 }
 
+// ConsumeTraces returns what the next component returns, after withRetry.
 func (n nextTraces) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
 	return n.guard.withRetry(n.Traces.ConsumeTraces(ctx, td))
 }
@@ -70,6 +71,7 @@ type nextMetrics struct {
 	guard *guard
 }
 
+// ConsumeMetrics returns what the next component returns, after withRetry.
 func (n nextMetrics) ConsumeMetrics(ctx context.Context, md pmetric.Metrics) error {
 	return n.guard.withRetry(n.Metrics.ConsumeMetrics(ctx, md))
 }
@@ -79,6 +81,7 @@ type nextLogs struct {
 	guard *guard
 }
 
+// ConsumeLogs returns what the next component returns, after withRetry.
 func (n nextLogs) ConsumeLogs(ctx context.Context, ld plog.Logs) error {
 	return n.guard.withRetry(n.Logs.ConsumeLogs(ctx, ld))
 }

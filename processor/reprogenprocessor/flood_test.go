@@ -14,6 +14,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/otlpnest"
 )
 
 // TestUniqueMessages: 10 000 errors that are all unlike fill no disk and no
@@ -211,11 +213,12 @@ func FuzzConsumeLogs(f *testing.F) {
 	for _, ld := range []plog.Logs{plog.NewLogs(), logged().logs(plog.SeverityNumberError), logged().logs(plog.SeverityNumberWarn)} {
 		b, err := marshaler.MarshalLogs(ld)
 		require.NoError(f, err)
-		f.Add(b, "ValueError", "x", int32(17))
+		f.Add(b, "ValueError", "x", int32(17), uint16(0))
+		f.Add(b, "ValueError", "x", int32(17), uint16(3000))
 	}
-	f.Add([]byte{}, "ray.exceptions.RayTaskError(E)", "ray::f() (pid=1)\nE: x", int32(-5))
+	f.Add([]byte{}, "ray.exceptions.RayTaskError(E)", "ray::f() (pid=1)\nE: x", int32(-5), uint16(64))
 	dir := filepath.Join(f.TempDir(), "reproductions")
-	f.Fuzz(func(t *testing.T, b []byte, errorType, message string, severity int32) {
+	f.Fuzz(func(t *testing.T, b []byte, errorType, message string, severity int32, levels uint16) {
 		var unmarshaler plog.ProtoUnmarshaler
 		ld, err := unmarshaler.UnmarshalLogs(b)
 		if err != nil {
@@ -224,6 +227,17 @@ func FuzzConsumeLogs(f *testing.F) {
 		failedCall{service: message, errorType: errorType, message: message, stack: message,
 			attrs: map[string]any{message: errorType, "repro.payload": message}}.logs(plog.SeverityNumber(severity)).
 			ResourceLogs().MoveAndAppendTo(ld.ResourceLogs())
+		for _, rl := range ld.ResourceLogs().All() {
+			otlpnest.Attributes(rl.Resource().Attributes(), int(levels))
+			for _, sl := range rl.ScopeLogs().All() {
+				for _, r := range sl.LogRecords().All() {
+					otlpnest.Value(r.Body(), int(levels))
+					if levels%2 == 1 {
+						otlpnest.Attributes(r.Attributes(), int(levels))
+					}
+				}
+			}
+		}
 		before := plog.NewLogs()
 		ld.CopyTo(before)
 		cfg := testConfig(t)

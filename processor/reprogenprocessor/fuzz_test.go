@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/processor/processortest"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/otlpnest"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/metadata"
 )
 
@@ -27,11 +28,12 @@ func FuzzConsumeTraces(f *testing.F) {
 	for _, seed := range append(seeds, tree) {
 		b, err := marshaler.MarshalTraces(seed)
 		require.NoError(f, err)
-		f.Add(b, mean().payload, "StatisticsError", "mean requires at least one data point")
+		f.Add(b, mean().payload, "StatisticsError", "mean requires at least one data point", uint16(0))
+		f.Add(b, mean().payload, "StatisticsError", "mean requires at least one data point", uint16(3000))
 	}
 	dir := filepath.Join(f.TempDir(), "reproductions")
-	f.Add([]byte{}, `{"python_module":"m","Python_Module":"n"}`, "'''", "a\r\n@SPEC@")
-	f.Fuzz(func(t *testing.T, b []byte, payload, errorType, message string) {
+	f.Add([]byte{}, `{"python_module":"m","Python_Module":"n"}`, "'''", "a\r\n@SPEC@", uint16(64))
+	f.Fuzz(func(t *testing.T, b []byte, payload, errorType, message string, levels uint16) {
 		var unmarshaler ptrace.ProtoUnmarshaler
 		td, err := unmarshaler.UnmarshalTraces(b)
 		if err != nil {
@@ -39,6 +41,15 @@ func FuzzConsumeTraces(f *testing.F) {
 		}
 		failedCall{service: message, name: errorType, payload: payload, errorType: errorType, message: message,
 			stack: message, attrs: map[string]any{message: payload}}.appendTo(td)
+		for _, rs := range td.ResourceSpans().All() {
+			otlpnest.Attributes(rs.Resource().Attributes(), int(levels))
+		}
+		for _, s := range spans(td) {
+			otlpnest.Value(s.Attributes().PutEmpty("nested"), int(levels))
+			if levels%2 == 1 {
+				otlpnest.Attributes(s.Attributes(), int(levels))
+			}
+		}
 		cfg := testConfig(t)
 		cfg.Directory = dir
 		cfg.Retention.Artifacts = 5

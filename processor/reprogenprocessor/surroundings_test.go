@@ -17,6 +17,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/processor/processortest"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/otlpnest"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/metadata"
 )
 
@@ -250,10 +251,11 @@ func FuzzConsumeMetrics(f *testing.F) {
 	} {
 		seed, err := marshaler.MarshalMetrics(b.md)
 		require.NoError(f, err)
-		f.Add(seed, "node", "GPU-1", int64(5), 0.5)
+		f.Add(seed, "node", "GPU-1", int64(5), 0.5, uint16(0))
+		f.Add(seed, "node", "GPU-1", int64(5), 0.5, uint16(3000))
 	}
 	dir := filepath.Join(f.TempDir(), "reproductions")
-	f.Fuzz(func(t *testing.T, b []byte, host, id string, nanos int64, value float64) {
+	f.Fuzz(func(t *testing.T, b []byte, host, id string, nanos int64, value float64, levels uint16) {
 		var unmarshaler pmetric.ProtoUnmarshaler
 		md, err := unmarshaler.UnmarshalMetrics(b)
 		if err != nil {
@@ -270,6 +272,7 @@ func FuzzConsumeMetrics(f *testing.F) {
 				p.Attributes().PutStr(k, host)
 			}
 			p.Attributes().PutStr("hw.id", id)
+			otlpnest.Value(p.Attributes().PutEmpty("ml.rank.global"), int(levels))
 		}
 		before := pmetric.NewMetrics()
 		md.CopyTo(before)

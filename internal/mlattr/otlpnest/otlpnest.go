@@ -52,6 +52,16 @@ func Value(v pcommon.Value, levels int) {
 	v.SetStr("x")
 }
 
+// Attributes nests every value of m in place, unless levels is 0.
+func Attributes(m pcommon.Map, levels int) {
+	if levels == 0 {
+		return
+	}
+	for _, v := range m.All() {
+		Value(v, levels)
+	}
+}
+
 // JSON returns an AnyValue of nested arrays as OTLP/JSON.
 func JSON(levels int) string {
 	return strings.Repeat(`{"arrayValue":{"values":[`, levels) + strings.Repeat(`]}}`, levels)
