@@ -7,6 +7,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/processor"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
 
 	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/bounds"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/content"
@@ -21,6 +23,7 @@ type guard struct {
 	identities *identity.Filter
 	content    *content.Filter
 	telemetry  *metadata.TelemetryBuilder
+	id         string
 }
 
 func newGuard(set processor.Settings, cfg *Config) (*guard, error) {
@@ -28,7 +31,7 @@ func newGuard(set processor.Settings, cfg *Config) (*guard, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &guard{telemetry: telemetry}
+	g := &guard{telemetry: telemetry, id: set.ID.String()}
 	if g.bounds, err = bounds.New(&cfg.Bounds); err != nil {
 		return nil, err
 	}
@@ -45,37 +48,45 @@ func newGuard(set processor.Settings, cfg *Config) (*guard, error) {
 	return g, nil
 }
 
-func (g *guard) processTraces(_ context.Context, td ptrace.Traces) (ptrace.Traces, error) {
+func (g *guard) processTraces(ctx context.Context, td ptrace.Traces) (ptrace.Traces, error) {
 	g.bounds.Traces(td)
 	if g.identities != nil {
 		g.identities.Traces(td)
 	}
 	if g.content != nil {
-		g.content.Traces(td)
+		g.replaced(ctx, g.content.Traces(td), "traces")
 	}
 	return td, nil
 }
 
-func (g *guard) processMetrics(_ context.Context, md pmetric.Metrics) (pmetric.Metrics, error) {
+func (g *guard) processMetrics(ctx context.Context, md pmetric.Metrics) (pmetric.Metrics, error) {
 	g.bounds.Metrics(md)
 	if g.identities != nil {
 		g.identities.Metrics(md)
 	}
 	if g.content != nil {
-		g.content.Metrics(md)
+		g.replaced(ctx, g.content.Metrics(md), "metrics")
 	}
 	return md, nil
 }
 
-func (g *guard) processLogs(_ context.Context, ld plog.Logs) (plog.Logs, error) {
+func (g *guard) processLogs(ctx context.Context, ld plog.Logs) (plog.Logs, error) {
 	g.bounds.Logs(ld)
 	if g.identities != nil {
 		g.identities.Logs(ld)
 	}
 	if g.content != nil {
-		g.content.Logs(ld)
+		g.replaced(ctx, g.content.Logs(ld), "logs")
 	}
 	return ld, nil
+}
+
+// replaced counts what the section content replaced of one signal.
+func (g *guard) replaced(ctx context.Context, counts content.Counts, signal string) {
+	if counts.Replaced > 0 {
+		g.telemetry.ProcessorMlGuardTextsReplaced.Add(ctx, counts.Replaced, metric.WithAttributeSet(
+			attribute.NewSet(attribute.String("signal", signal), attribute.String("processor", g.id))))
+	}
 }
 
 func (g *guard) shutdown(context.Context) error {
