@@ -167,6 +167,12 @@ func digits(text string) (count int, rest string) {
 	return count, text[count:]
 }
 
+// isOwner reports whether a text is the number of a user of the machine.
+func isOwner(text string) bool {
+	count, rest := digits(text)
+	return count > 0 && count <= 10 && rest == ""
+}
+
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
 func isAlpha(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }

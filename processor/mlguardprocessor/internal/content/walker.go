@@ -93,11 +93,7 @@ func (w *walker) keeps(key, text string, f form) bool {
 		return true
 	}
 	if f == removed {
-		if w.owners && key == "user.id" {
-			count, rest := digits(text)
-			return count <= 10 && rest == ""
-		}
-		return isReplacement(text)
+		return isReplacement(text) || w.owners && key == "user.id" && isOwner(text)
 	}
 	if isNumber(text) || namesID(key) && isID(text) {
 		return !namesCredential(key)
