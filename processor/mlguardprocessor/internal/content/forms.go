@@ -358,7 +358,7 @@ func isIdentifier(text string) bool {
 		return false
 	}
 	for i := range len(text) {
-		if c := text[i]; !isAlpha(c) && !isDigit(c) && c != '_' {
+		if c := text[i]; !isAlpha(c) && !isDigit(c) && c != '_' && c != '-' {
 			return false
 		}
 	}

@@ -95,7 +95,7 @@ func (k *keys) other(key string) form {
 // even if it is a number.
 var credentials = [...]string{
 	"password", "passwd", "pwd", "pass", "passphrase", "secret", "api_key", "apikey", "api-key", "private_key", "privatekey",
-	"access_token", "refresh_token", "id_token", "auth_token", "hf_token", "token", "authorization", "cookie", "set-cookie",
+	"access_token", "refresh_token", "id_token", "auth_token", "hf_token", "authorization", "cookie", "set-cookie",
 	"pin", "otp", "ssn", "cvv", "cvc", "iban", "card", "card_number", "account_number", "phone", "phone_number", "mobile",
 	"birthday", "user", "user_id", "userid", "username",
 }
@@ -103,6 +103,9 @@ var credentials = [...]string{
 // namesCredential reports whether a key ends in one of credentials.
 func namesCredential(key string) bool {
 	last := key[strings.LastIndexByte(key, '.')+1:]
+	if strings.EqualFold(last, "token") { // and not time_to_first_token
+		return true
+	}
 	for _, word := range credentials {
 		if len(last) < len(word) {
 			continue
