@@ -76,6 +76,7 @@ func isToken(text string) bool {
 		switch c := text[i]; {
 		case tokenByte[c]:
 		case c == '@' && strings.HasPrefix(text[i:], "@sha256:"):
+		case c == '?' && (i == len(text)-1 || text[i+1] == '}'): // a route's optional part
 		case c == 0xC2 && strings.HasPrefix(text[i:], "µ"):
 			i++
 		default:

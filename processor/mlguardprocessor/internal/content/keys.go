@@ -94,9 +94,9 @@ func (k *keys) other(key string) form {
 // credentials are words at the end of a key whose value is one, or a person's,
 // even if it is a number.
 var credentials = [...]string{
-	"password", "passwd", "pwd", "pass", "passphrase", "secret", "api_key", "apikey", "api-key", "private_key", "privatekey",
+	"password", "passwd", "pwd", "passphrase", "secret", "api_key", "apikey", "api-key", "private_key", "privatekey",
 	"access_token", "refresh_token", "id_token", "auth_token", "hf_token", "authorization", "cookie", "set-cookie",
-	"pin", "otp", "ssn", "cvv", "cvc", "iban", "card", "card_number", "account_number", "phone", "phone_number", "mobile",
+	"pin", "otp", "ssn", "cvv", "cvc", "iban", "card", "card_number", "account_number", "phone", "phone_number",
 	"birthday", "user", "user_id", "userid", "username",
 }
 

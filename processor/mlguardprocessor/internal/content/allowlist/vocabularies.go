@@ -1,6 +1,9 @@
 package main
 
 import (
+	"path/filepath"
+	"strings"
+
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
@@ -20,7 +23,10 @@ func secrets(add func(key, form string)) {
 // vocabularies adds the canonical attributes and what the clients call them.
 func vocabularies(add func(key, form string)) {
 	for _, attribute := range mlattr.Attributes() {
-		add(attribute.Name, formOf(attribute.Name))
+		// Those that end in a dot begin the keys of numbers, which need none.
+		if !strings.HasSuffix(attribute.Name, ".") {
+			add(attribute.Name, formOf(attribute.Name))
+		}
 	}
 	for _, table := range mlattr.Tables() {
 		for _, aliases := range [][]mlattr.Alias{table.Resource, table.Span, table.Point} {
@@ -39,7 +45,7 @@ func vocabularies(add func(key, form string)) {
 // vocabularies know, and with the values of enumerations of operations.
 func wordsOf(lists string) (map[string]bool, error) {
 	words := map[string]bool{}
-	byHand, err := readList(lists + "/words.txt")
+	byHand, err := readList(filepath.Join(lists, "words.txt"))
 	if err != nil {
 		return nil, err
 	}
