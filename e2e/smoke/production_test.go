@@ -215,8 +215,7 @@ func TestProductionSendsNothingPlanted(t *testing.T) {
 			if prefix, all := strings.CutSuffix(name, "*"); all {
 				name = strings.ReplaceAll(prefix+".0", "..", ".")
 			}
-			attributes.PutStr(name, planted+" of "+name)
-			attributes.PutStr(name+".word", planted)
+			attributes.PutStr(name, planted+"-of-"+name)
 		}
 		at := 0
 		for _, secret := range credentials {
@@ -274,7 +273,7 @@ func TestProductionSendsNothingPlanted(t *testing.T) {
 	}
 	attributes := p.sink.Spans()[0].Attributes().AsRaw()
 	assert.Equal(t, int64(17), attributes["prompt_size"])
-	assert.Equal(t, fmt.Sprintf("[text: %d bytes]", len(planted+" of prompt")), attributes["prompt"])
+	assert.Equal(t, fmt.Sprintf("[text: %d bytes]", len(planted+"-of-prompt")), attributes["prompt"])
 	assert.Contains(t, attributes, "repro.artifact.fingerprint", "the payload was read before it was removed")
 	assert.Equal(t, ptrace.StatusCodeError, p.sink.Spans()[0].Status().Code())
 	assert.Equal(t, int64(7), p.sink.LogRecords()[1].Body().Map().AsRaw()["rows"])

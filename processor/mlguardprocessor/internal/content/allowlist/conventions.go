@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"go/ast"
+	"go/build"
 	"go/parser"
 	"go/token"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -67,13 +67,13 @@ func formOf(key string) string {
 
 // conventions adds what the newest semantic conventions of the module have.
 func conventions(add func(key, form string)) error {
-	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "go.opentelemetry.io/otel").Output()
+	attribute, err := build.Import("go.opentelemetry.io/otel/attribute", ".", build.FindOnly)
 	if err != nil {
-		return fmt.Errorf("go list: %w", err)
+		return err
 	}
-	versions, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(out)), "semconv", "v1.*", "attribute_group.go"))
+	versions, err := filepath.Glob(filepath.Join(attribute.Dir, "..", "semconv", "v1.*", "attribute_group.go"))
 	if err != nil || len(versions) == 0 {
-		return fmt.Errorf("no semantic conventions in %s: %w", out, err)
+		return fmt.Errorf("no semantic conventions beside %s: %w", attribute.Dir, err)
 	}
 	newest := slices.MaxFunc(versions, func(a, b string) int {
 		return cmp.Compare(minorOf(a), minorOf(b))
