@@ -25,6 +25,7 @@ type guard struct {
 	content    *content.Filter
 	retryAfter time.Duration
 	telemetry  *metadata.TelemetryBuilder
+	id         string
 	// cutBy are the attributes of the counter of what bounds cut, by limit.
 	cutBy [bounds.Limits]metric.MeasurementOption
 }
@@ -34,10 +35,10 @@ func newGuard(set processor.Settings, cfg *Config) (*guard, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &guard{retryAfter: cfg.RetryAfter, telemetry: telemetry}
+	g := &guard{retryAfter: cfg.RetryAfter, telemetry: telemetry, id: set.ID.String()}
 	for limit := range bounds.Limits {
 		g.cutBy[limit] = metric.WithAttributeSet(attribute.NewSet(
-			attribute.String("limit", limit.String()), attribute.String("processor", set.ID.String())))
+			attribute.String("limit", limit.String()), attribute.String("processor", g.id)))
 	}
 	if g.bounds, err = bounds.New(&cfg.Bounds); err != nil {
 		return nil, err
@@ -61,7 +62,7 @@ func (g *guard) processTraces(ctx context.Context, td ptrace.Traces) (ptrace.Tra
 		g.identities.Traces(td)
 	}
 	if g.content != nil {
-		g.content.Traces(td)
+		g.countReplaced(ctx, g.content.Traces(td), "traces")
 	}
 	return td, nil
 }
@@ -72,27 +73,33 @@ func (g *guard) processMetrics(ctx context.Context, md pmetric.Metrics) (pmetric
 		g.identities.Metrics(md)
 	}
 	if g.content != nil {
-		g.content.Metrics(md)
+		g.countReplaced(ctx, g.content.Metrics(md), "metrics")
 	}
 	return md, nil
 }
 
 func (g *guard) processLogs(ctx context.Context, ld plog.Logs) (plog.Logs, error) {
 	g.countCut(ctx, g.bounds.Logs(ld))
-	if g.identities != nil {
-		g.identities.Logs(ld)
-	}
 	if g.content != nil {
-		g.content.Logs(ld)
+		g.countReplaced(ctx, g.content.Logs(ld), "logs")
 	}
 	return ld, nil
 }
 
+// countCut counts what the section bounds cut.
 func (g *guard) countCut(ctx context.Context, counts bounds.Counts) {
 	for limit, n := range counts {
 		if n > 0 {
 			g.telemetry.ProcessorMlGuardValuesCut.Add(ctx, n, g.cutBy[limit])
 		}
+	}
+}
+
+// countReplaced counts what the section content replaced of one signal.
+func (g *guard) countReplaced(ctx context.Context, counts content.Counts, signal string) {
+	if counts.Replaced > 0 {
+		g.telemetry.ProcessorMlGuardTextsReplaced.Add(ctx, counts.Replaced, metric.WithAttributeSet(
+			attribute.NewSet(attribute.String("signal", signal), attribute.String("processor", g.id))))
 	}
 }
 

@@ -23,10 +23,11 @@ func Tracer(settings component.TelemetrySettings) trace.Tracer {
 // TelemetryBuilder provides an interface for components to report telemetry
 // as defined in metadata and user config.
 type TelemetryBuilder struct {
-	meter                     metric.Meter
-	mu                        sync.Mutex
-	registrations             []metric.Registration
-	ProcessorMlGuardValuesCut metric.Int64Counter
+	meter                         metric.Meter
+	mu                            sync.Mutex
+	registrations                 []metric.Registration
+	ProcessorMlGuardTextsReplaced metric.Int64Counter
+	ProcessorMlGuardValuesCut     metric.Int64Counter
 }
 
 // TelemetryBuilderOption applies changes to default builder.
@@ -58,6 +59,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	}
 	builder.meter = Meter(settings)
 	var err, errs error
+	builder.ProcessorMlGuardTextsReplaced, err = builder.meter.Int64Counter(
+		"otelcol_processor_ml_guard_texts_replaced",
+		metric.WithDescription("Number of texts, keys and other values that the section content replaced because no list allows them, by signal [Development]"),
+		metric.WithUnit("{value}"),
+	)
+	errs = errors.Join(errs, err)
 	builder.ProcessorMlGuardValuesCut, err = builder.meter.Int64Counter(
 		"otelcol_processor_ml_guard_values_cut",
 		metric.WithDescription("Number of values, attributes, elements and items that were cut because they exceeded a limit of the section bounds, by limit [Development]"),

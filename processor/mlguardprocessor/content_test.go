@@ -1,0 +1,172 @@
+package mlguardprocessor_test
+
+import (
+	"context"
+	"flag"
+	"path/filepath"
+	"testing"
+
+	"github.com/open-telemetry/opentelemetry-collector-contrib/pkg/golden"
+	"github.com/open-telemetry/opentelemetry-collector-contrib/pkg/pdatatest/plogtest"
+	"github.com/open-telemetry/opentelemetry-collector-contrib/pkg/pdatatest/pmetrictest"
+	"github.com/open-telemetry/opentelemetry-collector-contrib/pkg/pdatatest/ptracetest"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/confmap"
+	"go.opentelemetry.io/collector/confmap/confmaptest"
+	"go.opentelemetry.io/collector/consumer/consumertest"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/collector/processor"
+	"go.opentelemetry.io/collector/processor/processortest"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata/metricdatatest"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor"
+	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/metadata"
+	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/metadatatest"
+)
+
+var update = flag.Bool("update", false, "write what comes out as the expected.yaml of each case")
+
+func loadContent(t *testing.T, path string) *mlguardprocessor.Config {
+	t.Helper()
+	conf, err := confmaptest.LoadConf(path)
+	require.NoError(t, err)
+	cfg := mlguardprocessor.NewFactory().CreateDefaultConfig().(*mlguardprocessor.Config)
+	require.NoError(t, conf.Unmarshal(cfg))
+	require.NoError(t, confmap.Validate(cfg))
+	return cfg
+}
+
+// TestContent runs each folder of testdata/content, and what comes out once
+// more: that stays as it is, since agents and gateways may both have the section.
+func TestContent(t *testing.T) {
+	folders, err := filepath.Glob(filepath.Join("testdata", "content", "*"))
+	require.NoError(t, err)
+	require.NotEmpty(t, folders)
+	for _, dir := range folders {
+		input, expected := filepath.Join(dir, "input.yaml"), filepath.Join(dir, "expected.yaml")
+		cfg := loadContent(t, filepath.Join(dir, "config.yaml"))
+		t.Run(filepath.Base(dir), func(t *testing.T) {
+			if td, err := golden.ReadTraces(input); err == nil && td.SpanCount() > 0 {
+				got := contentOfTraces(t, cfg, td)
+				if *update {
+					require.NoError(t, golden.WriteTracesToFile(expected, got))
+				}
+				want, err := golden.ReadTraces(expected)
+				require.NoError(t, err)
+				assert.NoError(t, ptracetest.CompareTraces(want, got))
+				assert.NoError(t, ptracetest.CompareTraces(got, contentOfTraces(t, cfg, got)), "a second pass")
+				return
+			}
+			if md, err := golden.ReadMetrics(input); err == nil && md.DataPointCount() > 0 {
+				got := contentOfMetrics(t, cfg, md)
+				if *update {
+					require.NoError(t, golden.WriteMetricsToFile(expected, got, golden.SkipMetricTimestampNormalization()))
+				}
+				want, err := golden.ReadMetrics(expected)
+				require.NoError(t, err)
+				assert.NoError(t, pmetrictest.CompareMetrics(want, got, pmetrictest.IgnoreMetricsOrder(), pmetrictest.IgnoreMetricDataPointsOrder()))
+				assert.NoError(t, pmetrictest.CompareMetrics(got, contentOfMetrics(t, cfg, got)), "a second pass")
+				return
+			}
+			ld, err := golden.ReadLogs(input)
+			require.NoError(t, err)
+			require.Positive(t, ld.LogRecordCount())
+			got := contentOfLogs(t, cfg, ld)
+			if *update {
+				require.NoError(t, golden.WriteLogsToFile(expected, got))
+			}
+			want, err := golden.ReadLogs(expected)
+			require.NoError(t, err)
+			assert.NoError(t, plogtest.CompareLogs(want, got))
+			assert.NoError(t, plogtest.CompareLogs(got, contentOfLogs(t, cfg, got)), "a second pass")
+		})
+	}
+}
+
+func contentOfTraces(t *testing.T, cfg *mlguardprocessor.Config, from ptrace.Traces) ptrace.Traces {
+	t.Helper()
+	td, sink := ptrace.NewTraces(), new(consumertest.TracesSink)
+	from.CopyTo(td)
+	run(t, func(set processor.Settings) (processor.Traces, error) {
+		return mlguardprocessor.NewFactory().CreateTraces(t.Context(), set, cfg, sink)
+	}, func(ctx context.Context, p processor.Traces) error { return p.ConsumeTraces(ctx, td) })
+	return sink.AllTraces()[0]
+}
+
+func contentOfMetrics(t *testing.T, cfg *mlguardprocessor.Config, from pmetric.Metrics) pmetric.Metrics {
+	t.Helper()
+	md, sink := pmetric.NewMetrics(), new(consumertest.MetricsSink)
+	from.CopyTo(md)
+	run(t, func(set processor.Settings) (processor.Metrics, error) {
+		return mlguardprocessor.NewFactory().CreateMetrics(t.Context(), set, cfg, sink)
+	}, func(ctx context.Context, p processor.Metrics) error { return p.ConsumeMetrics(ctx, md) })
+	return sink.AllMetrics()[0]
+}
+
+func contentOfLogs(t *testing.T, cfg *mlguardprocessor.Config, from plog.Logs) plog.Logs {
+	t.Helper()
+	ld, sink := plog.NewLogs(), new(consumertest.LogsSink)
+	from.CopyTo(ld)
+	run(t, func(set processor.Settings) (processor.Logs, error) {
+		return mlguardprocessor.NewFactory().CreateLogs(t.Context(), set, cfg, sink)
+	}, func(ctx context.Context, p processor.Logs) error { return p.ConsumeLogs(ctx, ld) })
+	return sink.AllLogs()[0]
+}
+
+func run[P interface {
+	Start(ctx context.Context, host component.Host) error
+	Shutdown(ctx context.Context) error
+}](t *testing.T, create func(processor.Settings) (P, error), use func(context.Context, P) error) {
+	t.Helper()
+	p, err := create(processortest.NewNopSettings(metadata.Type))
+	require.NoError(t, err)
+	require.NoError(t, p.Start(t.Context(), componenttest.NewNopHost()))
+	require.NoError(t, use(t.Context(), p))
+	require.NoError(t, p.Shutdown(t.Context()))
+}
+
+// What was replaced is counted by signal.
+func TestContentCounts(t *testing.T) {
+	tel := componenttest.NewTelemetry()
+	t.Cleanup(func() { assert.NoError(t, tel.Shutdown(context.Background())) })
+	set := metadatatest.NewSettings(tel)
+	cfg := loadContent(t, filepath.Join("testdata", "content", "clients", "config.yaml"))
+	p, err := mlguardprocessor.NewFactory().CreateLogs(t.Context(), set, cfg, consumertest.NewNop())
+	require.NoError(t, err)
+	ld := plog.NewLogs()
+	record := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords().AppendEmpty()
+	record.Body().SetStr("dear diary")
+	record.Attributes().PutStr("why", "me")
+	record.Attributes().PutStr("service.name", "kept")
+	require.NoError(t, p.ConsumeLogs(t.Context(), ld))
+	metadatatest.AssertEqualProcessorMlGuardTextsReplaced(t, tel, []metricdata.DataPoint[int64]{{
+		Value:      2,
+		Attributes: attribute.NewSet(attribute.String("signal", "logs"), attribute.String("processor", set.ID.String())),
+	}}, metricdatatest.IgnoreTimestamp())
+	require.NoError(t, p.Shutdown(t.Context()))
+}
+
+func TestContentRefusesBadLists(t *testing.T) {
+	for config, message := range map[string]string{
+		"keep: ['']":                 `content: keep[0] is ""`,
+		"keep: ['*']":                `content: keep[0] is "*"`,
+		"remove: [a, 'a*b']":         `content: remove[1] is "a*b"`,
+		"names: ['**']":              `content: names[0] is "**"`,
+		"keep: [a.b], remove: [a.b]": `content: remove[0] is "a.b", which keep lists, too`,
+	} {
+		retrieved, err := confmap.NewRetrievedFromYAML([]byte("content: {" + config + "}"))
+		require.NoError(t, err)
+		conf, err := retrieved.AsConf()
+		require.NoError(t, err)
+		cfg := mlguardprocessor.NewFactory().CreateDefaultConfig()
+		require.NoError(t, conf.Unmarshal(cfg))
+		assert.ErrorContains(t, confmap.Validate(cfg), message)
+	}
+}

@@ -1,0 +1,124 @@
+// The allowlist command writes what the section content keeps: keys.txt, the
+// attribute keys with the form of their text, words.txt, the words of names, and
+// texts.txt, the texts that this project's components write themselves. It reads
+// the vocabularies, the semantic conventions of the module of OpenTelemetry that
+// is in go.mod, and the lists in its own folder. Its arguments are that folder,
+// the repository's root and the folder to write.
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+const (
+	removed = "removed"
+	plain   = "token"
+	label   = "label"
+	path    = "path"
+)
+
+func main() {
+	if len(os.Args) != 4 {
+		fmt.Fprintln(os.Stderr, "allowlist: want three arguments: the folder of the lists, the repository's root and the folder to write")
+		os.Exit(1)
+	}
+	if err := run(os.Args[1], os.Args[2], os.Args[3]); err != nil {
+		fmt.Fprintln(os.Stderr, "allowlist:", err)
+		os.Exit(1)
+	}
+}
+
+func run(lists, root, target string) error {
+	keys, err := keysOf(lists, root)
+	if err != nil {
+		return err
+	}
+	words, err := wordsOf(lists)
+	if err != nil {
+		return err
+	}
+	texts, err := ownTexts(root)
+	if err != nil {
+		return err
+	}
+	lines := make([]string, 0, len(keys))
+	for key, form := range keys {
+		lines = append(lines, key+" "+form)
+	}
+	for name, content := range map[string][]string{
+		"keys.txt":  lines,
+		"words.txt": slices.Collect(maps.Keys(words)),
+		"texts.txt": slices.Collect(maps.Keys(texts)),
+	} {
+		slices.Sort(content)
+		text := strings.Join(content, "\n") + "\n"
+		if err := os.WriteFile(filepath.Join(target, name), []byte(text), 0o644); err != nil { // #nosec G306 G703 -- a list, for everyone to read
+			return err
+		}
+	}
+	return nil
+}
+
+// keysOf joins the sources. What is removed wins; then the lists by hand, which
+// give a form; then this project's own attributes, the vocabularies and the
+// conventions.
+func keysOf(lists, root string) (map[string]string, error) {
+	keys := map[string]string{}
+	add := func(key, form string) {
+		if _, ok := keys[key]; !ok {
+			keys[key] = form
+		}
+	}
+	noContent, err := readList(filepath.Join(lists, "removed.txt"))
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range noContent {
+		add(key, removed)
+	}
+	secrets(add)
+	clients, err := readList(filepath.Join(lists, "clients.txt"))
+	if err != nil {
+		return nil, err
+	}
+	for _, line := range clients {
+		key, form, ok := strings.Cut(line, " ")
+		if !ok {
+			form = plain
+		}
+		add(key, form)
+	}
+	vocabularies(add)
+	own, err := ownKeys(root)
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range own {
+		add(key, formOf(key))
+	}
+	return keys, conventions(add)
+}
+
+// readList returns the lines of a file that are no comments, without the space
+// around them.
+func readList(name string) ([]string, error) {
+	file, err := os.Open(name) // #nosec G304 G703 -- a list of this folder
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	var lines []string
+	scanner := bufio.NewScanner(file)
+	for scanner.Scan() {
+		if line := strings.TrimSpace(scanner.Text()); line != "" && !strings.HasPrefix(line, "#") {
+			lines = append(lines, line)
+		}
+	}
+	return lines, scanner.Err()
+}

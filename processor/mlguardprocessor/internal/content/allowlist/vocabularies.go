@@ -1,0 +1,73 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+// secrets adds the keys that the vocabularies read as users' names.
+func secrets(add func(key, form string)) {
+	for _, table := range mlattr.Tables() {
+		for _, aliases := range [][]mlattr.Alias{table.Resource, table.Span, table.Point} {
+			for i := range aliases {
+				if aliases[i].Kind == mlattr.KindSecret {
+					add(aliases[i].Source, removed)
+				}
+			}
+		}
+	}
+}
+
+// vocabularies adds the canonical attributes and what the clients call them.
+func vocabularies(add func(key, form string)) {
+	for _, attribute := range mlattr.Attributes() {
+		// Those that end in a dot begin the keys of numbers, which need none.
+		if !strings.HasSuffix(attribute.Name, ".") {
+			add(attribute.Name, formOf(attribute.Name))
+		}
+	}
+	for _, table := range mlattr.Tables() {
+		for _, aliases := range [][]mlattr.Alias{table.Resource, table.Span, table.Point} {
+			for i := range aliases {
+				form := formOf(aliases[i].Source)
+				if aliases[i].Kind == mlattr.KindDevice {
+					form = label
+				}
+				add(aliases[i].Source, form)
+			}
+		}
+	}
+}
+
+// wordsOf joins the words by hand with the names of spans and events that the
+// vocabularies know, and with the values of enumerations of operations.
+func wordsOf(lists string) (map[string]bool, error) {
+	words := map[string]bool{}
+	byHand, err := readList(filepath.Join(lists, "words.txt"))
+	if err != nil {
+		return nil, err
+	}
+	for _, word := range byHand {
+		words[word] = true
+	}
+	for _, table := range mlattr.Tables() {
+		for i := range table.Names {
+			switch rule := &table.Names[i]; rule.Match {
+			case mlattr.Exact:
+				words[rule.Text] = true
+			case mlattr.Numbered:
+				words[rule.Text+"#"] = true
+			default:
+			}
+			if operation := table.Names[i].Operation; operation != "" {
+				words[operation] = true
+			}
+		}
+		for _, event := range table.FirstTokens {
+			words[event.Event] = true
+		}
+	}
+	return words, nil
+}

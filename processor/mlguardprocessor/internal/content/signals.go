@@ -1,0 +1,135 @@
+package content
+
+import (
+	"strings"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+)
+
+func (w *walker) span(span ptrace.Span) {
+	w.attributes(span.Attributes())
+	if name := w.name(span.Name(), span.Attributes()); name != span.Name() {
+		span.SetName(name)
+	}
+	message := span.Status().Message()
+	if message != "" && w.keys.exact["status.message"] != anything && !isReplacement(message) {
+		span.Status().SetMessage(w.text(message))
+	}
+	w.state(span.TraceState())
+	for _, event := range span.Events().All() {
+		w.attributes(event.Attributes())
+		if name := w.name(event.Name(), event.Attributes()); name != event.Name() {
+			event.SetName(name)
+		}
+	}
+	for _, link := range span.Links().All() {
+		w.attributes(link.Attributes())
+		w.state(link.TraceState())
+	}
+}
+
+// state keeps what OpenTelemetry says about sampling and removes the other
+// members of a trace state, which are opaque.
+func (w *walker) state(state pcommon.TraceState) {
+	raw := state.AsRaw()
+	if raw == "" || isSampling(raw) {
+		return
+	}
+	kept := ""
+	for member := range strings.SplitSeq(raw, ",") {
+		if member = strings.TrimSpace(member); isSampling(member) && kept == "" {
+			kept = member
+			continue
+		}
+		w.replaced++
+	}
+	state.FromRaw(kept)
+}
+
+// isSampling reports whether a member of a trace state is OpenTelemetry's, with
+// the threshold and the random value of its sampling only.
+func isSampling(member string) bool {
+	fields, ok := strings.CutPrefix(member, "ot=")
+	if !ok || fields == "" {
+		return false
+	}
+	for field := range strings.SplitSeq(fields, ";") {
+		name, value, _ := strings.Cut(field, ":")
+		if name != "th" && name != "rv" && name != "p" && name != "r" || value == "" || len(value) > 16 || !isHex(value) {
+			return false
+		}
+	}
+	return true
+}
+
+func (w *walker) record(record plog.LogRecord) {
+	w.attributes(record.Attributes())
+	if name := w.name(record.EventName(), record.Attributes()); name != record.EventName() {
+		record.SetEventName(name)
+	}
+	if text := record.SeverityText(); text != "" && !isSeverity(text) && !isReplacement(text) {
+		record.SetSeverityText(w.text(text))
+	}
+	if body := record.Body(); body.Type() != pcommon.ValueTypeStr || !w.names.body(body.Str()) {
+		w.value("body", body, w.keys.exact["body"])
+	}
+}
+
+func (w *walker) metric(metric pmetric.Metric) {
+	if name := metric.Name(); name != "" && !isMetric(name) {
+		metric.SetName("metric_" + hash(w.hashKey, name))
+		w.replaced++
+	}
+	if text := metric.Description(); text != "" && !w.names.body(text) {
+		metric.SetDescription("")
+		w.replaced++
+	}
+	if !isUnit(metric.Unit()) {
+		metric.SetUnit("")
+		w.replaced++
+	}
+	w.attributes(metric.Metadata())
+	w.points, w.owners = true, strings.HasPrefix(metric.Name(), "nvidia.gpu.workload.")
+	w.data(metric)
+	w.points, w.owners = false, false
+}
+
+func (w *walker) data(metric pmetric.Metric) {
+	switch metric.Type() {
+	case pmetric.MetricTypeGauge:
+		w.numbers(metric.Gauge().DataPoints())
+	case pmetric.MetricTypeSum:
+		w.numbers(metric.Sum().DataPoints())
+	case pmetric.MetricTypeHistogram:
+		for _, p := range metric.Histogram().DataPoints().All() {
+			w.attributes(p.Attributes())
+			w.exemplars(p.Exemplars())
+		}
+	case pmetric.MetricTypeExponentialHistogram:
+		for _, p := range metric.ExponentialHistogram().DataPoints().All() {
+			w.attributes(p.Attributes())
+			w.exemplars(p.Exemplars())
+		}
+	case pmetric.MetricTypeSummary:
+		for _, p := range metric.Summary().DataPoints().All() {
+			w.attributes(p.Attributes())
+		}
+	default:
+	}
+}
+
+func (w *walker) numbers(points pmetric.NumberDataPointSlice) {
+	for _, p := range points.All() {
+		w.attributes(p.Attributes())
+		w.exemplars(p.Exemplars())
+	}
+}
+
+func (w *walker) exemplars(exemplars pmetric.ExemplarSlice) {
+	for _, exemplar := range exemplars.All() {
+		w.attributes(exemplar.FilteredAttributes())
+	}
+}

@@ -1,0 +1,203 @@
+package content
+
+import (
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/xpdata/entity"
+)
+
+// walker walks one batch.
+type walker struct {
+	*Filter
+	// hashed is true where texts become hashes and not lengths.
+	hashed bool
+	// points is true on metric points, owners on those of GPUs' workloads.
+	points, owners bool
+	replaced       int64
+}
+
+// maxNumbers is how many values a list under an unlisted key may have: a tensor's
+// shape. A longer one is an embedding, or the tokens of a text.
+const maxNumbers = 8
+
+// attributes replaces the values of a map, and the keys that are made of data.
+func (w *walker) attributes(attributes pcommon.Map) {
+	damaged := false
+	for key, value := range attributes.All() {
+		f := w.keys.exact[key]
+		if f == unlisted {
+			f = w.keys.other(key)
+			damaged = damaged || f != anything && !isKey(key)
+		}
+		w.value(key, value, f)
+	}
+	if damaged {
+		w.rename(attributes)
+	}
+}
+
+// rename replaces keys by hashes: two of them have to stay two.
+func (w *walker) rename(attributes pcommon.Map) {
+	renamed := pcommon.NewMap()
+	renamed.EnsureCapacity(attributes.Len())
+	for key, value := range attributes.All() {
+		if w.keys.exact[key] == unlisted && w.keys.other(key) != anything && !isKey(key) {
+			w.replaced++
+			key = "key_" + hash(w.hashKey, key)
+		}
+		value.MoveTo(renamed.PutEmpty(key))
+	}
+	renamed.MoveTo(attributes)
+}
+
+func (w *walker) value(key string, value pcommon.Value, f form) {
+	if f == anything {
+		return
+	}
+	switch value.Type() {
+	case pcommon.ValueTypeStr:
+		if text := value.Str(); !w.keeps(key, text, f) {
+			value.SetStr(w.text(text))
+		}
+	case pcommon.ValueTypeInt, pcommon.ValueTypeDouble:
+		if f == removed || f == unlisted && namesCredential(key) {
+			w.set(value, gone)
+		}
+	case pcommon.ValueTypeBytes:
+		w.set(value, countOf("bytes", value.Bytes().Len(), ""))
+	case pcommon.ValueTypeMap:
+		if f == removed {
+			w.set(value, gone)
+			return
+		}
+		w.attributes(value.Map())
+	case pcommon.ValueTypeSlice:
+		w.list(key, value, f)
+	default:
+	}
+}
+
+func (w *walker) list(key string, value pcommon.Value, f form) {
+	items := value.Slice()
+	if f == unlisted && items.Len() > maxNumbers {
+		w.set(value, countOf("list", items.Len(), " values"))
+		return
+	}
+	for _, item := range items.All() {
+		w.value(key, item, f)
+	}
+}
+
+// keeps reports whether a text stays as it is.
+func (w *walker) keeps(key, text string, f form) bool {
+	if text == "" || f > removed && (f != point || w.points) && f.fits(text) {
+		return true
+	}
+	if f == removed {
+		return isReplacement(text) || w.owners && key == "user.id" && isOwner(text)
+	}
+	if isNumber(text) || namesID(key) && isID(text) {
+		return !namesCredential(key)
+	}
+	return isReplacement(text)
+}
+
+// text returns what stands for a text.
+func (w *walker) text(text string) string {
+	w.replaced++
+	if w.hashed {
+		return "[text: #" + hash(w.hashKey, text) + "]"
+	}
+	return lengthOf(text)
+}
+
+func (w *walker) set(value pcommon.Value, text string) {
+	w.replaced++
+	value.SetStr(text)
+}
+
+func (w *walker) resource(resource pcommon.Resource) {
+	w.attributes(resource.Attributes())
+	// They repeat keys and have a schema of their own; nothing here reads them.
+	entity.ResourceEntityRefs(resource).RemoveIf(func(entity.EntityRef) bool {
+		w.replaced++
+		return true
+	})
+}
+
+func (w *walker) scope(scope pcommon.InstrumentationScope) {
+	if name := scope.Name(); name != "" && !isModule(name) && !w.names.has(name) && !isReplacement(name) {
+		scope.SetName(w.text(name))
+	}
+	if version := scope.Version(); version != "" && !isVersion(version) && !isReplacement(version) {
+		scope.SetVersion(w.text(version))
+	}
+	w.attributes(scope.Attributes())
+}
+
+// schema clears a URL that is not that of the conventions.
+func (w *walker) schema(of interface {
+	SchemaUrl() string
+	SetSchemaUrl(url string)
+}) {
+	if url := of.SchemaUrl(); url != "" && !isSchema(url) {
+		w.replaced++
+		of.SetSchemaUrl("")
+	}
+}
+
+// name returns the name of a span or an event with the words that are neither
+// known nor said by a kept attribute replaced.
+func (w *walker) name(name string, attributes pcommon.Map) string {
+	if name == "" || w.names.has(name) || isQualified(name) {
+		return name
+	}
+	if len(name) > maxName {
+		return w.text(name)
+	}
+	var said []byte
+	unknown, copied := -1, 0
+	for at := 0; at < len(name); {
+		length := w.known(name[at:], attributes)
+		if length == 0 {
+			if unknown < 0 {
+				unknown = at
+			}
+			at = wordEnd(name, at)
+		} else {
+			if unknown >= 0 {
+				said = append(append(said, name[copied:unknown]...), w.text(name[unknown:at-1])...)
+				copied, unknown = at-1, -1
+			}
+			at += length
+		}
+		at++ // the space
+	}
+	if unknown >= 0 {
+		said = append(append(said, name[copied:unknown]...), w.text(name[unknown:])...)
+		copied = len(name)
+	}
+	if said == nil {
+		return name
+	}
+	return string(append(said, name[copied:]...))
+}
+
+// known returns the length of what a text begins with that may stay, up to the
+// end of a word.
+func (w *walker) known(text string, attributes pcommon.Map) int {
+	end := wordEnd(text, 0)
+	if end > 0 && w.names.has(text[:end]) {
+		return end
+	}
+	if length := replacement(text); length > 0 && (length == len(text) || text[length] == ' ') {
+		return length
+	}
+	return repeated(text, attributes)
+}
+
+func wordEnd(text string, at int) int {
+	for at < len(text) && text[at] != ' ' {
+		at++
+	}
+	return at
+}
