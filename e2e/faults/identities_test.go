@@ -82,7 +82,6 @@ func TestFloodOfIdentities(t *testing.T) {
 			labelled = time.Since(begun)
 		}
 		most = max(most, resident(t, collector))
-		require.Less(t, time.Since(begun)-labelled, 10*time.Minute)
 		require.False(t, labelled == 0 && time.Since(begun) > soonEnough, "the new run has no labels")
 	}
 	took := time.Since(begun)
