@@ -171,14 +171,14 @@ func (s *scene) awaitOld(t *testing.T) {
 		for i := range oldPrograms {
 			name := "old-" + strconv.Itoa(i)
 			own := harness.Labels{"job": name, "instance": name + "-0"}
-			assert.Equal(c, float64(2*s.old), sum(shown.of("traces_span_metrics_calls_total", own)), "%s calls", name)
-			assert.Equal(c, float64(2*s.old), sum(shown.of("traces_span_metrics_duration_milliseconds_count", own)), "%s durations", name)
+			assert.Equal(c, 2*s.old, sum(shown.of("traces_span_metrics_calls_total", own)), "%s calls", name)
+			assert.Equal(c, 2*s.old, sum(shown.of("traces_span_metrics_duration_milliseconds_count", own)), "%s durations", name)
 			own["user_id"] = "old-user"
-			assert.Equal(c, float64(s.old), sum(shown.of("requests_done_total", own)), "%s sent", name)
+			assert.Equal(c, s.old, sum(shown.of("requests_done_total", own)), "%s sent", name)
 			run := harness.Labels{"job": name, "ml_run_id": name + "-run"}
-			assert.Equal(c, float64(s.old), sum(shown.of("ml_steps_total", run)), "%s steps", name)
+			assert.Equal(c, s.old, sum(shown.of("ml_steps_total", run)), "%s steps", name)
 			run["gen_ai_request_model"] = "old-model"
-			assert.Equal(c, float64(7*s.old), sum(shown.of("ml_tokens_total", run)), "%s tokens", name)
+			assert.Equal(c, 7*s.old, sum(shown.of("ml_tokens_total", run)), "%s tokens", name)
 		}
 	}, 2*time.Minute, time.Second)
 }
@@ -304,9 +304,10 @@ func (s *shown) of(name string, labels harness.Labels) []harness.Sample {
 	return harness.Select(s.samples, name, labels)
 }
 
-func sum(samples []harness.Sample) (total float64) {
+// sum adds up counts.
+func sum(samples []harness.Sample) (total int) {
 	for _, sample := range samples {
-		total += sample.Value
+		total += int(sample.Value)
 	}
 	return total
 }
