@@ -52,16 +52,18 @@ func New(cfg *Config, set component.TelemetrySettings, id component.ID) (*Filter
 		id: attribute.String("processor", id.String()),
 	}
 	for k, limit := range cfg.Limits.of() {
-		groups := groupsOfTable
+		groups, allowance := groupsOfTable, 0
 		// What a combination is made of is seen as late as it is checked again.
 		expiration := seconds + f.age
 		switch kind(k) {
-		case kindCombination, kindStream:
-			groups, expiration = 1, seconds
+		case kindCombination:
+			groups, allowance, expiration = 1, combinationsAtOnce, seconds
+		case kindStream:
+			groups, allowance, expiration = 1, streamsAtOnce, seconds
 		case kindService, kindInstance, kindRank:
 			groups = 1
 		}
-		f.tables[k] = newTable(limit, groups, expiration)
+		f.tables[k] = newTable(limit, groups, allowance, expiration)
 		f.kinds[k] = metric.WithAttributeSet(attribute.NewSet(f.id, attribute.String("kind", kindNames[k])))
 	}
 	return f, nil

@@ -3,6 +3,7 @@ package identity
 import (
 	"fmt"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -154,9 +155,46 @@ func TestNewRunThatPersistsHasItsLabelsDuringTheFlood(t *testing.T) {
 	assert.GreaterOrEqual(t, had, 2, "of 6 batches in half a minute")
 }
 
+// A client that exports each minute has its labels with the second export, and
+// all of its streams.
+func TestProgramThatExportsEachMinuteWaitsForOneExport(t *testing.T) {
+	cfg := small()
+	cfg.Limits.Label = 400
+	b := newBed(t, cfg)
+	shown := []int{}
+	for minute := range 3 {
+		for i := range 100 {
+			b.point([]any{"service.name", fmt.Sprint(minute, i), "service.instance.id", fmt.Sprint(minute, i)}, "user.id", fmt.Sprint(minute, i))
+		}
+		had := 0
+		for i := range 20 {
+			if b.point([]any{"service.name", "new", "service.instance.id", "i"}, "queue", i) != nil {
+				had++
+			}
+		}
+		shown = append(shown, had)
+		b.after(time.Minute)
+	}
+	assert.Equal(t, []int{0, 20, 20}, shown)
+}
+
+// What somebody who was there before has not sent yet is shown at once.
+func TestNewStreamsOfIncumbentsAreShownAtOnce(t *testing.T) {
+	b := newBed(t, small())
+	require.NotNil(t, b.point(service("old"), "result", "ok"))
+	b.span(service("old"), mlattr.Operation, "chat")
+	for i := range 1000 {
+		b.point(service("s0"), "queue", i)
+		b.span(service("s0"), mlattr.Operation, "chat", mlattr.Role, strconv.Itoa(i%9), mlattr.Side, strconv.Itoa(i/9%9), mlattr.Library, strconv.Itoa(i/81))
+	}
+	assert.NotNil(t, b.point(service("old"), "result", "ok", "again", true))
+	_, span := b.span(service("old"), mlattr.Operation, "chat", mlattr.Role, "1")
+	assert.NotContains(t, span, mlattr.Overflow)
+}
+
 func TestIncumbentsKeepTheirLabels(t *testing.T) {
 	b := newBed(t, small())
-	for second := range 3600 {
+	for second := range 600 {
 		for i := range 8 {
 			id := strconv.Itoa(i)
 			if second%60 == 0 {
@@ -250,7 +288,7 @@ func TestJobWithoutRunIsARun(t *testing.T) {
 
 func TestManyCombinationsOfKnownLabelsAreBounded(t *testing.T) {
 	cfg := small()
-	cfg.Limits.Combination = 40
+	cfg.Limits.Combination = 60
 	b := newBed(t, cfg)
 	shown := map[string]bool{}
 	for i := range 10 {
@@ -259,7 +297,7 @@ func TestManyCombinationsOfKnownLabelsAreBounded(t *testing.T) {
 			shown[fmt.Sprint(span)] = true
 		}
 	}
-	assert.Len(t, shown, 11, "a quarter of the limit, and one for the rest")
+	assert.Len(t, shown, 17, "those at once, and one for the rest")
 }
 
 func TestLabelsOfResourcesAndExceptionsAreAdmitted(t *testing.T) {
@@ -328,7 +366,7 @@ func TestStreamsAreBounded(t *testing.T) {
 			}
 		}
 	}
-	assert.Equal(t, 10, kept)
+	assert.Equal(t, 30, kept, "three quarters")
 }
 
 func TestKeysThatAreInventedAreBounded(t *testing.T) {
@@ -352,6 +390,21 @@ func TestOneWarningNamesTheKindAndTheLimit(t *testing.T) {
 	b.after(warnInterval)
 	b.span(service("one more"))
 	assert.Len(t, b.log.All(), 2)
+}
+
+func TestManySendersAtOnce(t *testing.T) {
+	b := newBed(t, small())
+	var senders sync.WaitGroup
+	for sender := range 4 {
+		senders.Go(func() {
+			b.flood(1000*sender, 200)
+			for i := range 200 {
+				b.point(service("s"+strconv.Itoa(i)), "user.id", strconv.Itoa(i))
+			}
+		})
+	}
+	senders.Wait()
+	b.assertBounded(t)
 }
 
 func TestConfig(t *testing.T) {

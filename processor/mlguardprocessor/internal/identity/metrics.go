@@ -26,8 +26,9 @@ type metricsPass struct {
 	*Filter
 	now    uint32
 	counts overflow
-	// metric is the hash of the program and the metric.
-	metric uint64
+	// program is the hash of the service and the instance, and metric of that and
+	// the metric.
+	program, metric uint64
 }
 
 // drops reports whether nothing of a resource is left.
@@ -37,10 +38,10 @@ func (p *metricsPass) drops(rm pmetric.ResourceMetrics) bool {
 		p.counts[refused] += int64(pointsOf(rm))
 		return true
 	}
-	program := mix(mix(s.namespace, s.service), s.instance)
+	p.program = mix(mix(s.namespace, s.service), s.instance)
 	for _, sm := range rm.ScopeMetrics().All() {
 		sm.Metrics().RemoveIf(func(m pmetric.Metric) bool {
-			p.metric = mix(mix(program, p.hasher.text(m.Name())), uint64(m.Type()))
+			p.metric = mix(mix(p.program, p.hasher.text(m.Name())), uint64(m.Type()))
 			return p.empties(m)
 		})
 	}
@@ -83,10 +84,10 @@ func (p *metricsPass) keeps(attrs pcommon.Map) bool {
 	if streams.fresh(stream, p.now, p.age) {
 		return true
 	}
-	r := request{id: stream}
+	r := request{id: stream, group: p.program}
 	if p.checkLabels(attrs) {
 		// Of all that this stream now stands for one may use it.
-		r = request{id: p.stream(attrs), owner: stream}
+		r.id, r.owner = p.stream(attrs), stream
 	}
 	if streams.admit(r, p.now) {
 		return true

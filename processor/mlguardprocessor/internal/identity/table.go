@@ -14,6 +14,12 @@ const (
 	sweepInterval = 30
 	// groupsOfTable is how many groups can be at their limit at once.
 	groupsOfTable = 20
+
+	// combinationsAtOnce and streamsAtOnce are how many of each an instance of a
+	// service has at once, so that what it has not sent before is shown though
+	// others flood.
+	combinationsAtOnce = 16
+	streamsAtOnce      = 200
 )
 
 // table admits the identities of one kind. Those that are admitted stay until
@@ -24,8 +30,9 @@ type table struct {
 	admitted map[uint64]admitted
 	// groups has the number of identities of each group.
 	groups map[uint64]int
-	// limit is that of each group, and total that of all.
-	limit, total int
+	// limit is that of each group, and total that of all. Allowance is how many
+	// each group gets at once as long as less than three quarters of all are taken.
+	limit, total, allowance int
 	// expiration is in seconds.
 	expiration uint32
 	swept      uint32
@@ -35,7 +42,8 @@ type table struct {
 
 // admitted is an identity that has its place.
 type admitted struct {
-	// group is what is limited together: the values of one label.
+	// group is what is limited together: the values of one label, or what belongs
+	// to one program.
 	group uint64
 	// owner, where it is not 0, is who alone may use the identity.
 	owner uint64
@@ -51,10 +59,10 @@ type request struct {
 	proven bool
 }
 
-func newTable(limit int, groups int, expiration uint32) *table {
+func newTable(limit, groups, allowance int, expiration uint32) *table {
 	return &table{
 		admitted: make(map[uint64]admitted), groups: make(map[uint64]int),
-		limit: limit, total: limit * groups, expiration: expiration,
+		limit: limit, total: limit * groups, allowance: allowance, expiration: expiration,
 	}
 }
 
@@ -97,11 +105,20 @@ func (t *table) admit(r request, now uint32) bool {
 	return true
 }
 
+// note remembers an identity that was seen and that cannot be admitted yet.
+func (t *table) note(id uint64, now uint32) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, ok := t.admitted[id]; !ok {
+		t.candidates.see(id, now)
+	}
+}
+
 // room reports whether an identity that is not admitted may be. One for which
 // there is no place is remembered, for when there is.
 func (t *table) room(r *request, now uint32) bool {
 	taken, all := t.groups[r.group], len(t.admitted)
-	if !r.proven && 4*taken < t.limit && 4*all < t.total {
+	if !r.proven && (4*taken < t.limit && 4*all < t.total || taken < t.allowance && 4*all < 3*t.total) {
 		return true
 	}
 	sightings := t.candidates.see(r.id, now)

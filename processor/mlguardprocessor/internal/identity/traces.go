@@ -105,10 +105,14 @@ func (f *Filter) readSource(attrs pcommon.Map) (s source) {
 // was not admitted, or kindCount.
 func (f *Filter) admitProgram(s *source, now uint32) kind {
 	service := mix(s.namespace, s.service)
+	instance := mix(service, s.instance)
 	if !f.tables[kindService].admit(request{id: service}, now) {
+		if s.instance != 0 {
+			f.tables[kindInstance].note(instance, now)
+		}
 		return kindService
 	}
-	if s.instance != 0 && !f.tables[kindInstance].admit(request{id: mix(service, s.instance)}, now) {
+	if s.instance != 0 && !f.tables[kindInstance].admit(request{id: instance}, now) {
 		return kindInstance
 	}
 	return kindCount
@@ -157,13 +161,16 @@ func (p *tracesPass) admitRun(s *source) kind {
 		run = s.job
 	}
 	service := mix(p.source.namespace, p.source.service)
+	rank := mix(mix(mix(service, run), mix(s.job, s.rank)), s.host)
 	if run != 0 && !p.tables[kindRun].admit(request{id: mix(service, run), proven: s.inferred}, p.now) {
+		if !s.inferred {
+			p.tables[kindRank].note(rank, p.now)
+		}
 		return kindRun
 	}
 	if s.rank|s.host|run == 0 {
 		return kindCount
 	}
-	rank := mix(mix(mix(service, run), mix(s.job, s.rank)), s.host)
 	if !p.tables[kindRank].admit(request{id: rank}, p.now) {
 		return kindRank
 	}
@@ -188,7 +195,7 @@ func (p *tracesPass) readSpan(at place) {
 	if p.checkLabels(at) {
 		_, labels = p.readLabels(p.span(at))
 	}
-	if combinations.admit(request{id: labels}, p.now) {
+	if combinations.admit(request{id: labels, group: p.program}, p.now) {
 		return
 	}
 	p.counts[kindCombination]++
