@@ -132,6 +132,7 @@ func (p *tracesPass) readResource(i int) {
 		hide(p.own(i), mlattr.ServiceName, serviceInstance, mlattr.RunID, mlattr.TrainingRunID, mlattr.JobID)
 		p.own(i).Remove(mlattr.ServiceNamespace)
 		p.program = 0
+		p.noteRun(s)
 		return
 	case kindInstance:
 		p.overflow(refused, spansOf(rs))
@@ -156,25 +157,41 @@ func (p *tracesPass) readResource(i int) {
 // is never admitted before it was seen again. The result is the kind that was
 // not admitted, or kindCount.
 func (p *tracesPass) admitRun(s *source) kind {
-	run := s.run
-	if run == 0 {
-		run = s.job
-	}
-	service := mix(p.source.namespace, p.source.service)
-	rank := mix(mix(mix(service, run), mix(s.job, s.rank)), s.host)
-	if run != 0 && !p.tables[kindRun].admit(request{id: mix(service, run), proven: s.inferred}, p.now) {
+	run, rank := p.runOf(s)
+	if run != 0 && !p.tables[kindRun].admit(request{id: run, proven: s.inferred}, p.now) {
 		if !s.inferred {
 			p.tables[kindRank].note(rank, p.now)
 		}
 		return kindRun
 	}
-	if s.rank|s.host|run == 0 {
-		return kindCount
-	}
-	if !p.tables[kindRank].admit(request{id: rank}, p.now) {
+	if rank != 0 && !p.tables[kindRank].admit(request{id: rank}, p.now) {
 		return kindRank
 	}
 	return kindCount
+}
+
+// noteRun remembers a run of which the service is not admitted.
+func (p *tracesPass) noteRun(s *source) {
+	if run, rank := p.runOf(s); run != 0 {
+		p.tables[kindRun].note(run, p.now)
+		p.tables[kindRank].note(rank, p.now)
+	}
+}
+
+// runOf returns the identities of a run and of its process, or 0.
+func (p *tracesPass) runOf(s *source) (run, rank uint64) {
+	service := mix(p.source.namespace, p.source.service)
+	id := s.run
+	if id == 0 {
+		id = s.job
+	}
+	if id != 0 {
+		run = mix(service, id)
+	}
+	if id|s.rank|s.host != 0 {
+		rank = mix(mix(mix(service, id), mix(s.job, s.rank)), s.host)
+	}
+	return run, rank
 }
 
 // readSpan admits the run and the labels of a span.
