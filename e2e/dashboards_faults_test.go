@@ -48,6 +48,7 @@ var onlyOfFaults = []string{
 	"collector: Rates and values left out: A",
 	"collector: Rates and values left out: B",
 	"collector: Rates and values left out: C",
+	"collector: Rates and values left out: D",
 	"collector: Spans and updates left out by ml_metrics: A",
 	"collector: Spans and updates left out by ml_metrics: B",
 }
@@ -114,7 +115,7 @@ func TestDashboardsOfFaults(t *testing.T) {
 			"exporters::prometheus::metric_expiration":  "5s",
 
 			"processors::ml_enrich::min_duration":           "1m",
-			"processors::ml_enrich::max_values":             1,
+			"processors::ml_guard/identities::identities":   map[string]any{"limits": map[string]any{"run": 1}},
 			"connectors::ml_metrics::max_series":            60,
 			"connectors::ml_metrics::max_runs":              2,
 			"processors::repro_gen::sibling_wait":           "0s",

@@ -15,12 +15,13 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/e2e/harness"
 )
 
-// stock are the metrics of others that rules read: Prometheus' own, and those
-// of the collector's exporters.
+// stock are the metrics that rules read and that are in no table of series:
+// Prometheus' own, and those of the collector's components.
 var stock = []string{
 	"up",
 	"otelcol_exporter_enqueue_failed_spans", "otelcol_exporter_enqueue_failed_metric_points", "otelcol_exporter_enqueue_failed_log_records",
 	"otelcol_exporter_send_failed_spans", "otelcol_exporter_send_failed_metric_points", "otelcol_exporter_send_failed_log_records",
+	"otelcol_processor_ml_guard_points_overflowed", "otelcol_processor_ml_guard_spans_overflowed",
 }
 
 // TestRulesReadWhatIsWritten holds the rules, and the made-up series of their

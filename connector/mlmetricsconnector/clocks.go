@@ -7,6 +7,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/wallclock"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 const (
@@ -80,7 +81,8 @@ func (c *clocks) observe(store *streams.Store, units []unit, now time.Time) (ove
 	var clock *runClock
 	for i := range units {
 		u := &units[i]
-		if u.source.Run.ID == "" || !u.activity.timed && !u.endsStep && !u.activity.endsRun {
+		// The runs that ml_guard has not admitted are many in one.
+		if u.source.Run.ID == "" || u.source.Run.ID == mlattr.Other || !u.activity.timed && !u.endsStep && !u.activity.endsRun {
 			continue
 		}
 		if next := (clockKey{u.source.Resource, u.source.Run}); clock == nil || next != key {

@@ -70,11 +70,12 @@ func collectorBoard() *board {
 			{Title: "What its own components leave out", Height: 8, Panels: []panel{
 				bars{said: said{"Points that Prometheus would lose", "In this time, by what is wrong with them as clients sent them; the shipped configuration mends them.", 8, "none"}, Counts: true,
 					Queries: []query{{Expr: inRange("otelcol_processor_ml_enrich_points_unsafe", chosen, "reason"), Legend: "{{reason}}"}}, Steps: []step{{0, warning}}},
-				bars{said: said{"Rates and values left out", "In this time: rates that telemetry does not allow, ids that cannot be used, labels with too many values.", 8, "none"}, Counts: true,
+				bars{said: said{"Rates and values left out", "In this time: rates that telemetry does not allow, ids that cannot be used, and by ml_guard what has more identities than their limit.", 8, "none"}, Counts: true,
 					Queries: []query{
 						{Expr: inRange("otelcol_processor_ml_enrich_rates_skipped", chosen, "reason"), Legend: "rate: {{reason}}"},
 						{Expr: inRange("otelcol_processor_ml_enrich_values_rejected", chosen, "processor"), Legend: "values rejected"},
-						{Expr: inRange("otelcol_processor_ml_enrich_labels_overflowed", chosen, "label"), Legend: "label full: {{label}}"},
+						{Expr: inRange("otelcol_processor_ml_guard_spans_overflowed", chosen, "kind"), Legend: "beyond the limit: spans by {{kind}}"},
+						{Expr: inRange("otelcol_processor_ml_guard_points_overflowed", chosen, "kind"), Legend: "beyond the limit: points by {{kind}}"},
 					}, Steps: []step{{0, neutral}}},
 				bars{said: said{"Spans and updates left out by ml_metrics", "In this time: spans that came twice, values out of range, and series beyond max_series or max_runs, whose counts go into one overflow series.", 8, "none"}, Counts: true,
 					Queries: []query{

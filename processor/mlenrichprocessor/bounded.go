@@ -193,12 +193,6 @@ func (b *bounded[K, V]) unlink(e *boundedEntry[K, V]) {
 	}
 }
 
-// room says whether an entry can be added without another going that is not
-// forgotten anyway.
-func (b *bounded[K, V]) room(now time.Time) bool {
-	return b.oldest == nowhere || b.len() < b.limit || b.expired(b.entry(b.oldest), now)
-}
-
 func (b *bounded[K, V]) expired(e *boundedEntry[K, V], now time.Time) bool {
 	return now.UnixNano()-e.used > int64(b.maxAge)
 }

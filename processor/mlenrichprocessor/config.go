@@ -16,9 +16,6 @@ import (
 // maxResourceLabels bounds the labels that every metric point may gain.
 const maxResourceLabels = 32
 
-// maxMaxValues bounds what the values of labels can take of memory.
-const maxMaxValues = 100_000
-
 // maxMinDuration and maxScopes bound what is configured about rates.
 const (
 	maxMinDuration = time.Minute
@@ -63,13 +60,9 @@ type Config struct {
 	// end has to store.
 	ResourceLabels []string `mapstructure:"resource_labels"`
 
-	// MaxValues is how many values each label that is added to metric points
-	// has at a time, such as a run's id: each is a series more in a metrics
-	// back end. Of a label with more the point has otel.metric.overflow=true
-	// in its place. A value counts until it was not there for 15 minutes. What
-	// the client itself puts on its points stays. It must be from 1 to 100000;
-	// the default is 1000.
-	MaxValues int `mapstructure:"max_values"`
+	// MaxValues is not allowed any more. The section identities of ml_guard
+	// limits the values of labels.
+	MaxValues *int `mapstructure:"max_values"`
 
 	// HashKey turns users' names into ml.user, the first 16 hexadecimal
 	// digits of an HMAC-SHA256 with this key: the same user has the same
@@ -187,8 +180,8 @@ func (c *Config) Validate() error {
 		}
 		seen[label] = true
 	}
-	if c.MaxValues < 1 || c.MaxValues > maxMaxValues {
-		errs = append(errs, fmt.Errorf(`"max_values": %d, must be from 1 to %d`, c.MaxValues, maxMaxValues))
+	if c.MaxValues != nil {
+		errs = append(errs, fmt.Errorf(`"max_values": %d, is not a key of ml_enrich any more: the section "identities" of ml_guard limits the values of labels`, *c.MaxValues))
 	}
 	if c.MinDuration < 0 || c.MinDuration > maxMinDuration {
 		errs = append(errs, fmt.Errorf(`"min_duration": %v, must be from 0s to %v`, c.MinDuration, maxMinDuration))

@@ -24,7 +24,6 @@ func TestDefaultConfig(t *testing.T) {
 	assert.Equal(t, mlattr.SystemNames(), cfg.Vocabularies)
 	assert.Empty(t, cfg.HashKey)
 	assert.Equal(t, time.Millisecond, cfg.MinDuration)
-	assert.Equal(t, 1000, cfg.MaxValues)
 	assert.Zero(t, cfg.LogWait)
 	assert.Equal(t, 50_000, cfg.MaxWaitingRecords)
 	assert.Equal(t, 64<<20, cfg.MaxWaitingBytes)
@@ -52,8 +51,7 @@ func TestConfigErrors(t *testing.T) {
 		{"many labels", map[string]any{"resource_labels": many}, []string{`"resource_labels": has 33 entries, must have at most 32`}},
 		{"negative duration", map[string]any{"min_duration": "-1ms"}, []string{`"min_duration": -1ms, must be from 0s to 1m0s`}},
 		{"endless duration", map[string]any{"min_duration": "61s"}, []string{`"min_duration": 1m1s, must be from 0s to 1m0s`}},
-		{"no values", map[string]any{"max_values": 0}, []string{`"max_values": 0, must be from 1 to 100000`}},
-		{"endless values", map[string]any{"max_values": 100001}, []string{`"max_values": 100001, must be`}},
+		{"a key that moved", map[string]any{"max_values": 1000}, []string{`"max_values": 1000, is not a key of ml_enrich any more: the section "identities" of ml_guard`}},
 		{"negative wait", map[string]any{"log_wait": "-1s"}, []string{`"log_wait": -1s, must be from 0s to 5m0s`}},
 		{"endless wait", map[string]any{"log_wait": "301s"}, []string{`"log_wait": 5m1s, must be from 0s to 5m0s`}},
 		{"no waiting records", map[string]any{"max_waiting_records": 0}, []string{`"max_waiting_records": 0, must be from 1 to 1000000`}},

@@ -35,8 +35,6 @@ type enricher struct {
 	// training is the configuration's about the steps of jobs.
 	training []TrainingConfig
 
-	// maxValues is the greatest number of values of a label.
-	maxValues int
 	// instance is the number of this instance among those of the store.
 	instance uint32
 
@@ -67,7 +65,6 @@ func newEnricher(set processor.Settings, cfg *Config, stores *shared.Registry[*s
 		minDuration:  cfg.MinDuration.Seconds(),
 		withoutCache: cfg.InputWithoutCache,
 		training:     cfg.Training,
-		maxValues:    cfg.MaxValues,
 	}, nil
 }
 
@@ -109,14 +106,6 @@ func (e *enricher) count(ctx context.Context, left skipped, rejected int) {
 	}
 }
 
-// countOverflow reports the labels that a batch left off points.
-func (e *enricher) countOverflow(ctx context.Context, refused map[string]int64) {
-	for key, n := range refused {
-		e.telemetry.ProcessorMlEnrichLabelsOverflowed.Add(ctx, n, metric.WithAttributes(
-			attribute.String("processor", e.set.ID.String()), attribute.String("label", key)))
-	}
-}
-
 // write adds the facts to the attributes that they were read from.
 func (e *enricher) write(attrs pcommon.Map, f *mlattr.Facts) {
 	e.reserve(attrs, f, 0)
@@ -126,32 +115,15 @@ func (e *enricher) write(attrs pcommon.Map, f *mlattr.Facts) {
 }
 
 // writePoint does the same for a metric's point, whose attributes become
-// labels: a fact whose label the client itself uses is left out, and so is a
-// text of a key that had too many. It leaves room for more.
-func (e *enricher) writePoint(attrs pcommon.Map, f *mlattr.Facts, more int, a *admission) {
+// labels: a fact whose label the client itself uses is left out. It leaves room
+// for more.
+func (e *enricher) writePoint(attrs pcommon.Map, f *mlattr.Facts, more int) {
 	e.reserve(attrs, f, more)
-	lacking, whole := overflows(attrs), true
 	for fact := range f.All() {
-		if !e.writes(fact) || labelTaken(attrs, fact.Key) {
-			continue
+		if e.writes(fact) && !labelTaken(attrs, fact.Key) {
+			e.put(attrs, fact)
 		}
-		if text := e.textOf(fact); text != "" && (lacking || !e.admits(fact.Key, text, a)) {
-			whole = false
-			continue
-		}
-		e.put(attrs, fact)
 	}
-	if !whole {
-		markOverflow(attrs)
-	}
-}
-
-// textOf is what put writes for a fact that is a text, and "" for any other.
-func (e *enricher) textOf(fact *mlattr.Fact) string {
-	if e.hashes(fact) {
-		return e.hashUser(fact.Text)
-	}
-	return fact.Text
 }
 
 // reserve makes room for the facts that put adds, and for more, at once.

@@ -34,7 +34,6 @@ func createDefaultConfig() component.Config {
 	return &Config{
 		Vocabularies:      mlattr.SystemNames(),
 		MinDuration:       time.Millisecond,
-		MaxValues:         1000,
 		MaxWaitingRecords: 50_000,
 		MaxWaitingBytes:   64 << 20,
 	}

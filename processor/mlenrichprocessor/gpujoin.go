@@ -296,8 +296,8 @@ func (e *enricher) writeJoins(j *gpuJoin, b *batch) {
 			found = &t.ownBindings[p.process]
 		}
 		p.run = t.run
-		if found.bound && !overflows(p.attrs) {
-			p.run = e.writeJoin(p.attrs, t, found, b)
+		if found.bound {
+			p.run = writeJoin(p.attrs, t, found)
 		}
 		j.gpus[t.gpu].see(p.run)
 	}
@@ -334,16 +334,12 @@ func (g *gpuState) see(run string) {
 
 // writeJoin adds the run to a point that does not name it, with the job, the
 // attempt and the rank where they are known, and returns the point's run.
-func (e *enricher) writeJoin(attrs pcommon.Map, t *tenant, found *binding, b *batch) string {
+func writeJoin(attrs pcommon.Map, t *tenant, found *binding) string {
 	if t.run != "" && t.run != found.run {
 		return t.run // the client's is inferred
 	}
 	if t.run == "" {
 		if labelTaken(attrs, mlattr.RunID) {
-			return ""
-		}
-		if !e.admits(mlattr.RunID, found.run, &b.labels) {
-			markOverflow(attrs)
 			return ""
 		}
 		attrs.PutStr(mlattr.RunID, found.run)
@@ -365,11 +361,7 @@ func (e *enricher) writeJoin(attrs pcommon.Map, t *tenant, found *binding, b *ba
 		number(mlattr.RankLocal, found.rank.local)
 	}
 	if found.job != "" && !labelTaken(attrs, mlattr.JobID) {
-		if e.admits(mlattr.JobID, found.job, &b.labels) {
-			attrs.PutStr(mlattr.JobID, found.job)
-		} else {
-			markOverflow(attrs)
-		}
+		attrs.PutStr(mlattr.JobID, found.job)
 	}
 	return found.run
 }

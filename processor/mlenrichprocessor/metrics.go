@@ -20,7 +20,7 @@ func (e *enricher) processMetrics(ctx context.Context, md pmetric.Metrics) (pmet
 	b := batches.Get().(*batch)
 	defer b.free()
 
-	b.labels.at = e.store.now()
+	now := e.store.now()
 	gpus := false
 	for i, rm := range md.ResourceMetrics().All() {
 		r := b.addResource()
@@ -54,17 +54,17 @@ func (e *enricher) processMetrics(ctx context.Context, md pmetric.Metrics) (pmet
 		attrs := rm.Resource().Attributes()
 		valid := validTexts(attrs)
 		e.settleRun(attrs, r, e.store.recognise(r.key, 0))
-		labels, whole := e.labelsOf(attrs, r, &b.labels)
+		labels := e.labelsOf(attrs, r)
 		for _, sm := range rm.ScopeMetrics().All() {
 			known := r.facts.Systems | e.reader.Scope(sm.Scope().Name())
 			for _, m := range sm.Metrics().All() {
 				known := known | e.reader.Metric(m.Name())
 				gpus = gpus || joinable(m.Name())
 				for point, at := range points(m) {
-					conflict := b.unsafe.look(point, at, valid, b.labels.at)
+					conflict := b.unsafe.look(point, at, valid, now)
 					e.reader.Point(known, point, &b.facts)
 					b.rejected += b.facts.Rejected
-					e.writePoint(point, &b.facts, len(labels), &b.labels)
+					e.writePoint(point, &b.facts, len(labels))
 					if index, ok := b.facts.Int(mlattr.GPUIndex); ok && len(r.indexes) < maxIndexes && !slices.Contains(r.indexes, index) {
 						r.indexes = append(r.indexes, index)
 					}
@@ -72,9 +72,6 @@ func (e *enricher) processMetrics(ctx context.Context, md pmetric.Metrics) (pmet
 						if !labelTaken(point, l.key) {
 							l.value.CopyTo(point.PutEmpty(l.key))
 						}
-					}
-					if !whole {
-						markOverflow(point)
 					}
 					if conflict {
 						markConflict(point)
@@ -91,7 +88,6 @@ func (e *enricher) processMetrics(ctx context.Context, md pmetric.Metrics) (pmet
 	}
 	e.addThroughput(md, b)
 	e.count(ctx, b.left, b.rejected)
-	e.countOverflow(ctx, b.labels.refused)
 	e.countUnsafe(ctx, b.unsafe)
 	return md, nil
 }
@@ -105,17 +101,10 @@ type label struct {
 // labelsOf lists the labels of a resource that has been enriched: what tells
 // one run, rank and host from another, because an exporter that drops the
 // resource would merge them, and what the user asks for. A value that would
-// cost the series, such as text that is not UTF-8, is left out. They are not
-// whole where a key had too many values.
-func (e *enricher) labelsOf(attrs pcommon.Map, r *resource, a *admission) (labels []label, whole bool) {
-	labels, whole = make([]label, 0, 4+len(e.labels)), true
-	add := func(key, text string) {
-		if e.admits(key, text, a) {
-			labels = append(labels, label{key, pcommon.NewValueStr(text)})
-		} else {
-			whole = false
-		}
-	}
+// cost the series, such as text that is not UTF-8, is left out.
+func (e *enricher) labelsOf(attrs pcommon.Map, r *resource) []label {
+	labels := make([]label, 0, 4+len(e.labels))
+	add := func(key, text string) { labels = append(labels, label{key, pcommon.NewValueStr(text)}) }
 	for _, l := range [...]struct{ key, text string }{
 		{mlattr.RunID, r.run.id},
 		{mlattr.JobID, r.facts.Text(mlattr.JobID)},
@@ -146,7 +135,7 @@ func (e *enricher) labelsOf(attrs pcommon.Map, r *resource, a *admission) (label
 			labels = append(labels, label{key, v})
 		}
 	}
-	return labels, whole
+	return labels
 }
 
 // eachPoint visits the attributes of a metric's points, whatever its type.

@@ -64,8 +64,6 @@ type store struct {
 	streams   *bounded[streamKey, newest]
 	instances uint32
 
-	// values has those of the labels that are added to points.
-	values *labelValues
 	// waiting are the log records that wait for spans.
 	waiting waiters
 
@@ -94,7 +92,6 @@ func newStore(set component.TelemetrySettings, id component.ID) (*store, error) 
 		seed:      maphash.MakeSeed(),
 		streams:   newBounded[streamKey, newest](maxStreams, keyAge),
 		epochs:    newBounded[string, recentEpochs](maxProcesses, keyAge),
-		values:    newLabelValues(),
 		telemetry: telemetry,
 		processor: attribute.String("processor", id.String()),
 	}

@@ -52,9 +52,7 @@ type batch struct {
 
 	left     skipped
 	rejected int
-	// labels says which labels metrics get, and unsafe what is wrong with their
-	// points.
-	labels admission
+	// unsafe is what is wrong with the points of metrics.
 	unsafe unsafePoints
 	// timedSpans are what epochs are found by.
 	timedSpans timedSpans
@@ -66,7 +64,7 @@ type batch struct {
 }
 
 var batches = sync.Pool{New: func() any {
-	return &batch{left: make(skipped), unsafe: make(unsafePoints), labels: admission{refused: make(map[string]int64)}}
+	return &batch{left: make(skipped), unsafe: make(unsafePoints)}
 }}
 
 // free gives the memory back, without any reference to what was processed.
@@ -84,7 +82,6 @@ func (b *batch) free() {
 	clear(b.tokens)
 	clear(b.exemplars)
 	clear(b.left)
-	clear(b.labels.refused)
 	clear(b.unsafe)
 	b.resources, b.spans, b.kept, b.tokens, b.rejected = b.resources[:0], b.spans[:0], b.kept[:0], b.tokens[:0], 0
 	b.exemplars = b.exemplars[:0]

@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/collector/processor"
 	"go.opentelemetry.io/collector/processor/processorhelper"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/bounds"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/content"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/identity"
@@ -20,47 +21,54 @@ var capabilities = consumer.Capabilities{MutatesData: true}
 
 // NewFactory returns the factory of ml_guard.
 func NewFactory() processor.Factory {
+	f := &factory{}
 	return processor.NewFactory(
 		metadata.Type,
 		createDefaultConfig,
-		processor.WithTraces(createTraces, metadata.TracesStability),
-		processor.WithMetrics(createMetrics, metadata.MetricsStability),
-		processor.WithLogs(createLogs, metadata.LogsStability),
+		processor.WithTraces(f.createTraces, metadata.TracesStability),
+		processor.WithMetrics(f.createMetrics, metadata.MetricsStability),
+		processor.WithLogs(f.createLogs, metadata.LogsStability),
 	)
+}
+
+// factory owns what the instances of a component id share.
+type factory struct {
+	identities shared.Registry[*identity.Filter]
 }
 
 func createDefaultConfig() component.Config {
 	return &Config{
 		Bounds:     bounds.Default(),
 		RetryAfter: 5 * time.Second,
-		Identities: configoptional.Default(identity.Config{}),
+		Identities: configoptional.Default(identity.DefaultConfig()),
 		Content:    configoptional.Default(content.Config{}),
 	}
 }
 
-func createTraces(ctx context.Context, set processor.Settings, cfg component.Config, next consumer.Traces) (processor.Traces, error) {
-	g, err := newGuard(set, cfg.(*Config))
+func (f *factory) createTraces(ctx context.Context, set processor.Settings, cfg component.Config, next consumer.Traces) (processor.Traces, error) {
+	g, err := newGuard(set, cfg.(*Config), &f.identities)
 	if err != nil {
 		return nil, err
 	}
 	return processorhelper.NewTraces(ctx, set, cfg, nextTraces{next, g}, g.processTraces,
-		processorhelper.WithCapabilities(capabilities), processorhelper.WithShutdown(g.shutdown))
+		processorhelper.WithCapabilities(consumer.Capabilities{MutatesData: g.changesTraces()}),
+		processorhelper.WithStart(g.start), processorhelper.WithShutdown(g.shutdown))
 }
 
-func createMetrics(ctx context.Context, set processor.Settings, cfg component.Config, next consumer.Metrics) (processor.Metrics, error) {
-	g, err := newGuard(set, cfg.(*Config))
+func (f *factory) createMetrics(ctx context.Context, set processor.Settings, cfg component.Config, next consumer.Metrics) (processor.Metrics, error) {
+	g, err := newGuard(set, cfg.(*Config), &f.identities)
 	if err != nil {
 		return nil, err
 	}
 	return processorhelper.NewMetrics(ctx, set, cfg, nextMetrics{next, g}, g.processMetrics,
-		processorhelper.WithCapabilities(capabilities), processorhelper.WithShutdown(g.shutdown))
+		processorhelper.WithCapabilities(capabilities), processorhelper.WithStart(g.start), processorhelper.WithShutdown(g.shutdown))
 }
 
-func createLogs(ctx context.Context, set processor.Settings, cfg component.Config, next consumer.Logs) (processor.Logs, error) {
-	g, err := newGuard(set, cfg.(*Config))
+func (f *factory) createLogs(ctx context.Context, set processor.Settings, cfg component.Config, next consumer.Logs) (processor.Logs, error) {
+	g, err := newGuard(set, cfg.(*Config), &f.identities)
 	if err != nil {
 		return nil, err
 	}
 	return processorhelper.NewLogs(ctx, set, cfg, nextLogs{next, g}, g.processLogs,
-		processorhelper.WithCapabilities(capabilities), processorhelper.WithShutdown(g.shutdown))
+		processorhelper.WithCapabilities(capabilities), processorhelper.WithStart(g.start), processorhelper.WithShutdown(g.shutdown))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -11,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/bounds"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/content"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/identity"
@@ -28,9 +30,14 @@ type guard struct {
 	id         string
 	// cutBy are the attributes of the counter of what bounds cut, by limit.
 	cutBy [bounds.Limits]metric.MeasurementOption
+
+	// start sets identities to what the instances of the id share, and release
+	// gives it back.
+	start   component.StartFunc
+	release shared.Release
 }
 
-func newGuard(set processor.Settings, cfg *Config) (*guard, error) {
+func newGuard(set processor.Settings, cfg *Config, registry *shared.Registry[*identity.Filter]) (*guard, error) {
 	telemetry, err := metadata.NewTelemetryBuilder(set.TelemetrySettings)
 	if err != nil {
 		return nil, err
@@ -44,8 +51,11 @@ func newGuard(set processor.Settings, cfg *Config) (*guard, error) {
 		return nil, err
 	}
 	if c := cfg.Identities.Get(); c != nil {
-		if g.identities, err = identity.New(c); err != nil {
-			return nil, err
+		g.start = func(ctx context.Context, host component.Host) (err error) {
+			g.identities, g.release, err = registry.Acquire(ctx, host, set.ID, func() (*identity.Filter, error) {
+				return identity.New(c, set.TelemetrySettings, set.ID)
+			})
+			return err
 		}
 	}
 	if c := cfg.Content.Get(); c != nil {
@@ -56,10 +66,17 @@ func newGuard(set processor.Settings, cfg *Config) (*guard, error) {
 	return g, nil
 }
 
+// changesTraces reports whether the spans that come in are changed. The section
+// identities alone changes a copy, and only where it has to: spans that leave as
+// they came need not be copied for it.
+func (g *guard) changesTraces() bool { return g.start == nil || g.content != nil }
+
 func (g *guard) processTraces(ctx context.Context, td ptrace.Traces) (ptrace.Traces, error) {
-	g.countCut(ctx, g.bounds.Traces(td))
+	if g.changesTraces() {
+		g.countCut(ctx, g.bounds.Traces(td))
+	}
 	if g.identities != nil {
-		g.identities.Traces(td)
+		td = g.identities.Traces(ctx, td)
 	}
 	if g.content != nil {
 		g.countReplaced(ctx, g.content.Traces(td), "traces")
@@ -70,7 +87,7 @@ func (g *guard) processTraces(ctx context.Context, td ptrace.Traces) (ptrace.Tra
 func (g *guard) processMetrics(ctx context.Context, md pmetric.Metrics) (pmetric.Metrics, error) {
 	g.countCut(ctx, g.bounds.Metrics(md))
 	if g.identities != nil {
-		g.identities.Metrics(md)
+		g.identities.Metrics(ctx, md)
 	}
 	if g.content != nil {
 		g.countReplaced(ctx, g.content.Metrics(md), "metrics")
@@ -103,7 +120,10 @@ func (g *guard) countReplaced(ctx context.Context, counts content.Counts, signal
 	}
 }
 
-func (g *guard) shutdown(context.Context) error {
+func (g *guard) shutdown(ctx context.Context) error {
 	g.telemetry.Shutdown()
-	return nil
+	if g.release == nil {
+		return nil
+	}
+	return g.release(ctx)
 }

@@ -118,7 +118,7 @@ var RunLabels = []string{mlattr.RunID, mlattr.JobID, mlattr.RankGlobal, mlattr.H
 
 // Overflow is the attribute, always true, of a stream that adds up what a
 // limit kept from having a stream of its own.
-const Overflow = "otel.metric.overflow"
+const Overflow = mlattr.Overflow
 
 // Labels that no span attribute has.
 const (

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 // shardCount spreads the streams over locks, so that neither two senders nor
@@ -143,9 +144,9 @@ func (s *Store) settle(src *Source, now time.Time) {
 	if src.hash != 0 && src.settled.Equal(now) {
 		return
 	}
-	src.settled, src.admitted = now, true
+	src.settled, src.admitted = now, src.Run.ID != mlattr.Other
 	src.silent = s.silences.of(src.Resource)
-	if src.Run.ID != "" {
+	if src.Run.ID != "" && src.admitted {
 		src.admitted = s.runs.admit(runKey{src.Resource, src.Run.ID}, s.limits.Runs, now)
 	}
 	if src.admitted {

@@ -29,7 +29,6 @@ type TelemetryBuilder struct {
 	mu                                  sync.Mutex
 	registrations                       []metric.Registration
 	ProcessorMlEnrichBreakdownsSkipped  metric.Int64Counter
-	ProcessorMlEnrichLabelsOverflowed   metric.Int64Counter
 	ProcessorMlEnrichLogBytesWaiting    metric.Int64ObservableUpDownCounter
 	ProcessorMlEnrichLogRecordsLost     metric.Int64Counter
 	ProcessorMlEnrichLogRecordsReleased metric.Int64Counter
@@ -144,12 +143,6 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		"otelcol_processor_ml_enrich_breakdowns_skipped",
 		metric.WithDescription("Number of breakdowns of a GPU's memory that were left out because what the client and the GPU report does not fit together [Development]"),
 		metric.WithUnit("{breakdown}"),
-	)
-	errs = errors.Join(errs, err)
-	builder.ProcessorMlEnrichLabelsOverflowed, err = builder.meter.Int64Counter(
-		"otelcol_processor_ml_enrich_labels_overflowed",
-		metric.WithDescription("Number of labels that were left off points because their key had too many values [Development]"),
-		metric.WithUnit("{label}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorMlEnrichLogBytesWaiting, err = builder.meter.Int64ObservableUpDownCounter(

@@ -37,16 +37,12 @@ func TestSetupTelemetry(t *testing.T) {
 		return nil
 	}))
 	tb.ProcessorMlEnrichBreakdownsSkipped.Add(context.Background(), 1)
-	tb.ProcessorMlEnrichLabelsOverflowed.Add(context.Background(), 1)
 	tb.ProcessorMlEnrichLogRecordsLost.Add(context.Background(), 1)
 	tb.ProcessorMlEnrichLogRecordsReleased.Add(context.Background(), 1)
 	tb.ProcessorMlEnrichPointsUnsafe.Add(context.Background(), 1)
 	tb.ProcessorMlEnrichRatesSkipped.Add(context.Background(), 1)
 	tb.ProcessorMlEnrichValuesRejected.Add(context.Background(), 1)
 	AssertEqualProcessorMlEnrichBreakdownsSkipped(t, testTel,
-		[]metricdata.DataPoint[int64]{{Value: 1}},
-		metricdatatest.IgnoreTimestamp())
-	AssertEqualProcessorMlEnrichLabelsOverflowed(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualProcessorMlEnrichLogBytesWaiting(t, testTel,

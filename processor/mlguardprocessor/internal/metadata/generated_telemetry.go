@@ -3,10 +3,12 @@
 package metadata
 
 import (
+	"context"
 	"errors"
 	"sync"
 
 	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/metric/embedded"
 	"go.opentelemetry.io/otel/trace"
 
 	"go.opentelemetry.io/collector/component"
@@ -23,11 +25,15 @@ func Tracer(settings component.TelemetrySettings) trace.Tracer {
 // TelemetryBuilder provides an interface for components to report telemetry
 // as defined in metadata and user config.
 type TelemetryBuilder struct {
-	meter                         metric.Meter
-	mu                            sync.Mutex
-	registrations                 []metric.Registration
-	ProcessorMlGuardTextsReplaced metric.Int64Counter
-	ProcessorMlGuardValuesCut     metric.Int64Counter
+	meter                             metric.Meter
+	mu                                sync.Mutex
+	registrations                     []metric.Registration
+	ProcessorMlGuardIdentities        metric.Int64ObservableUpDownCounter
+	ProcessorMlGuardIdentitiesEvicted metric.Int64ObservableCounter
+	ProcessorMlGuardPointsOverflowed  metric.Int64Counter
+	ProcessorMlGuardSpansOverflowed   metric.Int64Counter
+	ProcessorMlGuardTextsReplaced     metric.Int64Counter
+	ProcessorMlGuardValuesCut         metric.Int64Counter
 }
 
 // TelemetryBuilderOption applies changes to default builder.
@@ -39,6 +45,46 @@ type telemetryBuilderOptionFunc func(mb *TelemetryBuilder)
 
 func (tbof telemetryBuilderOptionFunc) apply(mb *TelemetryBuilder) {
 	tbof(mb)
+}
+
+// RegisterProcessorMlGuardIdentitiesCallback sets callback for observable ProcessorMlGuardIdentities metric.
+func (builder *TelemetryBuilder) RegisterProcessorMlGuardIdentitiesCallback(cb metric.Int64Callback) error {
+	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		cb(ctx, &observerInt64{inst: builder.ProcessorMlGuardIdentities, obs: o})
+		return nil
+	}, builder.ProcessorMlGuardIdentities)
+	if err != nil {
+		return err
+	}
+	builder.mu.Lock()
+	defer builder.mu.Unlock()
+	builder.registrations = append(builder.registrations, reg)
+	return nil
+}
+
+// RegisterProcessorMlGuardIdentitiesEvictedCallback sets callback for observable ProcessorMlGuardIdentitiesEvicted metric.
+func (builder *TelemetryBuilder) RegisterProcessorMlGuardIdentitiesEvictedCallback(cb metric.Int64Callback) error {
+	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		cb(ctx, &observerInt64{inst: builder.ProcessorMlGuardIdentitiesEvicted, obs: o})
+		return nil
+	}, builder.ProcessorMlGuardIdentitiesEvicted)
+	if err != nil {
+		return err
+	}
+	builder.mu.Lock()
+	defer builder.mu.Unlock()
+	builder.registrations = append(builder.registrations, reg)
+	return nil
+}
+
+type observerInt64 struct {
+	embedded.Int64Observer
+	inst metric.Int64Observable
+	obs  metric.Observer
+}
+
+func (oi *observerInt64) Observe(value int64, opts ...metric.ObserveOption) {
+	oi.obs.ObserveInt64(oi.inst, value, opts...)
 }
 
 // Shutdown unregister all registered callbacks for async instruments.
@@ -59,6 +105,30 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	}
 	builder.meter = Meter(settings)
 	var err, errs error
+	builder.ProcessorMlGuardIdentities, err = builder.meter.Int64ObservableUpDownCounter(
+		"otelcol_processor_ml_guard_identities",
+		metric.WithDescription("Number of identities that have labels of their own, by kind [Development]"),
+		metric.WithUnit("{identity}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ProcessorMlGuardIdentitiesEvicted, err = builder.meter.Int64ObservableCounter(
+		"otelcol_processor_ml_guard_identities_evicted",
+		metric.WithDescription("Number of identities that lost their labels because nothing was seen of them for the time of expiration, by kind [Development]"),
+		metric.WithUnit("{identity}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ProcessorMlGuardPointsOverflowed, err = builder.meter.Int64Counter(
+		"otelcol_processor_ml_guard_points_overflowed",
+		metric.WithDescription("Number of points of clients' metrics of which an identity was not admitted, by kind; those of a service, an instance or a stream were dropped, and of others a label was replaced [Development]"),
+		metric.WithUnit("{datapoint}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ProcessorMlGuardSpansOverflowed, err = builder.meter.Int64Counter(
+		"otelcol_processor_ml_guard_spans_overflowed",
+		metric.WithDescription("Number of spans of which an identity was not admitted and was replaced in what becomes labels, by kind [Development]"),
+		metric.WithUnit("{span}"),
+	)
+	errs = errors.Join(errs, err)
 	builder.ProcessorMlGuardTextsReplaced, err = builder.meter.Int64Counter(
 		"otelcol_processor_ml_guard_texts_replaced",
 		metric.WithDescription("Number of texts, keys and other values that the section content replaced because no list allows them, by signal [Development]"),

@@ -1,0 +1,100 @@
+package identity
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+const (
+	maxLimit          = 1_000_000
+	minExpiration     = time.Minute
+	maxExpiration     = 30 * 24 * time.Hour
+	defaultExpiration = time.Hour
+)
+
+// Config is the section of ml_guard's configuration.
+type Config struct {
+	// Expiration is how long an identity keeps its place after it was seen last.
+	// It must be at least as long as any component behind ml_guard goes on
+	// showing a series that has ended, or more than the limits are shown. The
+	// default is 1h, the metrics_expiration of ml_metrics. From 1m to 720h.
+	Expiration time.Duration `mapstructure:"expiration"`
+	// Limits are the largest numbers of identities, by kind.
+	Limits Limits `mapstructure:"limits"`
+}
+
+// Limits are the largest numbers of identities that have labels of their own at
+// a time. Each is from 1 to 1000000.
+type Limits struct {
+	// Service bounds the services: service.namespace and service.name. The
+	// default is 500.
+	Service int `mapstructure:"service"`
+	// Instance bounds the instances of all services: service.instance.id. The
+	// default is 1000.
+	Instance int `mapstructure:"instance"`
+	// Run bounds the runs of spans, and the values of each label that names runs
+	// or jobs. The default is 500.
+	Run int `mapstructure:"run"`
+	// Rank bounds the processes of runs: the combinations of run, job, rank and
+	// host. The default is 5000.
+	Rank int `mapstructure:"rank"`
+	// Session bounds the values of each label that names sessions. The default is
+	// 1000.
+	Session int `mapstructure:"session"`
+	// Model bounds the values of each label that names models. The default is
+	// 1000.
+	Model int `mapstructure:"model"`
+	// Operation bounds the values of each label that names operations: ml.operation,
+	// gen_ai.operation.name, http.route, rpc.method. The default is 1000.
+	Operation int `mapstructure:"operation"`
+	// User bounds the values of each label that names users. The default is 1000.
+	User int `mapstructure:"user"`
+	// Process bounds the values of each label that names processes, such as those
+	// on GPUs. The default is 5000.
+	Process int `mapstructure:"process"`
+	// Label bounds the values of each other label. The default is 2000.
+	Label int `mapstructure:"label"`
+	// Combination bounds the combinations of service, instance and what else
+	// becomes labels of spans. The default is 5000.
+	Combination int `mapstructure:"combination"`
+	// Stream bounds the streams of clients' metrics: the combinations of service,
+	// instance, metric and labels. The default is 100000.
+	Stream int `mapstructure:"stream"`
+}
+
+// DefaultConfig returns the defaults of the section.
+func DefaultConfig() Config {
+	return Config{
+		Expiration: defaultExpiration,
+		Limits: Limits{
+			Service: 500, Instance: 1000, Run: 500, Rank: 5000,
+			Session: 1000, Model: 1000, Operation: 1000, User: 1000, Process: 5000, Label: 2000,
+			Combination: 5000, Stream: 100_000,
+		},
+	}
+}
+
+// of returns the limits by kind.
+func (l *Limits) of() [kindCount]int {
+	return [kindCount]int{
+		kindService: l.Service, kindInstance: l.Instance, kindRun: l.Run, kindRank: l.Rank,
+		kindSession: l.Session, kindModel: l.Model, kindOperation: l.Operation,
+		kindUser: l.User, kindProcess: l.Process, kindLabel: l.Label,
+		kindCombination: l.Combination, kindStream: l.Stream,
+	}
+}
+
+// Validate reports values that are not allowed, with their keys.
+func (c *Config) Validate() error {
+	var errs []error
+	if c.Expiration < minExpiration || c.Expiration > maxExpiration {
+		errs = append(errs, fmt.Errorf(`"expiration": %v, must be from %v to %v`, c.Expiration, minExpiration, maxExpiration))
+	}
+	for k, limit := range c.Limits.of() {
+		if limit < 1 || limit > maxLimit {
+			errs = append(errs, fmt.Errorf(`"limits::%s": %d, must be from 1 to %d`, kindNames[k], limit, maxLimit))
+		}
+	}
+	return errors.Join(errs...)
+}

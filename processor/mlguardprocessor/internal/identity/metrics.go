@@ -1,0 +1,145 @@
+package identity
+
+import (
+	"context"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+// Metrics removes from md, in place, the points of services, instances and
+// streams that are not admitted, and replaces the values of labels that are not.
+// Of points that become alike by that, those of the first alone stay: values of
+// different writers cannot be one series.
+func (f *Filter) Metrics(ctx context.Context, md pmetric.Metrics) {
+	p := metricsPass{Filter: f, now: f.seconds()}
+	md.ResourceMetrics().RemoveIf(func(rm pmetric.ResourceMetrics) bool {
+		return p.drops(rm)
+	})
+	f.report(ctx, f.telemetry.ProcessorMlGuardPointsOverflowed, &p.counts)
+}
+
+// metricsPass is one call.
+type metricsPass struct {
+	*Filter
+	now    uint32
+	counts overflow
+	// program is the hash of the service and the instance, and metric of that and
+	// the metric.
+	program, metric uint64
+}
+
+// drops reports whether nothing of a resource is left.
+func (p *metricsPass) drops(rm pmetric.ResourceMetrics) bool {
+	s := p.readSource(rm.Resource().Attributes())
+	if refused := p.admitProgram(&s, p.now); refused != kindCount {
+		p.counts[refused] += int64(pointsOf(rm))
+		return true
+	}
+	p.program = mix(mix(s.namespace, s.service), s.instance)
+	for _, sm := range rm.ScopeMetrics().All() {
+		sm.Metrics().RemoveIf(func(m pmetric.Metric) bool {
+			p.metric = mix(mix(p.program, p.hasher.text(m.Name())), uint64(m.Type()))
+			return p.empties(m)
+		})
+	}
+	return false
+}
+
+// empties drops points, and reports whether none is left of some.
+func (p *metricsPass) empties(m pmetric.Metric) bool {
+	switch m.Type() {
+	case pmetric.MetricTypeGauge:
+		return filterPoints(p, m.Gauge().DataPoints())
+	case pmetric.MetricTypeSum:
+		return filterPoints(p, m.Sum().DataPoints())
+	case pmetric.MetricTypeHistogram:
+		return filterPoints(p, m.Histogram().DataPoints())
+	case pmetric.MetricTypeExponentialHistogram:
+		return filterPoints(p, m.ExponentialHistogram().DataPoints())
+	case pmetric.MetricTypeSummary:
+		return filterPoints(p, m.Summary().DataPoints())
+	case pmetric.MetricTypeEmpty: // it has none
+	}
+	return false
+}
+
+type points[P any] interface {
+	Len() int
+	RemoveIf(func(P) bool)
+}
+
+func filterPoints[P interface{ Attributes() pcommon.Map }](p *metricsPass, all points[P]) bool {
+	had := all.Len() > 0
+	all.RemoveIf(func(point P) bool { return !p.keeps(point.Attributes()) })
+	return had && all.Len() == 0
+}
+
+// keeps admits the labels and the stream of a point.
+func (p *metricsPass) keeps(attrs pcommon.Map) bool {
+	stream := p.stream(attrs)
+	streams := p.tables[kindStream]
+	if streams.fresh(stream, p.now, p.age) {
+		return true
+	}
+	r := request{id: stream, group: p.program}
+	if p.checkLabels(attrs) {
+		// Of all that this stream now stands for one may use it.
+		r.id, r.owner = p.stream(attrs), stream
+	}
+	if streams.admit(r, p.now) {
+		return true
+	}
+	p.counts[kindStream]++
+	return false
+}
+
+// stream is the hash of what makes a series of a point.
+func (p *metricsPass) stream(attrs pcommon.Map) uint64 {
+	sum := p.metric
+	for key, v := range attrs.All() {
+		sum += mix(p.hasher.text(key), p.hasher.value(v))
+	}
+	return sum
+}
+
+// checkLabels replaces the values of labels that are not admitted, and reports
+// whether there were any.
+func (p *metricsPass) checkLabels(attrs pcommon.Map) (replaced bool) {
+	for key, v := range attrs.All() {
+		k := kindOf(key)
+		if v.Type() == pcommon.ValueTypeBool || p.admitLabel(k, key, p.hasher.value(v), p.now) {
+			continue
+		}
+		v.SetStr(mlattr.Other)
+		p.counts[k]++
+		replaced = true
+	}
+	if replaced {
+		attrs.PutBool(mlattr.Overflow, true)
+	}
+	return replaced
+}
+
+func pointsOf(rm pmetric.ResourceMetrics) (n int) {
+	for _, sm := range rm.ScopeMetrics().All() {
+		for _, m := range sm.Metrics().All() {
+			switch m.Type() {
+			case pmetric.MetricTypeGauge:
+				n += m.Gauge().DataPoints().Len()
+			case pmetric.MetricTypeSum:
+				n += m.Sum().DataPoints().Len()
+			case pmetric.MetricTypeHistogram:
+				n += m.Histogram().DataPoints().Len()
+			case pmetric.MetricTypeExponentialHistogram:
+				n += m.ExponentialHistogram().DataPoints().Len()
+			case pmetric.MetricTypeSummary:
+				n += m.Summary().DataPoints().Len()
+			case pmetric.MetricTypeEmpty: // it has none
+			}
+		}
+	}
+	return n
+}
