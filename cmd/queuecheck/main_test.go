@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"os"
 	"os/exec"
@@ -111,8 +112,18 @@ func drain(t *testing.T, file string) {
 
 func TestOtherDamageIsPutAside(t *testing.T) {
 	for name, change := range map[string]func([]byte) []byte{
-		"cut in half":  func(text []byte) []byte { return text[:len(text)/2] },
-		"one page":     func(text []byte) []byte { return text[:4096] },
+		"cut in half": func(text []byte) []byte { return text[:len(text)/2] },
+		"one page":    func(text []byte) []byte { return text[:4096] },
+		// A branch of the tree leads to a page far behind the end, where nothing is
+		// mapped: the process that reads it ends by a signal.
+		"an address outside": func(text []byte) []byte {
+			for page := 0; page+4096 <= len(text); page += 4096 {
+				if number := binary.LittleEndian.Uint64(text[page:]); number == uint64(page/4096) && text[page+8] == 1 {
+					binary.LittleEndian.PutUint64(text[page+24:], 1<<30)
+				}
+			}
+			return text
+		},
 		"another text": func([]byte) []byte { return []byte("no queue\n") },
 	} {
 		t.Run(name, func(t *testing.T) {

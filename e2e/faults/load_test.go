@@ -42,7 +42,7 @@ const (
 	// requestTimeout ends a request that is never answered.
 	requestTimeout = 10 * time.Second
 	// refusedPause keeps refused clients from sending without pause.
-	refusedPause = 20 * time.Millisecond
+	refusedPause = 100 * time.Millisecond
 )
 
 // run sends from several connections until ctx is done or everything is sent,

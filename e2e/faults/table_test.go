@@ -2,6 +2,7 @@ package faults
 
 import (
 	"context"
+	"encoding/binary"
 	"os"
 	"path/filepath"
 	"testing"
@@ -120,7 +121,7 @@ var faults = []fault{
 	{name: "queue file cut in half", queue: onDisk, loses: true, run: damaged(func(text []byte) []byte {
 		return text[:len(text)/2]
 	}), remark: "put aside by `queuecheck`"},
-	{name: "queue file with pages of noise", queue: onDisk, loses: true, fast: true, run: damaged(func(text []byte) []byte {
+	{name: "queue file with pages of noise", queue: onDisk, loses: true, run: damaged(func(text []byte) []byte {
 		for page := 2 * pageSize; page+pageSize <= len(text); page += 3 * pageSize {
 			for i := range pageSize {
 				text[page+i] = byte(i*7 + page/pageSize)
@@ -128,6 +129,8 @@ var faults = []fault{
 		}
 		return text
 	}), remark: "put aside by `queuecheck`"},
+	{name: "queue file that leads out of itself (SIGSEGV)", queue: onDisk, loses: true, fast: true, run: damaged(leadOut),
+		remark: "put aside by `queuecheck`"},
 	{name: "queue file that is no queue", queue: onDisk, loses: true, run: damaged(func(text []byte) []byte {
 		return []byte("no queue\n")
 	}), remark: "put aside by `queuecheck`"},
@@ -274,6 +277,19 @@ func damaged(change func([]byte) []byte) func(*trial) {
 		lost, _ := tr.backend.compare(tr.load.ids()[before:])
 		assert.Zero(tr, lost, "of what came after the damage")
 	}
+}
+
+// leadOut has the branches of the file's tree lead to a page far behind its end,
+// where nothing is mapped. A page begins with its number, 8 bytes, and its kind,
+// 2 bytes of which 1 is a branch; the first of its elements has the number of a
+// page behind 8 other bytes.
+func leadOut(text []byte) []byte {
+	for page := 0; page+pageSize <= len(text); page += pageSize {
+		if number := binary.LittleEndian.Uint64(text[page:]); number == uint64(page/pageSize) && text[page+8] == 1 { //nolint:gosec // a page's number is positive
+			binary.LittleEndian.PutUint64(text[page+24:], 1<<30)
+		}
+	}
+	return text
 }
 
 func reloads(tr *trial) {

@@ -115,6 +115,7 @@ var commandRules = []commandRule{
 			isTest(t, component, match[2])
 		}
 	}},
+	{`bin/queuecheck (\S+)`, func(t *testing.T, _ []string) { isTest(t, "cmd/queuecheck", "TestDamagedPagesArePutAside") }},
 	{`git diff --stat`, func(*testing.T, []string) {}},
 
 	// Reproductions: the folders' names are those of one run.

@@ -106,7 +106,7 @@ func shownConfigurations(t *testing.T) map[string]map[string]any {
 		}
 	}
 	stack := harness.Path("docker", "collector", "stack.yaml")
-	shown[relative(t, stack)] = merged(readYAML(t, harness.Path("distribution", "config", "agent.yaml")), readYAML(t, stack))
+	shown[relative(t, stack)] = over(t, "distribution/config/agent.yaml", readYAML(t, stack))
 
 	manifests, err := filepath.Glob(harness.Path("examples", "gpu", "kubernetes-*.yaml"))
 	require.NoError(t, err)
@@ -121,8 +121,8 @@ func shownConfigurations(t *testing.T) map[string]map[string]any {
 		var config map[string]any
 		require.NoError(t, yaml.Unmarshal([]byte(block.Text), &config))
 		// What testdata has is the clients' own documents' and not shown here.
-		if over, ok := block.Option("over"); ok && !strings.Contains(over, "/testdata/") {
-			config = merged(readYAML(t, harness.Path(filepath.FromSlash(over))), config)
+		if file, ok := block.Option("over"); ok && !strings.Contains(file, "/testdata/") {
+			config = over(t, file, config)
 		}
 		shown[fmt.Sprintf("%s:%d", block.File, block.Line)] = config
 	}
@@ -148,6 +148,14 @@ func embeddedConfigurations(t *testing.T, manifest string) []string {
 	return found
 }
 
+// over returns a file of the repository with lines merged over it.
+func over(t *testing.T, file string, lines map[string]any) map[string]any {
+	t.Helper()
+	config := readYAML(t, harness.Path(filepath.FromSlash(file)))
+	documents.Merge(config, lines)
+	return config
+}
+
 func relative(t *testing.T, file string) string {
 	t.Helper()
 	name, err := filepath.Rel(harness.Path(), file)
@@ -162,19 +170,4 @@ func readYAML(t *testing.T, file string) map[string]any {
 	var content map[string]any
 	require.NoError(t, yaml.Unmarshal(text, &content), file)
 	return content
-}
-
-// merged puts a configuration over another one, as the collector does: maps key
-// by key, everything else as a whole.
-func merged(config, over map[string]any) map[string]any {
-	for key, value := range over {
-		above, isMap := value.(map[string]any)
-		below, wasMap := config[key].(map[string]any)
-		if isMap && wasMap {
-			config[key] = merged(below, above)
-			continue
-		}
-		config[key] = value
-	}
-	return config
 }
