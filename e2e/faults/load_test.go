@@ -19,8 +19,10 @@ import (
 )
 
 // load sends spans, each with an id of its own, and remembers which of them the
-// collector acknowledged. It sends nothing twice.
+// collector acknowledged. It sends nothing twice, unless it resends what is
+// refused, as an SDK does.
 type load struct {
+	resends bool
 	// spans is how many a request has, padding how many bytes of text a span
 	// has besides its attributes, age how far in the past it started, and most
 	// how many spans are sent in all; 0 is without end.
@@ -66,26 +68,35 @@ func (l *load) send(ctx context.Context, sender *harness.GRPCSender) {
 		if l.most > 0 && end > l.most {
 			return
 		}
-		// A request that is on its way is answered after ctx is done, too.
-		request, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
-		err := sender.Traces(request, l.request(end-uint64(l.spans)))
-		cancel()
-		l.mu.Lock()
-		if err == nil {
-			for id := end - uint64(l.spans); id < end; id++ {
-				l.acknowledged = append(l.acknowledged, id)
-			}
-		} else {
-			l.refused += l.spans
-		}
-		l.mu.Unlock()
-		if err != nil {
-			select {
-			case <-ctx.Done():
-			case <-time.After(refusedPause):
-			}
+		for !l.sendOne(ctx, sender, end-uint64(l.spans)) && l.resends && ctx.Err() == nil {
+			continue
 		}
 	}
+}
+
+// sendOne sends the request whose ids begin with first and reports whether it was
+// acknowledged. After a refusal it pauses.
+func (l *load) sendOne(ctx context.Context, sender *harness.GRPCSender, first uint64) bool {
+	// A request that is on its way is answered after ctx is done, too.
+	request, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
+	err := sender.Traces(request, l.request(first))
+	cancel()
+	l.mu.Lock()
+	if err == nil {
+		for id := first; id < first+uint64(l.spans); id++ {
+			l.acknowledged = append(l.acknowledged, id)
+		}
+	} else {
+		l.refused += l.spans
+	}
+	l.mu.Unlock()
+	if err != nil {
+		select {
+		case <-ctx.Done():
+		case <-time.After(refusedPause):
+		}
+	}
+	return err == nil
 }
 
 // counts returns how many spans are acknowledged and how many refused so far.
