@@ -6,9 +6,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
-
-	"github.com/otelcol-ml/otelcol-ml/e2e/harness"
 )
 
 // What is refused and sent again goes through the pipeline twice: connectors and
@@ -33,17 +30,7 @@ func TestRefusedSpansCountOnce(t *testing.T) {
 
 	_, refused := tr.load.counts()
 	assert.Positive(t, refused, "nothing was refused")
-	require.EventuallyWithT(t, func(c *assert.CollectT) {
-		samples, err := harness.Scrape(t.Context(), tr.collector.Address(t, "exporters::prometheus"))
-		if !assert.NoError(c, err) {
-			return
-		}
-		total := 0.0
-		for _, sample := range harness.Select(samples, "ml_batches_total", nil) {
-			total += sample.Value
-		}
-		assert.InDelta(c, 8000, total, 0)
-	}, patience, poll)
+	tr.awaitBatches(8000)
 	tr.settle()
 	lost, _ := tr.backend.compare(tr.load.ids())
 	assert.Zero(t, lost)

@@ -187,7 +187,7 @@ func killUnderLoad(tr *trial) {
 	tr.backend.up(tr.T)
 	tr.start()
 	tr.sending(func() {
-		tr.awaitAcknowledged(5000)
+		tr.awaitArrived(5000)
 		tr.collector.Kill(tr.T)
 	})
 	tr.start()
@@ -321,9 +321,11 @@ func overload(tr *trial) {
 func aged(age time.Duration) func(*trial) {
 	return func(tr *trial) {
 		tr.load.age, tr.load.most = age, 5000
+		tr.settings["connectors::ml_metrics::flush_interval"] = "1s"
 		tr.backend.up(tr.T)
 		tr.start()
 		tr.sendAll()
+		tr.awaitBatches(5000)
 		tr.settle()
 	}
 }

@@ -191,6 +191,23 @@ func (tr *trial) metric(name string, labels harness.Labels) float64 {
 	return total
 }
 
+// awaitBatches waits until ml_metrics has counted exactly this many batches, which
+// is what the spans of the load are.
+func (tr *trial) awaitBatches(want int) {
+	tr.Helper()
+	require.EventuallyWithT(tr, func(c *assert.CollectT) {
+		samples, err := harness.Scrape(tr.Context(), tr.collector.Address(tr, "exporters::prometheus"))
+		if !assert.NoError(c, err) {
+			return
+		}
+		total := 0.0
+		for _, sample := range harness.Select(samples, "ml_batches_total", nil) {
+			total += sample.Value
+		}
+		assert.Equal(c, float64(want), total) //nolint:testifylint // counts are whole
+	}, patience, poll)
+}
+
 // settle waits until the queue is empty and ends the collector.
 func (tr *trial) settle() {
 	tr.Helper()
