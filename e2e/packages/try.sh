@@ -76,17 +76,20 @@ inside() {
 # try NAME PACKAGES CHECK [FILE] installs packages, separated by spaces, in a new
 # root and runs a check there, a script of bash that finds the file in /tmp.
 try() {
-	local name=$1 packages=$2 check=$3 root=$cache/$1 started=$SECONDS
+	local name=$1 packages=$2 check=$3 root started=$SECONDS
 	if [ -z "$packages" ]; then
 		echo "packages: $name: there is no such list where it is looked for" >&2
 		return 1
 	fi
-	rm -rf "$root"
-	cp -a "$base" "$root"
+	root=$(mktemp -d "$cache/$name.XXXXXX")
+	cp -a "$base/." "$root"
 	[ -z "${4:-}" ] || cp "$4" "$root/tmp/"
 	# shellcheck disable=SC2086 # one word a package
 	quietly "$cache/$name.log" inside "$root" bash -ec 'apt-get update && apt-get install -y --no-install-recommends "$@"' install $packages
-	quietly "$cache/$name.log" inside "$root" bash -euc "$check"
+	if ! quietly "$cache/$name.log" inside "$root" bash -euc "$check"; then
+		echo "packages: $name: its root is $root" >&2
+		return 1
+	fi
 	rm -rf "$root"
 	echo "packages: $name: $packages: $((SECONDS - started)) s"
 }
@@ -113,7 +116,7 @@ try_build() {
 	try build "$(sed -n 's/.*apt-get install --no-install-recommends \(gcc .*\)$/\1/p' CONTRIBUTING.md)" '
 		cd "$REPOSITORY"
 		make needs
-		GOWORK=off go build -C receiver/gpureceiver -o /tmp/ ./internal/nvmlsource
+		GOWORK=off go build -C receiver/gpureceiver ./internal/nvmlsource
 		git init --quiet /tmp/repository
 		python3 -c "import json, ssl"
 	'
@@ -145,7 +148,7 @@ for list in "${@:-engine build examples image}"; do
 		(set -e; "try_$name")
 		result=$?
 		set -e
-		[ $result -eq 0 ] || { status=1; echo "packages: $name FAILED; its root is $cache/$name" >&2; }
+		[ $result -eq 0 ] || { status=1; echo "packages: $name FAILED" >&2; }
 	done
 done
 exit $status
