@@ -2,18 +2,20 @@ package faults
 
 import (
 	"context"
+	"errors"
 	"net"
 	"strconv"
 	"sync"
+	"syscall"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
+	"golang.org/x/sys/unix"
 	"google.golang.org/grpc"
 	// Collectors compress what they send.
 	_ "google.golang.org/grpc/encoding/gzip"
-
-	"github.com/otelcol-ml/otelcol-ml/e2e/harness"
 )
 
 // backend takes OTLP over gRPC, with the limits that a gRPC server has by
@@ -35,19 +37,37 @@ type backend struct {
 	answered int
 }
 
-// newBackend returns a backend that is down.
+// newBackend returns a backend that is down. Its port is its own until the test
+// ends: a socket that does not listen refuses connections and keeps others out.
 func newBackend(t *testing.T) *backend {
 	t.Helper()
+	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, unix.Close(socket)) })
+	require.NoError(t, unix.SetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_REUSEPORT, 1))
+	require.NoError(t, unix.Bind(socket, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
+	bound, err := unix.Getsockname(socket)
+	require.NoError(t, err)
+	port := bound.(*unix.SockaddrInet4).Port
 	return &backend{
-		address:  net.JoinHostPort("127.0.0.1", strconv.Itoa(harness.FreePort(t))),
+		address:  net.JoinHostPort("127.0.0.1", strconv.Itoa(port)),
 		arrivals: map[uint64]int{},
 	}
 }
 
+// shared lets the backend listen on the port that its socket holds.
+var shared = net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error {
+	var set error
+	err := raw.Control(func(socket uintptr) {
+		set = unix.SetsockoptInt(int(socket), unix.SOL_SOCKET, unix.SO_REUSEPORT, 1)
+	})
+	return errors.Join(err, set)
+}}
+
 // up has the backend listen until down is called or the test ends.
 func (b *backend) up(t *testing.T) {
 	t.Helper()
-	listener, err := net.Listen("tcp", b.address)
+	listener, err := shared.Listen(t.Context(), "tcp", b.address)
 	require.NoError(t, err)
 	server, served := grpc.NewServer(), make(chan error, 1)
 	ptraceotlp.RegisterGRPCServer(server, b)

@@ -48,6 +48,9 @@ func writePage(t *testing.T, counted []outcome) {
 // The page has the table's rows, in its order, and says that nothing is lost
 // where the tests expect so.
 func TestPageHasEveryFault(t *testing.T) {
+	if *update {
+		t.Skip("TestFaults writes the page anew")
+	}
 	text, err := os.ReadFile(page())
 	require.NoError(t, err)
 	_, rest, _ := strings.Cut(string(text), begin)
