@@ -101,7 +101,7 @@ func checkFile(file string, now time.Time) error {
 		return fmt.Errorf("%s", firstLine(output))
 	}
 	aside := file + "." + now.UTC().Format("20060102T150405.000Z0700") + ".backup"
-	if err := os.Rename(file, aside); err != nil {
+	if err := os.Rename(file, aside); err != nil { //nolint:gosec // a file of the directory on its command line
 		return err
 	}
 	fmt.Fprintf(os.Stderr, "queuecheck: %s is damaged (%s) and now %s\n", file, firstLine(output), aside)

@@ -171,7 +171,8 @@ func TestCommandLine(t *testing.T) {
 		command.Env = append(os.Environ(), "QUEUECHECK_MAIN=1")
 		output, err := command.CombinedOutput()
 		if err != nil {
-			require.IsType(t, &exec.ExitError{}, err)
+			var exit *exec.ExitError
+			require.ErrorAs(t, err, &exit)
 		}
 		return command.ProcessState.ExitCode(), string(output)
 	}

@@ -86,7 +86,8 @@ func (b *backend) down() {
 	b.mu.Unlock()
 	if server != nil {
 		server.Stop()
-		<-served
+		// Serve ends with what Stop has asked for.
+		_ = <-served
 	}
 }
 

@@ -131,7 +131,7 @@ func (l *load) request(first uint64) ptrace.Traces {
 		span.SetName("batch_" + strconv.FormatUint(id%32, 10))
 		span.SetStartTimestamp(pcommon.NewTimestampFromTime(end.Add(-50 * time.Millisecond)))
 		span.SetEndTimestamp(pcommon.NewTimestampFromTime(end))
-		span.Attributes().PutInt("batch", int64(id)) //nolint:gosec // ids are small
+		span.Attributes().PutInt("batch", int64(id))
 		span.Attributes().PutStr("device", "cuda:0")
 		span.Attributes().PutDouble("loss", 1/float64(id+1))
 		if padding != "" {

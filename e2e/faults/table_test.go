@@ -131,7 +131,7 @@ var faults = []fault{
 	}), remark: "put aside by `queuecheck`"},
 	{name: "queue file that leads out of itself (SIGSEGV)", queue: onDisk, loses: true, fast: true, run: damaged(leadOut),
 		remark: "put aside by `queuecheck`"},
-	{name: "queue file that is no queue", queue: onDisk, loses: true, run: damaged(func(text []byte) []byte {
+	{name: "queue file that is no queue", queue: onDisk, loses: true, run: damaged(func([]byte) []byte {
 		return []byte("no queue\n")
 	}), remark: "put aside by `queuecheck`"},
 
@@ -257,9 +257,9 @@ func damaged(change func([]byte) []byte) func(*trial) {
 		require.NoError(tr, err)
 		require.NotEmpty(tr, files, "the queue has no file")
 		for _, file := range files {
-			text, err := os.ReadFile(file) //nolint:gosec // a file of the test's
+			text, err := os.ReadFile(file)
 			require.NoError(tr, err)
-			require.NoError(tr, os.WriteFile(file, change(text), 0o600)) //nolint:gosec // the same file
+			require.NoError(tr, os.WriteFile(file, change(text), 0o600))
 		}
 		code, output := harness.Run(tr, harness.Command{
 			Name: "queuecheck", Path: harness.Binary(tr, "build", "bin", "queuecheck"), Args: []string{tr.folder},
@@ -285,7 +285,7 @@ func damaged(change func([]byte) []byte) func(*trial) {
 // page behind 8 other bytes.
 func leadOut(text []byte) []byte {
 	for page := 0; page+pageSize <= len(text); page += pageSize {
-		if number := binary.LittleEndian.Uint64(text[page:]); number == uint64(page/pageSize) && text[page+8] == 1 { //nolint:gosec // a page's number is positive
+		if number := binary.LittleEndian.Uint64(text[page:]); number == uint64(page/pageSize) && text[page+8] == 1 {
 			binary.LittleEndian.PutUint64(text[page+24:], 1<<30)
 		}
 	}

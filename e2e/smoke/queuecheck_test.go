@@ -41,7 +41,7 @@ func TestQueuesAreCheckedBeforeStart(t *testing.T) {
 // readUnit returns the values of a unit's keys by section.
 func readUnit(t *testing.T, file string) map[string]map[string][]string {
 	t.Helper()
-	text, err := os.ReadFile(file) //nolint:gosec // a file of the repository
+	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	unit := map[string]map[string][]string{}
 	section := ""

@@ -132,7 +132,7 @@ func shownConfigurations(t *testing.T) map[string]map[string]any {
 // embeddedConfigurations returns the texts of a manifest's ConfigMaps.
 func embeddedConfigurations(t *testing.T, manifest string) []string {
 	t.Helper()
-	text, err := os.ReadFile(manifest) //nolint:gosec // a file of the repository
+	text, err := os.ReadFile(manifest)
 	require.NoError(t, err)
 	var found []string
 	for document := range strings.SplitSeq(string(text), "\n---\n") {
@@ -165,7 +165,7 @@ func relative(t *testing.T, file string) string {
 
 func readYAML(t *testing.T, file string) map[string]any {
 	t.Helper()
-	text, err := os.ReadFile(file) //nolint:gosec // a file of the repository
+	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	var content map[string]any
 	require.NoError(t, yaml.Unmarshal(text, &content), file)
