@@ -63,7 +63,7 @@ var faults = []fault{
 
 	{name: "back end down and up again", queue: inMemory, fast: true, run: downAndUp},
 	{name: "back end down and up again", queue: onDisk, run: downAndUp},
-	{name: "back end down, large spans", queue: inMemory, run: func(tr *trial) {
+	{name: "back end down, large spans", queue: inMemory, fast: true, run: func(tr *trial) {
 		// Together they are far above the 4 MiB that a gRPC server takes.
 		tr.load.padding, tr.load.most = 2000, 10000
 		tr.start()
@@ -118,6 +118,12 @@ var faults = []fault{
 	}},
 	{name: "disk full, the queue's limit above its size", queue: onDisk, loses: true, refuses: true, run: fillDisk,
 		remark: "[a queue has to be smaller than its disk](operations.md#a-queue-on-disk)"},
+	{name: "queue file at its `max_size`, the queue's limit above it", queue: onDisk, loses: true, refuses: true, run: func(tr *trial) {
+		// The least that compaction allows.
+		tr.settings["extensions::file_storage/queue::max_size"] = 100 << 20
+		tr.load.padding = 10000
+		tr.fill()
+	}, remark: "[the same](operations.md#a-queue-on-disk)"},
 	{name: "queue file cut in half", queue: onDisk, loses: true, run: damaged(func(text []byte) []byte {
 		return text[:len(text)/2]
 	}), remark: "put aside by `queuecheck`"},
@@ -229,11 +235,16 @@ func (tr *trial) refusedWhileSending(code codes.Code) {
 // diskSize is the size at which the disk of a trial is full.
 const diskSize = 16 << 20
 
-// fillDisk sends until spans are refused, kills the collector, and starts it
-// again while the disk is still full.
+// fillDisk has the disk be full, also when the collector is started again.
 func fillDisk(tr *trial) {
 	tr.fileLimit = diskSize
 	tr.load.padding = 1000
+	tr.fill()
+}
+
+// fill sends until spans are refused, kills the collector, and starts it again
+// with a back end that is up.
+func (tr *trial) fill() {
 	tr.start()
 	tr.sending(tr.awaitRefused)
 	tr.collector.Kill(tr.T)

@@ -3,7 +3,7 @@
 # has nothing else: installs them without recommended packages and does what they
 # are named for. The lists are read from where they stand.
 #
-#   e2e/packages/try.sh [LIST…]     engine, build, examples, image (all)
+#   e2e/packages/try.sh [LIST…]     engine, build, examples, image, servers (all)
 #
 # It needs root and debootstrap, which it installs. Without them it says so and
 # ends with 0, or with CI=true with 1.
@@ -140,8 +140,16 @@ try_image() {
 	'
 }
 
+# What e2e/servers/Dockerfile names: the health checks of the compose file have
+# their client.
+try_servers() {
+	try servers "$(sed -n 's/.*apt-get install -y --no-install-recommends \(.*\)$/\1/p' e2e/servers/Dockerfile)" '
+		wget --version
+	'
+}
+
 status=0
-for list in "${@:-engine build examples image}"; do
+for list in "${@:-engine build examples image servers}"; do
 	for name in $list; do
 		# Where a failure is looked at, a function goes on after it.
 		set +e
