@@ -75,19 +75,19 @@ func (b *backend) up(t *testing.T) {
 	b.mu.Lock()
 	b.server, b.served = server, served
 	b.mu.Unlock()
-	t.Cleanup(b.down)
+	t.Cleanup(func() { b.down(t) })
 }
 
 // down closes the port and the connections.
-func (b *backend) down() {
+func (b *backend) down(t *testing.T) {
+	t.Helper()
 	b.mu.Lock()
 	server, served := b.server, b.served
 	b.server = nil
 	b.mu.Unlock()
 	if server != nil {
 		server.Stop()
-		// Serve ends with what Stop has asked for.
-		_ = <-served
+		assert.NoError(t, <-served)
 	}
 }
 

@@ -135,7 +135,7 @@ var faults = []fault{
 		}
 		return text
 	}), remark: "put aside by `queuecheck`"},
-	{name: "queue file that leads out of itself (SIGSEGV)", queue: onDisk, loses: true, fast: true, run: damaged(leadOut),
+	{name: "queue file with an address outside it (SIGSEGV)", queue: onDisk, loses: true, fast: true, run: damaged(addressOutside),
 		remark: "put aside by `queuecheck`"},
 	{name: "queue file that is no queue", queue: onDisk, loses: true, run: damaged(func([]byte) []byte {
 		return []byte("no queue\n")
@@ -205,7 +205,7 @@ func downAndUp(tr *trial) {
 	tr.start()
 	tr.sending(func() {
 		tr.awaitArrived(1000)
-		tr.backend.down()
+		tr.backend.down(tr.T)
 		tr.awaitAcknowledged(5000)
 		tr.backend.up(tr.T)
 		tr.awaitArrived(1000)
@@ -290,11 +290,11 @@ func damaged(change func([]byte) []byte) func(*trial) {
 	}
 }
 
-// leadOut has the branches of the file's tree lead to a page far behind its end,
+// addressOutside has the branches of the file's tree name a page far behind its end,
 // where nothing is mapped. A page begins with its number, 8 bytes, and its kind,
 // 2 bytes of which 1 is a branch; the first of its elements has the number of a
 // page behind 8 other bytes.
-func leadOut(text []byte) []byte {
+func addressOutside(text []byte) []byte {
 	for page := 0; page+pageSize <= len(text); page += pageSize {
 		if number := binary.LittleEndian.Uint64(text[page:]); number == uint64(page/pageSize) && text[page+8] == 1 {
 			binary.LittleEndian.PutUint64(text[page+24:], 1<<30)
