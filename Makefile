@@ -36,7 +36,7 @@ export GOTOOLCHAIN := local
 
 .PHONY: help
 help: ## List the targets
-	@awk -F':.*## ' '/^[a-z][a-z0-9-]*:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@awk -F':.*## ' '/^[a-z][a-z0-9-]*:.*## /{printf "  %-15s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: needs
 needs:
@@ -44,17 +44,23 @@ needs:
 	@go version | awk '{v=substr($$3,3); split(v,a,"."); if (a[1]<1 || (a[1]==1 && a[2]+0<26)) {print "make: Go " v " is too old; 1.26 or newer is needed" > "/dev/stderr"; exit 1}}'
 
 .PHONY: build
-build: needs ## Build bin/otelcol-ml, bin/mlgen and bin/mldemo
+build: needs ## Build bin/otelcol-ml, bin/mlgen, bin/mldemo and bin/queuecheck
 	@if [ ! -x $(BIN)/otelcol-ml ]; then echo "Building bin/otelcol-ml. The first time, modules are fetched and some 2,500 packages compiled: 5 to 8 minutes on two cores. Later builds take seconds."; fi
 	@$(MAKE) collector
 	@go build -trimpath -o $(BIN)/mlgen ./cmd/mlgen
 	@go build -trimpath -o $(BIN)/mldemo ./cmd/mldemo
+	@$(MAKE) queuecheck
 	@echo "bin/otelcol-ml $$($(BIN)/otelcol-ml --version | awk '{print $$NF}') is built."
 
 .PHONY: collector
 collector:
 	@mkdir -p $(BIN)
 	@GOWORK=off go build -C distribution -trimpath -tags "$(TAGS)" -ldflags "-s -w" -o $(BIN)/otelcol-ml .
+
+# Static: the image has it beside the collector, for whatever starts that.
+.PHONY: queuecheck
+queuecheck:
+	@CGO_ENABLED=0 GOWORK=off go build -C cmd/queuecheck -trimpath -ldflags "-s -w" -o $(BIN)/queuecheck .
 
 .PHONY: demo
 demo: build ## Run the whole path on this machine: no GPU, container or account needed
@@ -91,7 +97,7 @@ e2e-clients: build ## The examples: real client programs against the built binar
 # What the image has of this repository and of the modules that it is made of.
 # A stage of docker/Dockerfile makes this target too.
 .PHONY: image-inputs
-image-inputs: collector $(TOOLS)/syft $(BIN)/licenses/go/LICENSE
+image-inputs: collector queuecheck $(TOOLS)/syft $(BIN)/licenses/go/LICENSE
 	@CGO_ENABLED=0 GOWORK=off go build -C cmd/healthcheck -trimpath -ldflags "-s -w" -o $(BIN)/healthcheck .
 	@cp $(TOOLS)/syft $(BIN)/syft
 
@@ -105,8 +111,33 @@ e2e-image: image ## The image with Jaeger and Prometheus as containers, as docke
 	@e2e/servers/images.sh
 	@GOWORK=off go test -C e2e -count=1 -timeout 30m -v ./image/...
 
+.PHONY: e2e-faults
+e2e-faults: build ## The built binary under faults, ids compared; UPDATE=1 writes the table of docs/reliability.md
+	@GOWORK=off go test -C e2e -count=1 -timeout 10m -parallel 2 ./faults/... $(if $(UPDATE),-update)
+
+# The fast ones of the faults: what make check has of them.
+.PHONY: e2e-faults-fast
+e2e-faults-fast: build
+	@GOWORK=off go test -C e2e -count=1 -timeout 10m -parallel 2 -short ./faults/...
+
+.PHONY: e2e-packages
+e2e-packages: ## Every list of packages that the repository names, from an empty Debian; needs root
+	@e2e/packages/try.sh
+
 .PHONY: check
-check: test lint e2e e2e-clients ## Everything that CI runs
+check: test lint e2e e2e-faults-fast e2e-clients ## Everything that CI runs
+
+# e2e-image, with an engine that is installed where that may be done.
+.PHONY: e2e-image-installed
+e2e-image-installed:
+	@status=0; e2e/packages/engine.sh || status=$$?; \
+	if [ $$status -eq 75 ]; then echo "make: e2e-image was LEFT OUT: no container engine works here" >&2; [ "$${CI:-}" != true ]; else [ $$status -eq 0 ] && $(MAKE) e2e-image; fi
+
+# Each part is run, whatever becomes of those before it.
+.PHONY: check-long
+check-long: ## make check and what takes longer: all faults, the image, lists of packages, every fuzz test
+	@status=0; for target in check e2e-faults e2e-packages e2e-image-installed fuzz; do \
+	  echo "make: check-long: $$target"; $(MAKE) $$target || { status=1; echo "make: check-long: $$target FAILED" >&2; }; done; exit $$status
 
 .PHONY: generate
 generate: needs $(TOOLS)/builder $(TOOLS)/mdatagen ## Write distribution/ (ocb), metadata (mdatagen) and reference pages

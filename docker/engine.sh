@@ -27,7 +27,7 @@ if [ -z "$engine" ] || ! engine_works "$engine"; then
 		image: neither docker nor podman works here. Needed is one of
 		  docker, with its daemon running ("docker info" says what is wrong), or
 		  podman; on Debian and Ubuntu:
-		    apt-get install --no-install-recommends podman runc netavark aardvark-dns nftables debootstrap
+		    apt-get install --no-install-recommends podman runc netavark aardvark-dns nftables iptables debootstrap
 	END
 	exit 1
 fi

@@ -56,8 +56,8 @@ var onlyOfFaults = []string{
 // neverHere are the queries that no test of a minute can give a value other than
 // 0, and why. The main job has the zeros, all but those of removed artefacts.
 var neverHere = map[string]string{
-	"runs: Stalled: A":                                        "a run is stalled after 5 minutes of silence; runs_test.yaml has run:state with made-up series",
-	"runs: GPUs held idle: A":                                 "no recording holds a GPU for 5 minutes and leaves it idle; alerts_test.yaml has the like of it",
+	"runs: Stalled: A":                                        "a run is stalled after 5 minutes of silence; tests/runs.yaml of Prometheus has run:state with made-up series",
+	"runs: GPUs held idle: A":                                 "no recording holds a GPU for 5 minutes and leaves it idle; tests/alerts.yaml of Prometheus has the like of it",
 	removedArtefacts:                                          "retention removes once in the time of a test, and a rate takes two changes",
 	"inference: Requests that fail: A":                        "no scenario's request to a model fails with a type of error",
 	"inference: Fine-tuning service: queue and sessions: A":   "the scenario's futures are done when their gauge is read",

@@ -18,7 +18,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/e2e/harness"
 )
 
-// Each rules file of docker/prometheus has a file of unit tests beside it, and
+// Each rules file of docker/prometheus has a file of unit tests of its name, and
 // the configuration loads it.
 func TestPrometheusRules(t *testing.T) {
 	files, err := filepath.Glob(harness.Path("docker", "prometheus", "rules", "*.yaml"))
@@ -33,14 +33,11 @@ func TestPrometheusRules(t *testing.T) {
 	var loaded []string
 	for _, file := range files {
 		name := filepath.Base(file)
-		if strings.HasSuffix(name, "_test.yaml") {
-			continue
-		}
 		loaded = append(loaded, "rules/"+name)
 		t.Run(name, func(t *testing.T) {
 			output, err := harness.Promtool(t, "check", "rules", "--lint=all", "--lint-fatal", file)
 			require.NoError(t, err, "%s", output)
-			output, err = harness.Promtool(t, "test", "rules", strings.TrimSuffix(file, ".yaml")+"_test.yaml")
+			output, err = harness.Promtool(t, "test", "rules", filepath.Join("tests", name))
 			require.NoError(t, err, "%s", output)
 		})
 	}
@@ -50,6 +47,16 @@ func TestPrometheusRules(t *testing.T) {
 		output, err := harness.Promtool(t, "check", "config", name)
 		assert.NoError(t, err, "%s", output)
 	}
+}
+
+// A configuration that takes the folder of rules as a whole, by a glob, starts.
+func TestPrometheusTakesTheFolderOfRules(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "glob.yaml")
+	require.NoError(t, os.WriteFile(file, []byte("rule_files: [rules/*.yaml]\n"), 0o600))
+	prometheus := harness.StartPrometheusAt(t, file, nil)
+	rules, err := prometheus.Rules(t.Context())
+	require.NoError(t, err)
+	assert.NotEmpty(t, rules)
 }
 
 // The query that joins runs to GPUs is in the README of ml_enrich.

@@ -34,6 +34,8 @@ type CollectorOptions struct {
 	Env []string
 	// Dir is the working directory; a temporary one if empty.
 	Dir string
+	// FileLimit is the size in bytes that no file can exceed; 0 is without limit.
+	FileLimit int64
 }
 
 // Collector is a running collector.
@@ -55,6 +57,8 @@ func StartCollector(tb testing.TB, options CollectorOptions) *Collector {
 			Args: arguments,
 			Env:  options.Env,
 			Dir:  options.Dir,
+
+			FileLimit: options.FileLimit,
 		}),
 		listeners: listeners,
 	}

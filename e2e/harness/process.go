@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -43,6 +44,10 @@ type Command struct {
 	Env []string
 	// Dir is the working directory; a temporary one if empty.
 	Dir string
+	// FileLimit is the size in bytes beyond which the kernel refuses each write to
+	// a file, as a disk does that is full. It takes no privilege and no disk, and
+	// counts in blocks of 512 bytes. 0 is without limit.
+	FileLimit int64
 }
 
 // Process is a running program and the output that it has written so far.
@@ -64,7 +69,12 @@ func Start(tb testing.TB, command Command) *Process {
 		output: &output{},
 		exited: make(chan struct{}),
 	}
-	cmd := exec.Command(command.Path, command.Args...) //nolint:gosec // the tests name the programs
+	path, arguments := command.Path, command.Args
+	if command.FileLimit > 0 {
+		blocks := strconv.FormatInt(command.FileLimit/512, 10)
+		path, arguments = "/bin/sh", append([]string{"-c", `ulimit -f "$0" && exec "$@"`, blocks, path}, arguments...)
+	}
+	cmd := exec.Command(path, arguments...) //nolint:gosec // the tests name the programs
 	cmd.Dir = command.Dir
 	cmd.Env = append(inheritedEnv(), command.Env...)
 	cmd.Stdout = process.output

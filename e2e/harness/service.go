@@ -83,9 +83,18 @@ func (s *Stack) StartService(tb testing.TB, name, image string) *Container {
 	if unknown != "" {
 		tb.Fatalf("service %s has settings that this test does not pass on, so that it would test something else: %s", name, unknown)
 	}
-	container.start(tb, name, slices.Concat(arguments, []string{image}, service.Command))
+	container.start(tb, name, slices.Concat(arguments, []string{image}, entryArguments(service.Entrypoint), service.Command))
 	container.await(tb, func() error { return container.healthy(tb) })
 	return container
+}
+
+// entryArguments returns what follows the program of an entry point. The engines
+// take the program as an option and all else behind the image.
+func entryArguments(entrypoint types.ShellCommand) []string {
+	if len(entrypoint) < 2 {
+		return nil
+	}
+	return entrypoint[1:]
 }
 
 // RunImage starts an image with further arguments of the engine's "run" and
@@ -192,6 +201,10 @@ func (s *Stack) arguments(tb testing.TB, service *types.ServiceConfig, container
 	}
 	left.Networks = nil
 
+	if len(service.Entrypoint) > 0 {
+		add("--entrypoint", service.Entrypoint[0])
+	}
+	left.Entrypoint = nil
 	if service.ReadOnly {
 		add("--read-only")
 	}

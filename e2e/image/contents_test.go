@@ -109,7 +109,7 @@ func TestContents(t *testing.T) {
 				programs = append(programs, name)
 			}
 		}
-		assert.ElementsMatch(t, []string{"otelcol-ml", "healthcheck"}, programs, "no shell, no package manager")
+		assert.ElementsMatch(t, []string{"otelcol-ml", "healthcheck", "queuecheck"}, programs, "no shell, no package manager")
 	})
 
 	info, err := buildinfo.ReadFile(found.read["otelcol-ml"])

@@ -115,6 +115,11 @@ var commandRules = []commandRule{
 			isTest(t, component, match[2])
 		}
 	}},
+	// Tried from an empty Debian by e2e/packages, which reads it here.
+	{`apt-get install --no-install-recommends (gcc .+)`, func(t *testing.T, _ []string) {
+		assert.FileExists(t, harness.Path("e2e", "packages", "try.sh"))
+	}},
+	{`bin/queuecheck (\S+)`, func(t *testing.T, _ []string) { isTest(t, "cmd/queuecheck", "TestDamagedPagesArePutAside") }},
 	{`git diff --stat`, func(*testing.T, []string) {}},
 
 	// Reproductions: the folders' names are those of one run.

@@ -1,0 +1,19 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"os/exec"
+	"syscall"
+)
+
+// replace runs a command in the place of this process. It returns only where
+// the command cannot be run.
+func replace(command []string) error {
+	path, err := exec.LookPath(command[0])
+	if err != nil {
+		return err
+	}
+	return syscall.Exec(path, command, os.Environ()) //nolint:gosec // the command of its command line
+}

@@ -1,0 +1,173 @@
+package smoke
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/otelcol-ml/otelcol-ml/e2e/documents"
+	"github.com/otelcol-ml/otelcol-ml/e2e/harness"
+)
+
+// queueing are the types of exporters that have a sending queue unless it is
+// switched off, under all their names.
+var queueing = []string{"otlp_grpc", "otlp", "otlp_http", "otlphttp", "zipkin", "kafka"}
+
+// Every queue that is shipped or shown is bounded in bytes. A bound in requests
+// is none: memory and disks are filled by bytes, and a disk that is full loses
+// what is queued.
+func TestQueuesAreBoundedInBytes(t *testing.T) {
+	checked := 0
+	for name, config := range shownConfigurations(t) {
+		exporters, _ := config["exporters"].(map[string]any)
+		for id, settings := range exporters {
+			fields, _ := settings.(map[string]any)
+			queue, present := fields["sending_queue"].(map[string]any)
+			if kind, _, _ := strings.Cut(id, "/"); !present && !slices.Contains(queueing, kind) {
+				continue
+			}
+			checked++
+			t.Run(name+" "+id, func(t *testing.T) { checkQueue(t, config, queue) })
+		}
+	}
+	assert.Greater(t, checked, 8, "are the configurations still where this test looks?")
+}
+
+func checkQueue(t *testing.T, config, queue map[string]any) {
+	t.Helper()
+	if queue["enabled"] == false {
+		return
+	}
+	size := bytesOf(t, queue["queue_size"])
+	assert.Equal(t, "bytes", queue["sizer"], "the queue has no bound in bytes")
+	assert.Positive(t, size, "queue_size is to be set: the default is 1000, of whatever the sizer counts")
+	if settings, batched := queue["batch"]; batched {
+		batch, _ := settings.(map[string]any)
+		// Without one it is the queue's, and min_size, 8192 by default, is 8 KiB.
+		assert.NotNil(t, batch["sizer"], "a batch in a queue of bytes is to name its sizer")
+		if batch["sizer"] == "bytes" {
+			assert.Less(t, bytesOf(t, batch["max_size"]), int64(4<<20), "a gRPC server refuses requests above 4 MiB for good")
+			assert.Positive(t, bytesOf(t, batch["max_size"]), "without max_size a batch has no bound")
+		}
+	}
+	storage, persistent := queue["storage"].(string)
+	if !persistent {
+		return
+	}
+	extensions, _ := config["extensions"].(map[string]any)
+	file, ok := extensions[storage].(map[string]any)
+	require.True(t, ok, "extensions has no %s", storage)
+	assert.Equal(t, true, file["recreate"], "a damaged file would end each start")
+	assert.GreaterOrEqual(t, bytesOf(t, file["max_size"]), 4*size, "a file that reaches max_size loses what is queued")
+	compaction, _ := file["compaction"].(map[string]any)
+	for _, key := range []string{"on_start", "on_rebound", "cleanup_on_start"} {
+		assert.Equal(t, true, compaction[key], "compaction::%s", key)
+	}
+	assert.Equal(t, file["directory"], compaction["directory"], "a temporary file elsewhere is copied, not renamed")
+}
+
+// bytesOf reads a size, a number or an environment variable's default.
+func bytesOf(t *testing.T, value any) int64 {
+	t.Helper()
+	if value == nil {
+		return 0
+	}
+	text := fmt.Sprint(value)
+	if match := regexp.MustCompile(`^\$\{env:[A-Z_]+:-([0-9]+)\}$`).FindStringSubmatch(text); match != nil {
+		text = match[1]
+	}
+	number, err := strconv.ParseInt(text, 10, 64)
+	require.NoError(t, err, "a size is a number of bytes")
+	return number
+}
+
+// shownConfigurations returns every collector's configuration that is shipped
+// or that a document shows, by its name. What is merged over another file is
+// here as the collector sees it.
+func shownConfigurations(t *testing.T) map[string]map[string]any {
+	t.Helper()
+	shown := map[string]map[string]any{}
+	for _, pattern := range []string{"distribution/config/*.yaml", "docker/collector/*.yaml", "examples/*/collector*.yaml"} {
+		files, err := filepath.Glob(harness.Path(filepath.FromSlash(pattern)))
+		require.NoError(t, err)
+		require.NotEmpty(t, files, pattern)
+		for _, file := range files {
+			shown[relative(t, file)] = readYAML(t, file)
+		}
+	}
+	stack := harness.Path("docker", "collector", "stack.yaml")
+	shown[relative(t, stack)] = over(t, "distribution/config/agent.yaml", readYAML(t, stack))
+
+	manifests, err := filepath.Glob(harness.Path("examples", "gpu", "kubernetes-*.yaml"))
+	require.NoError(t, err)
+	for _, manifest := range manifests {
+		for i, text := range embeddedConfigurations(t, manifest) {
+			var config map[string]any
+			require.NoError(t, yaml.Unmarshal([]byte(text), &config))
+			shown[fmt.Sprintf("%s, %d", relative(t, manifest), i)] = config
+		}
+	}
+	for _, block := range documents.Of(documented(t), "yaml", "yml") {
+		var config map[string]any
+		require.NoError(t, yaml.Unmarshal([]byte(block.Text), &config))
+		// What testdata has is the clients' own documents' and not shown here.
+		if file, ok := block.Option("over"); ok && !strings.Contains(file, "/testdata/") {
+			config = over(t, file, config)
+		}
+		shown[fmt.Sprintf("%s:%d", block.File, block.Line)] = config
+	}
+	return shown
+}
+
+// embeddedConfigurations returns the texts of a manifest's ConfigMaps.
+func embeddedConfigurations(t *testing.T, manifest string) []string {
+	t.Helper()
+	text, err := os.ReadFile(manifest)
+	require.NoError(t, err)
+	var found []string
+	for document := range strings.SplitSeq(string(text), "\n---\n") {
+		var object struct {
+			Kind string            `yaml:"kind"`
+			Data map[string]string `yaml:"data"`
+		}
+		require.NoError(t, yaml.Unmarshal([]byte(document), &object))
+		if object.Kind == "ConfigMap" {
+			found = slices.AppendSeq(found, maps.Values(object.Data))
+		}
+	}
+	return found
+}
+
+// over returns a file of the repository with lines merged over it.
+func over(t *testing.T, file string, lines map[string]any) map[string]any {
+	t.Helper()
+	config := readYAML(t, harness.Path(filepath.FromSlash(file)))
+	documents.Merge(config, lines)
+	return config
+}
+
+func relative(t *testing.T, file string) string {
+	t.Helper()
+	name, err := filepath.Rel(harness.Path(), file)
+	require.NoError(t, err)
+	return filepath.ToSlash(name)
+}
+
+func readYAML(t *testing.T, file string) map[string]any {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	var content map[string]any
+	require.NoError(t, yaml.Unmarshal(text, &content), file)
+	return content
+}
