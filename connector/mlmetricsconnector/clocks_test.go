@@ -36,8 +36,9 @@ type run struct {
 
 func newRun(t *testing.T, cfg *Config) *run {
 	t.Helper()
+	cfg.InitialZero = 0 // what is counted shows at once
 	sink := new(consumertest.MetricsSink)
-	c, err := newMetricsConnector(connectortest.NewNopSettings(metadata.Type), cfg, new(shared.Registry[*silences]), sink)
+	c, err := newMetricsConnector(connectortest.NewNopSettings(metadata.Type), cfg, new(shared.Registry[*seenMetrics]), sink)
 	require.NoError(t, err)
 	r := &run{connector: c, sink: sink, clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	c.now = func() time.Time { return r.clock }
@@ -394,13 +395,13 @@ func TestALateSpanOfAnEarlierAttempt(t *testing.T) {
 // it: neither a new run nor one that comes back at the last moment is counted
 // twice or lost.
 func TestAnEmissionBetweenAClockAndItsSpan(t *testing.T) {
-	c, store := newClocks(), streams.NewStore(streams.Limits{Series: 10, Runs: 10})
+	c, store := newClocks(0), streams.NewStore(streams.Limits{Series: 10, Runs: 10}, streams.Form{})
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	key := clockKey{run: streams.Run{ID: "r"}}
 	u := &unit{endsStep: true, source: key.source()}
 
 	clock := c.of(key)
-	c.advance(store, time.Hour, now, false)
+	c.advance(store, func(string) bool { return false }, time.Hour, now, false)
 	assert.Zero(t, store.Streams(), "nothing is known of it")
 	updates, live := clock.observe(key, u, now)
 	require.True(t, live)
@@ -408,7 +409,7 @@ func TestAnEmissionBetweenAClockAndItsSpan(t *testing.T) {
 	assert.Same(t, clock, c.of(key))
 
 	now = now.Add(2 * time.Hour)
-	c.advance(store, time.Hour, now, false)
+	c.advance(store, func(string) bool { return false }, time.Hour, now, false)
 	_, live = clock.observe(key, u, now)
 	assert.False(t, live, "it was forgotten")
 	assert.Zero(t, c.observe(store, []unit{*u, *u}, now))

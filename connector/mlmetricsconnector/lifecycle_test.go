@@ -24,14 +24,19 @@ func TestEmitsByTimerUntilStreamsExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := NewFactory().CreateDefaultConfig().(*Config)
 		cfg.FlushInterval, cfg.MetricsExpiration, cfg.MaxRuns = 10*time.Second, 25*time.Second, 1
+		cfg.InitialZero = 0
 		next := new(consumertest.MetricsSink)
 		c := start(t, cfg, next)
 		began := time.Now()
 		time.Sleep(5 * time.Second)
 		step(t, c, "run-a", 1)
-		// Emissions at 10, 20 and 30 s; the stream expires 25 s after 5 s,
-		// which the emission at 40 s says.
-		time.Sleep(56 * time.Second)
+		// Emissions of what is new each second until 10 s, then at 10, 20 and 30 s;
+		// the stream expires 25 s after 5 s, which the emission at 40 s says.
+		time.Sleep(4*time.Second + time.Second/2)
+		synctest.Wait()
+		assert.Len(t, next.AllMetrics(), 4, "soon after the start")
+		next.Reset()
+		time.Sleep(51*time.Second + time.Second/2)
 		synctest.Wait()
 		all := next.AllMetrics()
 		require.Len(t, all, 4, "nothing is emitted before there is a series, and after it has expired")
