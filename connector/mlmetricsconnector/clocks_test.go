@@ -32,6 +32,8 @@ type run struct {
 	// its resource has.
 	run      string
 	resource map[string]any
+	// attributes are those of each span besides its phase.
+	attributes map[string]any
 }
 
 func newRun(t *testing.T, cfg *Config) *run {
@@ -55,6 +57,7 @@ func (r *run) work(t *testing.T, phase string, took time.Duration) {
 	for key, value := range r.resource {
 		require.NoError(t, td.ResourceSpans().At(0).Resource().Attributes().PutEmpty(key).FromRaw(value))
 	}
+	require.NoError(t, span.Attributes().FromRaw(r.attributes))
 	span.Attributes().PutStr("ml.phase", phase)
 	span.SetStartTimestamp(pcommon.NewTimestampFromTime(r.clock.Add(r.ahead)))
 	r.clock = r.clock.Add(took)
@@ -244,6 +247,29 @@ func TestAClockThatIsSetBack(t *testing.T) {
 	md := r.after(t, 0)
 	assert.Equal(t, map[string]float64{"productive": 1 + 5*60}, used(t, md), "what came within five minutes was too late")
 	assert.Equal(t, int64(1), counters(md)["ml.run.attempts"])
+}
+
+// A clock that is set back by less than that costs neither a step nor its time
+// where the client numbers its steps.
+func TestAClockThatIsSetBackAmongNumberedSteps(t *testing.T) {
+	r := newRun(t, createDefaultConfig().(*Config))
+	for n := range 60 {
+		if n == 30 {
+			r.ahead = -20 * time.Second
+		}
+		r.attributes = map[string]any{"ml.step": n + 1}
+		r.work(t, "forward", 2*time.Second)
+		r.work(t, "optimizer", time.Second)
+		if n%5 == 4 {
+			r.after(t, 0)
+		}
+	}
+	r.after(t, 0)
+	require.NoError(t, r.connector.emit(t.Context(), true))
+	md := lastOf(t, r.sink)
+	assert.Equal(t, int64(60), counters(md)["ml.steps"])
+	assert.InDelta(t, 180, used(t, md)["productive"], 3)
+	assert.GreaterOrEqual(t, timedSteps(t, md), uint64(58))
 }
 
 // What a program sends late is divided as if it had come in time, until the
