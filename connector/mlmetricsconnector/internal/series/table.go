@@ -208,8 +208,8 @@ const WholeStep = "step"
 // callBuckets go from 244 µs, for what is done around a call, to 17 minutes.
 var callBuckets = powersOf(4, 1.0/4096, 1024)
 
-// stepBuckets go from 4 ms to 4 minutes.
-var stepBuckets = powersOfTwo(1.0/256, 256)
+// stepBuckets go from 8 ms to 2 minutes.
+var stepBuckets = powersOfTwo(1.0/128, 128)
 
 // All is the table, indexed by ID.
 var All = [Count]Series{
