@@ -115,7 +115,7 @@ func TestDashboardsOfFaults(t *testing.T) {
 
 			"processors::ml_enrich::min_duration":           "1m",
 			"processors::ml_enrich::max_values":             1,
-			"connectors::ml_metrics::max_series":            60,
+			"connectors::ml_metrics::max_series":            400,
 			"connectors::ml_metrics::max_runs":              2,
 			"processors::repro_gen::sibling_wait":           "0s",
 			"processors::repro_gen::rate_limit::per_minute": 60,

@@ -216,7 +216,7 @@ func (c *clocks) expect(metrics *seenMetrics, now time.Time) {
 }
 
 // expect notes that metrics of the process came.
-func (c *runClock) expect(seen sighting) {
+func (c *runClock) expect(seen firstAndLast) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.since.IsZero() {

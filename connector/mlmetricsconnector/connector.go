@@ -76,6 +76,7 @@ func newMetricsConnector(set connector.Settings, cfg *Config, registry *shared.R
 		shared:    registry,
 		now:       time.Now,
 		telemetry: tel,
+		seen:      newSeenMetrics(),
 		tally:     newTally(),
 		clocks:    newClocks(cfg.FirstStepTimeout),
 		readers: sync.Pool{New: func() any {
@@ -93,7 +94,6 @@ func newMetricsConnector(set connector.Settings, cfg *Config, registry *shared.R
 			Exponential: cfg.Histograms == HistogramsExponential,
 		}),
 	}
-	c.seen, _ = newSeenMetrics()
 	c.flusher = streams.Flusher{Store: c.store, Prepare: func(scope pcommon.InstrumentationScope) {
 		scope.SetName(metadata.ScopeName)
 		scope.SetVersion(c.version)
@@ -106,7 +106,7 @@ func (c *metricsConnector) Start(ctx context.Context, host component.Host) error
 	if err := c.telemetry.observe(c.store); err != nil {
 		return fmt.Errorf("register the connector's own metrics: %w", err)
 	}
-	seen, release, err := c.shared.Acquire(ctx, host, c.id, newSeenMetrics)
+	seen, release, err := acquire(ctx, c.shared, host, c.id)
 	if err != nil {
 		return err
 	}

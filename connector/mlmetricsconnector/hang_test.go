@@ -155,9 +155,15 @@ func TestWhichRunGivesWay(t *testing.T) {
 		}
 	}
 	live := func(md pmetric.Metrics) (ids []string) {
-		for _, p := range find(t, md, "ml.steps").Sum().DataPoints().All() {
-			if id, ok := p.Attributes().Get("ml.run.id"); ok && !p.Flags().NoRecordedValue() {
-				ids = append(ids, id.Str())
+		for m := range metricsOf(md) {
+			if m.Name() != "ml.steps" {
+				continue
+			}
+			// The end of a series is a metric of its own.
+			for _, p := range m.Sum().DataPoints().All() {
+				if id, ok := p.Attributes().Get("ml.run.id"); ok && !p.Flags().NoRecordedValue() {
+					ids = append(ids, id.Str())
+				}
 			}
 		}
 		return ids
@@ -207,7 +213,15 @@ func TestAFloodOfRuns(t *testing.T) {
 		}
 	})
 	hung, live := 0, 0
-	for _, p := range find(t, md, "ml.run.state").Sum().DataPoints().All() {
+	var points []pmetric.NumberDataPoint
+	for m := range metricsOf(md) {
+		if m.Name() == "ml.run.state" {
+			for _, p := range m.Sum().DataPoints().All() {
+				points = append(points, p)
+			}
+		}
+	}
+	for _, p := range points {
 		name, _ := p.Attributes().Get("ml.run.state")
 		if id, _ := p.Attributes().Get("ml.run.id"); p.IntValue() == 1 {
 			live++

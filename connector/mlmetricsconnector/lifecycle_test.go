@@ -28,21 +28,21 @@ func TestEmitsByTimerUntilStreamsExpire(t *testing.T) {
 		next := new(consumertest.MetricsSink)
 		c := start(t, cfg, next)
 		began := time.Now()
-		time.Sleep(5 * time.Second)
+		time.Sleep(5*time.Second + time.Second/2)
 		step(t, c, "run-a", 1)
 		// Emissions of what is new each second until 10 s, then at 10, 20 and 30 s;
-		// the stream expires 25 s after 5 s, which the emission at 40 s says.
-		time.Sleep(4*time.Second + time.Second/2)
+		// the stream expires 25 s after 5.5 s, which the emission at 40 s says.
+		time.Sleep(4*time.Second + time.Second/4)
 		synctest.Wait()
 		assert.Len(t, next.AllMetrics(), 4, "soon after the start")
 		next.Reset()
-		time.Sleep(51*time.Second + time.Second/2)
+		time.Sleep(51*time.Second + time.Second/4)
 		synctest.Wait()
 		all := next.AllMetrics()
 		require.Len(t, all, 4, "nothing is emitted before there is a series, and after it has expired")
 		assert.True(t, find(t, all[3], "ml.steps").Sum().DataPoints().At(0).Flags().NoRecordedValue())
 		point := find(t, all[2], "ml.steps").Sum().DataPoints().At(0)
-		assert.Equal(t, began.Add(5*time.Second), point.StartTimestamp().AsTime().Local(), "a stream begins with its first span")
+		assert.Equal(t, began.Add(5*time.Second+time.Second/2), point.StartTimestamp().AsTime().Local(), "a stream begins with its first span")
 		assert.Equal(t, began.Add(30*time.Second), point.Timestamp().AsTime().Local())
 		assert.EqualValues(t, 1, point.IntValue())
 

@@ -33,14 +33,19 @@ type seenMetrics struct {
 	// holders has when each run was seen last to have memory of a GPU.
 	holders map[string]time.Time
 	// processes are those whose metrics name a run and a rank.
-	processes map[clockKey]sighting
+	processes map[clockKey]firstAndLast
 }
 
-// sighting is when something was seen.
-type sighting struct{ first, last time.Time }
+// firstAndLast is when something was seen.
+type firstAndLast struct{ first, last time.Time }
 
-func newSeenMetrics() (*seenMetrics, error) {
-	return &seenMetrics{holders: make(map[string]time.Time), processes: make(map[clockKey]sighting)}, nil
+func newSeenMetrics() *seenMetrics {
+	return &seenMetrics{holders: make(map[string]time.Time), processes: make(map[clockKey]firstAndLast)}
+}
+
+// acquire returns what the instances of a component id share.
+func acquire(ctx context.Context, registry *shared.Registry[*seenMetrics], host component.Host, id component.ID) (*seenMetrics, shared.Release, error) {
+	return registry.Acquire(ctx, host, id, func() (*seenMetrics, error) { return newSeenMetrics(), nil })
 }
 
 // Start implements shared.Object.
@@ -102,10 +107,10 @@ func (s *seenMetrics) held(now time.Time) func(run string) bool {
 }
 
 // waiting returns the processes of runs that hold GPUs.
-func (s *seenMetrics) waiting(now time.Time) map[clockKey]sighting {
+func (s *seenMetrics) waiting(now time.Time) map[clockKey]firstAndLast {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	waiting := make(map[clockKey]sighting)
+	waiting := make(map[clockKey]firstAndLast)
 	for key, seen := range s.processes {
 		if now.Sub(seen.last) > goneAfter {
 			delete(s.processes, key)

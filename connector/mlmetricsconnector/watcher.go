@@ -36,7 +36,7 @@ type watcher struct {
 
 // Start gets what is shared with the instance that writes.
 func (w *watcher) Start(ctx context.Context, host component.Host) (err error) {
-	w.seen, w.release, err = w.shared.Acquire(ctx, host, w.id, newSeenMetrics)
+	w.seen, w.release, err = acquire(ctx, w.shared, host, w.id)
 	return err
 }
 
