@@ -87,7 +87,7 @@ func (r *runs) admit(key RunKey, limit int, now time.Time) bool {
 
 // evict takes the streams of the run that gives way first, if there is one.
 func (r *runs) evict(now time.Time) bool {
-	if since := now.Sub(r.searched); since >= 0 && since < searchAgain {
+	if now.Before(r.searched.Add(searchAgain)) {
 		return false
 	}
 	var first RunKey
