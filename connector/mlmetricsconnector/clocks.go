@@ -301,9 +301,9 @@ func (c *runClock) forget(since time.Time) bool {
 	return c.forgotten
 }
 
-// lastHeard is when a span or a metric of the process came last.
+// lastHeard is when a span of the process came last, or metrics where none has.
 func (c *runClock) lastHeard() time.Time {
-	if c.heard.After(c.arrived) {
+	if c.arrived.IsZero() {
 		return c.heard
 	}
 	return c.arrived

@@ -33,7 +33,7 @@ func TestExponentialBuckets(t *testing.T) {
 	}
 	for _, v := range values {
 		point := exponential(t, v)
-		assert.EqualValues(t, 1, point.Positive().BucketCounts().Len())
+		assert.Equal(t, 1, point.Positive().BucketCounts().Len())
 		base := math.Exp2(math.Exp2(float64(-point.Scale())))
 		upper := math.Pow(base, float64(point.Positive().Offset()+1))
 		assert.LessOrEqual(t, v, upper*(1+1e-12), "%g", v)
