@@ -63,6 +63,11 @@ func FuzzConsumeMetrics(f *testing.F) {
 		require.NoError(f, err)
 		f.Add(raw)
 	}
+	for _, md := range []pmetric.Metrics{gpuHolders("run-a", 1<<30), ofRank("run-a", 3)} {
+		raw, err := (&pmetric.ProtoMarshaler{}).MarshalMetrics(md)
+		require.NoError(f, err)
+		f.Add(raw)
+	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		md, err := (&pmetric.ProtoUnmarshaler{}).UnmarshalMetrics(raw)
 		if err != nil {

@@ -10,22 +10,20 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 )
 
-// holdsGPU sends what the gpu receiver and ml_enrich say of a run that has so many
+// gpuHolders is what the gpu receiver and ml_enrich say of a run that has so many
 // bytes of a GPU.
-func (r *run) holdsGPU(t *testing.T, id string, bytes int64) {
-	t.Helper()
+func gpuHolders(id string, bytes int64) pmetric.Metrics {
 	md := pmetric.NewMetrics()
 	m := md.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty().Metrics().AppendEmpty()
 	m.SetName("nvidia.gpu.workload.memory.usage")
 	point := m.SetEmptySum().DataPoints().AppendEmpty()
 	point.SetIntValue(bytes)
 	point.Attributes().PutStr("ml.run.id", id)
-	r.metrics(t, md)
+	return md
 }
 
-// sendsMetrics sends a metric of a rank of a run.
-func (r *run) sendsMetrics(t *testing.T, id string, rank int64) {
-	t.Helper()
+// ofRank is a metric of a rank of a run, of none where it is negative.
+func ofRank(id string, rank int64) pmetric.Metrics {
 	md := pmetric.NewMetrics()
 	rm := md.ResourceMetrics().AppendEmpty()
 	rm.Resource().Attributes().PutStr("service.name", "trainer")
@@ -36,7 +34,17 @@ func (r *run) sendsMetrics(t *testing.T, id string, rank int64) {
 	m := rm.ScopeMetrics().AppendEmpty().Metrics().AppendEmpty()
 	m.SetName("train.step.count")
 	m.SetEmptySum().DataPoints().AppendEmpty().SetIntValue(0)
-	r.metrics(t, md)
+	return md
+}
+
+func (r *run) holdsGPU(t *testing.T, id string, bytes int64) {
+	t.Helper()
+	r.metrics(t, gpuHolders(id, bytes))
+}
+
+func (r *run) sendsMetrics(t *testing.T, id string, rank int64) {
+	t.Helper()
+	r.metrics(t, ofRank(id, rank))
 }
 
 func (r *run) metrics(t *testing.T, md pmetric.Metrics) {
@@ -233,4 +241,19 @@ func TestAFloodOfRuns(t *testing.T) {
 	assert.Equal(t, 10, hung)
 	assert.LessOrEqual(t, live, 20)
 	assert.LessOrEqual(t, r.connector.store.Runs(), int64(20))
+}
+
+// However many runs hold GPUs and send metrics, few are remembered, and none for long.
+func TestWhatIsSeenInMetricsIsBounded(t *testing.T) {
+	r := newRun(t, createDefaultConfig().(*Config))
+	for n := range maxClocks + 100 {
+		r.holdsGPU(t, strconv.Itoa(n), 1)
+		r.sendsMetrics(t, strconv.Itoa(n), 0)
+	}
+	assert.Len(t, r.connector.seen.holders, maxClocks)
+	assert.Len(t, r.connector.seen.processes, maxClocks)
+	r.clock = r.clock.Add(goneAfter + time.Second)
+	require.NoError(t, r.connector.emit(t.Context(), false))
+	assert.Empty(t, r.connector.seen.holders)
+	assert.Empty(t, r.connector.seen.processes)
 }
