@@ -16,7 +16,7 @@ import (
 // callBuckets are the upper bounds of the histograms of calls.
 func callBuckets() []float64 {
 	var bounds []float64
-	for b := math.Exp2(-14); b <= 1024; b *= 2 {
+	for b := math.Exp2(-12); b <= 1024; b *= 4 {
 		bounds = append(bounds, b)
 	}
 	return append(bounds, math.Inf(1))

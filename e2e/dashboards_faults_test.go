@@ -116,7 +116,7 @@ func TestDashboardsOfFaults(t *testing.T) {
 
 			"processors::ml_enrich::min_duration":           "1m",
 			"processors::ml_guard/identities::identities":   map[string]any{"limits": map[string]any{"run": 1}},
-			"connectors::ml_metrics::max_series":            60,
+			"connectors::ml_metrics::max_series":            400,
 			"connectors::ml_metrics::max_runs":              2,
 			"processors::repro_gen::sibling_wait":           "0s",
 			"processors::repro_gen::rate_limit::per_minute": 60,

@@ -151,7 +151,7 @@ func (tl *timeline) steps() []map[string]float64 {
 	}
 	from := tl.edges()[0]
 	for _, end := range ends {
-		step := map[string]float64{}
+		step := map[string]float64{"step": float64(end-from) / 1e9}
 		for phase, spans := range byPhase {
 			if n := covered(spans, from, end); phase == "" {
 				step["other"] = float64(end-from-n) / 1e9

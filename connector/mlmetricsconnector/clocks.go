@@ -17,6 +17,9 @@ const (
 	maxSetBack = 5 * time.Minute
 	// maxSteps bounds the steps of each that wait for an emission.
 	maxSteps = 1024
+	// quietBeforeStep is for how long a run that is overdue must have sent no span
+	// of training to be stalled before its first step.
+	quietBeforeStep = 5 * time.Minute
 )
 
 // Values of series.RunStateLabel for the state of a run.
@@ -35,6 +38,9 @@ const phaseOther = "other"
 // clocks divides the time of each process of each run. It is safe for
 // concurrent use.
 type clocks struct {
+	// firstStep is Config.FirstStepTimeout.
+	firstStep time.Duration
+
 	mu    sync.Mutex
 	byRun map[clockKey]*runClock
 }
@@ -57,6 +63,9 @@ type runClock struct {
 	forgotten bool
 	// arrived is when the newest span came in, by the collector's clock.
 	arrived time.Time
+	// since is when the process was seen first, by a span or its metrics, and
+	// heard when its metrics were seen last.
+	since, heard time.Time
 	// settled is what Newest was at the last emission. Spans that are sent
 	// side by side have all come in since.
 	settled int64
@@ -69,8 +78,8 @@ type runClock struct {
 	worked, ended int64
 }
 
-func newClocks() *clocks {
-	return &clocks{byRun: make(map[clockKey]*runClock)}
+func newClocks(firstStep time.Duration) *clocks {
+	return &clocks{firstStep: firstStep, byRun: make(map[clockKey]*runClock)}
 }
 
 // observe adds what spans say about time, all of which arrived at now. The
@@ -146,6 +155,9 @@ func (c *runClock) observe(key clockKey, u *unit, now time.Time) (updates []stre
 	}
 	c.timing = u.timing
 	c.Idle, c.NoStartup, c.Born = shows.idles, shows.noStartup, shows.born
+	if c.since.IsZero() {
+		c.since = now
+	}
 	if now.After(c.arrived) {
 		c.arrived, c.waited = now, now
 	}
@@ -154,13 +166,14 @@ func (c *runClock) observe(key clockKey, u *unit, now time.Time) (updates []stre
 		return updates, true
 	}
 	c.worked = max(c.worked, shows.span.End)
+	rises := shows.step > c.rework.newest && c.rework.newest > 0
 	again := c.rework.see(shows.step)
 	if shows.timed {
 		span := shows.span
 		if again && span.State == wallclock.Productive {
 			span.State = wallclock.Rework
 		}
-		c.observeSpan(span, now)
+		c.observeSpan(span, rises, now)
 	}
 	if u.endsStep {
 		c.EndStep(shows.span.End, u.is&isOptimizer == 0, &c.totals)
@@ -171,14 +184,15 @@ func (c *runClock) observe(key clockKey, u *unit, now time.Time) (updates []stre
 	return updates, true
 }
 
-// observeSpan adds a span. Where for so long only spans have come that are too
-// late, the client's clock was set back, and the time is divided from there.
-func (c *runClock) observeSpan(span wallclock.Span, now time.Time) {
+// observeSpan adds a span. Where one is too late whose step has a higher number
+// than all before, or where for so long only such have come that are too late, the
+// client's clock was set back, and the time is divided from there.
+func (c *runClock) observeSpan(span wallclock.Span, rises bool, now time.Time) {
 	if c.Observe(span, &c.totals) {
 		c.accepted = now
 		return
 	}
-	if span.Start <= 0 || span.End < span.Start || now.Sub(c.accepted) <= maxSetBack {
+	if span.Start <= 0 || span.End < span.Start || !rises && now.Sub(c.accepted) <= maxSetBack {
 		return
 	}
 	c.SetBack(&c.totals)
@@ -193,26 +207,84 @@ func (c *runClock) restart() {
 	c.rework.restart()
 }
 
-// advance divides the time that has gone by, adds the result to the store, and
-// forgets runs of which nothing has come for longer than expiration; 0 means
-// that none is forgotten.
-func (c *clocks) advance(store *streams.Store, expiration time.Duration, now time.Time, last bool) (over streams.Overflowed) {
-	for key, clock := range c.all(expiration, now) {
-		updates, seen := clock.advance(key, now, last)
+// expect notes the processes of runs that hold GPUs and whose metrics came, so
+// that one that hangs before its first span has a state as well.
+func (c *clocks) expect(metrics *seenMetrics, now time.Time) {
+	for key, seen := range metrics.waiting(now) {
+		if clock := c.of(key); clock != nil {
+			clock.expect(seen)
+		}
+	}
+}
+
+// expect notes that metrics of the process came.
+func (c *runClock) expect(seen firstAndLast) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.since.IsZero() {
+		c.since = seen.first
+	}
+	c.heard = seen.last
+}
+
+// advance divides the time that has gone by, adds the result to the store, says
+// there how each run is, and forgets processes of which nothing has come for
+// longer than expiration and whose run holds no GPU; 0 means that none is
+// forgotten.
+func (c *clocks) advance(store *streams.Store, holds func(run string) bool, expiration time.Duration, now time.Time, last bool) (over streams.Overflowed) {
+	standings := make(map[streams.RunKey]streams.Standing)
+	for key, clock := range c.all(expiration, holds, now) {
+		held := holds(key.run.ID)
+		updates, state, seen := clock.advance(key, c.firstStep, held, now, last)
 		// As of when the run was last heard of: its state does not keep its
 		// series alive.
 		over.Add(store.Apply(updates, seen))
+		run := streams.RunKey{Resource: key.resource, ID: key.run.ID}
+		standings[run] = max(standings[run], standing(state, held))
 	}
+	store.Judge(standings, holds)
 	return over
 }
 
+// standing says what the state of one process means for its run when there is no
+// room for another.
+func standing(state string, held bool) streams.Standing {
+	switch {
+	case state == runEnded:
+		return streams.Ended
+	case state == runStalled && held:
+		return streams.Hung
+	case state == runStalled:
+		return streams.Silent
+	case state == runRunning, held:
+		return streams.Running
+	default:
+		return streams.NotJudged
+	}
+}
+
+// forgetRuns ends the clocks of runs that gave way to others.
+func (c *clocks) forgetRuns(evicted streams.Evicted) {
+	if len(evicted) == 0 {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for key, clock := range c.byRun {
+		at, is := evicted[streams.RunKey{Resource: key.resource, ID: key.run.ID}]
+		if is && clock.forget(at) {
+			delete(c.byRun, key)
+		}
+	}
+}
+
 // all returns the live clocks, so that no lock is held while they advance.
-func (c *clocks) all(expiration time.Duration, now time.Time) map[clockKey]*runClock {
+func (c *clocks) all(expiration time.Duration, holds func(run string) bool, now time.Time) map[clockKey]*runClock {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	live := make(map[clockKey]*runClock, len(c.byRun))
 	for key, clock := range c.byRun {
-		if expiration > 0 && clock.forget(now.Add(-expiration)) {
+		if expiration > 0 && !holds(key.run.ID) && clock.forget(now.Add(-expiration)) {
 			delete(c.byRun, key)
 			continue
 		}
@@ -221,22 +293,31 @@ func (c *clocks) all(expiration time.Duration, now time.Time) map[clockKey]*runC
 	return live
 }
 
-// forget reports whether nothing has come since a time, and ends the clock if so.
+// forget reports whether nothing has come after a time, and ends the clock if so.
 // One that is so new that nothing has come yet goes on.
 func (c *runClock) forget(since time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.forgotten = !c.arrived.IsZero() && c.arrived.Before(since)
+	newest := c.lastHeard()
+	c.forgotten = !newest.IsZero() && !newest.After(since)
 	return c.forgotten
 }
 
-// advance returns what the run's series change by, and when it was last heard
-// of.
-func (c *runClock) advance(key clockKey, now time.Time, last bool) (updates []streams.Update, seen time.Time) {
+// lastHeard is when a span of the process came last, or metrics where none has.
+func (c *runClock) lastHeard() time.Time {
+	if c.arrived.IsZero() {
+		return c.heard
+	}
+	return c.arrived
+}
+
+// advance returns what the run's series change by, its state, and when it was
+// last heard of.
+func (c *runClock) advance(key clockKey, firstStep time.Duration, held bool, now time.Time, last bool) (updates []streams.Update, state string, seen time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.arrived.IsZero() {
-		return nil, now // its first span is about to be added
+	if c.lastHeard().IsZero() {
+		return nil, runUnknown, now // its first span is about to be added
 	}
 	until := c.settled
 	c.settled = c.Newest()
@@ -244,11 +325,11 @@ func (c *runClock) advance(key clockKey, now time.Time, last bool) (updates []st
 		until = c.settled
 	}
 	c.Advance(until, &c.totals)
-	state := c.state(now)
+	state = c.state(firstStep, held, now)
 	if last || until == c.settled && (state == runEnded || c.quiet(now)) {
 		c.Finish(&c.totals)
 	}
-	if state == runStalled && now.After(c.waited) {
+	if state == runStalled && !c.arrived.IsZero() && now.After(c.waited) {
 		c.Wait(now.Sub(c.waited).Nanoseconds(), &c.totals)
 		c.waited = now
 	}
@@ -262,7 +343,7 @@ func (c *runClock) advance(key clockKey, now time.Time, last bool) (updates []st
 		}
 		updates = append(updates, updateOf(source, series.RunState, value, now, possible))
 	}
-	return updates, c.arrived
+	return updates, state, c.lastHeard()
 }
 
 // source is whose series change with the clock.
@@ -295,18 +376,24 @@ func (c *runClock) take(source *streams.Source, now time.Time) (updates []stream
 			}
 		}
 		add(series.StepDuration, float64(step.Other)/1e9, phaseOther, c.timing)
+		add(series.StepDuration, float64(step.Whole)/1e9, series.WholeStep, c.timing)
 	}
 	c.totals = wallclock.Totals{}
 	return updates
 }
 
 // state says how the run is. Silence is measured by the collector's clock, so
-// that a client's clock that is wrong stalls nothing.
-func (c *runClock) state(now time.Time) string {
+// that a client's clock that is wrong stalls nothing. held is true where the run's
+// processes hold GPUs.
+func (c *runClock) state(firstStep time.Duration, held bool, now time.Time) string {
 	switch {
 	case c.over():
 		return runEnded
 	case !c.Stepped():
+		overdue := firstStep > 0 && now.Sub(c.since) > firstStep
+		if held && overdue && now.Sub(c.arrived) > quietBeforeStep {
+			return runStalled
+		}
 		return runUnknown
 	case now.Sub(c.arrived).Nanoseconds() > c.Patience():
 		return runStalled

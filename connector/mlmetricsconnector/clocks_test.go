@@ -32,12 +32,15 @@ type run struct {
 	// its resource has.
 	run      string
 	resource map[string]any
+	// attributes are those of each span besides its phase.
+	attributes map[string]any
 }
 
 func newRun(t *testing.T, cfg *Config) *run {
 	t.Helper()
+	cfg.InitialZero = 0 // what is counted shows at once
 	sink := new(consumertest.MetricsSink)
-	c, err := newMetricsConnector(connectortest.NewNopSettings(metadata.Type), cfg, new(shared.Registry[*silences]), sink)
+	c, err := newMetricsConnector(connectortest.NewNopSettings(metadata.Type), cfg, new(shared.Registry[*seenMetrics]), sink)
 	require.NoError(t, err)
 	r := &run{connector: c, sink: sink, clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	c.now = func() time.Time { return r.clock }
@@ -54,6 +57,7 @@ func (r *run) work(t *testing.T, phase string, took time.Duration) {
 	for key, value := range r.resource {
 		require.NoError(t, td.ResourceSpans().At(0).Resource().Attributes().PutEmpty(key).FromRaw(value))
 	}
+	require.NoError(t, span.Attributes().FromRaw(r.attributes))
 	span.Attributes().PutStr("ml.phase", phase)
 	span.SetStartTimestamp(pcommon.NewTimestampFromTime(r.clock.Add(r.ahead)))
 	r.clock = r.clock.Add(took)
@@ -245,6 +249,29 @@ func TestAClockThatIsSetBack(t *testing.T) {
 	assert.Equal(t, int64(1), counters(md)["ml.run.attempts"])
 }
 
+// A clock that is set back by less than that costs neither a step nor its time
+// where the client numbers its steps.
+func TestAClockThatIsSetBackAmongNumberedSteps(t *testing.T) {
+	r := newRun(t, createDefaultConfig().(*Config))
+	for n := range 60 {
+		if n == 30 {
+			r.ahead = -20 * time.Second
+		}
+		r.attributes = map[string]any{"ml.step": n + 1}
+		r.work(t, "forward", 2*time.Second)
+		r.work(t, "optimizer", time.Second)
+		if n%5 == 4 {
+			r.after(t, 0)
+		}
+	}
+	r.after(t, 0)
+	require.NoError(t, r.connector.emit(t.Context(), true))
+	md := lastOf(t, r.sink)
+	assert.Equal(t, int64(60), counters(md)["ml.steps"])
+	assert.InDelta(t, 180, used(t, md)["productive"], 3)
+	assert.GreaterOrEqual(t, timedSteps(t, md), uint64(58))
+}
+
 // What a program sends late is divided as if it had come in time, until the
 // emission after the next one.
 func TestLateSpans(t *testing.T) {
@@ -394,13 +421,13 @@ func TestALateSpanOfAnEarlierAttempt(t *testing.T) {
 // it: neither a new run nor one that comes back at the last moment is counted
 // twice or lost.
 func TestAnEmissionBetweenAClockAndItsSpan(t *testing.T) {
-	c, store := newClocks(), streams.NewStore(streams.Limits{Series: 10, Runs: 10})
+	c, store := newClocks(0), streams.NewStore(streams.Limits{Series: 10, Runs: 10}, streams.Form{})
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	key := clockKey{run: streams.Run{ID: "r"}}
 	u := &unit{endsStep: true, source: key.source()}
 
 	clock := c.of(key)
-	c.advance(store, time.Hour, now, false)
+	c.advance(store, func(string) bool { return false }, time.Hour, now, false)
 	assert.Zero(t, store.Streams(), "nothing is known of it")
 	updates, live := clock.observe(key, u, now)
 	require.True(t, live)
@@ -408,7 +435,7 @@ func TestAnEmissionBetweenAClockAndItsSpan(t *testing.T) {
 	assert.Same(t, clock, c.of(key))
 
 	now = now.Add(2 * time.Hour)
-	c.advance(store, time.Hour, now, false)
+	c.advance(store, func(string) bool { return false }, time.Hour, now, false)
 	_, live = clock.observe(key, u, now)
 	assert.False(t, live, "it was forgotten")
 	assert.Zero(t, c.observe(store, []unit{*u, *u}, now))

@@ -19,7 +19,7 @@ func TestDefaultsAreTheDocumentedOnes(t *testing.T) {
 	cfg := NewFactory().CreateDefaultConfig().(*Config)
 	require.NoError(t, cfg.Validate())
 	assert.Equal(t, &Config{
-		FlushInterval: 15 * time.Second, MetricsExpiration: time.Hour, MaxSeries: 20000, MaxRuns: 200, SlowThreshold: time.Second, Exemplars: true,
+		FlushInterval: 15 * time.Second, InitialZero: 15 * time.Second, FirstStepTimeout: 30 * time.Minute, Histograms: "explicit", MetricsExpiration: time.Hour, MaxSeries: 20000, MaxRuns: 200, SlowThreshold: time.Second, Exemplars: true,
 	}, cfg)
 }
 
@@ -31,6 +31,17 @@ func TestInvalidValuesAreNamed(t *testing.T) {
 		"zero interval": {
 			input: map[string]any{"flush_interval": "0s"},
 			want:  []string{`"flush_interval" is 0s, must be at least 100ms`},
+		},
+		"negative times": {
+			input: map[string]any{"initial_zero": "-1s", "first_step_timeout": "-1m"},
+			want: []string{
+				`"initial_zero" is -1s, must be 0 (the value at once) or more`,
+				`"first_step_timeout" is -1m0s, must be 0 (never stalled before the first step) or more`,
+			},
+		},
+		"other histograms": {
+			input: map[string]any{"histograms": "native"},
+			want:  []string{`"histograms" is "native", must be "explicit" or "exponential"`},
 		},
 		"expires between two emissions": {
 			input: map[string]any{"flush_interval": "1m", "metrics_expiration": "30s"},

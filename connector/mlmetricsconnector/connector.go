@@ -21,6 +21,10 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
+// firstInterval is the time between two emissions until the first flush_interval
+// is over.
+const firstInterval = time.Second
+
 // maxKeptUpdates bounds the updates, and their sources, whose memory a reader
 // keeps between requests.
 const maxKeptUpdates = 8192
@@ -36,7 +40,8 @@ type metricsConnector struct {
 	id        component.ID
 
 	// shared is where the instance that gets the clients' metrics is met.
-	shared  *shared.Registry[*silences]
+	shared  *shared.Registry[*seenMetrics]
+	seen    *seenMetrics
 	release shared.Release
 
 	// now is the clock.
@@ -57,7 +62,7 @@ type metricsConnector struct {
 
 var _ connector.Traces = (*metricsConnector)(nil)
 
-func newMetricsConnector(set connector.Settings, cfg *Config, registry *shared.Registry[*silences], next consumer.Metrics) (*metricsConnector, error) {
+func newMetricsConnector(set connector.Settings, cfg *Config, registry *shared.Registry[*seenMetrics], next consumer.Metrics) (*metricsConnector, error) {
 	tel, err := newTelemetry(set)
 	if err != nil {
 		return nil, err
@@ -71,8 +76,9 @@ func newMetricsConnector(set connector.Settings, cfg *Config, registry *shared.R
 		shared:    registry,
 		now:       time.Now,
 		telemetry: tel,
+		seen:      newSeenMetrics(),
 		tally:     newTally(),
-		clocks:    newClocks(),
+		clocks:    newClocks(cfg.FirstStepTimeout),
 		readers: sync.Pool{New: func() any {
 			return &reader{
 				vocabulary: mlattr.Default(), slow: cfg.SlowThreshold.Seconds(),
@@ -83,6 +89,9 @@ func newMetricsConnector(set connector.Settings, cfg *Config, registry *shared.R
 			Series:     cfg.MaxSeries,
 			Runs:       cfg.MaxRuns,
 			Expiration: cfg.MetricsExpiration,
+		}, streams.Form{
+			InitialZero: cfg.InitialZero,
+			Exponential: cfg.Histograms == HistogramsExponential,
 		}),
 	}
 	c.flusher = streams.Flusher{Store: c.store, Prepare: func(scope pcommon.InstrumentationScope) {
@@ -97,12 +106,12 @@ func (c *metricsConnector) Start(ctx context.Context, host component.Host) error
 	if err := c.telemetry.observe(c.store); err != nil {
 		return fmt.Errorf("register the connector's own metrics: %w", err)
 	}
-	shared, release, err := c.shared.Acquire(ctx, host, c.id, newSilences)
+	seen, release, err := acquire(ctx, c.shared, host, c.id)
 	if err != nil {
 		return err
 	}
-	c.release = release
-	c.store.Heed(&shared.Silences)
+	c.seen, c.release = seen, release
+	c.store.Heed(&seen.Silences)
 	// The context of Start ends with it, that of emissions with Shutdown.
 	ctx, c.cancel = context.WithCancel(context.Background())
 	c.stop, c.stopped = make(chan struct{}), make(chan struct{})
@@ -167,30 +176,56 @@ func (c *metricsConnector) putBack(r *reader) {
 	}
 }
 
+// emitByTimer emits every flush_interval. In the first one after the start it shows
+// each second what is new, so that series that were there before a restart are
+// missing, and those that are new are at zero, for no longer than necessary.
 func (c *metricsConnector) emitByTimer(ctx context.Context) {
 	defer close(c.stopped)
-	ticker := time.NewTicker(c.cfg.FlushInterval)
+	begun, first := time.Now(), true
+	ticker := time.NewTicker(min(firstInterval, c.cfg.FlushInterval))
 	defer ticker.Stop()
 	for {
 		select {
 		case <-c.stop:
 			return
 		case <-ticker.C:
-			if err := c.emit(ctx, false); err != nil {
-				// Nothing is lost: the next emission has the same counts and more.
-				c.logger.Warn("The series could not be passed on; the next emission has them again.", zap.Error(err))
+		}
+		var err error
+		if first && time.Since(begun) < c.cfg.FlushInterval {
+			err = c.flush(ctx, c.now(), nil)
+		} else {
+			if first {
+				first = false
+				ticker.Reset(c.cfg.FlushInterval)
 			}
+			err = c.emit(ctx, false)
+		}
+		if err != nil {
+			// Nothing is lost: the next emission has the same counts and more.
+			c.logger.Warn("The series could not be passed on; the next emission has them again.", zap.Error(err))
 		}
 	}
 }
 
-// emit passes all live series on. The last one has also what a later one
-// would have waited for. It is not safe for concurrent use.
+// emit passes all live series on, and the state of each run. The last one has also
+// what a later one would have waited for. It is not safe for concurrent use.
 func (c *metricsConnector) emit(ctx context.Context, last bool) error {
-	over := c.clocks.advance(c.store, c.cfg.MetricsExpiration, c.now(), last)
+	now := c.now()
+	evicted := c.store.Evicted()
+	c.telemetry.evicted(ctx, int64(len(evicted)))
+	c.clocks.forgetRuns(evicted)
+	holds := c.seen.held(now)
+	c.clocks.expect(c.seen, now)
+	over := c.clocks.advance(c.store, holds, c.cfg.MetricsExpiration, now, last)
 	c.telemetry.record(ctx, 0, 0, over)
+	c.flusher.Last = last
+	return c.flush(ctx, now, evicted)
+}
+
+// flush passes all live series on.
+func (c *metricsConnector) flush(ctx context.Context, now time.Time, evicted streams.Evicted) error {
 	c.flusher.Pass = func(md pmetric.Metrics) error { return c.next.ConsumeMetrics(ctx, md) }
-	expired, err := c.flusher.Flush(c.now())
+	expired, err := c.flusher.Flush(now, evicted)
 	c.telemetry.expired(ctx, expired)
 	return err
 }

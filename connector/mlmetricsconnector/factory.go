@@ -14,7 +14,7 @@ import (
 
 // NewFactory returns the factory of the ml_metrics connector.
 func NewFactory() connector.Factory {
-	f := &factory{shared: new(shared.Registry[*silences])}
+	f := &factory{shared: new(shared.Registry[*seenMetrics])}
 	return connector.NewFactory(
 		metadata.Type,
 		createDefaultConfig,
@@ -25,7 +25,7 @@ func NewFactory() connector.Factory {
 
 // factory makes instances that know of each other by their component id.
 type factory struct {
-	shared *shared.Registry[*silences]
+	shared *shared.Registry[*seenMetrics]
 }
 
 func (f *factory) createTracesToMetrics(_ context.Context, set connector.Settings, cfg component.Config, next consumer.Metrics) (connector.Traces, error) {

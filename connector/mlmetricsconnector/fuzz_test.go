@@ -74,6 +74,11 @@ func FuzzConsumeMetrics(f *testing.F) {
 		f.Add(raw, uint16(0))
 		f.Add(raw, uint16(5000))
 	}
+	for _, md := range []pmetric.Metrics{gpuHolders("run-a", 1<<30), ofRank("run-a", 3)} {
+		raw, err := (&pmetric.ProtoMarshaler{}).MarshalMetrics(md)
+		require.NoError(f, err)
+		f.Add(raw, uint16(0))
+	}
 	f.Fuzz(func(t *testing.T, raw []byte, levels uint16) {
 		md, err := (&pmetric.ProtoUnmarshaler{}).UnmarshalMetrics(raw)
 		if err != nil {

@@ -392,6 +392,20 @@ func clampEnd(end uint64, now int64) int64 {
 	return min(int64(end), now)
 }
 
+// resourceRun returns the run labels of a resource.
+func resourceRun(facts *mlattr.Facts) streams.Run {
+	run := streams.Run{
+		ID:   facts.Text(mlattr.RunID),
+		Job:  facts.Text(mlattr.JobID),
+		Host: facts.Text(mlattr.HostName),
+		Rank: rank(facts),
+	}
+	if run.ID == "" {
+		run.ID = run.Job
+	}
+	return run
+}
+
 // runOf returns the run labels of a span, for series of every run and for the
 // others: there, a run id that was computed and stands on the span, not on
 // the resource, is one of a single trace, and no label.

@@ -2,6 +2,10 @@ package mlmetricsconnector
 
 import "github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 
+// rememberedSources is how many of the newest sources are looked at: a span has
+// up to three, and its resource one.
+const rememberedSources = 4
+
 // sources makes one source of the updates of a request that are of the same
 // program and process, as far as their spans come together. It keeps the
 // memory from request to request.
@@ -13,7 +17,7 @@ type sources struct {
 // of returns the source of a resource and run.
 func (s *sources) of(resource streams.Resource, run streams.Run) *streams.Source {
 	// A span mostly has what its resource has, or what the span before it has.
-	for i := s.used - 1; i >= max(0, s.used-3); i-- {
+	for i := s.used - 1; i >= max(0, s.used-rememberedSources); i-- {
 		if known := s.all[i]; known.Run == run && known.Resource == resource {
 			return known
 		}

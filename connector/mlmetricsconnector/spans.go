@@ -57,12 +57,12 @@ type unit struct {
 	// or below it, put through a model.
 	samples int64
 
-	// source is whose span it is, and requestSource the same for series that
-	// are not of every run.
-	source, requestSource *streams.Source
-	start, end            int64
-	activity              activity
-	per                   perStep
+	// source is whose span it is, requestSource the same for series that are not
+	// of every run, and hostSource for those that are of none.
+	source, requestSource, hostSource *streams.Source
+	start, end                        int64
+	activity                          activity
+	per                               perStep
 	// timing is the label of what was timed.
 	timing string
 
@@ -159,16 +159,7 @@ func (r *reader) readResource(attrs pcommon.Map) {
 	if v, ok := attrs.Get(series.Timing); ok && v.Str() == timingDevice {
 		r.timing = timingDevice
 	}
-	run := streams.Run{
-		ID:   r.ofResource.Text(mlattr.RunID),
-		Job:  r.ofResource.Text(mlattr.JobID),
-		Host: r.ofResource.Text(mlattr.HostName),
-		Rank: rank(&r.ofResource),
-	}
-	if run.ID == "" {
-		run.ID = run.Job
-	}
-	r.source = r.sources.of(resource, run)
+	r.source = r.sources.of(resource, resourceRun(&r.ofResource))
 }
 
 // readSpan appends a unit if the span has anything to count or show.
@@ -194,6 +185,7 @@ func (r *reader) readSpan(known mlattr.System, span ptrace.Span) {
 	run, requestRun := runOf(r.source.Run, &r.ofSpan)
 	u.source = r.sources.of(r.source.Resource, run)
 	u.requestSource = r.sources.of(r.source.Resource, requestRun)
+	u.hostSource = r.sources.of(r.source.Resource, streams.Run{Host: run.Host})
 
 	v := &r.values
 	v.read(&r.ofSpan)
@@ -341,8 +333,12 @@ func (r *reader) count(u *unit, id series.ID, of *streams.Source, n int64, label
 	r.update(u, id, of, labels...).Count = n
 }
 
-// update appends an update whose value the caller sets.
+// update appends an update whose value the caller sets. A series that is of no
+// run is of the host, whatever of says.
 func (r *reader) update(u *unit, id series.ID, of *streams.Source, labels ...string) *streams.Update {
+	if series.All[id].NoRun {
+		of = u.hostSource
+	}
 	n := len(r.updates)
 	if n < cap(r.updates) {
 		r.updates = r.updates[:n+1] // reset has left it empty

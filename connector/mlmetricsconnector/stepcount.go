@@ -87,10 +87,15 @@ func (c *stepCount) optimizer(u *unit, counted bool) (more int64) {
 		return 0
 	}
 	c.turnTo(u)
-	if !u.parent.known() {
-		return c.ofRoots(u).Add(steps.Optimizer, u.activity.span.Start, u.activity.span.End)
+	sequence := c.ofRoots
+	if u.parent.known() {
+		sequence = c.ofTrace
 	}
-	return c.ofTrace(u).Add(steps.Optimizer, u.activity.span.Start, u.activity.span.End)
+	span := &u.activity.span
+	if u.activity.step > 0 {
+		return sequence(u).AddNumbered(span.Start, span.End, u.activity.step, u.activity.restarts)
+	}
+	return sequence(u).Add(steps.Optimizer, span.Start, span.End)
 }
 
 // turnTo finds what is remembered of a span's program and trace.

@@ -45,6 +45,10 @@ func (t *telemetry) observe(store *streams.Store) error {
 			o.Observe(store.Streams(), t.own)
 			return nil
 		}),
+		t.builder.RegisterConnectorMlMetricsSeriesCallback(func(_ context.Context, o metric.Int64Observer) error {
+			o.Observe(store.Series(), t.own)
+			return nil
+		}),
 		t.builder.RegisterConnectorMlMetricsRunsCallback(func(_ context.Context, o metric.Int64Observer) error {
 			o.Observe(store.Runs(), t.own)
 			return nil
@@ -74,6 +78,13 @@ func (t *telemetry) clamped(ctx context.Context, n int64) {
 func (t *telemetry) repaired(ctx context.Context, n int64) {
 	if n > 0 {
 		t.builder.ConnectorMlMetricsRepairedNames.Add(ctx, n, t.own)
+	}
+}
+
+// evicted counts runs that gave way to new ones.
+func (t *telemetry) evicted(ctx context.Context, n int64) {
+	if n > 0 {
+		t.builder.ConnectorMlMetricsRunsEvicted.Add(ctx, n, t.own)
 	}
 }
 

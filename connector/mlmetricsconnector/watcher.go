@@ -10,24 +10,9 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/metadata"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
-	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
-
-// silences are what the instances of one component id share: what their clients
-// send themselves. It is told by the instance that gets the clients' metrics,
-// and heeded by the one that gets their spans.
-type silences struct {
-	streams.Silences
-}
-
-// Start implements shared.Object.
-func (*silences) Start(context.Context, component.Host) error { return nil }
-
-// Shutdown implements shared.Object.
-func (*silences) Shutdown(context.Context) error { return nil }
-
-var _ shared.Object = (*silences)(nil)
 
 // sentByClients has the series of each metric's name.
 var sentByClients = func() map[string]series.ID {
@@ -42,20 +27,18 @@ var sentByClients = func() map[string]series.ID {
 // write too. It passes nothing on: there is one writer a name.
 type watcher struct {
 	id     component.ID
-	shared *shared.Registry[*silences]
+	shared *shared.Registry[*seenMetrics]
 	now    func() time.Time
 
-	silences *silences
-	release  shared.Release
+	seen    *seenMetrics
+	release shared.Release
 }
 
 // Start gets what is shared with the instance that writes.
 func (w *watcher) Start(ctx context.Context, host component.Host) (err error) {
-	w.silences, w.release, err = w.shared.Acquire(ctx, host, w.id, newSilences)
+	w.seen, w.release, err = acquire(ctx, w.shared, host, w.id)
 	return err
 }
-
-func newSilences() (*silences, error) { return new(silences), nil }
 
 // Shutdown gives it back.
 func (w *watcher) Shutdown(ctx context.Context) error {
@@ -70,21 +53,35 @@ func (*watcher) Capabilities() consumer.Capabilities {
 	return consumer.Capabilities{MutatesData: false}
 }
 
-// ConsumeMetrics notes who sends what. What an ml_metrics has written is no
-// client's.
+// ConsumeMetrics notes who sends what, which processes of runs there are, and
+// which runs hold GPUs. What an ml_metrics has written is no client's.
 func (w *watcher) ConsumeMetrics(_ context.Context, md pmetric.Metrics) error {
 	now := w.now()
+	var facts mlattr.Facts
 	for _, rm := range md.ResourceMetrics().All() {
-		resource, _ := readResource(rm.Resource().Attributes())
+		attrs := rm.Resource().Attributes()
+		resource, _ := readResource(attrs)
+		clients := false
 		for _, sm := range rm.ScopeMetrics().All() {
 			if sm.Scope().Name() == metadata.ScopeName {
 				continue
 			}
 			for _, m := range sm.Metrics().All() {
 				if id, ok := sentByClients[m.Name()]; ok {
-					w.silences.Note(resource, id, now)
+					w.seen.Note(resource, id, now)
 				}
+				if m.Name() == workloadMemory {
+					w.seen.noteGPUs(m, now)
+				}
+				clients = true
 			}
+		}
+		if !clients {
+			continue
+		}
+		mlattr.Default().Resource(attrs, &facts)
+		if run := resourceRun(&facts); run.ID != "" && run.Rank != "" {
+			w.seen.noteProcess(clockKey{resource, run}, now)
 		}
 	}
 	return nil

@@ -88,9 +88,9 @@ func collectorBoard() *board {
 					Queries: []query{{Expr: `sum by (index) (otelcol_processor_ml_enrich_store_entries{` + chosen + `})`, Legend: "{{index}}"}}},
 				graph{said: said{"Forgotten because it was full, per second", "Evictions from that store. What was forgotten cannot be tied to what comes later.", 8, "none"},
 					Queries: []query{{Expr: perSecond("otelcol_processor_ml_enrich_store_evictions", chosen, "index"), Legend: "{{index}}"}}},
-				graph{said: said{"Series of ml_metrics", "Live streams, and the runs that have some of their own.", 8, "none"},
+				graph{said: said{"Series of ml_metrics", "What max_series bounds, and the runs that have some of their own, which max_runs bounds.", 8, "none"},
 					Queries: []query{
-						{Expr: `sum(otelcol_connector_ml_metrics_streams{` + chosen + `})`, Legend: "streams"},
+						{Expr: `sum(otelcol_connector_ml_metrics_series{` + chosen + `})`, Legend: "series"},
 						{Expr: `sum(otelcol_connector_ml_metrics_runs{` + chosen + `})`, Legend: "runs"},
 					}},
 			}},

@@ -55,7 +55,7 @@ func inferenceBoard() *board {
 			{Title: "Calls and their workers", Height: 8, Panels: []panel{
 				graph{said: said{"Calls per second", "Snakepit's calls into Python, TuFT's operations, TaskWeaver's code and plugins.", 8, "none"},
 					Queries: []query{{Expr: perSecond("ml_call_duration_seconds_count", chosen, "job, ml_library, ml_function, result"), Legend: "{{job}} {{ml_library}} {{ml_function}} {{result}}"}}},
-				graph{said: said{"Slow calls: 95th percentile", "By program and function. From buckets that double: right to a factor of two at most. A diamond is one call; click it for its trace.", 8, "s"},
+				graph{said: said{"Slow calls: 95th percentile", "By program and function. From buckets that quadruple: right to a factor of four at most. A diamond is one call; click it for its trace.", 8, "s"},
 					Queries: []query{{Expr: quantile("0.95", "ml_call_duration_seconds", chosen, "job, ml_function"), Legend: "{{job}} {{ml_function}}", Exemplars: true}}},
 				graph{said: said{"Where calls wait: mean times", "The parts that clients tell: waiting for a worker, encoding the arguments, and in the function. Of a client that tells none there is nothing.", 8, "s"},
 					Queries: []query{

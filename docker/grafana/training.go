@@ -14,6 +14,7 @@ var phaseColors = []shown{
 
 func trainingBoard() *board {
 	const chosen = ofRun
+	wholeSteps := chosen + `,ml_phase="step"`
 	return &board{
 		Name: "training", Title: "Training", From: "now-1h",
 		About: "How a run trains: speed, where its time goes, which rank holds it up, its losses and its GPUs' memory. Choose a run, or come here from the dashboard Runs.",
@@ -22,7 +23,7 @@ func trainingBoard() *board {
 			{"run", "Run", "ml.run.id: what the launcher calls it, or a hash where nobody names it.", `ml_run_state{job=~"$service"}`, "ml_run_id"},
 		},
 		Marks: []mark{
-			{Name: "Restarts", Color: "orange", Expr: `max by (job, ml_run_id) (changes(ml_run_attempts_total{` + chosen + `}[1m])) > 0`},
+			{Name: "Restarts", Color: "orange", Expr: `max by (job, ml_run_id) (changes(ml_run_attempts_total{` + chosen + `}[1m]) > 0 and ml_run_attempts_total{` + chosen + `} > 1)`},
 			{Name: "Alerts", Color: "red", Expr: `max by (alertname, severity, ml_run_id) (ALERTS{alertstate="firing",ml_run_id!="",ml_run_id=~"$run"})`},
 		},
 		Rows: []row{
@@ -50,15 +51,19 @@ func trainingBoard() *board {
 					Queries: []query{{Expr: `avg by (ml_run_state) (` + whileAtWork(`run:ml_run_time:ratio_rate15m{`+chosen+`}`) + `)`, Legend: "{{ml_run_state}}"}}, Colors: timeColors},
 				graph{said: said{"Time of a step by phase (host time)", "Mean of all steps and ranks. Nothing is synchronised: the host's time, in which a GPU may still be at work on what came before. other is what no span covers.", 12, "s"},
 					Stack: true,
-					Queries: []query{{Expr: `sum by (ml_phase) (rate(ml_step_duration_seconds_sum{` + chosen + `}[$__rate_interval])) / on () group_left () (sum(rate(ml_step_duration_seconds_count{` + chosen + `,ml_phase="other"}[$__rate_interval])) > 0)`,
+					Queries: []query{{Expr: `sum by (ml_phase) (rate(ml_step_duration_seconds_sum{` + chosen + `,ml_phase!="step"}[$__rate_interval])) / on () group_left () (sum(rate(ml_step_duration_seconds_count{` + chosen + `,ml_phase="other"}[$__rate_interval])) > 0)`,
 						Legend: "{{ml_phase}}"}}, Colors: phaseColors},
 			}},
 			{Height: 8, Panels: []panel{
 				graph{said: said{"Steps per second", "Of each run while it trains or should. A run that slows down shows here first.", 8, "none"},
 					Queries: []query{{Expr: whileAtWork(`run:ml_steps:rate5m{` + chosen + `}`), Legend: "{{ml_run_id}}"}},
 					Links:   []link{toTraces("Its traces", ofLabel("job"), "ml.run.id", ofLabel("ml_run_id"))}},
-				graph{said: said{"Slow steps: 95th percentile by phase (host time)", "A phase whose tail grows while the mean stays has stragglers or hiccups. Estimated from buckets that double: right to a factor of two at most.", 8, "s"},
-					Queries: []query{{Expr: quantile("0.95", "ml_step_duration_seconds", chosen, "ml_phase"), Legend: "{{ml_phase}}"}}, Colors: phaseColors},
+				graph{said: said{"Slow steps (host time)", "The median of all steps and ranks, and what 95 % and 99 % of them are faster than. A tail that grows while the median stays is stragglers or hiccups; the graph above has the phase. Estimated from buckets that double: right to a factor of two at most.", 8, "s"},
+					Queries: []query{
+						{Expr: quantile("0.5", "ml_step_duration_seconds", wholeSteps, "ml_phase"), Legend: "median"},
+						{Expr: quantile("0.95", "ml_step_duration_seconds", wholeSteps, "ml_phase"), Legend: "slow 5 %"},
+						{Expr: quantile("0.99", "ml_step_duration_seconds", wholeSteps, "ml_phase"), Legend: "slow 1 %"},
+					}},
 				bars{said: said{"Which rank waits for data", "How much longer than the median rank of its run each waits for data, for each step; 15 minutes. Only data loading is compared: in the backward pass and in whole steps all ranks wait for the slowest, so that they look alike.", 8, "s"},
 					Queries: []query{{Expr: `sort_desc(max by (ml_run_id, ml_rank_global, host_name) (rank:ml_straggler_seconds:per_step15m{` + chosen + `,ml_rank_global!=""}) > 0)`, Legend: "rank {{ml_rank_global}} on {{host_name}}"}},
 					Steps:   []step{{0, good}, {0.01, warning}, {0.1, bad}}},

@@ -314,8 +314,9 @@ func TestDocumentedNumberOfSeries(t *testing.T) {
 		}
 		return float64(found)
 	}
-	perPhase := number(`([0-9]+) for each of five phases`)
-	perFunction := number(`and ([0-9]+) for each operation in`)
+	perStep := number(`([0-9]+) for whole steps`)
+	perPhase := number(`and ([0-9]+) for each of five phases`)
+	perFunction := number(`a function in .ml_call_duration_seconds. \| ([0-9]+)`)
 	perRank := number(`a rank of a TorchTel run \| ([0-9]+),`)
 	perWorkload := number(`a workload of a GPU \| ([0-9]+)`)
 	address := running().addresses["127.0.0.1:8889"]
@@ -324,9 +325,61 @@ func TestDocumentedNumberOfSeries(t *testing.T) {
 		text, err = harness.Get(t.Context(), "http://"+address+"/metrics")
 		assert.NoError(c, err)
 		assert.InDelta(c, perPhase, count("ml_step_duration_seconds_", `job="torchtel"`, `ml_rank_global="0"`, `ml_phase="forward"`), 0)
-		assert.InDelta(c, 2*perFunction, count("ml_call_duration_seconds_", `job="tuft"`, `ml_function="optim_step"`, `ml_run_id="`), 0, "two runs")
+		assert.InDelta(c, perStep, count("ml_step_duration_seconds_", `job="torchtel"`, `ml_rank_global="0"`, `ml_phase="step"`), 0)
+		assert.InDelta(c, perFunction, count("ml_call_duration_seconds_", `job="tuft"`, `ml_function="optim_step"`, `result="ok"`), 0, "of all runs")
 		// How many states a run's time has depends on what happened.
 		assert.InDelta(c, perRank, count("ml_", `job="torchtel"`, `ml_rank_global="0"`), 4)
 		assert.InDelta(c, perWorkload, count("nvidia_gpu_workload_", `service_name="snakepit"`), 0)
+	}, arrival, poll)
+}
+
+// TestSeriesOfRunsAndRanks counts what ml_metrics shows of each rank, and of each run
+// beside its ranks, while every scenario is played.
+func TestSeriesOfRunsAndRanks(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(harness.Path("connector", "mlmetricsconnector", "series.md"))
+	require.NoError(t, err)
+	var names []string
+	for _, row := range regexp.MustCompile("(?m)^\\| \\[`[^`]+`\\]\\([^)]*\\) \\| `([^`]+)`").FindAllStringSubmatch(string(page), -1) {
+		names = append(names, row[1])
+	}
+	require.Greater(t, len(names), 30)
+	ours := func(name string) bool {
+		for _, suffix := range []string{"", "_bucket", "_sum", "_count"} {
+			if slices.Contains(names, strings.TrimSuffix(name, suffix)) {
+				return true
+			}
+		}
+		return false
+	}
+	const perRank, perRun = 100, 60
+	address := running().addresses["127.0.0.1:8889"]
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		text, err := harness.Get(t.Context(), "http://"+address+"/metrics")
+		assert.NoError(c, err)
+		label := func(line, name string) string {
+			if match := regexp.MustCompile(`[{,]` + name + `="([^"]*)"`).FindStringSubmatch(line); match != nil {
+				return match[1]
+			}
+			return ""
+		}
+		shown, ranks, runs := map[string]int{}, 0, 0
+		for line := range strings.Lines(text) {
+			name, _, labelled := strings.Cut(line, "{")
+			if run := label(line, "ml_run_id"); labelled && run != "" && ours(name) {
+				shown[label(line, "job")+" run "+run+" rank "+label(line, "ml_rank_global")]++
+			}
+		}
+		for of, n := range shown {
+			if strings.HasSuffix(of, " rank ") {
+				runs++
+				assert.LessOrEqual(c, n, perRun, of)
+			} else {
+				ranks++
+				assert.LessOrEqual(c, n, perRank, of)
+			}
+		}
+		assert.GreaterOrEqual(c, ranks, 2)
+		assert.GreaterOrEqual(c, runs, 4)
 	}, arrival, poll)
 }

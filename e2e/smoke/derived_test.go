@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -147,6 +149,78 @@ func TestExemplarsReachPrometheus(t *testing.T) {
 				assert.Regexp(c, `(?m)^`+metric+`\{.*exemplary.*# \{.*trace_id="`+trace, exposition)
 			}
 		}, 5*time.Second, poll)
+	}, arrival, poll)
+}
+
+// TestExponentialHistograms reads what a Prometheus that scrapes native histograms
+// would, and what any other one would.
+func TestExponentialHistograms(t *testing.T) {
+	t.Parallel()
+	a := startAgent(t, map[string]any{"connectors::ml_metrics::histograms": "exponential"})
+	const metric = "ml_request_token_throughput_per_second"
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		a.sendTraces(t, chats("exponential", "m1"))
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+a.Address(t, "exporters::prometheus")+"/metrics", http.NoBody)
+		require.NoError(c, err)
+		request.Header.Set("Accept", "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited")
+		response, err := http.DefaultClient.Do(request)
+		require.NoError(c, err)
+		defer func() { assert.NoError(c, response.Body.Close()) }()
+		decoder, found := expfmt.NewDecoder(response.Body, expfmt.ResponseFormat(response.Header)), false
+		for {
+			var family dto.MetricFamily
+			if err := decoder.Decode(&family); err != nil {
+				assert.ErrorIs(c, err, io.EOF)
+				break
+			}
+			if family.GetName() != metric {
+				continue
+			}
+			for _, m := range family.GetMetric() {
+				found = true
+				assert.EqualValues(c, 3, m.GetHistogram().GetSchema())
+				assert.NotEmpty(c, m.GetHistogram().GetPositiveSpan())
+				assert.Positive(c, m.GetHistogram().GetSampleCount())
+			}
+		}
+		assert.True(c, found, metric)
+	}, arrival, poll)
+	text, err := harness.Get(t.Context(), "http://"+a.Address(t, "exporters::prometheus")+"/metrics")
+	require.NoError(t, err)
+	assert.Equal(t, 1, strings.Count(text, "\n"+metric+"_bucket{"), "the infinite one")
+	assert.Equal(t, 1, strings.Count(text, "\n"+metric+"_sum{"))
+	assert.Equal(t, 1, strings.Count(text, "\n"+metric+"_count{"))
+}
+
+// TestARunThatHangsBeforeItsFirstStep has a rank that sends metrics, holds a GPU and
+// makes no step, behind everything that the shipped configuration does to metrics.
+func TestARunThatHangsBeforeItsFirstStep(t *testing.T) {
+	t.Parallel()
+	a := startAgent(t, map[string]any{"connectors::ml_metrics::first_step_timeout": "2s"})
+	md, _ := gaugeOf("train.loss.scale", 1, 0)
+	resource := md.ResourceMetrics().At(0).Resource().Attributes()
+	resource.PutStr("service.name", "trainer")
+	resource.PutStr("ml.run.id", "hung")
+	resource.PutInt("ml.rank.global", 0)
+	gpu := md.ResourceMetrics().AppendEmpty()
+	gpu.Resource().Attributes().PutStr("host.name", "gpu-node-1")
+	held := gpu.ScopeMetrics().AppendEmpty().Metrics().AppendEmpty()
+	held.SetName("nvidia.gpu.workload.memory.usage")
+	held.SetUnit("By")
+	held.SetEmptySum().SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
+	point := held.Sum().DataPoints().AppendEmpty()
+	point.SetIntValue(1 << 30)
+	point.SetTimestamp(pcommon.NewTimestampFromTime(time.Now()))
+	point.Attributes().PutStr("ml.run.id", "hung")
+	point.Attributes().PutStr("hw.id", "GPU-1")
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		a.send(t, md)
+		found := harness.Select(a.scrape(c, t), "ml_run_state", harness.Labels{
+			"job": "trainer", "ml_run_id": "hung", "ml_rank_global": "0", "ml_run_state": "stalled",
+		})
+		if assert.Len(c, found, 1) {
+			assert.InDelta(c, 1, found[0].Value, 0)
+		}
 	}, arrival, poll)
 }
 

@@ -146,7 +146,10 @@ func (s section) start(t *testing.T, title string) (*harness.Collector, *harness
 	config := readYAML(t, harness.Path(filepath.FromSlash(s.base)))
 	documents.Merge(config, s.lines)
 
-	overrides := map[string]any{"connectors::ml_metrics::flush_interval": "1s"}
+	overrides := map[string]any{
+		"connectors::ml_metrics::flush_interval": "1s",
+		"connectors::ml_metrics::initial_zero":   "1s",
+	}
 	exporters, _ := config["exporters"].(map[string]any)
 	for id := range exporters {
 		if name, _, _ := strings.Cut(id, "/"); strings.HasPrefix(name, "otlp") {

@@ -49,6 +49,20 @@ func TestAutoWithoutDriver(t *testing.T) {
 	assert.Equal(t, zap.InfoLevel, logs.All()[0].Level)
 }
 
+// The logs may look for GPUs before the first reading of the metrics, which then
+// repeats what they found until the next attempt to open the library is due.
+func TestTheStateAfterAWatch(t *testing.T) {
+	cfg := createDefaultConfig().(*Config)
+	cfg.NVML.LibraryPath = filepath.Join(t.TempDir(), "libnvidia-ml.so.1")
+	r := newRig(t, cfg)
+	r.scraper.monitor.Watch(t.Context())
+	state := driverState(t, r.scrape(t))
+	if state != "unsupported_build" {
+		assert.Equal(t, "library_missing", state)
+	}
+	assert.Len(t, r.logged(), 1, "one line, whoever finds it")
+}
+
 func TestShutdownWithoutStart(t *testing.T) {
 	receiver, err := NewFactory().CreateMetrics(t.Context(), receivertest.NewNopSettings(metadata.Type), createDefaultConfig(), consumertest.NewNop())
 	require.NoError(t, err)

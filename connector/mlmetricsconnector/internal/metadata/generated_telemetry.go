@@ -31,6 +31,8 @@ type TelemetryBuilder struct {
 	ConnectorMlMetricsOverflowedUpdates metric.Int64Counter
 	ConnectorMlMetricsRepairedNames     metric.Int64Counter
 	ConnectorMlMetricsRuns              metric.Int64ObservableUpDownCounter
+	ConnectorMlMetricsRunsEvicted       metric.Int64Counter
+	ConnectorMlMetricsSeries            metric.Int64ObservableUpDownCounter
 	ConnectorMlMetricsSkipped           metric.Int64Counter
 	ConnectorMlMetricsStreams           metric.Int64ObservableUpDownCounter
 	ConnectorMlMetricsStreamsExpired    metric.Int64Counter
@@ -53,6 +55,21 @@ func (builder *TelemetryBuilder) RegisterConnectorMlMetricsRunsCallback(cb metri
 		cb(ctx, &observerInt64{inst: builder.ConnectorMlMetricsRuns, obs: o})
 		return nil
 	}, builder.ConnectorMlMetricsRuns)
+	if err != nil {
+		return err
+	}
+	builder.mu.Lock()
+	defer builder.mu.Unlock()
+	builder.registrations = append(builder.registrations, reg)
+	return nil
+}
+
+// RegisterConnectorMlMetricsSeriesCallback sets callback for observable ConnectorMlMetricsSeries metric.
+func (builder *TelemetryBuilder) RegisterConnectorMlMetricsSeriesCallback(cb metric.Int64Callback) error {
+	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		cb(ctx, &observerInt64{inst: builder.ConnectorMlMetricsSeries, obs: o})
+		return nil
+	}, builder.ConnectorMlMetricsSeries)
 	if err != nil {
 		return err
 	}
@@ -121,6 +138,18 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		"otelcol_connector_ml_metrics_runs",
 		metric.WithDescription("Number of live runs that have streams of their own [Development]"),
 		metric.WithUnit("{run}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ConnectorMlMetricsRunsEvicted, err = builder.meter.Int64Counter(
+		"otelcol_connector_ml_metrics_runs_evicted",
+		metric.WithDescription("Number of runs that had ended or were silent and whose streams ended to make room for a new run [Development]"),
+		metric.WithUnit("{run}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ConnectorMlMetricsSeries, err = builder.meter.Int64ObservableUpDownCounter(
+		"otelcol_connector_ml_metrics_series",
+		metric.WithDescription("Number of series that Prometheus shows for the live streams, which max_series bounds; overflow streams of that limit apart [Development]"),
+		metric.WithUnit("{series}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ConnectorMlMetricsSkipped, err = builder.meter.Int64Counter(

@@ -24,12 +24,17 @@ func TestSetupTelemetry(t *testing.T) {
 		observer.Observe(1)
 		return nil
 	}))
+	require.NoError(t, tb.RegisterConnectorMlMetricsSeriesCallback(func(_ context.Context, observer metric.Int64Observer) error {
+		observer.Observe(1)
+		return nil
+	}))
 	require.NoError(t, tb.RegisterConnectorMlMetricsStreamsCallback(func(_ context.Context, observer metric.Int64Observer) error {
 		observer.Observe(1)
 		return nil
 	}))
 	tb.ConnectorMlMetricsOverflowedUpdates.Add(context.Background(), 1)
 	tb.ConnectorMlMetricsRepairedNames.Add(context.Background(), 1)
+	tb.ConnectorMlMetricsRunsEvicted.Add(context.Background(), 1)
 	tb.ConnectorMlMetricsSkipped.Add(context.Background(), 1)
 	tb.ConnectorMlMetricsStreamsExpired.Add(context.Background(), 1)
 	AssertEqualConnectorMlMetricsOverflowedUpdates(t, testTel,
@@ -39,6 +44,12 @@ func TestSetupTelemetry(t *testing.T) {
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualConnectorMlMetricsRuns(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualConnectorMlMetricsRunsEvicted(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualConnectorMlMetricsSeries(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualConnectorMlMetricsSkipped(t, testTel,

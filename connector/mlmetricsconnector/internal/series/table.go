@@ -103,10 +103,18 @@ type Series struct {
 	Labels []string
 	// Buckets are the upper, inclusive bounds of a histogram.
 	Buckets []float64
+	// WholeOnly, where it is not empty, is the one value of the first label whose
+	// streams have Buckets. The others have a count and a sum alone, which are
+	// enough for a mean.
+	WholeOnly string
 	// EveryRun is true where a run always is a label. Where it is false, a
 	// run id that was computed for a single trace is not, but of steps: every
 	// request of an LLM application would be a run of its own.
 	EveryRun bool
+	// NoRun is true where a run, its job and its rank are no labels, and the host
+	// alone is: a distribution of requests or calls for each run and rank would be
+	// most of all series.
+	NoRun bool
 	// OptIn is true where the series is written only if genai_metrics is true.
 	OptIn bool
 }
@@ -115,6 +123,28 @@ type Series struct {
 // each where it is known. They are what keeps two ranks, two runs and two
 // hosts apart in a back end that drops resource attributes.
 var RunLabels = []string{mlattr.RunID, mlattr.JobID, mlattr.RankGlobal, mlattr.HostName}
+
+// Bounds returns the bounds of a histogram's stream by its first label.
+func (s *Series) Bounds(first string) []float64 {
+	if s.WholeOnly != "" && first != s.WholeOnly {
+		return nil
+	}
+	return s.Buckets
+}
+
+// Shown returns how many series Prometheus shows for a stream by its first label:
+// of a histogram one for each bound, and the infinite bucket, the sum and the
+// count. One with exponential buckets has these three in the text format.
+func (s *Series) Shown(first string, exponential bool) int {
+	switch {
+	case s.Kind != Histogram:
+		return 1
+	case exponential:
+		return 3
+	default:
+		return len(s.Bounds(first)) + 3
+	}
+}
 
 // Overflow is the attribute, always true, of a stream that adds up what a
 // limit kept from having a stream of its own.
@@ -171,8 +201,15 @@ var (
 	workerLabels = []string{Pool, Type, Device}
 )
 
-// callBuckets go from 61 µs, for what is done around a call, to 17 minutes.
-var callBuckets = powersOfTwo(1.0/16384, 1024)
+// WholeStep is the mlattr.Phase of the time of a whole step, all phases of it and
+// what is in none.
+const WholeStep = "step"
+
+// callBuckets go from 244 µs, for what is done around a call, to 17 minutes.
+var callBuckets = powersOf(4, 1.0/4096, 1024)
+
+// stepBuckets go from 8 ms to 2 minutes.
+var stepBuckets = powersOfTwo(1.0/128, 128)
 
 // All is the table, indexed by ID.
 var All = [Count]Series{
@@ -185,7 +222,7 @@ var All = [Count]Series{
 		Name: "ml.request.token.throughput", Unit: "{token}/s", Kind: Histogram,
 		Description: "Tokens per second of single requests, by what the rate rests on.",
 		Labels:      []string{mlattr.ThroughputBasis, mlattr.GenAIRequestModel},
-		Buckets:     powersOfTwo(1, 16384),
+		Buckets:     powersOfTwo(1, 16384), NoRun: true,
 	},
 	Requests: {
 		Name: "ml.requests", Unit: "{request}", Kind: Counter,
@@ -238,9 +275,9 @@ var All = [Count]Series{
 	},
 	StepDuration: {
 		Name: "ml.step.duration", Unit: "s", Kind: Histogram, EveryRun: true,
-		Description: "Time of the steps by phase: the union of the spans of each phase since the step before, and other for the rest. Spans of phases may lie in one another, so that a sum over phases can be longer than the step.",
+		Description: "Time of the steps: step is the whole one, from the end of the step before; beside it the union of the spans of each phase, and other for the rest. Spans of phases may lie in one another, so that a sum over phases can be longer than the step.",
 		Labels:      []string{mlattr.Phase, Timing},
-		Buckets:     powersOfTwo(1.0/1024, 1024),
+		Buckets:     stepBuckets, WholeOnly: WholeStep,
 	},
 	RunTime: {
 		Name: "ml.run.time", Unit: "s", Kind: Total, EveryRun: true,
@@ -249,7 +286,7 @@ var All = [Count]Series{
 	},
 	RunState: {
 		Name: "ml.run.state", Unit: "1", Kind: State, EveryRun: true,
-		Description: "1 for the state that the run is in, 0 for each other state: running, stalled after no span of training for five usual steps and at least 5 minutes, ended when its client says so, unknown before its first step.",
+		Description: "1 for the state that the run is in, 0 for each other state: running, stalled after no span of training for five usual steps and at least 5 minutes, or where its processes hold GPUs and its first step is overdue (first_step_timeout), ended when its client says so, unknown before its first step.",
 		Labels:      []string{RunStateLabel},
 	},
 	RunAttempts: {
@@ -263,27 +300,27 @@ var All = [Count]Series{
 	CallDuration: {
 		Name: "ml.call.duration", Unit: "s", Kind: Histogram,
 		Description: "Time of calls: of Snakepit's into Python with the wait for a worker, of TuFT's operations without it, and of the code and plugins that TaskWeaver runs. A call that several spans tell of is one.",
-		Labels:      callLabels, Buckets: callBuckets,
+		Labels:      callLabels, Buckets: callBuckets, NoRun: true,
 	},
 	CallQueueTime: {
 		Name: "ml.call.queue.time", Unit: "s", Kind: Histogram,
 		Description: "Time that calls waited for a worker, as their client measured it. A negative one, of clocks that disagree, is 0.",
-		Labels:      callLabels, Buckets: callBuckets,
+		Labels:      callLabels, Buckets: callBuckets, NoRun: true,
 	},
 	CallSerializeTime: {
 		Name: "ml.call.serialize.time", Unit: "s", Kind: Histogram,
 		Description: "Time that calls needed to encode their arguments.",
-		Labels:      callLabels, Buckets: callBuckets,
+		Labels:      callLabels, Buckets: callBuckets, NoRun: true,
 	},
 	CallPythonTime: {
 		Name: "ml.call.python.time", Unit: "s", Kind: Histogram,
 		Description: "Time that calls spent in the Python function. Snakepit's callers and its workers each measure it, as services of their own.",
-		Labels:      callLabels, Buckets: callBuckets,
+		Labels:      callLabels, Buckets: callBuckets, NoRun: true,
 	},
 	CallsSlow: {
 		Name: "ml.calls.slow", Unit: "{call}", Kind: Counter,
 		Description: "Calls that took longer than slow_threshold.",
-		Labels:      callLabels,
+		Labels:      callLabels, NoRun: true,
 	},
 	PoolSize: {
 		Name: "ml.pool.size", Unit: "{worker}", Kind: State,
@@ -326,28 +363,28 @@ var All = [Count]Series{
 		Labels:      []string{MemoryKind, Device, Instance},
 	},
 	GenAITokenUsage: {
-		Name: "gen_ai.client.token.usage", Unit: "{token}", Kind: Histogram, OptIn: true,
+		Name: "gen_ai.client.token.usage", Unit: "{token}", Kind: Histogram, OptIn: true, NoRun: true,
 		Description: "Tokens of each request to a model, as its client counted them, by the GenAI semantic conventions.",
 		Labels:      genAILabels(mlattr.GenAITokenType), Buckets: tokenBuckets,
 	},
 	GenAIOperationDuration: {
-		Name: "gen_ai.client.operation.duration", Unit: "s", Kind: Histogram, OptIn: true,
+		Name: "gen_ai.client.operation.duration", Unit: "s", Kind: Histogram, OptIn: true, NoRun: true,
 		Description: "Time of each request to a model, as its client saw it, by the GenAI semantic conventions.",
 		Labels:      genAILabels(mlattr.ErrorType), Buckets: durationBuckets,
 	},
 	GenAIServerDuration: {
-		Name: "gen_ai.server.request.duration", Unit: "s", Kind: Histogram, OptIn: true,
+		Name: "gen_ai.server.request.duration", Unit: "s", Kind: Histogram, OptIn: true, NoRun: true,
 		Description: "Time of each request to a model, as its server saw it, by the GenAI semantic conventions.",
 		Labels:      genAILabels(mlattr.ErrorType), Buckets: durationBuckets,
 	},
 	GenAITimeToFirstToken: {
-		Name: "gen_ai.server.time_to_first_token", Unit: "s", Kind: Histogram, OptIn: true,
+		Name: "gen_ai.server.time_to_first_token", Unit: "s", Kind: Histogram, OptIn: true, NoRun: true,
 		Description: "Time from each successful request to its first token, as its server saw it, by the GenAI semantic conventions.",
 		Labels:      genAILabels(),
 		Buckets:     []float64{.001, .005, .01, .02, .04, .06, .08, .1, .25, .5, .75, 1, 2.5, 5, 7.5, 10},
 	},
 	GenAITimePerOutputToken: {
-		Name: "gen_ai.server.time_per_output_token", Unit: "s", Kind: Histogram, OptIn: true,
+		Name: "gen_ai.server.time_per_output_token", Unit: "s", Kind: Histogram, OptIn: true, NoRun: true,
 		Description: "Time for each token after the first of each successful request, as its server saw it, by the GenAI semantic conventions.",
 		Labels:      genAILabels(),
 		Buckets:     []float64{.01, .025, .05, .075, .1, .15, .2, .3, .4, .5, .75, 1, 2.5},

@@ -42,6 +42,8 @@ type Sequence struct {
 	before  Kind
 	// forwards is true once there was a forward pass.
 	forwards bool
+	// numbers counts the steps that the program numbers.
+	numbers numbers
 	// counted is the number that was returned so far.
 	counted int64
 }
@@ -73,7 +75,22 @@ func (s *Sequence) Add(kind Kind, start, end int64) (more int64) {
 	if len(s.events) > maxEvents {
 		s.forget(maxEvents / 2)
 	}
-	more = max(s.settled+s.recent-s.counted, 0)
+	return s.more()
+}
+
+// AddNumbered adds an optimizer whose program numbers its steps, from 1 on within
+// an attempt of a run, and returns how many more steps there are with it. There
+// are at least as many as there are numbers, whatever the spans' times are: those
+// of a clock that was set back lie among those of earlier steps.
+func (s *Sequence) AddNumbered(start, end, number, attempt int64) (more int64) {
+	s.numbers.begin(s.settled + s.recent)
+	s.numbers.add(number, attempt, end)
+	return s.Add(Optimizer, start, end)
+}
+
+// more returns how many steps there are that were not returned yet.
+func (s *Sequence) more() int64 {
+	more := max(s.settled+s.recent-s.counted, s.numbers.counted-s.counted, 0)
 	s.counted += more
 	return more
 }

@@ -29,6 +29,10 @@ type Flusher struct {
 	// Pass is called with at most maxPoints points at a time.
 	Pass func(pmetric.Metrics) error
 
+	// Last shows all streams with what they have counted, also those that are
+	// passed on for the first time.
+	Last bool
+
 	copies  copies
 	expired []place
 	gone    []place
@@ -40,10 +44,10 @@ type place struct {
 }
 
 // Flush passes all live streams on with the time stamp now. A stream that has
-// expired is passed on once more, as a point without a value, and removed when
-// that was accepted. Flush returns the number of streams that it removed, and
-// all errors of Pass.
-func (f *Flusher) Flush(now time.Time) (removed int64, err error) {
+// expired, and one of a run in evicted, is passed on once more, as a point without
+// a value, and removed when that was accepted. Flush returns the number of streams
+// that it removed, and all errors of Pass.
+func (f *Flusher) Flush(now time.Time, evicted Evicted) (removed int64, err error) {
 	f.expired, f.gone = f.expired[:0], f.gone[:0]
 	var errs []error
 	b := newBuilder(now, f.Prepare)
@@ -60,6 +64,11 @@ func (f *Flusher) Flush(now time.Time) (removed int64, err error) {
 		b = newBuilder(now, f.Prepare)
 	}
 	f.copies.expiration, f.copies.now = f.Store.limits.Expiration, now
+	f.copies.initialZero, f.copies.evicted = f.Store.form.InitialZero, evicted
+	if f.Last {
+		f.copies.initialZero = 0
+	}
+	f.copies.held = f.Store.runs.held()
 	f.copies.silences = f.Store.silences.all(f.Store.limits.Expiration, now)
 	for i := range f.Store.shards {
 		for from, more := 0, true; more; from += piece {
@@ -114,9 +123,13 @@ func (s *Store) removePiece(places []place) (removed int64) {
 // copies is the memory for copies of a piece of a shard. Flush after flush uses
 // the same.
 type copies struct {
-	now        time.Time
-	expiration time.Duration
-	silences   map[Resource]*Set
+	now         time.Time
+	expiration  time.Duration
+	initialZero time.Duration
+	silences    map[Resource]*Set
+	evicted     Evicted
+	// held are the runs of which no stream expires.
+	held map[RunKey]bool
 
 	streams   []stream
 	buckets   []uint64
@@ -136,7 +149,16 @@ func (c *copies) take(sh *shard, from int) (more bool) {
 			st.expired = true
 			st.reset()
 		}
+		if st.shown.IsZero() {
+			st.shown = c.now
+		}
 		copied := *st
+		copied.exponential = st.exponential.clone()
+		if c.initialZero > 0 && st.addsUp() && c.now.Sub(st.shown) < c.initialZero {
+			// The spans of the exemplars are kept for the value.
+			c.streams = append(c.streams, c.zero(copied))
+			continue
+		}
 		// A slice that grows leaves the ones before where they are, and what
 		// they point to stays.
 		first := len(c.buckets)
@@ -151,8 +173,29 @@ func (c *copies) take(sh *shard, from int) (more bool) {
 	return to < len(sh.list)
 }
 
+// zero returns a copy of a stream that has counted nothing.
+func (c *copies) zero(copied stream) stream {
+	copied.count, copied.value, copied.exemplars = 0, 0, nil
+	first := len(c.buckets)
+	c.buckets = append(c.buckets, make([]uint64, len(copied.buckets))...)
+	copied.buckets = c.buckets[first:]
+	if copied.exponential != nil {
+		copied.exponential = new(exponential)
+	}
+	return copied
+}
+
 // over reports whether a stream has come to its end.
 func (c *copies) over(st *stream) bool {
+	if st.run.ID != "" && len(c.evicted)+len(c.held) > 0 {
+		key := RunKey{st.resource, st.run.ID}
+		if at, is := c.evicted[key]; is && !st.updated.After(at) {
+			return true
+		}
+		if c.held[key] {
+			return false
+		}
+	}
 	if c.expiration > 0 && c.now.Sub(st.updated) > c.expiration {
 		return true
 	}

@@ -15,7 +15,7 @@ import (
 
 // full is a store with n streams of histograms, each with all exemplars.
 func full(n int, limits Limits, now time.Time) *Store {
-	s := NewStore(limits)
+	s := NewStore(limits, Form{})
 	src := &Source{Resource: Resource{Service: "s"}}
 	for i := range n {
 		for bucket := range maxExemplars {
@@ -42,7 +42,7 @@ func (s *Store) largest() *shard {
 // BenchmarkHold copies what a flush of 100 000 streams copies under one lock:
 // a Consume call waits for it at most.
 func BenchmarkHold(b *testing.B) {
-	sh := full(100_000, Limits{Series: 100_000}, time.Now()).largest()
+	sh := full(100_000, Limits{Series: 100_000 * 15}, time.Now()).largest()
 	var c copies
 	from := 0
 	b.ReportAllocs()
@@ -58,7 +58,7 @@ func BenchmarkHold(b *testing.B) {
 // TestALockIsHeldForAPiece shows that what is done under one lock does not
 // depend on the number of streams.
 func TestALockIsHeldForAPiece(t *testing.T) {
-	sh := full(50_000, Limits{Series: 50_000}, time.Now()).largest()
+	sh := full(50_000, Limits{Series: 50_000 * 15}, time.Now()).largest()
 	require.Greater(t, len(sh.list), 2*piece)
 	var c copies
 	visited, pieces := 0, 0
@@ -75,7 +75,7 @@ func TestALockIsHeldForAPiece(t *testing.T) {
 
 // TestPiecesOfAFlush counts what is passed on at once.
 func TestPiecesOfAFlush(t *testing.T) {
-	s := full(3*maxPoints/2, Limits{Series: 100_000}, time.Now())
+	s := full(3*maxPoints/2, Limits{Series: 2 * maxPoints * 15}, time.Now())
 	var sizes []int
 	f := Flusher{Store: s, Prepare: func(pcommon.InstrumentationScope) {}, Pass: func(md pmetric.Metrics) error {
 		sizes = append(sizes, md.DataPointCount())
@@ -83,7 +83,7 @@ func TestPiecesOfAFlush(t *testing.T) {
 		assert.Less(t, len(raw), 4<<20, "what gRPC servers accept")
 		return err
 	}}
-	_, err := f.Flush(time.Now())
+	_, err := f.Flush(time.Now(), nil)
 	require.NoError(t, err)
 	assert.Equal(t, []int{maxPoints, maxPoints / 2}, sizes)
 }
@@ -92,7 +92,7 @@ func TestPiecesOfAFlush(t *testing.T) {
 // store of 100 000: what is kept of them is counted.
 func TestFlatWhileStreamsComeAndGo(t *testing.T) {
 	const limit = 100_000
-	s := NewStore(Limits{Series: limit, Expiration: time.Minute})
+	s := NewStore(Limits{Series: limit, Expiration: time.Minute}, Form{})
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	src := &Source{Resource: Resource{Service: "s"}}
 	passed := 0
@@ -107,7 +107,7 @@ func TestFlatWhileStreamsComeAndGo(t *testing.T) {
 		require.EqualValues(t, limit, s.Streams(), "round %d", round)
 		now = now.Add(2 * time.Minute)
 		passed = 0
-		removed, err := f.Flush(now)
+		removed, err := f.Flush(now, nil)
 		require.NoError(t, err)
 		require.EqualValues(t, limit, removed)
 		require.Equal(t, limit, passed, "the end of each")

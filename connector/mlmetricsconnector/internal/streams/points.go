@@ -1,6 +1,7 @@
 package streams
 
 import (
+	"math"
 	"strconv"
 	"time"
 
@@ -43,9 +44,9 @@ func (b *builder) add(st *stream) {
 	if st.expired {
 		// A metric of its own: the prometheus exporter ignores what follows a
 		// point without a value in the same metric.
-		metric = rb.create(st.series)
+		metric = rb.create(st.series, st.exponential != nil)
 	} else {
-		metric = rb.of(st.series)
+		metric = rb.of(st.series, st.exponential != nil)
 	}
 	start := pcommon.NewTimestampFromTime(st.start)
 	flags := pmetric.DefaultDataPointFlags.WithNoRecordedValue(st.expired)
@@ -79,6 +80,10 @@ func (b *builder) add(st *stream) {
 			point.SetDoubleValue(st.value)
 		}
 	case series.Histogram:
+		if st.exponential != nil {
+			b.addExponential(st, metric.ExponentialHistogram().DataPoints().AppendEmpty())
+			return
+		}
 		point := metric.Histogram().DataPoints().AppendEmpty()
 		point.SetStartTimestamp(start)
 		point.SetTimestamp(b.now)
@@ -89,10 +94,29 @@ func (b *builder) add(st *stream) {
 		}
 		point.SetCount(uint64(st.count)) // #nosec G115 -- counts observations
 		point.SetSum(st.value)
-		point.ExplicitBounds().FromRaw(s.Buckets)
+		point.ExplicitBounds().FromRaw(st.bounds)
 		point.BucketCounts().FromRaw(st.buckets)
 		st.putExemplars(point.Exemplars())
 	}
+}
+
+// addExponential fills a point with a histogram that has exponential buckets.
+func (b *builder) addExponential(st *stream, point pmetric.ExponentialHistogramDataPoint) {
+	point.SetStartTimestamp(pcommon.NewTimestampFromTime(st.start))
+	point.SetTimestamp(b.now)
+	point.SetFlags(pmetric.DefaultDataPointFlags.WithNoRecordedValue(st.expired))
+	st.putLabels(point.Attributes())
+	if st.expired {
+		return
+	}
+	point.SetCount(uint64(st.count)) // #nosec G115 -- counts observations
+	point.SetSum(st.value)
+	point.SetScale(exponentialScale)
+	point.SetZeroThreshold(math.Exp2(leastExponent))
+	point.SetZeroCount(st.exponential.zeros)
+	point.Positive().SetOffset(st.exponential.first)
+	point.Positive().BucketCounts().FromRaw(st.exponential.buckets)
+	st.putExemplars(point.Exemplars())
 }
 
 func (b *builder) resource(r Resource) *resourceBuilder {
@@ -109,15 +133,15 @@ func (b *builder) resource(r Resource) *resourceBuilder {
 }
 
 // of returns the metric of a series, created when it is new.
-func (rb *resourceBuilder) of(id series.ID) pmetric.Metric {
+func (rb *resourceBuilder) of(id series.ID, isExponential bool) pmetric.Metric {
 	if !rb.present[id] {
-		rb.present[id], rb.metric[id] = true, rb.create(id)
+		rb.present[id], rb.metric[id] = true, rb.create(id, isExponential)
 	}
 	return rb.metric[id]
 }
 
 // create makes a metric by the table.
-func (rb *resourceBuilder) create(id series.ID) pmetric.Metric {
+func (rb *resourceBuilder) create(id series.ID, isExponential bool) pmetric.Metric {
 	s := &series.All[id]
 	m := rb.scope.Metrics().AppendEmpty()
 	m.SetName(s.Name)
@@ -131,6 +155,10 @@ func (rb *resourceBuilder) create(id series.ID) pmetric.Metric {
 	case series.Gauge:
 		m.SetEmptyGauge()
 	case series.Histogram:
+		if isExponential {
+			m.SetEmptyExponentialHistogram().SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
+			break
+		}
 		m.SetEmptyHistogram().SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
 	}
 	return m

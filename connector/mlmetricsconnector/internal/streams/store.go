@@ -45,13 +45,25 @@ type Update struct {
 
 // Limits bound a Store.
 type Limits struct {
-	// Series is the largest number of streams, overflow streams apart.
+	// Series is the largest number of series that Prometheus shows for the
+	// streams, overflow streams of this limit apart: there is at most one of each
+	// metric.
 	Series int
 	// Runs is the largest number of runs with streams of their own.
 	Runs int
 	// Expiration is how long a stream and a run live without an update; 0
 	// means forever.
 	Expiration time.Duration
+}
+
+// Form is how a Store passes its streams on.
+type Form struct {
+	// InitialZero is how long a counter or histogram is passed on as zero, from
+	// the first time on, before it is passed on with what it has counted.
+	InitialZero time.Duration
+	// Exponential gives histograms exponential buckets instead of those of the
+	// table.
+	Exponential bool
 }
 
 // Overflowed counts the updates that a limit turned away from their stream.
@@ -69,8 +81,9 @@ func (o *Overflowed) Add(other Overflowed) {
 // use, also with one Flush.
 type Store struct {
 	limits Limits
+	form   Form
 	seed   maphash.Seed
-	// regular counts the streams that Limits.Series bounds.
+	// regular counts the series that Limits.Series bounds.
 	regular atomic.Int64
 	// all counts the streams, overflow streams and expired ones included.
 	all    atomic.Int64
@@ -91,9 +104,8 @@ type shard struct {
 }
 
 // NewStore returns an empty store.
-func NewStore(limits Limits) *Store {
-	s := &Store{limits: limits, seed: maphash.MakeSeed()}
-	s.runs.seen = make(map[runKey]time.Time)
+func NewStore(limits Limits, form Form) *Store {
+	s := &Store{limits: limits, form: form, seed: maphash.MakeSeed(), runs: newRuns()}
 	for i := range s.shards {
 		s.shards[i].byHash = make(map[uint64]*stream)
 	}
@@ -107,6 +119,10 @@ func (s *Store) Heed(silences *Silences) { s.silences = silences }
 // Streams returns the number of live streams, overflow streams included, and
 // of those whose end has not been passed on yet.
 func (s *Store) Streams() int64 { return s.all.Load() }
+
+// Series returns the number of series that Prometheus shows for the live streams,
+// overflow streams of Limits.Series apart.
+func (s *Store) Series() int64 { return s.regular.Load() }
 
 // Runs returns the number of live runs.
 func (s *Store) Runs() int64 { return s.runs.len() }
@@ -147,7 +163,7 @@ func (s *Store) settle(src *Source, now time.Time) {
 	src.settled, src.admitted = now, src.Run.ID != mlattr.Other
 	src.silent = s.silences.of(src.Resource)
 	if src.Run.ID != "" && src.admitted {
-		src.admitted = s.runs.admit(runKey{src.Resource, src.Run.ID}, s.limits.Runs, now)
+		src.admitted = s.runs.admit(RunKey{src.Resource, src.Run.ID}, s.limits.Runs, now)
 	}
 	if src.admitted {
 		src.hash = maphash.Comparable(s.seed, identity{src.Resource, src.Run, false})
@@ -182,11 +198,13 @@ func (s *Store) add(u *Update, of uint64, now time.Time) bool {
 		st = st.next
 	}
 	if st == nil {
-		if s.regular.Add(1) > int64(s.limits.Series) {
-			s.regular.Add(-1)
+		shown := s.shown(u.Series, labels)
+		if s.regular.Add(shown) > int64(s.limits.Series) {
+			s.regular.Add(-shown)
 			return false
 		}
 		st = newStream(u, labels, now)
+		st.makeBuckets(s.form.Exponential)
 		s.insert(sh, st, hash)
 	}
 	st.apply(u, now)
@@ -209,7 +227,7 @@ func (s *Store) addOverflow(u *Update, now time.Time) {
 	}
 	if st == nil {
 		st = &stream{series: u.Series, identity: identity{overflow: true}, ofAll: true, start: now}
-		st.makeBuckets()
+		st.makeBuckets(s.form.Exponential)
 		s.insert(sh, st, hash)
 	}
 	st.apply(u, now)
@@ -240,6 +258,15 @@ func (s *Store) remove(sh *shard, place int) {
 	}
 	s.all.Add(-1)
 	if !st.ofAll {
-		s.regular.Add(-1)
+		s.regular.Add(-s.shown(st.series, st.labels))
 	}
+}
+
+// shown is how many series Prometheus shows for a stream.
+func (s *Store) shown(id series.ID, labels []string) int64 {
+	first := ""
+	if len(labels) > 0 {
+		first = labels[0]
+	}
+	return int64(series.All[id].Shown(first, s.form.Exponential))
 }

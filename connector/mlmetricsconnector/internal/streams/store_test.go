@@ -35,7 +35,7 @@ func flush(t *testing.T, s *streams.Store, now time.Time) (pmetric.Metrics, int6
 		md.ResourceMetrics().MoveAndAppendTo(all.ResourceMetrics())
 		return nil
 	}}
-	removed, err := f.Flush(now)
+	removed, err := f.Flush(now, nil)
 	require.NoError(t, err)
 	return all, removed
 }
@@ -47,7 +47,7 @@ func metric(t *testing.T, md pmetric.Metrics) pmetric.Metric {
 }
 
 func TestHistogramBucketsIncludeTheirUpperBound(t *testing.T) {
-	s := streams.NewStore(streams.Limits{Series: 1})
+	s := streams.NewStore(streams.Limits{Series: 1}, streams.Form{})
 	for _, v := range []float64{0, 1, 1.5, 2, 16384, 16385} {
 		s.Apply([]streams.Update{of(series.RequestTokenThroughput, "", streams.Update{Value: v})}, began)
 	}
@@ -63,7 +63,7 @@ func TestHistogramBucketsIncludeTheirUpperBound(t *testing.T) {
 }
 
 func TestNewestGaugeWins(t *testing.T) {
-	s := streams.NewStore(streams.Limits{Series: 1, Runs: 1})
+	s := streams.NewStore(streams.Limits{Series: 1, Runs: 1}, streams.Form{})
 	s.Apply([]streams.Update{
 		of(series.Loss, "r", streams.Update{Value: 2, At: 20}),
 		of(series.Loss, "r", streams.Update{Value: 1, At: 10}),
@@ -74,7 +74,7 @@ func TestNewestGaugeWins(t *testing.T) {
 }
 
 func TestCounterDoesNotWrapRound(t *testing.T) {
-	s := streams.NewStore(streams.Limits{Series: 1})
+	s := streams.NewStore(streams.Limits{Series: 1}, streams.Form{})
 	for range 3 {
 		s.Apply([]streams.Update{of(series.Tokens, "", streams.Update{Count: math.MaxInt64 - 1})}, began)
 	}
@@ -83,7 +83,7 @@ func TestCounterDoesNotWrapRound(t *testing.T) {
 }
 
 func TestSeriesLimit(t *testing.T) {
-	s := streams.NewStore(streams.Limits{Series: 2, Runs: 100})
+	s := streams.NewStore(streams.Limits{Series: 2, Runs: 100}, streams.Form{})
 	var over streams.Overflowed
 	for i := range 10 {
 		got := s.Apply([]streams.Update{
@@ -99,7 +99,7 @@ func TestSeriesLimit(t *testing.T) {
 }
 
 func TestExpiredStreamsMakeRoom(t *testing.T) {
-	s := streams.NewStore(streams.Limits{Series: 1, Runs: 1, Expiration: time.Minute})
+	s := streams.NewStore(streams.Limits{Series: 1, Runs: 1, Expiration: time.Minute}, streams.Form{})
 	s.Apply([]streams.Update{of(series.Steps, "a", streams.Update{Count: 5})}, began)
 	_, removed := flush(t, s, began.Add(time.Minute))
 	require.Zero(t, removed, "at the end of its time it is still there")
@@ -123,7 +123,7 @@ func TestExpiredStreamsMakeRoom(t *testing.T) {
 // TestEndIsRepeatedUntilAccepted has a next component that refuses the first
 // time, and a stream that begins anew before the second.
 func TestEndIsRepeatedUntilAccepted(t *testing.T) {
-	s := streams.NewStore(streams.Limits{Series: 10, Expiration: time.Minute})
+	s := streams.NewStore(streams.Limits{Series: 10, Expiration: time.Minute}, streams.Form{})
 	one := func(id series.ID, at time.Time) {
 		s.Apply([]streams.Update{of(id, "", streams.Update{Count: 5})}, at)
 	}
@@ -131,7 +131,7 @@ func TestEndIsRepeatedUntilAccepted(t *testing.T) {
 	one(series.Errors, began)
 	end := began.Add(2 * time.Minute)
 	refusing := streams.Flusher{Store: s, Prepare: noScope, Pass: func(pmetric.Metrics) error { return errors.New("queue full") }}
-	removed, err := refusing.Flush(end)
+	removed, err := refusing.Flush(end, nil)
 	require.ErrorContains(t, err, "queue full")
 	assert.Zero(t, removed)
 
@@ -152,7 +152,7 @@ func TestEndIsRepeatedUntilAccepted(t *testing.T) {
 // TestEachEndIsAMetric is for the prometheus exporter, which ignores what
 // follows a point without a value in the same metric.
 func TestEachEndIsAMetric(t *testing.T) {
-	s := streams.NewStore(streams.Limits{Series: 1000, Runs: 1000, Expiration: time.Minute})
+	s := streams.NewStore(streams.Limits{Series: 1000, Runs: 1000, Expiration: time.Minute}, streams.Form{})
 	for i := range 600 {
 		s.Apply([]streams.Update{of(series.Steps, strconv.Itoa(i), streams.Update{Count: 1})}, began.Add(time.Duration(i%2)*time.Hour))
 	}
@@ -174,7 +174,7 @@ func TestEachEndIsAMetric(t *testing.T) {
 }
 
 func TestRunsLimitWithoutRuns(t *testing.T) {
-	s := streams.NewStore(streams.Limits{Series: 10})
+	s := streams.NewStore(streams.Limits{Series: 10}, streams.Form{})
 	over := s.Apply([]streams.Update{
 		of(series.Steps, "a", streams.Update{Count: 1}), of(series.Steps, "b", streams.Update{Count: 2}), of(series.Loss, "b", streams.Update{Value: 1}),
 	}, began)
@@ -186,7 +186,7 @@ func TestRunsLimitWithoutRuns(t *testing.T) {
 }
 
 func TestFlushAndApplyTogether(t *testing.T) {
-	s := streams.NewStore(streams.Limits{Series: 1000, Runs: 1000})
+	s := streams.NewStore(streams.Limits{Series: 1000, Runs: 1000}, streams.Form{})
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {

@@ -30,11 +30,17 @@ type stream struct {
 	next *stream
 
 	start, updated time.Time
-	count          int64
-	value          float64 // of a gauge; the sum of a histogram
-	at             int64
-	buckets        []uint64
-	exemplars      []exemplar
+	// shown is when the stream was passed on for the first time.
+	shown time.Time
+	count int64
+	value float64 // of a gauge; the sum of a histogram
+	at    int64
+	// bounds and buckets are those of a histogram that is not exponential, where
+	// its streams have any.
+	bounds      []float64
+	buckets     []uint64
+	exponential *exponential
+	exemplars   []exemplar
 }
 
 // exemplar is one of the spans that changed a stream since the last flush.
@@ -59,13 +65,23 @@ func newStream(u *Update, labels []string, now time.Time) *stream {
 	} else {
 		st.overflow = true
 	}
-	st.makeBuckets()
 	return st
 }
 
-func (st *stream) makeBuckets() {
-	if bounds := series.All[st.series].Buckets; bounds != nil {
-		st.buckets = make([]uint64, len(bounds)+1)
+// makeBuckets gives a histogram's stream its buckets.
+func (st *stream) makeBuckets(isExponential bool) {
+	s := &series.All[st.series]
+	switch {
+	case s.Kind != series.Histogram:
+	case isExponential:
+		st.exponential = new(exponential)
+	default:
+		first := ""
+		if len(st.labels) > 0 {
+			first = st.labels[0]
+		}
+		st.bounds = s.Bounds(first)
+		st.buckets = make([]uint64, len(st.bounds)+1)
 	}
 }
 
@@ -84,7 +100,7 @@ func (st *stream) apply(u *Update, now time.Time) {
 	if now.After(st.updated) {
 		st.updated = now
 	}
-	switch s := &series.All[st.series]; s.Kind {
+	switch series.All[st.series].Kind {
 	case series.Counter:
 		if sum := st.count + u.Count; sum >= st.count {
 			st.count = sum // else it would wrap round: it stays at what it is
@@ -101,17 +117,22 @@ func (st *stream) apply(u *Update, now time.Time) {
 			st.value, st.at = u.Value, u.At
 		}
 	case series.Histogram:
-		bucket := sort.SearchFloat64s(s.Buckets, u.Value)
 		st.count++
 		st.value += u.Value
-		st.buckets[bucket]++
+		bucket := 0
+		if st.exponential != nil {
+			bucket = st.exponential.add(u.Value)
+		} else {
+			bucket = sort.SearchFloat64s(st.bounds, u.Value)
+			st.buckets[bucket]++
+		}
 		st.show(u, u.Value, bucket, maxExemplars)
 	}
 }
 
 // begin makes a stream that has expired a new one.
 func (st *stream) begin(now time.Time) {
-	st.expired, st.start, st.updated = false, now, now
+	st.expired, st.start, st.updated, st.shown = false, now, now, time.Time{}
 	st.reset()
 }
 
@@ -119,7 +140,20 @@ func (st *stream) begin(now time.Time) {
 func (st *stream) reset() {
 	st.count, st.value, st.at = 0, 0, 0
 	clear(st.buckets)
+	if st.exponential != nil {
+		*st.exponential = exponential{}
+	}
 	st.exemplars = st.exemplars[:0]
+}
+
+// addsUp reports whether a stream grows from zero for as long as it lives.
+func (st *stream) addsUp() bool {
+	switch series.All[st.series].Kind {
+	case series.Counter, series.Total, series.Histogram:
+		return true
+	default:
+		return false
+	}
 }
 
 // show keeps the span of u as an exemplar: the newest of its bucket, and when

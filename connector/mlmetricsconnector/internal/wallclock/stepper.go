@@ -13,6 +13,9 @@ type Step struct {
 	Phases [phases]int64
 	// Other is the rest of the step, in nanoseconds.
 	Other int64
+	// Whole is all of it, from the end of the step before to its own, in
+	// nanoseconds.
+	Whole int64
 }
 
 // stepper divides time into steps.
@@ -97,8 +100,9 @@ func (s *stepper) settle(into *Totals) {
 		return
 	}
 	if !s.heldLost {
+		s.held.Whole = s.heldEnd - s.start
 		into.Steps = append(into.Steps, s.held)
-		s.learn(s.heldEnd - s.start)
+		s.learn(s.held.Whole)
 	}
 	s.start = s.heldEnd
 	s.held, s.heldEnd, s.heldLost = Step{}, 0, false

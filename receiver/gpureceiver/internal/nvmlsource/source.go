@@ -300,7 +300,13 @@ func (s *Source) Watch(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.stopping, cancel)()
-	if s.find(ctx, s.opts.Now()) == statusSuccess && len(s.gpus) > 0 {
+	result := s.find(ctx, s.opts.Now())
+	if ctx.Err() != nil && result == statusTimeout {
+		return // the receiver stops
+	}
+	// A Snapshot before the next attempt to open the library repeats this result.
+	s.states.driver(stateOf(result), result)
+	if result == statusSuccess && len(s.gpus) > 0 {
 		s.watchEvents(ctx)
 	}
 }

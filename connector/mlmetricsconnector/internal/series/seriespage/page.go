@@ -43,7 +43,10 @@ with unit and type suffixes.
 		if s.OptIn {
 			b.WriteString("\nOnly with `genai_metrics: true`.\n")
 		}
-		if !s.EveryRun {
+		switch {
+		case s.NoRun:
+			b.WriteString("\nOf the attributes of a run, `host.name` alone is a label here.\n")
+		case !s.EveryRun:
 			b.WriteString("\nA run id that was computed for a single trace is not a label here.\n")
 		}
 		if len(s.Buckets) > 0 {
@@ -51,7 +54,11 @@ with unit and type suffixes.
 			for i, bound := range s.Buckets {
 				bounds[i] = strconv.FormatFloat(bound, 'g', -1, 64)
 			}
-			fmt.Fprintf(&b, "\nBuckets: %s.\n", strings.Join(bounds, ", "))
+			of := ""
+			if s.WholeOnly != "" {
+				of = fmt.Sprintf(" where `%s` is `%s`; the others have a count and a sum", s.Labels[0], s.WholeOnly)
+			}
+			fmt.Fprintf(&b, "\nBuckets: %s%s.\n", strings.Join(bounds, ", "), of)
 		}
 	}
 	_, err := io.WriteString(w, b.String())

@@ -1,0 +1,259 @@
+package mlmetricsconnector
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+)
+
+// gpuHolders is what the gpu receiver and ml_enrich say of a run that has so many
+// bytes of a GPU.
+func gpuHolders(id string, bytes int64) pmetric.Metrics {
+	md := pmetric.NewMetrics()
+	m := md.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty().Metrics().AppendEmpty()
+	m.SetName("nvidia.gpu.workload.memory.usage")
+	point := m.SetEmptySum().DataPoints().AppendEmpty()
+	point.SetIntValue(bytes)
+	point.Attributes().PutStr("ml.run.id", id)
+	return md
+}
+
+// ofRank is a metric of a rank of a run, of none where it is negative.
+func ofRank(id string, rank int64) pmetric.Metrics {
+	md := pmetric.NewMetrics()
+	rm := md.ResourceMetrics().AppendEmpty()
+	rm.Resource().Attributes().PutStr("service.name", "trainer")
+	rm.Resource().Attributes().PutStr("ml.run.id", id)
+	if rank >= 0 {
+		rm.Resource().Attributes().PutInt("ml.rank.global", rank)
+	}
+	m := rm.ScopeMetrics().AppendEmpty().Metrics().AppendEmpty()
+	m.SetName("train.step.count")
+	m.SetEmptySum().DataPoints().AppendEmpty().SetIntValue(0)
+	return md
+}
+
+func (r *run) holdsGPU(t *testing.T, id string, bytes int64) {
+	t.Helper()
+	r.metrics(t, gpuHolders(id, bytes))
+}
+
+func (r *run) sendsMetrics(t *testing.T, id string, rank int64) {
+	t.Helper()
+	r.metrics(t, ofRank(id, rank))
+}
+
+func (r *run) metrics(t *testing.T, md pmetric.Metrics) {
+	t.Helper()
+	w := &watcher{seen: r.connector.seen, now: func() time.Time { return r.clock }}
+	require.NoError(t, w.ConsumeMetrics(t.Context(), md))
+}
+
+// every moves the clock minute by minute for d, does something each minute and
+// emits, and returns the last emission.
+func (r *run) every(t *testing.T, d time.Duration, what func()) pmetric.Metrics {
+	t.Helper()
+	for range int(d / time.Minute) {
+		r.clock = r.clock.Add(time.Minute)
+		what()
+		require.NoError(t, r.connector.emit(t.Context(), false))
+	}
+	return lastOf(t, r.sink)
+}
+
+// A collective's set-up that hangs sends metrics and no span, and holds its GPUs.
+func TestARunThatHangsBeforeItsFirstSpan(t *testing.T) {
+	r := newRun(t, createDefaultConfig().(*Config))
+	alive := func() {
+		r.holdsGPU(t, "run-a", 1<<30)
+		r.sendsMetrics(t, "run-a", 3)
+	}
+	md := r.every(t, 30*time.Minute, alive)
+	assert.Equal(t, "unknown", state(t, md))
+	md = r.every(t, 3*time.Hour, alive)
+	assert.Equal(t, "stalled", state(t, md), "and stays so")
+	rank, _ := find(t, md, "ml.run.state").Sum().DataPoints().At(0).Attributes().Get("ml.rank.global")
+	assert.Equal(t, int64(3), rank.Int())
+
+	r.resource = map[string]any{"ml.rank.global": 3}
+	r.work(t, "forward", time.Second)
+	r.work(t, "optimizer", time.Second)
+	assert.Equal(t, "running", state(t, r.every(t, time.Minute, alive)), "it steps after all")
+}
+
+// One that loaded data and then hangs is judged by its spans.
+func TestARunThatHangsBeforeItsFirstStep(t *testing.T) {
+	r := newRun(t, createDefaultConfig().(*Config))
+	r.work(t, "data_load", time.Second)
+	alive := func() { r.holdsGPU(t, "run-a", 1<<30) }
+	assert.Equal(t, "unknown", state(t, r.every(t, 29*time.Minute, alive)))
+	assert.Equal(t, "stalled", state(t, r.every(t, 2*time.Minute, alive)))
+	r.work(t, "data_load", time.Second)
+	assert.Equal(t, "unknown", state(t, r.every(t, time.Minute, alive)), "it goes on, without a step")
+}
+
+// What is no sign of a training that hangs has no such state.
+func TestWhatDoesNotHang(t *testing.T) {
+	for name, tt := range map[string]struct {
+		timeout time.Duration
+		each    func(*testing.T, *run)
+	}{
+		"no GPU":                      {30 * time.Minute, func(t *testing.T, r *run) { r.sendsMetrics(t, "run-a", 0) }},
+		"a GPU without memory":        {30 * time.Minute, func(t *testing.T, r *run) { r.sendsMetrics(t, "run-a", 0); r.holdsGPU(t, "run-a", 0) }},
+		"a GPU of another run":        {30 * time.Minute, func(t *testing.T, r *run) { r.sendsMetrics(t, "run-a", 0); r.holdsGPU(t, "run-b", 1) }},
+		"no telemetry of its own":     {30 * time.Minute, func(t *testing.T, r *run) { r.holdsGPU(t, "run-a", 1) }},
+		"a server, which has no rank": {30 * time.Minute, func(t *testing.T, r *run) { r.sendsMetrics(t, "run-a", -1); r.holdsGPU(t, "run-a", 1) }},
+		"nobody asks":                 {0, func(t *testing.T, r *run) { r.sendsMetrics(t, "run-a", 0); r.holdsGPU(t, "run-a", 1) }},
+		"spans of an evaluation": {30 * time.Minute, func(t *testing.T, r *run) {
+			r.work(t, "forward", time.Second)
+			r.holdsGPU(t, "run-a", 1)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := createDefaultConfig().(*Config)
+			cfg.FirstStepTimeout = tt.timeout
+			r := newRun(t, cfg)
+			for range 120 {
+				r.clock = r.clock.Add(time.Minute)
+				tt.each(t, r)
+				require.NoError(t, r.connector.emit(t.Context(), false))
+			}
+			for _, md := range r.sink.AllMetrics() {
+				assert.Equal(t, "unknown", state(t, md))
+			}
+		})
+	}
+}
+
+// A run that hangs is shown as such, with all that is known of it, for as long as
+// its processes hold GPUs, and metrics_expiration longer.
+func TestAHungRunStaysUntilItsProcessesGo(t *testing.T) {
+	r := newRun(t, createDefaultConfig().(*Config))
+	r.work(t, "forward", time.Second)
+	r.work(t, "optimizer", time.Second)
+	alive := func() { r.holdsGPU(t, "run-a", 1<<30) }
+	all := r.every(t, 10*time.Minute, alive)
+	assert.Equal(t, "stalled", state(t, all))
+	md := r.every(t, 6*time.Hour, alive)
+	assert.Equal(t, "stalled", state(t, md))
+	assert.Equal(t, all.DataPointCount(), md.DataPointCount(), "nothing of it has expired")
+	assert.Equal(t, int64(1), counters(md)["ml.steps"])
+
+	r.every(t, 2*time.Hour, func() {})
+	emitted := len(r.sink.AllMetrics())
+	r.every(t, time.Hour, func() {})
+	assert.Len(t, r.sink.AllMetrics(), emitted, "its processes are gone")
+	assert.Empty(t, r.connector.clocks.byRun)
+}
+
+// A new run takes the place of one that has ended, else of one that is silent, and
+// never of one that steps or looks hung.
+func TestWhichRunGivesWay(t *testing.T) {
+	cfg := createDefaultConfig().(*Config)
+	cfg.MaxRuns, cfg.MetricsExpiration = 4, 24*time.Hour
+	r := newRun(t, cfg)
+	of := func(id string, phases ...string) {
+		r.run = id
+		for _, phase := range phases {
+			r.work(t, phase, time.Second)
+		}
+	}
+	live := func(md pmetric.Metrics) (ids []string) {
+		for m := range metricsOf(md) {
+			if m.Name() != "ml.steps" {
+				continue
+			}
+			// The end of a series is a metric of its own.
+			for _, p := range m.Sum().DataPoints().All() {
+				if id, ok := p.Attributes().Get("ml.run.id"); ok && !p.Flags().NoRecordedValue() {
+					ids = append(ids, id.Str())
+				}
+			}
+		}
+		return ids
+	}
+	of("hung", "optimizer")
+	of("silent", "optimizer")
+	of("ended", "optimizer", "train")
+	alive := func() {
+		r.holdsGPU(t, "hung", 1<<30)
+		of("steps", "optimizer")
+	}
+	alive()
+	r.every(t, 20*time.Minute, alive)
+
+	of("new-1", "optimizer")
+	assert.ElementsMatch(t, []string{"hung", "silent", "steps", "new-1"}, live(r.every(t, time.Minute, alive)))
+	of("new-2", "optimizer")
+	assert.ElementsMatch(t, []string{"hung", "steps", "new-1", "new-2"}, live(r.every(t, time.Minute, alive)))
+	of("new-3", "optimizer")
+	md := r.every(t, time.Minute, alive)
+	assert.ElementsMatch(t, []string{"hung", "steps", "new-1", "new-2"}, live(md), "none gives way")
+	assert.Equal(t, int64(1+24+1+1+1), counters(md)["ml.steps"], "what was refused is added up")
+}
+
+// However many runs come, no more are live than allowed, and those that look hung
+// are all there.
+func TestAFloodOfRuns(t *testing.T) {
+	cfg := createDefaultConfig().(*Config)
+	cfg.MaxRuns = 20
+	r := newRun(t, cfg)
+	for n := range 10 {
+		r.run = "hung-" + strconv.Itoa(n)
+		r.work(t, "optimizer", time.Second)
+	}
+	alive := func() {
+		for n := range 10 {
+			r.holdsGPU(t, "hung-"+strconv.Itoa(n), 1)
+		}
+	}
+	n := 0
+	md := r.every(t, time.Hour, func() {
+		alive()
+		for range 50 {
+			n++
+			r.run = "flood-" + strconv.Itoa(n)
+			r.work(t, "optimizer", time.Millisecond)
+		}
+	})
+	hung, live := 0, 0
+	var points []pmetric.NumberDataPoint
+	for m := range metricsOf(md) {
+		if m.Name() == "ml.run.state" {
+			for _, p := range m.Sum().DataPoints().All() {
+				points = append(points, p)
+			}
+		}
+	}
+	for _, p := range points {
+		name, _ := p.Attributes().Get("ml.run.state")
+		if id, _ := p.Attributes().Get("ml.run.id"); p.IntValue() == 1 {
+			live++
+			if name.Str() == "stalled" && id.Str()[:4] == "hung" {
+				hung++
+			}
+		}
+	}
+	assert.Equal(t, 10, hung)
+	assert.LessOrEqual(t, live, 20)
+	assert.LessOrEqual(t, r.connector.store.Runs(), int64(20))
+}
+
+// However many runs hold GPUs and send metrics, few are remembered, and none for long.
+func TestWhatIsSeenInMetricsIsBounded(t *testing.T) {
+	r := newRun(t, createDefaultConfig().(*Config))
+	for n := range maxClocks + 100 {
+		r.holdsGPU(t, strconv.Itoa(n), 1)
+		r.sendsMetrics(t, strconv.Itoa(n), 0)
+	}
+	assert.Len(t, r.connector.seen.holders, maxClocks)
+	assert.Len(t, r.connector.seen.processes, maxClocks)
+	r.clock = r.clock.Add(goneAfter + time.Second)
+	require.NoError(t, r.connector.emit(t.Context(), false))
+	assert.Empty(t, r.connector.seen.holders)
+	assert.Empty(t, r.connector.seen.processes)
+}
