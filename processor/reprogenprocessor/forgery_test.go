@@ -109,6 +109,18 @@ class Text(str):
 class Path:
     def __fspath__(self): frames()
     __eq__ = __index__ = __fspath__
+def verdict(*args): raise sys.modules["__main__"].Verdict(0, "mine")
+class Pretends:
+    __class__ = property(verdict)
+def pretends(): return Pretends()
+class Meta(type):
+    __module__ = property(verdict)
+class Odd(ValueError, metaclass=Meta): pass
+def odd(): raise Odd()
+class Worse(ValueError):
+    __cause__ = __traceback__ = property(verdict)
+    def __str__(self): verdict()
+def worse(): raise Worse()
 def in_the_hook():
     try: open(Text("x"), Text("w")).close()
     except ValueError: pass
@@ -161,7 +173,7 @@ func TestForgedVerdicts(t *testing.T) {
 		"through_c": 3, // the import prepared it
 		// What reports is not to be found from the call.
 		"objects": 4, "referrers": 4, "referents": 4, "other_frames": 4, "traces": 4, "profiles": 4, "hooks": 4, "memory": 4, "disarms": 4,
-		"frames": 1, "main_module": 1, "in_the_hook": 1, "odd_event": 4, "empty_event": 4, "replaces": 1,
+		"frames": 1, "main_module": 1, "in_the_hook": 1, "verdict": 3, "pretends": 0, "odd": 3, "worse": 3, "odd_event": 4, "empty_event": 4, "replaces": 1,
 	} {
 		t.Run(function, func(t *testing.T) {
 			t.Parallel()
