@@ -211,8 +211,8 @@ socket.getaddrinfo = getaddrinfo
 	}
 }
 
-// untoldHeaders change what a request asks for, of whom, or as whom.
-var untoldHeaders = strings.Fields(`x-original-url x-rewrite-url x-original-uri x-original-host x-remote-user remote-user x-forwarded-user
+// unsentHeaders change what a request asks for, of whom, or as whom.
+var unsentHeaders = strings.Fields(`x-original-url x-rewrite-url x-original-uri x-original-host x-remote-user remote-user x-forwarded-user
 	x-forwarded-for x-forwarded-host x-forwarded-email x-real-ip true-client-ip cf-connecting-ip x-authenticated-user x-auth-request-user
 	x-webauth-user x-user-id x-tenant-id x-amzn-oidc-data x-goog-authenticated-user-email x-ms-client-principal x-client-cert x-ssl-client-s-dn
 	x-envoy-original-path x-envoy-upstream-rq-timeout-ms x-accel-redirect x-sendfile x-http-method x-method-override x_original_url X-Original-URL
@@ -245,8 +245,8 @@ func TestRequestAsSent(t *testing.T) {
 			args: []string{"--body", "none"}, target: "/p/t?q=%C3%A9%20x", address: "http://h:9"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			// Of what a proxy, a gateway or a framework believes, nothing is sent.
-			for _, header := range untoldHeaders {
+			// Nothing is sent that a proxy, a gateway or a framework takes for a fact.
+			for _, header := range unsentHeaders {
 				tc.attrs["http.request.header."+header] = []any{"evil"}
 			}
 			artifact := script(t, failedCall{attrs: tc.attrs, errorType: "E"})

@@ -49,8 +49,8 @@ func TestStatements(t *testing.T) {
 		assert.Equal(t, "features", trace.Span.Attributes["db.namespace"])
 		report := text(t, artifact, "report.md")
 		_, section, _ := strings.Cut(report, "## Statement\n")
-		for _, told := range []string{"READ ONLY", `"database": "features"`, `"query": "SELECT `, `"0": "run-7"`} {
-			assert.Contains(t, section, told)
+		for _, shown := range []string{"READ ONLY", `"database": "features"`, `"query": "SELECT `, `"0": "run-7"`} {
+			assert.Contains(t, section, shown)
 		}
 		assert.NotContains(t, report+specText(t, artifact), "sk-proj-0123456789")
 	}
