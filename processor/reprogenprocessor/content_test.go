@@ -15,6 +15,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/content"
 )
 
 const (
@@ -129,8 +131,8 @@ func TestWithoutContent(t *testing.T) {
 			"process.command_args": []any{"python", "/srv/train.py", "--who", canary}}}, "train_step", []string{`"path": "payload.command"`, `"type": "list of 4"`, `"ml.step": 12`}},
 		"http_request": {failedCall{name: "PUT", attrs: map[string]any{"http.request.method": "PUT", "url.full": "http://h/" + canary, "http.response.status_code": 503, "http.request.body": canary}}, "http_request",
 			[]string{`"method": "PUT"`, `"path": "payload.target"`, `"path": "payload.body"`, `"path": "payload.headers"`, "--allow-method PUT"}},
-		"sql": {failedCall{name: "SELECT", attrs: map[string]any{"db.system.name": "sqlite", "db.response.status_code": "1", "db.namespace": canary}}, "sql",
-			[]string{`"system": "sqlite"`, `"path": "payload.query"`, `"code": "1"`}},
+		"a statement": {failedCall{name: "SELECT", attrs: map[string]any{"db.system.name": "sqlite", "db.query.parameter." + canary: 1, "db.namespace": canary}}, "context",
+			[]string{`"system": "sqlite"`, `"query": "<REDACTED:content>"`, `"database": "<REDACTED:content>"`}},
 		"context":           {failedCall{}, "context", []string{"SELECT <REDACTED:content>", "mat1 and mat2 shapes cannot be multiplied (<n> and '<w>' <n>)"}},
 		"a cut payload":     {failedCall{name: "x", payload: `{"python_module":"m","function":"` + canary}, "context", []string{"payload_invalid"}},
 		"memory":            {failedCall{name: "x", message: "CUDA out of memory. Tried to allocate 2.00 GiB. " + canary}, "context", []string{`"requested_bytes": 2147483648`}},
@@ -249,4 +251,46 @@ func TestGroupsWithoutContent(t *testing.T) {
 	require.Len(t, found, 1)
 	assert.EqualValues(t, 2, found[0].Count)
 	assert.Equal(t, "'<w>'", found[0].Message)
+}
+
+// TestErrorTypesWithoutContent: a program may put any text where the class of
+// an error belongs. Only what has the form of a class's name is kept.
+func TestErrorTypesWithoutContent(t *testing.T) {
+	for _, kept := range []string{
+		"ValueError", "app.errors.ShapeError", "torch.cuda.OutOfMemoryError", "psycopg.errors.DivisionByZero", "socket.timeout", "zlib.error",
+		"_UnexpectedNullValue", "Http404", "deadline_exceeded", "RESOURCE_EXHAUSTED", "java.lang.IllegalStateException",
+	} {
+		assert.Equal(t, kept, content.ErrorType(kept))
+	}
+	for _, said := range []string{
+		"bird@canary.example", "Canary bird", "account-4711471147", "account_4711471147", "Account4711471147", "user.bird", "bird", "the_yellow_bird",
+		"http://h/birds/4711471147", "/home/bird/x.py", "4711471147", "bird:4711", "Bird_of_Canary", "x" + strings.Repeat(".bird", 40), "Canary\nbird",
+	} {
+		t.Run(said, func(t *testing.T) {
+			cfg := waitingConfig(t)
+			cfg.CaptureContent, cfg.EmitLog = false, true
+			w := newWorld(t, cfg)
+			failed := failedCall{name: "work", errorType: said, message: "it failed", stack: "Traceback (most recent call last):\n  File \"/app/m.py\", line 3, in work\n" + said + ": it failed",
+				attrs: map[string]any{"error.type": said, "snakepit.grpc.error_kind": said, "ml.training_run.id": "run", "ml.rank.global": 0}}
+			w.send(failed.traces())
+			other := failed
+			other.trace, other.attrs = 2, map[string]any{"exception.type": said, "ml.training_run.id": "run", "ml.rank.global": 1}
+			w.send(other.traces())
+			alone := failed
+			alone.trace = 3
+			require.NoError(t, w.logs.ConsumeLogs(t.Context(), alone.logs(plog.SeverityNumberError)))
+			w.pass(time.Minute)
+			w.shutdown()
+			require.NotEmpty(t, artifacts(t, cfg))
+			assert.Empty(t, leaks(t, cfg.Directory))
+			for _, ld := range w.records.AllLogs() {
+				record := ld.ResourceLogs().At(0).ScopeLogs().At(0).LogRecords().At(0)
+				if record.EventName() == emittedEvent {
+					out, err := (&plog.JSONMarshaler{}).MarshalLogs(ld)
+					require.NoError(t, err)
+					assert.Empty(t, leaksIn("record", strings.ReplaceAll(string(out), `\n`, "\n")))
+				}
+			}
+		})
+	}
 }

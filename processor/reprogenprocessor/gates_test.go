@@ -1,11 +1,13 @@
 package reprogenprocessor
 
 import (
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // trapModule is an allowed module through which much can be reached that is
@@ -265,4 +267,57 @@ func TestTags(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestModulesThatRunConfiguration: an entry for a package whose functions call
+// what a configuration names opens none of them.
+func TestModulesThatRunConfiguration(t *testing.T) {
+	packages := t.TempDir()
+	for target, function := range map[string]string{
+		"hydra.utils": "instantiate", "deepspeed": "initialize", "mmengine.config": "fromfile", "mmcv": "Config", "omegaconf": "OmegaConf.create",
+		"detectron2.config": "instantiate", "fvcore.common.config": "load_cfg", "gin": "parse_config", "jsonargparse": "CLI", "fiddle": "build",
+		"confection": "registry.resolve", "lightning_fabric": "seed", "nemo.core": "instantiate", "megatron": "run", "fairseq": "load", "torchtune": "parse",
+		"ml_collections": "load", "kedro": "run", "papermill": "execute_notebook", "traitlets.config": "Application", "langchain_core.load": "load",
+		"litellm": "completion", "ultralytics": "YOLO", "tensorrt_llm": "build", "zope": "configure", "paddle": "load", "trl": "train", "thinc": "load",
+	} {
+		t.Run(target, func(t *testing.T) {
+			t.Parallel()
+			artifact := script(t, failedCall{payload: call(target, function, "[]", "{}"), errorType: "ValueError"}, target+".*", strings.Split(target, ".")[0]+".*")
+			r := pythons(t)[0].run(t, artifact, []string{"PYTHONPATH=" + packages}, "--dry-run")
+			assert.Equal(t, 4, r.Exit, "%s\n%s", r.Stdout, r.Stderr)
+			assert.Contains(t, r.Reason, "--allow-module "+target+":"+function)
+			assert.Equal(t, 0, pythons(t)[0].run(t, artifact, nil, "--dry-run", "--allow-module", target+":"+function).Exit)
+		})
+	}
+}
+
+// TestUnsafeSaysWhatItPermits, in the help and whenever it is used; and it
+// permits no more.
+func TestUnsafeSaysWhatItPermits(t *testing.T) {
+	packages := t.TempDir()
+	write(t, filepath.Join(packages, "trap.py"), "import codecs, os, types, gc\ndef look(): return gc.get_objects()\n")
+	env := []string{"PYTHONPATH=" + packages}
+	for function, exits := range map[string][2]int{
+		"os.getcwd": {4, 0}, "os.getpid.__class__": {4, 4}, "look": {4, 0},
+		"codecs.builtins.dict": {4, 4}, "types.SimpleNamespace": {4, 4}, "codecs.sys.exc_info": {4, 0},
+	} {
+		t.Run(function, func(t *testing.T) {
+			artifact := script(t, failedCall{payload: call("trap", function, "[]", "{}"), errorType: "ValueError"}, "trap")
+			assert.Equal(t, exits[0], pythons(t)[0].run(t, artifact, env).Exit)
+			r := pythons(t)[0].run(t, artifact, env, "--allow-unsafe")
+			assert.Equal(t, exits[1], r.Exit, "%s\n%s", r.Stdout, r.Stderr)
+			help := strings.Join(strings.Fields(pythonHelp(t, artifact)), " ")
+			for _, permitted := range []string{"wide package", "whatever an allowed module imported", "pickle", "ctypes", "running Python files", "sys.settrace", "sys.addaudithook"} {
+				assert.Contains(t, r.Stderr, permitted)
+				assert.Contains(t, help, permitted)
+				assert.Contains(t, strings.Join(strings.Fields(text(t, "README.md")), " "), permitted)
+			}
+		})
+	}
+}
+
+func pythonHelp(t *testing.T, artifact string) string {
+	out, err := exec.Command(pythons(t)[0].path, filepath.Join(artifact, "repro.py"), "--help").Output()
+	require.NoError(t, err)
+	return string(out)
 }

@@ -83,6 +83,22 @@ def inside(path):
 	})
 }
 
+// answeringLandlock is a sitecustomize.py in which an expression answers the
+// system calls that ctypes makes.
+func answeringLandlock(answers string) string {
+	return `
+import ctypes, os
+library = ctypes.CDLL
+class CDLL:
+    def __init__(self, *args, **kwargs): self.library = library(*args, **kwargs)
+    def __getattr__(self, name): return getattr(self.library, name)
+    def syscall(self, number, *args):
+        real = self.library.syscall
+        return ` + answers + `
+ctypes.CDLL = CDLL
+`
+}
+
 // TestWithoutTheBoundary: where the kernel has no Landlock, or refuses to arm
 // it, a script says so. A recorded call still has the audit hook; a program has
 // nothing else, and is not started.
@@ -105,17 +121,7 @@ func TestWithoutTheBoundary(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			packages := t.TempDir()
-			write(t, filepath.Join(packages, "sitecustomize.py"), `
-import ctypes, os
-library = ctypes.CDLL
-class CDLL:
-    def __init__(self, *args, **kwargs): self.library = library(*args, **kwargs)
-    def __getattr__(self, name): return getattr(self.library, name)
-    def syscall(self, number, *args):
-        real = self.library.syscall
-        return `+tc.answers+`
-ctypes.CDLL = CDLL
-`)
+			write(t, filepath.Join(packages, "sitecustomize.py"), answeringLandlock(tc.answers))
 			env := []string{"PYTHONPATH=" + packages}
 			py := pythons(t)[0]
 			artifact := script(t, writes, "shutil:copyfile")

@@ -6,6 +6,7 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/artifact"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
@@ -36,7 +37,7 @@ func recordedCall(read *reader, span ptrace.Span) (failure.Kind, *payload.Call, 
 }
 
 // withoutCall returns a failure that has no call as one of the kinds that need
-// none: a request, a statement, or a step of a training. The span as it was kept is read, and
+// none: a request, or a step of a training. The span as it was kept is read, and
 // what is around it, when the artefact is written; the group is that of the span
 // alone.
 func withoutCall(f *failure.Failure, cfg *Config) *failure.Failure {
@@ -47,13 +48,18 @@ func withoutCall(f *failure.Failure, cfg *Config) *failure.Failure {
 	for _, as := range [...]struct {
 		kind failure.Kind
 		read func(*failure.Failure, *Config) (*payload.Call, payload.Reason, bool)
-	}{{failure.HTTPRequest, asRequest}, {failure.SQL, asStatement}, {failure.TrainStep, asTraining}} {
+	}{{failure.HTTPRequest, asRequest}, {failure.TrainStep, asTraining}} {
 		call, reason, ok := as.read(f, cfg)
 		if !ok {
 			continue
 		}
 		c := *f
 		c.Kind, c.Call, c.Reason = kindOf(as.kind, call), call, reason
+		return &c
+	}
+	if artifact.IsStatement(f.Span.Attributes) {
+		c := *f
+		c.Reason = payload.Statement
 		return &c
 	}
 	return f

@@ -144,8 +144,8 @@ func TestTensors(t *testing.T) {
 		"a negative offset":        {function: "show", args: tensor("tensor", "float32", "[1]", plainData(floats), `,"storage_offset":-1`), exit: 5, reason: "storage_offset is -1"},
 		"backwards":                {function: "show", args: tensor("tensor", "float32", "[2]", plainData(floats), `,"stride":[-1],"storage_offset":1`), exit: 5, reason: "stride is -1"},
 		"backwards past the start": {function: "show", args: tensor("ndarray", "float32", "[3]", plainData(floats), `,"stride":[-1],"storage_offset":1`), exit: 5, reason: "first element is -1"},
-		"a stride out of bounds":   {function: "show", args: tensor("ndarray", "float32", "[2]", plainData(floats), `,"stride":[1000000000000]`), exit: 5, reason: "takes 4000000000004 bytes"},
-		"a huge shape":             {function: "show", args: tensor("tensor", "float32", "[1000000000,1000000000]", "null", ""), exit: 5, reason: "are left for arguments"},
+		"a stride out of bounds":   {function: "show", args: tensor("ndarray", "float32", "[2]", plainData(floats), `,"stride":[1000000000000]`), exit: 5, reason: "need 8000000000008 bytes"},
+		"a huge shape":             {function: "show", args: tensor("tensor", "float32", "[1000000000,1000000000]", "null", ""), exit: 5, reason: "--memory-limit"},
 		"an endless shape":         {function: "show", args: tensor("tensor", "float32", "[1000000000,1000000000,1000000000]", "null", ""), exit: 5, reason: "number of elements"},
 		"a bomb":                   {function: "show", args: tensor("tensor", "uint8", "[4]", packedData(make([]byte, 64<<20)), ""), message: "uint8 [4] [0, 0, 0, 0]"},
 		"packed data cut off":      {function: "show", args: tensor("tensor", "float32", "[6]", strings.Replace(packedData(floats), `="`, `"`, 1)[:20]+`"}`, ""), exit: 5},
@@ -225,5 +225,48 @@ func TestTensorsWithoutTheirLibrary(t *testing.T) {
 			assert.Equal(t, 0, r.Exit, "%s\n%s", r.Stdout, r.Stderr)
 			assert.Contains(t, r.Stderr, "app.show(<"+library+" float32[2]")
 		}
+	}
+}
+
+// TestHugeTensors: what a shape asks for is compared with the memory before
+// anything is imported or allocated.
+func TestHugeTensors(t *testing.T) {
+	const stats = `,"stats":{"min":0,"max":1}`
+	gibibyte := tensor("ndarray", "float32", "[268435456]", "null", "")
+	for name, tc := range map[string]struct {
+		args  string
+		flags string
+		exit  int
+	}{
+		"by its shape":            {args: tensor("tensor", "float32", "[1000000000,1000000000]", "null", ""), exit: 5},
+		"by its stride":           {args: tensor("ndarray", "float32", "[2]", "null", `,"stride":[100000000000000]`), exit: 5},
+		"by its offset":           {args: tensor("tensor", "uint8", "[1]", "null", `,"storage_offset":100000000000000`), exit: 5},
+		"by one element repeated": {args: tensor("tensor", "float32", "[1000000000,1000000000]", "null", `,"stride":[0,0]`), exit: 5},
+		"by their number":         {args: "[" + gibibyte + strings.Repeat(","+gibibyte, 2) + "]", flags: "--memory-limit 2GiB", exit: 5},
+		"to be filled":            {args: tensor("tensor", "float32", "[200000000]", "null", stats), flags: "--memory-limit 2GiB", exit: 5},
+		"none to be filled":       {args: tensor("tensor", "float32", "[200000000]", "null", ""), flags: "--memory-limit 2GiB", exit: 0},
+		"in one storage":          {args: "[" + strings.Repeat(tensor("ndarray", "float32", "[268435456]", "null", `,"storage":"s"`)+",", 2) + "1]", flags: "--memory-limit 2GiB", exit: 0},
+		"more is permitted":       {args: tensor("tensor", "float32", "[1000000,1000000]", "null", ""), flags: "--memory-limit 4000GiB", exit: 0},
+		"without elements":        {args: tensor("tensor", "float32", "[0,4000000000000]", "null", ""), exit: 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			packages := t.TempDir()
+			for _, library := range []string{"torch", "numpy"} {
+				write(t, filepath.Join(packages, library+".py"), "raise SystemExit('imported')\n")
+			}
+			artifact := script(t, failedCall{payload: call("app", "show", "["+tc.args+"]", "{}"), errorType: "ValueError"}, "app")
+			for _, flags := range []string{"--dry-run", "--info", ""} {
+				r := pythons(t)[0].run(t, artifact, []string{"PYTHONPATH=" + packages}, strings.Fields(flags+" "+tc.flags)...)
+				if tc.exit == 0 && flags == "" {
+					assert.NotContains(t, r.Reason, "--memory-limit")
+					continue
+				}
+				assert.Equal(t, tc.exit, r.Exit, "%s\n%s", r.Stdout, r.Stderr)
+				if tc.exit == 5 {
+					assert.Contains(t, r.Reason, "--memory-limit SIZE")
+				}
+			}
+		})
 	}
 }

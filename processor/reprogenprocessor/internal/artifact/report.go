@@ -25,6 +25,7 @@ var reasons = map[string]string{
 	"no_arguments":        "the span names a function and has no arguments",
 	"payload_unsupported": "the recorded conversation holds images, audio or files, which are not replayed",
 	"command_ambiguous":   "the recorded command is one text with quotes, which readers would take apart differently; `process.command_args` has it as a list",
+	"statement":           "the span is that of a database's statement, and no script runs statements",
 	"unwanted":            "the client asks that nothing of it be replayed (`repro.kind`)",
 	"unsafe_output":       "the recorded call could not be written safely",
 	"too_large":           "the recorded call would make the artefact too large",
@@ -37,7 +38,6 @@ var flagsOf = map[failure.Kind]string{
 	failure.GenAIChat:   " --base-url URL --allow-side-effects",
 	failure.TrainStep:   " --script FILE",
 	failure.HTTPRequest: " --base-url URL --allow-side-effects",
-	failure.SQL:         " --dsn DSN --allow-side-effects",
 }
 
 func flagsFor(f *failure.Failure, spec jsontree.Object) string {
@@ -117,6 +117,10 @@ func reportOf(f *failure.Failure, spec jsontree.Object, redactor *redact.Redacto
 		b.WriteString("## Call\n\nThe recorded call is not part of this artefact; the collector did not fetch it.\n\n")
 		fence(&b, "Where its client put it", string(jsontree.EncodeIndent(ref)))
 	}
+	if statement := member(spec, "statement"); statement != nil {
+		b.WriteString("## Statement\n\n" + byHand)
+		fence(&b, "What was sent to the database", string(jsontree.EncodeIndent(statement)))
+	}
 	b.WriteString("## Where\n\n")
 	fence(&b, "Service", source.Text("service"))
 	fence(&b, "Span", source.Text("span"))
@@ -137,6 +141,13 @@ func reportOf(f *failure.Failure, spec jsontree.Object, redactor *redact.Redacto
 	}
 	return []byte(b.String())
 }
+
+// byHand says how a person runs a recorded statement.
+const byHand = "No script runs it. To run it by hand, read it first, connect to a copy of the database\n" +
+	"as a role that may only read, and put the statement between these two, so that it\n" +
+	"changes no rows (functions that it calls may do more than a transaction holds):\n\n" +
+	"```sql\nSTART TRANSACTION READ ONLY;\nROLLBACK;\n```\n\n" +
+	"That is PostgreSQL and MySQL; for SQLite it is `sqlite3 -readonly FILE`.\n\n"
 
 func linesOf(list any) string {
 	var b strings.Builder

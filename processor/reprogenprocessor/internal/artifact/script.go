@@ -28,7 +28,6 @@ var partsOf = map[failure.Kind][]string{
 	failure.GenAIChat:   {"connect", "address", "chat"},
 	failure.TrainStep:   {"train"},
 	failure.HTTPRequest: {"connect", "address", "request"},
-	failure.SQL:         {"sql"},
 	failure.Context:     {},
 }
 

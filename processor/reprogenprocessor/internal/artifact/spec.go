@@ -45,6 +45,9 @@ func specOf(f *failure.Failure, gates Gates, redactor *redact.Redactor) jsontree
 	if f.WithoutContent {
 		spec = append(spec, jsontree.Member{Key: "content", Value: "withheld"})
 	}
+	if statement := statementOf(f.Span.Attributes); statement != nil {
+		spec = append(spec, jsontree.Member{Key: "statement", Value: redactor.Tree("statement", statement)})
+	}
 	if found := diagnosisOf(f.Error); found != nil {
 		spec = append(spec, jsontree.Member{Key: "diagnosis", Value: found})
 	}

@@ -25,14 +25,14 @@ func WithoutContent(f *failure.Failure) *failure.Failure {
 		}
 		out.Call = &call
 	}
-	out.Error.Type = content.TypeName(f.Error.Type)
+	out.Error.Type = content.ErrorType(f.Error.Type)
 	out.Error.Template = content.Template(f.Error.Message)
 	out.Error.Findings = diagnosisOf(f.Error)
 	for _, key := range [...]string{"backend", "operation"} {
 		out.Error.Findings.Set(key, content.Template(out.Error.Findings.Text(key)))
 	}
 	out.Error.Message, out.Error.Stack = "", ""
-	out.Error.Cause.Type = content.TypeName(f.Error.Cause.Type)
+	out.Error.Cause.Type = content.ErrorType(f.Error.Cause.Type)
 	out.Error.Cause.Frames = slices.Clone(f.Error.Cause.Frames)
 	for i, frame := range out.Error.Cause.Frames {
 		out.Error.Cause.Frames[i].Module, out.Error.Cause.Frames[i].Function = content.Path(frame.Module), content.Path(frame.Function)
@@ -54,7 +54,7 @@ func WithoutContent(f *failure.Failure) *failure.Failure {
 		r := &out.Ranks[i]
 		r.Rank, r.Host = content.Word(r.Rank), content.Word(r.Host)
 		r.Service, r.Name = content.Word(r.Service), content.SpanName(r.Name)
-		r.Type, r.Message = content.TypeName(r.Type), content.Template(r.Message)
+		r.Type, r.Message = content.ErrorType(r.Type), content.Template(r.Message)
 	}
 	out.GPUs = slices.Clone(f.GPUs)
 	for i := range out.GPUs {

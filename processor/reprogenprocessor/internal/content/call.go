@@ -34,12 +34,6 @@ func Call(kind string, tree jsontree.Object) (jsontree.Object, []Withheld) {
 				continue
 			}
 			out = append(out, jsontree.Member{Key: m.Key, Value: w.numberOrMark(at, m.Key, m.Value)})
-		case "sql":
-			if text, ok := m.Value.(string); ok && (m.Key == "system" || m.Key == "code" && code.MatchString(text)) {
-				out = append(out, m)
-				continue
-			}
-			out = append(out, jsontree.Member{Key: m.Key, Value: w.numberOrMark(at, m.Key, m.Value)})
 		case "genai_chat":
 			if request, ok := m.Value.(jsontree.Object); ok && m.Key == "request" {
 				out = append(out, jsontree.Member{Key: m.Key, Value: w.request(at, request)})
@@ -52,9 +46,6 @@ func Call(kind string, tree jsontree.Object) (jsontree.Object, []Withheld) {
 	}
 	return out, w.places
 }
-
-// code is a database's code of an error.
-var code = regexp.MustCompile(`^[0-9A-Z]{0,5}$`)
 
 // methods are the words of HTTP itself.
 var methods = map[string]bool{"GET": true, "HEAD": true, "POST": true, "PUT": true, "PATCH": true, "DELETE": true, "OPTIONS": true}

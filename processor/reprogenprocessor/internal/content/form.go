@@ -14,6 +14,9 @@ const Mark = "<REDACTED:content>"
 var (
 	identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
 	dotted     = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_<][A-Za-z0-9_>]*){0,31}$`)
+	camelCase  = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,63}$`)
+	longNumber = regexp.MustCompile(`[0-9]{5}`)
+	httpStatus = regexp.MustCompile(`^[1-5][0-9]{2}$`)
 	// word is the form of ids, versions and names: no space, no quote. pip
 	// writes name==version.
 	word     = regexp.MustCompile(`^[A-Za-z0-9_.:/@+<>-]{1,128}(?:==[A-Za-z0-9_.+!-]{1,64})?$`)
@@ -28,6 +31,25 @@ func TypeName(text string) string {
 		return text
 	}
 	return ""
+}
+
+// ErrorType returns the name of an error's class, or "" if the text has not the
+// form of one: a capital letter and no longer number in its last part, or words
+// that errors are made of.
+func ErrorType(text string) string {
+	if TypeName(text) == "" || longNumber.MatchString(text) {
+		return ""
+	}
+	name := strings.TrimLeft(text[strings.LastIndexByte(text, '.')+1:], "_")
+	if camelCase.MatchString(name) || vocabulary[strings.ToLower(name)] {
+		return text
+	}
+	for word := range strings.SplitSeq(strings.ToLower(name), "_") {
+		if !vocabulary[word] {
+			return ""
+		}
+	}
+	return text
 }
 
 // Word returns a text that has the form of an id, a version or a name, and
@@ -112,12 +134,21 @@ func Attributes(in jsontree.Object) jsontree.Object {
 		if !keyForm.MatchString(m.Key) {
 			continue
 		}
-		if !describes(m.Key) || !plain(m.Value) {
+		if !describes(m.Key) || !plain(m.Value) || namesError[m.Key] && !isErrorType(m.Value) {
 			m.Value = marked(m.Value)
 		}
 		out = append(out, m)
 	}
 	return out
+}
+
+// namesError has the keys whose value is an error's class, a word of HTTP's or
+// gRPC's for it, or what a program put there instead.
+var namesError = map[string]bool{"error.type": true, "exception.type": true, "snakepit.grpc.error_kind": true}
+
+func isErrorType(v any) bool {
+	text, ok := v.(string)
+	return ok && (text == "" || text == "_OTHER" || httpStatus.MatchString(text) || ErrorType(text) != "")
 }
 
 // marked returns Mark for everything but nothing.

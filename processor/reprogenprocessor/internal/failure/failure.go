@@ -28,8 +28,6 @@ const (
 	TrainStep Kind = "train_step"
 	// HTTPRequest sends a request to a server that its user names.
 	HTTPRequest Kind = "http_request"
-	// SQL runs a query in a database that its user names.
-	SQL Kind = "sql"
 	// Context replays nothing: it holds what is known, for a person.
 	Context Kind = "context"
 )

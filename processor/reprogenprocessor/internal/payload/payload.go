@@ -48,6 +48,9 @@ const (
 	// CommandAmbiguous means that a recorded command is one text that can be
 	// taken apart in several ways.
 	CommandAmbiguous Reason = "command_ambiguous"
+	// Statement means that the span is that of a database's statement: no
+	// script runs one.
+	Statement Reason = "statement"
 	// Unwanted means that the client asks that nothing of it be replayed.
 	Unwanted Reason = "unwanted"
 	// UnsafeOutput means that a check on the finished script failed.

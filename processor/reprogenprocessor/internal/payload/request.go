@@ -24,7 +24,8 @@ type Request struct {
 	Status int64
 	// Server is true where the server recorded it, and not the client.
 	Server bool
-	// Headers are lists of texts, by the headers' names.
+	// Headers are lists of texts, by the headers' names. Of these, OfRequest
+	// keeps what a script sends.
 	Headers jsontree.Object
 	// Body is the body's text, or nil where none was recorded.
 	Body any
@@ -34,15 +35,16 @@ type Request struct {
 
 var methodForm = regexp.MustCompile(`^[A-Z][A-Z-]{0,31}$`)
 
-// ownHeaders are those that belong to one connection, name the address or the
-// trace, are credentials, or change the method: the script makes its own, or sends none.
-var ownHeaders = map[string]bool{
-	"host": true, "content-length": true, "connection": true, "keep-alive": true, "transfer-encoding": true, "te": true,
-	"trailer": true, "upgrade": true, "expect": true, "accept-encoding": true, "proxy-authorization": true,
-	"proxy-connection": true, "authorization": true, "cookie": true, "forwarded": true,
-	"traceparent": true, "tracestate": true, "baggage": true, "b3": true,
-	// These make of a permitted method another one.
-	"x-http-method-override": true, "x-http-method": true, "x-method-override": true,
+// sentHeaders are the recorded headers that a script sends: those that describe
+// the body, the wanted answer or the version of the API, and the keys, whose
+// values are withheld. Any other may tell a proxy or a framework of another
+// path, method, host or user; trace.json shows it.
+var sentHeaders = map[string]bool{
+	"accept": true, "accept-charset": true, "accept-language": true, "content-type": true, "content-language": true,
+	"if-match": true, "if-none-match": true, "if-modified-since": true, "if-unmodified-since": true, "if-range": true,
+	"range": true, "prefer": true, "user-agent": true, "idempotency-key": true,
+	"anthropic-version": true, "anthropic-beta": true, "openai-beta": true,
+	"x-api-key": true, "api-key": true,
 }
 
 // OfRequest makes what can be replayed of a request. Exactly one of its results
@@ -57,7 +59,7 @@ func OfRequest(r Request, maxBytes int) (*Call, Reason) {
 	headers := jsontree.Object{}
 	for _, h := range r.Headers {
 		name := strings.ReplaceAll(strings.ToLower(h.Key), "_", "-")
-		if _, twice := headers.Lookup(name); !ownHeaders[name] && !strings.HasPrefix(name, "x-forwarded-") && !twice {
+		if _, twice := headers.Lookup(name); sentHeaders[name] && !twice {
 			headers = append(headers, jsontree.Member{Key: name, Value: h.Value})
 			size += len(name) + len(jsontree.Encode(h.Value))
 		}
