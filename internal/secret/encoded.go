@@ -1,0 +1,78 @@
+package secret
+
+import (
+	"encoding/base64"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+)
+
+// encodedRule is the name of the rule for what is a secret once it is decoded.
+const encodedRule = "encoded"
+
+const (
+	// minEncoded is the length below which a word is not tried: "password=x"
+	// takes sixteen characters of base64.
+	minEncoded = 16
+	// maxEncoded is the length above which it is not: what comes in such
+	// lengths is data.
+	maxEncoded = 64 << 10
+)
+
+// encodedByte has the bytes that occur in base64 or in a URL's encoding.
+var encodedByte = alphabet("A-Za-z0-9+/=_%.~-").bytes()
+
+// withoutEncoded replaces words that are a secret in base64 or in a URL's
+// encoding. They are decoded once.
+func withoutEncoded(text string, rules *[]string) string {
+	w := writer{text: text, rules: rules}
+	for i := 0; i < len(text); i++ {
+		start := i
+		for i < len(text) && encodedByte[text[i]] {
+			i++
+		}
+		if isEncodedSecret(text[start:i]) {
+			w.replace(start, i, encodedRule)
+		}
+	}
+	return w.String()
+}
+
+func isEncodedSecret(word string) bool {
+	if len(word) < minEncoded || len(word) > maxEncoded {
+		return false
+	}
+	if strings.Contains(word, "%") {
+		decoded, err := url.QueryUnescape(word)
+		return err == nil && isSecret(decoded)
+	}
+	// Padding is left out as often as not.
+	word = strings.TrimRight(word, "=")
+	// A value may stand behind a name: data=cGFz…
+	word = word[strings.LastIndexByte(word, '=')+1:]
+	if strings.ContainsAny(word, "%.~") {
+		return false
+	}
+	encoding := base64.RawStdEncoding
+	if strings.ContainsAny(word, "-_") {
+		encoding = base64.RawURLEncoding
+	}
+	decoded, err := encoding.DecodeString(word)
+	return err == nil && isPrintable(decoded) && isSecret(string(decoded))
+}
+
+func isSecret(decoded string) bool {
+	var rules []string
+	plain(decoded, &rules)
+	return len(rules) > 0
+}
+
+// isPrintable tells text from the bytes of a tensor or an image.
+func isPrintable(b []byte) bool {
+	for _, c := range b {
+		if c < 0x20 && c != '\n' && c != '\r' && c != '\t' || c == 0x7F {
+			return false
+		}
+	}
+	return utf8.Valid(b)
+}

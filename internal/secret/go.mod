@@ -1,0 +1,3 @@
+module github.com/otelcol-ml/otelcol-ml/internal/secret
+
+go 1.26
