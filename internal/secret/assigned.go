@@ -58,7 +58,7 @@ func (s *scanner) assignment(i int) int {
 		return i
 	}
 	next := i + 1
-	for next < len(s.text) && (s.text[next] == '=' || s.text[next] == '>') {
+	for next < len(s.text) && strings.IndexByte("=>:", s.text[next]) >= 0 {
 		next++
 	}
 	name := n.text
@@ -152,13 +152,15 @@ func headerRule(name string) string {
 	return ""
 }
 
+// isScheme reports whether word can be the name of a scheme, such as
+// AWS4-HMAC-SHA256.
 func isScheme(word string) bool {
 	for i := range len(word) {
 		if !nameByte[word[i]] {
 			return false
 		}
 	}
-	return word != ""
+	return word != "" && len(word) <= len("AWS4-HMAC-SHA256")
 }
 
 // withhold replaces v if it can be a secret under name.

@@ -46,6 +46,14 @@ func isEncodedSecret(word string) bool {
 		decoded, err := url.QueryUnescape(word)
 		return err == nil && isSecret(decoded)
 	}
+	if isSecretBase64(word) {
+		return true
+	}
+	decoded, err := url.QueryUnescape(word)
+	return strings.Contains(word, "+") && err == nil && isSecret(decoded)
+}
+
+func isSecretBase64(word string) bool {
 	// Padding is left out as often as not.
 	word = strings.TrimRight(word, "=")
 	// A value may stand behind a name: data=cGFz…

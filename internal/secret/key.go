@@ -19,6 +19,7 @@ func Key(name string) bool {
 	// Of a long name the end says what it is.
 	var buffer [8]string
 	words := split(buffer[:0], name[max(0, len(name)-maxKey):])
+	words = withoutNumber(words)
 	if len(words) == 0 || describes[words[len(words)-1]] {
 		return false
 	}
@@ -30,11 +31,27 @@ func Key(name string) bool {
 	return secretEnd(words)
 }
 
+// withoutNumber takes away the number at the end of a name: token1, api_key_2.
+func withoutNumber(words []string) []string {
+	if len(words) == 0 {
+		return words
+	}
+	last := len(words) - 1
+	words[last] = strings.TrimRight(words[last], "0123456789")
+	if words[last] == "" {
+		return words[:last]
+	}
+	return words
+}
+
 // secretWord reports whether one word makes a name a secret's: "passwd", or
 // "PGPASSWORD", which has its prefix written without a break.
 func secretWord(word string) bool {
 	switch word {
 	case "creds", "cookie", "cookies", "jwt":
+		return true
+	}
+	if before, ok := strings.CutSuffix(word, "pass"); ok && beforePass[before] {
 		return true
 	}
 	word = strings.TrimSuffix(word, "s")
@@ -43,11 +60,8 @@ func secretWord(word string) bool {
 			return true
 		}
 	}
-	if before, ok := strings.CutSuffix(word, "key"); ok && beforeKey[before] {
-		return true
-	}
-	before, ok := strings.CutSuffix(word, "pass")
-	return ok && beforePass[before]
+	before, ok := strings.CutSuffix(word, "key")
+	return ok && beforeKey[before]
 }
 
 // secretEnd judges the words that are a secret's only at the end of a name.
@@ -91,7 +105,7 @@ func isCredential(name, value string) bool {
 		digit = digit || c >= '0' && c <= '9'
 		other = other || (c < '0' || c > '9') && c != '.' && c != '-' && c != '+'
 	}
-	if digit && !other {
+	if digit && !other && len(value) < maxCount {
 		end := lastWord(name)
 		return end != "token" && end != "tokens" && end != "pass" && end != "auth"
 	}
@@ -105,8 +119,11 @@ func isCredential(name, value string) bool {
 // minValue is the length in bytes below which a value is no secret.
 const minValue = 3
 
+// maxCount is the number of digits from which a number is no count or index.
+const maxCount = 16
+
 // isMark reports whether a value says that a secret was here, or names where
-// one comes from: <REDACTED:key>, ****, ${TOKEN}, $(cat token), {{ token }}.
+// one comes from: <REDACTED:key>, ****, ..., ${TOKEN}, $(cat token), {{ token }}.
 func isMark(value string) bool {
 	if len(value) < 2 || len(value) > maxName {
 		return false
@@ -115,9 +132,9 @@ func isMark(value string) bool {
 	case '<':
 		return strings.IndexByte(value, '>') == len(value)-1
 	case '$', '{', '%':
-		return strings.ContainsAny(value[1:2], "{([")
-	case '*':
-		return strings.Trim(value, "*") == ""
+		return strings.ContainsAny(value[1:2], "{([") || strings.Trim(value[1:], "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") == ""
+	case '*', '.':
+		return strings.Trim(value, value[:1]) == ""
 	}
 	return strings.HasPrefix(value, "[REDACTED")
 }
@@ -132,9 +149,10 @@ func lastWord(name string) string {
 }
 
 // split appends to words those of a name, in lower case. They end at everything
-// that is no letter or digit and at changes from lower to upper case.
+// that is no letter or digit, at changes from lower to upper case, and before the
+// last of several capitals that a small letter follows: APIToken.
 func split(words []string, name string) []string {
-	start, lower := -1, false
+	start, previous, lower, upper := -1, -1, false, false
 	flush := func(end int) {
 		if start >= 0 {
 			words = append(words, strings.ToLower(name[start:end]))
@@ -144,16 +162,20 @@ func split(words []string, name string) []string {
 	for i, r := range name {
 		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
 			flush(i)
-			lower = false
+			lower, upper = false, false
 			continue
 		}
-		if lower && unicode.IsUpper(r) {
+		switch {
+		case lower && unicode.IsUpper(r):
 			flush(i)
+		case upper && unicode.IsLower(r) && previous > start:
+			flush(previous)
+			start = previous
 		}
 		if start < 0 {
 			start = i
 		}
-		lower = unicode.IsLower(r)
+		lower, upper, previous = unicode.IsLower(r), unicode.IsUpper(r), i
 	}
 	flush(len(name))
 	return words

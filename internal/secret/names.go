@@ -10,11 +10,11 @@ var beforeKey = set("access account admin aes api auth consumer crypt deploy enc
 
 // beforePass are the words before "pass" that make it a password. A forward or
 // backward pass is none.
-var beforePass = set("admin app auth basic bind broker cert db ftp http imap keystore ldap login mail mariadb mongo mysql pg postgres proxy rabbitmq redis root service smtp sql ssh sudo user vault")
+var beforePass = set("admin app auth basic bind broker cert db default ftp http imap keystore ldap login mail mariadb mongo mysql pg postgres proxy rabbitmq redis root service smtp sql ssh sudo user vault")
 
 // beforeTokens are the words before "tokens", or before "token" in one word,
 // that make them credentials.
-var beforeTokens = set("access api auth bearer bot csrf deploy github gitlab hf id oauth refresh secret security service session slack user xsrf")
+var beforeTokens = set("access api auth bearer bot csrf deploy github gitlab hf id npm oauth personal private refresh registration secret security service session slack user vault xsrf")
 
 // vocabularyToken are the words before "token" that make it a part of a text or
 // a number, and not a credential.
@@ -25,7 +25,7 @@ var vocabularyToken = set("a additional audio bos by cached class cls completion
 var describes = set("count dir enabled expiration expires expiry field file format length name names path policy provider ref required size ttl type version")
 
 // noValues are values that are none, in lower case.
-var noValues = set("true false yes no none null nil undefined disabled enabled required optional missing empty redacted")
+var noValues = set("true false yes no none null nil undefined disabled enabled required optional missing empty redacted str string")
 
 func set(words string) map[string]bool {
 	out := make(map[string]bool)

@@ -23,9 +23,10 @@ func (n named) isVariable() bool {
 // nameBefore reads the name that ends before the separator at i: in quotes, in
 // brackets, or as it stands.
 func (s *scanner) nameBefore(i int) named {
-	end := i
-	for end > 0 && i-end < 8 && (s.text[end-1] == ' ' || s.text[end-1] == '!' || s.text[end-1] == ']') {
-		end--
+	end := s.operatorStart(i)
+	// The type of a variable stands between: var token string = "x".
+	if start := s.nameStart(end); typeNames[s.text[start:end]] {
+		end = s.operatorStart(start)
 	}
 	quoted := end > 0 && isQuote(s.text[end-1])
 	if quoted {
@@ -58,15 +59,34 @@ func (s *scanner) nameBefore(i int) named {
 	return n
 }
 
+// typeNames are types of texts in declarations.
+var typeNames = set("string String str bytes text")
+
+// operatorStart returns where the operator that ends before end starts, with the
+// spaces and the bracket before it: "]  ?=".
+func (s *scanner) operatorStart(end int) int {
+	start := end
+	for start > 0 && end-start < 8 && strings.IndexByte(" !]?:.+|", s.text[start-1]) >= 0 {
+		start--
+	}
+	return start
+}
+
 // nameStart returns where the name that ends before end starts.
 func (s *scanner) nameStart(end int) int {
 	start := end
 	for start > 0 && end-start < maxName && nameByte[s.text[start-1]] {
 		start--
 	}
-	// In JSON, an escaped line break stands before a name as n.
-	if start > 0 && start < end && s.text[start-1] == '\\' && strings.IndexByte("nrt", s.text[start]) >= 0 {
-		start++
+	// In JSON, an escaped line break stands before a name as n, and an escaped
+	// ampersand as u0026.
+	if start > 0 && start < end && s.text[start-1] == '\\' {
+		switch s.text[start] {
+		case 'n', 'r', 't':
+			start++
+		case 'u':
+			start = min(end, start+5)
+		}
 	}
 	return start
 }
@@ -79,6 +99,9 @@ func (s *scanner) escapesBefore(i int) int {
 	}
 	return n
 }
+
+// quotedQuote is a quote within quotes, as a shell needs it.
+const quotedQuote = `'"'"'`
 
 // value is text[from:to], and what follows it and its quotes is at next.
 type value struct {
@@ -99,6 +122,9 @@ func (s *scanner) value(i int, variable bool) value {
 		quote++
 		escapes++
 	}
+	if strings.HasPrefix(s.text[quote:], quotedQuote) {
+		quote += len(quotedQuote) - 1
+	}
 	if quote < len(s.text) && isQuote(s.text[quote]) {
 		to := s.closing(quote+1, s.text[quote], escapes)
 		return value{quote + 1, to, s.skipSpace(min(len(s.text), to+escapes+1)), true}
@@ -118,7 +144,7 @@ func (s *scanner) value(i int, variable bool) value {
 func (s *scanner) endsValue(i int) bool {
 	c := s.text[i]
 	if c == '\\' && i+1 < len(s.text) {
-		return strings.IndexByte(`nrt"'`, s.text[i+1]) >= 0
+		return strings.IndexByte(`nrtu"'`, s.text[i+1]) >= 0
 	}
 	return c <= ' ' || isQuote(c) || c == '<'
 }
