@@ -11,6 +11,8 @@ const (
 const (
 	// maxName is the length in bytes up to which a name is read.
 	maxName = 128
+	// minValue is the length in bytes below which a value in a text is none.
+	minValue = 3
 	// maxGap is how far behind a name's member its value's may begin.
 	maxGap = 64
 )
@@ -165,7 +167,7 @@ func isScheme(word string) bool {
 
 // withhold replaces v if it can be a secret under name.
 func (s *scanner) withhold(i int, v value, name, rule string) int {
-	if !isCredential(name, s.text[v.from:v.to]) {
+	if v.to-v.from < minValue || !isCredential(name, s.text[v.from:v.to]) {
 		return i
 	}
 	s.replace(v.from, v.to, rule)

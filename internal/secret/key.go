@@ -96,7 +96,7 @@ func Value(name, value string) bool {
 
 // isCredential reports whether value can be a secret, if name is a secret's.
 func isCredential(name, value string) bool {
-	if len(value) < minValue || isMark(value) || noValues[strings.ToLower(value)] {
+	if value == "" || isMark(value) || noValues[strings.ToLower(value)] {
 		return false
 	}
 	digit, other := false, false
@@ -115,9 +115,6 @@ func isCredential(name, value string) bool {
 	}
 	return true
 }
-
-// minValue is the length in bytes below which a value is no secret.
-const minValue = 3
 
 // maxCount is the number of digits from which a number is no count or index.
 const maxCount = 16

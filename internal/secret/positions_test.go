@@ -1,7 +1,7 @@
 package secret
 
 import (
-	stdbase64 "encoding/base64"
+	"encoding/base64"
 	"encoding/json"
 	"net/url"
 	"strings"
@@ -116,7 +116,7 @@ func positionsOf(p planted) []position {
 // flagOf writes a name as that of a flag.
 func flagOf(key string) string { return strings.Join(split(nil, key), "-") }
 
-func encoded(text string) string { return stdbase64.StdEncoding.EncodeToString([]byte(text)) }
+func encoded(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
 
 func jsonText(text string) string {
 	out, err := json.Marshal(text)

@@ -1,8 +1,6 @@
 package secret
 
-import (
-	"strings"
-)
+import "strings"
 
 // markStart begins what takes the place of a secret.
 const markStart = "<REDACTED:"
