@@ -105,7 +105,7 @@ func (s *scanner) values(i, next int, name string, n named) int {
 		}
 		return done
 	}
-	if !v.quoted && s.isCode(v, name) {
+	if !v.quoted && (n.isCount() || s.isCode(v, name)) {
 		return i
 	}
 	return s.withhold(i, v, name, assignmentRule)
@@ -114,16 +114,17 @@ func (s *scanner) values(i, next int, name string, n named) int {
 // isCode reports whether an unquoted value is an expression of a program, as in
 // a stack trace: api_key=settings.api_key, token=token, secret=load("x").
 func (s *scanner) isCode(v value, name string) bool {
-	text := s.text[v.from:v.to]
+	text, arguments, called := strings.Cut(s.text[v.from:v.to], "(")
 	for i := range len(text) {
 		if !identifier[text[i]] {
 			return false
 		}
 	}
-	if text == name || strings.ContainsAny(text, "._") && Key(text) {
-		return true
+	path := strings.ContainsAny(text, "._")
+	if called {
+		return path || arguments == ""
 	}
-	return v.to < len(s.text) && (s.text[v.to] == '(' || s.text[v.to] == '[')
+	return text == name || path && Key(text) || v.to < len(s.text) && s.text[v.to] == '['
 }
 
 // header replaces a header's value behind the name of its scheme: to the end of

@@ -1,18 +1,27 @@
 package secret
 
 import (
-	"encoding/json"
+	"flag"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"os"
-	"regexp"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
-// reads reports whether a secret of p can be read in text.
+var update = flag.Bool("update", false, "write the figures of docs/redaction.md and the patterns of production.yaml")
+
+var (
+	page       = filepath.Join("..", "..", "docs", "redaction.md")
+	production = filepath.Join("..", "..", "distribution", "config", "production.yaml")
+)
+
+// reads reports whether a part of p's secret can be read in text.
 func (p planted) reads(text string) bool {
 	for _, part := range p.parts {
 		if strings.Contains(text, part) {
@@ -22,152 +31,113 @@ func (p planted) reads(text string) bool {
 	return strings.Contains(text, encoded("x "+p.text)) || p.key != "" && strings.Contains(text, encoded(p.key+"="+p.text))
 }
 
-func TestX(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
-	n, miss := 0, 0
-	all := corpus(r)
-	for _, p := range all {
-		for _, at := range positionsOf(p) {
-			key, text := at.put(p)
-			if text == "" {
-				continue
-			}
-			n++
-			if Value(key, text) {
-				continue
-			}
-			out, _ := Redact(text)
-			if p.reads(out) {
-				miss++
-				fmt.Printf("MISS %s %s @%s\n   %.200q\n   %.200q\n", p.name, p.key, at.name, text, out)
-			}
-		}
+// ours redacts what stands under key as repro_gen does.
+func ours(key, text string) string {
+	if Value(key, text) {
+		return Mark("key")
 	}
-	fmt.Println(len(all), n, miss)
-}
-
-func TestExport(t *testing.T) {
-	var rows []map[string]any
-	for _, p := range corpus(rand.New(rand.NewPCG(1, 2))) {
-		for _, at := range positionsOf(p) {
-			key, text := at.put(p)
-			if text == "" {
-				continue
-			}
-			rows = append(rows, map[string]any{"class": p.class, "name": p.name + " " + p.key, "pos": at.name, "key": key, "text": text, "parts": p.parts, "enc1": encoded("x " + p.text), "enc2": encoded(p.key + "=" + p.text)})
-		}
-	}
-	b, _ := json.Marshal(rows)
-	os.WriteFile("/tmp/rd/corpus.json", b, 0o600)
-}
-
-func TestHeldOut(t *testing.T) {
-	b, _ := os.ReadFile("/tmp/rd/heldout.jsonl")
-	n, ok := map[string]int{}, map[string]int{}
-	bad := map[string]map[string]string{}
-	for line := range strings.Lines(string(b)) {
-		var r map[string]string
-		json.Unmarshal([]byte(line), &r)
-		out, rules := Redact(r["text"])
-		if r["kind"] == "fp" {
-			n["fp"]++
-			if len(rules) > 0 {
-				ok["fp"]++
-				fmt.Printf("FP %s %.150q -> %.150q\n", r["id"], r["text"], out)
-			}
-			continue
-		}
-		n["tp"]++
-		n["tp "+r["id"]]++
-		if !strings.Contains(out, r["secret"]) {
-			ok["tp"]++
-			ok["tp "+r["id"]]++
-		} else {
-			if bad[r["id"]] == nil {
-				bad[r["id"]] = map[string]string{}
-			}
-			bad[r["id"]][r["text"]] = r["secret"]
-		}
-	}
-	fmt.Println(n["tp"], ok["tp"], n["fp"], ok["fp"])
-	for k, m := range bad {
-		i := 0
-		for text, sec := range m {
-			if i < 2 {
-				fmt.Printf("HMISS %s %d/%d %.160q secret %.80q\n", k, ok["tp "+k], n["tp "+k], text, sec)
-			}
-			i++
-		}
-	}
-}
-
-type stock struct{ keys, values []*regexp.Regexp }
-
-func newStock() (s stock) {
-	for _, p := range valuePatterns() {
-		s.values = append(s.values, regexp.MustCompile(p))
-	}
-	return s
-}
-func (s stock) redact(key, text string) string {
-	for _, k := range s.keys {
-		if k.MatchString(key) {
-			return "****"
-		}
-	}
-	for _, v := range s.values {
-		if v.MatchString(text) {
-			text = v.ReplaceAllString(text, "****")
-		}
-	}
+	text, _ = Redact(text)
 	return text
 }
-func TestStock(t *testing.T) {
-	s := newStock()
-	n, miss := 0, map[string]int{}
-	for _, p := range corpus(rand.New(rand.NewPCG(1, 2))) {
+
+// tally counts the places at which secrets were put, and where each of the two
+// found them.
+type tally struct{ places, ours, stock int }
+
+func (t tally) row(name string) string {
+	return fmt.Sprintf("| %s | %d | %s | %s |\n", name, t.places, percent(t.ours, t.places), percent(t.stock, t.places))
+}
+
+// percent rounds down, so that 100 % means all.
+func percent(n, of int) string {
+	tenths := n * 1000 / of
+	return fmt.Sprintf("%d.%d %%", tenths/10, tenths%10)
+}
+
+// recall puts each secret of the corpus at each position.
+func recall() string {
+	stock := stockPatterns()
+	classes, positions := map[string]*tally{}, map[string]*tally{}
+	var all tally
+	var classOrder, positionOrder []string
+	missed := map[string][]string{}
+	forms := map[string]int{}
+	for _, p := range corpus(rand.New(rand.NewPCG(13, 7))) {
+		forms[p.class]++
 		for _, at := range positionsOf(p) {
 			key, text := at.put(p)
 			if text == "" {
 				continue
 			}
-			n++
-			out := s.redact(key, text)
-			if p.reads(out) {
-				miss["all"]++
-				miss["class "+p.class]++
-				miss["pos "+at.name]++
-				if at.name != "base64" {
-					miss["name "+p.name+" "+p.key]++
-					if miss["pos "+at.name] < 8 {
-						fmt.Printf("%s\n   %.150q\n   %.150q\n", at.name, text, out)
-					}
-				}
+			if classes[p.class] == nil {
+				classes[p.class], classOrder = &tally{}, append(classOrder, p.class)
+			}
+			if positions[at.name] == nil {
+				positions[at.name], positionOrder = &tally{}, append(positionOrder, at.name)
+			}
+			found, stockFound := !p.reads(ours(key, text)), !p.reads(stock.redact(text))
+			for _, t := range []*tally{classes[p.class], positions[at.name], &all} {
+				t.add(found, stockFound)
+			}
+			if !found {
+				missed[p.name+p.key] = append(missed[p.name+p.key], at.name)
 			}
 		}
 	}
-	fmt.Println(n)
-	for _, k := range slices.Sorted(maps.Keys(miss)) {
-		fmt.Println(k, miss[k])
+	var out strings.Builder
+	out.WriteString("| kind of secret | places | `repro_gen` | `redaction/secrets` |\n|---|---|---|---|\n")
+	for _, class := range classOrder {
+		out.WriteString(classes[class].row(fmt.Sprintf("%s: %d forms", class, forms[class])))
+	}
+	out.WriteString(all.row("all"))
+	out.WriteString("\n| place | secrets | `repro_gen` | `redaction/secrets` |\n|---|---|---|---|\n")
+	for _, name := range positionOrder {
+		out.WriteString(positions[name].row(name))
+	}
+	out.WriteString("\nWhat `repro_gen` missed:\n\n")
+	for _, form := range slices.Sorted(keysOf(missed)) {
+		fmt.Fprintf(&out, "- `%s` in %s\n", form, strings.Join(missed[form], ", "))
+	}
+	return out.String()
+}
+
+func (t *tally) add(found, stockFound bool) {
+	t.places++
+	if found {
+		t.ours++
+	}
+	if stockFound {
+		t.stock++
 	}
 }
-func BenchmarkStock(b *testing.B) {
-	s := newStock()
-	for i, v := range s.values {
-		b.Run(fmt.Sprint(i), func(b *testing.B) {
-			for b.Loop() {
-				v.MatchString("claude-3-opus-20240229 with some words/and a path, a=1")
+
+func keysOf[V any](m map[string]V) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for k := range m {
+			if !yield(k) {
+				return
 			}
-		})
+		}
 	}
-	b.Run("all", func(b *testing.B) {
-		for b.Loop() {
-			s.redact("gen_ai.request.model", "claude-3-opus-20240229 with some words/and a path, a=1")
-		}
-	})
-	b.Run("ours", func(b *testing.B) {
-		for b.Loop() {
-			Redact("claude-3-opus-20240229 with some words/and a path, a=1")
-		}
-	})
+}
+
+// The page has the figures that are measured here, so a rule that finds less
+// than it did fails this test.
+func TestFiguresOfPage(t *testing.T) {
+	sections := map[string]string{"recall": recall(), "alarms": falseAlarms(t)}
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	got := string(text)
+	for name, section := range sections {
+		start, end := "<!-- "+name+": written by a test -->\n", "<!-- end of "+name+" -->"
+		before, rest, found := strings.Cut(got, start)
+		require.True(t, found, "docs/redaction.md has no %q", start)
+		_, after, found := strings.Cut(rest, end)
+		require.True(t, found, "docs/redaction.md has no %q", end)
+		got = before + start + section + end + after
+	}
+	if *update {
+		require.NoError(t, os.WriteFile(page, []byte(got), 0o600))
+	}
+	assert.Equal(t, string(text), got, "with -update this test writes the page; read what changed")
 }

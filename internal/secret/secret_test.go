@@ -100,4 +100,3 @@ func TestKey(t *testing.T) {
 		assert.Equal(t, want, Key(key), key)
 	}
 }
-

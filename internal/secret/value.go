@@ -20,6 +20,12 @@ func (n named) isVariable() bool {
 	return n.separator == '=' && n.before != '?' && n.before != '&' && strings.ToUpper(n.text) == n.text
 }
 
+// isCount reports whether the name is that of a run through data or of a test
+// that went well, and not of a password: "forward pass: 12 ms".
+func (n named) isCount() bool {
+	return n.separator == ':' && strings.EqualFold(n.text, "pass")
+}
+
 // nameBefore reads the name that ends before the separator at i: in quotes, in
 // brackets, or as it stands.
 func (s *scanner) nameBefore(i int) named {
