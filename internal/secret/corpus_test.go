@@ -50,7 +50,7 @@ npm_{alnum:36}	pypi-{word:100}	rubygems_{hex:48}	dckr_pat_{word:27}	dckr_oat_{wo
 CCIPAT_{alnum:22}_{hex:40}	bkua_{hex:40}	ATATT3xFfGF0{word:160}	ATBB{alnum:32}	sgp_{hex:16}_{hex:40}	squ_{hex:40}	sqp_{hex:40}	figd_{word:40}	PMAK-{hex:24}-{hex:34}	lin_api_{alnum:40}	secret_{alnum:43}	ntn_{alnum:46}	xkeysib-{hex:64}-{alnum:16}
 xoxb-{digit:12}-{digit:12}-{alnum:24}	xoxp-{digit:12}-{digit:12}-{digit:12}-{hex:32}	xoxe.xoxp-1-{alnum:140}	xapp-1-{upper:11}-{digit:13}-{hex:64}	SG.{word:22}.{word:43}	key-{hex:32}	SK{hex:32}
 sk_live_{alnum:24}	sk_test_{alnum:24}	rk_live_{alnum:24}	whsec_{base:32}	shpat_{hex:32}	shpca_{hex:32}	shppa_{hex:32}	shpss_{hex:32}	sq0atp-{word:22}	sq0csp-{word:43}	EAAA{word:60}	EZAK{alnum:54}	shippo_live_{hex:40}
-AGE-SECRET-KEY-1{upper:58}	EAAB{alnum:120}	{digit:9}:AA{word:33}	M{word:23}.{word:6}.{word:38}	{alnum:3}8Q~{word:34}	{alnum:14}.atlasv1.{word:67}	{hex:32}-us12	pat{alnum:14}.{hex:64}
+AGE-SECRET-KEY-1{upper:58}	EAAB{alnum:120}	{digit:9}:AA{word:33}	M{word:23}.G{word:5}.{word:38}	{alnum:3}8Q~{word:34}	{alnum:14}.atlasv1.{word:67}	{hex:32}-us12	pat{alnum:14}.{hex:64}
 eyJ{word:30}.eyJ{word:60}.{word:43}	eyJ{word:30}..{word:16}.{word:60}.{word:22}
 `
 
