@@ -66,11 +66,11 @@ func read(t *testing.T, pattern string) []attribute {
 		}
 		for {
 			var v any
-			if err := decode(&v); errors.Is(err, io.EOF) {
+			err := decode(&v)
+			if errors.Is(err, io.EOF) {
 				break
-			} else {
-				require.NoError(t, err, name)
 			}
+			require.NoError(t, err, name)
 			all = texts("", v, all)
 		}
 		require.NoError(t, file.Close())

@@ -165,7 +165,7 @@ func corpus(r *rand.Rand) []planted {
 		text, parts := fill(r, template)
 		all = append(all, planted{class: class, name: strings.ReplaceAll(template, "\\n", " "), key: key, text: text, parts: parts})
 	}
-	for _, template := range strings.Fields(tokenTemplates) {
+	for template := range strings.FieldsSeq(tokenTemplates) {
 		add(classToken, "", template)
 	}
 	for i, name := range strings.Fields(names) {

@@ -15,8 +15,8 @@ type form struct {
 }
 
 const (
-	// credentialList is the list of parameters behind the name of a scheme.
-	credentialList = `[A-Za-z]+=(?:\\*"[^"\\\r\n]*\\*"|[^\s,"'\\]+)(?:,\s*[A-Za-z]+=(?:\\*"[^"\\\r\n]*\\*"|[^\s,"'\\]+))*`
+	// schemeParameters is the list of parameters behind the name of a scheme.
+	schemeParameters = `[A-Za-z]+=(?:\\*"[^"\\\r\n]*\\*"|[^\s,"'\\]+)(?:,\s*[A-Za-z]+=(?:\\*"[^"\\\r\n]*\\*"|[^\s,"'\\]+))*`
 	// userInfo is what stands before a password in a URL.
 	userInfo = `://[^\s:/?#@"'<>\[]*:`
 )
@@ -25,8 +25,8 @@ var forms = []form{
 	{"private_key", []string{"PRIVATE KEY"}, regexp.MustCompile(`-{4,5} ?BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)? ?-{4,5}(?s:.*?)(?:-{4,5} ?END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)? ?-{4,5}|$)`)},
 	{"private_key", []string{"PuTTY-User-Key-File-"}, regexp.MustCompile(`PuTTY-User-Key-File-[0-9](?s:.*?)(?:Private-MAC: [0-9a-f]+|$)`)},
 	{"jwt", []string{"eyJ"}, regexp.MustCompile(`eyJ[A-Za-z0-9_-]{8,}\.\.?[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)*`)},
-	{"authorization", []string{"Digest", "digest"}, regexp.MustCompile(`(\b[Dd]igest\s+)` + credentialList)},
-	{"authorization", []string{"AWS4-"}, regexp.MustCompile(`(AWS4-[A-Z0-9-]+\s+)` + credentialList)},
+	{"authorization", []string{"Digest", "digest"}, regexp.MustCompile(`(\b[Dd]igest\s+)` + schemeParameters)},
+	{"authorization", []string{"AWS4-"}, regexp.MustCompile(`(AWS4-[A-Z0-9-]+\s+)` + schemeParameters)},
 	{"authorization", []string{"SharedKey"}, regexp.MustCompile(`(\bSharedKey(?:Lite)? )[\w.-]+:[A-Za-z0-9+/]{20,}=*`)},
 	{"authorization", []string{"Negotiate", "NTLM"}, regexp.MustCompile(`(\b(?:Negotiate|NTLM) )[A-Za-z0-9+/]{16,}=*`)},
 	{"authorization", []string{"earer", "asic", "pikey", "piKey", "EARER", "ASIC", "PIKEY"}, regexp.MustCompile(`(\b(?i:bearer|basic|apikey)\s+)(?:[A-Za-z0-9._~+/=-]{16,}|[A-Za-z._~+/=-]*(?:[0-9]|[a-z][A-Z])[A-Za-z0-9._~+/=-]{4,})`)},

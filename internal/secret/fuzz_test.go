@@ -21,6 +21,9 @@ func FuzzRedact(f *testing.F) {
 		if len(rules) == 0 {
 			t.Fatal("no rule is named")
 		}
+		if again, rules := Redact(got); len(rules) > 0 {
+			t.Fatalf("%q becomes %q", got, again)
+		}
 	})
 }
 

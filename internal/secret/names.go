@@ -29,7 +29,7 @@ var noValues = set("true false yes no none null nil undefined disabled enabled r
 
 func set(words string) map[string]bool {
 	out := make(map[string]bool)
-	for _, w := range strings.Fields(words) {
+	for w := range strings.FieldsSeq(words) {
 		out[w] = true
 	}
 	return out

@@ -31,7 +31,7 @@ func valuePatterns() []string {
 func tokenPatterns() []string {
 	var plain, others []string
 	for _, t := range tokens {
-		for _, p := range strings.Fields(t.prefixes) {
+		for p := range strings.FieldsSeq(t.prefixes) {
 			switch t.of {
 			case alnum, upper, lower, hex:
 				plain = append(plain, regexp.QuoteMeta(p))
@@ -118,5 +118,5 @@ func TestPatternsOfProduction(t *testing.T) {
 	if *update {
 		require.NoError(t, os.WriteFile(production, []byte(want), 0o600))
 	}
-	assert.Equal(t, string(text), want, "with -update this test writes the patterns")
+	assert.Equal(t, want, string(text), "with -update this test writes the patterns")
 }

@@ -79,7 +79,7 @@ func TestRedact(t *testing.T) {
 	} {
 		got, rules := Redact(in)
 		assert.Equal(t, want, got)
-		assert.Equal(t, strings.Count(want, markStart), len(rules), in)
+		assert.Len(t, rules, strings.Count(want, markStart), in)
 		got, rules = Redact(got)
 		assert.Equal(t, want, got, "redacting twice changes nothing")
 		assert.Empty(t, rules)

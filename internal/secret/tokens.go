@@ -84,7 +84,7 @@ type prefixed struct {
 var byFirst = func() (out [256][]prefixed) {
 	for i := range tokens {
 		of := tokens[i].of.bytes()
-		for _, p := range strings.Fields(tokens[i].prefixes) {
+		for p := range strings.FieldsSeq(tokens[i].prefixes) {
 			out[p[0]] = append(out[p[0]], prefixed{&tokens[i], p, of})
 		}
 	}
@@ -132,7 +132,7 @@ func (p *prefixed) end(text string, i int) int {
 	}
 	start := i + len(p.prefix)
 	end := start
-	for end < len(text) && p.of[text[end]] && !(p.exact && end-start > p.min) {
+	for end < len(text) && p.of[text[end]] && (!p.exact || end-start <= p.min) {
 		end++
 	}
 	if end-start < p.min || p.exact && (end-start > p.min || end < len(text) && wordByte[text[end]]) {
