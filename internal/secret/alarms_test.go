@@ -118,6 +118,9 @@ func TestNoSecrets(t *testing.T) {
 		"4d5a9f3c-0000-1111-2222-333344445555", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
 		"mat1 and mat2 shapes cannot be multiplied (2x3 and 4x5)", "KeyError: 'x'", "TypeError: unexpected token: ','",
 		"UPDATE t SET key = 'a' WHERE id = 4", "docker run image -p 8080:80", "ls -a key", "author: x", "secretary: Jane",
+		"KeyError: 'password'", "field 'password': required", "secret: not found", "credentials: invalid", "401: bad credentials",
+		"def f(token: str, n: int = 3):", "token: Optional[str] = None", "tokenizer.pad_token = tokenizer.eos_token",
+		"aws.secretsmanager.secret.arn=arn:aws:x", "no image provided: retrying",
 	} {
 		got, rules := Redact(text)
 		assert.Equal(t, text, got, "%v", rules)

@@ -51,6 +51,7 @@ var forms = []form{
 	{"argument", []string{"redis-cli"}, regexp.MustCompile(`(\bredis-cli\b[^\n|;&]*?\s-a ?)[^\s"'<-][^\s"'<]*`)},
 	{"argument", []string{" login"}, regexp.MustCompile(`(\b(?:docker|podman|helm)\b[^\n|;&]*?\blogin\b[^\n|;&]*?\s-p ?)[^\s"'<-][^\s"'<]*`)},
 	{"argument", []string{" -u", " -a", " --user", " --auth", " --proxy-user"}, regexp.MustCompile(`(\b(?:curl|http)\b(?:[^\n|;&]|\\\n)*?\s(?:-u|-a|--user|--auth|--proxy-user)[ =]*["']?[^\s:"'<]+:["']?)[^\s"'<]+`)},
+	{"assignment", []string{" provided: "}, regexp.MustCompile(`(\b(?i:key|token|password|secret) provided: ["']?)[^\s"'<]{6,}`)},
 	{"netrc", []string{" password "}, regexp.MustCompile(`(\blogin\s+\S+\s+password\s+)[^\s<]+`)},
 }
 

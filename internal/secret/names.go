@@ -22,10 +22,10 @@ var vocabularyToken = set("a additional audio bos by cached class cls completion
 
 // describes are the words at the end of a name that make it say something of a
 // secret.
-var describes = set("count dir enabled expiration expires expiry field file format length name names path policy provider ref required size ttl type version")
+var describes = set("arn count dir enabled expiration expires expiry field file format length name names path policy provider ref required size ttl type version")
 
 // noValues are values that are none, in lower case.
-var noValues = set("true false yes no none null nil undefined disabled enabled required optional missing empty redacted str string")
+var noValues = set("true false yes no none null nil undefined disabled enabled required optional missing empty redacted not invalid str string")
 
 func set(words string) map[string]bool {
 	out := make(map[string]bool)

@@ -11,7 +11,8 @@ func Mark(rule string) string { return markStart + rule + ">" }
 // Redact returns text with each secret replaced by the Mark of the rule that
 // found it, and the names of these rules, one for each replacement. Redacting
 // the result again changes nothing. It takes time linear in the length of text,
-// up to some microseconds a byte; a text without secrets is not copied.
+// some 30 ns a byte and up to ten times that of a hostile one; a text without
+// secrets is not copied.
 func Redact(text string) (string, []string) {
 	var rules []string
 	text = plain(text, &rules)

@@ -62,6 +62,10 @@ func TestRedact(t *testing.T) {
 		"q=password%3Dhunter2%26n%3D1 x":                                              "<REDACTED:encoded> x",
 		"got cGFzc3dvcmQ9aHVudGVyMg== back":                                           "got <REDACTED:encoded> back",
 		"got " + base64.RawURLEncoding.EncodeToString([]byte(`{"api_key":"abc???"}`)): "got <REDACTED:encoded>",
+		// What an API answers, and other forms of assignments.
+		"Incorrect API key provided: abcd1234efgh. See": "Incorrect API key provided: <REDACTED:assignment> See",
+		`var authToken string = "abc123"`:               `var authToken string = "<REDACTED:assignment>"`,
+		"API_KEY ?= abc123":                             "API_KEY ?= <REDACTED:assignment>",
 		// What is no secret stays.
 		base64.StdEncoding.EncodeToString([]byte("nothing of importance, and no key at all")): base64.StdEncoding.EncodeToString([]byte("nothing of importance, and no key at all")),
 		base64.StdEncoding.EncodeToString([]byte("\x00password=hunter2\x01\x02")):             base64.StdEncoding.EncodeToString([]byte("\x00password=hunter2\x01\x02")),
