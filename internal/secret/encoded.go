@@ -31,8 +31,10 @@ func withoutEncoded(text string, rules *[]string) string {
 		for i < len(text) && encodedByte[text[i]] {
 			i++
 		}
-		if isEncodedSecret(text[start:i]) {
-			w.replace(start, i, encodedRule)
+		// A full stop ends a sentence and no word.
+		end := start + len(strings.TrimRight(text[start:i], "."))
+		if isEncodedSecret(text[start:end]) {
+			w.replace(start, end, encodedRule)
 		}
 	}
 	return w.String()
@@ -65,8 +67,27 @@ func isSecretBase64(word string) bool {
 	if strings.ContainsAny(word, "-_") {
 		encoding = base64.RawURLEncoding
 	}
+	// Most such words are ids: their first bytes tell.
+	var first [minEncoded / 4 * 3]byte
+	n, err := encoding.Decode(first[:], []byte(word[:min(len(word), minEncoded)]))
+	if err != nil || !isPrintable(whole(first[:n])) {
+		return false
+	}
 	decoded, err := encoding.DecodeString(word)
 	return err == nil && isPrintable(decoded) && isSecret(string(decoded))
+}
+
+// whole returns b without a character at its end that goes on behind it.
+func whole(b []byte) []byte {
+	for n := 1; n < utf8.UTFMax && n <= len(b); n++ {
+		if c := b[len(b)-n]; utf8.RuneStart(c) {
+			if !utf8.FullRune(b[len(b)-n:]) {
+				return b[:len(b)-n]
+			}
+			break
+		}
+	}
+	return b
 }
 
 func isSecret(decoded string) bool {

@@ -47,7 +47,7 @@ var free = []position{
 		return "process.command_args", "['run', " + pythonText(p.text) + ", '-v']"
 	}},
 	{"Markdown", func(p planted) (string, string) { return "app.note", "Use `" + p.text + "` here" }},
-	{"base64", func(p planted) (string, string) { return "app.data", "data " + encoded("x "+p.text) }},
+	{"base64", func(p planted) (string, string) { return "app.data", "data " + encoded("x "+p.text) + "." }},
 }
 
 // keyed are the positions of a secret that is known by its name.
@@ -102,7 +102,7 @@ var keyed = []position{
 	{"XML", func(p planted) (string, string) {
 		return "app.config", "<a><" + p.key + ">" + p.text + "</" + p.key + "></a>"
 	}},
-	{"base64", func(p planted) (string, string) { return "app.data", "data " + encoded(p.key+"="+p.text) }},
+	{"base64", func(p planted) (string, string) { return "app.data", "data " + encoded(p.key+"="+p.text) + "." }},
 }
 
 // positionsOf returns where p can stand.

@@ -59,9 +59,11 @@ func TestRedact(t *testing.T) {
 		"ya29." + x:    "<REDACTED:google_token>",
 		"npm_" + x + x: "<REDACTED:registry_token>",
 		// Encoded once.
-		"q=password%3Dhunter2%26n%3D1 x":                                              "<REDACTED:encoded> x",
-		"got cGFzc3dvcmQ9aHVudGVyMg== back":                                           "got <REDACTED:encoded> back",
-		"got " + base64.RawURLEncoding.EncodeToString([]byte(`{"api_key":"abc???"}`)): "got <REDACTED:encoded>",
+		"q=password%3Dhunter2%26n%3D1 x":                                                "<REDACTED:encoded> x",
+		"got cGFzc3dvcmQ9aHVudGVyMg== back":                                             "got <REDACTED:encoded> back",
+		"got " + base64.RawURLEncoding.EncodeToString([]byte(`{"api_key":"abc???"}`)):   "got <REDACTED:encoded>",
+		"got " + base64.StdEncoding.EncodeToString([]byte("pass=hunter")) + ".":         "got <REDACTED:encoded>.",
+		"got " + base64.StdEncoding.EncodeToString([]byte("ein schönes password=abcé")): "got <REDACTED:encoded>",
 		// What an API answers, and other forms of assignments.
 		"Incorrect API key provided: abcd1234efgh. See": "Incorrect API key provided: <REDACTED:assignment> See",
 		`var authToken string = "abc123"`:               `var authToken string = "<REDACTED:assignment>"`,
