@@ -96,7 +96,7 @@ func Value(name, value string) bool {
 
 // isCredential reports whether value can be a secret, if name is a secret's.
 func isCredential(name, value string) bool {
-	if value == "" || isMark(value) || noValues[strings.ToLower(value)] {
+	if value == "" || isMark(value) || len(value) < maxCount && noValues[strings.ToLower(value)] {
 		return false
 	}
 	digit, other := false, false
