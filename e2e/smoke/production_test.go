@@ -204,11 +204,13 @@ func TestProductionSendsNothingPlanted(t *testing.T) {
 	p := startProduction(t)
 	const planted = "planted-content"
 	credentials := map[string]string{
-		"aws":     "AKIA" + strings.Repeat("Q", 16),
-		"hugging": "hf_" + strings.Repeat("abcd", 6),
-		"openai":  "sk-" + strings.Repeat("proj4", 6),
-		"github":  "ghp_" + strings.Repeat("x1y2", 9),
-		"jwt":     "eyJhbGciOiJub25l.eyJzdWIiOiIxMjM0.c2lnbmF0dXJl",
+		"aws":       "AKIA" + strings.Repeat("Q", 16),
+		"hugging":   "hf_" + strings.Repeat("abcd", 6),
+		"openai":    "sk-" + strings.Repeat("proj4", 6),
+		"github":    "ghp_" + strings.Repeat("x1y2", 9),
+		"jwt":       "eyJhbGciOiJub25l.eyJzdWIiOiIxMjM0.c2lnbmF0dXJl",
+		"nvidia":    "nvapi-" + strings.Repeat("a1B2c3D4", 8),
+		"replicate": "r8_" + strings.Repeat("a1B2c3D4", 5),
 	}
 	keys := append(userKeys(t), contentKeys...)
 	plant := func(attributes pcommon.Map) {
@@ -220,7 +222,7 @@ func TestProductionSendsNothingPlanted(t *testing.T) {
 		}
 		at := 0
 		for _, secret := range credentials {
-			attributes.PutStr([]string{"server.address", "tool.name", "ml.role", "gen_ai.tool.name", "pair"}[at], "is:"+secret)
+			attributes.PutStr([]string{"server.address", "tool.name", "ml.role", "gen_ai.tool.name", "pair", "rpc.method", "peer.service"}[at], "is:"+secret)
 			at++
 		}
 		attributes.PutEmptySlice("process.command_args").AppendEmpty().SetStr("--api-key=" + credentials["openai"])

@@ -7,6 +7,7 @@ require (
 	github.com/open-telemetry/opentelemetry-collector-contrib/pkg/golden v0.158.0
 	github.com/open-telemetry/opentelemetry-collector-contrib/pkg/pdatatest v0.158.0
 	github.com/otelcol-ml/otelcol-ml/internal/mlattr v0.0.0
+	github.com/otelcol-ml/otelcol-ml/internal/secret v0.0.0
 	github.com/otelcol-ml/otelcol-ml/internal/shared v0.0.0
 	github.com/stretchr/testify v1.12.1
 	go.opentelemetry.io/collector/component v1.64.0
@@ -62,5 +63,6 @@ require (
 
 replace (
 	github.com/otelcol-ml/otelcol-ml/internal/mlattr => ../../internal/mlattr
+	github.com/otelcol-ml/otelcol-ml/internal/secret => ../../internal/secret
 	github.com/otelcol-ml/otelcol-ml/internal/shared => ../../internal/shared
 )

@@ -1,10 +1,12 @@
+// Package redact withholds secrets in trees of values, by the rules of
+// internal/secret, and notes where. Nothing here knows about telemetry.
 package redact
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/secret"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 )
 
@@ -31,43 +33,12 @@ func Text(s string) string {
 
 // Text works like the function Text and notes the place.
 func (r *Redactor) Text(where, s string) string {
-	s = r.plain(where, s)
-	decoded := withoutEncoded(s)
-	if decoded != s {
-		r.note(where, encodedRule)
-	}
-	return decoded
-}
-
-// plain withholds what can be read as it stands.
-func (r *Redactor) plain(where, s string) string {
-	lower := strings.ToLower(s)
-	for _, rule := range valueRules {
-		if !slices.ContainsFunc(rule.hints, func(h string) bool { return strings.Contains(lower, h) }) {
-			continue
-		}
-		replaced := replaceAll(rule, s)
-		if replaced == s {
-			continue
-		}
-		s = replaced
-		r.note(where, rule.name)
+	s, rules := secret.Redact(s)
+	for _, rule := range rules {
+		r.note(where, rule)
 	}
 	return s
 }
-
-func replaceAll(rule valueRule, s string) string {
-	replacement := mark(rule.name)
-	if rule.pattern.NumSubexp() > 0 {
-		replacement = "${1}" + replacement
-	}
-	if rule.name == "url_password" {
-		replacement += "@"
-	}
-	return rule.pattern.ReplaceAllString(s, replacement)
-}
-
-func mark(rule string) string { return "<REDACTED:" + rule + ">" }
 
 func (r *Redactor) note(where, rule string) {
 	r.Paths = append(r.Paths, Path{Where: where, Rule: rule})
@@ -93,15 +64,15 @@ func (r *Redactor) array(where string, a jsontree.Array) any {
 	out := make(jsontree.Array, len(a))
 	for i, v := range a {
 		at := where + "[" + strconv.Itoa(i) + "]"
-		if i > 0 && secretFlag(a[i-1]) && withheld(v, "") {
+		if i > 0 && isArgument(a[i-1], v) {
 			r.note(at, "argument")
-			out[i] = mark("argument")
+			out[i] = secret.Mark("argument")
 			continue
 		}
 		// A pair list is a dictionary in other clothes: ["password", "x"].
-		if key, ok := pairKey(a); i == 1 && ok && SecretKey(key) && withheld(v, key) {
+		if key, ok := pairKey(a); i == 1 && ok && secret.Key(key) && withheld(v, key) {
 			r.note(at, "key")
-			out[i] = mark("key")
+			out[i] = secret.Mark("key")
 			continue
 		}
 		out[i] = r.Tree(at, v)
@@ -119,9 +90,9 @@ func (r *Redactor) object(where string, o jsontree.Object) any {
 			at = where + "." + key
 		}
 		isValue := named != "" && strings.EqualFold(m.Key, "value")
-		if SecretKey(m.Key) && withheld(m.Value, m.Key) || isValue && withheld(m.Value, named) {
+		if secret.Key(m.Key) && withheld(m.Value, m.Key) || isValue && withheld(m.Value, named) {
 			r.note(at, "key")
-			out[i] = jsontree.Member{Key: key, Value: mark("key")}
+			out[i] = jsontree.Member{Key: key, Value: secret.Mark("key")}
 			continue
 		}
 		out[i] = jsontree.Member{Key: key, Value: r.Tree(at, m.Value)}
@@ -134,7 +105,7 @@ func (r *Redactor) object(where string, o jsontree.Object) any {
 func nameOf(o jsontree.Object) string {
 	for _, m := range o {
 		if strings.EqualFold(m.Key, "name") || strings.EqualFold(m.Key, "key") {
-			if name, ok := m.Value.(string); ok && SecretKey(name) {
+			if name, ok := m.Value.(string); ok && secret.Key(name) {
 				return name
 			}
 		}
@@ -150,21 +121,21 @@ func pairKey(a jsontree.Array) (string, bool) {
 	return key, ok
 }
 
-func secretFlag(v any) bool {
-	s, ok := v.(string)
-	return ok && strings.HasPrefix(s, "-") && SecretKey(s)
+// isArgument reports whether v is the value of a secret's flag before it.
+func isArgument(flag, v any) bool {
+	name, ok := flag.(string)
+	return ok && strings.HasPrefix(name, "-") && secret.Key(name) && withheld(v, name)
 }
 
-// withheld reports whether the value under a secret's key can be one: nothing
-// and a switch are not, and a number called a token is a count or an index.
+// withheld reports whether the value under a secret's key can be one.
 func withheld(v any, key string) bool {
 	switch v := v.(type) {
 	case nil, bool:
 		return false
 	case string:
-		return v != ""
+		return secret.Value(key, v)
 	case jsontree.Number:
-		return !strings.HasSuffix(strings.ToLower(key), "token")
+		return secret.Value(key, string(v))
 	}
 	return true
 }

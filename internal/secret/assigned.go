@@ -1,0 +1,244 @@
+package secret
+
+import "strings"
+
+// Rules for secrets that are known by the name before them.
+const (
+	assignmentRule = "assignment"
+	argumentRule   = "argument"
+)
+
+const (
+	// maxName is the length in bytes up to which a name is read.
+	maxName = 128
+	// minValue is the length in bytes below which a value in a text is none.
+	minValue = 3
+	// maxGap is how far behind a name's member its value's may begin.
+	maxGap = 64
+)
+
+var (
+	nameByte = alphabet("A-Za-z0-9_.$-").bytes()
+	// identifier has the bytes of a path of identifiers without digits.
+	identifier = alphabet("A-Za-z_.").bytes()
+)
+
+// scanner looks for names of secrets with a value behind them: name=value and
+// name: value in a text, a line of a shell, a URL, JSON or what Python prints,
+// --name value, ("name", "value") and <name>value</name>.
+type scanner struct {
+	writer
+	// named is the secret that {"name": "password", "value": …} names, up to
+	// until.
+	named string
+	until int
+}
+
+// withoutAssigned replaces the values behind the names of secrets.
+func withoutAssigned(text string, rules *[]string) string {
+	s := scanner{writer: writer{text: text, rules: rules}}
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '=', ':':
+			i = s.assignment(i)
+		case '>':
+			i = s.element(i)
+		case ',':
+			i = s.pair(i)
+		case '-':
+			i = s.argument(i)
+		}
+	}
+	return s.String()
+}
+
+// assignment reads what stands around the separator at i. It returns the last
+// position that is done with.
+func (s *scanner) assignment(i int) int {
+	n := s.nameBefore(i)
+	if n.text == "" {
+		return i
+	}
+	next := i + 1
+	for next < len(s.text) && strings.IndexByte("=>:", s.text[next]) >= 0 {
+		next++
+	}
+	name := n.text
+	if !Key(name) {
+		if name = s.member(name, next); name == "" {
+			return i
+		}
+	}
+	if rule := headerRule(name); rule != "" && n.before != '?' && n.before != '&' {
+		return s.header(i, next, n, rule)
+	}
+	return s.values(i, next, name, n)
+}
+
+// member reports the name of a secret whose value follows, where the name is a
+// member's and not the member itself: {"name": "password", "value": "x"}.
+func (s *scanner) member(name string, next int) string {
+	switch strings.ToLower(name) {
+	case "name", "key":
+		near := scanner{writer: writer{text: s.text[:min(len(s.text), next+maxName)]}}
+		if v := near.value(next, false); Key(s.text[v.from:v.to]) {
+			s.named, s.until = s.text[v.from:v.to], v.to+maxGap
+		}
+	case "value", "stringvalue", "string_value":
+		if next <= s.until {
+			return s.named
+		}
+	}
+	return ""
+}
+
+// values replaces the value at next, or each string of the list there.
+func (s *scanner) values(i, next int, name string, n named) int {
+	v := s.value(next, n.isVariable())
+	if v.from == v.to && v.from < len(s.text) && (s.text[v.from] == '[' || s.text[v.from] == '(') {
+		done := i
+		for v = s.value(v.from+1, false); v.quoted; v = s.value(v.next+1, false) {
+			done = s.withhold(done, v, name, assignmentRule)
+			if v.next >= len(s.text) || s.text[v.next] != ',' {
+				break
+			}
+		}
+		return done
+	}
+	if !v.quoted && (n.isCount() || s.isCode(v, name)) {
+		return i
+	}
+	return s.withhold(i, v, name, assignmentRule)
+}
+
+// isCode reports whether an unquoted value is an expression of a program, as in
+// a stack trace: api_key=settings.api_key, token=token, secret=load("x").
+func (s *scanner) isCode(v value, name string) bool {
+	text, arguments, called := strings.Cut(s.text[v.from:v.to], "(")
+	for i := range len(text) {
+		if !identifier[text[i]] {
+			return false
+		}
+	}
+	path := strings.ContainsAny(text, "._")
+	if called {
+		return path || arguments == ""
+	}
+	return text == name || path && Key(text) || v.to < len(s.text) && s.text[v.to] == '['
+}
+
+// header replaces a header's value behind the name of its scheme: to the end of
+// the line, or of the quotes that it or the whole header stands in.
+func (s *scanner) header(i, next int, n named, rule string) int {
+	v := s.value(next, false)
+	if !v.quoted {
+		if v.from == v.to && v.from < len(s.text) && (s.text[v.from] == '[' || s.text[v.from] == '(') {
+			return s.values(i, next, n.text, n)
+		}
+		v.to = s.lineEnd(v.from, n)
+	}
+	text := s.text[v.from:v.to]
+	if scheme, rest, found := strings.Cut(text, " "); found && rule != "cookie" && isScheme(scheme) && len(rest) >= minValue {
+		v.from += len(scheme) + 1
+	}
+	return s.withhold(i, v, n.text, rule)
+}
+
+// headerRule returns the rule for a header that takes a whole line, or "".
+func headerRule(name string) string {
+	switch lastWord(name) {
+	case "authorization":
+		return "authorization"
+	case "cookie", "cookies":
+		return "cookie"
+	}
+	return ""
+}
+
+// isScheme reports whether word can be the name of a scheme, such as
+// AWS4-HMAC-SHA256.
+func isScheme(word string) bool {
+	for i := range len(word) {
+		if !nameByte[word[i]] {
+			return false
+		}
+	}
+	return word != "" && len(word) <= len("AWS4-HMAC-SHA256")
+}
+
+// withhold replaces v if it can be a secret under name.
+func (s *scanner) withhold(i int, v value, name, rule string) int {
+	if v.to-v.from < minValue || !isCredential(name, s.text[v.from:v.to]) {
+		return i
+	}
+	s.replace(v.from, v.to, rule)
+	return v.to - 1
+}
+
+// element reads <name>value</name> whose first tag ends at i.
+func (s *scanner) element(i int) int {
+	start := s.nameStart(i)
+	if start == 0 || start == i || s.text[start-1] != '<' || !Key(s.text[start:i]) {
+		return i
+	}
+	length := strings.IndexByte(s.text[i:min(len(s.text), i+maxEncoded)], '<')
+	if length < 0 {
+		return i
+	}
+	return s.withhold(i, value{from: i + 1, to: i + length}, s.text[start:i], assignmentRule)
+}
+
+// pair reads ("name", "value") whose comma is at i.
+func (s *scanner) pair(i int) int {
+	if i == 0 || !isQuote(s.text[i-1]) {
+		return i
+	}
+	n := s.nameBefore(i)
+	if n.text == "" || n.before != '(' && n.before != '[' || !Key(n.text) {
+		return i
+	}
+	v := s.value(i+1, false)
+	if !v.quoted || v.next < len(s.text) && s.text[v.next] != ')' && s.text[v.next] != ']' {
+		return i
+	}
+	if rule := headerRule(n.text); rule != "" {
+		return s.header(i, i+1, n, rule)
+	}
+	return s.withhold(i, v, n.text, assignmentRule)
+}
+
+// argument reads --name value and "--name", "value" whose name begins at i.
+func (s *scanner) argument(i int) int {
+	if i > 0 && (nameByte[s.text[i-1]] || s.text[i-1] == '/') {
+		return i
+	}
+	end := i
+	for end < len(s.text) && nameByte[s.text[end]] && end-i < maxName {
+		end++
+	}
+	if end == len(s.text) || end-i < 3 || !Key(s.text[i:end]) {
+		return i
+	}
+	next := end
+	for next < len(s.text) && s.text[next] == '\\' {
+		next++
+	}
+	if next < len(s.text) && isQuote(s.text[next]) {
+		next = s.skipSpace(next + 1)
+		if next == len(s.text) || s.text[next] != ',' {
+			return i
+		}
+		if v := s.value(next+1, false); v.quoted && !strings.HasPrefix(s.text[v.from:v.to], "-") {
+			return s.withhold(i, v, s.text[i:end], argumentRule)
+		}
+		return i
+	}
+	if s.text[end] != ' ' && s.text[end] != '\t' {
+		return i
+	}
+	v := s.value(end, true)
+	if v.from < v.to && s.text[v.from] == '-' {
+		return i
+	}
+	return s.withhold(i, v, strings.TrimLeft(s.text[i:end], "-"), argumentRule)
+}

@@ -1,0 +1,107 @@
+package secret
+
+import (
+	"encoding/base64"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+)
+
+// encodedRule is the name of the rule for what is a secret once it is decoded.
+const encodedRule = "encoded"
+
+const (
+	// minEncoded is the length below which a word is not tried: "password=x"
+	// takes sixteen characters of base64.
+	minEncoded = 16
+	// maxEncoded is the length above which it is not: what comes in such
+	// lengths is data.
+	maxEncoded = 64 << 10
+)
+
+// encodedByte has the bytes that occur in base64 or in a URL's encoding.
+var encodedByte = alphabet("A-Za-z0-9+/=_%.~-").bytes()
+
+// withoutEncoded replaces words that are a secret in base64 or in a URL's
+// encoding. They are decoded once.
+func withoutEncoded(text string, rules *[]string) string {
+	w := writer{text: text, rules: rules}
+	for i := 0; i < len(text); i++ {
+		start := i
+		for i < len(text) && encodedByte[text[i]] {
+			i++
+		}
+		// A full stop ends a sentence and no word.
+		end := start + len(strings.TrimRight(text[start:i], "."))
+		if isEncodedSecret(text[start:end]) {
+			w.replace(start, end, encodedRule)
+		}
+	}
+	return w.String()
+}
+
+func isEncodedSecret(word string) bool {
+	if len(word) < minEncoded || len(word) > maxEncoded {
+		return false
+	}
+	if strings.Contains(word, "%") {
+		decoded, err := url.QueryUnescape(word)
+		return err == nil && isSecret(decoded)
+	}
+	if isSecretBase64(word) {
+		return true
+	}
+	decoded, err := url.QueryUnescape(word)
+	return strings.Contains(word, "+") && err == nil && isSecret(decoded)
+}
+
+func isSecretBase64(word string) bool {
+	// Padding is left out as often as not.
+	word = strings.TrimRight(word, "=")
+	// A value may stand behind a name: data=cGFz…
+	word = word[strings.LastIndexByte(word, '=')+1:]
+	if strings.ContainsAny(word, "%.~") {
+		return false
+	}
+	encoding := base64.RawStdEncoding
+	if strings.ContainsAny(word, "-_") {
+		encoding = base64.RawURLEncoding
+	}
+	// Most such words are ids: their first bytes tell.
+	var first [minEncoded / 4 * 3]byte
+	n, err := encoding.Decode(first[:], []byte(word[:min(len(word), minEncoded)]))
+	if err != nil || !isPrintable(whole(first[:n])) {
+		return false
+	}
+	decoded, err := encoding.DecodeString(word)
+	return err == nil && isPrintable(decoded) && isSecret(string(decoded))
+}
+
+// whole returns b without a character at its end that goes on behind it.
+func whole(b []byte) []byte {
+	for n := 1; n < utf8.UTFMax && n <= len(b); n++ {
+		if c := b[len(b)-n]; utf8.RuneStart(c) {
+			if !utf8.FullRune(b[len(b)-n:]) {
+				return b[:len(b)-n]
+			}
+			break
+		}
+	}
+	return b
+}
+
+func isSecret(decoded string) bool {
+	var rules []string
+	plain(decoded, &rules)
+	return len(rules) > 0
+}
+
+// isPrintable tells text from the bytes of a tensor or an image.
+func isPrintable(b []byte) bool {
+	for _, c := range b {
+		if c < 0x20 && c != '\n' && c != '\r' && c != '\t' || c == 0x7F {
+			return false
+		}
+	}
+	return utf8.Valid(b)
+}
