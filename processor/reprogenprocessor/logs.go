@@ -5,11 +5,14 @@ import (
 	"encoding/hex"
 	"strings"
 
+	"go.opentelemetry.io/collector/client"
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fairness"
 )
 
 // logsProcessor looks for exceptions that arrive as log records and passes
@@ -53,20 +56,26 @@ func (p *logsProcessor) ConsumeLogs(ctx context.Context, ld plog.Logs) error {
 // sawLogs looks at a batch of log records for exceptions. It never blocks and
 // never fails.
 func (r *recorder) sawLogs(ctx context.Context, ld plog.Logs) {
-	found := 0
+	found, now := 0, r.now()
+	sender := fairness.SenderOf(client.FromContext(ctx))
 	for _, rl := range ld.ResourceLogs().All() {
+		succeeded := false
 		for _, sl := range rl.ScopeLogs().All() {
 			for _, record := range sl.LogRecords().All() {
 				if record.EventName() == xidEvent {
 					r.noteXID(record, rl.Resource().Attributes())
 				}
 				if !tellsOfFailure(record.Attributes()) {
+					succeeded = true
 					continue
 				}
 				if found++; found <= maxErrorSpans {
-					r.sawRecord(ctx, record, rl.Resource(), sl.Scope().Name())
+					r.sawRecord(ctx, record, located{resource: rl.Resource(), scope: sl.Scope().Name(), sender: sender})
 				}
 			}
+		}
+		if succeeded {
+			r.standings.Succeeded(originOf(sender, rl.Resource()), now)
 		}
 	}
 	if found == 0 {
@@ -98,10 +107,10 @@ func tellsOfFailure(attributes pcommon.Map) bool {
 // sawRecord takes an exception's record for the failed span that it is
 // about. A record below the severity ERROR tells of an exception that the
 // program coped with: it only completes a span that failed all the same.
-func (r *recorder) sawRecord(ctx context.Context, record plog.LogRecord, resource pcommon.Resource, scope string) {
-	span := spanOf(record, scope)
-	l := located{span: span, resource: resource, scope: scope, record: record, fromLog: true,
-		err: errorOf(span), trigger: triggerOf(record.Attributes())}
+func (r *recorder) sawRecord(ctx context.Context, record plog.LogRecord, l located) {
+	span := spanOf(record, l.scope)
+	l.span, l.record, l.fromLog = span, record, true
+	l.err, l.trigger = errorOf(span), triggerOf(record.Attributes())
 	if l.trigger == "" && isEndOfIteration(span, l.err) {
 		return
 	}

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fairness"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/gpustate"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/metadata"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/progress"
@@ -41,12 +42,12 @@ const (
 
 // disk is where artefacts go. It is safe for concurrent use.
 type disk interface {
-	Write(fingerprint, name, service string, files []store.File) error
+	Write(fingerprint, name string, origin fairness.Origin, files []store.File) error
 	Replace(fingerprint, name, file string, content []byte) error
 	WriteGroup(store.Group) error
 	WriteCounts([]store.Group) error
 	ReadGroup(fingerprint string) (store.Group, bool)
-	Enforce(now time.Time) ([]store.Removed, error)
+	Enforce(now time.Time, path func(fairness.Origin) fairness.Path) ([]store.Removed, error)
 	Bytes() int64
 	Close() error
 }
@@ -62,6 +63,7 @@ type recorder struct {
 	now       func() time.Time
 	serial    atomic.Uint64
 
+	standings  *fairness.Standings
 	ledger     *ledger
 	book       *book
 	calls      *shelf[string, recording]
@@ -110,7 +112,7 @@ func newRecorder(cfg *Config, id component.ID, set component.TelemetrySettings) 
 		own:       metric.WithAttributeSet(attribute.NewSet(self)),
 		now:       time.Now,
 		open:      openStore,
-		book:      newBook(cfg),
+		standings: fairness.NewStandings(),
 		queue:     make(chan *incident, cfg.QueueSize),
 		rewrites:  make(chan *incident, cfg.QueueSize),
 		stop:      make(chan struct{}),
@@ -120,7 +122,8 @@ func newRecorder(cfg *Config, id component.ID, set component.TelemetrySettings) 
 	}
 	// Half of the memory is the traces' own; the rest is for what may belong
 	// to a failure that has not come yet.
-	if r.ledger, err = newLedger(cfg.RateLimit, cfg.MaxGroups); err != nil {
+	r.book = newBook(cfg, r.standings)
+	if r.ledger, err = newLedger(cfg.RateLimit, cfg.MaxGroups, r.standings); err != nil {
 		return nil, err
 	}
 	if r.reader, err = newReader(cfg); err != nil {

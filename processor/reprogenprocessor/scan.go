@@ -9,6 +9,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fairness"
 )
 
 // maxErrorSpans is how many failed spans of a batch are looked at; further
@@ -20,6 +21,7 @@ type located struct {
 	span     ptrace.Span
 	resource pcommon.Resource
 	scope    string
+	sender   fairness.Sender
 	// err and trigger say why the span failed.
 	err     failure.Error
 	trigger string
@@ -31,6 +33,11 @@ type located struct {
 	consequence bool
 	// recorded is the span of another trace that has the call, or nil.
 	recorded *recording
+}
+
+// originOf returns the service that a resource names, of a sender.
+func originOf(sender fairness.Sender, resource pcommon.Resource) fairness.Origin {
+	return fairness.OriginOf(sender, firstText(resource.Attributes(), mlattr.ServiceName))
 }
 
 // attributes are where the failure is told of its artefact.
@@ -64,13 +71,15 @@ const (
 // scan looks at each span once. A batch without failures, calls and traces
 // that are kept costs nothing else, but that the last step of each scope's
 // spans is noted.
-func (r *recorder) scan(td ptrace.Traces) batch {
+func (r *recorder) scan(td ptrace.Traces, sender fairness.Sender) batch {
 	var b batch
+	now := r.now()
 	kept, read := &r.book.kept, r.reader
 	resources := td.ResourceSpans()
 	for i := range resources.Len() {
 		rs := resources.At(i)
 		scopes := rs.ScopeSpans()
+		succeeded := false
 		for j := range scopes.Len() {
 			spans := scopes.At(j).Spans()
 			step, ended := -1, pcommon.Timestamp(0)
@@ -79,6 +88,7 @@ func (r *recorder) scan(td ptrace.Traces) batch {
 				held := kept.mayHave(span.TraceID())
 				b.held = b.held || held
 				seen := look(span)
+				succeeded = succeeded || seen&signFailed == 0
 				if end := span.EndTimestamp(); seen&signStep != 0 && end >= ended {
 					step, ended = k, end
 				}
@@ -86,11 +96,14 @@ func (r *recorder) scan(td ptrace.Traces) batch {
 				if seen&signFailed == 0 && (seen&signCorrelated == 0 && !held || !read.hasCall(span.Attributes())) {
 					continue
 				}
-				b.add(located{span: span, resource: rs.Resource(), scope: scopes.At(j).Scope().Name()}, seen)
+				b.add(located{span: span, resource: rs.Resource(), scope: scopes.At(j).Scope().Name(), sender: sender}, seen)
 			}
 			if step >= 0 {
 				r.noteStep(spans.At(step), rs.Resource())
 			}
+		}
+		if succeeded {
+			r.standings.Succeeded(originOf(sender, rs.Resource()), now)
 		}
 	}
 	return b

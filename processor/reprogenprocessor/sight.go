@@ -4,18 +4,20 @@ import (
 	"context"
 	"time"
 
+	"go.opentelemetry.io/collector/client"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/content"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/exception"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fairness"
 )
 
 // sawTraces looks at a batch of spans for failures and for what belongs to
 // earlier ones. It never blocks and never fails.
 func (r *recorder) sawTraces(ctx context.Context, td ptrace.Traces) {
-	b := r.scan(td)
+	b := r.scan(td, fairness.SenderOf(client.FromContext(ctx)))
 	if len(b.failed) == 0 && len(b.calls) == 0 && !b.held {
 		return
 	}
@@ -134,7 +136,7 @@ func (r *recorder) admit(ctx context.Context, n *incident, l *located, now time.
 func (r *recorder) occurrenceOf(n *incident, l *located) occurrence {
 	f := n.failure
 	o := occurrence{
-		fingerprint: n.group, service: f.Service, rank: n.rank,
+		fingerprint: n.group, service: f.Service, origin: f.Origin, rank: n.rank,
 		version: newCopier().text(firstText(l.resource.Attributes(), attrServiceVersion), maxID),
 		span:    l.key(), parent: l.parentKey(), correlation: n.correlation,
 		errorType: exception.Name(f.Error.Type), message: f.Error.Message,
