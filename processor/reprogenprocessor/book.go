@@ -220,8 +220,8 @@ func (b *book) move(i *incident, was pcommon.TraceID, now time.Time) {
 }
 
 // supersede withdraws the incidents that wait for a span above n: the error
-// began at n. One that has a call is kept, if n has none. Of a conversation and
-// the request below it that of the request is withdrawn, which may be n.
+// began at n. One that has a call is kept, if n has none. Of a model's call and
+// the HTTP request below it that of the request is withdrawn, which may be n.
 func (b *book) supersede(n *incident) (withdrawn []*incident) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -234,21 +234,24 @@ func (b *book) supersede(n *incident) (withdrawn []*incident) {
 			continue
 		}
 		above := t.isBelow(n, i) && (i.failure.Call == nil || n.failure.Call != nil)
-		if above || carried(t, i, n) {
+		switch {
+		case carried(t, n, i):
+			if b.waiting[n.id] == n {
+				b.withdraw(n)
+				return append(withdrawn, n)
+			}
+		case above, carried(t, i, n):
 			b.withdraw(i)
 			withdrawn = append(withdrawn, i)
-		} else if b.waiting[n.id] == n && carried(t, n, i) {
-			b.withdraw(n)
-			return append(withdrawn, n)
 		}
 	}
 	return withdrawn
 }
 
-// carried reports whether an incident is that of a request which carried the
-// other's conversation.
-func carried(t *heldTrace, request, chat *incident) bool {
-	return chat.failure.Kind == failure.GenAIChat && request.failure.Call == nil && t.isBelow(request, chat) &&
+// carried reports whether an incident is that of the HTTP request of the other,
+// a model's call.
+func carried(t *heldTrace, request, call *incident) bool {
+	return call.explains && !request.explains && request.failure.Call == nil && t.isBelow(request, call) &&
 		isRequestCopy(request.failure)
 }
 

@@ -92,7 +92,7 @@ func hasMessages(attributes pcommon.Map) bool {
 // list of objects as its messages. What several frameworks send there has
 // Python's text for each message, or lists of lists.
 func hasRequest(attributes pcommon.Map) bool {
-	if !isModelCall(attributes) || firstText(attributes, attrInputType) != "application/json" {
+	if !isInferenceLLM(attributes) || firstText(attributes, attrInputType) != "application/json" {
 		return false
 	}
 	_, list, found := strings.Cut(firstText(attributes, attrInputValue), `"messages"`)
@@ -104,8 +104,8 @@ func hasRequest(attributes pcommon.Map) bool {
 	return true
 }
 
-// isModelCall reports whether OpenInference says that a span calls a model.
-func isModelCall(attributes pcommon.Map) bool {
+// isInferenceLLM reports whether OpenInference says that a span calls a model.
+func isInferenceLLM(attributes pcommon.Map) bool {
 	return strings.EqualFold(firstText(attributes, attrInferenceKind), "LLM")
 }
 

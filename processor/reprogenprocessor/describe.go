@@ -43,6 +43,7 @@ func fingerprintOf(f *failure.Failure, l located, capture bool) string {
 		Type:     f.Error.Cause.Type,
 		Trigger:  f.Trigger,
 		Frames:   f.Error.Cause.Frames,
+		Status:   statusOf(span.Attributes(), f.Error.Message),
 		Override: firstText(span.Attributes(), attrFingerprint),
 	}
 	if parts.Type == "" {

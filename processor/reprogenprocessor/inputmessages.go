@@ -23,7 +23,7 @@ const (
 // hasListedMessages reports whether a call to a model has messages one by one.
 func hasListedMessages(attributes pcommon.Map) bool {
 	_, ok := attributes.Get(attrListedMessages + "0.message.role")
-	return ok && isModelCall(attributes)
+	return ok && isInferenceLLM(attributes)
 }
 
 // listed is a message, a part of one, or a call of a tool in it: its texts by

@@ -32,7 +32,7 @@ func (r *recorder) sawTraces(ctx context.Context, td ptrace.Traces) {
 	// spans the choice is made.
 	for i := range chosen {
 		chosen[i].consequence = r.ledger.isConsequence(chosen[i].key(), chosen[i].parentKey()) &&
-			!hasConversation(chosen[i].span.Attributes())
+			!explains(chosen[i].span.Attributes())
 	}
 	for i := range others {
 		r.ledger.failedBelow(others[i].parentKey())
@@ -76,7 +76,7 @@ func (r *recorder) sawFailure(ctx context.Context, l *located) (opened bool) {
 	n := &incident{
 		id: r.serial.Add(1), group: f.Fingerprint, failure: f, fromLog: l.fromLog,
 		trace: l.span.TraceID(), span: l.span.SpanID(), parent: l.span.ParentSpanID(),
-		correlation: correlation, at: failedAt(l.span, now),
+		correlation: correlation, at: failedAt(l.span, now), explains: explains(l.span.Attributes()),
 	}
 	n.run, n.rank = jobOf(l)
 	if n.rank != "" {
