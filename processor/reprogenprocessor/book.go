@@ -59,7 +59,7 @@ func (b *book) open(i *incident, now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	weight := int64(i.failure.Weight)
-	if !b.makeRoom(weight, i.trace, i.failure.Origin) {
+	if !b.makeRoom(weight, i.trace, i.failure.SentBy) {
 		return false
 	}
 	b.bytes += weight
@@ -83,9 +83,9 @@ func (b *book) hold(i *incident, now time.Time) {
 		b.order.MoveToBack(e)
 	} else {
 		if len(b.traces) >= b.limits.Held {
-			b.share(i.trace, i.failure.Origin, 1, int64(b.limits.Held-b.limits.Held/16), func(*heldTrace) int64 { return 1 })
+			b.share(i.trace, i.failure.SentBy, 1, int64(b.limits.Held-b.limits.Held/16), func(*heldTrace) int64 { return 1 })
 		}
-		e = b.order.PushBack(&heldTrace{id: i.trace, origin: i.failure.Origin, spans: make(map[pcommon.SpanID]*heldSpan)})
+		e = b.order.PushBack(&heldTrace{id: i.trace, origin: i.failure.SentBy, spans: make(map[pcommon.SpanID]*heldSpan)})
 		b.traces[i.trace] = e
 		b.kept.add(i.trace)
 	}
@@ -197,7 +197,7 @@ func (b *book) improve(id uint64, n *incident, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	i, ok := b.waiting[id]
-	if !ok || !i.better(n, b.trace(n.trace)) || !b.makeRoom(int64(n.failure.Weight), n.trace, n.failure.Origin) || i.stage != stageWaiting {
+	if !ok || !i.better(n, b.trace(n.trace)) || !b.makeRoom(int64(n.failure.Weight), n.trace, n.failure.SentBy) || i.stage != stageWaiting {
 		return
 	}
 	was, weight := i.trace, int64(i.failure.Weight)

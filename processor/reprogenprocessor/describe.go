@@ -15,7 +15,7 @@ import (
 // belongs to. It reads nothing but the span and its resource, so that the
 // span can be told before any file exists.
 func describe(read *reader, l located) *failure.Failure {
-	f := &failure.Failure{Kind: failure.Context, Error: l.err, Trigger: l.trigger, Origin: originOf(l.sender, l.resource)}
+	f := &failure.Failure{Kind: failure.Context, Error: l.err, Trigger: l.trigger, SentBy: originOf(l.sender, l.resource)}
 	if v, ok := l.resource.Attributes().Get(mlattr.ServiceName); ok {
 		c := newCopier()
 		f.Service = c.text(v.AsString(), maxValueBytes)

@@ -392,7 +392,7 @@ func (l *ledger) noteArtifact(f *failure.Failure, name string, old store.Group) 
 		g = &entry{Group: store.Group{Fingerprint: f.Fingerprint, Count: 1, FirstSeen: f.SeenAt, LastSeen: f.SeenAt}}
 		g.AddService(f.Service)
 		g.AddRank(f.Rank)
-		g.sentBy(f.Origin, l.standings.Path(f.Origin))
+		g.sentBy(f.SentBy, l.standings.Path(f.SentBy))
 		l.makeRoom()
 		l.groups.Add(f.Fingerprint, g)
 	}

@@ -136,7 +136,7 @@ func (r *recorder) admit(ctx context.Context, n *incident, l *located, now time.
 func (r *recorder) occurrenceOf(n *incident, l *located) occurrence {
 	f := n.failure
 	o := occurrence{
-		fingerprint: n.group, service: f.Service, origin: f.Origin, rank: n.rank,
+		fingerprint: n.group, service: f.Service, origin: f.SentBy, rank: n.rank,
 		version: newCopier().text(firstText(l.resource.Attributes(), attrServiceVersion), maxID),
 		span:    l.key(), parent: l.parentKey(), correlation: n.correlation,
 		errorType: exception.Name(f.Error.Type), message: f.Error.Message,

@@ -44,8 +44,8 @@ type Failure struct {
 	Reason payload.Reason
 	// Service is the resource's service.name.
 	Service string
-	// Origin is that service of the one who sent it.
-	Origin fairness.Origin
+	// SentBy is that service of the one who sent it.
+	SentBy fairness.Origin
 	// Error is what went wrong.
 	Error Error
 	// Trigger is why there is a failure where no exception is: nan, inf,

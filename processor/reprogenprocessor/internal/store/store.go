@@ -342,14 +342,15 @@ func (s *Store) makeTmp(create func(name string) error) (string, error) {
 	return "", errors.New("no free name for a temporary file")
 }
 
+// writeFile creates a file. Where it cannot be written whole, it is removed.
 func (s *Store) writeFile(name string, content []byte) (err error) {
 	f, err := s.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
 	defer func() {
-		if closeErr := f.Close(); err == nil {
-			err = closeErr
+		if err = errors.Join(err, f.Close()); err != nil {
+			err = errors.Join(err, s.root.Remove(name))
 		}
 	}()
 	if _, err = f.Write(content); err != nil {
