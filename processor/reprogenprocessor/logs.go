@@ -56,7 +56,8 @@ func (p *logsProcessor) ConsumeLogs(ctx context.Context, ld plog.Logs) error {
 // sawLogs looks at a batch of log records for exceptions. It never blocks and
 // never fails.
 func (r *recorder) sawLogs(ctx context.Context, ld plog.Logs) {
-	found, now := 0, r.now()
+	overlooked, now := 0, r.now()
+	var failed []located
 	sender := fairness.SenderOf(client.FromContext(ctx))
 	for _, rl := range ld.ResourceLogs().All() {
 		succeeded := false
@@ -69,20 +70,29 @@ func (r *recorder) sawLogs(ctx context.Context, ld plog.Logs) {
 					succeeded = true
 					continue
 				}
-				if found++; found <= maxErrorSpans {
-					r.sawRecord(ctx, record, located{resource: rl.Resource(), scope: sl.Scope().Name(), sender: sender})
+				if len(failed) == maxFound {
+					overlooked++
+					continue
 				}
+				failed = append(failed, located{
+					record: record, fromLog: true, resource: rl.Resource(), scope: sl.Scope().Name(), sender: sender,
+				})
 			}
 		}
 		if succeeded {
 			r.standings.Succeeded(originOf(sender, rl.Resource()), now)
 		}
 	}
-	if found == 0 {
+	if len(failed) == 0 {
 		return
 	}
-	if found > maxErrorSpans {
-		r.dropped(ctx, found-maxErrorSpans, dropBatchLimit)
+	found := len(failed) + overlooked
+	failed = r.shared(failed)
+	if dropped := found - len(failed); dropped > 0 {
+		r.dropped(ctx, dropped, dropBatchLimit)
+	}
+	for i := range failed {
+		r.sawRecord(ctx, &failed[i])
 	}
 	r.endOfBatch()
 }
@@ -107,16 +117,14 @@ func tellsOfFailure(attributes pcommon.Map) bool {
 // sawRecord takes an exception's record for the failed span that it is
 // about. A record below the severity ERROR tells of an exception that the
 // program coped with: it only completes a span that failed all the same.
-func (r *recorder) sawRecord(ctx context.Context, record plog.LogRecord, l located) {
-	span := spanOf(record, l.scope)
-	l.span, l.record, l.fromLog = span, record, true
-	l.err, l.trigger = errorOf(span), triggerOf(record.Attributes())
+func (r *recorder) sawRecord(ctx context.Context, l *located) {
+	span := l.span
 	if l.trigger == "" && isEndOfIteration(span, l.err) {
 		return
 	}
-	severity := record.SeverityNumber()
+	severity := l.record.SeverityNumber()
 	if severity >= plog.SeverityNumberError || severity == plog.SeverityNumberUnspecified || l.trigger != "" {
-		r.sawFailure(ctx, &l)
+		r.sawFailure(ctx, l)
 		return
 	}
 	if span.TraceID().IsEmpty() || span.SpanID().IsEmpty() {
@@ -124,8 +132,8 @@ func (r *recorder) sawRecord(ctx context.Context, record plog.LogRecord, l locat
 	}
 	now := r.now()
 	if id, ok := r.book.at(span.TraceID(), span.SpanID()); ok {
-		f := describe(r.reader, l)
-		r.improve(id, &incident{failure: f, fromLog: true, trace: span.TraceID(), span: span.SpanID()}, &l, now)
+		f := describe(r.reader, *l)
+		r.improve(id, &incident{failure: f, fromLog: true, trace: span.TraceID(), span: span.SpanID()}, l, now)
 		return
 	}
 	r.exceptions.put(l.key(), l.err, int64(len(l.err.Type)+len(l.err.Message)+len(l.err.Stack)+spanOverhead), now)

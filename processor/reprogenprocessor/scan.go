@@ -2,6 +2,7 @@ package reprogenprocessor
 
 import (
 	"math"
+	"slices"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
@@ -12,9 +13,13 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fairness"
 )
 
-// maxErrorSpans is how many failed spans of a batch are looked at; further
-// ones are dropped.
-const maxErrorSpans = 512
+const (
+	// maxErrorSpans is how many failed spans or records of a batch are looked
+	// at; further ones are dropped. The services of a batch share it.
+	maxErrorSpans = 512
+	// maxFound is how many they are chosen from, the first of a batch.
+	maxFound = 8192
+)
 
 // located is a span with the places it hangs at, and what was read of it.
 type located struct {
@@ -53,7 +58,7 @@ type batch struct {
 	failed []located
 	// calls are spans that did not fail and carry a call.
 	calls []located
-	// overlooked counts failed spans beyond maxErrorSpans.
+	// overlooked counts failed spans that are dropped.
 	overlooked int
 	// held says that a trace of the batch may be one that is kept.
 	held bool
@@ -106,24 +111,48 @@ func (r *recorder) scan(td ptrace.Traces, sender fairness.Sender) batch {
 			r.standings.Succeeded(originOf(sender, rs.Resource()), now)
 		}
 	}
+	found := len(b.failed) + b.overlooked
+	b.failed = r.shared(b.failed)
+	b.overlooked = found - len(b.failed)
+	b.failed = slices.DeleteFunc(b.failed, func(l located) bool { return l.trigger == "" && isEndOfIteration(l.span, l.err) })
 	return b
 }
 
 func (b *batch) add(l located, seen signs) {
-	if seen&signFailed == 0 {
+	switch {
+	case seen&signFailed == 0:
 		b.calls = append(b.calls, l)
-		return
-	}
-	if len(b.failed) == maxErrorSpans {
+	case len(b.failed) < maxFound:
+		b.failed = append(b.failed, l)
+	default:
 		b.overlooked++
-		return
 	}
-	l.err = errorOf(l.span)
-	l.trigger = triggerOf(l.span.Attributes())
-	if l.trigger == "" && isEndOfIteration(l.span, l.err) {
-		return
+}
+
+// shared returns those of a batch's failures that are looked at, with why they
+// failed. Where there are too many each service has its share.
+func (r *recorder) shared(failed []located) []located {
+	if len(failed) > maxErrorSpans {
+		items := make([]fairness.Item, len(failed))
+		for i, l := range failed {
+			items[i] = fairness.Item{Path: r.standings.Path(originOf(l.sender, l.resource)), Weight: 1}
+		}
+		chosen := make([]located, 0, maxErrorSpans)
+		for i, kept := range fairness.Keep(items, maxErrorSpans) {
+			if kept {
+				chosen = append(chosen, failed[i])
+			}
+		}
+		failed = chosen
 	}
-	b.failed = append(b.failed, l)
+	for i := range failed {
+		l := &failed[i]
+		if l.fromLog {
+			l.span = spanOf(l.record, l.scope)
+		}
+		l.err, l.trigger = errorOf(l.span), triggerOf(l.attributes())
+	}
+	return failed
 }
 
 // look tells in one pass over its attributes whether a span failed, and

@@ -1,6 +1,7 @@
 package reprogenprocessor
 
 import (
+	"encoding/json"
 	"fmt"
 	"net"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/client"
 	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
@@ -204,6 +206,13 @@ func TestInventedServicesTakeNoCounts(t *testing.T) {
 	}
 }
 
+// countedGroups returns the groups that have no artefact.
+func countedGroups(t *testing.T, cfg *Config) []groupJSON {
+	var read struct{ Groups []groupJSON }
+	require.NoError(t, json.Unmarshal([]byte(text(t, cfg.Directory, ".counts.json")), &read))
+	return read.Groups
+}
+
 // TestHeldTracesOfOthers: the spans of a trace that fails do not take the room
 // of those of a service that was there before.
 func TestHeldTracesOfOthers(t *testing.T) {
@@ -240,6 +249,34 @@ func TestHeldTracesOfOthers(t *testing.T) {
 			t.Fatal("the victim's failure has no artefact")
 		})
 	}
+}
+
+// TestLargeBatchOfOthers: where more failed in a batch than is looked at, each of
+// its services is.
+func TestLargeBatchOfOthers(t *testing.T) {
+	cfg := testConfig(t)
+	cfg.RateLimit = createDefaultConfig().(*Config).RateLimit
+	w := newWorld(t, cfg)
+	td, ld := ptrace.NewTraces(), plog.NewLogs()
+	for i := range 4 * maxErrorSpans {
+		c := failedCall{service: "noisy", errorType: "E" + letters(i)}
+		c.appendTo(td).SetTraceID(pcommon.TraceID{1, byte(i), byte(i >> 8)})
+		c.trace, c.span = byte(i)|1, byte(i>>8)|1
+		c.logs(plog.SeverityNumberError).ResourceLogs().MoveAndAppendTo(ld.ResourceLogs())
+	}
+	victim := failedCall{service: "victim", errorType: "Seen", trace: 250}
+	victim.appendTo(td)
+	victim.service, victim.trace = "victim of logs", 252
+	victim.logs(plog.SeverityNumberError).ResourceLogs().MoveAndAppendTo(ld.ResourceLogs())
+	w.send(td)
+	require.NoError(t, w.logs.ConsumeLogs(t.Context(), ld))
+	assert.EqualValues(t, 2*(3*maxErrorSpans+1), dropped(t, w.tel)["batch_limit"])
+	w.shutdown()
+	written := map[string]bool{}
+	for _, g := range append(groups(t, cfg), countedGroups(t, cfg)...) {
+		written[g.Services[0]] = true
+	}
+	assert.Equal(t, map[string]bool{"noisy": true, "victim": true, "victim of logs": true}, written)
 }
 
 // TestGatewayStarvesNobody: where one connection carries all services, each has
