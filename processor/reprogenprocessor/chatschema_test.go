@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -111,18 +112,18 @@ func checkChatMessage(m map[string]any) error {
 		return errors.New("no tool_call_id")
 	}
 	calls, hasCalls := m["tool_calls"]
-	if list, ok := calls.([]any); hasCalls && (!ok || len(list) == 0) {
+	list, ok := calls.([]any)
+	if hasCalls && (!ok || len(list) == 0) {
 		return errors.New("tool_calls is no list, or an empty one")
-	} else {
-		for _, c := range list {
-			call, _ := c.(map[string]any)
-			function, _ := call["function"].(map[string]any)
-			_, hasID := call["id"].(string)
-			_, hasName := function["name"].(string)
-			_, hasArguments := function["arguments"].(string)
-			if call["type"] != "function" || !hasID || !hasName || !hasArguments || len(call) != 3 || len(function) != 2 {
-				return fmt.Errorf("a call of a tool is malformed: %v", call)
-			}
+	}
+	for _, c := range list {
+		call, _ := c.(map[string]any)
+		function, _ := call["function"].(map[string]any)
+		_, hasID := call["id"].(string)
+		_, hasName := function["name"].(string)
+		_, hasArguments := function["arguments"].(string)
+		if call["type"] != "function" || !hasID || !hasName || !hasArguments || len(call) != 3 || len(function) != 2 {
+			return fmt.Errorf("a call of a tool is malformed: %v", call)
 		}
 	}
 	switch content := m["content"].(type) {
@@ -258,10 +259,7 @@ func TestWhatIsNoRequest(t *testing.T) {
 // TestListedMessagesAreBounded: names with large numbers or many of them cost
 // no memory.
 func TestListedMessagesAreBounded(t *testing.T) {
-	name := "llm.input_messages.0.message"
-	for range 10_000 {
-		name += ".0.x"
-	}
+	name := "llm.input_messages.0.message" + strings.Repeat(".0.x", 10_000)
 	attrs := map[string]any{"openinference.span.kind": "LLM", name: "x", "llm.input_messages.0.message.role": "user",
 		"llm.input_messages.2147483647.message.role": "user", "llm.input_messages.99999999999999999999.message.role": "user"}
 	cfg := testConfig(t)

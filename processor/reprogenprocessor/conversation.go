@@ -95,8 +95,9 @@ func hasRequest(attributes pcommon.Map) bool {
 	if !isInferenceLLM(attributes) || firstText(attributes, attrInputType) != "application/json" {
 		return false
 	}
-	_, list, found := strings.Cut(firstText(attributes, attrInputValue), `"messages"`)
+	_, list, _ := strings.Cut(firstText(attributes, attrInputValue), `"messages"`)
 	for _, next := range [...]string{":", "[", "{"} {
+		var found bool
 		if list, found = strings.CutPrefix(strings.TrimLeft(list, " \t\r\n"), next); !found {
 			return false
 		}

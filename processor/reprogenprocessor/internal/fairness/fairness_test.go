@@ -3,6 +3,7 @@ package fairness
 import (
 	"fmt"
 	"net"
+	"strconv"
 	"testing"
 	"time"
 
@@ -138,11 +139,11 @@ func TestKeep(t *testing.T) {
 		"nothing":                      {nil, 3, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := ""
+			got := make([]byte, 0, len(tc.items))
 			for _, kept := range Keep(tc.items, tc.limit) {
-				got += map[bool]string{true: "+", false: "-"}[kept]
+				got = append(got, map[bool]byte{true: '+', false: '-'}[kept])
 			}
-			assert.Equal(t, tc.want, got)
+			assert.Equal(t, tc.want, string(got))
 		})
 	}
 }
@@ -202,7 +203,7 @@ func TestBudget(t *testing.T) {
 		lives(s, old)
 		taken := 0
 		for i := range 1000 {
-			taken += takeAll(b, s.Claim(OriginOf(a, fmt.Sprint(i))), start)
+			taken += takeAll(b, s.Claim(OriginOf(a, strconv.Itoa(i))), start)
 		}
 		assert.LessOrEqual(t, taken, 10)
 		assert.Positive(t, takeAll(b, s.Claim(old), start))

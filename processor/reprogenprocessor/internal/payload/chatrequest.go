@@ -42,7 +42,7 @@ func checkedRequest(request jsontree.Object) (jsontree.Object, Reason) {
 		if m.Value == nil {
 			continue // as if it were not there
 		}
-		checked, reason := any(m.Value), Reason("")
+		checked, reason := m.Value, Reason("")
 		switch m.Key {
 		case "messages":
 			checked, reason = eachOf(messages, checkedMessage)
@@ -135,8 +135,8 @@ func checkedContent(content any) (any, Reason) {
 		if !ok && slices.Contains(mediaParts, kind) {
 			return nil, Unsupported
 		}
-		text, isText := part.Lookup(member)
-		if _, isText = text.(string); !ok || !isText {
+		text, _ := part.Lookup(member)
+		if _, isText := text.(string); !ok || !isText {
 			return nil, Invalid
 		}
 		return jsontree.Of("type", kind, member, text), ""
