@@ -83,7 +83,7 @@ func (b *book) hold(i *incident, now time.Time) {
 		b.order.MoveToBack(e)
 	} else {
 		if len(b.traces) >= b.limits.Held {
-			b.share(i.trace, i.failure.SentBy, 1, int64(b.limits.Held-b.limits.Held/16), func(*heldTrace) int64 { return 1 })
+			b.share(i.trace, i.failure.SentBy, 1, int64(b.limits.Held), func(*heldTrace) int64 { return 1 })
 		}
 		e = b.order.PushBack(&heldTrace{id: i.trace, origin: i.failure.SentBy, spans: make(map[pcommon.SpanID]*heldSpan)})
 		b.traces[i.trace] = e
@@ -119,7 +119,7 @@ func (b *book) share(id pcommon.TraceID, origin fairness.Origin, weight, limit i
 			items = append(items, fairness.Item{Path: b.standings.Path(t.origin), Weight: weigh(t)})
 		}
 	}
-	for i, kept := range fairness.Keep(items, limit)[1:] {
+	for i, kept := range fairness.KeepWithRoom(items, limit)[1:] {
 		if !kept {
 			b.drop(held[i])
 			dropped = true

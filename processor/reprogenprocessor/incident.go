@@ -37,6 +37,7 @@ type incident struct {
 	fromLog      bool
 	correlation  string
 	explains     bool // it is a model's call
+	newcomer     bool // it holds a place in the queue as one
 	run, rank    string
 	host, name   string
 	variant      string    // the id of the one that it was counted as

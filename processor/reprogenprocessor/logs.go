@@ -136,7 +136,7 @@ func (r *recorder) sawRecord(ctx context.Context, l *located) {
 		r.improve(id, &incident{failure: f, fromLog: true, trace: span.TraceID(), span: span.SpanID()}, l, now)
 		return
 	}
-	r.exceptions.put(l.key(), l.err, int64(len(l.err.Type)+len(l.err.Message)+len(l.err.Stack)+spanOverhead), now)
+	r.exceptions.put(l.key(), l.err, int64(len(l.err.Type)+len(l.err.Message)+len(l.err.Stack)+spanOverhead), originOf(l.sender, l.resource), now)
 }
 
 // spanOf makes of a record the span that it would be: failed, with the

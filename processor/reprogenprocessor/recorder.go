@@ -76,7 +76,10 @@ type recorder struct {
 	// reserved, so that nothing waits for it.
 	queue    chan *incident
 	reserved atomic.Int64
-	rewrites chan *incident
+	// newcomers are those of the reserved places that services hold which are
+	// not established.
+	newcomers atomic.Int64
+	rewrites  chan *incident
 
 	open      func(dir string, limits store.Limits) (disk, []store.Group, []error, error)
 	disk      disk
@@ -136,10 +139,10 @@ func newRecorder(cfg *Config, id component.ID, set component.TelemetrySettings) 
 		return nil, err
 	}
 	period := max(cfg.EnrichWindow, cfg.SiblingWait, time.Minute)
-	if r.calls, err = newShelf[string, recording](cfg.Traces.Held, cfg.Traces.Bytes/4, period); err != nil {
+	if r.calls, err = newShelf[string, recording](cfg.Traces.Held, cfg.Traces.Bytes/4, period, r.standings.Path); err != nil {
 		return nil, err
 	}
-	if r.exceptions, err = newShelf[spanKey, failure.Error](cfg.Traces.Held, cfg.Traces.Bytes/4, period); err != nil {
+	if r.exceptions, err = newShelf[spanKey, failure.Error](cfg.Traces.Held, cfg.Traces.Bytes/4, period, r.standings.Path); err != nil {
 		return nil, err
 	}
 	r.closeStop = sync.OnceFunc(func() { close(r.stop) })
@@ -279,15 +282,26 @@ func (r *recorder) release(now time.Time, all bool) {
 
 // reserve takes a place in the queue, and reports whether there was one. It
 // is given back when a worker takes what came of it, or when nothing does.
-func (r *recorder) reserve() bool {
-	if r.reserved.Add(1) <= int64(cap(r.queue)) {
+// Services that are not established leave half to those that are.
+func (r *recorder) reserve(i *incident) bool {
+	i.newcomer = r.standings.Newcomer(i.failure.SentBy)
+	held := int64(0)
+	if i.newcomer {
+		held = r.newcomers.Add(1)
+	}
+	if r.reserved.Add(1) <= int64(cap(r.queue)) && held <= int64(max(1, cap(r.queue)/2)) {
 		return true
 	}
-	r.reserved.Add(-1)
+	r.unreserve(i)
 	return false
 }
 
-func (r *recorder) unreserve() { r.reserved.Add(-1) }
+func (r *recorder) unreserve(i *incident) {
+	r.reserved.Add(-1)
+	if i.newcomer {
+		r.newcomers.Add(-1)
+	}
+}
 
 // refused notes that a failure for which an artefact was wanted gets none.
 func (r *recorder) refused(ctx context.Context, i *incident, reason string) {
@@ -298,7 +312,7 @@ func (r *recorder) refused(ctx context.Context, i *incident, reason string) {
 // withdrawn notes that an incident which waited needs no artefact, because
 // another one tells what there is to tell.
 func (r *recorder) withdrawn(ctx context.Context, i *incident) {
-	r.unreserve()
+	r.unreserve(i)
 	r.ledger.withdrew(i.group, i.variant)
 	r.telemetry.ProcessorReproGenDeduplicated.Add(ctx, 1, r.own)
 }
@@ -327,8 +341,7 @@ func (r *recorder) dropped(ctx context.Context, n int, reason string) {
 func (r *recorder) end() {
 	lost := len(r.queue)
 	for range lost {
-		<-r.queue
-		r.unreserve()
+		r.unreserve(<-r.queue)
 	}
 	if lost > 0 {
 		r.dropped(context.Background(), lost, dropShutdown)

@@ -151,13 +151,13 @@ func (r *recorder) occurrenceOf(n *incident, l *located) occurrence {
 // takeIn copies a failure and takes it in, unless the queue or the memory is
 // full.
 func (r *recorder) takeIn(ctx context.Context, n *incident, l *located, now time.Time) bool {
-	if !r.reserve() {
+	if !r.reserve(n) {
 		r.refused(ctx, n, dropQueueFull)
 		return false
 	}
 	r.copy(n, l)
 	if !r.book.open(n, now) {
-		r.unreserve()
+		r.unreserve(n)
 		r.refused(ctx, n, dropMemory)
 		return false
 	}

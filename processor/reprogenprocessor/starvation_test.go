@@ -279,6 +279,29 @@ func TestLargeBatchOfOthers(t *testing.T) {
 	assert.Equal(t, map[string]bool{"noisy": true, "victim": true, "victim of logs": true}, written)
 }
 
+// TestQueueOfOthers: what waits to be written of new services leaves room for
+// those that are established, however much the rate lets through.
+func TestQueueOfOthers(t *testing.T) {
+	for name, attacker := range map[string]string{"from elsewhere": "192.0.2.66", "over the connection of all": "192.0.2.1"} {
+		t.Run(name, func(t *testing.T) {
+			cfg := waitingConfig(t)
+			cfg.QueueSize = 8
+			w := newWorld(t, cfg)
+			victim, a := w.from("192.0.2.1"), w.from(attacker)
+			a.sent = 1 << 20
+			livesFor(w, 61*time.Minute, func() { victim.succeeds("victim") })
+			for i := range 20 {
+				a.fails(failedCall{service: "invented-" + letters(i), errorType: "E" + letters(i)})
+			}
+			span := victim.fails(failedCall{service: "victim", errorType: "E"})
+			w.pass(10 * time.Second)
+			assert.DirExists(t, w.leadsTo(span.Attributes()))
+			assert.Len(t, artifacts(t, cfg), 5)
+			assert.Zero(t, w.traces.recorder.newcomers.Load())
+		})
+	}
+}
+
 // TestGatewayStarvesNobody: where one connection carries all services, each has
 // its share, the first minute included.
 func TestGatewayStarvesNobody(t *testing.T) {

@@ -58,7 +58,7 @@ func (r *recorder) stopping() bool {
 func (r *recorder) write(i *incident) {
 	r.working.Add(1)
 	defer r.working.Add(-1)
-	r.unreserve()
+	r.unreserve(i)
 	ctx := context.Background()
 	begun := time.Now()
 	f := r.tell(i)

@@ -25,6 +25,16 @@ func Keep(items []Item, limit int64) []bool {
 	return kept
 }
 
+// KeepWithRoom is Keep for a limit that is passed again and again: of many items
+// it leaves a sixteenth of the limit free, so that not each further one costs
+// as much.
+func KeepWithRoom(items []Item, limit int64) []bool {
+	if len(items) > 64 {
+		limit -= limit / 16
+	}
+	return Keep(items, limit)
+}
+
 // branch is what has the same path down to a level.
 type branch struct {
 	items  []int

@@ -160,6 +160,13 @@ func (t *Standings) Path(o Origin) Path { return t.Claim(o).Path }
 // Established reports whether an origin is established.
 func (t *Standings) Established(o Origin) bool { return t.Path(o) == EstablishedPath(o) }
 
+// Newcomer reports whether an origin is not established while others are.
+func (t *Standings) Newcomer(o Origin) bool {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.established > 0 && !t.services[o].established()
+}
+
 // makeRoom forgets an eighth of the services. The caller holds mu.
 func (t *Standings) makeRoom() {
 	const excess = maxServices / 8
