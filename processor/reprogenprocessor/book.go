@@ -251,8 +251,7 @@ func (b *book) supersede(n *incident) (withdrawn []*incident) {
 // carried reports whether an incident is that of the HTTP request of the other,
 // a model's call.
 func carried(t *heldTrace, request, call *incident) bool {
-	return call.explains && !request.explains && request.failure.Call == nil && t.isBelow(request, call) &&
-		isRequestCopy(request.failure)
+	return call.explains && request.request && !request.explains && request.failure.Call == nil && t.isBelow(request, call)
 }
 
 // withdraw ends an incident that waits. The caller holds mu.

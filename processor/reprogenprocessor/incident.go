@@ -37,6 +37,7 @@ type incident struct {
 	fromLog      bool
 	correlation  string
 	explains     bool // it is a model's call
+	request      bool // it is an HTTP request
 	newcomer     bool // it holds a place in the queue as one
 	run, rank    string
 	host, name   string

@@ -48,6 +48,18 @@ func TestModelCallAboveItsRequest(t *testing.T) {
 			assert.Equal(t, "chat tiny", trace.Span.Name)
 		})
 	}
+	t.Run("a request whose group has its artefact", func(t *testing.T) {
+		before := requestBelow(500)
+		before.trace, before.parent = 77, 0
+		cfg := testConfig(t)
+		cfg.SiblingWait = time.Minute
+		produce(t, cfg, before.traces(), call.traces(), request.traces())
+		var names []string
+		for _, folder := range artifacts(t, cfg) {
+			names = append(names, readTrace(t, folder).Span.Name)
+		}
+		assert.ElementsMatch(t, []string{"POST", "chat tiny"}, names)
+	})
 	t.Run("an agent above is no model's call", func(t *testing.T) {
 		agent := call
 		agent.attrs = map[string]any{"gen_ai.operation.name": "invoke_agent"}

@@ -76,7 +76,7 @@ func (r *recorder) sawFailure(ctx context.Context, l *located) (opened bool) {
 	n := &incident{
 		id: r.serial.Add(1), group: f.Fingerprint, failure: f, fromLog: l.fromLog,
 		trace: l.span.TraceID(), span: l.span.SpanID(), parent: l.span.ParentSpanID(),
-		correlation: correlation, at: failedAt(l.span, now), explains: explains(l.span.Attributes()),
+		correlation: correlation, at: failedAt(l.span, now), explains: explains(l.span.Attributes()), request: isRequest(l.span.Attributes()),
 	}
 	n.run, n.rank = jobOf(l)
 	if n.rank != "" {
