@@ -16,6 +16,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
 )
 
 // strictServer is a server that refuses with status 400 what the chat
@@ -265,4 +268,46 @@ func TestListedMessagesAreBounded(t *testing.T) {
 	cfg := testConfig(t)
 	produce(t, cfg, failedCall{errorType: "E", attrs: attrs}.traces())
 	assert.Contains(t, text(t, onlyArtifact(t, cfg), "repro.py"), `"reason": "payload_truncated"`)
+}
+
+// FuzzChatRequest: whatever was recorded, what is sent is a request.
+func FuzzChatRequest(f *testing.F) {
+	for _, messages := range []string{
+		`[{"role":"user","content":"x","cache_control":{}}]`, `[{"role":"assistant","content":null,"tool_calls":[{"id":"c","function":{"name":"f","arguments":"{}"}}]}]`,
+		`[{"role":"tool","tool_call_id":"c","content":[{"type":"text","text":"x","y":1}]}]`, `[[{"lc":1}]]`, `["ChatMessage()"]`, `[{"role":"user","tool_calls":[]}]`,
+	} {
+		f.Add(messages, `[{"type":"function","function":{"name":"f","parameters":{"type":"object"},"x":1}}]`)
+	}
+	f.Fuzz(func(t *testing.T, messages, tools string) {
+		if !json.Valid([]byte(messages)) || !json.Valid([]byte(tools)) {
+			return
+		}
+		call, reason := payload.OfChat(payload.Chat{Request: `{"model":"m","messages":` + messages + `,"tools":` + tools + `}`}, 1<<20)
+		require.NotEqual(t, call == nil, reason == "")
+		if call == nil {
+			return
+		}
+		request, _ := call.Tree.Lookup("request")
+		body := jsontree.Encode(request)
+		require.NoError(t, checkChatRequest(body), "%s", body)
+	})
+}
+
+// FuzzListedMessages: whatever the names of attributes are, a call is made of
+// them or a reason given.
+func FuzzListedMessages(f *testing.F) {
+	f.Add("1.message.role", "user", "0.message.tool_calls.0.tool_call.id", "c")
+	f.Add("0.message.contents.1.message_content.type", "image", "99999999999.message.role", "")
+	f.Fuzz(func(t *testing.T, key, value, key2, value2 string) {
+		td := failedCall{attrs: map[string]any{"openinference.span.kind": "LLM", "llm.model_name": "m",
+			"llm.input_messages.0.message.role": "user", "llm.input_messages." + key: value, "llm.tools." + key2: value2}}.traces()
+		chat, ok := conversation(spans(td)[0], 1<<20)
+		if !ok {
+			return
+		}
+		if call, _ := payload.OfChat(chat, 1<<20); call != nil {
+			request, _ := call.Tree.Lookup("request")
+			require.NoError(t, checkChatRequest(jsontree.Encode(request)))
+		}
+	})
 }

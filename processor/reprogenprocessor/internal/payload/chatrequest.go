@@ -164,5 +164,20 @@ func checkedTool(tool jsontree.Object) (jsontree.Object, Reason) {
 	if !ok || tool.Text("type") != "function" || function.Text("name") == "" {
 		return nil, Invalid
 	}
-	return tool, ""
+	out := jsontree.Object{}
+	for _, m := range function {
+		known := false
+		switch m.Key {
+		case "name", "description":
+			_, known = m.Value.(string)
+		case "parameters":
+			_, known = m.Value.(jsontree.Object)
+		case "strict":
+			_, known = m.Value.(bool)
+		}
+		if known {
+			out = append(out, m)
+		}
+	}
+	return jsontree.Of("type", "function", "function", out), ""
 }
