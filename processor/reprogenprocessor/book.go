@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fairness"
 )
 
 // minRewrite is the least time between two rewritings of one trace.json,
@@ -21,6 +22,7 @@ const minRewrite = time.Second
 type book struct {
 	wait, window time.Duration
 	limits       TracesConfig
+	standings    *fairness.Standings
 	kept         filter
 
 	mu      sync.Mutex
@@ -33,9 +35,10 @@ type book struct {
 	bytes   int64
 }
 
-func newBook(cfg *Config) *book {
+func newBook(cfg *Config, standings *fairness.Standings) *book {
 	return &book{
-		wait: cfg.SiblingWait, window: cfg.EnrichWindow, limits: cfg.Traces,
+		standings: standings,
+		wait:      cfg.SiblingWait, window: cfg.EnrichWindow, limits: cfg.Traces,
 		traces:  make(map[pcommon.TraceID]*list.Element),
 		order:   list.New(),
 		waiting: make(map[uint64]*incident),
@@ -56,7 +59,7 @@ func (b *book) open(i *incident, now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	weight := int64(i.failure.Weight)
-	if !b.makeRoom(weight, i.trace) {
+	if !b.makeRoom(weight, i.trace, i.failure.SentBy) {
 		return false
 	}
 	b.bytes += weight
@@ -79,10 +82,10 @@ func (b *book) hold(i *incident, now time.Time) {
 	if ok {
 		b.order.MoveToBack(e)
 	} else {
-		for len(b.traces) >= b.limits.Held {
-			b.drop(b.order.Front())
+		if len(b.traces) >= b.limits.Held {
+			b.share(i.trace, i.failure.SentBy, 1, int64(b.limits.Held), func(*heldTrace) int64 { return 1 })
 		}
-		e = b.order.PushBack(&heldTrace{id: i.trace, spans: make(map[pcommon.SpanID]*heldSpan)})
+		e = b.order.PushBack(&heldTrace{id: i.trace, origin: i.failure.SentBy, spans: make(map[pcommon.SpanID]*heldSpan)})
 		b.traces[i.trace] = e
 		b.kept.add(i.trace)
 	}
@@ -91,16 +94,38 @@ func (b *book) hold(i *incident, now time.Time) {
 	t.expires = now.Add(max(b.wait, b.window))
 }
 
-// makeRoom drops the oldest traces but one until weight more bytes fit.
-func (b *book) makeRoom(weight int64, but pcommon.TraceID) bool {
-	for e := b.order.Front(); e != nil && b.bytes+weight > b.limits.Bytes; {
-		next := e.Next()
-		if e.Value.(*heldTrace).id != but {
-			b.drop(e)
+// makeRoom drops traces until weight more bytes fit that an origin has for one of
+// them. It reports whether they do: nobody has to give up a share for them.
+func (b *book) makeRoom(weight int64, id pcommon.TraceID, origin fairness.Origin) bool {
+	for b.bytes+weight > b.limits.Bytes {
+		if !b.share(id, origin, weight, b.limits.Bytes, (*heldTrace).weight) {
+			return false
 		}
-		e = next
 	}
-	return b.bytes+weight <= b.limits.Bytes
+	return true
+}
+
+// share drops the traces that pass their origins' shares of limit, the oldest of
+// an origin first, where weight is added to the one with the id. That one is not
+// dropped. It reports whether another one was.
+func (b *book) share(id pcommon.TraceID, origin fairness.Origin, weight, limit int64, weigh func(*heldTrace) int64) (dropped bool) {
+	held := make([]*list.Element, 0, b.order.Len())
+	items := []fairness.Item{{Path: b.standings.Path(origin), Weight: weight}}
+	for e := b.order.Back(); e != nil; e = e.Prev() {
+		if t := e.Value.(*heldTrace); t.id == id {
+			items[0].Weight += weigh(t)
+		} else {
+			held = append(held, e)
+			items = append(items, fairness.Item{Path: b.standings.Path(t.origin), Weight: weigh(t)})
+		}
+	}
+	for i, kept := range fairness.KeepWithRoom(items, limit)[1:] {
+		if !kept {
+			b.drop(held[i])
+			dropped = true
+		}
+	}
+	return dropped
 }
 
 // drop forgets a trace. Incidents that still wait have their story told and
@@ -172,7 +197,7 @@ func (b *book) improve(id uint64, n *incident, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	i, ok := b.waiting[id]
-	if !ok || !i.better(n, b.trace(n.trace)) || !b.makeRoom(int64(n.failure.Weight), n.trace) || i.stage != stageWaiting {
+	if !ok || !i.better(n, b.trace(n.trace)) || !b.makeRoom(int64(n.failure.Weight), n.trace, n.failure.SentBy) || i.stage != stageWaiting {
 		return
 	}
 	was, weight := i.trace, int64(i.failure.Weight)
@@ -195,8 +220,8 @@ func (b *book) move(i *incident, was pcommon.TraceID, now time.Time) {
 }
 
 // supersede withdraws the incidents that wait for a span above n: the error
-// began at n. One that has a call is kept, if n has none. Of a conversation and
-// the request below it that of the request is withdrawn, which may be n.
+// began at n. One that has a call is kept, if n has none. Of a model's call and
+// the HTTP request below it that of the request is withdrawn, which may be n.
 func (b *book) supersede(n *incident) (withdrawn []*incident) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -209,22 +234,24 @@ func (b *book) supersede(n *incident) (withdrawn []*incident) {
 			continue
 		}
 		above := t.isBelow(n, i) && (i.failure.Call == nil || n.failure.Call != nil)
-		if above || carried(t, i, n) {
+		switch {
+		case carried(t, n, i):
+			if b.waiting[n.id] == n {
+				b.withdraw(n)
+				return append(withdrawn, n)
+			}
+		case above, carried(t, i, n):
 			b.withdraw(i)
 			withdrawn = append(withdrawn, i)
-		} else if b.waiting[n.id] == n && carried(t, n, i) {
-			b.withdraw(n)
-			return append(withdrawn, n)
 		}
 	}
 	return withdrawn
 }
 
-// carried reports whether an incident is that of a request which carried the
-// other's conversation.
-func carried(t *heldTrace, request, chat *incident) bool {
-	return chat.failure.Kind == failure.GenAIChat && request.failure.Call == nil && t.isBelow(request, chat) &&
-		isRequestCopy(request.failure)
+// carried reports whether an incident is that of the HTTP request of the other,
+// a model's call.
+func carried(t *heldTrace, request, call *incident) bool {
+	return call.explains && request.request && !request.explains && request.failure.Call == nil && t.isBelow(request, call)
 }
 
 // withdraw ends an incident that waits. The caller holds mu.
@@ -334,7 +361,7 @@ func (b *book) put(id pcommon.TraceID, spans []*heldSpan) (late int) {
 	t.trim(b.limits.SpansPerTrace)
 	b.bytes += t.bytes - before
 	for _, less := range [...]func(){func() { t.trim(0) }, t.clear} {
-		if !b.makeRoom(0, id) {
+		if !b.makeRoom(0, id, t.origin) {
 			before = t.bytes
 			less()
 			b.bytes += t.bytes - before

@@ -31,7 +31,7 @@ func (r *recorder) sawCall(l *located) {
 	}
 	rec, weight := r.recordingOf(l)
 	if correlation != "" && weight <= r.maxRecording() {
-		r.calls.put(correlation, rec, weight+spanOverhead, r.now())
+		r.calls.put(correlation, rec, weight+spanOverhead, originOf(l.sender, l.resource), r.now())
 	}
 	if !waits {
 		return

@@ -20,8 +20,8 @@ func (l *located) parentKey() spanKey { return spanKey{l.span.TraceID(), l.span.
 // candidates chooses from a batch's failed spans those that are worth an
 // artefact: the ones without a failed child, where the error began; but if
 // such a one has no call, the nearest failed ancestor that has one and tells
-// of the same error, or that has the conversation which it carried. The others
-// are returned as well.
+// of the same error, or the call of a model that it is the HTTP request of. The
+// others are returned as well.
 func candidates(read *reader, failed []located) (chosen, others []located) {
 	if len(failed) == 1 {
 		return failed, nil
@@ -70,24 +70,33 @@ func candidates(read *reader, failed []located) (chosen, others []located) {
 	return chosen, others
 }
 
-// carries reports whether a span is the request that took another's
-// conversation to its model. Clients of HTTP and of models name one error
-// differently, and the conversation is what can be replayed of it.
-func carries(request, conversation *located) bool {
-	return isRequest(request.span.Attributes()) && hasConversation(conversation.span.Attributes())
+// carries reports whether a span is the HTTP request of a model's call above
+// it. Clients of HTTP and of models name one error differently, and the model's
+// explains it.
+func carries(request, call *located) bool {
+	return isRequest(request.span.Attributes()) && explains(call.span.Attributes())
+}
+
+// explains reports whether a span is a model's call, or has its conversation.
+func explains(attributes pcommon.Map) bool {
+	return isModelCall(attributes) || hasConversation(attributes)
 }
 
 func payloadAbove(read *reader, failed []located, byID map[spanKey]int, leaf int) int {
-	at := leaf
+	at, best := leaf, leaf
 	for range maxAncestors {
 		parent, ok := byID[failed[at].parentKey()]
 		if !ok {
-			return leaf
+			break
 		}
 		at = parent
-		if read.hasPayload(failed[at].span) && (sameError(failed[leaf].err, failed[at].err) || carries(&failed[leaf], &failed[at])) {
+		carried := carries(&failed[leaf], &failed[at])
+		if read.hasPayload(failed[at].span) && (sameError(failed[best].err, failed[at].err) || carried) {
 			return at
 		}
+		if carried && best == leaf {
+			best = at
+		}
 	}
-	return leaf
+	return best
 }

@@ -187,7 +187,7 @@ func TestHostileConversations(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			url, _, body := modelServer(t)
-			messages := string(jsontree.Encode(jsontree.Array{jsontree.Of("role", s, "content", s)}))
+			messages := string(jsontree.Encode(jsontree.Array{jsontree.Of("role", "user", "content", s)}))
 			artifact := script(t, asked(map[string]any{
 				"gen_ai.openai.api_base": s, "gen_ai.request.model": s,
 				"gen_ai.tool.definitions": "", "gen_ai.system_instructions": "", "gen_ai.input.messages": messages,

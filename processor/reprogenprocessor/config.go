@@ -83,9 +83,10 @@ type Config struct {
 	// RateLimit bounds how many artefacts are written over time.
 	RateLimit RateLimitConfig `mapstructure:"rate_limit"`
 
-	// MaxGroups is the number of groups whose counts are kept in memory. The
-	// one that was seen least recently makes room; what its folder says is
-	// read again when it comes back. It must be at least 1. Default: 10000.
+	// MaxGroups is the number of groups whose counts are kept in memory. Where
+	// there are more, a sixteenth makes room: of whoever has more than its share
+	// those that were seen least recently. What a group's folder says is read
+	// again when it comes back. It must be at least 1. Default: 10000.
 	MaxGroups int `mapstructure:"max_groups"`
 
 	// MaxPayloadBytes is the size up to which a recorded call is read, in
@@ -117,9 +118,10 @@ type Config struct {
 // TracesConfig bounds what is kept in memory of the traces that failed and of
 // what may belong to them. A trace without a failure is not kept.
 type TracesConfig struct {
-	// Held is the number of traces. The oldest makes room: its failure is
-	// written then, and its later spans are not waited for. It must be at
-	// least 1. Default: 10000.
+	// Held is the number of traces. Where there are more, the oldest of whoever
+	// has more than its share make room: their failures are written then, and
+	// their later spans are not waited for. It must be at least 1. Default:
+	// 10000.
 	Held int `mapstructure:"held"`
 
 	// SpansPerTrace is the number of spans kept of one trace, the last ones
@@ -139,13 +141,13 @@ type TracesConfig struct {
 }
 
 // RateLimitConfig bounds the artefacts written, over all services. One
-// service gets at most half of either number, and at least one artefact.
-// First examples go first: the second and third example of a known failure
-// are written only if at least half of the burst is left afterwards, both of
-// the service's and of all.
+// service gets at most half of the burst, one sender three quarters, and all
+// services that are not established together half, where others are. First
+// examples go first: the second and third example of a known failure are
+// written only if at least half of what the service may have is left.
 type RateLimitConfig struct {
-	// PerMinute is the number of artefacts a minute in the long run. It must
-	// be at least 1. Default: 10.
+	// PerMinute is the number of artefacts a minute in the long run. Those who
+	// fail share it evenly. It must be at least 1. Default: 10.
 	PerMinute int `mapstructure:"per_minute"`
 
 	// Burst is the number of artefacts that may be written at once after a
@@ -154,9 +156,10 @@ type RateLimitConfig struct {
 	Burst int `mapstructure:"burst"`
 }
 
-// RetentionConfig bounds the directory. Where a limit is passed, the oldest
-// artefact of a group that has several goes first, and a group's last one
-// only when no group has more than one. Zero lifts a limit.
+// RetentionConfig bounds the directory. Where a limit is passed, whoever has
+// more than its share gives: of its artefacts the oldest of a group that has
+// several goes first, and a group's last one only when none of its groups has
+// more than one. Zero lifts a limit.
 type RetentionConfig struct {
 	// Artifacts is the number of artefacts kept. Default: 1000.
 	Artifacts int `mapstructure:"artifacts"`

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
@@ -43,8 +44,9 @@ var requestParameters = [...]struct{ attribute, name string }{
 
 // conversation reads what a span says about a call to a model, and reports
 // whether it has the messages.
-func conversation(attributes pcommon.Map) (payload.Chat, bool) {
+func conversation(span ptrace.Span, maxBytes int) (payload.Chat, bool) {
 	var chat payload.Chat
+	attributes := span.Attributes()
 	switch {
 	case hasMessages(attributes):
 		chat.Messages = jsonText(attributes, attrInputMessages)
@@ -55,8 +57,11 @@ func conversation(attributes pcommon.Map) (payload.Chat, bool) {
 				chat.Parameters = append(chat.Parameters, jsontree.Member{Key: p.name, Value: newCopier().value(v, maxValueBytes, 0)})
 			}
 		}
-	case hasRequest(attributes):
-		chat.Request = jsonText(attributes, attrInputValue)
+	case hasRequest(attributes), hasListedMessages(attributes):
+		if hasRequest(attributes) {
+			chat.Request = jsonText(attributes, attrInputValue)
+		}
+		listMessages(&chat, span, maxBytes)
 	default:
 		return chat, false
 	}
@@ -75,7 +80,7 @@ func conversation(attributes pcommon.Map) (payload.Chat, bool) {
 }
 
 func hasConversation(attributes pcommon.Map) bool {
-	return hasMessages(attributes) || hasRequest(attributes)
+	return hasMessages(attributes) || hasRequest(attributes) || hasListedMessages(attributes)
 }
 
 // hasMessages reports whether there are messages: structured, or as JSON.
@@ -84,10 +89,26 @@ func hasMessages(attributes pcommon.Map) bool {
 	return ok && (v.Type() == pcommon.ValueTypeSlice || v.Str() != "")
 }
 
+// hasRequest reports whether the input of a model looks like a request: with a
+// list of objects as its messages. What several frameworks send there has
+// Python's text for each message, or lists of lists.
 func hasRequest(attributes pcommon.Map) bool {
-	return strings.EqualFold(firstText(attributes, attrInferenceKind), "LLM") &&
-		firstText(attributes, attrInputType) == "application/json" &&
-		strings.Contains(firstText(attributes, attrInputValue), `"messages"`)
+	if !isInferenceLLM(attributes) || firstText(attributes, attrInputType) != "application/json" {
+		return false
+	}
+	_, list, _ := strings.Cut(firstText(attributes, attrInputValue), `"messages"`)
+	for _, next := range [...]string{":", "[", "{"} {
+		var found bool
+		if list, found = strings.CutPrefix(strings.TrimLeft(list, " \t\r\n"), next); !found {
+			return false
+		}
+	}
+	return true
+}
+
+// isInferenceLLM reports whether OpenInference says that a span calls a model.
+func isInferenceLLM(attributes pcommon.Map) bool {
+	return strings.EqualFold(firstText(attributes, attrInferenceKind), "LLM")
 }
 
 // maxJSONBytes is the greatest max_payload_bytes: no longer request is read.

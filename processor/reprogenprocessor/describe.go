@@ -17,7 +17,7 @@ import (
 // belongs to. It reads nothing but the span and its resource, so that the
 // span can be told before any file exists.
 func describe(read *reader, l located) *failure.Failure {
-	f := &failure.Failure{Kind: failure.Context, Error: l.err, Trigger: l.trigger}
+	f := &failure.Failure{Kind: failure.Context, Error: l.err, Trigger: l.trigger, SentBy: originOf(l.sender, l.resource)}
 	if v, ok := l.resource.Attributes().Get(mlattr.ServiceName); ok {
 		f.Service = serviceName(v)
 	}
@@ -50,6 +50,7 @@ func fingerprintOf(f *failure.Failure, l located, capture bool) string {
 		Type:     f.Error.Cause.Type,
 		Trigger:  f.Trigger,
 		Frames:   f.Error.Cause.Frames,
+		Status:   statusOf(span.Attributes(), f.Error.Message),
 		Override: firstText(span.Attributes(), attrFingerprint),
 	}
 	if parts.Type == "" {

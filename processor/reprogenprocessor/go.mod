@@ -25,8 +25,9 @@ require (
 	go.uber.org/goleak v1.3.0
 	go.uber.org/zap v1.28.0
 	go.yaml.in/yaml/v3 v3.0.5
-	golang.org/x/time v0.14.0
 )
+
+require go.opentelemetry.io/collector/client v1.64.0
 
 require (
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect

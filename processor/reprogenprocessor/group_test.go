@@ -7,6 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fairness"
 )
 
 // TestSameGroup says what has a part in a failure's group, and what has none.
@@ -100,24 +102,30 @@ func TestVersionsOfFrameworks(t *testing.T) {
 }
 
 func TestShelf(t *testing.T) {
-	s, err := newShelf[int, string](3, 100, time.Minute)
+	s, err := newShelf[int, string](3, 100, time.Minute, fairness.EstablishedPath)
 	require.NoError(t, err)
+	me := fairness.OriginOf(1, "me")
 	now := time.Unix(1_700_000_000, 0)
 	has := func(key int) bool { _, ok := s.get(key, now); return ok }
-	s.put(1, "a", 40, now)
-	s.put(2, "b", 40, now)
-	s.put(3, "c", 40, now)
+	s.put(1, "a", 40, me, now)
+	s.put(2, "b", 40, me, now)
+	s.put(3, "c", 40, me, now)
 	assert.Equal(t, []bool{false, true, true}, []bool{has(1), has(2), has(3)}, "the oldest makes room")
-	s.put(3, "C", 60, now)
+	s.put(3, "C", 60, me, now)
 	v, _ := s.get(3, now)
 	assert.Equal(t, "C", v)
 	assert.True(t, has(2))
-	s.put(4, "too large", 101, now)
+	s.put(4, "too large", 101, me, now)
 	assert.False(t, has(4))
 	assert.True(t, has(2), "for what cannot be kept nothing makes room")
 	for i := range 10 {
-		s.put(10+i, "x", 1, now)
+		s.put(10+i, "x", 1, me, now)
 	}
+	other := fairness.OriginOf(2, "other")
+	for i := range 10 {
+		s.put(30+i, "x", 1, other, now)
+	}
+	assert.True(t, has(19), "another one has its share, and no more")
 	assert.Equal(t, 3, s.kept.Len())
 	assert.EqualValues(t, 3, s.bytes)
 	now = now.Add(61 * time.Second)

@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fairness"
 )
 
 // heldSpan is a span of a trace that failed.
@@ -23,12 +24,22 @@ type heldSpan struct {
 // guards it.
 type heldTrace struct {
 	id        pcommon.TraceID
+	origin    fairness.Origin // of its first failure
 	spans     map[pcommon.SpanID]*heldSpan
 	order     []*heldSpan // as they came
 	incidents []*incident
 	expires   time.Time
 	omitted   int
 	bytes     int64
+}
+
+// weight is what the trace takes in memory, its failures included.
+func (t *heldTrace) weight() int64 {
+	weight := t.bytes
+	for _, i := range t.incidents {
+		weight += int64(i.failure.Weight)
+	}
+	return weight
 }
 
 // above returns the spans above an incident, the parent first, and whether

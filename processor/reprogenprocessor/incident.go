@@ -36,6 +36,9 @@ type incident struct {
 	span, parent pcommon.SpanID
 	fromLog      bool
 	correlation  string
+	explains     bool // it is a model's call
+	request      bool // it is an HTTP request
+	newcomer     bool // it holds a place in the queue as one
 	run, rank    string
 	host, name   string
 	variant      string    // the id of the one that it was counted as
@@ -81,7 +84,7 @@ func (i *incident) story(t *heldTrace) *failure.Failure {
 
 // better reports whether n has more to tell of the error than i: the
 // exception that a span was without, a span where there was only a log
-// record, a call, or a place further down.
+// record, a call, a model's call above its request, or a place further down.
 func (i *incident) better(n *incident, t *heldTrace) bool {
 	same := i.trace == n.trace && i.span == n.span
 	hasCall, bringsCall := i.failure.Call != nil, n.failure.Call != nil
@@ -92,6 +95,8 @@ func (i *incident) better(n *incident, t *heldTrace) bool {
 		return true
 	case hasCall != bringsCall:
 		return bringsCall
+	case i.explains != n.explains:
+		return n.explains && t != nil && carried(t, i, n)
 	}
 	return t != nil && !same && !n.fromLog && t.isBelow(n, i)
 }

@@ -28,7 +28,7 @@ func recordedCall(read *reader, span ptrace.Span) (failure.Kind, *payload.Call, 
 			return kindOf(failure.PythonCode, call), call, reason
 		}
 	}
-	if chat, ok := conversation(span.Attributes()); ok && !recorded {
+	if chat, ok := conversation(span, read.maxBytes); ok && !recorded {
 		call, reason := payload.OfChat(chat, read.maxBytes)
 		return kindOf(failure.GenAIChat, call), call, reason
 	}

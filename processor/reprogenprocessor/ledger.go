@@ -11,21 +11,20 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fairness"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/store"
 )
 
-// The bounds of the ledger beside max_groups. The least recently seen entry
-// makes room. A failure is remembered in up to four ways.
-const (
-	maxSeen     = 40_000
-	maxServices = 1_000
-)
+// maxSeen is the number of hashes by which failures are remembered. The least
+// recently seen makes room. A failure is remembered in up to four ways.
+const maxSeen = 40_000
 
 // occurrence is what the ledger needs to know about a failure.
 type occurrence struct {
 	fingerprint   string
 	service       string
+	origin        fairness.Origin
 	version, rank string
 	span, parent  spanKey
 	// correlation is an id that the spans of one call have in common, or "".
@@ -83,13 +82,15 @@ type ruling struct {
 // ledger counts failures by group and decides which of them get an artefact.
 // It is safe for concurrent use; its lock is held for a few map operations.
 type ledger struct {
-	mu     sync.Mutex
-	groups *simplelru.LRU[string, *entry]
-	seen   *simplelru.LRU[uint64, told]
-	shares shares
-	hash   maphash.Seed
-	redact func(string) string
-	dirty  map[string]*entry // groups with a folder, to be written
+	mu        sync.Mutex
+	groups    *simplelru.LRU[string, *entry]
+	seen      *simplelru.LRU[uint64, told]
+	budget    *fairness.Budget
+	hash      maphash.Seed
+	standings *fairness.Standings
+	maxGroups int
+	redact    func(string) string
+	dirty     map[string]*entry // groups with a folder, to be written
 	// counted says that what is on disk of groups without a folder is old.
 	counted bool
 }
@@ -97,6 +98,8 @@ type ledger struct {
 // entry is a group in memory.
 type entry struct {
 	store.Group
+	// origin is who sent it last, but one that is established stays.
+	origin fairness.Origin
 	// pending has the variants of the failures that are on their way to the
 	// disk.
 	pending []string
@@ -118,12 +121,12 @@ type told struct {
 	hasCall     bool
 }
 
-func newLedger(limit RateLimitConfig, maxGroups int) (*ledger, error) {
-	l := &ledger{hash: maphash.MakeSeed(), redact: redact.Text, dirty: make(map[string]*entry)}
-	var err error
-	if l.shares, err = newShares(limit); err != nil {
-		return nil, err
+func newLedger(limit RateLimitConfig, maxGroups int, standings *fairness.Standings) (*ledger, error) {
+	l := &ledger{
+		hash: maphash.MakeSeed(), redact: redact.Text, dirty: make(map[string]*entry),
+		budget: fairness.NewBudget(limit.Burst, limit.PerMinute), standings: standings, maxGroups: maxGroups,
 	}
+	var err error
 	if l.groups, err = simplelru.NewLRU[string, *entry](maxGroups, nil); err != nil {
 		return nil, err
 	}
@@ -136,7 +139,7 @@ func (l *ledger) load(groups []store.Group) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, g := range groups {
-		l.groups.Add(g.Fingerprint, &entry{Group: g, merged: true})
+		l.groups.Add(g.Fingerprint, &entry{Group: g, origin: g.Origin(), merged: true})
 	}
 }
 
@@ -221,7 +224,9 @@ func (l *ledger) admit(o occurrence, now time.Time) ruling {
 	for _, way := range ways {
 		l.seen.Add(way, told{fingerprint: o.fingerprint, incident: o.incident, hasCall: o.hasCall})
 	}
+	claim := l.standings.Claim(o.origin)
 	g := l.group(o.fingerprint, now)
+	g.sentBy(o.origin, claim.Path)
 	g.Count++
 	g.LastSeen = now
 	g.AddService(o.service)
@@ -237,7 +242,7 @@ func (l *ledger) admit(o occurrence, now time.Time) ruling {
 		len(g.Exemplars)+len(g.pending) >= store.MaxExemplars || slices.Contains(g.pending, o.variant.ID) {
 		return d
 	}
-	if !l.shares.take(o.service, !d.folder, now) {
+	if !l.budget.Take(claim, !d.folder, now) {
 		g.Suppressed++
 		d.verdict = verdictLimited
 		return d
@@ -257,8 +262,57 @@ func (l *ledger) group(fingerprint string, now time.Time) *entry {
 	if g, ok = l.dirty[fingerprint]; !ok {
 		g = &entry{Group: store.Group{Fingerprint: fingerprint, FirstSeen: now}}
 	}
+	l.makeRoom()
 	l.groups.Add(fingerprint, g)
 	return g
+}
+
+// sentBy notes who sent a group's failure. Who uses the names of a service that
+// is established does not take its place.
+func (e *entry) sentBy(o fairness.Origin, path fairness.Path) {
+	established := path == fairness.EstablishedPath(o)
+	if established || !e.Established {
+		e.origin, e.Established = o, established
+	}
+}
+
+// path is where the group stands among all. One of a service that was
+// established before the collector started stays with those that are.
+func (l *ledger) path(e *entry) fairness.Path {
+	if e.Established {
+		return fairness.EstablishedPath(e.origin)
+	}
+	return l.standings.Path(e.origin)
+}
+
+// makeRoom gives up a sixteenth of the groups where there is no room for another
+// one. The caller holds mu.
+func (l *ledger) makeRoom() {
+	if l.groups.Len() < l.maxGroups {
+		return
+	}
+	groups := l.newestFirst(func(*entry) bool { return true })
+	for i, kept := range l.keep(groups, l.maxGroups-max(1, l.maxGroups/16)) {
+		if !kept {
+			l.groups.Remove(groups[i].Fingerprint)
+		}
+	}
+}
+
+// newestFirst returns groups, the one seen last first.
+func (l *ledger) newestFirst(wanted func(*entry) bool) []*entry {
+	groups := slices.DeleteFunc(l.groups.Values(), func(g *entry) bool { return !wanted(g) })
+	slices.Reverse(groups)
+	return groups
+}
+
+// keep reports which of the groups may stay where there is room for limit.
+func (l *ledger) keep(groups []*entry, limit int) []bool {
+	items := make([]fairness.Item, len(groups))
+	for i, g := range groups {
+		items[i] = fairness.Item{Path: l.path(g), Weight: 1}
+	}
+	return fairness.Keep(items, int64(limit))
 }
 
 // nowHasCall notes that a failure that was seen without a call has one now.
@@ -338,6 +392,8 @@ func (l *ledger) noteArtifact(f *failure.Failure, name string, old store.Group) 
 		g = &entry{Group: store.Group{Fingerprint: f.Fingerprint, Count: 1, FirstSeen: f.SeenAt, LastSeen: f.SeenAt}}
 		g.AddService(f.Service)
 		g.AddRank(f.Rank)
+		g.sentBy(f.SentBy, l.standings.Path(f.SentBy))
+		l.makeRoom()
 		l.groups.Add(f.Fingerprint, g)
 	}
 	if !g.merged {
@@ -397,8 +453,8 @@ func (l *ledger) takeDirty() []store.Group {
 	return l.summaries(drafts)
 }
 
-// takeCounts returns the groups without a folder, those seen last first, if
-// there is something to be written.
+// takeCounts returns the groups without a folder that there is room for, those
+// seen last first, if there is something to be written.
 func (l *ledger) takeCounts() ([]store.Group, bool) {
 	drafts, changed := l.draftCounts()
 	return l.summaries(drafts), changed
@@ -411,10 +467,12 @@ func (l *ledger) draftCounts() (drafts []draft, changed bool) {
 		return nil, false
 	}
 	l.counted = false
-	values := l.groups.Values()
-	for i := len(values) - 1; i >= 0 && len(drafts) < store.MaxCounted; i-- {
-		if g := values[i]; len(g.Exemplars) == 0 && g.Count > 0 {
-			drafts = append(drafts, draftOf(g))
+	groups := l.newestFirst(func(g *entry) bool { return len(g.Exemplars) == 0 && g.Count > 0 })
+	for i, kept := range l.keep(groups, store.MaxCounted) {
+		if kept {
+			d := draftOf(groups[i])
+			d.Path = l.path(groups[i])
+			drafts = append(drafts, d)
 		}
 	}
 	return drafts, true

@@ -8,13 +8,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fairness"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/store"
 )
 
 // TestSummariesKeepNobodyWaiting: redaction takes long, so it is done with
 // nothing locked that failures wait for, and once for each text.
 func TestSummariesKeepNobodyWaiting(t *testing.T) {
-	l, err := newLedger(RateLimitConfig{PerMinute: 10, Burst: 20}, 100)
+	l, err := newLedger(RateLimitConfig{PerMinute: 10, Burst: 20}, 100, fairness.NewStandings())
 	require.NoError(t, err)
 	looked := map[string]int{}
 	l.redact = func(s string) string {

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"strings"
 
+	"go.opentelemetry.io/collector/client"
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -12,6 +13,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fairness"
 )
 
 // logsProcessor looks for exceptions that arrive as log records and passes
@@ -55,27 +57,43 @@ func (p *logsProcessor) ConsumeLogs(ctx context.Context, ld plog.Logs) error {
 // sawLogs looks at a batch of log records for exceptions. It never blocks and
 // never fails.
 func (r *recorder) sawLogs(ctx context.Context, ld plog.Logs) {
-	found := 0
+	overlooked, now := 0, r.now()
+	var failed []located
+	sender := fairness.SenderOf(client.FromContext(ctx))
 	for _, rl := range ld.ResourceLogs().All() {
+		succeeded := false
 		for _, sl := range rl.ScopeLogs().All() {
 			for _, record := range sl.LogRecords().All() {
 				if record.EventName() == xidEvent {
 					r.noteXID(record, rl.Resource().Attributes())
 				}
 				if !tellsOfFailure(record.Attributes()) {
+					succeeded = true
 					continue
 				}
-				if found++; found <= maxErrorSpans {
-					r.sawRecord(ctx, record, rl.Resource(), sl.Scope().Name())
+				if len(failed) == maxFound {
+					overlooked++
+					continue
 				}
+				failed = append(failed, located{
+					record: record, fromLog: true, resource: rl.Resource(), scope: sl.Scope().Name(), sender: sender,
+				})
 			}
 		}
+		if succeeded {
+			r.standings.Succeeded(originOf(sender, rl.Resource()), now)
+		}
 	}
-	if found == 0 {
+	if len(failed) == 0 {
 		return
 	}
-	if found > maxErrorSpans {
-		r.dropped(ctx, found-maxErrorSpans, dropBatchLimit)
+	found := len(failed) + overlooked
+	failed = r.shared(failed)
+	if dropped := found - len(failed); dropped > 0 {
+		r.dropped(ctx, dropped, dropBatchLimit)
+	}
+	for i := range failed {
+		r.sawRecord(ctx, &failed[i])
 	}
 	r.endOfBatch()
 }
@@ -100,16 +118,14 @@ func tellsOfFailure(attributes pcommon.Map) bool {
 // sawRecord takes an exception's record for the failed span that it is
 // about. A record below the severity ERROR tells of an exception that the
 // program coped with: it only completes a span that failed all the same.
-func (r *recorder) sawRecord(ctx context.Context, record plog.LogRecord, resource pcommon.Resource, scope string) {
-	span := spanOf(record, scope)
-	l := located{span: span, resource: resource, scope: scope, record: record, fromLog: true,
-		err: errorOf(span), trigger: triggerOf(record.Attributes())}
+func (r *recorder) sawRecord(ctx context.Context, l *located) {
+	span := l.span
 	if l.trigger == "" && isEndOfIteration(span, l.err) {
 		return
 	}
-	severity := record.SeverityNumber()
+	severity := l.record.SeverityNumber()
 	if severity >= plog.SeverityNumberError || severity == plog.SeverityNumberUnspecified || l.trigger != "" {
-		r.sawFailure(ctx, &l)
+		r.sawFailure(ctx, l)
 		return
 	}
 	if span.TraceID().IsEmpty() || span.SpanID().IsEmpty() {
@@ -117,11 +133,11 @@ func (r *recorder) sawRecord(ctx context.Context, record plog.LogRecord, resourc
 	}
 	now := r.now()
 	if id, ok := r.book.at(span.TraceID(), span.SpanID()); ok {
-		f := describe(r.reader, l)
-		r.improve(id, &incident{failure: f, fromLog: true, trace: span.TraceID(), span: span.SpanID()}, &l, now)
+		f := describe(r.reader, *l)
+		r.improve(id, &incident{failure: f, fromLog: true, trace: span.TraceID(), span: span.SpanID()}, l, now)
 		return
 	}
-	r.exceptions.put(l.key(), l.err, int64(len(l.err.Type)+len(l.err.Message)+len(l.err.Stack)+spanOverhead), now)
+	r.exceptions.put(l.key(), l.err, int64(len(l.err.Type)+len(l.err.Message)+len(l.err.Stack)+spanOverhead), originOf(l.sender, l.resource), now)
 }
 
 // maxCopiedBytes bounds what is copied of a body or an attribute of a record. It

@@ -76,7 +76,7 @@ func (b *book) lead(n *incident, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	i := b.jobs[n.run]
-	if i == nil || i.stage != stageWaiting || i.group != n.group || !b.makeRoom(int64(n.failure.Weight), n.trace) || i.stage != stageWaiting {
+	if i == nil || i.stage != stageWaiting || i.group != n.group || !b.makeRoom(int64(n.failure.Weight), n.trace, n.failure.SentBy) || i.stage != stageWaiting {
 		return
 	}
 	later := i.asRank()

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fairness"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/gpustate"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/metadata"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/progress"
@@ -41,12 +42,12 @@ const (
 
 // disk is where artefacts go. It is safe for concurrent use.
 type disk interface {
-	Write(fingerprint, name, service string, files []store.File) error
+	Write(fingerprint, name string, origin fairness.Origin, files []store.File) error
 	Replace(fingerprint, name, file string, content []byte) error
 	WriteGroup(store.Group) error
 	WriteCounts([]store.Group) error
 	ReadGroup(fingerprint string) (store.Group, bool)
-	Enforce(now time.Time) ([]store.Removed, error)
+	Enforce(now time.Time, path func(fairness.Origin) fairness.Path) ([]store.Removed, error)
 	Bytes() int64
 	Close() error
 }
@@ -62,6 +63,7 @@ type recorder struct {
 	now       func() time.Time
 	serial    atomic.Uint64
 
+	standings  *fairness.Standings
 	ledger     *ledger
 	book       *book
 	calls      *shelf[string, recording]
@@ -74,7 +76,10 @@ type recorder struct {
 	// reserved, so that nothing waits for it.
 	queue    chan *incident
 	reserved atomic.Int64
-	rewrites chan *incident
+	// newcomers are those of the reserved places that services hold which are
+	// not established.
+	newcomers atomic.Int64
+	rewrites  chan *incident
 
 	open      func(dir string, limits store.Limits) (disk, []store.Group, []error, error)
 	disk      disk
@@ -110,7 +115,7 @@ func newRecorder(cfg *Config, id component.ID, set component.TelemetrySettings) 
 		own:       metric.WithAttributeSet(attribute.NewSet(self)),
 		now:       time.Now,
 		open:      openStore,
-		book:      newBook(cfg),
+		standings: fairness.NewStandings(),
 		queue:     make(chan *incident, cfg.QueueSize),
 		rewrites:  make(chan *incident, cfg.QueueSize),
 		stop:      make(chan struct{}),
@@ -120,7 +125,8 @@ func newRecorder(cfg *Config, id component.ID, set component.TelemetrySettings) 
 	}
 	// Half of the memory is the traces' own; the rest is for what may belong
 	// to a failure that has not come yet.
-	if r.ledger, err = newLedger(cfg.RateLimit, cfg.MaxGroups); err != nil {
+	r.book = newBook(cfg, r.standings)
+	if r.ledger, err = newLedger(cfg.RateLimit, cfg.MaxGroups, r.standings); err != nil {
 		return nil, err
 	}
 	if r.reader, err = newReader(cfg); err != nil {
@@ -133,10 +139,10 @@ func newRecorder(cfg *Config, id component.ID, set component.TelemetrySettings) 
 		return nil, err
 	}
 	period := max(cfg.EnrichWindow, cfg.SiblingWait, time.Minute)
-	if r.calls, err = newShelf[string, recording](cfg.Traces.Held, cfg.Traces.Bytes/4, period); err != nil {
+	if r.calls, err = newShelf[string, recording](cfg.Traces.Held, cfg.Traces.Bytes/4, period, r.standings.Path); err != nil {
 		return nil, err
 	}
-	if r.exceptions, err = newShelf[spanKey, failure.Error](cfg.Traces.Held, cfg.Traces.Bytes/4, period); err != nil {
+	if r.exceptions, err = newShelf[spanKey, failure.Error](cfg.Traces.Held, cfg.Traces.Bytes/4, period, r.standings.Path); err != nil {
 		return nil, err
 	}
 	r.closeStop = sync.OnceFunc(func() { close(r.stop) })
@@ -276,15 +282,26 @@ func (r *recorder) release(now time.Time, all bool) {
 
 // reserve takes a place in the queue, and reports whether there was one. It
 // is given back when a worker takes what came of it, or when nothing does.
-func (r *recorder) reserve() bool {
-	if r.reserved.Add(1) <= int64(cap(r.queue)) {
+// Services that are not established leave half to those that are.
+func (r *recorder) reserve(i *incident) bool {
+	i.newcomer = r.standings.Newcomer(i.failure.SentBy)
+	held := int64(0)
+	if i.newcomer {
+		held = r.newcomers.Add(1)
+	}
+	if r.reserved.Add(1) <= int64(cap(r.queue)) && held <= int64(max(1, cap(r.queue)/2)) {
 		return true
 	}
-	r.reserved.Add(-1)
+	r.unreserve(i)
 	return false
 }
 
-func (r *recorder) unreserve() { r.reserved.Add(-1) }
+func (r *recorder) unreserve(i *incident) {
+	r.reserved.Add(-1)
+	if i.newcomer {
+		r.newcomers.Add(-1)
+	}
+}
 
 // refused notes that a failure for which an artefact was wanted gets none.
 func (r *recorder) refused(ctx context.Context, i *incident, reason string) {
@@ -295,7 +312,7 @@ func (r *recorder) refused(ctx context.Context, i *incident, reason string) {
 // withdrawn notes that an incident which waited needs no artefact, because
 // another one tells what there is to tell.
 func (r *recorder) withdrawn(ctx context.Context, i *incident) {
-	r.unreserve()
+	r.unreserve(i)
 	r.ledger.withdrew(i.group, i.variant)
 	r.telemetry.ProcessorReproGenDeduplicated.Add(ctx, 1, r.own)
 }
@@ -324,8 +341,7 @@ func (r *recorder) dropped(ctx context.Context, n int, reason string) {
 func (r *recorder) end() {
 	lost := len(r.queue)
 	for range lost {
-		<-r.queue
-		r.unreserve()
+		r.unreserve(<-r.queue)
 	}
 	if lost > 0 {
 		r.dropped(context.Background(), lost, dropShutdown)

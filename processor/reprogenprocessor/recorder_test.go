@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fairness"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/metadatatest"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/store"
 )
@@ -34,7 +35,7 @@ func newStuckDisk() *stuckDisk {
 
 func (*stuckDisk) Replace(string, string, string, []byte) error { return nil }
 
-func (d *stuckDisk) Write(string, string, string, []store.File) error {
+func (d *stuckDisk) Write(string, string, fairness.Origin, []store.File) error {
 	d.entered <- struct{}{}
 	<-d.free
 	d.mu.Lock()
@@ -54,10 +55,13 @@ func (d *stuckDisk) WriteGroup(g store.Group) error {
 	return nil
 }
 
-func (*stuckDisk) ReadGroup(string) (store.Group, bool)       { return store.Group{}, false }
-func (*stuckDisk) Enforce(time.Time) ([]store.Removed, error) { return nil, errors.New("stuck") }
-func (*stuckDisk) Bytes() int64                               { return 0 }
-func (*stuckDisk) Close() error                               { return nil }
+func (*stuckDisk) ReadGroup(string) (store.Group, bool) { return store.Group{}, false }
+func (*stuckDisk) Bytes() int64                         { return 0 }
+func (*stuckDisk) Close() error                         { return nil }
+
+func (*stuckDisk) Enforce(time.Time, func(fairness.Origin) fairness.Path) ([]store.Removed, error) {
+	return nil, errors.New("stuck")
+}
 
 // startOn starts a processor that writes to d, one artefact at a time.
 func startOn(t *testing.T, cfg *Config, d disk) (*tracesProcessor, *consumertest.TracesSink, *componenttest.Telemetry) {

@@ -62,12 +62,6 @@ var methodKeys = [...]string{"http.request.method", "http.method"}
 // isRequest reports whether a span is that of an HTTP request.
 func isRequest(attributes pcommon.Map) bool { return firstText(attributes, methodKeys[:]...) != "" }
 
-// isRequestCopy reports the same of a failure that was copied.
-func isRequestCopy(f *failure.Failure) bool {
-	_, ok := requestOf(f.Span.Attributes, f.Span.Kind)
-	return ok
-}
-
 // number returns the first of the attributes that is a whole number.
 func number(attributes jsontree.Object, otherwise int64, keys ...string) int64 {
 	for _, k := range keys {

@@ -2,6 +2,7 @@ package reprogenprocessor
 
 import (
 	"math"
+	"slices"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
@@ -9,17 +10,23 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fairness"
 )
 
-// maxErrorSpans is how many failed spans of a batch are looked at; further
-// ones are dropped.
-const maxErrorSpans = 512
+const (
+	// maxErrorSpans is how many failed spans or records of a batch are looked
+	// at; further ones are dropped. The services of a batch share it.
+	maxErrorSpans = 512
+	// maxFound is how many they are chosen from, the first of a batch.
+	maxFound = 8192
+)
 
 // located is a span with the places it hangs at, and what was read of it.
 type located struct {
 	span     ptrace.Span
 	resource pcommon.Resource
 	scope    string
+	sender   fairness.Sender
 	// err and trigger say why the span failed.
 	err     failure.Error
 	trigger string
@@ -31,6 +38,11 @@ type located struct {
 	consequence bool
 	// recorded is the span of another trace that has the call, or nil.
 	recorded *recording
+}
+
+// originOf returns the service that a resource names, of a sender.
+func originOf(sender fairness.Sender, resource pcommon.Resource) fairness.Origin {
+	return fairness.OriginOf(sender, firstText(resource.Attributes(), mlattr.ServiceName))
 }
 
 // attributes are where the failure is told of its artefact.
@@ -46,7 +58,7 @@ type batch struct {
 	failed []located
 	// calls are spans that did not fail and carry a call.
 	calls []located
-	// overlooked counts failed spans beyond maxErrorSpans.
+	// overlooked counts failed spans that are dropped.
 	overlooked int
 	// held says that a trace of the batch may be one that is kept.
 	held bool
@@ -64,13 +76,15 @@ const (
 // scan looks at each span once. A batch without failures, calls and traces
 // that are kept costs nothing else, but that the last step of each scope's
 // spans is noted.
-func (r *recorder) scan(td ptrace.Traces) batch {
+func (r *recorder) scan(td ptrace.Traces, sender fairness.Sender) batch {
 	var b batch
+	now := r.now()
 	kept, read := &r.book.kept, r.reader
 	resources := td.ResourceSpans()
 	for i := range resources.Len() {
 		rs := resources.At(i)
 		scopes := rs.ScopeSpans()
+		succeeded := false
 		for j := range scopes.Len() {
 			spans := scopes.At(j).Spans()
 			step, ended := -1, pcommon.Timestamp(0)
@@ -79,6 +93,7 @@ func (r *recorder) scan(td ptrace.Traces) batch {
 				held := kept.mayHave(span.TraceID())
 				b.held = b.held || held
 				seen := look(span)
+				succeeded = succeeded || seen&signFailed == 0
 				if end := span.EndTimestamp(); seen&signStep != 0 && end >= ended {
 					step, ended = k, end
 				}
@@ -86,31 +101,58 @@ func (r *recorder) scan(td ptrace.Traces) batch {
 				if seen&signFailed == 0 && (seen&signCorrelated == 0 && !held || !read.hasCall(span.Attributes())) {
 					continue
 				}
-				b.add(located{span: span, resource: rs.Resource(), scope: scopes.At(j).Scope().Name()}, seen)
+				b.add(located{span: span, resource: rs.Resource(), scope: scopes.At(j).Scope().Name(), sender: sender}, seen)
 			}
 			if step >= 0 {
 				r.noteStep(spans.At(step), rs.Resource())
 			}
 		}
+		if succeeded {
+			r.standings.Succeeded(originOf(sender, rs.Resource()), now)
+		}
 	}
+	found := len(b.failed) + b.overlooked
+	b.failed = r.shared(b.failed)
+	b.overlooked = found - len(b.failed)
+	b.failed = slices.DeleteFunc(b.failed, func(l located) bool { return l.trigger == "" && isEndOfIteration(l.span, l.err) })
 	return b
 }
 
 func (b *batch) add(l located, seen signs) {
-	if seen&signFailed == 0 {
+	switch {
+	case seen&signFailed == 0:
 		b.calls = append(b.calls, l)
-		return
-	}
-	if len(b.failed) == maxErrorSpans {
+	case len(b.failed) < maxFound:
+		b.failed = append(b.failed, l)
+	default:
 		b.overlooked++
-		return
 	}
-	l.err = errorOf(l.span)
-	l.trigger = triggerOf(l.span.Attributes())
-	if l.trigger == "" && isEndOfIteration(l.span, l.err) {
-		return
+}
+
+// shared returns those of a batch's failures that are looked at, with why they
+// failed. Where there are too many each service has its share.
+func (r *recorder) shared(failed []located) []located {
+	if len(failed) > maxErrorSpans {
+		items := make([]fairness.Item, len(failed))
+		for i, l := range failed {
+			items[i] = fairness.Item{Path: r.standings.Path(originOf(l.sender, l.resource)), Weight: 1}
+		}
+		chosen := make([]located, 0, maxErrorSpans)
+		for i, kept := range fairness.Keep(items, maxErrorSpans) {
+			if kept {
+				chosen = append(chosen, failed[i])
+			}
+		}
+		failed = chosen
 	}
-	b.failed = append(b.failed, l)
+	for i := range failed {
+		l := &failed[i]
+		if l.fromLog {
+			l.span = spanOf(l.record, l.scope)
+		}
+		l.err, l.trigger = errorOf(l.span), triggerOf(l.attributes())
+	}
+	return failed
 }
 
 // look tells in one pass over its attributes whether a span failed, and

@@ -4,18 +4,20 @@ import (
 	"context"
 	"time"
 
+	"go.opentelemetry.io/collector/client"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/content"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/exception"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fairness"
 )
 
 // sawTraces looks at a batch of spans for failures and for what belongs to
 // earlier ones. It never blocks and never fails.
 func (r *recorder) sawTraces(ctx context.Context, td ptrace.Traces) {
-	b := r.scan(td)
+	b := r.scan(td, fairness.SenderOf(client.FromContext(ctx)))
 	if len(b.failed) == 0 && len(b.calls) == 0 && !b.held {
 		return
 	}
@@ -30,7 +32,7 @@ func (r *recorder) sawTraces(ctx context.Context, td ptrace.Traces) {
 	// spans the choice is made.
 	for i := range chosen {
 		chosen[i].consequence = r.ledger.isConsequence(chosen[i].key(), chosen[i].parentKey()) &&
-			!hasConversation(chosen[i].span.Attributes())
+			!explains(chosen[i].span.Attributes())
 	}
 	for i := range others {
 		r.ledger.failedBelow(others[i].parentKey())
@@ -74,7 +76,7 @@ func (r *recorder) sawFailure(ctx context.Context, l *located) (opened bool) {
 	n := &incident{
 		id: r.serial.Add(1), group: f.Fingerprint, failure: f, fromLog: l.fromLog,
 		trace: l.span.TraceID(), span: l.span.SpanID(), parent: l.span.ParentSpanID(),
-		correlation: correlation, at: failedAt(l.span, now),
+		correlation: correlation, at: failedAt(l.span, now), explains: explains(l.span.Attributes()), request: isRequest(l.span.Attributes()),
 	}
 	n.run, n.rank = jobOf(l)
 	if n.rank != "" {
@@ -134,7 +136,7 @@ func (r *recorder) admit(ctx context.Context, n *incident, l *located, now time.
 func (r *recorder) occurrenceOf(n *incident, l *located) occurrence {
 	f := n.failure
 	o := occurrence{
-		fingerprint: n.group, service: f.Service, rank: n.rank,
+		fingerprint: n.group, service: f.Service, origin: f.SentBy, rank: n.rank,
 		version: newCopier().text(firstText(l.resource.Attributes(), attrServiceVersion), maxID),
 		span:    l.key(), parent: l.parentKey(), correlation: n.correlation,
 		errorType: exception.Name(f.Error.Type), message: f.Error.Message,
@@ -149,13 +151,13 @@ func (r *recorder) occurrenceOf(n *incident, l *located) occurrence {
 // takeIn copies a failure and takes it in, unless the queue or the memory is
 // full.
 func (r *recorder) takeIn(ctx context.Context, n *incident, l *located, now time.Time) bool {
-	if !r.reserve() {
+	if !r.reserve(n) {
 		r.refused(ctx, n, dropQueueFull)
 		return false
 	}
 	r.copy(n, l)
 	if !r.book.open(n, now) {
-		r.unreserve()
+		r.unreserve(n)
 		r.refused(ctx, n, dropMemory)
 		return false
 	}

@@ -58,7 +58,7 @@ func (r *recorder) stopping() bool {
 func (r *recorder) write(i *incident) {
 	r.working.Add(1)
 	defer r.working.Add(-1)
-	r.unreserve()
+	r.unreserve(i)
 	ctx := context.Background()
 	begun := time.Now()
 	f := r.tell(i)
@@ -94,8 +94,7 @@ func (r *recorder) writeFiles(ctx context.Context, f *failure.Failure) (name str
 		return "", err
 	}
 	name = store.ArtifactName(f.SeenAt, f.Span.TraceID, f.Span.SpanID)
-	service := redact.Text(f.Service)
-	err = r.disk.Write(f.Fingerprint, name, service, []store.File{
+	err = r.disk.Write(f.Fingerprint, name, f.SentBy, []store.File{
 		{Name: artifact.ScriptName, Content: files.Script},
 		{Name: artifact.TraceName, Content: files.Trace},
 		{Name: artifact.ReportName, Content: files.Report},
@@ -191,7 +190,7 @@ func (r *recorder) build(ctx context.Context, f *failure.Failure) (artifact.File
 
 // enforce removes what passes the retention limits.
 func (r *recorder) enforce() {
-	removed, err := r.disk.Enforce(r.now())
+	removed, err := r.disk.Enforce(r.now(), r.standings.Path)
 	if err != nil {
 		r.warn("An artefact could not be removed", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/content"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fairness"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fingerprint"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/gpustate"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
@@ -41,6 +42,8 @@ type Failure struct {
 	Reason payload.Reason
 	// Service is the resource's service.name.
 	Service string
+	// SentBy is that service of the one who sent it.
+	SentBy fairness.Origin
 	// Error is what went wrong.
 	Error Error
 	// Trigger is why there is a failure where no exception is: nan, inf,

@@ -5,10 +5,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"strconv"
 )
 
-// version is part of every fingerprint. A change of a rule that moves
-// failures between groups raises it.
+// version is part of every fingerprint. A change of a rule that moves all
+// failures to other groups raises it; one that moves some leaves the others
+// where they are.
 const version = "1"
 
 // Parts are what makes two failures the same. Hosts, processes, ranks, ids
@@ -25,6 +27,8 @@ type Parts struct {
 	Target string
 	// Trigger is why there is a failure without an exception, or "".
 	Trigger string
+	// Status is the HTTP status that a request failed with, or 0.
+	Status int64
 	// Frames are the application's frames, the innermost first.
 	Frames []Frame
 	// MessageTemplate is the message's template, or "" where the frames say
@@ -48,6 +52,9 @@ func Sum(p Parts) string {
 		}
 		if p.Trigger != "" {
 			fields = append(fields, "trigger", p.Trigger)
+		}
+		if p.Status != 0 {
+			fields = append(fields, "status", strconv.FormatInt(p.Status, 10))
 		}
 	}
 	// A JSON array keeps two fields from running into each other.

@@ -73,6 +73,7 @@ func TestSum(t *testing.T) {
 		"type": func(p *Parts) { p.Type = "KeyError" }, "target": func(p *Parts) { p.Target = "m:g" },
 		"frames": func(p *Parts) { p.Frames = []Frame{{"ab", ""}} }, "message": func(p *Parts) { p.MessageTemplate = "x" },
 		"override": func(p *Parts) { p.Override = "mine" }, "trigger": func(p *Parts) { p.Trigger = "nan" },
+		"status": func(p *Parts) { p.Status = 500 }, "another status": func(p *Parts) { p.Status = 429 },
 		"override elsewhere": func(p *Parts) { p.Override, p.Service = "mine", "t" },
 	} {
 		p := base

@@ -17,8 +17,14 @@ type Chat struct {
 	// Tools are gen_ai.tool.definitions.
 	Tools string
 	// Request is the body of a whole request to the OpenAI API; it takes the
-	// place of the others.
+	// place of the others where it is one.
 	Request string
+	// Listed are messages as the API has them. They take the place of Messages.
+	Listed jsontree.Array
+	// Cut says that some of Listed were lost on the way.
+	Cut bool
+	// Size is the number of bytes that Listed came in.
+	Size int
 	// Parameters are members of the request, by the API's names.
 	Parameters jsontree.Object
 	// Address is the server that was asked. It is shown, and not used.
@@ -37,15 +43,11 @@ var requestMembers = []string{
 // OfChat makes a request to the OpenAI API of a conversation. Exactly one of
 // its results is set.
 func OfChat(c Chat, maxBytes int) (*Call, Reason) {
-	size := len(c.Messages) + len(c.Instructions) + len(c.Tools) + len(c.Request)
+	size := len(c.Messages) + len(c.Instructions) + len(c.Tools) + max(len(c.Request), c.Size)
 	if size > maxBytes {
 		return nil, TooLarge
 	}
-	read := requestOf
-	if c.Request != "" {
-		read = recordedRequest
-	}
-	request, lossy, reason := read(c)
+	request, lossy, reason := readRequest(c)
 	if reason != "" {
 		return nil, reason
 	}
@@ -55,6 +57,50 @@ func OfChat(c Chat, maxBytes int) (*Call, Reason) {
 		Lossy:    lossy,
 		Weight:   weightPerByte * size,
 	}, ""
+}
+
+// readRequest reads the most exact of what there is that is a request.
+func readRequest(c Chat) (request jsontree.Object, lossy bool, reason Reason) {
+	for _, form := range [...]struct {
+		there bool
+		read  func(Chat) (jsontree.Object, bool, Reason)
+	}{{c.Request != "", recordedRequest}, {c.Listed != nil, listedRequest}, {c.Messages != "", requestOf}} {
+		if !form.there {
+			continue
+		}
+		if request, lossy, reason = form.read(c); reason == "" {
+			request, reason = checkedRequest(request)
+		}
+		if reason == "" {
+			return request, lossy, ""
+		}
+	}
+	return nil, false, reason
+}
+
+// listedRequest makes a request of messages that were sent one by one.
+func listedRequest(c Chat) (jsontree.Object, bool, Reason) {
+	if c.Cut {
+		return nil, false, Truncated
+	}
+	return append(slices.Clone(c.Parameters), jsontree.Member{Key: "messages", Value: c.Listed}), false, ""
+}
+
+// ParametersOf returns the members of a request, messages excepted, that a text
+// with a JSON object has. A text that is none has none.
+func ParametersOf(text string) jsontree.Object {
+	v, _, err := jsontree.Decode(text)
+	recorded, ok := v.(jsontree.Object)
+	if err != nil || !ok {
+		return nil
+	}
+	out := jsontree.Object{}
+	for _, m := range recorded {
+		if slices.Contains(requestMembers, m.Key) && m.Key != "messages" && m.Value != nil {
+			out = append(out, m)
+		}
+	}
+	return out
 }
 
 func recordedRequest(c Chat) (jsontree.Object, bool, Reason) {
@@ -71,11 +117,6 @@ func recordedRequest(c Chat) (jsontree.Object, bool, Reason) {
 		if slices.Contains(requestMembers, m.Key) {
 			request = append(request, m)
 		}
-	}
-	messages, _ := request.Lookup("messages")
-	list, ok := messages.(jsontree.Array)
-	if !ok || len(list) == 0 {
-		return nil, false, Invalid
 	}
 	return request, lossy, ""
 }
@@ -125,7 +166,7 @@ func requestOf(c Chat) (request jsontree.Object, lossy bool, reason Reason) {
 			return nil, false, Invalid
 		}
 		lossy = lossy || l
-		request = append(request, jsontree.Member{Key: "tools", Value: toolsOf(tools)})
+		request = append(request, jsontree.Member{Key: "tools", Value: ToolsOf(tools)})
 	}
 	return request, lossy, ""
 }
@@ -133,9 +174,10 @@ func requestOf(c Chat) (request jsontree.Object, lossy bool, reason Reason) {
 // messagesOf converts a message of the semantic conventions: its text becomes
 // the content, and each answer of a tool a message of its own.
 func messagesOf(m jsontree.Object) (out jsontree.Array, reason Reason) {
-	role := m.Text("role")
-	if content, ok := m.Lookup("content"); ok {
-		return jsontree.Array{jsontree.Of("role", role, "content", content)}, ""
+	role := Role(m.Text("role"))
+	if _, ok := m.Lookup("content"); ok {
+		m.Set("role", role)
+		return jsontree.Array{m}, "" // as the API has it
 	}
 	v, _ := m.Lookup("parts")
 	parts, ok := v.(jsontree.Array)
@@ -177,8 +219,8 @@ func messagesOf(m jsontree.Object) (out jsontree.Array, reason Reason) {
 	return out, ""
 }
 
-// toolsOf puts each definition into the envelope of the API.
-func toolsOf(tools jsontree.Array) jsontree.Array {
+// ToolsOf puts each definition into the envelope of the API, where it is in none.
+func ToolsOf(tools jsontree.Array) jsontree.Array {
 	out := make(jsontree.Array, 0, len(tools))
 	for _, t := range tools {
 		tool, ok := t.(jsontree.Object)
@@ -201,8 +243,11 @@ func toolsOf(tools jsontree.Array) jsontree.Array {
 }
 
 func asText(v any) string {
-	if s, ok := v.(string); ok {
-		return s
+	switch v := v.(type) {
+	case string:
+		return v
+	case nil:
+		return "{}"
 	}
 	return string(jsontree.Encode(v))
 }

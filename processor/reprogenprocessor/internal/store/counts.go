@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"slices"
 
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fairness"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 )
 
@@ -19,16 +20,20 @@ const (
 )
 
 // WriteCounts replaces what is kept of groups without an artefact, those seen
-// last first. What does not fit is left out.
+// last first. What does not fit is left out, by shares.
 func (s *Store) WriteCounts(groups []Group) error {
+	groups = groups[:min(len(groups), MaxCounted)]
+	trees := make([]jsontree.Object, len(groups))
+	items := make([]fairness.Item, len(groups))
+	for i := range groups {
+		trees[i] = groups[i].tree()
+		items[i] = fairness.Item{Path: groups[i].Path, Weight: int64(len(jsontree.Encode(trees[i])) + 1)}
+	}
 	list := jsontree.Array{}
-	room := maxCountsBytes - 1024
-	for i := range groups[:min(len(groups), MaxCounted)] {
-		one := groups[i].tree()
-		if room -= len(jsontree.Encode(one)) + 1; room < 0 {
-			break
+	for i, kept := range fairness.Keep(items, maxCountsBytes-1024) {
+		if kept {
+			list = append(list, trees[i])
 		}
-		list = append(list, one)
 	}
 	content := jsontree.Encode(jsontree.Of("schema", jsontree.Number("1"), "groups", list))
 	tmp, err := s.makeTmp(func(tmp string) error { return s.writeFile(tmp, content) })

@@ -8,6 +8,9 @@ import (
 	"slices"
 	"time"
 
+	"go.opentelemetry.io/collector/client"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fairness"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 )
 
@@ -46,6 +49,9 @@ type Group struct {
 	FirstSeen   time.Time `json:"first_seen"`
 	LastSeen    time.Time `json:"last_seen"`
 	Services    []string  `json:"services"`
+	// Established says that the service had been sending what succeeds for an
+	// hour. Its artefacts do not make room for those of services that had not.
+	Established bool `json:"established"`
 	// Versions are those of the services (service.version).
 	Versions []string `json:"versions"`
 	// Ranks are the ranks of jobs in which it was seen.
@@ -55,6 +61,17 @@ type Group struct {
 	// Exemplars are the names of the group's artefacts, the oldest first. They
 	// are what the folder holds; the file repeats them for its readers.
 	Exemplars []string `json:"exemplars"`
+	// Path is where the group stands among all, for WriteCounts.
+	Path fairness.Path `json:"-"`
+}
+
+// Origin returns the group's service, of a sender that is not known any more.
+func (g *Group) Origin() fairness.Origin {
+	service := ""
+	if len(g.Services) > 0 {
+		service = g.Services[0]
+	}
+	return fairness.OriginOf(fairness.SenderOf(client.Info{}), service)
 }
 
 // AddService notes a service that the failure was seen in.
@@ -108,6 +125,7 @@ func (g *Group) Merge(old Group) {
 	if old.LastSeen.After(g.LastSeen) {
 		g.LastSeen = old.LastSeen
 	}
+	g.Established = g.Established || old.Established
 	for _, s := range old.Services {
 		g.AddService(s)
 	}
@@ -152,6 +170,7 @@ func (g *Group) tree() jsontree.Object {
 		"first_seen", g.FirstSeen.UTC().Format(time.RFC3339Nano),
 		"last_seen", g.LastSeen.UTC().Format(time.RFC3339Nano),
 		"services", array(g.Services),
+		"established", g.Established,
 		"versions", array(g.Versions),
 		"ranks", array(g.Ranks),
 		"variants", variants,

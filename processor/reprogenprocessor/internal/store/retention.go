@@ -4,76 +4,80 @@ import (
 	"errors"
 	"slices"
 	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fairness"
 )
 
-// Enforce removes artefacts until the limits hold, and returns them.
-func (s *Store) Enforce(now time.Time) ([]Removed, error) {
+// Enforce removes artefacts until the limits hold, and returns them. path says
+// where an origin stands among all.
+func (s *Store) Enforce(now time.Time, path func(fairness.Origin) fairness.Path) ([]Removed, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	gone := make(map[artifact]bool)
+	if s.limits.Age > 0 {
+		for _, a := range s.kept {
+			if now.Sub(a.written) > s.limits.Age {
+				gone[a] = true
+			}
+		}
+	}
+	s.surplus(gone, int64(s.limits.Artifacts), path, func(artifact) int64 { return 1 })
+	s.surplus(gone, s.limits.Bytes, path, func(a artifact) int64 { return a.size })
+	if len(gone) == 0 {
+		return nil, nil
+	}
 	var removed []Removed
 	var errs []error
-	remove := func(i int) {
-		a := s.kept[i]
-		s.kept = slices.Delete(s.kept, i, i+1)
-		s.bytes -= a.size
-		removed = append(removed, Removed{Fingerprint: a.fingerprint, Name: a.name})
-		if err := s.remove(a); err != nil {
-			errs = append(errs, err)
+	all := s.kept
+	s.kept = slices.DeleteFunc(slices.Clone(all), func(a artifact) bool { return gone[a] })
+	for _, a := range all {
+		if gone[a] {
+			s.bytes -= a.size
+			removed = append(removed, Removed{Fingerprint: a.fingerprint, Name: a.name})
+			errs = append(errs, s.remove(a))
 		}
-	}
-	if s.limits.Age > 0 {
-		for len(s.kept) > 0 && now.Sub(s.kept[0].written) > s.limits.Age {
-			remove(0)
-		}
-	}
-	for s.over() {
-		remove(s.victim())
 	}
 	return removed, errors.Join(errs...)
 }
 
-func (s *Store) over() bool {
-	return len(s.kept) > 0 && (s.limits.Artifacts > 0 && len(s.kept) > s.limits.Artifacts ||
-		s.limits.Bytes > 0 && s.bytes > s.limits.Bytes)
-}
-
-// victim returns the artefact that goes first: the oldest of a group that has
-// another one, or the oldest of all, since what is known about a defect only
-// once goes last. A service that has more than half of the directory gives
-// before any other.
-func (s *Store) victim() int {
-	have := make(map[string]int, len(s.kept))
-	type use struct {
-		artifacts int
-		bytes     int64
-	}
-	services := make(map[string]use)
+// surplus marks the artefacts that pass a limit as gone. Everybody has a share;
+// of one's own the oldest goes first whose group has another one, because what
+// is known about a defect only once goes last.
+func (s *Store) surplus(gone map[artifact]bool, limit int64, path func(fairness.Origin) fairness.Path, weigh func(artifact) int64) {
+	var weight int64
 	for _, a := range s.kept {
-		have[a.fingerprint]++
-		u := services[a.service]
-		services[a.service] = use{u.artifacts + 1, u.bytes + a.size}
-	}
-	greedy, some := "", false
-	for service, u := range services {
-		if s.limits.Artifacts > 0 && 2*u.artifacts > s.limits.Artifacts || s.limits.Bytes > 0 && 2*u.bytes > s.limits.Bytes {
-			if !some || u.bytes > services[greedy].bytes || u.bytes == services[greedy].bytes && service < greedy {
-				greedy, some = service, true
-			}
+		if !gone[a] {
+			weight += weigh(a)
 		}
 	}
-	oldest := -1
-	for i, a := range s.kept {
-		if some && a.service != greedy {
-			continue
-		}
-		if have[a.fingerprint] > 1 {
-			return i
-		}
-		if oldest < 0 {
-			oldest = i
+	if limit <= 0 || weight <= limit {
+		return
+	}
+	var last, others []artifact
+	seen := make(map[string]bool)
+	for _, a := range slices.Backward(s.kept) {
+		switch {
+		case gone[a]:
+		case seen[a.fingerprint]:
+			others = append(others, a)
+		default:
+			seen[a.fingerprint] = true
+			last = append(last, a)
 		}
 	}
-	return oldest
+	artifacts := append(last, others...)
+	items := make([]fairness.Item, len(artifacts))
+	for i, a := range artifacts {
+		items[i] = fairness.Item{Path: path(a.origin), Weight: weigh(a)}
+		if a.established {
+			items[i].Path = fairness.EstablishedPath(a.origin)
+		}
+	}
+	for i, kept := range fairness.Keep(items, limit) {
+		if !kept {
+			gone[artifacts[i]] = true
+		}
+	}
 }
 
 // remove takes an artefact from the disk. The caller holds mu.

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fairness"
 )
 
 var (
@@ -65,9 +67,11 @@ type Store struct {
 
 type artifact struct {
 	fingerprint, name string
-	service           string
-	size              int64
-	written           time.Time
+	origin            fairness.Origin
+	// established says that the origin was established before the start.
+	established bool
+	size        int64
+	written     time.Time
 }
 
 // Open opens a directory, sweeps what an earlier collector left unfinished,
@@ -138,10 +142,6 @@ func (s *Store) loadGroup(fingerprint string) (Group, error) {
 		err = nil // the collector died between an artefact and its summary
 	}
 	group.Fingerprint = fingerprint
-	service := ""
-	if len(group.Services) > 0 {
-		service = group.Services[0]
-	}
 	var exemplars []string
 	for _, e := range entries {
 		if !e.IsDir() || !artifactName.MatchString(e.Name()) {
@@ -149,7 +149,10 @@ func (s *Store) loadGroup(fingerprint string) (Group, error) {
 		}
 		exemplars = append(exemplars, e.Name())
 		size := s.sizeOf(fingerprint + "/" + e.Name())
-		s.kept = append(s.kept, artifact{fingerprint, e.Name(), service, size, artifactTime(e.Name())})
+		s.kept = append(s.kept, artifact{
+			fingerprint: fingerprint, name: e.Name(), origin: group.Origin(), established: group.Established,
+			size: size, written: artifactTime(e.Name()),
+		})
 		s.bytes += size
 	}
 	group.keepExemplars(exemplars)
@@ -172,10 +175,10 @@ func (s *Store) sizeOf(folder string) int64 {
 	return size
 }
 
-// Write adds an artefact of a service: it is there with all its files, or not
+// Write adds an artefact of an origin: it is there with all its files, or not
 // at all. The error is ErrExists if the same failure was written before, and
 // ErrNoSpace if the disk is too full.
-func (s *Store) Write(fingerprint, name, service string, files []File) error {
+func (s *Store) Write(fingerprint, name string, origin fairness.Origin, files []File) error {
 	if !groupName.MatchString(fingerprint) || !artifactName.MatchString(name) {
 		return fmt.Errorf("%q/%q is no name of the layout", fingerprint, name)
 	}
@@ -192,7 +195,9 @@ func (s *Store) Write(fingerprint, name, service string, files []File) error {
 	}
 	err = s.fill(tmp, files)
 	if err == nil {
-		err = s.place(tmp, artifact{fingerprint, name, service, size, artifactTime(name)})
+		err = s.place(tmp, artifact{
+			fingerprint: fingerprint, name: name, origin: origin, size: size, written: artifactTime(name),
+		})
 	}
 	if err != nil {
 		return errors.Join(err, s.root.RemoveAll(tmp))
@@ -337,14 +342,15 @@ func (s *Store) makeTmp(create func(name string) error) (string, error) {
 	return "", errors.New("no free name for a temporary file")
 }
 
+// writeFile creates a file. Where it cannot be written whole, it is removed.
 func (s *Store) writeFile(name string, content []byte) (err error) {
 	f, err := s.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
 	defer func() {
-		if closeErr := f.Close(); err == nil {
-			err = closeErr
+		if err = errors.Join(err, f.Close()); err != nil {
+			err = errors.Join(err, s.root.Remove(name))
 		}
 	}()
 	if _, err = f.Write(content); err != nil {
