@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -489,10 +490,30 @@ func TestProductionSendsNoContentOfRecordings(t *testing.T) {
 			for _, text := range content {
 				assertNotLeft(t, left, text)
 			}
+			assertLabelsKept(t, p)
 			assertDerived(t, client, p)
 			stopDropIn(t, p.collector)
 		})
 	}
+}
+
+// assertLabelsKept expects the labels of this project's series, which dashboards
+// and alerts select by, as they are without ml_guard.
+func assertLabelsKept(t *testing.T, p *production) {
+	t.Helper()
+	seen := 0
+	for _, sample := range p.exposition(t) {
+		own := slices.ContainsFunc([]string{"ml_", "gen_ai_", "hw_", "nvidia_", "traces_span_metrics_"}, func(prefix string) bool {
+			return strings.HasPrefix(sample.Labels["__name__"], prefix)
+		})
+		for label, value := range sample.Labels {
+			if own {
+				seen++
+				assert.NotContains(t, value, "[text:", "%s of %s", label, sample.Labels["__name__"])
+			}
+		}
+	}
+	assert.Positive(t, seen)
 }
 
 // assertDerived expects of each client what could only be made of what was
@@ -545,5 +566,7 @@ func TestProductionSendsNoContentOfScenarios(t *testing.T) {
 		}
 	}
 	assert.Positive(t, content, "the scenarios have no content")
+	awaitSome(t, p.collector, "ml_steps_total", "a step")
+	assertLabelsKept(t, p)
 	stopDropIn(t, p.collector)
 }
