@@ -300,7 +300,7 @@ func TestProductionSendsNothingOfAnyPosition(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := startProduction(t)
-			f.time = uint64(time.Now().UnixNano()) //nolint:gosec // after 1970
+			f.time = uint64(time.Now().UnixNano())
 			spans, records := 0, 0
 			// Values have seven or eight kinds, metrics five.
 			for f.variant = range 40 {
