@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -302,7 +303,7 @@ func TestProductionSendsNothingOfAnyPosition(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := startProduction(t)
-			f.time = uint64(time.Now().UnixNano()) //nolint:gosec // after 1970
+			f.time = uint64(time.Now().UnixNano())
 			spans, records := 0, 0
 			// Values have seven or eight kinds, metrics five.
 			for f.variant = range 40 {
@@ -479,6 +480,11 @@ func TestProductionSendsNoContentOfRecordings(t *testing.T) {
 				if !strings.HasSuffix(span.Name(), " http send") && !strings.HasSuffix(span.Name(), " http receive") {
 					assert.Equal(t, before.Name(), span.Name())
 				}
+				for key, value := range span.Attributes().All() {
+					if strings.HasPrefix(key, "ml.") || strings.HasPrefix(key, "repro.artifact.") {
+						assert.NotContains(t, value.AsString(), "bytes]", "what this project made: %s", key)
+					}
+				}
 				assert.Equal(t, before.Status().Code(), span.Status().Code())
 				assert.Equal(t, before.Events().Len(), span.Events().Len())
 			}
@@ -487,10 +493,30 @@ func TestProductionSendsNoContentOfRecordings(t *testing.T) {
 			for _, text := range content {
 				assertNotLeft(t, left, text)
 			}
+			assertLabelsKept(t, p)
 			assertDerived(t, client, p)
 			stopDropIn(t, p.collector)
 		})
 	}
+}
+
+// assertLabelsKept expects the labels of this project's series, which dashboards
+// and alerts select by, as they are without ml_guard.
+func assertLabelsKept(t *testing.T, p *production) {
+	t.Helper()
+	seen := 0
+	for _, sample := range p.exposition(t) {
+		own := slices.ContainsFunc([]string{"ml_", "gen_ai_", "hw_", "nvidia_", "traces_span_metrics_"}, func(prefix string) bool {
+			return strings.HasPrefix(sample.Labels["__name__"], prefix)
+		})
+		for label, value := range sample.Labels {
+			if own {
+				seen++
+				assert.NotContains(t, value, "[text:", "%s of %s", label, sample.Labels["__name__"])
+			}
+		}
+	}
+	assert.Positive(t, seen)
 }
 
 // assertDerived expects of each client what could only be made of what was
@@ -543,5 +569,7 @@ func TestProductionSendsNoContentOfScenarios(t *testing.T) {
 		}
 	}
 	assert.Positive(t, content, "the scenarios have no content")
+	awaitSome(t, p.collector, "ml_steps_total", "a step")
+	assertLabelsKept(t, p)
 	stopDropIn(t, p.collector)
 }

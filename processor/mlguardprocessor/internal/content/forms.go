@@ -20,13 +20,16 @@ const (
 	label
 	// path is a file's, outside of the folders that people have.
 	path
+	// node is a token, or the name of an Erlang node, name@host. An e-mail address
+	// is none: it has a dot behind the @.
+	node
 	// point is a token on a metric point, and unlisted elsewhere.
 	point
 	// anything is every text.
 	anything
 )
 
-var formNames = map[string]form{"removed": removed, "token": token, "label": label, "path": path, "point": point}
+var formNames = map[string]form{"removed": removed, "token": token, "label": label, "path": path, "node": node, "point": point}
 
 // The longest texts of a form, in bytes, and what else bounds them.
 const (
@@ -46,6 +49,9 @@ func (f form) fits(text string) bool {
 		return isToken(text)
 	case label:
 		return isLabel(text)
+	case node:
+		name, host, ok := strings.Cut(text, "@")
+		return isToken(text) || ok && name != "" && isToken(name) && isHost(host)
 	case path:
 		return isPath(text)
 	case anything:
@@ -80,6 +86,21 @@ func isToken(text string) bool {
 		case c == 0xC2 && strings.HasPrefix(text[i:], "µ"):
 			i++
 		default:
+			return false
+		}
+	}
+	return true
+}
+
+// isHost reports whether a text is a host's name without a domain, or the numbers
+// of an address.
+func isHost(text string) bool {
+	if text == "" || len(text) > 64 {
+		return false
+	}
+	numbers := strings.Trim(text, "0123456789.") == ""
+	for i := range len(text) {
+		if c := text[i]; !isAlpha(c) && !isDigit(c) && c != '-' && c != '_' && (c != '.' || !numbers) {
 			return false
 		}
 	}

@@ -19,6 +19,9 @@ type walker struct {
 // shape. A longer one is an embedding, or the tokens of a text.
 const maxNumbers = 8
 
+// maxTries is how many words of a name are looked for in the attributes.
+const maxTries = 8
+
 // attributes replaces the values of a map, and the keys that are made of data.
 func (w *walker) attributes(attributes pcommon.Map) {
 	damaged := false
@@ -65,7 +68,7 @@ func (w *walker) value(key string, value pcommon.Value, f form) {
 	case pcommon.ValueTypeBytes:
 		w.set(value, countOf("bytes", value.Bytes().Len(), ""))
 	case pcommon.ValueTypeMap:
-		if f == removed {
+		if f == removed || f == unlisted && namesCredential(key) {
 			w.set(value, gone)
 			return
 		}
@@ -155,9 +158,13 @@ func (w *walker) name(name string, attributes pcommon.Map) string {
 		return w.text(name)
 	}
 	var said []byte
-	unknown, copied := -1, 0
+	unknown, copied, tries := -1, 0, maxTries
 	for at := 0; at < len(name); {
-		length := w.known(name[at:], attributes)
+		length := w.known(name[at:])
+		if length == 0 && tries > 0 {
+			tries--
+			length = repeated(name[at:], attributes)
+		}
 		if length == 0 {
 			if unknown < 0 {
 				unknown = at
@@ -182,9 +189,9 @@ func (w *walker) name(name string, attributes pcommon.Map) string {
 	return string(append(said, name[copied:]...))
 }
 
-// known returns the length of what a text begins with that may stay, up to the
-// end of a word.
-func (w *walker) known(text string, attributes pcommon.Map) int {
+// known returns the length of what a text begins with that is on a list or was
+// replaced before, up to the end of a word.
+func (w *walker) known(text string) int {
 	end := wordEnd(text, 0)
 	if end > 0 && w.names.has(text[:end]) {
 		return end
@@ -192,7 +199,7 @@ func (w *walker) known(text string, attributes pcommon.Map) int {
 	if length := replacement(text); length > 0 && (length == len(text) || text[length] == ' ') {
 		return length
 	}
-	return repeated(text, attributes)
+	return 0
 }
 
 func wordEnd(text string, at int) int {

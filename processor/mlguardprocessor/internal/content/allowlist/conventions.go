@@ -58,6 +58,8 @@ func formOf(key string) string {
 	switch {
 	case strings.HasSuffix(key, ".path") && (strings.HasPrefix(key, "code.") || strings.HasPrefix(key, "process.")):
 		return path
+	case key == "service.instance.id":
+		return node
 	case slices.Contains(labels, key):
 		return label
 	default:

@@ -21,6 +21,7 @@ const (
 	plain   = "token"
 	label   = "label"
 	path    = "path"
+	node    = "node"
 )
 
 func main() {
