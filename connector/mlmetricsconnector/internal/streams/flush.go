@@ -128,7 +128,7 @@ type copies struct {
 	initialZero time.Duration
 	silences    map[Resource]*Set
 	evicted     Evicted
-	// held are the runs of which no stream expires.
+	// held are the runs whose streams do not expire.
 	held map[RunKey]bool
 
 	streams   []stream
