@@ -33,7 +33,7 @@ func (r *recorder) sawTraces(ctx context.Context, td ptrace.Traces) {
 	for i := range chosen {
 		attributes := chosen[i].span.Attributes()
 		failed, ofRequest := r.ledger.isConsequence(chosen[i].key(), chosen[i].parentKey())
-		chosen[i].consequence = failed && !hasConversation(attributes) && !(ofRequest && isModelCall(attributes))
+		chosen[i].consequence = failed && !hasConversation(attributes) && (!ofRequest || !isModelCall(attributes))
 	}
 	for i := range others {
 		attributes := others[i].span.Attributes()
