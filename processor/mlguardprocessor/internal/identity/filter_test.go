@@ -161,10 +161,14 @@ func TestProgramThatExportsEachMinuteWaitsForOneExport(t *testing.T) {
 	cfg := small()
 	cfg.Limits.Label = 400
 	b := newBed(t, cfg)
+	b.point(service("busy"))
 	shown := []int{}
 	for minute := range 3 {
 		for i := range 100 {
 			b.point([]any{"service.name", fmt.Sprint(minute, i), "service.instance.id", fmt.Sprint(minute, i)}, "user.id", fmt.Sprint(minute, i))
+		}
+		for i := range 100 {
+			b.point([]any{"service.name", "busy", "service.instance.id", fmt.Sprint(minute, i)})
 		}
 		had := 0
 		for i := range 20 {
@@ -234,7 +238,8 @@ func TestLabelsOfACombinationStayWhileItIsSeen(t *testing.T) {
 		require.Equal(t, "o", span[mlattr.Operation])
 		b.after(10 * time.Second)
 	}
-	for k, want := range map[kind]int64{kindService: 1, kindOperation: 1, kindCombination: 1} {
+	b.span(service("t"), mlattr.Operation, "p")
+	for k, want := range map[kind]int64{kindService: 2, kindOperation: 2, kindCombination: 2} {
 		admitted, evicted := b.tables[k].size()
 		assert.Equal(t, want, admitted, kindNames[k])
 		assert.Zero(t, evicted, kindNames[k])
@@ -405,6 +410,20 @@ func TestManySendersAtOnce(t *testing.T) {
 	}
 	senders.Wait()
 	b.assertBounded(t)
+}
+
+func TestCandidatesThatComeAgainOutliveAFlood(t *testing.T) {
+	var c candidates
+	again, once := uint64(1)<<40, uint64(2)<<40
+	require.Equal(t, uint32(1), c.see(again, 1))
+	require.Equal(t, uint32(2), c.see(again, 1+sightingGap))
+	require.Equal(t, uint32(1), c.see(once, 2))
+	for id := range uint64(4 * candidateSets * candidateWays) {
+		c.see(id, 10)
+	}
+	assert.Equal(t, uint32(3), c.see(again, 60))
+	assert.Equal(t, uint32(1), c.see(once, 60), "it made room")
+	assert.Equal(t, uint32(1), c.see(again, 60+candidateAge+1), "it was away for too long")
 }
 
 func TestConfig(t *testing.T) {
