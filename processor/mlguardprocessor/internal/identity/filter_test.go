@@ -270,14 +270,18 @@ func TestSpansThatCameStayAsTheyWere(t *testing.T) {
 func TestRunsOfSingleTracesTakeNoPlace(t *testing.T) {
 	b := newBed(t, small())
 	for i := range 1000 {
-		_, span := b.span(service("agents"), mlattr.RunID, "trace"+strconv.Itoa(i), mlattr.RunInferred, true, mlattr.Operation, "chat")
-		require.Equal(t, mlattr.Other, span[mlattr.RunID])
-		require.Equal(t, "chat", span[mlattr.Operation])
+		for range 5 {
+			_, span := b.span(service("agents"), mlattr.RunID, "trace"+strconv.Itoa(i), mlattr.RunInferred, true, mlattr.Operation, "chat")
+			require.Equal(t, map[string]any{mlattr.RunID: mlattr.Other, mlattr.RunInferred: true, mlattr.Operation: "chat"}, span, "nothing is marked")
+			b.after(6 * time.Second)
+		}
 	}
 	admitted, _ := b.tables[kindRun].size()
 	assert.Zero(t, admitted)
 	resource, _ := b.span([]any{"service.name", "train", mlattr.RunID, "hash", mlattr.RunInferred, true})
 	assert.Equal(t, "hash", resource[mlattr.RunID], "a run of a process is one at once")
+	_, span := b.span(service("train"), mlattr.RunID, "hash", mlattr.RunInferred, true)
+	assert.Equal(t, "hash", span[mlattr.RunID], "and is one for spans that link to it")
 	assert.Empty(t, b.log.All())
 }
 
