@@ -11,7 +11,7 @@ import (
 const (
 	defaultFlushInterval     = 15 * time.Second
 	defaultMetricsExpiration = time.Hour
-	defaultMaxSeries         = 20_000
+	defaultMaxSeries         = 100_000
 	defaultMaxRuns           = 200
 	defaultSlowThreshold     = time.Second
 	defaultInitialZero       = 15 * time.Second
@@ -61,7 +61,7 @@ type Config struct {
 	// for each bucket, its sum and its count. Beyond it, new streams of a counter or histogram are added up
 	// in one stream per metric that has otel.metric.overflow=true and no
 	// other label, and new streams of a gauge are dropped; both are counted.
-	// The default is 20000. There is no "unlimited": it must be at least 1.
+	// The default is 100000. There is no "unlimited": it must be at least 1.
 	MaxSeries int `mapstructure:"max_series"`
 
 	// MaxRuns is the largest number of live runs that have streams of their

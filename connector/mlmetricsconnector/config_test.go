@@ -19,7 +19,7 @@ func TestDefaultsAreTheDocumentedOnes(t *testing.T) {
 	cfg := NewFactory().CreateDefaultConfig().(*Config)
 	require.NoError(t, cfg.Validate())
 	assert.Equal(t, &Config{
-		FlushInterval: 15 * time.Second, InitialZero: 15 * time.Second, FirstStepTimeout: 30 * time.Minute, Histograms: "explicit", MetricsExpiration: time.Hour, MaxSeries: 20000, MaxRuns: 200, SlowThreshold: time.Second, Exemplars: true,
+		FlushInterval: 15 * time.Second, InitialZero: 15 * time.Second, FirstStepTimeout: 30 * time.Minute, Histograms: "explicit", MetricsExpiration: time.Hour, MaxSeries: 100000, MaxRuns: 200, SlowThreshold: time.Second, Exemplars: true,
 	}, cfg)
 }
 
