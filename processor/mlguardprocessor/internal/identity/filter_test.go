@@ -136,6 +136,20 @@ func TestFloodOfOneOffNamesTakesAQuarter(t *testing.T) {
 	assert.Equal(t, true, span[mlattr.Overflow])
 }
 
+// Calls of no run are shown by host, so hosts are bounded as ranks are.
+func TestInventedHostsAreNoLabels(t *testing.T) {
+	b := newBed(t, small())
+	shown := map[any]bool{}
+	for i := range 20_000 {
+		resource, _ := b.span([]any{"service.name", "known", mlattr.HostName, "h" + strconv.Itoa(i)}, mlattr.Operation, "o")
+		shown[resource[mlattr.HostName]] = true
+		resource, _ = b.span([]any{"service.name", "s" + strconv.Itoa(i), mlattr.HostName, "h" + strconv.Itoa(i)}, mlattr.Operation, "o")
+		shown[resource[mlattr.HostName]] = true
+	}
+	assert.LessOrEqual(t, len(shown), 1+b.cfg.Limits.Rank)
+	assert.Contains(t, shown, mlattr.Other)
+}
+
 func TestNewRunThatPersistsHasItsLabelsDuringTheFlood(t *testing.T) {
 	b := newBed(t, small())
 	b.flood(0, 1000)

@@ -129,7 +129,7 @@ func (p *tracesPass) readResource(i int) {
 	case kindService:
 		p.whole = false
 		p.overflow(refused, spansOf(rs))
-		hide(p.own(i), mlattr.ServiceName, serviceInstance, mlattr.RunID, mlattr.TrainingRunID, mlattr.JobID)
+		hide(p.own(i), mlattr.ServiceName, serviceInstance, mlattr.RunID, mlattr.TrainingRunID, mlattr.JobID, mlattr.HostName)
 		p.own(i).Remove(mlattr.ServiceNamespace)
 		p.program = 0
 		p.noteRun(s)
@@ -337,11 +337,12 @@ func exceptionType(span ptrace.Span) (v pcommon.Value, ok bool) {
 	return v, false
 }
 
-// hideRun takes the run of a resource or span. What has no label of runs lacks
-// nothing, so that the mark of ml_metrics is the only one.
+// hideRun takes the run of a resource or span, and the host, by which ml_metrics
+// shows calls of no run, too. What has no label of runs lacks nothing, so that the
+// mark of ml_metrics is the only one.
 func hideRun(attrs pcommon.Map) {
 	attrs.PutStr(mlattr.RunID, mlattr.Other)
-	for _, key := range [...]string{mlattr.TrainingRunID, mlattr.JobID} {
+	for _, key := range [...]string{mlattr.TrainingRunID, mlattr.JobID, mlattr.HostName} {
 		if v, ok := attrs.Get(key); ok {
 			v.SetStr(mlattr.Other)
 		}
