@@ -43,6 +43,30 @@ func TestConfigurationsBoundWhatTheyReceive(t *testing.T) {
 	}
 }
 
+// What is shipped to be run checks requests before they are decoded.
+func TestShippedConfigurationsCheckRequestsBeforeDecoding(t *testing.T) {
+	checked := 0
+	for _, shown := range shownConfigurations(t) {
+		if strings.Contains(shown.name, ".md:") || strings.HasPrefix(shown.name, "docker/jaeger/") {
+			continue
+		}
+		receivers, _ := shown.content["receivers"].(map[string]any)
+		for id, settings := range receivers {
+			fields, _ := settings.(map[string]any)
+			protocols, _ := fields["protocols"].(map[string]any)
+			if kind, _, _ := strings.Cut(id, "/"); kind != "otlp" {
+				continue
+			}
+			for protocol, settings := range protocols {
+				keys, _ := settings.(map[string]any)
+				assert.Equal(t, []any{map[string]any{"id": "ml_guard"}}, keys["middlewares"], "%s: receivers::%s::protocols::%s", shown.name, id, protocol)
+				checked++
+			}
+		}
+	}
+	assert.GreaterOrEqual(t, checked, 8)
+}
+
 func TestUnboundedConfigurationsAreFound(t *testing.T) {
 	for text, faults := range map[string][]string{
 		"receivers: {otlp: {protocols: {grpc: }}}":                                   {`receivers::otlp::protocols::grpc lacks "max_recv_msg_size_mib", at most 4`},
