@@ -150,6 +150,21 @@ func TestAHungRunStaysUntilItsProcessesGo(t *testing.T) {
 	assert.Empty(t, r.connector.clocks.byRun)
 }
 
+// A series that the client of a run sends itself ends, whether the run holds GPUs or
+// not: a name has one writer.
+func TestAHungRunHasOneWriter(t *testing.T) {
+	r := newRun(t, createDefaultConfig().(*Config))
+	r.connector.store.Heed(&r.connector.seen.Silences)
+	r.work(t, "optimizer", time.Second)
+	alive := func() { r.holdsGPU(t, "run-a", 1) }
+	r.every(t, time.Minute, alive)
+	own := ofRank("run-a", 0)
+	own.ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().At(0).SetName("ml.steps")
+	r.metrics(t, own)
+	steps := find(t, r.every(t, time.Minute, alive), "ml.steps").Sum().DataPoints()
+	assert.True(t, steps.At(0).Flags().NoRecordedValue())
+}
+
 // A new run takes the place of one that has ended, else of one that is silent, and
 // never of one that steps or looks hung.
 func TestWhichRunGivesWay(t *testing.T) {

@@ -100,8 +100,8 @@ func TestACounterBeginsAtZero(t *testing.T) {
 }
 
 // TestARestartThatOvertakesShows has a connector that counts more within a scrape
-// interval than the one before it did in its life: whoever scrapes sees that it
-// began anew.
+// interval than the one before it did in its life: the scrapes show that it began
+// anew.
 func TestARestartThatOvertakesShows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		next := new(consumertest.MetricsSink)

@@ -57,7 +57,6 @@ type trial struct {
 	queue   queue
 	// settings are further ones, by their path.
 	settings map[string]any
-	env      []string
 	// fileLimit is the size in bytes that no file of the collector's may exceed,
 	// which is how a full disk looks to a queue; 0 is without limit.
 	fileLimit int64
@@ -91,11 +90,11 @@ func (tr *trial) start() {
 	options := harness.CollectorOptions{
 		Config:    harness.Path("distribution", "config", "agent.yaml"),
 		Overrides: overrides,
-		Env: append([]string{
+		Env: []string{
 			"JAEGER_ENDPOINT=" + tr.backend.address,
 			"OTELCOL_ML_QUEUE_DIR=" + tr.folder,
 			"OTELCOL_ML_REPRO_DIR=" + filepath.Join(tr.TempDir(), "reproductions"),
-		}, tr.env...),
+		},
 		FileLimit: tr.fileLimit,
 	}
 	if tr.queue.disk {

@@ -69,7 +69,8 @@ inside() {
 		cp -L /etc/resolv.conf /etc/hosts "$root/etc/"
 		exec chroot "$root" /usr/bin/env -i HOME=/root TERM=dumb DEBIAN_FRONTEND=noninteractive CGO_ENABLED=1 \
 			PATH="$goroot/bin:/usr/sbin:/usr/bin:/sbin:/bin" GOTOOLCHAIN=local GOFLAGS=-buildvcs=false \
-			GOMODCACHE="$modcache" GOCACHE="$gocache" GOPROXY="${GOPROXY:-}" REPOSITORY="$repository" "$@"
+			GOMODCACHE="$modcache" GOCACHE="$gocache" GOPROXY="${GOPROXY:-}" \
+			http_proxy="${http_proxy:-}" https_proxy="${https_proxy:-}" no_proxy="${no_proxy:-}" REPOSITORY="$repository" "$@"
 	' inside "$root" "$PWD" "$(go env GOROOT)" "$(go env GOMODCACHE)" "$(go env GOCACHE)" "$@"
 }
 

@@ -159,7 +159,7 @@ func TestProductionIsTheDefaultOtherwise(t *testing.T) {
 		return config
 	}
 	agent, production := read("agent.yaml"), read("production.yaml")
-	added := regexp.MustCompile(`^(ml_guard/content|redaction/secrets)$`)
+	added := regexp.MustCompile(`^ml_guard/content$`)
 	for name := range production["processors"].(map[string]any) {
 		if added.MatchString(name) {
 			delete(production["processors"].(map[string]any), name)
@@ -190,7 +190,7 @@ func TestProductionsSamplersLoad(t *testing.T) {
 	commented, _, _ = strings.Cut("  # probabilistic_sampler:"+commented, "\nconnectors:")
 	for _, sampler := range []string{"probabilistic_sampler", "tail_sampling"} {
 		example := "processors:\n" + strings.ReplaceAll(commented, "  # ", "  ") +
-			"\nservice: {pipelines: {traces/out: {processors: [ml_guard/content, redaction/secrets, " + sampler + "]}}}\n"
+			"\nservice: {pipelines: {traces/out: {processors: [ml_guard/content, " + sampler + "]}}}\n"
 		file := filepath.Join(t.TempDir(), "sampling.yaml")
 		require.NoError(t, os.WriteFile(file, []byte(example), 0o600))
 		code, output := harness.Validate(t, nil, harness.Path("distribution", "config", "production.yaml"), file)

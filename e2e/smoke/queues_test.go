@@ -97,7 +97,7 @@ func bytesOf(t *testing.T, value any) int64 {
 func shownConfigurations(t *testing.T) map[string]map[string]any {
 	t.Helper()
 	shown := map[string]map[string]any{}
-	for _, pattern := range []string{"distribution/config/*.yaml", "docker/collector/*.yaml", "examples/*/collector*.yaml"} {
+	for _, pattern := range []string{"distribution/config/*.yaml", "docker/collector/*.yaml", "docker/jaeger/*.yaml", "examples/*/collector*.yaml"} {
 		files, err := filepath.Glob(harness.Path(filepath.FromSlash(pattern)))
 		require.NoError(t, err)
 		require.NotEmpty(t, files, pattern)

@@ -2,9 +2,6 @@ package smoke
 
 import (
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -12,9 +9,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
-
-	"github.com/otelcol-ml/otelcol-ml/e2e/documents"
-	"github.com/otelcol-ml/otelcol-ml/e2e/harness"
 )
 
 // maxRequestMiB is the size of a request that a shown configuration may take.
@@ -28,18 +22,14 @@ var ownSources = []string{"gpu"}
 // data from outside.
 func TestConfigurationsBoundWhatTheyReceive(t *testing.T) {
 	configurations := shownConfigurations(t)
-	var files []string
-	for _, shown := range configurations {
-		files = append(files, shown.name)
-		t.Run(shown.name, func(t *testing.T) {
-			for _, fault := range unbounded(shown.content, shown.whole) {
-				t.Error(fault)
-			}
-		})
+	for name, config := range configurations {
+		// A document may show some lines alone.
+		whole := config["processors"] != nil && config["service"] != nil
+		t.Run(name, func(t *testing.T) { assert.Empty(t, unbounded(config, whole)) })
 	}
 	for _, file := range []string{"distribution/config/agent.yaml", "distribution/config/demo.yaml", "distribution/config/production.yaml",
 		"docker/collector/stack.yaml", "docker/jaeger/jaeger.yaml", "examples/groupbytrace/collector.yaml"} {
-		assert.Contains(t, files, file, "the test does not look at it")
+		assert.Contains(t, configurations, file, "the test does not look at it")
 	}
 }
 
@@ -133,49 +123,4 @@ func above(path string, settings map[string]any, key string, most int) []string 
 		return nil
 	}
 	return []string{fmt.Sprintf("%s lacks %q, at most %d", path, key, most)}
-}
-
-// shown is a configuration that a reader may run or copy.
-type shown struct {
-	name    string
-	content map[string]any
-	// whole says that it runs as it is: neither lines of a document nor a file
-	// that is merged over another, nor another program's.
-	whole bool
-}
-
-func shownConfigurations(t *testing.T) (found []shown) {
-	t.Helper()
-	for _, folder := range []string{"distribution", "docker", "examples"} {
-		require.NoError(t, filepath.WalkDir(harness.Path(folder), func(file string, entry fs.DirEntry, err error) error {
-			if err != nil || entry.IsDir() || filepath.Ext(file) != ".yaml" {
-				return err
-			}
-			text, err := os.ReadFile(file)
-			if err != nil {
-				return err
-			}
-			var content map[string]any
-			// Files of more than one document, or of lists, are none of a collector.
-			if yaml.Unmarshal(text, &content) != nil || content["receivers"] == nil {
-				return nil
-			}
-			name, err := filepath.Rel(harness.Path(), file)
-			_, own := content["processors"]
-			found = append(found, shown{filepath.ToSlash(name), content, own})
-			return err
-		}))
-	}
-	for _, block := range documents.Of(documented(t), "yaml", "yml") {
-		var content map[string]any
-		if yaml.Unmarshal([]byte(block.Text), &content) != nil {
-			continue
-		}
-		if _, ok := content["receivers"].(map[string]any); ok {
-			if _, over := block.Option("over"); !over {
-				found = append(found, shown{fmt.Sprintf("%s:%d", block.File, block.Line), content, content["processors"] != nil && content["service"] != nil})
-			}
-		}
-	}
-	return found
 }

@@ -35,7 +35,7 @@ type scanner struct {
 }
 
 // withoutAssigned replaces the values behind the names of secrets.
-func withoutAssigned(text string, rules *[]string) string {
+func withoutAssigned(text string, rules []string) (string, []string) {
 	s := scanner{writer: writer{text: text, rules: rules}}
 	for i := 0; i < len(text); i++ {
 		switch text[i] {
@@ -49,7 +49,7 @@ func withoutAssigned(text string, rules *[]string) string {
 			i = s.argument(i)
 		}
 	}
-	return s.String()
+	return s.result()
 }
 
 // assignment reads what stands around the separator at i. It returns the last

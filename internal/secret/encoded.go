@@ -24,7 +24,7 @@ var encodedByte = alphabet("A-Za-z0-9+/=_%.~-").bytes()
 
 // withoutEncoded replaces words that are a secret in base64 or in a URL's
 // encoding. They are decoded once.
-func withoutEncoded(text string, rules *[]string) string {
+func withoutEncoded(text string, rules []string) (string, []string) {
 	w := writer{text: text, rules: rules}
 	for i := 0; i < len(text); i++ {
 		start := i
@@ -37,7 +37,7 @@ func withoutEncoded(text string, rules *[]string) string {
 			w.replace(start, end, encodedRule)
 		}
 	}
-	return w.String()
+	return w.result()
 }
 
 func isEncodedSecret(word string) bool {
@@ -91,8 +91,7 @@ func whole(b []byte) []byte {
 }
 
 func isSecret(decoded string) bool {
-	var rules []string
-	plain(decoded, &rules)
+	_, rules := plain(decoded, nil)
 	return len(rules) > 0
 }
 

@@ -72,7 +72,7 @@ var hintsByFirst = func() (out [256][]hinted) {
 }()
 
 // withoutForms replaces what the forms find. It looks for all hints at once.
-func withoutForms(text string, rules *[]string) string {
+func withoutForms(text string, rules []string) (string, []string) {
 	found := uint64(0)
 	for i := range len(text) {
 		for _, h := range hintsByFirst[text[i]] {
@@ -83,13 +83,13 @@ func withoutForms(text string, rules *[]string) string {
 	}
 	for i := range forms {
 		if found&(1<<i) != 0 {
-			text = forms[i].replace(text, rules)
+			text, rules = forms[i].replace(text, rules)
 		}
 	}
-	return text
+	return text, rules
 }
 
-func (f *form) replace(text string, rules *[]string) string {
+func (f *form) replace(text string, rules []string) (string, []string) {
 	w := writer{text: text, rules: rules}
 	for _, at := range f.pattern.FindAllStringSubmatchIndex(text, -1) {
 		from, to := at[0], at[1]
@@ -104,5 +104,5 @@ func (f *form) replace(text string, rules *[]string) string {
 			w.replace(from, to, f.rule)
 		}
 	}
-	return w.String()
+	return w.result()
 }

@@ -14,19 +14,15 @@ func Mark(rule string) string { return markStart + rule + ">" }
 // some 30 ns a byte and up to ten times that of a hostile one; a text without
 // secrets is not copied.
 func Redact(text string) (string, []string) {
-	var rules []string
-	text = plain(text, &rules)
-	return withoutEncoded(text, &rules), rules
+	return withoutEncoded(plain(text, nil))
 }
 
 // plain replaces what can be read as it stands.
-func plain(text string, rules *[]string) string {
+func plain(text string, rules []string) (string, []string) {
 	if len(text) < minValue {
-		return text
+		return text, rules
 	}
-	text = withoutForms(text, rules)
-	text = withoutTokens(text, rules)
-	return withoutAssigned(text, rules)
+	return withoutAssigned(withoutTokens(withoutForms(text, rules)))
 }
 
 // writer copies a text and leaves parts of it out.
@@ -34,7 +30,7 @@ type writer struct {
 	text   string
 	out    strings.Builder
 	copied int
-	rules  *[]string
+	rules  []string
 }
 
 // replace puts the mark of rule in the place of text[from:to]. The parts come in
@@ -43,13 +39,14 @@ func (w *writer) replace(from, to int, rule string) {
 	w.out.WriteString(w.text[w.copied:from])
 	w.out.WriteString(Mark(rule))
 	w.copied = to
-	*w.rules = append(*w.rules, rule)
+	w.rules = append(w.rules, rule)
 }
 
-func (w *writer) String() string {
+// result returns the text, and the rules with those that replaced something.
+func (w *writer) result() (string, []string) {
 	if w.copied == 0 {
-		return w.text
+		return w.text, w.rules
 	}
 	w.out.WriteString(w.text[w.copied:])
-	return w.out.String()
+	return w.out.String(), w.rules
 }

@@ -107,7 +107,7 @@ func (a alphabet) bytes() (out [256]bool) {
 }
 
 // withoutTokens replaces the tokens. One begins where no word goes on.
-func withoutTokens(text string, rules *[]string) string {
+func withoutTokens(text string, rules []string) (string, []string) {
 	w := writer{text: text, rules: rules}
 	for i := 0; i < len(text); i++ {
 		if byFirst[text[i]] == nil || !begins(text, i) {
@@ -121,7 +121,7 @@ func withoutTokens(text string, rules *[]string) string {
 			}
 		}
 	}
-	return w.String()
+	return w.result()
 }
 
 // end returns where the token that begins at i ends, or 0. It looks at no more

@@ -129,7 +129,7 @@ func (e *enricher) joinGPUs(ctx context.Context, md pmetric.Metrics, b *batch) {
 		return
 	}
 	e.bind(j)
-	e.writeJoins(j, b)
+	writeJoins(j)
 	own := newOwnMetrics(md)
 	j.addRunInfo(own)
 	j.addUp()
@@ -287,7 +287,7 @@ func (j *gpuJoin) processOf(attrs pcommon.Map, at int) int {
 }
 
 // writeJoins adds to the points what their runs' clients say.
-func (e *enricher) writeJoins(j *gpuJoin, b *batch) {
+func writeJoins(j *gpuJoin) {
 	for i := range j.points {
 		p := &j.points[i]
 		t := &j.tenants[p.tenant]

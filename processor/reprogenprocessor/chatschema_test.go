@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -26,15 +27,27 @@ import (
 // the model that the recordings asked. It keeps what it was last sent.
 type strictServer struct {
 	url     string
+	mu      sync.Mutex
 	body    []byte
 	refused error
 }
 
+// last returns what was sent last, and why that is no request.
+func (s *strictServer) last() ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.body, s.refused
+}
+
 func newStrictServer(t *testing.T) *strictServer {
-	s := &strictServer{}
+	s := &strictServer{refused: errors.New("nothing was sent")}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.body, _ = io.ReadAll(r.Body)
-		if s.refused = checkChatRequest(s.body); s.refused != nil {
+		body, _ := io.ReadAll(r.Body)
+		refused := checkChatRequest(body)
+		s.mu.Lock()
+		s.body, s.refused = body, refused
+		s.mu.Unlock()
+		if refused != nil {
 			http.Error(w, `{"error":{"message":"invalid request"}}`, http.StatusBadRequest)
 			return
 		}
@@ -188,8 +201,9 @@ func TestRecordedClientsAreReplayed(t *testing.T) {
 			require.NoError(t, err)
 			s := newStrictServer(t)
 			_, r := replayed(t, s, td)
-			require.NoError(t, s.refused, "%s", s.body)
-			assert.JSONEq(t, want, string(s.body))
+			body, refused := s.last()
+			require.NoError(t, refused, "%s", body)
+			assert.JSONEq(t, want, string(body))
 			assert.Equal(t, 1, r.Exit, "%s\n%s", r.Stdout, r.Stderr)
 		})
 	}
@@ -204,13 +218,13 @@ func TestRecordedRequestsAreValid(t *testing.T) {
 		require.NoError(t, err)
 		produce(t, cfg, td)
 	}
-	s := newStrictServer(t)
 	all := artifacts(t, cfg)
 	require.NotEmpty(t, all)
 	for _, folder := range all {
-		s.refused = errors.New("nothing was sent")
+		s := newStrictServer(t)
 		pythons(t)[0].run(t, folder, nil, "--allow-side-effects", "--base-url", s.url)
-		assert.NoError(t, s.refused, "%s: %s", filepath.Base(folder), s.body)
+		body, refused := s.last()
+		assert.NoError(t, refused, "%s: %s", filepath.Base(folder), body)
 	}
 }
 

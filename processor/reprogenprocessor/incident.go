@@ -121,6 +121,7 @@ func (i *incident) take(n *incident) {
 	}
 	i.failure = f
 	i.trace, i.span, i.parent, i.fromLog = n.trace, n.span, n.parent, n.fromLog
+	i.explains, i.request = n.explains, n.request
 	i.correlation = cmp.Or(i.correlation, n.correlation)
 }
 

@@ -32,6 +32,7 @@ type occurrence struct {
 	errorType   string
 	message     string
 	hasCall     bool
+	request     bool // it is an HTTP request or the call of a model
 	variant     failure.Variant
 	// incident is the id that an artefact of it would have.
 	incident uint64
@@ -119,6 +120,9 @@ type told struct {
 	fingerprint string
 	incident    uint64
 	hasCall     bool
+	// request says of what failed below a span that it was its HTTP request, or
+	// the call of a model, and nothing else.
+	request bool
 }
 
 func newLedger(limit RateLimitConfig, maxGroups int, standings *fairness.Standings) (*ledger, error) {
@@ -177,24 +181,28 @@ func (l *ledger) below(parent spanKey) uint64 {
 	}{true, parent})
 }
 
-// isConsequence reports whether a span is known to have a failed child.
-func (l *ledger) isConsequence(span, parent spanKey) bool {
+// isConsequence reports whether a span is known to have a failed child, and
+// whether only HTTP requests and calls of models are.
+func (l *ledger) isConsequence(span, parent spanKey) (failed, ofRequest bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return span != parent && l.seen.Contains(l.below(span))
+	below, ok := l.seen.Peek(l.below(span))
+	return ok && span != parent, below.request
 }
 
 // failedBelow notes that a span has a failed child.
-func (l *ledger) failedBelow(parent spanKey) {
+func (l *ledger) failedBelow(parent spanKey, request bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.noteParent(parent)
+	l.noteParent(parent, request)
 }
 
-func (l *ledger) noteParent(parent spanKey) {
-	if !parent.span.IsEmpty() && !parent.trace.IsEmpty() {
-		l.seen.Add(l.below(parent), told{})
+func (l *ledger) noteParent(parent spanKey, request bool) {
+	if parent.span.IsEmpty() || parent.trace.IsEmpty() {
+		return
 	}
+	before, ok := l.seen.Peek(l.below(parent))
+	l.seen.Add(l.below(parent), told{request: request && (!ok || before.request)})
 }
 
 // admit counts an occurrence and decides what becomes of it.
@@ -203,7 +211,7 @@ func (l *ledger) admit(o occurrence, now time.Time) ruling {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if o.parent != o.span {
-		l.noteParent(o.parent)
+		l.noteParent(o.parent, o.request)
 	}
 	if !o.anew {
 		// One trace tells of an error once, but a span that can be replayed is

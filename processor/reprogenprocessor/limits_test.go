@@ -10,8 +10,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/otlpnest"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/store"
 )
 
@@ -241,4 +243,24 @@ func TestRecordedCallIsWeighed(t *testing.T) {
 	rec, weight = r.recordingOf(&l)
 	assert.Equal(t, map[string]any{"repro.payload": "{}", "repro.payload.size": int64(2), "repro.payload.sha256": "ab"}, rec.span.Attributes().AsRaw())
 	assert.EqualValues(t, 3*valueOverhead+4, weight)
+}
+
+// A value that is nested as deeply as a request of 8 MiB can be ends nothing: the
+// failure is told, without the value.
+func TestNestedValuesEndNothing(t *testing.T) {
+	const levels = 900_000
+	cfg := testConfig(t)
+	w := newWorld(t, cfg)
+	logs := logged().logs(plog.SeverityNumberError)
+	rl := logs.ResourceLogs().At(0)
+	otlpnest.Value(rl.Resource().Attributes().PutEmpty("service.name"), levels)
+	otlpnest.Value(rl.ScopeLogs().At(0).LogRecords().At(0).Body(), levels)
+	require.NoError(t, w.logs.ConsumeLogs(t.Context(), logs))
+	traces := mean().traces()
+	rs := traces.ResourceSpans().At(0)
+	otlpnest.Value(rs.Resource().Attributes().PutEmpty("service.name"), levels)
+	otlpnest.Value(rs.ScopeSpans().At(0).Spans().At(0).Attributes().PutEmpty("repro.payload"), levels)
+	require.NoError(t, w.traces.ConsumeTraces(t.Context(), traces))
+	w.shutdown()
+	assert.NotEmpty(t, artifacts(t, cfg))
 }

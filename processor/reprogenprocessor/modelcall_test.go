@@ -60,6 +60,14 @@ func TestModelCallAboveItsRequest(t *testing.T) {
 		}
 		assert.ElementsMatch(t, []string{"POST", "chat tiny"}, names)
 	})
+	t.Run("what failed below is no request", func(t *testing.T) {
+		below := mean()
+		below.span, below.parent = 2, 1
+		cfg := testConfig(t)
+		cfg.SiblingWait = time.Minute
+		produce(t, cfg, below.traces(), call.traces())
+		assert.Contains(t, text(t, onlyArtifact(t, cfg), "repro.py"), `"kind": "python_call"`)
+	})
 	t.Run("an agent above is no model's call", func(t *testing.T) {
 		agent := call
 		agent.attrs = map[string]any{"gen_ai.operation.name": "invoke_agent"}

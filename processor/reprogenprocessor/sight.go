@@ -31,11 +31,13 @@ func (r *recorder) sawTraces(ctx context.Context, td ptrace.Traces) {
 	// What earlier batches told is asked before this one is noted: of its own
 	// spans the choice is made.
 	for i := range chosen {
-		chosen[i].consequence = r.ledger.isConsequence(chosen[i].key(), chosen[i].parentKey()) &&
-			!explains(chosen[i].span.Attributes())
+		attributes := chosen[i].span.Attributes()
+		failed, ofRequest := r.ledger.isConsequence(chosen[i].key(), chosen[i].parentKey())
+		chosen[i].consequence = failed && !hasConversation(attributes) && (!ofRequest || !isModelCall(attributes))
 	}
 	for i := range others {
-		r.ledger.failedBelow(others[i].parentKey())
+		attributes := others[i].span.Attributes()
+		r.ledger.failedBelow(others[i].parentKey(), isRequest(attributes) || explains(attributes))
 	}
 	held := b.held
 	for i := range chosen {
@@ -140,7 +142,7 @@ func (r *recorder) occurrenceOf(n *incident, l *located) occurrence {
 		version: newCopier().text(firstText(l.resource.Attributes(), attrServiceVersion), maxID),
 		span:    l.key(), parent: l.parentKey(), correlation: n.correlation,
 		errorType: exception.Name(f.Error.Type), message: f.Error.Message,
-		consequence: l.consequence, hasCall: f.Call != nil, incident: n.id, variant: variantOf(f, l, r.cfg.CaptureContent),
+		consequence: l.consequence, request: n.request || n.explains, hasCall: f.Call != nil, incident: n.id, variant: variantOf(f, l, r.cfg.CaptureContent),
 	}
 	if !r.cfg.CaptureContent {
 		o.service, o.rank, o.version = content.Word(o.service), content.Word(o.rank), content.Word(o.version)

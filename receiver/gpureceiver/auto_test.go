@@ -60,7 +60,7 @@ func TestTheStateAfterAWatch(t *testing.T) {
 	if state != "unsupported_build" {
 		assert.Equal(t, "library_missing", state)
 	}
-	assert.Len(t, r.logged(), 1, "one line, whoever finds it")
+	assert.Len(t, r.logged(), 1, "one line for both")
 }
 
 func TestShutdownWithoutStart(t *testing.T) {

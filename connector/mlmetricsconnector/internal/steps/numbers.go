@@ -1,6 +1,6 @@
 package steps
 
-// rememberedNumbers is how many numbers below the newest are told apart, for
+// rememberedNumbers is how many numbers up to the newest are remembered, for
 // steps that arrive out of order.
 const rememberedNumbers = 64
 
@@ -34,7 +34,7 @@ func (n *numbers) add(number, attempt, end int64) {
 		n.seen = n.seen<<min(-behind, rememberedNumbers) | 1
 		n.newest, n.end = number, end
 	case behind >= rememberedNumbers:
-		// Too old to be told apart: it is a step.
+		// Too old to be remembered: it is a step.
 	case n.seen&(1<<behind) != 0:
 		return
 	default:

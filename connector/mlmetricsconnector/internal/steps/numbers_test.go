@@ -55,7 +55,7 @@ func TestNumbers(t *testing.T) {
 		"two optimizers of a step":    {[]step{{1, 0, 1}, {1, 0, 2}, {2, 0, 3}}, 2},
 		"out of order":                {[]step{{1, 0, 1}, {3, 0, 3}, {2, 0, 2}, {2, 0, 2}}, 3},
 		"far apart":                   {[]step{{1, 0, 1}, {1000, 0, 2}, {1001, 0, 3}}, 3},
-		"late beyond what is told":    {[]step{{1000, 0, 9}, {5, 0, 1}, {5, 0, 1}}, 3},
+		"late beyond what is kept":    {[]step{{1000, 0, 9}, {5, 0, 1}, {5, 0, 1}}, 3},
 		"back to a checkpoint":        {[]step{{7, 0, 1}, {8, 0, 2}, {7, 0, 3}, {8, 0, 4}}, 4},
 		"another attempt, clock back": {[]step{{7, 0, 10}, {8, 0, 11}, {7, 1, 3}, {8, 1, 4}}, 4},
 		"late of an earlier attempt":  {[]step{{7, 1, 10}, {6, 0, 2}}, 2},

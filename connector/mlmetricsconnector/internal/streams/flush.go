@@ -128,7 +128,7 @@ type copies struct {
 	initialZero time.Duration
 	silences    map[Resource]*Set
 	evicted     Evicted
-	// held are the runs of which no stream expires.
+	// held are the runs whose streams do not expire.
 	held map[RunKey]bool
 
 	streams   []stream
@@ -187,16 +187,15 @@ func (c *copies) zero(copied stream) stream {
 
 // over reports whether a stream has come to its end.
 func (c *copies) over(st *stream) bool {
+	held := false
 	if st.run.ID != "" && len(c.evicted)+len(c.held) > 0 {
 		key := RunKey{st.resource, st.run.ID}
 		if at, is := c.evicted[key]; is && !st.updated.After(at) {
 			return true
 		}
-		if c.held[key] {
-			return false
-		}
+		held = c.held[key]
 	}
-	if c.expiration > 0 && c.now.Sub(st.updated) > c.expiration {
+	if c.expiration > 0 && !held && c.now.Sub(st.updated) > c.expiration {
 		return true
 	}
 	if len(c.silences) == 0 || st.ofAll {

@@ -279,7 +279,7 @@ func TestMistakesAreNamed(t *testing.T) {
 	err := (&bounds.Config{MaxDepth: 1001, MaxLinks: -1}).Validate()
 	require.ErrorContains(t, err, `"max_depth" is 1001; it must be between 1 and 1000`)
 	require.ErrorContains(t, err, `"max_value_bytes" is 0; it must be between 64 and 1073741824`)
-	assert.ErrorContains(t, err, `"max_links" is -1; it must be between 1 and 1073741824`)
+	require.ErrorContains(t, err, `"max_links" is -1; it must be between 1 and 1073741824`)
 	d := bounds.Default()
 	assert.NoError(t, d.Validate())
 }

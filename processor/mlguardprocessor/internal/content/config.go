@@ -10,8 +10,8 @@ import (
 
 // Config is the section content of ml_guard's configuration.
 type Config struct {
-	// Keep lists attribute keys whose values leave as they are, in addition to
-	// the allow-list. A key that ends in "*" stands for all that begin so. Two
+	// Keep lists attribute keys whose values leave as they are but for secrets,
+	// in addition to the allow-list. A key that ends in "*" stands for all that begin so. Two
 	// names that are no keys can be listed, too: "body", the bodies of log
 	// records, and "status.message", the descriptions of spans' statuses. The
 	// default is none.

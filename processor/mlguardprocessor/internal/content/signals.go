@@ -7,6 +7,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/secret"
 )
 
 func (w *walker) span(span ptrace.Span) {
@@ -14,10 +16,7 @@ func (w *walker) span(span ptrace.Span) {
 	if name := w.name(span.Name(), span.Attributes()); name != span.Name() {
 		span.SetName(name)
 	}
-	message := span.Status().Message()
-	if message != "" && w.keys.exact["status.message"] != anything && !isReplacement(message) {
-		span.Status().SetMessage(w.text(message))
-	}
+	w.status(span.Status())
 	w.state(span.TraceState())
 	for _, event := range span.Events().All() {
 		w.attributes(event.Attributes())
@@ -28,6 +27,19 @@ func (w *walker) span(span ptrace.Span) {
 	for _, link := range span.Links().All() {
 		w.attributes(link.Attributes())
 		w.state(link.TraceState())
+	}
+}
+
+func (w *walker) status(status ptrace.Status) {
+	message := status.Message()
+	if message == "" || isReplacement(message) {
+		return
+	}
+	if w.keys.exact["status.message"] != anything {
+		status.SetMessage(w.text(message))
+	} else if text, rules := secret.Redact(message); len(rules) > 0 {
+		w.replaced++
+		status.SetMessage(text)
 	}
 }
 

@@ -3,6 +3,8 @@ package content
 import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/xpdata/entity"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/secret"
 )
 
 // walker walks one batch.
@@ -54,6 +56,7 @@ func (w *walker) rename(attributes pcommon.Map) {
 
 func (w *walker) value(key string, value pcommon.Value, f form) {
 	if f == anything {
+		w.allowed(key, value)
 		return
 	}
 	switch value.Type() {
@@ -79,6 +82,27 @@ func (w *walker) value(key string, value pcommon.Value, f form) {
 	}
 }
 
+// allowed withholds the secrets in a value whose text may be anything.
+func (w *walker) allowed(key string, value pcommon.Value) {
+	switch value.Type() {
+	case pcommon.ValueTypeStr:
+		if secret.Value(key, value.Str()) {
+			w.set(value, secret.Mark("key"))
+		} else if text, rules := secret.Redact(value.Str()); len(rules) > 0 {
+			w.set(value, text)
+		}
+	case pcommon.ValueTypeMap:
+		for member, v := range value.Map().All() {
+			w.allowed(member, v)
+		}
+	case pcommon.ValueTypeSlice:
+		for _, item := range value.Slice().All() {
+			w.allowed(key, item)
+		}
+	default:
+	}
+}
+
 func (w *walker) list(key string, value pcommon.Value, f form) {
 	items := value.Slice()
 	if f == unlisted && items.Len() > maxNumbers {
@@ -92,8 +116,12 @@ func (w *walker) list(key string, value pcommon.Value, f form) {
 
 // keeps reports whether a text stays as it is.
 func (w *walker) keeps(key, text string, f form) bool {
-	if text == "" || f > removed && (f != point || w.points) && f.fits(text) {
+	if text == "" {
 		return true
+	}
+	if f > removed && (f != point || w.points) && f.fits(text) {
+		_, rules := secret.Redact(text)
+		return len(rules) == 0
 	}
 	if f == removed {
 		return isReplacement(text) || w.owners && key == "user.id" && isOwner(text)

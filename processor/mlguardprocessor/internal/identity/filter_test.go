@@ -161,10 +161,14 @@ func TestProgramThatExportsEachMinuteWaitsForOneExport(t *testing.T) {
 	cfg := small()
 	cfg.Limits.Label = 400
 	b := newBed(t, cfg)
+	b.point(service("busy"))
 	shown := []int{}
 	for minute := range 3 {
 		for i := range 100 {
 			b.point([]any{"service.name", fmt.Sprint(minute, i), "service.instance.id", fmt.Sprint(minute, i)}, "user.id", fmt.Sprint(minute, i))
+		}
+		for i := range 100 {
+			b.point([]any{"service.name", "busy", "service.instance.id", fmt.Sprint(minute, i)})
 		}
 		had := 0
 		for i := range 20 {
@@ -234,7 +238,8 @@ func TestLabelsOfACombinationStayWhileItIsSeen(t *testing.T) {
 		require.Equal(t, "o", span[mlattr.Operation])
 		b.after(10 * time.Second)
 	}
-	for k, want := range map[kind]int64{kindService: 1, kindOperation: 1, kindCombination: 1} {
+	b.span(service("t"), mlattr.Operation, "p")
+	for k, want := range map[kind]int64{kindService: 2, kindOperation: 2, kindCombination: 2} {
 		admitted, evicted := b.tables[k].size()
 		assert.Equal(t, want, admitted, kindNames[k])
 		assert.Zero(t, evicted, kindNames[k])
@@ -265,14 +270,18 @@ func TestSpansThatCameStayAsTheyWere(t *testing.T) {
 func TestRunsOfSingleTracesTakeNoPlace(t *testing.T) {
 	b := newBed(t, small())
 	for i := range 1000 {
-		_, span := b.span(service("agents"), mlattr.RunID, "trace"+strconv.Itoa(i), mlattr.RunInferred, true, mlattr.Operation, "chat")
-		require.Equal(t, mlattr.Other, span[mlattr.RunID])
-		require.Equal(t, "chat", span[mlattr.Operation])
+		for range 5 {
+			_, span := b.span(service("agents"), mlattr.RunID, "trace"+strconv.Itoa(i), mlattr.RunInferred, true, mlattr.Operation, "chat")
+			require.Equal(t, map[string]any{mlattr.RunID: mlattr.Other, mlattr.RunInferred: true, mlattr.Operation: "chat"}, span, "nothing is marked")
+			b.after(6 * time.Second)
+		}
 	}
 	admitted, _ := b.tables[kindRun].size()
 	assert.Zero(t, admitted)
 	resource, _ := b.span([]any{"service.name", "train", mlattr.RunID, "hash", mlattr.RunInferred, true})
 	assert.Equal(t, "hash", resource[mlattr.RunID], "a run of a process is one at once")
+	_, span := b.span(service("train"), mlattr.RunID, "hash", mlattr.RunInferred, true)
+	assert.Equal(t, "hash", span[mlattr.RunID], "and is one for spans that link to it")
 	assert.Empty(t, b.log.All())
 }
 
@@ -405,6 +414,20 @@ func TestManySendersAtOnce(t *testing.T) {
 	}
 	senders.Wait()
 	b.assertBounded(t)
+}
+
+func TestCandidatesThatComeAgainOutliveAFlood(t *testing.T) {
+	var c candidates
+	again, once := uint64(1)<<40, uint64(2)<<40
+	require.Equal(t, uint32(1), c.see(again, 1))
+	require.Equal(t, uint32(2), c.see(again, 1+sightingGap))
+	require.Equal(t, uint32(1), c.see(once, 2))
+	for id := range uint64(4 * candidateSets * candidateWays) {
+		c.see(id, 10)
+	}
+	assert.Equal(t, uint32(3), c.see(again, 60))
+	assert.Equal(t, uint32(1), c.see(once, 60), "it made room")
+	assert.Equal(t, uint32(1), c.see(again, 60+candidateAge+1), "it was away for too long")
 }
 
 func TestConfig(t *testing.T) {

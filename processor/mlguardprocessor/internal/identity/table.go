@@ -54,9 +54,8 @@ type admitted struct {
 // request is an identity that asks for its place.
 type request struct {
 	id, group, owner uint64
-	// proven is true where an identity must have been seen before, however much
-	// room there is.
-	proven bool
+	// known is true where an identity must have its place already.
+	known bool
 }
 
 func newTable(limit, groups, allowance int, expiration uint32) *table {
@@ -97,7 +96,7 @@ func (t *table) admit(r request, now uint32) bool {
 		t.admitted[r.id] = a
 		return true
 	}
-	if !t.room(&r, now) {
+	if r.known || !t.room(&r, now) {
 		return false
 	}
 	t.admitted[r.id] = admitted{group: r.group, owner: r.owner, seen: now, checked: now}
@@ -118,7 +117,7 @@ func (t *table) note(id uint64, now uint32) {
 // there is no place is remembered, for when there is.
 func (t *table) room(r *request, now uint32) bool {
 	taken, all := t.groups[r.group], len(t.admitted)
-	if !r.proven && (4*taken < t.limit && 4*all < t.total || taken < t.allowance && 4*all < 3*t.total) {
+	if 4*taken < t.limit && 4*all < t.total || taken < t.allowance && 4*all < 3*t.total {
 		return true
 	}
 	sightings := t.candidates.see(r.id, now)

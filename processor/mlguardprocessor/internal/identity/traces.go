@@ -154,11 +154,11 @@ func (p *tracesPass) readResource(i int) {
 }
 
 // admitRun admits a run and its process. A run that was computed for one trace
-// is never admitted before it was seen again. The result is the kind that was
-// not admitted, or kindCount.
+// takes no place: there is one for each request of some clients. The result is
+// the kind that was not admitted, or kindCount.
 func (p *tracesPass) admitRun(s *source) kind {
 	run, rank := p.runOf(s)
-	if run != 0 && !p.tables[kindRun].admit(request{id: run, proven: s.inferred}, p.now) {
+	if run != 0 && !p.tables[kindRun].admit(request{id: run, known: s.inferred}, p.now) {
 		if !s.inferred {
 			p.tables[kindRank].note(rank, p.now)
 		}
@@ -337,10 +337,15 @@ func exceptionType(span ptrace.Span) (v pcommon.Value, ok bool) {
 	return v, false
 }
 
-// hideRun takes the run of a resource or span.
+// hideRun takes the run of a resource or span. What has no label of runs lacks
+// nothing, so that the mark of ml_metrics is the only one.
 func hideRun(attrs pcommon.Map) {
 	attrs.PutStr(mlattr.RunID, mlattr.Other)
-	hide(attrs, mlattr.TrainingRunID, mlattr.JobID)
+	for _, key := range [...]string{mlattr.TrainingRunID, mlattr.JobID} {
+		if v, ok := attrs.Get(key); ok {
+			v.SetStr(mlattr.Other)
+		}
+	}
 }
 
 // hide replaces the values of those keys that there are.
