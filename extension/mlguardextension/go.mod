@@ -3,7 +3,7 @@ module github.com/otelcol-ml/otelcol-ml/extension/mlguardextension
 go 1.26
 
 require (
-	github.com/otelcol-ml/otelcol-ml/internal/mlattr v0.0.0-00010101000000-000000000000
+	github.com/otelcol-ml/otelcol-ml/internal/mlattr v0.0.0
 	github.com/stretchr/testify v1.12.1
 	go.opentelemetry.io/collector/component v1.64.0
 	go.opentelemetry.io/collector/component/componenttest v0.158.0

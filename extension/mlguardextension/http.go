@@ -47,6 +47,9 @@ func (b *body) Read(p []byte) (int, error) {
 	b.check.Write(p[:n])
 	if limit := b.check.Exceeded(); limit != "" {
 		b.refusal = b.guard.refuse(b.ctx, limit)
+		// A client that is still sending when the connection closes does not read
+		// the answer. The receiver's limit bounds what is read.
+		_, _ = io.Copy(io.Discard, b.ReadCloser)
 		return 0, b.refusal
 	}
 	return n, err

@@ -57,6 +57,14 @@ func (p *Protobuf) Write(part []byte) {
 			}
 			continue
 		}
+		// Most fields: a tag of one byte and a length of one byte.
+		if p.state == atTag && p.shift == 0 && len(part) > 1 && part[0]&0x87 == 2 && part[0] >= 1<<3 && part[1] < 0x80 {
+			p.field, p.at = int32(part[0]>>3), p.at+2
+			size := uint64(part[1])
+			part = part[2:]
+			p.length(size)
+			continue
+		}
 		b := part[0]
 		part = part[1:]
 		p.at++
