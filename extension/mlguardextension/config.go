@@ -16,7 +16,7 @@ type Config struct {
 	// MaxMessages is the number of messages that a request may hold, 1000 to
 	// 100000000: resources, scopes, spans, events, links, log records, metrics,
 	// data points, exemplars, attributes, values and their lists, all together. In
-	// JSON it is the number of objects. The default is 400000. A request with more
+	// JSON it is the number of objects. The default is 250000. A request with more
 	// is refused.
 	MaxMessages int `mapstructure:"max_messages"`
 }

@@ -15,7 +15,7 @@ func NewFactory() extension.Factory {
 }
 
 func createDefaultConfig() component.Config {
-	return &Config{MaxDepth: 1_000, MaxMessages: 400_000}
+	return &Config{MaxDepth: 1_000, MaxMessages: 250_000}
 }
 
 func create(_ context.Context, set extension.Settings, cfg component.Config) (extension.Extension, error) {

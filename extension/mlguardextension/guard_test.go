@@ -150,13 +150,13 @@ func TestGRPCMessages(t *testing.T) {
 	client, _ := serve(t, s)
 	logs := plog.NewLogs()
 	records := logs.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords()
-	records.EnsureCapacity(400_000)
-	for range 400_000 {
+	records.EnsureCapacity(250_000)
+	for range 250_000 {
 		records.AppendEmpty()
 	}
 	_, err := client.Export(t.Context(), plogotlp.NewExportRequestFromLogs(logs))
 	assert.Equal(t, codes.InvalidArgument, status.Code(err))
-	assert.ErrorContains(t, err, `ml_guard: the request holds more messages than "max_messages", 400000`)
+	assert.ErrorContains(t, err, `ml_guard: the request holds more messages than "max_messages", 250000`)
 	s.assertRefused(t, "messages", 1)
 }
 

@@ -41,7 +41,7 @@ func attacks() map[string][]byte {
 		return otlpnest.Field(1, otlpnest.Field(2, bytes.Repeat([]byte{2<<3 | 2, 0}, n)))
 	}
 	elements := func(n int) []byte { return otlpnest.Logs(nil, nil, otlpnest.Field(5, empty(n))) }
-	const most, within = requestBytes/2 - 32, 399_900
+	const most, within = requestBytes/2 - 32, 249_900
 	return map[string][]byte{
 		"arrays":                  otlpnest.Logs(nil, nil, otlpnest.Arrays(450_000)),
 		"maps":                    otlpnest.Logs(nil, nil, otlpnest.Maps(250_000)),

@@ -17,7 +17,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/otlpnest"
 )
 
-var defaults = Limits{Depth: 1_000, Messages: 400_000}
+var defaults = Limits{Depth: 1_000, Messages: 250_000}
 
 // exceeded checks a request in parts of that many bytes.
 func exceeded(check Check, request []byte, size int) string {
