@@ -167,7 +167,7 @@ func TestWhatIsExpensiveToDecodeIsRefusedBefore(t *testing.T) {
 		var answer []byte
 		err = connection.Invoke(t.Context(), export, nested, &answer, options...)
 		assert.Equal(t, codes.InvalidArgument, status.Code(err), "%v", err)
-		assert.ErrorContains(t, err, "max_depth")
+		require.ErrorContains(t, err, "max_depth")
 		require.NoError(t, connection.Invoke(t.Context(), export, otlpnest.Logs(nil, nil, otlpnest.Arrays(100)), &answer, options...))
 	}
 	plain := plog.NewLogs()

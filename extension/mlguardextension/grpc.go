@@ -36,6 +36,7 @@ type codec struct {
 	exceeded sync.Map
 }
 
+// Unmarshal decodes a request, unless it exceeds a limit.
 func (c *codec) Unmarshal(data mem.BufferSlice, target any) error {
 	if check := request.NewOf(target, c.guard.limits); check != nil {
 		for _, part := range data {
@@ -54,10 +55,12 @@ type refusalKey struct{}
 // refusal is what is known of one call.
 type refusal struct{ err error }
 
+// TagRPC gives a call's context a place for what is known of the call.
 func (c *codec) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context {
 	return context.WithValue(ctx, refusalKey{}, &refusal{})
 }
 
+// HandleRPC refuses the call whose request Unmarshal has left empty.
 func (c *codec) HandleRPC(ctx context.Context, event stats.RPCStats) {
 	payload, ok := event.(*stats.InPayload)
 	if !ok {
@@ -69,8 +72,10 @@ func (c *codec) HandleRPC(ctx context.Context, event stats.RPCStats) {
 	}
 }
 
+// TagConn leaves connections as they are.
 func (c *codec) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
 
+// HandleConn does nothing.
 func (c *codec) HandleConn(context.Context, stats.ConnStats) {}
 
 func refuse(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {

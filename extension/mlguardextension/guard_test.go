@@ -3,7 +3,6 @@ package mlguardextension
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -137,9 +136,9 @@ func TestGRPC(t *testing.T) {
 	for _, options := range [][]grpc.CallOption{nil, {grpc.UseCompressor("gzip")}} {
 		_, err := client.Export(t.Context(), nested(t, 1_001), options...)
 		assert.Equal(t, codes.InvalidArgument, status.Code(err))
-		assert.ErrorContains(t, err, `ml_guard: values are nested deeper than "max_depth", 1000 levels`)
+		require.ErrorContains(t, err, `ml_guard: values are nested deeper than "max_depth", 1000 levels`)
 		_, err = client.Export(t.Context(), nested(t, 1_000), options...)
-		assert.NoError(t, err)
+		require.NoError(t, err)
 	}
 	assert.Equal(t, []int{1, 1}, server.records, "a refused request does not reach the receiver")
 	s.assertRefused(t, "depth", 2)
@@ -156,7 +155,7 @@ func TestGRPCMessages(t *testing.T) {
 	}
 	_, err := client.Export(t.Context(), plogotlp.NewExportRequestFromLogs(logs))
 	assert.Equal(t, codes.InvalidArgument, status.Code(err))
-	assert.ErrorContains(t, err, `ml_guard: the request holds more messages than "max_messages", 250000`)
+	require.ErrorContains(t, err, `ml_guard: the request holds more messages than "max_messages", 250000`)
 	s.assertRefused(t, "messages", 1)
 }
 
@@ -211,7 +210,7 @@ func TestHTTP(t *testing.T) {
 				assert.Less(t, len(inner.read), len(body))
 				continue
 			}
-			assert.NoError(t, inner.err)
+			require.NoError(t, inner.err)
 			assert.Equal(t, body, inner.read)
 		}
 		s.assertRefused(t, "depth", 1)
@@ -231,11 +230,11 @@ func TestHTTPPassesOn(t *testing.T) {
 	request.Body = http.MaxBytesReader(recorder, request.Body, 10)
 	handler.ServeHTTP(recorder, request)
 	var tooLarge *http.MaxBytesError
-	assert.True(t, errors.As(inner.err, &tooLarge), "%v", inner.err)
+	require.ErrorAs(t, inner.err, &tooLarge)
 
 	text := bytes.Repeat([]byte("["), 100_000)
 	handler.ServeHTTP(recorder, httptest.NewRequest(http.MethodPost, "/v1/logs", bytes.NewReader(text)))
-	assert.NoError(t, inner.err)
+	require.NoError(t, inner.err)
 	assert.Equal(t, text, inner.read)
 	assert.Zero(t, s.log.Len())
 }

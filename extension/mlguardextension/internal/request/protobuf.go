@@ -93,7 +93,7 @@ func (p *Protobuf) Exceeded() string { return p.exceeded }
 
 func (p *Protobuf) tag(number uint64) {
 	// A larger number loses its upper bits in the decoder, too.
-	p.field = int32(number >> 3) //nolint:gosec // as the decoder does
+	p.field = int32(number >> 3)
 	if p.field <= 0 {
 		p.state = atEnd
 		return
@@ -119,11 +119,11 @@ func (p *Protobuf) tag(number uint64) {
 
 func (p *Protobuf) length(number uint64) {
 	top := p.frames[len(p.frames)-1]
-	if number > uint64(math.MaxInt64-p.at) { //nolint:gosec // at is not negative
+	if number > uint64(math.MaxInt64-p.at) {
 		p.state = atEnd
 		return
 	}
-	size := int64(number) //nolint:gosec // checked above
+	size := int64(number)
 	child, known := childOf(top.message, p.field)
 	if !known || p.groups > 0 || p.at+size > top.end {
 		p.pass(size)

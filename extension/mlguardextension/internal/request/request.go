@@ -41,12 +41,14 @@ func NewProtobuf(limits Limits) Check {
 
 type signals [4]*Protobuf
 
+// Write reads the next part of the request.
 func (s signals) Write(part []byte) {
 	for _, p := range s {
 		p.Write(part)
 	}
 }
 
+// Exceeded returns the limit that the request exceeds as one of the signals.
 func (s signals) Exceeded() string {
 	for _, p := range s {
 		if p.exceeded != "" {

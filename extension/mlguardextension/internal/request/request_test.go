@@ -141,7 +141,7 @@ func TestUnusualEncodings(t *testing.T) {
 	tag := []byte{deprecated&0x7f | 0x80, deprecated >> 7}
 	for name, request := range map[string][]byte{
 		"a deprecated group":      otlpnest.Field(1, append(tag, otlpnest.Field(1, group)[1:]...)),
-		"behind a group":          append([]byte{9<<3 | 3, 9<<3 | 0, 1}, otlpnest.Field(1, deep)...),
+		"behind a group":          append([]byte{9<<3 | 3, 9 << 3, 1}, otlpnest.Field(1, deep)...),
 		"a number of many bytes":  append([]byte{1<<3 | 2 | 0x80, 0x80, 0x80, 0x80, 0x80, 0x20}, otlpnest.Field(1, deep)[1:]...),
 		"behind an unknown field": append(otlpnest.Field(9, []byte("any")), otlpnest.Field(1, deep)...),
 		"cut off":                 otlpnest.Field(1, deep)[:12_000],
