@@ -19,7 +19,10 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/status"
 
 	"github.com/otelcol-ml/otelcol-ml/e2e/harness"
@@ -54,8 +57,8 @@ func postOTLP(ctx context.Context, url, contentType string, body []byte, header 
 
 const protobuf = "application/x-protobuf"
 
-// Requests with values that are nested as deeply as a request can be: the
-// collector takes what it decodes, goes on, and passes the rest of the batch on.
+// Requests with values that are nested as deeply as a request can be are refused
+// before they are decoded; the collector goes on, and cuts what it takes.
 func TestNestedValuesDoNotEndTheCollector(t *testing.T) {
 	t.Parallel()
 	sink := harness.StartSink(t)
@@ -70,26 +73,31 @@ func TestNestedValuesDoNotEndTheCollector(t *testing.T) {
 		body                    []byte
 		status                  int
 	}{
-		{"a body of 900,000 arrays", "/v1/logs", protobuf, otlpnest.Logs(nil, exception, otlpnest.Arrays(900_000)), http.StatusBadRequest},
-		{"a body of 420,000 arrays", "/v1/logs", protobuf, otlpnest.Logs(nil, exception, otlpnest.Arrays(420_000)), http.StatusOK},
+		{"a body of 420,000 arrays", "/v1/logs", protobuf, otlpnest.Logs(nil, exception, otlpnest.Arrays(420_000)), http.StatusBadRequest},
 		{"a service name of 200,000 maps", "/v1/logs", protobuf, otlpnest.Logs(
-			[][]byte{otlpnest.Attribute("service.name", otlpnest.Maps(200_000))}, exception, nil), http.StatusOK},
+			[][]byte{otlpnest.Attribute("service.name", otlpnest.Maps(200_000))}, exception, nil), http.StatusBadRequest},
 		{"a failed call's service name", "/v1/traces", protobuf, otlpnest.Traces(
-			[][]byte{otlpnest.Attribute("service.name", otlpnest.Arrays(420_000))},
+			[][]byte{otlpnest.Attribute("service.name", otlpnest.Arrays(1_000))},
 			[][]byte{otlpnest.Attribute("exception.type", otlpnest.Arrays(100))}), http.StatusOK},
 		{"JSON", "/v1/logs", "application/json", []byte(
-			`{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"body":` + otlpnest.JSON(149_000) + `}]}]}]}`), http.StatusOK},
+			`{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"body":` + otlpnest.JSON(149_000) + `}]}]}]}`), http.StatusBadRequest},
 	} {
 		got, err := postOTLP(t.Context(), url+attack.path, attack.contentType, attack.body)
 		require.NoError(t, err, "%s: %.2000s", attack.name, collector.Output())
 		assert.Equal(t, attack.status, got.status, "%s: %s", attack.name, got.body)
 	}
 
+	// One above the limit on the size: the receiver ends the connection, and the
+	// client may see that before the answer.
+	if got, err := postOTLP(t.Context(), url+"/v1/logs", protobuf, otlpnest.Logs(nil, exception, otlpnest.Arrays(900_000))); err == nil {
+		assert.Equal(t, http.StatusBadRequest, got.status, got.body)
+	}
+
 	// A plain record beside a nested one arrives as it was sent.
 	logs := plog.NewLogs()
 	records := logs.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords()
 	records.AppendEmpty().Body().SetStr("plain")
-	otlpnest.Value(records.AppendEmpty().Body(), 10_000)
+	otlpnest.Value(records.AppendEmpty().Body(), 100)
 	body, err := plogotlp.NewExportRequestFromLogs(logs).MarshalProto()
 	require.NoError(t, err)
 	got, err := postOTLP(t.Context(), url+"/v1/logs", protobuf, body)
@@ -112,6 +120,91 @@ func TestNestedValuesDoNotEndTheCollector(t *testing.T) {
 	assert.True(t, collector.Running())
 	assert.Zero(t, collector.Stop(t))
 	assert.NotContains(t, collector.Output(), "goroutine stack exceeds")
+}
+
+// What pdata's decoder would recurse into is refused before it does, whatever the
+// protocol, encoding and compression, with an answer that names the limit and
+// that no client takes for one to try again. Others' data pass in the meantime.
+func TestWhatIsExpensiveToDecodeIsRefusedBefore(t *testing.T) {
+	t.Parallel()
+	sink := harness.StartSink(t)
+	collector := harness.StartCollector(t, harness.CollectorOptions{
+		Config: harness.Path("distribution", "config", "agent.yaml"),
+		Env:    []string{"LOGS_EXPORTER=otlp_grpc/logs", "LOGS_ENDPOINT=" + sink.Endpoint},
+	})
+	nested := otlpnest.Logs(nil, nil, otlpnest.Arrays(420_000))
+	var zipped bytes.Buffer
+	w := gzip.NewWriter(&zipped)
+	_, err := w.Write(nested)
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	url := "http://" + collector.Address(t, "receivers::otlp::protocols::http") + "/v1/logs"
+	for _, attack := range []struct {
+		contentType, encoding, limit string
+		body                         []byte
+	}{
+		{protobuf, "", "max_depth", nested},
+		{protobuf, "gzip", "max_depth", zipped.Bytes()},
+		{"application/json", "", "max_depth", []byte(`{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"body":` + otlpnest.JSON(140_000) + `}]}]}]}`)},
+		{protobuf, "", "max_messages", bytes.Repeat([]byte{1<<3 | 2, 0}, 2_000_000)},
+	} {
+		got, err := postOTLP(t.Context(), url, attack.contentType, attack.body, "Content-Encoding", attack.encoding)
+		require.NoError(t, err)
+		assert.Equal(t, http.StatusBadRequest, got.status, got.body)
+		assert.Equal(t, attack.contentType, got.header.Get("Content-Type"))
+		assert.Contains(t, got.body, "ml_guard: ")
+		assert.Contains(t, got.body, attack.limit)
+	}
+
+	// Over gRPC, the same bytes: they are no message that a client could make of
+	// pdata.
+	connection, err := grpc.NewClient(collector.Address(t, "receivers::otlp::protocols::grpc"),
+		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultCallOptions(grpc.ForceCodecV2(asIs{})))
+	require.NoError(t, err)
+	defer func() { assert.NoError(t, connection.Close()) }()
+	const export = "/opentelemetry.proto.collector.logs.v1.LogsService/Export"
+	for _, options := range [][]grpc.CallOption{nil, {grpc.UseCompressor("gzip")}} {
+		var answer []byte
+		err = connection.Invoke(t.Context(), export, nested, &answer, options...)
+		assert.Equal(t, codes.InvalidArgument, status.Code(err), "%v", err)
+		require.ErrorContains(t, err, "max_depth")
+		require.NoError(t, connection.Invoke(t.Context(), export, otlpnest.Logs(nil, nil, otlpnest.Arrays(100)), &answer, options...))
+	}
+	plain := plog.NewLogs()
+	plain.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords().AppendEmpty().Body().SetStr("plain")
+	sender, err := harness.NewGRPCSender(collector.Address(t, "receivers::otlp::protocols::grpc"))
+	require.NoError(t, err)
+	defer func() { assert.NoError(t, sender.Close()) }()
+	require.NoError(t, sender.Logs(t.Context(), plain))
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		var bodies []string
+		for _, record := range sink.LogRecords() {
+			bodies = append(bodies, innermost(record.Body()))
+		}
+		assert.Contains(c, bodies, "plain")
+		assert.Contains(c, bodies, "[cut: nested deeper than 64 levels]")
+	}, arrival, poll)
+	samples, err := harness.Scrape(t.Context(), collector.Address(t, harness.TelemetryPath))
+	require.NoError(t, err)
+	for limit, n := range map[string]float64{"depth": 5, "messages": 1} {
+		refused := harness.Select(samples, "otelcol_extension_ml_guard_requests_refused", harness.Labels{"limit": limit, "extension": "ml_guard"})
+		require.Len(t, refused, 1)
+		assert.InDelta(t, n, refused[0].Value, 0)
+	}
+}
+
+// asIs is a codec that sends and returns bytes as they are.
+type asIs struct{}
+
+func (asIs) Name() string { return "proto" }
+
+func (asIs) Marshal(v any) (mem.BufferSlice, error) {
+	return mem.BufferSlice{mem.SliceBuffer(v.([]byte))}, nil
+}
+
+func (asIs) Unmarshal(data mem.BufferSlice, v any) error {
+	*v.(*[]byte) = data.Materialize()
+	return nil
 }
 
 // innermost follows the first elements of arrays and maps.

@@ -189,7 +189,7 @@ func TestImageContext(t *testing.T) {
 		require.NoError(t, err)
 		return out
 	}
-	for _, folder := range []string{"distribution", "receiver", "processor", "connector", "internal", "cmd/healthcheck", "cmd/queuecheck"} {
+	for _, folder := range []string{"distribution", "receiver", "processor", "connector", "extension", "internal", "cmd/healthcheck", "cmd/queuecheck"} {
 		root := harness.Path(filepath.FromSlash(folder))
 		require.NoError(t, filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
 			if err != nil {

@@ -33,6 +33,33 @@ func TestConfigurationsBoundWhatTheyReceive(t *testing.T) {
 	}
 }
 
+// What is shipped to be run checks requests before they are decoded.
+func TestShippedConfigurationsCheckRequestsBeforeDecoding(t *testing.T) {
+	checked := 0
+	for name, config := range shownConfigurations(t) {
+		if strings.Contains(name, ".md:") || strings.HasPrefix(name, "docker/jaeger/") {
+			continue
+		}
+		receivers, _ := config["receivers"].(map[string]any)
+		for id, settings := range receivers {
+			fields, _ := settings.(map[string]any)
+			protocols, _ := fields["protocols"].(map[string]any)
+			if kind, _, _ := strings.Cut(id, "/"); kind != "otlp" {
+				continue
+			}
+			for protocol, settings := range protocols {
+				keys, _ := settings.(map[string]any)
+				assert.Equal(t, []any{map[string]any{"id": "ml_guard"}}, keys["middlewares"], "%s: receivers::%s::protocols::%s", name, id, protocol)
+				checked++
+			}
+		}
+		if service, _ := config["service"].(map[string]any); has(config, "extensions", "ml_guard") {
+			assert.Contains(t, service["extensions"], "ml_guard", name)
+		}
+	}
+	assert.GreaterOrEqual(t, checked, 9)
+}
+
 func TestUnboundedConfigurationsAreFound(t *testing.T) {
 	for text, faults := range map[string][]string{
 		"receivers: {otlp: {protocols: {grpc: }}}":                                   {`receivers::otlp::protocols::grpc lacks "max_recv_msg_size_mib", at most 4`},

@@ -1,0 +1,69 @@
+package mlguardextension
+
+import (
+	"context"
+	"time"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/extension"
+	"go.opentelemetry.io/collector/extension/extensionmiddleware"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/otelcol-ml/otelcol-ml/extension/mlguardextension/internal/metadata"
+	"github.com/otelcol-ml/otelcol-ml/extension/mlguardextension/internal/request"
+)
+
+var (
+	_ extensionmiddleware.HTTPServer = (*guard)(nil)
+	_ extensionmiddleware.GRPCServer = (*guard)(nil)
+)
+
+// guard is the extension.
+type guard struct {
+	component.StartFunc
+
+	limits    request.Limits
+	telemetry *metadata.TelemetryBuilder
+	logger    *zap.Logger
+	id        attribute.KeyValue
+}
+
+func newGuard(set extension.Settings, config *Config) (*guard, error) {
+	telemetry, err := metadata.NewTelemetryBuilder(set.TelemetrySettings)
+	if err != nil {
+		return nil, err
+	}
+	return &guard{
+		limits:    request.Limits{Depth: config.MaxDepth, Messages: config.MaxMessages},
+		telemetry: telemetry,
+		id:        attribute.String("extension", set.ID.String()),
+		// One line a minute: what is refused is counted, and a sender cannot fill
+		// the log.
+		logger: set.Logger.WithOptions(zap.WrapCore(func(core zapcore.Core) zapcore.Core {
+			return zapcore.NewSamplerWithOptions(core, time.Minute, 1, 0)
+		})),
+	}, nil
+}
+
+// Shutdown ends the extension's own metrics.
+func (g *guard) Shutdown(context.Context) error {
+	g.telemetry.Shutdown()
+	return nil
+}
+
+// refuse counts a refused request and returns what its sender is told. The code
+// tells the sender not to send the request again; over HTTP it is a 400.
+func (g *guard) refuse(ctx context.Context, limit string) error {
+	g.telemetry.ExtensionMlGuardRequestsRefused.Add(ctx, 1, metric.WithAttributes(g.id, attribute.String("limit", limit)))
+	err := status.Errorf(codes.InvalidArgument, "ml_guard: values are nested deeper than %q, %d levels", "max_depth", g.limits.Depth)
+	if limit == request.LimitMessages {
+		err = status.Errorf(codes.InvalidArgument, "ml_guard: the request holds more messages than %q, %d", "max_messages", g.limits.Messages)
+	}
+	g.logger.Warn("A request was refused before it was decoded; others are only counted for a minute", zap.Error(err))
+	return err
+}

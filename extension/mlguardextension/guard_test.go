@@ -1,0 +1,245 @@
+package mlguardextension
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/confmap/confmaptest"
+	"go.opentelemetry.io/collector/extension"
+	"go.opentelemetry.io/collector/extension/extensiontest"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/plog/plogotlp"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata/metricdatatest"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	_ "google.golang.org/grpc/encoding/gzip"
+	"google.golang.org/grpc/status"
+
+	"github.com/otelcol-ml/otelcol-ml/extension/mlguardextension/internal/metadata"
+	"github.com/otelcol-ml/otelcol-ml/extension/mlguardextension/internal/metadatatest"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/otlpnest"
+)
+
+func TestConfig(t *testing.T) {
+	for file, message := range map[string]string{
+		"default.yaml":  "",
+		"least.yaml":    "",
+		"depth.yaml":    `"max_depth" is 63; it must be between 64 and 10000`,
+		"deep.yaml":     `"max_depth" is 10001; it must be between 64 and 10000`,
+		"messages.yaml": `"max_messages" is 0; it must be between 1000 and 100000000`,
+	} {
+		t.Run(file, func(t *testing.T) {
+			conf, err := confmaptest.LoadConf(filepath.Join("testdata", file))
+			require.NoError(t, err)
+			config := NewFactory().CreateDefaultConfig()
+			require.NoError(t, conf.Unmarshal(config))
+			err = config.(*Config).Validate()
+			if message == "" {
+				assert.NoError(t, err)
+			} else {
+				assert.ErrorContains(t, err, message)
+			}
+		})
+	}
+}
+
+// started is an extension and what it reports.
+type started struct {
+	*guard
+	telemetry *componenttest.Telemetry
+	log       *observer.ObservedLogs
+}
+
+func start(t *testing.T) started {
+	t.Helper()
+	core, log := observer.New(zap.WarnLevel)
+	telemetry := componenttest.NewTelemetry()
+	settings := extension.Settings{ID: component.NewID(metadata.Type), TelemetrySettings: telemetry.NewTelemetrySettings()}
+	settings.Logger = zap.New(core)
+	made, err := NewFactory().Create(t.Context(), settings, NewFactory().CreateDefaultConfig())
+	require.NoError(t, err)
+	require.NoError(t, made.Start(t.Context(), componenttest.NewNopHost()))
+	t.Cleanup(func() {
+		assert.NoError(t, made.Shutdown(context.Background()))
+		assert.NoError(t, telemetry.Shutdown(context.Background()))
+	})
+	return started{made.(*guard), telemetry, log}
+}
+
+func (s started) assertRefused(t *testing.T, limit string, n int64) {
+	t.Helper()
+	metadatatest.AssertEqualExtensionMlGuardRequestsRefused(t, s.telemetry, []metricdata.DataPoint[int64]{{
+		Value:      n,
+		Attributes: attribute.NewSet(attribute.String("limit", limit), attribute.String("extension", "ml_guard")),
+	}}, metricdatatest.IgnoreTimestamp())
+	assert.Equal(t, 1, s.log.Len(), "one line for all of them")
+}
+
+// logsServer takes requests, or refuses all of them as authentication does.
+type logsServer struct {
+	plogotlp.UnimplementedGRPCServer
+	records []int
+}
+
+func (s *logsServer) Export(_ context.Context, request plogotlp.ExportRequest) (plogotlp.ExportResponse, error) {
+	s.records = append(s.records, request.Logs().LogRecordCount())
+	return plogotlp.NewExportResponse(), nil
+}
+
+// serve returns a client of a gRPC server with the extension's options behind
+// those given, which is where the receiver has them.
+func serve(t *testing.T, s started, before ...grpc.ServerOption) (plogotlp.GRPCClient, *logsServer) {
+	t.Helper()
+	options, err := s.GetGRPCServerOptions(t.Context())
+	require.NoError(t, err)
+	server, logs := grpc.NewServer(append(before, options...)...), &logsServer{}
+	plogotlp.RegisterGRPCServer(server, logs)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(listener) }()
+	connection, err := grpc.NewClient(listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		assert.NoError(t, connection.Close())
+		server.Stop()
+		assert.NoError(t, <-done)
+	})
+	return plogotlp.NewGRPCClient(connection), logs
+}
+
+func nested(t *testing.T, levels int) plogotlp.ExportRequest {
+	t.Helper()
+	logs := plog.NewLogs()
+	otlpnest.Value(logs.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords().AppendEmpty().Body(), levels)
+	return plogotlp.NewExportRequestFromLogs(logs)
+}
+
+func TestGRPC(t *testing.T) {
+	s := start(t)
+	client, server := serve(t, s)
+	for _, options := range [][]grpc.CallOption{nil, {grpc.UseCompressor("gzip")}} {
+		_, err := client.Export(t.Context(), nested(t, 1_001), options...)
+		assert.Equal(t, codes.InvalidArgument, status.Code(err))
+		require.ErrorContains(t, err, `ml_guard: values are nested deeper than "max_depth", 1000 levels`)
+		_, err = client.Export(t.Context(), nested(t, 1_000), options...)
+		require.NoError(t, err)
+	}
+	assert.Equal(t, []int{1, 1}, server.records, "a refused request does not reach the receiver")
+	s.assertRefused(t, "depth", 2)
+}
+
+func TestGRPCMessages(t *testing.T) {
+	s := start(t)
+	client, _ := serve(t, s)
+	logs := plog.NewLogs()
+	records := logs.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords()
+	records.EnsureCapacity(250_000)
+	for range 250_000 {
+		records.AppendEmpty()
+	}
+	_, err := client.Export(t.Context(), plogotlp.NewExportRequestFromLogs(logs))
+	assert.Equal(t, codes.InvalidArgument, status.Code(err))
+	require.ErrorContains(t, err, `ml_guard: the request holds more messages than "max_messages", 250000`)
+	s.assertRefused(t, "messages", 1)
+}
+
+// An interceptor that refuses before the extension's leaves nothing behind.
+func TestGRPCBehindAuthentication(t *testing.T) {
+	s := start(t)
+	options, err := s.GetGRPCServerOptions(t.Context())
+	require.NoError(t, err)
+	require.NotEmpty(t, options)
+	client, _ := serve(t, s, grpc.ChainUnaryInterceptor(func(context.Context, any, *grpc.UnaryServerInfo, grpc.UnaryHandler) (any, error) {
+		return nil, status.Error(codes.Unauthenticated, "who")
+	}))
+	_, err = client.Export(t.Context(), nested(t, 2_000))
+	assert.Equal(t, codes.Unauthenticated, status.Code(err))
+	s.assertRefused(t, "depth", 1)
+}
+
+// What reads a body as the receiver does.
+type reader struct {
+	read []byte
+	err  error
+}
+
+func (r *reader) ServeHTTP(_ http.ResponseWriter, request *http.Request) {
+	r.read, r.err = io.ReadAll(request.Body)
+}
+
+func TestHTTP(t *testing.T) {
+	const protobuf, json = "application/x-protobuf", "application/json; charset=utf-8"
+	encode := func(levels int, contentType string) []byte {
+		marshal := nested(t, levels).MarshalProto
+		if contentType == json {
+			marshal = nested(t, levels).MarshalJSON
+		}
+		body, err := marshal()
+		require.NoError(t, err)
+		return body
+	}
+	for _, contentType := range []string{protobuf, json} {
+		s, inner := start(t), &reader{}
+		wrap, err := s.GetHTTPHandler(t.Context())
+		require.NoError(t, err)
+		handler, err := wrap(t.Context(), inner)
+		require.NoError(t, err)
+		for _, levels := range []int{5_000, 100} {
+			body := encode(levels, contentType)
+			request := httptest.NewRequest(http.MethodPost, "/any", bytes.NewReader(body))
+			request.Header.Set("Content-Type", contentType)
+			handler.ServeHTTP(httptest.NewRecorder(), request)
+			if levels == 5_000 {
+				assert.Equal(t, codes.InvalidArgument, status.Code(inner.err))
+				assert.Less(t, len(inner.read), len(body))
+				continue
+			}
+			require.NoError(t, inner.err)
+			assert.Equal(t, body, inner.read)
+		}
+		s.assertRefused(t, "depth", 1)
+	}
+}
+
+// An error of the body is the receiver's, and what is no OTLP is not looked at.
+func TestHTTPPassesOn(t *testing.T) {
+	s, inner := start(t), &reader{}
+	wrap, err := s.GetHTTPHandler(t.Context())
+	require.NoError(t, err)
+	handler, err := wrap(t.Context(), inner)
+	require.NoError(t, err)
+	recorder := httptest.NewRecorder()
+	request := httptest.NewRequest(http.MethodPost, "/v1/logs", bytes.NewReader(make([]byte, 100)))
+	request.Header.Set("Content-Type", "application/x-protobuf")
+	request.Body = http.MaxBytesReader(recorder, request.Body, 10)
+	handler.ServeHTTP(recorder, request)
+	var tooLarge *http.MaxBytesError
+	require.ErrorAs(t, inner.err, &tooLarge)
+
+	text := bytes.Repeat([]byte("["), 100_000)
+	handler.ServeHTTP(recorder, httptest.NewRequest(http.MethodPost, "/v1/logs", bytes.NewReader(text)))
+	require.NoError(t, inner.err)
+	assert.Equal(t, text, inner.read)
+	assert.Zero(t, s.log.Len())
+}
+
+func TestStartsWithoutTelemetry(t *testing.T) {
+	_, err := NewFactory().Create(t.Context(), extensiontest.NewNopSettings(metadata.Type), NewFactory().CreateDefaultConfig())
+	assert.NoError(t, err)
+}

@@ -1,0 +1,56 @@
+package mlguardextension
+
+import (
+	"context"
+	"io"
+	"mime"
+	"net/http"
+
+	"go.opentelemetry.io/collector/extension/extensionmiddleware"
+
+	"github.com/otelcol-ml/otelcol-ml/extension/mlguardextension/internal/request"
+)
+
+// GetHTTPHandler returns what checks a body while the receiver reads it, after
+// decompression and within the receiver's own limit. The receiver answers with
+// the error of the body.
+func (g *guard) GetHTTPHandler(context.Context) (extensionmiddleware.WrapHTTPHandlerFunc, error) {
+	return func(_ context.Context, next http.Handler) (http.Handler, error) {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			// The receiver tells the encoding in the same way.
+			switch mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); {
+			case err != nil:
+			case mediaType == "application/x-protobuf":
+				r.Body = &body{ReadCloser: r.Body, guard: g, ctx: r.Context(), check: request.NewProtobuf(g.limits)}
+			case mediaType == "application/json":
+				r.Body = &body{ReadCloser: r.Body, guard: g, ctx: r.Context(), check: request.NewJSON(g.limits)}
+			}
+			next.ServeHTTP(w, r)
+		}), nil
+	}, nil
+}
+
+// body is a request's body that ends with an error where it exceeds a limit.
+type body struct {
+	io.ReadCloser
+	guard   *guard
+	ctx     context.Context //nolint:containedctx // that of the one request
+	check   request.Check
+	refusal error
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	if b.refusal != nil {
+		return 0, b.refusal
+	}
+	n, err := b.ReadCloser.Read(p)
+	b.check.Write(p[:n])
+	if limit := b.check.Exceeded(); limit != "" {
+		b.refusal = b.guard.refuse(b.ctx, limit)
+		// A client that is still sending when the connection closes does not read
+		// the answer. The receiver's limit bounds what is read.
+		_, _ = io.Copy(io.Discard, b.ReadCloser)
+		return 0, b.refusal
+	}
+	return n, err
+}

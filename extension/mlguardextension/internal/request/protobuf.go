@@ -1,0 +1,176 @@
+package request
+
+import "math"
+
+// state is what the next byte belongs to.
+type state uint8
+
+const (
+	atTag state = iota
+	atLength
+	atNumber // a varint that is a value
+	atBytes  // bytes that are passed over
+	atEnd    // the decoder refuses what follows
+)
+
+// frame is a message that the next byte is inside of.
+type frame struct {
+	end     int64 // position behind its last byte
+	message message
+}
+
+// Protobuf checks the encoding of an export request. It reads it as the decoder
+// of pdata does, and where that gives up, the rest is not looked at.
+type Protobuf struct {
+	limits   Limits
+	exceeded string
+
+	frames   []frame
+	levels   int
+	messages int
+
+	state  state
+	at     int64  // position of the next byte
+	number uint64 // what is read of a tag or a length
+	shift  uint
+	field  int32 // the field whose length is next
+	skip   int64 // bytes to pass over
+	groups int   // groups that are open: as in the decoder, the first value ends all
+
+	first [32]frame
+}
+
+func newProtobuf(root message, limits Limits) *Protobuf {
+	p := &Protobuf{limits: limits}
+	p.frames = append(p.first[:0], frame{math.MaxInt64, root})
+	return p
+}
+
+// Write reads the next part of the request.
+func (p *Protobuf) Write(part []byte) {
+	for len(part) > 0 && p.state != atEnd {
+		if p.state == atBytes {
+			n := min(p.skip, int64(len(part)))
+			part, p.skip, p.at = part[n:], p.skip-n, p.at+n
+			if p.skip == 0 {
+				p.next()
+			}
+			continue
+		}
+		// Most fields: a tag of one byte and a length of one byte.
+		if p.state == atTag && p.shift == 0 && len(part) > 1 && part[0]&0x87 == 2 && part[0] >= 1<<3 && part[1] < 0x80 {
+			p.field, p.at = int32(part[0]>>3), p.at+2
+			size := uint64(part[1])
+			part = part[2:]
+			p.length(size)
+			continue
+		}
+		b := part[0]
+		part = part[1:]
+		p.at++
+		p.number |= uint64(b&0x7f) << p.shift
+		if b >= 0x80 {
+			if p.shift += 7; p.shift >= 64 {
+				p.state = atEnd
+			}
+			continue
+		}
+		number := p.number
+		p.number, p.shift = 0, 0
+		switch p.state {
+		case atTag:
+			p.tag(number)
+		case atLength:
+			p.length(number)
+		default:
+			p.next()
+		}
+	}
+}
+
+// Exceeded returns the limit that the request exceeds so far, or "".
+func (p *Protobuf) Exceeded() string { return p.exceeded }
+
+func (p *Protobuf) tag(number uint64) {
+	// A larger number loses its upper bits in the decoder, too.
+	p.field = int32(number >> 3)
+	if p.field <= 0 {
+		p.state = atEnd
+		return
+	}
+	switch number & 7 {
+	case 0:
+		p.state, p.groups = atNumber, 0
+	case 1:
+		p.pass(8)
+	case 2:
+		p.state = atLength
+	case 3:
+		p.groups++
+	case 4:
+		p.groups = max(p.groups-1, 0)
+		p.next()
+	case 5:
+		p.pass(4)
+	default:
+		p.state = atEnd
+	}
+}
+
+func (p *Protobuf) length(number uint64) {
+	top := p.frames[len(p.frames)-1]
+	if number > uint64(math.MaxInt64-p.at) {
+		p.state = atEnd
+		return
+	}
+	size := int64(number)
+	child, known := childOf(top.message, p.field)
+	if !known || p.groups > 0 || p.at+size > top.end {
+		p.pass(size)
+		return
+	}
+	if p.messages++; p.messages > p.limits.Messages {
+		p.exceed(LimitMessages)
+		return
+	}
+	if child == other {
+		p.pass(size)
+		return
+	}
+	if child == arrayValue || child == keyValueList {
+		if p.levels++; p.levels > p.limits.Depth {
+			p.exceed(LimitDepth)
+			return
+		}
+	}
+	p.frames = append(p.frames, frame{p.at + size, child})
+	p.next()
+}
+
+func (p *Protobuf) exceed(limit string) { p.exceeded, p.state = limit, atEnd }
+
+// pass passes over bytes of the message, or ends where it has fewer.
+func (p *Protobuf) pass(size int64) {
+	p.groups, p.skip, p.state = 0, size, atBytes
+	if p.at+size > p.frames[len(p.frames)-1].end {
+		p.state = atEnd
+	} else if size == 0 {
+		p.next()
+	}
+}
+
+// next expects a tag, behind all messages that end here.
+func (p *Protobuf) next() {
+	p.state = atTag
+	if p.at > p.frames[len(p.frames)-1].end {
+		p.state = atEnd
+		return
+	}
+	for top := p.frames[len(p.frames)-1]; p.at >= top.end; top = p.frames[len(p.frames)-1] {
+		if top.message == arrayValue || top.message == keyValueList {
+			p.levels--
+		}
+		p.frames = p.frames[:len(p.frames)-1]
+		p.groups = 0
+	}
+}

@@ -1,0 +1,78 @@
+// Package request checks export requests of OTLP before they are decoded: how
+// deeply values are nested, and how many messages there are. A request is read in
+// parts, in the order of its bytes, without recursion, and with memory for no
+// more levels than the limit allows.
+package request
+
+import "reflect"
+
+// Names of the limits.
+const (
+	LimitDepth    = "depth"
+	LimitMessages = "messages"
+)
+
+// Limits are what a request may have at most.
+type Limits struct {
+	// Depth is the number of arrays and maps that enclose a value.
+	Depth int
+	// Messages is the number of resources, scopes, items, attributes, values and
+	// their lists, all together.
+	Messages int
+}
+
+// Check reads a request and reports what it exceeds.
+type Check interface {
+	Write(part []byte)
+	Exceeded() string
+}
+
+// NewJSON returns a check of an OTLP/JSON request of any signal.
+func NewJSON(limits Limits) Check { return &JSON{limits: limits} }
+
+// NewProtobuf returns a check of an encoded request of any signal: it is read as
+// one of each, as the path of an HTTP request does not tell the signal for sure.
+func NewProtobuf(limits Limits) Check {
+	return signals{
+		newProtobuf(tracesRequest, limits), newProtobuf(metricsRequest, limits),
+		newProtobuf(logsRequest, limits), newProtobuf(profilesRequest, limits),
+	}
+}
+
+type signals [4]*Protobuf
+
+// Write reads the next part of the request.
+func (s signals) Write(part []byte) {
+	for _, p := range s {
+		p.Write(part)
+	}
+}
+
+// Exceeded returns the limit that the request exceeds as one of the signals.
+func (s signals) Exceeded() string {
+	for _, p := range s {
+		if p.exceeded != "" {
+			return p.exceeded
+		}
+	}
+	return ""
+}
+
+// NewOf returns a check of what is decoded into target, or nil where that is no
+// export request. pdata does not export the types, so their names tell.
+func NewOf(target any, limits Limits) Check {
+	t := reflect.TypeOf(target)
+	if t == nil || t.Kind() != reflect.Pointer {
+		return nil
+	}
+	root, ok := map[string]message{
+		"ExportTraceServiceRequest":    tracesRequest,
+		"ExportMetricsServiceRequest":  metricsRequest,
+		"ExportLogsServiceRequest":     logsRequest,
+		"ExportProfilesServiceRequest": profilesRequest,
+	}[t.Elem().Name()]
+	if !ok {
+		return nil
+	}
+	return newProtobuf(root, limits)
+}
