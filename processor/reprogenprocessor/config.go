@@ -84,8 +84,8 @@ type Config struct {
 	RateLimit RateLimitConfig `mapstructure:"rate_limit"`
 
 	// MaxGroups is the number of groups whose counts are kept in memory. Where
-	// there are more, a sixteenth makes room: of whoever has more than its share
-	// those that were seen least recently. What a group's folder says is read
+	// there are more, a sixteenth makes room: the least recently seen groups of
+	// the sender or service with more than its share. What a group's folder says is read
 	// again when it comes back. It must be at least 1. Default: 10000.
 	MaxGroups int `mapstructure:"max_groups"`
 
@@ -118,9 +118,9 @@ type Config struct {
 // TracesConfig bounds what is kept in memory of the traces that failed and of
 // what may belong to them. A trace without a failure is not kept.
 type TracesConfig struct {
-	// Held is the number of traces. Where there are more, the oldest of whoever
-	// has more than its share make room: their failures are written then, and
-	// their later spans are not waited for. It must be at least 1. Default:
+	// Held is the number of traces. When there are more, the oldest traces of the
+	// sender or service with more than its share make room: their failures are
+	// written then, and their later spans are not waited for. It must be at least 1. Default:
 	// 10000.
 	Held int `mapstructure:"held"`
 
@@ -156,9 +156,9 @@ type RateLimitConfig struct {
 	Burst int `mapstructure:"burst"`
 }
 
-// RetentionConfig bounds the directory. Where a limit is passed, whoever has
-// more than its share gives: of its artefacts the oldest of a group that has
-// several goes first, and a group's last one only when none of its groups has
+// RetentionConfig bounds the directory. When a limit is passed, the sender or
+// service with more than its share loses artefacts: the oldest of a group that
+// has several goes first, and a group's last one only when none of its groups has
 // more than one. Zero lifts a limit.
 type RetentionConfig struct {
 	// Artifacts is the number of artefacts kept. Default: 1000.

@@ -40,7 +40,7 @@ func Maps(levels int) []byte {
 	})
 }
 
-// Value nests v in place: levels arrays and maps by turns, "x" in the innermost.
+// Value nests v in place: arrays and maps alternate for that many levels, with "x" in the innermost.
 func Value(v pcommon.Value, levels int) {
 	for level := range levels {
 		if level%2 == 0 {
