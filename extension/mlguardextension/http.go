@@ -21,7 +21,7 @@ func (g *guard) GetHTTPHandler(context.Context) (extensionmiddleware.WrapHTTPHan
 			switch mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); {
 			case err != nil:
 			case mediaType == "application/x-protobuf":
-				r.Body = &body{ReadCloser: r.Body, guard: g, ctx: r.Context(), check: request.NewProtobuf(g.limits)}
+				r.Body = &body{ReadCloser: r.Body, guard: g, ctx: r.Context(), check: request.NewProtobuf(r.URL.Path, g.limits)}
 			case mediaType == "application/json":
 				r.Body = &body{ReadCloser: r.Body, guard: g, ctx: r.Context(), check: request.NewJSON(g.limits)}
 			}

@@ -70,7 +70,7 @@ func BenchmarkHostileRequest(b *testing.B) {
 			defer close(done)
 			begun := time.Now()
 			if checked {
-				refused := exceeded(NewProtobuf(defaults), request, 1<<15) != ""
+				refused := exceeded(NewProtobuf("/v1/logs", defaults), request, 1<<15) != ""
 				checking = time.Since(begun)
 				if refused {
 					all = checking

@@ -178,7 +178,7 @@ func FuzzProtobuf(f *testing.F) {
 				t.Errorf("%s: %d levels, a limit of %d, exceeded %q: %x", s.name, levels, limits.Depth, encoded, again)
 			}
 		}
-		exceeded(NewProtobuf(limits), request, int(size)+1)
+		exceeded(NewProtobuf("/", limits), request, int(size)+1)
 	})
 }
 

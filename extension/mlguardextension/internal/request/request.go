@@ -30,9 +30,19 @@ type Check interface {
 // NewJSON returns a check of an OTLP/JSON request of any signal.
 func NewJSON(limits Limits) Check { return &JSON{limits: limits} }
 
-// NewProtobuf returns a check of an encoded request of any signal: it is read as
-// one of each, as the path of an HTTP request does not tell the signal for sure.
-func NewProtobuf(limits Limits) Check {
+// NewProtobuf returns a check of an encoded request that was posted to a path.
+// On OTLP's default paths it is read as a request of the path's signal. A receiver
+// can have other paths, which do not tell the signal: there it is read as one of
+// each.
+func NewProtobuf(path string, limits Limits) Check {
+	switch path {
+	case "/v1/traces":
+		return newProtobuf(tracesRequest, limits)
+	case "/v1/metrics":
+		return newProtobuf(metricsRequest, limits)
+	case "/v1/logs":
+		return newProtobuf(logsRequest, limits)
+	}
 	return signals{
 		newProtobuf(tracesRequest, limits), newProtobuf(metricsRequest, limits),
 		newProtobuf(logsRequest, limits), newProtobuf(profilesRequest, limits),

@@ -124,8 +124,8 @@ func TestDepthAtEachPosition(t *testing.T) {
 			deeper, _ := request(beyond)
 			_, farJSON := request(far)
 			for _, size := range []int{1, 7, len(deeper)} {
-				assert.Empty(t, exceeded(NewProtobuf(limits), within, size))
-				assert.Equal(t, LimitDepth, exceeded(NewProtobuf(limits), deeper, size))
+				assert.Empty(t, exceeded(NewProtobuf("/", limits), within, size))
+				assert.Equal(t, LimitDepth, exceeded(NewProtobuf("/", limits), deeper, size))
 				assert.Empty(t, exceeded(NewJSON(limits), withinJSON, size))
 				assert.Equal(t, LimitDepth, exceeded(NewJSON(limits), farJSON, size))
 			}
@@ -151,7 +151,7 @@ func TestUnusualEncodings(t *testing.T) {
 		}
 	}
 	within := otlpnest.Field(1, otlpnest.Field(2, otlpnest.Field(2, otlpnest.Field(5, otlpnest.Arrays(999)))))
-	assert.Empty(t, exceeded(NewProtobuf(defaults), within, len(within)))
+	assert.Empty(t, exceeded(NewProtobuf("/", defaults), within, len(within)))
 }
 
 // Text is not mistaken for nesting.
@@ -160,7 +160,7 @@ func TestTextsPass(t *testing.T) {
 		for name, request := range positions() {
 			v := pcommon.NewValueStr(text)
 			protobuf, json := request(v)
-			assert.Empty(t, exceeded(NewProtobuf(defaults), protobuf, 4096), name)
+			assert.Empty(t, exceeded(NewProtobuf("/", defaults), protobuf, 4096), name)
 			assert.Empty(t, exceeded(NewJSON(defaults), json, 4096), name)
 		}
 	}
@@ -176,8 +176,8 @@ func TestManyMessagesExceedTheLimit(t *testing.T) {
 			return otlpnest.Field(1, otlpnest.Field(2, otlpnest.Field(2, otlpnest.Field(5, otlpnest.Field(5, b)))))
 		},
 	} {
-		assert.Empty(t, exceeded(NewProtobuf(limits), wrap(many(990)), 100), name)
-		assert.Equal(t, LimitMessages, exceeded(NewProtobuf(limits), wrap(many(1_001)), 100), name)
+		assert.Empty(t, exceeded(NewProtobuf("/", limits), wrap(many(990)), 100), name)
+		assert.Equal(t, LimitMessages, exceeded(NewProtobuf("/", limits), wrap(many(1_001)), 100), name)
 	}
 	assert.Equal(t, LimitMessages, exceeded(NewJSON(limits), []byte(`{"resourceLogs":[`+strings.Repeat("{},", 1_000)), 100))
 	assert.Empty(t, exceeded(NewJSON(limits), []byte(`{"resourceLogs":[`+strings.Repeat("{},", 999)), 100))
@@ -197,4 +197,19 @@ func TestChecksAreBounded(t *testing.T) {
 	check := newProtobuf(logsRequest, defaults)
 	require.Equal(t, LimitDepth, exceeded(check, request, len(request)))
 	assert.LessOrEqual(t, cap(check.frames), 2*(3*defaults.Depth+16))
+}
+
+// A default path tells the signal, and any other does not.
+func TestPaths(t *testing.T) {
+	limits := Limits{Depth: 64, Messages: 1_000_000}
+	requests := map[string][]byte{
+		"/v1/traces": otlpnest.Traces(nil, [][]byte{otlpnest.Attribute("k", otlpnest.Arrays(65))}),
+		"/v1/logs":   otlpnest.Logs(nil, nil, otlpnest.Arrays(65)),
+	}
+	for path, request := range requests {
+		assert.Equal(t, LimitDepth, exceeded(NewProtobuf(path, limits), request, len(request)), path)
+		assert.Equal(t, LimitDepth, exceeded(NewProtobuf("/", limits), request, len(request)), path)
+		assert.Equal(t, LimitDepth, exceeded(NewProtobuf(path+"/", limits), request, len(request)), path)
+		assert.Empty(t, exceeded(NewProtobuf("/v1/metrics", limits), request, len(request)), path)
+	}
 }
