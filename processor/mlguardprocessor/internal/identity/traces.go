@@ -342,21 +342,22 @@ func exceptionType(span ptrace.Span) (v pcommon.Value, ok bool) {
 // mark of ml_metrics is the only one.
 func hideRun(attrs pcommon.Map) {
 	attrs.PutStr(mlattr.RunID, mlattr.Other)
-	for _, key := range [...]string{mlattr.TrainingRunID, mlattr.JobID, mlattr.HostName} {
-		if v, ok := attrs.Get(key); ok {
-			v.SetStr(mlattr.Other)
-		}
-	}
+	replace(attrs, mlattr.TrainingRunID, mlattr.JobID, mlattr.HostName)
 }
 
-// hide replaces the values of those keys that there are.
+// hide replaces the values of those keys that there are, and marks that.
 func hide(attrs pcommon.Map, keys ...string) {
+	replace(attrs, keys...)
+	attrs.PutBool(mlattr.Overflow, true)
+}
+
+// replace replaces the values of those keys that there are.
+func replace(attrs pcommon.Map, keys ...string) {
 	for _, key := range keys {
 		if v, ok := attrs.Get(key); ok {
 			v.SetStr(mlattr.Other)
 		}
 	}
-	attrs.PutBool(mlattr.Overflow, true)
 }
 
 // overflow counts spans that lack a label of a kind.
