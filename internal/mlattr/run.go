@@ -6,15 +6,20 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 )
 
-// A run's id is the first of these that is stated and is no sentinel: the run
-// of a fine-tuning service, the run that the client or its launcher names, the
-// scheduler's job, the Kubernetes job.
+// The id of a run is the first of these that is stated and is no sentinel:
+//
+//  1. RunID under its canonical name, unless it is inferred: ml_enrich or the
+//     user has decided.
+//  2. TrainingRunID.
+//  3. RunID under a client's or launcher's name, or inferred.
+//  4. JobID.
+//  5. KubernetesJob.
 var (
-	namedRunSlots = [...]Slot{SlotOf(TrainingRunID), slotRunID}
-	jobSlots      = [...]Slot{SlotOf(JobID), SlotOf(KubernetesJob)}
-
 	slotRunID       = SlotOf(RunID)
 	slotRunInferred = SlotOf(RunInferred)
+	slotTrainingRun = SlotOf(TrainingRunID)
+	slotJobID       = SlotOf(JobID)
+	slotKubernetes  = SlotOf(KubernetesJob)
 )
 
 // Run returns the id of the run that the facts state, or "". inferred reports
@@ -23,7 +28,7 @@ func (f *Facts) Run() (id string, inferred bool) {
 	if id, inferred = f.NamedRun(); id != "" {
 		return id, inferred
 	}
-	for _, slot := range jobSlots {
+	for _, slot := range [...]Slot{slotJobID, slotKubernetes} {
 		if id = f.TextAt(slot); !Sentinel(id) {
 			return id, false
 		}
@@ -34,18 +39,24 @@ func (f *Facts) Run() (id string, inferred bool) {
 // NamedRun is Run without the ids of schedulers. It is for spans: a job id on a
 // span says less than the run that the resource names.
 func (f *Facts) NamedRun() (id string, inferred bool) {
-	for _, slot := range namedRunSlots {
-		if id = f.TextAt(slot); !Sentinel(id) {
-			fact := f.At(slotRunInferred)
-			return id, slot == slotRunID && fact != nil && fact.Bool
-		}
+	run, mark := f.At(slotRunID), f.At(slotRunInferred)
+	id, inferred = run.text(), mark != nil && mark.Bool
+	named := !Sentinel(id)
+	if named && run.Own && !inferred {
+		return id, false
 	}
-	return "", false
+	if training := f.TextAt(slotTrainingRun); !Sentinel(training) {
+		return training, false
+	}
+	if !named {
+		return "", false
+	}
+	return id, inferred
 }
 
 // statedRunKeys are the keys that RunOf reads. The last is the client's own key
 // of JobID, for attributes that ml_enrich has not seen.
-var statedRunKeys = [...]string{TrainingRunID, RunID, JobID, "job_id"}
+var statedRunKeys = [...]string{RunID, TrainingRunID, JobID, "job_id"}
 
 // RunOf returns the id of the run that attributes state, or "", where no Reader
 // has read them. Of each key the first map that has it counts, so a span's

@@ -18,19 +18,22 @@ func TestRun(t *testing.T) {
 		inferred bool
 		stated   string // by RunOf
 	}{
-		"nothing":                   {},
-		"a run":                     {attrs: map[string]any{"ml.run.id": "r"}, run: "r", named: "r", stated: "r"},
-		"an inferred one":           {attrs: map[string]any{"ml.run.id": "r", "ml.run.inferred": true}, run: "r", named: "r", inferred: true},
-		"inferred, but a job":       {attrs: map[string]any{"ml.run.id": "r", "ml.run.inferred": true, "ml.job.id": "7"}, run: "r", named: "r", inferred: true, stated: "7"},
-		"a training run goes first": {attrs: map[string]any{"ml.run.id": "r", "ml.run.inferred": true, "ml.training_run.id": "t"}, run: "t", named: "t", stated: "t"},
-		"a job":                     {attrs: map[string]any{"ml.job.id": 7}, run: "7", stated: "7"},
-		"a Kubernetes job":          {attrs: map[string]any{"k8s.job.uid": "u"}, run: "u"},
-		"a job before Kubernetes's": {attrs: map[string]any{"ml.job.id": "7", "k8s.job.uid": "u"}, run: "7", stated: "7"},
-		"a sentinel":                {attrs: map[string]any{"ml.run.id": "None", "ml.training_run.id": "unknown", "ml.job.id": "7"}, run: "7", stated: "7"},
-		"sentinels only":            {attrs: map[string]any{"ml.run.id": "-", "ml.job.id": "0"}},
-		"a client's job":            {attrs: map[string]any{"job_id": "7"}, stated: "7"},
-		"a client's job 0":          {attrs: map[string]any{"job_id": 0}},
-		"no id":                     {attrs: map[string]any{"ml.run.id": "two words", "ml.job.id": true}},
+		"nothing":                               {},
+		"a run":                                 {attrs: map[string]any{"ml.run.id": "r"}, run: "r", named: "r", stated: "r"},
+		"an inferred one":                       {attrs: map[string]any{"ml.run.id": "r", "ml.run.inferred": true}, run: "r", named: "r", inferred: true},
+		"inferred, but a job":                   {attrs: map[string]any{"ml.run.id": "r", "ml.run.inferred": true, "ml.job.id": "7"}, run: "r", named: "r", inferred: true, stated: "7"},
+		"a training run before an inferred one": {attrs: map[string]any{"ml.run.id": "r", "ml.run.inferred": true, "ml.training_run.id": "t"}, run: "t", named: "t", stated: "t"},
+		"a training run before a launcher's":    {attrs: map[string]any{"mlflow.run_id": "r", "ml.training_run.id": "t"}, run: "t", named: "t", stated: "t"},
+		"a launcher's":                          {attrs: map[string]any{"wandb.run_id": "w", "MLFLOW_RUN_ID": "r"}, run: "r", named: "r"},
+		"a run that was decided on":             {attrs: map[string]any{"ml.run.id": "r", "ml.training_run.id": "t"}, run: "r", named: "r", stated: "r"},
+		"a job":                                 {attrs: map[string]any{"ml.job.id": 7}, run: "7", stated: "7"},
+		"a Kubernetes job":                      {attrs: map[string]any{"k8s.job.uid": "u"}, run: "u"},
+		"a job before Kubernetes's":             {attrs: map[string]any{"ml.job.id": "7", "k8s.job.uid": "u"}, run: "7", stated: "7"},
+		"a sentinel":                            {attrs: map[string]any{"ml.run.id": "None", "ml.training_run.id": "unknown", "ml.job.id": "7"}, run: "7", stated: "7"},
+		"sentinels only":                        {attrs: map[string]any{"ml.run.id": "-", "ml.job.id": "0"}},
+		"a client's job":                        {attrs: map[string]any{"job_id": "7"}, stated: "7"},
+		"a client's job 0":                      {attrs: map[string]any{"job_id": 0}},
+		"no id":                                 {attrs: map[string]any{"ml.run.id": "two words", "ml.job.id": true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			attrs := pcommon.NewMap()
