@@ -54,7 +54,7 @@ func (d *fakeDriver) everything(t *testing.T) *Config {
 	cfg := d.config(t)
 	setMetrics(t, cfg, true)
 	cfg.Engines = device.ProcessTasks
-	cfg.PowerLimits = device.PowerLimitNames
+	cfg.PowerLimits = device.PowerLimits.Names
 	cfg.SlowInterval = 0
 	return cfg
 }
@@ -297,7 +297,7 @@ func runFieldsOfAnOldDriver(t *testing.T, d *fakeDriver) {
 	r := newRig(t, d.everything(t))
 	metrics := r.scrape(t)
 	assert.Equal(t, map[string]float64{"active": 3, "inactive": 1}, by(metrics, gpu0, "nvidia.gpu.nvlink.links", "nvidia.gpu.nvlink.state"))
-	assert.Len(t, pointsOf(metrics, gpu0, "nvidia.gpu.throttle.active"), len(device.ThrottleReasons))
+	assert.Len(t, pointsOf(metrics, gpu0, "nvidia.gpu.throttle.active"), len(device.ThrottleReasons.Names))
 	assert.Empty(t, pointsOf(metrics, gpu0, "nvidia.gpu.throttle.time"))
 	assert.Empty(t, r.failed(t))
 }
