@@ -5,6 +5,7 @@ package gpureceiver
 import (
 	"maps"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/metadata"
 )
 
 const (
@@ -119,6 +121,10 @@ func runEveryMetric(t *testing.T, d *fakeDriver) {
 	metrics := r.scrape(t)
 	compare(t, filepath.Join("testdata", "nvml", "every_metric.yaml"), metrics)
 	assert.Empty(t, r.failed(t))
+	recorded := append(names(metrics, gpu0), names(metrics, "")...)
+	for _, info := range reflect.ValueOf(metadata.MetricsInfo).Fields() {
+		assert.Contains(t, recorded, info.FieldByName("Name").String())
+	}
 }
 
 // What nothing needs is not asked, field values included.
