@@ -248,7 +248,7 @@ func (cfg *Config) Validate() error {
 	}
 	errs = append(errs,
 		onlyOf("engines", cfg.Engines, device.ProcessTasks),
-		onlyOf("power_limits", cfg.PowerLimits, device.PowerLimitNames))
+		onlyOf("power_limits", cfg.PowerLimits, device.PowerLimits.Names))
 	if path := cfg.Kubernetes.PodResourcesSocket; path != "" && !filepath.IsAbs(path) {
 		errs = append(errs, fmt.Errorf(`"kubernetes::pod_resources_socket" is %q; it must be an absolute path, or empty`, path))
 	}
@@ -343,11 +343,6 @@ func onlyOf(key string, values, allowed []string) error {
 		}
 	}
 	return nil
-}
-
-// tells reports whether a task is one of the engines.
-func (cfg *Config) tells(task string) bool {
-	return slices.Contains(cfg.Engines, task)
 }
 
 // callTimeout returns how long a call into the driver may take.

@@ -87,7 +87,7 @@ func (m *monitor) open() (device.Source, error) {
 		CallTimeout:            m.cfg.callTimeout(),
 		SlowInterval:           m.cfg.SlowInterval,
 		ReleaseBetweenReadings: m.cfg.NVML.ReleaseBetweenReadings,
-		Wanted:                 m.cfg.wants,
+		Wants:                  m.cfg.wants(),
 		RequireBuild:           m.cfg.Source == SourceNVML,
 		Logger:                 logger,
 		Now:                    m.now,

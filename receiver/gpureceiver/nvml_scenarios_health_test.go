@@ -109,7 +109,11 @@ func runLogsAlone(t *testing.T, d *fakeDriver) {
 func runLogsWithoutDriver(t *testing.T, d *fakeDriver) {
 	cfg, sink, clock := d.config(t), new(consumertest.LogsSink), newClock()
 	cfg.InitialDelay, cfg.CollectionInterval = 0, time.Millisecond
-	startLogs(t, cfg, receivertest.NewNopSettings(metadata.Type), &monitors{}, sink, func(l *gpuLogs) { l.now = clock.now })
+	startLogs(t, cfg, receivertest.NewNopSettings(metadata.Type), &monitors{}, sink, func(l *gpuLogs) {
+		l.now = clock.now
+		// A busy machine does not make a call within a millisecond.
+		cfg.Timeout = time.Minute
+	})
 	d.set(t, "init 0", "record 1")
 	require.Eventually(t, func() bool {
 		clock.advance(time.Second)

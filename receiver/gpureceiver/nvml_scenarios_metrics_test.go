@@ -5,6 +5,7 @@ package gpureceiver
 import (
 	"maps"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -15,7 +16,9 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/golden"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/metadata"
 )
 
 const (
@@ -54,7 +57,7 @@ func (d *fakeDriver) everything(t *testing.T) *Config {
 	cfg := d.config(t)
 	setMetrics(t, cfg, true)
 	cfg.Engines = device.ProcessTasks
-	cfg.PowerLimits = device.PowerLimitNames
+	cfg.PowerLimits = device.PowerLimits.Names
 	cfg.SlowInterval = 0
 	return cfg
 }
@@ -117,8 +120,12 @@ func runEveryMetric(t *testing.T, d *fakeDriver) {
 	d.set(t, "count 1", "samples 4000000", "step 500000", "engines 1", "fans 2")
 	r.clock = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	metrics := r.scrape(t)
-	compare(t, filepath.Join("testdata", "nvml", "every_metric.yaml"), metrics)
+	golden.Compare(t, filepath.Join("testdata", "nvml", "every_metric.txt"), golden.Metrics(t, metrics))
 	assert.Empty(t, r.failed(t))
+	recorded := append(names(metrics, gpu0), names(metrics, "")...)
+	for _, info := range reflect.ValueOf(metadata.MetricsInfo).Fields() {
+		assert.Contains(t, recorded, info.FieldByName("Name").String())
+	}
 }
 
 // What nothing needs is not asked, field values included.
@@ -297,7 +304,7 @@ func runFieldsOfAnOldDriver(t *testing.T, d *fakeDriver) {
 	r := newRig(t, d.everything(t))
 	metrics := r.scrape(t)
 	assert.Equal(t, map[string]float64{"active": 3, "inactive": 1}, by(metrics, gpu0, "nvidia.gpu.nvlink.links", "nvidia.gpu.nvlink.state"))
-	assert.Len(t, pointsOf(metrics, gpu0, "nvidia.gpu.throttle.active"), len(device.ThrottleReasons))
+	assert.Len(t, pointsOf(metrics, gpu0, "nvidia.gpu.throttle.active"), len(device.ThrottleReasons.Names))
 	assert.Empty(t, pointsOf(metrics, gpu0, "nvidia.gpu.throttle.time"))
 	assert.Empty(t, r.failed(t))
 }

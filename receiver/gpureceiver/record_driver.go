@@ -11,6 +11,15 @@ import (
 // sourceReplay is the value of nvidia.gpu.source on all recorded data.
 const sourceReplay = "replay"
 
+// driverMetrics are those about the host, the driver, and who the GPUs are.
+func driverMetrics() []gpuMetric {
+	return []gpuMetric{
+		needs(declared.NvidiaGpuDriverState.Name),
+		needs(declared.NvidiaGpuAttribution.Name, device.ProcessList),
+		needs(declared.NvidiaGpuInfo.Name),
+	}
+}
+
 // hostLabels returns what every point of a snapshot carries beside the
 // metric's own attributes.
 func hostLabels(snapshot *device.Snapshot) []metadata.MetricAttributeOption {

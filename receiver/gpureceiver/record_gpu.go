@@ -1,7 +1,6 @@
 package gpureceiver
 
 import (
-	"strconv"
 	"strings"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -51,15 +50,9 @@ func (s *gpuScraper) pointsOf(now pcommon.Timestamp, snapshot *device.Snapshot, 
 func (s *gpuScraper) recordGPU(now pcommon.Timestamp, snapshot *device.Snapshot, gpu *device.GPU, known *member) {
 	p := s.pointsOf(now, snapshot, &gpu.Identity)
 	p.recordIdentity(snapshot, &gpu.Identity)
-	readings := &gpu.Readings
-	p.recordActivity(readings)
-	p.recordMemory(&readings.Memory)
-	p.recordPower(&readings.Power)
-	p.recordThermal(&readings.Thermal)
-	p.recordClocks(&readings.Clocks)
-	p.recordPCIe(&readings.PCIe)
-	p.recordNVLink(&readings.NVLink)
-	p.recordErrors(readings)
+	for i := range s.recorded {
+		s.recorded[i].record(p, &gpu.Readings)
+	}
 	if gpu.MIG == nil {
 		if snapshot.Driver == device.DriverOK {
 			p.recordStatus(known.state)
@@ -159,150 +152,4 @@ func (p *points) recordIdentity(snapshot *device.Snapshot, gpu *device.Identity)
 		}
 	}
 	p.RecordNvidiaGpuInfoDataPoint(p.now, 1, p.id, p.host, p.index, options...)
-}
-
-func (p *points) recordActivity(readings *device.Readings) {
-	activities := &readings.Activity
-	for _, engine := range []struct {
-		activity *device.Activity
-		task     metadata.AttributeHwGpuTask
-	}{
-		{&activities.General, metadata.AttributeHwGpuTaskGeneral},
-		{&activities.Encoder, metadata.AttributeHwGpuTaskEncoder},
-		{&activities.Decoder, metadata.AttributeHwGpuTaskDecoder},
-		{&activities.JPEG, metadata.AttributeHwGpuTaskJpeg},
-		{&activities.OFA, metadata.AttributeHwGpuTaskOfa},
-	} {
-		if !p.cfg.tells(engine.task.String()) {
-			continue
-		}
-		if v := engine.activity.Utilization; v.Known {
-			p.RecordHwGpuUtilizationDataPoint(p.now, v.Value, p.id, p.host, p.index, engine.task, p.labels...)
-		}
-		if v := engine.activity.Peak; v.Known {
-			p.RecordNvidiaGpuUtilizationPeakDataPoint(p.now, v.Value, p.id, p.host, p.index, engine.task, p.labels...)
-		}
-		if v := engine.activity.BusySeconds; v.Known {
-			p.RecordNvidiaGpuBusyTimeDataPoint(p.now, v.Value, p.id, p.host, p.index, engine.task, p.labels...)
-		}
-	}
-
-	pipes := &readings.Pipes
-	if pipes.SMUtilization.Known {
-		p.RecordNvidiaGpuSmUtilizationDataPoint(p.now, pipes.SMUtilization.Value, p.id, p.host, p.index, p.labels...)
-	}
-	if pipes.SMOccupancy.Known {
-		p.RecordNvidiaGpuSmOccupancyDataPoint(p.now, pipes.SMOccupancy.Value, p.id, p.host, p.index, p.labels...)
-	}
-	if pipes.DRAMUtilization.Known {
-		p.RecordNvidiaGpuDramUtilizationDataPoint(p.now, pipes.DRAMUtilization.Value, p.id, p.host, p.index, p.labels...)
-	}
-	for _, name := range device.PipeNames {
-		if value, known := pipes.Pipe[name]; known {
-			p.RecordNvidiaGpuPipeUtilizationDataPoint(p.now, value, p.id, p.host, p.index,
-				metadata.MapAttributeNvidiaGpuPipe[name], p.labels...)
-		}
-	}
-}
-
-func (p *points) recordMemory(m *device.Memory) {
-	if m.Total.Known {
-		p.RecordHwGpuMemoryLimitDataPoint(p.now, int64(m.Total.Value), p.id, p.host, p.index, p.labels...)
-	}
-	if m.Used.Known {
-		p.RecordHwGpuMemoryUsageDataPoint(p.now, int64(m.Used.Value), p.id, p.host, p.index, p.labels...)
-	}
-	if m.Total.Known && m.Used.Known {
-		p.RecordHwGpuMemoryUtilizationDataPoint(p.now, m.Used.Value/m.Total.Value, p.id, p.host, p.index, p.labels...)
-	}
-	if m.Reserved.Known {
-		p.RecordNvidiaGpuMemoryReservedDataPoint(p.now, int64(m.Reserved.Value), p.id, p.host, p.index, p.labels...)
-	}
-	if m.BAR1Used.Known {
-		p.RecordNvidiaGpuBar1UsageDataPoint(p.now, int64(m.BAR1Used.Value), p.id, p.host, p.index, p.labels...)
-	}
-	if m.ControllerUtilization.Known {
-		p.RecordNvidiaGpuMemoryControllerUtilizationDataPoint(p.now, m.ControllerUtilization.Value, p.id, p.host, p.index, p.labels...)
-	}
-}
-
-func (p *points) recordPower(power *device.Power) {
-	if power.Draw.Known {
-		p.RecordHwPowerDataPoint(p.now, power.Draw.Value, p.id, p.host, p.index, hwTypeGPU, p.labels...)
-	}
-	if power.Energy.Known {
-		p.RecordHwEnergyDataPoint(p.now, power.Energy.Value, p.id, p.host, p.index, hwTypeGPU, p.labels...)
-	}
-	if power.Peak.Known {
-		p.RecordNvidiaGpuPowerPeakDataPoint(p.now, power.Peak.Value, p.id, p.host, p.index, p.labels...)
-	}
-	if power.InstantGPU.Known {
-		p.RecordNvidiaGpuPowerInstantDataPoint(p.now, power.InstantGPU.Value, p.id, p.host, p.index,
-			metadata.AttributeNvidiaGpuPowerScopeGpu, p.labels...)
-	}
-	if power.InstantModule.Known {
-		p.RecordNvidiaGpuPowerInstantDataPoint(p.now, power.InstantModule.Value, p.id, p.host, p.index,
-			metadata.AttributeNvidiaGpuPowerScopeModule, p.labels...)
-	}
-	for _, name := range p.cfg.PowerLimits {
-		if value, known := power.Limits[name]; known {
-			p.RecordNvidiaGpuPowerLimitDataPoint(p.now, value, p.id, p.host, p.index,
-				metadata.MapAttributeNvidiaGpuPowerLimitType[name], p.labels...)
-		}
-	}
-}
-
-func (p *points) recordThermal(t *device.Thermal) {
-	for _, sensor := range []struct {
-		reading  device.Number
-		location metadata.AttributeHwSensorLocation
-	}{
-		{t.GPU, metadata.AttributeHwSensorLocationGpu},
-		{t.Memory, metadata.AttributeHwSensorLocationMemory},
-	} {
-		if sensor.reading.Known {
-			p.RecordHwTemperatureDataPoint(p.now, sensor.reading.Value, p.id, p.host, p.index, hwTypeGPU, sensor.location, p.labels...)
-		}
-	}
-	for _, limit := range []struct {
-		reading device.Number
-		kind    metadata.AttributeHwLimitType
-	}{
-		{t.Slowdown, metadata.AttributeHwLimitTypeHighDegraded},
-		{t.Shutdown, metadata.AttributeHwLimitTypeHighCritical},
-	} {
-		if limit.reading.Known {
-			p.RecordHwTemperatureLimitDataPoint(p.now, limit.reading.Value, p.id, p.host, p.index,
-				hwTypeGPU, metadata.AttributeHwSensorLocationGpu, limit.kind, p.labels...)
-		}
-	}
-	for i, fan := range t.Fans {
-		if fan.Known {
-			p.RecordHwFanSpeedRatioDataPoint(p.now, fan.Value, p.id, p.host, p.index, "fan"+strconv.Itoa(i), p.labels...)
-		}
-	}
-}
-
-func (p *points) recordClocks(c *device.Clocks) {
-	for _, name := range device.ClockNames {
-		domain := metadata.MapAttributeNvidiaGpuClockDomain[name]
-		if value, known := c.Frequencies[name]; known {
-			p.RecordNvidiaGpuClockFrequencyDataPoint(p.now, value, p.id, p.host, p.index, domain, p.labels...)
-		}
-		if value, known := c.Limits[name]; known {
-			p.RecordNvidiaGpuClockLimitDataPoint(p.now, value, p.id, p.host, p.index, domain, p.labels...)
-		}
-	}
-	for _, name := range device.ThrottleReasons {
-		reason := metadata.MapAttributeNvidiaGpuThrottleReason[name]
-		if value, known := c.Throttle[name]; known {
-			p.RecordNvidiaGpuThrottleActiveDataPoint(p.now, int64(value), p.id, p.host, p.index, reason, p.labels...)
-		}
-		if value, known := c.ThrottleSeconds[name]; known {
-			p.RecordNvidiaGpuThrottleTimeDataPoint(p.now, value, p.id, p.host, p.index, reason, p.labels...)
-		}
-	}
-	if c.PerformanceState.Known {
-		p.RecordNvidiaGpuPerformanceStateDataPoint(p.now, int64(c.PerformanceState.Value), p.id, p.host, p.index, p.labels...)
-	}
 }

@@ -1,6 +1,8 @@
 package gpureceiver
 
 import (
+	"slices"
+
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/health"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/metadata"
@@ -22,50 +24,40 @@ func (p *points) recordStatus(present health.State) {
 	}
 }
 
-func (p *points) recordErrors(readings *device.Readings) {
-	for _, kind := range []struct {
-		name     metadata.AttributeErrorType
-		volatile device.Number
-		lifetime device.Numbers
-	}{
-		{corrected, readings.ECC.Corrected, readings.ECC.LifetimeCorrected},
-		{uncorrected, readings.ECC.Uncorrected, readings.ECC.LifetimeUncorrected},
-	} {
-		if kind.volatile.Known {
-			p.RecordHwErrorsDataPoint(p.now, int64(kind.volatile.Value), p.id, p.host, p.index, hwTypeGPU, kind.name, p.labels...)
-		}
-		for _, location := range device.MemoryLocations {
-			if value, known := kind.lifetime[location]; known {
-				p.RecordNvidiaGpuEccErrorsLifetimeDataPoint(p.now, int64(value), p.id, p.host, p.index,
-					kind.name, metadata.MapAttributeNvidiaGpuMemoryLocation[location], p.labels...)
-			}
-		}
+// healthMetrics are those about errors and repairs.
+func healthMetrics() []gpuMetric {
+	errors := func(of *device.Quantity, kind metadata.AttributeErrorType) gpuMetric {
+		return number(declared.HwErrors.Name, of, func(p *points, count int64) {
+			p.RecordHwErrorsDataPoint(p.now, count, p.id, p.host, p.index, hwTypeGPU, kind, p.labels...)
+		})
 	}
+	return slices.Concat([]gpuMetric{
+		needs(declared.HwStatus.Name, device.RemapPending, device.RemapFailed, device.RecoveryAction),
+		needs(declared.NvidiaGpuXidErrors.Name),
+		errors(device.ECCCorrected, corrected),
+		errors(device.ECCUncorrected, uncorrected),
+		labelled(declared.NvidiaGpuMemoryRemappedRows.Name, device.RemappedCorrectable,
+			(*builder).RecordNvidiaGpuMemoryRemappedRowsDataPoint, metadata.AttributeNvidiaGpuMemoryRemapCauseCorrectable),
+		labelled(declared.NvidiaGpuMemoryRemappedRows.Name, device.RemappedUncorrectable,
+			(*builder).RecordNvidiaGpuMemoryRemappedRowsDataPoint, metadata.AttributeNvidiaGpuMemoryRemapCauseUncorrectable),
+		plain(declared.NvidiaGpuMemoryRemapPending.Name, device.RemapPending, (*builder).RecordNvidiaGpuMemoryRemapPendingDataPoint),
+		plain(declared.NvidiaGpuMemoryRemapFailed.Name, device.RemapFailed, (*builder).RecordNvidiaGpuMemoryRemapFailedDataPoint),
+		labelled(declared.NvidiaGpuMemoryRetiredPages.Name, device.RetiredSingleBit,
+			(*builder).RecordNvidiaGpuMemoryRetiredPagesDataPoint, metadata.AttributeNvidiaGpuMemoryRetirementCauseMultipleSingleBit),
+		labelled(declared.NvidiaGpuMemoryRetiredPages.Name, device.RetiredDoubleBit,
+			(*builder).RecordNvidiaGpuMemoryRetiredPagesDataPoint, metadata.AttributeNvidiaGpuMemoryRetirementCauseDoubleBit),
+		plain(declared.NvidiaGpuRecoveryAction.Name, device.RecoveryAction, (*builder).RecordNvidiaGpuRecoveryActionDataPoint),
+	}, lifetimeErrors(device.LifetimeCorrected, corrected), lifetimeErrors(device.LifetimeUncorrected, uncorrected))
+}
 
-	repair := &readings.Repair
-	if v := repair.RemappedCorrectable; v.Known {
-		p.RecordNvidiaGpuMemoryRemappedRowsDataPoint(p.now, int64(v.Value), p.id, p.host, p.index,
-			metadata.AttributeNvidiaGpuMemoryRemapCauseCorrectable, p.labels...)
+// lifetimeErrors are the memory errors of a GPU's life by location.
+func lifetimeErrors(of *device.Set, kind metadata.AttributeErrorType) []gpuMetric {
+	metrics := make([]gpuMetric, 0, len(of.Names))
+	for _, name := range of.Names {
+		location := metadata.MapAttributeNvidiaGpuMemoryLocation[name]
+		metrics = append(metrics, number(declared.NvidiaGpuEccErrorsLifetime.Name, of.Member(name), func(p *points, count int64) {
+			p.RecordNvidiaGpuEccErrorsLifetimeDataPoint(p.now, count, p.id, p.host, p.index, kind, location, p.labels...)
+		}))
 	}
-	if v := repair.RemappedUncorrectable; v.Known {
-		p.RecordNvidiaGpuMemoryRemappedRowsDataPoint(p.now, int64(v.Value), p.id, p.host, p.index,
-			metadata.AttributeNvidiaGpuMemoryRemapCauseUncorrectable, p.labels...)
-	}
-	if v := repair.RemapPending; v.Known {
-		p.RecordNvidiaGpuMemoryRemapPendingDataPoint(p.now, oneIf(v.Value), p.id, p.host, p.index, p.labels...)
-	}
-	if v := repair.RemapFailed; v.Known {
-		p.RecordNvidiaGpuMemoryRemapFailedDataPoint(p.now, oneIf(v.Value), p.id, p.host, p.index, p.labels...)
-	}
-	if v := repair.RetiredSingleBit; v.Known {
-		p.RecordNvidiaGpuMemoryRetiredPagesDataPoint(p.now, int64(v.Value), p.id, p.host, p.index,
-			metadata.AttributeNvidiaGpuMemoryRetirementCauseMultipleSingleBit, p.labels...)
-	}
-	if v := repair.RetiredDoubleBit; v.Known {
-		p.RecordNvidiaGpuMemoryRetiredPagesDataPoint(p.now, int64(v.Value), p.id, p.host, p.index,
-			metadata.AttributeNvidiaGpuMemoryRetirementCauseDoubleBit, p.labels...)
-	}
-	if v := readings.RecoveryAction; v.Known {
-		p.RecordNvidiaGpuRecoveryActionDataPoint(p.now, int64(v.Value), p.id, p.host, p.index, p.labels...)
-	}
+	return metrics
 }

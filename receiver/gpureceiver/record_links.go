@@ -8,61 +8,34 @@ import (
 const (
 	receive  = metadata.AttributeNetworkIoDirectionReceive
 	transmit = metadata.AttributeNetworkIoDirectionTransmit
+	current  = metadata.AttributeNvidiaGpuPcieLinkBoundCurrent
+	largest  = metadata.AttributeNvidiaGpuPcieLinkBoundMax
 )
 
-func (p *points) recordPCIe(link *device.PCIe) {
-	for _, direction := range []struct {
-		name        metadata.AttributeNetworkIoDirection
-		bytes, rate device.Number
-	}{
-		{receive, link.Received, link.ReceiveRate},
-		{transmit, link.Transmitted, link.TransmitRate},
-	} {
-		if direction.bytes.Known {
-			p.RecordHwGpuIoDataPoint(p.now, int64(direction.bytes.Value), p.id, p.host, p.index, direction.name, p.labels...)
-		}
-		if direction.rate.Known {
-			p.RecordNvidiaGpuPcieThroughputDataPoint(p.now, direction.rate.Value, p.id, p.host, p.index, direction.name, p.labels...)
-		}
-	}
-	if link.Replays.Known {
-		p.RecordNvidiaGpuPcieReplaysDataPoint(p.now, int64(link.Replays.Value), p.id, p.host, p.index, p.labels...)
-	}
-	for _, bound := range []struct {
-		name              metadata.AttributeNvidiaGpuPcieLinkBound
-		generation, width device.Number
-	}{
-		{metadata.AttributeNvidiaGpuPcieLinkBoundCurrent, link.Generation, link.Width},
-		{metadata.AttributeNvidiaGpuPcieLinkBoundMax, link.MaxGeneration, link.MaxWidth},
-	} {
-		if bound.generation.Known {
-			p.RecordNvidiaGpuPcieLinkGenerationDataPoint(p.now, int64(bound.generation.Value), p.id, p.host, p.index, bound.name, p.labels...)
-		}
-		if bound.width.Known {
-			p.RecordNvidiaGpuPcieLinkWidthDataPoint(p.now, int64(bound.width.Value), p.id, p.host, p.index, bound.name, p.labels...)
-		}
+// pcieMetrics are those about the link to the host.
+func pcieMetrics() []gpuMetric {
+	return []gpuMetric{
+		labelled(declared.HwGpuIo.Name, device.PCIeReceived, (*builder).RecordHwGpuIoDataPoint, receive),
+		labelled(declared.HwGpuIo.Name, device.PCIeTransmitted, (*builder).RecordHwGpuIoDataPoint, transmit),
+		labelled(declared.NvidiaGpuPcieThroughput.Name, device.PCIeReceiveRate, (*builder).RecordNvidiaGpuPcieThroughputDataPoint, receive),
+		labelled(declared.NvidiaGpuPcieThroughput.Name, device.PCIeTransmitRate, (*builder).RecordNvidiaGpuPcieThroughputDataPoint, transmit),
+		plain(declared.NvidiaGpuPcieReplays.Name, device.PCIeReplays, (*builder).RecordNvidiaGpuPcieReplaysDataPoint),
+		labelled(declared.NvidiaGpuPcieLinkGeneration.Name, device.PCIeGeneration, (*builder).RecordNvidiaGpuPcieLinkGenerationDataPoint, current),
+		labelled(declared.NvidiaGpuPcieLinkGeneration.Name, device.PCIeMaxGeneration, (*builder).RecordNvidiaGpuPcieLinkGenerationDataPoint, largest),
+		labelled(declared.NvidiaGpuPcieLinkWidth.Name, device.PCIeWidth, (*builder).RecordNvidiaGpuPcieLinkWidthDataPoint, current),
+		labelled(declared.NvidiaGpuPcieLinkWidth.Name, device.PCIeMaxWidth, (*builder).RecordNvidiaGpuPcieLinkWidthDataPoint, largest),
 	}
 }
 
-func (p *points) recordNVLink(link *device.NVLink) {
-	if link.Received.Known {
-		p.RecordNvidiaGpuNvlinkIoDataPoint(p.now, int64(link.Received.Value), p.id, p.host, p.index, receive, p.labels...)
-	}
-	if link.Transmitted.Known {
-		p.RecordNvidiaGpuNvlinkIoDataPoint(p.now, int64(link.Transmitted.Value), p.id, p.host, p.index, transmit, p.labels...)
-	}
-	for _, name := range device.NVLinkErrorTypes {
-		if value, known := link.Errors[name]; known {
-			p.RecordNvidiaGpuNvlinkErrorsDataPoint(p.now, int64(value), p.id, p.host, p.index,
-				metadata.MapAttributeErrorTypeNvlink[name], p.labels...)
-		}
-	}
-	if link.ActiveLinks.Known {
-		p.RecordNvidiaGpuNvlinkLinksDataPoint(p.now, int64(link.ActiveLinks.Value), p.id, p.host, p.index,
-			metadata.AttributeNvidiaGpuNvlinkStateActive, p.labels...)
-	}
-	if link.InactiveLinks.Known {
-		p.RecordNvidiaGpuNvlinkLinksDataPoint(p.now, int64(link.InactiveLinks.Value), p.id, p.host, p.index,
-			metadata.AttributeNvidiaGpuNvlinkStateInactive, p.labels...)
-	}
+// nvlinkMetrics are those about the links to other GPUs and to switches.
+func nvlinkMetrics() []gpuMetric {
+	return append([]gpuMetric{
+		labelled(declared.NvidiaGpuNvlinkIo.Name, device.NVLinkReceived, (*builder).RecordNvidiaGpuNvlinkIoDataPoint, receive),
+		labelled(declared.NvidiaGpuNvlinkIo.Name, device.NVLinkTransmitted, (*builder).RecordNvidiaGpuNvlinkIoDataPoint, transmit),
+		labelled(declared.NvidiaGpuNvlinkLinks.Name, device.NVLinkActiveLinks,
+			(*builder).RecordNvidiaGpuNvlinkLinksDataPoint, metadata.AttributeNvidiaGpuNvlinkStateActive),
+		labelled(declared.NvidiaGpuNvlinkLinks.Name, device.NVLinkInactiveLinks,
+			(*builder).RecordNvidiaGpuNvlinkLinksDataPoint, metadata.AttributeNvidiaGpuNvlinkStateInactive),
+	}, each(declared.NvidiaGpuNvlinkErrors.Name, device.NVLinkErrors,
+		(*builder).RecordNvidiaGpuNvlinkErrorsDataPoint, metadata.MapAttributeErrorTypeNvlink)...)
 }

@@ -15,6 +15,17 @@ import (
 // maxWorkloads bounds the workload series of one GPU.
 const maxWorkloads = 128
 
+// workloadMetrics are those about the processes on a GPU.
+func workloadMetrics() []gpuMetric {
+	return []gpuMetric{
+		needs(declared.NvidiaGpuProcesses.Name, device.ProcessList),
+		needs(declared.NvidiaGpuProcessMemoryUsage.Name, device.ProcessList),
+		needs(declared.NvidiaGpuProcessUtilization.Name, device.ProcessList, device.ProcessUtilization),
+		needs(declared.NvidiaGpuWorkloadMemoryUsage.Name, device.ProcessList),
+		needs(declared.NvidiaGpuWorkloadUtilization.Name, device.ProcessList, device.ProcessUtilization),
+	}
+}
+
 // recordWorkloads emits a GPU's processes, each and by workload.
 func (s *gpuScraper) recordWorkloads(p *points, gpu *device.GPU) {
 	s.groups.Reset()

@@ -31,17 +31,12 @@ type member struct {
 	gone bool
 	// state is how it was at the last reading, empty where nothing was known.
 	state    health.State
-	counters map[counterKey]*monotonic
+	counters map[*device.Quantity]*monotonic
 	// expected is true once its errors have series.
 	expected bool
 	// resource is what describes it, made of description.
 	resource    pcommon.Resource
 	description description
-}
-
-// counterKey names a counter of a GPU.
-type counterKey struct {
-	set, name string
 }
 
 // roster remembers GPUs by id, also while they are not seen, so that the
@@ -68,7 +63,7 @@ func (r *roster) meet(gpu *device.GPU, now time.Time) (m *member, returned bool)
 	m, found := r.byID[gpu.ID]
 	if !found {
 		r.makeRoom()
-		m = &member{start: pcommon.NewTimestampFromTime(now), counters: make(map[counterKey]*monotonic)}
+		m = &member{start: pcommon.NewTimestampFromTime(now), counters: make(map[*device.Quantity]*monotonic)}
 		r.byID[gpu.ID] = m
 	}
 	returned = m.gone && !gpu.Lost
@@ -131,12 +126,11 @@ func (m *member) judge(gpu *device.GPU, recent []uint64) {
 
 // count makes every counter of the readings one that never falls.
 func (m *member) count(readings *device.Readings) {
-	readings.EachCounter(func(set, name string, value float64) float64 {
-		key := counterKey{set, name}
-		counter := m.counters[key]
+	readings.EachCounter(func(q *device.Quantity, value float64) float64 {
+		counter := m.counters[q]
 		if counter == nil {
 			counter = &monotonic{}
-			m.counters[key] = counter
+			m.counters[q] = counter
 		}
 		return counter.add(value)
 	})

@@ -2,6 +2,7 @@ package gpureceiver
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/collector/component"
@@ -22,6 +23,8 @@ type gpuScraper struct {
 	settings receiver.Settings
 	monitors *monitors
 	metrics  *metadata.MetricsBuilder
+	// recorded are the enabled metrics that are made of readings.
+	recorded []gpuMetric
 	now      func() time.Time
 
 	monitor   *monitor
@@ -43,6 +46,7 @@ func newScraper(cfg *Config, set receiver.Settings, all *monitors) *gpuScraper {
 		settings: set,
 		monitors: all,
 		metrics:  metadata.NewMetricsBuilder(cfg.MetricsBuilderConfig, set),
+		recorded: slices.DeleteFunc(cfg.metrics(), func(m gpuMetric) bool { return m.record == nil }),
 		now:      time.Now,
 		roster:   newRoster(),
 		groups:   workload.NewGroups(maxWorkloads),

@@ -7,31 +7,65 @@ import (
 	"slices"
 )
 
+// bounds are the range in which a quantity can be true. Drivers return
+// impossible values now and then, such as a utilization of 808334905 %.
+type bounds struct {
+	low, high float64
+}
+
+var (
+	ratio = bounds{0, 1}
+	// The largest boards draw less than 3 kW.
+	watts = bounds{0, 10_000}
+	// Degrees Celsius: GPUs switch themselves off well below 150 °C.
+	celsius = bounds{-60, 200}
+	// Bytes of memory: up to 1 PiB.
+	memoryBytes = bounds{0, 1 << 50}
+	// An empty memory is refused: utilization is a part of it.
+	memoryTotal = bounds{1, memoryBytes.high}
+	// 10 kW for more than 100 years.
+	joules = bounds{0, 4e13}
+	// 100 years.
+	seconds = bounds{0, 100 * 365 * 86400}
+	// The fastest clocks are below 20 GHz.
+	hertz = bounds{0, 100e9}
+	// Bytes per second of a PCIe link: 16 lanes of generation 7 carry 256 GB/s.
+	pcieRate = bounds{0, 1e12}
+	// Bytes over a link, and numbers of events, since the driver was loaded.
+	trafficBytes = bounds{0, 1e20}
+	events       = bounds{0, 1e18}
+	// Generations, lanes, links and codes.
+	small = bounds{0, 64}
+	// Performance states.
+	pstates = bounds{0, 15}
+	flag    = bounds{0, 1}
+	// A fan may be asked for more than its full speed.
+	fanRatio = bounds{0, 2}
+)
+
 // DropImplausible makes each reading that cannot be true unavailable and
 // calls dropped with the name of the value, once for each of them.
 func (g *GPU) DropImplausible(dropped func(value string)) {
 	r := &g.Readings
-	for i := range quantities {
-		q := &quantities[i]
-		if number := q.of(r); number.Known && !q.contains(number.Value) {
+	for _, q := range numbers {
+		if number := q.in(r); number.Known && !q.bounds.contains(number.Value) {
 			*number = Number{}
 			dropped(q.name)
 		}
 	}
-	for i := range quantitySets {
-		set := &quantitySets[i]
-		numbers := set.of(r)
-		for name, value := range numbers {
-			if !set.contains(value) {
-				delete(numbers, name)
-				dropped(set.name)
+	for _, s := range sets {
+		maps.DeleteFunc(*s.in(r), func(_ string, value float64) bool {
+			if s.bounds.contains(value) {
+				return false
 			}
-		}
+			dropped(s.name)
+			return true
+		})
 	}
 	for i := range r.Thermal.Fans {
 		if fan := &r.Thermal.Fans[i]; fan.Known && !fanRatio.contains(fan.Value) {
 			*fan = Number{}
-			dropped("thermal.fan_speed_ratio")
+			dropped(FanSpeeds.name)
 		}
 	}
 
@@ -39,15 +73,9 @@ func (g *GPU) DropImplausible(dropped func(value string)) {
 	if r.Memory.Total.Known {
 		limit.high = r.Memory.Total.Value
 	}
-	for _, part := range []struct {
-		name    string
-		reading *Number
-	}{
-		{"memory.used", &r.Memory.Used},
-		{"memory.reserved", &r.Memory.Reserved},
-	} {
-		if part.reading.Known && !limit.contains(part.reading.Value) {
-			*part.reading = Number{}
+	for _, part := range []*Quantity{MemoryUsed, MemoryReserved} {
+		if number := part.in(r); number.Known && !limit.contains(number.Value) {
+			*number = Number{}
 			dropped(part.name)
 		}
 	}
@@ -74,11 +102,10 @@ func (b bounds) contains(value float64) bool {
 // CheckNames returns an error for a name that none of the fixed lists has,
 // which a recording could carry.
 func (r *Readings) CheckNames() error {
-	for i := range quantitySets {
-		set := &quantitySets[i]
-		for name := range set.of(r) {
-			if !slices.Contains(set.names, name) {
-				return fmt.Errorf("%s has %q; allowed are %q", set.name, name, set.names)
+	for _, s := range sets {
+		for name := range *s.in(r) {
+			if !slices.Contains(s.Names, name) {
+				return fmt.Errorf("%s has %q; allowed are %q", s.name, name, s.Names)
 			}
 		}
 	}
@@ -88,13 +115,13 @@ func (r *Readings) CheckNames() error {
 // KeepReadings drops what a recording could not hold: what is no number, and
 // names that none of the fixed lists has.
 func (r *Readings) KeepReadings() {
-	for i := range quantities {
-		if number := quantities[i].of(r); !isReading(number.Value) {
+	for _, q := range numbers {
+		if number := q.in(r); !isReading(number.Value) {
 			*number = Number{}
 		}
 	}
-	for i := range quantitySets {
-		quantitySets[i].of(r).KeepReadings(quantitySets[i].names)
+	for _, s := range sets {
+		s.in(r).KeepReadings(s.Names)
 	}
 	for i := range r.Thermal.Fans {
 		if fan := &r.Thermal.Fans[i]; !isReading(fan.Value) {

@@ -5,155 +5,184 @@ import (
 	"slices"
 )
 
-// bounds are the range in which a quantity can be true. Drivers are known to
-// give garbage now and then, such as a utilization of 808334905 %.
-type bounds struct {
-	low, high float64
+// Quantity is one value that a GPU can tell. A source reads it, and metrics
+// are made of it.
+type Quantity struct {
+	// name is the value's name in the receiver's own metrics.
+	name    string
+	bounds  bounds
+	counter bool
+	// One of the following says where Readings have it; neither of them for
+	// what is no number.
+	in     func(*Readings) *Number
+	flagIn func(*Readings) *Flag
+	set    *Set
+	// member is the key in the set's Numbers.
+	member string
 }
 
+// Set is the quantities of one kind that differ by a name only, such as the
+// clocks of several domains.
+type Set struct {
+	// Names are the keys of the Numbers. No others are allowed.
+	Names []string
+
+	name    string
+	bounds  bounds
+	members []*Quantity
+	in      func(*Readings) *Numbers
+}
+
+// Engine is the quantities of one engine of a GPU.
+type Engine struct {
+	// Task is the engine's name, one of ProcessTasks.
+	Task string
+	// Utilization, Peak and BusyTime are the fields of its Activity.
+	Utilization, Peak, BusyTime *Quantity
+	// In returns the engine's part of the readings.
+	In func(*Readings) *Activity
+}
+
+// numbers, sets and others are what the table in readings.go declares, in its
+// order.
 var (
-	ratio = bounds{0, 1}
-	// Watts: the largest boards draw less than 3 kW.
-	watts = bounds{0, 10_000}
-	// Degrees Celsius: GPUs switch themselves off well below 150 °C.
-	celsius = bounds{-60, 200}
-	// Bytes of memory: up to 1 PiB.
-	memoryBytes = bounds{0, 1 << 50}
-	// Joules: 10 kW for more than 100 years.
-	joules = bounds{0, 4e13}
-	// Seconds: 100 years.
-	seconds = bounds{0, 100 * 365 * 86400}
-	// Hertz: the fastest clocks are below 20 GHz.
-	hertz = bounds{0, 100e9}
-	// Bytes per second of a PCIe link: 16 lanes of generation 7 make 256 GB/s.
-	pcieRate = bounds{0, 1e12}
-	// Bytes that went over a link, and events.
-	trafficBytes = bounds{0, 1e20}
-	events       = bounds{0, 1e18}
-	small        = bounds{0, 64}
-	flag         = bounds{0, 1}
-	// A fan may be asked for more than its full speed.
-	fanRatio = bounds{0, 2}
+	numbers []*Quantity
+	sets    []*Set
+	others  []*Quantity
 )
 
-// quantity is one number of Readings.
-type quantity struct {
-	name string
-	bounds
-	// counter is true for what only rises until the driver is loaded again.
-	counter bool
-	of      func(*Readings) *Number
+// gauge declares a number that can rise and fall.
+func gauge(name string, within bounds, in func(*Readings) *Number) *Quantity {
+	q := &Quantity{name: name, bounds: within, in: in}
+	numbers = append(numbers, q)
+	return q
 }
 
-// quantities are all numbers that stand alone.
-var quantities = []quantity{
-	{"activity.general.utilization", ratio, false, func(r *Readings) *Number { return &r.Activity.General.Utilization }},
-	{"activity.general.peak", ratio, false, func(r *Readings) *Number { return &r.Activity.General.Peak }},
-	{"activity.general.busy_seconds", seconds, true, func(r *Readings) *Number { return &r.Activity.General.BusySeconds }},
-	{"activity.encoder.utilization", ratio, false, func(r *Readings) *Number { return &r.Activity.Encoder.Utilization }},
-	{"activity.encoder.peak", ratio, false, func(r *Readings) *Number { return &r.Activity.Encoder.Peak }},
-	{"activity.encoder.busy_seconds", seconds, true, func(r *Readings) *Number { return &r.Activity.Encoder.BusySeconds }},
-	{"activity.decoder.utilization", ratio, false, func(r *Readings) *Number { return &r.Activity.Decoder.Utilization }},
-	{"activity.decoder.peak", ratio, false, func(r *Readings) *Number { return &r.Activity.Decoder.Peak }},
-	{"activity.decoder.busy_seconds", seconds, true, func(r *Readings) *Number { return &r.Activity.Decoder.BusySeconds }},
-	{"activity.jpeg.utilization", ratio, false, func(r *Readings) *Number { return &r.Activity.JPEG.Utilization }},
-	{"activity.jpeg.peak", ratio, false, func(r *Readings) *Number { return &r.Activity.JPEG.Peak }},
-	{"activity.jpeg.busy_seconds", seconds, true, func(r *Readings) *Number { return &r.Activity.JPEG.BusySeconds }},
-	{"activity.ofa.utilization", ratio, false, func(r *Readings) *Number { return &r.Activity.OFA.Utilization }},
-	{"activity.ofa.peak", ratio, false, func(r *Readings) *Number { return &r.Activity.OFA.Peak }},
-	{"activity.ofa.busy_seconds", seconds, true, func(r *Readings) *Number { return &r.Activity.OFA.BusySeconds }},
-
-	{"pipes.sm_utilization", ratio, false, func(r *Readings) *Number { return &r.Pipes.SMUtilization }},
-	{"pipes.sm_occupancy", ratio, false, func(r *Readings) *Number { return &r.Pipes.SMOccupancy }},
-	{"pipes.dram_utilization", ratio, false, func(r *Readings) *Number { return &r.Pipes.DRAMUtilization }},
-
-	{"memory.total", bounds{1, memoryBytes.high}, false, func(r *Readings) *Number { return &r.Memory.Total }},
-	{"memory.used", memoryBytes, false, func(r *Readings) *Number { return &r.Memory.Used }},
-	{"memory.reserved", memoryBytes, false, func(r *Readings) *Number { return &r.Memory.Reserved }},
-	{"memory.bar1_used", memoryBytes, false, func(r *Readings) *Number { return &r.Memory.BAR1Used }},
-	{"memory.controller_utilization", ratio, false, func(r *Readings) *Number { return &r.Memory.ControllerUtilization }},
-
-	{"power.draw", watts, false, func(r *Readings) *Number { return &r.Power.Draw }},
-	{"power.peak", watts, false, func(r *Readings) *Number { return &r.Power.Peak }},
-	{"power.instant_gpu", watts, false, func(r *Readings) *Number { return &r.Power.InstantGPU }},
-	{"power.instant_module", watts, false, func(r *Readings) *Number { return &r.Power.InstantModule }},
-	{"power.energy", joules, true, func(r *Readings) *Number { return &r.Power.Energy }},
-
-	{"thermal.gpu", celsius, false, func(r *Readings) *Number { return &r.Thermal.GPU }},
-	{"thermal.memory", celsius, false, func(r *Readings) *Number { return &r.Thermal.Memory }},
-	{"thermal.slowdown", celsius, false, func(r *Readings) *Number { return &r.Thermal.Slowdown }},
-	{"thermal.shutdown", celsius, false, func(r *Readings) *Number { return &r.Thermal.Shutdown }},
-
-	{"clocks.performance_state", bounds{0, 15}, false, func(r *Readings) *Number { return &r.Clocks.PerformanceState }},
-
-	{"pcie.received", trafficBytes, true, func(r *Readings) *Number { return &r.PCIe.Received }},
-	{"pcie.transmitted", trafficBytes, true, func(r *Readings) *Number { return &r.PCIe.Transmitted }},
-	{"pcie.receive_rate", pcieRate, false, func(r *Readings) *Number { return &r.PCIe.ReceiveRate }},
-	{"pcie.transmit_rate", pcieRate, false, func(r *Readings) *Number { return &r.PCIe.TransmitRate }},
-	{"pcie.replays", events, true, func(r *Readings) *Number { return &r.PCIe.Replays }},
-	{"pcie.generation", small, false, func(r *Readings) *Number { return &r.PCIe.Generation }},
-	{"pcie.max_generation", small, false, func(r *Readings) *Number { return &r.PCIe.MaxGeneration }},
-	{"pcie.width", small, false, func(r *Readings) *Number { return &r.PCIe.Width }},
-	{"pcie.max_width", small, false, func(r *Readings) *Number { return &r.PCIe.MaxWidth }},
-
-	{"nvlink.received", trafficBytes, true, func(r *Readings) *Number { return &r.NVLink.Received }},
-	{"nvlink.transmitted", trafficBytes, true, func(r *Readings) *Number { return &r.NVLink.Transmitted }},
-	{"nvlink.active_links", small, false, func(r *Readings) *Number { return &r.NVLink.ActiveLinks }},
-	{"nvlink.inactive_links", small, false, func(r *Readings) *Number { return &r.NVLink.InactiveLinks }},
-
-	{"ecc.corrected", events, true, func(r *Readings) *Number { return &r.ECC.Corrected }},
-	{"ecc.uncorrected", events, true, func(r *Readings) *Number { return &r.ECC.Uncorrected }},
-
-	{"repair.remapped_rows_correctable", events, true, func(r *Readings) *Number { return &r.Repair.RemappedCorrectable }},
-	{"repair.remapped_rows_uncorrectable", events, true, func(r *Readings) *Number { return &r.Repair.RemappedUncorrectable }},
-	{"repair.retired_pages_multiple_single_bit", events, true, func(r *Readings) *Number { return &r.Repair.RetiredSingleBit }},
-	{"repair.retired_pages_double_bit", events, true, func(r *Readings) *Number { return &r.Repair.RetiredDoubleBit }},
-	{"recovery_action", small, false, func(r *Readings) *Number { return &r.RecoveryAction }},
+// counter declares a number that only rises until the driver is loaded again.
+func counter(name string, within bounds, in func(*Readings) *Number) *Quantity {
+	q := gauge(name, within, in)
+	q.counter = true
+	return q
 }
 
-// quantitySet is Numbers of Readings.
-type quantitySet struct {
-	name string
-	bounds
-	counter bool
-	// names are those that there are.
-	names []string
-	of    func(*Readings) Numbers
+// gauges declares a set of numbers that can rise and fall.
+func gauges(name string, within bounds, in func(*Readings) *Numbers, names ...string) *Set {
+	s := &Set{Names: names, name: name, bounds: within, in: in}
+	for _, member := range names {
+		s.members = append(s.members, &Quantity{name: name, bounds: within, set: s, member: member})
+	}
+	sets = append(sets, s)
+	return s
 }
 
-// quantitySets are all numbers that stand in Numbers.
-var quantitySets = []quantitySet{
-	{"pipes.pipe", ratio, false, PipeNames, func(r *Readings) Numbers { return r.Pipes.Pipe }},
-	{"power.limit", watts, false, PowerLimitNames, func(r *Readings) Numbers { return r.Power.Limits }},
-	{"clocks.hertz", hertz, false, ClockNames, func(r *Readings) Numbers { return r.Clocks.Frequencies }},
-	{"clocks.limit_hertz", hertz, false, ClockNames, func(r *Readings) Numbers { return r.Clocks.Limits }},
-	{"clocks.throttle", flag, false, ThrottleReasons, func(r *Readings) Numbers { return r.Clocks.Throttle }},
-	{"clocks.throttle_seconds", seconds, true, ThrottleReasons, func(r *Readings) Numbers { return r.Clocks.ThrottleSeconds }},
-	{"nvlink.errors", events, true, NVLinkErrorTypes, func(r *Readings) Numbers { return r.NVLink.Errors }},
-	{"ecc.lifetime_corrected", events, true, MemoryLocations, func(r *Readings) Numbers { return r.ECC.LifetimeCorrected }},
-	{"ecc.lifetime_uncorrected", events, true, MemoryLocations, func(r *Readings) Numbers { return r.ECC.LifetimeUncorrected }},
+// counters declares a set of counters.
+func counters(name string, within bounds, in func(*Readings) *Numbers, names ...string) *Set {
+	s := gauges(name, within, in, names...)
+	for _, q := range s.members {
+		q.counter = true
+	}
+	return s
 }
 
-// EachCounter calls visit with each counter that is known, by a name that is
-// unique among them, and stores what it returns.
-func (r *Readings) EachCounter(visit func(set, name string, value float64) float64) {
-	for i := range quantities {
-		q := &quantities[i]
+// state declares a value that is true or false.
+func state(name string, in func(*Readings) *Flag) *Quantity {
+	q := other(name)
+	q.flagIn = in
+	return q
+}
+
+// other declares a value of Readings that is no number.
+func other(name string) *Quantity {
+	q := &Quantity{name: name}
+	others = append(others, q)
+	return q
+}
+
+// engine declares the quantities of an engine.
+func engine(task string, in func(*Readings) *Activity) *Engine {
+	return &Engine{
+		Task: task, In: in,
+		Utilization: gauge("activity."+task+".utilization", ratio, func(r *Readings) *Number { return &in(r).Utilization }),
+		Peak:        gauge("activity."+task+".peak", ratio, func(r *Readings) *Number { return &in(r).Peak }),
+		BusyTime:    counter("activity."+task+".busy_seconds", seconds, func(r *Readings) *Number { return &in(r).BusySeconds }),
+	}
+}
+
+// Quantities returns all quantities of Readings.
+func Quantities() []*Quantity {
+	all := slices.Concat(numbers, others)
+	for _, s := range sets {
+		all = append(all, s.members...)
+	}
+	return all
+}
+
+// Name returns the name of the quantity's line in the table. The members of a
+// set share it.
+func (q *Quantity) Name() string {
+	return q.name
+}
+
+// Of returns the quantity's reading, 1 for true and 0 for false. The quantity
+// must be a number or a flag.
+func (q *Quantity) Of(r *Readings) Number {
+	switch {
+	case q.in != nil:
+		return *q.in(r)
+	case q.set != nil:
+		value, known := (*q.set.in(r))[q.member]
+		return Number{Value: value, Known: known}
+	}
+	flag := q.flagIn(r)
+	if flag.Value {
+		return Number{Value: 1, Known: flag.Known}
+	}
+	return Number{Known: flag.Known}
+}
+
+// Store makes value the quantity's reading. The quantity must be a number.
+func (q *Quantity) Store(r *Readings, value float64) {
+	if q.set == nil {
+		*q.in(r) = Read(value)
+		return
+	}
+	values := q.set.in(r)
+	if *values == nil {
+		*values = make(Numbers, len(q.set.Names))
+	}
+	(*values)[q.member] = value
+}
+
+// Member returns the quantity of a name, which must be one of Names.
+func (s *Set) Member(name string) *Quantity {
+	return s.members[slices.Index(s.Names, name)]
+}
+
+// Members returns the quantities in the order of Names.
+func (s *Set) Members() []*Quantity {
+	return s.members
+}
+
+// EachCounter calls visit with each counter that is known and stores what it
+// returns.
+func (r *Readings) EachCounter(visit func(q *Quantity, value float64) float64) {
+	for _, q := range numbers {
 		if !q.counter {
 			continue
 		}
-		if number := q.of(r); number.Known {
-			number.Value = visit(q.name, "", number.Value)
+		if number := q.in(r); number.Known {
+			number.Value = visit(q, number.Value)
 		}
 	}
-	for i := range quantitySets {
-		set := &quantitySets[i]
-		if !set.counter {
+	for _, s := range sets {
+		if !s.members[0].counter {
 			continue
 		}
-		numbers := set.of(r)
-		for name, value := range numbers {
-			numbers[name] = visit(set.name, name, value)
+		values := *s.in(r)
+		for _, q := range s.members {
+			if value, known := values[q.member]; known {
+				values[q.member] = visit(q, value)
+			}
 		}
 	}
 }
@@ -161,12 +190,9 @@ func (r *Readings) EachCounter(visit func(set, name string, value float64) float
 // Clone returns readings that share nothing with the original.
 func (r *Readings) Clone() Readings {
 	clone := *r
-	for _, numbers := range []*Numbers{
-		&clone.Pipes.Pipe, &clone.Power.Limits, &clone.Clocks.Frequencies, &clone.Clocks.Limits,
-		&clone.Clocks.Throttle, &clone.Clocks.ThrottleSeconds, &clone.NVLink.Errors,
-		&clone.ECC.LifetimeCorrected, &clone.ECC.LifetimeUncorrected,
-	} {
-		*numbers = maps.Clone(*numbers)
+	for _, s := range sets {
+		values := s.in(&clone)
+		*values = maps.Clone(*values)
 	}
 	clone.Thermal.Fans = slices.Clone(clone.Thermal.Fans)
 	return clone

@@ -2,6 +2,7 @@ package device
 
 import (
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -51,37 +52,39 @@ func filled(t *testing.T) Readings {
 func TestEveryReadingIsInATable(t *testing.T) {
 	r := filled(t)
 	tables := map[*Number]string{}
-	for i := range quantities {
-		address, name := quantities[i].of(&r), quantities[i].name
+	for _, q := range numbers {
+		address, name := q.in(&r), q.name
 		assert.Empty(t, tables[address], "%s stands for the same field", name)
 		tables[address] = name
 	}
-	sets := map[uintptr]bool{}
-	for i := range quantitySets {
-		pointer := reflect.ValueOf(quantitySets[i].of(&r)).Pointer()
-		assert.False(t, sets[pointer], "%s stands for the field of another", quantitySets[i].name)
-		sets[pointer] = true
+	fields := map[*Numbers]bool{}
+	for _, s := range sets {
+		field := s.in(&r)
+		assert.False(t, fields[field], "%s stands for the field of another", s.name)
+		fields[field] = true
 	}
 	each(reflect.ValueOf(&r).Elem(), "Readings", func(path string, field reflect.Value) {
 		switch value := field.Addr().Interface().(type) {
 		case *Number:
 			assert.NotEmpty(t, tables[value], path)
 		case *Numbers:
-			assert.True(t, sets[reflect.ValueOf(*value).Pointer()], path)
+			assert.True(t, fields[value], path)
+		case *Flag:
+			assert.True(t, slices.ContainsFunc(others, func(q *Quantity) bool { return q.flagIn != nil && q.flagIn(&r) == value }), path)
 		}
 	})
 }
 
 func TestQuantitiesHaveNamesOfTheirOwn(t *testing.T) {
 	seen := map[string]bool{}
-	for i := range quantities {
-		assert.False(t, seen[quantities[i].name], quantities[i].name)
-		seen[quantities[i].name] = true
+	for _, q := range slices.Concat(numbers, others) {
+		assert.False(t, seen[q.name], q.name)
+		seen[q.name] = true
 	}
-	for i := range quantitySets {
-		assert.False(t, seen[quantitySets[i].name], quantitySets[i].name)
-		seen[quantitySets[i].name] = true
-		assert.NotEmpty(t, quantitySets[i].names, quantitySets[i].name)
+	for _, s := range sets {
+		assert.False(t, seen[s.name], s.name)
+		seen[s.name] = true
+		assert.NotEmpty(t, s.Names, s.name)
 	}
 }
 
@@ -106,27 +109,45 @@ func TestCloneSharesNothing(t *testing.T) {
 	assert.Equal(t, filled(t), original)
 }
 
+// What is stored as a quantity is the quantity's reading, and no other's.
+func TestStoredQuantityIsRead(t *testing.T) {
+	for _, q := range Quantities() {
+		if slices.Contains(others, q) {
+			continue
+		}
+		var r Readings
+		assert.False(t, q.Of(&r).Known, q.Name())
+		q.Store(&r, 1)
+		for _, each := range Quantities() {
+			if !slices.Contains(others, each) {
+				assert.Equal(t, each == q, each.Of(&r).Known, "%s of %s", each.Name(), q.Name())
+			}
+		}
+	}
+}
+
 // A counter is visited once, under a name of its own, and what the visitor
 // returns is kept.
 func TestEachCounter(t *testing.T) {
 	r := filled(t)
-	seen := map[string]int{}
-	r.EachCounter(func(set, name string, value float64) float64 {
-		seen[set+"/"+name]++
+	r.NVLink.Errors = Numbers{"replay": 1}
+	seen := map[*Quantity]int{}
+	r.EachCounter(func(q *Quantity, value float64) float64 {
+		seen[q]++
 		return value + 1
 	})
-	for key, times := range seen {
-		assert.Equal(t, 1, times, key)
+	for q, times := range seen {
+		assert.Equal(t, 1, times, q.Name())
 	}
-	assert.Equal(t, 1, seen["power.energy/"])
-	assert.Equal(t, 1, seen["nvlink.errors/name"])
+	assert.Equal(t, 1, seen[Energy])
+	assert.Equal(t, 1, seen[NVLinkErrors.Member("replay")])
 	assert.Equal(t, Read(2.0), r.Power.Energy)
-	assert.Equal(t, Numbers{"name": 2}, r.NVLink.Errors)
+	assert.Equal(t, Numbers{"replay": 2}, r.NVLink.Errors)
 	assert.Equal(t, Read(1.0), r.Power.Draw, "no counter")
 
 	var none Readings
-	none.EachCounter(func(set, _ string, _ float64) float64 {
-		t.Error(set, "is unavailable")
+	none.EachCounter(func(q *Quantity, _ float64) float64 {
+		t.Error(q.Name(), "is unavailable")
 		return 1
 	})
 	assert.Equal(t, Readings{}, none)

@@ -1,5 +1,104 @@
 package device
 
+// The quantities of Readings, one a line: the name that the receiver's own
+// metrics have for it, the range in which it can be true, whether it is a
+// counter, and its field, which has the key that recordings use.
+var (
+	GeneralEngine = engine("general", func(r *Readings) *Activity { return &r.Activity.General })
+	EncoderEngine = engine("encoder", func(r *Readings) *Activity { return &r.Activity.Encoder })
+	DecoderEngine = engine("decoder", func(r *Readings) *Activity { return &r.Activity.Decoder })
+	JPEGEngine    = engine("jpeg", func(r *Readings) *Activity { return &r.Activity.JPEG })
+	OFAEngine     = engine("ofa", func(r *Readings) *Activity { return &r.Activity.OFA })
+
+	SMUtilization   = gauge("pipes.sm_utilization", ratio, func(r *Readings) *Number { return &r.Pipes.SMUtilization })
+	SMOccupancy     = gauge("pipes.sm_occupancy", ratio, func(r *Readings) *Number { return &r.Pipes.SMOccupancy })
+	DRAMUtilization = gauge("pipes.dram_utilization", ratio, func(r *Readings) *Number { return &r.Pipes.DRAMUtilization })
+	PipeUtilization = gauges("pipes.pipe", ratio, func(r *Readings) *Numbers { return &r.Pipes.Pipe },
+		"tensor", "fp16", "fp32", "fp64", "integer")
+
+	MemoryTotal                 = gauge("memory.total", memoryTotal, func(r *Readings) *Number { return &r.Memory.Total })
+	MemoryUsed                  = gauge("memory.used", memoryBytes, func(r *Readings) *Number { return &r.Memory.Used })
+	MemoryReserved              = gauge("memory.reserved", memoryBytes, func(r *Readings) *Number { return &r.Memory.Reserved })
+	BAR1Used                    = gauge("memory.bar1_used", memoryBytes, func(r *Readings) *Number { return &r.Memory.BAR1Used })
+	MemoryControllerUtilization = gauge("memory.controller_utilization", ratio, func(r *Readings) *Number { return &r.Memory.ControllerUtilization })
+
+	PowerDraw          = gauge("power.draw", watts, func(r *Readings) *Number { return &r.Power.Draw })
+	PowerPeak          = gauge("power.peak", watts, func(r *Readings) *Number { return &r.Power.Peak })
+	PowerInstantGPU    = gauge("power.instant_gpu", watts, func(r *Readings) *Number { return &r.Power.InstantGPU })
+	PowerInstantModule = gauge("power.instant_module", watts, func(r *Readings) *Number { return &r.Power.InstantModule })
+	Energy             = counter("power.energy", joules, func(r *Readings) *Number { return &r.Power.Energy })
+	// PowerLimits are the limit in force, the one that was asked for, and the
+	// board's default and range.
+	PowerLimits = gauges("power.limit", watts, func(r *Readings) *Numbers { return &r.Power.Limits },
+		"enforced", "requested", "default", "min", "max")
+
+	GPUTemperature      = gauge("thermal.gpu", celsius, func(r *Readings) *Number { return &r.Thermal.GPU })
+	MemoryTemperature   = gauge("thermal.memory", celsius, func(r *Readings) *Number { return &r.Thermal.Memory })
+	SlowdownTemperature = gauge("thermal.slowdown", celsius, func(r *Readings) *Number { return &r.Thermal.Slowdown })
+	ShutdownTemperature = gauge("thermal.shutdown", celsius, func(r *Readings) *Number { return &r.Thermal.Shutdown })
+	FanSpeeds           = other("thermal.fan_speed_ratio")
+
+	PerformanceState = gauge("clocks.performance_state", pstates, func(r *Readings) *Number { return &r.Clocks.PerformanceState })
+	ClockFrequencies = gauges("clocks.hertz", hertz, func(r *Readings) *Numbers { return &r.Clocks.Frequencies },
+		"graphics", "sm", "memory", "video")
+	ClockLimits = gauges("clocks.limit_hertz", hertz, func(r *Readings) *Numbers { return &r.Clocks.Limits },
+		ClockFrequencies.Names...)
+	// ThrottleReasons are what holds clocks down. An idle GPU's low clock is
+	// none of them.
+	ThrottleReasons = gauges("clocks.throttle", flag, func(r *Readings) *Numbers { return &r.Clocks.Throttle },
+		"sw_power_cap", "sw_thermal_slowdown", "hw_slowdown", "hw_thermal_slowdown",
+		"hw_power_brake_slowdown", "sync_boost", "applications_clocks", "display_clocks")
+	ThrottleTimes = counters("clocks.throttle_seconds", seconds, func(r *Readings) *Numbers { return &r.Clocks.ThrottleSeconds },
+		ThrottleReasons.Names...)
+
+	PCIeReceived      = counter("pcie.received", trafficBytes, func(r *Readings) *Number { return &r.PCIe.Received })
+	PCIeTransmitted   = counter("pcie.transmitted", trafficBytes, func(r *Readings) *Number { return &r.PCIe.Transmitted })
+	PCIeReceiveRate   = gauge("pcie.receive_rate", pcieRate, func(r *Readings) *Number { return &r.PCIe.ReceiveRate })
+	PCIeTransmitRate  = gauge("pcie.transmit_rate", pcieRate, func(r *Readings) *Number { return &r.PCIe.TransmitRate })
+	PCIeReplays       = counter("pcie.replays", events, func(r *Readings) *Number { return &r.PCIe.Replays })
+	PCIeGeneration    = gauge("pcie.generation", small, func(r *Readings) *Number { return &r.PCIe.Generation })
+	PCIeMaxGeneration = gauge("pcie.max_generation", small, func(r *Readings) *Number { return &r.PCIe.MaxGeneration })
+	PCIeWidth         = gauge("pcie.width", small, func(r *Readings) *Number { return &r.PCIe.Width })
+	PCIeMaxWidth      = gauge("pcie.max_width", small, func(r *Readings) *Number { return &r.PCIe.MaxWidth })
+
+	NVLinkReceived      = counter("nvlink.received", trafficBytes, func(r *Readings) *Number { return &r.NVLink.Received })
+	NVLinkTransmitted   = counter("nvlink.transmitted", trafficBytes, func(r *Readings) *Number { return &r.NVLink.Transmitted })
+	NVLinkActiveLinks   = gauge("nvlink.active_links", small, func(r *Readings) *Number { return &r.NVLink.ActiveLinks })
+	NVLinkInactiveLinks = gauge("nvlink.inactive_links", small, func(r *Readings) *Number { return &r.NVLink.InactiveLinks })
+	NVLinkErrors        = counters("nvlink.errors", events, func(r *Readings) *Numbers { return &r.NVLink.Errors },
+		"crc_flit", "crc_data", "replay", "recovery", "ecc")
+
+	ECCCorrected   = counter("ecc.corrected", events, func(r *Readings) *Number { return &r.ECC.Corrected })
+	ECCUncorrected = counter("ecc.uncorrected", events, func(r *Readings) *Number { return &r.ECC.Uncorrected })
+	// LifetimeCorrected and LifetimeUncorrected are by where in the GPU.
+	LifetimeCorrected = counters("ecc.lifetime_corrected", events, func(r *Readings) *Numbers { return &r.ECC.LifetimeCorrected },
+		"device_memory", "l1_cache", "l2_cache", "register_file", "texture_memory", "texture_shm", "cbu", "sram")
+	LifetimeUncorrected = counters("ecc.lifetime_uncorrected", events, func(r *Readings) *Numbers { return &r.ECC.LifetimeUncorrected },
+		LifetimeCorrected.Names...)
+
+	RemappedCorrectable   = counter("repair.remapped_rows_correctable", events, func(r *Readings) *Number { return &r.Repair.RemappedCorrectable })
+	RemappedUncorrectable = counter("repair.remapped_rows_uncorrectable", events, func(r *Readings) *Number { return &r.Repair.RemappedUncorrectable })
+	RemapPending          = state("repair.remap_pending", func(r *Readings) *Flag { return &r.Repair.RemapPending })
+	RemapFailed           = state("repair.remap_failed", func(r *Readings) *Flag { return &r.Repair.RemapFailed })
+	RetiredSingleBit      = counter("repair.retired_pages_multiple_single_bit", events, func(r *Readings) *Number { return &r.Repair.RetiredSingleBit })
+	RetiredDoubleBit      = counter("repair.retired_pages_double_bit", events, func(r *Readings) *Number { return &r.Repair.RetiredDoubleBit })
+	RecoveryAction        = gauge("recovery_action", small, func(r *Readings) *Number { return &r.RecoveryAction })
+)
+
+// Engines are the engines of a GPU, in the order of ProcessTasks.
+var Engines = []*Engine{GeneralEngine, EncoderEngine, DecoderEngine, JPEGEngine, OFAEngine}
+
+// What a source can be asked for beside Readings.
+var (
+	ProcessList        = &Quantity{name: "process.list"}
+	ProcessUtilization = &Quantity{name: "process.utilization"}
+	Serial             = &Quantity{name: "identity.serial"}
+	VBIOS              = &Quantity{name: "identity.vbios"}
+	Architecture       = &Quantity{name: "identity.architecture"}
+	NUMANode           = &Quantity{name: "identity.numa_node"}
+	CUDAVersion        = &Quantity{name: "driver.cuda_version"}
+)
+
 // Readings are what a GPU or a MIG device said at one moment. The YAML keys
 // are those of a recording.
 type Readings struct {
@@ -47,12 +146,9 @@ type Pipes struct {
 	SMUtilization   Number `yaml:"sm_utilization,omitempty"`
 	SMOccupancy     Number `yaml:"sm_occupancy,omitempty"`
 	DRAMUtilization Number `yaml:"dram_utilization,omitempty"`
-	// Pipe is the utilization by the names of PipeNames.
+	// Pipe is the utilization by the names of PipeUtilization.
 	Pipe Numbers `yaml:"pipe,omitempty"`
 }
-
-// PipeNames are the names of the SMs' pipes.
-var PipeNames = []string{"tensor", "fp16", "fp32", "fp64", "integer"}
 
 // Memory is in bytes.
 type Memory struct {
@@ -71,15 +167,11 @@ type Power struct {
 	Peak          Number `yaml:"peak_watts,omitempty"`
 	InstantGPU    Number `yaml:"instant_gpu_watts,omitempty"`
 	InstantModule Number `yaml:"instant_module_watts,omitempty"`
-	// Limits are by the names of PowerLimitNames.
+	// Limits are by the names of PowerLimits.
 	Limits Numbers `yaml:"limit_watts,omitempty"`
 	// Energy is in joules since the driver was loaded.
 	Energy Number `yaml:"energy_joules,omitempty"`
 }
-
-// PowerLimitNames are the names of power limits: the one that holds, the one
-// that was asked for, and the board's default and range.
-var PowerLimitNames = []string{"enforced", "requested", "default", "min", "max"}
 
 // Thermal is in degrees Celsius.
 type Thermal struct {
@@ -96,10 +188,10 @@ type Thermal struct {
 
 // Clocks is about frequencies and what holds them down.
 type Clocks struct {
-	// Frequencies and Limits are in hertz by the names of ClockNames.
+	// Frequencies and Limits are in hertz by the names of Clocks and MaxClocks.
 	Frequencies Numbers `yaml:"hertz,omitempty"`
 	Limits      Numbers `yaml:"limit_hertz,omitempty"`
-	// Throttle is 1 for each of ThrottleReasons that holds the clocks down
+	// Throttle is 1 for each of the names of ThrottleReasons that holds the clocks down
 	// now, and 0 for the others.
 	Throttle Numbers `yaml:"throttle,omitempty"`
 	// ThrottleSeconds is for how long each reason has held them down since
@@ -107,16 +199,6 @@ type Clocks struct {
 	ThrottleSeconds Numbers `yaml:"throttle_seconds,omitempty"`
 	// PerformanceState is 0, the fastest, to 15.
 	PerformanceState Number `yaml:"performance_state,omitempty"`
-}
-
-// ClockNames are the names of the clock domains.
-var ClockNames = []string{"graphics", "sm", "memory", "video"}
-
-// ThrottleReasons are the names of what holds clocks down. An idle GPU's low
-// clock is none of them.
-var ThrottleReasons = []string{
-	"sw_power_cap", "sw_thermal_slowdown", "hw_slowdown", "hw_thermal_slowdown",
-	"hw_power_brake_slowdown", "sync_boost", "applications_clocks", "display_clocks",
 }
 
 // PCIe is about the GPU's link to the host.
@@ -142,15 +224,12 @@ type NVLink struct {
 	// driver was loaded.
 	Received    Number `yaml:"received_bytes,omitempty"`
 	Transmitted Number `yaml:"transmitted_bytes,omitempty"`
-	// Errors are counts by the names of NVLinkErrorTypes.
+	// Errors are counts by the names of NVLinkErrors.
 	Errors Numbers `yaml:"errors,omitempty"`
 	// ActiveLinks and InactiveLinks are numbers of links.
 	ActiveLinks   Number `yaml:"active_links,omitempty"`
 	InactiveLinks Number `yaml:"inactive_links,omitempty"`
 }
-
-// NVLinkErrorTypes are the names of what goes wrong on an NVLink.
-var NVLinkErrorTypes = []string{"crc_flit", "crc_data", "replay", "recovery", "ecc"}
 
 // ECC is about memory errors.
 type ECC struct {
@@ -158,14 +237,9 @@ type ECC struct {
 	Corrected   Number `yaml:"corrected,omitempty"`
 	Uncorrected Number `yaml:"uncorrected,omitempty"`
 	// LifetimeCorrected and LifetimeUncorrected are counts of the GPU's life
-	// by the names of MemoryLocations.
+	// by the names of LifetimeCorrected.
 	LifetimeCorrected   Numbers `yaml:"lifetime_corrected,omitempty"`
 	LifetimeUncorrected Numbers `yaml:"lifetime_uncorrected,omitempty"`
-}
-
-// MemoryLocations are the names of where memory errors happen.
-var MemoryLocations = []string{
-	"device_memory", "l1_cache", "l2_cache", "register_file", "texture_memory", "texture_shm", "cbu", "sram",
 }
 
 // Repair is about memory that the GPU no longer uses because it failed.

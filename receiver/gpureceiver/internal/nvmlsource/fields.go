@@ -94,6 +94,13 @@ type fieldKey struct {
 	id, scope uint32
 }
 
+// linkCount is the number of NVLinks, and allLinksSent the bytes that left over
+// all of them.
+var (
+	linkCount    = fieldKey{fieldNVLinkCount, 0}
+	allLinksSent = fieldKey{fieldNVLinkDataTX, allLinks}
+)
+
 // fieldAnswer is what NVML tells about one field.
 type fieldAnswer struct {
 	key    fieldKey
@@ -129,31 +136,81 @@ type fieldBatch struct {
 	// perLink are the fields of single NVLinks, once it is known that the GPU
 	// gives no sums.
 	perLink []fieldKey
-	// io is true if bytes over NVLink are wanted.
-	io bool
 
 	answers  map[fieldKey]fieldAnswer
 	result   status
 	counters map[fieldKey]linkCounter
 }
 
-// want adds a field.
-func (b *fieldBatch) want(id, scope uint32) fieldKey {
-	key := fieldKey{id, scope}
-	if !slices.Contains(b.keys, key) {
-		b.keys = append(b.keys, key)
+// want adds fields.
+func (b *fieldBatch) want(keys ...fieldKey) {
+	for _, key := range keys {
+		if !slices.Contains(b.keys, key) {
+			b.keys = append(b.keys, key)
+		}
 	}
-	return key
+}
+
+// fieldNumber is a number that is made of the answers of a batch.
+type fieldNumber struct {
+	// keys are the fields that the batch has to ask for.
+	keys []fieldKey
+	read func() (float64, status)
+}
+
+// field is one field, in a unit.
+func (b *fieldBatch) field(id, scope uint32, unit float64) fieldNumber {
+	key := fieldKey{id, scope}
+	return fieldNumber{[]fieldKey{key}, func() (float64, status) {
+		value, result := b.number(key)
+		return value * unit, result
+	}}
+}
+
+// long is a field whose number other drivers use for something else, which has
+// 32 bits.
+func (b *fieldBatch) long(id uint32, unit float64) fieldNumber {
+	key := fieldKey{id, 0}
+	return fieldNumber{[]fieldKey{key}, func() (float64, status) {
+		value, result := b.longNumber(key)
+		return value * unit, result
+	}}
+}
+
+// sum is the sum of a field over the NVLinks.
+func (b *fieldBatch) sum(id uint32) fieldNumber {
+	return fieldNumber{[]fieldKey{linkCount}, func() (float64, status) { return b.linkSum(id) }}
+}
+
+// sensor leaves out 0 °C, which GPUs without the sensor answer.
+func sensor(number fieldNumber) fieldNumber {
+	return fieldNumber{number.keys, func() (float64, status) {
+		value, result := number.read()
+		if result == statusSuccess && value == 0 {
+			return 0, statusNotSupported
+		}
+		return value, result
+	}}
+}
+
+// either is the second number where the first is not supported.
+func either(first, second fieldNumber) fieldNumber {
+	return fieldNumber{slices.Concat(first.keys, second.keys), func() (float64, status) {
+		if value, result := first.read(); !result.unsupported() {
+			return value, result
+		}
+		return second.read()
+	}}
 }
 
 // fetch asks for all fields.
 func (b *fieldBatch) fetch() status {
 	clear(b.answers)
 	b.result = b.add(append(slices.Clip(b.keys), b.perLink...))
-	if b.result != statusSuccess || !b.io || b.perLink != nil {
+	if b.result != statusSuccess || b.perLink != nil || !slices.Contains(b.keys, allLinksSent) {
 		return b.result
 	}
-	if _, result := b.number(fieldKey{fieldNVLinkDataTX, allLinks}); !result.unsupported() {
+	if _, result := b.number(allLinksSent); !result.unsupported() {
 		return b.result
 	}
 	// NVLink 5 tells the bytes of single links only.
@@ -194,8 +251,8 @@ func (b *fieldBatch) number(key fieldKey) (float64, status) {
 	return answer.number()
 }
 
-// longNumber is number for a field whose number other drivers use for
-// something else, which has 32 bits.
+// longNumber is number for a field of 64 bits. One of 32 bits is another
+// driver's.
 func (b *fieldBatch) longNumber(key fieldKey) (float64, status) {
 	value, result := b.number(key)
 	if result == statusSuccess && !b.answers[key].kind.long() {
@@ -206,7 +263,7 @@ func (b *fieldBatch) longNumber(key fieldKey) (float64, status) {
 
 // links is the number of NVLinks that the GPU has.
 func (b *fieldBatch) links() (uint32, status) {
-	value, result := b.number(fieldKey{fieldNVLinkCount, 0})
+	value, result := b.number(linkCount)
 	if result == statusSuccess && (value < 1 || value > maxLinks) {
 		return 0, statusNotSupported
 	}

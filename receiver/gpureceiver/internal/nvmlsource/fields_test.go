@@ -115,11 +115,9 @@ func TestFieldsAreAskedForAtOnce(t *testing.T) {
 		{74, 0}: statusGPUIsLost, {38, 0}: statusNotSupported,
 	}
 	for key := range expected {
-		batch.want(key.id, key.scope)
-		batch.want(key.id, key.scope)
+		batch.want(key, key)
 	}
-	batch.want(269, 0)
-	batch.want(270, 0)
+	batch.want(fieldKey{269, 0}, fieldKey{270, 0})
 	require.Equal(t, statusSuccess, batch.fetch())
 	require.Len(t, fields.asked, 1)
 	assert.Len(t, fields.asked[0], 7, "each once")
@@ -155,9 +153,8 @@ func TestBytesOfSingleLinks(t *testing.T) {
 		{202, 0}: long(1000), {202, 1}: long(500),
 		{204, 0}: long(10), {204, 1}: long(20),
 	}}
-	batch := &fieldBatch{ask: fields.ask, io: true}
-	batch.want(91, 0)
-	batch.want(138, allLinks)
+	batch := &fieldBatch{ask: fields.ask}
+	batch.want(linkCount, allLinksSent)
 	sum := func(id uint32) float64 {
 		value, result := batch.linkSum(id)
 		require.Equal(t, statusSuccess, result)
@@ -191,8 +188,8 @@ func TestNumbersOfLinks(t *testing.T) {
 		"unknown": {fieldAnswer{result: statusUnknown}, statusUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
-			batch := &fieldBatch{ask: (&gpuFields{values: map[fieldKey]fieldAnswer{{91, 0}: test.answer}}).ask, io: true}
-			batch.want(91, 0)
+			batch := &fieldBatch{ask: (&gpuFields{values: map[fieldKey]fieldAnswer{{91, 0}: test.answer}}).ask}
+			batch.want(linkCount, allLinksSent)
 			batch.fetch()
 			_, result := batch.links()
 			assert.Equal(t, test.expected, result)

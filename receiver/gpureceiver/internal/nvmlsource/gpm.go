@@ -1,7 +1,6 @@
 package nvmlsource
 
 import (
-	"maps"
 	"math"
 	"time"
 
@@ -32,60 +31,53 @@ const (
 	gpmPCIeReceived    = 21
 )
 
-// gpmMetrics are all of them.
-var gpmMetrics = []uint32{
-	gpmSMUtilization, gpmSMOccupancy, gpmInteger, gpmTensor, gpmDRAM,
-	gpmFP64, gpmFP32, gpmFP16, gpmPCIeTransmitted, gpmPCIeReceived,
+// gpmMetrics are all of them, with what each tells.
+var gpmMetrics = []gpmMetric{
+	{gpmSMUtilization, device.SMUtilization, false},
+	{gpmSMOccupancy, device.SMOccupancy, false},
+	{gpmDRAM, device.DRAMUtilization, false},
+	{gpmTensor, device.PipeUtilization.Member("tensor"), false},
+	{gpmFP16, device.PipeUtilization.Member("fp16"), false},
+	{gpmFP32, device.PipeUtilization.Member("fp32"), false},
+	{gpmFP64, device.PipeUtilization.Member("fp64"), false},
+	{gpmInteger, device.PipeUtilization.Member("integer"), false},
+	{gpmPCIeTransmitted, device.PCIeTransmitted, true},
+	{gpmPCIeReceived, device.PCIeReceived, true},
+}
+
+// gpmMetric is a metric of GPM and the quantity that it tells.
+type gpmMetric struct {
+	id       uint32
+	quantity *device.Quantity
+	// rate is true for mebibytes per second, of which the quantity is the
+	// total, and false for a percentage.
+	rate bool
 }
 
 // gpmValue is one metric between two samples.
 type gpmValue struct {
-	id     uint32
+	metric gpmMetric
 	result status
 	value  float64
 }
 
-// gpmTotals is what GPM told last, and the bytes that it told rates of.
+// gpmTotals has the last values of GPM, and the totals of its rates.
 type gpmTotals struct {
-	pipes                 device.Pipes
-	received, transmitted device.Number
+	readings device.Readings
 }
 
 // add takes the values of a time that has passed.
 func (t *gpmTotals) add(values []gpmValue, elapsed time.Duration) {
-	t.pipes = device.Pipes{}
-	pipe := func(name string, value float64) {
-		if t.pipes.Pipe == nil {
-			t.pipes.Pipe = make(device.Numbers, len(device.PipeNames))
-		}
-		t.pipes.Pipe[name] = value
-	}
+	t.readings.Pipes = device.Pipes{}
 	for _, v := range values {
 		if v.result != statusSuccess || math.IsNaN(v.value) || math.IsInf(v.value, 0) || v.value < 0 {
 			continue
 		}
-		part := gpmRatio(v.value)
-		switch v.id {
-		case gpmSMUtilization:
-			t.pipes.SMUtilization = device.Read(part)
-		case gpmSMOccupancy:
-			t.pipes.SMOccupancy = device.Read(part)
-		case gpmDRAM:
-			t.pipes.DRAMUtilization = device.Read(part)
-		case gpmTensor:
-			pipe("tensor", part)
-		case gpmFP16:
-			pipe("fp16", part)
-		case gpmFP32:
-			pipe("fp32", part)
-		case gpmFP64:
-			pipe("fp64", part)
-		case gpmInteger:
-			pipe("integer", part)
-		case gpmPCIeReceived:
-			t.received = device.Read(t.received.Value + v.value*mebibyte*elapsed.Seconds())
-		case gpmPCIeTransmitted:
-			t.transmitted = device.Read(t.transmitted.Value + v.value*mebibyte*elapsed.Seconds())
+		quantity := v.metric.quantity
+		if v.metric.rate {
+			quantity.Store(&t.readings, quantity.Of(&t.readings).Value+v.value*mebibyte*elapsed.Seconds())
+		} else {
+			quantity.Store(&t.readings, gpmRatio(v.value))
 		}
 	}
 }
@@ -101,10 +93,9 @@ func gpmRatio(percentage float64) float64 {
 
 // store returns what puts the values into readings.
 func (t *gpmTotals) store() func(*device.Readings) {
-	told := *t
-	told.pipes.Pipe = maps.Clone(told.pipes.Pipe)
+	last := t.readings.Clone()
 	return func(r *device.Readings) {
-		r.Pipes = told.pipes
-		r.PCIe.Received, r.PCIe.Transmitted = told.received, told.transmitted
+		r.Pipes = last.Pipes
+		r.PCIe.Received, r.PCIe.Transmitted = last.PCIe.Received, last.PCIe.Transmitted
 	}
 }

@@ -70,6 +70,15 @@ func (s *gpmSamples) allocate(library nvml.Interface) nvml.Return {
 	return nvml.SUCCESS
 }
 
+// gpmCall is the one call for all metrics of GPM.
+func (g *boundGPU) gpmCall() call {
+	gpm := call{name: "gpm", read: g.readGPM}
+	for _, metric := range gpmMetrics {
+		gpm.yields = append(gpm.yields, metric.quantity)
+	}
+	return gpm
+}
+
 // readGPM compares a new sample with that of the last reading.
 func (g *boundGPU) readGPM() (func(*device.Readings), status) {
 	s := g.gpm
@@ -145,8 +154,8 @@ func (g *boundGPU) takeGPM(sample nvml.GpmSample) nvml.Return {
 // compareGPM returns the metrics between two samples.
 func (g *boundGPU) compareGPM(older, newer nvml.GpmSample) ([]gpmValue, nvml.Return) {
 	question := nvml.GpmMetricsGetType{NumMetrics: uint32(len(gpmMetrics)), Sample1: older, Sample2: newer}
-	for i, id := range gpmMetrics {
-		question.Metrics[i].MetricId = id
+	for i, metric := range gpmMetrics {
+		question.Metrics[i].MetricId = metric.id
 	}
 	if ret := g.nvml.GpmMetricsGet(&question); ret != nvml.SUCCESS {
 		return nil, ret
@@ -154,7 +163,7 @@ func (g *boundGPU) compareGPM(older, newer nvml.GpmSample) ([]gpmValue, nvml.Ret
 	values := make([]gpmValue, len(gpmMetrics))
 	for i := range values {
 		answer := &question.Metrics[i]
-		values[i] = gpmValue{id: gpmMetrics[i], result: statusOf(nvml.Return(answer.NvmlReturn)), value: answer.Value}
+		values[i] = gpmValue{metric: gpmMetrics[i], result: statusOf(nvml.Return(answer.NvmlReturn)), value: answer.Value}
 	}
 	return values, nvml.SUCCESS
 }

@@ -2,6 +2,7 @@ package nvmlsource
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -12,16 +13,18 @@ import (
 
 func TestGPMTotals(t *testing.T) {
 	var totals gpmTotals
+	by := func(id uint32) gpmMetric {
+		return gpmMetrics[slices.IndexFunc(gpmMetrics, func(m gpmMetric) bool { return m.id == id })]
+	}
 	totals.add([]gpmValue{
-		{gpmSMUtilization, statusSuccess, 50},
-		{gpmSMOccupancy, statusSuccess, math.NaN()},
-		{gpmDRAM, statusNotSupported, 70},
-		{gpmTensor, statusSuccess, 100.0001},
-		{gpmFP64, statusSuccess, 0},
-		{gpmFP32, statusSuccess, -1},
-		{gpmPCIeReceived, statusSuccess, 2},
-		{gpmPCIeTransmitted, statusNotSupported, 3},
-		{99, statusSuccess, 1},
+		{by(gpmSMUtilization), statusSuccess, 50},
+		{by(gpmSMOccupancy), statusSuccess, math.NaN()},
+		{by(gpmDRAM), statusNotSupported, 70},
+		{by(gpmTensor), statusSuccess, 100.0001},
+		{by(gpmFP64), statusSuccess, 0},
+		{by(gpmFP32), statusSuccess, -1},
+		{by(gpmPCIeReceived), statusSuccess, 2},
+		{by(gpmPCIeTransmitted), statusNotSupported, 3},
 	}, 10*time.Second)
 	var r device.Readings
 	totals.store()(&r)
@@ -31,9 +34,9 @@ func TestGPMTotals(t *testing.T) {
 	}, r)
 
 	// What GPM does not tell any more is gone; bytes that were counted stay.
-	totals.add([]gpmValue{{gpmPCIeTransmitted, statusSuccess, 1}}, time.Second)
+	totals.add([]gpmValue{{by(gpmPCIeTransmitted), statusSuccess, 1}}, time.Second)
 	stored := totals.store()
-	totals.add([]gpmValue{{gpmTensor, statusSuccess, 10}}, time.Second)
+	totals.add([]gpmValue{{by(gpmTensor), statusSuccess, 10}}, time.Second)
 	r = device.Readings{}
 	stored(&r)
 	assert.Equal(t, device.Readings{

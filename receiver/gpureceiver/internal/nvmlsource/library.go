@@ -1,6 +1,10 @@
 package nvmlsource
 
-import "github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
+import (
+	"slices"
+
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
+)
 
 // status is the name of an NVML return code, or one of the names below that
 // this package adds.
@@ -64,11 +68,11 @@ type gpu interface {
 	Architecture() (string, status)
 	// NUMANode is that of the host memory next to the GPU.
 	NUMANode() (int, status)
-	// Calls are what can be asked about the readings, in the order in which
-	// they are to be asked, as far as their names are wanted. They have a
-	// memory of what they told before, so that one GPU's are made once and
-	// used again; what the GPU with this id was sampled is remembered beyond.
-	Calls(id string, wanted func(call string) bool) []call
+	// Calls returns the calls about the readings that yield a wanted quantity,
+	// in the order in which they are to be made. They remember earlier
+	// answers, so that a GPU's calls are created once and used again. The
+	// samples of the GPU with this id are remembered longer than its handle.
+	Calls(id string, wants func(*device.Quantity) bool) []call
 	// MIGDevices is how many MIG devices a GPU can have, 0 while it is not in
 	// MIG mode. A GPU that has no such mode is unsupported.
 	MIGDevices() (int, status)
@@ -95,14 +99,42 @@ type gpu interface {
 
 // call is one question to a GPU about its readings.
 type call struct {
+	// name is the call's name in the receiver's own metrics. Several calls can
+	// share one.
 	name string
-	// slow is true for what takes the driver milliseconds.
+	// yields are the quantities that the call reads. It is made if any of them
+	// is wanted.
+	yields []*device.Quantity
+	// fields are those that the GPU's fieldBatch has to ask for before.
+	fields []fieldKey
+	// slow is true for a call that takes the driver milliseconds.
 	slow bool
-	// part is true for what an earlier call has told already, so that it does
-	// not reach the library.
+	// part is true for a call that is answered from the fields, so that it
+	// does not reach the library.
 	part bool
-	// read asks. Only if it succeeds, store puts the values into the readings.
+	// read makes the call. Only if it succeeds, store puts the values into the
+	// readings.
 	read func() (store func(*device.Readings), result status)
+}
+
+// wanted reports whether the call yields a wanted quantity.
+func (c *call) wanted(wants func(*device.Quantity) bool) bool {
+	return slices.ContainsFunc(c.yields, wants)
+}
+
+// number is a call for one quantity.
+func number(name string, quantity *device.Quantity, ask func() (float64, status)) call {
+	return call{name: name, yields: []*device.Quantity{quantity}, read: func() (func(*device.Readings), status) {
+		value, result := ask()
+		return func(r *device.Readings) { quantity.Store(r, value) }, result
+	}}
+}
+
+// part is a call for one quantity that is answered from the fields.
+func part(name string, quantity *device.Quantity, value fieldNumber) call {
+	c := number(name, quantity, value.read)
+	c.fields, c.part = value.keys, true
+	return c
 }
 
 // process is a process as NVML lists it.

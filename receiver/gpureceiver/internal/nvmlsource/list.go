@@ -21,7 +21,7 @@ type listing struct {
 	version  string
 	cuda     string
 	gpus     []*knownGPU
-	wanted   func(call string) bool
+	wants    func(*device.Quantity) bool
 	called   func(call, status string, took time.Duration)
 	failures []failure
 }
@@ -30,7 +30,7 @@ type listing struct {
 // is known already is not asked for its identity again, because one that fell
 // off the bus would not tell it.
 func (s *Source) list(ctx context.Context) status {
-	l := &listing{opened: s.open, version: s.driverVersion, cuda: s.cudaVersion, wanted: s.opts.Wanted, called: s.opts.Called, result: statusTimeout}
+	l := &listing{opened: s.open, version: s.driverVersion, cuda: s.cudaVersion, wants: s.opts.Wants, called: s.opts.Called, result: statusTimeout}
 	if !s.open {
 		s.opts.Attempted()
 	}
@@ -71,7 +71,7 @@ func (s *Source) list(ctx context.Context) status {
 // failed.
 func (l *listing) fill(lib library, known []*knownGPU) {
 	opens := !l.opened
-	done := listing{opened: l.opened, version: l.version, cuda: l.cuda, wanted: l.wanted, called: l.called}
+	done := listing{opened: l.opened, version: l.version, cuda: l.cuda, wants: l.wants, called: l.called}
 	done.result = done.query(lib, known)
 	if opens && done.opened && done.result != statusSuccess {
 		askStatus("close", l.called, lib.Close)
@@ -101,7 +101,7 @@ func (l *listing) query(lib library, known []*knownGPU) status {
 		} else {
 			_ = l.failed("driver_version", result)
 		}
-		l.cuda = tell(l, callCUDAVersion, lib.CUDAVersion)
+		l.cuda = tell(l, device.CUDAVersion, "cuda_version", lib.CUDAVersion)
 	}
 	count, result := ask("device_count", l.called, lib.DeviceCount)
 	if result != statusSuccess {
@@ -151,20 +151,20 @@ func (l *listing) identify(lib library, index int) *knownGPU {
 	if identity.PCIBusID, result = ask("pci_bus_id", l.called, handle.PCIBusID); result != statusSuccess {
 		_ = l.failed("pci_bus_id", result)
 	}
-	identity.Serial = tell(l, callSerial, handle.Serial)
-	identity.VBIOS = tell(l, callVBIOS, handle.VBIOS)
-	identity.Architecture = tell(l, callArchitecture, handle.Architecture)
-	if l.wanted(callNUMANode) {
-		if node, result := guard(handle.NUMANode); l.failed(callNUMANode, result) == statusSuccess {
+	identity.Serial = tell(l, device.Serial, "serial", handle.Serial)
+	identity.VBIOS = tell(l, device.VBIOS, "vbios", handle.VBIOS)
+	identity.Architecture = tell(l, device.Architecture, "architecture", handle.Architecture)
+	if l.wants(device.NUMANode) {
+		if node, result := guard(handle.NUMANode); l.failed("numa_node", result) == statusSuccess {
 			identity.NUMANode = device.Read(float64(node))
 		}
 	}
-	return &knownGPU{handle: handle, calls: handle.Calls(id, l.wanted), identity: identity}
+	return &knownGPU{handle: handle, calls: handle.Calls(id, l.wants), identity: identity}
 }
 
 // tell asks for a text if it is wanted. It is empty where it is not known.
-func tell(l *listing, name string, question func() (string, status)) string {
-	if !l.wanted(name) {
+func tell(l *listing, quantity *device.Quantity, name string, question func() (string, status)) string {
+	if !l.wants(quantity) {
 		return ""
 	}
 	text, result := guard(question)

@@ -50,7 +50,7 @@ func (s *Source) listMIG(ctx context.Context) {
 		}
 		children := known.children
 		found, result := askAbout(ctx, s, known, "mig_devices", func() (migListing, status) {
-			return findMIG(known, children, s.opts.Wanted)
+			return findMIG(known, children, s.opts.Wants)
 		})
 		switch {
 		case result == statusSuccess:
@@ -79,7 +79,7 @@ func (s *Source) wholeGPUs() []*knownGPU {
 
 // findMIG makes the calls about a GPU's MIG devices. Those that were known
 // before are kept, with what they remember; those that are gone are let go.
-func findMIG(parent *knownGPU, before []*knownGPU, wanted func(string) bool) (migListing, status) {
+func findMIG(parent *knownGPU, before []*knownGPU, wants func(*device.Quantity) bool) (migListing, status) {
 	count, result := guard(parent.handle.MIGDevices)
 	if result != statusSuccess {
 		return migListing{}, result
@@ -120,12 +120,12 @@ func findMIG(parent *knownGPU, before []*knownGPU, wanted func(string) bool) (mi
 			listing.devices = append(listing.devices, old)
 			continue
 		}
-		asked := wanted
+		needed := wants
 		if !leads {
-			asked = func(string) bool { return false }
+			needed = func(*device.Quantity) bool { return false }
 		}
 		listing.devices = append(listing.devices, &knownGPU{
-			handle: one.handle, calls: one.handle.Calls(one.identity.ID, asked), identity: one.identity, leads: leads,
+			handle: one.handle, calls: one.handle.Calls(one.identity.ID, needed), identity: one.identity, leads: leads,
 		})
 	}
 	for _, old := range before {

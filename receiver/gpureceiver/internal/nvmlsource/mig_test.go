@@ -92,10 +92,10 @@ func (p *migPart) Instances() (int, int, status) { return p.gi, p.ci, statusSucc
 func (*migPart) Size() (migSize, status)         { return migSize{}, statusNotSupported }
 func (p *migPart) Renew(gpu)                     { p.renewed++ }
 func (p *migPart) Release()                      { *p.released++ }
-func (*migPart) Calls(_ string, want func(string) bool) []call {
+func (*migPart) Calls(_ string, wants func(*device.Quantity) bool) []call {
 	calls := []call{{name: "compute_instance"}}
-	if want(callMemory) {
-		calls = append(calls, call{name: callMemory})
+	if wants(device.MemoryTotal) {
+		calls = append(calls, call{name: "memory"})
 	}
 	return calls
 }
@@ -111,7 +111,7 @@ func TestFindMIG(t *testing.T) {
 		nil, part("MIG-b1", "1c.2g.20gb", 3, 1), nil, part("MIG-b0", "1c.2g.20gb", 3, 0), part("MIG-a", "1g.10gb", 1, 0), broken,
 	}}
 	parent := &knownGPU{handle: handle, identity: device.Identity{ID: "GPU-x", Name: "NVIDIA X", Index: 2, PCIBusID: "0000:01:00.0"}}
-	all := func(string) bool { return true }
+	all := func(*device.Quantity) bool { return true }
 
 	listing, result := findMIG(parent, nil, all)
 	require.Equal(t, statusSuccess, result)

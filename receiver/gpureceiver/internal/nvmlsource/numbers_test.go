@@ -15,17 +15,6 @@ import (
 // The numbers that this package writes down, so that it compiles without NVML,
 // are those of NVML's header.
 func TestNumbersAreThoseOfTheHeader(t *testing.T) {
-	assert.Equal(t, map[string]uint64{
-		"applications_clocks":     nvml.ClocksEventReasonApplicationsClocksSetting,
-		"sw_power_cap":            nvml.ClocksEventReasonSwPowerCap,
-		"hw_slowdown":             nvml.ClocksThrottleReasonHwSlowdown,
-		"sync_boost":              nvml.ClocksEventReasonSyncBoost,
-		"sw_thermal_slowdown":     nvml.ClocksEventReasonSwThermalSlowdown,
-		"hw_thermal_slowdown":     nvml.ClocksThrottleReasonHwThermalSlowdown,
-		"hw_power_brake_slowdown": nvml.ClocksThrottleReasonHwPowerBrakeSlowdown,
-		"display_clocks":          nvml.ClocksEventReasonDisplayClockSetting,
-	}, throttleBits)
-
 	for ours, header := range map[int]int{
 		fieldRetiredSingleBit:   nvml.FI_DEV_RETIRED_SBE,
 		fieldRetiredDoubleBit:   nvml.FI_DEV_RETIRED_DBE,
@@ -95,9 +84,9 @@ func TestTemperatures(t *testing.T) {
 	assert.InDelta(t, -5, signed(math.MaxUint32-4), 0)
 
 	for value, expected := range map[float64]status{0: statusNotSupported, 1: statusSuccess, -5: statusSuccess} {
-		_, result := sensor(func() (float64, status) { return value, statusSuccess })()
+		_, result := sensor(fieldNumber{read: func() (float64, status) { return value, statusSuccess }}).read()
 		assert.Equal(t, expected, result, "the memory's sensor tells %v", value)
 	}
-	_, result := sensor(func() (float64, status) { return 0, statusGPUIsLost })()
+	_, result := sensor(fieldNumber{read: func() (float64, status) { return 0, statusGPUIsLost }}).read()
 	assert.Equal(t, statusGPUIsLost, result)
 }

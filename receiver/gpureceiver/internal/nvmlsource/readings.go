@@ -118,28 +118,6 @@ func (r *readings) fill(calls []call) {
 	}
 }
 
-// number is a call for one number.
-func number(name string, ask func() (float64, status), place func(*device.Readings) *device.Number) call {
-	return call{name: name, read: func() (func(*device.Readings), status) {
-		value, result := ask()
-		return func(r *device.Readings) { *place(r) = device.Read(value) }, result
-	}}
-}
-
-// named is a call for one of several numbers that have names.
-func named(name string, ask func() (float64, status), place func(*device.Readings) *device.Numbers, key string) call {
-	return call{name: name, read: func() (func(*device.Readings), status) {
-		value, result := ask()
-		return func(r *device.Readings) {
-			numbers := place(r)
-			if *numbers == nil {
-				*numbers = make(device.Numbers)
-			}
-			(*numbers)[key] = value
-		}, result
-	}}
-}
-
 // guard makes a call and turns a panic of the binding into a status.
 func guard[T any](ask func() (T, status)) (value T, result status) {
 	defer func() {

@@ -116,9 +116,6 @@ func (s *Source) listProcesses(ctx context.Context, known *knownGPU, turn func()
 		known.handle.ComputeProcesses, known.handle.GraphicsProcesses, known.handle.MPSProcesses,
 	} {
 		kind := device.ProcessTypes[i]
-		if !s.opts.Wanted(kind + "_processes") {
-			continue
-		}
 		if !turn() {
 			return
 		}
@@ -133,7 +130,7 @@ func (s *Source) listProcesses(ctx context.Context, known *knownGPU, turn func()
 	}
 	// The driver does not sample the processes of MIG devices, and there is
 	// nothing to be sampled where nobody is.
-	if known.identity.MIG == nil && lists.any() && s.opts.Wanted(callProcessUtilization) {
+	if known.identity.MIG == nil && lists.any() && s.opts.Wants(device.ProcessUtilization) {
 		if !turn() {
 			return
 		}
@@ -229,6 +226,9 @@ func (s *Source) slowRound(ctx context.Context, targets []slowTarget, turn func(
 // firstProcesses lists the processes of the GPUs that were never asked for
 // them, so that the first reading says already who uses a GPU.
 func (s *Source) firstProcesses(ctx context.Context, answering []*knownGPU) []*knownGPU {
+	if !s.opts.Wants(device.ProcessList) {
+		return nil
+	}
 	var first []*knownGPU
 	for _, known := range answering {
 		if known.slow.asked || known.divided {
@@ -254,7 +254,7 @@ func (s *Source) slowTargets(now time.Time, answering, first []*knownGPU) []slow
 	}
 	targets := make([]slowTarget, 0, len(answering))
 	for _, known := range answering {
-		target := slowTarget{known: known, processes: !known.divided && !done[known]}
+		target := slowTarget{known: known, processes: s.opts.Wants(device.ProcessList) && !known.divided && !done[known]}
 		if target.processes || len(known.slowCalls) > 0 {
 			targets = append(targets, target)
 		}

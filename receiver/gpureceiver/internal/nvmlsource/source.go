@@ -54,8 +54,9 @@ type Options struct {
 	// ReleaseBetweenReadings closes the library after each reading, unless a
 	// GPU's persistence mode is off.
 	ReleaseBetweenReadings bool
-	// Wanted says which of CallNames are made. Nil means all.
-	Wanted func(call string) bool
+	// Wants reports whether a quantity is needed. A call that yields none that
+	// is needed is not made. Nil means that all are needed.
+	Wants func(*device.Quantity) bool
 	// Logger gets one line for each change of the driver's or a GPU's state.
 	Logger *zap.Logger
 	// Now is the clock. It may be asked by several goroutines at once.
@@ -87,8 +88,8 @@ func (o *Options) complete() {
 			*hook = func() {}
 		}
 	}
-	if o.Wanted == nil {
-		o.Wanted = func(string) bool { return true }
+	if o.Wants == nil {
+		o.Wants = func(*device.Quantity) bool { return true }
 	}
 	if o.Called == nil {
 		o.Called = func(string, string, time.Duration) {}

@@ -86,14 +86,13 @@ func TestReadingsAfterFailures(t *testing.T) {
 	answer := func(value float64, result status) func() (float64, status) {
 		return func() (float64, status) { return value, result }
 	}
-	draw := func(r *device.Readings) *device.Number { return &r.Power.Draw }
 	calls := []call{
-		number("temperature", answer(40, statusSuccess), func(r *device.Readings) *device.Number { return &r.Thermal.GPU }),
-		number("encoder", answer(0, statusNotSupported), draw),
-		number("decoder", answer(0, statusFunctionNotFound), draw),
-		number("memory", answer(0, statusUnknown), draw),
-		number("power", func() (float64, status) { panic("index out of range") }, draw),
-		number("energy", answer(7, statusSuccess), func(r *device.Readings) *device.Number { return &r.Power.Energy }),
+		number("temperature", device.GPUTemperature, answer(40, statusSuccess)),
+		number("encoder", device.PowerDraw, answer(0, statusNotSupported)),
+		number("decoder", device.PowerDraw, answer(0, statusFunctionNotFound)),
+		number("memory", device.PowerDraw, answer(0, statusUnknown)),
+		number("power", device.PowerDraw, func() (float64, status) { panic("index out of range") }),
+		number("energy", device.Energy, answer(7, statusSuccess)),
 	}
 	calls[3].part = true
 	r := newReadings(&knownGPU{}, nil)

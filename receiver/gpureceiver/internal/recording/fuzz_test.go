@@ -75,19 +75,19 @@ func xids(rec *Recording) int {
 // compareCounters fails the test for a counter that fell, or is no number.
 func compareCounters(t *testing.T, earlier, later *device.Readings) {
 	t.Helper()
-	before := map[counter]float64{}
-	earlier.EachCounter(func(set, name string, value float64) float64 {
-		before[counter{set, name}] = value
+	before := map[*device.Quantity]float64{}
+	earlier.EachCounter(func(q *device.Quantity, value float64) float64 {
+		before[q] = value
 		return value
 	})
-	later.EachCounter(func(set, name string, value float64) float64 {
-		if was := before[counter{set, name}]; !(value >= was) || math.IsInf(value, 0) {
-			t.Errorf("%s %s falls from %v to %v", set, name, was, value)
+	later.EachCounter(func(q *device.Quantity, value float64) float64 {
+		if was := before[q]; !(value >= was) || math.IsInf(value, 0) {
+			t.Errorf("%s falls from %v to %v", q.Name(), was, value)
 		}
-		delete(before, counter{set, name})
+		delete(before, q)
 		return value
 	})
 	for missing := range before {
-		t.Errorf("%v is gone", missing)
+		t.Errorf("%s is gone", missing.Name())
 	}
 }

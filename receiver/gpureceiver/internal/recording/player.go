@@ -32,11 +32,7 @@ type playedGPU struct {
 	recorded  *GPU
 	processes map[uint32]playedProcess
 	// rounds is what one round adds to each counter.
-	rounds map[counter]float64
-}
-
-type counter struct {
-	set, name string
+	rounds map[*device.Quantity]float64
 }
 
 type playedProcess struct {
@@ -180,8 +176,8 @@ func (g *playedGPU) at(r *Readings, rounds float64) device.GPU {
 		ProcessesKnown: r.Processes != nil,
 		Processes:      make([]device.Process, 0, len(r.Processes)),
 	}
-	gpu.Readings.EachCounter(func(set, name string, value float64) float64 {
-		return value + rounds*g.rounds[counter{set, name}]
+	gpu.Readings.EachCounter(func(q *device.Quantity, value float64) float64 {
+		return value + rounds*g.rounds[q]
 	})
 	for i := range r.Processes {
 		process := &r.Processes[i]
@@ -232,54 +228,49 @@ func number(value *int64) workload.Number {
 	return workload.Number{Value: *value, Known: true}
 }
 
-// tailed are the counters that a reading says how fast they rise.
-var tailed = []struct {
-	counter counter
-	rate    func(*device.Readings) device.Number
-}{
-	{counter{"power.energy", ""}, func(r *device.Readings) device.Number { return r.Power.Draw }},
-	{counter{"activity.general.busy_seconds", ""}, func(r *device.Readings) device.Number { return r.Activity.General.Utilization }},
-	{counter{"activity.encoder.busy_seconds", ""}, func(r *device.Readings) device.Number { return r.Activity.Encoder.Utilization }},
-	{counter{"activity.decoder.busy_seconds", ""}, func(r *device.Readings) device.Number { return r.Activity.Decoder.Utilization }},
-	{counter{"activity.jpeg.busy_seconds", ""}, func(r *device.Readings) device.Number { return r.Activity.JPEG.Utilization }},
-	{counter{"activity.ofa.busy_seconds", ""}, func(r *device.Readings) device.Number { return r.Activity.OFA.Utilization }},
+// rates are the quantities that say how fast a counter rises, by the counter.
+func rates() map[*device.Quantity]*device.Quantity {
+	rates := map[*device.Quantity]*device.Quantity{device.Energy: device.PowerDraw}
+	for _, engine := range device.Engines {
+		rates[engine.BusyTime] = engine.Utilization
+	}
+	return rates
 }
 
 // roundCounters is what one round adds to each counter of a GPU: what it rose
 // by from the first frame that tells it to the last. In the time that the last
 // frame lasts, energy rises by its power and busy time by its utilization;
 // other counters stand still.
-func roundCounters(rec *Recording, uuid string) map[counter]float64 {
-	first, last := make(map[counter]float64), make(map[counter]float64)
+func roundCounters(rec *Recording, uuid string) map[*device.Quantity]float64 {
+	first, last := make(map[*device.Quantity]float64), make(map[*device.Quantity]float64)
 	for f := range rec.Frames {
 		for i := range rec.Frames[f].GPUs {
 			if rec.Frames[f].GPUs[i].UUID != uuid {
 				continue
 			}
-			rec.Frames[f].GPUs[i].EachCounter(func(set, name string, value float64) float64 {
-				key := counter{set, name}
-				if _, found := first[key]; !found {
-					first[key] = value
+			rec.Frames[f].GPUs[i].EachCounter(func(q *device.Quantity, value float64) float64 {
+				if _, found := first[q]; !found {
+					first[q] = value
 				}
-				last[key] = value
+				last[q] = value
 				return value
 			})
 		}
 	}
-	rounds := make(map[counter]float64, len(first))
-	for key := range first {
+	rounds := make(map[*device.Quantity]float64, len(first))
+	for q := range first {
 		// A recording in which the driver was loaded again falls as a whole.
 		// The receiver treats the fall at the round's end like the one inside.
-		rounds[key] = max(last[key]-first[key], 0)
+		rounds[q] = max(last[q]-first[q], 0)
 	}
 	end := &rec.Frames[len(rec.Frames)-1]
 	for i := range end.GPUs {
 		if end.GPUs[i].UUID != uuid {
 			continue
 		}
-		for _, t := range tailed {
-			if _, found := first[t.counter]; found {
-				rounds[t.counter] += max(t.rate(&end.GPUs[i].Readings).Value, 0) * (rec.Duration - end.At).Seconds()
+		for counter, rate := range rates() {
+			if _, found := first[counter]; found {
+				rounds[counter] += max(rate.Of(&end.GPUs[i].Readings).Value, 0) * (rec.Duration - end.At).Seconds()
 			}
 		}
 	}

@@ -1,0 +1,94 @@
+package golden
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// Texts as they are written, each with what is hard to tell from something else.
+var texts = map[string]string{
+	"traces": `traces 2026-01-02T03:04:05Z
+resource {service.name="trainer"}
+scope name="torchtel" version="1" {language="python"}
+span trace=5a..1 id=5b..2 parent=5b..1 name="for=\"ward\" {" kind=server start=100ms end=1m0.5s status=error message="line\nline" traceState="a=b" {double=1.0, empty=@{}, int=1, "key, with={}"="", list=[1, "1", [], {a=true}], nan=@{"doubleValue":"NaN"}, raw=@{"bytesValue":"AQI="}, text="1"}
+  event name="exception" time=1.4s {exception.type="OSError"}
+  link trace=01020304050607080102030405060708 id=0102030405060708 {why="retry"}
+span name="no ids" start=18446744073709551615
+`,
+	"metrics": `metrics 2026-01-02T03:04:05Z
+resource schemaUrl="https://opentelemetry.io/schemas/1.36.0"
+scope
+metric name="a gauge" type=gauge unit="1"
+"a gauge"{hw.id="GPU-a"} 5 time=10s
+"a gauge"{hw.id="GPU-b"} 5.0 time=10s
+"a gauge"{hw.id="GPU-c"} @{"doubleValue":"NaN"} time=10s
+metric name="exponential" type=exponentialHistogram temporality=delta
+exponential{} start=0s time=10s count=3 negative.offset=1 positive.bucketCounts=[1,2] positive.offset=-1 scale=2 sum=7.5 zeroCount=1
+metric name="hist" type=histogram temporality=cumulative unit="s"
+hist{a="b"} start=0s time=10s buckets=[1,0] bounds=[0.5] count=1 max=0.25 min=0.25 sum=0.25
+  exemplar 0.25 trace=b..1 id=a..2 time=9s filteredAttributes={rank=1}
+metric name="none"
+metric name="sum" type=sum temporality=cumulative monotonic=true
+metric name="summary" type=summary
+summary{} time=10s count=2 quantileValues=[{"quantile":0.5,"value":3}] sum=6
+`,
+	"logs": `logs 2026-01-02T03:04:05Z
+resource
+scope
+log time=0s observed=0s body="XID 31" eventName="xid" severityNumber=13 severityText="WARN" {nvidia.gpu.xid.code=31}
+log body={a=[1]}
+log
+`,
+}
+
+func TestWhatIsWrittenIsReadBack(t *testing.T) {
+	for signal, content := range texts {
+		path := filepath.Join(t.TempDir(), signal)
+		require.NoError(t, os.WriteFile(path, []byte("# A comment.\n\n"+content), 0o600))
+		assert.Equal(t, signal, Signal(t, path))
+		got := ""
+		switch signal {
+		case "traces":
+			got = Traces(t, ReadTraces(t, path))
+		case "metrics":
+			got = Metrics(t, ReadMetrics(t, path))
+		case "logs":
+			got = Logs(t, ReadLogs(t, path))
+		}
+		assert.Empty(t, difference("# A comment.\n\n"+content, "# A comment.\n\n"+got))
+		require.NoError(t, os.WriteFile(path, []byte(got), 0o600))
+		Compare(t, path, content)
+	}
+}
+
+func TestLinesThatCannotBeRead(t *testing.T) {
+	for line, expected := range map[string]string{
+		"metrics":                                  `line 1: the signal is "metrics", not "traces"`,
+		"traces yesterday":                         "line 1: parsing time",
+		"traces\nspan":                             `line 2: no place for "span"`,
+		"traces\nresource\nhw.energy{} 5":          `line 3: no place for "hw.energy"`,
+		"traces\nresource {a=1":                    `line 2: "}" is missing before ""`,
+		"traces\nresource {a=b}":                   "line 2: invalid character",
+		"traces\nresource {a}":                     `line 2: "a}" has no value`,
+		"traces\nresource schemaUrl":               `line 2: "schemaUrl" has no value`,
+		"traces\nresource\nscope\nspan kind=best":  `line 4: kind: "best" is none of`,
+		"traces\nresource\nscope\nspan start=soon": "line 4: startTimeUnixNano: time: invalid duration",
+	} {
+		_, err := read(traces, line)
+		assert.ErrorContains(t, err, expected, line)
+	}
+}
+
+func TestDifference(t *testing.T) {
+	for _, test := range []struct{ want, got, expected string }{
+		{"a\nb\n", "a\nb\n", ""},
+		{"a\nb\nb\n", "b\nc\n", "- a\n- b\n+ c\n"},
+		{"a\nb\n", "b\na\n", "the same lines in another order:\nb\na\n"},
+	} {
+		assert.Equal(t, test.expected, difference(test.want, test.got))
+	}
+}

@@ -1,0 +1,319 @@
+package golden
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// signal has the names of OTLP's JSON for a signal, and the word of its lines.
+type signal struct{ name, resources, scopes, items, word string }
+
+var (
+	traces  = signal{"traces", "resourceSpans", "scopeSpans", "spans", "span"}
+	metrics = signal{"metrics", "resourceMetrics", "scopeMetrics", "metrics", "metric"}
+	logs    = signal{"logs", "resourceLogs", "scopeLogs", "logRecords", "log"}
+)
+
+// object is a message of OTLP as JSON. A key of it is the field's name; where
+// a line shows the fields of a message within it, the key is the path.
+type object = map[string]any
+
+// nested has the lists that lines of their own show, by those lines' words.
+var nested = map[string]string{"event": "events", "link": "links", "exemplar": "exemplars"}
+
+// types has the kinds of metrics. A metric's line has the fields of its data.
+var types = []string{"gauge", "sum", "histogram", "exponentialHistogram", "summary"}
+
+// short has what lines call a field whose name is long, in the lines' order;
+// the fields that are not here follow.
+var short = [][2]string{
+	{"traceId", "trace"},
+	{"spanId", "id"},
+	{"parentSpanId", "parent"},
+	{"name", "name"},
+	{"type", "type"},
+	{"aggregationTemporality", "temporality"},
+	{"isMonotonic", "monotonic"},
+	{"kind", "kind"},
+	{"startTimeUnixNano", "start"},
+	{"endTimeUnixNano", "end"},
+	{"timeUnixNano", "time"},
+	{"observedTimeUnixNano", "observed"},
+	{"status.code", "status"},
+	{"status.message", "message"},
+	{"bucketCounts", "buckets"},
+	{"explicitBounds", "bounds"},
+}
+
+// enums has the words of the fields that are numbers for words.
+var enums = map[string][]string{
+	"aggregationTemporality": {"unspecified", "delta", "cumulative"},
+	"kind":                   {"unspecified", "internal", "server", "client", "producer", "consumer"},
+	"status.code":            {"unset", "ok", "error"},
+}
+
+// idBytes has the fields that are identifiers, and how long these are.
+var idBytes = map[string]int{"traceId": 16, "spanId": 8, "parentSpanId": 8}
+
+func isTime(field string) bool { return strings.HasSuffix(field, "UnixNano") }
+
+func isAttributes(field string) bool { return field == "attributes" || field == "filteredAttributes" }
+
+func decode(raw []byte) (object, error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	request := object{}
+	return request, d.Decode(&request)
+}
+
+// take removes a list of messages from a message.
+func take(o object, field string) []object {
+	values, _ := o[field].([]any)
+	delete(o, field)
+	all := make([]object, len(values))
+	for i, v := range values {
+		all[i] = v.(object)
+	}
+	return all
+}
+
+type writer struct {
+	base   time.Time
+	sorted bool
+}
+
+func write(s signal, request object) string {
+	w := writer{sorted: s == metrics}
+	first := earliest(request, math.MaxInt64)
+	head := s.name
+	if first != math.MaxInt64 {
+		w.base = time.Unix(0, first).UTC().Truncate(time.Second)
+		head += " " + w.base.Format(time.RFC3339)
+	}
+	return head + "\n" + w.blocks(take(request, s.resources), func(resource object) string {
+		scopes := take(resource, s.scopes)
+		return w.line("resource", resource) + w.blocks(scopes, func(scope object) string {
+			items := take(scope, s.items)
+			return w.line("scope", scope) + w.blocks(items, func(item object) string {
+				if s != metrics {
+					return w.line(s.word, item)
+				}
+				return w.metric(item)
+			})
+		})
+	})
+}
+
+// earliest returns the least time of a message, and before if there is none.
+func earliest(value any, before int64) int64 {
+	switch v := value.(type) {
+	case []any:
+		for _, one := range v {
+			before = earliest(one, before)
+		}
+	case object:
+		for field, one := range v {
+			if text, ok := one.(string); ok && isTime(field) {
+				if nanos, err := strconv.ParseInt(text, 10, 64); err == nil {
+					before = min(before, nanos)
+				}
+			} else if !isAttributes(field) && field != "body" {
+				before = earliest(one, before)
+			}
+		}
+	}
+	return before
+}
+
+func (w *writer) blocks(of []object, block func(object) string) string {
+	all := make([]string, len(of))
+	for i, o := range of {
+		all[i] = block(o)
+	}
+	if w.sorted {
+		slices.Sort(all)
+	}
+	return strings.Join(all, "")
+}
+
+func (w *writer) metric(m object) string {
+	delete(m, "description")
+	points := []object{}
+	for _, kind := range types {
+		if data, ok := m[kind].(object); ok {
+			points = take(data, "dataPoints")
+			delete(m, kind)
+			maps.Copy(m, data)
+			m["type"] = kind
+		}
+	}
+	name, _ := m["name"].(string)
+	return w.line("metric", m) + w.blocks(points, func(point object) string {
+		head := word(name) + "{" + attributes(point["attributes"]) + "}"
+		delete(point, "attributes")
+		return w.line(head, point)
+	})
+}
+
+// line returns the line of a message, and the lines of those nested in it.
+func (w *writer) line(head string, o object) string {
+	var below strings.Builder
+	for _, word := range slices.Sorted(maps.Keys(nested)) {
+		for _, one := range take(o, nested[word]) {
+			below.WriteString(w.line("  "+word, one))
+		}
+	}
+	fields, shown := flatten(o), []string{head}
+	show := func(field string, text func(v any) string) {
+		if v, ok := fields[field]; ok {
+			shown = append(shown, text(v))
+			delete(fields, field)
+		}
+	}
+	show("asInt", func(v any) string { return anyValue(object{"intValue": v}) })
+	show("asDouble", func(v any) string { return anyValue(object{"doubleValue": v}) })
+	for _, names := range short {
+		show(names[0], func(v any) string { return names[1] + "=" + w.value(names[0], v) })
+	}
+	for _, field := range slices.Sorted(maps.Keys(fields)) {
+		if field != "attributes" {
+			show(field, func(v any) string { return field + "=" + w.value(field, v) })
+		}
+	}
+	show("attributes", func(v any) string { return "{" + attributes(v) + "}" })
+	return strings.Join(shown, " ") + "\n" + below.String()
+}
+
+// flatten returns the fields of a message and those of the messages within it.
+func flatten(o object) object {
+	flat := object{}
+	for field, v := range o {
+		within, ok := v.(object)
+		if !ok || field == "body" && len(within) > 0 {
+			flat[field] = v
+			continue
+		}
+		prefix := field + "."
+		if field == "resource" || field == "scope" {
+			prefix = ""
+		}
+		for inner, v := range flatten(within) {
+			flat[prefix+inner] = v
+		}
+	}
+	return flat
+}
+
+func (w *writer) value(field string, v any) string {
+	text, isText := v.(string)
+	switch {
+	case idBytes[field] > 0 && isText:
+		return shortened(text)
+	case isTime(field) && isText:
+		nanos, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || nanos-w.base.UnixNano() < 0 {
+			return text
+		}
+		return time.Duration(nanos - w.base.UnixNano()).String()
+	case field == "body":
+		return anyValue(v.(object))
+	case isAttributes(field):
+		return "{" + attributes(v) + "}"
+	case enums[field] != nil:
+		if n, err := strconv.Atoi(string(v.(json.Number))); err == nil && n < len(enums[field]) {
+			return enums[field][n]
+		}
+	case field == "type":
+		return text
+	case strings.HasSuffix(strings.ToLower(strings.TrimSuffix(field, "s")), "count"):
+		return strings.ReplaceAll(compact(v), `"`, "") // 64 bits are a string in JSON
+	}
+	return compact(v)
+}
+
+// shortened writes the longest run of at least four zeros as two dots.
+func shortened(id string) string {
+	from, length := 0, 3
+	for i := range len(id) {
+		if n := len(id[i:]) - len(strings.TrimLeft(id[i:], "0")); n > length {
+			from, length = i, n
+		}
+	}
+	if _, err := hex.DecodeString(id); err != nil || length == 3 {
+		return id
+	}
+	return id[:from] + ".." + id[from+length:]
+}
+
+var bare = regexp.MustCompile(`^[\w./-]+$`)
+
+// word returns a name as it is where that can be read back.
+func word(name string) string {
+	if bare.MatchString(name) {
+		return name
+	}
+	return compact(name)
+}
+
+func attributes(v any) string {
+	of := take(object{"": v}, "")
+	key := func(o object) string { name, _ := o["key"].(string); return name }
+	slices.SortStableFunc(of, func(x, y object) int { return strings.Compare(key(x), key(y)) })
+	all := make([]string, len(of))
+	for i, kv := range of {
+		value, _ := kv["value"].(object)
+		all[i] = word(key(kv)) + "=" + anyValue(value)
+	}
+	return strings.Join(all, ", ")
+}
+
+// anyValue returns a value that shows its type. What has no form of its own is
+// OTLP's JSON behind an @.
+func anyValue(o object) string {
+	for kind, v := range o {
+		switch kind {
+		case "stringValue", "boolValue":
+			return compact(v)
+		case "intValue":
+			return v.(string)
+		case "doubleValue":
+			n, ok := v.(json.Number)
+			switch {
+			case !ok: // NaN and the infinities are strings.
+			case strings.ContainsAny(string(n), ".e"):
+				return string(n)
+			default:
+				return string(n) + ".0"
+			}
+		case "arrayValue":
+			of := take(v.(object), "values")
+			all := make([]string, len(of))
+			for i, one := range of {
+				all[i] = anyValue(one)
+			}
+			return "[" + strings.Join(all, ", ") + "]"
+		case "kvlistValue":
+			return "{" + attributes(v.(object)["values"]) + "}"
+		}
+	}
+	return "@" + compact(o)
+}
+
+// compact returns JSON on one line.
+func compact(v any) string {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		panic(err) // what came from JSON is JSON
+	}
+	return strings.TrimSpace(b.String())
+}

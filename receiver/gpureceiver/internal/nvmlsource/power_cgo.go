@@ -1,0 +1,59 @@
+//go:build cgo && linux
+
+package nvmlsource
+
+import (
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
+)
+
+// highestMilliwatts is above what any board can draw.
+const highestMilliwatts = 10_000_000
+
+// powerCalls are the calls about power and energy. NVML gives milliwatts and
+// millijoules.
+func (g *boundGPU) powerCalls(id string, fields *fieldBatch) []call {
+	constraint := func(pick func(low, high uint32) uint32) func() (uint32, nvml.Return) {
+		return func() (uint32, nvml.Return) {
+			low, high, ret := g.device.GetPowerManagementLimitConstraints()
+			return pick(low, high), ret
+		}
+	}
+	limit := func(kind, symbol string, get func() (uint32, nvml.Return)) call {
+		return number("power_limit_"+kind, device.PowerLimits.Member(kind), g.whole32(symbol, get, milli))
+	}
+	return []call{
+		number("power", device.PowerDraw, g.whole32("nvmlDeviceGetPowerUsage", g.device.GetPowerUsage, milli)),
+		g.powerPeak(id),
+		number("energy", device.Energy, g.energy),
+		limit("enforced", "nvmlDeviceGetEnforcedPowerLimit", g.device.GetEnforcedPowerLimit),
+		limit("requested", "nvmlDeviceGetPowerManagementLimit", g.device.GetPowerManagementLimit),
+		limit("default", "nvmlDeviceGetPowerManagementDefaultLimit", g.device.GetPowerManagementDefaultLimit),
+		limit("min", "nvmlDeviceGetPowerManagementLimitConstraints", constraint(func(low, _ uint32) uint32 { return low })),
+		limit("max", "nvmlDeviceGetPowerManagementLimitConstraints", constraint(func(_, high uint32) uint32 { return high })),
+		part("power_instant", device.PowerInstantGPU, fields.field(fieldPowerInstant, 0, milli)),
+		part("power_instant", device.PowerInstantModule, fields.field(fieldPowerInstant, moduleScope, milli)),
+	}
+}
+
+// powerPeak is the call for the highest of the driver's samples. Without new
+// ones there is no peak.
+func (g *boundGPU) powerPeak(id string) call {
+	buffer := g.buffer(id, nvml.TOTAL_POWER_SAMPLES)
+	return call{name: "power_samples", yields: []*device.Quantity{device.PowerPeak}, read: func() (func(*device.Readings), status) {
+		summary, found, result := g.samples(buffer, highestMilliwatts)
+		if result == statusSuccess && !found {
+			return func(*device.Readings) {}, statusSuccess
+		}
+		return func(r *device.Readings) { r.Power.Peak = device.Read(summary.peak * milli) }, result
+	}}
+}
+
+func (g *boundGPU) energy() (float64, status) {
+	if !g.has("nvmlDeviceGetTotalEnergyConsumption") {
+		return 0, statusFunctionNotFound
+	}
+	millijoules, ret := g.device.GetTotalEnergyConsumption()
+	return float64(millijoules) * milli, statusOf(ret)
+}
