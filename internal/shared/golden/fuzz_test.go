@@ -60,7 +60,7 @@ func nothingIsLost[T any](t *testing.T, s signal, data T, err error, marshal fun
 	if !utf8.Valid(before) {
 		return
 	}
-	content := text(t, s, before)
+	content := text(t, s, before, true)
 	raw, err := read(s, content)
 	require.NoError(t, err, content)
 	again, err := unmarshal(raw)

@@ -44,15 +44,27 @@ func Traces(t testing.TB, td ptrace.Traces) string {
 	t.Helper()
 	raw, err := (&ptrace.JSONMarshaler{}).MarshalTraces(td)
 	require.NoError(t, err)
-	return text(t, traces, raw)
+	return text(t, traces, raw, true)
 }
 
 // Metrics returns the text of metrics, sorted.
 func Metrics(t testing.TB, md pmetric.Metrics) string {
 	t.Helper()
+	return ofMetrics(t, md, true)
+}
+
+// MetricsWithoutTimes returns the same without times, for what takes them from
+// a clock that the test does not set.
+func MetricsWithoutTimes(t testing.TB, md pmetric.Metrics) string {
+	t.Helper()
+	return ofMetrics(t, md, false)
+}
+
+func ofMetrics(t testing.TB, md pmetric.Metrics, times bool) string {
+	t.Helper()
 	raw, err := (&pmetric.JSONMarshaler{}).MarshalMetrics(md)
 	require.NoError(t, err)
-	return text(t, metrics, raw)
+	return text(t, metrics, raw, times)
 }
 
 // Logs returns the text of logs, in their order.
@@ -60,14 +72,17 @@ func Logs(t testing.TB, ld plog.Logs) string {
 	t.Helper()
 	raw, err := (&plog.JSONMarshaler{}).MarshalLogs(ld)
 	require.NoError(t, err)
-	return text(t, logs, raw)
+	return text(t, logs, raw, true)
 }
 
-func text(t testing.TB, s signal, raw []byte) string {
+func text(t testing.TB, s signal, raw []byte, times bool) string {
 	t.Helper()
 	require.True(t, utf8.Valid(raw), "a string that is not UTF-8 has no text that could be told from others'")
 	request, err := decode(raw)
 	require.NoError(t, err)
+	if !times {
+		removeTimes(request)
+	}
 	return write(s, request)
 }
 

@@ -65,6 +65,12 @@ func TestWhatIsWrittenIsReadBack(t *testing.T) {
 	}
 }
 
+func TestMetricsWithoutTimes(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "metrics")
+	require.NoError(t, os.WriteFile(path, []byte("metrics 2026-01-02T03:04:05Z\nresource\nscope\nmetric name=\"m\" type=gauge\nm{time=\"1s\"} 5 start=0s time=10s\n"), 0o600))
+	assert.Equal(t, "metrics\nresource\nscope\nmetric name=\"m\" type=gauge\nm{time=\"1s\"} 5\n", MetricsWithoutTimes(t, ReadMetrics(t, path)))
+}
+
 func TestLinesThatCannotBeRead(t *testing.T) {
 	for line, expected := range map[string]string{
 		"metrics":                                  `line 1: the signal is "metrics", not "traces"`,

@@ -112,6 +112,24 @@ func write(s signal, request object) string {
 	})
 }
 
+// removeTimes removes the times of a message.
+func removeTimes(value any) {
+	switch v := value.(type) {
+	case []any:
+		for _, one := range v {
+			removeTimes(one)
+		}
+	case object:
+		for field, one := range v {
+			if isTime(field) {
+				delete(v, field)
+			} else {
+				removeTimes(one)
+			}
+		}
+	}
+}
+
 // earliest returns the least time of a message, and before if there is none.
 func earliest(value any, before int64) int64 {
 	switch v := value.(type) {
