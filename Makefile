@@ -12,6 +12,8 @@ MAKEFLAGS += --no-print-directory
 CACHE  := $(CURDIR)/.cache
 BIN    := $(CURDIR)/bin
 TOOLS  := $(CACHE)/bin
+# The go command with a count of what it has compiled.
+GO_SHOWN := $(CURDIR)/internal/tools/progress.sh go
 
 # The components and what they share: the modules of go.work.
 MODULES := $(shell sed -n 's/^\t\.\/\(.*\)$$/\1/p' go.work)
@@ -45,22 +47,22 @@ needs:
 
 .PHONY: build
 build: needs ## Build bin/otelcol-ml, bin/mlgen, bin/mldemo and bin/queuecheck
-	@if [ ! -x $(BIN)/otelcol-ml ]; then echo "Building bin/otelcol-ml. The first time, modules are fetched and some 2,500 packages compiled: 5 to 8 minutes on two cores. Later builds take seconds."; fi
+	@if [ ! -x $(BIN)/otelcol-ml ]; then echo "Building bin/otelcol-ml: 5 to 8 minutes on two cores the first time, later seconds."; fi
 	@$(MAKE) collector
-	@go build -trimpath -o $(BIN)/mlgen ./cmd/mlgen
-	@go build -trimpath -o $(BIN)/mldemo ./cmd/mldemo
+	@$(GO_SHOWN) bin/mlgen build -trimpath -o $(BIN)/mlgen ./cmd/mlgen
+	@$(GO_SHOWN) bin/mldemo build -trimpath -o $(BIN)/mldemo ./cmd/mldemo
 	@$(MAKE) queuecheck
 	@echo "bin/otelcol-ml $$($(BIN)/otelcol-ml --version | awk '{print $$NF}') is built."
 
 .PHONY: collector
 collector:
 	@mkdir -p $(BIN)
-	@GOWORK=off go build -C distribution -trimpath -tags "$(TAGS)" -ldflags "-s -w" -o $(BIN)/otelcol-ml .
+	@cd distribution && GOWORK=off $(GO_SHOWN) bin/otelcol-ml build -trimpath -tags "$(TAGS)" -ldflags "-s -w" -o $(BIN)/otelcol-ml .
 
 # Static: the image has it beside the collector, for whatever starts that.
 .PHONY: queuecheck
 queuecheck:
-	@CGO_ENABLED=0 GOWORK=off go build -C cmd/queuecheck -trimpath -ldflags "-s -w" -o $(BIN)/queuecheck .
+	@cd cmd/queuecheck && CGO_ENABLED=0 GOWORK=off $(GO_SHOWN) bin/queuecheck build -trimpath -ldflags "-s -w" -o $(BIN)/queuecheck .
 
 .PHONY: demo
 demo: build ## Run the whole path on this machine: no GPU, container or account needed
@@ -98,7 +100,7 @@ e2e-clients: build ## The examples: real client programs against the built binar
 # A stage of docker/Dockerfile makes this target too.
 .PHONY: image-inputs
 image-inputs: collector queuecheck $(TOOLS)/syft $(BIN)/licenses/go/LICENSE
-	@CGO_ENABLED=0 GOWORK=off go build -C cmd/healthcheck -trimpath -ldflags "-s -w" -o $(BIN)/healthcheck .
+	@cd cmd/healthcheck && CGO_ENABLED=0 GOWORK=off $(GO_SHOWN) bin/healthcheck build -trimpath -ldflags "-s -w" -o $(BIN)/healthcheck .
 	@cp $(TOOLS)/syft $(BIN)/syft
 
 .PHONY: image
@@ -177,12 +179,12 @@ $(BIN):
 
 $(TOOLS)/builder $(TOOLS)/mdatagen: internal/tools/go.mod internal/tools/go.sum
 	@echo "Building ocb and mdatagen into .cache/bin: about half a minute."
-	@GOWORK=off GOBIN=$(TOOLS) go install -C internal/tools tool
+	@cd internal/tools && GOWORK=off GOBIN=$(TOOLS) $(GO_SHOWN) "ocb and mdatagen" install tool
 	@touch $(TOOLS)/builder $(TOOLS)/mdatagen
 
 $(TOOLS)/syft $(TOOLS)/go-licenses: internal/tools/image/go.mod internal/tools/image/go.sum
 	@echo "Building syft and go-licenses into .cache/bin: 4 to 10 minutes on two cores."
-	@CGO_ENABLED=0 GOWORK=off GOBIN=$(TOOLS) go install -C internal/tools/image -trimpath -ldflags "-s -w -X main.version=$(shell sed -n 's/.*anchore\/syft v\([^ ]*\).*/\1/p' internal/tools/image/go.mod)" tool
+	@cd internal/tools/image && CGO_ENABLED=0 GOWORK=off GOBIN=$(TOOLS) $(GO_SHOWN) "syft and go-licenses" install -trimpath -ldflags "-s -w -X main.version=$(shell sed -n 's/.*anchore\/syft v\([^ ]*\).*/\1/p' internal/tools/image/go.mod)" tool
 	@touch $(TOOLS)/syft $(TOOLS)/go-licenses
 
 $(BIN)/licenses/go/LICENSE: distribution/go.mod distribution/go.sum docker/licenses.sh $(TOOLS)/go-licenses
@@ -192,5 +194,5 @@ $(BIN)/licenses/go/LICENSE: distribution/go.mod distribution/go.sum docker/licen
 
 $(TOOLS)/golangci-lint: internal/tools/lint/go.mod internal/tools/lint/go.sum
 	@echo "Building golangci-lint into .cache/bin: 2 to 4 minutes on two cores."
-	@GOWORK=off GOBIN=$(TOOLS) go install -C internal/tools/lint tool
+	@cd internal/tools/lint && GOWORK=off GOBIN=$(TOOLS) $(GO_SHOWN) golangci-lint install tool
 	@touch $@

@@ -26,13 +26,13 @@ import (
 var onlyOfFaults = []string{
 	"runs: GPUs without work: A",
 	"runs: GPUs failed: A",
-	"training: Values that are no number: A",
-	"errors: Failures without one: A",
-	"errors: No artefact was written: A",
-	"errors: Values that were withheld: A",
+	"training: NaN and infinite values: A",
+	"errors: Failures without artifact: A",
+	"errors: No artifact was written: A",
+	"errors: Redacted values: A",
 	"collector: Refused: A",
 	"collector: Lost before the queue: A",
-	"collector: Lost behind the queue: A",
+	"collector: Lost after the queue: A",
 	"collector: Fullest queue: A",
 	"collector: Queues: A",
 	"collector: Refused per second: A",
@@ -45,20 +45,20 @@ var onlyOfFaults = []string{
 	"collector: Lost per second: E",
 	"collector: Lost per second: F",
 	"collector: Points that Prometheus would lose: A",
-	"collector: Rates and values left out: A",
-	"collector: Rates and values left out: B",
-	"collector: Rates and values left out: C",
-	"collector: Rates and values left out: D",
-	"collector: Spans and updates left out by ml_metrics: A",
-	"collector: Spans and updates left out by ml_metrics: B",
+	"collector: Skipped rates and values: A",
+	"collector: Skipped rates and values: B",
+	"collector: Skipped rates and values: C",
+	"collector: Skipped rates and values: D",
+	"collector: Spans and updates skipped by ml_metrics: A",
+	"collector: Spans and updates skipped by ml_metrics: B",
 }
 
 // neverHere are the queries that no test of a minute can give a value other than
-// 0, and why. The main job has the zeros, all but those of removed artefacts.
+// 0, and why. The main job has the zeros, all but those of removed artifacts.
 var neverHere = map[string]string{
 	"runs: Stalled: A":                                        "a run is stalled after 5 minutes of silence; tests/runs.yaml of Prometheus has run:state with made-up series",
 	"runs: GPUs held idle: A":                                 "no recording holds a GPU for 5 minutes and leaves it idle; tests/alerts.yaml of Prometheus has the like of it",
-	removedArtefacts:                                          "retention removes once in the time of a test, and a rate takes two changes",
+	removedArtifacts:                                          "retention removes once in the time of a test, and a rate takes two changes",
 	"inference: Requests that fail: A":                        "no scenario's request to a model fails with a type of error",
 	"inference: Fine-tuning service: queue and sessions: A":   "the scenario's futures are done when their gauge is read",
 	"gpus: GPUs: J":                                           "no recording has a recovery action, which the drivers of its GPUs do not tell",
@@ -67,13 +67,13 @@ var neverHere = map[string]string{
 	"gpus: Errors of memory and links: C":                     hardwareErrors,
 	"gpus: Errors of memory and links: D":                     hardwareErrors,
 	"collector: Read from GPUs: B":                            "a GPU that is lost is a state of the reading, and no failed point",
-	"collector: Forgotten because it was full, per second: A": "the store takes 10,000 entries and more",
+	"collector: Evictions of ml_enrich's store per second: A": "the store takes 10,000 entries and more",
 }
 
 const hardwareErrors = "the counters of the recordings do not rise"
 
-// removedArtefacts is the query of a counter that begins with the first of them.
-const removedArtefacts = "errors: From failures to artefacts: D"
+// removedArtifacts is the query of a counter that begins with the first of them.
+const removedArtifacts = "errors: From failures to artifacts: D"
 
 // TestDashboardsOfFaults has a collector lose, refuse and drop what it can, and
 // asks the panels about it that have nothing to say of one that is well.
@@ -163,7 +163,7 @@ func TestDashboardsOfFaults(t *testing.T) {
 				t.Run(name, func(t *testing.T) { awaitValues(t, api, a, started) })
 			}
 		}
-		if a.String() == removedArtefacts {
+		if a.String() == removedArtifacts {
 			t.Run(a.String(), func(t *testing.T) { awaitAny(t, api, a, started) })
 		}
 	}

@@ -90,7 +90,7 @@ func testDashboards(t *testing.T, j *job) {
 	t.Run("panels", func(t *testing.T) {
 		for _, a := range targetsOf(boards) {
 			switch {
-			case slices.Contains(onlyOfFaults, a.String()) || a.String() == removedArtefacts:
+			case slices.Contains(onlyOfFaults, a.String()) || a.String() == removedArtifacts:
 			case neverHere[a.String()] != "":
 				t.Run(a.String(), func(t *testing.T) { awaitAny(t, prometheus, a, j.started) })
 			default:

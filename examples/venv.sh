@@ -6,8 +6,8 @@
 #   examples/venv.sh NAME…
 #
 # An environment is made once. A stamp in it names what it was made from, so
-# that other requirements or another Python make it again. The output of pip
-# and apt is shown only where they fail.
+# that other requirements or another Python make it again. Of pip it shows how
+# many packages are fetched; the output of pip and apt only where they fail.
 #
 # A line "# apt: PACKAGE…" in requirements.in names packages that come from the
 # distribution, not from a Python registry: PyTorch, whose Linux wheels for
@@ -116,8 +116,9 @@ make_venv() {
 	fi
 	# The requirements are the whole closure, so nothing is left to resolve;
 	# what comes from the distribution is not in them.
-	if ! quietly "$log" "$venv/bin/python" -m pip install --disable-pip-version-check --no-input \
-		--require-hashes --no-deps --only-binary :all: -r "$requirements"; then
+	if ! "$venv/bin/python" -m pip install --disable-pip-version-check --no-input \
+		--require-hashes --no-deps --only-binary :all: -r "$requirements" 2>&1 </dev/null | tee -a "$log" |
+		"$here/../internal/tools/progress.sh" lines "examples: packages for $name" "$(grep -c == "$requirements")" '^(Collecting|Ignoring) '; then
 		rm -rf "$venv"
 		if no_registry "$log"; then
 			return $unreachable

@@ -13,15 +13,14 @@ var (
 	builtInSource    = common.DataSourceRef{Type: new("grafana"), Uid: new("-- Grafana --")}
 )
 
-// tag is what the dashboards find each other by.
+// tag is how the dashboards find each other.
 const tag = "otelcol-ml"
 
-// uid is what a dashboard's address and the links to it have.
+// uid returns the id in a dashboard's address and in the links to it.
 func uid(name string) string { return tag + "-" + name }
 
 // board is a dashboard.
 type board struct {
-	// Name is that of the file and the end of the uid.
 	Name, Title, About string
 	// From is how far back it looks at first, such as "now-1h".
 	From      string
@@ -30,26 +29,26 @@ type board struct {
 	Rows      []row
 }
 
-// row is panels side by side, 24 columns wide, under a title where it has one.
+// row is a row of panels, 24 columns wide, with an optional title.
 type row struct {
 	Title  string
 	Height uint32
 	Panels []panel
 }
 
-// panel builds itself.
+// panel builds a panel.
 type panel interface {
 	build() (dashboard.Panel, error)
 }
 
-// variable is a choice above the panels: the values of a label.
+// variable is a selector above the panels, with the values of a label.
 type variable struct {
 	Name, Label, About string
 	// Metric and Of are what has the label, and the label.
 	Metric, Of string
 }
 
-// mark is an annotation: a line through all graphs where a query has a value.
+// mark is an annotation: a line through all graphs while a query has a value.
 type mark struct {
 	Name, Color, Expr string
 }
@@ -120,7 +119,7 @@ func (b *board) place() (placed []dashboard.PanelOrRowPanel, err error) {
 // columns is the width of Grafana's grid.
 const columns = 24
 
-// everything is the value of "All": what has no such label is a part of it.
+// everything is the value of "All". It also matches series without the label.
 const everything = ".*"
 
 func (v variable) builder() cog.Builder[dashboard.VariableModel] {

@@ -10,7 +10,7 @@ import (
 	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
 )
 
-// link leads from a value to where more is known about it.
+// link leads from a value to more detail.
 type link struct{ Title, URL string }
 
 func (l link) made() dashboard.DashboardLink {
@@ -25,13 +25,14 @@ func (l link) builder() cog.Builder[dashboard.DashboardLink] {
 func ofColumn(name string) string { return `${__data.fields["` + name + `"]}` }
 func ofLabel(name string) string  { return "${__field.labels." + name + "}" }
 
-// toBoard opens another dashboard with one choice made, at the same time.
+// toBoard opens another dashboard with one variable set and the same time
+// range.
 func toBoard(title, name, variable, value string) link {
 	return link{Title: title, URL: "/d/" + uid(name) + "?var-" + variable + "=" + value + "&${__url_time_range}"}
 }
 
-// toTraces opens Jaeger's search for a service and an attribute of its spans,
-// at the same time.
+// toTraces opens Jaeger's search for a service and a span attribute in the same
+// time range.
 func toTraces(title, service, attribute, value string) link {
 	pane := map[string]any{"a": map[string]any{
 		"datasource": "jaeger",
@@ -50,8 +51,8 @@ func toTraces(title, service, attribute, value string) link {
 
 var reference = regexp.MustCompile(`\$\{[^}]*\}`)
 
-// escape escapes a query's value, all but the references to variables, which
-// Grafana replaces by escaped values.
+// escape escapes a query's value, except references to variables, which Grafana
+// replaces by escaped values.
 func escape(text string) string {
 	var escaped strings.Builder
 	rest := text

@@ -1,9 +1,9 @@
-// Command grafana writes the dashboards of the compose stack, one JSON file
-// each, into dashboards/. `make generate` runs it; the files are committed.
+// Command grafana writes the dashboards of the compose stack into dashboards/,
+// one JSON file each. `make generate` runs it; the files are committed.
 //
-// A dashboard is a function in a file of its own that lists its panels; what
-// they have in common is in panels.go and table.go, PromQL that several of them
-// need in queries.go, and where a click leads in links.go.
+// A dashboard is a function in its own file that lists its panels. panels.go
+// and table.go have the kinds of panels, queries.go shared PromQL, and links.go
+// the links.
 package main
 
 import (
@@ -20,7 +20,7 @@ import (
 
 //go:generate go run .
 
-// written is the folder of the files, below the one that this runs in.
+// written is the folder of the files, relative to this one.
 const written = "dashboards"
 
 func main() {
@@ -30,7 +30,7 @@ func main() {
 	}
 }
 
-// all returns the dashboards by the names of their files.
+// all returns the dashboards by file name.
 func all() map[string]*board {
 	return map[string]*board{
 		"runs":      runsBoard(),

@@ -15,21 +15,22 @@ import (
 // said is what every panel has.
 type said struct {
 	Title string
-	// About says where the numbers come from and what they cannot know.
+	// About says where the numbers come from and what they cannot show.
 	About string
 	Width uint32
 	// Unit is one of Grafana's.
 	Unit string
 }
 
-// query is PromQL and what its series are called.
+// query is PromQL with the legend of its series.
 type query struct {
 	Expr, Legend string
-	// Exemplars asks for the traces behind the counters, which a click opens.
+	// Exemplars shows the traces behind counters, which a click opens.
 	Exemplars bool
 }
 
-// step is a threshold: from At on the colour is Color. The first has no At.
+// step is a threshold: from At on, the color is Color. The first step has no
+// At.
 type step struct {
 	At    float64
 	Color string
@@ -44,7 +45,7 @@ const (
 	quiet   = "text"
 )
 
-// shown is how a value reads and in which colour.
+// shown is the text and color of a value.
 type shown struct{ Value, Text, Color string }
 
 func ref(i int) string { return string(rune('A' + i)) }
@@ -91,7 +92,8 @@ func dataLinks(links []link) []cog.Builder[dashboard.DashboardLink] {
 	return built
 }
 
-// number is one figure, with its recent past behind it where Past is set.
+// number is a single value, with its recent history in the background if Past
+// is set.
 type number struct {
 	said
 	Expr     string
@@ -125,18 +127,18 @@ func (n number) build() (dashboard.Panel, error) {
 		Build()
 }
 
-// graph is lines over time, or areas on top of each other.
+// graph shows lines over time, or stacked areas.
 type graph struct {
 	said
 	Queries []query
 	// Stack puts the series on top of each other; Whole makes them add up to
 	// 100 %.
 	Stack, Whole bool
-	// Top is the greatest value of the axis, 0 for what the data needs.
+	// Top is the maximum of the axis, 0 for automatic.
 	Top float64
 	// Steps are drawn as lines.
 	Steps []step
-	// Colors are those of series, by their names.
+	// Colors are the colors of series, by name.
 	Colors []shown
 	Links  []link
 }
@@ -177,11 +179,11 @@ func (g graph) build() (dashboard.Panel, error) {
 	return builder.Build()
 }
 
-// bars is the newest value of each series, side by side.
+// bars shows the latest value of each series side by side.
 type bars struct {
 	said
 	Queries []query
-	// Counts are whole, though what a counter gained is estimated.
+	// Counts rounds to whole numbers, because increases are estimates.
 	Counts bool
 	Steps  []step
 	Links  []link
@@ -206,7 +208,7 @@ func (b bars) build() (dashboard.Panel, error) {
 	return builder.Build()
 }
 
-// states is a bar over time for each series, in the colour of its state.
+// states shows a bar over time for each series, in the color of its state.
 type states struct {
 	said
 	Queries []query
@@ -231,7 +233,7 @@ func (s states) build() (dashboard.Panel, error) {
 	return builder.Build()
 }
 
-// note is text in Markdown.
+// note is Markdown text.
 type note struct {
 	said
 	Text string

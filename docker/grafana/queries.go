@@ -10,8 +10,8 @@ const (
 	ofInstance = `instance=~"$instance"`
 )
 
-// plainService adds the label service, the name that traces have: job has the
-// service's name space in front of it.
+// plainService adds the label service, the service name in traces: job has the
+// namespace in front of it.
 func plainService(expr string) string {
 	return `label_replace(` + expr + `, "service", "$1", "job", "(?:.*/)?(.*)")`
 }
@@ -19,21 +19,21 @@ func plainService(expr string) string {
 // recent is how long a run stays in the lists after its last step.
 const recent = "900"
 
-// live is the runs of the chosen services that are lists' lines: those that
-// ended or fell silent leave, of which a fine-tuning service has many.
+// live selects the runs of the chosen services that the lists show. Ended and
+// silent runs disappear, because a fine-tuning service has many.
 const live = `(run:state{` + ofService + `,ml_run_state=~"running|stalled|unknown"} or run:state{` + ofService + `} and on (ml_run_id) time() - max by (ml_run_id) (ml_run_last_step_timestamp_seconds) < ` + recent + `)`
 
-// ofLive leaves the runs that are in the lists.
+// ofLive restricts a query to the runs in the lists.
 func ofLive(expr string) string { return expr + ` and on (ml_run_id) ` + live }
 
-// whileAtWork leaves the runs that train, or should. One that ended or fell
-// silent has rates of 0 for an hour, which say nothing.
+// whileAtWork restricts a query to runs that train or should train. An ended or
+// silent run would have rates of 0 for an hour.
 func whileAtWork(expr string) string {
 	return expr + ` and on (ml_run_id) run:state{ml_run_state=~"running|stalled"}`
 }
 
-// owner adds the label owner: who the workloads of a GPU belong to, as far as
-// the machine knows it.
+// owner adds the label owner, the owner of a GPU's workload as far as it is
+// known.
 func owner(expr string) string {
 	for _, part := range []struct{ label, text, from string }{
 		{"owner_ns", "namespace $1", "k8s_namespace_name"},
@@ -46,31 +46,31 @@ func owner(expr string) string {
 	return `label_replace(` + expr + `, "owner", "$1", "owner", " *(.*?) *")`
 }
 
-// workloads is a series of the GPUs' workloads, each once: until a workload's
-// run is known its series has none, and the exporter goes on showing that one
-// for metric_expiration.
+// workloads selects the series of GPU workloads, each once. When the run of a
+// workload becomes known, the exporter shows its series without a run for
+// metric_expiration more.
 func workloads(metric, selector string) string {
 	with := func(run string) string { return metric + `{` + strings.TrimPrefix(selector+`,`, `,`) + run + `}` }
 	return `(` + with(`ml_run_id!=""`) + ` or (` + with(`ml_run_id=""`) +
 		` unless on (host_name, hw_id, ml_rank_global, service_name, slurm_job_id, container_id, k8s_pod_name, user_id) ` + with(`ml_run_id!=""`) + `))`
 }
 
-// orZero is 0 where nothing is to be counted.
+// orZero returns 0 if a query has no result.
 func orZero(expr string) string { return expr + ` or vector(0)` }
 
-// quantile is that of a histogram, by labels.
+// quantile returns a quantile of a histogram, by labels.
 func quantile(q, metric, selector, by string) string {
 	return `histogram_quantile(` + q + `, sum by (le, ` + by + `) (rate(` + metric + `_bucket{` + selector + `}[$__rate_interval])))`
 }
 
-// perSecond is a counter's rate, by labels.
+// perSecond returns a counter's rate, by labels.
 func perSecond(metric, selector, by string) string {
 	return `sum by (` + by + `) (rate(` + metric + `{` + selector + `}[$__rate_interval]))`
 }
 
-// inRange is what a counter gained in the time that is looked at, by labels,
-// where it gained something. A series that was not there before counts whole: it
-// begins with its first event, which increase does not see.
+// inRange returns a counter's increase in the shown time range, by labels,
+// where it is above 0. A new series counts with its value, because increase()
+// does not count the event that creates it.
 func inRange(metric, selector, by string) string {
 	series := metric
 	if selector != "" {

@@ -1,13 +1,13 @@
 package main
 
-// What bounds a run, and how it fares, as numbers for a timeline.
+// runStates are the bottleneck and state of a run, as numbers for a timeline.
 var runStates = []shown{
 	{"1", "bound by its GPUs", good},
 	{"2", "bound by input", warning},
 	{"3", "bound by checkpoints", "yellow"},
 	{"4", "bound by launches", "purple"},
 	{"5", "bound unknown", neutral},
-	{"6", "no use of time known", "semi-dark-blue"},
+	{"6", "use of time unknown", "semi-dark-blue"},
 	{"7", "stalled", bad},
 	{"8", "silent", "yellow"},
 	{"9", "ended", "gray"},
@@ -29,43 +29,43 @@ var conditions = []shown{
 	{"unknown", "unknown", neutral},
 }
 
-const boundIs = "gpu: its GPUs are busier than 70 %. input: more than 20 % of the time waits for data. checkpoint: more than 20 % goes into checkpoints. launch: the program works and its GPUs are less than 40 % busy. unknown: none of these, or no GPU is known to be the run's. From the rule run:bound, over 15 minutes."
+const boundIs = "gpu: its GPUs are more than 70 % busy. input: more than 20 % of the time is spent waiting for data. checkpoint: more than 20 % is spent on checkpoints. launch: the program works and its GPUs are less than 40 % busy. unknown: none of these, or no GPU is joined to the run. From the rule run:bound, over 15 minutes."
 
 func runsBoard() *board {
 	toTraining := toBoard("How does it train?", "training", "run", ofColumn("Run"))
 	toJaeger := toTraces("Its traces", ofColumn("Service"), "ml.run.id", ofColumn("Run"))
 	return &board{
 		Name: "runs", Title: "Runs", From: "now-1h",
-		About: "Which run is on which GPUs, whose it is, and what it waits for. Runs are found in traces (ml_enrich), GPUs in the driver (gpu); neither needs the other.",
+		About: "Each run with its GPUs, its owner and its bottleneck. Runs come from traces (ml_enrich), GPUs from the driver (gpu); each works without the other.",
 		Variables: []variable{
-			{"service", "Service", "The program that a run is of: service.name, with service.namespace before it.", "ml_run_state", "job"},
+			{"service", "Service", "The program of the run: service.name, preceded by service.namespace.", "ml_run_state", "job"},
 		},
 		Marks: []mark{
 			{Name: "Pages", Color: "red", Expr: `max by (alertname, job, ml_run_id, hw_id) (ALERTS{alertstate="firing",severity="page"})`},
 		},
 		Rows: []row{
 			{Height: 4, Panels: []panel{
-				number{said: said{"Running", "Runs with a span of training lately. From ml_run_state; a run that sends no spans of training is not counted.", 3, "none"},
+				number{said: said{"Running", "Runs that sent a training span recently, from ml_run_state. A run without training spans is not counted.", 3, "none"},
 					Expr: orZero(`count(run:state{` + ofService + `,ml_run_state="running"})`), Steps: []step{{0, neutral}}},
-				number{said: said{"Stalled", "Runs that hold GPUs and sent no span of training for five usual steps and at least 5 minutes. A collective that hangs keeps its GPUs busy and sends nothing: look here, not at utilization. Without a GPU that is known to be its a run is “silent” in the table instead.", 3, "none"},
+				number{said: said{"Stalled", "Runs that hold GPUs and sent no training span for five typical steps and at least 5 minutes. A collective that hangs keeps its GPUs busy and sends nothing, so utilization does not show it. If no GPU is joined to the run, the table shows it as “silent”.", 3, "none"},
 					Expr: orZero(`count(run:state{` + ofService + `,ml_run_state="stalled"})`), Steps: []step{{0, good}, {1, bad}}},
 				number{said: said{"GPUs", "GPUs that a collector sees, of all hosts.", 3, "none"},
 					Expr: orZero(`count(group by (host_name, hw_id) (hw_status))`), Steps: []step{{0, neutral}}},
-				number{said: said{"GPUs without work", "GPUs on which no process has memory. Free, not idle: nobody holds them.", 3, "none"},
+				number{said: said{"GPUs without work", "GPUs on which no process holds memory: they are free, not idle.", 3, "none"},
 					Expr: orZero(`count(group by (host_name, hw_id) (hw_status) unless on (host_name, hw_id) nvidia_gpu_workload_memory_usage_bytes)`), Steps: []step{{0, neutral}}},
-				number{said: said{"GPUs held idle", "GPUs that a process holds and that ran a kernel for less than 5 % of the last 5 minutes. From the driver's own count of busy time, so nothing between two readings is missed.", 3, "none"},
+				number{said: said{"GPUs held idle", "GPUs that a process holds and that ran a kernel for less than 5 % of the last 5 minutes. From the driver's counter of busy time, which misses nothing between two readings.", 3, "none"},
 					Expr: orZero(`count(group by (host_name, hw_id) (nvidia_gpu_workload_memory_usage_bytes) and on (host_name, hw_id) max by (host_name, hw_id) (rate(nvidia_gpu_busy_time_seconds_total{hw_gpu_task="general"}[5m])) < 0.05)`), Steps: []step{{0, good}, {1, warning}}},
-				number{said: said{"GPUs failed", "GPUs that fell off the bus, do not answer, or need a reset or a repair.", 3, "none"},
+				number{said: said{"GPUs failed", "GPUs that fell off the bus, do not respond, or need a reset or a repair.", 3, "none"},
 					Expr: orZero(`count(max by (host_name, hw_id) (hw_status{hw_state="failed"}) == 1)`), Steps: []step{{0, good}, {1, bad}},
 					Links: []link{{"GPUs", "/d/" + uid("gpus") + "?${__url_time_range}"}}},
-				number{said: said{"Power of all GPUs", "From their energy counters over a minute.", 3, "watt"}, Decimals: 1,
+				number{said: said{"Power of all GPUs", "From the energy counters, over one minute.", 3, "watt"}, Decimals: 1,
 					Expr: `sum(max by (host_name, hw_id) (rate(hw_energy_joules_total[1m])))`, Past: true, Steps: []step{{0, neutral}}},
-				number{said: said{"Alerts", "Alerts of docker/prometheus/rules/alerts.yaml, and of any other rules that this Prometheus has. They are listed below.", 3, "none"},
+				number{said: said{"Alerts", "Firing alerts of docker/prometheus/rules/alerts.yaml and of all other rules of this Prometheus. The table below lists them.", 3, "none"},
 					Expr: orZero(`count(ALERTS{alertstate="firing"})`), Steps: []step{{0, good}, {1, warning}}},
 			}},
 			{Height: 9, Panels: []panel{
-				table{said: said{"Runs", "One line for each run; 15 minutes after its last step one that ended or fell silent leaves. " + boundIs + " GPUs are those that its processes have memory on, shared ones in parts; the owner is who these processes belong to. A run has no GPUs here where nothing ties the two: see “joined by” below.", 24, "short"},
-					SortBy: "GPUs", None: "no run: nothing has sent a span of training",
+				table{said: said{"Runs", "One line for each run. A run that ended or is silent disappears 15 minutes after its last step. " + boundIs + " GPUs are those on which its processes hold memory, shared ones as fractions; the owner is the owner of these processes. If no rule joins a GPU to the run, it has none here: see “Joined by” below.", 24, "short"},
+					SortBy: "GPUs", None: "no run: no training span was received",
 					Queries: []string{
 						`max by (service, ml_run_id, ml_run_state) (` + plainService(live) + `)`,
 						ofLive(`max by (ml_run_id, bound) (run:bound)`),
@@ -97,8 +97,8 @@ func runsBoard() *board {
 					}},
 			}},
 			{Height: 7, Panels: []panel{
-				table{said: said{"What runs on the GPUs", "One line for each workload of each GPU, from the driver's list of processes, /proc, Slurm and the kubelet; no SDK is needed for it. “Joined by” is the rule that tied it to a run: process, rank, container, pod, slurm, service or index; where nothing stands, the process names its run itself or nobody knows it. Use is the workload's part of the time, which the driver samples.", 24, "short"},
-					SortBy: "Host", Ascending: true, None: "no GPU, or no process on any",
+				table{said: said{"What runs on the GPUs", "One line for each workload of each GPU, from the driver's list of processes, /proc, Slurm and the kubelet, without any SDK. “Joined by” is the rule that joined it to a run: process, rank, container, pod, slurm, service or index. It is empty if the process names its run itself, or if the run is unknown. Use is the workload's fraction of the time, as the driver samples it.", 24, "short"},
+					SortBy: "Host", Ascending: true, None: "no GPU, or no process on a GPU",
 					Queries: []string{
 						workloadLine("nvidia_gpu_workload_memory_usage_bytes"),
 						workloadLine("nvidia_gpu_workload_utilization_ratio"),
@@ -118,11 +118,11 @@ func runsBoard() *board {
 					}},
 			}},
 			{Height: 9, Panels: []panel{
-				states{said: said{"What each run waits for", "Over time, with stalled before all else. " + boundIs, 14, "none"},
+				states{said: said{"What each run waits for", "Over time; stalled takes precedence. " + boundIs, 14, "none"},
 					Queries: []query{{Expr: runTimeline, Legend: "{{ml_run_id}}"}},
 					Values:  runStates,
 					Links:   []link{toBoard("How does it train?", "training", "run", ofLabel("ml_run_id"))}},
-				table{said: said{"Alerts firing", "What each says and what to look at is in docker/prometheus/rules/alerts.yaml.", 10, "short"},
+				table{said: said{"Alerts firing", "The description of each alert is in docker/prometheus/rules/alerts.yaml.", 10, "short"},
 					SortBy: "Severity", Ascending: true, None: "none",
 					Queries: []string{`max by (severity, alertname, job, ml_run_id, host_name, hw_id) (ALERTS{alertstate="firing"})`},
 					Hidden:  []string{"A"},
@@ -136,15 +136,15 @@ func runsBoard() *board {
 					}},
 			}},
 			{Height: 8, Panels: []panel{
-				graph{said: said{"Goodput", "The part of a run's time that made progress, over 15 minutes: productive time by all of it. What the rest was is on the dashboard Training. Host time: CUDA runs on after a span.", 8, "percentunit"},
+				graph{said: said{"Goodput", "The productive fraction of a run's time, over 15 minutes. The dashboard Training shows the rest. Host time: CUDA may continue after a span.", 8, "percentunit"},
 					Top: 1, Queries: []query{{Expr: ofLive(`max by (ml_run_id) (run:goodput:ratio_rate15m)`), Legend: "{{ml_run_id}}"}},
 					Links: []link{toBoard("How does it train?", "training", "run", ofLabel("ml_run_id"))}},
-				graph{said: said{"GPUs of each run", "GPUs on which a run's processes have memory; of a shared one each workload has an equal part, since nothing on the GPU says how much of it each used.", 8, "none"},
+				graph{said: said{"GPUs of each run", "GPUs on which a run's processes hold memory. A shared GPU is divided equally among its workloads, because GPUs do not report how much each one uses.", 8, "none"},
 					Stack: true, Queries: []query{{Expr: ofLive(`max by (ml_run_id) (run:gpus:sum)`), Legend: "{{ml_run_id}}"}}},
-				bars{said: said{"GPU hours in this time", "What each run held, used or not, over restarts: run:gpus:sum added up.", 4, "h"},
+				bars{said: said{"GPU hours in this time", "What each run held, used or not, across restarts: the integral of run:gpus:sum.", 4, "h"},
 					Queries: []query{{Expr: ofLive(`max by (ml_run_id) (sum_over_time(run:gpus:sum[$__range:15s])) * 15 / 3600`), Legend: "{{ml_run_id}}"}},
 					Steps:   []step{{0, neutral}}},
-				bars{said: said{"Energy in this time", "What the GPUs of each run drew, shared ones in equal parts. Not what the rest of the host drew.", 4, "watth"},
+				bars{said: said{"Energy in this time", "Energy of the GPUs of each run, shared ones divided equally. The rest of the host is not included.", 4, "watth"},
 					Queries: []query{{Expr: ofLive(`max by (ml_run_id) (sum_over_time(run:power_watts:rate1m[$__range:15s])) * 15 / 3600`), Legend: "{{ml_run_id}}"}},
 					Steps:   []step{{0, neutral}}},
 			}},
@@ -152,13 +152,13 @@ func runsBoard() *board {
 	}
 }
 
-// workloadLine is a value of each workload of each GPU.
+// workloadLine returns a query with a value for each workload of each GPU.
 func workloadLine(metric string) string {
 	return `max by (host_name, nvidia_gpu_index, hw_id, ml_run_id, ml_rank_global, ml_gpu_join, service_name, k8s_pod_name, owner) (` +
 		owner(workloads(metric, "")) + `)`
 }
 
-// runTimeline is the number of runStates for each run: the first that holds.
+// runTimeline has the first matching number of runStates for each run.
 const runTimeline = `(
 max by (ml_run_id) (
   run:state{` + ofService + `,ml_run_state="stalled"} * 7

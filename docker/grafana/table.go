@@ -8,32 +8,32 @@ import (
 	grafanatable "github.com/grafana/grafana-foundation-sdk/go/table"
 )
 
-// table is what holds now, one line for each set of labels that the queries
-// have in common. What is not a column is hidden.
+// table shows current values, one line for each set of labels that the queries
+// share. Fields without a column are hidden.
 type table struct {
 	said
 	Queries []string
 	Columns []column
-	// Hidden are fields that no column shows.
+	// Hidden are query values without a column.
 	Hidden []string
-	// SortBy is the name of a column; Ascending turns the order round.
+	// SortBy is the name of a column.
 	SortBy    string
 	Ascending bool
 	None      string
 }
 
-// column is a label, or the value of a query.
+// column is a label or the value of a query.
 type column struct {
 	// Field is the label's name, or "A" for the first query's value and so on.
 	Field string
 	Name  string
 	Unit  string
-	// Decimals is how many digits stand behind the point, -1 for what fits.
+	// Decimals is the number of decimal places, -1 for automatic.
 	Decimals int
 	Width    int
 	Steps    []step
 	Values   []shown
-	// Bar draws the value as a part of Top.
+	// Bar draws the value as a fraction of Top.
 	Bar   bool
 	Top   float64
 	Links []link
@@ -66,7 +66,6 @@ func (t table) build() (dashboard.Panel, error) {
 	return builder.Build()
 }
 
-// merge makes lines of what several queries say of the same labels.
 func (t table) merge() dashboard.DataTransformerConfig {
 	return dashboard.DataTransformerConfig{Id: "merge", Options: map[string]any{}}
 }

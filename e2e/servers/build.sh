@@ -4,12 +4,12 @@
 # once: a stamp beside the binaries names what they were built from, so that a
 # change of version, of build tags or of the Go release builds again.
 #
-# It needs only Go. It prints what it does and how long that may take, the
-# builds' own output only where one fails.
+# It needs only Go. It prints how long a build may take and how far it is.
 set -eu
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 out=$(CDPATH='' cd -- "$here/../.." && pwd)/.cache/servers
+progress=$(CDPATH='' cd -- "$here/../.." && pwd)/internal/tools/progress.sh
 mkdir -p "$out"
 
 # The repository's workspace must not choose the servers' dependencies, and
@@ -35,23 +35,12 @@ fresh() {
 	[ -f "$out/$stamp" ] && [ "$(cat "$out/$stamp")" = "$wanted" ]
 }
 
-# quietly LOG COMMAND… runs a command and shows its output only if it fails.
-quietly() {
-	log=$1
-	shift
-	if ! "$@" >>"$log" 2>&1; then
-		echo "servers: failed: $*" >&2
-		cat "$log" >&2
-		exit 1
-	fi
-}
-
-# build_go LOG PACKAGE BINARY FLAG… builds a package of the module in the
-# current folder. The binary appears under its name only when it is whole.
+# build_go PACKAGE BINARY FLAG… builds a package of the module in the current
+# folder. The binary appears under its name only when it is whole.
 build_go() {
-	log=$1 package=$2 binary=$3
-	shift 3
-	quietly "$log" go build -mod=readonly -trimpath -buildvcs=false "$@" -o "$out/$binary.new" "$package"
+	package=$1 binary=$2
+	shift 2
+	"$progress" go "$binary" build -mod=readonly -trimpath -buildvcs=false "$@" -o "$out/$binary.new" "$package"
 	mv -f "$out/$binary.new" "$out/$binary"
 }
 
@@ -64,12 +53,10 @@ build_prometheus() (
 	if fresh prometheus.stamp "$built_from" prometheus promtool; then
 		return
 	fi
-	echo "servers: building Prometheus ($module $version), once; 3 to 5 minutes on two cores"
-	log=$out/prometheus.log
-	: >"$log"
+	echo "servers: building Prometheus ($module $version), once: 3 to 5 minutes on two cores"
 	info=github.com/prometheus/common/version
-	build_go "$log" $module/cmd/prometheus prometheus -tags "$tags" -ldflags "-s -w -X $info.Version=$version"
-	build_go "$log" $module/cmd/promtool promtool -tags "$tags" -ldflags "-s -w -X $info.Version=$version"
+	build_go $module/cmd/prometheus prometheus -tags "$tags" -ldflags "-s -w -X $info.Version=$version"
+	build_go $module/cmd/promtool promtool -tags "$tags" -ldflags "-s -w -X $info.Version=$version"
 	echo "$built_from" >"$out/prometheus.stamp"
 )
 
@@ -83,12 +70,10 @@ build_jaeger() (
 	if fresh jaeger.stamp "$built_from" jaeger; then
 		return
 	fi
-	echo "servers: building Jaeger ($module $version), once; 4 to 6 minutes on two cores"
-	log=$out/jaeger.log
-	: >"$log"
-	quietly "$log" go mod download "$module@$version"
+	echo "servers: building Jaeger ($module $version), once: 4 to 6 minutes on two cores"
+	go mod download "$module@$version"
 	cd "$(go list -mod=readonly -m -f '{{.Dir}}' $module)"
-	build_go "$log" ./cmd/jaeger jaeger -ldflags "-s -w -X $module/internal/version.latestVersion=$version"
+	build_go ./cmd/jaeger jaeger -ldflags "-s -w -X $module/internal/version.latestVersion=$version"
 	echo "$built_from" >"$out/jaeger.stamp"
 )
 

@@ -10,18 +10,18 @@ const (
 // Config is the configuration of the ml_guard extension.
 type Config struct {
 	// MaxDepth is the number of arrays and maps that may enclose a value, 64 to
-	// 10000. The default is 1000. A request with more is refused. In JSON, four
-	// brackets are a level.
+	// 10000. In JSON, four brackets count as one level. A request that exceeds
+	// it is refused. The default is 1000.
 	MaxDepth int `mapstructure:"max_depth"`
-	// MaxMessages is the number of messages that a request may hold, 1000 to
-	// 100000000: resources, scopes, spans, events, links, log records, metrics,
-	// data points, exemplars, attributes, values and their lists, all together. In
-	// JSON it is the number of objects. The default is 250000. A request with more
-	// is refused.
+	// MaxMessages is the number of messages in a request, 1000 to 100000000:
+	// resources, scopes, spans, events, links, log records, metrics, data
+	// points, exemplars, attributes, values and their lists, all together. In
+	// JSON it is the number of objects. A request that exceeds it is refused.
+	// The default is 250000.
 	MaxMessages int `mapstructure:"max_messages"`
 }
 
-// Validate reports values that are not allowed, with their keys.
+// Validate returns an error that names the key with an invalid value.
 func (c *Config) Validate() error {
 	if c.MaxDepth < leastDepth || c.MaxDepth > mostDepth {
 		return fmt.Errorf("%q is %d; it must be between %d and %d", "max_depth", c.MaxDepth, leastDepth, mostDepth)

@@ -15,8 +15,8 @@ import (
 )
 
 // GetGRPCServerOptions returns a codec that checks a request before the stock
-// one decodes it. What a codec returns becomes INTERNAL, so the codec leaves a
-// refused request empty, and an interceptor refuses it.
+// codec decodes it. gRPC turns an error of a codec into INTERNAL, so the codec
+// leaves a refused request empty, and an interceptor refuses it.
 func (g *guard) GetGRPCServerOptions(context.Context) ([]grpc.ServerOption, error) {
 	stock := encoding.GetCodecV2(proto.Name)
 	if stock == nil {
@@ -26,17 +26,18 @@ func (g *guard) GetGRPCServerOptions(context.Context) ([]grpc.ServerOption, erro
 	return []grpc.ServerOption{grpc.ForceServerCodecV2(c), grpc.StatsHandler(c), grpc.ChainUnaryInterceptor(refuse)}, nil
 }
 
-// codec is the stock codec with a check before it. As a stats.Handler it learns
-// the context of what it has refused: gRPC reports a request that is decoded
-// before anything else sees it, from the same goroutine.
+// codec checks a request before the stock codec decodes it. It is also the
+// stats.Handler that receives the context of a refused request: gRPC reports a
+// decoded request to it first, from the same goroutine.
 type codec struct {
 	encoding.CodecV2
 	guard *guard
-	// exceeded has the limit of each refused request between the two.
+	// exceeded maps a refused request to its limit, between Unmarshal and
+	// HandleRPC.
 	exceeded sync.Map
 }
 
-// Unmarshal decodes a request, unless it exceeds a limit.
+// Unmarshal decodes a request unless it exceeds a limit.
 func (c *codec) Unmarshal(data mem.BufferSlice, target any) error {
 	if check := request.NewOf(target, c.guard.limits); check != nil {
 		for _, part := range data {
@@ -52,15 +53,15 @@ func (c *codec) Unmarshal(data mem.BufferSlice, target any) error {
 
 type refusalKey struct{}
 
-// refusal is what is known of one call.
+// refusal is the error of one call, nil if it is not refused.
 type refusal struct{ err error }
 
-// TagRPC gives a call's context a place for what is known of the call.
+// TagRPC adds an empty refusal to a call's context.
 func (c *codec) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context {
 	return context.WithValue(ctx, refusalKey{}, &refusal{})
 }
 
-// HandleRPC refuses the call whose request Unmarshal has left empty.
+// HandleRPC refuses the call whose request Unmarshal left empty.
 func (c *codec) HandleRPC(ctx context.Context, event stats.RPCStats) {
 	payload, ok := event.(*stats.InPayload)
 	if !ok {
@@ -72,7 +73,7 @@ func (c *codec) HandleRPC(ctx context.Context, event stats.RPCStats) {
 	}
 }
 
-// TagConn leaves connections as they are.
+// TagConn returns the context unchanged.
 func (c *codec) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
 
 // HandleConn does nothing.

@@ -42,28 +42,28 @@ func newGuard(set extension.Settings, config *Config) (*guard, error) {
 		limits:    request.Limits{Depth: config.MaxDepth, Messages: config.MaxMessages},
 		telemetry: telemetry,
 		id:        attribute.String("extension", set.ID.String()),
-		// One line a minute: what is refused is counted, and a sender cannot fill
-		// the log.
+		// One line a minute, so that a client cannot fill the log; the counter
+		// has all refusals.
 		logger: set.Logger.WithOptions(zap.WrapCore(func(core zapcore.Core) zapcore.Core {
 			return zapcore.NewSamplerWithOptions(core, time.Minute, 1, 0)
 		})),
 	}, nil
 }
 
-// Shutdown ends the extension's own metrics.
+// Shutdown unregisters the telemetry.
 func (g *guard) Shutdown(context.Context) error {
 	g.telemetry.Shutdown()
 	return nil
 }
 
-// refuse counts a refused request and returns what its sender is told. The code
-// tells the sender not to send the request again; over HTTP it is a 400.
+// refuse counts and logs a refused request, and returns the error for the
+// client. Its code tells the client not to retry; over HTTP it becomes 400.
 func (g *guard) refuse(ctx context.Context, limit string) error {
 	g.telemetry.ExtensionMlGuardRequestsRefused.Add(ctx, 1, metric.WithAttributes(g.id, attribute.String("limit", limit)))
-	err := status.Errorf(codes.InvalidArgument, "ml_guard: values are nested deeper than %q, %d levels", "max_depth", g.limits.Depth)
+	err := status.Errorf(codes.InvalidArgument, "ml_guard: values are nested deeper than %q (%d levels)", "max_depth", g.limits.Depth)
 	if limit == request.LimitMessages {
-		err = status.Errorf(codes.InvalidArgument, "ml_guard: the request holds more messages than %q, %d", "max_messages", g.limits.Messages)
+		err = status.Errorf(codes.InvalidArgument, "ml_guard: the request has more messages than %q (%d)", "max_messages", g.limits.Messages)
 	}
-	g.logger.Warn("A request was refused before it was decoded; others are only counted for a minute", zap.Error(err))
+	g.logger.Warn("A request was refused before decoding. Further ones within a minute are counted but not logged.", zap.Error(err))
 	return err
 }

@@ -136,7 +136,7 @@ func TestGRPC(t *testing.T) {
 	for _, options := range [][]grpc.CallOption{nil, {grpc.UseCompressor("gzip")}} {
 		_, err := client.Export(t.Context(), nested(t, 1_001), options...)
 		assert.Equal(t, codes.InvalidArgument, status.Code(err))
-		require.ErrorContains(t, err, `ml_guard: values are nested deeper than "max_depth", 1000 levels`)
+		require.ErrorContains(t, err, `ml_guard: values are nested deeper than "max_depth" (1000 levels)`)
 		_, err = client.Export(t.Context(), nested(t, 1_000), options...)
 		require.NoError(t, err)
 	}
@@ -155,7 +155,7 @@ func TestGRPCMessages(t *testing.T) {
 	}
 	_, err := client.Export(t.Context(), plogotlp.NewExportRequestFromLogs(logs))
 	assert.Equal(t, codes.InvalidArgument, status.Code(err))
-	require.ErrorContains(t, err, `ml_guard: the request holds more messages than "max_messages", 250000`)
+	require.ErrorContains(t, err, `ml_guard: the request has more messages than "max_messages" (250000)`)
 	s.assertRefused(t, "messages", 1)
 }
 

@@ -11,13 +11,13 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/extension/mlguardextension/internal/request"
 )
 
-// GetHTTPHandler returns what checks a body while the receiver reads it, after
-// decompression and within the receiver's own limit. The receiver answers with
-// the error of the body.
+// GetHTTPHandler returns a handler that checks a body while the receiver reads
+// it, after decompression and within the receiver's size limit. The receiver
+// answers with the error of the body.
 func (g *guard) GetHTTPHandler(context.Context) (extensionmiddleware.WrapHTTPHandlerFunc, error) {
 	return func(_ context.Context, next http.Handler) (http.Handler, error) {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			// The receiver tells the encoding in the same way.
+			// The receiver determines the encoding in the same way.
 			switch mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); {
 			case err != nil:
 			case mediaType == "application/x-protobuf":
@@ -30,7 +30,7 @@ func (g *guard) GetHTTPHandler(context.Context) (extensionmiddleware.WrapHTTPHan
 	}, nil
 }
 
-// body is a request's body that ends with an error where it exceeds a limit.
+// body is a request's body whose Read fails once the request exceeds a limit.
 type body struct {
 	io.ReadCloser
 	guard   *guard
@@ -47,8 +47,8 @@ func (b *body) Read(p []byte) (int, error) {
 	b.check.Write(p[:n])
 	if limit := b.check.Exceeded(); limit != "" {
 		b.refusal = b.guard.refuse(b.ctx, limit)
-		// A client that is still sending when the connection closes does not read
-		// the answer. The receiver's limit bounds what is read.
+		// A client that is still sending when the connection closes does not
+		// read the answer. The receiver's size limit bounds this read.
 		_, _ = io.Copy(io.Discard, b.ReadCloser)
 		return 0, b.refusal
 	}

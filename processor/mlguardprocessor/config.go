@@ -11,25 +11,26 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/identity"
 )
 
-// Config is the configuration of ml_guard.
+// Config is the configuration of the ml_guard processor.
 type Config struct {
-	// Bounds limits nesting, sizes and numbers of values. It always applies.
+	// Bounds limits nesting, size and number of values. It always applies,
+	// except to traces if only identities is configured.
 	Bounds bounds.Config `mapstructure:"bounds"`
-	// RetryAfter is the delay after which a sender whose request was refused for
-	// the moment shall send it again: gRPC's RetryInfo and HTTP's Retry-After say
-	// it where the refusal does not, in whole seconds. The default is 5s. Zero
-	// leaves refusals as they are.
+	// RetryAfter is the delay after which a client may send a temporarily
+	// refused request again. It is added to errors that state no delay, as
+	// gRPC's RetryInfo and HTTP's Retry-After. It must be whole seconds up to
+	// 1h. The default is 5s; 0 adds no delay.
 	RetryAfter time.Duration `mapstructure:"retry_after"`
-	// Identities admits identities to labels. It applies where the section is
-	// present.
+	// Identities limits the identities that become labels. It applies if the
+	// section is present.
 	Identities configoptional.Optional[identity.Config] `mapstructure:"identities"`
-	// Content removes text that no list allows. It applies where the section
-	// is present.
+	// Content exports only text that an allow-list permits. It applies if the
+	// section is present.
 	Content configoptional.Optional[content.Config] `mapstructure:"content"`
 }
 
-// Validate reports values that are not allowed, with their keys. The sections
-// report their own.
+// Validate returns an error that names the key with an invalid value. The
+// sections validate themselves.
 func (c *Config) Validate() error {
 	if c.RetryAfter < 0 || c.RetryAfter > time.Hour || c.RetryAfter%time.Second != 0 {
 		return fmt.Errorf("%q is %s; it must be whole seconds between 0s and 1h", "retry_after", c.RetryAfter)

@@ -159,7 +159,7 @@ func TestContentRefusesBadLists(t *testing.T) {
 		"keep: ['*']":                `content: keep[0] is "*"`,
 		"remove: [a, 'a*b']":         `content: remove[1] is "a*b"`,
 		"names: ['**']":              `content: names[0] is "**"`,
-		"keep: [a.b], remove: [a.b]": `content: remove[0] is "a.b", which keep lists, too`,
+		"keep: [a.b], remove: [a.b]": `content: remove[0] is "a.b", which keep lists too`,
 	} {
 		retrieved, err := confmap.NewRetrievedFromYAML([]byte("content: {" + config + "}"))
 		require.NoError(t, err)

@@ -1,7 +1,7 @@
-// Package mlguardprocessor is the ml_guard processor. First in a pipeline it
-// bounds what comes in (internal/bounds); before a Prometheus exporter it admits
-// identities to labels (internal/identity); last it removes text that no list
-// allows (internal/content).
+// Package mlguardprocessor is the ml_guard processor. Its section bounds limits
+// incoming data (internal/bounds), identities limits the identities that become
+// labels (internal/identity), and content exports only text that an allow-list
+// permits (internal/content).
 package mlguardprocessor
 
 //go:generate mdatagen metadata.yaml

@@ -31,7 +31,7 @@ func NewFactory() processor.Factory {
 	)
 }
 
-// factory owns what the instances of a component id share.
+// factory holds what the instances with one component id share.
 type factory struct {
 	identities shared.Registry[*identity.Filter]
 }

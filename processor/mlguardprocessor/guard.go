@@ -19,7 +19,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/metadata"
 )
 
-// guard applies the sections of one configuration, in this order: bounds,
+// guard applies the sections of one configuration in this order: bounds,
 // identities, content. A section that is not configured is nil.
 type guard struct {
 	bounds     *bounds.Filter
@@ -28,11 +28,11 @@ type guard struct {
 	retryAfter time.Duration
 	telemetry  *metadata.TelemetryBuilder
 	id         string
-	// cutBy are the attributes of the counter of what bounds cut, by limit.
+	// cutBy has the attributes of the counter of cut values, by limit.
 	cutBy [bounds.Limits]metric.MeasurementOption
 
-	// start sets identities to what the instances of the id share, and release
-	// gives it back.
+	// start sets identities to the filter that all instances with the component
+	// id share, and release returns it.
 	start   component.StartFunc
 	release shared.Release
 }
@@ -47,9 +47,7 @@ func newGuard(set processor.Settings, cfg *Config, registry *shared.Registry[*id
 		g.cutBy[limit] = metric.WithAttributeSet(attribute.NewSet(
 			attribute.String("limit", limit.String()), attribute.String("processor", g.id)))
 	}
-	if g.bounds, err = bounds.New(&cfg.Bounds); err != nil {
-		return nil, err
-	}
+	g.bounds = bounds.New(&cfg.Bounds)
 	if c := cfg.Identities.Get(); c != nil {
 		g.start = func(ctx context.Context, host component.Host) (err error) {
 			g.identities, g.release, err = registry.Acquire(ctx, host, set.ID, func() (*identity.Filter, error) {
@@ -66,9 +64,9 @@ func newGuard(set processor.Settings, cfg *Config, registry *shared.Registry[*id
 	return g, nil
 }
 
-// changesTraces reports whether the spans that come in are changed. The section
-// identities alone changes a copy, and only where it has to: spans that leave as
-// they came need not be copied for it.
+// changesTraces reports whether incoming spans are changed in place. The
+// section identities alone changes a copy, and only if it replaces a value, so
+// the fan-out need not clone.
 func (g *guard) changesTraces() bool { return g.start == nil || g.content != nil }
 
 func (g *guard) processTraces(ctx context.Context, td ptrace.Traces) (ptrace.Traces, error) {
@@ -112,7 +110,7 @@ func (g *guard) countCut(ctx context.Context, counts bounds.Counts) {
 	}
 }
 
-// countReplaced counts what the section content replaced of one signal.
+// countReplaced counts what the section content replaced in one signal.
 func (g *guard) countReplaced(ctx context.Context, counts content.Counts, signal string) {
 	if counts.Replaced > 0 {
 		g.telemetry.ProcessorMlGuardTextsReplaced.Add(ctx, counts.Replaced, metric.WithAttributeSet(

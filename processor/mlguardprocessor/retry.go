@@ -15,7 +15,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// retryError is a refusal that says when to send again.
+// retryError is a temporary error with the delay until the next attempt.
 type retryError struct {
 	error
 	status *status.Status
@@ -23,12 +23,12 @@ type retryError struct {
 
 func (e *retryError) Unwrap() error { return e.error }
 
-// GRPCStatus returns the status that a receiver answers with.
+// GRPCStatus returns the status with which a receiver answers.
 func (e *retryError) GRPCStatus() *status.Status { return e.status }
 
-// withRetry adds to a refusal that may be sent again when to do so. Refusals
-// that are permanent, that say so already, or whose sender has gone stay as they
-// are.
+// withRetry adds the retry delay to a temporary error. It returns errors
+// unchanged that are permanent, that already have a delay, or whose client has
+// gone.
 func (g *guard) withRetry(err error) error {
 	if g.retryAfter == 0 || err == nil || consumererror.IsPermanent(err) || errors.Is(err, context.Canceled) {
 		return err
@@ -54,14 +54,14 @@ func (g *guard) withRetry(err error) error {
 	return &retryError{error: err, status: s}
 }
 
-// nextTraces, nextMetrics and nextLogs are the next component, whose refusals
-// pass withRetry.
+// nextTraces, nextMetrics and nextLogs apply withRetry to the next component's
+// errors.
 type nextTraces struct {
 	consumer.Traces
 	guard *guard
 }
 
-// ConsumeTraces returns what the next component returns, after withRetry.
+// ConsumeTraces returns the next component's error, with a retry delay.
 func (n nextTraces) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
 	return n.guard.withRetry(n.Traces.ConsumeTraces(ctx, td))
 }
@@ -71,7 +71,7 @@ type nextMetrics struct {
 	guard *guard
 }
 
-// ConsumeMetrics returns what the next component returns, after withRetry.
+// ConsumeMetrics returns the next component's error, with a retry delay.
 func (n nextMetrics) ConsumeMetrics(ctx context.Context, md pmetric.Metrics) error {
 	return n.guard.withRetry(n.Metrics.ConsumeMetrics(ctx, md))
 }
@@ -81,7 +81,7 @@ type nextLogs struct {
 	guard *guard
 }
 
-// ConsumeLogs returns what the next component returns, after withRetry.
+// ConsumeLogs returns the next component's error, with a retry delay.
 func (n nextLogs) ConsumeLogs(ctx context.Context, ld plog.Logs) error {
 	return n.guard.withRetry(n.Logs.ConsumeLogs(ctx, ld))
 }

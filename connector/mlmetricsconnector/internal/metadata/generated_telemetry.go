@@ -124,49 +124,49 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	var err, errs error
 	builder.ConnectorMlMetricsOverflowedUpdates, err = builder.meter.Int64Counter(
 		"otelcol_connector_ml_metrics_overflowed_updates",
-		metric.WithDescription("Number of updates of a series that a limit kept from having a stream of its own; counters and histograms were added to the overflow stream, gauges dropped [Development]"),
+		metric.WithDescription("Number of updates beyond a limit of streams. Counters and histograms were added to the overflow stream, gauges were dropped [Development]"),
 		metric.WithUnit("{update}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ConnectorMlMetricsRepairedNames, err = builder.meter.Int64Counter(
 		"otelcol_connector_ml_metrics_repaired_names",
-		metric.WithDescription("Number of times that the service.name or service.namespace of spans was not valid UTF-8; what is wrong in it is replaced [Development]"),
+		metric.WithDescription("Number of times that the service.name or service.namespace of spans had invalid UTF-8, which was replaced [Development]"),
 		metric.WithUnit("{name}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ConnectorMlMetricsRuns, err = builder.meter.Int64ObservableUpDownCounter(
 		"otelcol_connector_ml_metrics_runs",
-		metric.WithDescription("Number of live runs that have streams of their own [Development]"),
+		metric.WithDescription("Number of live runs with streams of their own [Development]"),
 		metric.WithUnit("{run}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ConnectorMlMetricsRunsEvicted, err = builder.meter.Int64Counter(
 		"otelcol_connector_ml_metrics_runs_evicted",
-		metric.WithDescription("Number of runs that had ended or were silent and whose streams ended to make room for a new run [Development]"),
+		metric.WithDescription("Number of ended or silent runs that were replaced by a new run [Development]"),
 		metric.WithUnit("{run}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ConnectorMlMetricsSeries, err = builder.meter.Int64ObservableUpDownCounter(
 		"otelcol_connector_ml_metrics_series",
-		metric.WithDescription("Number of series that Prometheus shows for the live streams, which max_series bounds; overflow streams of that limit apart [Development]"),
+		metric.WithDescription("Number of series that Prometheus shows for the live streams, limited by max_series. Overflow streams of that limit are not included [Development]"),
 		metric.WithUnit("{series}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ConnectorMlMetricsSkipped, err = builder.meter.Int64Counter(
 		"otelcol_connector_ml_metrics_skipped",
-		metric.WithDescription("Number of spans and values that were left out, by reason [Development]"),
+		metric.WithDescription("Number of spans and values that were skipped, by reason [Development]"),
 		metric.WithUnit("{item}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ConnectorMlMetricsStreams, err = builder.meter.Int64ObservableUpDownCounter(
 		"otelcol_connector_ml_metrics_streams",
-		metric.WithDescription("Number of live streams, overflow streams included [Development]"),
+		metric.WithDescription("Number of live streams, including overflow streams [Development]"),
 		metric.WithUnit("{stream}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ConnectorMlMetricsStreamsExpired, err = builder.meter.Int64Counter(
 		"otelcol_connector_ml_metrics_streams_expired",
-		metric.WithDescription("Number of streams that were removed because nothing updated them for metrics_expiration [Development]"),
+		metric.WithDescription("Number of streams removed after metrics_expiration without an update [Development]"),
 		metric.WithUnit("{stream}"),
 	)
 	errs = errors.Join(errs, err)

@@ -24,7 +24,7 @@ func NewSettings(tt *componenttest.Telemetry) connector.Settings {
 func AssertEqualConnectorMlMetricsOverflowedUpdates(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_connector_ml_metrics_overflowed_updates",
-		Description: "Number of updates of a series that a limit kept from having a stream of its own; counters and histograms were added to the overflow stream, gauges dropped [Development]",
+		Description: "Number of updates beyond a limit of streams. Counters and histograms were added to the overflow stream, gauges were dropped [Development]",
 		Unit:        "{update}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -40,7 +40,7 @@ func AssertEqualConnectorMlMetricsOverflowedUpdates(t *testing.T, tt *componentt
 func AssertEqualConnectorMlMetricsRepairedNames(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_connector_ml_metrics_repaired_names",
-		Description: "Number of times that the service.name or service.namespace of spans was not valid UTF-8; what is wrong in it is replaced [Development]",
+		Description: "Number of times that the service.name or service.namespace of spans had invalid UTF-8, which was replaced [Development]",
 		Unit:        "{name}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -56,7 +56,7 @@ func AssertEqualConnectorMlMetricsRepairedNames(t *testing.T, tt *componenttest.
 func AssertEqualConnectorMlMetricsRuns(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_connector_ml_metrics_runs",
-		Description: "Number of live runs that have streams of their own [Development]",
+		Description: "Number of live runs with streams of their own [Development]",
 		Unit:        "{run}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -72,7 +72,7 @@ func AssertEqualConnectorMlMetricsRuns(t *testing.T, tt *componenttest.Telemetry
 func AssertEqualConnectorMlMetricsRunsEvicted(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_connector_ml_metrics_runs_evicted",
-		Description: "Number of runs that had ended or were silent and whose streams ended to make room for a new run [Development]",
+		Description: "Number of ended or silent runs that were replaced by a new run [Development]",
 		Unit:        "{run}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -88,7 +88,7 @@ func AssertEqualConnectorMlMetricsRunsEvicted(t *testing.T, tt *componenttest.Te
 func AssertEqualConnectorMlMetricsSeries(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_connector_ml_metrics_series",
-		Description: "Number of series that Prometheus shows for the live streams, which max_series bounds; overflow streams of that limit apart [Development]",
+		Description: "Number of series that Prometheus shows for the live streams, limited by max_series. Overflow streams of that limit are not included [Development]",
 		Unit:        "{series}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -104,7 +104,7 @@ func AssertEqualConnectorMlMetricsSeries(t *testing.T, tt *componenttest.Telemet
 func AssertEqualConnectorMlMetricsSkipped(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_connector_ml_metrics_skipped",
-		Description: "Number of spans and values that were left out, by reason [Development]",
+		Description: "Number of spans and values that were skipped, by reason [Development]",
 		Unit:        "{item}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -120,7 +120,7 @@ func AssertEqualConnectorMlMetricsSkipped(t *testing.T, tt *componenttest.Teleme
 func AssertEqualConnectorMlMetricsStreams(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_connector_ml_metrics_streams",
-		Description: "Number of live streams, overflow streams included [Development]",
+		Description: "Number of live streams, including overflow streams [Development]",
 		Unit:        "{stream}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -136,7 +136,7 @@ func AssertEqualConnectorMlMetricsStreams(t *testing.T, tt *componenttest.Teleme
 func AssertEqualConnectorMlMetricsStreamsExpired(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_connector_ml_metrics_streams_expired",
-		Description: "Number of streams that were removed because nothing updated them for metrics_expiration [Development]",
+		Description: "Number of streams removed after metrics_expiration without an update [Development]",
 		Unit:        "{stream}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,

@@ -2,7 +2,7 @@ package series
 
 import "github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 
-// ID names a series of the table; it is the index into All.
+// ID identifies a series of the table. It is the index into All.
 type ID uint8
 
 // The series, in the order of the table.
@@ -48,27 +48,27 @@ const (
 	Count
 )
 
-// Kind is how the values of a series add up.
+// Kind is how a series aggregates values.
 type Kind uint8
 
 const (
 	// Counter is a cumulative, monotonic sum of whole numbers.
 	Counter Kind = iota
-	// Gauge is the value of the span that ended last.
+	// Gauge holds the value of the span that ended last.
 	Gauge
 	// Histogram is a cumulative histogram with explicit buckets.
 	Histogram
-	// Total is a cumulative, monotonic sum of numbers with fractions.
+	// Total is a cumulative, monotonic sum of fractional numbers.
 	Total
-	// State is the newest value, as a sum that is not monotonic: 1 or 0 of a
-	// state, or how many of a thing there are.
+	// State is the newest value, as a non-monotonic sum: 1 or 0 for a state, or
+	// a number of things.
 	State
-	// Balance is a cumulative sum of whole numbers that grows and shrinks, and
-	// is never less than zero.
+	// Balance is a cumulative sum of whole numbers that can decrease, but never
+	// below zero.
 	Balance
 )
 
-// String returns the kind's word in the documentation.
+// String returns the name of the kind in the documentation.
 func (k Kind) String() string {
 	switch k {
 	case Counter:
@@ -84,47 +84,46 @@ func (k Kind) String() string {
 	}
 }
 
-// MaxLabels is the largest number of labels of a series, run labels apart.
+// MaxLabels is the largest number of labels of a series, not counting RunLabels.
 const MaxLabels = 7
 
 // Series describes one metric.
 type Series struct {
 	// Name is the metric's name in OpenTelemetry.
 	Name string
-	// Unit is its UCUM unit. It is empty for a gauge without one, because
-	// Prometheus exporters make "_ratio" of "1".
+	// Unit is its UCUM unit. It is empty for a gauge without a unit, because
+	// Prometheus exporters append "_ratio" for "1".
 	Unit string
-	// Kind says how values add up.
+	// Kind is how values are aggregated.
 	Kind Kind
-	// Description is the metric's description: what it counts, and what not.
+	// Description is the metric's description: what it includes and excludes.
 	Description string
-	// Labels are the metric's own attributes, at most MaxLabels. One without
-	// a value is left out of the point.
+	// Labels are the metric's own attributes, at most MaxLabels. A point omits
+	// those without a value.
 	Labels []string
-	// Buckets are the upper, inclusive bounds of a histogram.
+	// Buckets are the inclusive upper bounds of a histogram.
 	Buckets []float64
-	// WholeOnly, where it is not empty, is the one value of the first label whose
-	// streams have Buckets. The others have a count and a sum alone, which are
-	// enough for a mean.
+	// WholeOnly, if not empty, is the only value of the first label whose streams
+	// have Buckets. Other streams have a count and a sum, which give a mean.
 	WholeOnly string
-	// EveryRun is true where a run always is a label. Where it is false, a
-	// run id that was computed for a single trace is not, but of steps: every
+	// EveryRun reports whether every run id is a label. If false, a run id that
+	// was computed for a single trace is a label for steps only; otherwise every
 	// request of an LLM application would be a run of its own.
 	EveryRun bool
-	// NoRun is true where a run, its job and its rank are no labels, and the host
-	// alone is: a distribution of requests or calls for each run and rank would be
-	// most of all series.
+	// NoRun reports whether the series has no labels for run, job and rank, only
+	// for the host. Distributions of requests or calls for each run and rank would
+	// be most of all series.
 	NoRun bool
-	// OptIn is true where the series is written only if genai_metrics is true.
+	// OptIn reports whether the series is written only with genai_metrics.
 	OptIn bool
 }
 
 // RunLabels are the attributes that every series has in addition to its own,
-// each where it is known. They are what keeps two ranks, two runs and two
-// hosts apart in a back end that drops resource attributes.
+// each where it is known. They distinguish ranks, runs and hosts in a back end
+// that drops resource attributes.
 var RunLabels = []string{mlattr.RunID, mlattr.JobID, mlattr.RankGlobal, mlattr.HostName}
 
-// Bounds returns the bounds of a histogram's stream by its first label.
+// Bounds returns the bucket bounds of a histogram's stream with that first label.
 func (s *Series) Bounds(first string) []float64 {
 	if s.WholeOnly != "" && first != s.WholeOnly {
 		return nil
@@ -132,9 +131,9 @@ func (s *Series) Bounds(first string) []float64 {
 	return s.Buckets
 }
 
-// Shown returns how many series Prometheus shows for a stream by its first label:
-// of a histogram one for each bound, and the infinite bucket, the sum and the
-// count. One with exponential buckets has these three in the text format.
+// Shown returns how many series Prometheus shows for a stream with that first
+// label: for a histogram one for each bound, the infinite bucket, the sum and the
+// count. With exponential buckets it has only the latter three in text format.
 func (s *Series) Shown(first string, exponential bool) int {
 	switch {
 	case s.Kind != Histogram:
@@ -146,45 +145,44 @@ func (s *Series) Shown(first string, exponential bool) int {
 	}
 }
 
-// Overflow is the attribute, always true, of a stream that adds up what a
-// limit kept from having a stream of its own.
+// Overflow is the attribute, always true, of a stream that adds up the updates
+// beyond a limit.
 const Overflow = mlattr.Overflow
 
-// Labels that no span attribute has.
+// Labels without a span attribute.
 const (
 	// Task is a task's name within a multi-task loss.
 	Task = "ml.task"
 	// Metric is a validation metric's name.
 	Metric = "ml.metric"
-	// Signal says which value was not finite.
+	// Signal is the value that was not finite.
 	Signal = "ml.signal"
-	// Timing says what was timed: host, the program's own thread, or device,
-	// the work of the GPU. It is host unless the client's resource says
-	// device.
+	// Timing is what was timed: host, the program's own thread, or device, the
+	// work of the GPU. It is host unless the client's resource says device.
 	Timing = "ml.timing"
 	// RunStateLabel is the state of a run, or of its time.
 	RunStateLabel = "ml.run.state"
-	// Device is where something ran or lies, such as cuda:0 or cpu.
+	// Device is where something runs or is stored, such as cuda:0 or cpu.
 	Device = "device"
-	// Result says how a call ended: ok or error.
+	// Result is how a call ended: ok or error.
 	Result = "result"
 	// Pool is the name of a pool of workers.
 	Pool = "pool"
 	// Type is the class of a crash, of an alert or of memory.
 	Type = "type"
-	// MemoryKind says which of a GPU's memory is meant: allocated, what tensors
-	// use, or reserved, what the client's allocator holds for them.
+	// MemoryKind is the kind of a GPU's memory: allocated is used by tensors,
+	// reserved is held by the client's allocator.
 	MemoryKind = "kind"
-	// Instance tells the processes of a service apart where a value is one
-	// process's own and no sum.
+	// Instance distinguishes the processes of a service where a value belongs to
+	// one process.
 	Instance = "service.instance.id"
 )
 
 // Labels of the conventions.
 const (
-	// ServerAddress is where a model was asked.
+	// ServerAddress is the address of a model's server.
 	ServerAddress = "server.address"
-	// ServerPort is the port there, a whole number.
+	// ServerPort is the port of that server, a whole number.
 	ServerPort = "server.port"
 )
 
@@ -194,18 +192,17 @@ var (
 	durationBuckets = []float64{.01, .02, .04, .08, .16, .32, .64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92}
 )
 
-// Labels of calls and of what a process has.
+// Labels of calls, pools and workers.
 var (
 	callLabels   = []string{mlattr.Library, mlattr.Function, Device, Result}
 	poolLabels   = []string{Pool, Instance}
 	workerLabels = []string{Pool, Type, Device}
 )
 
-// WholeStep is the mlattr.Phase of the time of a whole step, all phases of it and
-// what is in none.
+// WholeStep is the mlattr.Phase of the duration of a whole step.
 const WholeStep = "step"
 
-// callBuckets go from 244 µs, for what is done around a call, to 17 minutes.
+// callBuckets go from 244 µs, for encoding and waiting, to 17 minutes.
 var callBuckets = powersOf(4, 1.0/4096, 1024)
 
 // stepBuckets go from 8 ms to 2 minutes.
@@ -215,101 +212,101 @@ var stepBuckets = powersOfTwo(1.0/128, 128)
 var All = [Count]Series{
 	Tokens: {
 		Name: "ml.tokens", Unit: "{token}", Kind: Counter,
-		Description: "Tokens of language models, as spans report them. Spans whose usage a descendant reports as well (ml.usage.counted is false) are left out. Where a resource says how many tokens a step of a rank has (ml.tokens_per_step), these too, with the operation train_step and always with the run.",
+		Description: "Tokens of language models, as spans report them. Spans whose usage a descendant also reports (ml.usage.counted is false) are excluded. If a resource states the tokens per step of a rank (ml.tokens_per_step), they are added with the operation train_step and the run.",
 		Labels:      []string{mlattr.GenAITokenType, mlattr.GenAIRequestModel, mlattr.Operation, mlattr.Role, mlattr.Side},
 	},
 	RequestTokenThroughput: {
 		Name: "ml.request.token.throughput", Unit: "{token}/s", Kind: Histogram,
-		Description: "Tokens per second of single requests, by what the rate rests on.",
+		Description: "Tokens per second of each request, by the basis of the rate.",
 		Labels:      []string{mlattr.ThroughputBasis, mlattr.GenAIRequestModel},
 		Buckets:     powersOfTwo(1, 16384), NoRun: true,
 	},
 	Requests: {
 		Name: "ml.requests", Unit: "{request}", Kind: Counter,
-		Description: "Requests to a model: spans that report token usage, and spans that sample, infer or chat and have none of these directly below them.",
+		Description: "Requests to a model: spans that report token usage, and spans that sample, infer or chat and have no such span directly below them.",
 		Labels:      []string{mlattr.Operation, mlattr.Role, mlattr.GenAIRequestModel, mlattr.ErrorType, mlattr.Side},
 	},
 	Errors: {
 		Name: "ml.errors", Unit: "{error}", Kind: Counter,
-		Description: "Failed operations, counted at the span where the failure arose and not at its ancestors. The end of a data loader (StopIteration) is none.",
+		Description: "Failed operations, counted at the span where the error occurred and not at its ancestors. The end of a data loader (StopIteration) is no error.",
 		Labels:      []string{mlattr.Operation, mlattr.ErrorType},
 	},
 	Steps: {
 		Name: "ml.steps", Unit: "{step}", Kind: Counter, EveryRun: true,
-		Description: "Optimizer steps that succeeded. An optimizer's span below another one belongs to the same step. A batch that is a trace of its own is a step, since its client reports no optimizer.",
+		Description: "Optimizer steps that succeeded. An optimizer's span below another one belongs to the same step. A batch that is a trace of its own is a step, because its client reports no optimizer.",
 	},
 	Samples: {
 		Name: "ml.samples", Unit: "{sample}", Kind: Counter, EveryRun: true,
-		Description: "Samples that went through a model: the batch sizes of spans that succeeded, without validation; once where several layers report the same batch. Where a resource says how many samples a step of a rank has (ml.samples_per_step), and spans do not, these.",
+		Description: "Samples processed by a model: the batch sizes of spans that succeeded, without validation, once if several layers report the same batch. If spans report none, the samples per step that the resource states (ml.samples_per_step).",
 	},
 	Batches: {
 		Name: "ml.batches", Unit: "{batch}", Kind: Counter, EveryRun: true,
-		Description: "Training batches that succeeded, of clients that have a span for a batch.",
+		Description: "Training batches that succeeded, of clients that record a span for each batch.",
 	},
 	Epoch: {
 		Name: "ml.epoch", Kind: Gauge, EveryRun: true,
-		Description: "The epoch's number, as the client counts it.",
+		Description: "The current epoch, as the client counts it.",
 	},
 	Loss: {
 		Name: "ml.loss", Kind: Gauge, EveryRun: true,
-		Description: "The newest finite loss of a batch, an epoch or a validation. ml.task names the task where a loss is one of several.",
+		Description: "The latest finite loss of a batch, an epoch or a validation. ml.task is the task, if a loss is one of several.",
 		Labels:      []string{mlattr.LossScope, Task},
 	},
 	ValidationMetric: {
 		Name: "ml.validation.metric", Kind: Gauge, EveryRun: true,
-		Description: "The newest finite value of a validation metric other than the loss.",
+		Description: "The latest finite value of a validation metric other than the loss.",
 		Labels:      []string{Metric},
 	},
 	LearningRate: {
 		Name: "ml.learning_rate", Kind: Gauge, EveryRun: true,
-		Description: "The newest learning rate of the optimizer.",
+		Description: "The latest learning rate of the optimizer.",
 	},
 	Nonfinite: {
 		Name: "ml.nonfinite", Unit: "{value}", Kind: Counter, EveryRun: true,
-		Description: "Values that were NaN or infinite and are therefore in no gauge.",
+		Description: "Values that were NaN or infinite, and so were not written to a gauge.",
 		Labels:      []string{Signal},
 	},
 	LastStepTimestamp: {
 		Name: "ml.run.last_step.timestamp", Unit: "s", Kind: Gauge, EveryRun: true,
-		Description: "When the newest step ended, in seconds since 1970.",
+		Description: "When the latest step ended, in seconds since 1970.",
 	},
 	StepDuration: {
 		Name: "ml.step.duration", Unit: "s", Kind: Histogram, EveryRun: true,
-		Description: "Time of the steps: step is the whole one, from the end of the step before; beside it the union of the spans of each phase, and other for the rest. Spans of phases may lie in one another, so that a sum over phases can be longer than the step.",
+		Description: "Duration of steps, by phase. step is the whole step, from the end of the previous one; each phase is the union of its spans; other is the rest. Phases may overlap, so their sum can exceed the step.",
 		Labels:      []string{mlattr.Phase, Timing},
 		Buckets:     stepBuckets, WholeOnly: WholeStep,
 	},
 	RunTime: {
 		Name: "ml.run.time", Unit: "s", Kind: Total, EveryRun: true,
-		Description: "Time of the run by what it was used for, of each rank: productive, rework (steps that an earlier attempt had done), checkpoint, checkpoint_restore, validation, data_load, queue (work that was asked for and waits); without a span startup before the first productive moment, and idle or other after it; unknown where no span came for too long, and between two attempts.",
+		Description: "Time of each rank of the run by use: productive, rework (steps that an earlier attempt already did), checkpoint, checkpoint_restore, validation, data_load, queue (requested work that waits). Time without a span is startup before the first productive moment, and idle or other after it. Time is unknown if no span arrived for too long, and between two attempts.",
 		Labels:      []string{RunStateLabel},
 	},
 	RunState: {
 		Name: "ml.run.state", Unit: "1", Kind: State, EveryRun: true,
-		Description: "1 for the state that the run is in, 0 for each other state: running, stalled after no span of training for five usual steps and at least 5 minutes, or where its processes hold GPUs and its first step is overdue (first_step_timeout), ended when its client says so, unknown before its first step.",
+		Description: "1 for the current state of the run, 0 for its other states. stalled: no training span for five typical steps and at least 5 minutes, or the first step is overdue (first_step_timeout) while its processes hold GPUs. ended: its client reported the end. unknown: before the first step. Otherwise running.",
 		Labels:      []string{RunStateLabel},
 	},
 	RunAttempts: {
 		Name: "ml.run.attempts", Unit: "{attempt}", Kind: Counter, EveryRun: true,
-		Description: "Attempts of the run that were seen, of each rank: one at its first span, and one more for each restart that its launcher counts (ml.run.attempt), for another life of its process, or for work after its end.",
+		Description: "Observed attempts of the run, for each rank: 1 at its first span, plus 1 for each restart that its launcher counts (ml.run.attempt), each new process, and work after its end.",
 	},
 	FLOPsPerToken: {
 		Name: "ml.flops_per_token", Kind: Gauge, EveryRun: true,
-		Description: "How many floating-point operations the run's model takes for a token that it is trained on, forward and backward, as its resource says.",
+		Description: "Floating-point operations per training token of the run's model, forward and backward, as its resource states.",
 	},
 	CallDuration: {
 		Name: "ml.call.duration", Unit: "s", Kind: Histogram,
-		Description: "Time of calls, with the wait for a worker where the client's span includes it. A call that several spans record counts once.",
+		Description: "Duration of calls, including the wait for a worker where the client's span includes it. A call that several spans record counts once.",
 		Labels:      callLabels, Buckets: callBuckets, NoRun: true,
 	},
 	CallQueueTime: {
 		Name: "ml.call.queue.time", Unit: "s", Kind: Histogram,
-		Description: "Time that calls waited for a worker, as their client measured it. A negative one, of clocks that disagree, is 0.",
+		Description: "Time that calls waited for a worker, as their client measured it. A negative time, from clocks that disagree, counts as 0.",
 		Labels:      callLabels, Buckets: callBuckets, NoRun: true,
 	},
 	CallSerializeTime: {
 		Name: "ml.call.serialize.time", Unit: "s", Kind: Histogram,
-		Description: "Time that calls needed to encode their arguments.",
+		Description: "Time that calls took to encode their arguments.",
 		Labels:      callLabels, Buckets: callBuckets, NoRun: true,
 	},
 	CallPythonTime: {
@@ -324,75 +321,75 @@ var All = [Count]Series{
 	},
 	PoolSize: {
 		Name: "ml.pool.size", Unit: "{worker}", Kind: State,
-		Description: "Workers of a pool, as it last said.",
+		Description: "Workers of a pool, as last reported.",
 		Labels:      poolLabels,
 	},
 	PoolBusy: {
 		Name: "ml.pool.busy", Unit: "{worker}", Kind: State,
-		Description: "Workers of a pool that have a call, as it last said.",
+		Description: "Busy workers of a pool, as last reported.",
 		Labels:      poolLabels,
 	},
 	PoolIdle: {
 		Name: "ml.pool.idle", Unit: "{worker}", Kind: State,
-		Description: "Workers of a pool that wait for a call, as it last said.",
+		Description: "Idle workers of a pool, as last reported.",
 		Labels:      poolLabels,
 	},
 	WorkerCrashes: {
 		Name: "ml.worker.crashes", Unit: "{crash}", Kind: Counter,
-		Description: "Workers that died.",
+		Description: "Workers that crashed.",
 		Labels:      workerLabels,
 	},
 	BreakerOpenings: {
 		Name: "ml.breaker.openings", Unit: "{opening}", Kind: Counter,
-		Description: "How often a circuit breaker opened, so that calls were refused.",
+		Description: "Number of times that a circuit breaker opened and refused calls.",
 		Labels:      workerLabels,
 	},
 	HealthAlerts: {
 		Name: "ml.health.alerts", Unit: "{alert}", Kind: Counter,
-		Description: "Alerts of a client's own health monitor.",
+		Description: "Alerts of a client's health monitor.",
 		Labels:      workerLabels,
 	},
 	MemoryAllocated: {
 		Name: "ml.memory.allocated", Unit: "By", Kind: Balance,
-		Description: "Memory that was allocated and not released since, as far as both were told. What a worker held when it died is not released.",
+		Description: "Memory allocated and not released, as far as the client reports both. What a worker held when it crashed is not released.",
 		Labels:      []string{Type, Device, Instance},
 	},
 	GPUMemoryUsage: {
 		Name: "ml.gpu.memory.usage", Unit: "By", Kind: State,
-		Description: "Memory of a GPU that a client's tensors use (allocated) and that its allocator holds for them (reserved), as it last said.",
+		Description: "GPU memory used by a client's tensors (allocated) and held by its allocator (reserved), as last reported.",
 		Labels:      []string{MemoryKind, Device, Instance},
 	},
 	GenAITokenUsage: {
 		Name: "gen_ai.client.token.usage", Unit: "{token}", Kind: Histogram, OptIn: true, NoRun: true,
-		Description: "Tokens of each request to a model, as its client counted them, by the GenAI semantic conventions.",
+		Description: "Tokens of each request to a model, as its client counted them.",
 		Labels:      genAILabels(mlattr.GenAITokenType), Buckets: tokenBuckets,
 	},
 	GenAIOperationDuration: {
 		Name: "gen_ai.client.operation.duration", Unit: "s", Kind: Histogram, OptIn: true, NoRun: true,
-		Description: "Time of each request to a model, as its client saw it, by the GenAI semantic conventions.",
+		Description: "Duration of each request to a model, as its client measured it.",
 		Labels:      genAILabels(mlattr.ErrorType), Buckets: durationBuckets,
 	},
 	GenAIServerDuration: {
 		Name: "gen_ai.server.request.duration", Unit: "s", Kind: Histogram, OptIn: true, NoRun: true,
-		Description: "Time of each request to a model, as its server saw it, by the GenAI semantic conventions.",
+		Description: "Duration of each request to a model, as its server measured it.",
 		Labels:      genAILabels(mlattr.ErrorType), Buckets: durationBuckets,
 	},
 	GenAITimeToFirstToken: {
 		Name: "gen_ai.server.time_to_first_token", Unit: "s", Kind: Histogram, OptIn: true, NoRun: true,
-		Description: "Time from each successful request to its first token, as its server saw it, by the GenAI semantic conventions.",
+		Description: "Time from each successful request to its first token, as its server measured it.",
 		Labels:      genAILabels(),
 		Buckets:     []float64{.001, .005, .01, .02, .04, .06, .08, .1, .25, .5, .75, 1, 2.5, 5, 7.5, 10},
 	},
 	GenAITimePerOutputToken: {
 		Name: "gen_ai.server.time_per_output_token", Unit: "s", Kind: Histogram, OptIn: true, NoRun: true,
-		Description: "Time for each token after the first of each successful request, as its server saw it, by the GenAI semantic conventions.",
+		Description: "Time per token after the first of each successful request, as its server measured it.",
 		Labels:      genAILabels(),
 		Buckets:     []float64{.01, .025, .05, .075, .1, .15, .2, .3, .4, .5, .75, 1, 2.5},
 	},
 }
 
-// genAILabels returns what the conventions have on all of their metrics, and a
-// label more.
+// genAILabels returns the attributes that all metrics of the conventions have,
+// and more.
 func genAILabels(more ...string) []string {
 	return append([]string{
 		mlattr.GenAIOperationName, mlattr.GenAIProviderName, mlattr.GenAIRequestModel,

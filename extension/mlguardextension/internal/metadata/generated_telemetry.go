@@ -60,7 +60,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	var err, errs error
 	builder.ExtensionMlGuardRequestsRefused, err = builder.meter.Int64Counter(
 		"otelcol_extension_ml_guard_requests_refused",
-		metric.WithDescription("Number of requests that were refused before they were decoded because they exceeded a limit, by limit [Development]"),
+		metric.WithDescription("Number of requests refused before decoding because they exceeded a limit, by limit [Development]"),
 		metric.WithUnit("{request}"),
 	)
 	errs = errors.Join(errs, err)

@@ -1,7 +1,7 @@
 package request
 
-// JSON checks an export request as OTLP/JSON by its brackets outside of strings.
-// An array has three a level, a map four.
+// JSON checks an OTLP/JSON export request by its brackets outside of strings.
+// An array has three brackets a level, a map four.
 type JSON struct {
 	limits   Limits
 	exceeded string
@@ -12,8 +12,8 @@ type JSON struct {
 
 const (
 	bracketsPerLevel = 4
-	// bracketsAround is what encloses a value at most: that of an attribute of an
-	// exemplar, with room for what later versions add.
+	// bracketsAround is the largest number of brackets around a value, that of
+	// an exemplar's attribute, plus a margin for later versions of OTLP.
 	bracketsAround = 20
 )
 

@@ -13,14 +13,14 @@ const (
 	atEnd    // the decoder refuses what follows
 )
 
-// frame is a message that the next byte is inside of.
+// frame is a message that contains the next byte.
 type frame struct {
 	end     int64 // position behind its last byte
 	message message
 }
 
-// Protobuf checks the encoding of an export request. It reads it as the decoder
-// of pdata does, and where that gives up, the rest is not looked at.
+// Protobuf checks a binary export request. It reads the request as pdata's
+// decoder does, and ignores the rest where the decoder fails.
 type Protobuf struct {
 	limits   Limits
 	exceeded string

@@ -1,7 +1,6 @@
-// Package request checks export requests of OTLP before they are decoded: how
-// deeply values are nested, and how many messages there are. A request is read in
-// parts, in the order of its bytes, without recursion, and with memory for no
-// more levels than the limit allows.
+// Package request checks OTLP export requests before they are decoded, for
+// nesting of values and number of messages. It reads a request in parts, in
+// order and without recursion. Its memory is proportional to the depth limit.
 package request
 
 import "reflect"
@@ -12,16 +11,16 @@ const (
 	LimitMessages = "messages"
 )
 
-// Limits are what a request may have at most.
+// Limits are the limits of a request.
 type Limits struct {
 	// Depth is the number of arrays and maps that enclose a value.
 	Depth int
-	// Messages is the number of resources, scopes, items, attributes, values and
-	// their lists, all together.
+	// Messages is the number of resources, scopes, items, attributes, values
+	// and their lists, all together.
 	Messages int
 }
 
-// Check reads a request and reports what it exceeds.
+// Check reads a request and reports the limit that it exceeds.
 type Check interface {
 	Write(part []byte)
 	Exceeded() string
@@ -30,10 +29,9 @@ type Check interface {
 // NewJSON returns a check of an OTLP/JSON request of any signal.
 func NewJSON(limits Limits) Check { return &JSON{limits: limits} }
 
-// NewProtobuf returns a check of an encoded request that was posted to a path.
-// On OTLP's default paths it is read as a request of the path's signal. A receiver
-// can have other paths, which do not tell the signal: there it is read as one of
-// each.
+// NewProtobuf returns a check of a binary request that was posted to a path. On
+// an OTLP default path it is read as a request of the path's signal. On any
+// other path, which a receiver can have, it is read as each signal.
 func NewProtobuf(path string, limits Limits) Check {
 	switch path {
 	case "/v1/traces":
@@ -68,8 +66,9 @@ func (s signals) Exceeded() string {
 	return ""
 }
 
-// NewOf returns a check of what is decoded into target, or nil where that is no
-// export request. pdata does not export the types, so their names tell.
+// NewOf returns a check of the message that is decoded into target, or nil if
+// target is no export request. pdata does not export the types, so they are
+// recognized by name.
 func NewOf(target any, limits Limits) Check {
 	t := reflect.TypeOf(target)
 	if t == nil || t.Kind() != reflect.Pointer {

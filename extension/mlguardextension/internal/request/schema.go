@@ -1,6 +1,6 @@
 package request
 
-// message is a message of OTLP, as far as values can be inside.
+// message is an OTLP message that can contain values.
 type message uint8
 
 const (

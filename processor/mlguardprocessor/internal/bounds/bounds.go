@@ -1,7 +1,7 @@
-// Package bounds cuts what exceeds a limit: nesting, sizes and numbers.
+// Package bounds cuts values that exceed a limit of nesting, size or number.
 //
 // It walks a request once, changes it in place, and allocates only where it
-// cuts. The recursion over a value is bounded by Config.MaxDepth.
+// cuts. Config.MaxDepth limits the recursion over a value.
 package bounds
 
 import (
@@ -11,7 +11,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// Limit is the limit that something exceeded.
+// Limit identifies a limit.
 type Limit int
 
 // The limits, in the order of their names.
@@ -28,32 +28,32 @@ const (
 	Limits // the number of limits
 )
 
-// String returns the limit's key in the configuration without its "max_".
+// String returns the limit's key in the configuration without "max_".
 func (l Limit) String() string {
 	return [Limits]string{"attributes", "depth", "elements", "events", "item_bytes", "items", "links", "name_bytes", "value_bytes"}[l]
 }
 
-// Counts is what one call cut, by Limit.
+// Counts is the number of cuts of one call, by Limit.
 type Counts [Limits]int64
 
-// Filter applies one Config. Any number of goroutines may use it.
+// Filter applies one Config. It is safe for concurrent use.
 type Filter struct{ limits Config }
 
 // New returns a Filter.
-func New(c *Config) (*Filter, error) { return &Filter{limits: *c}, nil }
+func New(c *Config) *Filter { return &Filter{limits: *c} }
 
 // cutter is the state of one call.
 type cutter struct {
 	*Config
 	counts Counts
-	// items is what the request may still have of items, bytes what the item
-	// may still have of attributes.
+	// items is the number of further items that the request may have, bytes the
+	// remaining size of the current item's attributes.
 	items, bytes int
 }
 
 func (f *Filter) cutter() cutter { return cutter{Config: &f.limits, items: f.limits.MaxItems} }
 
-// item begins an item, whose attributes have a size of their own.
+// item begins an item, whose attributes have their own size limit.
 func (c *cutter) item() { c.bytes = c.MaxItemBytes }
 
 // Traces changes td in place.

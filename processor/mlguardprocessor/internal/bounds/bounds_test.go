@@ -26,8 +26,7 @@ func small() *bounds.Config {
 func filter(t testing.TB, c *bounds.Config) *bounds.Filter {
 	t.Helper()
 	require.NoError(t, c.Validate())
-	f, err := bounds.New(c)
-	require.NoError(t, err)
+	f := bounds.New(c)
 	return f
 }
 

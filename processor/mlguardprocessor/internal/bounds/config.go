@@ -6,48 +6,49 @@ import (
 )
 
 // Config is the section bounds of ml_guard's configuration. Each limit has a
-// least and a greatest value; zero is not allowed. What exceeds a limit is cut
-// and counted in otelcol_processor_ml_guard_values_cut.
+// minimum and a maximum; zero is not allowed. Whatever exceeds a limit is cut
+// or dropped, and counted in otelcol_processor_ml_guard_values_cut.
 type Config struct {
-	// MaxDepth is the number of arrays and maps that may enclose a value. What
-	// is nested deeper is replaced by a text that says so. The default is 64.
+	// MaxDepth is the number of arrays and maps that may enclose a value, 1 to
+	// 1000. A deeper value is replaced by a text that says so. The default is
+	// 64.
 	MaxDepth int `mapstructure:"max_depth"`
-	// MaxValueBytes is the size of a text or of bytes, in bytes. A longer text
-	// ends with its former size; longer bytes become a text that says their
-	// size. The default is 262144, the size of the calls that repro_gen reads.
+	// MaxValueBytes is the size of a text or of bytes, in bytes, at least 64. A
+	// longer text is cut and ends with its original size; longer bytes become a
+	// text with their size. The default is 262144, the size of the calls that
+	// repro_gen reads.
 	MaxValueBytes int `mapstructure:"max_value_bytes"`
-	// MaxNameBytes is the size of a name, a key, a version, a unit, a schema URL
-	// or a trace state, in bytes. Attributes with longer keys are dropped. The
-	// default is 1024.
+	// MaxNameBytes is the size of a name, key, version, unit, schema URL or
+	// trace state, in bytes, at least 64. An attribute with a longer key is
+	// dropped. The default is 1024.
 	MaxNameBytes int `mapstructure:"max_name_bytes"`
-	// MaxItemBytes is the size of all attributes of a resource, scope, span,
-	// event, link, log record (with its body), metric, data point or exemplar,
-	// in bytes. The values that exceed it are cut, and the attributes behind
-	// them are dropped. The default is 1048576.
+	// MaxItemBytes is the size of all attributes of an item together, in bytes,
+	// at least 64. An item is a resource, scope, span, event, link, log record
+	// (including its body), metric, data point or exemplar. The value that
+	// exceeds the limit is cut, and the attributes after it are dropped. The
+	// default is 1048576.
 	MaxItemBytes int `mapstructure:"max_item_bytes"`
-	// MaxAttributes is the number of attributes of a resource, scope, span,
-	// event, link, log record, metric, data point or exemplar. Those beyond it
-	// are dropped. The default is 1024.
+	// MaxAttributes is the number of attributes of an item, at least 1. Further
+	// ones are dropped. The default is 1024.
 	MaxAttributes int `mapstructure:"max_attributes"`
-	// MaxElements is the number of elements of an array or a map in a value, of
-	// buckets of a histogram, of quantiles of a summary and of exemplars of a
-	// data point. A histogram with more buckets keeps its count and sum only; an
-	// exponential histogram is dropped. The default is 8192.
+	// MaxElements is the number of elements of an array or map, buckets of a
+	// histogram, quantiles of a summary and exemplars of a data point, at least
+	// 1. A histogram with more buckets keeps only its count and sum; a point of
+	// an exponential histogram is dropped. The default is 8192.
 	MaxElements int `mapstructure:"max_elements"`
-	// MaxEvents is the number of events of a span. Those beyond it are dropped.
-	// The default is 1024.
+	// MaxEvents is the number of events of a span, at least 1. Further ones are
+	// dropped. The default is 1024.
 	MaxEvents int `mapstructure:"max_events"`
-	// MaxLinks is the number of links of a span. Those beyond it are dropped.
-	// The default is 1024.
+	// MaxLinks is the number of links of a span, at least 1. Further ones are
+	// dropped. The default is 1024.
 	MaxLinks int `mapstructure:"max_links"`
-	// MaxItems is the number of resources, scopes, spans, events, links, log
-	// records, metrics, data points and exemplars of a request, all together.
-	// Those beyond it are dropped. The default is 100000: requests of 4 MiB with more have
-	// less than 42 bytes for each. A scrape may need a higher limit.
+	// MaxItems is the number of items of a request, at least 1. Further ones
+	// are dropped. The default is 100000; a request of 4 MiB has more only if
+	// they are smaller than 42 bytes. A scrape may need a higher limit.
 	MaxItems int `mapstructure:"max_items"`
 }
 
-// Default returns the limits that apply where nothing is configured.
+// Default returns the default limits.
 func Default() Config {
 	return Config{
 		MaxDepth:      64,
@@ -62,7 +63,7 @@ func Default() Config {
 	}
 }
 
-// Validate reports values that are not allowed, with their keys.
+// Validate returns an error that names each key with an invalid value.
 func (c *Config) Validate() error {
 	const most = 1 << 30
 	var errs []error
@@ -71,8 +72,7 @@ func (c *Config) Validate() error {
 		value       int
 		least, most int
 	}{
-		// The recursion over a value and the components behind ml_guard take
-		// stack by depth.
+		// ml_guard and the components after it recurse by depth.
 		{"max_depth", c.MaxDepth, 1, 1000},
 		{"max_value_bytes", c.MaxValueBytes, 64, most},
 		{"max_name_bytes", c.MaxNameBytes, 64, most},

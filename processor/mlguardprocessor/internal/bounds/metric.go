@@ -37,8 +37,8 @@ func (c *cutter) numbers(points pmetric.NumberDataPointSlice) {
 	}
 }
 
-// histogram removes buckets that are too many all at once: those of a part
-// would not add up to the count.
+// histogram removes all buckets if there are too many: the remaining ones would
+// not add up to the count.
 func (c *cutter) histogram(point pmetric.HistogramDataPoint) {
 	c.item()
 	c.attributes(point.Attributes())
@@ -50,8 +50,8 @@ func (c *cutter) histogram(point pmetric.HistogramDataPoint) {
 	}
 }
 
-// exponential drops points with too many buckets: without buckets, such a point
-// would say that all it counts is zero.
+// exponential drops points with too many buckets: without buckets, a point
+// would state that all its values are zero.
 func (c *cutter) exponential(points pmetric.ExponentialHistogramDataPointSlice) {
 	admit(c, points, pmetric.NewExponentialHistogramDataPointSlice, c.MaxItems, Items)
 	excess := 0

@@ -5,9 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// shorten cuts text to limit bytes, between characters. The last of these bytes
-// say how long the text was; where the limit has no room for that, they are all
-// that is left, and may exceed it.
+// shorten cuts text to limit bytes, at a character boundary, including a suffix
+// with the original length. If the limit is too small for the suffix, only the
+// suffix remains, and the result may exceed the limit.
 func shorten(text string, limit int) string {
 	mark := "[cut: " + strconv.Itoa(len(text)) + " bytes]"
 	end := limit - len(mark) - 1

@@ -7,11 +7,11 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 )
 
-// overhead is what an element counts for beside its text and its key, in bytes.
-// Without it, a million empty elements would weigh nothing.
+// overhead is the size in bytes that an element counts in addition to its text
+// and key. Without it, a million empty elements would count nothing.
 const overhead = 8
 
-// list is a slice of pdata, L, whose elements are E.
+// list is a slice L of pdata with elements E.
 type list[E, L any] interface {
 	Len() int
 	At(i int) E
@@ -23,8 +23,8 @@ type list[E, L any] interface {
 // element is an element of a list.
 type element[E any] interface{ MoveTo(dest E) }
 
-// keepFirst removes all but the first keep elements of l, in time of these. empty
-// returns a new list.
+// keepFirst removes all but the first keep elements of l, in time proportional
+// to keep. empty returns a new list.
 func keepFirst[E element[E], L list[E, L]](l L, keep int, empty func() L) {
 	all := empty()
 	l.MoveAndAppendTo(all)
@@ -34,8 +34,8 @@ func keepFirst[E element[E], L list[E, L]](l L, keep int, empty func() L) {
 	}
 }
 
-// admit removes what l has beyond most elements and beyond what the request may
-// have of items, and returns the number of elements that it removed.
+// admit removes elements of l beyond most and beyond the remaining items of the
+// request, and returns how many it removed.
 func admit[E element[E], L list[E, L]](c *cutter, l L, empty func() L, most int, limit Limit) uint32 {
 	n := l.Len()
 	keep := min(n, most)
@@ -51,14 +51,13 @@ func admit[E element[E], L list[E, L]](c *cutter, l L, empty func() L, most int,
 	return uint32(n - keep)
 }
 
-// attributes bounds the attributes of an item, and returns the number of those
-// that it dropped.
+// attributes limits the attributes of an item, and returns how many it dropped.
 func (c *cutter) attributes(m pcommon.Map) uint32 {
 	return c.entries(m, c.MaxAttributes, Attributes, 0)
 }
 
-// entries bounds the entries of a map, whose values depth arrays and maps
-// enclose, and returns the number of those that it dropped.
+// entries limits the entries of a map whose values are enclosed by depth arrays
+// and maps, and returns how many it dropped.
 func (c *cutter) entries(m pcommon.Map, most int, limit Limit, depth int) uint32 {
 	keep := min(m.Len(), most)
 	i, long := 0, 0
@@ -91,7 +90,7 @@ func (c *cutter) entries(m pcommon.Map, most int, limit Limit, depth int) uint32
 	return uint32(beyond + long)
 }
 
-// value bounds a value that depth arrays and maps enclose.
+// value limits a value that is enclosed by depth arrays and maps.
 func (c *cutter) value(v pcommon.Value, depth int) {
 	switch v.Type() {
 	case pcommon.ValueTypeStr:
@@ -127,8 +126,8 @@ func (c *cutter) tooDeep(v pcommon.Value, depth int) bool {
 	return true
 }
 
-// elementsOf returns how many of n elements stay. Where some go, the last place
-// is that of the text that says so.
+// elementsOf returns how many of n elements stay. If some are dropped, the last
+// remaining one is the text that says so.
 func (c *cutter) elementsOf(n int) int {
 	if n > c.MaxElements {
 		return c.MaxElements - 1
@@ -154,10 +153,10 @@ func (c *cutter) elements(s pcommon.Slice, depth int) {
 	}
 }
 
-// room is the number of bytes that the next value may have.
+// room returns the size in bytes that the next value may have.
 func (c *cutter) room() int { return min(c.MaxValueBytes, c.bytes) }
 
-// exceeded is the limit that sets room.
+// exceeded returns the limit that determines room.
 func (c *cutter) exceeded() Limit {
 	if c.bytes < c.MaxValueBytes {
 		return ItemBytes
@@ -174,14 +173,14 @@ func (c *cutter) text(v pcommon.Value) {
 	c.bytes -= min(len(text), c.bytes)
 }
 
-// cutName bounds a name.
+// cutName limits a name.
 func cutName(c *cutter, name string, set func(string)) {
 	if len(name) > c.MaxNameBytes {
 		set(c.shorten(name, c.MaxNameBytes, NameBytes))
 	}
 }
 
-// traceState drops members from the end, as the W3C recommendation asks.
+// traceState drops members from the end, as the W3C recommendation requires.
 func (c *cutter) traceState(state pcommon.TraceState) {
 	raw := state.AsRaw()
 	if len(raw) <= c.MaxNameBytes {

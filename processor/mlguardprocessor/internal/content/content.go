@@ -1,5 +1,6 @@
-// Package content keeps text by an allow-list: what is not known to be a name, an
-// id or a number is replaced by its length, and on metrics by a keyed hash.
+// Package content exports text by an allow-list: text that is not known to be a
+// name, an id or a number is replaced by its length, and on metrics by a keyed
+// hash.
 package content
 
 import (
@@ -14,14 +15,14 @@ type Counts struct {
 	Replaced int64
 }
 
-// Filter applies one Config. Any number of goroutines may use it.
+// Filter applies one Config. It is safe for concurrent use.
 type Filter struct {
 	keys    *keys
 	names   *names
 	hashKey []byte
 }
 
-// New returns a Filter. It fails where a generated list is damaged.
+// New returns a Filter. It returns an error if a generated list is invalid.
 func New(cfg *Config) (*Filter, error) {
 	k, err := newKeys(cfg)
 	if err != nil {

@@ -6,39 +6,39 @@ import (
 	"unicode/utf8"
 )
 
-// form says which texts of a key are kept.
+// form is the condition that the text of a key must meet to be kept.
 type form uint8
 
 const (
-	// unlisted keys keep numbers, and ids where the key says that it is one.
+	// unlisted keys keep numbers, and ids if the key says that it is one.
 	unlisted form = iota
 	// removed keys keep nothing.
 	removed
 	// token is one word: an enumeration, an id, a name of a program's part.
 	token
-	// label is what products are called: a few words.
+	// label is a product's name: a few words.
 	label
-	// path is a file's, outside of the folders that people have.
+	// path is a file path outside of home folders.
 	path
-	// node is a token, or the name of an Erlang node, name@host. An e-mail address
-	// is none: it has a dot behind the @.
+	// node is a token, or the name of an Erlang node, name@host. The host has
+	// no dot, so an e-mail address is no node.
 	node
-	// point is a token on a metric point, and unlisted elsewhere.
+	// point is a token on metric points, and unlisted elsewhere.
 	point
-	// anything is every text.
+	// anything is any text.
 	anything
 )
 
 var formNames = map[string]form{"removed": removed, "token": token, "label": label, "path": path, "node": node, "point": point}
 
-// The longest texts of a form, in bytes, and what else bounds them.
+// Limits of the forms, in bytes unless the name says otherwise.
 const (
 	maxToken      = 255
 	maxLabel      = 100
 	maxLabelWords = 8
 	maxPath       = 512
 	maxKey        = 128
-	// A telephone number has ten digits, a card's more.
+	// A telephone number has ten digits, a card number more.
 	maxDigits = 9
 )
 
@@ -70,7 +70,7 @@ var tokenByte = func() (allowed [256]bool) {
 	return allowed
 }()
 
-// isToken accepts a token between quotes, too: some clients send JSON.
+// isToken also accepts a token in quotes, because some clients send JSON.
 func isToken(text string) bool {
 	if len(text) >= 2 && text[0] == '"' && text[len(text)-1] == '"' {
 		text = text[1 : len(text)-1]
@@ -92,8 +92,8 @@ func isToken(text string) bool {
 	return true
 }
 
-// isHost reports whether a text is a host's name without a domain, or the numbers
-// of an address.
+// isHost reports whether a text is a host name without a domain, or a numeric
+// address.
 func isHost(text string) bool {
 	if text == "" || len(text) > 64 {
 		return false
@@ -151,8 +151,8 @@ func isPath(text string) bool {
 	return true
 }
 
-// isNumber reports whether a text is a boolean or a number with up to six digits
-// before its point: counts and sizes, and no telephone numbers.
+// isNumber reports whether a text is a boolean or a number with at most six
+// digits before the decimal point: counts and sizes, but no telephone numbers.
 func isNumber(text string) bool {
 	switch text {
 	case "true", "false", "True", "False", "null", "None":
@@ -181,7 +181,8 @@ func isNumber(text string) bool {
 	return exponent >= 1 && exponent <= 3 && rest == ""
 }
 
-// digits counts those that a text begins with and returns what follows.
+// digits returns the number of leading digits of a text and the text after
+// them.
 func digits(text string) (count int, rest string) {
 	for count < len(text) && isDigit(text[count]) {
 		count++
@@ -189,7 +190,7 @@ func digits(text string) (count int, rest string) {
 	return count, text[count:]
 }
 
-// isOwner reports whether a text is the number of a user of the machine.
+// isOwner reports whether a text is a numeric user id of the machine.
 func isOwner(text string) bool {
 	count, rest := digits(text)
 	return count > 0 && count <= 10 && rest == ""
@@ -199,8 +200,8 @@ func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
 func isAlpha(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
-// longDigits reports whether a text has more digits in a row than an id that a
-// person wrote.
+// longDigits reports whether a text has more consecutive digits than an id that
+// a person wrote.
 func longDigits(text string) bool {
 	row := 0
 	for i := range len(text) {
@@ -213,9 +214,9 @@ func longDigits(text string) bool {
 	return false
 }
 
-// isID reports whether a text has the form of an id that a program made: a UUID,
-// a ULID, or the hexadecimal digits of 8, 12, 16, 20, 32 or 64 bytes, of which one
-// is a letter, since a card's number has 16 digits.
+// isID reports whether a text has the form of a generated id: a UUID, a ULID,
+// or the hexadecimal digits of 8, 12, 16, 20, 32 or 64 bytes with at least one
+// letter, since a card number has 16 digits.
 func isID(text string) bool {
 	switch len(text) {
 	case 36:
@@ -255,8 +256,8 @@ func isULID(text string) bool {
 	return true
 }
 
-// isKey reports whether a key has the form of one that a program's source has.
-// Keys can be made of data, too.
+// isKey reports whether a key looks as if it were written in a program's
+// source. Keys can also be made of data.
 func isKey(key string) bool {
 	if key == "" || len(key) > maxKey || !isAlpha(key[0]) && key[0] != '_' {
 		return false
@@ -269,8 +270,8 @@ func isKey(key string) bool {
 	return !longDigits(key)
 }
 
-// isMetric reports whether a metric's name is a key, but for the signs around
-// units that some clients write into it.
+// isMetric reports whether a metric's name is a key, allowing for the signs
+// around units that some clients add.
 func isMetric(name string) bool {
 	if isKey(name) {
 		return true
@@ -279,8 +280,8 @@ func isMetric(name string) bool {
 	return len(name) <= 2*maxKey && isKey(plain)
 }
 
-// isUnit reports whether a text is a unit in UCUM, or one of the words that
-// clients write for it.
+// isUnit reports whether a text is a UCUM unit or one of the words that clients
+// use instead.
 func isUnit(text string) bool {
 	if len(text) > 32 {
 		return false
@@ -293,7 +294,7 @@ func isUnit(text string) bool {
 	return !longDigits(text)
 }
 
-// isVersion reports whether a text begins as a version does and is one word.
+// isVersion reports whether a text is one word that begins like a version.
 func isVersion(text string) bool {
 	switch text {
 	case "dev", "latest", "unknown", "(devel)":
@@ -303,13 +304,14 @@ func isVersion(text string) bool {
 	return text != "" && len(text) <= 64 && isDigit(text[0]) && isToken(text) && !longDigits(text)
 }
 
-// isSchema reports whether a URL is that of a version of the conventions.
+// isSchema reports whether a URL identifies a version of the semantic
+// conventions.
 func isSchema(url string) bool {
 	version, ok := strings.CutPrefix(url, "https://opentelemetry.io/schemas/")
 	return ok && len(version) <= 16 && version != "" && strings.Trim(version, "0123456789.") == ""
 }
 
-// isSeverity reports whether a text is a level of a log, in any spelling.
+// isSeverity reports whether a text is a log level, in any spelling.
 func isSeverity(text string) bool {
 	switch text {
 	case "INFO", "WARN", "ERROR", "DEBUG", "WARNING":
@@ -327,7 +329,7 @@ func isSeverity(text string) bool {
 	return false
 }
 
-// isModule reports whether a scope's name is a module's, which has at least two
+// isModule reports whether a scope's name is a module name with at least two
 // parts.
 func isModule(name string) bool {
 	name = strings.TrimPrefix(name, "@")
@@ -342,8 +344,8 @@ func isModule(name string) bool {
 	return true
 }
 
-// isQualified reports whether a name is that of a function or class within
-// another one: Regressor.forward, ns::function, package.Service/Method.
+// isQualified reports whether a name is that of a nested function or class,
+// such as Regressor.forward, ns::function or package.Service/Method.
 func isQualified(name string) bool {
 	if len(name) > maxKey || longDigits(name) {
 		return false

@@ -11,16 +11,16 @@ import (
 //go:embed keys.txt
 var listedKeys string
 
-// keys says which form a key's text has to have.
+// keys maps attribute keys to the form that their text must have.
 type keys struct {
-	// exact has every key of the lists: one look-up decides most attributes.
+	// exact has every listed key, so that one lookup decides most attributes.
 	exact map[string]form
-	// removed and kept are beginnings of keys, asked for keys that are not in
-	// exact. What is removed wins.
+	// removed and kept are prefixes for keys that are not in exact. removed
+	// takes precedence.
 	removed, kept []string
 }
 
-// newKeys joins the generated list with a user's.
+// newKeys merges the generated list with the user's lists.
 func newKeys(cfg *Config) (*keys, error) {
 	k := &keys{exact: make(map[string]form)}
 	for line := range strings.Lines(listedKeys) {
@@ -50,7 +50,7 @@ func newKeys(cfg *Config) (*keys, error) {
 	return k, nil
 }
 
-// set gives a key, or all that begin as an entry says, a form.
+// set assigns a form to a key, or to all keys with a prefix.
 func (k *keys) set(entry string, f form) {
 	start, all := strings.CutSuffix(entry, "*")
 	if !all {
@@ -100,7 +100,7 @@ var credentials = [...]string{
 	"birthday", "user", "user_id", "userid", "username",
 }
 
-// namesCredential reports whether a key ends in one of credentials.
+// namesCredential reports whether the last word of a key is one of credentials.
 func namesCredential(key string) bool {
 	last := key[strings.LastIndexByte(key, '.')+1:]
 	if strings.EqualFold(last, "token") { // and not time_to_first_token
@@ -121,7 +121,7 @@ func namesCredential(key string) bool {
 // idWords end keys of ids.
 var idWords = [...]string{"id", "uuid", "guid", "ulid", "hash", "sha1", "sha256", "md5", "digest", "commit", "revision", "fingerprint"}
 
-// namesID reports whether a key ends in one of idWords, as a word of its own.
+// namesID reports whether the last word of a key is one of idWords.
 func namesID(key string) bool {
 	for _, word := range idWords {
 		start := len(key) - len(word)

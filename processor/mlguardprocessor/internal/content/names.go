@@ -13,17 +13,17 @@ var listedWords string
 //go:embed texts.txt
 var listedTexts string
 
-// maxName is the longest name, in bytes, that is looked at.
+// maxName is the length in bytes above which a name is replaced unread.
 const maxName = 255
 
-// names knows the names of spans, events and scopes.
+// names holds the known names of spans, events and scopes.
 type names struct {
-	// known has names and words of names. One that ends in "#" stands for
-	// those that end in digits instead.
+	// known has names and words of names. One that ends in "#" matches any
+	// digits in its place.
 	known map[string]struct{}
-	// kept are beginnings of names that the user lists.
+	// kept are the prefixes that the user lists.
 	kept []string
-	// texts are the free texts of this project's own components.
+	// texts are the free texts of this project's components.
 	texts map[string]struct{}
 }
 
@@ -69,8 +69,8 @@ func (n *names) has(name string) bool {
 	return ok
 }
 
-// body reports whether a text is what one of this project's components says in a
-// log record.
+// body reports whether a text is a log message of one of this project's
+// components.
 func (n *names) body(text string) bool {
 	if rest, ok := strings.CutPrefix(text, "XID "); ok {
 		if code, meaning, ok := strings.Cut(rest, ": "); ok && isNumber(code) {
@@ -81,8 +81,8 @@ func (n *names) body(text string) bool {
 	return ok
 }
 
-// repeated returns how many bytes of text, up to the end of a word, are the text
-// of one of the attributes that are kept.
+// repeated returns how many bytes of text, up to the end of a word, repeat the
+// text of a kept attribute.
 func repeated(text string, attributes pcommon.Map) int {
 	longest := 0
 	for _, value := range attributes.All() {

@@ -20,8 +20,8 @@ func countOf(kind string, count int, unit string) string {
 	return "[" + kind + ": " + strconv.Itoa(count) + unit + "]"
 }
 
-// hashSize is the size of a hash in bytes: 64 bits keep a million texts apart but
-// for one time in 37 million.
+// hashSize is the size of a hash in bytes. With 64 bits, a million texts
+// collide with a probability of 1 in 37 million.
 const hashSize = 8
 
 // processKey is the key of those Filters that are given none. They share it, since
@@ -34,9 +34,9 @@ var processKey = sync.OnceValue(func() []byte {
 	return key
 })
 
-// hash returns the first bytes of the hash of a key and a text, as letters from a
-// to p, so that none has the digits of a telephone number. The text cannot be
-// found by trying texts without the key.
+// hash returns the first bytes of the keyed hash of a text, as letters from a
+// to p, so that it contains no digits of a telephone number. Without the key,
+// the text cannot be found by trying candidates.
 func hash(key []byte, text string) string {
 	var space [512]byte
 	sum := sha256.Sum256(append(append(space[:0], key...), text...))
@@ -47,11 +47,12 @@ func hash(key []byte, text string) string {
 	return string(digest[:])
 }
 
-// isReplacement reports whether a text stands for one that was removed before.
+// isReplacement reports whether a text is a replacement that an earlier
+// ml_guard wrote.
 func isReplacement(text string) bool { return replacement(text) == len(text) }
 
-// replacement returns the length of what a text begins with that stands for a
-// removed one, and 0 where it begins otherwise.
+// replacement returns the length of the replacement that a text begins with, or
+// 0 if there is none.
 func replacement(text string) int {
 	if len(text) < 2 || text[0] != '[' {
 		return 0

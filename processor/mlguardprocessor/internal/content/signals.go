@@ -44,8 +44,8 @@ func (w *walker) status(status ptrace.Status) {
 	}
 }
 
-// state keeps what OpenTelemetry says about sampling and removes the other
-// members of a trace state, which are opaque.
+// state keeps OpenTelemetry's sampling state and removes the other members of a
+// trace state, which are opaque.
 func (w *walker) state(state pcommon.TraceState) {
 	raw := state.AsRaw()
 	if raw == "" || isSampling(raw) {
@@ -62,8 +62,8 @@ func (w *walker) state(state pcommon.TraceState) {
 	state.FromRaw(kept)
 }
 
-// isSampling reports whether a member of a trace state is OpenTelemetry's, with
-// the threshold and the random value of its sampling only.
+// isSampling reports whether a member of a trace state is OpenTelemetry's and
+// has only the threshold and the random value of its sampling.
 func isSampling(member string) bool {
 	fields, ok := strings.CutPrefix(member, "ot=")
 	if !ok || fields == "" {

@@ -10,21 +10,21 @@ import (
 // walker walks one batch.
 type walker struct {
 	*Filter
-	// hashed is true where texts become hashes and not lengths.
+	// hashed reports whether texts become hashes instead of lengths.
 	hashed bool
-	// points is true on metric points, owners on those of GPUs' workloads.
+	// points is true on metric points, owners on those of GPU workloads.
 	points, owners bool
 	replaced       int64
 }
 
-// maxNumbers is how many values a list under an unlisted key may have: a tensor's
-// shape. A longer one is an embedding, or the tokens of a text.
+// maxNumbers is the longest list of numbers that is kept under an unlisted key:
+// a tensor's shape. A longer list is an embedding, or the tokens of a text.
 const maxNumbers = 8
 
-// maxTries is how many words of a name are looked for in the attributes.
+// maxTries is how many words of a name are searched for in the attributes.
 const maxTries = 8
 
-// attributes replaces the values of a map, and the keys that are made of data.
+// attributes replaces values of a map, and keys that are made of data.
 func (w *walker) attributes(attributes pcommon.Map) {
 	damaged := false
 	for key, value := range attributes.All() {
@@ -40,7 +40,7 @@ func (w *walker) attributes(attributes pcommon.Map) {
 	}
 }
 
-// rename replaces keys by hashes: two of them have to stay two.
+// rename replaces keys by hashes, so that distinct keys stay distinct.
 func (w *walker) rename(attributes pcommon.Map) {
 	renamed := pcommon.NewMap()
 	renamed.EnsureCapacity(attributes.Len())
@@ -82,7 +82,7 @@ func (w *walker) value(key string, value pcommon.Value, f form) {
 	}
 }
 
-// allowed withholds the secrets in a value whose text may be anything.
+// allowed redacts the secrets in a value whose text may be anything.
 func (w *walker) allowed(key string, value pcommon.Value) {
 	switch value.Type() {
 	case pcommon.ValueTypeStr:
@@ -132,7 +132,7 @@ func (w *walker) keeps(key, text string, f form) bool {
 	return isReplacement(text)
 }
 
-// text returns what stands for a text.
+// text returns the replacement of a text.
 func (w *walker) text(text string) string {
 	w.replaced++
 	if w.hashed {
@@ -165,7 +165,8 @@ func (w *walker) scope(scope pcommon.InstrumentationScope) {
 	w.attributes(scope.Attributes())
 }
 
-// schema clears a URL that is not that of the conventions.
+// schema clears a URL that does not identify a version of the semantic
+// conventions.
 func (w *walker) schema(of interface {
 	SchemaUrl() string
 	SetSchemaUrl(url string)
@@ -176,8 +177,8 @@ func (w *walker) schema(of interface {
 	}
 }
 
-// name returns the name of a span or an event with the words that are neither
-// known nor said by a kept attribute replaced.
+// name returns the name of a span or an event. Words that are neither known nor
+// repeated from a kept attribute are replaced.
 func (w *walker) name(name string, attributes pcommon.Map) string {
 	if name == "" || w.names.has(name) || isQualified(name) {
 		return name
@@ -217,8 +218,8 @@ func (w *walker) name(name string, attributes pcommon.Map) string {
 	return string(append(said, name[copied:]...))
 }
 
-// known returns the length of what a text begins with that is on a list or was
-// replaced before, up to the end of a word.
+// known returns the length of the leading part of a text, up to the end of a
+// word, that is on a list or is a replacement.
 func (w *walker) known(text string) int {
 	end := wordEnd(text, 0)
 	if end > 0 && w.names.has(text[:end]) {

@@ -1,35 +1,35 @@
 package identity
 
 const (
-	// candidateSets and candidateWays are how many identities that are not
-	// admitted are remembered for each kind: 131072, in 2 MiB.
+	// candidateSets × candidateWays is the number of unadmitted identities that
+	// are remembered for each kind: 131072, in 2 MiB.
 	candidateSets = 1 << 14
 	candidateWays = 8
 
-	// sightingGap is the number of seconds from one sighting of an identity to
-	// the next that counts. Whatever comes together is one sighting.
+	// sightingGap is the shortest time in seconds between two sightings of an
+	// identity that count separately.
 	sightingGap = 5
-	// candidateAge is the number of seconds after which an identity that was not
+	// candidateAge is the time in seconds after which an identity that was not
 	// seen again is forgotten. Clients send metrics every 60 s.
 	candidateAge = 300
 )
 
-// candidates remembers which identities were seen, and how often, in a fixed
-// space. Where there are more than it has room for, those that were seen once
-// go first: one that comes again stays.
+// candidates counts sightings of unadmitted identities in fixed memory. If it
+// is full, identities that were seen only once are replaced first.
 type candidates struct {
-	// sets is nil until the first identity comes.
+	// sets is nil until the first identity is seen.
 	sets [][candidateWays]candidate
 }
 
-// candidate is an identity that was seen. Sightings is zero where there is none.
+// candidate is an identity that was seen; sightings is zero for an empty entry.
 type candidate struct {
 	id        uint64
 	seen      uint32
 	sightings uint32
 }
 
-// see notes that an identity was seen at a second, and returns its sightings.
+// see records that an identity was seen at now, in seconds, and returns its
+// number of sightings.
 func (c *candidates) see(id uint64, now uint32) uint32 {
 	if c.sets == nil {
 		c.sets = make([][candidateWays]candidate, candidateSets)
@@ -53,10 +53,10 @@ func (c *candidates) see(id uint64, now uint32) uint32 {
 	return 1
 }
 
-// live reports whether there is a candidate that is not forgotten.
+// live reports whether the entry is in use and has not expired.
 func (c *candidate) live(now uint32) bool { return c.sightings > 0 && now <= c.seen+candidateAge }
 
-// before reports whether c makes room for another one rather than d.
+// before reports whether c is replaced before d.
 func (c *candidate) before(d *candidate, now uint32) bool {
 	if c.live(now) != d.live(now) {
 		return d.live(now)

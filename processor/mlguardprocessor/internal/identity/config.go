@@ -13,52 +13,51 @@ const (
 	defaultExpiration = time.Hour
 )
 
-// Config is the section of ml_guard's configuration.
+// Config is the section identities of ml_guard's configuration.
 type Config struct {
-	// Expiration is how long an identity keeps its place after it was seen last.
-	// It must be at least as long as any component behind ml_guard goes on
-	// showing a series that has ended, or more than the limits are shown. The
-	// default is 1h, the metrics_expiration of ml_metrics. From 1m to 720h.
+	// Expiration is how long an identity stays admitted after it was last seen,
+	// 1m to 720h. It must be at least as long as any later component shows a
+	// series that has ended; otherwise more series are shown than the limits
+	// allow. The default is 1h, the metrics_expiration of ml_metrics.
 	Expiration time.Duration `mapstructure:"expiration"`
-	// Limits are the largest numbers of identities, by kind.
+	// Limits are the largest numbers of admitted identities, by kind.
 	Limits Limits `mapstructure:"limits"`
 }
 
-// Limits are the largest numbers of identities that have labels of their own at
-// a time. Each is from 1 to 1000000.
+// Limits are the largest numbers of identities that are admitted at one time,
+// each from 1 to 1000000.
 type Limits struct {
-	// Service bounds the services: service.namespace and service.name. The
+	// Service limits the services: service.namespace and service.name. The
 	// default is 500.
 	Service int `mapstructure:"service"`
-	// Instance bounds the instances of all services: service.instance.id. The
+	// Instance limits the instances of all services: service.instance.id. The
 	// default is 1000.
 	Instance int `mapstructure:"instance"`
-	// Run bounds the runs of spans, and the values of each label that names runs
-	// or jobs. The default is 500.
+	// Run limits the runs of spans, and the values of each label for runs or
+	// jobs. The default is 500.
 	Run int `mapstructure:"run"`
-	// Rank bounds the processes of runs: the combinations of run, job, rank and
-	// host. The default is 5000.
+	// Rank limits the ranks: combinations of run, job, rank and host. The
+	// default is 5000.
 	Rank int `mapstructure:"rank"`
-	// Session bounds the values of each label that names sessions. The default is
+	// Session limits the values of each label for sessions. The default is
 	// 1000.
 	Session int `mapstructure:"session"`
-	// Model bounds the values of each label that names models. The default is
-	// 1000.
+	// Model limits the values of each label for models. The default is 1000.
 	Model int `mapstructure:"model"`
-	// Operation bounds the values of each label that names operations: ml.operation,
+	// Operation limits the values of each label for operations: ml.operation,
 	// gen_ai.operation.name, http.route, rpc.method. The default is 1000.
 	Operation int `mapstructure:"operation"`
-	// User bounds the values of each label that names users. The default is 1000.
+	// User limits the values of each label for users. The default is 1000.
 	User int `mapstructure:"user"`
-	// Process bounds the values of each label that names processes, such as those
-	// on GPUs. The default is 5000.
+	// Process limits the values of each label for processes, such as those on
+	// GPUs. The default is 5000.
 	Process int `mapstructure:"process"`
-	// Label bounds the values of each other label. The default is 2000.
+	// Label limits the values of each other label. The default is 2000.
 	Label int `mapstructure:"label"`
-	// Combination bounds the combinations of service, instance and what else
-	// becomes labels of spans. The default is 5000.
+	// Combination limits the combinations of service, instance and all other
+	// labels of a span. The default is 5000.
 	Combination int `mapstructure:"combination"`
-	// Stream bounds the streams of clients' metrics: the combinations of service,
+	// Stream limits the streams of clients' metrics: combinations of service,
 	// instance, metric and labels. The default is 100000.
 	Stream int `mapstructure:"stream"`
 }
@@ -85,7 +84,7 @@ func (l *Limits) of() [kindCount]int {
 	}
 }
 
-// Validate reports values that are not allowed, with their keys.
+// Validate returns an error that names each key with an invalid value.
 func (c *Config) Validate() error {
 	var errs []error
 	if c.Expiration < minExpiration || c.Expiration > maxExpiration {

@@ -1,5 +1,5 @@
-// Package identity is the section identities of ml_guard: it admits the
-// identities that become labels in Prometheus, such as services, runs and values
-// of labels, up to a limit of each kind. What is not admitted is marked as
-// overflow.
+// Package identity is the section identities of ml_guard. It admits identities
+// that become labels in Prometheus, such as services, runs and label values, up
+// to a limit for each kind. Values that are not admitted are replaced and
+// marked as overflow.
 package identity

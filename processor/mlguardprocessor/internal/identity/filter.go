@@ -15,17 +15,17 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/metadata"
 )
 
-// warnInterval is the least time between two warnings about one kind.
+// warnInterval is the shortest time between two warnings about one kind.
 const warnInterval = 10 * time.Minute
 
-// Filter applies one Config. It is what the instances of a component id share;
-// any number of goroutines may use it.
+// Filter applies one Config. All instances with one component id share it. It
+// is safe for concurrent use.
 type Filter struct {
 	cfg    Config
 	hasher hasher
 	tables [kindCount]*table
-	// age is for how many seconds what a combination is made of need not be
-	// looked up again.
+	// age is the time in seconds after which the parts of an admitted
+	// combination are looked up again.
 	age uint32
 
 	now       func() time.Time
@@ -34,12 +34,12 @@ type Filter struct {
 	telemetry *metadata.TelemetryBuilder
 	id        attribute.KeyValue
 	kinds     [kindCount]metric.MeasurementOption
-	// warned is when the log last had a warning about a kind.
+	// warned is the time of the last warning about a kind.
 	warned [kindCount]atomic.Int64
 }
 
-// New returns a Filter of the component with an id. Start begins to report
-// about it.
+// New returns a Filter for the component with an id. It emits no telemetry
+// before Start.
 func New(cfg *Config, set component.TelemetrySettings, id component.ID) (*Filter, error) {
 	telemetry, err := metadata.NewTelemetryBuilder(set)
 	if err != nil {
@@ -53,7 +53,7 @@ func New(cfg *Config, set component.TelemetrySettings, id component.ID) (*Filter
 	}
 	for k, limit := range cfg.Limits.of() {
 		groups, allowance := groupsOfTable, 0
-		// What a combination is made of is seen as late as it is checked again.
+		// The parts of a combination are looked up up to age seconds late.
 		expiration := seconds + f.age
 		switch kind(k) {
 		case kindCombination:
@@ -69,7 +69,7 @@ func New(cfg *Config, set component.TelemetrySettings, id component.ID) (*Filter
 	return f, nil
 }
 
-// Start begins to report how many identities are admitted.
+// Start registers the telemetry of the number of admitted identities.
 func (f *Filter) Start(context.Context, component.Host) error {
 	return errors.Join(
 		f.telemetry.RegisterProcessorMlGuardIdentitiesCallback(func(_ context.Context, o metric.Int64Observer) error {
@@ -83,7 +83,7 @@ func (f *Filter) Start(context.Context, component.Host) error {
 	)
 }
 
-// Shutdown ends the reporting.
+// Shutdown unregisters the telemetry.
 func (f *Filter) Shutdown(context.Context) error {
 	f.telemetry.Shutdown()
 	return nil
@@ -95,13 +95,16 @@ func (f *Filter) observe(o metric.Int64Observer, value func(admitted, evicted in
 	}
 }
 
-// seconds is the time by which identities expire, always above 0.
+// seconds returns the time since the start in seconds, by which identities
+// expire. It is always above 0.
 func (f *Filter) seconds() uint32 { return uint32(f.now().Sub(f.start)/time.Second) + 1 }
 
-// overflow counts, by kind, what lacks a label of its own.
+// overflow counts spans or points with an identity that was not admitted, by
+// kind.
 type overflow [kindCount]int64
 
-// report adds the counts to a metric, and warns of kinds that begin to overflow.
+// report adds the counts to a metric, and logs a warning for each kind with a
+// count above zero, at most one in warnInterval.
 func (f *Filter) report(ctx context.Context, to metric.Int64Counter, counts *overflow) {
 	for k, n := range counts {
 		if n == 0 {
@@ -111,13 +114,13 @@ func (f *Filter) report(ctx context.Context, to metric.Int64Counter, counts *ove
 		now := f.now().UnixNano()
 		last := f.warned[k].Load()
 		if (last == 0 || now-last >= int64(warnInterval)) && f.warned[k].CompareAndSwap(last, now) {
-			f.logger.Warn("New identities get no labels of their own: a quarter of the limit is taken, and they were not seen again, or all of it. The next warning of this kind follows after 10 minutes at the earliest.",
+			f.logger.Warn("New identities are not admitted: the limit is reached, or a quarter of it is used and they were not seen again. This warning appears at most once in 10 minutes for each kind.",
 				zap.String("kind", kindNames[k]), zap.Int("limit", f.cfg.Limits.of()[k]))
 		}
 	}
 }
 
-// admitLabel reports whether a label may have a value.
+// admitLabel reports whether a label value is admitted.
 func (f *Filter) admitLabel(k kind, key string, value uint64, now uint32) bool {
 	group := f.hasher.text(key)
 	return f.tables[k].admit(request{id: mix(group, value), group: group}, now)

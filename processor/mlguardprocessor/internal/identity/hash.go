@@ -8,17 +8,16 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 )
 
-// maxDepth is how deep values are read. Those that differ only below are one.
+// maxDepth is the nesting to which values are hashed. Values that differ only
+// below it are equal.
 const maxDepth = 16
 
-// hasher hashes with a random key: nobody can send identities of which it is
-// known that their hashes are alike.
+// hasher hashes with a random seed, so that clients cannot craft collisions.
 type hasher struct{ seed maphash.Seed }
 
 func (h hasher) text(s string) uint64 { return maphash.String(h.seed, s) }
 
-// value hashes a value, whatever its type. The elements of a map count in any
-// order.
+// value hashes a value of any type. The order of map entries does not matter.
 func (h hasher) value(v pcommon.Value) uint64 { return h.nested(v, 0) }
 
 func (h hasher) nested(v pcommon.Value, depth int) uint64 {
@@ -58,7 +57,7 @@ func (h hasher) number(kind, n uint64) uint64 {
 	return maphash.Comparable(h.seed, [2]uint64{kind, n})
 }
 
-// mix joins two hashes; their order matters.
+// mix combines two hashes; their order matters.
 func mix(a, b uint64) uint64 {
 	high, low := bits.Mul64(a^0xa0761d6478bd642f, b^0xe7037ed1a0b428db)
 	return high ^ low

@@ -2,7 +2,7 @@ package identity
 
 import "github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 
-// kind is a kind of identities, with a limit of its own.
+// kind is a kind of identities with its own limit.
 type kind uint8
 
 const (
@@ -22,8 +22,7 @@ const (
 	kindCount
 )
 
-// kindNames are the kinds as the configuration, the metrics and the log have
-// them.
+// kindNames are the kinds' names in the configuration, the metrics and the log.
 var kindNames = [kindCount]string{
 	kindService:     "service",
 	kindInstance:    "instance",
@@ -39,8 +38,7 @@ var kindNames = [kindCount]string{
 	kindStream:      "stream",
 }
 
-// kindsOfKeys has the labels that are of a kind of their own; any other is of
-// kindLabel.
+// kindsOfKeys are the kinds of labels. Any other label is of kindLabel.
 var kindsOfKeys = map[string]kind{
 	mlattr.RunID:              kindRun,
 	mlattr.TrainingRunID:      kindRun,
@@ -72,9 +70,9 @@ func kindOf(key string) kind {
 	return kindLabel
 }
 
-// spanLabels are the attributes of spans that ml_metrics, behind ml_enrich, and
-// span_metrics, as the shipped configurations have it, make labels of. The labels
-// of runs are not among them.
+// spanLabels are the span attributes that become labels: in ml_metrics after
+// ml_enrich, and in span_metrics as the shipped configurations have it. The
+// labels of runs are not included.
 var spanLabels = map[string]bool{
 	mlattr.GenAIRequestModel:  true,
 	mlattr.GenAIResponseModel: true,

@@ -10,8 +10,8 @@ import (
 )
 
 // Metrics removes from md, in place, the points of services, instances and
-// streams that are not admitted, and replaces the values of labels that are not.
-// Of points that become alike by that, those of the first alone stay: values of
+// streams that are not admitted, and replaces label values that are not. If
+// several streams become equal by that, only the first stays: values of
 // different writers cannot be one series.
 func (f *Filter) Metrics(ctx context.Context, md pmetric.Metrics) {
 	p := metricsPass{Filter: f, now: f.seconds()}
@@ -21,17 +21,17 @@ func (f *Filter) Metrics(ctx context.Context, md pmetric.Metrics) {
 	f.report(ctx, f.telemetry.ProcessorMlGuardPointsOverflowed, &p.counts)
 }
 
-// metricsPass is one call.
+// metricsPass is the state of one call.
 type metricsPass struct {
 	*Filter
 	now    uint32
 	counts overflow
-	// program is the hash of the service and the instance, and metric of that and
-	// the metric.
+	// program is the hash of the service and the instance, metric that of the
+	// program and the metric.
 	program, metric uint64
 }
 
-// drops reports whether nothing of a resource is left.
+// drops reports whether the whole resource is removed.
 func (p *metricsPass) drops(rm pmetric.ResourceMetrics) bool {
 	s := p.readSource(rm.Resource().Attributes())
 	if refused := p.admitProgram(&s, p.now); refused != kindCount {
@@ -48,7 +48,7 @@ func (p *metricsPass) drops(rm pmetric.ResourceMetrics) bool {
 	return false
 }
 
-// empties drops points, and reports whether none is left of some.
+// empties drops points, and reports whether a metric lost all of them.
 func (p *metricsPass) empties(m pmetric.Metric) bool {
 	switch m.Type() {
 	case pmetric.MetricTypeGauge:
@@ -77,7 +77,7 @@ func filterPoints[P interface{ Attributes() pcommon.Map }](p *metricsPass, all p
 	return had && all.Len() == 0
 }
 
-// keeps admits the labels and the stream of a point.
+// keeps reports whether the stream of a point is admitted, after its labels.
 func (p *metricsPass) keeps(attrs pcommon.Map) bool {
 	stream := p.stream(attrs)
 	streams := p.tables[kindStream]
@@ -86,7 +86,7 @@ func (p *metricsPass) keeps(attrs pcommon.Map) bool {
 	}
 	r := request{id: stream, group: p.program}
 	if p.checkLabels(attrs) {
-		// Of all that this stream now stands for one may use it.
+		// Only the first stream with these labels may use it.
 		r.id, r.owner = p.stream(attrs), stream
 	}
 	if streams.admit(r, p.now) {
@@ -96,7 +96,7 @@ func (p *metricsPass) keeps(attrs pcommon.Map) bool {
 	return false
 }
 
-// stream is the hash of what makes a series of a point.
+// stream returns the hash of a point's series.
 func (p *metricsPass) stream(attrs pcommon.Map) uint64 {
 	sum := p.metric
 	for key, v := range attrs.All() {
@@ -105,8 +105,8 @@ func (p *metricsPass) stream(attrs pcommon.Map) uint64 {
 	return sum
 }
 
-// checkLabels replaces the values of labels that are not admitted, and reports
-// whether there were any.
+// checkLabels replaces label values that are not admitted, and reports whether
+// there were any.
 func (p *metricsPass) checkLabels(attrs pcommon.Map) (replaced bool) {
 	for key, v := range attrs.All() {
 		k := kindOf(key)

@@ -3,35 +3,36 @@ package identity
 import "sync"
 
 const (
-	// againSightings is how often an identity must have been seen to be admitted
-	// while at least a quarter of the places is taken, and patientSightings
-	// while at least three quarters are.
+	// againSightings is how often an identity must be seen to be admitted once
+	// a quarter of the limit is used, and patientSightings once three quarters
+	// are.
 	againSightings   = 2
 	patientSightings = 4
 
-	// sweepInterval is the number of seconds from one search for expired
-	// identities to the next.
+	// sweepInterval is the time in seconds between two searches for expired
+	// identities.
 	sweepInterval = 30
-	// groupsOfTable is how many groups can be at their limit at once.
+	// groupsOfTable is how many groups can be at their limit at one time.
 	groupsOfTable = 20
 
-	// combinationsAtOnce and streamsAtOnce are how many of each an instance of a
-	// service has at once, so that what it has not sent before is shown though
-	// others flood.
+	// combinationsAtOnce and streamsAtOnce are how many of each an instance of
+	// a service gets at once, so that its first series appear during a flood
+	// from others.
 	combinationsAtOnce = 16
 	streamsAtOnce      = 200
 )
 
-// table admits the identities of one kind. Those that are admitted stay until
-// nothing was seen of them for the time of expiration, so that nobody who comes
-// later takes their place. It is safe for concurrent use.
+// table admits the identities of one kind. An admitted identity stays until it
+// has not been seen for expiration, so that later ones cannot displace it. It
+// is safe for concurrent use.
 type table struct {
 	mu       sync.Mutex
 	admitted map[uint64]admitted
-	// groups has the number of identities of each group.
+	// groups has the number of admitted identities of each group.
 	groups map[uint64]int
-	// limit is that of each group, and total that of all. Allowance is how many
-	// each group gets at once as long as less than three quarters of all are taken.
+	// limit applies to each group, total to all together. allowance is how many
+	// each group gets at once as long as less than three quarters of total are
+	// used.
 	limit, total, allowance int
 	// expiration is in seconds.
 	expiration uint32
@@ -40,21 +41,22 @@ type table struct {
 	candidates candidates
 }
 
-// admitted is an identity that has its place.
+// admitted is an admitted identity.
 type admitted struct {
-	// group is what is limited together: the values of one label, or what belongs
-	// to one program.
+	// group is what the limit applies to: the values of one label, or the
+	// identities of one program.
 	group uint64
-	// owner, where it is not 0, is who alone may use the identity.
+	// owner, if not 0, is the only one that may use the identity.
 	owner uint64
-	// seen is when it was seen last, and checked when what it is made of was.
+	// seen is when it was last seen, checked when its parts were last looked
+	// up.
 	seen, checked uint32
 }
 
-// request is an identity that asks for its place.
+// request asks for the admission of an identity.
 type request struct {
 	id, group, owner uint64
-	// known is true where an identity must have its place already.
+	// known limits the request to identities that are already admitted.
 	known bool
 }
 
@@ -65,8 +67,8 @@ func newTable(limit, groups, allowance int, expiration uint32) *table {
 	}
 }
 
-// fresh reports whether an identity is admitted, and what it is made of was
-// checked at most age seconds ago.
+// fresh reports whether an identity is admitted and its parts were looked up
+// less than age seconds ago.
 func (t *table) fresh(id uint64, now, age uint32) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -81,7 +83,7 @@ func (t *table) fresh(id uint64, now, age uint32) bool {
 	return true
 }
 
-// admit reports whether an identity has a place.
+// admit reports whether an identity is admitted.
 func (t *table) admit(r request, now uint32) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -104,7 +106,7 @@ func (t *table) admit(r request, now uint32) bool {
 	return true
 }
 
-// note remembers an identity that was seen and that cannot be admitted yet.
+// note records a sighting of an identity that cannot be admitted yet.
 func (t *table) note(id uint64, now uint32) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -113,8 +115,8 @@ func (t *table) note(id uint64, now uint32) {
 	}
 }
 
-// room reports whether an identity that is not admitted may be. One for which
-// there is no place is remembered, for when there is.
+// room reports whether a new identity may be admitted. If not, its sighting is
+// recorded.
 func (t *table) room(r *request, now uint32) bool {
 	taken, all := t.groups[r.group], len(t.admitted)
 	if 4*taken < t.limit && 4*all < t.total || taken < t.allowance && 4*all < 3*t.total {
@@ -130,7 +132,7 @@ func (t *table) room(r *request, now uint32) bool {
 	return sightings >= againSightings
 }
 
-// sweep removes the identities that have expired.
+// sweep removes expired identities.
 func (t *table) sweep(now uint32) {
 	t.swept = now
 	for id, a := range t.admitted {
@@ -145,7 +147,8 @@ func (t *table) sweep(now uint32) {
 	}
 }
 
-// size returns how many identities are admitted, and how many ever expired.
+// size returns the number of admitted identities, and how many have expired
+// since the start.
 func (t *table) size() (admitted, evicted int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

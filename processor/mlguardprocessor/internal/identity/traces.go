@@ -9,25 +9,25 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-// serviceInstance tells the processes of a service apart.
+// serviceInstance distinguishes the processes of a service.
 const serviceInstance = "service.instance.id"
 
-// eventException and typeOfException are where the class of an error comes from
-// that no attribute of the span has.
+// eventException and typeOfException locate the error class of a span without
+// an attribute for it.
 const (
 	eventException  = "exception"
 	typeOfException = "exception.type"
 )
 
-// Traces returns spans of which the labels are admitted. It leaves td as it is,
-// and returns a copy where something of it is not admitted.
+// Traces returns spans whose labels are all admitted. It does not change td: if
+// a label is replaced, it returns a copy.
 func (f *Filter) Traces(ctx context.Context, td ptrace.Traces) ptrace.Traces {
 	p := tracesPass{Filter: f, td: td, now: f.seconds()}
 	for i := range td.ResourceSpans().Len() {
 		p.readResource(i)
 		for j := range td.ResourceSpans().At(i).ScopeSpans().Len() {
 			for k := range td.ResourceSpans().At(i).ScopeSpans().At(j).Spans().Len() {
-				p.readSpan(place{i, j, k})
+				p.readSpan(position{i, j, k})
 			}
 		}
 	}
@@ -35,7 +35,7 @@ func (f *Filter) Traces(ctx context.Context, td ptrace.Traces) ptrace.Traces {
 	return p.td
 }
 
-// tracesPass is one call.
+// tracesPass is the state of one call.
 type tracesPass struct {
 	*Filter
 	td     ptrace.Traces
@@ -43,29 +43,29 @@ type tracesPass struct {
 	now    uint32
 	counts overflow
 
-	// source is that of the resource, and program the service and instance as
-	// they are shown, with the labels of the resource.
+	// source is that of the resource. program is the hash of its service and
+	// instance, as they are shown, and of its labels.
 	source  source
 	program uint64
-	// whole is false where the whole resource is one of the overflow.
+	// whole reports whether the resource's service is admitted.
 	whole bool
-	// last is the newest combination that is admitted.
+	// last is the latest admitted combination.
 	last uint64
-	// lastRun is the newest run of a span that is admitted.
+	// lastRun is the latest admitted run of a span.
 	lastRun uint64
 }
 
-// place is where a span is.
-type place struct{ resource, scope, span int }
+// position locates a span.
+type position struct{ resource, scope, span int }
 
-// source is what a resource or a span says about whose it is, hashed; what it
-// does not say is 0.
+// source has the hashes of the identifying attributes of a resource or span; 0
+// means that the attribute is missing.
 type source struct {
 	namespace, service, instance uint64
 	run, job, rank, host         uint64
-	// labels is the hash of what becomes labels where a span does not have it.
+	// labels is the hash of the resource attributes that become labels.
 	labels uint64
-	// inferred is true where a run was computed for a single trace.
+	// inferred reports whether the run was computed for a single trace.
 	inferred bool
 }
 
@@ -101,8 +101,8 @@ func (f *Filter) readSource(attrs pcommon.Map) (s source) {
 	return s
 }
 
-// admitProgram admits a service and its instance. The result is the kind that
-// was not admitted, or kindCount.
+// admitProgram admits a service and its instance. It returns the kind that was
+// not admitted, or kindCount.
 func (f *Filter) admitProgram(s *source, now uint32) kind {
 	service := mix(s.namespace, s.service)
 	instance := mix(service, s.instance)
@@ -118,7 +118,7 @@ func (f *Filter) admitProgram(s *source, now uint32) kind {
 	return kindCount
 }
 
-// readResource admits whose spans follow.
+// readResource admits the service, instance, run and labels of a resource.
 func (p *tracesPass) readResource(i int) {
 	rs := p.td.ResourceSpans().At(i)
 	p.source = p.readSource(rs.Resource().Attributes())
@@ -129,33 +129,33 @@ func (p *tracesPass) readResource(i int) {
 	case kindService:
 		p.whole = false
 		p.overflow(refused, spansOf(rs))
-		hide(p.own(i), mlattr.ServiceName, serviceInstance, mlattr.RunID, mlattr.TrainingRunID, mlattr.JobID, mlattr.HostName)
-		p.own(i).Remove(mlattr.ServiceNamespace)
+		hide(p.writable(i), mlattr.ServiceName, serviceInstance, mlattr.RunID, mlattr.TrainingRunID, mlattr.JobID, mlattr.HostName)
+		p.writable(i).Remove(mlattr.ServiceNamespace)
 		p.program = 0
 		p.noteRun(s)
 		return
 	case kindInstance:
 		p.overflow(refused, spansOf(rs))
-		hide(p.own(i), serviceInstance)
+		hide(p.writable(i), serviceInstance)
 		p.program = mix(s.namespace, s.service)
 	default:
 		p.program = mix(mix(s.namespace, s.service), s.instance)
 	}
 	if refused := p.admitRun(s); refused != kindCount {
 		p.overflow(refused, spansOf(rs))
-		hideRun(p.own(i))
+		hideRun(p.writable(i))
 	}
 	if s.labels != 0 {
 		p.program = mix(p.program, s.labels)
 		if refused := p.refusedLabels(rs.Resource().Attributes(), spansOf(rs)); len(refused) > 0 {
-			hide(p.own(i), refused...)
+			hide(p.writable(i), refused...)
 		}
 	}
 }
 
-// admitRun admits a run and its process. A run that was computed for one trace
-// takes no place: there is one for each request of some clients. The result is
-// the kind that was not admitted, or kindCount.
+// admitRun admits a run and its rank. A run that was computed for one trace is
+// never newly admitted, because some clients have one for each request. It
+// returns the kind that was not admitted, or kindCount.
 func (p *tracesPass) admitRun(s *source) kind {
 	run, rank := p.runOf(s)
 	if run != 0 && !p.tables[kindRun].admit(request{id: run, known: s.inferred}, p.now) {
@@ -170,7 +170,7 @@ func (p *tracesPass) admitRun(s *source) kind {
 	return kindCount
 }
 
-// noteRun remembers a run of which the service is not admitted.
+// noteRun records a sighting of a run whose service is not admitted.
 func (p *tracesPass) noteRun(s *source) {
 	if run, rank := p.runOf(s); run != 0 {
 		p.tables[kindRun].note(run, p.now)
@@ -178,7 +178,7 @@ func (p *tracesPass) noteRun(s *source) {
 	}
 }
 
-// runOf returns the identities of a run and of its process, or 0.
+// runOf returns the identities of a run and its rank, or 0.
 func (p *tracesPass) runOf(s *source) (run, rank uint64) {
 	service := mix(p.source.namespace, p.source.service)
 	id := s.run
@@ -195,7 +195,7 @@ func (p *tracesPass) runOf(s *source) (run, rank uint64) {
 }
 
 // readSpan admits the run and the labels of a span.
-func (p *tracesPass) readSpan(at place) {
+func (p *tracesPass) readSpan(at position) {
 	span := p.span(at)
 	s, labels := p.readLabels(span)
 	if s.run != 0 || s.rank != 0 || s.host != 0 {
@@ -219,11 +219,11 @@ func (p *tracesPass) readSpan(at place) {
 	p.hideLabels(at)
 }
 
-// hideLabels takes all labels of a span, those of its resource included.
-func (p *tracesPass) hideLabels(at place) {
-	span := p.ownSpan(at)
+// hideLabels replaces all labels of a span, including those of its resource.
+func (p *tracesPass) hideLabels(at position) {
+	span := p.writableSpan(at)
 	attrs := span.Attributes()
-	for key := range p.own(at.resource).All() {
+	for key := range p.writable(at.resource).All() {
 		if spanLabels[key] {
 			attrs.PutStr(key, mlattr.Other)
 		}
@@ -239,7 +239,7 @@ func (p *tracesPass) hideLabels(at place) {
 	attrs.PutBool(mlattr.Overflow, true)
 }
 
-// readLabels reads the run of a span, and the hash of what else becomes labels.
+// readLabels returns the run of a span, and the hash of its other labels.
 func (p *tracesPass) readLabels(span ptrace.Span) (s source, labels uint64) {
 	labels = mix(p.program, uint64(span.Kind())<<8|uint64(span.Status().Code()))
 	for key, v := range span.Attributes().All() {
@@ -268,8 +268,8 @@ func (p *tracesPass) readLabels(span ptrace.Span) (s source, labels uint64) {
 	return s, labels
 }
 
-// readRun admits the run that a span has in place of its resource's.
-func (p *tracesPass) readRun(at place, s *source) {
+// readRun admits the run of a span that differs from its resource's.
+func (p *tracesPass) readRun(at position, s *source) {
 	s.job = p.source.job
 	for _, inherit := range [...]struct{ to, from *uint64 }{{&s.run, &p.source.run}, {&s.rank, &p.source.rank}, {&s.host, &p.source.host}} {
 		if *inherit.to == 0 {
@@ -290,22 +290,22 @@ func (p *tracesPass) readRun(at place, s *source) {
 			p.counts[refused]++
 		}
 	}
-	hideRun(p.ownSpan(at).Attributes())
+	hideRun(p.writableSpan(at).Attributes())
 }
 
-// checkLabels replaces the values of labels that are not admitted, and reports
-// whether there were any.
-func (p *tracesPass) checkLabels(at place) (replaced bool) {
+// checkLabels replaces label values that are not admitted, and reports whether
+// there were any.
+func (p *tracesPass) checkLabels(at position) (replaced bool) {
 	refused := p.refusedLabels(p.span(at).Attributes(), 1)
 	if len(refused) > 0 {
-		hide(p.ownSpan(at).Attributes(), refused...)
+		hide(p.writableSpan(at).Attributes(), refused...)
 	}
 	v, ok := exceptionType(p.span(at))
 	if !ok || p.admitLabel(kindLabel, mlattr.ErrorType, p.hasher.value(v), p.now) {
 		return len(refused) > 0
 	}
 	p.counts[kindLabel]++
-	span := p.ownSpan(at)
+	span := p.writableSpan(at)
 	span.Attributes().PutBool(mlattr.Overflow, true)
 	v, _ = exceptionType(span)
 	v.SetStr(mlattr.Other)
@@ -313,7 +313,7 @@ func (p *tracesPass) checkLabels(at place) (replaced bool) {
 }
 
 // refusedLabels returns the keys of labels that are not admitted, and counts
-// them as those of a number of spans.
+// them for a number of spans.
 func (p *tracesPass) refusedLabels(attrs pcommon.Map, spans int) (refused []string) {
 	for key, v := range attrs.All() {
 		if !spanLabels[key] {
@@ -327,7 +327,7 @@ func (p *tracesPass) refusedLabels(attrs pcommon.Map, spans int) (refused []stri
 	return refused
 }
 
-// exceptionType returns the type of the last exception of a span.
+// exceptionType returns the type of a span's last exception.
 func exceptionType(span ptrace.Span) (v pcommon.Value, ok bool) {
 	for i := span.Events().Len() - 1; i >= 0; i-- {
 		if event := span.Events().At(i); event.Name() == eventException {
@@ -337,21 +337,21 @@ func exceptionType(span ptrace.Span) (v pcommon.Value, ok bool) {
 	return v, false
 }
 
-// hideRun takes the run of a resource or span, and the host, by which ml_metrics
-// shows calls of no run, too. What has no label of runs lacks nothing, so that the
-// mark of ml_metrics is the only one.
+// hideRun replaces the run of a resource or span, and the host, because
+// ml_metrics labels calls without a run by host. It sets no overflow mark:
+// series without run labels lack nothing, and ml_metrics marks the others.
 func hideRun(attrs pcommon.Map) {
 	attrs.PutStr(mlattr.RunID, mlattr.Other)
 	replace(attrs, mlattr.TrainingRunID, mlattr.JobID, mlattr.HostName)
 }
 
-// hide replaces the values of those keys that there are, and marks that.
+// hide replaces the values of existing keys, and sets the overflow mark.
 func hide(attrs pcommon.Map, keys ...string) {
 	replace(attrs, keys...)
 	attrs.PutBool(mlattr.Overflow, true)
 }
 
-// replace replaces the values of those keys that there are.
+// replace replaces the values of existing keys.
 func replace(attrs pcommon.Map, keys ...string) {
 	for _, key := range keys {
 		if v, ok := attrs.Get(key); ok {
@@ -360,26 +360,27 @@ func replace(attrs pcommon.Map, keys ...string) {
 	}
 }
 
-// overflow counts spans that lack a label of a kind.
+// overflow counts spans with an identity of a kind that was not admitted.
 func (p *tracesPass) overflow(k kind, spans int) { p.counts[k] += int64(spans) }
 
-// own returns the attributes of a resource, for writing.
-func (p *tracesPass) own(i int) pcommon.Map {
+// writable returns the attributes of a resource in the copy.
+func (p *tracesPass) writable(i int) pcommon.Map {
 	p.copyOnce()
 	return p.td.ResourceSpans().At(i).Resource().Attributes()
 }
 
-// ownSpan returns a span for writing.
-func (p *tracesPass) ownSpan(at place) ptrace.Span {
+// writableSpan returns a span of the copy.
+func (p *tracesPass) writableSpan(at position) ptrace.Span {
 	p.copyOnce()
 	return p.span(at)
 }
 
-func (p *tracesPass) span(at place) ptrace.Span {
+func (p *tracesPass) span(at position) ptrace.Span {
 	return p.td.ResourceSpans().At(at.resource).ScopeSpans().At(at.scope).Spans().At(at.span)
 }
 
-// copyOnce makes a copy of what came in, which others may read meanwhile.
+// copyOnce copies the spans before the first change: other components may be
+// reading them.
 func (p *tracesPass) copyOnce() {
 	if p.copied {
 		return

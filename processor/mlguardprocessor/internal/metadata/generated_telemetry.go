@@ -107,37 +107,37 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	var err, errs error
 	builder.ProcessorMlGuardIdentities, err = builder.meter.Int64ObservableUpDownCounter(
 		"otelcol_processor_ml_guard_identities",
-		metric.WithDescription("Number of identities that have labels of their own, by kind [Development]"),
+		metric.WithDescription("Number of admitted identities, by kind [Development]"),
 		metric.WithUnit("{identity}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorMlGuardIdentitiesEvicted, err = builder.meter.Int64ObservableCounter(
 		"otelcol_processor_ml_guard_identities_evicted",
-		metric.WithDescription("Number of identities that lost their labels because nothing was seen of them for the time of expiration, by kind [Development]"),
+		metric.WithDescription("Number of identities removed after expiration without being seen, by kind [Development]"),
 		metric.WithUnit("{identity}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorMlGuardPointsOverflowed, err = builder.meter.Int64Counter(
 		"otelcol_processor_ml_guard_points_overflowed",
-		metric.WithDescription("Number of points of clients' metrics of which an identity was not admitted, by kind; those of a service, an instance or a stream were dropped, and of others a label was replaced [Development]"),
+		metric.WithDescription("Number of points of clients' metrics with an identity that was not admitted, by kind. Points of a service, an instance or a stream were dropped; other points had a label replaced [Development]"),
 		metric.WithUnit("{datapoint}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorMlGuardSpansOverflowed, err = builder.meter.Int64Counter(
 		"otelcol_processor_ml_guard_spans_overflowed",
-		metric.WithDescription("Number of spans of which an identity was not admitted and was replaced in what becomes labels, by kind [Development]"),
+		metric.WithDescription("Number of spans with an identity that was not admitted and was replaced in the labels, by kind [Development]"),
 		metric.WithUnit("{span}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorMlGuardTextsReplaced, err = builder.meter.Int64Counter(
 		"otelcol_processor_ml_guard_texts_replaced",
-		metric.WithDescription("Number of texts, keys and other values that the section content replaced because no list allows them, by signal [Development]"),
+		metric.WithDescription("Number of texts, keys and other values that the section content replaced because the allow-list does not permit them, by signal [Development]"),
 		metric.WithUnit("{value}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorMlGuardValuesCut, err = builder.meter.Int64Counter(
 		"otelcol_processor_ml_guard_values_cut",
-		metric.WithDescription("Number of values, attributes, elements and items that were cut because they exceeded a limit of the section bounds, by limit [Development]"),
+		metric.WithDescription("Number of values, attributes, elements and items cut or dropped because they exceeded a limit of the section bounds, by limit [Development]"),
 		metric.WithUnit("{value}"),
 	)
 	errs = errors.Join(errs, err)

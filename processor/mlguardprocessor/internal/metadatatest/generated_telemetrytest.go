@@ -24,7 +24,7 @@ func NewSettings(tt *componenttest.Telemetry) processor.Settings {
 func AssertEqualProcessorMlGuardIdentities(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_ml_guard_identities",
-		Description: "Number of identities that have labels of their own, by kind [Development]",
+		Description: "Number of admitted identities, by kind [Development]",
 		Unit:        "{identity}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -40,7 +40,7 @@ func AssertEqualProcessorMlGuardIdentities(t *testing.T, tt *componenttest.Telem
 func AssertEqualProcessorMlGuardIdentitiesEvicted(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_ml_guard_identities_evicted",
-		Description: "Number of identities that lost their labels because nothing was seen of them for the time of expiration, by kind [Development]",
+		Description: "Number of identities removed after expiration without being seen, by kind [Development]",
 		Unit:        "{identity}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -56,7 +56,7 @@ func AssertEqualProcessorMlGuardIdentitiesEvicted(t *testing.T, tt *componenttes
 func AssertEqualProcessorMlGuardPointsOverflowed(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_ml_guard_points_overflowed",
-		Description: "Number of points of clients' metrics of which an identity was not admitted, by kind; those of a service, an instance or a stream were dropped, and of others a label was replaced [Development]",
+		Description: "Number of points of clients' metrics with an identity that was not admitted, by kind. Points of a service, an instance or a stream were dropped; other points had a label replaced [Development]",
 		Unit:        "{datapoint}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -72,7 +72,7 @@ func AssertEqualProcessorMlGuardPointsOverflowed(t *testing.T, tt *componenttest
 func AssertEqualProcessorMlGuardSpansOverflowed(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_ml_guard_spans_overflowed",
-		Description: "Number of spans of which an identity was not admitted and was replaced in what becomes labels, by kind [Development]",
+		Description: "Number of spans with an identity that was not admitted and was replaced in the labels, by kind [Development]",
 		Unit:        "{span}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -88,7 +88,7 @@ func AssertEqualProcessorMlGuardSpansOverflowed(t *testing.T, tt *componenttest.
 func AssertEqualProcessorMlGuardTextsReplaced(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_ml_guard_texts_replaced",
-		Description: "Number of texts, keys and other values that the section content replaced because no list allows them, by signal [Development]",
+		Description: "Number of texts, keys and other values that the section content replaced because the allow-list does not permit them, by signal [Development]",
 		Unit:        "{value}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -104,7 +104,7 @@ func AssertEqualProcessorMlGuardTextsReplaced(t *testing.T, tt *componenttest.Te
 func AssertEqualProcessorMlGuardValuesCut(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_ml_guard_values_cut",
-		Description: "Number of values, attributes, elements and items that were cut because they exceeded a limit of the section bounds, by limit [Development]",
+		Description: "Number of values, attributes, elements and items cut or dropped because they exceeded a limit of the section bounds, by limit [Development]",
 		Unit:        "{value}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,

@@ -1,5 +1,5 @@
-// The seriespage command writes the documentation of the connector's series
-// to the file that its only argument names.
+// The seriespage command writes the documentation of the connector's series to
+// the file that its only argument names.
 package main
 
 import (

@@ -19,16 +19,16 @@ func writePage(w io.Writer) error {
 <!-- Generated from internal/series by "go generate". Do not edit. -->
 
 Every series has ` + "`service.name`" + ` (and ` + "`service.namespace`" + `) on its resource, and these
-attributes on its points, each where it is known:
+attributes on its points, where they are known:
 ` + codeList(series.RunLabels) + `.
-A stream with ` + "`" + series.Overflow + "`" + ` = true adds up what a limit kept from having a
-stream of its own. Counters and histograms are cumulative. A gauge is the value of
-the span that ended last, an up-down counter what there is now.
+A stream with ` + "`" + series.Overflow + "`" + ` = true adds up the updates beyond a limit. Counters and
+histograms are cumulative. A gauge holds the value of the span that ended last, an
+up-down counter the current value.
 
-The Prometheus names are those of the prometheus exporter as it is by default,
-with unit and type suffixes.
+The Prometheus names are the defaults of the prometheus exporter, with unit and type
+suffixes.
 
-| metric | Prometheus | kind | unit | labels of its own |
+| metric | Prometheus | kind | unit | own labels |
 |---|---|---|---|---|
 `)
 	for _, s := range series.All {
@@ -45,7 +45,7 @@ with unit and type suffixes.
 		}
 		switch {
 		case s.NoRun:
-			b.WriteString("\nOf the attributes of a run, `host.name` alone is a label here.\n")
+			b.WriteString("\n`host.name` is the only label of a run here.\n")
 		case !s.EveryRun:
 			b.WriteString("\nA run id that was computed for a single trace is not a label here.\n")
 		}
@@ -56,7 +56,7 @@ with unit and type suffixes.
 			}
 			of := ""
 			if s.WholeOnly != "" {
-				of = fmt.Sprintf(" where `%s` is `%s`; the others have a count and a sum", s.Labels[0], s.WholeOnly)
+				of = fmt.Sprintf(" where `%s` is `%s`; other streams have only a count and a sum", s.Labels[0], s.WholeOnly)
 			}
 			fmt.Fprintf(&b, "\nBuckets: %s%s.\n", strings.Join(bounds, ", "), of)
 		}
@@ -65,7 +65,7 @@ with unit and type suffixes.
 	return err
 }
 
-// prometheusName translates a name by the library that the exporter uses.
+// prometheusName returns the name that the prometheus exporter gives a series.
 func prometheusName(s series.Series) (string, error) {
 	kinds := map[series.Kind]otlptranslator.MetricType{
 		series.Counter:   otlptranslator.MetricTypeMonotonicCounter,
@@ -83,7 +83,7 @@ func prometheusName(s series.Series) (string, error) {
 	return name, nil
 }
 
-// anchor is the fragment that Markdown renderers give a heading.
+// anchor returns the fragment that Markdown renderers give a heading.
 func anchor(name string) string { return strings.ReplaceAll(name, ".", "") }
 
 func unit(u string) string {

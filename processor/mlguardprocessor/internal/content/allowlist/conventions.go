@@ -12,9 +12,9 @@ import (
 	"strings"
 )
 
-// nouns are the words at the end of a key, behind a dot or an underscore, whose
-// text names a thing of the program or its machine. A convention's attribute of
-// text is kept where its key ends in one of them, and is in none of personal.
+// nouns are last words of keys whose text names a thing of the program or its
+// machine. A convention's text attribute is kept if its key ends in one of them
+// and is not in personal.
 var nouns = []string{
 	"id", "uid", "uuid", "name", "type", "version", "kind", "state", "status", "code", "mode", "language",
 	"platform", "system", "operation", "method", "scheme", "protocol", "zone", "region", "family", "revision",
@@ -24,8 +24,8 @@ var nouns = []string{
 	"description", "reference", "size", "location", "digests", "policy", "mountpoint", "device", "dc",
 }
 
-// personal are the name spaces whose text is about people, or is what they and
-// their programs said, asked for or own, although its key ends in a noun.
+// personal are the prefixes of keys whose text is about people, or is their
+// input or property, although the key ends in a noun.
 var personal = []string{
 	"app.", "browser.", "client.", "destination.", "device.id", "dns.", "enduser.", "feature_flag.context.",
 	"feature_flag.error.", "file.", "gen_ai.agent.description", "gen_ai.tool.description", "geo.", "host.ip",
@@ -35,13 +35,13 @@ var personal = []string{
 	"user.", "user_agent.original", "vcs.change.title", "vcs.owner.", "vcs.ref.", "db.query.text", "messaging.message.body",
 }
 
-// besides are attributes that no noun at their end describes and that are kept.
+// besides are further attributes that are kept.
 var besides = []string{
 	"code.file.path", "exception.type", "server.address", "url.scheme", "url.template", "db.query.summary",
 	"db.collection.name", "rpc.method", "process.executable.path", "aws.s3.bucket", "vcs.ref.head.revision",
 }
 
-// labels are the keys whose text is several words: what products are called.
+// labels are the keys whose text has several words: product names.
 var labels = []string{
 	"service.name", "hw.name", "hw.model", "hw.vendor", "host.cpu.model.name", "host.cpu.vendor.id",
 	"os.description", "os.name", "device.model.name", "process.runtime.description", "webengine.description",
@@ -67,7 +67,8 @@ func formOf(key string) string {
 	}
 }
 
-// conventions adds what the newest semantic conventions of the module have.
+// conventions adds the attributes of the newest semantic conventions in the
+// module.
 func conventions(add func(key, form string)) error {
 	attribute, err := build.Import("go.opentelemetry.io/otel/attribute", ".", build.FindOnly)
 	if err != nil {
@@ -99,7 +100,7 @@ func conventions(add func(key, form string)) error {
 	return nil
 }
 
-// minorOf returns 41 for the folder v1.41.0 of a file.
+// minorOf returns the minor version of a file's folder: 41 for v1.41.0.
 func minorOf(name string) (minor int) {
 	if _, err := fmt.Sscanf(filepath.Base(filepath.Dir(name)), "v1.%d.", &minor); err != nil {
 		return 0
@@ -107,7 +108,7 @@ func minorOf(name string) (minor int) {
 	return minor
 }
 
-// constant returns the key that a constant gives and its comment.
+// constant returns the key that a constant declares, and its comment.
 func constant(spec *ast.ValueSpec) (key, comment string) {
 	if len(spec.Values) != 1 || spec.Doc == nil {
 		return "", ""
@@ -119,8 +120,8 @@ func constant(spec *ast.ValueSpec) (key, comment string) {
 	return quotedText(call.Args[0]), spec.Doc.Text()
 }
 
-// hasText reports whether an attribute may have text. Numbers and booleans need
-// no entry, but clients send them as text, too.
+// hasText reports whether an attribute may be text. Numbers and booleans need
+// no entry, but clients send them as text too.
 func hasText(comment string) bool {
 	return strings.Contains(comment, "Type: string") || strings.Contains(comment, "Type: any")
 }

@@ -1,8 +1,8 @@
-// The allowlist command writes what the section content keeps: keys.txt, the
-// attribute keys with the form of their text, words.txt, the words of names, and
-// texts.txt, the texts that this project's components write themselves. It reads
-// the vocabularies, the semantic conventions of the module of OpenTelemetry that
-// is in go.mod, and the lists in its own folder. Its arguments are that folder,
+// The allowlist command writes the lists of the section content: keys.txt has
+// the attribute keys with the form of their text, words.txt the words of names,
+// and texts.txt the texts that this project's components write. It reads the
+// vocabularies, the semantic conventions of the module go.opentelemetry.io/otel
+// in go.mod, and the lists in its own folder. Its arguments are that folder,
 // the repository's root and the folder to write.
 package main
 
@@ -66,9 +66,9 @@ func run(lists, root, target string) error {
 	return nil
 }
 
-// keysOf joins the sources. What is removed wins; then the lists by hand, which
-// give a form; then this project's own attributes, the vocabularies and the
-// conventions.
+// keysOf merges the sources. Removed keys take precedence; then the lists
+// written by hand, with their forms; then this project's own attributes, the
+// vocabularies and the conventions.
 func keysOf(lists, root string) (map[string]string, error) {
 	keys := map[string]string{}
 	add := func(key, form string) {
@@ -106,8 +106,7 @@ func keysOf(lists, root string) (map[string]string, error) {
 	return keys, conventions(add)
 }
 
-// readList returns the lines of a file that are no comments, without the space
-// around them.
+// readList returns the trimmed lines of a file without comments.
 func readList(name string) ([]string, error) {
 	file, err := os.Open(name) // #nosec G304 G703 -- a list of this folder
 	if err != nil {

@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// ownName tells the constants that are keys from those that are values of them.
+// ownName matches constants that are keys, and not their values.
 var ownName = regexp.MustCompile(`^[a-z_]+(\.[a-z_]+)+$`)
 
-// quotedText returns what a literal of text says, and "" for anything else.
+// quotedText returns the text of a string literal, and "" for anything else.
 func quotedText(expression ast.Expr) string {
 	literal, ok := expression.(*ast.BasicLit)
 	if !ok || literal.Kind != token.STRING {
@@ -27,8 +27,8 @@ func quotedText(expression ast.Expr) string {
 }
 
 // ownKeys lists the attributes that this project's components write: those that
-// the names of the vocabulary and of the series declare, and those that the gpu
-// receiver's generated builders put.
+// the vocabulary's names and the series declare, and those that the gpu
+// receiver's generated builders set.
 func ownKeys(root string) ([]string, error) {
 	var keys []string
 	for _, name := range []string{"internal/mlattr/names.go", "connector/mlmetricsconnector/internal/series/table.go"} {
@@ -52,8 +52,8 @@ func ownKeys(root string) ([]string, error) {
 	return keys, err
 }
 
-// ownTexts collects the descriptions of this project's metrics and what an XID
-// means.
+// ownTexts collects the descriptions of this project's metrics and the meanings
+// of XIDs.
 func ownTexts(root string) (map[string]bool, error) {
 	texts := map[string]bool{}
 	field := func(name string) func(ast.Node) {

@@ -20,7 +20,8 @@ func secrets(add func(key, form string)) {
 	}
 }
 
-// vocabularies adds the canonical attributes and what the clients call them.
+// vocabularies adds the canonical attributes and their aliases in the clients'
+// vocabularies.
 func vocabularies(add func(key, form string)) {
 	for _, attribute := range mlattr.Attributes() {
 		// Those that end in a dot begin the keys of numbers, which need none.
@@ -41,8 +42,8 @@ func vocabularies(add func(key, form string)) {
 	}
 }
 
-// wordsOf joins the words by hand with the names of spans and events that the
-// vocabularies know, and with the values of enumerations of operations.
+// wordsOf merges the words written by hand with the names of spans and events
+// in the vocabularies, and with the values of operation enumerations.
 func wordsOf(lists string) (map[string]bool, error) {
 	words := map[string]bool{}
 	byHand, err := readList(filepath.Join(lists, "words.txt"))
