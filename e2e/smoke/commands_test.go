@@ -115,6 +115,9 @@ var commandRules = []commandRule{
 			isTest(t, component, match[2])
 		}
 	}},
+	{`GOWORK=off go test -C (\S+) -count=1 -run (\w+)(?:/\w+)? \./(\S*)`, func(t *testing.T, match []string) {
+		isTest(t, match[1]+"/"+match[3], match[2])
+	}},
 	// Tried from an empty Debian by e2e/packages, which reads it here.
 	{`apt-get install --no-install-recommends (gcc .+)`, func(t *testing.T, _ []string) {
 		assert.FileExists(t, harness.Path("e2e", "packages", "try.sh"))
@@ -125,7 +128,7 @@ var commandRules = []commandRule{
 	// Reproductions: the folders' names are those of one run.
 	{`python3 (?:demo-output/)?reproductions/\S+/repro\.py`, func(t *testing.T, _ []string) { isTest(t, "e2e", "testReproductions") }},
 	{`echo \$\?`, func(t *testing.T, _ []string) { isTest(t, "e2e", "testReproductions") }},
-	{`\.cache/venvs/torchtel/bin/python demo-output/reproductions/\*/\*/repro\.py --allow-module regressor`, func(t *testing.T, _ []string) {
+	{`for r in \$\(grep -l regressor demo-output/reproductions/\*/\*/repro\.py\); do \.cache/venvs/torchtel/bin/python \$r --allow-module regressor; done`, func(t *testing.T, _ []string) {
 		isTest(t, "e2e/clients", "TestTorchTel")
 	}},
 	{`git bisect (start|run) .*`, func(t *testing.T, _ []string) { isTest(t, "processor/reprogenprocessor", "TestBisect") }},
