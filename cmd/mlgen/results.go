@@ -10,19 +10,19 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/cmd/mlgen/sentlog"
 )
 
-// ledger counts what was sent and writes the sent log. It is safe for
+// results counts what was sent and writes the sent log. It is safe for
 // concurrent use.
-type ledger struct {
+type results struct {
 	mu        sync.Mutex
 	scenarios map[string]*sentlog.ScenarioSummary
 	lastError map[string]string
-	// log is nil where no log was asked for.
+	// log is nil without --sent.
 	log    *sentlog.Writer
 	logErr error
 }
 
-func newLedger(names []string, log *sentlog.Writer) *ledger {
-	l := &ledger{
+func newResults(names []string, log *sentlog.Writer) *results {
+	l := &results{
 		scenarios: make(map[string]*sentlog.ScenarioSummary),
 		lastError: make(map[string]string),
 		log:       log,
@@ -38,15 +38,15 @@ func newLedger(names []string, log *sentlog.Writer) *ledger {
 }
 
 // step counts a step of a scenario.
-func (l *ledger) step(name string) {
+func (l *results) step(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.scenarios[name].Steps++
 }
 
-// settle books a request by the server's answer. Only a request that was
-// accepted whole is logged item by item and adds to the truth.
-func (l *ledger) settle(b scenario.Batch, partial send.Partial, err error) {
+// settle records the server's answer to a request. Only a fully accepted
+// request is logged item by item and adds to the truth.
+func (l *results) settle(b scenario.Batch, partial send.Partial, err error) {
 	var entries []sentlog.Entry
 	refused, reason := partial.Refused, partial.Message
 	if err != nil {
@@ -77,7 +77,7 @@ func (l *ledger) settle(b scenario.Batch, partial send.Partial, err error) {
 }
 
 // write appends to the sent log and keeps the first error. The lock is held.
-func (l *ledger) write(entries ...sentlog.Entry) {
+func (l *results) write(entries ...sentlog.Entry) {
 	if l.log == nil || l.logErr != nil {
 		return
 	}
@@ -87,14 +87,14 @@ func (l *ledger) write(entries ...sentlog.Entry) {
 }
 
 // header writes the log's first line.
-func (l *ledger) header(h sentlog.Header) {
+func (l *results) header(h sentlog.Header) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.write(sentlog.Entry{Type: sentlog.TypeHeader, Header: &h})
 }
 
 // close writes the log's last line and returns the first error of the log.
-func (l *ledger) close(end time.Time, interrupted bool) error {
+func (l *results) close(end time.Time, interrupted bool) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.write(sentlog.Entry{Type: sentlog.TypeSummary, Summary: &sentlog.Summary{
@@ -103,13 +103,13 @@ func (l *ledger) close(end time.Time, interrupted bool) error {
 	return l.logErr
 }
 
-// totals is a scenario's count for people.
+// totals are the counts of a scenario that are shown to the user.
 type totals struct {
 	steps, items, refused int64
 	lastError             string
 }
 
-func (l *ledger) totals(name string) totals {
+func (l *results) totals(name string) totals {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := l.scenarios[name]
