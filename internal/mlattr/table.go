@@ -1,36 +1,5 @@
 package mlattr
 
-import "strings"
-
-// System is one vocabulary, or a set of several as a bit mask. Zero is none.
-type System uint32
-
-// The vocabularies. Each has a file with its table.
-const (
-	TorchTel System = 1 << iota
-	TuFT
-	Snakepit
-	FX
-	TaskWeaver
-	GenAI
-	VLLM
-	OpenLLMetry
-	OpenInference
-	Vercel
-	MLflow
-	Langfuse
-	TGI
-	SGLang
-	Transformers
-	TorchTitan
-	Megatron
-
-	endOfSystems
-
-	// AllSystems is every vocabulary.
-	AllSystems = endOfSystems - 1
-)
-
 // Kind says how a value is read and which type its canonical attribute has.
 type Kind uint8
 
@@ -244,58 +213,4 @@ type Table struct {
 	// Runners are the client's programs and Python modules that run whatever
 	// their arguments name.
 	Runners []string
-}
-
-// Tables returns every vocabulary in the order in which their rules are
-// tried. The launchers' table and the users' are always part of a Reader; the
-// others can be selected.
-func Tables() []Table {
-	return []Table{
-		launchers(), torchTel(), tuft(), snakepit(), fx(), taskWeaver(),
-		genAI(), vllm(), openLLMetry(), openInference(), vercel(), mlflow(), langfuse(), tgi(),
-		sglang(), transformers(), torchTitan(), megatron(), users(),
-	}
-}
-
-// SystemNames lists what ParseSystem accepts, in the tables' order.
-func SystemNames() []string {
-	var names []string
-	for _, t := range Tables() {
-		if t.System != 0 {
-			names = append(names, t.Name)
-		}
-	}
-	return names
-}
-
-// ParseSystem returns the vocabulary of a name, and false for an unknown one.
-func ParseSystem(name string) (System, bool) {
-	for _, t := range Tables() {
-		if t.System != 0 && t.Name == name {
-			return t.System, true
-		}
-	}
-	return 0, false
-}
-
-// systemNames has the name of each bit of a System.
-var systemNames = func() map[System]string {
-	names := make(map[System]string)
-	for _, t := range Tables() {
-		if t.System != 0 {
-			names[t.System] = t.Name
-		}
-	}
-	return names
-}()
-
-// String names the vocabularies of a set, separated by commas.
-func (s System) String() string {
-	var names []string
-	for bit := TorchTel; bit < endOfSystems; bit <<= 1 {
-		if s&bit != 0 {
-			names = append(names, systemNames[bit])
-		}
-	}
-	return strings.Join(names, ",")
 }

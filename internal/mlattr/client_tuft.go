@@ -6,7 +6,6 @@ func tuft() Table {
 	training := []string{"training_", "hf_model."}
 	sampling := []string{"sampling_backend."}
 	t := Table{
-		System:         TuFT,
 		Name:           "tuft",
 		Title:          "TuFT",
 		Services:       []string{"tuft*"},

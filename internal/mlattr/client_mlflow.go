@@ -4,7 +4,6 @@ package mlattr
 // so that a text has quotes.
 func mlflow() Table {
 	return Table{
-		System:      MLflow,
 		Name:        "mlflow",
 		Title:       "MLflow Tracing",
 		Page:        "https://mlflow.org/docs/latest/genai/tracing/",

@@ -6,7 +6,6 @@ package mlattr
 // Its job_id is 0 under torchrun, also inside Slurm, and is no id then.
 func torchTel() Table {
 	return Table{
-		System:    TorchTel,
 		Name:      "torchtel",
 		Title:     "TorchTel",
 		Services:  []string{"torchtel"},

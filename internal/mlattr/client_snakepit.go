@@ -13,7 +13,6 @@ func snakepit() Table {
 	infer := []string{"snakepit.ml.inference"}
 	train := []string{"snakepit.ml.train_step"}
 	return Table{
-		System:         Snakepit,
 		Name:           "snakepit",
 		Title:          "Snakepit",
 		Page:           "https://hexdocs.pm/snakepit/",

@@ -5,7 +5,6 @@ package mlattr
 // which arrives last.
 func taskWeaver() Table {
 	t := Table{
-		System:   TaskWeaver,
 		Name:     "taskweaver",
 		Title:    "TaskWeaver",
 		Page:     "https://github.com/microsoft/TaskWeaver",

@@ -4,7 +4,6 @@ package mlattr
 // the conventions' names for some of the same things besides.
 func vercel() Table {
 	return Table{
-		System:      Vercel,
 		Name:        "vercel",
 		Title:       "Vercel AI SDK",
 		Page:        "https://ai-sdk.dev/docs/ai-sdk-core/telemetry",

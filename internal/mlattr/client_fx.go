@@ -8,7 +8,6 @@ package mlattr
 // of a long epoch can push "epoch" out of the SDK's attribute limit.
 func fx() Table {
 	return Table{
-		System: FX,
 		Name:   "fx",
 		Title:  "FX forecasting toolkit",
 		Page:   "https://github.com/crichalchemist/Sequence",

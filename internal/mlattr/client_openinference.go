@@ -3,7 +3,6 @@ package mlattr
 // openInference is the vocabulary of Arize's OpenInference.
 func openInference() Table {
 	return Table{
-		System: OpenInference,
 		Name:   "openinference",
 		Title:  "OpenInference",
 		Page:   "https://github.com/Arize-ai/openinference/blob/main/spec/semantic_conventions.md",
