@@ -1,36 +1,5 @@
 package mlattr
 
-import "strings"
-
-// System is one vocabulary, or a set of several as a bit mask. Zero is none.
-type System uint32
-
-// The vocabularies. Each has a file with its table.
-const (
-	TorchTel System = 1 << iota
-	TuFT
-	Snakepit
-	FX
-	TaskWeaver
-	GenAI
-	VLLM
-	OpenLLMetry
-	OpenInference
-	Vercel
-	MLflow
-	Langfuse
-	TGI
-	SGLang
-	Transformers
-	TorchTitan
-	Megatron
-
-	endOfSystems
-
-	// AllSystems is every vocabulary.
-	AllSystems = endOfSystems - 1
-)
-
 // Kind says how a value is read and which type its canonical attribute has.
 type Kind uint8
 
@@ -164,6 +133,14 @@ type NameRule struct {
 	// Number is the canonical attribute of the digits of a Numbered name.
 	Number string
 
+	// Call says which part of a call the span is, and CallOf the function that
+	// is called where the span itself does not name it.
+	Call   CallPart
+	CallOf string
+	// Queued is true for a span that lasts from when its work was accepted. It
+	// contains the wait, and the work is a span below.
+	Queued bool
+
 	// Identifies is true where the name alone is enough to recognise the
 	// client. Otherwise the rule holds only where the resource, the scope,
 	// an attribute or Evidence has shown whose span it is.
@@ -210,58 +187,30 @@ type Table struct {
 	Point        []Alias
 	Names        []NameRule
 	Metrics      []Metric
-}
 
-// Tables returns every vocabulary in the order in which their rules are
-// tried. The launchers' table and the users' are always part of a Reader; the
-// others can be selected.
-func Tables() []Table {
-	return []Table{
-		launchers(), torchTel(), tuft(), snakepit(), fx(), taskWeaver(),
-		genAI(), vllm(), openLLMetry(), openInference(), vercel(), mlflow(), langfuse(), tgi(),
-		sglang(), transformers(), torchTitan(), megatron(), users(),
-	}
-}
-
-// SystemNames lists what ParseSystem accepts, in the tables' order.
-func SystemNames() []string {
-	var names []string
-	for _, t := range Tables() {
-		if t.System != 0 {
-			names = append(names, t.Name)
-		}
-	}
-	return names
-}
-
-// ParseSystem returns the vocabulary of a name, and false for an unknown one.
-func ParseSystem(name string) (System, bool) {
-	for _, t := range Tables() {
-		if t.System != 0 && t.Name == name {
-			return t.System, true
-		}
-	}
-	return 0, false
-}
-
-// systemNames has the name of each bit of a System.
-var systemNames = func() map[System]string {
-	names := make(map[System]string)
-	for _, t := range Tables() {
-		if t.System != 0 {
-			names[t.System] = t.Name
-		}
-	}
-	return names
-}()
-
-// String names the vocabularies of a set, separated by commas.
-func (s System) String() string {
-	var names []string
-	for bit := TorchTel; bit < endOfSystems; bit <<= 1 {
-		if s&bit != 0 {
-			names = append(names, systemNames[bit])
-		}
-	}
-	return strings.Join(names, ",")
+	// Traits are the client's properties that its spans do not state.
+	Traits []Trait
+	// WorkerServices are values of service.name of processes that work for the
+	// runs of their callers.
+	WorkerServices []string
+	// Events are those whose names say more than an attribute does, and
+	// PoolKeys the keys of span attributes that name the events' pool of workers.
+	Events   []Event
+	PoolKeys []string
+	// Calls and ModelCall are where the client's spans have calls of functions
+	// and requests to models.
+	Calls     CallKeys
+	ModelCall ModelCall
+	// Wrappers are names of spans that repeat the token usage of the calls
+	// below them.
+	Wrappers []string
+	// PrintsError reads an error from the client's print of it; see
+	// ReadPrintedError. It is nil where the client has no print of its own.
+	PrintsError func(text string) (PrintedError, bool)
+	// PlainKeys are keys whose values say where and how something ran and never
+	// on what data.
+	PlainKeys []string
+	// Runners are the client's programs and Python modules that run whatever
+	// their arguments name.
+	Runners []string
 }

@@ -3,7 +3,6 @@ package mlattr
 // sglang is what SGLang, an inference server, exposes to Prometheus.
 func sglang() Table {
 	return Table{
-		System:         SGLang,
 		Name:           "sglang",
 		Title:          "SGLang",
 		Page:           "https://docs.sglang.ai/references/production_metrics.html",

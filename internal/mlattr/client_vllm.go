@@ -5,7 +5,6 @@ package mlattr
 // way of Ray, which puts "ray_" before the names.
 func vllm() Table {
 	return Table{
-		System:         VLLM,
 		Name:           "vllm",
 		Title:          "vLLM",
 		Page:           "https://docs.vllm.ai/en/latest/usage/metrics/",

@@ -6,12 +6,12 @@ package mlattr
 // Its job_id is 0 under torchrun, also inside Slurm, and is no id then.
 func torchTel() Table {
 	return Table{
-		System:    TorchTel,
 		Name:      "torchtel",
 		Title:     "TorchTel",
 		Services:  []string{"torchtel"},
 		Scopes:    []string{"torchtel"},
 		Signature: []string{"job_id", "local_rank", "global_rank", "world_size"},
+		Traits:    []Trait{ProcessIsRun, NoStartup, OneTrace},
 		Resource: []Alias{
 			{Source: "job_id", Canonical: JobID},
 			{Source: "job_name", Canonical: JobName},

@@ -4,11 +4,12 @@ package mlattr
 // the conventions' names for some of the same things besides.
 func vercel() Table {
 	return Table{
-		System:      Vercel,
 		Name:        "vercel",
 		Title:       "Vercel AI SDK",
 		Page:        "https://ai-sdk.dev/docs/ai-sdk-core/telemetry",
 		KeyPrefixes: []string{"ai."},
+		// Each is above spans of its own calls: doGenerate, doStream, doEmbed.
+		Wrappers: []string{"ai.generateText", "ai.streamText", "ai.generateObject", "ai.streamObject", "ai.embed", "ai.embedMany"},
 		Span: []Alias{
 			{Source: "ai.usage.inputTokens", Canonical: GenAIInputTokens},
 			{Source: "ai.usage.promptTokens", Canonical: GenAIInputTokens},

@@ -8,7 +8,6 @@ package mlattr
 // client's own, without the time in the queue.
 func tgi() Table {
 	return Table{
-		System:         TGI,
 		Name:           "tgi",
 		Title:          "Text Generation Inference",
 		Page:           "https://huggingface.co/docs/text-generation-inference/reference/metrics",

@@ -5,12 +5,16 @@ package mlattr
 // space of its own, so the rules need no recognition of the client.
 func genAI() Table {
 	return Table{
-		System:         GenAI,
 		Name:           "genai",
 		Title:          "GenAI semantic conventions",
 		Page:           "https://github.com/open-telemetry/semantic-conventions/blob/v1.41.1/docs/registry/attributes/gen-ai.md",
 		KeyPrefixes:    []string{"gen_ai.", "session."},
 		MetricPrefixes: []string{"gen_ai."},
+		ModelCall: ModelCall{
+			OperationKeys: []string{GenAIOperationName},
+			Requests:      []string{OperationChat, OperationTextCompletion, OperationGenerateContent, OperationEmbeddings},
+		},
+		Wrappers: []string{"invoke_agent", "invoke_workflow", "agent_step"},
 		Span: []Alias{
 			{Source: "gen_ai.usage.prompt_tokens", Canonical: GenAIInputTokens},
 			{Source: "gen_ai.usage.completion_tokens", Canonical: GenAIOutputTokens},
@@ -36,16 +40,5 @@ func genAI() Table {
 			{Source: "gen_ai.server.time_to_first_token", Measure: MeasureTimeToFirstToken, Instrument: Histogram},
 			{Source: "gen_ai.server.time_per_output_token", Measure: MeasureTimePerOutputToken, Instrument: Histogram},
 		},
-	}
-}
-
-// AsksModel says whether an operation of the conventions is one request to a
-// model, and not the work of a program that may make several.
-func AsksModel(operation string) bool {
-	switch operation {
-	case OperationChat, OperationTextCompletion, OperationGenerateContent, OperationEmbeddings:
-		return true
-	default:
-		return false
 	}
 }

@@ -8,10 +8,10 @@ package mlattr
 // of a long epoch can push "epoch" out of the SDK's attribute limit.
 func fx() Table {
 	return Table{
-		System: FX,
 		Name:   "fx",
 		Title:  "FX forecasting toolkit",
 		Page:   "https://github.com/crichalchemist/Sequence",
+		Traits: []Trait{ProcessIsRun, IdlesBetweenSpans, NoStartup, TracePerSpan, StepsPerEpoch},
 		Span: []Alias{
 			{Source: "epoch", Canonical: Epoch},
 			{Source: "total_epochs", Canonical: EpochTotal},
