@@ -2,14 +2,11 @@ package mlmetricsconnector
 
 import (
 	"context"
-	"flag"
 	"math/rand/v2"
 	"path/filepath"
 	"sync"
 	"testing"
 
-	"github.com/open-telemetry/opentelemetry-collector-contrib/pkg/golden"
-	"github.com/open-telemetry/opentelemetry-collector-contrib/pkg/pdatatest/pmetrictest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/component/componenttest"
@@ -21,57 +18,47 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/metadata"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/golden"
 )
 
-var update = flag.Bool("update", false, "write the expected.yaml files of testdata anew")
-
-// TestGolden runs each folder of testdata: its spans must become its metrics,
+// TestGolden runs each folder of testdata: the spans of its input.txt must become
+// the metrics of its expected.txt, with its config.yaml if there is one,
 // whether they arrive in one request or each in one of its own.
 func TestGolden(t *testing.T) {
-	folders, err := filepath.Glob(filepath.Join("testdata", "*", "input.yaml"))
+	inputs, err := filepath.Glob(filepath.Join("testdata", "*", "input.txt"))
 	require.NoError(t, err)
-	require.NotEmpty(t, folders)
-	for _, input := range folders {
+	require.NotEmpty(t, inputs)
+	for _, input := range inputs {
 		folder := filepath.Dir(input)
-		td, err := golden.ReadTraces(input)
-		require.NoError(t, err)
-		for name, requests := range map[string][]ptrace.Traces{
-			"one request":        {td},
-			"a request per span": singly(td),
-		} {
-			t.Run(filepath.Base(folder)+"/"+name, func(t *testing.T) {
-				if name == "a request per span" && *update {
-					t.Skip("the other one writes the file")
-				}
-				next := new(consumertest.MetricsSink)
-				c := start(t, configOf(t, filepath.Join(folder, "config.yaml")), next)
-				for _, request := range requests {
-					require.NoError(t, c.ConsumeTraces(t.Context(), request))
-				}
-				require.NoError(t, c.Shutdown(t.Context()))
-				got := lastOf(t, next) // the emission on shutdown
-				// Which span is the newest of a stream is a matter of delivery.
-				dropExemplars(got)
-
-				expectedFile := filepath.Join(folder, "expected.yaml")
-				expected, err := golden.ReadMetrics(expectedFile)
-				if !*update {
-					require.NoError(t, err)
-					require.NoError(t, compare(expected, got))
-				} else if err != nil || compare(expected, got) != nil {
-					// A file that only differs in order stays as it is.
-					require.NoError(t, golden.WriteMetricsToFile(expectedFile, got))
-				}
-			})
-		}
+		td := golden.ReadTraces(t, input)
+		t.Run(filepath.Base(folder)+"/one request", func(t *testing.T) {
+			compare(t, folder, metricsFrom(t, folder, td))
+		})
+		t.Run(filepath.Base(folder)+"/a request per span", func(t *testing.T) {
+			compare(t, folder, metricsFrom(t, folder, singly(td)...))
+		})
 	}
 }
 
-func compare(expected, actual pmetric.Metrics) error {
-	return pmetrictest.CompareMetrics(expected, actual,
-		pmetrictest.IgnoreTimestamp(), pmetrictest.IgnoreStartTimestamp(),
-		pmetrictest.IgnoreResourceMetricsOrder(), pmetrictest.IgnoreMetricsOrder(),
-		pmetrictest.IgnoreMetricDataPointsOrder())
+// metricsFrom returns what the connector emits on its shutdown, with the
+// configuration of a folder of testdata.
+func metricsFrom(t *testing.T, folder string, requests ...ptrace.Traces) pmetric.Metrics {
+	t.Helper()
+	next := new(consumertest.MetricsSink)
+	c := start(t, configOf(t, folder), next)
+	for _, request := range requests {
+		require.NoError(t, c.ConsumeTraces(t.Context(), request))
+	}
+	require.NoError(t, c.Shutdown(t.Context()))
+	return lastOf(t, next)
+}
+
+// compare compares metrics with the expected.txt of a folder. Which span is the
+// newest of a stream, and so the exemplar, is a matter of delivery.
+func compare(t *testing.T, folder string, got pmetric.Metrics) {
+	t.Helper()
+	dropExemplars(got)
+	golden.Compare(t, filepath.Join(folder, "expected.txt"), golden.MetricsWithoutTimes(t, got))
 }
 
 // TestCountsDoNotDependOnDelivery sends a known number of steps, each a chain
@@ -194,8 +181,7 @@ func TestReportsWhatItLeavesOut(t *testing.T) {
 }
 
 func TestLeavesTheTracesAsTheyAre(t *testing.T) {
-	td, err := golden.ReadTraces(filepath.Join("testdata", "fx_epochs", "input.yaml"))
-	require.NoError(t, err)
+	td := golden.ReadTraces(t, filepath.Join("testdata", "fx_epochs", "input.txt"))
 	td.MarkReadOnly()
 	c := start(t, NewFactory().CreateDefaultConfig().(*Config), consumertest.NewNop())
 	assert.False(t, c.Capabilities().MutatesData)

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/open-telemetry/opentelemetry-collector-contrib/pkg/golden"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/connector/connectortest"
@@ -20,17 +19,16 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/otlpnest"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/golden"
 )
 
 // FuzzConsumeTraces sends anything that decodes as traces, twice, the second
 // time as if it came from ml_enrich.
 func FuzzConsumeTraces(f *testing.F) {
-	inputs, err := filepath.Glob(filepath.Join("testdata", "*", "input.yaml"))
+	inputs, err := filepath.Glob(filepath.Join("testdata", "*", "input.txt"))
 	require.NoError(f, err)
 	for _, input := range inputs {
-		td, err := golden.ReadTraces(input)
-		require.NoError(f, err)
-		raw, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(td)
+		raw, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(golden.ReadTraces(f, input))
 		require.NoError(f, err)
 		f.Add(raw, uint16(0))
 		f.Add(raw, uint16(5000))
@@ -64,12 +62,10 @@ func FuzzConsumeTraces(f *testing.F) {
 
 // FuzzConsumeMetrics shows the connector anything that decodes as metrics.
 func FuzzConsumeMetrics(f *testing.F) {
-	outputs, err := filepath.Glob(filepath.Join("testdata", "*", "expected.yaml"))
+	outputs, err := filepath.Glob(filepath.Join("testdata", "*", "expected.txt"))
 	require.NoError(f, err)
 	for _, output := range outputs {
-		md, err := golden.ReadMetrics(output)
-		require.NoError(f, err)
-		raw, err := (&pmetric.ProtoMarshaler{}).MarshalMetrics(md)
+		raw, err := (&pmetric.ProtoMarshaler{}).MarshalMetrics(golden.ReadMetrics(f, output))
 		require.NoError(f, err)
 		f.Add(raw, uint16(0))
 		f.Add(raw, uint16(5000))

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/open-telemetry/opentelemetry-collector-contrib/pkg/golden"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/connector"
@@ -19,6 +18,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/golden"
 )
 
 const (
@@ -91,7 +91,7 @@ func TestSeriesOfARank(t *testing.T) {
 	}
 	recordings, err := filepath.Glob(filepath.Join("testdata", "recordings", "*", "traces.json"))
 	require.NoError(t, err)
-	inputs, err := filepath.Glob(filepath.Join("testdata", "*", "input.yaml"))
+	inputs, err := filepath.Glob(filepath.Join("testdata", "*", "input.txt"))
 	require.NoError(t, err)
 	for _, file := range recordings {
 		t.Run(file, func(t *testing.T) {
@@ -108,9 +108,7 @@ func TestSeriesOfARank(t *testing.T) {
 	}
 	for _, file := range inputs {
 		t.Run(file, func(t *testing.T) {
-			td, err := golden.ReadTraces(file)
-			require.NoError(t, err)
-			check(t, []ptrace.Traces{td})
+			check(t, []ptrace.Traces{golden.ReadTraces(t, file)})
 		})
 	}
 }

@@ -1,6 +1,8 @@
 package mlmetricsconnector
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -46,7 +48,12 @@ func start(t *testing.T, cfg *Config, next consumer.Metrics) connector.Traces {
 	return c
 }
 
-func configOf(t *testing.T, file string) *Config {
+// configOf returns the config.yaml of a folder; without one, the default.
+func configOf(t *testing.T, folder string) *Config {
+	file := filepath.Join(folder, "config.yaml")
+	if _, err := os.Stat(file); os.IsNotExist(err) {
+		return load(t, confmap.New())
+	}
 	conf, err := confmaptest.LoadConf(file)
 	require.NoError(t, err)
 	return load(t, conf)

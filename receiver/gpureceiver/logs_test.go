@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/open-telemetry/opentelemetry-collector-contrib/pkg/golden"
-	"github.com/open-telemetry/opentelemetry-collector-contrib/pkg/pdatatest/plogtest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/component/componenttest"
@@ -28,6 +26,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/golden"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/metadata"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/metadatatest"
@@ -100,14 +99,7 @@ func TestLogs(t *testing.T) {
 				&monitors{}, sink, func(l *gpuLogs) { l.now = clock.now })
 			await(t, sink, 4)
 			clock.advance(time.Minute)
-			actual := await(t, sink, 6)
-			path := filepath.Join(folder, "expected.yaml")
-			if *update {
-				require.NoError(t, golden.WriteLogsToFile(path, actual))
-			}
-			expected, err := golden.ReadLogs(path)
-			require.NoError(t, err)
-			require.NoError(t, plogtest.CompareLogs(expected, actual))
+			golden.Compare(t, filepath.Join(folder, "expected.txt"), golden.Logs(t, await(t, sink, 6)))
 		})
 	}
 }

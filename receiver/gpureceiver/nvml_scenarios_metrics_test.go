@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/golden"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 )
 
@@ -117,7 +118,7 @@ func runEveryMetric(t *testing.T, d *fakeDriver) {
 	d.set(t, "count 1", "samples 4000000", "step 500000", "engines 1", "fans 2")
 	r.clock = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	metrics := r.scrape(t)
-	compare(t, filepath.Join("testdata", "nvml", "every_metric.yaml"), metrics)
+	golden.Compare(t, filepath.Join("testdata", "nvml", "every_metric.txt"), golden.Metrics(t, metrics))
 	assert.Empty(t, r.failed(t))
 }
 

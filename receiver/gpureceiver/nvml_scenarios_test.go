@@ -18,6 +18,7 @@ import (
 	"go.opentelemetry.io/collector/receiver/receivertest"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/golden"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/metadata"
 )
 
@@ -70,7 +71,7 @@ func (d *fakeDriver) config(t *testing.T) *Config {
 
 func runFull(t *testing.T, d *fakeDriver) {
 	r := newRig(t, d.config(t))
-	compare(t, filepath.Join("testdata", "nvml", "full.yaml"), r.scrape(t))
+	golden.Compare(t, filepath.Join("testdata", "nvml", "full.txt"), golden.Metrics(t, r.scrape(t)))
 	assert.Equal(t, []string{"The NVIDIA driver answers"}, r.logged())
 	for _, quiet := range []string{"otelcol_receiver_gpu_dropped_values", "otelcol_receiver_gpu_failed_calls"} {
 		_, err := r.telemetry.GetMetric(quiet)

@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/golden"
 )
 
 // One process can load one NVML library only: a second one would use the
@@ -38,7 +40,7 @@ func TestNVML(t *testing.T) {
 			t.Parallel()
 			control := filepath.Join(t.TempDir(), "control")
 			require.NoError(t, os.WriteFile(control, []byte(s.control+"\n"), 0o600))
-			command := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestNVMLScenario$", "-test.count=1", "-test.v", "-update="+strconv.FormatBool(*update))
+			command := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestNVMLScenario$", "-test.count=1", "-test.v", "-update="+strconv.FormatBool(*golden.Update))
 			command.Env = append(os.Environ(), scenarioVariable+"="+name, libraryVariable+"="+library(t, s.library), controlVariable+"="+control)
 			output, err := command.CombinedOutput()
 			require.NoError(t, err, "%s", output)

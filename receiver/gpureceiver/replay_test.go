@@ -19,6 +19,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/receiver/receivertest"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/golden"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/metadata"
 )
 
@@ -35,7 +36,7 @@ func loadConfig(t *testing.T, path string) *Config {
 }
 
 // TestReplay plays each folder's recording with its configuration and compares
-// what the receiver gives after a time with expected_<time>.yaml.
+// what the receiver gives after a time with expected_<time>.txt.
 func TestReplay(t *testing.T) {
 	folders, err := filepath.Glob(filepath.Join("testdata", "replay", "*"))
 	require.NoError(t, err)
@@ -44,18 +45,18 @@ func TestReplay(t *testing.T) {
 		t.Run(filepath.Base(folder), func(t *testing.T) {
 			r := newRig(t, loadConfig(t, filepath.Join(folder, "config.yaml")))
 			begin := r.clock
-			expected, err := filepath.Glob(filepath.Join(folder, "expected_*.yaml"))
+			expected, err := filepath.Glob(filepath.Join(folder, "expected_*.txt"))
 			require.NoError(t, err)
 			require.NotEmpty(t, expected, "write an empty file for each time and run with -update")
 			times := map[time.Duration]string{}
 			for _, path := range expected {
-				elapsed, err := time.ParseDuration(strings.TrimSuffix(strings.TrimPrefix(filepath.Base(path), "expected_"), ".yaml"))
+				elapsed, err := time.ParseDuration(strings.TrimSuffix(strings.TrimPrefix(filepath.Base(path), "expected_"), ".txt"))
 				require.NoError(t, err)
 				times[elapsed] = path
 			}
 			for _, elapsed := range slices.Sorted(maps.Keys(times)) {
 				r.clock = begin.Add(elapsed)
-				compare(t, times[elapsed], r.scrape(t))
+				golden.Compare(t, times[elapsed], golden.Metrics(t, r.scrape(t)))
 			}
 		})
 	}

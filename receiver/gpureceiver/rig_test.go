@@ -2,14 +2,9 @@ package gpureceiver
 
 import (
 	"context"
-	"flag"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
-	"github.com/open-telemetry/opentelemetry-collector-contrib/pkg/golden"
-	"github.com/open-telemetry/opentelemetry-collector-contrib/pkg/pdatatest/pmetrictest"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -19,8 +14,6 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/metadatatest"
 )
-
-var update = flag.Bool("update", false, "write the expected files from what the receiver gives")
 
 // rig is a scraper with a clock that the test moves.
 type rig struct {
@@ -71,20 +64,6 @@ func (r *rig) logged() []string {
 		messages = append(messages, entry.Message)
 	}
 	return messages
-}
-
-// compare compares metrics, times included, with a file.
-func compare(t *testing.T, path string, actual pmetric.Metrics) {
-	t.Helper()
-	if *update {
-		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o750))
-		require.NoError(t, golden.WriteMetricsToFile(path, actual, golden.SkipMetricTimestampNormalization()))
-	}
-	expected, err := golden.ReadMetrics(path)
-	require.NoError(t, err)
-	require.NoError(t, pmetrictest.CompareMetrics(expected, actual,
-		pmetrictest.IgnoreResourceMetricsOrder(), pmetrictest.IgnoreMetricsOrder(),
-		pmetrictest.IgnoreMetricDataPointsOrder(), pmetrictest.IgnoreDatapointAttributesOrder()))
 }
 
 // points returns the points of a metric of the resource with this hw.id; of

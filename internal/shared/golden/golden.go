@@ -1,0 +1,234 @@
+// Package golden shows OTLP as text for the expected files of tests: one line
+// for each series, span, event, link and log record.
+//
+//	metrics 2026-01-02T03:04:05Z
+//	resource {hw.id="GPU-a", hw.type="gpu"}
+//	scope name="gpureceiver"
+//	metric name="hw.energy" type=sum temporality=cumulative monotonic=true unit="J"
+//	hw.energy{hw.id="GPU-a"} 12.5 start=0s time=10s
+//
+//	traces 2026-01-02T03:04:05Z
+//	resource {service.name="trainer"}
+//	scope name="torchtel"
+//	span trace=5a..1 id=5b..2 parent=5b..1 name="forward" kind=internal start=100ms end=1.5s {ml.phase="forward"}
+//	  event name="exception" time=1.4s {exception.type="OSError"}
+//
+// The first line names the signal and the time that all other times are offsets
+// from. Values are JSON. An attribute shows its type: 1 is an int, 1.0 a double.
+// ".." in an identifier stands for zeros. Attributes are sorted by key, as their
+// order says nothing; Metrics sorts all else too. The descriptions of metrics are
+// left out: metadata.yaml has them.
+//
+// A file can also hold what a component gets together with what it makes of it,
+// as CompareTraces, CompareMetrics and CompareLogs write it: a + before a line,
+// a field or an attribute that is added, a - before what is removed.
+//
+//	span trace=5a..1 id=5b..2 -name="step" +name="[text]" {loss=0.5, +ml.loss=0.5}
+//
+// The Read functions read what the file's component gets. They skip empty lines
+// and comments, which begin with #.
+package golden
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+)
+
+// Update is set by the flag -update: Compare then writes the files.
+var Update = flag.Bool("update", false, "write the expected files from what the tests get")
+
+// Traces returns the text of traces, in their order.
+func Traces(t testing.TB, td ptrace.Traces) string {
+	t.Helper()
+	raw, err := (&ptrace.JSONMarshaler{}).MarshalTraces(td)
+	require.NoError(t, err)
+	return text(t, traces, raw, true)
+}
+
+// Metrics returns the text of metrics, sorted.
+func Metrics(t testing.TB, md pmetric.Metrics) string {
+	t.Helper()
+	return ofMetrics(t, md, true)
+}
+
+// MetricsWithoutTimes returns the same without times, for what takes them from
+// a clock that the test does not set.
+func MetricsWithoutTimes(t testing.TB, md pmetric.Metrics) string {
+	t.Helper()
+	return ofMetrics(t, md, false)
+}
+
+func ofMetrics(t testing.TB, md pmetric.Metrics, times bool) string {
+	t.Helper()
+	raw, err := (&pmetric.JSONMarshaler{}).MarshalMetrics(md)
+	require.NoError(t, err)
+	return text(t, metrics, raw, times)
+}
+
+// Logs returns the text of logs, in their order.
+func Logs(t testing.TB, ld plog.Logs) string {
+	t.Helper()
+	raw, err := (&plog.JSONMarshaler{}).MarshalLogs(ld)
+	require.NoError(t, err)
+	return text(t, logs, raw, true)
+}
+
+func text(t testing.TB, s signal, raw []byte, times bool) string {
+	t.Helper()
+	request := parse(t, raw)
+	if !times {
+		removeTimes(request)
+	}
+	return write(s, request, s == metrics)
+}
+
+func parse(t testing.TB, raw []byte) object {
+	t.Helper()
+	require.True(t, utf8.Valid(raw), "a string that is not UTF-8 has no text that could be told from others'")
+	request, err := decode(raw)
+	require.NoError(t, err)
+	return request
+}
+
+// ReadTraces returns the traces of a file.
+func ReadTraces(t testing.TB, path string) ptrace.Traces {
+	t.Helper()
+	td, err := (&ptrace.JSONUnmarshaler{}).UnmarshalTraces(requestOf(t, traces, path))
+	require.NoError(t, err, path)
+	return td
+}
+
+// ReadMetrics returns the metrics of a file.
+func ReadMetrics(t testing.TB, path string) pmetric.Metrics {
+	t.Helper()
+	md, err := (&pmetric.JSONUnmarshaler{}).UnmarshalMetrics(requestOf(t, metrics, path))
+	require.NoError(t, err, path)
+	return md
+}
+
+// ReadLogs returns the log records of a file.
+func ReadLogs(t testing.TB, path string) plog.Logs {
+	t.Helper()
+	ld, err := (&plog.JSONUnmarshaler{}).UnmarshalLogs(requestOf(t, logs, path))
+	require.NoError(t, err, path)
+	return ld
+}
+
+// Signal returns the signal that a file has: "traces", "metrics" or "logs".
+func Signal(t testing.TB, path string) string {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	for line := range strings.Lines(string(content)) {
+		if word, _, _ := strings.Cut(strings.TrimSpace(line), " "); word != "" && word[0] != '#' {
+			return word
+		}
+	}
+	return ""
+}
+
+func requestOf(t testing.TB, s signal, path string) []byte {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	raw, err := read(s, string(content))
+	require.NoError(t, err, path)
+	return raw
+}
+
+// CompareTraces fails the test unless got is what a file says of its traces:
+// what a component adds has a + before it there, what it removes a -. With
+// -update it writes the file.
+func CompareTraces(t testing.TB, path string, got ptrace.Traces) {
+	t.Helper()
+	raw, err := (&ptrace.JSONMarshaler{}).MarshalTraces(got)
+	require.NoError(t, err)
+	before, err := (&ptrace.JSONMarshaler{}).MarshalTraces(ReadTraces(t, path))
+	require.NoError(t, err)
+	compareChanged(t, traces, path, before, raw)
+}
+
+// CompareMetrics does the same with metrics.
+func CompareMetrics(t testing.TB, path string, got pmetric.Metrics) {
+	t.Helper()
+	raw, err := (&pmetric.JSONMarshaler{}).MarshalMetrics(got)
+	require.NoError(t, err)
+	before, err := (&pmetric.JSONMarshaler{}).MarshalMetrics(ReadMetrics(t, path))
+	require.NoError(t, err)
+	compareChanged(t, metrics, path, before, raw)
+}
+
+// CompareLogs does the same with log records.
+func CompareLogs(t testing.TB, path string, got plog.Logs) {
+	t.Helper()
+	raw, err := (&plog.JSONMarshaler{}).MarshalLogs(got)
+	require.NoError(t, err)
+	before, err := (&plog.JSONMarshaler{}).MarshalLogs(ReadLogs(t, path))
+	require.NoError(t, err)
+	compareChanged(t, logs, path, before, raw)
+}
+
+func compareChanged(t testing.TB, s signal, path string, before, after []byte) {
+	t.Helper()
+	marked, err := changed(parse(t, before), parse(t, after))
+	require.NoError(t, err, path)
+	Compare(t, path, write(s, marked, false))
+}
+
+// Compare fails the test unless a file has this text, behind the comments that
+// it begins with. With -update it writes the file.
+func Compare(t testing.TB, path, got string) {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if !*Update {
+		require.NoError(t, err, "-update writes it")
+	}
+	comments, want := "", string(content)
+	for strings.HasPrefix(want, "#") {
+		line, rest, _ := strings.Cut(want, "\n")
+		comments, want = comments+line+"\n", rest
+	}
+	switch lines := difference(want, got); {
+	case lines == "":
+	case *Update:
+		require.NoError(t, os.WriteFile(path, []byte(comments+got), 0o600))
+	default:
+		t.Errorf("%s has the lines with -, the test got those with +; -update writes the file:\n%s", path, lines)
+	}
+}
+
+// difference returns the lines that only one of two texts has.
+func difference(want, got string) string {
+	if want == got {
+		return ""
+	}
+	surplus := map[string]int{}
+	for line := range strings.Lines(got) {
+		surplus[line]++
+	}
+	var b strings.Builder
+	for line := range strings.Lines(want) {
+		if surplus[line]--; surplus[line] < 0 {
+			fmt.Fprint(&b, "- ", line)
+		}
+	}
+	for line := range strings.Lines(got) {
+		if surplus[line] > 0 {
+			surplus[line]--
+			fmt.Fprint(&b, "+ ", line)
+		}
+	}
+	if b.Len() == 0 {
+		return "the same lines in another order:\n" + got
+	}
+	return b.String()
+}
