@@ -1,7 +1,7 @@
 # otelcol-ml: build, test and run. `make help` lists the targets.
 #
 # Needed on the machine: Go 1.26 or newer, a C compiler, make, git, python3.
-# Everything else is fetched into Go's caches and into .cache/, which git
+# Everything else is downloaded into Go's caches and into .cache/, which git
 # ignores.
 
 SHELL := /usr/bin/env bash
@@ -17,23 +17,23 @@ GO_SHOWN := $(CURDIR)/internal/tools/progress.sh go
 
 # The components and what they share: the modules of go.work.
 MODULES := $(shell sed -n 's/^\t\.\/\(.*\)$$/\1/p' go.work)
-# Modules that hold their own versions and stay out of the workspace.
+# Modules outside of the workspace, with their own versions.
 APART   := distribution e2e internal/tools internal/tools/image internal/tools/lint
-# The client programs that end-to-end tests run.
+# The client programs of the end-to-end tests.
 EXAMPLES := $(patsubst examples/%/requirements.txt,%,$(wildcard examples/*/requirements.txt))
-# Modules with generated code: whoever has a metadata.yaml, the vocabulary,
-# which writes its page, and the dashboards.
+# Modules with generated code: those with a metadata.yaml, the vocabulary page and
+# the dashboards.
 GENERATED := $(patsubst %/metadata.yaml,%,$(wildcard */*/metadata.yaml)) internal/mlattr docker/grafana
 
-# The builder reads build_tags only where it compiles by itself; here the
-# manifest stays the one place that names them.
+# ocb applies build_tags only when it compiles. The manifest remains their only
+# source.
 TAGS    := $(shell sed -n 's/^  build_tags: *//p' builder-config.yaml)
 
-# NVML is loaded at run time through cgo. Its header marks most of its calls
-# deprecated, which says nothing about this project.
+# NVML is loaded at run time through cgo. Its header marks most calls deprecated,
+# which is irrelevant here.
 export CGO_ENABLED := 1
 export CGO_CFLAGS  := -g -O2 -Wno-deprecated-declarations
-# A machine's own go.work settings or toolchain switches must not matter.
+# The build must not depend on the machine's toolchain settings.
 export GOTOOLCHAIN := local
 
 .PHONY: help
@@ -42,7 +42,7 @@ help: ## List the targets
 
 .PHONY: needs
 needs:
-	@for tool in go gcc git python3; do command -v $$tool >/dev/null || { echo "make: $$tool is missing; needed are Go 1.26 or newer, gcc, make, git and python3" >&2; exit 1; }; done
+	@for tool in go gcc git python3; do command -v $$tool >/dev/null || { echo "make: $$tool is missing; the build needs Go 1.26 or newer, gcc, make, git and python3" >&2; exit 1; }; done
 	@go version | awk '{v=substr($$3,3); split(v,a,"."); if (a[1]<1 || (a[1]==1 && a[2]+0<26)) {print "make: Go " v " is too old; 1.26 or newer is needed" > "/dev/stderr"; exit 1}}'
 
 .PHONY: build
@@ -59,24 +59,24 @@ collector:
 	@mkdir -p $(BIN)
 	@cd distribution && GOWORK=off $(GO_SHOWN) bin/otelcol-ml build -trimpath -tags "$(TAGS)" -ldflags "-s -w" -o $(BIN)/otelcol-ml .
 
-# Static: the image has it beside the collector, for whatever starts that.
+# Static, because the image contains it too.
 .PHONY: queuecheck
 queuecheck:
 	@cd cmd/queuecheck && CGO_ENABLED=0 GOWORK=off $(GO_SHOWN) bin/queuecheck build -trimpath -ldflags "-s -w" -o $(BIN)/queuecheck .
 
 .PHONY: demo
-demo: build ## Run the whole path on this machine: no GPU, container or account needed
+demo: build ## Run collector and simulated clients here: no GPU, container or account needed
 	@exec $(BIN)/mldemo --collector $(BIN)/otelcol-ml --mlgen $(BIN)/mlgen --config distribution/config/demo.yaml --dir demo-output
 
 .PHONY: test
-test: build ## Unit and component tests of every module (race detector on), then the built binary's
+test: build ## Test every module with the race detector, then the built binary
 	@echo "Testing the modules with the race detector. The first time, their dependencies are compiled for it: about 3 minutes on two cores."
 	@go test -race -timeout 30m work
 	@echo "Testing bin/otelcol-ml."
 	@GOWORK=off go test -C e2e -count=1 -timeout 30m ./harness/... ./dashboards/... ./pictures/... ./documents/... ./bench/... ./smoke/...
 
 .PHONY: lint
-lint: needs $(TOOLS)/golangci-lint ## Linters over every module, tidy module files, generated code up to date
+lint: needs $(TOOLS)/golangci-lint ## Run linters; check that go.mod files are tidy and generated code is up to date
 	@for m in $(MODULES) e2e; do echo "lint $$m"; (cd $$m && GOWORK=off $(TOOLS)/golangci-lint run ./...) || exit 1; done
 	@for m in $(MODULES) e2e internal/tools internal/tools/image internal/tools/lint; do (cd $$m && GOWORK=off go mod tidy -diff >/dev/null) || { echo "lint: $$m/go.mod is not tidy: run make tidy" >&2; exit 1; }; done
 	@for m in $(MODULES); do GOWORK=off go vet -C $$m ./... || exit 1; done
@@ -84,70 +84,70 @@ lint: needs $(TOOLS)/golangci-lint ## Linters over every module, tidy module fil
 	if [ "$$before" != "$$after" ]; then git --no-pager diff --stat; echo "lint: make generate changed files: run it and commit what it writes" >&2; exit 1; fi
 
 .PHONY: e2e
-e2e: build $(BIN) ## The built binary with real Jaeger and Prometheus, fed by every scenario
+e2e: build $(BIN) ## Test the built binary with real Jaeger and Prometheus and all scenarios
 	@e2e/servers/build.sh
 	@GOWORK=off go test -C e2e -count=1 -timeout 30m -parallel 8 . ./stacks/...
 
 .PHONY: e2e-clients
-e2e-clients: build ## The examples: real client programs against the built binary
+e2e-clients: build ## Test the built binary with real client programs, the examples
 	@e2e/servers/build.sh
 	@status=0; examples/venv.sh $(EXAMPLES) || status=$$?; \
 	if [ $$status -eq 75 ]; then echo "make: e2e-clients was LEFT OUT: no Python package registry can be reached" >&2; exit 0; fi; \
 	[ $$status -eq 0 ] && GOWORK=off go test -C e2e -count=1 -timeout 30m ./clients/... && \
 	REPRO_TENSORS=required GOWORK=off go test -C processor/reprogenprocessor -count=1 -timeout 30m -run 'Tensor|Shape|Client' .
 
-# What the image has of this repository and of the modules that it is made of.
-# A stage of docker/Dockerfile makes this target too.
+# The programs and licenses of the image. A stage of docker/Dockerfile runs this
+# target too.
 .PHONY: image-inputs
 image-inputs: collector queuecheck $(TOOLS)/syft $(BIN)/licenses/go/LICENSE
 	@cd cmd/healthcheck && CGO_ENABLED=0 GOWORK=off $(GO_SHOWN) bin/healthcheck build -trimpath -ldflags "-s -w" -o $(BIN)/healthcheck .
 	@cp $(TOOLS)/syft $(BIN)/syft
 
 .PHONY: image
-image: build image-inputs ## Container image otelcol-ml:<version>, by docker or podman; see docs/containers.md
+image: build image-inputs ## Build the image otelcol-ml:<version> with docker or podman; see docs/containers.md
 	@docker/image.sh
 
 .PHONY: e2e-image
-e2e-image: image ## The image with Jaeger and Prometheus as containers, as docker/compose.yaml runs them
+e2e-image: image ## Test the image in the stack of docker/compose.yaml
 	@e2e/servers/build.sh
 	@e2e/servers/images.sh
 	@GOWORK=off go test -C e2e -count=1 -timeout 30m -v ./image/...
 
 .PHONY: e2e-faults
-e2e-faults: build ## The built binary under faults, ids compared; UPDATE=1 writes the table of docs/reliability.md
+e2e-faults: build ## Test the built binary under faults; UPDATE=1 writes the table of docs/reliability.md
 	@GOWORK=off go test -C e2e -count=1 -timeout 10m -parallel 2 ./faults/... $(if $(UPDATE),-update)
 
-# The fast ones of the faults: what make check has of them.
+# The fast fault tests, for make check.
 .PHONY: e2e-faults-fast
 e2e-faults-fast: build
 	@GOWORK=off go test -C e2e -count=1 -timeout 10m -parallel 2 -short ./faults/...
 
 .PHONY: e2e-packages
-e2e-packages: ## Every list of packages that the repository names, from an empty Debian; needs root
+e2e-packages: ## Try the package lists of the documentation in an empty Debian; needs root
 	@e2e/packages/try.sh
 
 .PHONY: check
-check: test lint e2e e2e-faults-fast e2e-clients ## Everything that CI runs
+check: test lint e2e e2e-faults-fast e2e-clients ## Run all tests and linters of CI
 
-# e2e-image, with an engine that is installed where that may be done.
+# e2e-image, after installing a container engine if that is possible.
 .PHONY: e2e-image-installed
 e2e-image-installed:
 	@status=0; e2e/packages/engine.sh || status=$$?; \
 	if [ $$status -eq 75 ]; then echo "make: e2e-image was LEFT OUT: no container engine works here" >&2; [ "$${CI:-}" != true ]; else [ $$status -eq 0 ] && $(MAKE) e2e-image; fi
 
-# Each part is run, whatever becomes of those before it.
+# Runs each part, even if an earlier one fails.
 .PHONY: check-long
-check-long: ## make check and what takes longer: all faults, the image, lists of packages, every fuzz test
+check-long: ## Run make check, all fault tests, the image, package lists and fuzz tests
 	@status=0; for target in check e2e-faults e2e-packages e2e-image-installed fuzz; do \
 	  echo "make: check-long: $$target"; $(MAKE) $$target || { status=1; echo "make: check-long: $$target FAILED" >&2; }; done; exit $$status
 
 .PHONY: generate
-generate: needs $(TOOLS)/builder $(TOOLS)/mdatagen ## Write distribution/ (ocb), metadata (mdatagen) and reference pages
+generate: needs $(TOOLS)/builder $(TOOLS)/mdatagen ## Write distribution/ (ocb), metadata (mdatagen), reference pages and dashboards
 	@for m in $(GENERATED); do (cd $$m && PATH=$(TOOLS):$$PATH GOWORK=off go generate ./...) || exit 1; done
 	@GOWORK=off $(TOOLS)/builder --config builder-config.yaml --skip-compilation >$(CACHE)/builder.log 2>&1 || { cat $(CACHE)/builder.log >&2; exit 1; }
 
 .PHONY: tidy
-tidy: needs ## Format, and bring every go.mod in line with the code
+tidy: needs ## Format code and tidy every go.mod
 	@gofmt -l -w $(MODULES) e2e
 	@for m in $(MODULES) e2e internal/tools internal/tools/image internal/tools/lint; do (cd $$m && GOWORK=off go mod tidy) || exit 1; done
 
@@ -162,11 +162,11 @@ bench: needs ## Run every benchmark: COUNT (default 3) processes each, BENCHTIME
 	  if GOWORK=off go test -list '^Benchmark' $$p | grep -q '^Benchmark'; then for i in $$(seq $(or $(COUNT),3)); do GOWORK=off go test -run '^$$' -bench . -benchmem -benchtime $(or $(BENCHTIME),1s) $$p || exit 1; done; fi; done) || exit 1; done
 
 .PHONY: bench-collector
-bench-collector: build ## Compare what the components cost a whole collector, ROUNDS (default 12) turns each; see docs/performance.md
+bench-collector: build ## Measure the cost of the components in a whole collector, in ROUNDS (default 12); see docs/performance.md
 	@cd e2e && GOWORK=off go run ./bench -rounds $(or $(ROUNDS),12)
 
 .PHONY: pictures
-pictures: build ## Draw docs/images/dashboard-*.png from what the real servers say of simulated workloads; takes FOR (default 10m)
+pictures: build ## Draw docs/images/dashboard-*.png of simulated workloads; takes FOR (default 10m)
 	@e2e/servers/build.sh
 	@cd e2e && GOWORK=off go run ./pictures -for $(or $(FOR),10m)
 

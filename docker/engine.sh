@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Read by the scripts that build images. It sets engine to docker or podman,
-# whichever works here, or to what ENGINE names, and ends with what is missing.
+# Sourced by the scripts that build images. Sets engine to ENGINE, or to docker or
+# podman, whichever works. Without a working engine it exits with a message.
 
 engine_works() {
 	case $1 in
@@ -38,18 +38,18 @@ build() {
 	shift 3
 	case $engine in
 	docker) DOCKER_BUILDKIT=1 docker build --file "$file" --tag "$tag" "$@" "$context" ;;
-	# Without namespaces of its own a build works wherever podman is installed.
+	# chroot isolation works wherever podman is installed.
 	podman) podman build --isolation chroot --network host --format docker --file "$file" --tag "$tag" "$@" "$context" ;;
 	esac
 }
 
-# have IMAGE succeeds if an image is here or can be pulled.
+# have IMAGE succeeds if an image exists or can be pulled.
 have() {
 	"$engine" image inspect "$1" >/dev/null 2>&1 || "$engine" pull --quiet "$1" >/dev/null 2>&1
 }
 
-# debian prints the image of Debian to build on: the official one, or where no
-# registry can be reached, one that debootstrap makes of Debian's packages.
+# debian prints the Debian image to build on: the official one, or without a
+# registry one that debootstrap makes of Debian's packages.
 debian() {
 	release=bookworm official=docker.io/library/debian:bookworm-slim local=localhost/otelcol-ml-debian:bookworm
 	if have "$official"; then

@@ -1,10 +1,8 @@
 #!/bin/sh
-# licenses.sh OUT MODULES collects what the licences of everything that is
-# compiled into otelcol-ml ask to be passed on: texts, notices and, for the
-# licences that ask for it, sources, into OUT by import path. It fails where a
-# dependency has a licence that this project cannot pass on, or one that nobody
-# knows. MODULES gets the licence files of each module as the module cache has
-# them, where syft looks for the names of licences.
+# licenses.sh OUT MODULES collects into OUT, by import path, what the licenses of all
+# dependencies require to be passed on: texts, notices and, if required, sources. It
+# fails if a license forbids that or is unknown. MODULES gets the license files of
+# each module in the layout of the module cache, where syft reads license names.
 #
 # It needs Go, and go-licenses in PATH.
 set -eu
@@ -15,13 +13,13 @@ cd "$here/../distribution"
 export GOWORK=off CGO_ENABLED=1
 GOFLAGS="-tags=$(sed -n 's/^  build_tags: *//p' ../builder-config.yaml) $(go env GOFLAGS)"
 export GOFLAGS
-# What lies below it is the standard library. A program that was built with
-# -trimpath cannot know, and takes everything for it.
+# go-licenses identifies the standard library by this folder. Built with -trimpath,
+# it does not know the folder itself.
 GOROOT=$(go env GOROOT)
 export GOROOT
 
-# go-licenses does not recognise these two. Both are under Apache-2.0: the first
-# has it without its appendix, the second has those of its parts below it.
+# go-licenses does not recognize the Apache-2.0 licenses of these two: the first
+# lacks the appendix, the second contains the licenses of its parts.
 unrecognised='github.com/Showmax/go-fqdn github.com/apache/thrift'
 ignored=github.com/otelcol-ml/otelcol-ml
 for module in $unrecognised; do ignored=$ignored,$module; done
@@ -54,11 +52,11 @@ sort -u "$log" | while read -r module dir; do
 	licensed=$modules/${dir#"$cache"/}
 	mkdir -p "$licensed"
 	find "$dir" -maxdepth 1 -type f \( -iname 'licen[cs]e*' -o -iname 'copying*' -o -iname 'notice*' \) -exec cp {} "$licensed/" \;
-	# What go-licenses was not asked for, or passes over because of its name.
+	# Modules that go-licenses ignored or skipped because of a file name.
 	if [ ! -d "$out/$module" ]; then
 		mkdir -p "$out/$module"
 		cp -R "$licensed/." "$out/$module/"
 	fi
 done
-# The module cache is read-only; what was copied from it has to be removable.
+# Files copied from the read-only module cache must be removable.
 chmod -R u+w "$out" "$modules"

@@ -1,13 +1,11 @@
 #!/bin/sh
-# rootfs.sh ROOT makes in ROOT what the collector needs of Debian, from the
-# packages of the machine that it runs on: the C library, the certificates of
-# authorities, and time zones. There is no shell and no package manager in it.
-# What it has of a package is listed in var/lib/dpkg/status.d, as scanners expect
-# it of such images.
+# rootfs.sh ROOT creates the root file system of the image from installed Debian
+# packages: the C library, CA certificates and time zones, without a shell and a
+# package manager. var/lib/dpkg/status.d lists the packages, as scanners expect.
 set -eu
 root=$1
 
-# On Debian these are links into usr, and the loader's path leads through one.
+# On Debian these are links into usr, and the loader's path contains one.
 mkdir -p "$root"
 for link in bin lib lib32 lib64 libx32 sbin; do
 	if [ -L "/$link" ]; then
@@ -21,8 +19,7 @@ for package in base-files libc6 ca-certificates tzdata; do
 	dpkg-query -L "$package" | while read -r path; do
 		case $path in
 		/usr/share/doc/*/copyright | /usr/share/common-licenses/*) ;;
-		# Character sets that nothing here converts, single certificates, and
-		# what people read or run on a machine of their own.
+		# Unused: character sets, single certificates, documentation and tools.
 		/usr/share/doc/* | /usr/share/man/* | /usr/share/locale/* | /usr/share/lintian/* | /usr/share/bug/*) continue ;;
 		/usr/lib/*/gconv/* | /lib/*/gconv/* | /usr/share/ca-certificates/* | /usr/share/zoneinfo/right/* | /usr/share/zoneinfo/posix/*) continue ;;
 		/usr/sbin/* | /sbin/* | /etc/update-motd.d/* | /etc/ca-certificates/* | /usr/share/base-files/*) continue ;;
@@ -42,9 +39,8 @@ otelcol-ml:x:10001:' >"$root/etc/group"
 echo 'hosts: files dns' >"$root/etc/nsswitch.conf"
 install -d -m 1777 "$root/tmp"
 
-# The stock images' names. A file or folder that is mounted at a link is mounted
-# at what the link leads to, so that a configuration at any of these places is
-# the one that the collector starts with.
+# Names of the stock images. Engines mount at the target of a link, so a
+# configuration that is mounted at any of these paths is the one in use.
 mkdir -p "$root/etc/otelcol-ml"
 for name in otelcol otelcol-contrib; do
 	ln -s otelcol-ml "$root/etc/$name"

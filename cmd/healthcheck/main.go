@@ -1,8 +1,7 @@
-// Command healthcheck asks a health endpoint over HTTP and exits with 0 where
-// it answers 200, with 1 where it answers something else or nothing within
-// five seconds, and with 2 where its arguments are wrong. It is what the image
-// has for health checks of a container, since there is neither a shell nor a
-// client in it.
+// Command healthcheck requests a health endpoint over HTTP. It exits with 0 if
+// the endpoint answers 200, with 1 if it answers anything else or nothing
+// within five seconds, and with 2 if the arguments are wrong. Container health
+// checks use it, because the image has neither a shell nor an HTTP client.
 package main
 
 import (
@@ -15,12 +14,12 @@ import (
 	"time"
 )
 
-// defaultEndpoint is where the health_check extension of the shipped
-// configurations listens.
+// defaultEndpoint is the address of the health_check extension in the shipped
+// configurations.
 const defaultEndpoint = "http://127.0.0.1:13133/"
 
-// timeout is far above what a healthy collector needs, and below what
-// container engines give a check.
+// timeout is far above the response time of a healthy collector, and below the
+// timeout of container engines.
 const timeout = 5 * time.Second
 
 func main() {
@@ -29,7 +28,7 @@ func main() {
 	os.Exit(code)
 }
 
-// run returns the exit code and what there is to say.
+// run returns the exit code and a message.
 func run(arguments []string) (int, string) {
 	endpoint, err := parse(arguments)
 	if err != nil {
@@ -43,14 +42,14 @@ func run(arguments []string) (int, string) {
 	return 0, endpoint + " answers 200"
 }
 
-// parse returns the URL to ask.
+// parse returns the URL to request.
 func parse(arguments []string) (string, error) {
 	switch len(arguments) {
 	case 0:
 		return defaultEndpoint, nil
 	case 1:
 	default:
-		return "", fmt.Errorf("%d arguments; it takes one URL at most", len(arguments))
+		return "", fmt.Errorf("%d arguments, want at most one URL", len(arguments))
 	}
 	parsed, err := url.Parse(arguments[0])
 	if err != nil || (parsed.Scheme != "http" && parsed.Scheme != "https") || parsed.Host == "" {
@@ -59,8 +58,8 @@ func parse(arguments []string) (string, error) {
 	return arguments[0], nil
 }
 
-// check returns nil if the endpoint answers 200. A proxy is never asked, and a
-// redirection is not followed: both would be somebody else's health.
+// check returns nil if the endpoint answers 200. It uses no proxy and follows
+// no redirect, which could report another server's health.
 func check(ctx context.Context, endpoint string) (err error) {
 	client := &http.Client{
 		Transport:     &http.Transport{DisableKeepAlives: true},

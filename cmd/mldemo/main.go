@@ -14,9 +14,9 @@ import (
 	"time"
 )
 
-// sameSignal is how long after a signal another one means no more than the
-// first: one Ctrl-C may come twice, from the terminal and from a program that
-// passes it on.
+// sameSignal is the time within which a repeated signal counts as the first
+// one: a Ctrl-C may arrive twice, from the terminal and from a program that
+// forwards it.
 const sameSignal = time.Second
 
 // Exit codes.
@@ -30,11 +30,10 @@ func main() {
 	os.Exit(runDemo(os.Args[1:], os.LookupEnv, os.Stdout, os.Stderr))
 }
 
-// settings are what the user may choose.
+// settings are the flags and environment variables.
 type settings struct {
 	collector, mlgen, config string
-	// directory takes the logs and, unless reproductions says otherwise, the
-	// reproductions.
+	// directory contains the logs and, by default, the reproductions.
 	directory     string
 	reproductions string
 	duration      time.Duration
@@ -48,18 +47,18 @@ func runDemo(args []string, lookup func(string) (string, bool), stdout, stderr i
 	case errors.Is(err, flag.ErrHelp):
 		return exitOK
 	case err != nil:
-		_, _ = fmt.Fprintln(stderr, "mldemo:", err) // the exit code says it too
+		_, _ = fmt.Fprintln(stderr, "mldemo:", err) // the exit code reports it too
 		return exitUsage
 	}
 
-	// A reader that goes away is an error of the next write, not a death that
-	// leaves the children alone.
+	// If the reader of stdout disappears, the next write fails instead of the
+	// process being killed, which would leave its children running.
 	ignored := make(chan os.Signal, 1)
 	signal.Notify(ignored, brokenPipe()...)
 
-	// The first signal asks for a clean end, a later one for a fast end. The
-	// process ends with this function, so that there is no signal.Stop: one
-	// that comes at the very end must not change the exit code.
+	// The first signal requests a clean end, a later one a fast end. There is
+	// no signal.Stop, because the process ends with this function: a signal at
+	// the very end must not change the exit code.
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, endSignals()...)
 	run, interrupt := context.WithCancel(context.Background())
@@ -87,7 +86,7 @@ func runDemo(args []string, lookup func(string) (string, bool), stdout, stderr i
 
 	d := newDemo(chosen, stdout)
 	if err := d.run(run, hurry); err != nil {
-		_, _ = fmt.Fprintln(stderr, "mldemo:", err) // the exit code says it too
+		_, _ = fmt.Fprintln(stderr, "mldemo:", err) // the exit code reports it too
 		return exitError
 	}
 	return exitOK
@@ -105,15 +104,15 @@ func parseFlags(args []string, lookup func(string) (string, bool), stderr io.Wri
 	flags.StringVar(&s.collector, "collector", "bin/otelcol-ml", "the collector's `binary`")
 	flags.StringVar(&s.mlgen, "mlgen", "bin/mlgen", "the workload generator's `binary`")
 	flags.StringVar(&s.config, "config", "distribution/config/demo.yaml", "the collector's configuration `file`")
-	flags.StringVar(&s.directory, "dir", "demo-output", "the `folder` for logs and reproductions; it is made where it is missing")
+	flags.StringVar(&s.directory, "dir", "demo-output", "the `folder` for logs and reproductions, created if it does not exist")
 	flags.StringVar(&s.reproductions, "reproductions", reproductions,
-		"the `folder` that the collector writes reproductions to (OTELCOL_ML_REPRO_DIR); without it, \"reproductions\" in --dir")
+		"the `folder` for reproductions (OTELCOL_ML_REPRO_DIR), by default \"reproductions\" in --dir")
 	flags.DurationVar(&s.duration, "duration", 0, "how long the demo runs, such as 30s; 0 runs until Ctrl-C")
 	flags.BoolVar(&s.once, "once", false,
-		"print one screen as soon as every part of it has something to show, but no later than after --duration (here 0 means 60s), and end")
+		"print one screen as soon as every part of it has data, at the latest after --duration (here 0 means 60s), and exit")
 	for i := range s.endpoints {
 		e := &s.endpoints[i]
-		flags.Func(e.flag, fmt.Sprintf("the `address` for %s (%s), %s unless another program has that port", e.use, e.variables(), e.address),
+		flags.Func(e.flag, fmt.Sprintf("the `address` for %s (%s), by default %s or, if that port is taken, a free one", e.use, e.variables(), e.address),
 			func(value string) error {
 				e.address, e.explicit = value, true
 				return nil
@@ -131,8 +130,8 @@ func parseFlags(args []string, lookup func(string) (string, bool), stderr io.Wri
 	return s, s.validate()
 }
 
-// validate checks what can be checked before anything is started and makes
-// the paths that are shown independent of the working directory.
+// validate checks the settings before anything is started, and makes displayed
+// paths absolute.
 func (s *settings) validate() error {
 	var errs []error
 	for _, program := range []struct{ flag, path string }{{"collector", s.collector}, {"mlgen", s.mlgen}} {
@@ -157,8 +156,8 @@ func (s *settings) validate() error {
 	for _, e := range s.endpoints {
 		errs = append(errs, validateEndpoint(e))
 	}
-	// The reproduction's command is meant for another terminal, which may be
-	// in another folder.
+	// Users run the displayed command in another terminal, perhaps in another
+	// folder.
 	absolute, err := filepath.Abs(s.reproductions)
 	s.reproductions = absolute
 	return errors.Join(append(errs, err)...)

@@ -10,25 +10,25 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/cmd/mlgen/sentlog"
 )
 
-// driver runs one scenario: it tells it the time and delivers its requests.
+// driver runs one scenario in time and sends its requests.
 type driver struct {
 	name     string
 	scenario scenario.Scenario
 	sender   send.Sender
-	ledger   *ledger
+	results  *results
 	rate     float64
-	// steps is how many steps to take; 0 means no end.
+	// steps is the number of steps; 0 means no limit.
 	steps int64
-	// deadline ends the run on the wall clock too; zero means never.
+	// deadline ends the run by the wall clock; zero means never.
 	deadline time.Time
-	// start is the time of the first step on the simulated clock; zero means
+	// start is the time of the first step on the simulated clock; zero selects
 	// the wall clock.
 	start time.Time
 }
 
 // run takes steps until they are done, the deadline has passed or stop is
-// cancelled, and ends the scenario cleanly in each case. Requests are sent under
-// sending, so that an interruption does not cut one short.
+// canceled. In each case it ends the scenario cleanly. Requests use the context
+// sending, so that an interruption does not cut one off.
 func (d *driver) run(stop, sending context.Context) {
 	interval := time.Duration(float64(time.Second) / d.rate)
 	begun := time.Now()
@@ -38,22 +38,22 @@ func (d *driver) run(stop, sending context.Context) {
 		if !wait(stop, due) || d.late() {
 			break
 		}
-		// The simulated clock knows no delay, so that a seed repeats everything.
+		// The simulated clock has no delays, so that a seed repeats everything.
 		if now := d.clock(time.Now(), n); now.After(at) || n == 0 {
 			at = now
 		}
 		d.deliver(sending, d.scenario.Step(at))
-		d.ledger.step(d.name)
+		d.results.step(d.name)
 		due = due.Add(interval)
 		if now := time.Now(); now.After(due.Add(interval)) {
-			// A slow server: steps that were missed are not made up for.
+			// After a slow server, missed steps are not repeated.
 			due = now
 		}
 	}
 	d.deliver(sending, d.scenario.Finish(at))
 }
 
-// clock is the time of a step: the wall clock's, or the simulated one's.
+// clock returns the time of a step, on the wall clock or the simulated clock.
 func (d *driver) clock(now time.Time, step int64) time.Time {
 	if d.start.IsZero() {
 		return now
@@ -68,7 +68,7 @@ func (d *driver) late() bool {
 func (d *driver) deliver(ctx context.Context, batches []scenario.Batch) {
 	for _, b := range batches {
 		partial, err := d.send(ctx, b)
-		d.ledger.settle(b, partial, err)
+		d.results.settle(b, partial, err)
 	}
 }
 
@@ -85,7 +85,7 @@ func (d *driver) send(ctx context.Context, b scenario.Batch) (send.Partial, erro
 	}
 }
 
-// wait sleeps until due and reports false where stop was cancelled first.
+// wait sleeps until due. It returns false if stop is canceled first.
 func wait(stop context.Context, due time.Time) bool {
 	timer := time.NewTimer(time.Until(due))
 	defer timer.Stop()

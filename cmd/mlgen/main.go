@@ -31,17 +31,18 @@ const (
 	exitUsage
 )
 
-// grace is how long requests may take after an interruption.
+// grace is the time that requests may take after an interruption.
 const grace = 10 * time.Second
 
 func main() {
 	stop, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// The first signal asks for a clean end; a second one kills.
+	// The first signal requests a clean end; a second one kills.
 	context.AfterFunc(stop, cancel)
 	os.Exit(run(stop, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// run is the whole command. It ends when the work is done or stop is cancelled.
+// run is the whole command. It returns when the work is done or stop is
+// canceled.
 func run(stop context.Context, args []string, stdout, stderr io.Writer) int {
 	o, err := parse(args, stdout)
 	switch {
@@ -73,8 +74,8 @@ func generate(stop context.Context, o options, stderr io.Writer) (refused int64,
 		defer func() { err = errors.Join(err, file.Close()) }()
 		log = sentlog.NewWriter(file)
 	}
-	ledger := newLedger(o.scenarios, log)
-	drivers, closeSenders, err := newDrivers(o, ledger)
+	results := newResults(o.scenarios, log)
+	drivers, closeSenders, err := newDrivers(o, results)
 	if err != nil {
 		return 0, err
 	}
@@ -84,18 +85,18 @@ func generate(stop context.Context, o options, stderr io.Writer) (refused int64,
 	if start.IsZero() {
 		start = time.Now()
 	}
-	ledger.header(sentlog.Header{
+	results.header(sentlog.Header{
 		Version: sentlog.Version, Seed: o.seed, Scenarios: o.scenarios, StartUnixNano: start.UnixNano(), Rate: o.rate,
 	})
 	say(stderr, "mlgen: sending simulated telemetry, seed %d\n", o.seed)
-	hide := showProgress(o, ledger, stderr)
+	hide := showProgress(o, results, stderr)
 	drive(stop, drivers)
 	hide()
-	refused = ledger.report(stderr, o.scenarios)
-	return refused, ledger.close(time.Now(), stop.Err() != nil)
+	refused = results.report(stderr, o.scenarios)
+	return refused, results.close(time.Now(), stop.Err() != nil)
 }
 
-func newDrivers(o options, ledger *ledger) ([]*driver, func(), error) {
+func newDrivers(o options, results *results) ([]*driver, func(), error) {
 	var senders []send.Sender
 	closeAll := func() {
 		for _, s := range senders {
@@ -109,16 +110,16 @@ func newDrivers(o options, ledger *ledger) ([]*driver, func(), error) {
 			closeAll()
 			return nil, nil, err
 		}
-		// A connection each, as five programs have.
+		// One connection for each scenario, as with separate programs.
 		sender, err := newSender(o, name)
 		if err != nil {
 			closeAll()
 			return nil, nil, err
 		}
 		senders = append(senders, sender)
-		d := &driver{name: name, scenario: s, sender: sender, ledger: ledger, rate: o.rate, steps: o.steps(), start: o.start}
-		// On the simulated clock only the steps count: a slow machine must not
-		// change what a seed sends.
+		d := &driver{name: name, scenario: s, sender: sender, results: results, rate: o.rate, steps: o.steps(), start: o.start}
+		// On the simulated clock only the number of steps counts: a slow
+		// machine must not change what a seed sends.
 		if o.duration > 0 && o.start.IsZero() {
 			d.deadline = time.Now().Add(o.duration)
 		}
@@ -138,8 +139,8 @@ func newSender(o options, name string) (send.Sender, error) {
 	return send.NewHTTP(o.httpEndpoint, tracesURL, send.DefaultRetry())
 }
 
-// drive runs all scenarios at the same time. Once stop is cancelled, what is
-// being sent has the grace period to get through.
+// drive runs all scenarios concurrently. Once stop is canceled, requests in
+// progress may take up to grace.
 func drive(stop context.Context, drivers []*driver) {
 	sending, cut := context.WithCancelCause(context.Background())
 	defer cut(nil)
@@ -156,16 +157,16 @@ func drive(stop context.Context, drivers []*driver) {
 	all.Wait()
 }
 
-// showProgress shows the progress line where somebody can see it, and returns
-// how to end it.
-func showProgress(o options, ledger *ledger, stderr io.Writer) func() {
+// showProgress shows the progress line on a terminal, or if it is requested,
+// and returns a function that removes it.
+func showProgress(o options, results *results, stderr io.Writer) func() {
 	file, ok := stderr.(*os.File)
 	if !o.progress && (!ok || !term.IsTerminal(int(file.Fd()))) {
 		return func() {}
 	}
 	done := make(chan struct{})
 	var shown sync.WaitGroup
-	shown.Go(func() { ledger.show(stderr, o.scenarios, done) })
+	shown.Go(func() { results.show(stderr, o.scenarios, done) })
 	return func() {
 		close(done)
 		shown.Wait()

@@ -193,22 +193,22 @@ func TestSentLogCannotBeWritten(t *testing.T) {
 }
 
 func TestProgressLine(t *testing.T) {
-	ledger := newLedger([]string{"fx"}, nil)
-	ledger.step("fx")
+	results := newResults([]string{"fx"}, nil)
+	results.step("fx")
 	s, err := scenario.New("fx", scenario.Settings{Rate: 1, MetricsInterval: time.Second})
 	require.NoError(t, err)
 	for _, batch := range s.Step(time.Unix(1_800_000_000, 0)) {
-		ledger.settle(batch, send.Partial{Refused: 1, Message: "why\x1b[31m"}, nil)
+		results.settle(batch, send.Partial{Refused: 1, Message: "why\x1b[31m"}, nil)
 	}
-	assert.Contains(t, ledger.line([]string{"fx"}, 3*time.Second), "mlgen (simulated) 3s | fx 1 steps")
-	assert.Contains(t, ledger.line([]string{"fx"}, 3*time.Second), "2 NOT ACCEPTED")
+	assert.Contains(t, results.line([]string{"fx"}, 3*time.Second), "mlgen (simulated) 3s | fx 1 steps")
+	assert.Contains(t, results.line([]string{"fx"}, 3*time.Second), "2 NOT ACCEPTED")
 	var out bytes.Buffer
-	assert.Equal(t, int64(2), ledger.report(&out, []string{"fx"}))
+	assert.Equal(t, int64(2), results.report(&out, []string{"fx"}))
 	assert.NotContains(t, out.String(), "\x1b", "a server's words cannot drive the terminal")
 
 	done := make(chan struct{})
 	close(done)
 	out.Reset()
-	ledger.show(&out, []string{"fx"}, done)
+	results.show(&out, []string{"fx"}, done)
 	assert.Equal(t, "\r\x1b[2K", out.String())
 }

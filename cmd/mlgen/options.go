@@ -24,7 +24,7 @@ const (
 	maxRanks = 1024
 )
 
-// options is what the user asked for, checked.
+// options are the validated flags.
 type options struct {
 	scenarios       []string
 	rate            float64
@@ -44,8 +44,8 @@ type options struct {
 	progress        bool
 }
 
-// parse reads the command line. Its error is flag.ErrHelp where the user asked
-// for help, and otherwise names the flag, its value and what is allowed.
+// parse reads the command line. It returns flag.ErrHelp for --help; any other
+// error names the flag, its value and the accepted values.
 func parse(args []string, output io.Writer) (options, error) {
 	var o options
 	var names, seed, start string
@@ -53,20 +53,20 @@ func parse(args []string, output io.Writer) (options, error) {
 	flags.SetOutput(io.Discard)
 	flags.StringVar(&names, "scenario", "all", "comma-separated `systems` to imitate: "+strings.Join(scenario.Names(), ", ")+", or all")
 	flags.Float64Var(&o.rate, "rate", 1, "activity `steps` per second and scenario: a training step, an operation, a call, a batch, a round")
-	flags.DurationVar(&o.duration, "duration", 0, "how `long` to send; 0 means until interrupted")
-	flags.Int64Var(&o.count, "steps", 0, "`number` of steps of each scenario, however long a busy machine takes for them, in place of --duration; 0 means no number")
-	flags.StringVar(&seed, "seed", "", "`number` that decides ids, values and order; without it one is chosen and printed")
-	flags.StringVar(&start, "start", "", "RFC 3339 `time` of the first step; steps then follow at the rate on that clock (default: now, on the wall clock)")
+	flags.DurationVar(&o.duration, "duration", 0, "sending `time`; 0 means until interrupted")
+	flags.Int64Var(&o.count, "steps", 0, "`number` of steps of each scenario, instead of --duration, however long they take; 0 means no limit")
+	flags.StringVar(&seed, "seed", "", "`number` that determines ids, values and order; by default random and printed")
+	flags.StringVar(&start, "start", "", "RFC 3339 `time` of the first step on a simulated clock (default: the wall clock)")
 	flags.IntVar(&o.ranks, "ranks", 2, "`number` of TorchTel processes")
-	flags.Int64Var(&o.jobID, "job-id", 0, "TorchTel's job `id`; 0 is what it sends under torchrun")
+	flags.Int64Var(&o.jobID, "job-id", 0, "TorchTel's job `id`; under torchrun it sends 0")
 	flags.StringVar(&o.jobName, "job-name", "local", "TorchTel's job `name`")
-	flags.DurationVar(&o.metricsInterval, "metrics-interval", 5*time.Second, "`time` between metric exports of a process; the clients' own default is 60s")
-	flags.StringVar(&o.protocol, "protocol", "auto", "`transport`: grpc, http, or auto for each system's own")
+	flags.DurationVar(&o.metricsInterval, "metrics-interval", 5*time.Second, "`time` between metric exports of a process; the clients' default is 60s")
+	flags.StringVar(&o.protocol, "protocol", "auto", "`transport`: grpc, http, or auto for the transport of each system")
 	flags.StringVar(&o.endpoint, "endpoint", "", "gRPC `host:port`, or with --protocol http the base URL (default "+defaultGRPC+" or "+defaultHTTP+")")
 	flags.StringVar(&o.httpEndpoint, "http-endpoint", "", "base `URL` for OTLP/HTTP (default "+defaultHTTP+")")
 	flags.StringVar(&o.fxEndpoint, "fx-endpoint", "", "`URL` that the fx scenario posts its spans to exactly as given, by HTTP (default: /v1/traces of the HTTP endpoint)")
-	flags.StringVar(&o.sent, "sent", "", "`file` for the log of what was acknowledged, JSON lines; an existing file is replaced")
-	flags.BoolVar(&o.progress, "progress", false, "show progress even if standard error is no terminal")
+	flags.StringVar(&o.sent, "sent", "", "`file` for the log of acknowledged items, as JSON lines; an existing file is replaced")
+	flags.BoolVar(&o.progress, "progress", false, "show progress even if standard error is not a terminal")
 	err := flags.Parse(args)
 	if errors.Is(err, flag.ErrHelp) {
 		say(output, usageHead)
@@ -144,7 +144,7 @@ func (o *options) check() []error {
 		bad("--duration is %v, want 0 (until interrupted) or more", o.duration)
 	}
 	if o.count < 0 {
-		bad("--steps is %d, want 0 (no number) or more", o.count)
+		bad("--steps is %d, want 0 (no limit) or more", o.count)
 	}
 	if o.count > 0 && o.duration > 0 {
 		bad("--steps is %d and --duration is %v, want one of the two", o.count, o.duration)

@@ -101,7 +101,7 @@ func TestBadFlags(t *testing.T) {
 		{[]string{"--rate", "fast"}, []string{`"fast"`, "-rate"}},
 		{[]string{"--duration", "-1s"}, []string{"--duration is -1s", "0 (until interrupted) or more"}},
 		{[]string{"--duration", "10"}, []string{`"10"`, "-duration"}},
-		{[]string{"--steps", "-1"}, []string{"--steps is -1", "0 (no number) or more"}},
+		{[]string{"--steps", "-1"}, []string{"--steps is -1", "0 (no limit) or more"}},
 		{[]string{"--steps", "5", "--duration", "1s"}, []string{"--steps is 5 and --duration is 1s", "one of the two"}},
 		{[]string{"--seed", "1.5"}, []string{`--seed is "1.5"`, "whole number"}},
 		{[]string{"--ranks", "0"}, []string{"--ranks is 0", "1 to 1024"}},

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// say writes for people. Nothing can be done about a terminal that is gone.
+// say writes for the user and ignores errors of the terminal.
 func say(out io.Writer, format string, args ...any) {
 	_, _ = fmt.Fprintf(out, format, args...)
 }
 
-// line is the state of all scenarios in one line.
-func (l *ledger) line(names []string, elapsed time.Duration) string {
+// line returns the state of all scenarios in one line.
+func (l *results) line(names []string, elapsed time.Duration) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "mlgen (simulated) %s", elapsed.Round(time.Second))
 	for _, name := range names {
@@ -27,9 +27,10 @@ func (l *ledger) line(names []string, elapsed time.Duration) string {
 	return b.String()
 }
 
-// report tells the result of each scenario and returns how many items were not
-// accepted. What a server said is quoted: it may hold anything.
-func (l *ledger) report(out io.Writer, names []string) int64 {
+// report prints the result of each scenario and returns the number of items
+// that were not accepted. It quotes server messages, which may contain
+// anything.
+func (l *results) report(out io.Writer, names []string) int64 {
 	refused := int64(0)
 	for _, name := range names {
 		t := l.totals(name)
@@ -43,8 +44,8 @@ func (l *ledger) report(out io.Writer, names []string) int64 {
 	return refused
 }
 
-// show rewrites the progress line until done is closed.
-func (l *ledger) show(out io.Writer, names []string, done <-chan struct{}) {
+// show redraws the progress line until done is closed.
+func (l *results) show(out io.Writer, names []string, done <-chan struct{}) {
 	const eraseLine = "\r\x1b[2K"
 	begun := time.Now()
 	tick := time.NewTicker(500 * time.Millisecond)

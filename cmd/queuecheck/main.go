@@ -1,17 +1,17 @@
-// Command queuecheck looks for damage in the files of a persistent queue, those
-// that the file_storage extension writes, before a collector opens them. It puts
-// a damaged file aside, so that the collector begins that queue anew: the
-// extension's own option recreate does so too, but not for damage that it meets
-// only while the collector runs, and not for damage that ends the process, since
-// the file is mapped into memory.
+// Command queuecheck checks the files of a persistent queue, which the
+// file_storage extension writes, before a collector opens them. It moves a
+// damaged file away, so that the collector starts an empty queue. The option
+// recreate of the extension does the same, but not for damage that appears
+// later, and not for damage that ends the process, because the file is mapped
+// into memory.
 //
 //	queuecheck DIRECTORY [COMMAND ARGUMENT…]
 //
-// It reads each file in a process of its own, which the damage may end. A damaged
-// file gets the time and .backup behind its name, as from the extension. Then it
-// runs the command in its own place, so that signals reach the command. Without
-// a command it exits with 0 where no damaged file is left in the directory and
-// with 1 where one is. With wrong arguments it exits with 2.
+// It reads each file in a separate process, which the damage may end. Like the
+// extension, it adds the time and .backup to the name of a damaged file. Then it
+// replaces itself by the command, so that signals reach the command. Without a
+// command it exits with 0 if no damaged file is left in the directory and with 1
+// if one is. With wrong arguments it exits with 2.
 package main
 
 import (
@@ -26,7 +26,7 @@ import (
 	"time"
 )
 
-// readVariable is the environment variable that names the file to read, in the
+// readVariable is the environment variable with the file to read, set in the
 // process that reads it.
 const readVariable = "QUEUECHECK_READ"
 
@@ -47,7 +47,7 @@ func main() {
 		fmt.Fprintf(os.Stderr, "queuecheck: %v\n", err)
 	}
 	if command := os.Args[2:]; len(command) > 0 {
-		// The collector says itself what is wrong with a directory.
+		// The collector reports problems with the directory itself.
 		err = replace(command)
 		fmt.Fprintf(os.Stderr, "queuecheck: %s: %v\n", command[0], err)
 	}
@@ -56,8 +56,8 @@ func main() {
 	}
 }
 
-// check puts the damaged files of a directory aside. A directory that is not
-// there has no damaged file. The errors of several files are joined.
+// check moves damaged files of a directory away. It returns nil if the
+// directory does not exist, and joins the errors of several files.
 func check(directory string, now time.Time) error {
 	entries, err := os.ReadDir(directory)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -75,13 +75,13 @@ func check(directory string, now time.Time) error {
 	return errors.Join(failed...)
 }
 
-// isQueue reports whether file_storage opens a file of this name: neither what
-// was put aside nor what a compaction has left.
+// isQueue reports whether file_storage opens a file of this name. Backups and
+// remains of a compaction are no queues.
 func isQueue(name string) bool {
 	return !strings.HasSuffix(name, ".backup") && !strings.HasPrefix(name, "tempdb")
 }
 
-// checkFile puts a file aside if it is damaged.
+// checkFile moves a file away if it is damaged.
 func checkFile(file string, now time.Time) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -110,7 +110,7 @@ func checkFile(file string, now time.Time) error {
 
 func firstLine(output []byte) string {
 	lines := strings.Split(strings.TrimSpace(string(output)), "\n")
-	// The Go runtime writes an address before what has happened.
+	// The Go runtime prints an address before the error.
 	if i := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, "fatal error: ") }); i >= 0 {
 		return lines[i]
 	}

@@ -15,11 +15,11 @@ import (
 // that the file is damaged.
 const (
 	exitDamaged = 1
-	// exitUnreadable says that nothing is known of the file.
+	// exitUnreadable means that the file could not be checked.
 	exitUnreadable = 3
 )
 
-// errUnreadable wraps what keeps a file from being read at all.
+// errUnreadable wraps errors that prevent a file from being read.
 var errUnreadable = errors.New("cannot be read")
 
 func exitCode(err error) int {
@@ -32,8 +32,8 @@ func exitCode(err error) int {
 // lockTimeout is how long another process may hold the file.
 const lockTimeout = time.Second
 
-// read reads everything in a file and returns what is wrong with it. Damage may
-// also panic, also in a goroutine of bbolt's, or end the process by a signal.
+// read reads a whole file and returns an error if it is damaged. Damage may
+// also panic, even in a goroutine of bbolt, or end the process with a signal.
 func read(file string) error {
 	db, err := bbolt.Open(file, 0o600, &bbolt.Options{ReadOnly: true, Timeout: lockTimeout})
 	if err != nil {
@@ -45,7 +45,7 @@ func read(file string) error {
 	return errors.Join(db.View(walk), db.Close())
 }
 
-// walk checks the pages and reads every value.
+// walk checks all pages and reads all values.
 func walk(tx *bbolt.Tx) error {
 	var first error
 	for err := range tx.Check() {

@@ -4,5 +4,5 @@ package main
 
 import "errors"
 
-// replace is not possible here.
+// replace is not supported on this system.
 func replace([]string) error { return errors.New("this system runs no command in another's place") }

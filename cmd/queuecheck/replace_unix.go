@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// replace runs a command in the place of this process. It returns only where
-// the command cannot be run.
+// replace replaces this process by a command. It returns only if the command
+// cannot be run.
 func replace(command []string) error {
 	path, err := exec.LookPath(command[0])
 	if err != nil {

@@ -74,18 +74,3 @@ func (r *Reader) Event(name string) EventKind {
 func PoolKeys() []string { return poolKeys }
 
 var poolKeys = collectKeys(func(t *Table) []string { return t.PoolKeys })
-
-// collectKeys concatenates a list of all tables, in their order, without
-// duplicates.
-func collectKeys(list func(*Table) []string) (keys []string) {
-	seen := make(map[string]bool)
-	for _, t := range Tables() {
-		for _, key := range list(&t) {
-			if !seen[key] {
-				seen[key] = true
-				keys = append(keys, key)
-			}
-		}
-	}
-	return keys
-}

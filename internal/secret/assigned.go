@@ -2,39 +2,40 @@ package secret
 
 import "strings"
 
-// Rules for secrets that are known by the name before them.
+// Rules for secrets that follow their name.
 const (
 	assignmentRule = "assignment"
 	argumentRule   = "argument"
 )
 
 const (
-	// maxName is the length in bytes up to which a name is read.
+	// maxName is the longest name that is read, in bytes.
 	maxName = 128
-	// minValue is the length in bytes below which a value in a text is none.
+	// minValue is the length in bytes of the shortest value.
 	minValue = 3
-	// maxGap is how far behind a name's member its value's may begin.
+	// maxGap is the longest distance between the members name and value, in
+	// bytes.
 	maxGap = 64
 )
 
 var (
 	nameByte = alphabet("A-Za-z0-9_.$-").bytes()
-	// identifier has the bytes of a path of identifiers without digits.
+	// identifier has the bytes of a dotted path of identifiers without digits.
 	identifier = alphabet("A-Za-z_.").bytes()
 )
 
-// scanner looks for names of secrets with a value behind them: name=value and
-// name: value in a text, a line of a shell, a URL, JSON or what Python prints,
+// scanner finds names of secrets that are followed by a value: name=value and
+// name: value in a text, a shell command, a URL, JSON or Python's output,
 // --name value, ("name", "value") and <name>value</name>.
 type scanner struct {
 	writer
-	// named is the secret that {"name": "password", "value": …} names, up to
-	// until.
+	// named is the secret that {"name": "password", "value": …} names. It
+	// applies up to until.
 	named string
 	until int
 }
 
-// withoutAssigned replaces the values behind the names of secrets.
+// withoutAssigned replaces the values that follow names of secrets.
 func withoutAssigned(text string, rules []string) (string, []string) {
 	s := scanner{writer: writer{text: text, rules: rules}}
 	for i := 0; i < len(text); i++ {
@@ -52,8 +53,8 @@ func withoutAssigned(text string, rules []string) (string, []string) {
 	return s.result()
 }
 
-// assignment reads what stands around the separator at i. It returns the last
-// position that is done with.
+// assignment reads the name and the value around the separator at i. It returns
+// the last position that was read.
 func (s *scanner) assignment(i int) int {
 	n := s.nameBefore(i)
 	if n.text == "" {
@@ -75,8 +76,8 @@ func (s *scanner) assignment(i int) int {
 	return s.values(i, next, name, n)
 }
 
-// member reports the name of a secret whose value follows, where the name is a
-// member's and not the member itself: {"name": "password", "value": "x"}.
+// member returns the name of the secret whose value follows, for objects with
+// members for name and value: {"name": "password", "value": "x"}.
 func (s *scanner) member(name string, next int) string {
 	switch strings.ToLower(name) {
 	case "name", "key":
@@ -98,7 +99,7 @@ func (s *scanner) values(i, next int, name string, n named) int {
 	if v.from == v.to && v.from < len(s.text) && (s.text[v.from] == '[' || s.text[v.from] == '(') {
 		done := i
 		for v = s.value(v.from+1, false); v.quoted; v = s.value(v.next+1, false) {
-			done = s.withhold(done, v, name, assignmentRule)
+			done = s.redact(done, v, name, assignmentRule)
 			if v.next >= len(s.text) || s.text[v.next] != ',' {
 				break
 			}
@@ -108,7 +109,7 @@ func (s *scanner) values(i, next int, name string, n named) int {
 	if !v.quoted && (n.isCount() || s.isCode(v, name)) {
 		return i
 	}
-	return s.withhold(i, v, name, assignmentRule)
+	return s.redact(i, v, name, assignmentRule)
 }
 
 // isCode reports whether an unquoted value is an expression of a program, as in
@@ -127,8 +128,8 @@ func (s *scanner) isCode(v value, name string) bool {
 	return text == name || path && Key(text) || v.to < len(s.text) && s.text[v.to] == '['
 }
 
-// header replaces a header's value behind the name of its scheme: to the end of
-// the line, or of the quotes that it or the whole header stands in.
+// header replaces the value of a header after the name of its scheme, up to the
+// end of the line or of the quotes around the value or the header.
 func (s *scanner) header(i, next int, n named, rule string) int {
 	v := s.value(next, false)
 	if !v.quoted {
@@ -141,10 +142,11 @@ func (s *scanner) header(i, next int, n named, rule string) int {
 	if scheme, rest, found := strings.Cut(text, " "); found && rule != "cookie" && isScheme(scheme) && len(rest) >= minValue {
 		v.from += len(scheme) + 1
 	}
-	return s.withhold(i, v, n.text, rule)
+	return s.redact(i, v, n.text, rule)
 }
 
-// headerRule returns the rule for a header that takes a whole line, or "".
+// headerRule returns the rule for a header whose value is the rest of the line,
+// or "".
 func headerRule(name string) string {
 	switch lastWord(name) {
 	case "authorization":
@@ -155,8 +157,8 @@ func headerRule(name string) string {
 	return ""
 }
 
-// isScheme reports whether word can be the name of a scheme, such as
-// AWS4-HMAC-SHA256.
+// isScheme reports whether word can be the name of an authentication scheme,
+// such as AWS4-HMAC-SHA256.
 func isScheme(word string) bool {
 	for i := range len(word) {
 		if !nameByte[word[i]] {
@@ -166,8 +168,9 @@ func isScheme(word string) bool {
 	return word != "" && len(word) <= len("AWS4-HMAC-SHA256")
 }
 
-// withhold replaces v if it can be a secret under name.
-func (s *scanner) withhold(i int, v value, name, rule string) int {
+// redact replaces v if it can be a secret with that name. It returns the last
+// position that was read, i if it replaces nothing.
+func (s *scanner) redact(i int, v value, name, rule string) int {
 	if v.to-v.from < minValue || !isCredential(name, s.text[v.from:v.to]) {
 		return i
 	}
@@ -175,7 +178,7 @@ func (s *scanner) withhold(i int, v value, name, rule string) int {
 	return v.to - 1
 }
 
-// element reads <name>value</name> whose first tag ends at i.
+// element replaces the value of <name>value</name>, whose first tag ends at i.
 func (s *scanner) element(i int) int {
 	start := s.nameStart(i)
 	if start == 0 || start == i || s.text[start-1] != '<' || !Key(s.text[start:i]) {
@@ -185,10 +188,10 @@ func (s *scanner) element(i int) int {
 	if length < 0 {
 		return i
 	}
-	return s.withhold(i, value{from: i + 1, to: i + length}, s.text[start:i], assignmentRule)
+	return s.redact(i, value{from: i + 1, to: i + length}, s.text[start:i], assignmentRule)
 }
 
-// pair reads ("name", "value") whose comma is at i.
+// pair replaces the value of ("name", "value"), whose comma is at i.
 func (s *scanner) pair(i int) int {
 	if i == 0 || !isQuote(s.text[i-1]) {
 		return i
@@ -204,10 +207,11 @@ func (s *scanner) pair(i int) int {
 	if rule := headerRule(n.text); rule != "" {
 		return s.header(i, i+1, n, rule)
 	}
-	return s.withhold(i, v, n.text, assignmentRule)
+	return s.redact(i, v, n.text, assignmentRule)
 }
 
-// argument reads --name value and "--name", "value" whose name begins at i.
+// argument replaces the value of --name value and "--name", "value", whose name
+// begins at i.
 func (s *scanner) argument(i int) int {
 	if i > 0 && (nameByte[s.text[i-1]] || s.text[i-1] == '/') {
 		return i
@@ -229,7 +233,7 @@ func (s *scanner) argument(i int) int {
 			return i
 		}
 		if v := s.value(next+1, false); v.quoted && !strings.HasPrefix(s.text[v.from:v.to], "-") {
-			return s.withhold(i, v, s.text[i:end], argumentRule)
+			return s.redact(i, v, s.text[i:end], argumentRule)
 		}
 		return i
 	}
@@ -240,5 +244,5 @@ func (s *scanner) argument(i int) int {
 	if v.from < v.to && s.text[v.from] == '-' {
 		return i
 	}
-	return s.withhold(i, v, strings.TrimLeft(s.text[i:end], "-"), argumentRule)
+	return s.redact(i, v, strings.TrimLeft(s.text[i:end], "-"), argumentRule)
 }

@@ -7,23 +7,23 @@ import (
 	"unicode/utf8"
 )
 
-// encodedRule is the name of the rule for what is a secret once it is decoded.
+// encodedRule is the rule for secrets that are encoded.
 const encodedRule = "encoded"
 
 const (
-	// minEncoded is the length below which a word is not tried: "password=x"
-	// takes sixteen characters of base64.
+	// minEncoded is the length below which a word is not decoded: "password=x"
+	// has sixteen characters in base64.
 	minEncoded = 16
-	// maxEncoded is the length above which it is not: what comes in such
-	// lengths is data.
+	// maxEncoded is the length above which a word is not decoded: such long
+	// words are data.
 	maxEncoded = 64 << 10
 )
 
-// encodedByte has the bytes that occur in base64 or in a URL's encoding.
+// encodedByte has the bytes of base64 and of URL encoding.
 var encodedByte = alphabet("A-Za-z0-9+/=_%.~-").bytes()
 
-// withoutEncoded replaces words that are a secret in base64 or in a URL's
-// encoding. They are decoded once.
+// withoutEncoded replaces words that are a secret in base64 or URL encoding. It
+// decodes once.
 func withoutEncoded(text string, rules []string) (string, []string) {
 	w := writer{text: text, rules: rules}
 	for i := 0; i < len(text); i++ {
@@ -31,7 +31,7 @@ func withoutEncoded(text string, rules []string) (string, []string) {
 		for i < len(text) && encodedByte[text[i]] {
 			i++
 		}
-		// A full stop ends a sentence and no word.
+		// A final full stop is not part of the word.
 		end := start + len(strings.TrimRight(text[start:i], "."))
 		if isEncodedSecret(text[start:end]) {
 			w.replace(start, end, encodedRule)
@@ -56,9 +56,9 @@ func isEncodedSecret(word string) bool {
 }
 
 func isSecretBase64(word string) bool {
-	// Padding is left out as often as not.
+	// Padding is optional.
 	word = strings.TrimRight(word, "=")
-	// A value may stand behind a name: data=cGFz…
+	// A name may precede the value: data=cGFz…
 	word = word[strings.LastIndexByte(word, '=')+1:]
 	if strings.ContainsAny(word, "%.~") {
 		return false
@@ -67,7 +67,7 @@ func isSecretBase64(word string) bool {
 	if strings.ContainsAny(word, "-_") {
 		encoding = base64.RawURLEncoding
 	}
-	// Most such words are ids: their first bytes tell.
+	// Most words are ids, which their first bytes show.
 	var first [minEncoded / 4 * 3]byte
 	n, err := encoding.Decode(first[:], []byte(word[:min(len(word), minEncoded)]))
 	if err != nil || !isPrintable(whole(first[:n])) {
@@ -77,7 +77,7 @@ func isSecretBase64(word string) bool {
 	return err == nil && isPrintable(decoded) && isSecret(string(decoded))
 }
 
-// whole returns b without a character at its end that goes on behind it.
+// whole returns b without an incomplete character at its end.
 func whole(b []byte) []byte {
 	for n := 1; n < utf8.UTFMax && n <= len(b); n++ {
 		if c := b[len(b)-n]; utf8.RuneStart(c) {
@@ -95,7 +95,8 @@ func isSecret(decoded string) bool {
 	return len(rules) > 0
 }
 
-// isPrintable tells text from the bytes of a tensor or an image.
+// isPrintable reports whether b is text and not, for example, a tensor or an
+// image.
 func isPrintable(b []byte) bool {
 	for _, c := range b {
 		if c < 0x20 && c != '\n' && c != '\r' && c != '\t' || c == 0x7F {

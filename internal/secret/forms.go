@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// form finds a secret by what stands around it or by its parts. Group 1, where
-// there is one, stays. A text that has none of the hints is not searched: most
-// texts hold no secret, and some are long.
+// form finds a secret by its context or its parts. Group 1, if there is one, is
+// kept. A text without any of the hints is not searched, because most texts
+// have no secret and some are long.
 type form struct {
 	rule    string
 	hints   []string
@@ -15,9 +15,9 @@ type form struct {
 }
 
 const (
-	// schemeParameters is the list of parameters behind the name of a scheme.
+	// schemeParameters matches the parameters after the name of a scheme.
 	schemeParameters = `[A-Za-z]+=(?:\\*"[^"\\\r\n]*\\*"|[^\s,"'\\]+)(?:,\s*[A-Za-z]+=(?:\\*"[^"\\\r\n]*\\*"|[^\s,"'\\]+))*`
-	// userInfo is what stands before a password in a URL.
+	// userInfo matches what precedes a password in a URL.
 	userInfo = `://[^\s:/?#@"'<>\[]*:`
 )
 
@@ -55,13 +55,13 @@ var forms = []form{
 	{"netrc", []string{" password "}, regexp.MustCompile(`(\blogin\s+\S+\s+password\s+)[^\s<]+`)},
 }
 
-// hinted is a hint and the forms that it is one of, as bits.
+// hinted is a hint and the bits of its forms.
 type hinted struct {
 	hint string
 	bits uint64
 }
 
-// hintsByFirst has the hints by the byte that they begin with.
+// hintsByFirst has the hints by their first byte.
 var hintsByFirst = func() (out [256][]hinted) {
 	for i, f := range forms {
 		for _, h := range f.hints {
@@ -71,7 +71,8 @@ var hintsByFirst = func() (out [256][]hinted) {
 	return out
 }()
 
-// withoutForms replaces what the forms find. It looks for all hints at once.
+// withoutForms replaces the secrets that the forms find. It searches for all
+// hints in one pass.
 func withoutForms(text string, rules []string) (string, []string) {
 	found := uint64(0)
 	for i := range len(text) {
@@ -96,7 +97,7 @@ func (f *form) replace(text string, rules []string) (string, []string) {
 		if len(at) > 2 && at[3] >= 0 {
 			from = at[3]
 		}
-		// What stands behind a password stays readable.
+		// The host after a password remains readable.
 		if text[to-1] == '@' {
 			to--
 		}

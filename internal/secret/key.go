@@ -1,6 +1,6 @@
-// Package secret finds credentials by the name that they stand under and by
-// their form. It knows nothing of telemetry. All of it takes time linear in the
-// length of its input; callers bound that length.
+// Package secret finds credentials by their name and by their form. It does not
+// depend on telemetry. All functions take time linear in the length of their
+// input; callers limit that length.
 package secret
 
 import (
@@ -8,15 +8,14 @@ import (
 	"unicode"
 )
 
-// maxKey is the length in bytes above which a text is no name.
+// maxKey is the number of bytes of a name, from its end, that are read.
 const maxKey = 256
 
-// Key reports whether a value is secret by the name that it stands under, such
-// as "db.password", "clientSecret", "X-Api-Key" or "--hf-token". Identifiers of
-// sessions, counts of tokens and the special tokens of a vocabulary are not
-// secret.
+// Key reports whether a value with this name is secret, such as "db.password",
+// "clientSecret", "X-Api-Key" or "--hf-token". Session ids, token counts and
+// the special tokens of a vocabulary are not secret.
 func Key(name string) bool {
-	// Of a long name the end says what it is.
+	// The end of a long name says what it is.
 	var buffer [8]string
 	words := split(buffer[:0], name[max(0, len(name)-maxKey):])
 	words = withoutNumber(words)
@@ -31,7 +30,7 @@ func Key(name string) bool {
 	return secretEnd(words)
 }
 
-// withoutNumber takes away the number at the end of a name: token1, api_key_2.
+// withoutNumber removes the number at the end of a name: token1, api_key_2.
 func withoutNumber(words []string) []string {
 	if len(words) == 0 {
 		return words
@@ -44,8 +43,8 @@ func withoutNumber(words []string) []string {
 	return words
 }
 
-// secretWord reports whether one word makes a name a secret's: "passwd", or
-// "PGPASSWORD", which has its prefix written without a break.
+// secretWord reports whether one word identifies a secret: "passwd", or
+// "PGPASSWORD", whose prefix is not separated.
 func secretWord(word string) bool {
 	switch word {
 	case "creds", "cookie", "cookies", "jwt":
@@ -64,7 +63,8 @@ func secretWord(word string) bool {
 	return ok && beforeKey[before]
 }
 
-// secretEnd judges the words that are a secret's only at the end of a name.
+// secretEnd reports whether the last words identify a secret, for words that do
+// so only at the end of a name.
 func secretEnd(words []string) bool {
 	last := words[len(words)-1]
 	before := ""
@@ -87,14 +87,15 @@ func secretEnd(words []string) bool {
 	return ok && beforeTokens[before]
 }
 
-// Value reports whether value is a secret under name: Key says so of the name,
-// and nothing, a switch, a placeholder or another secret's name is no secret.
-// Neither is a number called a token or a pass, which is a count or an index.
+// Value reports whether value is a secret: Key(name) is true, and value is not
+// empty, a switch, a placeholder or another secret's name. A number that is
+// called a token or pass is a count or an index, and not secret.
 func Value(name, value string) bool {
 	return isCredential(name, value) && Key(name)
 }
 
-// isCredential reports whether value can be a secret, if name is a secret's.
+// isCredential reports whether value can be a secret, given that name is a
+// secret's.
 func isCredential(name, value string) bool {
 	if value == "" || isMark(value) || len(value) < maxCount && noValues[strings.ToLower(value)] {
 		return false
@@ -109,18 +110,19 @@ func isCredential(name, value string) bool {
 		end := lastWord(name)
 		return end != "token" && end != "tokens" && end != "pass" && end != "auth"
 	}
-	// A bare token is as often a piece of text.
+	// A value that is called only "token" is often a part of a text.
 	if !digit && len(value) < 20 && strings.EqualFold(name, "token") {
 		return false
 	}
 	return true
 }
 
-// maxCount is the number of digits from which a number is no count or index.
+// maxCount is the number of digits from which a number is no longer a count or
+// an index.
 const maxCount = 16
 
-// isMark reports whether a value says that a secret was here, or names where
-// one comes from: <REDACTED:key>, ****, ..., ${TOKEN}, $(cat token), {{ token }}.
+// isMark reports whether a value is a replacement or a placeholder of a secret:
+// <REDACTED:key>, ****, ..., ${TOKEN}, $(cat token), {{ token }}.
 func isMark(value string) bool {
 	if len(value) < 2 || len(value) > maxName {
 		return false
@@ -145,9 +147,10 @@ func lastWord(name string) string {
 	return words[len(words)-1]
 }
 
-// split appends to words those of a name, in lower case. They end at everything
-// that is no letter or digit, at changes from lower to upper case, and before the
-// last of several capitals that a small letter follows: APIToken.
+// split appends the words of a name to words, in lower case. A word ends at any
+// character that is no letter or digit, at a change from lower to upper case,
+// and before the last of several capitals that a small letter follows:
+// APIToken.
 func split(words []string, name string) []string {
 	start, previous, lower, upper := -1, -1, false, false
 	flush := func(end int) {

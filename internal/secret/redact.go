@@ -2,22 +2,21 @@ package secret
 
 import "strings"
 
-// markStart begins what takes the place of a secret.
+// markStart is the beginning of the text that replaces a secret.
 const markStart = "<REDACTED:"
 
-// Mark returns what takes the place of a secret that rule found.
+// Mark returns the replacement of a secret that rule found.
 func Mark(rule string) string { return markStart + rule + ">" }
 
-// Redact returns text with each secret replaced by the Mark of the rule that
-// found it, and the names of these rules, one for each replacement. Redacting
-// the result again changes nothing. It takes time linear in the length of text,
-// some 30 ns a byte and up to ten times that of a hostile one; a text without
-// secrets is not copied.
+// Redact returns text with each secret replaced by the Mark of its rule, and
+// the names of these rules, one for each replacement. It is idempotent. It
+// takes time linear in the length of text, about 30 ns a byte and up to ten
+// times that for hostile text. A text without secrets is not copied.
 func Redact(text string) (string, []string) {
 	return withoutEncoded(plain(text, nil))
 }
 
-// plain replaces what can be read as it stands.
+// plain replaces secrets that are not encoded.
 func plain(text string, rules []string) (string, []string) {
 	if len(text) < minValue {
 		return text, rules
@@ -25,7 +24,7 @@ func plain(text string, rules []string) (string, []string) {
 	return withoutAssigned(withoutTokens(withoutForms(text, rules)))
 }
 
-// writer copies a text and leaves parts of it out.
+// writer copies a text and replaces parts of it.
 type writer struct {
 	text   string
 	out    strings.Builder
@@ -33,8 +32,7 @@ type writer struct {
 	rules  []string
 }
 
-// replace puts the mark of rule in the place of text[from:to]. The parts come in
-// order.
+// replace replaces text[from:to] by the mark of rule. Calls must be in order.
 func (w *writer) replace(from, to int, rule string) {
 	w.out.WriteString(w.text[w.copied:from])
 	w.out.WriteString(Mark(rule))
@@ -42,7 +40,7 @@ func (w *writer) replace(from, to int, rule string) {
 	w.rules = append(w.rules, rule)
 }
 
-// result returns the text, and the rules with those that replaced something.
+// result returns the text, and the rules including those of the replacements.
 func (w *writer) result() (string, []string) {
 	if w.copied == 0 {
 		return w.text, w.rules

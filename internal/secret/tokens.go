@@ -2,8 +2,8 @@ package secret
 
 import "strings"
 
-// alphabet says which bytes a token is made of. In a regular expression it is
-// what stands in brackets.
+// alphabet is a set of bytes, written like a character class of a regular
+// expression without brackets.
 type alphabet string
 
 const (
@@ -16,20 +16,20 @@ const (
 	base   alphabet = "A-Za-z0-9+/=_-"
 )
 
-// token is a kind of credential that is known by how it begins.
+// token is a kind of credential with a known prefix.
 type token struct {
 	rule     string
 	prefixes string
 	of       alphabet
-	// min is the least number of bytes behind the prefix.
+	// min is the minimal number of bytes after the prefix.
 	min int
-	// exact means that no byte of the alphabet follows the first min ones.
+	// exact requires exactly min bytes after the prefix.
 	exact bool
 }
 
-// tokens lists the credentials that begin in a way of their own.
+// tokens lists the credentials with a known prefix.
 var tokens = []token{
-	// Models, their hosts and what observes them.
+	// Models, their hosts and observability services.
 	{"api_key", "sk-", word, 16, false},
 	{"huggingface_token", "hf_ api_org_", alnum, 16, false},
 	{"model_api_key", "gsk_ xai- pplx- csk- r8_ fw_ rpa_ jina_ apify_api_ esecret_", alnum, 24, false},
@@ -52,7 +52,7 @@ var tokens = []token{
 	{"vault_token", "dp.pt. dp.st. dp.ct. dp.sa. dp.scim. dp.audit.", dotted, 24, false},
 	{"vault_token", "A3-", "A-Z0-9-", 26, false},
 	{"openshift_token", "sha256~", word, 40, false},
-	// Code, its registries and what builds it.
+	// Code hosting, registries and build services.
 	{"github_token", "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_", "A-Za-z0-9_", 20, false},
 	{"gitlab_token", "glpat- gldt- glrt- glrtr- glcbt- glptt- glft- glimt- glagent- gloas- glsoat- glffct- glwt- GR1348941", word, 16, false},
 	{"registry_token", "npm_ AKCp cio", alnum, 30, false},
@@ -62,7 +62,7 @@ var tokens = []token{
 	{"build_token", "secret_ ntn_ lin_api_ lin_oauth_ ATBB", alnum, 32, false},
 	{"build_token", "CCIPAT_ CCIPRJ_ ATATT3 ATCTT3 ATSTT3 sgp_ CFPAT- figd_ PMAK- rdme_ xkeysib- xsmtpsib-", word, 30, false},
 	{"build_token", "dnkey- fio-u-", base, 30, false},
-	// Messages and payments.
+	// Messaging and payment.
 	{"slack_token", "xoxa- xoxb- xoxe- xoxo- xoxp- xoxr- xoxs- xoxe. xapp- xwfp-", dotted, 20, false},
 	{"mailgun_key", "key- SK", hex, 32, true},
 	{"payment_key", "sk_live_ sk_test_ sk_prod_ rk_live_ rk_test_ rk_prod_", alnum, 10, false},
@@ -80,7 +80,7 @@ type prefixed struct {
 	of     [256]bool
 }
 
-// byFirst has the prefixes by the byte that they begin with.
+// byFirst has the prefixes by their first byte.
 var byFirst = func() (out [256][]prefixed) {
 	for i := range tokens {
 		of := tokens[i].of.bytes()
@@ -91,7 +91,7 @@ var byFirst = func() (out [256][]prefixed) {
 	return out
 }()
 
-// bytes returns the set that a describes.
+// bytes returns the set as a table.
 func (a alphabet) bytes() (out [256]bool) {
 	for i := 0; i < len(a); i++ {
 		if i+2 < len(a) && a[i+1] == '-' {
@@ -106,7 +106,7 @@ func (a alphabet) bytes() (out [256]bool) {
 	return out
 }
 
-// withoutTokens replaces the tokens. One begins where no word goes on.
+// withoutTokens replaces tokens. A token begins only where a word can begin.
 func withoutTokens(text string, rules []string) (string, []string) {
 	w := writer{text: text, rules: rules}
 	for i := 0; i < len(text); i++ {
@@ -124,8 +124,8 @@ func withoutTokens(text string, rules []string) (string, []string) {
 	return w.result()
 }
 
-// end returns where the token that begins at i ends, or 0. It looks at no more
-// than min bytes in vain.
+// end returns the end of the token that begins at i, or 0. If there is none, it
+// reads at most min bytes.
 func (p *prefixed) end(text string, i int) int {
 	if !strings.HasPrefix(text[i:], p.prefix) {
 		return 0
@@ -143,8 +143,8 @@ func (p *prefixed) end(text string, i int) int {
 
 var wordByte = alphabet("A-Za-z0-9_").bytes()
 
-// begins reports whether a word can begin at i: behind a byte of no word, or
-// behind an escaped line break or tab, as in JSON.
+// begins reports whether a word can begin at i: after a byte that is not part
+// of a word, or after an escaped line break or tab, as in JSON.
 func begins(text string, i int) bool {
 	if i == 0 || !wordByte[text[i-1]] {
 		return true

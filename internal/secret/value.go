@@ -2,35 +2,36 @@ package secret
 
 import "strings"
 
-// named is a name that stands before a separator.
+// named is a name before a separator.
 type named struct {
 	text string
-	// before is the byte before the name and its quote, 0 at the text's start.
+	// before is the byte before the name and its quote, 0 at the start of the
+	// text.
 	before byte
-	// enclosing is the quote that the name and its value stand in together, if
-	// any, and escapes the number of backslashes before it.
+	// enclosing is the quote around name and value together, if any, and
+	// escapes the number of backslashes before it.
 	enclosing byte
 	escapes   int
 	separator byte
 }
 
-// isVariable reports whether the name is an environment variable's, whose value
-// ends with a space at the earliest.
+// isVariable reports whether the name is an environment variable, whose value
+// ends only at a space or a quote.
 func (n named) isVariable() bool {
 	return n.separator == '=' && n.before != '?' && n.before != '&' && strings.ToUpper(n.text) == n.text
 }
 
-// isCount reports whether the name is that of a run through data or of a test
-// that went well, and not of a password: "forward pass: 12 ms".
+// isCount reports whether "pass" is a pass over data or a passed test, and no
+// password: "forward pass: 12 ms".
 func (n named) isCount() bool {
 	return n.separator == ':' && strings.EqualFold(n.text, "pass")
 }
 
-// nameBefore reads the name that ends before the separator at i: in quotes, in
-// brackets, or as it stands.
+// nameBefore reads the name that ends before the separator at i, with or
+// without quotes or brackets.
 func (s *scanner) nameBefore(i int) named {
 	end := s.operatorStart(i)
-	// The type of a variable stands between: var token string = "x".
+	// A type may follow the name: var token string = "x".
 	if start := s.nameStart(end); typeNames[s.text[start:end]] {
 		end = s.operatorStart(start)
 	}
@@ -40,7 +41,7 @@ func (s *scanner) nameBefore(i int) named {
 		end -= s.escapesBefore(end)
 	}
 	start := s.nameStart(end)
-	// "API key: x": the word before says which.
+	// In "API key: x" the previous word is a part of the name.
 	if end-start == 3 && start > 1 && strings.EqualFold(s.text[start:end], "key") && s.text[start-1] == ' ' {
 		start = s.nameStart(start - 1)
 	}
@@ -68,8 +69,8 @@ func (s *scanner) nameBefore(i int) named {
 // typeNames are types of texts in declarations.
 var typeNames = set("string String str bytes text")
 
-// operatorStart returns where the operator that ends before end starts, with the
-// spaces and the bracket before it: "]  ?=".
+// operatorStart returns the start of the operator that ends before end,
+// including spaces and brackets before it: "] ?=".
 func (s *scanner) operatorStart(end int) int {
 	start := end
 	for start > 0 && end-start < 8 && strings.IndexByte(" !]?:.+|", s.text[start-1]) >= 0 {
@@ -78,14 +79,14 @@ func (s *scanner) operatorStart(end int) int {
 	return start
 }
 
-// nameStart returns where the name that ends before end starts.
+// nameStart returns the start of the name that ends before end.
 func (s *scanner) nameStart(end int) int {
 	start := end
 	for start > 0 && end-start < maxName && nameByte[s.text[start-1]] {
 		start--
 	}
-	// In JSON, an escaped line break stands before a name as n, and an escaped
-	// ampersand as u0026.
+	// In JSON, an escaped line break before a name ends in n, and an escaped
+	// ampersand in u0026.
 	if start > 0 && start < end && s.text[start-1] == '\\' {
 		switch s.text[start] {
 		case 'n', 'r', 't':
@@ -97,7 +98,7 @@ func (s *scanner) nameStart(end int) int {
 	return start
 }
 
-// escapesBefore counts the backslashes before i, up to 16.
+// escapesBefore returns the number of backslashes before i, at most 16.
 func (s *scanner) escapesBefore(i int) int {
 	n := 0
 	for i-n > 0 && n < 16 && s.text[i-n-1] == '\\' {
@@ -106,17 +107,17 @@ func (s *scanner) escapesBefore(i int) int {
 	return n
 }
 
-// quotedQuote is a quote within quotes, as a shell needs it.
+// quotedQuote is a quote within quotes in a shell command.
 const quotedQuote = `'"'"'`
 
-// value is text[from:to], and what follows it and its quotes is at next.
+// value is text[from:to]. next is the position after it and its quotes.
 type value struct {
 	from, to, next int
 	quoted         bool
 }
 
-// value reads the value at i. That of a variable ends at a space or a quote,
-// another's at what ends a value in a program, a URL or a sentence too.
+// value reads the value at i. The value of a variable ends at a space or a
+// quote; other values also end at punctuation of programs, URLs and sentences.
 func (s *scanner) value(i int, variable bool) value {
 	from := s.skipSpace(i)
 	quote := from
@@ -155,7 +156,7 @@ func (s *scanner) endsValue(i int) bool {
 	return c <= ' ' || isQuote(c) || c == '<'
 }
 
-// lineEnd returns where the line at i ends, or the quotes around n.
+// lineEnd returns the end of the line at i, or of the quotes around n.
 func (s *scanner) lineEnd(i int, n named) int {
 	end := len(s.text)
 	if at := strings.IndexAny(s.text[i:], "\r\n"); at >= 0 {
@@ -172,9 +173,9 @@ func (s *scanner) lineEnd(i int, n named) int {
 	return end
 }
 
-// closing returns where the string in quotes that goes on at i ends: before a
-// quote with as many backslashes as the first had, or at the end of the text. In
-// SQL two quotes are one character of the string.
+// closing returns the end of the quoted string that continues at i: before a
+// quote with as many backslashes as the opening one, or at the end of the text.
+// In SQL two quotes are one character of the string.
 func (s *scanner) closing(i int, quote byte, escapes int) int {
 	for start := i; i < len(s.text); i++ {
 		if s.text[i] != quote {

@@ -1,8 +1,7 @@
-// Package shared gives the traces, metrics and logs instances of one
-// configured component a single object to work with. The Collector builds an
-// instance for each signal; what they have in common (a store, a writer, a
-// driver handle) must exist once, begin with the first that starts and end
-// with the last that stops.
+// Package shared provides one object for the traces, metrics and logs instances
+// of a configured component. The Collector creates an instance for each signal.
+// A store, a writer or a driver handle must exist only once: it starts with the
+// first instance and shuts down with the last.
 package shared
 
 import (
@@ -14,18 +13,18 @@ import (
 	"go.opentelemetry.io/collector/component"
 )
 
-// Object is what a Registry hands out.
+// Object is a shared object.
 type Object interface {
-	// Start begins the object's work. It is called once, by the first
-	// Acquire.
+	// Start starts the object. The first Acquire calls it, once.
 	Start(ctx context.Context, host component.Host) error
-	// Shutdown ends the object's work and waits for its goroutines, or for
-	// ctx. It is called once, by the last release.
+	// Shutdown stops the object and waits for its goroutines or for ctx. The
+	// last Release calls it, once.
 	Shutdown(ctx context.Context) error
 }
 
 // Registry holds one Object per component id. The zero value is ready to use.
-// A factory owns one, so that two collectors in a process share nothing.
+// Each factory has its own, so that two collectors in one process share
+// nothing.
 type Registry[T Object] struct {
 	mu      sync.Mutex
 	entries map[component.ID]*entry[T]
@@ -36,14 +35,14 @@ type entry[T Object] struct {
 	users  int
 }
 
-// Release gives an acquired object back. The last one shuts the object down;
-// a second call by the same user does nothing.
+// Release returns an acquired object. The last Release shuts the object down.
+// Further calls of the same Release do nothing.
 type Release func(ctx context.Context) error
 
-// Acquire returns the object of id. Where there is none yet, create makes it
-// and Start begins it; if either fails, nothing is kept and the error is
-// returned. A component calls it in its own Start, never earlier: the
-// validate command builds components as well, and must not open anything.
+// Acquire returns the object of id. If there is none, it creates and starts
+// one; if either fails, it returns the error and keeps nothing. A component
+// must call it in Start and not earlier, because the validate command also
+// creates components and must not open anything.
 func (r *Registry[T]) Acquire(ctx context.Context, host component.Host, id component.ID, create func() (T, error)) (T, Release, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -52,12 +51,12 @@ func (r *Registry[T]) Acquire(ctx context.Context, host component.Host, id compo
 		object, err := create()
 		if err != nil {
 			var none T
-			return none, nil, fmt.Errorf("create what the instances of %q share: %w", id, err)
+			return none, nil, fmt.Errorf("create the shared object of %q: %w", id, err)
 		}
 		if err := object.Start(ctx, host); err != nil {
 			var none T
 			return none, nil, errors.Join(
-				fmt.Errorf("start what the instances of %q share: %w", id, err),
+				fmt.Errorf("start the shared object of %q: %w", id, err),
 				object.Shutdown(ctx))
 		}
 		e = &entry[T]{object: object}
@@ -76,8 +75,8 @@ func (r *Registry[T]) Acquire(ctx context.Context, host component.Host, id compo
 	return e.object, release, nil
 }
 
-// release holds the lock through Shutdown: an Acquire of the same id that
-// comes meanwhile (a reload) must not find an object that is going away.
+// release holds the lock during Shutdown, so that an Acquire of the same id, as
+// in a reload, does not get an object that is shutting down.
 func (r *Registry[T]) release(ctx context.Context, id component.ID) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

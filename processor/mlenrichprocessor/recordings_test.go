@@ -18,6 +18,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/golden"
 )
 
 // TestRecordings sends what real clients sent, request by request as recorded
@@ -50,7 +52,7 @@ func TestRecordings(t *testing.T) {
 			require.NotEmpty(t, seen, "a folder without a recording")
 
 			expected := filepath.Join(folder, "expected.yaml")
-			if *update {
+			if *golden.Update {
 				require.NoError(t, os.WriteFile(expected, []byte(seen.String()), 0o600))
 			}
 			want, err := os.ReadFile(expected)

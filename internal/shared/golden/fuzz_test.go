@@ -103,7 +103,7 @@ func canonical(t *testing.T, raw []byte) string {
 						delete(metric.(object), "description")
 					}
 					fallthrough
-				case "resourceMetrics", "scopeMetrics", "dataPoints":
+				case "resourceMetrics", "scopeMetrics", "dataPoints", "exemplars":
 					slices.SortFunc(inner.([]any), func(x, y any) int { return cmp.Compare(compact(x), compact(y)) })
 				}
 			}

@@ -13,13 +13,20 @@
 //	span trace=5a..1 id=5b..2 parent=5b..1 name="forward" kind=internal start=100ms end=1.5s {ml.phase="forward"}
 //	  event name="exception" time=1.4s {exception.type="OSError"}
 //
-// The first line names the signal and the time that the others' times are
-// offsets from. A value is JSON; an attribute's value has the type that it
-// shows (1 is an int, 1.0 a double); ".." in an identifier stands for the zeros
-// that fill it. Attributes are sorted by key, and of metrics everything is
-// sorted: order says nothing there. Only the descriptions of metrics are left
-// out, which metadata.yaml has. What Traces, Metrics and Logs write, the Read
-// functions read; they skip empty lines and those that begin with #.
+// The first line names the signal and the time that all other times are offsets
+// from. Values are JSON. An attribute shows its type: 1 is an int, 1.0 a double.
+// ".." in an identifier stands for zeros. Attributes are sorted by key, as their
+// order says nothing; Metrics sorts all else too. The descriptions of metrics are
+// left out: metadata.yaml has them.
+//
+// A file can also hold what a component gets together with what it makes of it,
+// as CompareTraces, CompareMetrics and CompareLogs write it: a + before a line,
+// a field or an attribute that is added, a - before what is removed.
+//
+//	span trace=5a..1 id=5b..2 -name="step" +name="[text]" {loss=0.5, +ml.loss=0.5}
+//
+// The Read functions read what the file's component gets. They skip empty lines
+// and comments, which begin with #.
 package golden
 
 import (
@@ -77,13 +84,19 @@ func Logs(t testing.TB, ld plog.Logs) string {
 
 func text(t testing.TB, s signal, raw []byte, times bool) string {
 	t.Helper()
-	require.True(t, utf8.Valid(raw), "a string that is not UTF-8 has no text that could be told from others'")
-	request, err := decode(raw)
-	require.NoError(t, err)
+	request := parse(t, raw)
 	if !times {
 		removeTimes(request)
 	}
-	return write(s, request)
+	return write(s, request, s == metrics)
+}
+
+func parse(t testing.TB, raw []byte) object {
+	t.Helper()
+	require.True(t, utf8.Valid(raw), "a string that is not UTF-8 has no text that could be told from others'")
+	request, err := decode(raw)
+	require.NoError(t, err)
+	return request
 }
 
 // ReadTraces returns the traces of a file.
@@ -113,7 +126,7 @@ func ReadLogs(t testing.TB, path string) plog.Logs {
 // Signal returns the signal that a file has: "traces", "metrics" or "logs".
 func Signal(t testing.TB, path string) string {
 	t.Helper()
-	content, err := os.ReadFile(path) // #nosec G304 -- a file of a test
+	content, err := os.ReadFile(path)
 	require.NoError(t, err)
 	for line := range strings.Lines(string(content)) {
 		if word, _, _ := strings.Cut(strings.TrimSpace(line), " "); word != "" && word[0] != '#' {
@@ -125,24 +138,70 @@ func Signal(t testing.TB, path string) string {
 
 func requestOf(t testing.TB, s signal, path string) []byte {
 	t.Helper()
-	content, err := os.ReadFile(path) // #nosec G304 -- a file of a test
+	content, err := os.ReadFile(path)
 	require.NoError(t, err)
 	raw, err := read(s, string(content))
 	require.NoError(t, err, path)
 	return raw
 }
 
-// Compare fails the test if a file does not have this text, and says which
-// lines differ. With -update it writes the file.
+// CompareTraces fails the test unless got is what a file says of its traces:
+// what a component adds has a + before it there, what it removes a -. With
+// -update it writes the file.
+func CompareTraces(t testing.TB, path string, got ptrace.Traces) {
+	t.Helper()
+	raw, err := (&ptrace.JSONMarshaler{}).MarshalTraces(got)
+	require.NoError(t, err)
+	before, err := (&ptrace.JSONMarshaler{}).MarshalTraces(ReadTraces(t, path))
+	require.NoError(t, err)
+	compareChanged(t, traces, path, before, raw)
+}
+
+// CompareMetrics does the same with metrics.
+func CompareMetrics(t testing.TB, path string, got pmetric.Metrics) {
+	t.Helper()
+	raw, err := (&pmetric.JSONMarshaler{}).MarshalMetrics(got)
+	require.NoError(t, err)
+	before, err := (&pmetric.JSONMarshaler{}).MarshalMetrics(ReadMetrics(t, path))
+	require.NoError(t, err)
+	compareChanged(t, metrics, path, before, raw)
+}
+
+// CompareLogs does the same with log records.
+func CompareLogs(t testing.TB, path string, got plog.Logs) {
+	t.Helper()
+	raw, err := (&plog.JSONMarshaler{}).MarshalLogs(got)
+	require.NoError(t, err)
+	before, err := (&plog.JSONMarshaler{}).MarshalLogs(ReadLogs(t, path))
+	require.NoError(t, err)
+	compareChanged(t, logs, path, before, raw)
+}
+
+func compareChanged(t testing.TB, s signal, path string, before, after []byte) {
+	t.Helper()
+	marked, err := changed(parse(t, before), parse(t, after))
+	require.NoError(t, err, path)
+	Compare(t, path, write(s, marked, false))
+}
+
+// Compare fails the test unless a file has this text, behind the comments that
+// it begins with. With -update it writes the file.
 func Compare(t testing.TB, path, got string) {
 	t.Helper()
-	if *Update {
-		require.NoError(t, os.WriteFile(path, []byte(got), 0o600))
-		return
+	content, err := os.ReadFile(path)
+	if !*Update {
+		require.NoError(t, err, "-update writes it")
 	}
-	want, err := os.ReadFile(path) // #nosec G304 -- a file of a test
-	require.NoError(t, err, "-update writes it")
-	if lines := difference(string(want), got); lines != "" {
+	comments, want := "", string(content)
+	for strings.HasPrefix(want, "#") {
+		line, rest, _ := strings.Cut(want, "\n")
+		comments, want = comments+line+"\n", rest
+	}
+	switch lines := difference(want, got); {
+	case lines == "":
+	case *Update:
+		require.NoError(t, os.WriteFile(path, []byte(comments+got), 0o600))
+	default:
 		t.Errorf("%s has the lines with -, the test got those with +; -update writes the file:\n%s", path, lines)
 	}
 }

@@ -65,6 +65,59 @@ func TestWhatIsWrittenIsReadBack(t *testing.T) {
 	}
 }
 
+// What a component adds, removes and changes is marked in the file of what it
+// gets, and what is marked as added is not read.
+func TestChanges(t *testing.T) {
+	before := `logs 2026-01-02T03:04:05Z
+resource {a=1, a=1}
+scope name="old"
+log time=0s body="secret" {"+plus"=true, k=1}
+log observed=1s
+`
+	after := `logs 2026-01-02T03:04:05Z
+resource {a=1}
+scope name="new"
+log time=0s body="[text]" {k=2, n=1, "+plus"=true}
+log trace=1.. observed=1s {z=1}
+log body="new"
+resource
+scope
+log body="new too"
+`
+	expected := `logs 2026-01-02T03:04:05Z
+resource {a=1, -a=1}
+scope -name="old" +name="new"
+log time=0s -body="secret" +body="[text]" {"+plus"=true, -k=1, +k=2, +n=1}
+log +trace=1.. observed=1s {+z=1}
++log body="new"
++resource
++scope
++log body="new too"
+`
+	from, to, path := filepath.Join(t.TempDir(), "from"), filepath.Join(t.TempDir(), "to"), filepath.Join(t.TempDir(), "expected")
+	require.NoError(t, os.WriteFile(from, []byte(before), 0o600))
+	require.NoError(t, os.WriteFile(to, []byte(after), 0o600))
+	require.NoError(t, os.WriteFile(path, []byte("# A comment.\n"+expected), 0o600))
+	assert.Empty(t, difference(before, Logs(t, ReadLogs(t, path))))
+	CompareLogs(t, path, ReadLogs(t, to))
+}
+
+func TestChangesThatHaveNoMark(t *testing.T) {
+	for _, test := range []struct{ before, after, expected string }{
+		{"resource", "", "1 resourceMetrics became 0"},
+		{"resource\nscope\nmetric type=sum\nm{} -1", "resource\nscope\nmetric type=sum\nm{} -2", "the value -1 became -2"},
+	} {
+		var sides []object
+		for _, side := range []string{test.before, test.after} {
+			raw, err := read(metrics, "metrics\n"+side)
+			require.NoError(t, err)
+			sides = append(sides, parse(t, raw))
+		}
+		_, err := changed(sides[0], sides[1])
+		assert.ErrorContains(t, err, test.expected)
+	}
+}
+
 func TestMetricsWithoutTimes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "metrics")
 	require.NoError(t, os.WriteFile(path, []byte("metrics 2026-01-02T03:04:05Z\nresource\nscope\nmetric name=\"m\" type=gauge\nm{time=\"1s\"} 5 start=0s time=10s\n"), 0o600))

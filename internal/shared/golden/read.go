@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,7 +23,7 @@ func read(s signal, text string) ([]byte, error) {
 	number := 0
 	for line := range strings.Lines(text) {
 		number++
-		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
+		if line = strings.TrimSpace(line); line == "" || strings.Contains("#+", line[:1]) {
 			continue
 		}
 		var err error
@@ -118,6 +119,9 @@ func (r *reader) line(line string) error {
 	return nil
 }
 
+// value matches what begins a point's value, which has no name.
+var value = regexp.MustCompile(`^(@|-?[0-9])`)
+
 func (r *reader) fields(l *scanner) (object, error) {
 	o := object{}
 	for l.skip(" "); l.rest != ""; l.skip(" ") {
@@ -128,7 +132,7 @@ func (r *reader) fields(l *scanner) (object, error) {
 			}
 			continue
 		}
-		if strings.Contains("-0123456789@", l.rest[:1]) {
+		if value.MatchString(l.rest) {
 			v, err := l.anyValue()
 			if err != nil {
 				return nil, err
@@ -140,6 +144,10 @@ func (r *reader) fields(l *scanner) (object, error) {
 				o["asDouble"] = v["doubleValue"]
 			}
 			continue
+		}
+		added := l.skip("+")
+		if !added {
+			l.skip("-")
 		}
 		field, err := l.word("=")
 		if err != nil {
@@ -153,8 +161,12 @@ func (r *reader) fields(l *scanner) (object, error) {
 				field = names[0]
 			}
 		}
-		if o[field], err = r.value(field, l); err != nil {
+		v, err := r.value(field, l)
+		if err != nil {
 			return nil, fmt.Errorf("%s: %w", field, err)
+		}
+		if !added {
+			o[field] = v
 		}
 	}
 	return o, nil
@@ -256,6 +268,10 @@ func (l *scanner) list(open, end string, one func() error) error {
 func (l *scanner) attributes() ([]any, error) {
 	all := []any{}
 	return all, l.list("{", "}", func() error {
+		added := l.skip("+")
+		if !added {
+			l.skip("-")
+		}
 		key, err := l.word("=")
 		if err != nil {
 			return err
@@ -264,7 +280,9 @@ func (l *scanner) attributes() ([]any, error) {
 			return fmt.Errorf("%q has no value", key)
 		}
 		v, err := l.anyValue()
-		all = append(all, object{"key": key, "value": v})
+		if !added {
+			all = append(all, object{"key": key, "value": v})
+		}
 		return err
 	})
 }

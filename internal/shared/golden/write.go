@@ -2,10 +2,13 @@ package golden
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"math"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -28,6 +31,13 @@ type object = map[string]any
 
 // nested has the lists that lines of their own show, by those lines' words.
 var nested = map[string]string{"event": "events", "link": "links", "exemplar": "exemplars"}
+
+// lists has all lists of messages.
+var lists = []string{
+	"resourceSpans", "scopeSpans", "spans", "events", "links",
+	"resourceMetrics", "scopeMetrics", "metrics", "dataPoints", "exemplars",
+	"resourceLogs", "scopeLogs", "logRecords",
+}
 
 // types has the kinds of metrics. A metric's line has the fields of its data.
 var types = []string{"gauge", "sum", "histogram", "exponentialHistogram", "summary"}
@@ -90,8 +100,8 @@ type writer struct {
 	sorted bool
 }
 
-func write(s signal, request object) string {
-	w := writer{sorted: s == metrics}
+func write(s signal, request object, sorted bool) string {
+	w := writer{sorted: sorted}
 	first := earliest(request, math.MaxInt64)
 	head := s.name
 	if first != math.MaxInt64 {
@@ -110,6 +120,77 @@ func write(s signal, request object) string {
 			})
 		})
 	})
+}
+
+// change is what a field was and what it is, nil where it has no value.
+type change struct{ before, after any }
+
+// changed returns a message in which what differs from another one is marked:
+// fields are changes, attributes and what a list has behind what it had have a
+// "mark".
+func changed(before, after object) (object, error) {
+	marked := object{}
+	fields := maps.Clone(before)
+	maps.Copy(fields, after)
+	for field := range fields {
+		var err error
+		was, now := before[field], after[field]
+		wasList, _ := was.([]any)
+		nowList, _ := now.([]any)
+		wasObject, _ := was.(object)
+		nowObject, isObject := now.(object)
+		switch {
+		case reflect.DeepEqual(was, now):
+			marked[field] = now
+		case isAttributes(field):
+			marked[field] = changedAttributes(wasList, nowList)
+		case isObject && field != "body":
+			marked[field], err = changed(wasObject, nowObject)
+		case field == "asInt" || field == "asDouble":
+			err = fmt.Errorf("the value %v became %v", was, now)
+		case slices.Contains(lists, field):
+			if len(wasList) > len(nowList) {
+				return nil, fmt.Errorf("%d %s became %d", len(wasList), field, len(nowList))
+			}
+			all := slices.Clone(nowList)
+			for i := range all {
+				if i >= len(wasList) {
+					all[i].(object)["mark"] = "+"
+				} else if all[i], err = changed(wasList[i].(object), nowList[i].(object)); err != nil {
+					return nil, err
+				}
+			}
+			marked[field] = all
+		default:
+			marked[field] = change{was, now}
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return marked, nil
+}
+
+func changedAttributes(before, after []any) any {
+	var all []any
+	mark := func(one any, mark string) {
+		marked := maps.Clone(one.(object))
+		marked["mark"] = mark
+		all = append(all, marked)
+	}
+	added := slices.Clone(after)
+	for _, one := range before {
+		if i := slices.IndexFunc(added, func(other any) bool { return reflect.DeepEqual(one, other) }); i >= 0 {
+			added = slices.Delete(added, i, i+1)
+			all = append(all, one)
+		} else {
+			mark(one, "-")
+		}
+	}
+	for _, one := range added {
+		mark(one, "+")
+	}
+	return all
 }
 
 // removeTimes removes the times of a message.
@@ -154,7 +235,12 @@ func earliest(value any, before int64) int64 {
 func (w *writer) blocks(of []object, block func(object) string) string {
 	all := make([]string, len(of))
 	for i, o := range of {
+		mark := o["mark"]
+		delete(o, "mark")
 		all[i] = block(o)
+		if mark != nil {
+			all[i] = "+" + strings.ReplaceAll(strings.TrimSuffix(all[i], "\n"), "\n", "\n+") + "\n"
+		}
 	}
 	if w.sorted {
 		slices.Sort(all)
@@ -185,9 +271,7 @@ func (w *writer) metric(m object) string {
 func (w *writer) line(head string, o object) string {
 	var below strings.Builder
 	for _, word := range slices.Sorted(maps.Keys(nested)) {
-		for _, one := range take(o, nested[word]) {
-			below.WriteString(w.line("  "+word, one))
-		}
+		below.WriteString(w.blocks(take(o, nested[word]), func(one object) string { return w.line("  "+word, one) }))
 	}
 	fields, shown := flatten(o), []string{head}
 	show := func(field string, text func(v any) string) {
@@ -199,11 +283,11 @@ func (w *writer) line(head string, o object) string {
 	show("asInt", func(v any) string { return anyValue(object{"intValue": v}) })
 	show("asDouble", func(v any) string { return anyValue(object{"doubleValue": v}) })
 	for _, names := range short {
-		show(names[0], func(v any) string { return names[1] + "=" + w.value(names[0], v) })
+		show(names[0], func(v any) string { return w.field(names[0], names[1], v) })
 	}
 	for _, field := range slices.Sorted(maps.Keys(fields)) {
 		if field != "attributes" {
-			show(field, func(v any) string { return field + "=" + w.value(field, v) })
+			show(field, func(v any) string { return w.field(field, field, v) })
 		}
 	}
 	show("attributes", func(v any) string { return "{" + attributes(v) + "}" })
@@ -228,6 +312,21 @@ func flatten(o object) object {
 		}
 	}
 	return flat
+}
+
+func (w *writer) field(field, name string, v any) string {
+	c, ok := v.(change)
+	if !ok {
+		return name + "=" + w.value(field, v)
+	}
+	var sides []string
+	if c.before != nil {
+		sides = append(sides, "-"+w.field(field, name, c.before))
+	}
+	if c.after != nil {
+		sides = append(sides, "+"+w.field(field, name, c.after))
+	}
+	return strings.Join(sides, " ")
 }
 
 func (w *writer) value(field string, v any) string {
@@ -271,7 +370,7 @@ func shortened(id string) string {
 	return id[:from] + ".." + id[from+length:]
 }
 
-var bare = regexp.MustCompile(`^[\w./-]+$`)
+var bare = regexp.MustCompile(`^[\w./][\w./-]*$`)
 
 // word returns a name as it is where that can be read back.
 func word(name string) string {
@@ -283,12 +382,15 @@ func word(name string) string {
 
 func attributes(v any) string {
 	of := take(object{"": v}, "")
-	key := func(o object) string { name, _ := o["key"].(string); return name }
-	slices.SortStableFunc(of, func(x, y object) int { return strings.Compare(key(x), key(y)) })
+	part := func(o object, field string) string { text, _ := o[field].(string); return text }
+	slices.SortStableFunc(of, func(x, y object) int {
+		isNew := func(o object) int { return strings.Count(part(o, "mark"), "+") }
+		return cmp.Or(isNew(x)-isNew(y), strings.Compare(part(x, "key"), part(y, "key")))
+	})
 	all := make([]string, len(of))
 	for i, kv := range of {
 		value, _ := kv["value"].(object)
-		all[i] = word(key(kv)) + "=" + anyValue(value)
+		all[i] = part(kv, "mark") + word(part(kv, "key")) + "=" + anyValue(value)
 	}
 	return strings.Join(all, ", ")
 }

@@ -296,7 +296,7 @@ var All = [Count]Series{
 	},
 	CallDuration: {
 		Name: "ml.call.duration", Unit: "s", Kind: Histogram,
-		Description: "Duration of calls, including the wait for a worker where the client's span includes it. A call that several spans record counts once.",
+		Description: "Duration of calls, including the wait for a worker if the client's span includes it. A call that several spans record counts once.",
 		Labels:      callLabels, Buckets: callBuckets, NoRun: true,
 	},
 	CallQueueTime: {
@@ -311,7 +311,7 @@ var All = [Count]Series{
 	},
 	CallPythonTime: {
 		Name: "ml.call.python.time", Unit: "s", Kind: Histogram,
-		Description: "Time that calls spent in the Python function. Where the caller and the worker both measure it, each has a series under its own service.",
+		Description: "Time that calls spent in the Python function. If the caller and the worker both measure it, each has a series under its own service.",
 		Labels:      callLabels, Buckets: callBuckets, NoRun: true,
 	},
 	CallsSlow: {

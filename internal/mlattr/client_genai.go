@@ -1,0 +1,44 @@
+package mlattr
+
+// genAI is the GenAI semantic conventions: what their earlier versions named
+// otherwise, and what has a canonical name here besides. Every key has a name
+// space of its own, so the rules need no recognition of the client.
+func genAI() Table {
+	return Table{
+		Name:           "genai",
+		Title:          "GenAI semantic conventions",
+		Page:           "https://github.com/open-telemetry/semantic-conventions/blob/v1.41.1/docs/registry/attributes/gen-ai.md",
+		KeyPrefixes:    []string{"gen_ai.", "session."},
+		MetricPrefixes: []string{"gen_ai."},
+		ModelCall: ModelCall{
+			OperationKeys: []string{GenAIOperationName},
+			Requests:      []string{OperationChat, OperationTextCompletion, OperationGenerateContent, OperationEmbeddings},
+		},
+		Wrappers: []string{"invoke_agent", "invoke_workflow", "agent_step"},
+		Span: []Alias{
+			{Source: "gen_ai.usage.prompt_tokens", Canonical: GenAIInputTokens},
+			{Source: "gen_ai.usage.completion_tokens", Canonical: GenAIOutputTokens},
+			// The conventions' name after 1.41.
+			{Source: "gen_ai.usage.cache_write.input_tokens", Canonical: GenAICacheCreationTokens},
+			{Source: "gen_ai.system", Canonical: GenAIProviderName},
+			{Source: "gen_ai.conversation.id", Canonical: SessionID},
+			{Source: "session.id", Canonical: SessionID},
+			{Source: "gen_ai.request.id", Canonical: RequestID},
+			{Source: "gen_ai.response.id", Canonical: RequestID},
+			// The conventions have user.id for everyone; these are others'.
+			{Source: "gen_ai.user.id", Canonical: User, Kind: KindSecret},
+			{Source: "gen_ai.request.user", Canonical: User, Kind: KindSecret},
+		},
+		Point: []Alias{
+			{Source: "gen_ai.system", Canonical: GenAIProviderName},
+		},
+		Metrics: []Metric{
+			{Source: "gen_ai.client.token.usage", Measure: MeasureTokens, Instrument: Histogram},
+			{Source: "gen_ai.client.operation.duration", Measure: MeasureRequestDuration, Instrument: Histogram},
+			{Source: "gen_ai.client.operation.time_to_first_chunk", Measure: MeasureTimeToFirstToken, Instrument: Histogram},
+			{Source: "gen_ai.server.request.duration", Measure: MeasureRequestDuration, Instrument: Histogram},
+			{Source: "gen_ai.server.time_to_first_token", Measure: MeasureTimeToFirstToken, Instrument: Histogram},
+			{Source: "gen_ai.server.time_per_output_token", Measure: MeasureTimePerOutputToken, Instrument: Histogram},
+		},
+	}
+}

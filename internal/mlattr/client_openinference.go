@@ -1,0 +1,48 @@
+package mlattr
+
+// openInference is the vocabulary of Arize's OpenInference.
+func openInference() Table {
+	return Table{
+		Name:   "openinference",
+		Title:  "OpenInference",
+		Page:   "https://github.com/Arize-ai/openinference/blob/main/spec/semantic_conventions.md",
+		Scopes: []string{"openinference."},
+		KeyPrefixes: []string{"openinference.", "llm.token_count.", "llm.model_name", "llm.provider", "llm.system",
+			"embedding.model_name"},
+		ModelCall: ModelCall{
+			OperationKeys: []string{"openinference.span.kind"},
+			Requests:      []string{"llm", "embedding", "reranker"},
+			Listed: &ListedRequest{
+				KindKey: "openinference.span.kind", Kind: "LLM",
+				Messages: "llm.input_messages", Tools: "llm.tools", Parameters: "llm.invocation_parameters", Model: "llm.model_name",
+				Body: "input.value", BodyType: "input.mime_type",
+			},
+		},
+		PlainKeys: []string{"openinference.span.kind", "llm.model_name"},
+		Span: []Alias{
+			{Source: "llm.token_count.prompt", Canonical: GenAIInputTokens},
+			{Source: "llm.token_count.completion", Canonical: GenAIOutputTokens},
+			{Source: "llm.token_count.total", Canonical: TotalTokens},
+			{Source: "llm.token_count.prompt_details.cache_read", Canonical: GenAICacheReadTokens},
+			{Source: "llm.token_count.prompt_details.cache_write", Canonical: GenAICacheCreationTokens},
+			{Source: "llm.token_count.completion_details.reasoning", Canonical: GenAIReasoningTokens},
+			// It is the model that answered: the one that was asked for is
+			// within the JSON of llm.invocation_parameters only.
+			{Source: "llm.model_name", Canonical: GenAIResponseModel},
+			{Source: "embedding.model_name", Canonical: GenAIRequestModel},
+			{Source: "llm.provider", Canonical: GenAIProviderName},
+			{Source: "llm.system", Canonical: GenAIProviderName},
+			{Source: "openinference.span.kind", Canonical: GenAIOperationName, Words: openInferenceKinds},
+			{Source: "session.id", Canonical: SessionID},
+		},
+		FirstTokens: []FirstToken{{Event: "First Token Stream Event"}},
+	}
+}
+
+var openInferenceKinds = map[string]string{
+	"LLM":       OperationChat,
+	"EMBEDDING": OperationEmbeddings,
+	"RETRIEVER": OperationRetrieval,
+	"TOOL":      OperationExecuteTool,
+	"AGENT":     OperationInvokeAgent,
+}
