@@ -11,18 +11,18 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/xid"
 )
 
-// maxErrorSeries bounds the series of errors of one GPU. There are fewer than
-// 200 codes; only those of MIG devices could reach it.
+// maxErrorSeries bounds the error series of one GPU. There are fewer than 200
+// codes, so that only a GPU with MIG devices can reach it.
 const maxErrorSeries = 256
 
 // otherErrors is the code of the series that counts the errors beyond
 // maxErrorSeries.
 const otherErrors = -1
 
-// errorCounts counts the GPUs' errors as they come, so that none is lost
-// between two readings, also of a GPU that was not read yet.
+// errorCounts counts errors when they arrive, so that none is lost between two
+// readings or before a GPU's first reading.
 type errorCounts struct {
-	// dropped is called for each error that no series of its own counts.
+	// dropped is called for each error that has no series of its own.
 	dropped func()
 
 	mu   sync.Mutex
@@ -31,11 +31,12 @@ type errorCounts struct {
 
 type gpuErrors struct {
 	counts map[errorSeries]int64
-	// last is when each code came last. It has no more codes than counts.
+	// last is the time of each code's last error. It has no more codes than
+	// counts.
 	last map[uint64]time.Time
 }
 
-// errorSeries is what tells the series of a GPU's errors apart.
+// errorSeries identifies a series of a GPU's errors.
 type errorSeries struct {
 	code                         int64
 	gpuInstance, computeInstance workload.Number
@@ -51,8 +52,8 @@ func newErrorCounts(dropped func()) *errorCounts {
 	return &errorCounts{dropped: dropped, gpus: make(map[string]*gpuErrors)}
 }
 
-// hear counts an event.
-func (c *errorCounts) hear(event device.Event) {
+// add counts an event.
+func (c *errorCounts) add(event device.Event) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	gpu := c.gpu(event.GPU.ID)
@@ -71,22 +72,22 @@ func (c *errorCounts) hear(event device.Event) {
 		return
 	}
 	gpu.counts[series]++
-	gpu.last[uint64(series.code)] = event.Time // #nosec G115 -- a code that came is never negative
+	gpu.last[uint64(series.code)] = event.Time // #nosec G115 -- the code of an event is never negative
 }
 
-// gpu returns a GPU's counts, nil where there are too many GPUs.
+// gpu returns a GPU's counts, or nil if there are too many GPUs.
 func (c *errorCounts) gpu(id string) *gpuErrors {
 	found := c.gpus[id]
-	if found == nil && len(c.gpus) < maxMembers {
+	if found == nil && len(c.gpus) < maxTracked {
 		found = &gpuErrors{counts: make(map[errorSeries]int64), last: make(map[uint64]time.Time)}
 		c.gpus[id] = found
 	}
 	return found
 }
 
-// expect gives a GPU whose errors are told a series of each common code, so
-// that the first error is an increase.
-func (c *errorCounts) expect(id string) {
+// seed gives a GPU a series at 0 for each common code, so that its first error
+// is an increase.
+func (c *errorCounts) seed(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	gpu := c.gpu(id)
@@ -119,7 +120,7 @@ func (c *errorCounts) of(id string) []errorCount {
 	return counts
 }
 
-// compareNumbers orders what is unknown before what is 0.
+// compareNumbers orders unknown numbers before 0.
 func compareNumbers(a, b workload.Number) int {
 	switch {
 	case a.Known == b.Known:
@@ -130,7 +131,7 @@ func compareNumbers(a, b workload.Number) int {
 	return 1
 }
 
-// since returns the codes of a GPU's errors that came after a time.
+// since returns the codes of a GPU's errors after a time.
 func (c *errorCounts) since(id string, after time.Time) []uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -147,9 +148,9 @@ func (c *errorCounts) since(id string, after time.Time) []uint64 {
 	return codes
 }
 
-// settle forgets when the errors of a GPU came, because it was gone and came
-// back: what they said about it is over. Their counts stay.
-func (c *errorCounts) settle(id string) {
+// forgetTimes forgets when a GPU's errors occurred, so that they no longer count
+// for its health. The counts stay.
+func (c *errorCounts) forgetTimes(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if gpu := c.gpus[id]; gpu != nil {

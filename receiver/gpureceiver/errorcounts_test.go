@@ -19,10 +19,10 @@ func eventOf(gpu string, code uint64) device.Event {
 func TestErrorSeriesAreBounded(t *testing.T) {
 	dropped := 0
 	counts := newErrorCounts(func() { dropped++ })
-	counts.expect("GPU-a")
+	counts.seed("GPU-a")
 	for code := range uint64(1000) {
-		counts.hear(eventOf("GPU-a", code))
-		counts.hear(eventOf("GPU-a", 31))
+		counts.add(eventOf("GPU-a", code))
+		counts.add(eventOf("GPU-a", 31))
 	}
 	found := counts.of("GPU-a")
 	assert.Len(t, found, maxErrorSeries+1)
@@ -37,7 +37,7 @@ func TestErrorSeriesAreBounded(t *testing.T) {
 
 	// Codes that no XID can have are one series, and as bounded.
 	for code := range uint64(1000) {
-		counts.hear(eventOf("GPU-b", 1<<63+code))
+		counts.add(eventOf("GPU-b", 1<<63+code))
 	}
 	assert.Len(t, counts.of("GPU-b"), 1)
 	assert.Len(t, counts.since("GPU-b", time.Time{}), 1)
@@ -46,13 +46,13 @@ func TestErrorSeriesAreBounded(t *testing.T) {
 func TestErrorsOfTooManyGPUs(t *testing.T) {
 	dropped := 0
 	counts := newErrorCounts(func() { dropped++ })
-	for i := range maxMembers + 3 {
-		counts.expect(fmt.Sprint("GPU-", i))
-		counts.hear(eventOf(fmt.Sprint("GPU-", i), 31))
+	for i := range maxTracked + 3 {
+		counts.seed(fmt.Sprint("GPU-", i))
+		counts.add(eventOf(fmt.Sprint("GPU-", i), 31))
 	}
 	assert.Equal(t, 3, dropped)
-	assert.Len(t, counts.gpus, maxMembers)
-	assert.Empty(t, counts.of(fmt.Sprint("GPU-", maxMembers)))
+	assert.Len(t, counts.gpus, maxTracked)
+	assert.Empty(t, counts.of(fmt.Sprint("GPU-", maxTracked)))
 }
 
 // An error of a GPU that nobody has read yet is there at its first reading.
@@ -60,9 +60,9 @@ func TestErrorsBeforeTheFirstReading(t *testing.T) {
 	counts := newErrorCounts(func() { t.Error("dropped") })
 	early := eventOf("GPU-a", 1<<63)
 	early.GPUInstance = workload.Number{Value: 3, Known: true}
-	counts.hear(early)
-	counts.expect("GPU-a")
-	counts.expect("GPU-a")
+	counts.add(early)
+	counts.seed("GPU-a")
+	counts.seed("GPU-a")
 	found := counts.of("GPU-a")
 	last := found[len(found)-1]
 	assert.Equal(t, int64(1), last.value)
@@ -70,8 +70,8 @@ func TestErrorsBeforeTheFirstReading(t *testing.T) {
 	assert.Equal(t, early.GPUInstance, last.gpuInstance)
 	assert.Equal(t, []uint64{1<<63 - 1}, counts.since("GPU-a", time.Unix(99, 0)))
 	assert.Empty(t, counts.since("GPU-a", time.Unix(100, 0)))
-	counts.settle("GPU-a")
-	counts.settle("GPU-b")
+	counts.forgetTimes("GPU-a")
+	counts.forgetTimes("GPU-b")
 	assert.Empty(t, counts.since("GPU-a", time.Unix(99, 0)))
 	assert.Equal(t, found, counts.of("GPU-a"), "what was counted stays")
 	assert.Empty(t, counts.since("GPU-b", time.Time{}))
@@ -88,7 +88,7 @@ func TestErrorsOfInstances(t *testing.T) {
 	} {
 		event := eventOf("GPU-a", 31)
 		event.GPUInstance, event.ComputeInstance = instances[0], instances[1]
-		counts.hear(event)
+		counts.add(event)
 	}
 	assert.Equal(t, []errorCount{
 		{errorSeries{code: 31}, 3},

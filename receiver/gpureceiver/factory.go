@@ -22,7 +22,7 @@ func NewFactory() receiver.Factory {
 	)
 }
 
-// factory owns what the receivers of one collector share.
+// factory holds what the receivers of one collector share.
 type factory struct {
 	monitors monitors
 }
@@ -30,8 +30,8 @@ type factory struct {
 func (f *factory) createMetrics(_ context.Context, set receiver.Settings, config component.Config, next consumer.Metrics) (receiver.Metrics, error) {
 	cfg := config.(*Config)
 	s := newScraper(cfg, set, &f.monitors)
-	// The timeout is one call's. The controller would apply it to a whole
-	// reading, so that one hung GPU would cost all the others.
+	// The timeout is for one GPU's calls. The controller would apply it to a
+	// whole reading, so that one GPU that hangs would cost the others theirs.
 	controller := cfg.ControllerConfig
 	controller.Timeout = 0
 	inner, err := scraperhelper.NewMetricsController(&controller, set, next, scraperhelper.AddMetricsScraper(metadata.Type, s))

@@ -23,14 +23,15 @@ import (
 )
 
 const (
-	// maxQueued bounds the events that wait for the pipeline. They come one
-	// by one, or in a storm of which the first tell enough.
+	// maxQueued bounds the events that wait for the pipeline. Of a storm of
+	// events the first say enough.
 	maxQueued = 1024
-	// retryInterval is how long an event waits that the pipeline could not
-	// take just now.
+	// retryInterval is the wait before an event is sent again that the
+	// pipeline has refused for now.
 	retryInterval = time.Second
-	// lastCall is how long Shutdown lets the pipeline take what is queued.
-	lastCall = 2 * time.Second
+	// drainTimeout is how long Shutdown waits for the pipeline to take the
+	// queued events.
+	drainTimeout = 2 * time.Second
 )
 
 // gpuLogs turns the errors of GPUs into log records.
@@ -44,13 +45,13 @@ type gpuLogs struct {
 	now      func() time.Time
 	retry    time.Duration
 
-	monitor *monitor
-	release shared.Release
-	deaf    func()
-	queue   chan heard
+	monitor  *monitor
+	release  shared.Release
+	unlisten func()
+	queue    chan queuedEvent
 
-	// stopping ends when the receiver is to stop, sending when it gives up
-	// what is queued.
+	// stopping ends when the receiver stops, sending when it gives up the
+	// queued events.
 	stopping, sending context.Context
 	interrupt, giveUp context.CancelFunc
 	running           sync.WaitGroup
@@ -59,8 +60,8 @@ type gpuLogs struct {
 	result            error
 }
 
-// heard is an event with what was known when it came.
-type heard struct {
+// queuedEvent is an event with the workload that the GPU had at its time.
+type queuedEvent struct {
 	device.Event
 	workload workload.Workload
 }
@@ -81,7 +82,7 @@ func newLogs(cfg *Config, set receiver.Settings, all *monitors, next consumer.Lo
 		report:   report,
 		now:      time.Now,
 		retry:    retryInterval,
-		queue:    make(chan heard, maxQueued),
+		queue:    make(chan queuedEvent, maxQueued),
 		stopped:  make(chan struct{}),
 	}
 	l.stopping, l.interrupt = context.WithCancel(context.Background())
@@ -89,8 +90,8 @@ func newLogs(cfg *Config, set receiver.Settings, all *monitors, next consumer.Lo
 	return l, nil
 }
 
-// Start listens to the GPUs' errors. It does not wait for a driver. Only a
-// configuration that can never work is an error.
+// Start listens to the GPUs' errors. It does not wait for a driver, and fails
+// only for a configuration that can never work.
 func (l *gpuLogs) Start(ctx context.Context, host component.Host) error {
 	found, release, err := l.monitors.Acquire(ctx, host, l.settings.ID, func() (*monitor, error) {
 		return newMonitor(l.cfg, l.settings, func() time.Time { return l.now() })
@@ -99,21 +100,21 @@ func (l *gpuLogs) Start(ctx context.Context, host component.Host) error {
 		return err
 	}
 	l.monitor, l.release = found, release
-	l.deaf = found.Listen(l.hear)
+	l.unlisten = found.Listen(l.enqueue)
 	l.running.Go(l.watch)
 	l.running.Go(l.send)
 	return nil
 }
 
-// Shutdown sends what is queued, within its context and lastCall, and lets the
-// source go. It is safe without Start and at a second time.
+// Shutdown sends the queued events, within its context and drainTimeout, and
+// releases the source. It is safe without Start and to call twice.
 func (l *gpuLogs) Shutdown(ctx context.Context) error {
 	l.stop.Do(func() {
-		if l.deaf != nil {
-			l.deaf()
+		if l.unlisten != nil {
+			l.unlisten()
 		}
 		l.interrupt()
-		patience := time.AfterFunc(lastCall, l.giveUp)
+		patience := time.AfterFunc(drainTimeout, l.giveUp)
 		withdraw := context.AfterFunc(ctx, l.giveUp)
 		go func() {
 			defer close(l.stopped)
@@ -134,8 +135,8 @@ func (l *gpuLogs) Shutdown(ctx context.Context) error {
 	}
 }
 
-// watch finds the GPUs again and again, because nobody else does where no
-// metrics pipeline has this receiver.
+// watch finds the GPUs periodically, because no scraper does if the receiver is
+// in no metrics pipeline.
 func (l *gpuLogs) watch() {
 	timer := time.NewTimer(l.cfg.InitialDelay)
 	defer timer.Stop()
@@ -150,17 +151,17 @@ func (l *gpuLogs) watch() {
 	}
 }
 
-// hear queues an event. It must not block, so that an event that does not fit
-// is dropped and counted.
-func (l *gpuLogs) hear(event device.Event) {
+// enqueue queues an event. It must not block, so that an event that does not
+// fit is dropped and counted.
+func (l *gpuLogs) enqueue(event device.Event) {
 	select {
-	case l.queue <- heard{Event: event, workload: l.monitor.tenants.of(&event)}:
+	case l.queue <- queuedEvent{Event: event, workload: l.monitor.tenants.of(&event)}:
 	default:
 		l.monitor.droppedEvent("logs")
 	}
 }
 
-// send gives the pipeline what is queued, at the end also what is left.
+// send sends queued events until the receiver stops and the queue is empty.
 func (l *gpuLogs) send() {
 	for {
 		select {
@@ -173,7 +174,7 @@ func (l *gpuLogs) send() {
 		case event := <-l.queue:
 			l.deliver(&event)
 		case <-l.stopping.Done():
-			// Nothing is queued any more: Shutdown stopped listening first.
+			// Shutdown stopped listening first, so that no event follows.
 			if len(l.queue) == 0 {
 				return
 			}
@@ -181,11 +182,11 @@ func (l *gpuLogs) send() {
 	}
 }
 
-// deliver gives one event to the pipeline, again and again while the pipeline
-// says that it could take it later. Meanwhile others wait in the queue.
-func (l *gpuLogs) deliver(event *heard) {
+// deliver sends one event, and repeats it while the pipeline returns an error
+// that is not permanent. Meanwhile others wait in the queue.
+func (l *gpuLogs) deliver(event *queuedEvent) {
 	for {
-		// A consumer may change what it gets, also where it refuses it.
+		// A consumer may change the record even if it refuses it.
 		logs := l.logs(event)
 		count := logs.LogRecordCount()
 		if count == 0 {
@@ -206,9 +207,8 @@ func (l *gpuLogs) deliver(event *heard) {
 	}
 }
 
-// logs returns the record of an event; nothing where the event is switched
-// off.
-func (l *gpuLogs) logs(event *heard) plog.Logs {
+// logs returns the record of an event, or nothing if the event is disabled.
+func (l *gpuLogs) logs(event *queuedEvent) plog.Logs {
 	at := pcommon.NewTimestampFromTime(event.Time)
 	meaning := xid.Of(event.Code)
 	severity := severities[meaning.Severity]

@@ -134,7 +134,7 @@ func TestOneMonitorBehindMetricsAndLogs(t *testing.T) {
 	require.Eventually(t, func() bool { return logs.LogRecordCount() > told }, time.Minute, time.Millisecond)
 	require.NoError(t, logsReceiver.Shutdown(t.Context()))
 	require.NoError(t, logsReceiver.Shutdown(t.Context()))
-	assert.Equal(t, 1, lines.FilterMessageSnippet("Playing a recording").Len(), "the source is opened once")
+	assert.Equal(t, 1, lines.FilterMessageSnippet("plays a recording").Len(), "the source is opened once")
 }
 
 // A clock that stands still: one event is told once, to each of both.
@@ -179,7 +179,7 @@ func TestAnEventIsToldToBothOnce(t *testing.T) {
 // The attributes of a workload are on records those that they are on points.
 func TestRecordsNameEveryAttributeOfAWorkload(t *testing.T) {
 	known := workload.Number{Value: 1, Known: true}
-	event := &heard{workload: workload.Workload{
+	event := &queuedEvent{workload: workload.Workload{
 		RunID: "x", RunAttempt: known, RankGlobal: known, RankLocal: known, WorldSize: known,
 		SlurmJobID: "x", ContainerID: "x", PodUID: "x", ServiceName: "x", UserID: "x",
 		Pod: workload.Pod{Namespace: "x", Name: "x", Container: "x"},
@@ -199,8 +199,8 @@ func TestASwitchedOffEvent(t *testing.T) {
 	cfg.Events.NvidiaGpuXid.Enabled = false
 	logs, err := newLogs(cfg, receivertest.NewNopSettings(metadata.Type), &monitors{}, consumertest.NewErr(errors.New("called")))
 	require.NoError(t, err)
-	assert.Zero(t, logs.logs(&heard{}).LogRecordCount())
-	logs.deliver(&heard{})
+	assert.Zero(t, logs.logs(&queuedEvent{}).LogRecordCount())
+	logs.deliver(&queuedEvent{})
 }
 
 // toldSource is a source whose events the test tells.

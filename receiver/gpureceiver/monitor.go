@@ -21,12 +21,12 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/recording"
 )
 
-// monitors holds the one monitor behind the metrics and the logs of each
-// receiver.
+// monitors holds one monitor for each receiver ID, which the receiver's metrics
+// and logs share.
 type monitors = shared.Registry[*monitor]
 
-// monitor watches the GPUs for the metrics and the logs of one receiver: the
-// driver is opened once, and each event is told to both.
+// monitor reads the GPUs for the metrics and the logs of one receiver: it opens
+// the driver once, and passes each event to both.
 type monitor struct {
 	cfg       *Config
 	settings  receiver.Settings
@@ -34,13 +34,13 @@ type monitor struct {
 	telemetry *metadata.TelemetryBuilder
 	source    device.Source
 
-	// reading is full while the source is asked, because the metrics and the
-	// logs ask at their own times.
+	// reading is a lock on the source, because the metrics and the logs read at
+	// their own times.
 	reading chan struct{}
-	// read is when the metrics last asked. It belongs to who fills reading.
+	// read is the time of the last Snapshot. It is guarded by reading.
 	read    time.Time
 	tenants tenants
-	// recorder is nil where nothing is recorded.
+	// recorder is nil if nothing is recorded.
 	recorder *recording.Recorder
 
 	mu        sync.Mutex
@@ -66,8 +66,8 @@ func newMonitor(cfg *Config, set receiver.Settings, now func() time.Time) (*moni
 	return m, nil
 }
 
-// open returns the source. Only a configuration that can never work is an
-// error.
+// open returns the source. It fails only for a configuration that can never
+// work.
 func (m *monitor) open() (device.Source, error) {
 	logger := m.settings.Logger
 	if m.cfg.Source == SourceReplay {
@@ -75,7 +75,7 @@ func (m *monitor) open() (device.Source, error) {
 		if err != nil {
 			return nil, err
 		}
-		logger.Info("Playing a recording; no GPU of this host is read",
+		logger.Info("The receiver plays a recording and does not read this host's GPUs",
 			zap.String("path", m.cfg.Replay.Path), zap.String("origin", rec.Origin), zap.String("host", rec.HostName))
 		return recording.NewPlayer(rec, m.now), nil
 	}
@@ -101,18 +101,18 @@ func (m *monitor) open() (device.Source, error) {
 	return source, own.watch(source)
 }
 
-// self tells this receiver's own metrics from those of another gpu receiver.
+// self is the attribute that distinguishes gpu receivers in their own metrics.
 func (m *monitor) self() attribute.KeyValue {
 	return attribute.String("receiver", m.settings.ID.String())
 }
 
-// droppedValues counts values that cannot be true.
+// droppedValues counts impossible values.
 func (m *monitor) droppedValues(value string, count int64) {
 	m.telemetry.ReceiverGpuDroppedValues.Add(context.Background(), count,
 		metric.WithAttributes(m.self(), attribute.String("nvml.call", value)))
 }
 
-// droppedEvent counts an event that is not told as a signal.
+// droppedEvent counts an event that is lost for a signal.
 func (m *monitor) droppedEvent(signal string) {
 	m.telemetry.ReceiverGpuDroppedEvents.Add(context.Background(), 1,
 		metric.WithAttributes(m.self(), attribute.String("signal", signal)))
@@ -123,12 +123,11 @@ func (m *monitor) Start(ctx context.Context, _ component.Host) error {
 	if err := m.record(); err != nil {
 		return err
 	}
-	return m.source.Start(ctx, m.tell)
+	return m.source.Start(ctx, m.notify)
 }
 
-// record begins a recording where one is configured. A file that exists is
-// what a restart finds after a recording, so that it must not keep the
-// collector from starting.
+// record starts a recording if one is configured. An existing file is no error,
+// because a restart finds the file of the recording before it.
 func (m *monitor) record() error {
 	if m.cfg.Record.Path == "" || m.cfg.Source == SourceReplay {
 		return nil
@@ -141,7 +140,7 @@ func (m *monitor) record() error {
 		Now:      m.now,
 	})
 	if errors.Is(err, fs.ErrExist) {
-		m.settings.Logger.Warn("Nothing is recorded, because the file exists; remove it, or set another record::path", zap.Error(err))
+		m.settings.Logger.Warn("The recording's file exists, so that nothing is recorded; remove it or set another record::path", zap.Error(err))
 		return nil
 	}
 	if err != nil {
@@ -161,8 +160,8 @@ func (m *monitor) Shutdown(ctx context.Context) error {
 	return err
 }
 
-// Snapshot looks at the GPUs. Where ctx ends while somebody else does, it
-// returns a snapshot without a state of the driver.
+// Snapshot reads the GPUs. If ctx ends while another reading holds the source,
+// the snapshot has no driver state.
 func (m *monitor) Snapshot(ctx context.Context) device.Snapshot {
 	if !m.begin(ctx) {
 		return device.Snapshot{}
@@ -173,12 +172,12 @@ func (m *monitor) Snapshot(ctx context.Context) device.Snapshot {
 	if m.recorder != nil {
 		m.recorder.Add(&snapshot)
 	}
-	m.tenants.see(&snapshot)
+	m.tenants.update(&snapshot)
 	return snapshot
 }
 
-// Watch finds the GPUs, so that their events come. It does nothing while the
-// metrics read them, which finds them as well.
+// Watch finds the GPUs, so that they report events. It does nothing if Snapshot
+// did the same within the collection interval.
 func (m *monitor) Watch(ctx context.Context) {
 	if !m.begin(ctx) {
 		return
@@ -190,8 +189,7 @@ func (m *monitor) Watch(ctx context.Context) {
 	m.source.Watch(ctx)
 }
 
-// begin waits until nobody else asks the source, and reports whether ctx has
-// not ended before.
+// begin locks the source. It reports false if ctx ends before.
 func (m *monitor) begin(ctx context.Context) bool {
 	select {
 	case m.reading <- struct{}{}:
@@ -205,8 +203,8 @@ func (m *monitor) end() {
 	<-m.reading
 }
 
-// Listen calls listener with each event from now on, until the returned
-// function is called. The listener must not block.
+// Listen calls listener with each event until stop is called. The listener must
+// not block.
 func (m *monitor) Listen(listener func(device.Event)) (stop func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -219,8 +217,8 @@ func (m *monitor) Listen(listener func(device.Event)) (stop func()) {
 	}
 }
 
-// tell gives an event to every listener.
-func (m *monitor) tell(event device.Event) {
+// notify passes an event to every listener.
+func (m *monitor) notify(event device.Event) {
 	if m.recorder != nil {
 		m.recorder.Event(&event)
 	}

@@ -97,7 +97,7 @@ func runRecordingThatExists(t *testing.T, d *fakeDriver) {
 
 	second := newRig(t, cfg)
 	assert.Len(t, pointsOf(second.scrape(t), gpu0, "hw.power"), 1)
-	assert.Contains(t, second.logged()[0], "Nothing is recorded, because the file exists")
+	assert.Contains(t, second.logged()[0], "nothing is recorded")
 	require.NoError(t, second.scraper.Shutdown(t.Context()))
 	after, err := os.ReadFile(cfg.Record.Path)
 	require.NoError(t, err)

@@ -8,8 +8,8 @@ import (
 	"go.opentelemetry.io/collector/receiver"
 )
 
-// gpuReceiver makes the controller's Shutdown safe to call twice, quick while
-// a call into the driver hangs, and bound to its context.
+// gpuReceiver makes the controller's Shutdown safe to call twice, and lets it
+// return when its context ends or while a driver call hangs.
 type gpuReceiver struct {
 	scraping receiver.Metrics
 	scraper  *gpuScraper
@@ -19,13 +19,13 @@ type gpuReceiver struct {
 	stopping error
 }
 
-// Start begins to read GPUs. It does not wait for a driver.
+// Start starts the readings. It does not wait for a driver.
 func (r *gpuReceiver) Start(ctx context.Context, host component.Host) error {
 	return r.scraping.Start(ctx, host)
 }
 
-// Shutdown ends a reading that is under way, waits for it, and lets the
-// source go.
+// Shutdown interrupts the current reading, waits for it, and releases the
+// source.
 func (r *gpuReceiver) Shutdown(ctx context.Context) error {
 	r.stop.Do(func() {
 		r.stopped = make(chan struct{})

@@ -11,7 +11,7 @@ import (
 // sourceReplay is the value of nvidia.gpu.source on all recorded data.
 const sourceReplay = "replay"
 
-// driverMetrics are those about the host, the driver, and who the GPUs are.
+// driverMetrics are those about the driver and the GPUs' identity.
 func driverMetrics() []gpuMetric {
 	return []gpuMetric{
 		needs(declared.NvidiaGpuDriverState.Name),
@@ -20,8 +20,8 @@ func driverMetrics() []gpuMetric {
 	}
 }
 
-// hostLabels returns what every point of a snapshot carries beside the
-// metric's own attributes.
+// hostLabels returns the attributes of every point of a snapshot beside the
+// metric's own.
 func hostLabels(snapshot *device.Snapshot) []metadata.MetricAttributeOption {
 	if !snapshot.Replayed {
 		return nil
@@ -29,21 +29,21 @@ func hostLabels(snapshot *device.Snapshot) []metadata.MetricAttributeOption {
 	return []metadata.MetricAttributeOption{metadata.WithNvidiaGpuSourceMetricAttribute(sourceReplay)}
 }
 
-// recordDriver emits what concerns all GPUs on a resource of the host's.
+// recordDriver emits the metrics about all GPUs on a resource of the host.
 func (s *gpuScraper) recordDriver(now pcommon.Timestamp, snapshot *device.Snapshot) {
 	labels := hostLabels(snapshot)
 	for _, state := range device.DriverStates {
 		s.metrics.RecordNvidiaGpuDriverStateDataPoint(now, oneIf(state == snapshot.Driver), snapshot.Host,
 			metadata.MapAttributeNvidiaGpuDriverState[string(state)], labels...)
 	}
-	for _, way := range workload.Ways {
-		now, present := now, snapshot.Attribution[way]
+	for _, source := range workload.Sources {
+		present := snapshot.Attribution[source]
 		if present == "" {
 			continue
 		}
-		for _, state := range workload.WayStates {
+		for _, state := range workload.SourceStates {
 			s.metrics.RecordNvidiaGpuAttributionDataPoint(now, oneIf(state == present), snapshot.Host,
-				metadata.MapAttributeNvidiaGpuAttributionSource[string(way)],
+				metadata.MapAttributeNvidiaGpuAttributionSource[string(source)],
 				metadata.MapAttributeNvidiaGpuAttributionState[string(state)], labels...)
 		}
 	}
@@ -54,7 +54,8 @@ func (s *gpuScraper) recordDriver(now pcommon.Timestamp, snapshot *device.Snapsh
 	s.metrics.EmitForResource(metadata.WithResource(resource.Emit()))
 }
 
-// describeDriver sets what every resource says about the driver.
+// describeDriver sets the attributes about the driver, which every resource
+// has.
 func describeDriver(resource *metadata.ResourceBuilder, snapshot *device.Snapshot) {
 	if snapshot.DriverVersion != "" {
 		resource.SetHwDriverVersion(snapshot.DriverVersion)
@@ -67,7 +68,7 @@ func describeDriver(resource *metadata.ResourceBuilder, snapshot *device.Snapsho
 	}
 }
 
-// oneIf is the value of a point of a state.
+// oneIf returns 1 for true and 0 for false.
 func oneIf(holds bool) int64 {
 	if holds {
 		return 1

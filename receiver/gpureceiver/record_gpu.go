@@ -15,8 +15,8 @@ const vendor = "NVIDIA"
 // hwTypeGPU is the value of hw.type.
 const hwTypeGPU = metadata.AttributeHwTypeGpu
 
-// points emits the points of one GPU at one moment. A reading that is
-// unavailable leaves no point.
+// points makes the points of one GPU at one time. A reading that is unavailable
+// makes no point.
 type points struct {
 	*metadata.MetricsBuilder
 	cfg   *Config
@@ -24,16 +24,16 @@ type points struct {
 	id    string
 	host  string
 	index int64
-	// labels are what every point carries beside the metric's own attributes.
+	// labels are the attributes of every point beside the metric's own.
 	labels []metadata.MetricAttributeOption
 }
 
-// with returns the labels and some more.
+// with returns more attributes and the labels.
 func (p *points) with(more ...metadata.MetricAttributeOption) []metadata.MetricAttributeOption {
 	return append(more, p.labels...)
 }
 
-// pointsOf returns what emits the points of a GPU or MIG device.
+// pointsOf returns the points of a GPU or MIG device.
 func (s *gpuScraper) pointsOf(now pcommon.Timestamp, snapshot *device.Snapshot, gpu *device.Identity) *points {
 	p := &points{
 		MetricsBuilder: s.metrics, cfg: s.cfg, now: now,
@@ -46,8 +46,8 @@ func (s *gpuScraper) pointsOf(now pcommon.Timestamp, snapshot *device.Snapshot, 
 	return p
 }
 
-// recordGPU emits one GPU on a resource of its own.
-func (s *gpuScraper) recordGPU(now pcommon.Timestamp, snapshot *device.Snapshot, gpu *device.GPU, known *member) {
+// recordGPU emits the metrics of one GPU on its resource.
+func (s *gpuScraper) recordGPU(now pcommon.Timestamp, snapshot *device.Snapshot, gpu *device.GPU, known *trackedGPU) {
 	p := s.pointsOf(now, snapshot, &gpu.Identity)
 	p.recordIdentity(snapshot, &gpu.Identity)
 	for i := range s.recorded {
@@ -63,8 +63,9 @@ func (s *gpuScraper) recordGPU(now pcommon.Timestamp, snapshot *device.Snapshot,
 	s.emit(snapshot, &gpu.Identity, known)
 }
 
-// recordVanished emits what can be said about a GPU that is not there.
-func (s *gpuScraper) recordVanished(now pcommon.Timestamp, snapshot *device.Snapshot, known *member) {
+// recordVanished emits the identity, status and error counts of a GPU that is
+// missing.
+func (s *gpuScraper) recordVanished(now pcommon.Timestamp, snapshot *device.Snapshot, known *trackedGPU) {
 	p := s.pointsOf(now, snapshot, &known.identity)
 	p.recordIdentity(snapshot, &known.identity)
 	p.recordStatus(health.Failed)
@@ -73,12 +74,12 @@ func (s *gpuScraper) recordVanished(now pcommon.Timestamp, snapshot *device.Snap
 }
 
 // emit ends the points of a GPU.
-func (s *gpuScraper) emit(snapshot *device.Snapshot, gpu *device.Identity, known *member) {
+func (s *gpuScraper) emit(snapshot *device.Snapshot, gpu *device.Identity, known *trackedGPU) {
 	s.metrics.EmitForResource(metadata.WithResource(s.resource(snapshot, gpu, known)), metadata.WithStartTimeOverride(known.start))
 }
 
-// resource returns a GPU's resource, the same as long as nothing of it changes.
-func (s *gpuScraper) resource(snapshot *device.Snapshot, gpu *device.Identity, known *member) pcommon.Resource {
+// resource returns a GPU's resource, which is built again only if it changes.
+func (s *gpuScraper) resource(snapshot *device.Snapshot, gpu *device.Identity, known *trackedGPU) pcommon.Resource {
 	of := description{
 		identity: *gpu, host: snapshot.Host, driver: snapshot.DriverVersion, cuda: snapshot.CUDAVersion,
 		replayed: snapshot.Replayed,
@@ -89,7 +90,7 @@ func (s *gpuScraper) resource(snapshot *device.Snapshot, gpu *device.Identity, k
 	return known.resource
 }
 
-// description is what a GPU's resource says.
+// description is what a GPU's resource is built from.
 type description struct {
 	identity           device.Identity
 	host, driver, cuda string

@@ -13,7 +13,7 @@ const (
 	uncorrected = metadata.AttributeErrorTypeUncorrected
 )
 
-// recordStatus emits how a GPU is, and nothing where that is not known.
+// recordStatus makes the points of a GPU's health, and none if it is unknown.
 func (p *points) recordStatus(present health.State) {
 	if present == "" {
 		return

@@ -26,7 +26,7 @@ func workloadMetrics() []gpuMetric {
 	}
 }
 
-// recordWorkloads emits a GPU's processes, each and by workload.
+// recordWorkloads makes the points of a GPU's processes and workloads.
 func (s *gpuScraper) recordWorkloads(p *points, gpu *device.GPU) {
 	s.groups.Reset()
 	for i := range gpu.Processes {
@@ -52,9 +52,9 @@ func (s *gpuScraper) recordWorkloads(p *points, gpu *device.GPU) {
 	}
 }
 
-// idleOwners are the containers that have a GPU and no process on it. Where a
-// process could be any container's, or the driver did not list the processes,
-// nobody knows which containers are idle.
+// idleOwners returns the containers that have a GPU and no process on it. It
+// returns none if the driver did not list the processes, or if a process could
+// belong to any of the containers.
 func idleOwners(gpu *device.GPU) []workload.Pod {
 	if !gpu.ProcessesKnown {
 		return nil
@@ -68,7 +68,7 @@ func idleOwners(gpu *device.GPU) []workload.Pod {
 	return gpu.Owners
 }
 
-// usage is what a process adds to its workload.
+// usage is a process's part of its workload's usage.
 func usage(process *device.Process) workload.Usage {
 	u := workload.Usage{}
 	if process.Memory.Known {
@@ -106,7 +106,7 @@ func (p *points) recordProcess(process *device.Process) {
 	}
 }
 
-// recordProcessTypes emits how many processes there are of each type.
+// recordProcessTypes makes the points of the number of processes of each type.
 func (p *points) recordProcessTypes(gpu *device.GPU) {
 	if !gpu.ProcessesKnown {
 		return
@@ -120,7 +120,7 @@ func (p *points) recordProcessTypes(gpu *device.GPU) {
 	}
 }
 
-// workloadAttributes returns the attributes that are known of a workload.
+// workloadAttributes returns the known attributes of a workload.
 func workloadAttributes(w workload.Workload) []metadata.MetricAttributeOption {
 	var options []metadata.MetricAttributeOption
 	text := func(value string, attribute func(string) metadata.MetricAttributeOption) {

@@ -10,7 +10,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/xid"
 )
 
-// recordXIDs emits the counts of a GPU's errors.
+// recordXIDs makes the points of a GPU's error counts.
 func (p *points) recordXIDs(errors *errorCounts) {
 	if !p.cfg.Metrics.NvidiaGpuXidErrors.Enabled {
 		return
@@ -27,12 +27,12 @@ func (p *points) recordXIDs(errors *errorCounts) {
 	}
 }
 
-// codeValue is the attribute's value of a code. Real codes are small.
+// codeValue is the attribute value of a code. Real codes are small.
 func codeValue(code uint64) int64 {
 	return int64(min(code, math.MaxInt64))
 }
 
-// severities are those of log records.
+// severities are the log severities by the XIDs' own.
 var severities = map[xid.Severity]plog.SeverityNumber{
 	xid.Notice:  plog.SeverityNumberInfo,
 	xid.Program: plog.SeverityNumberWarn,
@@ -40,8 +40,8 @@ var severities = map[xid.Severity]plog.SeverityNumber{
 	xid.Gone:    plog.SeverityNumberFatal,
 }
 
-// eventAttributes are those that an event's record has where they are known.
-func eventAttributes(event *heard, meaning *xid.Meaning) []metadata.EventAttributeOption {
+// eventAttributes are the known optional attributes of an event's record.
+func eventAttributes(event *queuedEvent, meaning *xid.Meaning) []metadata.EventAttributeOption {
 	var options []metadata.EventAttributeOption
 	text := func(value string, attribute func(string) metadata.EventAttributeOption) {
 		if value != "" {

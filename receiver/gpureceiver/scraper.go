@@ -30,12 +30,12 @@ type gpuScraper struct {
 	monitor   *monitor
 	release   shared.Release
 	telemetry *metadata.TelemetryBuilder
-	roster    *roster
+	tracker   *tracker
 	errors    *errorCounts
-	deaf      func()
+	unlisten  func()
 	groups    *workload.Groups
 
-	// stopping ends when the receiver is to stop, and with it every reading.
+	// stopping ends when the receiver stops, and interrupts every reading.
 	stopping  context.Context
 	interrupt context.CancelFunc
 }
@@ -48,7 +48,7 @@ func newScraper(cfg *Config, set receiver.Settings, all *monitors) *gpuScraper {
 		metrics:  metadata.NewMetricsBuilder(cfg.MetricsBuilderConfig, set),
 		recorded: slices.DeleteFunc(cfg.metrics(), func(m gpuMetric) bool { return m.record == nil }),
 		now:      time.Now,
-		roster:   newRoster(),
+		tracker:  newTracker(),
 		groups:   workload.NewGroups(maxWorkloads),
 	}
 	s.errors = newErrorCounts(func() { s.monitor.droppedEvent("metrics") })
@@ -56,8 +56,8 @@ func newScraper(cfg *Config, set receiver.Settings, all *monitors) *gpuScraper {
 	return s
 }
 
-// Start opens the source. Only a configuration that can never work is an
-// error.
+// Start opens the source. It fails only for a configuration that can never
+// work.
 func (s *gpuScraper) Start(ctx context.Context, host component.Host) error {
 	found, release, err := s.monitors.Acquire(ctx, host, s.settings.ID, func() (*monitor, error) {
 		return newMonitor(s.cfg, s.settings, func() time.Time { return s.now() })
@@ -66,23 +66,23 @@ func (s *gpuScraper) Start(ctx context.Context, host component.Host) error {
 		return err
 	}
 	s.monitor, s.release, s.telemetry = found, release, found.telemetry
-	s.deaf = found.Listen(s.errors.hear)
+	s.unlisten = found.Listen(s.errors.add)
 	s.metrics.Reset(metadata.WithStartTime(pcommon.NewTimestampFromTime(s.now())))
 	return nil
 }
 
-// Shutdown lets the source go. It is safe without Start.
+// Shutdown releases the source. It is safe without Start.
 func (s *gpuScraper) Shutdown(ctx context.Context) error {
 	s.interrupt()
 	if s.release == nil {
 		return nil
 	}
-	s.deaf()
+	s.unlisten()
 	return s.release(ctx)
 }
 
-// ScrapeMetrics reads the GPUs once. A GPU or driver that fails is no error:
-// its values are absent, its state is a metric, and changes are logged.
+// ScrapeMetrics reads the GPUs once. A failing GPU or driver is no error: its
+// values are absent, its state is a metric, and changes are logged.
 func (s *gpuScraper) ScrapeMetrics(ctx context.Context) (pmetric.Metrics, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -90,50 +90,50 @@ func (s *gpuScraper) ScrapeMetrics(ctx context.Context) (pmetric.Metrics, error)
 
 	snapshot := s.monitor.Snapshot(ctx)
 	if snapshot.Driver == "" {
-		// The receiver stops, and nothing was asked.
+		// The receiver stops before anything was read.
 		return pmetric.NewMetrics(), nil
 	}
 	at := s.now()
 	now := pcommon.NewTimestampFromTime(at)
 	s.recordDriver(now, &snapshot)
-	s.roster.begin()
+	s.tracker.begin()
 	for i := range snapshot.GPUs {
 		gpu := &snapshot.GPUs[i]
 		gpu.DropImplausible(s.dropped)
-		known := s.meet(gpu, at)
+		known := s.observe(gpu, at)
 		known.count(&gpu.Readings)
 		s.recordGPU(now, &snapshot, gpu, known)
 	}
-	// A driver that fails lists nothing, and one that was interrupted not
-	// everything: neither says that a GPU is gone.
+	// A failing driver lists no GPUs, and an interrupted reading not all of
+	// them, so that a missing GPU does not mean that it is gone.
 	if snapshot.Driver == device.DriverOK && ctx.Err() == nil {
-		for _, known := range s.roster.vanished(at, s.cfg.Remember) {
+		for _, known := range s.tracker.vanished(at, s.cfg.Remember) {
 			s.recordVanished(now, &snapshot, known)
 		}
 	}
 	return s.metrics.Emit(), nil
 }
 
-// meet returns what is remembered about a GPU, with its present state.
-func (s *gpuScraper) meet(gpu *device.GPU, at time.Time) *member {
-	known, returned := s.roster.meet(gpu, at)
+// observe returns what is remembered about a GPU, with its present state.
+func (s *gpuScraper) observe(gpu *device.GPU, at time.Time) *trackedGPU {
+	known, returned := s.tracker.observe(gpu, at)
 	if returned {
-		s.errors.settle(gpu.ID)
+		s.errors.forgetTimes(gpu.ID)
 	}
-	if gpu.EventsKnown && !known.expected {
-		s.errors.expect(gpu.ID)
-		known.expected = true
+	if gpu.EventsKnown && !known.seeded {
+		s.errors.seed(gpu.ID)
+		known.seeded = true
 	}
-	known.judge(gpu, s.errors.since(gpu.ID, at.Add(-s.cfg.Remember)))
+	known.updateState(gpu, s.errors.since(gpu.ID, at.Add(-s.cfg.Remember)))
 	return known
 }
 
-// dropped counts a value that cannot be true.
+// dropped counts an impossible value.
 func (s *gpuScraper) dropped(value string) {
 	s.monitor.droppedValues(value, 1)
 }
 
-// self tells this receiver's own metrics from those of another gpu receiver.
+// self is the attribute that distinguishes gpu receivers in their own metrics.
 func (s *gpuScraper) self() attribute.KeyValue {
 	return s.monitor.self()
 }

@@ -13,17 +13,17 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/nvmlsource"
 )
 
-// driverTelemetry counts what the receiver does with the driver, in its own
-// metrics. It may be told by several goroutines.
+// driverTelemetry records the receiver's own metrics about the driver. It is
+// safe for concurrent use.
 type driverTelemetry struct {
 	builder *metadata.TelemetryBuilder
 	self    attribute.KeyValue
 	plain   metric.MeasurementOption
 
 	mu sync.RWMutex
-	// durations are the options of what was seen before: every call of every
-	// reading is recorded, and building its attributes would cost more than
-	// recording it. There are as many as calls and return codes.
+	// durations caches options, because building a call's attributes costs
+	// more than recording its duration. There is one entry for each call and
+	// return code.
 	durations map[callReturn][]metric.RecordOption
 }
 
@@ -40,7 +40,7 @@ func newDriverTelemetry(builder *metadata.TelemetryBuilder, self attribute.KeyVa
 	}
 }
 
-// watch tells at any time what the source saw last.
+// watch observes the counts of the source's last reading.
 func (d *driverTelemetry) watch(source *nvmlsource.Source) error {
 	return errors.Join(
 		d.builder.RegisterReceiverGpuSeenGpusCallback(func(_ context.Context, o metric.Int64Observer) error {
@@ -63,8 +63,8 @@ func (d *driverTelemetry) opened() {
 	d.builder.ReceiverGpuDriverStarts.Add(context.Background(), 1, d.plain)
 }
 
-// abandoned counts a call that was left behind. What it was about is in the
-// log: a GPU's id would make a series of each.
+// abandoned counts an abandoned call. The GPU is in the log: its id would make
+// a series for each GPU.
 func (d *driverTelemetry) abandoned(string) {
 	d.builder.ReceiverGpuAbandonedCalls.Add(context.Background(), 1, d.plain)
 }

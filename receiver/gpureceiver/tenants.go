@@ -7,25 +7,25 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/workload"
 )
 
-// tenants remembers who used which GPU at the last reading: an error mostly
-// ends the process that it is about, so that the next reading is too late.
+// tenants are the workloads on each GPU at the last reading. An error mostly
+// ends its process, so that the next reading no longer shows the workload.
 type tenants struct {
 	mu   sync.Mutex
 	last []tenant
 }
 
-// tenant is a workload on a whole GPU or a MIG device, or the pod that has it
-// and does not use it.
+// tenant is a workload on a GPU or MIG device, or the pod that holds it without
+// using it.
 type tenant struct {
 	// gpu is the whole GPU's ID.
 	gpu string
-	// mig is nil where the workload has the whole GPU.
+	// mig is nil if the workload has the whole GPU.
 	mig      *device.MIG
 	workload workload.Workload
 }
 
-// see replaces what is remembered.
-func (t *tenants) see(snapshot *device.Snapshot) {
+// update replaces the tenants by those of a snapshot.
+func (t *tenants) update(snapshot *device.Snapshot) {
 	if snapshot.Driver != device.DriverOK {
 		return
 	}
@@ -48,8 +48,8 @@ func (t *tenants) see(snapshot *device.Snapshot) {
 }
 
 // of returns the workload that an event most likely concerns: the only one on
-// the event's GPU or MIG device. Where there are several it returns none,
-// because nothing says which.
+// the event's GPU or MIG device. If there are several it returns none, because
+// NVML does not say which.
 func (t *tenants) of(event *device.Event) workload.Workload {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -67,8 +67,8 @@ func (t *tenants) of(event *device.Event) workload.Workload {
 	return only
 }
 
-// concerns reports whether an event can concern a MIG device. One that names
-// no instance concerns the whole GPU.
+// concerns reports whether an event can concern a MIG device. An event without
+// an instance concerns the whole GPU.
 func concerns(event *device.Event, mig *device.MIG) bool {
 	if mig == nil {
 		return true

@@ -52,11 +52,11 @@ func TestTenants(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var seen tenants
-			seen.see(&device.Snapshot{Driver: device.DriverOK, GPUs: []device.GPU{{Identity: device.Identity{ID: "GPU-b"}, Processes: run("before")}}})
+			seen.update(&device.Snapshot{Driver: device.DriverOK, GPUs: []device.GPU{{Identity: device.Identity{ID: "GPU-b"}, Processes: run("before")}}})
 			if test.driver == "" {
 				test.driver = device.DriverOK
 			}
-			seen.see(&device.Snapshot{Driver: test.driver, GPUs: test.gpus})
+			seen.update(&device.Snapshot{Driver: test.driver, GPUs: test.gpus})
 			found := seen.of(&device.Event{
 				GPU: device.Identity{ID: "GPU-b"}, GPUInstance: test.gpuInstance, ComputeInstance: test.computeInstance,
 			})

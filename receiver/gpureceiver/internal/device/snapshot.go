@@ -40,7 +40,7 @@ type Snapshot struct {
 	Replayed bool
 	// Attribution says which ways of telling what a process belongs to work.
 	// A way that was not tried yet is absent.
-	Attribution map[workload.Way]workload.WayState
+	Attribution map[workload.Source]workload.SourceState
 	// GPUs are ordered by index, each followed by its MIG devices. A GPU whose
 	// calls fail is still listed, with fewer readings.
 	GPUs []GPU

@@ -114,9 +114,9 @@ func (a *attribution) living(processes []device.Process) []device.Process {
 // and the pods of their processes, which it changes in place. It is called
 // last at each reading, with the living processes.
 func (a *attribution) complete(snapshot *device.Snapshot) {
-	snapshot.Attribution = make(map[workload.Way]workload.WayState, len(workload.Ways))
-	for _, way := range workload.Ways {
-		snapshot.Attribution[way] = workload.WayAbsent
+	snapshot.Attribution = make(map[workload.Source]workload.SourceState, len(workload.Sources))
+	for _, way := range workload.Sources {
+		snapshot.Attribution[way] = workload.SourceAbsent
 	}
 	for i := range snapshot.GPUs {
 		for j := range snapshot.GPUs[i].Processes {
@@ -128,13 +128,13 @@ func (a *attribution) complete(snapshot *device.Snapshot) {
 	}
 	a.kubelet.Poll()
 	owners, state := a.kubelet.Owners()
-	if state == workload.WayDenied {
-		snapshot.Attribution[workload.WayPodResources] = state
+	if state == workload.SourceDenied {
+		snapshot.Attribution[workload.SourcePodResources] = state
 	}
 	for i := range snapshot.GPUs {
 		snapshot.GPUs[i].Owners = owners.Of(&snapshot.GPUs[i].Identity)
 		if len(snapshot.GPUs[i].Owners) > 0 {
-			snapshot.Attribution[workload.WayPodResources] = workload.WayOK
+			snapshot.Attribution[workload.SourcePodResources] = workload.SourceOK
 		}
 	}
 	namePods(snapshot.GPUs)

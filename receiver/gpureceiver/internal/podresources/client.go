@@ -91,17 +91,17 @@ func (c *Client) Poll() {
 }
 
 // Owners returns what the kubelet answered last: nil where it did not answer.
-// The state says whether it may be asked; WayOK only that it answered.
-func (c *Client) Owners() (*Owners, workload.WayState) {
+// The state says whether it may be asked; SourceOK only that it answered.
+func (c *Client) Owners() (*Owners, workload.SourceState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
 	case c.owners != nil:
-		return c.owners, workload.WayOK
+		return c.owners, workload.SourceOK
 	case c.denied:
-		return nil, workload.WayDenied
+		return nil, workload.SourceDenied
 	}
-	return nil, workload.WayAbsent
+	return nil, workload.SourceAbsent
 }
 
 // Shutdown stops asking and waits for what is under way, which it interrupts.

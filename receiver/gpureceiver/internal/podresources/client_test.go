@@ -98,7 +98,7 @@ func newRig(t *testing.T, socket string, timeout time.Duration) *rig {
 }
 
 // poll moves the clock, asks, and waits for the answer.
-func (r *rig) poll(d time.Duration) (*Owners, workload.WayState) {
+func (r *rig) poll(d time.Duration) (*Owners, workload.SourceState) {
 	r.mu.Lock()
 	r.now = r.now.Add(d)
 	r.mu.Unlock()
@@ -191,7 +191,7 @@ func TestOwners(t *testing.T) {
 			socket := socketPath(t)
 			startKubelet(t, socket, always(test.pods...))
 			owners, state := newRig(t, socket, time.Minute).poll(0)
-			assert.Equal(t, workload.WayOK, state)
+			assert.Equal(t, workload.SourceOK, state)
 			assert.Equal(t, test.a, owners.Of(gpuA))
 			assert.Equal(t, test.b, owners.Of(gpuB))
 			assert.Equal(t, test.part, owners.Of(part))
@@ -207,7 +207,7 @@ func TestKubeletComesAndGoes(t *testing.T) {
 	for range 2 {
 		owners, state := r.poll(30 * time.Second)
 		assert.Nil(t, owners.Of(gpuA))
-		assert.Equal(t, workload.WayAbsent, state)
+		assert.Equal(t, workload.SourceAbsent, state)
 	}
 	assert.Empty(t, r.logged())
 
@@ -216,23 +216,23 @@ func TestKubeletComesAndGoes(t *testing.T) {
 	}
 	k := serve()
 	owners, state := r.poll(29 * time.Second)
-	assert.Equal(t, workload.WayAbsent, state, "not asked before the interval is over")
+	assert.Equal(t, workload.SourceAbsent, state, "not asked before the interval is over")
 	assert.Empty(t, owners.Of(gpuA))
 	for range 2 {
 		owners, state = r.poll(30 * time.Second)
-		assert.Equal(t, workload.WayOK, state)
+		assert.Equal(t, workload.SourceOK, state)
 		assert.Len(t, owners.Of(gpuA), 1)
 	}
 
 	k.stop()
 	for range 2 {
 		owners, state = r.poll(30 * time.Second)
-		assert.Equal(t, workload.WayAbsent, state, "what it said may have changed")
+		assert.Equal(t, workload.SourceAbsent, state, "what it said may have changed")
 		assert.Empty(t, owners.Of(gpuA))
 	}
 	serve()
 	_, state = r.poll(30 * time.Second)
-	assert.Equal(t, workload.WayOK, state)
+	assert.Equal(t, workload.SourceOK, state)
 	assert.Equal(t, []string{
 		"The kubelet tells which container has which GPU",
 		"The kubelet's socket is gone; containers that have GPUs have no names until it is back",
@@ -256,18 +256,18 @@ func TestKubeletHangs(t *testing.T) {
 	r.mu.Unlock()
 	r.Poll()
 	_, state := r.Owners()
-	assert.Equal(t, workload.WayAbsent, state)
+	assert.Equal(t, workload.SourceAbsent, state)
 	r.asking.Wait()
 	assert.Len(t, questions, 1)
 	_, state = r.poll(time.Hour)
-	assert.Equal(t, workload.WayAbsent, state)
+	assert.Equal(t, workload.SourceAbsent, state)
 	assert.Equal(t, []string{"The kubelet does not tell which container has which GPU; it is asked again"}, r.logged(), "once")
 
 	k.mu.Lock()
 	k.answer = always()
 	k.mu.Unlock()
 	_, state = r.poll(time.Hour)
-	assert.Equal(t, workload.WayOK, state)
+	assert.Equal(t, workload.SourceOK, state)
 }
 
 // The time-out is an hour here, so that only the interruption can end it.
@@ -287,7 +287,7 @@ func TestShutdownWhileTheKubeletHangs(t *testing.T) {
 	r.asking.Wait()
 	assert.Empty(t, r.logged(), "that says nothing about the kubelet")
 	_, state := r.poll(time.Hour)
-	assert.Equal(t, workload.WayAbsent, state, "nothing is asked any more")
+	assert.Equal(t, workload.SourceAbsent, state, "nothing is asked any more")
 }
 
 // A peer that is no kubelet, or one that was told to answer too much.
@@ -309,7 +309,7 @@ func TestBadAnswers(t *testing.T) {
 			r := newRig(t, socket, time.Minute)
 			owners, state := r.poll(0)
 			assert.Nil(t, owners)
-			assert.Equal(t, workload.WayAbsent, state)
+			assert.Equal(t, workload.SourceAbsent, state)
 			assert.Equal(t, []string{"The kubelet does not tell which container has which GPU; it is asked again"}, r.logged())
 		})
 	}
@@ -324,7 +324,7 @@ func TestSocketsThatAreNone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, socket, time.Minute)
 			_, state := r.poll(0)
-			assert.Equal(t, workload.WayAbsent, state)
+			assert.Equal(t, workload.SourceAbsent, state)
 			assert.Len(t, r.logged(), 1)
 		})
 	}
@@ -346,7 +346,7 @@ func TestSocketsThatNobodyServesAreNotLoggedByGRPC(t *testing.T) {
 			r := newRig(t, socket, time.Minute)
 			for range 3 {
 				_, state := r.poll(time.Minute)
-				assert.Equal(t, workload.WayAbsent, state)
+				assert.Equal(t, workload.SourceAbsent, state)
 			}
 			assert.Empty(t, logged.String())
 		})
@@ -381,7 +381,7 @@ func TestDenied(t *testing.T) {
 	})
 	r := newRig(t, socket, time.Minute)
 	_, state := r.poll(0)
-	assert.Equal(t, workload.WayDenied, state)
+	assert.Equal(t, workload.SourceDenied, state)
 	assert.Equal(t, []string{"The kubelet's socket may not be used, so that containers that have GPUs have no names; it needs root"}, r.logged())
 }
 
@@ -392,7 +392,7 @@ func TestClockSetBack(t *testing.T) {
 	r.poll(0)
 	startKubelet(t, socket, always())
 	_, state := r.poll(-time.Hour)
-	assert.Equal(t, workload.WayOK, state)
+	assert.Equal(t, workload.SourceOK, state)
 }
 
 // FuzzDevice shows that whatever a device is called, it is found by that name

@@ -47,7 +47,7 @@ func (a *anonymizer) gpu(identity *device.Identity) *GPU {
 	if known := a.gpus[identity.ID]; known != nil {
 		return known
 	}
-	if len(a.gpus) >= MaxGPUs {
+	if len(a.gpus) >= maxGPUs {
 		return nil
 	}
 	prefix := "GPU"
@@ -126,7 +126,7 @@ func (a *anonymizer) process(gpu *GPU, process *device.Process) (uint32, bool) {
 	if a.uses[use] {
 		return pid, true
 	}
-	if len(gpu.Processes) >= MaxProcesses || len(a.uses) >= maxUses {
+	if len(gpu.Processes) >= maxProcesses || len(a.uses) >= maxUses {
 		return 0, false
 	}
 	a.uses[use] = true

@@ -18,19 +18,19 @@ import (
 
 // Limits of what is read, so that no file can exhaust the memory.
 const (
-	// MaxSize is the largest file that is read, in bytes.
-	MaxSize = 8 << 20
-	// MaxGPUs is the largest number of GPUs and MIG devices. 16 GPUs of 7 MIG
+	// maxSize is the largest file that is read, in bytes.
+	maxSize = 8 << 20
+	// maxGPUs is the largest number of GPUs and MIG devices. 16 GPUs of 7 MIG
 	// devices are half of it.
-	MaxGPUs = 256
-	// MaxFrames is the largest number of frames.
-	MaxFrames = 10_000
-	// MaxProcesses is the largest number of processes of one GPU.
-	MaxProcesses = 1024
-	// MaxDuration is the largest length.
-	MaxDuration = 30 * 24 * time.Hour
-	// MaxXIDs is the largest number of errors of one GPU in one frame.
-	MaxXIDs = 64
+	maxGPUs = 256
+	// maxFrames is the largest number of frames.
+	maxFrames = 10_000
+	// maxProcesses is the largest number of processes of one GPU.
+	maxProcesses = 1024
+	// maxDuration is the largest length.
+	maxDuration = 30 * 24 * time.Hour
+	// maxXIDs is the largest number of errors of one GPU in one frame.
+	maxXIDs = 64
 )
 
 // defaultFrameDuration is the length of a recording with a single frame.
@@ -43,7 +43,7 @@ func Load(path string) (*Recording, error) {
 		return nil, err
 	}
 	defer func() { _ = file.Close() }()
-	raw, err := io.ReadAll(io.LimitReader(file, MaxSize+1))
+	raw, err := io.ReadAll(io.LimitReader(file, maxSize+1))
 	if err != nil {
 		return nil, err
 	}
@@ -53,8 +53,8 @@ func Load(path string) (*Recording, error) {
 // Parse reads and checks a recording. An unknown key is an error, so that a
 // misspelled one does not look like an unavailable value.
 func Parse(raw []byte) (*Recording, error) {
-	if len(raw) > MaxSize {
-		return nil, fmt.Errorf("the recording is larger than %d bytes", MaxSize)
+	if len(raw) > maxSize {
+		return nil, fmt.Errorf("the recording is larger than %d bytes", maxSize)
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(raw))
 	var document yaml.Node
@@ -94,8 +94,8 @@ func defaultDuration(frames []Frame) time.Duration {
 
 func (r *Recording) check() error {
 	var errs []error
-	if r.Version != Version {
-		errs = append(errs, fmt.Errorf(`"version" is %d; allowed is %d`, r.Version, Version))
+	if r.Version != formatVersion {
+		errs = append(errs, fmt.Errorf(`"version" is %d; allowed is %d`, r.Version, formatVersion))
 	}
 	if r.Origin == "" {
 		errs = append(errs, errors.New(`"origin" is missing; it says where the values come from`))
@@ -104,7 +104,7 @@ func (r *Recording) check() error {
 		errs = append(errs, errors.New(`"host_name" is missing`))
 	}
 	if len(r.Frames) == 0 {
-		errs = append(errs, fmt.Errorf(`"frames" has no entry; allowed are 1 to %d`, MaxFrames))
+		errs = append(errs, fmt.Errorf(`"frames" has no entry; allowed are 1 to %d`, maxFrames))
 	}
 	if len(errs) > 0 {
 		return errors.Join(errs...)
@@ -174,13 +174,13 @@ func (r *Recording) checkTimes() error {
 	last := time.Duration(0)
 	for i := 1; i < len(r.Frames); i++ {
 		at := r.Frames[i].At
-		if at <= last || at > MaxDuration {
-			return fmt.Errorf(`"frames[%d]::at" is %s; it must be later than the frame before it, %s, and at most %s`, i, at, last, MaxDuration)
+		if at <= last || at > maxDuration {
+			return fmt.Errorf(`"frames[%d]::at" is %s; it must be later than the frame before it, %s, and at most %s`, i, at, last, maxDuration)
 		}
 		last = at
 	}
-	if r.Duration != 0 && (r.Duration <= last || r.Duration > MaxDuration) {
-		return fmt.Errorf(`"duration" is %s; it must be longer than the last frame's "at", %s, and at most %s`, r.Duration, last, MaxDuration)
+	if r.Duration != 0 && (r.Duration <= last || r.Duration > maxDuration) {
+		return fmt.Errorf(`"duration" is %s; it must be longer than the last frame's "at", %s, and at most %s`, r.Duration, last, maxDuration)
 	}
 	return nil
 }
@@ -190,8 +190,8 @@ func (f *Frame) check(known map[string]knownGPU, path string) error {
 		return fmt.Errorf(`"%s::driver_state" is %q; allowed are %q`, path, f.DriverState, device.DriverStates)
 	}
 	for way, state := range f.Attribution {
-		if !slices.Contains(workload.Ways, way) || !slices.Contains(workload.WayStates, state) {
-			return fmt.Errorf(`"%s::attribution" has %q: %q; allowed are %q with %q`, path, way, state, workload.Ways, workload.WayStates)
+		if !slices.Contains(workload.Sources, way) || !slices.Contains(workload.SourceStates, state) {
+			return fmt.Errorf(`"%s::attribution" has %q: %q; allowed are %q with %q`, path, way, state, workload.Sources, workload.SourceStates)
 		}
 	}
 	seen := make(map[string]bool, len(f.GPUs))

@@ -81,7 +81,7 @@ func NewRecorder(opts RecorderOptions) (*Recorder, error) {
 		return nil, err
 	}
 	r := &Recorder{
-		opts: opts, file: file, head: beginning(&opts), limit: MaxSize - tailSize, anonymous: newAnonymizer(), last: -1,
+		opts: opts, file: file, head: beginning(&opts), limit: maxSize - tailSize, anonymous: newAnonymizer(), last: -1,
 		frames: make(chan Frame, maxWaiting), done: make(chan struct{}), pending: make(map[string][]XID),
 	}
 	opts.Logger.Info("Recording the GPUs", zap.String("path", opts.Path), zap.Duration("duration", opts.Duration))
@@ -94,7 +94,7 @@ func (r *Recorder) Event(event *device.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	id := event.GPU.ID
-	if r.ended || len(r.pending) >= MaxGPUs && r.pending[id] == nil || len(r.pending[id]) >= MaxXIDs {
+	if r.ended || len(r.pending) >= maxGPUs && r.pending[id] == nil || len(r.pending[id]) >= maxXIDs {
 		return
 	}
 	r.pending[id] = append(r.pending[id], xid(event))
@@ -112,7 +112,7 @@ func (r *Recorder) Add(snapshot *device.Snapshot) {
 		r.start = now
 	}
 	at := now.Sub(r.start).Truncate(time.Millisecond)
-	if at >= r.opts.Duration || r.count >= MaxFrames {
+	if at >= r.opts.Duration || r.count >= maxFrames {
 		r.end()
 		return
 	}
@@ -257,7 +257,7 @@ version: %d
 origin: %q
 host_name: %s
 frames:
-`, Version, "recorded by "+opts.Program+" on "+opts.Now().UTC().Format(time.DateOnly), anonymousHost)
+`, formatVersion, "recorded by "+opts.Program+" on "+opts.Now().UTC().Format(time.DateOnly), anonymousHost)
 }
 
 // tail is what is known only at the end.

@@ -231,13 +231,13 @@ func TestGarbageIsRecordedAsFarAsItCanBeRead(t *testing.T) {
 func TestProcessesBeyondTheLimitAreLeftOut(t *testing.T) {
 	d := record(t)
 	snapshot := device.Snapshot{Driver: device.DriverOK, GPUs: []device.GPU{{Identity: device.Identity{ID: "a"}, ProcessesKnown: true}}}
-	for pid := range uint32(MaxProcesses + 10) {
+	for pid := range uint32(maxProcesses + 10) {
 		snapshot.GPUs[0].Processes = append(snapshot.GPUs[0].Processes, device.Process{PID: pid})
 	}
 	d.Add(&snapshot)
 	rec := d.recorded(t)
-	assert.Len(t, rec.GPUs[0].Processes, MaxProcesses)
-	assert.Len(t, rec.Frames[0].GPUs[0].Processes, MaxProcesses)
+	assert.Len(t, rec.GPUs[0].Processes, maxProcesses)
+	assert.Len(t, rec.Frames[0].GPUs[0].Processes, maxProcesses)
 }
 
 func TestTheRecordingEndsAfterItsDuration(t *testing.T) {
@@ -263,13 +263,13 @@ func TestErrorsWaitForTheirGPU(t *testing.T) {
 	d := record(t)
 	gpu := device.GPU{Identity: device.Identity{ID: "a"}}
 	d.Add(&device.Snapshot{Driver: device.DriverOK, GPUs: []device.GPU{gpu}})
-	for range 2 * MaxXIDs {
+	for range 2 * maxXIDs {
 		d.Event(&device.Event{GPU: gpu.Identity, Code: 79})
 	}
-	for i := range 2 * MaxGPUs {
+	for i := range 2 * maxGPUs {
 		d.Event(&device.Event{GPU: device.Identity{ID: strconv.Itoa(i)}})
 	}
-	assert.Len(t, d.pending, MaxGPUs)
+	assert.Len(t, d.pending, maxGPUs)
 	d.after(time.Second)
 	d.Add(&device.Snapshot{Driver: device.DriverOK})
 	d.after(2 * time.Second)
@@ -278,7 +278,7 @@ func TestErrorsWaitForTheirGPU(t *testing.T) {
 	d.Add(&device.Snapshot{Driver: device.DriverOK, GPUs: []device.GPU{gpu}})
 	rec := d.recorded(t)
 	assert.Empty(t, rec.Frames[0].GPUs[0].XIDs)
-	assert.Len(t, rec.Frames[2].GPUs[0].XIDs, MaxXIDs)
+	assert.Len(t, rec.Frames[2].GPUs[0].XIDs, maxXIDs)
 	assert.Empty(t, rec.Frames[3].GPUs[0].XIDs)
 	d.Event(&device.Event{GPU: gpu.Identity, Code: 79})
 	d.Add(&device.Snapshot{})
@@ -287,7 +287,7 @@ func TestErrorsWaitForTheirGPU(t *testing.T) {
 // A recording that grows too large ends early, and can be read.
 func TestALargeRecordingEndsEarly(t *testing.T) {
 	d := record(t)
-	assert.Equal(t, MaxSize-tailSize, d.limit)
+	assert.Equal(t, maxSize-tailSize, d.limit)
 	d.limit = 32 << 10
 	snapshot := device.Snapshot{Driver: device.DriverOK, GPUs: []device.GPU{{Identity: device.Identity{ID: "a"}, ProcessesKnown: true}}}
 	for pid := range uint32(100) {

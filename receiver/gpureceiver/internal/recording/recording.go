@@ -7,8 +7,8 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/workload"
 )
 
-// Version is the version of the format that this package reads.
-const Version = 1
+// formatVersion is the version of the format that this package reads.
+const formatVersion = 1
 
 // Recording is what a recording's file holds: what does not change once, and
 // then frames of what does.
@@ -93,7 +93,7 @@ type Frame struct {
 	DriverState string `yaml:"driver_state,omitempty"`
 	// Attribution says which ways of telling what a process belongs to
 	// worked.
-	Attribution map[workload.Way]workload.WayState `yaml:"attribution,omitempty"`
+	Attribution map[workload.Source]workload.SourceState `yaml:"attribution,omitempty"`
 	// GPUs are the readings of the GPUs that were there. One that is missing
 	// had vanished.
 	GPUs []Readings `yaml:"gpus,omitempty"`

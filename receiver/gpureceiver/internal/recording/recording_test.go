@@ -90,10 +90,10 @@ func TestParseRefuses(t *testing.T) {
 		"state of a way":       {head + "frames: [{at: 0s, attribution: {cgroup: maybe}}]\n", `"frames[0]::attribution" has "cgroup": "maybe"; allowed are`},
 		"long text":            {strings.Replace(twoFrames, "made for a test", strings.Repeat("x", maxText+1), 1), `"origin" is 4097 bytes long; allowed is at most 4096`},
 		"long value":           {frame("power: {draw_watts: " + strings.Repeat("x", 1000) + "}"), `is "` + strings.Repeat("x", 64) + `…"; allowed`},
-		"many GPUs":            {head + "gpus: " + list("{uuid: a}", MaxGPUs+1) + "\nframes: [{at: 0s}]\n", `"gpus" has 257 entries; allowed are at most 256`},
-		"many frames":          {head + "frames: " + list("{at: 0s}", MaxFrames+1) + "\n", `"frames" has 10001 entries; allowed are at most 10000`},
-		"many processes":       {frame("processes: " + list("{pid: 3}", MaxProcesses+1)), `"frames[0]::gpus[0]::processes" has 1025 entries; allowed are at most 1024`},
-		"many XIDs":            {frame("xids: " + list("{code: 3}", MaxXIDs+1)), `"frames[0]::gpus[0]::xids" has 65 entries; allowed are at most 64`},
+		"many GPUs":            {head + "gpus: " + list("{uuid: a}", maxGPUs+1) + "\nframes: [{at: 0s}]\n", `"gpus" has 257 entries; allowed are at most 256`},
+		"many frames":          {head + "frames: " + list("{at: 0s}", maxFrames+1) + "\n", `"frames" has 10001 entries; allowed are at most 10000`},
+		"many processes":       {frame("processes: " + list("{pid: 3}", maxProcesses+1)), `"frames[0]::gpus[0]::processes" has 1025 entries; allowed are at most 1024`},
+		"many XIDs":            {frame("xids: " + list("{code: 3}", maxXIDs+1)), `"frames[0]::gpus[0]::xids" has 65 entries; allowed are at most 64`},
 		"many owners":          {frame("owners: " + list("{pod: p}", 65)), `"frames[0]::gpus[0]::owners" has 65 entries; allowed are at most 64`},
 		"many fans":            {frame("thermal: {fan_speed_ratios: " + list("1", 17) + "}"), `"frames[0]::gpus[0]::thermal::fan_speed_ratios" has 17 entries; allowed are at most 16`},
 		"many variables":       {head + "gpus: [{uuid: a, processes: [{pid: 3, environ: " + list("A=b", 65) + "}]}]\nframes: [{at: 0s}]\n", `"gpus[0]::processes[0]::environ" has 65 entries; allowed are at most 64`},
@@ -112,7 +112,7 @@ func TestParseRefuses(t *testing.T) {
 
 func TestParseRefusesALargeFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "large.yaml")
-	require.NoError(t, os.WriteFile(path, []byte(head+"#"+strings.Repeat("x", MaxSize)), 0o600))
+	require.NoError(t, os.WriteFile(path, []byte(head+"#"+strings.Repeat("x", maxSize)), 0o600))
 	_, err := Load(path)
 	require.ErrorContains(t, err, "larger than")
 }
@@ -210,7 +210,7 @@ func TestEveryPartOfARecordingIsPlayed(t *testing.T) {
 	pod := workload.Pod{Namespace: "team", Name: "train-0", Container: "main"}
 	assert.Equal(t, device.Snapshot{
 		Host: "h", Driver: device.DriverOK, DriverVersion: "570.1", CUDAVersion: "12.8", Replayed: true,
-		Attribution: map[workload.Way]workload.WayState{workload.WayCgroup: workload.WayOK, workload.WayEnviron: workload.WayDenied},
+		Attribution: map[workload.Source]workload.SourceState{workload.SourceCgroup: workload.SourceOK, workload.SourceEnviron: workload.SourceDenied},
 		GPUs: []device.GPU{
 			{
 				Identity: whole, EventsKnown: true, ProcessesKnown: true,

@@ -18,14 +18,14 @@ const maxText = 4096
 
 // maxEntries is the largest number of entries of each list, by its key.
 var maxEntries = map[string]int{
-	"gpus":             MaxGPUs,
-	"frames":           MaxFrames,
-	"processes":        MaxProcesses,
+	"gpus":             maxGPUs,
+	"frames":           maxFrames,
+	"processes":        maxProcesses,
 	"environ":          64,
 	"types":            len(device.ProcessTypes),
 	"fan_speed_ratios": 16,
 	"owners":           64,
-	"xids":             MaxXIDs,
+	"xids":             maxXIDs,
 }
 
 var (

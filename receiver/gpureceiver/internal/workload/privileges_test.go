@@ -91,14 +91,14 @@ func TestPrivileges(t *testing.T) {
 	found, alive := NewProcesses(root).Describe(uint32(sleeper.Process.Pid))
 	require.True(t, alive)
 	assert.Equal(t, all, withoutCgroup(found.Workload))
-	assert.Equal(t, WayOK, found.Environ)
-	assert.Equal(t, WayOK, found.Slurm)
+	assert.Equal(t, SourceOK, found.Environ)
+	assert.Equal(t, SourceOK, found.Slurm)
 
 	read, output := describeAs(t, root, pid)
 	require.True(t, read.Alive)
 	assert.Equal(t, Workload{UserID: strconv.Itoa(ownerUID)}, withoutCgroup(read.Found.Workload))
-	assert.Equal(t, WayDenied, read.Found.Environ)
-	assert.NotEqual(t, WayDenied, read.Found.Cgroup)
+	assert.Equal(t, SourceDenied, read.Found.Environ)
+	assert.NotEqual(t, SourceDenied, read.Found.Cgroup)
 	assert.Equal(t, found.Cgroup, read.Found.Cgroup)
 	assert.Equal(t, found.ContainerID, read.Found.ContainerID)
 	assert.Equal(t, "sleep", read.Found.Executable)
@@ -114,18 +114,18 @@ func TestPrivileges(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		capabilities []uintptr
-		expected     WayState
+		expected     SourceState
 	}{
-		"SYS_PTRACE":                     {[]uintptr{capSysPtrace}, WayDenied},
-		"DAC_READ_SEARCH":                {[]uintptr{capDACReadSearch}, WayDenied},
-		"SYS_PTRACE and DAC_READ_SEARCH": {[]uintptr{capSysPtrace, capDACReadSearch}, WayOK},
+		"SYS_PTRACE":                     {[]uintptr{capSysPtrace}, SourceDenied},
+		"DAC_READ_SEARCH":                {[]uintptr{capDACReadSearch}, SourceDenied},
+		"SYS_PTRACE and DAC_READ_SEARCH": {[]uintptr{capSysPtrace, capDACReadSearch}, SourceOK},
 		// What root in a container has by default, and the one that it lacks.
-		"SYS_PTRACE and DAC_OVERRIDE": {[]uintptr{capSysPtrace, capDACOverride}, WayOK},
+		"SYS_PTRACE and DAC_OVERRIDE": {[]uintptr{capSysPtrace, capDACOverride}, SourceOK},
 	} {
 		read, output := describeAs(t, root, pid, test.capabilities...)
 		assert.Equal(t, test.expected, read.Found.Environ, name)
 		assert.NotContains(t, output, "hunter2", name)
-		if test.expected == WayOK {
+		if test.expected == SourceOK {
 			assert.Equal(t, all, withoutCgroup(read.Found.Workload), name)
 		}
 	}

@@ -136,22 +136,22 @@ func (p *Processes) boot() time.Time {
 // evidence says what each way has told about a process.
 func evidence(cgroup Cgroup, cgroupErr error, environment Environment, environErr error) Evidence {
 	return Evidence{
-		Cgroup:     wayState(cgroup != Cgroup{}, cgroupErr),
-		Environ:    wayState(environment != Environment{}, environErr),
-		Slurm:      wayState(cgroup.SlurmJobID != "" || id(environment.SlurmJobID) != "", nil),
+		Cgroup:     sourceState(cgroup != Cgroup{}, cgroupErr),
+		Environ:    sourceState(environment != Environment{}, environErr),
+		Slurm:      sourceState(cgroup.SlurmJobID != "" || id(environment.SlurmJobID) != "", nil),
 		cgroupRead: cgroupErr == nil,
 	}
 }
 
-// wayState is the state of a way that was tried and told something or not.
-func wayState(told bool, err error) WayState {
+// sourceState is the state of a way that was tried and told something or not.
+func sourceState(told bool, err error) SourceState {
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		return WayDenied
+		return SourceDenied
 	case told:
-		return WayOK
+		return SourceOK
 	}
-	return WayAbsent
+	return SourceAbsent
 }
 
 // readLimited reads at most limit bytes of a file.

@@ -61,13 +61,13 @@ func TestDescribe(t *testing.T) {
 	assert.Equal(t, "a) R (b", found.Executable)
 	assert.Equal(t, known(3), found.NamespacePID)
 	assert.Equal(t, time.Unix(1700000012, 340_000_000), found.Start)
-	assert.Equal(t, Evidence{Cgroup: WayOK, Environ: WayOK, Slurm: WayOK, cgroupRead: true}, found.Evidence)
+	assert.Equal(t, Evidence{Cgroup: SourceOK, Environ: SourceOK, Slurm: SourceOK, cgroupRead: true}, found.Evidence)
 	assert.True(t, found.OnHost(&found.Workload))
 
 	found, alive = processes.Describe(11)
 	require.True(t, alive)
 	assert.Equal(t, Workload{ContainerID: containerA}, found.Workload)
-	assert.Equal(t, Evidence{Cgroup: WayOK, Environ: WayAbsent, Slurm: WayAbsent, cgroupRead: true}, found.Evidence)
+	assert.Equal(t, Evidence{Cgroup: SourceOK, Environ: SourceAbsent, Slurm: SourceAbsent, cgroupRead: true}, found.Evidence)
 	assert.False(t, found.OnHost(&found.Workload))
 
 	for pid, expected := range map[uint32]bool{
@@ -191,18 +191,18 @@ func TestParseBoot(t *testing.T) {
 }
 
 func TestEvidenceAdds(t *testing.T) {
-	sum := func(all ...Evidence) map[Way]WayState {
-		ways := map[Way]WayState{WayCgroup: WayAbsent, WayEnviron: WayAbsent, WaySlurm: WayAbsent}
+	sum := func(all ...Evidence) map[Source]SourceState {
+		ways := map[Source]SourceState{SourceCgroup: SourceAbsent, SourceEnviron: SourceAbsent, SourceSlurm: SourceAbsent}
 		for i := range all {
 			all[i].Add(ways)
 		}
 		return ways
 	}
-	own := Evidence{Cgroup: WayOK, Environ: WayOK, Slurm: WayAbsent}
-	other := Evidence{Cgroup: WayOK, Environ: WayDenied, Slurm: WayOK}
-	assert.Equal(t, map[Way]WayState{WayCgroup: WayAbsent, WayEnviron: WayAbsent, WaySlurm: WayAbsent}, sum(Evidence{}))
-	assert.Equal(t, map[Way]WayState{WayCgroup: WayOK, WayEnviron: WayOK, WaySlurm: WayAbsent}, sum(Evidence{}, own))
-	denied := map[Way]WayState{WayCgroup: WayOK, WayEnviron: WayDenied, WaySlurm: WayOK}
+	own := Evidence{Cgroup: SourceOK, Environ: SourceOK, Slurm: SourceAbsent}
+	other := Evidence{Cgroup: SourceOK, Environ: SourceDenied, Slurm: SourceOK}
+	assert.Equal(t, map[Source]SourceState{SourceCgroup: SourceAbsent, SourceEnviron: SourceAbsent, SourceSlurm: SourceAbsent}, sum(Evidence{}))
+	assert.Equal(t, map[Source]SourceState{SourceCgroup: SourceOK, SourceEnviron: SourceOK, SourceSlurm: SourceAbsent}, sum(Evidence{}, own))
+	denied := map[Source]SourceState{SourceCgroup: SourceOK, SourceEnviron: SourceDenied, SourceSlurm: SourceOK}
 	assert.Equal(t, denied, sum(own, other))
 	assert.Equal(t, denied, sum(other, own))
 }

@@ -13,17 +13,17 @@ import (
 // Ids that change at every reading do not fill the memory, and do not push out
 // a GPU that is there.
 func TestRosterIsBounded(t *testing.T) {
-	r := newRoster()
+	r := newTracker()
 	present := device.GPU{Identity: device.Identity{ID: "GPU-present"}}
 	clock := time.Unix(100, 0)
-	for i := range 3 * maxMembers {
+	for i := range 3 * maxTracked {
 		clock = clock.Add(time.Second)
 		r.begin()
-		r.meet(&present, clock)
-		r.meet(&device.GPU{Identity: device.Identity{ID: fmt.Sprint("GPU-", i)}}, clock)
-		assert.LessOrEqual(t, len(r.byID), maxMembers)
+		r.observe(&present, clock)
+		r.observe(&device.GPU{Identity: device.Identity{ID: fmt.Sprint("GPU-", i)}}, clock)
+		assert.LessOrEqual(t, len(r.byID), maxTracked)
 	}
 	assert.Contains(t, r.byID, "GPU-present")
-	assert.Contains(t, r.byID, fmt.Sprint("GPU-", 3*maxMembers-1))
+	assert.Contains(t, r.byID, fmt.Sprint("GPU-", 3*maxTracked-1))
 	assert.NotContains(t, r.byID, "GPU-0")
 }

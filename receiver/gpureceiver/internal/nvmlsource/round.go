@@ -1,0 +1,165 @@
+package nvmlsource
+
+import (
+	"context"
+	"slices"
+
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
+)
+
+// read fills the snapshot's GPUs. It returns the driver's status, and what the
+// slow round that follows asks.
+func (s *Source) read(ctx context.Context, snapshot *device.Snapshot) (status, []slowTarget) {
+	now := s.opts.Now()
+	if !s.open && !s.retry.due(now) {
+		return s.states.result, nil
+	}
+	if result := s.find(ctx, now); result != statusSuccess || len(s.gpus) == 0 {
+		s.count(nil, nil)
+		return result, nil
+	}
+	snapshot.DriverVersion, snapshot.CUDAVersion = s.driverVersion, s.cudaVersion
+
+	round := s.readAll(ctx, snapshot)
+	if sampling, can := s.library.(samplingLibrary); can {
+		if count := sampling.ImpossibleSamples(); count > 0 {
+			s.opts.Dropped("samples", count)
+		}
+	}
+	var first []*knownGPU
+	if ctx.Err() == nil {
+		first = s.firstProcesses(ctx, round.answering)
+	}
+	for i, known := range s.gpus {
+		if slices.Contains(round.answering, known) {
+			known.slow.apply(&snapshot.GPUs[i], s.attribution.living)
+		}
+	}
+	s.attribution.complete(snapshot)
+	s.count(s.gpus, round.unsupported)
+	if ctx.Err() != nil {
+		return statusTimeout, nil
+	}
+
+	if result, lost := lostSession(round.failures); lost && !round.answered {
+		s.reopen(ctx)
+		s.retry.failed(now)
+		return result, nil
+	}
+	if s.reopenForLost(ctx, now, snapshot) {
+		return statusSuccess, nil
+	}
+	s.retry.succeeded()
+	slowly := s.slowTargets(now, round.answering, first)
+	if s.opts.ReleaseBetweenReadings && s.releasable(ctx) {
+		// Nothing may be asked after the library is closed.
+		s.slowRound(ctx, slowly, func() bool { return ctx.Err() == nil })
+		s.reopen(ctx)
+		return statusSuccess, nil
+	}
+	s.watchEvents(ctx)
+	for i, known := range s.gpus {
+		snapshot.GPUs[i].EventsKnown = known.eventsKnown
+	}
+	return statusSuccess, slowly
+}
+
+// round is what a reading of all GPUs has found, beside their values.
+type round struct {
+	failures []failure
+	// answered is true where any GPU has answered anything.
+	answered bool
+	// answering are the GPUs that the slow calls may be asked of.
+	answering   []*knownGPU
+	unsupported map[string]int
+}
+
+// readAll makes the quick calls about all GPUs, of which one that hangs costs
+// the others nothing.
+func (s *Source) readAll(ctx context.Context, snapshot *device.Snapshot) round {
+	// A GPU that sleeps is not asked.
+	asked := make([]*readings, len(s.gpus))
+	steps := make([]step, 0, len(s.gpus))
+	for i, known := range s.gpus {
+		if s.asleep(known) {
+			continue
+		}
+		r := newReadings(known, s.opts.Called)
+		asked[i] = r
+		steps = append(steps, step{known.subject(), func() { r.fill(known.fastCalls) }})
+	}
+	outcomes := s.calls.doAll(ctx, s.opts.CallTimeout, steps)
+
+	found := round{unsupported: make(map[string]int)}
+	snapshot.GPUs = make([]device.GPU, 0, len(s.gpus))
+	var durations [][]duration
+	for i, known := range s.gpus {
+		if asked[i] == nil {
+			known.slow.clear()
+			snapshot.GPUs = append(snapshot.GPUs, device.GPU{Identity: known.identity, Asleep: true})
+			found.answered = true
+			continue
+		}
+		r := s.taken(ctx, known, asked[i], outcomes[0])
+		outcomes = outcomes[1:]
+		snapshot.GPUs = append(snapshot.GPUs, r.gpu)
+		durations = append(durations, r.durations)
+		found.failures = append(found.failures, r.failures...)
+		found.answered = found.answered || r.answered
+		for _, name := range r.unsupported {
+			found.unsupported[name]++
+		}
+		if r.gpu.Lost || r.gpu.Unresponsive {
+			known.slow.clear()
+		} else if r.answered {
+			found.answering = append(found.answering, known)
+		}
+	}
+	// Recording a duration takes longer than many a call, and nobody waits for
+	// it.
+	s.background.Go(func() { tellDurations(durations, s.opts.Called) })
+	return found
+}
+
+// taken is what the quick calls about one GPU have told until now. It is not
+// changed any more.
+func (s *Source) taken(ctx context.Context, known *knownGPU, r *readings, result outcome) answers {
+	taken := r.take()
+	if ctx.Err() != nil {
+		// The receiver stops. That says nothing about the GPU.
+		taken.failures, taken.answered = nil, true
+		return taken
+	}
+	if result == abandoned {
+		s.opts.Abandoned(known.subject())
+	}
+	if result != completed {
+		taken.failures = append(taken.failures, failure{call: "gpu", status: statusTimeout})
+		taken.answered = taken.succeeded > 0
+		taken.gpu.Unresponsive = true
+	}
+	for _, f := range taken.failures {
+		s.opts.Failed(f.call, string(f.status))
+		if f.status == statusGPUIsLost {
+			taken.gpu.Lost, taken.gpu.Readings = true, device.Readings{}
+		}
+		if !taken.answered && f.status != statusNoPermission {
+			taken.gpu.Unresponsive = true
+		}
+	}
+	s.states.gpu(known, taken.failures, taken.answered)
+	return taken
+}
+
+// asleep reports whether the host has suspended a GPU, which is then left
+// alone.
+func (*Source) asleep(known *knownGPU) bool {
+	return asleep(known.powerStatus)
+}
+
+// count keeps what the receiver's own metrics tell.
+func (s *Source) count(gpus []*knownGPU, unsupported map[string]int) {
+	s.tallyMu.Lock()
+	defer s.tallyMu.Unlock()
+	s.tally = Tally{GPUs: len(gpus), Unsupported: unsupported}
+}
