@@ -1,8 +1,8 @@
 package mlattr
 
-// genAI is the GenAI semantic conventions: what their earlier versions named
-// otherwise, and what has a canonical name here besides. Every key has a name
-// space of its own, so the rules need no recognition of the client.
+// genAI is the vocabulary of the GenAI semantic conventions: the names of
+// earlier versions, and names that are canonical under another name. Every key
+// has a name space of its own, so the rules apply without recognising a client.
 func genAI() Table {
 	return Table{
 		Name:           "genai",

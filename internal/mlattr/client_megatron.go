@@ -1,11 +1,11 @@
 package mlattr
 
-// megatron is the vocabulary of Megatron-LM. Its "throughput" is of
-// floating-point operations, and no tokens.
+// megatron is the vocabulary of Megatron-LM. Its "throughput" counts
+// floating-point operations, not tokens.
 //
-// Its numbers arrive by a bridge from TensorBoard, Weights & Biases or
-// Prometheus, under the names that they have there. A number that only grows is a
-// counter here, although such a bridge sends a gauge.
+// Its numbers come by a bridge from TensorBoard, Weights & Biases or
+// Prometheus, under the names that they have there. A number that only grows is
+// a Counter here, although such a bridge sends a gauge.
 func megatron() Table {
 	return Table{
 		Name:     "megatron",

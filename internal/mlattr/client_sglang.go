@@ -1,6 +1,7 @@
 package mlattr
 
-// sglang is what SGLang, an inference server, exposes to Prometheus.
+// sglang is the vocabulary of the metrics that SGLang, an inference server,
+// exposes to Prometheus.
 func sglang() Table {
 	return Table{
 		Name:           "sglang",

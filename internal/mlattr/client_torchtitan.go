@@ -2,9 +2,7 @@ package mlattr
 
 // torchTitan is the vocabulary of torchtitan. Each device reports for itself.
 //
-// Its numbers arrive by a bridge from TensorBoard, Weights & Biases or
-// Prometheus, under the names that they have there. A number that only grows is a
-// counter here, although such a bridge sends a gauge.
+// Its numbers come by a bridge, as those of Megatron-LM do.
 func torchTitan() Table {
 	return Table{
 		Name:     "torchtitan",

@@ -1,11 +1,9 @@
 package mlattr
 
 // transformers is the vocabulary of Hugging Face Transformers: of its Trainer,
-// and of its continuous batching, which does send OTLP.
+// and of its continuous batching, which sends OTLP.
 //
-// Its numbers arrive by a bridge from TensorBoard, Weights & Biases or
-// Prometheus, under the names that they have there. A number that only grows is a
-// counter here, although such a bridge sends a gauge.
+// The Trainer's numbers come by a bridge, as those of Megatron-LM do.
 func transformers() Table {
 	return Table{
 		Name:     "transformers",

@@ -1,7 +1,7 @@
 package mlattr
 
-// vercel is the vocabulary of Vercel's AI SDK, versions 4 to 6. Its spans have
-// the conventions' names for some of the same things besides.
+// vercel is the vocabulary of Vercel's AI SDK, versions 4 to 6. Its spans also
+// have some of the conventions' names.
 func vercel() Table {
 	return Table{
 		Name:        "vercel",
@@ -39,9 +39,9 @@ func vercel() Table {
 	}
 }
 
-// vercelOperations leaves out what makes several requests, such as
-// ai.generateText: each has its own span, whose operation ends in doGenerate
-// or doStream.
+// vercelOperations leaves out spans of several requests, such as
+// ai.generateText. Each request has its own span, whose operation ends in
+// doGenerate or doStream.
 var vercelOperations = map[string]string{
 	"ai.generateText.doGenerate":   OperationChat,
 	"ai.streamText.doStream":       OperationChat,

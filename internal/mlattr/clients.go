@@ -2,7 +2,7 @@ package mlattr
 
 // clients builds the tables of the clients, in the order in which their rules are
 // tried. A client is added by a file with its table and a line here. The bit of a
-// client is its place in this list, so that new ones go to the end.
+// client is its index in this list, so that new ones go to the end.
 var clients = [...]func() Table{
 	torchTel,
 	tuft,

@@ -8,22 +8,23 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 )
 
-// maxDynamic is how many attributes of one item may come from prefix rules,
-// whose number the client decides.
+// maxDynamic bounds the attributes of one item that come from prefix rules,
+// since the client decides on their number.
 const maxDynamic = 32
 
-// maxTail is the longest rest of a key that a prefix rule accepts, in bytes.
+// maxTail is the longest end of a key after the prefix of a prefix rule, in
+// bytes.
 const maxTail = 64
 
-// collect is the one pass over the attributes. Canonical ones and those of
-// clients that are recognised become facts at once; the others wait in f.pending
-// until it is known whose they are.
-func (r *Reader) collect(attrs pcommon.Map, place where, name string, f *Facts) {
+// collect reads the attributes in one pass. Canonical ones and those of
+// recognised clients become facts. The others wait in f.pending until all
+// clients are recognised.
+func (r *Reader) collect(attrs pcommon.Map, item where, name string, f *Facts) {
 	dynamic := 0
 	for key, value := range attrs.All() {
 		entry := r.keys.find(key)
 		if entry == nil {
-			if place == onSpan && key != "" && r.begins[key[0]] && dynamic < maxDynamic && r.collectPrefixed(key, value, f) {
+			if item == onSpan && key != "" && r.begins[key[0]] && dynamic < maxDynamic && r.collectPrefixed(key, value, f) {
 				dynamic++
 			}
 			continue
@@ -33,7 +34,7 @@ func (r *Reader) collect(attrs pcommon.Map, place where, name string, f *Facts) 
 		}
 		for i := range entry.rules {
 			found := &entry.rules[i]
-			if found.where&place == 0 || !hasPrefixIn(name, found.spans) {
+			if found.where&item == 0 || !hasPrefixIn(name, found.spans) {
 				continue
 			}
 			if found.evidence {
@@ -41,13 +42,14 @@ func (r *Reader) collect(attrs pcommon.Map, place where, name string, f *Facts) 
 			}
 			f.consider(found, value, "")
 		}
-		if entry.fields != nil && place == onSpan {
+		if entry.fields != nil && item == onSpan {
 			collectFields(value, entry.fields, f)
 		}
 	}
 }
 
-// collectPrefixed looks a key up among the prefix rules.
+// collectPrefixed reads a key by the prefix rules. It reports whether one
+// matched.
 func (r *Reader) collectPrefixed(key string, value pcommon.Value, f *Facts) bool {
 	for i := range r.prefixes {
 		p := &r.prefixes[i]
@@ -81,8 +83,8 @@ func hasPrefixIn(name string, prefixes []string) bool {
 	return false
 }
 
-// consider makes a fact of an attribute that a rule matched, or lets it wait
-// until the rule's client is recognised.
+// consider makes a fact of an attribute that matches a rule, or adds it to
+// f.pending where the rule's client is not recognised yet.
 func (f *Facts) consider(of *rule, value pcommon.Value, tail string) {
 	if of.system == 0 || of.system&f.Systems != 0 {
 		f.take(of, value, tail)
@@ -91,7 +93,8 @@ func (f *Facts) consider(of *rule, value pcommon.Value, tail string) {
 	f.pending = append(f.pending, candidate{rule: of, value: value, tail: tail})
 }
 
-// settle turns the pending candidates of the recognised clients into facts.
+// settle makes facts of the pending attributes of recognised clients and drops
+// the others.
 func (r *Reader) settle(f *Facts) {
 	if len(f.pending) == 0 {
 		return
@@ -106,8 +109,8 @@ func (r *Reader) settle(f *Facts) {
 	f.pending = f.pending[:0]
 }
 
-// take makes a fact of an attribute that a rule matched. Tail is what comes
-// after the prefix of a prefix rule.
+// take makes a fact of an attribute that matches a rule. tail is the end of the
+// key after the prefix of a prefix rule.
 func (f *Facts) take(of *rule, value pcommon.Value, tail string) {
 	fact := Fact{Key: of.canonical, slot: of.slot, rank: of.rank}
 	if of.reads != nil {
@@ -120,7 +123,7 @@ func (f *Facts) take(of *rule, value pcommon.Value, tail string) {
 	}
 	ok := read(&fact, of.kind, value)
 	if fact.Unreadable && of.slot == slotQueueTime {
-		// A wait that ended before it began, by two clocks, was short.
+		// A negative wait was a short one, measured by two clocks.
 		fact.Double, fact.Unreadable, ok = 0, false, true
 	}
 	if !ok && !fact.NonFinite {
@@ -145,14 +148,14 @@ func (f *Facts) take(of *rule, value pcommon.Value, tail string) {
 	f.add(&fact)
 }
 
-// invert makes of the time that each of something took how many there are in a
-// second. It returns false where that is no number.
+// invert turns the time for each unit into units a second. It returns false
+// where the result is not a number.
 func invert(fact *Fact) bool {
 	fact.Kind, fact.Double = KindDouble, 1/fact.Double
 	return fact.usable() && fact.Double > 0 && !math.IsInf(fact.Double, 0)
 }
 
-// translate returns what the client's text stands for, or "".
+// translate returns the canonical value of a client's text, or "".
 func translate(of *rule, value pcommon.Value) string {
 	if value.Type() != pcommon.ValueTypeStr {
 		return ""
@@ -164,9 +167,8 @@ func translate(of *rule, value pcommon.Value) string {
 	return cut(text, MaxText)
 }
 
-// saysNone says whether a value without a fact is an answer and no bad value:
-// a launcher's word for "no id", and the name of a device that is not one of
-// several.
+// saysNone reports whether a value without a fact is a valid answer: a
+// launcher's word for "no id", or a kind of device without an index.
 func saysNone(fact *Fact, value pcommon.Value) bool {
 	switch fact.Kind {
 	case KindJobID:
@@ -178,7 +180,7 @@ func saysNone(fact *Fact, value pcommon.Value) bool {
 	}
 }
 
-// readOwn reads an attribute that has its canonical name already.
+// readOwn reads an attribute that has its canonical name.
 func (f *Facts) readOwn(key string, slot Slot, kind Kind, value pcommon.Value) {
 	fact := Fact{Key: key, slot: slot, Own: true, rank: rankOwn}
 	if !read(&fact, kind, value) && !fact.NonFinite {
@@ -187,7 +189,7 @@ func (f *Facts) readOwn(key string, slot Slot, kind Kind, value pcommon.Value) {
 	f.add(&fact)
 }
 
-// read fills the fact's value and says whether there is one.
+// read sets the fact's value and reports whether there is a usable one.
 func read(fact *Fact, kind Kind, value pcommon.Value) (ok bool) {
 	fact.Kind = kind
 	switch kind {

@@ -16,7 +16,7 @@ const (
 	rankDerived = 1 << 21
 )
 
-// where is the place that a rule holds for, as a bit mask.
+// where says what a rule applies to, as a bit mask.
 type where uint8
 
 const (
@@ -42,16 +42,18 @@ type rule struct {
 	rank      int32
 }
 
-// keyRules is everything that an attribute key can mean.
+// keyRules are the meanings of one attribute key.
 type keyRules struct {
 	own   Kind // not zero: the key is canonical itself
 	slot  Slot // of the key itself
 	rules []rule
-	// fields are what a value that is a map, or the JSON of one, has.
+	// fields are the rules for the fields of a value that is a map, or the JSON
+	// of one.
 	fields []fieldRule
-	// special are the rules that Enriched has to look at: of what is read and
-	// not written, and evidence on some spans. Evidence is whose key it is on
-	// any span.
+	// special are the indexes of the rules that Enriched applies: attributes
+	// that ml_enrich reads and does not write, and keys that identify a client
+	// on some spans. evidence are the clients that the key identifies on any
+	// span.
 	special  []int
 	evidence System
 }
@@ -79,8 +81,9 @@ type nameRule struct {
 	number Slot // of NameRule.Number
 }
 
-// NewReader compiles the vocabularies. It fails on an alias whose canonical
-// attribute is none of Aliasable.
+// NewReader returns a Reader for the options. It returns an error if an alias
+// names a canonical attribute that is not in Aliasable, or a metric alias does
+// not pass MetricAlias.Check.
 func NewReader(options Options) (*Reader, error) {
 	r := &Reader{exact: make(map[string][]nameRule)}
 	for name, kind := range kinds {
@@ -98,7 +101,7 @@ func NewReader(options Options) (*Reader, error) {
 			return nil, fmt.Errorf("the key for %q is empty", canonical)
 		}
 		if !slices.Contains(Aliasable(), canonical) {
-			return nil, fmt.Errorf("%q is no canonical attribute", canonical)
+			return nil, fmt.Errorf("%q is not a canonical attribute", canonical)
 		}
 		kind := kinds[canonical]
 		if canonical == User {
@@ -173,10 +176,10 @@ func NewReader(options Options) (*Reader, error) {
 	return r, nil
 }
 
-func compile(table Table, alias Alias, place where, rank int32) rule {
+func compile(table Table, alias Alias, item where, rank int32) rule {
 	compiled := rule{
 		canonical: alias.Canonical, slot: SlotOf(alias.Canonical), kind: alias.Kind, factor: alias.Factor, inverse: alias.Inverse,
-		reads: alias.Reads, spans: alias.SpanPrefixes, system: table.System, where: place, rank: rank,
+		reads: alias.Reads, spans: alias.SpanPrefixes, system: table.System, where: item, rank: rank,
 	}
 	if compiled.kind == 0 {
 		compiled.kind = kinds[alias.Canonical]

@@ -9,24 +9,23 @@ import (
 
 // Options selects what a Reader knows.
 type Options struct {
-	// Systems are the vocabularies to use. The launchers' table, the users'
-	// and the canonical names are always in.
+	// Systems are the vocabularies to use. The tables of launchers and users
+	// and the canonical names are always used.
 	Systems System
-	// Aliases are the user's own, from a client's key to the canonical
-	// attribute, for resources, spans, points and records alike. They are
-	// tried before the tables.
-	Aliases map[string]string
-	// Metrics are the user's own metrics by name. They are tried before the
+	// Aliases map a client's key to a canonical attribute. They are the user's
+	// own, hold for resources, spans, points and log records, and go before the
 	// tables.
+	Aliases map[string]string
+	// Metrics are the user's own metrics by name. They go before the tables.
 	Metrics map[string]MetricAlias
 }
 
-// Reader is the compiled vocabulary. It does not change once built, and any
-// number of goroutines may use it.
+// Reader reads telemetry by the selected vocabularies. It never changes and is
+// safe for concurrent use.
 type Reader struct {
 	keys     keyTable
 	prefixes []prefixRule
-	// begins marks the bytes that a prefix begins with.
+	// begins has true for each byte that a prefix begins with.
 	begins [256]bool
 	tables []Table
 
@@ -37,13 +36,13 @@ type Reader struct {
 
 	events      eventTable
 	firstTokens []firstToken
-	// streams are the clients that firstTokens has events of.
+	// streams are the clients that have rules in firstTokens.
 	streams System
 
 	metrics map[string][]metricRule
 }
 
-// Resource reads a resource's attributes into f.
+// Resource reads a resource's attributes into f, and recognises its clients.
 func (r *Reader) Resource(attrs pcommon.Map, f *Facts) {
 	f.begin()
 	r.collect(attrs, onResource, "", f)
@@ -51,9 +50,9 @@ func (r *Reader) Resource(attrs pcommon.Map, f *Facts) {
 	r.settle(f)
 }
 
-// Span reads a span into f. Known is what the span's resource and scope gave
-// away. A rule of a client's applies only where the client is recognised: by
-// those, by a key in the client's own name space, or by the span's name.
+// Span reads a span into f. known are the clients that the span's resource and
+// scope identify. A client's rule applies only where the client is recognised:
+// by known, by a key in its own name space, or by the span's name.
 func (r *Reader) Span(known System, span ptrace.Span, f *Facts) {
 	f.begin()
 	f.Systems = known
@@ -83,8 +82,8 @@ func (r *Reader) Span(known System, span ptrace.Span, f *Facts) {
 	disown(f)
 }
 
-// disown takes the text from a phase that the span inherited: it is an
-// ancestor's, and who counted it would count the ancestor twice.
+// disown empties a phase that the span inherited: it belongs to an ancestor,
+// and the ancestor would be counted twice.
 func disown(f *Facts) {
 	source := f.At(slotSource)
 	if source == nil || !strings.Contains(source.text(), InheritedPhase) {
@@ -95,7 +94,7 @@ func disown(f *Facts) {
 	}
 }
 
-// Point reads a metric point's attributes into f.
+// Point reads a metric point's attributes into f. known is as for Span.
 func (r *Reader) Point(known System, attrs pcommon.Map, f *Facts) {
 	f.begin()
 	f.Systems = known
@@ -103,7 +102,8 @@ func (r *Reader) Point(known System, attrs pcommon.Map, f *Facts) {
 	r.settle(f)
 }
 
-// Record reads a log record's attributes into f, by the rules for spans.
+// Record reads a log record's attributes into f, by the rules for spans. known
+// is as for Span.
 func (r *Reader) Record(known System, attrs pcommon.Map, f *Facts) {
 	f.begin()
 	f.Systems = known

@@ -7,15 +7,16 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 )
 
-// nestedEvidence is how many of a name's Evidence a span with a parent needs.
-// A step of some other program's work may have an everyday name and one
-// everyday attribute.
+// nestedEvidence is how many keys of NameRule.Evidence a span with a parent
+// needs. A step of another program may have an everyday name and one everyday
+// attribute.
 const nestedEvidence = 2
 
-// recognise finds the clients that a resource alone gives away.
+// recognise returns the clients that a resource identifies.
 func (r *Reader) recognise(attrs pcommon.Map) System {
 	var found System
-	// Erlang's resource may say service_name, with an unknown_service beside.
+	// Erlang's resource may have the name under service_name and an
+	// unknown_service under service.name.
 	services := [...]string{stringAttr(attrs, ServiceName), stringAttr(attrs, "service_name")}
 	for i := range r.tables {
 		t := &r.tables[i]
@@ -51,7 +52,8 @@ func hasAll(attrs pcommon.Map, keys []string) bool {
 	return true
 }
 
-// Scope returns the clients that an instrumentation scope's name gives away.
+// Scope returns the clients that the name of an instrumentation scope
+// identifies.
 func (r *Reader) Scope(name string) System {
 	if name == "" {
 		return 0
@@ -67,7 +69,7 @@ func (r *Reader) Scope(name string) System {
 	return found
 }
 
-// Metric returns the clients that a metric's name gives away.
+// Metric returns the clients that the name of a metric identifies.
 func (r *Reader) Metric(name string) System {
 	var found System
 	for i := range r.tables {
@@ -80,8 +82,10 @@ func (r *Reader) Metric(name string) System {
 	return found
 }
 
-// name finds the rule for a span's name among the clients recognised so far,
-// and those that the name itself identifies. Exact names are tried first.
+// name returns the rule for a span's name, and the number at its end where the
+// rule is a Numbered one. It considers the known clients and the rules that
+// identify their client. Exact names go first. It returns nil where no rule
+// applies.
 func (r *Reader) name(name string, root bool, attrs pcommon.Map, known System) (*nameRule, int64) {
 	if !r.filter.passes(name) {
 		return nil, 0
@@ -115,7 +119,7 @@ func (r *Reader) name(name string, root bool, attrs pcommon.Map, known System) (
 	return nil, 0
 }
 
-// holds says whether a rule whose name fits applies to a span.
+// holds reports whether a rule whose text matches the name applies to a span.
 func (n *nameRule) holds(root bool, attrs pcommon.Map, known System) bool {
 	if n.Identifies || n.system&known != 0 {
 		return true
