@@ -2,14 +2,9 @@ package mlguardprocessor_test
 
 import (
 	"context"
-	"flag"
 	"path/filepath"
 	"testing"
 
-	"github.com/open-telemetry/opentelemetry-collector-contrib/pkg/golden"
-	"github.com/open-telemetry/opentelemetry-collector-contrib/pkg/pdatatest/plogtest"
-	"github.com/open-telemetry/opentelemetry-collector-contrib/pkg/pdatatest/pmetrictest"
-	"github.com/open-telemetry/opentelemetry-collector-contrib/pkg/pdatatest/ptracetest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/component"
@@ -26,12 +21,11 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata/metricdatatest"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/golden"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/metadata"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/metadatatest"
 )
-
-var update = flag.Bool("update", false, "write what comes out as the expected.yaml of each case")
 
 func loadContent(t *testing.T, path string) *mlguardprocessor.Config {
 	t.Helper()
@@ -43,49 +37,33 @@ func loadContent(t *testing.T, path string) *mlguardprocessor.Config {
 	return cfg
 }
 
-// TestContent runs each folder of testdata/content, and what comes out once
-// more: that stays as it is, since agents and gateways may both have the section.
+// TestContent runs each folder of testdata/content, whose case.txt marks what is
+// replaced with a - and its replacement with a +, and what comes out once more:
+// that stays as it is, since agents and gateways may both have the section.
 func TestContent(t *testing.T) {
 	folders, err := filepath.Glob(filepath.Join("testdata", "content", "*"))
 	require.NoError(t, err)
 	require.NotEmpty(t, folders)
 	for _, dir := range folders {
-		input, expected := filepath.Join(dir, "input.yaml"), filepath.Join(dir, "expected.yaml")
+		path := filepath.Join(dir, "case.txt")
 		cfg := loadContent(t, filepath.Join(dir, "config.yaml"))
 		t.Run(filepath.Base(dir), func(t *testing.T) {
-			if td, err := golden.ReadTraces(input); err == nil && td.SpanCount() > 0 {
-				got := contentOfTraces(t, cfg, td)
-				if *update {
-					require.NoError(t, golden.WriteTracesToFile(expected, got))
-				}
-				want, err := golden.ReadTraces(expected)
-				require.NoError(t, err)
-				assert.NoError(t, ptracetest.CompareTraces(want, got))
-				assert.NoError(t, ptracetest.CompareTraces(got, contentOfTraces(t, cfg, got)), "a second pass")
-				return
+			switch golden.Signal(t, path) {
+			case "traces":
+				got := contentOfTraces(t, cfg, golden.ReadTraces(t, path))
+				golden.CompareTraces(t, path, got)
+				assert.Equal(t, golden.Traces(t, got), golden.Traces(t, contentOfTraces(t, cfg, got)), "a second pass")
+			case "metrics":
+				got := contentOfMetrics(t, cfg, golden.ReadMetrics(t, path))
+				golden.CompareMetrics(t, path, got)
+				assert.Equal(t, golden.Metrics(t, got), golden.Metrics(t, contentOfMetrics(t, cfg, got)), "a second pass")
+			case "logs":
+				got := contentOfLogs(t, cfg, golden.ReadLogs(t, path))
+				golden.CompareLogs(t, path, got)
+				assert.Equal(t, golden.Logs(t, got), golden.Logs(t, contentOfLogs(t, cfg, got)), "a second pass")
+			default:
+				t.Fatalf("%s has none of the three signals", path)
 			}
-			if md, err := golden.ReadMetrics(input); err == nil && md.DataPointCount() > 0 {
-				got := contentOfMetrics(t, cfg, md)
-				if *update {
-					require.NoError(t, golden.WriteMetricsToFile(expected, got, golden.SkipMetricTimestampNormalization()))
-				}
-				want, err := golden.ReadMetrics(expected)
-				require.NoError(t, err)
-				assert.NoError(t, pmetrictest.CompareMetrics(want, got, pmetrictest.IgnoreMetricsOrder(), pmetrictest.IgnoreMetricDataPointsOrder()))
-				assert.NoError(t, pmetrictest.CompareMetrics(got, contentOfMetrics(t, cfg, got)), "a second pass")
-				return
-			}
-			ld, err := golden.ReadLogs(input)
-			require.NoError(t, err)
-			require.Positive(t, ld.LogRecordCount())
-			got := contentOfLogs(t, cfg, ld)
-			if *update {
-				require.NoError(t, golden.WriteLogsToFile(expected, got))
-			}
-			want, err := golden.ReadLogs(expected)
-			require.NoError(t, err)
-			assert.NoError(t, plogtest.CompareLogs(want, got))
-			assert.NoError(t, plogtest.CompareLogs(got, contentOfLogs(t, cfg, got)), "a second pass")
 		})
 	}
 }

@@ -206,7 +206,8 @@ func Compare(t testing.TB, path, got string) {
 	}
 }
 
-// difference returns the lines that only one of two texts has.
+// difference returns the lines that only one of two texts has. Where they are
+// as many on both sides it says where each differs from its counterpart.
 func difference(want, got string) string {
 	if want == got {
 		return ""
@@ -215,16 +216,30 @@ func difference(want, got string) string {
 	for line := range strings.Lines(got) {
 		surplus[line]++
 	}
-	var b strings.Builder
+	var gone, come []string
 	for line := range strings.Lines(want) {
 		if surplus[line]--; surplus[line] < 0 {
-			fmt.Fprint(&b, "- ", line)
+			gone = append(gone, line)
 		}
 	}
 	for line := range strings.Lines(got) {
 		if surplus[line] > 0 {
 			surplus[line]--
-			fmt.Fprint(&b, "+ ", line)
+			come = append(come, line)
+		}
+	}
+	var b strings.Builder
+	for _, line := range gone {
+		b.WriteString("- " + line)
+	}
+	for i, line := range come {
+		b.WriteString("+ " + line)
+		if len(gone) == len(come) {
+			at := 0
+			for at < min(len(line), len(gone[i])) && line[at] == gone[i][at] {
+				at++
+			}
+			fmt.Fprintf(&b, "  which is %.40q, not %.40q, at %d\n", line[at:], gone[i][at:], at)
 		}
 	}
 	if b.Len() == 0 {

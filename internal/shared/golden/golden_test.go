@@ -146,6 +146,7 @@ func TestDifference(t *testing.T) {
 	for _, test := range []struct{ want, got, expected string }{
 		{"a\nb\n", "a\nb\n", ""},
 		{"a\nb\nb\n", "b\nc\n", "- a\n- b\n+ c\n"},
+		{"a=1 b=22\n", "a=1 b=3\n", "- a=1 b=22\n+ a=1 b=3\n  which is \"3\\n\", not \"22\\n\", at 6\n"},
 		{"a\nb\n", "b\na\n", "the same lines in another order:\nb\na\n"},
 	} {
 		assert.Equal(t, test.expected, difference(test.want, test.got))

@@ -383,9 +383,18 @@ func word(name string) string {
 func attributes(v any) string {
 	of := take(object{"": v}, "")
 	part := func(o object, field string) string { text, _ := o[field].(string); return text }
+	removed := map[string]bool{}
+	for _, kv := range of {
+		removed[part(kv, "key")] = removed[part(kv, "key")] || part(kv, "mark") == "-"
+	}
 	slices.SortStableFunc(of, func(x, y object) int {
-		isNew := func(o object) int { return strings.Count(part(o, "mark"), "+") }
-		return cmp.Or(isNew(x)-isNew(y), strings.Compare(part(x, "key"), part(y, "key")))
+		last := func(o object) int { // what is added, unless it replaces something
+			if part(o, "mark") == "+" && !removed[part(o, "key")] {
+				return 1
+			}
+			return 0
+		}
+		return cmp.Or(last(x)-last(y), strings.Compare(part(x, "key"), part(y, "key")))
 	})
 	all := make([]string, len(of))
 	for i, kv := range of {
