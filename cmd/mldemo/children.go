@@ -14,29 +14,29 @@ import (
 )
 
 const (
-	// tailLines and tailBytes bound what is shown of a log.
+	// tailLines and tailBytes limit the part of a log that is shown.
 	tailLines = 15
 	tailBytes = 16 << 10
-	// killWait is how long a killed process may take to go. Only one that
+	// killWait is how long a killed process may take to exit. Only one that
 	// hangs inside the kernel takes longer.
 	killWait = 5 * time.Second
 )
 
-// child is a program that the demo runs. It is the leader of a process group
-// of its own, so that a terminal's Ctrl-C reaches the demo alone, which then
-// stops its children in order.
+// child is a program that the demo runs. It leads its own process group, so
+// that a terminal's Ctrl-C reaches only the demo, which then stops its children
+// in order.
 type child struct {
 	name    string
 	logPath string
 	cmd     *exec.Cmd
-	// done is closed when the program has ended; err, how it ended, is set
-	// before that.
+	// done is closed when the program has ended. err, set before that, says
+	// how.
 	done chan struct{}
 	err  error
 }
 
-// startChild starts a program with its output in a file, which it empties
-// first.
+// startChild starts a program and writes its output to a file, which is
+// truncated first.
 func startChild(name, path string, args, env []string, logPath string) (_ *child, err error) {
 	log, err := os.OpenFile(logPath, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600) //nolint:gosec // The folder is the user's choice.
 	if err != nil {
@@ -52,9 +52,8 @@ func startChild(name, path string, args, env []string, logPath string) (_ *child
 
 	started := make(chan error)
 	go func() {
-		// Linux ends a child whose parent dies when the thread that started
-		// it ends, not when the process does: the thread stays with the
-		// child.
+		// Linux ends a child of a dead parent when the thread that started it
+		// ends, so the thread must live as long as the child.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := c.cmd.Start()
@@ -63,7 +62,7 @@ func startChild(name, path string, args, env []string, logPath string) (_ *child
 			return
 		}
 		c.err = c.cmd.Wait()
-		// Whatever the program left behind in its group goes with it.
+		// Kills what the program left in its group.
 		killGroup(c.cmd.Process.Pid)
 		close(c.done)
 	}()
@@ -73,7 +72,7 @@ func startChild(name, path string, args, env []string, logPath string) (_ *child
 	return c, nil
 }
 
-// ended says whether the program has ended.
+// ended reports whether the program has ended.
 func (c *child) ended() bool {
 	select {
 	case <-c.done:
@@ -83,10 +82,9 @@ func (c *child) ended() bool {
 	}
 }
 
-// stop asks the program to end, and kills it where it has not ended after the
-// grace period or where hurry is done. It returns when the program is gone.
-// An error means that the program did not end well by itself. A program that
-// had ended before is no error here.
+// stop asks the program to end, and kills it after grace or when hurry is done.
+// It returns when the program has ended. It returns an error if the program did
+// not end cleanly, but not if it had ended before.
 func (c *child) stop(hurry context.Context, grace time.Duration) error {
 	if c.ended() {
 		return nil
@@ -121,7 +119,7 @@ func (c *child) kill() error {
 	}
 }
 
-// died describes the end of a program that should have gone on.
+// died returns an error that describes the unexpected end of a program.
 func (c *child) died() error {
 	how := "ended"
 	if c.err != nil {
@@ -130,7 +128,7 @@ func (c *child) died() error {
 	return fmt.Errorf("%s %s; its log is %s", c.name, how, c.logPath)
 }
 
-// logTail returns the last lines of the program's log, safe to print.
+// logTail returns the last lines of the program's log, in printable form.
 func (c *child) logTail() ([]string, error) {
 	return tailOf(c.logPath)
 }
@@ -153,7 +151,7 @@ func tailOf(path string) (_ []string, err error) {
 	}
 	data = data[:n]
 	if start > 0 {
-		// The first line is cut somewhere.
+		// The first line may be incomplete.
 		if _, rest, found := bytes.Cut(data, []byte("\n")); found {
 			data = rest
 		}

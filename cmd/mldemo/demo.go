@@ -17,7 +17,8 @@ import (
 const (
 	// refreshInterval is the time between two screens.
 	refreshInterval = 2 * time.Second
-	// healthInterval is the time between two looks at a starting collector.
+	// healthInterval is the time between two health checks of a starting
+	// collector.
 	healthInterval = 100 * time.Millisecond
 )
 
@@ -27,7 +28,7 @@ type demo struct {
 	out      io.Writer
 	view     *view
 
-	// How long things may take; tests shorten them.
+	// Durations, which tests shorten.
 	refresh        time.Duration
 	startTimeout   time.Duration
 	mlgenGrace     time.Duration
@@ -50,12 +51,12 @@ func newDemo(s settings, out io.Writer) *demo {
 }
 
 // run runs the demo until ctx is done, its duration is over, or something
-// fails. When it returns, no child runs any more. hurry cuts the grace short
-// that the children have to end.
+// fails. When it returns, both children have ended. hurry shortens their time
+// to end.
 func (d *demo) run(ctx, hurry context.Context) (err error) {
 	s := &d.settings
 	if err := os.MkdirAll(s.directory, 0o700); err != nil {
-		return fmt.Errorf("make the folder for logs and reproductions (--dir): %w", err)
+		return fmt.Errorf("create the folder for logs and reproductions (--dir): %w", err)
 	}
 	lock, err := lockFolder(filepath.Join(s.directory, ".lock"))
 	if err != nil {
@@ -70,12 +71,12 @@ func (d *demo) run(ctx, hurry context.Context) (err error) {
 		d.say("note: %s\n", printable(note))
 	}
 	if len(moved) > 0 {
-		d.notes = []string{"some of the demo's usual ports are taken by other programs; the addresses below are those in use"}
+		d.notes = []string{"other programs use some of the demo's default ports; the addresses below are in use"}
 	}
 
 	env := d.environment()
 	d.started = time.Now()
-	// Said last, when both children have ended.
+	// Printed last, when both children have ended.
 	defer d.sayWhatIsLeft()
 	collectorLog := filepath.Join(s.directory, "collector.log")
 	d.say("Starting the collector (log: %s)\n", printable(collectorLog))
@@ -91,7 +92,7 @@ func (d *demo) run(ctx, hurry context.Context) (err error) {
 	mlgenLog := filepath.Join(s.directory, "mlgen.log")
 	d.say("Starting the workload generator (log: %s)\n", printable(mlgenLog))
 	mlgen, err := startChild("mlgen", s.mlgen, []string{
-		// Every system speaks the protocol that its client speaks.
+		// Each system uses its client's protocol.
 		"--scenario", "all", "--protocol", "auto",
 		"--endpoint", dialable(d.address("otlp-grpc-endpoint")),
 		"--http-endpoint", "http://" + dialable(d.address("otlp-http-endpoint")),
@@ -99,8 +100,8 @@ func (d *demo) run(ctx, hurry context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	// Deferred calls run in reverse: mlgen is stopped first, so that the
-	// collector can pass on all that was sent.
+	// Deferred calls run in reverse order: mlgen stops first, so that the
+	// collector can send everything that it received.
 	defer func() { err = errors.Join(err, d.stop(hurry, mlgen, d.mlgenGrace)) }()
 
 	if s.duration > 0 {
@@ -147,8 +148,9 @@ func (d *demo) watch(ctx context.Context, collector, mlgen *child) error {
 	}
 }
 
-// drawIncomplete draws what there is when the time for a complete screen is
-// over. A screen without any run on it shows that the demo does not work.
+// drawIncomplete draws the available data when the time for a complete screen
+// is over. It returns an error if there is no run, because then the demo does
+// not work.
 func (d *demo) drawIncomplete(p page) error {
 	if err := d.view.draw(p); err != nil {
 		return err
@@ -159,16 +161,16 @@ func (d *demo) drawIncomplete(p page) error {
 	return nil
 }
 
-// page collects what a screen shows. A problem with the last scrape becomes a
-// note, and the numbers of the last good one stay.
+// page returns the content of a screen. A problem with the last scrape becomes
+// a note, and the numbers of the last good one stay.
 func (d *demo) page(seen *history, problem error) page {
 	newest, unreadable := newestFailure(d.settings.reproductions)
 	notes := slices.Clone(d.notes)
 	if problem != nil {
-		notes = append(notes, fmt.Sprintf("no metrics at this time, older ones are shown: %v", problem))
+		notes = append(notes, fmt.Sprintf("showing older metrics, because the last scrape failed: %v", problem))
 	}
 	if unreadable != nil {
-		notes = append(notes, fmt.Sprintf("a reproduction cannot be read: %v", unreadable))
+		notes = append(notes, fmt.Sprintf("cannot read a reproduction: %v", unreadable))
 	}
 	return page{
 		snapshot: takeSnapshot(seen),
@@ -186,7 +188,7 @@ func (d *demo) page(seen *history, problem error) page {
 	}
 }
 
-// complete says whether every part of the screen has something to show.
+// complete reports whether every part of the screen has data.
 func complete(p page) bool {
 	if p.failure == nil || len(p.snapshot.gpus) == 0 {
 		return false
@@ -195,7 +197,7 @@ func complete(p page) bool {
 		slices.ContainsFunc(p.snapshot.tokens, func(t tokens) bool { return t.rate.known })
 }
 
-// waitForHealth waits until the collector says that it is ready.
+// waitForHealth waits until the collector is healthy.
 func (d *demo) waitForHealth(ctx context.Context, collector *child) error {
 	url := "http://" + dialable(d.address("health-endpoint")) + "/"
 	client := plainClient(time.Second)
@@ -234,12 +236,12 @@ func healthy(ctx context.Context, client *http.Client, url string) bool {
 	return response.Body.Close() == nil && response.StatusCode == http.StatusOK
 }
 
-// diedEarly explains a child that ended while it was needed.
+// diedEarly returns an error for a child that ended while it was needed.
 func (d *demo) diedEarly(c *child) error {
 	return errors.Join(c.died(), tailError(c))
 }
 
-// tailError puts the end of a child's log into an error.
+// tailError returns an error with the end of a child's log.
 func tailError(c *child) error {
 	lines, err := c.logTail()
 	if err != nil {
@@ -251,8 +253,8 @@ func tailError(c *child) error {
 	return errors.New("the end of the log:\n  " + strings.Join(lines, "\n  "))
 }
 
-// stop stops a child and says so. That a child has to be killed is told, but
-// is no failure of the demo: the user asked for its end.
+// stop stops a child and prints that. If the child has to be killed, it prints
+// that too, but returns no error: the user asked for the end.
 func (d *demo) stop(hurry context.Context, c *child, grace time.Duration) error {
 	if c.ended() {
 		return nil
@@ -269,13 +271,13 @@ func (d *demo) stop(hurry context.Context, c *child, grace time.Duration) error 
 	return nil
 }
 
-// say prints a message. That nobody reads it any more changes nothing about
-// the children that have to be stopped; the screen's own errors end the demo.
+// say prints a message. It ignores errors, because the children must be stopped
+// even if nobody reads the output.
 func (d *demo) say(format string, arguments ...any) {
 	_, _ = fmt.Fprintf(d.out, format, arguments...)
 }
 
-// sayWhatIsLeft names the files that stay.
+// sayWhatIsLeft prints the folders that remain.
 func (d *demo) sayWhatIsLeft() {
 	d.say("Logs are left in %s, reproductions of failures in %s\n",
 		shellQuote(d.settings.directory), shellQuote(d.settings.reproductions))
@@ -291,8 +293,8 @@ func (d *demo) address(flag string) string {
 	panic("no endpoint has the flag " + flag)
 }
 
-// environment returns the children's environment: the demo's own, with the
-// addresses and folders that were chosen.
+// environment returns the children's environment: the demo's own with the
+// chosen addresses and folders.
 func (d *demo) environment() []string {
 	chosen := map[string]string{"OTELCOL_ML_REPRO_DIR": d.settings.reproductions}
 	for _, e := range d.settings.endpoints {
@@ -300,7 +302,7 @@ func (d *demo) environment() []string {
 	}
 	env := os.Environ()
 	for _, name := range slices.Sorted(maps.Keys(chosen)) {
-		// Of two settings of a variable, exec takes the last.
+		// exec uses the last of several settings of a variable.
 		env = append(env, name+"="+chosen[name])
 	}
 	return env

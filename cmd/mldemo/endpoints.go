@@ -11,16 +11,16 @@ import (
 
 // endpoint is one of the addresses that the collector listens on in the demo.
 type endpoint struct {
-	// use says in the demo's messages what the address is for.
+	// use is the purpose of the address, for messages.
 	use string
-	// flag and env are the two ways to set it; demo.yaml reads env. Where the
-	// configuration wants host and port apart, env is the host's variable and
-	// portEnv the port's.
+	// flag and env are the two ways to set the address; demo.yaml reads env. If
+	// the configuration has separate keys for host and port, env is the
+	// variable of the host and portEnv that of the port.
 	flag, env, portEnv string
 	// address is the host and port.
 	address string
-	// explicit is true where the user set it. Another address is never chosen
-	// for one that the user wanted.
+	// explicit reports whether the user set the address. Then no other one is
+	// chosen.
 	explicit bool
 }
 
@@ -35,7 +35,7 @@ func demoEndpoints() []endpoint {
 	}
 }
 
-// fromEnvironment takes over what the environment sets.
+// fromEnvironment reads the environment variables of the endpoint.
 func (e *endpoint) fromEnvironment(lookup func(string) (string, bool)) {
 	host, _ := lookup(e.env)
 	if e.portEnv == "" {
@@ -52,17 +52,17 @@ func (e *endpoint) fromEnvironment(lookup func(string) (string, bool)) {
 	e.address, e.explicit = net.JoinHostPort(cmp.Or(host, defaultHost), cmp.Or(port, defaultPort)), true
 }
 
-// environment returns the variables that tell the collector the address.
+// environment returns the variables that set the collector's address.
 func (e *endpoint) environment() map[string]string {
 	if e.portEnv == "" {
 		return map[string]string{e.env: e.address}
 	}
-	// The address has been listened on, so that it can be split.
+	// The address was listened on, so it is valid.
 	host, port, _ := net.SplitHostPort(e.address)
 	return map[string]string{e.env: host, e.portEnv: port}
 }
 
-// variables names the variables that set the address, for a message.
+// variables returns the names of the variables for a message.
 func (e *endpoint) variables() string {
 	if e.portEnv == "" {
 		return e.env
@@ -70,11 +70,10 @@ func (e *endpoint) variables() string {
 	return e.env + " and " + e.portEnv
 }
 
-// reserve checks that the endpoints are free and returns them as they are to
-// be used, with a note for each that had to be moved. It opens all of them at
-// once, so that two endpoints never get the same port, and closes them again:
-// between then and the collector's start another program may still take one,
-// which the collector's own error then says.
+// reserve checks that the endpoints are free. It returns the addresses to use,
+// with a note for each that had to change. It opens all of them at once, so
+// that two endpoints never get the same port, and closes them again. If another
+// program takes one before the collector starts, the collector reports it.
 func reserve(endpoints []endpoint) (_ []endpoint, notes []string, err error) {
 	chosen := make([]endpoint, 0, len(endpoints))
 	listeners := make([]net.Listener, 0, len(endpoints))
@@ -135,8 +134,8 @@ func unusable(e endpoint, reason error) error {
 	return fmt.Errorf("%s cannot listen on %q: %w: choose another address with --%s or %s", e.use, e.address, reason, e.flag, e.variables())
 }
 
-// dialable returns an address that the demo itself can connect to: one that
-// listens on every interface is reached by the loopback interface.
+// dialable returns an address to which the demo can connect: the loopback
+// interface instead of all interfaces.
 func dialable(address string) string {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {

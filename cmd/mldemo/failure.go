@@ -15,34 +15,35 @@ import (
 )
 
 const (
-	// maxGroupBytes bounds a group.json that is read.
+	// maxGroupBytes limits the size of a group.json that is read.
 	maxGroupBytes = 1 << 20
-	// maxGroups bounds how many groups of failures are looked at.
+	// maxGroups limits the groups of failures that are read.
 	maxGroups = 4096
-	// maxExemplars bounds how many reproductions of a group are looked at.
+	// maxExemplars limits the reproductions of a group that are read.
 	maxExemplars = 4096
 )
 
-// kindContext is repro_gen's kind of a failure that it can only describe.
+// kindContext is repro_gen's kind of a failure that can only be described.
 const kindContext = "context"
 
-// failure is the last failure that repro_gen wrote a reproduction of.
+// failure is the last failure with a reproduction.
 type failure struct {
-	// kind says what the reproduction does, in repro_gen's words.
+	// kind is what the reproduction does, in repro_gen's terms.
 	kind                        string
 	errorType, message, service string
-	// count is how often the failure was seen; 0 where that is not known.
+	// count is the number of occurrences; 0 if unknown.
 	count int64
-	// seen is when it was last seen; zero where that is not known.
+	// seen is the time of the last occurrence; zero if unknown.
 	seen time.Time
 	// script is the path of the reproduction.
 	script string
-	// groups is how many different failures have a reproduction.
+	// groups is the number of groups with a reproduction.
 	groups int
 }
 
-// laterThan says whether f is rather to be shown than other: a failure that
-// can be replayed before one that can only be described, then the newer one.
+// laterThan reports whether f is shown instead of other: a failure that can be
+// replayed takes precedence over one that can only be described, then the newer
+// one.
 func (f *failure) laterThan(other *failure) bool {
 	if replays, others := f.kind != kindContext, other.kind != kindContext; replays != others {
 		return replays
@@ -60,17 +61,16 @@ type group struct {
 	LastSeen time.Time `json:"last_seen"`
 }
 
-// Names as repro_gen makes them. Anything else in the folder is not its work
-// and is passed over.
+// Names of repro_gen's files. Other files in the folder are ignored.
 var (
 	groupName    = regexp.MustCompile(`^[0-9a-f]{16}$`)
 	exemplarName = regexp.MustCompile(`^([0-9]{8}T[0-9]{6}Z)-[0-9a-f]{32}-[0-9a-f]{16}$`)
 )
 
-// newestFailure returns the failure in a folder of reproductions that is to be
-// shown, or nil where there is none. A group whose
-// group.json cannot be read still counts, by the time in its reproduction's
-// name. No link that leads out of the folder is followed.
+// newestFailure returns the failure to show from a folder of reproductions, or
+// nil if there is none. A group with an unreadable group.json counts with the
+// time in its reproduction's name. No link that leads out of the folder is
+// followed.
 func newestFailure(directory string) (_ *failure, err error) {
 	root, err := os.OpenRoot(directory)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -107,22 +107,21 @@ func newestFailure(directory string) (_ *failure, err error) {
 	return newest, problems
 }
 
-// failureOfGroup reads one group; it is nil where the group has no
-// script. The path of the script is relative to the
-// root.
+// failureOfGroup reads one group. It returns nil if the group has no script.
+// The path of the script is relative to the root.
 func failureOfGroup(root *os.Root, name string) (*failure, error) {
 	exemplars, err := names(root, name, exemplarName, maxExemplars)
 	if err != nil {
 		return nil, err
 	}
 	f := &failure{}
-	// The names begin with the time, so that the last one is the newest.
+	// Names begin with the time, so the last one is the newest.
 	for _, exemplar := range slices.Backward(exemplars) {
 		script := filepath.Join(name, exemplar, "repro.py")
 		if info, err := root.Lstat(script); err == nil && info.Mode().IsRegular() {
 			f.script = script
-			// The pattern has made sure of the form; a time such as a 13th
-			// month gives the zero time.
+			// The pattern ensures the form; an invalid time, such as a 13th
+			// month, gives the zero time.
 			f.seen, _ = time.Parse("20060102T150405Z", exemplarName.FindStringSubmatch(exemplar)[1])
 			break
 		}
@@ -168,7 +167,7 @@ func readGroup(root *os.Root, name string) (g group, err error) {
 	return g, nil
 }
 
-// names lists the folders in a folder whose names match, sorted.
+// names returns the matching folders in a folder, sorted.
 func names(root *os.Root, folder string, pattern *regexp.Regexp, most int) (_ []string, err error) {
 	file, err := root.Open(folder)
 	if err != nil {

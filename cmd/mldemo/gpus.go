@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// owners are the labels that name a workload where it belongs to no run, the
-// most telling first.
+// owners are the labels that name a workload without a run, the most
+// informative first.
 var owners = []struct{ label, kind string }{
 	{"slurm_job_id", "slurm job"},
 	{"k8s_pod_uid", "pod"},
@@ -15,7 +15,7 @@ var owners = []struct{ label, kind string }{
 	{"user_id", "user"},
 }
 
-// gpusOf collects the GPUs of a scrape and what runs on each.
+// gpusOf returns the GPUs of a scrape with their workloads.
 func gpusOf(latest *scrape) []gpu {
 	type key struct{ id, host string }
 	found := map[key]*gpu{}
@@ -42,7 +42,7 @@ func gpusOf(latest *scrape) []gpu {
 	}
 	each(seriesGPUInfo, func(*gpu, sample) {})
 	each(seriesGPUUtil, func(g *gpu, s sample) {
-		// Encoder and decoder have series of their own.
+		// Encoder and decoder have their own series.
 		if task := s.labels[labelGPUTask]; task == "" || task == "general" {
 			g.utilization = known(s.value)
 		}
@@ -77,9 +77,9 @@ func gpusOf(latest *scrape) []gpu {
 	for _, g := range found {
 		slices.SortStableFunc(g.workloads, func(a, b workload) int {
 			return cmp.Or(
-				// What nothing is known of comes last.
+				// Unknown workloads come last.
 				-cmp.Compare(min(1, len(a.run)), min(1, len(b.run))), cmp.Compare(a.run, b.run), cmp.Compare(a.owner, b.owner),
-				// Ranks are numbers: the shorter one is the smaller one.
+				// Ranks are numbers: a shorter one is smaller.
 				cmp.Compare(len(a.rank), len(b.rank)), cmp.Compare(a.rank, b.rank),
 			)
 		})
@@ -93,8 +93,7 @@ func gpusOf(latest *scrape) []gpu {
 	return gpus
 }
 
-// indexOf returns a GPU's index as a number to sort by; a GPU without one
-// comes last.
+// indexOf returns a GPU's index for sorting; a GPU without one comes last.
 func indexOf(g gpu) int {
 	index, err := strconv.Atoi(g.index)
 	if err != nil {
@@ -103,8 +102,7 @@ func indexOf(g gpu) int {
 	return index
 }
 
-// serviceOfRun tells which service a run belongs to, from the series of the
-// runs, where exactly one service has that run.
+// serviceOfRun maps runs to services, for runs with exactly one service.
 func serviceOfRun(latest *scrape) map[string]string {
 	services := map[string]string{}
 	for _, name := range []string{seriesSteps, seriesBatches, seriesLoss, seriesTokens} {

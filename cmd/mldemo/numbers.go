@@ -10,7 +10,7 @@ import (
 // missing stands for a value that is not known.
 const missing = "–"
 
-// orMissing shows an absent text as the same dash as an absent number.
+// orMissing returns a dash for an empty text.
 func orMissing(text string) string {
 	if text == "" {
 		return missing

@@ -10,15 +10,13 @@ import (
 	"golang.org/x/text/width"
 )
 
-// maxTextRunes bounds every text that comes from outside before it is laid
-// out. What is cut off ends in an ellipsis.
+// maxTextRunes limits texts from outside. A longer text ends with an ellipsis.
 const maxTextRunes = 200
 
-// printable returns text as a terminal can show it in one line without being
-// led astray: control characters, invisible characters, characters without a
-// width of their own, private ones and bytes that are no UTF-8 are written as
-// escapes. So are right-to-left letters, because a terminal that reorders them
-// would mix up the columns around them.
+// printable returns text in a form that a terminal shows in one line as it is.
+// It escapes control characters, invisible characters, characters without
+// width, private ones and invalid UTF-8. It also escapes right-to-left letters,
+// because a terminal that reorders them would mix up columns.
 func printable(text string) string {
 	var out strings.Builder
 	for runes := 0; text != ""; runes++ {
@@ -48,9 +46,8 @@ func printable(text string) string {
 	return out.String()
 }
 
-// showsAsItIs says whether a character takes one or two cells of a terminal,
-// is visible (or the plain space), and leaves the order of its neighbours
-// alone.
+// showsAsItIs reports whether a character is visible or the plain space, takes
+// one or two cells, and does not reorder its neighbors.
 func showsAsItIs(r rune) bool {
 	if r == ' ' {
 		return true
@@ -67,7 +64,7 @@ func showsAsItIs(r rune) bool {
 	}
 }
 
-// cells returns how many cells of a terminal a printable text takes.
+// cells returns the number of terminal cells of a printable text.
 func cells(text string) int {
 	n := 0
 	for _, r := range text {
@@ -88,8 +85,7 @@ func runeCells(r rune) int {
 	}
 }
 
-// cut shortens a printable text to a number of cells; what is cut off is
-// marked by an ellipsis.
+// cut shortens a printable text to a number of cells, with an ellipsis.
 func cut(text string, limit int) string {
 	if cells(text) <= limit {
 		return text
@@ -107,8 +103,7 @@ func cut(text string, limit int) string {
 	return text
 }
 
-// shortID shortens an id in the middle, where ids of one kind differ least:
-// their kind is at the front and what counts them at the end.
+// shortID shortens an id in the middle, where ids of one kind differ least.
 func shortID(id string) string {
 	text := []rune(printable(id))
 	if len(text) <= 16 {
@@ -117,11 +112,10 @@ func shortID(id string) string {
 	return string(text[:8]) + "…" + string(text[len(text)-7:])
 }
 
-// shellQuote writes an argument so that a shell takes it as one word and a
-// terminal shows all of it. Text with characters that a terminal would not
-// show as they are is written in the $'…' form of POSIX 2024, which bash, zsh
-// and ksh read; any other text in plain single quotes, or bare where that is
-// the same.
+// shellQuote quotes an argument so that a shell reads it as one word and a
+// terminal shows all of it. If a terminal would not show it as it is, it uses
+// the $'…' form of POSIX 2024, which bash, zsh and ksh read; otherwise single
+// quotes, or none if they are not needed.
 func shellQuote(argument string) string {
 	bare, plain := argument != "", true
 	for i := range len(argument) {

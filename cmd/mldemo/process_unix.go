@@ -9,33 +9,31 @@ import (
 	"syscall"
 )
 
-// askToEnd sends SIGTERM to a child. Only the child itself gets it: what else
-// is in its group is its own to stop.
+// askToEnd sends SIGTERM to a child, not to its group.
 func askToEnd(pid int) error {
 	return syscall.Kill(pid, syscall.SIGTERM)
 }
 
-// killGroup kills what is left of a child's process group.
+// killGroup kills the rest of a child's process group.
 func killGroup(pid int) {
-	// There is nothing to do about a group that is gone already, which is
-	// the usual case.
+	// The group has usually gone already.
 	_ = syscall.Kill(-pid, syscall.SIGKILL)
 }
 
-// endSignals are what asks the demo to end: Ctrl-C, a supervisor, a terminal
-// that was closed.
+// endSignals are the signals that end the demo: Ctrl-C, a supervisor's, and
+// that of a closed terminal.
 func endSignals() []os.Signal {
 	return []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}
 }
 
-// brokenPipe is the signal of writing to a reader that has gone. Left alone it
-// would end the demo at once, and not its children.
+// brokenPipe is the signal of writing to a closed pipe. By default it would end
+// the demo but not its children.
 func brokenPipe() []os.Signal {
 	return []os.Signal{syscall.SIGPIPE}
 }
 
-// lockFolder makes sure that one demo at a time writes to a folder. The lock
-// ends with the process, however that ends.
+// lockFolder ensures that only one demo writes to a folder. The lock ends with
+// the process.
 func lockFolder(path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // The folder is the user's choice.
 	if err != nil {

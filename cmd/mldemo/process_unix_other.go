@@ -4,8 +4,8 @@ package main
 
 import "syscall"
 
-// childAttributes puts a child into a process group of its own. Only Linux can
-// be told to end it should the demo be killed.
+// childAttributes puts a child into its own process group. Only Linux can end
+// it if the demo is killed.
 func childAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }

@@ -2,9 +2,9 @@ package main
 
 import "time"
 
-// rateWindow is how far back a rate looks. It is longer than the demo's
-// refresh, because the collector's pipelines hand metrics on in batches:
-// between two refreshes a steady counter may stand still and then jump.
+// rateWindow is the time range of a rate. It is longer than the refresh
+// interval, because pipelines send metrics in batches: between two refreshes a
+// steady counter may stand still and then jump.
 const rateWindow = 20 * time.Second
 
 // history holds the scrapes of the last rateWindow, oldest first.
@@ -12,9 +12,8 @@ type history struct {
 	scrapes []*scrape
 }
 
-// add appends a scrape and forgets those that are older than the window. A
-// scrape that is not later than the newest one (the clock went back) starts
-// the history anew.
+// add appends a scrape and removes those older than the window. If the clock
+// went back, the history restarts.
 func (h *history) add(s *scrape) {
 	if n := len(h.scrapes); n > 0 && !s.at.After(h.scrapes[n-1].at) {
 		h.scrapes = nil
@@ -33,10 +32,9 @@ func (h *history) latest() *scrape {
 	return h.scrapes[len(h.scrapes)-1]
 }
 
-// increase returns by how much a counter grew within the window, and over
-// which time by the scrapes' clock. It looks at scrapes since the series
-// began or was last reset: a single one of those gives nothing, because what
-// happened before it is not known.
+// increase returns the growth of a counter within the window and the time
+// between the scrapes. It uses scrapes since the series began or was last
+// reset, and needs at least two.
 func (h *history) increase(name, id string) (delta float64, over time.Duration, ok bool) {
 	last := len(h.scrapes) - 1
 	if last < 1 {
@@ -69,8 +67,8 @@ func (h *history) rate(name, id string) reading {
 	return known(delta / over.Seconds())
 }
 
-// newObservations returns what a histogram observed within the window: the
-// growth of its sum and of its count, both or neither.
+// newObservations returns the growth of a histogram's sum and count within the
+// window, both or neither.
 func (h *history) newObservations(name, id string) (sum, count reading) {
 	grown, _, okSum := h.increase(name+"_sum", id)
 	more, _, okCount := h.increase(name+"_count", id)
@@ -88,7 +86,7 @@ type reading struct {
 
 func known(value float64) reading { return reading{value: value, known: true} }
 
-// plus adds two readings, of which a missing one says nothing.
+// plus adds two readings; a missing one counts as 0 unless both are missing.
 func (r reading) plus(other reading) reading {
 	switch {
 	case !r.known:
@@ -100,7 +98,7 @@ func (r reading) plus(other reading) reading {
 	}
 }
 
-// mean accumulates an arithmetic mean of the readings that are known.
+// mean is the arithmetic mean of the known readings.
 type mean struct {
 	sum   float64
 	count int

@@ -18,36 +18,35 @@ import (
 )
 
 const (
-	// maxScrapeBytes bounds the answer of the metrics endpoint.
+	// maxScrapeBytes limits the size of a scrape.
 	maxScrapeBytes = 16 << 20
-	// maxSeries bounds how many series of the shown metrics are kept.
+	// maxSeries limits the series of shown metrics that are kept.
 	maxSeries = 20_000
-	// scrapeTimeout bounds one scrape, in the time that the screen has
-	// between two refreshes.
+	// scrapeTimeout limits the duration of a scrape, which must fit between two
+	// refreshes.
 	scrapeTimeout = 1500 * time.Millisecond
 )
 
 // sample is one series' value at one scrape.
 type sample struct {
-	// labels holds the labels that are not empty: to Prometheus, an empty
-	// label and an absent one are the same.
+	// labels are the non-empty labels: to Prometheus, an empty label is a
+	// missing one.
 	labels map[string]string
 	value  float64
 }
 
-// scrape is what the metrics endpoint said at one time.
+// scrape is the content of the metrics endpoint at one time.
 type scrape struct {
 	at time.Time
-	// families maps a metric's name to its series by their identity. The sum
-	// and count of a histogram are families of their own, with the suffixes
-	// that they have in the text format.
+	// families maps metric names to series by identity. The sum and count of a
+	// histogram are separate families, named as in the text format.
 	families map[string]map[string]sample
-	// dropped counts series that were left out because of maxSeries.
+	// dropped is the number of series beyond maxSeries.
 	dropped int
 }
 
 // sorted returns the series of a metric in the order of their identities, so
-// that the same scrape always gives the same screen.
+// that equal scrapes give equal screens.
 func (s *scrape) sorted(name string) []identified {
 	family := s.families[name]
 	series := make([]identified, 0, len(family))
@@ -57,7 +56,7 @@ func (s *scrape) sorted(name string) []identified {
 	return series
 }
 
-// identified is a sample that knows which series it belongs to.
+// identified is a sample with the identity of its series.
 type identified struct {
 	name string
 	id   string
@@ -71,15 +70,13 @@ type scraper struct {
 	now    func() time.Time
 }
 
-// newScraper makes a scraper for the metrics endpoint at address, a host and
-// port. It uses no proxy and follows no redirect: the endpoint is the
-// collector that the demo started itself.
+// newScraper returns a scraper for a host and port. It uses no proxy and
+// follows no redirect, because the demo started this collector itself.
 func newScraper(address string, now func() time.Time) *scraper {
 	return &scraper{url: "http://" + address + "/metrics", client: plainClient(scrapeTimeout), now: now}
 }
 
-// plainClient makes an HTTP client that talks to the given host only and
-// keeps no connection open between requests.
+// plainClient returns an HTTP client without proxy, redirects and keep-alive.
 func plainClient(timeout time.Duration) *http.Client {
 	return &http.Client{
 		Timeout:   timeout,
@@ -110,14 +107,13 @@ func (s *scraper) scrape(ctx context.Context) (_ *scrape, err error) {
 	return parseScrape(response.Body, s.now(), maxScrapeBytes)
 }
 
-// parseScrape reads the Prometheus text format and keeps the metrics that the
-// screen shows. A text that cannot be parsed, or that is larger than limit
-// bytes, is an error as a whole: half a scrape would look like series that
-// have ended.
+// parseScrape reads the Prometheus text format and keeps the shown metrics. It
+// returns an error for a text that cannot be parsed or is larger than limit
+// bytes: a partial scrape would look like series that have ended.
 func parseScrape(text io.Reader, at time.Time, limit int64) (*scrape, error) {
 	limited := &io.LimitedReader{R: text, N: limit + 1}
-	// UTF-8 names are accepted, because an exporter may be configured not to
-	// escape them; they are just not shown.
+	// An exporter may be configured not to escape UTF-8 names; they are
+	// accepted but not shown.
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	parsed, err := parser.TextToMetricFamilies(limited)
 	if limited.N <= 0 {
@@ -151,7 +147,7 @@ type namedValue struct {
 	value float64
 }
 
-// values returns what a series says, by the names of the text format.
+// values returns the values of a series, by the names of the text format.
 func values(name string, metric *dto.Metric) []namedValue {
 	switch {
 	case metric.Counter != nil:
@@ -184,7 +180,7 @@ func (s *scrape) add(name string, pairs []*dto.LabelPair, value float64) {
 	s.families[name][seriesID(labels)] = sample{labels: labels, value: value}
 }
 
-// seriesID makes one string of a label set. Lengths separate the parts, so
+// seriesID returns one string for a label set. Lengths separate the parts, so
 // that no value can imitate another label.
 func seriesID(labels map[string]string) string {
 	var id strings.Builder

@@ -9,23 +9,22 @@ import (
 )
 
 const (
-	// mostRows is how many rows a table shows at most.
+	// mostRows is the maximal number of rows of a table.
 	mostRows = 16
-	// fewRows is how many rows a table keeps for as long as other things can
-	// be left out instead.
+	// fewRows is the number of rows that a table keeps as long as other parts
+	// can be omitted.
 	fewRows = 4
-	// narrowest is the least width that the layout is made for; a narrower
-	// terminal breaks the lines itself.
+	// narrowest is the minimal width of the layout; a narrower terminal wraps
+	// lines.
 	narrowest = 40
 )
 
-// page is everything that the screen shows: the collector's numbers and what
-// the demo itself knows.
+// page is the content of the screen.
 type page struct {
 	snapshot snapshot
 	failure  *failure
-	// notes are lines about the demo itself: a port that was moved, an
-	// endpoint that does not answer.
+	// notes are lines about the demo itself, such as a changed port or an
+	// endpoint that does not respond.
 	notes []string
 	// now and started are by the demo's clock.
 	now, started time.Time
@@ -35,21 +34,20 @@ type page struct {
 	logs []string
 }
 
-// size is what the screen has to fit in. A height of 0 has no limit.
+// size is the available space. A height of 0 has no limit.
 type size struct{ width, height int }
 
-// layout says how generous a screen is.
+// layout is how much a screen shows.
 type layout struct {
 	width int
-	// rows is how many rows each table shows at most.
+	// rows is the maximal number of rows of each table.
 	rows int
-	// compact leaves out the empty lines and the table of the rates of
-	// single requests.
+	// compact omits empty lines and the table of request rates.
 	compact bool
 }
 
-// screen lays a page out as lines without line ends. Where it does not fit
-// the height, its tables get fewer rows and then it becomes compact.
+// screen returns the lines of a page. If they exceed the height, its tables get
+// fewer rows, and then it becomes compact.
 func screen(p page, s size) []string {
 	l := layout{width: max(s.width, narrowest), rows: mostRows}
 	lines := draft(p, l)
@@ -69,8 +67,8 @@ func screen(p page, s size) []string {
 	return lines
 }
 
-// shownHeight counts terminal lines; only the lines that must stay whole can
-// be longer than the width.
+// shownHeight returns the number of terminal lines. Only lines that must not be
+// cut can be longer than the width.
 func shownHeight(lines []string, width int) int {
 	height := 0
 	for _, line := range lines {
@@ -79,7 +77,7 @@ func shownHeight(lines []string, width int) int {
 	return height
 }
 
-// draft lays a page out without looking at the height.
+// draft lays out a page without regard to the height.
 func draft(p page, l layout) []string {
 	var lines []string
 	gap := func() {
@@ -104,7 +102,7 @@ func draft(p page, l layout) []string {
 		runsTable(s.runs, l), len(s.runs))
 	section("TOKENS by role and direction", tokensTable(s.tokens, l), len(s.tokens))
 	if len(s.requests) > 0 && !l.compact {
-		section("TOKENS PER SECOND of single requests, mean of the new ones", requestsTable(s.requests, l), len(s.requests))
+		section("TOKENS PER SECOND of each request, mean of the new ones", requestsTable(s.requests, l), len(s.requests))
 	}
 	section("GPUS and what runs on them   joined by: the rule that tied GPU and run, process: its own environment",
 		gpusTable(s.gpus, l), len(s.gpus))
@@ -122,7 +120,7 @@ func draft(p page, l layout) []string {
 		"Ctrl-C stops everything.")
 }
 
-// limited adds to a table how many rows it does not show.
+// limited appends to a table the number of omitted rows.
 func limited(lines []string, all, shown int) []string {
 	switch {
 	case all == 0:
@@ -242,7 +240,7 @@ func gpusTable(gpus []gpu, l layout) []string {
 	return table(columns, rows, l.width)
 }
 
-// workloadText names a workload by its run, or else by what is known of it.
+// workloadText names a workload by its run, or by its owner.
 func workloadText(w workload) string {
 	if w.run == "" && w.owner != "" {
 		return w.ownerKind + " " + idText(w.owner)
@@ -258,8 +256,8 @@ func idText(id string) string {
 	return shortID(id)
 }
 
-// joinText names the rule that joined a workload to its run. A run without a
-// rule was named by the process itself, in its environment.
+// joinText names the rule that joined a workload to its run. Without a rule,
+// the process itself named its run in its environment.
 func joinText(w workload) string {
 	switch {
 	case w.join != "":
@@ -298,7 +296,7 @@ func failureLines(p page, width int) []string {
 	}
 	command := "  reproduce it with"
 	if f.kind == kindContext {
-		command = "  it came without the call that failed; what is known of it is shown by"
+		command = "  the failing call is unknown; show what is known with"
 	}
 	return []string{
 		cut(facts, width),
@@ -309,7 +307,7 @@ func failureLines(p page, width int) []string {
 	}
 }
 
-// clampSize makes a size of what a terminal says, which may be nonsense.
+// clampSize returns a plausible size for what a terminal reports.
 func clampSize(width, height int) size {
 	const widest = 400
 	if width <= 0 {

@@ -47,14 +47,13 @@ const (
 	labelJoin      = "ml_gpu_join"
 )
 
-// requestRates are the histograms of the token rates of single requests. What
-// is new in them has a mean, and nothing more can be said: requests overlap,
-// so that their rates must not be added up. A client's unit may stand in the
-// name twice, which depends on the exporter's translation.
+// requestRates are the histograms of the token rates of requests. Only the mean
+// of new values is shown: requests overlap, so their rates must not be added
+// up. The exporter may repeat a client's unit in the name.
 var requestRates = []struct {
 	name string
-	// what says which rate it is; basisLabel names the label that says it
-	// where that differs between series.
+	// what names the rate; basisLabel is the label that names its basis, if
+	// that differs between series.
 	what, basisLabel string
 }{
 	{name: "tuft_training_tokens_per_second", what: "training, by the client"},
@@ -83,35 +82,35 @@ var shownMetrics = func() map[string]bool {
 	return names
 }()
 
-// snapshot is what the screen shows, as data.
+// snapshot is the content of the screen as data.
 type snapshot struct {
 	at       time.Time
 	runs     []run
 	tokens   []tokens
 	requests []requestRate
 	gpus     []gpu
-	// dropped counts series that the scrape left out.
+	// dropped is the number of series that the scrape omitted.
 	dropped int
 }
 
-// run is one row of the table of runs.
+// run is a row of the table of runs.
 type run struct {
 	service string
-	// id is the run's id; empty where series have none, or where several runs
-	// are shown in one row.
+	// id is the run's id; empty if the series have none, or if the row shows
+	// several runs.
 	id string
-	// merged is how many runs the row stands for. Runs that are known by
-	// their tokens alone (every request of an agent may be one) share a row
-	// per service.
+	// merged is the number of runs in the row. Runs that are known only by
+	// their tokens, such as each request of an agent, share a row for each
+	// service.
 	merged int
 	ranks  int
-	// stepRate is the mean over the ranks, because the ranks of a run step
-	// together; batchRate and tokenRate are sums over them.
+	// stepRate is the mean of the ranks, which step together; batchRate and
+	// tokenRate are their sums.
 	stepRate, batchRate, tokenRate reading
 	loss                           reading
 	lossScope                      string
 	epoch                          reading
-	// lastStep is the age of the newest step of any rank, in seconds.
+	// lastStep is the age of the latest step of any rank, in seconds.
 	lastStep reading
 }
 
@@ -121,13 +120,13 @@ type tokens struct {
 	total, rate                     reading
 }
 
-// requestRate is the mean token rate of single requests.
+// requestRate is the mean token rate of requests.
 type requestRate struct {
 	service, what, model string
 	rate                 reading
 }
 
-// gpu is one GPU with what runs on it.
+// gpu is a GPU with its workloads.
 type gpu struct {
 	id, index, host, source string
 	utilization             reading // 0 to 1
@@ -137,19 +136,19 @@ type gpu struct {
 	workloads               []workload
 }
 
-// workload is one workload's part of a GPU.
+// workload is the part of a GPU that one workload uses.
 type workload struct {
 	run, service, rank string
-	// owner is the job, pod or container that the workload belongs to, and
-	// ownerKind says which of those it is.
+	// owner is the job, pod or container of the workload, ownerKind which of
+	// these.
 	owner, ownerKind string
-	// join names the rule that tied the workload to the run; empty where the
-	// process itself said which run it is, or where nothing is known.
+	// join is the rule that joined the workload to the run; empty if the
+	// process itself named its run, or if the run is unknown.
 	join   string
 	memory reading
 }
 
-// takeSnapshot computes what the screen shows from the scrapes so far.
+// takeSnapshot computes the content of the screen from the scrapes.
 func takeSnapshot(h *history) snapshot {
 	latest := h.latest()
 	if latest == nil {
@@ -194,8 +193,8 @@ func runsOf(h *history, latest *scrape) []run {
 			use(tally, series)
 		}
 	}
-	// Every use is of a series that may come several times per rank (one per
-	// model, operation or role); steps are added up per rank first.
+	// A rank may have several series of a metric (one for each model, operation
+	// or role); steps are first added up for each rank.
 	stepRates := map[runKey]map[string]reading{}
 	each(seriesSteps, true, func(_ *runTally, series identified) {
 		key := runKey{series.labels[labelService], series.labels[labelRun]}
@@ -263,8 +262,8 @@ func runsOf(h *history, latest *scrape) []run {
 	return runs
 }
 
-// shownLoss picks the loss that moves fastest: of a batch, else of an epoch,
-// else whatever scope there is. It is the mean over the ranks.
+// shownLoss returns the loss that changes most often: of a batch, else of an
+// epoch, else of any scope. It is the mean of the ranks.
 func shownLoss(losses map[string]*mean) (reading, string) {
 	for _, scope := range []string{"batch", "epoch", "", "validation"} {
 		if loss := losses[scope]; loss != nil {
@@ -274,9 +273,9 @@ func shownLoss(losses map[string]*mean) (reading, string) {
 	return reading{}, ""
 }
 
-// age returns the seconds since a Unix time. A time ahead of the clock by
-// less than a refresh is now; one further ahead belongs to another clock and
-// gives nothing.
+// age returns the seconds since a Unix time. A time ahead by less than a
+// refresh counts as now; one further ahead is from another clock and gives no
+// age.
 func age(at time.Time, timestamp reading) reading {
 	if !timestamp.known || timestamp.value <= 0 {
 		return reading{}
@@ -376,8 +375,8 @@ func requestRatesOf(h *history, latest *scrape) []requestRate {
 	return rows
 }
 
-// modelOf returns the model of a client's own series, under the name that the
-// collector adds or else under the client's.
+// modelOf returns the model of a client's own series, from the collector's
+// label or the client's.
 func modelOf(labels map[string]string) string {
 	return cmp.Or(labels[labelModel], labels["base_model"], labels["model"])
 }

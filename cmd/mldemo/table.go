@@ -8,19 +8,19 @@ const columnGap = 2
 // column describes one column of a table.
 type column struct {
 	title string
-	// right aligns numbers by their last digit.
+	// right aligns numbers to the right.
 	right bool
-	// least is the width, in cells, below which a text column is not
-	// squeezed; 0 means that the column is never squeezed: half a number is a
-	// different number.
+	// least is the minimal width of a text column, in cells; 0 means that the
+	// column is never narrowed, because a part of a number is a different
+	// number.
 	least int
-	// leave says which column goes first where the squeezed table is still
-	// too wide: the one with the highest value. Columns with 0 stay.
+	// leave orders the columns to omit if the table is too wide: the highest
+	// value first. Columns with 0 stay.
 	leave int
 }
 
-// table lays rows out under their titles within a width in cells. The texts
-// are printable already.
+// table lays out rows under their titles within a width in cells. The texts
+// must be printable.
 func table(columns []column, rows [][]string, limit int) []string {
 	widths := make([]int, len(columns))
 	for i, c := range columns {

@@ -8,12 +8,10 @@ import (
 	"golang.org/x/term"
 )
 
-// view puts screens onto an output: in place on a terminal, one after the
-// other anywhere else.
+// view shows screens: in place on a terminal, otherwise one after the other.
 type view struct {
 	out io.Writer
-	// terminal is the descriptor of the terminal, or -1 where the output is
-	// none.
+	// terminal is the descriptor of the terminal, or -1.
 	terminal int
 	drawn    bool
 }
@@ -26,7 +24,7 @@ func newView(out io.Writer) *view {
 	return v
 }
 
-// draw writes a page with one call, so that a terminal shows no half of it.
+// draw writes a page with one call, so that a terminal never shows half of it.
 func (v *view) draw(p page) error {
 	text := v.text(p)
 	_, err := io.WriteString(v.out, text)
@@ -34,7 +32,7 @@ func (v *view) draw(p page) error {
 }
 
 func (v *view) text(p page) string {
-	// A log file has no width; this one suits most eyes and pagers.
+	// The width for logs, which have none.
 	fit := size{width: 120}
 	if v.terminal >= 0 {
 		width, height, err := term.GetSize(v.terminal)
@@ -53,7 +51,7 @@ func (v *view) text(p page) string {
 	return frame(lines, first)
 }
 
-// block separates a screen from the one before it by a line.
+// block separates a screen from the previous one by a line.
 func block(lines []string, first bool) string {
 	separator := strings.Repeat("-", 80) + "\n"
 	if first {
@@ -62,8 +60,8 @@ func block(lines []string, first bool) string {
 	return separator + strings.Join(lines, "\n") + "\n"
 }
 
-// frame writes a screen over the one before it. Clearing the terminal once
-// and then only what is left of each line keeps it from flickering.
+// frame writes a screen over the previous one. It clears the terminal only
+// once, and then the rest of each line, to prevent flickering.
 func frame(lines []string, first bool) string {
 	start := "\x1b[H"
 	if first {

@@ -10,14 +10,14 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-// maxAhead is by how much a client's clock may be ahead of the collector's, in
-// nanoseconds. The times of one client are compared with each other alone, so
-// that they need not be right; one that is further ahead than this is taken for
-// broken and would keep later ones out.
+// maxAhead is how far a client's clock may be ahead of the collector's, in
+// nanoseconds. Times are compared only with others of the same client, so they
+// need not be right. A time further ahead is treated as wrong, because it would
+// exclude later ones.
 const maxAhead = int64(time.Hour)
 
-// ownTime is a time as the client has it, in nanoseconds since 1970; now where
-// it is too far ahead.
+// ownTime returns a client's time in nanoseconds since 1970, or now if it is
+// too far ahead.
 func ownTime(at pcommon.Timestamp, now int64) int64 {
 	if uint64(at) > uint64(now+maxAhead) {
 		return now
@@ -25,7 +25,7 @@ func ownTime(at pcommon.Timestamp, now int64) int64 {
 	return int64(at) // #nosec G115 -- not above now
 }
 
-// attrProcessStart is when a process began, as resource detectors say it.
+// attrProcessStart is the start of a process, which resource detectors set.
 const attrProcessStart = "process.creation.time"
 
 var (
@@ -33,23 +33,24 @@ var (
 	slotStep    = mlattr.SlotOf(mlattr.Step)
 )
 
-// program is what a resource shows of how its client tells the time of a run.
+// program is what a resource reveals about how its client records run time.
 type program struct {
-	// born is when the process of a run began, and 0 where nobody says it.
+	// born is the start of the run's process, 0 if unknown.
 	born int64
-	// idles is true where a moment without a span is one without work.
+	// idles reports whether time without a span is time without work.
 	idles bool
-	// noStartup is true where what comes before the first productive moment
-	// may be something else.
+	// noStartup reports whether time before the first productive moment may be
+	// something other than startup.
 	noStartup bool
-	// restarts is the launcher's count of restarts, numbered whether there is
-	// one.
+	// restarts is the launcher's count of restarts; numbered reports whether
+	// there is one.
 	restarts int64
 	numbered bool
 }
 
-// programOf reads a resource. Where a client's first span is no startup, only
-// the start of its process tells that, unless the process serves many runs.
+// programOf reads a resource. If a client's first span is no startup, only the
+// start of its process reveals the startup, unless the process serves many
+// runs.
 func programOf(facts *mlattr.Facts, attrs pcommon.Map) program {
 	p := program{
 		idles:     facts.Systems.Has(mlattr.IdlesBetweenSpans),
@@ -67,23 +68,24 @@ func programOf(facts *mlattr.Facts, attrs pcommon.Map) program {
 	return p
 }
 
-// activity is what a span shows of the time of its run.
+// activity is what a span reveals about the time of its run.
 type activity struct {
 	program
-	// timed is true where span times something.
+	// timed reports whether span has a duration that counts.
 	timed bool
-	// span has the client's own times, also where it times nothing.
+	// span has the client's times, even if timed is false.
 	span wallclock.Span
-	// endsRun is true for the span of the whole training, which ends with it.
+	// endsRun reports whether the span is that of the whole training.
 	endsRun bool
-	// step is the number of the step within the run, and 0 where nobody numbers
-	// the steps so.
+	// step is the number of the step within the run, 0 if the client does not
+	// number steps that way.
 	step int64
-	// oneTrace is true where the client has one trace for the life of a process.
+	// oneTrace reports whether a process of the client has one trace for its
+	// whole life.
 	oneTrace bool
 }
 
-// attemptOf is what the span shows of the attempt that it is of.
+// attemptOf returns what the span reveals about its attempt.
 func (a *activity) attemptOf(u *unit) sign {
 	s := sign{number: a.restarts, numbered: a.numbered, start: a.span.Start}
 	if a.oneTrace {
@@ -92,7 +94,7 @@ func (a *activity) attemptOf(u *unit) sign {
 	return s
 }
 
-// activityOf returns what a span shows, which may stand for an event.
+// activityOf reads a span, which may represent an event.
 func activityOf(p program, v *values, facts *mlattr.Facts, event mlattr.EventKind, start, end int64) activity {
 	a := activity{program: p}
 	if restarts, ok := facts.IntAt(slotAttempt); ok {
@@ -120,7 +122,7 @@ func activityOf(p program, v *values, facts *mlattr.Facts, event mlattr.EventKin
 	return a
 }
 
-// restores says whether an operation on a checkpoint reads it.
+// restores reports whether an operation reads a checkpoint.
 func restores(operation string) bool {
 	return slices.Contains([]string{"load_weights", "load_state", "load_checkpoint", "restore_checkpoint", "restore"}, operation)
 }

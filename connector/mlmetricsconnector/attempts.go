@@ -1,16 +1,16 @@
 package mlmetricsconnector
 
-// maxAttemptGap bounds how many attempts at once are believed.
+// maxAttemptGap is the largest increase of the attempt number that is accepted.
 const maxAttemptGap = 1000
 
-// rememberedTraces is how many traces of earlier attempts are known, so that
-// what of them comes late is not taken for another attempt.
+// rememberedTraces is the number of earlier attempts whose traces are
+// remembered, so that their late spans do not count as a new attempt.
 const rememberedTraces = 8
 
-// attempts tells the attempts of one process of a run apart. An attempt begins
-// with a greater number from the launcher, where that counts; else with another
-// trace, for a client with one trace for the life of a process; and with work
-// that begins after the client has said that the training is over.
+// attempts counts the attempts of one rank. An attempt begins with a higher
+// number from the launcher; without that number, with a new trace if the client
+// has one trace for the life of a process; and with work after the end of
+// training.
 type attempts struct {
 	number   int64
 	numbered bool
@@ -20,26 +20,27 @@ type attempts struct {
 	next    int
 }
 
-// sign is what a span shows of the attempt that it is of.
+// sign is what a span reveals about its attempt.
 type sign struct {
-	// number is the launcher's count of restarts, numbered whether there is one.
+	// number is the launcher's count of restarts; numbered reports whether
+	// there is one.
 	number   int64
 	numbered bool
-	// trace is that of the whole process, and zero where a process has several.
+	// trace is the trace of the whole process, zero if a process has several.
 	trace [16]byte
-	// start is when the span began.
+	// start is the start of the span.
 	start int64
 }
 
-// see returns how many attempts begin with a span, and whether the span is of
-// an earlier attempt. newest is the end of the newest work that was seen, and
-// ended that of the training, or 0.
+// see returns how many attempts begin with a span, and whether the span belongs
+// to an earlier attempt. newest is the end of the latest work and ended the end
+// of training, or 0.
 func (a *attempts) see(s sign, newest, ended int64) (begun int64, old bool) {
 	if s.numbered {
 		return a.count(s.number)
 	}
 	if a.numbered {
-		// Not every span says it: this is one of the attempt that goes on.
+		// A span without a number belongs to the current attempt.
 		return 0, false
 	}
 	if s.trace != [16]byte{} {
@@ -51,7 +52,7 @@ func (a *attempts) see(s sign, newest, ended int64) (begun int64, old bool) {
 	return 0, false
 }
 
-// count compares the launcher's number with the one before.
+// count compares the launcher's number with the previous one.
 func (a *attempts) count(number int64) (begun int64, old bool) {
 	if !a.numbered {
 		a.number, a.numbered = number, true
@@ -65,8 +66,8 @@ func (a *attempts) count(number int64) (begun int64, old bool) {
 	return begun, false
 }
 
-// follow compares the trace with the one before. A trace that overlaps it is
-// that of another process with the same labels, and no attempt.
+// follow compares the trace with the previous one. A trace that overlaps it
+// belongs to another process with the same labels, and is no new attempt.
 func (a *attempts) follow(s sign, newest int64) (begun int64, old bool) {
 	switch {
 	case s.trace == a.trace:
@@ -94,7 +95,7 @@ func (a *attempts) remember(trace [16]byte) {
 	a.next++
 }
 
-// rework tells which steps an earlier attempt had done already, where a client
+// rework recognizes steps that an earlier attempt already did, if the client
 // numbers the steps of its run.
 type rework struct {
 	// done is the highest number of earlier attempts, newest that of this one.
@@ -102,15 +103,15 @@ type rework struct {
 	again        bool
 }
 
-// restart begins another attempt.
+// restart begins a new attempt.
 func (r *rework) restart() {
 	r.done = max(r.done, r.newest)
 	r.newest = 0
 	r.again = r.done > 0
 }
 
-// see reports whether a span is of a step that was done before. A span without
-// a number, which is 0, is of the same step as the one before it.
+// see reports whether a span belongs to a step that was done before. A span
+// without a number (0) belongs to the same step as the previous one.
 func (r *rework) see(step int64) bool {
 	if step > 0 {
 		r.newest = max(r.newest, step)

@@ -17,8 +17,8 @@ const (
 	second      = 1.0
 )
 
-// timeSuffixes are the ends of keys that name the unit of a time. Erlang's
-// native unit is the nanosecond on Linux and macOS.
+// timeSuffixes are the suffixes of keys that name a unit. Erlang's native unit
+// is the nanosecond on Linux and macOS.
 var timeSuffixes = []struct {
 	suffix string
 	unit   float64
@@ -26,8 +26,8 @@ var timeSuffixes = []struct {
 	{"_ns", nanosecond}, {"_us", microsecond}, {"_ms", millisecond}, {"_s", second}, {"_native", nanosecond},
 }
 
-// timeKey splits the key of a time into what was timed and its unit. A key
-// that names none is in Erlang's native unit.
+// timeKey splits the key of a duration into its name and unit. Without a
+// suffix, the unit is Erlang's native one.
 func timeKey(key string) (what string, unit float64) {
 	for _, s := range timeSuffixes {
 		if what, ok := strings.CutSuffix(key, s.suffix); ok {
@@ -37,43 +37,43 @@ func timeKey(key string) (what string, unit float64) {
 	return key, nanosecond
 }
 
-// heard is what the events of one span said about calls.
-type heard struct {
-	// anything is false while there is nothing else to look at.
+// recordedCalls collects what the events of one span record about calls.
+type recordedCalls struct {
+	// anything reports whether any other field is set.
 	anything bool
-	// told is true where the client's own events told of calls.
-	told bool
-	// begun is what the last call that began said of itself.
+	// hasEvents reports whether the client's own events recorded calls.
+	hasEvents bool
+	// begun is the latest call with a begin event.
 	begun call
-	// ends are the calls that ended.
+	// ends are the calls with an end event.
 	ends []callEvent
-	// wait and encoding are what the pool and the serializer said, in seconds.
-	// The end of a call mostly says the same.
+	// wait and encoding are the times of the pool and the serializer, in
+	// seconds. The end event of a call usually repeats them.
 	wait, encoding       float64
 	hasWait, hasEncoding bool
 }
 
-// reset forgets everything and keeps the memory.
-func (h *heard) reset() {
+// reset clears all fields and keeps the memory.
+func (h *recordedCalls) reset() {
 	if h.anything {
 		clear(h.ends)
-		*h = heard{ends: h.ends[:0]}
+		*h = recordedCalls{ends: h.ends[:0]}
 	}
 }
 
-// addClientEvent adds what an event, or a span that stands for one, says. at is
-// the event's time.
+// addClientEvent adds an event, or a span that represents one. at is the
+// event's time.
 func (r *reader) addClientEvent(u *unit, kind mlattr.EventKind, attrs pcommon.Map, at int64) {
-	h := &r.heard
+	h := &r.recordedCalls
 	switch kind {
 	case mlattr.EventCallStart:
 		e := r.readCallEvent(attrs)
-		h.anything, h.told, h.begun = true, true, e.call
+		h.anything, h.hasEvents, h.begun = true, true, e.call
 	case mlattr.EventCallStop, mlattr.EventCallException:
 		e := r.readCallEvent(attrs)
 		e.failed = e.failed || kind == mlattr.EventCallException
 		e.complete(&h.begun)
-		h.anything, h.told, h.ends = true, true, append(h.ends, e)
+		h.anything, h.hasEvents, h.ends = true, true, append(h.ends, e)
 	case mlattr.EventPoolCheckout:
 		if e := r.readCallEvent(attrs); e.has&hasQueue != 0 {
 			h.anything, h.hasWait = true, true
@@ -89,8 +89,8 @@ func (r *reader) addClientEvent(u *unit, kind mlattr.EventKind, attrs pcommon.Ma
 	}
 }
 
-// addOwnEvent adds what a span says that stands for an event. A span for the
-// pool or the serializer repeats what the span for the call says.
+// addOwnEvent adds a span that represents an event. Spans of the pool or the
+// serializer repeat what the span of the call records.
 func (r *reader) addOwnEvent(u *unit, kind mlattr.EventKind, attrs pcommon.Map) {
 	switch kind {
 	case mlattr.NoEvent, mlattr.EventPoolCheckout, mlattr.EventSerialize:
@@ -99,12 +99,12 @@ func (r *reader) addOwnEvent(u *unit, kind mlattr.EventKind, attrs pcommon.Map) 
 	}
 }
 
-// finishHeard adds the calls that a span's events told of to u, and the parts
-// of them that were measured. Self is the span, a call itself where isCall is
-// true: it completes what the events say, and is a call that began and whose
-// end nobody told where they say no more, such as one whose worker died.
-func (r *reader) finishHeard(u *unit, self *call, isCall bool) {
-	h := &r.heard
+// finishRecordedCalls adds to u the calls that a span's events recorded, and their
+// parts. self is the span, which is itself a call if isCall is true: it
+// completes the events. If the events have no end, because the worker crashed,
+// the span is the call.
+func (r *reader) finishRecordedCalls(u *unit, self *call, isCall bool) {
+	h := &r.recordedCalls
 	last := h.begun
 	if isCall {
 		last.complete(self)
@@ -151,10 +151,10 @@ func (r *reader) finishHeard(u *unit, self *call, isCall bool) {
 	if encoding {
 		r.observe(u, series.CallSerializeTime, &last, h.encoding)
 	}
-	u.told = h.told
+	u.hasEvents = h.hasEvents
 }
 
-// has says which times of an event could be read.
+// has is a set of durations that an event contains.
 type has uint8
 
 const (
@@ -174,7 +174,7 @@ type callEvent struct {
 }
 
 // readCallEvent reads an event's attributes, which have the client's short
-// names or, on a span that ml_enrich has seen, canonical ones.
+// names, or canonical names if ml_enrich has read the span.
 func (r *reader) readCallEvent(attrs pcommon.Map) callEvent {
 	var e callEvent
 	for key, v := range attrs.All() {
@@ -216,7 +216,7 @@ func (r *reader) readCallTime(e *callEvent, key string, v pcommon.Value) {
 	}
 	seconds, ok := readTime(v, unit)
 	if ok && seconds < 0 && bit == hasQueue {
-		// Two clocks that disagree about a short wait.
+		// Two clocks disagree about a short wait.
 		r.clamped++
 		seconds = 0
 	}
@@ -227,8 +227,8 @@ func (r *reader) readCallTime(e *callEvent, key string, v pcommon.Value) {
 	*to, e.has = seconds, e.has|bit
 }
 
-// readTime reads a time, in seconds, of which each is unit seconds. A text may
-// say its own unit.
+// readTime returns a duration in seconds. unit is the value's unit in seconds;
+// a text may state its own.
 func readTime(v pcommon.Value, unit float64) (seconds float64, ok bool) {
 	if v.Type() == pcommon.ValueTypeStr && strings.HasSuffix(v.Str(), "s") {
 		unit = second

@@ -13,18 +13,18 @@ const (
 	resultError = "error"
 )
 
-// maxCallTime is the longest time of a call that is believed, in seconds: a
+// maxCallTime is the longest accepted duration of a call, in seconds: about a
 // month. A client that sends a time of day as a duration is far above it.
 const maxCallTime = 31 * 24 * 3600
 
-// call is one call of a function in another process.
+// call is a call of a function in another process.
 type call struct {
 	library, function, device, result string
-	// seconds is how long it took.
+	// seconds is its duration.
 	seconds float64
 }
 
-// complete fills in what c does not say of itself.
+// complete sets the fields that c lacks.
 func (c *call) complete(from *call) {
 	if c.library == "" && c.function == "" {
 		c.library, c.function = from.library, from.function
@@ -34,10 +34,11 @@ func (c *call) complete(from *call) {
 	}
 }
 
-// addCalls adds what a span is of a call, and what its events said of calls.
+// addCalls adds the call, or part of a call, that a span represents, and the
+// calls that its events record.
 func (r *reader) addCalls(u *unit, v *values, span ptrace.Span, failed bool, exception string) {
 	p, function := r.ofSpan.Call()
-	if p == mlattr.NoCall && !r.heard.anything {
+	if p == mlattr.NoCall && !r.recordedCalls.anything {
 		return
 	}
 	self := call{library: v.library, function: function}
@@ -61,7 +62,7 @@ func (r *reader) addCalls(u *unit, v *values, span ptrace.Span, failed bool, exc
 	switch p {
 	case mlattr.FunctionPart:
 		// A worker may catch the exception of its function, so that only
-		// failure is known.
+		// failures are certain.
 		r.observe(u, series.CallPythonTime, &self, self.seconds)
 	case mlattr.QueuePart:
 		r.observe(u, series.CallQueueTime, &self, self.seconds)
@@ -73,14 +74,13 @@ func (r *reader) addCalls(u *unit, v *values, span ptrace.Span, failed bool, exc
 			r.countCall(u, &self)
 		}
 	}
-	if r.heard.anything || p == mlattr.SharedCall {
-		r.finishHeard(u, &self, p == mlattr.SharedCall)
+	if r.recordedCalls.anything || p == mlattr.SharedCall {
+		r.finishRecordedCalls(u, &self, p == mlattr.SharedCall)
 		r.anyCalls = r.anyCalls || len(u.calls) > 0
 	}
 }
 
-// length returns the time between a span's begin and end, which must not be
-// negative, nor longer than is believed.
+// length returns the duration of a span. It must be between 0 and maxCallTime.
 func length(span ptrace.Span) (seconds float64, ok bool) {
 	start, end := span.StartTimestamp(), span.EndTimestamp()
 	if end < start {
@@ -102,15 +102,15 @@ func (r *reader) observe(u *unit, id series.ID, c *call, seconds float64) {
 	r.update(u, id, u.requestSource, c.library, c.function, c.device, c.result).Value = seconds
 }
 
-// countCalls counts each call once of which several spans may tell. A client's
-// own event stands before the length of a span, which says neither library nor
-// device; among equals the outermost counts.
+// countCalls counts each call once, even if several spans record it. A client's
+// own event takes precedence over a span's duration, which has neither library
+// nor device; otherwise the outermost span counts.
 func (t *tally) countCalls(r *reader) {
 	if !r.anyCalls {
 		return
 	}
-	for _, told := range [...]bool{true, false} {
-		units := selected(r, func(u *unit) bool { return len(u.calls) > 0 && u.told == told })
+	for _, hasEvents := range [...]bool{true, false} {
+		units := selected(r, func(u *unit) bool { return len(u.calls) > 0 && u.hasEvents == hasEvents })
 		for i, v := range t.calls.outermost(candidates(r, units)) {
 			if u := units[i]; v == counts {
 				for j := range u.calls {

@@ -11,14 +11,15 @@ import (
 )
 
 const (
-	// maxClocks bounds the processes of runs whose time is divided.
+	// maxClocks limits the ranks whose run time is attributed.
 	maxClocks = 8192
-	// maxSetBack is for how long a client may send only what is too late.
+	// maxSetBack is how long a client may send only late spans before its clock
+	// is considered set back.
 	maxSetBack = 5 * time.Minute
-	// maxSteps bounds the steps of each that wait for an emission.
+	// maxSteps limits the steps of each rank that wait for an emission.
 	maxSteps = 1024
-	// quietBeforeStep is for how long a run that is overdue must have sent no span
-	// of training to be stalled before its first step.
+	// quietBeforeStep is how long an overdue run must have sent no training
+	// span to be stalled before its first step.
 	quietBeforeStep = 5 * time.Minute
 )
 
@@ -35,7 +36,7 @@ var runStates = [...]string{runRunning, runStalled, runEnded, runUnknown}
 // phaseOther is the ml.phase of the time of a step without a span.
 const phaseOther = "other"
 
-// clocks divides the time of each process of each run. It is safe for
+// clocks attributes the time of each rank of each run. It is safe for
 // concurrent use.
 type clocks struct {
 	// firstStep is Config.FirstStepTimeout.
@@ -50,7 +51,7 @@ type clockKey struct {
 	run      streams.Run
 }
 
-// runClock is the clock of one process of a run.
+// runClock is the clock of one rank.
 type runClock struct {
 	mu sync.Mutex
 	wallclock.Clock
@@ -58,22 +59,22 @@ type runClock struct {
 	rework   rework
 	totals   wallclock.Totals
 	timing   string
-	// forgotten is true once the clock is no longer among the live ones: who
-	// still has it must look for another.
+	// forgotten reports whether the clock was removed; holders must look up
+	// another one.
 	forgotten bool
-	// arrived is when the newest span came in, by the collector's clock.
+	// arrived is the arrival of the latest span, by the collector's clock.
 	arrived time.Time
-	// since is when the process was seen first, by a span or its metrics, and
-	// heard when its metrics were seen last.
+	// since is when the rank was first seen, by a span or its metrics, and
+	// heard when its metrics were last seen.
 	since, heard time.Time
-	// settled is what Newest was at the last emission. Spans that are sent
-	// side by side have all come in since.
+	// settled is the value of Newest at the previous emission. Spans of
+	// parallel work have all arrived since.
 	settled int64
-	// accepted is when the newest span came in that was not too late.
+	// accepted is the arrival of the latest span that was not late.
 	accepted time.Time
-	// waited is up to when silence was called unknown.
+	// waited is the end of the silence that was attributed to unknown.
 	waited time.Time
-	// worked is the end of the newest span, ended that of the newest span of a
+	// worked is the end of the latest span, ended that of the latest span of a
 	// whole training, or 0.
 	worked, ended int64
 }
@@ -82,15 +83,15 @@ func newClocks(firstStep time.Duration) *clocks {
 	return &clocks{firstStep: firstStep, byRun: make(map[clockKey]*runClock)}
 }
 
-// observe adds what spans say about time, all of which arrived at now. The
-// runs of spans that it has no room for are counted.
+// observe adds the times of spans that arrived at now. It counts the spans of
+// ranks beyond the limit.
 func (c *clocks) observe(store *streams.Store, units []unit, now time.Time) (over streams.Overflowed) {
-	// Spans of a process come together, so that its clock is looked for once.
+	// The spans of a process are adjacent, so its clock is looked up once.
 	var key clockKey
 	var clock *runClock
 	for i := range units {
 		u := &units[i]
-		// The runs that ml_guard has not admitted are many in one.
+		// The run _OTHER is many runs that ml_guard has not admitted.
 		if u.source.Run.ID == "" || u.source.Run.ID == mlattr.Other || !u.activity.timed && !u.endsStep && !u.activity.endsRun {
 			continue
 		}
@@ -114,7 +115,7 @@ func (c *clocks) observe(store *streams.Store, units []unit, now time.Time) (ove
 	return over
 }
 
-// of returns the clock of a process, or nil where there are too many.
+// of returns the clock of a rank, or nil beyond the limit.
 func (c *clocks) of(key clockKey) *runClock {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -126,14 +127,14 @@ func (c *clocks) of(key clockKey) *runClock {
 		return nil
 	}
 	clock = &runClock{}
-	// What was received must not be kept alive by its names.
+	// Clone, so that the names do not keep the request in memory.
 	c.byRun[clockKey{key.resource.Clone(), key.run.Clone()}] = clock
 	return clock
 }
 
-// observe adds a span. It returns what the run's series change by where so
-// many steps have ended that they cannot wait for the next emission, and where
-// an attempt begins. A clock that was forgotten is not live and adds nothing.
+// observe adds a span. It returns updates if so many steps have ended that they
+// cannot wait for the next emission, and if an attempt begins. live is false
+// for a clock that was removed, which adds nothing.
 func (c *runClock) observe(key clockKey, u *unit, now time.Time) (updates []streams.Update, live bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -184,9 +185,9 @@ func (c *runClock) observe(key clockKey, u *unit, now time.Time) (updates []stre
 	return updates, true
 }
 
-// observeSpan adds a span. Where one is too late whose step has a higher number
-// than all before, or where for so long only such have come that are too late, the
-// client's clock was set back, and the time is divided from there.
+// observeSpan adds a span. The client's clock was set back if a late span has a
+// higher step number than all before, or if only late spans arrived for
+// maxSetBack; time is then attributed from there.
 func (c *runClock) observeSpan(span wallclock.Span, rises bool, now time.Time) {
 	if c.Observe(span, &c.totals) {
 		c.accepted = now
@@ -200,15 +201,15 @@ func (c *runClock) observeSpan(span wallclock.Span, rises bool, now time.Time) {
 	c.Observe(span, &c.totals)
 }
 
-// restart begins another attempt.
+// restart begins a new attempt.
 func (c *runClock) restart() {
 	c.Restart(c.over(), &c.totals)
 	c.settled, c.ended = 0, 0
 	c.rework.restart()
 }
 
-// expect notes the processes of runs that hold GPUs and whose metrics came, so
-// that one that hangs before its first span has a state as well.
+// expect creates clocks for ranks that hold GPUs and send metrics, so that a
+// run that hangs before its first span has a state.
 func (c *clocks) expect(metrics *seenMetrics, now time.Time) {
 	for key, seen := range metrics.waiting(now) {
 		if clock := c.of(key); clock != nil {
@@ -217,7 +218,7 @@ func (c *clocks) expect(metrics *seenMetrics, now time.Time) {
 	}
 }
 
-// expect notes that metrics of the process came.
+// expect records that metrics of the rank arrived.
 func (c *runClock) expect(seen firstAndLast) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -227,17 +228,16 @@ func (c *runClock) expect(seen firstAndLast) {
 	c.heard = seen.last
 }
 
-// advance divides the time that has gone by, adds the result to the store, says
-// there how each run is, and forgets processes of which nothing has come for
-// longer than expiration and whose run holds no GPU; 0 means that none is
-// forgotten.
+// advance attributes the elapsed time, adds it and the state of each run to the
+// store, and removes ranks without data for longer than expiration whose run
+// holds no GPU; 0 removes none.
 func (c *clocks) advance(store *streams.Store, holds func(run string) bool, expiration time.Duration, now time.Time, last bool) (over streams.Overflowed) {
 	standings := make(map[streams.RunKey]streams.Standing)
 	for key, clock := range c.all(expiration, holds, now) {
 		held := holds(key.run.ID)
 		updates, state, seen := clock.advance(key, c.firstStep, held, now, last)
-		// As of when the run was last heard of: its state does not keep its
-		// series alive.
+		// Applied as of the run's latest data, so that its state does not keep
+		// its series alive.
 		over.Add(store.Apply(updates, seen))
 		run := streams.RunKey{Resource: key.resource, ID: key.run.ID}
 		standings[run] = max(standings[run], standing(state, held))
@@ -246,8 +246,8 @@ func (c *clocks) advance(store *streams.Store, holds func(run string) bool, expi
 	return over
 }
 
-// standing says what the state of one process means for its run when there is no
-// room for another.
+// standing returns what the state of one rank means for its run when a run must
+// be replaced.
 func standing(state string, held bool) streams.Standing {
 	switch {
 	case state == runEnded:
@@ -263,7 +263,7 @@ func standing(state string, held bool) streams.Standing {
 	}
 }
 
-// forgetRuns ends the clocks of runs that gave way to others.
+// forgetRuns removes the clocks of replaced runs.
 func (c *clocks) forgetRuns(evicted streams.Evicted) {
 	if len(evicted) == 0 {
 		return
@@ -293,8 +293,8 @@ func (c *clocks) all(expiration time.Duration, holds func(run string) bool, now 
 	return live
 }
 
-// forget reports whether nothing has come after a time, and ends the clock if so.
-// One that is so new that nothing has come yet goes on.
+// forget reports whether nothing has arrived after since, and if so removes the
+// clock. A new clock without data stays.
 func (c *runClock) forget(since time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -303,7 +303,8 @@ func (c *runClock) forget(since time.Time) bool {
 	return c.forgotten
 }
 
-// lastHeard is when a span of the process came last, or metrics where none has.
+// lastHeard returns the arrival of the rank's latest span, or of its metrics if
+// there is no span.
 func (c *runClock) lastHeard() time.Time {
 	if c.arrived.IsZero() {
 		return c.heard
@@ -311,8 +312,8 @@ func (c *runClock) lastHeard() time.Time {
 	return c.arrived
 }
 
-// advance returns what the run's series change by, its state, and when it was
-// last heard of.
+// advance returns the updates of the run's series, its state, and the time of
+// its latest data.
 func (c *runClock) advance(key clockKey, firstStep time.Duration, held bool, now time.Time, last bool) (updates []streams.Update, state string, seen time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -346,19 +347,19 @@ func (c *runClock) advance(key clockKey, firstStep time.Duration, held bool, now
 	return updates, state, c.lastHeard()
 }
 
-// source is whose series change with the clock.
+// source returns the source of the clock's updates.
 func (k *clockKey) source() *streams.Source {
 	return &streams.Source{Resource: k.resource, Run: k.run}
 }
 
-// updateOf is one of a series of the run.
+// updateOf returns an update of a series of the run.
 func updateOf(source *streams.Source, id series.ID, value float64, now time.Time, labels ...string) streams.Update {
 	u := streams.Update{Source: source, Series: id, Value: value, At: now.UnixNano()}
 	copy(u.Labels[:], labels)
 	return u
 }
 
-// take returns what the run's time and steps change by, and forgets it.
+// take returns the updates of the run's time and steps, and clears them.
 func (c *runClock) take(source *streams.Source, now time.Time) (updates []streams.Update) {
 	add := func(id series.ID, value float64, labels ...string) {
 		updates = append(updates, updateOf(source, id, value, now, labels...))
@@ -382,9 +383,9 @@ func (c *runClock) take(source *streams.Source, now time.Time) (updates []stream
 	return updates
 }
 
-// state says how the run is. Silence is measured by the collector's clock, so
-// that a client's clock that is wrong stalls nothing. held is true where the run's
-// processes hold GPUs.
+// state returns the state of the run. Silence is measured by the collector's
+// clock, so that a wrong clock of a client stalls nothing. held reports whether
+// the run's processes hold GPUs.
 func (c *runClock) state(firstStep time.Duration, held bool, now time.Time) string {
 	switch {
 	case c.over():
@@ -402,12 +403,12 @@ func (c *runClock) state(firstStep time.Duration, held bool, now time.Time) stri
 	}
 }
 
-// quiet says whether nothing has come for longer than a step usually takes, and
-// for a minute, so that no other optimizer of the newest step is awaited.
+// quiet reports whether nothing has arrived for longer than a typical step and
+// for a minute, so that no other optimizer of the latest step is expected.
 func (c *runClock) quiet(now time.Time) bool {
 	return now.Sub(c.arrived).Nanoseconds() > c.Patience()/5
 }
 
-// over says whether the client has said that the training is over. Work after
-// that is another attempt's.
+// over reports whether the client has ended the training. Later work belongs to
+// a new attempt.
 func (c *runClock) over() bool { return c.ended > 0 && c.ended >= c.worked }

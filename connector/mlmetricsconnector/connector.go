@@ -21,16 +21,16 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
-// firstInterval is the time between two emissions until the first flush_interval
-// is over.
+// firstInterval is the time between two emissions during the first
+// flush_interval.
 const firstInterval = time.Second
 
-// maxKeptUpdates bounds the updates, and their sources, whose memory a reader
-// keeps between requests.
+// maxKeptUpdates limits the updates and sources whose memory a reader keeps
+// between requests.
 const maxKeptUpdates = 8192
 
-// metricsConnector adds up what spans say and emits it by a timer. A Consume
-// call only reads its spans and adds; it never waits for an emission.
+// metricsConnector aggregates spans and emits metrics by a timer. ConsumeTraces
+// never waits for an emission.
 type metricsConnector struct {
 	cfg       *Config
 	next      consumer.Metrics
@@ -39,12 +39,13 @@ type metricsConnector struct {
 	telemetry *telemetry
 	id        component.ID
 
-	// shared is where the instance that gets the clients' metrics is met.
+	// shared connects this instance with the one that receives the clients'
+	// metrics.
 	shared  *shared.Registry[*seenMetrics]
 	seen    *seenMetrics
 	release shared.Release
 
-	// now is the clock.
+	// now returns the time.
 	now func() time.Time
 
 	readers sync.Pool
@@ -53,7 +54,7 @@ type metricsConnector struct {
 	store   *streams.Store
 	flusher streams.Flusher
 
-	// cancel ends an emission that takes longer than Shutdown may.
+	// cancel ends an emission that exceeds the time of Shutdown.
 	cancel   context.CancelFunc
 	stop     chan struct{}
 	stopped  chan struct{}
@@ -101,26 +102,26 @@ func newMetricsConnector(set connector.Settings, cfg *Config, registry *shared.R
 	return c, nil
 }
 
-// Start begins the emissions.
+// Start starts the emissions.
 func (c *metricsConnector) Start(ctx context.Context, host component.Host) error {
 	if err := c.telemetry.observe(c.store); err != nil {
-		return fmt.Errorf("register the connector's own metrics: %w", err)
+		return fmt.Errorf("register the connector's telemetry: %w", err)
 	}
 	seen, release, err := acquire(ctx, c.shared, host, c.id)
 	if err != nil {
 		return err
 	}
 	c.seen, c.release = seen, release
-	c.store.Heed(&seen.Silences)
-	// The context of Start ends with it, that of emissions with Shutdown.
+	c.store.Exclude(&seen.Silences)
+	// The context of Start ends with Start, that of emissions with Shutdown.
 	ctx, c.cancel = context.WithCancel(context.Background())
 	c.stop, c.stopped = make(chan struct{}), make(chan struct{})
 	go c.emitByTimer(ctx)
 	return nil
 }
 
-// Shutdown stops the timer, waits for it and emits once more. A second call,
-// and one without Start, does nothing.
+// Shutdown stops the timer, waits for it and emits once more. It does nothing
+// when called again or without Start.
 func (c *metricsConnector) Shutdown(ctx context.Context) (err error) {
 	c.shutdown.Do(func() { err = c.end(ctx) })
 	return err
@@ -137,21 +138,21 @@ func (c *metricsConnector) end(ctx context.Context) (err error) {
 	select {
 	case <-c.stopped:
 	case <-ctx.Done():
-		// The goroutine ends as soon as the next component gives up too.
-		return fmt.Errorf("an emission took longer than the shutdown may, the last one is missing: %w", ctx.Err())
+		// The goroutine ends as soon as the next component returns.
+		return fmt.Errorf("an emission exceeded the time of the shutdown, so the last one is missing: %w", ctx.Err())
 	}
 	if err := c.emit(ctx, true); err != nil {
-		return fmt.Errorf("pass the last counts on: %w", err)
+		return fmt.Errorf("send the last emission: %w", err)
 	}
 	return nil
 }
 
-// Capabilities says that the connector leaves the traces as they are.
+// Capabilities reports that the connector does not mutate traces.
 func (*metricsConnector) Capabilities() consumer.Capabilities {
 	return consumer.Capabilities{MutatesData: false}
 }
 
-// ConsumeTraces adds what the spans say. It keeps nothing of td.
+// ConsumeTraces adds the spans of td and keeps no reference to it.
 func (c *metricsConnector) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
 	now := c.now()
 	r := c.readers.Get().(*reader)
@@ -167,8 +168,8 @@ func (c *metricsConnector) ConsumeTraces(ctx context.Context, td ptrace.Traces) 
 	return nil
 }
 
-// putBack keeps a reader's memory for the next request, unless an unusually
-// large one has left it with much of it.
+// putBack keeps a reader's memory for the next request, unless a large request
+// has made it too big.
 func (c *metricsConnector) putBack(r *reader) {
 	if cap(r.updates) <= maxKeptUpdates && cap(r.units) <= maxKeptUpdates && len(r.sources.all) <= maxKeptUpdates {
 		r.reset()
@@ -176,9 +177,9 @@ func (c *metricsConnector) putBack(r *reader) {
 	}
 }
 
-// emitByTimer emits every flush_interval. In the first one after the start it shows
-// each second what is new, so that series that were there before a restart are
-// missing, and those that are new are at zero, for no longer than necessary.
+// emitByTimer emits every flush_interval. During the first interval it emits
+// new series every second, so that after a restart series are missing, and new
+// ones are zero, no longer than necessary.
 func (c *metricsConnector) emitByTimer(ctx context.Context) {
 	defer close(c.stopped)
 	begun, first := time.Now(), true
@@ -201,14 +202,14 @@ func (c *metricsConnector) emitByTimer(ctx context.Context) {
 			err = c.emit(ctx, false)
 		}
 		if err != nil {
-			// Nothing is lost: the next emission has the same counts and more.
-			c.logger.Warn("The series could not be passed on; the next emission has them again.", zap.Error(err))
+			// Nothing is lost: the next emission includes these counts.
+			c.logger.Warn("The metrics could not be sent. The next emission includes them.", zap.Error(err))
 		}
 	}
 }
 
-// emit passes all live series on, and the state of each run. The last one has also
-// what a later one would have waited for. It is not safe for concurrent use.
+// emit sends all live series and the state of each run. The last emission also
+// includes what a later one would have. It is not safe for concurrent use.
 func (c *metricsConnector) emit(ctx context.Context, last bool) error {
 	now := c.now()
 	evicted := c.store.Evicted()
@@ -222,7 +223,7 @@ func (c *metricsConnector) emit(ctx context.Context, last bool) error {
 	return c.flush(ctx, now, evicted)
 }
 
-// flush passes all live series on.
+// flush sends all live series.
 func (c *metricsConnector) flush(ctx context.Context, now time.Time, evicted streams.Evicted) error {
 	c.flusher.Pass = func(md pmetric.Metrics) error { return c.next.ConsumeMetrics(ctx, md) }
 	expired, err := c.flusher.Flush(now, evicted)

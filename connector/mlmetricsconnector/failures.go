@@ -1,9 +1,9 @@
 package mlmetricsconnector
 
-// lowest is innermost where spans that are no candidates may lie between those
-// that are: links, which failed as well. A link is not counted. It hands on
-// what is known above and below it, as spans arrive from the lowest to the
-// highest or the other way round, in one batch or several.
+// lowest is like innermost, but spans that are no candidates may lie between
+// the candidates: links, which failed too. A link is not counted. It passes on
+// what is known above and below it, in whatever order spans arrive, in one
+// batch or several.
 func (n *nesting) lowest(candidates, links []candidate) []verdict {
 	if len(links) == 0 {
 		return n.innermost(candidates)
@@ -26,7 +26,7 @@ func (n *nesting) lowest(candidates, links []candidate) []verdict {
 		}
 	}
 	verdicts := n.innermost(candidates)
-	// What comes later, below a link of this batch, must find what is above it.
+	// A later span below a link of this batch must find what is above it.
 	for i := range links {
 		if l := &links[i]; l.nested() && n.has(above.top(l.parent, func(spanRef) {}), counted) {
 			n.set(l.self, counted)
@@ -35,13 +35,13 @@ func (n *nesting) lowest(candidates, links []candidate) []verdict {
 	return verdicts
 }
 
-// linked has the span above each link of a batch.
+// linked maps each link of a batch to the span above it.
 type linked map[spanRef]spanRef
 
-// top goes from a span up to the first one that is no link, and returns that. It
-// visits each on the way. The way is shortened, so that one link after another
-// is gone through once, however many spans lie below: what was left out was
-// visited before, with a mark that stays. In a cycle it ends anywhere.
+// top goes up from a span to the first one that is no link, visits each span on
+// the way, and returns the last. It shortens the path, so that a chain of links
+// is walked once, however many spans are below it: skipped spans were visited
+// before, and keep their marks. A cycle ends anywhere.
 func (l linked) top(ref spanRef, visit func(spanRef)) spanRef {
 	first, cycle := ref, true
 	for range len(l) + 1 {

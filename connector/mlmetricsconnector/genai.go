@@ -10,8 +10,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-// Names of the conventions that the vocabulary does not read, as they are in
-// no metric of its own.
+// Names of the conventions that the vocabulary does not read.
 const (
 	attrServerAddress = "server.address"
 	attrServerPort    = "server.port"
@@ -26,21 +25,21 @@ var (
 	slotDecodeTime = mlattr.SlotOf(mlattr.DecodeTime)
 )
 
-// genAICall is a span in the terms of the conventions' metrics. Times are in
-// seconds, and NaN where they are not known.
+// genAICall is a request to a model in the terms of the conventions. Times are
+// in seconds, NaN if unknown.
 type genAICall struct {
-	// server is true where the span is that of who answers.
+	// server reports whether the span is the server's.
 	server bool
-	// labels are those that all of the metrics have: operation, provider,
-	// requested model, port, answering model and address.
+	// The labels of all metrics: operation, provider, requested model, port,
+	// answering model and address.
 	operation, provider, requested, port, answered, address string
 
 	duration, firstToken, perToken float64
 }
 
 // genAICallOf reads a span that is a request to a model by the conventions, or
-// a server's answer to one. It returns nil for any other: a role that estimates
-// its tokens, and a trainer that samples, follow no convention.
+// a server's answer to one. It returns nil for other spans, and for roles that
+// estimate tokens and trainers that sample, which follow no convention.
 func genAICallOf(v *values, facts *mlattr.Facts, span ptrace.Span) *genAICall {
 	server := v.side == mlattr.SideServer || v.side == "" && span.Kind() == ptrace.SpanKindServer
 	if v.notCounted || !mlattr.AsksModel(v.genAIOperation) && (!server || !v.hasOutput) {
@@ -64,7 +63,7 @@ func genAICallOf(v *values, facts *mlattr.Facts, span ptrace.Span) *genAICall {
 	return c
 }
 
-// readPort returns a port as text, or "" where the value is none.
+// readPort returns a port as text, or "" if the value is no port.
 func readPort(v pcommon.Value) string {
 	if n, ok := mlattr.ReadInt(v); ok && n > 0 && n < 1<<16 {
 		text, _ := mlattr.ReadText(pcommon.NewValueInt(n))
@@ -73,10 +72,10 @@ func readPort(v pcommon.Value) string {
 	return ""
 }
 
-// timesOf returns how long a request took, until its first token, and for each
-// token after that. The producer's own durations win over those of the span; a
-// first token that comes after the end, and a time for each of no tokens, are
-// not known.
+// timesOf returns the duration of a request, the time to its first token, and
+// the time per further token. The producer's durations take precedence over the
+// span's. A first token after the end, or a time per token without tokens, is
+// unknown.
 func timesOf(facts *mlattr.Facts, start, end pcommon.Timestamp, v *values) (duration, firstToken, perToken float64) {
 	duration, firstToken, perToken = math.NaN(), math.NaN(), math.NaN()
 	if latency, ok := facts.DoubleAt(slotLatency); ok {
@@ -99,8 +98,8 @@ func timesOf(facts *mlattr.Facts, start, end pcommon.Timestamp, v *values) (dura
 	return duration, firstToken, perToken
 }
 
-// addGenAITokens adds what a request used. The conventions have it of the
-// client's side alone.
+// addGenAITokens adds the tokens of a request. The conventions define them for
+// the client's side only.
 func (r *reader) addGenAITokens(u *unit, kind string, tokens int64) {
 	c := u.genAI
 	if c == nil || c.server {
@@ -111,8 +110,8 @@ func (r *reader) addGenAITokens(u *unit, kind string, tokens int64) {
 	up.Value = float64(tokens)
 }
 
-// addGenAITimes adds how long a request took, once where several spans tell of
-// one. The type of its error is "" where it succeeded.
+// addGenAITimes adds the duration of a request, once if several spans record
+// it. The error type of a successful request is "".
 func (r *reader) addGenAITimes(u *unit) {
 	c := u.genAI
 	if c == nil {

@@ -154,7 +154,7 @@ func TestAHungRunStaysUntilItsProcessesGo(t *testing.T) {
 // not: a name has one writer.
 func TestAHungRunHasOneWriter(t *testing.T) {
 	r := newRun(t, createDefaultConfig().(*Config))
-	r.connector.store.Heed(&r.connector.seen.Silences)
+	r.connector.store.Exclude(&r.connector.seen.Silences)
 	r.work(t, "optimizer", time.Second)
 	alive := func() { r.holdsGPU(t, "run-a", 1) }
 	r.every(t, time.Minute, alive)

@@ -6,18 +6,18 @@ type spanRef struct {
 	span  [8]byte
 }
 
-// known is false for a span id of zeros, which a broken or hostile client
-// sends for all of its spans.
+// known is false for a zero span id, which a broken or hostile client may send
+// for all spans.
 func (r spanRef) known() bool { return r.span != [8]byte{} }
 
 // candidate is a span that may be counted, and the span above it.
 type candidate struct {
 	self, parent spanRef
-	// always counts the span whatever is below or above it.
+	// always counts the span regardless of the spans above and below it.
 	always bool
 }
 
-// nested says whether a rule about nesting can apply to the candidate.
+// nested reports whether a nesting rule applies to the candidate.
 func (c *candidate) nested() bool {
 	return c.self.known() && c.parent.known() && c.self != c.parent
 }
@@ -26,21 +26,21 @@ func (c *candidate) nested() bool {
 type mark uint8
 
 const (
-	// counted: the span was counted itself or through one above it, so that
-	// nothing directly below it counts.
+	// counted: the span was counted itself or through one above it, so nothing
+	// directly below it counts.
 	counted mark = 1 << iota
-	// covered: something directly below the span was counted in its stead.
+	// covered: a span directly below was counted instead.
 	covered
 )
 
-// nesting decides which one of several spans that lie directly below one
-// another is counted. Children mostly arrive before their parents, also in an
-// earlier request, so it remembers what it decided, the most recent spans
-// only: beyond that a chain may be counted twice. It is not safe for
-// concurrent use.
+// nesting decides which span of a chain, in which each lies directly below the
+// next, is counted. Children usually arrive before their parents, often in an
+// earlier request, so it remembers its decisions about the most recent spans.
+// Beyond these, a chain may be counted twice. It is not safe for concurrent
+// use.
 type nesting struct {
 	marks *recent
-	// parents and verdicts are memory of a batch.
+	// parents and verdicts are reused for each batch.
 	parents  map[spanRef]spanRef
 	verdicts []verdict
 }
@@ -57,21 +57,21 @@ func (n *nesting) set(ref spanRef, m mark) {
 	n.marks.add(ref, uint8(m))
 }
 
-// verdict is what nesting decided about a candidate.
+// verdict is the decision about a candidate.
 type verdict uint8
 
 const (
-	// below: a span above it stands for its chain.
+	// below: a span above it represents its chain.
 	below verdict = iota
 	// above: its chain was counted at a span below it.
 	above
-	// counts: it stands for its chain.
+	// counts: it represents its chain.
 	counts
 )
 
-// outermost returns the verdict on each candidate of one batch, until the next
-// is asked for: the topmost of a chain counts. Where a lower one arrived in an
-// earlier batch and was counted, that one stands for the chain.
+// outermost returns the verdict on each candidate of one batch: the topmost of
+// a chain counts. If a lower one was counted in an earlier batch, that one
+// represents the chain. The result is valid until the next call.
 func (n *nesting) outermost(candidates []candidate) []verdict {
 	if len(candidates) == 0 {
 		return nil
@@ -86,7 +86,8 @@ func (n *nesting) outermost(candidates []candidate) []verdict {
 			parents[c.self] = c.parent
 		}
 	}
-	// What was counted in an earlier batch covers its whole chain upwards.
+	// A span that was counted in an earlier batch covers its whole chain
+	// upwards.
 	for i := range candidates {
 		n.cover(candidates[i].self, parents)
 	}
@@ -114,10 +115,10 @@ func (n *nesting) outermost(candidates []candidate) []verdict {
 	return verdicts
 }
 
-// cover marks what lies above a span that is covered, and returns how many
-// spans it has marked. It ends at one that is covered already, which has its own
-// turn: a batch that is one long chain is gone through once. The bound is for
-// cycles that are too long to be remembered.
+// cover marks the spans above a covered span, and returns how many. It ends at
+// a span that is already covered, which is handled itself, so a batch that is
+// one long chain is walked once. The limit is for cycles too long to be
+// remembered.
 func (n *nesting) cover(ref spanRef, parents map[spanRef]spanRef) (marked int) {
 	for range len(parents) {
 		if !ref.known() || !n.has(ref, covered) {
@@ -134,15 +135,15 @@ func (n *nesting) cover(ref spanRef, parents map[spanRef]spanRef) (marked int) {
 	return marked
 }
 
-// blank returns so many verdicts.
+// blank returns count empty verdicts.
 func (n *nesting) blank(count int) []verdict {
 	n.verdicts = append(n.verdicts[:0], make([]verdict, count)...)
 	return n.verdicts
 }
 
-// innermost returns the verdict on each candidate of one batch, until the next
-// is asked for: the lowest of a chain counts. Where a higher one arrived in an
-// earlier batch and was counted, that one stands for the chain.
+// innermost returns the verdict on each candidate of one batch: the lowest of a
+// chain counts. If a higher one was counted in an earlier batch, that one
+// represents the chain. The result is valid until the next call.
 func (n *nesting) innermost(candidates []candidate) []verdict {
 	for i := range candidates {
 		if c := &candidates[i]; c.nested() {

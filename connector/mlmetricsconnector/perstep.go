@@ -8,27 +8,25 @@ import (
 )
 
 const (
-	// operationTrainStep is the ml.operation of tokens that are known from the
-	// number of steps.
+	// operationTrainStep is the ml.operation of tokens that are derived from
+	// the number of steps.
 	operationTrainStep = "train_step"
-	// maxPerStep is the largest number of tokens or samples of a step that is
-	// believed.
+	// maxPerStep is the largest accepted number of tokens or samples of a step.
 	maxPerStep = 1 << 40
-	// maxFLOPsPerToken is the largest number of operations for a token that is
-	// believed: far above that of any model.
+	// maxFLOPsPerToken is the largest accepted number of operations per token,
+	// far above that of any model.
 	maxFLOPsPerToken = 1e18
 )
 
-// perStep is what a resource says of each step of a rank, because its client
-// does not: it comes from ml_enrich's configuration or from the launcher. 0 is
-// nothing.
+// perStep is what a resource states about each step of a rank, from ml_enrich's
+// configuration or the launcher. 0 means not stated.
 type perStep struct {
 	tokens, samples float64
 	flopsPerToken   float64
 }
 
-// perStepOf reads a resource. What its client reports of each step itself is
-// left out.
+// perStepOf reads a resource. It omits what the client reports for each step
+// itself.
 func perStepOf(facts *mlattr.Facts) (per perStep) {
 	bounded := func(key string, most float64) float64 {
 		if n, ok := facts.Double(key); ok && n > 0 && n <= most {
@@ -44,9 +42,9 @@ func perStepOf(facts *mlattr.Facts) (per perStep) {
 	return per
 }
 
-// countPerStep counts what the steps of a span have, each as many as its rank
-// has, to the nearest whole number: those of the run are the sum of its ranks.
-// Where a span reports samples itself, these count.
+// countPerStep counts tokens and samples of the steps of a span, rounded to
+// whole numbers. Each rank counts its own; the run's total is their sum.
+// Samples that a span reports take precedence.
 func (r *reader) countPerStep(u *unit) {
 	of := func(per float64) int64 { return int64(math.Round(per * float64(u.steps))) }
 	if n := of(u.per.tokens); n > 0 {

@@ -9,13 +9,12 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-// unknownService is the service.name of a resource that has none, as the
-// SDKs spell it.
+// unknownService is the service.name of a resource without one, as in the SDKs.
 const unknownService = "unknown_service"
 
 // readResource returns the program that a resource names, and how many of its
-// two names were no valid UTF-8. What is wrong in them is replaced: it is a
-// program of its own all the same, and a back end refuses other text.
+// two names had invalid UTF-8. Invalid bytes are replaced, because back ends
+// refuse them; the program keeps its own series.
 func readResource(attrs pcommon.Map) (r streams.Resource, repaired int64) {
 	r.Service = unknownService
 	for key, value := range attrs.All() {
@@ -34,14 +33,13 @@ func readResource(attrs pcommon.Map) (r streams.Resource, repaired int64) {
 	return r, repaired
 }
 
-// readName reads a name, and returns 1 where it had to be repaired.
+// readName returns a name, and 1 if it had to be repaired.
 func readName(v pcommon.Value) (name string, repaired int64) {
 	if name, ok := mlattr.ReadText(v); ok || v.Type() != pcommon.ValueTypeStr || v.Str() == "" {
 		return name, 0
 	}
 	raw := v.Str()
-	// A replacement is longer than what it replaces, but what is cut off in the
-	// end is not looked at.
+	// Replacements lengthen the text, but the end is cut off anyway.
 	name, _ = mlattr.ReadText(pcommon.NewValueStr(strings.ToValidUTF8(raw[:min(len(raw), mlattr.MaxText)], "\uFFFD")))
 	return name, 1
 }

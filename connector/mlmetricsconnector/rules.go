@@ -13,19 +13,19 @@ import (
 )
 
 const (
-	// maxCount is the largest number of tokens or samples of one span that is
-	// believed. It is far above any real one and keeps sums from overflowing.
+	// maxCount is the largest accepted number of tokens or samples of one span.
+	// It is far above real ones and keeps sums from overflowing.
 	maxCount = 1 << 53
-	// maxRate is the largest token rate that is believed, in tokens a second.
+	// maxRate is the largest accepted token rate, in tokens per second.
 	maxRate = 1e12
-	// otherError is the error.type of a failure that names none, as the
-	// semantic conventions have it.
+	// otherError is the error.type of a failure without one, as in the semantic
+	// conventions.
 	otherError = "_OTHER"
 	// scopeValidation is the ml.loss.scope of a validation loss.
 	scopeValidation = "validation"
 )
 
-// values is what one span or event says, in canonical terms.
+// values is the content of one span or event, in canonical terms.
 type values struct {
 	phase, operation, genAIOperation string
 	role, errorType, side            string
@@ -35,7 +35,7 @@ type values struct {
 
 	input, output       int64
 	hasInput, hasOutput bool
-	// notCounted is true where a descendant reports the same usage.
+	// notCounted reports whether a descendant reports the same usage.
 	notCounted bool
 	epochEnd   bool
 	rate       float64
@@ -47,14 +47,14 @@ type values struct {
 	nonfinite []string
 }
 
-// gauge is one value that a span shows.
+// gauge is a value of a gauge.
 type gauge struct {
 	series series.ID
 	labels [2]string
 	value  float64
 }
 
-// field is a canonical attribute that values has a place for.
+// field is a canonical attribute with a field in values.
 type field uint8
 
 const (
@@ -85,8 +85,8 @@ const (
 	fieldValMetric
 )
 
-// unread are the canonical attributes that no rule needs, so that they are not
-// read where the spans have been read before.
+// unread are the canonical attributes that no rule needs. They are skipped if
+// ml_enrich has read the spans.
 var unread = mlattr.SlotsOf(
 	mlattr.SessionID, mlattr.RequestID, mlattr.SamplingSessionID, mlattr.GenAIConversationID, mlattr.GenAIResponseID,
 	mlattr.User, mlattr.JobName, mlattr.Cluster, mlattr.RankLocal, mlattr.WorldSize, mlattr.CorrelationConflict,
@@ -96,7 +96,7 @@ var unread = mlattr.SlotsOf(
 	mlattr.GenAIStream, mlattr.GenAIChoices, mlattr.GPUIndex, mlattr.GPUJoin, mlattr.GPUShared,
 )
 
-// fields has the field of each slot: a switch over small numbers costs less
+// fields has the field of each slot: a switch over small numbers is cheaper
 // than one over names.
 var fields = func() (bySlot [256]field) {
 	for name, f := range map[string]field{
@@ -130,7 +130,7 @@ var fields = func() (bySlot [256]field) {
 	return bySlot
 }()
 
-// read sorts the facts of a span. It keeps the memory of an earlier one.
+// read reads the facts of a span. It reuses memory.
 func (v *values) read(facts *mlattr.Facts) {
 	*v = values{gauges: v.gauges[:0], nonfinite: v.nonfinite[:0]}
 	requested, whole := "", false
@@ -141,8 +141,8 @@ func (v *values) read(facts *mlattr.Facts) {
 		}
 		switch fields[f.Slot()] {
 		case fieldPhase:
-			// One that is inherited has no text: a call to a database during
-			// a sampling is no sample of its own.
+			// An inherited phase has no text: a database call during sampling
+			// is no sample.
 			v.phase = f.Text
 		case fieldOperation:
 			v.operation = f.Text
@@ -176,7 +176,7 @@ func (v *values) read(facts *mlattr.Facts) {
 			}
 		case fieldWholeInput:
 			if usable(f) {
-				// The producer's own number leaves out what caches gave and took.
+				// The producer's own number excludes caches.
 				v.input, v.hasInput, whole = f.Int, true, true
 			}
 		case fieldOutput:
@@ -202,17 +202,17 @@ func (v *values) read(facts *mlattr.Facts) {
 		}
 	}
 	if v.model == "" {
-		// No answer, or a client that does not say which model gave it.
+		// No answer, or the client does not report which model answered.
 		v.model = requested
 	}
 	v.settleScope()
 	if v.basis == "" {
-		// Nobody derived the rate, so it is the producer's own.
+		// The rate was not derived, so the producer reported it.
 		v.basis = mlattr.BasisReported
 	}
 }
 
-// reset forgets what was read and keeps the memory.
+// reset clears all fields and keeps the memory.
 func (v *values) reset() {
 	clear(v.gauges[:cap(v.gauges)])
 	*v = values{gauges: v.gauges[:0], nonfinite: v.nonfinite[:0]}
@@ -227,7 +227,7 @@ func (v *values) readDynamic(f *mlattr.Fact) {
 	}
 }
 
-// signal adds a value that may be no finite number.
+// signal adds a value that may not be finite.
 func (v *values) signal(f *mlattr.Fact, name string, id series.ID, labels ...string) {
 	switch {
 	case f.NonFinite:
@@ -239,8 +239,7 @@ func (v *values) signal(f *mlattr.Fact, name string, id series.ID, labels ...str
 	}
 }
 
-// settleScope gives losses their scope, which may come from an attribute that
-// follows them.
+// settleScope sets the scope of losses, which may come from a later attribute.
 func (v *values) settleScope() {
 	for i := range v.gauges {
 		if g := &v.gauges[i]; g.series == series.Loss && g.labels[0] == "" {
@@ -254,8 +253,8 @@ func (v *values) show(id series.ID, value float64, label string) {
 }
 
 // readEvent reads the event of a training step or an inference, whose
-// attributes have the client's short names or canonical ones. Such an event
-// is a span of its own in other versions of the client.
+// attributes have the client's short names or canonical ones. Other versions of
+// the client send a span instead.
 func readEvent(attrs pcommon.Map) values {
 	v := values{lossScope: mlattr.LossScopeBatch}
 	for key, value := range attrs.All() {
@@ -294,8 +293,8 @@ func (v *values) event(id series.ID, signal string, number float64, ok, nonfinit
 
 func usable(f *mlattr.Fact) bool { return !f.NonFinite && !f.Unreadable }
 
-// lossScope says what a loss without a scope of its own was taken over: a
-// span of an epoch or a validation has theirs, any other that of a batch.
+// lossScope returns the scope of a loss without its own: that of its epoch or
+// validation span, else batch.
 func lossScope(own, phase string) string {
 	switch {
 	case own != "":
@@ -309,15 +308,15 @@ func lossScope(own, phase string) string {
 	}
 }
 
-// ofModel says whether a span is an operation of machine learning, so that
-// its failure counts here and not that of, say, an HTTP server's span.
+// ofModel reports whether a span is a machine-learning operation, whose failure
+// counts, unlike, for example, that of an HTTP server's span.
 func (v *values) ofModel() bool {
 	return v.phase != "" || v.operation != "" || v.genAIOperation != "" ||
 		v.role != "" || v.library != "" || v.function != ""
 }
 
-// operationOf is the ml.operation of requests, tokens and failures: where a
-// client names no operation, its GenAI operation or phase says what it was.
+// operationOf returns the ml.operation of requests, tokens and failures, else
+// the GenAI operation, else the phase.
 func operationOf(operation, genAIOperation, phase string) string {
 	switch {
 	case operation != "":
@@ -330,7 +329,7 @@ func operationOf(operation, genAIOperation, phase string) string {
 }
 
 // isRequestSpan reports whether a span without token usage is a request to a
-// model all the same. It may stand for an event.
+// model. It may represent an event.
 func isRequestSpan(v *values, event mlattr.EventKind) bool {
 	if v.notCounted {
 		return false
@@ -341,7 +340,7 @@ func isRequestSpan(v *values, event mlattr.EventKind) bool {
 	return mlattr.AsksModel(v.genAIOperation)
 }
 
-// work says which countable piece of training a phase is.
+// work returns the kind of countable training work of a phase.
 func work(phase string) is {
 	switch phase {
 	case mlattr.PhaseOptimizer:
@@ -353,8 +352,8 @@ func work(phase string) is {
 	}
 }
 
-// samples is the number of samples that a span put through a model. Loading
-// data puts none through, and validation is no training.
+// samples returns the number of samples that a span processed. Data loading and
+// validation count none.
 func samples(v *values) int64 {
 	if v.phase == mlattr.PhaseDataLoad || v.phase == mlattr.PhaseValidation || v.batchSize > maxCount {
 		return 0
@@ -362,8 +361,8 @@ func samples(v *values) int64 {
 	return max(v.batchSize, 0)
 }
 
-// clampEnd returns a span's end in nanoseconds since 1970, at most now: a
-// clock that is ahead must not keep later values out of a gauge.
+// clampEnd returns a span's end in nanoseconds since 1970, at most now: a clock
+// that is ahead must not exclude later values from a gauge.
 func clampEnd(end uint64, now int64) int64 {
 	if end > math.MaxInt64 {
 		return now
@@ -377,9 +376,9 @@ func resourceRun(facts *mlattr.Facts) streams.Run {
 	return streams.Run{ID: id, Job: facts.Text(mlattr.JobID), Host: facts.Text(mlattr.HostName), Rank: rank(facts)}
 }
 
-// runOf returns the run labels of a span, for series of every run and for the
-// others: there, a run id that was computed and stands on the span, not on
-// the resource, is one of a single trace, and no label.
+// runOf returns the run labels of a span, for series of every run and for other
+// series. For the latter, a computed run id on the span identifies a single
+// trace and is no label.
 func runOf(ofResource streams.Run, span *mlattr.Facts) (every, request streams.Run) {
 	every, request = ofResource, ofResource
 	if id, inferred := span.NamedRun(); id != "" {

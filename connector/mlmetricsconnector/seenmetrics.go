@@ -14,31 +14,31 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
-// goneAfter is how long no metric must have come until a process, or its hold
-// on a GPU, is taken for gone.
+// goneAfter is the time without metrics after which a process, or its hold on a
+// GPU, is considered gone.
 const goneAfter = 5 * time.Minute
 
-// seenMetrics are what the instances of one component id share: what the one that
-// gets metrics has found in them, for the one that gets spans. It is safe for
-// concurrent use.
+// seenMetrics is shared by the instances of one component id: the one that
+// receives metrics records what it sees for the one that receives spans. It is
+// safe for concurrent use.
 type seenMetrics struct {
 	streams.Silences
 
 	mu sync.Mutex
-	// holders has when each run was seen last to have memory of a GPU.
+	// holders has the time when each run was last seen to hold GPU memory.
 	holders map[string]time.Time
-	// processes are those whose metrics name a run and a rank.
+	// processes are those whose metrics have a run and a rank.
 	processes map[clockKey]firstAndLast
 }
 
-// firstAndLast is when something was seen.
+// firstAndLast are the times when something was first and last seen.
 type firstAndLast struct{ first, last time.Time }
 
 func newSeenMetrics() *seenMetrics {
 	return &seenMetrics{holders: make(map[string]time.Time), processes: make(map[clockKey]firstAndLast)}
 }
 
-// acquire returns what the instances of a component id share.
+// acquire returns the object that the instances of a component id share.
 func acquire(ctx context.Context, registry *shared.Registry[*seenMetrics], host component.Host, id component.ID) (*seenMetrics, shared.Release, error) {
 	return registry.Acquire(ctx, host, id, func() (*seenMetrics, error) { return newSeenMetrics(), nil })
 }
@@ -51,7 +51,7 @@ func (*seenMetrics) Shutdown(context.Context) error { return nil }
 
 var _ shared.Object = (*seenMetrics)(nil)
 
-// noteGPUs notes the runs that have memory of a GPU.
+// noteGPUs records the runs that hold GPU memory.
 func (s *seenMetrics) noteGPUs(m pmetric.Metric, now time.Time) {
 	if m.Type() != pmetric.MetricTypeSum {
 		return
@@ -71,7 +71,7 @@ func (s *seenMetrics) noteGPUs(m pmetric.Metric, now time.Time) {
 	}
 }
 
-// noteProcess notes that metrics of a process of a run came.
+// noteProcess records that metrics of a run's process arrived.
 func (s *seenMetrics) noteProcess(key clockKey, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

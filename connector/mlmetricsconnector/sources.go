@@ -2,13 +2,12 @@ package mlmetricsconnector
 
 import "github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 
-// rememberedSources is how many of the newest sources are looked at: a span has
+// rememberedSources is how many of the newest sources are compared: a span has
 // up to three, and its resource one.
 const rememberedSources = 4
 
-// sources makes one source of the updates of a request that are of the same
-// program and process, as far as their spans come together. It keeps the
-// memory from request to request.
+// sources returns one Source for adjacent updates of the same program and
+// process. It reuses its memory for the next request.
 type sources struct {
 	all  []*streams.Source
 	used int
@@ -16,7 +15,7 @@ type sources struct {
 
 // of returns the source of a resource and run.
 func (s *sources) of(resource streams.Resource, run streams.Run) *streams.Source {
-	// A span mostly has what its resource has, or what the span before it has.
+	// A span usually has the source of its resource or of the previous span.
 	for i := s.used - 1; i >= max(0, s.used-rememberedSources); i-- {
 		if known := s.all[i]; known.Run == run && known.Resource == resource {
 			return known
@@ -31,7 +30,7 @@ func (s *sources) of(resource streams.Resource, run streams.Run) *streams.Source
 	return source
 }
 
-// reset forgets all sources.
+// reset clears all sources.
 func (s *sources) reset() {
 	for _, source := range s.all[:s.used] {
 		*source = streams.Source{}

@@ -22,7 +22,7 @@ const (
 	operationInference = "inference"
 )
 
-// is says what a span may count as.
+// is is a set of what a span may count as.
 type is uint8
 
 const (
@@ -31,57 +31,56 @@ const (
 	isRequest
 	isUsage
 	isError
-	// isFailure is a failure of something that is no operation of machine
-	// learning.
+	// isFailure is a failure of a span that is no machine-learning operation.
 	isFailure
 )
 
-// unit is what the rules need to know of one span. What holds whatever the
-// other spans are is in reader.updates already.
+// unit is what the rules need to know about one span. What does not depend on
+// other spans is already in reader.updates.
 type unit struct {
 	candidate
 	// first and last delimit the span's updates in reader.updates.
 	first, last int
 
 	is is
-	// steps are those that need no rule about nesting.
+	// steps are those that need no nesting rule.
 	steps int64
-	// endsStep is true where a step ends with the span.
+	// endsStep reports whether a step ends with the span.
 	endsStep bool
-	// samples is the number of samples that the span, or else the one above
-	// or below it, put through a model.
+	// samples is the number of samples that the span processed, or the span
+	// above or below it.
 	samples int64
 
-	// source is whose span it is, requestSource the same for series that are not
-	// of every run, and hostSource for those that are of none.
+	// source is the span's source, requestSource that for series without every
+	// run, and hostSource that for series without runs.
 	source, requestSource, hostSource *streams.Source
 	start, end                        int64
 	activity                          activity
 	per                               perStep
-	// timing is the label of what was timed.
+	// timing is the label for what was timed.
 	timing string
 
-	// calls are those that the span tells of, and told is true where the
-	// client's own events do.
-	calls []call
-	told  bool
+	// calls are those that the span records; hasEvents reports whether the client's
+	// own events do.
+	calls     []call
+	hasEvents bool
 
 	operation, role, model, side string
-	// genAI is nil unless the span is a call by the conventions and their
-	// metrics are wanted.
+	// genAI is set only if the span is a request by the conventions and
+	// genai_metrics is on.
 	genAI *genAICall
-	// errorType is that of a failure.
+	// errorType is the class of a failure.
 	errorType string
 }
 
-// reader turns spans into units and updates. It reads each attribute once,
+// reader converts spans into units and updates. It reads each attribute once,
 // through the vocabulary, and holds no lock.
 type reader struct {
 	vocabulary *mlattr.Reader
 	now        int64
-	// enriched is true where ml_enrich has read the spans.
+	// enriched reports whether ml_enrich has read the spans.
 	enriched bool
-	// exemplars and genAI are what the user wants.
+	// exemplars and genAI are options of the configuration.
 	exemplars, genAI bool
 
 	ofResource, ofSpan mlattr.Facts
@@ -97,8 +96,8 @@ type reader struct {
 	slow float64
 
 	resourceAttrs, spanAttrs pcommon.Map
-	heard                    heard
-	// anyCalls is true where a unit has calls.
+	recordedCalls            recordedCalls
+	// anyCalls reports whether any unit has calls.
 	anyCalls bool
 
 	units   []unit
@@ -106,14 +105,13 @@ type reader struct {
 	// selected and candidates are memory of tally.
 	selected   []*unit
 	candidates []candidate
-	// outOfRange counts values that cannot be true, and clamped queue times
-	// that were negative.
+	// outOfRange counts implausible values, and clamped negative queue times.
 	outOfRange, clamped int64
-	// repaired counts names of resources that were no valid UTF-8.
+	// repaired counts names of resources with invalid UTF-8.
 	repaired int64
 }
 
-// reset drops what was read and keeps the memory.
+// reset clears everything and keeps the memory.
 func (r *reader) reset() {
 	r.ofResource.Reset()
 	r.ofSpan.Reset()
@@ -124,13 +122,13 @@ func (r *reader) reset() {
 	r.selected, r.candidates = r.selected[:0], r.candidates[:0]
 	r.units, r.updates, r.outOfRange, r.clamped, r.repaired = r.units[:0], r.updates[:0], 0, 0, 0
 	r.resourceAttrs, r.spanAttrs = pcommon.Map{}, pcommon.Map{}
-	r.heard.reset()
+	r.recordedCalls.reset()
 	r.anyCalls = false
 	r.source = nil
 	r.sources.reset()
 }
 
-// read appends what the spans of td say.
+// read appends the units and updates of td.
 func (r *reader) read(td ptrace.Traces) {
 	for _, rs := range td.ResourceSpans().All() {
 		r.readResource(rs.Resource().Attributes())
@@ -169,8 +167,8 @@ func (r *reader) readSpan(known mlattr.System, span ptrace.Span) {
 		return // nobody's span that says nothing
 	}
 	r.spanAttrs = span.Attributes()
-	r.heard.reset()
-	// It is filled in where it stays: it is too large to be moved.
+	r.recordedCalls.reset()
+	// Filled in place, because it is large.
 	u := r.unit()
 	u.first, u.per = len(r.updates), r.per
 	u.self = spanRef{trace: span.TraceID(), span: span.SpanID()}
@@ -232,7 +230,7 @@ func (r *reader) readSpan(known mlattr.System, span ptrace.Span) {
 	}
 }
 
-// unit returns an empty unit more, which reset has left so.
+// unit appends and returns an empty unit.
 func (r *reader) unit() *unit {
 	n := len(r.units)
 	if n < cap(r.units) {
@@ -281,8 +279,8 @@ func (r *reader) addRate(u *unit, rate float64, basis, model string) {
 	up.Value = rate
 }
 
-// addGauges adds the newest values of a training run and counts those that
-// are not finite.
+// addGauges adds the latest values of a training run and counts those that are
+// not finite.
 func (r *reader) addGauges(u *unit, v *values) {
 	for _, g := range v.gauges {
 		r.update(u, g.series, u.source, g.labels[0], g.labels[1]).Value = g.value
@@ -292,8 +290,8 @@ func (r *reader) addGauges(u *unit, v *values) {
 	}
 }
 
-// addEvents reads the events that stand for spans of their own, and returns
-// the type of the last exception, the one that left the span.
+// addEvents reads the events that represent spans, and returns the type of the
+// last exception, the one that left the span.
 func (r *reader) addEvents(u *unit, events ptrace.SpanEventSlice) (exception string) {
 	for _, event := range events.All() {
 		if event.Name() == nameException {
@@ -330,8 +328,8 @@ func (r *reader) count(u *unit, id series.ID, of *streams.Source, n int64, label
 	r.update(u, id, of, labels...).Count = n
 }
 
-// update appends an update whose value the caller sets. A series that is of no
-// run is of the host, whatever of says.
+// update appends an update whose value the caller sets. For a series without
+// runs it uses the host's source instead of of.
 func (r *reader) update(u *unit, id series.ID, of *streams.Source, labels ...string) *streams.Update {
 	if series.All[id].NoRun {
 		of = u.hostSource

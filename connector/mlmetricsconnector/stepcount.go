@@ -8,27 +8,27 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/wallclock"
 )
 
-// rememberedSequences is how many of the most recent programs and traces are
-// remembered, at least, for the order of their optimizers and forward passes.
+// rememberedSequences is the minimal number of recent programs and traces whose
+// optimizers and forward passes are remembered.
 const rememberedSequences = 512
 
-// stepCount counts the steps of programs by the order of their optimizers and
-// forward passes: each trace has its own, and so have the spans of a process
-// that are the roots of theirs. It is not safe for concurrent use.
+// stepCount counts steps by the order of optimizers and forward passes. Each
+// trace has its own order, and so have the spans of a process that are the
+// roots of their traces. It is not safe for concurrent use.
 type stepCount struct {
-	// young and old hold the sequences by the hashes of their keys. The older
-	// ones are forgotten as a whole when the younger ones are full.
+	// young and old map the hashes of keys to sequences. When young is full,
+	// old is dropped and young becomes old.
 	young, old map[uint64]*steps.Sequence
 	seed       maphash.Seed
 
-	// source and trace are those of the span before in a request, within and
+	// source and trace are those of the previous span of a request, within and
 	// roots its sequences, or nil.
 	source        *streams.Source
 	trace         [16]byte
 	within, roots *steps.Sequence
 }
 
-// sequenceKey names the spans that are compared with each other.
+// sequenceKey identifies spans that are compared with each other.
 type sequenceKey struct {
 	resource streams.Resource
 	run      streams.Run
@@ -41,8 +41,8 @@ func newStepCount() *stepCount {
 	}
 }
 
-// begin adds the forward passes of a request, before its optimizers. It adds to
-// each how many more steps there are with it.
+// begin adds the forward passes of a request, before its optimizers, and adds
+// to each the number of further steps.
 func (c *stepCount) begin(units []unit) {
 	c.source = nil
 	for i := range units {
@@ -58,8 +58,8 @@ func (c *stepCount) begin(units []unit) {
 	}
 }
 
-// forward adds a forward pass and returns how many more steps there are with
-// it: it may show that optimizers before and after it end steps of their own.
+// forward adds a forward pass and returns the number of further steps: it may
+// show that optimizers before and after it end separate steps.
 func (c *stepCount) forward(u *unit) (more int64) {
 	if u.activity.span.End <= 0 {
 		return 0
@@ -76,9 +76,9 @@ func (c *stepCount) forward(u *unit) (more int64) {
 	return more
 }
 
-// optimizer adds an optimizer and returns how many more steps there are with
-// it. counted is true where its chain has no other one yet: without times, that
-// alone is a step.
+// optimizer adds an optimizer and returns the number of further steps. counted
+// reports whether it is the first of its chain, which is a step if there are no
+// times.
 func (c *stepCount) optimizer(u *unit, counted bool) (more int64) {
 	if u.activity.span.End <= 0 {
 		if counted {
@@ -98,7 +98,7 @@ func (c *stepCount) optimizer(u *unit, counted bool) (more int64) {
 	return sequence(u).Add(steps.Optimizer, span.Start, span.End)
 }
 
-// turnTo finds what is remembered of a span's program and trace.
+// turnTo finds the sequences of a span's program and trace.
 func (c *stepCount) turnTo(u *unit) {
 	if c.source != u.source {
 		c.source, c.trace, c.within = u.source, u.self.trace, nil
@@ -126,8 +126,7 @@ func (c *stepCount) hash(source *streams.Source, trace [16]byte) uint64 {
 	return maphash.Comparable(c.seed, sequenceKey{source.Resource, source.Run, trace})
 }
 
-// find returns a sequence that is remembered, or nil, and keeps it from being
-// forgotten.
+// find returns a remembered sequence, or nil, and marks it as used.
 func (c *stepCount) find(hash uint64) *steps.Sequence {
 	if sequence, known := c.young[hash]; known {
 		return sequence
@@ -156,7 +155,7 @@ func (c *stepCount) keep(hash uint64, sequence *steps.Sequence) {
 	}
 }
 
-// hasForward says whether a span is a forward pass or contains one.
+// hasForward reports whether a span is a forward pass or contains one.
 func hasForward(u *unit) bool {
 	p := u.activity.span.Phase
 	return p != wallclock.NoPhase && p.HasForward()

@@ -8,16 +8,16 @@ import (
 
 const (
 	// rememberedSpans is how many of the most recent spans that changed
-	// anything are recognised when they are delivered once more.
+	// anything are recognized when they are delivered again.
 	rememberedSpans = 65_536
-	// rememberedNesting is, for each of five rules, how many of the most
-	// recent spans are remembered for the spans above and below them.
+	// rememberedNesting is, for each of five rules, how many of the most recent
+	// spans are remembered for the spans above and below them.
 	rememberedNesting = 16_384
 )
 
-// tally applies the rules that need more than one span: each delivery of a
-// span counts once, and so does each chain of spans that report the same
-// thing. It is safe for concurrent use.
+// tally applies the rules that need several spans: a span that is delivered
+// twice counts once, and so does a chain of spans that report the same thing.
+// It is safe for concurrent use.
 type tally struct {
 	mu                                      sync.Mutex
 	delivered                               *recent
@@ -37,8 +37,8 @@ func newTally() *tally {
 	}
 }
 
-// settle removes from r what spans said that were delivered before, adds to
-// r.updates what the rest count as, and returns the number of spans removed.
+// settle removes from r the spans that were delivered before, adds the others'
+// counts to r.updates, and returns the number of spans removed.
 func (t *tally) settle(r *reader) (duplicates int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -73,15 +73,15 @@ func (t *tally) removeDelivered(r *reader) (duplicates int64) {
 	return duplicates
 }
 
-// countSteps counts optimizer steps, batches, and the steps of clients whose
-// only sign of a step is a batch that is a trace of its own.
+// countSteps counts optimizer steps, batches, and the steps of clients that
+// show a step only by a batch that is a trace of its own.
 func (t *tally) countSteps(r *reader) {
 	t.stepCount.begin(r.units)
 	optimizers := selected(r, func(u *unit) bool { return u.is&isOptimizer != 0 })
 	for i, v := range t.steps.outermost(candidates(r, optimizers)) {
 		if u := optimizers[i]; v != below {
 			u.steps += t.stepCount.optimizer(u, v == counts)
-			// A step ends when its outermost span does, wherever it was counted.
+			// A step ends with its outermost span, wherever it was counted.
 			u.endsStep = true
 		}
 	}
@@ -139,8 +139,8 @@ func (t *tally) countErrors(r *reader) {
 	}
 }
 
-// selected returns the units that a rule is about, in memory that is used
-// again for the next request.
+// selected returns the units that a rule applies to, in memory that the next
+// request reuses.
 func selected(r *reader, of func(*unit) bool) []*unit {
 	first := len(r.selected)
 	for i := range r.units {
@@ -151,8 +151,8 @@ func selected(r *reader, of func(*unit) bool) []*unit {
 	return r.selected[first:]
 }
 
-// candidates returns those of units that were selected, in memory that is used
-// again for the next request. A unit's own stays as it is.
+// candidates returns candidates for the selected units, in memory that the next
+// request reuses.
 func candidates(r *reader, units []*unit) []candidate {
 	first := len(r.candidates)
 	for _, u := range units {

@@ -13,7 +13,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 )
 
-// telemetry is what the connector reports about itself.
+// telemetry reports about the connector itself.
 type telemetry struct {
 	builder                                                               *metadata.TelemetryBuilder
 	duplicates, outOfRange, negativeWait, tooManySeries, tooManyRuns, own metric.MeasurementOption
@@ -22,7 +22,7 @@ type telemetry struct {
 func newTelemetry(set connector.Settings) (*telemetry, error) {
 	builder, err := metadata.NewTelemetryBuilder(set.TelemetrySettings)
 	if err != nil {
-		return nil, fmt.Errorf("create the connector's own metrics: %w", err)
+		return nil, fmt.Errorf("create the connector's telemetry: %w", err)
 	}
 	id := attribute.String("connector", set.ID.String())
 	with := func(key, value string) metric.MeasurementOption {
@@ -67,21 +67,21 @@ func (t *telemetry) record(ctx context.Context, duplicates, outOfRange int64, ov
 	add(t.builder.ConnectorMlMetricsOverflowedUpdates, over.Runs, t.tooManyRuns)
 }
 
-// clamped counts queue times that were negative and were taken as 0.
+// clamped counts negative queue times, which were replaced by 0.
 func (t *telemetry) clamped(ctx context.Context, n int64) {
 	if n > 0 {
 		t.builder.ConnectorMlMetricsSkipped.Add(ctx, n, t.negativeWait)
 	}
 }
 
-// repaired counts names of resources that were no valid UTF-8.
+// repaired counts names of resources with invalid UTF-8.
 func (t *telemetry) repaired(ctx context.Context, n int64) {
 	if n > 0 {
 		t.builder.ConnectorMlMetricsRepairedNames.Add(ctx, n, t.own)
 	}
 }
 
-// evicted counts runs that gave way to new ones.
+// evicted counts runs that were replaced by new ones.
 func (t *telemetry) evicted(ctx context.Context, n int64) {
 	if n > 0 {
 		t.builder.ConnectorMlMetricsRunsEvicted.Add(ctx, n, t.own)

@@ -14,7 +14,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
-// sentByClients has the series of each metric's name.
+// sentByClients maps metric names to series.
 var sentByClients = func() map[string]series.ID {
 	names := make(map[string]series.ID, len(series.All))
 	for id := range series.All {
@@ -23,8 +23,8 @@ var sentByClients = func() map[string]series.ID {
 	return names
 }()
 
-// watcher looks at the clients' metrics for series that the connector would
-// write too. It passes nothing on: there is one writer a name.
+// watcher finds series in the clients' metrics that the connector would also
+// write, so that each name has one writer. It forwards nothing.
 type watcher struct {
 	id     component.ID
 	shared *shared.Registry[*seenMetrics]
@@ -34,13 +34,13 @@ type watcher struct {
 	release shared.Release
 }
 
-// Start gets what is shared with the instance that writes.
+// Start acquires the object that is shared with the instance that writes.
 func (w *watcher) Start(ctx context.Context, host component.Host) (err error) {
 	w.seen, w.release, err = acquire(ctx, w.shared, host, w.id)
 	return err
 }
 
-// Shutdown gives it back.
+// Shutdown releases it.
 func (w *watcher) Shutdown(ctx context.Context) error {
 	if w.release == nil {
 		return nil
@@ -48,13 +48,13 @@ func (w *watcher) Shutdown(ctx context.Context) error {
 	return w.release(ctx)
 }
 
-// Capabilities says that the watcher leaves the metrics as they are.
+// Capabilities reports that the watcher does not mutate metrics.
 func (*watcher) Capabilities() consumer.Capabilities {
 	return consumer.Capabilities{MutatesData: false}
 }
 
-// ConsumeMetrics notes who sends what, which processes of runs there are, and
-// which runs hold GPUs. What an ml_metrics has written is no client's.
+// ConsumeMetrics records which program sends which series, the processes of
+// runs, and the runs that hold GPUs. It ignores what ml_metrics has written.
 func (w *watcher) ConsumeMetrics(_ context.Context, md pmetric.Metrics) error {
 	now := w.now()
 	var facts mlattr.Facts

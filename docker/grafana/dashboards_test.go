@@ -340,7 +340,7 @@ func urls(value any) (found []string) {
 	return found
 }
 
-// What is said of a column must be of one that there is.
+// What is heading of a column must be of one that there is.
 func TestColumns(t *testing.T) {
 	for name, board := range files(t) {
 		for _, p := range panelsOf(board) {

@@ -12,8 +12,8 @@ import (
 	"github.com/grafana/grafana-foundation-sdk/go/timeseries"
 )
 
-// said is what every panel has.
-type said struct {
+// heading is what every panel has.
+type heading struct {
 	Title string
 	// About says where the numbers come from and what they cannot show.
 	About string
@@ -95,7 +95,7 @@ func dataLinks(links []link) []cog.Builder[dashboard.DashboardLink] {
 // number is a single value, with its recent history in the background if Past
 // is set.
 type number struct {
-	said
+	heading
 	Expr     string
 	Decimals int
 	Past     bool
@@ -129,7 +129,7 @@ func (n number) build() (dashboard.Panel, error) {
 
 // graph shows lines over time, or stacked areas.
 type graph struct {
-	said
+	heading
 	Queries []query
 	// Stack puts the series on top of each other; Whole makes them add up to
 	// 100 %.
@@ -181,7 +181,7 @@ func (g graph) build() (dashboard.Panel, error) {
 
 // bars shows the latest value of each series side by side.
 type bars struct {
-	said
+	heading
 	Queries []query
 	// Counts rounds to whole numbers, because increases are estimates.
 	Counts bool
@@ -210,7 +210,7 @@ func (b bars) build() (dashboard.Panel, error) {
 
 // states shows a bar over time for each series, in the color of its state.
 type states struct {
-	said
+	heading
 	Queries []query
 	Values  []shown
 	Links   []link
@@ -235,7 +235,7 @@ func (s states) build() (dashboard.Panel, error) {
 
 // note is Markdown text.
 type note struct {
-	said
+	heading
 	Text string
 }
 

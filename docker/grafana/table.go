@@ -11,7 +11,7 @@ import (
 // table shows current values, one line for each set of labels that the queries
 // share. Fields without a column are hidden.
 type table struct {
-	said
+	heading
 	Queries []string
 	Columns []column
 	// Hidden are query values without a column.

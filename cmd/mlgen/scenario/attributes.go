@@ -6,14 +6,15 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 )
 
-// attr is one attribute. Attributes are kept in a list because clients set them
-// in an order, and the order decides what a limit evicts.
+// attr is one attribute. Attributes are kept in a list, because their order
+// determines which ones a limit drops.
 type attr struct {
 	key   string
 	value any
 }
 
-// put sets attributes in order. Only the types that the clients send are known.
+// put sets attributes in order. It supports only the types that the clients
+// send.
 func put(to pcommon.Map, attrs []attr) {
 	to.EnsureCapacity(to.Len() + len(attrs))
 	for _, a := range attrs {
@@ -39,8 +40,8 @@ func put(to pcommon.Map, attrs []attr) {
 	}
 }
 
-// pythonSDK is what the Python SDK puts into a resource made by Resource.create,
-// and then the service's name. The instance is a random id for each process.
+// pythonSDK returns the attributes that the Python SDK's Resource.create sets,
+// followed by the service's name. The instance is a random id for each process.
 func pythonSDK(seed int64, process, service string) []attr {
 	return []attr{
 		{"telemetry.sdk.language", "python"},

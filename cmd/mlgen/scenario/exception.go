@@ -16,9 +16,9 @@ type exception struct {
 	trace string
 }
 
-// recordException adds the event that the Python SDK's record_exception adds.
-// `exception.escaped` is the text "False" also where the exception leaves the
-// span: the context manager of a current span does not say so.
+// recordException adds the event of the Python SDK's record_exception.
+// `exception.escaped` is the text "False" even if the exception leaves the
+// span, because the context manager of a current span does not set it.
 func recordException(span ptrace.Span, at time.Time, e exception) {
 	event := span.Events().AppendEmpty()
 	event.SetName("exception")

@@ -14,9 +14,9 @@ const (
 	fxScope   = "train.core.agent_train_multitask"
 	fxBatches = 10
 	fxEpochs  = 3
-	// fxMicroSteps is how many losses an epoch of the multi-task loop logs for
-	// each of its batches. The toolkit logs one for some of them; with ten
-	// batches it takes more to reach the SDK's limit of attributes.
+	// fxMicroSteps is the number of losses that an epoch of the multi-task loop
+	// logs for each batch. The toolkit logs one for some of them; with ten
+	// batches, more are needed to reach the SDK's limit of attributes.
 	fxMicroSteps = 14
 	// fxAttributeLimit is the SDK's limit of attributes of a span.
 	fxAttributeLimit = 128
@@ -33,21 +33,21 @@ var (
 type fxWay int
 
 const (
-	// fxMultiTask is the multi-task loop's, the only one that the toolkit's own
-	// programs use: numbered names, each span the root of a trace.
+	// fxMultiTask is that of the multi-task loop, the only one that the
+	// toolkit's programs use: numbered names, each span the root of a trace.
 	fxMultiTask fxWay = iota
-	// fxDocumented has the names of the toolkit's documents, each span a root.
-	// Known from the documents only: the helpers that are to make these spans
-	// fail when they are called.
+	// fxDocumented uses the names of the toolkit's documentation, each span a
+	// root. It is only documented: the helpers for these spans fail when they
+	// are called.
 	fxDocumented
-	// fxNested has the same names, made as the documents show how: current
-	// spans, so batches and the validation are children of their epoch.
+	// fxNested uses the same names with current spans, as the documentation
+	// shows, so batches and the validation are children of their epoch.
 	fxNested
 )
 
 // fx imitates two programs of the forecasting toolkit: one that names its
-// service and traces each of its runs in another way, and the multi-task loop as
-// the toolkit has it, which leaves service.name unset.
+// service and traces each of its runs in another way, and the original
+// multi-task loop, which does not set service.name.
 type fx struct {
 	programs []*fxProgram
 }
@@ -73,8 +73,8 @@ func (f *fx) Step(at time.Time) []Batch {
 	return out
 }
 
-// Finish sends what the programs hold. An epoch that is not over is never sent,
-// but where it is the current span: that one ends with the program.
+// Finish sends the remaining data of the programs. An unfinished epoch is never
+// sent, unless it is the current span, which ends with the program.
 func (f *fx) Finish(at time.Time) []Batch {
 	var out []Batch
 	for _, p := range f.programs {
@@ -92,7 +92,7 @@ func (f *fx) Finish(at time.Time) []Batch {
 type fxProgram struct {
 	*process
 	service string
-	// ways are the ways of tracing of its runs, in turn.
+	// ways are the ways of tracing its runs, used in rotation.
 	ways  []fxWay
 	runs  int
 	last  time.Time
@@ -104,7 +104,7 @@ type fxProgram struct {
 	// current is the epoch's span where it is the current one.
 	current ref
 	losses  []float64
-	// over says that the program has ended before its last epoch.
+	// over reports whether the program has ended before its last epoch.
 	over bool
 }
 
@@ -115,8 +115,8 @@ func (p *fxProgram) root(name string, start, end time.Time, attrs ...attr) ptrac
 	return p.end(spanSpec{ref: p.newTrace(), scope: fxScope, name: name, start: start, end: end, attrs: attrs})
 }
 
-// inEpoch records a span of the documented names: a child of its epoch where
-// that is current, else a root.
+// inEpoch records a span with a documented name: a child of its epoch if that
+// is current, else a root.
 func (p *fxProgram) inEpoch(name string, start, end time.Time, attrs ...attr) ptrace.Span {
 	if p.way() != fxNested {
 		return p.root(name, start, end, attrs...)
@@ -167,7 +167,7 @@ func (p *fxProgram) batch(at time.Time) {
 func (p *fxProgram) startEpoch(from time.Time) {
 	p.epoch++
 	if p.over || p.epoch > fxEpochs || p.runs == 0 {
-		// The program is run, for the first time or again.
+		// The program starts, for the first time or again.
 		p.runs++
 		p.over, p.epoch, p.global = false, 1, 0
 		sentlog.Count(&p.truth.Runs, p.service, 1)
@@ -191,16 +191,16 @@ func (p *fxProgram) load(clock time.Time, length time.Duration) time.Time {
 	return clock
 }
 
-// loss falls over a run and jitters.
+// loss falls over a run, with noise.
 func (p *fxProgram) loss() float64 {
 	progress := float64(p.global)
 	p.global++
 	return round(p.rand.near(0.08+0.85*math.Exp(-progress/20), 0.04), 6)
 }
 
-// numbered records a batch of the multi-task loop, and says whether it went well.
-// The number starts again in each epoch, so it is no step of the run. A batch
-// that fails just ends: no loss, no status and no event.
+// numbered records a batch of the multi-task loop, and reports whether it
+// succeeded. The number restarts in each epoch, so it is no step of the run. A
+// failing batch just ends, without loss, status and event.
 func (p *fxProgram) numbered(start, end time.Time) bool {
 	number := p.index + 1
 	attrs := []attr{{"step", number}}
@@ -218,16 +218,16 @@ func (p *fxProgram) numbered(start, end time.Time) bool {
 	return !failed
 }
 
-// endEarly ends the program: nobody catches what a batch of the multi-task loop
-// raises. The epoch's span ends with what it has.
+// endEarly ends the program: nothing catches the exception of a batch of the
+// multi-task loop. The epoch's span ends with the attributes that it has.
 func (p *fxProgram) endEarly(at time.Time) {
 	p.epochSpan(at)
 	p.index, p.over = 0, true
 	sentlog.Count(&p.truth.Epochs, p.service, 1)
 }
 
-// named records a batch with the documented name. One that fails is left out,
-// and the epoch goes on.
+// named records a batch with the documented name. A failing batch is skipped,
+// and the epoch continues.
 func (p *fxProgram) named(start, end time.Time) {
 	attrs := []attr{{"batch_index", p.index}, {"batch_size", 256}}
 	failed := p.rand.IntN(20) == 0
@@ -250,8 +250,8 @@ func taskLosses(loss float64) []attr {
 	return attrs
 }
 
-// fail marks a span as the toolkit does. Where the span is current the SDK adds
-// what it adds to every exception.
+// fail marks a span as the toolkit does. If the span is current, the SDK adds
+// its exception event and status.
 func (p *fxProgram) fail(span ptrace.Span, at time.Time) {
 	e := exception{kind: "ValueError", message: "Input contains NaN"}
 	if p.rand.IntN(2) == 0 {
@@ -282,8 +282,8 @@ func (p *fxProgram) mean() float64 {
 	return round(sum/float64(max(1, len(p.losses))), 6)
 }
 
-// endEpoch records the validation, which starts when the evaluation is over and
-// takes no time, and then the epoch, which ends last.
+// endEpoch records the validation, which starts after the evaluation and has no
+// duration, and then the epoch, which ends last.
 func (p *fxProgram) endEpoch(at time.Time) {
 	valLoss := round(p.mean()*p.rand.between(1.05, 1.15), 6)
 	accuracy := round(0.5+0.3*(1-valLoss), 4)
@@ -327,8 +327,9 @@ func (p *fxProgram) namedEpoch(at time.Time, results ...attr) {
 	})
 }
 
-// epochSpan records an epoch of the multi-task loop. It can have more attributes
-// than the SDK keeps: the oldest ones go first, and `epoch` is the oldest.
+// epochSpan records an epoch of the multi-task loop. It can have more
+// attributes than the SDK keeps: the oldest ones are dropped first, and `epoch`
+// is the oldest.
 func (p *fxProgram) epochSpan(at time.Time, results ...attr) {
 	attrs := []attr{{"epoch", p.epoch}}
 	running := 0.0

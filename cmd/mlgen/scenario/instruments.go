@@ -35,7 +35,7 @@ type instrument struct {
 	description string
 	unit        string
 	kind        instrumentKind
-	// double says that points are doubles; else they are integers.
+	// double selects points of doubles instead of integers.
 	double  bool
 	bounds  []float64
 	streams []*stream
@@ -50,7 +50,8 @@ type stream struct {
 	buckets  []uint64
 }
 
-// add makes an instrument. Integer points unless double is set on the result.
+// add creates an instrument with integer points, unless double is set on the
+// result.
 func (m *meter) add(kind instrumentKind, name, unit, description string) *instrument {
 	i := &instrument{
 		name: name, unit: unit, description: description, kind: kind,

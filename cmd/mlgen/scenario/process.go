@@ -13,9 +13,9 @@ import (
 
 const (
 	// exportEvery is how long spans and logs wait in a process. The clients'
-	// batch processors wait 5 s; less keeps a demonstration lively. It is under
-	// 1 s, so that at one step a second every step is sent at once, although a
-	// clock's steps are never quite even.
+	// batch processors wait 5 s; a shorter time keeps a demonstration lively.
+	// It is below 1 s, so that at one step per second every step is sent at
+	// once, even if steps are slightly uneven.
 	exportEvery = 900 * time.Millisecond
 	// exportSize is the clients' batch size: a fuller buffer is sent at once.
 	exportSize = 512
@@ -27,8 +27,8 @@ type ref struct {
 	span  pcommon.SpanID
 }
 
-// process imitates one client process: its resource, the spans and logs that
-// wait in its batch processors, and its instruments.
+// process imitates one client process: its resource, the pending spans and logs
+// of its batch processors, and its instruments.
 type process struct {
 	scenario string
 	resource []attr
@@ -55,7 +55,7 @@ func newProcess(scenario, name string, settings Settings, resource []attr) *proc
 	}
 }
 
-// begin notes when the process started. Only the first call counts.
+// begin records the start of the process. Only the first call counts.
 func (p *process) begin(at time.Time) {
 	if p.start.IsZero() {
 		p.start = at
@@ -84,8 +84,8 @@ type spanSpec struct {
 	attrs      []attr
 }
 
-// end hands a finished span to the batch processor: spans leave in the order in
-// which they end.
+// end passes a finished span to the batch processor: spans are sent in the
+// order in which they end.
 func (p *process) end(spec spanSpec) ptrace.Span {
 	span := p.scopeSpans(spec.scope).Spans().AppendEmpty()
 	span.SetTraceID(spec.ref.trace)
@@ -118,7 +118,7 @@ func (p *process) scopeSpans(scope string) ptrace.ScopeSpans {
 	return ss
 }
 
-// log hands a record to the log processor and returns it.
+// log passes a record to the log processor and returns it.
 func (p *process) log(scope string, at time.Time, severity plog.SeverityNumber, text, body string, in ref, attrs []attr) {
 	if p.logs.ResourceLogs().Len() == 0 {
 		put(p.logs.ResourceLogs().AppendEmpty().Resource().Attributes(), p.resource)
@@ -150,8 +150,8 @@ func (p *process) log(scope string, at time.Time, severity plog.SeverityNumber, 
 	put(record.Attributes(), attrs)
 }
 
-// flush returns what the process sends by now: spans and logs when they have
-// waited long enough, metrics at their interval, all of it where all is set.
+// flush returns the requests that are due: spans and logs after their wait,
+// metrics at their interval, and everything if all is set.
 func (p *process) flush(at time.Time, all bool) []Batch {
 	var out []Batch
 	if all || p.spans.SpanCount() >= exportSize || at.Sub(p.exported) >= exportEvery {
@@ -197,8 +197,8 @@ func (p *process) takeMetrics(at time.Time) []Batch {
 	return []Batch{{Scenario: p.scenario, Signal: sentlog.SignalMetrics, Metrics: md}}
 }
 
-// template replaces each run of digits that follows an underscore by {n}, so
-// that counts by name stay few: epoch_3 becomes epoch_{n}.
+// template replaces each run of digits after an underscore by {n}, which limits
+// the number of names: epoch_3 becomes epoch_{n}.
 func template(name string) string {
 	out := make([]byte, 0, len(name)+3)
 	for i := 0; i < len(name); i++ {

@@ -12,14 +12,14 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 )
 
-// source is a stream of random values. It is deterministic on purpose: nothing
-// it makes is a secret.
+// source is a deterministic stream of random values. They must not be used as
+// secrets.
 type source struct {
 	*rand.Rand
 }
 
-// newSource makes a stream for a name, so that what one process does never
-// shifts the values of another.
+// newSource returns a stream for a name, so that one process does not influence
+// the values of another.
 func newSource(seed int64, name string) source {
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte(name))
@@ -55,8 +55,8 @@ func (s source) uuid() string {
 	return fmt.Sprintf("%s-%s-4%s-a%s-%s", h[:8], h[8:12], h[13:16], h[17:20], h[20:])
 }
 
-// stamp returns a moment of 2026 as digits: part of an id, so it comes from the
-// seed and not from a clock.
+// stamp returns a moment of 2026 as digits, for ids. It comes from the seed and
+// not from a clock.
 func (s source) stamp() string {
 	const newYear, year = 1_767_225_600, 365 * 24 * 3600
 	return time.Unix(newYear+s.Int64N(year), 0).UTC().Format("20060102-150405")

@@ -23,12 +23,12 @@ const (
 	HTTP Protocol = "http"
 )
 
-// Host is the machine that the imitated processes run on: the host of the GPU
-// recording that the demonstration replays.
+// Host is the host of the imitated processes, and of the GPU recording in the
+// demo.
 const Host = "gpu-node-1"
 
-// Batch is one export request. Exactly one of Traces, Metrics and Logs is used,
-// as Signal says.
+// Batch is one export request. Signal determines which of Traces, Metrics and
+// Logs is set.
 type Batch struct {
 	Scenario string
 	// Signal is one of the sentlog.Signal constants.
@@ -36,11 +36,11 @@ type Batch struct {
 	Traces  ptrace.Traces
 	Metrics pmetric.Metrics
 	Logs    plog.Logs
-	// Truth is what an observer of this request can know.
+	// Truth is what can be known from this request.
 	Truth sentlog.Truth
 }
 
-// Items is the number of spans, data points or log records.
+// Items returns the number of spans, data points or log records.
 func (b Batch) Items() int64 {
 	switch b.Signal {
 	case sentlog.SignalTraces:
@@ -54,7 +54,7 @@ func (b Batch) Items() int64 {
 	}
 }
 
-// Entries are the lines of the sent log for this request.
+// Entries returns the lines of the sent log for this request.
 func (b Batch) Entries() []sentlog.Entry {
 	switch b.Signal {
 	case sentlog.SignalTraces:
@@ -70,30 +70,30 @@ func (b Batch) Entries() []sentlog.Entry {
 
 // Scenario imitates one system. It is not safe for concurrent use.
 type Scenario interface {
-	// Step performs one unit of the system's activity, ending at the given
-	// time, and returns the requests that the clients send by then, in order.
-	// The times of successive calls must not go back.
+	// Step performs one unit of the system's activity, which ends at the given
+	// time, and returns the requests that are due by then, in order. Times must
+	// not decrease between calls.
 	Step(at time.Time) []Batch
-	// Finish ends the processes cleanly and returns what they flush. It is the
-	// last call.
+	// Finish ends the processes cleanly and returns their last requests. It
+	// must be the last call.
 	Finish(at time.Time) []Batch
 }
 
-// Settings is what a user may choose about a scenario.
+// Settings are the options of a scenario.
 type Settings struct {
-	// Seed decides ids, values and order.
+	// Seed determines ids, values and order.
 	Seed int64
-	// Rate is the number of steps per second; a step's spans fit in its
-	// interval where one process does them one after the other. Must be above 0.
+	// Rate is the number of steps per second; it must be above 0. The spans of
+	// a step fit into its interval, unless processes work in parallel.
 	Rate float64
 	// Ranks is the number of TorchTel processes. Must be at least 1.
 	Ranks int
-	// JobID and JobName are what TorchTel reports. 0 and "local" are what it
-	// sends under torchrun.
+	// JobID and JobName are those of TorchTel; under torchrun it sends 0 and
+	// "local".
 	JobID   int64
 	JobName string
-	// MetricsInterval is the time between two metric exports of a process, on
-	// the clock of the steps. The clients' own default is 60 s.
+	// MetricsInterval is the time between two metric exports of a process, by
+	// the clock of the steps. The clients' default is 60 s.
 	MetricsInterval time.Duration
 }
 
@@ -102,11 +102,11 @@ func (s Settings) interval() time.Duration {
 	return time.Duration(float64(time.Second) / s.Rate)
 }
 
-// Kind describes a scenario without running it.
+// Kind describes a scenario.
 type Kind struct {
 	// Protocol is the transport that the imitated client uses by default.
 	Protocol Protocol
-	// Summary says in a few words what is imitated.
+	// Summary says what is imitated.
 	Summary string
 	create  func(Settings) Scenario
 }
@@ -130,7 +130,7 @@ func Find(name string) (Kind, bool) {
 	return kind, ok
 }
 
-// New makes the named scenario, or an error that lists the names.
+// New returns the named scenario, or an error that lists the names.
 func New(name string, settings Settings) (Scenario, error) {
 	kind, ok := kinds[name]
 	if !ok {

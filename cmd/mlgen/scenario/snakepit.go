@@ -18,30 +18,31 @@ const (
 	snakepitPythonScope = "snakepit.bridge"
 	snakepitDevice      = "{:cuda, 0}"
 	snakepitPool        = 4
-	// snakepitFirstFailure and snakepitFailEvery place the calls that fail.
+	// snakepitFirstFailure and snakepitFailEvery determine which calls fail.
 	snakepitFirstFailure = 3
 	snakepitFailEvery    = 8
-	// snakepitCrashEvery is how many calls go by until a worker dies.
+	// snakepitCrashEvery is the number of calls between two crashes of a
+	// worker.
 	snakepitCrashEvery = 30
-	// snakepitSlowEvery is how many calls succeed until one takes longer than
-	// a second, which Snakepit's documents call slow.
+	// snakepitSlowEvery is the number of successful calls between two that take
+	// longer than a second, which Snakepit's documentation calls slow.
 	snakepitSlowEvery = 8
-	// snakepitTensor is the least size of a tensor, in bytes.
+	// snakepitTensor is the minimal size of a tensor, in bytes.
 	snakepitTensor = 4 << 20
 )
 
 // snakepit imitates two Elixir nodes that call into Python workers. The second
-// node's resource says `service_name` where it means service.name. The Python
-// workers send spans of their own, in traces of their own: only the correlation
-// id ties them to the call.
+// node's resource has `service_name` instead of service.name. The Python
+// workers send spans in their own traces: only the correlation id connects them
+// to the call.
 //
-// Spans and their attributes are those of Snakepit 0.13.0. These parts are known
-// from its design documents only, and no code of that version sends them: the
-// events and metrics snakepit.{call,pool,memory,serialize,ml,worker,gpu}.* and
-// snakepit.{circuit_breaker,health}.*, the attributes of failures that name no
-// Python exception, and `service_name`. They are sent for those who follow the
-// documents. `repro.payload`, and the exception event beside it, are what an
-// application adds to its span: Snakepit does not.
+// Spans and attributes are those of Snakepit 0.13.0. Some parts are only in its
+// design documents, and no code of that version sends them: the events and
+// metrics snakepit.{call,pool,memory,serialize,ml,worker,gpu}.* and
+// snakepit.{circuit_breaker,health}.*, the attributes of failures without a
+// Python exception, and `service_name`. They are sent for users who follow the
+// documents. `repro.payload` and its exception event are added by an
+// application, not by Snakepit.
 type snakepit struct {
 	nodes    []*snakepitNode
 	settings Settings
@@ -56,7 +57,7 @@ type snakepitNode struct {
 	*process
 	session string
 	worker  *snakepitWorker
-	// busyWorkers is how many workers had a call when the last one began.
+	// busyWorkers is the number of workers with a call when the last one began.
 	busyWorkers int64
 	// held is the size of the tensor that the worker keeps until the next one.
 	held int64
@@ -76,9 +77,9 @@ type snakepitCall struct {
 	python   float64
 	model    string
 	training bool
-	// streaming says that the worker answers in parts.
+	// streaming reports whether the worker answers in parts.
 	streaming bool
-	// session says that the call is bound to its session.
+	// session reports whether the call is bound to its session.
 	session bool
 }
 
@@ -196,7 +197,7 @@ func (s *snakepit) Finish(at time.Time) []Batch {
 	return out
 }
 
-// metricsEmpty is true while the node has not taken a call.
+// metricsEmpty reports whether the node has not handled a call yet.
 func (n *snakepitNode) metricsEmpty() bool { return len(n.total.streams) == 0 }
 
 // measure observes the pool and the GPU.
@@ -215,7 +216,7 @@ func (n *snakepitNode) measure() {
 	n.gpuPower.record(round(n.rand.between(210, 320), 1), device)
 }
 
-// activeCall is one call on its way: times, ids and who takes part.
+// activeCall is a call in progress: times, ids and participants.
 type activeCall struct {
 	*snakepitNode
 	settings    Settings
@@ -300,8 +301,8 @@ func (c *activeCall) startAttrs(command string, full bool) []attr {
 	return append(attrs, attr{"snakepit.timeout_ms", 30_000})
 }
 
-// spans records the pair of spans of a call, the inner one first, and returns
-// the inner one. before are attributes that the caller set ahead of all others.
+// spans records the two spans of a call, the inner one first, and returns them.
+// before are attributes that the caller set first.
 func (c *activeCall) spans(command string, t timing, before, stop []attr) (inner, outer ptrace.Span) {
 	inner = c.end(spanSpec{
 		ref: c.inner, parent: c.outer.span, scope: snakepitScope, name: "snakepit.grpc.execute." + command,
@@ -318,7 +319,7 @@ func (c *activeCall) spans(command string, t timing, before, stop []attr) (inner
 }
 
 // sessionSpan records the only span of a call that is bound to a session: the
-// telemetry handler that makes the other one listens to plain calls alone.
+// telemetry handler for the other span handles plain calls only.
 func (c *activeCall) sessionSpan(command string, t timing, stop []attr) ptrace.Span {
 	return c.end(spanSpec{
 		ref: c.outer, scope: snakepitScope, name: "snakepit.grpc.execute-session." + command,
@@ -327,8 +328,8 @@ func (c *activeCall) sessionSpan(command string, t timing, stop []attr) ptrace.S
 	})
 }
 
-// count adds the call to the node's instruments, and to what is known to be true
-// of the spans that tell of it.
+// count adds the call to the node's instruments, and to the truth of the spans
+// that record it.
 func (c *activeCall) count(truth *sentlog.Truth, library, function string, t timing) {
 	labels := []attr{{"library", library}, {"function", function}}
 	c.total.record(1, labels...)
@@ -337,7 +338,8 @@ func (c *activeCall) count(truth *sentlog.Truth, library, function string, t tim
 	sentlog.Count(&truth.Requests, library+"."+function, 1)
 }
 
-// callEvents adds the events that every call has by Snakepit's documents.
+// callEvents adds the events that every call has according to Snakepit's
+// documents.
 func (c *activeCall) callEvents(span ptrace.Span, library, function string, t timing) {
 	operation := []attr{{"operation", "call"}, {"library", library}, {"function", function}, {"worker_id", c.workerID()}}
 	event(span, t.opened, "snakepit.call.start", operation...)
@@ -363,7 +365,7 @@ func (c *activeCall) succeeding(k snakepitCall) {
 	}
 	c.worker.execute(c, k.command, k.streaming, t)
 	if k.streaming {
-		// A call that answers in parts has no span but the worker's.
+		// A streaming call has only the worker's span.
 		c.count(&c.worker.truth, k.library, k.function, t)
 		c.inference(&c.worker.truth, k, t)
 		return
@@ -403,7 +405,7 @@ func (c *activeCall) inference(truth *sentlog.Truth, k snakepitCall, t timing) f
 	return rate
 }
 
-// hold adds the events of a tensor that is kept until the next one is there.
+// hold adds the events of a tensor that is kept until the next one.
 func (c *activeCall) hold(span ptrace.Span, t timing) {
 	bytes := snakepitTensor * c.rand.count(1, 4)
 	event(span, t.received, "snakepit.memory.allocate", attr{"bytes", bytes}, attr{"type", "gpu"}, attr{"device", snakepitDevice})

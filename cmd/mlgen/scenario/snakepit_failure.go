@@ -13,7 +13,8 @@ import (
 )
 
 // pythonFailure is a call into Python's standard library that really raises,
-// with the words of CPython 3.11. TestFailuresAreReal asks a Python for them.
+// with the message of CPython 3.11. TestFailuresAreReal compares it with
+// Python.
 type pythonFailure struct {
 	module, function string
 	callType         string
@@ -23,7 +24,7 @@ type pythonFailure struct {
 	inner string
 }
 
-// The failures. The first is by far the most frequent.
+// pythonFailures are the failures; the first is by far the most frequent.
 var pythonFailures = []pythonFailure{
 	{
 		module: "statistics", function: "mean", callType: "function", args: []any{[]any{}},
@@ -49,7 +50,7 @@ var pythonFailures = []pythonFailure{
 	},
 }
 
-// pickFailure chooses the n-th failure: every fourth one is no mean.
+// pickFailure returns the n-th failure: every fourth one is not the mean.
 func pickFailure(n int) pythonFailure {
 	switch n % 8 {
 	case 3:
@@ -96,12 +97,11 @@ func (f pythonFailure) raised() exception {
 	return e
 }
 
-// elixirErrors are those of the Python types above that Snakepit has a structure
-// of their own for.
+// elixirErrors are the Python types above for which Snakepit has a struct.
 var elixirErrors = map[string]bool{"ValueError": true}
 
-// elixir is how Elixir prints the structure that Snakepit makes of a Python
-// exception. What kind of exception it was is in there, and in no attribute.
+// elixir returns how Elixir prints the struct that Snakepit creates for a
+// Python exception. It contains the exception's class, which no attribute has.
 func (f pythonFailure) elixir() string {
 	e := f.raised()
 	short := e.kind[strings.LastIndexByte(e.kind, '.')+1:]
@@ -114,8 +114,8 @@ func (f pythonFailure) elixir() string {
 }
 
 // failing records a call that raises. The application describes the call in its
-// span, before any other attribute, because limits on the way drop what was set
-// last; and it records the exception there. Snakepit itself does neither.
+// span before any other attribute, because limits drop what was set last, and
+// records the exception there. Snakepit does neither.
 func (c *activeCall) failing(f pythonFailure) {
 	const command = "call"
 	t := c.timing(0.004)
@@ -169,9 +169,9 @@ func (c *activeCall) failing(f pythonFailure) {
 	})
 }
 
-// crashing records a call whose worker dies: no answer, no span of the worker,
-// and the pool's own signals. An error that is a pair of a kind and a reason, as
-// here, is the one sort that names its kind in an attribute.
+// crashing records a call whose worker crashes: no answer, no span of the
+// worker, and the pool's events. Only such an error, a pair of a kind and a
+// reason, has its kind in an attribute.
 func (c *activeCall) crashing() {
 	const command, library, function = "infer", "transformers", "generate"
 	t := c.timing(0.3)

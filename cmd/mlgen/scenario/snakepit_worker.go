@@ -6,14 +6,14 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// snakepitWorker is the Python side of a node: a gRPC server in one of Snakepit's
-// two kinds, and its spans.
+// snakepitWorker is the Python side of a node: one of Snakepit's two gRPC
+// servers, and its spans.
 type snakepitWorker struct {
 	*process
-	// threaded says that the server is the one with threads. It reports its
-	// thread and numbers its calls, and lets an exception of a tool leave the
-	// span. The other one, which is the default, answers for the exception
-	// within the span, which then looks as if all was well.
+	// threaded selects the server with threads. It reports its thread and
+	// numbers its calls, and lets an exception of a tool leave the span. The
+	// default server handles the exception within the span, which then looks
+	// successful.
 	threaded bool
 	// opened is the span that opened the session, and correlation its id.
 	opened      ref
@@ -26,17 +26,17 @@ func newSnakepitWorker(settings Settings, label string, threaded bool) *snakepit
 	return &snakepitWorker{process: newProcess("snakepit", label, settings, resource), threaded: threaded}
 }
 
-// newCorrelation makes the id of a call that came without one, as all calls do
-// but those of tools.
+// newCorrelation returns an id for a call without one: all calls except tool
+// calls.
 func (w *snakepitWorker) newCorrelation() string { return w.rand.hex(16) }
 
-// open records the begin of a session.
+// open records the start of a session.
 func (w *snakepitWorker) open(session string, at time.Time) {
 	w.opened, w.correlation = w.newTrace(), w.newCorrelation()
 	w.ofSession(w.opened, "InitializeSession", session, w.correlation, at)
 }
 
-// about records a call about the session: the root of a trace of its own.
+// about records a call about the session, as the root of its own trace.
 func (w *snakepitWorker) about(what, session string, at time.Time) {
 	w.ofSession(w.newTrace(), what, session, w.newCorrelation(), at)
 }
@@ -49,9 +49,9 @@ func (w *snakepitWorker) ofSession(self ref, what, session, correlation string, 
 	})
 }
 
-// heartbeat records what keeps the session alive. The pings of the default server
-// come from a task that has inherited the span in which it was started: long
-// after that has ended they are still its children, with its correlation id.
+// heartbeat records the pings of the session. In the default server a task
+// sends them that inherited the span in which it was started: even long after
+// that span has ended, they are its children and have its correlation id.
 func (w *snakepitWorker) heartbeat(session string, at time.Time) {
 	start := at.Add(-w.rand.duration(0.001, 0.004))
 	w.about("Heartbeat", session, at)

@@ -13,9 +13,9 @@ import (
 
 const taskweaverScope = "taskweaver.module.tracing"
 
-// taskWeaver imitates TaskWeaver 0.0.12 as its source has it: an agent service
-// with several chat sessions. The only span that names the session is the root of
-// a round, which ends last and often leaves in a later request than its children.
+// taskWeaver imitates TaskWeaver 0.0.12 according to its source: an agent
+// service with several chat sessions. Only the root span of a round names the
+// session. It ends last and is often sent in a later request than its children.
 type taskWeaver struct {
 	*process
 	sessions []*weaverSession
@@ -45,8 +45,8 @@ func newTaskWeaver(settings Settings) Scenario {
 	return t
 }
 
-// session returns the session of the next round, opening a new one where the
-// last has had its rounds.
+// session returns the session of the next round. It opens a new one when the
+// last one has had all its rounds.
 func (t *taskWeaver) session() *weaverSession {
 	slot := t.round % len(t.sessions)
 	s := t.sessions[slot]
@@ -68,12 +68,12 @@ func (t *taskWeaver) session() *weaverSession {
 // Step performs one round of a session.
 func (t *taskWeaver) Step(at time.Time) []Batch {
 	t.begin(at.Add(-30 * time.Second))
-	// The roots of an earlier round come first: they ended before.
+	// The roots of an earlier round are sent first, because they ended before.
 	t.release()
 	s := t.session()
 	round := newWeaverRound(t, s, at)
 	root := round.run()
-	// Every second round is cut by the exporter between children and root.
+	// In every second round, the exporter splits children and root.
 	t.held = append(t.held, root)
 	if t.round%2 == 0 {
 		t.release()
@@ -89,7 +89,7 @@ func (t *taskWeaver) Step(at time.Time) []Batch {
 	return t.flush(at, false)
 }
 
-// Finish sends the roots that still wait, and what the exporters hold.
+// Finish sends the pending roots and the data of the exporters.
 func (t *taskWeaver) Finish(at time.Time) []Batch {
 	t.release()
 	return t.flush(at, true)
@@ -110,7 +110,7 @@ func (t *taskWeaver) endRoot(spec spanSpec) {
 	}
 }
 
-// stop imitates the end of a session: the root of a trace of its own, without a
+// stop records the end of a session: the root of its own trace, without a
 // session id.
 func (t *taskWeaver) stop(at time.Time) {
 	t.end(spanSpec{
@@ -127,8 +127,8 @@ func (t *taskWeaver) count(role string, input, output int64) {
 	t.truth.CountTokens(role, "output", output)
 }
 
-// experience imitates the summary that is made of a finished session: a trace
-// of its own, without a session id.
+// experience records the summary of a finished session: its own trace, without
+// a session id.
 func (t *taskWeaver) experience(at time.Time, s *weaverSession) {
 	input, output := t.rand.count(2500, 6000), t.rand.count(120, 300)
 	length := answerTime(output)
@@ -144,12 +144,12 @@ func (t *taskWeaver) experience(at time.Time, s *weaverSession) {
 	t.count("ExperienceGenerator", input, output)
 }
 
-// answerTime is how long a model takes to write tokens.
+// answerTime returns how long a model takes to write tokens.
 func answerTime(output int64) time.Duration {
 	return seconds(0.35 + float64(output)/90)
 }
 
-// weaverRound is one user message and what the agent does about it.
+// weaverRound is one user message and the agent's reaction.
 type weaverRound struct {
 	*taskWeaver
 	session *weaverSession

@@ -29,8 +29,8 @@ type grpcSender struct {
 	logs    plogotlp.GRPCClient
 }
 
-// NewGRPC makes a sender to an endpoint of the form host:port, in plain text.
-// http://host:port means the same, as some clients are configured, and
+// NewGRPC returns a sender for an endpoint host:port, in plain text.
+// http://host:port means the same, as in the configuration of some clients, and
 // https://host:port uses TLS with the system's roots. It does not connect yet.
 func NewGRPC(endpoint string, retry Retry) (Sender, error) {
 	target, secure, err := grpcTarget(endpoint)
@@ -107,9 +107,9 @@ func (s *grpcSender) Logs(ctx context.Context, ld plog.Logs) (Partial, error) {
 // Close implements Sender.
 func (s *grpcSender) Close() error { return s.conn.Close() }
 
-// grpcError marks the errors that OTLP lets a client try again:
+// grpcError marks the errors after which OTLP allows a retry:
 // https://opentelemetry.io/docs/specs/otlp/#failures. RESOURCE_EXHAUSTED is one
-// of them only where the server says when to come back.
+// of them only with a delay from the server.
 func grpcError(err error) error {
 	st, ok := status.FromError(err)
 	if !ok {

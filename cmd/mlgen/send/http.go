@@ -23,7 +23,7 @@ import (
 
 const (
 	protobufType = "application/x-protobuf"
-	// maxResponse is how much of a response is read, in bytes.
+	// maxResponse is the number of bytes of a response that are read.
 	maxResponse = 64 << 10
 )
 
@@ -33,10 +33,10 @@ type httpSender struct {
 	traces, metrics, logs string
 }
 
-// NewHTTP makes a sender to a base URL, to which the standard paths /v1/traces,
-// /v1/metrics and /v1/logs are added. tracesURL replaces the URL of the traces
-// where it is not empty: some clients post to an address exactly as it was
-// given to them. It does not connect yet. Redirects are not followed.
+// NewHTTP returns a sender for a base URL, to which it appends the standard
+// paths /v1/traces, /v1/metrics and /v1/logs. tracesURL, if not empty, replaces
+// the URL for traces: some clients post to exactly the configured address. It
+// does not connect yet and follows no redirects.
 func NewHTTP(base, tracesURL string, retry Retry) (Sender, error) {
 	if err := checkURL(base); err != nil {
 		return nil, err
@@ -146,7 +146,7 @@ func (s *httpSender) post(ctx context.Context, address string, body []byte, pars
 	})
 }
 
-// httpError marks the statuses that OTLP lets a client try again:
+// httpError marks the statuses after which OTLP allows a retry:
 // https://opentelemetry.io/docs/specs/otlp/#failures-1.
 func httpError(resp *http.Response, answer []byte) error {
 	err := fmt.Errorf("%s answered %s%s", resp.Request.URL.Redacted(), resp.Status, reason(resp, answer))
@@ -157,8 +157,7 @@ func httpError(resp *http.Response, answer []byte) error {
 	return err
 }
 
-// reason is the server's message: a google.rpc.Status by the protocol, a line of
-// text from anything else.
+// reason returns the server's message: a google.rpc.Status, or a line of text.
 func reason(resp *http.Response, answer []byte) string {
 	text := string(answer)
 	if strings.HasPrefix(resp.Header.Get("Content-Type"), protobufType) {
@@ -175,7 +174,7 @@ func reason(resp *http.Response, answer []byte) string {
 	return ": " + strconv.Quote(text[:min(len(text), 300)])
 }
 
-// retryAfter reads the header's seconds or date. 0 means no wish.
+// retryAfter returns the header's delay, from seconds or a date. 0 means none.
 func retryAfter(value string, now time.Time) time.Duration {
 	if n, err := strconv.Atoi(value); err == nil {
 		return max(0, time.Duration(min(n, 3600))*time.Second)

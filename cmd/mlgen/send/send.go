@@ -1,5 +1,5 @@
-// Package send delivers OTLP requests over gRPC or HTTP, with bounded retries,
-// and reports what the server did not take.
+// Package send sends OTLP requests over gRPC or HTTP, with limited retries, and
+// reports what the server did not accept.
 package send
 
 import (
@@ -13,14 +13,14 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// Partial is a server's answer about a request that it took: how many of its
-// items it refused all the same. The zero value means none.
+// Partial is the number of items that a server refused from a request that it
+// accepted. The zero value means none.
 type Partial struct {
 	Refused int64
 	Message string
 }
 
-// Sender delivers requests to one server. It is safe for concurrent use. A nil
+// Sender sends requests to one server. It is safe for concurrent use. A nil
 // error means that the server answered with success.
 type Sender interface {
 	Traces(ctx context.Context, td ptrace.Traces) (Partial, error)
@@ -30,30 +30,30 @@ type Sender interface {
 	Close() error
 }
 
-// Retry bounds the attempts for one request. The zero value means one attempt.
+// Retry limits the attempts for one request. The zero value means one attempt.
 type Retry struct {
-	// Attempts is the largest number of attempts, the first included. Below 1
+	// Attempts is the maximal number of attempts, including the first. Below 1
 	// means 1.
 	Attempts int
-	// Wait is the pause after the first attempt; it doubles up to MaxWait. A
-	// server's own wish replaces it, also at most MaxWait.
+	// Wait is the pause after the first attempt; it doubles up to MaxWait. The
+	// server's own delay takes precedence, also up to MaxWait.
 	Wait time.Duration
 	// MaxWait is the longest pause.
 	MaxWait time.Duration
-	// Timeout bounds one attempt. 0 means no bound beyond the context's.
+	// Timeout limits one attempt. 0 means no limit except the context's.
 	Timeout time.Duration
 }
 
-// DefaultRetry makes five attempts within about four seconds where the server
-// answers at once.
+// DefaultRetry returns five attempts, which take about four seconds if the
+// server answers at once.
 func DefaultRetry() Retry {
 	return Retry{Attempts: 5, Wait: 250 * time.Millisecond, MaxWait: 2 * time.Second, Timeout: 10 * time.Second}
 }
 
-// retryable is an error that the protocol allows to try again.
+// retryable is an error after which the protocol allows a retry.
 type retryable struct {
 	error
-	// after is the server's wish; 0 means none.
+	// after is the server's delay; 0 means none.
 	after time.Duration
 }
 

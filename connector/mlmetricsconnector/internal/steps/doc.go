@@ -1,3 +1,3 @@
-// Package steps counts the steps of training programs by the spans of their
-// optimizers and forward passes, in whatever order these arrive.
+// Package steps counts training steps from the spans of optimizers and forward
+// passes, in whatever order these arrive.
 package steps

@@ -1,14 +1,14 @@
 package steps
 
-// rememberedNumbers is how many numbers up to the newest are remembered, for
+// rememberedNumbers is how many of the highest numbers are remembered, for
 // steps that arrive out of order.
 const rememberedNumbers = 64
 
-// numbers counts steps by the numbers that their program gives them.
+// numbers counts steps by the numbers that their program assigns.
 type numbers struct {
 	begun bool
-	// newest is the highest number since the program went back, end when that
-	// step ended, and attempt the attempt that it is of.
+	// newest is the highest number since the program went back, end the end of
+	// that step, and attempt its attempt.
 	newest, end, attempt int64
 	// seen has a bit for newest and each number below it.
 	seen uint64
@@ -16,15 +16,15 @@ type numbers struct {
 	counted int64
 }
 
-// begin sets how many steps there were before the first number.
+// begin sets the number of steps before the first number.
 func (n *numbers) begin(before int64) {
 	if !n.begun {
 		n.counted = before
 	}
 }
 
-// add adds the end of a step. A number that is lower than the newest and ended
-// later is that of a program that went back, to a checkpoint or to another loop.
+// add adds the end of a step. If its number is lower than the newest and it
+// ended later, the program went back, to a checkpoint or to another loop.
 func (n *numbers) add(number, attempt, end int64) {
 	behind := n.newest - number
 	switch {
@@ -34,7 +34,7 @@ func (n *numbers) add(number, attempt, end int64) {
 		n.seen = n.seen<<min(-behind, rememberedNumbers) | 1
 		n.newest, n.end = number, end
 	case behind >= rememberedNumbers:
-		// Too old to be remembered: it is a step.
+	// Too old to be remembered, so it counts.
 	case n.seen&(1<<behind) != 0:
 		return
 	default:

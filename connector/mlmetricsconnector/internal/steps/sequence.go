@@ -5,42 +5,43 @@ import (
 	"slices"
 )
 
-// maxEvents bounds the spans that a Sequence remembers. It is far more than
-// what arrives out of order.
+// maxEvents limits the spans that a Sequence remembers, far above the number
+// that arrives out of order.
 const maxEvents = 512
 
-// Kind is what a span is to a step.
+// Kind is the role of a span in a step.
 type Kind uint8
 
 const (
-	// Forward is a forward pass, or what contains one: after it, an optimizer
-	// ends another step.
+	// Forward is a forward pass, or a span that contains one. An optimizer
+	// after it ends another step.
 	Forward Kind = iota
-	// Optimizer is a span of an optimizer, whose end may be that of a step.
+	// Optimizer is a span of an optimizer, which may end a step.
 	Optimizer
 )
 
-// Sequence counts the steps of one program. An optimizer that ends ends a step,
-// but for one within another (AdamW's step calls Adam's) and for several with
-// no forward pass between their ends, which end one step together. A program
-// that shows no forward pass ends a step with each optimizer.
+// Sequence counts the steps of one program. Each optimizer ends a step, with
+// two exceptions: an optimizer inside another one (AdamW's step calls Adam's),
+// and several optimizers without a forward pass between their ends, which end
+// one step together. In a program without forward passes each optimizer ends a
+// step.
 //
-// The number is that of the spans so far, whatever their order: a forward that
-// comes late may divide one step into two. A number that turns out too high,
-// because what joins two steps came late, is made up for by the steps that
-// follow. The zero Sequence is ready to use. It is not safe for concurrent use.
+// The count includes the spans so far, in any order: a late forward pass may
+// divide a step into two. If the count is too high because a span that joins
+// two steps arrived late, the following steps compensate for it. The zero
+// Sequence is ready to use. It is not safe for concurrent use.
 type Sequence struct {
-	// events are the newest spans by their ends, a forward before an optimizer
-	// that ends at the same time.
+	// events are the newest spans by end time, a forward pass before an
+	// optimizer with the same end.
 	events []event
-	// recent are the steps that end with events, and settled those that end
-	// with spans that were forgotten.
+	// recent is the number of steps that end with events, settled that of steps
+	// that end with forgotten spans.
 	recent, settled int64
-	// horizon is the end of the newest span that was forgotten, and 0 before
-	// there is one. before is what it was.
+	// horizon is the end of the newest forgotten span, 0 if there is none.
+	// before is its kind.
 	horizon int64
 	before  Kind
-	// forwards is true once there was a forward pass.
+	// forwards reports whether there was a forward pass.
 	forwards bool
 	// numbers counts the steps that the program numbers.
 	numbers numbers
@@ -53,10 +54,10 @@ type event struct {
 	kind       Kind
 }
 
-// Add adds a span by its times in nanoseconds since 1970, and returns how many
-// more steps there are with it. A start that is not known is 0. One that ended
-// before everything that is remembered is too late to be compared: an optimizer
-// is a step then.
+// Add adds a span with times in nanoseconds since 1970, and returns the number
+// of further steps. An unknown start is 0. A span that ended before all
+// remembered ones is too late for a comparison; such an optimizer counts as a
+// step.
 func (s *Sequence) Add(kind Kind, start, end int64) (more int64) {
 	if start <= 0 || start > end {
 		start = end
@@ -78,25 +79,25 @@ func (s *Sequence) Add(kind Kind, start, end int64) (more int64) {
 	return s.more()
 }
 
-// AddNumbered adds an optimizer whose program numbers its steps, from 1 on within
-// an attempt of a run, and returns how many more steps there are with it. There
-// are at least as many as there are numbers, whatever the spans' times are: those
-// of a clock that was set back lie among those of earlier steps.
+// AddNumbered adds an optimizer whose program numbers its steps, from 1 within
+// an attempt of a run, and returns the number of further steps. There are at
+// least as many steps as numbers, whatever the spans' times: after a clock was
+// set back, they lie among those of earlier steps.
 func (s *Sequence) AddNumbered(start, end, number, attempt int64) (more int64) {
 	s.numbers.begin(s.settled + s.recent)
 	s.numbers.add(number, attempt, end)
 	return s.Add(Optimizer, start, end)
 }
 
-// more returns how many steps there are that were not returned yet.
+// more returns the number of steps that were not returned yet.
 func (s *Sequence) more() int64 {
 	more := max(s.settled+s.recent-s.counted, s.numbers.counted-s.counted, 0)
 	s.counted += more
 	return more
 }
 
-// place is where an event belongs.
-func (s *Sequence) place(e event) int {
+// indexOf returns the index at which an event belongs.
+func (s *Sequence) indexOf(e event) int {
 	at := len(s.events)
 	for at > 0 && cmp.Or(cmp.Compare(s.events[at-1].end, e.end), cmp.Compare(s.events[at-1].kind, e.kind)) > 0 {
 		at--
@@ -104,10 +105,10 @@ func (s *Sequence) place(e event) int {
 	return at
 }
 
-// addForward leaves out a forward that lies in another one, as those of modules
-// that call each other do, where nothing else ended meanwhile.
+// addForward omits a forward pass inside another one, as of modules that call
+// each other, if nothing else ended in between.
 func (s *Sequence) addForward(e event) {
-	at := s.place(e)
+	at := s.indexOf(e)
 	if at < len(s.events) && s.events[at].kind == Forward && s.events[at].start <= e.start {
 		return
 	}
@@ -122,10 +123,10 @@ func (s *Sequence) addForward(e event) {
 	}
 }
 
-// addOptimizer leaves out an optimizer that lies in another one, whatever ended
-// meanwhile.
+// addOptimizer omits an optimizer inside another one, whatever ended in
+// between.
 func (s *Sequence) addOptimizer(e event) {
-	at := s.place(e)
+	at := s.indexOf(e)
 	for _, later := range s.events[at:] {
 		if later.kind == Optimizer && later.start <= e.start {
 			return
@@ -148,7 +149,8 @@ func (s *Sequence) addOptimizer(e event) {
 	s.recent = s.steps(s.events)
 }
 
-// ends says whether a step begins to end with an event of the kind at a place.
+// ends reports whether an event of the kind at an index is the first of its
+// step to end.
 func (s *Sequence) ends(at int, kind Kind) bool {
 	after := s.before
 	if at > 0 {
@@ -157,9 +159,8 @@ func (s *Sequence) ends(at int, kind Kind) bool {
 	return kind == Optimizer && (after == Forward || !s.forwards)
 }
 
-// steps is the number of steps that end with the oldest events, as many as
-// there are in the argument. A step is counted with the first of its
-// optimizers.
+// steps returns the number of steps that end with the oldest events. A step
+// counts with the first of its optimizers.
 func (s *Sequence) steps(oldest []event) (n int64) {
 	for i := range oldest {
 		if s.ends(i, oldest[i].kind) {
@@ -169,7 +170,7 @@ func (s *Sequence) steps(oldest []event) (n int64) {
 	return n
 }
 
-// forget drops the n oldest events and settles their steps.
+// forget removes the n oldest events and settles their steps.
 func (s *Sequence) forget(n int) {
 	steps := s.steps(s.events[:n])
 	s.settled += steps

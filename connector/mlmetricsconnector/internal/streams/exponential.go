@@ -6,18 +6,17 @@ import (
 )
 
 const (
-	// exponentialScale gives eight buckets between a number and its double, so
-	// that a quantile is right to a tenth.
+	// exponentialScale gives eight buckets for each doubling, so that a
+	// quantile has an error of at most a tenth.
 	exponentialScale = 3
-	// leastExponent and mostExponent bound the buckets: a value of at most
-	// 2^leastExponent, a millionth, counts as zero, and one of more than
-	// 2^mostExponent as one of the last bucket.
+	// leastExponent and mostExponent limit the buckets: a value up to
+	// 2^leastExponent, a millionth, counts as zero, and one above
+	// 2^mostExponent in the last bucket.
 	leastExponent, mostExponent = -20, 40
 )
 
 // exponential are the buckets of a histogram whose bounds are the powers of
-// 2^(1/8). They are as many as lie between the least and the largest value, and
-// never more than 480.
+// 2^(1/8). They span the smallest to the largest value, at most 480.
 type exponential struct {
 	zeros uint64
 	// first is the index of the first bucket; bucket i has the values above
@@ -49,7 +48,7 @@ func (e *exponential) add(value float64) int {
 	return int(index)
 }
 
-// clone returns a copy that add does not change.
+// clone returns an independent copy.
 func (e *exponential) clone() *exponential {
 	if e == nil {
 		return nil

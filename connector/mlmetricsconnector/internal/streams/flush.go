@@ -10,43 +10,44 @@ import (
 )
 
 const (
-	// piece is how many streams are copied under one lock, for which BenchmarkHold
-	// shows the time: a fraction of a millisecond.
-	piece = 256
-	// maxPoints is how many points are passed on at once. A histogram's has
-	// some 600 bytes as OTLP, so that it is less than the 4 MiB that gRPC
-	// servers accept.
+	// chunk is the number of streams that are copied under one lock.
+	// BenchmarkHold shows the time: a fraction of a millisecond.
+	chunk = 256
+	// maxPoints is the number of points of one Pass. A histogram's point has
+	// some 600 bytes as OTLP, so this is less than the 4 MiB that gRPC servers
+	// accept.
 	maxPoints = 4096
 )
 
-// Flusher passes the streams of a Store on. It is not safe for concurrent use,
-// and there is one for a store.
+// Flusher sends the streams of a Store. A store has one. It is not safe for
+// concurrent use.
 type Flusher struct {
 	// Store holds the streams.
 	Store *Store
 	// Prepare is called for the scope of each resource.
 	Prepare func(pcommon.InstrumentationScope)
-	// Pass is called with at most maxPoints points at a time.
+	// Pass is called with at most maxPoints points at a time. Flush returns its
+	// errors.
 	Pass func(pmetric.Metrics) error
 
-	// Last shows all streams with what they have counted, also those that are
-	// passed on for the first time.
+	// Last sends all streams with their values, including those that are sent
+	// for the first time.
 	Last bool
 
 	copies  copies
-	expired []place
-	gone    []place
+	expired []position
+	gone    []position
 }
 
-// place is where a stream stands in a store.
-type place struct {
+// position locates a stream in a store.
+type position struct {
 	shard, at int
 }
 
-// Flush passes all live streams on with the time stamp now. A stream that has
-// expired, and one of a run in evicted, is passed on once more, as a point without
-// a value, and removed when that was accepted. Flush returns the number of streams
-// that it removed, and all errors of Pass.
+// Flush sends all live streams with the time stamp now. A stream that has
+// expired, or whose run is in evicted, is sent once more as a point without a
+// value, and removed when that was accepted. Flush returns the number of
+// removed streams, and all errors of Pass.
 func (f *Flusher) Flush(now time.Time, evicted Evicted) (removed int64, err error) {
 	f.expired, f.gone = f.expired[:0], f.gone[:0]
 	var errs []error
@@ -71,13 +72,13 @@ func (f *Flusher) Flush(now time.Time, evicted Evicted) (removed int64, err erro
 	f.copies.held = f.Store.runs.held()
 	f.copies.silences = f.Store.silences.all(f.Store.limits.Expiration, now)
 	for i := range f.Store.shards {
-		for from, more := 0, true; more; from += piece {
+		for from, more := 0, true; more; from += chunk {
 			more = f.copies.take(&f.Store.shards[i], from)
 			for j := range f.copies.streams {
 				snap := &f.copies.streams[j]
 				b.add(snap)
 				if snap.expired {
-					f.expired = append(f.expired, place{i, from + j})
+					f.expired = append(f.expired, position{i, from + j})
 				}
 				if b.points >= maxPoints {
 					pass()
@@ -91,27 +92,27 @@ func (f *Flusher) Flush(now time.Time, evicted Evicted) (removed int64, err erro
 	return removed, errors.Join(errs...)
 }
 
-// removeExpired removes the streams at places, which are in order, unless
-// they have begun anew. Going backwards leaves the places of the others as
-// they are.
-func (s *Store) removeExpired(places []place) (removed int64) {
-	for end := len(places); end > 0; {
-		from := max(0, end-piece)
-		for from < end && places[from].shard != places[end-1].shard {
+// removeExpired removes the streams at positions, which are in order, unless
+// they have restarted. It goes backwards, so that the other positions stay
+// valid.
+func (s *Store) removeExpired(positions []position) (removed int64) {
+	for end := len(positions); end > 0; {
+		from := max(0, end-chunk)
+		for from < end && positions[from].shard != positions[end-1].shard {
 			from++
 		}
-		removed += s.removePiece(places[from:end])
+		removed += s.removeChunk(positions[from:end])
 		end = from
 	}
 	return removed
 }
 
-// removePiece does the same for places of one shard.
-func (s *Store) removePiece(places []place) (removed int64) {
-	sh := &s.shards[places[0].shard]
+// removeChunk does the same for positions of one shard.
+func (s *Store) removeChunk(positions []position) (removed int64) {
+	sh := &s.shards[positions[0].shard]
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	for _, p := range slices.Backward(places) {
+	for _, p := range slices.Backward(positions) {
 		if at := p.at; sh.list[at].expired {
 			s.remove(sh, at)
 			removed++
@@ -120,8 +121,7 @@ func (s *Store) removePiece(places []place) (removed int64) {
 	return removed
 }
 
-// copies is the memory for copies of a piece of a shard. Flush after flush uses
-// the same.
+// copies is memory for copies of a chunk of a shard, reused by each flush.
 type copies struct {
 	now         time.Time
 	expiration  time.Duration
@@ -136,14 +136,14 @@ type copies struct {
 	exemplars []exemplar
 }
 
-// take copies the streams of a shard from one place on, ends those that have
+// take copies the streams of a shard from an index on, ends those that have
 // expired and those that a program now sends itself, and reports whether there
 // are more. Only this is done under the lock.
 func (c *copies) take(sh *shard, from int) (more bool) {
 	c.streams, c.buckets, c.exemplars = c.streams[:0], c.buckets[:0], c.exemplars[:0]
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	to := min(from+piece, len(sh.list))
+	to := min(from+chunk, len(sh.list))
 	for _, st := range sh.list[min(from, to):to] {
 		if !st.expired && c.over(st) {
 			st.expired = true
@@ -155,12 +155,11 @@ func (c *copies) take(sh *shard, from int) (more bool) {
 		copied := *st
 		copied.exponential = st.exponential.clone()
 		if c.initialZero > 0 && st.addsUp() && c.now.Sub(st.shown) < c.initialZero {
-			// The spans of the exemplars are kept for the value.
+			// The exemplars are kept for the value.
 			c.streams = append(c.streams, c.zero(copied))
 			continue
 		}
-		// A slice that grows leaves the ones before where they are, and what
-		// they point to stays.
+		// A growing slice does not move what earlier slices point to.
 		first := len(c.buckets)
 		c.buckets = append(c.buckets, st.buckets...)
 		copied.buckets = c.buckets[first:]
@@ -173,7 +172,7 @@ func (c *copies) take(sh *shard, from int) (more bool) {
 	return to < len(sh.list)
 }
 
-// zero returns a copy of a stream that has counted nothing.
+// zero returns a copy of a stream with a count of zero.
 func (c *copies) zero(copied stream) stream {
 	copied.count, copied.value, copied.exemplars = 0, 0, nil
 	first := len(c.buckets)
@@ -185,7 +184,7 @@ func (c *copies) zero(copied stream) stream {
 	return copied
 }
 
-// over reports whether a stream has come to its end.
+// over reports whether a stream has ended.
 func (c *copies) over(st *stream) bool {
 	held := false
 	if st.run.ID != "" && len(c.evicted)+len(c.held) > 0 {

@@ -48,7 +48,7 @@ func BenchmarkHold(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		if c.take(sh, from) {
-			from += piece
+			from += chunk
 		} else {
 			from = 0
 		}
@@ -59,18 +59,18 @@ func BenchmarkHold(b *testing.B) {
 // depend on the number of streams.
 func TestALockIsHeldForAPiece(t *testing.T) {
 	sh := full(50_000, Limits{Series: 50_000 * 15}, time.Now()).largest()
-	require.Greater(t, len(sh.list), 2*piece)
+	require.Greater(t, len(sh.list), 2*chunk)
 	var c copies
-	visited, pieces := 0, 0
-	for from, more := 0, true; more; from += piece {
+	visited, chunks := 0, 0
+	for from, more := 0, true; more; from += chunk {
 		more = c.take(sh, from)
-		assert.LessOrEqual(t, len(c.streams), piece)
+		assert.LessOrEqual(t, len(c.streams), chunk)
 		visited += len(c.streams)
-		pieces++
+		chunks++
 	}
 	assert.Equal(t, len(sh.list), visited)
-	assert.Equal(t, (len(sh.list)+piece-1)/piece, pieces)
-	assert.Zero(t, testing.AllocsPerRun(100, func() { c.take(sh, 0) }), "the memory of the last piece is used again")
+	assert.Equal(t, (len(sh.list)+chunk-1)/chunk, chunks)
+	assert.Zero(t, testing.AllocsPerRun(100, func() { c.take(sh, 0) }), "the memory of the last chunk is used again")
 }
 
 // TestPiecesOfAFlush counts what is passed on at once.

@@ -12,7 +12,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-// builder makes metrics of copies of streams.
+// builder builds metrics from copies of streams.
 type builder struct {
 	metrics   pmetric.Metrics
 	resources map[Resource]*resourceBuilder
@@ -42,8 +42,8 @@ func (b *builder) add(st *stream) {
 	rb := b.resource(st.resource)
 	metric := pmetric.Metric{}
 	if st.expired {
-		// A metric of its own: the prometheus exporter ignores what follows a
-		// point without a value in the same metric.
+		// A separate metric, because the prometheus exporter ignores what
+		// follows a point without a value in the same metric.
 		metric = rb.create(st.series, st.exponential != nil)
 	} else {
 		metric = rb.of(st.series, st.exponential != nil)
@@ -100,7 +100,7 @@ func (b *builder) add(st *stream) {
 	}
 }
 
-// addExponential fills a point with a histogram that has exponential buckets.
+// addExponential fills a point of an exponential histogram.
 func (b *builder) addExponential(st *stream, point pmetric.ExponentialHistogramDataPoint) {
 	point.SetStartTimestamp(pcommon.NewTimestampFromTime(st.start))
 	point.SetTimestamp(b.now)
@@ -132,7 +132,7 @@ func (b *builder) resource(r Resource) *resourceBuilder {
 	return rb
 }
 
-// of returns the metric of a series, created when it is new.
+// of returns the metric of a series, and creates it if it is new.
 func (rb *resourceBuilder) of(id series.ID, isExponential bool) pmetric.Metric {
 	if !rb.present[id] {
 		rb.present[id], rb.metric[id] = true, rb.create(id, isExponential)
@@ -140,7 +140,7 @@ func (rb *resourceBuilder) of(id series.ID, isExponential bool) pmetric.Metric {
 	return rb.metric[id]
 }
 
-// create makes a metric by the table.
+// create creates a metric as the table describes it.
 func (rb *resourceBuilder) create(id series.ID, isExponential bool) pmetric.Metric {
 	s := &series.All[id]
 	m := rb.scope.Metrics().AppendEmpty()
@@ -178,8 +178,8 @@ func (st *stream) putLabels(attrs pcommon.Map) {
 	}
 }
 
-// putExemplars adds the spans' ids, and nothing else of the spans: any of their
-// attributes may be content.
+// putExemplars adds the ids of spans. It adds no attributes of the spans, which
+// may contain content.
 func (st *stream) putExemplars(to pmetric.ExemplarSlice) {
 	if len(st.exemplars) == 0 {
 		return

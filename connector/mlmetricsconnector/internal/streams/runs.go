@@ -7,63 +7,63 @@ import (
 )
 
 const (
-	// silentAfter is how long nothing must have updated a run of whose state
-	// nothing is known before it gives way to a new one.
+	// silentAfter is the time without updates after which a run of unknown
+	// standing may be replaced.
 	silentAfter = 5 * time.Minute
-	// searchAgain is how long no run is looked for that gives way after none was
-	// found, so that a flood of new runs costs no search each.
+	// searchAgain is the time after an unsuccessful search for a replaceable
+	// run until the next one, so that a flood of new runs does not cause a
+	// search each.
 	searchAgain = time.Second
 )
 
-// Standing is what is known of a run when there is no room for another.
+// Standing determines whether a run may be replaced by a new one.
 type Standing uint8
 
 const (
-	// NotJudged is the standing of a run that nobody has judged: it is silent
-	// where nothing has updated it for a while.
+	// NotJudged is the standing of a run without one: it is silent if nothing
+	// has updated it for a while.
 	NotJudged Standing = iota
-	// Ended runs give way first.
+	// Ended runs are replaced first.
 	Ended
-	// Silent runs give way when none has ended.
+	// Silent runs are replaced if none has ended.
 	Silent
-	// Running runs do not give way.
+	// Running runs are not replaced.
 	Running
-	// Hung runs hold GPUs and make no steps. They do not give way.
+	// Hung runs hold GPUs and take no steps. They are not replaced.
 	Hung
 )
 
-// RunKey names a run.
+// RunKey identifies a run.
 type RunKey struct {
 	Resource Resource
 	ID       string
 }
 
-// Evicted are runs that gave way to others, each with the time.
+// Evicted are replaced runs, each with the time of its replacement.
 type Evicted map[RunKey]time.Time
 
-// runs knows the runs that have streams of their own.
+// runs are the runs with streams of their own.
 type runs struct {
 	mu   sync.Mutex
 	seen map[RunKey]*liveRun
-	// evicted are those since Store.Evicted was called last.
+	// evicted are those since the last call of Store.Evicted.
 	evicted  Evicted
 	searched time.Time
 }
 
-// liveRun is what is known of a run with streams of its own.
+// liveRun is a run with streams of its own.
 type liveRun struct {
-	// updated is when anything of the run changed last.
+	// updated is the time of the latest change.
 	updated  time.Time
 	standing Standing
-	// held is true while its processes hold GPUs.
+	// held reports whether its processes hold GPUs.
 	held bool
 }
 
 func newRuns() runs { return runs{seen: make(map[RunKey]*liveRun), evicted: make(Evicted)} }
 
-// admit reports whether the run may have streams of its own, and keeps it
-// alive if so. Where there are too many, one that has ended or is silent gives
-// way.
+// admit reports whether the run may have streams of its own, and if so keeps it
+// alive. At the limit it replaces a run that has ended or is silent.
 func (r *runs) admit(key RunKey, limit int, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -85,7 +85,7 @@ func (r *runs) admit(key RunKey, limit int, now time.Time) bool {
 	return true
 }
 
-// evict takes the streams of the run that gives way first, if there is one.
+// evict replaces the first replaceable run, and reports whether there was one.
 func (r *runs) evict(now time.Time) bool {
 	if now.Before(r.searched.Add(searchAgain)) {
 		return false
@@ -131,9 +131,9 @@ func (r *runs) held() map[RunKey]bool {
 	return held
 }
 
-// expire forgets the runs that nothing has updated for longer than
-// expiration and that hold no GPU. No stream of theirs is left then, as each
-// update of a stream is one of its run.
+// expire removes the runs without updates for longer than expiration that hold
+// no GPU. They have no streams left, because each update of a stream is one of
+// its run.
 func (r *runs) expire(expiration time.Duration, now time.Time) {
 	if expiration <= 0 {
 		return
@@ -153,8 +153,8 @@ func (r *runs) len() int64 {
 	return int64(len(r.seen))
 }
 
-// Judge says what is known of the runs: the standing of each that somebody
-// judges, and which hold GPUs. The others are judged by nobody.
+// Judge sets the standing of the given runs, and which runs hold GPUs. All
+// other runs are NotJudged.
 func (s *Store) Judge(standings map[RunKey]Standing, holds func(run string) bool) {
 	r := &s.runs
 	r.mu.Lock()
@@ -164,7 +164,7 @@ func (s *Store) Judge(standings map[RunKey]Standing, holds func(run string) bool
 	}
 }
 
-// Evicted returns the runs that gave way to others since it was called last.
+// Evicted returns the runs that were replaced since the last call.
 func (s *Store) Evicted() Evicted {
 	r := &s.runs
 	r.mu.Lock()

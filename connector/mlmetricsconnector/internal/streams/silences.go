@@ -7,15 +7,14 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 )
 
-// maxSilences bounds the programs that are remembered as sending series
-// themselves.
+// maxSilences limits the programs that are remembered.
 const maxSilences = 8192
 
-// Set says of each series whether it is meant.
+// Set is a set of series.
 type Set [series.Count]bool
 
-// Silences knows which series programs send themselves, so that nobody else
-// writes them. It is safe for concurrent use.
+// Silences records which series programs send themselves, so that the connector
+// does not write them. It is safe for concurrent use.
 type Silences struct {
 	mu  sync.RWMutex
 	set map[Resource]*silence
@@ -23,12 +22,13 @@ type Silences struct {
 
 // silence is what one program sends itself.
 type silence struct {
-	// sends is replaced and never changed: who has it reads on without a lock.
+	// sends is replaced and never modified, so that holders can read it without
+	// a lock.
 	sends *Set
 	heard [series.Count]time.Time
 }
 
-// Note says that a program has sent a series at now.
+// Note records that a program sent a series at now.
 func (s *Silences) Note(of Resource, id series.ID, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,7 +51,7 @@ func (s *Silences) Note(of Resource, id series.ID, now time.Time) {
 	}
 }
 
-// of returns what a program sends itself, or nil.
+// of returns the series that a program sends itself, or nil.
 func (s *Silences) of(resource Resource) *Set {
 	if s == nil {
 		return nil
@@ -64,8 +64,8 @@ func (s *Silences) of(resource Resource) *Set {
 	return nil
 }
 
-// all returns what each program sends itself, without those of which nothing
-// was heard for longer than expiration, which are forgotten; 0 means never.
+// all returns the series that each program sends itself. It removes programs
+// that have sent none for longer than expiration; 0 removes none.
 func (s *Silences) all(expiration time.Duration, now time.Time) map[Resource]*Set {
 	if s == nil {
 		return nil

@@ -5,48 +5,47 @@ import (
 	"time"
 )
 
-// Resource identifies the program that a stream belongs to.
+// Resource identifies the program of a stream.
 type Resource struct {
-	// Namespace is service.namespace; empty where there is none.
+	// Namespace is service.namespace, or "".
 	Namespace string
 	// Service is service.name.
 	Service string
 }
 
-// Run holds the values of series.RunLabels; an empty one is left out.
+// Run holds the values of series.RunLabels; empty ones are omitted.
 type Run struct {
 	ID, Job, Rank, Host string
 }
 
-// Source is whose streams updates change. Many updates share one, so that what
-// holds for all of them is found out once. Neither field may be changed after
-// an update with it was applied: another source is another value. It is not
-// safe for concurrent use.
+// Source is the origin of updates. Many updates share one, so that their limits
+// are checked once. Its fields must not change after an update with it was
+// applied: use another Source. It is not safe for concurrent use.
 type Source struct {
 	Resource Resource
 	Run      Run
 
-	// What follows holds for updates that arrived at settled: silent is what
-	// the program sends itself, or nil.
+	// The following fields apply to updates that arrived at settled. silent is
+	// what the program sends itself, or nil.
 	settled  time.Time
 	hash     uint64
 	admitted bool
 	silent   *Set
 }
 
-// identity is whose a stream is.
+// identity is the owner of a stream.
 type identity struct {
 	resource Resource
 	run      Run
 	overflow bool
 }
 
-// Clone returns a copy that keeps nothing else alive.
+// Clone returns a copy that shares no memory.
 func (r Resource) Clone() Resource {
 	return Resource{Namespace: strings.Clone(r.Namespace), Service: strings.Clone(r.Service)}
 }
 
-// Clone returns a copy that keeps nothing else alive.
+// Clone returns a copy that shares no memory.
 func (r Run) Clone() Run {
 	return Run{
 		ID: strings.Clone(r.ID), Job: strings.Clone(r.Job),

@@ -1,5 +1,6 @@
 // Package streams keeps the cumulative state of the connector's series, one
-// stream per set of labels, within hard limits, and turns it into metrics.
+// stream for each set of labels, within hard limits, and converts it to
+// metrics.
 package streams
 
 import (
@@ -13,93 +14,93 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-// shardCount spreads the streams over locks, so that neither two senders nor
-// a sender and a flush wait for each other for long: a lock is held for one
-// update, or for a copy of piece streams.
+// shardCount is the number of locks over which the streams are spread, so that
+// clients and flushes do not wait for each other for long: a lock is held for
+// one update, or for a copy of chunk streams.
 const shardCount = 64
 
-// Update is one change of one stream.
+// Update is a change of one stream.
 type Update struct {
-	// Source is the program, and where there is one the process of a run,
-	// that the stream belongs to.
+	// Source is the program of the stream and, if there is one, the rank of a
+	// run.
 	Source *Source
-	// Labels are the values of the series' own labels, in their order; an
-	// empty one is left out.
+	// Labels are the values of the series' own labels, in order; empty ones are
+	// omitted.
 	Labels [series.MaxLabels]string
-	// Count is what a counter grows by, which must not be negative, or what a
-	// balance changes by.
+	// Count is the increase of a counter, which must not be negative, or the
+	// change of a balance.
 	Count int64
-	// Value is a gauge's or state's value, what a histogram observes, or what a
-	// total grows by, which must not be negative.
+	// Value is the value of a gauge or state, the observation of a histogram,
+	// or the increase of a total, which must not be negative.
 	Value float64
 	// At orders the values of a gauge, in nanoseconds since 1970: an older
-	// one never replaces a newer one. It is also the time of the exemplar.
+	// value never replaces a newer one. It is also the time of the exemplar.
 	At int64
-	// Trace and Span identify the span that the update came from. It may
-	// become an exemplar of a counter or histogram, unless Trace is zeros.
+	// Trace and Span identify the span of the update. It may become an exemplar
+	// of a counter or histogram, unless Trace is zero.
 	Trace [16]byte
 	Span  [8]byte
 	// Series is the metric.
 	Series series.ID
 }
 
-// Limits bound a Store.
+// Limits are the limits of a Store.
 type Limits struct {
 	// Series is the largest number of series that Prometheus shows for the
-	// streams, overflow streams of this limit apart: there is at most one of each
-	// metric.
+	// streams, not counting overflow streams of this limit: at most one for
+	// each metric.
 	Series int
 	// Runs is the largest number of runs with streams of their own.
 	Runs int
-	// Expiration is how long a stream and a run live without an update; 0
-	// means forever.
+	// Expiration is how long a stream and a run live without an update; 0 means
+	// forever.
 	Expiration time.Duration
 }
 
-// Form is how a Store passes its streams on.
+// Form is how a Store emits its streams.
 type Form struct {
-	// InitialZero is how long a counter or histogram is passed on as zero, from
-	// the first time on, before it is passed on with what it has counted.
+	// InitialZero is how long a new counter or histogram is emitted as zero
+	// before its value is emitted.
 	InitialZero time.Duration
 	// Exponential gives histograms exponential buckets instead of those of the
 	// table.
 	Exponential bool
 }
 
-// Overflowed counts the updates that a limit turned away from their stream.
+// Overflowed counts updates beyond a limit.
 type Overflowed struct {
 	Series, Runs int64
 }
 
-// Add adds what another call has counted.
+// Add adds the counts of another call.
 func (o *Overflowed) Add(other Overflowed) {
 	o.Series += other.Series
 	o.Runs += other.Runs
 }
 
-// Store holds the streams. Apply, Streams and Runs are safe for concurrent
-// use, also with one Flush.
+// Store holds the streams. Apply, Streams, Series and Runs are safe for
+// concurrent use, also with one Flush.
 type Store struct {
 	limits Limits
 	form   Form
 	seed   maphash.Seed
-	// regular counts the series that Limits.Series bounds.
+	// regular is the number of series that Limits.Series limits.
 	regular atomic.Int64
-	// all counts the streams, overflow streams and expired ones included.
+	// all is the number of streams, including overflow streams and expired
+	// ones.
 	all    atomic.Int64
 	runs   runs
 	shards [shardCount]shard
-	// silences is nil where nobody listens to what programs send themselves.
+	// silences is nil without Exclude.
 	silences *Silences
 }
 
 type shard struct {
 	mu sync.Mutex
-	// byHash has the streams of each hash, of which there is hardly ever more
-	// than one.
+	// byHash has the streams by hash. Streams with the same hash are rare.
 	byHash map[uint64]*stream
 	// list has all streams in an order that only a flush changes, so that it
-	// can go through them in pieces.
+	// can walk them in chunks.
 	list []*stream
 }
 
@@ -112,22 +113,23 @@ func NewStore(limits Limits, form Form) *Store {
 	return s
 }
 
-// Heed makes the store leave alone what programs send themselves. It must be
-// called before any other method is.
-func (s *Store) Heed(silences *Silences) { s.silences = silences }
+// Exclude makes the store ignore series that programs send themselves. It must
+// be called before any other method.
+func (s *Store) Exclude(silences *Silences) { s.silences = silences }
 
-// Streams returns the number of live streams, overflow streams included, and
-// of those whose end has not been passed on yet.
+// Streams returns the number of live streams, including overflow streams and
+// those whose end has not been sent yet.
 func (s *Store) Streams() int64 { return s.all.Load() }
 
-// Series returns the number of series that Prometheus shows for the live streams,
-// overflow streams of Limits.Series apart.
+// Series returns the number of series that Prometheus shows for the live
+// streams, not counting overflow streams of Limits.Series.
 func (s *Store) Series() int64 { return s.regular.Load() }
 
 // Runs returns the number of live runs.
 func (s *Store) Runs() int64 { return s.runs.len() }
 
-// Apply adds the updates, all of which arrived at now.
+// Apply adds updates that arrived at now. It returns the number of those beyond
+// a limit.
 func (s *Store) Apply(updates []Update, now time.Time) Overflowed {
 	var over Overflowed
 	for i := range updates {
@@ -154,8 +156,8 @@ func (s *Store) Apply(updates []Update, now time.Time) Overflowed {
 	return over
 }
 
-// settle finds out, once for all of a request's updates of a source, whether
-// its run may have streams of its own, and keeps the run alive if so.
+// settle determines, once for all updates of a source in a request, whether its
+// run may have streams of its own, and if so keeps the run alive.
 func (s *Store) settle(src *Source, now time.Time) {
 	if src.hash != 0 && src.settled.Equal(now) {
 		return
@@ -173,14 +175,14 @@ func (s *Store) settle(src *Source, now time.Time) {
 	src.hash |= 1
 }
 
-// newest reports whether a series shows a value and adds nothing up.
+// newest reports whether a series holds the newest value instead of a sum.
 func newest(id series.ID) bool {
 	kind := series.All[id].Kind
 	return kind == series.Gauge || kind == series.State
 }
 
-// add applies u to its stream. It returns false where that stream would be
-// one too many.
+// add applies u to its stream. It returns false if a new stream would exceed
+// the limit.
 func (s *Store) add(u *Update, of uint64, now time.Time) bool {
 	labels := u.Labels[:len(series.All[u.Series].Labels)]
 	hash := (of + uint64(u.Series)) * 0x9e3779b97f4a7c15
@@ -211,12 +213,10 @@ func (s *Store) add(u *Update, of uint64, now time.Time) bool {
 	return true
 }
 
-// addOverflow applies u to the one stream of its series that takes what the
-// limit on series turns away.
+// addOverflow applies u to the overflow stream of its series.
 func (s *Store) addOverflow(u *Update, now time.Time) {
-	// Its hash is one of the places below the number of series, which no
-	// other stream of this shard is found at by more than chance, and then it
-	// is told apart by what it is.
+	// The number of the series is its hash. Another stream of this shard has
+	// the same hash only by chance, and is distinguished by its identity.
 	hash := uint64(u.Series)
 	sh := &s.shards[0]
 	sh.mu.Lock()
@@ -240,11 +240,11 @@ func (s *Store) insert(sh *shard, st *stream, hash uint64) {
 	sh.list = append(sh.list, st)
 }
 
-// remove takes the stream at a place of the list out of a shard.
-func (s *Store) remove(sh *shard, place int) {
-	st := sh.list[place]
+// remove removes the stream at an index of a shard's list.
+func (s *Store) remove(sh *shard, index int) {
+	st := sh.list[index]
 	last := len(sh.list) - 1
-	sh.list[place], sh.list[last] = sh.list[last], nil
+	sh.list[index], sh.list[last] = sh.list[last], nil
 	sh.list = sh.list[:last]
 	if first := sh.byHash[st.hash]; first != st {
 		for first.next != st {
@@ -262,7 +262,7 @@ func (s *Store) remove(sh *shard, place int) {
 	}
 }
 
-// shown is how many series Prometheus shows for a stream.
+// shown returns the number of series that Prometheus shows for a stream.
 func (s *Store) shown(id series.ID, labels []string) int64 {
 	first := ""
 	if len(labels) > 0 {

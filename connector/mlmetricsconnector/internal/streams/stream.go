@@ -9,41 +9,40 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 )
 
-// maxExemplars bounds the exemplars of a histogram's stream between two
-// flushes, each of another bucket. A counter's has one.
+// maxExemplars is the largest number of exemplars of a histogram between two
+// flushes, each in another bucket. A counter has one.
 const maxExemplars = 4
 
-// stream is the state of one stream; which fields are used depends on the
-// series' kind.
+// stream is the state of one stream. The kind of its series determines the
+// fields in use.
 type stream struct {
 	identity
 	labels []string
 	series series.ID
-	// ofAll is true for the one stream of its series that takes what the limit
-	// on series turns away.
+	// ofAll reports whether this is the overflow stream of its series.
 	ofAll bool
-	// expired is true from when nothing had come for too long until that was
-	// passed on.
+	// expired reports whether the stream has expired and its end has not been
+	// sent yet.
 	expired bool
 
 	hash uint64
 	next *stream
 
 	start, updated time.Time
-	// shown is when the stream was passed on for the first time.
+	// shown is the time of its first emission.
 	shown time.Time
 	count int64
 	value float64 // of a gauge; the sum of a histogram
 	at    int64
-	// bounds and buckets are those of a histogram that is not exponential, where
-	// its streams have any.
+	// bounds and buckets are those of a histogram with explicit buckets, if it
+	// has any.
 	bounds      []float64
 	buckets     []uint64
 	exponential *exponential
 	exemplars   []exemplar
 }
 
-// exemplar is one of the spans that changed a stream since the last flush.
+// exemplar is a span that changed a stream since the last flush.
 type exemplar struct {
 	trace  [16]byte
 	span   [8]byte
@@ -52,8 +51,8 @@ type exemplar struct {
 	bucket int
 }
 
-// newStream copies the strings. A label may be the beginning of a much longer
-// text, which a stream must not keep alive.
+// newStream clones the strings: a label may be the beginning of a long text,
+// which a stream must not keep in memory.
 func newStream(u *Update, labels []string, now time.Time) *stream {
 	st := &stream{series: u.Series, start: now, labels: slices.Clone(labels)}
 	for i, label := range labels {
@@ -68,7 +67,7 @@ func newStream(u *Update, labels []string, now time.Time) *stream {
 	return st
 }
 
-// makeBuckets gives a histogram's stream its buckets.
+// makeBuckets creates the buckets of a histogram.
 func (st *stream) makeBuckets(isExponential bool) {
 	s := &series.All[st.series]
 	switch {
@@ -130,13 +129,13 @@ func (st *stream) apply(u *Update, now time.Time) {
 	}
 }
 
-// begin makes a stream that has expired a new one.
+// begin restarts an expired stream.
 func (st *stream) begin(now time.Time) {
 	st.expired, st.start, st.updated, st.shown = false, now, now, time.Time{}
 	st.reset()
 }
 
-// reset forgets all values.
+// reset clears all values.
 func (st *stream) reset() {
 	st.count, st.value, st.at = 0, 0, 0
 	clear(st.buckets)
@@ -146,7 +145,7 @@ func (st *stream) reset() {
 	st.exemplars = st.exemplars[:0]
 }
 
-// addsUp reports whether a stream grows from zero for as long as it lives.
+// addsUp reports whether a stream grows from zero.
 func (st *stream) addsUp() bool {
 	switch series.All[st.series].Kind {
 	case series.Counter, series.Total, series.Histogram:
@@ -156,8 +155,8 @@ func (st *stream) addsUp() bool {
 	}
 }
 
-// show keeps the span of u as an exemplar: the newest of its bucket, and when
-// there is no room for another bucket, in the place of one of the others.
+// show keeps the span of u as an exemplar: it replaces that of the same bucket,
+// or at the limit another one.
 func (st *stream) show(u *Update, value float64, bucket, limit int) {
 	if u.Trace == [16]byte{} {
 		return

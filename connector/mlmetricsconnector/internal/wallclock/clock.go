@@ -6,70 +6,67 @@ import (
 )
 
 const (
-	// maxPending bounds the spans and the steps that wait for the next
-	// Advance. A full clock advances by itself.
+	// maxPending limits the spans and the steps that wait for the next Advance.
+	// A full clock advances itself.
 	maxPending = 4096
-	// minPatience is the shortest time without a span after which nothing is
-	// known about a run, in nanoseconds: 5 minutes.
+	// minPatience is the shortest silence after which a run's time is unknown,
+	// in nanoseconds: 5 minutes.
 	minPatience = int64(5 * 60 * 1e9)
-	// patienceSteps is the same in usual steps.
+	// patienceSteps is that silence in typical steps.
 	patienceSteps = 5
 )
 
-// Totals is what an Advance has found out.
+// Totals are the results of Advance.
 type Totals struct {
 	// States are nanoseconds.
 	States [states]int64
-	// Steps are the steps that ended, except those with a time in them of
-	// which nothing is known.
+	// Steps are the steps that ended, except those that include unknown time.
 	Steps []Step
 }
 
-// Span is a piece of work that was timed, in nanoseconds since 1970.
+// Span is a timed piece of work, in nanoseconds since 1970.
 type Span struct {
 	Start, End int64
-	// Phase is that of the step, or NoPhase.
+	// Phase is the phase of the step, or NoPhase.
 	Phase Phase
-	// State is what the time was used for. It is one of those with a span.
+	// State is the use of the time: one of the states with a span.
 	State State
 }
 
-// Clock divides the time of one process of a run. Times are nanoseconds since
-// 1970. The zero Clock is ready to use. It is not safe for concurrent use.
+// Clock attributes the time of one rank. Times are nanoseconds since 1970. The
+// zero Clock is ready to use. It is not safe for concurrent use.
 type Clock struct {
-	// Idle is true where a short time without a span is idle, and false where
-	// it may be anything: Other.
+	// Idle selects Idle for a short time without a span, instead of Other.
 	Idle bool
-	// NoStartup is true where the time before the first productive moment may
-	// be something else.
+	// NoStartup reports whether the time before the first productive moment may
+	// be something other than startup.
 	NoStartup bool
-	// Born is when the process began, so that the time until its first span is
-	// known to be startup; 0 where nobody says it.
+	// Born is the start of the process, so that the time until its first span
+	// is startup; 0 if unknown.
 	Born int64
 
-	// cursor is up to when the time is divided; 0 before the first span.
+	// cursor is the end of the attributed time; 0 before the first span.
 	cursor  int64
 	begun   bool
 	pending []Span
 	ends    []stepEnd
-	// previous is the end of the attempt before; lostTime is true where it did not
-	// end by itself, so that the time since is not accounted for.
+	// previous is the end of the previous attempt; lostTime reports whether it
+	// did not end by itself, so that the time since then is unaccounted.
 	previous int64
 	lostTime bool
 
 	productive bool
 	steps      stepper
-	// credited is the time after cursor that Wait has called unknown.
+	// credited is the time after cursor that Wait attributed to Unknown.
 	credited int64
 }
 
-// maxStartup is the longest time between the start of a process and its first
-// span that is believed: a day, in nanoseconds.
+// maxStartup is the longest accepted time between the start of a process and
+// its first span: a day, in nanoseconds.
 const maxStartup = int64(24 * 3600 * 1e9)
 
-// Observe adds a span. One that ended before what is already divided is too
-// late and has no effect, and so has one whose end is before its start; it
-// returns false for these.
+// Observe adds a span. It returns false for a span that ended before the
+// attributed time or before its own start; such a span has no effect.
 func (c *Clock) Observe(s Span, into *Totals) bool {
 	if s.Start <= 0 || s.End < s.Start || c.begun && s.End <= c.cursor || s.End <= c.previous {
 		return false
@@ -85,8 +82,8 @@ func (c *Clock) Observe(s Span, into *Totals) bool {
 	return true
 }
 
-// SetBack divides what has come and then begins anew wherever the next span
-// is, also before it: the clock that the spans are timed by was set back.
+// SetBack attributes the pending time and restarts at the next span, even if
+// that is earlier: the client's clock was set back.
 func (c *Clock) SetBack(into *Totals) {
 	forwards, productive := c.steps.forwards, c.productive
 	c.Restart(true, into)
@@ -94,9 +91,8 @@ func (c *Clock) SetBack(into *Totals) {
 	c.steps.forwards, c.productive = forwards, productive
 }
 
-// Restart begins another attempt: what comes from now on is divided anew.
-// Where the attempt before did not end by itself, the time between them is
-// unknown.
+// Restart begins a new attempt. If the previous attempt did not end by itself,
+// the time between the two is unknown.
 func (c *Clock) Restart(ended bool, into *Totals) {
 	c.Advance(c.Newest(), into)
 	c.Finish(into)
@@ -105,7 +101,7 @@ func (c *Clock) Restart(ended bool, into *Totals) {
 		previous: max(c.previous, c.cursor), lostTime: !ended,
 		pending: c.pending[:0], ends: c.ends[:0],
 		steps: stepper{usual: c.steps.usual, lastEnd: c.steps.lastEnd},
-		// What Wait has called unknown lies between the attempts.
+		// The time that Wait attributed lies between the attempts.
 		credited: c.credited,
 	}
 }
@@ -113,18 +109,18 @@ func (c *Clock) Restart(ended bool, into *Totals) {
 // stepEnd is the end of a step.
 type stepEnd struct {
 	at int64
-	// whole is true where what ended is the whole step.
+	// whole reports whether the whole step ended.
 	whole bool
 }
 
-// EndStep adds the end of a step. whole is false where it is that of an
-// optimizer, which may be one of several of the step.
+// EndStep adds the end of a step. whole is false for an optimizer, which may be
+// one of several of the step.
 func (c *Clock) EndStep(end int64, whole bool, into *Totals) {
 	if end <= 0 {
 		return
 	}
 	if c.steps.lastEnd > 0 && !c.begun && len(c.pending) == 0 {
-		// A client that times no phase.
+		// The client times no phases.
 		c.steps.learn(end - c.steps.lastEnd)
 	}
 	c.steps.lastEnd = max(c.steps.lastEnd, end)
@@ -136,7 +132,8 @@ func (c *Clock) EndStep(end int64, whole bool, into *Totals) {
 	}
 }
 
-// Newest is the end of the newest span, up to which the time can be divided.
+// Newest returns the end of the newest span, up to which time can be
+// attributed.
 func (c *Clock) Newest() int64 {
 	newest := c.cursor
 	for i := range c.pending {
@@ -145,10 +142,10 @@ func (c *Clock) Newest() int64 {
 	return newest
 }
 
-// Patience is for how long the program may be silent before nothing is known
-// about it any more, in nanoseconds: five usual steps, and at least 5 minutes.
+// Patience returns how long the program may be silent before its time is
+// unknown, in nanoseconds: five typical steps, and at least 5 minutes.
 func (c *Clock) Patience() int64 {
-	// A median of years cannot be multiplied; it is no median of steps.
+	// Limits the median, so that the product does not overflow.
 	return max(minPatience, min(c.steps.median(), 1<<50)*patienceSteps)
 }
 
@@ -158,20 +155,19 @@ func (c *Clock) Stepped() bool { return c.steps.lastEnd > 0 }
 // Finish ends the step that waits for a sign that it is over.
 func (c *Clock) Finish(into *Totals) { c.steps.settle(into) }
 
-// Wait calls time unknown that has gone by without a span. What comes later
-// does not count it again.
+// Wait attributes silent time to Unknown. Later time does not count it again.
 func (c *Clock) Wait(nanoseconds int64, into *Totals) {
 	c.credited += nanoseconds
 	into.States[Unknown] += nanoseconds
 }
 
-// Advance divides the time up to until, which is at most Newest.
+// Advance attributes the time up to until, which is at most Newest.
 func (c *Clock) Advance(until int64, into *Totals) {
 	if len(c.pending) == 0 || c.begun && until <= c.cursor || !c.begun && !c.begin(until, into) {
 		return
 	}
 	var open moment
-	for _, t := range c.turns(until) {
+	for _, t := range c.changes(until) {
 		if t.at > c.cursor {
 			c.spend(&open, t.at-c.cursor, into)
 			c.cursor = t.at
@@ -184,8 +180,8 @@ func (c *Clock) Advance(until int64, into *Totals) {
 		case endsForward:
 			c.steps.settle(into)
 		case endsStep:
-			// An optimizer that goes on is above the one that ended, and the
-			// step ends with it.
+			// A running optimizer encloses the one that ended, and the step
+			// ends with it.
 			if open.phases[Optimizer] == 0 {
 				c.steps.end(c.cursor, t.whole, into)
 			}
@@ -195,11 +191,10 @@ func (c *Clock) Advance(until int64, into *Totals) {
 	c.ends = shrink(slices.DeleteFunc(c.ends, func(end stepEnd) bool { return end.at <= c.cursor }))
 }
 
-// maxIdle is how many elements' memory a clock keeps that it does not need.
+// maxIdle is the number of unused elements whose memory a clock keeps.
 const maxIdle = 256
 
-// shrink gives the memory back that a burst has left: there are thousands of
-// clocks, and each may have had one.
+// shrink releases the memory of a burst: there are thousands of clocks.
 func shrink[T any](list []T) []T {
 	if cap(list) > maxIdle && len(list) < cap(list)/4 {
 		// slices.Clone of an empty list would keep its memory.
@@ -208,9 +203,9 @@ func shrink[T any](list []T) []T {
 	return list
 }
 
-// begin sets the clock to its first span, unless that is not yet to be
-// divided. The time before is startup as far as the process is known to have
-// been there, and unknown back to an attempt that did not end.
+// begin sets the clock to its first span, unless that is after until. The time
+// before is startup as far as the process is known to have run, and unknown
+// back to an attempt that did not end.
 func (c *Clock) begin(until int64, into *Totals) bool {
 	first := c.pending[0].Start
 	for i := range c.pending {
@@ -232,8 +227,8 @@ func (c *Clock) begin(until int64, into *Totals) bool {
 	return true
 }
 
-// turn is a moment at which something begins or ends.
-type turn struct {
+// change is a moment at which something begins or ends.
+type change struct {
 	at   int64
 	what what
 	// span is the one that opens or closes.
@@ -244,20 +239,20 @@ type turn struct {
 
 type what uint8
 
-// What can happen, in the order in which it does at the same time: a span that
-// begins where a step ends belongs to the next one.
+// The kinds of changes, in their order at the same time: a span that begins
+// where a step ends belongs to the next step.
 const (
 	closes what = iota
 	endsForward
 	endsStep
 	opens
-	// passes is a moment at which nothing happens.
+	// passes is a moment without a change.
 	passes
 )
 
-// turns are what happens from the cursor to until, in its order.
-func (c *Clock) turns(until int64) []turn {
-	turns := make([]turn, 0, 3*len(c.pending)+len(c.ends)+1)
+// changes returns the changes from the cursor to until, in order.
+func (c *Clock) changes(until int64) []change {
+	changes := make([]change, 0, 3*len(c.pending)+len(c.ends)+1)
 	for i := range c.pending {
 		s := &c.pending[i]
 		if s.Start > until {
@@ -265,31 +260,31 @@ func (c *Clock) turns(until int64) []turn {
 		}
 		ended := s.End <= until
 		if ended && s.Phase.HasForward() {
-			turns = append(turns, turn{at: s.End, what: endsForward})
+			changes = append(changes, change{at: s.End, what: endsForward})
 		}
 		if s.Start == s.End {
 			continue
 		}
-		turns = append(turns, turn{at: max(s.Start, c.cursor), what: opens, span: s})
+		changes = append(changes, change{at: max(s.Start, c.cursor), what: opens, span: s})
 		if ended {
-			turns = append(turns, turn{at: s.End, what: closes, span: s})
+			changes = append(changes, change{at: s.End, what: closes, span: s})
 		}
 	}
 	for _, end := range c.ends {
 		if end.at <= until {
-			turns = append(turns, turn{at: end.at, what: endsStep, whole: end.whole})
+			changes = append(changes, change{at: end.at, what: endsStep, whole: end.whole})
 		}
 	}
-	turns = append(turns, turn{at: until, what: passes})
-	slices.SortFunc(turns, func(a, b turn) int {
+	changes = append(changes, change{at: until, what: passes})
+	slices.SortFunc(changes, func(a, b change) int {
 		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.what, b.what))
 	})
-	return turns
+	return changes
 }
 
-// moment is what goes on at a moment: the number of open spans.
+// moment has the number of open spans at a moment.
 type moment struct {
-	// phases has one place more, for NoPhase.
+	// phases includes one entry for NoPhase.
 	phases [phases + 1]int
 	states [states]int
 }
@@ -299,8 +294,8 @@ func (m *moment) add(s *Span, n int) {
 	m.states[s.State] += n
 }
 
-// spend gives a piece of time, in which nothing begins or ends, to a state and
-// to the phases of the step.
+// spend attributes an interval without changes to a state and to the phases of
+// the step.
 func (c *Clock) spend(open *moment, length int64, into *Totals) {
 	c.steps.spend(open, length)
 	for state := range Startup {
@@ -314,7 +309,7 @@ func (c *Clock) spend(open *moment, length int64, into *Totals) {
 	c.spendGap(length, into)
 }
 
-// spendGap gives time without a span to a state.
+// spendGap attributes time without a span to a state.
 func (c *Clock) spendGap(length int64, into *Totals) {
 	state := Other
 	switch {

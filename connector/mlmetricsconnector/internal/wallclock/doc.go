@@ -1,4 +1,4 @@
-// Package wallclock divides the time of a run: how much of it was productive,
-// what the rest was used for, and how long the phases of each step took. It
-// knows spans by their phase, start and end only, and reads no clock.
+// Package wallclock attributes the time of a run: how much of it was
+// productive, what the rest was used for, and how long the phases of each step
+// took. It knows only phase, start and end of spans, and reads no clock.
 package wallclock

@@ -18,7 +18,7 @@ const (
 
 	phases
 
-	// NoPhase is that of a span that times something else.
+	// NoPhase is the phase of a span that times something else.
 	NoPhase = phases
 )
 
@@ -37,9 +37,9 @@ var phaseNames = [phases]string{
 // String returns the value of ml.phase.
 func (p Phase) String() string { return phaseNames[p] }
 
-// PhaseOf returns the phase with this value of ml.phase. It reports false for
-// a phase that spans other ones, such as an epoch, and for what is no
-// training, such as sampling.
+// PhaseOf returns the phase with this value of ml.phase. It returns false for a
+// phase that spans others, such as an epoch, and for work that is no training,
+// such as sampling.
 func PhaseOf(name string) (Phase, bool) {
 	for p, known := range phaseNames {
 		if known == name {
@@ -49,35 +49,35 @@ func PhaseOf(name string) (Phase, bool) {
 	return NoPhase, false
 }
 
-// HasForward says whether a span of the phase is a forward pass or contains
-// one, so that an optimizer behind it ends another step.
+// HasForward reports whether a span of the phase is a forward pass or contains
+// one, so that an optimizer after it ends another step.
 func (p Phase) HasForward() bool { return p == Forward || p == ForwardBackward || p == Batch }
 
-// State is what a moment of a run's time was used for.
+// State is the use of a moment of a run's time.
 type State uint8
 
 // The states, those with a span first, from the one that wins where spans of
 // several overlap.
 const (
 	Productive State = iota
-	// Rework is a step that an earlier attempt of the run had done already.
+	// Rework is a step that an earlier attempt of the run already did.
 	Rework
 	Checkpointing
-	// Restoring is reading a checkpoint back.
+	// Restoring is the reading of a checkpoint.
 	Restoring
 	Validating
 	LoadingData
-	// Queueing is the wait of work that was asked for and has not begun.
+	// Queueing is the wait of requested work that has not begun.
 	Queueing
 	// Startup is the time before the first productive moment.
 	Startup
-	// Idle is time without a span of a run that is served on demand, or whose
-	// every piece of work has a span.
+	// Idle is time without a span of a run that works on demand, or that has a
+	// span for all of its work.
 	Idle
-	// Other is time without a span of a program that goes on.
+	// Other is time without a span of a running program.
 	Other
-	// Unknown is time of which nothing is known: no span came for so long
-	// that the program may have hung, ended or lost its telemetry.
+	// Unknown is time of unknown use: no span arrived for so long that the
+	// program may have hung, ended or lost its telemetry.
 	Unknown
 
 	states
@@ -101,7 +101,7 @@ var stateNames = [states]string{
 // String returns the value of ml.run.state.
 func (s State) String() string { return stateNames[s] }
 
-// State is what the time of a phase is used for.
+// State returns the use of the time of a phase.
 func (p Phase) State() State {
 	switch p {
 	case Checkpoint:

@@ -2,34 +2,33 @@ package wallclock
 
 import "slices"
 
-// medianOf is how many of the newest steps the usual time of a step is taken
-// from.
+// medianOf is the number of newest steps whose median is the typical step.
 const medianOf = 31
 
-// Step is how long the phases of one step took.
+// Step has the durations of one step.
 type Step struct {
-	// Phases are nanoseconds, the union of the spans of each phase; 0 where
-	// there was none.
+	// Phases are nanoseconds, the union of the spans of each phase; 0 if there
+	// is none.
 	Phases [phases]int64
 	// Other is the rest of the step, in nanoseconds.
 	Other int64
-	// Whole is all of it, from the end of the step before to its own, in
+	// Whole is the duration of the step, from the end of the previous one, in
 	// nanoseconds.
 	Whole int64
 }
 
 // stepper divides time into steps.
 type stepper struct {
-	// forwards is true once the program has shown a forward pass. An optimizer
-	// that ends then may be one of several of the step: the step is over with
-	// the next forward.
+	// forwards reports whether the program has shown a forward pass. If so, an
+	// optimizer may be one of several of the step, which is over with the next
+	// forward pass.
 	forwards bool
-	// under is the step that is under way, start when it began, lost whether it
-	// cannot be told.
+	// under is the current step, start its start, lost whether its time is
+	// incomplete.
 	under Step
 	start int64
 	lost  bool
-	// held is the step whose optimizer has ended last at heldEnd; 0 is none.
+	// held is the step whose optimizer last ended at heldEnd; 0 means none.
 	held     Step
 	heldEnd  int64
 	heldLost bool
@@ -38,14 +37,13 @@ type stepper struct {
 	usual   usual
 }
 
-// usual are the times of the newest steps, in nanoseconds.
+// usual has the durations of the newest steps, in nanoseconds.
 type usual struct {
 	times [medianOf]int64
 	seen  int
 }
 
-// learn adds the time of a step, in nanoseconds, to those that the median is
-// taken from.
+// learn adds the duration of a step, in nanoseconds, to those of the median.
 func (s *stepper) learn(duration int64) {
 	if duration > 0 {
 		s.usual.times[s.usual.seen%medianOf] = duration
@@ -53,8 +51,8 @@ func (s *stepper) learn(duration int64) {
 	}
 }
 
-// median is the usual time of a step, in nanoseconds, and 0 before there is
-// one.
+// median returns the duration of a typical step, in nanoseconds, 0 if there is
+// none yet.
 func (s *stepper) median() int64 {
 	n := min(s.usual.seen, medianOf)
 	if n == 0 {
@@ -65,7 +63,7 @@ func (s *stepper) median() int64 {
 	return sorted[n/2]
 }
 
-// spend gives a piece of time to the phases of the step.
+// spend attributes an interval to the phases of the step.
 func (s *stepper) spend(open *moment, length int64) {
 	timed := false
 	for phase := range phases {
@@ -79,8 +77,7 @@ func (s *stepper) spend(open *moment, length int64) {
 	}
 }
 
-// end notes that a step ended, or an optimizer of it while no other one went
-// on.
+// end records the end of a step, or of an optimizer while no other one runs.
 func (s *stepper) end(at int64, whole bool, into *Totals) {
 	for phase := range s.held.Phases {
 		s.held.Phases[phase] += s.under.Phases[phase]
