@@ -22,25 +22,24 @@ import (
 
 const (
 	defaultCollectionInterval = 10 * time.Second
-	// maxCallTimeout is how long a call into the driver may take by default.
+	// maxCallTimeout is the longest default limit for a call into the driver.
 	maxCallTimeout = 5 * time.Second
-	// defaultPodResourcesSocket is where every kubelet has it that was not
-	// given another root directory.
+	// defaultPodResourcesSocket is the socket of a kubelet with the default
+	// root directory.
 	defaultPodResourcesSocket = "/var/lib/kubelet/pod-resources/kubelet.sock"
-	// maxRecordDuration keeps a recording small enough to be attached.
+	// maxRecordDuration keeps a recording small enough to attach to an issue.
 	maxRecordDuration = time.Hour
 )
 
-// Source says where the receiver's values come from.
+// Source is the source of the receiver's values.
 type Source string
 
 const (
-	// SourceAuto is SourceNVML where the collector was built with cgo. Where
-	// it was not, the receiver says so and emits nothing but the driver's
-	// state. It never replays.
+	// SourceAuto is SourceNVML if the collector was built with cgo. Otherwise the
+	// receiver emits only the driver state unsupported_build. It never replays.
 	SourceAuto Source = "auto"
-	// SourceNVML reads this host's GPUs through NVML. A collector that was
-	// built without cgo refuses to start.
+	// SourceNVML reads this host's GPUs through NVML. A collector without cgo
+	// does not start.
 	SourceNVML Source = "nvml"
 	// SourceReplay plays a recording.
 	SourceReplay Source = "replay"
@@ -48,51 +47,51 @@ const (
 
 // Config is the configuration of the gpu receiver.
 type Config struct {
-	// ControllerConfig holds when the GPUs are read.
+	// ControllerConfig sets when the GPUs are read.
 	//
 	// collection_interval is the time between two readings, 10s by default.
 	// It must be positive.
 	//
 	// initial_delay is the time from the start to the first reading, 1s by
-	// default. Zero means none.
+	// default. Zero means no delay.
 	//
-	// timeout is how long the receiver waits for a call into the driver
-	// before it gives the call up and goes on with the other GPUs. The
-	// default, 0, means the collection interval, but at most 5s. It must not
-	// be longer than the collection interval.
+	// timeout is the limit for the calls about one GPU. After it the receiver
+	// abandons them and continues with the other GPUs. The default, 0, means
+	// the collection interval, but at most 5s. It must not be longer than the
+	// collection interval.
 	scraperhelper.ControllerConfig `mapstructure:",squash"`
 
-	// MetricsBuilderConfig switches metrics and resource attributes on and
-	// off, under the keys metrics and resource_attributes.
+	// MetricsBuilderConfig enables and disables metrics and resource
+	// attributes, under the keys metrics and resource_attributes.
 	metadata.MetricsBuilderConfig `mapstructure:",squash"`
 
-	// LogsBuilderConfig switches events and resource attributes on and off,
+	// LogsBuilderConfig enables and disables events and resource attributes,
 	// under the keys events and resource_attributes.
 	metadata.LogsBuilderConfig `mapstructure:",squash"`
 
-	// Source says where values come from: auto (the default), nvml or replay.
+	// Source is the source of the values: auto (the default), nvml or replay.
 	Source Source `mapstructure:"source"`
 
-	// SlowInterval is the least time between two calls that take the driver
+	// SlowInterval is the least time between two rounds of calls that take
 	// milliseconds: the lists of processes, PCIe throughput and the kubelet's
-	// list of devices. They are made after a reading, so that they delay none,
-	// and the next reading has their values. 30s by default; 0 means after
+	// list of devices. They are made after a reading, which they do not delay,
+	// and the next reading has their values. The default is 30s. 0 means after
 	// every reading.
 	SlowInterval time.Duration `mapstructure:"slow_interval"`
 
-	// Remember is how long a GPU that vanished is reported as failed, 1h by
-	// default. Zero means that its series end at once.
+	// Remember is the time for which a vanished GPU is reported as failed. The
+	// default is 1h. Zero means that its series end immediately.
 	Remember time.Duration `mapstructure:"remember"`
 
-	// Engines are the tasks that hw.gpu.utilization, nvidia.gpu.busy.time and
-	// nvidia.gpu.utilization.peak are told for: any of general, encoder,
-	// decoder, jpeg and ofa. The default is the first three. An empty list
-	// tells none.
+	// Engines are the tasks of hw.gpu.utilization, nvidia.gpu.busy.time and
+	// nvidia.gpu.utilization.peak: any of general, encoder, decoder, jpeg and
+	// ofa. The default is the first three. With an empty list these metrics have
+	// no points.
 	Engines []string `mapstructure:"engines"`
 
-	// PowerLimits are the types that nvidia.gpu.power.limit is told for: any
-	// of enforced, requested, default, min and max. The default is enforced.
-	// An empty list tells none.
+	// PowerLimits are the types of nvidia.gpu.power.limit: any of enforced,
+	// requested, default, min and max. The default is enforced. With an empty
+	// list the metric has no points.
 	PowerLimits []string `mapstructure:"power_limits"`
 
 	// NVML has the settings of the sources nvml and auto.
@@ -101,17 +100,17 @@ type Config struct {
 	// Replay has the settings of the source replay.
 	Replay ReplayConfig `mapstructure:"replay"`
 
-	// Kubernetes has the settings for telling which pod has which GPU.
+	// Kubernetes has the settings for attributing GPUs to pods.
 	Kubernetes KubernetesConfig `mapstructure:"kubernetes"`
 
-	// Record has the settings for writing a recording of what NVML tells.
+	// Record has the settings for writing a recording of NVML's values.
 	Record RecordConfig `mapstructure:"record"`
 
-	// RootPath is where the host's root directory is mounted, for a collector
-	// in a container. Below it the receiver reads proc, to tell what a
-	// process belongs to, sys, to tell which GPUs sleep, and etc/hostname, and
-	// finds the kubelet's socket. Empty, the default, means that the collector
-	// runs on the host itself.
+	// RootPath is the mount point of the host's root directory, for a collector
+	// in a container. Below it the receiver reads proc for the workloads of
+	// processes, sys for suspended GPUs, and etc/hostname, and finds the
+	// kubelet's socket. Empty, the default, means that the collector runs on
+	// the host itself.
 	RootPath string `mapstructure:"root_path"`
 
 	// prevent unkeyed literal initialization
@@ -121,17 +120,16 @@ type Config struct {
 // NVMLConfig has the settings for reading GPUs through NVML.
 type NVMLConfig struct {
 	// LibraryPath is the NVML library to load. Empty, the default, means
-	// libnvidia-ml.so.1 as the dynamic linker finds it; so does a name without
-	// a slash. A file that does not exist yet is waited for; a directory, or a
-	// file that is no shared object, is refused.
+	// libnvidia-ml.so.1. The dynamic linker searches for a name without a slash.
+	// The receiver waits for a file that does not exist yet. A directory, or a
+	// file that is no shared object, is an error.
 	LibraryPath string `mapstructure:"library_path"`
 
-	// ReleaseBetweenReadings closes the driver after each reading, so that
-	// GPUs can be reset, or MIG changed, while the collector runs. It is false
-	// by default. It blinds the receiver to events (XID), and it does nothing
-	// while a GPU's persistence mode is off, because such a GPU would be
-	// started anew at each reading, which takes seconds and clears its error
-	// counts.
+	// ReleaseBetweenReadings closes the driver after each reading, so that GPUs
+	// can be reset, and MIG reconfigured, while the collector runs. The default
+	// is false. The receiver then gets no events (XID). The setting has no effect
+	// while a GPU's persistence mode is off, because the GPU would restart at
+	// each reading, which takes seconds and clears its error counts.
 	ReleaseBetweenReadings bool `mapstructure:"release_between_readings"`
 
 	// prevent unkeyed literal initialization
@@ -148,30 +146,30 @@ type ReplayConfig struct {
 	_ struct{}
 }
 
-// KubernetesConfig has the settings for telling which pod has which GPU.
+// KubernetesConfig has the settings for attributing GPUs to pods.
 type KubernetesConfig struct {
-	// PodResourcesSocket is the kubelet's socket that says which container has
-	// which device. The default is that of a standard kubelet,
-	// /var/lib/kubelet/pod-resources/kubelet.sock, below root_path. A socket
-	// that is not there is no error; empty means that none is asked.
+	// PodResourcesSocket is the kubelet's socket for the devices of containers,
+	// below root_path. The default is that of a standard kubelet,
+	// /var/lib/kubelet/pod-resources/kubelet.sock. A missing socket is no error.
+	// Empty means that the kubelet is not used.
 	PodResourcesSocket string `mapstructure:"pod_resources_socket"`
 
 	// prevent unkeyed literal initialization
 	_ struct{}
 }
 
-// RecordConfig has the settings for writing a recording, which can be played
-// with the source replay and attached to a report of a bug. A recording has no
-// host name, no serial number, no program, no user, no pod and no environment,
-// and its ids of GPUs and processes are made up.
+// RecordConfig has the settings for writing a recording, which the source replay
+// can play and which can be attached to an issue. A recording has no host name,
+// serial number, program, user, pod or environment, and its ids of GPUs and
+// processes are made up.
 type RecordConfig struct {
-	// Path is the file to write. One that exists is kept, and then nothing is
-	// recorded, so that a restart does no harm; its folder must exist. Empty,
-	// the default, means that nothing is recorded. It needs the source nvml or
-	// auto, and readings: the logs alone make none.
+	// Path is the file to write. Its folder must exist. If the file exists,
+	// nothing is recorded, so that a restart does not overwrite it. Empty, the
+	// default, means that nothing is recorded. A recording needs the source nvml
+	// or auto and a metrics pipeline: a logs pipeline alone makes no readings.
 	Path string `mapstructure:"path"`
-	// Duration is how long to record from the first reading, 5m by default
-	// and at most 1h. It must be positive.
+	// Duration is the length of the recording from the first reading, 5m by
+	// default. It must be positive and at most 1h.
 	Duration time.Duration `mapstructure:"duration"`
 
 	// prevent unkeyed literal initialization
@@ -195,8 +193,8 @@ func createDefaultConfig() component.Config {
 	}
 }
 
-// Unmarshal implements confmap.Unmarshaler. It refuses metrics, events and
-// resource attributes that there are not, with those that there are.
+// Unmarshal implements confmap.Unmarshaler. It returns an error for an unknown
+// metric, event or resource attribute, with the known ones.
 func (cfg *Config) Unmarshal(conf *confmap.Conf) error {
 	all := confmap.New()
 	if err := all.Marshal(createDefaultConfig()); err != nil {
@@ -206,7 +204,7 @@ func (cfg *Config) Unmarshal(conf *confmap.Conf) error {
 	for _, key := range []string{"metrics", "events", "resource_attributes"} {
 		given, err := conf.Sub(key)
 		if err != nil {
-			// What is no map is refused below.
+			// conf.Unmarshal refuses what is no map.
 			continue
 		}
 		known, err := all.Sub(key)
@@ -222,8 +220,8 @@ func (cfg *Config) Unmarshal(conf *confmap.Conf) error {
 	return conf.Unmarshal(cfg)
 }
 
-// Validate says everything that is wrong with the configuration, with keys,
-// values and what is allowed.
+// Validate returns all errors of the configuration, with keys, values and what is
+// allowed.
 func (cfg *Config) Validate() error {
 	var errs []error
 	if cfg.CollectionInterval <= 0 {
@@ -261,8 +259,8 @@ func (cfg *Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// validateReplay reads the recording, so that the validate command says what
-// is wrong with it. Nothing but a file is opened.
+// validateReplay reads the recording, so that the validate command reports its
+// errors. It does not open directories.
 func (cfg *Config) validateReplay() error {
 	if isDirectory(cfg.Replay.Path) {
 		return fmt.Errorf(`"replay::path" is the directory %q; it must be a file`, cfg.Replay.Path)
@@ -274,7 +272,7 @@ func (cfg *Config) validateReplay() error {
 	return err
 }
 
-// loadReplay reads the recording that is to be played.
+// loadReplay reads the recording to play.
 func (cfg *Config) loadReplay() (*recording.Recording, error) {
 	if cfg.Replay.Path == "" {
 		return nil, fmt.Errorf(`"replay::path" is empty; with "source" %q it must name a recording`, cfg.Source)
@@ -300,8 +298,8 @@ func (cfg *Config) validateRecord() error {
 	return errors.Join(errs...)
 }
 
-// validateLibrary refuses what can never be loaded. What cannot be looked at,
-// because it is not there yet or may not be read, is left to the loading.
+// validateLibrary refuses a file that can never be loaded. It accepts a file that
+// is missing or cannot be read, which loading reports.
 func (cfg *NVMLConfig) validateLibrary() error {
 	if !strings.ContainsRune(cfg.LibraryPath, filepath.Separator) {
 		return nil
@@ -320,9 +318,10 @@ func (cfg *NVMLConfig) validateLibrary() error {
 	return nil
 }
 
-// isSharedObject reports whether a regular file is one, or cannot be read.
+// isSharedObject reports whether a regular file is a shared object, or cannot be
+// read.
 func isSharedObject(path string) bool {
-	file, err := os.Open(path) // #nosec G304 -- the operator's choice of a library, of which only the header is read
+	file, err := os.Open(path) // #nosec G304 -- the operator chooses the library, and only its header is read
 	if err != nil {
 		return true
 	}
@@ -331,8 +330,8 @@ func isSharedObject(path string) bool {
 	return err == nil && parsed.Type == elf.ET_DYN
 }
 
-// onlyOf returns an error for a value of a list that is not allowed, or is
-// there twice.
+// onlyOf returns an error for a value of a list that is not allowed, or that is
+// repeated.
 func onlyOf(key string, values, allowed []string) error {
 	for i, value := range values {
 		if !slices.Contains(allowed, value) {
@@ -345,7 +344,7 @@ func onlyOf(key string, values, allowed []string) error {
 	return nil
 }
 
-// callTimeout returns how long a call into the driver may take.
+// callTimeout returns the limit for a call into the driver.
 func (cfg *Config) callTimeout() time.Duration {
 	if cfg.Timeout > 0 {
 		return cfg.Timeout
@@ -353,8 +352,8 @@ func (cfg *Config) callTimeout() time.Duration {
 	return min(cfg.CollectionInterval, maxCallTimeout)
 }
 
-// podResourcesSocket returns where the kubelet's socket is, empty where none is
-// to be asked.
+// podResourcesSocket returns the path of the kubelet's socket, empty if the
+// kubelet is not used.
 func (cfg *Config) podResourcesSocket() string {
 	if cfg.Kubernetes.PodResourcesSocket == "" {
 		return ""

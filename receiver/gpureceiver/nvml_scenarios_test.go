@@ -183,7 +183,7 @@ func runHungGPU(t *testing.T, d *fakeDriver) {
 	}, time.Minute, time.Millisecond)
 	assert.Equal(t, []string{
 		"The NVIDIA driver answers",
-		"The GPU does not answer; the other GPUs are read on",
+		"The GPU does not answer; the other GPUs are still read",
 		"The GPU answers again",
 	}, r.logged())
 }

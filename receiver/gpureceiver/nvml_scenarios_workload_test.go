@@ -347,7 +347,7 @@ func runWorkloadKubernetes(t *testing.T, d *fakeDriver) {
 
 	kubelet.give(nil)
 	eventually(map[string][]string{gpu0: {}, gpu1: {}}, "absent")
-	assert.Contains(t, r.logged(), "The kubelet tells which container has which GPU")
+	assert.Contains(t, r.logged(), "The kubelet lists the GPUs of containers")
 }
 
 // Numbers of another PID namespace would name other processes.
@@ -366,7 +366,7 @@ func runWorkloadForeignPIDs(t *testing.T, d *fakeDriver) {
 	}
 	said := 0
 	for _, line := range r.logged() {
-		if line == "The host's processes cannot be seen, so that workloads have no names; the collector needs the host's PID namespace, or the host's root directory at root_path" {
+		if line == "The host's processes are not visible, so that workloads have no names; the collector needs the host's PID namespace, or the host's root directory at root_path" {
 			said++
 		}
 	}

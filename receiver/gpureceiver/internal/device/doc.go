@@ -1,3 +1,3 @@
-// Package device describes what one look at the GPUs of a host has found, in
-// the units of the metrics, whatever the values come from.
+// Package device has the model of a reading of a host's GPUs, in the units of the
+// metrics, for every source.
 package device

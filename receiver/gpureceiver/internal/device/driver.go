@@ -1,6 +1,6 @@
 package device
 
-// DriverState is what the driver answers.
+// DriverState is the state of the driver.
 type DriverState string
 
 // The states of a driver. The values are those of the attribute
@@ -10,15 +10,16 @@ const (
 	DriverOK DriverState = "ok"
 	// DriverLibraryMissing means that there is no NVML library.
 	DriverLibraryMissing DriverState = "library_missing"
-	// DriverMissing means that the library is there and the kernel module is
-	// not loaded.
+	// DriverMissing means that the library exists and the kernel module is not
+	// loaded.
 	DriverMissing DriverState = "driver_missing"
-	// DriverVersionMismatch means that library and kernel module differ.
+	// DriverVersionMismatch means that the library and the kernel module have
+	// different versions.
 	DriverVersionMismatch DriverState = "version_mismatch"
 	// DriverNoPermission means that the device files cannot be opened.
 	DriverNoPermission DriverState = "no_permission"
-	// DriverUnresponsive means that a call that concerns every GPU has not
-	// returned in time.
+	// DriverUnresponsive means that a call about every GPU did not return in
+	// time.
 	DriverUnresponsive DriverState = "unresponsive"
 	// DriverUnsupportedBuild means that this program was built without cgo
 	// and cannot call NVML.
@@ -27,7 +28,7 @@ const (
 	DriverFailed DriverState = "failed"
 )
 
-// DriverStates lists every state, in the order in which they are reported.
+// DriverStates lists every state in the order of reports.
 var DriverStates = []DriverState{
 	DriverOK,
 	DriverLibraryMissing,

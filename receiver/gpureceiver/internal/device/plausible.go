@@ -43,8 +43,8 @@ var (
 	fanRatio = bounds{0, 2}
 )
 
-// DropImplausible makes each reading that cannot be true unavailable and
-// calls dropped with the name of the value, once for each of them.
+// DropImplausible makes impossible readings unavailable, and calls dropped with
+// the quantity's name for each.
 func (g *GPU) DropImplausible(dropped func(value string)) {
 	r := &g.Readings
 	for _, q := range numbers {
@@ -94,13 +94,12 @@ func (g *GPU) DropImplausible(dropped func(value string)) {
 	}
 }
 
-// contains is written so that NaN is outside.
+// contains reports whether a value is within the bounds. NaN is not.
 func (b bounds) contains(value float64) bool {
 	return value >= b.low && value <= b.high && !math.IsInf(value, 0)
 }
 
-// CheckNames returns an error for a name that none of the fixed lists has,
-// which a recording could carry.
+// CheckNames returns an error if Numbers have a name that is not in their Set.
 func (r *Readings) CheckNames() error {
 	for _, s := range sets {
 		for name := range *s.in(r) {
@@ -112,8 +111,8 @@ func (r *Readings) CheckNames() error {
 	return nil
 }
 
-// KeepReadings drops what a recording could not hold: what is no number, and
-// names that none of the fixed lists has.
+// KeepReadings removes what a recording cannot hold: NaN, infinity, and names
+// that are not in their Set.
 func (r *Readings) KeepReadings() {
 	for _, q := range numbers {
 		if number := q.in(r); !isReading(number.Value) {
@@ -130,7 +129,7 @@ func (r *Readings) KeepReadings() {
 	}
 }
 
-// KeepReadings drops what is no number, and names that are not in a list.
+// KeepReadings removes NaN, infinity, and names that are not in a list.
 func (n Numbers) KeepReadings(names []string) {
 	maps.DeleteFunc(n, func(name string, value float64) bool {
 		return !isReading(value) || !slices.Contains(names, name)

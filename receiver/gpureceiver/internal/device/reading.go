@@ -7,17 +7,16 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Reading is a value that may be unavailable. The zero Reading is
-// unavailable, so that what nobody has read never looks like 0. In YAML an
-// unavailable one is an absent key.
+// Reading is a value that can be unavailable. The zero Reading is unavailable, so
+// that a missing value never looks like 0. In YAML its key is absent.
 type Reading[T float64 | bool] struct {
 	Value T
 	Known bool
 }
 
 type (
-	// Number is a reading of a quantity. Whole numbers are exact up to 2^53,
-	// which is far beyond any amount of memory in bytes.
+	// Number is a numeric reading. Whole numbers are exact up to 2^53, which is
+	// more bytes than any memory has.
 	Number = Reading[float64]
 	// Flag is a reading that is true or false.
 	Flag = Reading[bool]
@@ -44,14 +43,14 @@ func (r Reading[T]) MarshalYAML() (any, error) {
 	return r.Value, nil
 }
 
-// Largest is beyond every quantity that there is. The bound keeps sums of
-// what a recording has far from an overflow.
+// Largest is above every real value. It keeps sums of a recording's values far
+// from an overflow.
 const Largest = 1e30
 
-// errNoReading refuses what would be a value and is none.
-var errNoReading = errors.New("nan, inf and what is beyond 1e30 are no readings; leave out what was unavailable")
+// errNoReading refuses numbers that are no readings.
+var errNoReading = errors.New("a reading must be a number from -1e30 to 1e30; leave out unavailable values")
 
-// isReading is written so that NaN is none.
+// isReading reports whether a number can be a reading. NaN cannot.
 func isReading(number float64) bool {
 	return math.Abs(number) <= Largest
 }
@@ -69,11 +68,11 @@ func (r *Reading[T]) UnmarshalYAML(node *yaml.Node) error {
 	return nil
 }
 
-// Fans are readings of fans in their order. One that is unavailable keeps its
-// place, in YAML as null.
+// Fans are the readings of fans in their order. An unavailable one is null in
+// YAML.
 type Fans []Number
 
-// UnmarshalYAML keeps the places of nulls, which YAML would leave out.
+// UnmarshalYAML keeps nulls, which YAML would leave out.
 func (f *Fans) UnmarshalYAML(node *yaml.Node) error {
 	var values []*Number
 	if err := node.Decode(&values); err != nil {
@@ -88,8 +87,8 @@ func (f *Fans) UnmarshalYAML(node *yaml.Node) error {
 	return nil
 }
 
-// Numbers are readings by a name of a fixed list, such as a clock's frequency
-// by its domain. A name that is absent was unavailable.
+// Numbers are readings by the names of a Set, such as a clock's frequency by its
+// domain. A missing name means unavailable.
 type Numbers map[string]float64
 
 // UnmarshalYAML reads names and bare values. YAML would make a null 0.
@@ -117,7 +116,8 @@ func (n Numbers) MarshalYAML() (any, error) {
 	return values, nil
 }
 
-// yamlNumber is what YAML is to write for a number.
+// yamlNumber returns a whole number as an integer, so that YAML writes no
+// exponent.
 func yamlNumber(number float64) any {
 	if number == math.Trunc(number) && math.Abs(number) < 1<<53 {
 		return int64(number)

@@ -27,8 +27,8 @@ var (
 	PowerInstantGPU    = gauge("power.instant_gpu", watts, func(r *Readings) *Number { return &r.Power.InstantGPU })
 	PowerInstantModule = gauge("power.instant_module", watts, func(r *Readings) *Number { return &r.Power.InstantModule })
 	Energy             = counter("power.energy", joules, func(r *Readings) *Number { return &r.Power.Energy })
-	// PowerLimits are the limit in force, the one that was asked for, and the
-	// board's default and range.
+	// PowerLimits are the limit in force, the requested one, and the board's
+	// default and range.
 	PowerLimits = gauges("power.limit", watts, func(r *Readings) *Numbers { return &r.Power.Limits },
 		"enforced", "requested", "default", "min", "max")
 
@@ -43,7 +43,7 @@ var (
 		"graphics", "sm", "memory", "video")
 	ClockLimits = gauges("clocks.limit_hertz", hertz, func(r *Readings) *Numbers { return &r.Clocks.Limits },
 		ClockFrequencies.Names...)
-	// ThrottleReasons are what holds clocks down. An idle GPU's low clock is
+	// ThrottleReasons are the reasons for lower clocks. An idle GPU's low clock is
 	// none of them.
 	ThrottleReasons = gauges("clocks.throttle", flag, func(r *Readings) *Numbers { return &r.Clocks.Throttle },
 		"sw_power_cap", "sw_thermal_slowdown", "hw_slowdown", "hw_thermal_slowdown",
@@ -70,7 +70,7 @@ var (
 
 	ECCCorrected   = counter("ecc.corrected", events, func(r *Readings) *Number { return &r.ECC.Corrected })
 	ECCUncorrected = counter("ecc.uncorrected", events, func(r *Readings) *Number { return &r.ECC.Uncorrected })
-	// LifetimeCorrected and LifetimeUncorrected are by where in the GPU.
+	// LifetimeCorrected and LifetimeUncorrected are by location in the GPU.
 	LifetimeCorrected = counters("ecc.lifetime_corrected", events, func(r *Readings) *Numbers { return &r.ECC.LifetimeCorrected },
 		"device_memory", "l1_cache", "l2_cache", "register_file", "texture_memory", "texture_shm", "cbu", "sram")
 	LifetimeUncorrected = counters("ecc.lifetime_uncorrected", events, func(r *Readings) *Numbers { return &r.ECC.LifetimeUncorrected },
@@ -99,8 +99,8 @@ var (
 	CUDAVersion        = &Quantity{name: "driver.cuda_version"}
 )
 
-// Readings are what a GPU or a MIG device said at one moment. The YAML keys
-// are those of a recording.
+// Readings are the values of a GPU or MIG device at one time. The YAML keys are
+// those of a recording.
 type Readings struct {
 	Activity Activities `yaml:"activity,omitempty"`
 	Pipes    Pipes      `yaml:"pipes,omitempty"`
@@ -112,14 +112,14 @@ type Readings struct {
 	NVLink   NVLink     `yaml:"nvlink,omitempty"`
 	ECC      ECC        `yaml:"ecc,omitempty"`
 	Repair   Repair     `yaml:"repair,omitempty"`
-	// RecoveryAction is what the driver says has to be done to make the GPU
-	// work again, one of the RecoveryAction constants.
+	// RecoveryAction is the action that the driver asks for to make the GPU work
+	// again, one of the Recovery constants.
 	RecoveryAction Number `yaml:"recovery_action,omitempty"`
 }
 
-// Activities are those of the GPU's engines.
+// Activities are the activities of the GPU's engines.
 type Activities struct {
-	// General is of kernels, on the SMs.
+	// General is the activity of kernels on the SMs.
 	General Activity `yaml:"general,omitempty"`
 	Encoder Activity `yaml:"encoder,omitempty"`
 	Decoder Activity `yaml:"decoder,omitempty"`
@@ -129,19 +129,18 @@ type Activities struct {
 
 // Activity is how busy one engine was.
 type Activity struct {
-	// Utilization is the part of the time since the last reading in which the
-	// engine was busy, 0 to 1.
+	// Utilization is the fraction of the time since the last reading in which
+	// the engine was busy, 0 to 1.
 	Utilization Number `yaml:"utilization,omitempty"`
 	// Peak is the highest of the driver's samples since the last reading, 0
 	// to 1.
 	Peak Number `yaml:"peak,omitempty"`
-	// BusySeconds is the time that the engine was busy since the GPU was
-	// first read, in seconds.
+	// BusySeconds is the busy time since the first reading, in seconds.
 	BusySeconds Number `yaml:"busy_seconds,omitempty"`
 }
 
-// Pipes are the GPU's performance monitoring (GPM): mean parts of what the
-// hardware could have done since the last reading, 0 to 1.
+// Pipes are the values of GPU performance monitoring (GPM): means of the
+// hardware's use since the last reading, 0 to 1.
 type Pipes struct {
 	SMUtilization   Number `yaml:"sm_utilization,omitempty"`
 	SMOccupancy     Number `yaml:"sm_occupancy,omitempty"`
@@ -156,8 +155,8 @@ type Memory struct {
 	Used     Number `yaml:"used_bytes,omitempty"`
 	Reserved Number `yaml:"reserved_bytes,omitempty"`
 	BAR1Used Number `yaml:"bar1_used_bytes,omitempty"`
-	// ControllerUtilization is the part of the driver's last sample period in
-	// which memory was read or written, 0 to 1.
+	// ControllerUtilization is the fraction of the driver's last sample period
+	// in which memory was read or written, 0 to 1.
 	ControllerUtilization Number `yaml:"controller_utilization,omitempty"`
 }
 
@@ -181,32 +180,33 @@ type Thermal struct {
 	// down and switches itself off.
 	Slowdown Number `yaml:"slowdown_celsius,omitempty"`
 	Shutdown Number `yaml:"shutdown_celsius,omitempty"`
-	// Fans are parts of the fans' full speed, 0 to 1, in NVML's order. A fan
-	// may be asked for more than 1.
+	// Fans are fractions of the fans' full speed in NVML's order. The driver can
+	// set a fan above 1.
 	Fans Fans `yaml:"fan_speed_ratios,omitempty"`
 }
 
-// Clocks is about frequencies and what holds them down.
+// Clocks has frequencies and the reasons for lower ones.
 type Clocks struct {
 	// Frequencies and Limits are in hertz by the names of Clocks and MaxClocks.
 	Frequencies Numbers `yaml:"hertz,omitempty"`
 	Limits      Numbers `yaml:"limit_hertz,omitempty"`
-	// Throttle is 1 for each of the names of ThrottleReasons that holds the clocks down
-	// now, and 0 for the others.
+	// Throttle is 1 for each of ThrottleReasons that lowers the clocks now, and
+	// 0 for the others.
 	Throttle Numbers `yaml:"throttle,omitempty"`
-	// ThrottleSeconds is for how long each reason has held them down since
+	// ThrottleSeconds is the time for which each reason has lowered them since
 	// the driver was loaded, in seconds.
 	ThrottleSeconds Numbers `yaml:"throttle_seconds,omitempty"`
 	// PerformanceState is 0, the fastest, to 15.
 	PerformanceState Number `yaml:"performance_state,omitempty"`
 }
 
-// PCIe is about the GPU's link to the host.
+// PCIe has the values of the GPU's link to the host.
 type PCIe struct {
-	// Received and Transmitted are bytes since the GPU was first read.
+	// Received and Transmitted are bytes since the first reading.
 	Received    Number `yaml:"received_bytes,omitempty"`
 	Transmitted Number `yaml:"transmitted_bytes,omitempty"`
-	// ReceiveRate and TransmitRate are of a short moment, in bytes per second.
+	// ReceiveRate and TransmitRate are those of a short time, in bytes per
+	// second.
 	ReceiveRate  Number `yaml:"receive_bytes_per_second,omitempty"`
 	TransmitRate Number `yaml:"transmit_bytes_per_second,omitempty"`
 	// Replays are retransmissions since the driver was loaded.
@@ -218,7 +218,7 @@ type PCIe struct {
 	MaxWidth Number `yaml:"max_width,omitempty"`
 }
 
-// NVLink is about the GPU's links to other GPUs and switches.
+// NVLink has the values of the GPU's links to other GPUs and switches.
 type NVLink struct {
 	// Received and Transmitted are bytes of data over all links since the
 	// driver was loaded.
@@ -231,7 +231,7 @@ type NVLink struct {
 	InactiveLinks Number `yaml:"inactive_links,omitempty"`
 }
 
-// ECC is about memory errors.
+// ECC has numbers of memory errors.
 type ECC struct {
 	// Corrected and Uncorrected are counts since the driver was loaded.
 	Corrected   Number `yaml:"corrected,omitempty"`
@@ -242,13 +242,13 @@ type ECC struct {
 	LifetimeUncorrected Numbers `yaml:"lifetime_uncorrected,omitempty"`
 }
 
-// Repair is about memory that the GPU no longer uses because it failed.
+// Repair has the values of memory that the GPU replaced because it failed.
 type Repair struct {
 	// RemappedCorrectable and RemappedUncorrectable are numbers of rows.
 	RemappedCorrectable   Number `yaml:"remapped_rows_correctable,omitempty"`
 	RemappedUncorrectable Number `yaml:"remapped_rows_uncorrectable,omitempty"`
-	// RemapPending means that the next reset remaps a row, RemapFailed that
-	// there was none to remap to.
+	// RemapPending means that the next reset remaps a row, and RemapFailed that
+	// there was no spare row.
 	RemapPending Flag `yaml:"remap_pending,omitempty"`
 	RemapFailed  Flag `yaml:"remap_failed,omitempty"`
 	// RetiredSingleBit and RetiredDoubleBit are numbers of pages, of GPUs
@@ -257,8 +257,8 @@ type Repair struct {
 	RetiredDoubleBit Number `yaml:"retired_pages_double_bit,omitempty"`
 }
 
-// What the driver says has to be done to make a GPU work again. The numbers
-// are NVML's.
+// The actions that the driver asks for to make a GPU work again. The numbers are
+// NVML's.
 const (
 	RecoveryNone          = 0
 	RecoveryGPUReset      = 1

@@ -7,74 +7,73 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/workload"
 )
 
-// Source gives snapshots of the GPUs of one host, and tells events. Its
-// methods are called by one goroutine at a time, except Shutdown, which may
-// come at any time after Start.
+// Source returns snapshots of the GPUs of one host, and emits events. One
+// goroutine at a time calls its methods, except Shutdown, which can be called at
+// any time after Start.
 type Source interface {
 	// Start prepares the source. An error means that the configuration can
-	// never work; a driver that is missing is no error. Each event of a GPU
-	// is given to tell, which must not block, from whatever goroutine.
-	Start(ctx context.Context, tell func(Event)) error
-	// Snapshot looks at the GPUs. It returns at the latest when ctx ends,
-	// with what is known by then. What cannot be read is absent.
+	// never work; a missing driver is no error. The source calls emit with each
+	// event of a GPU, from any goroutine. emit must not block.
+	Start(ctx context.Context, emit func(Event)) error
+	// Snapshot reads the GPUs. It returns at the latest when ctx ends, with
+	// what is known by then. Values that cannot be read are absent.
 	Snapshot(ctx context.Context) Snapshot
-	// Watch finds the GPUs as Snapshot does, so that their events come, and
-	// reads nothing else.
+	// Watch finds the GPUs like Snapshot, so that they emit events, and reads
+	// nothing else.
 	Watch(ctx context.Context)
-	// Shutdown lets go of everything. It returns at the latest when ctx ends,
-	// even while a call into the driver hangs.
+	// Shutdown releases everything. It returns at the latest when ctx ends, even
+	// while a call into the driver hangs.
 	Shutdown(ctx context.Context) error
 }
 
-// Snapshot is what one look at the GPUs has found.
+// Snapshot is the result of one reading of the GPUs.
 type Snapshot struct {
-	// Host is the name of the host that the GPUs are in.
+	// Host is the name of the GPUs' host.
 	Host string
-	// Driver is the state that the driver is in.
+	// Driver is the driver's state.
 	Driver DriverState
-	// DriverVersion and CUDAVersion are empty where they are unknown.
-	// CUDAVersion is the newest that the driver supports.
+	// DriverVersion and CUDAVersion are empty if unknown. CUDAVersion is the
+	// newest version that the driver supports.
 	DriverVersion string
 	CUDAVersion   string
-	// Replayed is true where the values come from a recording.
+	// Replayed is true if the values come from a recording.
 	Replayed bool
-	// Attribution says which ways of telling what a process belongs to work.
-	// A way that was not tried yet is absent.
+	// Attribution is the state of each attribution source that was tried.
 	Attribution map[workload.Source]workload.SourceState
-	// GPUs are ordered by index, each followed by its MIG devices. A GPU whose
-	// calls fail is still listed, with fewer readings.
+	// GPUs are ordered by index, each followed by its MIG devices. A GPU with
+	// failing calls is listed with fewer readings.
 	GPUs []GPU
 }
 
-// Identity says which GPU or MIG device it is.
+// Identity identifies a GPU or MIG device.
 type Identity struct {
 	// ID is the UUID as NVML spells it.
 	ID string
 	// Name is the product name as NVML spells it.
 	Name string
-	// Index is the NVML index, which can change when the driver restarts; of
-	// a MIG device, that of its GPU.
+	// Index is the NVML index, which can change when the driver restarts. A MIG
+	// device has its GPU's.
 	Index int
 	// PCIBusID is the address on the PCI bus as sysfs writes it.
 	PCIBusID string
-	// Serial, VBIOS and Architecture are empty where they are unknown.
+	// Serial, VBIOS and Architecture are empty if unknown.
 	Serial       string
 	VBIOS        string
 	Architecture string
-	// NUMANode is that of the host memory next to the GPU.
+	// NUMANode is the node of the host memory next to the GPU.
 	NUMANode Number
 	// MIG is nil for a whole GPU.
 	MIG *MIG
 }
 
-// MIG is what a GPU that is a part of another one has.
+// MIG is the part of its GPU that a MIG device is.
 type MIG struct {
-	// Parent is the ID of the GPU that it is a part of.
+	// Parent is the GPU's ID.
 	Parent string
 	// Profile is its size as nvidia-smi writes it, such as 1g.10gb.
 	Profile string
-	// GPUInstance and ComputeInstance are ids within the parent, which are
-	// used again after a reconfiguration.
+	// GPUInstance and ComputeInstance are ids within the parent. They are used
+	// again after a reconfiguration.
 	GPUInstance     int
 	ComputeInstance int
 }
@@ -82,70 +81,69 @@ type MIG struct {
 // GPU is one physical GPU or MIG device.
 type GPU struct {
 	Identity
-	// Lost is true for a GPU that fell off the bus. It has no readings.
+	// Lost is true if the GPU fell off the bus. It then has no readings.
 	Lost bool
-	// Asleep is true for a GPU that the host has suspended. It is not woken
-	// to be read.
+	// Asleep is true if the host has suspended the GPU. It is then not read,
+	// because that would wake it.
 	Asleep bool
-	// Unresponsive is true for a GPU of which a call has not returned in time,
-	// or more calls failed than succeeded, for another reason than a permission.
+	// Unresponsive is true if a call did not return in time, or if more calls
+	// failed than succeeded for another reason than a missing permission.
 	Unresponsive bool
-	// EventsKnown is true where the GPU's events are told, so that none means
-	// that there was none. MIG devices have theirs told with their GPU's.
+	// EventsKnown is true if the GPU's events are emitted, so that none means
+	// that there was none. Events of MIG devices are emitted for their GPU.
 	EventsKnown bool
-	// Readings is what it said.
+	// Readings are its values.
 	Readings Readings
-	// ProcessesKnown is true where the driver listed the processes, also
-	// where there are none.
+	// ProcessesKnown is true if the driver listed the processes, also if there
+	// are none.
 	ProcessesKnown bool
-	// Processes are those that use it.
+	// Processes are the processes that use it.
 	Processes []Process
-	// Owners are the pods that the kubelet gave it to, also while none of
-	// their processes uses it. There is more than one where it is shared.
+	// Owners are the containers that the kubelet gave it to, also while none of
+	// their processes uses it. A shared GPU has several.
 	Owners []workload.Pod
 }
 
 // Process is a process that uses a GPU.
 type Process struct {
-	// PID is the number in the host's PID namespace.
+	// PID is the id in the host's PID namespace.
 	PID uint32
-	// Types are why it uses the GPU: any of ProcessTypes.
+	// Types are the kinds of its use: any of ProcessTypes.
 	Types []string
 	// Memory is in bytes.
 	Memory Number
-	// Utilization is the part of the time since the last reading in which the
-	// process used an engine, 0 to 1, by the names of ProcessTasks.
+	// Utilization is the fraction of the time since the last reading in which
+	// the process used an engine, 0 to 1, by the names of ProcessTasks.
 	Utilization Numbers
-	// Details are what is known about the process itself.
+	// Details are the details of the process itself.
 	Details workload.Details
-	// Workload is what the process belongs to; its zero value means that
-	// nothing is known.
+	// Workload is what the process belongs to. The zero value means unknown.
 	Workload workload.Workload
-	// Evidence says what each way of telling that has told.
+	// Evidence is the state of each attribution source for the process.
 	Evidence workload.Evidence
 }
 
-// ProcessTypes are the names of what a process has on a GPU.
+// ProcessTypes are the kinds of contexts that a process has on a GPU.
 var ProcessTypes = []string{"compute", "graphics", "mps"}
 
-// ProcessTasks are the names of what a process does on a GPU.
+// ProcessTasks are the names of the engines that a process uses.
 var ProcessTasks = []string{"general", "encoder", "decoder", "jpeg", "ofa"}
 
 // Event is an error that the driver reports with a code, an XID.
 type Event struct {
-	// Time is when the receiver learned of it.
+	// Time is the time at which the receiver got it.
 	Time time.Time
 	// Host, DriverVersion and CUDAVersion are as in a Snapshot.
 	Host          string
 	DriverVersion string
 	CUDAVersion   string
-	// GPU is the whole GPU, also where the error concerns a MIG device.
+	// GPU is the whole GPU, also if the error concerns a MIG device.
 	GPU Identity
-	// Replayed is true where the event comes from a recording.
+	// Replayed is true if the event comes from a recording.
 	Replayed bool
 	// Code is the XID.
 	Code uint64
-	// GPUInstance and ComputeInstance say which MIG device it concerns.
+	// GPUInstance and ComputeInstance are those of the MIG device, if any.
 	GPUInstance     workload.Number
 	ComputeInstance workload.Number
 }

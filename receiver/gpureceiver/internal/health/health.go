@@ -6,46 +6,45 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/xid"
 )
 
-// State is how a GPU is. The values are those of the attribute hw.state.
+// State is the health of a GPU. The values are those of the attribute hw.state.
 type State string
 
 // The states.
 const (
-	// OK means that nothing speaks against the GPU.
+	// OK means that there is no evidence against the GPU.
 	OK State = "ok"
-	// PredictedFailure means that it works, and that a part of it has failed
-	// or will.
+	// PredictedFailure means that it works, and that a part of it has failed or
+	// is expected to.
 	PredictedFailure State = "predicted_failure"
 	// Degraded means that it works with less, has lost data, or that its jobs
-	// have to be moved away.
+	// should move to another GPU.
 	Degraded State = "degraded"
-	// Failed means that it does not work, or that nothing but a reset makes
-	// it work again.
+	// Failed means that it does not work, or needs a reset to work again.
 	Failed State = "failed"
 )
 
-// States lists every state, in the order in which they are reported.
+// States lists every state in the order of reports.
 var States = []State{OK, Degraded, Failed, PredictedFailure}
 
 // Evidence is what is known about a GPU.
 type Evidence struct {
-	// Lost is true for one that fell off the bus.
+	// Lost is true if the GPU fell off the bus.
 	Lost bool
-	// Unresponsive is true for one whose calls have not returned in time.
+	// Unresponsive is true if the GPU does not answer.
 	Unresponsive bool
-	// RecoveryAction is what the driver says has to be done.
+	// RecoveryAction is the action that the driver asks for.
 	RecoveryAction device.Number
-	// RemapPending and RemapFailed are of its memory's rows.
+	// RemapPending and RemapFailed are the flags of row remapping.
 	RemapPending device.Flag
 	RemapFailed  device.Flag
 	// XIDs are the codes of its recent errors.
 	XIDs []uint64
 }
 
-// Judge returns the worst that the evidence says. What the driver says about
-// the present wins over errors that it reported before: with a recovery
-// action, also with none, past errors do not count, and without one the flags
-// of row remapping win over the errors that are about the same.
+// Judge returns the worst state that the evidence supports. The driver's present
+// state takes precedence over past errors: if the recovery action is known, even
+// as none, errors do not count. Otherwise the flags of row remapping take
+// precedence over the errors about it.
 func Judge(e Evidence) State {
 	if e.Lost || e.Unresponsive || e.RemapFailed.Value {
 		return Failed
@@ -66,14 +65,14 @@ func Judge(e Evidence) State {
 	return worst
 }
 
-// The errors that say the same as the flags of row remapping.
+// The errors that correspond to the flags of row remapping.
 const (
 	xidRemapped    = 63
 	xidNotRemapped = 64
 )
 
-// afterAction says what a recovery action means. One that this version does
-// not know is still something that has to be done.
+// afterAction returns the state for a recovery action. An unknown action is still
+// an action to take.
 func afterAction(action float64) State {
 	switch action {
 	case device.RecoveryNone:

@@ -1227,7 +1227,7 @@ type metricHwErrors struct {
 // init fills hw.errors metric with initial data.
 func (m *metricHwErrors) init() {
 	m.data.SetName("hw.errors")
-	m.data.SetDescription("Memory errors that ECC found since the driver was loaded.")
+	m.data.SetDescription("Memory errors that ECC has found since the driver was loaded.")
 	m.data.SetUnit("{error}")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(true)
@@ -1288,7 +1288,7 @@ type metricHwFanSpeedRatio struct {
 // init fills hw.fan.speed_ratio metric with initial data.
 func (m *metricHwFanSpeedRatio) init() {
 	m.data.SetName("hw.fan.speed_ratio")
-	m.data.SetDescription("Speed of a fan as a part of its full speed, 0 to 1. A driver may ask for more than 1.")
+	m.data.SetDescription("Speed of a fan as a fraction of its full speed, 0 to 1. The driver can set more than 1.")
 	m.data.SetUnit("1")
 	m.data.SetEmptyGauge()
 	m.data.Gauge().DataPoints().EnsureCapacity(m.capacity)
@@ -1346,7 +1346,7 @@ type metricHwGpuIo struct {
 // init fills hw.gpu.io metric with initial data.
 func (m *metricHwGpuIo) init() {
 	m.data.SetName("hw.gpu.io")
-	m.data.SetDescription("Data over PCIe, integrated from the mean rate between two readings since the GPU was first read.")
+	m.data.SetDescription("Data over PCIe since the first reading of the GPU, integrated from the mean rates between readings.")
 	m.data.SetUnit("By")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(true)
@@ -1406,7 +1406,7 @@ type metricHwGpuMemoryLimit struct {
 // init fills hw.gpu.memory.limit metric with initial data.
 func (m *metricHwGpuMemoryLimit) init() {
 	m.data.SetName("hw.gpu.memory.limit")
-	m.data.SetDescription("Memory that the GPU has.")
+	m.data.SetDescription("Size of the GPU's memory.")
 	m.data.SetUnit("By")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(false)
@@ -1465,7 +1465,7 @@ type metricHwGpuMemoryUsage struct {
 // init fills hw.gpu.memory.usage metric with initial data.
 func (m *metricHwGpuMemoryUsage) init() {
 	m.data.SetName("hw.gpu.memory.usage")
-	m.data.SetDescription("Memory of the GPU that is allocated, without what the driver reserves for itself where the driver can tell.")
+	m.data.SetDescription("Allocated memory of the GPU. Memory that the driver reserves for itself is left out if the driver reports it.")
 	m.data.SetUnit("By")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(false)
@@ -1524,7 +1524,7 @@ type metricHwGpuMemoryUtilization struct {
 // init fills hw.gpu.memory.utilization metric with initial data.
 func (m *metricHwGpuMemoryUtilization) init() {
 	m.data.SetName("hw.gpu.memory.utilization")
-	m.data.SetDescription("Part of the GPU's memory that is allocated, 0 to 1.")
+	m.data.SetDescription("Fraction of the GPU's memory that is allocated, 0 to 1.")
 	m.data.SetUnit("1")
 	m.data.SetEmptyGauge()
 	m.data.Gauge().DataPoints().EnsureCapacity(m.capacity)
@@ -1581,7 +1581,7 @@ type metricHwGpuUtilization struct {
 // init fills hw.gpu.utilization metric with initial data.
 func (m *metricHwGpuUtilization) init() {
 	m.data.SetName("hw.gpu.utilization")
-	m.data.SetDescription("Part of the time since the last reading in which the GPU was busy, 0 to 1.")
+	m.data.SetDescription("Fraction of the time since the last reading in which the GPU was busy, 0 to 1.")
 	m.data.SetUnit("1")
 	m.data.SetEmptyGauge()
 	m.data.Gauge().DataPoints().EnsureCapacity(m.capacity)
@@ -1639,7 +1639,7 @@ type metricHwPower struct {
 // init fills hw.power metric with initial data.
 func (m *metricHwPower) init() {
 	m.data.SetName("hw.power")
-	m.data.SetDescription("Power that the GPU and its board draw, the driver's mean of about a second.")
+	m.data.SetDescription("Power of the GPU and its board, the driver's mean over about a second.")
 	m.data.SetUnit("W")
 	m.data.SetEmptyGauge()
 	m.data.Gauge().DataPoints().EnsureCapacity(m.capacity)
@@ -1697,7 +1697,7 @@ type metricHwStatus struct {
 // init fills hw.status metric with initial data.
 func (m *metricHwStatus) init() {
 	m.data.SetName("hw.status")
-	m.data.SetDescription("1 for the state that the GPU is in, 0 for each other state.")
+	m.data.SetDescription("1 for the GPU's current health state, 0 for the other states.")
 	m.data.SetUnit("1")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(false)
@@ -1817,7 +1817,7 @@ type metricHwTemperatureLimit struct {
 // init fills hw.temperature.limit metric with initial data.
 func (m *metricHwTemperatureLimit) init() {
 	m.data.SetName("hw.temperature.limit")
-	m.data.SetDescription("Temperature at which the GPU slows itself down or switches itself off.")
+	m.data.SetDescription("Temperature at which the GPU slows down or switches itself off.")
 	m.data.SetUnit("Cel")
 	m.data.SetEmptyGauge()
 	m.data.Gauge().DataPoints().EnsureCapacity(m.capacity)
@@ -1877,7 +1877,7 @@ type metricNvidiaGpuAttribution struct {
 // init fills nvidia.gpu.attribution metric with initial data.
 func (m *metricNvidiaGpuAttribution) init() {
 	m.data.SetName("nvidia.gpu.attribution")
-	m.data.SetDescription("1 for the state that a way of telling what processes belong to is in, 0 for each other state.")
+	m.data.SetDescription("1 for the current state of each process-attribution source, 0 for its other states.")
 	m.data.SetUnit("")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(false)
@@ -1936,7 +1936,7 @@ type metricNvidiaGpuBar1Usage struct {
 // init fills nvidia.gpu.bar1.usage metric with initial data.
 func (m *metricNvidiaGpuBar1Usage) init() {
 	m.data.SetName("nvidia.gpu.bar1.usage")
-	m.data.SetDescription("Part of the GPU's memory window for the host (BAR1) that is mapped.")
+	m.data.SetDescription("Mapped part of the GPU's memory window for the host (BAR1).")
 	m.data.SetUnit("By")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(false)
@@ -1995,7 +1995,7 @@ type metricNvidiaGpuBusyTime struct {
 // init fills nvidia.gpu.busy.time metric with initial data.
 func (m *metricNvidiaGpuBusyTime) init() {
 	m.data.SetName("nvidia.gpu.busy.time")
-	m.data.SetDescription("Time that the GPU was busy since it was first read.")
+	m.data.SetDescription("Busy time of the GPU since its first reading.")
 	m.data.SetUnit("s")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(true)
@@ -2113,7 +2113,7 @@ type metricNvidiaGpuClockLimit struct {
 // init fills nvidia.gpu.clock.limit metric with initial data.
 func (m *metricNvidiaGpuClockLimit) init() {
 	m.data.SetName("nvidia.gpu.clock.limit")
-	m.data.SetDescription("Highest frequency that a clock can have.")
+	m.data.SetDescription("Highest possible frequency of a clock.")
 	m.data.SetUnit("Hz")
 	m.data.SetEmptyGauge()
 	m.data.Gauge().DataPoints().EnsureCapacity(m.capacity)
@@ -2171,7 +2171,7 @@ type metricNvidiaGpuDramUtilization struct {
 // init fills nvidia.gpu.dram.utilization metric with initial data.
 func (m *metricNvidiaGpuDramUtilization) init() {
 	m.data.SetName("nvidia.gpu.dram.utilization")
-	m.data.SetDescription("Part of the memory's bandwidth that was used since the last reading, 0 to 1.")
+	m.data.SetDescription("Fraction of the memory bandwidth that was used since the last reading, 0 to 1.")
 	m.data.SetUnit("1")
 	m.data.SetEmptyGauge()
 	m.data.Gauge().DataPoints().EnsureCapacity(m.capacity)
@@ -2228,7 +2228,7 @@ type metricNvidiaGpuDriverState struct {
 // init fills nvidia.gpu.driver.state metric with initial data.
 func (m *metricNvidiaGpuDriverState) init() {
 	m.data.SetName("nvidia.gpu.driver.state")
-	m.data.SetDescription("1 for the state that the NVIDIA driver is in, 0 for each other state.")
+	m.data.SetDescription("1 for the NVIDIA driver's current state, 0 for the other states.")
 	m.data.SetUnit("1")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(false)
@@ -2286,7 +2286,7 @@ type metricNvidiaGpuEccErrorsLifetime struct {
 // init fills nvidia.gpu.ecc.errors.lifetime metric with initial data.
 func (m *metricNvidiaGpuEccErrorsLifetime) init() {
 	m.data.SetName("nvidia.gpu.ecc.errors.lifetime")
-	m.data.SetDescription("Memory errors that ECC found in the GPU's life, by where they happened.")
+	m.data.SetDescription("Memory errors that ECC has found in the GPU's life, by location.")
 	m.data.SetUnit("{error}")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(true)
@@ -2406,7 +2406,7 @@ type metricNvidiaGpuMemoryControllerUtilization struct {
 // init fills nvidia.gpu.memory.controller.utilization metric with initial data.
 func (m *metricNvidiaGpuMemoryControllerUtilization) init() {
 	m.data.SetName("nvidia.gpu.memory.controller.utilization")
-	m.data.SetDescription("Part of the driver's last sample period in which memory was read or written, 0 to 1.")
+	m.data.SetDescription("Fraction of the driver's last sample period in which memory was read or written, 0 to 1.")
 	m.data.SetUnit("1")
 	m.data.SetEmptyGauge()
 	m.data.Gauge().DataPoints().EnsureCapacity(m.capacity)
@@ -2463,7 +2463,7 @@ type metricNvidiaGpuMemoryRemapFailed struct {
 // init fills nvidia.gpu.memory.remap_failed metric with initial data.
 func (m *metricNvidiaGpuMemoryRemapFailed) init() {
 	m.data.SetName("nvidia.gpu.memory.remap_failed")
-	m.data.SetDescription("1 where a bad row could not be remapped because there is none left to remap to, which means a repair; 0 otherwise.")
+	m.data.SetDescription("1 if a bad row could not be remapped because no spare row is left, which calls for a repair; 0 otherwise.")
 	m.data.SetUnit("1")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(false)
@@ -2522,7 +2522,7 @@ type metricNvidiaGpuMemoryRemapPending struct {
 // init fills nvidia.gpu.memory.remap_pending metric with initial data.
 func (m *metricNvidiaGpuMemoryRemapPending) init() {
 	m.data.SetName("nvidia.gpu.memory.remap_pending")
-	m.data.SetDescription("1 where a bad row is remapped at the next reset of the GPU, 0 otherwise.")
+	m.data.SetDescription("1 if a bad row will be remapped at the next reset of the GPU, 0 otherwise.")
 	m.data.SetUnit("1")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(false)
@@ -2581,7 +2581,7 @@ type metricNvidiaGpuMemoryRemappedRows struct {
 // init fills nvidia.gpu.memory.remapped_rows metric with initial data.
 func (m *metricNvidiaGpuMemoryRemappedRows) init() {
 	m.data.SetName("nvidia.gpu.memory.remapped_rows")
-	m.data.SetDescription("Rows of memory that were remapped in the GPU's life.")
+	m.data.SetDescription("Memory rows that were remapped in the GPU's life.")
 	m.data.SetUnit("{row}")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(true)
@@ -2641,7 +2641,7 @@ type metricNvidiaGpuMemoryReserved struct {
 // init fills nvidia.gpu.memory.reserved metric with initial data.
 func (m *metricNvidiaGpuMemoryReserved) init() {
 	m.data.SetName("nvidia.gpu.memory.reserved")
-	m.data.SetDescription("Memory that the driver keeps for itself.")
+	m.data.SetDescription("Memory that the driver reserves for itself.")
 	m.data.SetUnit("By")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(false)
@@ -2700,7 +2700,7 @@ type metricNvidiaGpuMemoryRetiredPages struct {
 // init fills nvidia.gpu.memory.retired_pages metric with initial data.
 func (m *metricNvidiaGpuMemoryRetiredPages) init() {
 	m.data.SetName("nvidia.gpu.memory.retired_pages")
-	m.data.SetDescription("Pages of memory that were retired in the GPU's life, of GPUs before Ampere.")
+	m.data.SetDescription("Memory pages that were retired in the GPU's life. Only GPUs before Ampere have it.")
 	m.data.SetUnit("{page}")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(true)
@@ -3115,7 +3115,7 @@ type metricNvidiaGpuPcieThroughput struct {
 // init fills nvidia.gpu.pcie.throughput metric with initial data.
 func (m *metricNvidiaGpuPcieThroughput) init() {
 	m.data.SetName("nvidia.gpu.pcie.throughput")
-	m.data.SetDescription("Data rate over PCIe during 20 ms.")
+	m.data.SetDescription("Data rate over PCIe in 20 ms.")
 	m.data.SetUnit("By/s")
 	m.data.SetEmptyGauge()
 	m.data.Gauge().DataPoints().EnsureCapacity(m.capacity)
@@ -3173,7 +3173,7 @@ type metricNvidiaGpuPerformanceState struct {
 // init fills nvidia.gpu.performance_state metric with initial data.
 func (m *metricNvidiaGpuPerformanceState) init() {
 	m.data.SetName("nvidia.gpu.performance_state")
-	m.data.SetDescription("Performance state, 0 for the fastest to 15.")
+	m.data.SetDescription("Performance state from 0, the fastest, to 15.")
 	m.data.SetUnit("")
 	m.data.SetEmptyGauge()
 	m.data.Gauge().DataPoints().EnsureCapacity(m.capacity)
@@ -3230,7 +3230,7 @@ type metricNvidiaGpuPipeUtilization struct {
 // init fills nvidia.gpu.pipe.utilization metric with initial data.
 func (m *metricNvidiaGpuPipeUtilization) init() {
 	m.data.SetName("nvidia.gpu.pipe.utilization")
-	m.data.SetDescription("Part of the cycles since the last reading in which a kind of arithmetic unit was busy, 0 to 1.")
+	m.data.SetDescription("Fraction of the cycles since the last reading in which a kind of arithmetic unit was busy, 0 to 1.")
 	m.data.SetUnit("1")
 	m.data.SetEmptyGauge()
 	m.data.Gauge().DataPoints().EnsureCapacity(m.capacity)
@@ -3288,7 +3288,7 @@ type metricNvidiaGpuPowerInstant struct {
 // init fills nvidia.gpu.power.instant metric with initial data.
 func (m *metricNvidiaGpuPowerInstant) init() {
 	m.data.SetName("nvidia.gpu.power.instant")
-	m.data.SetDescription("Power that is drawn at this moment.")
+	m.data.SetDescription("Present power.")
 	m.data.SetUnit("W")
 	m.data.SetEmptyGauge()
 	m.data.Gauge().DataPoints().EnsureCapacity(m.capacity)
@@ -3346,7 +3346,7 @@ type metricNvidiaGpuPowerLimit struct {
 // init fills nvidia.gpu.power.limit metric with initial data.
 func (m *metricNvidiaGpuPowerLimit) init() {
 	m.data.SetName("nvidia.gpu.power.limit")
-	m.data.SetDescription("Limit of the power.")
+	m.data.SetDescription("Power limit.")
 	m.data.SetUnit("W")
 	m.data.SetEmptyGauge()
 	m.data.Gauge().DataPoints().EnsureCapacity(m.capacity)
@@ -3461,7 +3461,7 @@ type metricNvidiaGpuProcessMemoryUsage struct {
 // init fills nvidia.gpu.process.memory.usage metric with initial data.
 func (m *metricNvidiaGpuProcessMemoryUsage) init() {
 	m.data.SetName("nvidia.gpu.process.memory.usage")
-	m.data.SetDescription("Memory of the GPU that one process uses.")
+	m.data.SetDescription("GPU memory of one process.")
 	m.data.SetUnit("By")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(false)
@@ -3521,7 +3521,7 @@ type metricNvidiaGpuProcessUtilization struct {
 // init fills nvidia.gpu.process.utilization metric with initial data.
 func (m *metricNvidiaGpuProcessUtilization) init() {
 	m.data.SetName("nvidia.gpu.process.utilization")
-	m.data.SetDescription("Part of the time since the last reading of processes in which one process used a part of the GPU, 0 to 1.")
+	m.data.SetDescription("Fraction of the time since the processes were last read in which one process used an engine of the GPU, 0 to 1.")
 	m.data.SetUnit("1")
 	m.data.SetEmptyGauge()
 	m.data.Gauge().DataPoints().EnsureCapacity(m.capacity)
@@ -3640,7 +3640,7 @@ type metricNvidiaGpuRecoveryAction struct {
 // init fills nvidia.gpu.recovery.action metric with initial data.
 func (m *metricNvidiaGpuRecoveryAction) init() {
 	m.data.SetName("nvidia.gpu.recovery.action")
-	m.data.SetDescription("What the driver says has to be done to make the GPU work again: 0 nothing, 1 reset the GPU, 2 reboot the host, 3 drain peer-to-peer traffic, 4 drain and reset, 5 recover the IMEX domain.")
+	m.data.SetDescription("Action that the driver asks for to make the GPU work again: 0 nothing, 1 reset the GPU, 2 reboot the host, 3 drain peer-to-peer traffic, 4 drain and reset, 5 recover the IMEX domain.")
 	m.data.SetUnit("")
 	m.data.SetEmptyGauge()
 	m.data.Gauge().DataPoints().EnsureCapacity(m.capacity)
@@ -3697,7 +3697,7 @@ type metricNvidiaGpuSmOccupancy struct {
 // init fills nvidia.gpu.sm.occupancy metric with initial data.
 func (m *metricNvidiaGpuSmOccupancy) init() {
 	m.data.SetName("nvidia.gpu.sm.occupancy")
-	m.data.SetDescription("Mean part of the warps that the SMs could hold which were resident since the last reading, 0 to 1.")
+	m.data.SetDescription("Mean number of resident warps since the last reading as a fraction of the SMs' capacity, 0 to 1.")
 	m.data.SetUnit("1")
 	m.data.SetEmptyGauge()
 	m.data.Gauge().DataPoints().EnsureCapacity(m.capacity)
@@ -3754,7 +3754,7 @@ type metricNvidiaGpuSmUtilization struct {
 // init fills nvidia.gpu.sm.utilization metric with initial data.
 func (m *metricNvidiaGpuSmUtilization) init() {
 	m.data.SetName("nvidia.gpu.sm.utilization")
-	m.data.SetDescription("Mean part of the SMs that were busy since the last reading, 0 to 1.")
+	m.data.SetDescription("Mean fraction of the SMs that were busy since the last reading, 0 to 1.")
 	m.data.SetUnit("1")
 	m.data.SetEmptyGauge()
 	m.data.Gauge().DataPoints().EnsureCapacity(m.capacity)
@@ -3811,7 +3811,7 @@ type metricNvidiaGpuThrottleActive struct {
 // init fills nvidia.gpu.throttle.active metric with initial data.
 func (m *metricNvidiaGpuThrottleActive) init() {
 	m.data.SetName("nvidia.gpu.throttle.active")
-	m.data.SetDescription("1 while something holds the clocks down, 0 otherwise.")
+	m.data.SetDescription("1 while the reason lowers the clocks, 0 otherwise.")
 	m.data.SetUnit("1")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(false)
@@ -3871,7 +3871,7 @@ type metricNvidiaGpuThrottleTime struct {
 // init fills nvidia.gpu.throttle.time metric with initial data.
 func (m *metricNvidiaGpuThrottleTime) init() {
 	m.data.SetName("nvidia.gpu.throttle.time")
-	m.data.SetDescription("Time for which something has held the clocks down since the driver was loaded.")
+	m.data.SetDescription("Time for which the reason has lowered the clocks since the driver was loaded.")
 	m.data.SetUnit("s")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(true)
@@ -3989,7 +3989,7 @@ type metricNvidiaGpuWorkloadMemoryUsage struct {
 // init fills nvidia.gpu.workload.memory.usage metric with initial data.
 func (m *metricNvidiaGpuWorkloadMemoryUsage) init() {
 	m.data.SetName("nvidia.gpu.workload.memory.usage")
-	m.data.SetDescription("Memory of the GPU that one workload's processes use together.")
+	m.data.SetDescription("GPU memory of one workload's processes together.")
 	m.data.SetUnit("By")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(false)
@@ -4048,7 +4048,7 @@ type metricNvidiaGpuWorkloadUtilization struct {
 // init fills nvidia.gpu.workload.utilization metric with initial data.
 func (m *metricNvidiaGpuWorkloadUtilization) init() {
 	m.data.SetName("nvidia.gpu.workload.utilization")
-	m.data.SetDescription("Part of the time since the last reading of processes in which a workload's processes used the GPU, 0 to 1.")
+	m.data.SetDescription("Fraction of the time since the processes were last read in which a workload's processes used the GPU, 0 to 1.")
 	m.data.SetUnit("1")
 	m.data.SetEmptyGauge()
 	m.data.Gauge().DataPoints().EnsureCapacity(m.capacity)
@@ -4105,7 +4105,7 @@ type metricNvidiaGpuXidErrors struct {
 // init fills nvidia.gpu.xid.errors metric with initial data.
 func (m *metricNvidiaGpuXidErrors) init() {
 	m.data.SetName("nvidia.gpu.xid.errors")
-	m.data.SetDescription("Errors that the driver reported with a code (XID) since the receiver first saw the GPU.")
+	m.data.SetDescription("Errors that the driver has reported with a code (XID) since the receiver first read the GPU.")
 	m.data.SetUnit("{error}")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(true)

@@ -111,13 +111,13 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	var err, errs error
 	builder.ReceiverGpuAbandonedCalls, err = builder.meter.Int64Counter(
 		"otelcol_receiver_gpu_abandoned_calls",
-		metric.WithDescription("Number of NVML calls that were left behind because they did not return in time. [Development]"),
+		metric.WithDescription("Number of NVML calls that were abandoned because they did not return in time. [Development]"),
 		metric.WithUnit("{call}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverGpuCallDuration, err = builder.meter.Float64Histogram(
 		"otelcol_receiver_gpu_call_duration",
-		metric.WithDescription("How long NVML calls took, by what they returned. [Development]"),
+		metric.WithDescription("Duration of NVML calls by return code. [Development]"),
 		metric.WithUnit("s"),
 		metric.WithExplicitBucketBoundaries([]float64{1e-06, 1e-05, 0.0001, 0.001, 0.01, 0.1, 1, 10}...),
 	)
@@ -130,31 +130,31 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverGpuDriverStarts, err = builder.meter.Int64Counter(
 		"otelcol_receiver_gpu_driver_starts",
-		metric.WithDescription("Number of times the NVIDIA driver was opened, the first time included. [Development]"),
+		metric.WithDescription("Number of times the NVIDIA driver was opened, including the first. [Development]"),
 		metric.WithUnit("{start}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverGpuDroppedEvents, err = builder.meter.Int64Counter(
 		"otelcol_receiver_gpu_dropped_events",
-		metric.WithDescription("Number of events (XID) that were not told, as log records because they came faster than they were taken, in metrics because there were too many GPUs or codes. [Development]"),
+		metric.WithDescription("Number of events (XID) without a log record because they came faster than the pipeline took them, or without a series of their own because there were too many GPUs or codes. [Development]"),
 		metric.WithUnit("{event}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverGpuDroppedValues, err = builder.meter.Int64Counter(
 		"otelcol_receiver_gpu_dropped_values",
-		metric.WithDescription("Number of values that cannot be true and were dropped. [Development]"),
+		metric.WithDescription("Number of impossible values that were dropped. [Development]"),
 		metric.WithUnit("{value}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverGpuFailedCalls, err = builder.meter.Int64Counter(
 		"otelcol_receiver_gpu_failed_calls",
-		metric.WithDescription("Number of NVML calls that failed, without those that the GPU does not support. [Development]"),
+		metric.WithDescription("Number of failed NVML calls, without those that the GPU does not support. [Development]"),
 		metric.WithUnit("{call}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverGpuMergedWorkloads, err = builder.meter.Int64Counter(
 		"otelcol_receiver_gpu_merged_workloads",
-		metric.WithDescription("Number of workloads beyond the limit of a GPU, which were counted in the series without attributes. [Development]"),
+		metric.WithDescription("Number of workloads beyond the limit of a GPU, which count in the series without workload attributes. [Development]"),
 		metric.WithUnit("{workload}"),
 	)
 	errs = errors.Join(errs, err)
@@ -166,7 +166,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverGpuUnsupportedCalls, err = builder.meter.Int64ObservableGauge(
 		"otelcol_receiver_gpu_unsupported_calls",
-		metric.WithDescription("Number of GPUs and MIG devices that do not have an NVML call. [Development]"),
+		metric.WithDescription("Number of GPUs and MIG devices that do not support an NVML call. [Development]"),
 		metric.WithUnit("{gpu}"),
 	)
 	errs = errors.Join(errs, err)

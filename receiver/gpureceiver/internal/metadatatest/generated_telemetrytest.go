@@ -24,7 +24,7 @@ func NewSettings(tt *componenttest.Telemetry) receiver.Settings {
 func AssertEqualReceiverGpuAbandonedCalls(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_gpu_abandoned_calls",
-		Description: "Number of NVML calls that were left behind because they did not return in time. [Development]",
+		Description: "Number of NVML calls that were abandoned because they did not return in time. [Development]",
 		Unit:        "{call}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -40,7 +40,7 @@ func AssertEqualReceiverGpuAbandonedCalls(t *testing.T, tt *componenttest.Teleme
 func AssertEqualReceiverGpuCallDuration(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.HistogramDataPoint[float64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_gpu_call_duration",
-		Description: "How long NVML calls took, by what they returned. [Development]",
+		Description: "Duration of NVML calls by return code. [Development]",
 		Unit:        "s",
 		Data: metricdata.Histogram[float64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -71,7 +71,7 @@ func AssertEqualReceiverGpuDriverAttempts(t *testing.T, tt *componenttest.Teleme
 func AssertEqualReceiverGpuDriverStarts(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_gpu_driver_starts",
-		Description: "Number of times the NVIDIA driver was opened, the first time included. [Development]",
+		Description: "Number of times the NVIDIA driver was opened, including the first. [Development]",
 		Unit:        "{start}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -87,7 +87,7 @@ func AssertEqualReceiverGpuDriverStarts(t *testing.T, tt *componenttest.Telemetr
 func AssertEqualReceiverGpuDroppedEvents(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_gpu_dropped_events",
-		Description: "Number of events (XID) that were not told, as log records because they came faster than they were taken, in metrics because there were too many GPUs or codes. [Development]",
+		Description: "Number of events (XID) without a log record because they came faster than the pipeline took them, or without a series of their own because there were too many GPUs or codes. [Development]",
 		Unit:        "{event}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -103,7 +103,7 @@ func AssertEqualReceiverGpuDroppedEvents(t *testing.T, tt *componenttest.Telemet
 func AssertEqualReceiverGpuDroppedValues(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_gpu_dropped_values",
-		Description: "Number of values that cannot be true and were dropped. [Development]",
+		Description: "Number of impossible values that were dropped. [Development]",
 		Unit:        "{value}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -119,7 +119,7 @@ func AssertEqualReceiverGpuDroppedValues(t *testing.T, tt *componenttest.Telemet
 func AssertEqualReceiverGpuFailedCalls(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_gpu_failed_calls",
-		Description: "Number of NVML calls that failed, without those that the GPU does not support. [Development]",
+		Description: "Number of failed NVML calls, without those that the GPU does not support. [Development]",
 		Unit:        "{call}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -135,7 +135,7 @@ func AssertEqualReceiverGpuFailedCalls(t *testing.T, tt *componenttest.Telemetry
 func AssertEqualReceiverGpuMergedWorkloads(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_gpu_merged_workloads",
-		Description: "Number of workloads beyond the limit of a GPU, which were counted in the series without attributes. [Development]",
+		Description: "Number of workloads beyond the limit of a GPU, which count in the series without workload attributes. [Development]",
 		Unit:        "{workload}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -165,7 +165,7 @@ func AssertEqualReceiverGpuSeenGpus(t *testing.T, tt *componenttest.Telemetry, d
 func AssertEqualReceiverGpuUnsupportedCalls(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_gpu_unsupported_calls",
-		Description: "Number of GPUs and MIG devices that do not have an NVML call. [Development]",
+		Description: "Number of GPUs and MIG devices that do not support an NVML call. [Development]",
 		Unit:        "{gpu}",
 		Data: metricdata.Gauge[int64]{
 			DataPoints: dps,

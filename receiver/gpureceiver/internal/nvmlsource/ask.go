@@ -2,8 +2,8 @@ package nvmlsource
 
 import "time"
 
-// ask makes a call, turns a panic of the binding into a status, and tells how
-// long it took.
+// ask makes a call, turns a panic of the binding into a status, and reports the
+// call's duration.
 func ask[T any](name string, called func(call, status string, took time.Duration), question func() (T, status)) (T, status) {
 	begin := time.Now()
 	value, result := guard(question)

@@ -13,31 +13,32 @@ type outcome int
 const (
 	// completed means that the job has run to its end.
 	completed outcome = iota
-	// refused means that the job has not run and never will: an earlier one
-	// about the same subject hangs, or the goroutine was busy all the time.
+	// refused means that the job has not run and never will: an earlier job
+	// with the same subject hangs, or the goroutine was busy all the time.
 	refused
-	// abandoned means that the job is still running and nobody waits for it.
+	// abandoned means that the job still runs and its result is ignored.
 	abandoned
 )
 
 // calls makes all calls into NVML of this process on one goroutine, because
-// NVML's own locking is not to be trusted. A goroutine whose call does not
-// return in time is left behind and another takes its place, also for those
-// who wait already; its subject gets no further calls until it returns. There
-// are at most as many goroutines as subjects, and one more.
+// NVML's own locking is not reliable. If a call does not return in time, its
+// goroutine is abandoned and another one takes over, also for the jobs that wait
+// already. The call's subject gets no further calls until it returns. There is
+// at most one goroutine more than there are subjects.
 type calls struct {
-	// jobs is received from by the current goroutine, whichever that is.
+	// The current goroutine receives from jobs.
 	jobs chan *job
 
 	mu      sync.Mutex
 	hung    map[string]struct{}
 	current *thread
-	// waiting counts those who send to jobs.
+	// waiting is the number of senders to jobs.
 	waiting int
-	// returned is closed and made anew each time a hung call returns.
+	// returned is closed when a hung call returns. It is nil while nothing
+	// waits for that.
 	returned chan struct{}
-	// rounds counts the rounds under way. idle is closed when the last of
-	// them ends, and nil while nobody waits for that.
+	// rounds is the number of rounds that run. idle is closed when the last of
+	// them ends, and nil while nothing waits for that.
 	rounds int
 	idle   chan struct{}
 }
@@ -54,18 +55,18 @@ type step struct {
 	run     func()
 }
 
-// job is a series of steps that the goroutine makes without going back to the
-// one who waits. What follows finished is guarded by calls.mu.
+// job is a series of steps that the goroutine runs without a pause. The fields
+// after finished are guarded by calls.mu.
 type job struct {
 	steps    []step
 	finished chan struct{}
 
 	state jobState
-	// outcomes are those of the steps that have ended, in their order.
+	// outcomes are the outcomes of the steps that have ended, in their order.
 	outcomes []outcome
 	// begun is when the step that runs began.
 	begun time.Time
-	// skipped is true where the present step is not made, because its subject
+	// skipped is true if the present step does not run, because its subject
 	// hangs.
 	skipped bool
 	// thread is the goroutine that runs it.
@@ -78,9 +79,9 @@ type jobState int
 const (
 	jobWaits jobState = iota
 	jobRuns
-	// jobLeft means that a step runs and nobody waits for it. The steps after
-	// it are not made.
-	jobLeft
+	// jobAbandoned means that a step runs and its result is ignored. The steps
+	// after it do not run.
+	jobAbandoned
 	// jobEnded means that nothing more of it will run.
 	jobEnded
 )
@@ -89,16 +90,16 @@ func newCalls() *calls {
 	return &calls{jobs: make(chan *job), hung: make(map[string]struct{})}
 }
 
-// do makes one step. See doAll.
+// do runs one step. See doAll.
 func (c *calls) do(ctx context.Context, timeout time.Duration, subject string, run func()) outcome {
 	return c.doAll(ctx, timeout, []step{{subject, run}})[0]
 }
 
-// doAll makes the steps on the goroutine, one after the other, and waits for
-// them. It waits no longer than the timeout for the end of each, and twice
-// that for its turn, because the call before it may take that long to be left
-// behind. It waits for neither beyond the end of ctx. A step that is left
-// behind costs the steps after it nothing but that time.
+// doAll runs the steps on the goroutine, one after the other, and waits for
+// them: up to the timeout for the end of each step, and up to twice the timeout
+// for its start, because the call before it may take that long to be abandoned.
+// It stops waiting when ctx ends. An abandoned step costs the steps after it
+// that time only.
 func (c *calls) doAll(ctx context.Context, timeout time.Duration, steps []step) []outcome {
 	outcomes := make([]outcome, 0, len(steps))
 	timer := time.NewTimer(timeout)
@@ -132,8 +133,8 @@ func (c *calls) send(ctx context.Context, timer *time.Timer, j *job) (sent bool)
 	return false
 }
 
-// wait returns the outcomes of as many steps as have ended, one or more: the
-// job ends early where a step is left behind, or where others wait.
+// wait returns the outcomes of the first steps, one or more: the job ends early
+// if a step is abandoned, or if another job waits.
 func (c *calls) wait(ctx context.Context, timer *time.Timer, timeout time.Duration, j *job) []outcome {
 	timer.Reset(timeout)
 	for {
@@ -152,8 +153,8 @@ func (c *calls) wait(ctx context.Context, timer *time.Timer, timeout time.Durati
 	}
 }
 
-// enter counts one who waits, and makes sure that there is a goroutine to
-// wait for. It reports false for a subject that hangs.
+// enter counts a sender, and makes sure that there is a goroutine. It reports
+// false for a subject that hangs.
 func (c *calls) enter(subject string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -173,9 +174,9 @@ func (c *calls) leave() {
 	c.waiting--
 }
 
-// collect returns what became of a job's steps: nothing while one runs that
-// has time left, and how much that is. One that has none, or that is
-// interrupted, is left behind with its goroutine.
+// collect returns the outcomes of a job's steps. While a step has time left it
+// returns nil and that time. A step without time left, or that is interrupted, is
+// abandoned with its goroutine.
 func (c *calls) collect(j *job, timeout time.Duration, interrupted bool) (outcomes []outcome, left time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -187,7 +188,7 @@ func (c *calls) collect(j *job, timeout time.Duration, interrupted bool) (outcom
 		if left = timeout - time.Since(j.begun); left > 0 && !interrupted {
 			return nil, left
 		}
-		j.state = jobLeft
+		j.state = jobAbandoned
 		c.hung[j.subject()] = struct{}{}
 		if c.current == j.thread {
 			c.current = nil
@@ -224,10 +225,10 @@ func (c *calls) startThread() *thread {
 	return t
 }
 
-// make makes the steps of a job, and reports whether the goroutine was left
-// behind meanwhile.
+// make runs the steps of a job, and reports whether the goroutine was abandoned
+// meanwhile.
 func (c *calls) make(t *thread, j *job) (left bool) {
-	// Only others wait from now on.
+	// This job no longer waits.
 	c.leave()
 	for i := range j.steps {
 		if c.begin(t, j) {
@@ -241,8 +242,8 @@ func (c *calls) make(t *thread, j *job) (left bool) {
 	return false
 }
 
-// begin reports whether the next step is to be made. It is not where nobody
-// waits any more, or where its subject hangs.
+// begin reports whether to run the next step: not if the job has ended, or if
+// the step's subject hangs.
 func (c *calls) begin(t *thread, j *job) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -256,15 +257,15 @@ func (c *calls) begin(t *thread, j *job) bool {
 }
 
 // end ends a step, and reports whether the job has ended with it, and whether
-// the goroutine was left behind meanwhile. A job ends early where others wait,
-// so that they get their turn.
+// the goroutine was abandoned meanwhile. A job ends early if another one waits,
+// which then runs before the rest.
 func (c *calls) end(j *job) (ended, left bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch j.state {
 	case jobEnded:
 		return true, false
-	case jobLeft:
+	case jobAbandoned:
 		delete(c.hung, j.subject())
 		if c.returned != nil {
 			close(c.returned)
@@ -287,8 +288,8 @@ func (c *calls) end(j *job) (ended, left bool) {
 	return true, false
 }
 
-// hangs reports whether a call about a subject, or about any where subject is
-// empty, has not returned in time and still runs.
+// hangs reports whether an abandoned call about a subject still runs. An empty
+// subject stands for any.
 func (c *calls) hangs(subject string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -316,9 +317,9 @@ func (c *calls) endRound() {
 	}
 }
 
-// waitForIdle waits until no round is under way, or one has just ended: where
-// each begins as soon as the one before ends, a slow call still gets its turn
-// between two of them. It reports false where ctx ended before.
+// waitForIdle waits until no round runs, or one has just ended, so that a slow
+// call is made between two rounds even if there is no pause. It reports false if
+// ctx ends before.
 func (c *calls) waitForIdle(ctx context.Context) bool {
 	c.mu.Lock()
 	if c.rounds == 0 {
@@ -364,8 +365,7 @@ func (c *calls) settle(ctx context.Context, timeout time.Duration) bool {
 	}
 }
 
-// stop ends the goroutine that is not left behind, and waits for it. No do
-// may be under way.
+// stop ends the current goroutine and waits for it. No do or doAll may run.
 func (c *calls) stop() {
 	c.mu.Lock()
 	t := c.current
@@ -378,7 +378,7 @@ func (c *calls) stop() {
 	<-t.done
 }
 
-// process-wide calls, because one process has one NVML.
+// The calls are process-wide, because one process has one NVML.
 var (
 	processCallsMu   sync.Mutex
 	processCalls     = newCalls()

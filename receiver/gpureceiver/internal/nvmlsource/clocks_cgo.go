@@ -51,7 +51,7 @@ func (g *boundGPU) clockCalls(fields *fieldBatch) []call {
 	)
 }
 
-// throttleReasons asks by the newer of two names of the same call.
+// throttleReasons uses the newer of two names of the same call.
 func (g *boundGPU) throttleReasons() (func(*device.Readings), status) {
 	var reasons uint64
 	var ret nvml.Return

@@ -10,22 +10,22 @@ import (
 )
 
 const (
-	// eventsSubject is the subject of calls that prepare or end events, so
-	// that one that hangs costs nothing but events.
+	// eventsSubject is the subject of calls that start or stop events, so that
+	// one that hangs affects events only.
 	eventsSubject = "events"
-	// eventWait is how long one wait for an event takes at most. NVML has no
-	// way to end one, so that it is what closing the library has to wait for.
+	// eventWait is the longest wait for an event. NVML cannot interrupt a wait,
+	// so that closing the library takes as long.
 	eventWait = 100 * time.Millisecond
-	// maxEventRetry is the longest pause after waits that failed, and
-	// lostEventRetry the pause after one that told of a lost GPU: the others
-	// still tell theirs.
+	// maxEventRetry is the longest pause after failed waits, and
+	// lostEventRetry the pause after a wait that failed because of a lost GPU:
+	// the other GPUs still report events.
 	maxEventRetry  = 30 * time.Second
 	lostEventRetry = time.Second
 )
 
-// eventLibrary is a library that tells events.
+// eventLibrary is a library that reports events.
 type eventLibrary interface {
-	// NewEventSet returns a set that nothing is registered in yet.
+	// NewEventSet returns an empty set.
 	NewEventSet() (eventSet, status)
 }
 
@@ -36,42 +36,41 @@ type eventSet interface {
 	Register(g gpu) status
 	// Wait returns the next XID. statusNVMLTimeout means that there was none.
 	Wait(timeout time.Duration) (xid, status)
-	// Free lets the set go. Nobody may be waiting.
+	// Free releases the set. No Wait may run.
 	Free() status
 }
 
-// xid is an event as NVML tells it.
+// xid is an event as NVML reports it.
 type xid struct {
-	// from reports whether a GPU is the one that the event comes from.
+	// from reports whether the event is about a GPU.
 	from func(g gpu) bool
 	code uint64
-	// The instances are noInstance where the event concerns the whole GPU.
+	// The instances are noInstance if the event concerns the whole GPU.
 	gpuInstance, computeInstance uint32
 }
 
-// noInstance is what NVML gives where there is no MIG device.
+// noInstance is NVML's value for no MIG device.
 const noInstance = ^uint32(0)
 
-// events tells the XIDs of the GPUs of one session with the driver.
+// events reports the XIDs of the GPUs of one session with the driver.
 type events struct {
 	set  eventSet
 	quit chan struct{}
 	done chan struct{}
 
 	mu sync.Mutex
-	// gpus are those that are registered.
+	// gpus are the registered ones.
 	gpus []registeredGPU
 }
 
-// registeredGPU is a GPU whose events are told.
+// registeredGPU is a GPU whose events are reported.
 type registeredGPU struct {
 	handle   gpu
 	identity device.Identity
 }
 
-// watchEvents registers every GPU that is not registered yet, in a set that it
-// makes for the first one. It marks what it has tried, so that a GPU without
-// events is not asked each time.
+// watchEvents registers the GPUs that are new, and creates the set with the
+// first. It marks each GPU, so that one without events is not tried each time.
 func (s *Source) watchEvents(ctx context.Context) {
 	lib, can := s.library.(eventLibrary)
 	if !can || s.releases() {
@@ -121,12 +120,12 @@ func (s *Source) watchEvents(ctx context.Context) {
 	if s.events == nil {
 		s.events = r.events
 		session := device.Event{Host: s.host, DriverVersion: s.driverVersion, CUDAVersion: s.cudaVersion}
-		go s.events.run(session, s.opts, s.tell)
+		go s.events.run(session, s.opts, s.emit)
 	}
 }
 
-// reviveEvents makes an end of events that were to end and did not in time, so
-// that all GPUs are registered again. Until then nobody listens to them.
+// reviveEvents stops events that did not stop in time before, so that all GPUs
+// are registered again. Until then their events are not reported.
 func (s *Source) reviveEvents(ctx context.Context) {
 	if !s.events.ending() {
 		return
@@ -147,8 +146,8 @@ type registration struct {
 	failures   []failure
 }
 
-// fill makes the calls. A set that nobody wants any more, or that nothing is
-// registered in, is freed.
+// fill makes the calls. A set that is no longer wanted, or in which no GPU is
+// registered, is freed.
 func (r *registration) fill(lib eventLibrary, gpus []*knownGPU, called func(string, string, time.Duration)) {
 	done := registration{events: r.events}
 	done.register(lib, gpus, called)
@@ -190,9 +189,9 @@ func (r *registration) failed(call string, result status) {
 	}
 }
 
-// stopEvents ends the waiting and frees the set. It reports false where the
-// wait does not come to its end, in which case the library must stay open. A
-// wait that did not end in time before is not waited for again.
+// stopEvents ends the waiting and frees the set. It reports false if the wait
+// does not end in time, in which case the library must stay open. A wait that did
+// not end in time before is only checked.
 func (s *Source) stopEvents(ctx context.Context) bool {
 	if s.events == nil {
 		return true
@@ -201,14 +200,14 @@ func (s *Source) stopEvents(ctx context.Context) bool {
 		return false
 	}
 	set := s.events.set
-	// A set that cannot be freed is the driver's to clean up, when the library
-	// is closed.
+	// The driver cleans up a set that cannot be freed, when the library is
+	// closed.
 	_ = s.calls.do(ctx, s.opts.CallTimeout, eventsSubject, func() { guardStatus(set.Free) })
 	s.events = nil
 	return true
 }
 
-// end tells the waiting to end, and reports whether it has.
+// end stops the waiting, and reports whether it has ended in time.
 func (e *events) end(ctx context.Context) bool {
 	if e.ending() {
 		select {
@@ -230,7 +229,7 @@ func (e *events) end(ctx context.Context) bool {
 	return false
 }
 
-// ending reports whether the waiting was told to end. There may be none.
+// ending reports whether end was called. The receiver may be nil.
 func (e *events) ending() bool {
 	if e == nil {
 		return false
@@ -243,9 +242,9 @@ func (e *events) ending() bool {
 	}
 }
 
-// run waits for events until quit. It makes no other call, because all others
-// are another goroutine's.
-func (e *events) run(session device.Event, opts Options, tell func(device.Event)) {
+// run waits for events until quit. It makes no other call, because another
+// goroutine makes those.
+func (e *events) run(session device.Event, opts Options, emit func(device.Event)) {
 	defer close(e.done)
 	var failing retry
 	for {
@@ -259,7 +258,7 @@ func (e *events) run(session device.Event, opts Options, tell func(device.Event)
 		switch result {
 		case statusSuccess:
 			failing.succeeded()
-			e.tell(event, session, opts.Now(), tell)
+			e.report(event, session, opts.Now(), emit)
 		case statusNVMLTimeout:
 			failing.succeeded()
 		case statusGPUIsLost:
@@ -276,7 +275,7 @@ func (e *events) run(session device.Event, opts Options, tell func(device.Event)
 	}
 }
 
-// sleep reports false where quit came before the end.
+// sleep reports false if quit comes before its end.
 func (e *events) sleep(pause time.Duration) bool {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
@@ -288,9 +287,9 @@ func (e *events) sleep(pause time.Duration) bool {
 	}
 }
 
-// tell finds the GPU of an event by its handle. An event of a GPU that is not
-// registered cannot be told of anyone.
-func (e *events) tell(event xid, told device.Event, at time.Time, tell func(device.Event)) {
+// report emits an event with its GPU, which it finds by the handle. An event
+// of a GPU that is not registered is ignored.
+func (e *events) report(event xid, reported device.Event, at time.Time, emit func(device.Event)) {
 	if event.from == nil {
 		return
 	}
@@ -298,9 +297,9 @@ func (e *events) tell(event xid, told device.Event, at time.Time, tell func(devi
 	defer e.mu.Unlock()
 	for _, g := range e.gpus {
 		if event.from(g.handle) {
-			told.Time, told.GPU, told.Code = at, g.identity, event.code
-			told.GPUInstance, told.ComputeInstance = instance(event.gpuInstance), instance(event.computeInstance)
-			tell(told)
+			reported.Time, reported.GPU, reported.Code = at, g.identity, event.code
+			reported.GPUInstance, reported.ComputeInstance = instance(event.gpuInstance), instance(event.computeInstance)
+			emit(reported)
 			return
 		}
 	}

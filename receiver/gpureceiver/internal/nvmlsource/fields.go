@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// valueType is how NVML says what its untyped values are.
+// valueType is NVML's type of an untyped value.
 type valueType uint32
 
 // The types of values, with NVML's numbers.
@@ -20,9 +20,8 @@ const (
 	typeUnsignedShort    valueType = 6
 )
 
-// number decodes a value. It reports false for a type that this package does
-// not know, and for what is no number. Long is of 64 bits on every platform
-// that this package is built for.
+// number decodes a value. It reports false for an unknown type, and for NaN and
+// infinity. Long has 64 bits on every platform that this package supports.
 func (t valueType) number(raw [8]byte) (float64, bool) {
 	order := binary.NativeEndian
 	switch t {
@@ -48,7 +47,7 @@ func (t valueType) long() bool {
 	return t == typeUnsignedLong || t == typeUnsignedLongLong
 }
 
-// The fields that are asked for, with NVML's numbers.
+// The fields with NVML's numbers.
 const (
 	fieldNVLinkCRCFlit    = 38
 	fieldNVLinkCRCData    = 45
@@ -70,11 +69,11 @@ const (
 	fieldNVLink5TX        = 202
 	fieldNVLink5RX        = 204
 	fieldRecoveryAction   = 230
-	// The numbers of these three are not the same in every header: that of
-	// CUDA 12.9 and 13.0 has 251 to 253 in their place, and has settings of
-	// power smoothing at 269 to 271. Those before it have none. A counter of
-	// nanoseconds has 64 bits, and a setting has not, which tells them apart.
-	// 251 to 253 are never asked for: newer drivers answer them with settings.
+	// The numbers of these three depend on the header: in CUDA 12.9 and 13.0
+	// they are 251 to 253, and 269 to 271 are settings of power smoothing.
+	// Earlier headers have none of them. A counter of nanoseconds has 64 bits
+	// and a setting has fewer, which distinguishes them. 251 to 253 are never
+	// used, because newer drivers answer them with settings.
 	fieldThrottleSWThermal  = 269
 	fieldThrottleHWThermal  = 270
 	fieldThrottlePowerBrake = 271
@@ -89,7 +88,7 @@ const (
 	moduleScope = 1
 )
 
-// fieldKey is a field and what it is asked about.
+// fieldKey is a field and its scope.
 type fieldKey struct {
 	id, scope uint32
 }
@@ -101,7 +100,7 @@ var (
 	allLinksSent = fieldKey{fieldNVLinkDataTX, allLinks}
 )
 
-// fieldAnswer is what NVML tells about one field.
+// fieldAnswer is NVML's answer for one field.
 type fieldAnswer struct {
 	key    fieldKey
 	result status
@@ -112,8 +111,8 @@ type fieldAnswer struct {
 // number returns the field's value.
 func (a *fieldAnswer) number() (float64, status) {
 	if a.result == statusInvalidArgument {
-		// A driver says so of a field that is younger than itself, and of a
-		// scope that the GPU does not have.
+		// Drivers return this for a field that is newer than themselves, and
+		// for a scope that the GPU does not have.
 		return 0, statusNotSupported
 	}
 	if a.result != statusSuccess {
@@ -126,15 +125,15 @@ func (a *fieldAnswer) number() (float64, status) {
 	return value, statusSuccess
 }
 
-// fieldBatch asks for all fields at once, and keeps the answers until the next
-// time.
+// fieldBatch reads all fields of a GPU with one call, and keeps the answers until
+// the next one.
 type fieldBatch struct {
 	// ask makes the call for at least one field.
 	ask func(keys []fieldKey) ([]fieldAnswer, status)
-	// keys are the fields that are always asked for.
+	// keys are the fields that are always read.
 	keys []fieldKey
-	// perLink are the fields of single NVLinks, once it is known that the GPU
-	// gives no sums.
+	// perLink are the fields of single NVLinks. It is nil unless the GPU
+	// reports no sums.
 	perLink []fieldKey
 
 	answers  map[fieldKey]fieldAnswer
@@ -153,7 +152,7 @@ func (b *fieldBatch) want(keys ...fieldKey) {
 
 // fieldNumber is a number that is made of the answers of a batch.
 type fieldNumber struct {
-	// keys are the fields that the batch has to ask for.
+	// keys are the fields that the batch has to read.
 	keys []fieldKey
 	read func() (float64, status)
 }
@@ -203,7 +202,7 @@ func either(first, second fieldNumber) fieldNumber {
 	}}
 }
 
-// fetch asks for all fields.
+// fetch reads all fields.
 func (b *fieldBatch) fetch() status {
 	clear(b.answers)
 	b.result = b.add(append(slices.Clip(b.keys), b.perLink...))
@@ -213,7 +212,7 @@ func (b *fieldBatch) fetch() status {
 	if _, result := b.number(allLinksSent); !result.unsupported() {
 		return b.result
 	}
-	// NVLink 5 tells the bytes of single links only.
+	// NVLink 5 reports the bytes of single links only.
 	links, result := b.links()
 	if result != statusSuccess {
 		return b.result
@@ -241,8 +240,8 @@ func (b *fieldBatch) add(keys []fieldKey) status {
 	return statusSuccess
 }
 
-// number returns a field's value. Where the whole batch failed, which was
-// counted once, every field is unsupported.
+// number returns a field's value. If the whole batch failed, which is counted
+// once, every field is unsupported.
 func (b *fieldBatch) number(key fieldKey) (float64, status) {
 	answer, found := b.answers[key]
 	if !found {
@@ -270,9 +269,9 @@ func (b *fieldBatch) links() (uint32, status) {
 	return uint32(value), result
 }
 
-// linkSum is the sum of a counter over the NVLinks. A link that is down keeps
-// what it told last, and one whose counter began again goes on from there, so
-// that the sum does not fall.
+// linkSum is the sum of a counter over the NVLinks. It never falls: a link that
+// is down keeps its last value, and a counter that restarts continues from its
+// last value.
 func (b *fieldBatch) linkSum(id uint32) (float64, status) {
 	var sum float64
 	result := statusNotSupported
@@ -281,8 +280,8 @@ func (b *fieldBatch) linkSum(id uint32) (float64, status) {
 			continue
 		}
 		counter := b.counters[key]
-		switch value, told := b.number(key); {
-		case told == statusSuccess:
+		switch value, answer := b.number(key); {
+		case answer == statusSuccess:
 			result = statusSuccess
 			if value < counter.last {
 				counter.before += counter.last
@@ -292,8 +291,8 @@ func (b *fieldBatch) linkSum(id uint32) (float64, status) {
 				b.counters = make(map[fieldKey]linkCounter, len(b.perLink))
 			}
 			b.counters[key] = counter
-		case result != statusSuccess && !told.unsupported():
-			result = told
+		case result != statusSuccess && !answer.unsupported():
+			result = answer
 		}
 		sum += counter.before + counter.last
 	}
@@ -302,6 +301,6 @@ func (b *fieldBatch) linkSum(id uint32) (float64, status) {
 
 // linkCounter is the counter of one NVLink.
 type linkCounter struct {
-	// before is what was counted before it began again.
+	// before is the sum of the counts before each restart.
 	before, last float64
 }

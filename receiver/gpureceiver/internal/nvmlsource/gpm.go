@@ -8,16 +8,15 @@ import (
 )
 
 const (
-	// gpmCapability is the major compute capability from which GPUs have GPM.
-	// The library's own call that says so is not to be trusted.
+	// gpmCapability is the first major compute capability with GPM. The
+	// library's own call for that is not reliable.
 	gpmCapability = 9
-	// gpmMinGap is the least time between two samples of GPM that can be
-	// compared.
+	// gpmMinGap is the least time between two samples that GPM can compare.
 	gpmMinGap = 100 * time.Millisecond
 	mebibyte  = 1 << 20
 )
 
-// The metrics of GPM that are asked for, with NVML's numbers.
+// The metrics of GPM with NVML's numbers.
 const (
 	gpmSMUtilization   = 2
 	gpmSMOccupancy     = 3
@@ -31,7 +30,7 @@ const (
 	gpmPCIeReceived    = 21
 )
 
-// gpmMetrics are all of them, with what each tells.
+// gpmMetrics are all of them with their quantities.
 var gpmMetrics = []gpmMetric{
 	{gpmSMUtilization, device.SMUtilization, false},
 	{gpmSMOccupancy, device.SMOccupancy, false},
@@ -45,12 +44,12 @@ var gpmMetrics = []gpmMetric{
 	{gpmPCIeReceived, device.PCIeReceived, true},
 }
 
-// gpmMetric is a metric of GPM and the quantity that it tells.
+// gpmMetric is a metric of GPM and its quantity.
 type gpmMetric struct {
 	id       uint32
 	quantity *device.Quantity
-	// rate is true for mebibytes per second, of which the quantity is the
-	// total, and false for a percentage.
+	// rate is true if the metric is in mebibytes per second and the quantity
+	// is the total, and false if the metric is a percentage.
 	rate bool
 }
 
@@ -66,7 +65,7 @@ type gpmTotals struct {
 	readings device.Readings
 }
 
-// add takes the values of a time that has passed.
+// add adds the values between two samples.
 func (t *gpmTotals) add(values []gpmValue, elapsed time.Duration) {
 	t.readings.Pipes = device.Pipes{}
 	for _, v := range values {
@@ -82,8 +81,8 @@ func (t *gpmTotals) add(values []gpmValue, elapsed time.Duration) {
 	}
 }
 
-// gpmRatio is a percentage as a ratio. What is above 100 by no more than a
-// rounding is 1.
+// gpmRatio is a percentage as a ratio. A percentage just above 100 is 1,
+// because it is a rounding error.
 func gpmRatio(percentage float64) float64 {
 	if percentage > 100 && percentage < 101 {
 		return 1

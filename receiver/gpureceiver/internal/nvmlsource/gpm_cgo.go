@@ -12,9 +12,9 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 )
 
-// gpmSamples are the two samples of a GPU or a GPU instance that are compared.
-// They belong to the library, so that they are freed before it is closed, and
-// no C function ever sees one that was not allocated or that was freed.
+// gpmSamples are the two samples of a GPU or GPU instance that are compared.
+// The library owns them: they are freed before it is closed, and no C function
+// gets one that is not allocated.
 type gpmSamples struct {
 	// closed is true once the library was closed or the GPU is gone.
 	closed atomic.Bool
@@ -31,8 +31,8 @@ type gpmSamples struct {
 	totals gpmTotals
 }
 
-// release frees the samples. If a call that was left behind still works with
-// them they are kept, because nothing else is safe.
+// release frees the samples. If an abandoned call still uses them they are kept,
+// because nothing else is safe.
 func (s *gpmSamples) release() {
 	s.closed.Store(true)
 	if !s.mu.TryLock() {
@@ -42,11 +42,11 @@ func (s *gpmSamples) release() {
 	s.free()
 }
 
-// free lets both samples go.
+// free frees both samples.
 func (s *gpmSamples) free() {
 	for i, sample := range s.samples {
 		if sample != nil {
-			// The result does not matter: nothing is left to be done about it.
+			// There is nothing to do about an error.
 			_ = sample.Free()
 		}
 		s.samples[i] = nil
@@ -88,8 +88,7 @@ func (g *boundGPU) readGPM() (func(*device.Readings), status) {
 		return nil, statusNotSupported
 	}
 	if result := g.prepareGPM(s); result != statusSuccess {
-		// What is not supported now will not be before the driver is opened
-		// again.
+		// Support can change only when the driver is opened again.
 		s.unsupported = result.unsupported()
 		return nil, result
 	}
@@ -99,7 +98,7 @@ func (g *boundGPU) readGPM() (func(*device.Readings), status) {
 	}
 	next := 1 - s.latest
 	if ret := g.takeGPM(s.samples[next]); ret != nvml.SUCCESS {
-		// A GPU in MIG mode does not support it, and does again without MIG.
+		// A GPU does not support it while it is in MIG mode.
 		s.taken = false
 		return nil, statusOf(ret)
 	}
@@ -119,7 +118,7 @@ func (g *boundGPU) readGPM() (func(*device.Readings), status) {
 	return s.totals.store(), statusSuccess
 }
 
-// prepareGPM finds out whether the GPU has GPM, and makes the samples.
+// prepareGPM checks whether the GPU has GPM, and allocates the samples.
 func (g *boundGPU) prepareGPM(s *gpmSamples) status {
 	if s.samples[0] != nil {
 		return statusSuccess

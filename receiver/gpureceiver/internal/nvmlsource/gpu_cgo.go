@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// maxNUMANodes bounds the set of nodes that the driver is asked for.
+	// maxNUMANodes bounds the set of nodes that the driver returns.
 	maxNUMANodes = 64
-	// nearestNode asks for the node itself and not for its socket.
+	// nearestNode selects the node itself and not its socket.
 	nearestNode = 0
 )
 
@@ -109,8 +109,8 @@ func (g *boundGPU) Architecture() (string, status) {
 	return architectureName(uint32(number)), statusOf(ret)
 }
 
-// NUMANode implements gpu. The call that is named after NUMA nodes is about
-// GPUs that are nodes themselves.
+// NUMANode implements gpu. NVML's call with that name is about GPUs that are NUMA
+// nodes themselves.
 func (g *boundGPU) NUMANode() (int, status) {
 	if !g.has("nvmlDeviceGetMemoryAffinity") {
 		return 0, statusFunctionNotFound
@@ -210,8 +210,7 @@ func (g *boundGPU) MPSProcesses() ([]process, status) {
 	return g.processes("nvmlDeviceGetMPSComputeRunningProcesses", g.device.GetMPSComputeRunningProcesses)
 }
 
-// processes asks for a list. The binding takes the newest version of the
-// symbol that there is.
+// processes reads a list. The binding uses the newest version of the symbol.
 func (g *boundGPU) processes(symbol string, list func() ([]nvml.ProcessInfo, nvml.Return)) ([]process, status) {
 	if !g.has(symbol+"_v3") && !g.has(symbol+"_v2") && !g.has(symbol) {
 		return nil, statusFunctionNotFound
@@ -227,8 +226,8 @@ func (g *boundGPU) processes(symbol string, list func() ([]nvml.ProcessInfo, nvm
 	return processes, statusSuccess
 }
 
-// ProcessUtilization implements gpu. No samples, which the driver calls not
-// found, mean that every process was idle.
+// ProcessUtilization implements gpu. The driver returns "not found" if it has no
+// samples, which means that every process was idle.
 func (g *boundGPU) ProcessUtilization(since uint64) ([]processSample, status) {
 	if !g.has("nvmlDeviceGetProcessUtilization") {
 		return nil, statusFunctionNotFound
@@ -243,7 +242,7 @@ func (g *boundGPU) ProcessUtilization(since uint64) ([]processSample, status) {
 	samples := make([]processSample, 0, len(values))
 	for _, value := range values {
 		if value.TimeStamp <= since {
-			// An entry of the buffer that is not used.
+			// An unused entry of the buffer.
 			continue
 		}
 		samples = append(samples, processSample{

@@ -4,42 +4,42 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 )
 
-// maxFormer bounds the GPUs that are remembered from one session to the next.
+// maxFormer bounds the GPUs that are remembered between sessions.
 const maxFormer = 2 * maxGPUs
 
 // knownGPU is a GPU whose identity is known. It stays listed while its calls
 // fail.
 type knownGPU struct {
 	handle gpu
-	// calls are the handle's.
+	// calls are the calls of handle.
 	calls    []call
 	identity device.Identity
-	// powerStatus is the file that says whether it sleeps.
+	// powerStatus is the file with the kernel's power status.
 	powerStatus string
-	// state is what was last logged about the GPU: empty while it answers.
+	// state is the last logged state of the GPU, empty while it answers.
 	state status
 
-	// session is the one that the handle is of.
+	// session is the session of handle.
 	session *session
 	// fastCalls and slowCalls are the parts of calls.
 	fastCalls, slowCalls []call
-	// slow is what the slow calls have told.
+	// slow has the answers of the slow calls.
 	slow *slowAnswers
 	// children are its MIG devices, and withoutMIG is true for a GPU that can
-	// have none. leads is true for the MIG device that tells what belongs to
+	// have none. leads is true for the MIG device that reports the values of
 	// its whole GPU instance.
 	children          []*knownGPU
 	withoutMIG, leads bool
-	// divided is true for a GPU whose MIG devices are listed: its processes
-	// are theirs.
+	// divided is true for a GPU whose MIG devices are listed: they report its
+	// processes.
 	divided bool
-	// eventsTried is true once the GPU was asked for its events, and
-	// eventsKnown where it tells them.
+	// eventsTried is true once the GPU was registered for events, and
+	// eventsKnown if that succeeded.
 	eventsTried, eventsKnown bool
 }
 
-// subject is what a call about the GPU is about. A MIG device hangs with its
-// GPU.
+// subject is the subject of calls about the GPU. A MIG device has its GPU's,
+// because both hang together.
 func (k *knownGPU) subject() string {
 	if k.identity.MIG != nil {
 		return k.identity.MIG.Parent
@@ -47,7 +47,7 @@ func (k *knownGPU) subject() string {
 	return k.identity.ID
 }
 
-// adopt prepares the GPUs that were listed for the first time in this session.
+// adopt prepares the GPUs that are new in this session.
 func (s *Source) adopt() {
 	if s.session == nil {
 		s.session = &session{}

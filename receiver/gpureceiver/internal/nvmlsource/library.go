@@ -28,19 +28,18 @@ const (
 	statusPanic status = "PANIC"
 	// statusTimeout means that the call has not returned in time.
 	statusTimeout status = "TIMED_OUT"
-	// statusUnexpectedType means that a field's value has a type that this
-	// package does not know.
+	// statusUnexpectedType means that a value's type is unknown.
 	statusUnexpectedType status = "UNEXPECTED_TYPE"
 )
 
-// unsupported reports whether a status means that the GPU or the library
-// cannot tell a value at all, which is normal.
+// unsupported reports whether a status means that the GPU or the library lacks a
+// value, which is normal.
 func (s status) unsupported() bool {
 	return s == statusNotSupported || s == statusFunctionNotFound
 }
 
-// library is what this package calls of NVML. Any method may block for ever,
-// and all of them are called by the one goroutine that a caller owns.
+// library is the part of NVML that this package calls. Any method can block
+// forever. One goroutine calls them all.
 type library interface {
 	// Open loads and initialises the library.
 	Open() status
@@ -48,7 +47,7 @@ type library interface {
 	Close() status
 	// DriverVersion is the version of the kernel module.
 	DriverVersion() (string, status)
-	// CUDAVersion is the newest that the driver supports.
+	// CUDAVersion is the newest version that the driver supports.
 	CUDAVersion() (string, status)
 	// DeviceCount is the number of GPUs that the driver shows to this process.
 	DeviceCount() (int, status)
@@ -64,17 +63,17 @@ type gpu interface {
 	PCIBusID() (string, status)
 	Serial() (string, status)
 	VBIOS() (string, status)
-	// Architecture is a name in lower case, empty where it is not known.
+	// Architecture is a name in lower case, empty if unknown.
 	Architecture() (string, status)
-	// NUMANode is that of the host memory next to the GPU.
+	// NUMANode is the node of the host memory next to the GPU.
 	NUMANode() (int, status)
 	// Calls returns the calls about the readings that yield a wanted quantity,
 	// in the order in which they are to be made. They remember earlier
 	// answers, so that a GPU's calls are created once and used again. The
 	// samples of the GPU with this id are remembered longer than its handle.
 	Calls(id string, wants func(*device.Quantity) bool) []call
-	// MIGDevices is how many MIG devices a GPU can have, 0 while it is not in
-	// MIG mode. A GPU that has no such mode is unsupported.
+	// MIGDevices is the number of MIG devices that a GPU can have, 0 while it
+	// is not in MIG mode. A GPU without that mode is unsupported.
 	MIGDevices() (int, status)
 	// MIGDevice returns the MIG device with this index; there are gaps.
 	MIGDevice(index int) (gpu, status)
@@ -82,9 +81,9 @@ type gpu interface {
 	Instances() (gpuInstance, computeInstance int, result status)
 	// Size is that of a MIG device.
 	Size() (migSize, status)
-	// Renew takes the handle of another one that stands for the same device.
+	// Renew takes over the handle of another gpu for the same device.
 	Renew(with gpu)
-	// Release lets go of what the GPU holds in the library, when it is gone
+	// Release frees what the GPU holds in the library, for a GPU that is gone
 	// while others are not.
 	Release()
 	// ComputeProcesses, GraphicsProcesses and MPSProcesses are the processes
@@ -92,8 +91,8 @@ type gpu interface {
 	ComputeProcesses() ([]process, status)
 	GraphicsProcesses() ([]process, status)
 	MPSProcesses() ([]process, status)
-	// ProcessUtilization is what the driver sampled of the processes after a
-	// time in its own microseconds, 0 for all that it still has.
+	// ProcessUtilization returns the driver's samples of processes after a time
+	// in its own microseconds, 0 for all samples that it still has.
 	ProcessUtilization(since uint64) ([]processSample, status)
 }
 
@@ -105,7 +104,7 @@ type call struct {
 	// yields are the quantities that the call reads. It is made if any of them
 	// is wanted.
 	yields []*device.Quantity
-	// fields are those that the GPU's fieldBatch has to ask for before.
+	// fields are the fields that the GPU's fieldBatch has to read before.
 	fields []fieldKey
 	// slow is true for a call that takes the driver milliseconds.
 	slow bool
@@ -140,16 +139,16 @@ func part(name string, quantity *device.Quantity, value fieldNumber) call {
 // process is a process as NVML lists it.
 type process struct {
 	pid uint32
-	// memory is in bytes; unavailableMemory means that it is unknown.
+	// memory is in bytes, or unavailableMemory.
 	memory uint64
 }
 
-// unavailableMemory is what NVML gives where it cannot tell the memory of a
-// process, for example on Windows or on MIG devices without permission.
+// unavailableMemory is NVML's value if it does not know the memory of a process,
+// for example on a MIG device without permission.
 const unavailableMemory = ^uint64(0)
 
-// processSample is how much of a GPU a process used in one of the driver's
-// sample periods.
+// processSample is a process's use of a GPU in one of the driver's sample
+// periods.
 type processSample struct {
 	pid uint32
 	// time is the end of the period in the driver's microseconds.

@@ -23,16 +23,16 @@ type binding struct {
 	now  func() time.Time
 	nvml nvml.Interface
 
-	// mu guards what follows, because a call that was left behind may return
-	// and look something up while the next goroutine does.
+	// mu guards the following fields, because an abandoned call can return and
+	// use them while the next goroutine does.
 	mu      sync.Mutex
 	symbols map[string]bool
-	// gpm are the samples that are freed before the library is closed.
+	// gpm are the samples to free before the library is closed.
 	gpm map[*gpmSamples]struct{}
-	// histories are kept while the library is closed, so that busy times go
-	// on when it is opened again.
+	// histories are kept while the library is closed, so that busy times
+	// continue when it is opened again.
 	histories map[historyKey]*sampleHistory
-	// impossible counts samples that cannot be true.
+	// impossible counts impossible samples.
 	impossible atomic.Int64
 }
 
@@ -50,7 +50,7 @@ type historyKey struct {
 // maxHistories bounds the buffers that are remembered.
 const maxHistories = 16 * maxGPUs
 
-// history returns what was read of a buffer before.
+// history returns the history of a buffer.
 func (b *binding) history(id string, kind nvml.SamplingType) *sampleHistory {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -65,10 +65,10 @@ func (b *binding) history(id string, kind nvml.SamplingType) *sampleHistory {
 	return b.histories[key]
 }
 
-// loaders are those of this process, by path. Receivers of one process share
-// them: loading writes variables that go-nvml has once for all, such as the one
-// that waiting for events reads, and a loader that is in use does not load
-// again. Opening and closing are counted.
+// loaders are the loaders of this process by path, which its receivers share:
+// loading writes global variables of go-nvml, such as one that the wait for
+// events reads, and a loader in use does not load again. go-nvml counts openings
+// and closings.
 var (
 	loadersMu sync.Mutex
 	loaders   = make(map[string]nvml.Interface)
@@ -91,16 +91,15 @@ func newLibrary(path string, now func() time.Time) library {
 	}
 }
 
-// Open loads the library only if it has the symbols without which go-nvml
-// cannot even begin, because a call of a symbol that is not there ends the
-// process. It looks in a local scope, so that a file that is no NVML library
-// leaves nothing behind.
+// Open loads the library only if it has the symbols that go-nvml needs to start,
+// because calling a missing symbol ends the process. It probes in a local scope,
+// so that a file that is no NVML library has no effect.
 func (b *binding) Open() status {
 	probe := dl.New(b.path, dl.RTLD_LAZY|dl.RTLD_LOCAL)
 	if probe.Open() != nil {
 		return statusLibraryNotFound
 	}
-	// The reference is given back; what it loaded stays anyway.
+	// This drops the reference only: the loaded library stays.
 	defer func() { _ = probe.Close() }()
 	for _, symbol := range []string{"nvmlInit_v2", "nvmlShutdown", "nvmlDeviceGetCount_v2", "nvmlDeviceGetHandleByIndex_v2"} {
 		if probe.Lookup(symbol) != nil {
@@ -113,7 +112,8 @@ func (b *binding) Open() status {
 	return statusOf(b.nvml.Init())
 }
 
-// Close shuts NVML down. go-nvml unloads the library, but the process keeps it.
+// Close shuts NVML down. The process keeps the library, although go-nvml unloads
+// it.
 func (b *binding) Close() status {
 	b.mu.Lock()
 	samples := slices.Collect(maps.Keys(b.gpm))
@@ -125,8 +125,8 @@ func (b *binding) Close() status {
 	return statusOf(b.nvml.Shutdown())
 }
 
-// has reports whether the library has a symbol. No symbol is called that it
-// does not have.
+// has reports whether the library has a symbol. It must be asked before each
+// call, because calling a missing symbol ends the process.
 func (b *binding) has(symbol string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -171,8 +171,8 @@ func (b *binding) Device(index int) (gpu, status) {
 	return b.bind(device), statusSuccess
 }
 
-// statusOf names a return code without asking the library for its text,
-// because the function for that may be missing too.
+// statusOf names a return code. It does not use the library's function for that,
+// which can be missing too.
 func statusOf(ret nvml.Return) status {
 	if name, known := statuses[ret]; known {
 		return name

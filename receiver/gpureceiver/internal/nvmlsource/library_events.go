@@ -30,8 +30,8 @@ type boundEventSet struct {
 	set nvml.EventSet
 }
 
-// Register implements eventSet. A GPU is asked first what it can tell, because
-// registering what it cannot is an error.
+// Register implements eventSet. It checks first that the GPU supports XIDs,
+// because registering unsupported events is an error.
 func (b boundEventSet) Register(g gpu) status {
 	bound, ok := g.(*boundGPU)
 	if !ok {
@@ -54,7 +54,7 @@ func (b boundEventSet) Wait(timeout time.Duration) (xid, status) {
 		return xid{}, statusOf(ret)
 	}
 	if data.EventType&nvml.EventTypeXidCriticalError == 0 {
-		// Nothing else was asked for.
+		// Only XIDs are registered.
 		return xid{}, statusSuccess
 	}
 	return xid{

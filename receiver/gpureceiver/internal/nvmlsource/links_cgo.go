@@ -49,9 +49,8 @@ func (g *boundGPU) throughput(quantity *device.Quantity, direction nvml.PcieUtil
 	return c
 }
 
-// linkStates counts the NVLinks that are up and down. Where the GPU does not
-// say how many links it has, the links are asked one by one until there is no
-// next one.
+// linkStates counts the NVLinks that are up and down. If the GPU does not report
+// their number, it reads them until there is no next one.
 func (g *boundGPU) linkStates(fields *fieldBatch) (func(*device.Readings), status) {
 	if !g.has("nvmlDeviceGetNvLinkState") {
 		return nil, statusFunctionNotFound

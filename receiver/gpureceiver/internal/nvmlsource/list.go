@@ -8,11 +8,11 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 )
 
-// maxGPUs bounds what a library can make this package list.
+// maxGPUs bounds the number of GPUs that a library can report.
 const maxGPUs = 256
 
-// listing is the result of opening the library and listing its GPUs, filled
-// by the goroutine that makes the calls.
+// listing is the result of opening the library and listing its GPUs. The
+// goroutine that makes the calls fills it.
 type listing struct {
 	mu       sync.Mutex
 	taken    bool
@@ -26,9 +26,9 @@ type listing struct {
 	failures []failure
 }
 
-// list opens the library if it is not open, and lists its GPUs. A GPU that
-// is known already is not asked for its identity again, because one that fell
-// off the bus would not tell it.
+// list opens the library if it is not open, and lists its GPUs. The identity of
+// a known GPU is not read again, because a GPU that fell off the bus would not
+// answer.
 func (s *Source) list(ctx context.Context) status {
 	l := &listing{opened: s.open, version: s.driverVersion, cuda: s.cudaVersion, wants: s.opts.Wants, called: s.opts.Called, result: statusTimeout}
 	if !s.open {
@@ -52,8 +52,8 @@ func (s *Source) list(ctx context.Context) status {
 		s.opts.Failed(f.call, string(f.status))
 	}
 	if l.result != statusSuccess {
-		// A library that was open before still is. One that the job opened it
-		// closes itself, when it gets that far.
+		// A library that was open before still is. The job closes a library
+		// that it has opened.
 		return l.result
 	}
 	if !wasOpen {
@@ -65,10 +65,9 @@ func (s *Source) list(ctx context.Context) status {
 	return statusSuccess
 }
 
-// fill makes the calls. It works on values of its own, and hands them over at
-// the end. If they are an error, or if nobody wants them any more, it closes
-// the library that it has opened, which must not be closed after an Open that
-// failed.
+// fill makes the calls. It works on its own values and hands them over at the
+// end. If they are an error, or no longer wanted, it closes the library that it
+// has opened. A library must not be closed after a failed Open.
 func (l *listing) fill(lib library, known []*knownGPU) {
 	opens := !l.opened
 	done := listing{opened: l.opened, version: l.version, cuda: l.cuda, wants: l.wants, called: l.called}
@@ -101,7 +100,7 @@ func (l *listing) query(lib library, known []*knownGPU) status {
 		} else {
 			_ = l.failed("driver_version", result)
 		}
-		l.cuda = tell(l, device.CUDAVersion, "cuda_version", lib.CUDAVersion)
+		l.cuda = text(l, device.CUDAVersion, "cuda_version", lib.CUDAVersion)
 	}
 	count, result := ask("device_count", l.called, lib.DeviceCount)
 	if result != statusSuccess {
@@ -124,15 +123,15 @@ func (l *listing) query(lib library, known []*knownGPU) status {
 		}
 	}
 	if count > 0 && len(l.gpus) == 0 && len(l.failures) > 0 {
-		// GPUs without a single one that says who it is mean that the driver
-		// does not work, or that this process has no right to any.
+		// If no GPU returns its identity, the driver does not work or this
+		// process has no permission for any.
 		return l.failures[len(l.failures)-1].status
 	}
 	return statusSuccess
 }
 
-// identify asks a GPU who it is. Without a UUID it could not be told from
-// others, so that it is left out and asked again the next time.
+// identify reads a GPU's identity. A GPU without a UUID is left out until it
+// returns one, because it could not be distinguished from others.
 func (l *listing) identify(lib library, index int) *knownGPU {
 	handle, result := ask("device", l.called, func() (gpu, status) { return lib.Device(index) })
 	if result != statusSuccess {
@@ -151,9 +150,9 @@ func (l *listing) identify(lib library, index int) *knownGPU {
 	if identity.PCIBusID, result = ask("pci_bus_id", l.called, handle.PCIBusID); result != statusSuccess {
 		_ = l.failed("pci_bus_id", result)
 	}
-	identity.Serial = tell(l, device.Serial, "serial", handle.Serial)
-	identity.VBIOS = tell(l, device.VBIOS, "vbios", handle.VBIOS)
-	identity.Architecture = tell(l, device.Architecture, "architecture", handle.Architecture)
+	identity.Serial = text(l, device.Serial, "serial", handle.Serial)
+	identity.VBIOS = text(l, device.VBIOS, "vbios", handle.VBIOS)
+	identity.Architecture = text(l, device.Architecture, "architecture", handle.Architecture)
 	if l.wants(device.NUMANode) {
 		if node, result := guard(handle.NUMANode); l.failed("numa_node", result) == statusSuccess {
 			identity.NUMANode = device.Read(float64(node))
@@ -162,16 +161,16 @@ func (l *listing) identify(lib library, index int) *knownGPU {
 	return &knownGPU{handle: handle, calls: handle.Calls(id, l.wants), identity: identity}
 }
 
-// tell asks for a text if it is wanted. It is empty where it is not known.
-func tell(l *listing, quantity *device.Quantity, name string, question func() (string, status)) string {
+// text reads a text if it is wanted. It is empty if unknown.
+func text(l *listing, quantity *device.Quantity, name string, question func() (string, status)) string {
 	if !l.wants(quantity) {
 		return ""
 	}
-	text, result := guard(question)
+	answer, result := guard(question)
 	if l.failed(name, result) != statusSuccess {
 		return ""
 	}
-	return text
+	return answer
 }
 
 // failed notes a call that failed and returns its status.

@@ -11,11 +11,11 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 )
 
-// maxMIGDevices bounds what a library can make this package list. The largest
-// GPUs have 7.
+// maxMIGDevices bounds the number of MIG devices that a library can report. The
+// largest GPUs have 7.
 const maxMIGDevices = 64
 
-// migSize is how much of a GPU a MIG device is.
+// migSize is a MIG device's part of its GPU.
 type migSize struct {
 	gpuSlices, computeSlices uint32
 	memoryMiB                uint64
@@ -29,15 +29,15 @@ type migListing struct {
 	failures []failure
 }
 
-// migDevice is a MIG device that was found.
+// migDevice is a MIG device in a listing.
 type migDevice struct {
 	handle   gpu
 	identity device.Identity
 }
 
-// listMIG looks for the MIG devices of each GPU and puts them behind it. That
-// is cheap, and done for each reading, because they can be made anew at any
-// time. A GPU that does not answer keeps those that it had.
+// listMIG lists the MIG devices of each GPU after it. It runs at each reading,
+// because it is cheap and MIG can be reconfigured at any time. A GPU that does
+// not answer keeps its MIG devices.
 func (s *Source) listMIG(ctx context.Context) {
 	listed := make([]*knownGPU, 0, len(s.gpus))
 	for _, known := range s.gpus {
@@ -77,8 +77,8 @@ func (s *Source) wholeGPUs() []*knownGPU {
 	return whole
 }
 
-// findMIG makes the calls about a GPU's MIG devices. Those that were known
-// before are kept, with what they remember; those that are gone are let go.
+// findMIG makes the calls about a GPU's MIG devices. It keeps those of before
+// with their state, and releases those that are gone.
 func findMIG(parent *knownGPU, before []*knownGPU, wants func(*device.Quantity) bool) (migListing, status) {
 	count, result := guard(parent.handle.MIGDevices)
 	if result != statusSuccess {
@@ -110,8 +110,8 @@ func findMIG(parent *knownGPU, before []*knownGPU, wants func(*device.Quantity) 
 
 	kept := make(map[*knownGPU]bool, len(before))
 	for i, one := range found {
-		// Memory and counters are those of the GPU instance, so that only the
-		// first of its compute instances tells them.
+		// Memory and counters belong to the GPU instance, so that only its
+		// first compute instance reports them.
 		leads := i == 0 || found[i-1].identity.MIG.GPUInstance != one.identity.MIG.GPUInstance
 		if old := sameMIG(before, one, leads); old != nil && !kept[old] {
 			kept[old] = true
@@ -136,8 +136,7 @@ func findMIG(parent *knownGPU, before []*knownGPU, wants func(*device.Quantity) 
 	return listing, statusSuccess
 }
 
-// sameMIG returns the device of before that one is, with the same size and
-// part.
+// sameMIG returns the device of before that is the same as one, or nil.
 func sameMIG(before []*knownGPU, one migDevice, leads bool) *knownGPU {
 	for _, old := range before {
 		if old.identity.ID == one.identity.ID && *old.identity.MIG == *one.identity.MIG && old.leads == leads {
@@ -147,7 +146,7 @@ func sameMIG(before []*knownGPU, one migDevice, leads bool) *knownGPU {
 	return nil
 }
 
-// identifyMIG asks a MIG device who it is. There is none at some indexes.
+// identifyMIG reads a MIG device's identity. Some indexes have no device.
 func identifyMIG(parent *knownGPU, index int) (migDevice, failure) {
 	handle, result := guard(func() (gpu, status) { return parent.handle.MIGDevice(index) })
 	if result == statusNotFound || result == statusInvalidArgument {
@@ -164,7 +163,7 @@ func identifyMIG(parent *knownGPU, index int) (migDevice, failure) {
 	return migDevice{handle: handle, identity: identity}, f
 }
 
-// describeMIG returns the identity of a MIG device. The product is its GPU's.
+// describeMIG returns the identity of a MIG device. It has its GPU's product.
 func describeMIG(parent *knownGPU, handle gpu) (device.Identity, failure) {
 	identity := parent.identity
 	id, result := guard(handle.UUID)
@@ -176,14 +175,14 @@ func describeMIG(parent *knownGPU, handle gpu) (device.Identity, failure) {
 	}
 	part := &device.MIG{Parent: parent.identity.ID}
 	_, result = guard(func() (struct{}, status) {
-		var told status
-		part.GPUInstance, part.ComputeInstance, told = handle.Instances()
-		return struct{}{}, told
+		var answer status
+		part.GPUInstance, part.ComputeInstance, answer = handle.Instances()
+		return struct{}{}, answer
 	})
 	if result != statusSuccess {
 		return identity, failure{"mig_instances", result}
 	}
-	// Without a profile the device is told apart all the same.
+	// The profile is not needed to identify the device.
 	name, _ := guard(handle.Name)
 	if part.Profile = namedProfile(name); part.Profile == "" {
 		size, _ := guard(handle.Size)
@@ -193,8 +192,8 @@ func describeMIG(parent *knownGPU, handle gpu) (device.Identity, failure) {
 	return identity, failure{status: statusSuccess}
 }
 
-// namedProfile is the size that the driver's name of a MIG device ends with,
-// as nvidia-smi writes it, empty where it has none.
+// namedProfile is the profile at the end of the driver's name for a MIG device,
+// such as 1g.10gb, or empty if there is none.
 func namedProfile(name string) string {
 	if _, profile, found := strings.Cut(name, " MIG "); found && validProfile(profile) {
 		return profile
@@ -203,8 +202,8 @@ func namedProfile(name string) string {
 }
 
 // profile writes the size as nvidia-smi does: slices and memory of the GPU
-// instance, and before them the slices of the compute instance where it is
-// smaller. It is empty where the size is not known.
+// instance, with the slices of a smaller compute instance before them. It is
+// empty if the size is unknown.
 func (s migSize) profile() string {
 	if s.gpuSlices == 0 || s.memoryMiB == 0 || s.totalBytes == 0 {
 		return ""
@@ -216,8 +215,8 @@ func (s migSize) profile() string {
 	return profile
 }
 
-// gigabytes is the memory of a GPU instance as profiles have it: the eighths
-// of the GPU's memory that it takes, of the whole in gigabytes.
+// gigabytes is the memory of a GPU instance as profiles write it: the GPU's
+// memory in gigabytes times the eighths that the instance has.
 func (s migSize) gigabytes() int {
 	const eighths, gibibyte = 8, 1 << 30
 	total := float64(s.totalBytes)

@@ -8,7 +8,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 )
 
-// defaultLibraryName is what the dynamic linker is asked for.
+// defaultLibraryName is the library's name for the dynamic linker.
 const defaultLibraryName = "libnvidia-ml.so.1"
 
 // Options are the settings of a Source.
@@ -17,15 +17,15 @@ type Options struct {
 	LibraryPath string
 	// RootPath is where the host's root directory is mounted. Empty means /.
 	RootPath string
-	// PodResourcesSocket is the kubelet's socket that says which container has
-	// which GPU. Empty means that none is asked.
+	// PodResourcesSocket is the kubelet's socket for the GPUs of containers.
+	// Empty means that the kubelet is not used.
 	PodResourcesSocket string
-	// CallTimeout is how long one round of calls about one GPU may take.
+	// CallTimeout is the limit for one round of calls about one GPU.
 	CallTimeout time.Duration
-	// RequireBuild makes Start fail where the build cannot call NVML.
+	// RequireBuild makes Start fail if the build cannot call NVML.
 	RequireBuild bool
-	// SlowInterval is the least time between two rounds of the slow calls. 0
-	// means one after every reading.
+	// SlowInterval is the least time between two rounds of slow calls. 0 means
+	// a round after every reading.
 	SlowInterval time.Duration
 	// ReleaseBetweenReadings closes the library after each reading, unless a
 	// GPU's persistence mode is off.
@@ -35,29 +35,26 @@ type Options struct {
 	Wants func(*device.Quantity) bool
 	// Logger gets one line for each change of the driver's or a GPU's state.
 	Logger *zap.Logger
-	// Now is the clock. It may be asked by several goroutines at once.
+	// Now is the clock. Several goroutines call it and the following functions.
 	Now func() time.Time
 
-	// The following are called from several goroutines, too.
-
 	// Attempted is called for each attempt to open the driver, and Opened for
-	// each that succeeded.
+	// each success.
 	Attempted, Opened func()
-	// Called is called for each call that has returned, with its name, what it
-	// returned and how long it took.
+	// Called is called for each call that has returned, with its name, status
+	// and duration.
 	Called func(call, status string, took time.Duration)
-	// Failed is called for each call that failed, with the name of the value
-	// and of the status.
+	// Failed is called for each call that failed, with its name and status.
 	Failed func(call, status string)
-	// Dropped is called with a number of values that cannot be true and were
-	// left out before they became readings.
+	// Dropped is called with the number of impossible values that were
+	// discarded before they became readings.
 	Dropped func(value string, count int64)
-	// Abandoned is called for each call that was left behind because it did
-	// not return in time, with what it was about.
+	// Abandoned is called for each call that did not return in time, with its
+	// subject: a GPU's id, the driver or events.
 	Abandoned func(subject string)
 }
 
-// complete makes every function one that can be called.
+// complete replaces missing functions, so that each can be called.
 func (o *Options) complete() {
 	for _, hook := range []*func(){&o.Attempted, &o.Opened} {
 		if *hook == nil {

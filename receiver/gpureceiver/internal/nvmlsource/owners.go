@@ -7,7 +7,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/workload"
 )
 
-// podName is what a pod is called.
+// podName is the name of a pod.
 type podName struct {
 	namespace, name string
 }
@@ -16,27 +16,26 @@ func nameOf(pod workload.Pod) podName {
 	return podName{pod.Namespace, pod.Name}
 }
 
-// place is where a process runs by its own evidence: in a pod, or else in a
-// container. The zero place is unknown.
-type place struct {
+// location is the pod or container that a process runs in, according to its
+// cgroup. The zero location is unknown.
+type location struct {
 	podUID, containerID string
 }
 
-func placeOf(process *device.Process) place {
+func locationOf(process *device.Process) location {
 	if process.Workload.PodUID != "" {
-		return place{podUID: process.Workload.PodUID}
+		return location{podUID: process.Workload.PodUID}
 	}
-	return place{containerID: process.Workload.ContainerID}
+	return location{containerID: process.Workload.ContainerID}
 }
 
-// namePods gives processes the names of the pods that they run in.
+// namePods sets the pod names of processes.
 //
-// The kubelet says which containers have a GPU, by name, and a process's cgroup
-// says in which pod it runs, by UID. Nothing on a host joins the two, except
-// that a pod uses only what it has: it is the one that has every GPU on which
-// the pod's processes are. Where that leaves several, or none, the processes
-// have no name, and keep their UID. A process that is known to run outside of
-// any container never has one.
+// The kubelet lists the containers of a GPU by name, and a process's cgroup has
+// its pod's UID. A host has no table of both. But a pod uses only the GPUs that
+// it has, so that its name is that of the pod that has every GPU with a process
+// of the UID. If there are several such pods, or none, the processes have a UID
+// and no name. A process outside of containers has neither.
 func namePods(gpus []device.GPU) {
 	named := decide(gpus)
 	for i := range gpus {
@@ -46,9 +45,9 @@ func namePods(gpus []device.GPU) {
 			if process.Evidence.OnHost(&process.Workload) {
 				continue
 			}
-			at := placeOf(process)
-			if at == (place{}) {
-				// Nothing is known about the process but that it is here.
+			at := locationOf(process)
+			if at == (location{}) {
+				// Only the GPU of the process is known.
 				if only := podsOf(gpu.Owners); len(only) == 1 {
 					process.Workload.Pod = containerOf(gpu.Owners, only[0])
 				}
@@ -61,15 +60,15 @@ func namePods(gpus []device.GPU) {
 	}
 }
 
-// decide says which pod is at each place, where only one can be.
-func decide(gpus []device.GPU) map[place]podName {
-	candidates := make(map[place][]podName)
+// decide returns the pod at each location that only one pod matches.
+func decide(gpus []device.GPU) map[location]podName {
+	candidates := make(map[location][]podName)
 	for i := range gpus {
 		here := podsOf(gpus[i].Owners)
-		seen := make(map[place]bool)
+		seen := make(map[location]bool)
 		for j := range gpus[i].Processes {
-			at := placeOf(&gpus[i].Processes[j])
-			if at == (place{}) || seen[at] {
+			at := locationOf(&gpus[i].Processes[j])
+			if at == (location{}) || seen[at] {
 				continue
 			}
 			seen[at] = true
@@ -80,7 +79,7 @@ func decide(gpus []device.GPU) map[place]podName {
 			}
 		}
 	}
-	named := make(map[place]podName, len(candidates))
+	named := make(map[location]podName, len(candidates))
 	claims := make(map[podName]int)
 	for at, pods := range candidates {
 		if len(pods) != 1 {
@@ -91,8 +90,8 @@ func decide(gpus []device.GPU) map[place]podName {
 			claims[pods[0]]++
 		}
 	}
-	// A pod has one UID. Where several seem to be the same pod, some of them
-	// use a GPU that the kubelet gave to another.
+	// A pod has one UID. If several match the same pod, some of them use a GPU
+	// that the kubelet gave to another pod.
 	for at, pod := range named {
 		if claims[pod] > 1 {
 			delete(named, at)
@@ -101,7 +100,7 @@ func decide(gpus []device.GPU) map[place]podName {
 	return named
 }
 
-// podsOf returns the pods of containers, each once.
+// podsOf returns the pods of containers without duplicates.
 func podsOf(owners []workload.Pod) []podName {
 	var pods []podName
 	for _, owner := range owners {
@@ -112,7 +111,8 @@ func podsOf(owners []workload.Pod) []podName {
 	return pods
 }
 
-// containerOf names a pod's container, where only one of the pod's has the GPU.
+// containerOf returns a pod with its container's name, if only one of its
+// containers has the GPU.
 func containerOf(owners []workload.Pod, pod podName) workload.Pod {
 	found := workload.Pod{Namespace: pod.namespace, Name: pod.name}
 	count := 0

@@ -13,38 +13,37 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/workload"
 )
 
-// maxProcesses bounds the processes of one GPU. Those beyond it are left out
-// and counted.
+// maxProcesses bounds the processes of one GPU. More are left out and counted.
 const maxProcesses = 1024
 
-// kubeletTimeout is how long the kubelet may take to answer. Nobody waits for
-// it.
+// kubeletTimeout is the limit for the kubelet's answer, which no reading waits
+// for.
 const kubeletTimeout = 5 * time.Second
 
 // statusTooMany means that a GPU has more processes than maxProcesses.
 const statusTooMany status = "TOO_MANY"
 
-// processLists are what the driver told about one GPU's processes in one slow
+// processLists are the driver's answers about one GPU's processes in one slow
 // round.
 type processLists struct {
 	// byType are the processes by the names of device.ProcessTypes. A type
-	// that is missing was not told.
+	// without an answer is missing.
 	byType map[string][]process
-	// samples are those since the round before. They count only if sampled is
-	// true: then a process without any was idle.
+	// samples are the samples since the round before. They count only if
+	// sampled is true, and then a process without samples was idle.
 	samples []processSample
 	sampled bool
 }
 
-// attribution says what processes are and whose GPUs are. It reads no driver,
-// so that none of it is done by the goroutine that makes the driver's calls.
+// attribution describes processes and the GPUs' owners. It does not use the
+// driver, and does not run on the goroutine that makes the driver's calls.
 type attribution struct {
 	opts  Options
 	procs *workload.Processes
-	// kubelet is nil where none is to be asked.
+	// kubelet is nil if it is not used.
 	kubelet *podresources.Client
-	// blind is true once it was logged that processes cannot be seen.
-	blind bool
+	// warned is true once it was logged that processes are not visible.
+	warned bool
 }
 
 // newAttribution returns an attribution that has read nothing yet.
@@ -59,31 +58,31 @@ func newAttribution(opts Options) *attribution {
 	return a
 }
 
-// start asks the kubelet, so that the first reading has an answer already.
+// start queries the kubelet, so that the first reading has an answer.
 func (a *attribution) start() {
 	if a.kubelet != nil {
 		a.kubelet.Poll()
 	}
 }
 
-// shutdown lets go of everything and waits for it, until ctx ends.
+// shutdown stops the kubelet's client, and waits for it until ctx ends.
 func (a *attribution) shutdown(ctx context.Context) {
 	if a.kubelet != nil {
 		a.kubelet.Shutdown(ctx)
 	}
 }
 
-// describe makes one process of what the lists say about each, and reads what
-// it is and what it belongs to. It is called once for each GPU in each slow
-// round. Processes that have ended meanwhile are left out.
+// describe merges the lists, and reads each process's details and workload. It
+// runs once for each GPU in each slow round. Processes that have ended meanwhile
+// are left out.
 func (a *attribution) describe(lists *processLists) []device.Process {
 	processes, dropped := lists.merge()
 	for range dropped {
 		a.opts.Failed("processes", string(statusTooMany))
 	}
-	if len(processes) > 0 && !a.procs.Visible() && !a.blind {
-		a.blind = true
-		a.opts.Logger.Info("The host's processes cannot be seen, so that workloads have no names; the collector needs the host's PID namespace, or the host's root directory at root_path",
+	if len(processes) > 0 && !a.procs.Visible() && !a.warned {
+		a.warned = true
+		a.opts.Logger.Info("The host's processes are not visible, so that workloads have no names; the collector needs the host's PID namespace, or the host's root directory at root_path",
 			zap.String("root_path", a.opts.RootPath))
 	}
 	described := processes[:0]
@@ -98,25 +97,25 @@ func (a *attribution) describe(lists *processLists) []device.Process {
 	return described
 }
 
-// living returns a copy of those processes that have not ended since they were
-// described. It is called for each GPU at each reading.
-func (a *attribution) living(processes []device.Process) []device.Process {
-	alive := make([]device.Process, 0, len(processes))
+// alive returns a copy of the processes that have not ended since they were
+// described. It runs for each GPU at each reading.
+func (a *attribution) alive(processes []device.Process) []device.Process {
+	running := make([]device.Process, 0, len(processes))
 	for i := range processes {
 		if a.procs.Alive(processes[i].PID, &processes[i].Details) {
-			alive = append(alive, processes[i])
+			running = append(running, processes[i])
 		}
 	}
-	return alive
+	return running
 }
 
-// complete fills in which ways of attribution work, the owners of the GPUs,
-// and the pods of their processes, which it changes in place. It is called
-// last at each reading, with the living processes.
+// complete sets the states of the attribution sources, the owners of the GPUs,
+// and the pods of their processes. It runs last at each reading, with the
+// processes that are alive.
 func (a *attribution) complete(snapshot *device.Snapshot) {
 	snapshot.Attribution = make(map[workload.Source]workload.SourceState, len(workload.Sources))
-	for _, way := range workload.Sources {
-		snapshot.Attribution[way] = workload.SourceAbsent
+	for _, source := range workload.Sources {
+		snapshot.Attribution[source] = workload.SourceAbsent
 	}
 	for i := range snapshot.GPUs {
 		for j := range snapshot.GPUs[i].Processes {
@@ -140,66 +139,65 @@ func (a *attribution) complete(snapshot *device.Snapshot) {
 	namePods(snapshot.GPUs)
 }
 
-// merge makes one process of what the lists say about each, in the order in
-// which they come, and says how many it left out.
+// merge returns the processes of all lists, in their order, each once, and the
+// number of those that it left out.
 func (l *processLists) merge() (processes []device.Process, dropped int) {
-	places := make(map[uint32]int)
+	indexes := make(map[uint32]int)
 	for _, kind := range device.ProcessTypes {
 		for _, listed := range l.byType[kind] {
-			place, found := places[listed.pid]
+			index, found := indexes[listed.pid]
 			if !found {
 				if len(processes) >= maxProcesses {
 					dropped++
 					continue
 				}
-				place = len(processes)
-				places[listed.pid] = place
+				index = len(processes)
+				indexes[listed.pid] = index
 				processes = append(processes, device.Process{PID: listed.pid})
 			}
-			if !slices.Contains(processes[place].Types, kind) {
-				processes[place].Types = append(processes[place].Types, kind)
+			if !slices.Contains(processes[index].Types, kind) {
+				processes[index].Types = append(processes[index].Types, kind)
 			}
 			if listed.memory != unavailableMemory {
-				// The lists of a process with several kinds of context give
-				// the same memory, that of the process.
-				memory := max(processes[place].Memory.Value, float64(listed.memory))
-				processes[place].Memory = device.Read(memory)
+				// Each list has the memory of the whole process.
+				memory := max(processes[index].Memory.Value, float64(listed.memory))
+				processes[index].Memory = device.Read(memory)
 			}
 		}
 	}
 	if l.sampled {
-		l.use(processes, places)
+		l.use(processes, indexes)
 	}
 	return processes, dropped
 }
 
-// use adds how much of the GPU's engines each process used: the mean of its
-// samples that can be true. Where a process has others only, it is no number,
-// which is dropped and counted like every value that cannot be true.
-func (l *processLists) use(processes []device.Process, places map[uint32]int) {
+// use sets each process's use of the engines: the mean of its possible samples.
+// If all of a process's samples are impossible, it is NaN, which is dropped and
+// counted like every impossible value.
+func (l *processLists) use(processes []device.Process, indexes map[uint32]int) {
 	counts := make([]float64, len(processes))
 	for i := range processes {
 		processes[i].Utilization = device.Numbers{"general": 0, "encoder": 0, "decoder": 0}
 	}
 	for _, sample := range l.samples {
-		place, found := places[sample.pid]
+		index, found := indexes[sample.pid]
 		if !found {
 			continue
 		}
-		mean := processes[place].Utilization
+		mean := processes[index].Utilization
 		if max(sample.general, sample.encoder, sample.decoder) > 100 {
-			if counts[place] == 0 {
+			if counts[index] == 0 {
 				for task := range mean {
 					mean[task] = math.NaN()
 				}
 			}
 			continue
 		}
-		if counts[place]++; counts[place] == 1 {
+		if counts[index]++; counts[index] == 1 {
 			clear(mean)
 		}
 		for task, value := range map[string]uint32{"general": sample.general, "encoder": sample.encoder, "decoder": sample.decoder} {
-			mean[task] += (float64(value)/100 - mean[task]) / counts[place]
+			mean[task] += (float64(value)/100 - mean[task]) / counts[index]
 		}
 	}
 }

@@ -8,28 +8,28 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 )
 
-// readings are one GPU's, filled by the goroutine that makes the calls. When
-// that goroutine is left behind, what it has filled so far is taken, and what
-// it fills later is lost.
+// readings are the answers about one GPU, which the goroutine that makes the
+// calls fills. When that goroutine is abandoned, the answers so far are taken, and
+// later ones are lost.
 type readings struct {
-	// called is told of each call that returns after the rest was taken.
+	// called is called for each call that returns after the answers were taken.
 	called func(call, status string, took time.Duration)
 
-	mu    sync.Mutex
-	taken bool
-	told  answers
+	mu      sync.Mutex
+	taken   bool
+	answers answers
 }
 
-// answers are what the calls about one GPU have told.
+// answers are the answers of the calls about one GPU.
 type answers struct {
 	gpu      device.GPU
 	failures []failure
-	// answered is false for a GPU of which more calls fail than succeed: a few
-	// can be answered from what the driver, or the call, remembers.
+	// answered is false if more calls failed than succeeded: the driver can
+	// answer a few calls about a failed GPU from memory.
 	answered bool
-	// succeeded counts the calls that did.
+	// succeeded is the number of successful calls.
 	succeeded int
-	// unsupported are the calls that the GPU or the library does not have.
+	// unsupported are the calls that the GPU or the library lacks.
 	unsupported []string
 	durations   []duration
 }
@@ -41,15 +41,15 @@ type duration struct {
 	took   time.Duration
 }
 
-// newReadings returns readings of a GPU that was asked nothing yet.
+// newReadings returns readings without answers.
 func newReadings(known *knownGPU, called func(call, status string, took time.Duration)) *readings {
-	return &readings{called: called, told: answers{
+	return &readings{called: called, answers: answers{
 		gpu: device.GPU{Identity: known.identity}, durations: make([]duration, 0, len(known.fastCalls)),
 	}}
 }
 
-// tellDurations tells how long calls took.
-func tellDurations(durations [][]duration, called func(call, status string, took time.Duration)) {
+// reportDurations reports the durations of calls.
+func reportDurations(durations [][]duration, called func(call, status string, took time.Duration)) {
 	for _, ofGPU := range durations {
 		for _, d := range ofGPU {
 			called(d.call, string(d.status), d.took)
@@ -63,8 +63,7 @@ type failure struct {
 	status status
 }
 
-// put stores the result of a call and reports whether the next call is still
-// wanted.
+// put stores the result of a call, and reports whether to make the next one.
 func (r *readings) put(c *call, result status, store func(*device.Readings), took time.Duration) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -74,38 +73,37 @@ func (r *readings) put(c *call, result status, store func(*device.Readings), too
 		}
 		return false
 	}
-	told := &r.told
+	a := &r.answers
 	if !c.part {
-		told.durations = append(told.durations, duration{c.name, result, took})
+		a.durations = append(a.durations, duration{c.name, result, took})
 	}
 	switch {
 	case result == statusSuccess:
-		told.succeeded++
-		store(&told.gpu.Readings)
+		a.succeeded++
+		store(&a.gpu.Readings)
 	case result.unsupported():
-		// It is no answer: often nobody was asked.
-		if !slices.Contains(told.unsupported, c.name) {
-			told.unsupported = append(told.unsupported, c.name)
+		// This is no answer of the GPU: often no call was made.
+		if !slices.Contains(a.unsupported, c.name) {
+			a.unsupported = append(a.unsupported, c.name)
 		}
 	default:
-		told.failures = append(told.failures, failure{call: c.name, status: result})
+		a.failures = append(a.failures, failure{call: c.name, status: result})
 	}
 	// A GPU that fell off the bus answers nothing else, slowly.
 	return result != statusGPUIsLost
 }
 
-// take ends the filling and returns what there is.
+// take ends the filling and returns the answers.
 func (r *readings) take() answers {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.taken = true
-	r.told.answered = r.told.succeeded >= len(r.told.failures)
-	return r.told
+	r.answers.answered = r.answers.succeeded >= len(r.answers.failures)
+	return r.answers
 }
 
-// fill makes the calls in their order, as long as they are wanted: a GPU that
-// fell off the bus is asked nothing else, and neither is one whose readings
-// were taken.
+// fill makes the calls in their order. It stops if the GPU fell off the bus, or
+// if the answers were taken.
 func (r *readings) fill(calls []call) {
 	begin := time.Now()
 	for i := range calls {

@@ -10,13 +10,13 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 )
 
-// lostInterval is the least time between two openings of the library for a
+// lostInterval is the least time between two reopenings of the library for a
 // lost GPU while others work.
 const lostInterval = 5 * time.Minute
 
 // reopen closes the library, so that the next reading that is due opens it
-// again. It leaves it open where a call hangs, or the wait for events: closing
-// it could hang as well, or pull it away under them.
+// again. It leaves the library open while a call or the wait for events hangs,
+// because they still use it and closing could hang as well.
 func (s *Source) reopen(ctx context.Context) {
 	if !s.open || s.calls.hangs("") || !s.stopEvents(ctx) {
 		return
@@ -25,10 +25,10 @@ func (s *Source) reopen(ctx context.Context) {
 	s.open, s.session, s.gpus, s.driverVersion = false, nil, nil, ""
 }
 
-// closeLibrary is called only while the library is open.
+// closeLibrary closes the library, which must be open.
 func (s *Source) closeLibrary(ctx context.Context) {
 	closing := s.session
-	// The result does not matter: nothing is left to be done about it.
+	// There is nothing to do about an error.
 	if s.calls.do(ctx, s.opts.CallTimeout, driverSubject, func() {
 		if closing != nil {
 			closing.closed.Store(true)
@@ -39,11 +39,11 @@ func (s *Source) closeLibrary(ctx context.Context) {
 	}
 }
 
-// reopenForLost closes the library where GPUs are lost, because a GPU that was
-// reset is found only by opening it again, and a GPU cannot be reset or taken
-// out while this process holds it. Where all are lost, the back-off says when
-// it is opened again. Where others work it is done once in lostInterval, and
-// only if all others stay initialised without this process.
+// reopenForLost closes the library if GPUs are lost, because a GPU cannot be
+// reset or removed while this process holds it, and is found after a reset only
+// by reopening the library. If all GPUs are lost, the library is reopened with
+// back-off. If others work, it is reopened once in lostInterval, and only if all
+// others stay initialised without this process.
 func (s *Source) reopenForLost(ctx context.Context, now time.Time, snapshot *device.Snapshot) bool {
 	lost := 0
 	for i := range snapshot.GPUs {
@@ -72,7 +72,7 @@ func (s *Source) reopenForLost(ctx context.Context, now time.Time, snapshot *dev
 	return !s.open
 }
 
-// misses reports whether a GPU that was listed once is not listed any more.
+// misses reports whether a GPU of an earlier listing is missing.
 func (s *Source) misses() bool {
 	for id, known := range s.former {
 		if known.identity.MIG == nil && !slices.ContainsFunc(s.gpus, func(k *knownGPU) bool { return k.identity.ID == id }) {
@@ -82,14 +82,14 @@ func (s *Source) misses() bool {
 	return false
 }
 
-// samplingLibrary is a library that gives the driver's own samples.
+// samplingLibrary is a library with the driver's own samples.
 type samplingLibrary interface {
-	// ImpossibleSamples returns how many samples since the last call cannot
-	// be true.
+	// ImpossibleSamples returns the number of impossible samples since the
+	// last call.
 	ImpossibleSamples() int64
 }
 
-// releases reports whether the library is to be closed between readings.
+// releases reports whether the library is closed between readings.
 func (s *Source) releases() bool {
 	return s.opts.ReleaseBetweenReadings && !s.kept
 }
@@ -104,7 +104,7 @@ func (s *Source) releasable(ctx context.Context) bool {
 		s.kept = true
 		if ctx.Err() == nil && !s.warned {
 			s.warned = true
-			s.opts.Logger.Warn("The driver is kept open, in spite of release_between_readings: a GPU's persistence mode is off or unknown, so that the GPU would be started anew at each reading",
+			s.opts.Logger.Warn("The driver stays open in spite of release_between_readings, because a GPU's persistence mode is off or unknown and the GPU would restart at each reading",
 				zap.String("hw.id", known.identity.ID), zap.Int("nvidia.gpu.index", known.identity.Index))
 		}
 		return false
@@ -112,8 +112,8 @@ func (s *Source) releasable(ctx context.Context) bool {
 	return true
 }
 
-// persistentGPU is a GPU that can say whether the driver keeps it initialised
-// while nobody uses it.
+// persistentGPU is a GPU with a persistence mode, in which the driver keeps it
+// initialised while no process uses it.
 type persistentGPU interface {
 	Persistent() (bool, status)
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 )
 
-// read fills the snapshot's GPUs. It returns the driver's status, and what the
-// slow round that follows asks.
+// read fills the snapshot's GPUs. It returns the driver's status, and the targets
+// of the slow round that follows.
 func (s *Source) read(ctx context.Context, snapshot *device.Snapshot) (status, []slowTarget) {
 	now := s.opts.Now()
 	if !s.open && !s.retry.due(now) {
@@ -32,7 +32,7 @@ func (s *Source) read(ctx context.Context, snapshot *device.Snapshot) (status, [
 	}
 	for i, known := range s.gpus {
 		if slices.Contains(round.answering, known) {
-			known.slow.apply(&snapshot.GPUs[i], s.attribution.living)
+			known.slow.apply(&snapshot.GPUs[i], s.attribution.alive)
 		}
 	}
 	s.attribution.complete(snapshot)
@@ -52,7 +52,7 @@ func (s *Source) read(ctx context.Context, snapshot *device.Snapshot) (status, [
 	s.retry.succeeded()
 	slowly := s.slowTargets(now, round.answering, first)
 	if s.opts.ReleaseBetweenReadings && s.releasable(ctx) {
-		// Nothing may be asked after the library is closed.
+		// The slow calls have to be made before the library is closed.
 		s.slowRound(ctx, slowly, func() bool { return ctx.Err() == nil })
 		s.reopen(ctx)
 		return statusSuccess, nil
@@ -64,20 +64,20 @@ func (s *Source) read(ctx context.Context, snapshot *device.Snapshot) (status, [
 	return statusSuccess, slowly
 }
 
-// round is what a reading of all GPUs has found, beside their values.
+// round is the result of a reading of all GPUs, beside their values.
 type round struct {
 	failures []failure
-	// answered is true where any GPU has answered anything.
+	// answered is true if any GPU has answered a call.
 	answered bool
-	// answering are the GPUs that the slow calls may be asked of.
+	// answering are the GPUs for which slow calls may be made.
 	answering   []*knownGPU
 	unsupported map[string]int
 }
 
-// readAll makes the quick calls about all GPUs, of which one that hangs costs
-// the others nothing.
+// readAll makes the quick calls about all GPUs. A GPU that hangs does not affect
+// the others.
 func (s *Source) readAll(ctx context.Context, snapshot *device.Snapshot) round {
-	// A GPU that sleeps is not asked.
+	// A suspended GPU is not read.
 	asked := make([]*readings, len(s.gpus))
 	steps := make([]step, 0, len(s.gpus))
 	for i, known := range s.gpus {
@@ -115,14 +115,14 @@ func (s *Source) readAll(ctx context.Context, snapshot *device.Snapshot) round {
 			found.answering = append(found.answering, known)
 		}
 	}
-	// Recording a duration takes longer than many a call, and nobody waits for
-	// it.
-	s.background.Go(func() { tellDurations(durations, s.opts.Called) })
+	// Recording a duration takes longer than many calls, and the reading does
+	// not need it.
+	s.background.Go(func() { reportDurations(durations, s.opts.Called) })
 	return found
 }
 
-// taken is what the quick calls about one GPU have told until now. It is not
-// changed any more.
+// taken returns the answers of the quick calls about one GPU so far. They do not
+// change any more.
 func (s *Source) taken(ctx context.Context, known *knownGPU, r *readings, result outcome) answers {
 	taken := r.take()
 	if ctx.Err() != nil {
@@ -151,13 +151,12 @@ func (s *Source) taken(ctx context.Context, known *knownGPU, r *readings, result
 	return taken
 }
 
-// asleep reports whether the host has suspended a GPU, which is then left
-// alone.
+// asleep reports whether the host has suspended a GPU, which is then not read.
 func (*Source) asleep(known *knownGPU) bool {
 	return asleep(known.powerStatus)
 }
 
-// count keeps what the receiver's own metrics tell.
+// count keeps the counts for the receiver's own metrics.
 func (s *Source) count(gpus []*knownGPU, unsupported map[string]int) {
 	s.tallyMu.Lock()
 	defer s.tallyMu.Unlock()

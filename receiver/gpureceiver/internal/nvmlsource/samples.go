@@ -5,47 +5,45 @@ import (
 	"slices"
 )
 
-// maxSampleGap is the longest time, in microseconds, that one sample can stand
-// for. NVML's sample periods are at most a second. A longer gap means that the
-// driver's buffer was overwritten or that it took no samples.
+// maxSampleGap is the longest time in microseconds that one sample covers. NVML's
+// sample periods are at most a second. A longer gap means that the driver
+// overwrote its buffer or took no samples.
 const maxSampleGap = 1_500_000
 
-// sample is one of the measurements that the driver takes by itself, several
-// a second, and keeps for some seconds.
+// sample is one of the driver's own measurements. It takes several a second and
+// keeps them for some seconds.
 type sample struct {
-	// time is in microseconds, 0 for an entry of the buffer that is not used.
+	// time is in microseconds, 0 for an unused entry of the buffer.
 	time uint64
 	// value is in the unit of the buffer: percent or milliwatts.
 	value float64
 }
 
-// sampleSummary is what the samples since the last reading say.
+// sampleSummary summarises the samples since the last reading.
 type sampleSummary struct {
 	mean, peak float64
-	// integral is the sum of each sample times the time it stands for, in the
+	// integral is the sum of each sample times the time that it covers, in the
 	// buffer's unit times seconds.
 	integral float64
-	// impossible is the number of samples that cannot be true, each counted at
-	// the reading that saw it first.
+	// impossible is the number of impossible samples, each counted once.
 	impossible int
 }
 
-// sampleHistory remembers what was read of one of the driver's buffers.
+// sampleHistory is the state of reading one of the driver's buffers.
 type sampleHistory struct {
-	// last is the time of the last sample that was counted, 0 before there
-	// was any.
+	// last is the time of the last counted sample, 0 before the first.
 	last uint64
 	// total is the integral since the first reading.
 	total float64
-	// impossible is the time of the last sample that cannot be true.
+	// impossible is the time of the last impossible sample.
 	impossible uint64
-	// stale is true if the last reading had nothing new, which is also so
-	// when the driver's clock was set back.
+	// stale is true if the last reading had no new samples, which also happens
+	// when the driver's clock is set back.
 	stale bool
 }
 
-// since is the time that the driver is to be asked from. After a reading
-// without anything new it is asked for all.
+// since is the time after which to read samples. After a reading without new
+// samples it is 0, which means all.
 func (h *sampleHistory) since() uint64 {
 	if h.stale {
 		return 0
@@ -53,15 +51,14 @@ func (h *sampleHistory) since() uint64 {
 	return h.last
 }
 
-// started reports whether there was any sample yet, so that total is known.
+// started reports whether there was a sample, so that total is known.
 func (h *sampleHistory) started() bool {
 	return h.last != 0
 }
 
-// add counts the samples that are new, and reports whether there are any.
-// Entries that are not used and those above the highest possible value are
-// left out. The samples of the first reading give a mean and a peak of what
-// the driver still has, and no integral, because that begins with it.
+// add counts the new samples, and reports whether there are any. It leaves out
+// unused entries and impossible values. The samples of the first reading give a
+// mean and a peak, and no integral, because the integral begins there.
 func (h *sampleHistory) add(samples []sample, highest float64) (sampleSummary, bool) {
 	valid, counted := samples[:0], max(h.last, h.impossible)
 	impossible := 0
@@ -77,8 +74,8 @@ func (h *sampleHistory) add(samples []sample, highest float64) (sampleSummary, b
 	}
 	slices.SortFunc(valid, func(a, b sample) int { return cmp.Compare(a.time, b.time) })
 	if n := len(valid); n > 0 && h.stale && valid[n-1].time < h.last {
-		// The clock was set back. What is in the buffer was counted in part,
-		// so that the integral begins again after it.
+		// The clock was set back, and a part of the buffer was counted before,
+		// so that the integral continues after these samples.
 		h.last = 0
 	}
 

@@ -15,24 +15,25 @@ const (
 	statusNVMLTimeout      status = "TIMEOUT"
 )
 
-// slowAnswers are what the slow calls about one GPU told last. They are filled
-// in the background and read by each reading.
+// slowAnswers are the last answers of the slow calls about one GPU. The
+// background fills them, and each reading uses them.
 type slowAnswers struct {
 	mu sync.Mutex
-	// stores put the values of the calls of the GPU's table into readings.
+	// stores put values into readings.
 	stores []func(*device.Readings)
-	// listed is true where the driver listed the processes.
+	// listed is true if the driver listed the processes.
 	listed    bool
 	processes []device.Process
 
-	// asked is true once the processes were asked for. It is the readings' own.
+	// asked is true once the processes were listed or tried. Only readings use
+	// it.
 	asked bool
 	// since is the time of the last sample of the processes' utilization, in
 	// the driver's microseconds. Only one round runs at a time.
 	since uint64
 }
 
-// clear forgets what was told: a GPU that does not answer has no values.
+// clear removes the answers, because a GPU that does not answer has no values.
 func (a *slowAnswers) clear() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -51,9 +52,9 @@ func (a *slowAnswers) setStores(stores []func(*device.Readings)) {
 	a.stores = stores
 }
 
-// apply adds what was told to a GPU that answers. Processes that have ended
-// since are left out.
-func (a *slowAnswers) apply(read *device.GPU, living func([]device.Process) []device.Process) {
+// apply adds the answers to a GPU's readings. It leaves out processes that have
+// ended since.
+func (a *slowAnswers) apply(read *device.GPU, alive func([]device.Process) []device.Process) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, store := range a.stores {
@@ -63,9 +64,9 @@ func (a *slowAnswers) apply(read *device.GPU, living func([]device.Process) []de
 		return
 	}
 	read.ProcessesKnown = true
-	read.Processes = living(a.processes)
+	read.Processes = alive(a.processes)
 	for i := range read.Processes {
-		// What cannot be true is taken out of a reading's own copy.
+		// Impossible values are removed from this copy.
 		read.Processes[i].Utilization = maps.Clone(read.Processes[i].Utilization)
 	}
 }
@@ -76,11 +77,12 @@ func askAbout[T any](ctx context.Context, s *Source, known *knownGPU, name strin
 		value  T
 		result status
 	}
-	// The goroutine that makes the call is never kept by nobody listening.
+	// The buffer lets the goroutine that makes the call continue if the answer
+	// is not received.
 	answers := make(chan answer, 1)
 	switch s.calls.do(ctx, s.opts.CallTimeout, known.subject(), func() {
 		if known.session.closed.Load() {
-			// The library was closed after this was asked.
+			// The library was closed before the call was made.
 			answers <- answer{result: statusTimeout}
 			return
 		}
@@ -103,13 +105,13 @@ func askAbout[T any](ctx context.Context, s *Source, known *knownGPU, name strin
 	return none, statusTimeout
 }
 
-// dead reports whether nothing else is to be asked of a GPU in this round.
+// dead reports whether to make no more calls about a GPU in this round.
 func (s status) dead() bool {
 	return s == statusTimeout || s == statusGPUIsLost
 }
 
-// listProcesses asks which processes use a GPU and how much of it. turn is
-// waited for before each call; it reports false where no more is to be asked.
+// listProcesses lists the processes of a GPU and their use of it. It calls turn
+// before each call, which waits and reports false to stop.
 func (s *Source) listProcesses(ctx context.Context, known *knownGPU, turn func() bool) {
 	lists := &processLists{byType: make(map[string][]process, len(device.ProcessTypes))}
 	for i, list := range []func() ([]process, status){
@@ -128,15 +130,14 @@ func (s *Source) listProcesses(ctx context.Context, known *knownGPU, turn func()
 			lists.byType[kind] = processes
 		}
 	}
-	// The driver does not sample the processes of MIG devices, and there is
-	// nothing to be sampled where nobody is.
+	// The driver does not sample the processes of MIG devices.
 	if known.identity.MIG == nil && lists.any() && s.opts.Wants(device.ProcessUtilization) {
 		if !turn() {
 			return
 		}
 		s.sampleProcesses(ctx, known, lists)
 	}
-	// A GPU that listed nothing of any kind has not said that there is nobody.
+	// If every list failed, the processes are unknown.
 	listed := len(lists.byType) > 0
 	var described []device.Process
 	if listed {
@@ -157,14 +158,13 @@ func (l *processLists) any() bool {
 	return false
 }
 
-// sampleProcesses asks what the driver sampled of the processes since the last
-// round.
+// sampleProcesses reads the driver's samples of processes since the last round.
 func (s *Source) sampleProcesses(ctx context.Context, known *knownGPU, lists *processLists) {
 	since := known.slow.since
 	samples, result := askAbout(ctx, s, known, "process_utilization", func() ([]processSample, status) {
 		samples, result := known.handle.ProcessUtilization(since)
 		if result == statusInsufficientSize {
-			// The binding says so where there are no samples.
+			// The binding returns this if there are no samples.
 			return nil, statusSuccess
 		}
 		return samples, result
@@ -178,7 +178,7 @@ func (s *Source) sampleProcesses(ctx context.Context, known *knownGPU, lists *pr
 	}
 }
 
-// askSlowly makes the slow calls of a GPU's table.
+// askSlowly makes the slow calls about a GPU's readings.
 func (s *Source) askSlowly(ctx context.Context, known *knownGPU, turn func() bool) {
 	if len(known.slowCalls) == 0 {
 		return
@@ -200,14 +200,14 @@ func (s *Source) askSlowly(ctx context.Context, known *knownGPU, turn func() boo
 	known.slow.setStores(stores)
 }
 
-// slowTarget is what a slow round asks of one GPU.
+// slowTarget is a GPU of a slow round, and whether to list its processes.
 type slowTarget struct {
 	known     *knownGPU
 	processes bool
 }
 
-// slowRound makes the slow calls about every GPU. It goes on with the others
-// where one hangs.
+// slowRound makes the slow calls about every GPU. A GPU that hangs does not
+// affect the others.
 func (s *Source) slowRound(ctx context.Context, targets []slowTarget, turn func() bool) {
 	for _, target := range targets {
 		if !turn() {
@@ -223,8 +223,8 @@ func (s *Source) slowRound(ctx context.Context, targets []slowTarget, turn func(
 	}
 }
 
-// firstProcesses lists the processes of the GPUs that were never asked for
-// them, so that the first reading says already who uses a GPU.
+// firstProcesses lists the processes of new GPUs, so that their first reading
+// has them.
 func (s *Source) firstProcesses(ctx context.Context, answering []*knownGPU) []*knownGPU {
 	if !s.opts.Wants(device.ProcessList) {
 		return nil
@@ -241,8 +241,7 @@ func (s *Source) firstProcesses(ctx context.Context, answering []*knownGPU) []*k
 	return first
 }
 
-// slowTargets returns what the slow round that is due asks, nothing where
-// none is.
+// slowTargets returns the targets of a slow round, or nothing if none is due.
 func (s *Source) slowTargets(now time.Time, answering, first []*knownGPU) []slowTarget {
 	if now.Before(s.slowNext) || len(answering) == 0 {
 		return nil
@@ -262,8 +261,8 @@ func (s *Source) slowTargets(now time.Time, answering, first []*knownGPU) []slow
 	return targets
 }
 
-// startSlowRound makes a slow round in the background, unless one is still
-// under way. It lets every reading go before each of its calls.
+// startSlowRound starts a slow round in the background, unless one still runs.
+// Readings take precedence over each of its calls.
 func (s *Source) startSlowRound(targets []slowTarget) {
 	if len(targets) == 0 || !s.slowRunning.CompareAndSwap(false, true) {
 		return

@@ -14,9 +14,9 @@ import (
 // driverSubject is the subject of calls that concern every GPU.
 const driverSubject = "driver"
 
-// shutdownGrace is how long closing the library waits for a call that was left
-// behind, and for the wait for events, each. It is many times eventWait, since
-// a busy host lets nobody run in time.
+// shutdownGrace is how long closing the library waits for an abandoned call, and
+// again for the wait for events. It is many times eventWait, because a busy host
+// runs goroutines late.
 const shutdownGrace = 3 * time.Second
 
 // errUnsupportedBuild means that this program was built without cgo.
@@ -28,21 +28,22 @@ type Source struct {
 	host    string
 	calls   *calls
 	library library
-	tell    func(device.Event)
-	// attribution says what processes are and whose GPUs are; describing
-	// guards what it says of processes.
+	emit    func(device.Event)
+	// attribution describes processes and the GPUs' owners. describing guards
+	// its descriptions of processes.
 	attribution *attribution
 	describing  sync.Mutex
 
-	// stopping ends at Shutdown, and with it every wait. background are the
-	// goroutines that then end.
+	// stopping ends at Shutdown, and with it every wait and the goroutines of
+	// background.
 	stopping    context.Context
 	interrupt   context.CancelFunc
 	background  sync.WaitGroup
 	slowRunning atomic.Bool
 	release     sync.Once
 
-	// mu guards what follows: Shutdown may come while a reading ends.
+	// mu guards the following fields, because Shutdown can run while a reading
+	// ends.
 	mu            sync.Mutex
 	open          bool
 	retry         retry
@@ -50,17 +51,18 @@ type Source struct {
 	cudaVersion   string
 	session       *session
 	gpus          []*knownGPU
-	// former are the GPUs by id, also those of sessions before this one.
+	// former are the GPUs by id, including those of earlier sessions.
 	former map[string]*knownGPU
 	states stateLog
-	// slowNext is when the next slow round is due.
+	// slowNext is the time of the next slow round.
 	slowNext time.Time
-	// reopened is when the library was last opened again for a lost GPU.
+	// reopened is the time at which the library was last reopened for a lost
+	// GPU.
 	reopened time.Time
-	// events is nil while none are told.
+	// events is nil while none are reported.
 	events *events
-	// kept is true while the library is not released although it should be,
-	// and warned once that was logged.
+	// kept is true while the library stays open in spite of
+	// ReleaseBetweenReadings, and warned is true once that was logged.
 	kept, warned bool
 
 	tallyMu sync.Mutex
@@ -73,18 +75,18 @@ type session struct {
 	closed atomic.Bool
 }
 
-// Tally is what was seen at the last reading.
+// Tally has the counts of the last reading.
 type Tally struct {
 	// GPUs is the number of GPUs and MIG devices that the driver listed.
 	GPUs int
-	// Unsupported is the number of GPUs and MIG devices that do not have a
-	// call, by its name.
+	// Unsupported is the number of GPUs and MIG devices without a call, by the
+	// call's name.
 	Unsupported map[string]int
 }
 
 var _ device.Source = (*Source)(nil)
 
-// New returns a source that has not loaded anything yet.
+// New returns a source that has not loaded the library yet.
 func New(opts Options) *Source {
 	if opts.LibraryPath == "" {
 		opts.LibraryPath = defaultLibraryName
@@ -98,10 +100,10 @@ func New(opts Options) *Source {
 	return s
 }
 
-// Start implements device.Source. It does not load the library: that happens
-// at the first Snapshot, whose result a missing library is.
-func (s *Source) Start(_ context.Context, tell func(device.Event)) error {
-	s.tell = tell
+// Start implements device.Source. The first Snapshot loads the library, and
+// reports a missing one as the driver's state.
+func (s *Source) Start(_ context.Context, emit func(device.Event)) error {
+	s.emit = emit
 	s.host = workload.HostName(s.opts.RootPath)
 	s.attribution = newAttribution(s.opts)
 	if !buildSupported {
@@ -116,8 +118,8 @@ func (s *Source) Start(_ context.Context, tell func(device.Event)) error {
 	return nil
 }
 
-// Shutdown implements device.Source. While a call hangs it leaves the library
-// open: closing it could hang too, and the process is about to end.
+// Shutdown implements device.Source. It leaves the library open while a call
+// hangs, because closing could hang too and the process is about to end.
 func (s *Source) Shutdown(ctx context.Context) error {
 	s.interrupt()
 	if s.calls == nil {
@@ -128,8 +130,7 @@ func (s *Source) Shutdown(ctx context.Context) error {
 		defer s.mu.Unlock()
 		s.background.Wait()
 		s.attribution.shutdown(ctx)
-		// The waiting for events ends first: it would be in a library that is
-		// closed under it.
+		// The wait for events ends first, because it uses the library.
 		if s.stopEvents(ctx) && s.calls.settle(ctx, shutdownGrace) && s.open {
 			s.closeLibrary(ctx)
 		}
@@ -167,8 +168,8 @@ func (s *Source) Snapshot(ctx context.Context) device.Snapshot {
 	return snapshot
 }
 
-// Watch implements device.Source. There are no events to be found where the
-// library is closed between readings.
+// Watch implements device.Source. It does nothing if the library is closed
+// between readings, because there are no events then.
 func (s *Source) Watch(ctx context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -189,7 +190,7 @@ func (s *Source) Watch(ctx context.Context) {
 	}
 }
 
-// Tally returns what was seen at the last reading.
+// Tally returns the counts of the last reading.
 func (s *Source) Tally() Tally {
 	s.tallyMu.Lock()
 	defer s.tallyMu.Unlock()
@@ -204,8 +205,8 @@ func (s *Source) find(ctx context.Context, now time.Time) status {
 		s.listMIG(ctx)
 		s.adopt()
 		if len(s.gpus) == 0 {
-			// NVML looks for GPUs only when it is opened, so that one that
-			// comes later is found by opening it again.
+			// NVML looks for GPUs only when it is opened, so that it is opened
+			// again to find new ones.
 			s.reopen(ctx)
 			s.retry.failed(now)
 		}

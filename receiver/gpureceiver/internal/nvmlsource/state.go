@@ -12,7 +12,7 @@ const (
 	maxRetry = 30 * time.Second
 )
 
-// stateOf says what a status means for the driver as a whole.
+// stateOf returns the driver's state for a status.
 func stateOf(result status) device.DriverState {
 	switch result {
 	case statusSuccess:
@@ -31,26 +31,26 @@ func stateOf(result status) device.DriverState {
 	return device.DriverFailed
 }
 
-// advice says what a user can do about a state.
+// advice returns a log message that says what to do about a state.
 func advice(state device.DriverState) string {
 	switch state {
 	case device.DriverLibraryMissing:
-		return "No NVML library was found; GPU metrics begin when there is one. In a container, the NVIDIA runtime mounts it with the capability utility"
+		return "No NVML library was found; GPU metrics start when there is one. In a container, the NVIDIA runtime mounts it with the capability utility"
 	case device.DriverMissing:
-		return "The NVML library is there, but the NVIDIA kernel module is not loaded; GPU metrics begin when it is"
+		return "The NVML library exists, but the NVIDIA kernel module is not loaded; GPU metrics start when it is"
 	case device.DriverVersionMismatch:
-		return "The NVML library and the NVIDIA kernel module have different versions; after an upgrade load the new module and restart the collector, because a loaded library cannot be replaced"
+		return "The NVML library and the NVIDIA kernel module have different versions; load the new module and restart the collector, because a loaded library cannot be replaced"
 	case device.DriverNoPermission:
 		return "The NVIDIA device files cannot be opened; the collector needs access to /dev/nvidiactl and /dev/nvidia*"
 	case device.DriverUnresponsive:
-		return "The NVIDIA driver does not answer; GPU metrics go on when it does"
+		return "The NVIDIA driver does not answer; GPU metrics continue when it does"
 	case device.DriverUnsupportedBuild:
 		return "This collector was built without cgo and cannot read GPUs; use a build with cgo, or source replay"
 	}
-	return "The NVIDIA driver failed; the receiver goes on trying"
+	return "The NVIDIA driver failed; the receiver tries again"
 }
 
-// retry says when the driver is to be opened again.
+// retry is the back-off for opening the driver.
 type retry struct {
 	wait time.Duration
 	next time.Time
@@ -71,14 +71,14 @@ func (r *retry) failed(now time.Time) {
 	r.next = now.Add(r.wait)
 }
 
-// succeeded makes the next failure wait the shortest time again.
+// succeeded resets the back-off.
 func (r *retry) succeeded() {
 	*r = retry{}
 }
 
-// lostSession says whether the library has to be opened again after a round
-// in which no GPU answered anything, and what the driver's state is. A lost
-// GPU is no reason: the driver answers, and only a reset brings the GPU back.
+// lostSession reports whether to reopen the library after a round in which no
+// GPU answered, and the driver's status. A lost GPU is no reason: the driver
+// answers, and only a reset brings the GPU back.
 func lostSession(failures []failure) (result status, lost bool) {
 	for _, f := range failures {
 		switch f.status {

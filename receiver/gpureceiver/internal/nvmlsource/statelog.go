@@ -6,20 +6,19 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 )
 
-// stateLog writes one line for each change of a state, and none while it
-// stays.
+// stateLog logs one line for each change of a state.
 type stateLog struct {
 	logger *zap.Logger
-	// quiet makes a missing library or driver an information, for the source
-	// auto, where a host without GPUs is a normal one.
+	// quiet logs a missing library or driver as information, for the source
+	// auto, for which a host without GPUs is normal.
 	quiet bool
-	// library is what was asked for, for the line that says it is missing.
+	// library is the configured library, for the line about a missing one.
 	library string
 	state   device.DriverState
 	result  status
 }
 
-// last returns the driver's last state, or the given one where there is none.
+// last returns the driver's last state, or otherwise if there is none.
 func (l *stateLog) last(otherwise device.DriverState) device.DriverState {
 	if l.state == "" {
 		return otherwise
@@ -27,7 +26,7 @@ func (l *stateLog) last(otherwise device.DriverState) device.DriverState {
 	return l.state
 }
 
-// driver notes the driver's state.
+// driver logs the driver's state if it has changed.
 func (l *stateLog) driver(state device.DriverState, result status) {
 	l.result = result
 	if state == l.state {
@@ -49,8 +48,7 @@ func (l *stateLog) driver(state device.DriverState, result status) {
 	write(advice(state), fields...)
 }
 
-// gpu notes what became of a GPU's calls: whether it answers, and if not, the
-// first failure.
+// gpu logs whether a GPU answers if that has changed, with the first failure.
 func (l *stateLog) gpu(known *knownGPU, failures []failure, answered bool) {
 	var state status
 	for _, f := range failures {
@@ -68,5 +66,5 @@ func (l *stateLog) gpu(known *knownGPU, failures []failure, answered bool) {
 		l.logger.Info("The GPU answers again", fields...)
 		return
 	}
-	l.logger.Warn("The GPU does not answer; the other GPUs are read on", append(fields, zap.String("nvml.return", string(state)))...)
+	l.logger.Warn("The GPU does not answer; the other GPUs are still read", append(fields, zap.String("nvml.return", string(state)))...)
 }

@@ -63,7 +63,7 @@ func (g *boundGPU) migCalls(wants func(*device.Quantity) bool) []call {
 	})
 }
 
-// whole32 asks for a 32-bit number in a unit.
+// whole32 reads a 32-bit number in a unit.
 func (g *boundGPU) whole32(symbol string, get func() (uint32, nvml.Return), unit float64) func() (float64, status) {
 	return func() (float64, status) {
 		if !g.has(symbol) {

@@ -8,7 +8,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 )
 
-// maxFans bounds what a library can make this package ask for.
+// maxFans bounds the number of fans that a library can report.
 const maxFans = 16
 
 // thermalCalls are the calls about temperatures and fans.
@@ -36,15 +36,15 @@ func (g *boundGPU) temperature() (float64, status) {
 	return 0, statusFunctionNotFound
 }
 
-// signed reads a temperature below zero, which NVML's older call gives as a
-// number without a sign.
+// signed restores the sign of a temperature, which NVML's older call returns as
+// an unsigned number.
 func signed(celsius uint32) float64 {
 	return float64(int32(celsius))
 }
 
 // temperatureLimit is the call for a limit in degrees, which GPUs up to Ampere
-// have. Later ones have a field with their distance from the limit, and their
-// answer to this call is not to be trusted.
+// have. Later ones have a field with their distance from the limit, and a wrong
+// answer to this call.
 func (g *boundGPU) temperatureLimit(fields *fieldBatch, quantity *device.Quantity, kind nvml.TemperatureThresholds) call {
 	margin := fieldKey{fieldSlowdownMargin, 0}
 	degrees := g.whole32("nvmlDeviceGetTemperatureThreshold", func() (uint32, nvml.Return) { return g.device.GetTemperatureThreshold(kind) }, 1)
@@ -58,7 +58,7 @@ func (g *boundGPU) temperatureLimit(fields *fieldBatch, quantity *device.Quantit
 	return c
 }
 
-// fansCall is the call for all fans, whose number is asked for once.
+// fansCall is the call for all fans. It reads their number once.
 func (g *boundGPU) fansCall() call {
 	fans := -1
 	return call{name: "fans", yields: []*device.Quantity{device.FanSpeeds}, read: func() (func(*device.Readings), status) {
@@ -73,7 +73,7 @@ func (g *boundGPU) fansCall() call {
 	}}
 }
 
-// countFans returns how many fans can be asked for, 0 where only their mean
+// countFans returns the number of fans that can be read, 0 if only their mean
 // can. Without the call there is at most one.
 func (g *boundGPU) countFans() (int, status) {
 	if !g.has("nvmlDeviceGetNumFans") || !g.has("nvmlDeviceGetFanSpeed_v2") {

@@ -30,17 +30,18 @@ const (
 type Options struct {
 	// Socket is the path of the kubelet's socket.
 	Socket string
-	// Interval is the least time between two questions. Zero means none.
+	// Interval is the least time between two requests. Zero means no limit.
 	Interval time.Duration
-	// Timeout is how long the kubelet may take to answer. It must be positive.
+	// Timeout is the limit for an answer. It must be positive.
 	Timeout time.Duration
-	// Logger gets one line for each change of what the kubelet answers.
+	// Logger gets one line for each change between answers and errors.
 	Logger *zap.Logger
 	// Now is the clock.
 	Now func() time.Time
 }
 
-// Client asks the kubelet which container has which GPU. NewClient makes one.
+// Client reads the GPUs of containers from the kubelet. Create it with
+// NewClient.
 type Client struct {
 	opts   Options
 	ctx    context.Context
@@ -57,8 +58,7 @@ type Client struct {
 	logged answerKind
 }
 
-// answerKind is what is logged when it changes: nothing yet, or what the
-// kubelet answered.
+// answerKind is the kind of an answer. Its changes are logged.
 type answerKind string
 
 const (
@@ -68,20 +68,20 @@ const (
 	// Others are the codes of errors.
 )
 
-// NewClient returns a client that has not asked yet.
+// NewClient returns a client that has sent no request yet.
 func NewClient(opts Options) *Client {
 	c := &Client{opts: opts}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	return c
 }
 
-// Poll asks the kubelet in the background, unless it was asked less than the
-// interval ago or has not answered yet. It never waits.
+// Poll sends a request in the background, unless the last one was less than the
+// interval ago or has no answer yet. It never waits.
 func (c *Client) Poll() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.opts.Now()
-	// A clock that was set back must not end the questions.
+	// A clock that was set back must not stop the requests.
 	early := now.Sub(c.asked) < c.opts.Interval && !now.Before(c.asked)
 	if c.closed || c.busy || !c.asked.IsZero() && early {
 		return
@@ -90,8 +90,8 @@ func (c *Client) Poll() {
 	c.asking.Go(c.ask)
 }
 
-// Owners returns what the kubelet answered last: nil where it did not answer.
-// The state says whether it may be asked; SourceOK only that it answered.
+// Owners returns the kubelet's last answer, or nil without one. The state is
+// SourceOK if it answered, and SourceDenied if the socket may not be used.
 func (c *Client) Owners() (*Owners, workload.SourceState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -104,8 +104,8 @@ func (c *Client) Owners() (*Owners, workload.SourceState) {
 	return nil, workload.SourceAbsent
 }
 
-// Shutdown stops asking and waits for what is under way, which it interrupts.
-// It is safe to call again.
+// Shutdown interrupts the current request and waits for it, until ctx ends. It
+// is safe to call again.
 func (c *Client) Shutdown(ctx context.Context) {
 	c.mu.Lock()
 	c.closed = true
@@ -122,15 +122,15 @@ func (c *Client) Shutdown(ctx context.Context) {
 	}
 }
 
-// ask asks once and keeps the answer. An answer is dropped as soon as the next
-// one fails: what it says may have changed.
+// ask sends one request and keeps the answer. It drops the earlier answer if the
+// request fails, because that may be outdated.
 func (c *Client) ask() {
 	owners, err := c.list()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.busy = false
 	if c.closed {
-		// The interruption says nothing about the kubelet.
+		// The request was interrupted.
 		return
 	}
 	c.owners = owners
@@ -138,9 +138,9 @@ func (c *Client) ask() {
 	c.log(err)
 }
 
-// list opens a connection of its own: a kubelet that was started again has
-// another socket at the same path. It opens it before gRPC is asked anything,
-// which would log a socket that is not there as a warning each time.
+// list opens a new connection, because a restarted kubelet has another socket at
+// the same path. It dials before it uses gRPC, which would log a warning for each
+// missing socket.
 func (c *Client) list() (*Owners, error) {
 	ctx, cancel := context.WithTimeout(c.ctx, c.opts.Timeout)
 	defer cancel()
@@ -148,7 +148,7 @@ func (c *Client) list() (*Owners, error) {
 	if err != nil {
 		return nil, err
 	}
-	// It is closed by gRPC, or here where gRPC has not taken it.
+	// gRPC closes the connection too, if it has used it.
 	defer func() { _ = dialed.Close() }()
 	opened := make(chan net.Conn, 1)
 	opened <- dialed
@@ -177,11 +177,11 @@ func (c *Client) list() (*Owners, error) {
 	return ownersOf(answer)
 }
 
-// errConnectionLost means that the one connection of a question has ended.
+// errConnectionLost means that the request's one connection has ended.
 var errConnectionLost = errors.New("the connection to the kubelet has ended")
 
-// log tells a change. A kubelet that was never there is no news: most hosts
-// have none.
+// log logs a change of the answer's kind. A kubelet that was never there is not
+// logged, because most hosts have none.
 func (c *Client) log(err error) {
 	kind := kindAnswered
 	switch {
@@ -191,7 +191,7 @@ func (c *Client) log(err error) {
 	case errors.Is(err, fs.ErrNotExist):
 		kind = kindNone
 	default:
-		// Sockets that cannot be connected to have no code: they are unknown.
+		// A socket that refuses connections has the code Unknown.
 		kind = answerKind(status.Code(err).String())
 	}
 	if kind == c.logged {
@@ -201,12 +201,12 @@ func (c *Client) log(err error) {
 	socket := zap.String("socket", c.opts.Socket)
 	switch kind {
 	case kindAnswered:
-		c.opts.Logger.Info("The kubelet tells which container has which GPU", socket)
+		c.opts.Logger.Info("The kubelet lists the GPUs of containers", socket)
 	case kindNone:
-		c.opts.Logger.Info("The kubelet's socket is gone; containers that have GPUs have no names until it is back", socket)
+		c.opts.Logger.Info("The kubelet's socket is gone; containers with GPUs have no names until it is back", socket)
 	case kindDenied:
-		c.opts.Logger.Info("The kubelet's socket may not be used, so that containers that have GPUs have no names; it needs root", socket)
+		c.opts.Logger.Info("The collector has no permission for the kubelet's socket, which needs root; containers with GPUs have no names", socket)
 	default:
-		c.opts.Logger.Warn("The kubelet does not tell which container has which GPU; it is asked again", socket, zap.Error(err))
+		c.opts.Logger.Warn("The kubelet does not list the GPUs of containers; the receiver tries again", socket, zap.Error(err))
 	}
 }

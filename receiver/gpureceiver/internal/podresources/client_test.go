@@ -234,9 +234,9 @@ func TestKubeletComesAndGoes(t *testing.T) {
 	_, state = r.poll(30 * time.Second)
 	assert.Equal(t, workload.SourceOK, state)
 	assert.Equal(t, []string{
-		"The kubelet tells which container has which GPU",
-		"The kubelet's socket is gone; containers that have GPUs have no names until it is back",
-		"The kubelet tells which container has which GPU",
+		"The kubelet lists the GPUs of containers",
+		"The kubelet's socket is gone; containers with GPUs have no names until it is back",
+		"The kubelet lists the GPUs of containers",
 	}, r.logged())
 }
 
@@ -261,7 +261,7 @@ func TestKubeletHangs(t *testing.T) {
 	assert.Len(t, questions, 1)
 	_, state = r.poll(time.Hour)
 	assert.Equal(t, workload.SourceAbsent, state)
-	assert.Equal(t, []string{"The kubelet does not tell which container has which GPU; it is asked again"}, r.logged(), "once")
+	assert.Equal(t, []string{"The kubelet does not list the GPUs of containers; the receiver tries again"}, r.logged(), "once")
 
 	k.mu.Lock()
 	k.answer = always()
@@ -310,7 +310,7 @@ func TestBadAnswers(t *testing.T) {
 			owners, state := r.poll(0)
 			assert.Nil(t, owners)
 			assert.Equal(t, workload.SourceAbsent, state)
-			assert.Equal(t, []string{"The kubelet does not tell which container has which GPU; it is asked again"}, r.logged())
+			assert.Equal(t, []string{"The kubelet does not list the GPUs of containers; the receiver tries again"}, r.logged())
 		})
 	}
 }
@@ -382,7 +382,7 @@ func TestDenied(t *testing.T) {
 	r := newRig(t, socket, time.Minute)
 	_, state := r.poll(0)
 	assert.Equal(t, workload.SourceDenied, state)
-	assert.Equal(t, []string{"The kubelet's socket may not be used, so that containers that have GPUs have no names; it needs root"}, r.logged())
+	assert.Equal(t, []string{"The collector has no permission for the kubelet's socket, which needs root; containers with GPUs have no names"}, r.logged())
 }
 
 // A clock that was set back does not end the questions.

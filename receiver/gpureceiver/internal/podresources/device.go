@@ -13,21 +13,21 @@ const maxDeviceIDLength = 128
 // noInstance is the GPU instance of a whole GPU.
 const noInstance = -1
 
-// gpuDevice is a device as a device plugin names it: by its UUID, or else by
-// its place.
+// gpuDevice is a device as a device plugin names it: by its UUID, or else by its
+// index.
 type gpuDevice struct {
 	uuid string
-	// index and instance are the GPU's number and its GPU instance's.
+	// index is the GPU's index, and instance its GPU instance.
 	index, instance int
 }
 
-// parseDevice reads a device's id. It reports false for one that is no GPU.
+// parseDevice reads a device's id. It reports false for an id that is no GPU.
 //
-// NVIDIA's plugin gives UUIDs, GPU-… and MIG-…, with ::N behind them for the
-// Nth share of one that is shared in time or by MPS. Resources can be renamed,
-// so that their name does not matter. GKE's plugin gives nvidiaN, for a part
-// nvidiaN/giM, and /vgpuK behind either for a share. Another vendor's plugin
-// could use those names too, so that they count as NVIDIA's resources only.
+// NVIDIA's plugin uses UUIDs, GPU-… and MIG-…, followed by ::N for share N of a
+// GPU that is shared by time slicing or MPS. Its resources can be renamed, so that
+// their name does not matter. GKE's plugin uses nvidiaN, nvidiaN/giM for a MIG
+// device, and either followed by /vgpuK for a share. Another vendor's plugin could
+// use those ids too, so that they count for resources of nvidia.com only.
 func parseDevice(resource, id string) (gpuDevice, bool) {
 	if len(id) > maxDeviceIDLength {
 		return gpuDevice{}, false
@@ -42,14 +42,14 @@ func parseDevice(resource, id string) (gpuDevice, bool) {
 	d := gpuDevice{instance: noInstance}
 	gpu, parts, divided := strings.Cut(id, "/")
 	found := false
-	if d.index, found = parsePlace(gpu, "nvidia"); !found {
+	if d.index, found = parseIndex(gpu, "nvidia"); !found {
 		return gpuDevice{}, false
 	}
 	if !divided {
 		return d, true
 	}
 	part, share, shared := strings.Cut(parts, "/")
-	if instance, found := parsePlace(part, "gi"); found {
+	if instance, found := parseIndex(part, "gi"); found {
 		d.instance = instance
 		if !shared {
 			return d, true
@@ -57,12 +57,12 @@ func parseDevice(resource, id string) (gpuDevice, bool) {
 	} else if share = part; shared {
 		return gpuDevice{}, false
 	}
-	_, found = parsePlace(share, "vgpu")
+	_, found = parseIndex(share, "vgpu")
 	return d, found
 }
 
-// parsePlace reads the small number behind a prefix.
-func parsePlace(text, prefix string) (int, bool) {
+// parseIndex reads the small number after a prefix.
+func parseIndex(text, prefix string) (int, bool) {
 	digits, found := strings.CutPrefix(text, prefix)
 	if !found {
 		return 0, false
@@ -74,7 +74,7 @@ func parsePlace(text, prefix string) (int, bool) {
 	return int(number), true
 }
 
-// namesOf are the names by which a plugin can mean a GPU or MIG device.
+// namesOf returns the names of a GPU or MIG device in device plugins.
 func namesOf(gpu *device.Identity) [2]gpuDevice {
 	instance := noInstance
 	if gpu.MIG != nil {

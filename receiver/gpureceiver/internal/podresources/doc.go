@@ -1,4 +1,4 @@
-// Package podresources asks the kubelet of this host which container has which
-// GPU, through the Unix socket of its pod-resources API. It asks in the
-// background, so that a kubelet that is slow, or gone, delays nobody.
+// Package podresources reads the GPUs of containers from this host's kubelet,
+// through the Unix socket of its pod-resources API. It does so in the background,
+// so that a slow or missing kubelet delays no reading.
 package podresources

@@ -13,7 +13,7 @@ import (
 const (
 	// maxNameLength is the longest name that Kubernetes allows.
 	maxNameLength = 253
-	// maxHoldings bounds how many devices of containers are remembered.
+	// maxHoldings bounds the devices of all containers.
 	maxHoldings = 16384
 	// maxOwners bounds the containers that share one GPU.
 	maxOwners = 128
@@ -21,15 +21,14 @@ const (
 
 var errTooMany = errors.New("the kubelet lists more than 16384 devices of GPUs")
 
-// Owners are the containers that have GPUs.
+// Owners are the containers with GPUs.
 type Owners struct {
 	byDevice map[gpuDevice][]workload.Pod
 }
 
-// Of returns the containers that have a GPU or MIG device, each once, in the
-// kubelet's order. There is more than one where it is shared. Where there are
-// more than maxOwners, none is told, because a part of them would look like
-// all.
+// Of returns the containers of a GPU or MIG device, each once, in the kubelet's
+// order. A shared GPU has several. If there are more than maxOwners it returns
+// none, because a part of them would look like all.
 func (o *Owners) Of(gpu *device.Identity) []workload.Pod {
 	if o == nil {
 		return nil
@@ -48,8 +47,8 @@ func (o *Owners) Of(gpu *device.Identity) []workload.Pod {
 	return found
 }
 
-// ownersOf reads the kubelet's answer. Devices that are no GPUs are left out,
-// and so are containers whose names cannot be names.
+// ownersOf reads the kubelet's answer. It leaves out devices that are no GPUs and
+// containers with invalid names.
 func ownersOf(answer *podresourcesapi.ListPodResourcesResponse) (*Owners, error) {
 	o := &Owners{byDevice: make(map[gpuDevice][]workload.Pod)}
 	holdings := 0
@@ -76,8 +75,8 @@ func ownersOf(answer *podresourcesapi.ListPodResourcesResponse) (*Owners, error)
 	return o, nil
 }
 
-// add notes an owner once, also where it has several shares of the device,
-// which the kubelet lists together.
+// add adds an owner once, also if it has several shares of the device, which the
+// kubelet lists together.
 func (o *Owners) add(found gpuDevice, owner workload.Pod) {
 	owners := o.byDevice[found]
 	if len(owners) == 0 || owners[len(owners)-1] != owner {

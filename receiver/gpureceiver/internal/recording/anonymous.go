@@ -10,29 +10,29 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/workload"
 )
 
-// anonymousHost is the host's name in what a Recorder writes.
+// anonymousHost is the host's name in a Recorder's recordings.
 const anonymousHost = "recorded-host"
 
 // maxUses bounds the processes of all GPUs together.
 const maxUses = 64 << 10
 
-// anonymizer makes of snapshots what may be shown to anyone: what the GPUs
-// are and say, without which of all GPUs they are and what they work on.
+// anonymizer removes from snapshots what identifies GPUs, their owners and their
+// work, so that a recording can be public.
 type anonymizer struct {
 	gpus  map[string]*GPU
 	order []string
 	pids  map[processKey]uint32
-	// uses are the processes that the GPUs list.
+	// uses are the processes on the GPUs.
 	uses map[processUse]bool
 }
 
-// processUse is a process on a GPU, by their made-up names.
+// processUse is a process on a GPU by their made-up ids.
 type processUse struct {
 	uuid string
 	pid  uint32
 }
 
-// processKey names a process for ever.
+// processKey identifies a process uniquely over time.
 type processKey struct {
 	pid   uint32
 	start int64
@@ -42,7 +42,7 @@ func newAnonymizer() *anonymizer {
 	return &anonymizer{gpus: make(map[string]*GPU), pids: make(map[processKey]uint32), uses: make(map[processUse]bool)}
 }
 
-// gpu returns what is known about a GPU, and nil beyond the format's limit.
+// gpu returns the recorded GPU, or nil beyond the format's limit.
 func (a *anonymizer) gpu(identity *device.Identity) *GPU {
 	if known := a.gpus[identity.ID]; known != nil {
 		return known
@@ -62,8 +62,8 @@ func (a *anonymizer) gpu(identity *device.Identity) *GPU {
 	a.gpus[identity.ID] = known
 	a.order = append(a.order, identity.ID)
 	if mig := identity.MIG; mig != nil {
-		// A part is listed after its GPU, so that the GPU is known. If it is
-		// not, the part says nothing.
+		// A MIG device is listed after its GPU. Without a known GPU it is left
+		// out.
 		parent := a.gpus[mig.Parent]
 		if parent == nil || parent.MIG != nil {
 			delete(a.gpus, identity.ID)
@@ -75,8 +75,7 @@ func (a *anonymizer) gpu(identity *device.Identity) *GPU {
 	return known
 }
 
-// readings returns what a GPU said, and false where the format has no more
-// place for the GPU.
+// readings returns a GPU's readings, or false beyond the format's limit of GPUs.
 func (a *anonymizer) readings(gpu *device.GPU) (Readings, bool) {
 	known := a.gpu(&gpu.Identity)
 	if known == nil {
@@ -110,8 +109,7 @@ func (a *anonymizer) readings(gpu *device.GPU) (Readings, bool) {
 	return readings, true
 }
 
-// process returns a made-up number, and false where the format has no more
-// place for the process.
+// process returns a made-up id, or false beyond the format's limit of processes.
 func (a *anonymizer) process(gpu *GPU, process *device.Process) (uint32, bool) {
 	key := processKey{pid: process.PID, start: process.Details.Start.UnixNano()}
 	pid, found := a.pids[key]
@@ -134,7 +132,7 @@ func (a *anonymizer) process(gpu *GPU, process *device.Process) (uint32, bool) {
 	return pid, true
 }
 
-// list returns the GPUs in the order in which they came.
+// list returns the GPUs in the order of their first snapshot.
 func (a *anonymizer) list() []GPU {
 	gpus := make([]GPU, 0, len(a.order))
 	for _, id := range a.order {
@@ -143,7 +141,7 @@ func (a *anonymizer) list() []GPU {
 	return gpus
 }
 
-// xid is an event without whose it is.
+// xid returns an event without its GPU.
 func xid(event *device.Event) XID {
 	return XID{Code: event.Code, GPUInstance: pointer(event.GPUInstance), ComputeInstance: pointer(event.ComputeInstance)}
 }

@@ -1,3 +1,2 @@
-// Package recording reads recordings of GPUs and plays them as a source of
-// snapshots.
+// Package recording reads, plays and writes recordings of GPUs.
 package recording

@@ -44,7 +44,7 @@ func FuzzRecording(f *testing.F) {
 			t.Fatal(err)
 		}
 		elapsed = max(elapsed, 0)
-		player.tellUntil(time.Duration(elapsed))
+		player.emitUntil(time.Duration(elapsed))
 		if all := xids(rec); told > all {
 			t.Errorf("%d events told of a round of %d", told, all)
 		}

@@ -16,18 +16,18 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/workload"
 )
 
-// Limits of what is read, so that no file can exhaust the memory.
+// Limits of a recording, so that no file can exhaust the memory.
 const (
-	// maxSize is the largest file that is read, in bytes.
+	// maxSize is the largest file in bytes.
 	maxSize = 8 << 20
-	// maxGPUs is the largest number of GPUs and MIG devices. 16 GPUs of 7 MIG
-	// devices are half of it.
+	// maxGPUs is the largest number of GPUs and MIG devices, twice that of 16
+	// GPUs with 7 MIG devices each.
 	maxGPUs = 256
 	// maxFrames is the largest number of frames.
 	maxFrames = 10_000
 	// maxProcesses is the largest number of processes of one GPU.
 	maxProcesses = 1024
-	// maxDuration is the largest length.
+	// maxDuration is the longest recording.
 	maxDuration = 30 * 24 * time.Hour
 	// maxXIDs is the largest number of errors of one GPU in one frame.
 	maxXIDs = 64
@@ -65,7 +65,7 @@ func Parse(raw []byte) (*Recording, error) {
 		return nil, err
 	}
 	if err := decoder.Decode(&yaml.Node{}); !errors.Is(err, io.EOF) {
-		return nil, errors.New("the recording has more than one YAML document, or ends in what is none")
+		return nil, errors.New("the recording has more than one YAML document, or text after it")
 	}
 	root := document.Content[0]
 	if err := checkSchema(root, reflect.TypeFor[Recording](), ""); err != nil {
@@ -115,13 +115,13 @@ func (r *Recording) check() error {
 	return errors.Join(errs...)
 }
 
-// knownGPU is what frames may say about a GPU.
+// knownGPU is what frames may contain for a GPU.
 type knownGPU struct {
 	pids map[uint32]bool
 	part bool
 }
 
-// checkGPUs returns what frames may speak of.
+// checkGPUs returns the GPUs that frames may contain.
 func (r *Recording) checkGPUs() (map[string]knownGPU, error) {
 	var errs []error
 	known := make(map[string]knownGPU, len(r.GPUs))
@@ -155,7 +155,7 @@ func (r *Recording) checkGPUs() (map[string]knownGPU, error) {
 	return known, errors.Join(errs...)
 }
 
-// checkFrames returns the first thing that is wrong with the frames.
+// checkFrames returns the first error in the frames.
 func (r *Recording) checkFrames(known map[string]knownGPU) error {
 	for i := range r.Frames {
 		if err := r.Frames[i].check(known, fmt.Sprintf("frames[%d]", i)); err != nil {
@@ -189,9 +189,9 @@ func (f *Frame) check(known map[string]knownGPU, path string) error {
 	if f.DriverState != "" && !slices.Contains(device.DriverStates, device.DriverState(f.DriverState)) {
 		return fmt.Errorf(`"%s::driver_state" is %q; allowed are %q`, path, f.DriverState, device.DriverStates)
 	}
-	for way, state := range f.Attribution {
-		if !slices.Contains(workload.Sources, way) || !slices.Contains(workload.SourceStates, state) {
-			return fmt.Errorf(`"%s::attribution" has %q: %q; allowed are %q with %q`, path, way, state, workload.Sources, workload.SourceStates)
+	for source, state := range f.Attribution {
+		if !slices.Contains(workload.Sources, source) || !slices.Contains(workload.SourceStates, state) {
+			return fmt.Errorf(`"%s::attribution" has %q: %q; allowed are %q with %q`, path, source, state, workload.Sources, workload.SourceStates)
 		}
 	}
 	seen := make(map[string]bool, len(f.GPUs))

@@ -13,25 +13,25 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/workload"
 )
 
-// Player plays a recording again and again. Values are those of the frame
-// that the time falls into; nothing is invented between frames. Counters go on
-// rising from one round to the next, as a real GPU's do.
+// Player plays a recording in a loop. Its values are those of the frame at the
+// present time, without interpolation. Counters continue to rise in each round,
+// like those of a real GPU.
 type Player struct {
 	rec   *Recording
 	now   func() time.Time
 	start time.Time
-	tell  func(device.Event)
-	// told is up to when events were told, since start.
-	told time.Duration
+	emit  func(device.Event)
+	// emitted is the time since start up to which events were emitted.
+	emitted time.Duration
 
 	gpus map[string]*playedGPU
 }
 
-// playedGPU is what is worked out once about a GPU.
+// playedGPU is what is computed once for a GPU.
 type playedGPU struct {
 	recorded  *GPU
 	processes map[uint32]playedProcess
-	// rounds is what one round adds to each counter.
+	// rounds is the increase of each counter in one round.
 	rounds map[*device.Quantity]float64
 }
 
@@ -42,8 +42,8 @@ type playedProcess struct {
 
 var _ device.Source = (*Player)(nil)
 
-// NewPlayer returns a player whose first round begins when Start is called.
-// The clock is now.
+// NewPlayer returns a player whose first round starts with Start. now is the
+// clock.
 func NewPlayer(rec *Recording, now func() time.Time) *Player {
 	p := &Player{rec: rec, now: now, gpus: make(map[string]*playedGPU, len(rec.GPUs))}
 	for i := range rec.GPUs {
@@ -77,10 +77,10 @@ func (g *GPU) identity() device.Identity {
 }
 
 // Start implements device.Source.
-func (p *Player) Start(_ context.Context, tell func(device.Event)) error {
+func (p *Player) Start(_ context.Context, emit func(device.Event)) error {
 	p.start = p.now()
-	p.tell = tell
-	p.told = -1
+	p.emit = emit
+	p.emitted = -1
 	return nil
 }
 
@@ -91,13 +91,13 @@ func (*Player) Shutdown(context.Context) error {
 
 // Watch implements device.Source.
 func (p *Player) Watch(context.Context) {
-	p.tellUntil(p.elapsed())
+	p.emitUntil(p.elapsed())
 }
 
 // Snapshot implements device.Source.
 func (p *Player) Snapshot(context.Context) device.Snapshot {
 	elapsed := p.elapsed()
-	p.tellUntil(elapsed)
+	p.emitUntil(elapsed)
 	return p.at(elapsed)
 }
 
@@ -106,11 +106,11 @@ func (p *Player) elapsed() time.Duration {
 	return p.now().Sub(p.start)
 }
 
-// tellUntil tells the events of all frames that began since the last call. A
-// whole round is the most that is told, also after a longer time.
-func (p *Player) tellUntil(elapsed time.Duration) {
+// emitUntil emits the events of all frames since the last call, but at most
+// those of one round.
+func (p *Player) emitUntil(elapsed time.Duration) {
 	elapsed = max(elapsed, 0)
-	from := max(p.told, elapsed-p.rec.Duration)
+	from := max(p.emitted, elapsed-p.rec.Duration)
 	first := max(from, 0) / p.rec.Duration
 	for round := first; round-first <= elapsed/p.rec.Duration-first; round++ {
 		for i := range p.rec.Frames {
@@ -119,26 +119,27 @@ func (p *Player) tellUntil(elapsed time.Duration) {
 			if at <= from || at > elapsed {
 				continue
 			}
-			p.tellFrame(frame, p.start.Add(at))
+			p.emitFrame(frame, p.start.Add(at))
 		}
 	}
-	// A clock that was set back must not tell events twice.
-	p.told = max(p.told, elapsed)
+	// A clock that is set back must not repeat events.
+	p.emitted = max(p.emitted, elapsed)
 }
 
-func (p *Player) tellFrame(frame *Frame, at time.Time) {
+func (p *Player) emitFrame(frame *Frame, at time.Time) {
 	for i := range frame.GPUs {
 		for _, xid := range frame.GPUs[i].XIDs {
-			p.tell(device.Event{
-				Time: at, Host: p.rec.HostName, DriverVersion: p.rec.DriverVersion, CUDAVersion: p.rec.CUDAVersion, GPU: p.gpus[frame.GPUs[i].UUID].recorded.identity(), Replayed: true, Code: xid.Code,
+			p.emit(device.Event{
+				Time: at, Host: p.rec.HostName, DriverVersion: p.rec.DriverVersion, CUDAVersion: p.rec.CUDAVersion,
+				GPU: p.gpus[frame.GPUs[i].UUID].recorded.identity(), Replayed: true, Code: xid.Code,
 				GPUInstance: number(xid.GPUInstance), ComputeInstance: number(xid.ComputeInstance),
 			})
 		}
 	}
 }
 
-// at returns what the GPUs say when this much time has gone by since Start. A
-// clock that was set back plays the beginning.
+// at returns the snapshot at a time since Start. A time before Start is that of
+// Start.
 func (p *Player) at(elapsed time.Duration) device.Snapshot {
 	elapsed = max(elapsed, 0)
 	rounds := elapsed / p.rec.Duration
@@ -160,7 +161,7 @@ func (p *Player) at(elapsed time.Duration) device.Snapshot {
 		readings := &frame.GPUs[i]
 		snapshot.GPUs = append(snapshot.GPUs, p.gpus[readings.UUID].at(readings, float64(rounds)))
 	}
-	// A stable order keeps MIG devices behind their GPU as the file has them.
+	// A stable sort keeps MIG devices after their GPU, as in the file.
 	slices.SortStableFunc(snapshot.GPUs, func(a, b device.GPU) int { return cmp.Compare(a.Index, b.Index) })
 	return snapshot
 }
@@ -207,8 +208,8 @@ func (p *Process) details() workload.Details {
 	return workload.Details{Executable: p.Executable, NamespacePID: number(p.NamespacePID)}
 }
 
-// identify uses the parsers that /proc goes through, so that a recording
-// shows what a real host would.
+// identify uses the parsers for /proc, so that a recording behaves like a real
+// host.
 func (p *Process) identify() workload.Workload {
 	uid := workload.Number{}
 	if p.UserID != nil {
@@ -228,7 +229,7 @@ func number(value *int64) workload.Number {
 	return workload.Number{Value: *value, Known: true}
 }
 
-// rates are the quantities that say how fast a counter rises, by the counter.
+// rates returns the quantities that are the rate of a counter, by the counter.
 func rates() map[*device.Quantity]*device.Quantity {
 	rates := map[*device.Quantity]*device.Quantity{device.Energy: device.PowerDraw}
 	for _, engine := range device.Engines {
@@ -237,10 +238,10 @@ func rates() map[*device.Quantity]*device.Quantity {
 	return rates
 }
 
-// roundCounters is what one round adds to each counter of a GPU: what it rose
-// by from the first frame that tells it to the last. In the time that the last
-// frame lasts, energy rises by its power and busy time by its utilization;
-// other counters stand still.
+// roundCounters returns the increase of each counter of a GPU in one round: the
+// difference between its first and its last value. During the last frame, energy
+// rises by the frame's power and busy time by its utilization; other counters do
+// not rise.
 func roundCounters(rec *Recording, uuid string) map[*device.Quantity]float64 {
 	first, last := make(map[*device.Quantity]float64), make(map[*device.Quantity]float64)
 	for f := range rec.Frames {
@@ -259,8 +260,8 @@ func roundCounters(rec *Recording, uuid string) map[*device.Quantity]float64 {
 	}
 	rounds := make(map[*device.Quantity]float64, len(first))
 	for q := range first {
-		// A recording in which the driver was loaded again falls as a whole.
-		// The receiver treats the fall at the round's end like the one inside.
+		// A counter falls if the driver was loaded again during the recording.
+		// The receiver then treats the end of the round like that fall.
 		rounds[q] = max(last[q]-first[q], 0)
 	}
 	end := &rec.Frames[len(rec.Frames)-1]

@@ -18,13 +18,12 @@ import (
 )
 
 const (
-	// partialSuffix is the end of the name of a recording that is not
-	// complete.
+	// partialSuffix ends the name of an incomplete recording.
 	partialSuffix = ".partial"
-	// maxWaiting is how many frames may wait for the disk.
+	// maxWaiting is the largest number of frames that wait for the disk.
 	maxWaiting = 64
-	// tailSize is kept free for what follows the frames: GPUs and processes
-	// at their limits.
+	// tailSize is reserved for the text after the frames: GPUs and processes
+	// at their limits, in bytes.
 	tailSize = 2 << 20
 )
 
@@ -32,46 +31,47 @@ const (
 type RecorderOptions struct {
 	// Path is the file to write, which must not exist.
 	Path string
-	// Duration is how long to record from the first snapshot.
+	// Duration is the length of the recording from the first snapshot.
 	Duration time.Duration
-	// Program is what records, for the recording's origin.
+	// Program is the recording program's name, for the recording's origin.
 	Program string
-	// Logger gets a line at the beginning and one at the end.
+	// Logger gets a line at the start and one at the end.
 	Logger *zap.Logger
 	// Now is the clock.
 	Now func() time.Time
 }
 
-// Recorder writes what a source tells as a recording, without what says whose
-// the GPUs are or what they work on. It never waits for the disk: a frame that
-// finds too many waiting is left out.
+// Recorder writes a source's snapshots and events as an anonymous recording: it
+// leaves out who owns the GPUs and what they work on. It never waits for the
+// disk: a frame is left out if too many wait already.
 type Recorder struct {
 	opts RecorderOptions
 	file *os.File
-	// head is what stands before the frames, and limit how long both may be.
+	// head is the text before the frames. limit is the largest size of head and
+	// frames, in bytes.
 	head  string
 	limit int
-	// frames are for the goroutine that writes, and done is closed when it has
+	// frames are the frames to write, and done is closed when the writer has
 	// ended.
 	frames chan Frame
 	done   chan struct{}
 
 	mu sync.Mutex
-	// anonymous is the writer's once ended is true.
+	// anonymous belongs to the writer once ended is true.
 	anonymous *anonymizer
 	ended     bool
 	start     time.Time
 	last      time.Duration
 	count     int
 	leftOut   int
-	// pending are the errors since the last frame, by the GPU's true id.
+	// pending are the errors since the last frame by the GPU's real id.
 	pending       map[string][]XID
 	driverVersion string
 	cudaVersion   string
 }
 
 // NewRecorder creates the file and returns a Recorder that waits for the first
-// snapshot. The error wraps fs.ErrExist where there is a file by that name.
+// snapshot. The error wraps fs.ErrExist if the file exists.
 func NewRecorder(opts RecorderOptions) (*Recorder, error) {
 	if _, err := os.Lstat(opts.Path); err == nil {
 		return nil, fmt.Errorf("%s: %w", opts.Path, fs.ErrExist)
@@ -89,7 +89,7 @@ func NewRecorder(opts RecorderOptions) (*Recorder, error) {
 	return r, nil
 }
 
-// Event keeps an error for the next frame that has its GPU.
+// Event keeps an error for the next frame with its GPU.
 func (r *Recorder) Event(event *device.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -100,7 +100,7 @@ func (r *Recorder) Event(event *device.Event) {
 	r.pending[id] = append(r.pending[id], xid(event))
 }
 
-// Add records a snapshot, of which nothing is kept.
+// Add records a snapshot. It keeps no reference to it.
 func (r *Recorder) Add(snapshot *device.Snapshot) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -117,7 +117,7 @@ func (r *Recorder) Add(snapshot *device.Snapshot) {
 		return
 	}
 	if at <= r.last {
-		// The clock was set back, or two looks fell together.
+		// The clock was set back, or two snapshots have the same time.
 		return
 	}
 	if len(r.frames) == cap(r.frames) {
@@ -129,7 +129,7 @@ func (r *Recorder) Add(snapshot *device.Snapshot) {
 	r.count++
 }
 
-// frame makes what is written of a snapshot.
+// frame returns a snapshot as a frame.
 func (r *Recorder) frame(snapshot *device.Snapshot, at time.Duration) Frame {
 	if snapshot.DriverVersion != "" {
 		r.driverVersion, r.cudaVersion = shorten(snapshot.DriverVersion), shorten(snapshot.CUDAVersion)
@@ -155,7 +155,7 @@ func (r *Recorder) frame(snapshot *device.Snapshot, at time.Duration) Frame {
 	return frame
 }
 
-// end lets the writer complete the file. It is called with the lock held.
+// end lets the writer complete the file. The caller holds the lock.
 func (r *Recorder) end() {
 	if !r.ended {
 		r.ended = true
@@ -176,7 +176,7 @@ func (r *Recorder) Shutdown(ctx context.Context) error {
 	}
 }
 
-// write writes frames until there are no more, and then the rest.
+// write writes the frames, and completes the file after the last.
 func (r *Recorder) write() {
 	defer close(r.done)
 	err := r.writeAll()
@@ -184,23 +184,23 @@ func (r *Recorder) write() {
 		err = closing
 	}
 	if err != nil {
-		// Half a recording cannot be played, and would be in the next one's way.
+		// An incomplete recording cannot be played, and would block the next.
 		err = errors.Join(err, os.Remove(r.file.Name()))
 	} else {
 		err = r.publish()
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	// What still waits after an error is not wanted.
+	// Waiting frames are discarded after an error.
 	r.end()
 	if err != nil {
-		r.opts.Logger.Error("Nothing was recorded; the GPUs are read on", zap.String("path", r.opts.Path), zap.Error(err))
+		r.opts.Logger.Error("The recording failed; the GPUs are still read", zap.String("path", r.opts.Path), zap.Error(err))
 		return
 	}
 	r.opts.Logger.Info("The recording is complete", zap.String("path", r.opts.Path), zap.Int("frames", r.count), zap.Int("left_out", r.leftOut))
 }
 
-// errNothing means that no snapshot came.
+// errNothing means that there was no snapshot.
 var errNothing = errors.New("the GPUs were not read")
 
 func (r *Recorder) writeAll() error {
@@ -241,7 +241,7 @@ func (r *Recorder) writeAll() error {
 	return errors.Join(err, r.file.Sync())
 }
 
-// publish gives the complete file its name, which must not exist.
+// publish renames the complete file. It fails if the name exists.
 func (r *Recorder) publish() error {
 	if _, err := os.Lstat(r.opts.Path); err == nil {
 		return fmt.Errorf("%s: %w; the recording is %s", r.opts.Path, fs.ErrExist, r.file.Name())
@@ -249,10 +249,10 @@ func (r *Recorder) publish() error {
 	return os.Rename(r.file.Name(), r.opts.Path)
 }
 
-// beginning is what stands before the frames.
+// beginning is the text before the frames.
 func beginning(opts *RecorderOptions) string {
-	return fmt.Sprintf(`# What one collector read from NVML. Ids and numbers of processes are made up,
-# and host, users, programs, containers and pods are left out.
+	return fmt.Sprintf(`# A collector's readings from NVML. GPU and process ids are made up, and host,
+# users, programs, containers and pods are left out.
 version: %d
 origin: %q
 host_name: %s
@@ -260,7 +260,7 @@ frames:
 `, formatVersion, "recorded by "+opts.Program+" on "+opts.Now().UTC().Format(time.DateOnly), anonymousHost)
 }
 
-// tail is what is known only at the end.
+// tail is the text after the frames, which is known only at the end.
 func (r *Recorder) tail() ([]byte, error) {
 	tail := struct {
 		DriverVersion string `yaml:"driver_version,omitempty"`
@@ -275,7 +275,8 @@ func (r *Recorder) tail() ([]byte, error) {
 	return encode(&node)
 }
 
-// encodeFrame makes the text of one frame, a line for each group of readings.
+// encodeFrame returns the text of a frame, with a line for each group of
+// readings.
 func encodeFrame(frame *Frame) ([]byte, error) {
 	var node yaml.Node
 	if err := node.Encode([]*Frame{frame}); err != nil {
@@ -285,7 +286,7 @@ func encodeFrame(frame *Frame) ([]byte, error) {
 	return encode(&node)
 }
 
-// flow puts everything below a depth into one line each.
+// flow writes everything below a depth in one line.
 func flow(node *yaml.Node, depth int) {
 	if depth == 0 {
 		node.Style = yaml.FlowStyle

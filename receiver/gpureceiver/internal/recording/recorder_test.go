@@ -333,7 +333,7 @@ func TestAFileThatExistsIsKept(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "mine", string(raw))
 	assert.FileExists(t, d.path+partialSuffix)
-	assert.Equal(t, "Nothing was recorded; the GPUs are read on", d.messages()[1])
+	assert.Equal(t, "The recording failed; the GPUs are still read", d.messages()[1])
 }
 
 func TestNothingReadIsNothingRecorded(t *testing.T) {
@@ -353,7 +353,7 @@ func TestADiskThatFails(t *testing.T) {
 		d.Add(&device.Snapshot{Driver: device.DriverOK})
 	}
 	require.NoError(t, d.Shutdown(t.Context()))
-	assert.Equal(t, []string{"Recording the GPUs", "Nothing was recorded; the GPUs are read on"}, d.messages())
+	assert.Equal(t, []string{"Recording the GPUs", "The recording failed; the GPUs are still read"}, d.messages())
 	assert.NoFileExists(t, d.path)
 	assert.NoFileExists(t, d.path+partialSuffix)
 }

@@ -10,38 +10,38 @@ import (
 // formatVersion is the version of the format that this package reads.
 const formatVersion = 1
 
-// Recording is what a recording's file holds: what does not change once, and
-// then frames of what does.
+// Recording is the content of a recording's file: constant data, and frames of
+// what changes.
 type Recording struct {
 	// Version is the version of the format, which is 1.
 	Version int `yaml:"version"`
-	// Origin says where the values come from: which GPUs and which driver, or
-	// that nothing was recorded and the values were made. It is shown to the
-	// user. It is required.
+	// Origin says where the values come from: the GPUs and the driver, or that
+	// they were made up. It is logged. It is required.
 	Origin string `yaml:"origin"`
-	// HostName is the host that the metrics name. It is required.
+	// HostName is the host.name of the metrics. It is required.
 	HostName string `yaml:"host_name"`
 	// DriverVersion is the driver's version. Empty means unknown.
 	DriverVersion string `yaml:"driver_version,omitempty"`
-	// CUDAVersion is the newest that the driver supports. Empty means unknown.
+	// CUDAVersion is the newest version that the driver supports. Empty means
+	// unknown.
 	CUDAVersion string `yaml:"cuda_version,omitempty"`
-	// Duration is the length of the recording, after which it begins again.
-	// It must be longer than the last frame's At. By default the last frame
-	// is as long as the one before it, or 10 s where there is only one.
+	// Duration is the length of the recording, after which it restarts. It must
+	// be longer than the last frame's At. By default the last frame is as long
+	// as the one before it, or 10 s if there is only one.
 	Duration time.Duration `yaml:"duration,omitempty"`
-	// GPUs are the GPUs that frames speak of.
+	// GPUs are the GPUs and MIG devices of the frames.
 	GPUs []GPU `yaml:"gpus"`
 	// Frames are ordered by At, and the first is at 0.
 	Frames []Frame `yaml:"frames"`
 }
 
-// GPU is what does not change about a GPU or MIG device.
+// GPU is the constant data of a GPU or MIG device.
 type GPU struct {
 	// UUID is the id as NVML spells it, GPU-… or MIG-…. It is required.
 	UUID string `yaml:"uuid"`
 	// Name is the product name as NVML spells it. Empty means unknown.
 	Name string `yaml:"name,omitempty"`
-	// Index is the NVML index, of a MIG device its GPU's.
+	// Index is the NVML index. A MIG device has its GPU's.
 	Index int `yaml:"index"`
 	// PCIBusID is the address on the PCI bus as sysfs writes it. Empty means
 	// unknown.
@@ -49,15 +49,15 @@ type GPU struct {
 	// VBIOS and Architecture are empty where they are unknown.
 	VBIOS        string `yaml:"vbios,omitempty"`
 	Architecture string `yaml:"architecture,omitempty"`
-	// NUMANode is that of the host memory next to the GPU.
+	// NUMANode is the node of the host memory next to the GPU.
 	NUMANode device.Number `yaml:"numa_node,omitempty"`
-	// MIG is there for a MIG device.
+	// MIG is set for a MIG device.
 	MIG *MIG `yaml:"mig,omitempty"`
-	// Processes are those that use the GPU in any of the frames.
+	// Processes are the processes on the GPU in any frame.
 	Processes []Process `yaml:"processes,omitempty"`
 }
 
-// MIG is what a GPU that is a part of another one has.
+// MIG is the part of its GPU that a MIG device is.
 type MIG struct {
 	// Parent is the uuid of one of the recording's GPUs.
 	Parent string `yaml:"parent"`
@@ -68,16 +68,16 @@ type MIG struct {
 	ComputeInstance int `yaml:"compute_instance"`
 }
 
-// Process is what does not change about a process.
+// Process is the constant data of a process.
 type Process struct {
-	// PID is the number by which frames name the process.
+	// PID is the process's id in the frames.
 	PID uint32 `yaml:"pid"`
 	// Executable is the name of its program. Empty means unknown.
 	Executable string `yaml:"executable,omitempty"`
-	// NamespacePID is its number in its own PID namespace.
+	// NamespacePID is its id in its own PID namespace.
 	NamespacePID *int64 `yaml:"namespace_pid,omitempty"`
-	// Environ are entries NAME=value. Only the names that the receiver reads
-	// on a real host have an effect.
+	// Environ are entries NAME=value. Only variables that the receiver reads on
+	// a real host have an effect.
 	Environ []string `yaml:"environ,omitempty"`
 	// Cgroup is the text of /proc/<pid>/cgroup.
 	Cgroup string `yaml:"cgroup,omitempty"`
@@ -85,44 +85,42 @@ type Process struct {
 	UserID *uint32 `yaml:"user_id,omitempty"`
 }
 
-// Frame is what the GPUs said from one moment to the next frame's.
+// Frame is the state of the GPUs from its time to the next frame's.
 type Frame struct {
-	// At is the time since the beginning of the recording.
+	// At is the time since the start of the recording.
 	At time.Duration `yaml:"at"`
-	// DriverState is the state that the driver was in. Empty means ok.
+	// DriverState is the driver's state. Empty means ok.
 	DriverState string `yaml:"driver_state,omitempty"`
-	// Attribution says which ways of telling what a process belongs to
-	// worked.
+	// Attribution is the state of each attribution source.
 	Attribution map[workload.Source]workload.SourceState `yaml:"attribution,omitempty"`
-	// GPUs are the readings of the GPUs that were there. One that is missing
-	// had vanished.
+	// GPUs are the readings of the present GPUs. A missing one has vanished.
 	GPUs []Readings `yaml:"gpus,omitempty"`
 }
 
-// Readings are the values of one GPU in one frame. An absent one was
+// Readings are the values of one GPU in one frame. An absent value was
 // unavailable.
 type Readings struct {
 	// UUID names one of the recording's GPUs.
 	UUID string `yaml:"uuid"`
-	// Lost is true where the GPU had fallen off the bus.
+	// Lost is true if the GPU had fallen off the bus.
 	Lost bool `yaml:"lost,omitempty"`
-	// Asleep is true where the host had suspended the GPU.
+	// Asleep is true if the host had suspended the GPU.
 	Asleep bool `yaml:"asleep,omitempty"`
-	// Unresponsive is true where the GPU's calls did not return in time.
+	// Unresponsive is true if calls about the GPU did not return in time.
 	Unresponsive bool `yaml:"unresponsive,omitempty"`
 	// Readings are the values.
 	device.Readings `yaml:",inline"`
-	// Processes are those that used the GPU. An empty list means none; an
-	// absent one that the driver did not tell.
+	// Processes are the processes on the GPU. An empty list means none, an
+	// absent one that they are unknown.
 	Processes ProcessList `yaml:"processes,omitempty"`
-	// Owners are the pods that the kubelet gave the GPU to.
+	// Owners are the containers that the kubelet gave the GPU to.
 	Owners []Owner `yaml:"owners,omitempty"`
-	// XIDs are errors that the driver reported at the frame's time.
+	// XIDs are the errors that the driver reported at the frame's time.
 	XIDs []XID `yaml:"xids,omitempty"`
 }
 
-// ProcessList are the processes of one GPU in one frame. A nil one is absent,
-// an empty one is not.
+// ProcessList is the list of processes of one GPU in one frame. A nil list is
+// absent, an empty one is not.
 type ProcessList []ProcessReadings
 
 // IsZero reports whether the list is absent, so that YAML leaves it out.
@@ -134,9 +132,9 @@ func (l ProcessList) IsZero() bool {
 type ProcessReadings struct {
 	// PID names one of the GPU's processes.
 	PID uint32 `yaml:"pid"`
-	// Types are why it uses the GPU, compute by default.
+	// Types are the kinds of its use, compute by default.
 	Types []string `yaml:"types,omitempty"`
-	// Memory is in bytes. Absent means that the driver did not tell.
+	// Memory is in bytes. Absent means unknown.
 	Memory device.Number `yaml:"memory_bytes,omitempty"`
 	// Utilization is by task, 0 to 1.
 	Utilization device.Numbers `yaml:"utilization,omitempty"`
@@ -153,7 +151,7 @@ type Owner struct {
 type XID struct {
 	// Code is the error's code.
 	Code uint64 `yaml:"code"`
-	// GPUInstance and ComputeInstance say which MIG device it concerned.
+	// GPUInstance and ComputeInstance are those of the MIG device, if any.
 	GPUInstance     *int64 `yaml:"gpu_instance,omitempty"`
 	ComputeInstance *int64 `yaml:"compute_instance,omitempty"`
 }

@@ -35,18 +35,16 @@ var (
 	numbersType  = reflect.TypeFor[device.Numbers]()
 )
 
-// checkSchema compares a document with the type that it is to be decoded into,
-// so that an error names the place of what is wrong and what is allowed there.
-// The decoder would name a line and a type of this program, take null for 0
-// and a bare number for nanoseconds.
+// checkSchema compares a document with the type that it is decoded into, so that
+// an error names the key and the allowed values. The decoder would name a type
+// of this program, take null for 0 and a bare number for nanoseconds.
 func checkSchema(node *yaml.Node, kind reflect.Type, path string) error {
 	if kind.Kind() == reflect.Pointer {
 		kind = kind.Elem()
 	}
 	switch {
 	case node.Kind == yaml.AliasNode || node.Anchor != "":
-		// What is written once and meant many times is how a small file
-		// becomes a large one.
+		// Aliases let a small file become large in memory.
 		return wrong(node, path, "an anchor or an alias", "none of them")
 	case node.Kind == yaml.ScalarNode && node.Tag == "!!null":
 		return wrong(node, path, "null", "a value; leave out what was unavailable")
@@ -125,7 +123,7 @@ func checkPairs(node *yaml.Node, path string, check func(value *yaml.Node, path 
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		key, value := node.Content[i], node.Content[i+1]
 		if key.Kind != yaml.ScalarNode || key.Anchor != "" {
-			return wrong(key, path, "a key that is no text", "keys that are")
+			return wrong(key, path, "a key that is no text", "a text")
 		}
 		name := shorten(key.Value)
 		if seen[name] {
@@ -164,7 +162,7 @@ type field struct {
 	kind reflect.Type
 }
 
-// fieldsOf returns the keys of a struct, those of inlined ones included.
+// fieldsOf returns the keys of a struct, including those of inlined structs.
 func fieldsOf(kind reflect.Type) []field {
 	var fields []field
 	for f := range kind.Fields() {
@@ -194,7 +192,7 @@ func join(path, name string) string {
 	return path + "::" + name
 }
 
-// wrong is an error about a place of the document.
+// wrong returns an error about a node of the document.
 func wrong(node *yaml.Node, path, found, allowed string) error {
 	if path == "" {
 		return fmt.Errorf("line %d: the recording is %s; allowed is %s", node.Line, found, allowed)
@@ -202,7 +200,7 @@ func wrong(node *yaml.Node, path, found, allowed string) error {
 	return fmt.Errorf("line %d: %q is %s; allowed is %s", node.Line, path, found, allowed)
 }
 
-// describe says what stands at a place.
+// describe describes a node for an error.
 func describe(node *yaml.Node) string {
 	switch node.Kind {
 	case yaml.MappingNode:
@@ -214,7 +212,7 @@ func describe(node *yaml.Node) string {
 	}
 }
 
-// shorten keeps what a hostile file has in it out of logs.
+// shorten limits the text of a hostile file in logs.
 func shorten(text string) string {
 	const limit = 64
 	if len(text) <= limit {
@@ -223,5 +221,5 @@ func shorten(text string) string {
 	return strings.ToValidUTF8(text[:limit], "") + "…"
 }
 
-// errEmpty is what a file without a document is.
+// errEmpty means that a file has no document.
 var errEmpty = errors.New("the recording is empty")

@@ -1,15 +1,15 @@
 package workload
 
-// Source is a way of telling what a process belongs to.
+// Source is a source of process attribution: it says what a process belongs to.
 type Source string
 
-// The ways. The values are those of the attribute
+// The sources. The values are those of the attribute
 // nvidia.gpu.attribution.source.
 const (
-	// SourceCgroup is the process's cgroup, which tells its Slurm job, container
+	// SourceCgroup is the process's cgroup, which has its Slurm job, container
 	// and pod.
 	SourceCgroup Source = "cgroup"
-	// SourceEnviron is the process's environment, which tells its run, rank and
+	// SourceEnviron is the process's environment, which has its run, rank and
 	// service.
 	SourceEnviron Source = "environ"
 	// SourcePodResources is the kubelet's list of which container has which
@@ -19,29 +19,29 @@ const (
 	SourceSlurm Source = "slurm"
 )
 
-// Sources lists every way, in the order in which they are reported.
+// Sources lists every source in the order of reports.
 var Sources = []Source{SourceCgroup, SourceEnviron, SourcePodResources, SourceSlurm}
 
-// SourceState says whether a way works here.
+// SourceState says whether a source works on this host.
 type SourceState string
 
-// The states of a way. The values are those of the attribute
+// The states of a source. The values are those of the attribute
 // nvidia.gpu.attribution.state.
 const (
-	// SourceOK means that it tells something of at least one process.
+	// SourceOK means that it identifies at least one process.
 	SourceOK SourceState = "ok"
-	// SourceDenied means that it exists and this program may not use it, for at
-	// least one process.
+	// SourceDenied means that it exists, and that this program has no permission
+	// for at least one process.
 	SourceDenied SourceState = "denied"
-	// SourceAbsent means that there is nothing to be told by it.
+	// SourceAbsent means that it has no data.
 	SourceAbsent SourceState = "absent"
 )
 
-// SourceStates lists every state, in the order in which they are reported.
+// SourceStates lists every state in the order of reports.
 var SourceStates = []SourceState{SourceOK, SourceDenied, SourceAbsent}
 
-// Evidence says what each way has told about one process. The zero Evidence
-// means that none was tried.
+// Evidence is the state of each source for one process. The zero Evidence means
+// that none was tried.
 type Evidence struct {
 	Cgroup  SourceState
 	Environ SourceState
@@ -50,17 +50,18 @@ type Evidence struct {
 	cgroupRead bool
 }
 
-// OnHost reports whether a process is known to run outside of any container.
+// OnHost reports whether a process is known to run outside of containers.
 func (e *Evidence) OnHost(w *Workload) bool {
 	return e.cgroupRead && w.ContainerID == "" && w.PodUID == ""
 }
 
-// Add lets the evidence about one process count for the ways. What is denied
-// for one process is denied, and what tells something of one works.
-func (e *Evidence) Add(ways map[Source]SourceState) {
-	for way, state := range map[Source]SourceState{SourceCgroup: e.Cgroup, SourceEnviron: e.Environ, SourceSlurm: e.Slurm} {
-		if state == SourceDenied || state == SourceOK && ways[way] != SourceDenied {
-			ways[way] = state
+// Add updates the states of the sources with the evidence about one process. A
+// source is denied if it is denied for one process, and otherwise ok if it is ok
+// for one.
+func (e *Evidence) Add(states map[Source]SourceState) {
+	for source, state := range map[Source]SourceState{SourceCgroup: e.Cgroup, SourceEnviron: e.Environ, SourceSlurm: e.Slurm} {
+		if state == SourceDenied || state == SourceOK && states[source] != SourceDenied {
+			states[source] = state
 		}
 	}
 }

@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// containerIDLength is the length of a container id of every runtime that
-// the CRI knows.
+// containerIDLength is the length of a container id in every CRI runtime.
 const containerIDLength = 64
 
 // podUIDLength is the length of a UUID with its hyphens.
@@ -15,7 +14,7 @@ const podUIDLength = 36
 // maxSlurmJobIDLength is the number of digits of a 64-bit number.
 const maxSlurmJobIDLength = 20
 
-// Cgroup is what the cgroup of a process says about where it runs.
+// Cgroup is the container, pod and job of a process according to its cgroup.
 type Cgroup struct {
 	// ContainerID is the innermost container's id.
 	ContainerID string
@@ -25,8 +24,8 @@ type Cgroup struct {
 	SlurmJobID string
 }
 
-// ParseCgroup reads what /proc/<pid>/cgroup gives: lines
-// hierarchy:controllers:path, one line on a host with cgroup v2.
+// ParseCgroup reads /proc/<pid>/cgroup: lines hierarchy:controllers:path, one
+// line on a host with cgroup v2.
 func ParseCgroup(raw []byte) Cgroup {
 	var group Cgroup
 	for line := range bytes.Lines(raw) {
@@ -43,8 +42,7 @@ func ParseCgroup(raw []byte) Cgroup {
 	return group
 }
 
-// add takes what one path says. A path of an outer cgroup never replaces what
-// an earlier line has said.
+// add adds the ids of one path. It never replaces an id of an earlier line.
 func (g *Cgroup) add(path string) {
 	var container, pod, job string
 	inSlurm := false

@@ -2,20 +2,20 @@ package workload
 
 import "time"
 
-// Details are what is known about one process, beside what it belongs to.
+// Details are the details of one process beside its workload.
 type Details struct {
-	// Executable is the name of its program as the kernel keeps it, at most
-	// 15 bytes. Empty means unknown.
+	// Executable is the kernel's name of its program, at most 15 bytes. Empty
+	// means unknown.
 	Executable string
-	// Start is when it began, to the kernel's clock tick. Zero means unknown.
-	// A number and a start together name one process for ever, because
-	// numbers are used again.
+	// Start is its start time, to the kernel's clock tick. Zero means unknown.
+	// An id and a start together identify a process, because ids are used
+	// again.
 	Start time.Time
-	// NamespacePID is its number in its own innermost PID namespace, as the
-	// program itself sees it.
+	// NamespacePID is its id in its innermost PID namespace, which is the id
+	// that the program itself sees.
 	NamespacePID Number
-	// startTicks is when it began in clock ticks since the boot, which does
-	// not move when the clock is set. Zero means unknown.
+	// startTicks is its start in clock ticks since the boot, which does not
+	// change when the clock is set. Zero means unknown.
 	startTicks uint64
 }
 

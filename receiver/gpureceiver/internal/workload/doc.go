@@ -1,5 +1,4 @@
-// Package workload says what a process belongs to: its run, rank, Slurm job,
-// pod, container, service and user. It reads the process's environment by a
-// short list of names and its cgroup, from /proc or from a recording, and it
-// has no other source.
+// Package workload identifies the workload of a process: its run, rank, Slurm job,
+// pod, container, service and user. Its only sources are the process's cgroup
+// and a short list of environment variables, from /proc or from a recording.
 package workload

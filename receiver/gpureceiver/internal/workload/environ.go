@@ -9,17 +9,17 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-// maxValueLength is the length in bytes from which a value is ignored. An id
-// or a name is shorter; what is longer is something else.
+// maxValueLength is the longest value in bytes. Longer values are ignored: ids
+// and names are shorter.
 const maxValueLength = 256
 
 // maxResourceAttributesLength is the same for OTEL_RESOURCE_ATTRIBUTES, which
 // is a list.
 const maxResourceAttributesLength = 4096
 
-// Environment is the part of a process's environment that says what the
-// process belongs to. Other variables often hold secrets, so that they are
-// never kept, and these are never logged.
+// Environment is the part of a process's environment that identifies its
+// workload. Other variables often hold secrets and are never kept. None is
+// logged.
 type Environment struct {
 	// RunIDs are the values of mlattr.RunVariables, in their order.
 	RunIDs                   [len(mlattr.RunVariables)]string
@@ -34,8 +34,8 @@ type Environment struct {
 	ResourceAttributes       string
 }
 
-// field returns where the value of an allowed variable is kept, and nil for
-// every other variable. It is the list of allowed names.
+// field returns the field of an allowed variable, and nil for every other
+// variable. It is the list of allowed names.
 func (e *Environment) field(name []byte) *string {
 	switch string(name) {
 	case "RANK":
@@ -95,7 +95,7 @@ func ParseEnviron(raw []byte) Environment {
 
 // serviceName reads service.name from the value of OTEL_RESOURCE_ATTRIBUTES,
 // a list key=value,… with percent-encoded values. As in the SDKs, the last
-// entry of a key counts. No other key is looked at.
+// entry of a key counts. Other keys are ignored.
 func serviceName(resourceAttributes string) string {
 	name := ""
 	for pair := range strings.SplitSeq(resourceAttributes, ",") {

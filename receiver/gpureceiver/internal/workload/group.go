@@ -6,7 +6,7 @@ type Amount struct {
 	Known bool
 }
 
-// add adds an amount; what is unknown adds nothing.
+// add adds an amount. An unknown amount adds nothing.
 func (a *Amount) add(b Amount) {
 	if b.Known {
 		a.Value += b.Value
@@ -14,22 +14,22 @@ func (a *Amount) add(b Amount) {
 	}
 }
 
-// Usage is what one process uses of a GPU.
+// Usage is the use of a GPU by one process.
 type Usage struct {
 	// Memory is in bytes.
 	Memory Amount
-	// Utilization is a part of the time, 0 to 1.
+	// Utilization is the fraction of time, 0 to 1.
 	Utilization Amount
 }
 
-// Sum is what the processes of one workload use of a GPU together.
+// Sum is the use of a GPU by all processes of one workload.
 type Sum struct {
 	Workload Workload
 	Usage
 }
 
-// Groups sums usage by workload, in the order in which the workloads come.
-// NewGroups makes one.
+// Groups sums usage by workload, in the order of the first Add. Create it with
+// NewGroups.
 type Groups struct {
 	limit  int
 	merged int
@@ -37,23 +37,22 @@ type Groups struct {
 	index  map[Workload]int
 }
 
-// NewGroups returns empty Groups that hold at most limit workloads and, beside
-// them, the one that nothing is known about.
+// NewGroups returns empty Groups for at most limit workloads and the unknown
+// workload.
 func NewGroups(limit int) *Groups {
 	return &Groups{limit: limit, index: make(map[Workload]int)}
 }
 
-// Add adds a process's usage to its workload. Beyond the limit a new
-// workload's usage is added to the workload that nothing is known about, so
-// that the sum of all stays right.
+// Add adds a process's usage to its workload. Beyond the limit it adds the usage
+// of a new workload to the unknown workload, so that the total stays right.
 func (g *Groups) Add(w Workload, usage Usage) {
 	sum := g.of(w)
 	sum.Memory.add(usage.Memory)
 	sum.Utilization.add(usage.Utilization)
 }
 
-// AddOwner adds a pod that has the GPU, with no memory, unless one of its
-// processes was added.
+// AddOwner adds a pod that holds the GPU, with 0 bytes of memory, unless one of
+// its processes was added.
 func (g *Groups) AddOwner(pod Pod) {
 	for i := range g.sums {
 		if g.sums[i].Workload.Pod == pod {
@@ -64,7 +63,7 @@ func (g *Groups) AddOwner(pod Pod) {
 	sum.Memory.add(Amount{Known: true})
 }
 
-// of returns the sum of a workload, which is valid until the next call.
+// of returns the sum of a workload. It is valid until the next call.
 func (g *Groups) of(w Workload) *Sum {
 	i, found := g.index[w]
 	if !found && w != (Workload{}) && len(g.sums) >= g.limit {
@@ -85,8 +84,8 @@ func (g *Groups) Sums() []Sum {
 	return g.sums
 }
 
-// Merged returns how often a process was counted in the workload that nothing
-// is known about because of the limit.
+// Merged returns the number of processes that were added to the unknown workload
+// because of the limit.
 func (g *Groups) Merged() int {
 	return g.merged
 }

@@ -11,25 +11,24 @@ import (
 	"time"
 )
 
-// The largest part of each file below proc that is read, in bytes. What is
-// cut off is ignored. Only an environment can come near: the kernel bounds the
-// others.
+// The largest part of each file below proc that is read, in bytes. The rest is
+// ignored. Only environments can be that large: the kernel bounds the others.
 const (
 	maxStatSize    = 4 << 10
 	maxStatusSize  = 16 << 10
 	maxCgroupSize  = 64 << 10
 	maxEnvironSize = 1 << 20
-	// maxBootSize is for the host's stat, which has a line for each processor
-	// and a number for each interrupt before the time of the boot.
+	// maxBootSize is for the host's stat, in which the boot time follows a line
+	// for each processor and a number for each interrupt.
 	maxBootSize = 1 << 20
 	maxNameSize = 4 << 10
 )
 
-// Processes tells what processes are and belong to from a proc file system.
+// Processes describes processes from a proc file system.
 type Processes struct {
 	root string
-	// hostPIDs says whether the numbers below proc are the host's, as NVML's
-	// are. Elsewhere a number would name another process.
+	// hostPIDs reports whether the ids below proc are the host's, like NVML's.
+	// Otherwise an id would name another process.
 	hostPIDs bool
 }
 
@@ -47,32 +46,30 @@ func NewProcesses(rootPath string) *Processes {
 }
 
 // hasHostPIDs reports whether a proc file system shows the host's processes.
-// Process 2 of the host is always the kernel's thread that makes the others;
-// a PID namespace does not show it. Nor does a proc file system that hides
-// other users' processes (hidepid) from this one, so that a process that is
-// not below proc has ended.
+// Process 2 of the host is always the kernel's kthreadd, which a PID namespace
+// does not show. A proc file system that hides other users' processes (hidepid)
+// does not show it either, so that with it a missing process has ended.
 func hasHostPIDs(root string) bool {
 	comm, err := readLimited(filepath.Join(root, "2", "comm"), maxNameSize)
 	return err == nil && strings.TrimSpace(string(comm)) == "kthreadd"
 }
 
-// Visible reports whether the host's processes can be seen at all.
+// Visible reports whether the host's processes are visible.
 func (p *Processes) Visible() bool {
 	return p.hostPIDs
 }
 
-// Describe tells what a process is and what it belongs to, as far as this
-// program may read it. What may not be read is left out and shown in the
-// evidence: other users' environments need root, or both CAP_SYS_PTRACE and
-// CAP_DAC_READ_SEARCH. It reports false for a process that has ended. Nothing
-// is known about any process, and none has ended, where the host's cannot be
-// seen.
+// Describe returns a process's details and workload, as far as this program may
+// read them. The evidence shows what it may not read: other users' environments
+// need root, or both CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH. It reports false for
+// a process that has ended. If the host's processes are not visible, it returns an
+// empty Process and true.
 func (p *Processes) Describe(pid uint32) (Process, bool) {
 	if !p.hostPIDs {
 		return Process{}, true
 	}
-	// Everything is read through the one directory, which goes on meaning the
-	// same process when its number is used again.
+	// An open directory belongs to one process, also when the process's id is
+	// used again.
 	directory, err := os.OpenRoot(p.directory(pid))
 	if err != nil {
 		return Process{}, errors.Is(err, fs.ErrPermission)
@@ -83,7 +80,7 @@ func (p *Processes) Describe(pid uint32) (Process, bool) {
 	if gone(statErr) || parsed && stat.ended() {
 		return Process{}, false
 	}
-	// A status or stat that cannot be read is as good as an empty one.
+	// A status that cannot be read counts as empty.
 	status, _ := readIn(directory, "status", maxStatusSize)
 	group, groupErr := readIn(directory, "cgroup", maxCgroupSize)
 	environ, environErr := readIn(directory, "environ", maxEnvironSize)
@@ -103,9 +100,9 @@ func (p *Processes) Describe(pid uint32) (Process, bool) {
 	return found, true
 }
 
-// Alive reports whether a process that was described is still there: one of
-// the same number that began at another time is another one. It reads one
-// small file, and reports true where the processes cannot be seen.
+// Alive reports whether a described process still runs. A process with the same
+// id and another start is another one. Alive reads one small file, and reports
+// true if the host's processes are not visible.
 func (p *Processes) Alive(pid uint32, details *Details) bool {
 	if !p.hostPIDs {
 		return true
@@ -125,15 +122,15 @@ func (p *Processes) directory(pid uint32) string {
 	return filepath.Join(p.root, strconv.FormatUint(uint64(pid), 10))
 }
 
-// boot returns when the host was started; zero where that is unknown. It is
-// read each time, because it moves when the clock is set.
+// boot returns the host's boot time, zero if unknown. It is read each time,
+// because it changes when the clock is set.
 func (p *Processes) boot() time.Time {
-	// What could not be read has no line of the boot.
+	// Without the file there is no boot time.
 	raw, _ := readLimited(filepath.Join(p.root, "stat"), maxBootSize)
 	return parseBoot(raw)
 }
 
-// evidence says what each way has told about a process.
+// evidence returns the state of each source for a process.
 func evidence(cgroup Cgroup, cgroupErr error, environment Environment, environErr error) Evidence {
 	return Evidence{
 		Cgroup:     sourceState(cgroup != Cgroup{}, cgroupErr),
@@ -143,12 +140,12 @@ func evidence(cgroup Cgroup, cgroupErr error, environment Environment, environEr
 	}
 }
 
-// sourceState is the state of a way that was tried and told something or not.
-func sourceState(told bool, err error) SourceState {
+// sourceState is the state of a source that was tried and found something or not.
+func sourceState(found bool, err error) SourceState {
 	switch {
 	case errors.Is(err, fs.ErrPermission):
 		return SourceDenied
-	case told:
+	case found:
 		return SourceOK
 	}
 	return SourceAbsent
@@ -175,9 +172,9 @@ func readOpened(file *os.File, err error, limit int64) ([]byte, error) {
 }
 
 // HostName returns the name of the host whose root directory is mounted at
-// rootPath: that of its file etc/hostname, because a container's own name is
-// another. Where that cannot be read, or rootPath is empty, it is the name
-// that the kernel tells.
+// rootPath, from its file etc/hostname, because a container has its own name. If
+// the file cannot be read or rootPath is empty, it returns the kernel's name for
+// this host.
 func HostName(rootPath string) string {
 	if rootPath != "" {
 		raw, err := readLimited(filepath.Join(rootPath, "etc", "hostname"), maxNameSize)

@@ -192,11 +192,11 @@ func TestParseBoot(t *testing.T) {
 
 func TestEvidenceAdds(t *testing.T) {
 	sum := func(all ...Evidence) map[Source]SourceState {
-		ways := map[Source]SourceState{SourceCgroup: SourceAbsent, SourceEnviron: SourceAbsent, SourceSlurm: SourceAbsent}
+		states := map[Source]SourceState{SourceCgroup: SourceAbsent, SourceEnviron: SourceAbsent, SourceSlurm: SourceAbsent}
 		for i := range all {
-			all[i].Add(ways)
+			all[i].Add(states)
 		}
-		return ways
+		return states
 	}
 	own := Evidence{Cgroup: SourceOK, Environ: SourceOK, Slurm: SourceAbsent}
 	other := Evidence{Cgroup: SourceOK, Environ: SourceDenied, Slurm: SourceOK}

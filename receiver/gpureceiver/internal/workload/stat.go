@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// ticksPerSecond is the unit of the times that Linux shows to programs, on
-// every architecture that this runs on.
+// ticksPerSecond is the unit of times in Linux's proc file system, on every
+// supported architecture.
 const ticksPerSecond = 100
 
 // The fields of /proc/<pid>/stat, counted from the one after the name.
@@ -21,11 +21,11 @@ const (
 	startField   = 19
 )
 
-// maxExecutableLength is longer than the name of any process of a program,
-// which the kernel cuts at 15 bytes.
+// maxExecutableLength is above the kernel's limit of 15 bytes for the name of a
+// program's process.
 const maxExecutableLength = 64
 
-// maxStartTicks keeps a start within what a duration holds.
+// maxStartTicks bounds a start, so that it fits a duration.
 const maxStartTicks = 1 << 39
 
 // stat is what /proc/<pid>/stat says.
@@ -37,8 +37,8 @@ type stat struct {
 	start uint64
 }
 
-// parseStat reads /proc/<pid>/stat: number (name) state and numbers. The name
-// is whatever the process calls itself, with brackets and spaces.
+// parseStat reads /proc/<pid>/stat: id (name) state and numbers. The process
+// chooses the name, which can contain brackets and spaces.
 func parseStat(raw []byte) (stat, bool) {
 	open, end := bytes.IndexByte(raw, '('), bytes.LastIndexByte(raw, ')')
 	if open < 0 || end < open {
@@ -65,8 +65,8 @@ func parseStat(raw []byte) (stat, bool) {
 	}, true
 }
 
-// ended reports whether the process is only kept for its parent to see. One
-// whose first thread has ended looks the same while its other threads run.
+// ended reports whether the process is a zombie or dead. A process whose first
+// thread has ended also looks like a zombie, while its other threads run.
 func (s *stat) ended() bool {
 	switch s.state {
 	case 'Z':
@@ -93,7 +93,7 @@ func parseBoot(raw []byte) time.Time {
 	return time.Time{}
 }
 
-// parseStatus reads the real user id, and the number in the innermost PID
+// parseStatus reads the real user id, and the process id in the innermost PID
 // namespace, from /proc/<pid>/status.
 func parseStatus(status []byte) (userID, namespacePID Number) {
 	for line := range bytes.Lines(status) {

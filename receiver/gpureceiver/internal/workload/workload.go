@@ -13,12 +13,12 @@ type Number struct {
 	Known bool
 }
 
-// Workload is what a process belongs to. A field is empty where it is
-// unknown. It is comparable, so that it can be the key of a map.
+// Workload is what a process belongs to. Unknown fields are empty. It is
+// comparable, so that it can be the key of a map.
 type Workload struct {
-	// RunID is the training run's id, see Identify for its sources.
+	// RunID is the run's id. Identify lists its sources.
 	RunID string
-	// RunAttempt is how often the run was restarted by its launcher.
+	// RunAttempt is the number of restarts of the run by its launcher.
 	RunAttempt Number
 	// RankGlobal is the rank in the job.
 	RankGlobal Number
@@ -32,20 +32,20 @@ type Workload struct {
 	ContainerID string
 	// PodUID is the UID of the Kubernetes pod.
 	PodUID string
-	// Pod is what the kubelet says about the container.
+	// Pod is the container according to the kubelet.
 	Pod Pod
-	// ServiceName is the name that the process gives its telemetry.
+	// ServiceName is the service.name of the process's telemetry.
 	ServiceName string
 	// UserID is the numeric id of the user, in decimal.
 	UserID string
 }
 
-// Identify says what a process belongs to.
+// Identify returns the workload of a process.
 //
-// The run is the first of mlattr.RunVariables that names one. What the launcher puts into the environment is believed before what
-// Slurm puts there, because a launcher started by Slurm is one task with many
-// ranks. A Slurm job is taken from the cgroup first, which a process cannot
-// change.
+// The run is the first of mlattr.RunVariables that names one. The launcher's
+// variables take precedence over Slurm's, because a launcher started by Slurm is
+// one task with many ranks. The Slurm job comes from the cgroup first, which a
+// process cannot change.
 func Identify(env Environment, group Cgroup, uid Number) Workload {
 	w := Workload{
 		RunID:       id(env.RunIDs[:]...),
@@ -57,7 +57,7 @@ func Identify(env Environment, group Cgroup, uid Number) Workload {
 		PodUID:      group.PodUID,
 		ServiceName: cmp.Or(env.ServiceName, serviceName(env.ResourceAttributes)),
 	}
-	// A job has at least one rank; 0 is a variable that was never filled.
+	// A job has at least one rank, so that 0 means unknown.
 	if size := number(env.WorldSize); size.Value > 0 {
 		w.WorldSize = size
 	}

@@ -1,36 +1,36 @@
-// Package xid says what the codes mean with which the NVIDIA driver reports
-// errors, XIDs.
+// Package xid has the meanings of XIDs, the codes with which the NVIDIA driver
+// reports errors.
 package xid
 
-// Reference is where the meanings, and what the codes ask for, come from:
-// NVIDIA's catalogue. The texts here are this project's own.
+// Reference is NVIDIA's catalogue, the source of the meanings and actions. The
+// texts here are this project's own.
 const Reference = "https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html"
 
-// Severity is how bad an error is for who runs the GPU.
+// Severity is the severity of an error for an operator.
 type Severity int
 
 // The severities.
 const (
-	// Notice only tells something, or belongs to another error.
+	// Notice is information, or belongs to another error.
 	Notice Severity = iota
 	// Program is most likely the fault of the program that used the GPU. The
-	// GPU goes on.
+	// GPU continues.
 	Program
 	// Device is an error of the hardware, its firmware or the driver.
 	Device
-	// Gone means that nothing works any more until somebody acts.
+	// Gone means that the GPU does not work until an operator acts.
 	Gone
 )
 
-// Effect is what an error says about the GPU's health.
+// Effect is an error's effect on the GPU's health.
 type Effect int
 
 // The effects, from the least to the worst.
 const (
-	// None says nothing about the GPU's health.
+	// None has no effect.
 	None Effect = iota
-	// Predicts means that the GPU works, and that a part of it has failed or
-	// will.
+	// Predicts means that the GPU works, and that a part of it has failed or is
+	// expected to.
 	Predicts
 	// Degrades means that the GPU works with less, or that its hardware has
 	// lost data.
@@ -40,22 +40,21 @@ const (
 	Fails
 )
 
-// Meaning is what a code means.
+// Meaning is the meaning of a code.
 type Meaning struct {
 	// Text is a short sentence without its full stop.
 	Text string
-	// Severity is how bad it is.
+	// Severity is the error's severity.
 	Severity Severity
-	// Effect is what it says about the GPU's health, where the driver itself
-	// does not.
+	// Effect is the error's effect on the GPU's health, unless the driver itself
+	// reports that.
 	Effect Effect
-	// Known is false for a code that the table does not have.
+	// Known is false for a code that is not in the table.
 	Known bool
 }
 
-// Of returns the meaning of a code. Of a code that is not in the table nothing
-// is claimed but that the driver reported it: it is an error of the device
-// without an effect on its health.
+// Of returns the meaning of a code. A code that is not in the table is an error
+// of the device without an effect on its health.
 func Of(code uint64) Meaning {
 	if meaning, found := meanings[code]; found {
 		meaning.Known = true
@@ -64,6 +63,6 @@ func Of(code uint64) Meaning {
 	return Meaning{Text: "The driver reported an error whose meaning is not known here", Severity: Device}
 }
 
-// Common are the codes that every GPU has a series of from the beginning, in
-// ascending order: those that are seen most, and those that one must not miss.
+// Common are the codes for which every GPU has a series from the start, in
+// ascending order: the most frequent and the most serious ones.
 var Common = []uint64{13, 31, 43, 45, 48, 63, 64, 74, 79, 94, 95, 109, 119, 120, 140, 149, 154}
