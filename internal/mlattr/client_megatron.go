@@ -9,6 +9,7 @@ package mlattr
 func megatron() Table {
 	return Table{
 		Name:     "megatron",
+		Packages: []string{"megatron"},
 		Title:    "Megatron-LM",
 		Page:     "https://github.com/NVIDIA/Megatron-LM/blob/main/megatron/training/training.py",
 		Services: []string{"megatron*"},

@@ -5,6 +5,7 @@ package mlattr
 func sglang() Table {
 	return Table{
 		Name:           "sglang",
+		Packages:       []string{"sglang"},
 		Title:          "SGLang",
 		Page:           "https://docs.sglang.ai/references/production_metrics.html",
 		Services:       []string{"sglang*"},

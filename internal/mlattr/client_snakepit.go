@@ -13,6 +13,7 @@ func snakepit() Table {
 	train := []string{"snakepit.ml.train_step"}
 	return Table{
 		Name:           "snakepit",
+		Packages:       []string{"snakepit"},
 		Title:          "Snakepit",
 		Page:           "https://hexdocs.pm/snakepit/",
 		Services:       []string{"snakepit*"},

@@ -6,6 +6,7 @@ package mlattr
 func torchTitan() Table {
 	return Table{
 		Name:     "torchtitan",
+		Packages: []string{"torchtitan"},
 		Title:    "torchtitan",
 		Page:     "https://github.com/pytorch/torchtitan/blob/main/torchtitan/components/metrics.py",
 		Services: []string{"torchtitan*"},

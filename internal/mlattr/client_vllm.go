@@ -6,6 +6,7 @@ package mlattr
 func vllm() Table {
 	return Table{
 		Name:           "vllm",
+		Packages:       []string{"vllm"},
 		Title:          "vLLM",
 		Page:           "https://docs.vllm.ai/en/latest/usage/metrics/",
 		Services:       []string{"vllm*"},

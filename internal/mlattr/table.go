@@ -215,4 +215,6 @@ type Table struct {
 	// Runners are the client's programs and Python modules that run what their
 	// arguments name.
 	Runners []string
+	// Packages are the client's top-level Python packages.
+	Packages []string
 }
