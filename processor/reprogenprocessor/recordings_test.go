@@ -4,17 +4,17 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/golden"
 )
 
 // TestRecordings sends what real clients sent, request by request as recorded
@@ -37,11 +37,7 @@ func TestRecordings(t *testing.T) {
 			sink := produce(t, cfg, requests...)
 			got := reproductions(t, cfg) + failures(sink.AllTraces())
 
-			expected := filepath.Join(folder, "expected.yaml")
-			if *update {
-				require.NoError(t, os.WriteFile(expected, []byte(got), 0o600))
-			}
-			assert.Equal(t, text(t, expected), got)
+			golden.Compare(t, filepath.Join(folder, "expected.yaml"), got)
 		})
 	}
 }

@@ -14,10 +14,11 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// FuzzNothingIsLost writes anything that decodes and reads it back: it is the
-// same but for order and descriptions, so that no two that differ in more have
-// one text.
+// FuzzNothingIsLost writes anything that decodes and reads it back, and the same
+// with what becomes of it marked. Both are the same but for order and
+// descriptions, so that no two that differ in more have one text.
 func FuzzNothingIsLost(f *testing.F) {
+	seeds := map[string][]byte{}
 	for signal, content := range texts {
 		path := filepath.Join(f.TempDir(), signal)
 		require.NoError(f, os.WriteFile(path, []byte(content), 0o600))
@@ -32,42 +33,65 @@ func FuzzNothingIsLost(f *testing.F) {
 			raw, err = (&plog.ProtoMarshaler{}).MarshalLogs(ReadLogs(f, path))
 		}
 		require.NoError(f, err)
-		for kind := range byte(3) {
-			f.Add(raw, kind)
+		seeds[signal] = raw
+	}
+	for _, before := range seeds {
+		for _, after := range seeds {
+			for kind := range byte(3) {
+				f.Add(before, after, kind)
+			}
 		}
 	}
-	f.Fuzz(func(t *testing.T, raw []byte, kind byte) {
+	f.Fuzz(func(t *testing.T, before, after []byte, kind byte) {
 		switch kind % 3 {
 		case 0:
-			td, err := (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces(raw)
-			nothingIsLost(t, traces, td, err, (&ptrace.JSONMarshaler{}).MarshalTraces, (&ptrace.JSONUnmarshaler{}).UnmarshalTraces)
+			nothingIsLost(t, traces, before, after, (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces,
+				(&ptrace.JSONMarshaler{}).MarshalTraces, (&ptrace.JSONUnmarshaler{}).UnmarshalTraces)
 		case 1:
-			md, err := (&pmetric.ProtoUnmarshaler{}).UnmarshalMetrics(raw)
-			nothingIsLost(t, metrics, md, err, (&pmetric.JSONMarshaler{}).MarshalMetrics, (&pmetric.JSONUnmarshaler{}).UnmarshalMetrics)
+			nothingIsLost(t, metrics, before, after, (&pmetric.ProtoUnmarshaler{}).UnmarshalMetrics,
+				(&pmetric.JSONMarshaler{}).MarshalMetrics, (&pmetric.JSONUnmarshaler{}).UnmarshalMetrics)
 		default:
-			ld, err := (&plog.ProtoUnmarshaler{}).UnmarshalLogs(raw)
-			nothingIsLost(t, logs, ld, err, (&plog.JSONMarshaler{}).MarshalLogs, (&plog.JSONUnmarshaler{}).UnmarshalLogs)
+			nothingIsLost(t, logs, before, after, (&plog.ProtoUnmarshaler{}).UnmarshalLogs,
+				(&plog.JSONMarshaler{}).MarshalLogs, (&plog.JSONUnmarshaler{}).UnmarshalLogs)
 		}
 	})
 }
 
-func nothingIsLost[T any](t *testing.T, s signal, data T, err error, marshal func(T) ([]byte, error), unmarshal func([]byte) (T, error)) {
+func nothingIsLost[T any](t *testing.T, s signal, before, after []byte, decode func([]byte) (T, error),
+	marshal func(T) ([]byte, error), unmarshal func([]byte) (T, error),
+) {
+	jsonOf := func(data T, err error) []byte {
+		require.NoError(t, err)
+		raw, err := marshal(data)
+		require.NoError(t, err)
+		return raw
+	}
+	var sides [][]byte
+	for _, raw := range [][]byte{before, after} {
+		data, err := decode(raw)
+		if err != nil {
+			return
+		}
+		side := jsonOf(data, nil)
+		if !utf8.Valid(side) {
+			return
+		}
+		sides = append(sides, side)
+		content := text(t, s, side, true)
+		again, err := read(s, content, "+")
+		require.NoError(t, err, content)
+		require.Equal(t, canonical(t, side), canonical(t, jsonOf(unmarshal(again))), content)
+	}
+	marked, err := changed(parse(t, sides[0]), parse(t, sides[1]))
 	if err != nil {
 		return
 	}
-	before, err := marshal(data)
-	require.NoError(t, err)
-	if !utf8.Valid(before) {
-		return
+	content := write(s, marked, true)
+	for i, mark := range []string{"+", "-"} {
+		again, err := read(s, content, mark)
+		require.NoError(t, err, content)
+		require.Equal(t, canonical(t, sides[i]), canonical(t, jsonOf(unmarshal(again))), content)
 	}
-	content := text(t, s, before, true)
-	raw, err := read(s, content)
-	require.NoError(t, err, content)
-	again, err := unmarshal(raw)
-	require.NoError(t, err, content)
-	after, err := marshal(again)
-	require.NoError(t, err)
-	require.Equal(t, canonical(t, before), canonical(t, after), content)
 }
 
 // canonical returns OTLP's JSON without descriptions of metrics, and sorted
@@ -91,6 +115,7 @@ func canonical(t *testing.T, raw []byte) string {
 				sort(one)
 			}
 		case object:
+			delete(v, "keyStrindex") // profiles have it
 			for field, inner := range v {
 				sort(inner)
 				switch field {

@@ -16,12 +16,13 @@
 // The first line names the signal and the time that all other times are offsets
 // from. Values are JSON. An attribute shows its type: 1 is an int, 1.0 a double.
 // ".." in an identifier stands for zeros. Attributes are sorted by key, as their
-// order says nothing; Metrics sorts all else too. The descriptions of metrics are
+// order says nothing; of metrics all is sorted. The descriptions of metrics are
 // left out: metadata.yaml has them.
 //
 // A file can also hold what a component gets together with what it makes of it,
 // as CompareTraces, CompareMetrics and CompareLogs write it: a + before a line,
-// a field or an attribute that is added, a - before what is removed.
+// a field or an attribute that is added, a - before what is removed. Their order
+// is the file's.
 //
 //	span trace=5a..1 id=5b..2 -name="step" +name="[text]" {loss=0.5, +ml.loss=0.5}
 //
@@ -88,7 +89,7 @@ func text(t testing.TB, s signal, raw []byte, times bool) string {
 	if !times {
 		removeTimes(request)
 	}
-	return write(s, request, s == metrics)
+	return write(s, request, false)
 }
 
 func parse(t testing.TB, raw []byte) object {
@@ -140,7 +141,7 @@ func requestOf(t testing.TB, s signal, path string) []byte {
 	t.Helper()
 	content, err := os.ReadFile(path)
 	require.NoError(t, err)
-	raw, err := read(s, string(content))
+	raw, err := read(s, string(content), "+")
 	require.NoError(t, err, path)
 	return raw
 }
@@ -181,7 +182,7 @@ func compareChanged(t testing.TB, s signal, path string, before, after []byte) {
 	t.Helper()
 	marked, err := changed(parse(t, before), parse(t, after))
 	require.NoError(t, err, path)
-	Compare(t, path, write(s, marked, false))
+	Compare(t, path, write(s, marked, true))
 }
 
 // Compare fails the test unless a file has this text, behind the comments that

@@ -109,7 +109,7 @@ func TestChangesThatHaveNoMark(t *testing.T) {
 	} {
 		var sides []object
 		for _, side := range []string{test.before, test.after} {
-			raw, err := read(metrics, "metrics\n"+side)
+			raw, err := read(metrics, "metrics\n"+side, "+")
 			require.NoError(t, err)
 			sides = append(sides, parse(t, raw))
 		}
@@ -137,7 +137,7 @@ func TestLinesThatCannotBeRead(t *testing.T) {
 		"traces\nresource\nscope\nspan kind=best":  `line 4: kind: "best" is none of`,
 		"traces\nresource\nscope\nspan start=soon": "line 4: startTimeUnixNano: time: invalid duration",
 	} {
-		_, err := read(traces, line)
+		_, err := read(traces, line, "+")
 		assert.ErrorContains(t, err, expected, line)
 	}
 }
