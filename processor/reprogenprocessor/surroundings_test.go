@@ -93,7 +93,7 @@ func onHost(host string, c failedCall) (batch ptrace.Traces) {
 const outOfMemory = "CUDA out of memory. Tried to allocate 8.00 GiB. GPU 0 has a total capacity of 80.00 GiB of which 1.50 GiB is free."
 
 // TestMemoryRanOut: who had the GPU's memory when it ran out is in the
-// artefact, though the process is gone from the GPU by the time that it is told.
+// artifact, though the process is gone from the GPU by the time that it is told.
 func TestMemoryRanOut(t *testing.T) {
 	w := newWorld(t, waitingConfig(t))
 	rank := map[string]any{"ml.rank.global": 1, "ml.run.id": "run-1"}
@@ -183,7 +183,7 @@ func TestWhichGPUs(t *testing.T) {
 	}
 }
 
-// TestHang: of ranks that wait for each other, the artefact tells which one is
+// TestHang: of ranks that wait for each other, the artifact tells which one is
 // behind, and how the GPUs of the run are.
 func TestHang(t *testing.T) {
 	w := newWorld(t, waitingConfig(t))
@@ -262,7 +262,10 @@ func FuzzConsumeMetrics(f *testing.F) {
 			md = pmetric.NewMetrics()
 		}
 		sm := md.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty()
-		for name := range gpuMetrics {
+		for _, name := range []string{
+			"hw.gpu.memory.usage", "hw.gpu.memory.limit", "hw.gpu.utilization", "hw.status", "nvidia.gpu.throttle.active",
+			"nvidia.gpu.workload.memory.usage", "nvidia.gpu.workload.utilization", "nvidia.gpu.process.memory.usage",
+		} {
 			m := sm.Metrics().AppendEmpty()
 			m.SetName(name)
 			p := m.SetEmptySum().DataPoints().AppendEmpty()

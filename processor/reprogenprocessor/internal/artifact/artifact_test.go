@@ -12,7 +12,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind/pythoncall"
 )
 
 func TestCheckScript(t *testing.T) {
@@ -65,7 +65,7 @@ func FuzzBuild(f *testing.F) {
 			Span:     failure.Span{Name: service, TraceID: "0", Attributes: jsontree.Of(message, errorType)},
 			Resource: jsontree.Of(service, message),
 		}
-		if v.Call, v.Reason = payload.Decode(text, payload.Declared{Size: -1}, ""); v.Call != nil {
+		if v.Call, v.Reason = pythoncall.Decode(text, pythoncall.Declared{Size: -1}, ""); v.Call != nil {
 			v.Kind = failure.PythonCall
 		}
 		files, err := Build(v, Gates{AllowedModules: []string{"json"}}, MaxBytes)

@@ -25,6 +25,9 @@ var (
 	keyForm  = regexp.MustCompile(`^[A-Za-z0-9_.:/-]{1,64}$`)
 )
 
+// IsIdentifier reports whether a text has the form of a name in Python.
+func IsIdentifier(text string) bool { return identifier.MatchString(text) }
+
 // TypeName returns the name of a class, or "" if the text is none.
 func TypeName(text string) string {
 	if len(text) <= 200 && dotted.MatchString(text) {

@@ -5,6 +5,8 @@ package failure
 import (
 	"time"
 
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/content"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fairness"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fingerprint"
@@ -14,7 +16,13 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/progress"
 )
 
-// Kind says what an artefact can do.
+// SpanKey identifies a span.
+type SpanKey struct {
+	Trace pcommon.TraceID
+	Span  pcommon.SpanID
+}
+
+// Kind says what an artifact can do.
 type Kind string
 
 // The kinds.
@@ -33,7 +41,7 @@ const (
 	Context Kind = "context"
 )
 
-// Failure is everything that an artefact is made of. It is not changed after
+// Failure is everything that an artifact is made of. It is not changed after
 // it was queued.
 type Failure struct {
 	// Kind is what can be replayed.

@@ -5,7 +5,7 @@ import "time"
 // nothing is a use that is too small to count.
 const nothing = 0.01
 
-// Budget is an amount that refills over time, such as artefacts a minute. What
+// Budget is an amount that refills over time, such as artifacts a minute. What
 // a claim may use depends on what it leaves free, so that one who comes later
 // finds something, and nobody is limited while nobody else wants any. It is not
 // safe for concurrent use.

@@ -18,7 +18,7 @@ const version = "1"
 type Parts struct {
 	// Service is the name of the program that failed.
 	Service string
-	// Kind is the kind of artefact.
+	// Kind is the kind of artifact.
 	Kind string
 	// Type is the class of the root cause.
 	Type string

@@ -1,3 +1,6 @@
+// Package gate holds the rules about what a script may reach that several kinds
+// share, as far as they are decided before a script exists. The script itself
+// enforces them.
 package gate
 
 import (

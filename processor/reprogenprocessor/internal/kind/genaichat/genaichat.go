@@ -1,0 +1,156 @@
+// Package genaichat is the kind of artifacts that send a conversation with a model to
+// a server which their user names.
+package genaichat
+
+import (
+	"net"
+	"strconv"
+	"strings"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/snapshot"
+)
+
+// Attributes of calls to models.
+const (
+	attrInputMessages      = "gen_ai.input.messages"
+	attrSystemInstructions = "gen_ai.system_instructions"
+	attrToolDefinitions    = "gen_ai.tool.definitions"
+	attrAPIBase            = "gen_ai.openai.api_base"
+	attrServerAddress      = "server.address"
+	attrServerPort         = "server.port"
+	attrHTTPStatus         = "http.response.status_code"
+	attrInputValue         = "input.value"
+	attrInputType          = "input.mime_type"
+	attrInferenceKind      = "openinference.span.kind"
+)
+
+// requestParameters maps the attributes of a request to the names that the
+// OpenAI API has for them.
+var requestParameters = [...]struct{ attribute, name string }{
+	{"gen_ai.request.model", "model"},
+	{"gen_ai.request.temperature", "temperature"},
+	{"gen_ai.request.top_p", "top_p"},
+	{"gen_ai.request.max_tokens", "max_tokens"},
+	{"gen_ai.request.seed", "seed"},
+	{"gen_ai.request.choice.count", "n"},
+	{"gen_ai.request.stop_sequences", "stop"},
+	{"gen_ai.request.frequency_penalty", "frequency_penalty"},
+	{"gen_ai.request.presence_penalty", "presence_penalty"},
+}
+
+// New returns the kind.
+func New() kind.Kind {
+	return kind.Kind{
+		Name:           failure.GenAIChat,
+		Recognise:      func(span ptrace.Span) bool { return hasConversation(span.Attributes()) },
+		Read:           func(span ptrace.Span) (*payload.Call, payload.Reason) { return callOf(conversation(span)) },
+		Explains:       isModelCall,
+		WithoutContent: withoutContent,
+	}
+}
+
+// attrRequestType is an older name of a model call's operation.
+const attrRequestType = "llm.request.type"
+
+// modelOperations are the operations that are one request to a model. Those of
+// agents, tools and workflows are not among them.
+var modelOperations = map[string]bool{
+	"chat": true, "text_completion": true, "generate_content": true, "embeddings": true,
+	"completion": true, "embedding": true, "rerank": true, "llm": true, "reranker": true,
+}
+
+// isModelCall reports whether a span is that of one request to a model.
+func isModelCall(attributes pcommon.Map) bool {
+	operation := attr.Text(attributes, mlattr.GenAIOperationName, attrRequestType, attrInferenceKind)
+	return modelOperations[strings.ToLower(operation)]
+}
+
+// conversation reads the call to a model that a span is.
+func conversation(span ptrace.Span) chat {
+	var chat chat
+	attributes := span.Attributes()
+	switch {
+	case hasMessages(attributes):
+		chat.Messages = jsonText(attributes, attrInputMessages)
+		chat.Instructions = jsonText(attributes, attrSystemInstructions)
+		chat.Tools = jsonText(attributes, attrToolDefinitions)
+		for _, p := range requestParameters {
+			if v, ok := attributes.Get(p.attribute); ok {
+				chat.Parameters = append(chat.Parameters, jsontree.Member{Key: p.name, Value: snapshot.New().Value(v, snapshot.MaxValue, 0)})
+			}
+		}
+	case hasRequest(attributes), hasListedMessages(attributes):
+		if hasRequest(attributes) {
+			chat.Request = jsonText(attributes, attrInputValue)
+		}
+		listMessages(&chat, span)
+	}
+	c := snapshot.New()
+	chat.Address = c.Text(attr.Text(attributes, attrAPIBase), snapshot.MaxValue)
+	if host := attr.Text(attributes, attrServerAddress); chat.Address == "" && host != "" {
+		chat.Address = c.Text(host, snapshot.MaxValue)
+		if port, ok := attributes.Get(attrServerPort); ok && port.Type() == pcommon.ValueTypeInt {
+			chat.Address = net.JoinHostPort(chat.Address, strconv.FormatInt(port.Int(), 10))
+		}
+	}
+	if status, ok := attributes.Get(attrHTTPStatus); ok && status.Type() == pcommon.ValueTypeInt {
+		chat.Status = status.Int()
+	}
+	return chat
+}
+
+func hasConversation(attributes pcommon.Map) bool {
+	return hasMessages(attributes) || hasRequest(attributes) || hasListedMessages(attributes)
+}
+
+// hasMessages reports whether there are messages: structured, or as JSON.
+func hasMessages(attributes pcommon.Map) bool {
+	v, ok := attributes.Get(attrInputMessages)
+	return ok && (v.Type() == pcommon.ValueTypeSlice || v.Str() != "")
+}
+
+// hasRequest reports whether the input of a model looks like a request: with a
+// list of objects as its messages. What several frameworks send there has
+// Python's text for each message, or lists of lists.
+func hasRequest(attributes pcommon.Map) bool {
+	if !isInferenceLLM(attributes) || attr.Text(attributes, attrInputType) != "application/json" {
+		return false
+	}
+	_, list, _ := strings.Cut(attr.Text(attributes, attrInputValue), `"messages"`)
+	for _, next := range [...]string{":", "[", "{"} {
+		var found bool
+		if list, found = strings.CutPrefix(strings.TrimLeft(list, " \t\r\n"), next); !found {
+			return false
+		}
+	}
+	return true
+}
+
+// isInferenceLLM reports whether the kind of a span is a call to a model.
+func isInferenceLLM(attributes pcommon.Map) bool {
+	return strings.EqualFold(attr.Text(attributes, attrInferenceKind), "LLM")
+}
+
+// maxJSONBytes is more than any request that is read.
+const maxJSONBytes = 1 << 20
+
+// jsonText returns a copy of an attribute as JSON, which must not share
+// memory with the batch.
+func jsonText(attributes pcommon.Map, key string) string {
+	if v, ok := attributes.Get(key); ok && v.Type() == pcommon.ValueTypeSlice {
+		if text, whole := mlattr.Text(v, maxJSONBytes); whole {
+			return text
+		}
+		return ""
+	}
+	return strings.Clone(attr.Text(attributes, key))
+}

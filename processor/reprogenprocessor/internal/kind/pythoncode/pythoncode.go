@@ -1,0 +1,62 @@
+// Package pythoncode is the kind of artifacts that run code which a model wrote and
+// an agent ran.
+package pythoncode
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/exception"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
+)
+
+// attrCode has the code that a model wrote.
+const attrCode = "code"
+
+// New returns the kind.
+func New() kind.Kind {
+	return kind.Kind{
+		Name:          failure.PythonCode,
+		Recognise:     func(span ptrace.Span) bool { return codeOf(span) != "" },
+		Read:          func(span ptrace.Span) (*payload.Call, payload.Reason) { return callOf(strings.Clone(codeOf(span))) },
+		ForeignFrames: true,
+	}
+}
+
+// codeOf returns the code of a span of a code interpreter, if that code ran and
+// raised: an attribute named "code" alone may be anything.
+func codeOf(span ptrace.Span) string {
+	if !strings.HasPrefix(span.Name(), "CodeInterpreter") && !strings.HasPrefix(span.Name(), "CodeExecutor") {
+		return ""
+	}
+	code := attr.Text(span.Attributes(), attrCode)
+	if code == "" {
+		return ""
+	}
+	if _, raised := exception.Printed(span.Attributes()); !raised {
+		return ""
+	}
+	return code
+}
+
+func callOf(code string) (*payload.Call, payload.Reason) {
+	switch {
+	case len(code) > payload.MaxBytes:
+		return nil, payload.TooLarge
+	case strings.TrimSpace(code) == "":
+		return nil, payload.Invalid
+	}
+	return &payload.Call{
+		Tree: jsontree.Of("code", code),
+		// No two texts of a model are the same, so they do not tell groups apart.
+		Function: "generated code",
+		Lossy:    !utf8.ValidString(code),
+		Weight:   2 * len(code),
+	}, ""
+}
