@@ -72,6 +72,7 @@ func (r *Reader) Enriched(known System, span ptrace.Span, unread *Slots, f *Fact
 	f.Systems |= known
 	if matched, _ := r.name(name, span.ParentSpanID().IsEmpty(), attrs, f.Systems); matched != nil {
 		f.Systems |= matched.system
+		f.name = matched
 	}
 	r.settle(f)
 	disown(f)

@@ -88,6 +88,8 @@ type Facts struct {
 
 	list    []Fact
 	pending []candidate
+	// name is the rule for the span's name, or nil.
+	name *nameRule
 	// dynamic has canonical keys that prefix rules made, so that one that recurs
 	// is made once.
 	dynamic map[dynamicKey]string
@@ -139,7 +141,7 @@ func (f *Facts) Reset() {
 // begin empties the facts for the next item. What it leaves beyond the ends
 // is overwritten by that or cleared by Reset.
 func (f *Facts) begin() {
-	f.Systems, f.Rejected, f.lengths = 0, 0, 0
+	f.Systems, f.Rejected, f.lengths, f.name = 0, 0, 0, nil
 	f.list = f.list[:0]
 	f.pending = f.pending[:0]
 	clear(f.at[:])

@@ -12,6 +12,7 @@ func fx() Table {
 		Name:   "fx",
 		Title:  "FX forecasting toolkit",
 		Page:   "https://github.com/crichalchemist/Sequence",
+		Traits: []Trait{ProcessIsRun, IdlesBetweenSpans, NoStartup, TracePerSpan, StepsPerEpoch},
 		Span: []Alias{
 			{Source: "epoch", Canonical: Epoch},
 			{Source: "total_epochs", Canonical: EpochTotal},

@@ -11,6 +11,11 @@ func genAI() Table {
 		Page:           "https://github.com/open-telemetry/semantic-conventions/blob/v1.41.1/docs/registry/attributes/gen-ai.md",
 		KeyPrefixes:    []string{"gen_ai.", "session."},
 		MetricPrefixes: []string{"gen_ai."},
+		ModelCall: ModelCall{
+			OperationKeys: []string{GenAIOperationName},
+			Requests:      []string{OperationChat, OperationTextCompletion, OperationGenerateContent, OperationEmbeddings},
+		},
+		Wrappers: []string{"invoke_agent", "invoke_workflow", "agent_step"},
 		Span: []Alias{
 			{Source: "gen_ai.usage.prompt_tokens", Canonical: GenAIInputTokens},
 			{Source: "gen_ai.usage.completion_tokens", Canonical: GenAIOutputTokens},

@@ -10,6 +10,7 @@ func mlflow() Table {
 		Page:        "https://mlflow.org/docs/latest/genai/tracing/",
 		Scopes:      []string{"mlflow."},
 		KeyPrefixes: []string{"mlflow."},
+		Runners:     []string{"mlflow"},
 		SpanMaps: []MapAlias{{Source: "mlflow.chat.tokenUsage", Fields: []Alias{
 			{Source: "input_tokens", Canonical: GenAIInputTokens},
 			{Source: "output_tokens", Canonical: GenAIOutputTokens},

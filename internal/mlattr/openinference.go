@@ -10,6 +10,16 @@ func openInference() Table {
 		Scopes: []string{"openinference."},
 		KeyPrefixes: []string{"openinference.", "llm.token_count.", "llm.model_name", "llm.provider", "llm.system",
 			"embedding.model_name"},
+		ModelCall: ModelCall{
+			OperationKeys: []string{"openinference.span.kind"},
+			Requests:      []string{"llm", "embedding", "reranker"},
+			Listed: &ListedRequest{
+				KindKey: "openinference.span.kind", Kind: "LLM",
+				Messages: "llm.input_messages", Tools: "llm.tools", Parameters: "llm.invocation_parameters", Model: "llm.model_name",
+				Body: "input.value", BodyType: "input.mime_type",
+			},
+		},
+		PlainKeys: []string{"openinference.span.kind", "llm.model_name"},
 		Span: []Alias{
 			{Source: "llm.token_count.prompt", Canonical: GenAIInputTokens},
 			{Source: "llm.token_count.completion", Canonical: GenAIOutputTokens},

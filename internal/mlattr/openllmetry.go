@@ -11,6 +11,11 @@ func openLLMetry() Table {
 		Page:   "https://www.traceloop.com/docs/openllmetry/contributing/semantic-conventions",
 		// Of the conventions' name space the keys that only it has.
 		KeyPrefixes: []string{"traceloop.", "llm.", "gen_ai.is_streaming", "gen_ai.usage.", "gen_ai.user"},
+		ModelCall: ModelCall{
+			OperationKeys: []string{"llm.request.type"},
+			Requests:      []string{"completion", "embedding", "rerank"},
+			AddressKeys:   []string{"gen_ai.openai.api_base"},
+		},
 		Span: []Alias{
 			{Source: "llm.usage.prompt_tokens", Canonical: GenAIInputTokens},
 			{Source: "llm.usage.completion_tokens", Canonical: GenAIOutputTokens},

@@ -125,6 +125,7 @@ type Reader struct {
 	numbered []nameRule
 	filter   nameFilter
 
+	events      eventTable
 	firstTokens []firstToken
 	// streams are the clients that firstTokens has events of.
 	streams System
@@ -193,6 +194,9 @@ func NewReader(options Options) (*Reader, error) {
 				entry.fields = append(entry.fields, fieldRule{path: field.Source, rule: compiled})
 				rank++
 			}
+		}
+		for _, event := range table.Events {
+			r.events.add(event)
 		}
 		for _, event := range table.FirstTokens {
 			r.firstTokens = append(r.firstTokens, firstToken{event, table.System})
@@ -340,6 +344,7 @@ func (r *Reader) Span(known System, span ptrace.Span, f *Facts) {
 	matched, number := r.name(name, span.ParentSpanID().IsEmpty(), attrs, f.Systems)
 	if matched != nil {
 		f.Systems |= matched.system
+		f.name = matched
 	}
 	r.settle(f)
 	r.timeFirstToken(span, f)

@@ -21,6 +21,17 @@ func snakepit() Table {
 		Scopes:         []string{"snakepit"},
 		KeyPrefixes:    []string{"snakepit."},
 		MetricPrefixes: []string{"snakepit."},
+		Traits:         []Trait{ProcessIsRun},
+		WorkerServices: []string{"snakepit.python.bridge"},
+		Events:         snakepitEvents,
+		PoolKeys:       []string{"snakepit.pool"},
+		Calls:          snakepitCalls(),
+		PrintsError:    snakepitError,
+		PlainKeys: []string{
+			"snakepit.grpc.error_kind", "snakepit.grpc.status", "snakepit.grpc.duration_ms", "snakepit.timeout_ms",
+			"snakepit.library", "snakepit.python_module", "snakepit.function", "snakepit.call_type", "snakepit.tool", "snakepit.command",
+			"snakepit.correlation_id", "snakepit.session_id", "snakepit.request_id", "snakepit.pool", "snakepit.worker.id", "snakepit.worker.pid",
+		},
 		Resource: []Alias{
 			{Source: "service_name", Canonical: ServiceName},
 		},
@@ -68,18 +79,60 @@ func snakepit() Table {
 			{Match: Exact, Text: "snakepit.ml.inference", Operation: "inference", Identifies: true},
 			{Match: Exact, Text: "snakepit.ml.train_step", Operation: "train_step", Phase: PhaseTrain, LossScope: LossScopeBatch, Identifies: true},
 			{Match: Exact, Text: "snakepit.ml.tensor_op", Operation: "tensor_op", Identifies: true},
+			{Match: Exact, Text: "snakepit.call.stop", Identifies: true, Call: SharedCall},
+			{Match: Exact, Text: "snakepit.call.exception", Identifies: true, Call: SharedCall},
+			{Match: Prefix, Text: "snakepit.grpc.", Identifies: true, Call: SharedCall},
 			{Match: Prefix, Text: "snakepit.", Identifies: true},
 			{Match: Exact, Text: "BridgeService/Ping", Operation: "ping"},
 			{Match: Exact, Text: "BridgeService/InitializeSession", Operation: "initialize_session"},
 			{Match: Exact, Text: "BridgeService/CleanupSession", Operation: "cleanup_session"},
 			{Match: Exact, Text: "BridgeService/GetSession", Operation: "get_session"},
 			{Match: Exact, Text: "BridgeService/Heartbeat", Operation: "heartbeat"},
-			{Match: Exact, Text: "BridgeService/ExecuteTool", Operation: "execute_tool"},
-			{Match: Exact, Text: "BridgeService/ExecuteStreamingTool", Operation: "execute_streaming_tool"},
+			{Match: Exact, Text: "BridgeService/ExecuteTool", Operation: "execute_tool", Call: FunctionPart},
+			{Match: Exact, Text: "BridgeService/ExecuteStreamingTool", Operation: "execute_streaming_tool", Call: FunctionPart},
 			{Match: Exact, Text: "HeartbeatClient/SendPing", Operation: "heartbeat"},
 		},
 	}
 }
+
+var snakepitEvents = []Event{
+	{"snakepit.ml.train_step", EventTrainStep},
+	{"snakepit.ml.inference", EventInference},
+	{"snakepit.call.start", EventCallStart},
+	{"snakepit.call.stop", EventCallStop},
+	{"snakepit.call.exception", EventCallException},
+	{"snakepit.pool.checkout", EventPoolCheckout},
+	{"snakepit.serialize.stop", EventSerialize},
+	{"snakepit.pool.size", EventPoolSize},
+	{"snakepit.worker.crash", EventWorkerCrash},
+	{"snakepit.circuit_breaker.open", EventBreakerOpen},
+	{"snakepit.circuit_breaker.opened", EventBreakerOpen},
+	{"snakepit.health.alert", EventHealthAlert},
+	{"snakepit.memory.allocate", EventMemoryAllocate},
+	{"snakepit.memory.release", EventMemoryRelease},
+	{"snakepit.memory.gpu", EventGPUMemory},
+}
+
+// snakepitCalls are the keys of its calls. It sends most of them with and
+// without its name space.
+func snakepitCalls() CallKeys {
+	both := func(name string) []string { return []string{name, "snakepit." + name} }
+	return CallKeys{
+		Payload:      []string{"snakepit.payload"},
+		Library:      both("library"),
+		Module:       both("python_module"),
+		Function:     both("function"),
+		Args:         both("args"),
+		Kwargs:       both("kwargs"),
+		Type:         both("call_type"),
+		Correlation:  []string{"snakepit.correlation_id", "correlation_id"},
+		ErrorType:    []string{"snakepit.grpc.error_kind"},
+		ErrorMessage: []string{"snakepit.grpc.error"},
+	}
+}
+
+// snakepitStructure begins Elixir's print of an error of Snakepit's.
+const snakepitStructure = "%Snakepit.Error."
 
 // pythonType finds the class of a Python exception in Elixir's print of an
 // error, which is a structure of Snakepit's own:
@@ -89,8 +142,8 @@ func snakepit() Table {
 // Quotes within its texts are escaped, so a message cannot hold the field. Any
 // other error names no class: its text is no label.
 func pythonType(text string) string {
-	const structure, field = "%Snakepit.Error.", `python_type: "`
-	if !strings.HasPrefix(text, structure) {
+	const field = `python_type: "`
+	if !strings.HasPrefix(text, snakepitStructure) {
 		return ""
 	}
 	_, rest, ok := strings.Cut(text, field)
@@ -114,4 +167,72 @@ func dotted(text string) bool {
 		}
 	}
 	return text != ""
+}
+
+// snakepitError reads Elixir's print of an error that came from Python:
+//
+//	%Snakepit.Error.PythonException{message: "…", python_type: "ValueError"}
+//	%Snakepit.Error.ValueError{message: "…", …}
+func snakepitError(text string) (PrintedError, bool) {
+	rest, ok := strings.CutPrefix(text, snakepitStructure)
+	if !ok {
+		return PrintedError{}, false
+	}
+	name, fields, ok := strings.Cut(rest, "{")
+	if !ok || len(name) > 2*MaxText || !dotted(name) {
+		return PrintedError{}, false
+	}
+	e := PrintedError{Type: name}
+	if name == "PythonException" {
+		e.Type = ""
+	}
+	for len(fields) > 0 {
+		quote := strings.IndexByte(fields, '"')
+		if quote < 0 {
+			break
+		}
+		before := fields[:quote]
+		value, after := elixirText(fields[quote+1:])
+		fields = after
+		switch {
+		case strings.HasSuffix(before, " message: "), before == "message: ":
+			e.Message = value
+		case strings.HasSuffix(before, " python_type: "), before == "python_type: ":
+			e.Type = value
+		case strings.HasSuffix(before, "traceback: "), strings.HasSuffix(before, "stacktrace: "):
+			e.Stack = value
+		}
+	}
+	if e.Type == "" && e.Message == "" {
+		return PrintedError{}, false
+	}
+	return e, true
+}
+
+// elixirText reads a text up to its closing quote.
+func elixirText(s string) (text, after string) {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		switch {
+		case s[i] == '"':
+			return b.String(), s[i+1:]
+		case s[i] == '\\' && i+1 < len(s):
+			i++
+			switch s[i] {
+			case 'n':
+				b.WriteByte('\n')
+			case 't':
+				b.WriteByte('\t')
+			case 'r':
+				b.WriteByte('\r')
+			case 'e':
+				b.WriteByte(0x1B)
+			default:
+				b.WriteByte(s[i])
+			}
+		default:
+			b.WriteByte(s[i])
+		}
+	}
+	return b.String(), "" // cut off on its way
 }

@@ -11,6 +11,11 @@ func taskWeaver() Table {
 		Page:     "https://github.com/microsoft/TaskWeaver",
 		Services: []string{"taskweaver*"},
 		Scopes:   []string{"taskweaver"},
+		Traits:   []Trait{ProcessIsRun, TraceIsRun, EstimatesTokens},
+		// The executor returns the traceback of the code as its output.
+		Calls: CallKeys{
+			CodeSpans: []string{"CodeInterpreter", "CodeExecutor"}, Code: []string{"code"}, Output: []string{"result", "out.message"},
+		},
 		Span: []Alias{
 			{Source: "session_id", Canonical: SessionID},
 			{Source: "session_id", Canonical: GenAIConversationID},
@@ -41,10 +46,11 @@ func taskWeaver() Table {
 			{Match: Exact, Text: "ExperienceGenerator.refresh", Operation: "refresh", Role: "ExperienceGenerator", Identifies: true},
 			{Match: Exact, Text: "ExperienceGenerator.load_experience", Operation: "load_experience", Role: "ExperienceGenerator", Identifies: true},
 			{Match: Exact, Text: "ExperienceGenerator.retrieve_experience", Operation: "retrieve_experience", Role: "ExperienceGenerator", Identifies: true},
-			{Match: Exact, Text: "CodeExecutor.execute_code", Operation: "execute_code", Role: "CodeExecutor", Identifies: true},
-			{Match: Exact, Text: "start", Operation: "start", Role: "CodeExecutor"},
-			{Match: Exact, Text: "load_plugin", Operation: "load_plugin", Role: "CodeExecutor"},
-			{Match: Exact, Text: "run_code", Operation: "run_code", Role: "CodeExecutor"},
+			{Match: Exact, Text: "CodeExecutor.execute_code", Operation: "execute_code", Role: "CodeExecutor", Identifies: true, Call: WholeCall, CallOf: "execute_code"},
+			// It begins the kernel that is to run the code, unless there is one.
+			{Match: Exact, Text: "start", Operation: "start", Role: "CodeExecutor", Call: QueuePart, CallOf: "execute_code"},
+			{Match: Exact, Text: "load_plugin", Operation: "load_plugin", Role: "CodeExecutor", Call: WholeCall, CallOf: "load_plugin"},
+			{Match: Exact, Text: "run_code", Operation: "run_code", Role: "CodeExecutor", Call: FunctionPart, CallOf: "execute_code"},
 		},
 	}
 	for _, role := range []string{"CodeGenerator", "CodeGeneratorCLIOnly", "CodeGeneratorPluginOnly", "CodeInterpreter", "CodeInterpreterCLIOnly", "CodeInterpreterPluginOnly"} {

@@ -12,6 +12,7 @@ func torchTel() Table {
 		Services:  []string{"torchtel"},
 		Scopes:    []string{"torchtel"},
 		Signature: []string{"job_id", "local_rank", "global_rank", "world_size"},
+		Traits:    []Trait{ProcessIsRun, NoStartup, OneTrace},
 		Resource: []Alias{
 			{Source: "job_id", Canonical: JobID},
 			{Source: "job_name", Canonical: JobName},

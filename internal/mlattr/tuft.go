@@ -13,6 +13,7 @@ func tuft() Table {
 		Scopes:         []string{"tuft"},
 		KeyPrefixes:    []string{"tuft."},
 		MetricPrefixes: []string{"tuft."},
+		Traits:         []Trait{ManyRuns, IdlesBetweenSpans, NoStartup, ReportsSamples},
 		Span: []Alias{
 			{Source: "tuft.session_id", Canonical: SessionID},
 			{Source: "tuft.training_run_id", Canonical: TrainingRunID},
@@ -46,19 +47,22 @@ func tuft() Table {
 			{Source: "tuft.sampling.duration", Measure: MeasureRequestDuration, Instrument: Histogram},
 			{Source: "tuft.futures.wait_time", Measure: MeasureQueueTime, Instrument: Histogram},
 		},
+		// Every operation is a future, but for those that are a WholeCall of their
+		// own. What lies below is the same operation in other layers.
 		Names: []NameRule{
-			{Match: Exact, Text: "training_controller.create_model", Operation: "create_model", Identifies: true},
-			{Match: Exact, Text: "training_controller.run_forward", Phase: PhaseForward, Operation: "forward", Identifies: true},
-			{Match: Exact, Text: "training_controller.run_forward_backward", Phase: PhaseForwardBackward, Operation: "forward_backward", Identifies: true},
-			{Match: Exact, Text: "training_controller.run_optim_step", Phase: PhaseOptimizer, Operation: "optim_step", Identifies: true},
-			{Match: Exact, Text: "training_controller.save_checkpoint", Phase: PhaseCheckpoint, Operation: "save_checkpoint", Identifies: true},
-			{Match: Exact, Text: "sampling_controller.create_sampling_session", Operation: "create_sampling_session", Identifies: true},
+			{Match: Exact, Text: "training_controller.create_model", Operation: "create_model", Identifies: true, Call: WholeCall},
+			{Match: Exact, Text: "training_controller.run_forward", Phase: PhaseForward, Operation: "forward", Identifies: true, Queued: true},
+			{Match: Exact, Text: "training_controller.run_forward_backward", Phase: PhaseForwardBackward, Operation: "forward_backward", Identifies: true, Queued: true},
+			{Match: Exact, Text: "training_controller.run_optim_step", Phase: PhaseOptimizer, Operation: "optim_step", Identifies: true, Queued: true},
+			{Match: Exact, Text: "training_controller.save_checkpoint", Phase: PhaseCheckpoint, Operation: "save_checkpoint", Identifies: true, Queued: true},
+			{Match: Exact, Text: "sampling_controller.create_sampling_session", Operation: "create_sampling_session", Identifies: true, Call: WholeCall},
 			{Match: Exact, Text: "sampling_controller.run_sample", Phase: PhaseSample, Operation: "sample", Identifies: true},
 			{Match: Exact, Text: "sampling_backend.sample", Phase: PhaseSample, Operation: "sample", Identifies: true},
 			{Match: Exact, Text: "sampling_backend.add_adapter", Operation: "add_adapter", Identifies: true},
 			{Match: Exact, Text: "sampling_backend.remove_adapter", Operation: "remove_adapter", Identifies: true},
-			{Match: Exact, Text: "future_store.execute_operation", Identifies: true},
-			{Match: Exact, Text: "oai.proxy_inference", Phase: PhaseSample, Operation: "proxy_inference"},
+			{Match: Exact, Text: "future_store.execute_operation", Identifies: true, Call: WholeCall, Queued: true},
+			{Match: Exact, Text: "oai.proxy_inference", Phase: PhaseSample, Operation: "proxy_inference", Call: WholeCall},
+			{Match: Prefix, Text: "training_controller.run_", Queued: true},
 		},
 	}
 	// The backend and the model behind it, possibly in another process, have

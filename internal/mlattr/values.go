@@ -173,28 +173,6 @@ func validRest(id string) bool {
 	return true
 }
 
-// Sentinel says whether an identifier is one of those that launchers write
-// where they have none: 0, -1, none, null, local, unknown or a dash, in any
-// case.
-func Sentinel(id string) bool {
-	switch len(id) {
-	case 0:
-		return true
-	case 1:
-		return id == "0" || id == "-"
-	case 2:
-		return id == "-1"
-	case 4:
-		return strings.EqualFold(id, "none") || strings.EqualFold(id, "null")
-	case 5:
-		return strings.EqualFold(id, "local")
-	case 7:
-		return strings.EqualFold(id, "unknown")
-	default:
-		return false
-	}
-}
-
 // ReadText reads a label from text, an integer or a boolean. It is cut to
 // MaxText bytes between characters; empty text and text that is not UTF-8 is
 // no label.

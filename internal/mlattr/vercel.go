@@ -9,6 +9,8 @@ func vercel() Table {
 		Title:       "Vercel AI SDK",
 		Page:        "https://ai-sdk.dev/docs/ai-sdk-core/telemetry",
 		KeyPrefixes: []string{"ai."},
+		// Each is above spans of its own calls: doGenerate, doStream, doEmbed.
+		Wrappers: []string{"ai.generateText", "ai.streamText", "ai.generateObject", "ai.streamObject", "ai.embed", "ai.embedMany"},
 		Span: []Alias{
 			{Source: "ai.usage.inputTokens", Canonical: GenAIInputTokens},
 			{Source: "ai.usage.promptTokens", Canonical: GenAIInputTokens},

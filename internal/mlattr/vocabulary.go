@@ -164,6 +164,14 @@ type NameRule struct {
 	// Number is the canonical attribute of the digits of a Numbered name.
 	Number string
 
+	// Call says which part of a call the span is, and CallOf the function that
+	// is called where the span itself does not name it.
+	Call   CallPart
+	CallOf string
+	// Queued is true for a span that lasts from when its work was accepted. It
+	// contains the wait, and the work is a span below.
+	Queued bool
+
 	// Identifies is true where the name alone is enough to recognise the
 	// client. Otherwise the rule holds only where the resource, the scope,
 	// an attribute or Evidence has shown whose span it is.
@@ -210,6 +218,32 @@ type Table struct {
 	Point        []Alias
 	Names        []NameRule
 	Metrics      []Metric
+
+	// Traits are the client's properties that its spans do not state.
+	Traits []Trait
+	// WorkerServices are values of service.name of processes that work for the
+	// runs of their callers.
+	WorkerServices []string
+	// Events are those whose names say more than an attribute does, and
+	// PoolKeys the keys of span attributes that name the events' pool of workers.
+	Events   []Event
+	PoolKeys []string
+	// Calls and ModelCall are where the client's spans have calls of functions
+	// and requests to models.
+	Calls     CallKeys
+	ModelCall ModelCall
+	// Wrappers are names of spans that repeat the token usage of the calls
+	// below them.
+	Wrappers []string
+	// PrintsError reads an error from the client's print of it; see
+	// ReadPrintedError. It is nil where the client has no print of its own.
+	PrintsError func(text string) (PrintedError, bool)
+	// PlainKeys are keys whose values say where and how something ran and never
+	// on what data.
+	PlainKeys []string
+	// Runners are the client's programs and Python modules that run whatever
+	// their arguments name.
+	Runners []string
 }
 
 // Tables returns every vocabulary in the order in which their rules are

@@ -133,6 +133,7 @@ func (p *page) client(t *mlattr.Table) {
 	}
 	p.text.WriteString("\n")
 	p.recognition(t)
+	p.traits(t)
 	p.aliases("Resource attributes:", t.Resource)
 	p.aliases("Attributes of spans and log records:", t.Span)
 	for _, m := range t.SpanMaps {
@@ -173,6 +174,17 @@ func (p *page) recognition(t *mlattr.Table) {
 	}
 	if len(ways) > 0 {
 		p.printf("Recognised by %s.\n", strings.Join(ways, "; "))
+	}
+}
+
+// traits says what is known of the client besides what it sends.
+func (p *page) traits(t *mlattr.Table) {
+	var known []string
+	for _, trait := range t.Traits {
+		known = append(known, trait.String())
+	}
+	if len(known) > 0 {
+		p.printf("%s\n", strings.Join(known, " "))
 	}
 }
 
@@ -257,6 +269,12 @@ func (p *page) names(t *mlattr.Table) {
 		}
 		if n.Number != "" {
 			says = append(says, code(n.Number+"=<n>"))
+		}
+		if n.Call != mlattr.NoCall {
+			says = append(says, n.Call.String())
+		}
+		if n.Queued {
+			says = append(says, "includes a wait")
 		}
 		alone := ""
 		switch {

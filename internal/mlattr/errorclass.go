@@ -1,0 +1,94 @@
+package mlattr
+
+import "strings"
+
+// ErrorClass returns the class of the error that a program raised, where class
+// is what a span states: wrappers of a framework are removed, so that a failure
+// has one class wherever its function ran. Anything else is returned as it is,
+// with its module.
+func ErrorClass(class string) string {
+	for range maxWrappers {
+		inner, wrapped := UnwrapRay(class)
+		if !wrapped {
+			break
+		}
+		class = inner
+	}
+	return class
+}
+
+// maxWrappers bounds how often a wrapper is removed.
+const maxWrappers = 4
+
+// UnwrapRay returns the class X of RayTaskError(X), which Ray raises where the
+// result of a task that raised X is asked for, with or without the module of
+// RayTaskError. wrapped reports whether class was such a one.
+func UnwrapRay(class string) (inner string, wrapped bool) {
+	const wrapper = "RayTaskError"
+	outer, rest, ok := strings.Cut(class, "(")
+	if !ok || ClassName(outer) != wrapper {
+		return class, false
+	}
+	inner, closed := strings.CutSuffix(rest, ")")
+	if !closed || inner == "" {
+		return class, false
+	}
+	return inner, true
+}
+
+// ClassName returns a class without its module. Clients differ in whether they
+// state it.
+func ClassName(class string) string { return class[strings.LastIndexByte(class, '.')+1:] }
+
+// EndOfLoader reports whether an error is how a data loader says that its epoch
+// is over, and no failure: a StopIteration or StopAsyncIteration of Python, with
+// or without its module, on a span that loads data. name is the span's name,
+// phase its Phase or "" where that is not known: then the name must contain
+// "dataloader".
+func EndOfLoader(name, phase, class string) bool {
+	switch ClassName(class) {
+	case "StopIteration", "StopAsyncIteration":
+		return phase == PhaseDataLoad || containsFold(name, "dataloader")
+	default:
+		return false
+	}
+}
+
+// containsFold reports whether text contains a word in small letters, in any
+// case.
+func containsFold(text, word string) bool {
+	for i := 0; i+len(word) <= len(text); i++ {
+		if strings.EqualFold(text[i:i+len(word)], word) {
+			return true
+		}
+	}
+	return false
+}
+
+// PrintedError is an error as a client's runtime prints it.
+type PrintedError struct {
+	// Type is the class and Message the text; either may be empty.
+	Type, Message string
+	// Stack is the stack trace, or "".
+	Stack string
+}
+
+// ReadPrintedError reads an error from a client's own print of it, which is text
+// of any length and content. It returns false for any other text.
+func ReadPrintedError(text string) (PrintedError, bool) {
+	for _, reads := range errorPrints {
+		if e, ok := reads(text); ok {
+			return e, true
+		}
+	}
+	return PrintedError{}, false
+}
+
+var errorPrints = func() (all []func(string) (PrintedError, bool)) {
+	for _, t := range Tables() {
+		if t.PrintsError != nil {
+			all = append(all, t.PrintsError)
+		}
+	}
+	return all
+}()

@@ -1,0 +1,81 @@
+package mlattr_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+func TestErrorClass(t *testing.T) {
+	for class, want := range map[string]string{
+		"":                            "",
+		"IndexError":                  "IndexError",
+		"torch.cuda.OutOfMemoryError": "torch.cuda.OutOfMemoryError",
+		"ray.exceptions.RayTaskError(IndexError)":          "IndexError",
+		"RayTaskError(numpy.exceptions.AxisError)":         "numpy.exceptions.AxisError",
+		"RayTaskError(ray.exceptions.RayTaskError(Key))":   "Key",
+		"ray.exceptions.RayTaskError":                      "ray.exceptions.RayTaskError",
+		"ray.exceptions.RayTaskError()":                    "ray.exceptions.RayTaskError()",
+		"ray.exceptions.RayTaskError(Key":                  "ray.exceptions.RayTaskError(Key",
+		"MyRayTaskError(Key)":                              "MyRayTaskError(Key)",
+		"RayActorError(Key)":                               "RayActorError(Key)",
+		strings.Repeat("RayTaskError(", 5) + "E" + ")))))": "RayTaskError(E)",
+	} {
+		assert.Equal(t, want, mlattr.ErrorClass(class), class)
+	}
+}
+
+func TestClassName(t *testing.T) {
+	assert.Equal(t, "OutOfMemoryError", mlattr.ClassName("torch.cuda.OutOfMemoryError"))
+	assert.Equal(t, "E", mlattr.ClassName("E"))
+	assert.Empty(t, mlattr.ClassName(""))
+}
+
+func TestEndOfLoader(t *testing.T) {
+	for _, tt := range []struct {
+		name, phase, class string
+		want               bool
+	}{
+		{"dataloader.next", mlattr.PhaseDataLoad, "StopIteration", true},
+		{"data_loading", mlattr.PhaseDataLoad, "builtins.StopIteration", true},
+		{"data_loading", mlattr.PhaseDataLoad, "StopAsyncIteration", true},
+		{"MyDataLoader.__next__", "", "StopIteration", true},
+		{"next", "", "StopIteration", false},
+		{"", mlattr.PhaseForward, "StopIteration", false},
+		{"dataloader.next", mlattr.PhaseDataLoad, "ValueError", false},
+		{"dataloader.next", mlattr.PhaseDataLoad, "", false},
+	} {
+		assert.Equal(t, tt.want, mlattr.EndOfLoader(tt.name, tt.phase, tt.class), "%+v", tt)
+	}
+}
+
+func TestReadPrintedError(t *testing.T) {
+	for text, want := range map[string]mlattr.PrintedError{
+		`%Snakepit.Error.PythonException{message: "no \"x\"\n", category: :python, python_type: "StatisticsError", python_traceback: "Traceback"}`: {
+			Type: "StatisticsError", Message: "no \"x\"\n", Stack: "Traceback"},
+		`%Snakepit.Error.ValueError{message: "day is out of range for month", context: %{}}`: {
+			Type: "ValueError", Message: "day is out of range for month"},
+		`%Snakepit.Error.KeyError{message: "a\`: {Type: "KeyError", Message: `a\`},
+	} {
+		got, ok := mlattr.ReadPrintedError(text)
+		assert.True(t, ok, text)
+		assert.Equal(t, want, got)
+	}
+	for _, text := range []string{"", "ValueError: x", "%Snakepit.Error.", "%Snakepit.Error.{}", "%Snakepit.Error.PythonException{}"} {
+		_, ok := mlattr.ReadPrintedError(text)
+		assert.False(t, ok, text)
+	}
+}
+
+func FuzzReadPrintedError(f *testing.F) {
+	f.Add(`%Snakepit.Error.PythonException{message: "a", python_type: "b"}`)
+	f.Add(`%Snakepit.Error.X{message: "a\`)
+	f.Fuzz(func(t *testing.T, text string) {
+		e, ok := mlattr.ReadPrintedError(text)
+		assert.LessOrEqual(t, len(e.Type)+len(e.Message)+len(e.Stack), 2*len(text))
+		assert.Equal(t, ok, e != mlattr.PrintedError{})
+	})
+}

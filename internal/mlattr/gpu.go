@@ -1,0 +1,62 @@
+package mlattr
+
+// Names of metrics that the gpu receiver writes and that other components read.
+// The receiver's metadata.yaml is held against them.
+const (
+	// GPUMemoryLimit and GPUMemoryUsage are the GPU's memory and what of it is
+	// used, in bytes.
+	GPUMemoryLimit = "hw.gpu.memory.limit"
+	GPUMemoryUsage = "hw.gpu.memory.usage"
+	// GPUMemoryReserved is the memory that the driver keeps, in bytes.
+	GPUMemoryReserved = "nvidia.gpu.memory.reserved"
+	// GPUUtilization is the fraction of time in which the GPU worked, by
+	// GPUTask.
+	GPUUtilization = "hw.gpu.utilization"
+	// GPUStatus is 1 for the current HardwareState.
+	GPUStatus = "hw.status"
+	// GPUThrottleActive is 1 for each GPUThrottleReason that holds the clocks
+	// down.
+	GPUThrottleActive = "nvidia.gpu.throttle.active"
+	// GPUWorkloadPrefix and GPUProcessPrefix begin the metrics of a GPU's
+	// workloads and of their processes.
+	GPUWorkloadPrefix = "nvidia.gpu.workload."
+	GPUProcessPrefix  = "nvidia.gpu.process."
+	// GPUWorkloadMemory and GPUWorkloadUtilization are what a workload has of a
+	// GPU: bytes of memory, and a fraction of time.
+	GPUWorkloadMemory      = GPUWorkloadPrefix + "memory.usage"
+	GPUWorkloadUtilization = GPUWorkloadPrefix + "utilization"
+	// GPUProcessMemory is the memory that one process has, in bytes.
+	GPUProcessMemory = GPUProcessPrefix + "memory.usage"
+)
+
+// GPUXIDEvent is the name of the gpu receiver's log records of driver errors.
+const GPUXIDEvent = "nvidia.gpu.xid"
+
+// Names of attributes of these metrics and events. HardwareID is another.
+const (
+	// HardwareParent is the HardwareID of the GPU that a MIG device is part of.
+	HardwareParent = "hw.parent"
+	// HardwareState is the state on GPUStatus.
+	HardwareState = "hw.state"
+	// HardwareType is the type of a device, HardwareTypeGPU for a GPU.
+	HardwareType = "hw.type"
+	// GPUTask is the task on GPUUtilization, GPUTaskGeneral for all of it.
+	GPUTask = "hw.gpu.task"
+	// NVIDIAIndex is the GPU's index as the driver counts; GPUIndex is the
+	// client's.
+	NVIDIAIndex = "nvidia.gpu.index"
+	// GPUSource says where the numbers come from, GPUSourceReplay for a
+	// recording.
+	GPUSource = "nvidia.gpu.source"
+	// GPUThrottleReason is the reason on GPUThrottleActive.
+	GPUThrottleReason = "nvidia.gpu.throttle.reason"
+	// GPUXIDCode is the number of a driver error, on GPUXIDEvent.
+	GPUXIDCode = "nvidia.gpu.xid.code"
+)
+
+// Values of these attributes.
+const (
+	HardwareTypeGPU = "gpu"
+	GPUTaskGeneral  = "general"
+	GPUSourceReplay = "replay"
+)

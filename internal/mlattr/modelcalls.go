@@ -1,0 +1,89 @@
+package mlattr
+
+import (
+	"slices"
+	"strings"
+)
+
+// ModelCall is where a client's spans have a request to a model.
+type ModelCall struct {
+	// OperationKeys name the span's operation, and Requests are the operations,
+	// in small letters, that are one request to a model.
+	OperationKeys, Requests []string
+	// AddressKeys have the base URL of the model's API.
+	AddressKeys []string
+	// Listed is set for a client that writes the messages of a request as
+	// attributes one by one, or the whole request as one.
+	Listed *ListedRequest
+}
+
+// ListedRequest are the keys of a request whose messages are attributes one by
+// one: Messages + ".0.message.role" and so on.
+type ListedRequest struct {
+	// The keys count only on spans whose KindKey has the value Kind, in any case.
+	KindKey, Kind string
+	// Messages and Tools begin the keys of messages and tool definitions,
+	// without the dot before the number.
+	Messages, Tools string
+	// Parameters has the parameters of the request as JSON, and Model the
+	// model where these do not name it.
+	Parameters, Model string
+	// Body has the whole request where BodyType is application/json.
+	Body, BodyType string
+}
+
+var (
+	operationKeys = collectKeys(func(t *Table) []string { return t.ModelCall.OperationKeys })
+	modelRequests = collectKeys(func(t *Table) []string { return t.ModelCall.Requests })
+	addressKeys   = collectKeys(func(t *Table) []string { return t.ModelCall.AddressKeys })
+	listed        = func() (all []ListedRequest) {
+		for _, t := range Tables() {
+			if t.ModelCall.Listed != nil {
+				all = append(all, *t.ModelCall.Listed)
+			}
+		}
+		return all
+	}()
+)
+
+// OperationKeys returns the keys that name a span's operation, the canonical one
+// first. The caller must not change it, nor what the functions below return.
+func OperationKeys() []string { return operationKeys }
+
+// IsModelRequest reports whether an operation, in any client's words and in any
+// case, is one request to a model. AsksModel is the same for the values of
+// GenAIOperationName.
+func IsModelRequest(operation string) bool {
+	return slices.Contains(modelRequests, strings.ToLower(operation))
+}
+
+// AddressKeys returns the keys of the base URL of a model's API.
+func AddressKeys() []string { return addressKeys }
+
+// ListedRequests returns the clients' keys of requests in several attributes.
+func ListedRequests() []ListedRequest { return listed }
+
+// SumsUsage reports whether a span of this name repeats the token usage of the
+// model calls below it. A name may go on after a space, as "invoke_agent
+// planner" does.
+func SumsUsage(name string) bool {
+	if !wrapperFilter.passes(name) {
+		return false
+	}
+	for _, known := range wrapperNames {
+		if rest, ok := strings.CutPrefix(name, known); ok && (rest == "" || rest[0] == ' ') {
+			return true
+		}
+	}
+	return false
+}
+
+var (
+	wrapperNames  = collectKeys(func(t *Table) []string { return t.Wrappers })
+	wrapperFilter = func() (filter nameFilter) {
+		for _, name := range wrapperNames {
+			filter.add(Prefix, name)
+		}
+		return filter
+	}()
+)

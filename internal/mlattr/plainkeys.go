@@ -1,0 +1,28 @@
+package mlattr
+
+// PlainKeys returns the keys of clients, apart from those of everyday words,
+// whose values say where and how something ran and never on what data. The
+// caller must not change it.
+func PlainKeys() []string { return plainKeys }
+
+var plainKeys = collectKeys(func(t *Table) []string { return t.PlainKeys })
+
+// Frameworks returns the Python packages of machine learning whose versions
+// matter to a failure. The caller must not change it.
+func Frameworks() []string { return frameworks }
+
+var frameworks = []string{"torch", "numpy", "jax", "tensorflow", "transformers", "vllm"}
+
+// IsRunner reports whether a program or Python module of this name belongs to a
+// client and runs whatever its arguments name.
+func IsRunner(program string) bool { return runners[program] }
+
+var runners = func() map[string]bool {
+	all := make(map[string]bool)
+	for _, t := range Tables() {
+		for _, name := range t.Runners {
+			all[name] = true
+		}
+	}
+	return all
+}()

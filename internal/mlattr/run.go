@@ -1,0 +1,94 @@
+package mlattr
+
+import (
+	"slices"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+)
+
+// The id of a run is the first of these that is stated and is no sentinel:
+//
+//  1. RunID under its canonical name, unless it is inferred: ml_enrich or the
+//     user has decided.
+//  2. TrainingRunID.
+//  3. RunID under a client's or launcher's name, or inferred.
+//  4. JobID.
+//  5. KubernetesJob.
+var (
+	slotRunID       = SlotOf(RunID)
+	slotRunInferred = SlotOf(RunInferred)
+	slotTrainingRun = SlotOf(TrainingRunID)
+	slotJobID       = SlotOf(JobID)
+	slotKubernetes  = SlotOf(KubernetesJob)
+)
+
+// Run returns the id of the run that the facts state, or "". inferred reports
+// that the id was computed and that nobody sent it.
+func (f *Facts) Run() (id string, inferred bool) {
+	if id, inferred = f.NamedRun(); id != "" {
+		return id, inferred
+	}
+	for _, slot := range [...]Slot{slotJobID, slotKubernetes} {
+		if id = f.TextAt(slot); !Sentinel(id) {
+			return id, false
+		}
+	}
+	return "", false
+}
+
+// NamedRun is Run without the ids of schedulers. It is for spans: a job id on a
+// span says less than the run that the resource names.
+func (f *Facts) NamedRun() (id string, inferred bool) {
+	run, mark := f.At(slotRunID), f.At(slotRunInferred)
+	id, inferred = run.text(), mark != nil && mark.Bool
+	named := !Sentinel(id)
+	if named && run.Own && !inferred {
+		return id, false
+	}
+	if training := f.TextAt(slotTrainingRun); !Sentinel(training) {
+		return training, false
+	}
+	if !named {
+		return "", false
+	}
+	return id, inferred
+}
+
+// statedRunKeys are the keys that RunOf reads. The last is the client's own key
+// of JobID, for attributes that ml_enrich has not seen.
+var statedRunKeys = [...]string{RunID, TrainingRunID, JobID, "job_id"}
+
+// RunOf returns the id of the run that attributes state, or "", where no Reader
+// has read them. Of each key the first map that has it counts, so a span's
+// attributes go before its resource's. An inferred RunID is skipped: it is the
+// id of one process, and the ranks of a run do not share it. The id may share
+// memory with the attributes.
+func RunOf(attributes ...pcommon.Map) string {
+	inferred := false
+	for _, m := range attributes {
+		if v, ok := m.Get(RunInferred); ok && v.Type() == pcommon.ValueTypeBool && v.Bool() {
+			inferred = true
+		}
+	}
+	for _, key := range statedRunKeys {
+		if key == RunID && inferred {
+			continue
+		}
+		for _, m := range attributes {
+			if v, ok := m.Get(key); ok {
+				if id, ok := ReadID(v); ok && !Sentinel(id) {
+					return id
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// ServesCallers reports whether a service of this name works for the runs of its
+// callers and is no run itself, although its client's processes are.
+func ServesCallers(service string) bool {
+	return slices.Contains(workerServices, service)
+}
+
+var workerServices = collectKeys(func(t *Table) []string { return t.WorkerServices })
