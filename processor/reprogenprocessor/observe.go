@@ -9,10 +9,10 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/content"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/detect"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/exception"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fairness"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/group"
@@ -211,7 +211,7 @@ func (r *recorder) occurrenceOf(n *incident.Incident, c *candidate) group.Occurr
 		Fingerprint: n.Group, Service: f.Service, Origin: f.SentBy, Rank: n.Rank,
 		Version: snapshot.New().Text(attr.Text(c.Resource.Attributes(), attrServiceVersion), incident.MaxID),
 		Span:    c.Key(), Parent: c.ParentKey(), Correlation: n.Correlation,
-		Type: exception.Name(f.Error.Type), Message: f.Error.Message,
+		Type: mlattr.ClassName(f.Error.Type), Message: f.Error.Message,
 		Consequence: c.consequence, OfRequest: n.OfRequest(), HasCall: f.Call != nil, Incident: n.ID,
 		Variant: group.VariantOf(f, c.Span.Attributes(), c.Resource.Attributes(), r.cfg.CaptureContent),
 	}

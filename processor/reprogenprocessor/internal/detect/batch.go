@@ -8,6 +8,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fairness"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
 )
@@ -108,7 +109,7 @@ func (d *Detector) Logs(ld plog.Logs, sender fairness.Sender, now time.Time) Bat
 		succeeded := false
 		for _, sl := range rl.ScopeLogs().All() {
 			for _, record := range sl.LogRecords().All() {
-				if record.EventName() == xidEvent {
+				if record.EventName() == mlattr.GPUXIDEvent {
 					d.XID(record, rl.Resource().Attributes())
 				}
 				if !hasFailure(record.Attributes()) {

@@ -116,8 +116,6 @@ func signsOf(span ptrace.Span) signs {
 		switch k {
 		case mlattr.Step:
 			found |= signStep
-		case attrSnakepitCorrelation, attrCorrelation:
-			found |= signCorrelated
 		case attr.Trigger:
 			if isTrigger(v) {
 				return found | signFailed
@@ -128,6 +126,10 @@ func signsOf(span ptrace.Span) signs {
 			}
 		case mlattr.EpochEnd:
 			ended = v.Type() == pcommon.ValueTypeBool && v.Bool()
+		default:
+			if mlattr.IsCorrelation(k) {
+				found |= signCorrelated
+			}
 		}
 	}
 	if ended {

@@ -2,7 +2,6 @@ package detect
 
 import (
 	"cmp"
-	"strings"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -15,12 +14,11 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/snapshot"
 )
 
-// Names of attributes that clients have for the error of a call.
-const (
-	attrSnakepitError       = "snakepit.grpc.error"
-	attrSnakepitErrorKind   = "snakepit.grpc.error_kind"
-	attrSnakepitCorrelation = "snakepit.correlation_id"
-	attrCorrelation         = "correlation_id"
+// calls has the attributes in which clients report the error of a call.
+var (
+	calls       = mlattr.Calls()
+	typeKeys    = append([]string{mlattr.ErrorType}, calls.ErrorType...)
+	messageKeys = append([]string{mlattr.ErrorMessage}, calls.ErrorMessage...)
 )
 
 // errorOf reads what went wrong from the last exception event, then from the
@@ -33,13 +31,13 @@ func errorOf(span ptrace.Span) failure.Error {
 	}
 	c := snapshot.New()
 	if e.Type == "" {
-		e.Type = c.Text(attr.Text(span.Attributes(), mlattr.ErrorType, attrSnakepitErrorKind), snapshot.MaxValue)
+		e.Type = c.Text(attr.Text(span.Attributes(), typeKeys...), snapshot.MaxValue)
 	}
 	if e.Type == attr.OtherError {
 		e.Type = ""
 	}
 	if e.Message == "" {
-		e.Message = c.Text(attr.Text(span.Attributes(), mlattr.ErrorMessage, attrSnakepitError), snapshot.MaxValue)
+		e.Message = c.Text(attr.Text(span.Attributes(), messageKeys...), snapshot.MaxValue)
 	}
 	if e.Type == "" && e.Message == "" && e.Stack == "" {
 		if printed, ok := exception.Printed(span.Attributes()); ok {
@@ -85,22 +83,13 @@ func finish(e exception.Exception) failure.Error {
 // sameError reports whether two spans have the same error. One client names the
 // class with its module, another without.
 func sameError(a, b failure.Error) bool {
-	return exception.Name(a.Type) == exception.Name(b.Type) && a.Message == b.Message
+	return mlattr.ClassName(a.Type) == mlattr.ClassName(b.Type) && a.Message == b.Message
 }
 
-// isEndOfIteration reports whether an error is the way in which Python's
-// iterators end, on a span that loads data. Some clients send one for each epoch.
+// isEndOfIteration reports whether an error is the end of a data loader. Some
+// clients send one for each epoch.
 func isEndOfIteration(span ptrace.Span, e failure.Error) bool {
-	switch exception.Name(e.Type) {
-	case "StopIteration", "StopAsyncIteration":
-	default:
-		return false
-	}
-	if strings.Contains(strings.ToLower(span.Name()), "dataloader") {
-		return true
-	}
-	phase, ok := span.Attributes().Get(mlattr.Phase)
-	return ok && phase.Str() == mlattr.PhaseDataLoad
+	return mlattr.EndOfLoader(span.Name(), attr.Text(span.Attributes(), mlattr.Phase), e.Type)
 }
 
 // MergedError returns what is known of one error, preferring the one that has a

@@ -13,8 +13,6 @@ import (
 )
 
 const (
-	// xidEvent is the event name of a GPU's error.
-	xidEvent = "nvidia.gpu.xid"
 	// maxCopied bounds what is copied of a body or an attribute of a record. It
 	// is more than any payload or stack trace that is read.
 	maxCopied = 1 << 20

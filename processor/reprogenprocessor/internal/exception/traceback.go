@@ -5,6 +5,7 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/snapshot"
 )
@@ -43,10 +44,13 @@ func FromTraceback(text string) (Exception, bool) {
 	}, true
 }
 
+// outputKeys have what a code executor printed.
+var outputKeys = mlattr.Calls().Output
+
 // Printed reads the traceback that a code executor returned as the
 // code's output.
 func Printed(attributes pcommon.Map) (Exception, bool) {
-	for _, k := range [...]string{"result", "out.message"} {
+	for _, k := range outputKeys {
 		if text := attr.Text(attributes, k); text != "" {
 			if e, ok := FromTraceback(snapshot.New().Text(text, snapshot.MaxStack)); ok {
 				return e, true

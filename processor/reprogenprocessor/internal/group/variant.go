@@ -5,6 +5,7 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/content"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
@@ -15,9 +16,6 @@ const (
 	attrDevice   = "repro.device"
 	attrPackages = "repro.packages"
 )
-
-// frameworks are the packages whose version makes a variant.
-var frameworks = [...]string{"torch", "numpy", "jax", "tensorflow", "transformers", "vllm"}
 
 // VariantOf returns the variant of a failure. Shapes in a message look like its
 // other numbers, so they count only with capture.
@@ -48,7 +46,7 @@ func VariantOf(f *failure.Failure, span, resource pcommon.Map, capture bool) fai
 // versionsIn reads the frameworks of a map of packages, or of a text with
 // lines such as "torch==2.4.0" or members such as "torch": "2.4.0".
 func versionsIn(v pcommon.Value) (versions []string) {
-	for _, name := range frameworks {
+	for _, name := range mlattr.Frameworks() {
 		version := ""
 		switch v.Type() {
 		case pcommon.ValueTypeMap:

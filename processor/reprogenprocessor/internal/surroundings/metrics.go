@@ -28,14 +28,14 @@ type gpuMetric struct {
 // gpuMetrics are the metrics of the gpu receiver that may show the cause of a
 // failure.
 var gpuMetrics = map[string]gpuMetric{
-	"hw.gpu.memory.usage":              {quantity: gpustate.MemoryUsed},
-	"hw.gpu.memory.limit":              {quantity: gpustate.MemoryLimit},
-	"hw.gpu.utilization":               {quantity: gpustate.Utilization, name: "hw.gpu.task", only: "general"},
-	"hw.status":                        {quantity: gpustate.Status, name: "hw.state"},
-	"nvidia.gpu.throttle.active":       {quantity: gpustate.Throttled, name: "nvidia.gpu.throttle.reason"},
-	"nvidia.gpu.workload.memory.usage": {quantity: gpustate.WorkloadMemory},
-	"nvidia.gpu.workload.utilization":  {quantity: gpustate.WorkloadUtilization},
-	"nvidia.gpu.process.memory.usage":  {quantity: gpustate.WorkloadMemory},
+	mlattr.GPUMemoryUsage:         {quantity: gpustate.MemoryUsed},
+	mlattr.GPUMemoryLimit:         {quantity: gpustate.MemoryLimit},
+	mlattr.GPUUtilization:         {quantity: gpustate.Utilization, name: mlattr.GPUTask, only: mlattr.GPUTaskGeneral},
+	mlattr.GPUStatus:              {quantity: gpustate.Status, name: mlattr.HardwareState},
+	mlattr.GPUThrottleActive:      {quantity: gpustate.Throttled, name: mlattr.GPUThrottleReason},
+	mlattr.GPUWorkloadMemory:      {quantity: gpustate.WorkloadMemory},
+	mlattr.GPUWorkloadUtilization: {quantity: gpustate.WorkloadUtilization},
+	mlattr.GPUProcessMemory:       {quantity: gpustate.WorkloadMemory},
 }
 
 // AddMetrics reads the GPUs' metrics of a batch. Of other metrics it reads the
@@ -77,7 +77,7 @@ func appendGPUPoints(points []gpustate.Point, of gpuMetric, m pmetric.Metric, re
 		p := gpustate.Point{
 			Host: attr.TextIn(maps[:], mlattr.HostName), ID: attr.TextIn(maps[:], mlattr.HardwareID),
 			Index: gpustate.Unknown, At: int64(v.Timestamp()), Quantity: of.quantity,
-			Replayed: attr.TextIn(maps[:], "nvidia.gpu.source") == "replay",
+			Replayed: attr.TextIn(maps[:], mlattr.GPUSource) == mlattr.GPUSourceReplay,
 		}
 		if of.name != "" {
 			if p.Name = attr.Text(v.Attributes(), of.name); of.only != "" && p.Name != of.only {
@@ -85,10 +85,10 @@ func appendGPUPoints(points []gpustate.Point, of gpuMetric, m pmetric.Metric, re
 			}
 		}
 		// Fans and disks have a hw.status too.
-		if kind := attr.TextIn(maps[:], "hw.type"); kind != "" && kind != "gpu" {
+		if kind := attr.TextIn(maps[:], mlattr.HardwareType); kind != "" && kind != mlattr.HardwareTypeGPU {
 			continue
 		}
-		if index, ok := attr.IntIn(maps[:], "nvidia.gpu.index"); ok {
+		if index, ok := attr.IntIn(maps[:], mlattr.NVIDIAIndex); ok {
 			p.Index = index
 		}
 		if v.ValueType() == pmetric.NumberDataPointValueTypeInt {

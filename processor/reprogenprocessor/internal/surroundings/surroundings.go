@@ -141,7 +141,7 @@ func (m *View) NoteStep(span ptrace.Span, resource pcommon.Resource) {
 // NoteXID notes an error of a GPU.
 func (m *View) NoteXID(record plog.LogRecord, resource pcommon.Map) {
 	maps := [...]pcommon.Map{record.Attributes(), resource}
-	code, ok := attr.IntIn(maps[:1], "nvidia.gpu.xid.code")
+	code, ok := attr.IntIn(maps[:1], mlattr.GPUXIDCode)
 	if !ok {
 		return
 	}

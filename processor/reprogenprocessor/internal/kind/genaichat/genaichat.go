@@ -24,13 +24,9 @@ const (
 	attrInputMessages      = "gen_ai.input.messages"
 	attrSystemInstructions = "gen_ai.system_instructions"
 	attrToolDefinitions    = "gen_ai.tool.definitions"
-	attrAPIBase            = "gen_ai.openai.api_base"
 	attrServerAddress      = "server.address"
 	attrServerPort         = "server.port"
 	attrHTTPStatus         = "http.response.status_code"
-	attrInputValue         = "input.value"
-	attrInputType          = "input.mime_type"
-	attrInferenceKind      = "openinference.span.kind"
 )
 
 // requestParameters maps the attributes of a request to the names that the
@@ -58,20 +54,9 @@ func New() kind.Kind {
 	}
 }
 
-// attrRequestType is an older name of a model call's operation.
-const attrRequestType = "llm.request.type"
-
-// modelOperations are the operations that are one request to a model. Those of
-// agents, tools and workflows are not among them.
-var modelOperations = map[string]bool{
-	"chat": true, "text_completion": true, "generate_content": true, "embeddings": true,
-	"completion": true, "embedding": true, "rerank": true, "llm": true, "reranker": true,
-}
-
 // isModelCall reports whether a span is that of one request to a model.
 func isModelCall(attributes pcommon.Map) bool {
-	operation := attr.Text(attributes, mlattr.GenAIOperationName, attrRequestType, attrInferenceKind)
-	return modelOperations[strings.ToLower(operation)]
+	return mlattr.IsModelRequest(attr.Text(attributes, mlattr.OperationKeys()...))
 }
 
 // conversation reads the call to a model that a span is.
@@ -88,14 +73,16 @@ func conversation(span ptrace.Span) chat {
 				chat.Parameters = append(chat.Parameters, jsontree.Member{Key: p.name, Value: snapshot.New().Value(v, snapshot.MaxValue, 0)})
 			}
 		}
-	case hasRequest(attributes), hasListedMessages(attributes):
-		if hasRequest(attributes) {
-			chat.Request = jsonText(attributes, attrInputValue)
+	default:
+		if keys := keysOf(attributes); keys != nil {
+			if keys.hasBody(attributes) {
+				chat.Request = jsonText(attributes, keys.Body)
+			}
+			keys.readList(&chat, span)
 		}
-		listMessages(&chat, span)
 	}
 	c := snapshot.New()
-	chat.Address = c.Text(attr.Text(attributes, attrAPIBase), snapshot.MaxValue)
+	chat.Address = c.Text(attr.Text(attributes, mlattr.AddressKeys()...), snapshot.MaxValue)
 	if host := attr.Text(attributes, attrServerAddress); chat.Address == "" && host != "" {
 		chat.Address = c.Text(host, snapshot.MaxValue)
 		if port, ok := attributes.Get(attrServerPort); ok && port.Type() == pcommon.ValueTypeInt {
@@ -109,35 +96,17 @@ func conversation(span ptrace.Span) chat {
 }
 
 func hasConversation(attributes pcommon.Map) bool {
-	return hasMessages(attributes) || hasRequest(attributes) || hasListedMessages(attributes)
+	if hasMessages(attributes) {
+		return true
+	}
+	keys := keysOf(attributes)
+	return keys != nil && (keys.hasBody(attributes) || keys.hasList(attributes))
 }
 
 // hasMessages reports whether there are messages: structured, or as JSON.
 func hasMessages(attributes pcommon.Map) bool {
 	v, ok := attributes.Get(attrInputMessages)
 	return ok && (v.Type() == pcommon.ValueTypeSlice || v.Str() != "")
-}
-
-// hasRequest reports whether the input of a model looks like a request: with a
-// list of objects as its messages. What several frameworks send there has
-// Python's text for each message, or lists of lists.
-func hasRequest(attributes pcommon.Map) bool {
-	if !isInferenceLLM(attributes) || attr.Text(attributes, attrInputType) != "application/json" {
-		return false
-	}
-	_, list, _ := strings.Cut(attr.Text(attributes, attrInputValue), `"messages"`)
-	for _, next := range [...]string{":", "[", "{"} {
-		var found bool
-		if list, found = strings.CutPrefix(strings.TrimLeft(list, " \t\r\n"), next); !found {
-			return false
-		}
-	}
-	return true
-}
-
-// isInferenceLLM reports whether the kind of a span is a call to a model.
-func isInferenceLLM(attributes pcommon.Map) bool {
-	return strings.EqualFold(attr.Text(attributes, attrInferenceKind), "LLM")
 }
 
 // maxJSONBytes is more than any request that is read.

@@ -14,18 +14,58 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
 )
 
-// Attributes in which OpenInference has a call's messages and tools one by one.
-const (
-	attrListedMessages       = "llm.input_messages."
-	attrListedTools          = "llm.tools."
-	attrInvocationParameters = "llm.invocation_parameters"
-	attrModelName            = "llm.model_name"
-)
+// keys are the attributes of a client that writes the messages of a request one by
+// one, or the whole request as one text.
+type keys struct {
+	mlattr.ListedRequest
+	firstRole string
+}
 
-// hasListedMessages reports whether a call to a model has messages one by one.
-func hasListedMessages(attributes pcommon.Map) bool {
-	_, ok := attributes.Get(attrListedMessages + "0.message.role")
-	return ok && isInferenceLLM(attributes)
+var clients = func() (all []keys) {
+	for _, r := range mlattr.ListedRequests() {
+		all = append(all, keys{r, r.Messages + ".0.message.role"})
+	}
+	return all
+}()
+
+// keysOf returns the keys of the client whose call to a model a span is, or nil.
+func keysOf(attributes pcommon.Map) *keys {
+	for i := range clients {
+		if k := &clients[i]; strings.EqualFold(attr.Text(attributes, k.KindKey), k.Kind) {
+			return k
+		}
+	}
+	return nil
+}
+
+// hasBody reports whether the input of a model looks like a request: with a list
+// of objects as its messages. Several frameworks send Python's text for each
+// message there, or lists of lists.
+func (k *keys) hasBody(attributes pcommon.Map) bool {
+	if attr.Text(attributes, k.BodyType) != "application/json" {
+		return false
+	}
+	_, list, _ := strings.Cut(attr.Text(attributes, k.Body), `"messages"`)
+	for _, next := range [...]string{":", "[", "{"} {
+		var found bool
+		if list, found = strings.CutPrefix(strings.TrimLeft(list, " \t\r\n"), next); !found {
+			return false
+		}
+	}
+	return true
+}
+
+// hasList reports whether there are messages one by one.
+func (k *keys) hasList(attributes pcommon.Map) bool {
+	_, ok := attributes.Get(k.firstRole)
+	return ok
+}
+
+// isListed reports whether an attribute is part of a message or of a tool.
+func (k *keys) isListed(key string) bool {
+	messages, ok := strings.CutPrefix(key, k.Messages)
+	tools, isTool := strings.CutPrefix(key, k.Tools)
+	return ok && strings.HasPrefix(messages, ".") || isTool && strings.HasPrefix(tools, ".")
 }
 
 // listed is a message, a part of one, or a call of a tool in it: its texts by
@@ -38,47 +78,43 @@ type listed struct {
 // maxLists is how many lists are in one another: messages, and their parts.
 const maxLists = 2
 
-// listMessages reads messages that are attributes one by one, and what else
-// belongs to the request.
-func listMessages(chat *chat, span ptrace.Span) {
-	if !hasListedMessages(span.Attributes()) {
+// readList reads messages that are attributes one by one, and what else belongs to
+// the request.
+func (k *keys) readList(chat *chat, span ptrace.Span) {
+	if !k.hasList(span.Attributes()) {
 		return
 	}
 	chat.Listed = jsontree.Array{}
-	parameters := attr.Text(span.Attributes(), attrInvocationParameters)
+	parameters := attr.Text(span.Attributes(), k.Parameters)
 	chat.Size = len(parameters)
-	for k, v := range span.Attributes().All() {
-		if isListed(k) {
+	for key, v := range span.Attributes().All() {
+		if k.isListed(key) {
 			size, _ := mlattr.Size(v, payload.MaxBytes)
-			chat.Size += len(k) + size
+			chat.Size += len(key) + size
 		}
 	}
 	if chat.Size > payload.MaxBytes {
 		return
 	}
 	all := &listed{}
-	for k, v := range span.Attributes().All() {
-		if isListed(k) && v.Type() == pcommon.ValueTypeStr {
-			all.set(k, v.Str(), maxLists)
+	for key, v := range span.Attributes().All() {
+		if k.isListed(key) && v.Type() == pcommon.ValueTypeStr {
+			all.set(key, v.Str(), maxLists)
 		}
 	}
-	messages, complete := all.list("llm.input_messages")
+	messages, complete := all.list(k.Messages)
 	for _, m := range messages {
 		chat.Listed = append(chat.Listed, m.message())
 	}
 	// A client that has too many attributes drops some, which may be messages.
 	chat.Cut = !complete || span.DroppedAttributesCount() > 0
 	chat.Parameters = parametersOf(strings.Clone(parameters))
-	if model := attr.Text(span.Attributes(), attrModelName); model != "" && chat.Parameters.Text("model") == "" {
+	if model := attr.Text(span.Attributes(), k.Model); model != "" && chat.Parameters.Text("model") == "" {
 		chat.Parameters = append(jsontree.Object{{Key: "model", Value: strings.Clone(model)}}, chat.Parameters...)
 	}
 	if _, ok := chat.Parameters.Lookup("tools"); !ok {
-		chat.Parameters = append(chat.Parameters, jsontree.Member{Key: "tools", Value: all.tools()})
+		chat.Parameters = append(chat.Parameters, jsontree.Member{Key: "tools", Value: all.tools(k.Tools)})
 	}
-}
-
-func isListed(key string) bool {
-	return strings.HasPrefix(key, attrListedMessages) || strings.HasPrefix(key, attrListedTools)
 }
 
 // set puts a text where its name says: lists.N.name, of which there may be
@@ -119,9 +155,9 @@ func (l *listed) list(name string) (list []*listed, complete bool) {
 }
 
 // tools returns the definitions that are attributes one by one, or nil.
-func (l *listed) tools() any {
+func (l *listed) tools(name string) any {
 	definitions := jsontree.Array{}
-	tools, _ := l.list("llm.tools")
+	tools, _ := l.list(name)
 	for _, t := range tools {
 		if v, _, err := jsontree.Decode(t.texts["tool.json_schema"]); err == nil {
 			definitions = append(definitions, v)

@@ -36,16 +36,16 @@ func (c *Config) uri(attributes pcommon.Map) (name, uri string) {
 // namesFunction reports whether a span names module and function of a call.
 func (c *Config) namesFunction(attributes pcommon.Map) bool {
 	return attr.Text(attributes, c.Function...) != "" &&
-		(attr.Text(attributes, c.PythonModule...) != "" || attr.Text(attributes, libraryNames...) != "")
+		(attr.Text(attributes, c.PythonModule...) != "" || attr.Text(attributes, keys.Library...) != "")
 }
 
 // callOfParts makes a call of the attributes of a span that hasParts.
 func (r *reader) callOfParts(attributes pcommon.Map) (*payload.Call, payload.Reason) {
 	p := parts{
-		Library:  strings.Clone(attr.Text(attributes, libraryNames...)),
+		Library:  strings.Clone(attr.Text(attributes, keys.Library...)),
 		Module:   strings.Clone(attr.Text(attributes, r.names.PythonModule...)),
 		Function: strings.Clone(attr.Text(attributes, r.names.Function...)),
-		CallType: strings.Clone(attr.Text(attributes, callTypeNames...)),
+		CallType: strings.Clone(attr.Text(attributes, keys.Type...)),
 		Named:    strings.Clone(attr.QualifiedName(attributes)),
 	}
 	left := payload.MaxBytes

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 // attrPayload has a whole call as JSON.
@@ -30,45 +32,41 @@ const maxNames = 16
 type Config struct {
 	// Payload names the attributes with the whole call as JSON. An attribute of
 	// the same name with ".size" appended has its size in bytes, and one with
-	// ".sha256" its SHA-256. Default: repro.payload, snakepit.payload.
+	// ".sha256" its SHA-256. Default: repro.payload and those of the known clients.
 	Payload []string `mapstructure:"payload"`
 
 	// PythonModule names the attributes with the module. Default:
-	// python_module, snakepit.python_module.
+	// python_module and those of the known clients.
 	PythonModule []string `mapstructure:"python_module"`
 
 	// Function names the attributes with the function in the module, or with a
-	// class and its method. Default: function, snakepit.function.
+	// class and its method. Default: function and those of the
+	// known clients.
 	Function []string `mapstructure:"function"`
 
 	// Args names the attributes with the list of arguments, as an array or as
-	// JSON. A span without args and kwargs has no call in parts. Default: args,
-	// snakepit.args.
+	// JSON. A span without args and kwargs has no call in parts. Default: args and
+	// those of the known clients.
 	Args []string `mapstructure:"args"`
 
 	// Kwargs names the attributes with the arguments by keyword, as a map or as
-	// JSON. Default: kwargs, snakepit.kwargs.
+	// JSON. Default: kwargs and those of the known clients.
 	Kwargs []string `mapstructure:"kwargs"`
 }
 
-// DefaultConfig returns the names that clients use by default.
+var keys = mlattr.Calls()
+
+// DefaultConfig returns the attributes of the known clients.
 func DefaultConfig() Config {
-	both := func(name string) []string { return []string{name, "snakepit." + name} }
+	names := mlattr.Calls()
 	return Config{
-		Payload:      []string{attrPayload, "snakepit.payload"},
-		PythonModule: both("python_module"),
-		Function:     both("function"),
-		Args:         both("args"),
-		Kwargs:       both("kwargs"),
+		Payload:      append([]string{attrPayload}, names.Payload...),
+		PythonModule: names.Module,
+		Function:     names.Function,
+		Args:         names.Args,
+		Kwargs:       names.Kwargs,
 	}
 }
-
-// The attributes with the package, which is the module of a call that names none,
-// and with what is called: function, class, module_attr or dynamic.
-var (
-	libraryNames  = []string{"library", "snakepit.library"}
-	callTypeNames = []string{"call_type", "snakepit.call_type"}
-)
 
 // callPart is a part of a call with the attributes that it is looked for in.
 type callPart struct {
@@ -117,7 +115,7 @@ func (c *Config) attributes() (names []string) {
 			}
 		}
 	}
-	return slices.Concat(names, libraryNames, callTypeNames)
+	return slices.Concat(names, keys.Library, keys.Type)
 }
 
 // isPayload reports whether an attribute is the recorded call, its size, hash or

@@ -8,6 +8,7 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/exception"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
@@ -16,8 +17,8 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
 )
 
-// attrCode has the code that a model wrote.
-const attrCode = "code"
+// codeKeys have the code that a model wrote.
+var codeKeys = mlattr.Calls().Code
 
 // New returns the kind.
 func New() kind.Kind {
@@ -30,12 +31,12 @@ func New() kind.Kind {
 }
 
 // codeOf returns the code of a span of a code interpreter, if that code ran and
-// raised: an attribute named "code" alone may be anything.
+// raised: the attribute alone may be anything.
 func codeOf(span ptrace.Span) string {
-	if !strings.HasPrefix(span.Name(), "CodeInterpreter") && !strings.HasPrefix(span.Name(), "CodeExecutor") {
+	if !mlattr.RunsCode(span.Name()) {
 		return ""
 	}
-	code := attr.Text(span.Attributes(), attrCode)
+	code := attr.Text(span.Attributes(), codeKeys...)
 	if code == "" {
 		return ""
 	}

@@ -5,6 +5,8 @@ import (
 	"path"
 	"regexp"
 	"strings"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 var (
@@ -17,12 +19,15 @@ var (
 var launchers = map[string]bool{
 	"accelerate": true, "accelerate-launch": true, "cProfile": true, "code": true, "colossalai": true, "coverage": true, "ddtrace": true,
 	"ddtrace-run": true, "debugpy": true, "deepspeed": true, "doctest": true, "fire": true, "horovod": true, "horovodrun": true,
-	"ipykernel": true, "IPython": true, "ipython": true, "jupyter": true, "kernprof": true, "memory_profiler": true, "mlflow": true,
+	"ipykernel": true, "IPython": true, "ipython": true, "jupyter": true, "kernprof": true, "memory_profiler": true,
 	"nbconvert": true, "opentelemetry": true, "opentelemetry-instrument": true, "papermill": true, "pdb": true, "pip": true,
 	"pyinstrument": true, "pytest": true, "profile": true, "py.test": true, "runpy": true, "scalene": true, "timeit": true,
 	"torchrun": true, "trace": true, "unittest": true, "venv": true, "viztracer": true, "zipapp": true, "torch": true, "ray": true,
 	"lightning": true,
 }
+
+// runsArguments reports whether a program runs what its arguments name.
+func runsArguments(program string) bool { return launchers[program] || mlattr.IsRunner(program) }
 
 // CheckCommand returns an error that says what is allowed if entry is no valid
 // entry of allowed_commands.
@@ -38,7 +43,7 @@ func CheckCommand(entry string) error {
 	}
 	// Debian's pytest-3 and pip3.11 are no other programs.
 	plain := strings.TrimRight(strings.TrimSuffix(program, ".py"), "0123456789.")
-	if launchers[strings.TrimSuffix(program, ".py")] || launchers[strings.TrimSuffix(plain, "-")] {
+	if runsArguments(strings.TrimSuffix(program, ".py")) || runsArguments(strings.TrimSuffix(plain, "-")) {
 		return fmt.Errorf(`%q runs what its arguments name, and those are telemetry's: it cannot be allowed; name the training program itself`, entry)
 	}
 	return nil
