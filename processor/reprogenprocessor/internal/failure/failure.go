@@ -103,9 +103,10 @@ type Failure struct {
 	// Withheld lists where in Call that was.
 	Withheld []content.Withheld
 
-	// Rank is the rank of the process in its job, or "".
-	Rank string
-	// Ranks are the failures of the job's other ranks at that time, the
+	// Run and Rank are the run that the process is part of and its rank there, or
+	// "".
+	Run, Rank string
+	// Ranks are the failures of the run's other ranks at that time, the
 	// earliest first.
 	Ranks []Rank
 }

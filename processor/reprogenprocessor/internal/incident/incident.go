@@ -85,7 +85,7 @@ func New(id uint64, f *failure.Failure, c *detect.Candidate, kinds kind.Registry
 		n.host = copier.Text(attr.Text(c.Resource.Attributes(), mlattr.HostName), snapshot.MaxValue)
 		n.name = copier.Text(c.Span.Name(), snapshot.MaxValue)
 	}
-	f.Rank = n.Rank
+	f.Run, f.Rank = n.Run, n.Rank
 	return n
 }
 

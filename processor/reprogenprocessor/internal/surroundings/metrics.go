@@ -108,7 +108,7 @@ func appendGPUPoints(points []gpustate.Point, of gpuMetric, m pmetric.Metric, re
 // write it.
 func workloadOf(attributes pcommon.Map) gpustate.Workload {
 	w := gpustate.Workload{
-		Run: attr.Text(attributes, mlattr.RunID), Service: attr.Text(attributes, mlattr.ServiceName),
+		Run: attr.Text(attributes, mlattr.RunID), Join: attr.Text(attributes, mlattr.GPUJoin), Service: attr.Text(attributes, mlattr.ServiceName),
 		Job: attr.Text(attributes, mlattr.JobID, "slurm.job.id"), User: attr.Text(attributes, "user.id"),
 		Namespace: attr.Text(attributes, "k8s.namespace.name"), Pod: attr.Text(attributes, "k8s.pod.name"),
 	}

@@ -3,6 +3,7 @@
 package surroundings
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -73,11 +74,13 @@ func (m *View) AddTo(i *incident.Incident, c *detect.Candidate, now time.Time) {
 		at = now
 	}
 	maps := [...]pcommon.Map{c.Span.Attributes(), c.Resource.Attributes()}
+	copier := snapshot.New()
 	f.Around = gpustate.Query{
-		Host: snapshot.New().Text(attr.Text(c.Resource.Attributes(), mlattr.HostName), incident.MaxID), Run: i.Run, Rank: i.Rank,
-		Service: f.Service, At: at, Whole: ofRanks, Limit: maxGPUs,
+		Host: copier.Text(attr.Text(c.Resource.Attributes(), mlattr.HostName), incident.MaxID),
+		// The points of GPUs have the run that ml_enrich wrote, inferred or not.
+		Run:  cmp.Or(copier.Text(attr.TextIn(maps[:], mlattr.RunID), incident.MaxID), i.Run),
+		Rank: i.Rank, At: at, Whole: ofRanks, Limit: maxGPUs,
 	}
-	f.Around.PID, _ = attr.IntIn(maps[:], "process.pid")
 	if world, ok := attr.IntIn(maps[:], mlattr.WorldSize); ok && world > 0 && world < maxWorldSize {
 		f.WorldSize = int(world)
 	}
@@ -100,7 +103,7 @@ func (m *View) Complete(f *failure.Failure) {
 		}
 	}
 	if f.Around.Whole {
-		f.Steps = m.steps.Of(f.Around.Run)
+		f.Steps = m.steps.Of(f.Run)
 	}
 	if f.WorldSize == 0 {
 		for _, s := range f.Ancestors {
