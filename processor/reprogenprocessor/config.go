@@ -147,7 +147,7 @@ func createDefaultConfig() component.Config {
 	}
 }
 
-// removedKeys says what to do about each key that repro_gen had until 0.2.
+// removedKeys are the keys of earlier versions, with what to do instead.
 var removedKeys = map[string]string{
 	"workers":                    "two artifacts are written at a time: remove the key",
 	"max_groups":                 "the limit is 10000 groups: remove the key",

@@ -13,7 +13,7 @@ type metricsProcessor struct {
 	next consumer.Metrics
 }
 
-// Capabilities says that metrics are left as they are.
+// Capabilities returns that metrics are not changed.
 func (*metricsProcessor) Capabilities() consumer.Capabilities {
 	return consumer.Capabilities{MutatesData: false}
 }

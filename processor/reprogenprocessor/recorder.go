@@ -179,7 +179,7 @@ func (r *recorder) registerGauges() error {
 		r.telemetry.RegisterProcessorReproGenDiskUsageCallback(gauge(r.diskBytes.Load)))
 }
 
-// reserved returns the number of places of the queue that are taken.
+// reserved returns the number of incidents that wait or are in the queue.
 func (r *recorder) reserved() int64 {
 	all, _ := r.queue.Reserved()
 	return all

@@ -85,8 +85,8 @@ var operations = func() map[string]bool {
 	return words
 }()
 
-// SpanName returns what of a span's name says which operation it is: one word,
-// or an operation and a name. Otherwise instrumentations put addresses and
+// SpanName returns the part of a span's name that is its operation: one word, or
+// an operation and a name. Otherwise instrumentations put addresses and
 // statements there.
 func SpanName(name string) string {
 	words := strings.Fields(name)
@@ -105,12 +105,12 @@ func SpanName(name string) string {
 	return words[0] + " " + Mark
 }
 
-// variantPart is a piece of what tells variants apart: a tensor's form, a
+// variantPart is a part of a variant's text: a tensor's form, a
 // device's class, a framework's version.
 var variantPart = regexp.MustCompile(`^(?:(?:torch\.)?(?:bfloat|float|u?int|complex|bool)[0-9a-z_]{0,12}\[[0-9., ]*\](?:@(?:cpu|cuda|mps|xpu))?|cpu|cuda|mps|xpu|` +
 	`(?:` + strings.Join(mlattr.Frameworks(), "|") + `) [0-9][0-9A-Za-z.+]{0,20})$`)
 
-// Variant returns what of the text of a variant is made of such pieces.
+// Variant returns the parts of a variant's text that have such a form.
 func Variant(text string) string {
 	var pieces []string
 	depth, from := 0, 0
@@ -193,8 +193,8 @@ func single(v any) bool {
 	return false
 }
 
-// describes reports whether the value of an attribute says where and how
-// something ran, and not on what.
+// describes reports whether the value of an attribute is about where and how
+// something ran, and not about its data.
 func describes(key string) bool {
 	if describing[key] {
 		return true

@@ -42,7 +42,7 @@ type Batch struct {
 	Calls []Candidate
 	// Dropped counts the failed spans or records beyond MaxFailures.
 	Dropped int
-	// MayBelong says that a trace of the batch may be one that failed before.
+	// MayBelong reports whether a trace of the batch may be one that failed before.
 	MayBelong bool
 }
 

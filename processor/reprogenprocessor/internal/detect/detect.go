@@ -25,7 +25,7 @@ type Candidate struct {
 	// Scope is the name of the instrumentation scope.
 	Scope  string
 	Sender fairness.Sender
-	// Err and Trigger say why the span failed.
+	// Err and Trigger are why the span failed.
 	Err     failure.Error
 	Trigger string
 	// FromLog is true for a span that was made of a log record, which is Record.
@@ -97,7 +97,7 @@ const (
 func Failed(span ptrace.Span) bool { return signsOf(span)&signFailed != 0 }
 
 // signsOf finds in one pass over its attributes whether a span failed, and
-// whether it has the id of a call. A span failed if its status says so, if its
+// whether it has the id of a call. A span failed if its status is an error, if its
 // client names a trigger, or if its loss is not a number; and where the status is
 // unset, if an exception was recorded on it. The end of a data loader is raised as
 // an exception and is no failure.

@@ -1,5 +1,5 @@
-// Package exception reads what programs say about their exceptions, and takes
-// away what others wrapped around them.
+// Package exception reads the exceptions that programs report, and removes what
+// frameworks wrapped around them.
 package exception
 
 import (
@@ -8,9 +8,9 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-// Exception is what a program says about one.
+// Exception is an exception as a program reports it.
 type Exception struct {
-	// Type is the class as it was named, with its module where that was said,
+	// Type is the class as it was named, with its module where that was sent,
 	// or "".
 	Type string
 	// Message is the text without the class, or "".
@@ -19,13 +19,13 @@ type Exception struct {
 	Stack string
 }
 
-// maxWrappers bounds how often a wrapper is taken away.
+// maxWrappers bounds how many wrappers are removed.
 const maxWrappers = 4
 
 // Unwrap returns the exception that a program raised, where e is what a
 // framework made of it: Ray's RayTaskError(X), or a client's own print of an
 // error. It strips terminal colours, and the class from the beginning of the
-// message, where Python's own way to print an exception has put it.
+// message, where Python prints it.
 func Unwrap(e Exception) Exception {
 	e.Message = stripColours(e.Message)
 	if e.Type == "" {

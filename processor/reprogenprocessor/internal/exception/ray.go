@@ -8,7 +8,7 @@ import (
 
 const header = "Traceback (most recent call last)"
 
-// unwrapRay takes one RayTaskError(X) away. Ray raises it where a task's result is
+// unwrapRay removes one RayTaskError(X). Ray raises it where a task's result is
 // asked for; its message is the traceback of the process that the task ran
 // in. That begins with a line about the process and ends with X's own message.
 func unwrapRay(e Exception) (Exception, bool) {

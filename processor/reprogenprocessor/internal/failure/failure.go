@@ -22,7 +22,7 @@ type SpanKey struct {
 	Span  pcommon.SpanID
 }
 
-// Kind says what an artifact can do.
+// Kind is what an artifact replays.
 type Kind string
 
 // The kinds.
@@ -50,7 +50,7 @@ type Failure struct {
 	Reason payload.Reason
 	// Service is the resource's service.name.
 	Service string
-	// SentBy is that service of the one who sent it.
+	// SentBy is the service of the sender.
 	SentBy fairness.Origin
 	// Error is what went wrong.
 	Error Error
@@ -65,8 +65,8 @@ type Failure struct {
 	Weight int
 	// SeenAt is the collector's time.
 	SeenAt time.Time
-	// Variant tells the failure from others of its group: shapes, dtypes, the
-	// class of the device and the framework's version.
+	// Variant is the failure's variant in its group: shapes, dtypes, the class of
+	// the device and the framework's version.
 	Variant Variant
 
 	// Resource is the resource's attributes.
@@ -86,7 +86,7 @@ type Failure struct {
 	// PayloadFrom is the span that carries the call, where that is one of
 	// another trace, or nil.
 	PayloadFrom *Origin
-	// Around says which GPUs concern the failure; its Limit is 0 where none
+	// Around selects the GPUs that concern the failure. Its Limit is 0 if none
 	// does.
 	Around gpustate.Query
 	// GPUs are these as they were then, the process's own first.
@@ -97,8 +97,8 @@ type Failure struct {
 	// WorldSize is the number of ranks that the run has, or 0.
 	WorldSize int
 
-	// WithoutContent says that content was withheld: what a program worked on,
-	// and what people wrote.
+	// WithoutContent reports whether content was withheld: what a program worked
+	// on, and what people wrote.
 	WithoutContent bool
 	// Withheld lists where in Call that was.
 	Withheld []content.Withheld
@@ -153,12 +153,11 @@ type Error struct {
 	// Template is what of the text is the program's own, where the text itself
 	// is withheld, or "".
 	Template string
-	// Findings is what the text says in numbers, where the text is withheld,
-	// or nil.
+	// Findings are the numbers of the text, where the text is withheld, or nil.
 	Findings jsontree.Object
 	// Stack is the stack trace, or "".
 	Stack string
-	// Cause is what Stack says.
+	// Cause is the root cause that Stack shows.
 	Cause fingerprint.Cause
 }
 

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// period and establishedAfter say when a service or sender is established:
-	// it sent something that succeeded in twelve periods of five minutes.
+	// A service or sender is established after successes in establishedAfter
+	// periods: twelve of five minutes.
 	period           = 5 * time.Minute
 	establishedAfter = 12
 	// maxServices is the number of services of all senders whose record is
@@ -17,16 +17,15 @@ const (
 	maxServices = 4096
 )
 
-// The branches of a Path that hold those who are not established.
+// The branches of a Path for senders and services that are not established.
 const (
 	newSenders  = 0
 	newServices = 0
 )
 
-// Path is where an origin stands among all: those who are side by side at a
-// level get equal shares of what is there. All services of a sender that are
-// not established share one place beside those that are, and all senders that
-// are not established share one place beside those that are.
+// Path is an origin's branch at each level of a tree of shares: branches of one node
+// get equal shares. All services of a sender that are not established are one
+// branch beside those that are, and so are all senders that are not established.
 type Path [3]uint64
 
 // EstablishedPath returns the path of an origin that is established.
@@ -39,9 +38,9 @@ type Claim struct {
 	factors [len(Path{})]float64
 }
 
-// A sender may take three quarters of what is free, a service two thirds of
-// what its sender may, which is half; all that are not established together may
-// take half of what those who are share with them.
+// A sender may take three quarters of what is free, and a service two thirds of what
+// its sender may, which is half. All that are not established may together take half
+// of what is free beside established ones.
 const (
 	senderFactor  = 3
 	serviceFactor = 2
@@ -156,9 +155,6 @@ func newFactorAmong(established int) float64 {
 
 // Path returns the path of an origin.
 func (t *History) Path(o Origin) Path { return t.Claim(o).Path }
-
-// Established reports whether an origin is established.
-func (t *History) Established(o Origin) bool { return t.Path(o) == EstablishedPath(o) }
 
 // Newcomer reports whether an origin is not established while others are.
 func (t *History) Newcomer(o Origin) bool {

@@ -12,7 +12,7 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
-// The bounds of a State. What was heard of least recently makes room.
+// The bounds of a State. The least recently read GPU makes room.
 const (
 	maxGPUs      = 1024
 	maxReadings  = 6
@@ -22,14 +22,14 @@ const (
 	maxText      = 128
 	// maxBytes is what all readings take together.
 	maxBytes = 16 << 20
-	// maxAge is how old a reading may be to say something about a failure.
+	// maxAge is how old a reading may be to be shown with a failure.
 	maxAge = 10 * time.Minute
 )
 
-// Unknown is a quantity that was not told.
+// Unknown is a quantity that was not read.
 const Unknown = -1
 
-// Quantity is what a Point tells.
+// Quantity is what a Point measures.
 type Quantity int
 
 // The quantities.
@@ -75,7 +75,7 @@ func (w *Workload) texts() []*string {
 // Use is a workload with what it has.
 type Use struct {
 	Workload
-	// Memory is in bytes, and Utilization 0 to 1; Unknown where untold.
+	// Memory is in bytes, and Utilization 0 to 1; Unknown where not read.
 	Memory      int64
 	Utilization float64
 }
@@ -84,7 +84,7 @@ type Use struct {
 type Reading struct {
 	At time.Time
 	// Used and Limit are bytes of memory, Utilization is 0 to 1; Unknown where
-	// untold.
+	// not read.
 	Used, Limit int64
 	Utilization float64
 	// Throttled names what held the clocks down.
@@ -284,7 +284,7 @@ func bytesOf(v float64) int64 {
 	return int64(v)
 }
 
-// Query says which GPUs concern a failure.
+// Query selects the GPUs that concern a failure.
 type Query struct {
 	Host, Run, Rank string
 	// At is when it failed.
@@ -385,7 +385,7 @@ func (q *Query) own(r *Reading) (own string, ofRun bool) {
 }
 
 // before returns the last reading that is not later than a second after at, or
-// else the first one; nil if that is too old to say something.
+// else the first one; nil if that is older than maxAge.
 func (g *gpu) before(at time.Time) *Reading {
 	for i := len(g.readings) - 1; i >= 0; i-- {
 		r := &g.readings[i]

@@ -1,5 +1,5 @@
-// Package group decides which failures are the same defect, counts them, says
-// which of them get an artifact, and keeps the groups' summaries on disk.
+// Package group decides which failures are the same defect, counts them, selects
+// those that get an artifact, and keeps the groups' summaries on disk.
 package group
 
 import (
@@ -41,9 +41,9 @@ type Occurrence struct {
 	Correlation string
 	// Type and Message are the error's.
 	Type, Message string
-	// HasCall says that the failure can be replayed.
+	// HasCall reports whether the failure can be replayed.
 	HasCall bool
-	// OfRequest says that the span is an HTTP request or the call of a model.
+	// OfRequest reports whether the span is an HTTP request or the call of a model.
 	OfRequest bool
 	// Variant is the failure's.
 	Variant failure.Variant
@@ -51,7 +51,7 @@ type Occurrence struct {
 	Incident uint64
 	// CountOnly asks for no artifact: another rank of the run has one.
 	CountOnly bool
-	// Consequence says that a span below it failed before.
+	// Consequence reports whether a span below it failed before.
 	Consequence bool
 	// Again asks for an artifact though the failure was seen before, because
 	// it can be replayed and what was seen could not.
@@ -105,7 +105,7 @@ type Counters struct {
 	maxGroups int
 	redact    func(string) string
 	dirty     map[string]*entry // groups with a folder, to be written
-	// countsChanged says that the file with the groups without a folder is old.
+	// countsChanged reports whether the file of groups without a folder is old.
 	countsChanged bool
 }
 
@@ -117,7 +117,7 @@ type entry struct {
 	// pending has the variants of the failures that are on their way to the
 	// disk.
 	pending []string
-	// merged says that what the directory knew is in the counts.
+	// merged reports whether the directory's counts are in these.
 	merged bool
 	// clean has the lists of the summary without secrets, as far as they have
 	// been redacted. What comes first in a list stays.
@@ -223,7 +223,7 @@ func (c *Counters) group(fingerprint string, now time.Time) *entry {
 }
 
 // sentBy notes the sender of a failure. A sender that uses the name of an
-// established service does not take that one's place.
+// established service does not replace it.
 func (e *entry) sentBy(o fairness.Origin, path fairness.Path) {
 	established := path == fairness.EstablishedPath(o)
 	if established || !e.Established {

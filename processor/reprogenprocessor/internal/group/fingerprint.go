@@ -21,7 +21,7 @@ const attrFingerprint = "repro.fingerprint"
 
 // Fingerprint returns the group of a failure. It is computed from the span and
 // its resource alone, so that the span can carry it before any file exists.
-// ofRequest says that the span is an HTTP request or the call of a model.
+// ofRequest reports whether the span is an HTTP request or the call of a model.
 // Without capture, no message or what is computed from one has a part in it.
 func Fingerprint(f *failure.Failure, span ptrace.Span, resource pcommon.Map, ofRequest, capture bool) string {
 	parts := fingerprint.Parts{

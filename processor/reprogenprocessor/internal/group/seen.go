@@ -18,8 +18,8 @@ type seenFailure struct {
 	fingerprint string
 	incident    uint64
 	hasCall     bool
-	// ofRequest says that nothing failed below the span but HTTP requests and
-	// calls of models.
+	// ofRequest reports whether only HTTP requests and calls of models failed below
+	// the span.
 	ofRequest bool
 }
 

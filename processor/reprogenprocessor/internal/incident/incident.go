@@ -38,7 +38,7 @@ type Incident struct {
 	// ID identifies the incident for the life of the process.
 	ID uint64
 	// Group is the fingerprint that the failure was counted in. It stays when a
-	// better candidate takes the failure's place, because spans that have left by
+	// better candidate replaces the failure, because spans that have left by
 	// then lead there.
 	Group string
 	// Variant is the id of the variant that the failure was counted as.
@@ -65,7 +65,8 @@ type Incident struct {
 	stage stage
 	due   time.Time // when the waiting ends
 	since time.Time // when it was last written
-	// above and complete are what the artifact says of the spans above.
+	// above and complete are the number of spans above in the artifact, and whether
+	// the root is among them.
 	above    int
 	complete bool
 }
@@ -146,8 +147,7 @@ func (i *Incident) improvedBy(n *Incident, t *trace) bool {
 	return t != nil && !same && !n.fromLog && t.isBelow(n, i)
 }
 
-// improve puts what n knows in place of what i knows, and keeps of i what n is
-// without.
+// improve replaces what i has by what n has, and keeps of i what n lacks.
 func (i *Incident) improve(n *Incident) {
 	old, f := i.Failure, n.Failure
 	if n.fromLog && i.trace == n.trace && i.span == n.span {
@@ -172,7 +172,7 @@ func (i *Incident) improve(n *Incident) {
 
 // adopt takes the copy of a span of the trace. One copy is enough of the
 // incident's own span; where only a log record had brought the failure, the span
-// takes the record's place.
+// replaces the record.
 func (i *Incident) adopt(s *Span) {
 	if i.span != s.id || i.stage != waiting {
 		return

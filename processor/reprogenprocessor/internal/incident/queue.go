@@ -6,8 +6,8 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fairness"
 )
 
-// Queue holds the incidents that are to be written. An incident takes its place
-// when it begins to wait, so that every one that waits will find room. It is safe
+// Queue holds the incidents that are to be written. An incident reserves its
+// room when it begins to wait, so that each one that waits fits. It is safe
 // for concurrent use.
 type Queue struct {
 	history   *fairness.History
@@ -16,13 +16,13 @@ type Queue struct {
 	newcomers atomic.Int64 // reserved by services that are not established
 }
 
-// NewQueue returns a Queue with size places.
+// NewQueue returns a Queue for size incidents.
 func NewQueue(size int, history *fairness.History) *Queue {
 	return &Queue{history: history, ready: make(chan *Incident, size)}
 }
 
-// Reserve takes a place for an incident and reports whether there was one.
-// Services that are not established leave half of the places to those that are.
+// Reserve reserves room for an incident and reports whether there was any.
+// Services that are not established leave half of it to those that are.
 func (q *Queue) Reserve(i *Incident) bool {
 	i.newcomer = q.history.Newcomer(i.Failure.SentBy)
 	held := int64(0)
@@ -36,7 +36,7 @@ func (q *Queue) Reserve(i *Incident) bool {
 	return false
 }
 
-// Release gives an incident's place back.
+// Release ends an incident's reservation.
 func (q *Queue) Release(i *Incident) {
 	q.reserved.Add(-1)
 	if i.newcomer {
@@ -44,13 +44,13 @@ func (q *Queue) Release(i *Incident) {
 	}
 }
 
-// Put hands an incident that has a place to the writers. It does not block.
+// Put hands an incident with a reservation to the writers. It does not block.
 func (q *Queue) Put(i *Incident) { q.ready <- i }
 
 // Ready returns the channel of the incidents that are to be written. A writer
 // that takes one calls Release.
 func (q *Queue) Ready() <-chan *Incident { return q.ready }
 
-// Reserved returns the number of places that are taken, by all services and by
-// those that are not established.
+// Reserved returns the number of reservations, of all services and of those that
+// are not established.
 func (q *Queue) Reserved() (all, newcomers int64) { return q.reserved.Load(), q.newcomers.Load() }

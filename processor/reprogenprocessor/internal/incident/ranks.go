@@ -8,9 +8,12 @@ import (
 type RankOrder int
 
 const (
-	Alone   RankOrder = iota // no other rank has failed just now
-	Later                    // another rank failed before it
-	Earlier                  // it failed before the one that waits
+	// Alone means that no other rank's incident waits.
+	Alone RankOrder = iota
+	// Later means that another rank failed before it.
+	Later
+	// Earlier means that it failed before the one that waits.
+	Earlier
 )
 
 // RankOrder returns whether n failed before or after the incident of another rank
@@ -71,8 +74,8 @@ func (tr *Tracker) LeadRanks(n *Incident) *Incident {
 	return later
 }
 
-// Lead puts n, which failed earlier on another rank and in the same group, in
-// the place of the incident that waits.
+// Lead replaces the incident that waits by n, which failed earlier on another rank
+// and in the same group.
 func (tr *Tracker) Lead(n *Incident, now time.Time) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()

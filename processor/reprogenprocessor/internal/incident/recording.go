@@ -33,7 +33,7 @@ func (tr *Tracker) AddCall(c *detect.Candidate, now time.Time) (group string) {
 	correlation := CorrelationOf(c.Span.Attributes())
 	id, waits := tr.waitingForCall(correlation)
 	if !waits {
-		// A log record may have told that this span failed.
+		// A log record may have shown that this span failed.
 		id, waits = tr.WaitingAt(c.Key())
 	}
 	if correlation == "" && !waits {

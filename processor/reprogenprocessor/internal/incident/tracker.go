@@ -216,7 +216,8 @@ func (tr *Tracker) Waits(id uint64, n *Incident) (waits, improves bool) {
 	return ok, ok && i.improvedBy(n, tr.trace(n.trace))
 }
 
-// Improve puts n in place of what an incident had, if it still waits.
+// Improve replaces what an incident has by what n has, if it still waits and n has
+// more.
 func (tr *Tracker) Improve(id uint64, n *Incident, now time.Time) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
@@ -230,7 +231,7 @@ func (tr *Tracker) Improve(id uint64, n *Incident, now time.Time) {
 	tr.move(i, was, now)
 }
 
-// move keeps an incident's trace in place of the one that it was part of.
+// move keeps an incident's trace, and no longer the one that it was part of.
 func (tr *Tracker) move(i *Incident, was pcommon.TraceID, now time.Time) {
 	if i.trace == was {
 		return

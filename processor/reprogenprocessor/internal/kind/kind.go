@@ -1,5 +1,5 @@
-// Package kind says what a kind of artifacts is: what of telemetry it replays,
-// how that is read, and what its scripts consist of. Each kind is a package below
+// Package kind defines a kind of artifacts: what of telemetry it replays, how that
+// is read, and what its scripts consist of. Each kind is a package below
 // this one; the processor registers them.
 package kind
 
@@ -27,7 +27,7 @@ type Kind struct {
 	// Read reads the call of a span that Recognise knows. Exactly one of its
 	// results is set; neither shares memory with the span.
 	Read func(ptrace.Span) (*payload.Call, payload.Reason)
-	// Missing says why a span that Recognise does not know has no call, or "".
+	// Missing returns why a span that Recognise does not know has no call, or "".
 	Missing func(ptrace.Span) payload.Reason
 	// FromFailure reads the call from a failure, and reports whether it is of
 	// this kind. It must not change the failure.
@@ -39,7 +39,7 @@ type Kind struct {
 	// CallAttributes are the attributes that Read needs, of a kind whose calls may
 	// be on a span of another trace than the failure.
 	CallAttributes []string
-	// ForeignFrames says that the frames of the stack trace are those of an
+	// ForeignFrames reports whether the frames of the stack trace are those of an
 	// interpreter and not of the application.
 	ForeignFrames bool
 
@@ -50,8 +50,8 @@ type Kind struct {
 	// IsTransport reports whether a span is a request that a call of another kind
 	// may be made by.
 	IsTransport func(pcommon.Map) bool
-	// Explains reports whether a span is a call whose error says more than that of
-	// the request below it.
+	// Explains reports whether a span is a call whose error explains that of the
+	// request below it.
 	Explains func(pcommon.Map) bool
 }
 
@@ -63,8 +63,8 @@ const attrKind = "repro.kind"
 // Registry has the kinds in the order in which they are tried.
 type Registry []Kind
 
-// Read reads the call of a span. Where there is none, the kind is Context and the
-// reason says why.
+// Read reads the call of a span. Without one, the kind is Context and the reason is
+// set.
 func (r Registry) Read(span ptrace.Span) (failure.Kind, *payload.Call, payload.Reason) {
 	if attr.Text(span.Attributes(), attrKind) == string(failure.Context) {
 		return failure.Context, nil, payload.Unwanted

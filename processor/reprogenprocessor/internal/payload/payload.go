@@ -12,7 +12,7 @@ import (
 // failure a context.
 const MaxBytes = 256 << 10
 
-// Reason says why a failure cannot be replayed. It is "" where it can.
+// Reason is why a failure cannot be replayed. It is "" if it can.
 type Reason string
 
 // The reasons.
@@ -60,7 +60,7 @@ const (
 type Call struct {
 	// Tree is the whole payload, keys in their order; nil if it is Remote.
 	Tree jsontree.Object
-	// Remote says where the payload is, or is nil.
+	// Remote is where the payload is stored, or nil if it is Tree.
 	Remote *Remote
 	// Module and Function are the target.
 	Module, Function string
@@ -74,7 +74,7 @@ type Call struct {
 // bytes, and a value of 16 with a text of 16.
 const WeightPerByte = 16
 
-// ReasonOf says why a text could not be decoded.
+// ReasonOf returns why a text could not be decoded.
 func ReasonOf(err error) Reason {
 	switch {
 	case errors.Is(err, jsontree.ErrDepth):

@@ -49,8 +49,8 @@ type Group struct {
 	FirstSeen   time.Time `json:"first_seen"`
 	LastSeen    time.Time `json:"last_seen"`
 	Services    []string  `json:"services"`
-	// Established says that the service had been sending what succeeds for an
-	// hour. Its artifacts do not make room for those of services that had not.
+	// Established reports whether the service had sent successes for an hour. Its
+	// artifacts do not make room for those of services that had not.
 	Established bool `json:"established"`
 	// Versions are those of the services (service.version).
 	Versions []string `json:"versions"`

@@ -19,11 +19,11 @@ import (
 )
 
 var (
-	// ErrExists says that the same failure was written before.
+	// ErrExists means that the same failure was written before.
 	ErrExists = errors.New("the artifact exists already")
-	// ErrGone says that an artifact to be changed is not there any more.
+	// ErrGone means that an artifact to be changed was removed.
 	ErrGone = errors.New("the artifact is gone")
-	// ErrNoSpace says that the disk has less room than must stay free.
+	// ErrNoSpace means that the disk has less free space than Limits.Free.
 	ErrNoSpace = errors.New("the disk has less free space than min_free_bytes")
 )
 
@@ -35,8 +35,8 @@ type Limits struct {
 	Bytes int64
 	// Age is how long each is kept.
 	Age time.Duration
-	// Free is the room on the disk, in bytes, that is left to others: nothing
-	// is written where there is less.
+	// Free is the free space to keep on the disk, in bytes; below it nothing is
+	// written.
 	Free int64
 }
 
@@ -46,7 +46,7 @@ type File struct {
 	Content []byte
 }
 
-// Removed is an artifact that was given up for the limits.
+// Removed is an artifact that was removed because of the limits.
 type Removed struct {
 	Fingerprint, Name string
 }
@@ -68,7 +68,7 @@ type Store struct {
 type artifact struct {
 	fingerprint, name string
 	origin            fairness.Origin
-	// established says that the origin was established before the start.
+	// established reports whether the origin was established before the start.
 	established bool
 	size        int64
 	written     time.Time
@@ -90,7 +90,7 @@ func Open(dir string, limits Limits) (s *Store, groups []Group, warnings []error
 	return s, groups, warnings, nil
 }
 
-// Close gives the directory free.
+// Close releases the directory.
 func (s *Store) Close() error {
 	return errors.Join(s.lock.Close(), s.root.Close())
 }
@@ -156,7 +156,7 @@ func (s *Store) loadGroup(fingerprint string) (Group, error) {
 		s.bytes += size
 	}
 	group.keepExemplars(exemplars)
-	// Without a summary the artifacts still say how often it was seen at least.
+	// Without a summary it was seen at least as often as there are artifacts.
 	group.Count = max(group.Count, int64(len(group.Exemplars)))
 	return group, err
 }
@@ -205,8 +205,8 @@ func (s *Store) Write(fingerprint, name string, origin fairness.Origin, files []
 	return errors.Join(syncDirectory(s.root, fingerprint), syncDirectory(s.root, "."))
 }
 
-// room asks the disk whether size bytes may be written. A disk that does not
-// say is not held against anyone.
+// room returns ErrNoSpace if size bytes would leave too little free space. It
+// returns nil if the free space is unknown.
 func (s *Store) room(size int64) error {
 	if s.limits.Free <= 0 {
 		return nil
@@ -217,8 +217,8 @@ func (s *Store) room(size int64) error {
 	return nil
 }
 
-// Replace puts new content in place of one file of an artifact, at once and
-// for good. The error is ErrGone if the artifact was removed meanwhile.
+// Replace replaces one file of an artifact atomically. The error is ErrGone if the
+// artifact was removed meanwhile.
 func (s *Store) Replace(fingerprint, name, file string, content []byte) error {
 	if !groupName.MatchString(fingerprint) || !artifactName.MatchString(name) {
 		return fmt.Errorf("%q/%q is no name of the layout", fingerprint, name)
@@ -269,7 +269,7 @@ func (s *Store) fill(tmp string, files []File) error {
 	return syncDirectory(s.root, tmp)
 }
 
-// place gives a finished artifact its name.
+// place renames a finished artifact to its name.
 func (s *Store) place(tmp string, a artifact) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -117,8 +117,7 @@ func (k *keys) readList(chat *chat, span ptrace.Span) {
 	}
 }
 
-// set puts a text where its name says: lists.N.name, of which there may be
-// several in one another.
+// set puts a text into the lists that its name has: lists.N.name, also nested.
 func (l *listed) set(name, text string, levels int) {
 	before, index, after := splitIndex(name)
 	if after == "" || levels == 0 {

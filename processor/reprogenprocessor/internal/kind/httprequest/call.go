@@ -38,8 +38,8 @@ var methodForm = regexp.MustCompile(`^[A-Z][A-Z-]{0,31}$`)
 
 // sentHeaders are the recorded headers that a script sends: those that describe
 // the body, the wanted answer or the version of the API, and the keys, whose
-// values are withheld. Any other may tell a proxy or a framework of another
-// path, method, host or user; trace.json shows it.
+// values are withheld. Any other may change the path, method, host or user for
+// a proxy or a framework; trace.json shows it.
 var sentHeaders = map[string]bool{
 	"accept": true, "accept-charset": true, "accept-language": true, "content-type": true, "content-language": true,
 	"if-match": true, "if-none-match": true, "if-modified-since": true, "if-unmodified-since": true, "if-range": true,

@@ -28,7 +28,7 @@ func New() kind.Kind {
 // attrRequestHeader is what the names of recorded headers begin with.
 const attrRequestHeader = "http.request.header."
 
-// requestOf reads what a span says about a request, by the names of the
+// requestOf reads the request that a span is, by the names of the
 // semantic conventions and those from before 1.20. It reports whether there is
 // a method and a path.
 func requestOf(attributes jsontree.Object, kind string) (request, bool) {

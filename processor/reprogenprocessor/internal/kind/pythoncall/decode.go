@@ -9,7 +9,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
 )
 
-// Declared is what a client says about its payload.
+// Declared is the size and hash that a client sent with its payload.
 type Declared struct {
 	// Size is the payload's length in bytes, or negative if it was not sent.
 	Size int64

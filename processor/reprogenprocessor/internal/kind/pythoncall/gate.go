@@ -12,8 +12,8 @@ var entryForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-
 // builds code from its arguments.
 var never = map[string]bool{"builtins": true, "types": true, "__main__": true, "__builtin__": true}
 
-// CheckEntry returns an error that says what is allowed if entry is no valid
-// entry of allowed_modules.
+// CheckEntry returns an error if entry is not a valid entry of allowed_modules. The
+// error shows the valid forms.
 func CheckEntry(entry string) error {
 	if !entryForm.MatchString(entry) {
 		return fmt.Errorf(`%q is not "pkg.mod" (what that module defines), "pkg.mod.*" (the module and all below it) or "pkg.mod:name" (one callable)`, entry)

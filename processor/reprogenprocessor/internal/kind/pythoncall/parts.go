@@ -13,7 +13,7 @@ import (
 type parts struct {
 	// Library stands for Module where that is "".
 	Library, Module, Function string
-	// CallType is "" where nothing was said.
+	// CallType is "" where none was sent.
 	CallType string
 	// Named is the qualified name of the function that the conventions' code
 	// attributes give, or "". It completes Module and Function.
@@ -80,7 +80,7 @@ func callOf(tree jsontree.Object, lossy bool, size int) *payload.Call {
 }
 
 // completed returns the call with what it lacks of its target taken from a
-// qualified name, or nil if that does not say, or says something else than the
+// qualified name, or nil if the name has no module or contradicts the
 // call.
 func completed(c *payload.Call, named string) *payload.Call {
 	var module, function string

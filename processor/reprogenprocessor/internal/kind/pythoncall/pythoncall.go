@@ -76,7 +76,7 @@ func (r *reader) hasCall(attributes pcommon.Map) bool {
 	return uri != ""
 }
 
-// missing says whether a span without a call names a function.
+// missing returns why a span has no call, or "".
 func (r *reader) missing(span ptrace.Span) payload.Reason {
 	for _, name := range r.names.Payload {
 		if v, ok := span.Attributes().Get(name); ok && v.Type() != pcommon.ValueTypeStr {

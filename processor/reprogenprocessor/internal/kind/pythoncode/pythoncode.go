@@ -55,7 +55,7 @@ func callOf(code string) (*payload.Call, payload.Reason) {
 	}
 	return &payload.Call{
 		Tree: jsontree.Of("code", code),
-		// No two texts of a model are the same, so they do not tell groups apart.
+		// No two texts of a model are the same, so the code is no part of the group.
 		Function: "generated code",
 		Lossy:    !utf8.ValidString(code),
 		Weight:   2 * len(code),

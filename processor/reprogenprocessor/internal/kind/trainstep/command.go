@@ -29,7 +29,7 @@ func callOf(args []string, folder string) (*payload.Call, payload.Reason) {
 
 // splitCommand takes a command that was sent as one text apart at its blanks.
 // SDKs join the arguments without quoting them, others quote: where there are
-// quotes or back-slashes, it cannot be told which of them are the arguments'.
+// quotes or back-slashes, it is unknown which of them are the arguments'.
 func splitCommand(line string) ([]string, payload.Reason) {
 	if strings.ContainsAny(line, "\"'\\`$") {
 		return nil, payload.CommandAmbiguous

@@ -29,8 +29,8 @@ var launchers = map[string]bool{
 // runsArguments reports whether a program runs what its arguments name.
 func runsArguments(program string) bool { return launchers[program] || mlattr.IsRunner(program) }
 
-// CheckCommand returns an error that says what is allowed if entry is no valid
-// entry of allowed_commands.
+// CheckCommand returns an error if entry is not a valid entry of allowed_commands.
+// The error shows the valid forms.
 func CheckCommand(entry string) error {
 	program := path.Base(entry)
 	if module, ok := strings.CutPrefix(entry, "-m "); ok {
