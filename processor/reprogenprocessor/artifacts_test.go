@@ -220,6 +220,16 @@ func call(module, function, args, kwargs string) string {
 		`,"idempotent":true,"call_type":"function"}`
 }
 
+// scriptText returns the two parts of a script's one literal: the head, which
+// is for people, and the JSON.
+func scriptText(t testing.TB, artifact string) (head, spec string) {
+	_, whole, found := strings.Cut(text(t, artifact, "repro.py"), "r'''\n")
+	require.True(t, found, "a script without its literal")
+	whole, _, _ = strings.Cut(whole, "\n'''")
+	at := strings.Index(whole, "\n{") + 1
+	return whole[:at], whole[at:]
+}
+
 func text(t testing.TB, path ...string) string {
 	b, err := os.ReadFile(filepath.Join(path...))
 	require.NoError(t, err)

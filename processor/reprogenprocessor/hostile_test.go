@@ -153,7 +153,8 @@ for check in json.load(sys.stdin):
     tree = ast.parse(check["script"].encode("ascii"))
     spec = [n for n in tree.body if isinstance(n, ast.Assign) and getattr(n.targets[0], "id", "") == "SPEC_TEXT"]
     assert len(spec) == 1 and isinstance(spec[0].value, ast.Constant), name + ": SPEC_TEXT is no constant"
-    got = json.loads(spec[0].value.value)
+    got = spec[0].value.value
+    got = json.loads(got[got.index("\n{"):])
     kind = got["kind"]
     assert kind == sys.argv[1], (name, kind)
     for step in json.loads(sys.argv[2]):

@@ -71,11 +71,10 @@ func programOf(t *testing.T, content string) string {
 	return path
 }
 
-// specText returns what a script is told.
+// specText returns what a script is told, and what people are.
 func specText(t *testing.T, artifact string) string {
-	_, spec, _ := strings.Cut(text(t, artifact, "repro.py"), "r'''")
-	spec, _, _ = strings.Cut(spec, "'''")
-	return spec
+	head, spec := scriptText(t, artifact)
+	return head + spec
 }
 
 // hasLandlock asks a script whether this kernel has a boundary that can hold a

@@ -62,7 +62,7 @@ func (f Files) Size() int64 { return int64(len(f.Script) + len(f.Trace) + len(f.
 func Build(f *failure.Failure, gates Gates, maxBytes int) (Files, error) {
 	var redactor redact.Redactor
 	spec := specOf(f, gates, &redactor)
-	script, err := renderScript(templateOf(f), spec, maxBytes-maxTraceBytes-maxReportBytes)
+	script, err := renderScript(f, spec, maxBytes-maxTraceBytes-maxReportBytes)
 	if err != nil {
 		return Files{}, err
 	}

@@ -3,7 +3,7 @@ package artifact
 import (
 	"bytes"
 	"encoding/json"
-	"slices"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -23,17 +23,53 @@ func TestCheckScript(t *testing.T) {
 	require.ErrorIs(t, checkScript(bytes.Repeat([]byte("x"), MaxBytes+1), MaxBytes), ErrTooLarge)
 }
 
+// all has a fact of each sort.
+var all = facts{tagged: true, torch: true, numpy: true, dotted: true, remote: true, redacted: true, template: true, numeric: true, environment: true, variables: true}
+
 func TestTemplatesHaveOneHole(t *testing.T) {
 	used := map[string]bool{}
-	for kind, own := range partsOf {
-		assert.Equal(t, 1, bytes.Count(templates[kind], hole), kind)
-		for _, name := range slices.Concat(partsBefore, own, partsAfter) {
-			used[name] = true
+	for kind := range partsOf {
+		for _, f := range []facts{{}, all} {
+			assert.Equal(t, 1, bytes.Count(templateOf(kind, f), hole), kind)
+			for _, name := range chosenParts(kind, f) {
+				used[name] = true
+				assert.Contains(t, machinery, name)
+			}
 		}
 	}
-	entries, err := parts.ReadDir("script")
+	assert.Len(t, machinery, len(used), "each part is in a script")
+}
+
+// TestShortenedPartsAreTheSameCode asks Python itself: what a script leaves out
+// of its parts is no code.
+func TestShortenedPartsAreTheSameCode(t *testing.T) {
+	const program = `
+import ast, json, sys
+def code(text):
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)) and ast.get_docstring(node):
+            node.body.pop(0)
+    return ast.dump(tree)
+for name, (long, short) in json.load(sys.stdin).items():
+    assert code(long) == code(short), name
+    assert len(short) < len(long) or name == "start", name
+    assert not [line for line in short.split("\n") if len(line) > 140], name
+    print(name)
+`
+	texts := map[string][2]string{}
+	for name, short := range machinery {
+		long, err := files.ReadFile("script/" + name + ".py.tmpl")
+		require.NoError(t, err)
+		texts[name] = [2]string{string(long), string(short)}
+	}
+	in, err := json.Marshal(texts)
 	require.NoError(t, err)
-	assert.Len(t, entries, len(used), "each part is in a script")
+	cmd := exec.Command("python3", "-c", program)
+	cmd.Stdin = bytes.NewReader(in)
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	assert.Len(t, strings.Fields(string(out)), len(machinery))
 }
 
 func TestLargeTraceIsCutNotLost(t *testing.T) {
@@ -80,15 +116,24 @@ func FuzzBuild(f *testing.F) {
 				}
 			}
 		}
-		before, after, _ := bytes.Cut(templates[v.Kind], hole)
-		require.True(t, bytes.HasPrefix(files.Script, before) && bytes.HasSuffix(files.Script, after))
-		data := files.Script[len(before) : len(files.Script)-len(after)]
-		require.NotContains(t, string(data), "'")
+		before, rest, _ := bytes.Cut(files.Script, []byte("r'''\n"))
+		literal, after, _ := bytes.Cut(rest, []byte("'''\n"))
+		require.NotContains(t, string(literal), "''", "no way out of the literal")
+		head, _, found := bytes.Cut(literal, []byte("\n{"))
+		require.True(t, found)
+		for line := range bytes.Lines(head) {
+			require.LessOrEqual(t, len(line), maxHeadColumns+1)
+			require.False(t, bytes.HasPrefix(line, []byte("{")), "the data begin with the first such line")
+		}
+		require.LessOrEqual(t, bytes.Count(head, []byte("\n")), 34, "the head is within 40 lines")
+		data := literal[len(head)+1:]
 		require.True(t, json.Valid(data))
+		spec, _, err := jsontree.Decode(string(data))
+		require.NoError(t, err)
+		want := bytes.Replace(templateOf(v.Kind, factsOf(spec.(jsontree.Object))), hole, nil, 1)
+		require.Equal(t, string(want), string(before)+"r'''\n\n'''\n"+string(after), "nothing but the literal depends on the data")
 		require.True(t, json.Valid(files.Trace))
 		if v.Call != nil && len(files.Redactions) == 0 {
-			spec, _, err := jsontree.Decode(string(data))
-			require.NoError(t, err)
 			got, _ := spec.(jsontree.Object).Lookup("payload")
 			require.Equal(t, any(v.Call.Tree), got)
 		}

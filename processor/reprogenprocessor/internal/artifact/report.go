@@ -81,6 +81,7 @@ func reportOf(f *failure.Failure, spec jsontree.Object, redactor *redact.Redacto
 	}
 	if f.Kind != failure.Context {
 		b.WriteString("## To reproduce\n\n```\npython3 repro.py --dry-run\npython3 repro.py" + flagsFor(f, spec) + "\n```\n\n" +
+			"With `--plain` it prints the call alone, for a bug report, and makes none.\n" +
 			"Exit 1 means that the failure was reproduced, 0 that it was not, 4 that a gate\n" +
 			"refused the call, 5 that it cannot run here.\n\n")
 	} else {

@@ -1,6 +1,8 @@
 package artifact
 
 import (
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -25,6 +27,7 @@ func specOf(f *failure.Failure, gates Gates, redactor *redact.Redactor) jsontree
 		}
 		lossy = f.Call.Lossy
 	}
+	payload, _ := call.(jsontree.Object)
 	spec := jsontree.Of(
 		"schema", schema,
 		"kind", string(f.Kind),
@@ -35,12 +38,15 @@ func specOf(f *failure.Failure, gates Gates, redactor *redact.Redactor) jsontree
 		"source", redactor.Tree("source", sourceOf(f)),
 		"env", redactor.Tree("env", collect(f, isEnvironment)),
 		"training", redactor.Tree("training", collect(f, isTraining)),
-		"gates", gatesOf(f.Kind, gates),
+		"gates", gatesOf(f.Kind, payload, gates),
 		"lossy", lossy,
 		"payload", call,
 	)
 	if f.Call != nil && f.Call.Remote != nil {
 		spec = append(spec, jsontree.Member{Key: "payload_ref", Value: redactor.Tree("payload_ref", refOf(f.Call.Remote))})
+	}
+	if seed := seedOf(f, member(spec, "training")); seed != nil {
+		spec = append(spec, jsontree.Member{Key: "seed", Value: seed})
 	}
 	if f.WithoutContent {
 		spec = append(spec, jsontree.Member{Key: "content", Value: "withheld"})
@@ -68,8 +74,8 @@ func specOf(f *failure.Failure, gates Gates, redactor *redact.Redactor) jsontree
 }
 
 // gatesOf returns the operator's permissions, those that the kind asks for.
-func gatesOf(kind failure.Kind, gates Gates) jsontree.Object {
-	out := jsontree.Of("allowed_modules", texts(gates.AllowedModules))
+func gatesOf(kind failure.Kind, payload jsontree.Object, gates Gates) jsontree.Object {
+	out := jsontree.Of("allowed_modules", texts(gates.AllowedModules), "narrow", narrowOf(payload, gates.AllowedModules))
 	switch kind {
 	case failure.TrainStep:
 		out = append(out, jsontree.Member{Key: "allowed_commands", Value: texts(gates.AllowedCommands)})
@@ -77,6 +83,38 @@ func gatesOf(kind failure.Kind, gates Gates) jsontree.Object {
 		out = append(out, jsontree.Member{Key: "allowed_hosts", Value: texts(gates.AllowedHosts)})
 	}
 	return out
+}
+
+// narrowOf returns the packages of the call and of the entries that an entry
+// for the package opens. To a script, every other package is wide.
+func narrowOf(payload jsontree.Object, entries []string) jsontree.Array {
+	narrow := jsontree.Array{}
+	called := []string{or(payload.Text("python_module"), payload.Text("library"))}
+	for _, entry := range append(called, entries...) {
+		top, _, _ := strings.Cut(entry, ".")
+		top, _, _ = strings.Cut(top, ":")
+		if top != "" && isNarrow(top) && !slices.Contains(narrow, any(top)) {
+			narrow = append(narrow, top)
+		}
+	}
+	return narrow
+}
+
+// seedOf returns the seed that was recorded for a call or for code, where
+// PyTorch takes it, or nil.
+func seedOf(f *failure.Failure, training jsontree.Object) any {
+	seed, _ := training.Lookup("repro.seed")
+	number, ok := seed.(jsontree.Number)
+	if !ok || f.Kind != failure.PythonCall && f.Kind != failure.PythonCode {
+		return nil
+	}
+	if _, err := strconv.ParseInt(string(number), 10, 64); err == nil {
+		return number
+	}
+	if _, err := strconv.ParseUint(string(number), 10, 64); err == nil {
+		return number
+	}
+	return nil
 }
 
 // refOf says where a payload lies. Its hash is what it is known by there; no
