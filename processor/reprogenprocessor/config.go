@@ -10,9 +10,11 @@ import (
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/confmap"
 
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/artifact"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/gate"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/group"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/incident"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind/pythoncall"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind/trainstep"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/store"
@@ -245,5 +247,12 @@ func (c *Config) groups() group.Config {
 func (c *Config) store() store.Limits {
 	return store.Limits{
 		Artifacts: c.Retention.MaxArtifacts, Bytes: c.Retention.MaxBytes, Age: c.Retention.MaxAge, Free: c.MinFreeBytes,
+	}
+}
+
+func (c *Config) gates() artifact.Gates {
+	return artifact.Gates{
+		AllowedModules: c.AllowedModules,
+		Others:         map[kind.Gate][]string{kind.AllowedCommands: c.AllowedCommands, kind.AllowedHosts: c.AllowedHosts},
 	}
 }

@@ -11,17 +11,17 @@ import (
 )
 
 // newKind makes a kind of artifacts for a configuration.
-type newKind func(*Config) kind.Kind
+type newKind func(*Config) *kind.Kind
 
 // kinds are the kinds of artifacts, in the order in which they are tried. A new
 // kind is a package below internal/kind and a line here.
 var kinds = []newKind{
-	func(cfg *Config) kind.Kind { return pythoncall.New(cfg.CallAttributes) },
-	func(*Config) kind.Kind { return pythoncode.New() },
-	func(*Config) kind.Kind { return genaichat.New() },
-	func(*Config) kind.Kind { return httprequest.New() },
-	func(*Config) kind.Kind { return trainstep.New() },
-	func(*Config) kind.Kind { return statement.New() },
+	func(cfg *Config) *kind.Kind { return pythoncall.New(cfg.CallAttributes) },
+	func(*Config) *kind.Kind { return pythoncode.New() },
+	func(*Config) *kind.Kind { return genaichat.New() },
+	func(*Config) *kind.Kind { return httprequest.New() },
+	func(*Config) *kind.Kind { return trainstep.New() },
+	func(*Config) *kind.Kind { return statement.New() },
 }
 
 func registryOf(kinds []newKind, cfg *Config) kind.Registry {

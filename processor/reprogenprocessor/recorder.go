@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.uber.org/zap"
 
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/artifact"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/detect"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fairness"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/group"
@@ -70,6 +71,7 @@ type recorder struct {
 	queue        *incident.Queue
 	rewrites     chan *incident.Incident
 	surroundings *surroundings.View
+	artifacts    *artifact.Builder
 
 	openDisk  func(dir string, limits store.Limits) (disk, []store.Group, []error, error)
 	disk      disk
@@ -117,6 +119,9 @@ func newRecorder(cfg *Config, kinds []newKind, id component.ID, set component.Te
 		return nil, err
 	}
 	if r.groups, err = group.NewCounters(cfg.groups(), history); err != nil {
+		return nil, err
+	}
+	if r.artifacts, err = artifact.New(r.kinds, cfg.gates()); err != nil {
 		return nil, err
 	}
 	if r.surroundings, err = surroundings.New(); err != nil {

@@ -161,10 +161,7 @@ func (r *recorder) rewrite(i *incident.Incident) {
 // build renders a failure; where the call cannot be written safely, without
 // it.
 func (r *recorder) build(ctx context.Context, f *failure.Failure) (artifact.Files, *failure.Failure, error) {
-	gates := artifact.Gates{
-		AllowedModules: r.cfg.AllowedModules, AllowedCommands: r.cfg.AllowedCommands, AllowedHosts: r.cfg.AllowedHosts,
-	}
-	files, err := artifact.Build(f, gates, artifact.MaxBytes)
+	files, err := r.artifacts.Build(f)
 	if err == nil {
 		return files, f, nil
 	}
@@ -174,7 +171,7 @@ func (r *recorder) build(ctx context.Context, f *failure.Failure) (artifact.File
 	}
 	r.dropped(ctx, 1, drop)
 	f = artifact.WithoutCall(f, reason)
-	files, err = artifact.Build(f, gates, artifact.MaxBytes)
+	files, err = r.artifacts.Build(f)
 	return files, f, err
 }
 

@@ -3,6 +3,7 @@ package artifact
 import (
 	"bytes"
 	"encoding/json"
+	"io/fs"
 	"os/exec"
 	"strings"
 	"testing"
@@ -12,32 +13,58 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind/genaichat"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind/httprequest"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind/pythoncall"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind/pythoncode"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind/statement"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind/trainstep"
 )
 
 func TestCheckScript(t *testing.T) {
 	require.NoError(t, checkScript([]byte("x = r'''\n{}\n'''\n"), MaxBytes))
 	for _, bad := range []string{"r'''{}", "r''''''{}'''", "r'''\r'''", "r'''\x7f'''", "r'''\xc3\xa4'''", "r'''\t'''"} {
-		require.ErrorIs(t, checkScript([]byte(bad), MaxBytes), ErrUnsafe, "%q", bad)
+		require.ErrorIs(t, checkScript([]byte(bad), MaxBytes), errUnsafe, "%q", bad)
 	}
 	require.ErrorIs(t, checkScript(bytes.Repeat([]byte("x"), MaxBytes+1), MaxBytes), ErrTooLarge)
 }
 
-// all has a fact of each sort.
-var all = facts{tagged: true, torch: true, numpy: true, dotted: true, remote: true, redacted: true, template: true, numeric: true, environment: true, variables: true}
+var kinds = kind.Registry{pythoncall.New(pythoncall.DefaultConfig()), pythoncode.New(), genaichat.New(), httprequest.New(), trainstep.New(), statement.New()}
+
+func newBuilder(t testing.TB, gates Gates) *Builder {
+	b, err := New(kinds, gates)
+	require.NoError(t, err)
+	return b
+}
+
+// all has what each conditional part is for.
+var all = jsontree.Of(
+	"payload_ref", jsontree.Of("uri", "x:/"), "payload", jsontree.Of("function", "a.b"), "redacted", jsontree.Array{jsontree.Of("path", "payload.args")},
+	"expect", jsontree.Of("message_template", "m", "trigger", "nan"), "env", jsontree.Of("repro.env.X", "1"))
 
 func TestTemplatesHaveOneHole(t *testing.T) {
 	used := map[string]bool{}
-	for kind := range partsOf {
-		for _, f := range []facts{{}, all} {
-			assert.Equal(t, 1, bytes.Count(templateOf(kind, f), hole), kind)
-			for _, name := range chosenParts(kind, f) {
+	b := newBuilder(t, Gates{})
+	for _, k := range kinds {
+		for _, spec := range []jsontree.Object{nil, all} {
+			assert.Equal(t, 1, bytes.Count(b.templateOf(k, spec), hole), k.Name)
+			for _, name := range partsOf(k, spec) {
 				used[name] = true
-				assert.Contains(t, machinery, name)
+				assert.Contains(t, b.parts, name)
 			}
 		}
 	}
-	assert.Len(t, machinery, len(used), "each part is in a script")
+	assert.Len(t, b.parts, len(used), "each part is in a script")
+}
+
+// TestKindsThatDoNotFit: a kind without its parts, or with the name of another
+// one's, is found at start.
+func TestKindsThatDoNotFit(t *testing.T) {
+	_, err := New(kind.Registry{{Name: "new", Parts: func(jsontree.Object) []string { return []string{"nowhere"} }}}, Gates{})
+	require.ErrorContains(t, err, `kind new: there is no part "nowhere"`)
+	_, err = New(kind.Registry{pythoncode.New(), pythoncode.New()}, Gates{})
+	require.ErrorContains(t, err, `two parts of scripts are named "code"`)
 }
 
 // TestShortenedPartsAreTheSameCode asks Python itself: what a script leaves out
@@ -58,10 +85,13 @@ for name, (long, short) in json.load(sys.stdin).items():
     print(name)
 `
 	texts := map[string][2]string{}
-	for name, short := range machinery {
-		long, err := files.ReadFile("script/" + name + ".py.tmpl")
-		require.NoError(t, err)
-		texts[name] = [2]string{string(long), string(short)}
+	b := newBuilder(t, Gates{})
+	for name, short := range b.parts {
+		for _, folder := range append([]fs.FS{files}, foldersOf(kinds)...) {
+			if long, err := fs.ReadFile(folder, "script/"+name+".py.tmpl"); err == nil {
+				texts[name] = [2]string{string(long), string(short)}
+			}
+		}
 	}
 	in, err := json.Marshal(texts)
 	require.NoError(t, err)
@@ -69,18 +99,27 @@ for name, (long, short) in json.load(sys.stdin).items():
 	cmd.Stdin = bytes.NewReader(in)
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	assert.Len(t, strings.Fields(string(out)), len(machinery))
+	assert.Len(t, strings.Fields(string(out)), len(b.parts))
+}
+
+func foldersOf(kinds kind.Registry) (folders []fs.FS) {
+	for _, k := range kinds {
+		if k.Files != nil {
+			folders = append(folders, k.Files)
+		}
+	}
+	return folders
 }
 
 func TestLargeTraceIsCutNotLost(t *testing.T) {
 	big := func() jsontree.Object { return jsontree.Of("a", strings.Repeat("\u2028", 30<<10)) }
 	f := &failure.Failure{Kind: failure.Context, Span: failure.Span{TraceID: "1", Attributes: big()}, Ancestors: []failure.Span{{Attributes: big()}, {Attributes: big()}}, Complete: true}
-	files, err := Build(f, Gates{}, MaxBytes)
+	files, err := newBuilder(t, Gates{}).Build(f)
 	require.NoError(t, err)
 	assert.Contains(t, string(files.Trace), `"truncated": true`)
 	assert.Contains(t, string(files.Trace), `"complete": false`)
 	assert.Contains(t, string(files.Trace), `"a":`, "the span's own values are kept as long as they fit")
-	assert.LessOrEqual(t, files.Size(), int64(MaxBytes))
+	assert.LessOrEqual(t, len(files.Script)+len(files.Trace)+len(files.Report), MaxBytes)
 }
 
 func TestFence(t *testing.T) {
@@ -95,6 +134,7 @@ func FuzzBuild(f *testing.F) {
 	f.Add(`{"python_module":"json","function":"loads","args":["''' \\"]}`, "ValueError", "a\r\n'''", "s\x00")
 	f.Add(`{"python_module":"m","function":"f","kwargs":{"password":"x","@SPEC@":"'"}}`, "'''", "@SPEC@", "\xff")
 	f.Add(`{"library":"m","function":"f","args":[NaN,{"a":5.0}]}`, "", "", "")
+	b := newBuilder(f, Gates{AllowedModules: []string{"json"}})
 	f.Fuzz(func(t *testing.T, text, errorType, message, service string) {
 		v := &failure.Failure{Kind: failure.Context, Service: service,
 			Error:    failure.Error{Type: errorType, Message: message, Stack: message},
@@ -104,15 +144,15 @@ func FuzzBuild(f *testing.F) {
 		if v.Call, v.Reason = pythoncall.Decode(text, pythoncall.Declared{Size: -1}, ""); v.Call != nil {
 			v.Kind = failure.PythonCall
 		}
-		files, err := Build(v, Gates{AllowedModules: []string{"json"}}, MaxBytes)
+		files, err := b.Build(v)
 		if err != nil {
 			require.ErrorIs(t, err, ErrTooLarge, "the encoder leaves nothing for the check to find")
 			return
 		}
 		for _, file := range [][]byte{files.Script, files.Trace, files.Report} {
-			for _, b := range file {
-				if b != '\n' && (b < 0x20 || b > 0x7E) {
-					t.Fatalf("byte 0x%02x", b)
+			for _, one := range file {
+				if one != '\n' && (one < 0x20 || one > 0x7E) {
+					t.Fatalf("byte 0x%02x", one)
 				}
 			}
 		}
@@ -130,7 +170,7 @@ func FuzzBuild(f *testing.F) {
 		require.True(t, json.Valid(data))
 		spec, _, err := jsontree.Decode(string(data))
 		require.NoError(t, err)
-		want := bytes.Replace(templateOf(v.Kind, factsOf(spec.(jsontree.Object))), hole, nil, 1)
+		want := bytes.Replace(b.templateOf(kinds.Get(v.Kind), spec.(jsontree.Object)), hole, nil, 1)
 		require.Equal(t, string(want), string(before)+"r'''\n\n'''\n"+string(after), "nothing but the literal depends on the data")
 		require.True(t, json.Valid(files.Trace))
 		if v.Call != nil && len(files.Redactions) == 0 {

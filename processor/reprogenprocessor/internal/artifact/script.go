@@ -9,47 +9,31 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
 )
 
 //go:embed script/*.py.tmpl
 var files embed.FS
 
-// machinery holds the parts of scripts by name, each made short.
-var machinery = func() map[string][]byte {
-	entries, err := files.ReadDir("script")
-	if err != nil {
-		panic(err) // the folder is embedded
-	}
-	out := make(map[string][]byte, len(entries))
-	for _, entry := range entries {
-		text, err := files.ReadFile("script/" + entry.Name())
-		if err != nil {
-			panic(err)
-		}
-		out[strings.TrimSuffix(entry.Name(), ".py.tmpl")] = shortened(string(text))
-	}
-	return out
-}()
-
 var hole = []byte("@SPEC@")
 
-// templateOf returns the script of a kind, with the hole for its data.
-func templateOf(kind failure.Kind, f facts) []byte {
-	var b []byte
-	for _, name := range chosenParts(kind, f) {
-		b = append(b, machinery[name]...)
+// templateOf returns the script of a kind for a SPEC, with the hole for its data.
+func (b *Builder) templateOf(k *kind.Kind, spec jsontree.Object) []byte {
+	var script []byte
+	for _, name := range partsOf(k, spec) {
+		script = append(script, b.parts[name]...)
 	}
-	return b
+	return script
 }
 
 // renderScript puts a failure's head and data into the hole, and asserts that
 // the result is the template with them, and nothing else.
-func renderScript(f *failure.Failure, spec jsontree.Object, maxBytes int) ([]byte, error) {
-	before, after, ok := bytes.Cut(templateOf(f.Kind, factsOf(spec)), hole)
+func (b *Builder) renderScript(f *failure.Failure, k *kind.Kind, spec jsontree.Object, maxBytes int) ([]byte, error) {
+	before, after, ok := bytes.Cut(b.templateOf(k, spec), hole)
 	if !ok {
-		return nil, ErrUnsafe
+		return nil, errUnsafe
 	}
-	script := bytes.Join([][]byte{before, []byte(headOf(f, spec)), {'\n'}, encodeLines(spec), after}, nil)
+	script := bytes.Join([][]byte{before, []byte(headOf(f, k, spec)), {'\n'}, encodeLines(spec), after}, nil)
 	if err := checkScript(script, maxBytes); err != nil {
 		return nil, err
 	}
@@ -84,11 +68,11 @@ func checkScript(script []byte, maxBytes int) error {
 	}
 	for _, b := range script {
 		if b != '\n' && (b < 0x20 || b > 0x7E) {
-			return ErrUnsafe
+			return errUnsafe
 		}
 	}
 	if bytes.Count(script, []byte("'''")) != 2 {
-		return ErrUnsafe
+		return errUnsafe
 	}
 	return nil
 }

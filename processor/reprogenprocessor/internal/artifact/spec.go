@@ -1,6 +1,7 @@
 package artifact
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
 )
@@ -17,7 +19,7 @@ const schema = jsontree.Number("1")
 
 // specOf returns what the script knows. All of it but the operator's gates is
 // redacted.
-func specOf(f *failure.Failure, gates Gates, redactor *redact.Redactor) jsontree.Object {
+func specOf(f *failure.Failure, k *kind.Kind, gates Gates, redactor *redact.Redactor) jsontree.Object {
 	first := len(redactor.Paths)
 	var call any
 	lossy := false
@@ -27,7 +29,7 @@ func specOf(f *failure.Failure, gates Gates, redactor *redact.Redactor) jsontree
 		}
 		lossy = f.Call.Lossy
 	}
-	payload, _ := call.(jsontree.Object)
+	called, _ := call.(jsontree.Object)
 	spec := jsontree.Of(
 		"schema", schema,
 		"kind", string(f.Kind),
@@ -38,20 +40,20 @@ func specOf(f *failure.Failure, gates Gates, redactor *redact.Redactor) jsontree
 		"source", redactor.Tree("source", sourceOf(f)),
 		"env", redactor.Tree("env", collect(f, isEnvironment)),
 		"training", redactor.Tree("training", collect(f, isTraining)),
-		"gates", gatesOf(f.Kind, payload, gates),
+		"gates", gatesOf(k, called, gates),
 		"lossy", lossy,
 		"payload", call,
 	)
 	if f.Call != nil && f.Call.Remote != nil {
 		spec = append(spec, jsontree.Member{Key: "payload_ref", Value: redactor.Tree("payload_ref", refOf(f.Call.Remote))})
 	}
-	if seed := seedOf(f, member(spec, "training")); seed != nil {
+	if seed := seedOf(k, member(spec, "training")); seed != nil {
 		spec = append(spec, jsontree.Member{Key: "seed", Value: seed})
 	}
 	if f.WithoutContent {
 		spec = append(spec, jsontree.Member{Key: "content", Value: "withheld"})
 	}
-	if statement := statementOf(f.Span.Attributes); statement != nil {
+	if statement := payload.StatementOf(f.Span.Attributes); statement != nil {
 		spec = append(spec, jsontree.Member{Key: "statement", Value: redactor.Tree("statement", statement)})
 	}
 	if found := diagnosisOf(f.Error); found != nil {
@@ -74,22 +76,19 @@ func specOf(f *failure.Failure, gates Gates, redactor *redact.Redactor) jsontree
 }
 
 // gatesOf returns the operator's permissions, those that the kind asks for.
-func gatesOf(kind failure.Kind, payload jsontree.Object, gates Gates) jsontree.Object {
-	out := jsontree.Of("allowed_modules", texts(gates.AllowedModules), "narrow", narrowOf(payload, gates.AllowedModules))
-	switch kind {
-	case failure.TrainStep:
-		out = append(out, jsontree.Member{Key: "allowed_commands", Value: texts(gates.AllowedCommands)})
-	case failure.GenAIChat, failure.HTTPRequest:
-		out = append(out, jsontree.Member{Key: "allowed_hosts", Value: texts(gates.AllowedHosts)})
+func gatesOf(k *kind.Kind, call jsontree.Object, gates Gates) jsontree.Object {
+	out := jsontree.Of("allowed_modules", texts(gates.AllowedModules), "narrow", narrowOf(call, gates.AllowedModules))
+	for _, gate := range k.Gates {
+		out = append(out, jsontree.Member{Key: string(gate), Value: texts(gates.Others[gate])})
 	}
 	return out
 }
 
 // narrowOf returns the packages of the call and of the entries that an entry
 // for the package opens. To a script, every other package is wide.
-func narrowOf(payload jsontree.Object, entries []string) jsontree.Array {
+func narrowOf(call jsontree.Object, entries []string) jsontree.Array {
 	narrow := jsontree.Array{}
-	called := []string{or(payload.Text("python_module"), payload.Text("library"))}
+	called := []string{cmp.Or(call.Text("python_module"), call.Text("library"))}
 	for _, entry := range append(called, entries...) {
 		top, _, _ := strings.Cut(entry, ".")
 		top, _, _ = strings.Cut(top, ":")
@@ -100,12 +99,11 @@ func narrowOf(payload jsontree.Object, entries []string) jsontree.Array {
 	return narrow
 }
 
-// seedOf returns the seed that was recorded for a call or for code, where
-// PyTorch takes it, or nil.
-func seedOf(f *failure.Failure, training jsontree.Object) any {
+// seedOf returns the recorded seed, where the kind and PyTorch take it, or nil.
+func seedOf(k *kind.Kind, training jsontree.Object) any {
 	seed, _ := training.Lookup("repro.seed")
 	number, ok := seed.(jsontree.Number)
-	if !ok || f.Kind != failure.PythonCall && f.Kind != failure.PythonCode {
+	if !ok || !k.TakesSeed {
 		return nil
 	}
 	if _, err := strconv.ParseInt(string(number), 10, 64); err == nil {

@@ -13,7 +13,7 @@ import (
 // WithoutContent returns a copy of the failure in which shapes, types,
 // statistics, names of code and ids are left, and nothing of what the program
 // worked on.
-func WithoutContent(f *failure.Failure, k kind.Kind) *failure.Failure {
+func WithoutContent(f *failure.Failure, k *kind.Kind) *failure.Failure {
 	out := *f
 	out.WithoutContent = true
 	out.Service = content.Word(f.Service)

@@ -4,6 +4,9 @@
 package kind
 
 import (
+	"io/fs"
+	"slices"
+
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
@@ -47,6 +50,22 @@ type Kind struct {
 	// lists what was withheld. nil keeps no more than content.Tree does.
 	WithoutContent func(jsontree.Object) (jsontree.Object, []content.Withheld)
 
+	// Parts returns the names of the script's own parts for a SPEC, in their order:
+	// the files script/NAME.py.tmpl of Files, and of those that all kinds share. nil
+	// means that nothing is replayed.
+	Parts func(spec jsontree.Object) []string
+	Files fs.FS
+	// Gates are the lists of the operator that the script has beside
+	// allowed_modules.
+	Gates []Gate
+	// TakesSeed reports whether the script seeds random numbers.
+	TakesSeed bool
+	// Flags returns the flags without which the script refuses to run, each after a
+	// space.
+	Flags func(spec jsontree.Object) string
+	// Head writes the call as the script's first lines show it.
+	Head func(h Head, spec jsontree.Object)
+
 	// IsTransport reports whether a span is a request that a call of another kind
 	// may be made by.
 	IsTransport func(pcommon.Map) bool
@@ -55,13 +74,46 @@ type Kind struct {
 	Explains func(pcommon.Map) bool
 }
 
+// Gate is a list of what the operator permits.
+type Gate string
+
+const (
+	// AllowedCommands are the programs that a script may start.
+	AllowedCommands Gate = "allowed_commands"
+	// AllowedHosts are the servers that a script may send to.
+	AllowedHosts Gate = "allowed_hosts"
+)
+
+// Head is the beginning of a script, for a person. Each line has printable ASCII
+// alone, whatever the text is.
+type Head interface {
+	// Add writes a line; one that is too long is cut.
+	Add(label, text string)
+	// List writes a line for each text, and how many there are beyond limit.
+	List(label string, texts []string, limit int)
+}
+
+const (
+	// MaxHeadText is the length of a line's text.
+	MaxHeadText = 107
+	// MaxHeadLines is how many lines may show the call.
+	MaxHeadLines = 16
+)
+
+// Member returns a member of a SPEC that is an object, or nil.
+func Member(spec jsontree.Object, key string) jsontree.Object {
+	v, _ := spec.Lookup(key)
+	o, _ := v.(jsontree.Object)
+	return o
+}
+
 // attrKind can only lower what is done with a failure: "context" asks that
 // nothing of it be replayed. Other values are ignored, because what can be
 // replayed follows from what was sent.
 const attrKind = "repro.kind"
 
 // Registry has the kinds in the order in which they are tried.
-type Registry []Kind
+type Registry []*Kind
 
 // Read reads the call of a span. Without one, the kind is Context and the reason is
 // set.
@@ -73,9 +125,9 @@ func (r Registry) Read(span ptrace.Span) (failure.Kind, *payload.Call, payload.R
 		call, reason := k.Read(span)
 		return kindOf(k.Name, call), call, reason
 	}
-	for i := range r {
-		if r[i].Missing != nil {
-			if reason := r[i].Missing(span); reason != "" {
+	for _, k := range r {
+		if k.Missing != nil {
+			if reason := k.Missing(span); reason != "" {
 				return failure.Context, nil, reason
 			}
 		}
@@ -90,13 +142,13 @@ func (r Registry) FromFailure(f *failure.Failure) *failure.Failure {
 	if f.Kind != failure.Context || sent {
 		return f
 	}
-	for i := range r {
-		if r[i].FromFailure == nil {
+	for _, k := range r {
+		if k.FromFailure == nil {
 			continue
 		}
-		if call, reason, ok := r[i].FromFailure(f); ok {
+		if call, reason, ok := k.FromFailure(f); ok {
 			c := *f
-			c.Kind, c.Call, c.Reason = kindOf(r[i].Name, call), call, reason
+			c.Kind, c.Call, c.Reason = kindOf(k.Name, call), call, reason
 			return &c
 		}
 	}
@@ -111,22 +163,19 @@ func kindOf(name failure.Kind, call *payload.Call) failure.Kind {
 }
 
 func (r Registry) recognise(span ptrace.Span) *Kind {
-	for i := range r {
-		if r[i].Recognise != nil && r[i].Recognise(span) {
-			return &r[i]
-		}
+	i := slices.IndexFunc(r, func(k *Kind) bool { return k.Recognise != nil && k.Recognise(span) })
+	if i < 0 {
+		return nil
 	}
-	return nil
+	return r[i]
 }
 
-// Get returns the kind of that name, or one without functions.
-func (r Registry) Get(name failure.Kind) Kind {
-	for i := range r {
-		if r[i].Name == name {
-			return r[i]
-		}
+// Get returns the kind of that name, or one that replays nothing.
+func (r Registry) Get(name failure.Kind) *Kind {
+	if i := slices.IndexFunc(r, func(k *Kind) bool { return k.Name == name }); i >= 0 {
+		return r[i]
 	}
-	return Kind{Name: name}
+	return &Kind{Name: name}
 }
 
 // HasCall reports whether a span has a call of any kind.
@@ -135,64 +184,39 @@ func (r Registry) HasCall(span ptrace.Span) bool { return r.recognise(span) != n
 // HasRemoteCall reports whether a span has a call that a failure of another trace
 // may refer to.
 func (r Registry) HasRemoteCall(span ptrace.Span) bool {
-	for i := range r {
-		if len(r[i].CallAttributes) > 0 && r[i].Recognise(span) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r, func(k *Kind) bool { return len(k.CallAttributes) > 0 && k.Recognise(span) })
 }
 
 // CallAttributes returns the attributes of calls that a failure of another trace
 // may refer to.
 func (r Registry) CallAttributes() (names []string) {
-	for i := range r {
-		names = append(names, r[i].CallAttributes...)
+	for _, k := range r {
+		names = append(names, k.CallAttributes...)
 	}
 	return names
 }
 
 // IsPayload reports whether an attribute holds a call that is decoded elsewhere.
 func (r Registry) IsPayload(key string, v pcommon.Value) bool {
-	for i := range r {
-		if r[i].IsPayload != nil && r[i].IsPayload(key, v) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r, func(k *Kind) bool { return k.IsPayload != nil && k.IsPayload(key, v) })
 }
 
 // IsTransport reports whether a span is a request that another call may be made
 // by.
 func (r Registry) IsTransport(attributes pcommon.Map) bool {
-	for i := range r {
-		if r[i].IsTransport != nil && r[i].IsTransport(attributes) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r, func(k *Kind) bool { return k.IsTransport != nil && k.IsTransport(attributes) })
 }
 
 // IsCall reports whether a span is a call that explains its request, whether or
 // not it has what was asked.
 func (r Registry) IsCall(attributes pcommon.Map) bool {
-	for i := range r {
-		if r[i].Explains != nil && r[i].Explains(attributes) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r, func(k *Kind) bool { return k.Explains != nil && k.Explains(attributes) })
 }
 
 // HasExplanation reports whether a span has what was asked by a call that explains
 // its request.
 func (r Registry) HasExplanation(span ptrace.Span) bool {
-	for i := range r {
-		if r[i].Explains != nil && r[i].Recognise(span) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r, func(k *Kind) bool { return k.Explains != nil && k.Recognise(span) })
 }
 
 // Explains reports whether the error of a span explains that of the request below

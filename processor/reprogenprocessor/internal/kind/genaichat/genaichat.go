@@ -3,6 +3,8 @@
 package genaichat
 
 import (
+	"cmp"
+	"embed"
 	"net"
 	"strconv"
 	"strings"
@@ -16,6 +18,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/python"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/snapshot"
 )
 
@@ -43,14 +46,22 @@ var requestParameters = [...]struct{ attribute, name string }{
 	{"gen_ai.request.presence_penalty", "presence_penalty"},
 }
 
+//go:embed script/*.py.tmpl
+var files embed.FS
+
 // New returns the kind.
-func New() kind.Kind {
-	return kind.Kind{
+func New() *kind.Kind {
+	return &kind.Kind{
 		Name:           failure.GenAIChat,
 		Recognise:      func(span ptrace.Span) bool { return hasConversation(span.Attributes()) },
 		Read:           func(span ptrace.Span) (*payload.Call, payload.Reason) { return callOf(conversation(span)) },
 		Explains:       isModelCall,
 		WithoutContent: withoutContent,
+		Parts:          func(jsontree.Object) []string { return []string{"source", "connect", "address", "chat"} },
+		Files:          files,
+		Gates:          []kind.Gate{kind.AllowedHosts},
+		Flags:          func(jsontree.Object) string { return " --base-url URL --allow-side-effects" },
+		Head:           head,
 	}
 }
 
@@ -122,4 +133,23 @@ func jsonText(attributes pcommon.Map, key string) string {
 		return ""
 	}
 	return strings.Clone(attr.Text(attributes, key))
+}
+
+// head writes the model and the messages.
+func head(h kind.Head, spec jsontree.Object) {
+	request := kind.Member(kind.Member(spec, "payload"), "request")
+	h.Add("chat", cmp.Or(request.Text("model"), "(no model was recorded)"))
+	list, _ := request.Lookup("messages")
+	messages, _ := list.(jsontree.Array)
+	var texts []string
+	for _, v := range messages {
+		m, _ := v.(jsontree.Object)
+		content, _ := m.Lookup("content")
+		text, ok := content.(string)
+		if !ok && content != nil {
+			text = python.Text(content)
+		}
+		texts = append(texts, m.Text("role")+": "+text)
+	}
+	h.List("messages", texts, 10)
 }

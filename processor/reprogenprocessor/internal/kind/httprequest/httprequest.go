@@ -4,6 +4,7 @@ package httprequest
 
 import (
 	"cmp"
+	"embed"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,9 +21,22 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/snapshot"
 )
 
+//go:embed script/*.py.tmpl
+var files embed.FS
+
 // New returns the kind.
-func New() kind.Kind {
-	return kind.Kind{Name: failure.HTTPRequest, FromFailure: fromFailure, IsTransport: isRequest, WithoutContent: withoutContent}
+func New() *kind.Kind {
+	return &kind.Kind{
+		Name:           failure.HTTPRequest,
+		FromFailure:    fromFailure,
+		IsTransport:    isRequest,
+		WithoutContent: withoutContent,
+		Parts:          func(jsontree.Object) []string { return []string{"files", "connect", "address", "request"} },
+		Files:          files,
+		Gates:          []kind.Gate{kind.AllowedHosts},
+		Flags:          flags,
+		Head:           head,
+	}
 }
 
 // attrRequestHeader is what the names of recorded headers begin with.
@@ -118,4 +132,29 @@ func withoutContent(tree jsontree.Object) (jsontree.Object, []content.Withheld) 
 	}
 	out.Set("method", method)
 	return out, slices.DeleteFunc(withheld, func(w content.Withheld) bool { return w.Path == "payload.method" })
+}
+
+func flags(spec jsontree.Object) string {
+	flags := " --base-url URL --allow-side-effects"
+	call := kind.Member(spec, "payload")
+	method := call.Text("method")
+	if strings.HasPrefix(method, "<") {
+		method = "METHOD" // it was withheld
+	}
+	if method != "GET" && method != "HEAD" {
+		flags += " --allow-method " + method
+	}
+	if body, _ := call.Lookup("body"); body == nil && (method == "POST" || method == "PUT" || method == "PATCH") {
+		flags += " --body FILE"
+	}
+	return flags
+}
+
+// head writes the request line and the body.
+func head(h kind.Head, spec jsontree.Object) {
+	call := kind.Member(spec, "payload")
+	h.Add("request", call.Text("method")+" "+call.Text("target"))
+	if body := call.Text("body"); body != "" {
+		h.List("body", strings.Split(body, "\n"), 8)
+	}
 }

@@ -24,9 +24,9 @@ const (
 )
 
 // New returns the kind. It reads calls from the attributes that cfg names.
-func New(cfg Config) kind.Kind {
+func New(cfg Config) *kind.Kind {
 	r := newReader(cfg)
-	return kind.Kind{
+	return &kind.Kind{
 		Name:           failure.PythonCall,
 		Recognise:      func(span ptrace.Span) bool { return r.hasCall(span.Attributes()) },
 		Read:           func(span ptrace.Span) (*payload.Call, payload.Reason) { return r.call(span.Attributes()) },
@@ -34,6 +34,11 @@ func New(cfg Config) kind.Kind {
 		IsPayload:      r.names.isPayload,
 		CallAttributes: slices.Concat(r.names.attributes(), []string{attr.CodeFunctionName, attr.CodeNamespace, attr.CodeFunction}),
 		WithoutContent: withoutContent,
+		Parts:          scriptParts,
+		Files:          files,
+		TakesSeed:      true,
+		Flags:          flags,
+		Head:           head,
 	}
 }
 

@@ -3,6 +3,7 @@
 package pythoncode
 
 import (
+	"embed"
 	"strings"
 	"unicode/utf8"
 
@@ -20,13 +21,23 @@ import (
 // codeKeys have the code that a model wrote.
 var codeKeys = mlattr.Calls().Code
 
+//go:embed script/*.py.tmpl
+var files embed.FS
+
 // New returns the kind.
-func New() kind.Kind {
-	return kind.Kind{
+func New() *kind.Kind {
+	return &kind.Kind{
 		Name:          failure.PythonCode,
 		Recognise:     func(span ptrace.Span) bool { return codeOf(span) != "" },
 		Read:          func(span ptrace.Span) (*payload.Call, payload.Reason) { return callOf(strings.Clone(codeOf(span))) },
 		ForeignFrames: true,
+		TakesSeed:     true,
+		Parts:         func(jsontree.Object) []string { return []string{"files", "code"} },
+		Files:         files,
+		Flags:         func(jsontree.Object) string { return " --allow-side-effects" },
+		Head: func(h kind.Head, spec jsontree.Object) {
+			h.List("code", strings.Split(strings.Trim(kind.Member(spec, "payload").Text("code"), "\n"), "\n"), kind.MaxHeadLines-1)
+		},
 	}
 }
 

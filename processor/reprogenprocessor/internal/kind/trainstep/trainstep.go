@@ -3,7 +3,9 @@
 package trainstep
 
 import (
+	"embed"
 	"slices"
+	"strings"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
@@ -13,9 +15,20 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/snapshot"
 )
 
+//go:embed script/*.py.tmpl
+var files embed.FS
+
 // New returns the kind.
-func New() kind.Kind {
-	return kind.Kind{Name: failure.TrainStep, FromFailure: fromFailure}
+func New() *kind.Kind {
+	return &kind.Kind{
+		Name:        failure.TrainStep,
+		FromFailure: fromFailure,
+		Parts:       func(jsontree.Object) []string { return []string{"files", "train"} },
+		Files:       files,
+		Gates:       []kind.Gate{kind.AllowedCommands},
+		Flags:       flags,
+		Head:        head,
+	}
 }
 
 // Attributes of a process.
@@ -113,4 +126,29 @@ func textOf(f *failure.Failure, key string) string {
 		return text
 	}
 	return f.Resource.Text(key)
+}
+
+// attrCheckpoint is where the training began.
+const attrCheckpoint = "repro.checkpoint.uri"
+
+func flags(spec jsontree.Object) string {
+	if _, began := kind.Member(spec, "training").Lookup(attrCheckpoint); began {
+		return " --script FILE --checkpoint PATH"
+	}
+	return " --script FILE"
+}
+
+// head writes the command.
+func head(h kind.Head, spec jsontree.Object) {
+	command, _ := kind.Member(spec, "payload").Lookup("command")
+	words, _ := command.(jsontree.Array)
+	texts := make([]string, 0, len(words))
+	for _, w := range words {
+		word, _ := w.(string)
+		texts = append(texts, word)
+	}
+	h.Add("command", strings.Join(texts, " "))
+	if checkpoint := kind.Member(spec, "training").Text(attrCheckpoint); checkpoint != "" {
+		h.Add("began with", checkpoint)
+	}
 }

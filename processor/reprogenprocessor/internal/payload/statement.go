@@ -1,4 +1,4 @@
-package artifact
+package payload
 
 import (
 	"cmp"
@@ -11,16 +11,12 @@ import (
 // with.
 const parameterPrefix = "db.query.parameter."
 
-// IsStatement reports whether attributes are those of a database's statement,
-// by the names of the semantic conventions and those from before 1.26.
-func IsStatement(a jsontree.Object) bool {
-	return strings.TrimSpace(cmp.Or(a.Text("db.query.text"), a.Text("db.statement"))) != ""
-}
-
-// statementOf returns a database's statement with its parameters and what is
-// known of the database, or nil. It is shown to a person, and never run.
-func statementOf(a jsontree.Object) jsontree.Object {
-	if !IsStatement(a) {
+// StatementOf returns a database's statement with its parameters and what is known
+// of the database, or nil, by the names of the semantic conventions and those from
+// before 1.26. It is shown to a person, and never run.
+func StatementOf(a jsontree.Object) jsontree.Object {
+	query := cmp.Or(a.Text("db.query.text"), a.Text("db.statement"))
+	if strings.TrimSpace(query) == "" {
 		return nil
 	}
 	parameters := jsontree.Object{}
@@ -34,7 +30,7 @@ func statementOf(a jsontree.Object) jsontree.Object {
 		"address", cmp.Or(a.Text("server.address"), a.Text("net.peer.name")),
 		"database", cmp.Or(a.Text("db.namespace"), a.Text("db.name")),
 		"code", a.Text("db.response.status_code"),
-		"query", cmp.Or(a.Text("db.query.text"), a.Text("db.statement")),
+		"query", query,
 		"parameters", parameters,
 	)
 }
