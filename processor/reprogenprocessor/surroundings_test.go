@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -174,7 +175,10 @@ func TestWhichGPUs(t *testing.T) {
 			}
 			w.send(td)
 			w.pass(time.Second)
-			gpus := readTrace(t, onlyArtifact(t, w.cfg)).GPUs
+			artifact := onlyArtifact(t, w.cfg)
+			gpus := readTrace(t, artifact).GPUs
+			unknown := len(gpus) > 0 && len(gpus[0].Workloads) > 0 && strings.Contains(name, "not joined")
+			assert.Equal(t, unknown, strings.Contains(text(t, artifact, "report.md"), "no workload is joined to a run"))
 			if tc.none {
 				assert.Empty(t, gpus)
 				return

@@ -29,7 +29,7 @@ var reasons = map[string]string{
 	"statement":           "the span is that of a database's statement, and no script runs statements",
 	"unwanted":            "the client asks that nothing of it be replayed (`repro.kind`)",
 	"unsafe_output":       "the recorded call could not be written safely",
-	"too_large":           "the recorded call would make the artefact too large",
+	"too_large":           "the recorded call would make the artifact too large",
 }
 
 // flagsFor returns the flags without which the script refuses to run. Capital
@@ -93,7 +93,7 @@ func reportOf(f *failure.Failure, k *kind.Kind, spec jsontree.Object, redactor *
 		fence(&b, "Payload", string(jsontree.EncodeIndent(call)))
 	}
 	if ref := member(spec, "payload_ref"); ref != nil {
-		b.WriteString("## Call\n\nThe recorded call is not part of this artefact; the collector did not fetch it.\n\n")
+		b.WriteString("## Call\n\nThe recorded call is not part of this artifact; the collector did not fetch it.\n\n")
 		fence(&b, "Where its client put it", string(jsontree.EncodeIndent(ref)))
 	}
 	if statement := member(spec, "statement"); statement != nil {

@@ -116,7 +116,7 @@ func seedOf(k *kind.Kind, training jsontree.Object) any {
 }
 
 // refOf says where a payload lies. Its hash is what it is known by there; no
-// part of the payload is in the artefact.
+// part of the payload is in the artifact.
 func refOf(r *payload.Remote) jsontree.Object {
 	ref := jsontree.Of("uri", r.URI, "sha256", r.SHA256)
 	if r.Size >= 0 {
