@@ -114,15 +114,14 @@ func TestDashboardsOfFaults(t *testing.T) {
 			"service::pipelines::logs/refused":          refused,
 			"exporters::prometheus::metric_expiration":  "5s",
 
-			"processors::ml_enrich::min_duration":           "1m",
-			"processors::ml_guard/identities::identities":   map[string]any{"limits": map[string]any{"run": 1}},
-			"connectors::ml_metrics::max_series":            400,
-			"connectors::ml_metrics::max_runs":              2,
-			"processors::repro_gen::sibling_wait":           "0s",
-			"processors::repro_gen::rate_limit::per_minute": 60,
-			"processors::repro_gen::rate_limit::burst":      6,
-			"processors::repro_gen::retention::artifacts":   1,
-			"processors::repro_gen::min_free_bytes":         0,
+			"processors::ml_enrich::min_duration":             "1m",
+			"processors::ml_guard/identities::identities":     map[string]any{"limits": map[string]any{"run": 1}},
+			"connectors::ml_metrics::max_series":              400,
+			"connectors::ml_metrics::max_runs":                2,
+			"processors::repro_gen::sibling_wait":             "0s",
+			"processors::repro_gen::artifacts_per_minute":     6,
+			"processors::repro_gen::retention::max_artifacts": 1,
+			"processors::repro_gen::min_free_bytes":           0,
 		},
 	})
 	collector.AwaitHealthy(t)

@@ -43,12 +43,10 @@ func written(t *testing.T, cfg *Config) string {
 	var b strings.Builder
 	for _, a := range artifacts(t, cfg) {
 		name := filepath.Base(a)
-		script := text(t, a, "repro.py")
-		_, spec, _ := strings.Cut(script, "r'''\n")
-		spec, _, _ = strings.Cut(spec, "\n'''")
+		head, spec := scriptText(t, a)
 		group := filepath.Base(filepath.Dir(a))
 		for _, part := range []struct{ file, content string }{
-			{"repro.py: SPEC_TEXT", spec}, {"trace.json", text(t, a, "trace.json")}, {"report.md", text(t, a, "report.md")},
+			{"repro.py: SPEC_TEXT", head + spec + "\n"}, {"trace.json", text(t, a, "trace.json")}, {"report.md", text(t, a, "report.md")},
 		} {
 			b.WriteString("=== " + group + "/TIME" + name[16:] + "/" + part.file + "\n")
 			for line := range strings.Lines(part.content) {

@@ -47,9 +47,7 @@ func TestRecordings(t *testing.T) {
 func reproductions(t *testing.T, cfg *Config) string {
 	var all []string
 	for _, a := range artifacts(t, cfg) {
-		_, spec, found := strings.Cut(text(t, a, "repro.py"), "r'''\n")
-		require.True(t, found, "a script without a specification")
-		spec, _, _ = strings.Cut(spec, "\n'''")
+		_, spec := scriptText(t, a)
 		var s struct {
 			Kind   string
 			Reason string
@@ -86,7 +84,9 @@ func reproductions(t *testing.T, cfg *Config) string {
 		case s.Payload.Request.Messages != nil:
 			fmt.Fprintf(&b, "    asks: %s with %d messages\n", s.Payload.Request.Model, len(s.Payload.Request.Messages))
 		default:
-			fmt.Fprintf(&b, "    calls: %s.%s with %d bytes of arguments\n", s.Payload.Module, s.Payload.Function, len(s.Payload.Args))
+			var args bytes.Buffer
+			require.NoError(t, json.Compact(&args, s.Payload.Args))
+			fmt.Fprintf(&b, "    calls: %s.%s with %d bytes of arguments\n", s.Payload.Module, s.Payload.Function, args.Len())
 		}
 		fmt.Fprintf(&b, "    lossy: %t\n    redacted: %d\n", s.Lossy, len(s.Redacted))
 		all = append(all, b.String())

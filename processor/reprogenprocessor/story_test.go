@@ -61,9 +61,9 @@ func TestEnrichWindow(t *testing.T) {
 	w.span(leaf)
 	w.pass(10 * time.Second)
 	w.pass(30 * time.Minute)
-	held, _ := w.traces.recorder.book.sizes()
+	held := w.traces.recorder.incidents.Sizes().Traces
 	assert.Zero(t, held)
-	assert.Zero(t, w.traces.recorder.book.bytes, "all that was kept is given back")
+	assert.Zero(t, w.traces.recorder.incidents.Sizes().Bytes, "all that was kept is given back")
 	w.unfailed(failedCall{name: "root", span: 1})
 	w.pass(time.Minute)
 	assert.False(t, readTrace(t, onlyArtifact(t, w.cfg)).Complete)
@@ -88,7 +88,7 @@ func TestArtifactThatWasRemoved(t *testing.T) {
 // the last ones first.
 func TestTraceAround(t *testing.T) {
 	cfg := waitingConfig(t)
-	cfg.Traces.SpansPerTrace = 5
+	cfg.limits.spans = 5
 	w := newWorld(t, cfg)
 	td := ptrace.NewTraces()
 	leaf := mean()
@@ -115,7 +115,7 @@ func TestTraceAround(t *testing.T) {
 	assert.True(t, trace.Truncated)
 }
 
-// TestChoiceAcrossBatches: which spans get an artefact when a trace arrives in
+// TestChoiceAcrossBatches: which spans get an artifact when a trace arrives in
 // pieces, in any order.
 func TestChoiceAcrossBatches(t *testing.T) {
 	parent := failedCall{name: "parent", span: 1, errorType: "ValueError", message: "broken"}
@@ -152,7 +152,7 @@ func TestChoiceAcrossBatches(t *testing.T) {
 			}
 			slices.Sort(got)
 			assert.Equal(t, tc.want, got)
-			assert.Zero(t, w.traces.recorder.reserved.Load())
+			assert.Zero(t, w.traces.recorder.reserved())
 		})
 	}
 }
@@ -232,7 +232,7 @@ func TestOneCallTwoErrorSpans(t *testing.T) {
 }
 
 // TestRanks: of a job's ranks that fail together the earliest has the
-// artefact, and it lists the others.
+// artifact, and it lists the others.
 func TestRanks(t *testing.T) {
 	rank := func(n int, second int64, errorType string) ptrace.Traces {
 		f := failedCall{name: "step", trace: byte(n + 1), errorType: errorType, message: "x"}
@@ -269,7 +269,7 @@ func TestRanks(t *testing.T) {
 			require.Len(t, g, 1)
 			assert.Equal(t, "torch.OutOfMemoryError", g[0].Type)
 			assert.Equal(t, []string{"3"}, g[0].Ranks)
-			assert.Zero(t, w.traces.recorder.reserved.Load())
+			assert.Zero(t, w.traces.recorder.reserved())
 		})
 	}
 
