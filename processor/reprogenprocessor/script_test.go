@@ -11,12 +11,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/open-telemetry/opentelemetry-collector-contrib/pkg/golden"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/confmap/confmaptest"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/golden"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 )
@@ -105,8 +105,7 @@ func TestHeadOfEveryGoldenCase(t *testing.T) {
 			sub, err := cm.Sub(component.MustNewID("repro_gen").String())
 			require.NoError(t, err)
 			require.NoError(t, sub.Unmarshal(cfg))
-			input, err := golden.ReadTraces(filepath.Join(folder, "input.yaml"))
-			require.NoError(t, err)
+			input := golden.ReadTraces(t, filepath.Join(folder, "case.txt"))
 			produce(t, cfg, input)
 			for _, artifact := range artifacts(t, cfg) {
 				requireHead(t, artifact)
