@@ -104,7 +104,7 @@ func draft(p page, l layout) []string {
 	if len(s.requests) > 0 && !l.compact {
 		section("TOKENS PER SECOND of each request, mean of the new ones", requestsTable(s.requests, l), len(s.requests))
 	}
-	section("GPUS and what runs on them   joined by: the rule that tied GPU and run, process: its own environment",
+	section("GPUS and what runs on them   joined by: the rule that matched GPU and run; process: its environment names the run",
 		gpusTable(s.gpus, l), len(s.gpus))
 	if s.dropped > 0 {
 		lines = append(lines, fmt.Sprintf("note: %d series beyond the limit of %d are not shown", s.dropped, maxSeries))
@@ -292,7 +292,7 @@ func failureLines(p page, width int) []string {
 		message += ": " + printable(f.message)
 	}
 	if f.groups > 1 {
-		facts += fmt.Sprintf("; %d different ones have files", f.groups)
+		facts += fmt.Sprintf("; %d different failures have files", f.groups)
 	}
 	command := "  reproduce it with"
 	if f.kind == kindContext {

@@ -42,7 +42,7 @@ func TestTroubles(t *testing.T) {
 		},
 		"a folder that is not private": {
 			env:  []string{"OTELCOL_ML_REPRO_DIR=" + shared},
-			page: "| `repro_gen` and its `directory` |", says: shared,
+			page: "| `\"directory\": \"…\"` of `repro_gen` |", says: `"directory": "` + shared + `"`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
