@@ -19,12 +19,6 @@ import (
 // signal has the names of OTLP's JSON for a signal, and the word of its lines.
 type signal struct{ name, resources, scopes, items, word string }
 
-var (
-	traces  = signal{"traces", "resourceSpans", "scopeSpans", "spans", "span"}
-	metrics = signal{"metrics", "resourceMetrics", "scopeMetrics", "metrics", "metric"}
-	logs    = signal{"logs", "resourceLogs", "scopeLogs", "logRecords", "log"}
-)
-
 // object is a message of OTLP as JSON. A key of it is the field's name; where
 // a line shows the fields of a message within it, the key is the path.
 type object = map[string]any
@@ -96,14 +90,15 @@ func take(o object, field string) []object {
 }
 
 type writer struct {
-	base time.Time
-	// Not for what is read again: some components look at the order of points, of
-	// spans and of attributes.
-	sorts, sortsAttributes bool
+	base    time.Time
+	metrics bool
+	// keepsOrder is for what is read again: some components look at the order of
+	// points and attributes.
+	keepsOrder bool
 }
 
 func write(s signal, request object, keepsOrder bool) string {
-	w := writer{base: time.Unix(0, 0), sorts: s == metrics && !keepsOrder, sortsAttributes: !keepsOrder}
+	w := writer{base: time.Unix(0, 0), metrics: s == metrics.signal, keepsOrder: keepsOrder}
 	first := earliest(request, math.MaxInt64)
 	head := s.name
 	if first != math.MaxInt64 {
@@ -115,7 +110,7 @@ func write(s signal, request object, keepsOrder bool) string {
 		return w.line("resource", resource) + w.blocks(scopes, func(scope object) string {
 			items := take(scope, s.items)
 			return w.line("scope", scope) + w.blocks(items, func(item object) string {
-				if s != metrics {
+				if s != metrics.signal {
 					return w.line(s.word, item)
 				}
 				return w.metric(item)
@@ -255,7 +250,7 @@ func earliest(value any, before int64) int64 {
 	return before
 }
 
-// blocks returns the lines of messages. What is added stands last, and is sorted.
+// blocks returns the lines of messages, what is added last.
 func (w *writer) blocks(of []object, block func(object) string) string {
 	kept, added := []string{}, []string{}
 	for _, o := range of {
@@ -264,16 +259,18 @@ func (w *writer) blocks(of []object, block func(object) string) string {
 			continue
 		}
 		delete(o, "mark")
-		before := *w
-		w.sorts, w.sortsAttributes = true, true
+		before := w.keepsOrder
+		w.keepsOrder = false
 		lines := strings.TrimSuffix(block(o), "\n")
-		*w = before
+		w.keepsOrder = before
 		added = append(added, "+"+strings.ReplaceAll(lines, "\n", "\n+")+"\n")
 	}
-	if w.sorts {
-		slices.Sort(kept)
+	if w.metrics {
+		slices.Sort(added)
+		if !w.keepsOrder {
+			slices.Sort(kept)
+		}
 	}
-	slices.Sort(added)
 	return strings.Join(kept, "") + strings.Join(added, "")
 }
 
@@ -412,7 +409,7 @@ func word(name string) string {
 func (w *writer) attributes(v any) string {
 	of := take(object{"": v}, "")
 	part := func(o object, field string) string { text, _ := o[field].(string); return text }
-	if w.sortsAttributes {
+	if !w.keepsOrder {
 		slices.SortStableFunc(of, func(x, y object) int { return cmp.Compare(part(x, "key"), part(y, "key")) })
 	}
 	all := make([]string, len(of))
