@@ -38,7 +38,7 @@ var wide = func() map[string]bool {
 		pkg_resources pkgutil platform plistlib pluggy polars poplib posix posixpath prefect profile
 		pstats psutil psycopg psycopg2 pty pwd py_compile pyarrow pydantic pydantic_settings pydoc pytest
 		pytorch_lightning ray readline reprlib requests resource rlcompleter rq ruamel runpy sacred
-		safetensors sched scipy scrapy sentence_transformers setuptools sh shelve shlex shutil
+		safetensors sched scipy scrapy setuptools sh shelve shlex shutil
 		signal site sitecustomize skimage sklearn smolagents smtpd smtplib snakemake socket
 		socketserver spacy spwd sqlalchemy sqlite3 srsly ssl stevedore streamlit string submitit
 		subprocess sympy symtable sys sysconfig tarfile telnetlib tempfile tensorboard tensorflow
