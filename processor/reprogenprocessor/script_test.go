@@ -263,7 +263,7 @@ for name, code, printed in json.load(sys.stdin):
 	cmd := exec.Command(pythons(t)[0].path, "-c", program)
 	cmd.Stdin = strings.NewReader(string(in))
 	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, "%s", cut(string(out), 4096))
+	require.NoError(t, err, "%s", attr.Cut(string(out), 4096))
 	assert.Equal(t, len(checks), strings.Count(string(out), "\n"))
 }
 
