@@ -66,6 +66,7 @@ type recorder struct {
 	kinds        kind.Registry
 	history      *fairness.History
 	detector     detect.Detector
+	failedTraces detect.Filter // the traces of incidents
 	groups       *group.Counters
 	incidents    *incident.Tracker
 	queue        *incident.Queue
@@ -115,7 +116,7 @@ func newRecorder(cfg *Config, kinds []newKind, id component.ID, set component.Te
 		abort:     make(chan struct{}),
 		done:      make(chan struct{}),
 	}
-	if r.incidents, err = incident.NewTracker(cfg.incidents(), r.kinds, history); err != nil {
+	if r.incidents, err = incident.NewTracker(cfg.incidents(), r.kinds, history, &r.failedTraces); err != nil {
 		return nil, err
 	}
 	if r.groups, err = group.NewCounters(cfg.groups(), history); err != nil {
@@ -128,7 +129,7 @@ func newRecorder(cfg *Config, kinds []newKind, id component.ID, set component.Te
 		return nil, err
 	}
 	r.detector = detect.Detector{
-		Kinds: r.kinds, History: history, MayBelong: r.incidents.MayHave,
+		Kinds: r.kinds, History: history, Failed: &r.failedTraces,
 		Step: r.surroundings.NoteStep, XID: r.surroundings.NoteXID,
 	}
 	r.closeStop = sync.OnceFunc(func() { close(r.stop) })

@@ -46,11 +46,13 @@ func TestPartsFollowThePayload(t *testing.T) {
 	}{
 		"plain values": {emptyMean(), 900, []string{"class Tensor", "frombuffer", "base64", "__needs_ref__", "import http.client", "--device", "--base-url", `"--set", type`, "def fits", "def holds", "APPLICABLE"},
 			[]string{"--env-diff", "class Landlock", "addaudithook"}},
+		"a class's method": {failedCall{payload: call("datetime", "date.fromisoformat", `["x"]`, "{}"), attrs: map[string]any{"process.runtime.version": "3.12.1"}}, 900,
+			[]string{"class Tensor"}, []string{"__mro__"}},
 		"a tuple":  {failedCall{payload: call("math", "dist", `[{"__type__":"tuple","elements":[1]}]`, "{}")}, 1000, []string{"class Tensor", "frombuffer"}, []string{"base64"}},
 		"an array": {failedCall{payload: call("math", "dist", "["+array+"]", "{}")}, 1200, []string{"import torch", "torch.frombuffer"}, []string{"numpy.frombuffer", "--device"}},
 		"a tensor": {failedCall{payload: call("math", "dist", "["+tensor("tensor", "float32", "[2]", "null", "")+"]", "{}")}, 1250, []string{"numpy.frombuffer"}, []string{"torch.frombuffer"}},
 		"a secret": {failedCall{payload: call("math", "dist", "[]", `{"password":"hunter2hunter2"}`)}, 1000, nil, []string{"--set"}},
-		"a variable": {failedCall{payload: call("math", "dist", "[]", "{}"), attrs: map[string]any{"repro.env.OMP_NUM_THREADS": "1"}}, 930, nil,
+		"a variable": {failedCall{payload: call("math", "dist", "[]", "{}"), attrs: map[string]any{"repro.env.OMP_NUM_THREADS": "1"}}, 900, nil,
 			[]string{"APPLICABLE"}},
 		"a NaN":          {failedCall{payload: call("math", "dist", "[]", "{}"), attrs: map[string]any{"repro.trigger": "nan"}}, 920, nil, []string{"def holds"}},
 		"nothing at all": {failedCall{errorType: "ValueError", message: "x"}, 250, []string{"subprocess.Popen", "sys.addaudithook(", "class Landlock", "hmac"}, []string{"--info"}},
@@ -231,6 +233,37 @@ func TestPlainCodeIsWhole(t *testing.T) {
 	assert.Equal(t, 500, strings.Count(printed, "x = 1\n"))
 	assert.Contains(t, printed, "# The code has 501 lines, and all of them follow.\n")
 	assert.Less(t, strings.Count(printed, "\n"), 541)
+}
+
+// TestPlainOfHostileCode: what is printed is the recorded code and nothing
+// else, and a terminal can show it.
+func TestPlainOfHostileCode(t *testing.T) {
+	const program = `
+import ast, json, sys
+for name, code, printed in json.load(sys.stdin):
+    assert all(c == "\n" or " " <= c <= "~" for c in printed), name
+    lines = printed.split("\n")
+    assert lines[4].startswith("# The code has ") and all(line.startswith("#") for line in lines[:5]), (name, lines)
+    if all(c == "\n" or " " <= c <= "~" for c in code):
+        assert "\n".join(lines[5:]) == code + "\n", name
+    else:
+        statement, = ast.parse(printed).body
+        assert ast.unparse(statement.value.func) == "exec" and ast.literal_eval(statement.value.args[0].args[0]) == code, name
+    print(name)
+`
+	var checks [][3]string
+	for _, name := range slices.Sorted(maps.Keys(hostile)) {
+		code := strings.ToValidUTF8(strings.ReplaceAll(hostile[name], "CANARY", "'/nowhere/at/all'"), "?")
+		printed, _ := plainOf(t, script(t, generated(code, "ValueError: "+code)), 0, "--allow-side-effects")
+		checks = append(checks, [3]string{name, code, printed})
+	}
+	in, err := json.Marshal(checks)
+	require.NoError(t, err)
+	cmd := exec.Command(pythons(t)[0].path, "-c", program)
+	cmd.Stdin = strings.NewReader(string(in))
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", attr.Cut(string(out), 4096))
+	assert.Equal(t, len(checks), strings.Count(string(out), "\n"))
 }
 
 // TestPlainTensors builds tensors like those of the call.

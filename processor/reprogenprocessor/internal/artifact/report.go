@@ -44,7 +44,6 @@ func flagsFor(k *kind.Kind, spec jsontree.Object) string {
 // reportOf returns report.md, the text of an issue. It takes its values from
 // the redacted spec, and puts each into a fence that it cannot leave.
 func reportOf(f *failure.Failure, k *kind.Kind, spec jsontree.Object, redactor *redact.Redactor) []byte {
-	expect := member(spec, "expect")
 	source := member(spec, "source")
 	var b strings.Builder
 	b.WriteString("# Reproduction of a failure\n\n")
@@ -66,40 +65,8 @@ func reportOf(f *failure.Failure, k *kind.Kind, spec jsontree.Object, redactor *
 		fmt.Fprintf(&b, "Nothing can be replayed: %s.\n`python3 repro.py` shows what is known and exits 5.\n\n", reasons[string(f.Reason)])
 	}
 
-	b.WriteString("## Error\n\n")
-	fence(&b, "Type", expect.Text("type"))
-	fence(&b, "Message", expect.Text("message"))
-	fence(&b, "Message, what of it is the program's own", expect.Text("message_template"))
-	fence(&b, "Stack trace", redactor.Text("report.stack", f.Error.Stack))
-	if found := member(spec, "diagnosis"); found != nil {
-		b.WriteString("## What the message says\n\n")
-		fence(&b, "Read from it", string(jsontree.EncodeIndent(found)))
-	}
-	for _, section := range [...]struct{ title, key, about string }{
-		{"GPUs", "gpus", "As they were last read before the failure"},
-		{"Last steps", "steps", "The rank furthest behind first"},
-	} {
-		if lines, ok := spec.Lookup(section.key); ok {
-			b.WriteString("## " + section.title + "\n\n")
-			fence(&b, section.about, linesOf(lines))
-		}
-	}
-	if len(f.Ranks) > 0 {
-		b.WriteString("## Other ranks\n\n")
-		fence(&b, "The earliest first", string(jsontree.EncodeIndent(rankTrees(f.Ranks, redactor))))
-	}
-	if call, ok := spec.Lookup("payload"); ok && call != nil {
-		b.WriteString("## Call\n\n")
-		fence(&b, "Payload", string(jsontree.EncodeIndent(call)))
-	}
-	if ref := member(spec, "payload_ref"); ref != nil {
-		b.WriteString("## Call\n\nThe recorded call is not part of this artifact; the collector did not fetch it.\n\n")
-		fence(&b, "Where its client put it", string(jsontree.EncodeIndent(ref)))
-	}
-	if statement := member(spec, "statement"); statement != nil {
-		b.WriteString("## Statement\n\n" + byHand)
-		fence(&b, "What was sent to the database", string(jsontree.EncodeIndent(statement)))
-	}
+	reportError(&b, f, spec, redactor)
+	reportCall(&b, spec)
 	b.WriteString("## Where\n\n")
 	fence(&b, "Service", source.Text("service"))
 	fence(&b, "Span", source.Text("span"))
@@ -121,7 +88,50 @@ func reportOf(f *failure.Failure, k *kind.Kind, spec jsontree.Object, redactor *
 	return []byte(b.String())
 }
 
-// byHand says how a person runs a recorded statement.
+// reportError writes what went wrong and what was around it.
+func reportError(b *strings.Builder, f *failure.Failure, spec jsontree.Object, redactor *redact.Redactor) {
+	expect := member(spec, "expect")
+	b.WriteString("## Error\n\n")
+	fence(b, "Type", expect.Text("type"))
+	fence(b, "Message", expect.Text("message"))
+	fence(b, "Message, what of it is the program's own", expect.Text("message_template"))
+	fence(b, "Stack trace", redactor.Text("report.stack", f.Error.Stack))
+	if found := member(spec, "diagnosis"); found != nil {
+		b.WriteString("## What the message says\n\n")
+		fence(b, "Read from it", string(jsontree.EncodeIndent(found)))
+	}
+	for _, section := range [...]struct{ title, key, about string }{
+		{"GPUs", "gpus", "As they were last read before the failure"},
+		{"Last steps", "steps", "The rank furthest behind first"},
+	} {
+		if lines, ok := spec.Lookup(section.key); ok {
+			b.WriteString("## " + section.title + "\n\n")
+			fence(b, section.about, linesOf(lines))
+		}
+	}
+	if len(f.Ranks) > 0 {
+		b.WriteString("## Other ranks\n\n")
+		fence(b, "The earliest first", string(jsontree.EncodeIndent(rankTrees(f.Ranks, redactor))))
+	}
+}
+
+// reportCall writes what failed.
+func reportCall(b *strings.Builder, spec jsontree.Object) {
+	if call, ok := spec.Lookup("payload"); ok && call != nil {
+		b.WriteString("## Call\n\n")
+		fence(b, "Payload", string(jsontree.EncodeIndent(call)))
+	}
+	if ref := member(spec, "payload_ref"); ref != nil {
+		b.WriteString("## Call\n\nThe recorded call is not part of this artifact; the collector did not fetch it.\n\n")
+		fence(b, "Where its client put it", string(jsontree.EncodeIndent(ref)))
+	}
+	if statement := member(spec, "statement"); statement != nil {
+		b.WriteString("## Statement\n\n" + byHand)
+		fence(b, "What was sent to the database", string(jsontree.EncodeIndent(statement)))
+	}
+}
+
+// byHand is how a person runs a recorded statement.
 const byHand = "No script runs it. To run it by hand, read it first, connect to a copy of the database\n" +
 	"as a role that may only read, and put the statement between these two, so that it\n" +
 	"changes no rows (functions that it calls may do more than a transaction holds):\n\n" +

@@ -78,7 +78,7 @@ func checkScript(script []byte, maxBytes int) error {
 }
 
 // maxLine is the length up to which shortened joins two lines.
-const maxLine = 130
+const maxLine = 138
 
 var (
 	blockStart = regexp.MustCompile(`^ *(if|elif|else|for|while|try|except|finally|with|def)\b.*:$`)
@@ -110,10 +110,14 @@ func shortened(part string) []byte {
 	b := []byte(keep)
 	for i := 0; i < len(out); i++ {
 		line := out[i]
-		if i+1 < len(out) && blockStart.MatchString(line) && indent(out[i+1]) == indent(line)+4 && !compound.MatchString(out[i+1]) &&
+		start, comment, _ := strings.Cut(line, "  #")
+		if i+1 < len(out) && blockStart.MatchString(start) && indent(out[i+1]) == indent(line)+4 && !compound.MatchString(out[i+1]) &&
 			len(line)+1+len(strings.TrimSpace(out[i+1])) <= maxLine && (i+2 == len(out) || indent(out[i+2]) <= indent(line)) {
 			i++
-			line += " " + strings.TrimSpace(out[i])
+			line = start + " " + strings.TrimSpace(out[i])
+			if comment != "" {
+				line += "  #" + comment
+			}
 		}
 		b = append(append(b, line...), '\n')
 	}

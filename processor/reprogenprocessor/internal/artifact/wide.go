@@ -1,6 +1,10 @@
 package artifact
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
 
 // wide lists the packages that hold shells, loaders, writers and evaluators
 // under plain names, or functions that call what a configuration names. An
@@ -26,7 +30,7 @@ var wide = func() map[string]bool {
 		keras kfp kubernetes langchain langchain_community langchain_core langchain_experimental langgraph
 		lib2to3 lightning lightning_fabric lightning_utilities linecache litellm llama_cpp llama_index
 		llamafactory llmcompressor lmdeploy logging loky luigi lxml lzma mailbox mako marshal matplotlib
-		megatron metaflow mindspore ml_collections mlflow mmaction mmap mmcls mmcv mmdeploy mmdet mmengine
+		metaflow mindspore ml_collections mmaction mmap mmcls mmcv mmdeploy mmdet mmengine
 		mmocr mmpose mmpretrain mmrazor mmrotate mmseg modulefinder msvcrt multiprocess multiprocessing
 		nbclient nbconvert nemo netrc networkx nltk nntplib nox nt ntpath numba numexpr numpy omegaconf
 		onnx onnxruntime openai operator optparse optuna orbax os outlines paddle paddlenlp pandas
@@ -34,17 +38,19 @@ var wide = func() map[string]bool {
 		pkg_resources pkgutil platform plistlib pluggy polars poplib posix posixpath prefect profile
 		pstats psutil psycopg psycopg2 pty pwd py_compile pyarrow pydantic pydantic_settings pydoc pytest
 		pytorch_lightning ray readline reprlib requests resource rlcompleter rq ruamel runpy sacred
-		safetensors sched scipy scrapy sentence_transformers setuptools sglang sh shelve shlex shutil
-		signal site sitecustomize skimage sklearn smolagents smtpd smtplib snakemake snakepit socket
+		safetensors sched scipy scrapy setuptools sh shelve shlex shutil
+		signal site sitecustomize skimage sklearn smolagents smtpd smtplib snakemake socket
 		socketserver spacy spwd sqlalchemy sqlite3 srsly ssl stevedore streamlit string submitit
 		subprocess sympy symtable sys sysconfig tarfile telnetlib tempfile tensorboard tensorflow
 		tensorflow_datasets tensorflow_hub tensorrt tensorrt_llm test thinc threading timeit timm tkinter
-		tokenizers torch torch_geometric torchaudio torchrec torchtitan torchtune torchvision torchx
-		tornado tox trace tracemalloc traitlets transformers triton trl tty turtle turtledemo twisted
-		typer typing ultralytics unittest unsloth urllib urllib3 usercustomize uu uuid uvicorn venv vllm
+		tokenizers torch torch_geometric torchaudio torchrec torchtune torchvision torchx
+		tornado tox trace tracemalloc traitlets triton trl tty turtle turtledemo twisted
+		typer typing ultralytics unittest unsloth urllib urllib3 usercustomize uu uuid uvicorn venv
 		wandb warnings wave weakref webbrowser wheel wsgiref xarray xgboost xml xmlrpc yaml zenml zipapp
-		zipfile zipimport zmq zope
-	`) {
+		zipfile zipimport zmq zope`) {
+		names[name] = true
+	}
+	for _, name := range mlattr.Packages() {
 		names[name] = true
 	}
 	return names

@@ -25,8 +25,8 @@ const (
 type Detector struct {
 	Kinds   kind.Registry
 	History *fairness.History
-	// MayBelong reports whether a trace may be one that failed before.
-	MayBelong func(pcommon.TraceID) bool
+	// Failed has the traces that failed before.
+	Failed *Filter
 	// Step is called with the span of each scope that ended last, of those that
 	// are steps of a run.
 	Step func(span ptrace.Span, resource pcommon.Resource)
@@ -82,7 +82,7 @@ func (d *Detector) scope(b *Batch, resource pcommon.Resource, ss ptrace.ScopeSpa
 	step, ended := -1, pcommon.Timestamp(0)
 	for k := range spans.Len() {
 		span := spans.At(k)
-		mayBelong := d.MayBelong(span.TraceID())
+		mayBelong := d.Failed.MayHave(span.TraceID())
 		b.MayBelong = b.MayBelong || mayBelong
 		found := signsOf(span)
 		succeeded = succeeded || found&signFailed == 0

@@ -93,6 +93,15 @@ const (
 	signStep
 )
 
+// correlationLengths has a bit for the length of each key of a correlation, which
+// saves nearly all attributes a call.
+var correlationLengths = func() (lengths uint64) {
+	for _, key := range mlattr.Calls().Correlation {
+		lengths |= 1 << (len(key) % 64)
+	}
+	return lengths
+}()
+
 // Failed reports whether a span failed.
 func Failed(span ptrace.Span) bool { return signsOf(span)&signFailed != 0 }
 
@@ -127,7 +136,7 @@ func signsOf(span ptrace.Span) signs {
 		case mlattr.EpochEnd:
 			ended = v.Type() == pcommon.ValueTypeBool && v.Bool()
 		default:
-			if mlattr.IsCorrelation(k) {
+			if correlationLengths>>(len(k)%64)&1 != 0 && mlattr.IsCorrelation(k) {
 				found |= signCorrelated
 			}
 		}

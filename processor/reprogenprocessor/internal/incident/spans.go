@@ -22,7 +22,7 @@ func (tr *Tracker) AddSpans(td ptrace.Traces) (late int) {
 	for _, rs := range td.ResourceSpans().All() {
 		for _, ss := range rs.ScopeSpans().All() {
 			for _, span := range ss.Spans().All() {
-				if id := span.TraceID(); tr.filter.mayHave(id) && !id.IsEmpty() {
+				if id := span.TraceID(); tr.filter.MayHave(id) && !id.IsEmpty() {
 					found[id] = append(found[id], scoped{span, ss.Scope().Name()})
 				}
 			}

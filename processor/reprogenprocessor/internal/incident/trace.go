@@ -1,9 +1,7 @@
 package incident
 
 import (
-	"encoding/binary"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -132,18 +130,3 @@ func (t *trace) clear() {
 	t.order, t.bytes = nil, 0
 	clear(t.spans)
 }
-
-// filter reports without a lock whether a trace may be one that is kept. It is
-// wrong for few of those that are not.
-type filter struct {
-	slots [4096]atomic.Int32
-}
-
-func (f *filter) slot(id pcommon.TraceID) *atomic.Int32 {
-	mixed := (binary.LittleEndian.Uint64(id[:8]) ^ binary.LittleEndian.Uint64(id[8:])) * 0x9E3779B97F4A7C15
-	return &f.slots[mixed>>52]
-}
-
-func (f *filter) add(id pcommon.TraceID)          { f.slot(id).Add(1) }
-func (f *filter) remove(id pcommon.TraceID)       { f.slot(id).Add(-1) }
-func (f *filter) mayHave(id pcommon.TraceID) bool { return f.slot(id).Load() != 0 }

@@ -37,7 +37,7 @@ type Tracker struct {
 	cfg        Config
 	history    *fairness.History
 	kinds      kind.Registry
-	filter     filter
+	filter     *detect.Filter
 	calls      *Pending[string, Recording]
 	exceptions *Pending[failure.SpanKey, failure.Error]
 
@@ -51,10 +51,10 @@ type Tracker struct {
 	bytes   int64
 }
 
-// NewTracker returns an empty Tracker.
-func NewTracker(cfg Config, kinds kind.Registry, history *fairness.History) (*Tracker, error) {
+// NewTracker returns an empty Tracker. It keeps filter as the set of its traces.
+func NewTracker(cfg Config, kinds kind.Registry, history *fairness.History, filter *detect.Filter) (*Tracker, error) {
 	tr := &Tracker{
-		cfg: cfg, history: history, kinds: kinds,
+		cfg: cfg, history: history, kinds: kinds, filter: filter,
 		waiting: make(map[uint64]*Incident),
 		stale:   make(map[*Incident]struct{}),
 		runs:    make(map[string]*Incident),
@@ -73,10 +73,6 @@ func NewTracker(cfg Config, kinds kind.Registry, history *fairness.History) (*Tr
 	tr.exceptions, err = NewPending[failure.SpanKey, failure.Error](cfg.Traces, cfg.Bytes/4, period, history.Path)
 	return tr, err
 }
-
-// MayHave reports without a lock whether a trace may be kept. It is true for
-// every trace that is.
-func (tr *Tracker) MayHave(id pcommon.TraceID) bool { return tr.filter.mayHave(id) }
 
 func (tr *Tracker) trace(id pcommon.TraceID) *trace {
 	t, _ := tr.traces.Peek(id)
@@ -115,7 +111,7 @@ func (tr *Tracker) keepTrace(i *Incident, now time.Time) {
 		}
 		t = &trace{id: i.trace, origin: i.Failure.SentBy, spans: make(map[pcommon.SpanID]*Span)}
 		tr.traces.Add(i.trace, t)
-		tr.filter.add(i.trace)
+		tr.filter.Add(i.trace)
 	}
 	t.incidents = append(t.incidents, i)
 	t.expires = now.Add(max(tr.cfg.Wait, tr.cfg.Window))
@@ -173,7 +169,7 @@ func (tr *Tracker) drop(t *trace) {
 		delete(tr.stale, i)
 	}
 	tr.traces.Remove(t.id)
-	tr.filter.remove(t.id)
+	tr.filter.Remove(t.id)
 	tr.bytes -= t.bytes
 }
 
