@@ -8,14 +8,10 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/confmap"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
-	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/metadata"
 )
-
-var testID = component.NewID(metadata.Type)
 
 func TestDefaultConfig(t *testing.T) {
 	cfg := createDefaultConfig().(*Config)

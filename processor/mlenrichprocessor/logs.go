@@ -167,6 +167,7 @@ func (c correlator) lookup(records []*record) *correlate.Known {
 	})
 }
 
+// Learns reports for each record whether it gets a key by now.
 func (c correlator) Learns(records []*record) []bool {
 	known := c.lookup(records)
 	learns := make([]bool, len(records))
@@ -176,6 +177,7 @@ func (c correlator) Learns(records []*record) []bool {
 	return learns
 }
 
+// Write adds to each record what is known of it.
 func (c correlator) Write(records []*record) {
 	known := c.lookup(records)
 	var sources correlate.Sources

@@ -4,8 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
@@ -19,15 +17,6 @@ import (
 type clock struct{ at time.Time }
 
 func (c *clock) now() time.Time { return c.at }
-
-func newTestStore(t *testing.T) (*store, *clock) {
-	t.Helper()
-	s, err := newStore(componenttest.NewNopTelemetrySettings(), testID)
-	require.NoError(t, err)
-	c := &clock{at: time.Unix(1_700_000_000, 0)}
-	s.now = c.now
-	return s, c
-}
 
 func TestSelfTelemetry(t *testing.T) {
 	p := startDefault(t)

@@ -23,7 +23,7 @@ type Batch struct {
 	handed []handedDown
 	chain  []int32
 
-	usageSearch
+	usage  usageSearch
 	links  linkSearch
 	epochs epochSearch
 
@@ -212,7 +212,7 @@ func (b *Batch) Reset() bool {
 	b.resources, b.spans, b.traces, b.groups = b.resources[:0], b.spans[:0], b.traces[:0], b.groups[:0]
 	b.earlier, b.handed, b.sets, b.stored = b.earlier[:0], b.handed[:0], b.sets[:0], b.stored[:0]
 	b.storedSets = b.storedSets[:0]
-	b.usageSearch.reset()
+	b.usage.reset()
 	b.links.reset()
 	b.epochs.reset()
 	return true

@@ -307,10 +307,10 @@ func (s *Store) watched(b *Batch) {
 				switch above := aboveAt(list, j); {
 				case above.id != n.id:
 				case above.serves:
-					b.asking = append(b.asking, asking{at, above.service})
+					b.usage.asking = append(b.usage.asking, asking{at, above.service})
 				case above.service == n.service && !n.covered:
 					n.covered = true
-					b.users = append(b.users, at)
+					b.usage.users = append(b.usage.users, at)
 				}
 			}
 		}

@@ -123,14 +123,14 @@ type asking struct {
 func (b *Batch) findUsage(s *Store) {
 	for i := range b.spans {
 		if n := &b.spans[i]; n.uses && n.traceAt != none {
-			b.users = append(b.users, int32(i))
+			b.usage.users = append(b.usage.users, int32(i))
 		}
 	}
 	s.watched(b)
-	for _, at := range b.users {
+	for _, at := range b.usage.users {
 		b.traces[b.spans[at].traceAt].used = true
 	}
-	for _, asked := range b.asking {
+	for _, asked := range b.usage.asking {
 		b.traces[b.spans[asked.at].traceAt].used = true
 	}
 }
@@ -138,11 +138,11 @@ func (b *Batch) findUsage(s *Store) {
 // coverUsage marks the ancestors of what findUsage found, up to the first of
 // another service, and remembers the first that is not in the batch.
 func (b *Batch) coverUsage(s *Store) {
-	for _, user := range b.users {
+	for _, user := range b.usage.users {
 		n := &b.spans[user]
 		for n.parent != (pcommon.SpanID{}) && n.parent != n.id {
 			if n.above == none {
-				b.covering = append(b.covering, covering{n.trace, spanAbove{id: n.parent, service: n.service}})
+				b.usage.covering = append(b.usage.covering, covering{n.trace, spanAbove{id: n.parent, service: n.service}})
 				break
 			}
 			parent := &b.spans[n.above]
@@ -156,20 +156,20 @@ func (b *Batch) coverUsage(s *Store) {
 		}
 	}
 	b.findClients()
-	if len(b.covering) > 0 {
-		s.watch(b.covering)
+	if len(b.usage.covering) > 0 {
+		s.watch(b.usage.covering)
 	}
 }
 
 // findClients searches above each server that used tokens for the first span
 // that did too: its client, unless the service is the server's own.
 func (b *Batch) findClients() {
-	for _, user := range b.users {
+	for _, user := range b.usage.users {
 		if n := &b.spans[user]; n.uses && n.server {
 			b.askAbove(user, n.service)
 		}
 	}
-	for _, asked := range b.asking {
+	for _, asked := range b.usage.asking {
 		if !b.isClient(asked.at, asked.service) {
 			b.askAbove(asked.at, asked.service)
 		}
@@ -183,7 +183,7 @@ func (b *Batch) askAbove(at int32, service uint64) {
 			return
 		}
 		if n.above == none {
-			b.covering = append(b.covering, covering{n.trace, spanAbove{id: n.parent, service: service, serves: true}})
+			b.usage.covering = append(b.usage.covering, covering{n.trace, spanAbove{id: n.parent, service: service, serves: true}})
 			return
 		}
 		if at = n.above; b.isClient(at, service) {
@@ -218,17 +218,17 @@ func (b *Batch) countAnswers(s *Store) {
 	for i := range b.spans {
 		n := &b.spans[i]
 		if n.answer != 0 && !n.covered && n.traceAt != none && n.id != (pcommon.SpanID{}) {
-			b.claims = append(b.claims, claim{n.answer, n.service, int32(i)})
+			b.usage.claims = append(b.usage.claims, claim{n.answer, n.service, int32(i)})
 		}
 	}
-	if len(b.claims) == 0 {
+	if len(b.usage.claims) == 0 {
 		return
 	}
 	// In any order of the batch the same span is the first of its answer.
-	slices.SortFunc(b.claims, func(x, y claim) int {
+	slices.SortFunc(b.usage.claims, func(x, y claim) int {
 		p, q := &b.spans[x.at], &b.spans[y.at]
 		return cmp.Or(cmp.Compare(x.answer, y.answer), cmp.Compare(x.service, y.service),
 			bytes.Compare(p.trace[:], q.trace[:]), bytes.Compare(p.id[:], q.id[:]))
 	})
-	s.claim(b.claims, b.spans, &b.texts)
+	s.claim(b.usage.claims, b.spans, &b.texts)
 }

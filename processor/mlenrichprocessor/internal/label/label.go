@@ -4,7 +4,7 @@ import "go.opentelemetry.io/collector/pdata/pcommon"
 
 // Taken reports whether an attribute would get the same Prometheus label as
 // key. The exporter drops a point that has both, so the client's own attribute
-// stands alone: Snakepit's error_type keeps error.type away.
+// stands alone: error_type keeps error.type away.
 func Taken(attrs pcommon.Map, key string) bool {
 	for have := range attrs.All() {
 		if same(have, key) {

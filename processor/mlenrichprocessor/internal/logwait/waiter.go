@@ -80,9 +80,8 @@ func New[S any](config Config, next consumer.Logs, logger *zap.Logger, telemetry
 
 // Start begins to release what waits. It ends with Shutdown.
 func (w *Waiter[S]) Start(correlator Correlator[S], now func() time.Time) {
-	var ctx context.Context
-	ctx, w.cancel = context.WithCancel(context.Background())
-	w.correlator, w.now = correlator, now
+	ctx, cancel := context.WithCancel(context.Background())
+	w.correlator, w.now, w.cancel = correlator, now, cancel
 	go w.run(ctx)
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-// A client may count the same tokens more than once: vLLM by a counter, by a
+// A client may count the same tokens more than once: by a counter, by a
 // histogram of requests and by a histogram of its engine's steps. A metric that
 // repeats another one yields rates only if the other one is not sent, as by a
 // server whose counters are not scraped. The two may arrive in different
