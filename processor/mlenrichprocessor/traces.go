@@ -8,6 +8,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/correlate"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/rate"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/run"
 )
@@ -109,12 +110,17 @@ func (e *enricher) writeSpans(b *batch) {
 	for i := range b.spans {
 		s := &b.spans[i]
 		r := &b.resources[s.resource]
-		if own := b.keys.OwnRun(i); own != "" && (own != seen.run || s.resource != seen.resource) {
-			seen.run, seen.resource = own, s.resource
-			e.store.gpus.SeeRun(&r.located, own)
-		}
-		added := b.keys.Additions(i)
 		facts := b.kept[s.first:s.end]
+		var added correlate.Additions
+		if !b.keys.Plain(i) {
+			if own := b.keys.OwnRun(i); own != "" && (own != seen.run || s.resource != seen.resource) {
+				seen.run, seen.resource = own, s.resource
+				e.store.gpus.SeeRun(&r.located, own)
+			}
+			added = b.keys.Additions(i)
+		} else if len(facts) == 0 && !r.run.PerTrace {
+			continue
+		}
 		total := len(facts) + added.Len()
 		ofTrace := r.run.PerTrace && !b.keys.HasRun(i)
 		if ofTrace {

@@ -45,7 +45,7 @@ type linker struct {
 // read notes the links of a span with an index to other traces.
 func (l *linkSearch) read(s ptrace.Span, at int) {
 	list, own := s.Links(), s.TraceID()
-	if list.Len() == 0 || list.Len() > maxLinks || len(l.links)+list.Len() > maxBatchLinks || own.IsEmpty() {
+	if list.Len() > maxLinks || len(l.links)+list.Len() > maxBatchLinks || own.IsEmpty() {
 		return
 	}
 	from := linker{at: int32(at), first: int32(len(l.links))}

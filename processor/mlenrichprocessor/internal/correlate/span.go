@@ -40,7 +40,9 @@ func (b *Batch) Read(f *mlattr.Facts, s ptrace.Span, resource int) {
 	if f.Systems.Has(mlattr.TracePerSpan) {
 		n.undated = b.epochs.read(f, n, s)
 	}
-	b.links.read(s, at)
+	if s.Links().Len() > 0 {
+		b.links.read(s, at)
+	}
 }
 
 // settleTrainingRun makes a fine-tuning service's training run the run of the
@@ -73,21 +75,19 @@ type Additions struct {
 	side     bool // it is one of two that count the same
 }
 
-// plain reports whether the span gets nothing, as most spans of unknown clients
-// do.
-func (n *span) plain() bool {
-	return n.from == (origins{}) && n.inheritedPhase == 0 && n.conflict == 0 && !n.uses && !n.countable && n.undated == 0
+// Plain reports whether the span with an index names no run itself and gets
+// nothing from others, as most spans of unknown clients.
+func (b *Batch) Plain(i int) bool {
+	n := &b.spans[i]
+	return n.own[keyRun] == 0 && n.from == (origins{}) && n.inheritedPhase == 0 && n.conflict == 0 && !n.uses && !n.countable && n.undated == 0
 }
 
-// Additions returns what the span with an index gets.
+// Additions returns what the span with an index gets, if it is not Plain.
 func (b *Batch) Additions(i int) (a Additions) {
 	n := &b.spans[i]
 	if own := n.own[keyRun]; own != 0 && n.own[keyTrainingRun] == 0 && n.conflict == 0 &&
 		n.resourceRun != 0 && !n.resourceInferred && n.resourceRun != own {
 		n.conflict = keyRun + 1
-	}
-	if n.plain() {
-		return a
 	}
 	a.batch, a.span = b, n
 	a.conflict = n.conflict != 0 && !n.conflicted

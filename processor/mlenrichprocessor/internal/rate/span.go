@@ -57,8 +57,11 @@ func (c *Config) Rules(scope string, resource *mlattr.Facts) (r Rules) {
 // that the client reports is kept and marked as reported. Nothing replaces a
 // rate that exists.
 func Derive(f *mlattr.Facts, span ptrace.Span, rules Rules, skipped Skipped) {
-	w, ok := readWork(f, span, rules)
-	if !ok {
+	if f.At(slotInput) == nil && f.At(slotOutput) == nil && f.At(slotSamples) == nil && f.At(slotTokenRate) == nil && rules.samplesPerStep == 0 {
+		return // most spans of most clients
+	}
+	var w work
+	if !w.read(f, span, rules) {
 		return
 	}
 	rated, basis := deriveTokens(f, &w, skipped)
@@ -94,15 +97,15 @@ func Derive(f *mlattr.Facts, span ptrace.Span, rules Rules, skipped Skipped) {
 	}
 }
 
-// readWork reads what a span did. It returns false if no rate can follow.
-func readWork(f *mlattr.Facts, span ptrace.Span, rules Rules) (w work, ok bool) {
+// read reads what a span did. It returns false if no rate can follow.
+func (w *work) read(f *mlattr.Facts, span ptrace.Span, rules Rules) bool {
 	w.input, w.output, w.samples = countAt(f, slotInput), countAt(f, slotOutput), countAt(f, slotSamples)
 	// A batch is one step of its process.
 	if !w.samples.ok && rules.samplesPerStep > 0 && f.TextAt(slotPhase) == mlattr.PhaseBatch {
 		w.samplesPerStep = rules.samplesPerStep
 	}
 	if !w.input.ok && !w.output.ok && !w.samples.ok && w.samplesPerStep == 0 && f.At(slotTokenRate) == nil {
-		return w, false
+		return false
 	}
 	w.seconds = seconds(uint64(span.StartTimestamp()), uint64(span.EndTimestamp()))
 	w.failed = span.Status().Code() == ptrace.StatusCodeError
@@ -123,7 +126,7 @@ func readWork(f *mlattr.Facts, span ptrace.Span, rules Rules) (w work, ok bool) 
 			f.SetBool(slotEstimated, true)
 		}
 	}
-	return w, true
+	return true
 }
 
 // trains reports whether a model is trained on the tokens of a phase. The
