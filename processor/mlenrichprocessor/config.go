@@ -21,37 +21,34 @@ const maxResourceLabels = 32
 // Config is the configuration of ml_enrich. The defaults are right for the
 // clients that it knows: "ml_enrich:" alone is a complete configuration.
 type Config struct {
-	// Vocabularies selects the clients whose names are understood, by the
+	// Vocabularies lists the clients whose names are understood, by their
 	// names in docs/vocabulary.md. The default is all of them. An empty list
 	// leaves the canonical names, the launchers' run ids, the aliases and the
 	// metrics only.
 	Vocabularies []string `mapstructure:"vocabularies"`
 
-	// Aliases says what a client's own attributes mean: from the
-	// attribute's key to the canonical attribute that is added beside it, on
-	// resources, spans, metric points and log records. Aliases are tried
-	// before the vocabularies. The default is none.
+	// Aliases maps the keys of your own attributes to the canonical attributes
+	// that are added beside them, on resources, spans, metric points and log
+	// records. Aliases are tried before the vocabularies. The default is none.
 	Aliases map[string]string `mapstructure:"aliases"`
 
-	// Metrics says what a client's own metrics are about, by the metric's
-	// name, with or without "_total" and however its dots are written, so that
-	// rates are made of them as of those of the clients that are known. They
-	// are tried before the vocabularies. The metrics themselves stay as they
-	// are. The default is none.
+	// Metrics maps the names of your own metrics to what they measure, so that
+	// rates are derived from them. A name matches with or without "_total", and
+	// with dots or underscores. Metrics are tried before the vocabularies. The
+	// metrics themselves stay as they are. The default is none.
 	Metrics map[string]MetricConfig `mapstructure:"metrics"`
 
-	// ResourceLabels lists resource attributes that are copied onto every
-	// metric point of the resource, so that they become labels in
-	// Prometheus. A point's own attribute of that name wins. The default is
-	// none, and at most 32 are allowed: each multiplies what a metrics back
-	// end has to store.
+	// ResourceLabels lists resource attributes that are copied to every metric
+	// point of the resource, so that they become labels in Prometheus. A
+	// point's own attribute of that name wins. The default is none. At most 32
+	// are allowed: each multiplies the series that a metrics back end stores.
 	ResourceLabels []string `mapstructure:"resource_labels"`
 
-	// HashKey turns users' names into ml.user, the first 16 hexadecimal
-	// digits of an HMAC-SHA256 with this key: the same user has the same
-	// value wherever the key is the same, and the name cannot be found by
-	// trying names without the key. While it is empty, which is the default,
-	// there is no ml.user. Use 32 random bytes from a secret store.
+	// HashKey turns user names into ml.user, the first 16 hexadecimal digits of
+	// an HMAC-SHA256 with this key. A user has the same value wherever the key
+	// is the same, and without the key the name cannot be found by trying
+	// names. The default is empty: there is no ml.user. Use 32 random bytes
+	// from a secret store.
 	HashKey configopaque.String `mapstructure:"hash_key"`
 
 	// Rates has the keys input_without_cache and training.
@@ -82,23 +79,23 @@ func (c *Config) Unmarshal(conf *confmap.Conf) error {
 	return conf.Unmarshal(c)
 }
 
-// MetricConfig says what one metric of a client's own is about.
+// MetricConfig is what one metric of your own measures.
 type MetricConfig struct {
-	// As is what the metric is about, such as ml.tokens, by the names in
-	// docs/vocabulary.md, which says what is made of each. It has no default.
+	// As is what the metric measures, such as ml.tokens, by the names in
+	// docs/vocabulary.md, which says what is derived from each. It is required.
 	As string `mapstructure:"as"`
 
-	// Unit is what its values come in, such as ms, whatever unit the metric
-	// itself names. The default is the unit that the metric names, and where
-	// it names none the unit of As.
+	// Unit is the unit of its values, such as ms. It goes before the unit that
+	// the metric reports. The default is the reported unit, or else the unit of
+	// As.
 	Unit string `mapstructure:"unit"`
 
-	// TokenType says which tokens a metric of tokens counts: input or output.
-	// The default is empty: both, or what gen_ai.token.type of the points says.
+	// TokenType is which tokens a metric of tokens counts: input or output. The
+	// default is empty: both, or gen_ai.token.type of the points.
 	TokenType string `mapstructure:"token_type"`
 }
 
-// validate says what is wrong with the entry of a metric.
+// validate reports everything that is wrong with the entry of a metric.
 func (m MetricConfig) validate(name string) []error {
 	var errs []error
 	if !mlattr.ValidMetricName(name) {
@@ -133,7 +130,7 @@ func (c *Config) Validate() error {
 		case !slices.Contains(allowed, canonical):
 			errs = append(errs, fmt.Errorf(`"aliases": %q means %q, must be one of %s`, source, canonical, quoted(allowed)))
 		case source == canonical:
-			errs = append(errs, fmt.Errorf(`"aliases": %q means itself, must name another attribute`, source))
+			errs = append(errs, fmt.Errorf(`"aliases": %q means itself, must mean another attribute`, source))
 		}
 	}
 	for _, name := range sortedKeys(c.Metrics) {

@@ -170,8 +170,8 @@ func (e *enricher) write(attrs pcommon.Map, f *mlattr.Facts) {
 }
 
 // writePoint does the same for a metric's point, whose attributes become
-// labels: a fact whose label the client itself uses is left out. It leaves room
-// for more.
+// labels: a fact whose label the client itself uses is left out. more is how
+// many attributes will be added after that.
 func (e *enricher) writePoint(attrs pcommon.Map, f *mlattr.Facts, more int) {
 	e.reserve(attrs, f, more)
 	for fact := range f.All() {
@@ -181,7 +181,7 @@ func (e *enricher) writePoint(attrs pcommon.Map, f *mlattr.Facts, more int) {
 	}
 }
 
-// reserve makes room for the facts that put adds, and for more, at once.
+// reserve grows the attributes once, for the facts that put adds and for more.
 func (e *enricher) reserve(attrs pcommon.Map, f *mlattr.Facts, more int) {
 	for fact := range f.All() {
 		if e.writes(fact) {
