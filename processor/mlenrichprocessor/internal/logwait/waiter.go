@@ -82,7 +82,10 @@ func New[S any](config Config, next consumer.Logs, logger *zap.Logger, telemetry
 func (w *Waiter[S]) Start(correlator Correlator[S], now func() time.Time) {
 	ctx, cancel := context.WithCancel(context.Background())
 	w.correlator, w.now, w.cancel = correlator, now, cancel
-	go w.run(ctx)
+	go func() {
+		defer cancel()
+		w.run(ctx)
+	}()
 }
 
 // Shutdown sends everything that waits. If ctx ends first, what is being sent is
@@ -92,7 +95,6 @@ func (w *Waiter[S]) Shutdown(ctx context.Context) {
 		return
 	}
 	defer context.AfterFunc(ctx, w.cancel)()
-	defer w.cancel()
 	close(w.stop)
 	<-w.done
 	w.send(ctx, w.queue.takeAll(), reasonShutdown)
