@@ -2,7 +2,6 @@ package mlmetricsconnector
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -49,16 +48,15 @@ type program struct {
 	numbered bool
 }
 
-// programOf reads a resource. TorchTel, TuFT and the FX toolkit begin with
-// whatever they are asked for, so that only the start of their process tells
-// their startup. TuFT's process serves many runs and starts for none of them.
+// programOf reads a resource. Where a client's first span is no startup, only
+// the start of its process tells that, unless the process serves many runs.
 func programOf(facts *mlattr.Facts, attrs pcommon.Map) program {
 	p := program{
-		idles:     facts.Systems&(mlattr.TuFT|mlattr.FX) != 0,
-		noStartup: facts.Systems&(mlattr.TuFT|mlattr.FX|mlattr.TorchTel) != 0,
+		idles:     facts.Systems.Has(mlattr.IdlesBetweenSpans),
+		noStartup: facts.Systems.Has(mlattr.NoStartup),
 	}
 	p.restarts, p.numbered = facts.IntAt(slotAttempt)
-	if facts.Systems&mlattr.TuFT != 0 {
+	if facts.Systems.Has(mlattr.ManyRuns) {
 		return p
 	}
 	if start, ok := attrs.Get(attrProcessStart); ok {
@@ -94,42 +92,32 @@ func (a *activity) attemptOf(u *unit) sign {
 	return s
 }
 
-// activityOf says what a span shows.
-func activityOf(p program, v *values, facts *mlattr.Facts, name string, start, end int64) activity {
+// activityOf returns what a span shows, which may stand for an event.
+func activityOf(p program, v *values, facts *mlattr.Facts, event mlattr.EventKind, start, end int64) activity {
 	a := activity{program: p}
 	if restarts, ok := facts.IntAt(slotAttempt); ok {
 		a.restarts, a.numbered = restarts, true
 	}
-	if facts.Systems&(mlattr.TuFT|mlattr.FX) != 0 {
+	if facts.Systems.Has(mlattr.IdlesBetweenSpans) {
 		a.idles, a.noStartup = true, true
 	}
-	a.oneTrace = facts.Systems&mlattr.TorchTel != 0
-	a.endsRun = v.phase == mlattr.PhaseTrain && name != nameTrainStep
+	a.oneTrace = facts.Systems.Has(mlattr.OneTrace)
+	a.endsRun = v.phase == mlattr.PhaseTrain && event != mlattr.EventTrainStep
 	a.span = wallclock.Span{Start: start, End: end}
 	a.span.Phase, a.timed = wallclock.PhaseOf(v.phase)
 	a.span.State = a.span.Phase.State()
 	switch {
-	case waits(facts.Systems, name):
+	case facts.Queued():
 		a.timed, a.span.State = true, wallclock.Queueing
 	case v.phase == mlattr.PhaseCheckpoint && restores(v.operation):
 		a.span.State = wallclock.Restoring
 	}
-	// The FX toolkit numbers the steps of each epoch anew.
-	if facts.Systems&mlattr.FX == 0 {
+	if !facts.Systems.Has(mlattr.StepsPerEpoch) {
 		if step, ok := facts.IntAt(slotStep); ok && step > 0 {
 			a.step = step
 		}
 	}
 	return a
-}
-
-// waits says whether a span of TuFT lasts from when a piece of work was taken
-// on: it waits for the run's lock and for the model, whose span lies in it and
-// is the work.
-func waits(systems mlattr.System, name string) bool {
-	return systems&mlattr.TuFT != 0 &&
-		(name == "future_store.execute_operation" || name == "training_controller.save_checkpoint" ||
-			strings.HasPrefix(name, "training_controller.run_"))
 }
 
 // restores says whether an operation on a checkpoint reads it.

@@ -22,7 +22,7 @@ func shown(t *testing.T, service, name string, attrs map[string]any) activity {
 	require.NoError(t, span.Attributes().FromRaw(attrs))
 	_, facts := mlattr.Classify(resource, "", span)
 	v := readValues(facts)
-	return activityOf(program{}, &v, facts, name, 10, 20)
+	return activityOf(program{}, &v, facts, mlattr.Default().Event(name), 10, 20)
 }
 
 func TestActivity(t *testing.T) {

@@ -4,20 +4,9 @@ import (
 	"strings"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
-	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
-)
-
-// Names of Snakepit's events about calls, which may come as spans as well.
-const (
-	clientEvents       = "snakepit." // begins all of them
-	eventCallStart     = "snakepit.call.start"
-	eventCallStop      = "snakepit.call.stop"
-	eventCallException = "snakepit.call.exception"
-	eventCheckout      = "snakepit.pool.checkout"
-	eventSerialized    = "snakepit.serialize.stop"
 )
 
 // nanosecond and its like are units of time, in seconds.
@@ -29,7 +18,7 @@ const (
 )
 
 // timeSuffixes are the ends of keys that name the unit of a time. Erlang's
-// native unit is the nanosecond on the systems that Python workers run on.
+// native unit is the nanosecond on Linux and macOS.
 var timeSuffixes = []struct {
 	suffix string
 	unit   float64
@@ -38,8 +27,7 @@ var timeSuffixes = []struct {
 }
 
 // timeKey splits the key of a time into what was timed and its unit. A key
-// that names none is in the unit of Snakepit's events, which by its documents
-// is the nanosecond.
+// that names none is in Erlang's native unit.
 func timeKey(key string) (what string, unit float64) {
 	for _, s := range timeSuffixes {
 		if what, ok := strings.CutSuffix(key, s.suffix); ok {
@@ -73,41 +61,41 @@ func (h *heard) reset() {
 	}
 }
 
-// addClientEvent adds what an event, or a span that stands for one, said. The
-// event's time is at.
-func (r *reader) addClientEvent(u *unit, name string, attrs pcommon.Map, at int64) {
+// addClientEvent adds what an event, or a span that stands for one, says. at is
+// the event's time.
+func (r *reader) addClientEvent(u *unit, kind mlattr.EventKind, attrs pcommon.Map, at int64) {
 	h := &r.heard
-	switch name {
-	case eventCallStart:
+	switch kind {
+	case mlattr.EventCallStart:
 		e := r.readCallEvent(attrs)
 		h.anything, h.told, h.begun = true, true, e.call
-	case eventCallStop, eventCallException:
+	case mlattr.EventCallStop, mlattr.EventCallException:
 		e := r.readCallEvent(attrs)
-		e.failed = e.failed || name == eventCallException
+		e.failed = e.failed || kind == mlattr.EventCallException
 		e.complete(&h.begun)
 		h.anything, h.told, h.ends = true, true, append(h.ends, e)
-	case eventCheckout:
+	case mlattr.EventPoolCheckout:
 		if e := r.readCallEvent(attrs); e.has&hasQueue != 0 {
 			h.anything, h.hasWait = true, true
 			h.wait += e.queue
 		}
-	case eventSerialized:
+	case mlattr.EventSerialize:
 		if e := r.readCallEvent(attrs); e.has&hasDuration != 0 && !e.decoding {
 			h.anything, h.hasEncoding = true, true
 			h.encoding += e.seconds
 		}
 	default:
-		r.addWorkerEvent(u, name, attrs, at)
+		r.addWorkerEvent(u, kind, attrs, at)
 	}
 }
 
-// addOwnEvent adds what a span says that stands for an event. That of the pool
-// and that of the serializer say again what that of the call says.
-func (r *reader) addOwnEvent(u *unit, span ptrace.Span) {
-	switch name := span.Name(); {
-	case !strings.HasPrefix(name, clientEvents), name == eventCheckout, name == eventSerialized:
+// addOwnEvent adds what a span says that stands for an event. A span for the
+// pool or the serializer repeats what the span for the call says.
+func (r *reader) addOwnEvent(u *unit, kind mlattr.EventKind, attrs pcommon.Map) {
+	switch kind {
+	case mlattr.NoEvent, mlattr.EventPoolCheckout, mlattr.EventSerialize:
 	default:
-		r.addClientEvent(u, name, span.Attributes(), u.end)
+		r.addClientEvent(u, kind, attrs, u.end)
 	}
 }
 

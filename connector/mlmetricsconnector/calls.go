@@ -1,8 +1,6 @@
 package mlmetricsconnector
 
 import (
-	"strings"
-
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
@@ -36,68 +34,10 @@ func (c *call) complete(from *call) {
 	}
 }
 
-// part says which part of a call a span is, by its name.
-type part uint8
-
-const (
-	noPart part = iota
-	// wholeCall is a call of which no other span tells.
-	wholeCall
-	// oneOfCall is a call of which the spans above and below may tell as well.
-	oneOfCall
-	// pythonPart is the time in the Python function.
-	pythonPart
-	// waitPart is the wait for the worker.
-	waitPart
-)
-
-// callers are the clients whose spans are calls.
-const callers = mlattr.Snakepit | mlattr.TuFT | mlattr.TaskWeaver
-
-const taskWeaverCode = "execute_code"
-
-// partOf says which part of a call a span of systems is, and of which function
-// where the name says it.
-func partOf(systems mlattr.System, name string) (p part, function string) {
-	if systems&callers == 0 {
-		return noPart, ""
-	}
-	of := mlattr.TaskWeaver
-	switch name {
-	case "CodeExecutor.execute_code":
-		p, function = wholeCall, taskWeaverCode
-	case "load_plugin":
-		p, function = wholeCall, "load_plugin"
-	case "run_code":
-		p, function = pythonPart, taskWeaverCode
-	case "start":
-		// It begins the kernel that is to run the code, unless there is one.
-		p, function = waitPart, taskWeaverCode
-	case "BridgeService/ExecuteTool", "BridgeService/ExecuteStreamingTool":
-		p, of = pythonPart, mlattr.Snakepit
-	case "future_store.execute_operation", "oai.proxy_inference",
-		"training_controller.create_model", "sampling_controller.create_sampling_session":
-		// Every operation of TuFT's is a future, but for these. What lies below
-		// is the same operation in other layers.
-		p, of = wholeCall, mlattr.TuFT
-	case eventCallStop, eventCallException:
-		p, of = oneOfCall, mlattr.Snakepit
-	default:
-		if !strings.HasPrefix(name, "snakepit.grpc.") {
-			return noPart, ""
-		}
-		p, of = oneOfCall, mlattr.Snakepit
-	}
-	if systems&of == 0 {
-		return noPart, ""
-	}
-	return p, function
-}
-
 // addCalls adds what a span is of a call, and what its events said of calls.
 func (r *reader) addCalls(u *unit, v *values, span ptrace.Span, failed bool, exception string) {
-	p, function := partOf(r.ofSpan.Systems, span.Name())
-	if p == noPart && !r.heard.anything {
+	p, function := r.ofSpan.Call()
+	if p == mlattr.NoCall && !r.heard.anything {
 		return
 	}
 	self := call{library: v.library, function: function}
@@ -107,34 +47,34 @@ func (r *reader) addCalls(u *unit, v *values, span ptrace.Span, failed bool, exc
 	if self.function == "" {
 		self.function = v.operation
 	}
-	// TuFT's future catches the exception and leaves the span as if all was well.
-	if failed || p == wholeCall && exception != "" {
+	// A future may catch the exception and leave the span's status unset.
+	if failed || p == mlattr.WholeCall && exception != "" {
 		self.result = resultError
 	}
-	if p != noPart {
+	if p != mlattr.NoCall {
 		var ok bool
 		if self.seconds, ok = length(span); !ok {
-			p = noPart
+			p = mlattr.NoCall
 			r.outOfRange++
 		}
 	}
 	switch p {
-	case pythonPart:
+	case mlattr.FunctionPart:
 		// A worker may catch the exception of its function, so that only
 		// failure is known.
 		r.observe(u, series.CallPythonTime, &self, self.seconds)
-	case waitPart:
+	case mlattr.QueuePart:
 		r.observe(u, series.CallQueueTime, &self, self.seconds)
-	case wholeCall, oneOfCall:
+	case mlattr.WholeCall, mlattr.SharedCall:
 		if self.result == "" {
 			self.result = resultOK
 		}
-		if p == wholeCall {
+		if p == mlattr.WholeCall {
 			r.countCall(u, &self)
 		}
 	}
-	if r.heard.anything || p == oneOfCall {
-		r.finishHeard(u, &self, p == oneOfCall)
+	if r.heard.anything || p == mlattr.SharedCall {
+		r.finishHeard(u, &self, p == mlattr.SharedCall)
 		r.anyCalls = r.anyCalls || len(u.calls) > 0
 	}
 }

@@ -17,40 +17,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/metadata"
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
-
-func TestPartsOfCalls(t *testing.T) {
-	for _, tt := range []struct {
-		systems  mlattr.System
-		name     string
-		want     part
-		function string
-	}{
-		{mlattr.Snakepit, "snakepit.grpc.infer", oneOfCall, ""},
-		{mlattr.Snakepit, "snakepit.grpc.execute-session.infer", oneOfCall, ""},
-		{mlattr.Snakepit, "snakepit.call.stop", oneOfCall, ""},
-		{mlattr.Snakepit, "snakepit.call.start", noPart, ""},
-		{mlattr.Snakepit, "BridgeService/ExecuteTool", pythonPart, ""},
-		{mlattr.Snakepit, "BridgeService/Ping", noPart, ""},
-		{mlattr.TuFT, "future_store.execute_operation", wholeCall, ""},
-		{mlattr.TuFT, "training_backend.forward", noPart, ""},
-		{mlattr.TaskWeaver, "CodeExecutor.execute_code", wholeCall, "execute_code"},
-		{mlattr.TaskWeaver, "run_code", pythonPart, "execute_code"},
-		{mlattr.TaskWeaver, "start", waitPart, "execute_code"},
-		// Everyday names are another program's unless the client is known.
-		{mlattr.FX, "start", noPart, ""},
-		{mlattr.Snakepit, "start", noPart, ""},
-		{mlattr.TaskWeaver, "BridgeService/ExecuteTool", noPart, ""},
-		{0, "snakepit.grpc.infer", noPart, ""},
-	} {
-		p, function := partOf(tt.systems, tt.name)
-		assert.Equal(t, tt.want, p, "%+v", tt)
-		if p != noPart {
-			assert.Equal(t, tt.function, function, "%+v", tt)
-		}
-	}
-}
 
 func TestTimeKeys(t *testing.T) {
 	for key, want := range map[string]struct {
@@ -118,7 +85,7 @@ func TestCallsCountOnce(t *testing.T) {
 				span.SetEndTimestamp(1_763_000_000_100_000_000)
 				if level == depth && rnd.IntN(2) == 0 {
 					event := span.Events().AppendEmpty()
-					event.SetName(eventCallStop)
+					event.SetName("snakepit.call.stop")
 					event.Attributes().PutInt("duration", 99_000_000)
 				}
 				spans = append(spans, td)
@@ -162,7 +129,7 @@ func TestReportsTimesThatCannotBeTrue(t *testing.T) {
 	require.NoError(t, c.Start(t.Context(), componenttest.NewNopHost()))
 	td := ptrace.NewTraces()
 	event := addSpan(td, "", 1, 1).Events().AppendEmpty()
-	event.SetName(eventCallStop)
+	event.SetName("snakepit.call.stop")
 	event.Attributes().PutInt("queue_time", -1)
 	event.Attributes().PutInt("duration", -1)
 	event.Attributes().PutDouble("python_time", math.NaN())

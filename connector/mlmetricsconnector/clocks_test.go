@@ -357,7 +357,7 @@ func TestMoreRunsThanAllowed(t *testing.T) {
 	cfg := createDefaultConfig().(*Config)
 	r := newRun(t, cfg)
 	for n := range cfg.MaxRuns + 50 {
-		r.run = strconv.Itoa(n)
+		r.run = "run-" + strconv.Itoa(n)
 		r.work(t, "optimizer", time.Second)
 	}
 	r.after(t, 0)

@@ -27,7 +27,8 @@ type perStep struct {
 	flopsPerToken   float64
 }
 
-// perStepOf reads a resource. TuFT says itself how many samples a step has.
+// perStepOf reads a resource. What its client reports of each step itself is
+// left out.
 func perStepOf(facts *mlattr.Facts) (per perStep) {
 	bounded := func(key string, most float64) float64 {
 		if n, ok := facts.Double(key); ok && n > 0 && n <= most {
@@ -36,7 +37,7 @@ func perStepOf(facts *mlattr.Facts) (per perStep) {
 		return 0
 	}
 	per.tokens = bounded(mlattr.TokensPerStep, maxPerStep)
-	if facts.Systems&mlattr.TuFT == 0 {
+	if !facts.Systems.Has(mlattr.ReportsSamples) {
 		per.samples = bounded(mlattr.SamplesPerStep, maxPerStep)
 	}
 	per.flopsPerToken = bounded(mlattr.FLOPsPerToken, maxFLOPsPerToken)

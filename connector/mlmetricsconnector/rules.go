@@ -329,28 +329,13 @@ func operationOf(operation, genAIOperation, phase string) string {
 	}
 }
 
-// errorClass is the class of an error where a client names another one around
-// it: Ray wraps what an actor raised as ray.exceptions.RayTaskError(IndexError),
-// so the same failure would be two, by where the model runs.
-func errorClass(errorType string) string {
-	inner, wrapped := strings.CutPrefix(errorType, "ray.exceptions.RayTaskError(")
-	if !wrapped {
-		return errorType
-	}
-	inner, closed := strings.CutSuffix(inner, ")")
-	if !closed || inner == "" {
-		return errorType
-	}
-	return inner
-}
-
-// isRequestSpan says whether a span without token usage is a request to a
-// model all the same.
-func isRequestSpan(v *values, name string) bool {
+// isRequestSpan reports whether a span without token usage is a request to a
+// model all the same. It may stand for an event.
+func isRequestSpan(v *values, event mlattr.EventKind) bool {
 	if v.notCounted {
 		return false
 	}
-	if v.phase == mlattr.PhaseSample || name == nameInference {
+	if v.phase == mlattr.PhaseSample || event == mlattr.EventInference {
 		return true
 	}
 	return mlattr.AsksModel(v.genAIOperation)
@@ -377,12 +362,6 @@ func samples(v *values) int64 {
 	return max(v.batchSize, 0)
 }
 
-// endOfLoader says whether an exception is how a data loader says that the
-// epoch is over.
-func endOfLoader(phase, exception string) bool {
-	return phase == mlattr.PhaseDataLoad && exception == "StopIteration"
-}
-
 // clampEnd returns a span's end in nanoseconds since 1970, at most now: a
 // clock that is ahead must not keep later values out of a gauge.
 func clampEnd(end uint64, now int64) int64 {
@@ -394,16 +373,8 @@ func clampEnd(end uint64, now int64) int64 {
 
 // resourceRun returns the run labels of a resource.
 func resourceRun(facts *mlattr.Facts) streams.Run {
-	run := streams.Run{
-		ID:   facts.Text(mlattr.RunID),
-		Job:  facts.Text(mlattr.JobID),
-		Host: facts.Text(mlattr.HostName),
-		Rank: rank(facts),
-	}
-	if run.ID == "" {
-		run.ID = run.Job
-	}
-	return run
+	id, _ := facts.Run()
+	return streams.Run{ID: id, Job: facts.Text(mlattr.JobID), Host: facts.Text(mlattr.HostName), Rank: rank(facts)}
 }
 
 // runOf returns the run labels of a span, for series of every run and for the
@@ -411,13 +382,11 @@ func resourceRun(facts *mlattr.Facts) streams.Run {
 // the resource, is one of a single trace, and no label.
 func runOf(ofResource streams.Run, span *mlattr.Facts) (every, request streams.Run) {
 	every, request = ofResource, ofResource
-	if id := span.Text(mlattr.RunID); id != "" {
+	if id, inferred := span.NamedRun(); id != "" {
 		every.ID, request.ID = id, id
-		if inferred := span.Find(mlattr.RunInferred); inferred != nil && inferred.Bool {
+		if inferred {
 			request.ID = ""
 		}
-	} else if id := span.Text(mlattr.TrainingRunID); id != "" {
-		every.ID, request.ID = id, id
 	}
 	if r := rank(span); r != "" {
 		every.Rank, request.Rank = r, r

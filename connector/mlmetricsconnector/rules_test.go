@@ -55,40 +55,21 @@ func TestErrorOperation(t *testing.T) {
 	assert.Equal(t, "sample", operationOf("", "", "sample"))
 }
 
-func TestErrorClass(t *testing.T) {
-	for errorType, want := range map[string]string{
-		"ray.exceptions.RayTaskError(IndexError)":      "IndexError",
-		"ray.exceptions.RayTaskError(torch.cuda.Oops)": "torch.cuda.Oops",
-		"ray.exceptions.RayTaskError()":                "ray.exceptions.RayTaskError()",
-		"ray.exceptions.RayTaskError(Cut":              "ray.exceptions.RayTaskError(Cut",
-		"ray.exceptions.RayTaskError":                  "ray.exceptions.RayTaskError",
-		"IndexError":                                   "IndexError",
-		"":                                             "",
-	} {
-		assert.Equal(t, want, errorClass(errorType), errorType)
-	}
-}
-
-func TestEndOfLoader(t *testing.T) {
-	assert.True(t, endOfLoader(mlattr.PhaseDataLoad, "StopIteration"))
-	assert.False(t, endOfLoader(mlattr.PhaseDataLoad, "RuntimeError"))
-	assert.False(t, endOfLoader(mlattr.PhaseForward, "StopIteration"))
-}
-
 func TestRequestSpans(t *testing.T) {
 	for _, tt := range []struct {
-		v    values
-		name string
-		want bool
+		v     values
+		event mlattr.EventKind
+		want  bool
 	}{
-		{values{phase: mlattr.PhaseSample}, "sampling_backend.sample", true},
-		{values{}, "snakepit.ml.inference", true},
-		{values{genAIOperation: "chat"}, "chat gpt-4o", true},
-		{values{genAIOperation: "invoke_agent"}, "agent", false},
-		{values{genAIOperation: "chat", notCounted: true}, "wrapper", false},
-		{values{operation: "reply"}, "Planner.reply", false},
+		{values{phase: mlattr.PhaseSample}, mlattr.NoEvent, true},
+		{values{}, mlattr.EventInference, true},
+		{values{}, mlattr.EventTrainStep, false},
+		{values{genAIOperation: "chat"}, mlattr.NoEvent, true},
+		{values{genAIOperation: "invoke_agent"}, mlattr.NoEvent, false},
+		{values{genAIOperation: "chat", notCounted: true}, mlattr.NoEvent, false},
+		{values{operation: "reply"}, mlattr.NoEvent, false},
 	} {
-		assert.Equal(t, tt.want, isRequestSpan(&tt.v, tt.name), "%+v", tt)
+		assert.Equal(t, tt.want, isRequestSpan(&tt.v, tt.event), "%+v", tt)
 	}
 }
 
@@ -123,6 +104,7 @@ func TestRunOf(t *testing.T) {
 		"its own":                     {map[string]any{"ml.run.id": "span"}, with("span"), with("span")},
 		"its own wins over training":  {map[string]any{"ml.run.id": "span", "ml.training_run.id": "t"}, with("span"), with("span")},
 		"of a fine-tuning service":    {map[string]any{"tuft.training_run_id": "t"}, with("t"), with("t")},
+		"a sentinel":                  {map[string]any{"ml.run.id": "0"}, resource, resource},
 		"computed for a single trace": {map[string]any{"ml.run.id": "hash", "ml.run.inferred": true}, with("hash"), without},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -14,14 +14,9 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
-const (
-	// workloadMemory is the gpu receiver's metric that says which run has memory
-	// of a GPU.
-	workloadMemory = "nvidia.gpu.workload.memory.usage"
-	// goneAfter is how long no metric must have come until a process, or its hold
-	// on a GPU, is taken for gone.
-	goneAfter = 5 * time.Minute
-)
+// goneAfter is how long no metric must have come until a process, or its hold
+// on a GPU, is taken for gone.
+const goneAfter = 5 * time.Minute
 
 // seenMetrics are what the instances of one component id share: what the one that
 // gets metrics has found in them, for the one that gets spans. It is safe for

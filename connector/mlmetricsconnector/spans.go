@@ -1,8 +1,6 @@
 package mlmetricsconnector
 
 import (
-	"strings"
-
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
@@ -17,13 +15,10 @@ const (
 	timingDevice = "device"
 )
 
-// Names of spans and events whose meaning is not in a canonical attribute.
 const (
-	nameTrainStep = "snakepit.ml.train_step"
-	nameInference = "snakepit.ml.inference"
+	// nameException is the event of an exception, by the semantic conventions.
 	nameException = "exception"
-
-	// operationInference is the ml.operation of nameInference.
+	// operationInference is the ml.operation of mlattr.EventInference.
 	operationInference = "inference"
 )
 
@@ -191,7 +186,8 @@ func (r *reader) readSpan(known mlattr.System, span ptrace.Span) {
 	v.read(&r.ofSpan)
 	u.operation = operationOf(v.operation, v.genAIOperation, v.phase)
 	u.role, u.model, u.side = v.role, v.model, v.side
-	u.activity = activityOf(r.program, v, &r.ofSpan, span.Name(), ownTime(span.StartTimestamp(), r.now), ownTime(span.EndTimestamp(), r.now))
+	event := r.vocabulary.Event(span.Name())
+	u.activity = activityOf(r.program, v, &r.ofSpan, event, ownTime(span.StartTimestamp(), r.now), ownTime(span.EndTimestamp(), r.now))
 	u.timing = r.timing
 	failed = failed || v.errorType != ""
 
@@ -201,20 +197,20 @@ func (r *reader) readSpan(known mlattr.System, span ptrace.Span) {
 	r.addUsage(u, v)
 	r.addGauges(u, v)
 	exception := r.addEvents(u, span.Events())
-	r.addOwnEvent(u, span)
+	r.addOwnEvent(u, event, r.spanAttrs)
 	r.addCalls(u, v, span, failed, exception)
 	if v.errorType == "" {
 		v.errorType = exception
 	}
-	if v.epochEnd || endOfLoader(v.phase, v.errorType) {
+	if failed && (v.epochEnd || mlattr.EndOfLoader(span.Name(), v.phase, v.errorType)) {
 		failed = false
 	}
-	if isRequestSpan(v, span.Name()) {
+	if isRequestSpan(v, event) {
 		u.is |= isRequest
 	}
 	if failed {
 		u.is |= isFailure
-		u.errorType = errorClass(v.errorType)
+		u.errorType = mlattr.ErrorClass(v.errorType)
 		if u.errorType == "" {
 			u.errorType = otherError
 		}
@@ -225,7 +221,7 @@ func (r *reader) readSpan(known mlattr.System, span ptrace.Span) {
 	if !failed {
 		u.is |= work(v.phase)
 		u.samples += samples(v)
-		if span.Name() == nameTrainStep {
+		if event == mlattr.EventTrainStep {
 			u.steps++
 		}
 	}
@@ -300,19 +296,22 @@ func (r *reader) addGauges(u *unit, v *values) {
 // the type of the last exception, the one that left the span.
 func (r *reader) addEvents(u *unit, events ptrace.SpanEventSlice) (exception string) {
 	for _, event := range events.All() {
-		switch event.Name() {
-		case nameException:
+		if event.Name() == nameException {
 			if t, ok := event.Attributes().Get("exception.type"); ok {
 				exception, _ = mlattr.ReadText(t)
 			}
-		case nameTrainStep:
+			continue
+		}
+		switch kind := r.vocabulary.Event(event.Name()); kind {
+		case mlattr.NoEvent:
+		case mlattr.EventTrainStep:
 			e := readEvent(event.Attributes())
 			at := *u
 			at.end = clampEnd(uint64(event.Timestamp()), r.now)
 			r.addGauges(&at, &e)
 			u.steps++
 			u.samples += e.batchSize
-		case nameInference:
+		case mlattr.EventInference:
 			e := readEvent(event.Attributes())
 			if e.hasRate {
 				r.addRate(u, e.rate, mlattr.BasisReported, e.model)
@@ -320,9 +319,7 @@ func (r *reader) addEvents(u *unit, events ptrace.SpanEventSlice) (exception str
 			r.count(u, series.Requests, u.requestSource, 1, operationInference, u.role, e.model)
 			u.samples += e.batchSize
 		default:
-			if strings.HasPrefix(event.Name(), clientEvents) {
-				r.addClientEvent(u, event.Name(), event.Attributes(), clampEnd(uint64(event.Timestamp()), r.now))
-			}
+			r.addClientEvent(u, kind, event.Attributes(), clampEnd(uint64(event.Timestamp()), r.now))
 		}
 	}
 	return exception

@@ -70,7 +70,7 @@ func (w *watcher) ConsumeMetrics(_ context.Context, md pmetric.Metrics) error {
 				if id, ok := sentByClients[m.Name()]; ok {
 					w.seen.Note(resource, id, now)
 				}
-				if m.Name() == workloadMemory {
+				if m.Name() == mlattr.GPUWorkloadMemory {
 					w.seen.noteGPUs(m, now)
 				}
 				clients = true

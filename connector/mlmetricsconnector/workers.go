@@ -16,7 +16,7 @@ const (
 	// maxMemory is the largest memory that is believed, in bytes. Sums of many
 	// do not overflow.
 	maxMemory = 1 << 50
-	// mebibyte is what Snakepit's documents divide by for its megabytes.
+	// mebibyte is the unit of keys that end in _mb: clients divide by 1024 twice.
 	mebibyte = 1 << 20
 )
 
@@ -31,21 +31,21 @@ const (
 //
 // Workers that are taken from a pool and given back are not counted: both
 // events come with the end of their span, when the worker is idle again.
-func (r *reader) addWorkerEvent(u *unit, name string, attrs pcommon.Map, at int64) {
-	switch name {
-	case "snakepit.pool.size":
+func (r *reader) addWorkerEvent(u *unit, kind mlattr.EventKind, attrs pcommon.Map, at int64) {
+	switch kind {
+	case mlattr.EventPoolSize:
 		r.addPool(u, attrs, at)
-	case "snakepit.worker.crash":
+	case mlattr.EventWorkerCrash:
 		r.addWorkerCount(u, series.WorkerCrashes, attrs)
-	case "snakepit.circuit_breaker.open", "snakepit.circuit_breaker.opened":
+	case mlattr.EventBreakerOpen:
 		r.addWorkerCount(u, series.BreakerOpenings, attrs)
-	case "snakepit.health.alert":
+	case mlattr.EventHealthAlert:
 		r.addWorkerCount(u, series.HealthAlerts, attrs)
-	case "snakepit.memory.allocate":
+	case mlattr.EventMemoryAllocate:
 		r.addMemory(u, attrs, 1)
-	case "snakepit.memory.release":
+	case mlattr.EventMemoryRelease:
 		r.addMemory(u, attrs, -1)
-	case "snakepit.memory.gpu":
+	case mlattr.EventGPUMemory:
 		r.addGPUMemory(u, attrs, at)
 	}
 }
@@ -144,14 +144,15 @@ func (r *reader) show(u *unit, id series.ID, at int64, value float64, labels ...
 
 // pool names the pool that an event is about, which the span may say as well.
 func (r *reader) pool(attrs pcommon.Map) string {
-	v, ok := attrs.Get("pool")
-	if !ok {
-		v, ok = r.spanAttrs.Get("snakepit.pool")
+	if v, ok := attrs.Get("pool"); ok {
+		return word(v)
 	}
-	if !ok {
-		return ""
+	for _, key := range mlattr.PoolKeys() {
+		if v, ok := r.spanAttrs.Get(key); ok {
+			return word(v)
+		}
 	}
-	return word(v)
+	return ""
 }
 
 // instance returns the service.instance.id of the resource, or "".

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// kinds gives each canonical attribute that a client may also send itself
-// its type. What the processor alone writes is not in it.
+// kinds has the kind of each canonical attribute that a client may send, too.
+// Attributes that only components of this project write are not in it.
 var kinds = map[string]Kind{
 	ServiceName:              KindText,
 	ServiceNamespace:         KindText,
@@ -89,14 +89,14 @@ var kinds = map[string]Kind{
 	KubernetesJob:            KindID,
 }
 
-// Slot numbers a canonical attribute. Who wants the same ones of every span
-// asks for them by slot, which needs no comparing of names. Zero is none.
+// Slot is the number of a canonical attribute. Facts are found by slot without
+// comparing names. Zero is no attribute.
 type Slot uint8
 
-// maxSlots bounds the slots, zero included.
+// maxSlots is above every slot.
 const maxSlots = 128
 
-// slotNames has the name of each slot, and slots the reverse.
+// slotNames has the name of each slot, and slots the slot of each name.
 var slotNames, slots = numberSlots()
 
 func numberSlots() (names [maxSlots]string, bySlot map[string]Slot) {
@@ -108,11 +108,12 @@ func numberSlots() (names [maxSlots]string, bySlot map[string]Slot) {
 	return names, bySlot
 }
 
-// SlotOf returns the slot of a canonical attribute, and zero for anything
-// else, a dynamic name such as one beginning with LossTaskPrefix included.
+// SlotOf returns the slot of a canonical attribute. It returns zero for any
+// other name, including dynamic ones such as those that begin with
+// LossTaskPrefix.
 func SlotOf(canonical string) Slot { return slots[canonical] }
 
-// The slots that the reader itself needs.
+// Slots that the reader itself uses.
 var (
 	slotPhase        = SlotOf(Phase)
 	slotOperation    = SlotOf(Operation)
@@ -125,16 +126,16 @@ var (
 	slotQueueTime    = SlotOf(QueueTime)
 )
 
-// notAliasable are canonical attributes that no client's attribute can mean:
-// the processor derives them, or they are only read.
+// notAliasable are canonical attributes that no alias may name: ml_enrich
+// derives them.
 var notAliasable = []string{
 	RunInferred, CorrelationSource, CorrelationConflict, GPUJoin, GPUShared, LabelConflict,
 	ThroughputBasis, SamplesBasis, UsageInputTokens, UsageCounted, Side,
 	DecodePerSecond, PrefillPerSecond, SequencePerSecond,
 }
 
-// Aliasable lists, sorted, the canonical attributes that a user's own alias
-// may name.
+// Aliasable returns the canonical attributes that a user's alias may name,
+// sorted.
 func Aliasable() []string {
 	var names []string
 	for name := range kinds {
@@ -146,13 +147,13 @@ func Aliasable() []string {
 	return names
 }
 
-// readOnly says whether a fact under this name must not be written as it is.
+// readOnly reports whether a fact of this attribute must not be written.
 func readOnly(canonical string, kind Kind) bool {
 	return kind == KindSecret || onlyRead(canonical)
 }
 
-// onlyRead says whether an attribute has its canonical name only within this
-// project, so that nobody sends it and nobody writes it.
+// onlyRead reports whether an attribute is canonical within this project only:
+// it is neither sent nor written under its name.
 func onlyRead(canonical string) bool {
 	switch canonical {
 	case Latency, PrefillTime, DecodeTime, FirstTokenAt, TotalTokens, KubernetesJob:
@@ -162,7 +163,8 @@ func onlyRead(canonical string) bool {
 	}
 }
 
-// attributeUnits has the unit, in UCUM, of each canonical number that has one.
+// attributeUnits has the unit, in UCUM, of each canonical attribute that has
+// one.
 var attributeUnits = map[string]string{
 	GenAIInputTokens:         "{token}",
 	GenAIOutputTokens:        "{token}",
@@ -185,18 +187,19 @@ var attributeUnits = map[string]string{
 
 // Attribute describes a canonical attribute.
 type Attribute struct {
-	// Name is the attribute's key. One that ends in a dot begins the keys of
-	// several.
+	// Name is the attribute's key. A name that ends in a dot is the beginning
+	// of several keys.
 	Name string
-	// Kind says how its values are read.
+	// Kind is how its values are read.
 	Kind Kind
-	// Unit is the unit, in UCUM, of a number that has one.
+	// Unit is the unit in UCUM, or "".
 	Unit string
-	// OnlyRead is true for what is read to derive others and never written.
+	// OnlyRead is true for an attribute that others are derived from and that
+	// is never written.
 	OnlyRead bool
 }
 
-// Attributes lists every canonical attribute that can be read, sorted by name.
+// Attributes returns the canonical attributes that can be read, sorted by name.
 func Attributes() []Attribute {
 	list := []Attribute{{Name: LossTaskPrefix, Kind: KindDouble}, {Name: ValPrefix, Kind: KindDouble}}
 	for name, kind := range kinds {

@@ -7,7 +7,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// Default returns the Reader of all vocabularies without a user's aliases.
+// Default returns the Reader of all vocabularies, without aliases of a user.
 var Default = sync.OnceValue(func() *Reader {
 	r, err := NewReader(Options{Systems: AllSystems})
 	if err != nil {
@@ -17,10 +17,10 @@ var Default = sync.OnceValue(func() *Reader {
 	return r
 })
 
-// Classify says in canonical terms what a span and its resource state,
-// whether ml_enrich has seen them or not. It is meant for one span at a time;
-// who has many of one resource calls Reader.Resource once, Reader.Scope once
-// a scope, and Reader.Span with the two results, reusing the Facts.
+// Classify reads one span and its resource, whether ml_enrich has read them or
+// not. To read many spans, call Reader.Resource once for each resource,
+// Reader.Scope once for each scope and Reader.Span with the union of the
+// results, and use the Facts again.
 func Classify(resource pcommon.Map, scope string, span ptrace.Span) (ofResource, ofSpan *Facts) {
 	r := Default()
 	ofResource, ofSpan = new(Facts), new(Facts)

@@ -11,14 +11,14 @@ import (
 type enrichedKey struct{}
 
 // WithEnriched marks the context of a request whose spans ml_enrich has read
-// and has written canonical names to. A component that comes after it in the
-// same call need not do so again. The mark is lost where a request waits
-// or is taken apart, and then everybody reads for themselves.
+// and written canonical names to. A component that gets the request in the same
+// call can read the spans by Reader.Enriched. A queue or a batch processor in
+// between loses the mark, and then components read the spans themselves.
 func WithEnriched(ctx context.Context) context.Context {
 	return context.WithValue(ctx, enrichedKey{}, true)
 }
 
-// IsEnriched says whether WithEnriched has marked a context.
+// IsEnriched reports whether WithEnriched has marked a context.
 func IsEnriched(ctx context.Context) bool {
 	return ctx.Value(enrichedKey{}) != nil
 }
@@ -26,7 +26,7 @@ func IsEnriched(ctx context.Context) bool {
 // Slots is a set of canonical attributes.
 type Slots [maxSlots]bool
 
-// SlotsOf returns the set of some canonical attributes.
+// SlotsOf returns the set of the named canonical attributes.
 func SlotsOf(canonical ...string) *Slots {
 	set := new(Slots)
 	for _, name := range canonical {
@@ -37,9 +37,9 @@ func SlotsOf(canonical ...string) *Slots {
 }
 
 // Enriched reads a span that ml_enrich has read into f: its canonical
-// attributes without those in unread, and the durations that ml_enrich reads
-// and does not write. Known is as for Span. It is what Span would find, for much
-// less.
+// attributes except those in unread, and the durations that ml_enrich reads and
+// does not write. known is as for Span. The result is that of Span, at a lower
+// cost.
 func (r *Reader) Enriched(known System, span ptrace.Span, unread *Slots, f *Facts) {
 	f.begin()
 	attrs, name := span.Attributes(), span.Name()
@@ -78,10 +78,11 @@ func (r *Reader) Enriched(known System, span ptrace.Span, unread *Slots, f *Fact
 	disown(f)
 }
 
-// ownPrefix begins all canonical prefixes.
+// ownPrefix begins every canonical prefix.
 const ownPrefix = "ml."
 
-// addOwnPrefixed reads a key whose prefix is canonical.
+// addOwnPrefixed reads a key that begins with a canonical prefix and reports
+// whether it did.
 func addOwnPrefixed(key string, value pcommon.Value, f *Facts) bool {
 	tail, ok := strings.CutPrefix(key, LossTaskPrefix)
 	if !ok {
@@ -94,7 +95,7 @@ func addOwnPrefixed(key string, value pcommon.Value, f *Facts) bool {
 	return true
 }
 
-// addOwn is add for what own reads, without moving it.
+// addOwn is readOwn without copying the fact.
 func (f *Facts) addOwn(key string, slot Slot, kind Kind, value pcommon.Value) {
 	if fact := f.reserve(slot, key, rankOwn); fact != nil {
 		fact.Own = true
@@ -104,7 +105,7 @@ func (f *Facts) addOwn(key string, slot Slot, kind Kind, value pcommon.Value) {
 	}
 }
 
-// unwritten says whether an attribute is a duration that ml_enrich reads and
+// unwritten reports whether an attribute is a duration that ml_enrich reads and
 // does not write.
 func unwritten(canonical string) bool {
 	switch canonical {
@@ -115,7 +116,7 @@ func unwritten(canonical string) bool {
 	}
 }
 
-// forEnriched notes what Enriched needs to know of a key.
+// forEnriched sets special and evidence.
 func (k *keyRules) forEnriched() {
 	for i := range k.rules {
 		found := &k.rules[i]

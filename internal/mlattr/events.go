@@ -11,17 +11,17 @@ const (
 	EventTrainStep
 	// EventInference is one request to a model.
 	EventInference
-	// EventCallStart is the begin of a call.
+	// EventCallStart is the start of a call.
 	EventCallStart
 	// EventCallStop is the end of a call.
 	EventCallStop
 	// EventCallException is the end of a call that raised.
 	EventCallException
-	// EventPoolCheckout is a worker taken from a pool. Its queue time is
-	// part of what the end of the call says.
+	// EventPoolCheckout is a worker taken from a pool. It has the queue time of a
+	// call, which the end of the call may have as well.
 	EventPoolCheckout
-	// EventSerialize is the end of encoding or decoding a call's values, which
-	// is part of what the end of the call says, too.
+	// EventSerialize is the end of encoding or decoding the values of a call. It
+	// has the time, which the end of the call may have as well.
 	EventSerialize
 	// EventPoolSize has the size of a pool of workers.
 	EventPoolSize
@@ -31,9 +31,9 @@ const (
 	EventBreakerOpen
 	// EventHealthAlert is an alert about a worker's health.
 	EventHealthAlert
-	// EventMemoryAllocate and EventMemoryRelease have the bytes that a worker
-	// took and gave back.
+	// EventMemoryAllocate has the bytes that a worker allocated.
 	EventMemoryAllocate
+	// EventMemoryRelease has the bytes that a worker released.
 	EventMemoryRelease
 	// EventGPUMemory has the GPU memory of a worker's allocator.
 	EventGPUMemory
@@ -74,18 +74,3 @@ func (r *Reader) Event(name string) EventKind {
 func PoolKeys() []string { return poolKeys }
 
 var poolKeys = collectKeys(func(t *Table) []string { return t.PoolKeys })
-
-// collectKeys concatenates a list of all tables, in their order, without
-// duplicates.
-func collectKeys(list func(*Table) []string) (keys []string) {
-	seen := make(map[string]bool)
-	for _, t := range Tables() {
-		for _, key := range list(&t) {
-			if !seen[key] {
-				seen[key] = true
-				keys = append(keys, key)
-			}
-		}
-	}
-	return keys
-}

@@ -7,9 +7,9 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 )
 
-// Fact is one canonical attribute as something that was received states it.
+// Fact is the value of one canonical attribute.
 type Fact struct {
-	// Key is the canonical attribute.
+	// Key is the name of the canonical attribute.
 	Key string
 	// Text is the value of KindText, KindID, KindJobID and KindSecret.
 	Text string
@@ -18,46 +18,46 @@ type Fact struct {
 	// Double is the value of KindDouble and KindSeconds.
 	Double float64
 
-	// rank is the place of the rule that gave the fact; the lowest wins.
+	// rank orders the rules that can give the fact; the lowest wins.
 	rank int32
-	// slot is Key's, and zero for a dynamic one.
+	// slot is the slot of Key, or zero for a dynamic key.
 	slot Slot
 
-	// Kind says which of the values holds.
+	// Kind says which of the values is set.
 	Kind Kind
 	// Bool is the value of KindBool.
 	Bool bool
 
-	// Own is true where the canonical attribute itself was received. It
-	// stands as it is and must not be written again.
+	// Own is true where the attribute was received under its canonical name. It
+	// is not written again.
 	Own bool
 	// ReadOnly is true where the value must not be written: a secret, or a
-	// number that only serves to derive others.
+	// number that others are derived from.
 	ReadOnly bool
-	// NonFinite is true where the value was NaN or an infinity. There is no
-	// usable value then.
+	// NonFinite is true where the value is NaN or infinite. The fact has no
+	// usable value.
 	NonFinite bool
-	// Unreadable is true where the value is known to be wrong: a time that is
-	// negative, or, where Own holds, any that is of a kind or size that the
-	// attribute cannot have. There is no usable value then.
+	// Unreadable is true where the value is wrong: a negative time, or, where
+	// Own is true, a value of a wrong kind or size. The fact has no usable
+	// value.
 	Unreadable bool
-	// Inherited is true for a phase that ml_enrich put on the span because
-	// an ancestor has it. Text is empty then.
+	// Inherited is true for a phase that ml_enrich copied from an ancestor.
+	// Text is empty.
 	Inherited bool
 }
 
-// Slot is the slot of Key, and zero for a dynamic one.
+// Slot returns the slot of Key, or zero for a dynamic key.
 func (f *Fact) Slot() Slot { return f.slot }
 
-// usable says whether the fact has a value.
+// usable reports whether the fact has a value.
 func (f *Fact) usable() bool { return !f.NonFinite && !f.Unreadable }
 
-// Writable says whether Put writes the fact: it is not there already, may be
-// written and has a value.
+// Writable reports whether Put writes the fact: it has a value, may be written
+// and is not there already.
 func (f *Fact) Writable() bool { return !f.Own && !f.ReadOnly && f.usable() }
 
-// Put writes the fact into attributes under its canonical name. It does
-// nothing for facts that are there already or must not be written.
+// Put writes the fact into attributes under its canonical name. It does nothing
+// if the fact is not Writable.
 func (f *Fact) Put(attrs pcommon.Map) {
 	if !f.Writable() {
 		return
@@ -74,45 +74,46 @@ func (f *Fact) Put(attrs pcommon.Map) {
 	}
 }
 
-// Facts is what one resource, span, point or log record says in canonical
-// terms. It is reused from item to item: its contents hold until the next
-// reading into it. Reset it before keeping it for later: it refers to what was
-// read.
+// Facts are the canonical attributes of one resource, span, point or log
+// record. A Facts can be used again: its contents are valid until the next item
+// is read into it. It refers to the item; call Reset before keeping it for
+// longer.
 type Facts struct {
-	// Systems is every client that the item was recognised as. For a span,
-	// point or record it includes those of its resource.
+	// Systems are the clients that were recognised. For a span, point or log
+	// record they include those of its resource.
 	Systems System
-	// Rejected counts values that a rule matched but could not read: an id
-	// with white space, a number that is none.
+	// Rejected is the number of values that matched a rule and could not be
+	// read, such as an id with white space.
 	Rejected int
 
 	list    []Fact
 	pending []candidate
 	// name is the rule for the span's name, or nil.
 	name *nameRule
-	// dynamic has canonical keys that prefix rules made, so that one that recurs
-	// is made once.
+	// dynamic has the canonical keys of prefix rules, so that a key that recurs
+	// is allocated once.
 	dynamic map[dynamicKey]string
-	// at has the place in list, plus one, of each canonical attribute.
+	// at has the index in list, plus one, of each canonical attribute.
 	at [maxSlots]uint8
-	// lengths has a bit for the length of each key in list. Most of what is
-	// asked for is not there, and this often tells.
+	// lengths has a bit for the length of each key in list. It rules most
+	// absent keys out.
 	lengths uint64
 }
 
-// candidate is an attribute that some rules matched, until it is known which
-// client sent it.
+// candidate is an attribute that matches a rule of a client that is not
+// recognised yet.
 type candidate struct {
 	rule  *rule
 	value pcommon.Value
 	tail  string
 }
 
-// dynamicKey is the beginning of a canonical key and what a client put at its end.
+// dynamicKey is the canonical beginning of a key and the end that the client
+// chose.
 type dynamicKey struct{ canonical, tail string }
 
-// maxDynamicKeys is how many keys dynamic has at most. They are of losses and
-// metrics, of which a program has a dozen.
+// maxDynamicKeys bounds dynamic. Its keys are losses and validation metrics, of
+// which a program has a dozen.
 const maxDynamicKeys = 64
 
 // dynamicKey returns the canonical key of a prefix rule.
@@ -130,16 +131,16 @@ func (f *Facts) dynamicKey(canonical, tail string) string {
 	return key
 }
 
-// Reset empties the facts and keeps their memory. It drops every reference
-// to what was read.
+// Reset empties the facts and keeps their memory, without references to what
+// was read.
 func (f *Facts) Reset() {
 	f.begin()
 	clear(f.list[:cap(f.list)])
 	clear(f.pending[:cap(f.pending)])
 }
 
-// begin empties the facts for the next item. What it leaves beyond the ends
-// is overwritten by that or cleared by Reset.
+// begin empties the facts for the next item. Elements beyond the lengths are
+// overwritten later or cleared by Reset.
 func (f *Facts) begin() {
 	f.Systems, f.Rejected, f.lengths, f.name = 0, 0, 0, nil
 	f.list = f.list[:0]
@@ -147,10 +148,10 @@ func (f *Facts) begin() {
 	clear(f.at[:])
 }
 
-// Len is the number of facts.
+// Len returns the number of facts.
 func (f *Facts) Len() int { return len(f.list) }
 
-// All visits the facts, those without a usable value included.
+// All iterates over the facts, including those without a usable value.
 func (f *Facts) All() iter.Seq[*Fact] {
 	return func(yield func(*Fact) bool) {
 		for i := range f.list {
@@ -161,8 +162,8 @@ func (f *Facts) All() iter.Seq[*Fact] {
 	}
 }
 
-// WithPrefix visits the facts with a usable value whose key begins with
-// prefix, such as LossTaskPrefix, together with the rest of the key.
+// WithPrefix iterates over the facts with a usable value whose key begins with
+// prefix, such as LossTaskPrefix, with the end of the key.
 func (f *Facts) WithPrefix(prefix string) iter.Seq2[string, *Fact] {
 	return func(yield func(string, *Fact) bool) {
 		for i := range f.list {
@@ -175,8 +176,8 @@ func (f *Facts) WithPrefix(prefix string) iter.Seq2[string, *Fact] {
 	}
 }
 
-// Find returns the fact of a canonical attribute, also one without a usable
-// value, or nil.
+// Find returns the fact of a canonical attribute, or nil. The fact may have no
+// usable value.
 func (f *Facts) Find(key string) *Fact {
 	if f.lengths&lengthBit(key) == 0 {
 		return nil
@@ -208,7 +209,7 @@ func (f *Facts) IntAt(slot Slot) (int64, bool) { return f.At(slot).int() }
 // DoubleAt is Double by the attribute's slot.
 func (f *Facts) DoubleAt(slot Slot) (float64, bool) { return f.At(slot).double() }
 
-// Text returns the text of a fact, and "" where there is none.
+// Text returns the text of a canonical attribute, or "".
 func (f *Facts) Text(key string) string { return f.Find(key).text() }
 
 func (f *Fact) text() string {
@@ -218,7 +219,8 @@ func (f *Fact) text() string {
 	return f.Text
 }
 
-// Int returns the whole number of a fact.
+// Int returns the whole number of a canonical attribute, and false where there
+// is none.
 func (f *Facts) Int(key string) (int64, bool) { return f.Find(key).int() }
 
 func (f *Fact) int() (int64, bool) {
@@ -232,7 +234,8 @@ func (f *Fact) int() (int64, bool) {
 	return 0, false
 }
 
-// Double returns the number of a fact, whole ones included.
+// Double returns the number of a canonical attribute, converted from a whole
+// number if need be, and false where there is none.
 func (f *Facts) Double(key string) (float64, bool) { return f.Find(key).double() }
 
 func (f *Fact) double() (float64, bool) {
@@ -248,43 +251,44 @@ func (f *Fact) double() (float64, bool) {
 	return 0, false
 }
 
-// SetText adds a fact that a rule of the caller's derived, unless there is
-// one of that slot.
+// SetText adds a derived fact, unless there is a fact of that slot.
 func (f *Facts) SetText(slot Slot, text string) {
 	if fact := f.reserve(slot, "", rankDerived); fact != nil {
 		fact.Kind, fact.Text = KindText, text
 	}
 }
 
-// SetBool does the same for a boolean.
+// SetBool is SetText for a boolean.
 func (f *Facts) SetBool(slot Slot, value bool) {
 	if fact := f.reserve(slot, "", rankDerived); fact != nil {
 		fact.Kind, fact.Bool = KindBool, value
 	}
 }
 
-// SetDouble does the same for a double.
+// SetDouble is SetText for a double.
 func (f *Facts) SetDouble(slot Slot, value float64) {
 	if fact := f.reserve(slot, "", rankDerived); fact != nil {
 		fact.Kind, fact.Double = KindDouble, value
 	}
 }
 
-// SetInt does the same for a whole number.
+// SetInt is SetText for a whole number.
 func (f *Facts) SetInt(slot Slot, value int64) {
 	if fact := f.reserve(slot, "", rankDerived); fact != nil {
 		fact.Kind, fact.Int = KindInt, value
 	}
 }
 
-// setInt does the same for a whole number that a span's name gave.
+// setInt adds a whole number from a span's name, unless there is a fact of that
+// slot.
 func (f *Facts) setInt(slot Slot, value int64) {
 	if fact := f.reserve(slot, "", rankName); fact != nil {
 		fact.Kind, fact.Int = KindInt, value
 	}
 }
 
-// setName does the same for a text that a span's name gave.
+// setName adds a text from a span's name, unless it is empty or there is a fact
+// of that slot.
 func (f *Facts) setName(slot Slot, text string) {
 	if text == "" {
 		return
@@ -294,9 +298,9 @@ func (f *Facts) setName(slot Slot, text string) {
 	}
 }
 
-// reserve returns an empty fact of a slot, or of a dynamic key where the slot
-// is zero, to be filled in. It returns nil where there is a fact whose rank is
-// not higher: of each key, the fact of the lowest rank is kept.
+// reserve returns an empty fact to be filled in, by its slot, or by its key
+// where the slot is zero. It returns nil where there is a fact of the same or a
+// lower rank.
 func (f *Facts) reserve(slot Slot, key string, rank int32) *Fact {
 	if slot != 0 {
 		key = slotNames[slot]
@@ -304,8 +308,8 @@ func (f *Facts) reserve(slot Slot, key string, rank int32) *Fact {
 	return f.add(&Fact{Key: key, slot: slot, rank: rank})
 }
 
-// add keeps a fact, if it is the one of the lowest rank, and returns it in its
-// place or nil.
+// add keeps a fact unless there is one of the same or a lower rank, and returns
+// the kept fact or nil.
 func (f *Facts) add(fact *Fact) *Fact {
 	var have *Fact
 	if fact.slot != 0 {

@@ -7,15 +7,15 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 )
 
-// maxJSON is the longest text that is read as JSON, in bytes. What is read so
-// are a dozen numbers with their names.
+// maxJSON is the longest text that is parsed as JSON, in bytes. A token usage
+// has a dozen numbers.
 const maxJSON = 2048
 
-// maxFields bounds a map that is looked through for its fields.
+// maxFields bounds the size of a map whose fields are read.
 const maxFields = 64
 
 // collectFields reads a value that is a map, or the JSON of one. Its fields
-// wait like any attribute until it is known whose they are.
+// become facts in settle.
 func collectFields(value pcommon.Value, fields []fieldRule, f *Facts) {
 	var find func(path string) (pcommon.Value, bool)
 	switch value.Type() {
@@ -46,7 +46,7 @@ func collectFields(value pcommon.Value, fields []fieldRule, f *Facts) {
 	}
 }
 
-// fieldOf finds a field of a map, or a field's own. It looks no deeper.
+// fieldOf returns a field of a map, or a field of a field. It looks no deeper.
 func fieldOf(entries pcommon.Map, path string) (pcommon.Value, bool) {
 	if v, ok := entries.Get(path); ok {
 		return v, true
@@ -62,8 +62,8 @@ func fieldOf(entries pcommon.Map, path string) (pcommon.Value, bool) {
 	return v.Map().Get(inner)
 }
 
-// jsonFieldOf is fieldOf for a map that was JSON. A null is no field, and
-// nothing but numbers and texts is read.
+// jsonFieldOf is fieldOf for a map from JSON. It returns numbers and texts
+// only.
 func jsonFieldOf(entries map[string]any, path string) (pcommon.Value, bool) {
 	value := entries[path]
 	if outer, inner, nested := strings.Cut(path, "."); value == nil && nested {
@@ -80,8 +80,8 @@ func jsonFieldOf(entries map[string]any, path string) (pcommon.Value, bool) {
 	}
 }
 
-// jsonText reads a text that the client wrote as JSON, quotes and all. A text
-// without them is itself.
+// jsonText returns the text that a client wrote as a JSON string. A text
+// without quotes is returned as it is.
 func jsonText(text string) string {
 	if len(text) > maxJSON || !strings.HasPrefix(text, `"`) {
 		return text

@@ -5,12 +5,12 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// maxEvents is how many events of a span are looked at. SDKs send 128 at most.
+// maxEvents bounds the events of a span that are read. SDKs send at most 128.
 const maxEvents = 128
 
-// timeFirstToken adds the time to the first token where the span says when
-// that came, and not how long it took. It is left out where the span would
-// have had to start later, or to end earlier: two clocks are not one.
+// timeFirstToken adds the time to the first token where the span has the
+// instant of the first token instead. It adds nothing if the instant is outside
+// the span: two clocks differ.
 func (r *Reader) timeFirstToken(span ptrace.Span, f *Facts) {
 	if f.At(slotFirstChunk) != nil {
 		return
@@ -30,7 +30,7 @@ func (r *Reader) timeFirstToken(span ptrace.Span, f *Facts) {
 	}
 }
 
-// firstTokenEvent returns when the first event came that one of the clients
+// firstTokenEvent returns the time of the first event that a known client
 // writes at a first token, or zero.
 func (r *Reader) firstTokenEvent(span ptrace.Span, known System) pcommon.Timestamp {
 	dropped := span.DroppedEventsCount() > 0

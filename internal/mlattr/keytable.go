@@ -1,17 +1,16 @@
 package mlattr
 
-// keyTable finds what an attribute key means. It is made once and never
-// changes, and most of the keys that it is asked for are in no vocabulary:
-// those must cost next to nothing, which a map, hashing the whole key, does
-// not offer. Keys that are made to collide can only hit one of its chains,
-// whose length was settled when it was made.
+// keyTable is an index of keyRules by attribute key. It never changes once
+// built. Most keys that are looked up are in no vocabulary, and rejecting them
+// costs less than in a map, which hashes the whole key. Keys made to collide
+// can only reach one chain, whose length is fixed.
 type keyTable struct {
-	// first has the place in entries, plus one, of each hash's first key.
+	// first has the index in entries, plus one, of the first key of each hash.
 	first   [1 << keyBits]uint32
 	entries []keyEntry
 }
 
-// keyBits makes the table some eight times as long as the keys are many.
+// keyBits makes first about eight times as long as entries.
 const keyBits = 11
 
 type keyEntry struct {
@@ -20,7 +19,7 @@ type keyEntry struct {
 	keyRules
 }
 
-// hashKey mixes the length of a key that is not empty with four of its bytes.
+// hashKey mixes the length and four bytes of a key that is not empty.
 func hashKey(key string) uint32 {
 	n := len(key)
 	h := uint32(n) | uint32(key[0])<<8 | uint32(key[n-1])<<16 | uint32(key[n/2])<<24
@@ -43,8 +42,8 @@ func (t *keyTable) find(key string) *keyRules {
 	return nil
 }
 
-// ensure returns the rules of a key that is not empty, new ones if need be.
-// They are valid until the next call.
+// ensure returns the rules of a key that is not empty, and adds the key if need
+// be. The pointer is valid until the next call.
 func (t *keyTable) ensure(key string) *keyRules {
 	if found := t.find(key); found != nil {
 		return found

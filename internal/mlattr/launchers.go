@@ -1,10 +1,10 @@
 package mlattr
 
-// launchers is what training launchers and schedulers are known by. It is no
-// client's vocabulary and holds for every resource.
+// launchers is the vocabulary of training launchers and schedulers. It is no
+// client's and holds for every resource.
 //
 // The order within one canonical name is the order of precedence: a tracking
-// server's run id says more than the launcher's.
+// server's run id says more than a launcher's.
 func launchers() Table {
 	return Table{
 		Name:  "launchers",

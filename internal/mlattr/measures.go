@@ -1,14 +1,14 @@
 package mlattr
 
-// Measures are what a client's metric can be about. Each has the name that the
-// same thing has where otelcol-ml or the conventions have a metric of it.
+// Measures are what metrics of clients can be about. Each has the name of the
+// metric that otelcol-ml or the conventions have for the same quantity.
 const (
 	// MeasureTokens counts tokens, by token type.
 	MeasureTokens = "ml.tokens"
-	// MeasureCachedTokens counts the input tokens that a cache gave. They are
-	// part of the input's.
+	// MeasureCachedTokens counts the input tokens that came from a cache. They
+	// are part of the input tokens.
 	MeasureCachedTokens = "ml.tokens.cached" //nolint:gosec // a name, no credential
-	// MeasureTokenThroughput is a token rate that the client worked out.
+	// MeasureTokenThroughput is a token rate that the client computed.
 	MeasureTokenThroughput = "ml.token.throughput"
 	// MeasureRequestDuration is the time from a request to its last token.
 	MeasureRequestDuration = "gen_ai.server.request.duration"
@@ -28,7 +28,7 @@ const (
 	MeasureDataLoadTime = "ml.step.data_load.duration"
 	// MeasureBatchSize is the number of samples of a step.
 	MeasureBatchSize = "ml.batch.size"
-	// MeasureSampleThroughput is a sample rate that the client worked out.
+	// MeasureSampleThroughput is a sample rate that the client computed.
 	MeasureSampleThroughput = "ml.sample.throughput"
 	// MeasureLoss is the training loss.
 	MeasureLoss = "ml.loss"
@@ -38,7 +38,7 @@ const (
 	MeasureGradientNorm = "ml.gradient.norm"
 	// MeasureFLOPThroughput is the rate of floating-point operations.
 	MeasureFLOPThroughput = "ml.flop.throughput"
-	// MeasureMFU is the model's share of the FLOP/s that the device could do.
+	// MeasureMFU is the share of the device's peak FLOP/s that the model used.
 	MeasureMFU = "ml.mfu"
 	// MeasureGPUMemory is memory of a GPU that the client uses.
 	MeasureGPUMemory = "ml.gpu.memory.usage"
@@ -46,27 +46,28 @@ const (
 	MeasureParameters = "ml.model.parameters"
 )
 
-// Dimension says which units a measure can come in.
+// Dimension is the kind of quantity of a measure. It decides which units can be
+// converted.
 type Dimension uint8
 
 const (
-	// DimensionCount is a number of things.
+	// DimensionCount is a number of items.
 	DimensionCount Dimension = iota + 1
 	// DimensionTime is a time, in seconds.
 	DimensionTime
-	// DimensionRate is a number of things a second.
+	// DimensionRate is a number of items a second.
 	DimensionRate
 	// DimensionBytes is an amount of memory, in bytes.
 	DimensionBytes
 	// DimensionFLOPRate is a rate of floating-point operations.
 	DimensionFLOPRate
-	// DimensionRatio is a share, 1 for all.
+	// DimensionRatio is a share; 1 is all.
 	DimensionRatio
 	// DimensionNone is a number without a unit.
 	DimensionNone
 )
 
-// String is the dimension's word in the documentation.
+// String returns the dimension's word in the documentation.
 func (d Dimension) String() string {
 	switch d {
 	case DimensionCount:
@@ -88,20 +89,20 @@ func (d Dimension) String() string {
 	}
 }
 
-// Measure describes what metrics can be about.
+// Measure is a quantity that metrics can be about.
 type Measure struct {
 	// Name is one of the Measure constants.
 	Name string
 	// Unit is the unit, in UCUM, that Meaning.Factor converts into.
 	Unit string
-	// Dimension says which other units can be converted.
+	// Dimension decides which other units can be converted.
 	Dimension Dimension
 	// Description is one sentence.
 	Description string
 }
 
-// Measures lists, in the order of the documentation, everything that a
-// metric can be about.
+// Measures are all quantities that a metric can be about, in the order of the
+// documentation.
 var Measures = []Measure{
 	{MeasureTokens, "{token}", DimensionCount, "Tokens, by `gen_ai.token.type` where the metric says it."},
 	{MeasureCachedTokens, "{token}", DimensionCount, "Input tokens that a cache gave; part of the input's."},
@@ -133,8 +134,8 @@ var measures = func() map[string]*Measure {
 	return byName
 }()
 
-// units has, for each dimension, what the units that clients write are worth
-// in the measures' own unit. A unit in braces is any thing's.
+// units has, for each dimension, the factors that convert clients' units into
+// the measures' own. A unit in braces stands for any item.
 var units = map[Dimension]map[string]float64{
 	DimensionTime: {
 		"s": 1, "sec": 1, "second": 1, "seconds": 1,
@@ -162,7 +163,7 @@ var units = map[Dimension]map[string]float64{
 	DimensionNone:  {"1": 1},
 }
 
-// convert returns what one of a unit is in the measure's own unit, and false
+// convert returns the factor from a unit to the measure's own unit, and false
 // for a unit that the measure cannot have. A unit is never guessed from the
 // size of a value.
 func (m *Measure) convert(unit string) (float64, bool) {

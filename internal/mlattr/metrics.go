@@ -6,20 +6,20 @@ import (
 	"slices"
 )
 
-// Instrument says how the values of a client's metric are meant. A format
-// such as Prometheus' may have changed a counter into a gauge on the way.
+// Instrument is how a client means the values of a metric. A format such as
+// Prometheus' may have changed a counter into a gauge.
 type Instrument uint8
 
 const (
-	// Counter only grows until its program starts again.
+	// Counter grows until its program restarts.
 	Counter Instrument = iota + 1
-	// Gauge is what holds at the moment.
+	// Gauge is a current value.
 	Gauge
 	// Histogram has one value for each request, operation or step.
 	Histogram
 )
 
-// String is the instrument's word in configuration and documentation.
+// String returns the instrument's word in configuration and documentation.
 func (i Instrument) String() string {
 	switch i {
 	case Counter:
@@ -39,59 +39,60 @@ const (
 	TokenTypeOutput = "output"
 )
 
-// Values of Metric.Part, and of the attribute kind.
+// Values of Metric.Part and of the point attribute kind.
 const (
-	// PartAllocated is what an allocator has given out.
+	// PartAllocated is the memory that an allocator has given out.
 	PartAllocated = "allocated"
-	// PartReserved is what it has, given out or not.
+	// PartReserved is the memory that an allocator holds, given out or not.
 	PartReserved = "reserved"
 )
 
-// Metric says what one of a client's metrics is about.
+// Metric is a metric of a client and what it is about.
 type Metric struct {
-	// Source is the client's name for it, without "_total".
+	// Source is the client's name of the metric, without "_total".
 	Source string
-	// Measure is what it is about: the name of one of Measures.
+	// Measure is the name of one of Measures.
 	Measure string
 	// Instrument is how the client means its values.
 	Instrument Instrument
-	// Unit is what the values come in where the metric itself names no unit;
-	// empty is the measure's own.
+	// Unit is the unit of the values where the metric itself has none. Empty
+	// means the unit of the measure.
 	Unit string
-	// TokenType is the type of the tokens that are counted; empty is for both,
-	// or where the points say it.
+	// TokenType is the type of the tokens that are counted. Empty means both,
+	// or the type that the points state.
 	TokenType string
 	// PerDevice is true where each GPU reports its own share.
 	PerDevice bool
-	// Part is what of the memory of a GPU a metric of MeasureGPUMemory is;
-	// empty is what the points' attribute kind says.
+	// Part is the part of a GPU's memory that a metric of MeasureGPUMemory is
+	// about. Empty means the part in the points' attribute kind.
 	Part string
-	// Repeats names the client's other metrics that count the same things, as
-	// this table spells them. Whoever adds up must take this one only where
-	// none of them is.
+	// Repeats are the client's other metrics that count the same items, as this
+	// table spells them. In a sum, use this metric only where none of them is.
 	Repeats []string
-	// Everyday is true for a name that any program may use: it is understood
+	// Everyday is true for a name that any program may use. It is understood
 	// only where the client is recognised otherwise.
 	Everyday bool
 }
 
-// Meaning is what a metric that was received is about.
+// Meaning is what a received metric is about.
 type Meaning struct {
 	Metric
-	// System is the client's vocabulary, and zero where the user said it.
+	// System is the client's vocabulary, and zero for a metric that the user
+	// named.
 	System System
 	// Factor converts the values into the unit of the measure.
 	Factor float64
-	// Repeated is true where another metric says that it repeats this one.
+	// Repeated is true where another metric repeats this one; see
+	// Metric.Repeats.
 	Repeated bool
 }
 
-// MetricAlias is what a user says about a metric of their own.
+// MetricAlias is a metric that the user named.
 type MetricAlias struct {
 	// Measure is the name of one of Measures.
 	Measure string
-	// Unit is what the values come in, whatever the metric itself says; empty
-	// is what the metric says, or else the measure's own.
+	// Unit is the unit of the values, whatever the metric states. Empty means
+	// the unit that the metric states, or else that of the measure.
 	Unit string
 	// TokenType is input, output, or empty.
 	TokenType string
@@ -101,18 +102,19 @@ type MetricAlias struct {
 type metricRule struct {
 	meaning Meaning
 	measure *Measure
-	// fixed is true where the metric's own unit does not count.
+	// fixed is true where the unit that the metric states is ignored.
 	fixed bool
 }
 
 // MaxMetricName is the longest name of a metric that is looked up, in bytes.
 const MaxMetricName = 128
 
-// MeasureNames lists the names of Measures, sorted.
+// MeasureNames returns the names of Measures, sorted.
 func MeasureNames() []string { return slices.Sorted(maps.Keys(measures)) }
 
-// UnitsOf lists, sorted, the units that the values of a measure can come in,
-// annotations in braces apart.
+// UnitsOf returns the units that the values of a measure can have, sorted,
+// without annotations in braces. It returns nil for a name that is not in
+// Measures.
 func UnitsOf(measure string) []string {
 	m := measures[measure]
 	if m == nil {
@@ -126,31 +128,32 @@ func UnitsOf(measure string) []string {
 	return names
 }
 
-// Check says what is wrong with an alias, or nil.
+// Check returns an error if the alias names no measure, no unit of the measure
+// or no token type.
 func (a MetricAlias) Check() error {
 	m := measures[a.Measure]
 	if m == nil {
-		return fmt.Errorf("%q is no measure", a.Measure)
+		return fmt.Errorf("%q is not a measure", a.Measure)
 	}
 	if a.Unit != "" {
 		if _, ok := m.convert(a.Unit); !ok {
-			return fmt.Errorf("%q is no unit of %q", a.Unit, a.Measure)
+			return fmt.Errorf("%q is not a unit of %q", a.Unit, a.Measure)
 		}
 	}
 	switch a.TokenType {
 	case "", TokenTypeInput, TokenTypeOutput:
 		return nil
 	default:
-		return fmt.Errorf("%q is no token type", a.TokenType)
+		return fmt.Errorf("%q is not a token type", a.TokenType)
 	}
 }
 
-// MetricMeaning says what a metric is about, by its name and its unit, which
-// may be empty. Known is every client that the resource, the scope and the
-// metric's name gave away. A name is found with and without "_total" at its
-// end and "ray_" before it, and whichever characters stand for its dots, as
-// Prometheus changes them. It returns false for a metric that no vocabulary
-// and no user has named, and for one whose unit cannot be converted.
+// MetricMeaning returns what a metric is about, by its name and its unit, which
+// may be empty. known are the clients that the resource, the scope and the name
+// identify. A name is found with and without "_total" at its end and "ray_"
+// before it, and with any characters in place of its dots, as Prometheus
+// changes names. It returns false for a metric that no vocabulary and no user
+// has named, and for a unit that cannot be converted.
 func (r *Reader) MetricMeaning(known System, name, unit string) (Meaning, bool) {
 	var buffer [MaxMetricName]byte
 	key, ok := metricKey(buffer[:0], name)
@@ -174,14 +177,15 @@ func (r *Reader) MetricMeaning(known System, name, unit string) (Meaning, bool) 
 	return Meaning{}, false
 }
 
-// ValidMetricName says whether a name can be looked up at all: it has a letter
-// or digit and at most MaxMetricName bytes.
+// ValidMetricName reports whether a name can be looked up: it has a letter or
+// digit and at most MaxMetricName bytes.
 func ValidMetricName(name string) bool {
 	_, ok := metricKey(nil, name)
 	return ok
 }
 
-// metricKey appends what is the same in all spellings of a metric's name.
+// metricKey appends the form that all spellings of a metric's name have in
+// common.
 func metricKey(key []byte, name string) ([]byte, bool) {
 	if len(name) > MaxMetricName {
 		return nil, false
@@ -208,7 +212,7 @@ func metricKey(key []byte, name string) ([]byte, bool) {
 	return key, len(key) > 0
 }
 
-// compileMetrics makes the look-up of metrics. The user's come first.
+// compileMetrics fills r.metrics. The user's metrics go first.
 func (r *Reader) compileMetrics(aliases map[string]MetricAlias) error {
 	r.metrics = make(map[string][]metricRule)
 	for _, name := range slices.Sorted(maps.Keys(aliases)) {
@@ -238,7 +242,7 @@ func (r *Reader) compileMetrics(aliases map[string]MetricAlias) error {
 	return nil
 }
 
-// markRepeated marks the metrics of a table that others of it repeat.
+// markRepeated sets Meaning.Repeated of the table's metrics.
 func (r *Reader) markRepeated(table Table) {
 	for _, metric := range table.Metrics {
 		for _, other := range metric.Repeats {
@@ -256,14 +260,14 @@ func (r *Reader) markRepeated(table Table) {
 func (r *Reader) addMetric(metric Metric, system System, fixed bool) error {
 	measure := measures[metric.Measure]
 	if measure == nil {
-		return fmt.Errorf("metric %q: %q is no measure", metric.Source, metric.Measure)
+		return fmt.Errorf("metric %q: %q is not a measure", metric.Source, metric.Measure)
 	}
 	if metric.Unit == "" {
 		metric.Unit = measure.Unit
 	}
 	factor, ok := measure.convert(metric.Unit)
 	if !ok {
-		return fmt.Errorf("metric %q: %q is no unit of %q", metric.Source, metric.Unit, metric.Measure)
+		return fmt.Errorf("metric %q: %q is not a unit of %q", metric.Source, metric.Unit, metric.Measure)
 	}
 	key, ok := metricKey(nil, metric.Source)
 	if !ok {

@@ -76,9 +76,9 @@ func TestUserMetrics(t *testing.T) {
 		alias mlattr.MetricAlias
 		want  string
 	}{
-		"measure": {mlattr.MetricAlias{Measure: "tokens"}, `"tokens" is no measure`},
-		"unit":    {mlattr.MetricAlias{Measure: mlattr.MeasureTokens, Unit: "s"}, `"s" is no unit of "ml.tokens"`},
-		"type":    {mlattr.MetricAlias{Measure: mlattr.MeasureTokens, TokenType: "both"}, `"both" is no token type`},
+		"measure": {mlattr.MetricAlias{Measure: "tokens"}, `"tokens" is not a measure`},
+		"unit":    {mlattr.MetricAlias{Measure: mlattr.MeasureTokens, Unit: "s"}, `"s" is not a unit of "ml.tokens"`},
+		"type":    {mlattr.MetricAlias{Measure: mlattr.MeasureTokens, TokenType: "both"}, `"both" is not a token type`},
 	} {
 		_, err := mlattr.NewReader(mlattr.Options{Metrics: map[string]mlattr.MetricAlias{"a": tt.alias}})
 		require.ErrorContains(t, err, tt.want, name)

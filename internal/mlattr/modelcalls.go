@@ -57,6 +57,17 @@ func IsModelRequest(operation string) bool {
 	return slices.Contains(modelRequests, strings.ToLower(operation))
 }
 
+// AsksModel reports whether a value of GenAIOperationName is one request to a
+// model, and not the work of a program that may make several.
+func AsksModel(operation string) bool {
+	switch operation {
+	case OperationChat, OperationTextCompletion, OperationGenerateContent, OperationEmbeddings:
+		return true
+	default:
+		return false
+	}
+}
+
 // AddressKeys returns the keys of the base URL of a model's API.
 func AddressKeys() []string { return addressKeys }
 

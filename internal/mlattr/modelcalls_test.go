@@ -32,4 +32,5 @@ func TestSumsUsage(t *testing.T) {
 func TestRunners(t *testing.T) {
 	assert.True(t, mlattr.IsRunner("mlflow"))
 	assert.False(t, mlattr.IsRunner("train"))
+	assert.Subset(t, mlattr.Packages(), []string{"mlflow", "vllm"})
 }

@@ -1,12 +1,12 @@
 package mlattr
 
-// nameFilter says at once of most spans' names that no rule fits them. The
-// names of a service that no vocabulary knows must cost next to nothing.
+// nameFilter rejects most names that no rule matches. The spans of a service
+// that no vocabulary has must cost next to nothing.
 type nameFilter struct {
-	// lengths has, for the first byte of a rule's whole name, a bit for its
-	// length.
+	// lengths has, by the first byte of each Exact rule, a bit for its length.
 	lengths [256]uint64
-	// first and last mark the bytes that other rules begin and end with.
+	// first and last have true for the bytes that the other rules begin and end
+	// with.
 	first, last [256]bool
 }
 
@@ -24,7 +24,7 @@ func (f *nameFilter) add(match Match, text string) {
 	}
 }
 
-// passes says whether a rule may fit a name.
+// passes reports whether a rule may match a name.
 func (f *nameFilter) passes(name string) bool {
 	if name == "" {
 		return false

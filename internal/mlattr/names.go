@@ -1,15 +1,15 @@
 // Package mlattr is the vocabulary of otelcol-ml: the canonical attribute
-// names, the tables that say under which other names the known clients send
-// the same thing, and typed readers for values that arrive as text, integers
-// or doubles. It depends on pdata and on nothing else, so that any component
-// can use it.
+// names, a table for each client that says under which names it sends the same
+// things, and what rules need to know of a client. Its readers accept values
+// that arrive as text, integers or doubles. It depends on pdata only, so that
+// every component can use it.
 package mlattr
 
 //go:generate go run ./vocabularypage names.go ../../docs/vocabulary.md
 
-// Names that the semantic conventions define. They are repeated here, rather
-// than imported, because a canonical name must not change when a library is
-// updated; the conventions' version is 1.41.1.
+// Names that the semantic conventions, version 1.41.1, define. They are
+// repeated here because a canonical name must not change when a library is
+// updated.
 const (
 	// ServiceName names the program that sent the telemetry.
 	ServiceName = "service.name"
@@ -26,51 +26,53 @@ const (
 	GenAIConversationID = "gen_ai.conversation.id"
 	// GenAIOperationName is the operation of an LLM client, such as chat.
 	GenAIOperationName = "gen_ai.operation.name"
-	// GenAIRequestModel is the model that the caller asked for.
+	// GenAIRequestModel is the model that the caller requested.
 	GenAIRequestModel = "gen_ai.request.model"
-	// GenAIResponseModel is the model that answered, often an exact version
-	// of the one that was asked for.
+	// GenAIResponseModel is the model that answered, often an exact version of
+	// the requested one.
 	GenAIResponseModel = "gen_ai.response.model"
 	// GenAITokenType says on a metric whether tokens are input or output.
 	GenAITokenType = "gen_ai.token.type" //nolint:gosec // a name, no credential
-	// GenAIInputTokens counts the tokens of a request, cached ones included.
+	// GenAIInputTokens counts the input tokens of a request, including cached
+	// ones.
 	GenAIInputTokens = "gen_ai.usage.input_tokens" //nolint:gosec // a name, no credential
-	// GenAIOutputTokens counts the tokens of a response, those of its reasoning
-	// included.
+	// GenAIOutputTokens counts the output tokens of a response, including those
+	// of its reasoning.
 	GenAIOutputTokens = "gen_ai.usage.output_tokens" //nolint:gosec // a name, no credential
 	// GenAIReasoningTokens counts the output tokens of the model's reasoning.
 	GenAIReasoningTokens = "gen_ai.usage.reasoning.output_tokens" //nolint:gosec // a name, no credential
-	// GenAIProviderName is who serves the model, such as openai.
+	// GenAIProviderName names the provider of the model, such as openai.
 	GenAIProviderName = "gen_ai.provider.name"
-	// GenAIStream is true where the answer was asked for as a stream.
+	// GenAIStream is true where the answer was requested as a stream.
 	GenAIStream = "gen_ai.request.stream"
-	// GenAICacheReadTokens counts the input tokens that a cache gave.
+	// GenAICacheReadTokens counts the input tokens that were read from a cache.
 	GenAICacheReadTokens = "gen_ai.usage.cache_read.input_tokens" //nolint:gosec // a name, no credential
-	// GenAICacheCreationTokens counts the input tokens that went into a cache.
+	// GenAICacheCreationTokens counts the input tokens that were written to a
+	// cache.
 	GenAICacheCreationTokens = "gen_ai.usage.cache_creation.input_tokens" //nolint:gosec // a name, no credential
 	// GenAITimeToFirstChunk is the time in seconds from a request to the first
 	// part of its answer.
 	GenAITimeToFirstChunk = "gen_ai.response.time_to_first_chunk"
-	// GenAIChoices is how many answers a request asked for; they are made side
-	// by side.
+	// GenAIChoices is the number of answers that a request asks for. They are
+	// generated at the same time.
 	GenAIChoices = "gen_ai.request.choice.count"
 	// GenAIResponseID is the id of one answer.
 	GenAIResponseID = "gen_ai.response.id"
 
-	// HardwareID identifies a GPU or MIG instance, spelled as NVML spells it.
+	// HardwareID identifies a GPU or MIG device by its UUID, as NVML spells it.
 	HardwareID = "hw.id"
 )
 
-// Names that the conventions lack. They identify who and what a piece of
-// telemetry belongs to.
+// Names that the conventions lack, of what telemetry belongs to.
 const (
-	// RunID identifies one training run, fine-tuning run or service life.
+	// RunID identifies a run: one execution of training, fine-tuning or an
+	// agent, or the life of a service.
 	RunID = "ml.run.id"
-	// RunInferred is true where RunID was computed and not sent by anyone.
+	// RunInferred is true where RunID was computed and nobody sent it.
 	RunInferred = "ml.run.inferred"
 	// RunAttempt is the restart count of the run's launcher.
 	RunAttempt = "ml.run.attempt"
-	// JobID is the scheduler's job id; sentinels such as 0 never become one.
+	// JobID is the scheduler's job id. Sentinels such as 0 are dropped.
 	JobID = "ml.job.id"
 	// JobName is the scheduler's job name.
 	JobName = "ml.job.name"
@@ -86,7 +88,7 @@ const (
 	WorldSize = "ml.world_size"
 	// SessionID groups the work of one client session.
 	SessionID = "ml.session.id"
-	// RequestID identifies one request through all the services it crosses.
+	// RequestID identifies one request through all services that handle it.
 	RequestID = "ml.request.id"
 	// TrainingRunID is a fine-tuning service's id of a run.
 	TrainingRunID = "ml.training_run.id"
@@ -95,16 +97,17 @@ const (
 	// CorrelationSource says of each inherited key where it came from, such
 	// as "session=trace,request=parent".
 	CorrelationSource = "ml.correlation.source"
-	// CorrelationConflict names a key that two sources disagree about.
+	// CorrelationConflict names a key for which two sources have different
+	// values.
 	CorrelationConflict = "ml.correlation.conflict"
-	// GPUIndex is a client's GPU index; it is unstable and never a key.
+	// GPUIndex is a client's GPU index. It is unstable and never a key.
 	GPUIndex = "ml.gpu.index"
-	// GPUJoin names the rule that tied a GPU's workload to a run.
+	// GPUJoin names the rule that joined a GPU's workload to a run.
 	GPUJoin = "ml.gpu.join"
 	// GPUShared is true on the workloads of a GPU that several runs use.
 	GPUShared = "ml.gpu.shared"
-	// LabelConflict is true on metric points with attributes that are one label
-	// in Prometheus, or that it keeps for itself or has no label for.
+	// LabelConflict is true on metric points with attributes that Prometheus
+	// would merge into one label, reserves or cannot name.
 	LabelConflict = "ml.label.conflict"
 )
 
@@ -112,9 +115,9 @@ const (
 const (
 	// Phase is the part of a training step: see the Phase values.
 	Phase = "ml.phase"
-	// Operation is a span's operation with its numbers taken out.
+	// Operation is a span's operation with its numbers removed.
 	Operation = "ml.operation"
-	// Role is the agent role that a span acted in.
+	// Role is the role in which an agent acted.
 	Role = "ml.role"
 	// Library is the Python library of a call.
 	Library = "ml.library"
@@ -124,7 +127,7 @@ const (
 	Epoch = "ml.epoch"
 	// EpochTotal is the number of epochs planned.
 	EpochTotal = "ml.epoch.total"
-	// EpochEnd is true where a loader signalled its end by StopIteration.
+	// EpochEnd is true where a data loader ended its epoch by StopIteration.
 	EpochEnd = "ml.epoch_end"
 	// Step is the optimizer step's number as the client counts it.
 	Step = "ml.step"
@@ -138,7 +141,7 @@ const (
 	LearningRate = "ml.learning_rate"
 	// Loss is the training loss of a batch, step or epoch.
 	Loss = "ml.loss"
-	// LossScope says what Loss was taken over: batch or epoch.
+	// LossScope says what Loss was computed over: batch or epoch.
 	LossScope = "ml.loss.scope"
 	// LossTaskPrefix begins the keys of the loss of one task of several.
 	LossTaskPrefix = "ml.loss.task."
@@ -150,52 +153,55 @@ const (
 	ValMetric = "ml.val.metric"
 )
 
-// Names of derived numbers and of what they rest on.
+// Names of derived numbers and of what a derived number rests on.
 const (
 	// TokensPerSecond is a derived or reported token rate.
 	TokensPerSecond = "ml.tokens_per_second" //nolint:gosec // a name, no credential
-	// DecodePerSecond is the rate of the output tokens after the first. Its
-	// basis is always its own.
+	// DecodePerSecond is the rate of the output tokens after the first.
+	// ThroughputBasis does not apply to it.
 	DecodePerSecond = "ml.tokens_per_second.decode"
-	// PrefillPerSecond is the rate of the input tokens that no cache gave.
+	// PrefillPerSecond is the rate of the input tokens that were not read from
+	// a cache.
 	PrefillPerSecond = "ml.tokens_per_second.prefill"
-	// SequencePerSecond is TokensPerSecond for each of several answers.
+	// SequencePerSecond is TokensPerSecond divided by the number of answers.
 	SequencePerSecond = "ml.tokens_per_second.per_sequence"
 	// SamplesPerSecond is a derived sample rate.
 	SamplesPerSecond = "ml.samples_per_second"
 	// ThroughputBasis says how a rate was derived: see the Basis values.
 	ThroughputBasis = "ml.throughput.basis"
-	// SamplesBasis is the basis of SamplesPerSecond, present only where it
-	// differs from ThroughputBasis, which is then that of TokensPerSecond.
+	// SamplesBasis is the basis of SamplesPerSecond. It is present only where
+	// it differs from ThroughputBasis, which is then the basis of
+	// TokensPerSecond.
 	SamplesBasis = "ml.samples_per_second.basis"
-	// ThroughputScope says of what a reported rate is: see the Scope values.
+	// ThroughputScope says what a reported rate covers: see the Scope values.
 	// It is absent where the client does not say.
 	ThroughputScope = "ml.throughput.scope"
-	// ThroughputMetric is the client's metric that a rate was made of.
+	// ThroughputMetric is the client's metric that a rate was derived from.
 	ThroughputMetric = "ml.throughput.metric"
 	// TokensEstimated is true where the client estimated its token counts.
 	TokensEstimated = "ml.tokens.estimated" //nolint:gosec // a name, no credential
-	// UsageInputTokens counts the tokens of a request with those that caches
-	// gave and took. It is present only where GenAIInputTokens, as its producer
-	// sent it, leaves these out.
+	// UsageInputTokens counts the input tokens of a request, including those
+	// read from a cache and written to one. It is present only where the
+	// producer leaves them out of GenAIInputTokens.
 	UsageInputTokens = "ml.usage.input_tokens" //nolint:gosec // a name, no credential
-	// UsageCounted is false on spans whose usage a descendant reports too.
+	// UsageCounted is false on spans whose usage a descendant reports, too.
 	UsageCounted = "ml.usage.counted"
-	// Side says whose count of the same tokens a span has: see the Side values.
+	// Side says which side counted the tokens that two services report: see the
+	// Side values.
 	Side = "ml.side"
 )
 
-// Names on the resource of a training process of what its telemetry does not
-// say. They come from its launcher or from ml_enrich's configuration.
+// Names on the resource of a training process. Its launcher or ml_enrich's
+// configuration sets them, because the telemetry does not say it.
 const (
-	// TokensPerStep is how many tokens one rank trains on in one optimizer
-	// step.
+	// TokensPerStep is the number of tokens that one rank trains on in one
+	// optimizer step.
 	TokensPerStep = "ml.tokens_per_step" //nolint:gosec // a name, no credential
-	// SamplesPerStep is how many samples one rank trains on in one optimizer
-	// step.
+	// SamplesPerStep is the number of samples that one rank trains on in one
+	// optimizer step.
 	SamplesPerStep = "ml.samples_per_step"
-	// FLOPsPerToken is how many floating-point operations the model takes for
-	// a token that it is trained on, forward and backward.
+	// FLOPsPerToken is the number of floating-point operations, forward and
+	// backward, that training on one token takes.
 	FLOPsPerToken = "ml.flops_per_token" //nolint:gosec // a name, no credential
 )
 
@@ -205,7 +211,7 @@ const (
 	PhaseForward   = "forward"
 	PhaseBackward  = "backward"
 	PhaseOptimizer = "optimizer"
-	// PhaseForwardBackward is both where a client times them as one.
+	// PhaseForwardBackward is both, where a client times them together.
 	PhaseForwardBackward = "forward_backward"
 	PhaseDataLoad        = "data_load"
 	PhaseValidation      = "validation"
@@ -215,8 +221,8 @@ const (
 	PhaseSample          = "sample"
 )
 
-// InheritedPhase is the part of CorrelationSource that says that a span has
-// its Phase from its parent.
+// InheritedPhase is the part of CorrelationSource which says that a span has
+// the Phase of its parent.
 const InheritedPhase = "phase=parent"
 
 // Values of GenAIOperationName.
@@ -237,30 +243,30 @@ const (
 	LossScopeEpoch = "epoch"
 )
 
-// Durations in seconds as the producer measured them. They are read, as the
-// denominators of rates, and never written to any telemetry.
+// Durations in seconds as the producer measured them. They are the denominators
+// of rates and are never written.
 const (
 	// Latency is a span's own duration.
 	Latency = "ml.latency"
-	// PrefillTime is the part in which the model read the input.
+	// PrefillTime is the time in which the model read the input.
 	PrefillTime = "ml.latency.prefill"
-	// DecodeTime is the part in which it made the tokens after the first.
+	// DecodeTime is the time in which the model generated the tokens after the
+	// first.
 	DecodeTime = "ml.latency.decode"
 )
 
-// QueueTime is the time in seconds that a request waited before anyone worked
-// on it, as its producer measured it.
+// QueueTime is the time in seconds that a request waited before work on it
+// began, as its producer measured it.
 const QueueTime = "ml.queue.time"
 
-// What else is read and never written.
+// Other attributes that are read and never written.
 const (
-	// FirstTokenAt is when the first token came, in nanoseconds since 1970.
+	// FirstTokenAt is the time of the first token, in nanoseconds since 1970.
 	FirstTokenAt = "ml.first_token.time" //nolint:gosec // a name, no credential
-	// TotalTokens is input and output together. It says nothing of either, so
-	// it is never split.
+	// TotalTokens counts input and output tokens together. It is never split.
 	TotalTokens = "ml.tokens.total" //nolint:gosec // a name, no credential
-	// KubernetesJob is the uid of a Kubernetes job, which the run's identity
-	// rests on. The resource has it under its own name.
+	// KubernetesJob is the UID of a Kubernetes job. It identifies the run where
+	// no other id does. The resource has it under its own name.
 	KubernetesJob = "ml.kubernetes.job"
 )
 
@@ -270,17 +276,18 @@ const (
 	BasisReported = "reported"
 	// BasisSpan marks tokens or samples divided by a span's duration.
 	BasisSpan = "span"
-	// BasisDecode and BasisPrefill are on spans that have no rate but that of
-	// this part.
+	// BasisDecode and BasisPrefill mark spans whose only rate is that of this
+	// part.
 	BasisDecode  = "decode"
 	BasisPrefill = "prefill"
-	// BasisCounter marks what a counter of tokens gained, divided by the time
-	// between two of its points.
+	// BasisCounter marks the increase of a counter of tokens, divided by the
+	// time between two points.
 	BasisCounter = "counter"
-	// BasisHistogram marks the same of a histogram's sum.
+	// BasisHistogram marks the increase of a histogram's sum, divided by the
+	// time between two points.
 	BasisHistogram = "histogram"
-	// BasisMean marks the mean of the rates that a histogram gained. Means of
-	// several series must never be added.
+	// BasisMean marks the mean of the rates that were added to a histogram.
+	// Means of several series must not be added.
 	BasisMean = "mean"
 )
 
@@ -294,8 +301,8 @@ const (
 
 // Values of Side.
 const (
-	// SideClient marks what was counted by who asked.
+	// SideClient marks the count of the service that asked.
 	SideClient = "client"
-	// SideServer marks what was counted by who answered.
+	// SideServer marks the count of the service that answered.
 	SideServer = "server"
 )

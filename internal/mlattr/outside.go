@@ -7,21 +7,21 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 )
 
-// maxNesting is the number of arrays and maps in one another that Text and Copy
-// follow. It is the default of ml_guard, too.
+// maxNesting is how deeply arrays and maps may be nested for Text and Copy. It
+// is the default limit of ml_guard, too.
 const maxNesting = 64
 
-// elementBytes is what an element of an array or a map counts for beside its
-// text, in bytes: an estimate of what it takes in memory.
+// elementBytes estimates the memory of an element of an array or map, apart
+// from its text.
 const elementBytes = 32
 
-// Text returns a value as pcommon.Value.AsString does, for text of at most
-// limit bytes. A longer text is cut between characters. An array or a map whose
-// JSON is longer, or that is nested more than 64 levels deep, is replaced by a
-// text that says so. whole reports that nothing was cut or replaced.
+// Text returns a value as pcommon.Value.AsString does, in at most limit bytes.
+// A longer text is cut between characters. An array or map whose JSON is
+// longer, or that is nested more than 64 levels deep, is replaced by a text
+// that says so. whole reports that nothing was cut or replaced.
 //
-// pdata's own conversions recurse as deeply as a sender nests, and overflow the
-// stack; the linter forbids them outside of this file.
+// pdata's own conversions recurse as deeply as a sender nests and overflow the
+// stack. The linter forbids them outside of this file.
 func Text(v pcommon.Value, limit int) (text string, whole bool) {
 	switch v.Type() {
 	case pcommon.ValueTypeStr:
@@ -43,8 +43,9 @@ func Text(v pcommon.Value, limit int) (text string, whole bool) {
 	return cut(text, limit), len(text) <= limit
 }
 
-// Copy copies a value, of at most limit bytes, as pcommon.Value.CopyTo does.
-// What exceeds the bounds that Text has is replaced by the text that Text returns.
+// Copy copies a value as pcommon.Value.CopyTo does if it takes at most limit
+// bytes and is nested at most 64 levels deep. Otherwise it writes the text that
+// Text returns.
 func Copy(from, to pcommon.Value, limit int) {
 	if _, ok := Size(from, limit); ok {
 		from.CopyTo(to)
@@ -59,8 +60,8 @@ func replacement(limit int) string {
 }
 
 // Size estimates the bytes that a value takes in memory. ok is false where it
-// takes more than limit or is nested more than 64 levels deep; then size is more
-// than limit.
+// takes more than limit or is nested more than 64 levels deep; size is greater
+// than limit then.
 func Size(v pcommon.Value, limit int) (size int, ok bool) {
 	left := limit
 	if !spend(v, &left, 0) {
@@ -69,7 +70,8 @@ func Size(v pcommon.Value, limit int) (size int, ok bool) {
 	return limit - left, true
 }
 
-// spend takes the size of v, which depth arrays and maps enclose, from left.
+// spend subtracts the size of v, which depth arrays and maps enclose, from
+// left. It reports whether v is within the limits.
 func spend(v pcommon.Value, left *int, depth int) bool {
 	switch v.Type() {
 	case pcommon.ValueTypeStr:

@@ -1,10 +1,10 @@
 package mlattr
 
 const (
-	// Overflow is the attribute, always true, of spans, points and streams of
-	// which something lacks its own label because a limit was reached.
+	// Overflow is an attribute of spans, points and streams that lack a label
+	// of their own because a limit was reached. It is always true.
 	Overflow = "otel.metric.overflow"
-	// Other is the value of a label in place of one that a limit kept out, as the
+	// Other is the value of a label that replaces values beyond a limit, as the
 	// semantic conventions spell it.
 	Other = "_OTHER"
 )

@@ -13,6 +13,12 @@ func Frameworks() []string { return frameworks }
 
 var frameworks = []string{"torch", "numpy", "jax", "tensorflow", "transformers", "vllm"}
 
+// Packages returns the clients' top-level Python packages. The caller must not
+// change it.
+func Packages() []string { return packages }
+
+var packages = collectKeys(func(t *Table) []string { return t.Packages })
+
 // IsRunner reports whether a program or Python module of this name belongs to a
 // client and runs whatever its arguments name.
 func IsRunner(program string) bool { return runners[program] }

@@ -420,11 +420,22 @@ func TestReadTextCutsBetweenCharacters(t *testing.T) {
 }
 
 func TestSystemNames(t *testing.T) {
-	assert.Equal(t, []string{"torchtel", "tuft", "snakepit", "fx", "taskweaver", "genai", "vllm", "openllmetry",
-		"openinference", "vercel", "mlflow", "langfuse", "tgi", "sglang", "transformers", "torchtitan", "megatron"},
-		mlattr.SystemNames())
-	assert.Len(t, strings.Split(mlattr.AllSystems.String(), ","), len(mlattr.SystemNames()))
+	for system, name := range map[mlattr.System]string{
+		mlattr.TorchTel: "torchtel", mlattr.TuFT: "tuft", mlattr.Snakepit: "snakepit", mlattr.FX: "fx",
+		mlattr.TaskWeaver: "taskweaver", mlattr.GenAI: "genai", mlattr.VLLM: "vllm", mlattr.OpenLLMetry: "openllmetry",
+		mlattr.OpenInference: "openinference", mlattr.Vercel: "vercel", mlattr.MLflow: "mlflow", mlattr.Langfuse: "langfuse",
+		mlattr.TGI: "tgi", mlattr.SGLang: "sglang", mlattr.Transformers: "transformers", mlattr.TorchTitan: "torchtitan",
+		mlattr.Megatron: "megatron",
+	} {
+		assert.Equal(t, name, system.String())
+	}
+	assert.Equal(t, "tuft,fx", (mlattr.FX | mlattr.TuFT).String())
+	assert.Equal(t, strings.Join(mlattr.SystemNames(), ","), mlattr.AllSystems.String())
+	assert.LessOrEqual(t, len(mlattr.SystemNames()), 32, "a System has 32 bits")
+	seen := make(map[string]bool)
 	for _, name := range mlattr.SystemNames() {
+		assert.False(t, seen[name], name)
+		seen[name] = true
 		s, ok := mlattr.ParseSystem(name)
 		assert.True(t, ok)
 		assert.Equal(t, name, s.String())

@@ -2,8 +2,8 @@ package mlattr
 
 import "strings"
 
-// nameUnits are the units that the last word of a name can say. Words that
-// mean something else as well, such as min, are none.
+// nameUnits are the units that the last word of a name can state. Ambiguous
+// words, such as min, are not in it.
 var nameUnits = map[string]string{
 	"seconds": "s", "secs": "s", "sec": "s", "s": "s",
 	"milliseconds": "ms", "millis": "ms", "ms": "ms",
@@ -12,8 +12,8 @@ var nameUnits = map[string]string{
 	"percent": "%",
 }
 
-// unitOfName is the unit that a name says at its end, as acme.wait_ms and
-// acme.waitMs do, or "".
+// unitOfName returns the unit at the end of a name such as acme.wait_ms or
+// acme.waitMs, or "".
 func unitOfName(name string) string {
 	if rest, camel := strings.CutSuffix(name, "Ms"); camel && rest != "" && rest[len(rest)-1] >= 'a' && rest[len(rest)-1] <= 'z' {
 		return "ms"

@@ -1,11 +1,11 @@
 package mlattr
 
-// users is what the semantic conventions name those who use a program by. It
-// is no client's vocabulary and holds for every resource, span and log record.
-// Where a client has a name of its own for its user, that is tried first.
+// users is the vocabulary of the semantic conventions for users of a program.
+// It is no client's and holds for every resource, span and log record. A
+// client's own name for its user goes before it.
 //
-// On metrics there is none: the user.id of a GPU's series is the owner of a
-// process, and a user on each point would be a series each.
+// It has no rules for metrics: the user.id of a GPU's series is the owner of a
+// process, and a user on each point would make a series each.
 func users() Table {
 	aliases := []Alias{
 		{Source: "user.id", Canonical: User, Kind: KindSecret},

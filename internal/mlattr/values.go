@@ -12,21 +12,22 @@ import (
 )
 
 const (
-	// MaxID is the longest identifier that is accepted, in bytes.
+	// MaxID is the length of the longest identifier, in bytes.
 	MaxID = 128
-	// MaxText is where a label is cut, in bytes.
+	// MaxText is the length at which a label is cut, in bytes.
 	MaxText = 128
-	// maxNumber is the longest text that is read as a number, in bytes.
+	// maxNumber is the length of the longest text that is read as a number, in
+	// bytes.
 	maxNumber = 40
-	// maxExact is the largest integer up to which doubles have no gaps.
+	// maxExact is the largest integer below which every integer is a double.
 	maxExact = 1 << 53
-	// maxDevice bounds a GPU index; no host has more.
+	// maxDevice is above every GPU index of a host.
 	maxDevice = 4096
 )
 
-// ReadInt reads a whole number from an integer, a double without a fraction
-// or decimal text. It returns false for anything else, and for doubles
-// beyond 2^53, which are not exact.
+// ReadInt reads a whole number from an integer, a double without a fraction or
+// decimal text. It returns false for anything else, and for doubles beyond
+// 2^53, which are not exact.
 func ReadInt(v pcommon.Value) (int64, bool) {
 	switch v.Type() {
 	case pcommon.ValueTypeInt:
@@ -60,9 +61,8 @@ func parseInt(text string) (int64, bool) {
 	return 0, false
 }
 
-// ReadDouble reads a finite number from a double, an integer or text. The
-// second result is false for anything else; nonFinite says that it was a
-// number, but NaN or an infinity.
+// ReadDouble reads a finite number from a double, an integer or text. ok is
+// false for anything else. nonFinite reports that the value is NaN or infinite.
 func ReadDouble(v pcommon.Value) (value float64, ok, nonFinite bool) {
 	switch v.Type() {
 	case pcommon.ValueTypeDouble:
@@ -96,9 +96,9 @@ func parseDouble(text string) (float64, bool) {
 	return d, true
 }
 
-// ReadSeconds reads a time in seconds: from a number, or from text that ends in
-// a unit as Rust and Go print durations, such as "1.23s", "45.6ms", "789µs"
-// or "12ns". It returns what ReadDouble returns.
+// ReadSeconds reads a time in seconds from a number, or from text with a unit
+// as Rust and Go print durations, such as "1.23s", "45.6ms", "789µs" or "12ns".
+// It returns what ReadDouble returns.
 func ReadSeconds(v pcommon.Value) (value float64, ok, nonFinite bool) {
 	if !saysUnit(v) {
 		return ReadDouble(v)
@@ -111,28 +111,29 @@ func ReadSeconds(v pcommon.Value) (value float64, ok, nonFinite bool) {
 	return d.Seconds(), err == nil, false
 }
 
-// saysUnit says whether a value is a text that ends in the unit of a duration.
+// saysUnit reports whether a value is text that ends in the unit of a duration.
 func saysUnit(v pcommon.Value) bool {
 	return v.Type() == pcommon.ValueTypeStr && strings.HasSuffix(v.Str(), "s")
 }
 
-// ReadInstant reads a point in time, in nanoseconds since 1970, from text after
-// RFC 3339, with or without the quotes of JSON around it.
+// ReadInstant reads a point in time, in nanoseconds since 1970, from RFC 3339
+// text, with or without the quotes of JSON. It returns false for anything else,
+// and for years before 1970 and after 2200.
 func ReadInstant(v pcommon.Value) (int64, bool) {
 	if v.Type() != pcommon.ValueTypeStr || len(v.Str()) > maxNumber {
 		return 0, false
 	}
 	at, err := time.Parse(time.RFC3339Nano, strings.Trim(v.Str(), `"`))
-	// Beyond these years nanoseconds do not fit.
+	// Nanoseconds of other years do not fit.
 	if err != nil || at.Year() < 1970 || at.Year() > 2200 {
 		return 0, false
 	}
 	return at.UnixNano(), true
 }
 
-// ReadID reads an identifier from text or an integer. Text that is empty,
-// longer than MaxID bytes, not UTF-8, or that has white space or control
-// characters in it is no identifier: it would make a label nobody can type.
+// ReadID reads an identifier from text or an integer. It returns false for text
+// that is empty, longer than MaxID bytes, not UTF-8, or that has white space or
+// control characters.
 func ReadID(v pcommon.Value) (string, bool) {
 	switch v.Type() {
 	case pcommon.ValueTypeStr:
@@ -145,7 +146,7 @@ func ReadID(v pcommon.Value) (string, bool) {
 	}
 }
 
-// ValidID says whether text is acceptable as an identifier; see ReadID.
+// ValidID reports whether text is an identifier; see ReadID.
 func ValidID(id string) bool {
 	if id == "" || len(id) > MaxID {
 		return false
@@ -160,7 +161,7 @@ func ValidID(id string) bool {
 	return true
 }
 
-// validRest does the same for text with characters beyond ASCII.
+// validRest is ValidID for text with characters beyond ASCII.
 func validRest(id string) bool {
 	if !utf8.ValidString(id) {
 		return false
@@ -173,9 +174,9 @@ func validRest(id string) bool {
 	return true
 }
 
-// ReadText reads a label from text, an integer or a boolean. It is cut to
-// MaxText bytes between characters; empty text and text that is not UTF-8 is
-// no label.
+// ReadText reads a label from text, an integer or a boolean. It cuts the label
+// to MaxText bytes between characters. It returns false for empty text and text
+// that is not UTF-8.
 func ReadText(v pcommon.Value) (string, bool) {
 	switch v.Type() {
 	case pcommon.ValueTypeStr:
@@ -221,8 +222,8 @@ func ReadDevice(v pcommon.Value) (int64, bool) {
 	return n, ok && n < maxDevice
 }
 
-// deviceKind says whether text names a kind of device and no single one, as
-// Python or as Elixir writes it.
+// deviceKind reports whether text names a kind of device without an index, as
+// Python or Elixir writes it.
 func deviceKind(text string) bool {
 	switch strings.TrimPrefix(text, ":") {
 	case "cpu", "cuda", "mps":
@@ -232,7 +233,7 @@ func deviceKind(text string) bool {
 	}
 }
 
-// digits reads text that is one to eighteen decimal digits and nothing else.
+// digits reads text of one to eighteen decimal digits.
 func digits(text string) (int64, bool) {
 	if text == "" || len(text) > 18 {
 		return 0, false

@@ -2,11 +2,12 @@ package mlattr
 
 import "math"
 
-// WholeInput is how many tokens a request had that says input, with those that
-// a cache gave it and that it put into one. The conventions count these in. A
-// producer that says more of them than of input does not, nor one that is known
-// to leave them out; of others it cannot be seen. No number is negative, and a
-// sum that is too great is the greatest.
+// WholeInput returns how many input tokens a request had, including those that
+// were read from a cache and written to one. input, read and creation are the
+// counts that the producer reports. The conventions include cached tokens in
+// input. A producer leaves them out if leftOut is true, or if it reports more
+// cached tokens than input; otherwise input is returned. No count is negative.
+// A sum that overflows is the largest int64.
 func WholeInput(input, read, creation int64, leftOut bool) int64 {
 	cached := addCounts(read, creation)
 	if cached == 0 || !leftOut && cached <= input {
@@ -29,8 +30,8 @@ var (
 	slotUsageInput    = SlotOf(UsageInputTokens)
 )
 
-// completeInput adds the whole input where it is seen that the producer leaves
-// the tokens of caches out.
+// completeInput adds the whole input where the counts show that the producer
+// leaves cached tokens out.
 func completeInput(f *Facts) {
 	input, ok := f.IntAt(slotInput)
 	if !ok {

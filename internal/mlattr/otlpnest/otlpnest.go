@@ -1,5 +1,5 @@
-// Package otlpnest makes deeply nested OTLP for tests. Nothing in it recurses,
-// so that it makes what no decoder of OTLP can read, too.
+// Package otlpnest encodes deeply nested OTLP for tests. Nothing in it
+// recurses, so it can encode what no OTLP decoder can read.
 package otlpnest
 
 import (
@@ -10,7 +10,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 )
 
-// Numbers of the fields of OTLP's messages.
+// Field numbers of OTLP's messages.
 const (
 	anyArray, anyMap    = 5, 6
 	keyName, keyValue   = 1, 2
@@ -20,8 +20,8 @@ const (
 	spanDetails         = 9
 )
 
-// Arrays returns the encoding of an AnyValue: that many arrays in one another,
-// the innermost one empty.
+// Arrays returns the encoding of an AnyValue of that many nested arrays, the
+// innermost one empty.
 func Arrays(levels int) []byte {
 	return nest(levels, func(e *encoder) {
 		e.enclose(1)
@@ -29,8 +29,8 @@ func Arrays(levels int) []byte {
 	})
 }
 
-// Maps returns the encoding of an AnyValue: that many maps in one another, each
-// with one entry "k", the innermost one empty.
+// Maps returns the encoding of an AnyValue of that many nested maps with one
+// entry "k" each, the innermost one empty.
 func Maps(levels int) []byte {
 	return nest(levels, func(e *encoder) {
 		e.enclose(keyValue)
@@ -40,7 +40,8 @@ func Maps(levels int) []byte {
 	})
 }
 
-// Value nests v in place: arrays and maps alternate for that many levels, with "x" in the innermost.
+// Value nests v in place: that many alternating arrays and maps, with "x" in
+// the innermost.
 func Value(v pcommon.Value, levels int) {
 	for level := range levels {
 		if level%2 == 0 {
@@ -72,8 +73,8 @@ func Attribute(key string, value []byte) []byte {
 	return append(Field(keyName, []byte(key)), Field(keyValue, value)...)
 }
 
-// Logs returns the encoding of a request with one log record. Attributes are
-// those that Attribute returns, body is an AnyValue.
+// Logs returns the encoding of a request with one log record. attributes are
+// encodings by Attribute, body is an AnyValue.
 func Logs(resource, record [][]byte, body []byte) []byte {
 	return request(resource, append(Field(logBody, body), fields(logDetails, record)...))
 }
@@ -96,15 +97,15 @@ func fields(number int, contents [][]byte) (out []byte) {
 	return out
 }
 
-// Field returns the encoding of a length-delimited field, whose number is less
-// than 16.
+// Field returns the encoding of a length-delimited field, whose number must be
+// less than 16.
 func Field(number int, content []byte) []byte {
 	out := binary.AppendUvarint([]byte{byte(number<<3 | 2)}, uint64(len(content)))
 	return append(out, content...)
 }
 
-// encoder writes from the last byte to the first: then the length of what a
-// level encloses is known when its prefix is due.
+// encoder writes from the last byte to the first, so the length of what a level
+// encloses is known when its prefix is written.
 type encoder struct {
 	buffer []byte
 	start  int
@@ -125,7 +126,7 @@ func (e *encoder) prepend(b []byte) {
 	copy(e.buffer[e.start:], b)
 }
 
-// enclose makes all that is written the content of a field.
+// enclose puts everything written so far into a field.
 func (e *encoder) enclose(number int) {
 	var prefix [1 + binary.MaxVarintLen64]byte
 	prefix[0] = byte(number<<3 | 2)

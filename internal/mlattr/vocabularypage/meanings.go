@@ -13,11 +13,11 @@ import (
 	"unicode/utf8"
 )
 
-// constant is a constant of text and what its comment says.
+// constant is a text constant and its comment.
 type constant struct{ name, value, doc string }
 
-// readMeanings reads what the comments of a file's constants say, by the
-// constants' values. The first of two with one value says what it means.
+// readMeanings returns the meanings of a file's constants by their values, from
+// their comments. Of two constants with one value the first counts.
 func readMeanings(name string) (map[string]string, error) {
 	file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
 	if err != nil {
@@ -69,15 +69,15 @@ func constantsOf(declaration *ast.GenDecl) []constant {
 	return constants
 }
 
-// seeValues refers to the values that an attribute can have, by the beginning
-// of their constants' names.
+// seeValues lists the values that an attribute can have, by the beginning of
+// their constants' names.
 var seeValues = regexp.MustCompile(`see the ([A-Z][a-z]+) values`)
 
-// word is what may be the name of a constant within a comment.
+// word matches what may be a constant's name in a comment.
 var word = regexp.MustCompile(`[A-Z][A-Za-z]+`)
 
-// meaning makes of a comment that begins with the constant's name one without
-// it, in which other constants are called by their values.
+// meaning returns a comment without the constant's name that it begins with.
+// Other constants are replaced by their values.
 func meaning(name, doc string, values map[string]string) string {
 	text := strings.Join(strings.Fields(doc), " ")
 	text, ok := strings.CutPrefix(text, name+" ")

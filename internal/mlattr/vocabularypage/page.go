@@ -37,16 +37,17 @@ func writePage(w io.Writer, meanings map[string]string) error {
 
 <!-- Generated from internal/mlattr by "go generate". Do not edit. -->
 
-What ` + "`ml_enrich`" + ` understands, and the names that it gives it. What clients were
-seen to send is in [vocabulary-notes.md](vocabulary-notes.md). A client's
-attribute stays under its own name; the canonical one is added beside it, unless
-it is there. Of several attributes that mean the same, the first one below wins,
-and the user's own ` + "`aliases`" + ` before all of them. Whole numbers, doubles and
-numeric text are all read.
+The attributes, spans and metrics that ` + "`ml_enrich`" + ` reads, and their canonical
+names. What clients were seen to send is in
+[vocabulary-notes.md](vocabulary-notes.md). A client's attribute keeps its own
+name. The canonical attribute is added, unless it is there. If several attributes
+have one canonical name, the first one below counts; the user's own
+` + "`aliases`" + ` go before all of them. Numbers are read from whole numbers, doubles
+and numeric text.
 
 ## Canonical attributes
 
-What is only read derives others and is written nowhere.
+Attributes that are only read serve to derive others and are never written.
 `)
 	if err := p.attributes(meanings); err != nil {
 		return err
@@ -55,10 +56,10 @@ What is only read derives others and is written nowhere.
 	p.text.WriteString(`
 ## Clients
 
-By the names that ` + "`vocabularies`" + ` takes. Rules of a client apply where it is
-recognised: by the service's name, the scope's, the keys or metrics in its own
-name space, or the names of spans that are marked so. Of a name space the keys
-that are listed count, and no others.
+The name in code is the client's name under ` + "`vocabularies`" + `. A client's rules apply
+where it is recognised: by the name of the service or scope, by keys or metrics
+in its own name space, or by the names of spans that are marked so. Only the
+listed keys of a name space count.
 `)
 	for _, t := range mlattr.Tables() {
 		p.client(&t)
@@ -91,20 +92,21 @@ func (p *page) attributes(meanings map[string]string) error {
 	return nil
 }
 
-// prometheusLabel is the label that the prometheus exporter makes of one of our
-// own keys, which have small letters, digits, dots and single underscores only.
-// The exporter itself is held against it in e2e/smoke.
+// prometheusLabel returns the label that the prometheus exporter makes of a
+// canonical key, which has small letters, digits, dots and single underscores
+// only. e2e/smoke compares it with the exporter.
 func prometheusLabel(key string) string { return strings.ReplaceAll(key, ".", "_") }
 
 func (p *page) measures() {
 	p.text.WriteString(`
 ## What metrics are about
 
-A metric keeps its name, unit and values. Counters and histograms of ` + "`ml.tokens`" + `,
-and histograms of ` + "`ml.token.throughput`" + `, give rates; what the others are about
-is known and nothing is made of it. A name is found with and without ` + "`_total`" + ` at its end and
-` + "`ray_`" + ` before it, and whatever stands for its dots and colons. The unit that the
-metric itself names counts, else the client's below. In the configuration:
+A metric keeps its name, unit and values. Rates are derived from counters and
+histograms of ` + "`ml.tokens`" + ` and from histograms of ` + "`ml.token.throughput`" + `. The
+others are recognised, and nothing is derived from them. A name is found with and
+without ` + "`_total`" + ` at its end and ` + "`ray_`" + ` before it, and with any characters in place
+of its dots and colons. The metric's own unit counts, or else the client's unit
+below. In the configuration:
 ` + "`metrics: {acme.tokens: {as: ml.tokens, unit: \"{token}\", token_type: output}}`" + `.
 `)
 	var rows, units [][]string
@@ -143,7 +145,7 @@ func (p *page) client(t *mlattr.Table) {
 	for _, prefix := range t.SpanPrefixes {
 		rows = append(rows, []string{code(prefix.Prefix + "*"), code(prefix.Canonical + "*")})
 	}
-	p.table("Attributes of spans whose keys begin alike:", []string{"client", "canonical"}, rows)
+	p.table("Attributes of spans by the beginning of their keys:", []string{"client", "canonical"}, rows)
 	rows = nil
 	for _, event := range t.FirstTokens {
 		when := "the event"
@@ -158,7 +160,7 @@ func (p *page) client(t *mlattr.Table) {
 	p.metrics(t)
 }
 
-// recognition says what gives the client away.
+// recognition writes what identifies the client.
 func (p *page) recognition(t *mlattr.Table) {
 	var ways []string
 	for _, way := range []struct {
@@ -177,7 +179,7 @@ func (p *page) recognition(t *mlattr.Table) {
 	}
 }
 
-// traits says what is known of the client besides what it sends.
+// traits writes what is known of the client besides what it sends.
 func (p *page) traits(t *mlattr.Table) {
 	var known []string
 	for _, trait := range t.Traits {
@@ -196,8 +198,8 @@ func beginnings(names []string) []string {
 	return open
 }
 
-// keySpaces are the client's own key prefixes; one that is a whole key of its
-// tables has no star.
+// keySpaces returns the client's own key prefixes. A prefix that is a whole key of
+// its table has no star.
 func keySpaces(t *mlattr.Table) []string {
 	open := beginnings(t.KeyPrefixes)
 	for i, prefix := range t.KeyPrefixes {
@@ -216,7 +218,7 @@ func (p *page) aliases(title string, aliases []mlattr.Alias) {
 	p.table(title, []string{"client", "canonical", "how"}, rows)
 }
 
-// conditions says how an alias is read, where it is not simply copied.
+// conditions returns how an alias is read, where its value is not just copied.
 func conditions(a mlattr.Alias) string {
 	var notes []string
 	if len(a.SpanPrefixes) > 0 {
@@ -232,7 +234,7 @@ func conditions(a mlattr.Alias) string {
 		notes = append(notes, "as a keyed hash")
 	}
 	if a.Kind == mlattr.KindJobID {
-		notes = append(notes, "no word for none, such as `none`")
+		notes = append(notes, "not a word for no id, such as `none`")
 	}
 	var words []string
 	for _, word := range slices.Sorted(maps.Keys(a.Words)) {
@@ -285,7 +287,7 @@ func (p *page) names(t *mlattr.Table) {
 		}
 		rows = append(rows, []string{name, strings.Join(says, ", "), alone})
 	}
-	p.table("Names of spans, and whether one alone gives the client away:", []string{"span", "says", "alone"}, rows)
+	p.table("Names of spans, and whether the name alone identifies the client:", []string{"span", "says", "alone"}, rows)
 }
 
 func (p *page) metrics(t *mlattr.Table) {
@@ -339,5 +341,5 @@ func unit(u string) string {
 	return code(u)
 }
 
-// cell keeps text from ending a cell.
+// cell escapes text so that it does not end a cell.
 func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }

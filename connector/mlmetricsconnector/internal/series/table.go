@@ -299,7 +299,7 @@ var All = [Count]Series{
 	},
 	CallDuration: {
 		Name: "ml.call.duration", Unit: "s", Kind: Histogram,
-		Description: "Time of calls: of Snakepit's into Python with the wait for a worker, of TuFT's operations without it, and of the code and plugins that TaskWeaver runs. A call that several spans tell of is one.",
+		Description: "Time of calls, with the wait for a worker where the client's span includes it. A call that several spans record counts once.",
 		Labels:      callLabels, Buckets: callBuckets, NoRun: true,
 	},
 	CallQueueTime: {
@@ -314,7 +314,7 @@ var All = [Count]Series{
 	},
 	CallPythonTime: {
 		Name: "ml.call.python.time", Unit: "s", Kind: Histogram,
-		Description: "Time that calls spent in the Python function. Snakepit's callers and its workers each measure it, as services of their own.",
+		Description: "Time that calls spent in the Python function. Where the caller and the worker both measure it, each has a series under its own service.",
 		Labels:      callLabels, Buckets: callBuckets, NoRun: true,
 	},
 	CallsSlow: {

@@ -8,6 +8,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/secret"
 )
 
@@ -104,7 +105,7 @@ func (w *walker) metric(metric pmetric.Metric) {
 		w.replaced++
 	}
 	w.attributes(metric.Metadata())
-	w.points, w.owners = true, strings.HasPrefix(metric.Name(), "nvidia.gpu.workload.")
+	w.points, w.owners = true, strings.HasPrefix(metric.Name(), mlattr.GPUWorkloadPrefix)
 	w.data(metric)
 	w.points, w.owners = false, false
 }

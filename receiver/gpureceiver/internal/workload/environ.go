@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 // maxValueLength is the length in bytes from which a value is ignored. An id
@@ -19,16 +21,15 @@ const maxResourceAttributesLength = 4096
 // process belongs to. Other variables often hold secrets, so that they are
 // never kept, and these are never logged.
 type Environment struct {
+	// RunIDs are the values of mlattr.RunVariables, in their order.
+	RunIDs                   [len(mlattr.RunVariables)]string
 	Rank                     string
 	LocalRank                string
 	WorldSize                string
-	TorchElasticRunID        string
 	TorchElasticRestartCount string
 	SlurmJobID               string
 	SlurmProcID              string
 	SlurmRestartCount        string
-	WandbRunID               string
-	MLflowRunID              string
 	ServiceName              string
 	ResourceAttributes       string
 }
@@ -43,8 +44,6 @@ func (e *Environment) field(name []byte) *string {
 		return &e.LocalRank
 	case "WORLD_SIZE":
 		return &e.WorldSize
-	case "TORCHELASTIC_RUN_ID":
-		return &e.TorchElasticRunID
 	case "TORCHELASTIC_RESTART_COUNT":
 		return &e.TorchElasticRestartCount
 	case "SLURM_JOB_ID":
@@ -53,14 +52,15 @@ func (e *Environment) field(name []byte) *string {
 		return &e.SlurmProcID
 	case "SLURM_RESTART_COUNT":
 		return &e.SlurmRestartCount
-	case "WANDB_RUN_ID":
-		return &e.WandbRunID
-	case "MLFLOW_RUN_ID":
-		return &e.MLflowRunID
 	case "OTEL_SERVICE_NAME":
 		return &e.ServiceName
 	case "OTEL_RESOURCE_ATTRIBUTES":
 		return &e.ResourceAttributes
+	}
+	for i, known := range mlattr.RunVariables {
+		if string(name) == known {
+			return &e.RunIDs[i]
+		}
 	}
 	return nil
 }

@@ -3,6 +3,8 @@ package workload
 import (
 	"cmp"
 	"strconv"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 // Number is an integer that may be unknown. The zero Number is unknown.
@@ -40,16 +42,13 @@ type Workload struct {
 
 // Identify says what a process belongs to.
 //
-// The run is the first of MLFLOW_RUN_ID, WANDB_RUN_ID and
-// TORCHELASTIC_RUN_ID: the first two name the run that a user finds in the
-// tracking server, the last only the launch. torchrun's default id, none, is
-// no id. What the launcher puts into the environment is believed before what
+// The run is the first of mlattr.RunVariables that names one. What the launcher puts into the environment is believed before what
 // Slurm puts there, because a launcher started by Slurm is one task with many
 // ranks. A Slurm job is taken from the cgroup first, which a process cannot
 // change.
 func Identify(env Environment, group Cgroup, uid Number) Workload {
 	w := Workload{
-		RunID:       cmp.Or(id(env.MLflowRunID), id(env.WandbRunID), id(env.TorchElasticRunID)),
+		RunID:       id(env.RunIDs[:]...),
 		RunAttempt:  firstKnown(number(env.TorchElasticRestartCount), number(env.SlurmRestartCount)),
 		RankGlobal:  firstKnown(number(env.Rank), number(env.SlurmProcID)),
 		RankLocal:   number(env.LocalRank),
@@ -68,13 +67,14 @@ func Identify(env Environment, group Cgroup, uid Number) Workload {
 	return w
 }
 
-// id drops the values that launchers and schedulers use for "no id".
-func id(value string) string {
-	switch value {
-	case "none", "None", "null", "0", "-1", "local":
-		return ""
+// id returns the first value that is an id, or "".
+func id(values ...string) string {
+	for _, value := range values {
+		if !mlattr.Sentinel(value) {
+			return value
+		}
 	}
-	return value
+	return ""
 }
 
 // number reads a rank or a count. Ranks and counts are never negative.

@@ -20,7 +20,7 @@ func known(n int64) Number {
 
 func TestParseEnvironKeepsAllowedNamesOnly(t *testing.T) {
 	env := ParseEnviron([]byte("HOME=/root\x00AWS_SECRET_ACCESS_KEY=s\x00RANK=1\x00RANKS=9\x00WANDB_API_KEY=k\x00WANDB_RUN_ID=r\x00"))
-	assert.Equal(t, Environment{Rank: "1", WandbRunID: "r"}, env)
+	assert.Equal(t, Environment{Rank: "1", RunIDs: [3]string{1: "r"}}, env)
 }
 
 func TestParseEnviron(t *testing.T) {
@@ -171,15 +171,15 @@ func TestIdentify(t *testing.T) {
 	}{
 		"nothing": {},
 		"torchrun without an id": {
-			env:      Environment{Rank: "0", LocalRank: "0", WorldSize: "2", TorchElasticRunID: "none", TorchElasticRestartCount: "0"},
+			env:      Environment{Rank: "0", LocalRank: "0", WorldSize: "2", RunIDs: [3]string{2: "none"}, TorchElasticRestartCount: "0"},
 			expected: Workload{RankGlobal: known(0), RankLocal: known(0), WorldSize: known(2), RunAttempt: known(0)},
 		},
 		"order of run ids": {
-			env:      Environment{MLflowRunID: "m", WandbRunID: "w", TorchElasticRunID: "t"},
+			env:      Environment{RunIDs: [3]string{"m", "w", "t"}},
 			expected: Workload{RunID: "m"},
 		},
 		"a sentinel does not hide the next id": {
-			env:      Environment{MLflowRunID: "none", TorchElasticRunID: "t"},
+			env:      Environment{RunIDs: [3]string{0: "None", 2: "t"}},
 			expected: Workload{RunID: "t"},
 		},
 		"launcher before Slurm": {

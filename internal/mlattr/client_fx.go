@@ -1,14 +1,14 @@
 package mlattr
 
 // fx is the vocabulary of the FX forecasting toolkit. Its keys are everyday
-// words and its service may be unnamed, so its spans are recognised by name,
-// and where the name is an everyday word too, by what they carry.
+// words and its service may have no name, so its spans are recognised by their
+// names, and everyday names also by their attributes.
 //
-// An epoch's number is also in the span's name: the many loss_at_step_N keys
-// of a long epoch can push "epoch" out of the SDK's attribute limit.
+// The number of an epoch is read from the span's name as well: the many
+// loss_at_step_N keys of a long epoch can push "epoch" out of the SDK's limit
+// of attributes.
 func fx() Table {
 	return Table{
-		System: FX,
 		Name:   "fx",
 		Title:  "FX forecasting toolkit",
 		Page:   "https://github.com/crichalchemist/Sequence",

@@ -1,11 +1,10 @@
 package mlattr
 
-// genAI is the GenAI semantic conventions: what their earlier versions named
-// otherwise, and what has a canonical name here besides. Every key has a name
-// space of its own, so the rules need no recognition of the client.
+// genAI is the vocabulary of the GenAI semantic conventions: the names of
+// earlier versions, and names that are canonical under another name. Every key
+// has a name space of its own, so the rules apply without recognising a client.
 func genAI() Table {
 	return Table{
-		System:         GenAI,
 		Name:           "genai",
 		Title:          "GenAI semantic conventions",
 		Page:           "https://github.com/open-telemetry/semantic-conventions/blob/v1.41.1/docs/registry/attributes/gen-ai.md",
@@ -41,16 +40,5 @@ func genAI() Table {
 			{Source: "gen_ai.server.time_to_first_token", Measure: MeasureTimeToFirstToken, Instrument: Histogram},
 			{Source: "gen_ai.server.time_per_output_token", Measure: MeasureTimePerOutputToken, Instrument: Histogram},
 		},
-	}
-}
-
-// AsksModel says whether an operation of the conventions is one request to a
-// model, and not the work of a program that may make several.
-func AsksModel(operation string) bool {
-	switch operation {
-	case OperationChat, OperationTextCompletion, OperationGenerateContent, OperationEmbeddings:
-		return true
-	default:
-		return false
 	}
 }

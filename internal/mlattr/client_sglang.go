@@ -1,10 +1,11 @@
 package mlattr
 
-// sglang is what SGLang, an inference server, exposes to Prometheus.
+// sglang is the vocabulary of the metrics that SGLang, an inference server,
+// exposes to Prometheus.
 func sglang() Table {
 	return Table{
-		System:         SGLang,
 		Name:           "sglang",
+		Packages:       []string{"sglang"},
 		Title:          "SGLang",
 		Page:           "https://docs.sglang.ai/references/production_metrics.html",
 		Services:       []string{"sglang*"},

@@ -4,7 +4,6 @@ package mlattr
 // one attribute, the JSON of a map whose keys are the provider's or Langfuse's.
 func langfuse() Table {
 	return Table{
-		System:      Langfuse,
 		Name:        "langfuse",
 		Title:       "Langfuse",
 		Page:        "https://langfuse.com/integrations/native/opentelemetry",

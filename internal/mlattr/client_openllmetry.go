@@ -1,15 +1,14 @@
 package mlattr
 
-// openLLMetry is what Traceloop's OpenLLMetry sends besides the conventions'
-// names. Its versions differ: the one in examples/llm has the conventions'
-// token counts, earlier ones have "llm.usage.".
+// openLLMetry is the vocabulary of Traceloop's OpenLLMetry, as far as it
+// differs from the conventions. Versions differ: the one in examples/llm has
+// the conventions' token counts, earlier ones have "llm.usage.".
 func openLLMetry() Table {
 	return Table{
-		System: OpenLLMetry,
-		Name:   "openllmetry",
-		Title:  "OpenLLMetry",
-		Page:   "https://www.traceloop.com/docs/openllmetry/contributing/semantic-conventions",
-		// Of the conventions' name space the keys that only it has.
+		Name:  "openllmetry",
+		Title: "OpenLLMetry",
+		Page:  "https://www.traceloop.com/docs/openllmetry/contributing/semantic-conventions",
+		// Of the conventions' name space, the keys that only OpenLLMetry has.
 		KeyPrefixes: []string{"traceloop.", "llm.", "gen_ai.is_streaming", "gen_ai.usage.", "gen_ai.user"},
 		ModelCall: ModelCall{
 			OperationKeys: []string{"llm.request.type"},
@@ -50,8 +49,8 @@ func openLLMetry() Table {
 	}
 }
 
-// The clients' words for the operations that the conventions name. What is not
-// listed, such as a chain or a task, is no operation there.
+// The client's words for the operations of the conventions. Others, such as a
+// chain or a task, are no operation there.
 var (
 	traceloopKinds = map[string]string{
 		"workflow": OperationInvokeWorkflow,

@@ -1,10 +1,9 @@
 package mlattr
 
-// vercel is the vocabulary of Vercel's AI SDK, versions 4 to 6. Its spans have
-// the conventions' names for some of the same things besides.
+// vercel is the vocabulary of Vercel's AI SDK, versions 4 to 6. Its spans also
+// have some of the conventions' names.
 func vercel() Table {
 	return Table{
-		System:      Vercel,
 		Name:        "vercel",
 		Title:       "Vercel AI SDK",
 		Page:        "https://ai-sdk.dev/docs/ai-sdk-core/telemetry",
@@ -40,9 +39,9 @@ func vercel() Table {
 	}
 }
 
-// vercelOperations leaves out what makes several requests, such as
-// ai.generateText: each has its own span, whose operation ends in doGenerate
-// or doStream.
+// vercelOperations leaves out spans of several requests, such as
+// ai.generateText. Each request has its own span, whose operation ends in
+// doGenerate or doStream.
 var vercelOperations = map[string]string{
 	"ai.generateText.doGenerate":   OperationChat,
 	"ai.streamText.doStream":       OperationChat,

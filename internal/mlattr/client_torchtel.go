@@ -1,12 +1,11 @@
 package mlattr
 
-// torchTel is the vocabulary of TorchTel, which instruments PyTorch. All it
-// knows of itself is on the resource; its spans have names only.
+// torchTel is the vocabulary of TorchTel, which instruments PyTorch. Its
+// resource identifies the process; its spans have names only.
 //
 // Its job_id is 0 under torchrun, also inside Slurm, and is no id then.
 func torchTel() Table {
 	return Table{
-		System:    TorchTel,
 		Name:      "torchtel",
 		Title:     "TorchTel",
 		Services:  []string{"torchtel"},

@@ -3,7 +3,6 @@ package mlattr
 // openInference is the vocabulary of Arize's OpenInference.
 func openInference() Table {
 	return Table{
-		System: OpenInference,
 		Name:   "openinference",
 		Title:  "OpenInference",
 		Page:   "https://github.com/Arize-ai/openinference/blob/main/spec/semantic_conventions.md",
@@ -27,8 +26,8 @@ func openInference() Table {
 			{Source: "llm.token_count.prompt_details.cache_read", Canonical: GenAICacheReadTokens},
 			{Source: "llm.token_count.prompt_details.cache_write", Canonical: GenAICacheCreationTokens},
 			{Source: "llm.token_count.completion_details.reasoning", Canonical: GenAIReasoningTokens},
-			// It is the model that answered: the one that was asked for is
-			// within the JSON of llm.invocation_parameters only.
+			// It is the model that answered. The requested one is only in the
+			// JSON of llm.invocation_parameters.
 			{Source: "llm.model_name", Canonical: GenAIResponseModel},
 			{Source: "embedding.model_name", Canonical: GenAIRequestModel},
 			{Source: "llm.provider", Canonical: GenAIProviderName},

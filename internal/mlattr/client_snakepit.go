@@ -3,18 +3,17 @@ package mlattr
 import "strings"
 
 // snakepit is the vocabulary of Snakepit, which calls Python workers from
-// Elixir. Its Python side shares nothing with the Elixir side but the
-// correlation id.
+// Elixir. Its Python side and its Elixir side share only the correlation id.
 //
-// The durations that its events carry are no canonical attributes. The
-// ml_metrics connector reads them, with the units that the documents give.
+// The durations in its events are no canonical attributes. ml_metrics reads
+// them, in the units that the documentation of Snakepit states.
 func snakepit() Table {
 	events := []string{"snakepit."}
 	infer := []string{"snakepit.ml.inference"}
 	train := []string{"snakepit.ml.train_step"}
 	return Table{
-		System:         Snakepit,
 		Name:           "snakepit",
+		Packages:       []string{"snakepit"},
 		Title:          "Snakepit",
 		Page:           "https://hexdocs.pm/snakepit/",
 		Services:       []string{"snakepit*"},
@@ -70,8 +69,9 @@ func snakepit() Table {
 		Metrics: []Metric{
 			{Source: "snakepit.ml.inference.tokens_per_second", Measure: MeasureTokenThroughput, Instrument: Histogram, TokenType: TokenTypeOutput},
 			{Source: "snakepit.call.total", Measure: MeasureRequests, Instrument: Counter},
-			// PyTorch's numbers, by 1024 twice. snakepit.gpu.memory.used_mb is
-			// nvidia-smi's of the whole GPU and no client's.
+			// PyTorch's numbers, divided by 1024 twice.
+			// snakepit.gpu.memory.used_mb is nvidia-smi's number of the whole
+			// GPU, not of the client.
 			{Source: "snakepit.memory.gpu.allocated_mb", Measure: MeasureGPUMemory, Instrument: Gauge, Unit: "MiBy", Part: PartAllocated},
 			{Source: "snakepit.memory.gpu.reserved_mb", Measure: MeasureGPUMemory, Instrument: Gauge, Unit: "MiBy", Part: PartReserved},
 		},
@@ -113,8 +113,8 @@ var snakepitEvents = []Event{
 	{"snakepit.memory.gpu", EventGPUMemory},
 }
 
-// snakepitCalls are the keys of its calls. It sends most of them with and
-// without its name space.
+// snakepitCalls are the keys of its calls. Most are sent with and without its
+// name space.
 func snakepitCalls() CallKeys {
 	both := func(name string) []string { return []string{name, "snakepit." + name} }
 	return CallKeys{
@@ -131,7 +131,7 @@ func snakepitCalls() CallKeys {
 	}
 }
 
-// snakepitStructure begins Elixir's print of an error of Snakepit's.
+// snakepitStructure begins Elixir's print of one of Snakepit's errors.
 const snakepitStructure = "%Snakepit.Error."
 
 // pythonType finds the class of a Python exception in Elixir's print of an
@@ -157,7 +157,8 @@ func pythonType(text string) string {
 	return name
 }
 
-// dotted says whether text is a Python class's name, with or without modules.
+// dotted reports whether text is the name of a Python class, with or without
+// modules.
 func dotted(text string) bool {
 	for i := range len(text) {
 		c := text[i]
@@ -209,7 +210,7 @@ func snakepitError(text string) (PrintedError, bool) {
 	return e, true
 }
 
-// elixirText reads a text up to its closing quote.
+// elixirText returns a text up to its closing quote, and what comes after.
 func elixirText(s string) (text, after string) {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {

@@ -1,12 +1,11 @@
 package mlattr
 
 // tuft is the vocabulary of TuFT, a fine-tuning service for many tenants. A
-// TuFT session is a client's connection and no conversation.
+// session of TuFT is a client's connection, not a conversation.
 func tuft() Table {
 	training := []string{"training_", "hf_model."}
 	sampling := []string{"sampling_backend."}
 	t := Table{
-		System:         TuFT,
 		Name:           "tuft",
 		Title:          "TuFT",
 		Services:       []string{"tuft*"},
@@ -33,13 +32,13 @@ func tuft() Table {
 		},
 		Point: []Alias{
 			{Source: "base_model", Canonical: GenAIRequestModel},
-			// TuFT's model is the adapter that one training run makes.
+			// A model of TuFT is the adapter that one training run makes.
 			{Source: "model_id", Canonical: RunID},
 			{Source: "operation_type", Canonical: Operation},
 			{Source: "gpu_id", Canonical: GPUIndex, Kind: KindDevice},
 		},
 		Metrics: []Metric{
-			// The time that a rate is taken over contains the wait for the lock.
+			// The time of the rate includes the wait for the lock.
 			{Source: "tuft.training.tokens_per_second", Measure: MeasureTokenThroughput, Instrument: Histogram, TokenType: TokenTypeInput},
 			{Source: "tuft.sampling.tokens_per_second", Measure: MeasureTokenThroughput, Instrument: Histogram, TokenType: TokenTypeOutput},
 			{Source: "tuft.sampling.output_tokens", Measure: MeasureTokens, Instrument: Histogram, TokenType: TokenTypeOutput},
@@ -47,8 +46,8 @@ func tuft() Table {
 			{Source: "tuft.sampling.duration", Measure: MeasureRequestDuration, Instrument: Histogram},
 			{Source: "tuft.futures.wait_time", Measure: MeasureQueueTime, Instrument: Histogram},
 		},
-		// Every operation is a future, but for those that are a WholeCall of their
-		// own. What lies below is the same operation in other layers.
+		// Every operation is a future, except for those that are a WholeCall of
+		// their own. The spans below are the same operation in other layers.
 		Names: []NameRule{
 			{Match: Exact, Text: "training_controller.create_model", Operation: "create_model", Identifies: true, Call: WholeCall},
 			{Match: Exact, Text: "training_controller.run_forward", Phase: PhaseForward, Operation: "forward", Identifies: true, Queued: true},
@@ -65,8 +64,8 @@ func tuft() Table {
 			{Match: Prefix, Text: "training_controller.run_", Queued: true},
 		},
 	}
-	// The backend and the model behind it, possibly in another process, have
-	// the same operations.
+	// The backend and the model behind it, which may be in another process,
+	// have the same operations.
 	for _, part := range []string{"training_backend.", "hf_model."} {
 		own := part == "training_backend."
 		t.Names = append(t.Names,

@@ -1,11 +1,10 @@
 package mlattr
 
-// taskWeaver is the vocabulary of TaskWeaver, an agent framework. Its token
-// counts are its own estimates. The session's id is on the root span only,
-// which arrives last.
+// taskWeaver is the vocabulary of TaskWeaver, an agent framework. It estimates
+// its token counts. The session id is on the root span only, which arrives
+// last.
 func taskWeaver() Table {
 	t := Table{
-		System:   TaskWeaver,
 		Name:     "taskweaver",
 		Title:    "TaskWeaver",
 		Page:     "https://github.com/microsoft/TaskWeaver",
@@ -27,7 +26,7 @@ func taskWeaver() Table {
 			{Source: "direction", Canonical: GenAITokenType},
 		},
 		Metrics: []Metric{
-			// The points' direction says of which type.
+			// The direction of the points is the token type.
 			{Source: "prompt_size", Measure: MeasureTokens, Instrument: Counter, Everyday: true},
 		},
 		Names: []NameRule{
@@ -47,7 +46,7 @@ func taskWeaver() Table {
 			{Match: Exact, Text: "ExperienceGenerator.load_experience", Operation: "load_experience", Role: "ExperienceGenerator", Identifies: true},
 			{Match: Exact, Text: "ExperienceGenerator.retrieve_experience", Operation: "retrieve_experience", Role: "ExperienceGenerator", Identifies: true},
 			{Match: Exact, Text: "CodeExecutor.execute_code", Operation: "execute_code", Role: "CodeExecutor", Identifies: true, Call: WholeCall, CallOf: "execute_code"},
-			// It begins the kernel that is to run the code, unless there is one.
+			// It starts the kernel that runs the code, unless there is one.
 			{Match: Exact, Text: "start", Operation: "start", Role: "CodeExecutor", Call: QueuePart, CallOf: "execute_code"},
 			{Match: Exact, Text: "load_plugin", Operation: "load_plugin", Role: "CodeExecutor", Call: WholeCall, CallOf: "load_plugin"},
 			{Match: Exact, Text: "run_code", Operation: "run_code", Role: "CodeExecutor", Call: FunctionPart, CallOf: "execute_code"},

@@ -1,14 +1,13 @@
 package mlattr
 
 // tgi is the vocabulary of Hugging Face's Text Generation Inference. Its times
-// are what Rust prints of a duration: "1.23s", "45.6ms", "789µs", "12ns". Its
-// keys are everyday words, read only where the service's name shows whose they
-// are. Its spans carry no token counts, but the time per token is that of the
-// inference divided by the tokens that it made: one over it is a rate, the
-// client's own, without the time in the queue.
+// are text as Rust prints a duration: "1.23s", "45.6ms", "789µs", "12ns". Its
+// keys are everyday words, so they are read only where the service's name
+// identifies the client. Its spans have no token counts. They have the time per
+// token: the time of the inference, without the queue, divided by the tokens.
+// Its inverse is a rate that the client reports.
 func tgi() Table {
 	return Table{
-		System:         TGI,
 		Name:           "tgi",
 		Title:          "Text Generation Inference",
 		Page:           "https://huggingface.co/docs/text-generation-inference/reference/metrics",

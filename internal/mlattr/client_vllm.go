@@ -1,12 +1,12 @@
 package mlattr
 
-// vllm is the vocabulary of vLLM, an inference server. Its span llm_request
-// comes when the request has ended; its metrics come by Prometheus, also by
-// way of Ray, which puts "ray_" before the names.
+// vllm is the vocabulary of vLLM, an inference server. Its span llm_request is
+// sent when the request has ended. Its metrics come from Prometheus, or by way
+// of Ray, which prefixes the names with "ray_".
 func vllm() Table {
 	return Table{
-		System:         VLLM,
 		Name:           "vllm",
+		Packages:       []string{"vllm"},
 		Title:          "vLLM",
 		Page:           "https://docs.vllm.ai/en/latest/usage/metrics/",
 		Services:       []string{"vllm*"},
@@ -34,7 +34,7 @@ func vllm() Table {
 			{Source: "vllm:prompt_tokens_cached", Measure: MeasureCachedTokens, Instrument: Counter, TokenType: TokenTypeInput},
 			{Source: "vllm:request_prompt_tokens", Measure: MeasureTokens, Instrument: Histogram, TokenType: TokenTypeInput, Repeats: []string{"vllm:prompt_tokens"}},
 			{Source: "vllm:request_generation_tokens", Measure: MeasureTokens, Instrument: Histogram, TokenType: TokenTypeOutput, Repeats: []string{"vllm:generation_tokens"}},
-			// Of both, in each step of the engine.
+			// Input and output tokens, in each step of the engine.
 			{Source: "vllm:iteration_tokens_total", Measure: MeasureTokens, Instrument: Histogram, Repeats: []string{
 				"vllm:prompt_tokens", "vllm:generation_tokens", "vllm:request_prompt_tokens", "vllm:request_generation_tokens"}},
 			{Source: "vllm:time_to_first_token_seconds", Measure: MeasureTimeToFirstToken, Instrument: Histogram},

@@ -1,0 +1,207 @@
+package mlattr
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Ranks order the rules of one canonical attribute; the lowest wins. Those of
+// the tables lie between rankAlias and rankName.
+const (
+	rankOwn     = 0
+	rankUser    = 1
+	rankAlias   = 2
+	rankName    = 1 << 20
+	rankDerived = 1 << 21
+)
+
+// where says what a rule applies to, as a bit mask.
+type where uint8
+
+const (
+	onResource where = 1 << iota
+	onSpan
+	onPoint
+	anywhere = onResource | onSpan | onPoint
+)
+
+// rule is one compiled Alias.
+type rule struct {
+	canonical string // of a prefix rule the beginning; slot is zero then
+	slot      Slot
+	kind      Kind
+	readOnly  bool
+	factor    float64
+	inverse   bool
+	reads     func(string) string // nil where the value is the client's
+	spans     []string
+	system    System // zero holds for everyone
+	evidence  bool   // the key alone identifies the system
+	where     where
+	rank      int32
+}
+
+// keyRules are the meanings of one attribute key.
+type keyRules struct {
+	own   Kind // not zero: the key is canonical itself
+	slot  Slot // of the key itself
+	rules []rule
+	// fields are the rules for the fields of a value that is a map, or the JSON
+	// of one.
+	fields []fieldRule
+	// special are the indexes of the rules that Enriched applies: attributes
+	// that ml_enrich reads and does not write, and keys that identify a client
+	// on some spans. evidence are the clients that the key identifies on any
+	// span.
+	special  []int
+	evidence System
+}
+
+// fieldRule is one compiled field of a MapAlias.
+type fieldRule struct {
+	path string
+	rule rule
+}
+
+// firstToken is one compiled FirstToken.
+type firstToken struct {
+	FirstToken
+	system System
+}
+
+type prefixRule struct {
+	prefix string
+	rule   rule
+}
+
+type nameRule struct {
+	NameRule
+	system System
+	number Slot // of NameRule.Number
+}
+
+// NewReader returns a Reader for the options. It returns an error if an alias
+// names a canonical attribute that is not in Aliasable, or a metric alias does
+// not pass MetricAlias.Check.
+func NewReader(options Options) (*Reader, error) {
+	r := &Reader{exact: make(map[string][]nameRule)}
+	for name, kind := range kinds {
+		if !onlyRead(name) {
+			entry := r.keys.ensure(name)
+			entry.own, entry.slot = kind, SlotOf(name)
+		}
+	}
+	for _, prefix := range []string{LossTaskPrefix, ValPrefix} {
+		r.prefixes = append(r.prefixes, prefixRule{prefix: prefix,
+			rule: rule{kind: KindDouble, where: onSpan, rank: rankOwn}})
+	}
+	for source, canonical := range options.Aliases {
+		if source == "" {
+			return nil, fmt.Errorf("the key for %q is empty", canonical)
+		}
+		if !slices.Contains(Aliasable(), canonical) {
+			return nil, fmt.Errorf("%q is not a canonical attribute", canonical)
+		}
+		kind := kinds[canonical]
+		if canonical == User {
+			kind = KindSecret
+		}
+		slot := SlotOf(canonical)
+		compiled := rule{canonical: slotNames[slot], slot: slot, kind: kind,
+			readOnly: readOnly(canonical, kind), where: anywhere, rank: rankUser}
+		if kind == KindSeconds {
+			compiled.factor = units[DimensionTime][unitOfName(source)]
+		}
+		r.add(source, compiled)
+	}
+	rank := int32(rankAlias)
+	for _, table := range Tables() {
+		if table.System != 0 && table.System&options.Systems == 0 {
+			continue
+		}
+		r.tables = append(r.tables, table)
+		for _, part := range []struct {
+			aliases []Alias
+			where   where
+		}{{table.Resource, onResource}, {table.Span, onSpan}, {table.Point, onPoint}} {
+			for _, alias := range part.aliases {
+				r.add(alias.Source, compile(table, alias, part.where, rank))
+				rank++
+			}
+		}
+		for _, alias := range table.SpanPrefixes {
+			r.prefixes = append(r.prefixes, prefixRule{prefix: alias.Prefix, rule: rule{
+				canonical: alias.Canonical, kind: KindDouble, system: table.System, where: onSpan, rank: rank}})
+			rank++
+		}
+		for _, alias := range table.SpanMaps {
+			entry := r.keys.ensure(alias.Source)
+			for _, field := range alias.Fields {
+				compiled := compile(table, field, onSpan, rank)
+				compiled.evidence = true
+				entry.fields = append(entry.fields, fieldRule{path: field.Source, rule: compiled})
+				rank++
+			}
+		}
+		for _, event := range table.Events {
+			r.events.add(event)
+		}
+		for _, event := range table.FirstTokens {
+			r.firstTokens = append(r.firstTokens, firstToken{event, table.System})
+			r.streams |= table.System
+		}
+		for _, name := range table.Names {
+			compiled := nameRule{NameRule: name, system: table.System, number: SlotOf(name.Number)}
+			r.filter.add(name.Match, name.Text)
+			switch name.Match {
+			case Exact:
+				r.exact[name.Text] = append(r.exact[name.Text], compiled)
+			case Numbered:
+				r.numbered = append(r.numbered, compiled)
+			default:
+				r.affixes = append(r.affixes, compiled)
+			}
+		}
+	}
+	for _, p := range r.prefixes {
+		r.begins[p.prefix[0]] = true
+	}
+	for i := range r.keys.entries {
+		r.keys.entries[i].forEnriched()
+	}
+	if err := r.compileMetrics(options.Metrics); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+func compile(table Table, alias Alias, item where, rank int32) rule {
+	compiled := rule{
+		canonical: alias.Canonical, slot: SlotOf(alias.Canonical), kind: alias.Kind, factor: alias.Factor, inverse: alias.Inverse,
+		reads: alias.Reads, spans: alias.SpanPrefixes, system: table.System, where: item, rank: rank,
+	}
+	if compiled.kind == 0 {
+		compiled.kind = kinds[alias.Canonical]
+	}
+	if alias.Words != nil {
+		compiled.reads = func(text string) string {
+			if alias.Reads != nil {
+				text = alias.Reads(text)
+			}
+			return alias.Words[text]
+		}
+	}
+	compiled.readOnly = readOnly(alias.Canonical, compiled.kind)
+	for _, prefix := range table.KeyPrefixes {
+		if strings.HasPrefix(alias.Source, prefix) {
+			compiled.evidence = true
+		}
+	}
+	return compiled
+}
+
+func (r *Reader) add(source string, compiled rule) {
+	entry := r.keys.ensure(source)
+	entry.rules = append(entry.rules, compiled)
+}
