@@ -46,10 +46,14 @@ func (b *Batch) Read(f *mlattr.Facts, s ptrace.Span, resource int) {
 }
 
 // settleTrainingRun makes a fine-tuning service's training run the run of the
-// span, unless ml.run.id was sent. One that was inherited came with its run.
+// span, unless another run goes before it. One that was inherited came with its
+// run.
 func settleTrainingRun(f *mlattr.Facts, inherited *origins) {
 	training := f.TextAt(keySlots[keyTrainingRun])
 	if training == "" || inherited[keyTrainingRun] != notInherited {
+		return
+	}
+	if id, _ := f.NamedRun(); id != training {
 		return
 	}
 	if id := f.At(keySlots[keyRun]); id != nil && !id.Own {
