@@ -114,7 +114,6 @@ func TestDashboardsOfFaults(t *testing.T) {
 			"service::pipelines::logs/refused":          refused,
 			"exporters::prometheus::metric_expiration":  "5s",
 
-			"processors::ml_enrich::min_duration":             "1m",
 			"processors::ml_guard/identities::identities":     map[string]any{"limits": map[string]any{"run": 1}},
 			"connectors::ml_metrics::max_series":              400,
 			"connectors::ml_metrics::max_runs":                2,
@@ -224,6 +223,8 @@ func badSpans() ptrace.Traces {
 	span.Attributes().PutStr("ml.phase", "batch")
 	span.Attributes().PutDouble("ml.loss", math.NaN())
 	span.Attributes().PutStr("ml.loss.scope", "batch")
+	// A failed attempt without output has no rate.
+	span.Attributes().PutInt("gen_ai.usage.output_tokens", 0)
 	// An id cannot have white space.
 	span.Attributes().PutStr("session.id", "two words")
 	span.Attributes().PutStr("password", "correct horse")
