@@ -230,6 +230,7 @@ func TestPlain(t *testing.T) {
 
 // TestPlainCodeIsWhole: the limit is for what surrounds recorded code.
 func TestPlainCodeIsWhole(t *testing.T) {
+	t.Parallel()
 	printed, _ := plainOf(t, script(t, generated(strings.Repeat("x = 1\n", 500)+"1 / 0", "ZeroDivisionError: x")), 0, "--allow-side-effects")
 	assert.Equal(t, 500, strings.Count(printed, "x = 1\n"))
 	assert.Contains(t, printed, "# The code has 501 lines, and all of them follow.\n")
@@ -239,6 +240,7 @@ func TestPlainCodeIsWhole(t *testing.T) {
 // TestPlainOfHostileCode: what is printed is the recorded code and nothing
 // else, and a terminal can show it.
 func TestPlainOfHostileCode(t *testing.T) {
+	t.Parallel()
 	const program = `
 import ast, json, sys
 for name, code, printed in json.load(sys.stdin):
@@ -269,6 +271,7 @@ for name, code, printed in json.load(sys.stdin):
 
 // TestPlainTensors builds tensors like those of the call.
 func TestPlainTensors(t *testing.T) {
+	t.Parallel()
 	py := torchPython(t)
 	packages := t.TempDir()
 	write(t, filepath.Join(packages, "app.py"), tensorModule)
@@ -324,6 +327,7 @@ func TestPlainIsGated(t *testing.T) {
 		"as JSON, all the same": {failedCall{payload: call("json", "dumps", "[1]", "{}")}, []string{"--json"}, 4, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			printed, said := plainOf(t, script(t, tc.failedCall, "statistics"), tc.exit, tc.args...)
 			if slices.Contains(tc.args, "--json") {
 				assert.Contains(t, printed, `"exit": 4`)
@@ -339,6 +343,7 @@ func TestPlainIsGated(t *testing.T) {
 // another package than the call's opens nothing that the package defines; the
 // name of one callable does.
 func TestPackagesThatTheCollectorDoesNotKnow(t *testing.T) {
+	t.Parallel()
 	packages := t.TempDir()
 	write(t, filepath.Join(packages, "inner.py"), "def fail(): raise ValueError('the real one')\n")
 	write(t, filepath.Join(packages, "outer.py"), "from inner import fail\n")
@@ -401,6 +406,7 @@ type plainCheck struct {
 // TestPlainOfHostileStrings: wherever telemetry has a string, the printed
 // script has it in a comment or in a literal, and as it was sent.
 func TestPlainOfHostileStrings(t *testing.T) {
+	t.Parallel()
 	effects := "--allow-side-effects"
 	program := programOf(t, trainer)
 	var checks []plainCheck
