@@ -52,11 +52,11 @@ var faults = []fault{
 		tr.settle()
 	}},
 	{name: "SIGTERM while the back end is down", queue: inMemory, loses: true, run: stopWhileDown,
-		remark: "what waits in memory ends with the process"},
+		remark: "the queue in memory ends with the process"},
 	{name: "SIGTERM while the back end is down", queue: onDisk, fast: true, run: stopWhileDown},
 
 	{name: "SIGKILL under load", queue: inMemory, loses: true, run: killUnderLoad,
-		remark: "what waits in memory ends with the process"},
+		remark: "the queue in memory ends with the process"},
 	{name: "SIGKILL under load", queue: waiting, run: killUnderLoad},
 	{name: "SIGKILL under load", queue: onDisk, fast: true, run: killUnderLoad},
 	{name: "SIGKILL under load", queue: onDiskFsync, run: killUnderLoad},
@@ -112,13 +112,13 @@ var faults = []fault{
 		tr.settle()
 	}},
 
-	{name: "disk full, the queue's limit below its size", queue: onDisk, fast: true, refuses: true, run: func(tr *trial) {
+	{name: "disk full, `queue_size` below the disk's size", queue: onDisk, fast: true, refuses: true, run: func(tr *trial) {
 		tr.settings[exporter+"sending_queue::queue_size"] = diskSize / 4
 		fillDisk(tr)
 	}},
-	{name: "disk full, the queue's limit above its size", queue: onDisk, loses: true, refuses: true, run: fillDisk,
+	{name: "disk full, `queue_size` above the disk's size", queue: onDisk, loses: true, refuses: true, run: fillDisk,
 		remark: "[a queue has to be smaller than its disk](operations.md#a-queue-on-disk)"},
-	{name: "queue file at its `max_size`, the queue's limit above it", queue: onDisk, loses: true, refuses: true, run: func(tr *trial) {
+	{name: "queue file at its `max_size`, `queue_size` above that", queue: onDisk, loses: true, refuses: true, run: func(tr *trial) {
 		// The least that compaction allows.
 		tr.settings["extensions::file_storage/queue::max_size"] = 100 << 20
 		tr.load.padding = 10000
@@ -126,7 +126,7 @@ var faults = []fault{
 	}, remark: "[the same](operations.md#a-queue-on-disk)"},
 	{name: "queue file cut in half", queue: onDisk, loses: true, run: damaged(func(text []byte) []byte {
 		return text[:len(text)/2]
-	}), remark: "put aside by `queuecheck`"},
+	}), remark: "moved away by `queuecheck`"},
 	{name: "queue file with pages of noise", queue: onDisk, loses: true, run: damaged(func(text []byte) []byte {
 		for page := 2 * pageSize; page+pageSize <= len(text); page += 3 * pageSize {
 			for i := range pageSize {
@@ -134,20 +134,20 @@ var faults = []fault{
 			}
 		}
 		return text
-	}), remark: "put aside by `queuecheck`"},
-	{name: "queue file with an address outside it (SIGSEGV)", queue: onDisk, loses: true, fast: true, run: damaged(addressOutside),
-		remark: "put aside by `queuecheck`"},
+	}), remark: "moved away by `queuecheck`"},
+	{name: "queue file with a pointer outside the file (SIGSEGV)", queue: onDisk, loses: true, fast: true, run: damaged(addressOutside),
+		remark: "moved away by `queuecheck`"},
 	{name: "queue file that is no queue", queue: onDisk, loses: true, run: damaged(func([]byte) []byte {
 		return []byte("no queue\n")
-	}), remark: "put aside by `queuecheck`"},
+	}), remark: "moved away by `queuecheck`"},
 
 	{name: "20 reloads (SIGHUP) under load", queue: inMemory, fast: true, run: reloads},
 	{name: "20 reloads (SIGHUP) under load", queue: onDisk, run: reloads},
 	{name: "overload: `memory_limiter` refuses", queue: inMemory, refuses: true, run: overload},
 
-	{name: "spans of an hour ahead", queue: inMemory, run: aged(-time.Hour)},
-	{name: "spans of an hour ago", queue: inMemory, run: aged(time.Hour)},
-	{name: "late spans, of a day ago", queue: inMemory, run: aged(24 * time.Hour)},
+	{name: "spans with times an hour ahead", queue: inMemory, run: aged(-time.Hour)},
+	{name: "spans with times an hour ago", queue: inMemory, run: aged(time.Hour)},
+	{name: "spans with times a day ago", queue: inMemory, run: aged(24 * time.Hour)},
 }
 
 // TestFaults runs each fault with a collector of its own.
