@@ -114,15 +114,13 @@ func TestDashboardsOfFaults(t *testing.T) {
 			"service::pipelines::logs/refused":          refused,
 			"exporters::prometheus::metric_expiration":  "5s",
 
-			"processors::ml_enrich::min_duration":           "1m",
-			"processors::ml_guard/identities::identities":   map[string]any{"limits": map[string]any{"run": 1}},
-			"connectors::ml_metrics::max_series":            400,
-			"connectors::ml_metrics::max_runs":              2,
-			"processors::repro_gen::sibling_wait":           "0s",
-			"processors::repro_gen::rate_limit::per_minute": 60,
-			"processors::repro_gen::rate_limit::burst":      6,
-			"processors::repro_gen::retention::artifacts":   1,
-			"processors::repro_gen::min_free_bytes":         0,
+			"processors::ml_guard/identities::identities":     map[string]any{"limits": map[string]any{"run": 1}},
+			"connectors::ml_metrics::max_series":              400,
+			"connectors::ml_metrics::max_runs":                2,
+			"processors::repro_gen::sibling_wait":             "0s",
+			"processors::repro_gen::artifacts_per_minute":     6,
+			"processors::repro_gen::retention::max_artifacts": 1,
+			"processors::repro_gen::min_free_bytes":           0,
 		},
 	})
 	collector.AwaitHealthy(t)
@@ -225,6 +223,8 @@ func badSpans() ptrace.Traces {
 	span.Attributes().PutStr("ml.phase", "batch")
 	span.Attributes().PutDouble("ml.loss", math.NaN())
 	span.Attributes().PutStr("ml.loss.scope", "batch")
+	// A failed attempt without output has no rate.
+	span.Attributes().PutInt("gen_ai.usage.output_tokens", 0)
 	// An id cannot have white space.
 	span.Attributes().PutStr("session.id", "two words")
 	span.Attributes().PutStr("password", "correct horse")

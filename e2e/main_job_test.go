@@ -83,8 +83,7 @@ func startJob(t *testing.T) *job {
 		Overrides: map[string]any{
 			// The workload fails more often than a system in production, and
 			// which failures the limit drops is not what this test is about.
-			"processors::repro_gen::rate_limit::per_minute": 1000,
-			"processors::repro_gen::rate_limit::burst":      1000,
+			"processors::repro_gen::artifacts_per_minute": 1000,
 			// TorchTel does not say how many tokens its steps have.
 			"processors::ml_enrich::training": []any{map[string]any{
 				"service": "torchtel", "per": "job", "tokens_per_step": stepTokens, "flops_per_token": 1e9,

@@ -52,9 +52,8 @@ func start(s *harness.Suite) {
 			"OTELCOL_ML_REPRO_DIR=" + reproductions,
 		},
 		Overrides: map[string]any{
-			"processors::repro_gen::allowed_modules":        allowedModules,
-			"processors::repro_gen::rate_limit::per_minute": 1000,
-			"processors::repro_gen::rate_limit::burst":      1000,
+			"processors::repro_gen::allowed_modules":      allowedModules,
+			"processors::repro_gen::artifacts_per_minute": 1000,
 
 			"receivers::otlp/root::protocols::http::endpoint":        root,
 			"receivers::otlp/root::protocols::http::traces_url_path": "/",

@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// EngineVariable is the environment variable that names the container engine to
+// engineVariable is the environment variable that names the container engine to
 // test with, docker or podman. Without it the first that works is taken.
-const EngineVariable = "ENGINE"
+const engineVariable = "ENGINE"
 
 // Engine is the command line of a container engine.
 type Engine struct {
@@ -27,7 +27,7 @@ type Engine struct {
 func FindEngine(tb testing.TB) *Engine {
 	tb.Helper()
 	names := []string{"docker", "podman"}
-	if name := os.Getenv(EngineVariable); name != "" {
+	if name := os.Getenv(engineVariable); name != "" {
 		names = []string{name}
 	}
 	for _, name := range names {

@@ -13,8 +13,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// ErrNoTrace says that Jaeger does not have the trace that it was asked for.
-var ErrNoTrace = errors.New("no such trace")
+// errNoTrace says that Jaeger does not have the trace that it was asked for.
+var errNoTrace = errors.New("no such trace")
 
 // Jaeger is a running Jaeger that keeps its traces in memory.
 type Jaeger struct {
@@ -77,7 +77,7 @@ func (j *Jaeger) Services(ctx context.Context) ([]string, error) {
 }
 
 // Trace returns a trace as it was stored, given its id as 32 hexadecimal
-// digits, or ErrNoTrace.
+// digits, or errNoTrace.
 func (j *Jaeger) Trace(ctx context.Context, id string) (ptrace.Traces, error) {
 	status, body, err := fetchStatus(ctx, j.url+"/api/v3/traces/"+url.PathEscape(id)+"?raw_traces=true")
 	if err != nil {
@@ -86,7 +86,7 @@ func (j *Jaeger) Trace(ctx context.Context, id string) (ptrace.Traces, error) {
 	switch status {
 	case http.StatusOK:
 	case http.StatusNotFound:
-		return ptrace.Traces{}, fmt.Errorf("%w: %s", ErrNoTrace, id)
+		return ptrace.Traces{}, fmt.Errorf("%w: %s", errNoTrace, id)
 	default:
 		return ptrace.Traces{}, fmt.Errorf("trace %s: status %d: %.500s", id, status, body)
 	}

@@ -57,7 +57,7 @@ func Generate(tb testing.TB, collector *Collector, workload Workload) *sentlog.L
 func GenerateTo(tb testing.TB, endpoints Endpoints, workload Workload) *sentlog.Log {
 	tb.Helper()
 	generator := StartGenerator(tb, endpoints, workload)
-	return generator.log(tb, generator.Wait(tb, 5*workload.Duration+StartTimeout))
+	return generator.log(tb, generator.wait(tb, 5*workload.Duration+StartTimeout))
 }
 
 // Generator is a workload generator that is running.

@@ -22,8 +22,8 @@ import (
 const (
 	// StartTimeout is how long a program may take until it is ready.
 	StartTimeout = 60 * time.Second
-	// StopTimeout is how long a program may take to end after SIGTERM.
-	StopTimeout = 60 * time.Second
+	// stopTimeout is how long a program may take to end after SIGTERM.
+	stopTimeout = 60 * time.Second
 	// pollInterval is the pause between two looks at a condition.
 	pollInterval = 50 * time.Millisecond
 	// shownOnFailure is how much of a program's output a failed test shows.
@@ -143,9 +143,9 @@ func (p *Process) Running() bool {
 // Output returns what the program has written to stdout and stderr so far.
 func (p *Process) Output() string { return p.output.String() }
 
-// Wait waits until the program ends by itself and returns its exit code, or -1
+// wait waits until the program ends by itself and returns its exit code, or -1
 // if a signal ended it. The test fails if the program runs longer than timeout.
-func (p *Process) Wait(tb testing.TB, timeout time.Duration) int {
+func (p *Process) wait(tb testing.TB, timeout time.Duration) int {
 	tb.Helper()
 	select {
 	case <-p.exited:
@@ -166,7 +166,7 @@ func (p *Process) Stop(tb testing.TB) int {
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		tb.Fatalf("SIGTERM to %s: %v", p.name, err)
 	}
-	return p.Wait(tb, StopTimeout)
+	return p.wait(tb, stopTimeout)
 }
 
 // Kill ends the program by SIGKILL, as a machine without memory does.
@@ -215,7 +215,7 @@ func (p *Process) await(tb testing.TB, ready func() error) {
 func Run(tb testing.TB, command Command, timeout time.Duration) (int, string) {
 	tb.Helper()
 	process := Start(tb, command)
-	code := process.Wait(tb, timeout)
+	code := process.wait(tb, timeout)
 	return code, process.Output()
 }
 

@@ -184,13 +184,6 @@ func (p *Prometheus) Rules(ctx context.Context) ([]Rule, error) {
 	return rules, nil
 }
 
-// MetricNames returns the names of all metrics.
-func (p *Prometheus) MetricNames(ctx context.Context) ([]string, error) {
-	var names []string
-	err := p.get(ctx, "/api/v1/label/__name__/values", nil, &names)
-	return names, err
-}
-
 // UnhealthyTargets describes the targets whose last scrape failed or that have
 // not been scraped yet.
 func (p *Prometheus) UnhealthyTargets(ctx context.Context) ([]string, error) {

@@ -51,14 +51,14 @@ func Binary(tb testing.TB, target string, elements ...string) string {
 	return path
 }
 
-// BinaryVariable is the environment variable that names another collector to
+// binaryVariable is the environment variable that names another collector to
 // test than the one that was built here, for example one out of an image.
-const BinaryVariable = "OTELCOL_ML_BINARY"
+const binaryVariable = "OTELCOL_ML_BINARY"
 
 // CollectorBinary returns the path of the collector under test.
 func CollectorBinary(tb testing.TB) string {
 	tb.Helper()
-	if path := os.Getenv(BinaryVariable); path != "" {
+	if path := os.Getenv(binaryVariable); path != "" {
 		return path
 	}
 	return Binary(tb, "build", "bin", "otelcol-ml")

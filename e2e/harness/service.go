@@ -163,7 +163,7 @@ func (c *Container) healthy(tb testing.TB) error {
 func (c *Container) Kill(tb testing.TB) {
 	tb.Helper()
 	c.engine.Command(tb, "kill", "--signal", "KILL", c.name)
-	c.Wait(tb, StopTimeout)
+	c.wait(tb, stopTimeout)
 }
 
 // HostPID returns the number that the host has for the container's process.

@@ -62,8 +62,8 @@ func SpansByID(traces ptrace.Traces) (map[string]StoredSpan, error) {
 	return spans, nil
 }
 
-// ServiceSpans returns all spans that Jaeger has of a service.
-func (j *Jaeger) ServiceSpans(ctx context.Context, service string) ([]StoredSpan, error) {
+// serviceSpans returns all spans that Jaeger has of a service.
+func (j *Jaeger) serviceSpans(ctx context.Context, service string) ([]StoredSpan, error) {
 	ids, err := j.Search(ctx, service, map[string]string{}, maxTraces)
 	if err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func (j *Jaeger) ServiceSpans(ctx context.Context, service string) ([]StoredSpan
 	var all []StoredSpan
 	for _, id := range ids {
 		traces, err := j.Trace(ctx, id)
-		if errors.Is(err, ErrNoTrace) {
+		if errors.Is(err, errNoTrace) {
 			continue
 		}
 		if err != nil {
@@ -100,7 +100,7 @@ func (j *Jaeger) AwaitSpanCounts(tb testing.TB, services []string, wanted map[st
 		spans = nil
 		got := map[string]int{}
 		for _, service := range services {
-			found, err := j.ServiceSpans(tb.Context(), service)
+			found, err := j.serviceSpans(tb.Context(), service)
 			if !assert.NoError(c, err) {
 				return
 			}
@@ -152,7 +152,7 @@ func (j *Jaeger) AwaitSpans(tb testing.TB, spans []*sentlog.Span) Store {
 
 func (j *Jaeger) readTrace(ctx context.Context, id string) (map[string]StoredSpan, error) {
 	traces, err := j.Trace(ctx, id)
-	if errors.Is(err, ErrNoTrace) {
+	if errors.Is(err, errNoTrace) {
 		return nil, nil
 	}
 	if err != nil {

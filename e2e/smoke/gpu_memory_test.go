@@ -27,18 +27,15 @@ func TestMemoryOfAGPURanOut(t *testing.T) {
 		},
 		Overrides: map[string]any{"processors::repro_gen::sibling_wait": "1s", "processors::repro_gen::min_free_bytes": 0},
 	})
-	// The GPUs were read before the failure.
-	require.EventuallyWithT(t, func(c *assert.CollectT) {
-		samples, err := harness.Scrape(t.Context(), collector.Address(t, "exporters::prometheus"))
-		require.NoError(c, err)
-		assert.Len(c, harness.Select(samples, "nvidia_gpu_workload_memory_usage_bytes", harness.Labels{"ml_rank_global": "1"}), 1)
-	}, arrival, poll)
-
 	sender, err := harness.NewGRPCSender(collector.Address(t, "receivers::otlp::protocols::grpc"))
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, sender.Close()) })
 	td := ptrace.NewTraces()
 	rs := td.ResourceSpans().AppendEmpty()
+	rs.Resource().Attributes().PutStr("ml.run.id", "run-1")
+	rs.Resource().Attributes().PutInt("ml.rank.global", 1)
+	rs.Resource().Attributes().PutInt("ml.rank.local", 1)
+	rs.Resource().Attributes().PutInt("ml.world_size", 2)
 	rs.Resource().Attributes().PutStr("service.name", "trainer")
 	rs.Resource().Attributes().PutStr("host.name", "gpu-node-1")
 	span := rs.ScopeSpans().AppendEmpty().Spans().AppendEmpty()
@@ -47,8 +44,18 @@ func TestMemoryOfAGPURanOut(t *testing.T) {
 	span.SetName("forward")
 	span.SetStartTimestamp(pcommon.NewTimestampFromTime(time.Now().Add(-time.Second)))
 	span.SetEndTimestamp(pcommon.NewTimestampFromTime(time.Now()))
+	// The run has GPUs, by the rule of ml_enrich, before it fails.
+	require.NoError(t, sender.Traces(t.Context(), td))
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		samples, err := harness.Scrape(t.Context(), collector.Address(t, "exporters::prometheus"))
+		require.NoError(c, err)
+		assert.Len(c, harness.Select(samples, "nvidia_gpu_workload_memory_usage_bytes",
+			harness.Labels{"ml_rank_global": "1", "ml_run_id": "run-1", "ml_gpu_join": "rank"}), 1)
+	}, arrival, poll)
+
+	span.SetTraceID(pcommon.TraceID{2})
+	span.SetEndTimestamp(pcommon.NewTimestampFromTime(time.Now()))
 	span.Status().SetCode(ptrace.StatusCodeError)
-	span.Attributes().PutInt("ml.rank.global", 1)
 	event := span.Events().AppendEmpty()
 	event.SetName("exception")
 	event.Attributes().PutStr("exception.type", "torch.OutOfMemoryError")

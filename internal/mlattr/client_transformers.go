@@ -7,7 +7,7 @@ package mlattr
 func transformers() Table {
 	return Table{
 		Name:     "transformers",
-		Packages: []string{"transformers"},
+		Packages: []string{"transformers", "sentence_transformers"},
 		Title:    "Hugging Face Transformers",
 		Page:     "https://huggingface.co/docs/transformers/main_classes/trainer",
 		Services: []string{"transformers*"},

@@ -1,27 +1,27 @@
 package secret
 
 import (
+	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.yaml.in/yaml/v3"
 )
 
 // recordings are what real clients sent: those of the examples, and the inputs
 // of the tests of each system that the vocabulary knows.
 var recordings = []struct{ name, pattern string }{
 	{"recordings of `examples`", "examples/*/recording/*.json"},
-	{"inputs of `ml_enrich`'s tests", "processor/mlenrichprocessor/testdata/*/input.yaml"},
-	{"inputs of `ml_metrics`' tests", "connector/mlmetricsconnector/testdata/*/input.yaml"},
+	{"inputs of `ml_enrich`'s tests", "processor/mlenrichprocessor/testdata/*/case.txt"},
+	{"inputs of `ml_metrics`' tests", "connector/mlmetricsconnector/testdata/*/input.txt"},
 }
 
 // attribute is a text of a recording, with the key that it stands under, if any.
@@ -57,27 +57,29 @@ func read(t *testing.T, pattern string) []attribute {
 	require.NotEmpty(t, files, pattern)
 	var all []attribute
 	for _, name := range files {
-		file, err := os.Open(name)
+		content, err := os.ReadFile(name)
 		require.NoError(t, err)
-		decode := json.NewDecoder(file).Decode
-		if filepath.Ext(name) == ".yaml" {
-			decode = yaml.NewDecoder(file).Decode
-		}
-		for {
-			var v any
-			err := decode(&v)
-			if errors.Is(err, io.EOF) {
-				break
+		if filepath.Ext(name) == ".txt" {
+			for _, found := range quoted.FindAllStringSubmatch(string(content), -1) {
+				text, err := strconv.Unquote(found[2])
+				require.NoError(t, err, "%s: %s", name, found[2])
+				all = append(all, attribute{"", found[1]}, attribute{found[1], text})
 			}
-			require.NoError(t, err, name)
+			continue
+		}
+		for decoder := json.NewDecoder(bytes.NewReader(content)); decoder.More(); {
+			var v any
+			require.NoError(t, decoder.Decode(&v), name)
 			all = texts("", v, all)
 		}
-		require.NoError(t, file.Close())
 	}
 	return all
 }
 
-// texts collects the texts of OTLP in JSON or YAML.
+// quoted matches key="text" in the tests' inputs of one line a span.
+var quoted = regexp.MustCompile(`([^\s{,+]+)=("(?:[^"\\]|\\.)*")`)
+
+// texts collects the texts of OTLP in JSON.
 func texts(key string, v any, all []attribute) []attribute {
 	switch v := v.(type) {
 	case string:

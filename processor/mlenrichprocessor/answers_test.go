@@ -2,9 +2,7 @@ package mlenrichprocessor
 
 import (
 	"maps"
-	"strconv"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -82,28 +80,6 @@ func TestAnAnswerThatSomebodyMarked(t *testing.T) {
 	out := startDefault(t).sendTraces(t, batchOf("assistant",
 		testSpan{7, 1, 0, "marked", marked}, testSpan{7, 2, 0, "counts", answered("r")}))
 	assert.Equal(t, map[string]string{"marked": "false"}, keysByName(out, "ml.usage.counted"))
-}
-
-func TestAnswersAreForgotten(t *testing.T) {
-	s, c := newTestStore(t)
-	repeats := func(span byte) bool {
-		var texts symbols
-		nodes := []node{{trace: [16]byte{1}, id: [8]byte{span}}}
-		s.claim([]claim{{answer: texts.of(textAnswer, "r")}}, nodes, &texts)
-		return nodes[0].repeated
-	}
-	assert.False(t, repeats(1))
-	assert.True(t, repeats(2))
-	c.at = c.at.Add(keyAge)
-	assert.True(t, repeats(2), "every use renews it")
-	c.at = c.at.Add(keyAge + time.Second)
-	assert.False(t, repeats(2))
-	for i := range maxAnswers {
-		var texts symbols
-		s.claim([]claim{{answer: texts.of(textAnswer, strconv.Itoa(i))}}, make([]node, 1), &texts)
-	}
-	assert.Equal(t, maxAnswers, s.answers.len())
-	assert.EqualValues(t, 1, s.answers.evicted)
 }
 
 // withKind gives the spans of a name a kind.

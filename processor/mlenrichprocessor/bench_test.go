@@ -17,6 +17,7 @@ import (
 	"go.opentelemetry.io/collector/processor/processortest"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
+	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/correlate"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/metadata"
 )
 
@@ -265,7 +266,9 @@ func TestAllocations(t *testing.T) {
 			require.NoError(t, e.start(context.Background(), componenttest.NewNopHost()))
 			t.Cleanup(func() { require.NoError(t, e.shutdown(context.Background())) })
 			// Full after two batches.
-			e.store.traces.limit, e.store.joins.limit, e.store.answers.limit = size/2, size/2, size/2
+			limits := correlate.DefaultLimits()
+			limits.Traces, limits.Joins, limits.Answers = size/2, size/2, size/2
+			e.store.keys = correlate.NewStore(e.store.now, limits)
 			sent := make([]ptrace.Traces, 3*rounds)
 			for i := range sent {
 				sent[i] = ptrace.NewTraces()

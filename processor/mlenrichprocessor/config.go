@@ -6,130 +6,96 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"go.opentelemetry.io/collector/config/configopaque"
+	"go.opentelemetry.io/collector/confmap"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/logwait"
+	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/rate"
 )
 
 // maxResourceLabels bounds the labels that every metric point may gain.
 const maxResourceLabels = 32
 
-// maxMinDuration and maxScopes bound what is configured about rates.
-const (
-	maxMinDuration = time.Minute
-	maxScopes      = 32
-)
-
-// maxLogWait is less than what the store remembers of a trace, and the others
-// bound what waiting records can take of memory.
-const (
-	maxLogWait        = 5 * time.Minute
-	maxWaitingRecords = 1_000_000
-	minWaitingBytes   = 1 << 10
-	maxWaitingBytes   = 1 << 30
-)
-
 // Config is the configuration of ml_enrich. The defaults are right for the
 // clients that it knows: "ml_enrich:" alone is a complete configuration.
 type Config struct {
-	// Vocabularies selects the clients whose names are understood, by the
+	// Vocabularies lists the clients whose names are understood, by their
 	// names in docs/vocabulary.md. The default is all of them. An empty list
 	// leaves the canonical names, the launchers' run ids, the aliases and the
 	// metrics only.
 	Vocabularies []string `mapstructure:"vocabularies"`
 
-	// Aliases says what a client's own attributes mean: from the
-	// attribute's key to the canonical attribute that is added beside it, on
-	// resources, spans, metric points and log records. Aliases are tried
-	// before the vocabularies. The default is none.
+	// Aliases maps the keys of your own attributes to the canonical attributes
+	// that are added beside them, on resources, spans, metric points and log
+	// records. Aliases are tried before the vocabularies. The default is none.
 	Aliases map[string]string `mapstructure:"aliases"`
 
-	// Metrics says what a client's own metrics are about, by the metric's
-	// name, with or without "_total" and however its dots are written, so that
-	// rates are made of them as of those of the clients that are known. They
-	// are tried before the vocabularies. The metrics themselves stay as they
-	// are. The default is none.
+	// Metrics maps the names of your own metrics to what they measure, so that
+	// rates are derived from them. A name matches with or without "_total", and
+	// with dots or underscores. Metrics are tried before the vocabularies. The
+	// metrics themselves stay as they are. The default is none.
 	Metrics map[string]MetricConfig `mapstructure:"metrics"`
 
-	// ResourceLabels lists resource attributes that are copied onto every
-	// metric point of the resource, so that they become labels in
-	// Prometheus. A point's own attribute of that name wins. The default is
-	// none, and at most 32 are allowed: each multiplies what a metrics back
-	// end has to store.
+	// ResourceLabels lists resource attributes that are copied to every metric
+	// point of the resource, so that they become labels in Prometheus. A
+	// point's own attribute of that name wins. The default is none. At most 32
+	// are allowed: each multiplies the series that a metrics back end stores.
 	ResourceLabels []string `mapstructure:"resource_labels"`
 
-	// MaxValues is not allowed any more. The section identities of ml_guard
-	// limits the values of labels.
-	MaxValues *int `mapstructure:"max_values"`
-
-	// HashKey turns users' names into ml.user, the first 16 hexadecimal
-	// digits of an HMAC-SHA256 with this key: the same user has the same
-	// value wherever the key is the same, and the name cannot be found by
-	// trying names without the key. While it is empty, which is the default,
-	// there is no ml.user. Use 32 random bytes from a secret store.
+	// HashKey turns user names into ml.user, the first 16 hexadecimal digits of
+	// an HMAC-SHA256 with this key. A user has the same value wherever the key
+	// is the same, and without the key the name cannot be found by trying
+	// names. The default is empty: there is no ml.user. Use 32 random bytes
+	// from a secret store.
 	HashKey configopaque.String `mapstructure:"hash_key"`
 
-	// MinDuration is the shortest duration that a rate is derived from.
-	// What is shorter gets none and is counted: there the resolution of the
-	// client's clock decides. The default is 1ms; zero allows every duration
-	// that is not zero itself.
-	MinDuration time.Duration `mapstructure:"min_duration"`
+	// Rates has the keys input_without_cache and training.
+	Rates rate.Config `mapstructure:",squash"`
 
-	// InputWithoutCache lists beginnings of the names of instrumentation
-	// scopes whose input tokens leave out those that a cache gave or took.
-	// The conventions count them in, and where they are more than the input
-	// it is seen that a client does not; otherwise it cannot be seen. Rates
-	// are derived from the sum. The default is none, and at most 32 are
-	// allowed.
-	InputWithoutCache []string `mapstructure:"input_without_cache"`
-
-	// Training says what the optimizer steps of training jobs are made of,
-	// which no telemetry says. Of several entries about a process the first
-	// counts. The default is none, and at most 256 are allowed.
-	Training []TrainingConfig `mapstructure:"training"`
-
-	// LogWait is how long a log record that names a trace of which nothing is
-	// known yet waits for the spans of that trace, whose session, run and
-	// request it then gets. A record gets on as soon as there is a key for it,
-	// at the latest after this time, and at once where it can learn nothing.
-	// While it waits it is in memory only. The default is 0s: no record waits.
-	// At most 5m is allowed.
-	LogWait time.Duration `mapstructure:"log_wait"`
-
-	// MaxWaitingRecords is how many log records of one logs pipeline may wait
-	// at a time. A record that would be one more goes on at once, and is
-	// counted. It has no effect while log_wait is zero. It must be from 1 to
-	// 1000000; the default is 50000.
-	MaxWaitingRecords int `mapstructure:"max_waiting_records"`
-
-	// MaxWaitingBytes is how much the waiting records of one logs pipeline may
-	// take together: each counts with its encoded size and 512 bytes, and so do
-	// the resources and the scopes of each request; its sender's metadata count
-	// with their size. A record that would be too much goes on at once, and is
-	// counted. It has no effect while log_wait is zero.
-	// It must be from 1024 to 1073741824; the default is 67108864, 64 MiB.
-	MaxWaitingBytes int `mapstructure:"max_waiting_bytes"`
+	// LogWait has the keys log_wait and max_waiting_bytes.
+	LogWait logwait.Config `mapstructure:",squash"`
 }
 
-// MetricConfig says what one metric of a client's own is about.
+// removedKeys are keys of earlier versions, and what to do about each.
+var removedKeys = map[string]string{
+	"max_values":          `delete it: the section "identities" of ml_guard limits the values of labels`,
+	"max_waiting_records": `delete it: "max_waiting_bytes" limits the records that wait`,
+	"min_duration":        "delete it: a rate is derived from 1ms or more",
+}
+
+// Unmarshal reads the configuration. A removed key is an error.
+func (c *Config) Unmarshal(conf *confmap.Conf) error {
+	var errs []error
+	for _, key := range sortedKeys(removedKeys) {
+		if conf.IsSet(key) {
+			errs = append(errs, fmt.Errorf("%q was removed: %s", key, removedKeys[key]))
+		}
+	}
+	if len(errs) > 0 {
+		return errors.Join(errs...)
+	}
+	return conf.Unmarshal(c)
+}
+
+// MetricConfig is what one metric of your own measures.
 type MetricConfig struct {
-	// As is what the metric is about, such as ml.tokens, by the names in
-	// docs/vocabulary.md, which says what is made of each. It has no default.
+	// As is what the metric measures, such as ml.tokens, by the names in
+	// docs/vocabulary.md, which says what is derived from each. It is required.
 	As string `mapstructure:"as"`
 
-	// Unit is what its values come in, such as ms, whatever unit the metric
-	// itself names. The default is the unit that the metric names, and where
-	// it names none the unit of As.
+	// Unit is the unit of its values, such as ms. It goes before the unit that
+	// the metric reports. The default is the reported unit, or else the unit of
+	// As.
 	Unit string `mapstructure:"unit"`
 
-	// TokenType says which tokens a metric of tokens counts: input or output.
-	// The default is empty: both, or what gen_ai.token.type of the points says.
+	// TokenType is which tokens a metric of tokens counts: input or output. The
+	// default is empty: both, or gen_ai.token.type of the points.
 	TokenType string `mapstructure:"token_type"`
 }
 
-// validate says what is wrong with the entry of a metric.
+// validate reports everything that is wrong with the entry of a metric.
 func (m MetricConfig) validate(name string) []error {
 	var errs []error
 	if !mlattr.ValidMetricName(name) {
@@ -164,7 +130,7 @@ func (c *Config) Validate() error {
 		case !slices.Contains(allowed, canonical):
 			errs = append(errs, fmt.Errorf(`"aliases": %q means %q, must be one of %s`, source, canonical, quoted(allowed)))
 		case source == canonical:
-			errs = append(errs, fmt.Errorf(`"aliases": %q means itself, must name another attribute`, source))
+			errs = append(errs, fmt.Errorf(`"aliases": %q means itself, must mean another attribute`, source))
 		}
 	}
 	for _, name := range sortedKeys(c.Metrics) {
@@ -179,32 +145,6 @@ func (c *Config) Validate() error {
 			errs = append(errs, fmt.Errorf(`"resource_labels": %q is listed twice, must be listed once`, label))
 		}
 		seen[label] = true
-	}
-	if c.MaxValues != nil {
-		errs = append(errs, fmt.Errorf(`"max_values": %d, is not a key of ml_enrich any more: the section "identities" of ml_guard limits the values of labels`, *c.MaxValues))
-	}
-	if c.MinDuration < 0 || c.MinDuration > maxMinDuration {
-		errs = append(errs, fmt.Errorf(`"min_duration": %v, must be from 0s to %v`, c.MinDuration, maxMinDuration))
-	}
-	if c.LogWait < 0 || c.LogWait > maxLogWait {
-		errs = append(errs, fmt.Errorf(`"log_wait": %v, must be from 0s to %v`, c.LogWait, maxLogWait))
-	}
-	if c.MaxWaitingRecords < 1 || c.MaxWaitingRecords > maxWaitingRecords {
-		errs = append(errs, fmt.Errorf(`"max_waiting_records": %d, must be from 1 to %d`, c.MaxWaitingRecords, maxWaitingRecords))
-	}
-	if c.MaxWaitingBytes < minWaitingBytes || c.MaxWaitingBytes > maxWaitingBytes {
-		errs = append(errs, fmt.Errorf(`"max_waiting_bytes": %d, must be from %d to %d`, c.MaxWaitingBytes, minWaitingBytes, maxWaitingBytes))
-	}
-	for _, scope := range c.InputWithoutCache {
-		if strings.TrimSpace(scope) == "" {
-			errs = append(errs, fmt.Errorf(`"input_without_cache": %q is empty, must begin a scope's name`, scope))
-		}
-	}
-	if n := len(c.Training); n > maxTraining {
-		errs = append(errs, fmt.Errorf(`"training": has %d entries, must have at most %d`, n, maxTraining))
-	}
-	if n := len(c.InputWithoutCache); n > maxScopes {
-		errs = append(errs, fmt.Errorf(`"input_without_cache": has %d entries, must have at most %d`, n, maxScopes))
 	}
 	if n := len(c.ResourceLabels); n > maxResourceLabels {
 		errs = append(errs, fmt.Errorf(`"resource_labels": has %d entries, must have at most %d`, n, maxResourceLabels))

@@ -5,28 +5,21 @@ import (
 	"slices"
 	"strconv"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/confmap"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
-	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/metadata"
 )
-
-var testID = component.NewID(metadata.Type)
 
 func TestDefaultConfig(t *testing.T) {
 	cfg := createDefaultConfig().(*Config)
 	require.NoError(t, confmap.Validate(cfg))
 	assert.Equal(t, mlattr.SystemNames(), cfg.Vocabularies)
 	assert.Empty(t, cfg.HashKey)
-	assert.Equal(t, time.Millisecond, cfg.MinDuration)
-	assert.Zero(t, cfg.LogWait)
-	assert.Equal(t, 50_000, cfg.MaxWaitingRecords)
-	assert.Equal(t, 64<<20, cfg.MaxWaitingBytes)
+	assert.Zero(t, cfg.LogWait.Wait)
+	assert.Equal(t, 64<<20, cfg.LogWait.MaxBytes)
 }
 
 func TestConfigErrors(t *testing.T) {
@@ -49,13 +42,8 @@ func TestConfigErrors(t *testing.T) {
 		{"empty label", map[string]any{"resource_labels": []any{" "}}, []string{`"resource_labels": " " is empty`}},
 		{"label twice", map[string]any{"resource_labels": []any{"team", "team"}}, []string{`"resource_labels": "team" is listed twice`}},
 		{"many labels", map[string]any{"resource_labels": many}, []string{`"resource_labels": has 33 entries, must have at most 32`}},
-		{"negative duration", map[string]any{"min_duration": "-1ms"}, []string{`"min_duration": -1ms, must be from 0s to 1m0s`}},
-		{"endless duration", map[string]any{"min_duration": "61s"}, []string{`"min_duration": 1m1s, must be from 0s to 1m0s`}},
-		{"a key that moved", map[string]any{"max_values": 1000}, []string{`"max_values": 1000, is not a key of ml_enrich any more: the section "identities" of ml_guard`}},
 		{"negative wait", map[string]any{"log_wait": "-1s"}, []string{`"log_wait": -1s, must be from 0s to 5m0s`}},
 		{"endless wait", map[string]any{"log_wait": "301s"}, []string{`"log_wait": 5m1s, must be from 0s to 5m0s`}},
-		{"no waiting records", map[string]any{"max_waiting_records": 0}, []string{`"max_waiting_records": 0, must be from 1 to 1000000`}},
-		{"endless waiting records", map[string]any{"max_waiting_records": 1000001}, []string{`"max_waiting_records": 1000001, must be`}},
 		{"no waiting bytes", map[string]any{"max_waiting_bytes": 1023}, []string{`"max_waiting_bytes": 1023, must be from 1024 to 1073741824`}},
 		{"endless waiting bytes", map[string]any{"max_waiting_bytes": 1<<30 + 1}, []string{`"max_waiting_bytes": 1073741825, must be`}},
 		{"empty scope", map[string]any{"input_without_cache": []any{""}}, []string{`"input_without_cache": "" is empty, must begin a scope's name`}},
@@ -90,6 +78,19 @@ func TestConfigErrors(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestARemovedKeyIsAnError(t *testing.T) {
+	for key, advice := range map[string]string{
+		"max_values":          `the section "identities" of ml_guard`,
+		"max_waiting_records": `"max_waiting_bytes"`,
+		"min_duration":        "1ms",
+	} {
+		err := confmap.NewFromStringMap(map[string]any{key: 1, "log_wait": "1s"}).Unmarshal(createDefaultConfig().(*Config))
+		require.ErrorContains(t, err, strconv.Quote(key)+" was removed: ")
+		require.ErrorContains(t, err, advice)
+	}
+	require.NoError(t, confmap.NewFromStringMap(map[string]any{"log_wait": "1s"}).Unmarshal(createDefaultConfig().(*Config)))
 }
 
 func TestUnknownKeyIsAnError(t *testing.T) {

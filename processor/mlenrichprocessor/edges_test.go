@@ -62,7 +62,7 @@ func TestEdgesOfARate(t *testing.T) {
 		"latency is infinite": {
 			attrs: attrs{"gen_ai.usage.output_tokens": 51, "gen_ai.latency.e2e": math.Inf(1)}, skips: map[string]int64{"negative_duration": 1},
 		},
-		"below min_duration": {
+		"below a millisecond": {
 			attrs: attrs{"gen_ai.usage.output_tokens": 51, "gen_ai.latency.e2e": 0.0009}, skips: map[string]int64{"short_duration": 1},
 		},
 		"tokens missing": {

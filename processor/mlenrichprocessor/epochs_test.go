@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -188,29 +187,4 @@ func TestNestedBatchIsOfItsOwnTrace(t *testing.T) {
 	spans.At(1).SetTraceID(spans.At(0).TraceID())
 	spans.At(1).SetParentSpanID(spans.At(0).SpanID())
 	assert.Equal(t, map[string]string{"batch_1": "7"}, epochsOfBatches(startDefault(t).sendTraces(t, own)))
-}
-
-// TestEpochsAreBounded keeps those that ended last, for a while.
-func TestEpochsAreBounded(t *testing.T) {
-	s, c := newTestStore(t)
-	add := func(epochs ...epoch) []epoch {
-		lines := map[string]*timeline{"p": {epochs: epochs}}
-		s.addEpochs(lines)
-		return lines["p"].epochs
-	}
-	for n := range uint64(100) {
-		add(epoch{period{10*n + 1, 10*n + 9}, spanKey{span: [8]byte{7: byte(n)}}, int64(n)})
-	}
-	known := add()
-	assert.Len(t, known, maxEpochs)
-	assert.EqualValues(t, 99, known[maxEpochs-1].number)
-	assert.EqualValues(t, 100-maxEpochs, known[0].number)
-
-	c.at = c.at.Add(keyAge + time.Second)
-	assert.Empty(t, add())
-	for n := range maxProcesses + 10 {
-		s.addEpochs(map[string]*timeline{strconv.Itoa(n): {epochs: []epoch{{period{1, 2}, spanKey{}, 1}}}})
-	}
-	assert.Equal(t, maxProcesses, s.epochs.len())
-	assert.EqualValues(t, 10, s.epochs.evicted)
 }

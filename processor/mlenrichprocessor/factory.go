@@ -2,16 +2,17 @@ package mlenrichprocessor
 
 import (
 	"context"
-	"time"
 
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/processor"
 	"go.opentelemetry.io/collector/processor/processorhelper"
+	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
+	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/logwait"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/metadata"
 )
 
@@ -31,12 +32,7 @@ func NewFactory() processor.Factory {
 }
 
 func createDefaultConfig() component.Config {
-	return &Config{
-		Vocabularies:      mlattr.SystemNames(),
-		MinDuration:       time.Millisecond,
-		MaxWaitingRecords: 50_000,
-		MaxWaitingBytes:   64 << 20,
-	}
+	return &Config{Vocabularies: mlattr.SystemNames(), LogWait: logwait.DefaultConfig()}
 }
 
 type factory struct {
@@ -57,8 +53,8 @@ func (f *factory) createTraces(ctx context.Context, set processor.Settings, cfg 
 		processorhelper.WithStart(e.start), processorhelper.WithShutdown(e.shutdown))
 }
 
-// marking tells those who come after in the same call that the spans have
-// canonical names.
+// marking tells the components after ml_enrich in the same call that the spans
+// have canonical names.
 func marking(next consumer.Traces) (consumer.Traces, error) {
 	return consumer.NewTraces(func(ctx context.Context, td ptrace.Traces) error {
 		return next.ConsumeTraces(mlattr.WithEnriched(ctx), td)
@@ -80,8 +76,8 @@ func (f *factory) createLogs(ctx context.Context, set processor.Settings, cfg co
 	if err != nil {
 		return nil, err
 	}
-	if c := cfg.(*Config); c.LogWait > 0 {
-		e.waiting = newWaitingLogs(e, next, waitingLimits{c.LogWait, c.MaxWaitingRecords, c.MaxWaitingBytes})
+	if c := cfg.(*Config); c.LogWait.Wait > 0 {
+		e.waiting = logwait.New[recordState](c.LogWait, next, set.Logger, e.telemetry, attribute.String("processor", set.ID.String()))
 	}
 	return processorhelper.NewLogs(ctx, set, cfg, next, e.processLogs,
 		processorhelper.WithCapabilities(capabilities),

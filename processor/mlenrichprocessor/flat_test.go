@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/collector/processor/processortest"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
+	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/correlate"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/metadata"
 )
 
@@ -59,9 +60,13 @@ func TestFlatWhileTracesComeAndGo(t *testing.T) {
 	for range full {
 		send()
 	}
-	require.Equal(t, maxTraces, e.store.traces.len())
-	require.Equal(t, maxJoins, e.store.joins.len())
-	require.Equal(t, maxAnswers, e.store.answers.len())
+	limits, sizes := correlate.DefaultLimits(), make(map[string]int)
+	for _, size := range e.store.keys.Sizes() {
+		sizes[size.Index] = size.Entries
+	}
+	require.Equal(t, limits.Traces, sizes["traces"])
+	require.Equal(t, limits.Joins, sizes["joins"])
+	require.Equal(t, limits.Answers, sizes["answers"])
 	before := kept()
 	for range many {
 		send()

@@ -8,6 +8,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/gpujoin"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/metadata"
 )
 
@@ -67,14 +69,14 @@ func FuzzJoinGPUs(f *testing.F) {
 		rm := md.ResourceMetrics().AppendEmpty()
 		c.some(rm.Resource().Attributes(), joinValues, []string{"host.name", "host.id"})
 		ms := rm.ScopeMetrics().AppendEmpty().Metrics()
-		for _, name := range []string{workloadMemory, "nvidia.gpu.process.memory.usage", gpuMemoryLimit, gpuMemoryUsage, gpuMemoryKept} {
+		for _, name := range []string{mlattr.GPUWorkloadMemory, "nvidia.gpu.process.memory.usage", mlattr.GPUMemoryLimit, mlattr.GPUMemoryUsage, mlattr.GPUMemoryReserved} {
 			m := ms.AppendEmpty()
 			m.SetName(name)
 			points := m.SetEmptySum().DataPoints()
 			for range c.next(5) {
 				p := points.AppendEmpty()
 				p.SetIntValue(int64(c.next(12)) * 100)
-				if sizesGPU(name) {
+				if !gpujoin.Joinable(name) {
 					c.some(p.Attributes(), joinValues, gpuKeys[:1])
 				} else {
 					c.some(p.Attributes(), joinValues, gpuKeys)
@@ -107,7 +109,7 @@ func checkJoins(t *testing.T, clients ptrace.Traces, out pmetric.Metrics) {
 	}
 	for _, sm := range gpus.ScopeMetrics().All() {
 		for _, m := range sm.Metrics().All() {
-			for _, p := range numberPoints(m).All() {
+			for _, p := range m.Sum().DataPoints().All() {
 				attrs := p.Attributes()
 				switch m.Name() {
 				case runInfo:
@@ -116,19 +118,19 @@ func checkJoins(t *testing.T, clients ptrace.Traces, out pmetric.Metrics) {
 				case memoryBreakdown:
 					require.GreaterOrEqual(t, p.IntValue(), int64(0))
 					sums[key(attrs)] += p.IntValue()
-				case gpuMemoryLimit:
+				case mlattr.GPUMemoryLimit:
 					id := readID(attrs, "hw.id")
 					if limits[id] == nil {
 						limits[id] = make(map[int64]bool)
 					}
 					limits[id][p.IntValue()] = true
 				}
-				rung := readID(attrs, "ml.gpu.join")
-				if rung == "" {
+				rule := readID(attrs, "ml.gpu.join")
+				if rule == "" {
 					continue
 				}
 				for _, trait := range []string{"ml.run.id", "ml.world_size", "slurm.job.id", "host.id"} {
-					if rung == "slurm" && trait == "host.id" {
+					if rule == "slurm" && trait == "host.id" {
 						continue
 					}
 					ours := readID(attrs, trait)
@@ -141,7 +143,7 @@ func checkJoins(t *testing.T, clients ptrace.Traces, out pmetric.Metrics) {
 						theirs := readID(client, trait)
 						has = has || readID(client, "ml.run.id") == readID(attrs, "ml.run.id") && (ours == "" || theirs == "" || ours == theirs)
 					}
-					require.True(t, has, "no client of the run has this %s: %s %v", trait, rung, attrs.AsRaw())
+					require.True(t, has, "no client of the run has this %s: %s %v", trait, rule, attrs.AsRaw())
 				}
 			}
 		}

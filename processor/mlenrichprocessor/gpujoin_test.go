@@ -17,7 +17,9 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata/metricdatatest"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
+	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/gpujoin"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/metadata"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/metadatatest"
 )
@@ -73,13 +75,13 @@ func gpuMetrics(t *testing.T, gpu string, memory int64, attrs map[string]any) pm
 	t.Helper()
 	md := pmetric.NewMetrics()
 	ms := md.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty().Metrics()
-	for name, size := range map[string]int64{workloadMemory: memory, gpuMemoryLimit: 1000, gpuMemoryUsage: 500, gpuMemoryKept: 100} {
+	for name, size := range map[string]int64{mlattr.GPUWorkloadMemory: memory, mlattr.GPUMemoryLimit: 1000, mlattr.GPUMemoryUsage: 500, mlattr.GPUMemoryReserved: 100} {
 		m := ms.AppendEmpty()
 		m.SetName(name)
 		p := m.SetEmptySum().DataPoints().AppendEmpty()
 		p.SetTimestamp(1)
 		p.SetIntValue(size)
-		if name == workloadMemory {
+		if name == mlattr.GPUWorkloadMemory {
 			require.NoError(t, p.Attributes().FromRaw(attrs))
 		}
 		p.Attributes().PutStr("hw.id", gpu)
@@ -122,12 +124,12 @@ func TestARunThatEndedIsNotJoined(t *testing.T) {
 	point := func() pcommon.Map {
 		points := r.metrics(gpuMetrics(t, "g0", 400, workloadRank(0)))
 		info, told := points["ml.run.info g0"]
-		run := readID(points[workloadMemory+" g0"], "ml.run.id")
+		run := readID(points[mlattr.GPUWorkloadMemory+" g0"], "ml.run.id")
 		assert.Equal(t, run != "", told, "there is an info for a binding and for nothing else")
 		if told {
 			assert.Equal(t, run, readID(info, "ml.run.id"))
 		}
-		return points[workloadMemory+" g0"]
+		return points[mlattr.GPUWorkloadMemory+" g0"]
 	}
 	assert.Equal(t, "rank", readID(point(), "ml.gpu.join"))
 	r.c.at = r.c.at.Add(liveAge)
@@ -146,7 +148,7 @@ func TestARankOnTwoGPUsInTwoBatches(t *testing.T) {
 	assert.True(t, joined("g0"))
 	assert.False(t, joined("g1"), "another job of the same size")
 	assert.False(t, joined("g0"))
-	r.c.at = r.c.at.Add(gpuAge + time.Second)
+	r.c.at = r.c.at.Add(2*time.Minute + time.Second)
 	assert.True(t, joined("g1"), "the rank has moved")
 }
 
@@ -164,11 +166,11 @@ func TestABreakdownNeedsFreshSizes(t *testing.T) {
 	r.client(torchRank(0))
 	assert.Empty(t, breakdown(400), "the client has said nothing")
 	r.metrics(allocator(t, 300, 200, torchRank(0)))
-	assert.Len(t, breakdown(400), partCount)
+	assert.Len(t, breakdown(400), 6)
 	r.client(torchRank(0))
-	assert.Len(t, breakdown(400), partCount, "spans say nothing about it")
+	assert.Len(t, breakdown(400), 6, "spans say nothing about it")
 	r.c.at = r.c.at.Add(memoryAge)
-	assert.Len(t, breakdown(400), partCount)
+	assert.Len(t, breakdown(400), 6)
 	r.c.at = r.c.at.Add(time.Second)
 	assert.Empty(t, breakdown(400), "too old")
 
@@ -207,7 +209,7 @@ func TestRunsOfSpansAreAtEveryPlace(t *testing.T) {
 		require.NoError(t, err)
 	}
 	join := func() string {
-		return readID(r.metrics(gpuMetrics(t, "g0", 1, map[string]any{"k8s.pod.uid": "pod"}))[workloadMemory+" g0"], "ml.gpu.join")
+		return readID(r.metrics(gpuMetrics(t, "g0", 1, map[string]any{"k8s.pod.uid": "pod"}))[mlattr.GPUWorkloadMemory+" g0"], "ml.gpu.join")
 	}
 	send("a")
 	assert.Equal(t, "pod", join())
@@ -217,14 +219,14 @@ func TestRunsOfSpansAreAtEveryPlace(t *testing.T) {
 
 func TestPlacesOfRunsAreBounded(t *testing.T) {
 	r := newRig(t)
-	r.e.store.runs.limit = 64
+	r.e.store.gpus = gpujoin.NewIndex(r.c.now, 64)
 	for i := range 100 {
 		r.client(map[string]any{"service.name": "trainer", "mlflow.run_id": "r" + strconv.Itoa(i), "host.name": "n" + strconv.Itoa(i),
 			"container.id": strconv.Itoa(i), "k8s.pod.uid": strconv.Itoa(i), "slurm.job.id": strconv.Itoa(i + 1),
 			"process.pid": i + 1, "process.creation.time": "2023-11-14T22:00:00Z", "ml.gpu.index": 0,
 			"ml.rank.global": 0, "ml.rank.local": 0, "ml.world_size": 1})
 	}
-	assert.Equal(t, 64, r.e.store.runs.len())
+	assert.Equal(t, 64, r.e.store.gpus.Size().Entries)
 }
 
 // TestASlurmJobOnTwoHosts shows that a GPU is only joined to what runs on its
@@ -248,7 +250,7 @@ func TestASlurmJobOnTwoHosts(t *testing.T) {
 		}
 		points := r.metrics(md)
 		_, breakdown = points[memoryBreakdown+" g-"+host+"free"]
-		return points[workloadMemory+" g-"+host], breakdown
+		return points[mlattr.GPUWorkloadMemory+" g-"+host], breakdown
 	}
 	joined := func(r *rig, host string) string {
 		workload, _ := gpu(r, host)
@@ -376,10 +378,10 @@ func TestAProcessIsAtAllItsPlaces(t *testing.T) {
 		"process.pid": 7, "process.creation.time": "2023-11-14T22:00:00Z", "ml.rank.global": 0, "ml.rank.local": 0, "ml.world_size": 1,
 		"ml.gpu.index": 3})
 	points := r.metrics(gpuMetrics(t, "g", 400, map[string]any{"nvidia.gpu.index": 3}))
-	assert.Equal(t, "index", readID(points[workloadMemory+" g"], "ml.gpu.join"))
+	assert.Equal(t, "index", readID(points[mlattr.GPUWorkloadMemory+" g"], "ml.gpu.join"))
 	other := gpuMetrics(t, "h", 400, map[string]any{"slurm.job.id": "42", "host.name": "n2"})
 	for _, m := range other.ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().All() {
 		m.Sum().DataPoints().At(0).Attributes().PutStr("host.name", "n2")
 	}
-	assert.Equal(t, "slurm", readID(r.metrics(other)[workloadMemory+" h"], "ml.gpu.join"))
+	assert.Equal(t, "slurm", readID(r.metrics(other)[mlattr.GPUWorkloadMemory+" h"], "ml.gpu.join"))
 }

@@ -2,6 +2,7 @@ package mlenrichprocessor
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -165,10 +166,10 @@ func (g given) traces(all ...ptrace.Traces) given {
 func (p *pipelines) probe(t *testing.T, spans []sentSpan) given {
 	t.Helper()
 	got := make(given)
-	ids := make(map[spanKey]bool)
+	ids := make(map[sentSpanID]bool)
 	for _, s := range spans {
-		ids[spanKey{pcommon.TraceID{0: 0xa0, 15: s.trace}, pcommon.SpanID{0: 0xb0, 7: s.id}}] = true
-		ids[spanKey{trace: pcommon.TraceID{0: 0xa0, 15: s.trace}}] = true
+		ids[sentSpanID{pcommon.TraceID{0: 0xa0, 15: s.trace}, pcommon.SpanID{0: 0xb0, 7: s.id}}] = true
+		ids[sentSpanID{trace: pcommon.TraceID{0: 0xa0, 15: s.trace}}] = true
 	}
 	late := ptrace.NewTraces()
 	for id := range ids {
@@ -243,9 +244,8 @@ func (p *pipelines) parentsFirst(t *testing.T, r *rand.Rand, spans []sentSpan) {
 func fromAncestors(attrs map[string]any) map[string]any {
 	kept := make(map[string]any)
 	source, _ := attrs[mlattr.CorrelationSource].(string)
-	origins, _ := parseOrigins(source)
-	for k, name := range keyNames {
-		if origins[k] == fromParent && attrs[name] != nil {
+	for _, name := range fromParents(source) {
+		if attrs[name] != nil {
 			kept[name] = attrs[name]
 		}
 	}
@@ -324,8 +324,8 @@ func TestAnyOrderInManyBatches(t *testing.T) {
 				}
 				if !split[trace] {
 					whole++
-					for _, k := range []int{keySession, keyRun, keyTrainingRun, keySamplingSession} {
-						require.Equal(t, wantLate[name][keyNames[k]], attrs[keyNames[k]], "seed %d, %s, %s", seed, name, keyNames[k])
+					for _, key := range []string{mlattr.SessionID, mlattr.RunID, mlattr.TrainingRunID, mlattr.SamplingSessionID} {
+						require.Equal(t, wantLate[name][key], attrs[key], "seed %d, %s, %s", seed, name, key)
 					}
 				}
 			}
@@ -337,7 +337,7 @@ func TestAnyOrderInManyBatches(t *testing.T) {
 // noneOther asserts that the keys and the phase are as wanted, or absent.
 func noneOther(t *testing.T, want, got map[string]any, message string, args ...any) {
 	t.Helper()
-	for _, name := range append(slices.Clone(keyNames[:]), mlattr.Phase) {
+	for _, name := range append(slices.Collect(maps.Values(keyNames)), mlattr.RunInferred, mlattr.Phase) {
 		if got[name] != nil {
 			require.Equal(t, want[name], got[name], fmt.Sprintf(message, args...)+": "+name)
 		}

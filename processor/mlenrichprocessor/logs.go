@@ -9,116 +9,106 @@ import (
 	"go.opentelemetry.io/collector/processor/processorhelper"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/correlate"
+	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/logwait"
+	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/run"
 )
 
-// recordState is a log record between its reading and its correlation.
+// record is a log record that names a trace, between its reading and its
+// correlation.
+type record = logwait.Record[recordState]
+
 type recordState struct {
-	attrs    pcommon.Map
-	trace    [16]byte
-	span     spanKey
-	present  [keyCount]bool
+	correlate.Record
 	resource int
-	// ordinal is the record's place in its batch.
-	ordinal int32
-	// waits is true where it goes on later.
-	waits bool
-	// inherited and foreign are as in spanState.
-	inherited origins
-	foreign   bool
+	// process is set if each trace of the record's process is a run.
+	process *run.Process
 }
 
-// processLogs enriches each record from what it says and from what the spans
-// of its trace said before it came. What is ahead of its spans goes on, unless
-// it may wait: it is not among what is returned then.
+// processLogs enriches each record from what it reports, and from what the
+// spans of its trace said before it came. A record that is ahead of its spans
+// goes on, unless it may wait: then it is not among what is returned.
 func (e *enricher) processLogs(ctx context.Context, ld plog.Logs) (plog.Logs, error) {
 	b := batches.Get().(*batch)
 	defer b.free()
 
-	var records []recordState
-	var ordinal int32
-	spans := make(map[spanKey]*keySet)
-	traces := make(map[[16]byte]*agreement)
+	records := e.readLogs(ld, b)
 	for i, rl := range ld.ResourceLogs().All() {
-		r := b.addResource()
-		attrs := rl.Resource().Attributes()
-		e.readResource(attrs, r)
-		b.rejected += r.facts.Rejected
-		for _, sl := range rl.ScopeLogs().All() {
-			known := r.facts.Systems | e.reader.Scope(sl.Scope().Name())
-			for _, record := range sl.LogRecords().All() {
-				state := e.readRecord(record, known, b)
-				state.resource, state.ordinal = i, ordinal
-				ordinal++
-				if state.trace != ([16]byte{}) {
-					state.wants(spans, traces)
-					records = append(records, state)
-				}
-			}
-		}
-		e.store.recognise(r.key, r.facts.Systems)
+		e.settleRun(rl.Resource().Attributes(), &b.resources[i])
 	}
-	for i, rl := range ld.ResourceLogs().All() {
-		r := &b.resources[i]
-		e.settleRun(rl.Resource().Attributes(), r, e.store.recognise(r.key, 0))
-	}
-	if len(records) > 0 {
-		e.store.lookup(spans, traces)
-	}
-	e.count(ctx, nil, b.rejected)
-	if e.waiting != nil && e.letWait(ctx, ld, b, records, spans, traces) && ld.ResourceLogs().Len() == 0 {
-		return ld, processorhelper.ErrSkipProcessingData
+	e.count(ctx, b)
+	if len(records) == 0 {
+		return ld, nil
 	}
 	for i := range records {
-		if s := &records[i]; !s.waits {
-			r := &b.resources[s.resource]
-			s.write(spans[s.span], traces[s.trace], &r.run, &r.process, &b.marks)
+		s := &records[i].State
+		r := &b.resources[s.resource]
+		s.SetRun(r.run.ID, r.run.Inferred)
+		if r.run.PerTrace {
+			s.process = &r.process
 		}
+	}
+	known := e.store.keys.Lookup(func(yield func(*correlate.Record) bool) {
+		for i := range records {
+			if !yield(&records[i].State.Record) {
+				return
+			}
+		}
+	})
+	if e.waiting != nil {
+		all := len(records)
+		records = e.letWait(ctx, ld, records, known)
+		if len(records) < all && ld.ResourceLogs().Len() == 0 {
+			return ld, processorhelper.ErrSkipProcessingData
+		}
+	}
+	for i := range records {
+		writeRecord(&records[i], known, &b.keys.Sources)
 	}
 	return ld, nil
 }
 
-// letWait takes the records out that could learn something and have learnt
-// nothing, as far as there is room, and says whether there were any.
-func (e *enricher) letWait(ctx context.Context, ld plog.Logs, b *batch, records []recordState, spans map[spanKey]*keySet, traces map[[16]byte]*agreement) bool {
-	some := false
-	for i := range records {
-		s := &records[i]
-		s.waits = s.teachable() && !s.learns(spans[s.span], traces[s.trace], &b.resources[s.resource].run)
-		some = some || s.waits
+// readLogs enriches records from themselves, and returns those that name a
+// trace.
+func (e *enricher) readLogs(ld plog.Logs, b *batch) (records []record) {
+	ordinal := 0
+	for i, rl := range ld.ResourceLogs().All() {
+		r := e.readResource(rl.Resource().Attributes(), b)
+		for _, sl := range rl.ScopeLogs().All() {
+			known := r.facts.Systems | e.reader.Scope(sl.Scope().Name())
+			for _, log := range sl.LogRecords().All() {
+				read := e.readRecord(log, known, b)
+				read.Ordinal, read.State.resource = ordinal, i
+				ordinal++
+				if !read.Trace.IsEmpty() {
+					records = append(records, read)
+				}
+			}
+		}
+		e.store.clients.Recognise(r.key, r.facts.Systems)
 	}
-	if some {
-		e.waiting.take(ctx, ld, b, records)
-	}
-	return some
+	return records
 }
 
-// readRecord enriches a record from itself and notes whose span it is of.
-func (e *enricher) readRecord(record plog.LogRecord, known mlattr.System, b *batch) recordState {
-	f := &b.facts
-	attrs := record.Attributes()
-	e.reader.Record(known, attrs, f)
-	b.rejected += f.Rejected
-	s := recordState{attrs: attrs, trace: record.TraceID()}
-	s.inherited, s.foreign = readOrigins(f)
-	settleTrainingRun(f, &s.inherited)
-	e.write(attrs, f)
-
-	span := [8]byte(record.SpanID())
-	if s.trace == ([16]byte{}) {
-		// Python's logging bridge puts the ids into attributes where the
-		// record itself is made by somebody else.
-		decodeID(attrs, "otelTraceID", s.trace[:])
+// readRecord enriches a record from itself and reads which span it is of.
+func (e *enricher) readRecord(log plog.LogRecord, known mlattr.System, b *batch) record {
+	attrs := log.Attributes()
+	trace, span := log.TraceID(), log.SpanID()
+	if trace.IsEmpty() {
+		// Python's logging bridge puts the ids into attributes if another
+		// library makes the record.
+		decodeID(attrs, "otelTraceID", trace[:])
 		decodeID(attrs, "otelSpanID", span[:])
 	}
-	s.span = spanKey{s.trace, span}
-	for k, name := range keyNames {
-		s.present[k] = f.Find(name) != nil
-	}
-	return s
+	e.reader.Record(known, attrs, &b.facts)
+	b.rejected += b.facts.Rejected
+	state := recordState{Record: correlate.ReadRecord(&b.facts, trace, span)}
+	e.write(attrs, &b.facts)
+	return record{Trace: trace, Attrs: attrs, State: state}
 }
 
-// decodeID reads an id from a hexadecimal attribute of exactly its length; it
-// leaves id zero otherwise.
+// decodeID reads an id from a hexadecimal attribute of exactly its length. It
+// leaves the id zero otherwise.
 func decodeID(attrs pcommon.Map, key string, id []byte) {
 	v, ok := attrs.Get(key)
 	if !ok || v.Type() != pcommon.ValueTypeStr || len(v.Str()) != hex.EncodedLen(len(id)) {
@@ -129,82 +119,69 @@ func decodeID(attrs pcommon.Map, key string, id []byte) {
 	}
 }
 
-// wants asks for what is known of the record's span and trace.
-func (s *recordState) wants(spans map[spanKey]*keySet, traces map[[16]byte]*agreement) {
-	traces[s.trace] = nil
-	if s.span.span != ([8]byte{}) {
-		spans[s.span] = nil
-	}
-}
-
-// teachable says whether spans that come could say something of the record. One
-// that an ml_enrich before this one has given keys has what it can have.
-func (s *recordState) teachable() bool { return !s.foreign && s.inherited == (origins{}) }
-
-// learns says whether the record gets a key of its span or trace.
-func (s *recordState) learns(span *keySet, trace *agreement, of *run) bool {
-	for k := range keyInferred {
-		if value, _ := s.learn(k, span, trace, of); value != "" {
-			return true
-		}
-	}
-	return false
-}
-
-// learn is the key that the record gets of its span or trace, or "".
-func (s *recordState) learn(key int, span *keySet, trace *agreement, of *run) (string, origin) {
-	if s.foreign || s.present[key] {
-		return "", fromNowhere
-	}
-	value, from := keyOf(key, span, trace)
-	if key == keyRun && value != "" && of.id != "" && (value == of.id || inferredRun(span, trace, from) || from != fromSpan && !of.inferred) {
-		// The resource has the record's run, unless the record's span is of
-		// another, or nobody named the resource's.
-		return "", fromNowhere
-	}
-	return value, from
-}
-
-// write adds to a record what its span hands down, or else what its trace
-// agrees about. Either may be unknown. The run and the process are those of the
-// record's resource.
-func (s *recordState) write(span *keySet, trace *agreement, of *run, p *process, marks *marks) {
-	added := false
-	for k := range keyInferred {
-		value, from := s.learn(k, span, trace, of)
-		if value == "" {
+// letWait takes the records out that could learn something and have learnt
+// nothing, as far as there is memory, and returns the others.
+func (e *enricher) letWait(ctx context.Context, ld plog.Logs, records []record, known *correlate.Known) (others []record) {
+	var waiting []record
+	processes := make(map[*run.Process]*run.Process)
+	for _, r := range records {
+		if !r.State.Teachable() || r.State.Learns(known) {
+			others = append(others, r)
 			continue
 		}
-		s.attrs.PutStr(keyNames[k], value)
-		s.inherited[k], added = from, true
-		if k == keyRun && !s.present[keyInferred] && inferredRun(span, trace, from) {
-			s.attrs.PutBool(mlattr.RunInferred, true)
+		if p := r.State.process; p != nil {
+			// The batch's memory is used again before the record goes on.
+			if processes[p] == nil {
+				own := *p
+				processes[p] = &own
+			}
+			r.State.process = processes[p]
 		}
+		waiting = append(waiting, r)
 	}
-	if added {
-		s.attrs.PutStr(mlattr.CorrelationSource, marks.text(s.inherited))
+	if len(waiting) == 0 {
+		return others
 	}
-	if of.perTrace && !s.present[keyRun] && !s.present[keyInferred] && s.inherited[keyRun] == fromNowhere {
-		s.attrs.PutStr(mlattr.RunID, traceRunID(*p, s.trace))
-		s.attrs.PutBool(mlattr.RunInferred, true)
+	return append(others, e.waiting.Take(ctx, ld, waiting)...)
+}
+
+// writeRecord adds to a record what is known of its span and trace.
+func writeRecord(r *record, known *correlate.Known, sources *correlate.Sources) {
+	hasRun := r.State.Write(r.Attrs, known, sources)
+	if r.State.process != nil && !hasRun {
+		r.Attrs.PutStr(mlattr.RunID, run.OfTrace(r.State.process, r.Trace))
+		r.Attrs.PutBool(mlattr.RunInferred, true)
 	}
 }
 
-// keyOf is the value of a key that the span hands down, or else that the trace
-// agrees about, and where it came from. Either may be nil.
-func keyOf(key int, span *keySet, trace *agreement) (string, origin) {
-	if span != nil && span[key] != "" {
-		return span[key], fromSpan
-	}
-	if trace != nil {
-		return trace.agreed(key), fromTrace
-	}
-	return "", fromNowhere
+// correlator correlates log records that have waited.
+type correlator struct{ keys *correlate.Store }
+
+func (c correlator) lookup(records []*record) *correlate.Known {
+	return c.keys.Lookup(func(yield func(*correlate.Record) bool) {
+		for _, r := range records {
+			if !yield(&r.State.Record) {
+				return
+			}
+		}
+	})
 }
 
-func inferredRun(span *keySet, trace *agreement, from origin) bool {
-	if from == fromSpan {
-		return span[keyInferred] != ""
+// Learns reports for each record whether it gets a key by now.
+func (c correlator) Learns(records []*record) []bool {
+	known := c.lookup(records)
+	learns := make([]bool, len(records))
+	for i, r := range records {
+		learns[i] = r.State.Learns(known)
 	}
-	return trace.values[keyInferred] != ""
+	return learns
+}
+
+// Write adds to each record what is known of it.
+func (c correlator) Write(records []*record) {
+	known := c.lookup(records)
+	var sources correlate.Sources
+	for _, r := range records {
+		writeRecord(r, known, &sources)
+	}
 }

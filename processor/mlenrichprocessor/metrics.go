@@ -4,96 +4,114 @@ import (
 	"context"
 	"iter"
 	"slices"
+	"time"
 
 	"github.com/open-telemetry/opentelemetry-collector-contrib/pkg/pdatautil"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/gpujoin"
+	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/label"
+	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/rate"
 )
 
 // maxIndexes is how many GPUs of its host a client may name.
 const maxIndexes = 64
 
-// processMetrics adds labels to points. Values, names and metrics stay.
+// processMetrics adds labels to points, and metrics of its own. Values, names
+// and metrics that were sent stay.
 func (e *enricher) processMetrics(ctx context.Context, md pmetric.Metrics) (pmetric.Metrics, error) {
 	b := batches.Get().(*batch)
 	defer b.free()
 
 	now := e.store.now()
+	for i, rm := range md.ResourceMetrics().All() {
+		e.readMetrics(rm, i, b)
+	}
 	gpus := false
 	for i, rm := range md.ResourceMetrics().All() {
-		r := b.addResource()
-		from := source{instance: e.instance, resource: int32(i), attrs: pdatautil.MapHash(rm.Resource().Attributes())}
-		e.readResource(rm.Resource().Attributes(), r)
-		b.rejected += r.facts.Rejected
-		found, rated := r.facts.Systems, hasThroughput(rm)
-		for _, sm := range rm.ScopeMetrics().All() {
-			known := r.facts.Systems | e.reader.Scope(sm.Scope().Name())
-			found |= known
-			from.scope = sm.Scope()
-			for _, m := range sm.Metrics().All() {
-				known := known | e.reader.Metric(m.Name())
-				found |= known
-				// Before anything is added to the points: what is added may
-				// change while the stream stays the same.
-				meaning, ok := e.reader.MetricMeaning(known, m.Name(), m.Unit())
-				switch {
-				case !ok:
-				case meaning.Measure == mlattr.MeasureGPUMemory:
-					r.memory.read(m, &meaning)
-				case !rated && rates(&meaning):
-					b.readTokens(from, m, &meaning)
-				}
-			}
-		}
-		e.store.recognise(r.key, found)
-	}
-	for i, rm := range md.ResourceMetrics().All() {
 		r := &b.resources[i]
-		attrs := rm.Resource().Attributes()
-		valid := validTexts(attrs)
-		e.settleRun(attrs, r, e.store.recognise(r.key, 0))
-		labels := e.labelsOf(attrs, r)
-		for _, sm := range rm.ScopeMetrics().All() {
-			known := r.facts.Systems | e.reader.Scope(sm.Scope().Name())
-			for _, m := range sm.Metrics().All() {
-				known := known | e.reader.Metric(m.Name())
-				gpus = gpus || joinable(m.Name())
-				for point, at := range points(m) {
-					conflict := b.unsafe.look(point, at, valid, now)
-					e.reader.Point(known, point, &b.facts)
-					b.rejected += b.facts.Rejected
-					e.writePoint(point, &b.facts, len(labels))
-					if index, ok := b.facts.Int(mlattr.GPUIndex); ok && len(r.indexes) < maxIndexes && !slices.Contains(r.indexes, index) {
-						r.indexes = append(r.indexes, index)
-					}
-					for _, l := range labels {
-						if !labelTaken(point, l.key) {
-							l.value.CopyTo(point.PutEmpty(l.key))
-						}
-					}
-					if conflict {
-						markConflict(point)
-					}
-				}
-				b.readExemplars(m)
-			}
-		}
-		e.seeIndexes(r)
+		e.settleRun(rm.Resource().Attributes(), r)
+		gpus = e.writePoints(rm, r, b, now) || gpus
+		e.store.gpus.SeeGPUs(&r.located, r.indexes)
 	}
-	e.correlateExemplars(b.exemplars)
+	b.exemplars.Correlate(e.store.keys)
 	if gpus {
-		e.joinGPUs(ctx, md, b)
+		hosts := func(resource int) string { return b.resources[resource].process.Host }
+		if skipped := e.store.gpus.Join(md, hosts); skipped > 0 {
+			e.telemetry.ProcessorMlEnrichBreakdownsSkipped.Add(ctx, int64(skipped),
+				metric.WithAttributes(attribute.String("processor", e.id.String())))
+		}
 	}
-	e.addThroughput(md, b)
-	e.count(ctx, b.left, b.rejected)
-	e.countUnsafe(ctx, b.unsafe)
+	b.points.AddTo(md, e.store.streams, b.skipped)
+	e.count(ctx, b)
 	return md, nil
 }
 
-// label is an attribute of a resource that its points carry too.
-type label struct {
+// readMetrics reads a resource and what its metrics mean. It comes before
+// anything is added to the points.
+func (e *enricher) readMetrics(rm pmetric.ResourceMetrics, resource int, b *batch) {
+	from := rate.Source{Instance: e.instance, Resource: resource, Attributes: pdatautil.MapHash(rm.Resource().Attributes())}
+	r := e.readResource(rm.Resource().Attributes(), b)
+	found, rated := r.facts.Systems, rate.HasThroughput(rm)
+	for _, sm := range rm.ScopeMetrics().All() {
+		ofScope := r.facts.Systems | e.reader.Scope(sm.Scope().Name())
+		from.Scope = sm.Scope()
+		for _, m := range sm.Metrics().All() {
+			known := ofScope | e.reader.Metric(m.Name())
+			found |= known
+			meaning, ok := e.reader.MetricMeaning(known, m.Name(), m.Unit())
+			switch {
+			case !ok:
+			case meaning.Measure == mlattr.MeasureGPUMemory:
+				r.memory.Read(m, &meaning)
+			case !rated && rate.Usable(&meaning):
+				b.points.Read(&from, m, &meaning)
+			}
+		}
+		found |= ofScope
+	}
+	e.store.clients.Recognise(r.key, found)
+}
+
+// writePoints adds to the points of a resource what they and the resource
+// report. It reports whether there are points that can be joined to a run.
+func (e *enricher) writePoints(rm pmetric.ResourceMetrics, r *resource, b *batch, now time.Time) (gpus bool) {
+	attrs := rm.Resource().Attributes()
+	valid, labels := label.ValidText(attrs), e.labelsOf(attrs, r)
+	for _, sm := range rm.ScopeMetrics().All() {
+		ofScope := r.facts.Systems | e.reader.Scope(sm.Scope().Name())
+		for _, m := range sm.Metrics().All() {
+			known := ofScope | e.reader.Metric(m.Name())
+			gpus = gpus || gpujoin.Joinable(m.Name())
+			for point, at := range points(m) {
+				conflict := b.problems.Check(point, at, valid, now)
+				e.reader.Point(known, point, &b.facts)
+				b.rejected += b.facts.Rejected
+				e.writePoint(point, &b.facts, len(labels))
+				if index, ok := b.facts.Int(mlattr.GPUIndex); ok && len(r.indexes) < maxIndexes && !slices.Contains(r.indexes, index) {
+					r.indexes = append(r.indexes, index)
+				}
+				for _, l := range labels {
+					if !label.Taken(point, l.key) {
+						l.value.CopyTo(point.PutEmpty(l.key))
+					}
+				}
+				if conflict {
+					label.MarkConflict(point)
+				}
+			}
+			b.exemplars.Read(m)
+		}
+	}
+	return gpus
+}
+
+// resourceLabel is an attribute of a resource that its points get too.
+type resourceLabel struct {
 	key   string
 	value pcommon.Value
 }
@@ -102,22 +120,24 @@ type label struct {
 // one run, rank and host from another, because an exporter that drops the
 // resource would merge them, and what the user asks for. A value that would
 // cost the series, such as text that is not UTF-8, is left out.
-func (e *enricher) labelsOf(attrs pcommon.Map, r *resource) []label {
-	labels := make([]label, 0, 4+len(e.labels))
-	add := func(key, text string) { labels = append(labels, label{key, pcommon.NewValueStr(text)}) }
+func (e *enricher) labelsOf(attrs pcommon.Map, r *resource) []resourceLabel {
+	labels := make([]resourceLabel, 0, 4+len(e.config.ResourceLabels))
+	add := func(key, text string) {
+		labels = append(labels, resourceLabel{key, pcommon.NewValueStr(text)})
+	}
 	for _, l := range [...]struct{ key, text string }{
-		{mlattr.RunID, r.run.id},
+		{mlattr.RunID, r.run.ID},
 		{mlattr.JobID, r.facts.Text(mlattr.JobID)},
-		{mlattr.HostName, r.facts.Text(mlattr.HostName)},
+		{mlattr.HostName, r.process.Host},
 	} {
 		if mlattr.ValidID(l.text) {
 			add(l.key, l.text)
 		}
 	}
 	if rank, ok := r.facts.Int(mlattr.RankGlobal); ok {
-		labels = append(labels, label{mlattr.RankGlobal, pcommon.NewValueInt(rank)})
+		labels = append(labels, resourceLabel{mlattr.RankGlobal, pcommon.NewValueInt(rank)})
 	}
-	for _, key := range e.labels {
+	for _, key := range e.config.ResourceLabels {
 		v, ok := attrs.Get(key)
 		if !ok {
 			continue
@@ -129,20 +149,13 @@ func (e *enricher) labelsOf(attrs pcommon.Map, r *resource) []label {
 			}
 		case pcommon.ValueTypeDouble:
 			if _, finite, _ := mlattr.ReadDouble(v); finite {
-				labels = append(labels, label{key, v})
+				labels = append(labels, resourceLabel{key, v})
 			}
 		case pcommon.ValueTypeInt, pcommon.ValueTypeBool:
-			labels = append(labels, label{key, v})
+			labels = append(labels, resourceLabel{key, v})
 		}
 	}
 	return labels
-}
-
-// eachPoint visits the attributes of a metric's points, whatever its type.
-func eachPoint(m pmetric.Metric, visit func(pcommon.Map)) {
-	for attrs := range points(m) {
-		visit(attrs)
-	}
 }
 
 // points are the attributes and times of a metric's points, whatever its type.

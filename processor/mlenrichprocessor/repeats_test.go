@@ -98,7 +98,7 @@ func TestRepeatedMetricsOfSeveralRequests(t *testing.T) {
 	assert.Equal(t, map[string]float64{histogram: 50}, send("b", histogram, 60, 4000), "another server")
 
 	for range 4 {
-		r.c.at = r.c.at.Add(keyAge / 4)
+		r.c.at = r.c.at.Add(15 * time.Minute / 4)
 		assert.Empty(t, send("a", histogram, 120, 7000))
 	}
 	r.c.at = r.c.at.Add(time.Second)

@@ -1,13 +1,9 @@
 package mlenrichprocessor
 
 import (
-	"strconv"
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
-	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
@@ -21,27 +17,6 @@ import (
 type clock struct{ at time.Time }
 
 func (c *clock) now() time.Time { return c.at }
-
-func newTestStore(t *testing.T) (*store, *clock) {
-	t.Helper()
-	s, err := newStore(componenttest.NewNopTelemetrySettings(), testID)
-	require.NoError(t, err)
-	c := &clock{at: time.Unix(1_700_000_000, 0)}
-	s.now = c.now
-	return s, c
-}
-
-func TestStoreIsBounded(t *testing.T) {
-	s, _ := newTestStore(t)
-	for i := range maxTraces + 100 {
-		var texts symbols
-		state := traceState{id: [16]byte{0: 1, 12: byte(i >> 24), 13: byte(i >> 16), 14: byte(i >> 8), 15: byte(i)}}
-		state.values[keySession] = texts.of(keySession, strconv.Itoa(i))
-		s.joinTraces([]traceState{state}, &texts)
-	}
-	assert.Equal(t, maxTraces, s.traces.len())
-	assert.EqualValues(t, 100, s.traces.evicted)
-}
 
 func TestSelfTelemetry(t *testing.T) {
 	p := startDefault(t)

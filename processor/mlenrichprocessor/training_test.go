@@ -9,13 +9,15 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/rate"
 )
 
 // TestTraining shows what a resource gets of what is configured about its job.
 func TestTraining(t *testing.T) {
 	cfg := createDefaultConfig().(*Config)
-	cfg.Training = []TrainingConfig{
-		{Service: "torchtel", Job: "pretrain-7b", Per: perJob, TokensPerStep: 1 << 20, SamplesPerStep: 100, FLOPsPerToken: 4.2e10},
+	cfg.Rates.Training = []rate.TrainingConfig{
+		{Service: "torchtel", Job: "pretrain-7b", Per: "job", TokensPerStep: 1 << 20, SamplesPerStep: 100, FLOPsPerToken: 4.2e10},
 		{Service: "torchtel", Job: "4711", TokensPerStep: 10},
 		{Service: "torchtel", Job: "tune-*", TokensPerStep: 20},
 		{Service: "torchtel", TokensPerStep: 30},
@@ -81,7 +83,7 @@ func TestTraining(t *testing.T) {
 // its size, has a rate where the size is configured.
 func TestSamplesOfAStep(t *testing.T) {
 	cfg := createDefaultConfig().(*Config)
-	cfg.Training = []TrainingConfig{{Service: "fx", SamplesPerStep: 64}}
+	cfg.Rates.Training = []rate.TrainingConfig{{Service: "fx", SamplesPerStep: 64}}
 	batch := func(service, name string, attrs map[string]any) map[string]any {
 		td := batchOf(service, testSpan{1, 1, 0, name, attrs})
 		span := td.ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0)

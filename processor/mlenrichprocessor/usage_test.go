@@ -9,38 +9,6 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-func TestWraps(t *testing.T) {
-	for _, tt := range []struct {
-		name, operation string
-		want            bool
-	}{
-		{"planner", "invoke_agent", true},
-		{"crew", "invoke_workflow", true},
-		{"invoke_agent", "", true},
-		{"invoke_agent planner", "", true},
-		{"agent_step", "", true},
-		{"ai.streamText", "", true},
-		{"ai.generateText", "", true},
-		{"ai.generateObject", "", true},
-		{"ai.streamObject", "", true},
-		{"ai.embed", "", true},
-		{"ai.embedMany", "", true},
-		{"ai.embedMany my-function", "", true},
-		{"ai.generateText.doGenerate", "", false},
-		{"ai.streamText.doStream", "", false},
-		{"ai.generateObject.doGenerate", "", false},
-		{"ai.streamObject.doStream", "", false},
-		{"ai.embed.doEmbed", "", false},
-		{"ai.embedMany.doEmbed", "", false},
-		{"ai.toolCall", "", false},
-		{"agent_steps", "", false},
-		{"chat gpt-4o", "chat", false},
-		{"", "", false},
-	} {
-		assert.Equal(t, tt.want, wraps(tt.name, tt.operation), "%+v", tt)
-	}
-}
-
 var (
 	used = map[string]any{"gen_ai.usage.input_tokens": 3, "gen_ai.usage.output_tokens": 5}
 	// twice is an agent that adds up, a step that says nothing, and a call that
@@ -130,26 +98,4 @@ func TestUsageWithoutATrace(t *testing.T) {
 		assert.Empty(t, keysByName(p.sendTraces(t, td), "ml.usage.counted"))
 	}
 	assert.Empty(t, keysByName(p.sendTraces(t, ptrace.NewTraces()), "ml.usage.counted"))
-}
-
-func TestUsageOfEarlierBatchesIsBounded(t *testing.T) {
-	s, _ := newTestStore(t)
-	above := func(trace, span int) []covering {
-		return []covering{{trace: [16]byte{1, byte(trace >> 16), byte(trace >> 8), byte(trace)},
-			spanAbove: spanAbove{id: [8]byte{1, byte(span >> 16), byte(span >> 8), byte(span)}}}}
-	}
-	for i := range maxUsage + 100 {
-		s.watch(above(i/2, i%2))
-	}
-	assert.Equal(t, maxUsage, s.above.n)
-	assert.EqualValues(t, 100, s.above.evicted)
-	before := s.above
-	s.watch(above(maxUsage/2, 1))
-	assert.Equal(t, before, s.above, "what is known already")
-
-	one, _ := newTestStore(t)
-	for i := range maxTraceAbove + 1 {
-		one.watch(above(0, i))
-	}
-	assert.Equal(t, held{n: maxTraceAbove/2 + 1, evicted: maxTraceAbove / 2}, one.above, "a trace alone")
 }

@@ -23,12 +23,14 @@ const ofAda = "3c2b26e738017d52"
 func TestUsersAreHashed(t *testing.T) {
 	keyed := createDefaultConfig().(*Config)
 	keyed.HashKey = "only-for-this-test"
+	var tested []string
 	for _, table := range mlattr.Tables() {
 		for place, aliases := range map[string][]mlattr.Alias{"resource": table.Resource, "span": table.Span} {
 			for _, alias := range aliases {
 				if alias.Canonical != mlattr.User {
 					continue
 				}
+				tested = append(tested, place+" "+alias.Source)
 				service := table.Name // "tuft" and "torchtel" are recognised by it
 				for want, cfg := range map[string]*Config{ofAda: keyed, "": createDefaultConfig().(*Config)} {
 					got := userOf(t, start(t, cfg), place, service, alias.Source)
@@ -39,6 +41,9 @@ func TestUsersAreHashed(t *testing.T) {
 				}
 			}
 		}
+	}
+	for _, key := range []string{"user.id", "enduser.id", "enduser.pseudo.id"} {
+		assert.Subset(t, tested, []string{"resource " + key, "span " + key})
 	}
 }
 

@@ -27,6 +27,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
+	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/logwait"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/metadata"
 )
 
@@ -34,7 +35,7 @@ const testWait = 10 * time.Second
 
 func waitingConfig() *Config {
 	cfg := createDefaultConfig().(*Config)
-	cfg.LogWait = testWait
+	cfg.LogWait.Wait = testWait
 	return cfg
 }
 
@@ -91,7 +92,7 @@ func TestALogWaitsForItsTrace(t *testing.T) {
 				synctest.Wait()
 				assert.Empty(t, p.logsOut.AllLogs(), "it is ahead of its spans")
 				assert.Equal(t, map[string]int64{"": 1}, p.counted(t, "otelcol_processor_ml_enrich_log_records_waiting"))
-				assert.Greater(t, p.counted(t, "otelcol_processor_ml_enrich_log_bytes_waiting")[""], int64(waitingOverhead))
+				assert.Greater(t, p.counted(t, "otelcol_processor_ml_enrich_log_bytes_waiting")[""], int64(512))
 
 				p.sendTraces(t, batchOf("x", testSpan{9, 1, 0, "other", keys("other", "")}))
 				p.sendTraces(t, batchOf("x", testSpan{1, 8, 0, "silent", nil}))
@@ -286,50 +287,47 @@ func TestWaitingLogsKeepTheirResourceAndScope(t *testing.T) {
 
 func TestWaitingLogsAreBounded(t *testing.T) {
 	one := logsOfMany([][]byte{{2}})
-	size := func() int { // of one waiting record, with its resource and scope
-		var size int
-		synctest.Test(t, func(t *testing.T) {
-			p := start(t, waitingConfig())
+	size := waitingSize(t, one)
+	synctest.Test(t, func(t *testing.T) {
+		cfg := waitingConfig()
+		cfg.LogWait.MaxBytes = 4*size - 1
+		p := start(t, cfg)
+		for range 3 {
 			p.giveLogs(t, one)
-			size = int(p.counted(t, "otelcol_processor_ml_enrich_log_bytes_waiting")[""])
-		})
-		return size
-	}()
-	for name, bound := range map[string]func(*Config){
-		"in records": func(cfg *Config) { cfg.MaxWaitingRecords = 3 },
-		"in bytes":   func(cfg *Config) { cfg.MaxWaitingBytes = 4*size - 1 },
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				cfg := waitingConfig()
-				bound(cfg)
-				p := start(t, cfg)
-				for range 3 {
-					p.giveLogs(t, one)
-					assert.Empty(t, p.logsOut.AllLogs())
-				}
-				p.giveLogs(t, logsOfMany([][]byte{{3, 3}}))
-				assert.Equal(t, 2, p.logsOut.LogRecordCount(), "what there is no room for goes on at once")
-				assert.Equal(t, map[string]int64{"overflow": 2}, p.released(t))
-				p.sendTraces(t, batchOf("x", testSpan{2, 1, 0, "root", keys("s", "")}))
-				synctest.Wait()
-				assert.Equal(t, 5, p.logsOut.LogRecordCount())
-				p.giveLogs(t, logsOfMany([][]byte{{4}}))
-				synctest.Wait()
-				assert.Equal(t, 5, p.logsOut.LogRecordCount(), "there is room again")
-			})
-		})
-	}
+			assert.Empty(t, p.logsOut.AllLogs())
+		}
+		p.giveLogs(t, logsOfMany([][]byte{{3, 3}}))
+		assert.Equal(t, 2, p.logsOut.LogRecordCount(), "what there is no room for goes on at once")
+		assert.Equal(t, map[string]int64{"overflow": 2}, p.released(t))
+		p.sendTraces(t, batchOf("x", testSpan{2, 1, 0, "root", keys("s", "")}))
+		synctest.Wait()
+		assert.Equal(t, 5, p.logsOut.LogRecordCount())
+		p.giveLogs(t, logsOfMany([][]byte{{4}}))
+		synctest.Wait()
+		assert.Equal(t, 5, p.logsOut.LogRecordCount(), "there is room again")
+	})
+}
+
+// waitingSize is the memory that logs take while they wait.
+func waitingSize(t *testing.T, ld plog.Logs) (size int) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		p := start(t, waitingConfig())
+		p.giveLogs(t, ld)
+		size = int(p.counted(t, "otelcol_processor_ml_enrich_log_bytes_waiting")[""])
+	})
+	return size
 }
 
 // TestAPartOfARequestOverflows has room for some records of a request: the
 // others go on in it, as they would without waiting.
 func TestAPartOfARequestOverflows(t *testing.T) {
+	in := logsOfMany([][]byte{{2, 0}, {3}}, [][]byte{{2, 3}})
+	size := waitingSize(t, in)
 	synctest.Test(t, func(t *testing.T) {
 		cfg := waitingConfig()
-		cfg.MaxWaitingRecords = 3
+		cfg.LogWait.MaxBytes = size - 1
 		p := start(t, cfg)
-		in := logsOfMany([][]byte{{2, 0}, {3}}, [][]byte{{2, 3}})
 		p.giveLogs(t, in)
 		assert.Equal(t, 2, p.logsOut.LogRecordCount())
 		assert.Equal(t, map[string]int64{"overflow": 1}, p.released(t))
@@ -438,12 +436,13 @@ func TestRefusedLogsAreCounted(t *testing.T) {
 // TestConsumeDoesNotWait has a next component that hangs on what waited. What
 // comes meanwhile is taken or passed on, and comes to no harm.
 func TestConsumeDoesNotWait(t *testing.T) {
+	size := waitingSize(t, recordOf(1, 1, nil))
 	synctest.Test(t, func(t *testing.T) {
 		hangs := make(chan struct{})
 		var mu sync.Mutex
 		var out []plog.Logs
 		cfg := waitingConfig()
-		cfg.MaxWaitingRecords = 2
+		cfg.LogWait.MaxBytes = 3*size - 1
 		logs, p := startLogs(t, cfg, nextLogs{func(_ context.Context, ld plog.Logs) error {
 			if id := firstRecord(ld).TraceID(); id[15] == 1 {
 				<-hangs
@@ -493,7 +492,7 @@ func TestWaitingLogsKeepTheirSender(t *testing.T) {
 func TestASendersMetadataTakesRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := waitingConfig()
-		cfg.MaxWaitingBytes = 1 << 16
+		cfg.LogWait.MaxBytes = 1 << 16
 		p := start(t, cfg)
 		give := func(header string) {
 			ctx := client.NewContext(t.Context(), client.Info{Metadata: client.NewMetadata(map[string][]string{"x": {"", header}})})
@@ -549,7 +548,7 @@ func TestSpansMayComeAtAnyMoment(t *testing.T) {
 			logs, err := newEnricher(set, waitingConfig(), stores)
 			require.NoError(t, err)
 			var sink consumertest.LogsSink
-			logs.waiting = newWaitingLogs(logs, &sink, waitingLimits{testWait, 1, 1 << 20})
+			logs.waiting = logwait.New[recordState](logwait.Config{Wait: testWait, MaxBytes: 1 << 20}, &sink, set.Logger, logs.telemetry, attribute.String("processor", "x"))
 			require.NoError(t, traces.start(ctx, componenttest.NewNopHost()))
 			require.NoError(t, logs.start(ctx, componenttest.NewNopHost()))
 
@@ -591,7 +590,7 @@ func FuzzLogsWait(f *testing.F) {
 		synctest.Test(t, func(t *testing.T) {
 			c := &choices{data}
 			cfg := fuzzConfig()
-			cfg.LogWait, cfg.MaxWaitingRecords = testWait, 1+c.next(12)
+			cfg.LogWait = logwait.Config{Wait: testWait, MaxBytes: 2048 * (1 + c.next(12))}
 			p := start(t, cfg)
 			var in []plog.Logs
 			n := int64(0)
@@ -612,10 +611,9 @@ func FuzzLogsWait(f *testing.F) {
 				case 3:
 					time.Sleep(time.Duration(c.next(8)) * time.Second)
 				}
-				held := p.counted(t, "otelcol_processor_ml_enrich_log_records_waiting")[""]
-				require.LessOrEqual(t, held, int64(cfg.MaxWaitingRecords))
+				require.LessOrEqual(t, p.counted(t, "otelcol_processor_ml_enrich_log_bytes_waiting")[""], int64(cfg.LogWait.MaxBytes))
 				synctest.Wait()
-				held = p.counted(t, "otelcol_processor_ml_enrich_log_records_waiting")[""]
+				held := p.counted(t, "otelcol_processor_ml_enrich_log_records_waiting")[""]
 				require.Equal(t, n, int64(p.logsOut.LogRecordCount())+held, "each record waits or is out")
 			}
 			require.NoError(t, p.logs.Shutdown(t.Context()))

@@ -98,7 +98,7 @@ func testConfig(t testing.TB, allowed ...string) *Config {
 	cfg.AllowedModules = allowed
 	cfg.SiblingWait = 0
 	cfg.MinFreeBytes = 0
-	cfg.RateLimit = RateLimitConfig{PerMinute: 60_000, Burst: 60_000}
+	cfg.ArtifactsPerMinute, cfg.limits.burst = 60_000, 60_000
 	return cfg
 }
 
@@ -122,7 +122,7 @@ func produce(t testing.TB, cfg *Config, batches ...ptrace.Traces) *consumertest.
 	return sink
 }
 
-// artifacts returns the folders of all artefacts.
+// artifacts returns the folders of all artifacts.
 func artifacts(t testing.TB, cfg *Config) []string {
 	found, err := filepath.Glob(filepath.Join(cfg.Directory, "*", "*", "repro.py"))
 	require.NoError(t, err)
@@ -191,7 +191,7 @@ func inTurn(found []python, n int) []python {
 	return []python{found[0], found[1+n%(len(found)-1)]}
 }
 
-// run runs an artefact's script with --json from a folder that is not its own.
+// run runs an artifact's script with --json from a folder that is not its own.
 func (p python) run(t testing.TB, artifact string, env []string, args ...string) result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
@@ -218,6 +218,16 @@ func call(module, function, args, kwargs string) string {
 	return `{"protocol_version":1,"min_supported_version":1,"library":"` + strings.SplitN(module, ".", 2)[0] +
 		`","python_module":"` + module + `","function":"` + function + `","args":` + args + `,"kwargs":` + kwargs +
 		`,"idempotent":true,"call_type":"function"}`
+}
+
+// scriptText returns the two parts of a script's one literal: the head, which
+// is for people, and the JSON.
+func scriptText(t testing.TB, artifact string) (head, spec string) {
+	_, whole, found := strings.Cut(text(t, artifact, "repro.py"), "r'''\n")
+	require.True(t, found, "a script without its literal")
+	whole, _, _ = strings.Cut(whole, "\n'''")
+	at := strings.Index(whole, "\n{") + 1
+	return whole[:at], whole[at:]
 }
 
 func text(t testing.TB, path ...string) string {

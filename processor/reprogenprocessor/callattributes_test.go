@@ -1,7 +1,6 @@
 package reprogenprocessor
 
 import (
-	"encoding/json"
 	"maps"
 	"strings"
 	"testing"
@@ -9,8 +8,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind/pythoncall"
 )
 
 // TestCallInParts runs what is made of spans that have each part of a call in
@@ -28,10 +28,10 @@ func TestCallInParts(t *testing.T) {
 	for k, v := range statistics {
 		snakepit["snakepit."+k] = v
 	}
-	own := CallAttributesConfig{PythonModule: []string{"app.module"}, Function: []string{"app.function"}, Args: []string{"app.args"}, Payload: []string{"app.call"}}
+	own := pythoncall.Config{PythonModule: []string{"app.module"}, Function: []string{"app.function"}, Args: []string{"app.args"}, Payload: []string{"app.call"}}
 	for name, tc := range map[string]struct {
 		attrs  map[string]any
-		names  *CallAttributesConfig
+		names  *pythoncall.Config
 		exit   int
 		kind   string
 		reason string
@@ -61,7 +61,7 @@ func TestCallInParts(t *testing.T) {
 		"the operator's names":             {attrs: map[string]any{"app.module": "statistics", "app.function": "mean", "app.args": "[[]]"}, names: &own, exit: 1},
 		"the operator's payload":           {attrs: map[string]any{"app.call": call("statistics", "mean", "[[]]", "{}")}, names: &own, exit: 1},
 		"names that the operator left out": {attrs: statistics, names: &own, exit: 5, kind: "context", reason: "no_payload"},
-		"no names at all":                  {attrs: statistics, names: &CallAttributesConfig{}, exit: 5, kind: "context", reason: "no_payload"},
+		"no names at all":                  {attrs: statistics, names: &pythoncall.Config{}, exit: 5, kind: "context", reason: "no_payload"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -146,26 +146,4 @@ func TestAnAttributeTwice(t *testing.T) {
 	cfg := testConfig(t)
 	produce(t, cfg, td)
 	assert.Contains(t, text(t, onlyArtifact(t, cfg), "repro.py"), `"reason": "ambiguous"`)
-}
-
-// FuzzCallInParts: whatever the parts are, the SPEC is JSON and holds them.
-func FuzzCallInParts(f *testing.F) {
-	f.Add("statistics", "mean", "[[]]", "{}", "a.b.C.d")
-	f.Add("", "'''", "{", "[1e999,NaN]", "..")
-	f.Fuzz(func(t *testing.T, module, function, args, kwargs, named string) {
-		attributes := pcommon.NewMap()
-		for k, v := range map[string]string{"python_module": module, "function": function, "args": args, "kwargs": kwargs, "code.function.name": named} {
-			attributes.PutStr(k, v)
-		}
-		r, err := newReader(createDefaultConfig().(*Config))
-		require.NoError(t, err)
-		call, reason := r.call(attributes)
-		require.NotEqual(t, call == nil, reason == "")
-		if call != nil {
-			assert.NotEmpty(t, call.Module)
-			assert.NotEmpty(t, call.Function)
-		}
-		_, err = json.Marshal(reason)
-		require.NoError(t, err)
-	})
 }

@@ -19,7 +19,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind/genaichat"
 )
 
 // strictServer is a server that refuses with status 400 what the chat
@@ -163,7 +163,7 @@ func checkChatMessage(m map[string]any) error {
 	return fmt.Errorf("the content of a message of %q is neither a text nor a list of parts", role)
 }
 
-// replayed runs the script of the one artefact that a recording gives.
+// replayed runs the script of the one artifact that a recording gives.
 func replayed(t *testing.T, s *strictServer, td ptrace.Traces) (string, result) {
 	cfg := testConfig(t)
 	cfg.SiblingWait = 0
@@ -175,7 +175,7 @@ func replayed(t *testing.T, s *strictServer, td ptrace.Traces) (string, result) 
 		}
 		return folder, pythons(t)[0].run(t, folder, nil, "--allow-side-effects", "--base-url", s.url, "--model", "tiny")
 	}
-	t.Fatal("there is no conversation among the artefacts")
+	t.Fatal("there is no conversation among the artifacts")
 	return "", result{}
 }
 
@@ -296,7 +296,18 @@ func FuzzChatRequest(f *testing.F) {
 		if !json.Valid([]byte(messages)) || !json.Valid([]byte(tools)) {
 			return
 		}
-		call, reason := payload.OfChat(payload.Chat{Request: `{"model":"m","messages":` + messages + `,"tools":` + tools + `}`}, 1<<20)
+		// A list that begins with an object looks like a request.
+		rest, isList := strings.CutPrefix(strings.TrimSpace(messages), "[")
+		if !isList {
+			return
+		}
+		if strings.TrimSpace(rest) != "]" {
+			rest = "," + rest
+		}
+		td := failedCall{attrs: map[string]any{"openinference.span.kind": "LLM", "input.mime_type": "application/json",
+			"input.value": `{"model":"m","messages":[{"role":"user","content":"x"}` + rest + `,"tools":` + tools + `}`}}.traces()
+		require.True(t, genaichat.New().Recognise(spans(td)[0]))
+		call, reason := genaichat.New().Read(spans(td)[0])
 		require.NotEqual(t, call == nil, reason == "")
 		if call == nil {
 			return
@@ -315,11 +326,8 @@ func FuzzListedMessages(f *testing.F) {
 	f.Fuzz(func(t *testing.T, key, value, key2, value2 string) {
 		td := failedCall{attrs: map[string]any{"openinference.span.kind": "LLM", "llm.model_name": "m",
 			"llm.input_messages.0.message.role": "user", "llm.input_messages." + key: value, "llm.tools." + key2: value2}}.traces()
-		chat, ok := conversation(spans(td)[0], 1<<20)
-		if !ok {
-			return
-		}
-		if call, _ := payload.OfChat(chat, 1<<20); call != nil {
+		require.True(t, genaichat.New().Recognise(spans(td)[0]))
+		if call, _ := genaichat.New().Read(spans(td)[0]); call != nil {
 			request, _ := call.Tree.Lookup("request")
 			require.NoError(t, checkChatRequest(jsontree.Encode(request)))
 		}

@@ -102,7 +102,7 @@ def run_endless():
 `
 
 // TestClient is the whole way: a program with the client module and the real
-// SDK fails, and the artefact fails in the same way.
+// SDK fails, and the artifact fails in the same way.
 func TestClient(t *testing.T) {
 	py := torchPython(t)
 	module, err := filepath.Abs(filepath.Join("..", "..", "examples", "repro-client"))

@@ -2,6 +2,8 @@ package reprogenprocessor
 
 import (
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +13,7 @@ import (
 	"go.opentelemetry.io/collector/confmap"
 	"go.opentelemetry.io/collector/confmap/confmaptest"
 
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind/pythoncall"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/metadata"
 )
 
@@ -33,25 +36,22 @@ func TestConfig(t *testing.T) {
 
 	cfg, err = loadConfig(t, "repro_gen/all")
 	require.NoError(t, err)
-	names := defaultCallAttributes()
+	names := pythoncall.DefaultConfig()
 	names.Payload, names.Args, names.Kwargs = []string{"repro.payload", "app.call"}, []string{"app.args"}, []string{}
 	assert.Equal(t, &Config{
-		Directory:        "/var/lib/otelcol-ml/reproductions",
-		AllowedModules:   []string{"statistics", "my_app.models.*", "numpy.linalg:solve"},
-		AllowedCommands:  []string{"/srv/train.py", "-m my_app.train"},
-		AllowedHosts:     []string{"models.internal", "[fd00::7]:8000"},
-		CallAttributes:   names,
-		SiblingWait:      5 * time.Second,
-		EnrichWindow:     time.Hour,
-		Traces:           TracesConfig{Held: 100, SpansPerTrace: 50, Bytes: 8 << 20, AttributeBytes: 1 << 10},
-		QueueSize:        64,
-		Workers:          4,
-		RateLimit:        RateLimitConfig{PerMinute: 5, Burst: 10},
-		MaxGroups:        1000,
-		MaxPayloadBytes:  64 << 10,
-		MaxArtifactBytes: 2 << 20,
-		Retention:        RetentionConfig{Artifacts: 200, Bytes: 100 << 20, Age: 24 * time.Hour},
-		EmitLog:          true,
+		Directory:          "/var/lib/otelcol-ml/reproductions",
+		AllowedModules:     []string{"statistics", "my_app.models.*", "numpy.linalg:solve"},
+		AllowedCommands:    []string{"/srv/train.py", "-m my_app.train"},
+		AllowedHosts:       []string{"models.internal", "[fd00::7]:8000"},
+		CallAttributes:     names,
+		SiblingWait:        5 * time.Second,
+		EnrichWindow:       time.Hour,
+		MaxMemoryBytes:     8 << 20,
+		QueueSize:          64,
+		ArtifactsPerMinute: 5,
+		Retention:          RetentionConfig{MaxArtifacts: 200, MaxBytes: 100 << 20, MaxAge: 24 * time.Hour},
+		EmitLog:            true,
+		limits:             createDefaultConfig().(*Config).limits,
 	}, cfg)
 }
 
@@ -65,7 +65,7 @@ func TestBadConfig(t *testing.T) {
 		"repro_gen/bad_names": {
 			`"payload[0]" is empty: it must be the name of a span attribute`,
 			`"payload[1]" is "repro.artifact.path": repro_gen writes that one`,
-			`"args[0]" is "args", as "function[1]" is`, `"library" has 17 names: at most 16`, "call_attributes",
+			`"args[0]" is "args", as "function[1]" is`, `"kwargs" has 17 names: at most 16`, "call_attributes",
 		},
 		"repro_gen/bad_commands": {
 			`"allowed_commands[0]": "train.py" is not "/path/of/train.py"`, `"allowed_commands[1]"`, "telemetry's",
@@ -73,12 +73,10 @@ func TestBadConfig(t *testing.T) {
 		"repro_gen/bad_hosts": {`"allowed_hosts[0]": "http://models.internal" is not "host"`, `"allowed_hosts[1]"`},
 		"repro_gen/bad_limits": {
 			`"sibling_wait" is -1s: it must be at least 0`, `"enrich_window" is -1s`,
-			`"held" is 0: it must be at least 1`, `"spans_per_trace" is -1`, `"bytes" is 1000: it must be at least 1048576`,
-			`"attribute_bytes" is 100000: it must be 256 to 65536`,
-			`"queue_size" is 0: it must be at least 1`, `"workers" is 65: it must be 1 to 64`, `"max_groups" is 0`,
-			`"max_payload_bytes" is 1048577: it must be 1024 to 1048576`, `"max_artifact_bytes" is 1`, `"min_free_bytes" is -1`,
-			`"per_minute" is -1: it must be at least 1`, `"burst" is 0`, "rate_limit",
-			`"artifacts" is -1`, `"bytes" is -1`, `"age" is -1s`, "retention",
+			`"max_memory_bytes" is 1000: it must be at least 1048576`,
+			`"queue_size" is 0: it must be at least 1`, `"min_free_bytes" is -1`,
+			`"artifacts_per_minute" is 0: it must be at least 1`,
+			`"max_artifacts" is -1`, `"max_bytes" is -1`, `"max_age" is -1s`, "retention",
 		},
 		"repro_gen/waits_too_long": {`"sibling_wait" is 1h0m0s: it must be at most "enrich_window", 30m0s`},
 	} {
@@ -89,4 +87,28 @@ func TestBadConfig(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestRemovedKeys: a configuration with a key that is not there any more is
+// refused, and the error says what to do.
+func TestRemovedKeys(t *testing.T) {
+	for key, want := range map[string]string{
+		"workers": "two artifacts are written at a time", "max_groups": "10000", "max_payload_bytes": "262144", "max_artifact_bytes": "1048576",
+		"traces::held": "max_memory_bytes", "traces::bytes": "max_memory_bytes", "rate_limit::per_minute": "artifacts_per_minute",
+		"rate_limit::burst": "twice", "retention::artifacts": "retention::max_artifacts", "retention::bytes": "retention::max_bytes",
+		"retention::age": "retention::max_age", "call_attributes::library": "library", "call_attributes::call_type": "call_type",
+	} {
+		value := any(7)
+		names := strings.Split(key, "::")
+		for _, name := range slices.Backward(names) {
+			value = map[string]any{name: value}
+		}
+		err := confmap.NewFromStringMap(value.(map[string]any)).Unmarshal(createDefaultConfig().(*Config))
+		require.ErrorContains(t, err, want, key)
+		require.ErrorContains(t, err, names[0], key)
+		require.ErrorContains(t, err, "was removed", key)
+	}
+	err := confmap.NewFromStringMap(map[string]any{"workers": 2, "max_groups": 3}).Unmarshal(createDefaultConfig().(*Config))
+	require.ErrorContains(t, err, `"workers" was removed`)
+	require.ErrorContains(t, err, `"max_groups" was removed`)
 }

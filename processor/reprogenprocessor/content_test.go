@@ -170,14 +170,12 @@ func TestWithoutContent(t *testing.T) {
 			kinds := map[string]bool{}
 			var all strings.Builder
 			for _, a := range artifacts(t, cfg) {
-				script := text(t, a, "repro.py")
-				_, spec, _ := strings.Cut(script, "r'''\n")
-				spec, _, _ = strings.Cut(spec, "\n'''")
+				head, spec := scriptText(t, a)
 				var read struct{ Kind, Content string }
 				require.NoError(t, json.Unmarshal([]byte(spec), &read))
 				assert.Equal(t, "withheld", read.Content)
 				kinds[read.Kind] = true
-				all.WriteString(spec)
+				all.WriteString(head + spec)
 				all.WriteString(text(t, a, "trace.json"))
 				all.WriteString(text(t, a, "report.md"))
 			}

@@ -12,10 +12,10 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// limited is a failure that the rate limit leaves without an artefact: all of
+// limited is a failure that the rate limit leaves without an artifact: all of
 // it went to another one of its service.
 func limited(cfg *Config, n int) (batches []ptrace.Traces) {
-	cfg.RateLimit = RateLimitConfig{PerMinute: 1, Burst: 2}
+	cfg.ArtifactsPerMinute, cfg.limits.burst = 1, 2
 	batches = append(batches, failedCall{errorType: "FirstError", trace: 200}.traces())
 	for i := range n {
 		batches = append(batches, failedCall{errorType: "LimitedError", trace: byte(i + 1)}.traces())
@@ -30,7 +30,7 @@ func TestRestartKeepsCountsWithoutAnArtifact(t *testing.T) {
 	produce(t, cfg, limited(cfg, 5)...)
 	require.Len(t, artifacts(t, cfg), 1)
 	produce(t, cfg) // a start in between changes nothing
-	cfg.RateLimit = testConfig(t).RateLimit
+	cfg.ArtifactsPerMinute, cfg.limits.burst = 60_000, 60_000
 	produce(t, cfg, failedCall{errorType: "LimitedError", trace: 100}.traces())
 	require.Len(t, artifacts(t, cfg), 2)
 	counts := map[string][2]int64{}
@@ -73,7 +73,7 @@ func TestDamagedCountsAreNoObstacle(t *testing.T) {
 			produce(t, cfg, limited(cfg, 3)...)
 			require.FileExists(t, name(cfg))
 			damage(t, cfg)
-			cfg.RateLimit = testConfig(t).RateLimit
+			cfg.ArtifactsPerMinute, cfg.limits.burst = 60_000, 60_000
 			produce(t, cfg, failedCall{errorType: "LimitedError", trace: 100}.traces())
 			for _, g := range groups(t, cfg) {
 				assert.EqualValues(t, 1, g.Count)

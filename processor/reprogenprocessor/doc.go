@@ -1,6 +1,6 @@
 //go:generate mdatagen metadata.yaml
 
 // Package reprogenprocessor turns error spans into files that reproduce the
-// error. It passes all telemetry on; detection takes a look at each span's
-// status, and everything else happens on a goroutine of its own.
+// error. It passes all telemetry on. A consume call only finds and counts
+// failures; artifacts are written by goroutines of the processor's own.
 package reprogenprocessor

@@ -100,7 +100,7 @@ func TestPayloadElsewhere(t *testing.T) {
 			assert.Equal(t, tc.exit, r.Exit, "%s\n%s", r.Stdout, r.Stderr)
 			assert.Contains(t, r.Reason, tc.reason)
 			assert.Equal(t, tc.asks, asked.Swap(0) > 0)
-			assert.Contains(t, text(t, artifact, "repro.py"), "\n \"payload\": null", "nothing of the payload is in the artefact")
+			assert.Contains(t, text(t, artifact, "repro.py"), "\"payload\": null", "nothing of the payload is in the artifact")
 			assert.Contains(t, text(t, artifact, "report.md"), "repro.py --payload FILE\n")
 		})
 	}

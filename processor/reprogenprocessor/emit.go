@@ -13,6 +13,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/artifact"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/detect"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/store"
@@ -32,7 +33,7 @@ const (
 
 var errNoOutlet = errors.New("no logs pipeline names this processor")
 
-// outlets are the logs pipelines that artefacts can be sent into. It is safe
+// outlets are the logs pipelines that artifacts can be sent into. It is safe
 // for concurrent use; its lock is not held while a pipeline consumes.
 type outlets struct {
 	mu  sync.Mutex
@@ -112,7 +113,7 @@ func (o *outlets) give(one *outlet) {
 	}
 }
 
-// emit sends an artefact as a log record, if the configuration asks for it.
+// emit sends an artifact as a log record, if the configuration asks for it.
 func (r *recorder) emit(ctx context.Context, f *failure.Failure, name string, files artifact.Files) {
 	if !r.cfg.EmitLog {
 		return
@@ -121,14 +122,14 @@ func (r *recorder) emit(ctx context.Context, f *failure.Failure, name string, fi
 	switch {
 	case !sent:
 		r.dropped(ctx, 1, dropEmit)
-		r.warn("An artefact could not be sent as a log record", errNoOutlet)
+		r.warn("An artifact could not be sent as a log record", errNoOutlet)
 	case err != nil:
 		r.dropped(ctx, 1, dropEmit)
-		r.warn("An artefact could not be sent as a log record", err)
+		r.warn("An artifact could not be sent as a log record", err)
 	}
 }
 
-// recordOf makes the log record of an artefact. All of it is redacted.
+// recordOf makes the log record of an artifact. All of it is redacted.
 func (r *recorder) recordOf(f *failure.Failure, name string, files artifact.Files) plog.Logs {
 	ld := plog.NewLogs()
 	rl := ld.ResourceLogs().AppendEmpty()
@@ -141,8 +142,8 @@ func (r *recorder) recordOf(f *failure.Failure, name string, files artifact.File
 	record.SetObservedTimestamp(pcommon.NewTimestampFromTime(r.now()))
 	record.SetSeverityNumber(plog.SeverityNumberInfo)
 	record.SetSeverityText("INFO")
-	record.SetTraceID(hexID[pcommon.TraceID](f.Span.TraceID))
-	record.SetSpanID(hexID[pcommon.SpanID](f.Span.SpanID))
+	record.SetTraceID(detect.HexID[pcommon.TraceID](f.Span.TraceID))
+	record.SetSpanID(detect.HexID[pcommon.SpanID](f.Span.SpanID))
 	attributes := record.Attributes()
 	attributes.PutStr(attrArtifactFingerprint, f.Fingerprint)
 	attributes.PutStr(attrArtifactPath, f.Fingerprint+"/"+name)
@@ -172,8 +173,8 @@ func (r *recorder) recordOf(f *failure.Failure, name string, files artifact.File
 	return ld
 }
 
-// finishFor writes what is known before a logs pipeline goes away, so that it
-// can be sent there, or until ctx ends.
+// finishFor writes what is known before a logs pipeline ends, so that it can be
+// sent there. It returns early when ctx ends.
 func (r *recorder) finishFor(ctx context.Context, next consumer.Logs) {
 	defer r.outlets.remove(ctx, next)
 	if !r.cfg.EmitLog || !r.started {
@@ -185,7 +186,7 @@ func (r *recorder) finishFor(ctx context.Context, next consumer.Logs) {
 		// Again and again: a traces pipeline may still run, and its failures
 		// must not keep this one waiting for sibling_wait.
 		r.release(r.now(), true)
-		if r.reserved.Load() <= 0 && r.working.Load() <= 0 {
+		if r.reserved() <= 0 && r.working.Load() <= 0 {
 			return
 		}
 		select {

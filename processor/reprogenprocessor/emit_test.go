@@ -15,7 +15,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 )
 
-// emitted returns the records of artefacts that a pipeline got.
+// emitted returns the records of artifacts that a pipeline got.
 func emitted(sink *consumertest.LogsSink) (records []plog.LogRecord) {
 	for _, ld := range sink.AllLogs() {
 		if r := ld.ResourceLogs().At(0).ScopeLogs().At(0).LogRecords().At(0); r.EventName() == "repro.artifact" {

@@ -13,8 +13,10 @@ import (
 
 // NewFactory returns the factory of the repro_gen processor. Processors of
 // one component id that come from one factory write through one recorder.
-func NewFactory() processor.Factory {
-	f := &factory{}
+func NewFactory() processor.Factory { return newFactory(kinds) }
+
+func newFactory(kinds []newKind) processor.Factory {
+	f := &factory{kinds: kinds}
 	return processor.NewFactory(
 		metadata.Type,
 		createDefaultConfig,
@@ -25,6 +27,7 @@ func NewFactory() processor.Factory {
 }
 
 type factory struct {
+	kinds     []newKind
 	recorders shared.Registry[*recorder]
 }
 
@@ -53,6 +56,6 @@ func (f *factory) newInstance(set processor.Settings, cfg *Config) instance {
 	return instance{
 		registry: &f.recorders,
 		id:       set.ID,
-		create:   func() (*recorder, error) { return newRecorder(cfg, set.ID, set.TelemetrySettings) },
+		create:   func() (*recorder, error) { return newRecorder(cfg, f.kinds, set.ID, set.TelemetrySettings) },
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// script writes the artefact of a failure and returns its folder.
+// script writes the artifact of a failure and returns its folder.
 func script(t *testing.T, f failedCall, allowed ...string) string {
 	cfg := testConfig(t, allowed...)
 	produce(t, cfg, f.traces())

@@ -16,14 +16,15 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/otlpnest"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/snapshot"
 )
 
 // TestUniqueMessages: 10 000 errors that are all unlike fill no disk and no
 // memory, and all of them are passed on.
 func TestUniqueMessages(t *testing.T) {
 	cfg := waitingConfig(t)
-	cfg.RateLimit = createDefaultConfig().(*Config).RateLimit
-	cfg.MaxGroups = 1_000
+	cfg.ArtifactsPerMinute, cfg.limits.burst = 10, 20
+	cfg.limits.groups = 1_000
 	w := newWorld(t, cfg)
 	for i := range 100 {
 		td := ptrace.NewTraces()
@@ -39,11 +40,10 @@ func TestUniqueMessages(t *testing.T) {
 	assert.EqualValues(t, 10_000, w.count("candidates"))
 	assert.Len(t, artifacts(t, cfg), 10, "half of the burst for one service")
 	assert.Equal(t, map[string]int64{"rate_limited": 9_990}, dropped(t, w.tel))
-	assert.InDelta(t, 1_000, w.traces.recorder.ledger.size(), 1_000/16+1)
-	assert.LessOrEqual(t, w.traces.recorder.ledger.size(), 1_000)
-	held, _ := w.traces.recorder.book.sizes()
+	assert.InDelta(t, 1_000, w.traces.recorder.groups.Len(), 1_000/16+1)
+	assert.LessOrEqual(t, w.traces.recorder.groups.Len(), 1_000)
+	held := w.traces.recorder.incidents.Sizes().Traces
 	assert.Equal(t, 10, held)
-	assert.LessOrEqual(t, w.traces.recorder.ledger.seen.Len(), maxSeen)
 }
 
 // letters spells a number without digits, which a template would take out.
@@ -84,8 +84,7 @@ func TestVeryLongTrace(t *testing.T) {
 				}
 				w.send(td)
 			}
-			trace := w.traces.recorder.book.trace(pcommon.TraceID{15: 1})
-			assert.LessOrEqual(t, len(trace.order), 500)
+			assert.LessOrEqual(t, w.traces.recorder.incidents.Sizes().Bytes, int64(300<<10), "500 spans, each of some 530 bytes")
 			w.pass(10 * time.Second)
 			got := readTrace(t, onlyArtifact(t, w.cfg))
 			assert.Equal(t, []string{"middle", "root"}, names(got.Ancestors))
@@ -133,8 +132,8 @@ func TestStrangeIDs(t *testing.T) {
 			w.pass(10 * time.Second)
 			w.pass(time.Hour)
 			assert.Len(t, artifacts(t, w.cfg), tc.want)
-			assert.Zero(t, w.traces.recorder.book.bytes)
-			assert.Zero(t, w.traces.recorder.reserved.Load())
+			assert.Zero(t, w.traces.recorder.incidents.Sizes().Bytes)
+			assert.Zero(t, w.traces.recorder.reserved())
 		})
 	}
 }
@@ -188,7 +187,7 @@ func TestLongServiceName(t *testing.T) {
 	w.span(c)
 	w.pass(0)
 	require.Len(t, groups(t, w.cfg), 1)
-	assert.Len(t, groups(t, w.cfg)[0].Services[0], maxValueBytes)
+	assert.Len(t, groups(t, w.cfg)[0].Services[0], snapshot.MaxValue)
 }
 
 // TestDiskThatFails: whatever the disk says, nothing but telemetry comes out
@@ -204,7 +203,7 @@ func TestDiskThatFails(t *testing.T) {
 	require.NoError(t, p.Shutdown(t.Context()))
 	assert.Equal(t, 20, sink.SpanCount())
 	assert.Equal(t, map[string]int64{"write_error": 20}, dropped(t, tel))
-	assert.Zero(t, p.recorder.book.bytes)
+	assert.Zero(t, p.recorder.incidents.Sizes().Bytes)
 }
 
 // FuzzConsumeLogs: whatever comes in goes on, changed by the two attributes at
@@ -243,7 +242,7 @@ func FuzzConsumeLogs(f *testing.F) {
 		ld.CopyTo(before)
 		cfg := testConfig(t)
 		cfg.Directory = dir
-		cfg.Retention.Artifacts = 5
+		cfg.Retention.MaxArtifacts = 5
 		w := newWorld(t, cfg)
 		require.NoError(t, w.logs.ConsumeLogs(t.Context(), ld))
 		w.shutdown()

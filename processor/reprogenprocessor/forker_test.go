@@ -66,7 +66,7 @@ func startForker(t *testing.T, py python, libraries ...string) *forker {
 	return f
 }
 
-// run runs an artefact's script; packages is where its modules are, or "".
+// run runs an artifact's script; packages is where its modules are, or "".
 func (f *forker) run(t *testing.T, artifact, packages string, args ...string) result {
 	folder := t.TempDir()
 	job, err := json.Marshal(map[string]any{"script": filepath.Join(artifact, "repro.py"), "folder": folder, "packages": packages,

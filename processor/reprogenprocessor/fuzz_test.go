@@ -52,7 +52,7 @@ func FuzzConsumeTraces(f *testing.F) {
 		}
 		cfg := testConfig(t)
 		cfg.Directory = dir
-		cfg.Retention.Artifacts = 5
+		cfg.Retention.MaxArtifacts = 5
 		sink := &consumertest.TracesSink{}
 		p, err := NewFactory().CreateTraces(context.Background(), processortest.NewNopSettings(metadata.Type), cfg, sink)
 		require.NoError(t, err)

@@ -2,13 +2,10 @@ package reprogenprocessor
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/pcommon"
-
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fairness"
 )
 
 // TestSameGroup says what has a part in a failure's group, and what has none.
@@ -80,54 +77,4 @@ func TestOneExemplarAVariant(t *testing.T) {
 	onlyArtifact(t, cfg)
 	require.Len(t, groups(t, cfg)[0].Variants, 1)
 	assert.EqualValues(t, 4, groups(t, cfg)[0].Variants[0].Count)
-}
-
-func TestVersionsOfFrameworks(t *testing.T) {
-	for name, tc := range map[string]struct {
-		packages any
-		want     []string
-	}{
-		"a map":          {map[string]any{"torch": "2.4.0+cu121", "numpy": "2.0.1", "requests": "2.0"}, []string{"torch 2.4.0+cu121", "numpy 2.0.1"}},
-		"pip freeze":     {"numpy==2.0.1\ntorch==2.4.0\ntorchvision==0.19\n", []string{"torch 2.4.0", "numpy 2.0.1"}},
-		"JSON":           {`{"torch": "2.4.0", "jax":"0.4"}`, []string{"torch 2.4.0", "jax 0.4"}},
-		"others":         {"torchvision==0.19, mytorch==1", nil},
-		"another's name": {"torch2==1.0", nil},
-		"without number": {"torch @ file:///x", nil},
-		"a list":         {[]any{"torch"}, nil},
-	} {
-		v := pcommon.NewValueEmpty()
-		require.NoError(t, v.FromRaw(tc.packages))
-		assert.Equal(t, tc.want, versionsIn(v), name)
-	}
-}
-
-func TestShelf(t *testing.T) {
-	s, err := newShelf[int, string](3, 100, time.Minute, fairness.EstablishedPath)
-	require.NoError(t, err)
-	me := fairness.OriginOf(1, "me")
-	now := time.Unix(1_700_000_000, 0)
-	has := func(key int) bool { _, ok := s.get(key, now); return ok }
-	s.put(1, "a", 40, me, now)
-	s.put(2, "b", 40, me, now)
-	s.put(3, "c", 40, me, now)
-	assert.Equal(t, []bool{false, true, true}, []bool{has(1), has(2), has(3)}, "the oldest makes room")
-	s.put(3, "C", 60, me, now)
-	v, _ := s.get(3, now)
-	assert.Equal(t, "C", v)
-	assert.True(t, has(2))
-	s.put(4, "too large", 101, me, now)
-	assert.False(t, has(4))
-	assert.True(t, has(2), "for what cannot be kept nothing makes room")
-	for i := range 10 {
-		s.put(10+i, "x", 1, me, now)
-	}
-	other := fairness.OriginOf(2, "other")
-	for i := range 10 {
-		s.put(30+i, "x", 1, other, now)
-	}
-	assert.True(t, has(19), "another one has its share, and no more")
-	assert.Equal(t, 3, s.kept.Len())
-	assert.EqualValues(t, 3, s.bytes)
-	now = now.Add(61 * time.Second)
-	assert.False(t, has(19), "it is too old")
 }

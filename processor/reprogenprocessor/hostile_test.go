@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 )
 
@@ -135,7 +136,7 @@ func newSyntax(t *testing.T, kind, path string) *syntax {
 	return s
 }
 
-// add takes an artefact's script, and the JSON that was sent for it.
+// add takes an artifact's script, and the JSON that was sent for it.
 func (s *syntax) add(t *testing.T, artifact, sent string) {
 	t.Helper()
 	check := syntaxCheck{t.Name(), text(t, artifact, "repro.py"), sent}
@@ -152,7 +153,8 @@ for check in json.load(sys.stdin):
     tree = ast.parse(check["script"].encode("ascii"))
     spec = [n for n in tree.body if isinstance(n, ast.Assign) and getattr(n.targets[0], "id", "") == "SPEC_TEXT"]
     assert len(spec) == 1 and isinstance(spec[0].value, ast.Constant), name + ": SPEC_TEXT is no constant"
-    got = json.loads(spec[0].value.value)
+    got = spec[0].value.value
+    got = json.loads(got[got.index("\n{"):])
     kind = got["kind"]
     assert kind == sys.argv[1], (name, kind)
     for step in json.loads(sys.argv[2]):
@@ -180,7 +182,7 @@ func (s *syntax) check(t *testing.T) {
 		var stderr strings.Builder
 		cmd.Stderr = &stderr
 		out, err := cmd.Output()
-		assert.NoError(t, err, "%s: %s", py.path, cut(stderr.String(), 4096)) //nolint:testifylint // see above
+		assert.NoError(t, err, "%s: %s", py.path, attr.Cut(stderr.String(), 4096)) //nolint:testifylint // see above
 		assert.Len(t, strings.Fields(string(out)), len(s.scripts), "each is looked at")
 	}
 }

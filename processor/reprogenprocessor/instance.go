@@ -8,8 +8,8 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
-// instance is what the traces, metrics and logs processors of one component id have
-// in common: the life of the recorder that they share.
+// instance is the part of the traces, metrics and logs processors of one component id
+// that starts and ends the recorder that they share.
 type instance struct {
 	registry *shared.Registry[*recorder]
 	id       component.ID
@@ -27,8 +27,8 @@ func (i *instance) Start(ctx context.Context, host component.Host) error {
 	return err
 }
 
-// Shutdown gives the recorder back; the last instance of an id waits until
-// what is queued has been written, or until ctx ends.
+// Shutdown releases the recorder. The last instance of an id waits until what is
+// queued is written, or until ctx ends.
 func (i *instance) Shutdown(ctx context.Context) error {
 	if i.release == nil {
 		return nil

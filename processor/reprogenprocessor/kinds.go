@@ -1,102 +1,33 @@
 package reprogenprocessor
 
 import (
-	"slices"
-	"strings"
-
-	"go.opentelemetry.io/collector/pdata/ptrace"
-
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/artifact"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind/genaichat"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind/httprequest"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind/pythoncall"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind/pythoncode"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind/statement"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind/trainstep"
 )
 
-// attrCode is where TaskWeaver's spans have the code that a model wrote.
-const attrCode = "code"
+// newKind makes a kind of artifacts for a configuration.
+type newKind func(*Config) *kind.Kind
 
-// recordedCall finds what of a span can be replayed. Where nothing can, the
-// kind is Context and the reason says why.
-func recordedCall(read *reader, span ptrace.Span) (failure.Kind, *payload.Call, payload.Reason) {
-	if firstText(span.Attributes(), attrKind) == string(failure.Context) {
-		return failure.Context, nil, payload.Unwanted
-	}
-	recorded := read.hasCall(span.Attributes())
-	if !recorded {
-		if code := generatedCode(span); code != "" {
-			call, reason := payload.OfCode(strings.Clone(code), read.maxBytes)
-			return kindOf(failure.PythonCode, call), call, reason
-		}
-	}
-	if chat, ok := conversation(span, read.maxBytes); ok && !recorded {
-		call, reason := payload.OfChat(chat, read.maxBytes)
-		return kindOf(failure.GenAIChat, call), call, reason
-	}
-	call, reason := read.call(span.Attributes())
-	return kindOf(failure.PythonCall, call), call, reason
+// kinds are the kinds of artifacts, in the order in which they are tried. A new
+// kind is a package below internal/kind and a line here.
+var kinds = []newKind{
+	func(cfg *Config) *kind.Kind { return pythoncall.New(cfg.CallAttributes) },
+	func(*Config) *kind.Kind { return pythoncode.New() },
+	func(*Config) *kind.Kind { return genaichat.New() },
+	func(*Config) *kind.Kind { return httprequest.New() },
+	func(*Config) *kind.Kind { return trainstep.New() },
+	func(*Config) *kind.Kind { return statement.New() },
 }
 
-// withoutCall returns a failure that has no call as one of the kinds that need
-// none: a request, or a step of a training. The span as it was kept is read, and
-// what is around it, when the artefact is written; the group is that of the span
-// alone.
-func withoutCall(f *failure.Failure, cfg *Config) *failure.Failure {
-	sent := f.Reason != payload.NoPayload && f.Reason != payload.NoArguments && f.Reason != payload.NoTarget
-	if f.Kind != failure.Context || sent {
-		return f
+func registryOf(kinds []newKind, cfg *Config) kind.Registry {
+	registry := make(kind.Registry, len(kinds))
+	for i, make := range kinds {
+		registry[i] = make(cfg)
 	}
-	for _, as := range [...]struct {
-		kind failure.Kind
-		read func(*failure.Failure, *Config) (*payload.Call, payload.Reason, bool)
-	}{{failure.HTTPRequest, asRequest}, {failure.TrainStep, asTraining}} {
-		call, reason, ok := as.read(f, cfg)
-		if !ok {
-			continue
-		}
-		c := *f
-		c.Kind, c.Call, c.Reason = kindOf(as.kind, call), call, reason
-		return &c
-	}
-	if artifact.IsStatement(f.Span.Attributes) {
-		c := *f
-		c.Reason = payload.Statement
-		return &c
-	}
-	return f
-}
-
-// anyCut reports whether the copy of a text in a tree may be without its middle.
-func anyCut(cfg *Config, tree any) bool {
-	switch v := tree.(type) {
-	case string:
-		return len(v) > cfg.Traces.AttributeBytes-16 && strings.Contains(v, gap)
-	case jsontree.Array:
-		return slices.ContainsFunc(v, func(e any) bool { return anyCut(cfg, e) })
-	case jsontree.Object:
-		return slices.ContainsFunc(v, func(m jsontree.Member) bool { return anyCut(cfg, m.Value) })
-	}
-	return false
-}
-
-func kindOf(kind failure.Kind, call *payload.Call) failure.Kind {
-	if call == nil {
-		return failure.Context
-	}
-	return kind
-}
-
-// generatedCode returns the code of a span of an agent's code interpreter, if
-// that code ran and raised: an attribute named "code" alone may be anything.
-func generatedCode(span ptrace.Span) string {
-	if !strings.HasPrefix(span.Name(), "CodeInterpreter") && !strings.HasPrefix(span.Name(), "CodeExecutor") {
-		return ""
-	}
-	code := firstText(span.Attributes(), attrCode)
-	if code == "" {
-		return ""
-	}
-	if _, raised := printedException(span.Attributes()); !raised {
-		return ""
-	}
-	return code
+	return registry
 }

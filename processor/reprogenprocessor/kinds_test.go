@@ -7,11 +7,19 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/consumer/consumertest"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/collector/processor/processortest"
 
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/metadata"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
 )
 
 // printed is what a code interpreter returns of code that raised.
@@ -158,4 +166,85 @@ func TestUnwantedKind(t *testing.T) {
 	cfg = testConfig(t, "statistics")
 	produce(t, cfg, raised.traces())
 	assert.Equal(t, 1, pythons(t)[0].run(t, onlyArtifact(t, cfg), nil).Exit)
+}
+
+// division is a kind of artifacts that divides two recorded numbers. It is all that a
+// new kind takes: a package like this one, and a line in kinds.
+func division() *kind.Kind {
+	const script = `
+class Division(Plan):
+    """Two numbers, one divided by the other."""
+    left_out = "isolation and judging"
+
+    def permit(self, gates):
+        return self
+
+    def describe(self):
+        return ["divide: %d by %d" % (self.payload["a"], self.payload["b"])]
+
+    def source(self):
+        return ["print(%d / %d)" % (self.payload["a"], self.payload["b"])]
+
+    def perform(self, child):
+        child.arm()
+        try:
+            self.payload["a"] / self.payload["b"]
+        except ZeroDivisionError as error:
+            child.show(error)
+            return judge(self.spec, error)
+        return Verdict(NOT_REPRODUCED, "it can be divided")
+
+KINDS["division"] = Division
+`
+	return &kind.Kind{
+		Name: "division",
+		Recognise: func(span ptrace.Span) bool {
+			_, ok := span.Attributes().Get("math.divisor")
+			return ok
+		},
+		Read: func(span ptrace.Span) (*payload.Call, payload.Reason) {
+			number := func(key string) jsontree.Number {
+				v, _ := span.Attributes().Get(key)
+				return jsontree.Int(v.Int())
+			}
+			return &payload.Call{Tree: jsontree.Of("a", number("math.dividend"), "b", number("math.divisor")), Function: "division", Weight: 64}, ""
+		},
+		Parts: func(jsontree.Object) []string { return []string{"division"} },
+		Files: fstest.MapFS{"script/division.py.tmpl": {Data: []byte(script)}},
+		Head: func(h kind.Head, spec jsontree.Object) {
+			h.Add("divide", string(jsontree.Encode(kind.Member(spec, "payload"))))
+		},
+	}
+}
+
+// TestANewKind registers a kind as the root registers its own. A failed span of it
+// becomes an artifact of that kind, and the artifact reproduces the failure.
+func TestANewKind(t *testing.T) {
+	factory := newFactory(append(slices.Clone(kinds), func(*Config) *kind.Kind { return division() }))
+	for _, capture := range []bool{true, false} {
+		cfg := testConfig(t)
+		cfg.CaptureContent = capture
+		p, err := factory.CreateTraces(t.Context(), processortest.NewNopSettings(metadata.Type), cfg, consumertest.NewNop())
+		require.NoError(t, err)
+		require.NoError(t, p.Start(t.Context(), componenttest.NewNopHost()))
+		failed := failedCall{name: "divide", errorType: "ZeroDivisionError", message: "division by zero",
+			attrs: map[string]any{"math.dividend": 1, "math.divisor": 0}}
+		require.NoError(t, p.ConsumeTraces(t.Context(), failed.traces()))
+		require.NoError(t, p.Shutdown(t.Context()))
+		artifact := onlyArtifact(t, cfg)
+		assert.Equal(t, "division", groups(t, cfg)[0].Kind)
+		script := text(t, artifact, "repro.py")
+		assert.Contains(t, script, `"kind": "division"`)
+		for _, py := range pythons(t) {
+			r := py.run(t, artifact, nil)
+			if capture {
+				assert.Equal(t, 1, r.Exit, "%s\n%s", r.Stdout, r.Stderr)
+				assert.Contains(t, r.Stderr, "divide: 1 by 0")
+				assert.Contains(t, script, `divide     {"a":1,"b":0}`)
+			} else {
+				assert.NotEqual(t, 1, r.Exit, "%s\n%s", r.Stdout, r.Stderr)
+				assert.Contains(t, script, `"a": "<REDACTED:content>"`, "content is withheld without a line of the kind")
+			}
+		}
+	}
 }

@@ -21,16 +21,16 @@ import (
 // wait any longer, and is written with what is known of it.
 func TestHeldTraces(t *testing.T) {
 	cfg := waitingConfig(t)
-	cfg.Traces.Held = 2
+	cfg.limits.traces = 2
 	w := newWorld(t, cfg)
 	for i := range 3 {
 		c := failedCall{name: "leaf", errorType: "E" + strings.Repeat("x", i), trace: byte(i + 1), span: 2, parent: 1}
 		w.span(c)
 		w.unfailed(failedCall{name: fmt.Sprintf("root of %d", i), trace: byte(i + 1), span: 1})
 	}
-	held, waiting := w.traces.recorder.book.sizes()
-	assert.Equal(t, 2, held)
-	assert.Equal(t, 2, waiting)
+	sizes := w.traces.recorder.incidents.Sizes()
+	assert.Equal(t, 2, sizes.Traces)
+	assert.Equal(t, 2, sizes.Waiting)
 	w.pass(0)
 	trace := readTrace(t, onlyArtifact(t, cfg))
 	assert.Equal(t, []string{"root of 0"}, names(trace.Ancestors))
@@ -41,7 +41,7 @@ func TestHeldTraces(t *testing.T) {
 // TestHeldBytes: the memory of what is held is bounded, whatever comes.
 func TestHeldBytes(t *testing.T) {
 	cfg := waitingConfig(t)
-	cfg.Traces.Bytes = 1 << 20
+	cfg.MaxMemoryBytes = 1 << 20
 	w := newWorld(t, cfg)
 	large := map[string]any{}
 	for i := range 50 {
@@ -52,37 +52,34 @@ func TestHeldBytes(t *testing.T) {
 		for j := range 10 {
 			w.unfailed(failedCall{trace: byte(i + 1), span: byte(j + 2), attrs: large})
 		}
-		w.traces.recorder.book.mu.Lock()
-		assert.LessOrEqual(t, w.traces.recorder.book.bytes, cfg.Traces.Bytes)
-		w.traces.recorder.book.mu.Unlock()
+		assert.LessOrEqual(t, w.traces.recorder.incidents.Sizes().Bytes, cfg.MaxMemoryBytes)
 	}
 	w.pass(10 * time.Second)
 	w.pass(time.Hour)
-	assert.Zero(t, w.traces.recorder.book.bytes)
+	assert.Zero(t, w.traces.recorder.incidents.Sizes().Bytes)
 	assert.EqualValues(t, 20, int64(len(artifacts(t, cfg)))+w.count("dropped"), "each is written, or counted")
 }
 
 func TestAttributeBytes(t *testing.T) {
 	cfg := testConfig(t)
-	cfg.Traces.AttributeBytes = 256
 	produce(t, cfg, failedCall{errorType: "E", attrs: map[string]any{
-		"long": strings.Repeat("a", 300), "short": strings.Repeat("b", 256)}}.traces())
+		"long": strings.Repeat("a", 4200), "short": strings.Repeat("b", 4096)}}.traces())
 	attributes := readTrace(t, onlyArtifact(t, cfg)).Span.Attributes
-	assert.Len(t, attributes["long"], 256)
+	assert.Len(t, attributes["long"], 4096)
 	assert.Contains(t, attributes["long"], " ... ")
-	assert.Equal(t, strings.Repeat("b", 256), attributes["short"])
+	assert.Equal(t, strings.Repeat("b", 4096), attributes["short"])
 }
 
-// TestWorkers: as many artefacts are written at once.
+// TestWorkers: as many artifacts are written at once.
 func TestWorkers(t *testing.T) {
 	d := newStuckDisk()
 	cfg := testConfig(t)
 	p, _, _ := startOn(t, cfg, d)
-	assert.Equal(t, 1, cfg.Workers)
+	assert.Equal(t, 1, cfg.limits.workers)
 	require.NoError(t, p.Shutdown(t.Context()))
 
 	d = newStuckDisk()
-	cfg.Workers = 3
+	cfg.limits.workers = 3
 	two, _, _ := startWith(t, cfg, d)
 	for i := range 3 {
 		require.NoError(t, two.ConsumeTraces(t.Context(), unlike(i).traces()))
@@ -96,7 +93,7 @@ func TestWorkers(t *testing.T) {
 }
 
 // TestQueueHoldsWhatWaits: failures within sibling_wait have their place in
-// the queue, so that no span leads to an artefact that finds none later.
+// the queue, so that no span leads to an artifact that finds none later.
 func TestQueueHoldsWhatWaits(t *testing.T) {
 	cfg := waitingConfig(t)
 	cfg.QueueSize = 2
@@ -116,12 +113,12 @@ func TestQueueHoldsWhatWaits(t *testing.T) {
 
 func TestMaxGroups(t *testing.T) {
 	cfg := testConfig(t)
-	cfg.MaxGroups = 5
+	cfg.limits.groups = 5
 	w := newWorld(t, cfg)
 	for i := range 20 {
 		w.span(unlike(i))
 	}
-	assert.Equal(t, 5, w.traces.recorder.ledger.size())
+	assert.Equal(t, 5, w.traces.recorder.groups.Len())
 	w.pass(0)
 	assert.Len(t, artifacts(t, cfg), 20)
 	again := unlike(0)
@@ -155,7 +152,7 @@ func TestFreeSpace(t *testing.T) {
 // than half of it gives first.
 func TestRetentionIsFair(t *testing.T) {
 	cfg := testConfig(t)
-	cfg.Retention.Artifacts = 6
+	cfg.Retention.MaxArtifacts = 6
 	quiet := func(i int) failedCall {
 		return failedCall{service: "quiet", errorType: "Q" + strings.Repeat("x", i), trace: byte(100 + i)}
 	}
@@ -179,7 +176,7 @@ func TestRetentionIsFair(t *testing.T) {
 
 func TestRetentionBytesAndAge(t *testing.T) {
 	cfg := testConfig(t)
-	cfg.Retention.Bytes = 150 << 10
+	cfg.Retention.MaxBytes = 150 << 10
 	for i := range 10 {
 		produce(t, cfg, unlike(i).traces())
 	}
@@ -189,7 +186,7 @@ func TestRetentionBytesAndAge(t *testing.T) {
 	size = s.Bytes()
 	require.NoError(t, s.Close())
 	assert.Positive(t, size)
-	assert.LessOrEqual(t, size, cfg.Retention.Bytes)
+	assert.LessOrEqual(t, size, cfg.Retention.MaxBytes)
 
 	old := testConfig(t)
 	w := newWorld(t, old)
@@ -217,32 +214,10 @@ func TestHotPath(t *testing.T) {
 		s.Attributes().PutDouble("ml.loss", 0.5)
 		s.SetTraceID(pcommon.TraceID{byte(i), 9})
 	}
-	look := func() { w.traces.recorder.sawTraces(t.Context(), td) }
+	look := func() { w.traces.recorder.observeTraces(t.Context(), td) }
 	assert.Zero(t, testing.AllocsPerRun(100, look), "nothing is held")
 	w.span(mean())
 	assert.Zero(t, testing.AllocsPerRun(100, look), "another trace is held")
-}
-
-// TestRecordedCallIsWeighed: what is kept of calls that may belong to a failure
-// is bounded by its bytes, so nothing is kept that has not been weighed.
-func TestRecordedCallIsWeighed(t *testing.T) {
-	td := mean().traces()
-	l := located{span: spans(td)[0], resource: td.ResourceSpans().At(0).Resource()}
-	attributes := l.span.Attributes()
-	attributes.PutEmptyBytes("repro.payload").FromRaw(make([]byte, 1<<20))
-	attributes.PutEmptySlice("repro.payload.size").AppendEmpty().SetStr(strings.Repeat("x", 1<<20))
-	attributes.PutStr("repro.payload."+strings.Repeat("x", 1<<20), "x")
-	r := newWorld(t, testConfig(t)).traces.recorder
-	rec, weight := r.recordingOf(&l)
-	assert.Zero(t, rec.span.Attributes().Len())
-	assert.Greater(t, weight, r.maxRecording())
-
-	attributes.PutStr("repro.payload", "{}")
-	attributes.PutInt("repro.payload.size", 2)
-	attributes.PutStr("repro.payload.sha256", "ab")
-	rec, weight = r.recordingOf(&l)
-	assert.Equal(t, map[string]any{"repro.payload": "{}", "repro.payload.size": int64(2), "repro.payload.sha256": "ab"}, rec.span.Attributes().AsRaw())
-	assert.EqualValues(t, 3*valueOverhead+4, weight)
 }
 
 // A value that is nested as deeply as a request of 8 MiB can be ends nothing: the

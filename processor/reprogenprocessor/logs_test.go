@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/detect"
 )
 
 const stackOfMean = "Traceback (most recent call last):\n  File \"/srv/app/train.py\", line 3, in step\n    mean([])\n" +
@@ -30,7 +32,7 @@ func logged() failedCall {
 }
 
 // TestExceptionInALog: whichever comes first, the record and the span are one
-// failure, and both lead to its artefact.
+// failure, and both lead to its artifact.
 func TestExceptionInALog(t *testing.T) {
 	for name, send := range map[string]func(w *world) (span, record pcommon.Map){
 		"the record first": func(w *world) (span, record pcommon.Map) {
@@ -169,12 +171,12 @@ func TestLoggedExceptionOfAnUnsetSpan(t *testing.T) {
 func TestManyRecords(t *testing.T) {
 	w := newWorld(t, testConfig(t))
 	ld := plog.NewLogs()
-	for i := range maxErrorSpans + 5 {
+	for i := range detect.MaxFailures + 5 {
 		one := logged()
 		one.trace = byte(i)
 		one.logs(plog.SeverityNumberError).ResourceLogs().MoveAndAppendTo(ld.ResourceLogs())
 	}
 	require.NoError(t, w.logs.ConsumeLogs(t.Context(), ld))
-	assert.Equal(t, maxErrorSpans+5, w.records.LogRecordCount())
+	assert.Equal(t, detect.MaxFailures+5, w.records.LogRecordCount())
 	assert.Equal(t, map[string]int64{"batch_limit": 5}, dropped(t, w.tel))
 }

@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/detect"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/metadata"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/metadatatest"
 )
@@ -32,7 +33,7 @@ func TestMetricsNameTheirProcessor(t *testing.T) {
 	start := func(id component.ID) {
 		cfg := testConfig(t)
 		cfg.QueueSize = 3
-		cfg.Retention.Artifacts = 2
+		cfg.Retention.MaxArtifacts = 2
 		set := metadatatest.NewSettings(tel)
 		set.ID = id
 		logs, err := factory.CreateLogs(t.Context(), set, cfg, consumertest.NewNop())
@@ -44,7 +45,7 @@ func TestMetricsNameTheirProcessor(t *testing.T) {
 		t.Cleanup(func() { require.NoError(t, logs.Shutdown(context.Background())) })
 		t.Cleanup(func() { require.NoError(t, traces.Shutdown(context.Background())) })
 		many := ptrace.NewTraces() // more than is looked at
-		for range maxErrorSpans + 1 {
+		for range detect.MaxFailures + 1 {
 			mean().appendTo(many)
 		}
 		require.NoError(t, traces.ConsumeTraces(t.Context(), many))
@@ -55,7 +56,7 @@ func TestMetricsNameTheirProcessor(t *testing.T) {
 			require.NoError(t, traces.ConsumeTraces(t.Context(), f.traces()))
 		}
 		r := traces.(*tracesProcessor).recorder
-		require.Eventually(t, func() bool { return r.reserved.Load() == 0 && r.working.Load() == 0 }, 30*time.Second, 10*time.Millisecond)
+		require.Eventually(t, func() bool { return r.reserved() == 0 && r.working.Load() == 0 }, 30*time.Second, 10*time.Millisecond)
 		for i := range 100 { // spans above what was written
 			root := failedCall{name: "root", trace: byte(i + 1)}.traces()
 			spans(root)[0].Status().SetCode(ptrace.StatusCodeUnset)

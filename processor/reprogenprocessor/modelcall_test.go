@@ -25,7 +25,7 @@ func requestBelow(status int64) failedCall {
 }
 
 // TestModelCallAboveItsRequest: of a model's call that failed and the HTTP
-// request below it the call has the artefact, whichever comes first, and also
+// request below it the call has the artifact, whichever comes first, and also
 // where nothing of the conversation was recorded.
 func TestModelCallAboveItsRequest(t *testing.T) {
 	call, request := modelFailed("openai.InternalServerError", "Error code: 500 - broken"), requestBelow(500)
@@ -48,7 +48,7 @@ func TestModelCallAboveItsRequest(t *testing.T) {
 			assert.Equal(t, "chat tiny", trace.Span.Name)
 		})
 	}
-	t.Run("a request whose group has its artefact", func(t *testing.T) {
+	t.Run("a request whose group has its artifact", func(t *testing.T) {
 		before := requestBelow(500)
 		before.trace, before.parent = 77, 0
 		cfg := testConfig(t)

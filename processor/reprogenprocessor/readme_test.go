@@ -46,8 +46,12 @@ func TestReadmeExamples(t *testing.T) {
 // TestReadmeNamesEveryFlag: the table and the scripts of all kinds agree.
 func TestReadmeNamesEveryFlag(t *testing.T) {
 	readme := text(t, "README.md")
-	parts, err := filepath.Glob(filepath.Join("internal", "artifact", "script", "*.py.tmpl"))
+	parts, err := filepath.Glob(filepath.Join("internal", "*", "script", "*.py.tmpl"))
 	require.NoError(t, err)
+	own, err := filepath.Glob(filepath.Join("internal", "kind", "*", "script", "*.py.tmpl"))
+	require.NoError(t, err)
+	require.NotEmpty(t, own)
+	parts = append(parts, own...)
 	flags := 0
 	for _, part := range parts {
 		for line := range strings.SplitSeq(text(t, part), "\n") {

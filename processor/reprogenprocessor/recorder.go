@@ -13,12 +13,15 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.uber.org/zap"
 
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/artifact"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/detect"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fairness"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/gpustate"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/group"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/incident"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/metadata"
-	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/progress"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/store"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/surroundings"
 )
 
 const (
@@ -26,7 +29,7 @@ const (
 	tickInterval  = time.Second
 )
 
-// Why a failure got no artefact.
+// Why a failure got no artifact.
 const (
 	dropBatchLimit   = "batch_limit"
 	dropQueueFull    = "queue_full"
@@ -40,20 +43,17 @@ const (
 	dropEmit         = "emit_error"
 )
 
-// disk is where artefacts go. It is safe for concurrent use.
+// disk is where artifacts are kept. It is safe for concurrent use.
 type disk interface {
+	group.Disk
 	Write(fingerprint, name string, origin fairness.Origin, files []store.File) error
 	Replace(fingerprint, name, file string, content []byte) error
-	WriteGroup(store.Group) error
-	WriteCounts([]store.Group) error
-	ReadGroup(fingerprint string) (store.Group, bool)
-	Enforce(now time.Time, path func(fairness.Origin) fairness.Path) ([]store.Removed, error)
 	Bytes() int64
 	Close() error
 }
 
-// recorder is the one writer of a component id. Consume calls tell it what
-// they see; one goroutine keeps the time, and workers write.
+// recorder is the one writer of a component id. Consume calls hand it batches;
+// one goroutine keeps the time, and workers write.
 type recorder struct {
 	cfg       *Config
 	logger    *zap.Logger
@@ -63,50 +63,42 @@ type recorder struct {
 	now       func() time.Time
 	serial    atomic.Uint64
 
-	standings  *fairness.Standings
-	ledger     *ledger
-	book       *book
-	calls      *shelf[string, recording]
-	exceptions *shelf[spanKey, failure.Error]
-	reader     *reader
-	gpus       *gpustate.State
-	steps      *progress.Board
+	kinds        kind.Registry
+	history      *fairness.History
+	detector     detect.Detector
+	failedTraces detect.Filter // the traces of incidents
+	groups       *group.Counters
+	incidents    *incident.Tracker
+	queue        *incident.Queue
+	rewrites     chan *incident.Incident
+	surroundings *surroundings.View
+	artifacts    *artifact.Builder
 
-	// queue holds what is to be written. It has room for all that was
-	// reserved, so that nothing waits for it.
-	queue    chan *incident
-	reserved atomic.Int64
-	// newcomers are those of the reserved places that services hold which are
-	// not established.
-	newcomers atomic.Int64
-	rewrites  chan *incident
-
-	open      func(dir string, limits store.Limits) (disk, []store.Group, []error, error)
+	openDisk  func(dir string, limits store.Limits) (disk, []store.Group, []error, error)
 	disk      disk
+	summaries *group.Summaries
 	diskBytes atomic.Int64
 	lastWarn  atomic.Int64 // in nanoseconds since 1970
-	// summaries is held from the making of a group's summary until it is on
-	// disk, so that two workers cannot leave the older one there.
-	summaries sync.Mutex
 	outlets   outlets
 
 	started bool
 	busy    sync.WaitGroup // the workers
-	working atomic.Int64   // artefacts that are being written, or are to be rewritten
+	working atomic.Int64   // artifacts that are being written, or are to be rewritten
 	stop    chan struct{}  // closed when no more failures come
-	told    chan struct{}  // closed when all that waited is in the queue
+	handed  chan struct{}  // closed when all that waited is in the queue
 	abort   chan struct{}  // closed when the time to drain is over
 	done    chan struct{}  // closed when the goroutines have ended
 
 	closeStop, closeAbort func()
 }
 
-func newRecorder(cfg *Config, id component.ID, set component.TelemetrySettings) (*recorder, error) {
+func newRecorder(cfg *Config, kinds []newKind, id component.ID, set component.TelemetrySettings) (*recorder, error) {
 	telemetry, err := metadata.NewTelemetryBuilder(set)
 	if err != nil {
 		return nil, err
 	}
 	self := attribute.String("processor", id.String())
+	history := fairness.NewHistory()
 	r := &recorder{
 		cfg:       cfg,
 		logger:    set.Logger,
@@ -114,36 +106,31 @@ func newRecorder(cfg *Config, id component.ID, set component.TelemetrySettings) 
 		id:        self,
 		own:       metric.WithAttributeSet(attribute.NewSet(self)),
 		now:       time.Now,
-		open:      openStore,
-		standings: fairness.NewStandings(),
-		queue:     make(chan *incident, cfg.QueueSize),
-		rewrites:  make(chan *incident, cfg.QueueSize),
+		kinds:     registryOf(kinds, cfg),
+		history:   history,
+		queue:     incident.NewQueue(cfg.QueueSize, history),
+		rewrites:  make(chan *incident.Incident, cfg.QueueSize),
+		openDisk:  openStore,
 		stop:      make(chan struct{}),
-		told:      make(chan struct{}),
+		handed:    make(chan struct{}),
 		abort:     make(chan struct{}),
 		done:      make(chan struct{}),
 	}
-	// Half of the memory is the traces' own; the rest is for what may belong
-	// to a failure that has not come yet.
-	r.book = newBook(cfg, r.standings)
-	if r.ledger, err = newLedger(cfg.RateLimit, cfg.MaxGroups, r.standings); err != nil {
+	if r.incidents, err = incident.NewTracker(cfg.incidents(), r.kinds, history, &r.failedTraces); err != nil {
 		return nil, err
 	}
-	if r.reader, err = newReader(cfg); err != nil {
+	if r.groups, err = group.NewCounters(cfg.groups(), history); err != nil {
 		return nil, err
 	}
-	if r.gpus, err = gpustate.New(); err != nil {
+	if r.artifacts, err = artifact.New(r.kinds, cfg.gates()); err != nil {
 		return nil, err
 	}
-	if r.steps, err = progress.New(); err != nil {
+	if r.surroundings, err = surroundings.New(); err != nil {
 		return nil, err
 	}
-	period := max(cfg.EnrichWindow, cfg.SiblingWait, time.Minute)
-	if r.calls, err = newShelf[string, recording](cfg.Traces.Held, cfg.Traces.Bytes/4, period, r.standings.Path); err != nil {
-		return nil, err
-	}
-	if r.exceptions, err = newShelf[spanKey, failure.Error](cfg.Traces.Held, cfg.Traces.Bytes/4, period, r.standings.Path); err != nil {
-		return nil, err
+	r.detector = detect.Detector{
+		Kinds: r.kinds, History: history, Failed: &r.failedTraces,
+		Step: r.surroundings.NoteStep, XID: r.surroundings.NoteXID,
 	}
 	r.closeStop = sync.OnceFunc(func() { close(r.stop) })
 	r.closeAbort = sync.OnceFunc(func() { close(r.abort) })
@@ -158,24 +145,20 @@ func openStore(dir string, limits store.Limits) (disk, []store.Group, []error, e
 	return s, groups, warnings, nil
 }
 
-// Start opens the directory and begins to write. A directory that cannot be
-// used is an error, because everything later would be lost without a word.
+// Start opens the directory and begins to write. A directory that cannot be used
+// is an error, because no artifact could ever be written.
 func (r *recorder) Start(context.Context, component.Host) error {
-	d, groups, warnings, err := r.open(r.cfg.Directory, store.Limits{
-		Artifacts: r.cfg.Retention.Artifacts,
-		Bytes:     r.cfg.Retention.Bytes,
-		Age:       r.cfg.Retention.Age,
-		Free:      r.cfg.MinFreeBytes,
-	})
+	d, groups, warnings, err := r.openDisk(r.cfg.Directory, r.cfg.store())
 	if err != nil {
 		return fmt.Errorf(`"directory": %w`, err)
 	}
 	for _, w := range warnings {
-		r.logger.Warn("A summary cannot be read; its counts begin anew", zap.Error(w))
+		r.logger.Warn("A summary cannot be read; its counts begin at zero", zap.Error(w))
 	}
 	r.disk = d
+	r.summaries = &group.Summaries{Counters: r.groups, Disk: d, Warn: r.warn}
 	r.diskBytes.Store(d.Bytes())
-	r.ledger.load(groups)
+	r.groups.Load(groups)
 	if err := r.registerGauges(); err != nil {
 		return errors.Join(err, d.Close())
 	}
@@ -189,28 +172,27 @@ func (r *recorder) Start(context.Context, component.Host) error {
 }
 
 func (r *recorder) registerGauges() error {
+	gauge := func(value func() int64) metric.Int64Callback {
+		return func(_ context.Context, o metric.Int64Observer) error {
+			o.Observe(value(), r.own)
+			return nil
+		}
+	}
 	return errors.Join(
-		r.telemetry.RegisterProcessorReproGenQueueLengthCallback(func(_ context.Context, o metric.Int64Observer) error {
-			o.Observe(r.reserved.Load(), r.own)
-			return nil
-		}),
-		r.telemetry.RegisterProcessorReproGenTracesCallback(func(_ context.Context, o metric.Int64Observer) error {
-			traces, _ := r.book.sizes()
-			o.Observe(int64(traces), r.own)
-			return nil
-		}),
-		r.telemetry.RegisterProcessorReproGenGroupsCallback(func(_ context.Context, o metric.Int64Observer) error {
-			o.Observe(int64(r.ledger.size()), r.own)
-			return nil
-		}),
-		r.telemetry.RegisterProcessorReproGenDiskUsageCallback(func(_ context.Context, o metric.Int64Observer) error {
-			o.Observe(r.diskBytes.Load(), r.own)
-			return nil
-		}))
+		r.telemetry.RegisterProcessorReproGenQueueLengthCallback(gauge(r.reserved)),
+		r.telemetry.RegisterProcessorReproGenTracesCallback(gauge(func() int64 { return int64(r.incidents.Sizes().Traces) })),
+		r.telemetry.RegisterProcessorReproGenGroupsCallback(gauge(func() int64 { return int64(r.groups.Len()) })),
+		r.telemetry.RegisterProcessorReproGenDiskUsageCallback(gauge(r.diskBytes.Load)))
+}
+
+// reserved returns the number of incidents that wait or are in the queue.
+func (r *recorder) reserved() int64 {
+	all, _ := r.queue.Reserved()
+	return all
 }
 
 // Shutdown writes what is queued and what waits, and ends the goroutines. When
-// ctx ends first, the rest is dropped and counted, and the error says so.
+// ctx ends first, the rest is dropped and counted, and Shutdown returns an error.
 func (r *recorder) Shutdown(ctx context.Context) error {
 	defer r.telemetry.Shutdown()
 	if !r.started {
@@ -229,13 +211,13 @@ func (r *recorder) Shutdown(ctx context.Context) error {
 	case <-r.done:
 	case <-time.After(100 * time.Millisecond):
 	}
-	return fmt.Errorf("repro_gen was stopped before all artefacts were written: %w", ctx.Err())
+	return fmt.Errorf("repro_gen was stopped before all artifacts were written: %w", ctx.Err())
 }
 
 // run keeps the time until Shutdown.
 func (r *recorder) run() {
 	defer close(r.done)
-	for range r.cfg.Workers {
+	for range r.cfg.limits.workers {
 		r.busy.Go(r.work)
 	}
 	tick, flush := time.NewTicker(tickInterval), time.NewTicker(flushInterval)
@@ -247,13 +229,13 @@ func (r *recorder) run() {
 			r.tick(r.now())
 		case <-flush.C:
 			r.enforce()
-			r.flush()
+			r.summaries.Flush()
 		case <-r.stop:
 			stopped = true
 		}
 	}
 	r.release(r.now(), true)
-	close(r.told)
+	close(r.handed)
 	r.busy.Wait()
 	r.end()
 }
@@ -261,87 +243,38 @@ func (r *recorder) run() {
 // tick does what is due.
 func (r *recorder) tick(now time.Time) {
 	r.release(now, false)
-	for _, i := range r.book.changed(now, false) {
+	for _, i := range r.incidents.Stale(now, false) {
 		r.working.Add(1)
 		select {
 		case r.rewrites <- i:
 		default:
 			r.working.Add(-1)
-			r.book.again(i)
+			r.incidents.MarkStale(i)
 		}
 	}
-	r.book.expire(now)
+	r.incidents.Expire(now)
 }
 
-// release hands the failures whose waiting is over to the workers.
+// release hands the incidents whose waiting is over to the workers.
 func (r *recorder) release(now time.Time, all bool) {
-	for _, i := range r.book.due(now, all) {
-		r.queue <- i // has room: see reserve
-	}
-}
-
-// reserve takes a place in the queue, and reports whether there was one. It
-// is given back when a worker takes what came of it, or when nothing does.
-// Services that are not established leave half to those that are.
-func (r *recorder) reserve(i *incident) bool {
-	i.newcomer = r.standings.Newcomer(i.failure.SentBy)
-	held := int64(0)
-	if i.newcomer {
-		held = r.newcomers.Add(1)
-	}
-	if r.reserved.Add(1) <= int64(cap(r.queue)) && held <= int64(max(1, cap(r.queue)/2)) {
-		return true
-	}
-	r.unreserve(i)
-	return false
-}
-
-func (r *recorder) unreserve(i *incident) {
-	r.reserved.Add(-1)
-	if i.newcomer {
-		r.newcomers.Add(-1)
-	}
-}
-
-// refused notes that a failure for which an artefact was wanted gets none.
-func (r *recorder) refused(ctx context.Context, i *incident, reason string) {
-	r.ledger.gaveUp(i.group, i.failure.Variant.ID)
-	r.dropped(ctx, 1, reason)
-}
-
-// withdrawn notes that an incident which waited needs no artefact, because
-// another one tells what there is to tell.
-func (r *recorder) withdrawn(ctx context.Context, i *incident) {
-	r.unreserve(i)
-	r.ledger.withdrew(i.group, i.variant)
-	r.telemetry.ProcessorReproGenDeduplicated.Add(ctx, 1, r.own)
-}
-
-// count counts what was decided about a failure.
-func (r *recorder) count(ctx context.Context, v verdict) {
-	switch v {
-	case verdictWanted:
-		r.telemetry.ProcessorReproGenCandidates.Add(ctx, 1, r.own)
-	case verdictCounted:
-		r.telemetry.ProcessorReproGenCandidates.Add(ctx, 1, r.own)
-		r.telemetry.ProcessorReproGenDeduplicated.Add(ctx, 1, r.own)
-	case verdictLimited:
-		r.telemetry.ProcessorReproGenCandidates.Add(ctx, 1, r.own)
-		r.dropped(ctx, 1, dropRateLimited)
+	for _, i := range r.incidents.Due(now, all) {
+		r.queue.Put(i)
 	}
 }
 
 func (r *recorder) dropped(ctx context.Context, n int, reason string) {
-	r.telemetry.ProcessorReproGenDropped.Add(ctx, int64(n),
-		metric.WithAttributes(r.id, attribute.String("reason", reason)))
+	if n > 0 {
+		r.telemetry.ProcessorReproGenDropped.Add(ctx, int64(n),
+			metric.WithAttributes(r.id, attribute.String("reason", reason)))
+	}
 }
 
 // end writes what is left when the workers have ended, and closes the
 // directory.
 func (r *recorder) end() {
-	lost := len(r.queue)
+	lost := len(r.queue.Ready())
 	for range lost {
-		r.unreserve(<-r.queue)
+		r.queue.Release(<-r.queue.Ready())
 	}
 	if lost > 0 {
 		r.dropped(context.Background(), lost, dropShutdown)
@@ -349,12 +282,12 @@ func (r *recorder) end() {
 		for len(r.rewrites) > 0 {
 			r.rewrite(<-r.rewrites)
 		}
-		for _, i := range r.book.changed(r.now(), true) {
+		for _, i := range r.incidents.Stale(r.now(), true) {
 			r.working.Add(1)
 			r.rewrite(i)
 		}
 	}
-	r.flush()
+	r.summaries.Flush()
 	if err := r.disk.Close(); err != nil {
 		r.warn("The directory could not be closed", err)
 	}

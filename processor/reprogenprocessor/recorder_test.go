@@ -63,9 +63,9 @@ func (*stuckDisk) Enforce(time.Time, func(fairness.Origin) fairness.Path) ([]sto
 	return nil, errors.New("stuck")
 }
 
-// startOn starts a processor that writes to d, one artefact at a time.
+// startOn starts a processor that writes to d, one artifact at a time.
 func startOn(t *testing.T, cfg *Config, d disk) (*tracesProcessor, *consumertest.TracesSink, *componenttest.Telemetry) {
-	cfg.Workers = 1
+	cfg.limits.workers = 1
 	return startWith(t, cfg, d)
 }
 
@@ -77,9 +77,9 @@ func startWith(t *testing.T, cfg *Config, d disk) (*tracesProcessor, *consumerte
 	p := &tracesProcessor{
 		next: sink,
 		instance: instance{registry: &shared.Registry[*recorder]{}, id: set.ID, create: func() (*recorder, error) {
-			r, err := newRecorder(cfg, set.ID, set.TelemetrySettings)
+			r, err := newRecorder(cfg, kinds, set.ID, set.TelemetrySettings)
 			if err == nil {
-				r.open = func(string, store.Limits) (disk, []store.Group, []error, error) { return d, nil, nil, nil }
+				r.openDisk = func(string, store.Limits) (disk, []store.Group, []error, error) { return d, nil, nil, nil }
 			}
 			return r, err
 		}},
@@ -138,7 +138,7 @@ func TestShutdownHonoursItsDeadline(t *testing.T) {
 	<-d.entered
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.ErrorContains(t, p.Shutdown(ctx), "before all artefacts were written")
+	require.ErrorContains(t, p.Shutdown(ctx), "before all artifacts were written")
 	close(d.free)
 	<-p.recorder.done
 	assert.Equal(t, map[string]int64{"shutdown": 4}, dropped(t, tel))
@@ -146,7 +146,7 @@ func TestShutdownHonoursItsDeadline(t *testing.T) {
 	require.NoError(t, p.Shutdown(t.Context()), "a second time does nothing")
 }
 
-// TestSuppressedIsCounted: an artefact that was not written shows in its
+// TestSuppressedIsCounted: an artifact that was not written shows in its
 // group, once the group has a file.
 func TestSuppressedIsCounted(t *testing.T) {
 	cfg := testConfig(t)
@@ -185,12 +185,10 @@ func TestQueuedBytesAreBounded(t *testing.T) {
 	}
 	assert.Equal(t, 40, sink.SpanCount())
 	assert.Positive(t, dropped(t, tel)["memory_limit"])
-	p.recorder.book.mu.Lock()
-	assert.LessOrEqual(t, p.recorder.book.bytes, cfg.Traces.Bytes)
-	p.recorder.book.mu.Unlock()
+	assert.LessOrEqual(t, p.recorder.incidents.Sizes().Bytes, cfg.MaxMemoryBytes)
 	close(d.free)
 	require.NoError(t, p.Shutdown(t.Context()))
-	assert.Zero(t, p.recorder.reserved.Load())
+	assert.Zero(t, p.recorder.reserved())
 }
 
 func longText(n int) string {

@@ -4,17 +4,17 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/golden"
 )
 
 // TestRecordings sends what real clients sent, request by request as recorded
@@ -37,11 +37,7 @@ func TestRecordings(t *testing.T) {
 			sink := produce(t, cfg, requests...)
 			got := reproductions(t, cfg) + failures(sink.AllTraces())
 
-			expected := filepath.Join(folder, "expected.yaml")
-			if *update {
-				require.NoError(t, os.WriteFile(expected, []byte(got), 0o600))
-			}
-			assert.Equal(t, text(t, expected), got)
+			golden.Compare(t, filepath.Join(folder, "expected.yaml"), got)
 		})
 	}
 }
@@ -51,9 +47,7 @@ func TestRecordings(t *testing.T) {
 func reproductions(t *testing.T, cfg *Config) string {
 	var all []string
 	for _, a := range artifacts(t, cfg) {
-		_, spec, found := strings.Cut(text(t, a, "repro.py"), "r'''\n")
-		require.True(t, found, "a script without a specification")
-		spec, _, _ = strings.Cut(spec, "\n'''")
+		_, spec := scriptText(t, a)
 		var s struct {
 			Kind   string
 			Reason string
@@ -90,7 +84,9 @@ func reproductions(t *testing.T, cfg *Config) string {
 		case s.Payload.Request.Messages != nil:
 			fmt.Fprintf(&b, "    asks: %s with %d messages\n", s.Payload.Request.Model, len(s.Payload.Request.Messages))
 		default:
-			fmt.Fprintf(&b, "    calls: %s.%s with %d bytes of arguments\n", s.Payload.Module, s.Payload.Function, len(s.Payload.Args))
+			var args bytes.Buffer
+			require.NoError(t, json.Compact(&args, s.Payload.Args))
+			fmt.Fprintf(&b, "    calls: %s.%s with %d bytes of arguments\n", s.Payload.Module, s.Payload.Function, args.Len())
 		}
 		fmt.Fprintf(&b, "    lossy: %t\n    redacted: %d\n", s.Lossy, len(s.Redacted))
 		all = append(all, b.String())

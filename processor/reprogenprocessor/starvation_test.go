@@ -14,6 +14,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/detect"
 )
 
 // party sends spans as somebody does: from an address, or with an identity.
@@ -77,10 +79,10 @@ func livesFor(w *world, d time.Duration, send func()) {
 // starvable is a configuration whose bounds a flood reaches soon.
 func starvable(t *testing.T) *Config {
 	cfg := testConfig(t)
-	cfg.RateLimit = createDefaultConfig().(*Config).RateLimit
-	cfg.MaxGroups = 200
-	cfg.Retention.Artifacts = 30
-	cfg.Traces.Held = 40
+	cfg.ArtifactsPerMinute, cfg.limits.burst = 10, 20
+	cfg.limits.groups = 200
+	cfg.Retention.MaxArtifacts = 30
+	cfg.limits.traces = 40
 	cfg.EnrichWindow = 24 * time.Hour
 	return cfg
 }
@@ -106,7 +108,7 @@ func flood(attacker *party) {
 }
 
 // TestInventedServices: whatever is invented under other names, a service that
-// was there for an hour has its artefacts, its counts, its traces and its folders.
+// was there for an hour has its artifacts, its counts, its traces and its folders.
 func TestInventedServices(t *testing.T) {
 	const hour = 61 * time.Minute
 	for name, tc := range map[string]struct {
@@ -150,17 +152,17 @@ func TestInventedServices(t *testing.T) {
 			for range 5 {
 				victim.fails(counted)
 			}
-			held, _ := w.traces.recorder.book.sizes()
+			held := w.traces.recorder.incidents.Sizes().Traces
 			require.Equal(t, 3, held)
 
 			flood(attacker)
-			assert.LessOrEqual(t, len(artifacts(t, cfg)), cfg.Retention.Artifacts)
-			assert.LessOrEqual(t, w.traces.recorder.ledger.size(), cfg.MaxGroups)
+			assert.LessOrEqual(t, len(artifacts(t, cfg)), cfg.Retention.MaxArtifacts)
+			assert.LessOrEqual(t, w.traces.recorder.groups.Len(), cfg.limits.groups)
 
 			for _, errorType := range []string{"NewError", "NewerError"} {
 				span := victim.fails(failedCall{service: "victim", errorType: errorType})
 				w.pass(0)
-				assert.DirExists(t, w.leadsTo(span.Attributes()), "a new failure has its artefact")
+				assert.DirExists(t, w.leadsTo(span.Attributes()), "a new failure has its artifact")
 			}
 			for i := range 3 {
 				span := victim.fails(known(i))
@@ -178,13 +180,13 @@ func TestInventedServices(t *testing.T) {
 	}
 }
 
-// TestInventedServicesTakeNoCounts: the counts of failures without an artefact
+// TestInventedServicesTakeNoCounts: the counts of failures without an artifact
 // outlive a flood, in memory and in the file.
 func TestInventedServicesTakeNoCounts(t *testing.T) {
 	for name, attacker := range map[string]string{"from elsewhere": "192.0.2.66", "over the connection of all": "192.0.2.1"} {
 		t.Run(name, func(t *testing.T) {
 			cfg := starvable(t)
-			cfg.MaxGroups = 3_000
+			cfg.limits.groups = 3_000
 			w := newWorld(t, cfg)
 			victim := w.from("192.0.2.1")
 			livesFor(w, 61*time.Minute, func() { victim.succeeds("victim") })
@@ -206,7 +208,7 @@ func TestInventedServicesTakeNoCounts(t *testing.T) {
 	}
 }
 
-// countedGroups returns the groups that have no artefact.
+// countedGroups returns the groups that have no artifact.
 func countedGroups(t *testing.T, cfg *Config) []groupJSON {
 	var read struct{ Groups []groupJSON }
 	require.NoError(t, json.Unmarshal([]byte(text(t, cfg.Directory, ".counts.json")), &read))
@@ -219,7 +221,7 @@ func TestHeldTracesOfOthers(t *testing.T) {
 	for name, attacker := range map[string]string{"from elsewhere": "192.0.2.66", "over the connection of all": "192.0.2.1"} {
 		t.Run(name, func(t *testing.T) {
 			cfg := waitingConfig(t)
-			cfg.Traces.Bytes = 1 << 20
+			cfg.MaxMemoryBytes = 1 << 20
 			w := newWorld(t, cfg)
 			victim, a := w.from("192.0.2.1"), w.from(attacker)
 			a.sent = 1 << 20
@@ -246,7 +248,7 @@ func TestHeldTracesOfOthers(t *testing.T) {
 					return
 				}
 			}
-			t.Fatal("the victim's failure has no artefact")
+			t.Fatal("the victim's failure has no artifact")
 		})
 	}
 }
@@ -255,10 +257,10 @@ func TestHeldTracesOfOthers(t *testing.T) {
 // its services is.
 func TestLargeBatchOfOthers(t *testing.T) {
 	cfg := testConfig(t)
-	cfg.RateLimit = createDefaultConfig().(*Config).RateLimit
+	cfg.ArtifactsPerMinute, cfg.limits.burst = 10, 20
 	w := newWorld(t, cfg)
 	td, ld := ptrace.NewTraces(), plog.NewLogs()
-	for i := range 4 * maxErrorSpans {
+	for i := range 4 * detect.MaxFailures {
 		c := failedCall{service: "noisy", errorType: "E" + letters(i)}
 		c.appendTo(td).SetTraceID(pcommon.TraceID{1, byte(i), byte(i >> 8)})
 		c.trace, c.span = byte(i)|1, byte(i>>8)|1
@@ -270,7 +272,7 @@ func TestLargeBatchOfOthers(t *testing.T) {
 	victim.logs(plog.SeverityNumberError).ResourceLogs().MoveAndAppendTo(ld.ResourceLogs())
 	w.send(td)
 	require.NoError(t, w.logs.ConsumeLogs(t.Context(), ld))
-	assert.EqualValues(t, 2*(3*maxErrorSpans+1), dropped(t, w.tel)["batch_limit"])
+	assert.EqualValues(t, 2*(3*detect.MaxFailures+1), dropped(t, w.tel)["batch_limit"])
 	w.shutdown()
 	written := map[string]bool{}
 	for _, g := range append(groups(t, cfg), countedGroups(t, cfg)...) {
@@ -297,7 +299,8 @@ func TestQueueOfOthers(t *testing.T) {
 			w.pass(10 * time.Second)
 			assert.DirExists(t, w.leadsTo(span.Attributes()))
 			assert.Len(t, artifacts(t, cfg), 5)
-			assert.Zero(t, w.traces.recorder.newcomers.Load())
+			_, newcomers := w.traces.recorder.queue.Reserved()
+			assert.Zero(t, newcomers)
 		})
 	}
 }
@@ -311,7 +314,7 @@ func TestGatewayStarvesNobody(t *testing.T) {
 	for i := range 40 {
 		gateway.fails(failedCall{service: "noisy", errorType: "E" + letters(i)})
 	}
-	assert.Less(t, len(artifacts(t, cfg)), cfg.RateLimit.Burst)
+	assert.Less(t, len(artifacts(t, cfg)), cfg.limits.burst)
 	livesFor(w, 61*time.Minute, func() {
 		gateway.succeeds("noisy")
 		gateway.succeeds("quiet")
@@ -344,7 +347,7 @@ func TestSubjectsAreSenders(t *testing.T) {
 // established stays theirs after a restart.
 func TestRestartDuringAFlood(t *testing.T) {
 	cfg := starvable(t)
-	cfg.Retention.Artifacts = 10
+	cfg.Retention.MaxArtifacts = 10
 	w := newWorld(t, cfg)
 	victim := w.from("192.0.2.1")
 	livesFor(w, 61*time.Minute, func() { victim.succeeds("victim") })

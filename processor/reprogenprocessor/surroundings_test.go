@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -93,7 +94,7 @@ func onHost(host string, c failedCall) (batch ptrace.Traces) {
 const outOfMemory = "CUDA out of memory. Tried to allocate 8.00 GiB. GPU 0 has a total capacity of 80.00 GiB of which 1.50 GiB is free."
 
 // TestMemoryRanOut: who had the GPU's memory when it ran out is in the
-// artefact, though the process is gone from the GPU by the time that it is told.
+// artifact, though the process is gone from the GPU by the time that it is told.
 func TestMemoryRanOut(t *testing.T) {
 	w := newWorld(t, waitingConfig(t))
 	rank := map[string]any{"ml.rank.global": 1, "ml.run.id": "run-1"}
@@ -119,7 +120,7 @@ func TestMemoryRanOut(t *testing.T) {
 	trace := readTrace(t, artifact)
 	require.Len(t, trace.GPUs, 2, "those of the host")
 	own, other := trace.GPUs[0], trace.GPUs[1]
-	assert.Equal(t, "rank", own.Own)
+	assert.Equal(t, "run", own.Own)
 	assert.Equal(t, "GPU-node-1", own.ID)
 	assert.True(t, own.Replayed)
 	assert.Equal(t, 78*gib, own.Used)
@@ -134,7 +135,7 @@ func TestMemoryRanOut(t *testing.T) {
 	assert.Equal(t, "GPU-node-0", other.ID)
 	assert.Empty(t, other.Own)
 
-	line := "GPU 1 of node (GPU-node-1), from a recording, the process's own by its rank: 78.0 GiB of 80.0 GiB used, ok, clocks held down by sw_power_cap; " +
+	line := "GPU 1 of node (GPU-node-1), from a recording, the process's own by its run: 78.0 GiB of 80.0 GiB used, ok, clocks held down by sw_power_cap; " +
 		"rank 1, run run-1 has 48.0 GiB; process 41208 has 48.0 GiB; service snakepit has 30.0 GiB; XID 94: uncorrectable memory error at 2023-11-14T22:13:24Z; read at 2023-11-14T22:13:19Z"
 	assert.Contains(t, text(t, artifact, "report.md"), line)
 	assert.Contains(t, pythons(t)[0].run(t, artifact, nil, "--info").Stderr, line)
@@ -153,11 +154,13 @@ func TestWhichGPUs(t *testing.T) {
 		"of its host":                     {failedCall{message: outOfMemory}, "node", gpuAt("node", 0, failed).memory(1, 2), "", false},
 		"of another host":                 {failedCall{message: outOfMemory}, "other", gpuAt("node", 0, failed).memory(1, 2), "", true},
 		"of no host":                      {failedCall{message: outOfMemory}, "", gpuAt("", 0, failed).memory(1, 2), "", true},
-		"its service's":                   {failedCall{message: outOfMemory}, "node", gpuAt("node", 0, failed).workload(1, map[string]any{"service.name": "worker"}), "service", false},
-		"its process's":                   {failedCall{message: outOfMemory, attrs: map[string]any{"process.pid": 7}}, "node", gpuAt("node", 0, failed).point("nvidia.gpu.process.memory.usage", 1, map[string]any{"process.pid": 7}), "process", false},
-		"its rank's, on another host":     {failedCall{message: outOfMemory, attrs: map[string]any{"ml.job.id": "j", "ml.rank.global": 3}}, "pod", gpuAt("node", 0, failed).workload(1, map[string]any{"ml.run.id": "j", "ml.rank.global": 3}), "rank", false},
+		"joined by ml_enrich":             {failedCall{message: outOfMemory, attrs: map[string]any{"ml.run.id": "r"}}, "node", gpuAt("node", 0, failed).workload(1, map[string]any{"ml.run.id": "r", "ml.gpu.join": "container"}), "container", false},
+		"an inferred run's":               {failedCall{message: outOfMemory, attrs: map[string]any{"ml.run.id": "r", "ml.run.inferred": true, "ml.job.id": "j"}}, "node", gpuAt("node", 0, failed).workload(1, map[string]any{"ml.run.id": "r", "ml.gpu.join": "process"}), "process", false},
+		"its service's, not joined":       {failedCall{message: outOfMemory}, "node", gpuAt("node", 0, failed).workload(1, map[string]any{"service.name": "worker"}), "", false},
+		"its process's, not joined":       {failedCall{message: outOfMemory, attrs: map[string]any{"process.pid": 7}}, "node", gpuAt("node", 0, failed).point("nvidia.gpu.process.memory.usage", 1, map[string]any{"process.pid": 7}), "", false},
+		"its rank's, on another host":     {failedCall{message: outOfMemory, attrs: map[string]any{"ml.job.id": "j", "ml.rank.global": 3}}, "pod", gpuAt("node", 0, failed).workload(1, map[string]any{"ml.run.id": "j", "ml.rank.global": 3}), "run", false},
 		"the same rank of another run":    {failedCall{message: outOfMemory, attrs: map[string]any{"ml.job.id": "j", "ml.rank.global": 3}}, "pod", gpuAt("node", 0, failed).workload(1, map[string]any{"ml.run.id": "k", "ml.rank.global": 3}), "", true},
-		"a rank of its host, by no run":   {failedCall{message: outOfMemory, attrs: map[string]any{"ml.rank.global": 3}}, "node", gpuAt("node", 0, failed).workload(1, map[string]any{"ml.run.id": "k", "ml.rank.global": 3}), "rank", false},
+		"a rank of its host, by no run":   {failedCall{message: outOfMemory, attrs: map[string]any{"ml.rank.global": 3}}, "node", gpuAt("node", 0, failed).workload(1, map[string]any{"ml.run.id": "k", "ml.rank.global": 3}), "", false},
 		"too long before":                 {failedCall{message: outOfMemory}, "node", gpuAt("node", 0, failed.Add(-time.Hour)).memory(1, 2), "", true},
 		"a trigger":                       {failedCall{attrs: map[string]any{"repro.trigger": "oom"}}, "node", gpuAt("node", 0, failed).memory(1, 2), "", false},
 		"an error that is not about GPUs": {failedCall{errorType: "KeyError", message: "'x'"}, "node", gpuAt("node", 0, failed).memory(1, 2), "", true},
@@ -172,7 +175,10 @@ func TestWhichGPUs(t *testing.T) {
 			}
 			w.send(td)
 			w.pass(time.Second)
-			gpus := readTrace(t, onlyArtifact(t, w.cfg)).GPUs
+			artifact := onlyArtifact(t, w.cfg)
+			gpus := readTrace(t, artifact).GPUs
+			unknown := len(gpus) > 0 && len(gpus[0].Workloads) > 0 && strings.Contains(name, "not joined")
+			assert.Equal(t, unknown, strings.Contains(text(t, artifact, "report.md"), "no workload is joined to a run"))
 			if tc.none {
 				assert.Empty(t, gpus)
 				return
@@ -183,7 +189,7 @@ func TestWhichGPUs(t *testing.T) {
 	}
 }
 
-// TestHang: of ranks that wait for each other, the artefact tells which one is
+// TestHang: of ranks that wait for each other, the artifact tells which one is
 // behind, and how the GPUs of the run are.
 func TestHang(t *testing.T) {
 	w := newWorld(t, waitingConfig(t))
@@ -262,7 +268,10 @@ func FuzzConsumeMetrics(f *testing.F) {
 			md = pmetric.NewMetrics()
 		}
 		sm := md.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty()
-		for name := range gpuMetrics {
+		for _, name := range []string{
+			"hw.gpu.memory.usage", "hw.gpu.memory.limit", "hw.gpu.utilization", "hw.status", "nvidia.gpu.throttle.active",
+			"nvidia.gpu.workload.memory.usage", "nvidia.gpu.workload.utilization", "nvidia.gpu.process.memory.usage",
+		} {
 			m := sm.Metrics().AppendEmpty()
 			m.SetName(name)
 			p := m.SetEmptySum().DataPoints().AppendEmpty()

@@ -13,15 +13,15 @@ type tracesProcessor struct {
 	next consumer.Traces
 }
 
-// Capabilities says that spans are changed: a candidate gets the attributes
-// that lead to its artefact.
+// Capabilities returns that spans are changed: a candidate gets the attributes
+// that name its artifact.
 func (*tracesProcessor) Capabilities() consumer.Capabilities {
 	return consumer.Capabilities{MutatesData: true}
 }
 
-// ConsumeTraces offers the batch's failures to the recorder and passes the
-// batch on. Nothing that goes wrong with an artefact is an error here.
+// ConsumeTraces hands the batch to the recorder and passes it on. An artifact that
+// cannot be written is not an error here.
 func (p *tracesProcessor) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
-	p.recorder.sawTraces(ctx, td)
+	p.recorder.observeTraces(ctx, td)
 	return p.next.ConsumeTraces(ctx, td)
 }

@@ -23,6 +23,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata/metricdatatest"
 
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/metadata"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/metadatatest"
 )
@@ -118,7 +119,7 @@ func TestGroupType(t *testing.T) {
 			require.Len(t, g, 1)
 			assert.Equal(t, tc.want, g[0].Type)
 			assert.NotEmpty(t, g[0].Message)
-			if tc.want == otherError {
+			if tc.want == attr.OtherError {
 				assert.Contains(t, text(t, onlyArtifact(t, cfg), "repro.py"), `"type": ""`, "the script has no type to compare")
 			}
 		})
@@ -174,7 +175,7 @@ func TestDamagedGroupIsNoObstacle(t *testing.T) {
 	assert.EqualValues(t, 2, groups(t, cfg)[0].Count, "what the folder holds was seen")
 }
 
-// TestChoice says which spans of a batch get an artefact.
+// TestChoice says which spans of a batch get an artifact.
 func TestChoice(t *testing.T) {
 	leaf := failedCall{name: "leaf", span: 3, parent: 2, errorType: "ValueError", message: "broken"}
 	middle := failedCall{name: "middle", span: 2, parent: 1, errorType: "ValueError", message: "broken"}
@@ -216,7 +217,7 @@ func TestChoice(t *testing.T) {
 }
 
 // TestLaterSpanLeadsToTheSameArtifact: the parent arrives in another batch,
-// and tells of the error that has an artefact already.
+// and tells of the error that has an artifact already.
 func TestLaterSpanLeadsToTheSameArtifact(t *testing.T) {
 	child := failedCall{name: "child", span: 2, parent: 1, errorType: "ValueError", message: "broken"}
 	parent := failedCall{name: "parent", span: 1, errorType: "ValueError", message: "broken"}
@@ -269,7 +270,7 @@ func TestAncestors(t *testing.T) {
 
 func TestRateLimit(t *testing.T) {
 	cfg := testConfig(t)
-	cfg.RateLimit = RateLimitConfig{PerMinute: 1, Burst: 4}
+	cfg.ArtifactsPerMinute, cfg.limits.burst = 1, 4
 	tel := componenttest.NewTelemetry()
 	t.Cleanup(func() { require.NoError(t, tel.Shutdown(context.Background())) })
 	p, sink := startTraces(t, cfg, metadatatest.NewSettings(tel))
@@ -289,10 +290,10 @@ func TestRateLimit(t *testing.T) {
 }
 
 // TestFirstExamplesGoFirst: a frequent failure must not use up what a rare one
-// needs, and a span without an artefact leads to none.
+// needs, and a span without an artifact leads to none.
 func TestFirstExamplesGoFirst(t *testing.T) {
 	cfg := testConfig(t)
-	cfg.RateLimit = RateLimitConfig{PerMinute: 1, Burst: 8} // 4 for the one service
+	cfg.ArtifactsPerMinute, cfg.limits.burst = 1, 8 // 4 for the one service
 	var batches []ptrace.Traces
 	for i := range 3 {
 		f := mean().variant(i)
@@ -329,7 +330,7 @@ func TestFirstExamplesGoFirst(t *testing.T) {
 // parent, which tells of the same error, leads nowhere either.
 func TestRepeatedWithoutArtifact(t *testing.T) {
 	cfg := testConfig(t)
-	cfg.RateLimit = RateLimitConfig{PerMinute: 1, Burst: 1}
+	cfg.ArtifactsPerMinute, cfg.limits.burst = 1, 1
 	child := failedCall{name: "child", trace: 2, span: 2, parent: 1, errorType: "ValueError", message: "broken"}
 	parent := failedCall{name: "parent", trace: 2, span: 1, errorType: "ValueError", message: "broken"}
 	sink := produce(t, cfg, mean().traces(), child.traces(), parent.traces())
@@ -342,7 +343,7 @@ func TestRepeatedWithoutArtifact(t *testing.T) {
 
 func TestRetention(t *testing.T) {
 	cfg := testConfig(t)
-	cfg.Retention.Artifacts = 4
+	cfg.Retention.MaxArtifacts = 4
 	var batches []ptrace.Traces
 	for i := range 3 {
 		f := mean().variant(i)
@@ -357,13 +358,13 @@ func TestRetention(t *testing.T) {
 	assert.Len(t, artifacts(t, cfg), 4)
 	assert.Len(t, groups(t, cfg), 4, "each group keeps its last one while another has more")
 
-	cfg.Retention.Artifacts = 1
+	cfg.Retention.MaxArtifacts = 1
 	produce(t, cfg, failedCall{errorType: "Last", trace: 77}.traces())
 	require.Len(t, artifacts(t, cfg), 1)
 	require.Len(t, groups(t, cfg), 1)
 	entries, err := os.ReadDir(cfg.Directory)
 	require.NoError(t, err)
-	assert.Len(t, entries, 3, "the lock, the counts and one group; folders without artefacts are gone")
+	assert.Len(t, entries, 3, "the lock, the counts and one group; folders without artifacts are gone")
 }
 
 // TestWriteErrors: whatever the disk says, the telemetry goes on.

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 )
 
@@ -70,11 +71,10 @@ func programOf(t *testing.T, content string) string {
 	return path
 }
 
-// specText returns what a script is told.
+// specText returns what a script is told, and what people are.
 func specText(t *testing.T, artifact string) string {
-	_, spec, _ := strings.Cut(text(t, artifact, "repro.py"), "r'''")
-	spec, _, _ = strings.Cut(spec, "'''")
-	return spec
+	head, spec := scriptText(t, artifact)
+	return head + spec
 }
 
 // hasLandlock asks a script whether this kernel has a boundary that can hold a
@@ -325,7 +325,7 @@ func TestTrainingInAnotherEncoding(t *testing.T) {
 	program := programOf(t, "import sys\nsys.stderr.buffer.write(b'Gr\\xc3\\xbc\\xc3\\x9fe\\n' * 20000)\nsys.stderr.flush()\nraise ValueError('the loss was lost at step 2')\n")
 	r := pythons(t)[0].run(t, script(t, trained([]any{"train.py"}, nil)), []string{"PYTHONIOENCODING=ascii"},
 		"--script", program, "--allow-side-effects", "--timeout", "60")
-	assert.Equal(t, 1, r.Exit, "%s\n%s", r.Stdout, cut(r.Stderr, 2000))
+	assert.Equal(t, 1, r.Exit, "%s\n%s", r.Stdout, attr.Cut(r.Stderr, 2000))
 	assert.Contains(t, r.Stderr, `| Gr\xfc\xdfe`)
 }
 

@@ -62,7 +62,7 @@ func newWorld(t *testing.T, cfg *Config) *world {
 	w := &world{t: t, cfg: cfg, clock: &clock{at: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}, tel: componenttest.NewTelemetry()}
 	set := metadatatest.NewSettings(w.tel)
 	i := instance{registry: &shared.Registry[*recorder]{}, id: set.ID, create: func() (*recorder, error) {
-		r, err := newRecorder(cfg, set.ID, set.TelemetrySettings)
+		r, err := newRecorder(cfg, kinds, set.ID, set.TelemetrySettings)
 		if err == nil {
 			r.now = w.clock.now
 		}
@@ -153,8 +153,7 @@ func (w *world) pass(d time.Duration) {
 	r := w.traces.recorder
 	r.tick(w.clock.add(d))
 	require.Eventually(w.t, func() bool {
-		_, waiting := r.book.sizes()
-		return r.reserved.Load() == int64(waiting) && r.working.Load() == 0
+		return r.reserved() == int64(r.incidents.Sizes().Waiting) && r.working.Load() == 0
 	}, 30*time.Second, time.Millisecond)
 }
 

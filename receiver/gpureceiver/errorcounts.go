@@ -2,6 +2,7 @@ package gpureceiver
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -156,4 +157,9 @@ func (c *errorCounts) forgetTimes(id string) {
 	if gpu := c.gpus[id]; gpu != nil {
 		clear(gpu.last)
 	}
+}
+
+// codeValue is the attribute value of a code. Real codes are small.
+func codeValue(code uint64) int64 {
+	return int64(min(code, math.MaxInt64))
 }

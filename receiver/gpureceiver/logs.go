@@ -230,3 +230,52 @@ func (l *gpuLogs) logs(event *queuedEvent) plog.Logs {
 	}
 	return logs
 }
+
+// severities are the log severities by the XIDs' own.
+var severities = map[xid.Severity]plog.SeverityNumber{
+	xid.Notice:  plog.SeverityNumberInfo,
+	xid.Program: plog.SeverityNumberWarn,
+	xid.Device:  plog.SeverityNumberError,
+	xid.Gone:    plog.SeverityNumberFatal,
+}
+
+// eventAttributes are the known optional attributes of an event's record.
+func eventAttributes(event *queuedEvent, meaning *xid.Meaning) []metadata.EventAttributeOption {
+	var options []metadata.EventAttributeOption
+	text := func(value string, attribute func(string) metadata.EventAttributeOption) {
+		if value != "" {
+			options = append(options, attribute(value))
+		}
+	}
+	number := func(value workload.Number, attribute func(int64) metadata.EventAttributeOption) {
+		if value.Known {
+			options = append(options, attribute(value.Value))
+		}
+	}
+	if meaning.Known {
+		text(xid.Reference, metadata.WithNvidiaGpuXidReferenceEventAttribute)
+	}
+	if event.Replayed {
+		text(sourceReplay, metadata.WithNvidiaGpuSourceEventAttribute)
+	}
+	text(event.GPU.Name, metadata.WithHwNameEventAttribute)
+	text(event.GPU.PCIBusID, metadata.WithNvidiaGpuPciBusIDEventAttribute)
+	number(event.GPUInstance, metadata.WithNvidiaGpuMigGpuInstanceIDEventAttribute)
+	number(event.ComputeInstance, metadata.WithNvidiaGpuMigComputeInstanceIDEventAttribute)
+
+	w := &event.workload
+	text(w.RunID, metadata.WithMlRunIDEventAttribute)
+	number(w.RunAttempt, metadata.WithMlRunAttemptEventAttribute)
+	number(w.RankGlobal, metadata.WithMlRankGlobalEventAttribute)
+	number(w.RankLocal, metadata.WithMlRankLocalEventAttribute)
+	number(w.WorldSize, metadata.WithMlWorldSizeEventAttribute)
+	text(w.SlurmJobID, metadata.WithSlurmJobIDEventAttribute)
+	text(w.ContainerID, metadata.WithContainerIDEventAttribute)
+	text(w.PodUID, metadata.WithK8sPodUIDEventAttribute)
+	text(w.Pod.Namespace, metadata.WithK8sNamespaceNameEventAttribute)
+	text(w.Pod.Name, metadata.WithK8sPodNameEventAttribute)
+	text(w.Pod.Container, metadata.WithK8sContainerNameEventAttribute)
+	text(w.ServiceName, metadata.WithServiceNameEventAttribute)
+	text(w.UserID, metadata.WithUserIDEventAttribute)
+	return options
+}

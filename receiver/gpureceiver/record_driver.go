@@ -8,9 +8,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/workload"
 )
 
-// sourceReplay is the value of nvidia.gpu.source on all recorded data.
-const sourceReplay = "replay"
-
 // driverMetrics are those about the driver and the GPUs' identity.
 func driverMetrics() []gpuMetric {
 	return []gpuMetric{
@@ -20,20 +17,11 @@ func driverMetrics() []gpuMetric {
 	}
 }
 
-// hostLabels returns the attributes of every point of a snapshot beside the
-// metric's own.
-func hostLabels(snapshot *device.Snapshot) []metadata.MetricAttributeOption {
-	if !snapshot.Replayed {
-		return nil
-	}
-	return []metadata.MetricAttributeOption{metadata.WithNvidiaGpuSourceMetricAttribute(sourceReplay)}
-}
-
 // recordDriver emits the metrics about all GPUs on a resource of the host.
-func (s *gpuScraper) recordDriver(now pcommon.Timestamp, snapshot *device.Snapshot) {
+func recordDriver(metrics *builder, now pcommon.Timestamp, snapshot *device.Snapshot) {
 	labels := hostLabels(snapshot)
 	for _, state := range device.DriverStates {
-		s.metrics.RecordNvidiaGpuDriverStateDataPoint(now, oneIf(state == snapshot.Driver), snapshot.Host,
+		metrics.RecordNvidiaGpuDriverStateDataPoint(now, oneIf(state == snapshot.Driver), snapshot.Host,
 			metadata.MapAttributeNvidiaGpuDriverState[string(state)], labels...)
 	}
 	for _, source := range workload.Sources {
@@ -42,36 +30,37 @@ func (s *gpuScraper) recordDriver(now pcommon.Timestamp, snapshot *device.Snapsh
 			continue
 		}
 		for _, state := range workload.SourceStates {
-			s.metrics.RecordNvidiaGpuAttributionDataPoint(now, oneIf(state == present), snapshot.Host,
+			metrics.RecordNvidiaGpuAttributionDataPoint(now, oneIf(state == present), snapshot.Host,
 				metadata.MapAttributeNvidiaGpuAttributionSource[string(source)],
 				metadata.MapAttributeNvidiaGpuAttributionState[string(state)], labels...)
 		}
 	}
 
-	resource := s.metrics.NewResourceBuilder()
+	resource := metrics.NewResourceBuilder()
 	resource.SetHostName(snapshot.Host)
 	describeDriver(resource, snapshot)
-	s.metrics.EmitForResource(metadata.WithResource(resource.Emit()))
+	metrics.EmitForResource(metadata.WithResource(resource.Emit()))
 }
 
-// describeDriver sets the attributes about the driver, which every resource
-// has.
-func describeDriver(resource *metadata.ResourceBuilder, snapshot *device.Snapshot) {
+// recordIdentity makes the point of a GPU's identity.
+func (p *points) recordIdentity(snapshot *device.Snapshot, gpu *device.Identity) {
+	options := p.with()
+	if gpu.Name != "" {
+		options = append(options, metadata.WithHwNameMetricAttribute(gpu.Name))
+	}
 	if snapshot.DriverVersion != "" {
-		resource.SetHwDriverVersion(snapshot.DriverVersion)
+		options = append(options, metadata.WithHwDriverVersionMetricAttribute(snapshot.DriverVersion))
 	}
-	if snapshot.CUDAVersion != "" {
-		resource.SetNvidiaCudaVersion(snapshot.CUDAVersion)
+	if gpu.PCIBusID != "" {
+		options = append(options, metadata.WithNvidiaGpuPciBusIDMetricAttribute(gpu.PCIBusID))
 	}
-	if snapshot.Replayed {
-		resource.SetNvidiaGpuSource(sourceReplay)
+	if mig := gpu.MIG; mig != nil {
+		options = append(options,
+			metadata.WithNvidiaGpuMigGpuInstanceIDMetricAttribute(int64(mig.GPUInstance)),
+			metadata.WithNvidiaGpuMigComputeInstanceIDMetricAttribute(int64(mig.ComputeInstance)))
+		if mig.Profile != "" {
+			options = append(options, metadata.WithNvidiaGpuMigProfileMetricAttribute(mig.Profile))
+		}
 	}
-}
-
-// oneIf returns 1 for true and 0 for false.
-func oneIf(holds bool) int64 {
-	if holds {
-		return 1
-	}
-	return 0
+	p.RecordNvidiaGpuInfoDataPoint(p.now, 1, p.id, p.host, p.index, options...)
 }

@@ -61,3 +61,20 @@ func lifetimeErrors(of *device.Set, kind metadata.AttributeErrorType) []gpuMetri
 	}
 	return metrics
 }
+
+// recordXIDs makes the points of a GPU's error counts.
+func (p *points) recordXIDs(errors *errorCounts) {
+	if !p.cfg.Metrics.NvidiaGpuXidErrors.Enabled {
+		return
+	}
+	for _, count := range errors.of(p.id) {
+		options := p.labels
+		if id := count.gpuInstance; id.Known {
+			options = p.with(metadata.WithNvidiaGpuMigGpuInstanceIDMetricAttribute(id.Value))
+			if id := count.computeInstance; id.Known {
+				options = append(options, metadata.WithNvidiaGpuMigComputeInstanceIDMetricAttribute(id.Value))
+			}
+		}
+		p.RecordNvidiaGpuXidErrorsDataPoint(p.now, count.value, p.id, p.host, p.index, count.code, options...)
+	}
+}

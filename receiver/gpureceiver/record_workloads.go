@@ -1,11 +1,8 @@
 package gpureceiver
 
 import (
-	"context"
 	"slices"
 	"time"
-
-	"go.opentelemetry.io/otel/metric"
 
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/metadata"
@@ -26,19 +23,20 @@ func workloadMetrics() []gpuMetric {
 	}
 }
 
-// recordWorkloads makes the points of a GPU's processes and workloads.
-func (s *gpuScraper) recordWorkloads(p *points, gpu *device.GPU) {
-	s.groups.Reset()
+// recordWorkloads makes the points of a GPU's processes and workloads. It sums
+// them in groups.
+func (p *points) recordWorkloads(gpu *device.GPU, groups *workload.Groups) {
+	groups.Reset()
 	for i := range gpu.Processes {
 		process := &gpu.Processes[i]
-		s.groups.Add(process.Workload, usage(process))
+		groups.Add(process.Workload, usage(process))
 		p.recordProcess(process)
 	}
 	for _, pod := range idleOwners(gpu) {
-		s.groups.AddOwner(pod)
+		groups.AddOwner(pod)
 	}
 	p.recordProcessTypes(gpu)
-	for _, sum := range s.groups.Sums() {
+	for _, sum := range groups.Sums() {
 		attributes := p.with(workloadAttributes(sum.Workload)...)
 		if sum.Memory.Known {
 			p.RecordNvidiaGpuWorkloadMemoryUsageDataPoint(p.now, int64(sum.Memory.Value), p.id, p.host, p.index, attributes...)
@@ -46,9 +44,6 @@ func (s *gpuScraper) recordWorkloads(p *points, gpu *device.GPU) {
 		if sum.Utilization.Known {
 			p.RecordNvidiaGpuWorkloadUtilizationDataPoint(p.now, min(sum.Utilization.Value, 1), p.id, p.host, p.index, attributes...)
 		}
-	}
-	if merged := s.groups.Merged(); merged > 0 {
-		s.telemetry.ReceiverGpuMergedWorkloads.Add(context.Background(), int64(merged), metric.WithAttributes(s.self()))
 	}
 }
 

@@ -10,9 +10,11 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/receiver"
 	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/health"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/metadata"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/workload"
 )
@@ -95,7 +97,7 @@ func (s *gpuScraper) ScrapeMetrics(ctx context.Context) (pmetric.Metrics, error)
 	}
 	at := s.now()
 	now := pcommon.NewTimestampFromTime(at)
-	s.recordDriver(now, &snapshot)
+	recordDriver(s.metrics, now, &snapshot)
 	s.tracker.begin()
 	for i := range snapshot.GPUs {
 		gpu := &snapshot.GPUs[i]
@@ -126,6 +128,66 @@ func (s *gpuScraper) observe(gpu *device.GPU, at time.Time) *trackedGPU {
 	}
 	known.updateState(gpu, s.errors.since(gpu.ID, at.Add(-s.cfg.Remember)))
 	return known
+}
+
+// pointsOf returns the points of a GPU or MIG device.
+func (s *gpuScraper) pointsOf(now pcommon.Timestamp, snapshot *device.Snapshot, gpu *device.Identity) *points {
+	p := &points{
+		MetricsBuilder: s.metrics, cfg: s.cfg, now: now,
+		id: gpu.ID, host: snapshot.Host, index: int64(gpu.Index),
+		labels: hostLabels(snapshot),
+	}
+	if gpu.MIG != nil {
+		p.labels = p.with(metadata.WithHwParentMetricAttribute(gpu.MIG.Parent))
+	}
+	return p
+}
+
+// recordGPU emits the metrics of one GPU on its resource.
+func (s *gpuScraper) recordGPU(now pcommon.Timestamp, snapshot *device.Snapshot, gpu *device.GPU, known *trackedGPU) {
+	p := s.pointsOf(now, snapshot, &gpu.Identity)
+	p.recordIdentity(snapshot, &gpu.Identity)
+	for i := range s.recorded {
+		s.recorded[i].record(p, &gpu.Readings)
+	}
+	if gpu.MIG == nil {
+		if snapshot.Driver == device.DriverOK {
+			p.recordStatus(known.state)
+		}
+		p.recordXIDs(s.errors)
+	}
+	p.recordWorkloads(gpu, s.groups)
+	if merged := s.groups.Merged(); merged > 0 {
+		s.telemetry.ReceiverGpuMergedWorkloads.Add(context.Background(), int64(merged), metric.WithAttributes(s.self()))
+	}
+	s.emit(snapshot, &gpu.Identity, known)
+}
+
+// recordVanished emits the identity, status and error counts of a GPU that is
+// missing.
+func (s *gpuScraper) recordVanished(now pcommon.Timestamp, snapshot *device.Snapshot, known *trackedGPU) {
+	p := s.pointsOf(now, snapshot, &known.identity)
+	p.recordIdentity(snapshot, &known.identity)
+	p.recordStatus(health.Failed)
+	p.recordXIDs(s.errors)
+	s.emit(snapshot, &known.identity, known)
+}
+
+// emit ends the points of a GPU.
+func (s *gpuScraper) emit(snapshot *device.Snapshot, gpu *device.Identity, known *trackedGPU) {
+	s.metrics.EmitForResource(metadata.WithResource(s.resource(snapshot, gpu, known)), metadata.WithStartTimeOverride(known.start))
+}
+
+// resource returns a GPU's resource, which is built again only if it changes.
+func (s *gpuScraper) resource(snapshot *device.Snapshot, gpu *device.Identity, known *trackedGPU) pcommon.Resource {
+	of := description{
+		identity: *gpu, host: snapshot.Host, driver: snapshot.DriverVersion, cuda: snapshot.CUDAVersion,
+		replayed: snapshot.Replayed,
+	}
+	if known.description != of {
+		known.description, known.resource = of, describe(s.metrics.NewResourceBuilder(), snapshot, gpu)
+	}
+	return known.resource
 }
 
 // dropped counts an impossible value.

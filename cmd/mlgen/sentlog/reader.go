@@ -12,22 +12,22 @@ import (
 // maxLine is the longest line that a reader accepts, in bytes.
 const maxLine = 16 << 20
 
-// Reader reads entries one by one.
-type Reader struct {
+// reader reads entries one by one.
+type reader struct {
 	lines *bufio.Scanner
 	line  int
 }
 
-// NewReader reads from in.
-func NewReader(in io.Reader) *Reader {
+// newReader reads from in.
+func newReader(in io.Reader) *reader {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(make([]byte, 0, 64<<10), maxLine)
-	return &Reader{lines: lines}
+	return &reader{lines: lines}
 }
 
-// Next returns the next entry, or io.EOF after the last one. Any other error
+// next returns the next entry, or io.EOF after the last one. Any other error
 // names the line and is final.
-func (r *Reader) Next() (Entry, error) {
+func (r *reader) next() (Entry, error) {
 	for r.lines.Scan() {
 		r.line++
 		if len(r.lines.Bytes()) == 0 {
@@ -87,13 +87,13 @@ type Log struct {
 	Summary *Summary
 }
 
-// ReadAll reads a whole log. On an error it returns what came before it too: a
+// readAll reads a whole log. On an error it returns what came before it too: a
 // killed generator leaves a last line that is cut.
-func ReadAll(in io.Reader) (*Log, error) {
-	reader := NewReader(in)
+func readAll(in io.Reader) (*Log, error) {
+	reader := newReader(in)
 	log := &Log{}
 	for {
-		entry, err := reader.Next()
+		entry, err := reader.next()
 		if errors.Is(err, io.EOF) {
 			return log, nil
 		}
@@ -123,6 +123,6 @@ func ReadFile(path string) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	log, err := ReadAll(file)
+	log, err := readAll(file)
 	return log, errors.Join(err, file.Close())
 }

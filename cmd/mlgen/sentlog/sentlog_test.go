@@ -138,7 +138,7 @@ func TestReaderRefuses(t *testing.T) {
 		{"deep lists", `{"type":"span","span":{"attributes":{"a":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}}}`, "nest too deep"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			_, err := ReadAll(strings.NewReader(test.input))
+			_, err := readAll(strings.NewReader(test.input))
 			require.ErrorContains(t, err, test.want)
 		})
 	}
@@ -146,7 +146,7 @@ func TestReaderRefuses(t *testing.T) {
 
 // TestCutLog reads the log of a generator that was killed.
 func TestCutLog(t *testing.T) {
-	log, err := ReadAll(strings.NewReader(`{"type":"header","header":{"version":1}}` + "\n" + `{"type":"span","sp`))
+	log, err := readAll(strings.NewReader(`{"type":"header","header":{"version":1}}` + "\n" + `{"type":"span","sp`))
 	require.ErrorContains(t, err, "line 2")
 	assert.NotNil(t, log.Header)
 	assert.Nil(t, log.Summary)
@@ -197,9 +197,9 @@ func FuzzReader(f *testing.F) {
 	f.Add([]byte(`{"type":"metric","metric":{"value":1e400}}`))
 	f.Add([]byte("\x00\xff\n\n{"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		reader := NewReader(bytes.NewReader(data))
+		reader := newReader(bytes.NewReader(data))
 		for {
-			entry, err := reader.Next()
+			entry, err := reader.next()
 			if errors.Is(err, io.EOF) {
 				return
 			}
@@ -211,7 +211,7 @@ func FuzzReader(f *testing.F) {
 			if err := NewWriter(&out).Write(entry); err != nil {
 				t.Fatalf("cannot write what was read: %v", err)
 			}
-			again, err := NewReader(&out).Next()
+			again, err := newReader(&out).next()
 			if err != nil {
 				t.Fatalf("cannot read what was written: %v", err)
 			}
@@ -222,8 +222,8 @@ func FuzzReader(f *testing.F) {
 				t.Fatalf("%d attributes became %d", len(entry.Span.Attributes), len(again.Span.Attributes))
 			}
 		}
-		if _, err := ReadAll(bytes.NewReader(data)); err == nil {
-			t.Fatal("ReadAll accepts what Next refuses")
+		if _, err := readAll(bytes.NewReader(data)); err == nil {
+			t.Fatal("readAll accepts what next refuses")
 		}
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"unicode/utf8"
 
@@ -14,15 +15,14 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// FuzzNothingIsLost writes anything that decodes and reads it back: it is the
-// same but for order and descriptions, so that no two that differ in more have
-// one text.
+// FuzzNothingIsLost writes anything that decodes and reads it back, and the same
+// with what becomes of it marked. Both are the same but for order and
+// descriptions, so that no two that differ in more have one text.
 func FuzzNothingIsLost(f *testing.F) {
-	for signal, content := range texts {
+	seed := func(signal, content string) []byte {
 		path := filepath.Join(f.TempDir(), signal)
 		require.NoError(f, os.WriteFile(path, []byte(content), 0o600))
-		var raw []byte
-		var err error
+		raw, err := []byte(nil), error(nil)
 		switch signal {
 		case "traces":
 			raw, err = (&ptrace.ProtoMarshaler{}).MarshalTraces(ReadTraces(f, path))
@@ -32,49 +32,62 @@ func FuzzNothingIsLost(f *testing.F) {
 			raw, err = (&plog.ProtoMarshaler{}).MarshalLogs(ReadLogs(f, path))
 		}
 		require.NoError(f, err)
-		for kind := range byte(3) {
-			f.Add(raw, kind)
+		return raw
+	}
+	for kind, signal := range []string{"traces", "metrics", "logs"} {
+		raw := seed(signal, texts[signal])
+		none := seed(signal, signal)
+		other := seed(signal, strings.NewReplacer("a=", "A=", `text="1"`, "text=1", "5a", "6a", "[1, ", "[2, ", `unit="s"`, `unit="ms"`).Replace(texts[signal]))
+		for _, sides := range [][2][]byte{{raw, raw}, {raw, none}, {none, raw}, {raw, other}, {other, raw}} {
+			f.Add(sides[0], sides[1], byte(kind))
 		}
 	}
-	f.Fuzz(func(t *testing.T, raw []byte, kind byte) {
+	f.Fuzz(func(t *testing.T, before, after []byte, kind byte) {
 		switch kind % 3 {
 		case 0:
-			td, err := (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces(raw)
-			nothingIsLost(t, traces, td, err, (&ptrace.JSONMarshaler{}).MarshalTraces, (&ptrace.JSONUnmarshaler{}).UnmarshalTraces)
+			nothingIsLost(t, traces, (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces, before, after)
 		case 1:
-			md, err := (&pmetric.ProtoUnmarshaler{}).UnmarshalMetrics(raw)
-			nothingIsLost(t, metrics, md, err, (&pmetric.JSONMarshaler{}).MarshalMetrics, (&pmetric.JSONUnmarshaler{}).UnmarshalMetrics)
+			nothingIsLost(t, metrics, (&pmetric.ProtoUnmarshaler{}).UnmarshalMetrics, before, after)
 		default:
-			ld, err := (&plog.ProtoUnmarshaler{}).UnmarshalLogs(raw)
-			nothingIsLost(t, logs, ld, err, (&plog.JSONMarshaler{}).MarshalLogs, (&plog.JSONUnmarshaler{}).UnmarshalLogs)
+			nothingIsLost(t, logs, (&plog.ProtoUnmarshaler{}).UnmarshalLogs, before, after)
 		}
 	})
 }
 
-func nothingIsLost[T any](t *testing.T, s signal, data T, err error, marshal func(T) ([]byte, error), unmarshal func([]byte) (T, error)) {
+func nothingIsLost[T any](t *testing.T, c codec[T], decode func([]byte) (T, error), before, after []byte) {
+	same := func(data T, content, mark string) {
+		raw, err := read(c.signal, content, mark)
+		require.NoError(t, err, content)
+		again, err := c.unmarshal(raw)
+		require.NoError(t, err, content)
+		require.Equal(t, canonical(c.tree(t, data)), canonical(c.tree(t, again)), content)
+	}
+	var sides []T
+	for _, raw := range [][]byte{before, after} {
+		data, err := decode(raw)
+		if err != nil {
+			return
+		}
+		text, err := c.marshal(data)
+		require.NoError(t, err)
+		if !utf8.Valid(text) {
+			return
+		}
+		sides = append(sides, data)
+		same(data, write(c.signal, c.tree(t, data), false), "+")
+	}
+	marked, err := changed(c.tree(t, sides[0]), c.tree(t, sides[1]))
 	if err != nil {
 		return
 	}
-	before, err := marshal(data)
-	require.NoError(t, err)
-	if !utf8.Valid(before) {
-		return
-	}
-	content := text(t, s, before, true)
-	raw, err := read(s, content)
-	require.NoError(t, err, content)
-	again, err := unmarshal(raw)
-	require.NoError(t, err, content)
-	after, err := marshal(again)
-	require.NoError(t, err)
-	require.Equal(t, canonical(t, before), canonical(t, after), content)
+	content := write(c.signal, marked, true)
+	same(sides[0], content, "+")
+	same(sides[1], content, "-")
 }
 
 // canonical returns OTLP's JSON without descriptions of metrics, and sorted
 // where order says nothing.
-func canonical(t *testing.T, raw []byte) string {
-	request, err := decode(raw)
-	require.NoError(t, err)
+func canonical(request object) string {
 	byKey := func(v any) {
 		values, _ := v.([]any)
 		slices.SortStableFunc(values, func(x, y any) int {
@@ -91,6 +104,7 @@ func canonical(t *testing.T, raw []byte) string {
 				sort(one)
 			}
 		case object:
+			delete(v, "keyStrindex") // profiles have it
 			for field, inner := range v {
 				sort(inner)
 				switch field {

@@ -16,12 +16,13 @@
 // The first line names the signal and the time that all other times are offsets
 // from. Values are JSON. An attribute shows its type: 1 is an int, 1.0 a double.
 // ".." in an identifier stands for zeros. Attributes are sorted by key, as their
-// order says nothing; Metrics sorts all else too. The descriptions of metrics are
+// order says nothing; of metrics all is sorted. The descriptions of metrics are
 // left out: metadata.yaml has them.
 //
 // A file can also hold what a component gets together with what it makes of it,
 // as CompareTraces, CompareMetrics and CompareLogs write it: a + before a line,
-// a field or an attribute that is added, a - before what is removed.
+// a field or an attribute that is added, a - before what is removed. Their order
+// is the file's.
 //
 //	span trace=5a..1 id=5b..2 -name="step" +name="[text]" {loss=0.5, +ml.loss=0.5}
 //
@@ -46,81 +47,107 @@ import (
 // Update is set by the flag -update: Compare then writes the files.
 var Update = flag.Bool("update", false, "write the expected files from what the tests get")
 
+// codec turns a signal into OTLP's JSON and back.
+type codec[T any] struct {
+	signal
+	marshal   func(T) ([]byte, error)
+	unmarshal func([]byte) (T, error)
+}
+
+var (
+	traces = codec[ptrace.Traces]{
+		signal{"traces", "resourceSpans", "scopeSpans", "spans", "span"},
+		(&ptrace.JSONMarshaler{}).MarshalTraces, (&ptrace.JSONUnmarshaler{}).UnmarshalTraces,
+	}
+	metrics = codec[pmetric.Metrics]{
+		signal{"metrics", "resourceMetrics", "scopeMetrics", "metrics", "metric"},
+		(&pmetric.JSONMarshaler{}).MarshalMetrics, (&pmetric.JSONUnmarshaler{}).UnmarshalMetrics,
+	}
+	logs = codec[plog.Logs]{
+		signal{"logs", "resourceLogs", "scopeLogs", "logRecords", "log"},
+		(&plog.JSONMarshaler{}).MarshalLogs, (&plog.JSONUnmarshaler{}).UnmarshalLogs,
+	}
+)
+
 // Traces returns the text of traces, in their order.
 func Traces(t testing.TB, td ptrace.Traces) string {
 	t.Helper()
-	raw, err := (&ptrace.JSONMarshaler{}).MarshalTraces(td)
-	require.NoError(t, err)
-	return text(t, traces, raw, true)
+	return write(traces.signal, traces.tree(t, td), false)
 }
 
 // Metrics returns the text of metrics, sorted.
 func Metrics(t testing.TB, md pmetric.Metrics) string {
 	t.Helper()
-	return ofMetrics(t, md, true)
+	return write(metrics.signal, metrics.tree(t, md), false)
 }
 
 // MetricsWithoutTimes returns the same without times, for what takes them from
 // a clock that the test does not set.
 func MetricsWithoutTimes(t testing.TB, md pmetric.Metrics) string {
 	t.Helper()
-	return ofMetrics(t, md, false)
-}
-
-func ofMetrics(t testing.TB, md pmetric.Metrics, times bool) string {
-	t.Helper()
-	raw, err := (&pmetric.JSONMarshaler{}).MarshalMetrics(md)
-	require.NoError(t, err)
-	return text(t, metrics, raw, times)
+	tree := metrics.tree(t, md)
+	removeTimes(tree)
+	return write(metrics.signal, tree, false)
 }
 
 // Logs returns the text of logs, in their order.
 func Logs(t testing.TB, ld plog.Logs) string {
 	t.Helper()
-	raw, err := (&plog.JSONMarshaler{}).MarshalLogs(ld)
-	require.NoError(t, err)
-	return text(t, logs, raw, true)
-}
-
-func text(t testing.TB, s signal, raw []byte, times bool) string {
-	t.Helper()
-	request := parse(t, raw)
-	if !times {
-		removeTimes(request)
-	}
-	return write(s, request, s == metrics)
-}
-
-func parse(t testing.TB, raw []byte) object {
-	t.Helper()
-	require.True(t, utf8.Valid(raw), "a string that is not UTF-8 has no text that could be told from others'")
-	request, err := decode(raw)
-	require.NoError(t, err)
-	return request
+	return write(logs.signal, logs.tree(t, ld), false)
 }
 
 // ReadTraces returns the traces of a file.
-func ReadTraces(t testing.TB, path string) ptrace.Traces {
-	t.Helper()
-	td, err := (&ptrace.JSONUnmarshaler{}).UnmarshalTraces(requestOf(t, traces, path))
-	require.NoError(t, err, path)
-	return td
-}
+func ReadTraces(t testing.TB, path string) ptrace.Traces { t.Helper(); return traces.read(t, path) }
 
 // ReadMetrics returns the metrics of a file.
-func ReadMetrics(t testing.TB, path string) pmetric.Metrics {
-	t.Helper()
-	md, err := (&pmetric.JSONUnmarshaler{}).UnmarshalMetrics(requestOf(t, metrics, path))
-	require.NoError(t, err, path)
-	return md
-}
+func ReadMetrics(t testing.TB, path string) pmetric.Metrics { t.Helper(); return metrics.read(t, path) }
 
 // ReadLogs returns the log records of a file.
-func ReadLogs(t testing.TB, path string) plog.Logs {
+func ReadLogs(t testing.TB, path string) plog.Logs { t.Helper(); return logs.read(t, path) }
+
+// CompareTraces fails the test unless got is what a file says of its traces:
+// what a component adds has a + before it there, what it removes a -. With
+// -update it writes the file.
+func CompareTraces(t testing.TB, path string, got ptrace.Traces) {
 	t.Helper()
-	ld, err := (&plog.JSONUnmarshaler{}).UnmarshalLogs(requestOf(t, logs, path))
+	traces.compare(t, path, got)
+}
+
+// CompareMetrics does the same with metrics.
+func CompareMetrics(t testing.TB, path string, got pmetric.Metrics) {
+	t.Helper()
+	metrics.compare(t, path, got)
+}
+
+// CompareLogs does the same with log records.
+func CompareLogs(t testing.TB, path string, got plog.Logs) { t.Helper(); logs.compare(t, path, got) }
+
+func (c codec[T]) tree(t testing.TB, data T) object {
+	t.Helper()
+	raw, err := c.marshal(data)
+	require.NoError(t, err)
+	require.True(t, utf8.Valid(raw), "a string that is not UTF-8 has no text that could be told from others'")
+	tree, err := decode(raw)
+	require.NoError(t, err)
+	return tree
+}
+
+func (c codec[T]) read(t testing.TB, path string) T {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	raw, err := read(c.signal, string(content), "+")
 	require.NoError(t, err, path)
-	return ld
+	data, err := c.unmarshal(raw)
+	require.NoError(t, err, path)
+	return data
+}
+
+func (c codec[T]) compare(t testing.TB, path string, got T) {
+	t.Helper()
+	marked, err := changed(c.tree(t, c.read(t, path)), c.tree(t, got))
+	require.NoError(t, err, path)
+	Compare(t, path, write(c.signal, marked, true))
 }
 
 // Signal returns the signal that a file has: "traces", "metrics" or "logs".
@@ -134,54 +161,6 @@ func Signal(t testing.TB, path string) string {
 		}
 	}
 	return ""
-}
-
-func requestOf(t testing.TB, s signal, path string) []byte {
-	t.Helper()
-	content, err := os.ReadFile(path)
-	require.NoError(t, err)
-	raw, err := read(s, string(content))
-	require.NoError(t, err, path)
-	return raw
-}
-
-// CompareTraces fails the test unless got is what a file says of its traces:
-// what a component adds has a + before it there, what it removes a -. With
-// -update it writes the file.
-func CompareTraces(t testing.TB, path string, got ptrace.Traces) {
-	t.Helper()
-	raw, err := (&ptrace.JSONMarshaler{}).MarshalTraces(got)
-	require.NoError(t, err)
-	before, err := (&ptrace.JSONMarshaler{}).MarshalTraces(ReadTraces(t, path))
-	require.NoError(t, err)
-	compareChanged(t, traces, path, before, raw)
-}
-
-// CompareMetrics does the same with metrics.
-func CompareMetrics(t testing.TB, path string, got pmetric.Metrics) {
-	t.Helper()
-	raw, err := (&pmetric.JSONMarshaler{}).MarshalMetrics(got)
-	require.NoError(t, err)
-	before, err := (&pmetric.JSONMarshaler{}).MarshalMetrics(ReadMetrics(t, path))
-	require.NoError(t, err)
-	compareChanged(t, metrics, path, before, raw)
-}
-
-// CompareLogs does the same with log records.
-func CompareLogs(t testing.TB, path string, got plog.Logs) {
-	t.Helper()
-	raw, err := (&plog.JSONMarshaler{}).MarshalLogs(got)
-	require.NoError(t, err)
-	before, err := (&plog.JSONMarshaler{}).MarshalLogs(ReadLogs(t, path))
-	require.NoError(t, err)
-	compareChanged(t, logs, path, before, raw)
-}
-
-func compareChanged(t testing.TB, s signal, path string, before, after []byte) {
-	t.Helper()
-	marked, err := changed(parse(t, before), parse(t, after))
-	require.NoError(t, err, path)
-	Compare(t, path, write(s, marked, false))
 }
 
 // Compare fails the test unless a file has this text, behind the comments that

@@ -109,9 +109,11 @@ func TestChangesThatHaveNoMark(t *testing.T) {
 	} {
 		var sides []object
 		for _, side := range []string{test.before, test.after} {
-			raw, err := read(metrics, "metrics\n"+side)
+			raw, err := read(metrics.signal, "metrics\n"+side, "+")
 			require.NoError(t, err)
-			sides = append(sides, parse(t, raw))
+			tree, err := decode(raw)
+			require.NoError(t, err)
+			sides = append(sides, tree)
 		}
 		_, err := changed(sides[0], sides[1])
 		assert.ErrorContains(t, err, test.expected)
@@ -137,7 +139,7 @@ func TestLinesThatCannotBeRead(t *testing.T) {
 		"traces\nresource\nscope\nspan kind=best":  `line 4: kind: "best" is none of`,
 		"traces\nresource\nscope\nspan start=soon": "line 4: startTimeUnixNano: time: invalid duration",
 	} {
-		_, err := read(traces, line)
+		_, err := read(traces.signal, line, "+")
 		assert.ErrorContains(t, err, expected, line)
 	}
 }

@@ -14,18 +14,22 @@ import (
 // reader makes OTLP's JSON of lines.
 type reader struct {
 	signal
+	mark  string // of what is left out
 	base  time.Time
 	lists map[string]*[]any // where the next line of a word goes
 }
 
-func read(s signal, text string) ([]byte, error) {
-	r := reader{signal: s, lists: map[string]*[]any{"resource": {}}}
+// read reads a text, but for what has a mark.
+func read(s signal, text, mark string) ([]byte, error) {
+	r := reader{signal: s, mark: mark, lists: map[string]*[]any{"resource": {}}}
 	number := 0
 	for line := range strings.Lines(text) {
 		number++
-		if line = strings.TrimSpace(line); line == "" || strings.Contains("#+", line[:1]) {
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' || line[:1] == mark {
 			continue
 		}
+		line = strings.TrimSpace(strings.TrimPrefix(line, "+"))
 		var err error
 		if r.base.IsZero() {
 			err = r.head(line)
@@ -58,7 +62,7 @@ func (r *reader) below(o object, field, word string) {
 }
 
 func (r *reader) line(line string) error {
-	l := scanner{rest: line}
+	l := scanner{rest: line, mark: r.mark}
 	head, err := l.word("{ ")
 	if err != nil {
 		return err
@@ -145,10 +149,7 @@ func (r *reader) fields(l *scanner) (object, error) {
 			}
 			continue
 		}
-		added := l.skip("+")
-		if !added {
-			l.skip("-")
-		}
+		left := l.marked()
 		field, err := l.word("=")
 		if err != nil {
 			return nil, err
@@ -165,7 +166,7 @@ func (r *reader) fields(l *scanner) (object, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", field, err)
 		}
-		if !added {
+		if !left {
 			o[field] = v
 		}
 	}
@@ -208,7 +209,13 @@ func (r *reader) value(field string, l *scanner) (any, error) {
 
 // scanner takes what a line has, from its beginning.
 type scanner struct {
-	rest string
+	rest, mark string
+}
+
+// marked takes a mark, and reports whether it is of what is left out.
+func (l *scanner) marked() bool {
+	before := l.rest
+	return (l.skip("+") || l.skip("-")) && before[:1] == l.mark
 }
 
 func (l *scanner) next(prefix string) bool { return strings.HasPrefix(l.rest, prefix) }
@@ -268,10 +275,7 @@ func (l *scanner) list(open, end string, one func() error) error {
 func (l *scanner) attributes() ([]any, error) {
 	all := []any{}
 	return all, l.list("{", "}", func() error {
-		added := l.skip("+")
-		if !added {
-			l.skip("-")
-		}
+		left := l.marked()
 		key, err := l.word("=")
 		if err != nil {
 			return err
@@ -280,7 +284,7 @@ func (l *scanner) attributes() ([]any, error) {
 			return fmt.Errorf("%q has no value", key)
 		}
 		v, err := l.anyValue()
-		if !added {
+		if !left {
 			all = append(all, object{"key": key, "value": v})
 		}
 		return err

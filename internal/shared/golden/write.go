@@ -19,12 +19,6 @@ import (
 // signal has the names of OTLP's JSON for a signal, and the word of its lines.
 type signal struct{ name, resources, scopes, items, word string }
 
-var (
-	traces  = signal{"traces", "resourceSpans", "scopeSpans", "spans", "span"}
-	metrics = signal{"metrics", "resourceMetrics", "scopeMetrics", "metrics", "metric"}
-	logs    = signal{"logs", "resourceLogs", "scopeLogs", "logRecords", "log"}
-)
-
 // object is a message of OTLP as JSON. A key of it is the field's name; where
 // a line shows the fields of a message within it, the key is the path.
 type object = map[string]any
@@ -96,12 +90,15 @@ func take(o object, field string) []object {
 }
 
 type writer struct {
-	base   time.Time
-	sorted bool
+	base    time.Time
+	metrics bool
+	// keepsOrder is for what is read again: some components look at the order of
+	// points and attributes.
+	keepsOrder bool
 }
 
-func write(s signal, request object, sorted bool) string {
-	w := writer{sorted: sorted}
+func write(s signal, request object, keepsOrder bool) string {
+	w := writer{base: time.Unix(0, 0), metrics: s == metrics.signal, keepsOrder: keepsOrder}
 	first := earliest(request, math.MaxInt64)
 	head := s.name
 	if first != math.MaxInt64 {
@@ -113,7 +110,7 @@ func write(s signal, request object, sorted bool) string {
 		return w.line("resource", resource) + w.blocks(scopes, func(scope object) string {
 			items := take(scope, s.items)
 			return w.line("scope", scope) + w.blocks(items, func(item object) string {
-				if s != metrics {
+				if s != metrics.signal {
 					return w.line(s.word, item)
 				}
 				return w.metric(item)
@@ -171,24 +168,43 @@ func changed(before, after object) (object, error) {
 	return marked, nil
 }
 
-func changedAttributes(before, after []any) any {
-	var all []any
-	mark := func(one any, mark string) {
-		marked := maps.Clone(one.(object))
-		marked["mark"] = mark
-		all = append(all, marked)
-	}
+// changedAttributes returns the attributes that were there in their order, each
+// with what replaces it, and behind them what else is added, by key.
+func changedAttributes(before, after []any) []any {
 	added := slices.Clone(after)
-	for _, one := range before {
-		if i := slices.IndexFunc(added, func(other any) bool { return reflect.DeepEqual(one, other) }); i >= 0 {
-			added = slices.Delete(added, i, i+1)
+	taken := func(from func(any) bool) []any {
+		i := slices.IndexFunc(added, from)
+		if i < 0 {
+			return nil
+		}
+		one := added[i]
+		added = slices.Delete(added, i, i+1)
+		return []any{one}
+	}
+	key := func(v any) string { name, _ := v.(object)["key"].(string); return name }
+	marked := func(one any, mark string) object {
+		o := maps.Clone(one.(object))
+		o["mark"] = mark
+		return o
+	}
+	kept := make([][]any, len(before))
+	for i, one := range before {
+		kept[i] = taken(func(other any) bool { return reflect.DeepEqual(one, other) })
+	}
+	var all []any
+	for i, one := range before {
+		if kept[i] != nil {
 			all = append(all, one)
-		} else {
-			mark(one, "-")
+			continue
+		}
+		all = append(all, marked(one, "-"))
+		for _, other := range taken(func(other any) bool { return key(one) == key(other) }) {
+			all = append(all, marked(other, "+"))
 		}
 	}
+	slices.SortStableFunc(added, func(x, y any) int { return cmp.Compare(key(x), key(y)) })
 	for _, one := range added {
-		mark(one, "+")
+		all = append(all, marked(one, "+"))
 	}
 	return all
 }
@@ -220,7 +236,9 @@ func earliest(value any, before int64) int64 {
 		}
 	case object:
 		for field, one := range v {
-			if text, ok := one.(string); ok && isTime(field) {
+			if c, ok := one.(change); ok {
+				before = min(earliest(object{field: c.before}, before), earliest(object{field: c.after}, before))
+			} else if text, ok := one.(string); ok && isTime(field) {
 				if nanos, err := strconv.ParseInt(text, 10, 64); err == nil {
 					before = min(before, nanos)
 				}
@@ -232,20 +250,28 @@ func earliest(value any, before int64) int64 {
 	return before
 }
 
+// blocks returns the lines of messages, what is added last.
 func (w *writer) blocks(of []object, block func(object) string) string {
-	all := make([]string, len(of))
-	for i, o := range of {
-		mark := o["mark"]
+	kept, added := []string{}, []string{}
+	for _, o := range of {
+		if o["mark"] == nil {
+			kept = append(kept, block(o))
+			continue
+		}
 		delete(o, "mark")
-		all[i] = block(o)
-		if mark != nil {
-			all[i] = "+" + strings.ReplaceAll(strings.TrimSuffix(all[i], "\n"), "\n", "\n+") + "\n"
+		before := w.keepsOrder
+		w.keepsOrder = false
+		lines := strings.TrimSuffix(block(o), "\n")
+		w.keepsOrder = before
+		added = append(added, "+"+strings.ReplaceAll(lines, "\n", "\n+")+"\n")
+	}
+	if w.metrics {
+		slices.Sort(added)
+		if !w.keepsOrder {
+			slices.Sort(kept)
 		}
 	}
-	if w.sorted {
-		slices.Sort(all)
-	}
-	return strings.Join(all, "")
+	return strings.Join(kept, "") + strings.Join(added, "")
 }
 
 func (w *writer) metric(m object) string {
@@ -261,7 +287,7 @@ func (w *writer) metric(m object) string {
 	}
 	name, _ := m["name"].(string)
 	return w.line("metric", m) + w.blocks(points, func(point object) string {
-		head := word(name) + "{" + attributes(point["attributes"]) + "}"
+		head := word(name) + "{" + w.attributes(point["attributes"]) + "}"
 		delete(point, "attributes")
 		return w.line(head, point)
 	})
@@ -280,8 +306,8 @@ func (w *writer) line(head string, o object) string {
 			delete(fields, field)
 		}
 	}
-	show("asInt", func(v any) string { return anyValue(object{"intValue": v}) })
-	show("asDouble", func(v any) string { return anyValue(object{"doubleValue": v}) })
+	show("asInt", func(v any) string { return w.anyValue(object{"intValue": v}) })
+	show("asDouble", func(v any) string { return w.anyValue(object{"doubleValue": v}) })
 	for _, names := range short {
 		show(names[0], func(v any) string { return w.field(names[0], names[1], v) })
 	}
@@ -290,7 +316,7 @@ func (w *writer) line(head string, o object) string {
 			show(field, func(v any) string { return w.field(field, field, v) })
 		}
 	}
-	show("attributes", func(v any) string { return "{" + attributes(v) + "}" })
+	show("attributes", func(v any) string { return "{" + w.attributes(v) + "}" })
 	return strings.Join(shown, " ") + "\n" + below.String()
 }
 
@@ -341,9 +367,9 @@ func (w *writer) value(field string, v any) string {
 		}
 		return time.Duration(nanos - w.base.UnixNano()).String()
 	case field == "body":
-		return anyValue(v.(object))
+		return w.anyValue(v.(object))
 	case isAttributes(field):
-		return "{" + attributes(v) + "}"
+		return "{" + w.attributes(v) + "}"
 	case enums[field] != nil:
 		if n, err := strconv.Atoi(string(v.(json.Number))); err == nil && n < len(enums[field]) {
 			return enums[field][n]
@@ -380,33 +406,23 @@ func word(name string) string {
 	return compact(name)
 }
 
-func attributes(v any) string {
+func (w *writer) attributes(v any) string {
 	of := take(object{"": v}, "")
 	part := func(o object, field string) string { text, _ := o[field].(string); return text }
-	removed := map[string]bool{}
-	for _, kv := range of {
-		removed[part(kv, "key")] = removed[part(kv, "key")] || part(kv, "mark") == "-"
+	if !w.keepsOrder {
+		slices.SortStableFunc(of, func(x, y object) int { return cmp.Compare(part(x, "key"), part(y, "key")) })
 	}
-	slices.SortStableFunc(of, func(x, y object) int {
-		last := func(o object) int { // what is added, unless it replaces something
-			if part(o, "mark") == "+" && !removed[part(o, "key")] {
-				return 1
-			}
-			return 0
-		}
-		return cmp.Or(last(x)-last(y), strings.Compare(part(x, "key"), part(y, "key")))
-	})
 	all := make([]string, len(of))
 	for i, kv := range of {
 		value, _ := kv["value"].(object)
-		all[i] = part(kv, "mark") + word(part(kv, "key")) + "=" + anyValue(value)
+		all[i] = part(kv, "mark") + word(part(kv, "key")) + "=" + w.anyValue(value)
 	}
 	return strings.Join(all, ", ")
 }
 
 // anyValue returns a value that shows its type. What has no form of its own is
 // OTLP's JSON behind an @.
-func anyValue(o object) string {
+func (w *writer) anyValue(o object) string {
 	for kind, v := range o {
 		switch kind {
 		case "stringValue", "boolValue":
@@ -426,11 +442,11 @@ func anyValue(o object) string {
 			of := take(v.(object), "values")
 			all := make([]string, len(of))
 			for i, one := range of {
-				all[i] = anyValue(one)
+				all[i] = w.anyValue(one)
 			}
 			return "[" + strings.Join(all, ", ") + "]"
 		case "kvlistValue":
-			return "{" + attributes(v.(object)["values"]) + "}"
+			return "{" + w.attributes(v.(object)["values"]) + "}"
 		}
 	}
 	return "@" + compact(o)

@@ -141,25 +141,25 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	var err, errs error
 	builder.ProcessorMlEnrichBreakdownsSkipped, err = builder.meter.Int64Counter(
 		"otelcol_processor_ml_enrich_breakdowns_skipped",
-		metric.WithDescription("Number of breakdowns of a GPU's memory that were left out because what the client and the GPU report does not fit together [Development]"),
+		metric.WithDescription("Number of breakdowns of a GPU's memory that were left out because the sizes of the client and of the GPU contradict each other [Development]"),
 		metric.WithUnit("{breakdown}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorMlEnrichLogBytesWaiting, err = builder.meter.Int64ObservableUpDownCounter(
 		"otelcol_processor_ml_enrich_log_bytes_waiting",
-		metric.WithDescription("What the log records that wait for spans of their traces take, as max_waiting_bytes bounds it [Development]"),
+		metric.WithDescription("Memory of the log records that wait for spans of their traces, as max_waiting_bytes limits it [Development]"),
 		metric.WithUnit("By"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorMlEnrichLogRecordsLost, err = builder.meter.Int64Counter(
 		"otelcol_processor_ml_enrich_log_records_lost",
-		metric.WithDescription("Number of log records that had waited and were then refused by the next component; nobody sends them again [Development]"),
+		metric.WithDescription("Number of log records that waited, were refused by the next component and are lost [Development]"),
 		metric.WithUnit("{record}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorMlEnrichLogRecordsReleased, err = builder.meter.Int64Counter(
 		"otelcol_processor_ml_enrich_log_records_released",
-		metric.WithDescription("Number of log records that had to wait for spans of their traces, or should have, and went on, by reason [Development]"),
+		metric.WithDescription("Number of log records that waited for spans of their traces, or found no memory to wait, and went on, by reason [Development]"),
 		metric.WithUnit("{record}"),
 	)
 	errs = errors.Join(errs, err)
@@ -171,31 +171,31 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ProcessorMlEnrichPointsUnsafe, err = builder.meter.Int64Counter(
 		"otelcol_processor_ml_enrich_points_unsafe",
-		metric.WithDescription("Number of metric points that Prometheus would lose, freeze or misread as they came, by reason; a point with two things wrong counts for both [Development]"),
+		metric.WithDescription("Number of metric points that Prometheus would lose, freeze or misread as they arrive, by reason; a point with two problems counts for both [Development]"),
 		metric.WithUnit("{point}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorMlEnrichRatesSkipped, err = builder.meter.Int64Counter(
 		"otelcol_processor_ml_enrich_rates_skipped",
-		metric.WithDescription("Number of rates that were left out because the span or the metric's point does not allow a right one, by reason [Development]"),
+		metric.WithDescription("Number of rates that could not be derived correctly from the span or the metric's point, by reason [Development]"),
 		metric.WithUnit("{rate}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorMlEnrichStoreEntries, err = builder.meter.Int64ObservableUpDownCounter(
 		"otelcol_processor_ml_enrich_store_entries",
-		metric.WithDescription("Number of entries that the store of this processor holds [Development]"),
+		metric.WithDescription("Number of entries in the store of this processor [Development]"),
 		metric.WithUnit("{entry}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorMlEnrichStoreEvictions, err = builder.meter.Int64ObservableCounter(
 		"otelcol_processor_ml_enrich_store_evictions",
-		metric.WithDescription("Number of entries that left the store because it was full; entries that expired do not count [Development]"),
+		metric.WithDescription("Number of entries that were removed from the store because it was full; expired entries do not count [Development]"),
 		metric.WithUnit("{entry}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorMlEnrichValuesRejected, err = builder.meter.Int64Counter(
 		"otelcol_processor_ml_enrich_values_rejected",
-		metric.WithDescription("Number of attribute values that a rule matched but could not use, such as an id with white space [Development]"),
+		metric.WithDescription("Number of attribute values under a known name that are unusable, such as an id with white space [Development]"),
 		metric.WithUnit("{value}"),
 	)
 	errs = errors.Join(errs, err)

@@ -24,7 +24,7 @@ func NewSettings(tt *componenttest.Telemetry) processor.Settings {
 func AssertEqualProcessorMlEnrichBreakdownsSkipped(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_ml_enrich_breakdowns_skipped",
-		Description: "Number of breakdowns of a GPU's memory that were left out because what the client and the GPU report does not fit together [Development]",
+		Description: "Number of breakdowns of a GPU's memory that were left out because the sizes of the client and of the GPU contradict each other [Development]",
 		Unit:        "{breakdown}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -40,7 +40,7 @@ func AssertEqualProcessorMlEnrichBreakdownsSkipped(t *testing.T, tt *componentte
 func AssertEqualProcessorMlEnrichLogBytesWaiting(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_ml_enrich_log_bytes_waiting",
-		Description: "What the log records that wait for spans of their traces take, as max_waiting_bytes bounds it [Development]",
+		Description: "Memory of the log records that wait for spans of their traces, as max_waiting_bytes limits it [Development]",
 		Unit:        "By",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -56,7 +56,7 @@ func AssertEqualProcessorMlEnrichLogBytesWaiting(t *testing.T, tt *componenttest
 func AssertEqualProcessorMlEnrichLogRecordsLost(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_ml_enrich_log_records_lost",
-		Description: "Number of log records that had waited and were then refused by the next component; nobody sends them again [Development]",
+		Description: "Number of log records that waited, were refused by the next component and are lost [Development]",
 		Unit:        "{record}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -72,7 +72,7 @@ func AssertEqualProcessorMlEnrichLogRecordsLost(t *testing.T, tt *componenttest.
 func AssertEqualProcessorMlEnrichLogRecordsReleased(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_ml_enrich_log_records_released",
-		Description: "Number of log records that had to wait for spans of their traces, or should have, and went on, by reason [Development]",
+		Description: "Number of log records that waited for spans of their traces, or found no memory to wait, and went on, by reason [Development]",
 		Unit:        "{record}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -104,7 +104,7 @@ func AssertEqualProcessorMlEnrichLogRecordsWaiting(t *testing.T, tt *componentte
 func AssertEqualProcessorMlEnrichPointsUnsafe(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_ml_enrich_points_unsafe",
-		Description: "Number of metric points that Prometheus would lose, freeze or misread as they came, by reason; a point with two things wrong counts for both [Development]",
+		Description: "Number of metric points that Prometheus would lose, freeze or misread as they arrive, by reason; a point with two problems counts for both [Development]",
 		Unit:        "{point}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -120,7 +120,7 @@ func AssertEqualProcessorMlEnrichPointsUnsafe(t *testing.T, tt *componenttest.Te
 func AssertEqualProcessorMlEnrichRatesSkipped(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_ml_enrich_rates_skipped",
-		Description: "Number of rates that were left out because the span or the metric's point does not allow a right one, by reason [Development]",
+		Description: "Number of rates that could not be derived correctly from the span or the metric's point, by reason [Development]",
 		Unit:        "{rate}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -136,7 +136,7 @@ func AssertEqualProcessorMlEnrichRatesSkipped(t *testing.T, tt *componenttest.Te
 func AssertEqualProcessorMlEnrichStoreEntries(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_ml_enrich_store_entries",
-		Description: "Number of entries that the store of this processor holds [Development]",
+		Description: "Number of entries in the store of this processor [Development]",
 		Unit:        "{entry}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -152,7 +152,7 @@ func AssertEqualProcessorMlEnrichStoreEntries(t *testing.T, tt *componenttest.Te
 func AssertEqualProcessorMlEnrichStoreEvictions(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_ml_enrich_store_evictions",
-		Description: "Number of entries that left the store because it was full; entries that expired do not count [Development]",
+		Description: "Number of entries that were removed from the store because it was full; expired entries do not count [Development]",
 		Unit:        "{entry}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -168,7 +168,7 @@ func AssertEqualProcessorMlEnrichStoreEvictions(t *testing.T, tt *componenttest.
 func AssertEqualProcessorMlEnrichValuesRejected(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_ml_enrich_values_rejected",
-		Description: "Number of attribute values that a rule matched but could not use, such as an id with white space [Development]",
+		Description: "Number of attribute values under a known name that are unusable, such as an id with white space [Development]",
 		Unit:        "{value}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,

@@ -1,18 +1,19 @@
-// Package artifact turns a failure into the three files of an artefact:
+// Package artifact turns a failure into the three files of an artifact:
 // a script, the trace around the failure and a report. Everything that comes
 // from telemetry is redacted here, before it is written in any form.
 package artifact
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
 )
 
-// MaxBytes is the size of an artefact, its three files together, where nothing
-// else is asked for.
+// MaxBytes is the size of an artifact, its three files together, in bytes.
 const MaxBytes = 1 << 20
 
 // maxTraceBytes is the share of MaxBytes that the trace may take before the
@@ -30,49 +31,77 @@ const (
 )
 
 var (
-	// ErrUnsafe says that a script would not be what the template says. It
-	// means a defect of this package: the encoder already excludes it.
-	ErrUnsafe = errors.New("the script would hold more than the template and its data")
-	// ErrTooLarge says that an artefact would be larger than asked for.
-	ErrTooLarge = errors.New("the artefact would be too large")
+	// errUnsafe means that a script would hold more than the template and its data.
+	// It shows a defect of this package: the encoder already excludes it.
+	errUnsafe = errors.New("the script would hold more than the template and its data")
+	// ErrTooLarge means that an artifact would be larger than asked for.
+	ErrTooLarge = errors.New("the artifact would be too large")
 )
 
-// Gates are the operator's permissions that are stamped into the script.
+// Gates are the operator's permissions that are written into the script.
 type Gates struct {
 	// AllowedModules are the entries of allowed_modules.
 	AllowedModules []string
-	// AllowedCommands are the entries of allowed_commands.
-	AllowedCommands []string
-	// AllowedHosts are the entries of allowed_hosts.
-	AllowedHosts []string
+	// Others are the lists that some kinds have.
+	Others map[kind.Gate][]string
 }
 
-// Files are the contents of an artefact.
+// Builder makes the files of artifacts. It is safe for concurrent use.
+type Builder struct {
+	kinds kind.Registry
+	gates Gates
+	parts map[string][]byte // of scripts, by name
+}
+
+// New returns a Builder for the kinds. It returns an error if a part of a kind's
+// scripts is missing or has the name of another one.
+func New(kinds kind.Registry, gates Gates) (*Builder, error) {
+	b := &Builder{kinds: kinds, gates: gates, parts: make(map[string][]byte)}
+	if err := readParts(files, b.parts); err != nil {
+		return nil, err
+	}
+	for _, k := range kinds {
+		if k.Files == nil {
+			continue
+		}
+		if err := readParts(k.Files, b.parts); err != nil {
+			return nil, fmt.Errorf("kind %s: %w", k.Name, err)
+		}
+	}
+	for _, k := range kinds {
+		for _, name := range partsOf(k, nil) {
+			if b.parts[name] == nil {
+				return nil, fmt.Errorf("kind %s: there is no part %q", k.Name, name)
+			}
+		}
+	}
+	return b, nil
+}
+
+// Files are the contents of an artifact.
 type Files struct {
 	Script, Trace, Report []byte
 	// Redactions lists what was withheld.
 	Redactions []redact.Path
 }
 
-// Size returns the files' length in bytes.
-func (f Files) Size() int64 { return int64(len(f.Script) + len(f.Trace) + len(f.Report)) }
-
-// Build makes the files of an artefact of at most maxBytes. It returns ErrUnsafe or ErrTooLarge
-// if the script cannot be written; WithoutCall may then help.
-func Build(f *failure.Failure, gates Gates, maxBytes int) (Files, error) {
+// Build makes the files of an artifact. It returns ErrTooLarge or another error if
+// the script cannot be written; WithoutCall may then help.
+func (b *Builder) Build(f *failure.Failure) (Files, error) {
 	var redactor redact.Redactor
-	spec := specOf(f, gates, &redactor)
-	script, err := renderScript(templateOf(f), spec, maxBytes-maxTraceBytes-maxReportBytes)
+	k := b.kinds.Get(f.Kind)
+	spec := specOf(f, k, b.gates, &redactor)
+	script, err := b.renderScript(f, k, spec, MaxBytes-maxTraceBytes-maxReportBytes)
 	if err != nil {
 		return Files{}, err
 	}
 	trace := traceOf(f, &redactor)
-	report := reportOf(f, spec, &redactor)
-	files := Files{Script: script, Trace: trace, Report: report, Redactions: redactor.Paths}
-	if files.Size() > int64(maxBytes) {
+	report := reportOf(f, k, spec, &redactor)
+	out := Files{Script: script, Trace: trace, Report: report, Redactions: redactor.Paths}
+	if len(script)+len(trace)+len(report) > MaxBytes {
 		return Files{}, ErrTooLarge
 	}
-	return files, nil
+	return out, nil
 }
 
 // WithoutCall returns the failure as a context: what is left to write when

@@ -6,6 +6,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
 )
 
@@ -28,45 +29,21 @@ var reasons = map[string]string{
 	"statement":           "the span is that of a database's statement, and no script runs statements",
 	"unwanted":            "the client asks that nothing of it be replayed (`repro.kind`)",
 	"unsafe_output":       "the recorded call could not be written safely",
-	"too_large":           "the recorded call would make the artefact too large",
+	"too_large":           "the recorded call would make the artifact too large",
 }
 
-// flagsOf has, for each kind, the flags without which its script refuses to
-// run. Capital letters stand for what its user knows and telemetry does not say.
-var flagsOf = map[failure.Kind]string{
-	failure.PythonCode:  " --allow-side-effects",
-	failure.GenAIChat:   " --base-url URL --allow-side-effects",
-	failure.TrainStep:   " --script FILE",
-	failure.HTTPRequest: " --base-url URL --allow-side-effects",
-}
-
-func flagsFor(f *failure.Failure, spec jsontree.Object) string {
-	flags := flagsOf[f.Kind]
-	if f.Call.Remote != nil {
-		flags += " --payload FILE"
+// flagsFor returns the flags without which the script refuses to run. Capital
+// letters stand for what its user knows and telemetry does not.
+func flagsFor(k *kind.Kind, spec jsontree.Object) string {
+	if k.Flags == nil {
+		return ""
 	}
-	if _, began := member(spec, "training").Lookup("repro.checkpoint.uri"); began && f.Kind == failure.TrainStep {
-		flags += " --checkpoint PATH"
-	}
-	if f.Kind == failure.HTTPRequest {
-		method := f.Call.Tree.Text("method")
-		if strings.HasPrefix(method, "<") {
-			method = "METHOD" // it was withheld
-		}
-		if method != "GET" && method != "HEAD" {
-			flags += " --allow-method " + method
-		}
-		if body, _ := f.Call.Tree.Lookup("body"); body == nil && (method == "POST" || method == "PUT" || method == "PATCH") {
-			flags += " --body FILE"
-		}
-	}
-	return flags
+	return k.Flags(spec)
 }
 
 // reportOf returns report.md, the text of an issue. It takes its values from
 // the redacted spec, and puts each into a fence that it cannot leave.
-func reportOf(f *failure.Failure, spec jsontree.Object, redactor *redact.Redactor) []byte {
-	expect := member(spec, "expect")
+func reportOf(f *failure.Failure, k *kind.Kind, spec jsontree.Object, redactor *redact.Redactor) []byte {
 	source := member(spec, "source")
 	var b strings.Builder
 	b.WriteString("# Reproduction of a failure\n\n")
@@ -79,48 +56,17 @@ func reportOf(f *failure.Failure, spec jsontree.Object, redactor *redact.Redacto
 			"messages were withheld, shapes, types and statistics were not. What the call needs\n" +
 			"is listed under *Withheld*, and `python3 repro.py --set PATH=VALUE` gives it.\n\n")
 	}
-	if f.Kind != failure.Context {
-		b.WriteString("## To reproduce\n\n```\npython3 repro.py --dry-run\npython3 repro.py" + flagsFor(f, spec) + "\n```\n\n" +
+	if k.Parts != nil {
+		b.WriteString("## To reproduce\n\n```\npython3 repro.py --dry-run\npython3 repro.py" + flagsFor(k, spec) + "\n```\n\n" +
+			"With `--plain` it prints the call alone, for a bug report, and makes none.\n" +
 			"Exit 1 means that the failure was reproduced, 0 that it was not, 4 that a gate\n" +
 			"refused the call, 5 that it cannot run here.\n\n")
 	} else {
 		fmt.Fprintf(&b, "Nothing can be replayed: %s.\n`python3 repro.py` shows what is known and exits 5.\n\n", reasons[string(f.Reason)])
 	}
 
-	b.WriteString("## Error\n\n")
-	fence(&b, "Type", expect.Text("type"))
-	fence(&b, "Message", expect.Text("message"))
-	fence(&b, "Message, what of it is the program's own", expect.Text("message_template"))
-	fence(&b, "Stack trace", redactor.Text("report.stack", f.Error.Stack))
-	if found := member(spec, "diagnosis"); found != nil {
-		b.WriteString("## What the message says\n\n")
-		fence(&b, "Read from it", string(jsontree.EncodeIndent(found)))
-	}
-	for _, section := range [...]struct{ title, key, about string }{
-		{"GPUs", "gpus", "As they were last read before the failure"},
-		{"Last steps", "steps", "The rank furthest behind first"},
-	} {
-		if lines, ok := spec.Lookup(section.key); ok {
-			b.WriteString("## " + section.title + "\n\n")
-			fence(&b, section.about, linesOf(lines))
-		}
-	}
-	if len(f.Ranks) > 0 {
-		b.WriteString("## Other ranks\n\n")
-		fence(&b, "The earliest first", string(jsontree.EncodeIndent(rankTrees(f.Ranks, redactor))))
-	}
-	if call, ok := spec.Lookup("payload"); ok && call != nil {
-		b.WriteString("## Call\n\n")
-		fence(&b, "Payload", string(jsontree.EncodeIndent(call)))
-	}
-	if ref := member(spec, "payload_ref"); ref != nil {
-		b.WriteString("## Call\n\nThe recorded call is not part of this artefact; the collector did not fetch it.\n\n")
-		fence(&b, "Where its client put it", string(jsontree.EncodeIndent(ref)))
-	}
-	if statement := member(spec, "statement"); statement != nil {
-		b.WriteString("## Statement\n\n" + byHand)
-		fence(&b, "What was sent to the database", string(jsontree.EncodeIndent(statement)))
-	}
+	reportError(&b, f, spec, redactor)
+	reportCall(&b, spec)
 	b.WriteString("## Where\n\n")
 	fence(&b, "Service", source.Text("service"))
 	fence(&b, "Span", source.Text("span"))
@@ -142,7 +88,50 @@ func reportOf(f *failure.Failure, spec jsontree.Object, redactor *redact.Redacto
 	return []byte(b.String())
 }
 
-// byHand says how a person runs a recorded statement.
+// reportError writes what went wrong and what was around it.
+func reportError(b *strings.Builder, f *failure.Failure, spec jsontree.Object, redactor *redact.Redactor) {
+	expect := member(spec, "expect")
+	b.WriteString("## Error\n\n")
+	fence(b, "Type", expect.Text("type"))
+	fence(b, "Message", expect.Text("message"))
+	fence(b, "Message, what of it is the program's own", expect.Text("message_template"))
+	fence(b, "Stack trace", redactor.Text("report.stack", f.Error.Stack))
+	if found := member(spec, "diagnosis"); found != nil {
+		b.WriteString("## What the message says\n\n")
+		fence(b, "Read from it", string(jsontree.EncodeIndent(found)))
+	}
+	for _, section := range [...]struct{ title, key, about string }{
+		{"GPUs", "gpus", "As they were last read before the failure"},
+		{"Last steps", "steps", "The rank furthest behind first"},
+	} {
+		if lines, ok := spec.Lookup(section.key); ok {
+			b.WriteString("## " + section.title + "\n\n")
+			fence(b, section.about, linesOf(lines))
+		}
+	}
+	if len(f.Ranks) > 0 {
+		b.WriteString("## Other ranks\n\n")
+		fence(b, "The earliest first", string(jsontree.EncodeIndent(rankTrees(f.Ranks, redactor))))
+	}
+}
+
+// reportCall writes what failed.
+func reportCall(b *strings.Builder, spec jsontree.Object) {
+	if call, ok := spec.Lookup("payload"); ok && call != nil {
+		b.WriteString("## Call\n\n")
+		fence(b, "Payload", string(jsontree.EncodeIndent(call)))
+	}
+	if ref := member(spec, "payload_ref"); ref != nil {
+		b.WriteString("## Call\n\nThe recorded call is not part of this artifact; the collector did not fetch it.\n\n")
+		fence(b, "Where its client put it", string(jsontree.EncodeIndent(ref)))
+	}
+	if statement := member(spec, "statement"); statement != nil {
+		b.WriteString("## Statement\n\n" + byHand)
+		fence(b, "What was sent to the database", string(jsontree.EncodeIndent(statement)))
+	}
+}
+
+// byHand is how a person runs a recorded statement.
 const byHand = "No script runs it. To run it by hand, read it first, connect to a copy of the database\n" +
 	"as a role that may only read, and put the statement between these two, so that it\n" +
 	"changes no rows (functions that it calls may do more than a transaction holds):\n\n" +

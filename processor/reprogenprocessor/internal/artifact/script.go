@@ -3,80 +3,61 @@ package artifact
 import (
 	"bytes"
 	"embed"
+	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
 )
 
 //go:embed script/*.py.tmpl
-var parts embed.FS
-
-// The parts that every script has, around those of its kind. The first has
-// the hole, which is inside the only string literal with three single quotes.
-var (
-	partsBefore = []string{"start", "output", "gates", "plan"}
-	partsAfter  = []string{"judging", "guard", "landlock", "child", "parent", "environment", "main"}
-)
-
-// partsOf lists the parts of each kind. A script holds no code that its kind
-// has no use for.
-var partsOf = map[failure.Kind][]string{
-	failure.PythonCall:  {"arguments", "tensors", "call"},
-	remoteCall:          {"arguments", "tensors", "call", "connect", "remote"},
-	failure.PythonCode:  {"code"},
-	failure.GenAIChat:   {"connect", "address", "chat"},
-	failure.TrainStep:   {"train"},
-	failure.HTTPRequest: {"connect", "address", "request"},
-	failure.Context:     {},
-}
-
-// remoteCall is a python_call whose payload lies somewhere else. Only the
-// template differs.
-const remoteCall failure.Kind = "python_call, remote"
-
-// templateOf returns the kind whose template a failure's script is made of.
-func templateOf(f *failure.Failure) failure.Kind {
-	if f.Call != nil && f.Call.Remote != nil {
-		return remoteCall
-	}
-	return f.Kind
-}
-
-// templates are the scripts of each kind, put together from their parts.
-var templates = func() map[failure.Kind][]byte {
-	whole := make(map[failure.Kind][]byte, len(partsOf))
-	for kind, own := range partsOf {
-		for _, name := range slices.Concat(partsBefore, own, partsAfter) {
-			part, err := parts.ReadFile("script/" + name + ".py.tmpl")
-			if err != nil {
-				panic(err) // a part was renamed in one of the two places
-			}
-			whole[kind] = append(whole[kind], part...)
-		}
-	}
-	return whole
-}()
+var files embed.FS
 
 var hole = []byte("@SPEC@")
 
-// renderScript puts the data into the template's hole and asserts that the
-// result is the template and data, and nothing else.
-func renderScript(kind failure.Kind, spec jsontree.Object, maxBytes int) ([]byte, error) {
-	before, after, ok := bytes.Cut(templates[kind], hole)
+// templateOf returns the script of a kind for a SPEC, with the hole for its data.
+func (b *Builder) templateOf(k *kind.Kind, spec jsontree.Object) []byte {
+	var script []byte
+	for _, name := range partsOf(k, spec) {
+		script = append(script, b.parts[name]...)
+	}
+	return script
+}
+
+// renderScript puts a failure's head and data into the hole, and asserts that
+// the result is the template with them, and nothing else.
+func (b *Builder) renderScript(f *failure.Failure, k *kind.Kind, spec jsontree.Object, maxBytes int) ([]byte, error) {
+	before, after, ok := bytes.Cut(b.templateOf(k, spec), hole)
 	if !ok {
-		return nil, ErrUnsafe
+		return nil, errUnsafe
 	}
-	data := jsontree.EncodeIndent(spec)
-	if len(before)+len(data)+len(after) > maxBytes {
-		// Deep nesting makes most of a file out of indentation.
-		data = jsontree.Encode(spec)
-	}
-	script := bytes.Join([][]byte{before, data, after}, nil)
+	script := bytes.Join([][]byte{before, []byte(headOf(f, k, spec)), {'\n'}, encodeLines(spec), after}, nil)
 	if err := checkScript(script, maxBytes); err != nil {
 		return nil, err
 	}
 	return script, nil
+}
+
+// encodeLines writes an object as JSON: short members together on a line, a
+// long one on a line of its own. The first line begins with the bracket.
+func encodeLines(o jsontree.Object) []byte {
+	b := []byte{'{'}
+	line := 0 // where the present line begins
+	for i, m := range o {
+		text := slices.Concat(jsontree.Encode(m.Key), []byte(": "), jsontree.EncodeSpaced(m.Value))
+		switch {
+		case i == 0:
+		case len(b)-line+len(text) < maxHeadColumns:
+			b = append(b, ", "...)
+		default:
+			b = append(b, ",\n"...)
+			line = len(b)
+		}
+		b = append(b, text...)
+	}
+	return append(b, '}')
 }
 
 // checkScript asserts what keeps data from becoming code: no byte outside
@@ -87,11 +68,68 @@ func checkScript(script []byte, maxBytes int) error {
 	}
 	for _, b := range script {
 		if b != '\n' && (b < 0x20 || b > 0x7E) {
-			return ErrUnsafe
+			return errUnsafe
 		}
 	}
 	if bytes.Count(script, []byte("'''")) != 2 {
-		return ErrUnsafe
+		return errUnsafe
 	}
 	return nil
+}
+
+// maxLine is the length up to which shortened joins two lines.
+const maxLine = 138
+
+var (
+	blockStart = regexp.MustCompile(`^ *(if|elif|else|for|while|try|except|finally|with|def)\b.*:$`)
+	compound   = regexp.MustCompile(`^ *(if|for|while|try|with|def|class|async)\b.*:`)
+)
+
+// shortened returns a part as scripts have it: without docstrings, blank lines
+// and comments that have a line of their own, and with a block of one line
+// behind the line that begins it. The first lines of a file are for people and
+// stay. The parts are written for who changes them; scripts are for who runs
+// them, and most of each is not read.
+func shortened(part string) []byte {
+	var out []string
+	inDocstring := false
+	indent := func(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
+	keep, part := cutHead(part)
+	for line := range strings.Lines(part) {
+		line = strings.TrimSuffix(line, "\n")
+		text := strings.TrimSpace(line)
+		switch {
+		case inDocstring:
+			inDocstring = !strings.HasSuffix(text, `"""`)
+		case strings.HasPrefix(text, `"""`):
+			inDocstring = len(text) < 6 || !strings.HasSuffix(text, `"""`)
+		case text != "" && !strings.HasPrefix(text, "#"):
+			out = append(out, line)
+		}
+	}
+	b := []byte(keep)
+	for i := 0; i < len(out); i++ {
+		line := out[i]
+		start, comment, _ := strings.Cut(line, "  #")
+		if i+1 < len(out) && blockStart.MatchString(start) && indent(out[i+1]) == indent(line)+4 && !compound.MatchString(out[i+1]) &&
+			len(line)+1+len(strings.TrimSpace(out[i+1])) <= maxLine && (i+2 == len(out) || indent(out[i+2]) <= indent(line)) {
+			i++
+			line = start + " " + strings.TrimSpace(out[i])
+			if comment != "" {
+				line += "  #" + comment
+			}
+		}
+		b = append(append(b, line...), '\n')
+	}
+	return b
+}
+
+// cutHead returns the lines for people at a file's beginning, and the rest.
+func cutHead(part string) (head, rest string) {
+	const end = "nothing of this failure."
+	if at := strings.Index(part, end); at >= 0 {
+		at += strings.IndexByte(part[at:], '\n') + 1
+		return part[:at], part[at:]
+	}
+	return "", part
 }

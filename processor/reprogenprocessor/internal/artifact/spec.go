@@ -1,11 +1,15 @@
 package artifact
 
 import (
+	"cmp"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
 )
@@ -15,7 +19,7 @@ const schema = jsontree.Number("1")
 
 // specOf returns what the script knows. All of it but the operator's gates is
 // redacted.
-func specOf(f *failure.Failure, gates Gates, redactor *redact.Redactor) jsontree.Object {
+func specOf(f *failure.Failure, k *kind.Kind, gates Gates, redactor *redact.Redactor) jsontree.Object {
 	first := len(redactor.Paths)
 	var call any
 	lossy := false
@@ -25,6 +29,7 @@ func specOf(f *failure.Failure, gates Gates, redactor *redact.Redactor) jsontree
 		}
 		lossy = f.Call.Lossy
 	}
+	called, _ := call.(jsontree.Object)
 	spec := jsontree.Of(
 		"schema", schema,
 		"kind", string(f.Kind),
@@ -35,17 +40,20 @@ func specOf(f *failure.Failure, gates Gates, redactor *redact.Redactor) jsontree
 		"source", redactor.Tree("source", sourceOf(f)),
 		"env", redactor.Tree("env", collect(f, isEnvironment)),
 		"training", redactor.Tree("training", collect(f, isTraining)),
-		"gates", gatesOf(f.Kind, gates),
+		"gates", gatesOf(k, called, gates),
 		"lossy", lossy,
 		"payload", call,
 	)
 	if f.Call != nil && f.Call.Remote != nil {
 		spec = append(spec, jsontree.Member{Key: "payload_ref", Value: redactor.Tree("payload_ref", refOf(f.Call.Remote))})
 	}
+	if seed := seedOf(k, member(spec, "training")); seed != nil {
+		spec = append(spec, jsontree.Member{Key: "seed", Value: seed})
+	}
 	if f.WithoutContent {
 		spec = append(spec, jsontree.Member{Key: "content", Value: "withheld"})
 	}
-	if statement := statementOf(f.Span.Attributes); statement != nil {
+	if statement := payload.StatementOf(f.Span.Attributes); statement != nil {
 		spec = append(spec, jsontree.Member{Key: "statement", Value: redactor.Tree("statement", statement)})
 	}
 	if found := diagnosisOf(f.Error); found != nil {
@@ -68,19 +76,47 @@ func specOf(f *failure.Failure, gates Gates, redactor *redact.Redactor) jsontree
 }
 
 // gatesOf returns the operator's permissions, those that the kind asks for.
-func gatesOf(kind failure.Kind, gates Gates) jsontree.Object {
-	out := jsontree.Of("allowed_modules", texts(gates.AllowedModules))
-	switch kind {
-	case failure.TrainStep:
-		out = append(out, jsontree.Member{Key: "allowed_commands", Value: texts(gates.AllowedCommands)})
-	case failure.GenAIChat, failure.HTTPRequest:
-		out = append(out, jsontree.Member{Key: "allowed_hosts", Value: texts(gates.AllowedHosts)})
+func gatesOf(k *kind.Kind, call jsontree.Object, gates Gates) jsontree.Object {
+	out := jsontree.Of("allowed_modules", texts(gates.AllowedModules), "narrow", narrowOf(call, gates.AllowedModules))
+	for _, gate := range k.Gates {
+		out = append(out, jsontree.Member{Key: string(gate), Value: texts(gates.Others[gate])})
 	}
 	return out
 }
 
+// narrowOf returns the packages of the call and of the entries that an entry
+// for the package opens. To a script, every other package is wide.
+func narrowOf(call jsontree.Object, entries []string) jsontree.Array {
+	narrow := jsontree.Array{}
+	called := []string{cmp.Or(call.Text("python_module"), call.Text("library"))}
+	for _, entry := range append(called, entries...) {
+		top, _, _ := strings.Cut(entry, ".")
+		top, _, _ = strings.Cut(top, ":")
+		if top != "" && isNarrow(top) && !slices.Contains(narrow, any(top)) {
+			narrow = append(narrow, top)
+		}
+	}
+	return narrow
+}
+
+// seedOf returns the recorded seed, where the kind and PyTorch take it, or nil.
+func seedOf(k *kind.Kind, training jsontree.Object) any {
+	seed, _ := training.Lookup("repro.seed")
+	number, ok := seed.(jsontree.Number)
+	if !ok || !k.TakesSeed {
+		return nil
+	}
+	if _, err := strconv.ParseInt(string(number), 10, 64); err == nil {
+		return number
+	}
+	if _, err := strconv.ParseUint(string(number), 10, 64); err == nil {
+		return number
+	}
+	return nil
+}
+
 // refOf says where a payload lies. Its hash is what it is known by there; no
-// part of the payload is in the artefact.
+// part of the payload is in the artifact.
 func refOf(r *payload.Remote) jsontree.Object {
 	ref := jsontree.Of("uri", r.URI, "sha256", r.SHA256)
 	if r.Size >= 0 {

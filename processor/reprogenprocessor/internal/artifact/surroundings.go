@@ -2,6 +2,7 @@ package artifact
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,7 +19,7 @@ const (
 	maxStepsKept   = 512
 )
 
-// gpuLines tells of each GPU in a line.
+// gpuLines has a line for each GPU.
 func gpuLines(gpus []gpustate.GPU) jsontree.Array {
 	out := jsontree.Array{}
 	for i := range gpus {
@@ -54,6 +55,9 @@ func gpuLine(g *gpustate.GPU) string {
 	}
 	if len(g.Throttled) > 0 {
 		b.WriteString(", clocks held down by " + strings.Join(g.Throttled, ", "))
+	}
+	if len(g.Uses) > 0 && !slices.ContainsFunc(g.Uses, func(u gpustate.Use) bool { return u.Run != "" }) {
+		b.WriteString("; no workload is joined to a run")
 	}
 	for i := range g.Uses {
 		u := &g.Uses[i]
@@ -160,7 +164,7 @@ func appendRatio(o jsontree.Object, key string, v float64) jsontree.Object {
 	return append(o, jsontree.Member{Key: key, Value: jsontree.Float(v)})
 }
 
-// stepLines tells of the ranks' last steps, and what they mean.
+// stepLines has the ranks' last steps, and what they mean.
 func stepLines(f *failure.Failure) jsontree.Array {
 	out := jsontree.Array{}
 	if reading := progress.Reading(f.Steps, f.WorldSize); reading != "" {

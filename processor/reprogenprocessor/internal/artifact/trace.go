@@ -6,7 +6,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
 )
 
-// BuildTrace makes trace.json alone, for an artefact of whose trace more has
+// BuildTrace makes trace.json alone, for an artifact of whose trace more has
 // arrived, and lists what was withheld.
 func BuildTrace(f *failure.Failure) ([]byte, []redact.Path) {
 	var redactor redact.Redactor

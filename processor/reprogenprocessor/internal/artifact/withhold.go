@@ -6,19 +6,24 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/content"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/gpustate"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
 )
 
 // WithoutContent returns a copy of the failure in which shapes, types,
 // statistics, names of code and ids are left, and nothing of what the program
 // worked on.
-func WithoutContent(f *failure.Failure) *failure.Failure {
+func WithoutContent(f *failure.Failure, k *kind.Kind) *failure.Failure {
 	out := *f
 	out.WithoutContent = true
 	out.Service = content.Word(f.Service)
 	if f.Call != nil {
 		call := *f.Call
-		call.Tree, out.Withheld = content.Call(string(f.Kind), f.Call.Tree)
+		withhold := content.Tree
+		if k.WithoutContent != nil {
+			withhold = k.WithoutContent
+		}
+		call.Tree, out.Withheld = withhold(f.Call.Tree)
 		call.Module, call.Function = content.TypeName(f.Call.Module), content.TypeName(f.Call.Function)
 		if call.Remote != nil {
 			call.Remote = &payload.Remote{URI: content.Mark, Size: call.Remote.Size}

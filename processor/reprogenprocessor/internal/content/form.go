@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 )
 
@@ -24,6 +25,9 @@ var (
 	path     = regexp.MustCompile(`^[A-Za-z0-9_./<>-]{1,200}$`)
 	keyForm  = regexp.MustCompile(`^[A-Za-z0-9_.:/-]{1,64}$`)
 )
+
+// IsIdentifier reports whether a text has the form of a name in Python.
+func IsIdentifier(text string) bool { return identifier.MatchString(text) }
 
 // TypeName returns the name of a class, or "" if the text is none.
 func TypeName(text string) string {
@@ -81,8 +85,8 @@ var operations = func() map[string]bool {
 	return words
 }()
 
-// SpanName returns what of a span's name says which operation it is: one word,
-// or an operation and a name. Otherwise instrumentations put addresses and
+// SpanName returns the part of a span's name that is its operation: one word, or
+// an operation and a name. Otherwise instrumentations put addresses and
 // statements there.
 func SpanName(name string) string {
 	words := strings.Fields(name)
@@ -101,12 +105,12 @@ func SpanName(name string) string {
 	return words[0] + " " + Mark
 }
 
-// variantPart is a piece of what tells variants apart: a tensor's form, a
+// variantPart is a part of a variant's text: a tensor's form, a
 // device's class, a framework's version.
 var variantPart = regexp.MustCompile(`^(?:(?:torch\.)?(?:bfloat|float|u?int|complex|bool)[0-9a-z_]{0,12}\[[0-9., ]*\](?:@(?:cpu|cuda|mps|xpu))?|cpu|cuda|mps|xpu|` +
-	`(?:torch|numpy|jax|tensorflow|transformers|vllm) [0-9][0-9A-Za-z.+]{0,20})$`)
+	`(?:` + strings.Join(mlattr.Frameworks(), "|") + `) [0-9][0-9A-Za-z.+]{0,20})$`)
 
-// Variant returns what of the text of a variant is made of such pieces.
+// Variant returns the parts of a variant's text that have such a form.
 func Variant(text string) string {
 	var pieces []string
 	depth, from := 0, 0
@@ -144,7 +148,15 @@ func Attributes(in jsontree.Object) jsontree.Object {
 
 // namesError has the keys whose value is an error's class, a word of HTTP's or
 // gRPC's for it, or what a program put there instead.
-var namesError = map[string]bool{"error.type": true, "exception.type": true, "snakepit.grpc.error_kind": true}
+var namesError = setOf(append([]string{mlattr.ErrorType, "exception.type"}, mlattr.Calls().ErrorType...))
+
+func setOf(keys []string) map[string]bool {
+	set := make(map[string]bool, len(keys))
+	for _, key := range keys {
+		set[key] = true
+	}
+	return set
+}
 
 func isErrorType(v any) bool {
 	text, ok := v.(string)
@@ -181,8 +193,8 @@ func single(v any) bool {
 	return false
 }
 
-// describes reports whether the value of an attribute says where and how
-// something ran, and not on what.
+// describes reports whether the value of an attribute is about where and how
+// something ran, and not about its data.
 func describes(key string) bool {
 	if describing[key] {
 		return true
@@ -200,25 +212,18 @@ var describingPrefixes = []string{
 	"gen_ai.usage.", "repro.gpu.", "repro.artifact.",
 }
 
-var describing = func() map[string]bool {
-	keys := make(map[string]bool)
-	for key := range strings.FieldsSeq(`
+var describing = setOf(append(strings.Fields(`
 		process.pid host.name host.id host.arch os.type container.id vcs.ref.head.revision vcs.ref.head.name
 		deployment.environment deployment.environment.name
-		error.type exception.type exception.escaped snakepit.grpc.error_kind
+		error.type exception.type exception.escaped
 		code.function.name code.namespace code.function code.lineno code.line.number thread.id
-		library python_module function call_type snakepit.library snakepit.python_module snakepit.function snakepit.call_type
+		library python_module function call_type
 		http.request.method http.response.status_code server.port network.protocol.name network.protocol.version
 		rpc.system rpc.service rpc.method rpc.grpc.status_code db.system db.system.name db.operation.name messaging.system
 		gen_ai.operation.name gen_ai.provider.name gen_ai.system gen_ai.request.model gen_ai.response.model
 		gen_ai.request.temperature gen_ai.request.top_p gen_ai.request.max_tokens gen_ai.request.seed gen_ai.request.choice.count
-		openinference.span.kind llm.model_name input.mime_type output.mime_type
+		input.mime_type output.mime_type
 		repro.schema repro.kind repro.seed repro.trigger repro.device repro.autocast repro.deterministic repro.rank
 		repro.world_size repro.epoch repro.step repro.packages
-		snakepit.correlation_id correlation_id snakepit.session_id snakepit.request_id snakepit.pool snakepit.worker.id
-		snakepit.worker.pid snakepit.grpc.status snakepit.grpc.duration_ms snakepit.timeout_ms snakepit.tool snakepit.command
-		epoch step rank global_rank local_rank world_size batch_size loss learning_rate`) {
-		keys[key] = true
-	}
-	return keys
-}()
+		correlation_id
+		epoch step rank global_rank local_rank world_size batch_size loss learning_rate`), mlattr.PlainKeys()...))

@@ -1,4 +1,4 @@
-// Package content tells what describes a failure from what a program worked
+// Package content separates what describes a failure from what a program worked
 // on: shapes, types, names of code and numbers of the training on one side,
 // values that people or programs wrote on the other. It decides by what it
 // knows; everything else is content.

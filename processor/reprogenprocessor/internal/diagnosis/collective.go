@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// Collective is what PyTorch's watchdog says about a collective operation
-// that did not end. What it does not say is -1.
+// Collective has the numbers of PyTorch's watchdog about a collective operation
+// that did not end. -1 is unknown.
 type Collective struct {
 	// Backend is the library, such as "NCCL".
 	Backend string

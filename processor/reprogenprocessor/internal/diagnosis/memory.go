@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Memory is what a message about memory that ran out says, in bytes. What it
-// does not say is -1.
+// Memory has the numbers of a message about memory that ran out, in bytes. -1 is
+// unknown.
 type Memory struct {
 	// Device is where the memory is: "cuda:0", "cpu", or "" where unsaid.
 	Device string
@@ -81,8 +81,7 @@ func OutOfMemory(message string) (Memory, bool) {
 	return m, true
 }
 
-// Reading says in words what the numbers mean, or is "" where they do not
-// tell.
+// Reading returns what the numbers mean, in words, or "".
 func (m Memory) Reading() string {
 	switch {
 	case m.Requested < 0:

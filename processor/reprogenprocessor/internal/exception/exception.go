@@ -1,12 +1,16 @@
-// Package exception reads what programs say about their exceptions, and takes
-// away what others wrapped around them.
+// Package exception reads the exceptions that programs report, and removes what
+// frameworks wrapped around them.
 package exception
 
-import "strings"
+import (
+	"strings"
 
-// Exception is what a program says about one.
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+// Exception is an exception as a program reports it.
 type Exception struct {
-	// Type is the class as it was named, with its module where that was said,
+	// Type is the class as it was named, with its module where that was sent,
 	// or "".
 	Type string
 	// Message is the text without the class, or "".
@@ -15,23 +19,23 @@ type Exception struct {
 	Stack string
 }
 
-// maxWrappers bounds how often a wrapper is taken away.
+// maxWrappers bounds how many wrappers are removed.
 const maxWrappers = 4
 
 // Unwrap returns the exception that a program raised, where e is what a
-// framework made of it: Ray's RayTaskError(X), or Elixir's print of Snakepit's
-// errors. It strips terminal colours, and the class from the beginning of the
-// message, where Python's own way to print an exception has put it.
+// framework made of it: Ray's RayTaskError(X), or a client's own print of an
+// error. It strips terminal colours, and the class from the beginning of the
+// message, where Python prints it.
 func Unwrap(e Exception) Exception {
 	e.Message = stripColours(e.Message)
 	if e.Type == "" {
-		if inner, ok := snakepit(e.Message); ok {
-			return inner
+		if inner, ok := mlattr.ReadPrintedError(e.Message); ok {
+			return Exception(inner)
 		}
 	}
 	e = splitMessage(e)
 	for range maxWrappers {
-		inner, ok := ray(e)
+		inner, ok := unwrapRay(e)
 		if !ok {
 			break
 		}
@@ -39,10 +43,6 @@ func Unwrap(e Exception) Exception {
 	}
 	return e
 }
-
-// Name returns the class without its module: two clients name one exception
-// with it and without.
-func Name(class string) string { return class[strings.LastIndexByte(class, '.')+1:] }
 
 // splitMessage takes a class from the beginning of the message: one that is
 // the type, or, where no type is known, what looks like a class.
@@ -59,7 +59,7 @@ func splitMessage(e Exception) Exception {
 	}
 	if e.Type == "" && isClass(class) {
 		e.Type = class
-	} else if e.Type == "" || Name(class) != Name(e.Type) {
+	} else if e.Type == "" || mlattr.ClassName(class) != mlattr.ClassName(e.Type) {
 		return e
 	}
 	e.Message = strings.TrimPrefix(rest, " ")

@@ -1,19 +1,19 @@
 package exception
 
-import "strings"
+import (
+	"strings"
 
-const (
-	rayTaskError = "RayTaskError("
-	header       = "Traceback (most recent call last)"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-// ray takes one RayTaskError(X) away. Ray raises it where a task's result is
+const header = "Traceback (most recent call last)"
+
+// unwrapRay removes one RayTaskError(X). Ray raises it where a task's result is
 // asked for; its message is the traceback of the process that the task ran
 // in. That begins with a line about the process and ends with X's own message.
-func ray(e Exception) (Exception, bool) {
-	_, class, ok := strings.Cut(e.Type, rayTaskError)
-	class, closed := strings.CutSuffix(class, ")")
-	if !ok || !closed || class == "" {
+func unwrapRay(e Exception) (Exception, bool) {
+	class, wrapped := mlattr.UnwrapRay(e.Type)
+	if !wrapped {
 		return e, false
 	}
 	var (
@@ -27,7 +27,7 @@ func ray(e Exception) (Exception, bool) {
 		switch {
 		case strings.Contains(text, "ray::") && strings.Contains(text, "(pid="):
 			frames, raised = at+len(line), -1
-		case isDotted(named) && Name(named) == Name(class):
+		case isDotted(named) && mlattr.ClassName(named) == mlattr.ClassName(class):
 			raised = at
 		}
 		at += len(line)

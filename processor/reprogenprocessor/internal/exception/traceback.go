@@ -1,6 +1,14 @@
 package exception
 
-import "strings"
+import (
+	"strings"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/snapshot"
+)
 
 // FromTraceback reads a Python traceback that stands somewhere in a text, as
 // Python and IPython print it. The exception is the last one of a chain: the
@@ -34,4 +42,20 @@ func FromTraceback(text string) (Exception, bool) {
 		Message: strings.TrimSpace(message),
 		Stack:   strings.TrimRight(stack, "\n"),
 	}, true
+}
+
+// outputKeys have what a code executor printed.
+var outputKeys = mlattr.Calls().Output
+
+// Printed reads the traceback that a code executor returned as the
+// code's output.
+func Printed(attributes pcommon.Map) (Exception, bool) {
+	for _, k := range outputKeys {
+		if text := attr.Text(attributes, k); text != "" {
+			if e, ok := FromTraceback(snapshot.New().Text(text, snapshot.MaxStack)); ok {
+				return e, true
+			}
+		}
+	}
+	return Exception{}, false
 }

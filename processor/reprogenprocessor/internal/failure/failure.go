@@ -5,6 +5,8 @@ package failure
 import (
 	"time"
 
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/content"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fairness"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fingerprint"
@@ -14,7 +16,13 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/progress"
 )
 
-// Kind says what an artefact can do.
+// SpanKey identifies a span.
+type SpanKey struct {
+	Trace pcommon.TraceID
+	Span  pcommon.SpanID
+}
+
+// Kind is what an artifact replays.
 type Kind string
 
 // The kinds.
@@ -33,7 +41,7 @@ const (
 	Context Kind = "context"
 )
 
-// Failure is everything that an artefact is made of. It is not changed after
+// Failure is everything that an artifact is made of. It is not changed after
 // it was queued.
 type Failure struct {
 	// Kind is what can be replayed.
@@ -42,7 +50,7 @@ type Failure struct {
 	Reason payload.Reason
 	// Service is the resource's service.name.
 	Service string
-	// SentBy is that service of the one who sent it.
+	// SentBy is the service of the sender.
 	SentBy fairness.Origin
 	// Error is what went wrong.
 	Error Error
@@ -57,8 +65,8 @@ type Failure struct {
 	Weight int
 	// SeenAt is the collector's time.
 	SeenAt time.Time
-	// Variant tells the failure from others of its group: shapes, dtypes, the
-	// class of the device and the framework's version.
+	// Variant is the failure's variant in its group: shapes, dtypes, the class of
+	// the device and the framework's version.
 	Variant Variant
 
 	// Resource is the resource's attributes.
@@ -78,7 +86,7 @@ type Failure struct {
 	// PayloadFrom is the span that carries the call, where that is one of
 	// another trace, or nil.
 	PayloadFrom *Origin
-	// Around says which GPUs concern the failure; its Limit is 0 where none
+	// Around selects the GPUs that concern the failure. Its Limit is 0 if none
 	// does.
 	Around gpustate.Query
 	// GPUs are these as they were then, the process's own first.
@@ -89,15 +97,16 @@ type Failure struct {
 	// WorldSize is the number of ranks that the run has, or 0.
 	WorldSize int
 
-	// WithoutContent says that content was withheld: what a program worked on,
-	// and what people wrote.
+	// WithoutContent reports whether content was withheld: what a program worked
+	// on, and what people wrote.
 	WithoutContent bool
 	// Withheld lists where in Call that was.
 	Withheld []content.Withheld
 
-	// Rank is the rank of the process in its job, or "".
-	Rank string
-	// Ranks are the failures of the job's other ranks at that time, the
+	// Run and Rank are the run that the process is part of and its rank there, or
+	// "".
+	Run, Rank string
+	// Ranks are the failures of the run's other ranks at that time, the
 	// earliest first.
 	Ranks []Rank
 }
@@ -144,12 +153,11 @@ type Error struct {
 	// Template is what of the text is the program's own, where the text itself
 	// is withheld, or "".
 	Template string
-	// Findings is what the text says in numbers, where the text is withheld,
-	// or nil.
+	// Findings are the numbers of the text, where the text is withheld, or nil.
 	Findings jsontree.Object
 	// Stack is the stack trace, or "".
 	Stack string
-	// Cause is what Stack says.
+	// Cause is the root cause that Stack shows.
 	Cause fingerprint.Cause
 }
 

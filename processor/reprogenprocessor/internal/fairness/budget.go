@@ -2,18 +2,17 @@ package fairness
 
 import "time"
 
-// nothing is a use that is too small to count.
-const nothing = 0.01
+// negligible is a use that is too small to count.
+const negligible = 0.01
 
-// Budget is an amount that refills over time, such as artefacts a minute. What
-// a claim may use depends on what it leaves free, so that one who comes later
-// finds something, and nobody is limited while nobody else wants any. It is not
-// safe for concurrent use.
+// Budget is an amount that refills over time, such as artifacts a minute. What
+// a claim may use depends on what it leaves free: later claims find something, and a
+// single one is hardly limited. It is not safe for concurrent use.
 type Budget struct {
 	size, perSecond float64
 	at              time.Time
-	// total is what is in use, and used who uses it, in units of scale: what
-	// refills is taken from all in proportion.
+	// total is what is in use, and used the use of each node, in units of scale:
+	// what refills is taken from all in proportion.
 	total, scale float64
 	used         map[node]float64
 	pruneAt      int
@@ -70,7 +69,7 @@ func (b *Budget) free(c Claim, left float64, usedBy func(node) float64) float64 
 		}
 		used := usedBy(nodeOf(c.Path, depth))
 		share := (factor*left - used) / (1 + factor)
-		if used < nothing {
+		if used < negligible {
 			share = max(share, min(left, 1))
 		}
 		left = share
@@ -85,7 +84,7 @@ func (b *Budget) refill(now time.Time) {
 		return
 	}
 	left := b.total - min(passed*b.perSecond, b.total)
-	if left < nothing {
+	if left < negligible {
 		b.total, b.scale = 0, 1
 		clear(b.used)
 		return
@@ -97,10 +96,10 @@ func (b *Budget) refill(now time.Time) {
 	}
 }
 
-// prune forgets who uses nothing any more.
+// prune forgets the nodes that use nothing.
 func (b *Budget) prune() {
 	for n, used := range b.used {
-		if used *= b.scale; used < nothing {
+		if used *= b.scale; used < negligible {
 			delete(b.used, n)
 		} else {
 			b.used[n] = used

@@ -19,7 +19,7 @@ func from(address string) Sender {
 }
 
 // lives notes that services succeed for an hour.
-func lives(t *Standings, origins ...Origin) {
+func lives(t *History, origins ...Origin) {
 	for i := range establishedAfter {
 		for _, o := range origins {
 			t.Succeeded(o, start.Add(time.Duration(i)*period))
@@ -54,26 +54,26 @@ func TestSenderOf(t *testing.T) {
 // one span an hour ago.
 func TestEstablished(t *testing.T) {
 	o := OriginOf(from("192.0.2.1"), "s")
-	s := NewStandings()
+	s := NewHistory()
 	for i := range establishedAfter - 1 {
 		for range 3 {
 			s.Succeeded(o, start.Add(time.Duration(i)*period))
 		}
-		assert.False(t, s.Established(o))
+		assert.False(t, isEstablished(s, o))
 	}
 	s.Succeeded(o, start.Add(30*24*time.Hour))
-	assert.True(t, s.Established(o))
-	assert.False(t, s.Established(OriginOf(from("192.0.2.2"), "s")), "the same name from elsewhere")
+	assert.True(t, isEstablished(s, o))
+	assert.False(t, isEstablished(s, OriginOf(from("192.0.2.2"), "s")), "the same name from elsewhere")
 	s.Succeeded(o, start)
-	assert.True(t, s.Established(o), "a clock that goes back takes nothing")
+	assert.True(t, isEstablished(s, o), "a clock that goes back takes nothing")
 }
 
-// TestStandingsAreBounded: invented names take no room from those that are
+// TestHistoryAreBounded: invented names take no room from those that are
 // established, nor from others that come to stay.
-func TestStandingsAreBounded(t *testing.T) {
+func TestHistoryAreBounded(t *testing.T) {
 	for name, attacker := range map[string]string{"from elsewhere": "192.0.2.66", "over the same connection": "192.0.2.1"} {
 		t.Run(name, func(t *testing.T) {
-			s := NewStandings()
+			s := NewHistory()
 			old, young := OriginOf(from("192.0.2.1"), "old"), OriginOf(from("192.0.2.1"), "young")
 			lives(s, old)
 			n := 0
@@ -87,23 +87,23 @@ func TestStandingsAreBounded(t *testing.T) {
 				}
 			}
 			assert.LessOrEqual(t, len(s.services), maxServices)
-			assert.True(t, s.Established(old))
-			assert.True(t, s.Established(young))
+			assert.True(t, isEstablished(s, old))
+			assert.True(t, isEstablished(s, young))
 		})
 	}
 	t.Run("all of them established", func(t *testing.T) {
-		s := NewStandings()
+		s := NewHistory()
 		old := OriginOf(from("192.0.2.1"), "old")
 		lives(s, old)
 		for n := range 2 * maxServices {
 			lives(s, OriginOf(from("192.0.2.66"), fmt.Sprint("patient", n)))
 		}
 		assert.LessOrEqual(t, len(s.services), maxServices)
-		assert.True(t, s.Established(old))
+		assert.True(t, isEstablished(s, old))
 		services, established := 0, 0
 		for _, sender := range s.senders {
 			services += sender.services
-			if sender.standing.established() {
+			if sender.record.established() {
 				established++
 			}
 		}
@@ -111,7 +111,7 @@ func TestStandingsAreBounded(t *testing.T) {
 		assert.Equal(t, established, s.established)
 	})
 	t.Run("of many senders", func(t *testing.T) {
-		s := NewStandings()
+		s := NewHistory()
 		for n := range 3 * maxServices {
 			s.Succeeded(OriginOf(Sender(n), "s"), start)
 		}
@@ -181,13 +181,13 @@ func takeAll(b *Budget, c Claim, now time.Time) (n int) {
 func TestBudget(t *testing.T) {
 	a, z := from("192.0.2.1"), from("192.0.2.66")
 	t.Run("one service has half, and the rest is left", func(t *testing.T) {
-		s, b := NewStandings(), NewBudget(20, 10)
+		s, b := NewHistory(), NewBudget(20, 10)
 		assert.Equal(t, 10, takeAll(b, s.Claim(OriginOf(a, "x")), start))
 		assert.Positive(t, takeAll(b, s.Claim(OriginOf(a, "y")), start))
 		assert.Positive(t, takeAll(b, s.Claim(OriginOf(z, "x")), start))
 	})
 	t.Run("new ones leave half to those that are established", func(t *testing.T) {
-		s, b := NewStandings(), NewBudget(20, 10)
+		s, b := NewHistory(), NewBudget(20, 10)
 		old := OriginOf(a, "old")
 		lives(s, old)
 		taken := 0
@@ -198,7 +198,7 @@ func TestBudget(t *testing.T) {
 		assert.Equal(t, 5, takeAll(b, s.Claim(old), start))
 	})
 	t.Run("names are no more than one name", func(t *testing.T) {
-		s, b := NewStandings(), NewBudget(20, 10)
+		s, b := NewHistory(), NewBudget(20, 10)
 		old := OriginOf(a, "old")
 		lives(s, old)
 		taken := 0
@@ -209,7 +209,7 @@ func TestBudget(t *testing.T) {
 		assert.Positive(t, takeAll(b, s.Claim(old), start))
 	})
 	t.Run("a lone service has the whole rate", func(t *testing.T) {
-		s, b := NewStandings(), NewBudget(20, 10)
+		s, b := NewHistory(), NewBudget(20, 10)
 		c := s.Claim(OriginOf(a, "x"))
 		takeAll(b, c, start)
 		taken := 0
@@ -219,7 +219,7 @@ func TestBudget(t *testing.T) {
 		assert.InDelta(t, 600, taken, 2)
 	})
 	t.Run("of two, each has the same", func(t *testing.T) {
-		s, b := NewStandings(), NewBudget(20, 60)
+		s, b := NewHistory(), NewBudget(20, 60)
 		var taken [2]int
 		for i := range 3600 {
 			now := start.Add(time.Duration(i) * time.Second)
@@ -231,7 +231,7 @@ func TestBudget(t *testing.T) {
 		assert.InEpsilon(t, taken[0], taken[1], 0.2)
 	})
 	t.Run("what is of little use leaves half", func(t *testing.T) {
-		s, b := NewStandings(), NewBudget(20, 10)
+		s, b := NewHistory(), NewBudget(20, 10)
 		c := s.Claim(OriginOf(a, "x"))
 		n := 0
 		for b.Take(c, false, start) {
@@ -241,17 +241,19 @@ func TestBudget(t *testing.T) {
 		assert.True(t, b.Take(c, true, start))
 	})
 	t.Run("it is bounded", func(t *testing.T) {
-		s, b := NewStandings(), NewBudget(1000, 60_000)
+		s, b := NewHistory(), NewBudget(1000, 60_000)
 		for i := range 100_000 {
 			b.Take(s.Claim(OriginOf(Sender(i), "x")), true, start.Add(time.Duration(i)*time.Millisecond))
 		}
 		assert.LessOrEqual(t, len(b.used), 10_000)
 	})
 	t.Run("time that goes back gives nothing", func(t *testing.T) {
-		s, b := NewStandings(), NewBudget(2, 1)
+		s, b := NewHistory(), NewBudget(2, 1)
 		c := s.Claim(OriginOf(a, "x"))
 		assert.True(t, b.Take(c, true, start))
 		assert.False(t, b.Take(c, true, start.Add(-time.Hour)))
 		assert.True(t, b.Take(c, true, start.Add(time.Hour)))
 	})
 }
+
+func isEstablished(h *History, o Origin) bool { return h.Path(o) == EstablishedPath(o) }

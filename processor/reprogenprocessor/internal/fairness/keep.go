@@ -12,8 +12,8 @@ type Item struct {
 }
 
 // Keep reports which of the items may stay where all of them together may
-// weigh limit. Those who are side by side in the paths get equal shares, and
-// what one does not need goes to the others. Within one path the items that
+// weigh limit. Branches of one node get equal shares, and what one
+// does not need goes to the others. Within one path the items that
 // come first stay.
 func Keep(items []Item, limit int64) []bool {
 	kept := make([]bool, len(items))

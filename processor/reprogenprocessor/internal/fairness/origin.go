@@ -1,5 +1,5 @@
-// Package fairness divides what is limited among those who send telemetry.
-// It relies on what a sender cannot invent for free: the connection or its
+// Package fairness divides what is limited among the senders of telemetry. It
+// relies on what a sender cannot invent for free: the connection or its
 // authentication, and how long a service has been sending spans that succeed.
 package fairness
 

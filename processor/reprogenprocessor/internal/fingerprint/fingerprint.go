@@ -18,7 +18,7 @@ const version = "1"
 type Parts struct {
 	// Service is the name of the program that failed.
 	Service string
-	// Kind is the kind of artefact.
+	// Kind is the kind of artifact.
 	Kind string
 	// Type is the class of the root cause.
 	Type string
@@ -31,8 +31,8 @@ type Parts struct {
 	Status int64
 	// Frames are the application's frames, the innermost first.
 	Frames []Frame
-	// MessageTemplate is the message's template, or "" where the frames say
-	// enough.
+	// MessageTemplate is the message's template, or "" where the frames
+	// suffice.
 	MessageTemplate string
 	// Override is what the client calls the failure. It replaces all but
 	// Service.

@@ -17,16 +17,16 @@ const (
 	maxShape       = 8
 )
 
-// Form is what tells the variants of one defect apart.
+// Form is what differs between the variants of one defect.
 type Form struct {
 	// Call is the recorded call, or nil. Its tensors have shape, dtype and
 	// device.
 	Call jsontree.Object
-	// Device is where the client said that it computed: cuda:1 is cuda.
+	// Device is the client's device; cuda:1 counts as cuda.
 	Device string
 	// Framework names the frameworks' versions.
 	Framework []string
-	// Message is the error's text: the shapes in it tell variants apart too.
+	// Message is the error's text. The shapes in it count.
 	Message string
 }
 

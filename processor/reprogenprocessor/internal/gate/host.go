@@ -1,3 +1,6 @@
+// Package gate holds the rules about what a script may reach that several kinds
+// share, as far as they are decided before a script exists. The script itself
+// enforces them.
 package gate
 
 import (
@@ -10,8 +13,8 @@ import (
 
 var hostForm = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9_-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9_-]*[A-Za-z0-9])?)*$`)
 
-// CheckHost returns an error that says what is allowed if entry is no valid
-// entry of allowed_hosts.
+// CheckHost returns an error if entry is not a valid entry of allowed_hosts. The
+// error shows the valid forms.
 func CheckHost(entry string) error {
 	host, port, hasPort := entry, "", false
 	if end := strings.LastIndexByte(entry, ':'); end > strings.LastIndexByte(entry, ']') {

@@ -1,6 +1,5 @@
-// Package gpustate remembers how GPUs were in the last moments, so that a
-// failure can be told together with the GPU that it happened on. It knows
-// nothing of pdata.
+// Package gpustate remembers the last readings of GPUs, so that a failure can be
+// shown with the GPU that it happened on. It knows nothing of pdata.
 package gpustate
 
 import (
@@ -13,7 +12,7 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
-// The bounds of a State. What was heard of least recently makes room.
+// The bounds of a State. The least recently read GPU makes room.
 const (
 	maxGPUs      = 1024
 	maxReadings  = 6
@@ -23,14 +22,14 @@ const (
 	maxText      = 128
 	// maxBytes is what all readings take together.
 	maxBytes = 16 << 20
-	// maxAge is how old a reading may be to say something about a failure.
+	// maxAge is how old a reading may be to be shown with a failure.
 	maxAge = 10 * time.Minute
 )
 
-// Unknown is a quantity that was not told.
+// Unknown is a quantity that was not read.
 const Unknown = -1
 
-// Quantity is what a Point tells.
+// Quantity is what a Point measures.
 type Quantity int
 
 // The quantities.
@@ -58,22 +57,25 @@ type Point struct {
 	Replayed bool
 }
 
-// Workload is what has a part of a GPU.
+// Workload is what uses a GPU.
 type Workload struct {
-	Run, Rank, Service, Job string
-	Namespace, Pod, User    string
+	// Run is the run that the workload belongs to, or "". Join names the rule by
+	// which ml_enrich joined the two; it is "" where the workload names its run.
+	Run, Join            string
+	Rank, Service, Job   string
+	Namespace, Pod, User string
 	// PID is 0 for all processes of the workload together.
 	PID int64
 }
 
 func (w *Workload) texts() []*string {
-	return []*string{&w.Run, &w.Rank, &w.Service, &w.Job, &w.Namespace, &w.Pod, &w.User}
+	return []*string{&w.Run, &w.Join, &w.Rank, &w.Service, &w.Job, &w.Namespace, &w.Pod, &w.User}
 }
 
 // Use is a workload with what it has.
 type Use struct {
 	Workload
-	// Memory is in bytes, and Utilization 0 to 1; Unknown where untold.
+	// Memory is in bytes, and Utilization 0 to 1; Unknown where not read.
 	Memory      int64
 	Utilization float64
 }
@@ -82,7 +84,7 @@ type Use struct {
 type Reading struct {
 	At time.Time
 	// Used and Limit are bytes of memory, Utilization is 0 to 1; Unknown where
-	// untold.
+	// not read.
 	Used, Limit int64
 	Utilization float64
 	// Throttled names what held the clocks down.
@@ -282,10 +284,9 @@ func bytesOf(v float64) int64 {
 	return int64(v)
 }
 
-// Query says which GPUs concern a failure.
+// Query selects the GPUs that concern a failure.
 type Query struct {
-	Host, Run, Rank, Service string
-	PID                      int64
+	Host, Run, Rank string
 	// At is when it failed.
 	At time.Time
 	// Whole asks for all GPUs of the run, whichever rank is on them.
@@ -299,8 +300,9 @@ type GPU struct {
 	Host, ID string
 	Index    int64
 	Replayed bool
-	// Own says by what the GPU is known to be the failed process's: "process",
-	// "rank" or "service", or is "".
+	// Own is the rule by which the GPU is known to be the failed process's: the
+	// workload's Join, or "run" where the workload names its run. It is "" where
+	// neither is known.
 	Own string
 	Reading
 	XIDs []XID
@@ -326,7 +328,7 @@ func (s *State) At(q Query) []GPU {
 		r := g.before(q.At)
 		own, ofRun := "", false
 		if r != nil {
-			own, ofRun = q.own(g, r)
+			own, ofRun = q.own(r)
 		}
 		if own == "" && (q.Host == "" || g.host != q.Host) && (!q.Whole || !ofRun) {
 			continue
@@ -345,51 +347,45 @@ func (s *State) At(q Query) []GPU {
 		out = append(out, found)
 	}
 	slices.SortFunc(out, func(a, b GPU) int {
-		return cmp.Or(cmp.Compare(rung(a.Own), rung(b.Own)), -compareBool(a.Host == q.Host, b.Host == q.Host),
+		return cmp.Or(first(a.Own != "", b.Own != ""), first(a.Host == q.Host, b.Host == q.Host),
 			cmp.Compare(a.Host, b.Host), cmp.Compare(a.Index, b.Index), cmp.Compare(a.ID, b.ID))
 	})
 	return out[:min(len(out), q.Limit)]
 }
 
-func compareBool(a, b bool) int {
+// first orders what is true before what is not.
+func first(a, b bool) int {
 	switch {
 	case a == b:
 		return 0
 	case a:
-		return 1
+		return -1
 	}
-	return -1
+	return 1
 }
 
-// rung orders what a GPU is known by.
-func rung(own string) int { return slices.Index([]string{"process", "rank", "service", ""}, own) }
-
-// own tells by what a GPU is the failed process's, and whether a part of the
-// run is on it.
-func (q *Query) own(g *gpu, r *Reading) (own string, ofRun bool) {
-	here := q.Host != "" && g.host == q.Host
+// own returns the rule by which a GPU is the failed process's, or "", and whether
+// its run uses the GPU. Only ml_enrich decides which run a workload belongs to; of
+// a run with several ranks, the process is known by its rank.
+func (q *Query) own(r *Reading) (own string, ofRun bool) {
+	if q.Run == "" {
+		return "", false
+	}
 	for i := range r.Uses {
 		u := &r.Uses[i]
-		sameRun := q.Run != "" && u.Run == q.Run
-		ofRun = ofRun || sameRun
-		by := ""
-		switch {
-		case here && q.PID != 0 && u.PID == q.PID:
-			by = "process"
-		case q.Rank != "" && u.Rank == q.Rank && (sameRun || here && (u.Run == "" || q.Run == "")):
-			by = "rank"
-		case here && q.Service != "" && u.Service == q.Service && u.Rank == "":
-			by = "service"
+		if u.Run != q.Run {
+			continue
 		}
-		if rung(by) < rung(own) {
-			own = by
+		ofRun = true
+		if own == "" && u.Rank == q.Rank {
+			own = cmp.Or(u.Join, "run")
 		}
 	}
 	return own, ofRun
 }
 
 // before returns the last reading that is not later than a second after at, or
-// else the first one; nil if that is too old to say something.
+// else the first one; nil if that is older than maxAge.
 func (g *gpu) before(at time.Time) *Reading {
 	for i := len(g.readings) - 1; i >= 0; i-- {
 		r := &g.readings[i]

@@ -86,17 +86,33 @@ func TestAClockThatIsWrong(t *testing.T) {
 	assert.EqualValues(t, 2, got[0].Used)
 }
 
-// TestAProcessOfAnotherHost: a number of a process means nothing elsewhere.
-func TestAProcessOfAnotherHost(t *testing.T) {
-	s, err := New()
-	require.NoError(t, err)
-	for _, host := range []string{"a", "b"} {
-		p := used(host, "g", 0, 1)
-		p.Quantity, p.Workload = WorkloadMemory, Workload{PID: 7}
+// TestWhoseGPU: the run that ml_enrich joined to a workload says whose GPU it is,
+// and nothing else does.
+func TestWhoseGPU(t *testing.T) {
+	for name, tc := range map[string]struct {
+		uses  Workload
+		query Query
+		own   string
+	}{
+		"joined":                {Workload{Run: "r", Join: "container"}, Query{Run: "r"}, "container"},
+		"named by the workload": {Workload{Run: "r"}, Query{Run: "r"}, "run"},
+		"a rank":                {Workload{Run: "r", Join: "rank", Rank: "1"}, Query{Run: "r", Rank: "1"}, "rank"},
+		"another rank":          {Workload{Run: "r", Join: "rank", Rank: "0"}, Query{Run: "r", Rank: "1"}, ""},
+		"an unknown rank":       {Workload{Run: "r", Join: "slurm"}, Query{Run: "r", Rank: "1"}, ""},
+		"another run":           {Workload{Run: "q", Join: "process"}, Query{Run: "r"}, ""},
+		"not joined":            {Workload{Rank: "1", PID: 7, Service: "s"}, Query{Run: "r", Rank: "1"}, ""},
+		"no run":                {Workload{Rank: "1"}, Query{Rank: "1"}, ""},
+	} {
+		s, err := New()
+		require.NoError(t, err)
+		p := used("a", "g", 0, 1)
+		p.Quantity, p.Workload = WorkloadMemory, tc.uses
 		s.Apply([]Point{p}, start)
+		tc.query.Host, tc.query.At, tc.query.Limit = "a", start, 4
+		got := s.At(tc.query)
+		require.Len(t, got, 1, name)
+		assert.Equal(t, tc.own, got[0].Own, name)
+		tc.query.Host = "b"
+		assert.Equal(t, tc.own != "", len(s.At(tc.query)) == 1, "%s, on another host", name)
 	}
-	got := s.At(Query{Host: "a", PID: 7, At: start, Limit: 4})
-	require.Len(t, got, 1)
-	assert.Equal(t, "a", got[0].Host)
-	assert.Empty(t, s.At(Query{PID: 7, At: start, Limit: 4}), "and without a host, nowhere")
 }

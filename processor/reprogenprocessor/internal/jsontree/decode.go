@@ -19,17 +19,17 @@ const (
 )
 
 var (
-	// ErrSyntax says that a text is not JSON (with NaN and Infinity).
-	ErrSyntax = errors.New("not valid JSON")
-	// ErrDepth says that a text is nested more than MaxDepth deep.
+	// errSyntax means that a text is not JSON (with NaN and Infinity).
+	errSyntax = errors.New("not valid JSON")
+	// ErrDepth means that a text is nested more than MaxDepth deep.
 	ErrDepth = errors.New("nested too deep")
-	// ErrDuplicate says that an object names a key twice.
+	// ErrDuplicate means that an object names a key twice.
 	ErrDuplicate = errors.New("duplicate key")
 )
 
 // Decode reads one JSON text. NaN, Infinity and -Infinity, which Python
 // writes, become tagged objects. It reports whether a character was replaced
-// by U+FFFD because the text cannot be represented. Errors are ErrSyntax,
+// by U+FFFD because the text cannot be represented. Errors are errSyntax,
 // ErrDepth and ErrDuplicate.
 func Decode(text string) (v any, lossy bool, err error) {
 	strict, err := replaceSpecialFloats(text)
@@ -37,7 +37,7 @@ func Decode(text string) (v any, lossy bool, err error) {
 		return nil, false, err
 	}
 	if !json.Valid([]byte(strict)) {
-		return nil, false, ErrSyntax
+		return nil, false, errSyntax
 	}
 	d := decoder{tokens: json.NewDecoder(strings.NewReader(strict))}
 	d.tokens.UseNumber()
@@ -46,7 +46,7 @@ func Decode(text string) (v any, lossy bool, err error) {
 		return nil, false, err
 	}
 	if _, err := d.tokens.Token(); !errors.Is(err, io.EOF) {
-		return nil, false, ErrSyntax
+		return nil, false, errSyntax
 	}
 	lossy = !utf8.ValidString(text) || (d.replaced && loneSurrogate(text))
 	return v, lossy, nil
@@ -60,7 +60,7 @@ type decoder struct {
 func (d *decoder) value() (any, error) {
 	t, err := d.tokens.Token()
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrSyntax, err)
+		return nil, fmt.Errorf("%w: %w", errSyntax, err)
 	}
 	switch t := t.(type) {
 	case json.Delim:
@@ -95,11 +95,11 @@ func (d *decoder) object() (any, error) {
 	for d.tokens.More() {
 		t, err := d.tokens.Token()
 		if err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrSyntax, err)
+			return nil, fmt.Errorf("%w: %w", errSyntax, err)
 		}
 		key, ok := t.(string)
 		if !ok {
-			return nil, ErrSyntax
+			return nil, errSyntax
 		}
 		key = d.text(key)
 		if _, ok := seen[key]; ok {
@@ -117,7 +117,7 @@ func (d *decoder) object() (any, error) {
 
 func (d *decoder) end() error {
 	if _, err := d.tokens.Token(); err != nil {
-		return fmt.Errorf("%w: %w", ErrSyntax, err)
+		return fmt.Errorf("%w: %w", errSyntax, err)
 	}
 	return nil
 }

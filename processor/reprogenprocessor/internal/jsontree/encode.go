@@ -14,6 +14,14 @@ func Encode(v any) []byte {
 	return e.b.Bytes()
 }
 
+// EncodeSpaced writes a value like Encode, with a space behind each comma and
+// colon between members and elements.
+func EncodeSpaced(v any) []byte {
+	e := encoder{spaced: true}
+	e.value(v, 0)
+	return e.b.Bytes()
+}
+
 // EncodeIndent writes a value like Encode, with a line for each member and
 // element, so that line feeds occur too. It ends with one.
 func EncodeIndent(v any) []byte {
@@ -26,6 +34,7 @@ func EncodeIndent(v any) []byte {
 type encoder struct {
 	b      bytes.Buffer
 	indent bool
+	spaced bool
 }
 
 func (e *encoder) value(v any, depth int) {
@@ -53,7 +62,7 @@ func (e *encoder) value(v any, depth int) {
 			e.separate(i, depth+1)
 			e.text(m.Key)
 			e.b.WriteByte(':')
-			if e.indent {
+			if e.indent || e.spaced {
 				e.b.WriteByte(' ')
 			}
 			e.value(m.Value, depth+1)
@@ -67,6 +76,9 @@ func (e *encoder) value(v any, depth int) {
 func (e *encoder) separate(i, depth int) {
 	if i > 0 {
 		e.b.WriteByte(',')
+		if e.spaced {
+			e.b.WriteByte(' ')
+		}
 	}
 	e.newline(depth)
 }

@@ -23,8 +23,8 @@ func TestDecodeKeepsWhatWasWritten(t *testing.T) {
 
 func TestDecodeRefuses(t *testing.T) {
 	for text, want := range map[string]error{
-		"": ErrSyntax, "{": ErrSyntax, "[1,]": ErrSyntax, "[1 2]": ErrSyntax, "1 2": ErrSyntax, "{1:2}": ErrSyntax,
-		"'x'": ErrSyntax, "nan": ErrSyntax, "1NaN": ErrSyntax, "--Infinity": ErrSyntax, `{NaN:1}`: ErrSyntax,
+		"": errSyntax, "{": errSyntax, "[1,]": errSyntax, "[1 2]": errSyntax, "1 2": errSyntax, "{1:2}": errSyntax,
+		"'x'": errSyntax, "nan": errSyntax, "1NaN": errSyntax, "--Infinity": errSyntax, `{NaN:1}`: errSyntax,
 		`{"a":1,"a":2}`: ErrDuplicate, `[{"a":{"b":1,"\u0062":2}}]`: ErrDuplicate,
 		strings.Repeat("[", 201) + strings.Repeat("]", 201): ErrDepth,
 		strings.Repeat(`{"a":`, 1_000_000):                  ErrDepth,

@@ -144,80 +144,80 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	var err, errs error
 	builder.ProcessorReproGenCandidates, err = builder.meter.Int64Counter(
 		"otelcol_processor_repro_gen_candidates",
-		metric.WithDescription("Failures that were chosen for a reproduction artefact. [Development]"),
+		metric.WithDescription("Failures that were counted in their group. Consequences of another failure, and repetitions within a trace, are not. [Development]"),
 		metric.WithUnit("{failure}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorReproGenDeduplicated, err = builder.meter.Int64Counter(
 		"otelcol_processor_repro_gen_deduplicated",
-		metric.WithDescription("Failures that were counted in a group which has all its exemplars. [Development]"),
+		metric.WithDescription("Failures that need no artifact, because their group has one of the same variant or all that it may have. [Development]"),
 		metric.WithUnit("{failure}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorReproGenDiskUsage, err = builder.meter.Int64ObservableGauge(
 		"otelcol_processor_repro_gen_disk_usage",
-		metric.WithDescription("Size of the artefacts in the directory. [Development]"),
+		metric.WithDescription("Size of all artifacts in the directory. [Development]"),
 		metric.WithUnit("By"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorReproGenDropped, err = builder.meter.Int64Counter(
 		"otelcol_processor_repro_gen_dropped",
-		metric.WithDescription("Failures that were counted in their group but got no artefact, by reason. [Development]"),
+		metric.WithDescription("Failures without an artifact, or with an incomplete one, by reason. [Development]"),
 		metric.WithUnit("{failure}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorReproGenEnriched, err = builder.meter.Int64Counter(
 		"otelcol_processor_repro_gen_enriched",
-		metric.WithDescription("Times that an artefact's trace.json was rewritten because more of its trace had arrived. [Development]"),
+		metric.WithDescription("Rewrites of a trace.json because more of its trace arrived. [Development]"),
 		metric.WithUnit("{artifact}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorReproGenGroups, err = builder.meter.Int64ObservableGauge(
 		"otelcol_processor_repro_gen_groups",
-		metric.WithDescription("Groups of failures held in memory. [Development]"),
+		metric.WithDescription("Groups in memory. A group is the failures with the same fingerprint. [Development]"),
 		metric.WithUnit("{group}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorReproGenLateAncestors, err = builder.meter.Int64Counter(
 		"otelcol_processor_repro_gen_late_ancestors",
-		metric.WithDescription("Spans above a failure that arrived after its artefact was written. [Development]"),
+		metric.WithDescription("Spans above a failure that arrived after its artifact was written. [Development]"),
 		metric.WithUnit("{span}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorReproGenQueueLength, err = builder.meter.Int64ObservableGauge(
 		"otelcol_processor_repro_gen_queue_length",
-		metric.WithDescription("Failures that wait to be written, those within sibling_wait included. [Development]"),
+		metric.WithDescription("Failures that wait to be written, including those within sibling_wait. [Development]"),
 		metric.WithUnit("{failure}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorReproGenRedactions, err = builder.meter.Int64Counter(
 		"otelcol_processor_repro_gen_redactions",
-		metric.WithDescription("Values that were withheld from artefacts, by rule. [Development]"),
+		metric.WithDescription("Values that were withheld from artifacts, by rule. [Development]"),
 		metric.WithUnit("{value}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorReproGenRemoved, err = builder.meter.Int64Counter(
 		"otelcol_processor_repro_gen_removed",
-		metric.WithDescription("Artefacts that were removed to keep the directory within its retention. [Development]"),
+		metric.WithDescription("Artifacts that were removed because a limit of retention was exceeded. [Development]"),
 		metric.WithUnit("{artifact}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorReproGenTraces, err = builder.meter.Int64ObservableGauge(
 		"otelcol_processor_repro_gen_traces",
-		metric.WithDescription("Traces with a failure that are held in memory. [Development]"),
+		metric.WithDescription("Traces with a failure that are kept in memory. [Development]"),
 		metric.WithUnit("{trace}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorReproGenWriteDuration, err = builder.meter.Float64Histogram(
 		"otelcol_processor_repro_gen_write_duration",
-		metric.WithDescription("Time to write one artefact. [Development]"),
+		metric.WithDescription("Time to write one artifact, its group's summary included. [Development]"),
 		metric.WithUnit("s"),
 		metric.WithExplicitBucketBoundaries([]float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10}...),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorReproGenWritten, err = builder.meter.Int64Counter(
 		"otelcol_processor_repro_gen_written",
-		metric.WithDescription("Artefacts that were written. [Development]"),
+		metric.WithDescription("Artifacts that were written. [Development]"),
 		metric.WithUnit("{artifact}"),
 	)
 	errs = errors.Join(errs, err)

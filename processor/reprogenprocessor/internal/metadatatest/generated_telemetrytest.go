@@ -24,7 +24,7 @@ func NewSettings(tt *componenttest.Telemetry) processor.Settings {
 func AssertEqualProcessorReproGenCandidates(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_repro_gen_candidates",
-		Description: "Failures that were chosen for a reproduction artefact. [Development]",
+		Description: "Failures that were counted in their group. Consequences of another failure, and repetitions within a trace, are not. [Development]",
 		Unit:        "{failure}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -40,7 +40,7 @@ func AssertEqualProcessorReproGenCandidates(t *testing.T, tt *componenttest.Tele
 func AssertEqualProcessorReproGenDeduplicated(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_repro_gen_deduplicated",
-		Description: "Failures that were counted in a group which has all its exemplars. [Development]",
+		Description: "Failures that need no artifact, because their group has one of the same variant or all that it may have. [Development]",
 		Unit:        "{failure}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -56,7 +56,7 @@ func AssertEqualProcessorReproGenDeduplicated(t *testing.T, tt *componenttest.Te
 func AssertEqualProcessorReproGenDiskUsage(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_repro_gen_disk_usage",
-		Description: "Size of the artefacts in the directory. [Development]",
+		Description: "Size of all artifacts in the directory. [Development]",
 		Unit:        "By",
 		Data: metricdata.Gauge[int64]{
 			DataPoints: dps,
@@ -70,7 +70,7 @@ func AssertEqualProcessorReproGenDiskUsage(t *testing.T, tt *componenttest.Telem
 func AssertEqualProcessorReproGenDropped(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_repro_gen_dropped",
-		Description: "Failures that were counted in their group but got no artefact, by reason. [Development]",
+		Description: "Failures without an artifact, or with an incomplete one, by reason. [Development]",
 		Unit:        "{failure}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -86,7 +86,7 @@ func AssertEqualProcessorReproGenDropped(t *testing.T, tt *componenttest.Telemet
 func AssertEqualProcessorReproGenEnriched(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_repro_gen_enriched",
-		Description: "Times that an artefact's trace.json was rewritten because more of its trace had arrived. [Development]",
+		Description: "Rewrites of a trace.json because more of its trace arrived. [Development]",
 		Unit:        "{artifact}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -102,7 +102,7 @@ func AssertEqualProcessorReproGenEnriched(t *testing.T, tt *componenttest.Teleme
 func AssertEqualProcessorReproGenGroups(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_repro_gen_groups",
-		Description: "Groups of failures held in memory. [Development]",
+		Description: "Groups in memory. A group is the failures with the same fingerprint. [Development]",
 		Unit:        "{group}",
 		Data: metricdata.Gauge[int64]{
 			DataPoints: dps,
@@ -116,7 +116,7 @@ func AssertEqualProcessorReproGenGroups(t *testing.T, tt *componenttest.Telemetr
 func AssertEqualProcessorReproGenLateAncestors(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_repro_gen_late_ancestors",
-		Description: "Spans above a failure that arrived after its artefact was written. [Development]",
+		Description: "Spans above a failure that arrived after its artifact was written. [Development]",
 		Unit:        "{span}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -132,7 +132,7 @@ func AssertEqualProcessorReproGenLateAncestors(t *testing.T, tt *componenttest.T
 func AssertEqualProcessorReproGenQueueLength(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_repro_gen_queue_length",
-		Description: "Failures that wait to be written, those within sibling_wait included. [Development]",
+		Description: "Failures that wait to be written, including those within sibling_wait. [Development]",
 		Unit:        "{failure}",
 		Data: metricdata.Gauge[int64]{
 			DataPoints: dps,
@@ -146,7 +146,7 @@ func AssertEqualProcessorReproGenQueueLength(t *testing.T, tt *componenttest.Tel
 func AssertEqualProcessorReproGenRedactions(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_repro_gen_redactions",
-		Description: "Values that were withheld from artefacts, by rule. [Development]",
+		Description: "Values that were withheld from artifacts, by rule. [Development]",
 		Unit:        "{value}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -162,7 +162,7 @@ func AssertEqualProcessorReproGenRedactions(t *testing.T, tt *componenttest.Tele
 func AssertEqualProcessorReproGenRemoved(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_repro_gen_removed",
-		Description: "Artefacts that were removed to keep the directory within its retention. [Development]",
+		Description: "Artifacts that were removed because a limit of retention was exceeded. [Development]",
 		Unit:        "{artifact}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -178,7 +178,7 @@ func AssertEqualProcessorReproGenRemoved(t *testing.T, tt *componenttest.Telemet
 func AssertEqualProcessorReproGenTraces(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_repro_gen_traces",
-		Description: "Traces with a failure that are held in memory. [Development]",
+		Description: "Traces with a failure that are kept in memory. [Development]",
 		Unit:        "{trace}",
 		Data: metricdata.Gauge[int64]{
 			DataPoints: dps,
@@ -192,7 +192,7 @@ func AssertEqualProcessorReproGenTraces(t *testing.T, tt *componenttest.Telemetr
 func AssertEqualProcessorReproGenWriteDuration(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.HistogramDataPoint[float64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_repro_gen_write_duration",
-		Description: "Time to write one artefact. [Development]",
+		Description: "Time to write one artifact, its group's summary included. [Development]",
 		Unit:        "s",
 		Data: metricdata.Histogram[float64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -207,7 +207,7 @@ func AssertEqualProcessorReproGenWriteDuration(t *testing.T, tt *componenttest.T
 func AssertEqualProcessorReproGenWritten(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_processor_repro_gen_written",
-		Description: "Artefacts that were written. [Development]",
+		Description: "Artifacts that were written. [Development]",
 		Unit:        "{artifact}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,

@@ -1,21 +1,18 @@
-// Package payload reads the call that a client recorded: one JSON text in
-// Snakepit's form.
+// Package payload is a recorded call as the kinds of artifacts read it, and the
+// reasons why there is none.
 package payload
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"strings"
 
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 )
 
-// MaxBytes is the size of a payload that may be read at all. A larger one makes
-// its failure a context.
-const MaxBytes = 1 << 20
+// MaxBytes is the size of a payload that is read, in bytes. A larger one makes its
+// failure a context.
+const MaxBytes = 256 << 10
 
-// Reason says why a failure cannot be replayed. It is "" where it can.
+// Reason is why a failure cannot be replayed. It is "" if it can.
 type Reason string
 
 // The reasons.
@@ -37,8 +34,8 @@ const (
 	// NoTarget means that the payload names no module or no function, and
 	// that the span does not either.
 	NoTarget Reason = "no_target"
-	// Unverified means that the payload lies somewhere else, and that no hash
-	// was sent by which it could be known.
+	// Unverified means that the payload is stored elsewhere, and that no hash
+	// was sent to check it with.
 	Unverified Reason = "payload_unverified"
 	// NoArguments means that the span names a function and has no arguments.
 	NoArguments Reason = "no_arguments"
@@ -55,23 +52,15 @@ const (
 	Unwanted Reason = "unwanted"
 	// UnsafeOutput means that a check on the finished script failed.
 	UnsafeOutput Reason = "unsafe_output"
-	// TooLargeOutput means that the finished artefact would be too large.
+	// TooLargeOutput means that the finished artifact would be too large.
 	TooLargeOutput Reason = "too_large"
 )
-
-// Declared is what a client says about its payload.
-type Declared struct {
-	// Size is the payload's length in bytes, or negative if it was not sent.
-	Size int64
-	// SHA256 is the payload's hash in hex, or "" if it was not sent.
-	SHA256 string
-}
 
 // Call is a decoded payload.
 type Call struct {
 	// Tree is the whole payload, keys in their order; nil if it is Remote.
 	Tree jsontree.Object
-	// Remote says where the payload is, or is nil.
+	// Remote is where the payload is stored, or nil if it is Tree.
 	Remote *Remote
 	// Module and Function are the target.
 	Module, Function string
@@ -81,56 +70,11 @@ type Call struct {
 	Weight int
 }
 
-// weightPerByte is what a byte of JSON may become as a tree: "0," is two
+// WeightPerByte is what a byte of JSON may become as a tree: "0," is two
 // bytes, and a value of 16 with a text of 16.
-const weightPerByte = 16
+const WeightPerByte = 16
 
-// known lists the members of a call. The order is that of Snakepit's text.
-var known = []string{
-	"protocol_version", "min_supported_version", "library", "python_module",
-	"function", "args", "kwargs", "idempotent", "session_id", "call_type",
-}
-
-// Decode reads a payload. named is the qualified name of the function that the
-// span is about, or "": it completes a target that the payload does not name.
-// Exactly one of the results is set.
-func Decode(text string, declared Declared, named string) (*Call, Reason) {
-	if len(text) > MaxBytes {
-		return nil, TooLarge
-	}
-	if declared.Size >= 0 && declared.Size != int64(len(text)) {
-		return nil, Truncated
-	}
-	if declared.SHA256 != "" {
-		sum := sha256.Sum256([]byte(text))
-		if !strings.EqualFold(declared.SHA256, hex.EncodeToString(sum[:])) {
-			return nil, Truncated
-		}
-	}
-	v, lossy, err := jsontree.Decode(text)
-	if err != nil {
-		return nil, ReasonOf(err)
-	}
-	tree, ok := v.(jsontree.Object)
-	if !ok {
-		return nil, Invalid
-	}
-	if !exactKeys(tree) {
-		return nil, Ambiguous
-	}
-	if !isArguments(tree) {
-		return nil, Invalid
-	}
-	call := callOf(tree, lossy, len(text))
-	if call.Module == "" || call.Function == "" {
-		if call = call.completed(named); call == nil {
-			return nil, NoTarget
-		}
-	}
-	return call, ""
-}
-
-// ReasonOf says why a text could not be decoded.
+// ReasonOf returns why a text could not be decoded.
 func ReasonOf(err error) Reason {
 	switch {
 	case errors.Is(err, jsontree.ErrDepth):
@@ -141,42 +85,15 @@ func ReasonOf(err error) Reason {
 	return Invalid
 }
 
-// exactKeys reports whether each member that looks like a known one is
-// spelled exactly so. Keys of arguments are the application's own: there, N
-// and n are two.
-func exactKeys(tree jsontree.Object) bool {
-	for i, m := range tree {
-		for _, k := range known {
-			if m.Key != k && strings.EqualFold(m.Key, k) {
-				return false
-			}
-		}
-		for _, other := range tree[:i] {
-			if strings.EqualFold(m.Key, other.Key) {
-				return false
-			}
-		}
-		// A payload of very many members is no call, and comparing them all
-		// with each other would take long.
-		if i > 64 {
-			return false
-		}
-	}
-	return true
-}
-
-func isArguments(tree jsontree.Object) bool {
-	if v, _ := tree.Lookup("args"); v != nil {
-		if _, ok := v.(jsontree.Array); !ok {
-			return false
-		}
-	}
-	if v, _ := tree.Lookup("kwargs"); v != nil {
-		if _, ok := v.(jsontree.Object); !ok {
-			return false
-		}
-	}
-	return true
+// Remote is a payload that is stored elsewhere. The collector never fetches it: the
+// script does, and checks its hash.
+type Remote struct {
+	// URI is where the client put the payload.
+	URI string
+	// SHA256 is the payload's hash in hex, lower case.
+	SHA256 string
+	// Size is the payload's length in bytes, or negative if it was not sent.
+	Size int64
 }
 
 // Target names what is called, for a fingerprint.

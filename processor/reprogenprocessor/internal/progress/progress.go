@@ -1,5 +1,5 @@
 // Package progress remembers the last step of each rank of a run, so that a
-// rank that hangs can be told from those that wait for it.
+// rank that hangs can be distinguished from those that wait for it.
 package progress
 
 import (
@@ -13,8 +13,8 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
-// maxRanks bounds the ranks of all runs together. The one that was heard of
-// least recently makes room.
+// maxRanks bounds the ranks of all runs together. The least recently seen
+// one makes room.
 const maxRanks = 16_384
 
 // Step is where a rank of a run was.
@@ -23,7 +23,7 @@ type Step struct {
 	Rank string
 	// Step is its last one, and Epoch that of this step, or -1.
 	Step, Epoch int64
-	// Span is the name of the span that told, and Host where it ran.
+	// Span is the name of that step's span, and Host where it ran.
 	Span, Host string
 	// At is when that span ended, by its sender's clock.
 	At time.Time
@@ -82,7 +82,7 @@ func (b *Board) Of(run string) []Step {
 	return out
 }
 
-// Reading says in words what the last steps of a run's ranks mean. world is the
+// Reading returns what the last steps of a run's ranks mean, in words. world is the
 // number of ranks that there should be, or 0.
 func Reading(steps []Step, world int) string {
 	if len(steps) < 2 {

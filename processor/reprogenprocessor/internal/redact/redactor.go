@@ -17,7 +17,7 @@ type Redactor struct {
 	Paths []Path
 }
 
-// Path is one place where something was withheld.
+// Path is where a value was withheld.
 type Path struct {
 	// Where is the dotted path in the tree, with indices in brackets.
 	Where string
@@ -31,7 +31,7 @@ func Text(s string) string {
 	return r.Text("", s)
 }
 
-// Text works like the function Text and notes the place.
+// Text is the function Text, and notes where it withheld something.
 func (r *Redactor) Text(where, s string) string {
 	s, rules := secret.Redact(s)
 	for _, rule := range rules {

@@ -19,7 +19,7 @@ const (
 	maxCountsBytes = 1 << 20
 )
 
-// WriteCounts replaces what is kept of groups without an artefact, those seen
+// WriteCounts replaces what is kept of groups without an artifact, those seen
 // last first. What does not fit is left out, by shares.
 func (s *Store) WriteCounts(groups []Group) error {
 	groups = groups[:min(len(groups), MaxCounted)]

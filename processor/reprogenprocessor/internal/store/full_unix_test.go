@@ -20,12 +20,12 @@ func TestFailedWritesLeaveNothing(t *testing.T) {
 	s, folder := opened(t, Limits{})
 	dir := filepath.Join(folder, "..", "..")
 	for name, write := range map[string]func() error{
-		"an artefact": func() error {
+		"an artifact": func() error {
 			return s.Write(group, "20261120T120001Z"+name[16:], fairness.Origin{}, []File{{"trace.json", []byte("content")}})
 		},
-		"a file of an artefact":          func() error { return s.Replace(group, name, "trace.json", []byte("content")) },
+		"a file of an artifact":          func() error { return s.Replace(group, name, "trace.json", []byte("content")) },
 		"a summary":                      func() error { return s.WriteGroup(Group{Fingerprint: group}) },
-		"counts of what has no artefact": func() error { return s.WriteCounts([]Group{{Fingerprint: group}}) },
+		"counts of what has no artifact": func() error { return s.WriteCounts([]Group{{Fingerprint: group}}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			full(t, write)

@@ -14,7 +14,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 )
 
-// MaxExemplars is the number of artefacts that a group keeps.
+// MaxExemplars is the number of artifacts that a group keeps.
 const MaxExemplars = 3
 
 // The bounds of a summary's lists. What comes first stays.
@@ -34,7 +34,7 @@ type Variant struct {
 	Text string `json:"text"`
 	// Count is how often it was seen.
 	Count int64 `json:"count"`
-	// Exemplar is the name of its artefact, or "".
+	// Exemplar is the name of its artifact, or "".
 	Exemplar string `json:"exemplar"`
 }
 
@@ -49,8 +49,8 @@ type Group struct {
 	FirstSeen   time.Time `json:"first_seen"`
 	LastSeen    time.Time `json:"last_seen"`
 	Services    []string  `json:"services"`
-	// Established says that the service had been sending what succeeds for an
-	// hour. Its artefacts do not make room for those of services that had not.
+	// Established reports whether the service had sent successes for an hour. Its
+	// artifacts do not make room for those of services that had not.
 	Established bool `json:"established"`
 	// Versions are those of the services (service.version).
 	Versions []string `json:"versions"`
@@ -58,7 +58,7 @@ type Group struct {
 	Ranks []string `json:"ranks"`
 	// Variants are the forms it was seen in, the first one first.
 	Variants []Variant `json:"variants"`
-	// Exemplars are the names of the group's artefacts, the oldest first. They
+	// Exemplars are the names of the group's artifacts, the oldest first. They
 	// are what the folder holds; the file repeats them for its readers.
 	Exemplars []string `json:"exemplars"`
 	// Path is where the group stands among all, for WriteCounts.
@@ -105,7 +105,7 @@ func (g *Group) Variant(id, text string) *Variant {
 	return &g.Variants[len(g.Variants)-1]
 }
 
-// Forget notes that an artefact is gone.
+// Forget notes that an artifact is gone.
 func (g *Group) Forget(exemplar string) {
 	g.Exemplars = slices.DeleteFunc(g.Exemplars, func(e string) bool { return e == exemplar })
 	for i := range g.Variants {
@@ -189,7 +189,7 @@ func (g *Group) keepExemplars(found []string) {
 }
 
 // readGroup reads a group's file. A file that is damaged is an error: its
-// counts are lost, its artefacts are not.
+// counts are lost, its artifacts are not.
 func (s *Store) readGroup(fingerprint string) (Group, error) {
 	f, err := s.root.Open(fingerprint + "/" + groupFile)
 	if err != nil {

@@ -22,7 +22,7 @@ var (
 	artifactName = regexp.MustCompile(`^[0-9]{8}T[0-9]{6}Z-[0-9a-f]{32}-[0-9a-f]{16}$`)
 )
 
-// ArtifactName returns the name of an artefact's folder. at is the
+// ArtifactName returns the name of an artifact's folder. at is the
 // collector's time; the ids must be hex.
 func ArtifactName(at time.Time, traceID, spanID string) string {
 	return strings.Join([]string{at.UTC().Format(timeForm), traceID, spanID}, "-")

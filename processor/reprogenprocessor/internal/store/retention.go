@@ -8,8 +8,8 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fairness"
 )
 
-// Enforce removes artefacts until the limits hold, and returns them. path says
-// where an origin stands among all.
+// Enforce removes artifacts until the limits hold, and returns them. path returns
+// an origin's share of them.
 func (s *Store) Enforce(now time.Time, path func(fairness.Origin) fairness.Path) ([]Removed, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -40,9 +40,9 @@ func (s *Store) Enforce(now time.Time, path func(fairness.Origin) fairness.Path)
 	return removed, errors.Join(errs...)
 }
 
-// surplus marks the artefacts that pass a limit as gone. Everybody has a share;
-// of one's own the oldest goes first whose group has another one, because what
-// is known about a defect only once goes last.
+// surplus marks the artifacts that exceed a limit as gone. Each origin has a share.
+// Of its own, the oldest whose group has another one goes first: the only artifact
+// of a defect goes last.
 func (s *Store) surplus(gone map[artifact]bool, limit int64, path func(fairness.Origin) fairness.Path, weigh func(artifact) int64) {
 	var weight int64
 	for _, a := range s.kept {
@@ -80,7 +80,7 @@ func (s *Store) surplus(gone map[artifact]bool, limit int64, path func(fairness.
 	}
 }
 
-// remove takes an artefact from the disk. The caller holds mu.
+// remove takes an artifact from the disk. The caller holds mu.
 func (s *Store) remove(a artifact) error {
 	if err := s.root.RemoveAll(a.fingerprint + "/" + a.name); err != nil {
 		return err

@@ -1,4 +1,4 @@
-// Package store keeps artefacts in a directory. It touches nothing there but
+// Package store keeps artifacts in a directory. It touches nothing there but
 // names of its own layout, and never follows a name out of it. A Store is safe
 // for concurrent use; no lock is held while files are written.
 package store
@@ -19,34 +19,34 @@ import (
 )
 
 var (
-	// ErrExists says that the same failure was written before.
-	ErrExists = errors.New("the artefact exists already")
-	// ErrGone says that an artefact to be changed is not there any more.
-	ErrGone = errors.New("the artefact is gone")
-	// ErrNoSpace says that the disk has less room than must stay free.
+	// ErrExists means that the same failure was written before.
+	ErrExists = errors.New("the artifact exists already")
+	// ErrGone means that an artifact to be changed was removed.
+	ErrGone = errors.New("the artifact is gone")
+	// ErrNoSpace means that the disk has less free space than Limits.Free.
 	ErrNoSpace = errors.New("the disk has less free space than min_free_bytes")
 )
 
 // Limits bound what a Store holds; zero lifts a limit.
 type Limits struct {
-	// Artifacts is the number of artefacts.
+	// Artifacts is the number of artifacts.
 	Artifacts int
 	// Bytes is their size together.
 	Bytes int64
 	// Age is how long each is kept.
 	Age time.Duration
-	// Free is the room on the disk, in bytes, that is left to others: nothing
-	// is written where there is less.
+	// Free is the free space to keep on the disk, in bytes; below it nothing is
+	// written.
 	Free int64
 }
 
-// File is one file of an artefact.
+// File is one file of an artifact.
 type File struct {
 	Name    string
 	Content []byte
 }
 
-// Removed is an artefact that was given up for the limits.
+// Removed is an artifact that was removed because of the limits.
 type Removed struct {
 	Fingerprint, Name string
 }
@@ -68,14 +68,14 @@ type Store struct {
 type artifact struct {
 	fingerprint, name string
 	origin            fairness.Origin
-	// established says that the origin was established before the start.
+	// established reports whether the origin was established before the start.
 	established bool
 	size        int64
 	written     time.Time
 }
 
 // Open opens a directory, sweeps what an earlier collector left unfinished,
-// and returns the groups that it knows, with an artefact or without. Damaged summaries are reported in
+// and returns the groups that it knows, with an artifact or without. Damaged summaries are reported in
 // warnings. The errors name the path and the remedy.
 func Open(dir string, limits Limits) (s *Store, groups []Group, warnings []error, err error) {
 	root, lock, err := openDirectory(dir)
@@ -90,12 +90,12 @@ func Open(dir string, limits Limits) (s *Store, groups []Group, warnings []error
 	return s, groups, warnings, nil
 }
 
-// Close gives the directory free.
+// Close releases the directory.
 func (s *Store) Close() error {
 	return errors.Join(s.lock.Close(), s.root.Close())
 }
 
-// Bytes returns the size of all artefacts.
+// Bytes returns the size of all artifacts.
 func (s *Store) Bytes() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,7 +139,7 @@ func (s *Store) loadGroup(fingerprint string) (Group, error) {
 	}
 	group, err := s.readGroup(fingerprint)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = nil // the collector died between an artefact and its summary
+		err = nil // the collector died between an artifact and its summary
 	}
 	group.Fingerprint = fingerprint
 	var exemplars []string
@@ -156,7 +156,7 @@ func (s *Store) loadGroup(fingerprint string) (Group, error) {
 		s.bytes += size
 	}
 	group.keepExemplars(exemplars)
-	// Without a summary the artefacts still say how often it was seen at least.
+	// Without a summary it was seen at least as often as there are artifacts.
 	group.Count = max(group.Count, int64(len(group.Exemplars)))
 	return group, err
 }
@@ -175,7 +175,7 @@ func (s *Store) sizeOf(folder string) int64 {
 	return size
 }
 
-// Write adds an artefact of an origin: it is there with all its files, or not
+// Write adds an artifact of an origin: it is there with all its files, or not
 // at all. The error is ErrExists if the same failure was written before, and
 // ErrNoSpace if the disk is too full.
 func (s *Store) Write(fingerprint, name string, origin fairness.Origin, files []File) error {
@@ -205,8 +205,8 @@ func (s *Store) Write(fingerprint, name string, origin fairness.Origin, files []
 	return errors.Join(syncDirectory(s.root, fingerprint), syncDirectory(s.root, "."))
 }
 
-// room asks the disk whether size bytes may be written. A disk that does not
-// say is not held against anyone.
+// room returns ErrNoSpace if size bytes would leave too little free space. It
+// returns nil if the free space is unknown.
 func (s *Store) room(size int64) error {
 	if s.limits.Free <= 0 {
 		return nil
@@ -217,8 +217,8 @@ func (s *Store) room(size int64) error {
 	return nil
 }
 
-// Replace puts new content in place of one file of an artefact, at once and
-// for good. The error is ErrGone if the artefact was removed meanwhile.
+// Replace replaces one file of an artifact atomically. The error is ErrGone if the
+// artifact was removed meanwhile.
 func (s *Store) Replace(fingerprint, name, file string, content []byte) error {
 	if !groupName.MatchString(fingerprint) || !artifactName.MatchString(name) {
 		return fmt.Errorf("%q/%q is no name of the layout", fingerprint, name)
@@ -269,7 +269,7 @@ func (s *Store) fill(tmp string, files []File) error {
 	return syncDirectory(s.root, tmp)
 }
 
-// place gives a finished artefact its name.
+// place renames a finished artifact to its name.
 func (s *Store) place(tmp string, a artifact) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

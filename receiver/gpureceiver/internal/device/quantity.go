@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Quantity is one value that a GPU can tell. A source reads it, and metrics
+// Quantity is one value that a GPU can report. A source reads it, and metrics
 // are made of it.
 type Quantity struct {
 	// name is the value's name in the receiver's own metrics.

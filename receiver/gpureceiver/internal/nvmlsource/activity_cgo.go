@@ -30,7 +30,7 @@ func (g *boundGPU) activityCalls(id string) []call {
 		g.activity("decoder_utilization", device.DecoderEngine, g.buffer(id, nvml.DEC_UTILIZATION_SAMPLES), "nvmlDeviceGetDecoderUtilization", current(g.device.GetDecoderUtilization)),
 		g.activity("jpeg_utilization", device.JPEGEngine, g.buffer(id, nvml.JPG_UTILIZATION_SAMPLES), "nvmlDeviceGetJpgUtilization", current(g.device.GetJpgUtilization)),
 		g.activity("ofa_utilization", device.OFAEngine, g.buffer(id, nvml.OFA_UTILIZATION_SAMPLES), "nvmlDeviceGetOfaUtilization", current(g.device.GetOfaUtilization)),
-		number("memory_controller_utilization", device.MemoryControllerUtilization, g.whole32("nvmlDeviceGetUtilizationRates", controller, 0.01)),
+		number("memory_controller_utilization", device.MemoryControllerUtilization, whole(g, "nvmlDeviceGetUtilizationRates", controller, 0.01)),
 	}
 }
 
@@ -39,7 +39,7 @@ func (g *boundGPU) activityCalls(id string) []call {
 // between two readings counts. Without new samples, as on a GPU in MIG mode,
 // the driver's last sample period gives the utilization alone.
 func (g *boundGPU) activity(name string, engine *device.Engine, buffer sampleBuffer, symbol string, get func() (uint32, nvml.Return)) call {
-	instant := g.whole32(symbol, get, 0.01)
+	instant := whole(g, symbol, get, 0.01)
 	read := func() (func(*device.Readings), status) {
 		summary, found, result := g.samples(buffer, 100)
 		if result == statusGPUIsLost {

@@ -33,16 +33,16 @@ func (g *boundGPU) clockCalls(fields *fieldBatch) []call {
 		domain := clockDomains[name]
 		calls = append(calls,
 			number("clocks", device.ClockFrequencies.Member(name),
-				g.whole32("nvmlDeviceGetClockInfo", func() (uint32, nvml.Return) { return g.device.GetClockInfo(domain) }, mega)),
+				whole(g, "nvmlDeviceGetClockInfo", func() (uint32, nvml.Return) { return g.device.GetClockInfo(domain) }, mega)),
 			number("max_clocks", device.ClockLimits.Member(name),
-				g.whole32("nvmlDeviceGetMaxClockInfo", func() (uint32, nvml.Return) { return g.device.GetMaxClockInfo(domain) }, mega)))
+				whole(g, "nvmlDeviceGetMaxClockInfo", func() (uint32, nvml.Return) { return g.device.GetMaxClockInfo(domain) }, mega)))
 	}
 	held := func(reason string, time fieldNumber) call {
 		return part("throttle_times", device.ThrottleTimes.Member(reason), time)
 	}
 	return append(calls,
 		call{name: "throttle_reasons", yields: device.ThrottleReasons.Members(), read: g.throttleReasons},
-		number("performance_state", device.PerformanceState, g.performanceState),
+		number("performance_state", device.PerformanceState, whole(g, "nvmlDeviceGetPerformanceState", g.performanceState, 1)),
 		held("sw_power_cap", fields.field(fieldThrottlePower, 0, nano)),
 		held("sync_boost", fields.field(fieldThrottleBoost, 0, nano)),
 		held("sw_thermal_slowdown", either(fields.long(fieldThrottleSWThermal, nano), fields.field(fieldThrottleThermal, 0, nano))),
@@ -78,13 +78,10 @@ func throttled(reasons uint64) device.Numbers {
 	return numbers
 }
 
-func (g *boundGPU) performanceState() (float64, status) {
-	if !g.has("nvmlDeviceGetPerformanceState") {
-		return 0, statusFunctionNotFound
-	}
+func (g *boundGPU) performanceState() (int, nvml.Return) {
 	state, ret := g.device.GetPerformanceState()
 	if ret == nvml.SUCCESS && state == nvml.PSTATE_UNKNOWN {
-		return 0, statusNotSupported
+		ret = nvml.ERROR_NOT_SUPPORTED
 	}
-	return float64(state), statusOf(ret)
+	return int(state), ret
 }

@@ -39,27 +39,20 @@ func (g *boundGPU) errorCalls(fields *fieldBatch) []call {
 }
 
 func (g *boundGPU) totalErrors(kind nvml.MemoryErrorType) func() (float64, status) {
-	return func() (float64, status) {
-		if !g.has("nvmlDeviceGetTotalEccErrors") {
-			return 0, statusFunctionNotFound
-		}
-		count, ret := g.device.GetTotalEccErrors(kind, nvml.VOLATILE_ECC)
-		return float64(count), statusOf(ret)
-	}
+	return whole(g, "nvmlDeviceGetTotalEccErrors", func() (uint64, nvml.Return) {
+		return g.device.GetTotalEccErrors(kind, nvml.VOLATILE_ECC)
+	}, 1)
 }
 
 func (g *boundGPU) lifetimeErrors(kind nvml.MemoryErrorType, location nvml.MemoryLocation) func() (float64, status) {
-	return func() (float64, status) {
-		if !g.has("nvmlDeviceGetMemoryErrorCounter") {
-			return 0, statusFunctionNotFound
-		}
+	return whole(g, "nvmlDeviceGetMemoryErrorCounter", func() (uint64, nvml.Return) {
 		count, ret := g.device.GetMemoryErrorCounter(kind, nvml.AGGREGATE_ECC, location)
 		if ret == nvml.ERROR_INVALID_ARGUMENT {
 			// A driver returns this for a location that is newer than itself.
-			return 0, statusNotSupported
+			ret = nvml.ERROR_NOT_SUPPORTED
 		}
-		return float64(count), statusOf(ret)
-	}
+		return count, ret
+	}, 1)
 }
 
 func (g *boundGPU) remappedRows() (func(*device.Readings), status) {

@@ -202,7 +202,7 @@ func (s *Source) stopEvents(ctx context.Context) bool {
 	set := s.events.set
 	// The driver cleans up a set that cannot be freed, when the library is
 	// closed.
-	_ = s.calls.do(ctx, s.opts.CallTimeout, eventsSubject, func() { guardStatus(set.Free) })
+	_ = s.calls.do(ctx, s.opts.CallTimeout, eventsSubject, func() { _, _ = guard(func() (struct{}, status) { return struct{}{}, set.Free() }) })
 	s.events = nil
 	return true
 }

@@ -53,20 +53,12 @@ func (g *boundGPU) Release() {
 
 // UUID implements gpu.
 func (g *boundGPU) UUID() (string, status) {
-	if !g.has("nvmlDeviceGetUUID") {
-		return "", statusFunctionNotFound
-	}
-	uuid, ret := g.device.GetUUID()
-	return uuid, statusOf(ret)
+	return guarded(g.binding, "nvmlDeviceGetUUID", g.device.GetUUID)
 }
 
 // Name implements gpu.
 func (g *boundGPU) Name() (string, status) {
-	if !g.has("nvmlDeviceGetName") {
-		return "", statusFunctionNotFound
-	}
-	name, ret := g.device.GetName()
-	return name, statusOf(ret)
+	return guarded(g.binding, "nvmlDeviceGetName", g.device.GetName)
 }
 
 // PCIBusID implements gpu.
@@ -84,40 +76,28 @@ func (g *boundGPU) PCIBusID() (string, status) {
 
 // Serial implements gpu.
 func (g *boundGPU) Serial() (string, status) {
-	if !g.has("nvmlDeviceGetSerial") {
-		return "", statusFunctionNotFound
-	}
-	serial, ret := g.device.GetSerial()
-	return serial, statusOf(ret)
+	return guarded(g.binding, "nvmlDeviceGetSerial", g.device.GetSerial)
 }
 
 // VBIOS implements gpu.
 func (g *boundGPU) VBIOS() (string, status) {
-	if !g.has("nvmlDeviceGetVbiosVersion") {
-		return "", statusFunctionNotFound
-	}
-	version, ret := g.device.GetVbiosVersion()
-	return version, statusOf(ret)
+	return guarded(g.binding, "nvmlDeviceGetVbiosVersion", g.device.GetVbiosVersion)
 }
 
 // Architecture implements gpu.
 func (g *boundGPU) Architecture() (string, status) {
-	if !g.has("nvmlDeviceGetArchitecture") {
-		return "", statusFunctionNotFound
-	}
-	number, ret := g.device.GetArchitecture()
-	return architectureName(uint32(number)), statusOf(ret)
+	number, result := guarded(g.binding, "nvmlDeviceGetArchitecture", g.device.GetArchitecture)
+	return architectureName(uint32(number)), result
 }
 
 // NUMANode implements gpu. NVML's call with that name is about GPUs that are NUMA
 // nodes themselves.
 func (g *boundGPU) NUMANode() (int, status) {
-	if !g.has("nvmlDeviceGetMemoryAffinity") {
-		return 0, statusFunctionNotFound
-	}
-	set, ret := g.device.GetMemoryAffinity(maxNUMANodes, nearestNode)
-	if ret != nvml.SUCCESS {
-		return 0, statusOf(ret)
+	set, result := guarded(g.binding, "nvmlDeviceGetMemoryAffinity", func() ([]uint, nvml.Return) {
+		return g.device.GetMemoryAffinity(maxNUMANodes, nearestNode)
+	})
+	if result != statusSuccess {
+		return 0, result
 	}
 	node, found := onlyNode(set)
 	if !found {

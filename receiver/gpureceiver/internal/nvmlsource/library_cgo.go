@@ -140,20 +140,13 @@ func (b *binding) has(symbol string) bool {
 
 // DriverVersion implements library.
 func (b *binding) DriverVersion() (string, status) {
-	if !b.has("nvmlSystemGetDriverVersion") {
-		return "", statusFunctionNotFound
-	}
-	version, ret := b.nvml.SystemGetDriverVersion()
-	return version, statusOf(ret)
+	return guarded(b, "nvmlSystemGetDriverVersion", b.nvml.SystemGetDriverVersion)
 }
 
 // CUDAVersion implements library.
 func (b *binding) CUDAVersion() (string, status) {
-	if !b.has("nvmlSystemGetCudaDriverVersion_v2") {
-		return "", statusFunctionNotFound
-	}
-	version, ret := b.nvml.SystemGetCudaDriverVersion_v2()
-	return cudaVersion(version), statusOf(ret)
+	version, result := guarded(b, "nvmlSystemGetCudaDriverVersion_v2", b.nvml.SystemGetCudaDriverVersion_v2)
+	return cudaVersion(version), result
 }
 
 // DeviceCount implements library. Its symbol was looked up by Open.

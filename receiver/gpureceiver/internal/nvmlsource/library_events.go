@@ -73,9 +73,6 @@ func (b boundEventSet) Free() status {
 
 // Persistent implements persistentGPU.
 func (g *boundGPU) Persistent() (bool, status) {
-	if !g.has("nvmlDeviceGetPersistenceMode") {
-		return false, statusFunctionNotFound
-	}
-	mode, ret := g.device.GetPersistenceMode()
-	return mode == nvml.FEATURE_ENABLED, statusOf(ret)
+	mode, result := guarded(g.binding, "nvmlDeviceGetPersistenceMode", g.device.GetPersistenceMode)
+	return mode == nvml.FEATURE_ENABLED, result
 }

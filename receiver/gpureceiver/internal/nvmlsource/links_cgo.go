@@ -19,10 +19,10 @@ func (g *boundGPU) linkCalls(fields *fieldBatch) []call {
 		return part("nvlink_errors", device.NVLinkErrors.Member(kind), fields.field(id, 0, 1))
 	}
 	return []call{
-		number("pcie_link_generation", device.PCIeGeneration, g.wholeInt("nvmlDeviceGetCurrPcieLinkGeneration", g.device.GetCurrPcieLinkGeneration)),
-		number("pcie_link_generation", device.PCIeMaxGeneration, g.wholeInt("nvmlDeviceGetMaxPcieLinkGeneration", g.device.GetMaxPcieLinkGeneration)),
-		number("pcie_link_width", device.PCIeWidth, g.wholeInt("nvmlDeviceGetCurrPcieLinkWidth", g.device.GetCurrPcieLinkWidth)),
-		number("pcie_link_width", device.PCIeMaxWidth, g.wholeInt("nvmlDeviceGetMaxPcieLinkWidth", g.device.GetMaxPcieLinkWidth)),
+		number("pcie_link_generation", device.PCIeGeneration, whole(g, "nvmlDeviceGetCurrPcieLinkGeneration", g.device.GetCurrPcieLinkGeneration, 1)),
+		number("pcie_link_generation", device.PCIeMaxGeneration, whole(g, "nvmlDeviceGetMaxPcieLinkGeneration", g.device.GetMaxPcieLinkGeneration, 1)),
+		number("pcie_link_width", device.PCIeWidth, whole(g, "nvmlDeviceGetCurrPcieLinkWidth", g.device.GetCurrPcieLinkWidth, 1)),
+		number("pcie_link_width", device.PCIeMaxWidth, whole(g, "nvmlDeviceGetMaxPcieLinkWidth", g.device.GetMaxPcieLinkWidth, 1)),
 		g.throughput(device.PCIeReceiveRate, nvml.PCIE_UTIL_RX_BYTES),
 		g.throughput(device.PCIeTransmitRate, nvml.PCIE_UTIL_TX_BYTES),
 		part("pcie_replays", device.PCIeReplays, fields.field(fieldPCIeReplays, 0, 1)),
@@ -43,7 +43,7 @@ func (g *boundGPU) linkCalls(fields *fieldBatch) []call {
 // throughput is the slow call for the present rate of PCIe in one direction.
 // NVML gives kilobytes of 1000 bytes per second.
 func (g *boundGPU) throughput(quantity *device.Quantity, direction nvml.PcieUtilCounter) call {
-	c := number("pcie_throughput", quantity, g.whole32("nvmlDeviceGetPcieThroughput",
+	c := number("pcie_throughput", quantity, whole(g, "nvmlDeviceGetPcieThroughput",
 		func() (uint32, nvml.Return) { return g.device.GetPcieThroughput(direction) }, 1000))
 	c.slow = true
 	return c

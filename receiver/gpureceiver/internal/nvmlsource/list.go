@@ -180,9 +180,3 @@ func (l *listing) failed(call string, result status) status {
 	}
 	return result
 }
-
-// guardStatus is guard for calls without a value.
-func guardStatus(call func() status) status {
-	_, result := guard(func() (struct{}, status) { return struct{}{}, call() })
-	return result
-}

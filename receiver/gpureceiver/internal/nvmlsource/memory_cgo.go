@@ -12,13 +12,10 @@ import (
 func (g *boundGPU) memoryCalls() []call {
 	return []call{
 		g.memoryCall(),
-		number("bar1_memory", device.BAR1Used, func() (float64, status) {
-			if !g.has("nvmlDeviceGetBAR1MemoryInfo") {
-				return 0, statusFunctionNotFound
-			}
+		number("bar1_memory", device.BAR1Used, whole(g, "nvmlDeviceGetBAR1MemoryInfo", func() (uint64, nvml.Return) {
 			info, ret := g.device.GetBAR1MemoryInfo()
-			return float64(info.Bar1Used), statusOf(ret)
-		}),
+			return info.Bar1Used, ret
+		}, 1)),
 	}
 }
 

@@ -21,12 +21,12 @@ func (g *boundGPU) powerCalls(id string, fields *fieldBatch) []call {
 		}
 	}
 	limit := func(kind, symbol string, get func() (uint32, nvml.Return)) call {
-		return number("power_limit_"+kind, device.PowerLimits.Member(kind), g.whole32(symbol, get, milli))
+		return number("power_limit_"+kind, device.PowerLimits.Member(kind), whole(g, symbol, get, milli))
 	}
 	return []call{
-		number("power", device.PowerDraw, g.whole32("nvmlDeviceGetPowerUsage", g.device.GetPowerUsage, milli)),
+		number("power", device.PowerDraw, whole(g, "nvmlDeviceGetPowerUsage", g.device.GetPowerUsage, milli)),
 		g.powerPeak(id),
-		number("energy", device.Energy, g.energy),
+		number("energy", device.Energy, whole(g, "nvmlDeviceGetTotalEnergyConsumption", g.device.GetTotalEnergyConsumption, milli)),
 		limit("enforced", "nvmlDeviceGetEnforcedPowerLimit", g.device.GetEnforcedPowerLimit),
 		limit("requested", "nvmlDeviceGetPowerManagementLimit", g.device.GetPowerManagementLimit),
 		limit("default", "nvmlDeviceGetPowerManagementDefaultLimit", g.device.GetPowerManagementDefaultLimit),
@@ -48,12 +48,4 @@ func (g *boundGPU) powerPeak(id string) call {
 		}
 		return func(r *device.Readings) { r.Power.Peak = device.Read(summary.peak * milli) }, result
 	}}
-}
-
-func (g *boundGPU) energy() (float64, status) {
-	if !g.has("nvmlDeviceGetTotalEnergyConsumption") {
-		return 0, statusFunctionNotFound
-	}
-	millijoules, ret := g.device.GetTotalEnergyConsumption()
-	return float64(millijoules) * milli, statusOf(ret)
 }

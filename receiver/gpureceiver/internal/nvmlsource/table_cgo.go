@@ -63,24 +63,43 @@ func (g *boundGPU) migCalls(wants func(*device.Quantity) bool) []call {
 	})
 }
 
-// whole32 reads a 32-bit number in a unit.
-func (g *boundGPU) whole32(symbol string, get func() (uint32, nvml.Return), unit float64) func() (float64, status) {
+// guarded makes a call if the library has its symbol.
+func guarded[T any](b *binding, symbol string, get func() (T, nvml.Return)) (T, status) {
+	if !b.has(symbol) {
+		var none T
+		return none, statusFunctionNotFound
+	}
+	value, ret := get()
+	return value, statusOf(ret)
+}
+
+// whole returns a function that reads a whole number in a unit.
+func whole[T int | uint32 | uint64](g *boundGPU, symbol string, get func() (T, nvml.Return), unit float64) func() (float64, status) {
 	return func() (float64, status) {
-		if !g.has(symbol) {
-			return 0, statusFunctionNotFound
-		}
-		value, ret := get()
-		return float64(value) * unit, statusOf(ret)
+		value, result := guarded(g.binding, symbol, get)
+		return float64(value) * unit, result
 	}
 }
 
-// wholeInt is whole32 for the binding's ints.
-func (g *boundGPU) wholeInt(symbol string, get func() (int, nvml.Return)) func() (float64, status) {
-	return func() (float64, status) {
-		if !g.has(symbol) {
-			return 0, statusFunctionNotFound
-		}
-		value, ret := get()
-		return float64(value), statusOf(ret)
+// askFields makes the call for all fields. It succeeds as a whole also where a
+// field failed.
+func (g *boundGPU) askFields(keys []fieldKey) ([]fieldAnswer, status) {
+	if !g.has("nvmlDeviceGetFieldValues") {
+		return nil, statusFunctionNotFound
 	}
+	values := make([]nvml.FieldValue, len(keys))
+	for i, key := range keys {
+		values[i].FieldId, values[i].ScopeId = key.id, key.scope
+	}
+	if ret := g.device.GetFieldValues(values); ret != nvml.SUCCESS {
+		return nil, statusOf(ret)
+	}
+	answers := make([]fieldAnswer, len(keys))
+	for i := range values {
+		answers[i] = fieldAnswer{
+			key: keys[i], result: statusOf(nvml.Return(values[i].NvmlReturn)),
+			kind: valueType(values[i].ValueType), raw: values[i].Value,
+		}
+	}
+	return answers, statusSuccess
 }

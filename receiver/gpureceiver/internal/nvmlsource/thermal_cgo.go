@@ -47,7 +47,7 @@ func signed(celsius uint32) float64 {
 // answer to this call.
 func (g *boundGPU) temperatureLimit(fields *fieldBatch, quantity *device.Quantity, kind nvml.TemperatureThresholds) call {
 	margin := fieldKey{fieldSlowdownMargin, 0}
-	degrees := g.whole32("nvmlDeviceGetTemperatureThreshold", func() (uint32, nvml.Return) { return g.device.GetTemperatureThreshold(kind) }, 1)
+	degrees := whole(g, "nvmlDeviceGetTemperatureThreshold", func() (uint32, nvml.Return) { return g.device.GetTemperatureThreshold(kind) }, 1)
 	c := number("temperature_limits", quantity, func() (float64, status) {
 		if _, result := fields.number(margin); result == statusSuccess {
 			return 0, statusNotSupported

@@ -101,5 +101,5 @@ func TestReadmeListsTheCodes(t *testing.T) {
 	flat := strings.Join(strings.Fields(string(readme)), " ")
 	assert.Contains(t, flat, "(XID "+list(fails)+")")
 	last := len(Common) - 1
-	assert.Contains(t, flat, "The codes "+list(Common[:last])+" and "+list(Common[last:])+" are there with 0")
+	assert.Contains(t, flat, "The codes "+list(Common[:last])+" and "+list(Common[last:])+" start at 0")
 }

@@ -1,0 +1,76 @@
+package correlate
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+// spanOf is a span of one trace with attributes.
+func spanOf(t *testing.T, id, parent byte, attrs map[string]any) ptrace.Span {
+	t.Helper()
+	s := ptrace.NewSpan()
+	s.SetTraceID(pcommon.TraceID{1})
+	s.SetSpanID(pcommon.SpanID{id})
+	if parent != 0 {
+		s.SetParentSpanID(pcommon.SpanID{parent})
+	}
+	require.NoError(t, s.Attributes().FromRaw(attrs))
+	return s
+}
+
+// correlated returns what is added to spans that arrive in one request.
+func correlated(t *testing.T, s *Store, spans ...ptrace.Span) (added []map[string]any) {
+	t.Helper()
+	var b Batch
+	for _, one := range spans {
+		_, f := mlattr.Classify(pcommon.NewMap(), "", one)
+		b.Read(f, one, 0)
+	}
+	b.AddResource(s, "", false, "service")
+	b.Correlate(s, func(int) string { return "" })
+	assert.Equal(t, []pcommon.TraceID{{1}}, slices.Collect(b.Traces()))
+	for i := range spans {
+		attrs := pcommon.NewMap()
+		a := b.Additions(i)
+		a.Write(attrs)
+		assert.GreaterOrEqual(t, a.Len(), attrs.Len())
+		assert.True(t, !b.Plain(i) || attrs.Len() == 0)
+		added = append(added, attrs.AsRaw())
+	}
+	require.True(t, b.Reset())
+	return added
+}
+
+func TestSpansShareKeysAcrossRequests(t *testing.T) {
+	s, _ := newTestStore()
+	root := map[string]any{"ml.session.id": "s", "ml.request.id": "r"}
+	assert.Equal(t, []map[string]any{
+		{},
+		{"ml.session.id": "s", "ml.request.id": "r", "ml.correlation.source": "session=parent,request=parent"},
+		{"ml.session.id": "s", "ml.correlation.source": "session=trace"},
+	}, correlated(t, s, spanOf(t, 1, 0, root), spanOf(t, 2, 1, nil), spanOf(t, 3, 9, nil)))
+	assert.Equal(t, []map[string]any{
+		{"ml.session.id": "s", "ml.request.id": "r", "ml.correlation.source": "session=parent,request=parent"},
+	}, correlated(t, s, spanOf(t, 4, 2, nil)), "a later request")
+}
+
+func TestARecordLearnsFromItsSpan(t *testing.T) {
+	s, _ := newTestStore()
+	r := ReadRecord(new(mlattr.Facts), pcommon.TraceID{1}, pcommon.SpanID{2})
+	records := slices.Values([]*Record{&r})
+	assert.True(t, r.Teachable())
+	assert.False(t, r.Learns(s.Lookup(records)), "nothing is known yet")
+	correlated(t, s, spanOf(t, 1, 0, map[string]any{"ml.session.id": "s"}), spanOf(t, 2, 1, nil))
+	known := s.Lookup(records)
+	assert.True(t, r.Learns(known))
+	attrs := pcommon.NewMap()
+	assert.False(t, r.Write(attrs, known, new(Sources)), "it has no run")
+	assert.Equal(t, map[string]any{"ml.session.id": "s", "ml.correlation.source": "session=span"}, attrs.AsRaw())
+}

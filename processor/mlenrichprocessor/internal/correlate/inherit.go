@@ -1,0 +1,155 @@
+package correlate
+
+import (
+	"slices"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+)
+
+// maxSearched is how many spans of a trace are searched one by one.
+const maxSearched = 16
+
+// ancestor is a parent of a span of the batch that is not in the batch.
+type ancestor struct {
+	span  spanKey
+	found *set[string]
+	down  int32
+}
+
+// inheritDown lets the keys and phases of ancestors, in the batch or in earlier
+// ones, come down to the spans of active traces.
+func (b *Batch) inheritDown(s *Store) {
+	b.sets, b.stored = append(b.sets, set[symbol]{}), append(b.stored, nil)
+	b.findParents()
+	if len(b.earlier) > 0 {
+		s.ancestors(b.earlier)
+		for i := range b.earlier {
+			b.earlier[i].down = b.fromStore(b.earlier[i].found)
+		}
+	}
+	b.inheritAll()
+}
+
+// inheritAll lets the spans that are not resolved inherit from their parents.
+func (b *Batch) inheritAll() {
+	for i := range b.spans {
+		// Up to the first ancestor that is done, then down again. The state
+		// resolving ends a cycle, which only bad data has.
+		b.chain = b.chain[:0]
+		for at := int32(i); at != none && b.spans[at].state == unresolved; at = b.spans[at].above {
+			b.spans[at].state = resolving
+			b.chain = append(b.chain, at)
+		}
+		for _, at := range slices.Backward(b.chain) {
+			n := &b.spans[at]
+			var down int32
+			var phase symbol
+			switch {
+			case n.earlier != none:
+				down = b.earlier[n.earlier].down
+			case n.above != none && b.spans[n.above].state == resolved:
+				parent := &b.spans[n.above]
+				down = parent.down
+				if phase = parent.phase; phase == 0 {
+					phase = parent.inheritedPhase
+				}
+			}
+			b.inheritFrom(n, down, phase)
+			n.state = resolved
+		}
+	}
+}
+
+// findParents finds the parents of the spans of active traces, and lists those
+// that are not in the batch.
+func (b *Batch) findParents() {
+	if b.spanAt == nil {
+		b.spanAt = make(map[spanKey]int32)
+	}
+	for i := range b.spans {
+		n := &b.spans[i]
+		n.above, n.earlier = none, none
+		if n.traceAt == none || !b.traces[n.traceAt].active {
+			n.state = resolved
+		} else if b.traces[n.traceAt].spans > maxSearched {
+			b.spanAt[n.spanKey] = int32(i)
+		}
+	}
+	for i := range b.spans {
+		n := &b.spans[i]
+		if n.state == resolved || n.parent == (pcommon.SpanID{}) {
+			continue
+		}
+		parent := spanKey{n.trace, n.parent}
+		if n.above = b.findSpan(&b.traces[n.traceAt], parent); n.above != none {
+			continue
+		}
+		if !b.traces[n.traceAt].handsDown {
+			continue
+		}
+		if last := len(b.earlier) - 1; last < 0 || b.earlier[last].span != parent {
+			b.earlier = append(b.earlier, ancestor{span: parent})
+		}
+		n.earlier = int32(len(b.earlier) - 1)
+	}
+}
+
+// findSpan returns the index of a span of an active trace in the batch, or
+// none. Of several with the same id it is the last.
+func (b *Batch) findSpan(t *trace, wanted spanKey) int32 {
+	if t.spans > maxSearched {
+		if at, ok := b.spanAt[wanted]; ok {
+			return at
+		}
+		return none
+	}
+	at := t.last
+	for at != none && b.spans[at].id != wanted.id {
+		at = b.spans[at].before
+	}
+	return at
+}
+
+// inheritFrom computes what a span has and hands down, from the set of keys
+// that its parent hands down, which is the empty one if that is unknown.
+func (b *Batch) inheritFrom(n *span, from int32, phase symbol) {
+	if n.phase == 0 {
+		n.inheritedPhase = phase
+	}
+	above := b.sets[from]
+	var down set[symbol]
+	for k := range down {
+		switch parent := above[k]; {
+		case n.own[k] != 0:
+			down[k] = n.own[k]
+			if parent != 0 && parent != n.own[k] && exclusive(k) && n.conflict == 0 {
+				n.conflict = uint8(k + 1)
+			}
+		case k != keyInferred && n.admitsAbove(k, &above):
+			down[k] = parent
+			if k == keyRun && parent == n.resourceRun {
+				continue // the resource names it already
+			}
+			n.inheritKey(k, &above, fromParent)
+			if k == keyRun && n.conflict == 0 && n.contradicts(&above) {
+				n.conflict = keyRun + 1
+			}
+		default:
+			// A run that was inferred for ancestors stays with them if the
+			// resource has one.
+			down[k] = n.keys[k]
+		}
+	}
+	if down == above {
+		n.down = from
+		return
+	}
+	n.down = b.addSet(&down)
+}
+
+// contradicts reports whether the ancestor's run, which is not that of the
+// span's resource, contradicts a named one. A training run within a run does
+// not.
+func (n *span) contradicts(above *set[symbol]) bool {
+	return n.resourceRun != 0 && !n.resourceInferred && above[keyTrainingRun] != above[keyRun]
+}

@@ -1,0 +1,127 @@
+package correlate
+
+import "slices"
+
+// joins are the ids that tie traces together, and what comes with each. A
+// request shares everything, since the two sides of a call may have nothing
+// else in common. A training run or sampling session is of one session; a
+// fine-tuning service names both on some of its spans only. A session is of one
+// run, except for the training runs of such a service.
+var joins = [...]struct {
+	key    int
+	from   origin
+	shares sharing
+}{
+	{keyRequest, fromRequest, sharesAll},
+	{keyTrainingRun, fromTrainingRun, sharesSession},
+	{keySamplingSession, fromSamplingSession, sharesSession},
+	{keySession, fromSession, sharesRun},
+}
+
+// sharing is what comes with an id.
+type sharing uint8
+
+const (
+	sharesAll sharing = iota
+	sharesSession
+	sharesRun
+)
+
+// joinGroup is the spans of a batch that report the same id.
+type joinGroup struct {
+	key int
+	id  symbol
+	agreement[symbol]
+	agreed set[symbol]
+}
+
+// shares reports whether the spans report more than the id itself.
+func (g *joinGroup) shares() bool {
+	for k, value := range g.values {
+		if value != 0 && k != g.key {
+			return true
+		}
+	}
+	return false
+}
+
+// join lets spans of different traces that report the same id share keys.
+func (b *Batch) join(s *Store) {
+	if len(b.texts.texts) == 0 {
+		return // no span reports anything
+	}
+	for j := range b.groupAt {
+		b.groupAt[j] = slices.Grow(b.groupAt[j][:0], len(b.texts.texts))[:len(b.texts.texts)]
+		clear(b.groupAt[j])
+	}
+	for i := range b.spans {
+		b.joinSpan(&b.spans[i])
+	}
+	if len(b.groups) == 0 {
+		return
+	}
+	s.join(b.groups, &b.texts)
+	for i := range b.groups {
+		b.groups[i].agreed = b.groups[i].agreement.agreed()
+	}
+	for i := range b.spans {
+		n := &b.spans[i]
+		for j, by := range joins {
+			if id := n.own[by.key]; id != 0 && b.groupAt[j][id] != 0 {
+				n.take(&b.groups[b.groupAt[j][id]-1].agreed, by.from)
+			}
+		}
+	}
+}
+
+// joinSpan adds to the groups of a span's ids what it contributes.
+func (b *Batch) joinSpan(n *span) {
+	for j, by := range joins {
+		id := n.own[by.key]
+		if id == 0 || by.shares == sharesRun && !n.needs(keyRun) && n.namedRun() == 0 {
+			continue
+		}
+		if b.groupAt[j][id] == 0 {
+			b.groups = append(b.groups, joinGroup{key: by.key, id: id})
+			b.groupAt[j][id] = int32(len(b.groups))
+		}
+		var keys set[symbol]
+		switch by.shares {
+		case sharesAll:
+			keys = b.requestKeys(n)
+		case sharesSession:
+			keys[keySession] = n.own[keySession]
+		case sharesRun:
+			keys[keyRun] = n.namedRun()
+		}
+		b.groups[b.groupAt[j][id]-1].observe(&keys)
+	}
+}
+
+// requestKeys returns what a span contributes to its request: its own keys, and
+// the run of its resource.
+func (b *Batch) requestKeys(n *span) set[symbol] {
+	keys := n.own
+	if keys[keyRun] == 0 && n.resourceRun != 0 {
+		keys[keyRun] = n.resourceRun
+		if n.resourceInferred {
+			keys[keyInferred] = b.texts.of(keyInferred, textTrue)
+		}
+	}
+	return keys
+}
+
+// namedRun returns the run that a span contributes to its session: one that was
+// not inferred, and that is not one of several that the session trains.
+func (n *span) namedRun() symbol {
+	switch {
+	case n.own[keyTrainingRun] != 0:
+		return 0
+	case n.own[keyRun] != 0:
+		return n.own[keyRun]
+	case n.resourceInferred:
+		return 0
+	default:
+		return n.resourceRun
+	}
+}

@@ -1,0 +1,115 @@
+package correlate
+
+import "github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+
+// The keys that spans of a trace share.
+const (
+	keySession = iota
+	keyConversation
+	keyRun
+	keyTrainingRun
+	keySamplingSession
+	keyRequest
+	keyInferred // textTrue if keyRun was inferred
+	keyCount
+)
+
+// textTrue is the value of keyInferred.
+const textTrue = "true"
+
+// keyNames are the attributes of the keys, and keySlots their slots.
+var (
+	keyNames = [keyCount]string{
+		keySession:         mlattr.SessionID,
+		keyConversation:    mlattr.GenAIConversationID,
+		keyRun:             mlattr.RunID,
+		keyTrainingRun:     mlattr.TrainingRunID,
+		keySamplingSession: mlattr.SamplingSessionID,
+		keyRequest:         mlattr.RequestID,
+		keyInferred:        mlattr.RunInferred,
+	}
+	keySlots = func() (slots [keyCount]mlattr.Slot) {
+		for k, name := range keyNames {
+			slots[k] = mlattr.SlotOf(name)
+		}
+		return slots
+	}()
+	slotPhase    = mlattr.SlotOf(mlattr.Phase)
+	slotSource   = mlattr.SlotOf(mlattr.CorrelationSource)
+	slotConflict = mlattr.SlotOf(mlattr.CorrelationConflict)
+)
+
+// downOnly reports whether only the descendants of a span get the key: a trace
+// may hold many requests.
+func downOnly(key int) bool { return key == keyRequest }
+
+// exclusive reports whether two values of the key split a trace. Then spans get
+// keys from their ancestors only: two sessions in a trace make its one
+// conversation ambiguous too.
+func exclusive(key int) bool {
+	return key == keySession || key == keyRun || key == keyTrainingRun
+}
+
+// set is a value of each key, zero for none: texts in the store, and symbols in
+// a batch.
+type set[V comparable] [keyCount]V
+
+// agreement is what several spans say about the keys: the values, and about
+// which keys they disagree.
+type agreement[V comparable] struct {
+	values   set[V]
+	disagree [keyCount]bool
+}
+
+// agreed returns the values that every span may inherit.
+func (a *agreement[V]) agreed() set[V] {
+	values := a.values
+	for k, differs := range a.disagree {
+		if !differs {
+			continue
+		}
+		if exclusive(k) {
+			return set[V]{}
+		}
+		var none V
+		values[k] = none
+	}
+	return values
+}
+
+// observe takes one span's keys in.
+func (a *agreement[V]) observe(keys *set[V]) {
+	var none V
+	for k, value := range keys {
+		switch {
+		case value == none || a.values[k] == value:
+		case a.values[k] == none:
+			a.values[k] = value
+		default:
+			a.disagree[k] = true
+		}
+	}
+}
+
+// exchange makes an agreement of the store and one of a batch equal. The
+// store's values win. It reports whether the store's has changed.
+func exchange(stored *agreement[string], batch *agreement[symbol], texts *symbols) (changed bool) {
+	for k := range stored.values {
+		have, said := stored.values[k], batch.values[k]
+		disagreed := stored.disagree[k]
+		stored.disagree[k] = disagreed || batch.disagree[k]
+		switch {
+		case have == "" && said == 0:
+		case have == "":
+			stored.values[k], changed = texts.text(said), true
+		case said == 0:
+			batch.values[k] = texts.of(k, have)
+		case have != texts.text(said):
+			stored.disagree[k] = true
+			batch.values[k] = texts.of(k, have)
+		}
+		batch.disagree[k] = stored.disagree[k]
+		changed = changed || stored.disagree[k] != disagreed
+	}
+	return changed
+}

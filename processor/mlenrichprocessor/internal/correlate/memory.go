@@ -1,0 +1,242 @@
+package correlate
+
+import (
+	"encoding/binary"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/cache"
+)
+
+// How much is remembered of one trace. Beyond it the oldest half is forgotten.
+const (
+	maxTraceSpans = 4096
+	maxTraceAbove = 256
+)
+
+// traceMemory is what the store remembers of a trace. What spans hand down is
+// kept by trace and not by span: a batch has many spans of a trace, and then
+// asks once.
+type traceMemory struct {
+	// agreement is as appendAgreement writes it.
+	agreement cache.Bytes
+	// spans are those that hand something down, as appendHanded writes them,
+	// the newest last, and spansLen is how many.
+	spans    cache.Bytes
+	spansLen int
+	// above are the spans above one that used tokens and came before them, as
+	// appendTo writes them, the newest last.
+	above cache.Bytes
+}
+
+func (m *traceMemory) aboveLen() int { return m.above.Len() / aboveBytes }
+
+// handedDown is what a span hands down. The keys are shared and never changed.
+type handedDown struct {
+	id   pcommon.SpanID
+	keys *set[string]
+}
+
+// spanAbove is a span that is above one that used tokens, and the service of
+// that one as a hash.
+type spanAbove struct {
+	id      pcommon.SpanID
+	service uint64
+	// serves is true if that is the first span below which is a server's.
+	serves bool
+}
+
+// aboveBytes is how many bytes appendTo writes of a spanAbove.
+const aboveBytes = 8 + 8 + 1
+
+func (a *spanAbove) appendTo(to []byte) []byte {
+	to = append(to, a.id[:]...)
+	to = binary.NativeEndian.AppendUint64(to, a.service)
+	serves := byte(0)
+	if a.serves {
+		serves = 1
+	}
+	return append(to, serves)
+}
+
+// aboveAt reads one of several that appendTo wrote.
+func aboveAt(list []byte, i int) spanAbove {
+	raw := list[i*aboveBytes:][:aboveBytes]
+	return spanAbove{id: pcommon.SpanID(raw), service: binary.NativeEndian.Uint64(raw[8:]), serves: raw[16] != 0}
+}
+
+// containsAbove reports whether a span is among several that appendTo wrote.
+func containsAbove(list []byte, wanted spanAbove) bool {
+	for i := range len(list) / aboveBytes {
+		if aboveAt(list, i) == wanted {
+			return true
+		}
+	}
+	return false
+}
+
+// appendHanded writes spans in groups of those that hand down the same keys:
+// the length of the keys, the keys, the number of spans, and their ids.
+func appendHanded(to []byte, spans []handedDown) []byte {
+	for len(spans) > 0 {
+		n := 1
+		for n < len(spans) && spans[n].keys == spans[0].keys {
+			n++
+		}
+		var raw [256]byte
+		keys := appendKeys(raw[:0], spans[0].keys)
+		to = binary.AppendUvarint(to, uint64(len(keys)))
+		to = append(to, keys...)
+		to = binary.AppendUvarint(to, uint64(n))
+		for i := range n {
+			to = append(to, spans[i].id[:]...)
+		}
+		spans = spans[n:]
+	}
+	return to
+}
+
+// handedGroup is a group that appendHanded wrote: the keys, and the ids one
+// after the other.
+type handedGroup struct{ keys, ids []byte }
+
+// nextHanded reads a group and returns what comes after it.
+func nextHanded(list []byte) (handedGroup, []byte) {
+	n, size := binary.Uvarint(list)
+	list = list[size:]
+	g := handedGroup{keys: list[:n]}
+	list = list[n:]
+	n, size = binary.Uvarint(list)
+	list = list[size:]
+	g.ids = list[:8*n]
+	return g, list[8*n:]
+}
+
+// findHanded returns the keys that a span hands down, or nil. Of several with
+// the same id it is the last.
+func findHanded(list []byte, id pcommon.SpanID) (keys []byte) {
+	wanted := binary.NativeEndian.Uint64(id[:])
+	for len(list) > 0 {
+		var g handedGroup
+		g, list = nextHanded(list)
+		for ids := g.ids; len(ids) > 0; ids = ids[8:] {
+			if binary.NativeEndian.Uint64(ids) == wanted {
+				keys = g.keys
+				break
+			}
+		}
+	}
+	return keys
+}
+
+// mapHanded returns the keys of each span that findHanded finds. spans is how
+// many there are.
+func mapHanded(list []byte, spans int) map[pcommon.SpanID][]byte {
+	keys := make(map[pcommon.SpanID][]byte, spans)
+	for len(list) > 0 {
+		var g handedGroup
+		g, list = nextHanded(list)
+		for ids := g.ids; len(ids) > 0; ids = ids[8:] {
+			keys[pcommon.SpanID(ids)] = g.keys
+		}
+	}
+	return keys
+}
+
+// dropHanded returns the list without the first spans.
+func dropHanded(list []byte, spans int) []byte {
+	kept := make([]byte, 0, len(list))
+	for len(list) > 0 {
+		var g handedGroup
+		g, list = nextHanded(list)
+		gone := min(spans, len(g.ids)/8)
+		spans -= gone
+		if ids := g.ids[8*gone:]; len(ids) > 0 {
+			kept = binary.AppendUvarint(kept, uint64(len(g.keys)))
+			kept = append(kept, g.keys...)
+			kept = binary.AppendUvarint(kept, uint64(len(ids)/8))
+			kept = append(kept, ids...)
+		}
+	}
+	return kept
+}
+
+// appendKeys writes keys. Each is a number, 0 for none: an odd one is twice the
+// length of the text that follows, plus one, and an even one is twice the index,
+// plus one, of an earlier key with the same text.
+func appendKeys(to []byte, keys *set[string]) []byte {
+next:
+	for k, text := range keys {
+		if text == "" {
+			to = append(to, 0)
+			continue
+		}
+		for before := range k {
+			if keys[before] == text {
+				to = append(to, byte(2*(before+1)))
+				continue next
+			}
+		}
+		to = binary.AppendUvarint(to, uint64(2*len(text)+1))
+		to = append(to, text...)
+	}
+	return to
+}
+
+// readKeys reads what appendKeys wrote.
+func readKeys(raw []byte) (keys set[string]) {
+	from := string(raw) // one copy for all of them
+	at := 0
+	for k := range keys {
+		n, size := binary.Uvarint(raw[at:])
+		at += size
+		switch {
+		case n == 0:
+		case n%2 == 0:
+			keys[k] = keys[n/2-1]
+		default:
+			keys[k] = from[at : at+int(n/2)]
+			at += int(n / 2)
+		}
+	}
+	return keys
+}
+
+// appendAgreement writes an agreement.
+func appendAgreement(to []byte, a *agreement[string]) []byte {
+	var disagree byte
+	for k, differs := range a.disagree {
+		if differs {
+			disagree |= 1 << k
+		}
+	}
+	return appendKeys(append(to, disagree), &a.values)
+}
+
+// readAgreement reads what appendAgreement wrote. Nothing is no agreement.
+func readAgreement(raw []byte) (a agreement[string]) {
+	if len(raw) == 0 {
+		return a
+	}
+	for k := range a.disagree {
+		a.disagree[k] = raw[0]&(1<<k) != 0
+	}
+	a.values = readKeys(raw[1:])
+	return a
+}
+
+// room returns how many of have entries must go before more are added, so that
+// there are at most limit, and how many of these must be left out.
+func room(have, more, limit int) (gone, left int) {
+	if over := have + more - limit; over > 0 {
+		gone = min(max(over, limit/2), have)
+		left = max(have-gone+more-limit, 0)
+	}
+	return gone, left
+}
+
+// tally counts what all traces remember of one kind.
+type tally struct {
+	n       int
+	evicted int64
+}

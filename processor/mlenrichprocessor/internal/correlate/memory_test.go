@@ -1,0 +1,138 @@
+package correlate
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestRoom(t *testing.T) {
+	for name, tt := range map[string]struct {
+		have, more, gone, left int
+	}{
+		"room":                       {1, 3, 0, 0},
+		"full: the oldest half goes": {4, 1, 2, 0},
+		"more than half":             {4, 3, 3, 0},
+		"more than all":              {2, 5, 2, 1},
+		"nothing before":             {0, 5, 0, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			gone, left := room(tt.have, tt.more, 4)
+			assert.Equal(t, tt.gone, gone)
+			assert.Equal(t, tt.left, left)
+		})
+	}
+}
+
+func TestKeysAreReadAsWritten(t *testing.T) {
+	for _, keys := range []set[string]{
+		{},
+		{keyInferred: textTrue},
+		{keySession: "s", keyConversation: "s", keyRun: "r", keyTrainingRun: "r", keyRequest: "q"},
+		{keySession: strings.Repeat("s", 128), keySamplingSession: strings.Repeat("ß", 64)},
+	} {
+		assert.Equal(t, keys, readKeys(appendKeys(nil, &keys)))
+		a := agreement[string]{values: keys, disagree: [keyCount]bool{keyRun: true, keyInferred: true}}
+		assert.Equal(t, a, readAgreement(appendAgreement(nil, &a)))
+	}
+	assert.Equal(t, agreement[string]{}, readAgreement(nil))
+}
+
+func TestHandedIsReadAsWritten(t *testing.T) {
+	a, b := &set[string]{keySession: "a"}, &set[string]{keySession: "b"}
+	var spans []handedDown
+	for i := range byte(20) {
+		keys := a
+		if i >= 7 {
+			keys = b
+		}
+		spans = append(spans, handedDown{[8]byte{7: i}, keys})
+	}
+	list := appendHanded(appendHanded(nil, spans[:10]), spans[10:])
+	for gone := range 21 {
+		rest := dropHanded(list, gone)
+		byID := mapHanded(rest, len(spans)-gone)
+		assert.Len(t, byID, len(spans)-gone)
+		for i, span := range spans {
+			found := findHanded(rest, span.id)
+			assert.Equal(t, found, byID[span.id])
+			if i < gone {
+				assert.Nil(t, found)
+			} else {
+				assert.Equal(t, *span.keys, readKeys(found))
+			}
+		}
+	}
+	twice := appendHanded(list, []handedDown{{[8]byte{}, b}})
+	assert.Equal(t, *b, readKeys(findHanded(twice, [8]byte{})), "the last of an id")
+	assert.Equal(t, *b, readKeys(mapHanded(twice, 21)[[8]byte{}]), "the last of an id")
+}
+
+// handed is one batch of a trace whose spans all hand down the same.
+func handed(s *Store, of byte, first, spans int) {
+	list := make([]handedDown, spans)
+	for i := range list {
+		n := first + i
+		list[i] = handedDown{id: [8]byte{1, byte(n >> 16), byte(n >> 8), byte(n)}, keys: &set[string]{keySession: "s"}}
+	}
+	s.remember([]trace{{id: [16]byte{of}, endHanded: int32(spans)}}, list)
+}
+
+func TestSpansOfTracesAreBounded(t *testing.T) {
+	s, c := newTestStore()
+	handed(s, 1, 0, maxTraceSpans)
+	handed(s, 1, maxTraceSpans, 1)
+	assert.Equal(t, tally{n: maxTraceSpans/2 + 1, evicted: maxTraceSpans / 2}, s.spans, "of one trace the oldest go")
+	find := func(trace byte, span int) *set[string] {
+		wanted := []ancestor{{span: spanKey{[16]byte{trace}, [8]byte{1, byte(span >> 16), byte(span >> 8), byte(span)}}}}
+		s.ancestors(wanted)
+		return wanted[0].found
+	}
+	assert.Nil(t, find(1, 0))
+	assert.NotNil(t, find(1, maxTraceSpans))
+
+	for of := range DefaultLimits().Spans / maxTraceSpans {
+		handed(s, byte(2+of), 0, maxTraceSpans)
+	}
+	assert.Equal(t, DefaultLimits().Spans, s.spans.n, "of all traces the least recently used goes")
+	assert.Nil(t, find(1, maxTraceSpans))
+	assert.NotNil(t, find(2, 0))
+
+	*c = c.Add(keyAge + time.Second)
+	handed(s, 200, 0, 1)
+	assert.Equal(t, 1, s.spans.n, "what is too old is forgotten")
+	assert.Equal(t, 1, s.traces.Size("").Entries)
+}
+
+// TestALongTraceIsSearchedAFewTimes asks for many spans of traces in turns: what
+// a long one hands down is searched a few times, and then read once for all.
+func TestALongTraceIsSearchedAFewTimes(t *testing.T) {
+	s, _ := newTestStore()
+	const long, short = 400, maxSearched
+	id := func(i int) [8]byte { return [8]byte{6: byte(i >> 8), 7: byte(i)} }
+	for of, n := range map[byte]int{1: long, 2: long, 3: short} {
+		list := make([]handedDown, n)
+		for i := range list {
+			list[i] = handedDown{id(i), &set[string]{keyRequest: fmt.Sprint(of, " ", i)}}
+		}
+		s.remember([]trace{{id: [16]byte{of}, endHanded: int32(n)}}, list)
+	}
+	var finder handedFinder
+	for i := range long {
+		for _, trace := range []byte{1, 2, 3} {
+			key := spanKey{[16]byte{trace}, id(i)}
+			found := finder.find(s, key, s.traces.Find(key.trace, s.now()))
+			if trace == 3 && i >= short {
+				require.Nil(t, found)
+				continue
+			}
+			require.Equal(t, fmt.Sprint(trace, " ", i), found[keyRequest])
+		}
+	}
+	assert.Len(t, finder.long, 2)
+	assert.Nil(t, finder.find(s, spanKey{[16]byte{1}, id(long)}, s.traces.Find([16]byte{1}, s.now())))
+}

@@ -1,0 +1,138 @@
+package correlate
+
+import (
+	"strings"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+// origin is where an inherited key came from.
+type origin uint8
+
+const (
+	notInherited origin = iota
+	fromSpan
+	fromParent
+	fromTrace
+	fromRequest
+	fromTrainingRun
+	fromSamplingSession
+	fromLink
+	fromTime
+	fromSession
+)
+
+var originNames = [...]string{
+	fromSpan:            "span",
+	fromParent:          "parent",
+	fromTrace:           "trace",
+	fromRequest:         "request",
+	fromTrainingRun:     "training_run",
+	fromSamplingSession: "sampling_session",
+	fromLink:            "link",
+	fromTime:            "time",
+	fromSession:         "session",
+}
+
+// The indexes of the phase and of the epoch in origins, after the keys.
+const (
+	originPhase = keyCount + iota
+	originEpoch
+	originCount
+)
+
+// origins has the origin of each key, of the phase and of the epoch.
+type origins [originCount]origin
+
+// shortNames are the keys in ml.correlation.source. Whether a run is inferred
+// comes with the run and is not named.
+var shortNames = [originCount]string{
+	keySession:         "session",
+	keyConversation:    "conversation",
+	keyRun:             "run",
+	keyTrainingRun:     "training_run",
+	keySamplingSession: "sampling_session",
+	keyRequest:         "request",
+	originPhase:        "phase",
+	originEpoch:        "epoch",
+}
+
+// maxSources bounds Sources. A dozen texts are usual, but a client that writes
+// the attribute itself could cause millions.
+const maxSources = 256
+
+// Sources remembers the texts of ml.correlation.source, so that each is made
+// once. The zero value is ready for use. It is not safe for concurrent use.
+type Sources map[origins]string
+
+// text returns the value of ml.correlation.source, such as
+// "session=trace,phase=parent".
+func (m *Sources) text(o origins) string {
+	if text, ok := (*m)[o]; ok {
+		return text
+	}
+	if *m == nil {
+		*m = make(Sources)
+	} else if len(*m) >= maxSources {
+		clear(*m)
+	}
+	text := o.String()
+	(*m)[o] = text
+	return text
+}
+
+// String returns the value of ml.correlation.source, or "" if nothing was
+// inherited.
+func (o origins) String() string {
+	var b strings.Builder
+	for k, from := range o {
+		if from == notInherited || shortNames[k] == "" {
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(shortNames[k])
+		b.WriteByte('=')
+		b.WriteString(originNames[from])
+	}
+	return b.String()
+}
+
+// readOrigins reads ml.correlation.source, as an ml_enrich before this one
+// wrote it. foreign reports whether another component wrote it.
+func readOrigins(f *mlattr.Facts) (o origins, foreign bool) {
+	source := f.At(slotSource)
+	if source == nil {
+		return origins{}, false
+	}
+	o, ok := parseOrigins(source.Text)
+	return o, !ok
+}
+
+// parseOrigins reads what String wrote, and returns false for any other text.
+func parseOrigins(text string) (origins, bool) {
+	var o origins
+	for part := range strings.SplitSeq(text, ",") {
+		name, from, _ := strings.Cut(part, "=")
+		k, known := indexOf(shortNames[:], name)
+		source, valid := indexOf(originNames[:], from)
+		if !known || !valid || o[k] != notInherited {
+			return origins{}, false
+		}
+		o[k] = origin(source)
+	}
+	if o[keyRun] != notInherited {
+		o[keyInferred] = o[keyRun]
+	}
+	return o, true
+}
+
+func indexOf(names []string, name string) (int, bool) {
+	for i, known := range names {
+		if known == name && name != "" {
+			return i, true
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,183 @@
+package correlate
+
+import (
+	"iter"
+	"maps"
+	"slices"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+// Known is what a Store knows of some spans and their traces.
+type Known struct {
+	spans  map[spanKey]*set[string]
+	traces map[pcommon.TraceID]*set[string]
+}
+
+func (k *Known) of(key spanKey) known { return known{k.spans[key], k.traces[key.trace]} }
+
+// known is what is known of one span and its trace: what the span hands down,
+// and what the trace agrees about. Either may be nil.
+type known struct{ span, trace *set[string] }
+
+// key returns the value of a key, that of the span before that of the trace.
+func (k known) key(key int) (string, origin) {
+	if k.span != nil && k.span[key] != "" {
+		return k.span[key], fromSpan
+	}
+	if k.trace != nil {
+		return k.trace[key], fromTrace
+	}
+	return "", notInherited
+}
+
+// inferredRun reports whether the run that key returned was inferred.
+func (k known) inferredRun(from origin) bool {
+	if from == fromSpan {
+		return k.span[keyInferred] != ""
+	}
+	return k.trace[keyInferred] != ""
+}
+
+// maxLookup is how many spans or traces are looked up with the store locked
+// once: others may come in between.
+const maxLookup = 1024
+
+// lookup returns what is known of spans and of their traces.
+func (s *Store) lookup(wanted iter.Seq[spanKey]) *Known {
+	k := &Known{spans: make(map[spanKey]*set[string]), traces: make(map[pcommon.TraceID]*set[string])}
+	for key := range wanted {
+		k.traces[key.trace] = nil
+		if !key.id.IsEmpty() {
+			k.spans[key] = nil
+		}
+	}
+	for some := range slices.Chunk(slices.Collect(maps.Keys(k.spans)), maxLookup) {
+		s.lookupSpans(k, some)
+	}
+	for some := range slices.Chunk(slices.Collect(maps.Keys(k.traces)), maxLookup) {
+		s.lookupTraces(k, some)
+	}
+	return k
+}
+
+func (s *Store) lookupSpans(k *Known, wanted []spanKey) {
+	now := s.now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var finder handedFinder
+	for _, key := range wanted {
+		if memory := s.traces.Find(key.trace, now); memory != nil {
+			k.spans[key] = finder.find(s, key, memory)
+		}
+	}
+}
+
+func (s *Store) lookupTraces(k *Known, wanted []pcommon.TraceID) {
+	now := s.now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, id := range wanted {
+		if memory := s.traces.Find(id, now); memory != nil {
+			k.traces[id] = s.agreed(memory)
+		}
+	}
+}
+
+// Record is what correlation needs of a log record that names a trace.
+type Record struct {
+	span    spanKey
+	present [keyCount]bool
+	// run is that of the record's resource, or "", and inferred whether it was
+	// inferred.
+	run      string
+	inferred bool
+	// inherited and foreign are as in span.
+	inherited origins
+	foreign   bool
+}
+
+// ReadRecord reads the facts of a log record. It adds to them the run that
+// follows from its training run.
+func ReadRecord(f *mlattr.Facts, trace pcommon.TraceID, id pcommon.SpanID) (r Record) {
+	r.span = spanKey{trace, id}
+	r.inherited, r.foreign = readOrigins(f)
+	settleTrainingRun(f, &r.inherited)
+	for k := range keyNames {
+		r.present[k] = f.At(keySlots[k]) != nil
+	}
+	return r
+}
+
+// SetRun sets the run of the record's resource, or "", and whether it was
+// inferred.
+func (r *Record) SetRun(run string, inferred bool) { r.run, r.inferred = run, inferred }
+
+// Trace returns the trace that the record names.
+func (r *Record) Trace() pcommon.TraceID { return r.span.trace }
+
+// Lookup returns what is known of the spans and traces of records.
+func (s *Store) Lookup(records iter.Seq[*Record]) *Known {
+	return s.lookup(func(yield func(spanKey) bool) {
+		for r := range records {
+			if !yield(r.span) {
+				return
+			}
+		}
+	})
+}
+
+// Teachable reports whether spans that arrive later could say something of the
+// record. One that an ml_enrich before this one has given keys has all that it
+// can have.
+func (r *Record) Teachable() bool { return !r.foreign && r.inherited == (origins{}) }
+
+// Learns reports whether the record gets a key of its span or trace.
+func (r *Record) Learns(k *Known) bool {
+	of := k.of(r.span)
+	for key := range keyInferred {
+		if value, _ := r.learn(key, of); value != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// learn returns the key that the record gets of its span or trace, or "".
+func (r *Record) learn(key int, of known) (string, origin) {
+	if r.foreign || r.present[key] {
+		return "", notInherited
+	}
+	value, from := of.key(key)
+	if key == keyRun && value != "" && r.run != "" && (value == r.run || of.inferredRun(from) || from != fromSpan && !r.inferred) {
+		// The resource has the record's run, unless the record's span is of
+		// another one, or the resource's was inferred.
+		return "", notInherited
+	}
+	return value, from
+}
+
+// Write adds to the attributes of a record what its span hands down, or else
+// what its trace agrees about. It reports whether the record has a run then, of
+// its own or of others.
+func (r *Record) Write(attrs pcommon.Map, k *Known, sources *Sources) (hasRun bool) {
+	added := false
+	of := k.of(r.span)
+	for key := range keyInferred {
+		value, from := r.learn(key, of)
+		if value == "" {
+			continue
+		}
+		attrs.PutStr(keyNames[key], value)
+		r.inherited[key], added = from, true
+		if key == keyRun && !r.present[keyInferred] && of.inferredRun(from) {
+			attrs.PutBool(mlattr.RunInferred, true)
+		}
+	}
+	if added {
+		attrs.PutStr(mlattr.CorrelationSource, sources.text(r.inherited))
+	}
+	return r.present[keyRun] || r.present[keyInferred] || r.inherited[keyRun] != notInherited
+}

@@ -1,0 +1,96 @@
+package correlate
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// newTestStore returns a store and the time that it sees.
+func newTestStore() (*Store, *time.Time) {
+	at := time.Unix(1_700_000_000, 0)
+	return NewStore(func() time.Time { return at }, DefaultLimits()), &at
+}
+
+func TestStoreIsBounded(t *testing.T) {
+	s, _ := newTestStore()
+	for i := range DefaultLimits().Traces + 100 {
+		var texts symbols
+		state := trace{id: [16]byte{0: 1, 12: byte(i >> 24), 13: byte(i >> 16), 14: byte(i >> 8), 15: byte(i)}}
+		state.values[keySession] = texts.of(keySession, strconv.Itoa(i))
+		s.joinTraces([]trace{state}, &texts)
+	}
+	assert.Equal(t, DefaultLimits().Traces, s.traces.Size("").Entries)
+	assert.EqualValues(t, 100, s.traces.Size("").Evicted)
+}
+
+func TestAnswersAreForgotten(t *testing.T) {
+	s, c := newTestStore()
+	repeats := func(id byte) bool {
+		var texts symbols
+		spans := []span{{spanKey: spanKey{[16]byte{1}, [8]byte{id}}}}
+		s.claim([]claim{{answer: texts.of(textAnswer, "r")}}, spans, &texts)
+		return spans[0].repeated
+	}
+	assert.False(t, repeats(1))
+	assert.True(t, repeats(2))
+	*c = c.Add(keyAge)
+	assert.True(t, repeats(2), "every use renews it")
+	*c = c.Add(keyAge + time.Second)
+	assert.False(t, repeats(2))
+	for i := range DefaultLimits().Answers {
+		var texts symbols
+		s.claim([]claim{{answer: texts.of(textAnswer, strconv.Itoa(i))}}, make([]span, 1), &texts)
+	}
+	assert.Equal(t, DefaultLimits().Answers, s.answers.Size("").Entries)
+	assert.EqualValues(t, 1, s.answers.Size("").Evicted)
+}
+
+func TestUsageOfEarlierBatchesIsBounded(t *testing.T) {
+	s, _ := newTestStore()
+	above := func(trace, span int) []covering {
+		return []covering{{trace: [16]byte{1, byte(trace >> 16), byte(trace >> 8), byte(trace)},
+			spanAbove: spanAbove{id: [8]byte{1, byte(span >> 16), byte(span >> 8), byte(span)}}}}
+	}
+	for i := range DefaultLimits().Usage + 100 {
+		s.watch(above(i/2, i%2))
+	}
+	assert.Equal(t, DefaultLimits().Usage, s.above.n)
+	assert.EqualValues(t, 100, s.above.evicted)
+	before := s.above
+	s.watch(above(DefaultLimits().Usage/2, 1))
+	assert.Equal(t, before, s.above, "what is known already")
+
+	one, _ := newTestStore()
+	for i := range maxTraceAbove + 1 {
+		one.watch(above(0, i))
+	}
+	assert.Equal(t, tally{n: maxTraceAbove/2 + 1, evicted: maxTraceAbove / 2}, one.above, "a trace alone")
+}
+
+// TestEpochsAreBounded keeps those that ended last, for a while.
+func TestEpochsAreBounded(t *testing.T) {
+	s, c := newTestStore()
+	add := func(epochs ...epoch) []epoch {
+		lines := map[string]*timeline{"p": {epochs: epochs}}
+		s.addEpochs(lines)
+		return lines["p"].epochs
+	}
+	for n := range uint64(100) {
+		add(epoch{period{10*n + 1, 10*n + 9}, spanKey{id: [8]byte{7: byte(n)}}, int64(n)})
+	}
+	known := add()
+	assert.Len(t, known, maxEpochs)
+	assert.EqualValues(t, 99, known[maxEpochs-1].number)
+	assert.EqualValues(t, 100-maxEpochs, known[0].number)
+
+	*c = c.Add(keyAge + time.Second)
+	assert.Empty(t, add())
+	for n := range DefaultLimits().Processes + 10 {
+		s.addEpochs(map[string]*timeline{strconv.Itoa(n): {epochs: []epoch{{period{1, 2}, spanKey{}, 1}}}})
+	}
+	assert.Equal(t, DefaultLimits().Processes, s.epochs.Size("").Entries)
+	assert.EqualValues(t, 10, s.epochs.Size("").Evicted)
+}

@@ -1,0 +1,234 @@
+package correlate
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+// Two instrumentations of one client, and an agent above its model calls, each
+// report the same tokens on a span of their own. Only the lowest of such spans
+// counts; those above it are marked with ml.usage.counted=false. A service that
+// calls another one counts for itself: both know what they used, and ml.side
+// tells the two apart. An answer that a service reports twice, as a client that
+// asks again for a cached answer does, counts once.
+
+// spanUsage is what a span reports about tokens, and what is found out about
+// it.
+type spanUsage struct {
+	// service is that of the span's resource, as a hash.
+	service uint64
+	// uses is true if the span reports used tokens, which counts for its
+	// ancestors too. An estimate is what a role counted of its own request,
+	// whose tokens are not among those of the role above.
+	uses bool
+	// countable is true if the span's request or tokens would be counted, and
+	// it has no mark about that yet.
+	countable bool
+	// wrapper is true if the span sums up what the calls below it report. It
+	// is marked without waiting for a call, which may be in another batch.
+	wrapper bool
+	// sided is true if the span has ml.side already.
+	sided bool
+	// answer is the id of the answer whose tokens the span reports, or 0.
+	answer symbol
+
+	// covered is true if a span of the same service below reports tokens.
+	covered bool
+	// server is true if the span is a server's, and client if it is above the
+	// first such span that used tokens too.
+	server, client bool
+	// asked is true once findClients has passed.
+	asked bool
+	// repeated is true if another span reported the answer first.
+	repeated bool
+}
+
+var (
+	slotInput        = mlattr.SlotOf(mlattr.GenAIInputTokens)
+	slotOutput       = mlattr.SlotOf(mlattr.GenAIOutputTokens)
+	slotOperation    = mlattr.SlotOf(mlattr.GenAIOperationName)
+	slotEstimated    = mlattr.SlotOf(mlattr.TokensEstimated)
+	slotUsageCounted = mlattr.SlotOf(mlattr.UsageCounted)
+	slotAnswer       = mlattr.SlotOf(mlattr.GenAIResponseID)
+	slotSide         = mlattr.SlotOf(mlattr.Side)
+)
+
+// readUsage reads what a span reports about tokens.
+func (b *Batch) readUsage(f *mlattr.Facts, s ptrace.Span) (u spanUsage) {
+	input, hasInput := f.IntAt(slotInput)
+	output, hasOutput := f.IntAt(slotOutput)
+	operation, estimated := f.TextAt(slotOperation), f.At(slotEstimated)
+	if !hasInput && !hasOutput && operation == "" {
+		return u
+	}
+	mark := f.At(slotUsageCounted)
+	u.uses = (input > 0 || output > 0) && (estimated == nil || !estimated.Bool)
+	u.countable = (hasInput || hasOutput || mlattr.AsksModel(operation)) && mark == nil
+	u.wrapper = wraps(s.Name(), operation)
+	u.sided = f.At(slotSide) != nil
+	u.server = u.uses && answers(s)
+	if u.uses && !u.wrapper && (mark == nil || mark.Bool) {
+		u.answer = b.texts.of(textAnswer, f.TextAt(slotAnswer))
+	}
+	return u
+}
+
+// wraps reports whether a span sums up what the calls below it report.
+func wraps(name, operation string) bool {
+	return operation == mlattr.OperationInvokeAgent || operation == mlattr.OperationInvokeWorkflow || mlattr.SumsUsage(name)
+}
+
+// answers reports whether a span is the one by which a server answered, so that
+// another span asked for what it used.
+func answers(s ptrace.Span) bool {
+	return s.Kind() == ptrace.SpanKindServer && !s.ParentSpanID().IsEmpty() && !s.TraceID().IsEmpty()
+}
+
+// usageSearch is what is searched in a batch about tokens.
+type usageSearch struct {
+	// users are the spans from which coverUsage goes up, and covering is what
+	// it and findClients find beyond the batch.
+	users    []int32
+	covering []covering
+	// asking are the spans above servers of earlier batches.
+	asking []asking
+	claims []claim
+}
+
+func (u *usageSearch) reset() {
+	u.users, u.covering, u.asking, u.claims = u.users[:0], u.covering[:0], u.asking[:0], u.claims[:0]
+}
+
+// covering is a span that is not in the batch, and above one that used tokens.
+type covering struct {
+	trace pcommon.TraceID
+	spanAbove
+}
+
+// asking is a span of the batch above which the client of a server is searched,
+// and the server's service.
+type asking struct {
+	at      int32
+	service uint64
+}
+
+// findUsage finds the spans that used tokens, and those below which, according
+// to earlier batches, another one did. Their traces are active.
+func (b *Batch) findUsage(s *Store) {
+	for i := range b.spans {
+		if n := &b.spans[i]; n.uses && n.traceAt != none {
+			b.usage.users = append(b.usage.users, int32(i))
+		}
+	}
+	s.watched(b)
+	for _, at := range b.usage.users {
+		b.traces[b.spans[at].traceAt].used = true
+	}
+	for _, asked := range b.usage.asking {
+		b.traces[b.spans[asked.at].traceAt].used = true
+	}
+}
+
+// coverUsage marks the ancestors of what findUsage found, up to the first of
+// another service, and remembers the first that is not in the batch.
+func (b *Batch) coverUsage(s *Store) {
+	for _, user := range b.usage.users {
+		n := &b.spans[user]
+		for n.parent != (pcommon.SpanID{}) && n.parent != n.id {
+			if n.above == none {
+				b.usage.covering = append(b.usage.covering, covering{n.trace, spanAbove{id: n.parent, service: n.service}})
+				break
+			}
+			parent := &b.spans[n.above]
+			if parent.covered || parent.service != n.service {
+				// What is above a covered one is marked already. This ends a
+				// cycle too, which only bad data has.
+				break
+			}
+			parent.covered = true
+			n = parent
+		}
+	}
+	b.findClients()
+	if len(b.usage.covering) > 0 {
+		s.watch(b.usage.covering)
+	}
+}
+
+// findClients searches above each server that used tokens for the first span
+// that did too: its client, unless the service is the server's own.
+func (b *Batch) findClients() {
+	for _, user := range b.usage.users {
+		if n := &b.spans[user]; n.uses && n.server {
+			b.askAbove(user, n.service)
+		}
+	}
+	for _, asked := range b.usage.asking {
+		if !b.isClient(asked.at, asked.service) {
+			b.askAbove(asked.at, asked.service)
+		}
+	}
+}
+
+func (b *Batch) askAbove(at int32, service uint64) {
+	for {
+		n := &b.spans[at]
+		if n.parent == (pcommon.SpanID{}) || n.parent == n.id {
+			return
+		}
+		if n.above == none {
+			b.usage.covering = append(b.usage.covering, covering{n.trace, spanAbove{id: n.parent, service: service, serves: true}})
+			return
+		}
+		if at = n.above; b.isClient(at, service) {
+			return
+		}
+	}
+}
+
+// isClient reports whether the search ends at a span. What was asked before is
+// not asked again, which ends a cycle too.
+func (b *Batch) isClient(at int32, service uint64) bool {
+	n := &b.spans[at]
+	if n.uses {
+		n.client = n.client || n.service != service
+		return true
+	}
+	before := n.asked
+	n.asked = true
+	return before
+}
+
+// claim is a span that reports the tokens of an answer.
+type claim struct {
+	answer  symbol
+	service uint64
+	at      int32
+}
+
+// countAnswers marks the spans that report an answer which another span of the
+// service has reported.
+func (b *Batch) countAnswers(s *Store) {
+	for i := range b.spans {
+		n := &b.spans[i]
+		if n.answer != 0 && !n.covered && n.traceAt != none && n.id != (pcommon.SpanID{}) {
+			b.usage.claims = append(b.usage.claims, claim{n.answer, n.service, int32(i)})
+		}
+	}
+	if len(b.usage.claims) == 0 {
+		return
+	}
+	// In any order of the batch the same span is the first of its answer.
+	slices.SortFunc(b.usage.claims, func(x, y claim) int {
+		p, q := &b.spans[x.at], &b.spans[y.at]
+		return cmp.Or(cmp.Compare(x.answer, y.answer), cmp.Compare(x.service, y.service),
+			bytes.Compare(p.trace[:], q.trace[:]), bytes.Compare(p.id[:], q.id[:]))
+	})
+	s.claim(b.usage.claims, b.spans, &b.texts)
+}

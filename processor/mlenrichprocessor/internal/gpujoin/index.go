@@ -1,0 +1,238 @@
+package gpujoin
+
+import (
+	"hash/maphash"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/cache"
+)
+
+// MaxLocations is how many locations an Index remembers.
+const MaxLocations = 16384
+
+const (
+	// liveAge is how long a run counts as alive after its last telemetry. A
+	// GPU is joined to live runs only.
+	liveAge = 5 * time.Minute
+	// gpuAge is how long a GPU counts as that of a location after a workload
+	// of it was seen there.
+	gpuAge = 2 * time.Minute
+)
+
+// Index remembers where processes of runs were seen. It is safe for concurrent
+// use.
+type Index struct {
+	now  func() time.Time
+	seed maphash.Seed
+
+	mu        sync.Mutex
+	locations *cache.LRU[location, sightings]
+}
+
+// NewIndex returns an empty Index of at most limit locations.
+func NewIndex(now func() time.Time, limit int) *Index {
+	return &Index{now: now, seed: maphash.MakeSeed(), locations: cache.NewLRU[location, sightings](limit, liveAge, nil)}
+}
+
+// Size returns the size of the index of runs.
+func (ix *Index) Size() cache.Size {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	return ix.locations.Size("runs")
+}
+
+// hash returns a number for a text, and 0 for none. The seed is random, so that
+// clients cannot craft collisions.
+func (ix *Index) hash(text string) uint64 {
+	if text == "" {
+		return 0
+	}
+	return maphash.String(ix.seed, text) | 1
+}
+
+// location is where a rule looks for runs, such as a pod or a rank of a host.
+// Texts are hashes. What the rule does not need is zero.
+type location struct {
+	rule rule
+	// host is host.name, for a location on one host.
+	host uint64
+	// id is that of a service, container, pod or job.
+	id uint64
+	// numbers are those of a rank, or a pid and the second of its start, or a
+	// GPU's index.
+	numbers [3]int64
+}
+
+// history is a value that may have been another one recently.
+type history struct {
+	value uint64
+	// other is when it last was another, in nanoseconds since 1970.
+	other int64
+}
+
+// see takes a value in. 0 means unknown.
+func (h *history) see(value uint64, now time.Time) {
+	if value == 0 {
+		return
+	}
+	if h.value != 0 && h.value != value {
+		h.other = now.UnixNano()
+	}
+	h.value = value
+}
+
+func (h *history) trait(now time.Time) traitValue {
+	return traitValue{value: h.value, several: h.other != 0 && now.UnixNano()-h.other <= int64(liveAge)}
+}
+
+// sightings are the runs last seen at a location, and the GPUs whose workloads
+// are there. Two of each suffice to know that there is not exactly one.
+type sightings struct {
+	runs [2]seenRun
+	gpus [2]seenGPU
+}
+
+type seenRun struct {
+	run      string
+	inferred bool
+	seen     time.Time
+	traits   [traitCount]history
+	client   history
+	job      string
+	attempt  count
+	rank     rank
+	process  processID
+	memory   allocatorSizes
+}
+
+type seenGPU struct {
+	id   uint64
+	seen time.Time
+}
+
+// see notes that a process of a run was seen.
+func (s *sightings) see(p *Process, now time.Time) {
+	o := &s.runs[0]
+	for i := range s.runs {
+		if s.runs[i].run == p.run {
+			o = &s.runs[i]
+			break
+		}
+		if s.runs[i].seen.Before(o.seen) {
+			o = &s.runs[i]
+		}
+	}
+	if o.run != p.run {
+		*o = seenRun{run: strings.Clone(p.run)}
+	} else if now.Sub(o.seen) > liveAge {
+		*o = seenRun{run: o.run}
+	}
+	o.inferred, o.seen = p.inferred, now
+	for t := range o.traits {
+		o.traits[t].see(p.traits[t], now)
+	}
+	o.client.see(p.client, now)
+	if p.job != "" && p.job != o.job {
+		o.job = strings.Clone(p.job)
+	}
+	if p.attempt.ok {
+		o.attempt = p.attempt
+	}
+	o.rank, o.process = p.rank, p.process
+	if p.memory.ok {
+		o.memory = p.memory
+	}
+}
+
+// live returns the runs that are alive.
+func (s *sightings) live(now time.Time) []candidate {
+	var list []candidate
+	for i := range s.runs {
+		o := &s.runs[i]
+		if o.run == "" || now.Sub(o.seen) > liveAge {
+			continue
+		}
+		c := candidate{run: o.run, inferred: o.inferred, job: o.job, attempt: o.attempt,
+			client: o.client.value, alone: !o.client.trait(now).several, process: o.process, rank: o.rank}
+		for t := range o.traits {
+			c.traits[t] = o.traits[t].trait(now)
+		}
+		if o.memory.ok && now.Sub(o.memory.at) <= memoryAge {
+			c.memory = o.memory
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+// seeGPU notes that a workload of a GPU is at the location.
+func (s *sightings) seeGPU(id uint64, now time.Time) {
+	if id == 0 {
+		return
+	}
+	g := &s.gpus[0]
+	for i := range s.gpus {
+		if s.gpus[i].id == id {
+			g = &s.gpus[i]
+			break
+		}
+		if s.gpus[i].seen.Before(g.seen) {
+			g = &s.gpus[i]
+		}
+	}
+	g.id, g.seen = id, now
+}
+
+// manyGPUs reports whether workloads of more than one GPU are at the location.
+func (s *sightings) manyGPUs(now time.Time) bool {
+	for i := range s.gpus {
+		if s.gpus[i].id == 0 || now.Sub(s.gpus[i].seen) > gpuAge {
+			return false
+		}
+	}
+	return true
+}
+
+// See notes where a process was seen. A process without a run is ignored.
+func (ix *Index) See(p *Process) {
+	if p.run == "" || p.n == 0 {
+		return
+	}
+	now := ix.now()
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	for _, at := range p.locations[:p.n] {
+		ix.locations.Ensure(at, now).see(p, now)
+	}
+}
+
+// lookup asks what is at a location.
+type lookup struct {
+	at location
+	// gpu is the one whose workload asks.
+	gpu uint64
+
+	candidates []candidate
+	manyGPUs   bool
+}
+
+// look answers the lookups of a request. It notes the GPUs of all of them
+// first, so that two that look alike know of each other. It keeps no run alive
+// and adds no location.
+func (ix *Index) look(asked []lookup) {
+	now := ix.now()
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	for i := range asked {
+		if known := ix.locations.Peek(asked[i].at); known != nil {
+			known.seeGPU(asked[i].gpu, now)
+		}
+	}
+	for i := range asked {
+		if known := ix.locations.Peek(asked[i].at); known != nil {
+			asked[i].candidates, asked[i].manyGPUs = known.live(now), known.manyGPUs(now)
+		}
+	}
+}

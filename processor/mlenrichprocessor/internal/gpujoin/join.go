@@ -1,0 +1,348 @@
+package gpujoin
+
+import (
+	"strings"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/label"
+)
+
+// Joinable reports whether a metric's points are of workloads or processes.
+func Joinable(name string) bool {
+	return strings.HasPrefix(name, mlattr.GPUWorkloadPrefix) || strings.HasPrefix(name, mlattr.GPUProcessPrefix)
+}
+
+// workloadIdentity are the attributes by which the gpu receiver tells the
+// workloads of a GPU apart.
+var workloadIdentity = [...]string{
+	mlattr.RunID, mlattr.RunAttempt, mlattr.RankGlobal, mlattr.RankLocal, mlattr.WorldSize, attrSlurmJob, attrContainerID,
+	attrPodUID, "k8s.namespace.name", "k8s.pod.name", "k8s.container.name", mlattr.ServiceName, "user.id",
+}
+
+// request is the GPUs of a request, and their workloads.
+type request struct {
+	index     *Index
+	gpus      []gpu
+	workloads []workload
+	points    []point
+
+	gpuAt      map[gpuKey]int
+	workloadAt map[workloadKey]int
+	processAt  map[processKey]int
+}
+
+type gpuKey struct {
+	host uint64 // a hash
+	id   string
+}
+
+// gpu is a GPU or MIG device.
+type gpu struct {
+	id        uint64 // the hash of hw.id
+	workloads int    // how many
+	run       string // the first that uses it
+	shared    bool
+
+	memory gpuMemory
+	// inUse is the memory of its workloads in bytes, and unsized is true if
+	// that is not known of all.
+	inUse   int64
+	unsized bool
+}
+
+type workloadKey struct {
+	gpu      int
+	identity string
+}
+
+type processKey struct {
+	workload int
+	process  processID
+}
+
+// workload is what holds a GPU.
+type workload struct {
+	evidence
+	gpu      int
+	host     uint64
+	rank     rank
+	world    count
+	gpuIndex count
+	// memory is the workload's part of the GPU's, and hasPoints is true if
+	// there are points other than those of its processes.
+	memory    count
+	hasPoints bool
+	// asked has the lookups of each rule but ruleProcess, and askedOf those of
+	// each process.
+	asked   [ruleCount + 1]interval
+	askedOf []interval
+
+	join join
+	// ownJoins are those of the processes on their own.
+	ownJoins []join
+}
+
+// join attaches a workload to a run. ok is false if there is none.
+type join struct {
+	candidate
+	rule rule
+	ok   bool
+	// manyGPUs is true if workloads of other GPUs are at the same location.
+	manyGPUs bool
+}
+
+// point is a point of a workload's series, or of a process of one.
+type point struct {
+	attrs    pcommon.Map
+	workload int
+	// process is the index among the workload's processes, or -1 for a
+	// workload's own point.
+	process int
+	run     string
+
+	name     string
+	at       pcommon.Timestamp
+	resource int
+}
+
+// Join attaches the workloads and processes of a request to runs, and adds the
+// metrics ml.run.info and ml.gpu.memory.breakdown. hosts returns host.name of
+// the resource with an index. What an ml_enrich before this one has joined
+// stays as it is. It returns how many breakdowns were left out because their
+// sizes contradict each other.
+func (ix *Index) Join(md pmetric.Metrics, hosts func(resource int) string) (skipped int) {
+	r := &request{index: ix, gpuAt: make(map[gpuKey]int), workloadAt: make(map[workloadKey]int), processAt: make(map[processKey]int)}
+	for i, rm := range md.ResourceMetrics().All() {
+		if !joined(rm) {
+			r.read(rm, i, hosts(i))
+		}
+	}
+	if len(r.points) == 0 {
+		return 0
+	}
+	r.match()
+	r.write()
+	added := newAddedMetrics(md)
+	r.addRunInfo(added)
+	r.addUp()
+	return r.addBreakdowns(added)
+}
+
+// joined reports whether the GPUs of a resource are joined to their runs
+// already.
+func joined(rm pmetric.ResourceMetrics) bool {
+	for _, sm := range rm.ScopeMetrics().All() {
+		for _, m := range sm.Metrics().All() {
+			if m.Name() == runInfo {
+				return true
+			}
+			if !Joinable(m.Name()) {
+				continue
+			}
+			for _, p := range numberPoints(m).All() {
+				if _, ok := p.Attributes().Get(mlattr.GPUJoin); ok {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// read collects what a resource reports about GPUs.
+func (r *request) read(rm pmetric.ResourceMetrics, resource int, host string) {
+	hostID := readID(rm.Resource().Attributes(), attrHostID)
+	for _, sm := range rm.ScopeMetrics().All() {
+		for _, m := range sm.Metrics().All() {
+			name := m.Name()
+			if !Joinable(name) && !sizesGPU(name) {
+				continue
+			}
+			for _, p := range numberPoints(m).All() {
+				attrs := p.Attributes()
+				at, onHost := r.gpuOf(attrs, host)
+				if at < 0 || p.Flags().NoRecordedValue() {
+					continue
+				}
+				if !Joinable(name) {
+					r.gpus[at].memory.read(name, bytesOf(p, 1))
+					continue
+				}
+				pt := point{attrs: attrs, process: -1, name: name, at: p.Timestamp(), resource: resource}
+				pt.workload = r.workloadOf(attrs, at, onHost, hostID)
+				if strings.HasPrefix(name, mlattr.GPUProcessPrefix) {
+					pt.process = r.processOf(attrs, pt.workload)
+				} else {
+					w := &r.workloads[pt.workload]
+					w.hasPoints = true
+					if name == mlattr.GPUWorkloadMemory {
+						w.memory = bytesOf(p, 1)
+					}
+				}
+				r.points = append(r.points, pt)
+			}
+		}
+	}
+}
+
+// gpuOf returns the index of the GPU that a point is about, and its host, or a
+// negative index if the host is unknown.
+func (r *request) gpuOf(attrs pcommon.Map, host string) (int, uint64) {
+	if own := readID(attrs, mlattr.HostName); own != "" {
+		host = own
+	}
+	id := readID(attrs, mlattr.HardwareID)
+	if host == "" {
+		return -1, 0
+	}
+	key := gpuKey{r.index.hash(host), id}
+	at, ok := r.gpuAt[key]
+	if !ok {
+		at = len(r.gpus)
+		r.gpuAt[key] = at
+		r.gpus = append(r.gpus, gpu{id: r.index.hash(id)})
+	}
+	return at, key.host
+}
+
+// workloadOf returns the index of the workload that a point is about.
+func (r *request) workloadOf(attrs pcommon.Map, gpu int, host uint64, hostID string) int {
+	var identity strings.Builder
+	for _, key := range workloadIdentity {
+		identity.WriteString(readID(attrs, key))
+		identity.WriteByte('\n') // no id has one
+	}
+	key := workloadKey{gpu, identity.String()}
+	at, ok := r.workloadAt[key]
+	if ok {
+		return at
+	}
+	at = len(r.workloads)
+	r.workloadAt[key] = at
+	r.gpus[gpu].workloads++
+	world := readCount(attrs, mlattr.WorldSize)
+	w := workload{
+		gpu: gpu, host: host, world: world,
+		rank:     rank{readCount(attrs, mlattr.RankGlobal), readCount(attrs, mlattr.RankLocal)},
+		gpuIndex: readCount(attrs, mlattr.NVIDIAIndex),
+	}
+	w.run = readID(attrs, mlattr.RunID)
+	w.ranked = w.rank.global.ok && w.rank.local.ok && world.ok
+	w.traits = [traitCount]uint64{
+		traitHost:      r.index.hash(hostID),
+		traitContainer: r.index.hash(readID(attrs, attrContainerID)),
+		traitPod:       r.index.hash(readID(attrs, attrPodUID)),
+		traitWorld:     worldTrait(world),
+		traitService:   r.index.hash(readID(attrs, mlattr.ServiceName)),
+	}
+	if job := readID(attrs, attrSlurmJob); !mlattr.Sentinel(job) {
+		w.traits[traitSlurm] = r.index.hash(job)
+	}
+	r.workloads = append(r.workloads, w)
+	return at
+}
+
+// readCount reads a whole number that is not negative.
+func readCount(attrs pcommon.Map, key string) count {
+	v, ok := attrs.Get(key)
+	if !ok || v.Type() != pcommon.ValueTypeInt || v.Int() < 0 {
+		return count{}
+	}
+	return count{n: v.Int(), ok: true}
+}
+
+// processOf returns the index of a point's process in its workload.
+func (r *request) processOf(attrs pcommon.Map, at int) int {
+	key := processKey{at, processID{pid: readNumber(attrs, attrPID), own: readNumber(attrs, attrOwnPID), start: readInstant(attrs, attrStart)}}
+	process, ok := r.processAt[key]
+	if !ok {
+		w := &r.workloads[at]
+		process = len(w.processes)
+		r.processAt[key] = process
+		w.processes = append(w.processes, key.process)
+	}
+	return process
+}
+
+// write adds to the points what the clients of their runs report.
+func (r *request) write() {
+	for i := range r.points {
+		p := &r.points[i]
+		w := &r.workloads[p.workload]
+		found := &w.join
+		if p.process >= 0 && w.ownJoins[p.process].ok {
+			found = &w.ownJoins[p.process]
+		}
+		p.run = w.run
+		if found.ok {
+			p.run = found.write(p.attrs, w)
+		}
+		r.gpus[w.gpu].see(p.run)
+	}
+	for i := range r.points {
+		p := &r.points[i]
+		if r.gpus[r.workloads[p.workload].gpu].shared && !label.Taken(p.attrs, mlattr.GPUShared) {
+			p.attrs.PutBool(mlattr.GPUShared, true)
+		}
+	}
+}
+
+// addUp sums the memory of the workloads of each GPU.
+func (r *request) addUp() {
+	for i := range r.workloads {
+		w := &r.workloads[i]
+		g := &r.gpus[w.gpu]
+		g.unsized = g.unsized || !w.memory.ok || w.memory.n > maxGPUMemory
+		if !g.unsized {
+			g.inUse = min(g.inUse+w.memory.n, maxGPUMemory)
+		}
+	}
+}
+
+// see notes that a run uses the GPU.
+func (g *gpu) see(run string) {
+	switch {
+	case run == "" || run == g.run:
+	case g.run == "":
+		g.run = run
+	default:
+		g.shared = true
+	}
+}
+
+// write adds the run to a point that does not name it, with the job, the
+// attempt and the rank if they are known. It returns the point's run.
+func (j *join) write(attrs pcommon.Map, w *workload) string {
+	if w.run != "" && w.run != j.run {
+		return w.run // the client's is inferred
+	}
+	if w.run == "" {
+		if label.Taken(attrs, mlattr.RunID) {
+			return ""
+		}
+		attrs.PutStr(mlattr.RunID, j.run)
+		if !label.Taken(attrs, mlattr.GPUJoin) {
+			attrs.PutStr(mlattr.GPUJoin, ruleNames[j.rule])
+		}
+	}
+	number := func(key string, n count) {
+		if n.ok && !label.Taken(attrs, key) {
+			attrs.PutInt(key, n.n)
+		}
+	}
+	number(mlattr.RunAttempt, j.attempt)
+	if world := j.traits[traitWorld]; world.value != 0 && !world.several {
+		number(mlattr.WorldSize, count{int64(world.value - 1), true})
+	}
+	if j.rule == ruleProcess && j.alone {
+		number(mlattr.RankGlobal, j.rank.global)
+		number(mlattr.RankLocal, j.rank.local)
+	}
+	if j.job != "" && !label.Taken(attrs, mlattr.JobID) {
+		attrs.PutStr(mlattr.JobID, j.job)
+	}
+	return j.run
+}

@@ -1,0 +1,227 @@
+package gpujoin
+
+import (
+	"strconv"
+	"strings"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+// Attributes of the conventions that describe a process and where it is.
+const (
+	attrHostID      = "host.id"
+	attrContainerID = "container.id"
+	attrPodUID      = "k8s.pod.uid"
+	attrSlurmJob    = "slurm.job.id"
+	attrPID         = "process.pid"
+	attrOwnPID      = "process.vpid"
+	attrStart       = "process.creation.time"
+	attrInstance    = "service.instance.id"
+)
+
+// maxLocations is how many locations a process has: one for each rule, its
+// host, and its Slurm job on any host.
+const maxLocations = ruleCount + 2
+
+// Process is a process of a run, as its client's resource describes it.
+type Process struct {
+	run      string
+	inferred bool
+	job      string
+	attempt  count
+	host     uint64
+	traits   [traitCount]uint64
+	rank     rank
+	process  processID
+	memory   allocatorSizes
+	// client tells the process from others of the run, if anything does.
+	client uint64
+	// locations are where it is, the first n of them.
+	locations [maxLocations]location
+	n         int
+}
+
+func (p *Process) add(at location) {
+	if p.n < len(p.locations) {
+		p.locations[p.n] = at
+		p.n++
+	}
+}
+
+// Describe reads a process from the attributes of its resource and their facts.
+// run is the id of its run, or empty, and key tells the process from others as
+// well as the resource allows.
+func (ix *Index) Describe(attrs pcommon.Map, f *mlattr.Facts, run string, inferred bool, key string, memory *Allocator) Process {
+	p := Process{run: run, inferred: inferred, memory: memory.sizes(ix.now())}
+	if job := f.Text(mlattr.JobID); !mlattr.Sentinel(job) {
+		p.job = job
+	}
+	p.attempt = countOf(f, mlattr.RunAttempt)
+	p.rank = rank{countOf(f, mlattr.RankGlobal), countOf(f, mlattr.RankLocal)}
+	world, slurm := countOf(f, mlattr.WorldSize), slurmJob(attrs, f)
+	p.host = ix.hash(f.Text(mlattr.HostName))
+	p.traits = [traitCount]uint64{
+		traitHost:      ix.hash(readID(attrs, attrHostID)),
+		traitContainer: ix.hash(readID(attrs, attrContainerID)),
+		traitPod:       ix.hash(readID(attrs, attrPodUID)),
+		traitSlurm:     ix.hash(slurm),
+		traitWorld:     worldTrait(world),
+		traitService:   ix.hash(f.Text(mlattr.ServiceName)),
+	}
+	p.process = processID{pid: readNumber(attrs, attrPID), start: readInstant(attrs, attrStart)}
+	p.client = ix.hash(strings.Join([]string{key, readID(attrs, attrInstance), readID(attrs, attrPID), readID(attrs, attrStart),
+		strconv.FormatInt(p.rank.global.n, 10), strconv.FormatInt(p.rank.local.n, 10)}, "\n"))
+	p.locate(world, slurm)
+	if index, ok := f.Int(mlattr.GPUIndex); ok && p.host != 0 {
+		p.add(location{rule: ruleIndex, host: p.host, numbers: [3]int64{index}})
+	}
+	return p
+}
+
+// locate adds the locations of the process, but for those of GPUs.
+func (p *Process) locate(world count, slurm string) {
+	if p.process.pid != 0 {
+		switch {
+		case p.process.start != 0 && p.host != 0:
+			p.add(processLocation(p.host, p.process))
+		case p.process.start == 0 && p.traits[traitContainer] != 0:
+			p.add(containedLocation(p.traits[traitContainer], p.process.pid))
+		}
+	}
+	if at, ok := rankLocation(p.host, p.rank, world); ok {
+		p.add(at)
+	}
+	for _, t := range locatedTraits {
+		if p.traits[t.trait] != 0 {
+			p.add(t.location(p.host, p.traits[t.trait]))
+		}
+	}
+	if p.host == 0 {
+		return
+	}
+	if slurm != "" && p.run == slurm {
+		p.add(location{rule: ruleSlurm, id: p.traits[traitSlurm]})
+	}
+	if p.traits[traitService] != 0 {
+		p.add(location{rule: ruleService, host: p.host, id: p.traits[traitService]})
+	}
+	p.add(location{rule: anyOnHost, host: p.host})
+}
+
+// SeeRun notes where a process was seen as one of another run, which a span of
+// it names: a fine-tuning service has many.
+func (ix *Index) SeeRun(p *Process, run string) {
+	other := *p
+	other.run, other.inferred, other.memory = run, false, allocatorSizes{}
+	ix.See(&other)
+}
+
+// SeeGPUs notes which GPUs of its host the metrics of a process name.
+func (ix *Index) SeeGPUs(p *Process, indexes []int64) {
+	if p.host == 0 || len(indexes) == 0 {
+		return
+	}
+	other := *p
+	for _, index := range indexes {
+		other.n = 0
+		other.add(location{rule: ruleIndex, host: p.host, numbers: [3]int64{index}})
+		ix.See(&other)
+	}
+}
+
+// locatedTraits are the traits that are locations of their own. A container or
+// pod is on one host. A Slurm job is on many, each with processes of its own.
+// It is a location without a host only for a workload whose host is unknown,
+// and for the run that the job itself is.
+var locatedTraits = [...]locatedTrait{
+	{traitContainer, ruleContainer, false}, {traitPod, rulePod, false}, {traitSlurm, ruleSlurm, true},
+}
+
+type locatedTrait struct {
+	trait  trait
+	rule   rule
+	onHost bool
+}
+
+// location is that of a trait's value on a host.
+func (t locatedTrait) location(host, id uint64) location {
+	if !t.onHost {
+		host = 0
+	}
+	return location{rule: t.rule, host: host, id: id}
+}
+
+// worldTrait is the world size as a trait.
+func worldTrait(world count) uint64 {
+	if !world.ok {
+		return 0
+	}
+	return uint64(world.n) + 1
+}
+
+// processLocation is that of a pid and the second of its start.
+func processLocation(host uint64, p processID) location {
+	return location{rule: ruleProcess, host: host, numbers: [3]int64{p.visible(), p.start / startSlack}}
+}
+
+// containedLocation is that of a pid in a container.
+func containedLocation(container uint64, pid int64) location {
+	return location{rule: ruleProcess, id: container, numbers: [3]int64{pid}}
+}
+
+// rankLocation is that of a rank on a host. All three numbers are needed: two
+// jobs on a host both have a rank 0.
+func rankLocation(host uint64, r rank, world count) (location, bool) {
+	ok := host != 0 && r.global.ok && r.local.ok && world.ok
+	return location{rule: ruleRank, host: host, numbers: [3]int64{r.global.n, r.local.n, world.n}}, ok
+}
+
+// slurmJob returns the Slurm job of a resource: an id that is Slurm's by its
+// name, or else a job id that is a number, as Slurm's are.
+func slurmJob(attrs pcommon.Map, f *mlattr.Facts) string {
+	for _, key := range [...]string{attrSlurmJob, "SLURM_JOB_ID"} {
+		if id := readID(attrs, key); !mlattr.Sentinel(id) {
+			return id
+		}
+	}
+	id := f.Text(mlattr.JobID)
+	if _, err := strconv.ParseUint(id, 10, 63); err != nil || mlattr.Sentinel(id) {
+		return ""
+	}
+	return id
+}
+
+func countOf(f *mlattr.Facts, key string) count {
+	n, ok := f.Int(key)
+	return count{n: n, ok: ok}
+}
+
+func readID(attrs pcommon.Map, key string) string {
+	v, ok := attrs.Get(key)
+	if !ok {
+		return ""
+	}
+	id, _ := mlattr.ReadID(v)
+	return id
+}
+
+// readNumber reads a whole number above 0, and 0 if there is none.
+func readNumber(attrs pcommon.Map, key string) int64 {
+	n, err := strconv.ParseInt(readID(attrs, key), 10, 64)
+	if err != nil || n < 0 {
+		return 0
+	}
+	return n
+}
+
+// readInstant reads a time in nanoseconds since 1970, and 0 if there is none.
+func readInstant(attrs pcommon.Map, key string) int64 {
+	v, ok := attrs.Get(key)
+	if !ok {
+		return 0
+	}
+	at, _ := mlattr.ReadInstant(v)
+	return at
+}

@@ -1,0 +1,129 @@
+package label
+
+import (
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+// A point's clock is wrong if its time is further ahead of the collector's, or
+// further behind, than this. Points wait in queues, hence the difference. The
+// shipped configurations have the same numbers.
+const (
+	clockAhead  = time.Minute
+	clockBehind = 10 * time.Minute
+)
+
+// maxCompared is how many attributes of a point are compared with each other.
+const maxCompared = 32
+
+// Problem is what is wrong with a point on its way to Prometheus: the value of
+// reason in a metric.
+type Problem string
+
+const (
+	clockIsAhead  Problem = "clock_ahead"
+	clockIsBehind Problem = "clock_behind"
+	missingTime   Problem = "missing_time"
+	invalidUTF8   Problem = "invalid_utf8"
+	collision     Problem = "label_collision"
+	reservedLabel Problem = "reserved_label"
+)
+
+// Problems counts points by what is wrong with them. A point with several
+// problems counts once for each.
+type Problems map[Problem]int64
+
+// Check counts the problems of a point, before anything is added to it. at is
+// the point's time, resourceValid what ValidText reports of its resource, and
+// now the collector's time. It reports whether the point's labels conflict:
+// such a point is to be marked with MarkConflict.
+func (p Problems) Check(attrs pcommon.Map, at pcommon.Timestamp, resourceValid bool, now time.Time) (conflict bool) {
+	switch sent := at.AsTime(); {
+	case at == 0:
+		p[missingTime]++
+	case sent.Sub(now) > clockAhead:
+		p[clockIsAhead]++
+	case now.Sub(sent) > clockBehind:
+		p[clockIsBehind]++
+	}
+	var keys [maxCompared]string
+	n, valid, collides, isReserved := 0, resourceValid, false, false
+	for key, v := range attrs.All() {
+		valid = valid && validValue(v)
+		isReserved = isReserved || reserved(key)
+		if collides || n == len(keys) {
+			continue
+		}
+		for _, before := range keys[:n] {
+			collides = collides || mayBeSame(before, key) && same(before, key)
+		}
+		keys[n] = key
+		n++
+	}
+	if !valid {
+		p[invalidUTF8]++
+	}
+	if collides {
+		p[collision]++
+	}
+	if isReserved {
+		p[reservedLabel]++
+	}
+	return collides || isReserved
+}
+
+// mayBeSame compares the first and the last bytes of two keys, which tells
+// nearly all different labels apart.
+func mayBeSame(a, b string) bool {
+	if a == "" || b == "" {
+		return a == b
+	}
+	return sameByte(a[0], b[0]) && sameByte(a[len(a)-1], b[len(b)-1])
+}
+
+func sameByte(a, b byte) bool { return a == b || !labelByte(a) && !labelByte(b) }
+
+// MarkConflict marks a point whose labels conflict with ml.label.conflict.
+func MarkConflict(attrs pcommon.Map) {
+	if !Taken(attrs, mlattr.LabelConflict) {
+		attrs.PutBool(mlattr.LabelConflict, true)
+	}
+}
+
+// reserved reports whether Prometheus or its exporter reserves the label of an
+// attribute, or makes none of it. Which of them lose the point depends on the
+// metric's type and its resource.
+func reserved(key string) bool {
+	switch key {
+	case "job", "instance", "le", "quantile":
+		return true
+	}
+	if strings.HasPrefix(key, "__") {
+		return true
+	}
+	for i := range len(key) {
+		if labelByte(key[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// ValidText reports whether all strings among attributes are UTF-8.
+func ValidText(attrs pcommon.Map) bool {
+	for _, v := range attrs.All() {
+		if !validValue(v) {
+			return false
+		}
+	}
+	return true
+}
+
+func validValue(v pcommon.Value) bool {
+	return v.Type() != pcommon.ValueTypeStr || utf8.ValidString(v.Str())
+}

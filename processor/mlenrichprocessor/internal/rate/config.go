@@ -1,0 +1,170 @@
+package rate
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+// Config is the configuration of rates.
+type Config struct {
+	// InputWithoutCache lists prefixes of the names of instrumentation scopes
+	// whose input tokens leave out those that a cache gave or took. The
+	// conventions count them in. If they are more than the input, it is seen
+	// that a client leaves them out; otherwise it cannot be seen. Rates are
+	// derived from the sum. The default is none. At most 32 are allowed.
+	InputWithoutCache []string `mapstructure:"input_without_cache"`
+
+	// Training describes the optimizer steps of training jobs, which telemetry
+	// does not. The first entry that matches a process counts. The default is
+	// none. At most 256 are allowed.
+	Training []TrainingConfig `mapstructure:"training"`
+}
+
+// Bounds of the configuration: each resource and scope is compared with all
+// entries.
+const (
+	maxTraining = 256
+	maxScopes   = 32
+)
+
+// Validate reports everything that is wrong with the configuration, but for the
+// entries of Training, which are validated on their own.
+func (c *Config) Validate() error {
+	var errs []error
+	for _, scope := range c.InputWithoutCache {
+		if strings.TrimSpace(scope) == "" {
+			errs = append(errs, fmt.Errorf(`"input_without_cache": %q is empty, must begin a scope's name`, scope))
+		}
+	}
+	if n := len(c.InputWithoutCache); n > maxScopes {
+		errs = append(errs, fmt.Errorf(`"input_without_cache": has %d entries, must have at most %d`, n, maxScopes))
+	}
+	if n := len(c.Training); n > maxTraining {
+		errs = append(errs, fmt.Errorf(`"training": has %d entries, must have at most %d`, n, maxTraining))
+	}
+	return errors.Join(errs...)
+}
+
+// TrainingConfig describes the steps of a training job. The numbers become
+// attributes of the resource, unless it has them itself.
+type TrainingConfig struct {
+	// Service is the service.name of the job's processes. One that ends in "*"
+	// is a prefix. It is required.
+	Service string `mapstructure:"service"`
+
+	// Job is the job's ml.job.name or ml.job.id. One that ends in "*" is a
+	// prefix. The default is empty: every job of the service.
+	Job string `mapstructure:"job"`
+
+	// Per is what TokensPerStep and SamplesPerStep count for: one rank ("rank",
+	// the default), or all ranks together ("job"). The numbers of a job are
+	// divided by ml.world_size, and ignored for a resource without it.
+	Per string `mapstructure:"per"`
+
+	// TokensPerStep is how many tokens one optimizer step trains on, with all
+	// its micro-batches. The default is zero: unknown.
+	TokensPerStep float64 `mapstructure:"tokens_per_step"`
+
+	// SamplesPerStep is how many samples one optimizer step trains on. The
+	// default is zero: unknown.
+	SamplesPerStep float64 `mapstructure:"samples_per_step"`
+
+	// FLOPsPerToken is how many floating-point operations a token takes,
+	// forward and backward: 6 for each parameter of a dense model, plus those
+	// of attention. The default is zero: unknown.
+	FLOPsPerToken float64 `mapstructure:"flops_per_token"`
+}
+
+// Values of TrainingConfig.Per.
+const (
+	perRank = "rank"
+	perJob  = "job"
+)
+
+// Validate reports everything that is wrong with the entry.
+func (c *TrainingConfig) Validate() error {
+	var errs []error
+	if strings.TrimSpace(c.Service) == "" {
+		errs = append(errs, fmt.Errorf(`"service" is %q, must be a service's name`, c.Service))
+	}
+	if c.Per != "" && c.Per != perRank && c.Per != perJob {
+		errs = append(errs, fmt.Errorf(`"per" is %q, must be one of %q, %q`, c.Per, perRank, perJob))
+	}
+	known := false
+	for _, number := range c.numbers() {
+		known = known || number.value != 0
+		if !(number.value >= 0) || math.IsInf(number.value, 0) {
+			errs = append(errs, fmt.Errorf(`%q is %v, must be a number from 0`, number.key, number.value))
+		}
+	}
+	if !known {
+		errs = append(errs, errors.New(`must have one of "tokens_per_step", "samples_per_step", "flops_per_token"`))
+	}
+	return errors.Join(errs...)
+}
+
+// stepNumber is one of an entry's numbers.
+type stepNumber struct {
+	key   string
+	slot  mlattr.Slot
+	value float64
+	// shared is true if it is divided among ranks.
+	shared bool
+}
+
+var (
+	slotTokensPerStep  = mlattr.SlotOf(mlattr.TokensPerStep)
+	slotSamplesPerStep = mlattr.SlotOf(mlattr.SamplesPerStep)
+	slotFLOPsPerToken  = mlattr.SlotOf(mlattr.FLOPsPerToken)
+)
+
+func (c *TrainingConfig) numbers() [3]stepNumber {
+	return [...]stepNumber{
+		{"tokens_per_step", slotTokensPerStep, c.TokensPerStep, true},
+		{"samples_per_step", slotSamplesPerStep, c.SamplesPerStep, true},
+		{"flops_per_token", slotFLOPsPerToken, c.FLOPsPerToken, false},
+	}
+}
+
+// matches reports whether the entry is about a resource.
+func (c *TrainingConfig) matches(f *mlattr.Facts) bool {
+	return matchesName(c.Service, f.Text(mlattr.ServiceName)) &&
+		(c.Job == "" || matchesName(c.Job, f.Text(mlattr.JobName)) || matchesName(c.Job, f.Text(mlattr.JobID)))
+}
+
+// matchesName reports whether a name is the wanted one, or has its prefix.
+func matchesName(wanted, name string) bool {
+	if prefix, open := strings.CutSuffix(wanted, "*"); open {
+		return name != "" && strings.HasPrefix(name, prefix)
+	}
+	return name == wanted
+}
+
+// AddTraining adds to the facts of a resource the numbers of the first entry
+// that matches it. The resource's own numbers stay.
+func (c *Config) AddTraining(f *mlattr.Facts) {
+	for i := range c.Training {
+		entry := &c.Training[i]
+		if !entry.matches(f) {
+			continue
+		}
+		ranks := int64(1)
+		if entry.Per == perJob {
+			ranks, _ = f.Int(mlattr.WorldSize)
+		}
+		for _, number := range entry.numbers() {
+			switch {
+			case number.value == 0 || number.shared && ranks <= 0:
+			case number.shared:
+				f.SetDouble(number.slot, number.value/float64(ranks))
+			default:
+				f.SetDouble(number.slot, number.value)
+			}
+		}
+		return
+	}
+}

@@ -1,0 +1,218 @@
+package rate
+
+import (
+	"math"
+	"strings"
+
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+// The slots of the facts that rates are derived from, and of the rates.
+var (
+	slotInput          = mlattr.SlotOf(mlattr.GenAIInputTokens)
+	slotOutput         = mlattr.SlotOf(mlattr.GenAIOutputTokens)
+	slotWholeInput     = mlattr.SlotOf(mlattr.UsageInputTokens)
+	slotCacheRead      = mlattr.SlotOf(mlattr.GenAICacheReadTokens)
+	slotCacheCreation  = mlattr.SlotOf(mlattr.GenAICacheCreationTokens)
+	slotSequences      = mlattr.SlotOf(mlattr.GenAIChoices)
+	slotFirstToken     = mlattr.SlotOf(mlattr.GenAITimeToFirstChunk)
+	slotSamples        = mlattr.SlotOf(mlattr.BatchSize)
+	slotLatency        = mlattr.SlotOf(mlattr.Latency)
+	slotPrefillTime    = mlattr.SlotOf(mlattr.PrefillTime)
+	slotDecodeTime     = mlattr.SlotOf(mlattr.DecodeTime)
+	slotGenAIOperation = mlattr.SlotOf(mlattr.GenAIOperationName)
+	slotGPUIndex       = mlattr.SlotOf(mlattr.GPUIndex)
+	slotTokenRate      = mlattr.SlotOf(mlattr.TokensPerSecond)
+	slotDecodeRate     = mlattr.SlotOf(mlattr.DecodePerSecond)
+	slotPrefillRate    = mlattr.SlotOf(mlattr.PrefillPerSecond)
+	slotSequenceRate   = mlattr.SlotOf(mlattr.SequencePerSecond)
+	slotSampleRate     = mlattr.SlotOf(mlattr.SamplesPerSecond)
+	slotBasis          = mlattr.SlotOf(mlattr.ThroughputBasis)
+	slotSamplesBasis   = mlattr.SlotOf(mlattr.SamplesBasis)
+	slotScope          = mlattr.SlotOf(mlattr.ThroughputScope)
+	slotEstimated      = mlattr.SlotOf(mlattr.TokensEstimated)
+	slotPhase          = mlattr.SlotOf(mlattr.Phase)
+)
+
+// Rules are what a span's scope, its resource and the configuration determine
+// about its rates.
+type Rules struct {
+	withoutCache bool
+	// samplesPerStep is the size of a step by the resource, or 0.
+	samplesPerStep float64
+}
+
+// Rules returns the rules for the spans of a scope.
+func (c *Config) Rules(scope string, resource *mlattr.Facts) (r Rules) {
+	for _, prefix := range c.InputWithoutCache {
+		r.withoutCache = r.withoutCache || strings.HasPrefix(scope, prefix)
+	}
+	r.samplesPerStep, _ = resource.DoubleAt(slotSamplesPerStep)
+	return r
+}
+
+// Derive adds to the facts of a span the rates that follow from them. A rate
+// that the client reports is kept and marked as reported. Nothing replaces a
+// rate that exists.
+func Derive(f *mlattr.Facts, span ptrace.Span, rules Rules, skipped Skipped) {
+	if f.At(slotInput) == nil && f.At(slotOutput) == nil && f.At(slotSamples) == nil && f.At(slotTokenRate) == nil && rules.samplesPerStep == 0 {
+		return // most spans of most clients
+	}
+	var w work
+	if !w.read(f, span, rules) {
+		return
+	}
+	rated, basis := deriveTokens(f, &w, skipped)
+	basis = deriveSamples(f, &w, skipped, rated, basis)
+	if rate, wanted, reason := w.decodePerSecond(); wanted && f.At(slotDecodeRate) == nil {
+		skipped.add(reason)
+		if reason == "" {
+			f.SetDouble(slotDecodeRate, rate)
+			if basis == "" && !rated {
+				basis = mlattr.BasisDecode
+			}
+		}
+	}
+	if rate, wanted, reason := w.prefillPerSecond(); wanted && f.At(slotPrefillRate) == nil {
+		skipped.add(reason)
+		if reason == "" {
+			f.SetDouble(slotPrefillRate, rate)
+			if basis == "" && !rated {
+				basis = mlattr.BasisPrefill
+			}
+		}
+	}
+	if basis != "" {
+		f.SetText(slotBasis, basis)
+	}
+	if whole := w.wholeInput(); whole.ok && whole != w.input {
+		// It also tells a later reader that nothing is to be added.
+		f.SetInt(slotWholeInput, whole.n)
+		if sent(f, slotInput) {
+			// The canonical attribute includes the tokens of caches.
+			f.At(slotInput).Int = whole.n
+		}
+	}
+}
+
+// read reads what a span did. It returns false if no rate can follow.
+func (w *work) read(f *mlattr.Facts, span ptrace.Span, rules Rules) bool {
+	w.input, w.output, w.samples = countAt(f, slotInput), countAt(f, slotOutput), countAt(f, slotSamples)
+	// A batch is one step of its process.
+	if !w.samples.ok && rules.samplesPerStep > 0 && f.TextAt(slotPhase) == mlattr.PhaseBatch {
+		w.samplesPerStep = rules.samplesPerStep
+	}
+	if !w.input.ok && !w.output.ok && !w.samples.ok && w.samplesPerStep == 0 && f.At(slotTokenRate) == nil {
+		return false
+	}
+	w.seconds = seconds(uint64(span.StartTimestamp()), uint64(span.EndTimestamp()))
+	w.failed = span.Status().Code() == ptrace.StatusCodeError
+	w.ofInput = f.TextAt(slotGenAIOperation) == mlattr.OperationEmbeddings || !w.output.ok && trains(f.TextAt(slotPhase))
+	if latency := measuredAt(f, slotLatency); latency.ok {
+		// A producer's own latency is the better one. An unusable one is not
+		// replaced by the span's length, which measures something else.
+		w.seconds = latency.seconds
+	}
+	if w.input.ok || w.output.ok {
+		w.withoutCache = rules.withoutCache
+		w.whole = countAt(f, slotWholeInput)
+		w.cacheRead, w.cacheCreation = countAt(f, slotCacheRead), countAt(f, slotCacheCreation)
+		w.sequences = countAt(f, slotSequences)
+		w.firstToken = measuredAt(f, slotFirstToken)
+		w.prefill, w.decode = measuredAt(f, slotPrefillTime), measuredAt(f, slotDecodeTime)
+		if f.Systems.Has(mlattr.EstimatesTokens) && (sent(f, slotInput) || sent(f, slotOutput)) {
+			f.SetBool(slotEstimated, true)
+		}
+	}
+	return true
+}
+
+// trains reports whether a model is trained on the tokens of a phase. The
+// optimizer and the loader read none, and a validation trains nothing.
+func trains(phase string) bool {
+	switch phase {
+	case mlattr.PhaseTrain, mlattr.PhaseForward, mlattr.PhaseBackward, mlattr.PhaseForwardBackward, mlattr.PhaseBatch, mlattr.PhaseEpoch:
+		return true
+	default:
+		return false
+	}
+}
+
+// deriveTokens derives the token rate. It reports whether there is one, and its
+// basis, which is empty if only its producer knows it.
+func deriveTokens(f *mlattr.Facts, w *work, skipped Skipped) (rated bool, basis string) {
+	basis = f.TextAt(slotBasis)
+	reported := f.At(slotTokenRate)
+	switch {
+	case reported == nil:
+	case reported.Own:
+		return true, basis
+	default:
+		rate, ok := f.DoubleAt(slotTokenRate)
+		if !ok || rate < 0 {
+			reported.ReadOnly = true
+			return false, basis
+		}
+		if _, device := f.IntAt(slotGPUIndex); device {
+			f.SetText(slotScope, mlattr.ScopeDevice)
+		}
+		return true, mlattr.BasisReported
+	}
+	rate, wanted, reason := w.tokensPerSecond()
+	skipped.add(reason)
+	if !wanted || reason != "" {
+		return false, basis
+	}
+	f.SetDouble(slotTokenRate, rate)
+	if share, wanted := w.perSequence(rate); wanted {
+		f.SetDouble(slotSequenceRate, share)
+	}
+	return true, mlattr.BasisSpan
+}
+
+// deriveSamples derives the sample rate, and returns the basis of the span's
+// rates.
+func deriveSamples(f *mlattr.Facts, w *work, skipped Skipped, rated bool, basis string) string {
+	// A loader's batch is not trained on yet.
+	if f.TextAt(slotPhase) == mlattr.PhaseDataLoad || f.At(slotSampleRate) != nil {
+		return basis
+	}
+	rate, wanted, reason := w.samplesPerSecond()
+	skipped.add(reason)
+	if !wanted || reason != "" {
+		return basis
+	}
+	f.SetDouble(slotSampleRate, rate)
+	switch {
+	case !rated:
+		return mlattr.BasisSpan
+	case basis != mlattr.BasisSpan:
+		f.SetText(slotSamplesBasis, mlattr.BasisSpan)
+	}
+	return basis
+}
+
+func countAt(f *mlattr.Facts, slot mlattr.Slot) count {
+	n, ok := f.IntAt(slot)
+	return count{n, ok}
+}
+
+// measuredAt reads a time. One that exists and is no number becomes NaN.
+func measuredAt(f *mlattr.Facts, slot mlattr.Slot) measured {
+	if f.At(slot) == nil {
+		return measured{}
+	}
+	value, ok := f.DoubleAt(slot)
+	if !ok {
+		value = math.NaN()
+	}
+	return measured{value, true}
+}
+
+// sent reports whether a fact came under the client's own name.
+func sent(f *mlattr.Facts, slot mlattr.Slot) bool {
+	fact := f.At(slot)
+	return fact != nil && !fact.Own
+}

@@ -1,0 +1,148 @@
+package rate
+
+import (
+	"math"
+	"sync"
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/cache"
+)
+
+// How many streams are remembered, and for how long after their last point.
+const (
+	maxStreams = 32768
+	streamAge  = 15 * time.Minute
+)
+
+// Streams remembers the newest point of each stream of tokens. It is safe for
+// concurrent use.
+type Streams struct {
+	now func() time.Time
+
+	mu        sync.Mutex
+	byKey     *cache.LRU[streamKey, newest]
+	instances uint32
+}
+
+// NewStreams returns an empty Streams.
+func NewStreams(now func() time.Time) *Streams {
+	return &Streams{now: now, byKey: cache.NewLRU[streamKey, newest](maxStreams, streamAge, nil)}
+}
+
+// AddInstance returns a number for an instance of the processor. Two pipelines
+// may get the same points from one receiver, so each instance has its own
+// streams.
+func (s *Streams) AddInstance() uint32 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.instances++
+	return s.instances
+}
+
+// Size returns the size of the index of streams.
+func (s *Streams) Size() cache.Size {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.byKey.Size("streams")
+}
+
+// streamKey identifies a stream: the metric of a scope of a resource with its
+// attributes, as it came.
+type streamKey struct {
+	instance uint32
+	hash     [16]byte
+}
+
+// reading is one point of a client's counter or histogram.
+type reading struct {
+	// start and at are its times in nanoseconds. A start of 0 is unknown.
+	start, at uint64
+	// sum is a counter's value or a histogram's sum, and count the number of
+	// values in a histogram.
+	sum   float64
+	count uint64
+	// delta is true if the point covers the time from start to at only.
+	delta bool
+	// mean is true for a histogram of rates, which yields only their mean.
+	mean bool
+}
+
+// newest is the last point of a stream that a rate was made from.
+type newest struct {
+	at    uint64
+	sum   float64
+	count uint64
+}
+
+// advance computes the rates of points, and remembers the newest of each
+// stream.
+func (s *Streams) advance(points []point, skipped Skipped) {
+	if len(points) == 0 {
+		return
+	}
+	now := s.now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range points {
+		p := &points[i]
+		var first newest
+		last := &first
+		if !p.delta {
+			if known := s.byKey.Find(p.key, now); known != nil {
+				last = known
+			}
+		}
+		var reason Reason
+		p.rate, p.rated, reason = last.rate(p.reading)
+		skipped.add(reason)
+		if first.at != 0 {
+			*s.byKey.Insert(p.key, now) = first
+		}
+	}
+}
+
+// rate is what the stream gained a second since its last point, or the mean of
+// the rates that a histogram of rates gained. There is none for the first point
+// of a stream, for one that came twice, and if there is a reason.
+func (n *newest) rate(r reading) (rate float64, ok bool, reason Reason) {
+	if r.at == 0 || !(r.sum >= 0) || math.IsInf(r.sum, 0) {
+		return 0, false, invalidValue
+	}
+	if r.delta {
+		return r.own()
+	}
+	before := *n
+	switch {
+	case before.at == 0:
+		*n = newest{r.at, r.sum, r.count}
+		return 0, false, ""
+	case before == newest{r.at, r.sum, r.count}:
+		return 0, false, ""
+	case r.at <= before.at:
+		return 0, false, outOfOrder
+	case r.sum < before.sum, r.count < before.count, r.start >= before.at && r.start < r.at:
+		*n = newest{r.at, r.sum, r.count}
+		return 0, false, counterReset
+	}
+	gained := reading{start: before.at, at: r.at, sum: r.sum - before.sum, count: r.count - before.count, mean: r.mean}
+	rate, ok, reason = gained.own()
+	if reason != shortDuration {
+		*n = newest{r.at, r.sum, r.count}
+	}
+	return rate, ok, reason
+}
+
+// own is the rate of a point that covers the time from its start.
+func (r reading) own() (rate float64, ok bool, reason Reason) {
+	if r.mean {
+		if r.count == 0 {
+			return 0, false, ""
+		}
+		return r.sum / float64(r.count), true, ""
+	}
+	if r.start == 0 {
+		return 0, false, invalidValue
+	}
+	rate, reason = divide(r.sum, seconds(r.start, r.at))
+	return rate, reason == "", reason
+}

@@ -1,0 +1,54 @@
+package run
+
+import (
+	"sync"
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/cache"
+)
+
+// How much Clients remembers, and how long after its last use.
+const (
+	maxClients = 4096
+	clientAge  = time.Hour
+)
+
+// Clients remembers which clients each process was recognised as: what the
+// spans of a process reveal holds for its metrics and logs. It is safe for
+// concurrent use.
+type Clients struct {
+	now func() time.Time
+
+	mu    sync.Mutex
+	byKey *cache.LRU[string, mlattr.System]
+}
+
+// NewClients returns an empty Clients.
+func NewClients(now func() time.Time) *Clients {
+	return &Clients{now: now, byKey: cache.NewLRU[string, mlattr.System](maxClients, clientAge, nil)}
+}
+
+// Recognise adds the clients that the process of a key was found to be, and
+// returns all that it was found to be so far.
+func (c *Clients) Recognise(key string, found mlattr.System) mlattr.System {
+	now := c.now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known := c.byKey.Find(key, now)
+	if known == nil {
+		if found == 0 {
+			return 0
+		}
+		known = c.byKey.Insert(key, now)
+	}
+	*known |= found
+	return *known
+}
+
+// Size returns the size of the index of resources.
+func (c *Clients) Size() cache.Size {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.byKey.Size("resources")
+}

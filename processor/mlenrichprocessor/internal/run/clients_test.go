@@ -1,0 +1,28 @@
+package run
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+func TestClientsOfAProcessAddUp(t *testing.T) {
+	at := time.Unix(1_700_000_000, 0)
+	c := NewClients(func() time.Time { return at })
+	assert.Zero(t, c.Recognise("p", 0))
+	assert.Zero(t, c.Size().Entries, "nothing was found")
+	assert.Equal(t, mlattr.TuFT, c.Recognise("p", mlattr.TuFT))
+	assert.Equal(t, mlattr.TuFT|mlattr.VLLM, c.Recognise("p", mlattr.VLLM))
+	assert.Zero(t, c.Recognise("another", 0))
+	at = at.Add(clientAge + time.Second)
+	assert.Zero(t, c.Recognise("p", 0), "it has expired")
+	for i := range maxClients + 1 {
+		c.Recognise(strconv.Itoa(i), mlattr.FX)
+	}
+	assert.Equal(t, maxClients, c.Size().Entries)
+	assert.EqualValues(t, 1, c.Size().Evicted)
+}

@@ -1,0 +1,163 @@
+package run
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
+	"strings"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+// idLength is the length of an inferred run id in hexadecimal digits.
+const idLength = 16
+
+// Process is what a resource reports about its process. Every field may be
+// empty.
+type Process struct {
+	Namespace string
+	Service   string
+	Host      string
+	JobName   string
+	Instance  string
+	PID       string
+	Started   string
+	WorldSize int64
+}
+
+// Read reads a process from the attributes of a resource and their facts.
+func Read(attrs pcommon.Map, facts *mlattr.Facts) Process {
+	world, _ := facts.Int(mlattr.WorldSize)
+	return Process{
+		Namespace: facts.Text(mlattr.ServiceNamespace),
+		Service:   facts.Text(mlattr.ServiceName),
+		Host:      facts.Text(mlattr.HostName),
+		JobName:   facts.Text(mlattr.JobName),
+		Instance:  readID(attrs, "service.instance.id"),
+		PID:       readID(attrs, "process.pid"),
+		Started:   readID(attrs, "process.creation.time"),
+		WorldSize: world,
+	}
+}
+
+func readID(attrs pcommon.Map, key string) string {
+	v, ok := attrs.Get(key)
+	if !ok {
+		return ""
+	}
+	id, _ := mlattr.ReadID(v)
+	return id
+}
+
+// key identifies the process among others as well as the resource allows.
+// The ranks of one distributed job on a host share it: instance, pid and
+// start time count only if there is one rank.
+func (p Process) key() string {
+	parts := []string{p.Namespace, p.Service, p.Host, p.JobName}
+	if p.WorldSize <= 1 {
+		parts = append(parts, p.Instance, p.PID, p.Started)
+	}
+	return digest(parts...)
+}
+
+// ExactKey identifies the process and no other. It is empty if the resource
+// does not tell the process from others.
+func (p *Process) ExactKey() string {
+	if p.Instance == "" && p.PID == "" {
+		return ""
+	}
+	return digest(p.Namespace, p.Service, p.Host, p.Instance, p.PID, p.Started)
+}
+
+// nameOnly reports whether the resource names a service and nothing else, so
+// that it cannot be known which process of an agent's service it was.
+func (p *Process) nameOnly() bool {
+	return p.Host == "" && p.JobName == "" && p.Instance == "" && p.PID == "" && p.WorldSize == 0
+}
+
+// clone returns a copy that refers to nothing that was received.
+func (p Process) clone() Process {
+	for _, text := range []*string{&p.Namespace, &p.Service, &p.Host, &p.JobName, &p.Instance, &p.PID, &p.Started} {
+		*text = strings.Clone(*text)
+	}
+	return p
+}
+
+// maxKeys bounds Keys. A request usually has spans of a few dozen processes,
+// and the next one of the same.
+const maxKeys = 256
+
+// Keys remembers the keys of processes, so that each is computed once. The zero
+// value is ready for use. It is not safe for concurrent use.
+type Keys map[Process]string
+
+// Of returns the key of a process. The ranks of one job on a host share it.
+func (m *Keys) Of(p *Process) string {
+	if key, ok := (*m)[*p]; ok {
+		return key
+	}
+	if *m == nil {
+		*m = make(Keys)
+	} else if len(*m) >= maxKeys {
+		clear(*m)
+	}
+	key := p.key()
+	(*m)[p.clone()] = key
+	return key
+}
+
+// Run is the run that a resource belongs to.
+type Run struct {
+	// ID is empty if the resource determines no run.
+	ID string
+	// Inferred is true if ID was computed, and sent by nobody.
+	Inferred bool
+	// PerTrace is true if each trace is a run of its own, which OfTrace names.
+	PerTrace bool
+}
+
+// Of returns the run of a resource: the id that it reports, or else the key of
+// its process if systems has a client whose process is a run.
+func Of(facts *mlattr.Facts, p *Process, key string, systems mlattr.System) Run {
+	if id, inferred := facts.Run(); id != "" {
+		return Run{ID: id, Inferred: inferred}
+	}
+	inferred, clients := facts.Find(mlattr.RunInferred), systems.With(mlattr.ProcessIsRun)
+	switch {
+	case facts.Find(mlattr.RunID) != nil || inferred != nil && !inferred.Bool:
+		// The resource has a run that is unusable, or reports that its run is
+		// not inferred. Neither may be contradicted.
+		return Run{}
+	case clients == 0 || mlattr.ServesCallers(p.Service):
+		return Run{}
+	case p.Service == "" && p.nameOnly():
+		return Run{}
+	case clients.With(mlattr.TraceIsRun) == clients && p.nameOnly():
+		return Run{PerTrace: true}
+	default:
+		return Run{ID: key, Inferred: true}
+	}
+}
+
+// OfTrace returns the id of the run that a trace is, for a Run that is PerTrace.
+func OfTrace(p *Process, trace pcommon.TraceID) string {
+	return digest(p.Namespace, p.Service, string(trace[:]))
+}
+
+// digest hashes parts, each with its length, so that no two lists of parts have
+// the same text.
+func digest(parts ...string) string {
+	var raw [256]byte
+	text := raw[:0]
+	for _, part := range parts {
+		text = strconv.AppendInt(text, int64(len(part)), 10)
+		text = append(text, ':')
+		text = append(text, part...)
+	}
+	sum := sha256.Sum256(text)
+	var digits [idLength]byte
+	hex.Encode(digits[:], sum[:idLength/2])
+	return string(digits[:])
+}

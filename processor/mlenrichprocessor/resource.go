@@ -1,0 +1,62 @@
+package mlenrichprocessor
+
+import (
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/gpujoin"
+	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/run"
+)
+
+// resource is a resource of a batch and what is known about it.
+type resource struct {
+	facts   mlattr.Facts
+	process run.Process
+	key     string // of process
+	run     run.Run
+	// located is where the process is.
+	located gpujoin.Process
+	// indexes are the GPUs that the process's metrics name, and memory is what
+	// they report about its allocator.
+	indexes []int64
+	memory  gpujoin.Allocator
+}
+
+// addResource returns another resource, with the memory of an earlier one.
+func (b *batch) addResource() *resource {
+	if n := len(b.resources); n < cap(b.resources) {
+		b.resources = b.resources[:n+1]
+	} else {
+		b.resources = append(b.resources, resource{})
+	}
+	return &b.resources[len(b.resources)-1]
+}
+
+// readResource adds canonical names to the next resource of a batch, and reads
+// what tells its process from others.
+func (e *enricher) readResource(attrs pcommon.Map, b *batch) *resource {
+	r := b.addResource()
+	e.reader.Resource(attrs, &r.facts)
+	e.config.Rates.AddTraining(&r.facts)
+	e.write(attrs, &r.facts)
+	b.rejected += r.facts.Rejected
+	r.process = run.Read(attrs, &r.facts)
+	r.key = b.processKeys.Of(&r.process)
+	return r
+}
+
+// settleRun finds the resource's run, given every client that its process was
+// recognised as, adds it to the resource, and remembers where the process is.
+// It is called when all resources of a request have been read: one process may
+// occur in several.
+func (e *enricher) settleRun(attrs pcommon.Map, r *resource) {
+	r.run = run.Of(&r.facts, &r.process, r.key, e.store.clients.Recognise(r.key, 0))
+	if r.run.ID != "" && r.facts.Find(mlattr.RunID) == nil {
+		attrs.PutStr(mlattr.RunID, r.run.ID)
+		if r.run.Inferred {
+			attrs.PutBool(mlattr.RunInferred, true)
+		}
+	}
+	r.located = e.store.gpus.Describe(attrs, &r.facts, r.run.ID, r.run.Inferred, r.key, &r.memory)
+	e.store.gpus.See(&r.located)
+}

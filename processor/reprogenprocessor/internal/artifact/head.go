@@ -1,0 +1,91 @@
+package artifact
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/python"
+)
+
+const (
+	// maxHeadColumns is the length of a head's line, its label included.
+	maxHeadColumns = kind.MaxHeadText + 11
+)
+
+// headOf returns what a person reads first: the error, the call and what to
+// run. It is abbreviated, and for reading only: the script works with the data
+// that follow it. Each line begins with a label or a space.
+func headOf(f *failure.Failure, k *kind.Kind, spec jsontree.Object) string {
+	var h head
+	expect, source := member(spec, "expect"), member(spec, "source")
+	message := expect.Text("message")
+	if message == "" {
+		message = expect.Text("message_template")
+	}
+	h.Add("error", strings.TrimSuffix(cmp.Or(expect.Text("type"), "(type unknown)")+": "+message, ": "))
+	if trigger := expect.Text("trigger"); trigger != "" {
+		h.Add("trigger", trigger)
+	}
+	h.call(f, k, spec)
+	h.Add("where", "service "+cmp.Or(source.Text("service"), "(unknown)")+", span "+cmp.Or(source.Text("span"), "(unnamed)"))
+	h.Add("trace", f.Span.TraceID+", span "+f.Span.SpanID+", "+source.Text("time"))
+	if list, _ := spec.Lookup("redacted"); len(list.(jsontree.Array)) > 0 {
+		h.Add("withheld", fmt.Sprintf("%d values; --info lists them", len(list.(jsontree.Array))))
+	}
+	if k.Parts == nil {
+		h.Add("run", "python3 repro.py   show all that is known; nothing can be replayed")
+		return h.b.String()
+	}
+	flags := flagsFor(k, spec)
+	label, width := "run", len(" --plain"+flags)
+	for _, line := range [...]struct{ flags, effect string }{
+		{" --dry-run", "show the call, and whether it may be made"},
+		{flags, "make the call in a child process, and judge it"},
+		{" --plain" + flags, "print the call alone, for a bug report"},
+		{" --help", "list the flags and the exit codes"},
+	} {
+		h.Add(label, fmt.Sprintf("python3 repro.py%-*s   %s", max(width, 10), line.flags, line.effect))
+		label = ""
+	}
+	return h.b.String()
+}
+
+type head struct{ b strings.Builder }
+
+// Add writes one line. Whatever the text is, the line has printable ASCII
+// alone, and no two single quotes in a row.
+func (h *head) Add(label, text string) {
+	text = strings.ReplaceAll(python.Spelled(text, false), "''", `'\x27`)
+	if room := maxHeadColumns - 11; len(text) > room {
+		text = text[:room-4] + " ..."
+	}
+	fmt.Fprintf(&h.b, "%-10s %s\n", label, text)
+}
+
+// List writes a line for each text, and how many there are beyond a limit.
+func (h *head) List(label string, texts []string, limit int) {
+	for i, text := range texts {
+		if i == limit {
+			h.Add("", fmt.Sprintf("... (%d more)", len(texts)-limit))
+			return
+		}
+		h.Add(label, text)
+		label = ""
+	}
+}
+
+// call writes what was called, in the form of its kind.
+func (h *head) call(f *failure.Failure, k *kind.Kind, spec jsontree.Object) {
+	if k.Head != nil {
+		k.Head(h, spec)
+		return
+	}
+	h.Add("no call", reasons[string(f.Reason)])
+	if statement := member(spec, "statement"); statement != nil {
+		h.List("statement", strings.Split(statement.Text("query"), "\n"), kind.MaxHeadLines-1)
+	}
+}

@@ -1,0 +1,87 @@
+// Package attr reads attributes by name. It holds the names that several
+// packages of repro_gen read.
+package attr
+
+import (
+	"go.opentelemetry.io/collector/pdata/pcommon"
+)
+
+// Attributes of exceptions and of code, by the semantic conventions.
+const (
+	ExceptionEvent      = "exception"
+	ExceptionType       = "exception.type"
+	ExceptionMessage    = "exception.message"
+	ExceptionStacktrace = "exception.stacktrace"
+	CodeFunctionName    = "code.function.name"
+	CodeNamespace       = "code.namespace" // until semantic conventions 1.30
+	CodeFunction        = "code.function"
+)
+
+// Attributes that clients send for repro_gen.
+const (
+	// Trigger says why a span failed without an exception.
+	Trigger = "repro.trigger"
+	// Rank is the rank of a process in its run.
+	Rank = "repro.rank"
+)
+
+// OtherError is the error.type of a failure that names none, as the semantic
+// conventions have it. Clients may send it, and group.json has it.
+const OtherError = "_OTHER"
+
+// Text returns the first of the attributes that is a text and not empty, or "".
+func Text(attributes pcommon.Map, keys ...string) string {
+	for _, k := range keys {
+		if v, ok := attributes.Get(k); ok && v.Type() == pcommon.ValueTypeStr && v.Str() != "" {
+			return v.Str()
+		}
+	}
+	return ""
+}
+
+// First returns the first of the attributes that is there. An empty text is
+// not there.
+func First(attributes pcommon.Map, keys []string) (pcommon.Value, bool) {
+	for _, k := range keys {
+		if v, ok := attributes.Get(k); ok && v.Type() != pcommon.ValueTypeEmpty && (v.Type() != pcommon.ValueTypeStr || v.Str() != "") {
+			return v, true
+		}
+	}
+	return pcommon.Value{}, false
+}
+
+// TextIn returns the text that the first of the maps has under a key, or "".
+func TextIn(maps []pcommon.Map, key string) string {
+	for _, m := range maps {
+		if text := Text(m, key); text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// IntIn returns the integer that the first of the maps has under a key.
+func IntIn(maps []pcommon.Map, key string) (int64, bool) {
+	for _, m := range maps {
+		if v, ok := m.Get(key); ok && v.Type() == pcommon.ValueTypeInt {
+			return v.Int(), true
+		}
+	}
+	return 0, false
+}
+
+// QualifiedName returns the name of the code that a span is about, such as
+// "pkg.mod.Class.method", or "". It may share memory with the batch.
+func QualifiedName(attributes pcommon.Map) string {
+	if name := Text(attributes, CodeFunctionName); name != "" {
+		return name
+	}
+	namespace, function := Text(attributes, CodeNamespace), Text(attributes, CodeFunction)
+	if namespace == "" || function == "" {
+		return ""
+	}
+	return namespace + "." + function
+}
+
+// Cut returns at most limit bytes of a text.
+func Cut(s string, limit int) string { return s[:min(len(s), limit)] }

@@ -1,0 +1,156 @@
+package detect
+
+import (
+	"slices"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fairness"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
+)
+
+const (
+	// MaxFailures is how many failed spans or records of a batch are looked at;
+	// further ones are dropped. The services of a batch share it.
+	MaxFailures = 512
+	// maxFound is how many they are chosen from, the first of a batch.
+	maxFound = 8192
+)
+
+// Detector finds failures in batches.
+type Detector struct {
+	Kinds   kind.Registry
+	History *fairness.History
+	// Failed has the traces that failed before.
+	Failed *Filter
+	// Step is called with the span of each scope that ended last, of those that
+	// are steps of a run.
+	Step func(span ptrace.Span, resource pcommon.Resource)
+	// XID is called with each record of a GPU's error.
+	XID func(record plog.LogRecord, resource pcommon.Map)
+}
+
+// Batch is what a batch has for repro_gen.
+type Batch struct {
+	// Failed are the failed spans or records that are looked at.
+	Failed []Candidate
+	// Calls are spans that did not fail and carry a call.
+	Calls []Candidate
+	// Dropped counts the failed spans or records beyond MaxFailures.
+	Dropped int
+	// MayBelong reports whether a trace of the batch may be one that failed before.
+	MayBelong bool
+}
+
+func (b *Batch) add(c Candidate, found signs) {
+	switch {
+	case found&signFailed == 0:
+		b.Calls = append(b.Calls, c)
+	case len(b.Failed) < maxFound:
+		b.Failed = append(b.Failed, c)
+	default:
+		b.Dropped++
+	}
+}
+
+// Traces looks at each span of a batch once.
+func (d *Detector) Traces(td ptrace.Traces, sender fairness.Sender, now time.Time) Batch {
+	var b Batch
+	for _, rs := range td.ResourceSpans().All() {
+		succeeded := false
+		for _, ss := range rs.ScopeSpans().All() {
+			if d.scope(&b, rs.Resource(), ss, sender) {
+				succeeded = true
+			}
+		}
+		if succeeded {
+			d.History.Succeeded(originOf(sender, rs.Resource()), now)
+		}
+	}
+	d.finish(&b)
+	b.Failed = slices.DeleteFunc(b.Failed, func(c Candidate) bool { return c.Trigger == "" && isEndOfIteration(c.Span, c.Err) })
+	return b
+}
+
+// scope looks at the spans of a scope and reports whether one did not fail.
+func (d *Detector) scope(b *Batch, resource pcommon.Resource, ss ptrace.ScopeSpans, sender fairness.Sender) (succeeded bool) {
+	spans := ss.Spans()
+	step, ended := -1, pcommon.Timestamp(0)
+	for k := range spans.Len() {
+		span := spans.At(k)
+		mayBelong := d.Failed.MayHave(span.TraceID())
+		b.MayBelong = b.MayBelong || mayBelong
+		found := signsOf(span)
+		succeeded = succeeded || found&signFailed == 0
+		if end := span.EndTimestamp(); found&signStep != 0 && end >= ended {
+			step, ended = k, end
+		}
+		// A call is of use only where something may refer to it.
+		if found&signFailed == 0 && (found&signCorrelated == 0 && !mayBelong || !d.Kinds.HasRemoteCall(span)) {
+			continue
+		}
+		b.add(Candidate{Span: span, Resource: resource, Scope: ss.Scope().Name(), Sender: sender}, found)
+	}
+	if step >= 0 {
+		d.Step(spans.At(step), resource)
+	}
+	return succeeded
+}
+
+// Logs looks at each record of a batch once. A record that has an exception or a
+// trigger failed.
+func (d *Detector) Logs(ld plog.Logs, sender fairness.Sender, now time.Time) Batch {
+	var b Batch
+	for _, rl := range ld.ResourceLogs().All() {
+		succeeded := false
+		for _, sl := range rl.ScopeLogs().All() {
+			for _, record := range sl.LogRecords().All() {
+				if record.EventName() == mlattr.GPUXIDEvent {
+					d.XID(record, rl.Resource().Attributes())
+				}
+				if !hasFailure(record.Attributes()) {
+					succeeded = true
+					continue
+				}
+				b.add(Candidate{
+					Record: record, FromLog: true, Resource: rl.Resource(), Scope: sl.Scope().Name(), Sender: sender,
+				}, signFailed)
+			}
+		}
+		if succeeded {
+			d.History.Succeeded(originOf(sender, rl.Resource()), now)
+		}
+	}
+	d.finish(&b)
+	return b
+}
+
+// finish keeps the failures that are looked at, and reads why they failed. Where
+// there are too many, each service has its share.
+func (d *Detector) finish(b *Batch) {
+	if len(b.Failed) > MaxFailures {
+		items := make([]fairness.Item, len(b.Failed))
+		for i := range b.Failed {
+			items[i] = fairness.Item{Path: d.History.Path(b.Failed[i].Origin()), Weight: 1}
+		}
+		chosen := make([]Candidate, 0, MaxFailures)
+		for i, kept := range fairness.Keep(items, MaxFailures) {
+			if kept {
+				chosen = append(chosen, b.Failed[i])
+			}
+		}
+		b.Dropped += len(b.Failed) - len(chosen)
+		b.Failed = chosen
+	}
+	for i := range b.Failed {
+		c := &b.Failed[i]
+		if c.FromLog {
+			c.Span = spanOf(c.Record, c.Scope)
+		}
+		c.Err, c.Trigger = errorOf(c.Span), triggerOf(c.Attributes())
+	}
+}

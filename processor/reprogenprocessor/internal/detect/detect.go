@@ -1,0 +1,189 @@
+// Package detect finds in a batch the spans and log records that failed, reads
+// what went wrong, and chooses those where an error began.
+package detect
+
+import (
+	"math"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fairness"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/snapshot"
+)
+
+// Candidate is a failed span of a batch. It is valid as long as the batch.
+type Candidate struct {
+	Span     ptrace.Span
+	Resource pcommon.Resource
+	// Scope is the name of the instrumentation scope.
+	Scope  string
+	Sender fairness.Sender
+	// Err and Trigger are why the span failed.
+	Err     failure.Error
+	Trigger string
+	// FromLog is true for a span that was made of a log record, which is Record.
+	FromLog bool
+	Record  plog.LogRecord
+}
+
+// Key identifies the span.
+func (c *Candidate) Key() failure.SpanKey {
+	return failure.SpanKey{Trace: c.Span.TraceID(), Span: c.Span.SpanID()}
+}
+
+// ParentKey identifies the span's parent.
+func (c *Candidate) ParentKey() failure.SpanKey {
+	return failure.SpanKey{Trace: c.Span.TraceID(), Span: c.Span.ParentSpanID()}
+}
+
+// Origin returns the service that the resource names, of the sender.
+func (c *Candidate) Origin() fairness.Origin { return originOf(c.Sender, c.Resource) }
+
+func originOf(sender fairness.Sender, resource pcommon.Resource) fairness.Origin {
+	return fairness.OriginOf(sender, attr.Text(resource.Attributes(), mlattr.ServiceName))
+}
+
+// Service returns a copy of the resource's service.name.
+func (c *Candidate) Service() string {
+	v, ok := c.Resource.Attributes().Get(mlattr.ServiceName)
+	if !ok {
+		return ""
+	}
+	text, _ := mlattr.Text(v, snapshot.MaxValue)
+	return strings.Clone(text)
+}
+
+// Attributes returns those that are passed on: of the span, or of the record that
+// it was made of.
+func (c *Candidate) Attributes() pcommon.Map {
+	if c.FromLog {
+		return c.Record.Attributes()
+	}
+	return c.Span.Attributes()
+}
+
+// FailedAt returns when the span failed, by its sender's clock, or now where it
+// has no time.
+func (c *Candidate) FailedAt(now time.Time) time.Time {
+	events := c.Span.Events()
+	for i := events.Len() - 1; i >= 0; i-- {
+		if e := events.At(i); e.Name() == attr.ExceptionEvent && e.Timestamp() != 0 {
+			return e.Timestamp().AsTime()
+		}
+	}
+	if end := c.Span.EndTimestamp(); end != 0 {
+		return end.AsTime()
+	}
+	return now
+}
+
+// signs are what one pass over a span's attributes finds.
+type signs uint8
+
+const (
+	signFailed signs = 1 << iota
+	signCorrelated
+	signStep
+)
+
+// correlationLengths has a bit for the length of each key of a correlation, which
+// saves nearly all attributes a call.
+var correlationLengths = func() (lengths uint64) {
+	for _, key := range mlattr.Calls().Correlation {
+		lengths |= 1 << (len(key) % 64)
+	}
+	return lengths
+}()
+
+// Failed reports whether a span failed.
+func Failed(span ptrace.Span) bool { return signsOf(span)&signFailed != 0 }
+
+// signsOf finds in one pass over its attributes whether a span failed, and
+// whether it has the id of a call. A span failed if its status is an error, if its
+// client names a trigger, or if its loss is not a number; and where the status is
+// unset, if an exception was recorded on it. The end of a data loader is raised as
+// an exception and is no failure.
+func signsOf(span ptrace.Span) signs {
+	var found signs
+	switch span.Status().Code() {
+	case ptrace.StatusCodeError:
+		found = signFailed
+	case ptrace.StatusCodeUnset:
+		if events := span.Events(); events.Len() > 0 && hasException(events) {
+			found = signFailed
+		}
+	}
+	ended := false
+	for k, v := range span.Attributes().All() {
+		switch k {
+		case mlattr.Step:
+			found |= signStep
+		case attr.Trigger:
+			if isTrigger(v) {
+				return found | signFailed
+			}
+		case mlattr.Loss:
+			if nonFinite(v) != "" {
+				return found | signFailed
+			}
+		case mlattr.EpochEnd:
+			ended = v.Type() == pcommon.ValueTypeBool && v.Bool()
+		default:
+			if correlationLengths>>(len(k)%64)&1 != 0 && mlattr.IsCorrelation(k) {
+				found |= signCorrelated
+			}
+		}
+	}
+	if ended {
+		found &^= signFailed
+	}
+	return found
+}
+
+func hasException(events ptrace.SpanEventSlice) bool {
+	for i := range events.Len() {
+		if events.At(i).Name() == attr.ExceptionEvent {
+			return true
+		}
+	}
+	return false
+}
+
+// triggers are the failures that are no exceptions.
+var triggers = map[string]bool{"nan": true, "inf": true, "timeout": true, "oom": true, "crash": true}
+
+func isTrigger(v pcommon.Value) bool {
+	return v.Type() == pcommon.ValueTypeStr && triggers[v.Str()]
+}
+
+// nonFinite names a loss that is not a number, or returns "".
+func nonFinite(v pcommon.Value) string {
+	if v.Type() != pcommon.ValueTypeDouble {
+		return ""
+	}
+	switch d := v.Double(); {
+	case math.IsNaN(d):
+		return "nan"
+	case math.IsInf(d, 0):
+		return "inf"
+	}
+	return ""
+}
+
+// triggerOf returns the client's trigger, or what its loss is, or "".
+func triggerOf(attributes pcommon.Map) string {
+	if v, ok := attributes.Get(attr.Trigger); ok && isTrigger(v) {
+		return v.Str()
+	}
+	if v, ok := attributes.Get(mlattr.Loss); ok {
+		return nonFinite(v)
+	}
+	return ""
+}

@@ -1,0 +1,104 @@
+package detect
+
+import (
+	"cmp"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/exception"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fingerprint"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/snapshot"
+)
+
+// calls has the attributes in which clients report the error of a call.
+var (
+	calls       = mlattr.Calls()
+	typeKeys    = append([]string{mlattr.ErrorType}, calls.ErrorType...)
+	messageKeys = append([]string{mlattr.ErrorMessage}, calls.ErrorMessage...)
+)
+
+// errorOf reads what went wrong from the last exception event, then from the
+// attributes that clients use, then from the status. What frameworks wrapped
+// around the exception is taken away.
+func errorOf(span ptrace.Span) failure.Error {
+	e := lastException(span)
+	if e.Type == "" && e.Message == "" {
+		e = exceptionOf(span.Attributes())
+	}
+	c := snapshot.New()
+	if e.Type == "" {
+		e.Type = c.Text(attr.Text(span.Attributes(), typeKeys...), snapshot.MaxValue)
+	}
+	if e.Type == attr.OtherError {
+		e.Type = ""
+	}
+	if e.Message == "" {
+		e.Message = c.Text(attr.Text(span.Attributes(), messageKeys...), snapshot.MaxValue)
+	}
+	if e.Type == "" && e.Message == "" && e.Stack == "" {
+		if printed, ok := exception.Printed(span.Attributes()); ok {
+			return finish(printed)
+		}
+	}
+	if e.Message == "" {
+		e.Message = c.Text(span.Status().Message(), snapshot.MaxValue)
+	}
+	return finish(exception.Unwrap(e))
+}
+
+// lastException reads the last exception event: the one that ended the span.
+func lastException(span ptrace.Span) exception.Exception {
+	events := span.Events()
+	for i := events.Len() - 1; i >= 0; i-- {
+		if event := events.At(i); event.Name() == attr.ExceptionEvent {
+			return exceptionOf(event.Attributes())
+		}
+	}
+	return exception.Exception{}
+}
+
+func exceptionOf(attributes pcommon.Map) exception.Exception {
+	c := snapshot.New()
+	return exception.Exception{
+		Type:    c.Text(attr.Text(attributes, attr.ExceptionType), snapshot.MaxValue),
+		Message: c.Text(attr.Text(attributes, attr.ExceptionMessage), snapshot.MaxStack),
+		Stack:   c.Text(attr.Text(attributes, attr.ExceptionStacktrace), snapshot.MaxStack),
+	}
+}
+
+func finish(e exception.Exception) failure.Error {
+	c := snapshot.New()
+	return failure.Error{
+		Type:    c.Text(e.Type, snapshot.MaxValue),
+		Message: c.Text(e.Message, snapshot.MaxValue),
+		Stack:   e.Stack,
+		Cause:   fingerprint.RootCause(e.Stack),
+	}
+}
+
+// sameError reports whether two spans have the same error. One client names the
+// class with its module, another without.
+func sameError(a, b failure.Error) bool {
+	return mlattr.ClassName(a.Type) == mlattr.ClassName(b.Type) && a.Message == b.Message
+}
+
+// isEndOfIteration reports whether an error is the end of a data loader. Some
+// clients send one for each epoch.
+func isEndOfIteration(span ptrace.Span, e failure.Error) bool {
+	return mlattr.EndOfLoader(span.Name(), attr.Text(span.Attributes(), mlattr.Phase), e.Type)
+}
+
+// MergedError returns what is known of one error, preferring the one that has a
+// stack trace.
+func MergedError(a, b failure.Error) failure.Error {
+	if a.Stack == "" && b.Stack != "" {
+		a, b = b, a
+	}
+	a.Type = cmp.Or(a.Type, b.Type)
+	a.Message = cmp.Or(a.Message, b.Message)
+	return a
+}

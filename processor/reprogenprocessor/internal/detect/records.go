@@ -1,0 +1,102 @@
+package detect
+
+import (
+	"encoding/hex"
+	"strings"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
+)
+
+const (
+	// maxCopied bounds what is copied of a body or an attribute of a record. It
+	// is more than any payload or stack trace that is read.
+	maxCopied = 1 << 20
+
+	attrLogTraceID = "otelTraceID"
+	attrLogSpanID  = "otelSpanID"
+)
+
+// hasFailure reports whether a record has an exception or a trigger.
+func hasFailure(attributes pcommon.Map) bool {
+	for k, v := range attributes.All() {
+		switch k {
+		case attr.ExceptionType, attr.ExceptionMessage:
+			if v.Type() == pcommon.ValueTypeStr && v.Str() != "" {
+				return true
+			}
+		case attr.Trigger:
+			if isTrigger(v) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// IsEndOfIteration reports whether the failure is the way in which Python's
+// iterators end.
+func (c *Candidate) IsEndOfIteration() bool {
+	return c.Trigger == "" && isEndOfIteration(c.Span, c.Err)
+}
+
+// IsFailure reports whether a record is a failure by itself. One below the
+// severity ERROR is about an exception that the program handled: it only
+// completes a span that failed all the same.
+func (c *Candidate) IsFailure() bool {
+	severity := c.Record.SeverityNumber()
+	return severity >= plog.SeverityNumberError || severity == plog.SeverityNumberUnspecified || c.Trigger != ""
+}
+
+// spanOf makes of a record the span that it would be: failed, with the
+// record's attributes, and with the exception as its event.
+func spanOf(record plog.LogRecord, scope string) ptrace.Span {
+	span := ptrace.NewSpan()
+	span.SetTraceID(record.TraceID())
+	span.SetSpanID(record.SpanID())
+	if record.TraceID().IsEmpty() {
+		span.SetTraceID(HexID[pcommon.TraceID](attr.Text(record.Attributes(), attrLogTraceID)))
+		span.SetSpanID(HexID[pcommon.SpanID](attr.Text(record.Attributes(), attrLogSpanID)))
+	}
+	span.SetName(record.EventName())
+	if span.Name() == "" {
+		span.SetName(scope)
+	}
+	at := record.Timestamp()
+	if at == 0 {
+		at = record.ObservedTimestamp()
+	}
+	span.SetStartTimestamp(at)
+	span.SetEndTimestamp(at)
+	span.Status().SetCode(ptrace.StatusCodeError)
+	message, _ := mlattr.Text(record.Body(), maxCopied)
+	span.Status().SetMessage(message)
+	event := span.Events().AppendEmpty()
+	event.SetName(attr.ExceptionEvent)
+	event.SetTimestamp(at)
+	for k, v := range record.Attributes().All() {
+		if strings.HasPrefix(k, "exception.") {
+			mlattr.Copy(v, event.Attributes().PutEmpty(k), maxCopied)
+		} else {
+			mlattr.Copy(v, span.Attributes().PutEmpty(k), maxCopied)
+		}
+	}
+	return span
+}
+
+// HexID reads an id in hexadecimal, as Python's logging bridge writes it. It
+// returns the empty id for any other text.
+func HexID[T ~[16]byte | ~[8]byte](text string) (id T) {
+	b, err := hex.DecodeString(text)
+	if err != nil || len(b) != len(id) {
+		return id
+	}
+	for i := range len(id) {
+		id[i] = b[i]
+	}
+	return id
+}

@@ -1,0 +1,375 @@
+// Package group decides which failures are the same defect, counts them, selects
+// those that get an artifact, and keeps the groups' summaries on disk.
+package group
+
+import (
+	"cmp"
+	"hash/maphash"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fairness"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/store"
+)
+
+// Config bounds Counters.
+type Config struct {
+	// PerMinute is the number of artifacts a minute in the long run, and Burst
+	// the number at once after a quiet time.
+	PerMinute, Burst int
+	// MaxGroups is the number of groups in memory.
+	MaxGroups int
+}
+
+// Occurrence is a failure as Counters sees it.
+type Occurrence struct {
+	// Fingerprint names the group.
+	Fingerprint string
+	// Service, Version and Rank are listed in the group's summary.
+	Service, Version, Rank string
+	// Origin is the service of the sender.
+	Origin fairness.Origin
+	// Span is the failed span and Parent the one above it.
+	Span, Parent failure.SpanKey
+	// Correlation is an id that the spans of one call have in common, or "".
+	Correlation string
+	// Type and Message are the error's.
+	Type, Message string
+	// HasCall reports whether the failure can be replayed.
+	HasCall bool
+	// OfRequest reports whether the span is an HTTP request or the call of a model.
+	OfRequest bool
+	// Variant is the failure's.
+	Variant failure.Variant
+	// Incident is the id that its incident would have.
+	Incident uint64
+	// CountOnly asks for no artifact: another rank of the run has one.
+	CountOnly bool
+	// Consequence reports whether a span below it failed before.
+	Consequence bool
+	// Again asks for an artifact though the failure was seen before, because
+	// it can be replayed and what was seen could not.
+	Again bool
+}
+
+// Verdict is what becomes of an Occurrence.
+type Verdict int
+
+const (
+	// Repeated means that another span of the trace brought the same failure.
+	Repeated Verdict = iota
+	// Consequence means that the failure follows from one further down in the
+	// trace. It is not counted.
+	Consequence
+	// Counted means that the group has all its exemplars, or one of the same
+	// variant.
+	Counted
+	// RateLimited means that the rate limit is used up.
+	RateLimited
+	// Wanted means that an artifact should be written.
+	Wanted
+)
+
+// Decision is what Counters decides about an Occurrence.
+type Decision struct {
+	Verdict Verdict
+	// Fingerprint is the occurrence's group; for Repeated, the group of the
+	// span that came first.
+	Fingerprint string
+	// HasFolder reports whether the group has an artifact or one on its way.
+	HasFolder bool
+	// Incident is the id of the incident that the failure belongs to.
+	Incident uint64
+	// Better reports whether the occurrence can be replayed and the one that
+	// came first could not.
+	Better bool
+	// Variant is the occurrence's.
+	Variant failure.Variant
+}
+
+// Counters counts failures by group and decides which of them get an artifact.
+// It is safe for concurrent use; its lock is held for a few map operations.
+type Counters struct {
+	mu        sync.Mutex
+	groups    *simplelru.LRU[string, *entry]
+	seen      *simplelru.LRU[uint64, seenFailure]
+	budget    *fairness.Budget
+	hash      maphash.Seed
+	history   *fairness.History
+	maxGroups int
+	redact    func(string) string
+	dirty     map[string]*entry // groups with a folder, to be written
+	// countsChanged reports whether the file of groups without a folder is old.
+	countsChanged bool
+}
+
+// entry is a group in memory.
+type entry struct {
+	store.Group
+	// origin is the last sender, but one that is established stays.
+	origin fairness.Origin
+	// pending has the variants of the failures that are on their way to the
+	// disk.
+	pending []string
+	// merged reports whether the directory's counts are in these.
+	merged bool
+	// clean has the lists of the summary without secrets, as far as they have
+	// been redacted. What comes first in a list stays.
+	clean lists
+}
+
+// NewCounters returns Counters without groups.
+func NewCounters(cfg Config, history *fairness.History) (*Counters, error) {
+	c := &Counters{
+		hash: maphash.MakeSeed(), redact: redact.Text, dirty: make(map[string]*entry),
+		budget: fairness.NewBudget(cfg.Burst, cfg.PerMinute), history: history, maxGroups: cfg.MaxGroups,
+	}
+	var err error
+	if c.groups, err = simplelru.NewLRU[string, *entry](cfg.MaxGroups, nil); err != nil {
+		return nil, err
+	}
+	c.seen, err = simplelru.NewLRU[uint64, seenFailure](maxSeen, nil)
+	return c, err
+}
+
+// Load takes the groups that the directory has at start.
+func (c *Counters) Load(groups []store.Group) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, g := range groups {
+		c.groups.Add(g.Fingerprint, &entry{Group: g, origin: g.Origin(), merged: true})
+	}
+}
+
+// Len returns the number of groups in memory.
+func (c *Counters) Len() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.groups.Len()
+}
+
+// Admit counts an occurrence and decides what becomes of it.
+func (c *Counters) Admit(o Occurrence, now time.Time) Decision {
+	keys := c.keysOf(o)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if o.Parent != o.Span {
+		c.noteParent(o.Parent, o.OfRequest)
+	}
+	if !o.Again {
+		if d, ok := c.repeated(o, keys); ok {
+			return d
+		}
+		if o.Consequence {
+			return Decision{Verdict: Consequence}
+		}
+	}
+	for _, key := range keys {
+		c.seen.Add(key, seenFailure{fingerprint: o.Fingerprint, incident: o.Incident, hasCall: o.HasCall})
+	}
+	claim := c.history.Claim(o.Origin)
+	g := c.count(o, claim, now)
+	variant := g.Variant(o.Variant.ID, o.Variant.Text)
+	if variant != nil {
+		variant.Count++
+	}
+	c.changed(g)
+	d := Decision{Verdict: Counted, Fingerprint: o.Fingerprint, HasFolder: g.hasFolder(), Incident: o.Incident, Variant: o.Variant}
+	if o.CountOnly || variant == nil || variant.Exemplar != "" ||
+		len(g.Exemplars)+len(g.pending) >= store.MaxExemplars || slices.Contains(g.pending, o.Variant.ID) {
+		return d
+	}
+	if !c.budget.Take(claim, !d.HasFolder, now) {
+		g.Suppressed++
+		d.Verdict = RateLimited
+		return d
+	}
+	g.pending = append(g.pending, o.Variant.ID)
+	d.Verdict = Wanted
+	return d
+}
+
+// count adds an occurrence to its group, which may be new.
+func (c *Counters) count(o Occurrence, claim fairness.Claim, now time.Time) *entry {
+	g := c.group(o.Fingerprint, now)
+	g.sentBy(o.Origin, claim.Path)
+	g.Count++
+	g.LastSeen = now
+	g.AddService(o.Service)
+	g.AddVersion(o.Version)
+	g.AddRank(o.Rank)
+	return g
+}
+
+// group returns a group that may be new.
+func (c *Counters) group(fingerprint string, now time.Time) *entry {
+	g, ok := c.groups.Get(fingerprint)
+	if ok {
+		return g
+	}
+	// It may have left the cache with counts that are not on disk yet.
+	if g, ok = c.dirty[fingerprint]; !ok {
+		g = &entry{Group: store.Group{Fingerprint: fingerprint, FirstSeen: now}}
+	}
+	c.makeRoom()
+	c.groups.Add(fingerprint, g)
+	return g
+}
+
+// sentBy notes the sender of a failure. A sender that uses the name of an
+// established service does not replace it.
+func (e *entry) sentBy(o fairness.Origin, path fairness.Path) {
+	established := path == fairness.EstablishedPath(o)
+	if established || !e.Established {
+		e.origin, e.Established = o, established
+	}
+}
+
+// path is the group's share among all. A service that was established before
+// the collector started stays so.
+func (c *Counters) path(e *entry) fairness.Path {
+	if e.Established {
+		return fairness.EstablishedPath(e.origin)
+	}
+	return c.history.Path(e.origin)
+}
+
+// makeRoom gives up a sixteenth of the groups where there is no room for another
+// one. The caller holds mu.
+func (c *Counters) makeRoom() {
+	if c.groups.Len() < c.maxGroups {
+		return
+	}
+	groups := c.newestFirst(func(*entry) bool { return true })
+	for i, kept := range c.keep(groups, c.maxGroups-max(1, c.maxGroups/16)) {
+		if !kept {
+			c.groups.Remove(groups[i].Fingerprint)
+		}
+	}
+}
+
+// newestFirst returns groups, the one seen last first.
+func (c *Counters) newestFirst(wanted func(*entry) bool) []*entry {
+	groups := slices.DeleteFunc(c.groups.Values(), func(g *entry) bool { return !wanted(g) })
+	slices.Reverse(groups)
+	return groups
+}
+
+// keep reports which of the groups may stay where there is room for limit.
+func (c *Counters) keep(groups []*entry, limit int) []bool {
+	items := make([]fairness.Item, len(groups))
+	for i, g := range groups {
+		items[i] = fairness.Item{Path: c.path(g), Weight: 1}
+	}
+	return fairness.Keep(items, int64(limit))
+}
+
+// hasFolder reports whether the group has an artifact or will have one, as far
+// as is known: the disk may still refuse it.
+func (e *entry) hasFolder() bool { return len(e.Exemplars)+len(e.pending) > 0 }
+
+// changed notes that a group's summary on disk is old. A group stays noted
+// when it leaves the cache, so that its counts are not lost; there are at most
+// as many as there are folders.
+func (c *Counters) changed(g *entry) {
+	if len(g.Exemplars) > 0 {
+		c.dirty[g.Fingerprint] = g
+	} else {
+		c.countsChanged = true
+	}
+}
+
+// settle ends the pending state of a failure. It returns nil if the group has
+// left the cache meanwhile.
+func (c *Counters) settle(fingerprint, variant string) *entry {
+	g, ok := c.groups.Get(fingerprint)
+	if !ok {
+		return nil
+	}
+	if i := slices.Index(g.pending, variant); i >= 0 {
+		g.pending = slices.Delete(g.pending, i, i+1)
+	}
+	return g
+}
+
+// Suppressed notes that a Wanted failure got no artifact.
+func (c *Counters) Suppressed(fingerprint, variant string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if g := c.settle(fingerprint, variant); g != nil {
+		g.Suppressed++
+		c.changed(g)
+	}
+}
+
+// Withdrawn notes that a Wanted failure needs no artifact: it was on disk
+// before, or another one has everything that is known of it.
+func (c *Counters) Withdrawn(fingerprint, variant string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.settle(fingerprint, variant)
+}
+
+// Written notes an artifact and returns the group's summary. old is what the
+// directory knew; it counts once.
+func (c *Counters) Written(f *failure.Failure, name string, old store.Group) store.Group {
+	return c.summaries([]draft{c.noteArtifact(f, name, old)})[0]
+}
+
+func (c *Counters) noteArtifact(f *failure.Failure, name string, old store.Group) draft {
+	// The names of services and errors come from telemetry, and what is
+	// written is redacted.
+	message := redact.Text(attr.Cut(cmp.Or(f.Error.Message, f.Error.Template), 1024))
+	errorType := cmp.Or(redact.Text(f.Error.Type), attr.OtherError)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	g := c.settle(f.Fingerprint, f.Variant.ID)
+	if g == nil {
+		g = &entry{Group: store.Group{Fingerprint: f.Fingerprint, Count: 1, FirstSeen: f.SeenAt, LastSeen: f.SeenAt}}
+		g.AddService(f.Service)
+		g.AddRank(f.Rank)
+		g.sentBy(f.SentBy, c.history.Path(f.SentBy))
+		c.makeRoom()
+		c.groups.Add(f.Fingerprint, g)
+	}
+	if !g.merged {
+		g.Merge(old)
+		g.merged = true
+		g.Exemplars = slices.DeleteFunc(old.Exemplars, func(e string) bool { return e == name })
+	}
+	g.Kind, g.Type, g.Message = string(f.Kind), errorType, message
+	if !slices.Contains(g.Exemplars, name) {
+		g.Exemplars = append(g.Exemplars, name)
+	}
+	if v := g.Variant(f.Variant.ID, f.Variant.Text); v != nil {
+		v.Exemplar = name
+	}
+	if len(g.Exemplars) == 1 {
+		c.countsChanged = true // it has a folder now
+	}
+	delete(c.dirty, f.Fingerprint)
+	return draftOf(g)
+}
+
+// Removed notes that retention took an artifact.
+func (c *Counters) Removed(fingerprint, name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	g, ok := c.groups.Get(fingerprint)
+	if !ok {
+		return
+	}
+	g.Forget(name)
+	if len(g.Exemplars) == 0 {
+		delete(c.dirty, fingerprint)
+		c.countsChanged = true
+	} else {
+		c.dirty[fingerprint] = g
+	}
+}

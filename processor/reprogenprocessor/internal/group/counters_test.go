@@ -1,0 +1,113 @@
+package group
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fairness"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/store"
+)
+
+// TestSummariesKeepNobodyWaiting: redaction takes long, so it is done with
+// nothing locked that failures wait for, and once for each text.
+func TestSummariesKeepNobodyWaiting(t *testing.T) {
+	l, err := NewCounters(Config{PerMinute: 10, Burst: 20, MaxGroups: 100}, fairness.NewHistory())
+	require.NoError(t, err)
+	looked := map[string]int{}
+	l.redact = func(s string) string {
+		looked[s]++
+		if assert.True(t, l.mu.TryLock(), "failures wait for the redaction of %q", s) {
+			l.mu.Unlock()
+		}
+		return "clean " + s
+	}
+	see := func(service string) {
+		l.Admit(Occurrence{Fingerprint: "f", Service: service, Version: "1", Rank: "0", CountOnly: true,
+			Variant: failure.Variant{ID: "v", Text: "cpu"}}, time.Unix(1, 0))
+	}
+	see("a")
+	_, changed := l.takeCounts()
+	require.True(t, changed)
+	see("a")
+	see("b")
+	groups, _ := l.takeCounts()
+	require.Len(t, groups, 1)
+	assert.EqualValues(t, 3, groups[0].Count)
+	assert.Equal(t, []string{"clean a", "clean b"}, groups[0].Services)
+	assert.Equal(t, []string{"clean 1"}, groups[0].Versions)
+	assert.Equal(t, []string{"clean 0"}, groups[0].Ranks)
+	assert.Equal(t, []store.Variant{{ID: "v", Text: "clean cpu", Count: 3}}, groups[0].Variants)
+	g := l.Written(&failure.Failure{Fingerprint: "f", Variant: failure.Variant{ID: "v", Text: "cpu"}}, "n", store.Group{Services: []string{"old"}})
+	assert.Equal(t, []string{"clean a", "clean b", "clean old"}, g.Services)
+	assert.Equal(t, map[string]int{"a": 1, "b": 1, "1": 1, "0": 1, "cpu": 1, "old": 1}, looked)
+}
+
+// TestCountersForgetTheOldest: the number of groups in memory is bounded, and
+// counts that are not on disk yet survive a group's leaving.
+func TestCountersForgetTheOldest(t *testing.T) {
+	const maxGroups = 1_000
+	l, err := NewCounters(Config{PerMinute: 1_000_000, Burst: 1_000_000, MaxGroups: maxGroups}, fairness.NewHistory())
+	require.NoError(t, err)
+	now := time.Unix(1_700_000_000, 0)
+	see := func(fingerprint string, trace int) Verdict {
+		return l.Admit(Occurrence{Fingerprint: fingerprint, Service: fingerprint,
+			Span: failure.SpanKey{Trace: pcommon.TraceID{1, byte(trace), byte(trace >> 8), byte(trace >> 16)}}}, now).Verdict
+	}
+	require.Equal(t, Wanted, see("first", 0))
+	l.Written(&failure.Failure{Fingerprint: "first"}, "artifact-1", store.Group{})
+	see("first", 1)
+	for i := range 2 * maxGroups {
+		see(strconv.Itoa(i), i+10)
+	}
+	assert.LessOrEqual(t, l.Len(), maxGroups)
+	assert.GreaterOrEqual(t, l.Len(), maxGroups-maxGroups/16)
+	see("first", 5)
+	dirty := l.takeDirty()
+	require.Len(t, dirty, 1, "groups without a folder have nothing to write")
+	assert.EqualValues(t, 3, dirty[0].Count)
+	assert.Equal(t, []string{"artifact-1"}, dirty[0].Exemplars)
+	assert.Empty(t, l.takeDirty())
+
+	l.markDirty("first")
+	assert.Len(t, l.takeDirty(), 1)
+	l.Removed("first", "artifact-1")
+	assert.Empty(t, l.takeDirty(), "its folder is gone")
+	assert.Equal(t, Wanted, see("first", 6), "and it is wanted again")
+}
+
+// TestGroupThatWasForgotten finds its earlier counts on disk.
+func TestGroupThatWasForgotten(t *testing.T) {
+	l, err := NewCounters(Config{PerMinute: 60, Burst: 10, MaxGroups: 10}, fairness.NewHistory())
+	require.NoError(t, err)
+	now := time.Unix(1_700_000_000, 0)
+	_ = l.Admit(Occurrence{Fingerprint: "f", Service: "s"}, now)
+	old := store.Group{Count: 7, Suppressed: 2, FirstSeen: now.Add(-time.Hour), LastSeen: now.Add(-time.Minute),
+		Services: []string{"s", "t"}, Exemplars: []string{"old"}}
+	got := l.Written(&failure.Failure{Fingerprint: "f", Error: failure.Error{Message: "password=hunter2"}}, "new", old)
+	assert.EqualValues(t, 8, got.Count)
+	assert.EqualValues(t, 2, got.Suppressed)
+	assert.Equal(t, now.Add(-time.Hour), got.FirstSeen)
+	assert.Equal(t, now, got.LastSeen)
+	assert.Equal(t, []string{"s", "t"}, got.Services)
+	assert.Equal(t, []string{"old", "new"}, got.Exemplars)
+	assert.NotContains(t, got.Message, "hunter2")
+	again := l.Written(&failure.Failure{Fingerprint: "f"}, "newer", old)
+	assert.EqualValues(t, 8, again.Count, "the disk's counts are added once")
+}
+
+// TestSeenIsBounded: however many failures come, the keys by which they are
+// remembered are bounded.
+func TestSeenIsBounded(t *testing.T) {
+	l, err := NewCounters(Config{PerMinute: 60, Burst: 10, MaxGroups: 10}, fairness.NewHistory())
+	require.NoError(t, err)
+	for i := range 2 * maxSeen {
+		l.Admit(Occurrence{Fingerprint: "f", Span: failure.SpanKey{Trace: pcommon.TraceID{1, byte(i), byte(i >> 8), byte(i >> 16)}}}, time.Unix(1, 0))
+	}
+	assert.Equal(t, maxSeen, l.seen.Len())
+}

@@ -1,0 +1,104 @@
+package group
+
+import (
+	"hash/maphash"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
+)
+
+// maxSeen is the number of keys by which failures are remembered. The least
+// recently seen makes room. A failure is remembered by up to four keys.
+const maxSeen = 40_000
+
+// seenFailure is what was decided when a span first brought a failure. The zero
+// value stands for a span below which one failed.
+type seenFailure struct {
+	fingerprint string
+	incident    uint64
+	hasCall     bool
+	// ofRequest reports whether only HTTP requests and calls of models failed below
+	// the span.
+	ofRequest bool
+}
+
+// keysOf returns the keys by which an occurrence is remembered: its error in its
+// trace, its span, and its error in its call, which may have several traces.
+func (c *Counters) keysOf(o Occurrence) []uint64 {
+	keys := make([]uint64, 0, 3)
+	if !o.Span.Trace.IsEmpty() {
+		keys = append(keys, maphash.Comparable(c.hash, struct {
+			trace           pcommon.TraceID
+			errorType, what string
+		}{o.Span.Trace, o.Type, o.Message}))
+		if !o.Span.Span.IsEmpty() {
+			keys = append(keys, maphash.Comparable(c.hash, o.Span))
+		}
+	}
+	if o.Correlation != "" {
+		keys = append(keys, maphash.Comparable(c.hash, [3]string{o.Correlation, o.Type, o.Message}))
+	}
+	return keys
+}
+
+// repeated returns the decision about an occurrence that was seen before. One
+// trace brings a failure once, but a span that can be replayed is better than
+// one that came first and cannot.
+func (c *Counters) repeated(o Occurrence, keys []uint64) (Decision, bool) {
+	for _, key := range keys {
+		if first, ok := c.seen.Get(key); ok {
+			g, known := c.groups.Peek(first.fingerprint)
+			return Decision{
+				Verdict: Repeated, Fingerprint: first.fingerprint, HasFolder: known && g.hasFolder(),
+				Incident: first.incident, Better: o.HasCall && !first.hasCall, Variant: o.Variant,
+			}, true
+		}
+	}
+	return Decision{}, false
+}
+
+// belowKey is the key by which a span with a failed child is remembered.
+func (c *Counters) belowKey(parent failure.SpanKey) uint64 {
+	return maphash.Comparable(c.hash, struct {
+		below bool
+		failure.SpanKey
+	}{true, parent})
+}
+
+// HasFailedChild reports whether a child of the span failed before, and whether
+// all children that failed are HTTP requests or calls of models.
+func (c *Counters) HasFailedChild(span, parent failure.SpanKey) (failed, ofRequest bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	below, ok := c.seen.Peek(c.belowKey(span))
+	return ok && span != parent, below.ofRequest
+}
+
+// ChildFailed notes that a child of parent failed.
+func (c *Counters) ChildFailed(parent failure.SpanKey, ofRequest bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.noteParent(parent, ofRequest)
+}
+
+func (c *Counters) noteParent(parent failure.SpanKey, ofRequest bool) {
+	if parent.Span.IsEmpty() || parent.Trace.IsEmpty() {
+		return
+	}
+	before, ok := c.seen.Peek(c.belowKey(parent))
+	c.seen.Add(c.belowKey(parent), seenFailure{ofRequest: ofRequest && (!ok || before.ofRequest)})
+}
+
+// FoundCall notes that a failure that was seen without a call has one now.
+func (c *Counters) FoundCall(o Occurrence) {
+	keys := c.keysOf(o)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, key := range keys {
+		if first, ok := c.seen.Peek(key); ok {
+			first.hasCall = true
+			c.seen.Add(key, first)
+		}
+	}
+}

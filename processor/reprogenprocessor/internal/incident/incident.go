@@ -1,0 +1,212 @@
+// Package incident collects what belongs to one failure, and decides when it is
+// complete: a deeper error or one with a payload, the exception's log record, the
+// call that another process recorded, the other ranks of the run, and the spans
+// above.
+package incident
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/detect"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/snapshot"
+)
+
+// maxRanksListed is how many failures of other ranks one artifact lists.
+const maxRanksListed = 256
+
+// stage is the state of an incident.
+type stage int
+
+const (
+	waiting stage = iota // for more that belongs to it
+	queued               // to be written, or being written
+	written              // may still be enriched
+	gone                 // has no artifact, and will have none
+)
+
+// Incident is a failure that gets an artifact. After Tracker.Open the tracker's
+// lock guards it.
+type Incident struct {
+	// ID identifies the incident for the life of the process.
+	ID uint64
+	// Group is the fingerprint that the failure was counted in. It stays when a
+	// better candidate replaces the failure, because spans that have left by
+	// then lead there.
+	Group string
+	// Variant is the id of the variant that the failure was counted as.
+	Variant string
+	// Failure is what is known of the failure itself.
+	Failure *failure.Failure
+	// Correlation is an id that the spans of one call have in common, or "".
+	Correlation string
+	// Run and Rank are those of the process, or "".
+	Run, Rank string
+	// At is when it failed, by the sender's clock.
+	At time.Time
+	// File is the artifact's name, once there is one.
+	File string
+
+	trace        pcommon.TraceID
+	span, parent pcommon.SpanID
+	fromLog      bool
+	explains     bool // the span is a model's call
+	transport    bool // the span is an HTTP request
+	newcomer     bool // it takes a newcomer's part of the queue
+	host, name   string
+
+	stage stage
+	due   time.Time // when the waiting ends
+	since time.Time // when it was last written
+	// above and complete are the number of spans above in the artifact, and whether
+	// the root is among them.
+	above    int
+	complete bool
+}
+
+// New returns the incident of a failed span.
+func New(id uint64, f *failure.Failure, c *detect.Candidate, kinds kind.Registry, now time.Time) *Incident {
+	attributes := c.Span.Attributes()
+	n := &Incident{
+		ID: id, Group: f.Fingerprint, Failure: f, fromLog: c.FromLog,
+		trace: c.Span.TraceID(), span: c.Span.SpanID(), parent: c.Span.ParentSpanID(),
+		Correlation: CorrelationOf(attributes), At: c.FailedAt(now),
+		explains: kinds.Explains(c.Span), transport: kinds.IsTransport(attributes),
+	}
+	n.Run, n.Rank = RunOf(c.Span.Attributes(), c.Resource.Attributes())
+	if n.Rank != "" {
+		copier := snapshot.New()
+		n.host = copier.Text(attr.Text(c.Resource.Attributes(), mlattr.HostName), snapshot.MaxValue)
+		n.name = copier.Text(c.Span.Name(), snapshot.MaxValue)
+	}
+	f.Run, f.Rank = n.Run, n.Rank
+	return n
+}
+
+// FromRecord returns an incident that only adds to the one of a log record's
+// span.
+func FromRecord(f *failure.Failure, c *detect.Candidate) *Incident {
+	return &Incident{Failure: f, fromLog: true, trace: c.Span.TraceID(), span: c.Span.SpanID()}
+}
+
+// OfRequest reports whether the span is an HTTP request or the call of a model.
+func (i *Incident) OfRequest() bool { return i.transport || i.explains }
+
+// snapshot returns the failure with what is known around it. t may be nil.
+func (i *Incident) snapshot(t *trace) *failure.Failure {
+	f := *i.Failure
+	f.Fingerprint = i.Group
+	f.Ranks = slices.Clone(f.Ranks)
+	if t == nil {
+		return &f
+	}
+	above, complete := t.above(i)
+	f.Ancestors, f.Siblings, f.Others = nil, nil, nil
+	f.Complete = complete
+	known := map[pcommon.SpanID]bool{i.span: true}
+	for _, s := range above {
+		known[s.id] = true
+		f.Ancestors = append(f.Ancestors, s.copied)
+	}
+	for _, s := range t.order {
+		switch {
+		case known[s.id]:
+		case s.failed:
+			f.Siblings = append(f.Siblings, s.copied)
+		default:
+			f.Others = append(f.Others, s.copied)
+		}
+	}
+	f.OmittedSpans = t.omitted
+	return &f
+}
+
+// improvedBy reports whether n knows more of the error than i: the exception that
+// a span was without, a span where there was only a log record, a call, a model's
+// call above its request, or a span further down.
+func (i *Incident) improvedBy(n *Incident, t *trace) bool {
+	same := i.trace == n.trace && i.span == n.span
+	hasCall, bringsCall := i.Failure.Call != nil, n.Failure.Call != nil
+	switch {
+	case n.fromLog && same:
+		return i.Failure.Error.Stack == "" && n.Failure.Error.Stack != "" || bringsCall && !hasCall
+	case same && i.fromLog:
+		return true
+	case hasCall != bringsCall:
+		return bringsCall
+	case i.explains != n.explains:
+		return n.explains && t != nil && t.carries(i, n)
+	}
+	return t != nil && !same && !n.fromLog && t.isBelow(n, i)
+}
+
+// improve replaces what i has by what n has, and keeps of i what n lacks.
+func (i *Incident) improve(n *Incident) {
+	old, f := i.Failure, n.Failure
+	if n.fromLog && i.trace == n.trace && i.span == n.span {
+		merged := *old
+		merged.Error = detect.MergedError(f.Error, old.Error)
+		if old.Call == nil && f.Call != nil {
+			merged.Call, merged.Kind, merged.Reason = f.Call, f.Kind, f.Reason
+		}
+		i.Failure = &merged
+		return
+	}
+	f.Error = detect.MergedError(f.Error, old.Error)
+	f.Ranks, f.SeenAt, f.Variant = old.Ranks, old.SeenAt, old.Variant
+	if f.Call == nil && old.Call != nil {
+		f.Call, f.Kind, f.Reason, f.PayloadFrom = old.Call, old.Kind, old.Reason, old.PayloadFrom
+	}
+	i.Failure = f
+	i.trace, i.span, i.parent, i.fromLog = n.trace, n.span, n.parent, n.fromLog
+	i.explains, i.transport = n.explains, n.transport
+	i.Correlation = cmp.Or(i.Correlation, n.Correlation)
+}
+
+// adopt takes the copy of a span of the trace. One copy is enough of the
+// incident's own span; where only a log record had brought the failure, the span
+// replaces the record.
+func (i *Incident) adopt(s *Span) {
+	if i.span != s.id || i.stage != waiting {
+		return
+	}
+	if !i.fromLog {
+		s.copied, s.weight = i.Failure.Span, snapshot.SpanOverhead
+		return
+	}
+	f := *i.Failure
+	events := slices.Concat(s.copied.Events, f.Span.Events)
+	f.Span = s.copied
+	f.Span.Events = events
+	i.Failure, i.parent, i.fromLog = &f, s.parent, false
+}
+
+// list notes the failure of another rank, the earliest first, one a rank.
+func (i *Incident) list(r failure.Rank) bool {
+	ranks := i.Failure.Ranks
+	if len(ranks) >= maxRanksListed || slices.ContainsFunc(ranks, func(known failure.Rank) bool { return known.Rank == r.Rank }) {
+		return false
+	}
+	f := *i.Failure
+	f.Ranks = append(slices.Clone(ranks), r)
+	slices.SortStableFunc(f.Ranks, func(a, b failure.Rank) int { return a.Time.Compare(b.Time) })
+	i.Failure = &f
+	return true
+}
+
+// asRank is the incident as another rank's artifact lists it.
+func (i *Incident) asRank() failure.Rank {
+	f := i.Failure
+	return failure.Rank{
+		Origin: failure.Origin{Service: f.Service, Name: i.name, TraceID: snapshot.HexTrace(i.trace), SpanID: snapshot.HexSpan(i.span)},
+		Rank:   i.Rank, Host: i.host, Fingerprint: i.Group,
+		Type: f.Error.Type, Message: f.Error.Message, Time: i.At,
+	}
+}

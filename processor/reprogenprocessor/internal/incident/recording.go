@@ -1,0 +1,123 @@
+package incident
+
+import (
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/detect"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/snapshot"
+)
+
+// maxRecording is the number of bytes of a recording: a call, and what describes
+// it.
+const maxRecording = payload.MaxBytes + 2<<10
+
+// Recording is the call of a span that did not fail itself: a server of calls
+// answers one that raised, and its own span succeeds; the caller's span has the
+// error and not the call. The two have an id in common.
+type Recording struct {
+	// Span has the attributes of the call, and nothing else but its ids.
+	Span ptrace.Span
+	// From names the span.
+	From failure.Origin
+}
+
+// AddCall keeps the call of a span that did not fail, if something may still refer
+// to it, and adds it to the incident that waits for it. It returns that incident's
+// group, or "".
+func (tr *Tracker) AddCall(c *detect.Candidate, now time.Time) (group string) {
+	correlation := CorrelationOf(c.Span.Attributes())
+	id, waits := tr.waitingForCall(correlation)
+	if !waits {
+		// A log record may have shown that this span failed.
+		id, waits = tr.WaitingAt(c.Key())
+	}
+	if correlation == "" && !waits {
+		return ""
+	}
+	rec, weight := tr.recordingOf(c)
+	if correlation != "" && weight <= maxRecording {
+		tr.calls.Put(correlation, rec, weight+snapshot.SpanOverhead, c.Origin(), now)
+	}
+	if !waits {
+		return ""
+	}
+	kind, call, reason := tr.kinds.Read(rec.Span)
+	if weight > maxRecording {
+		// The copy may be without some of the arguments: that is another call.
+		kind, call, reason = failure.Context, nil, payload.TooLarge
+	}
+	group, _ = tr.update(id, func(f *failure.Failure) {
+		if f.Call != nil || call == nil && reason != payload.TooLarge {
+			return
+		}
+		f.Kind, f.Call, f.Reason = kind, call, reason
+		if call != nil {
+			f.Weight += call.Weight
+		}
+		if f.Span.TraceID != rec.From.TraceID {
+			f.PayloadFrom = &rec.From
+		}
+	})
+	return group
+}
+
+// Call returns the call that another span of the correlation recorded.
+func (tr *Tracker) Call(correlation string, now time.Time) (Recording, bool) {
+	return tr.calls.Get(correlation, now)
+}
+
+// waitingForCall returns the incident that waits for the call that another
+// process recorded.
+func (tr *Tracker) waitingForCall(correlation string) (uint64, bool) {
+	if correlation == "" {
+		return 0, false
+	}
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	for _, i := range tr.waiting {
+		if i.Correlation == correlation && i.Failure.Call == nil {
+			return i.ID, true
+		}
+	}
+	return 0, false
+}
+
+// recordingOf copies the attributes of a span's call, and returns the number of
+// bytes that they take.
+func (tr *Tracker) recordingOf(c *detect.Candidate) (Recording, int64) {
+	copier := snapshot.New()
+	rec := Recording{Span: ptrace.NewSpan(), From: failure.Origin{
+		Service: c.Service(),
+		Name:    copier.Text(c.Span.Name(), snapshot.MaxValue),
+		TraceID: snapshot.HexTrace(c.Span.TraceID()),
+		SpanID:  snapshot.HexSpan(c.Span.SpanID()),
+	}}
+	// Nothing but these is read of a call, and what is not weighed would have
+	// no bound.
+	var weight int64
+	for _, name := range tr.kinds.CallAttributes() {
+		if v, ok := c.Span.Attributes().Get(name); ok {
+			size, ok := mlattr.Size(v, int(maxRecording-weight))
+			if weight += snapshot.ValueOverhead + int64(size); ok {
+				mlattr.Copy(v, rec.Span.Attributes().PutEmpty(name), size)
+			}
+		}
+	}
+	return rec, weight
+}
+
+// AddException keeps the error of a log record until its span fails.
+func (tr *Tracker) AddException(c *detect.Candidate, now time.Time) {
+	weight := int64(len(c.Err.Type) + len(c.Err.Message) + len(c.Err.Stack) + snapshot.SpanOverhead)
+	tr.exceptions.Put(c.Key(), c.Err, weight, c.Origin(), now)
+}
+
+// Exception returns the error that a log record brought for a span.
+func (tr *Tracker) Exception(span failure.SpanKey, now time.Time) (failure.Error, bool) {
+	return tr.exceptions.Get(span, now)
+}

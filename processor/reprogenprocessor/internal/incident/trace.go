@@ -1,0 +1,132 @@
+package incident
+
+import (
+	"slices"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/detect"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fairness"
+)
+
+// Span is the copy of a span of a trace that failed.
+type Span struct {
+	id, parent pcommon.SpanID
+	copied     failure.Span
+	failed     bool
+	weight     int64
+}
+
+// trace is what is known of a trace that failed. The tracker's lock guards it.
+type trace struct {
+	id        pcommon.TraceID
+	origin    fairness.Origin // of its first failure
+	spans     map[pcommon.SpanID]*Span
+	order     []*Span // as they came
+	incidents []*Incident
+	expires   time.Time
+	omitted   int
+	bytes     int64
+}
+
+// weight is the number of bytes of the trace and its failures.
+func (t *trace) weight() int64 {
+	weight := t.bytes
+	for _, i := range t.incidents {
+		weight += int64(i.Failure.Weight)
+	}
+	return weight
+}
+
+// above returns the spans above an incident, the parent first, and whether
+// the last one is a root.
+func (t *trace) above(i *Incident) (spans []*Span, complete bool) {
+	seen := map[pcommon.SpanID]bool{i.span: true}
+	for at := i.parent; ; {
+		if at.IsEmpty() {
+			return spans, true
+		}
+		s, ok := t.spans[at]
+		if !ok || seen[at] || len(spans) == detect.MaxAncestors {
+			return spans, false
+		}
+		seen[at] = true
+		spans = append(spans, s)
+		at = s.parent
+	}
+}
+
+// isBelow reports whether n's span has i's span above it.
+func (t *trace) isBelow(n, i *Incident) bool {
+	if i.parent == n.span {
+		return false // they are each other's parent, or i is below n
+	}
+	at := n.parent
+	for range detect.MaxAncestors {
+		if at == i.span {
+			return true
+		}
+		s, ok := t.spans[at]
+		if !ok {
+			return false
+		}
+		at = s.parent
+	}
+	return false
+}
+
+// carries reports whether an incident is that of the HTTP request that another
+// one, a model's call, was made by.
+func (t *trace) carries(request, call *Incident) bool {
+	return call.explains && request.transport && !request.explains && request.Failure.Call == nil && t.isBelow(request, call)
+}
+
+// put adds a span; one that is known already is not added again.
+func (t *trace) put(s *Span) bool {
+	if _, known := t.spans[s.id]; known {
+		return false
+	}
+	t.spans[s.id] = s
+	t.order = append(t.order, s)
+	t.bytes += s.weight
+	return true
+}
+
+// trim removes the oldest spans until at most limit are left, those that did
+// not fail first, and never an incident's span nor one above it.
+func (t *trace) trim(limit int) {
+	excess := len(t.order) - limit
+	if excess <= 0 {
+		return
+	}
+	needed := make(map[pcommon.SpanID]bool)
+	for _, i := range t.incidents {
+		needed[i.span] = true
+		above, _ := t.above(i)
+		for _, s := range above {
+			needed[s.id] = true
+		}
+	}
+	for _, failed := range [...]bool{false, true} {
+		t.order = slices.DeleteFunc(t.order, func(s *Span) bool {
+			if excess == 0 || s.failed != failed || needed[s.id] {
+				return false
+			}
+			excess--
+			t.omitted++
+			t.bytes -= s.weight
+			delete(t.spans, s.id)
+			return true
+		})
+	}
+}
+
+// clear removes all spans: where there is no room for those above a failure,
+// it is written without them.
+func (t *trace) clear() {
+	t.omitted += len(t.order)
+	t.order, t.bytes = nil, 0
+	clear(t.spans)
+}

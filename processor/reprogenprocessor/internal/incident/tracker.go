@@ -1,0 +1,518 @@
+package incident
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/detect"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fairness"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
+)
+
+// minRewrite is the least time between two rewritings of one trace.json,
+// unless the second one completes it.
+const minRewrite = time.Second
+
+// Config bounds a Tracker.
+type Config struct {
+	// Wait is how long an incident waits for more before it is written.
+	Wait time.Duration
+	// Window is how long spans above it are added after it was written.
+	Window time.Duration
+	// Traces is the number of traces, and Spans the number of spans of each.
+	Traces, Spans int
+	// Bytes is the memory for all of them.
+	Bytes int64
+}
+
+// Tracker keeps the incidents from when they are seen until nothing more can be
+// added to them, and the spans of their traces. It is safe for concurrent use;
+// its lock is held for map operations and never while pdata is read.
+type Tracker struct {
+	cfg        Config
+	history    *fairness.History
+	kinds      kind.Registry
+	filter     *detect.Filter
+	calls      *Pending[string, Recording]
+	exceptions *Pending[failure.SpanKey, failure.Error]
+
+	mu sync.Mutex
+	// traces has the one whose last incident is the oldest first.
+	traces  *simplelru.LRU[pcommon.TraceID, *trace]
+	waiting map[uint64]*Incident
+	ready   []*Incident // whose waiting was ended to make room
+	stale   map[*Incident]struct{}
+	runs    map[string]*Incident
+	bytes   int64
+}
+
+// NewTracker returns an empty Tracker. It keeps filter as the set of its traces.
+func NewTracker(cfg Config, kinds kind.Registry, history *fairness.History, filter *detect.Filter) (*Tracker, error) {
+	tr := &Tracker{
+		cfg: cfg, history: history, kinds: kinds, filter: filter,
+		waiting: make(map[uint64]*Incident),
+		stale:   make(map[*Incident]struct{}),
+		runs:    make(map[string]*Incident),
+	}
+	var err error
+	// There is room for one more than cfg.Traces, so that share alone drops.
+	if tr.traces, err = simplelru.NewLRU[pcommon.TraceID, *trace](cfg.Traces+1, nil); err != nil {
+		return nil, err
+	}
+	// Half as much memory again is for what may belong to a failure that has
+	// not come yet.
+	period := max(cfg.Window, cfg.Wait, time.Minute)
+	if tr.calls, err = NewPending[string, Recording](cfg.Traces, cfg.Bytes/4, period, history.Path); err != nil {
+		return nil, err
+	}
+	tr.exceptions, err = NewPending[failure.SpanKey, failure.Error](cfg.Traces, cfg.Bytes/4, period, history.Path)
+	return tr, err
+}
+
+func (tr *Tracker) trace(id pcommon.TraceID) *trace {
+	t, _ := tr.traces.Peek(id)
+	return t
+}
+
+// Open begins to track an incident. It returns false if there is no memory for
+// it.
+func (tr *Tracker) Open(i *Incident, now time.Time) bool {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	weight := int64(i.Failure.Weight)
+	if !tr.makeRoom(weight, i.trace, i.Failure.SentBy) {
+		return false
+	}
+	tr.bytes += weight
+	i.stage, i.due = waiting, now.Add(tr.cfg.Wait)
+	tr.waiting[i.ID] = i
+	if !i.trace.IsEmpty() {
+		tr.keepTrace(i, now)
+	}
+	if i.Run != "" && i.Rank != "" && len(tr.runs) < tr.cfg.Traces {
+		if first := tr.runs[i.Run]; first == nil || first.Rank == i.Rank || first.stage >= written {
+			tr.runs[i.Run] = i
+		}
+	}
+	return true
+}
+
+// keepTrace keeps the incident's trace.
+func (tr *Tracker) keepTrace(i *Incident, now time.Time) {
+	t, ok := tr.traces.Get(i.trace)
+	if !ok {
+		if tr.traces.Len() >= tr.cfg.Traces {
+			tr.share(i.trace, i.Failure.SentBy, 1, int64(tr.cfg.Traces), func(*trace) int64 { return 1 })
+		}
+		t = &trace{id: i.trace, origin: i.Failure.SentBy, spans: make(map[pcommon.SpanID]*Span)}
+		tr.traces.Add(i.trace, t)
+		tr.filter.Add(i.trace)
+	}
+	t.incidents = append(t.incidents, i)
+	t.expires = now.Add(max(tr.cfg.Wait, tr.cfg.Window))
+}
+
+// makeRoom drops traces until there is room for weight more bytes, of an origin
+// and for the trace with the id. It returns false if others would have to give up
+// their share.
+func (tr *Tracker) makeRoom(weight int64, id pcommon.TraceID, origin fairness.Origin) bool {
+	for tr.bytes+weight > tr.cfg.Bytes {
+		if !tr.share(id, origin, weight, tr.cfg.Bytes, (*trace).weight) {
+			return false
+		}
+	}
+	return true
+}
+
+// share drops the traces that exceed their origins' shares of limit, the oldest of
+// an origin first, where weight is added to the one with the id. That one is not
+// dropped. It reports whether another one was.
+func (tr *Tracker) share(id pcommon.TraceID, origin fairness.Origin, weight, limit int64, weigh func(*trace) int64) (dropped bool) {
+	kept := make([]*trace, 0, tr.traces.Len())
+	items := []fairness.Item{{Path: tr.history.Path(origin), Weight: weight}}
+	for _, t := range slices.Backward(tr.traces.Values()) {
+		if t.id == id {
+			items[0].Weight += weigh(t)
+		} else {
+			kept = append(kept, t)
+			items = append(items, fairness.Item{Path: tr.history.Path(t.origin), Weight: weigh(t)})
+		}
+	}
+	for i, stays := range fairness.KeepWithRoom(items, limit)[1:] {
+		if !stays {
+			tr.drop(kept[i])
+			dropped = true
+		}
+	}
+	return dropped
+}
+
+// drop forgets a trace. Waiting incidents are snapshotted and queued for writing.
+func (tr *Tracker) drop(t *trace) {
+	for _, i := range t.incidents {
+		switch i.stage {
+		case waiting:
+			tr.detach(i, t)
+			delete(tr.waiting, i.ID)
+			i.stage = queued
+			tr.ready = append(tr.ready, i)
+		case queued:
+			tr.detach(i, t)
+		case written:
+			tr.free(i)
+		}
+		delete(tr.stale, i)
+	}
+	tr.traces.Remove(t.id)
+	tr.filter.Remove(t.id)
+	tr.bytes -= t.bytes
+}
+
+// detach keeps the spans above an incident and the failed ones with it, because
+// its trace is dropped.
+func (tr *Tracker) detach(i *Incident, t *trace) {
+	f := i.snapshot(t)
+	f.OmittedSpans += len(f.Others)
+	f.Others = nil
+	above, _ := t.above(i)
+	kept := int64(0)
+	for _, s := range above {
+		kept += s.weight
+	}
+	for _, s := range t.order {
+		if s.failed && s.id != i.span && !slices.Contains(above, s) {
+			kept += s.weight
+		}
+	}
+	f.Weight += int(kept)
+	tr.bytes += kept
+	i.Failure = f
+}
+
+// free gives up an incident's memory.
+func (tr *Tracker) free(i *Incident) {
+	tr.bytes -= int64(i.Failure.Weight)
+	i.stage = gone
+	i.Failure = &failure.Failure{}
+	if tr.runs[i.Run] == i {
+		delete(tr.runs, i.Run)
+	}
+}
+
+// Waits reports whether an incident still waits, and whether n improves it.
+func (tr *Tracker) Waits(id uint64, n *Incident) (waits, improves bool) {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	i, ok := tr.waiting[id]
+	return ok, ok && i.improvedBy(n, tr.trace(n.trace))
+}
+
+// Improve replaces what an incident has by what n has, if it still waits and n has
+// more.
+func (tr *Tracker) Improve(id uint64, n *Incident, now time.Time) {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	i, ok := tr.waiting[id]
+	if !ok || !i.improvedBy(n, tr.trace(n.trace)) || !tr.makeRoom(int64(n.Failure.Weight), n.trace, n.Failure.SentBy) || i.stage != waiting {
+		return
+	}
+	was, weight := i.trace, int64(i.Failure.Weight)
+	i.improve(n)
+	tr.bytes += int64(i.Failure.Weight) - weight
+	tr.move(i, was, now)
+}
+
+// move keeps an incident's trace, and no longer the one that it was part of.
+func (tr *Tracker) move(i *Incident, was pcommon.TraceID, now time.Time) {
+	if i.trace == was {
+		return
+	}
+	if t := tr.trace(was); t != nil {
+		t.incidents = slices.DeleteFunc(t.incidents, func(other *Incident) bool { return other == i })
+	}
+	if !i.trace.IsEmpty() {
+		tr.keepTrace(i, now)
+	}
+}
+
+// Supersede withdraws and returns the incidents that wait for a span above n: the
+// error began at n. One that has a call is kept if n has none. Of a model's call
+// and the HTTP request below it, that of the request is withdrawn, which may be n.
+func (tr *Tracker) Supersede(n *Incident) (withdrawn []*Incident) {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	t := tr.trace(n.trace)
+	if t == nil {
+		return nil
+	}
+	for _, i := range t.incidents {
+		if i.stage != waiting || i.span == n.span {
+			continue
+		}
+		above := t.isBelow(n, i) && (i.Failure.Call == nil || n.Failure.Call != nil)
+		switch {
+		case t.carries(n, i):
+			if tr.waiting[n.ID] == n {
+				tr.withdraw(n)
+				return append(withdrawn, n)
+			}
+		case above, t.carries(i, n):
+			tr.withdraw(i)
+			withdrawn = append(withdrawn, i)
+		}
+	}
+	return withdrawn
+}
+
+// withdraw ends an incident that waits. The caller holds mu.
+func (tr *Tracker) withdraw(i *Incident) {
+	delete(tr.waiting, i.ID)
+	tr.free(i)
+}
+
+// update changes the failure of an incident that waits.
+func (tr *Tracker) update(id uint64, change func(f *failure.Failure)) (group string, ok bool) {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	i, ok := tr.waiting[id]
+	if !ok {
+		return "", false
+	}
+	f := *i.Failure
+	change(&f)
+	tr.bytes += int64(f.Weight) - int64(i.Failure.Weight)
+	i.Failure = &f
+	return i.Group, true
+}
+
+// WaitingAt returns the incident that waits at a span.
+func (tr *Tracker) WaitingAt(key failure.SpanKey) (uint64, bool) {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	if t := tr.trace(key.Trace); t != nil {
+		for _, i := range t.incidents {
+			if i.span == key.Span && i.stage == waiting {
+				return i.ID, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// needed returns the spans above the incidents of a trace, where parents maps the
+// spans of a batch to their parents.
+func (tr *Tracker) needed(id pcommon.TraceID, parents map[pcommon.SpanID]pcommon.SpanID) map[pcommon.SpanID]bool {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	above := make(map[pcommon.SpanID]bool)
+	t := tr.trace(id)
+	if t == nil {
+		return above
+	}
+	for _, i := range t.incidents {
+		above[i.span] = true
+		at := i.parent
+		for range detect.MaxAncestors {
+			above[at] = true
+			next, ok := parents[at]
+			if s := t.spans[at]; !ok && s != nil {
+				next, ok = s.parent, true
+			}
+			if !ok {
+				break
+			}
+			at = next
+		}
+	}
+	return above
+}
+
+// addSpans keeps copies of spans of a trace that is kept, and returns the number
+// of ancestors that came after their artifact was written.
+func (tr *Tracker) addSpans(id pcommon.TraceID, spans []*Span) (late int) {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	t := tr.trace(id)
+	if t == nil {
+		return 0
+	}
+	before := t.bytes
+	changed := false
+	for _, s := range spans {
+		for _, i := range t.incidents {
+			i.adopt(s)
+		}
+		if t.put(s) {
+			changed = changed || s.failed
+		}
+	}
+	t.trim(tr.cfg.Spans)
+	tr.bytes += t.bytes - before
+	for _, less := range [...]func(){func() { t.trim(0) }, t.clear} {
+		if !tr.makeRoom(0, id, t.origin) {
+			before = t.bytes
+			less()
+			tr.bytes += t.bytes - before
+		}
+	}
+	for _, i := range t.incidents {
+		if i.stage != written && i.stage != queued || i.since.IsZero() {
+			continue
+		}
+		above, complete := t.above(i)
+		if len(above) > i.above || complete && !i.complete {
+			late += len(above) - i.above
+			i.above = len(above)
+			tr.stale[i] = struct{}{}
+		} else if changed {
+			tr.stale[i] = struct{}{}
+		}
+	}
+	return late
+}
+
+// Due returns the incidents whose waiting is over, the oldest first; with all,
+// every one that waits.
+func (tr *Tracker) Due(now time.Time, all bool) []*Incident {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	out := tr.ready
+	tr.ready = nil
+	for _, i := range tr.waiting {
+		if all || !i.due.After(now) {
+			delete(tr.waiting, i.ID)
+			i.stage = queued
+			out = append(out, i)
+		}
+	}
+	slices.SortFunc(out, func(a, c *Incident) int { return int(a.ID) - int(c.ID) })
+	return out
+}
+
+// DueNow reports whether incidents had to end their waiting.
+func (tr *Tracker) DueNow() bool {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	return tr.cfg.Wait == 0 || len(tr.ready) > 0
+}
+
+// Snapshot returns what is to be written of an incident.
+func (tr *Tracker) Snapshot(i *Incident, now time.Time) *failure.Failure {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	f := i.snapshot(tr.trace(i.trace))
+	i.above, i.complete, i.since = len(f.Ancestors), f.Complete, now
+	return f
+}
+
+// Written notes that an incident has an artifact. What only the script needs is
+// given up.
+func (tr *Tracker) Written(i *Incident, name string) {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	if i.stage == gone {
+		return
+	}
+	i.File, i.stage = name, written
+	if tr.trace(i.trace) == nil || tr.cfg.Window == 0 {
+		if tr.runs[i.Run] != i || tr.cfg.Window == 0 {
+			tr.free(i)
+			return
+		}
+	}
+	f := *i.Failure
+	if f.Call != nil {
+		tr.bytes -= int64(f.Call.Weight)
+		f.Weight -= f.Call.Weight
+		f.Call = nil
+	}
+	i.Failure = &f
+}
+
+// Discard notes that an incident has no artifact.
+func (tr *Tracker) Discard(i *Incident) {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	if i.stage == gone {
+		return
+	}
+	tr.free(i)
+	t := tr.trace(i.trace)
+	if t != nil && !slices.ContainsFunc(t.incidents, func(other *Incident) bool { return other.stage != gone }) {
+		tr.drop(t)
+	}
+}
+
+// Stale returns the incidents whose trace.json is to be rewritten now; with all,
+// every one that changed.
+func (tr *Tracker) Stale(now time.Time, all bool) []*Incident {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	var out []*Incident
+	for i := range tr.stale {
+		if i.stage == gone {
+			delete(tr.stale, i)
+			continue
+		}
+		if i.stage != written {
+			continue
+		}
+		complete := i.complete
+		if t := tr.trace(i.trace); t != nil {
+			_, complete = t.above(i)
+		}
+		if all || complete && !i.complete || now.Sub(i.since) >= max(minRewrite, tr.cfg.Wait) {
+			delete(tr.stale, i)
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// MarkStale asks for another rewriting.
+func (tr *Tracker) MarkStale(i *Incident) {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	if i.stage == written {
+		tr.stale[i] = struct{}{}
+	}
+}
+
+// Expire forgets what is too old to be added to.
+func (tr *Tracker) Expire(now time.Time) {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	for {
+		_, t, ok := tr.traces.GetOldest()
+		if !ok || t.expires.After(now) {
+			break
+		}
+		tr.drop(t)
+	}
+	for run, i := range tr.runs {
+		if i.stage == written && now.Sub(i.since) >= tr.cfg.Window {
+			tr.free(i)
+			delete(tr.runs, run)
+		}
+	}
+}
+
+// Sizes is what a Tracker holds.
+type Sizes struct {
+	// Traces is the number of traces, and Waiting that of incidents that wait.
+	Traces, Waiting int
+	// Bytes is the memory that they take.
+	Bytes int64
+}
+
+// Sizes returns what the tracker holds.
+func (tr *Tracker) Sizes() Sizes {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	return Sizes{Traces: tr.traces.Len(), Waiting: len(tr.waiting), Bytes: tr.bytes}
+}

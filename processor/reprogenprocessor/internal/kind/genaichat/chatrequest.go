@@ -1,0 +1,184 @@
+package genaichat
+
+import (
+	"slices"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
+)
+
+// The members of messages and of their parts that the chat completions API
+// knows. A server refuses others.
+var (
+	messageMembers = []string{"role", "content", "name", "tool_calls", "tool_call_id", "refusal"}
+	partMembers    = map[string]string{"text": "text", "refusal": "refusal"}
+	mediaParts     = []string{"image_url", "input_audio", "file"}
+)
+
+// roles maps what clients call the author of a message to the API's names.
+var roles = map[string]string{
+	"human": "user", "ai": "assistant", "model": "assistant",
+	"tool-call": "assistant", "tool-response": "user", // smolagents
+}
+
+// roleOf returns what the API calls the author of a message.
+func roleOf(role string) string {
+	if known, ok := roles[role]; ok {
+		return known
+	}
+	return role
+}
+
+// checkedRequest returns a request as the chat completions API takes it, or
+// the reason why it is none. What the API does not know of a message is left
+// out.
+func checkedRequest(request jsontree.Object) (jsontree.Object, payload.Reason) {
+	v, _ := request.Lookup("messages")
+	messages, ok := v.(jsontree.Array)
+	if !ok || len(messages) == 0 {
+		return nil, payload.Invalid
+	}
+	out := jsontree.Object{}
+	for _, m := range request {
+		if m.Value == nil {
+			continue // as if it were not there
+		}
+		checked, reason := m.Value, payload.Reason("")
+		switch m.Key {
+		case "messages":
+			checked, reason = eachOf(messages, checkedMessage)
+		case "tools":
+			checked, reason = eachOf(m.Value, checkedTool)
+			if list, ok := checked.(jsontree.Array); ok && len(list) == 0 {
+				continue
+			}
+		case "model":
+			if _, ok := m.Value.(string); !ok {
+				reason = payload.Invalid
+			}
+		}
+		if reason != "" {
+			return nil, reason
+		}
+		out = append(out, jsontree.Member{Key: m.Key, Value: checked})
+	}
+	return out, ""
+}
+
+// eachOf checks each object of a list.
+func eachOf(v any, check func(jsontree.Object) (jsontree.Object, payload.Reason)) (any, payload.Reason) {
+	list, ok := v.(jsontree.Array)
+	if !ok {
+		return nil, payload.Invalid
+	}
+	out := make(jsontree.Array, 0, len(list))
+	for _, e := range list {
+		o, ok := e.(jsontree.Object)
+		if !ok {
+			return nil, payload.Invalid
+		}
+		checked, reason := check(o)
+		if reason != "" {
+			return nil, reason
+		}
+		out = append(out, checked)
+	}
+	return out, ""
+}
+
+func checkedMessage(m jsontree.Object) (jsontree.Object, payload.Reason) {
+	out := jsontree.Object{}
+	for _, member := range m {
+		if slices.Contains(messageMembers, member.Key) && (member.Value != nil || member.Key == "content") {
+			out = append(out, member)
+		}
+	}
+	role := out.Text("role")
+	calls, hasCalls := out.Lookup("tool_calls")
+	content, _ := out.Lookup("content")
+	switch role {
+	case "system", "developer", "user":
+	case "assistant":
+		if hasCalls {
+			checked, reason := eachOf(calls, checkedToolCall)
+			if reason != "" || len(checked.(jsontree.Array)) == 0 {
+				return nil, payload.Invalid
+			}
+			out.Set("tool_calls", checked)
+		}
+		_, refused := out.Lookup("refusal")
+		if content == nil && (hasCalls || refused) {
+			return out, ""
+		}
+	case "tool":
+		if out.Text("tool_call_id") == "" {
+			return nil, payload.Invalid
+		}
+	default:
+		return nil, payload.Invalid
+	}
+	if hasCalls && role != "assistant" {
+		return nil, payload.Invalid
+	}
+	checked, reason := checkedContent(content)
+	out.Set("content", checked)
+	return out, reason
+}
+
+// checkedContent checks a text, or a list of parts that are texts.
+func checkedContent(content any) (any, payload.Reason) {
+	if text, ok := content.(string); ok {
+		return text, ""
+	}
+	parts, reason := eachOf(content, func(part jsontree.Object) (jsontree.Object, payload.Reason) {
+		kind := part.Text("type")
+		member, ok := partMembers[kind]
+		if !ok && slices.Contains(mediaParts, kind) {
+			return nil, payload.Unsupported
+		}
+		text, _ := part.Lookup(member)
+		if _, isText := text.(string); !ok || !isText {
+			return nil, payload.Invalid
+		}
+		return jsontree.Of("type", kind, member, text), ""
+	})
+	if list, ok := parts.(jsontree.Array); reason == "" && ok && len(list) == 0 {
+		return nil, payload.Invalid
+	}
+	return parts, reason
+}
+
+func checkedToolCall(call jsontree.Object) (jsontree.Object, payload.Reason) {
+	v, _ := call.Lookup("function")
+	function, ok := v.(jsontree.Object)
+	arguments, _ := function.Lookup("arguments")
+	if _, isText := arguments.(string); !ok || !isText || call.Text("id") == "" || function.Text("name") == "" {
+		return nil, payload.Invalid
+	}
+	return jsontree.Of("id", call.Text("id"), "type", "function",
+		"function", jsontree.Of("name", function.Text("name"), "arguments", arguments)), ""
+}
+
+func checkedTool(tool jsontree.Object) (jsontree.Object, payload.Reason) {
+	v, _ := tool.Lookup("function")
+	function, ok := v.(jsontree.Object)
+	if !ok || tool.Text("type") != "function" || function.Text("name") == "" {
+		return nil, payload.Invalid
+	}
+	out := jsontree.Object{}
+	for _, m := range function {
+		known := false
+		switch m.Key {
+		case "name", "description":
+			_, known = m.Value.(string)
+		case "parameters":
+			_, known = m.Value.(jsontree.Object)
+		case "strict":
+			_, known = m.Value.(bool)
+		}
+		if known {
+			out = append(out, m)
+		}
+	}
+	return jsontree.Of("type", "function", "function", out), ""
+}

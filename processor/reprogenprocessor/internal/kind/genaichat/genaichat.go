@@ -1,0 +1,155 @@
+// Package genaichat is the kind of artifacts that send a conversation with a model to
+// a server which their user names.
+package genaichat
+
+import (
+	"cmp"
+	"embed"
+	"net"
+	"strconv"
+	"strings"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/python"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/snapshot"
+)
+
+// Attributes of calls to models.
+const (
+	attrInputMessages      = "gen_ai.input.messages"
+	attrSystemInstructions = "gen_ai.system_instructions"
+	attrToolDefinitions    = "gen_ai.tool.definitions"
+	attrServerAddress      = "server.address"
+	attrServerPort         = "server.port"
+	attrHTTPStatus         = "http.response.status_code"
+)
+
+// requestParameters maps the attributes of a request to the names that the
+// OpenAI API has for them.
+var requestParameters = [...]struct{ attribute, name string }{
+	{"gen_ai.request.model", "model"},
+	{"gen_ai.request.temperature", "temperature"},
+	{"gen_ai.request.top_p", "top_p"},
+	{"gen_ai.request.max_tokens", "max_tokens"},
+	{"gen_ai.request.seed", "seed"},
+	{"gen_ai.request.choice.count", "n"},
+	{"gen_ai.request.stop_sequences", "stop"},
+	{"gen_ai.request.frequency_penalty", "frequency_penalty"},
+	{"gen_ai.request.presence_penalty", "presence_penalty"},
+}
+
+//go:embed script/*.py.tmpl
+var files embed.FS
+
+// New returns the kind.
+func New() *kind.Kind {
+	return &kind.Kind{
+		Name:           failure.GenAIChat,
+		Recognise:      func(span ptrace.Span) bool { return hasConversation(span.Attributes()) },
+		Read:           func(span ptrace.Span) (*payload.Call, payload.Reason) { return callOf(conversation(span)) },
+		Explains:       isModelCall,
+		WithoutContent: withoutContent,
+		Parts:          func(jsontree.Object) []string { return []string{"source", "connect", "address", "chat"} },
+		Files:          files,
+		Gates:          []kind.Gate{kind.AllowedHosts},
+		Flags:          func(jsontree.Object) string { return " --base-url URL --allow-side-effects" },
+		Head:           head,
+	}
+}
+
+// isModelCall reports whether a span is that of one request to a model.
+func isModelCall(attributes pcommon.Map) bool {
+	return mlattr.IsModelRequest(attr.Text(attributes, mlattr.OperationKeys()...))
+}
+
+// conversation reads the call to a model that a span is.
+func conversation(span ptrace.Span) chat {
+	var chat chat
+	attributes := span.Attributes()
+	switch {
+	case hasMessages(attributes):
+		chat.Messages = jsonText(attributes, attrInputMessages)
+		chat.Instructions = jsonText(attributes, attrSystemInstructions)
+		chat.Tools = jsonText(attributes, attrToolDefinitions)
+		for _, p := range requestParameters {
+			if v, ok := attributes.Get(p.attribute); ok {
+				chat.Parameters = append(chat.Parameters, jsontree.Member{Key: p.name, Value: snapshot.New().Value(v, snapshot.MaxValue, 0)})
+			}
+		}
+	default:
+		if keys := keysOf(attributes); keys != nil {
+			if keys.hasBody(attributes) {
+				chat.Request = jsonText(attributes, keys.Body)
+			}
+			keys.readList(&chat, span)
+		}
+	}
+	c := snapshot.New()
+	chat.Address = c.Text(attr.Text(attributes, mlattr.AddressKeys()...), snapshot.MaxValue)
+	if host := attr.Text(attributes, attrServerAddress); chat.Address == "" && host != "" {
+		chat.Address = c.Text(host, snapshot.MaxValue)
+		if port, ok := attributes.Get(attrServerPort); ok && port.Type() == pcommon.ValueTypeInt {
+			chat.Address = net.JoinHostPort(chat.Address, strconv.FormatInt(port.Int(), 10))
+		}
+	}
+	if status, ok := attributes.Get(attrHTTPStatus); ok && status.Type() == pcommon.ValueTypeInt {
+		chat.Status = status.Int()
+	}
+	return chat
+}
+
+func hasConversation(attributes pcommon.Map) bool {
+	if hasMessages(attributes) {
+		return true
+	}
+	keys := keysOf(attributes)
+	return keys != nil && (keys.hasBody(attributes) || keys.hasList(attributes))
+}
+
+// hasMessages reports whether there are messages: structured, or as JSON.
+func hasMessages(attributes pcommon.Map) bool {
+	v, ok := attributes.Get(attrInputMessages)
+	return ok && (v.Type() == pcommon.ValueTypeSlice || v.Str() != "")
+}
+
+// maxJSONBytes is more than any request that is read.
+const maxJSONBytes = 1 << 20
+
+// jsonText returns a copy of an attribute as JSON, which must not share
+// memory with the batch.
+func jsonText(attributes pcommon.Map, key string) string {
+	if v, ok := attributes.Get(key); ok && v.Type() == pcommon.ValueTypeSlice {
+		if text, whole := mlattr.Text(v, maxJSONBytes); whole {
+			return text
+		}
+		return ""
+	}
+	return strings.Clone(attr.Text(attributes, key))
+}
+
+// head writes the model and the messages.
+func head(h kind.Head, spec jsontree.Object) {
+	request := kind.Member(kind.Member(spec, "payload"), "request")
+	h.Add("chat", cmp.Or(request.Text("model"), "(no model was recorded)"))
+	list, _ := request.Lookup("messages")
+	messages, _ := list.(jsontree.Array)
+	var texts []string
+	for _, v := range messages {
+		m, _ := v.(jsontree.Object)
+		content, _ := m.Lookup("content")
+		text, ok := content.(string)
+		if !ok && content != nil {
+			text = python.Text(content)
+		}
+		texts = append(texts, m.Text("role")+": "+text)
+	}
+	h.List("messages", texts, 10)
+}

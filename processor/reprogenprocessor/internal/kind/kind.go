@@ -1,0 +1,226 @@
+// Package kind defines a kind of artifacts: what of telemetry it replays, how that
+// is read, and what its scripts consist of. Each kind is a package below
+// this one; the processor registers them.
+package kind
+
+import (
+	"io/fs"
+	"slices"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/content"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
+)
+
+// Kind is one kind of artifacts. A call is read from the failed span (Recognise
+// and Read), or, where no kind recognises that, from the failure as it was kept
+// (FromFailure). A function that does not concern a kind is nil.
+type Kind struct {
+	// Name is the kind's name in artifacts.
+	Name failure.Kind
+
+	// Recognise reports whether a span carries a call of this kind. It is called
+	// for every failed span.
+	Recognise func(ptrace.Span) bool
+	// Read reads the call of a span that Recognise knows. Exactly one of its
+	// results is set; neither shares memory with the span.
+	Read func(ptrace.Span) (*payload.Call, payload.Reason)
+	// Missing returns why a span that Recognise does not know has no call, or "".
+	Missing func(ptrace.Span) payload.Reason
+	// FromFailure reads the call from a failure, and reports whether it is of
+	// this kind. It must not change the failure.
+	FromFailure func(*failure.Failure) (*payload.Call, payload.Reason, bool)
+
+	// IsPayload reports whether an attribute holds a call that Read decodes. Such
+	// an attribute is not copied: its raw text must not reach a file.
+	IsPayload func(key string, v pcommon.Value) bool
+	// CallAttributes are the attributes that Read needs, of a kind whose calls may
+	// be on a span of another trace than the failure.
+	CallAttributes []string
+	// ForeignFrames reports whether the frames of the stack trace are those of an
+	// interpreter and not of the application.
+	ForeignFrames bool
+
+	// WithoutContent returns a call's tree without what the program worked on, and
+	// lists what was withheld. nil keeps no more than content.Tree does.
+	WithoutContent func(jsontree.Object) (jsontree.Object, []content.Withheld)
+
+	// Parts returns the names of the script's own parts for a SPEC, in their order:
+	// the files script/NAME.py.tmpl of Files, and of those that all kinds share. nil
+	// means that nothing is replayed.
+	Parts func(spec jsontree.Object) []string
+	Files fs.FS
+	// Gates are the lists of the operator that the script has beside
+	// allowed_modules.
+	Gates []Gate
+	// TakesSeed reports whether the script seeds random numbers.
+	TakesSeed bool
+	// Flags returns the flags without which the script refuses to run, each after a
+	// space.
+	Flags func(spec jsontree.Object) string
+	// Head writes the call as the script's first lines show it.
+	Head func(h Head, spec jsontree.Object)
+
+	// IsTransport reports whether a span is a request that a call of another kind
+	// may be made by.
+	IsTransport func(pcommon.Map) bool
+	// Explains reports whether a span is a call whose error explains that of the
+	// request below it.
+	Explains func(pcommon.Map) bool
+}
+
+// Gate is a list of what the operator permits.
+type Gate string
+
+const (
+	// AllowedCommands are the programs that a script may start.
+	AllowedCommands Gate = "allowed_commands"
+	// AllowedHosts are the servers that a script may send to.
+	AllowedHosts Gate = "allowed_hosts"
+)
+
+// Head is the beginning of a script, for a person. Each line has printable ASCII
+// alone, whatever the text is.
+type Head interface {
+	// Add writes a line; one that is too long is cut.
+	Add(label, text string)
+	// List writes a line for each text, and how many there are beyond limit.
+	List(label string, texts []string, limit int)
+}
+
+const (
+	// MaxHeadText is the length of a line's text.
+	MaxHeadText = 107
+	// MaxHeadLines is how many lines may show the call.
+	MaxHeadLines = 16
+)
+
+// Member returns a member of a SPEC that is an object, or nil.
+func Member(spec jsontree.Object, key string) jsontree.Object {
+	v, _ := spec.Lookup(key)
+	o, _ := v.(jsontree.Object)
+	return o
+}
+
+// attrKind can only lower what is done with a failure: "context" asks that
+// nothing of it be replayed. Other values are ignored, because what can be
+// replayed follows from what was sent.
+const attrKind = "repro.kind"
+
+// Registry has the kinds in the order in which they are tried.
+type Registry []*Kind
+
+// Read reads the call of a span. Without one, the kind is Context and the reason is
+// set.
+func (r Registry) Read(span ptrace.Span) (failure.Kind, *payload.Call, payload.Reason) {
+	if attr.Text(span.Attributes(), attrKind) == string(failure.Context) {
+		return failure.Context, nil, payload.Unwanted
+	}
+	if k := r.recognise(span); k != nil {
+		call, reason := k.Read(span)
+		return kindOf(k.Name, call), call, reason
+	}
+	for _, k := range r {
+		if k.Missing != nil {
+			if reason := k.Missing(span); reason != "" {
+				return failure.Context, nil, reason
+			}
+		}
+	}
+	return failure.Context, nil, payload.NoPayload
+}
+
+// FromFailure returns a failure without a call as one of a kind that needs none
+// on its span, or the failure itself.
+func (r Registry) FromFailure(f *failure.Failure) *failure.Failure {
+	sent := f.Reason != payload.NoPayload && f.Reason != payload.NoArguments && f.Reason != payload.NoTarget
+	if f.Kind != failure.Context || sent {
+		return f
+	}
+	for _, k := range r {
+		if k.FromFailure == nil {
+			continue
+		}
+		if call, reason, ok := k.FromFailure(f); ok {
+			c := *f
+			c.Kind, c.Call, c.Reason = kindOf(k.Name, call), call, reason
+			return &c
+		}
+	}
+	return f
+}
+
+func kindOf(name failure.Kind, call *payload.Call) failure.Kind {
+	if call == nil {
+		return failure.Context
+	}
+	return name
+}
+
+func (r Registry) recognise(span ptrace.Span) *Kind {
+	i := slices.IndexFunc(r, func(k *Kind) bool { return k.Recognise != nil && k.Recognise(span) })
+	if i < 0 {
+		return nil
+	}
+	return r[i]
+}
+
+// Get returns the kind of that name, or one that replays nothing.
+func (r Registry) Get(name failure.Kind) *Kind {
+	if i := slices.IndexFunc(r, func(k *Kind) bool { return k.Name == name }); i >= 0 {
+		return r[i]
+	}
+	return &Kind{Name: name}
+}
+
+// HasCall reports whether a span has a call of any kind.
+func (r Registry) HasCall(span ptrace.Span) bool { return r.recognise(span) != nil }
+
+// HasRemoteCall reports whether a span has a call that a failure of another trace
+// may refer to.
+func (r Registry) HasRemoteCall(span ptrace.Span) bool {
+	return slices.ContainsFunc(r, func(k *Kind) bool { return len(k.CallAttributes) > 0 && k.Recognise(span) })
+}
+
+// CallAttributes returns the attributes of calls that a failure of another trace
+// may refer to.
+func (r Registry) CallAttributes() (names []string) {
+	for _, k := range r {
+		names = append(names, k.CallAttributes...)
+	}
+	return names
+}
+
+// IsPayload reports whether an attribute holds a call that is decoded elsewhere.
+func (r Registry) IsPayload(key string, v pcommon.Value) bool {
+	return slices.ContainsFunc(r, func(k *Kind) bool { return k.IsPayload != nil && k.IsPayload(key, v) })
+}
+
+// IsTransport reports whether a span is a request that another call may be made
+// by.
+func (r Registry) IsTransport(attributes pcommon.Map) bool {
+	return slices.ContainsFunc(r, func(k *Kind) bool { return k.IsTransport != nil && k.IsTransport(attributes) })
+}
+
+// IsCall reports whether a span is a call that explains its request, whether or
+// not it has what was asked.
+func (r Registry) IsCall(attributes pcommon.Map) bool {
+	return slices.ContainsFunc(r, func(k *Kind) bool { return k.Explains != nil && k.Explains(attributes) })
+}
+
+// HasExplanation reports whether a span has what was asked by a call that explains
+// its request.
+func (r Registry) HasExplanation(span ptrace.Span) bool {
+	return slices.ContainsFunc(r, func(k *Kind) bool { return k.Explains != nil && k.Recognise(span) })
+}
+
+// Explains reports whether the error of a span explains that of the request below
+// it.
+func (r Registry) Explains(span ptrace.Span) bool {
+	return r.IsCall(span.Attributes()) || r.HasExplanation(span)
+}

@@ -1,0 +1,64 @@
+package pythoncall
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
+)
+
+func TestOfParts(t *testing.T) {
+	list := jsontree.Array{jsontree.Int(1)}
+	for name, tc := range map[string]struct {
+		parts  parts
+		target string
+		tree   string
+		reason payload.Reason
+	}{
+		"all":                           {parts{Library: "a", Module: "a.b", Function: "f", CallType: "class", Args: list, Kwargs: jsontree.Of("k", true)}, "a.b:f", `{"library":"a","python_module":"a.b","function":"f","args":[1],"kwargs":{"k":true},"call_type":"class"}`, ""},
+		"the library alone":             {parts{Library: "a", Function: "f", Args: list}, "a:f", `{"library":"a","function":"f","args":[1]}`, ""},
+		"the name alone":                {parts{Named: "a.b.f", Args: list}, "a.b:f", `{"python_module":"a.b","function":"f","args":[1]}`, ""},
+		"a method":                      {parts{Named: "a.b.Model.build", Args: list}, "a.b:Model.build", `{"python_module":"a.b","function":"Model.build","args":[1]}`, ""},
+		"a private class":               {parts{Named: "a._Model.build", Args: list}, "a:_Model.build", `{"python_module":"a","function":"_Model.build","args":[1]}`, ""},
+		"the function, and the name":    {parts{Function: "Model.build", Named: "a.b.Model.build", Args: list}, "a.b:Model.build", `{"python_module":"a.b","function":"Model.build","args":[1]}`, ""},
+		"the module, and the name":      {parts{Module: "a", Named: "a.b.f", Args: list}, "a:b.f", `{"python_module":"a","function":"b.f","args":[1]}`, ""},
+		"another function's name":       {parts{Function: "g", Named: "a.b.f", Args: list}, "", "", payload.NoTarget},
+		"another module's name":         {parts{Module: "c", Named: "a.b.f", Args: list}, "", "", payload.NoTarget},
+		"a name without a module":       {parts{Named: "f", Args: list}, "", "", payload.NoTarget},
+		"a class without a module":      {parts{Named: "Model.build", Args: list}, "Model:build", `{"python_module":"Model","function":"build","args":[1]}`, ""},
+		"a function inside of another":  {parts{Named: "a.f.<locals>.g", Args: list}, "", "", payload.NoTarget},
+		"a name of another language":    {parts{Named: "GET /users", Args: list}, "", "", payload.NoTarget},
+		"no name":                       {parts{Args: list}, "", "", payload.NoTarget},
+		"arguments that are no list":    {parts{Module: "a", Function: "f", Args: "x"}, "", "", payload.Invalid},
+		"keywords that are no map":      {parts{Module: "a", Function: "f", Kwargs: list}, "", "", payload.Invalid},
+		"a keyword twice":               {parts{Module: "a", Function: "f", Kwargs: jsontree.Of("k", true, "k", false)}, "", "", payload.Ambiguous},
+		"a key twice, further in":       {parts{Module: "a", Function: "f", Args: jsontree.Array{jsontree.Of("k", true, "k", false)}}, "", "", payload.Ambiguous},
+		"dots and nothing between them": {parts{Named: "...", Args: list}, "..:", "", payload.NoTarget},
+	} {
+		t.Run(name, func(t *testing.T) {
+			call, reason := ofParts(tc.parts)
+			assert.Equal(t, tc.reason, reason)
+			if tc.reason != "" {
+				assert.Nil(t, call)
+				return
+			}
+			assert.Equal(t, tc.target, call.Target())
+			assert.Equal(t, tc.tree, string(jsontree.Encode(call.Tree)))
+		})
+	}
+}
+
+// TestTargetFromTheSpan: a payload keeps what it says, and takes only what it
+// lacks.
+func TestTargetFromTheSpan(t *testing.T) {
+	call, reason := Decode(`{"args":[1]}`, Declared{Size: -1}, "app.model.predict")
+	assert.Empty(t, reason)
+	assert.Equal(t, jsontree.Of("python_module", "app.model", "function", "predict", "args", jsontree.Array{jsontree.Int(1)}), call.Tree)
+	call, reason = Decode(`{"python_module":"m","function":"f"}`, Declared{Size: -1}, "app.model.predict")
+	assert.Empty(t, reason)
+	assert.Equal(t, "m:f", call.Target())
+	_, reason = Decode(`{"args":[1]}`, Declared{Size: -1}, "")
+	assert.Equal(t, payload.NoTarget, reason)
+}

@@ -1,0 +1,146 @@
+// Package pythoncall is the kind of artifacts that call a recorded Python
+// function with the recorded arguments.
+package pythoncall
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
+)
+
+// The bounds of a reader's cache.
+const (
+	maxCached      = 64
+	maxCachedBytes = 4 << 10
+)
+
+// New returns the kind. It reads calls from the attributes that cfg names.
+func New(cfg Config) *kind.Kind {
+	r := newReader(cfg)
+	return &kind.Kind{
+		Name:           failure.PythonCall,
+		Recognise:      func(span ptrace.Span) bool { return r.hasCall(span.Attributes()) },
+		Read:           func(span ptrace.Span) (*payload.Call, payload.Reason) { return r.call(span.Attributes()) },
+		Missing:        r.missing,
+		IsPayload:      r.names.isPayload,
+		CallAttributes: slices.Concat(r.names.attributes(), []string{attr.CodeFunctionName, attr.CodeNamespace, attr.CodeFunction}),
+		WithoutContent: withoutContent,
+		Parts:          scriptParts,
+		Files:          files,
+		TakesSeed:      true,
+		Flags:          flags,
+		Head:           head,
+	}
+}
+
+// reader reads calls. It caches those that it decoded last, because a failure
+// that is frequent often has the same call. It is safe for concurrent use; what
+// it returns must not be changed.
+type reader struct {
+	names Config
+
+	mu     sync.Mutex
+	cached *simplelru.LRU[signedText, decoded]
+}
+
+// signedText is a payload with what its client declared of it.
+type signedText struct {
+	text     string
+	declared Declared
+	named    string
+}
+
+type decoded struct {
+	call   *payload.Call
+	reason payload.Reason
+}
+
+func newReader(cfg Config) *reader {
+	cached, err := simplelru.NewLRU[signedText, decoded](maxCached, nil)
+	if err != nil {
+		panic(err) // maxCached is not positive
+	}
+	return &reader{names: cfg, cached: cached}
+}
+
+// hasCall reports whether there is a recorded call, whole or in parts.
+func (r *reader) hasCall(attributes pcommon.Map) bool {
+	if attr.Text(attributes, r.names.Payload...) != "" || r.names.hasParts(attributes) {
+		return true
+	}
+	_, uri := r.names.uri(attributes)
+	return uri != ""
+}
+
+// missing returns why a span has no call, or "".
+func (r *reader) missing(span ptrace.Span) payload.Reason {
+	for _, name := range r.names.Payload {
+		if v, ok := span.Attributes().Get(name); ok && v.Type() != pcommon.ValueTypeStr {
+			return payload.Invalid
+		}
+	}
+	if r.names.namesFunction(span.Attributes()) {
+		return payload.NoArguments
+	}
+	return ""
+}
+
+// call reads a span's recorded call.
+func (r *reader) call(attributes pcommon.Map) (*payload.Call, payload.Reason) {
+	for _, name := range r.names.Payload {
+		if v, ok := attributes.Get(name); ok && (v.Type() != pcommon.ValueTypeStr || v.Str() != "") {
+			return r.payload(attributes, name, v)
+		}
+	}
+	if name, uri := r.names.uri(attributes); uri != "" {
+		declared := declaredFor(attributes, name)
+		declared.SHA256 = strings.Clone(declared.SHA256)
+		return ofURI(strings.Clone(uri), declared)
+	}
+	return r.callOfParts(attributes)
+}
+
+// payload reads the call that is one attribute.
+func (r *reader) payload(attributes pcommon.Map, name string, v pcommon.Value) (*payload.Call, payload.Reason) {
+	if v.Type() != pcommon.ValueTypeStr {
+		return nil, payload.Invalid
+	}
+	key := signedText{v.Str(), declaredFor(attributes, name), attr.QualifiedName(attributes)}
+	if len(key.text)+len(key.declared.SHA256)+len(key.named) > maxCachedBytes {
+		if len(key.text) > payload.MaxBytes {
+			return nil, payload.TooLarge
+		}
+		// The tree must not share memory with the batch.
+		return Decode(strings.Clone(key.text), key.declared, strings.Clone(key.named))
+	}
+	r.mu.Lock()
+	known, ok := r.cached.Get(key)
+	r.mu.Unlock()
+	if ok {
+		return known.call, known.reason
+	}
+	key.text, key.declared.SHA256, key.named = strings.Clone(key.text), strings.Clone(key.declared.SHA256), strings.Clone(key.named)
+	known.call, known.reason = Decode(key.text, key.declared, key.named)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cached.Add(key, known)
+	return known.call, known.reason
+}
+
+// declaredFor reads what a client declared of the payload of that name.
+func declaredFor(attributes pcommon.Map, name string) Declared {
+	declared := Declared{Size: -1, SHA256: attr.Text(attributes, name+sha256Suffix)}
+	if size, ok := attributes.Get(name + sizeSuffix); ok && size.Type() == pcommon.ValueTypeInt {
+		declared.Size = size.Int()
+	}
+	return declared
+}

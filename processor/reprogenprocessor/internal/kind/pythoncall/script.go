@@ -1,0 +1,149 @@
+package pythoncall
+
+import (
+	"cmp"
+	"embed"
+	"strconv"
+	"strings"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/python"
+)
+
+//go:embed script/*.py.tmpl
+var files embed.FS
+
+// facts are what the choice of parts depends on.
+type facts struct {
+	// tagged reports whether an argument is more than plain JSON, or may become
+	// so on the command line.
+	tagged bool
+	// torch and numpy report whether an argument is a tensor or an array.
+	torch, numpy bool
+}
+
+// scriptParts returns the parts of a call's script.
+func scriptParts(spec jsontree.Object) []string {
+	var f facts
+	call := kind.Member(spec, "payload")
+	_, remote := spec.Lookup("payload_ref")
+	trigger := kind.Member(spec, "expect").Text("trigger")
+	list, _ := spec.Lookup("redacted")
+	redacted, _ := list.(jsontree.Array)
+	for _, r := range redacted {
+		entry, _ := r.(jsontree.Object)
+		f.tagged = f.tagged || strings.HasPrefix(entry.Text("path"), "payload")
+	}
+	f.look(call)
+	var names []string
+	add := func(needed bool, parts ...string) {
+		if needed {
+			names = append(names, parts...)
+		}
+	}
+	dotted := strings.Contains(call.Text("function"), ".") || remote
+	add(f.tagged || remote, "tags", "source")
+	add(!f.tagged && !remote, "values")
+	add(true, "modules")
+	add(dotted, "members")
+	add(!dotted, "nomembers")
+	add(trigger == "nan" || trigger == "inf", "numbers")
+	add(true, "call")
+	add(f.torch || f.numpy || remote, "tensors")
+	add(f.torch || remote, "torch")
+	add(f.numpy || remote, "numpy")
+	add(remote, "files", "connect", "remote")
+	return names
+}
+
+// look notes the tags in a payload.
+func (f *facts) look(v any) {
+	switch v := v.(type) {
+	case jsontree.Number:
+		// Python writes what is beyond a float's range as inf, which is no literal.
+		_, err := strconv.ParseFloat(string(v), 64)
+		f.tagged = f.tagged || err != nil
+	case jsontree.Array:
+		for _, element := range v {
+			f.look(element)
+		}
+	case jsontree.Object:
+		if tag, isTagged := v.Lookup("__type__"); isTagged {
+			f.tagged = true
+			f.lookAtTensor(tag, v.Text("framework"))
+		}
+		for _, m := range v {
+			switch m.Key {
+			case "__needs_ref__", "__needs_stream_ref__", "__ffi_unserializable__":
+				f.tagged = true
+			}
+			f.look(m.Value)
+		}
+	}
+}
+
+func (f *facts) lookAtTensor(tag any, framework string) {
+	switch {
+	case tag != "tensor" && tag != "ndarray":
+	case framework == "torch" || framework == "" && tag == "tensor":
+		f.torch = true
+	case framework == "numpy" || framework == "" && tag == "ndarray":
+		f.numpy = true
+	default: // a script that lists the frameworks that there are
+		f.torch, f.numpy = true, true
+	}
+}
+
+func flags(spec jsontree.Object) string {
+	if _, remote := spec.Lookup("payload_ref"); remote {
+		return " --payload FILE"
+	}
+	return ""
+}
+
+// head writes a call in one line, or with a line for each argument.
+func head(h kind.Head, spec jsontree.Object) {
+	call := kind.Member(spec, "payload")
+	if call == nil {
+		h.Add("call", "recorded at "+kind.Member(spec, "payload_ref").Text("uri"))
+		return
+	}
+	target := cmp.Or(call.Text("python_module"), call.Text("library")) + "." + call.Text("function")
+	if call.Text("call_type") == "module_attr" {
+		h.Add("attribute", target)
+		return
+	}
+	arguments := argumentsOf(call)
+	whole := target + "(" + strings.Join(arguments, ", ") + ")"
+	if len(python.Spelled(whole, false)) <= kind.MaxHeadText {
+		h.Add("call", whole)
+		return
+	}
+	h.Add("call", target+"(")
+	for i, a := range arguments {
+		arguments[i] = "    " + a + ","
+	}
+	h.List("", arguments, kind.MaxHeadLines-3)
+	h.Add("", ")")
+}
+
+func argumentsOf(call jsontree.Object) (arguments []string) {
+	args, _ := call.Lookup("args")
+	if list, ok := args.(jsontree.Array); ok {
+		for _, v := range list {
+			arguments = append(arguments, python.Text(v))
+		}
+	} else if args != nil {
+		arguments = append(arguments, "*"+python.Text(args))
+	}
+	kwargs, _ := call.Lookup("kwargs")
+	if object, ok := kwargs.(jsontree.Object); ok && !python.IsTagged(object) {
+		for _, m := range object {
+			arguments = append(arguments, m.Key+"="+python.Text(m.Value))
+		}
+	} else if kwargs != nil {
+		arguments = append(arguments, "**"+python.Text(kwargs))
+	}
+	return arguments
+}

@@ -1,0 +1,74 @@
+// Package pythoncode is the kind of artifacts that run code which a model wrote and
+// an agent ran.
+package pythoncode
+
+import (
+	"embed"
+	"strings"
+	"unicode/utf8"
+
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/exception"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
+)
+
+// codeKeys have the code that a model wrote.
+var codeKeys = mlattr.Calls().Code
+
+//go:embed script/*.py.tmpl
+var files embed.FS
+
+// New returns the kind.
+func New() *kind.Kind {
+	return &kind.Kind{
+		Name:          failure.PythonCode,
+		Recognise:     func(span ptrace.Span) bool { return codeOf(span) != "" },
+		Read:          func(span ptrace.Span) (*payload.Call, payload.Reason) { return callOf(strings.Clone(codeOf(span))) },
+		ForeignFrames: true,
+		TakesSeed:     true,
+		Parts:         func(jsontree.Object) []string { return []string{"files", "code"} },
+		Files:         files,
+		Flags:         func(jsontree.Object) string { return " --allow-side-effects" },
+		Head: func(h kind.Head, spec jsontree.Object) {
+			h.List("code", strings.Split(strings.Trim(kind.Member(spec, "payload").Text("code"), "\n"), "\n"), kind.MaxHeadLines-1)
+		},
+	}
+}
+
+// codeOf returns the code of a span of a code interpreter, if that code ran and
+// raised: the attribute alone may be anything.
+func codeOf(span ptrace.Span) string {
+	if !mlattr.RunsCode(span.Name()) {
+		return ""
+	}
+	code := attr.Text(span.Attributes(), codeKeys...)
+	if code == "" {
+		return ""
+	}
+	if _, raised := exception.Printed(span.Attributes()); !raised {
+		return ""
+	}
+	return code
+}
+
+func callOf(code string) (*payload.Call, payload.Reason) {
+	switch {
+	case len(code) > payload.MaxBytes:
+		return nil, payload.TooLarge
+	case strings.TrimSpace(code) == "":
+		return nil, payload.Invalid
+	}
+	return &payload.Call{
+		Tree: jsontree.Of("code", code),
+		// No two texts of a model are the same, so the code is no part of the group.
+		Function: "generated code",
+		Lossy:    !utf8.ValidString(code),
+		Weight:   2 * len(code),
+	}, ""
+}

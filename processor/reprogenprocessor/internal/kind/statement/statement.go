@@ -1,0 +1,19 @@
+// Package statement recognises the failures of database statements. No script runs
+// one: their artifacts show the statement to a person.
+package statement
+
+import (
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
+)
+
+// New returns the kind. It has no calls, so its artifacts are of the kind context.
+func New() *kind.Kind {
+	return &kind.Kind{
+		Name: failure.Context,
+		FromFailure: func(f *failure.Failure) (*payload.Call, payload.Reason, bool) {
+			return nil, payload.Statement, payload.StatementOf(f.Span.Attributes) != nil
+		},
+	}
+}

@@ -1,0 +1,50 @@
+package trainstep
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+var (
+	moduleForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$`)
+	pathForm   = regexp.MustCompile(`^/[^\x00-\x1f\x7f]+$`)
+)
+
+// launchers lists programs that run what their arguments name. The arguments
+// are telemetry's, so an entry for one would permit everything.
+var launchers = map[string]bool{
+	"accelerate": true, "accelerate-launch": true, "cProfile": true, "code": true, "colossalai": true, "coverage": true, "ddtrace": true,
+	"ddtrace-run": true, "debugpy": true, "deepspeed": true, "doctest": true, "fire": true, "horovod": true, "horovodrun": true,
+	"ipykernel": true, "IPython": true, "ipython": true, "jupyter": true, "kernprof": true, "memory_profiler": true,
+	"nbconvert": true, "opentelemetry": true, "opentelemetry-instrument": true, "papermill": true, "pdb": true, "pip": true,
+	"pyinstrument": true, "pytest": true, "profile": true, "py.test": true, "runpy": true, "scalene": true, "timeit": true,
+	"torchrun": true, "trace": true, "unittest": true, "venv": true, "viztracer": true, "zipapp": true, "torch": true, "ray": true,
+	"lightning": true,
+}
+
+// runsArguments reports whether a program runs what its arguments name.
+func runsArguments(program string) bool { return launchers[program] || mlattr.IsRunner(program) }
+
+// CheckCommand returns an error if entry is not a valid entry of allowed_commands.
+// The error shows the valid forms.
+func CheckCommand(entry string) error {
+	program := path.Base(entry)
+	if module, ok := strings.CutPrefix(entry, "-m "); ok {
+		if !moduleForm.MatchString(module) {
+			return fmt.Errorf(`%q names no module: it must be "-m pkg.train"`, entry)
+		}
+		program, _, _ = strings.Cut(module, ".")
+	} else if !pathForm.MatchString(entry) || path.Clean(entry) != entry {
+		return fmt.Errorf(`%q is not "/path/of/train.py" (that file, without "..") or "-m pkg.train" (that module)`, entry)
+	}
+	// Debian's pytest-3 and pip3.11 are no other programs.
+	plain := strings.TrimRight(strings.TrimSuffix(program, ".py"), "0123456789.")
+	if runsArguments(strings.TrimSuffix(program, ".py")) || runsArguments(strings.TrimSuffix(plain, "-")) {
+		return fmt.Errorf(`%q runs what its arguments name, and those are telemetry's: it cannot be allowed; name the training program itself`, entry)
+	}
+	return nil
+}

@@ -1,0 +1,154 @@
+// Package trainstep is the kind of artifacts that start a training's program again,
+// with its arguments.
+package trainstep
+
+import (
+	"embed"
+	"slices"
+	"strings"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/kind"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/snapshot"
+)
+
+//go:embed script/*.py.tmpl
+var files embed.FS
+
+// New returns the kind.
+func New() *kind.Kind {
+	return &kind.Kind{
+		Name:        failure.TrainStep,
+		FromFailure: fromFailure,
+		Parts:       func(jsontree.Object) []string { return []string{"files", "train"} },
+		Files:       files,
+		Gates:       []kind.Gate{kind.AllowedCommands},
+		Flags:       flags,
+		Head:        head,
+	}
+}
+
+// Attributes of a process.
+const (
+	attrCommandArgs      = "process.command_args"
+	attrCommandLine      = "process.command_line"
+	attrWorkingDirectory = "process.working_directory"
+)
+
+// ofTraining lists the attributes that only the spans of a training have. A
+// command alone makes no training: any service may send its own.
+var ofTraining = map[string]bool{
+	"repro.epoch": true, "repro.step": true, "repro.batch.ids": true, "repro.checkpoint.uri": true,
+	mlattr.Epoch: true, mlattr.Step: true, mlattr.BatchIndex: true, mlattr.Loss: true,
+}
+
+// trainingPhases are the values of ml.phase that name a part of a training.
+var trainingPhases = []string{
+	mlattr.PhaseTrain, mlattr.PhaseForward, mlattr.PhaseBackward, mlattr.PhaseOptimizer, mlattr.PhaseForwardBackward,
+	mlattr.PhaseDataLoad, mlattr.PhaseValidation, mlattr.PhaseEpoch, mlattr.PhaseBatch, mlattr.PhaseCheckpoint,
+}
+
+// fromFailure returns the command of a failure in a training, if both are known.
+// The spans above may be those of the training.
+func fromFailure(f *failure.Failure) (*payload.Call, payload.Reason, bool) {
+	if !inTraining(f) {
+		return nil, "", false
+	}
+	args, reason := commandOf(f)
+	if args == nil && reason == "" {
+		return nil, "", false
+	}
+	if reason != "" {
+		return nil, reason, true
+	}
+	call, reason := callOf(args, textOf(f, attrWorkingDirectory))
+	return call, reason, true
+}
+
+func inTraining(f *failure.Failure) bool {
+	if isTraining(f.Span.Attributes) || isTraining(f.Resource) {
+		return true
+	}
+	return slices.ContainsFunc(f.Ancestors, func(s failure.Span) bool { return isTraining(s.Attributes) })
+}
+
+func isTraining(attributes jsontree.Object) bool {
+	for _, m := range attributes {
+		if ofTraining[m.Key] {
+			return true
+		}
+		if phase, ok := m.Value.(string); ok && m.Key == mlattr.Phase && slices.Contains(trainingPhases, phase) {
+			return true
+		}
+	}
+	return false
+}
+
+// commandOf returns the command that started the process, or nil.
+func commandOf(f *failure.Failure) ([]string, payload.Reason) {
+	incomplete := f.Weight >= snapshot.MaxBytes // what came last may be missing in the copy
+	v, ok := f.Span.Attributes.Lookup(attrCommandArgs)
+	if !ok {
+		v, ok = f.Resource.Lookup(attrCommandArgs)
+	}
+	if line := textOf(f, attrCommandLine); !ok && line != "" {
+		if incomplete || snapshot.MayBeCut(line) {
+			return nil, payload.Truncated
+		}
+		return splitCommand(line)
+	}
+	if !ok {
+		return nil, ""
+	}
+	list, ok := v.(jsontree.Array)
+	switch {
+	case !ok:
+		return nil, payload.Invalid
+	case incomplete || len(list) >= snapshot.MaxMembers || snapshot.MayBeCut(list):
+		return nil, payload.Truncated
+	}
+	args := make([]string, 0, len(list))
+	for _, a := range list {
+		text, ok := a.(string)
+		if !ok {
+			return nil, payload.Invalid
+		}
+		args = append(args, text)
+	}
+	return args, ""
+}
+
+func textOf(f *failure.Failure, key string) string {
+	if text := f.Span.Attributes.Text(key); text != "" {
+		return text
+	}
+	return f.Resource.Text(key)
+}
+
+// attrCheckpoint is where the training began.
+const attrCheckpoint = "repro.checkpoint.uri"
+
+func flags(spec jsontree.Object) string {
+	if _, began := kind.Member(spec, "training").Lookup(attrCheckpoint); began {
+		return " --script FILE --checkpoint PATH"
+	}
+	return " --script FILE"
+}
+
+// head writes the command.
+func head(h kind.Head, spec jsontree.Object) {
+	command, _ := kind.Member(spec, "payload").Lookup("command")
+	words, _ := command.(jsontree.Array)
+	texts := make([]string, 0, len(words))
+	for _, w := range words {
+		word, _ := w.(string)
+		texts = append(texts, word)
+	}
+	h.Add("command", strings.Join(texts, " "))
+	if checkpoint := kind.Member(spec, "training").Text(attrCheckpoint); checkpoint != "" {
+		h.Add("began with", checkpoint)
+	}
+}

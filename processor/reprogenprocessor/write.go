@@ -1,0 +1,184 @@
+package reprogenprocessor
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	"go.uber.org/zap"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/artifact"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/incident"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/payload"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/redact"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/store"
+)
+
+// work writes until Shutdown, and then what is left until the deadline.
+func (r *recorder) work() {
+	for !r.stopping() {
+		select {
+		case i := <-r.queue.Ready():
+			r.write(i)
+		case i := <-r.rewrites:
+			r.rewrite(i)
+		case <-r.stop:
+		}
+	}
+	<-r.handed
+	for {
+		select {
+		case <-r.abort:
+			return
+		default:
+		}
+		select {
+		case i := <-r.queue.Ready():
+			r.write(i)
+		default:
+			return
+		}
+	}
+}
+
+// stopping reports whether Shutdown was called. It is called before each wait,
+// because a select takes any case that is ready: a full queue must not hide that
+// the deadline has passed.
+func (r *recorder) stopping() bool {
+	select {
+	case <-r.stop:
+		return true
+	default:
+		return false
+	}
+}
+
+// write makes an artifact. Errors are counted and not returned.
+func (r *recorder) write(i *incident.Incident) {
+	r.working.Add(1)
+	defer r.working.Add(-1)
+	r.queue.Release(i)
+	ctx := context.Background()
+	begun := time.Now()
+	f := r.snapshot(i)
+	name, err := r.writeFiles(ctx, f)
+	r.telemetry.ProcessorReproGenWriteDuration.Record(ctx, time.Since(begun).Seconds(), r.own)
+	switch {
+	case err == nil:
+		r.incidents.Written(i, name)
+	case errors.Is(err, store.ErrExists):
+		r.incidents.Discard(i)
+		r.groups.Withdrawn(f.Fingerprint, f.Variant.ID)
+		r.telemetry.ProcessorReproGenDeduplicated.Add(ctx, 1, r.own)
+	default:
+		r.incidents.Discard(i)
+		r.groups.Suppressed(f.Fingerprint, f.Variant.ID)
+	}
+}
+
+// snapshot returns what of an incident may be written.
+func (r *recorder) snapshot(i *incident.Incident) *failure.Failure {
+	f := r.kinds.FromFailure(r.incidents.Snapshot(i, r.now()))
+	r.surroundings.Complete(f)
+	if !r.cfg.CaptureContent {
+		f = artifact.WithoutContent(f, r.kinds.Get(f.Kind))
+	}
+	return f
+}
+
+// writeFiles writes the files of an artifact and its group's summary.
+func (r *recorder) writeFiles(ctx context.Context, f *failure.Failure) (name string, err error) {
+	files, f, err := r.build(ctx, f)
+	if err != nil {
+		return "", err
+	}
+	name = store.ArtifactName(f.SeenAt, f.Span.TraceID, f.Span.SpanID)
+	err = r.disk.Write(f.Fingerprint, name, f.SentBy, []store.File{
+		{Name: artifact.ScriptName, Content: files.Script},
+		{Name: artifact.TraceName, Content: files.Trace},
+		{Name: artifact.ReportName, Content: files.Report},
+	})
+	if errors.Is(err, store.ErrExists) {
+		return "", err
+	}
+	if err != nil {
+		r.failed(ctx, "An artifact could not be written", err)
+		return "", err
+	}
+	r.telemetry.ProcessorReproGenWritten.Add(ctx, 1, r.own)
+	r.redacted(ctx, files.Redactions)
+	if n := len(f.Withheld); n > 0 {
+		r.telemetry.ProcessorReproGenRedactions.Add(ctx, int64(n), metric.WithAttributes(r.id, attribute.String("rule", "content")))
+	}
+	r.summaries.Written(f, name)
+	r.enforce()
+	r.diskBytes.Store(r.disk.Bytes())
+	r.logger.Info("Wrote a reproduction artifact",
+		zap.String("kind", string(f.Kind)), zap.String("path", f.Fingerprint+"/"+name))
+	r.emit(ctx, f, name, files)
+	return name, nil
+}
+
+// failed counts a write that failed.
+func (r *recorder) failed(ctx context.Context, message string, err error) {
+	reason := dropWriteError
+	if errors.Is(err, store.ErrNoSpace) {
+		reason = dropNoSpace
+	}
+	r.dropped(ctx, 1, reason)
+	r.warn(message, err)
+}
+
+func (r *recorder) redacted(ctx context.Context, paths []redact.Path) {
+	for _, p := range paths {
+		r.telemetry.ProcessorReproGenRedactions.Add(ctx, 1,
+			metric.WithAttributes(r.id, attribute.String("rule", p.Rule)))
+	}
+}
+
+// rewrite puts what has come since into an artifact's trace.json.
+func (r *recorder) rewrite(i *incident.Incident) {
+	defer r.working.Add(-1)
+	ctx := context.Background()
+	f := r.snapshot(i)
+	content, redactions := artifact.BuildTrace(f)
+	err := r.disk.Replace(f.Fingerprint, i.File, artifact.TraceName, content)
+	switch {
+	case errors.Is(err, store.ErrGone):
+		r.incidents.Discard(i)
+	case err != nil:
+		r.warn("An artifact could not be enriched", err)
+	default:
+		r.telemetry.ProcessorReproGenEnriched.Add(ctx, 1, r.own)
+		r.redacted(ctx, redactions)
+		r.diskBytes.Store(r.disk.Bytes())
+	}
+}
+
+// build renders a failure; where the call cannot be written safely, without
+// it.
+func (r *recorder) build(ctx context.Context, f *failure.Failure) (artifact.Files, *failure.Failure, error) {
+	files, err := r.artifacts.Build(f)
+	if err == nil {
+		return files, f, nil
+	}
+	reason, drop := payload.UnsafeOutput, dropUnsafeOutput
+	if errors.Is(err, artifact.ErrTooLarge) {
+		reason, drop = payload.TooLargeOutput, dropTooLarge
+	}
+	r.dropped(ctx, 1, drop)
+	f = artifact.WithoutCall(f, reason)
+	files, err = r.artifacts.Build(f)
+	return files, f, err
+}
+
+// enforce removes what exceeds the retention limits.
+func (r *recorder) enforce() {
+	if removed := r.summaries.Enforce(r.now()); removed > 0 {
+		r.telemetry.ProcessorReproGenRemoved.Add(context.Background(), int64(removed), r.own)
+		r.diskBytes.Store(r.disk.Bytes())
+	}
+}
