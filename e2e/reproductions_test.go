@@ -115,8 +115,8 @@ func testReproductions(t *testing.T, j *job) {
 	})
 }
 
-// awaitArtifact waits for an artefact of the group that the failed span names.
-// Equal failures share a few artefacts, so it need not be this span's own.
+// awaitArtifact waits for an artifact of the group that the failed span names.
+// Equal failures share a few artifacts, so it need not be this span's own.
 func awaitArtifact(t *testing.T, j *job, failure sentlog.Failure) harness.Artifact {
 	t.Helper()
 	group := filepath.Base(fmt.Sprint(j.stored[failure.TraceID][failure.SpanID].Attributes["repro.artifact.path"]))
@@ -130,7 +130,7 @@ func awaitArtifact(t *testing.T, j *job, failure sentlog.Failure) harness.Artifa
 				return
 			}
 		}
-		assert.Fail(c, "no artefact yet", "group %s of %s, %d artefacts", group, failure.Target, len(artifacts))
+		assert.Fail(c, "no artifact yet", "group %s of %s, %d artifacts", group, failure.Target, len(artifacts))
 	}, harness.ArrivalTimeout, harness.ArrivalPoll)
 	return found
 }

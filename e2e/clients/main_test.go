@@ -80,7 +80,7 @@ func overGRPC(t *testing.T) string {
 }
 
 // awaitFailure returns the stored span of a failure and the reproduction that
-// the collector wrote of it. Equal failures share a few artefacts, so it need
+// the collector wrote of it. Equal failures share a few artifacts, so it need
 // not be this span's own.
 func awaitFailure(t *testing.T, spans []harness.StoredSpan, failure harness.TrueError) (harness.StoredSpan, harness.Artifact) {
 	t.Helper()
@@ -105,7 +105,7 @@ func awaitFailure(t *testing.T, spans []harness.StoredSpan, failure harness.True
 				return
 			}
 		}
-		assert.Fail(c, "no artefact yet", "group %s of %s, %d artefacts", path, failure.Type, len(artifacts))
+		assert.Fail(c, "no artifact yet", "group %s of %s, %d artifacts", path, failure.Type, len(artifacts))
 	}, harness.ArrivalTimeout, harness.ArrivalPoll)
 	return failed, found
 }

@@ -28,7 +28,7 @@ const reproductionTimeout = 2 * time.Minute
 
 // Artifact is one reproduction that the collector wrote.
 type Artifact struct {
-	// Dir is the artefact's folder, and Group its group's, relative to the
+	// Dir is the artifact's folder, and Group its group's, relative to the
 	// directory of all.
 	Dir   string
 	Group string
@@ -37,7 +37,7 @@ type Artifact struct {
 	SpanID  string
 }
 
-// Script returns the path of the artefact's program.
+// Script returns the path of the artifact's program.
 func (a Artifact) Script() string { return filepath.Join(a.Dir, "repro.py") }
 
 // artifactName is the layout of the names that the collector gives: time,
@@ -48,7 +48,7 @@ var groupName = regexp.MustCompile(`^[0-9a-f]{16}$`)
 
 // Artifacts returns the reproductions below a directory, or an error if it has
 // anything that is not of their layout: a temporary file that was left behind,
-// an artefact with a part missing, a name made of received data.
+// an artifact with a part missing, a name made of received data.
 func Artifacts(dir string) ([]Artifact, error) {
 	groups, err := os.ReadDir(dir)
 	if err != nil {
@@ -101,7 +101,7 @@ func GroupCount(dir, group string) (int64, error) {
 	return g.Count, err
 }
 
-// GroupKind returns what the artefacts of a group do, such as "python_call".
+// GroupKind returns what the artifacts of a group do, such as "python_call".
 func GroupKind(dir, group string) (string, error) {
 	g, err := readGroup(dir, group)
 	return g.Kind, err
@@ -121,7 +121,7 @@ func readGroup(dir, group string) (content groupSummary, err error) {
 	return content, err
 }
 
-// Reproduce runs an artefact as a user does, and returns its verdict and
+// Reproduce runs an artifact as a user does, and returns its verdict and
 // output. Modules in the folder modules, if it is not empty, come before those
 // of Python's library; flags are the script's.
 func Reproduce(tb testing.TB, script, modules string, flags ...string) (verdict int, output string) {

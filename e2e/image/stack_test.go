@@ -194,7 +194,7 @@ func testMetrics(t *testing.T, s *stack) {
 	}, harness.ArrivalTimeout, harness.ArrivalPoll)
 }
 
-// testReproductions takes an artefact out of the volume and runs it.
+// testReproductions takes an artifact out of the volume and runs it.
 func testReproductions(t *testing.T, s *stack) {
 	var script string
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
@@ -208,7 +208,7 @@ func testReproductions(t *testing.T, s *stack) {
 				}
 			}
 		}
-		assert.NotEmpty(c, script, "%d artefacts, none of a failed call with its arguments", len(artifacts))
+		assert.NotEmpty(c, script, "%d artifacts, none of a failed call with its arguments", len(artifacts))
 	}, harness.ArrivalTimeout, time.Second)
 	verdict, output := harness.Reproduce(t, script, "")
 	assert.Equal(t, harness.Reproduced, verdict, output)

@@ -126,7 +126,7 @@ var commandRules = []commandRule{
 	{`git diff --stat`, func(*testing.T, []string) {}},
 
 	// Reproductions: the folders' names are those of one run.
-	{`python3 (?:demo-output/)?reproductions/\S+/repro\.py(?: --allow-module \w+)?`, func(t *testing.T, _ []string) { isTest(t, "e2e", "testReproductions") }},
+	{`python3 (?:demo-output/)?reproductions/\S+/repro\.py(?: --allow-module \S+)?`, func(t *testing.T, _ []string) { isTest(t, "e2e", "testReproductions") }},
 	{`echo \$\?`, func(t *testing.T, _ []string) { isTest(t, "e2e", "testReproductions") }},
 	{`for r in \$\(grep -l regressor demo-output/reproductions/\*/\*/repro\.py\); do \.cache/venvs/torchtel/bin/python \$r --allow-module regressor; done`, func(t *testing.T, _ []string) {
 		isTest(t, "e2e/clients", "TestTorchTel")

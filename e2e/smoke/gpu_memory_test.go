@@ -14,7 +14,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/e2e/harness"
 )
 
-// Memory that ran out on a GPU: the artefact tells who had it, through the
+// Memory that ran out on a GPU: the artifact tells who had it, through the
 // shipped configuration's three pipelines and with the GPUs of a recording.
 func TestMemoryOfAGPURanOut(t *testing.T) {
 	t.Parallel()
