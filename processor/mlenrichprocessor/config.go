@@ -149,7 +149,7 @@ func (c *Config) Validate() error {
 	if n := len(c.ResourceLabels); n > maxResourceLabels {
 		errs = append(errs, fmt.Errorf(`"resource_labels": has %d entries, must have at most %d`, n, maxResourceLabels))
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, c.Rates.Check(), c.LogWait.Check())...)
 }
 
 // reader compiles the configured vocabulary.

@@ -76,6 +76,9 @@ func TestConfigErrors(t *testing.T) {
 			for _, want := range tt.want {
 				require.ErrorContains(t, err, want)
 			}
+			for _, key := range []string{"rates", "logwait"} {
+				require.NotContains(t, err.Error(), key+":", "users have no such key")
+			}
 		})
 	}
 }

@@ -227,3 +227,34 @@ func TestSessionFindsItsRun(t *testing.T) {
 	assert.Empty(t, keysByName(p.sendTraces(t, batchOf("tuft", testSpan{2, 1, 0, "sampling_controller.create_sampling_session",
 		map[string]any{"tuft.session_id": "s"}})), "ml.run.id"))
 }
+
+// TestTwoProcessorsFindOneRun sends what one processor gave to another, as behind
+// a gateway. A resource with a training run and a tracker's run is of one run.
+func TestTwoProcessorsFindOneRun(t *testing.T) {
+	td := batchOf("tuner", testSpan{1, 1, 0, "step", nil})
+	resource := td.ResourceSpans().At(0).Resource().Attributes()
+	resource.PutStr("ml.training_run.id", "T")
+	resource.PutStr("mlflow.run_id", "A")
+	for range 2 {
+		td = startDefault(t).sendTraces(t, td)
+		id, _ := td.ResourceSpans().At(0).Resource().Attributes().Get("ml.run.id")
+		assert.Equal(t, "T", id.Str())
+	}
+}
+
+// TestStatusSaysThatALoaderEnded has the texts that Python's str, repr and
+// traceback give of the exception by which an iterator ends.
+func TestStatusSaysThatALoaderEnded(t *testing.T) {
+	for message, ended := range map[string]bool{
+		"StopIteration": true, "StopIteration()": true, "StopIteration: ": true, "StopIteration raised": true,
+		"StopIterations": false, "OSError: StopIteration": false, "": false,
+	} {
+		td := batchOf("job", testSpan{1, 1, 0, "dataloader.next", nil})
+		status := td.ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0).Status()
+		status.SetCode(ptrace.StatusCodeError)
+		status.SetMessage(message)
+		out := startDefault(t).sendTraces(t, td)
+		_, marked := out.ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0).Attributes().Get("ml.epoch_end")
+		assert.Equal(t, ended, marked, message)
+	}
+}

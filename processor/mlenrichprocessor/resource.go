@@ -8,6 +8,8 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/run"
 )
 
+var slotRunID = mlattr.SlotOf(mlattr.RunID)
+
 // resource is a resource of a batch and what is known about it.
 type resource struct {
 	facts   mlattr.Facts
@@ -38,6 +40,13 @@ func (e *enricher) readResource(attrs pcommon.Map, b *batch) *resource {
 	r := b.addResource()
 	e.reader.Resource(attrs, &r.facts)
 	e.config.Rates.AddTraining(&r.facts)
+	// A run id under another name gives way to a training run: an ml_enrich after
+	// this one would otherwise find another run than this one.
+	if id, _ := r.facts.NamedRun(); id != "" {
+		if named := r.facts.At(slotRunID); named != nil && !named.Own {
+			named.Text = id
+		}
+	}
 	e.write(attrs, &r.facts)
 	b.rejected += r.facts.Rejected
 	r.process = run.Read(attrs, &r.facts)

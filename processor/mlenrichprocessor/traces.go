@@ -85,7 +85,10 @@ func (e *enricher) readSpan(span ptrace.Span, known mlattr.System, rules rate.Ru
 // endsLoader reports whether a failed span failed because its data loader is at
 // the end of an epoch.
 func endsLoader(span ptrace.Span, phase string) bool {
-	class, _, _ := strings.Cut(span.Status().Message(), ":")
+	class := span.Status().Message()
+	if end := strings.IndexAny(class, ":( "); end >= 0 {
+		class = class[:end]
+	}
 	if mlattr.EndOfLoader(span.Name(), phase, class) {
 		return true
 	}

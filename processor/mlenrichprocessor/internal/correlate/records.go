@@ -54,8 +54,9 @@ func (s *Store) lookup(wanted iter.Seq[spanKey]) *Known {
 			k.spans[key] = nil
 		}
 	}
+	var finder handedFinder
 	for some := range slices.Chunk(slices.Collect(maps.Keys(k.spans)), maxLookup) {
-		s.lookupSpans(k, some)
+		s.lookupSpans(k, some, &finder)
 	}
 	for some := range slices.Chunk(slices.Collect(maps.Keys(k.traces)), maxLookup) {
 		s.lookupTraces(k, some)
@@ -63,11 +64,10 @@ func (s *Store) lookup(wanted iter.Seq[spanKey]) *Known {
 	return k
 }
 
-func (s *Store) lookupSpans(k *Known, wanted []spanKey) {
+func (s *Store) lookupSpans(k *Known, wanted []spanKey, finder *handedFinder) {
 	now := s.now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var finder handedFinder
 	for _, key := range wanted {
 		if memory := s.traces.Find(key.trace, now); memory != nil {
 			k.spans[key] = finder.find(s, key, memory)

@@ -172,9 +172,10 @@ func (s *Store) ancestors(wanted []ancestor) {
 	}
 }
 
-// handedFinder finds what spans hand down, in one call. Of a long trace that is
-// asked for often it makes a map: any client can send a long trace, and a
-// request that asks for each of its spans.
+// handedFinder finds what spans hand down, for one request. Of a long trace that
+// is asked for often it makes a map: any client can send a long trace, and a
+// request that asks for each of its spans. The maps are copies, so the store may
+// be unlocked between calls.
 type handedFinder struct {
 	asked map[pcommon.TraceID]int
 	long  map[pcommon.TraceID]map[pcommon.SpanID][]byte

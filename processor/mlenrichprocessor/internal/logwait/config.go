@@ -35,8 +35,9 @@ type Config struct {
 // DefaultConfig returns the default configuration: no record waits.
 func DefaultConfig() Config { return Config{MaxBytes: 64 << 20} }
 
-// Validate reports everything that is wrong with the configuration.
-func (c *Config) Validate() error {
+// Check reports everything that is wrong with the configuration. It is not named
+// Validate: confmap would report a key for this struct, which users do not have.
+func (c *Config) Check() error {
 	var errs []error
 	if c.Wait < 0 || c.Wait > maxWait {
 		errs = append(errs, fmt.Errorf(`"log_wait": %v, must be from 0s to %v`, c.Wait, maxWait))

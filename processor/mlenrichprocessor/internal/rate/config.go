@@ -31,9 +31,9 @@ const (
 	maxScopes   = 32
 )
 
-// Validate reports everything that is wrong with the configuration, but for the
-// entries of Training, which are validated on their own.
-func (c *Config) Validate() error {
+// Check reports everything that is wrong with the configuration. It is not named
+// Validate: confmap would report a key for this struct, which users do not have.
+func (c *Config) Check() error {
 	var errs []error
 	for _, scope := range c.InputWithoutCache {
 		if strings.TrimSpace(scope) == "" {
@@ -45,6 +45,11 @@ func (c *Config) Validate() error {
 	}
 	if n := len(c.Training); n > maxTraining {
 		errs = append(errs, fmt.Errorf(`"training": has %d entries, must have at most %d`, n, maxTraining))
+	}
+	for i := range c.Training {
+		if err := c.Training[i].check(); err != nil {
+			errs = append(errs, fmt.Errorf("training::%d: %w", i, err))
+		}
 	}
 	return errors.Join(errs...)
 }
@@ -85,8 +90,8 @@ const (
 	perJob  = "job"
 )
 
-// Validate reports everything that is wrong with the entry.
-func (c *TrainingConfig) Validate() error {
+// check reports everything that is wrong with the entry.
+func (c *TrainingConfig) check() error {
 	var errs []error
 	if strings.TrimSpace(c.Service) == "" {
 		errs = append(errs, fmt.Errorf(`"service" is %q, must be a service's name`, c.Service))
