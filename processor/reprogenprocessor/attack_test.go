@@ -192,6 +192,9 @@ async def streams(*args):
 def quiet(*args): yield 1
 async def silent(*args): yield 1
 async def done(*args): return 1
+async def hangs(*args):
+    import asyncio, threading
+    await asyncio.wait_for(asyncio.get_running_loop().run_in_executor(None, threading.Event().wait), 0.1)
 def parameters(self, module, function, spec, call): raise ValueError("the real one")
 def breaks(*args):
     breakpoint()
@@ -219,7 +222,7 @@ def digits(*args):
 		args, kwargs, message string
 		exit                  int
 	}{
-		"generates": {exit: 1}, "awaits": {exit: 1}, "streams": {exit: 1}, "quiet": {exit: 0}, "silent": {exit: 0}, "done": {exit: 0}, "breaks": {exit: 1},
+		"generates": {exit: 1}, "awaits": {exit: 1}, "streams": {exit: 1}, "quiet": {exit: 0}, "silent": {exit: 0}, "done": {exit: 0}, "hangs": {message: "timeout", exit: 1}, "breaks": {exit: 1},
 		"arguments":  {exit: 1},
 		"parameters": {kwargs: `{"self":1,"module":2,"function":3,"spec":4,"call":5}`, exit: 1},
 		"unreadable": {message: "-", exit: 1},
@@ -234,6 +237,8 @@ def digits(*args):
 			case "":
 			case "-":
 				f.message, f.errorType = "", "app.Unreadable"
+			case "timeout":
+				f.message, f.errorType = "", "TimeoutError"
 			default:
 				f.message = tc.message
 			}

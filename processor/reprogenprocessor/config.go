@@ -84,7 +84,7 @@ type Config struct {
 
 	// ArtifactsPerMinute is the number of artifacts a minute in the long run,
 	// shared evenly by the services that fail. After a quiet time twice as many
-	// may be written at once. It must be at least 1. Default: 10.
+	// may be written at once. It must be 1 to 100000. Default: 10.
 	ArtifactsPerMinute int `mapstructure:"artifacts_per_minute"`
 
 	// Retention bounds what the directory holds.
@@ -210,6 +210,7 @@ func (c *Config) Validate() error {
 		atLeast("max_memory_bytes", c.MaxMemoryBytes, 1<<20),
 		atLeast("queue_size", c.QueueSize, 1),
 		atLeast("artifacts_per_minute", c.ArtifactsPerMinute, 1),
+		atMost("artifacts_per_minute", c.ArtifactsPerMinute, maxArtifactsPerMinute),
 		atLeast("min_free_bytes", c.MinFreeBytes, 0))...)
 }
 
@@ -217,6 +218,16 @@ func (c *Config) Validate() error {
 func atLeast[T int | int64 | time.Duration](key string, value, least T) error {
 	if value < least {
 		return fmt.Errorf("%q is %v: it must be at least %v", key, value, least)
+	}
+	return nil
+}
+
+// maxArtifactsPerMinute is more than any disk takes.
+const maxArtifactsPerMinute = 100_000
+
+func atMost(key string, value, most int) error {
+	if value > most {
+		return fmt.Errorf("%q is %d: it must be at most %d", key, value, most)
 	}
 	return nil
 }

@@ -65,7 +65,7 @@ func TestBadConfig(t *testing.T) {
 		"repro_gen/bad_names": {
 			`"payload[0]" is empty: it must be the name of a span attribute`,
 			`"payload[1]" is "repro.artifact.path": repro_gen writes that one`,
-			`"args[0]" is "args", as "function[1]" is`, `"kwargs" has 17 names: at most 16`, "call_attributes",
+			`"args[0]" is "args", as "function[1]" is`, `"function[2]" is "library", as`, `"kwargs" has 17 names: at most 16`, "call_attributes",
 		},
 		"repro_gen/bad_commands": {
 			`"allowed_commands[0]": "train.py" is not "/path/of/train.py"`, `"allowed_commands[1]"`, "telemetry's",
@@ -78,6 +78,7 @@ func TestBadConfig(t *testing.T) {
 			`"artifacts_per_minute" is 0: it must be at least 1`,
 			`"max_artifacts" is -1`, `"max_bytes" is -1`, `"max_age" is -1s`, "retention",
 		},
+		"repro_gen/many_artifacts": {`"artifacts_per_minute" is 100001: it must be at most 100000`},
 		"repro_gen/waits_too_long": {`"sibling_wait" is 1h0m0s: it must be at most "enrich_window", 30m0s`},
 	} {
 		t.Run(id, func(t *testing.T) {

@@ -140,6 +140,7 @@ func TestHeadOfLongFailures(t *testing.T) {
 		"many keywords":             {failedCall{payload: call("app", "f", "[]", "{"+strings.Join(names, ",")+"}")}, []string{"name_0=0", "more)"}},
 		"long code":                 {generated(strings.Repeat("x = 1\n", 500)+"1 / 0", "ZeroDivisionError: x"), []string{"\ncode       x = 1\n", "more)", "--allow-side-effects"}},
 		"a long command":            {trained([]any{"python", "train.py", strings.Repeat("long ", 700)}, nil), []string{"\ncommand    python train.py long", "--script FILE"}},
+		"padded":                    {failedCall{payload: emptyMean().payload, errorType: "E", message: "a" + strings.Repeat(" ", 60) + "run  python3 x"}, []string{"\nerror      E: a run python3 x\n"}},
 		"a long service":            {failedCall{service: long, name: long, errorType: "E", message: "m"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -151,8 +152,15 @@ func TestHeadOfLongFailures(t *testing.T) {
 // plainOf runs a script with --plain, and returns what it printed.
 func plainOf(t *testing.T, artifact string, exit int, args ...string) (printed, said string) {
 	t.Helper()
+	return plainIn(t, "", artifact, exit, args...)
+}
+
+// plainIn does the same where Python finds the packages of a folder.
+func plainIn(t *testing.T, packages, artifact string, exit int, args ...string) (printed, said string) {
+	t.Helper()
 	cmd := exec.Command(pythons(t)[0].path, append([]string{filepath.Join(artifact, "repro.py"), "--plain"}, args...)...)
 	cmd.Dir = t.TempDir()
+	cmd.Env = append(os.Environ(), "PYTHONPATH="+packages)
 	var stdout, stderr strings.Builder
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
@@ -180,11 +188,11 @@ func TestPlain(t *testing.T) {
 		has  string // in the printed script
 	}{
 		"a call":           {emptyMean(), nil, "statistics.StatisticsError: mean requires at least one data point", "statistics.mean([])"},
-		"with keywords":    {failedCall{payload: call("app", "show", `[1]`, `{"a":"b","class":null}`)}, nil, "ValueError: ((1,), {'a': 'b', 'class': None})", "**kwargs"},
+		"with keywords":    {failedCall{payload: call("app", "show", `[1]`, `{"a":"b","class":null}`)}, nil, "ValueError: ((1,), {'a': 'b', 'class': None})", "**_kwargs"},
 		"tagged values":    {failedCall{payload: call("app", "show", `[{"__type__":"tuple","elements":[1]},NaN,{"__type__":"datetime","value":"2026-02-03T04:05:06Z"},{"__type__":"set","elements":[]},{"__type__":"bytes","data":"AP8="}]`, "{}")}, nil, `((1,), nan, datetime.datetime(2026, 2, 3, 4, 5, 6, tzinfo=datetime.timezone.utc), set(), b'\x00\xff')`, "import datetime"},
 		"infinite floats":  {failedCall{payload: call("app", "show", `[1e999,-1e999]`, "{}")}, nil, "((inf, -inf), {})", `float("inf")`},
 		"a huge integer":   {failedCall{payload: call("math", "sqrt", `[-`+strings.Repeat("9", 5000)+`]`, "{}")}, nil, "Error", "math.sqrt"},
-		"much of it":       {failedCall{payload: call("app", "show", many, "{}")}, nil, "'word', 'word'", "app.show(*args"},
+		"much of it":       {failedCall{payload: call("app", "show", many, "{}")}, nil, "'word', 'word'", "app.show(*_args"},
 		"nested":           {failedCall{payload: call("app", "show", "["+deep+"]", "{}")}, nil, "ValueError: (([", "app.show"},
 		"a recorded seed":  {failedCall{payload: call("app", "show", "[]", "{}"), attrs: map[string]any{"repro.seed": int64(7)}}, nil, "ValueError", "random.seed(7)"},
 		"a secret given":   {failedCall{payload: call("app", "show", "[]", `{"password":"hunter2hunter2"}`)}, []string{"--set", "kwargs.password=it's"}, `{'password': "it's"}`, "kwargs"},
@@ -194,12 +202,12 @@ func TestPlain(t *testing.T) {
 		"a training":       {trained([]any{"python", "train.py", "fail"}, nil), []string{"--script", program, effects}, "ValueError: the loss was lost at step 2", "subprocess.run"},
 		"a conversation":   {asked(nil), []string{effects, "--base-url", url + "/broken"}, "HTTP Error 500", "os.environ"},
 		"a request":        {requested("POST", map[string]any{"http.request.body": "x=1", "http.request.header.accept": []any{"a"}}), []string{effects, "--base-url", address, "--allow-method", "POST", "--api-key-env", "KEY", "--header", "Authorization: Bearer hunter2"}, "HTTP Error 500", "os.environ"},
-		"an attribute":     {failedCall{payload: `{"python_module":"math","function":"pie","call_type":"module_attr","args":[],"kwargs":{}}`}, nil, "AttributeError: module 'math' has no attribute 'pie'", "\nmath.pie\n"},
+		"an attribute":     {failedCall{payload: `{"python_module":"math","function":"pie","call_type":"module_attr","args":[],"kwargs":{}}`, errorType: "AttributeError"}, nil, "AttributeError: module 'math' has no attribute 'pie'", "\nmath.pie\n"},
 		"withheld content": {failedCall{payload: call("app", "show", `["a"]`, "{}"), attrs: map[string]any{"repro.env.API_KEY": "sk-proj-0123456789abcdef0123456789"}}, nil, "ValueError: (('a',), {})", "1 withheld values"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			artifact := script(t, tc.failedCall, "statistics", "app", "math")
-			printed, said := plainOf(t, artifact, 0, tc.args...)
+			printed, said := plainIn(t, packages, artifact, 0, tc.args...)
 			assert.LessOrEqual(t, strings.Count(printed, "\n"), 40)
 			assert.Contains(t, printed, tc.has)
 			assert.Contains(t, printed, "\n# Expected: ")
@@ -289,7 +297,7 @@ func TestPlainTensors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			artifact := script(t, failedCall{payload: call("app", tc.function, "["+tc.args+"]", "{}"), errorType: "ValueError"}, "app")
-			printed, _ := plainOf(t, artifact, 0)
+			printed, _ := plainIn(t, packages, artifact, 0)
 			assert.LessOrEqual(t, strings.Count(printed, "\n"), 40)
 			file := filepath.Join(t.TempDir(), "plain.py")
 			write(t, file, printed)
@@ -311,19 +319,21 @@ func TestPlainIsGated(t *testing.T) {
 		exit int
 		says string
 	}{
-		"no such entry":         {failedCall{payload: call("json", "dumps", "[1]", "{}")}, nil, 4, "module json is not allowed"},
-		"a wide package":        {failedCall{payload: call("os", "system", `["true"]`, "{}")}, []string{"--allow-module", "os"}, 4, "os:system permits"},
-		"builtins":              {failedCall{payload: call("builtins", "eval", `["1"]`, "{}")}, []string{"--allow-unsafe"}, 4, "never called"},
-		"no name":               {failedCall{payload: call("json", "dumps(1)", "[1]", "{}")}, nil, 5, "no name of a module or function"},
-		"a withheld value":      {failedCall{payload: call("statistics", "mean", "[[]]", `{"password":"hunter2hunter2"}`)}, nil, 5, "payload.kwargs.password"},
-		"a keyword as a name":   {failedCall{payload: call("statistics", "class", "[]", "{}")}, nil, 5, "no plain script"},
-		"code":                  {generated("1 / 0", "ZeroDivisionError: x"), nil, 4, effects},
-		"a conversation":        {asked(nil), []string{"--base-url", "http://127.0.0.1:1"}, 4, effects},
-		"an address":            {asked(nil), []string{effects}, 4, "because telemetry names it"},
-		"a method":              {requested("POST", nil), []string{effects, "--base-url", "http://127.0.0.1:1"}, 4, "--allow-method POST"},
-		"a program":             {trained([]any{"python", "train.py"}, nil), []string{effects}, 4, "--script FILE"},
-		"a context":             {failedCall{errorType: "ValueError", message: "x"}, nil, 5, "no plain script: this failure has no call"},
-		"as JSON, all the same": {failedCall{payload: call("json", "dumps", "[1]", "{}")}, []string{"--json"}, 4, ""},
+		"no such entry":          {failedCall{payload: call("json", "dumps", "[1]", "{}")}, nil, 4, "module json is not allowed"},
+		"a wide package":         {failedCall{payload: call("os", "system", `["true"]`, "{}")}, []string{"--allow-module", "os"}, 4, "os:system permits"},
+		"builtins":               {failedCall{payload: call("builtins", "eval", `["1"]`, "{}")}, []string{"--allow-unsafe"}, 4, "never called"},
+		"no name":                {failedCall{payload: call("json", "dumps(1)", "[1]", "{}")}, nil, 5, "no name of a module or function"},
+		"a withheld value":       {failedCall{payload: call("statistics", "mean", "[[]]", `{"password":"hunter2hunter2"}`)}, nil, 5, "payload.kwargs.password"},
+		"what a module imported": {failedCall{payload: call("statistics", "sys.exit", "[]", "{}")}, nil, 4, "sys is defined in sys, which is not allowed"},
+		"by way of a codec":      {failedCall{payload: call("json", "codecs.builtins.exec", `["1"]`, "{}")}, []string{"--allow-module", "json"}, 4, "codecs is defined in codecs"},
+		"a keyword as a name":    {failedCall{payload: call("statistics", "class", "[]", "{}")}, nil, 5, "no plain script"},
+		"code":                   {generated("1 / 0", "ZeroDivisionError: x"), nil, 4, effects},
+		"a conversation":         {asked(nil), []string{"--base-url", "http://127.0.0.1:1"}, 4, effects},
+		"an address":             {asked(nil), []string{effects}, 4, "because telemetry names it"},
+		"a method":               {requested("POST", nil), []string{effects, "--base-url", "http://127.0.0.1:1"}, 4, "--allow-method POST"},
+		"a program":              {trained([]any{"python", "train.py"}, nil), []string{effects}, 4, "--script FILE"},
+		"a context":              {failedCall{errorType: "ValueError", message: "x"}, nil, 5, "no plain script: this failure has no call"},
+		"as JSON, all the same":  {failedCall{payload: call("json", "dumps", "[1]", "{}")}, []string{"--json"}, 4, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -425,22 +435,24 @@ func TestPlainOfHostileStrings(t *testing.T) {
 		}
 		argument := string(jsontree.Encode(jsontree.Array{s, jsontree.Of(s, s)}))
 		add("call", failedCall{payload: call("json", "dumps", "["+argument+"]", `{"indent":`+encoded+`}`), attrs: attrs},
-			plainCheck{Imports: []string{"json"}, Calls: []string{"json.dumps"}, Variable: "args", Path: []any{0}, Sent: argument})
+			plainCheck{Imports: []string{"json"}, Calls: []string{"json.dumps"}, Variable: "_args", Path: []any{0}, Sent: argument})
 		add("tagged", failedCall{payload: call("json", "dumps", `[{"__type__":"tuple","elements":[`+encoded+`]}]`, `{"indent":`+encoded+`}`), attrs: attrs},
-			plainCheck{Imports: []string{"json", "datetime"}, Calls: []string{"json.dumps"}, Variable: "args", Path: []any{0, 0}, Sent: encoded})
+			plainCheck{Imports: []string{"json", "datetime"}, Calls: []string{"json.dumps"}, Variable: "_args", Path: []any{0, 0}, Sent: encoded})
 		chat := asked(map[string]any{"gen_ai.request.model": "m", "gen_ai.input.messages": `[{"role":"user","parts":[{"type":"text","content":` + encoded + `}]}]`})
 		chat.attrs[s] = s
 		delete(chat.attrs, "gen_ai.system_instructions")
 		add("chat", chat, plainCheck{
 			Imports: []string{"json", "os", "urllib.request"}, Variable: "body", Path: []any{"messages", 0, "content"}, Sent: encoded,
-			Calls: []string{"json.dumps", ".encode", "urllib.request.Request", "urllib.request.urlopen", "print", ".read", ".decode"},
+			Calls: []string{"json.dumps", ".encode", "urllib.request.Request", "urllib.request.OpenerDirector", "opener.add_handler", "urllib.request.HTTPHandler", "urllib.request.HTTPSHandler",
+				"urllib.request.HTTPErrorProcessor", "urllib.request.HTTPDefaultErrorHandler", "opener.open", "print", "ascii", ".read", ".decode"},
 		}, effects, "--base-url", "http://127.0.0.1:1")
 		if len(s) > 4096 {
 			continue // an attribute is cut there, and the rest is no call
 		}
 		add("request", requested("POST", map[string]any{"http.request.body": s, "http.request.header.accept": []any{"a"}, s: s}), plainCheck{
 			Imports: []string{"os", "urllib.request"}, Variable: "body", Sent: encoded,
-			Calls: []string{"urllib.request.Request", "urllib.request.urlopen", "print", ".read", ".decode"},
+			Calls: []string{"urllib.request.Request", "urllib.request.OpenerDirector", "opener.add_handler", "urllib.request.HTTPHandler", "urllib.request.HTTPSHandler",
+				"urllib.request.HTTPErrorProcessor", "urllib.request.HTTPDefaultErrorHandler", "opener.open", "print", "ascii", ".read", ".decode"},
 		}, effects, "--base-url", "http://127.0.0.1:1", "--allow-method", "POST")
 		add("train", trained([]any{"python", "train.py", s}, map[string]any{"repro.batch.ids": s, "process.working_directory": s}), plainCheck{
 			Imports: []string{"os", "subprocess", "sys"}, Variable: "command", Path: []any{1}, Sent: encoded,

@@ -239,6 +239,7 @@ func TestGPUsWithoutContent(t *testing.T) {
 	b := gpuAt("node", 0, failed)
 	b.base["hw.id"] = "of " + canary
 	w.gpu(b.memory(1, 2).workload(1, map[string]any{"service.name": canary, "ml.rank.global": canary, "k8s.pod.name": canary}).
+		workload(1, map[string]any{"ml.run.id": "j", "ml.rank.global": "0", "ml.gpu.join": canary}).
 		point("nvidia.gpu.throttle.active", 1, map[string]any{"nvidia.gpu.throttle.reason": canary}).
 		point("hw.status", 1, map[string]any{"hw.state": canary}))
 	w.send(onHost("node", failedCall{message: "NCCL timeout", attrs: map[string]any{"ml.job.id": "j", "ml.rank.global": 0, "ml.step": 1}}))

@@ -3,6 +3,7 @@ package artifact
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/failure"
@@ -26,12 +27,12 @@ func headOf(f *failure.Failure, k *kind.Kind, spec jsontree.Object) string {
 	if message == "" {
 		message = expect.Text("message_template")
 	}
-	h.Add("error", strings.TrimSuffix(cmp.Or(expect.Text("type"), "(type unknown)")+": "+message, ": "))
+	h.Add("error", packed(strings.TrimSuffix(cmp.Or(expect.Text("type"), "(type unknown)")+": "+message, ": ")))
 	if trigger := expect.Text("trigger"); trigger != "" {
 		h.Add("trigger", trigger)
 	}
 	h.call(f, k, spec)
-	h.Add("where", "service "+cmp.Or(source.Text("service"), "(unknown)")+", span "+cmp.Or(source.Text("span"), "(unnamed)"))
+	h.Add("where", packed("service "+cmp.Or(source.Text("service"), "(unknown)")+", span "+cmp.Or(source.Text("span"), "(unnamed)")))
 	h.Add("trace", f.Span.TraceID+", span "+f.Span.SpanID+", "+source.Text("time"))
 	if list, _ := spec.Lookup("redacted"); len(list.(jsontree.Array)) > 0 {
 		h.Add("withheld", fmt.Sprintf("%d values; --info lists them", len(list.(jsontree.Array))))
@@ -43,7 +44,7 @@ func headOf(f *failure.Failure, k *kind.Kind, spec jsontree.Object) string {
 	flags := flagsFor(k, spec)
 	label, width := "run", len(" --plain"+flags)
 	for _, line := range [...]struct{ flags, effect string }{
-		{" --dry-run", "show the call, and whether it may be made"},
+		{" --dry-run", "show the call, and whether its names permit it"},
 		{flags, "make the call in a child process, and judge it"},
 		{" --plain" + flags, "print the call alone, for a bug report"},
 		{" --help", "list the flags and the exit codes"},
@@ -53,6 +54,12 @@ func headOf(f *failure.Failure, k *kind.Kind, spec jsontree.Object) string {
 	}
 	return h.b.String()
 }
+
+// packed returns recorded text with one space for several: with many, a terminal
+// that wraps the line would show the rest like a line of its own.
+func packed(text string) string { return spaces.ReplaceAllString(text, " ") }
+
+var spaces = regexp.MustCompile(` {2,}`)
 
 type head struct{ b strings.Builder }
 

@@ -74,7 +74,9 @@ func WithoutContent(f *failure.Failure, k *kind.Kind) *failure.Failure {
 }
 
 func gpuWithoutContent(g *gpustate.GPU) {
-	g.Host, g.ID, g.Status = content.Word(g.Host), content.Word(g.ID), content.Word(g.Status)
+	for _, t := range [...]*string{&g.Host, &g.ID, &g.Status, &g.Own} {
+		*t = content.Word(*t)
+	}
 	g.Throttled = slices.Clone(g.Throttled)
 	for i, reason := range g.Throttled {
 		g.Throttled[i] = content.Word(reason)
@@ -82,7 +84,7 @@ func gpuWithoutContent(g *gpustate.GPU) {
 	g.Uses = slices.Clone(g.Uses)
 	for i := range g.Uses {
 		w := &g.Uses[i].Workload
-		for _, t := range [...]*string{&w.Run, &w.Rank, &w.Service, &w.Job, &w.Namespace, &w.Pod, &w.User} {
+		for _, t := range [...]*string{&w.Run, &w.Join, &w.Rank, &w.Service, &w.Job, &w.Namespace, &w.Pod, &w.User} {
 			*t = content.Word(*t)
 		}
 	}

@@ -85,6 +85,9 @@ func (c *Config) parts() [5]callPart {
 func (c *Config) Validate() error {
 	var errs []error
 	first := make(map[string]string)
+	for _, name := range slices.Concat(mlattr.Calls().Library, mlattr.Calls().Type) {
+		first[name] = "the library or type of a call"
+	}
 	for _, p := range c.parts() {
 		if len(p.names) > maxNames {
 			errs = append(errs, fmt.Errorf("%q has %d names: at most %d are allowed", p.key, len(p.names), maxNames))
