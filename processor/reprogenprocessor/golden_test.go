@@ -17,6 +17,16 @@ import (
 // and marks with a + what is added; expected_artifacts.txt is what was written, the
 // template and the times left out. A new case is a new folder.
 func TestGolden(t *testing.T) {
+	eachCase(t, func(t *testing.T, folder string, cfg *Config) {
+		path := filepath.Join(folder, "case.txt")
+		sink := produce(t, cfg, golden.ReadTraces(t, path))
+		golden.CompareTraces(t, path, sink.AllTraces()[0])
+		golden.Compare(t, filepath.Join(folder, "expected_artifacts.txt"), written(t, cfg))
+	})
+}
+
+// eachCase runs a test for each folder of testdata/cases, with its configuration.
+func eachCase(t *testing.T, test func(t *testing.T, folder string, cfg *Config)) {
 	cases, err := os.ReadDir(filepath.Join("testdata", "cases"))
 	require.NoError(t, err)
 	require.NotEmpty(t, cases)
@@ -29,11 +39,7 @@ func TestGolden(t *testing.T) {
 			sub, err := cm.Sub(component.MustNewID("repro_gen").String())
 			require.NoError(t, err)
 			require.NoError(t, sub.Unmarshal(cfg))
-
-			path := filepath.Join(folder, "case.txt")
-			sink := produce(t, cfg, golden.ReadTraces(t, path))
-			golden.CompareTraces(t, path, sink.AllTraces()[0])
-			golden.Compare(t, filepath.Join(folder, "expected_artifacts.txt"), written(t, cfg))
+			test(t, folder, cfg)
 		})
 	}
 }

@@ -13,8 +13,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.opentelemetry.io/collector/component"
-	"go.opentelemetry.io/collector/confmap/confmaptest"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/golden"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
@@ -96,24 +94,12 @@ func requireHead(t *testing.T, artifact string, shown ...string) {
 
 // TestHeadOfEveryGoldenCase: what failed stands in the first 40 lines.
 func TestHeadOfEveryGoldenCase(t *testing.T) {
-	cases, err := os.ReadDir(filepath.Join("testdata", "cases"))
-	require.NoError(t, err)
-	for _, c := range cases {
-		t.Run(c.Name(), func(t *testing.T) {
-			folder := filepath.Join("testdata", "cases", c.Name())
-			cfg := testConfig(t)
-			cm, err := confmaptest.LoadConf(filepath.Join(folder, "config.yaml"))
-			require.NoError(t, err)
-			sub, err := cm.Sub(component.MustNewID("repro_gen").String())
-			require.NoError(t, err)
-			require.NoError(t, sub.Unmarshal(cfg))
-			input := golden.ReadTraces(t, filepath.Join(folder, "case.txt"))
-			produce(t, cfg, input)
-			for _, artifact := range artifacts(t, cfg) {
-				requireHead(t, artifact)
-			}
-		})
-	}
+	eachCase(t, func(t *testing.T, folder string, cfg *Config) {
+		produce(t, cfg, golden.ReadTraces(t, filepath.Join(folder, "case.txt")))
+		for _, artifact := range artifacts(t, cfg) {
+			requireHead(t, artifact)
+		}
+	})
 }
 
 // TestHeadOfLongFailures: what is long is abbreviated where people read, and
