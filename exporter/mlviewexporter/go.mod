@@ -5,3 +5,10 @@ go 1.26
 replace github.com/otelcol-ml/otelcol-ml/internal/mlattr => ../../internal/mlattr
 
 replace github.com/otelcol-ml/otelcol-ml/internal/shared => ../../internal/shared
+
+require (
+	github.com/stretchr/testify v1.12.1
+	golang.org/x/text v0.40.0
+)
+
+require go.yaml.in/yaml/v3 v3.0.5 // indirect
