@@ -191,7 +191,9 @@ func (d *document) models() {
 		{title: "first token p50/p95", right: true, leave: 4, text: func(m *use) string { return quantiles(m.FirstToken, seconds) }},
 		{title: "duration p50/p95", right: true, leave: 2, text: func(m *use) string { return quantiles(m.Duration, seconds) }},
 		{title: "tok/s each p50/p95", right: true, leave: 6, text: func(m *use) string { return quantiles(m.Decode, number) }},
-		{title: "failing", right: true, text: func(m *use) string { return joined(" ", percent(m.ErrorRatio), prefixed("(was ", percent(m.ErrorRatioUsual), ")")) }},
+		{title: "failing", right: true, text: func(m *use) string {
+			return joined(" ", percent(m.ErrorRatio), prefixed("(was ", percent(m.ErrorRatioUsual), ")"))
+		}},
 		{title: "errors", least: 10, leave: 5, text: errorsByType},
 		{title: "cut by length", right: true, leave: 7, text: func(m *use) string { return count(m.LengthStops) }},
 		{title: "cost", right: true, leave: 11, text: func(m *use) string { return number(m.Cost) }},

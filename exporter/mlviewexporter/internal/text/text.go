@@ -64,8 +64,8 @@ const (
 type document struct {
 	out   bytes.Buffer
 	state *model.State
-	width    int
-	color    bool
+	width int
+	color bool
 }
 
 func (d *document) lines(lines ...string) {
