@@ -7,6 +7,7 @@ replace github.com/otelcol-ml/otelcol-ml/internal/mlattr => ../../internal/mlatt
 replace github.com/otelcol-ml/otelcol-ml/internal/shared => ../../internal/shared
 
 require (
+	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
 	github.com/stretchr/testify v1.12.1
 	golang.org/x/text v0.40.0
 )
