@@ -9,5 +9,7 @@ import _ "embed"
 // has a State. New fields may be added; fields keep their meaning as long as
 // version stays the same.
 //
+//go:generate go test . -run TestSchemaIsThatOfTheTypes -update
+//
 //go:embed state.schema.json
 var State []byte
