@@ -26,6 +26,9 @@ var defaultListens = map[string]map[string]string{
 		"otlp::protocols::http": "localhost:4318",
 		"zipkin":                "localhost:9411",
 	},
+	"exporters": {
+		"ml_view": "127.0.0.1:8890",
+	},
 	"extensions": {
 		"health_check": "localhost:13133",
 		"zpages":       "localhost:55679",
@@ -54,7 +57,7 @@ func rebind(config map[string]any, env []string, free func() int) (overrides map
 		components, _ := config[kind].(map[string]any)
 		for id, settings := range components {
 			componentType, _, _ := strings.Cut(id, "/")
-			if kind == "exporters" && componentType != "prometheus" {
+			if kind == "exporters" && componentType != "prometheus" && componentType != "ml_view" {
 				continue
 			}
 			for _, found := range listenersOf(kind, componentType, settings, env) {
