@@ -17,7 +17,7 @@ import (
 func TestDefaults(t *testing.T) {
 	o, err := parse(nil, &bytes.Buffer{})
 	require.NoError(t, err)
-	assert.Equal(t, scenario.Names(), o.scenarios)
+	assert.Equal(t, scenario.Names(), o.names)
 	assert.Equal(t, "localhost:4317", o.endpoint)
 	assert.Equal(t, "http://localhost:4318", o.httpEndpoint)
 	assert.InDelta(t, 1, o.rate, 0)
@@ -72,7 +72,7 @@ func TestHTTPEndpointByEndpoint(t *testing.T) {
 func TestScenarioList(t *testing.T) {
 	o, err := parse([]string{"--scenario", "tuft, fx,tuft"}, &bytes.Buffer{})
 	require.NoError(t, err)
-	assert.Equal(t, []string{"fx", "tuft"}, o.scenarios)
+	assert.Equal(t, []string{"fx", "tuft"}, o.names)
 }
 
 func TestSteps(t *testing.T) {
