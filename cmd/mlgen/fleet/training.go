@@ -3,6 +3,7 @@ package fleet
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -202,7 +203,7 @@ func (r *Run) restore() {
 	}
 }
 
-func (r *Run) processes() []*process { return append(r.gone[:len(r.gone):len(r.gone)], r.ranks...) }
+func (r *Run) processes() []*process { return slices.Concat(r.gone, r.ranks) }
 
 // advance takes the steps that end by the given time.
 func (r *Run) advance(at time.Time) {

@@ -2,6 +2,7 @@ package incident
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -70,14 +71,12 @@ func (s sent) last(name string, keys ...string) map[string]float64 {
 	return values
 }
 
-func labels(of sentlog.Attributes, keys []string) (text string) {
+func labels(of sentlog.Attributes, keys []string) string {
+	values := make([]string, len(keys))
 	for i, key := range keys {
-		if i > 0 {
-			text += " "
-		}
-		text += fmt.Sprint(of[key])
+		values[i] = fmt.Sprint(of[key])
 	}
-	return text
+	return strings.Join(values, " ")
 }
 
 func all(count int, value float64, format string) map[string]float64 {
@@ -256,8 +255,9 @@ func TestEverythingIsSimulated(t *testing.T) {
 
 func TestSeedRepeatsEverything(t *testing.T) {
 	for _, name := range Names() {
-		assert.Equal(t, marshal(t, play(t, name, 1)), marshal(t, play(t, name, 1)), name)
-		assert.NotEqual(t, marshal(t, play(t, name, 1)), marshal(t, play(t, name, 2)), name)
+		first, again, other := marshal(t, play(t, name, 1)), marshal(t, play(t, name, 1)), marshal(t, play(t, name, 2))
+		assert.Equal(t, first, again, name)
+		assert.NotEqual(t, first, other, name)
 	}
 }
 
