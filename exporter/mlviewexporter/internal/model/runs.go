@@ -261,7 +261,7 @@ func (s *Store) ownerOf(r *run) string {
 // explain says what would give numbers that are missing.
 func (r *run) explain(row *Run) {
 	if row.TokenRate == nil && row.Steps != nil && row.Tokens == nil {
-		row.Why = map[string]string{"token_rate": "Nobody sends the tokens of a step. Set " + fixStepTokens + "."}
+		row.Why = map[string]string{"token_rate": "Nobody sends the tokens of a step (ml.tokens_per_step). Set " + fixStepTokens(row.Service)}
 	}
 }
 

@@ -24,6 +24,7 @@ type Store struct {
 	runsByID map[string][]*run
 	byKey    map[string]*run
 	gpus     map[gpuID]*gpu
+	xids     map[gpuID]*XID
 	models   map[modelID]*modelUse
 	services map[serviceID]*service
 	pools    map[poolID]*pool
@@ -65,6 +66,7 @@ func NewStore(settings Settings) *Store {
 		runsByID: make(map[string][]*run),
 		byKey:    make(map[string]*run),
 		gpus:     make(map[gpuID]*gpu),
+		xids:     make(map[gpuID]*XID),
 		models:   make(map[modelID]*modelUse),
 		services: make(map[serviceID]*service),
 		pools:    make(map[poolID]*pool),
