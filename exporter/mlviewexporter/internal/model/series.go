@@ -219,3 +219,12 @@ func (s Series) OfHardware() bool {
 	of := definitions[s].subject
 	return of == ofGPU || of == ofHost
 }
+
+// NameOf returns the name of the metric of a series, "" if there is no such
+// series.
+func NameOf(s Series) string {
+	if s >= seriesCount {
+		return ""
+	}
+	return definitions[s].name
+}
