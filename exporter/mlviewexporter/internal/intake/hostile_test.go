@@ -3,6 +3,7 @@ package intake_test
 import (
 	"context"
 	"encoding/json"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -277,4 +278,47 @@ func seeds(t testing.TB, signal string) (paths []string) {
 	}
 	require.NotEmpty(t, paths)
 	return paths
+}
+
+// TestHugeNumbers sends numbers whose sums are infinite. JSON has none of these.
+func TestHugeNumbers(t *testing.T) {
+	store := model.NewStore(model.Settings{Interval: time.Nanosecond})
+	in := intake.New(store, intake.Settings{})
+	for i, huge := range []float64{math.MaxFloat64, -math.MaxFloat64, 1e300, math.Inf(1), math.NaN(), 1e30, 5e29} {
+		td := ptrace.NewTraces()
+		rs := td.ResourceSpans().AppendEmpty()
+		rs.Resource().Attributes().PutStr("service.name", "s")
+		rs.Resource().Attributes().PutStr("service.version", "1")
+		span := rs.ScopeSpans().AppendEmpty().Spans().AppendEmpty()
+		span.SetName("snakepit.grpc.call")
+		span.SetTraceID([16]byte{byte(i), 1})
+		span.SetSpanID([8]byte{1})
+		span.SetStartTimestamp(math.MaxUint64)
+		for _, key := range []string{
+			"gen_ai.response.time_to_first_chunk", "ml.tokens_per_second", "ml.tokens_per_second.decode", "ml.queue.time", "ml.latency",
+			"snakepit.grpc.duration_ms", "gen_ai.usage.cost", "gen_ai.usage.output_tokens",
+		} {
+			span.Attributes().PutDouble(key, huge)
+		}
+		span.Attributes().PutStr("gen_ai.operation.name", "chat")
+		require.NoError(t, in.ConsumeTraces(context.Background(), td))
+		md := pmetric.NewMetrics()
+		rm := md.ResourceMetrics().AppendEmpty()
+		rm.Resource().Attributes().PutStr("service.name", "s")
+		for s := model.Series(1); model.NameOf(s) != ""; s++ {
+			m := rm.ScopeMetrics().AppendEmpty().Metrics().AppendEmpty()
+			m.SetName(model.NameOf(s))
+			points := m.SetEmptySum().DataPoints()
+			m.Sum().SetAggregationTemporality(pmetric.AggregationTemporalityDelta)
+			for range 3 {
+				point := points.AppendEmpty()
+				point.SetDoubleValue(huge)
+				point.Attributes().PutStr("ml.run.id", "r")
+				point.Attributes().PutStr("hw.id", "g")
+				point.Attributes().PutStr("error.type", "e")
+			}
+		}
+		require.NoError(t, in.ConsumeMetrics(context.Background(), md))
+		checkState(t, store)
+	}
 }

@@ -238,9 +238,9 @@ type reservoir struct {
 	next   int
 }
 
-// add adds a value. A value that is not finite or negative is unknown.
+// add adds a value. A value that is negative or not believed is unknown.
 func (r *reservoir) add(v float64) {
-	if v-v != 0 || v < 0 {
+	if !(v >= 0 && v <= maxValue) {
 		return
 	}
 	if len(r.values) < reservoirSize {
