@@ -63,9 +63,10 @@ func (s *Store) spanOfRun(in *SpanInput, r *run, now time.Time) {
 	}
 	rank := r.ranks[src.Rank]
 	if rank == nil {
-		if rank = r.rankOf(s.texts.of(src.Rank), s.texts.of(src.Host)); rank == nil {
-			return
-		}
+		rank = r.rankOf(s.texts.of(src.Rank), s.texts.of(src.Host))
+	}
+	if rank == nil {
+		return
 	}
 	s.moveRank(r, rank, src.Host, now)
 	if src.PID > 0 {
