@@ -3,6 +3,7 @@ package model
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"time"
 )
 
@@ -71,13 +72,7 @@ func (s *Store) export() exported {
 	for _, of := range s.services {
 		one := exportedService{
 			Namespace: of.namespace, Name: of.name, FirstSeen: of.firstSeen, LastSeen: of.lastSeen, Version: of.version,
-			Versions: make(map[string]time.Time), Models: make(map[string]time.Time),
-		}
-		for version, first := range of.versions {
-			one.Versions[version] = first
-		}
-		for model, first := range of.models {
-			one.Models[model] = first
+			Versions: maps.Clone(of.versions), Models: maps.Clone(of.models),
 		}
 		out.Services = append(out.Services, one)
 	}

@@ -294,10 +294,9 @@ func (r *run) explain(row *Run) {
 
 // sums collects the numbers of a run from its streams.
 type sums struct {
-	steps, batches, samples, tokens, errors, attempts      total
-	stepRate, batchRate, sampleRate, inputRate, outputRate total
-	epoch, learningRate, loss, lastStep                    total
-	clientTokens                                           map[string]total
+	steps, batches, samples, tokens, errors, attempts total
+	stepRate, batchRate, sampleRate, tokenRate        total
+	epoch, learningRate, loss, lastStep               total
 }
 
 // total is the sum and the largest of some numbers.
@@ -346,7 +345,6 @@ func (r *run) addNumbers(row *Run, now time.Time) {
 	var all sums
 	scope := r.lossScope(now)
 	side := r.tokenSide()
-	rates := total{}
 	for _, one := range r.streams {
 		switch one.series {
 		case Steps:
@@ -361,7 +359,7 @@ func (r *run) addNumbers(row *Run, now time.Time) {
 		case Tokens:
 			if side == "" || one.labels.Own[4] == side || one.labels.Own[4] == "" {
 				all.tokens.add(one.value)
-				rates.addRate(one, now)
+				all.tokenRate.addRate(one, now)
 			}
 		case Errors:
 			all.errors.add(one.value)
@@ -390,7 +388,7 @@ func (r *run) addNumbers(row *Run, now time.Time) {
 		row.Steps, row.StepRate = all.batches.largest(), all.batchRate.largest()
 	}
 	row.Samples, row.SampleRate = all.samples.all(), all.sampleRate.all()
-	row.Tokens, row.TokenRate = all.tokens.all(), rates.all()
+	row.Tokens, row.TokenRate = all.tokens.all(), all.tokenRate.all()
 	row.Errors, row.Attempts = all.errors.all(), all.attempts.largest()
 	row.Epoch, row.LearningRate = all.epoch.largest(), all.learningRate.mean()
 	if row.Loss = all.loss.mean(); row.Loss != nil {
@@ -515,7 +513,7 @@ func (s *Store) Run(key string) (*RunDetail, bool) {
 			detail.Needs = append(detail.Needs, need)
 		}
 	}
-	detail.Ranks, detail.MissingRanks = s.rankRows(r, now)
+	detail.Ranks, detail.MissingRanks = r.rankRows()
 	detail.Phases = r.phases(now)
 	detail.TimeRatio = r.timeRatio(now)
 	detail.Curves = r.curves.rows(now)
@@ -528,7 +526,7 @@ func (s *Store) Run(key string) (*RunDetail, bool) {
 
 // rankRows returns the ranks of a run in order, and those below the largest that
 // sent nothing.
-func (s *Store) rankRows(r *run, now time.Time) (rows []Rank, missing []string) {
+func (r *run) rankRows() (rows []Rank, missing []string) {
 	byName := make(map[string]*Rank, len(r.ranks))
 	processes := r.processes()
 	rows = make([]Rank, 0, len(processes))

@@ -3,6 +3,7 @@ package model_test
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -119,7 +120,7 @@ func TestLimits(t *testing.T) {
 	w := newWorld(model.Settings{MaxRuns: 10, MaxGPUs: 10, MaxTraces: 5, SpansPerTrace: 50, TraceBytes: 1 << 20})
 	long := strings.Repeat("ä", 10_000)
 	for i := range 3000 {
-		name := fmt.Sprint(i)
+		name := strconv.Itoa(i)
 		w.span(func(in *model.SpanInput) {
 			in.Source.Run, in.Source.Host, in.Source.Rank, in.Source.Version = name, "h"+name, name, name
 			in.Trace, in.ID = [16]byte{byte(i), byte(i >> 8), 1}, [8]byte{byte(i), 1}
@@ -147,7 +148,7 @@ func TestLimits(t *testing.T) {
 	assert.LessOrEqual(t, len(s.Models), 500)
 	assert.LessOrEqual(t, len(s.Pools), 500)
 	assert.LessOrEqual(t, len(s.Changes), 500)
-	assert.Equal(t, 200, len([]rune(s.Failures[0].Message)))
+	assert.Len(t, []rune(s.Failures[0].Message), 200)
 	for _, name := range []string{"runs", "gpus", "models", "pools", "failures"} {
 		assert.Positive(t, s.Collector.Hidden[name], name)
 	}
