@@ -165,8 +165,10 @@ func (d *document) reproduction(f *model.Failure) []string {
 	if !f.Replays {
 		lines = append(d.paragraph(4, "cannot be replayed; to see what is known of it:"), lines...)
 	}
-	if len(f.Requires) > 0 {
-		lines = append(lines, d.paragraph(4, "needs "+printable(strings.Join(f.Requires, ", ")))...)
+	// The flags stand in the command.
+	others := slices.DeleteFunc(slices.Clone(f.Requires), func(need string) bool { return strings.HasPrefix(need, "--") })
+	if len(others) > 0 {
+		lines = append(lines, d.paragraph(4, "needs "+printable(strings.Join(others, ", ")))...)
 	}
 	if len(f.Fill) > 0 {
 		lines = append(lines, d.paragraph(4, "replace "+printable(strings.Join(f.Fill, ", "))+" by your own")...)
