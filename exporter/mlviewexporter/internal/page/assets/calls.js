@@ -48,8 +48,8 @@ export function callsPart() {
   if (calls.length + pools.length === 0) return null;
   const rows = calls.filter(matches);
   const failed = rows.filter((c) => c.error);
-  const recent = rowsOf('calls', rows, { newest: true });
-  const errors = rowsOf('errors', failed, { newest: true });
+  const recent = rowsOf('calls', rows, { newest: true, first: 10 });
+  const errors = rowsOf('errors', failed, { newest: true, first: 10 });
   const pooled = rowsOf('pools', pools.filter((p) => found(p.pool, p.service, p.instance)));
   return part('calls', 'Calls and workers', '', null,
     pooled.rows.length ? [h('h3', { key: 'hp' }, 'Pools of workers'), pooled.controls, table('pools', 'Pools of workers', poolColumns, [{ rows: pooled.rows }])] : null,

@@ -4,9 +4,8 @@ import { h } from './dom.js';
 import { clock } from './format.js';
 import { now } from './live.js';
 
-// chart describes a curve of the last seconds, with marks.
-export function chart(curve, marks, title, write, seconds) {
-  const from = now() / 1000 - seconds;
+// chart describes a curve from a time on, in Unix seconds, with marks.
+export function chart(curve, marks, title, write, from) {
   let start = curve.times.findIndex((t) => t >= from);
   if (start < 0) start = curve.times.length;
   const times = curve.times.slice(start);
@@ -49,7 +48,7 @@ function options(el, data) {
   return {
     width: el.clientWidth, height: 130, padding: [8, 8, 0, 0], legend: { show: false }, cursor: { sync: { key: 'run' }, y: false, points: { size: 6 } },
     scales: { x: { time: true, range: () => [el.mlData.from, el.mlData.to] }, y: { range: (u, min, max) => uPlot.rangeNum(min, max === min ? min + (Math.abs(min) || 1) * 0.1 : max, 0.1, true) } },
-    axes: [{ ...axis, size: 26, space: 70, values: (u, at) => at.map((t) => clock(t * 1000)) }, { ...axis, size: 78, space: 34, values: (u, at) => at.map((v) => el.mlData.write(v)) }],
+    axes: [{ ...axis, size: 26, space: 70, values: (u, at) => at.map((t) => clock(t * 1000)) }, { ...axis, size: 84, space: 34, values: (u, at) => at.map((v) => el.mlData.write(v)) }],
     series: [{}, { stroke: color('--curve'), width: 1.5, points: { show: data.values.length < 3 } }],
     hooks: { draw: [(u) => drawMarks(u, el.mlData.marks)] },
   };

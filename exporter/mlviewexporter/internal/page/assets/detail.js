@@ -1,11 +1,11 @@
 // What an opened run shows.
 import { h } from './dom.js';
-import { get, live, list } from './live.js';
+import { get, live, list, now } from './live.js';
 import { view } from './address.js';
 import { states, bounds, fields, curves as curveNames, word } from './words.js';
 import { number, count, percent, rate, bytes, time, ago, age, seconds, change, stepTime, unit } from './format.js';
 import { table, head, copyable } from './table.js';
-import { badge, measure } from './needs.js';
+import { what } from './needs.js';
 import { fetched } from './fetched.js';
 import { waterfall } from './waterfall.js';
 import { callTable } from './calls.js';
@@ -75,17 +75,19 @@ function phases(rows) {
   return block('phases', 'Phases of a step, last 5 minutes', table('phases', 'Phases', columns, [{ rows: rows.map((p) => ({ row: { ...p, key: p.phase } })) }]));
 }
 
-const ranges = { '600': '10 min', '3600': '1 h', '': '12 h' };
+const ranges = { '600': '10 min', '3600': '1 h', '': 'all' };
 const unitOf = { ratio: percent, '1': percent, bytes, By: bytes, s: stepTime, W: (v) => unit(v, 'W') };
 
 function curveBlock(detail) {
   const shown = (detail.curves || []).filter((c) => c.times.length > 1);
   if (shown.length === 0) return block('curves', 'Curves', h('p', { class: 'dim' }, 'No curve yet: a curve needs two points.'));
   const marks = (detail.marks || []).slice(-50);
+  const first = Math.min(...shown.map((c) => c.times[0]));
+  const from = view.range ? Math.max(first, now() / 1000 - Number(view.range)) : first;
   return block('curves', 'Curves',
     h('p', { class: 'buttons' }, Object.entries(ranges).map(([value, text]) =>
       h('button', { key: value, type: 'button', class: 'small', 'data-act': 'range', 'data-arg': value, 'aria-pressed': String(view.range === value) }, text))),
-    h('div', { class: 'charts' }, shown.map((c) => chart(c, marks, word(curveNames, c.name), formatOf(c), Number(view.range) || 43200))),
+    h('div', { class: 'charts' }, shown.map((c) => chart(c, marks, word(curveNames, c.name), formatOf(c), from))),
     marks.length ? h('ul', { class: 'marks', 'aria-label': 'Marks on the curves' }, marks.slice(-10).reverse().map((m, i) =>
       h('li', { key: i + m.time, 'data-testid': 'mark' }, h('i', { class: 'dot m-' + (m.kind === 'change' || m.kind === 'failure' ? m.kind : 'need') }), time(m.time), ' ', m.text))) : null);
 }
@@ -97,7 +99,7 @@ function formatOf(curve) {
 }
 
 function needLine(need) {
-  return h('div', { key: need.key, class: 'callout' }, badge(need.kind), measure(need), ' since ', time(need.since), ' (' + age(need.since) + ')',
+  return h('div', { key: need.key, class: 'callout' }, what(need), ' since ', time(need.since), ' (' + age(need.since) + ')',
     h('ul', {}, (need.evidence || []).map((e) => h('li', {}, e)), (need.before || []).map((c) => h('li', { key: c.key }, 'before: ', c.text, ' at ', time(c.time)))),
     need.next ? h('p', {}, 'Next: ' + need.next) : null, need.command ? copyable(need.command) : null);
 }
@@ -117,7 +119,7 @@ export function runDetail(key, single) {
     needs: single ? null : (detail.needs || []).filter((n) => view.run !== key || !get('needs', n.key)).map(needLine),
     facts: facts(run),
     curves: entry.data ? curveBlock(detail) : h('p', { key: 'curves', class: 'dim' }, entry.missing ? 'The collector has no details of this run.' : 'Loading…'),
-    missing: single && missing.length ? block('missing', 'What is missing and why', missingTable(missing.map((m) => ({ row: m })))) : null,
+    missing: single && missing.length ? h('section', { key: 'missing', id: 'missing', class: 'block', 'aria-label': 'What is missing and why', 'data-testid': 'part-missing' }, h('h3', {}, 'What is missing and why'), missingTable(missing.map((m) => ({ row: m })))) : null,
     ranks: (detail.ranks || []).length || (detail.missing_ranks || []).length ? block('ranks', 'Ranks', rankTable(detail)) : null,
     time: timeBar(detail.time_ratio),
     phases: phases(detail.phases),

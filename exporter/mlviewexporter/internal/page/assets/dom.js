@@ -6,8 +6,10 @@
 // siblings; css has style properties; own says that its content belongs to
 // another script.
 export function h(tag, attrs, ...kids) {
-  return { tag, attrs: attrs || {}, kids: kids.flat(Infinity).filter((k) => k !== null && k !== undefined && k !== false && k !== '') };
+  return { tag, attrs: attrs || {}, kids };
 }
+
+const present = (kid) => kid !== null && kid !== undefined && kid !== false && kid !== '';
 
 // safeURL returns the address if it is http, https or of this page, else null.
 export function safeURL(url) {
@@ -51,8 +53,10 @@ function update(el, node) {
   if ('value' in node.attrs) setAttribute(el, 'value', node.attrs.value);
 }
 
-// patch makes the children of the parent equal to the descriptions.
-export function patch(parent, kids) {
+// patch makes the children of the parent equal to the descriptions and texts.
+// Lists may be nested; what is null, undefined, false or empty is left out.
+export function patch(parent, described) {
+  const kids = described.flat(Infinity).filter(present);
   const wanted = new Set();
   for (const kid of kids) if (kid.attrs && kid.attrs.key !== undefined) wanted.add(String(kid.attrs.key));
   const keyed = new Map();

@@ -20,7 +20,7 @@ function trim(v) {
   const size = Math.abs(v);
   if (size >= 100) return Math.round(v).toLocaleString('en-US');
   if (size < 0.001) return v.toExponential(1);
-  return String(Number(v.toPrecision(size >= 10 ? 3 : 2)));
+  return String(Number(v.toPrecision(3)));
 }
 
 export const count = (v) => (known(v) ? Math.round(v).toLocaleString('en-US') : null);

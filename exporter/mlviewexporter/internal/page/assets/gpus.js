@@ -80,6 +80,10 @@ function hostHead(id, open, host, rows) {
     h('span', { class: 'dim' }, ' ' + rows.length + (rows.length === 1 ? ' GPU: ' : ' GPUs: ') + says.join(' · ') + (rows[0].row.name ? ' · ' + rows[0].row.name : ''))];
 }
 
+// listed are the hosts that had a problem while the page was open. They stay where
+// they are.
+const listed = new Set();
+
 export function gpusPart() {
   const all = list('gpus');
   if (all.length === 0) return part('gpus', 'GPUs', '', null, h('p', { class: 'dim' }, 'No GPU known. What is missing says why, if the collector reads GPUs on a host.'));
@@ -90,12 +94,21 @@ export function gpusPart() {
   for (const entry of shown.rows) by.has(entry.row.host) ? by.get(entry.row.host).push(entry) : by.set(entry.row.host, [entry]);
   const unfolded = rows.length <= 16;
   const hosts = [...by];
-  const groups = hosts.slice(0, 64).map(([host, entries]) => {
+  for (const [host, entries] of hosts) if (entries.some(({ row }) => row.activity !== 'working' && row.activity !== 'free')) listed.add(host);
+  const foldFine = !filtered() && hosts.length > 16;
+  const others = foldFine ? hosts.filter(([host]) => !listed.has(host)) : [];
+  const showOthers = !isFolded('hosts', true);
+  const heads = hosts.filter(([host]) => !foldFine || showOthers || listed.has(host)).slice(0, 64);
+  const groups = heads.map(([host, entries]) => {
     const id = 'host:' + host;
     const open = !isFolded(id, !unfolded);
     return { key: host, head: hostHead(id, open, host, entries), rows: open ? entries : [] };
   });
+  if (others.length) {
+    const count = others.reduce((sum, [, entries]) => sum + entries.length, 0);
+    groups.push({ key: '', head: [fold('hosts', showOthers, others.length + (others.length === 1 ? ' host' : ' hosts') + ' without a problem'), h('span', { class: 'dim' }, ' ' + count + ' GPUs')], rows: [] });
+  }
   const counts = '(' + (filtered() ? rows.length + ' of ' : '') + all.length + ')' + (hidden ? ' · ' + hidden + ' more beyond the limit of the page' : '');
   const content = rows.length ? table('gpus', 'GPUs by host', columns, groups, { sample: rows }) : h('p', { class: 'dim' }, 'No GPU matches the filters.');
-  return part('gpus', 'GPUs', counts, shown.controls, content, hosts.length > 64 ? h('p', { class: 'more', key: 'more' }, 'showing 64 of ' + hosts.length + ' hosts: search for others') : null);
+  return part('gpus', 'GPUs', counts, shown.controls, content, heads.length === 64 && hosts.length > 64 ? h('p', { class: 'more', key: 'more', 'data-testid': 'showing-gpus' }, 'showing 64 of ' + hosts.length + ' hosts: search for others') : null);
 }

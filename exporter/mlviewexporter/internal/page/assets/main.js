@@ -6,7 +6,7 @@ import { activities, kinds, word } from './words.js';
 import { span, clock, utc, time } from './format.js';
 import { order, more, head } from './table.js';
 import { needsPart, toggleNeed } from './needs.js';
-import { runsPart, toggleRun } from './runs.js';
+import { runsPart, toggleRun, singleOpen } from './runs.js';
 import { gpusPart } from './gpus.js';
 import { failuresPart, toggleFailure } from './failures.js';
 import { modelsPart, toggleModel } from './models.js';
@@ -108,8 +108,8 @@ function nav() {
 }
 
 function parts() {
-  if (single()) return [needsPart(true), runsPart(true), gpusPart(), failuresPart(), modelsPart(), callsPart(), changesPart(), missingPart()];
-  return [needsPart(false), runsPart(false), gpusPart(), failuresPart(), modelsPart(), callsPart(), changesPart(), missingPart()];
+  const one = single();
+  return [needsPart(one), runsPart(one), gpusPart(), failuresPart(), modelsPart(), callsPart(), changesPart(), one && singleOpen() && live.rows.missing.size ? null : missingPart()];
 }
 
 let drawing = false;
@@ -122,9 +122,9 @@ function draw() {
     patch(at('banners'), banners());
     if (!live.collector) return;
     patch(at('summary'), [summary(), bars()]);
-    patch(at('filters'), [filters()].flat().filter(Boolean));
+    patch(at('filters'), [filters()]);
     patch(at('parts-nav'), [nav()]);
-    patch(at('main'), parts().filter(Boolean));
+    patch(at('main'), parts());
     mountCharts();
     at('about').textContent = 'otelcol-ml ' + (live.collector.version || '') + ' · shows what the collector has seen since ' + clock(live.collector.started);
   });

@@ -10,14 +10,12 @@ import { gpuTable } from './gpus.js';
 
 export const badge = (kind) => h('span', { class: 'badge k-' + (Object.hasOwn(kinds, kind) ? kind : 'other') }, word(kinds, kind));
 
-// measure says how bad a problem is, against what is usual.
-export function measure(need) {
-  if (need.value === undefined) return null;
-  if (need.unit === 's') {
-    return [h('strong', {}, ' ' + (change(need.value, need.usual) || stepTime(need.value))),
-      need.usual === undefined ? null : h('span', { class: 'sub' }, number(need.usual) + ' → ' + stepTime(need.value))];
-  }
-  return [h('strong', {}, ' ' + percent(need.value)), need.usual === undefined ? null : h('span', { class: 'sub' }, 'usually ' + percent(need.usual))];
+// what says which problem it is and how bad, against what is usual.
+export function what(need) {
+  const time = need.unit === 's';
+  const size = need.value === undefined ? null : time ? change(need.value, need.usual) || stepTime(need.value) : percent(need.value);
+  const usual = need.value === undefined || need.usual === undefined ? null : time ? number(need.usual) + ' → ' + stepTime(need.value) : 'usually ' + percent(need.usual);
+  return [h('span', { class: 'what' }, badge(need.kind), size ? h('strong', {}, ' ' + size) : null), usual ? h('span', { class: 'sub' }, usual) : null];
 }
 
 const who = (need) => [need.owner ? h('span', { key: 'owner' }, 'owner ' + need.owner) : null, need.job ? h('span', { key: 'job' }, 'job ' + need.job) : null,
@@ -25,7 +23,7 @@ const who = (need) => [need.owner ? h('span', { key: 'owner' }, 'owner ' + need.
 
 const columns = [
   { id: 'since', head: 'Since', def: 'since', cell: (n) => since(n.since) },
-  { id: 'what', head: 'What', def: 'needs', cell: (n) => [badge(n.kind), measure(n)] },
+  { id: 'what', head: 'What', def: 'needs', cell: (n) => what(n) },
   { id: 'subject', head: 'Run · owner · job', header: true, cell: (n) => n.subject || n.service || n.run_id || 'unnamed',
     after: (n) => [simulated(get('runs', n.run) || (n.gpus || []).map((k) => get('gpus', k)).find(Boolean)), h('span', { class: 'sub parts' }, who(n))] },
   { id: 'evidence', head: 'Evidence', cell: (n) => (n.evidence || []).length ? h('ul', {}, n.evidence.map((e) => h('li', {}, e))) : null },

@@ -100,3 +100,6 @@ export function toggleRun(key, single) {
   return view.run === key || (single && closed) ? '' : key;
 }
 
+// singleOpen reports whether the only run is open, which shows what is missing.
+export const singleOpen = () => list('runs').length === 1 && closed !== list('runs')[0].key;
+

@@ -22,12 +22,12 @@ export function more(id) {
 // settle returns the rows in the order shown. Rows that are new come last, rows
 // that have gone stay until somebody asks; newest tables show what is new only
 // then. moved reports whether the order differs from the collector's.
-function settle(id, rows, newest) {
+function settle(id, rows, newest, first) {
   const sig = signature();
   const key = (row) => row.key;
   let place = places.get(id);
   if (!place || place.sig !== sig || document.hidden || place.keys.length === 0 || place.keys.length > 5000) {
-    place = { sig, keys: rows.map(key), rows: new Map(), limit: place && place.sig === sig ? place.limit : page };
+    place = { sig, keys: rows.map(key), rows: new Map(), limit: place && place.sig === sig ? place.limit : first };
     places.set(id, place);
   }
   const current = new Map(rows.map((row) => [row.key, row]));
@@ -42,8 +42,8 @@ function settle(id, rows, newest) {
 
 // rowsOf returns the rows to show and the controls of a list: the new order, and
 // more rows.
-export function rowsOf(id, rows, { newest = false, total = rows.length, every = false } = {}) {
-  const { shown, moved, added, limit } = settle(id, rows, newest);
+export function rowsOf(id, rows, { newest = false, total = rows.length, every = false, first = page } = {}) {
+  const { shown, moved, added, limit } = settle(id, rows, newest, first);
   const cut = every ? shown : shown.slice(0, limit);
   const controls = [];
   if (moved) {
@@ -87,7 +87,7 @@ export function table(id, caption, columns, groups, { expand, open, sample } = {
     return out;
   };
   return h('div', { class: 'scroll', key: 'table-' + id }, h('table', { role: 'table', class: 't-' + id, 'data-testid': id + '-table', 'aria-label': caption },
-    h('thead', { role: 'rowgroup' }, h('tr', { role: 'row' }, drawn.map((c) => h('th', { key: c.id, role: 'columnheader', scope: 'col', class: c.num ? 'num' : null }, head(c.head, c.def))))),
+    h('thead', { role: 'rowgroup', class: groups.some((g) => g.rows.length > 0) ? null : 'hidden' }, h('tr', { role: 'row' }, drawn.map((c) => h('th', { key: c.id, role: 'columnheader', scope: 'col', class: c.num ? 'num' : null }, head(c.head, c.def))))),
     groups.map((g) => h('tbody', { key: 'g:' + (g.key || ''), role: 'rowgroup' },
       g.head ? h('tr', { key: 'head', role: 'row', class: 'group' }, h('th', { role: 'rowheader', scope: 'rowgroup', colspan: drawn.length }, g.head)) : null,
       g.rows.map(row)))));
@@ -105,7 +105,7 @@ function cell(c, row, gone, opener) {
   }
   return h(c.header ? 'th' : 'td', {
     key: c.id, role: c.header ? 'rowheader' : 'cell', scope: c.header ? 'row' : null,
-    class: (c.num ? 'num ' : '') + 'c-' + c.id + (empty ? ' empty' : ''), 'data-label': c.head, 'data-testid': c.id,
+    class: (c.num ? 'num ' : '') + 'c-' + c.id + (empty ? ' empty' : ''), 'data-label': c.head, 'data-testid': c.id, 'data-value': typeof row[c.id] === 'number' ? row[c.id] : null,
   }, value);
 }
 
