@@ -19,7 +19,7 @@ import (
 // serve opens the port and answers requests until closeServer.
 func (v *view) serve(ctx context.Context, host component.Host) error {
 	v.handler = page.NewHandler(v, page.Settings{Interval: v.cfg.Interval, MaxClients: maxClients, Hosts: v.hosts()})
-	handler := v.telemetry.count(v.handler)
+	handler := v.telemetry.traffic.count(v.handler, v.telemetry.refused)
 	if v.cfg.Auth.HasValue() {
 		handler = anyHost(handler)
 	}
