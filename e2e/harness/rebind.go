@@ -35,6 +35,9 @@ var defaultListens = map[string]map[string]string{
 	},
 }
 
+// listeningExporters are the types of exporters that listen instead of sending.
+var listeningExporters = []string{"prometheus", "ml_view"}
+
 // listener is one address that a configuration has a component listen on.
 type listener struct {
 	// path is that of the map that holds the address, below the component's
@@ -57,7 +60,7 @@ func rebind(config map[string]any, env []string, free func() int) (overrides map
 		components, _ := config[kind].(map[string]any)
 		for id, settings := range components {
 			componentType, _, _ := strings.Cut(id, "/")
-			if kind == "exporters" && componentType != "prometheus" && componentType != "ml_view" {
+			if kind == "exporters" && !slices.Contains(listeningExporters, componentType) {
 				continue
 			}
 			for _, found := range listenersOf(kind, componentType, settings, env) {

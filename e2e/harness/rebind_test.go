@@ -31,6 +31,7 @@ exporters:
   prometheus:
     endpoint: ${env:PROMETHEUS:-127.0.0.1:8889}
   ml_view:
+    interval: 1s
 extensions:
   health_check:
 service:
