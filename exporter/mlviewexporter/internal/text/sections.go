@@ -1,6 +1,7 @@
 package text
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -119,17 +120,7 @@ func holders(g *model.GPU) string {
 func (d *document) failures() {
 	type failure = model.Failure
 	now := d.state.Time
-	// A failure that can be replayed helps most.
-	rows := slices.SortedStableFunc(slices.Values(d.state.Failures), func(a, b failure) int {
-		switch {
-		case a.Replays == b.Replays:
-			return 0
-		case a.Replays:
-			return -1
-		default:
-			return 1
-		}
-	})
+	rows := slices.SortedStableFunc(slices.Values(d.state.Failures), func(a, b failure) int { return cmp.Compare(effort(&a), effort(&b)) })
 	section(d, "FAILURES", "failures", maxFailures, rows, []column[failure]{
 		{title: "last", right: true, text: func(f *failure) string { return age(now, f.LastSeen) }},
 		{title: "first", right: true, leave: 3, text: func(f *failure) string { return age(now, f.FirstSeen) }},
@@ -148,19 +139,39 @@ func (d *document) failures() {
 	}, d.reproduction)
 }
 
-// reproduction returns the lines under a failure: how to get it onto one's desk.
-func (d *document) reproduction(f *model.Failure) []string {
-	var lines []string
+// effort orders failures by what it takes to get them onto one's desk: first
+// those whose command runs as it is and harms nothing.
+func effort(f *model.Failure) int {
 	switch {
-	case f.Command == "":
-		return nil
-	case f.Replays:
-		lines = copied("$", f.Command)
+	case !f.Replays:
+		return 3
+	case len(f.Fill) > 0:
+		return 2
+	case slices.ContainsFunc(f.Requires, func(flag string) bool {
+		return strings.HasPrefix(flag, "--allow-") && !strings.HasPrefix(flag, "--allow-module ")
+	}):
+		return 1
 	default:
-		lines = append(d.paragraph(4, "cannot be replayed; what is known of it:"), copied("$", f.Command)...)
+		return 0
 	}
-	if len(f.Requires) > 0 {
-		lines = append(lines, d.paragraph(4, "needs: "+printable(strings.Join(f.Requires, ", ")))...)
+}
+
+// reproduction returns the lines under a failure: the command, and what it needs.
+func (d *document) reproduction(f *model.Failure) []string {
+	if f.Command == "" {
+		return nil
+	}
+	lines := copied("$", f.Command)
+	if !f.Replays {
+		lines = append(d.paragraph(4, "cannot be replayed; to see what is known of it:"), lines...)
+	}
+	// The flags stand in the command.
+	others := slices.DeleteFunc(slices.Clone(f.Requires), func(need string) bool { return strings.HasPrefix(need, "--") })
+	if len(others) > 0 {
+		lines = append(lines, d.paragraph(4, "needs "+printable(strings.Join(others, ", ")))...)
+	}
+	if len(f.Fill) > 0 {
+		lines = append(lines, d.paragraph(4, "replace "+printable(strings.Join(f.Fill, ", "))+" by your own")...)
 	}
 	return lines
 }
