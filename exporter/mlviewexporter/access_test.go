@@ -18,7 +18,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/metadatatest"
 )
 
-var ignoreTime = []metricdatatest.Option{metricdatatest.IgnoreTimestamp()}
+var ignoreTime = []metricdatatest.Option{metricdatatest.IgnoreTimestamp(), metricdatatest.IgnoreExemplars()}
 
 // points are those of a counter with one more attribute than the exporter's id.
 func points(value int64, key, of string) []metricdata.DataPoint[int64] {

@@ -96,7 +96,7 @@ func TestAStreamOutlivesTheWriteTimeout(t *testing.T) {
 
 func TestStorageMustBeAStorageExtension(t *testing.T) {
 	_, err := tryRig(t, "storage: memory", nil)
-	require.EqualError(t, errors.Unwrap(err), `"storage" is "memory", which is not among the extensions of the service`)
+	require.ErrorContains(t, err, `"storage" is "memory", which is not among the extensions of the service`)
 	_, err = tryRig(t, "storage: memory", host{storageID: struct{ component.Component }{}})
 	require.ErrorContains(t, err, `"storage" is "memory", which is not a storage extension, such as file_storage`)
 }

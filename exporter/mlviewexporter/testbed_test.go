@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -60,11 +61,15 @@ func newRig(t *testing.T, text string, extensions host) *rig {
 
 func tryRig(t *testing.T, text string, extensions host) (*rig, error) {
 	t.Helper()
-	cfg, err := load(t, "endpoint: 127.0.0.1:0\n"+text)
+	if !strings.Contains(text, "endpoint:") {
+		text = "endpoint: 127.0.0.1:0\n" + text
+	}
+	cfg, err := load(t, text)
 	require.NoError(t, err)
 	r := &rig{tel: componenttest.NewTelemetry()}
 	t.Cleanup(func() { require.NoError(t, r.tel.Shutdown(context.WithoutCancel(t.Context()))) })
 	set := exportertest.NewNopSettings(metadata.Type)
+	set.ID = component.NewID(metadata.Type)
 	core, log := observer.New(zapcore.InfoLevel)
 	set.TelemetrySettings = r.tel.NewTelemetrySettings()
 	set.Logger, r.log = zap.New(core), log
