@@ -37,13 +37,12 @@ func (r *recentSpans) has(ref spanRef) bool {
 // reproduction, else service, class and operation.
 type failureGroups struct {
 	all map[string]*Failure
-	// byCause has the keys of groups that spans have named before they had a
-	// fingerprint.
-	parents recentSpans
 	// found are the groups of repro_gen's directory.
 	found map[string]Failure
-	// changed is when all or found last changed.
+	// lookup has the keys of groups without a fingerprint.
 	lookup map[causeID]string
+	// parents are the spans above failures.
+	parents recentSpans
 }
 
 // causeID identifies a group without a fingerprint.
@@ -156,9 +155,13 @@ func (f *failureGroups) forget(s *Store, now time.Time) {
 		}
 	}
 	s.refuse("failures", oldest.Key, now)
-	delete(f.all, oldest.Key)
-	for cause, key := range f.lookup {
-		if key == oldest.Key {
+	f.remove(oldest.Key)
+}
+
+func (f *failureGroups) remove(key string) {
+	delete(f.all, key)
+	for cause, of := range f.lookup {
+		if of == key {
 			delete(f.lookup, cause)
 		}
 	}

@@ -73,8 +73,9 @@ type SpanInput struct {
 	Library, Function string
 	Model, Role, Side string
 
-	// ML reports whether the span is a machine-learning operation.
-	ML bool
+	// ML reports whether the span is a machine-learning operation, Runless whether
+	// such a span has no run.
+	ML, Runless bool
 	// Failed reports whether the span failed, Class and Message with what.
 	// Fingerprint is that of its reproduction.
 	Failed         bool

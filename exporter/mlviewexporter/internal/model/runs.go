@@ -212,7 +212,7 @@ func severity(state string) int {
 func (s *Store) runRow(r *run, now time.Time) Run {
 	row := Run{
 		Key: r.key, ID: r.id, Service: r.service, Team: r.namespace,
-		Job: cmp.Or(r.jobName, r.job), Owner: s.owner(r.user),
+		Job: cmp.Or(r.jobName, r.job), Owner: s.ownerOf(r),
 		State: r.currentState(now), Needs: r.needs,
 		FirstSeen: r.firstSeen.UTC(), LastSeen: r.lastSeen.UTC(),
 		Ranks: len(r.ranks), Version: r.version, Simulated: r.simulated,
@@ -220,7 +220,7 @@ func (s *Store) runRow(r *run, now time.Time) Run {
 		Hosts:          r.hostNames(),
 	}
 	r.addNumbers(&row, now)
-	r.addGPUs(s, &row)
+	r.addGPUs(&row)
 	r.explain(&row)
 	return row
 }
@@ -235,15 +235,25 @@ func (r *run) hostNames() []string {
 	return slices.Sorted(maps.Keys(hosts))
 }
 
-// addGPUs adds the GPUs of a run, and its owner if only they say it.
-func (r *run) addGPUs(s *Store, row *Run) {
+// addGPUs adds the GPUs of a run.
+func (r *run) addGPUs(row *Run) {
 	for _, held := range r.gpus {
 		row.GPUKeys = append(row.GPUKeys, held.gpu.key)
 		row.Simulated = row.Simulated || held.gpu.simulated
-		if row.Owner == "" {
-			row.Owner = s.owner(held.gpu.userOf(r.id))
+	}
+}
+
+// ownerOf returns the owner of a run: its user, else that of its GPUs' workloads.
+func (s *Store) ownerOf(r *run) string {
+	if r.user != "" {
+		return s.owner(r.user)
+	}
+	for _, held := range r.gpus {
+		if user := held.gpu.userOf(r.id); user != "" {
+			return s.owner(user)
 		}
 	}
+	return ""
 }
 
 // explain says what would give numbers that are missing.

@@ -212,3 +212,10 @@ func (s Series) Wants(first string) bool {
 	only := definitions[s].only
 	return only == "" || only == first
 }
+
+// OfHardware reports whether the series is about a GPU or a host. Its streams
+// belong to no service.
+func (s Series) OfHardware() bool {
+	of := definitions[s].subject
+	return of == ofGPU || of == ofHost
+}

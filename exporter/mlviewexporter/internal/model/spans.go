@@ -15,7 +15,7 @@ func (s *Store) span(in *SpanInput, now time.Time) {
 		if r = s.runOf(src.Namespace, src.Service, src.Run, now); r != nil {
 			s.spanOfRun(in, r, now)
 		}
-	} else if in.ML {
+	} else if in.Runless {
 		id := serviceID{src.Namespace, src.Service}
 		if _, known := s.seen.spansWithoutRun[id]; known || of != nil {
 			s.seen.spansWithoutRun[s.ownID(id)]++

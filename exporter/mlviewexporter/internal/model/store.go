@@ -16,6 +16,7 @@ type Store struct {
 	mu      sync.Mutex
 	texts   interner
 	arrived time.Time
+	pruned  time.Time
 	hosts   map[string]time.Time
 
 	streams  map[streamKey]*stream
@@ -43,15 +44,13 @@ type Store struct {
 	seen    seen
 	// requestParents are the spans above requests.
 	requestParents recentSpans
-	// active are the needs of the last State by key.
-	active map[string]bool
 }
 
 // seen is what has been seen in all, for the list of what is missing.
 type seen struct {
 	spansWithoutRun map[serviceID]int64
-	requests, gpu   bool
-	overflow        int64
+	requests        bool
+	overflow        time.Time
 }
 
 // NewStore returns an empty Store.
@@ -73,7 +72,6 @@ func NewStore(settings Settings) *Store {
 		missing:  make(map[string][]Missing),
 		refused:  make(map[string]map[string]time.Time),
 		dropped:  make(map[string]int64),
-		active:   make(map[string]bool),
 		seen:     seen{spansWithoutRun: make(map[serviceID]int64)},
 	}
 	s.failures.init()
@@ -147,7 +145,7 @@ func (s *Store) ApplySpans(spans []SpanInput) {
 	for i := range spans {
 		s.span(&spans[i], now)
 	}
-	s.traces.evict()
+	s.traces.evict(0)
 }
 
 // ApplyEvents adds the log records of one request.
@@ -165,15 +163,17 @@ func (s *Store) ApplyEvents(events []Event) {
 }
 
 // Overflowed notes data that another component had no room for.
-func (s *Store) Overflowed(points int64) {
+func (s *Store) Overflowed() {
+	now := s.settings.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.seen.overflow += points
+	s.seen.overflow = now
 }
 
 // begin notes that data arrived.
 func (s *Store) begin(now time.Time) {
 	s.history.record(s, now)
+	s.prune(now)
 	s.arrived = now
 }
 
@@ -223,7 +223,11 @@ func (s *Store) point(p *Point, now time.Time) {
 	if definitions[p.Series].subject != ofHost && p.Value-p.Value != 0 {
 		return // neither infinite nor NaN
 	}
+	was := one.value
 	one.update(p, now)
+	if p.Series == Problem && one.value != was {
+		s.noteProblem(one)
+	}
 	if one.run != nil {
 		s.touchRun(one, now)
 	}
