@@ -172,6 +172,17 @@ bench: needs ## Run every benchmark: COUNT (default 3) processes each, BENCHTIME
 bench-collector: build ## Measure the cost of the components in a whole collector, in ROUNDS (default 12); see docs/performance.md
 	@cd e2e && GOWORK=off go run ./bench -rounds $(or $(ROUNDS),12)
 
+# bench-page measures; it asserts nothing.
+.PHONY: bench-page
+bench-page: build ## Measure the live page of 500 runs and 512 GPUs with 32 open pages, WINDOW (default 1m) each; see docs/performance.md
+	@e2e/page/chromium.sh
+	@cd e2e && GOWORK=off go run ./page/load -window $(or $(WINDOW),1m)
+
+.PHONY: pictures
+pictures: build ## Draw docs/images/page*.png, the live page of simulated workloads, and all its views into .cache/pictures
+	@e2e/page/chromium.sh
+	@cd e2e && GOWORK=off go run ./page/pictures
+
 .PHONY: clean
 clean: ## Remove bin/, demo-output/ and the tools and servers in .cache/
 	@rm -rf $(BIN) $(CACHE) demo-output

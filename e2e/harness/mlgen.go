@@ -15,8 +15,13 @@ import (
 type Workload struct {
 	// Seed decides the data, ids included.
 	Seed int64
-	// Scenarios is a list with commas, or "all".
+	// Scenarios is a list with commas, or "all". It may be empty where Incidents
+	// or Fleet is not.
 	Scenarios string
+	// Incidents is a list with commas, or "all".
+	Incidents string
+	// Fleet is the size of a healthy fleet, such as "runs=500,ranks=8,gpus=512".
+	Fleet string
 	// Duration is how long it sends where the machine keeps up. What it sends is
 	// the same where that takes longer.
 	Duration time.Duration
@@ -72,7 +77,6 @@ func StartGenerator(tb testing.TB, endpoints Endpoints, workload Workload) *Gene
 	tb.Helper()
 	sent := filepath.Join(tb.TempDir(), "sent.jsonl")
 	arguments := []string{
-		"--scenario", workload.Scenarios,
 		"--seed", strconv.FormatInt(workload.Seed, 10),
 		"--steps", strconv.FormatInt(int64(math.Round(workload.Duration.Seconds()*workload.Rate)), 10),
 		"--rate", fmt.Sprint(workload.Rate),
@@ -81,6 +85,7 @@ func StartGenerator(tb testing.TB, endpoints Endpoints, workload Workload) *Gene
 	}
 	for flag, value := range map[string]string{
 		"--endpoint": endpoints.GRPC, "--http-endpoint": endpoints.HTTP, "--fx-endpoint": endpoints.FX,
+		"--scenario": workload.Scenarios, "--incident": workload.Incidents, "--fleet": workload.Fleet,
 	} {
 		if value != "" {
 			arguments = append(arguments, flag, value)
