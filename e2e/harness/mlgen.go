@@ -15,12 +15,13 @@ import (
 type Workload struct {
 	// Seed decides the data, ids included.
 	Seed int64
-	// Scenarios is a list with commas, or "all". It may be empty where Incidents
-	// or Fleet is not.
+	// Scenarios is a list with commas, or "all"; none where it is empty and there
+	// are incidents or a fleet.
 	Scenarios string
-	// Incidents is a list with commas, or "all".
+	// Incidents is a list with commas, or "all"; none where it is empty.
 	Incidents string
-	// Fleet is the size of a healthy fleet, such as "runs=500,ranks=8,gpus=512".
+	// Fleet is the size of a healthy fleet, as in "runs=5,ranks=8,gpus=40"; there
+	// is none where it is empty.
 	Fleet string
 	// Duration is how long it sends where the machine keeps up. What it sends is
 	// the same where that takes longer.
@@ -84,8 +85,8 @@ func StartGenerator(tb testing.TB, endpoints Endpoints, workload Workload) *Gene
 		"--sent", sent,
 	}
 	for flag, value := range map[string]string{
-		"--endpoint": endpoints.GRPC, "--http-endpoint": endpoints.HTTP, "--fx-endpoint": endpoints.FX,
 		"--scenario": workload.Scenarios, "--incident": workload.Incidents, "--fleet": workload.Fleet,
+		"--endpoint": endpoints.GRPC, "--http-endpoint": endpoints.HTTP, "--fx-endpoint": endpoints.FX,
 	} {
 		if value != "" {
 			arguments = append(arguments, flag, value)

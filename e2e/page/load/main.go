@@ -7,6 +7,7 @@
 package main
 
 import (
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -229,4 +230,43 @@ func frames(tab *browser.Tab) frameTimes {
 		return seen;
 	})()`)
 	return frameTimes{task: s.Task, tasks: int(s.Tasks), frame: s.Frame}
+}
+
+// drawn is true when the page shows the collector's data.
+const drawn = `document.querySelector("[data-testid=part-runs]")`
+
+// generate has a fleet send to a collector until the returned function is called.
+func generate(tb testing.TB, c *harness.Collector, o options) (stop func()) {
+	tb.Helper()
+	generator := harness.StartGenerator(tb, harness.Endpoints{GRPC: c.Address(tb, "receivers::otlp::protocols::grpc")}, harness.Workload{
+		Seed: 7, Rate: 1, Ranks: o.ranks, Fleet: fmt.Sprintf("runs=%d,ranks=%d,gpus=%d", o.runs, o.ranks, o.gpus),
+	})
+	return func() { generator.Kill(tb) }
+}
+
+// awaitFleet waits until the page has all runs and GPUs.
+func awaitFleet(tb testing.TB, url string, o options) {
+	tb.Helper()
+	for {
+		text, err := harness.Get(tb.Context(), url+"/api/v1/state")
+		if err != nil {
+			tb.Fatal(err)
+		}
+		var state struct {
+			Runs, GPUs []struct{ Steps *float64 }
+		}
+		if err := json.Unmarshal([]byte(text), &state); err != nil {
+			tb.Fatal(err)
+		}
+		stepping := 0
+		for _, run := range state.Runs {
+			if run.Steps != nil {
+				stepping++
+			}
+		}
+		if stepping >= o.runs && len(state.GPUs) >= o.gpus {
+			return
+		}
+		await(tb, time.Second)
+	}
 }
