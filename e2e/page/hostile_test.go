@@ -33,7 +33,7 @@ func TestHostileTelemetry(t *testing.T) {
 	t.Parallel()
 	c := startCollector(t, nil)
 	sendHostile(t, c)
-	tab := visit(t, address(t, c))
+	tab := visit(t, address(t, c), "")
 	tab.Await(row("needs", script))
 	tab.Await(row("runs", image))
 	for _, list := range []string{"needs", "runs", "gpus", "failures", "calls", "models"} {

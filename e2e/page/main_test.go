@@ -3,9 +3,11 @@ package page
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,19 +17,23 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/e2e/page/browser"
 )
 
-// chromium is the browser of all tests, busy a collector that every workload and
-// incident of mlgen sends to for as long as the tests run.
 var (
+	// chromium is the browser of all tests.
 	chromium *browser.Browser
-	busy     *harness.Collector
+	// busy starts, once, a collector that every workload and incident of mlgen
+	// sends to for as long as the tests run.
+	busy func() *harness.Collector
 )
 
 func TestMain(m *testing.M) {
 	os.Exit(harness.RunSuite(m, func(s *harness.Suite) {
 		chromium = browser.Start(s)
-		busy = startCollector(s, nil)
-		harness.StartGenerator(s, endpoints(s, busy), harness.Workload{Seed: 7, Scenarios: "all", Rate: 2, Ranks: 2})
-		harness.StartGenerator(s, endpoints(s, busy), harness.Workload{Seed: 7, Incidents: "all", Rate: 20, Ranks: 2, MetricsInterval: metricsInterval})
+		busy = sync.OnceValue(func() *harness.Collector {
+			c := startCollector(s, nil)
+			harness.StartGenerator(s, endpoints(s, c), harness.Workload{Seed: 7, Scenarios: "all", Rate: 2, Ranks: 2})
+			harness.StartGenerator(s, endpoints(s, c), harness.Workload{Seed: 7, Incidents: "all", Rate: 20, Ranks: 2, MetricsInterval: metricsInterval})
+			return c
+		})
 	}))
 }
 
@@ -42,9 +48,7 @@ func startCollector(tb testing.TB, overrides map[string]any) *harness.Collector 
 		"connectors::ml_metrics::idle_timeout":       "3s",
 		"connectors::ml_metrics::first_step_timeout": "3s",
 	}
-	for path, value := range overrides {
-		all[path] = value
-	}
+	maps.Copy(all, overrides)
 	c := harness.StartCollector(tb, harness.CollectorOptions{
 		Config:    harness.Path("distribution", "config", "demo.yaml"),
 		Overrides: all,
@@ -71,21 +75,21 @@ func address(tb testing.TB, c *harness.Collector) string {
 	return "http://" + c.Address(tb, "exporters::ml_view")
 }
 
-// visit opens the page at an address in a tab and waits until it shows the
-// collector's data. When the test ends, the browser must have reported nothing
-// but problems of the kinds that the test names.
-func visit(t *testing.T, url string, expected ...string) *browser.Tab {
+// visit opens the page of a server in a tab, with a query, and waits until it
+// shows data. When the test ends, the browser must have reported nothing but
+// problems of the kinds that the test names.
+func visit(t *testing.T, url, query string, expected ...string) *browser.Tab {
 	t.Helper()
 	tab := chromium.Open(t)
 	tab.Resize(1440, 900)
-	tab.Go(url)
+	tab.Go(url + "/" + query)
 	tab.Await(drawn)
 	t.Cleanup(func() {
 		for _, problem := range tab.Problems() {
 			assert.Contains(t, expected, problem.Kind, problem.Text)
 		}
 		for _, request := range tab.Requests() {
-			assert.True(t, strings.HasPrefix(request, url), "the page asked for %s", request)
+			assert.True(t, strings.HasPrefix(request, url+"/"), "the page asked for %s", request)
 		}
 	})
 	return tab
@@ -94,8 +98,14 @@ func visit(t *testing.T, url string, expected ...string) *browser.Tab {
 // metricsInterval is how often simulated processes send metrics.
 const metricsInterval = time.Second
 
-// drawn is true when the page shows the collector's data.
-const drawn = `document.querySelector("[data-testid=part-runs]")`
+const (
+	// drawn is true when the page shows the collector's data.
+	drawn = `document.querySelector("[data-testid=part-runs]")`
+	// runDetail is an opened run.
+	runDetail = `document.querySelector("[data-testid=run-detail]")`
+	// gone is true when the page says that it has lost the collector.
+	gone = `document.querySelector("[data-testid=banner-gone]")`
+)
 
 // row is an expression for the row of a list that has the text.
 func row(list, text string) string {

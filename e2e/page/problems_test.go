@@ -14,7 +14,7 @@ import (
 // each at the run or the GPUs that it happens to.
 func TestIncidentsNeedSomeone(t *testing.T) {
 	t.Parallel()
-	tab := visit(t, address(t, busy))
+	tab := visit(t, address(t, busy()), "")
 	for _, c := range []struct{ what, subject string }{
 		{"looks hung", "llama-sft"},
 		{"slow", "qwen-dpo"},
@@ -33,7 +33,7 @@ func TestARunThatHangs(t *testing.T) {
 	t.Parallel()
 	c := startCollector(t, nil)
 	training := harness.StartGenerator(t, endpoints(t, c), harness.Workload{Seed: 1, Scenarios: "torchtel", Rate: 5, Ranks: 2, MetricsInterval: metricsInterval})
-	tab := visit(t, address(t, c))
+	tab := visit(t, address(t, c), "")
 	tab.Await(row("runs", "torchtel"))
 	require.Equal(t, "running", browser.Eval[string](tab, row("runs", "torchtel")+".dataset.kind"))
 	training.Kill(t)

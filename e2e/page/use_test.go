@@ -10,14 +10,15 @@ import (
 )
 
 const (
-	runDetail = `document.querySelector("[data-testid=runs-detail], [data-testid=needs-detail]")`
-	focus     = `document.activeElement`
+	focus = `document.activeElement`
+	// definition is true while the definition of a number is shown.
+	definition = `document.querySelector("#definition").matches(":popover-open")`
 )
 
 // TestRowsOpen opens a run with the mouse and closes it again.
 func TestRowsOpen(t *testing.T) {
 	t.Parallel()
-	tab := visit(t, address(t, busy))
+	tab := visit(t, address(t, busy()), "")
 	tab.Await(row("needs", "llama-sft"))
 	require.False(t, browser.Eval[bool](tab, "!!"+runDetail))
 	tab.Click("[data-testid=needs-row] .opener")
@@ -25,7 +26,7 @@ func TestRowsOpen(t *testing.T) {
 	assert.Contains(t, browser.Eval[string](tab, "location.search"), "run=", "an opened run is in the address")
 
 	// The address opens the same run elsewhere.
-	other := visit(t, address(t, busy)+"/"+browser.Eval[string](tab, "location.search"))
+	other := visit(t, address(t, busy()), browser.Eval[string](tab, "location.search"))
 	other.Await(runDetail)
 
 	tab.Click("[data-testid=needs-row] .opener")
@@ -35,7 +36,7 @@ func TestRowsOpen(t *testing.T) {
 // TestKeyboard reaches a run, opens and closes it, and searches, without a mouse.
 func TestKeyboard(t *testing.T) {
 	t.Parallel()
-	tab := visit(t, address(t, busy))
+	tab := visit(t, address(t, busy()), "")
 	tab.Await(row("needs", "llama-sft"))
 
 	tabTo(t, tab, focus+`.matches("[data-testid=needs-row] .opener")`)
@@ -44,12 +45,14 @@ func TestKeyboard(t *testing.T) {
 	tab.Await(runDetail)
 	// The page has been drawn anew, and the focus is where it was.
 	tab.Await(focus + `.matches("[data-testid=needs-row] .opener[aria-expanded=true]")`)
+	tab.Press(browser.Enter)
+	tab.Await("!" + runDetail)
+
+	tabTo(t, tab, focus+`.matches("a.def")`)
+	tab.Press(browser.Enter)
+	tab.Await(definition)
 	tab.Press(browser.Escape)
-	tab.Await("!" + runDetail)
-	tab.Press(browser.Enter)
-	tab.Await(runDetail)
-	tab.Press(browser.Enter)
-	tab.Await("!" + runDetail)
+	tab.Await("!" + definition)
 
 	tab.Press("/")
 	tab.Await(focus + `.matches("input[type=search]")`)
@@ -75,7 +78,7 @@ func tabTo(t *testing.T, tab *browser.Tab, condition string) {
 // TestCopy puts the command of a reproduction on the clipboard.
 func TestCopy(t *testing.T) {
 	t.Parallel()
-	tab := visit(t, address(t, busy))
+	tab := visit(t, address(t, busy()), "")
 	button := `document.querySelector("[data-testid=part-failures] [data-testid=copy]")`
 	tab.Await(button)
 	command := browser.Eval[string](tab, `fetch("/api/v1/state").then(r => r.json()).then(s => s.failures.find(f => f.command).command)`)

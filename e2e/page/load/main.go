@@ -66,9 +66,9 @@ func measure(tb testing.TB, o options) {
 
 	streams := open(tb, url, o.pages-1)
 	tab, first := openTab(tb, url)
-	before := streams.counts()
+	before := streams.counts(tb)
 	opened := over(tb, with, o.window)
-	updates := streams.counts().since(before)
+	updates := streams.counts(tb).since(before)
 	steady := frames(tab)
 	stop()
 

@@ -3,6 +3,8 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
+	"fmt"
 	"net/http"
 	"sync"
 	"testing"
@@ -13,7 +15,8 @@ type streams struct {
 	mu      sync.Mutex
 	initial counts
 	updates counts
-	failed  error
+	// failed is why a stream ended before it was closed.
+	failed error
 }
 
 // counts are events and their bytes.
@@ -33,71 +36,84 @@ func (c counts) mean() float64 { return c.bytes / float64(max(c.events, 1)) }
 func open(tb testing.TB, url string, n int) *streams {
 	tb.Helper()
 	s := &streams{}
+	ctx, cancel := context.WithCancel(tb.Context())
+	var all sync.WaitGroup
 	for range n {
-		request, err := http.NewRequestWithContext(tb.Context(), http.MethodGet, url+"/api/v1/events", http.NoBody)
-		if err != nil {
-			tb.Fatal(err)
-		}
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			tb.Fatal(err)
-		}
-		if response.StatusCode != http.StatusOK {
-			tb.Fatalf("the stream answers %s", response.Status)
-		}
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			s.read(bufio.NewReaderSize(response.Body, 1<<20))
-		}()
-		tb.Cleanup(func() {
-			_ = response.Body.Close()
-			<-done
+		all.Go(func() {
+			err := s.follow(ctx, url+"/api/v1/events")
+			if ctx.Err() == nil {
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				s.failed = err
+			}
 		})
 	}
+	tb.Cleanup(func() {
+		cancel()
+		all.Wait()
+	})
 	return s
 }
 
-// read counts the events of one stream until it ends.
-func (s *streams) read(from *bufio.Reader) {
+// follow counts the events of one stream until it ends.
+func (s *streams) follow(ctx context.Context, url string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("GET %s: %s", url, response.Status)
+	}
+	from := bufio.NewReaderSize(response.Body, 1<<16)
 	size, kind := 0, ""
 	for {
 		line, err := from.ReadBytes('\n')
 		if err != nil {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.failed = err
-			return
+			return err
 		}
 		size += len(line)
 		if rest, ok := bytes.CutPrefix(line, []byte("event:")); ok {
 			kind = string(bytes.TrimSpace(rest))
 		}
-		if len(bytes.TrimSpace(line)) > 0 {
-			continue
+		if len(bytes.TrimSpace(line)) == 0 {
+			s.add(kind, size)
+			size, kind = 0, ""
 		}
-		s.mu.Lock()
-		switch kind {
-		case "state":
-			s.initial.events++
-			s.initial.bytes += float64(size)
-		case "rows":
-			s.updates.events++
-			s.updates.bytes += float64(size)
-		}
-		s.mu.Unlock()
-		size, kind = 0, ""
 	}
 }
 
-// counts returns the updates so far.
-func (s *streams) counts() counts {
+func (s *streams) add(kind string, size int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	c := &s.updates
+	switch kind {
+	case "state":
+		c = &s.initial
+	case "rows":
+	default:
+		return
+	}
+	c.events++
+	c.bytes += float64(size)
+}
+
+// counts returns the updates so far. The test fails if a stream has ended.
+func (s *streams) counts(tb testing.TB) counts {
+	tb.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failed != nil {
+		tb.Fatalf("a stream ended: %v", s.failed)
+	}
 	return s.updates
 }
 
-// first returns the bytes of the first event of a stream.
+// first returns the mean bytes of the first event of a stream.
 func (s *streams) first() float64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
