@@ -246,6 +246,9 @@ type GPU struct {
 	Host  string `json:"host"`
 	// Name is the product's name.
 	Name string `json:"name,omitempty"`
+	// Parent is hw.id of the GPU that a MIG device is part of. Collector.GPUs
+	// counts GPUs only.
+	Parent string `json:"parent,omitempty"`
 	// Source is nvidia.gpu.source; Simulated reports whether the numbers come
 	// from a recording or a simulation.
 	Source    string `json:"source,omitempty"`
