@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otelcol-ml/otelcol-ml/e2e/harness"
+	"github.com/otelcol-ml/otelcol-ml/e2e/view"
 )
 
 // TestTorchTel trains a model on two ranks under TorchTel itself.
@@ -99,6 +100,8 @@ func TestTorchTel(t *testing.T) {
 		verdict, output := harness.ReproduceWith(t, harness.ExamplePython(t, "torchtel"), artifact.Script(), repaired)
 		assert.Equal(t, harness.NotReproduced, verdict, output)
 	})
+
+	t.Run("the live page", func(t *testing.T) { view.AwaitParity(t, collector) })
 }
 
 // repairedRegressor is a version of the example's model that does without a
