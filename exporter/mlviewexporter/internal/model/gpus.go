@@ -108,7 +108,7 @@ func (s *Store) gpuRow(g *gpu, now time.Time) GPU {
 			continue
 		}
 		g.addValue(&row, one)
-		if one.series == GPUWorkload {
+		if one.series == GPUWorkload && one.value > 0 {
 			if holder, known := s.holder(one); known {
 				row.Holders = append(row.Holders, holder)
 				attributed += one.value

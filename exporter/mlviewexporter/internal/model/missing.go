@@ -41,10 +41,9 @@ var driverFixes = map[string]struct{ why, fix string }{
 
 // attributionFixes say what a source of attribution needs.
 var attributionFixes = map[string]string{
-	"cgroup":       "run the collector in the host's PID namespace: hostPID: true, or docker run --pid=host",
+	"cgroup":       "run the collector as root, or with the capabilities SYS_PTRACE and DAC_READ_SEARCH",
 	"environ":      "run the collector as root, or with the capabilities SYS_PTRACE and DAC_READ_SEARCH",
 	"podresources": "run the collector as root and mount /var/lib/kubelet/pod-resources",
-	"slurm":        "run the collector in the host's PID namespace: hostPID: true, or docker run --pid=host",
 }
 
 // missingHardware returns what is missing of GPUs.

@@ -258,6 +258,6 @@ func (r *reservoir) quantiles() *Quantiles {
 		return nil
 	}
 	sorted := slices.Sorted(slices.Values(r.values))
-	at := func(share float64) float64 { return float64(sorted[min(n-1, int(share*float64(n)))]) }
+	at := func(share float64) float64 { return exact(sorted[min(n-1, int(share*float64(n)))]) }
 	return &Quantiles{P50: at(0.5), P95: at(0.95), Count: n}
 }

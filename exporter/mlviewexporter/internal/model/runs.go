@@ -183,8 +183,8 @@ func (s *Store) touchRun(one *stream, now time.Time) {
 	s.history.due(r, now)
 }
 
-// currentState returns the state of a run by ml_metrics. If ranks have states of
-// their own, the worst one counts.
+// currentState returns the state of a run by ml_metrics. If several collectors
+// report it, the first of them by severity counts.
 func (r *run) currentState(now time.Time) string {
 	worst := ""
 	for _, one := range r.streams {
@@ -204,8 +204,10 @@ func (r *run) currentState(now time.Time) string {
 	return stateUnknown
 }
 
+// severity orders states as ml_metrics orders those of the ranks of a run. It is
+// not positive for anything else.
 func severity(state string) int {
-	return slices.Index([]string{"", stateEnded, stateUnknown, stateRunning, stateSilent, stateStalled}, state)
+	return slices.Index([]string{"", stateEnded, stateUnknown, stateSilent, stateRunning, stateStalled}, state)
 }
 
 // row returns the row of a run.
