@@ -82,21 +82,27 @@ type gpuMetrics struct {
 	failed          bool
 }
 
-// read sends a reading, as the gpu receiver and ml_enrich do.
+// read sends a reading.
 func (r *run) read(t *testing.T, g gpuMetrics) {
 	t.Helper()
+	r.metrics(t, gpuReading(g, r.clock))
+}
+
+// gpuReading is a reading of a GPU, as the gpu receiver and ml_enrich send it.
+func gpuReading(g gpuMetrics, now time.Time) pmetric.Metrics {
 	md := pmetric.NewMetrics()
 	ms := md.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty().Metrics()
 	point := func(name string, sum bool) pmetric.NumberDataPoint {
 		m := ms.AppendEmpty()
 		m.SetName(name)
-		p := pmetric.NewNumberDataPoint()
+		points := pmetric.NewNumberDataPointSlice()
 		if sum {
-			p = m.SetEmptySum().DataPoints().AppendEmpty()
+			points = m.SetEmptySum().DataPoints()
 		} else {
-			p = m.SetEmptyGauge().DataPoints().AppendEmpty()
+			points = m.SetEmptyGauge().DataPoints()
 		}
-		p.SetTimestamp(pcommon.NewTimestampFromTime(r.clock))
+		p := points.AppendEmpty()
+		p.SetTimestamp(pcommon.NewTimestampFromTime(now))
 		p.Attributes().PutStr("hw.id", g.id)
 		p.Attributes().PutStr("host.name", g.host)
 		return p
@@ -126,7 +132,7 @@ func (r *run) read(t *testing.T, g gpuMetrics) {
 			p.SetIntValue(1)
 		}
 	}
-	r.metrics(t, md)
+	return md
 }
 
 // steps sends n steps, each of that length.
