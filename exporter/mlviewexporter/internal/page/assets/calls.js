@@ -52,7 +52,7 @@ export function callsPart() {
   const errors = rowsOf('errors', failed, { newest: true, first: 10 });
   const pooled = rowsOf('pools', pools.filter((p) => found(p.pool, p.service, p.instance)));
   return part('calls', 'Calls and workers', '', null,
-    pooled.rows.length ? [h('h3', { key: 'hp' }, 'Pools of workers'), pooled.controls, table('pools', 'Pools of workers', poolColumns, [{ rows: pooled.rows }])] : null,
+    pooled.rows.length ? [h('h3', { key: 'hp' }, 'Pools of workers'), pooled.controls, table('pools', 'Pools of workers', poolColumns, [{ rows: pooled.rows }], { compact: true })] : null,
     errors.rows.length ? [h('h3', { key: 'he' }, 'Recent errors (' + failed.length + ') ', errors.controls), callTable('errors', plain(errors.rows)), errors.footer] : null,
     recent.rows.length ? [h('h3', { key: 'hc' }, 'Recent calls (' + rows.length + ') ', recent.controls), callTable('calls', plain(recent.rows)), recent.footer] : null);
 }

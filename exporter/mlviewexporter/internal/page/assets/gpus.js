@@ -58,7 +58,12 @@ export function gpuTable(gpus) {
   if (gpus.length === 0) return h('p', { class: 'dim' }, 'no GPU known');
   const by = new Map();
   for (const gpu of gpus.slice(0, 64)) by.has(gpu.host) ? by.get(gpu.host).push({ row: gpu }) : by.set(gpu.host, [{ row: gpu }]);
-  return [table('gpu', 'GPUs', columns, [...by].map(([host, rows]) => ({ key: host, head: h('span', {}, host || 'no host known'), rows })), { sample: gpus }),
+  const groups = [...by].map(([host, rows]) => {
+    const id = 'run-host:' + host;
+    const open = !isFolded(id, gpus.length > 8);
+    return { key: host, head: hostHead(id, open, host, rows), rows: open ? rows : [] };
+  });
+  return [table('gpu', 'GPUs', columns, groups, { sample: gpus }),
     gpus.length > 64 ? h('p', { class: 'more', key: 'more' }, 'showing 64 of ' + gpus.length) : null];
 }
 

@@ -1,5 +1,5 @@
 // Tables whose rows keep their places until somebody asks for the new order.
-import { h } from './dom.js';
+import { h, visible } from './dom.js';
 import { signature } from './address.js';
 
 const page = 50;
@@ -67,9 +67,10 @@ export function head(text, def) {
 // table describes a table of groups of rows; a group may have a head. A column has
 // a head, a cell for a row, has for whether a row has a value, and def, the name
 // of its definition. Columns that no row of sample has a value for are not drawn.
+// A compact table stays a table on a small screen.
 // The header column opens a row if expand describes what is then shown; open says
 // which row it is.
-export function table(id, caption, columns, groups, { expand, open, sample } = {}) {
+export function table(id, caption, columns, groups, { expand, open, sample, compact } = {}) {
   const rows = sample || groups.flatMap((g) => g.rows.map(({ row }) => row));
   const drawn = columns.filter((c) => !c.has || rows.some((row) => c.has(row)));
   const row = ({ row, gone }) => {
@@ -86,7 +87,7 @@ export function table(id, caption, columns, groups, { expand, open, sample } = {
     }
     return out;
   };
-  return h('div', { class: 'scroll', key: 'table-' + id }, h('table', { role: 'table', class: 't-' + id, 'data-testid': id + '-table', 'aria-label': caption },
+  return h('div', { class: 'scroll', key: 'table-' + id, tabindex: compact ? '0' : null, role: compact ? 'group' : null, 'aria-label': compact ? caption : null }, h('table', { role: 'table', class: (compact ? 'compact ' : '') + 't-' + id, 'data-testid': id + '-table', 'aria-label': caption },
     h('thead', { role: 'rowgroup', class: groups.some((g) => g.rows.length > 0) ? null : 'hidden' }, h('tr', { role: 'row' }, drawn.map((c) => h('th', { key: c.id, role: 'columnheader', scope: 'col', class: c.num ? 'num' : null }, head(c.head, c.def))))),
     groups.map((g) => h('tbody', { key: 'g:' + (g.key || ''), role: 'rowgroup' },
       g.head ? h('tr', { key: 'head', role: 'row', class: 'group' }, h('th', { role: 'rowheader', scope: 'rowgroup', colspan: drawn.length }, g.head)) : null,
@@ -115,7 +116,8 @@ export function fold(id, open, ...content) {
 }
 
 // copyable describes text for a terminal with a button that copies it.
-export function copyable(text, what) {
+export function copyable(command, what) {
+  const text = visible(command, 10000);
   return h('span', { class: 'command' }, h('code', { 'data-testid': 'command' }, text),
     h('button', { type: 'button', class: 'small', 'data-act': 'copy', 'data-arg': text, 'data-testid': 'copy', 'aria-label': 'Copy ' + (what || 'the command') }, 'Copy'));
 }
