@@ -321,3 +321,59 @@ func pythonHelp(t *testing.T, artifact string) string {
 	require.NoError(t, err)
 	return string(out)
 }
+
+// TestReportedCommandReproduces: the command that a report names needs no more
+// flags than it has, whatever the operator allows.
+func TestReportedCommandReproduces(t *testing.T) {
+	packages := t.TempDir()
+	write(t, filepath.Join(packages, "inner.py"), "def fail(): raise ValueError('the real one')\n")
+	write(t, filepath.Join(packages, "outer.py"), "from inner import fail\ndef _hidden(): raise ValueError('hidden')\n")
+	for name, tc := range map[string]struct {
+		module, function string
+		allowed          []string
+		flags            string
+	}{
+		"nothing is allowed":           {"outer", "fail", nil, " --allow-module outer:fail"},
+		"another module is":            {"outer", "fail", []string{"inner", "outer.deeper"}, " --allow-module outer:fail"},
+		"the callable is":              {"outer", "fail", []string{"outer:fail"}, ""},
+		"the module is":                {"inner", "fail", []string{"inner"}, ""},
+		"all below it is":              {"inner", "fail", []string{"inner.*"}, ""},
+		"the module, and it is hidden": {"outer", "_hidden", []string{"outer.*"}, " --allow-module outer:_hidden"},
+		"the package is":               {"json", "loads", []string{"os", "json"}, ""},
+		"a wide package is the call's": {"shutil", "copy", []string{"shutil"}, " --allow-module shutil:copy"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cfg := testConfig(t, tc.allowed...)
+			failed := failedCall{payload: call(tc.module, tc.function, "[]", "{}"), errorType: "ValueError"}
+			if tc.module == "json" || tc.module == "shutil" {
+				failed.errorType = "TypeError" // for want of arguments
+			}
+			produce(t, cfg, failed.traces())
+			artifact := onlyArtifact(t, cfg)
+			report := text(t, artifact, "report.md")
+			assert.Contains(t, report, "\npython3 repro.py"+tc.flags+"\n```\n")
+			assert.Contains(t, report, "\nIt needs:\n\n- Python module "+tc.module+"\n\n")
+			r := pythons(t)[0].run(t, artifact, []string{"PYTHONPATH=" + packages}, strings.Fields(tc.flags)...)
+			assert.Equal(t, 1, r.Exit, "%s\n%s", r.Stdout, r.Stderr)
+		})
+	}
+}
+
+// TestReportedNeeds: a report says what the machine must have, in words that
+// telemetry does not choose.
+func TestReportedNeeds(t *testing.T) {
+	on := func(device string) string { return `,"device":"` + device + `"` }
+	args := "[" + tensor("tensor", "float32", "[1]", "null", on("cuda:1")) + "," + tensor("tensor", "float32", "[1]", "null", on("a place\\n- of its own")) + "]"
+	for payload, needs := range map[string]string{
+		call("app.models", "predict", args, "{}"):                    "- Python module app.models\n- PyTorch\n- device cuda:1 (--device auto takes another)\n",
+		call("app\\n- rm", "f", args, "{}"):                          "- PyTorch\n- device cuda:1 (--device auto takes another)\n",
+		call("statistics", "mean", "[[]]", `{"password":"hunter2"}`): "- Python module statistics\n",
+	} {
+		cfg := testConfig(t)
+		produce(t, cfg, failedCall{payload: payload, errorType: "ValueError"}.traces())
+		report := text(t, onlyArtifact(t, cfg), "report.md")
+		assert.Contains(t, report, "\nIt needs:\n\n"+needs+"\n## ")
+		assert.Equal(t, strings.Contains(payload, "password"), strings.Contains(report, "repro.py --set PATH=VALUE --allow-module statistics:mean\n"))
+	}
+}

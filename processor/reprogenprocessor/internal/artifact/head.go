@@ -15,6 +15,8 @@ import (
 const (
 	// maxHeadColumns is the length of a head's line, its label included.
 	maxHeadColumns = kind.MaxHeadText + 11
+	// maxFlags is the length of flags up to which what a command does is aligned.
+	maxFlags = 42
 )
 
 // headOf returns what a person reads first: the error, the call and what to
@@ -42,7 +44,8 @@ func headOf(f *failure.Failure, k *kind.Kind, spec jsontree.Object) string {
 		return h.b.String()
 	}
 	flags := flagsFor(k, spec)
-	label, width := "run", len(" --plain"+flags)
+	// Beside more flags there is no room for what the line does.
+	label, width := "run", min(len(" --plain"+flags), maxFlags)
 	for _, line := range [...]struct{ flags, effect string }{
 		{" --dry-run", "show the call, and whether its names permit it"},
 		{flags, "make the call in a child process, and judge it"},

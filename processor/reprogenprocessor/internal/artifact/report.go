@@ -32,8 +32,7 @@ var reasons = map[string]string{
 	"too_large":           "the recorded call would make the artifact too large",
 }
 
-// flagsFor returns the flags without which the script refuses to run. Capital
-// letters stand for what its user knows and telemetry does not.
+// flagsFor returns the flags without which the script refuses to run.
 func flagsFor(k *kind.Kind, spec jsontree.Object) string {
 	if k.Flags == nil {
 		return ""
@@ -61,6 +60,11 @@ func reportOf(f *failure.Failure, k *kind.Kind, spec jsontree.Object, redactor *
 			"With `--plain` it prints the call alone, for a bug report, and makes none.\n" +
 			"Exit 1 means that the failure was reproduced, 0 that it was not, 4 that a gate\n" +
 			"refused the call, 5 that it cannot run here.\n\n")
+		if k.Needs != nil {
+			if needs := k.Needs(spec); len(needs) > 0 {
+				b.WriteString("It needs:\n\n- " + strings.Join(needs, "\n- ") + "\n\n")
+			}
+		}
 	} else {
 		fmt.Fprintf(&b, "Nothing can be replayed: %s.\n`python3 repro.py` shows what is known and exits 5.\n\n", reasons[string(f.Reason)])
 	}

@@ -6,6 +6,7 @@ package kind
 import (
 	"io/fs"
 	"slices"
+	"strings"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -61,8 +62,12 @@ type Kind struct {
 	// TakesSeed reports whether the script seeds random numbers.
 	TakesSeed bool
 	// Flags returns the flags without which the script refuses to run, each after a
-	// space.
+	// space. A word in capitals stands for what its user knows and telemetry does
+	// not.
 	Flags func(spec jsontree.Object) string
+	// Needs returns what a replay needs beside flags, such as a Python module: short
+	// phrases of printable ASCII, none of them chosen freely by telemetry.
+	Needs func(spec jsontree.Object) []string
 	// Head writes the call as the script's first lines show it.
 	Head func(h Head, spec jsontree.Object)
 
@@ -105,6 +110,22 @@ func Member(spec jsontree.Object, key string) jsontree.Object {
 	v, _ := spec.Lookup(key)
 	o, _ := v.(jsontree.Object)
 	return o
+}
+
+// SetFlag returns the flag that gives withheld values, if a value at one of the
+// paths or below was withheld, or "".
+func SetFlag(spec jsontree.Object, paths ...string) string {
+	list, _ := spec.Lookup("redacted")
+	withheld, _ := list.(jsontree.Array)
+	for _, v := range withheld {
+		entry, _ := v.(jsontree.Object)
+		for _, path := range paths {
+			if rest, below := strings.CutPrefix(entry.Text("path"), path); below && (rest == "" || rest[0] == '.' || rest[0] == '[') {
+				return " --set PATH=VALUE"
+			}
+		}
+	}
+	return ""
 }
 
 // attrKind can only lower what is done with a failure: "context" asks that

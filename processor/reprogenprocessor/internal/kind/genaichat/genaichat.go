@@ -60,8 +60,10 @@ func New() *kind.Kind {
 		Parts:          func(jsontree.Object) []string { return []string{"source", "connect", "address", "chat"} },
 		Files:          files,
 		Gates:          []kind.Gate{kind.AllowedHosts},
-		Flags:          func(jsontree.Object) string { return " --base-url URL --allow-side-effects" },
-		Head:           head,
+		Flags: func(spec jsontree.Object) string {
+			return " --base-url URL --allow-side-effects" + kind.SetFlag(spec, "payload.request")
+		},
+		Head: head,
 	}
 }
 

@@ -147,7 +147,7 @@ func flags(spec jsontree.Object) string {
 	if body, _ := call.Lookup("body"); body == nil && (method == "POST" || method == "PUT" || method == "PATCH") {
 		flags += " --body FILE"
 	}
-	return flags
+	return flags + kind.SetFlag(spec, "payload")
 }
 
 // head writes the request line and the body.

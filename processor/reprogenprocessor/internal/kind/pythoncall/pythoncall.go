@@ -38,6 +38,7 @@ func New(cfg Config) *kind.Kind {
 		Files:          files,
 		TakesSeed:      true,
 		Flags:          flags,
+		Needs:          needs,
 		Head:           head,
 	}
 }

@@ -3,6 +3,8 @@ package pythoncall
 import (
 	"cmp"
 	"embed"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -21,6 +23,8 @@ type facts struct {
 	tagged bool
 	// torch and numpy report whether an argument is a tensor or an array.
 	torch, numpy bool
+	// devices are those of tensors that were not on the CPU.
+	devices []string
 }
 
 // scriptParts returns the parts of a call's script.
@@ -72,6 +76,9 @@ func (f *facts) look(v any) {
 		if tag, isTagged := v.Lookup("__type__"); isTagged {
 			f.tagged = true
 			f.lookAtTensor(tag, v.Text("framework"))
+			if device := v.Text("device"); accelerator.MatchString(device) && !slices.Contains(f.devices, device) {
+				f.devices = append(f.devices, device)
+			}
 		}
 		for _, m := range v {
 			switch m.Key {
@@ -82,6 +89,9 @@ func (f *facts) look(v any) {
 		}
 	}
 }
+
+// accelerator is the form of a device that a machine may lack.
+var accelerator = regexp.MustCompile(`^(cuda|mps|xpu)(:[0-9]{1,3})?$`)
 
 func (f *facts) lookAtTensor(tag any, framework string) {
 	switch {
@@ -99,7 +109,33 @@ func flags(spec jsontree.Object) string {
 	if _, remote := spec.Lookup("payload_ref"); remote {
 		return " --payload FILE"
 	}
-	return ""
+	out := kind.SetFlag(spec, "payload.args", "payload.kwargs", "payload.python_module", "payload.library", "payload.function")
+	if entry := entryFor(spec); entry != "" {
+		out += " --allow-module " + entry
+	}
+	return out
+}
+
+// needs returns what a call needs beside flags: the module, the frameworks of its
+// tensors, and their devices.
+func needs(spec jsontree.Object) []string {
+	var out []string
+	var f facts
+	call := kind.Member(spec, "payload")
+	f.look(call)
+	if module := cmp.Or(call.Text("python_module"), call.Text("library")); CheckEntry(module) == nil {
+		out = append(out, "Python module "+module)
+	}
+	if f.torch {
+		out = append(out, "PyTorch")
+	}
+	if f.numpy {
+		out = append(out, "NumPy")
+	}
+	for _, device := range f.devices {
+		out = append(out, "device "+device+" (--device auto takes another)")
+	}
+	return out
 }
 
 // head writes a call in one line, or with a line for each argument.

@@ -132,10 +132,11 @@ func textOf(f *failure.Failure, key string) string {
 const attrCheckpoint = "repro.checkpoint.uri"
 
 func flags(spec jsontree.Object) string {
+	flags := " --script FILE"
 	if _, began := kind.Member(spec, "training").Lookup(attrCheckpoint); began {
-		return " --script FILE --checkpoint PATH"
+		flags += " --checkpoint PATH"
 	}
-	return " --script FILE"
+	return flags + kind.SetFlag(spec, "payload.command")
 }
 
 // head writes the command.

@@ -1,0 +1,191 @@
+package text
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// number writes a value with about three significant digits, empty if it is nil.
+func number(value *float64) string {
+	if value == nil {
+		return ""
+	}
+	switch size := math.Abs(*value); {
+	case *value == 0:
+		return "0"
+	case size < 0.001:
+		return strconv.FormatFloat(*value, 'e', 1, 64)
+	case size < 0.1:
+		return strconv.FormatFloat(*value, 'f', 3, 64)
+	case size < 9.995:
+		return strconv.FormatFloat(*value, 'f', 2, 64)
+	case size < 99.95:
+		return strconv.FormatFloat(*value, 'f', 1, 64)
+	default:
+		return count(value)
+	}
+}
+
+// trimmed is number without zeros at the end.
+func trimmed(value *float64) string {
+	text := number(value)
+	if strings.Contains(text, ".") && !strings.Contains(text, "e") {
+		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
+	}
+	return text
+}
+
+// count writes a whole number in full up to 99 999 and with a unit prefix above.
+func count(value *float64) string {
+	if value == nil {
+		return ""
+	}
+	size := math.Abs(*value)
+	if size < 99_999.5 {
+		return strconv.FormatFloat(*value, 'f', 0, 64)
+	}
+	for _, unit := range []struct {
+		size float64
+		name string
+	}{{1e3, "k"}, {1e6, "M"}, {1e9, "G"}, {1e12, "T"}} {
+		// The rounded number must fit, or 999 999 would become 1000.0 k.
+		if size/unit.size < 999.95 {
+			return strconv.FormatFloat(*value/unit.size, 'f', 1, 64) + unit.name
+		}
+	}
+	return strconv.FormatFloat(*value, 'e', 2, 64)
+}
+
+// loss writes a loss with four digits after the point, or with an exponent where
+// those would all be zero or the number is long.
+func loss(value *float64) string {
+	if value == nil {
+		return ""
+	}
+	if size := math.Abs(*value); size != 0 && (size < 0.001 || size >= 1e6) {
+		return strconv.FormatFloat(*value, 'e', 2, 64)
+	}
+	return strconv.FormatFloat(*value, 'f', 4, 64)
+}
+
+// percent writes a fraction as a percentage. Percentages below 10 get a digit
+// after the point.
+func percent(fraction *float64) string {
+	if fraction == nil {
+		return ""
+	}
+	value, digits := 100**fraction, 0
+	switch size := math.Abs(value); {
+	case size >= 1e6:
+		return strconv.FormatFloat(value, 'e', 1, 64) + " %"
+	case size != 0 && size < 9.95:
+		digits = 1
+	}
+	return strconv.FormatFloat(value, 'f', digits, 64) + " %"
+}
+
+// change writes by how much a value differs from its usual, as a percentage.
+func change(value, usual *float64) string {
+	if value == nil || usual == nil || *usual <= 0 {
+		return ""
+	}
+	ratio := *value / *usual - 1
+	if math.Abs(ratio) < 0.005 {
+		return "0 %"
+	}
+	if math.Abs(ratio) >= 100 {
+		return "×" + number(new(*value / *usual))
+	}
+	text := strconv.FormatFloat(100*ratio, 'f', 0, 64) + " %"
+	if ratio > 0 {
+		text = "+" + text
+	}
+	return text
+}
+
+// seconds writes a duration in the unit that suits it.
+func seconds(value *float64) string {
+	if value == nil {
+		return ""
+	}
+	switch s := math.Abs(*value); {
+	case s == 0:
+		return "0 s"
+	case s < 0.9995:
+		return number(new(*value*1000)) + " ms"
+	case s < 120:
+		return number(value) + " s"
+	default:
+		return span(*value)
+	}
+}
+
+// span writes a longer duration, given in seconds.
+func span(s float64) string {
+	switch {
+	case s < 60:
+		return strconv.FormatFloat(math.Floor(max(0, s)), 'f', 0, 64) + " s"
+	case s < 3600:
+		return strconv.FormatFloat(math.Floor(s/60), 'f', 0, 64) + " min"
+	case s < 2*86400:
+		return strconv.FormatFloat(s/3600, 'f', 1, 64) + " h"
+	case s < 1000*86400:
+		return strconv.FormatFloat(math.Floor(s/86400), 'f', 0, 64) + " d"
+	default:
+		return "years"
+	}
+}
+
+// age writes the time since then, empty if then is nil or zero.
+func age(now time.Time, then *time.Time) string {
+	if then == nil || then.IsZero() {
+		return ""
+	}
+	return span(now.Sub(*then).Seconds())
+}
+
+// clock writes a time of the last day as hour and minute, an older one as a
+// date.
+func clock(now, then time.Time) string {
+	if then.IsZero() {
+		return ""
+	}
+	if difference := now.Sub(then); difference >= 24*time.Hour || difference <= -24*time.Hour {
+		return then.UTC().Format("2 Jan")
+	}
+	return then.UTC().Format("15:04")
+}
+
+// memory writes bytes as GiB, used of limit where both are known.
+func memory(used, limit *float64) string {
+	switch {
+	case used == nil:
+		return ""
+	case limit == nil:
+		return gib(*used) + " GiB"
+	default:
+		return gib(*used) + "/" + gib(*limit) + " GiB"
+	}
+}
+
+func gib(bytes float64) string {
+	value := bytes / (1 << 30)
+	if math.Abs(value) >= 1e6 {
+		return strconv.FormatFloat(value, 'e', 1, 64)
+	}
+	return strconv.FormatFloat(value, 'f', 1, 64)
+}
+
+// withUnit writes a whole number and its unit, of limit where that is known.
+func withUnit(value, limit *float64, unit string) string {
+	if value == nil {
+		return ""
+	}
+	text := count(value)
+	if limit != nil {
+		text += "/" + count(limit)
+	}
+	return text + " " + unit
+}

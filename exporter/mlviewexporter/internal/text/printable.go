@@ -1,0 +1,122 @@
+package text
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/bidi"
+	"golang.org/x/text/width"
+)
+
+// maxTextRunes limits texts from outside. A longer text ends with an ellipsis.
+const maxTextRunes = 400
+
+// printable is escape for a text that may be shortened to maxTextRunes
+// characters.
+func printable(text string) string {
+	runes := 0
+	for i := range text {
+		if runes == maxTextRunes {
+			return escape(text[:i]) + "…"
+		}
+		runes++
+	}
+	return escape(text)
+}
+
+// escape returns text in a form that a terminal shows in one line as it is. It
+// escapes control characters, invisible characters, characters without width,
+// private ones and invalid UTF-8. It also escapes right-to-left letters, because
+// a terminal that reorders them would mix up columns.
+func escape(text string) string {
+	var out strings.Builder
+	for text != "" {
+		r, size := utf8.DecodeRuneInString(text)
+		switch {
+		case r == utf8.RuneError && size == 1:
+			fmt.Fprintf(&out, `\x%02x`, text[0])
+		case r == '\n':
+			out.WriteString(`\n`)
+		case r == '\t':
+			out.WriteString(`\t`)
+		case r < 0x20 || r == 0x7f:
+			fmt.Fprintf(&out, `\x%02x`, r)
+		case showsAsItIs(r):
+			out.WriteRune(r)
+		case r > 0xffff:
+			fmt.Fprintf(&out, `\U%08x`, r)
+		default:
+			fmt.Fprintf(&out, `\u%04x`, r)
+		}
+		text = text[size:]
+	}
+	return out.String()
+}
+
+// showsAsItIs reports whether a character is visible or the plain space, takes
+// one or two cells, and does not reorder its neighbors.
+func showsAsItIs(r rune) bool {
+	if r == ' ' {
+		return true
+	}
+	if !unicode.IsPrint(r) || unicode.Is(unicode.M, r) {
+		return false
+	}
+	properties, _ := bidi.LookupRune(r)
+	switch properties.Class() {
+	case bidi.R, bidi.AL, bidi.AN:
+		return false
+	default:
+		return true
+	}
+}
+
+// cells returns the number of terminal cells of a printable text.
+func cells(text string) int {
+	n := 0
+	for _, r := range text {
+		n += runeCells(r)
+	}
+	return n
+}
+
+func runeCells(r rune) int {
+	if r < 0x7f {
+		return 1
+	}
+	switch width.LookupRune(r).Kind() {
+	case width.EastAsianWide, width.EastAsianFullwidth:
+		return 2
+	default:
+		return 1
+	}
+}
+
+// cut shortens a printable text to a number of cells, with an ellipsis.
+func cut(text string, limit int) string {
+	if cells(text) <= limit {
+		return text
+	}
+	if limit <= 0 {
+		return ""
+	}
+	used := 0
+	for i, r := range text {
+		if used+runeCells(r) > limit-1 {
+			return text[:i] + "…"
+		}
+		used += runeCells(r)
+	}
+	return text
+}
+
+// shortID shortens an id in the middle, where ids of one kind differ least.
+func shortID(id string) string {
+	text := []rune(printable(id))
+	if len(text) <= 16 {
+		return string(text)
+	}
+	return string(text[:8]) + "…" + string(text[len(text)-7:])
+}

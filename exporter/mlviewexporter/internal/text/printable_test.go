@@ -1,0 +1,62 @@
+package text
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func TestPrintable(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                  "",
+		"plain – ü 你 🙂":                     "plain – ü 你 🙂",
+		"a\tb\nc\r":                         `a\tb\nc\x0d`,
+		"\x1b[31mred":                       `\x1b[31mred`,
+		"\x7f\u0080\u009b2J":                `\x7f\u0080\u009b2J`,
+		"\xff\xfe":                          `\xff\xfe`,
+		"\u202eabc\u202c":                   `\u202eabc\u202c`,
+		"\u05d0":                            `\u05d0`,
+		"e\u0301\u200d\ufe0f":               `e\u0301\u200d\ufe0f`,
+		"\U000e0041\U0010ffff":              `\U000e0041\U0010ffff`,
+		"\u00a0\u2028\u3000":                `\u00a0\u2028\u3000`,
+		strings.Repeat("a", maxTextRunes+1): strings.Repeat("a", maxTextRunes) + "…",
+	} {
+		assert.Equal(t, want, printable(text))
+	}
+}
+
+func TestCut(t *testing.T) {
+	for _, test := range []struct {
+		text  string
+		limit int
+		want  string
+	}{
+		{"abc", 3, "abc"}, {"abcd", 3, "ab…"}, {"abc", 1, "…"}, {"abc", 0, ""}, {"abc", -1, ""},
+		// A character of two cells does not fit into one.
+		{"你好", 4, "你好"}, {"你好吗", 4, "你…"}, {"你好吗", 5, "你好…"},
+	} {
+		assert.Equal(t, test.want, cut(test.text, test.limit))
+	}
+}
+
+func TestNumbers(t *testing.T) {
+	for value, want := range map[float64]string{0: "0", 0.00012: "1.2e-04", 0.0123: "0.012", 0.5: "0.50", 9.996: "10.0", 42: "42.0", 99_999: "99999", 999_999: "1.0M", 1e300: "1.00e+300"} {
+		assert.Equal(t, want, number(&value))
+	}
+	for value, want := range map[float64]string{0: "0", 1: "1", 0.25: "0.25", 1.5: "1.5", 32: "32", 100: "100", 1e300: "1.00e+300"} {
+		assert.Equal(t, want, trimmed(&value))
+	}
+	for value, want := range map[float64]string{0: "0 %", 0.004: "0.4 %", 0.1234: "12 %", 1: "100 %", 1e9: "1.0e+11 %"} {
+		assert.Equal(t, want, percent(&value))
+	}
+	for value, want := range map[float64]string{0: "0 s", 0.0123: "12.3 ms", 1.5: "1.50 s", 90: "90.0 s", 600: "10 min", 5400: "1.5 h", 3 * 86400: "3 d", 1e300: "years"} {
+		assert.Equal(t, want, seconds(&value))
+	}
+	usual := 2.0
+	for value, want := range map[float64]string{2: "0 %", 2.002: "0 %", 3: "+50 %", 1: "-50 %", 1000: "×500"} {
+		assert.Equal(t, want, change(&value, &usual))
+	}
+	assert.Empty(t, change(&usual, nil))
+	assert.Empty(t, change(&usual, new(float64)), "nothing is a multiple of zero")
+}

@@ -1,0 +1,134 @@
+package schema_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/schema"
+)
+
+var update = flag.Bool("update", false, "write the schema")
+
+// The schema and the Go types cannot differ.
+func TestSchemaIsThatOfTheTypes(t *testing.T) {
+	derived := derive(t)
+	if *update {
+		require.NoError(t, os.WriteFile("state.schema.json", derived, 0o600))
+		return
+	}
+	assert.Equal(t, string(derived), string(schema.State), "go test ./schema -update writes it")
+}
+
+// compiled returns the schema of a definition. Formats are checked.
+func compiled(t *testing.T, reference string) *jsonschema.Schema {
+	t.Helper()
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema.State))
+	require.NoError(t, err)
+	compiler := jsonschema.NewCompiler()
+	compiler.AssertFormat()
+	require.NoError(t, compiler.AddResource("state.json", document))
+	out, err := compiler.Compile("state.json" + reference)
+	require.NoError(t, err)
+	return out
+}
+
+func instance(t *testing.T, v any) any {
+	t.Helper()
+	text, err := json.Marshal(v)
+	require.NoError(t, err)
+	out, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	require.NoError(t, err)
+	return out
+}
+
+// filled gives every field a value and every list and map one entry.
+func filled(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString("text")
+	case reflect.Float64:
+		v.SetFloat(1.5)
+	case reflect.Int, reflect.Int64:
+		v.SetInt(3)
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		filled(v.Elem())
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		filled(v.Index(0))
+	case reflect.Map:
+		value := reflect.New(v.Type().Elem()).Elem()
+		filled(value)
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(reflect.ValueOf("key"), value)
+	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[time.Time]() {
+			v.Set(reflect.ValueOf(time.Date(2026, 11, 20, 6, 42, 10, 5e8, time.UTC)))
+			return
+		}
+		for i := range v.NumField() {
+			filled(v.Field(i))
+		}
+	default:
+		panic(v.Kind())
+	}
+}
+
+// documents are the definition of each document and how one is made.
+var documents = map[string]func() any{
+	"":                  func() any { return &model.State{} },
+	"#/$defs/RunDetail": func() any { return &model.RunDetail{} },
+	"#/$defs/Trace":     func() any { return &model.Trace{} },
+	"#/$defs/Rows":      func() any { return &Rows{} },
+}
+
+func TestDocumentsAreValid(t *testing.T) {
+	for reference, document := range documents {
+		whole := document()
+		filled(reflect.ValueOf(whole).Elem())
+		assert.NoError(t, compiled(t, reference).Validate(instance(t, whole)), reference)
+	}
+	// A State without data.
+	empty := &model.State{
+		Version: model.SchemaVersion, Time: time.Now(), Collector: model.Collector{GPUs: map[string]int{}},
+		Needs: []model.Need{}, Runs: []model.Run{}, GPUs: []model.GPU{}, Failures: []model.Failure{}, Calls: []model.Call{},
+		Pools: []model.Pool{}, Models: []model.Model{}, Changes: []model.Change{}, Missing: []model.Missing{},
+	}
+	assert.NoError(t, compiled(t, "").Validate(instance(t, empty)))
+}
+
+func TestOtherDocumentsAreNot(t *testing.T) {
+	for name, change := range map[string]func(map[string]any){
+		"a field is missing":      func(s map[string]any) { delete(s, "needs") },
+		"a list is null":          func(s map[string]any) { s["runs"] = nil },
+		"a number is text":        func(s map[string]any) { s["version"] = "1" },
+		"a time is none":          func(s map[string]any) { s["time"] = "yesterday" },
+		"a row is another thing":  func(s map[string]any) { s["gpus"] = []any{"GPU"} },
+		"a row's number is text":  func(s map[string]any) { s["runs"].([]any)[0].(map[string]any)["steps"] = "12" },      //nolint:forcetypeassert // as filled
+		"a row's field is absent": func(s map[string]any) { delete(s["failures"].([]any)[0].(map[string]any), "class") }, //nolint:forcetypeassert // as filled
+	} {
+		state := &model.State{}
+		filled(reflect.ValueOf(state).Elem())
+		document := instance(t, state)
+		change(document.(map[string]any)) //nolint:forcetypeassert // as encoded
+		assert.Error(t, compiled(t, "").Validate(document), name)
+	}
+	// Readers keep working when fields are added.
+	state := &model.State{}
+	filled(reflect.ValueOf(state).Elem())
+	document := instance(t, state)
+	document.(map[string]any)["new"] = true //nolint:forcetypeassert // as encoded
+	assert.NoError(t, compiled(t, "").Validate(document))
+}
