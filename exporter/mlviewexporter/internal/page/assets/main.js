@@ -4,7 +4,7 @@ import { live, connect, list, now } from './live.js';
 import { view, go, filtered } from './address.js';
 import { activities, kinds, word } from './words.js';
 import { span, clock, utc, time } from './format.js';
-import { order, more, head } from './table.js';
+import { order, more, head, sayCopied } from './table.js';
 import { needsPart, toggleNeed } from './needs.js';
 import { runsPart, toggleRun, singleOpen } from './runs.js';
 import { gpusPart } from './gpus.js';
@@ -20,6 +20,9 @@ const at = (id) => document.getElementById(id);
 
 // oldData is after how many seconds without data the page says so.
 const oldData = 60;
+
+// awayFor is after how many milliseconds out of sight rows may have moved.
+const awayFor = 60000;
 
 const single = () => live.rows.runs.size === 1 && !((live.collector.hidden || {}).runs > 0);
 
@@ -115,7 +118,7 @@ function parts() {
 let drawing = false;
 
 function draw() {
-  if (drawing || (document.hidden && document.title)) return;
+  if (drawing || document.hidden) return;
   drawing = true;
   requestAnimationFrame(() => {
     drawing = false;
@@ -148,10 +151,12 @@ async function copy(text, button) {
     field.remove();
     button.focus();
   }
-  button.textContent = copied ? 'Copied' : 'Select the text';
+  sayCopied(text, copied ? 'Copied' : 'Select the text');
   say(copied ? 'Copied.' : 'The browser does not allow to copy: select the text.');
+  draw();
   setTimeout(() => {
-    button.textContent = 'Copy';
+    sayCopied(null, '');
+    draw();
   }, 2000);
 }
 
@@ -201,6 +206,7 @@ function define(link) {
   at('definition-term').textContent = source.textContent;
   at('definition-text').textContent = source.nextElementSibling.textContent;
   box.showPopover();
+  box.focus();
   const place = link.getBoundingClientRect();
   box.style.setProperty('left', Math.max(8, Math.min(place.left, innerWidth - box.offsetWidth - 8)) + 'px');
   box.style.setProperty('top', Math.min(place.bottom + 4, innerHeight - box.offsetHeight - 8) + 'px');
@@ -237,12 +243,18 @@ document.addEventListener('input', (e) => {
 });
 
 document.addEventListener('keydown', (e) => {
-  if (e.key !== '/' || e.target.closest('input, select, textarea') || !at('q')) return;
+  if (e.key !== '/' || e.ctrlKey || e.metaKey || e.altKey || (document.activeElement && document.activeElement.matches('input, select, textarea')) || !at('q')) return;
   e.preventDefault();
   at('q').focus();
 });
 
-document.addEventListener('visibilitychange', draw);
+// A page that was out of sight for long may show the new order.
+let hiddenAt = 0;
+document.addEventListener('visibilitychange', () => {
+  if (document.hidden) hiddenAt = performance.now();
+  else if (performance.now() - hiddenAt > awayFor) order();
+  draw();
+});
 addEventListener('resize', draw);
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', draw);
 setInterval(draw, 1000);

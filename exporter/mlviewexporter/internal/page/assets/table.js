@@ -8,9 +8,10 @@ const page = 50;
 // of them are shown.
 const places = new Map();
 
-// order shows the rows of a table in the collector's order again.
+// order shows the rows of a table, or of all, in the collector's order again.
 export function order(id) {
-  places.delete(id);
+  if (id) places.delete(id);
+  else places.clear();
 }
 
 // more shows more rows of a table.
@@ -26,7 +27,7 @@ function settle(id, rows, newest, first) {
   const sig = signature();
   const key = (row) => row.key;
   let place = places.get(id);
-  if (!place || place.sig !== sig || document.hidden || place.keys.length === 0 || place.keys.length > 5000) {
+  if (!place || place.sig !== sig || place.keys.length === 0 || place.keys.length > 5000) {
     place = { sig, keys: rows.map(key), rows: new Map(), limit: place && place.sig === sig ? place.limit : first };
     places.set(id, place);
   }
@@ -115,11 +116,19 @@ export function fold(id, open, ...content) {
   return h('button', { type: 'button', class: 'opener', 'data-act': 'fold', 'data-arg': id, 'aria-expanded': String(open), 'data-testid': 'fold' }, content);
 }
 
+// copied is the text that was copied last, and what its buttons say about that.
+let copied = { text: null, says: '' };
+
+// sayCopied lets the buttons of a text say something for a moment.
+export function sayCopied(text, says) {
+  copied = { text, says };
+}
+
 // copyable describes text for a terminal with a button that copies it.
 export function copyable(command, what) {
   const text = visible(command, 10000);
   return h('span', { class: 'command' }, h('code', { 'data-testid': 'command' }, text),
-    h('button', { type: 'button', class: 'small', 'data-act': 'copy', 'data-arg': text, 'data-testid': 'copy', 'aria-label': 'Copy ' + (what || 'the command') }, 'Copy'));
+    h('button', { type: 'button', class: 'small', 'data-act': 'copy', 'data-arg': text, 'data-testid': 'copy', 'aria-label': (copied.text === text ? copied.says : 'Copy') + ' ' + (what || 'the command') }, copied.text === text ? copied.says : 'Copy'));
 }
 
 // part describes a part of the page with its heading.

@@ -22,7 +22,7 @@ export function waterfall(trace, at) {
   const critical = spans.filter((s) => s.critical).map((s) => s.name);
   return h('div', { key: 't:' + trace.id, class: 'trace', 'data-testid': 'trace' },
     h('p', { class: 'tracehead' }, fold(id, !folded, trace.name || 'trace'), ' ', seconds(trace.duration), ' at ', time(trace.start, true),
-      trace.error ? h('span', { class: 'badge k-failing' }, 'error') : null, ' ', jaeger(trace.url)),
+      trace.error ? [' ', h('span', { class: 'badge k-failing' }, 'error')] : null, ' ', jaeger(trace.url)),
     folded ? null : h('ol', { class: 'spans', 'aria-label': 'Spans of the trace' + (critical.length ? '; the chain that decided its end: ' + critical.slice(0, 20).join(', ') : '') },
       spans.slice(0, most).map((s) => h('li', { key: s.id, class: s.critical ? 'critical' : '', 'data-testid': s.critical ? 'span-critical' : 'span', title: (s.phase || s.operation || '') + (s.service ? ' · ' + s.service : '') },
         h('span', { class: 'name', css: { 'padding-left': Math.min(s.depth, 12) * 0.7 + 'rem' } }, s.critical ? h('span', { class: 'hidden' }, 'decided: ') : null, s.name, s.error ? h('span', { class: 'error' }, ' ' + s.error) : null),
