@@ -117,14 +117,20 @@ function parts() {
 
 let drawing = false;
 
+// drawTop draws what changes while nothing arrives.
+function drawTop() {
+  if (document.hidden) return;
+  patch(at('banners'), banners());
+  if (live.collector) patch(at('summary'), [summary(), bars()]);
+}
+
 function draw() {
   if (drawing || document.hidden) return;
   drawing = true;
   requestAnimationFrame(() => {
     drawing = false;
-    patch(at('banners'), banners());
+    drawTop();
     if (!live.collector) return;
-    patch(at('summary'), [summary(), bars()]);
     patch(at('filters'), [filters()]);
     patch(at('parts-nav'), [nav()]);
     patch(at('main'), parts());
@@ -145,6 +151,7 @@ async function copy(text, button) {
     // Without TLS, browsers offer the clipboard only on localhost.
     const field = document.createElement('textarea');
     field.value = text;
+    field.className = 'hidden';
     document.body.append(field);
     field.select();
     copied = document.execCommand('copy');
@@ -170,8 +177,14 @@ function open(arg) {
   else toggleCall(key);
 }
 
+// clear removes all filters.
+function clear(change) {
+  go({ ...change, q: '', owner: '', team: '', kind: '' });
+  if (at('q')) at('q').value = '';
+}
+
 function show(run) {
-  go({ run, q: '', owner: '', team: '', kind: '' });
+  clear({ run });
   draw();
   requestAnimationFrame(() => requestAnimationFrame(() => {
     const detail = document.querySelector('[data-testid=run-detail]');
@@ -193,7 +206,7 @@ const actions = {
       // Without storage the page forgets.
     }
   },
-  clear: () => go({ q: '', owner: '', team: '', kind: '' }),
+  clear: () => clear({}),
   range: (range) => go({ range }),
   copy: (text, el) => void copy(text, el),
 };
@@ -257,7 +270,7 @@ document.addEventListener('visibilitychange', () => {
 });
 addEventListener('resize', draw);
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', draw);
-setInterval(draw, 1000);
+setInterval(drawTop, 1000);
 onFetched(draw);
 connect(draw);
 draw();
