@@ -65,7 +65,7 @@ function options(el, data) {
   return {
     width: el.clientWidth, height: 130, padding: [8, 18, 0, 0], legend: { show: false }, cursor: { sync: { key: 'run' }, y: false, points: { size: 6 } },
     scales: { x: { time: true, range: () => [el.mlData.from, el.mlData.to] }, y: { range: (u, min, max) => uPlot.rangeNum(min, max === min ? min + (Math.abs(min) || 1) * 0.1 : max, 0.1, true) } },
-    axes: [{ ...axis, size: 26, space: 70, values: (u, at) => at.map((t) => clock(t * 1000)) }, { ...axis, size: 66, space: 34, values: (u, at) => at.map((v) => el.mlData.axis(v)) }],
+    axes: [{ ...axis, size: 26, space: 70, values: (u, at) => at.map((t) => clock(t * 1000, el.mlData.to - el.mlData.from < 600)) }, { ...axis, size: 66, space: 34, values: (u, at) => at.map((v) => el.mlData.axis(v)) }],
     series: [{}, { stroke: color('--curve'), width: 1.5, points: { show: data.values.length < 3 } }],
     hooks: { draw: [(u) => drawMarks(u, el.mlData.marks)] },
   };

@@ -14,7 +14,7 @@ const has = (field) => (run) => run[field] !== undefined && run[field] !== null;
 
 // why says what would give a number that is missing.
 const why = (field) => (run) => run.why && run.why[field]
-  ? h('span', { class: 'why', title: run.why[field] }, '– ', h('span', { class: 'sub' }, run.why[field])) : null;
+  ? h('span', { class: 'why', title: run.why[field] }, '–', h('span', { class: 'sub' }, run.why[field])) : null;
 
 // columnsOf are the columns of the table, and more of them for the only run.
 const columnsOf = (single) => columns.filter((c) => single || !c.single);
