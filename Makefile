@@ -73,7 +73,7 @@ test: build ## Test every module with the race detector, then the built binary
 	@echo "Testing the modules with the race detector. The first time, their dependencies are compiled for it: about 3 minutes on two cores."
 	@go test -race -timeout 30m work
 	@echo "Testing bin/otelcol-ml."
-	@GOWORK=off go test -C e2e -count=1 -timeout 30m ./harness/... ./dashboards/... ./pictures/... ./documents/... ./bench/... ./smoke/...
+	@GOWORK=off go test -C e2e -count=1 -timeout 30m ./harness/... ./dashboards/... ./documents/... ./bench/... ./smoke/...
 
 .PHONY: lint
 lint: needs $(TOOLS)/golangci-lint ## Run linters; check that go.mod files are tidy and generated code is up to date
@@ -86,7 +86,7 @@ lint: needs $(TOOLS)/golangci-lint ## Run linters; check that go.mod files are t
 .PHONY: e2e
 e2e: build $(BIN) ## Test the built binary with real Jaeger and Prometheus and all scenarios
 	@e2e/servers/build.sh
-	@GOWORK=off go test -C e2e -count=1 -timeout 30m -parallel 8 . ./stacks/...
+	@GOWORK=off go test -C e2e -count=1 -timeout 30m -parallel 8 . ./stacks/... ./view/...
 
 .PHONY: e2e-clients
 e2e-clients: build ## Test the built binary with real client programs, the examples
@@ -95,6 +95,14 @@ e2e-clients: build ## Test the built binary with real client programs, the examp
 	if [ $$status -eq 75 ]; then echo "make: e2e-clients was LEFT OUT: no Python package registry can be reached" >&2; exit 0; fi; \
 	[ $$status -eq 0 ] && GOWORK=off go test -C e2e -count=1 -timeout 30m ./clients/... && \
 	REPRO_TENSORS=required GOWORK=off go test -C processor/reprogenprocessor -count=1 -timeout 30m -run 'Tensor|Shape|Client' .
+
+# Where there is no Chromium and none can be installed, this says so; CI fails.
+.PHONY: e2e-page
+e2e-page: build ## Test the live page of the built binary in a real browser, Debian's Chromium
+	@status=0; e2e/page/chromium.sh || status=$$?; \
+	if [ $$status -eq 75 ]; then echo "make: e2e-page was LEFT OUT: there is no Chromium here" >&2; [ "$${CI:-}" != true ]; else \
+	[ $$status -eq 0 ] && GOWORK=off go build -C exporter/mlviewexporter -trimpath -o $(BIN)/viewfixtures ./internal/page/fixtures && \
+	GOWORK=off go test -C e2e -count=1 -timeout 10m ./page/...; fi
 
 # The programs and licenses of the image. A stage of docker/Dockerfile runs this
 # target too.
@@ -127,7 +135,7 @@ e2e-packages: ## Try the package lists of the documentation in an empty Debian; 
 	@e2e/packages/try.sh
 
 .PHONY: check
-check: test lint e2e e2e-faults-fast e2e-clients ## Run all tests and linters of CI
+check: test lint e2e e2e-faults-fast e2e-clients e2e-page ## Run all tests and linters of CI
 
 # e2e-image, after installing a container engine if that is possible.
 .PHONY: e2e-image-installed
@@ -165,10 +173,16 @@ bench: needs ## Run every benchmark: COUNT (default 3) processes each, BENCHTIME
 bench-collector: build ## Measure the cost of the components in a whole collector, in ROUNDS (default 12); see docs/performance.md
 	@cd e2e && GOWORK=off go run ./bench -rounds $(or $(ROUNDS),12)
 
+# bench-page measures; it asserts nothing.
+.PHONY: bench-page
+bench-page: build ## Measure the live page of 500 runs and 512 GPUs with 32 open pages, WINDOW (default 1m) each; see docs/performance.md
+	@e2e/page/chromium.sh
+	@cd e2e && GOWORK=off go run ./page/load -window $(or $(WINDOW),1m)
+
 .PHONY: pictures
-pictures: build ## Draw docs/images/dashboard-*.png of simulated workloads; takes FOR (default 10m)
-	@e2e/servers/build.sh
-	@cd e2e && GOWORK=off go run ./pictures -for $(or $(FOR),10m)
+pictures: build ## Draw docs/images/page*.png, the live page of simulated workloads, and all its views into .cache/pictures
+	@e2e/page/chromium.sh
+	@cd e2e && GOWORK=off go run ./page/pictures
 
 .PHONY: clean
 clean: ## Remove bin/, demo-output/ and the tools and servers in .cache/

@@ -43,6 +43,7 @@ require (
 	github.com/open-telemetry/opentelemetry-collector-contrib/receiver/statsdreceiver v0.158.0
 	github.com/open-telemetry/opentelemetry-collector-contrib/receiver/zipkinreceiver v0.158.0
 	github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector v0.0.0
+	github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter v0.0.0
 	github.com/otelcol-ml/otelcol-ml/extension/mlguardextension v0.0.0
 	github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor v0.0.0
 	github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor v0.0.0
@@ -506,6 +507,8 @@ replace github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector v0.0.0 => 
 replace github.com/otelcol-ml/otelcol-ml/extension/mlguardextension v0.0.0 => ../extension/mlguardextension
 
 replace github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver v0.0.0 => ../receiver/gpureceiver
+
+replace github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter v0.0.0 => ../exporter/mlviewexporter
 
 replace github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor v0.0.0 => ../processor/mlenrichprocessor
 

@@ -227,7 +227,7 @@ func testRunsTable(t *testing.T, j *job, prometheus prom.API, boards []dashboard
 	board, panel := panelOf(t, boards, "runs", "Runs")
 	run := torchTelRuns(j)[0]
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
-		_, lines, err := dashboards.Table(t.Context(), prometheus, board, panel, viewSince(j.started))
+		lines, err := dashboards.Table(t.Context(), prometheus, board, panel, viewSince(j.started))
 		if !assert.NoError(c, err) {
 			return
 		}
@@ -252,7 +252,7 @@ func testRunsTable(t *testing.T, j *job, prometheus prom.API, boards []dashboard
 
 	// Each workload of each GPU is a line, the one without a run too.
 	board, panel = panelOf(t, boards, "runs", "What runs on the GPUs")
-	_, lines, err := dashboards.Table(t.Context(), prometheus, board, panel, viewSince(j.started))
+	lines, err := dashboards.Table(t.Context(), prometheus, board, panel, viewSince(j.started))
 	require.NoError(t, err)
 	var owners []string
 	for _, line := range lines {
@@ -268,15 +268,15 @@ func testTraceLinks(t *testing.T, j *job, prometheus prom.API, boards []dashboar
 	} {
 		t.Run(of.board, func(t *testing.T) {
 			board, panel := panelOf(t, boards, of.board, of.title)
-			_, lines, err := dashboards.Table(t.Context(), prometheus, board, panel, viewSince(j.started))
+			lines, err := dashboards.Table(t.Context(), prometheus, board, panel, viewSince(j.started))
 			require.NoError(t, err)
 			require.NotEmpty(t, lines)
-			field, err := panel.FieldOf(of.column)
+			links, err := panel.LinksOf(of.column)
 			require.NoError(t, err)
-			at := slices.IndexFunc(field.Links, func(link dashboards.Link) bool { return strings.HasPrefix(link.URL, "/explore") })
+			at := slices.IndexFunc(links, func(link dashboards.Link) bool { return strings.HasPrefix(link.URL, "/explore") })
 			require.GreaterOrEqual(t, at, 0)
 			for _, line := range lines {
-				service, tag, value := followed(t, field.Links[at].URL, line)
+				service, tag, value := followed(t, links[at].URL, line)
 				found, err := j.jaeger.Search(t.Context(), service, map[string]string{tag: value}, 1)
 				require.NoError(t, err)
 				assert.NotEmpty(t, found, "%s, %s=%s", service, tag, value)

@@ -23,7 +23,7 @@ var (
 )
 
 // ours are words of that form that are no metrics: components.
-var ours = []string{"ml_enrich", "ml_guard", "ml_metrics"}
+var ours = []string{"ml_enrich", "ml_guard", "ml_metrics", "ml_view"}
 
 // stockOwn begins the names of what the stock collector says of itself.
 var stockOwn = regexp.MustCompile(`^otelcol_(?:(?:receiver_(?:accepted|refused)|exporter_(?:send|enqueue)_failed)(?:_(?:spans|metric_points|log_records))?|process_(?:memory_rss|cpu_seconds)|deltatocumulative_datapoints|processor_groupbytrace_traces_evicted)$`)
@@ -44,7 +44,7 @@ func TestDocumentsNameWhatIsWritten(t *testing.T) {
 			known = append(known, label, label+"_bytes", label+"_per_second")
 		}
 	}
-	for _, component := range []string{"receiver/gpureceiver", "processor/mlenrichprocessor", "processor/mlguardprocessor", "processor/reprogenprocessor", "connector/mlmetricsconnector", "extension/mlguardextension"} {
+	for _, component := range []string{"receiver/gpureceiver", "processor/mlenrichprocessor", "processor/mlguardprocessor", "processor/reprogenprocessor", "connector/mlmetricsconnector", "exporter/mlviewexporter", "extension/mlguardextension"} {
 		text, err := os.ReadFile(harness.Path(component, "documentation.md"))
 		require.NoError(t, err)
 		known = append(known, regexp.MustCompile(`otelcol_\w+`).FindAllString(string(text), -1)...)

@@ -1,5 +1,5 @@
-// Command mlgen imitates the telemetry of five machine-learning systems and
-// sends it by OTLP. Everything that it sends is simulated.
+// Command mlgen imitates the telemetry of five machine-learning systems, of a
+// fleet and of incidents, and sends it by OTLP. Everything that it sends is simulated.
 package main
 
 import (
@@ -74,7 +74,7 @@ func generate(stop context.Context, o options, stderr io.Writer) (refused int64,
 		defer func() { err = errors.Join(err, file.Close()) }()
 		log = sentlog.NewWriter(file)
 	}
-	results := newResults(o.scenarios, log)
+	results := newResults(o.names, log)
 	drivers, closeSenders, err := newDrivers(o, results)
 	if err != nil {
 		return 0, err
@@ -86,13 +86,13 @@ func generate(stop context.Context, o options, stderr io.Writer) (refused int64,
 		start = time.Now()
 	}
 	results.header(sentlog.Header{
-		Version: sentlog.Version, Seed: o.seed, Scenarios: o.scenarios, StartUnixNano: start.UnixNano(), Rate: o.rate,
+		Version: sentlog.Version, Seed: o.seed, Scenarios: o.names, StartUnixNano: start.UnixNano(), Rate: o.rate,
 	})
 	say(stderr, "mlgen: sending simulated telemetry, seed %d\n", o.seed)
 	hide := showProgress(o, results, stderr)
 	drive(stop, drivers)
 	hide()
-	refused = results.report(stderr, o.scenarios)
+	refused = results.report(stderr, o.names)
 	return refused, results.close(time.Now(), stop.Err() != nil)
 }
 
@@ -104,8 +104,8 @@ func newDrivers(o options, results *results) ([]*driver, func(), error) {
 		}
 	}
 	var drivers []*driver
-	for _, name := range o.scenarios {
-		s, err := scenario.New(name, o.settings())
+	for _, name := range o.names {
+		s, err := o.create(name)
 		if err != nil {
 			closeAll()
 			return nil, nil, err
@@ -166,7 +166,7 @@ func showProgress(o options, results *results, stderr io.Writer) func() {
 	}
 	done := make(chan struct{})
 	var shown sync.WaitGroup
-	shown.Go(func() { results.show(stderr, o.scenarios, done) })
+	shown.Go(func() { results.show(stderr, o.names, done) })
 	return func() {
 		close(done)
 		shown.Wait()

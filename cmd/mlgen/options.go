@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/otelcol-ml/otelcol-ml/cmd/mlgen/fleet"
+	"github.com/otelcol-ml/otelcol-ml/cmd/mlgen/incident"
 	"github.com/otelcol-ml/otelcol-ml/cmd/mlgen/scenario"
 	"github.com/otelcol-ml/otelcol-ml/cmd/mlgen/send"
 )
@@ -24,9 +26,14 @@ const (
 	maxRanks = 1024
 )
 
+// fleetName is the name of the fleet in the log and the output.
+const fleetName = "fleet"
+
 // options are the validated flags.
 type options struct {
-	scenarios       []string
+	// names are those of the scenarios and incidents, and of the fleet.
+	names           []string
+	fleet           fleet.Size
 	rate            float64
 	duration        time.Duration
 	count           int64
@@ -48,10 +55,12 @@ type options struct {
 // error names the flag, its value and the accepted values.
 func parse(args []string, output io.Writer) (options, error) {
 	var o options
-	var names, seed, start string
+	var names, incidents, size, seed, start string
 	flags := flag.NewFlagSet("mlgen", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	flags.StringVar(&names, "scenario", "all", "comma-separated `systems` to imitate: "+strings.Join(scenario.Names(), ", ")+", or all")
+	flags.StringVar(&incidents, "incident", "", "comma-separated `incidents` to play: "+strings.Join(incident.Names(), ", ")+", or all; without --scenario, nothing else is sent")
+	flags.StringVar(&size, "fleet", "", "`size` of a healthy fleet, such as runs=500,ranks=8,gpus=512; without --scenario, nothing else is sent")
 	flags.Float64Var(&o.rate, "rate", 1, "activity `steps` per second and scenario: a training step, an operation, a call, a batch, a round")
 	flags.DurationVar(&o.duration, "duration", 0, "sending `time`; 0 means until interrupted")
 	flags.Int64Var(&o.count, "steps", 0, "`number` of steps of each scenario, instead of --duration, however long they take; 0 means no limit")
@@ -81,8 +90,20 @@ func parse(args []string, output io.Writer) (options, error) {
 		return o, fmt.Errorf("unexpected argument %q, mlgen has flags only", flags.Arg(0))
 	}
 	var problems []error
-	o.scenarios, err = scenarioNames(names)
-	problems = append(problems, err)
+	if incidents+size == "" || isSet(flags, "scenario") {
+		o.names, err = list("scenario", names, scenario.Names())
+		problems = append(problems, err)
+	}
+	if incidents != "" {
+		chosen, err := list("incident", incidents, incident.Names())
+		o.names = append(o.names, chosen...)
+		problems = append(problems, err)
+	}
+	if size != "" {
+		o.fleet, err = fleet.ParseSize(size)
+		o.names = append(o.names, fleetName)
+		problems = append(problems, flagError("--fleet", err))
+	}
 	o.seed, err = seedNumber(seed)
 	problems = append(problems, err)
 	if start != "" {
@@ -97,22 +118,23 @@ func parse(args []string, output io.Writer) (options, error) {
 	return o, errors.Join(problems...)
 }
 
-const usageHead = `mlgen imitates the telemetry of five machine-learning systems and sends it by
-OTLP. All of it is simulated.
+const usageHead = `mlgen imitates the telemetry of five machine-learning systems, of a fleet and of
+incidents, and sends it by OTLP. All of it is simulated.
 
 Usage: mlgen [flags]
 
 `
 
-func scenarioNames(list string) ([]string, error) {
-	if list == "all" {
-		return scenario.Names(), nil
+// list reads a comma-separated list of the names, or all.
+func list(flagName, text string, names []string) ([]string, error) {
+	if text == "all" {
+		return names, nil
 	}
 	var out []string
-	for name := range strings.SplitSeq(list, ",") {
+	for name := range strings.SplitSeq(text, ",") {
 		name = strings.TrimSpace(name)
-		if _, ok := scenario.Find(name); !ok {
-			return nil, fmt.Errorf("--scenario is %q, want all or a comma-separated list of %s", list, strings.Join(scenario.Names(), ", "))
+		if !slices.Contains(names, name) {
+			return nil, fmt.Errorf("--%s is %q, want all or a comma-separated list of %s", flagName, text, strings.Join(names, ", "))
 		}
 		if !slices.Contains(out, name) {
 			out = append(out, name)
@@ -120,6 +142,12 @@ func scenarioNames(list string) ([]string, error) {
 	}
 	slices.Sort(out)
 	return out, nil
+}
+
+// isSet reports whether the command line has a flag.
+func isSet(flags *flag.FlagSet, name string) (set bool) {
+	flags.Visit(func(f *flag.Flag) { set = set || f.Name == name })
+	return set
 }
 
 func seedNumber(text string) (int64, error) {
@@ -233,9 +261,23 @@ func (o *options) transport(name string) scenario.Protocol {
 		return scenario.GRPC
 	case "http":
 		return scenario.HTTP
-	default:
-		kind, _ := scenario.Find(name)
+	}
+	if kind, ok := scenario.Find(name); ok {
 		return kind.Protocol
+	}
+	// As one collector sends to another.
+	return scenario.GRPC
+}
+
+// create returns the scenario, the incident or the fleet of a name.
+func (o *options) create(name string) (scenario.Scenario, error) {
+	switch {
+	case name == fleetName:
+		return fleet.New(o.settings(), o.fleet), nil
+	case slices.Contains(incident.Names(), name):
+		return incident.New(name, o.settings())
+	default:
+		return scenario.New(name, o.settings())
 	}
 }
 

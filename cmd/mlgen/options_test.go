@@ -11,13 +11,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/otelcol-ml/otelcol-ml/cmd/mlgen/incident"
 	"github.com/otelcol-ml/otelcol-ml/cmd/mlgen/scenario"
 )
 
 func TestDefaults(t *testing.T) {
 	o, err := parse(nil, &bytes.Buffer{})
 	require.NoError(t, err)
-	assert.Equal(t, scenario.Names(), o.scenarios)
+	assert.Equal(t, scenario.Names(), o.names)
 	assert.Equal(t, "localhost:4317", o.endpoint)
 	assert.Equal(t, "http://localhost:4318", o.httpEndpoint)
 	assert.InDelta(t, 1, o.rate, 0)
@@ -72,7 +73,30 @@ func TestHTTPEndpointByEndpoint(t *testing.T) {
 func TestScenarioList(t *testing.T) {
 	o, err := parse([]string{"--scenario", "tuft, fx,tuft"}, &bytes.Buffer{})
 	require.NoError(t, err)
-	assert.Equal(t, []string{"fx", "tuft"}, o.scenarios)
+	assert.Equal(t, []string{"fx", "tuft"}, o.names)
+}
+
+// TestIncidents shows what is sent: incidents and a fleet alone, unless scenarios
+// are asked for, too.
+func TestIncidents(t *testing.T) {
+	for _, test := range []struct {
+		args []string
+		want []string
+	}{
+		{[]string{"--incident", "all"}, incident.Names()},
+		{[]string{"--incident", "slow-input,hang"}, []string{"hang", "slow-input"}},
+		{[]string{"--incident", "hang", "--scenario", "fx"}, []string{"fx", "hang"}},
+		{[]string{"--fleet", "runs=3,ranks=2,gpus=4"}, []string{"fleet"}},
+	} {
+		o, err := parse(append(test.args, "--http-endpoint", "http://a:2", "--endpoint", "a:1"), &bytes.Buffer{})
+		require.NoError(t, err)
+		assert.Equal(t, test.want, o.names)
+		for _, name := range o.names {
+			assert.Equal(t, name != "fx", o.transport(name) == scenario.GRPC, name)
+			_, err := o.create(name)
+			require.NoError(t, err, name)
+		}
+	}
 }
 
 func TestSteps(t *testing.T) {
@@ -95,6 +119,8 @@ func TestBadFlags(t *testing.T) {
 	}{
 		{[]string{"--scenario", "torchtel,x"}, []string{`--scenario is "torchtel,x"`, "all or a comma-separated list of fx, snakepit, taskweaver, torchtel, tuft"}},
 		{[]string{"--scenario", ""}, []string{`--scenario is ""`}},
+		{[]string{"--incident", "flood"}, []string{`--incident is "flood"`, "all or a comma-separated list of bad-version, hang, hang-at-start, held-idle, slow-input"}},
+		{[]string{"--fleet", "big"}, []string{`--fleet: "big"`, "as in runs=500,ranks=8,gpus=512"}},
 		{[]string{"--rate", "0"}, []string{"--rate is 0", "more than 0 and at most 10000"}},
 		{[]string{"--rate", "NaN"}, []string{"--rate is NaN"}},
 		{[]string{"--rate", "-1"}, []string{"--rate is -1"}},
@@ -150,5 +176,8 @@ func TestReadme(t *testing.T) {
 		kind, _ := scenario.Find(name)
 		transport := map[scenario.Protocol]string{scenario.GRPC: "gRPC", scenario.HTTP: "HTTP"}[kind.Protocol]
 		assert.Contains(t, string(text), "| `"+name+"` | "+transport+" |")
+	}
+	for _, name := range incident.Names() {
+		assert.Contains(t, string(text), "| `"+name+"` |")
 	}
 }

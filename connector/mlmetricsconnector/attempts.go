@@ -1,5 +1,7 @@
 package mlmetricsconnector
 
+import "time"
+
 // maxAttemptGap is the largest increase of the attempt number that is accepted.
 const maxAttemptGap = 1000
 
@@ -93,6 +95,34 @@ func (a *attempts) follow(s sign, newest int64) (begun int64, old bool) {
 func (a *attempts) remember(trace [16]byte) {
 	a.earlier[a.next%rememberedTraces] = trace
 	a.next++
+}
+
+const (
+	// loopOf is the number of new attempts within loopTime that make a restart
+	// loop.
+	loopOf   = 3
+	loopTime = time.Hour
+)
+
+// restarts has the times of the newest restarts.
+type restarts struct {
+	times [loopOf]time.Time
+	next  int
+}
+
+// add records n restarts.
+func (r *restarts) add(n int64, now time.Time) {
+	for range min(n, loopOf) {
+		r.times[r.next%loopOf] = now
+		r.next++
+	}
+}
+
+// loop returns when the restarts of a restart loop began; ok is false if there is
+// no loop.
+func (r *restarts) loop(now time.Time) (since time.Time, ok bool) {
+	since = r.times[r.next%loopOf]
+	return since, !since.IsZero() && now.Sub(since) <= loopTime
 }
 
 // rework recognizes steps that an earlier attempt already did, if the client

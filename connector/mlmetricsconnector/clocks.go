@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/pace"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/wallclock"
@@ -18,20 +19,7 @@ const (
 	maxSetBack = 5 * time.Minute
 	// maxSteps limits the steps of each rank that wait for an emission.
 	maxSteps = 1024
-	// quietBeforeStep is how long an overdue run must have sent no training
-	// span to be stalled before its first step.
-	quietBeforeStep = 5 * time.Minute
 )
-
-// Values of series.RunStateLabel for the state of a run.
-const (
-	runRunning = "running"
-	runStalled = "stalled"
-	runEnded   = "ended"
-	runUnknown = "unknown"
-)
-
-var runStates = [...]string{runRunning, runStalled, runEnded, runUnknown}
 
 // phaseOther is the ml.phase of the time of a step without a span.
 const phaseOther = "other"
@@ -39,11 +27,19 @@ const phaseOther = "other"
 // clocks attributes the time of each rank of each run. It is safe for
 // concurrent use.
 type clocks struct {
-	// firstStep is Config.FirstStepTimeout.
-	firstStep time.Duration
+	timeouts
 
 	mu    sync.Mutex
 	byRun map[clockKey]*runClock
+	// runs has what is concluded about runs. Only emissions use it.
+	runs map[streams.RunKey]*runVerdict
+}
+
+// timeouts are those of the configuration.
+type timeouts struct {
+	// firstStep is Config.FirstStepTimeout, stall Config.StallTimeout, and idle
+	// Config.IdleTimeout.
+	firstStep, stall, idle time.Duration
 }
 
 type clockKey struct {
@@ -56,9 +52,13 @@ type runClock struct {
 	mu sync.Mutex
 	wallclock.Clock
 	attempts attempts
+	restarts restarts
 	rework   rework
 	totals   wallclock.Totals
-	timing   string
+	// spent is the time since the previous emission, pace the newest steps.
+	spent  wallclock.Spent
+	pace   pace.Steps
+	timing string
 	// forgotten reports whether the clock was removed; holders must look up
 	// another one.
 	forgotten bool
@@ -79,8 +79,12 @@ type runClock struct {
 	worked, ended int64
 }
 
-func newClocks(firstStep time.Duration) *clocks {
-	return &clocks{firstStep: firstStep, byRun: make(map[clockKey]*runClock)}
+func newClocks(cfg *Config) *clocks {
+	return &clocks{
+		timeouts: timeouts{firstStep: cfg.FirstStepTimeout, stall: cfg.StallTimeout, idle: cfg.IdleTimeout},
+		byRun:    make(map[clockKey]*runClock),
+		runs:     make(map[streams.RunKey]*runVerdict),
+	}
 }
 
 // observe adds the times of spans that arrived at now. It counts the spans of
@@ -126,7 +130,7 @@ func (c *clocks) of(key clockKey) *runClock {
 	if len(c.byRun) >= maxClocks {
 		return nil
 	}
-	clock = &runClock{}
+	clock = &runClock{Clock: wallclock.Clock{Least: c.stall.Nanoseconds()}}
 	// Clone, so that the names do not keep the request in memory.
 	c.byRun[clockKey{key.resource.Clone(), key.run.Clone()}] = clock
 	return clock
@@ -147,6 +151,7 @@ func (c *runClock) observe(key clockKey, u *unit, now time.Time) (updates []stre
 		begun = 1
 	} else if begun > 0 {
 		c.restart()
+		c.restarts.add(begun, now)
 	}
 	if begun > 0 {
 		updates = append(updates, streams.Update{Source: key.source(), Series: series.RunAttempts, Count: begun})
@@ -228,35 +233,46 @@ func (c *runClock) expect(seen firstAndLast) {
 	c.heard = seen.last
 }
 
-// advance attributes the elapsed time, adds it and the state of each run to the
-// store, and removes ranks without data for longer than expiration whose run
-// holds no GPU; 0 removes none.
-func (c *clocks) advance(store *streams.Store, holds func(run string) bool, expiration time.Duration, now time.Time, last bool) (over streams.Overflowed) {
+// advance attributes the elapsed time, adds it and what is concluded about each
+// run to the store, and removes ranks without data for longer than expiration
+// whose run holds no GPU; 0 removes none.
+func (c *clocks) advance(store *streams.Store, facts *gpuFacts, expiration time.Duration, now time.Time, last bool) (over streams.Overflowed) {
 	standings := make(map[streams.RunKey]streams.Standing)
-	for key, clock := range c.all(expiration, holds, now) {
-		held := holds(key.run.ID)
-		updates, state, seen := clock.advance(key, c.firstStep, held, now, last)
-		// Applied as of the run's latest data, so that its state does not keep
-		// its series alive.
-		over.Add(store.Apply(updates, seen))
-		run := streams.RunKey{Resource: key.resource, ID: key.run.ID}
-		standings[run] = max(standings[run], standing(state, held))
+	for _, run := range c.runs {
+		run.begin()
 	}
-	store.Judge(standings, holds)
+	for key, clock := range c.all(expiration, facts.holds, now) {
+		held := facts.holds(key.run.ID)
+		updates, rank := clock.advance(key, c.timeouts, held, now, last)
+		// Applied as of the rank's latest data, so that its time does not keep
+		// its series alive.
+		over.Add(store.Apply(updates, rank.seen))
+		run := streams.RunKey{Resource: key.resource, ID: key.run.ID}
+		standings[run] = max(standings[run], standing(rank.state, held))
+		if !rank.known {
+			continue
+		}
+		if c.runs[run] == nil {
+			c.runs[run] = &runVerdict{}
+		}
+		c.runs[run].add(&rank, now)
+	}
+	store.Judge(standings, facts.holds)
+	over.Add(c.conclude(store, facts, now))
 	return over
 }
 
 // standing returns what the state of one rank means for its run when a run must
 // be replaced.
-func standing(state string, held bool) streams.Standing {
+func standing(state rankState, held bool) streams.Standing {
 	switch {
-	case state == runEnded:
+	case state == rankEnded:
 		return streams.Ended
-	case state == runStalled && held:
+	case state == rankStalled && held:
 		return streams.Hung
-	case state == runStalled:
+	case state == rankStalled:
 		return streams.Silent
-	case state == runRunning, held:
+	case state == rankRunning, held:
 		return streams.Running
 	default:
 		return streams.NotJudged
@@ -312,13 +328,13 @@ func (c *runClock) lastHeard() time.Time {
 	return c.arrived
 }
 
-// advance returns the updates of the run's series, its state, and the time of
-// its latest data.
-func (c *runClock) advance(key clockKey, firstStep time.Duration, held bool, now time.Time, last bool) (updates []streams.Update, state string, seen time.Time) {
+// advance returns the updates of the rank's series, and what the rank shows about
+// its run.
+func (c *runClock) advance(key clockKey, limits timeouts, held bool, now time.Time, last bool) (updates []streams.Update, rank rankReport) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.lastHeard().IsZero() {
-		return nil, runUnknown, now // its first span is about to be added
+		return nil, rankReport{seen: now} // its first span is about to be added
 	}
 	until := c.settled
 	c.settled = c.Newest()
@@ -326,25 +342,30 @@ func (c *runClock) advance(key clockKey, firstStep time.Duration, held bool, now
 		until = c.settled
 	}
 	c.Advance(until, &c.totals)
-	state = c.state(firstStep, held, now)
-	if last || until == c.settled && (state == runEnded || c.quiet(now)) {
+	state := c.state(limits, held, now)
+	if last || until == c.settled && (state == rankEnded || c.quiet(now)) {
 		c.Finish(&c.totals)
 	}
-	if state == runStalled && !c.arrived.IsZero() && now.After(c.waited) {
+	if state == rankStalled && !c.arrived.IsZero() && now.After(c.waited) {
 		c.Wait(now.Sub(c.waited).Nanoseconds(), &c.totals)
 		c.waited = now
 	}
+	updates = c.take(key.source(), now)
+	return updates, c.report(state)
+}
 
-	source := key.source()
-	updates = c.take(source, now)
-	for _, possible := range runStates {
-		value := 0.0
-		if possible == state {
-			value = 1
-		}
-		updates = append(updates, updateOf(source, series.RunState, value, now, possible))
+// report returns what the rank shows about its run since the previous call.
+func (c *runClock) report(state rankState) rankReport {
+	rank := rankReport{
+		known: true, state: state, since: c.since, alive: c.arrived, seen: c.lastHeard(),
+		spent: c.spent, steps: c.pace.Times(), clock: c,
+		restarts: c.restarts, numbered: c.attempts.numbered, number: c.attempts.number,
 	}
-	return updates, state, c.lastHeard()
+	if rank.alive.IsZero() {
+		rank.alive = c.since
+	}
+	c.spent = wallclock.Spent{}
+	return rank
 }
 
 // source returns the source of the clock's updates.
@@ -364,6 +385,7 @@ func (c *runClock) take(source *streams.Source, now time.Time) (updates []stream
 	add := func(id series.ID, value float64, labels ...string) {
 		updates = append(updates, updateOf(source, id, value, now, labels...))
 	}
+	c.spent.Add(&c.totals.States)
 	for used, nanoseconds := range c.totals.States {
 		if nanoseconds > 0 {
 			add(series.RunTime, float64(nanoseconds)/1e9, wallclock.State(used).String())
@@ -371,6 +393,7 @@ func (c *runClock) take(source *streams.Source, now time.Time) (updates []stream
 	}
 	for i := range c.totals.Steps {
 		step := &c.totals.Steps[i]
+		c.pace.Add(time.Duration(step.Whole))
 		for phase, nanoseconds := range step.Phases {
 			if nanoseconds > 0 {
 				add(series.StepDuration, float64(nanoseconds)/1e9, wallclock.Phase(phase).String(), c.timing)
@@ -383,28 +406,28 @@ func (c *runClock) take(source *streams.Source, now time.Time) (updates []stream
 	return updates
 }
 
-// state returns the state of the run. Silence is measured by the collector's
+// state returns the state of the rank. Silence is measured by the collector's
 // clock, so that a wrong clock of a client stalls nothing. held reports whether
 // the run's processes hold GPUs.
-func (c *runClock) state(firstStep time.Duration, held bool, now time.Time) string {
+func (c *runClock) state(limits timeouts, held bool, now time.Time) rankState {
 	switch {
 	case c.over():
-		return runEnded
+		return rankEnded
 	case !c.Stepped():
-		overdue := firstStep > 0 && now.Sub(c.since) > firstStep
-		if held && overdue && now.Sub(c.arrived) > quietBeforeStep {
-			return runStalled
+		overdue := limits.firstStep > 0 && now.Sub(c.since) > limits.firstStep
+		if held && overdue && now.Sub(c.arrived) > limits.stall {
+			return rankStalled
 		}
-		return runUnknown
+		return rankUnknown
 	case now.Sub(c.arrived).Nanoseconds() > c.Patience():
-		return runStalled
+		return rankStalled
 	default:
-		return runRunning
+		return rankRunning
 	}
 }
 
 // quiet reports whether nothing has arrived for longer than a typical step and
-// for a minute, so that no other optimizer of the latest step is expected.
+// for a fifth of the stall timeout, so that no other optimizer of the latest step is expected.
 func (c *runClock) quiet(now time.Time) bool {
 	return now.Sub(c.arrived).Nanoseconds() > c.Patience()/5
 }

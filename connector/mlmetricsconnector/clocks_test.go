@@ -32,6 +32,8 @@ type run struct {
 	// its resource has.
 	run      string
 	resource map[string]any
+	// gpu reports whether run-a holds a GPU, which is read before each emission.
+	gpu bool
 	// attributes are those of each span besides its phase.
 	attributes map[string]any
 }
@@ -69,8 +71,18 @@ func (r *run) work(t *testing.T, phase string, took time.Duration) {
 func (r *run) after(t *testing.T, d time.Duration) pmetric.Metrics {
 	t.Helper()
 	r.clock = r.clock.Add(d)
+	if r.gpu {
+		r.holdsGPU(t, "run-a", 1<<30)
+	}
+	r.sink.Reset()
 	require.NoError(t, r.connector.emit(t.Context(), false))
-	return lastOf(t, r.sink)
+	all := pmetric.NewMetrics()
+	for _, md := range r.sink.AllMetrics() {
+		for _, rm := range md.ResourceMetrics().All() {
+			rm.CopyTo(all.ResourceMetrics().AppendEmpty())
+		}
+	}
+	return all
 }
 
 // state is the one state that is 1.
@@ -78,7 +90,7 @@ func state(t *testing.T, md pmetric.Metrics) string {
 	t.Helper()
 	var found []string
 	points := find(t, md, "ml.run.state").Sum().DataPoints()
-	assert.Equal(t, 4, points.Len())
+	assert.Equal(t, 5, points.Len())
 	for _, p := range points.All() {
 		if p.IntValue() == 1 {
 			name, _ := p.Attributes().Get("ml.run.state")
@@ -105,6 +117,7 @@ func used(t *testing.T, md pmetric.Metrics) map[string]float64 {
 func TestARunThatHangsShows(t *testing.T) {
 	cfg := createDefaultConfig().(*Config)
 	r := newRun(t, cfg)
+	r.gpu = true
 	r.work(t, "data_load", time.Second)
 	assert.Equal(t, "unknown", state(t, r.after(t, 0)), "no step yet")
 	for range 4 {
@@ -150,7 +163,7 @@ func TestSlowStepsAreNoStall(t *testing.T) {
 	}
 	r.after(t, 0)
 	assert.Equal(t, "running", state(t, r.after(t, 19*time.Minute)))
-	assert.Equal(t, "stalled", state(t, r.after(t, 2*time.Minute)))
+	assert.Equal(t, "silent", state(t, r.after(t, 2*time.Minute)))
 }
 
 // A run that its client says is over stops its clock, until it is tried again.
@@ -226,7 +239,7 @@ func TestSkewOfAClientsClock(t *testing.T) {
 			assert.Equal(t, uint64(5), timedSteps(t, md))
 			last := find(t, md, "ml.run.last_step.timestamp").Gauge().DataPoints().At(0).DoubleValue()
 			assert.LessOrEqual(t, last, float64(r.clock.UnixNano())/1e9, "no step is in the future")
-			assert.Equal(t, "stalled", state(t, r.after(t, 6*time.Minute)), "by the collector's clock")
+			assert.Equal(t, "silent", state(t, r.after(t, 6*time.Minute)), "by the collector's clock")
 		})
 	}
 }
@@ -311,7 +324,7 @@ func TestTwoRunsOfAService(t *testing.T) {
 			states[id.Str()] = name.Str()
 		}
 	}
-	assert.Equal(t, map[string]string{"run-a": "stalled", "run-b": "running"}, states)
+	assert.Equal(t, map[string]string{"run-a": "silent", "run-b": "running"}, states)
 }
 
 // A collector that starts while a run goes on knows it from its next span.
@@ -336,7 +349,7 @@ func TestARunThatIsTriedAgain(t *testing.T) {
 	r.work(t, "forward", time.Second)
 	r.work(t, "optimizer", time.Second)
 	r.after(t, 0)
-	assert.Equal(t, "stalled", state(t, r.after(t, 10*time.Minute)))
+	assert.Equal(t, "silent", state(t, r.after(t, 10*time.Minute)))
 	r.resource = map[string]any{"ml.run.attempt": 1}
 	r.clock = r.clock.Add(5 * time.Minute)
 	r.work(t, "data_load", time.Second)
@@ -362,12 +375,19 @@ func TestMoreRunsThanAllowed(t *testing.T) {
 	}
 	r.after(t, 0)
 	md := r.after(t, 0)
-	assert.Equal(t, 4*cfg.MaxRuns, find(t, md, "ml.run.state").Sum().DataPoints().Len())
-	assert.Equal(t, int64(cfg.MaxRuns+50), counters(md)["ml.run.attempts"])
-	sum := 0.0
-	for _, p := range find(t, md, "ml.run.time").Sum().DataPoints().All() {
-		sum += p.DoubleValue()
+	states, sum := 0, 0.0
+	for m := range metricsOf(md) {
+		switch m.Name() {
+		case "ml.run.state":
+			states += m.Sum().DataPoints().Len()
+		case "ml.run.time":
+			for _, p := range m.Sum().DataPoints().All() {
+				sum += p.DoubleValue()
+			}
+		}
 	}
+	assert.Equal(t, 5*cfg.MaxRuns, states)
+	assert.Equal(t, int64(cfg.MaxRuns+50), counters(md)["ml.run.attempts"])
 	assert.InDelta(t, cfg.MaxRuns+50, sum, 1e-9)
 }
 
@@ -421,13 +441,13 @@ func TestALateSpanOfAnEarlierAttempt(t *testing.T) {
 // it: neither a new run nor one that comes back at the last moment is counted
 // twice or lost.
 func TestAnEmissionBetweenAClockAndItsSpan(t *testing.T) {
-	c, store := newClocks(0), streams.NewStore(streams.Limits{Series: 10, Runs: 10}, streams.Form{})
+	c, store := newClocks(&Config{}), streams.NewStore(streams.Limits{Series: 10, Runs: 10}, streams.Form{})
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	key := clockKey{run: streams.Run{ID: "r"}}
 	u := &unit{endsStep: true, source: key.source()}
 
 	clock := c.of(key)
-	c.advance(store, func(string) bool { return false }, time.Hour, now, false)
+	c.advance(store, &gpuFacts{}, time.Hour, now, false)
 	assert.Zero(t, store.Streams(), "nothing is known of it")
 	updates, live := clock.observe(key, u, now)
 	require.True(t, live)
@@ -435,7 +455,7 @@ func TestAnEmissionBetweenAClockAndItsSpan(t *testing.T) {
 	assert.Same(t, clock, c.of(key))
 
 	now = now.Add(2 * time.Hour)
-	c.advance(store, func(string) bool { return false }, time.Hour, now, false)
+	c.advance(store, &gpuFacts{}, time.Hour, now, false)
 	_, live = clock.observe(key, u, now)
 	assert.False(t, live, "it was forgotten")
 	assert.Zero(t, c.observe(store, []unit{*u, *u}, now))

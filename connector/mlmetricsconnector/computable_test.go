@@ -15,17 +15,17 @@ import (
 // TestWhatIsComputable holds what the README says of each system against what
 // its spans become: these series and states, and no others.
 func TestWhatIsComputable(t *testing.T) {
-	training := []string{"ml.run.attempts", "ml.run.last_step.timestamp", "ml.run.state", "ml.steps"}
-	timed := append(slices.Clone(training), "ml.run.time", "ml.step.duration")
+	training := []string{"ml.run.attempts", "ml.run.last_step.timestamp", "ml.run.state", "ml.run.state.timestamp", "ml.steps"}
+	timed := append(slices.Clone(training), "ml.run.time", "ml.step.duration", "ml.run.step.time", "ml.run.time.ratio", "ml.run.goodput", "ml.run.bound")
 	for system, tt := range map[string]struct{ series, states, losses []string }{
 		"torchtel": {timed, []string{"productive", "data_load", "other", "unknown"}, nil},
 		"tuft": {
-			append(slices.Clone(timed), "ml.samples", "ml.learning_rate", "ml.requests"),
+			append(slices.Clone(timed), "ml.samples", "ml.learning_rate", "ml.requests", "ml.request.error.ratio"),
 			[]string{"productive", "checkpoint", "checkpoint_restore", "queue", "idle", "unknown"}, nil,
 		},
-		"taskweaver": {[]string{"ml.tokens", "ml.requests"}, nil, nil},
+		"taskweaver": {[]string{"ml.tokens", "ml.requests", "ml.request.error.ratio"}, nil, nil},
 		"snakepit": {
-			append(slices.Clone(training), "ml.samples", "ml.loss", "ml.epoch", "ml.learning_rate", "ml.nonfinite", "ml.requests", "ml.request.token.throughput"),
+			append(slices.Clone(training), "ml.samples", "ml.loss", "ml.epoch", "ml.learning_rate", "ml.nonfinite", "ml.requests", "ml.request.error.ratio", "ml.request.token.throughput"),
 			nil, []string{"batch"},
 		},
 		"fx": {

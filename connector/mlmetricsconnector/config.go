@@ -16,6 +16,8 @@ const (
 	defaultSlowThreshold     = time.Second
 	defaultInitialZero       = 15 * time.Second
 	defaultFirstStepTimeout  = 30 * time.Minute
+	defaultStallTimeout      = 5 * time.Minute
+	defaultIdleTimeout       = 30 * time.Minute
 
 	// minFlushInterval refuses a mistyped unit ("15ms" for "15s"), which would
 	// overload the back end.
@@ -71,11 +73,22 @@ type Config struct {
 
 	// FirstStepTimeout is how long a run whose processes hold GPUs may take until
 	// its first step, such as "30m". A run that takes longer and has sent no
-	// training span for 5 minutes is stalled. GPUs are known only if the connector
+	// training span for stall_timeout is stalled. GPUs are known only if the connector
 	// is an exporter of the pipeline of GPU metrics. The default is 30 min; 0
 	// means that a run never stalls before its first step. It must not be
 	// negative.
 	FirstStepTimeout time.Duration `mapstructure:"first_step_timeout"`
+
+	// StallTimeout is the least time without a training span after which a run
+	// that has taken a step is stalled, or silent if it holds no GPU, such as
+	// "5m". A run whose steps are long is given five typical steps. The default
+	// is 5 min. It must be positive.
+	StallTimeout time.Duration `mapstructure:"stall_timeout"`
+
+	// IdleTimeout is how long a GPU whose memory a workload holds may do nothing
+	// before ml.problem.onset.timestamp reports it as held_idle, such as "30m".
+	// The default is 30 min; 0 means never. It must not be negative.
+	IdleTimeout time.Duration `mapstructure:"idle_timeout"`
 
 	// Histograms selects the buckets of histograms: "explicit", those of
 	// series.md, or "exponential", eight for each doubling. The prometheus
@@ -117,6 +130,8 @@ func createDefaultConfig() component.Config {
 		MaxSeries:         defaultMaxSeries,
 		MaxRuns:           defaultMaxRuns,
 		FirstStepTimeout:  defaultFirstStepTimeout,
+		StallTimeout:      defaultStallTimeout,
+		IdleTimeout:       defaultIdleTimeout,
 		Histograms:        HistogramsExplicit,
 		SlowThreshold:     defaultSlowThreshold,
 		Exemplars:         true,
@@ -144,6 +159,12 @@ func (c *Config) Validate() error {
 	}
 	if c.FirstStepTimeout < 0 {
 		errs = append(errs, fmt.Errorf(`"first_step_timeout" is %s, must be 0 (never stalled before the first step) or more`, c.FirstStepTimeout))
+	}
+	if c.StallTimeout <= 0 {
+		errs = append(errs, fmt.Errorf(`"stall_timeout" is %s, must be positive`, c.StallTimeout))
+	}
+	if c.IdleTimeout < 0 {
+		errs = append(errs, fmt.Errorf(`"idle_timeout" is %s, must be 0 (an idle GPU is no problem) or more`, c.IdleTimeout))
 	}
 	if c.Histograms != HistogramsExplicit && c.Histograms != HistogramsExponential {
 		errs = append(errs, fmt.Errorf(`"histograms" is %q, must be %q or %q`, c.Histograms, HistogramsExplicit, HistogramsExponential))

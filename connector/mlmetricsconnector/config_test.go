@@ -19,7 +19,7 @@ func TestDefaultsAreTheDocumentedOnes(t *testing.T) {
 	cfg := NewFactory().CreateDefaultConfig().(*Config)
 	require.NoError(t, cfg.Validate())
 	assert.Equal(t, &Config{
-		FlushInterval: 15 * time.Second, InitialZero: 15 * time.Second, FirstStepTimeout: 30 * time.Minute, Histograms: "explicit", MetricsExpiration: time.Hour, MaxSeries: 100000, MaxRuns: 200, SlowThreshold: time.Second, Exemplars: true,
+		FlushInterval: 15 * time.Second, InitialZero: 15 * time.Second, FirstStepTimeout: 30 * time.Minute, StallTimeout: 5 * time.Minute, IdleTimeout: 30 * time.Minute, Histograms: "explicit", MetricsExpiration: time.Hour, MaxSeries: 100000, MaxRuns: 200, SlowThreshold: time.Second, Exemplars: true,
 	}, cfg)
 }
 
@@ -37,6 +37,13 @@ func TestInvalidValuesAreNamed(t *testing.T) {
 			want: []string{
 				`"initial_zero" is -1s, must be 0 (the value at once) or more`,
 				`"first_step_timeout" is -1m0s, must be 0 (never stalled before the first step) or more`,
+			},
+		},
+		"timeouts of problems": {
+			input: map[string]any{"stall_timeout": "0s", "idle_timeout": "-1m"},
+			want: []string{
+				`"stall_timeout" is 0s, must be positive`,
+				`"idle_timeout" is -1m0s, must be 0 (an idle GPU is no problem) or more`,
 			},
 		},
 		"other histograms": {

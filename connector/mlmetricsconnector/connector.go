@@ -48,11 +48,12 @@ type metricsConnector struct {
 	// now returns the time.
 	now func() time.Time
 
-	readers sync.Pool
-	tally   *tally
-	clocks  *clocks
-	store   *streams.Store
-	flusher streams.Flusher
+	readers  sync.Pool
+	tally    *tally
+	clocks   *clocks
+	outcomes *outcomes
+	store    *streams.Store
+	flusher  streams.Flusher
 
 	// cancel ends an emission that exceeds the time of Shutdown.
 	cancel   context.CancelFunc
@@ -79,7 +80,8 @@ func newMetricsConnector(set connector.Settings, cfg *Config, registry *shared.R
 		telemetry: tel,
 		seen:      newSeenMetrics(),
 		tally:     newTally(),
-		clocks:    newClocks(cfg.FirstStepTimeout),
+		clocks:    newClocks(cfg),
+		outcomes:  newOutcomes(),
 		readers: sync.Pool{New: func() any {
 			return &reader{
 				vocabulary: mlattr.Default(), slow: cfg.SlowThreshold.Seconds(),
@@ -160,6 +162,7 @@ func (c *metricsConnector) ConsumeTraces(ctx context.Context, td ptrace.Traces) 
 	r.now, r.enriched = now.UnixNano(), mlattr.IsEnriched(ctx)
 	r.read(td)
 	duplicates := c.tally.settle(r)
+	c.outcomes.observe(r.updates, now)
 	overflowed := c.store.Apply(r.updates, now)
 	overflowed.Add(c.clocks.observe(c.store, r.units, now))
 	c.telemetry.record(ctx, duplicates, r.outOfRange, overflowed)
@@ -208,16 +211,17 @@ func (c *metricsConnector) emitByTimer(ctx context.Context) {
 	}
 }
 
-// emit sends all live series and the state of each run. The last emission also
+// emit sends all live series and what is concluded about runs, services and GPUs. The last emission also
 // includes what a later one would have. It is not safe for concurrent use.
 func (c *metricsConnector) emit(ctx context.Context, last bool) error {
 	now := c.now()
 	evicted := c.store.Evicted()
 	c.telemetry.evicted(ctx, int64(len(evicted)))
 	c.clocks.forgetRuns(evicted)
-	holds := c.seen.held(now)
+	facts := c.seen.gpus(now)
 	c.clocks.expect(c.seen, now)
-	over := c.clocks.advance(c.store, holds, c.cfg.MetricsExpiration, now, last)
+	over := c.clocks.advance(c.store, facts, c.cfg.MetricsExpiration, now, last)
+	over.Add(c.outcomes.conclude(c.store, c.cfg.MetricsExpiration, now))
 	c.telemetry.record(ctx, 0, 0, over)
 	c.flusher.Last = last
 	return c.flush(ctx, now, evicted)

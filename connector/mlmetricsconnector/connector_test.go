@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -45,11 +47,15 @@ func TestGolden(t *testing.T) {
 func metricsFrom(t *testing.T, folder string, requests ...ptrace.Traces) pmetric.Metrics {
 	t.Helper()
 	next := new(consumertest.MetricsSink)
-	c := start(t, configOf(t, folder), next)
-	for _, request := range requests {
-		require.NoError(t, c.ConsumeTraces(t.Context(), request))
-	}
-	require.NoError(t, c.Shutdown(t.Context()))
+	// The time of arrival is part of the metrics, and spans end before it.
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Until(time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)))
+		c := start(t, configOf(t, folder), next)
+		for _, request := range requests {
+			require.NoError(t, c.ConsumeTraces(t.Context(), request))
+		}
+		require.NoError(t, c.Shutdown(t.Context()))
+	})
 	return lastOf(t, next)
 }
 

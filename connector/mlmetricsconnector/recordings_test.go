@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.opentelemetry.io/collector/consumer/consumertest"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
@@ -22,15 +21,13 @@ func TestRecordings(t *testing.T) {
 		t.Run(filepath.Base(folder), func(t *testing.T) {
 			text, err := os.ReadFile(filepath.Join(folder, "traces.json"))
 			require.NoError(t, err)
-			next := new(consumertest.MetricsSink)
-			c := start(t, NewFactory().CreateDefaultConfig().(*Config), next)
+			var requests []ptrace.Traces
 			for request := range bytes.Lines(text) {
 				td, err := (&ptrace.JSONUnmarshaler{}).UnmarshalTraces(request)
 				require.NoError(t, err)
-				require.NoError(t, c.ConsumeTraces(t.Context(), td))
+				requests = append(requests, td)
 			}
-			require.NoError(t, c.Shutdown(t.Context()))
-			compare(t, folder, lastOf(t, next))
+			compare(t, folder, metricsFrom(t, folder, requests...))
 		})
 	}
 }

@@ -7,10 +7,9 @@ import (
 	"time"
 
 	"go.opentelemetry.io/collector/component"
-	"go.opentelemetry.io/collector/pdata/pmetric"
 
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/gpus"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
@@ -27,6 +26,8 @@ type seenMetrics struct {
 	mu sync.Mutex
 	// holders has the time when each run was last seen to hold GPU memory.
 	holders map[string]time.Time
+	// fleet has the GPUs.
+	fleet *gpus.Fleet
 	// processes are those whose metrics have a run and a rank.
 	processes map[clockKey]firstAndLast
 }
@@ -35,7 +36,10 @@ type seenMetrics struct {
 type firstAndLast struct{ first, last time.Time }
 
 func newSeenMetrics() *seenMetrics {
-	return &seenMetrics{holders: make(map[string]time.Time), processes: make(map[clockKey]firstAndLast)}
+	return &seenMetrics{
+		holders: make(map[string]time.Time), fleet: gpus.NewFleet(),
+		processes: make(map[clockKey]firstAndLast),
+	}
 }
 
 // acquire returns the object that the instances of a component id share.
@@ -51,22 +55,11 @@ func (*seenMetrics) Shutdown(context.Context) error { return nil }
 
 var _ shared.Object = (*seenMetrics)(nil)
 
-// noteGPUs records the runs that hold GPU memory.
-func (s *seenMetrics) noteGPUs(m pmetric.Metric, now time.Time) {
-	if m.Type() != pmetric.MetricTypeSum {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, point := range m.Sum().DataPoints().All() {
-		v, ok := point.Attributes().Get(mlattr.RunID)
-		if !ok || point.IntValue() <= 0 {
-			continue
-		}
-		run, ok := mlattr.ReadID(v)
-		if _, known := s.holders[run]; !ok || !known && len(s.holders) >= maxClocks {
-			continue
-		}
+// noteHolder records that a run holds GPU memory. The caller holds the lock.
+func (s *seenMetrics) noteHolder(run string, now time.Time) {
+	if _, known := s.holders[run]; known {
+		s.holders[run] = now
+	} else if len(s.holders) < maxClocks {
 		s.holders[strings.Clone(run)] = now
 	}
 }
@@ -86,19 +79,37 @@ func (s *seenMetrics) noteProcess(key clockKey, now time.Time) {
 	s.processes[key] = seen
 }
 
-// held returns a function that reports whether a run's processes hold GPUs.
-func (s *seenMetrics) held(now time.Time) func(run string) bool {
+// gpuFacts is what an emission needs to know of GPUs.
+type gpuFacts struct {
+	// holders are the runs that hold GPU memory, or did within goneAfter.
+	holders map[string]bool
+	// uses is what each run has of GPUs.
+	uses   map[string]gpus.Use
+	idle   map[gpus.Key]gpus.Idle
+	failed map[gpus.Key]gpus.Failure
+}
+
+// holds reports whether a run's processes hold GPUs.
+func (f *gpuFacts) holds(run string) bool { return f.holders[run] }
+
+// gpus returns what is known of GPUs, and forgets what was not seen for
+// goneAfter.
+func (s *seenMetrics) gpus(now time.Time) *gpuFacts {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	holders := make(map[string]bool, len(s.holders))
+	s.fleet.Settle(now)
+	facts := &gpuFacts{
+		holders: make(map[string]bool, len(s.holders)),
+		uses:    s.fleet.Runs(), idle: s.fleet.Idle(), failed: s.fleet.Failed(),
+	}
 	for run, last := range s.holders {
 		if now.Sub(last) > goneAfter {
 			delete(s.holders, run)
 			continue
 		}
-		holders[run] = true
+		facts.holders[run] = true
 	}
-	return func(run string) bool { return holders[run] }
+	return facts
 }
 
 // waiting returns the processes of runs that hold GPUs.

@@ -54,7 +54,7 @@ func (*watcher) Capabilities() consumer.Capabilities {
 }
 
 // ConsumeMetrics records which program sends which series, the processes of
-// runs, and the runs that hold GPUs. It ignores what ml_metrics has written.
+// runs, and the state of GPUs. It ignores what ml_metrics has written.
 func (w *watcher) ConsumeMetrics(_ context.Context, md pmetric.Metrics) error {
 	now := w.now()
 	var facts mlattr.Facts
@@ -70,9 +70,7 @@ func (w *watcher) ConsumeMetrics(_ context.Context, md pmetric.Metrics) error {
 				if id, ok := sentByClients[m.Name()]; ok {
 					w.seen.Note(resource, id, now)
 				}
-				if m.Name() == mlattr.GPUWorkloadMemory {
-					w.seen.noteGPUs(m, now)
-				}
+				w.seen.noteGPU(m, attrs, now)
 				clients = true
 			}
 		}

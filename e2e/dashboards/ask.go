@@ -53,8 +53,6 @@ func seconds(d time.Duration) string { return fmt.Sprintf("%ds", int(d.Seconds()
 
 // Series is one line of an answer.
 type Series struct {
-	// Name is what the legend says.
-	Name   string
 	Labels map[string]string
 	Points []Point
 }
@@ -81,15 +79,15 @@ func Ask(ctx context.Context, api prom.API, board Dashboard, target Target, view
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", expr, err)
 	}
-	return series(value, target.LegendFormat)
+	return series(value)
 }
 
-func series(value model.Value, legend string) ([]Series, error) {
+func series(value model.Value) ([]Series, error) {
 	var all []Series
 	switch value := value.(type) {
 	case model.Matrix:
 		for _, stream := range value {
-			one := named(stream.Metric, legend)
+			one := Series{Labels: labelsOf(stream.Metric)}
 			for _, sample := range stream.Values {
 				one.Points = append(one.Points, Point{sample.Timestamp.Time(), float64(sample.Value)})
 			}
@@ -97,7 +95,7 @@ func series(value model.Value, legend string) ([]Series, error) {
 		}
 	case model.Vector:
 		for _, sample := range value {
-			one := named(sample.Metric, legend)
+			one := Series{Labels: labelsOf(sample.Metric)}
 			one.Points = []Point{{sample.Timestamp.Time(), float64(sample.Value)}}
 			all = append(all, one)
 		}
@@ -107,17 +105,12 @@ func series(value model.Value, legend string) ([]Series, error) {
 	return all, nil
 }
 
-var label = regexp.MustCompile(`\{\{\s*(\w+)\s*\}\}`)
-
-func named(metric model.Metric, legend string) Series {
+func labelsOf(metric model.Metric) map[string]string {
 	labels := map[string]string{}
 	for name, value := range metric {
 		labels[string(name)] = string(value)
 	}
-	name := label.ReplaceAllStringFunc(legend, func(found string) string {
-		return labels[label.FindStringSubmatch(found)[1]]
-	})
-	return Series{Name: strings.Join(strings.Fields(name), " "), Labels: labels}
+	return labels
 }
 
 // Line is a line of a table: text by the name of its column, and numbers.
@@ -127,13 +120,13 @@ type Line struct {
 }
 
 // Table asks all queries of a table, merges what is said of the same labels and
-// names and orders the columns.
-func Table(ctx context.Context, api prom.API, board Dashboard, panel Panel, view View) (columns []string, lines []Line, err error) {
+// names the columns.
+func Table(ctx context.Context, api prom.API, board Dashboard, panel Panel, view View) ([]Line, error) {
 	var answers []merged
 	for _, target := range panel.Targets {
 		found, err := Ask(ctx, api, board, target, view)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		field := "Value #" + target.RefID
 		if len(panel.Targets) == 1 {
@@ -141,17 +134,17 @@ func Table(ctx context.Context, api prom.API, board Dashboard, panel Panel, view
 		}
 		answers = append(answers, merged{field, found})
 	}
-	lines = merge(answers)
+	lines := merge(answers)
 	for _, transformation := range panel.Transformations {
 		switch transformation.ID {
 		case "merge":
 		case "organize":
-			columns = organize(transformation, lines)
+			organize(transformation, lines)
 		default:
-			return nil, nil, fmt.Errorf("%s: the transformation %s is not understood", panel.Title, transformation.ID)
+			return nil, fmt.Errorf("%s: the transformation %s is not understood", panel.Title, transformation.ID)
 		}
 	}
-	return columns, lines, nil
+	return lines, nil
 }
 
 // merged is an answer and the name of its values.
@@ -226,28 +219,23 @@ func fits(line Line, labels map[string]string, field string) bool {
 	return true
 }
 
-// organize renames the fields of all lines and returns the columns in order.
-func organize(transformation Transformation, lines []Line) []string {
-	options := transformation.Options
-	columns := make([]string, len(options.IndexByName))
-	for field, index := range options.IndexByName {
-		name := field
-		if renamed := options.RenameByName[field]; renamed != "" {
-			name = renamed
+// organize renames the fields of all lines.
+func organize(transformation Transformation, lines []Line) {
+	for field, name := range transformation.Options.RenameByName {
+		if name == "" {
+			continue
 		}
-		columns[index] = name
-		for i := range lines {
-			if text, ok := lines[i].Text[field]; ok {
-				delete(lines[i].Text, field)
-				lines[i].Text[name] = text
+		for _, line := range lines {
+			if text, ok := line.Text[field]; ok {
+				delete(line.Text, field)
+				line.Text[name] = text
 			}
-			if number, ok := lines[i].Number[field]; ok {
-				delete(lines[i].Number, field)
-				lines[i].Number[name] = number
+			if number, ok := line.Number[field]; ok {
+				delete(line.Number, field)
+				line.Number[name] = number
 			}
 		}
 	}
-	return columns
 }
 
 var labelValues = regexp.MustCompile(`^label_values\((.*),\s*(\w+)\)$`)

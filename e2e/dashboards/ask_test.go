@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/assert"
 )
 
@@ -36,8 +35,4 @@ func TestExpand(t *testing.T) {
 	assert.Equal(t,
 		`label_replace(rate(x{run=~"r1",job=~".*"}[75s]), "a", "$1", "b", "(.*)") / y offset 3600s`,
 		view.Expand(board, `label_replace(rate(x{run=~"$run",job=~"$service"}[$__rate_interval]), "a", "$1", "b", "(.*)") / y offset $__range`))
-}
-
-func TestLegend(t *testing.T) {
-	assert.Equal(t, "torchtel rank 0", named(model.Metric{"job": "torchtel", "rank": "0"}, "{{job}} {{missing}} rank {{ rank }}").Name)
 }

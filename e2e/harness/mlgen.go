@@ -15,8 +15,14 @@ import (
 type Workload struct {
 	// Seed decides the data, ids included.
 	Seed int64
-	// Scenarios is a list with commas, or "all".
+	// Scenarios is a list with commas, or "all"; none where it is empty and there
+	// are incidents or a fleet.
 	Scenarios string
+	// Incidents is a list with commas, or "all"; none where it is empty.
+	Incidents string
+	// Fleet is the size of a healthy fleet, as in "runs=5,ranks=8,gpus=40"; there
+	// is none where it is empty.
+	Fleet string
 	// Duration is how long it sends where the machine keeps up. What it sends is
 	// the same where that takes longer.
 	Duration time.Duration
@@ -72,7 +78,6 @@ func StartGenerator(tb testing.TB, endpoints Endpoints, workload Workload) *Gene
 	tb.Helper()
 	sent := filepath.Join(tb.TempDir(), "sent.jsonl")
 	arguments := []string{
-		"--scenario", workload.Scenarios,
 		"--seed", strconv.FormatInt(workload.Seed, 10),
 		"--steps", strconv.FormatInt(int64(math.Round(workload.Duration.Seconds()*workload.Rate)), 10),
 		"--rate", fmt.Sprint(workload.Rate),
@@ -80,6 +85,7 @@ func StartGenerator(tb testing.TB, endpoints Endpoints, workload Workload) *Gene
 		"--sent", sent,
 	}
 	for flag, value := range map[string]string{
+		"--scenario": workload.Scenarios, "--incident": workload.Incidents, "--fleet": workload.Fleet,
 		"--endpoint": endpoints.GRPC, "--http-endpoint": endpoints.HTTP, "--fx-endpoint": endpoints.FX,
 	} {
 		if value != "" {

@@ -26,11 +26,17 @@ var defaultListens = map[string]map[string]string{
 		"otlp::protocols::http": "localhost:4318",
 		"zipkin":                "localhost:9411",
 	},
+	"exporters": {
+		"ml_view": "127.0.0.1:8890",
+	},
 	"extensions": {
 		"health_check": "localhost:13133",
 		"zpages":       "localhost:55679",
 	},
 }
+
+// listeningExporters are the types of exporters that listen instead of sending.
+var listeningExporters = []string{"prometheus", "ml_view"}
 
 // listener is one address that a configuration has a component listen on.
 type listener struct {
@@ -54,7 +60,7 @@ func rebind(config map[string]any, env []string, free func() int) (overrides map
 		components, _ := config[kind].(map[string]any)
 		for id, settings := range components {
 			componentType, _, _ := strings.Cut(id, "/")
-			if kind == "exporters" && componentType != "prometheus" {
+			if kind == "exporters" && !slices.Contains(listeningExporters, componentType) {
 				continue
 			}
 			for _, found := range listenersOf(kind, componentType, settings, env) {

@@ -30,6 +30,8 @@ exporters:
     endpoint: jaeger:4317
   prometheus:
     endpoint: ${env:PROMETHEUS:-127.0.0.1:8889}
+  ml_view:
+    interval: 1s
 extensions:
   health_check:
 service:
@@ -58,6 +60,7 @@ service:
 		"receivers::otlp::protocols::http":    "127.0.0.1:4318",
 		"receivers::otlp/fx::protocols::http": "0.0.0.0:11000",
 		"exporters::prometheus":               "0.0.0.0:9464",
+		"exporters::ml_view":                  "127.0.0.1:8890",
 		"extensions::health_check":            "localhost:13133",
 		TelemetryPath:                         "127.0.0.1:8888",
 	}, configured)

@@ -68,7 +68,7 @@ func TestContents(t *testing.T) {
 		assert.Equal(t, "10001:10001", config.User)
 		assert.Equal(t, []string{"/otelcol-ml"}, config.Entrypoint)
 		assert.Equal(t, []string{"--config", "/etc/otelcol-ml/config.yaml"}, config.Cmd)
-		assert.ElementsMatch(t, []string{"4317/tcp", "4318/tcp", "8888/tcp", "8889/tcp", "13133/tcp"}, slices.Collect(maps.Keys(config.ExposedPorts)))
+		assert.ElementsMatch(t, []string{"4317/tcp", "4318/tcp", "8888/tcp", "8889/tcp", "8890/tcp", "13133/tcp"}, slices.Collect(maps.Keys(config.ExposedPorts)))
 		assert.Regexp(t, `^[0-9a-f]{40}(-modified)?$`, config.Labels["org.opencontainers.image.revision"])
 		assert.Regexp(t, `^[0-9-]{10}T[0-9:]{8}Z$`, config.Labels["org.opencontainers.image.created"])
 		assert.Contains(t, image, ":"+config.Labels["org.opencontainers.image.version"])

@@ -92,7 +92,7 @@ var commandRules = []commandRule{
 	}},
 	{`bin/mlgen (.+) --sent sent.jsonl`, func(t *testing.T, match []string) { generates(t, match[1]) }},
 	// What a running collector answers.
-	{`curl -sf '?(http://127\.0\.0\.1:(?:8889|8888|13133)/[^' ]*)'?(?: \| grep (?:-E )?'?([^']+?)'?)?`, func(t *testing.T, match []string) {
+	{`curl -sf '?(http://127\.0\.0\.1:(?:8889|8888|8890|13133)/[^' ]*)'?(?: \| grep (?:-E )?'?([^']+?)'?)?`, func(t *testing.T, match []string) {
 		answers(t, match[1], match[2])
 	}},
 	// What Prometheus and Jaeger answer is looked at in e2e.TestMainJob.
@@ -223,7 +223,7 @@ func isTest(t *testing.T, folder, name string) {
 
 // ports are those that a command may send to: the collector's, the servers', and
 // the endpoints of Snakepit and vLLM.
-var ports = []string{"4317", "4318", "8888", "8889", "13133", "9090", "16686", "3000", "11000", "9568", "8000"}
+var ports = []string{"4317", "4318", "8888", "8889", "8890", "13133", "9090", "16686", "3000", "11000", "9568", "8000"}
 
 var portOf = regexp.MustCompile(`(?:127\.0\.0\.1|localhost):([0-9]+)`)
 

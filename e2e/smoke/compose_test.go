@@ -100,7 +100,7 @@ func TestComposeCollector(t *testing.T) {
 	for _, port := range service.Ports {
 		published[port.Published] = port.Target
 	}
-	assert.Equal(t, map[string]uint32{"4317": 4317, "4318": 4318, "11000": 11000, "8889": 8889, "9464": 8889}, published)
+	assert.Equal(t, map[string]uint32{"4317": 4317, "4318": 4318, "11000": 11000, "8889": 8889, "9464": 8889, "8890": 8890}, published)
 	require.Contains(t, service.Networks, "default")
 	assert.ElementsMatch(t, []string{"otel-collector", "optl-collector"}, service.Networks["default"].Aliases)
 

@@ -101,7 +101,7 @@ func TestImage(t *testing.T) {
 	assert.Equal(t, "10001:10001", users[0].User)
 	exposed := ofKind[*instructions.ExposeCommand](stage)
 	require.Len(t, exposed, 1)
-	assert.ElementsMatch(t, []string{"4317", "4318", "8888", "8889", "13133"}, exposed[0].Ports)
+	assert.ElementsMatch(t, []string{"4317", "4318", "8888", "8889", "8890", "13133"}, exposed[0].Ports)
 	volumes := ofKind[*instructions.VolumeCommand](stage)
 	require.Len(t, volumes, 1)
 	assert.Equal(t, []string{"/var/lib/otelcol-ml/queue", "/var/lib/otelcol-ml/reproductions"}, volumes[0].Volumes)
@@ -189,7 +189,7 @@ func TestImageContext(t *testing.T) {
 		require.NoError(t, err)
 		return out
 	}
-	for _, folder := range []string{"distribution", "receiver", "processor", "connector", "extension", "internal", "cmd/healthcheck", "cmd/queuecheck"} {
+	for _, folder := range []string{"distribution", "exporter", "receiver", "processor", "connector", "extension", "internal", "cmd/healthcheck", "cmd/queuecheck"} {
 		root := harness.Path(filepath.FromSlash(folder))
 		require.NoError(t, filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
 			if err != nil {

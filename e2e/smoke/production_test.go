@@ -178,6 +178,14 @@ func TestProductionIsTheDefaultOtherwise(t *testing.T) {
 			delete(pipeline.(map[string]any), "processors")
 		}
 	}
+	// The page of production.yaml shows what ml_guard/content lets out.
+	exporters := func(config map[string]any, pipeline string) []any {
+		fields := config["service"].(map[string]any)["pipelines"].(map[string]any)[pipeline].(map[string]any)
+		defer delete(fields, "exporters")
+		return fields["exporters"].([]any)
+	}
+	assert.Equal(t, exporters(agent, "traces/in"), append(exporters(production, "traces/in"), "ml_view"))
+	assert.Equal(t, append(exporters(agent, "traces/out"), "ml_view"), exporters(production, "traces/out"))
 	assert.Equal(t, agent, production)
 }
 

@@ -12,6 +12,10 @@ const (
 	// GPUUtilization is the fraction of time in which the GPU worked, by
 	// GPUTask.
 	GPUUtilization = "hw.gpu.utilization"
+	// GPUSMUtilization is the fraction of the SMs that worked.
+	GPUSMUtilization = "nvidia.gpu.sm.utilization"
+	// GPUBusyTime is the time in which the GPU worked, in seconds, by GPUTask.
+	GPUBusyTime = "nvidia.gpu.busy.time"
 	// GPUStatus is 1 for the current HardwareState.
 	GPUStatus = "hw.status"
 	// GPUThrottleActive is 1 for each GPUThrottleReason that holds the clocks
@@ -56,7 +60,8 @@ const (
 
 // Values of these attributes.
 const (
-	HardwareTypeGPU = "gpu"
-	GPUTaskGeneral  = "general"
-	GPUSourceReplay = "replay"
+	HardwareTypeGPU     = "gpu"
+	HardwareStateFailed = "failed"
+	GPUTaskGeneral      = "general"
+	GPUSourceReplay     = "replay"
 )

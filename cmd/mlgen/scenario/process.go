@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -47,7 +48,8 @@ type process struct {
 func newProcess(scenario, name string, settings Settings, resource []attr) *process {
 	return &process{
 		scenario: scenario,
-		resource: resource,
+		// The clients send no such attribute. It is the only one that is not theirs.
+		resource: append(slices.Clip(resource), attr{"ml.simulated", true}),
 		settings: settings,
 		rand:     newSource(settings.Seed, scenario+"/"+name),
 		spans:    ptrace.NewTraces(),

@@ -299,6 +299,22 @@ func TestNew(t *testing.T) {
 	}
 }
 
+// TestEverythingIsSimulated shows that each resource says so.
+func TestEverythingIsSimulated(t *testing.T) {
+	for _, name := range Names() {
+		out := send(t, name, everySpanSteps)
+		for _, span := range out.spans {
+			require.Equal(t, true, span.Resource["ml.simulated"], span.Name)
+		}
+		for _, m := range out.metrics {
+			require.Equal(t, true, m.Resource["ml.simulated"], m.Name)
+		}
+		for _, l := range out.logs {
+			require.Equal(t, true, l.Resource["ml.simulated"], l.Body)
+		}
+	}
+}
+
 func TestTemplate(t *testing.T) {
 	for name, want := range map[string]string{
 		"epoch_12": "epoch_{n}", "batch_0": "batch_{n}", "loss_at_step_3": "loss_at_step_{n}",

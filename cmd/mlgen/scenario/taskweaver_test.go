@@ -23,7 +23,7 @@ func TestTaskWeaverVocabulary(t *testing.T) {
 	}, names(out.spans))
 	assert.Equal(t, []string{"prompt_size sum 1"}, metricNames(out.metrics))
 	for _, span := range out.spans {
-		assert.Equal(t, sentlog.Attributes{"service.name": "taskweaver.otlp.tracer"}, span.Resource)
+		assert.Equal(t, sentlog.Attributes{"service.name": "taskweaver.otlp.tracer", "ml.simulated": true}, span.Resource)
 	}
 	for _, span := range out.named("Planner.reply") {
 		assert.IsType(t, int64(0), span.Attributes["prompt_size"])

@@ -19,6 +19,7 @@ func TestTorchTelVocabulary(t *testing.T) {
 	assert.Equal(t, sentlog.Attributes{
 		"service.name": "torchtel", "job_id": int64(0), "job_name": "local", "user": "mlgen", "cluster": "local-node",
 		"local_rank": int64(0), "global_rank": int64(0), "world_size": int64(2), "host": "gpu-node-1",
+		"ml.simulated": true,
 	}, out.spans[0].Resource)
 }
 

@@ -21,9 +21,16 @@ const (
 	Nonfinite
 	LastStepTimestamp
 	StepDuration
+	RunStepTime
 	RunTime
+	RunTimeRatio
+	RunGoodput
+	RunBound
 	RunState
+	RunStateTimestamp
 	RunAttempts
+	RunGPUs
+	RunGPUUtilization
 	FLOPsPerToken
 	CallDuration
 	CallQueueTime
@@ -38,6 +45,9 @@ const (
 	HealthAlerts
 	MemoryAllocated
 	GPUMemoryUsage
+	GPUIdleTime
+	RequestErrorRatio
+	ProblemOnset
 	GenAITokenUsage
 	GenAIOperationDuration
 	GenAIServerDuration
@@ -54,7 +64,7 @@ type Kind uint8
 const (
 	// Counter is a cumulative, monotonic sum of whole numbers.
 	Counter Kind = iota
-	// Gauge holds the value of the span that ended last.
+	// Gauge holds the newest value, that of the span that ended last.
 	Gauge
 	// Histogram is a cumulative histogram with explicit buckets.
 	Histogram
@@ -91,8 +101,8 @@ const MaxLabels = 7
 type Series struct {
 	// Name is the metric's name in OpenTelemetry.
 	Name string
-	// Unit is its UCUM unit. It is empty for a gauge without a unit, because
-	// Prometheus exporters append "_ratio" for "1".
+	// Unit is its UCUM unit. It is empty for a gauge without a unit that is no
+	// ratio, because Prometheus exporters append "_ratio" for "1".
 	Unit string
 	// Kind is how values are aggregated.
 	Kind Kind
@@ -114,6 +124,10 @@ type Series struct {
 	// for the host. Distributions of requests or calls for each run and rank would
 	// be most of all series.
 	NoRun bool
+	// Momentary reports whether the values are computed for each emission. A
+	// stream without a value ends with that emission. Of the labels of a run it
+	// has only the id, and with NoRun only those that its description names.
+	Momentary bool
 	// OptIn reports whether the series is written only with genai_metrics.
 	OptIn bool
 }
@@ -162,6 +176,12 @@ const (
 	Timing = "ml.timing"
 	// RunStateLabel is the state of a run, or of its time.
 	RunStateLabel = "ml.run.state"
+	// BoundLabel is what limits the speed of a run.
+	BoundLabel = "ml.run.bound"
+	// Window is WindowRecent or WindowUsual: what happens now, or before that.
+	Window = "ml.window"
+	// Problem is the kind of a problem.
+	Problem = "ml.problem"
 	// Device is where something runs or is stored, such as cuda:0 or cpu.
 	Device = "device"
 	// Result is how a call ended: ok or error.
@@ -176,6 +196,28 @@ const (
 	// Instance distinguishes the processes of a service where a value belongs to
 	// one process.
 	Instance = "service.instance.id"
+)
+
+// Values of Window.
+const (
+	WindowRecent = "recent"
+	WindowUsual  = "usual"
+)
+
+// Values of Problem.
+const (
+	// LooksHung is a run that is stalled.
+	LooksHung = "looks_hung"
+	// GPUFailed is a GPU whose hw.status is failed.
+	GPUFailed = "gpu_failed"
+	// RestartLoop is a run with three or more new attempts within an hour.
+	RestartLoop = "restart_loop"
+	// Failing is a service of which more requests fail than usual.
+	Failing = "failing"
+	// Slow is a run whose steps take longer than usual.
+	Slow = "slow"
+	// HeldIdle is a GPU that is held and does nothing for idle_timeout.
+	HeldIdle = "held_idle"
 )
 
 // Labels of the conventions.
@@ -276,19 +318,50 @@ var All = [Count]Series{
 		Labels:      []string{mlattr.Phase, Timing},
 		Buckets:     stepBuckets, WholeOnly: WholeStep,
 	},
+	RunStepTime: {
+		Name: "ml.run.step.time", Unit: "s", Kind: Gauge, EveryRun: true, Momentary: true,
+		Description: "Typical duration of a step of the run. recent: the median of the last 20 steps. usual: the median of the up to 500 steps before these, at least 50. Of several ranks it is the median.",
+		Labels:      []string{Window},
+	},
 	RunTime: {
 		Name: "ml.run.time", Unit: "s", Kind: Total, EveryRun: true,
 		Description: "Time of each rank of the run by use: productive, rework (steps that an earlier attempt already did), checkpoint, checkpoint_restore, validation, data_load, queue (requested work that waits). Time without a span is startup before the first productive moment, and idle or other after it. Time is unknown if no span arrived for too long, and between two attempts.",
 		Labels:      []string{RunStateLabel},
 	},
-	RunState: {
-		Name: "ml.run.state", Unit: "1", Kind: State, EveryRun: true,
-		Description: "1 for the current state of the run, 0 for its other states. stalled: no training span for five typical steps and at least 5 minutes, or the first step is overdue (first_step_timeout) while its processes hold GPUs. ended: its client reported the end. unknown: before the first step. Otherwise running.",
+	RunTimeRatio: {
+		Name: "ml.run.time.ratio", Unit: "1", Kind: Gauge, EveryRun: true, Momentary: true,
+		Description: "Fractions of the run's time (ml.run.time) during the last 15 minutes, of all its ranks together. They add up to 1.",
 		Labels:      []string{RunStateLabel},
+	},
+	RunGoodput: {
+		Name: "ml.run.goodput", Unit: "1", Kind: Gauge, EveryRun: true, Momentary: true,
+		Description: "Productive fraction of the run's time during the last 15 minutes.",
+	},
+	RunBound: {
+		Name: "ml.run.bound", Unit: "1", Kind: State, EveryRun: true, Momentary: true,
+		Description: "1 for what limits the speed of the run, 0 for the other values; the first that applies. checkpoint, input: saving and restoring, or loading data, takes more than 0.2 of its time. gpu: the utilization of its GPUs is above 0.7. launch: it is below 0.4 and more than 0.5 of the time is productive. Otherwise unknown.",
+		Labels:      []string{BoundLabel},
+	},
+	RunState: {
+		Name: "ml.run.state", Unit: "1", Kind: State, EveryRun: true, Momentary: true,
+		Description: "1 for the current state of the run, 0 for its other states: the first of these that one of its ranks is in. stalled: no training span for five typical steps and at least stall_timeout, or the first step is overdue (first_step_timeout), while the run holds GPU memory. running. silent: as stalled, but the run holds no GPU memory. unknown: before the first step. ended: its client reported the end.",
+		Labels:      []string{RunStateLabel},
+	},
+	RunStateTimestamp: {
+		Name: "ml.run.state.timestamp", Unit: "s", Kind: Gauge, EveryRun: true, Momentary: true,
+		Description: "Since when the run is in its state, in seconds since 1970. If it is stalled or silent, this is when its last training span arrived.",
 	},
 	RunAttempts: {
 		Name: "ml.run.attempts", Unit: "{attempt}", Kind: Counter, EveryRun: true,
 		Description: "Observed attempts of the run, for each rank: 1 at its first span, plus 1 for each restart that its launcher counts (ml.run.attempt), each new process, and work after its end.",
+	},
+	RunGPUs: {
+		Name: "ml.run.gpus", Unit: "{gpu}", Kind: Gauge, EveryRun: true, Momentary: true,
+		Description: "GPUs whose memory the run holds. A GPU that several workloads hold is divided equally.",
+	},
+	RunGPUUtilization: {
+		Name: "ml.run.gpu.utilization", Unit: "1", Kind: Gauge, EveryRun: true, Momentary: true,
+		Description: "Mean utilization of the run's GPUs: the fraction of SMs that were busy if the GPU reports it, else the fraction of time.",
 	},
 	FLOPsPerToken: {
 		Name: "ml.flops_per_token", Kind: Gauge, EveryRun: true,
@@ -358,6 +431,21 @@ var All = [Count]Series{
 		Name: "ml.gpu.memory.usage", Unit: "By", Kind: State,
 		Description: "GPU memory used by a client's tensors (allocated) and held by its allocator (reserved), as last reported.",
 		Labels:      []string{MemoryKind, Device, Instance},
+	},
+	GPUIdleTime: {
+		Name: "ml.gpu.idle.time", Unit: "s", Kind: Gauge, NoRun: true, Momentary: true,
+		Description: "How long a GPU whose memory a workload holds has done nothing, up to its last reading; 0 if it works. A GPU that nobody holds has no series. The labels are hw.id and host.name; there is no service.name.",
+		Labels:      []string{mlattr.HardwareID},
+	},
+	RequestErrorRatio: {
+		Name: "ml.request.error.ratio", Unit: "1", Kind: Gauge, NoRun: true, Momentary: true,
+		Description: "Fraction of the service's requests that failed. recent: of the last 100 requests, as far as they arrived within 15 minutes. usual: of the up to 1000 requests before these, at least 100. There are no labels of a run or host.",
+		Labels:      []string{Window},
+	},
+	ProblemOnset: {
+		Name: "ml.problem.onset.timestamp", Unit: "s", Kind: Gauge, NoRun: true, Momentary: true,
+		Description: "When a problem began, in seconds since 1970; the series exists as long as the problem. Of a run, by ml.run.id: looks_hung, the run is stalled; slow, its recent step time is more than 1.3 times the usual one; restart_loop, 3 or more new attempts within an hour. Of a service: failing, its recent error ratio is at least 0.05 and 3 times the usual one (at least 0.001), or at least 0.5 if that is unknown, with 3 or more failed requests. Of a GPU, by hw.id and host.name: gpu_failed, its hw.status is failed, with the ml.run.id of each run that held it; held_idle, its ml.gpu.idle.time is at least idle_timeout.",
+		Labels:      []string{Problem, mlattr.HardwareID, mlattr.RunID},
 	},
 	GenAITokenUsage: {
 		Name: "gen_ai.client.token.usage", Unit: "{token}", Kind: Histogram, OptIn: true, NoRun: true,

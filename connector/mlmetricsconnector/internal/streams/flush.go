@@ -7,6 +7,8 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 )
 
 const (
@@ -193,6 +195,9 @@ func (c *copies) over(st *stream) bool {
 			return true
 		}
 		held = c.held[key]
+	}
+	if series.All[st.series].Momentary && st.at != c.now.UnixNano() {
+		return true
 	}
 	if c.expiration > 0 && !held && c.now.Sub(st.updated) > c.expiration {
 		return true

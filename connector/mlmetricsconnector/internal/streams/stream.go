@@ -112,7 +112,7 @@ func (st *stream) apply(u *Update, now time.Time) {
 	case series.Total:
 		st.value += u.Value
 	case series.Gauge, series.State:
-		if u.At >= st.at {
+		if u.At >= st.at || series.All[st.series].Momentary {
 			st.value, st.at = u.Value, u.At
 		}
 	case series.Histogram:

@@ -9,17 +9,15 @@ const (
 	// maxPending limits the spans and the steps that wait for the next Advance.
 	// A full clock advances itself.
 	maxPending = 4096
-	// minPatience is the shortest silence after which a run's time is unknown,
-	// in nanoseconds: 5 minutes.
+	// minPatience is Clock.Least where that is 0: 5 minutes.
 	minPatience = int64(5 * 60 * 1e9)
-	// patienceSteps is that silence in typical steps.
+	// patienceSteps is the shortest silence in typical steps.
 	patienceSteps = 5
 )
 
 // Totals are the results of Advance.
 type Totals struct {
-	// States are nanoseconds.
-	States [states]int64
+	States Spent
 	// Steps are the steps that ended, except those that include unknown time.
 	Steps []Step
 }
@@ -36,6 +34,9 @@ type Span struct {
 // Clock attributes the time of one rank. Times are nanoseconds since 1970. The
 // zero Clock is ready to use. It is not safe for concurrent use.
 type Clock struct {
+	// Least is the shortest silence after which the run's time is unknown, in
+	// nanoseconds; 0 means 5 minutes.
+	Least int64
 	// Idle selects Idle for a short time without a span, instead of Other.
 	Idle bool
 	// NoStartup reports whether the time before the first productive moment may
@@ -97,7 +98,7 @@ func (c *Clock) Restart(ended bool, into *Totals) {
 	c.Advance(c.Newest(), into)
 	c.Finish(into)
 	*c = Clock{
-		Idle: c.Idle, NoStartup: c.NoStartup, Born: c.Born,
+		Least: c.Least, Idle: c.Idle, NoStartup: c.NoStartup, Born: c.Born,
 		previous: max(c.previous, c.cursor), lostTime: !ended,
 		pending: c.pending[:0], ends: c.ends[:0],
 		steps: stepper{usual: c.steps.usual, lastEnd: c.steps.lastEnd},
@@ -143,10 +144,10 @@ func (c *Clock) Newest() int64 {
 }
 
 // Patience returns how long the program may be silent before its time is
-// unknown, in nanoseconds: five typical steps, and at least 5 minutes.
+// unknown, in nanoseconds: five typical steps, and at least Least.
 func (c *Clock) Patience() int64 {
 	// Limits the median, so that the product does not overflow.
-	return max(minPatience, min(c.steps.median(), 1<<50)*patienceSteps)
+	return max(cmp.Or(c.Least, minPatience), min(c.steps.median(), 1<<50)*patienceSteps)
 }
 
 // Stepped reports whether a step has ended.

@@ -22,8 +22,8 @@ Every series has ` + "`service.name`" + ` (and ` + "`service.namespace`" + `) on
 attributes on its points, where they are known:
 ` + codeList(series.RunLabels) + `.
 A stream with ` + "`" + series.Overflow + "`" + ` = true adds up the updates beyond a limit. Counters and
-histograms are cumulative. A gauge holds the value of the span that ended last, an
-up-down counter the current value.
+histograms are cumulative. A gauge holds the newest value, that of the span that ended
+last, and an up-down counter the current value.
 
 The Prometheus names are the defaults of the prometheus exporter, with unit and type
 suffixes.
@@ -44,6 +44,10 @@ suffixes.
 			b.WriteString("\nOnly with `genai_metrics: true`.\n")
 		}
 		switch {
+		case s.Momentary && s.NoRun:
+			b.WriteString("\nComputed for each emission. A stream without a value ends.\n")
+		case s.Momentary:
+			b.WriteString("\nComputed for each emission. A stream without a value ends. `ml.run.id` is the only label\nof a run here.\n")
 		case s.NoRun:
 			b.WriteString("\n`host.name` is the only label of a run here.\n")
 		case !s.EveryRun:

@@ -1,0 +1,146 @@
+package fleet
+
+import (
+	"fmt"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	"github.com/otelcol-ml/otelcol-ml/cmd/mlgen/scenario"
+	"github.com/otelcol-ml/otelcol-ml/cmd/mlgen/sentlog"
+)
+
+const (
+	// gib is 2^30 bytes.
+	gib = 1 << 30
+	// memoryLimit and powerLimit are those of an H100 with 80 GB.
+	memoryLimit   = 85_520_809_984
+	powerLimit    = 700.0
+	idlePower     = 72.0
+	reserved      = 577_765_376
+	productName   = "NVIDIA H100 80GB HBM3"
+	driverVersion = "570.124.06"
+	// gpuScope is the scope of the gpu receiver.
+	gpuScope = "github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver"
+	// sourceName is nvidia.gpu.source of all GPUs here.
+	sourceName = "simulated"
+)
+
+// Host is a machine with GPUs and an agent that reads them.
+type Host struct {
+	Name string
+	GPUs []*GPU
+	// start is the time of the first reading.
+	start time.Time
+	last  time.Time
+}
+
+// GPU is a GPU of a host. Whoever uses it sets what it does.
+type GPU struct {
+	// ID is hw.id.
+	ID    string
+	Index int
+	// Use is the share of time in which a kernel runs; Power is in watts.
+	Use, Power float64
+	// Workloads are those that hold its memory.
+	Workloads []*Workload
+
+	source
+	busy float64
+}
+
+// Workload holds memory of a GPU.
+type Workload struct {
+	// Attrs are the attributes by which the gpu receiver describes it.
+	Attrs []Attr
+	// Memory is in bytes.
+	Memory int64
+}
+
+func newHost(seed int64, name string, gpus int) *Host {
+	h := &Host{Name: name}
+	for i := range gpus {
+		random := newSource(seed, fmt.Sprintf("%s/gpu%d", name, i))
+		h.GPUs = append(h.GPUs, &GPU{ID: "GPU-" + random.uuid(), Index: i, Power: idlePower, source: random})
+	}
+	return h
+}
+
+// Hold adds a workload and returns it.
+func (g *GPU) Hold(memory int64, attrs ...Attr) *Workload {
+	w := &Workload{Attrs: attrs, Memory: memory}
+	g.Workloads = append(g.Workloads, w)
+	return w
+}
+
+// Release removes all workloads and ends the work.
+func (g *GPU) Release() {
+	g.Workloads, g.Use, g.Power = nil, 0, idlePower
+}
+
+// read returns what the host's agent sends at a reading.
+func (h *Host) read(name string, at time.Time) scenario.Batch {
+	if h.start.IsZero() {
+		h.start, h.last = at, at
+	}
+	md := pmetric.NewMetrics()
+	for _, g := range h.GPUs {
+		g.busy += g.Use * at.Sub(h.last).Seconds()
+		h.readGPU(md.ResourceMetrics().AppendEmpty(), g, at)
+	}
+	h.last = at
+	h.readHost(md.ResourceMetrics().AppendEmpty(), at)
+	return scenario.Batch{Scenario: name, Signal: sentlog.SignalMetrics, Metrics: md}
+}
+
+func (h *Host) readGPU(rm pmetric.ResourceMetrics, g *GPU, at time.Time) {
+	bus := fmt.Sprintf("0000:%02x:00.0", 0x19+0x11*g.Index)
+	put(rm.Resource().Attributes(), []Attr{
+		{"host.name", h.Name}, {"hw.id", g.ID}, {"hw.type", "gpu"}, {"hw.vendor", "NVIDIA"}, {"hw.name", productName},
+		{"hw.model", productName[len("NVIDIA "):]}, {"hw.driver_version", driverVersion}, {"nvidia.gpu.index", g.Index},
+		{"nvidia.gpu.pci.bus_id", bus}, {"nvidia.gpu.source", sourceName}, simulated,
+	})
+	sm := rm.ScopeMetrics().AppendEmpty()
+	sm.Scope().SetName(gpuScope)
+	p := points{sm: sm, start: h.start, at: at, common: []Attr{
+		{"host.name", h.Name}, {"hw.id", g.ID}, {"nvidia.gpu.index", g.Index}, {"nvidia.gpu.source", sourceName},
+	}}
+	isGPU := Attr{"hw.type", "gpu"}
+	used := int64(0)
+	for _, w := range g.Workloads {
+		used += w.Memory
+		p.count("nvidia.gpu.workload.memory.usage", "By", false, float64(w.Memory), w.Attrs...)
+	}
+	p.count("hw.gpu.memory.limit", "By", false, memoryLimit)
+	p.count("hw.gpu.memory.usage", "By", false, float64(used))
+	p.count("nvidia.gpu.memory.reserved", "By", false, reserved)
+	p.gauge("hw.gpu.memory.utilization", "1", float64(used)/memoryLimit)
+	general := Attr{"hw.gpu.task", "general"}
+	use, power := g.Use, g.Power
+	if use > 0 && use < 1 {
+		use, power = min(1, g.near(use, 0.03)), g.near(power, 0.03)
+	}
+	p.gauge("hw.gpu.utilization", "1", use, general)
+	p.count("nvidia.gpu.busy.time", "s", true, g.busy, general)
+	p.gauge("hw.power", "W", power, isGPU)
+	p.gauge("nvidia.gpu.power.limit", "W", powerLimit, Attr{"nvidia.gpu.power.limit.type", "enforced"})
+	p.gauge("hw.temperature", "Cel", 31+power/18, isGPU, Attr{"hw.sensor_location", "gpu"})
+	for _, state := range []string{"ok", "degraded", "failed", "predicted_failure"} {
+		current := 0.0
+		if state == "ok" {
+			current = 1
+		}
+		p.count("hw.status", "1", false, current, isGPU, Attr{"hw.state", state})
+	}
+	p.count("nvidia.gpu.info", "", false, 1, Attr{"hw.name", productName}, Attr{"hw.driver_version", driverVersion}, Attr{"nvidia.gpu.pci.bus_id", bus})
+}
+
+// readHost writes the state of the driver, which is of the whole host.
+func (h *Host) readHost(rm pmetric.ResourceMetrics, at time.Time) {
+	ofHost := []Attr{{"host.name", h.Name}, {"nvidia.gpu.source", sourceName}}
+	put(rm.Resource().Attributes(), ofHost, []Attr{simulated})
+	sm := rm.ScopeMetrics().AppendEmpty()
+	sm.Scope().SetName(gpuScope)
+	p := points{sm: sm, start: h.start, at: at, common: ofHost}
+	p.count("nvidia.gpu.driver.state", "1", false, 1, Attr{"nvidia.gpu.driver.state", "ok"})
+}

@@ -1,0 +1,140 @@
+package mlmetricsconnector
+
+import (
+	"hash/maphash"
+	"math"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/gpus"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+// workloadLabels distinguish the workloads of a GPU that belong to no run, as the
+// rule run_gpu:share:ratio does.
+var workloadLabels = [...]string{
+	"slurm.job.id", "container.id", "k8s.namespace.name", "k8s.pod.name", mlattr.ServiceName, "user.id",
+}
+
+// workloadSeed makes hashes of labels unpredictable for those who send them.
+var workloadSeed = maphash.MakeSeed()
+
+// noteGPU records a metric of GPUs. Other metrics have no effect.
+func (s *seenMetrics) noteGPU(m pmetric.Metric, resource pcommon.Map, now time.Time) {
+	var note func(gpus.Key, pmetric.NumberDataPoint, gpus.Reading)
+	switch m.Name() {
+	case mlattr.GPUWorkloadMemory:
+		note = s.noteWorkload
+	case mlattr.GPUUtilization, mlattr.GPUSMUtilization, mlattr.GPUBusyTime:
+		note = func(key gpus.Key, point pmetric.NumberDataPoint, r gpus.Reading) { s.noteUse(m.Name(), key, point, r) }
+	case mlattr.GPUStatus:
+		note = s.noteStatus
+	default:
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, point := range pointsOf(m).All() {
+		if point.Flags().NoRecordedValue() {
+			continue
+		}
+		attrs := point.Attributes()
+		key := gpus.Key{Host: idOf(attrs, mlattr.HostName), ID: idOf(attrs, mlattr.HardwareID)}
+		if key.Host == "" {
+			key.Host = idOf(resource, mlattr.HostName)
+		}
+		r := gpus.Reading{Now: now}
+		if at := point.Timestamp(); at != 0 {
+			r.At = at.AsTime()
+		}
+		note(key, point, r)
+	}
+}
+
+// pointsOf returns the points of a gauge or sum, none of another metric.
+func pointsOf(m pmetric.Metric) pmetric.NumberDataPointSlice {
+	switch m.Type() {
+	case pmetric.MetricTypeGauge:
+		return m.Gauge().DataPoints()
+	case pmetric.MetricTypeSum:
+		return m.Sum().DataPoints()
+	default:
+		return pmetric.NewNumberDataPointSlice()
+	}
+}
+
+// noteWorkload records that a workload, and its run if it has one, holds memory.
+func (s *seenMetrics) noteWorkload(key gpus.Key, point pmetric.NumberDataPoint, r gpus.Reading) {
+	attrs := point.Attributes()
+	run, memory := idOf(attrs, mlattr.RunID), number(point) > 0
+	if run == mlattr.Other {
+		run = "" // many runs that ml_guard has not admitted
+	}
+	if run != "" && memory {
+		s.noteHolder(run, r.Now)
+	}
+	if key.ID == "" {
+		return
+	}
+	w := gpus.Workload{Run: run}
+	if run == "" {
+		for _, label := range workloadLabels {
+			w.Other = w.Other*31 + maphash.String(workloadSeed, idOf(attrs, label))
+		}
+	}
+	s.fleet.Hold(key, w, memory, idOf(attrs, mlattr.ServiceName), r)
+}
+
+// noteUse records how much a GPU works.
+func (s *seenMetrics) noteUse(name string, key gpus.Key, point pmetric.NumberDataPoint, r gpus.Reading) {
+	value := number(point)
+	if key.ID == "" || !(value >= 0 && value <= math.MaxFloat64) {
+		return
+	}
+	if name == mlattr.GPUSMUtilization {
+		s.fleet.UseSM(key, min(value, 1), r)
+		return
+	}
+	switch task, ok := point.Attributes().Get(mlattr.GPUTask); {
+	case !ok || task.Str() != mlattr.GPUTaskGeneral:
+	case name == mlattr.GPUBusyTime:
+		s.fleet.Busy(key, value, r)
+	default:
+		s.fleet.Use(key, min(value, 1), r)
+	}
+}
+
+// noteStatus records whether a GPU has failed.
+func (s *seenMetrics) noteStatus(key gpus.Key, point pmetric.NumberDataPoint, r gpus.Reading) {
+	attrs := point.Attributes()
+	kind, typed := attrs.Get(mlattr.HardwareType)
+	state, ok := attrs.Get(mlattr.HardwareState)
+	if key.ID == "" || typed && kind.Str() != mlattr.HardwareTypeGPU || !ok || state.Str() != mlattr.HardwareStateFailed {
+		return
+	}
+	s.fleet.Health(key, number(point) > 0, r)
+}
+
+// number returns the value of a point.
+func number(point pmetric.NumberDataPoint) float64 {
+	switch point.ValueType() {
+	case pmetric.NumberDataPointValueTypeInt:
+		return float64(point.IntValue())
+	case pmetric.NumberDataPointValueTypeDouble:
+		return point.DoubleValue()
+	default:
+		return 0
+	}
+}
+
+// idOf returns the identifier of an attribute, or "".
+func idOf(attrs pcommon.Map, key string) string {
+	if v, ok := attrs.Get(key); ok {
+		if id, ok := mlattr.ReadID(v); ok {
+			return id
+		}
+	}
+	return ""
+}

@@ -1,0 +1,345 @@
+// Package gpus keeps what is known of GPUs on any number of hosts: which
+// workloads hold their memory, and whether they work.
+package gpus
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	// maxGPUs limits the GPUs that are remembered, maxHolders their workloads.
+	maxGPUs, maxHolders = 8192, 32_768
+	// goneAfter is the time without a reading after which a GPU is forgotten,
+	// and for which the workloads of a failed GPU are remembered.
+	goneAfter = 5 * time.Minute
+	// oneReading is how far apart the times of values of one reading are at
+	// most.
+	oneReading = time.Second
+)
+
+// Key identifies a GPU or a MIG device.
+type Key struct {
+	// Host is host.name, or "".
+	Host string
+	// ID is hw.id.
+	ID string
+}
+
+// Workload identifies a workload of a GPU.
+type Workload struct {
+	// Run is its ml.run.id. A run is one workload of a GPU.
+	Run string
+	// Other distinguishes workloads without a run.
+	Other uint64
+}
+
+// Reading is the time of a value.
+type Reading struct {
+	// At is the time by the clock of the GPU's host.
+	At time.Time
+	// Now is the time of arrival.
+	Now time.Time
+}
+
+// value is the newest value of a gauge.
+type value struct {
+	value float64
+	at    time.Time
+}
+
+// gpu is what is known of one GPU.
+type gpu struct {
+	// read is the newest time of a reading, seen the arrival of the newest one.
+	read, seen time.Time
+	holders    map[Workload]*holder
+	// general and sm are the utilization and that of the SMs, busy the counter
+	// of busy time; measured reports whether any of them is known.
+	general, sm, busy value
+	measured          bool
+	// worked is when the GPU was last seen to work, heldSince since when
+	// workloads hold its memory, zero if none does.
+	worked, heldSince time.Time
+	// failed is when the GPU was first seen as failed, zero if it works, and
+	// victims are the runs that held it.
+	failed  time.Time
+	victims []Victim
+}
+
+// holder is a workload that a GPU had.
+type holder struct {
+	at, seen time.Time
+	// memory reports whether it holds any.
+	memory  bool
+	service string
+}
+
+// Victim is a run that held a GPU.
+type Victim struct {
+	// Run is its ml.run.id, Service the service.name of its workload, or "".
+	Run, Service string
+}
+
+// Fleet has the state of GPUs. It is not safe for concurrent use.
+type Fleet struct {
+	all     map[Key]*gpu
+	holders int
+}
+
+// NewFleet returns a Fleet without GPUs.
+func NewFleet() *Fleet { return &Fleet{all: make(map[Key]*gpu)} }
+
+// read returns the GPU of a reading, or nil beyond the limit.
+func (f *Fleet) read(key Key, r *Reading) *gpu {
+	g, known := f.all[key]
+	if !known {
+		if len(f.all) >= maxGPUs {
+			return nil
+		}
+		g = &gpu{}
+		f.all[Key{strings.Clone(key.Host), strings.Clone(key.ID)}] = g
+	}
+	if r.At.IsZero() || r.At.After(r.Now) {
+		r.At = r.Now
+	}
+	if r.At.After(g.read) {
+		g.read = r.At
+	}
+	g.seen = r.Now
+	return g
+}
+
+// current reports whether a value belongs to the newest reading.
+func (g *gpu) current(at time.Time) bool { return !at.IsZero() && g.read.Sub(at) < oneReading }
+
+// Hold records a workload, and whether it holds memory. service is its
+// service.name, or "".
+func (f *Fleet) Hold(key Key, w Workload, memory bool, service string, r Reading) {
+	g := f.read(key, &r)
+	if g == nil {
+		return
+	}
+	h, known := g.holders[w]
+	if !known {
+		if f.holders >= maxHolders {
+			return
+		}
+		if g.holders == nil {
+			g.holders = make(map[Workload]*holder)
+		}
+		h = &holder{}
+		g.holders[Workload{strings.Clone(w.Run), w.Other}] = h
+		f.holders++
+	}
+	// Several ranks of a run may have one GPU.
+	h.memory = memory || h.memory && h.at.Equal(r.At)
+	h.at, h.seen = r.At, r.Now
+	if service != h.service {
+		h.service = strings.Clone(service)
+	}
+}
+
+// Use records the general utilization of a GPU, 0 to 1.
+func (f *Fleet) Use(key Key, utilization float64, r Reading) {
+	if g := f.read(key, &r); g != nil {
+		g.use(&g.general, utilization, r)
+	}
+}
+
+// UseSM records the utilization of a GPU's SMs, 0 to 1.
+func (f *Fleet) UseSM(key Key, utilization float64, r Reading) {
+	if g := f.read(key, &r); g != nil {
+		g.use(&g.sm, utilization, r)
+	}
+}
+
+func (g *gpu) use(v *value, utilization float64, r Reading) {
+	v.value, v.at = utilization, r.At
+	g.measured = true
+	if utilization > 0 {
+		g.worked = r.Now
+	}
+}
+
+// Busy records the counter of a GPU's busy time, in seconds.
+func (f *Fleet) Busy(key Key, seconds float64, r Reading) {
+	g := f.read(key, &r)
+	if g == nil {
+		return
+	}
+	if !g.busy.at.IsZero() && seconds > g.busy.value {
+		g.worked = r.Now
+	}
+	g.busy, g.measured = value{seconds, r.At}, true
+}
+
+// Health records whether a GPU has failed.
+func (f *Fleet) Health(key Key, failed bool, r Reading) {
+	g := f.read(key, &r)
+	switch {
+	case g == nil:
+	case !failed:
+		g.failed, g.victims = time.Time{}, nil
+	case g.failed.IsZero():
+		g.failed = r.Now
+	}
+}
+
+// Settle must be called before the other methods that read: it forgets what was
+// not read for 5 minutes and concludes since when GPUs are held and which runs
+// held those that failed.
+func (f *Fleet) Settle(now time.Time) {
+	for key, g := range f.all {
+		if now.Sub(g.seen) > goneAfter {
+			f.holders -= len(g.holders)
+			delete(f.all, key)
+			continue
+		}
+		held := false
+		for w, h := range g.holders {
+			held = held || h.memory && g.current(h.at)
+			if now.Sub(h.seen) > goneAfter {
+				delete(g.holders, w)
+				f.holders--
+			}
+		}
+		if !held {
+			g.heldSince = time.Time{}
+		} else if g.heldSince.IsZero() {
+			g.heldSince = g.seen
+		}
+		if !g.failed.IsZero() {
+			g.blame()
+		}
+	}
+}
+
+// maxVictims limits the runs that are named for one failed GPU.
+const maxVictims = 8
+
+// blame adds the runs that hold a failed GPU, or held it shortly before.
+func (g *gpu) blame() {
+	for w, h := range g.holders {
+		v := Victim{w.Run, h.service}
+		if w.Run == "" || len(g.victims) >= maxVictims || !h.memory || g.failed.Sub(h.seen) > goneAfter {
+			continue
+		}
+		known := false
+		for _, other := range g.victims {
+			known = known || other.Run == v.Run
+		}
+		if !known {
+			g.victims = append(g.victims, v)
+		}
+	}
+}
+
+// Use is what a run has of GPUs.
+type Use struct {
+	// GPUs is the number of GPUs that it holds. A GPU that several workloads hold
+	// is divided equally.
+	GPUs float64
+	// Utilization is the mean over its GPUs, of the SMs where that is known,
+	// negative if none is known.
+	Utilization float64
+	// Service is the service.name of one of its workloads, or "".
+	Service string
+}
+
+// Runs returns what each run has.
+func (f *Fleet) Runs() map[string]Use {
+	type sum struct {
+		Use
+		utilization float64
+		measured    int
+	}
+	sums := make(map[string]*sum)
+	for _, g := range f.all {
+		workloads := 0
+		for _, h := range g.holders {
+			if g.current(h.at) {
+				workloads++
+			}
+		}
+		for w, h := range g.holders {
+			if w.Run == "" || !g.current(h.at) {
+				continue
+			}
+			run := sums[w.Run]
+			if run == nil {
+				run = &sum{}
+				sums[w.Run] = run
+			}
+			run.GPUs += 1 / float64(workloads)
+			run.Service = max(run.Service, h.service)
+			if utilization, ok := g.utilization(); ok {
+				run.utilization += utilization
+				run.measured++
+			}
+		}
+	}
+	uses := make(map[string]Use, len(sums))
+	for id, run := range sums {
+		run.Utilization = -1
+		if run.measured > 0 {
+			run.Utilization = run.utilization / float64(run.measured)
+		}
+		uses[id] = run.Use
+	}
+	return uses
+}
+
+// utilization returns the utilization of the SMs, else the general one.
+func (g *gpu) utilization() (float64, bool) {
+	switch {
+	case g.current(g.sm.at):
+		return g.sm.value, true
+	case g.current(g.general.at):
+		return g.general.value, true
+	default:
+		return 0, false
+	}
+}
+
+// Idle is the time for which a GPU does nothing.
+type Idle struct {
+	Since time.Time
+	For   time.Duration
+}
+
+// Idle returns the GPUs that workloads hold and whose use is known, and since
+// when each does nothing: the time of its last reading if it works.
+func (f *Fleet) Idle() map[Key]Idle {
+	idle := make(map[Key]Idle)
+	for key, g := range f.all {
+		if g.heldSince.IsZero() || !g.measured {
+			continue
+		}
+		since := g.heldSince
+		if g.worked.After(since) {
+			since = g.worked
+		}
+		idle[key] = Idle{since, max(g.seen.Sub(since), 0)}
+	}
+	return idle
+}
+
+// Failure is a GPU that has failed.
+type Failure struct {
+	// Since is when it was first seen as failed.
+	Since time.Time
+	// Runs are those that held it.
+	Runs []Victim
+}
+
+// Failed returns the GPUs that have failed.
+func (f *Fleet) Failed() map[Key]Failure {
+	failed := make(map[Key]Failure)
+	for key, g := range f.all {
+		if !g.failed.IsZero() {
+			failed[key] = Failure{g.failed, slices.Clone(g.victims)}
+		}
+	}
+	return failed
+}

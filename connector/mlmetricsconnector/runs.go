@@ -1,0 +1,332 @@
+package mlmetricsconnector
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/bound"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/gpus"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/pace"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/wallclock"
+)
+
+// rankState is the state of one rank, from the one that matters least for its
+// run.
+type rankState uint8
+
+const (
+	rankEnded rankState = iota
+	rankUnknown
+	// rankSilent is a rank that is stalled and whose run holds no GPU.
+	rankSilent
+	rankRunning
+	rankStalled
+)
+
+// runStates are the values of series.RunStateLabel for the state of a run.
+var runStates = [...]string{
+	rankEnded: "ended", rankUnknown: "unknown", rankSilent: "silent", rankRunning: "running", rankStalled: "stalled",
+}
+
+// rankReport is what one rank shows about its run.
+type rankReport struct {
+	// known is false for a rank of which nothing is known yet.
+	known bool
+	state rankState
+	// since is when the rank was first seen, alive when its last span arrived,
+	// and seen when its last data arrived.
+	since, alive, seen time.Time
+	// spent is its time since the previous emission.
+	spent wallclock.Spent
+	steps pace.StepTimes
+	// number is the launcher's count of restarts, if numbered.
+	restarts restarts
+	number   int64
+	numbered bool
+	clock    *runClock
+}
+
+// runVerdict is what is concluded about a run from its ranks. It is not safe for
+// concurrent use.
+type runVerdict struct {
+	// ranks are those of this emission, seen is when the newest data of any of
+	// them arrived.
+	ranks []rankReport
+	seen  time.Time
+
+	window wallclock.Window
+	// state is the state at the previous emission, since its beginning.
+	state rankState
+	since time.Time
+	// number is the launcher's newest count of restarts, restarts those that it
+	// counted, on whatever host.
+	number   int64
+	numbered bool
+	restarts restarts
+	// slow and looping are the onsets of problems, zero without them.
+	slow, looping time.Time
+}
+
+// begin forgets the ranks of the previous emission.
+func (v *runVerdict) begin() { v.ranks, v.seen = v.ranks[:0], time.Time{} }
+
+// add adds a rank.
+func (v *runVerdict) add(rank *rankReport, now time.Time) {
+	v.window.Add(&rank.spent, now)
+	if rank.seen.After(v.seen) {
+		v.seen = rank.seen
+	}
+	if rank.numbered {
+		if v.numbered && rank.number > v.number {
+			v.restarts.add(rank.number-v.number, now)
+		}
+		v.number, v.numbered = max(v.number, rank.number), true
+	}
+	v.ranks = append(v.ranks, *rank)
+}
+
+// conclude adds the updates of the run's series. held reports whether the run
+// holds GPU memory; use is what it has of GPUs, if inUse.
+func (v *runVerdict) conclude(e *emission, held bool, use gpus.Use, inUse bool) {
+	v.settle(held, e.now)
+	for state, name := range runStates {
+		e.choose(series.RunState, name, v.state == rankState(state)) // #nosec G115 -- one of five
+	}
+	e.at(series.RunStateTimestamp, v.since)
+	if v.state == rankStalled {
+		e.problem(series.LooksHung, v.since)
+	}
+	utilization := -1.0
+	if inUse {
+		utilization = use.Utilization
+	}
+	v.concludeTime(e, utilization)
+	v.concludeSteps(e)
+	v.concludeRestarts(e)
+}
+
+// settle determines the state of the run, the worst of its ranks.
+func (v *runVerdict) settle(held bool, now time.Time) {
+	state, first := rankEnded, v.since.IsZero()
+	var since, alive time.Time
+	for i := range v.ranks {
+		rank := &v.ranks[i]
+		if rank.state == rankStalled && !held {
+			rank.state = rankSilent
+		}
+		if rank.state >= state {
+			if rank.state > state {
+				alive = time.Time{}
+			}
+			state = rank.state
+			if rank.alive.After(alive) {
+				alive = rank.alive
+			}
+		}
+		if since.IsZero() || rank.since.Before(since) {
+			since = rank.since
+		}
+	}
+	switch {
+	case state == rankStalled, state == rankSilent, state == rankEnded:
+		v.since = alive
+	case first:
+		v.since = since
+	case state != v.state:
+		v.since = now
+	}
+	v.state = state
+}
+
+// concludeTime adds the fractions of the run's time and what bounds it.
+func (v *runVerdict) concludeTime(e *emission, utilization float64) {
+	ratios, ok := v.window.Ratios(e.now)
+	if !ok {
+		return
+	}
+	for state, ratio := range ratios {
+		if ratio >= 0 {
+			e.value(series.RunTimeRatio, ratio, wallclock.State(state).String()) // #nosec G115 -- the index of a state
+		}
+	}
+	of := func(state wallclock.State) float64 { return max(ratios[state], 0) }
+	e.value(series.RunGoodput, of(wallclock.Productive))
+	is := bound.Of(bound.Evidence{
+		Checkpoint: of(wallclock.Checkpointing) + of(wallclock.Restoring),
+		DataLoad:   of(wallclock.LoadingData), Productive: of(wallclock.Productive), Utilization: utilization,
+	})
+	for _, each := range bound.All {
+		e.choose(series.RunBound, string(each), each == is)
+	}
+}
+
+// concludeSteps adds the step times of the median rank.
+func (v *runVerdict) concludeSteps(e *emission) {
+	var recents, usuals []float64
+	for i := range v.ranks {
+		if times := v.ranks[i].steps; times.Recent > 0 {
+			recents = append(recents, times.Recent)
+			if times.Usual > 0 {
+				usuals = append(usuals, times.Usual)
+			}
+		}
+	}
+	times := pace.StepTimes{Recent: pace.Median(recents), Usual: pace.Median(usuals)}
+	if times.Recent > 0 {
+		e.value(series.RunStepTime, times.Recent, series.WindowRecent)
+	}
+	if times.Usual > 0 {
+		e.value(series.RunStepTime, times.Usual, series.WindowUsual)
+	}
+	if v.state != rankRunning || !times.Slow() {
+		v.slow = time.Time{}
+		return
+	}
+	if v.slow.IsZero() {
+		v.slow = v.slowSince(times.Usual)
+	}
+	e.problem(series.Slow, v.slow)
+}
+
+// slowSince returns when the steps of the median rank became slow.
+func (v *runVerdict) slowSince(usual float64) time.Time {
+	lasted := make([]float64, 0, len(v.ranks))
+	for i := range v.ranks {
+		if v.ranks[i].steps.Recent > 0 {
+			lasted = append(lasted, v.ranks[i].clock.slowFor(usual).Seconds())
+		}
+	}
+	return v.seen.Add(-time.Duration(pace.Median(lasted) * float64(time.Second)))
+}
+
+// concludeRestarts adds a restart loop.
+func (v *runVerdict) concludeRestarts(e *emission) {
+	since, loops := v.restarts.loop(e.now)
+	for i := range v.ranks {
+		if !loops {
+			since, loops = v.ranks[i].restarts.loop(e.now)
+		}
+	}
+	if !loops || v.state == rankEnded {
+		v.looping = time.Time{}
+		return
+	}
+	if v.looping.IsZero() {
+		v.looping = since
+	}
+	e.problem(series.RestartLoop, v.looping)
+}
+
+// slowFor returns how long the rank's steps have been slow, for a usual time in
+// seconds.
+func (c *runClock) slowFor(usual float64) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.pace.SlowFor(usual)
+}
+
+// conclude adds the verdicts on all runs to the store, and removes those of runs
+// without ranks.
+func (c *clocks) conclude(store *streams.Store, facts *gpuFacts, now time.Time) (over streams.Overflowed) {
+	timed := make(map[string]bool, len(c.runs))
+	for key, run := range c.runs {
+		if len(run.ranks) == 0 {
+			delete(c.runs, key)
+			continue
+		}
+		timed[key.ID] = true
+		use, holds := facts.uses[key.ID]
+		e := emission{source: streams.Source{Resource: key.Resource, Run: streams.Run{ID: key.ID}}, now: now}
+		e.addUse(use, holds)
+		run.conclude(&e, facts.holds(key.ID), use, holds)
+		over.Add(store.Apply(e.updates, run.seen))
+	}
+	for id, use := range facts.uses {
+		if !timed[id] {
+			e := emission{source: streams.Source{Resource: streams.Resource{Service: use.Service}, Run: streams.Run{ID: id}}, now: now}
+			e.addUse(use, true)
+			over.Add(store.Apply(e.updates, now))
+		}
+	}
+	over.Add(c.concludeGPUs(store, facts, now))
+	return over
+}
+
+// concludeGPUs adds the idle time and the problems of GPUs to the store.
+func (c *clocks) concludeGPUs(store *streams.Store, facts *gpuFacts, now time.Time) (over streams.Overflowed) {
+	for key, idle := range facts.idle {
+		e := emission{source: streams.Source{Run: streams.Run{Host: key.Host}}, now: now}
+		e.value(series.GPUIdleTime, idle.For.Seconds(), key.ID)
+		if c.idle > 0 && idle.For >= c.idle {
+			e.problem(series.HeldIdle, idle.Since, key.ID)
+		}
+		over.Add(store.Apply(e.updates, now))
+	}
+	for key, failure := range facts.failed {
+		if len(failure.Runs) == 0 {
+			failure.Runs = []gpus.Victim{{}}
+		}
+		for _, run := range failure.Runs {
+			e := emission{source: streams.Source{Resource: c.serviceOf(run), Run: streams.Run{Host: key.Host}}, now: now}
+			e.problem(series.GPUFailed, failure.Since, key.ID, run.Run)
+			over.Add(store.Apply(e.updates, now))
+		}
+	}
+	return over
+}
+
+// serviceOf returns the program of a run, that of its ranks if there are any.
+func (c *clocks) serviceOf(run gpus.Victim) streams.Resource {
+	of := streams.Resource{Service: run.Service}
+	known := false
+	for key := range c.runs {
+		if key.ID == run.Run && run.Run != "" && (!known || cmp.Or(cmp.Compare(key.Resource.Namespace, of.Namespace), cmp.Compare(key.Resource.Service, of.Service)) < 0) {
+			of, known = key.Resource, true
+		}
+	}
+	return of
+}
+
+// emission collects updates of one source for one emission.
+type emission struct {
+	source  streams.Source
+	now     time.Time
+	updates []streams.Update
+}
+
+// value adds the value of a series.
+func (e *emission) value(id series.ID, value float64, labels ...string) {
+	e.updates = append(e.updates, updateOf(&e.source, id, value, e.now, labels...))
+}
+
+// at adds a time.
+func (e *emission) at(id series.ID, at time.Time, labels ...string) {
+	e.value(id, float64(at.UnixNano())/1e9, labels...)
+}
+
+// choose adds 1 for the current value of a label, and 0 for another.
+func (e *emission) choose(id series.ID, label string, is bool) {
+	value := 0.0
+	if is {
+		value = 1
+	}
+	e.value(id, value, label)
+}
+
+// problem adds the onset of a problem.
+func (e *emission) problem(kind string, onset time.Time, labels ...string) {
+	e.at(series.ProblemOnset, onset, append([]string{kind}, labels...)...)
+}
+
+// addUse adds what a run has of GPUs.
+func (e *emission) addUse(use gpus.Use, holds bool) {
+	if !holds {
+		return
+	}
+	e.value(series.RunGPUs, use.GPUs)
+	if use.Utilization >= 0 {
+		e.value(series.RunGPUUtilization, use.Utilization)
+	}
+}

@@ -1,0 +1,227 @@
+package mlviewexporter
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/config/confighttp"
+	"go.opentelemetry.io/collector/config/confignet"
+)
+
+const (
+	defaultEndpoint      = "127.0.0.1:8890"
+	defaultInterval      = 2 * time.Second
+	defaultHistory       = 12 * time.Hour
+	defaultMaxRuns       = 1000
+	defaultMaxGPUs       = 1024
+	defaultTracesHeld    = 200
+	defaultSpansPerTrace = 2000
+	defaultTraceBytes    = 64 << 20
+
+	// minInterval refuses a mistyped unit ("2ms" for "2s").
+	minInterval = 100 * time.Millisecond
+	maxInterval = time.Minute
+	minHistory  = time.Minute
+	// maxHistory bounds the memory of curves, which have a point a minute.
+	maxHistory = 7 * 24 * time.Hour
+	// The page is made for one screen. The limits bound its memory and the size
+	// of its state.
+	maxRunsLimit       = 100_000
+	maxGPUsLimit       = 100_000
+	maxTracesHeld      = 100_000
+	maxSpansPerTrace   = 1_000_000
+	maxTraceBytes      = 16 << 30
+	maxOwners          = 10_000
+	maxOwnerNameLength = 256
+)
+
+// Config is the configuration of the ml_view exporter.
+type Config struct {
+	// ServerConfig has the address of the page, TLS, authentication and the
+	// limits and timeouts of the HTTP server. The default of endpoint is
+	// 127.0.0.1:8890. An endpoint that other machines can reach needs auth, or
+	// insecure_no_auth.
+	confighttp.ServerConfig `mapstructure:",squash"`
+
+	// Interval is the time between two updates of open pages, such as "2s". The
+	// default is 2 s, the minimum 100 ms, the maximum 1 min. Without an open page
+	// nothing is updated.
+	Interval time.Duration `mapstructure:"interval"`
+
+	// History is how long curves and ended runs are kept, such as "12h". Curves
+	// have a point for each interval of the last 10 minutes, and before that for
+	// each minute. The default is 12 h, the minimum 1 min, the maximum 7 days.
+	History time.Duration `mapstructure:"history"`
+
+	// Storage is the id of a storage extension, such as "file_storage", that
+	// keeps a week of state changes, failures and changes over restarts. By
+	// default there is none, and the page begins empty after a restart.
+	Storage *component.ID `mapstructure:"storage"`
+
+	// MaxRuns is the largest number of runs on the page. Beyond it, a new run
+	// replaces one that has ended, else one that is silent; a run that looks hung
+	// is never replaced. The page says how many runs are not shown. The default
+	// is 1000, the minimum 1, the maximum 100000.
+	MaxRuns int `mapstructure:"max_runs"`
+
+	// MaxGPUs is the largest number of GPUs on the page. The page says how many
+	// are not shown. The default is 1024, the minimum 1, the maximum 100000.
+	MaxGPUs int `mapstructure:"max_gpus"`
+
+	// Traces limits the traces that the page holds to show them as a waterfall.
+	Traces TracesConfig `mapstructure:"traces"`
+
+	// Content shows whole messages of errors. The default is false: the page then
+	// shows their first 200 characters. It never shows prompts, completions or
+	// arguments; reports of reproductions have these.
+	Content bool `mapstructure:"content"`
+
+	// Owners gives the owner of a run a name to show: from a user's number, a
+	// user of Slurm, a label of a pod, or a hash of ml.user, to the name. By
+	// default the page shows what the data has. It has at most 10000 entries of
+	// at most 256 bytes.
+	Owners map[string]string `mapstructure:"owners"`
+
+	// JaegerURL is the address of Jaeger's web interface as the reader's browser
+	// reaches it, such as "http://127.0.0.1:16686". Traces then link to it. By
+	// default there are no links.
+	JaegerURL string `mapstructure:"jaeger_url"`
+
+	// Reproductions is the directory of the repro_gen processor. The page then
+	// shows its reports and the commands that reproduce a failure. By default the
+	// page shows only failures that it saw as spans.
+	Reproductions string `mapstructure:"reproductions"`
+
+	// InsecureNoAuth permits an endpoint that other machines can reach without
+	// auth: everybody who reaches it then reads the page. The default is false:
+	// such a configuration is refused.
+	InsecureNoAuth bool `mapstructure:"insecure_no_auth"`
+
+	// prevent unkeyed literal initialization
+	_ struct{}
+}
+
+// TracesConfig limits the traces that the page holds.
+type TracesConfig struct {
+	// Held is the largest number of traces. Beyond it, the oldest one is dropped.
+	// The default is 200, the minimum 1, the maximum 100000.
+	Held int `mapstructure:"held"`
+
+	// SpansPerTrace is the largest number of spans of a trace. Further spans are
+	// counted. The default is 2000, the minimum 1, the maximum 1000000.
+	SpansPerTrace int `mapstructure:"spans_per_trace"`
+
+	// Bytes is the largest size of all held traces together, in bytes. Beyond
+	// it, the oldest trace is dropped. The default is 67108864 (64 MiB), the
+	// minimum 1, the maximum 16 GiB.
+	Bytes int64 `mapstructure:"bytes"`
+
+	// prevent unkeyed literal initialization
+	_ struct{}
+}
+
+var _ component.Config = (*Config)(nil)
+
+func createDefaultConfig() component.Config {
+	server := confighttp.NewDefaultServerConfig()
+	server.NetAddr.Endpoint = defaultEndpoint
+	return &Config{
+		ServerConfig: server,
+		Interval:     defaultInterval,
+		History:      defaultHistory,
+		MaxRuns:      defaultMaxRuns,
+		MaxGPUs:      defaultMaxGPUs,
+		Traces: TracesConfig{
+			Held:          defaultTracesHeld,
+			SpansPerTrace: defaultSpansPerTrace,
+			Bytes:         defaultTraceBytes,
+		},
+	}
+}
+
+// Validate returns an error that names each key with an invalid value and what
+// the key accepts.
+func (c *Config) Validate() error {
+	var errs []error
+	if c.Interval < minInterval || c.Interval > maxInterval {
+		errs = append(errs, fmt.Errorf(`"interval" is %s, must be between %s and %s`, c.Interval, minInterval, maxInterval))
+	}
+	if c.History < minHistory || c.History > maxHistory {
+		errs = append(errs, fmt.Errorf(`"history" is %s, must be between %s and %s`, c.History, minHistory, maxHistory))
+	}
+	if len(c.Owners) > maxOwners {
+		errs = append(errs, fmt.Errorf(`"owners" has %d entries, must have at most %d`, len(c.Owners), maxOwners))
+	}
+	for owner, name := range c.Owners {
+		if len(owner) > maxOwnerNameLength || len(name) > maxOwnerNameLength {
+			errs = append(errs, fmt.Errorf(`"owners" has an entry of %d bytes for %.40q, must have at most %d`, max(len(owner), len(name)), owner, maxOwnerNameLength))
+		}
+	}
+	return errors.Join(append(errs, c.checkLimits(), checkJaegerURL(c.JaegerURL), c.checkAccess())...)
+}
+
+// checkLimits returns an error for each limit that is out of bounds.
+func (c *Config) checkLimits() error {
+	var errs []error
+	for _, limit := range []struct {
+		key             string
+		value, min, max int64
+	}{
+		{"max_runs", int64(c.MaxRuns), 1, maxRunsLimit},
+		{"max_gpus", int64(c.MaxGPUs), 1, maxGPUsLimit},
+		{"traces::held", int64(c.Traces.Held), 1, maxTracesHeld},
+		{"traces::spans_per_trace", int64(c.Traces.SpansPerTrace), 1, maxSpansPerTrace},
+		{"traces::bytes", c.Traces.Bytes, 1, maxTraceBytes},
+	} {
+		if limit.value < limit.min || limit.value > limit.max {
+			errs = append(errs, fmt.Errorf(`%q is %d, must be between %d and %d`, limit.key, limit.value, limit.min, limit.max))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// checkJaegerURL returns an error if links to the address would not work, or
+// would run a script.
+func checkJaegerURL(address string) error {
+	if address == "" {
+		return nil
+	}
+	u, err := url.Parse(address)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.User != nil {
+		return fmt.Errorf(`"jaeger_url" is %.200q, must be an address with http or https and without a password, such as "http://127.0.0.1:16686"`, address)
+	}
+	return nil
+}
+
+// checkAccess returns an error if the endpoint is missing, or if other machines
+// can reach the page without authentication.
+func (c *Config) checkAccess() error {
+	endpoint := c.NetAddr.Endpoint
+	if c.NetAddr.Transport == confignet.TransportTypeUnix {
+		return nil
+	}
+	host, _, err := net.SplitHostPort(endpoint)
+	if err != nil {
+		return fmt.Errorf(`"endpoint" is %.200q, must be a host and a port, such as %q`, endpoint, defaultEndpoint)
+	}
+	if isLoopback(host) || c.Auth.HasValue() || c.InsecureNoAuth {
+		return nil
+	}
+	return fmt.Errorf(`"endpoint" is %.200q, which other machines can reach: set "auth" to an authentication extension such as basicauth, or an endpoint on the loopback interface such as %q, or permit everybody to read the page with "insecure_no_auth: true"`, endpoint, defaultEndpoint)
+}
+
+// isLoopback reports whether only this machine reaches the host. A name other
+// than localhost may mean any interface.
+func isLoopback(host string) bool {
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	address, err := netip.ParseAddr(host)
+	return err == nil && address.Unmap().IsLoopback()
+}

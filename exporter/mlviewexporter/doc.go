@@ -1,0 +1,6 @@
+//go:generate mdatagen metadata.yaml
+
+// Package mlviewexporter serves a live page of runs, GPUs, failures, calls and
+// models. It reads what the other components have computed and decides nothing
+// itself.
+package mlviewexporter

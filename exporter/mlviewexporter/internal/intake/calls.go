@@ -1,0 +1,169 @@
+package intake
+
+import (
+	"strings"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+// callEvents is what the events of one span, or the span as an event, record of a
+// call.
+type callEvents struct {
+	// begun reports whether there is a start or an end of a call, ended whether
+	// there is an end.
+	begun, ended, failed bool
+	library, function    string
+	// Times are in seconds, 0 if there are none.
+	duration, queue, serialize float64
+}
+
+// readCall adds the call that a span represents.
+func (r *spanReader) readCall(in *model.SpanInput, event mlattr.EventKind, v facts, exception string) {
+	part, function := r.ofSpan.Call()
+	e := &r.events
+	switch {
+	case e.ended || event == mlattr.EventCallStop || event == mlattr.EventCallException:
+		in.Call = model.RecordedCall
+	case part == mlattr.WholeCall || part == mlattr.SharedCall || v.genAIOperation == mlattr.OperationExecuteTool:
+		in.Call = model.WholeCall
+	case !e.begun:
+		return
+	default:
+		in.Call = model.WholeCall
+	}
+	// A future may catch the exception and leave the span's status unset.
+	in.Failed = in.Failed || e.failed || part == mlattr.WholeCall && exception != ""
+	if function != "" {
+		in.Function = function
+	}
+	if e.library != "" || e.function != "" {
+		in.Library, in.Function = e.library, e.function
+	}
+	if e.duration > 0 {
+		in.Duration = e.duration
+	}
+	if e.queue > 0 {
+		in.Queue = e.queue
+	}
+	if e.serialize > 0 {
+		in.Serialize = e.serialize
+	}
+}
+
+// maxEvents limits the events of a span that are read.
+const maxEvents = 1024
+
+// readEvents reads the events of a span, and the span itself if it represents
+// one. It returns the class and the message of the last exception, the one that
+// left the span.
+func (r *spanReader) readEvents(events ptrace.SpanEventSlice, own mlattr.EventKind, attrs pcommon.Map) (exception, message string) {
+	r.events = callEvents{}
+	r.readCallEvent(own, attrs)
+	for i := max(0, events.Len()-maxEvents); i < events.Len(); i++ {
+		event := events.At(i)
+		if event.Name() == "exception" {
+			if t, ok := event.Attributes().Get("exception.type"); ok {
+				exception = text(t)
+			}
+			if m, ok := event.Attributes().Get("exception.message"); ok && m.Type() == pcommon.ValueTypeStr {
+				message = m.Str()
+			}
+			continue
+		}
+		r.readCallEvent(r.vocabulary.Event(event.Name()), event.Attributes())
+	}
+	return exception, message
+}
+
+// readCallEvent reads an event about a call, in the client's short names or the
+// canonical ones.
+func (r *spanReader) readCallEvent(kind mlattr.EventKind, attrs pcommon.Map) {
+	e := &r.events
+	switch kind {
+	case mlattr.EventCallStart:
+		e.begun = true
+	case mlattr.EventCallStop:
+		e.begun, e.ended = true, true
+	case mlattr.EventCallException:
+		e.begun, e.ended, e.failed = true, true, true
+	case mlattr.EventPoolCheckout, mlattr.EventSerialize:
+	default:
+		return
+	}
+	decoding := false
+	duration := 0.0
+	for key, v := range attrs.All() {
+		switch key {
+		case "library", mlattr.Library:
+			e.library = word(v, e.library)
+		case "function", mlattr.Function:
+			e.function = word(v, e.function)
+		case "result":
+			e.failed = e.failed || word(v, "ok") != "ok"
+		case "direction":
+			decoding = word(v, "") == "decode"
+		default:
+			switch what, unit := timeKey(key); what {
+			case "duration":
+				duration = seconds(v, unit)
+			case "queue_time":
+				e.queue = max(e.queue, seconds(v, unit))
+			case "serialize_time":
+				e.serialize = max(e.serialize, seconds(v, unit))
+			}
+		}
+	}
+	switch {
+	case kind == mlattr.EventSerialize && !decoding:
+		e.serialize = max(e.serialize, duration)
+	case e.ended && kind != mlattr.EventSerialize && kind != mlattr.EventPoolCheckout:
+		e.duration = duration
+	}
+}
+
+// timeSuffixes are the suffixes of keys that name a unit, in seconds.
+var timeSuffixes = []struct {
+	suffix string
+	unit   float64
+}{{"_ns", 1e-9}, {"_us", 1e-6}, {"_ms", 1e-3}, {"_s", 1}, {"_native", 1e-9}}
+
+// timeKey splits the key of a duration into its name and unit. Without a suffix,
+// the unit is Erlang's native one, as in ml_metrics.
+func timeKey(key string) (what string, unit float64) {
+	for _, s := range timeSuffixes {
+		if what, ok := strings.CutSuffix(key, s.suffix); ok {
+			return what, s.unit
+		}
+	}
+	return key, 1e-9
+}
+
+// maxCallTime is the longest accepted duration of a call, in seconds.
+const maxCallTime = 31 * 24 * 3600
+
+// seconds returns a duration in seconds, 0 if it is none. A text may state its
+// own unit.
+func seconds(v pcommon.Value, unit float64) float64 {
+	if v.Type() == pcommon.ValueTypeStr && strings.HasSuffix(v.Str(), "s") {
+		unit = 1
+	}
+	n, ok, _ := mlattr.ReadSeconds(v)
+	if n *= unit; !ok || n < 0 || n > maxCallTime {
+		return 0
+	}
+	return n
+}
+
+// word reads a label: one word, which Elixir may have printed as an atom. It
+// returns otherwise for anything else.
+func word(v pcommon.Value, otherwise string) string {
+	one := strings.TrimPrefix(text(v), ":")
+	if !mlattr.ValidID(one) || one == "nil" {
+		return otherwise
+	}
+	return one
+}

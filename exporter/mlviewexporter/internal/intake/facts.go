@@ -1,0 +1,138 @@
+package intake
+
+import (
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+// facts are what a span says besides what the model takes over.
+type facts struct {
+	genAIOperation, errorType string
+	// notCounted reports whether a descendant reports the same usage.
+	notCounted, epochEnd bool
+	// tokens reports whether the span reports token usage.
+	tokens bool
+}
+
+// field is a canonical attribute that is read.
+type field uint8
+
+const (
+	notRead field = iota
+	fieldPhase
+	fieldOperation
+	fieldGenAIOperation
+	fieldRole
+	fieldSide
+	fieldRequestedModel
+	fieldModel
+	fieldErrorType
+	fieldLibrary
+	fieldFunction
+	fieldBasis
+	fieldCounted
+	fieldEpochEnd
+	fieldTokens
+	fieldCached
+	fieldFirstToken
+	fieldRate
+	fieldDecode
+	fieldLatency
+	fieldQueue
+)
+
+// fields has the field of each slot.
+var fields = func() (bySlot [256]field) {
+	for name, f := range map[string]field{
+		mlattr.Phase:                 fieldPhase,
+		mlattr.Operation:             fieldOperation,
+		mlattr.GenAIOperationName:    fieldGenAIOperation,
+		mlattr.Role:                  fieldRole,
+		mlattr.Side:                  fieldSide,
+		mlattr.GenAIRequestModel:     fieldRequestedModel,
+		mlattr.GenAIResponseModel:    fieldModel,
+		mlattr.ErrorType:             fieldErrorType,
+		mlattr.Library:               fieldLibrary,
+		mlattr.Function:              fieldFunction,
+		mlattr.ThroughputBasis:       fieldBasis,
+		mlattr.UsageCounted:          fieldCounted,
+		mlattr.EpochEnd:              fieldEpochEnd,
+		mlattr.GenAIInputTokens:      fieldTokens,
+		mlattr.UsageInputTokens:      fieldTokens,
+		mlattr.GenAIOutputTokens:     fieldTokens,
+		mlattr.GenAICacheReadTokens:  fieldCached,
+		mlattr.GenAITimeToFirstChunk: fieldFirstToken,
+		mlattr.TokensPerSecond:       fieldRate,
+		mlattr.DecodePerSecond:       fieldDecode,
+		mlattr.Latency:               fieldLatency,
+		mlattr.QueueTime:             fieldQueue,
+	} {
+		bySlot[mlattr.SlotOf(name)] = f
+	}
+	return bySlot
+}()
+
+// readFacts reads the facts of a span in one pass.
+func readFacts(of *mlattr.Facts, in *model.SpanInput) (v facts) {
+	requested, basis, rate, hasRate := "", "", 0.0, false
+	for f := range of.All() {
+		if f.NonFinite || f.Unreadable {
+			continue
+		}
+		switch fields[f.Slot()] {
+		case fieldPhase:
+			in.Phase = f.Text // empty for an inherited phase
+		case fieldOperation:
+			in.Operation = f.Text
+		case fieldGenAIOperation:
+			v.genAIOperation = f.Text
+		case fieldRole:
+			in.Role = f.Text
+		case fieldSide:
+			in.Side = f.Text
+		case fieldRequestedModel:
+			requested = f.Text
+		case fieldModel:
+			in.Model = f.Text
+		case fieldErrorType:
+			v.errorType = f.Text
+		case fieldLibrary:
+			in.Library = f.Text
+		case fieldFunction:
+			in.Function = f.Text
+		case fieldBasis:
+			basis = f.Text
+		case fieldCounted:
+			v.notCounted = !f.Bool
+		case fieldEpochEnd:
+			v.epochEnd = f.Bool
+		case fieldTokens:
+			v.tokens = true
+		case fieldCached:
+			in.Cached = float64(f.Int)
+		case fieldFirstToken:
+			in.FirstToken = f.Double
+		case fieldRate:
+			rate, hasRate = f.Double, true
+		case fieldDecode:
+			in.Decode, in.DecodeBasis = f.Double, mlattr.BasisDecode
+		case fieldLatency:
+			in.Duration = f.Double
+		case fieldQueue:
+			in.Queue = f.Double
+		}
+	}
+	if in.Operation == "" {
+		in.Operation = v.genAIOperation
+	}
+	if in.Model == "" {
+		in.Model = requested
+	}
+	if in.DecodeBasis == "" && hasRate {
+		if basis == "" {
+			basis = mlattr.BasisReported
+		}
+		in.Decode, in.DecodeBasis = rate, basis
+	}
+	return v
+}

@@ -1,0 +1,82 @@
+// Package intake reads traces, metrics and logs into the model of the live page.
+// It reads canonical names and decides nothing. A request is read without any
+// lock; the model's lock is held only while the results are added.
+package intake
+
+import (
+	"context"
+	"sync"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+// maxBatch is the number of points or spans that are added to the model at once.
+const maxBatch = 2048
+
+// attrSimulated marks a resource whose telemetry is simulated.
+const attrSimulated = "ml.simulated"
+
+// attrVersion is the version of a service.
+const attrVersion = "service.version"
+
+// Settings configure an Intake. There are none yet.
+type Settings struct{}
+
+// Intake reads telemetry into a Store. It is safe for concurrent use and keeps no
+// reference to what it reads.
+type Intake struct {
+	store   *model.Store
+	metrics sync.Pool
+	traces  sync.Pool
+}
+
+// New returns an Intake into a Store.
+func New(store *model.Store, _ Settings) *Intake {
+	return &Intake{
+		store:   store,
+		metrics: sync.Pool{New: func() any { return new(pointReader) }},
+		traces:  sync.Pool{New: func() any { return &spanReader{vocabulary: mlattr.Default()} }},
+	}
+}
+
+// ConsumeMetrics reads points of metrics. It always returns nil.
+func (i *Intake) ConsumeMetrics(_ context.Context, md pmetric.Metrics) error {
+	r := i.metrics.Get().(*pointReader)
+	r.store = i.store
+	r.read(md)
+	r.reset()
+	i.metrics.Put(r)
+	return nil
+}
+
+// ConsumeTraces reads spans. It always returns nil.
+func (i *Intake) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
+	r := i.traces.Get().(*spanReader)
+	r.store, r.enriched = i.store, mlattr.IsEnriched(ctx)
+	r.read(td)
+	r.reset()
+	i.traces.Put(r)
+	return nil
+}
+
+// ConsumeLogs reads log records. It always returns nil.
+func (i *Intake) ConsumeLogs(_ context.Context, ld plog.Logs) error {
+	i.store.ApplyEvents(readEvents(ld))
+	return nil
+}
+
+// text returns a label as text, "" if the value is none.
+func text(v pcommon.Value) string {
+	t, _ := mlattr.ReadText(v)
+	return t
+}
+
+func isTrue(v pcommon.Value) bool {
+	return v.Type() == pcommon.ValueTypeBool && v.Bool() || v.Type() == pcommon.ValueTypeStr && v.Str() == "true"
+}

@@ -1,0 +1,93 @@
+package intake
+
+import (
+	"strconv"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+// eventArtifact is the name of repro_gen's log records of reproductions.
+const eventArtifact = "repro.artifact"
+
+// maxEventsOfRequest limits the records of one request that are read. Errors of
+// GPUs and reproductions are rare.
+const maxEventsOfRequest = 10_000
+
+// readEvents returns the records that the page shows.
+func readEvents(ld plog.Logs) (events []model.Event) {
+	for _, rl := range ld.ResourceLogs().All() {
+		attrs := rl.Resource().Attributes()
+		for _, sl := range rl.ScopeLogs().All() {
+			for _, record := range sl.LogRecords().All() {
+				if len(events) >= maxEventsOfRequest {
+					return events
+				}
+				switch record.EventName() {
+				case mlattr.GPUXIDEvent:
+					events = append(events, readXID(attrs, record))
+				case eventArtifact:
+					events = append(events, readArtifact(attrs, record))
+				}
+			}
+		}
+	}
+	return events
+}
+
+// at returns the time of a record in UTC, that of its observation if it has none.
+func at(record plog.LogRecord) time.Time {
+	t := record.Timestamp()
+	if t == 0 {
+		t = record.ObservedTimestamp()
+	}
+	return time.Unix(0, instant(t)).UTC()
+}
+
+func readXID(resource pcommon.Map, record plog.LogRecord) model.Event {
+	e := model.Event{Time: at(record), XID: &model.XID{Time: at(record)}}
+	for _, attrs := range [...]pcommon.Map{resource, record.Attributes()} {
+		for key, v := range attrs.All() {
+			switch key {
+			case mlattr.HardwareID:
+				e.GPU = text(v)
+			case mlattr.HostName:
+				e.Host = text(v)
+			case mlattr.GPUXIDCode:
+				if code, ok := mlattr.ReadInt(v); ok {
+					e.XID.Code = strconv.FormatInt(code, 10)
+				}
+			}
+		}
+	}
+	if body := record.Body(); body.Type() == pcommon.ValueTypeStr {
+		e.XID.Message = body.Str()
+	}
+	return e
+}
+
+func readArtifact(resource pcommon.Map, record plog.LogRecord) model.Event {
+	seen := at(record)
+	e := model.Event{Time: seen, Failure: &model.Failure{LastSeen: &seen}}
+	if v, ok := resource.Get(mlattr.ServiceName); ok {
+		e.Failure.Service = text(v)
+	}
+	for key, v := range record.Attributes().All() {
+		switch key {
+		case attrFingerprint:
+			e.Failure.Key, _ = mlattr.ReadID(v)
+		case "repro.artifact.kind":
+			e.Failure.Kind = text(v)
+		case mlattr.ErrorType:
+			e.Failure.Class = mlattr.ErrorClass(text(v))
+		}
+	}
+	if id := record.TraceID(); !id.IsEmpty() {
+		e.Failure.TraceID = id.String()
+	}
+	return e
+}

@@ -1,0 +1,264 @@
+package intake
+
+import (
+	"math"
+	"strconv"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+// unknownService is the service.name of a resource without one, as in the SDKs.
+const unknownService = "unknown_service"
+
+// spanReader reads the spans that the page shows, each attribute once. It keeps
+// its memory.
+type spanReader struct {
+	vocabulary *mlattr.Reader
+	store      *model.Store
+	// enriched reports whether ml_enrich has read the spans.
+	enriched bool
+
+	ofResource, ofSpan mlattr.Facts
+	resource           model.Source
+	sources            []*model.Source
+	used               int
+	spans              []model.SpanInput
+	events             callEvents
+}
+
+// maxKeptSources limits the sources whose memory is kept between requests.
+const maxKeptSources = 1024
+
+// unread are the canonical attributes that the page does not show.
+var unread = mlattr.SlotsOf(
+	mlattr.SessionID, mlattr.RequestID, mlattr.SamplingSessionID, mlattr.GenAIConversationID, mlattr.GenAIResponseID,
+	mlattr.Cluster, mlattr.RankLocal, mlattr.WorldSize, mlattr.CorrelationConflict,
+	mlattr.BatchIndex, mlattr.BatchSize, mlattr.Epoch, mlattr.EpochTotal, mlattr.Step, mlattr.MicrobatchCount,
+	mlattr.Loss, mlattr.LossScope, mlattr.LearningRate, mlattr.ValLoss, mlattr.ValMetric,
+	mlattr.SamplesPerSecond, mlattr.SamplesBasis, mlattr.PrefillPerSecond, mlattr.SequencePerSecond, mlattr.ThroughputScope,
+	mlattr.TokensEstimated, mlattr.GenAIReasoningTokens, mlattr.GenAICacheCreationTokens,
+	mlattr.GenAIStream, mlattr.GenAIChoices, mlattr.GPUIndex, mlattr.GPUJoin, mlattr.GPUShared,
+)
+
+func (r *spanReader) read(td ptrace.Traces) {
+	for _, rs := range td.ResourceSpans().All() {
+		r.readResource(rs.Resource().Attributes())
+		for _, ss := range rs.ScopeSpans().All() {
+			known := r.ofResource.Systems | r.vocabulary.Scope(ss.Scope().Name())
+			for _, span := range ss.Spans().All() {
+				r.readSpan(known, span)
+				if len(r.spans) >= maxBatch {
+					r.flush()
+				}
+			}
+		}
+	}
+	r.flush()
+}
+
+func (r *spanReader) flush() {
+	r.store.ApplySpans(r.spans)
+	clear(r.spans)
+	r.spans = r.spans[:0]
+}
+
+// reset clears all fields and keeps the memory.
+func (r *spanReader) reset() {
+	r.ofResource.Reset()
+	r.ofSpan.Reset()
+	for _, source := range r.sources[:r.used] {
+		*source = model.Source{}
+	}
+	if len(r.sources) > maxKeptSources {
+		r.sources = r.sources[:maxKeptSources:maxKeptSources]
+	}
+	r.used, r.resource, r.store = 0, model.Source{}, nil
+	r.events = callEvents{}
+}
+
+func (r *spanReader) readResource(attrs pcommon.Map) {
+	r.vocabulary.Resource(attrs, &r.ofResource)
+	f := &r.ofResource
+	r.resource = model.Source{
+		Service: unknownService,
+		Job:     f.Text(mlattr.JobID), JobName: f.Text(mlattr.JobName),
+		User: f.Text(mlattr.User), Host: f.Text(mlattr.HostName), Rank: rankOf(f),
+	}
+	r.resource.Run, _ = f.Run()
+	for key, v := range attrs.All() {
+		switch key {
+		case mlattr.ServiceName:
+			if name := text(v); name != "" {
+				r.resource.Service = name
+			}
+		case mlattr.ServiceNamespace:
+			r.resource.Namespace = text(v)
+		case attrVersion:
+			r.resource.Version = text(v)
+		case "process.pid":
+			if pid, ok := mlattr.ReadInt(v); ok && pid > 0 && pid < 1<<31 {
+				r.resource.PID = pid
+			}
+		case attrSimulated:
+			r.resource.Simulated = isTrue(v)
+		}
+	}
+}
+
+// rankOf returns the global rank as text.
+func rankOf(f *mlattr.Facts) string {
+	if rank, ok := f.Int(mlattr.RankGlobal); ok {
+		return strconv.FormatInt(rank, 10)
+	}
+	return ""
+}
+
+// source returns the source of a span: that of the resource, with what the span
+// says itself. inferred reports that the run was computed for a single trace.
+func (r *spanReader) source() (source *model.Source, inferred bool) {
+	own := r.resource
+	if id, computed := r.ofSpan.NamedRun(); id != "" {
+		if inferred = computed; !inferred {
+			own.Run = id
+		}
+	}
+	if rank := rankOf(&r.ofSpan); rank != "" {
+		own.Rank = rank
+	}
+	if host := r.ofSpan.TextAt(slotHost); host != "" {
+		own.Host = host
+	}
+	// Most spans have the source of the previous one.
+	if r.used > 0 && *r.sources[r.used-1] == own {
+		return r.sources[r.used-1], inferred
+	}
+	if r.used == len(r.sources) {
+		r.sources = append(r.sources, new(model.Source))
+	}
+	source = r.sources[r.used]
+	r.used++
+	*source = own
+	return source, inferred
+}
+
+var slotHost = mlattr.SlotOf(mlattr.HostName)
+
+// readSpan adds a span.
+func (r *spanReader) readSpan(known mlattr.System, span ptrace.Span) {
+	f := &r.ofSpan
+	if r.enriched {
+		r.vocabulary.Enriched(known, span, unread, f)
+	} else {
+		r.vocabulary.Span(known, span, f)
+	}
+	// Filled in place, because it is large.
+	if n := len(r.spans); n < cap(r.spans) {
+		r.spans = r.spans[:n+1]
+	} else {
+		r.spans = append(r.spans, model.SpanInput{})
+	}
+	in := &r.spans[len(r.spans)-1]
+	var inferred bool
+	in.Source, inferred = r.source()
+	in.Trace, in.ID, in.Parent = span.TraceID(), span.SpanID(), span.ParentSpanID()
+	in.Name = span.Name()
+	in.Start, in.End = instant(span.StartTimestamp()), instant(span.EndTimestamp())
+	in.Queue, in.Serialize, in.FirstToken, in.Decode = math.NaN(), math.NaN(), math.NaN(), math.NaN()
+	in.Cached, in.Cost = math.NaN(), math.NaN()
+	in.Duration = max(0, float64(in.End-in.Start)/1e9)
+
+	v := readFacts(f, in)
+	in.ML = in.Phase != "" || in.Operation != "" || in.Role != "" || in.Library != "" || in.Function != ""
+	in.Runless = in.ML && in.Source.Run == "" && !inferred
+	event := r.vocabulary.Event(in.Name)
+	exception, message := r.readEvents(span.Events(), event, span.Attributes())
+	in.Failed = span.Status().Code() == ptrace.StatusCodeError || v.errorType != ""
+	r.readCall(in, event, v, exception)
+	if in.Failed {
+		readFailure(in, v, exception, message, span)
+	}
+	if v.notCounted {
+		return
+	}
+	in.Usage = v.tokens
+	in.Request = in.Phase == mlattr.PhaseSample || event == mlattr.EventInference || mlattr.AsksModel(v.genAIOperation)
+	if in.Request || in.Usage {
+		readRequest(in, span.Attributes())
+	}
+}
+
+// instant returns a time in nanoseconds since 1970.
+func instant(at pcommon.Timestamp) int64 {
+	if at > math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return int64(at)
+}
+
+// readFailure adds the class, the message and the reproduction of a failure.
+func readFailure(in *model.SpanInput, v facts, exception, message string, span ptrace.Span) {
+	class := v.errorType
+	if class == "" {
+		class = exception
+	}
+	in.Class = mlattr.ErrorClass(class)
+	if v.epochEnd || mlattr.EndOfLoader(in.Name, in.Phase, in.Class) {
+		in.Failed, in.Class = false, ""
+		return
+	}
+	attrs := span.Attributes()
+	if fingerprint, ok := attrs.Get(attrFingerprint); ok {
+		in.Fingerprint, _ = mlattr.ReadID(fingerprint)
+	}
+	if in.Message = message; in.Message != "" {
+		return
+	}
+	for _, key := range messageKeys {
+		if v, ok := attrs.Get(key); ok && v.Type() == pcommon.ValueTypeStr && v.Str() != "" {
+			in.Message = v.Str()
+			return
+		}
+	}
+	in.Message = span.Status().Message()
+}
+
+// attrFingerprint is the group of the reproduction of a failure, by repro_gen.
+const attrFingerprint = "repro.artifact.fingerprint"
+
+// messageKeys are the attributes that have the text of an error.
+var messageKeys = append([]string{mlattr.ErrorMessage}, mlattr.Calls().ErrorMessage...)
+
+// readRequest adds what only requests to a model have.
+func readRequest(in *model.SpanInput, attrs pcommon.Map) {
+	if reasons, ok := attrs.Get("gen_ai.response.finish_reasons"); ok {
+		in.LengthStop = saysLength(reasons)
+	}
+	if cost, ok := attrs.Get("gen_ai.usage.cost"); ok {
+		if v, ok, _ := mlattr.ReadDouble(cost); ok && v >= 0 && v < 1e9 {
+			in.Cost = v
+		}
+	}
+}
+
+// maxReasons limits the reasons that are read: one for each answer.
+const maxReasons = 64
+
+// saysLength reports whether a reason says that an answer ended at the limit of
+// tokens.
+func saysLength(v pcommon.Value) bool {
+	switch v.Type() {
+	case pcommon.ValueTypeStr:
+		return v.Str() == "length" || v.Str() == "max_tokens"
+	case pcommon.ValueTypeSlice:
+		for i := range min(v.Slice().Len(), maxReasons) {
+			if one := v.Slice().At(i); one.Type() == pcommon.ValueTypeStr && saysLength(one) {
+				return true
+			}
+		}
+	}
+	return false
+}

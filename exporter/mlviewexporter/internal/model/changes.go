@@ -1,0 +1,243 @@
+package model
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Kinds of a Change.
+const (
+	changeAttempt = "attempt"
+	changeVersion = "version"
+	changeHost    = "host"
+	changeModel   = "model"
+)
+
+// settling is how long the models of a new service count as its first ones.
+const settling = time.Minute
+
+// serviceID identifies a service.
+type serviceID struct{ namespace, name string }
+
+// service is a program that sends telemetry.
+type service struct {
+	serviceID
+	firstSeen time.Time
+	// version is the last one that was seen, versions and models when each was
+	// first seen.
+	version          string
+	versions, models map[string]time.Time
+	streams          []*stream
+	// failures counts the failures since a start by class and version.
+	lastSeen time.Time
+}
+
+// maxPerService limits the versions and models of a service that are remembered.
+const maxPerService = 256
+
+func (s *Store) serviceOf(namespace, name string, now time.Time) *service {
+	id := serviceID{namespace, name}
+	one := s.services[id]
+	if one == nil {
+		if len(s.services) >= maxServices {
+			s.dropped["services"]++
+			return nil
+		}
+		id = serviceID{s.texts.of(namespace), s.texts.of(name)}
+		if one = s.services[id]; one != nil {
+			return one
+		}
+		one = &service{serviceID: id, firstSeen: now, versions: make(map[string]time.Time), models: make(map[string]time.Time)}
+		s.services[id] = one
+	}
+	one.lastSeen = now
+	return one
+}
+
+// seeVersion notes the version of a service, and a change if it is a new one of a
+// service that had another.
+func (s *Store) seeVersion(of *service, version string, r *run, now time.Time) {
+	if version == "" || of == nil {
+		return
+	}
+	if _, known := of.versions[version]; known {
+		of.version = s.texts.of(version)
+		return
+	}
+	if len(of.versions) >= maxPerService {
+		return
+	}
+	version = s.texts.of(version)
+	if _, known := of.versions[version]; known {
+		return
+	}
+	of.versions[version] = now
+	if was := of.version; was != "" {
+		s.change(Change{Kind: changeVersion, Service: of.name, From: was, To: version, Text: "version " + version + " (was " + was + ")"}, r, now)
+	}
+	of.version = version
+}
+
+// seeModel notes a model of a service, and a change if it is a new one.
+func (s *Store) seeModel(of *service, model string, now time.Time) {
+	if model == "" || of == nil {
+		return
+	}
+	if _, known := of.models[model]; known || len(of.models) >= maxPerService {
+		return
+	}
+	model = s.texts.of(model)
+	if _, known := of.models[model]; known {
+		return
+	}
+	first := len(of.models) == 0
+	of.models[model] = now
+	if !first && now.Sub(of.firstSeen) >= settling {
+		s.change(Change{Kind: changeModel, Service: of.name, To: model, Text: "model " + model}, nil, now)
+	}
+}
+
+// noteAttempts notes a new attempt of a run. A run that is first seen at its
+// second attempt has not changed.
+func (s *Store) noteAttempts(r *run, attempts float64, now time.Time) {
+	was := r.attempts
+	if attempts <= was || attempts > 1e9 {
+		return
+	}
+	r.attempts = attempts
+	var added []string
+	for _, one := range r.ranks {
+		if one.host != "" && !r.hosts[one.host] {
+			r.hosts[one.host] = true
+			added = append(added, one.host)
+		}
+	}
+	if was < 1 {
+		return
+	}
+	text := "attempt " + number(attempts)
+	if len(added) > 0 {
+		slices.Sort(added)
+		text += ": new host " + list(slices.Compact(added), 4)
+	}
+	s.change(Change{Kind: changeAttempt, Service: r.service, From: number(was), To: number(attempts), Text: text}, r, now)
+}
+
+// moveRank notes that a rank is on another host than before.
+func (s *Store) moveRank(r *run, one *rank, host string, now time.Time) {
+	if host == "" || host == one.host {
+		return
+	}
+	host = s.texts.of(host)
+	was := one.host
+	one.host = host
+	if was == "" || one.name == "" {
+		return
+	}
+	s.change(Change{
+		Kind: changeHost, Service: r.service, From: was, To: host,
+		Text: "rank " + one.name + " on host " + host + " (was " + was + ")",
+	}, r, now)
+}
+
+// noteState notes a new state of a run.
+func (s *Store) noteState(r *run, now time.Time) {
+	state := r.currentState(now)
+	if state == r.state || state == stateUnknown {
+		return
+	}
+	was := r.state
+	r.state = state
+	if was != stateUnknown {
+		s.mark(mark{Run: r.key, Mark: Mark{Time: now.UTC(), Kind: "state", Text: state + " (was " + was + ")"}})
+	}
+}
+
+// change adds a change of a run, or of a service where there is none.
+func (s *Store) change(c Change, r *run, now time.Time) {
+	c.Time = now.UTC()
+	if r != nil {
+		c.Run, c.RunID = r.key, r.id
+	}
+	c.Key = keyOf("change", c.Kind, c.Service, c.Run, c.To, c.Time.Format(time.RFC3339Nano))
+	s.changes = append(s.changes, c)
+	if len(s.changes) > maxChanges {
+		s.changes = slices.Delete(s.changes, 0, len(s.changes)-maxChanges)
+	}
+}
+
+// changeRows returns the changes, the newest first.
+func (s *Store) changeRows() []Change {
+	rows := slices.Clone(s.changes)
+	slices.SortStableFunc(rows, func(a, b Change) int { return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(a.Key, b.Key)) })
+	if rows == nil {
+		rows = []Change{}
+	}
+	return rows
+}
+
+// Limits of the changes before a problem.
+const (
+	maxBefore    = 5
+	beforeWithin = 6 * time.Hour
+	// onsetTolerance is how much later than the onset a change may be seen that
+	// came before it: metrics arrive at intervals.
+	onsetTolerance = 30 * time.Second
+)
+
+// before returns the changes of a run or service that came before a time, the
+// newest first.
+func (s *Store) before(since time.Time, service, run string) []Change {
+	rows := []Change{}
+	for _, c := range slices.Backward(s.changes) {
+		if c.Time.After(since.Add(onsetTolerance)) || since.Sub(c.Time) > beforeWithin {
+			continue
+		}
+		if run != "" && c.Run == run || c.Service == service && (c.Run == "" || run == "") {
+			rows = append(rows, c)
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b Change) int { return b.Time.Compare(a.Time) })
+	return rows[:min(len(rows), maxBefore)]
+}
+
+// mark is a moment of a run that is shown on its curves.
+type mark struct {
+	Run string `json:"run"`
+	Mark
+}
+
+// maxMarks limits the moments of all runs.
+const maxMarks = 2000
+
+func (s *Store) mark(m mark) {
+	s.marks = append(s.marks, m)
+	if len(s.marks) > maxMarks {
+		s.marks = slices.Delete(s.marks, 0, len(s.marks)-maxMarks)
+	}
+}
+
+// marksOf returns the moments of a run in their order: states, problems, changes
+// and failures.
+func (s *Store) marksOf(r *run) []Mark {
+	rows := []Mark{}
+	for _, m := range s.marks {
+		if m.Run == r.key {
+			rows = append(rows, m.Mark)
+		}
+	}
+	for _, c := range s.changes {
+		if c.Run == r.key || c.Run == "" && c.Service == r.service {
+			rows = append(rows, Mark{Time: c.Time, Kind: "change", Text: c.Text})
+		}
+	}
+	for _, f := range s.failures.all {
+		if f.Run == r.key && f.LastSeen != nil {
+			rows = append(rows, Mark{Time: *f.LastSeen, Kind: "failure", Text: strings.TrimSpace(f.Class + " " + f.Operation)})
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b Mark) int { return a.Time.Compare(b.Time) })
+	return rows
+}

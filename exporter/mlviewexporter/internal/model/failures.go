@@ -1,0 +1,242 @@
+package model
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// rememberedSpans is how many spans above failures, or above requests, are
+// remembered for each of two generations.
+const rememberedSpans = 8192
+
+// recentSpans remembers spans: at least the last rememberedSpans.
+type recentSpans struct{ young, old map[spanRef]struct{} }
+
+func (r *recentSpans) add(ref spanRef) {
+	if r.young == nil || len(r.young) >= rememberedSpans {
+		r.young, r.old = r.old, r.young
+		if r.young == nil {
+			r.young = make(map[spanRef]struct{})
+		}
+		clear(r.young)
+	}
+	r.young[ref] = struct{}{}
+}
+
+func (r *recentSpans) has(ref spanRef) bool {
+	if _, ok := r.young[ref]; ok {
+		return true
+	}
+	_, ok := r.old[ref]
+	return ok
+}
+
+// failureGroups are the groups of failures, by key: the fingerprint of their
+// reproduction, else service, class and operation.
+type failureGroups struct {
+	all map[string]*Failure
+	// found are the groups of repro_gen's directory.
+	found map[string]Failure
+	// lookup has the keys of groups without a fingerprint.
+	lookup map[causeID]string
+	// parents are the spans above failures.
+	parents recentSpans
+}
+
+// causeID identifies a group without a fingerprint.
+type causeID struct{ namespace, service, class, operation string }
+
+func (f *failureGroups) init() {
+	f.all, f.found = make(map[string]*Failure), make(map[string]Failure)
+	f.lookup = make(map[causeID]string)
+}
+
+// noteParents remembers the spans above failures: a failure counts where it
+// occurred, and not again at the spans above.
+func (f *failureGroups) noteParents(spans []SpanInput) {
+	for i := range spans {
+		if in := &spans[i]; in.Failed && in.Parent != ([8]byte{}) {
+			f.parents.add(spanRef{in.Trace, in.Parent})
+		}
+	}
+}
+
+// covered reports whether a span below reports the same failure.
+func (f *failureGroups) covered(in *SpanInput) bool {
+	return in.Fingerprint == "" && f.parents.has(spanRef{in.Trace, in.ID})
+}
+
+// span adds the failure of a span.
+func (f *failureGroups) span(s *Store, in *SpanInput, r *run, now time.Time) {
+	key := in.Fingerprint
+	class, operation := cmp.Or(in.Class, otherError), cmp.Or(in.Operation, in.Function, in.Name)
+	if key == "" {
+		cause := causeID{in.Source.Namespace, in.Source.Service, class, operation}
+		if key = f.lookup[cause]; key == "" {
+			key = keyOf("failure", cause.namespace, cause.service, cut(class, maxLabel), cut(operation, maxLabel))
+			if len(f.lookup) < 2*maxFailures {
+				cause = causeID{s.texts.of(cause.namespace), s.texts.of(cause.service), strings.Clone(class), strings.Clone(operation)}
+				f.lookup[cause] = key
+			}
+		}
+	}
+	one := f.group(s, key, now)
+	at := time.Unix(0, min(in.End, now.UnixNano())).UTC()
+	one.Class, one.Operation = s.texts.of(class), s.texts.of(operation)
+	one.Service = s.texts.of(in.Source.Service)
+	if in.Message != "" && !strings.HasPrefix(in.Message, one.Message) || one.Message == "" {
+		one.Message = s.message(in.Message)
+	}
+	if in.Source.Version != "" {
+		one.Version = s.texts.of(in.Source.Version)
+	}
+	if r != nil {
+		one.Run, one.RunID = r.key, r.id
+	}
+	one.TraceID = hexID(in.Trace[:])
+	one.Count++
+	one.seen(at)
+}
+
+// seen extends the time in which failures of a group occurred.
+func (f *Failure) seen(at time.Time) {
+	if f.FirstSeen == nil || at.Before(*f.FirstSeen) {
+		f.FirstSeen = timePointer(at)
+	}
+	if f.LastSeen == nil || at.After(*f.LastSeen) {
+		f.LastSeen = timePointer(at)
+	}
+}
+
+// record adds a reproduction of another collector.
+func (f *failureGroups) record(s *Store, in *Failure, now time.Time) {
+	if in.Key == "" {
+		return
+	}
+	one := f.group(s, in.Key, now)
+	one.Kind = s.texts.of(in.Kind)
+	one.Class = cmp.Or(one.Class, s.texts.of(in.Class))
+	one.Service = cmp.Or(one.Service, s.texts.of(in.Service))
+	one.TraceID = cmp.Or(one.TraceID, in.TraceID)
+	if in.LastSeen != nil {
+		one.seen(*in.LastSeen)
+	}
+	// Spans count each failure, records only those that were written.
+	if one.Variants++; one.Count < int64(one.Variants) {
+		one.Count = int64(one.Variants)
+	}
+}
+
+// group returns the group with a key. The one that occurred longest ago makes
+// room for a new one.
+func (f *failureGroups) group(s *Store, key string, now time.Time) *Failure {
+	if one := f.all[key]; one != nil {
+		return one
+	}
+	if len(f.all) >= maxFailures {
+		f.forget(s, now)
+	}
+	key = strings.Clone(cut(key, maxLabel))
+	one := f.all[key]
+	if one == nil {
+		one = &Failure{Key: key}
+		f.all[key] = one
+	}
+	return one
+}
+
+func (f *failureGroups) forget(s *Store, now time.Time) {
+	var oldest *Failure
+	for _, one := range f.all {
+		if oldest == nil || one.LastSeen == nil || oldest.LastSeen != nil && one.LastSeen.Before(*oldest.LastSeen) {
+			oldest = one
+		}
+	}
+	s.refuse("failures", oldest.Key, now)
+	f.remove(oldest.Key)
+}
+
+func (f *failureGroups) remove(key string) {
+	delete(f.all, key)
+	for cause, of := range f.lookup {
+		if of == key {
+			delete(f.lookup, cause)
+		}
+	}
+}
+
+// SetFailures replaces the groups that repro_gen's directory has. They are shown
+// together with the failures that spans report.
+func (s *Store) SetFailures(found []Failure) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.failures.found)
+	for i := range found {
+		if len(s.failures.found) >= 2*maxFailures {
+			break
+		}
+		s.failures.found[found[i].Key] = found[i]
+	}
+}
+
+// merged returns a group with what the directory says of it.
+func (f *failureGroups) merged(key string) Failure {
+	one, known := f.all[key]
+	found, isFound := f.found[key]
+	switch {
+	case !isFound:
+		return *one
+	case !known:
+		return found
+	}
+	row := found
+	row.Class, row.Message = cmp.Or(found.Class, one.Class), cmp.Or(found.Message, one.Message)
+	row.Service, row.Operation = cmp.Or(found.Service, one.Service), cmp.Or(found.Operation, one.Operation)
+	row.Run, row.RunID = cmp.Or(one.Run, found.Run), cmp.Or(one.RunID, found.RunID)
+	row.Version, row.TraceID = cmp.Or(one.Version, found.Version), cmp.Or(one.TraceID, found.TraceID)
+	row.Count = max(found.Count, one.Count)
+	for _, at := range []*time.Time{one.FirstSeen, one.LastSeen} {
+		if at != nil {
+			row.seen(*at)
+		}
+	}
+	return row
+}
+
+// rows returns the failures that are wanted, those that occurred last first.
+func (f *failureGroups) rows(s *Store, wanted func(*Failure) bool) []Failure {
+	rows := make([]Failure, 0, len(f.all)+len(f.found))
+	add := func(key string) {
+		row := f.merged(key)
+		if row.Run == "" && row.RunID != "" {
+			if r := s.runWithID(row.RunID, row.Service, ""); r != nil {
+				row.Run = r.key
+			}
+		}
+		row.TraceURL = s.traceURL(row.TraceID)
+		if wanted(&row) {
+			rows = append(rows, row)
+		}
+	}
+	for key := range f.all {
+		add(key)
+	}
+	for key := range f.found {
+		if f.all[key] == nil {
+			add(key)
+		}
+	}
+	slices.SortFunc(rows, func(a, b Failure) int {
+		return cmp.Or(lastSeen(&b).Compare(lastSeen(&a)), cmp.Compare(a.Key, b.Key))
+	})
+	return rows[:min(len(rows), maxFailures)]
+}
+
+func lastSeen(f *Failure) time.Time {
+	if f.LastSeen == nil {
+		return time.Time{}
+	}
+	return *f.LastSeen
+}

@@ -1,0 +1,262 @@
+package model
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// gpuID identifies a GPU. Recordings can have one id on several hosts.
+type gpuID struct{ host, id string }
+
+// gpu is a GPU or a MIG device.
+type gpu struct {
+	gpuID
+	key                         string
+	index, name, parent, source string
+	simulated                   bool
+	lastSeen                    time.Time
+	streams                     []*stream
+	xid                         *XID
+}
+
+// sameReading is how far apart the points of one reading of a GPU arrive.
+const sameReading = 5 * time.Second
+
+// gpuGoneAfter is how long a GPU is shown without data.
+const gpuGoneAfter = time.Hour
+
+// gpuOf returns a GPU, which it adds if there is room, else nil.
+func (s *Store) gpuOf(host, id string, p *Point, now time.Time) *gpu {
+	if id == "" {
+		return nil
+	}
+	at := gpuID{s.texts.of(host), s.texts.of(id)}
+	one := s.gpus[at]
+	if one != nil {
+		return one
+	}
+	key := keyOf("gpu", at.host, at.id)
+	if len(s.gpus) >= s.settings.MaxGPUs {
+		s.refuse("gpus", key, now)
+		return nil
+	}
+	one = &gpu{gpuID: at, key: key, lastSeen: now}
+	s.gpus[at] = one
+	one.see(p, s, now)
+	return one
+}
+
+// see takes over what a point says of a GPU besides its value.
+func (g *gpu) see(p *Point, s *Store, now time.Time) {
+	// ml_metrics' own series of a GPU are no reading of it.
+	if p.Series != GPUIdle {
+		g.lastSeen = now
+	}
+	g.simulated = g.simulated || p.Simulated
+	if d := p.GPU; d != nil {
+		for _, text := range [...]struct {
+			of *string
+			is string
+		}{{&g.index, d.Index}, {&g.name, d.Name}, {&g.parent, d.Parent}, {&g.source, d.Source}} {
+			if text.is != "" && text.is != *text.of {
+				*text.of = s.texts.of(text.is)
+			}
+		}
+	}
+}
+
+// current reports whether a stream has a value of the last reading.
+func (g *gpu) current(one *stream, now time.Time) bool {
+	if !one.live(now) {
+		return false
+	}
+	return one.series == GPUIdle || g.lastSeen.Sub(one.at) <= sameReading
+}
+
+// number returns the current value of a series with one stream.
+func (g *gpu) number(series Series) *float64 {
+	for _, one := range g.streams {
+		if one.series == series && !one.gone && g.lastSeen.Sub(one.at) <= sameReading {
+			return finite(one.value)
+		}
+	}
+	return nil
+}
+
+// userOf returns the user of the workload that belongs to a run.
+func (g *gpu) userOf(id string) string {
+	for _, one := range g.streams {
+		if one.series == GPUWorkload && one.labels.Run == id && one.labels.Own[4] != "" {
+			return one.labels.Own[4]
+		}
+	}
+	return ""
+}
+
+// gpuRow returns the row of a GPU. Its Activity is set later.
+func (s *Store) gpuRow(g *gpu, now time.Time) GPU {
+	row := GPU{
+		Key: g.key, ID: g.id, Index: g.index, Host: g.host, Name: g.name, Parent: g.parent,
+		Source: g.source, Simulated: g.simulated, XID: g.xid,
+		LastSeen: g.lastSeen.UTC(), Holders: []Holder{},
+	}
+	attributed := 0.0
+	for _, one := range g.streams {
+		if !g.current(one, now) {
+			continue
+		}
+		g.addValue(&row, one)
+		if one.series == GPUWorkload && one.value > 0 {
+			if holder, known := s.holder(one); known {
+				row.Holders = append(row.Holders, holder)
+				attributed += one.value
+			}
+		}
+	}
+	slices.Sort(row.Throttle)
+	slices.SortStableFunc(row.Holders, func(a, b Holder) int {
+		return cmp.Or(cmp.Compare(*b.Memory, *a.Memory), cmp.Compare(a.RunID, b.RunID), cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Name, b.Name))
+	})
+	if row.MemoryUsed != nil {
+		row.MemoryUnattributed = finite(max(0, *row.MemoryUsed-attributed))
+	}
+	return row
+}
+
+// addValue adds the value of a stream to a GPU's row.
+func (g *gpu) addValue(row *GPU, one *stream) {
+	v := finite(one.value)
+	switch one.series {
+	case GPUUtilization:
+		row.Utilization = v
+	case GPUMemoryUsed:
+		row.MemoryUsed = v
+	case GPUMemoryLimit:
+		row.MemoryLimit = v
+	case GPUMemoryReserved:
+		row.MemoryReserved = v
+	case GPUPower:
+		row.Power = v
+	case GPUPowerLimit:
+		row.PowerLimit = v
+	case GPUTemperature:
+		row.Temperature = v
+	case GPUThrottle:
+		if one.value == 1 {
+			row.Throttle = append(row.Throttle, one.labels.Own[0])
+		}
+	case GPUStatus:
+		if one.value == 1 {
+			row.Health = one.labels.Own[0]
+		}
+	case GPUInfo:
+		row.Name = cmp.Or(row.Name, one.labels.Own[0])
+	case GPUIdle:
+		if one.value > 0 {
+			row.IdleSince = timePointer(one.at.Add(-time.Duration(min(one.value, 1e9) * float64(time.Second))))
+		}
+	}
+}
+
+// holder returns the workload of a stream. known is false if nothing is known of
+// it: its memory is not attributed.
+func (s *Store) holder(one *stream) (holder Holder, known bool) {
+	l := &one.labels
+	job, namespace, pod, container, user, join, service := l.Own[0], l.Own[1], l.Own[2], l.Own[3], l.Own[4], l.Own[5], l.Own[6]
+	holder = Holder{RunID: l.Run, Service: service, Rank: l.Rank, Join: join, Owner: s.owner(user, pod), Memory: finite(one.value)}
+	if r := s.runWithID(l.Run, service, l.Host); r != nil {
+		holder.Run, holder.Service = r.key, r.service
+		if holder.Owner == "" {
+			holder.Owner = s.owner(r.user)
+		}
+	}
+	switch {
+	case job != "":
+		holder.Name = "slurm job " + job
+	case pod != "":
+		holder.Name = "pod " + strings.TrimPrefix(namespace+"/"+pod, "/")
+	case container != "":
+		holder.Name = "container " + container[:min(12, len(container))]
+	case user != "":
+		holder.Name = "user " + user
+	}
+	return holder, holder.RunID != "" || holder.Name != "" || holder.Service != ""
+}
+
+// runWithID returns the run with an id: that of the service, else one that has a
+// process on the host, else the one that was seen first. Services that share an
+// id, such as a program and its model server, are several runs.
+func (s *Store) runWithID(id, service, host string) *run {
+	var best *run
+	turn := func(r *run) int {
+		switch {
+		case service != "" && r.service == service:
+			return 0
+		case host != "" && r.hosts[host]:
+			return 1
+		default:
+			return 2
+		}
+	}
+	for _, r := range s.runsByID[id] {
+		if best == nil || cmp.Or(cmp.Compare(turn(r), turn(best)), r.firstSeen.Compare(best.firstSeen), cmp.Compare(r.key, best.key)) < 0 {
+			best = r
+		}
+	}
+	return best
+}
+
+// owner returns the first name that is known for any of these ids, else the
+// first id.
+func (s *Store) owner(ids ...string) string {
+	for _, id := range ids {
+		if name := s.settings.Owners[id]; id != "" && name != "" {
+			return cut(name, maxLabel)
+		}
+	}
+	return cmp.Or(ids...)
+}
+
+// place names a GPU by host and index.
+func (g *gpu) place() string {
+	return cmp.Or(g.host, "unknown host") + ": GPU " + cmp.Or(g.index, g.id)
+}
+
+// holdGPUs finds the GPUs of each run.
+func (s *Store) holdGPUs(now time.Time) {
+	for _, r := range s.runs {
+		r.gpus = r.gpus[:0]
+	}
+	for _, g := range s.gpus {
+		var users []*run
+		first := make(map[*run]int)
+		for _, one := range g.streams {
+			if one.series != GPUWorkload || one.labels.Run == "" || one.value <= 0 || !g.current(one, now) {
+				continue
+			}
+			r := s.runWithID(one.labels.Run, one.labels.Own[6], g.host)
+			if r == nil {
+				continue
+			}
+			if at, again := first[r]; again {
+				r.gpus[at].memory += one.value
+				continue
+			}
+			first[r] = len(r.gpus)
+			users = append(users, r)
+			r.gpus = append(r.gpus, heldGPU{gpu: g, rank: one.labels.Rank, memory: one.value, share: 1})
+		}
+		for _, r := range users {
+			r.gpus[first[r]].share = 1 / float64(len(users))
+		}
+	}
+	for _, r := range s.runs {
+		slices.SortFunc(r.gpus, func(a, b heldGPU) int { return compareGPUs(a.gpu, b.gpu) })
+	}
+}
+
+func compareGPUs(a, b *gpu) int {
+	return cmp.Or(cmp.Compare(a.host, b.host), compareRanks(a.index, b.index), cmp.Compare(a.id, b.id))
+}

@@ -1,0 +1,113 @@
+package model
+
+import "time"
+
+// Labels tell the streams of a series apart. Fields that do not apply are empty.
+type Labels struct {
+	Namespace, Service string
+	Run, Job, Rank     string
+	Host               string
+	// GPU is hw.id.
+	GPU string
+	// Own are the values of Series.Own.
+	Own [MaxOwn]string
+}
+
+// Point is one value of a stream.
+type Point struct {
+	Series Series
+	// Gone reports that the stream has ended: a point without a value.
+	Gone bool
+	// Delta reports that Value and Count are increases.
+	Delta  bool
+	Labels Labels
+	// Value is the value, of a histogram its sum. Count is a histogram's count.
+	Value, Count float64
+	// Time is the point's time in nanoseconds since 1970, by its producer's clock.
+	Time int64
+
+	// GPU describes the device of a point of a GPU, nil for other points. Points
+	// of one request may share it.
+	GPU *Device
+	// Simulated reports whether the value is simulated or recorded.
+	Simulated bool
+}
+
+// Device is what points say of a GPU besides their values.
+type Device struct {
+	Index, Name, Parent, Source string
+}
+
+// Source is the process that has sent spans, as its resource and the spans say.
+type Source struct {
+	Namespace, Service, Version string
+	Run, Job, JobName           string
+	User, Host, Rank            string
+	PID                         int64
+	Simulated                   bool
+}
+
+// CallPart is what a span says of a call.
+type CallPart uint8
+
+const (
+	// NoCall is a span that is no call.
+	NoCall CallPart = iota
+	// WholeCall is a call.
+	WholeCall
+	// RecordedCall is a call that a client's own event records.
+	RecordedCall
+)
+
+// SpanInput is what the page reads of one span. Its texts may share memory with
+// what was received; a Store copies what it keeps.
+type SpanInput struct {
+	Trace      [16]byte
+	ID, Parent [8]byte
+	Name       string
+	// Start and End are in nanoseconds since 1970.
+	Start, End int64
+	Source     *Source
+
+	Phase, Operation  string
+	Library, Function string
+	Model, Role, Side string
+
+	// ML reports whether the span is a machine-learning operation, Runless whether
+	// such a span has no run.
+	ML, Runless bool
+	// Failed reports whether the span failed, Class and Message with what.
+	// Fingerprint is that of its reproduction.
+	Failed         bool
+	Class, Message string
+	Fingerprint    string
+
+	Call CallPart
+	// Duration is the producer's own measure, in seconds, or the span's. Queue and
+	// Serialize are NaN if unknown.
+	Duration, Queue, Serialize float64
+
+	// Request reports whether the span is a request to a model, Usage whether it
+	// reports tokens.
+	Request, Usage bool
+	// FirstToken, in seconds, and Decode, in tokens per second, are NaN if
+	// unknown. DecodeBasis is the ml.throughput.basis of Decode.
+	FirstToken, Decode float64
+	DecodeBasis        string
+	// Cached is the number of cached input tokens, Cost what the request costs;
+	// NaN if unknown.
+	Cached, Cost float64
+	// LengthStop reports whether the answer ended at the limit of tokens.
+	LengthStop bool
+}
+
+// Event is what the page reads of a log record: an error of a GPU's driver or a
+// reproduction of another collector.
+type Event struct {
+	Time time.Time
+	// XID and GPU are those of a driver's error.
+	XID       *XID
+	GPU, Host string
+	// Failure is a reproduction.
+	Failure *Failure
+}

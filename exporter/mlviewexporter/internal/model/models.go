@@ -1,0 +1,263 @@
+package model
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+)
+
+// modelID identifies the use of a model by a service and role.
+type modelID struct{ namespace, service, model, role, side string }
+
+// modelUse is the use of a model.
+type modelUse struct {
+	modelID
+	key      string
+	lastSeen time.Time
+	streams  []*stream
+
+	requests             bool
+	firstToken, duration reservoir
+	decode               reservoir
+	decodeBasis          string
+	cached, cost         total
+	lengthStops          total
+	versions             map[string]*versionUse
+}
+
+// versionUse is the use of a model by one version of a service.
+type versionUse struct {
+	firstSeen            time.Time
+	requests, errors     float64
+	firstToken, duration reservoir
+}
+
+// maxVersions limits the versions that are compared.
+const maxVersions = 8
+
+// modelIDOf returns what a stream of Tokens or Requests is about.
+func modelIDOf(one *stream) modelID {
+	l := &one.labels
+	return modelID{l.Namespace, l.Service, l.Own[1], l.Own[3], l.Own[4]}
+}
+
+// trains reports whether a stream counts the tokens of training steps.
+func (s *stream) trains() bool { return s.series == Tokens && s.labels.Own[2] == "train_step" }
+
+// modelOf returns the use of a model, which it adds if there is room, else nil.
+func (s *Store) modelOf(id modelID, now time.Time) *modelUse {
+	one := s.models[id]
+	if one == nil {
+		id = modelID{s.texts.of(id.namespace), s.texts.of(id.service), s.texts.of(id.model), s.texts.of(id.role), s.texts.of(id.side)}
+		one = s.models[id]
+	}
+	if one == nil {
+		key := keyOf("model", id.namespace, id.service, id.model, id.role, id.side)
+		if len(s.models) >= maxModels && !s.replaceModel(now) {
+			s.refuse("models", key, now)
+			return nil
+		}
+		one = &modelUse{modelID: id, key: key, versions: make(map[string]*versionUse)}
+		s.models[id] = one
+		s.seeModel(s.serviceOf(id.namespace, id.service, now), id.model, now)
+	}
+	one.lastSeen = now
+	return one
+}
+
+// replaceModel removes the use without live series that was seen longest ago.
+func (s *Store) replaceModel(now time.Time) bool {
+	var least *modelUse
+	for _, one := range s.models {
+		if !one.live(now) && now.Sub(one.lastSeen) > goneAfter && (least == nil || one.lastSeen.Before(least.lastSeen)) {
+			least = one
+		}
+	}
+	if least == nil {
+		return false
+	}
+	s.removeModel(least)
+	return true
+}
+
+func (s *Store) removeModel(m *modelUse) {
+	for _, one := range m.streams {
+		if one.owner = nil; one.run == nil {
+			delete(s.streams, one.streamKey)
+		}
+	}
+	delete(s.models, m.modelID)
+}
+
+func (m *modelUse) live(now time.Time) bool {
+	return slices.ContainsFunc(m.streams, func(one *stream) bool { return one.live(now) })
+}
+
+// request adds a finished request to a model. It is called with what spans say.
+func (s *Store) request(in *SpanInput, of *service, now time.Time) {
+	m := s.modelOf(modelID{in.Source.Namespace, in.Source.Service, in.Model, in.Role, in.Side}, now)
+	if m == nil {
+		return
+	}
+	m.requests, s.seen.requests = true, true
+	m.firstToken.add(in.FirstToken)
+	m.decode.add(in.Decode)
+	if in.DecodeBasis != "" && in.Decode == in.Decode {
+		m.decodeBasis = s.texts.of(in.DecodeBasis)
+	}
+	if in.Cached >= 0 {
+		m.cached.add(in.Cached)
+	}
+	if in.Cost >= 0 {
+		m.cost.add(in.Cost)
+	}
+	if in.LengthStop {
+		m.lengthStops.add(1)
+	}
+	if !in.Failed {
+		m.duration.add(in.Duration)
+	}
+	if in.Source.Version == "" || of == nil {
+		return
+	}
+	v := m.versions[in.Source.Version]
+	if v == nil {
+		if len(m.versions) >= maxVersions {
+			m.forgetVersion()
+		}
+		v = &versionUse{firstSeen: now}
+		if first, known := of.versions[in.Source.Version]; known {
+			v.firstSeen = first
+		}
+		m.versions[s.texts.of(in.Source.Version)] = v
+	}
+	v.requests++
+	v.firstToken.add(in.FirstToken)
+	if in.Failed {
+		v.errors++
+	} else {
+		v.duration.add(in.Duration)
+	}
+}
+
+// forgetVersion removes the version that was first seen longest ago.
+func (m *modelUse) forgetVersion() {
+	oldest := ""
+	for version, use := range m.versions {
+		if oldest == "" || use.firstSeen.Before(m.versions[oldest].firstSeen) {
+			oldest = version
+		}
+	}
+	delete(m.versions, oldest)
+}
+
+// modelRows returns the rows of models in use, by service, model and role.
+func (s *Store) modelRows(now time.Time) []Model {
+	rows := make([]Model, 0, len(s.models))
+	for _, m := range s.models {
+		if row, ok := s.modelRow(m, now); ok {
+			rows = append(rows, row)
+		}
+	}
+	slices.SortFunc(rows, func(a, b Model) int {
+		return cmp.Or(cmp.Compare(a.Service, b.Service), cmp.Compare(a.Model, b.Model), cmp.Compare(a.Role, b.Role), cmp.Compare(a.Side, b.Side), cmp.Compare(a.Key, b.Key))
+	})
+	return rows
+}
+
+// modelRow returns the row of a model. ok is false if nothing was used: spans of
+// training have a model, too.
+func (s *Store) modelRow(m *modelUse, now time.Time) (row Model, ok bool) {
+	row = Model{Key: m.key, Service: m.service, Model: m.model, Role: m.role, Side: m.side, DecodeBasis: m.decodeBasis}
+	var requests, requestRate, input, output, inputRate, outputRate total
+	for _, one := range m.streams {
+		if !one.live(now) {
+			continue
+		}
+		switch one.series {
+		case Requests:
+			requests.add(one.value)
+			requestRate.addRate(one, now)
+			if class := one.labels.Own[2]; class != "" {
+				if row.Errors == nil {
+					row.Errors = make(map[string]float64)
+				}
+				row.Errors[class] += one.value
+			}
+		case Tokens:
+			if one.labels.Own[0] == "output" {
+				output.add(one.value)
+				outputRate.addRate(one, now)
+			} else {
+				input.add(one.value)
+				inputRate.addRate(one, now)
+			}
+		}
+	}
+	row.Requests, row.RequestRate = requests.all(), requestRate.all()
+	row.InputTokens, row.InputTokenRate = input.all(), inputRate.all()
+	row.OutputTokens, row.OutputTokenRate = output.all(), outputRate.all()
+	row.CachedTokens, row.Cost, row.LengthStops = m.cached.all(), m.cost.all(), m.lengthStops.all()
+	row.FirstToken, row.Duration, row.Decode = m.firstToken.quantiles(), m.duration.quantiles(), m.decode.quantiles()
+	if of := s.services[serviceID{m.namespace, m.service}]; of != nil {
+		row.ErrorRatio, row.ErrorRatioUsual = of.errorRatio(windowRecent, now), of.errorRatio(windowUsual, now)
+	}
+	row.Versions = m.versionRows()
+	return row, m.requests || requests.n+input.n+output.n > 0
+}
+
+func (m *modelUse) versionRows() (rows []VersionUse) {
+	for _, version := range slices.Sorted(maps.Keys(m.versions)) {
+		use := m.versions[version]
+		rows = append(rows, VersionUse{
+			Version: version, FirstSeen: use.firstSeen.UTC(), Requests: use.requests, Errors: use.errors,
+			FirstToken: use.firstToken.quantiles(), Duration: use.duration.quantiles(),
+		})
+	}
+	slices.SortStableFunc(rows, func(a, b VersionUse) int { return b.FirstSeen.Compare(a.FirstSeen) })
+	return rows
+}
+
+// errorRatio returns ml.request.error.ratio of a service.
+func (of *service) errorRatio(window string, now time.Time) *float64 {
+	for _, one := range of.streams {
+		if one.series == ErrorRatio && one.labels.Own[0] == window && one.live(now) {
+			return finite(one.value)
+		}
+	}
+	return nil
+}
+
+// reservoirSize is the number of values that quantiles are taken of.
+const reservoirSize = 256
+
+// reservoir has the last values of a measure. It grows as it fills.
+type reservoir struct {
+	values []float32
+	next   int
+}
+
+// add adds a value. A value that is not finite or negative is unknown.
+func (r *reservoir) add(v float64) {
+	if v-v != 0 || v < 0 {
+		return
+	}
+	if len(r.values) < reservoirSize {
+		r.values = append(r.values, float32(v))
+		return
+	}
+	r.values[r.next] = float32(v)
+	r.next = (r.next + 1) % reservoirSize
+}
+
+// quantiles returns the quantiles by the nearest rank, nil without values.
+func (r *reservoir) quantiles() *Quantiles {
+	n := len(r.values)
+	if n == 0 {
+		return nil
+	}
+	sorted := slices.Sorted(slices.Values(r.values))
+	at := func(share float64) float64 { return exact(sorted[min(n-1, int(share*float64(n)))]) }
+	return &Quantiles{P50: at(0.5), P95: at(0.95), Count: n}
+}

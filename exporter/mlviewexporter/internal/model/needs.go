@@ -1,0 +1,339 @@
+package model
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// urgency is the order of problems.
+var urgency = []string{LooksHung, GPUFailed, RestartLoop, Failing, Slow, HeldIdle}
+
+// problem is one ml.problem.onset.timestamp, or those of one holder that keeps
+// several GPUs idle.
+type problem struct {
+	kind    string
+	since   time.Time
+	run     *run
+	runID   string
+	service serviceID
+	job     string
+	gpus    []*gpu
+	onsets  []time.Time
+}
+
+// problemOf returns the problem of a stream. ok is false for a kind that nobody
+// has defined, and without a subject.
+func (s *Store) problemOf(one *stream) (p problem, ok bool) {
+	l := &one.labels
+	p = problem{kind: l.Own[0], runID: l.Run, service: serviceID{l.Namespace, l.Service}, job: l.Job}
+	p.since, ok = unix(one.value)
+	if !ok || !slices.Contains(urgency, p.kind) {
+		return p, false
+	}
+	if l.Run != "" {
+		if p.run = s.runs[runID{l.Namespace, l.Service, l.Run}]; p.run == nil {
+			p.run = s.runWithID(l.Run, l.Service, l.Host)
+		}
+	}
+	if l.GPU != "" {
+		if g := s.gpus[gpuID{l.Host, l.GPU}]; g != nil {
+			p.gpus, p.onsets = []*gpu{g}, []time.Time{p.since}
+		}
+	}
+	return p, l.Run != "" || l.Service != "" || l.GPU != ""
+}
+
+// noteProblem marks the onset of a run's problem on its curves.
+func (s *Store) noteProblem(one *stream) {
+	if p, ok := s.problemOf(one); ok && p.run != nil {
+		m := mark{Run: p.run.key, Mark: Mark{Time: p.since, Kind: p.kind, Text: strings.ReplaceAll(p.kind, "_", " ")}}
+		if !slices.Contains(s.marks, m) {
+			s.mark(m)
+		}
+	}
+}
+
+// needRows returns the problems that ml_metrics reports, the most urgent first,
+// and notes them at runs and GPUs.
+func (s *Store) needRows(state *State, now time.Time) []Need {
+	for _, r := range s.runs {
+		r.needs = nil
+	}
+	var all []problem
+	known := make(map[string]int)
+	for _, one := range s.problems {
+		if !one.live(now) {
+			continue
+		}
+		p, ok := s.problemOf(one)
+		if !ok {
+			continue
+		}
+		if p.run != nil && !slices.Contains(p.run.needs, p.kind) {
+			p.run.needs = append(p.run.needs, p.kind)
+		}
+		id := s.problemID(state, &p)
+		if at, again := known[id]; again {
+			all[at].join(p)
+			continue
+		}
+		known[id] = len(all)
+		all = append(all, p)
+	}
+	for _, r := range s.runs {
+		slices.SortFunc(r.needs, func(a, b string) int { return cmp.Compare(slices.Index(urgency, a), slices.Index(urgency, b)) })
+	}
+	rows := make([]Need, 0, len(all))
+	for i := range all {
+		rows = append(rows, s.need(state, &all[i], now))
+	}
+	s.markGPUs(state, all)
+	slices.SortFunc(rows, compareNeeds)
+	return rows
+}
+
+// compareNeeds orders needs by kind, then by what is lost, then by age.
+func compareNeeds(a, b Need) int {
+	hours := func(n Need) float64 {
+		if n.GPUHours == nil {
+			return -1
+		}
+		return *n.GPUHours
+	}
+	return cmp.Or(
+		cmp.Compare(slices.Index(urgency, a.Kind), slices.Index(urgency, b.Kind)),
+		cmp.Compare(hours(b), hours(a)), a.Since.Compare(b.Since), cmp.Compare(a.Key, b.Key))
+}
+
+// problemID tells problems apart. A failed GPU is one problem, whoever held it,
+// and so are the GPUs that a holder keeps idle.
+func (s *Store) problemID(state *State, p *problem) string {
+	id := []string{p.kind, p.service.namespace, p.service.name, p.runID}
+	if len(p.gpus) > 0 {
+		id = []string{p.kind, p.gpus[0].key}
+		if p.kind == HeldIdle {
+			id[1] = s.heldBy(state, p.gpus[0])
+		}
+	}
+	return strings.Join(id, "\x00")
+}
+
+// heldBy names the holder of a GPU on its host, so that its GPUs are one problem.
+func (s *Store) heldBy(state *State, g *gpu) string {
+	row := state.gpu(g.key)
+	if row == nil || len(row.Holders) == 0 {
+		return g.key
+	}
+	h := row.Holders[0]
+	return strings.Join([]string{g.host, cmp.Or(h.RunID, h.Name, h.Service)}, "\x00")
+}
+
+// gpu returns the row of a GPU, or nil.
+func (state *State) gpu(key string) *GPU {
+	at := slices.IndexFunc(state.GPUs, func(g GPU) bool { return g.Key == key })
+	if at < 0 {
+		return nil
+	}
+	return &state.GPUs[at]
+}
+
+// join adds the same problem of another GPU or run.
+func (p *problem) join(other problem) {
+	if len(other.gpus) > 0 && !slices.Contains(p.gpus, other.gpus[0]) {
+		p.gpus, p.onsets = append(p.gpus, other.gpus...), append(p.onsets, other.onsets...)
+	}
+	if other.since.Before(p.since) {
+		p.since = other.since
+	}
+	// The order of a map must not decide.
+	if p.run == nil || other.run != nil && other.run.key < p.run.key {
+		p.run, p.runID = other.run, other.runID
+	}
+}
+
+// need returns the row of a problem.
+func (s *Store) need(state *State, p *problem, now time.Time) Need {
+	slices.SortFunc(p.gpus, compareGPUs)
+	n := Need{
+		Kind: p.kind, Since: p.since, RunID: p.runID, Service: p.service.name, Job: p.job,
+		Evidence: []string{}, Subject: p.service.name,
+	}
+	subject := cmp.Or(p.runID, p.service.name)
+	if r := p.run; r != nil {
+		n.Run, n.RunID, n.Service = r.key, r.id, r.service
+		n.Job, n.Owner = cmp.Or(r.jobName, r.job), s.ownerOf(r)
+		n.Subject = cmp.Or(r.jobName, r.service, r.id)
+		if p.kind != HeldIdle && p.kind != GPUFailed {
+			for _, held := range r.gpus {
+				n.GPUs = append(n.GPUs, held.gpu.key)
+			}
+		}
+	}
+	if len(p.gpus) > 0 {
+		s.aboutGPUs(state, &n, p)
+		subject = p.gpus[0].key
+	}
+	n.Key = keyOf("need", p.kind, p.service.namespace, p.service.name, subject)
+	n.Before = s.before(p.since, n.Service, n.Run)
+	s.addEvidence(state, &n, p, now)
+	n.GPUHours = gpuHours(&n, p, now)
+	return n
+}
+
+// aboutGPUs names the GPUs of a problem and who holds them.
+func (s *Store) aboutGPUs(state *State, n *Need, p *problem) {
+	for _, g := range p.gpus {
+		n.GPUs = append(n.GPUs, g.key)
+	}
+	n.Subject = places(p.gpus)
+	row := state.gpu(p.gpus[0].key)
+	if row == nil || len(row.Holders) == 0 {
+		return
+	}
+	h := row.Holders[0]
+	n.Run, n.RunID = cmp.Or(n.Run, h.Run), cmp.Or(n.RunID, h.RunID)
+	n.Service, n.Owner, n.Job = cmp.Or(n.Service, h.Service), cmp.Or(n.Owner, h.Owner), cmp.Or(n.Job, h.Name)
+}
+
+// places names GPUs of one host, such as "gpu-08: GPU 4-7".
+func places(gpus []*gpu) string {
+	host := gpus[0].host
+	var names []string
+	for i := 0; i < len(gpus); {
+		first, err := strconv.Atoi(gpus[i].index)
+		end := i + 1
+		for err == nil && end < len(gpus) && gpus[end].index == strconv.Itoa(first+end-i) {
+			end++
+		}
+		switch end - i {
+		case 1:
+			names = append(names, cmp.Or(gpus[i].index, gpus[i].id))
+		default:
+			names = append(names, gpus[i].index+"-"+gpus[end-1].index)
+		}
+		i = end
+	}
+	return cmp.Or(host, "unknown host") + ": GPU " + list(names, 16)
+}
+
+// gpuHours returns the GPU-hours since the onset. Of a slow run only those count
+// that its steps take longer than usual.
+func gpuHours(n *Need, p *problem, now time.Time) *float64 {
+	if len(p.onsets) > 0 {
+		sum := 0.0
+		for _, onset := range p.onsets {
+			sum += max(0, now.Sub(onset).Hours())
+		}
+		return finite(sum)
+	}
+	if p.run == nil {
+		return nil
+	}
+	var row Run
+	p.run.addNumbers(&row, now)
+	gpus := row.GPUs
+	if gpus == nil {
+		sum := 0.0
+		for _, held := range p.run.gpus {
+			sum += held.share
+		}
+		gpus = &sum
+	}
+	if *gpus <= 0 {
+		return nil
+	}
+	hours := *gpus * max(0, now.Sub(p.since).Hours())
+	if n.Kind == Slow {
+		if n.Value == nil || n.Usual == nil || *n.Value <= 0 {
+			return nil
+		}
+		hours *= max(0, 1 - *n.Usual / *n.Value)
+	}
+	return finite(hours)
+}
+
+// Activities of GPUs, besides the kinds LooksHung, Slow and HeldIdle.
+const (
+	activityWorking = "working"
+	activityFailed  = "failed"
+	activityFree    = "free"
+)
+
+// markGPUs sets what each GPU does.
+func (s *Store) markGPUs(state *State, all []problem) {
+	at := make(map[string]*GPU, len(state.GPUs))
+	for i := range state.GPUs {
+		row := &state.GPUs[i]
+		at[row.Key] = row
+		switch {
+		case row.Health == activityFailed:
+			row.Activity = activityFailed
+		case len(row.Holders) > 0 || row.Utilization != nil && *row.Utilization > 0:
+			row.Activity = activityWorking
+		default:
+			row.Activity = activityFree
+		}
+	}
+	turns := []string{activityFailed, LooksHung, Slow, HeldIdle}
+	set := func(g *gpu, activity string) {
+		row := at[g.key]
+		if row == nil {
+			return
+		}
+		row.HeldIdle = row.HeldIdle || activity == HeldIdle
+		was := slices.Index(turns, row.Activity)
+		if turn := slices.Index(turns, activity); turn >= 0 && (was < 0 || turn < was) {
+			row.Activity = activity
+		}
+	}
+	for i := range all {
+		p := &all[i]
+		activity := p.kind
+		if p.kind == GPUFailed {
+			activity = activityFailed
+		}
+		for _, g := range p.gpus {
+			set(g, activity)
+		}
+		if p.run != nil && (p.kind == LooksHung || p.kind == Slow) {
+			for _, held := range p.run.gpus {
+				set(held.gpu, activity)
+			}
+		}
+	}
+}
+
+// countGPUs counts the GPUs by what they do. A MIG device counts for the GPU that
+// it is part of, which does what the worst of them does.
+func (s *Store) countGPUs(state *State) {
+	turns := []string{activityFailed, LooksHung, Slow, HeldIdle, activityWorking, activityFree}
+	counts := make(map[string]int)
+	parts := make(map[gpuID]int)
+	whole := make(map[gpuID]bool)
+	for _, row := range state.GPUs {
+		whole[gpuID{row.Host, row.ID}] = true
+	}
+	for _, row := range state.GPUs {
+		if parent := (gpuID{row.Host, row.Parent}); row.Parent != "" && whole[parent] {
+			turn := slices.Index(turns, row.Activity)
+			if worst, known := parts[parent]; !known || turn < worst {
+				parts[parent] = turn
+			}
+		}
+	}
+	for i := range state.GPUs {
+		row := &state.GPUs[i]
+		state.Collector.Simulated = state.Collector.Simulated || row.Simulated
+		if row.Parent != "" && whole[gpuID{row.Host, row.Parent}] {
+			continue
+		}
+		if turn, divided := parts[gpuID{row.Host, row.ID}]; divided && turn < slices.Index(turns, row.Activity) {
+			row.Activity = turns[turn]
+		}
+		counts[row.Activity]++
+	}
+	state.Collector.GPUs = counts
+}

@@ -1,0 +1,176 @@
+package model
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// exportVersion is the version of what Export writes.
+const exportVersion = 1
+
+// maxImport limits what Import reads, in bytes.
+const maxImport = 16 << 20
+
+// exported is what a Store keeps over restarts.
+type exported struct {
+	Version  int               `json:"version"`
+	Changes  []Change          `json:"changes,omitempty"`
+	Marks    []mark            `json:"marks,omitempty"`
+	Failures []Failure         `json:"failures,omitempty"`
+	Services []exportedService `json:"services,omitempty"`
+	Runs     []exportedRun     `json:"runs,omitempty"`
+}
+
+// exportedService is what is known of a service, so that it is not new after a
+// restart.
+type exportedService struct {
+	Namespace string               `json:"namespace,omitempty"`
+	Name      string               `json:"name"`
+	FirstSeen time.Time            `json:"first_seen"`
+	LastSeen  time.Time            `json:"last_seen"`
+	Version   string               `json:"version,omitempty"`
+	Versions  map[string]time.Time `json:"versions,omitempty"`
+	Models    map[string]time.Time `json:"models,omitempty"`
+}
+
+// exportedRun is what is known of a run.
+type exportedRun struct {
+	Namespace  string    `json:"namespace,omitempty"`
+	Service    string    `json:"service"`
+	ID         string    `json:"id"`
+	FirstSeen  time.Time `json:"first_seen"`
+	LastSeen   time.Time `json:"last_seen"`
+	State      string    `json:"state,omitempty"`
+	Attempts   float64   `json:"attempts,omitempty"`
+	Job        string    `json:"job,omitempty"`
+	JobName    string    `json:"job_name,omitempty"`
+	User       string    `json:"user,omitempty"`
+	Version    string    `json:"version,omitempty"`
+	Simulated  bool      `json:"simulated,omitempty"`
+	Checkpoint time.Time `json:"checkpoint,omitzero"`
+}
+
+// Export returns the changes, states and failures of the last week as JSON, for
+// Import after a restart.
+func (s *Store) Export() ([]byte, error) {
+	data, err := json.Marshal(s.export())
+	if err != nil {
+		return nil, fmt.Errorf("write what the page keeps over restarts: %w", err)
+	}
+	return data, nil
+}
+
+func (s *Store) export() exported {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := exported{Version: exportVersion, Changes: append([]Change(nil), s.changes...), Marks: append([]mark(nil), s.marks...)}
+	for _, f := range s.failures.all {
+		out.Failures = append(out.Failures, *f)
+	}
+	for _, of := range s.services {
+		one := exportedService{
+			Namespace: of.namespace, Name: of.name, FirstSeen: of.firstSeen, LastSeen: of.lastSeen, Version: of.version,
+			Versions: make(map[string]time.Time), Models: make(map[string]time.Time),
+		}
+		for version, first := range of.versions {
+			one.Versions[version] = first
+		}
+		for model, first := range of.models {
+			one.Models[model] = first
+		}
+		out.Services = append(out.Services, one)
+	}
+	for _, r := range s.runs {
+		out.Runs = append(out.Runs, exportedRun{
+			Namespace: r.namespace, Service: r.service, ID: r.id, FirstSeen: r.firstSeen, LastSeen: r.lastSeen,
+			State: r.state, Attempts: r.attempts, Job: r.job, JobName: r.jobName, User: r.user, Version: r.version,
+			Simulated: r.simulated, Checkpoint: r.checkpoint,
+		})
+	}
+	return out
+}
+
+// Import adds what Export has written. It leaves out what is older than a week,
+// and keeps what is known already. It returns an error for anything that Export
+// has not written, and then adds nothing.
+func (s *Store) Import(data []byte) error {
+	if len(data) > maxImport {
+		return fmt.Errorf("read what the page keeps over restarts: %d bytes are more than %d", len(data), maxImport)
+	}
+	var in exported
+	if err := json.Unmarshal(data, &in); err != nil {
+		return fmt.Errorf("read what the page keeps over restarts: %w", err)
+	}
+	if in.Version != exportVersion {
+		return fmt.Errorf("read what the page keeps over restarts: version %d is not %d", in.Version, exportVersion)
+	}
+	now := s.settings.Now()
+	recent := func(t time.Time) bool { return now.Sub(t) <= importedFor && !t.After(now.Add(time.Minute)) }
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range in.Changes {
+		if recent(c.Time) && len(s.changes) < maxChanges {
+			s.changes = append(s.changes, c)
+		}
+	}
+	for _, m := range in.Marks {
+		if recent(m.Time) {
+			s.mark(m)
+		}
+	}
+	for i := range in.Failures {
+		f := in.Failures[i]
+		if recent(lastSeen(&f)) && len(s.failures.all) < maxFailures && s.failures.all[f.Key] == nil {
+			s.failures.all[f.Key] = &f
+		}
+	}
+	for _, of := range in.Services {
+		if recent(of.LastSeen) {
+			s.importService(of, now)
+		}
+	}
+	for _, r := range in.Runs {
+		if now.Sub(r.LastSeen) <= s.settings.History && recent(r.LastSeen) {
+			s.importRun(r, now)
+		}
+	}
+	return nil
+}
+
+func (s *Store) importService(in exportedService, now time.Time) {
+	if _, known := s.services[serviceID{in.Namespace, in.Name}]; known {
+		return
+	}
+	of := s.serviceOf(in.Namespace, in.Name, now)
+	if of == nil {
+		return
+	}
+	of.firstSeen, of.lastSeen, of.version = in.FirstSeen, in.LastSeen, in.Version
+	for version, first := range in.Versions {
+		if len(of.versions) < maxPerService {
+			of.versions[version] = first
+		}
+	}
+	for model, first := range in.Models {
+		if len(of.models) < maxPerService {
+			of.models[model] = first
+		}
+	}
+}
+
+func (s *Store) importRun(in exportedRun, now time.Time) {
+	if _, known := s.runs[runID{in.Namespace, in.Service, in.ID}]; known || len(s.runs) >= s.settings.MaxRuns {
+		return
+	}
+	r := s.runOf(in.Namespace, in.Service, in.ID, now)
+	if r == nil {
+		return
+	}
+	r.firstSeen, r.lastSeen, r.attempts = in.FirstSeen, in.LastSeen, in.Attempts
+	r.job, r.jobName, r.user, r.version = in.Job, in.JobName, in.User, in.Version
+	r.simulated, r.checkpoint = in.Simulated, in.Checkpoint
+	if severity(in.State) > 0 {
+		r.state = in.State
+	}
+}

@@ -1,0 +1,99 @@
+package model
+
+import (
+	"slices"
+	"time"
+)
+
+// Retention of what has no setting.
+const (
+	// refusedFor is how long a row beyond a limit is counted.
+	refusedFor = time.Hour
+	// importedFor is how long changes and failures are kept over restarts.
+	importedFor = 7 * 24 * time.Hour
+	// pruneEvery is the time between two removals of what is gone.
+	pruneEvery = time.Minute
+)
+
+// prune removes what has been gone for long.
+func (s *Store) prune(now time.Time) {
+	if now.Sub(s.pruned) < pruneEvery && !now.Before(s.pruned) {
+		return
+	}
+	s.pruned = now
+	for _, r := range s.runs {
+		if now.Sub(r.lastSeen) > s.settings.History {
+			s.removeRun(r)
+		}
+	}
+	for id, g := range s.gpus {
+		g.streams = s.dropGone(g.streams, now)
+		if now.Sub(g.lastSeen) > gpuGoneAfter {
+			for _, one := range g.streams {
+				delete(s.streams, one.streamKey)
+			}
+			delete(s.gpus, id)
+		}
+	}
+	for _, m := range s.models {
+		m.streams = s.dropGone(m.streams, now)
+		if len(m.streams) == 0 && now.Sub(m.lastSeen) > s.settings.History {
+			s.removeModel(m)
+		}
+	}
+	for id, p := range s.pools {
+		if p.streams = s.dropGone(p.streams, now); len(p.streams) == 0 {
+			delete(s.pools, id)
+		}
+	}
+	for id, of := range s.services {
+		of.streams = s.dropGone(of.streams, now)
+		if len(of.streams) == 0 && now.Sub(of.lastSeen) > importedFor {
+			delete(s.services, id)
+			delete(s.seen.spansWithoutRun, id)
+		}
+	}
+	s.ofHosts = s.dropGone(s.ofHosts, now)
+	for key, one := range s.problems {
+		if !one.live(now) {
+			delete(s.problems, key)
+			delete(s.streams, key)
+		}
+	}
+	s.pruneNotes(now)
+}
+
+// dropGone removes streams without a current value. Those of runs stay with
+// their runs, whose totals they are.
+func (s *Store) dropGone(streams []*stream, now time.Time) []*stream {
+	return slices.DeleteFunc(streams, func(one *stream) bool {
+		if one.run != nil || one.live(now) {
+			return false
+		}
+		delete(s.streams, one.streamKey)
+		return true
+	})
+}
+
+// pruneNotes removes old hosts, refused rows, changes, marks and failures.
+func (s *Store) pruneNotes(now time.Time) {
+	for host, last := range s.hosts {
+		if now.Sub(last) > s.settings.History {
+			delete(s.hosts, host)
+		}
+	}
+	for _, rows := range s.refused {
+		for key, last := range rows {
+			if now.Sub(last) > refusedFor {
+				delete(rows, key)
+			}
+		}
+	}
+	s.changes = slices.DeleteFunc(s.changes, func(c Change) bool { return now.Sub(c.Time) > importedFor })
+	s.marks = slices.DeleteFunc(s.marks, func(m mark) bool { return now.Sub(m.Time) > importedFor })
+	for key, f := range s.failures.all {
+		if now.Sub(lastSeen(f)) > importedFor {
+			s.failures.remove(key)
+		}
+	}
+}

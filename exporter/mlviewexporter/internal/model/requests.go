@@ -1,0 +1,16 @@
+package model
+
+// noteRequests remembers the spans above requests to a model: of a chain of spans
+// that report one request, the lowest counts.
+func (s *Store) noteRequests(spans []SpanInput) {
+	for i := range spans {
+		if in := &spans[i]; (in.Request || in.Usage) && in.Parent != ([8]byte{}) {
+			s.requestParents.add(spanRef{in.Trace, in.Parent})
+		}
+	}
+}
+
+// isRequest reports whether a span is a request that no span below reports.
+func (s *Store) isRequest(in *SpanInput) bool {
+	return (in.Request || in.Usage) && !s.requestParents.has(spanRef{in.Trace, in.ID})
+}

@@ -1,0 +1,221 @@
+package model
+
+import "github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+
+// Series identifies a metric that the page reads.
+type Series uint8
+
+// The series, by what their streams belong to.
+const (
+	noSeries Series = iota
+
+	Steps
+	Batches
+	Samples
+	Epoch
+	Loss
+	LearningRate
+	LastStep
+	StepDuration
+	RunState
+	RunStateSince
+	RunTimeRatio
+	RunGoodput
+	RunBound
+	RunGPUs
+	RunGPUUtilization
+	RunStepTime
+	RunAttempts
+	Errors
+
+	Tokens
+	Requests
+	ClientThroughput
+
+	ErrorRatio
+
+	PoolSize
+	PoolBusy
+	PoolIdle
+	WorkerCrashes
+	BreakerOpenings
+	HealthAlerts
+
+	Problem
+
+	GPUUtilization
+	GPUMemoryUsed
+	GPUMemoryLimit
+	GPUMemoryReserved
+	GPUPower
+	GPUPowerLimit
+	GPUTemperature
+	GPUThrottle
+	GPUStatus
+	GPURecovery
+	GPUInfo
+	GPUIdle
+	GPUWorkload
+	GPUProcess
+
+	DriverState
+	Attribution
+
+	seriesCount
+)
+
+// subject is what the streams of a series belong to.
+type subject uint8
+
+const (
+	ofRun subject = iota + 1
+	ofModel
+	ofService
+	ofPool
+	ofProblem
+	ofGPU
+	ofHost
+)
+
+// kind is what is computed of the values of a series.
+type kind uint8
+
+const (
+	// latest is the last value alone.
+	latest kind = iota
+	// counter has a rate over rateWindow.
+	counter
+	// histogram has a mean over meanWindow.
+	histogram
+)
+
+// definition describes a series.
+type definition struct {
+	name    string
+	subject subject
+	kind    kind
+	// own are the attributes of the series that tell its streams apart, besides
+	// those that Labels has fields for.
+	own []string
+	// only limits the series to the points whose first own attribute has this
+	// value.
+	only string
+}
+
+// MaxOwn is the largest number of own labels of a series.
+const MaxOwn = 7
+
+// Attributes of series that mlattr has no name for.
+const (
+	attrRunState   = "ml.run.state"
+	attrRunBound   = "ml.run.bound"
+	attrWindow     = "ml.window"
+	attrProblem    = "ml.problem"
+	attrTiming     = "ml.timing"
+	attrTask       = "ml.task"
+	attrPool       = "pool"
+	attrInstance   = "service.instance.id"
+	attrType       = "type"
+	attrDevice     = "device"
+	attrSlurmJob   = "slurm.job.id"
+	attrNamespace  = "k8s.namespace.name"
+	attrPod        = "k8s.pod.name"
+	attrContainer  = "container.id"
+	attrUser       = "user.id"
+	attrPID        = "process.pid"
+	attrSensor     = "hw.sensor_location"
+	attrLimitType  = "nvidia.gpu.power.limit.type"
+	attrHWName     = "hw.name"
+	attrDriver     = "nvidia.gpu.driver.state"
+	attrSource     = "nvidia.gpu.attribution.source"
+	attrAttributed = "nvidia.gpu.attribution.state"
+)
+
+var definitions = [seriesCount]definition{
+	Steps:             {name: "ml.steps", subject: ofRun, kind: counter},
+	Batches:           {name: "ml.batches", subject: ofRun, kind: counter},
+	Samples:           {name: "ml.samples", subject: ofRun, kind: counter},
+	Epoch:             {name: "ml.epoch", subject: ofRun},
+	Loss:              {name: "ml.loss", subject: ofRun, own: []string{mlattr.LossScope, attrTask}},
+	LearningRate:      {name: "ml.learning_rate", subject: ofRun},
+	LastStep:          {name: "ml.run.last_step.timestamp", subject: ofRun},
+	StepDuration:      {name: "ml.step.duration", subject: ofRun, kind: histogram, own: []string{mlattr.Phase, attrTiming}},
+	RunState:          {name: "ml.run.state", subject: ofRun, own: []string{attrRunState}},
+	RunStateSince:     {name: "ml.run.state.timestamp", subject: ofRun},
+	RunTimeRatio:      {name: "ml.run.time.ratio", subject: ofRun, own: []string{attrRunState}},
+	RunGoodput:        {name: "ml.run.goodput", subject: ofRun},
+	RunBound:          {name: "ml.run.bound", subject: ofRun, own: []string{attrRunBound}},
+	RunGPUs:           {name: "ml.run.gpus", subject: ofRun},
+	RunGPUUtilization: {name: "ml.run.gpu.utilization", subject: ofRun},
+	RunStepTime:       {name: "ml.run.step.time", subject: ofRun, own: []string{attrWindow}},
+	RunAttempts:       {name: "ml.run.attempts", subject: ofRun},
+	Errors:            {name: "ml.errors", subject: ofRun, own: []string{mlattr.Operation, mlattr.ErrorType}},
+
+	Tokens:           {name: "ml.tokens", subject: ofModel, kind: counter, own: []string{mlattr.GenAITokenType, mlattr.GenAIRequestModel, mlattr.Operation, mlattr.Role, mlattr.Side}},
+	Requests:         {name: "ml.requests", subject: ofModel, kind: counter, own: []string{mlattr.Operation, mlattr.GenAIRequestModel, mlattr.ErrorType, mlattr.Role, mlattr.Side}},
+	ClientThroughput: {name: "ml.token.throughput", subject: ofRun, own: []string{mlattr.GenAITokenType, mlattr.GenAIRequestModel, mlattr.ThroughputBasis, mlattr.ThroughputMetric}},
+
+	ErrorRatio: {name: "ml.request.error.ratio", subject: ofService, own: []string{attrWindow}},
+
+	PoolSize:        {name: "ml.pool.size", subject: ofPool, own: []string{attrPool, attrInstance}},
+	PoolBusy:        {name: "ml.pool.busy", subject: ofPool, own: []string{attrPool, attrInstance}},
+	PoolIdle:        {name: "ml.pool.idle", subject: ofPool, own: []string{attrPool, attrInstance}},
+	WorkerCrashes:   {name: "ml.worker.crashes", subject: ofPool, own: []string{attrPool, attrType, attrDevice}},
+	BreakerOpenings: {name: "ml.breaker.openings", subject: ofPool, own: []string{attrPool, attrType, attrDevice}},
+	HealthAlerts:    {name: "ml.health.alerts", subject: ofPool, own: []string{attrPool, attrType, attrDevice}},
+
+	Problem: {name: "ml.problem.onset.timestamp", subject: ofProblem, own: []string{attrProblem}},
+
+	GPUUtilization:    {name: mlattr.GPUUtilization, subject: ofGPU, own: []string{mlattr.GPUTask}, only: mlattr.GPUTaskGeneral},
+	GPUMemoryUsed:     {name: mlattr.GPUMemoryUsage, subject: ofGPU},
+	GPUMemoryLimit:    {name: mlattr.GPUMemoryLimit, subject: ofGPU},
+	GPUMemoryReserved: {name: mlattr.GPUMemoryReserved, subject: ofGPU},
+	GPUPower:          {name: "hw.power", subject: ofGPU},
+	GPUPowerLimit:     {name: "nvidia.gpu.power.limit", subject: ofGPU, own: []string{attrLimitType}, only: "enforced"},
+	GPUTemperature:    {name: "hw.temperature", subject: ofGPU, own: []string{attrSensor}, only: "gpu"},
+	GPUThrottle:       {name: mlattr.GPUThrottleActive, subject: ofGPU, own: []string{mlattr.GPUThrottleReason}},
+	GPUStatus:         {name: mlattr.GPUStatus, subject: ofGPU, own: []string{mlattr.HardwareState}},
+	GPURecovery:       {name: "nvidia.gpu.recovery.action", subject: ofGPU},
+	GPUInfo:           {name: "nvidia.gpu.info", subject: ofGPU, own: []string{attrHWName}},
+	GPUIdle:           {name: "ml.gpu.idle.time", subject: ofGPU},
+	GPUWorkload:       {name: mlattr.GPUWorkloadMemory, subject: ofGPU, own: []string{attrSlurmJob, attrNamespace, attrPod, attrContainer, attrUser, mlattr.GPUJoin, mlattr.ServiceName}},
+	GPUProcess:        {name: mlattr.GPUProcessMemory, subject: ofGPU, own: []string{attrPID}},
+
+	DriverState: {name: "nvidia.gpu.driver.state", subject: ofHost, own: []string{attrDriver}},
+	Attribution: {name: "nvidia.gpu.attribution", subject: ofHost, own: []string{attrSource, attrAttributed}},
+}
+
+var seriesByName = func() map[string]Series {
+	byName := make(map[string]Series, len(definitions))
+	for i := range definitions {
+		if name := definitions[i].name; name != "" {
+			byName[name] = Series(i)
+		}
+	}
+	return byName
+}()
+
+// SeriesOf returns the series of a metric's name, and false for a metric that
+// the page does not read.
+func SeriesOf(name string) (Series, bool) {
+	s, ok := seriesByName[name]
+	return s, ok
+}
+
+// Own returns the attributes that are Labels.Own, in their order. The caller
+// must not change it.
+func (s Series) Own() []string { return definitions[s].own }
+
+// Wants reports whether the page reads a point whose first own attribute has
+// this value.
+func (s Series) Wants(first string) bool {
+	only := definitions[s].only
+	return only == "" || only == first
+}
+
+// OfHardware reports whether the series is about a GPU or a host. Its streams
+// belong to no service.
+func (s Series) OfHardware() bool {
+	of := definitions[s].subject
+	return of == ofGPU || of == ofHost
+}

@@ -1,0 +1,78 @@
+package model
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// takeState computes the State. The rows share nothing with the model that
+// changes.
+func (s *Store) takeState(now time.Time) *State {
+	s.history.record(s, now)
+	s.prune(now)
+	s.holdGPUs(now)
+	state := &State{Version: SchemaVersion, Time: now.UTC(), Collector: s.collector(now)}
+	state.GPUs = s.gpuRows(now)
+	state.Failures = s.failures.rows(s, func(*Failure) bool { return true })
+	state.Needs = s.needRows(state, now)
+	state.Runs = s.runRows(now)
+	state.Calls = s.calls.rows(s, func(*call) bool { return true })
+	state.Pools = s.poolRows(now)
+	state.Models = s.modelRows(now)
+	state.Changes = s.changeRows()
+	s.countGPUs(state)
+	for i := range state.Runs {
+		state.Collector.Simulated = state.Collector.Simulated || state.Runs[i].Simulated
+	}
+	state.Missing = s.missingRows(state, now)
+	return state
+}
+
+func (s *Store) collector(now time.Time) Collector {
+	c := Collector{
+		Version: s.settings.Version, Started: s.started.UTC(), DataTime: timePointer(s.arrived),
+		Interval: s.settings.Interval.Seconds(), Hosts: len(s.hosts),
+	}
+	for _, last := range s.hosts {
+		if now.Sub(last) <= reportingWithin {
+			c.HostsReporting++
+		}
+	}
+	for kind, rows := range s.refused {
+		if len(rows) > 0 {
+			if c.Hidden == nil {
+				c.Hidden = make(map[string]int)
+			}
+			c.Hidden[kind] = len(rows)
+		}
+	}
+	if s.settings.JaegerURL != "" {
+		c.Links = map[string]string{"jaeger": s.settings.JaegerURL}
+	}
+	return c
+}
+
+func (s *Store) runRows(now time.Time) []Run {
+	rows := make([]Run, 0, len(s.runs))
+	for _, r := range s.runs {
+		rows = append(rows, s.runRow(r, now))
+	}
+	slices.SortFunc(rows, func(a, b Run) int {
+		return cmp.Or(cmp.Compare(a.Service, b.Service), a.FirstSeen.Compare(b.FirstSeen), cmp.Compare(a.Key, b.Key))
+	})
+	return rows
+}
+
+func (s *Store) gpuRows(now time.Time) []GPU {
+	ordered := make([]*gpu, 0, len(s.gpus))
+	for _, g := range s.gpus {
+		ordered = append(ordered, g)
+	}
+	slices.SortFunc(ordered, compareGPUs)
+	rows := make([]GPU, 0, len(ordered))
+	for _, g := range ordered {
+		rows = append(rows, s.gpuRow(g, now))
+	}
+	return rows
+}

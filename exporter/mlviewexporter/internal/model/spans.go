@@ -1,0 +1,106 @@
+package model
+
+import (
+	"strings"
+	"time"
+)
+
+// span adds a span to all that it concerns.
+func (s *Store) span(in *SpanInput, now time.Time) {
+	src := in.Source
+	s.seeHost(src.Host, now)
+	of := s.serviceOf(src.Namespace, src.Service, now)
+	var r *run
+	if src.Run != "" {
+		if r = s.runOf(src.Namespace, src.Service, src.Run, now); r != nil {
+			s.spanOfRun(in, r, now)
+		}
+	} else if in.Runless {
+		id := serviceID{src.Namespace, src.Service}
+		if _, known := s.seen.spansWithoutRun[id]; known || of != nil {
+			s.seen.spansWithoutRun[s.ownID(id)]++
+		}
+	}
+	s.seeVersion(of, src.Version, r, now)
+	s.traces.add(s, in, r)
+	if in.Call != NoCall {
+		s.calls.add(s, in, r)
+	}
+	if s.isRequest(in) {
+		s.request(in, of, now)
+	}
+	if in.Failed && (in.ML || in.Class != "" || in.Fingerprint != "") && !s.failures.covered(in) {
+		s.failures.span(s, in, r, now)
+	}
+}
+
+func (s *Store) ownID(id serviceID) serviceID {
+	if of := s.services[id]; of != nil {
+		return of.serviceID
+	}
+	return serviceID{s.texts.of(id.namespace), s.texts.of(id.name)}
+}
+
+// spanOfRun takes over what a span says of its run and rank.
+func (s *Store) spanOfRun(in *SpanInput, r *run, now time.Time) {
+	src := in.Source
+	r.lastSeen = now
+	r.simulated = r.simulated || src.Simulated
+	for _, text := range [...]struct {
+		of *string
+		is string
+	}{{&r.job, src.Job}, {&r.jobName, src.JobName}, {&r.user, src.User}, {&r.version, src.Version}} {
+		if text.is != "" && text.is != *text.of {
+			*text.of = s.texts.of(text.is)
+		}
+	}
+	ended := time.Unix(0, min(in.End, now.UnixNano()))
+	if in.Phase == "checkpoint" && !in.Failed && !loads(in.Operation) && ended.After(r.checkpoint) {
+		r.checkpoint = ended
+	}
+	if src.Rank == "" && src.Host == "" && in.Phase == "" {
+		return
+	}
+	rank := r.ranks[src.Rank]
+	if rank == nil {
+		if rank = r.rankOf(s.texts.of(src.Rank), s.texts.of(src.Host)); rank == nil {
+			return
+		}
+	}
+	s.moveRank(r, rank, src.Host, now)
+	if src.PID > 0 {
+		rank.pid = src.PID
+	}
+	what := in.Phase
+	if what == "" {
+		what = in.Operation
+	}
+	// The whole run or epoch says nothing of where a rank is.
+	if what != "" && what != "train" && what != "epoch" && in.End >= rank.ended && in.End <= now.UnixNano()+int64(time.Minute) {
+		rank.span, rank.ended = s.texts.of(what), in.End
+	}
+	if len(r.hosts) == 0 && src.Host != "" && r.attempts <= 1 {
+		r.hosts[s.texts.of(src.Host)] = true
+	}
+}
+
+// loads reports whether an operation restores a checkpoint.
+func loads(operation string) bool {
+	return strings.HasPrefix(operation, "load") || strings.Contains(operation, "restore")
+}
+
+// event adds a log record.
+func (s *Store) event(e *Event, now time.Time) {
+	s.seeHost(e.Host, now)
+	if e.XID != nil {
+		g := s.gpus[gpuID{e.Host, e.GPU}]
+		if g != nil && (g.xid == nil || !e.XID.Time.Before(g.xid.Time)) {
+			xid := *e.XID
+			xid.Code, xid.Message = s.texts.of(xid.Code), s.texts.of(xid.Message)
+			g.xid = &xid
+		}
+	}
+	if e.Failure != nil {
+		s.failures.record(s, e.Failure, now)
+	}
+}

@@ -1,0 +1,320 @@
+package model
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Store is the bounded model of what runs. It is safe for concurrent use.
+type Store struct {
+	settings Settings
+	started  time.Time
+	// state is the last State.
+	state atomic.Pointer[State]
+
+	mu      sync.Mutex
+	texts   interner
+	arrived time.Time
+	pruned  time.Time
+	hosts   map[string]time.Time
+
+	streams  map[streamKey]*stream
+	runs     map[runID]*run
+	runsByID map[string][]*run
+	byKey    map[string]*run
+	gpus     map[gpuID]*gpu
+	models   map[modelID]*modelUse
+	services map[serviceID]*service
+	pools    map[poolID]*pool
+	problems map[streamKey]*stream
+	// ofHosts are the streams of hosts.
+	ofHosts []*stream
+
+	calls    callRing
+	failures failureGroups
+	changes  []Change
+	marks    []mark
+	traces   traces
+	history  dueRuns
+	missing  map[string][]Missing
+	refused  map[string]map[string]time.Time
+	// dropped counts what was not kept, by reason.
+	dropped map[string]int64
+	seen    seen
+	// requestParents are the spans above requests.
+	requestParents recentSpans
+}
+
+// seen is what has been seen in all, for the list of what is missing.
+type seen struct {
+	spansWithoutRun map[serviceID]int64
+	requests        bool
+	overflow        time.Time
+}
+
+// NewStore returns an empty Store.
+func NewStore(settings Settings) *Store {
+	settings = settings.withDefaults()
+	s := &Store{
+		settings: settings,
+		started:  settings.Now(),
+		hosts:    make(map[string]time.Time),
+		streams:  make(map[streamKey]*stream),
+		runs:     make(map[runID]*run),
+		runsByID: make(map[string][]*run),
+		byKey:    make(map[string]*run),
+		gpus:     make(map[gpuID]*gpu),
+		models:   make(map[modelID]*modelUse),
+		services: make(map[serviceID]*service),
+		pools:    make(map[poolID]*pool),
+		problems: make(map[streamKey]*stream),
+		missing:  make(map[string][]Missing),
+		refused:  make(map[string]map[string]time.Time),
+		dropped:  make(map[string]int64),
+		seen:     seen{spansWithoutRun: make(map[serviceID]int64)},
+	}
+	s.failures.init()
+	s.traces.init(settings)
+	return s
+}
+
+// State returns what the page shows. The State is at most one interval old and
+// must not be changed.
+func (s *Store) State() *State {
+	now := s.settings.Now()
+	if state := s.state.Load(); state != nil && now.Sub(state.Time) < s.settings.Interval && !now.Before(state.Time) {
+		return state
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now = s.settings.Now()
+	if state := s.state.Load(); state != nil && now.Sub(state.Time) < s.settings.Interval && !now.Before(state.Time) {
+		return state
+	}
+	state := s.takeState(now)
+	s.state.Store(state)
+	return state
+}
+
+// SetMissing replaces what a component reports as missing.
+func (s *Store) SetMissing(component string, missing []Missing) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(missing) == 0 {
+		delete(s.missing, component)
+		return
+	}
+	if _, known := s.missing[component]; !known && len(s.missing) >= maxComponents {
+		return
+	}
+	s.missing[s.texts.of(component)] = append([]Missing(nil), missing[:min(len(missing), maxNotices)]...)
+}
+
+// Limits of SetMissing.
+const (
+	maxComponents = 64
+	maxNotices    = 64
+)
+
+// ApplyPoints adds the points of one request.
+func (s *Store) ApplyPoints(points []Point) {
+	if len(points) == 0 {
+		return
+	}
+	now := s.settings.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.begin(now)
+	for i := range points {
+		s.point(&points[i], now)
+	}
+}
+
+// ApplySpans adds the spans of one request.
+func (s *Store) ApplySpans(spans []SpanInput) {
+	if len(spans) == 0 {
+		return
+	}
+	now := s.settings.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.begin(now)
+	s.failures.noteParents(spans)
+	s.noteRequests(spans)
+	for i := range spans {
+		s.span(&spans[i], now)
+	}
+	s.traces.evict(0)
+}
+
+// ApplyEvents adds the log records of one request.
+func (s *Store) ApplyEvents(events []Event) {
+	if len(events) == 0 {
+		return
+	}
+	now := s.settings.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.begin(now)
+	for i := range events {
+		s.event(&events[i], now)
+	}
+}
+
+// Overflowed notes data that another component had no room for.
+func (s *Store) Overflowed() {
+	now := s.settings.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.seen.overflow = now
+}
+
+// begin notes that data arrived.
+func (s *Store) begin(now time.Time) {
+	s.history.record(s, now)
+	s.prune(now)
+	s.arrived = now
+}
+
+// seeHost notes that a host has sent data.
+func (s *Store) seeHost(host string, now time.Time) {
+	if host == "" {
+		return
+	}
+	if _, known := s.hosts[host]; !known {
+		if len(s.hosts) >= maxHosts {
+			return
+		}
+		host = s.texts.of(host)
+	}
+	s.hosts[host] = now
+}
+
+// refuse counts a row beyond the limit of a list.
+func (s *Store) refuse(list, key string, now time.Time) {
+	rows := s.refused[list]
+	if rows == nil {
+		rows = make(map[string]time.Time)
+		s.refused[list] = rows
+	}
+	if _, known := rows[key]; known || len(rows) < maxRefused {
+		rows[key] = now
+	}
+}
+
+// point adds a point to its stream.
+func (s *Store) point(p *Point, now time.Time) {
+	s.seeHost(p.Labels.Host, now)
+	key := streamKey{p.Series, p.Labels}
+	one := s.streams[key]
+	if one == nil {
+		if p.Gone {
+			return
+		}
+		if one = s.newStream(key, p, now); one == nil {
+			return
+		}
+	}
+	if p.Gone {
+		one.gone = true
+		return
+	}
+	if definitions[p.Series].subject != ofHost && p.Value-p.Value != 0 {
+		return // neither infinite nor NaN
+	}
+	was := one.value
+	one.update(p, now)
+	if p.Series == Problem && one.value != was {
+		s.noteProblem(one)
+	}
+	if one.run != nil {
+		s.touchRun(one, now)
+	}
+	if g, ok := one.owner.(*gpu); ok {
+		g.see(p, s, now)
+	}
+}
+
+// newStream returns a new stream and adds it to what it belongs to, or nil if
+// that is beyond a limit.
+func (s *Store) newStream(key streamKey, p *Point, now time.Time) *stream {
+	if len(s.streams) >= maxStreams {
+		s.dropped["streams"]++
+		return nil
+	}
+	key.labels = s.keep(key.labels)
+	if known := s.streams[key]; known != nil {
+		return known // its labels are longer than what is kept of them
+	}
+	one := &stream{streamKey: key}
+	switch definitions[key.series].kind {
+	case counter:
+		one.recent = &samples{window: rateWindow}
+	case histogram:
+		one.recent = &samples{window: meanWindow}
+	}
+	if !s.attach(one, p, now) {
+		return nil
+	}
+	s.streams[key] = one
+	return one
+}
+
+// attach adds a stream to what it belongs to, and reports whether there is room.
+func (s *Store) attach(one *stream, p *Point, now time.Time) bool {
+	l := &one.labels
+	subject := definitions[one.series].subject
+	if l.Run != "" && (subject == ofRun || subject == ofModel) {
+		if one.run = s.runOf(l.Namespace, l.Service, l.Run, now); one.run != nil {
+			one.run.streams = append(one.run.streams, one)
+		}
+	}
+	switch subject {
+	case ofRun:
+		return one.run != nil
+	case ofModel:
+		if one.trains() {
+			return one.run != nil
+		}
+		m := s.modelOf(modelIDOf(one), now)
+		if m != nil {
+			m.streams, one.owner = append(m.streams, one), m
+		}
+		return m != nil || one.run != nil
+	case ofService:
+		service := s.serviceOf(l.Namespace, l.Service, now)
+		if service == nil {
+			return false
+		}
+		service.streams, one.owner = append(service.streams, one), service
+	case ofPool:
+		pool := s.poolOf(one, now)
+		if pool == nil {
+			return false
+		}
+		pool.streams, one.owner = append(pool.streams, one), pool
+	case ofProblem:
+		s.problems[one.streamKey] = one
+	case ofGPU:
+		g := s.gpuOf(l.Host, l.GPU, p, now)
+		if g == nil {
+			return false
+		}
+		g.streams, one.owner = append(g.streams, one), g
+	case ofHost:
+		s.ofHosts = append(s.ofHosts, one)
+	}
+	return true
+}
+
+// keep returns copies of labels that share no memory with what was received.
+func (s *Store) keep(l Labels) Labels {
+	for _, text := range [...]*string{&l.Namespace, &l.Service, &l.Run, &l.Job, &l.Rank, &l.Host, &l.GPU} {
+		*text = s.texts.of(*text)
+	}
+	for i, text := range l.Own {
+		l.Own[i] = s.texts.of(text)
+	}
+	return l
+}

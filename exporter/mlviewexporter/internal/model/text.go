@@ -1,0 +1,173 @@
+package model
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Lengths at which texts are cut, in characters.
+const (
+	maxLabel   = 128
+	maxMessage = 512
+	// maxMessageWithoutContent is how much of a message repro_gen's groups show.
+	maxMessageWithoutContent = 200
+)
+
+// cut returns at most limit characters of a text, as valid UTF-8. The result may
+// share memory with the text.
+func cut(text string, limit int) string {
+	if len(text) > 4*limit {
+		end := 4 * limit
+		for end > 0 && !utf8.RuneStart(text[end]) {
+			end--
+		}
+		text = text[:end]
+	}
+	if !utf8.ValidString(text) {
+		text = strings.ToValidUTF8(text, "\uFFFD")
+	}
+	n := 0
+	for i := range text {
+		if n == limit {
+			return text[:i]
+		}
+		n++
+	}
+	return text
+}
+
+// keyOf returns the key of a row: a hash, so that it fits into an address and is
+// the same in every collector and after a restart.
+func keyOf(kind string, parts ...string) string {
+	h := sha256.New()
+	for _, part := range append([]string{kind}, parts...) {
+		// The length keeps "a", "bc" apart from "ab", "c".
+		h.Write([]byte(strconv.Itoa(len(part)) + ":" + part))
+	}
+	return hex.EncodeToString(h.Sum(nil)[:10])
+}
+
+// number formats a number with three digits that matter.
+func number(v float64) string {
+	switch abs := max(v, -v); {
+	case abs >= 100 || abs == 0:
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	case abs >= 10:
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	case abs >= 0.01:
+		return strconv.FormatFloat(v, 'f', 2, 64)
+	default:
+		return strconv.FormatFloat(v, 'g', 3, 64)
+	}
+}
+
+// percent formats a fraction.
+func percent(v float64) string {
+	switch v *= 100; {
+	case v != 0 && v < 1:
+		return strconv.FormatFloat(v, 'f', 1, 64) + " %"
+	default:
+		return strconv.FormatFloat(v, 'f', 0, 64) + " %"
+	}
+}
+
+// gib formats bytes.
+func gib(v float64) string { return number(v/(1<<30)) + " GiB" }
+
+// span formats a duration in the largest fitting unit.
+func span(d time.Duration) string {
+	switch {
+	case d < 2*time.Minute:
+		return strconv.Itoa(int(d.Seconds())) + " s"
+	case d < 2*time.Hour:
+		return strconv.Itoa(int(d.Minutes())) + " min"
+	default:
+		return number(d.Hours()) + " h"
+	}
+}
+
+// clock formats the time of a day in UTC, with the day if it is not today.
+func clock(t, now time.Time) string {
+	t, now = t.UTC(), now.UTC()
+	if t.YearDay() == now.YearDay() && t.Year() == now.Year() {
+		return t.Format("15:04:05 UTC")
+	}
+	return t.Format("2006-01-02 15:04 UTC")
+}
+
+// list joins words, of many only the first ones.
+func list(words []string, limit int) string {
+	if more := len(words) - limit; more > 0 {
+		return strings.Join(words[:limit], ", ") + " and " + strconv.Itoa(more) + " more"
+	}
+	return strings.Join(words, ", ")
+}
+
+// counted formats a number of things.
+func counted(n int, one, several string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.Itoa(n) + " " + several
+}
+
+// interner returns one copy of equal texts. It forgets all of them when it has
+// grown too large.
+type interner struct {
+	all   map[string]string
+	bytes int
+}
+
+// maxInterned is the size of the texts that an interner knows, in bytes.
+const maxInterned = 8 << 20
+
+// of returns a copy of a text that shares no memory with it, cut to maxLabel
+// characters.
+func (t *interner) of(text string) string {
+	if text == "" {
+		return ""
+	}
+	if known, ok := t.all[text]; ok {
+		return known
+	}
+	own := strings.Clone(cut(text, maxLabel))
+	// A text that is cut would have to be kept whole to be found.
+	if len(own) != len(text) {
+		return own
+	}
+	if t.all == nil || t.bytes+len(own) > maxInterned {
+		t.all, t.bytes = make(map[string]string), 0
+	}
+	t.all[own], t.bytes = own, t.bytes+len(own)+32
+	return own
+}
+
+// finite returns a pointer to a number, nil if it is not finite.
+func finite(v float64) *float64 {
+	if v-v != 0 {
+		return nil
+	}
+	return &v
+}
+
+// unix returns the time of seconds since 1970, in UTC. ok is false for times that
+// no clock shows.
+func unix(seconds float64) (t time.Time, ok bool) {
+	if !(seconds > 0 && seconds < 1e11) {
+		return time.Time{}, false
+	}
+	whole := int64(seconds)
+	return time.Unix(whole, int64((seconds-float64(whole))*1e9)).UTC(), true
+}
+
+func timePointer(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC()
+	return &t
+}

@@ -1,0 +1,221 @@
+package model
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// traces are the most recent traces. Memory of removed traces is used again.
+type traces struct {
+	held          int
+	spansPerTrace int
+	maxBytes      int64
+
+	byID map[[16]byte]*trace
+	// count is the number of held traces by service and whether they failed.
+	count map[traceGroup]int
+	bytes int64
+	spare []*trace
+	turn  uint64
+}
+
+// traceGroup has traces among which the oldest leaves first, so that a busy
+// service does not displace the others.
+type traceGroup struct {
+	service string
+	failed  bool
+}
+
+// trace is a trace, as far as its spans are held.
+type trace struct {
+	id      [16]byte
+	group   traceGroup
+	turn    uint64 // when its last span arrived
+	run     string
+	spans   []heldSpan
+	dropped int
+	bytes   int64
+}
+
+// heldSpan is a span of a trace.
+type heldSpan struct {
+	id, parent              [8]byte
+	start, end              int64
+	name, service           string
+	phase, operation, class string
+}
+
+// spanBytes is about what a held span takes. Its texts are shared.
+const spanBytes = 176
+
+func (t *traces) init(settings Settings) {
+	t.held, t.spansPerTrace, t.maxBytes = settings.MaxTraces, settings.SpansPerTrace, settings.TraceBytes
+	t.byID, t.count = make(map[[16]byte]*trace), make(map[traceGroup]int)
+}
+
+// add adds a span to its trace. Of a trace with too many spans the newest are
+// held.
+func (t *traces) add(s *Store, in *SpanInput, r *run) {
+	if in.Trace == ([16]byte{}) {
+		return
+	}
+	one := t.byID[in.Trace]
+	if one == nil {
+		if one = t.begin(s, in); one == nil {
+			return
+		}
+	}
+	t.turn++
+	one.turn = t.turn
+	if r != nil {
+		one.run = r.key
+	}
+	if len(one.spans) >= t.spansPerTrace {
+		drop := max(1, t.spansPerTrace/8)
+		one.spans = one.spans[:copy(one.spans, one.spans[drop:])]
+		one.dropped += drop
+	}
+	if len(one.spans) == cap(one.spans) {
+		one.spans = slices.Grow(one.spans, max(8, len(one.spans)))
+		grown := int64(cap(one.spans))*spanBytes - one.bytes
+		t.bytes, one.bytes = t.bytes+grown, one.bytes+grown
+	}
+	class := ""
+	if in.Failed {
+		class = s.texts.of(cmp.Or(in.Class, otherError))
+		t.fail(one)
+	}
+	one.spans = append(one.spans, heldSpan{
+		id: in.ID, parent: in.Parent, start: in.Start, end: max(in.Start, in.End),
+		name: s.texts.of(in.Name), service: s.texts.of(in.Source.Service),
+		phase: s.texts.of(in.Phase), operation: s.texts.of(in.Operation), class: class,
+	})
+}
+
+// begin adds a trace, with the memory of a removed one if there is some.
+func (t *traces) begin(s *Store, in *SpanInput) *trace {
+	t.evict(1)
+	var one *trace
+	if n := len(t.spare); n > 0 {
+		one = t.spare[n-1]
+		t.spare = t.spare[:n-1]
+	} else {
+		one = new(trace)
+	}
+	*one = trace{id: in.Trace, spans: one.spans[:0], bytes: one.bytes, group: traceGroup{service: s.texts.of(in.Source.Service)}}
+	t.byID[in.Trace] = one
+	t.count[one.group]++
+	return one
+}
+
+// fail moves a trace to those that failed.
+func (t *traces) fail(one *trace) {
+	if one.group.failed {
+		return
+	}
+	t.leave(one.group)
+	one.group.failed = true
+	t.count[one.group]++
+}
+
+func (t *traces) leave(group traceGroup) {
+	if t.count[group]--; t.count[group] <= 0 {
+		delete(t.count, group)
+	}
+}
+
+// evict removes traces until the limits hold with some more traces.
+func (t *traces) evict(more int) {
+	for len(t.byID) > 0 && (len(t.byID)+more > t.held || t.bytes > t.maxBytes) {
+		t.remove(t.oldest())
+	}
+}
+
+// oldest returns the trace of the largest group that got its last span first.
+func (t *traces) oldest() *trace {
+	var oldest *trace
+	for _, one := range t.byID {
+		if oldest == nil || cmp.Or(cmp.Compare(t.count[oldest.group], t.count[one.group]), cmp.Compare(one.turn, oldest.turn)) < 0 {
+			oldest = one
+		}
+	}
+	return oldest
+}
+
+// maxSpare limits the removed traces whose memory is used again.
+const maxSpare = 16
+
+func (t *traces) remove(one *trace) {
+	delete(t.byID, one.id)
+	t.leave(one.group)
+	if len(t.spare) < maxSpare && t.bytes <= t.maxBytes {
+		clear(one.spans)
+		t.spare = append(t.spare, one)
+		return
+	}
+	t.bytes -= one.bytes
+}
+
+// maxTracesOfRun and maxSpansOfRow limit the traces of a RunDetail, whose whole
+// traces have addresses of their own.
+const (
+	maxTracesOfRun = 10
+	maxSpansOfRow  = 200
+)
+
+// ofRun returns the last traces of a run, the newest first.
+func (t *traces) ofRun(s *Store, run string) []Trace {
+	var own []*trace
+	for _, one := range t.byID {
+		if one.run == run {
+			own = append(own, one)
+		}
+	}
+	slices.SortFunc(own, func(a, b *trace) int { return cmp.Compare(b.turn, a.turn) })
+	rows := []Trace{}
+	for _, one := range own[:min(len(own), maxTracesOfRun)] {
+		rows = append(rows, one.row(s, maxSpansOfRow))
+	}
+	return rows
+}
+
+// Trace returns the trace with an id, as hexadecimal digits.
+func (s *Store) Trace(id string) (*Trace, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, one := range s.traces.byID {
+		if hexID(one.id[:]) == id {
+			row := one.row(s, s.settings.SpansPerTrace)
+			return &row, true
+		}
+	}
+	return nil, false
+}
+
+// row returns a trace with at most limit spans, in the order of the tree.
+func (t *trace) row(s *Store, limit int) Trace {
+	tree := newTree(t.spans)
+	root := tree.longestRoot()
+	row := Trace{
+		ID: hexID(t.id[:]), Service: root.service, Name: root.name, Run: t.run,
+		Start: time.Unix(0, tree.start).UTC(), Duration: float64(root.end-root.start) / 1e9,
+		Error: t.group.failed, Dropped: t.dropped, Spans: []Span{},
+	}
+	row.URL = s.traceURL(row.ID)
+	critical := tree.critical()
+	for _, node := range tree.ordered() {
+		if len(row.Spans) >= limit {
+			row.Dropped++
+			continue
+		}
+		one := &t.spans[node.at]
+		row.Spans = append(row.Spans, Span{
+			ID: hexID(one.id[:]), Parent: hexID(one.parent[:]), Name: one.name, Service: one.service,
+			Phase: one.phase, Operation: one.operation, Depth: node.depth,
+			Offset: float64(one.start-tree.start) / 1e9, Duration: float64(one.end-one.start) / 1e9,
+			Error: one.class, Critical: critical[node.at],
+		})
+	}
+	return row
+}

@@ -1,0 +1,77 @@
+package page
+
+import (
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+)
+
+// update is what changed from one State to the next: the document of the event
+// rows. The lists of the State have the names that they have in its JSON.
+type update struct {
+	Time      time.Time           `json:"time"`
+	Collector model.Collector     `json:"collector"`
+	Rows      map[string]*changed `json:"rows"`
+	// Order has the keys of each list whose rows came, left or moved.
+	Order map[string][]string `json:"order,omitempty"`
+}
+
+// changed are the rows of one list that are new or different, and the keys of
+// those that have gone.
+type changed struct {
+	Set []any    `json:"set,omitempty"`
+	Del []string `json:"del,omitempty"`
+}
+
+// diff returns the update that makes next of a client's old State.
+func diff(old, next *model.State) *update {
+	u := &update{
+		Time: next.Time, Collector: next.Collector,
+		Rows: make(map[string]*changed), Order: make(map[string][]string),
+	}
+	if old == next {
+		return u
+	}
+	diffRows(u, "needs", old.Needs, next.Needs, func(r *model.Need) string { return r.Key })
+	diffRows(u, "runs", old.Runs, next.Runs, func(r *model.Run) string { return r.Key })
+	diffRows(u, "gpus", old.GPUs, next.GPUs, func(r *model.GPU) string { return r.Key })
+	diffRows(u, "failures", old.Failures, next.Failures, func(r *model.Failure) string { return r.Key })
+	diffRows(u, "calls", old.Calls, next.Calls, func(r *model.Call) string { return r.Key })
+	diffRows(u, "pools", old.Pools, next.Pools, func(r *model.Pool) string { return r.Key })
+	diffRows(u, "models", old.Models, next.Models, func(r *model.Model) string { return r.Key })
+	diffRows(u, "changes", old.Changes, next.Changes, func(r *model.Change) string { return r.Key })
+	diffRows(u, "missing", old.Missing, next.Missing, func(r *model.Missing) string { return r.Key })
+	return u
+}
+
+func diffRows[T any](u *update, list string, old, next []T, key func(*T) string) {
+	before := make(map[string]*T, len(old))
+	order := make([]string, len(old))
+	for i := range old {
+		order[i] = key(&old[i])
+		before[order[i]] = &old[i]
+	}
+	var c changed
+	keys := make([]string, len(next))
+	for i := range next {
+		keys[i] = key(&next[i])
+		was, ok := before[keys[i]]
+		delete(before, keys[i])
+		if !ok || !reflect.DeepEqual(*was, next[i]) {
+			c.Set = append(c.Set, &next[i])
+		}
+	}
+	for _, k := range order {
+		if _, gone := before[k]; gone {
+			c.Del = append(c.Del, k)
+		}
+	}
+	if c.Set != nil || c.Del != nil {
+		u.Rows[list] = &c
+	}
+	if !slices.Equal(order, keys) {
+		u.Order[list] = keys
+	}
+}

@@ -1,0 +1,43 @@
+package page
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+)
+
+// setSecurityHeaders lets the page load and send nothing but its own files and
+// data, and lets no other page embed or read it.
+func setSecurityHeaders(h http.Header) {
+	h.Set("Content-Security-Policy", "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cache-Control", "no-store")
+}
+
+// allowedHost reports whether a request with the Host header may be answered. A
+// page of somebody else can let its own name point to this machine (DNS
+// rebinding), and would then read the answers. It cannot do so with an address,
+// nor with localhost.
+func (h *Handler) allowedHost(header string) bool {
+	host := canonicalHost(header)
+	if _, err := netip.ParseAddr(host); err == nil {
+		return true
+	}
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || h.hosts[host]
+}
+
+// canonicalHost returns the name or address of a Host header without its port and
+// brackets, in lower case and without the root's dot. It is empty if there is
+// none.
+func canonicalHost(header string) string {
+	host := header
+	if name, _, err := net.SplitHostPort(header); err == nil {
+		host = name
+	}
+	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+	return strings.TrimSuffix(strings.ToLower(host), ".")
+}

@@ -1,0 +1,230 @@
+package page
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+)
+
+const (
+	defaultInterval   = 2 * time.Second
+	defaultMaxClients = 32
+)
+
+// Source is what the page shows. Its methods are safe for concurrent use.
+type Source interface {
+	// State returns the current State, which nobody changes afterwards.
+	State() *model.State
+	// Run returns the details of the run with the key of its row.
+	Run(key string) (*model.RunDetail, bool)
+	// Trace returns the trace with the id.
+	Trace(id string) (*model.Trace, bool)
+	// Report returns the report of the reproduction with the fingerprint of 16
+	// hexadecimal digits.
+	Report(fingerprint string) ([]byte, bool)
+}
+
+// Settings configure a Handler.
+type Settings struct {
+	// Interval is the time between two updates of an open page; 0 means 2 s.
+	Interval time.Duration
+	// MaxClients is the most streams at a time; 0 means 32.
+	MaxClients int
+	// Hosts are the names of the Host header that are answered besides addresses
+	// and localhost, without a port.
+	Hosts []string
+	// Text writes the State as text of the width in columns, with colours of the
+	// terminal if color is set. Without it the text form is not found.
+	Text func(w io.Writer, s *model.State, width int, color bool) error
+	// Schema is the JSON schema of the State. Without it the schema is not found.
+	Schema []byte
+}
+
+// Handler serves the page. Close ends its streams.
+type Handler struct {
+	source Source
+	text   func(w io.Writer, s *model.State, width int, color bool) error
+	hosts  map[string]bool
+	mux    *http.ServeMux
+	stream *stream
+
+	// encoded caches the JSON of the current State.
+	encoded stateCache
+}
+
+// NewHandler returns a Handler that shows the source.
+func NewHandler(source Source, set Settings) *Handler {
+	if set.Interval <= 0 {
+		set.Interval = defaultInterval
+	}
+	if set.MaxClients <= 0 {
+		set.MaxClients = defaultMaxClients
+	}
+	h := &Handler{source: source, text: set.Text, hosts: make(map[string]bool, len(set.Hosts)), mux: http.NewServeMux()}
+	for _, name := range set.Hosts {
+		h.hosts[canonicalHost(name)] = true
+	}
+	h.stream = newStream(source, set.Interval, set.MaxClients)
+
+	h.mux.HandleFunc("GET /{$}", h.serveRoot)
+	h.mux.HandleFunc("GET /assets/{name}", serveAsset)
+	h.mux.HandleFunc("GET /api/v1/state", h.serveState)
+	h.mux.HandleFunc("GET /api/v1/runs/{key}", h.serveRun)
+	h.mux.HandleFunc("GET /api/v1/traces/{id}", h.serveTrace)
+	h.mux.HandleFunc("GET /api/v1/events", h.stream.serve)
+	h.mux.HandleFunc("GET /reproductions/{fingerprint}", h.serveReport)
+	if len(set.Schema) > 0 {
+		h.mux.HandleFunc("GET /api/v1/schema.json", func(w http.ResponseWriter, r *http.Request) {
+			writeData(w, r, "application/schema+json", set.Schema)
+		})
+	}
+	return h
+}
+
+// Close ends all streams at once and refuses new ones. Other requests are still
+// answered.
+func (h *Handler) Close() { h.stream.close() }
+
+// ServeHTTP answers a request.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	setSecurityHeaders(w.Header())
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		http.Error(w, "This page changes nothing: it answers only GET and HEAD.", http.StatusMethodNotAllowed)
+		return
+	}
+	if !h.allowedHost(r.Host) {
+		http.Error(w, "This name is not known to the page. Use the address of the machine or localhost, "+
+			"or add the name to `hosts` of the exporter ml_view.", http.StatusForbidden)
+		return
+	}
+	h.mux.ServeHTTP(w, r)
+}
+
+// serveRoot answers browsers, which accept text/html, with the page, and others
+// such as curl with the text form.
+func (h *Handler) serveRoot(w http.ResponseWriter, r *http.Request) {
+	w.Header().Add("Vary", "Accept")
+	query := r.URL.Query()
+	if strings.Contains(r.Header.Get("Accept"), "text/html") && !query.Has("width") {
+		serveIndex(w, r)
+		return
+	}
+	if h.text == nil {
+		http.NotFound(w, r)
+		return
+	}
+	color, _ := strconv.ParseBool(query.Get("color"))
+	var b bytes.Buffer
+	if err := h.text(&b, h.source.State(), textWidth(query.Get("width")), color); err != nil {
+		http.Error(w, "The text form cannot be written.", http.StatusInternalServerError)
+		return
+	}
+	writeData(w, r, "text/plain; charset=utf-8", b.Bytes())
+}
+
+// textWidth returns the width that the query asks for, between 80 and 200
+// columns.
+func textWidth(s string) int {
+	width, err := strconv.Atoi(s)
+	if err != nil {
+		return 120
+	}
+	return min(max(width, 80), 200)
+}
+
+func (h *Handler) serveState(w http.ResponseWriter, r *http.Request) {
+	body, err := h.encoded.json(h.source.State())
+	if err != nil {
+		http.Error(w, "The state cannot be written as JSON.", http.StatusInternalServerError)
+		return
+	}
+	writeData(w, r, "application/json", body)
+}
+
+func (h *Handler) serveRun(w http.ResponseWriter, r *http.Request) {
+	run, ok := h.source.Run(r.PathValue("key"))
+	serveJSON(w, r, run, ok)
+}
+
+func (h *Handler) serveTrace(w http.ResponseWriter, r *http.Request) {
+	trace, ok := h.source.Trace(r.PathValue("id"))
+	serveJSON(w, r, trace, ok)
+}
+
+var fingerprint = regexp.MustCompile(`^[0-9a-f]{16}$`)
+
+// serveReport serves a report as plain text. The client names only a fingerprint:
+// no part of a path comes from it.
+func (h *Handler) serveReport(w http.ResponseWriter, r *http.Request) {
+	id := r.PathValue("fingerprint")
+	if !fingerprint.MatchString(id) {
+		http.NotFound(w, r)
+		return
+	}
+	report, ok := h.source.Report(id)
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	writeData(w, r, "text/plain; charset=utf-8", report)
+}
+
+func serveJSON(w http.ResponseWriter, r *http.Request, value any, found bool) {
+	if !found {
+		http.NotFound(w, r)
+		return
+	}
+	body, err := json.Marshal(value)
+	if err != nil {
+		http.Error(w, "The answer cannot be written as JSON.", http.StatusInternalServerError)
+		return
+	}
+	writeData(w, r, "application/json", body)
+}
+
+// writeData writes an answer that is not kept by any cache, compressed if the
+// client accepts it.
+func writeData(w http.ResponseWriter, r *http.Request, contentType string, body []byte) {
+	header := w.Header()
+	header.Set("Content-Type", contentType)
+	header.Set("Cache-Control", "no-store")
+	header.Add("Vary", "Accept-Encoding")
+	if len(body) > 1024 && acceptsGzip(r) {
+		header.Set("Content-Encoding", "gzip")
+		body = compress(body)
+	}
+	header.Set("Content-Length", strconv.Itoa(len(body)))
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(body) // The client has gone; nobody else wants to know.
+	}
+}
+
+// stateCache keeps the JSON of one State, which all readers of an interval share.
+type stateCache struct {
+	mu    sync.Mutex
+	state *model.State
+	body  []byte
+}
+
+func (c *stateCache) json(s *model.State) ([]byte, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.state == s && c.body != nil {
+		return c.body, nil
+	}
+	body, err := json.Marshal(s)
+	if err != nil {
+		return nil, err
+	}
+	c.state, c.body = s, body
+	return body, nil
+}

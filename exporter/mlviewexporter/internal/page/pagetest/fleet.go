@@ -1,0 +1,106 @@
+package pagetest
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+)
+
+const perHost = 8
+
+// Fleet returns the data of a simulated fleet after n updates: runs of ten
+// teams, each on its share of the GPUs. Every 100th run looks hung, another
+// every 100th is slow, every 10th has ended. An update changes every number.
+func Fleet(runs, gpus, n int) Data {
+	now := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC).Add(time.Duration(n) * 2 * time.Second)
+	s := &model.State{
+		Version: model.SchemaVersion, Time: now,
+		Collector: model.Collector{
+			Version: "0.0.0", Started: now.Add(-12 * time.Hour), DataTime: &now, Interval: 2, Simulated: true,
+			Hosts: (gpus + perHost - 1) / perHost, HostsReporting: (gpus + perHost - 1) / perHost,
+			GPUs: make(map[string]int),
+		},
+	}
+	for i := range runs {
+		s.Runs = append(s.Runs, fleetRun(i, n, now))
+	}
+	for i := range gpus {
+		s.GPUs = append(s.GPUs, fleetGPU(i, n, now, s.Runs))
+	}
+	for _, gpu := range s.GPUs {
+		s.Collector.GPUs[gpu.Activity]++
+	}
+	for i := range s.Runs {
+		if run := &s.Runs[i]; len(run.Needs) > 0 {
+			s.Needs = append(s.Needs, fleetNeed(run, now))
+		}
+	}
+	return Data{State: s}
+}
+
+func fleetRun(i, n int, now time.Time) model.Run {
+	since := now.Add(-time.Duration(i%300) * time.Minute)
+	run := model.Run{
+		Key: "run-" + strconv.Itoa(i), ID: fmt.Sprintf("%08x", i*2654435761%(1<<32)),
+		Service: fmt.Sprintf("train-%02d", i%40), Job: strconv.Itoa(48000 + i),
+		Owner: "user" + strconv.Itoa(i%30), Team: "team-" + strconv.Itoa(i%10),
+		State: "running", StateSince: &since, FirstSeen: since, LastSeen: now,
+		Steps: number(float64(1000*i + n)), StepTime: number(0.4 + float64(i%7)/10), StepTimeUsual: number(0.41 + float64(i%7)/10),
+		TokenRate: number(88000 + float64(n%10)*100), TokenBasis: "counter", Goodput: number(0.93),
+		GPUs: number(1), GPUUtilization: number(0.9 + float64(n%10)/100), Bound: "gpu",
+		Ranks: 8, Attempts: number(1), LastStep: &now, LastCheckpoint: &since, Simulated: true,
+	}
+	switch {
+	case i%100 == 7:
+		run.State, run.Needs = "stalled", []string{model.LooksHung}
+	case i%100 == 13:
+		run.Needs, run.StepTime = []string{model.Slow}, number(2.1)
+	case i%10 == 9:
+		run.State = "ended"
+	}
+	return run
+}
+
+func fleetGPU(i, n int, now time.Time, runs []model.Run) model.GPU {
+	gpu := model.GPU{
+		Key: "gpu-" + strconv.Itoa(i), ID: "GPU-" + strconv.Itoa(i), Index: strconv.Itoa(i % perHost),
+		Host: fmt.Sprintf("gpu-%03d", i/perHost), Name: "H100 80GB", Source: "replay", Simulated: true,
+		Activity: "working", Utilization: number(0.9 + float64((n+i)%10)/100),
+		MemoryUsed: number(60 << 30), MemoryLimit: number(80 << 30), MemoryUnattributed: number(1 << 30),
+		Power: number(600 + float64((n+i)%50)), PowerLimit: number(700), Temperature: number(61), Health: "ok", LastSeen: now,
+	}
+	if len(runs) == 0 || i%64 == 63 {
+		gpu.Activity, gpu.Utilization, gpu.MemoryUsed, gpu.MemoryUnattributed = "free", number(0), number(0), nil
+		return gpu
+	}
+	run := &runs[i%len(runs)]
+	run.GPUKeys, run.Hosts = append(run.GPUKeys, gpu.Key), append(run.Hosts, gpu.Host)
+	gpu.Holders = []model.Holder{{
+		Run: run.Key, RunID: run.ID, Service: run.Service, Rank: "0", Owner: run.Owner,
+		Name: "slurm job " + run.Job, Join: "slurm_job", Memory: number(59 << 30),
+	}}
+	if len(run.Needs) > 0 {
+		gpu.Activity = run.Needs[0]
+	}
+	return gpu
+}
+
+func fleetNeed(run *model.Run, now time.Time) model.Need {
+	need := model.Need{
+		Key: run.Needs[0] + "/" + run.Key, Kind: run.Needs[0], Since: *run.StateSince, Run: run.Key, RunID: run.ID,
+		Service: run.Service, Job: run.Job, Owner: run.Owner, GPUs: run.GPUKeys, Subject: run.Service,
+		GPUHours: number(now.Sub(*run.StateSince).Hours()), Next: "Read the stacks of the ranks that wait.",
+	}
+	if need.Kind == model.Slow {
+		need.Value, need.Usual, need.Unit = run.StepTime, run.StepTimeUsual, "s"
+		need.Evidence, need.Next = []string{"data_load 0.2 → 1.4 s/step, all ranks"}, "Look at the input pipeline."
+		return need
+	}
+	need.Evidence = []string{"step " + strconv.FormatFloat(*run.Steps, 'f', 0, 64), "rank 0: last span data_load"}
+	need.Command = "py-spy dump --pid $(pgrep -f train.py)"
+	return need
+}
+
+func number(v float64) *float64 { return &v }

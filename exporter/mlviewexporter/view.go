@@ -1,0 +1,165 @@
+package mlviewexporter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/exporter"
+
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/intake"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/page"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/reproductions"
+)
+
+const (
+	// maxClients is the largest number of streams at the same time.
+	maxClients = 32
+	// shutdownTimeout limits each wait of Shutdown, because the Collector gives it
+	// no deadline.
+	shutdownTimeout = 2 * time.Second
+	// saveInterval is the time between two saves to the storage extension.
+	saveInterval = time.Minute
+)
+
+// view is the page of a component id. All instances with the id share it.
+type view struct {
+	set       exporter.Settings
+	cfg       *Config
+	store     *model.Store
+	intake    *intake.Intake
+	reports   *reproductions.Reader
+	telemetry *telemetry
+
+	handler *page.Handler
+	server  *http.Server
+	saved   *savedState
+
+	// cancel ends the goroutines, which running counts.
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+}
+
+var _ page.Source = (*view)(nil)
+
+func newView(set exporter.Settings, cfg *Config) (*view, error) {
+	telemetry, err := newTelemetry(set)
+	if err != nil {
+		return nil, err
+	}
+	store := model.NewStore(model.Settings{
+		Interval: cfg.Interval, History: cfg.History,
+		MaxRuns: cfg.MaxRuns, MaxGPUs: cfg.MaxGPUs,
+		MaxTraces: cfg.Traces.Held, SpansPerTrace: cfg.Traces.SpansPerTrace, TraceBytes: cfg.Traces.Bytes,
+		Content: cfg.Content, Owners: cfg.Owners, JaegerURL: cfg.JaegerURL,
+		Version: set.BuildInfo.Version, Now: time.Now,
+	})
+	v := &view{set: set, cfg: cfg, store: store, intake: intake.New(store, intake.Settings{}), telemetry: telemetry}
+	if cfg.Reproductions != "" {
+		v.reports = reproductions.Open(cfg.Reproductions)
+	}
+	return v, nil
+}
+
+// Start loads what the storage extension has kept, opens the port and serves the
+// page. After an error, Shutdown cleans up.
+func (v *view) Start(ctx context.Context, host component.Host) error {
+	// The context of Start ends with Start, that of the goroutines with Shutdown.
+	background, cancel := context.WithCancel(context.Background())
+	v.cancel = cancel
+	if err := v.telemetry.observe(v.store); err != nil {
+		return fmt.Errorf("register the exporter's telemetry: %w", err)
+	}
+	if v.cfg.Storage != nil {
+		saved, err := openSavedState(ctx, host, *v.cfg.Storage, v.set.ID)
+		if err != nil {
+			return err
+		}
+		saved.store, saved.telemetry, saved.logger = v.store, v.telemetry, v.set.Logger
+		v.saved = saved
+		saved.load(ctx)
+		v.running.Go(func() { every(background, saveInterval, saved.save) })
+	}
+	if v.reports != nil {
+		v.running.Go(func() {
+			v.readReproductions(background)
+			every(background, v.cfg.Interval, v.readReproductions)
+		})
+	}
+	return v.serve(ctx, host)
+}
+
+// Shutdown ends the streams, then the server and the goroutines, and saves the
+// state. It waits a few seconds at most, because the Collector gives it no
+// deadline.
+func (v *view) Shutdown(ctx context.Context) error {
+	defer v.telemetry.builder.Shutdown()
+	err := v.closeServer(ctx)
+	if v.cancel != nil {
+		v.cancel()
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		v.running.Wait()
+		if v.saved != nil {
+			v.saved.close()
+		}
+	}()
+	ctx, cancel := context.WithTimeout(ctx, 2*shutdownTimeout)
+	defer cancel()
+	select {
+	case <-ended:
+		return err
+	case <-ctx.Done():
+		return errors.Join(err, fmt.Errorf("the page's storage or directory did not answer in time: %w", ctx.Err()))
+	}
+}
+
+// State returns what the page shows now.
+func (v *view) State() *model.State { return v.store.State() }
+
+// Run returns the details of a run.
+func (v *view) Run(key string) (*model.RunDetail, bool) { return v.store.Run(key) }
+
+// Trace returns a trace with its spans.
+func (v *view) Trace(id string) (*model.Trace, bool) { return v.store.Trace(id) }
+
+// Report returns the report of a reproduction.
+func (v *view) Report(fingerprint string) ([]byte, bool) {
+	if v.reports == nil {
+		return nil, false
+	}
+	return v.reports.Report(fingerprint)
+}
+
+// readReproductions reads the groups of failures from repro_gen's directory.
+func (v *view) readReproductions(ctx context.Context) {
+	failures, err := v.reports.Failures(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			v.telemetry.reproductionsError(ctx)
+		}
+		return
+	}
+	v.store.SetFailures(failures)
+}
+
+// every calls f at each interval until ctx ends.
+func every(ctx context.Context, interval time.Duration, f func(context.Context)) {
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			f(ctx)
+		}
+	}
+}
