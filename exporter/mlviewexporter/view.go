@@ -138,14 +138,15 @@ func (v *view) Report(fingerprint string) ([]byte, bool) {
 	return v.reports.Report(fingerprint)
 }
 
-// readReproductions reads the groups of failures from repro_gen's directory.
+// readReproductions reads the groups of failures from repro_gen's directory, as
+// far as they can be read.
 func (v *view) readReproductions(ctx context.Context) {
 	failures, err := v.reports.Failures(ctx)
-	if err != nil {
-		if ctx.Err() == nil {
-			v.telemetry.reproductionsError(ctx)
-		}
+	if ctx.Err() != nil {
 		return
+	}
+	if err != nil {
+		v.telemetry.reproductionsError(ctx)
 	}
 	v.store.SetFailures(failures)
 }
