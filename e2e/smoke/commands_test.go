@@ -92,9 +92,10 @@ var commandRules = []commandRule{
 	}},
 	{`bin/mlgen (.+) --sent sent.jsonl`, func(t *testing.T, match []string) { generates(t, match[1]) }},
 	// What a running collector answers.
-	{`curl -sf '?(http://127\.0\.0\.1:(?:8889|8888|8890|13133)/[^' ]*)'?(?: \| grep (?:-E )?'?([^']+?)'?)?`, func(t *testing.T, match []string) {
+	{`(?:watch -c )?curl -sf '?(http://127\.0\.0\.1:(?:8889|8888|8890|13133)/[^' ]*)'?(?: \| grep (?:-E )?'?([^']+?)'?)?`, func(t *testing.T, match []string) {
 		answers(t, match[1], match[2])
 	}},
+	{`ssh -N -L 8890:127\.0\.0\.1:8890 [a-z0-9-]+`, func(t *testing.T, _ []string) { knownPorts(t, "127.0.0.1:8890") }},
 	// What Prometheus and Jaeger answer is looked at in e2e.TestMainJob.
 	{documents.ServerCommand.String(), func(*testing.T, []string) {}},
 	{`export((?: [A-Z_]+=\S+)+)`, func(t *testing.T, match []string) { knownPorts(t, match[1]) }},
