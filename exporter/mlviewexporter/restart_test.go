@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 // state returns the page's state as its JSON has it.
@@ -111,4 +112,22 @@ func TestReproductions(t *testing.T) {
 	r = newRig(t, "", nil)
 	response, _ = r.get(t, "/reproductions/0123456789abcdef", nil)
 	assert.Equal(t, http.StatusNotFound, response.StatusCode, "reports are shown only if the directory is configured")
+}
+
+// TestNoticesOfOtherComponents has a component that reaches a limit and goes away.
+func TestNoticesOfOtherComponents(t *testing.T) {
+	r := newRig(t, "interval: 100ms", nil)
+	withdraw := shared.PublishNotices("ml_guard/identities", func() []shared.Notice {
+		return []shared.Notice{{Key: "run", Kind: "limit", What: "Runs", Why: "more than 500", Count: 3, Fix: "limits: {run: 1000}"}}
+	})
+	row := model.Missing{
+		Key: "ml_guard/identities:run", Kind: "limit", What: "Runs", Why: "more than 500", Count: 3, Fix: "limits: {run: 1000}",
+	}
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		assert.Contains(c, r.state(c, t).Missing, row)
+	}, 10*time.Second, 10*time.Millisecond)
+	withdraw()
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		assert.NotContains(c, r.state(c, t).Missing, row)
+	}, 10*time.Second, 10*time.Millisecond)
 }

@@ -39,6 +39,7 @@ type view struct {
 	handler *page.Handler
 	server  *http.Server
 	saved   *savedState
+	notices notices
 
 	// cancel ends the goroutines, which running counts.
 	cancel  context.CancelFunc
@@ -122,7 +123,10 @@ func (v *view) Shutdown(ctx context.Context) error {
 }
 
 // State returns what the page shows now.
-func (v *view) State() *model.State { return v.store.State() }
+func (v *view) State() *model.State {
+	v.notices.refresh(v.store, time.Now(), v.cfg.Interval)
+	return v.store.State()
+}
 
 // Run returns the details of a run.
 func (v *view) Run(key string) (*model.RunDetail, bool) { return v.store.Run(key) }
