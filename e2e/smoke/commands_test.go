@@ -92,8 +92,14 @@ var commandRules = []commandRule{
 	}},
 	{`bin/mlgen (.+) --sent sent.jsonl`, func(t *testing.T, match []string) { generates(t, match[1]) }},
 	// What a running collector answers.
-	{`curl -sf '?(http://127\.0\.0\.1:(?:8889|8888|8890|13133)/[^' ]*)'?(?: \| grep (?:-E )?'?([^']+?)'?)?`, func(t *testing.T, match []string) {
+	{`(?:watch -c )?curl -sf '?(http://127\.0\.0\.1:(?:8889|8888|8890|13133)/[^' ]*)'?(?: \| grep (?:-E )?'?([^']+?)'?)?`, func(t *testing.T, match []string) {
 		answers(t, match[1], match[2])
+	}},
+	{`ssh -N -L 8890:127\.0\.0\.1:8890 [a-z0-9-]+`, func(t *testing.T, _ []string) { knownPorts(t, "127.0.0.1:8890") }},
+	{`htpasswd -B -c (\S+) ada`, func(t *testing.T, match []string) {
+		readme, err := os.ReadFile(harness.Path("exporter", "mlviewexporter", "README.md"))
+		require.NoError(t, err)
+		assert.Contains(t, string(readme), "file: "+match[1]+"\n", "the configuration reads the file")
 	}},
 	// What Prometheus and Jaeger answer is looked at in e2e.TestMainJob.
 	{documents.ServerCommand.String(), func(*testing.T, []string) {}},
