@@ -27,6 +27,7 @@ const (
 	// minInterval refuses a mistyped unit ("2ms" for "2s").
 	minInterval = 100 * time.Millisecond
 	maxInterval = time.Minute
+	minHistory  = time.Minute
 	// maxHistory bounds the memory of curves, which have a point a minute.
 	maxHistory = 7 * 24 * time.Hour
 	// The page is made for one screen. The limits bound its memory and the size
@@ -53,9 +54,9 @@ type Config struct {
 	// nothing is updated.
 	Interval time.Duration `mapstructure:"interval"`
 
-	// History is how far back the curves of runs go, such as "12h". They have a
-	// point for each interval of the last 10 minutes, and before that for each
-	// minute. The default is 12 h, the maximum 7 days; with 0 there are no curves.
+	// History is how long curves and ended runs are kept, such as "12h". Curves
+	// have a point for each interval of the last 10 minutes, and before that for
+	// each minute. The default is 12 h, the minimum 1 min, the maximum 7 days.
 	History time.Duration `mapstructure:"history"`
 
 	// Storage is the id of a storage extension, such as "file_storage", that
@@ -76,9 +77,9 @@ type Config struct {
 	// Traces limits the traces that the page holds to show them as a waterfall.
 	Traces TracesConfig `mapstructure:"traces"`
 
-	// Content shows prompts, completions and arguments of calls. The default is
-	// false: the page then has numbers and names only. Secrets are not removed
-	// from content.
+	// Content shows whole messages of errors. The default is false: the page then
+	// shows their first 200 characters. It never shows prompts, completions or
+	// arguments; reports of reproductions have these.
 	Content bool `mapstructure:"content"`
 
 	// Owners gives the owner of a run a name to show: from a user's number, a
@@ -109,7 +110,7 @@ type Config struct {
 // TracesConfig limits the traces that the page holds.
 type TracesConfig struct {
 	// Held is the largest number of traces. Beyond it, the oldest one is dropped.
-	// The default is 200, the maximum 100000; with 0 the page holds no traces.
+	// The default is 200, the minimum 1, the maximum 100000.
 	Held int `mapstructure:"held"`
 
 	// SpansPerTrace is the largest number of spans of a trace. Further spans are
@@ -118,7 +119,7 @@ type TracesConfig struct {
 
 	// Bytes is the largest size of all held traces together, in bytes. Beyond
 	// it, the oldest trace is dropped. The default is 67108864 (64 MiB), the
-	// maximum 16 GiB; with 0 the page holds no traces.
+	// minimum 1, the maximum 16 GiB.
 	Bytes int64 `mapstructure:"bytes"`
 
 	// prevent unkeyed literal initialization
@@ -151,8 +152,8 @@ func (c *Config) Validate() error {
 	if c.Interval < minInterval || c.Interval > maxInterval {
 		errs = append(errs, fmt.Errorf(`"interval" is %s, must be between %s and %s`, c.Interval, minInterval, maxInterval))
 	}
-	if c.History < 0 || c.History > maxHistory {
-		errs = append(errs, fmt.Errorf(`"history" is %s, must be between 0 (no curves) and %s`, c.History, maxHistory))
+	if c.History < minHistory || c.History > maxHistory {
+		errs = append(errs, fmt.Errorf(`"history" is %s, must be between %s and %s`, c.History, minHistory, maxHistory))
 	}
 	if len(c.Owners) > maxOwners {
 		errs = append(errs, fmt.Errorf(`"owners" has %d entries, must have at most %d`, len(c.Owners), maxOwners))
@@ -174,9 +175,9 @@ func (c *Config) checkLimits() error {
 	}{
 		{"max_runs", int64(c.MaxRuns), 1, maxRunsLimit},
 		{"max_gpus", int64(c.MaxGPUs), 1, maxGPUsLimit},
-		{"traces::held", int64(c.Traces.Held), 0, maxTracesHeld},
+		{"traces::held", int64(c.Traces.Held), 1, maxTracesHeld},
 		{"traces::spans_per_trace", int64(c.Traces.SpansPerTrace), 1, maxSpansPerTrace},
-		{"traces::bytes", c.Traces.Bytes, 0, maxTraceBytes},
+		{"traces::bytes", c.Traces.Bytes, 1, maxTraceBytes},
 	} {
 		if limit.value < limit.min || limit.value > limit.max {
 			errs = append(errs, fmt.Errorf(`%q is %d, must be between %d and %d`, limit.key, limit.value, limit.min, limit.max))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -13,13 +14,21 @@ import (
 	"go.opentelemetry.io/collector/config/confighttp"
 	"go.uber.org/zap"
 
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/page"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/text"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/schema"
 )
 
 // serve opens the port and answers requests until closeServer.
 func (v *view) serve(ctx context.Context, host component.Host) error {
-	v.handler = page.NewHandler(v, page.Settings{Interval: v.cfg.Interval, MaxClients: maxClients, Hosts: v.hosts()})
-	handler := v.telemetry.count(v.handler)
+	v.handler = page.NewHandler(v, page.Settings{
+		Interval: v.cfg.Interval, MaxClients: maxClients, Hosts: v.hosts(), Schema: schema.State,
+		Text: func(w io.Writer, s *model.State, width int, color bool) error {
+			return text.Write(w, s, text.Options{Width: width, Color: color})
+		},
+	})
+	handler := v.telemetry.traffic.count(v.handler, v.telemetry.refused)
 	if v.cfg.Auth.HasValue() {
 		handler = anyHost(handler)
 	}

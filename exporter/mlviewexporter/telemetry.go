@@ -20,8 +20,7 @@ type telemetry struct {
 	builder *metadata.TelemetryBuilder
 	id      attribute.KeyValue
 	own     metric.MeasurementOption
-
-	bytes atomic.Int64
+	traffic traffic
 }
 
 func newTelemetry(set exporter.Settings) (*telemetry, error) {
@@ -40,16 +39,23 @@ func (t *telemetry) with(key, value string) metric.MeasurementOption {
 // observe registers what is read when somebody asks.
 func (t *telemetry) observe(store *model.Store) error {
 	return errors.Join(
-		t.builder.RegisterExporterMlViewBytesSentCallback(func(_ context.Context, o metric.Int64Observer) error {
-			o.Observe(t.bytes.Load(), t.own)
-			return nil
-		}),
+		t.builder.RegisterExporterMlViewBytesSentCallback(t.report(&t.traffic.bytes)),
+		t.builder.RegisterExporterMlViewClientsCallback(t.report(&t.traffic.clients)),
+		t.builder.RegisterExporterMlViewClientsDroppedCallback(t.report(&t.traffic.dropped)),
+		t.builder.RegisterExporterMlViewEventsSentCallback(t.report(&t.traffic.events)),
 		t.builder.RegisterExporterMlViewRowsHiddenCallback(func(_ context.Context, o metric.Int64Observer) error {
 			for list, rows := range store.State().Collector.Hidden {
 				o.Observe(int64(rows), t.with("list", list))
 			}
 			return nil
 		}))
+}
+
+func (t *telemetry) report(n *atomic.Int64) metric.Int64Callback {
+	return func(_ context.Context, o metric.Int64Observer) error {
+		o.Observe(n.Load(), t.own)
+		return nil
+	}
 }
 
 // refused counts a refused request by the status of its answer.
@@ -77,35 +83,3 @@ func (t *telemetry) storageError(ctx context.Context, operation string) {
 func (t *telemetry) reproductionsError(ctx context.Context) {
 	t.builder.ExporterMlViewReproductionsErrors.Add(ctx, 1, t.own)
 }
-
-// count counts the bytes and the refusals of next.
-func (t *telemetry) count(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		counted := &countingWriter{ResponseWriter: w, bytes: &t.bytes}
-		next.ServeHTTP(counted, r)
-		t.refused(r.Context(), counted.status)
-	})
-}
-
-// countingWriter counts the bytes of an answer while they are sent.
-type countingWriter struct {
-	http.ResponseWriter
-	bytes  *atomic.Int64
-	status int
-}
-
-// WriteHeader notes the status.
-func (w *countingWriter) WriteHeader(status int) {
-	w.status = status
-	w.ResponseWriter.WriteHeader(status)
-}
-
-// Write counts what was written.
-func (w *countingWriter) Write(b []byte) (int, error) {
-	n, err := w.ResponseWriter.Write(b)
-	w.bytes.Add(int64(n))
-	return n, err
-}
-
-// Unwrap lets http.ResponseController flush and set deadlines.
-func (w *countingWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -10,6 +10,5 @@ import _ "embed"
 // version stays the same.
 //
 //go:generate go test . -run TestSchemaIsThatOfTheTypes -update
-//
 //go:embed state.schema.json
 var State []byte

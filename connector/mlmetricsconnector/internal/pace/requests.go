@@ -104,16 +104,17 @@ func (r *Requests) Ratios(now time.Time) ErrorRatios {
 	return ratios
 }
 
-// since returns the time of the oldest failure among the recent requests from
-// which on the ratio is at least limit.
+// since returns the time of the recent failure from which on the failures exceed
+// limit most.
 func (r *Requests) since(recent int, limit float64) (since time.Time) {
-	failed := 0
+	surplus, most := 0.0, 0.0
 	for age := range recent {
-		if r.at(age)&1 == 1 {
-			failed++
-			if float64(failed) >= limit*float64(age+1) {
-				since = time.Unix(0, r.at(age))
-			}
+		surplus -= limit
+		if r.at(age)&1 == 0 {
+			continue
+		}
+		if surplus++; surplus >= most {
+			most, since = surplus, time.Unix(0, r.at(age))
 		}
 	}
 	return since

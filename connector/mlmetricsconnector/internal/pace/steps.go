@@ -77,20 +77,21 @@ func (s *Steps) Times() StepTimes {
 	return s.times
 }
 
-// SlowFor returns how long the slow steps among the recent ones have lasted: the
-// time since the start of the first one from which on most steps are slow. usual
-// is in seconds.
+// SlowFor returns how long the recent steps have been slow: the time since the
+// start of the slow step from which on the slow ones outnumber the others most.
+// usual is in seconds.
 func (s *Steps) SlowFor(usual float64) time.Duration {
 	var lasted, since float64
-	slow := 0
+	surplus, most := 0, 0
 	for age := range min(recentSteps, len(s.seconds)) {
 		step := s.at(age)
 		lasted += step
-		if step > slower*usual {
-			slow++
-			if 2*slow > age+1 {
-				since = lasted
-			}
+		if step <= slower*usual {
+			surplus--
+			continue
+		}
+		if surplus++; surplus > most {
+			most, since = surplus, lasted
 		}
 	}
 	return time.Duration(since * float64(time.Second))

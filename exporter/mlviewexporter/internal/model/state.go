@@ -328,6 +328,9 @@ type Failure struct {
 	Command  string   `json:"command,omitempty"`
 	Replays  bool     `json:"replays,omitempty"`
 	Requires []string `json:"requires,omitempty"`
+	// Fill are the words in capitals in Command, such as URL, that its user must
+	// replace: what telemetry does not know.
+	Fill []string `json:"fill,omitempty"`
 	// Report is the path of the report on this server.
 	Report  string `json:"report,omitempty"`
 	TraceID string `json:"trace_id,omitempty"`

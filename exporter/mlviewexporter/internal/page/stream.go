@@ -188,11 +188,11 @@ func newMessage(plain []byte) *message {
 }
 
 // event returns the message with the name and the data as JSON. What cannot be
-// encoded becomes an event error, and the page asks anew.
+// encoded becomes an event failed, and the page asks anew.
 func event(name string, data any) *message {
 	body, err := json.Marshal(data)
 	if err != nil {
-		name, body = "error", []byte("{}")
+		name, body = "failed", []byte("{}")
 	}
 	plain := make([]byte, 0, len(name)+len(body)+16)
 	plain = append(plain, "event: "...)

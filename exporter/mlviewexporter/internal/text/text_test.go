@@ -40,3 +40,17 @@ func TestGolden(t *testing.T) {
 		}
 	}
 }
+
+// The first command is one that reproduces its failure as it stands.
+func TestFirstCommandReproduces(t *testing.T) {
+	state := &model.State{Time: now, Failures: []model.Failure{
+		{Class: "known", Command: "known"},
+		{Class: "asks", Command: "asks URL", Replays: true, Fill: []string{"URL"}},
+		{Class: "acts", Command: "acts", Replays: true, Requires: []string{"--allow-side-effects"}},
+		{Class: "without"},
+		{Class: "older", Command: "older", Replays: true, Requires: []string{"--allow-module a:b"}},
+		{Class: "oldest", Command: "oldest", Replays: true},
+	}}
+	out := written(t, state, text.Options{})
+	assert.Regexp(t, `(?s)\$ older\n.*\$ oldest\n.*\$ acts\n.*\$ asks URL\n.*replace URL by your own\n.*cannot be replayed.*\$ known\n`, out)
+}

@@ -1,0 +1,108 @@
+// Numbers with units and times, for people.
+import { h } from './dom.js';
+import { now } from './live.js';
+
+const known = (v) => typeof v === 'number' && Number.isFinite(v);
+
+// number writes a count or measure with about three digits: 0.41, 9,210, 88k.
+export function number(v) {
+  if (!known(v)) return null;
+  const size = Math.abs(v);
+  if (size >= 1e9) return trim(v / 1e9) + 'G';
+  if (size >= 1e6) return trim(v / 1e6) + 'M';
+  if (size >= 1e5) return trim(v / 1e3) + 'k';
+  if (size >= 100) return Math.round(v).toLocaleString('en-US');
+  return trim(v);
+}
+
+function trim(v) {
+  if (v === 0) return '0';
+  const size = Math.abs(v);
+  if (size >= 100) return Math.round(v).toLocaleString('en-US');
+  if (size < 0.001) return v.toExponential(1);
+  return String(Number(v.toPrecision(3)));
+}
+
+export const count = (v) => (known(v) ? Math.round(v).toLocaleString('en-US') : null);
+export const rate = (v) => (known(v) ? (Math.abs(v) >= 1e4 && Math.abs(v) < 1e5 ? trim(v / 1e3) + 'k' : number(v)) : null);
+export const unit = (v, u) => (known(v) ? number(v) + ' ' + u : null);
+export const percent = (v) => {
+  if (!known(v)) return null;
+  const p = v * 100;
+  return (p !== 0 && Math.abs(p) < 10 ? Number(p.toFixed(1)) : Math.round(p)) + ' %';
+};
+
+export function bytes(v) {
+  if (!known(v)) return null;
+  for (const [name, size] of [['TiB', 2 ** 40], ['GiB', 2 ** 30], ['MiB', 2 ** 20], ['KiB', 2 ** 10]]) {
+    if (Math.abs(v) >= size) return trim(v / size) + ' ' + name;
+  }
+  return Math.round(v) + ' B';
+}
+
+// seconds writes a measured duration: 31 ms, 0.41 s, 2 min.
+export function seconds(v) {
+  if (!known(v)) return null;
+  if (v === 0) return '0 s';
+  if (v < 0.001) return trim(v * 1e6) + ' µs';
+  if (v < 0.1) return trim(v * 1e3) + ' ms';
+  return v < 120 ? trim(v) + ' s' : span(v);
+}
+
+// span writes how long something lasts: 2 s, 6 min, 3 h 12 min, 2 d 4 h.
+export function span(v) {
+  if (!known(v)) return null;
+  v = Math.max(0, Math.round(v));
+  if (v < 60) return v + ' s';
+  const minutes = Math.floor(v / 60);
+  if (minutes < 60) return minutes + ' min';
+  const hours = Math.floor(minutes / 60);
+  if (hours < 24) return hours + ' h' + (minutes % 60 ? ' ' + (minutes % 60) + ' min' : '');
+  return Math.floor(hours / 24) + ' d' + (hours % 24 ? ' ' + (hours % 24) + ' h' : '');
+}
+
+// stepTime writes seconds per step.
+export const stepTime = (v) => (known(v) ? number(v) + ' s/step' : null);
+
+// change writes how far a value is from its usual one: +63 %.
+export function change(value, usual) {
+  if (!known(value) || !known(usual) || usual <= 0) return null;
+  const p = Math.round((value / usual - 1) * 100);
+  return (p > 0 ? '+' : p < 0 ? '−' : '±') + Math.abs(p) + ' %';
+}
+
+export const age = (t) => (t ? span((now() - Date.parse(t)) / 1000) : null);
+
+const two = (n) => String(n).padStart(2, '0');
+const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
+
+// utc writes a time with its date in UTC.
+export function utc(t) {
+  const d = new Date(t);
+  if (Number.isNaN(d.getTime())) return '';
+  return d.toISOString().replace('T', ' ').replace(/\.\d+Z$/, ' UTC');
+}
+
+// clock writes a time in the viewer's zone, with the date unless it is today.
+export function clock(t, withSeconds) {
+  const d = new Date(t);
+  if (Number.isNaN(d.getTime())) return '';
+  const today = new Date(now());
+  const time = two(d.getHours()) + ':' + two(d.getMinutes()) + (withSeconds ? ':' + two(d.getSeconds()) : '');
+  return d.toDateString() === today.toDateString() ? time : d.getDate() + ' ' + months[d.getMonth()] + ' ' + time;
+}
+
+// time describes a moment: the viewer's time, UTC on hover.
+export function time(t, withSeconds) {
+  return t ? h('time', { datetime: t, title: utc(t) }, clock(t, withSeconds)) : null;
+}
+
+// ago describes how long ago a moment was, with the moment in UTC on hover.
+export function ago(t) {
+  return t ? h('time', { datetime: t, title: utc(t) }, age(t) + ' ago') : null;
+}
+
+// since describes a moment and how long it is ago.
+export function since(t) {
+  return t ? [time(t), h('span', { class: 'sub' }, 'for ' + age(t))] : null;
+}

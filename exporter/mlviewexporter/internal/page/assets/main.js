@@ -1,0 +1,276 @@
+// The page: what it shows first, the filters, and what the reader does.
+import { h, patch } from './dom.js';
+import { live, connect, list, now } from './live.js';
+import { view, go, filtered } from './address.js';
+import { activities, kinds, word } from './words.js';
+import { span, clock, utc, time } from './format.js';
+import { order, more, head, sayCopied } from './table.js';
+import { needsPart, toggleNeed } from './needs.js';
+import { runsPart, toggleRun, singleOpen } from './runs.js';
+import { gpusPart } from './gpus.js';
+import { failuresPart, toggleFailure } from './failures.js';
+import { modelsPart, toggleModel } from './models.js';
+import { callsPart, toggleCall } from './calls.js';
+import { missingPart, changesPart } from './missing.js';
+import { setFolded } from './folds.js';
+import { onFetched } from './fetched.js';
+import { mountCharts } from './charts.js';
+
+const at = (id) => document.getElementById(id);
+
+// oldData is after how many seconds without data the page says so.
+const oldData = 60;
+
+// awayFor is after how many milliseconds out of sight rows may have moved.
+const awayFor = 60000;
+
+const single = () => live.rows.runs.size === 1 && !((live.collector.hidden || {}).runs > 0);
+
+const fleetOrder = ['looks_hung', 'failed', 'slow', 'held_idle', 'working', 'free'];
+
+function summary() {
+  const c = live.collector;
+  const gpus = c.gpus || {};
+  const total = Object.values(gpus).reduce((a, b) => a + b, 0);
+  const age = c.data_time ? (now() - Date.parse(c.data_time)) / 1000 : null;
+  const shown = fleetOrder.filter((a) => gpus[a] > 0).concat(Object.keys(gpus).filter((a) => gpus[a] > 0 && !fleetOrder.includes(a)));
+  const needs = live.rows.needs.size;
+  document.title = (needs ? needs + (needs === 1 ? ' needs someone · ' : ' need someone · ') : '') + 'otelcol-ml';
+  return h('div', { class: 'line' },
+    !single() && total ? h('p', { key: 'fleet', class: 'fleet', 'data-testid': 'fleet' }, h('strong', {}, head(total + (total === 1 ? ' GPU' : ' GPUs'), 'activity')), ': ',
+      shown.map((a, i) => [i ? ' · ' : null, h('button', { key: a, type: 'button', class: 'link', 'data-act': 'kind', 'data-arg': a, 'aria-pressed': String(view.kind === a), 'data-testid': 'activity-' + a, title: 'Show only these' },
+        h('i', { class: 'dot a-' + (fleetOrder.includes(a) ? a : 'free') }), gpus[a] + ' ' + word(activities, a))])) : null,
+    h('p', { key: 'data', class: 'dim', 'data-testid': 'freshness' },
+      c.hosts > 1 || c.hosts_reporting < c.hosts ? h('span', { class: c.hosts_reporting < c.hosts ? 'error' : null }, head('hosts ' + c.hosts_reporting + '/' + c.hosts, 'hosts'), ' · ') : null,
+      age === null ? 'no data yet' : h('span', { title: utc(c.data_time) }, 'data ' + span(age) + ' old')));
+}
+
+function bars() {
+  const gpus = live.collector.gpus || {};
+  const total = Object.values(gpus).reduce((a, b) => a + b, 0);
+  if (single() || total === 0) return null;
+  return h('div', { class: 'bar fleetbar', 'aria-hidden': 'true' }, fleetOrder.filter((a) => gpus[a] > 0).map((a) => h('span', { key: a, class: 'seg a-' + a, css: { width: (gpus[a] / total) * 100 + '%' } })));
+}
+
+// banners say what is wrong with the page's data as a whole.
+function banners() {
+  const c = live.collector;
+  const out = [];
+  if (!live.connected && c) {
+    const last = now();
+    out.push(h('p', { key: 'gone', class: 'banner bad', 'data-testid': 'banner-gone' }, h('strong', {}, 'No data since ' + clock(last, true) + ': '), 'the page cannot reach the collector. It tries again by itself.'));
+  } else if (!c) {
+    out.push(h('p', { key: 'wait', class: 'banner', 'data-testid': 'banner-connecting' }, live.failed ? 'The page cannot reach the collector. It tries again by itself.' : 'Connecting to the collector…'));
+  } else if (!c.data_time) {
+    out.push(h('p', { key: 'none', class: 'banner', 'data-testid': 'banner-empty' }, h('strong', {}, 'Nothing has arrived yet. '), 'The collector runs since ', time(c.started), '. Send it OTLP at port 4317 (gRPC) or 4318 (HTTP), for example with OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318.'));
+  } else if (now() - Date.parse(c.data_time) > oldData * 1000) {
+    out.push(h('p', { key: 'old', class: 'banner bad', 'data-testid': 'banner-old' }, h('strong', {}, 'No data since ' + clock(c.data_time, true) + ' (' + span((now() - Date.parse(c.data_time)) / 1000) + '): '), 'the collector runs, but nothing arrives. Check whether programs and hosts still send.'));
+  }
+  if (c && c.simulated) {
+    out.push(h('p', { key: 'simulated', class: 'banner warn', 'data-testid': 'banner-simulated' }, h('strong', {}, 'Simulated data: '), 'rows with the tag “simulated” come from a simulation or a recording, not from real GPUs or programs.'));
+  }
+  return out;
+}
+
+const remembered = () => {
+  try {
+    return localStorage.getItem('owner') || '';
+  } catch {
+    return '';
+  }
+};
+
+const distinct = (field) => [...new Set([...list('runs'), ...list('needs')].map((row) => row[field]).filter(Boolean))].sort();
+
+function select(id, name, label, values, words) {
+  if (values.length < 2 && !view[name]) return null;
+  if (view[name] && !values.includes(view[name])) values = [...values, view[name]];
+  return h('label', { key: name, for: id }, h('span', {}, label + ' '), h('select', { id, 'data-act-change': name, value: view[name], 'data-testid': 'filter-' + name },
+    h('option', { value: '' }, 'all'), values.map((v) => h('option', { key: v, value: v }, words ? word(words, v) : v))));
+}
+
+function filters() {
+  const owners = distinct('owner');
+  const mine = remembered();
+  if (single() && !filtered()) return null;
+  return [
+    h('label', { key: 'q', for: 'q' }, h('span', {}, 'Search '), h('input', { id: 'q', type: 'search', value: view.q, autocomplete: 'off', spellcheck: 'false', placeholder: 'run, job, host, error', 'data-testid': 'search' })),
+    select('owner', 'owner', 'Owner', owners),
+    mine && owners.includes(mine) ? h('button', { key: 'mine', type: 'button', 'data-act': 'mine', 'aria-pressed': String(view.owner === mine), 'data-testid': 'mine' }, 'Mine') : null,
+    view.owner && view.owner !== mine ? h('button', { key: 'me', type: 'button', 'data-act': 'me' }, 'This is me') : null,
+    select('team', 'team', 'Team', distinct('team')),
+    select('kind', 'kind', 'Problem', Object.keys(kinds), { ...activities, ...kinds }),
+    filtered() ? h('button', { key: 'clear', type: 'button', 'data-act': 'clear', 'data-testid': 'clear' }, 'Clear filters') : null,
+  ];
+}
+
+function nav() {
+  const names = [['needs', 'Needs someone', live.rows.needs.size], ['runs', single() ? 'Run' : 'Runs', live.rows.runs.size], ['gpus', 'GPUs', live.rows.gpus.size], ['failures', 'Failures', live.rows.failures.size],
+    ['models', 'Models', live.rows.models.size], ['calls', 'Calls', live.rows.calls.size + live.rows.pools.size], ['changes', 'Changes', live.rows.changes.size], ['missing', 'Missing', live.rows.missing.size]];
+  return h('ul', {}, names.filter(([id, , n]) => n || id === 'needs').map(([id, text, n]) => h('li', { key: id }, h('a', { href: '#' + id }, text, n && !(id === 'runs' && single()) ? h('span', { class: 'count' }, ' ' + n) : null))));
+}
+
+function parts() {
+  const one = single();
+  return [needsPart(one), runsPart(one), gpusPart(), failuresPart(), modelsPart(), callsPart(), changesPart(), one && singleOpen() && live.rows.missing.size ? null : missingPart()];
+}
+
+let drawing = false;
+
+// drawTop draws what changes while nothing arrives.
+function drawTop() {
+  if (document.hidden) return;
+  patch(at('banners'), banners());
+  if (live.collector) patch(at('summary'), [summary(), bars()]);
+}
+
+function draw() {
+  if (drawing || document.hidden) return;
+  drawing = true;
+  requestAnimationFrame(() => {
+    drawing = false;
+    drawTop();
+    if (!live.collector) return;
+    patch(at('filters'), [filters()]);
+    patch(at('parts-nav'), [nav()]);
+    patch(at('main'), parts());
+    mountCharts();
+    at('about').textContent = 'otelcol-ml ' + (live.collector.version || '') + ' · shows what the collector has seen since ' + clock(live.collector.started);
+  });
+}
+
+function say(text) {
+  at('said').textContent = text;
+}
+
+async function copy(text, button) {
+  let copied = true;
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    // Without TLS, browsers offer the clipboard only on localhost.
+    const field = document.createElement('textarea');
+    field.value = text;
+    field.className = 'hidden';
+    document.body.append(field);
+    field.select();
+    copied = document.execCommand('copy');
+    field.remove();
+    button.focus();
+  }
+  sayCopied(text, copied ? 'Copied' : 'Select the text');
+  say(copied ? 'Copied.' : 'The browser does not allow to copy: select the text.');
+  draw();
+  setTimeout(() => {
+    sayCopied(null, '');
+    draw();
+  }, 2000);
+}
+
+function open(arg) {
+  const [id, ...rest] = arg.split(' ');
+  const key = rest.join(' ');
+  if (id === 'needs') go({ run: toggleNeed(key) });
+  else if (id === 'runs') go({ run: toggleRun(key, single()) });
+  else if (id.endsWith('failures')) toggleFailure(key);
+  else if (id === 'models') toggleModel(key);
+  else toggleCall(key);
+}
+
+// clear removes all filters.
+function clear(change) {
+  go({ ...change, q: '', owner: '', team: '', kind: '' });
+  if (at('q')) at('q').value = '';
+}
+
+function show(run) {
+  clear({ run });
+  draw();
+  requestAnimationFrame(() => requestAnimationFrame(() => {
+    const detail = document.querySelector('[data-testid=run-detail]');
+    if (detail) detail.closest('tr').previousSibling.querySelector('button').focus();
+  }));
+}
+
+const actions = {
+  open, run: show,
+  order: (id) => order(id),
+  more: (id) => more(id),
+  fold: (id, el) => setFolded(id, el.getAttribute('aria-expanded') === 'true'),
+  kind: (kind) => go({ kind: view.kind === kind ? '' : kind }),
+  mine: () => go({ owner: view.owner === remembered() ? '' : remembered() }),
+  me: () => {
+    try {
+      localStorage.setItem('owner', view.owner);
+    } catch {
+      // Without storage the page forgets.
+    }
+  },
+  clear: () => clear({}),
+  range: (range) => go({ range }),
+  copy: (text, el) => void copy(text, el),
+};
+
+// define shows the definition of a number beside its name.
+function define(link) {
+  const source = document.getElementById(link.getAttribute('href').slice(1));
+  const box = at('definition');
+  if (!source || !box.showPopover) return false;
+  at('definition-term').textContent = source.textContent;
+  at('definition-text').textContent = source.nextElementSibling.textContent;
+  box.showPopover();
+  box.focus();
+  const place = link.getBoundingClientRect();
+  box.style.setProperty('left', Math.max(8, Math.min(place.left, innerWidth - box.offsetWidth - 8)) + 'px');
+  box.style.setProperty('top', Math.min(place.bottom + 4, innerHeight - box.offsetHeight - 8) + 'px');
+  return true;
+}
+
+document.addEventListener('click', (e) => {
+  const link = e.target.closest('a');
+  if (link && link.classList.contains('def')) {
+    if (define(link)) e.preventDefault();
+    return;
+  }
+  const el = e.target.closest('[data-act]');
+  if (!el) return;
+  const row = el.localName === 'tr';
+  if (row && (link || e.target.closest('button, code, select, input') || String(getSelection()))) return;
+  if (link && (link !== el || e.ctrlKey || e.metaKey || e.shiftKey)) return;
+  e.preventDefault();
+  actions[el.dataset.act](el.dataset.arg, el);
+  draw();
+});
+
+document.addEventListener('change', (e) => {
+  const name = e.target.dataset.actChange;
+  if (!name) return;
+  go({ [name]: e.target.value });
+  draw();
+});
+
+document.addEventListener('input', (e) => {
+  if (e.target.id !== 'q') return;
+  go({ q: e.target.value.trim() });
+  draw();
+});
+
+document.addEventListener('keydown', (e) => {
+  if (e.key !== '/' || e.ctrlKey || e.metaKey || e.altKey || (document.activeElement && document.activeElement.matches('input, select, textarea')) || !at('q')) return;
+  e.preventDefault();
+  at('q').focus();
+});
+
+// A page that was out of sight for long may show the new order.
+let hiddenAt = 0;
+document.addEventListener('visibilitychange', () => {
+  if (document.hidden) hiddenAt = performance.now();
+  else if (performance.now() - hiddenAt > awayFor) order();
+  draw();
+});
+addEventListener('resize', draw);
+matchMedia('(prefers-color-scheme: dark)').addEventListener('change', draw);
+setInterval(drawTop, 1000);
+onFetched(draw);
+connect(draw);
+draw();

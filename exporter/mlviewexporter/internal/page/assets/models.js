@@ -1,0 +1,50 @@
+// The part of the page with models and agents.
+import { h } from './dom.js';
+import { list, live } from './live.js';
+import { view, found, filtered } from './address.js';
+import { count, number, percent, rate, seconds, time } from './format.js';
+import { table, rowsOf, part } from './table.js';
+
+const has = (field) => (m) => m[field] !== undefined && m[field] !== null;
+const pair = (write) => (q) => (q ? [write(q.p50), h('span', { class: 'sub' }, 'p95 ' + write(q.p95))] : null);
+const inSeconds = pair(seconds);
+
+const errors = (m) => h('ul', {}, Object.entries(m.errors).sort((a, b) => b[1] - a[1]).slice(0, 5).map(([type, n]) => h('li', { key: type }, type + ' ' + count(n))));
+
+const columns = [
+  { id: 'model', head: 'Service · model', header: true, cell: (m) => m.service || m.model || 'unnamed', after: (m) => h('span', { class: 'sub parts' }, m.model ? h('span', { key: 'm' }, m.model) : null, m.role ? h('span', { key: 'r' }, m.role) : null, m.side ? h('span', { key: 's' }, m.side + ' side') : null) },
+  { id: 'request_rate', head: 'Requests', def: 'request_rate', num: true, has: has('request_rate'), cell: (m) => [number(m.request_rate) + ' /s', m.requests === undefined ? null : h('span', { class: 'sub' }, count(m.requests) + ' in all')] },
+  { id: 'error_ratio', head: 'Errors', def: 'error_ratio', num: true, has: has('error_ratio'), cell: (m) => [percent(m.error_ratio), m.error_ratio_usual === undefined ? null : h('span', { class: 'sub' }, 'usually ' + percent(m.error_ratio_usual))] },
+  { id: 'errors', head: 'Errors by type', def: 'error_type', has: (m) => m.errors && Object.keys(m.errors).length > 0, cell: errors, none: () => h('span', { class: 'dim' }, 'none') },
+  { id: 'input_rate', head: 'Prefill', def: 'prefill', num: true, has: has('input_token_rate'), cell: (m) => rate(m.input_token_rate) + ' tokens/s' },
+  { id: 'output_rate', head: 'Decode, all', def: 'decode_all', num: true, has: has('output_token_rate'), cell: (m) => rate(m.output_token_rate) + ' tokens/s' },
+  { id: 'first_token', head: 'First token', def: 'first_token', num: true, has: has('first_token'), cell: (m) => inSeconds(m.first_token) },
+  { id: 'decode', head: 'Decode, one request', def: 'decode', num: true, has: has('decode'), cell: (m) => h('span', { title: m.decode_basis ? 'basis: ' + m.decode_basis : null }, pair((v) => number(v) + ' tokens/s')(m.decode)) },
+  { id: 'duration', head: 'Duration', def: 'duration', num: true, has: has('duration'), cell: (m) => inSeconds(m.duration) },
+  { id: 'length_stops', head: 'Length stops', def: 'length_stops', num: true, has: has('length_stops'), cell: (m) => count(m.length_stops) },
+  { id: 'cached', head: 'Cached', def: 'cached', num: true, has: (m) => has('cached_tokens')(m) && m.input_tokens > 0, cell: (m) => percent(m.cached_tokens / m.input_tokens) },
+  { id: 'cost', head: 'Cost', def: 'cost', num: true, has: has('cost'), cell: (m) => '$' + number(m.cost) },
+];
+
+const versions = [
+  { id: 'version', head: 'Version', header: true, cell: (v) => v.version },
+  { id: 'first_seen', head: 'First seen', def: 'first_seen', cell: (v) => time(v.first_seen) },
+  { id: 'requests', head: 'Requests', def: 'request_rate', num: true, cell: (v) => count(v.requests) },
+  { id: 'errors', head: 'Errors', def: 'error_ratio', num: true, cell: (v) => [count(v.errors), v.requests ? h('span', { class: 'sub' }, percent(v.errors / v.requests)) : null] },
+  { id: 'first_token', head: 'First token', def: 'first_token', num: true, has: (v) => v.first_token, cell: (v) => inSeconds(v.first_token) },
+  { id: 'duration', head: 'Duration', def: 'duration', num: true, has: (v) => v.duration, cell: (v) => inSeconds(v.duration) },
+];
+
+let openKey = '';
+export const toggleModel = (key) => (openKey = openKey === key ? '' : key);
+
+export function modelsPart() {
+  const all = list('models');
+  if (all.length === 0) return null;
+  const rows = all.filter((m) => (!view.kind || view.kind === 'failing') && found(m.service, m.model, m.role));
+  const shown = rowsOf('models', rows, { total: rows.length + ((live.collector.hidden || {}).models || 0) });
+  const expand = (m) => table('versions', 'Before and after, by version', versions, [{ rows: (m.versions || []).map((v) => ({ row: { ...v, key: v.version } })) }], { compact: true });
+  const options = rows.some((m) => (m.versions || []).length > 1) ? { expand, open: (m) => m.key === openKey || (openKey === '' && (m.versions || []).length > 1 && m.error_ratio > 0.05) } : {};
+  return part('models', 'Models and agents', '(' + (filtered() ? rows.length + ' of ' : '') + all.length + ')', shown.controls,
+    rows.length ? table('models', 'Models and agents', columns, [{ rows: shown.rows }], options) : h('p', { class: 'dim' }, 'No model matches the filters.'), shown.footer);
+}

@@ -1,0 +1,141 @@
+// Tables whose rows keep their places until somebody asks for the new order.
+import { h, visible } from './dom.js';
+import { signature } from './address.js';
+
+const page = 50;
+
+// places has for each table the keys in the order shown, the rows, and how many
+// of them are shown.
+const places = new Map();
+
+// order shows the rows of a table, or of all, in the collector's order again.
+export function order(id) {
+  if (id) places.delete(id);
+  else places.clear();
+}
+
+// more shows more rows of a table.
+export function more(id) {
+  const place = places.get(id);
+  if (place) place.limit += page;
+}
+
+// settle returns the rows in the order shown. Rows that are new come last, rows
+// that have gone stay until somebody asks; newest tables show what is new only
+// then. moved reports whether the order differs from the collector's.
+function settle(id, rows, newest, first) {
+  const sig = signature();
+  const key = (row) => row.key;
+  let place = places.get(id);
+  if (!place || place.sig !== sig || place.keys.length === 0 || place.keys.length > 5000) {
+    place = { sig, keys: rows.map(key), rows: new Map(), limit: place && place.sig === sig ? place.limit : first };
+    places.set(id, place);
+  }
+  const current = new Map(rows.map((row) => [row.key, row]));
+  const added = rows.map(key).filter((k) => !place.rows.has(k) && !place.keys.includes(k));
+  if (!newest) place.keys.push(...added);
+  for (const [k, row] of current) if (!newest || place.keys.includes(k)) place.rows.set(k, row);
+  const shown = place.keys.filter((k) => place.rows.has(k)).map((k) => ({ row: place.rows.get(k), gone: !current.has(k) }));
+  const keys = rows.map(key);
+  const moved = newest ? added.length > 0 : place.keys.length !== keys.length || place.keys.some((k, i) => k !== keys[i]);
+  return { shown, moved, added: newest ? added.length : 0, limit: place.limit };
+}
+
+// rowsOf returns the rows to show and the controls of a list: the new order, and
+// more rows.
+export function rowsOf(id, rows, { newest = false, total = rows.length, every = false, first = page } = {}) {
+  const { shown, moved, added, limit } = settle(id, rows, newest, first);
+  const cut = every ? shown : shown.slice(0, limit);
+  const controls = [];
+  if (moved) {
+    controls.push(h('button', { type: 'button', key: 'order', class: 'small', 'data-act': 'order', 'data-arg': id, 'data-testid': 'new-order-' + id },
+      newest ? added + ' new: show' : 'New order'));
+  }
+  const footer = [];
+  if (cut.length < Math.max(shown.length, total)) {
+    footer.push(h('p', { class: 'more', 'data-testid': 'showing-' + id }, 'showing ' + cut.length + ' of ' + Math.max(total, shown.length) + ' ',
+      shown.length > limit ? h('button', { type: 'button', class: 'small', 'data-act': 'more', 'data-arg': id }, 'Show ' + Math.min(page, shown.length - limit) + ' more') : null));
+  }
+  return { rows: cut, controls, footer };
+}
+
+// head describes the head of a column, which leads to the definition of its
+// numbers.
+export function head(text, def) {
+  return def ? h('a', { href: '#def-' + def, class: 'def' }, text) : text;
+}
+
+// table describes a table of groups of rows; a group may have a head. A column has
+// a head, a cell for a row, has for whether a row has a value, and def, the name
+// of its definition. Columns that no row of sample has a value for are not drawn.
+// A compact table stays a table on a small screen.
+// The header column opens a row if expand describes what is then shown; open says
+// which row it is.
+export function table(id, caption, columns, groups, { expand, open, sample, compact } = {}) {
+  const rows = sample || groups.flatMap((g) => g.rows.map(({ row }) => row));
+  const drawn = columns.filter((c) => !c.has || rows.some((row) => c.has(row)));
+  const row = ({ row, gone }) => {
+    const isOpen = Boolean(expand) && open !== undefined && open(row);
+    const cells = drawn.map((c) => cell(c, row, gone, expand && { id, isOpen }));
+    const out = [h('tr', {
+      key: 'r:' + row.key, role: 'row', class: (gone ? 'gone ' : '') + (isOpen ? 'open ' : '') + (expand ? 'opens' : ''),
+      'data-key': row.key, 'data-testid': id + '-row', 'data-kind': row.kind || row.state || row.activity || null,
+      'data-act': expand ? 'open' : null, 'data-arg': expand ? id + ' ' + row.key : null,
+    }, cells)];
+    if (isOpen) {
+      out.push(h('tr', { key: 'd:' + row.key, role: 'row', class: 'detail' },
+        h('td', { role: 'cell', colspan: drawn.length, 'data-testid': id + '-detail' }, expand(row))));
+    }
+    return out;
+  };
+  return h('div', { class: 'scroll', key: 'table-' + id, tabindex: compact ? '0' : null, role: compact ? 'group' : null, 'aria-label': compact ? caption : null }, h('table', { role: 'table', class: (compact ? 'compact ' : '') + 't-' + id, 'data-testid': id + '-table', 'aria-label': caption },
+    h('thead', { role: 'rowgroup', class: groups.some((g) => g.rows.length > 0) ? null : 'hidden' }, h('tr', { role: 'row' }, drawn.map((c) => h('th', { key: c.id, role: 'columnheader', scope: 'col', class: c.num ? 'num' : null }, head(c.head, c.def))))),
+    groups.map((g) => h('tbody', { key: 'g:' + (g.key || ''), role: 'rowgroup' },
+      g.head ? h('tr', { key: 'head', role: 'row', class: 'group' }, h('th', { role: 'rowheader', scope: 'rowgroup', colspan: drawn.length }, g.head)) : null,
+      g.rows.map(row)))));
+}
+
+function cell(c, row, gone, opener) {
+  let value = c.has && !c.has(row) ? c.none && c.none(row) : c.cell(row);
+  const empty = value === null || value === undefined || (Array.isArray(value) && value.filter(Boolean).length === 0);
+  if (empty) value = h('span', { class: 'none', title: 'not sent' }, '–');
+  if (c.header) {
+    if (opener) {
+      value = h('button', { type: 'button', class: 'opener', 'data-act': 'open', 'data-arg': opener.id + ' ' + row.key, 'aria-expanded': String(opener.isOpen) }, value);
+    }
+    value = [value, c.after && c.after(row), gone ? h('span', { class: 'tag' }, 'over') : null];
+  }
+  return h(c.header ? 'th' : 'td', {
+    key: c.id, role: c.header ? 'rowheader' : 'cell', scope: c.header ? 'row' : null,
+    class: (c.num ? 'num ' : '') + 'c-' + c.id + (empty ? ' empty' : ''), 'data-label': c.head, 'data-testid': c.id, 'data-value': typeof row[c.id] === 'number' ? row[c.id] : null,
+  }, value);
+}
+
+// fold describes a button that opens and folds a group.
+export function fold(id, open, ...content) {
+  return h('button', { type: 'button', class: 'opener', 'data-act': 'fold', 'data-arg': id, 'aria-expanded': String(open), 'data-testid': 'fold' }, content);
+}
+
+// copied is the text that was copied last, and what its buttons say about that.
+let copied = { text: null, says: '' };
+
+// sayCopied lets the buttons of a text say something for a moment.
+export function sayCopied(text, says) {
+  copied = { text, says };
+}
+
+// copyable describes text for a terminal with a button that copies it.
+export function copyable(command, what) {
+  const text = visible(command, 10000);
+  return h('span', { class: 'command' }, h('code', { 'data-testid': 'command' }, text),
+    h('button', { type: 'button', class: 'small', 'data-act': 'copy', 'data-arg': text, 'data-testid': 'copy', 'aria-label': (copied.text === text ? copied.says : 'Copy') + ' ' + (what || 'the command') }, copied.text === text ? copied.says : 'Copy'));
+}
+
+// part describes a part of the page with its heading.
+export function part(id, title, counts, controls, ...content) {
+  return h('section', { key: id, id, 'aria-labelledby': 'h-' + id, 'data-testid': 'part-' + id },
+    h('div', { class: 'head' }, h('h2', { id: 'h-' + id, tabindex: '-1' }, title, counts ? h('span', { class: 'count', 'data-testid': 'count-' + id }, ' ' + counts) : null), controls),
+    ...content);
+}
+
+export const simulated = (row) => (row && row.simulated ? h('span', { class: 'tag', title: 'The data is simulated or recorded.', 'data-testid': 'simulated' }, 'simulated') : null);

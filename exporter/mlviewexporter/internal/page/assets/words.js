@@ -1,0 +1,29 @@
+// The words of the page for the values of telemetry. A value without a word is
+// shown as it was sent.
+
+export const kinds = {
+  looks_hung: 'looks hung', gpu_failed: 'GPU failed', restart_loop: 'restart loop', failing: 'failing', slow: 'slow', held_idle: 'held idle',
+};
+
+export const states = { running: 'running', stalled: 'looks hung', silent: 'silent', ended: 'ended', unknown: 'no step yet' };
+
+export const activities = {
+  working: 'working', looks_hung: 'looks hung', slow: 'slow', held_idle: 'held idle', failed: 'failed', free: 'free',
+};
+
+export const bounds = {
+  input: 'waits for data', gpu: 'GPU busy', checkpoint: 'checkpoint', launch: 'waits for launches or other ranks', unknown: 'unknown',
+};
+
+export const curves = {
+  loss: 'Loss', step_time: 'Step time', token_rate: 'Tokens', goodput: 'Goodput', gpu_utilization: 'GPU use', gpu_memory: 'GPU memory', power: 'Power',
+};
+
+// fields are the numbers of a run whose absence is explained.
+export const fields = {
+  token_rate: 'tokens/s', tokens: 'tokens', step_time: 's/step', step_time_usual: 'usual s/step', steps: 'steps', loss: 'loss', gpus: 'GPUs',
+  gpu_utilization: 'GPU use', gpu_keys: 'GPUs', goodput: 'goodput', last_checkpoint: 'checkpoint', last_step: 'last step', bound: 'what it waits for',
+  samples: 'samples', sample_rate: 'samples/s', owner: 'owner', team: 'team', job: 'job', hosts: 'hosts', attempts: 'restarts',
+};
+
+export const word = (table, value) => (Object.hasOwn(table, value) ? table[value] : String(value ?? ''));

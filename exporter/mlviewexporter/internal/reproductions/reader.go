@@ -1,0 +1,284 @@
+// Package reproductions reads the directory that repro_gen writes: the failures,
+// the commands that reproduce them, and the reports.
+package reproductions
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+)
+
+// Limits of what is read. The first two are above those of repro_gen.
+const (
+	maxGroupBytes  = 256 << 10
+	maxReportBytes = 256 << 10
+	maxGroups      = 4096
+	maxArtifacts   = 4096
+	// maxText is the length of a text from telemetry that is kept, in bytes.
+	maxText = 2048
+	// maxErrors limits the errors that one reading returns.
+	maxErrors = 5
+	// settled is the age from which on a change of a file changes its time, on
+	// every file system.
+	settled = 2 * time.Second
+)
+
+// Names of repro_gen's files. Other files in the directory are ignored.
+const (
+	groupFile  = "group.json"
+	scriptFile = "repro.py"
+	reportFile = "report.md"
+)
+
+var (
+	groupName    = regexp.MustCompile(`^[0-9a-f]{16}$`)
+	artifactName = regexp.MustCompile(`^([0-9]{8}T[0-9]{6}Z)-([0-9a-f]{32})-[0-9a-f]{16}$`)
+)
+
+// Reader reads a directory of repro_gen. It follows no links, and reads a group
+// again only if its files have changed. It is safe for concurrent use.
+type Reader struct {
+	directory string
+
+	mu     sync.Mutex
+	groups map[string]group
+}
+
+// group is what was read of a group, and the state of its files at that time.
+type group struct {
+	state
+	read time.Time
+	// failure is nil if the group has no artifact.
+	failure *model.Failure
+	err     error
+}
+
+// state changes when a group changes.
+type state struct {
+	folder, summary time.Time
+	size            int64
+}
+
+// Open returns a Reader of a directory. The directory need not exist yet.
+// Commands name its absolute path.
+func Open(directory string) *Reader {
+	if absolute, err := filepath.Abs(directory); err == nil {
+		directory = absolute
+	}
+	return &Reader{directory: directory, groups: map[string]group{}}
+}
+
+// Failures returns the failures that have an artifact, those that were seen last
+// first. With an error, it returns what could be read.
+func (r *Reader) Failures(ctx context.Context) (_ []model.Failure, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	root, err := os.OpenRoot(r.directory)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	names, err := folders(root, ".", groupName, maxGroups)
+	if err != nil {
+		return nil, err
+	}
+	known := r.groups
+	r.groups = make(map[string]group, len(names))
+	var failures []model.Failure
+	var problems []error
+	for _, name := range names {
+		if err := ctx.Err(); err != nil {
+			return failures, err
+		}
+		g := r.group(root, name, known[name])
+		r.groups[name] = g
+		if g.err != nil && len(problems) < maxErrors {
+			problems = append(problems, fmt.Errorf("group %s: %w", name, g.err))
+		}
+		if g.failure != nil {
+			failures = append(failures, *g.failure)
+		}
+	}
+	slices.SortStableFunc(failures, func(a, b model.Failure) int { return b.LastSeen.Compare(*a.LastSeen) })
+	return failures, errors.Join(problems...)
+}
+
+// group reads a group, or returns what is known of it if it has not changed.
+func (r *Reader) group(root *os.Root, name string, known group) group {
+	g := group{read: time.Now()}
+	if folder, err := root.Lstat(name); err == nil {
+		g.folder = folder.ModTime()
+	}
+	if summary, err := root.Lstat(path.Join(name, groupFile)); err == nil {
+		g.summary, g.size = summary.ModTime(), summary.Size()
+	}
+	if g.state == known.state && known.read.Sub(g.folder) > settled && known.read.Sub(g.summary) > settled {
+		return known
+	}
+	g.failure, g.err = r.failure(root, name)
+	return g
+}
+
+// summary is the part of a group.json that is read.
+type summary struct {
+	Kind      string     `json:"kind"`
+	Type      string     `json:"type"`
+	Message   string     `json:"message"`
+	Services  []string   `json:"services"`
+	Versions  []string   `json:"versions"`
+	Variants  []struct{} `json:"variants"`
+	Count     int64      `json:"count"`
+	FirstSeen time.Time  `json:"first_seen"`
+	LastSeen  time.Time  `json:"last_seen"`
+}
+
+// failure reads a group. It returns nil if the group has no artifact. A group
+// with an unreadable group.json counts with the time in its artifact's name.
+func (r *Reader) failure(root *os.Root, name string) (*model.Failure, error) {
+	artifact, err := newestArtifact(root, name)
+	if artifact == "" {
+		return nil, err
+	}
+	parts := artifactName.FindStringSubmatch(path.Base(artifact))
+	// The pattern ensures the form; an invalid time, such as a 13th month, gives
+	// the zero time.
+	seen, _ := time.Parse("20060102T150405Z", parts[1])
+	f := &model.Failure{Key: name, Report: "/reproductions/" + name, LastSeen: &seen, TraceID: parts[2]}
+	if strings.Trim(f.TraceID, "0") == "" {
+		f.TraceID = ""
+	}
+	var s summary
+	text, problem := read(root, path.Join(name, groupFile), maxGroupBytes)
+	if problem == nil {
+		problem = json.Unmarshal(text, &s)
+	}
+	f.Kind, f.Class, f.Message = limited(s.Kind), limited(s.Type), limited(s.Message)
+	f.Count, f.Variants = max(0, s.Count), len(s.Variants)
+	if len(s.Services) > 0 {
+		f.Service = limited(s.Services[0])
+	}
+	if len(s.Versions) > 0 {
+		f.Version = limited(s.Versions[len(s.Versions)-1])
+	}
+	if !s.FirstSeen.IsZero() {
+		f.FirstSeen = &s.FirstSeen
+	}
+	if s.LastSeen.After(seen) {
+		f.LastSeen = &s.LastSeen
+	}
+	report, err := read(root, path.Join(artifact, reportFile), maxReportBytes)
+	need := needsOf(report)
+	f.Replays, f.Requires, f.Fill = need.replays, need.requires(), need.fill()
+	f.Command = "python3 " + shellQuote(filepath.Join(r.directory, filepath.FromSlash(artifact), scriptFile))
+	for _, word := range need.flags {
+		f.Command += " " + shellQuote(word)
+	}
+	return f, errors.Join(problem, err)
+}
+
+// Report returns the report of a group's newest artifact, and whether there is
+// one.
+func (r *Reader) Report(fingerprint string) ([]byte, bool) {
+	if !groupName.MatchString(fingerprint) {
+		return nil, false
+	}
+	root, err := os.OpenRoot(r.directory)
+	if err != nil {
+		return nil, false
+	}
+	defer func() { _ = root.Close() }() // it was only read
+	artifact, err := newestArtifact(root, fingerprint)
+	if err != nil || artifact == "" {
+		return nil, false
+	}
+	report, err := read(root, path.Join(artifact, reportFile), maxReportBytes)
+	return report, err == nil
+}
+
+// newestArtifact returns the path of a group's newest artifact with a script, or
+// "".
+func newestArtifact(root *os.Root, name string) (string, error) {
+	names, err := folders(root, name, artifactName, maxArtifacts)
+	// Names begin with the time, so the last one is the newest.
+	for _, artifact := range slices.Backward(names) {
+		artifact = path.Join(name, artifact)
+		if info, err := root.Lstat(path.Join(artifact, scriptFile)); err == nil && info.Mode().IsRegular() {
+			return artifact, nil
+		}
+	}
+	return "", err
+}
+
+// folders returns the names of the folders in a folder that match, sorted.
+func folders(root *os.Root, name string, pattern *regexp.Regexp, most int) (_ []string, err error) {
+	// Root follows a link that stays inside of it.
+	if info, err := root.Lstat(name); err != nil {
+		return nil, err
+	} else if !info.IsDir() {
+		return nil, fmt.Errorf("%q is not a folder", name)
+	}
+	folder, err := root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, folder.Close()) }()
+	entries, err := folder.ReadDir(most)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	var found []string
+	for _, entry := range entries {
+		if entry.IsDir() && pattern.MatchString(entry.Name()) {
+			found = append(found, entry.Name())
+		}
+	}
+	slices.SortFunc(found, cmp.Compare[string])
+	return found, nil
+}
+
+// read returns a regular file of at most limit bytes.
+func read(root *os.Root, name string, limit int64) (_ []byte, err error) {
+	if info, err := root.Lstat(name); err != nil {
+		return nil, err
+	} else if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%q is not a regular file", name)
+	}
+	file, err := root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	text, err := io.ReadAll(io.LimitReader(file, limit+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(text)) > limit {
+		return nil, fmt.Errorf("%q is larger than %d bytes", name, limit)
+	}
+	return text, nil
+}
+
+// limited returns at most maxText bytes of a text.
+func limited(text string) string {
+	if len(text) > maxText {
+		text = text[:maxText]
+	}
+	return strings.ToValidUTF8(text, "")
+}
