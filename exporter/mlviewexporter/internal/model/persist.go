@@ -1,9 +1,11 @@
 package model
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 )
 
@@ -83,7 +85,19 @@ func (s *Store) export() exported {
 			Simulated: r.simulated, Checkpoint: r.checkpoint,
 		})
 	}
+	out.sort()
 	return out
+}
+
+// sort orders the lists, so that what has not changed is written the same.
+func (e *exported) sort() {
+	slices.SortFunc(e.Failures, func(a, b Failure) int { return cmp.Compare(a.Key, b.Key) })
+	slices.SortFunc(e.Services, func(a, b exportedService) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	slices.SortFunc(e.Runs, func(a, b exportedRun) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Service, b.Service), cmp.Compare(a.ID, b.ID))
+	})
 }
 
 // Import adds what Export has written. It leaves out what is older than a week,

@@ -347,6 +347,9 @@ func TestExportAndImport(t *testing.T) {
 	data, err := w.Export()
 	require.NoError(t, err)
 
+	same, err := w.Export()
+	require.NoError(t, err)
+	assert.Equal(t, data, same)
 	again := newWorld(model.Settings{})
 	again.now = w.now.Add(time.Hour)
 	require.NoError(t, again.Import(data))
