@@ -87,7 +87,7 @@ func (s *Store) replaceModel(now time.Time) bool {
 func (s *Store) removeModel(m *modelUse) {
 	for _, one := range m.streams {
 		if one.owner = nil; one.run == nil {
-			delete(s.streams, one.streamKey)
+			s.streams.remove(one)
 		}
 	}
 	delete(s.models, m.modelID)

@@ -139,7 +139,7 @@ func (r *run) removable(now time.Time) int {
 
 func (s *Store) removeRun(r *run) {
 	for _, one := range r.streams {
-		delete(s.streams, one.streamKey)
+		s.streams.remove(one)
 		if m, ok := one.owner.(*modelUse); ok {
 			m.streams = slices.DeleteFunc(m.streams, func(other *stream) bool { return other == one })
 		}
