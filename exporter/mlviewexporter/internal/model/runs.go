@@ -143,6 +143,9 @@ func (s *Store) removeRun(r *run) {
 		if m, ok := one.owner.(*modelUse); ok {
 			m.streams = slices.DeleteFunc(m.streams, func(other *stream) bool { return other == one })
 		}
+		if of, ok := one.owner.(*service); ok {
+			of.streams = slices.DeleteFunc(of.streams, func(other *stream) bool { return other == one })
+		}
 	}
 	delete(s.runs, r.runID)
 	delete(s.byKey, r.key)

@@ -272,7 +272,7 @@ func (s *Store) newStream(key streamKey, p *Point, now time.Time) *stream {
 func (s *Store) attach(one *stream, p *Point, now time.Time) bool {
 	l := &one.labels
 	subject := definitions[one.series].subject
-	if l.Run != "" && (subject == ofRun || subject == ofModel) {
+	if l.Run != "" && (subject == ofRun || subject == ofModel || one.series == Errors) {
 		if one.run = s.runOf(l.Namespace, l.Service, l.Run, now); one.run != nil {
 			one.run.streams = append(one.run.streams, one)
 		}
@@ -292,7 +292,7 @@ func (s *Store) attach(one *stream, p *Point, now time.Time) bool {
 	case ofService:
 		service := s.serviceOf(l.Namespace, l.Service, now)
 		if service == nil {
-			return false
+			return one.run != nil
 		}
 		service.streams, one.owner = append(service.streams, one), service
 	case ofPool:
