@@ -21,19 +21,19 @@ func (c *metricsConnector) notices() []shared.Notice {
 		case overMaxSeries:
 			return shared.Notice{
 				Kind: "limit", What: "Updates of new series",
-				Why: fmt.Sprintf("there are max_series (%d) series already; counters were added up without labels, gauges dropped", c.cfg.MaxSeries),
+				Why: fmt.Sprintf("There are max_series (%d) series already; counters were added up without labels, gauges dropped.", c.cfg.MaxSeries),
 				Fix: fmt.Sprintf("%s: {max_series: %d}", c.id, 2*c.cfg.MaxSeries),
 			}, true
 		case overMaxRuns:
 			return shared.Notice{
 				Kind: "limit", What: "Updates of new runs",
-				Why: fmt.Sprintf("there are max_runs (%d) runs that have not ended; counters were added up by service, gauges dropped", c.cfg.MaxRuns),
+				Why: fmt.Sprintf("There are max_runs (%d) runs that have not ended; counters were added up by service, gauges dropped.", c.cfg.MaxRuns),
 				Fix: moreRuns,
 			}, true
 		case evictedRuns:
 			return shared.Notice{
 				Kind: "limit", What: "Ended and silent runs",
-				Why: fmt.Sprintf("new runs took their place, because there are at most max_runs (%d)", c.cfg.MaxRuns),
+				Why: fmt.Sprintf("New runs took their place, because there are at most max_runs (%d).", c.cfg.MaxRuns),
 				Fix: moreRuns,
 			}, true
 		}

@@ -31,7 +31,7 @@ func TestNotices(t *testing.T) {
 		assert.Equal(t, c.id.String()+": {max_series: 2}", published["max_series"].Fix)
 		assert.Positive(t, published["max_runs"].Count)
 		assert.Equal(t, c.id.String()+": {max_runs: 200}", published["max_runs"].Fix)
-		assert.Equal(t, "there are max_runs (1) runs that have not ended; counters were added up by service, gauges dropped", published["max_runs"].Why)
+		assert.Equal(t, "There are max_runs (1) runs that have not ended; counters were added up by service, gauges dropped.", published["max_runs"].Why)
 		require.NoError(t, c.Shutdown(t.Context()))
 		assert.Empty(t, shared.Notices()[c.id.String()])
 	})

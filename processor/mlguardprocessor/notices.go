@@ -16,14 +16,14 @@ func (g *guard) notices() []shared.Notice {
 			return shared.Notice{
 				Kind: "content",
 				What: "Text of spans, points and log records",
-				Why:  "it is not on the allow-list, so its length or a hash is exported",
+				Why:  "It is not on the allow-list, so its length or a hash is exported.",
 				Fix:  g.id + ": {content: {keep: [<key of the attribute>]}}",
 			}, true
 		}
 		return shared.Notice{
 			Kind: "limit",
 			What: "Values that were cut, or dropped",
-			Why:  "they exceed " + reason,
+			Why:  "They exceed " + reason + ".",
 			Fix:  g.id + ": {bounds: {" + reason + ": <more>}}",
 		}, true
 	})

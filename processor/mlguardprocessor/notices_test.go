@@ -47,12 +47,12 @@ func TestNotices(t *testing.T) {
 	}
 	assert.Equal(t, shared.Notice{
 		Key: "service", Kind: "limit", Count: 4, What: "Labels of the kind service of spans and points",
-		Why: "new names were not admitted, because the limit of 1 is reached, or a quarter of it and they came only once; they are shown as _OTHER or dropped",
+		Why: "New names were not admitted, because the limit of 1 is reached, or a quarter of it and they came only once; they are shown as _OTHER or dropped.",
 		Fix: "ml_guard/all: {identities: {limits: {service: 2}}}",
 	}, published["service"])
 	assert.Equal(t, shared.Notice{
 		Key: "max_value_bytes", Kind: "limit", Count: 6, What: "Values that were cut, or dropped",
-		Why: "they exceed max_value_bytes", Fix: "ml_guard/all: {bounds: {max_value_bytes: <more>}}",
+		Why: "They exceed max_value_bytes.", Fix: "ml_guard/all: {bounds: {max_value_bytes: <more>}}",
 	}, published["max_value_bytes"])
 	assert.Positive(t, published["content"].Count)
 	assert.Equal(t, "ml_guard/all: {content: {keep: [<key of the attribute>]}}", published["content"].Fix)

@@ -17,14 +17,14 @@ func (r *recorder) notices() []shared.Notice {
 	if len(r.cfg.AllowedModules) == 0 && r.groups.Len() > 0 {
 		all = append(all, shared.Notice{
 			Key: "allowed_modules", Kind: "reproduction", What: "Reproductions that call recorded functions without a flag",
-			Why: "allowed_modules is empty, so each needs --allow-module",
+			Why: "allowed_modules is empty, so each needs --allow-module.",
 			Fix: id + ": {allowed_modules: [<module>]}",
 		})
 	}
 	if !r.cfg.CaptureContent {
 		all = append(all, shared.Notice{
 			Key: "capture_content", Kind: "content", What: "Arguments, messages and stack traces in reproductions",
-			Why: "capture_content is false", Fix: id + ": {capture_content: true}",
+			Why: "capture_content is false.", Fix: id + ": {capture_content: true}",
 		})
 	}
 	return all
@@ -37,21 +37,21 @@ func (r *recorder) whyDropped(reason string) (shared.Notice, bool) {
 	}
 	switch reason {
 	case dropRateLimited:
-		return limit(fmt.Sprintf("the budget of artifacts_per_minute (%d) is used up", r.cfg.ArtifactsPerMinute),
+		return limit(fmt.Sprintf("The budget of artifacts_per_minute (%d) is used up.", r.cfg.ArtifactsPerMinute),
 			"artifacts_per_minute", 2*r.cfg.ArtifactsPerMinute)
 	case dropQueueFull:
-		return limit(fmt.Sprintf("queue_size (%d) failures wait to be written", r.cfg.QueueSize), "queue_size", 2*r.cfg.QueueSize)
+		return limit(fmt.Sprintf("queue_size (%d) failures wait to be written.", r.cfg.QueueSize), "queue_size", 2*r.cfg.QueueSize)
 	case dropMemory:
-		return limit(fmt.Sprintf("their traces need more than max_memory_bytes (%d)", r.cfg.MaxMemoryBytes),
+		return limit(fmt.Sprintf("Their traces need more than max_memory_bytes (%d).", r.cfg.MaxMemoryBytes),
 			"max_memory_bytes", 2*r.cfg.MaxMemoryBytes)
 	case dropNoSpace:
 		return shared.Notice{
-			Kind: "disk", Why: fmt.Sprintf("the disk of directory has less than min_free_bytes (%d) free", r.cfg.MinFreeBytes),
-			Fix: "make room on the disk of " + r.cfg.Directory,
+			Kind: "disk", Why: fmt.Sprintf("The disk of directory has less than min_free_bytes (%d) free.", r.cfg.MinFreeBytes),
+			Fix: "Make room on the disk of " + r.cfg.Directory,
 		}, true
 	case dropWriteError:
 		return shared.Notice{
-			Kind: "disk", Why: "the files could not be written; the log says why", Fix: "check the directory " + r.cfg.Directory,
+			Kind: "disk", Why: "The files could not be written; the log says why.", Fix: "Check the directory " + r.cfg.Directory,
 		}, true
 	}
 	return shared.Notice{}, false

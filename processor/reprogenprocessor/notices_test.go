@@ -28,15 +28,15 @@ func TestNotices(t *testing.T) {
 	assert.Equal(t, map[string]shared.Notice{
 		"no_space": {
 			Key: "no_space", Kind: "disk", Count: 1, What: "Failures without a reproduction, or with an incomplete one",
-			Why: "the disk of directory has less than min_free_bytes (1152921504606846976) free", Fix: "make room on the disk of " + cfg.Directory,
+			Why: "The disk of directory has less than min_free_bytes (1152921504606846976) free.", Fix: "Make room on the disk of " + cfg.Directory,
 		},
 		"allowed_modules": {
 			Key: "allowed_modules", Kind: "reproduction", What: "Reproductions that call recorded functions without a flag",
-			Why: "allowed_modules is empty, so each needs --allow-module", Fix: id + ": {allowed_modules: [<module>]}",
+			Why: "allowed_modules is empty, so each needs --allow-module.", Fix: id + ": {allowed_modules: [<module>]}",
 		},
 		"capture_content": {
 			Key: "capture_content", Kind: "content", What: "Arguments, messages and stack traces in reproductions",
-			Why: "capture_content is false", Fix: id + ": {capture_content: true}",
+			Why: "capture_content is false.", Fix: id + ": {capture_content: true}",
 		},
 	}, w.published())
 	w.shutdown()
@@ -52,6 +52,6 @@ func TestNoticeOfABudget(t *testing.T) {
 	}
 	notice := w.published()["rate_limited"]
 	assert.Positive(t, notice.Count)
-	assert.Equal(t, "the budget of artifacts_per_minute (1) is used up", notice.Why)
+	assert.Equal(t, "The budget of artifacts_per_minute (1) is used up.", notice.Why)
 	assert.Equal(t, w.traces.recorder.id.Value.AsString()+": {artifacts_per_minute: 2}", notice.Fix)
 }

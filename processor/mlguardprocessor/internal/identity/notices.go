@@ -16,7 +16,7 @@ func (f *Filter) notices() []shared.Notice {
 		return shared.Notice{
 			Kind: "limit",
 			What: fmt.Sprintf("Labels of the kind %s of spans and points", name),
-			Why:  fmt.Sprintf("new names were not admitted, because the limit of %d is reached, or a quarter of it and they came only once; they are shown as _OTHER or dropped", limit),
+			Why:  fmt.Sprintf("New names were not admitted, because the limit of %d is reached, or a quarter of it and they came only once; they are shown as _OTHER or dropped.", limit),
 			Fix:  fmt.Sprintf("%s: {identities: {limits: {%s: %d}}}", f.id.Value.AsString(), name, min(2*limit, maxLimit)),
 		}, true
 	})
