@@ -86,7 +86,7 @@ lint: needs $(TOOLS)/golangci-lint ## Run linters; check that go.mod files are t
 .PHONY: e2e
 e2e: build $(BIN) ## Test the built binary with real Jaeger and Prometheus and all scenarios
 	@e2e/servers/build.sh
-	@GOWORK=off go test -C e2e -count=1 -timeout 30m -parallel 8 . ./stacks/...
+	@GOWORK=off go test -C e2e -count=1 -timeout 30m -parallel 8 . ./stacks/... ./view/...
 
 .PHONY: e2e-clients
 e2e-clients: build ## Test the built binary with real client programs, the examples
@@ -101,7 +101,8 @@ e2e-clients: build ## Test the built binary with real client programs, the examp
 e2e-page: build ## Test the live page of the built binary in a real browser, Debian's Chromium
 	@status=0; e2e/page/chromium.sh || status=$$?; \
 	if [ $$status -eq 75 ]; then echo "make: e2e-page was LEFT OUT: there is no Chromium here" >&2; [ "$${CI:-}" != true ]; else \
-	[ $$status -eq 0 ] && GOWORK=off go test -C e2e -count=1 -timeout 10m ./page/...; fi
+	[ $$status -eq 0 ] && GOWORK=off go build -C exporter/mlviewexporter -trimpath -o $(BIN)/viewfixtures ./internal/page/fixtures && \
+	GOWORK=off go test -C e2e -count=1 -timeout 10m ./page/...; fi
 
 # The programs and licenses of the image. A stage of docker/Dockerfile runs this
 # target too.
@@ -171,6 +172,17 @@ bench: needs ## Run every benchmark: COUNT (default 3) processes each, BENCHTIME
 .PHONY: bench-collector
 bench-collector: build ## Measure the cost of the components in a whole collector, in ROUNDS (default 12); see docs/performance.md
 	@cd e2e && GOWORK=off go run ./bench -rounds $(or $(ROUNDS),12)
+
+# bench-page measures; it asserts nothing.
+.PHONY: bench-page
+bench-page: build ## Measure the live page of 500 runs and 512 GPUs with 32 open pages, WINDOW (default 1m) each; see docs/performance.md
+	@e2e/page/chromium.sh
+	@cd e2e && GOWORK=off go run ./page/load -window $(or $(WINDOW),1m)
+
+.PHONY: pictures
+pictures: build ## Draw docs/images/page*.png, the live page of simulated workloads, and all its views into .cache/pictures
+	@e2e/page/chromium.sh
+	@cd e2e && GOWORK=off go run ./page/pictures
 
 .PHONY: clean
 clean: ## Remove bin/, demo-output/ and the tools and servers in .cache/

@@ -82,7 +82,7 @@ func testTraining(t *testing.T, j *job) {
 	t.Run("newest values", func(t *testing.T) { testNewestValues(t, j) })
 
 	t.Run("a run that ended", func(t *testing.T) {
-		j.prometheus.AwaitValues(t, `ml_run_state{job="torchtel",ml_run_state="ended"}`, "ml_rank_global", map[string]float64{"0": 1, "1": 1})
+		j.prometheus.AwaitValues(t, `ml_run_state{job="torchtel"} == 1`, "ml_run_state", map[string]float64{"ended": 1})
 		j.prometheus.AwaitValues(t, `ml_run_state{job="tuft"} == 1`, "ml_run_state", map[string]float64{"running": float64(len(timelines(j.sent.Spans, "tuft")))})
 	})
 

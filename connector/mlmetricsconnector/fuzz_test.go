@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/component/componenttest"
@@ -70,7 +71,10 @@ func FuzzConsumeMetrics(f *testing.F) {
 		f.Add(raw, uint16(0))
 		f.Add(raw, uint16(5000))
 	}
-	for _, md := range []pmetric.Metrics{gpuHolders("run-a", 1<<30), ofRank("run-a", 3)} {
+	for _, md := range []pmetric.Metrics{
+		gpuHolders("run-a", 1<<30), ofRank("run-a", 3),
+		gpuReading(gpuMetrics{host: "n1", id: "GPU-a", run: "run-a", memory: 1, sm: 0.5, failed: true}, time.Unix(1_763_000_000, 0)),
+	} {
 		raw, err := (&pmetric.ProtoMarshaler{}).MarshalMetrics(md)
 		require.NoError(f, err)
 		f.Add(raw, uint16(0))
@@ -83,13 +87,22 @@ func FuzzConsumeMetrics(f *testing.F) {
 		for _, rm := range md.ResourceMetrics().All() {
 			otlpnest.Attributes(rm.Resource().Attributes(), int(levels))
 		}
-		next := new(consumertest.MetricsSink)
-		c, err := NewFactory().CreateMetricsToMetrics(t.Context(), connectortest.NewNopSettings(metadata.Type), createDefaultConfig(), next)
+		cfg, next, concluded := createDefaultConfig().(*Config), new(consumertest.MetricsSink), new(consumertest.MetricsSink)
+		cfg.MaxSeries = 10
+		f, set := NewFactory(), connectortest.NewNopSettings(metadata.Type)
+		c, err := f.CreateMetricsToMetrics(t.Context(), set, cfg, next)
+		require.NoError(t, err)
+		spans, err := f.CreateTracesToMetrics(t.Context(), set, cfg, concluded)
 		require.NoError(t, err)
 		require.NoError(t, c.Start(t.Context(), componenttest.NewNopHost()))
+		require.NoError(t, spans.Start(t.Context(), componenttest.NewNopHost()))
 		require.NoError(t, c.ConsumeMetrics(t.Context(), md))
+		require.NoError(t, spans.Shutdown(t.Context()))
 		require.NoError(t, c.Shutdown(t.Context()))
 		require.Empty(t, next.AllMetrics(), "nothing is passed on")
+		for _, md := range concluded.AllMetrics() {
+			checkInvariants(t, md, cfg)
+		}
 	})
 }
 

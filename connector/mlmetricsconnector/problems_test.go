@@ -2,6 +2,7 @@ package mlmetricsconnector
 
 import (
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,8 +13,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// gauges has the points of a series by their labels, written name=value and in
-// order, and the ends of series.
+// gauges has the points of a series by their service and the values of their
+// labels, and the ends of series.
 func gauges(t *testing.T, md pmetric.Metrics, name string) (values map[string]float64, ended []string) {
 	t.Helper()
 	values = map[string]float64{}
@@ -24,15 +25,19 @@ func gauges(t *testing.T, md pmetric.Metrics, name string) (values map[string]fl
 					continue
 				}
 				for _, p := range pointsOf(m).All() {
-					key := ""
+					parts := []string{""}
+					if service, ok := rm.Resource().Attributes().Get("service.name"); ok {
+						parts[0] = service.Str()
+					}
+					if namespace, ok := rm.Resource().Attributes().Get("service.namespace"); ok {
+						parts[0] = namespace.Str() + "/" + parts[0]
+					}
 					for _, label := range []string{"ml.problem", "ml.window", "ml.run.state", "ml.run.bound", "hw.id", "host.name", "ml.run.id"} {
 						if v, ok := p.Attributes().Get(label); ok {
-							key += "/" + v.Str()
+							parts = append(parts, v.Str())
 						}
 					}
-					if service, ok := rm.Resource().Attributes().Get("service.name"); ok {
-						key = service.Str() + key
-					}
+					key := strings.Join(parts, "/")
 					if p.Flags().NoRecordedValue() {
 						ended = append(ended, key)
 					} else {
@@ -82,21 +87,26 @@ type gpuMetrics struct {
 	failed          bool
 }
 
-// read sends a reading, as the gpu receiver and ml_enrich do.
+// read sends a reading.
 func (r *run) read(t *testing.T, g gpuMetrics) {
 	t.Helper()
+	r.metrics(t, gpuReading(g, r.clock))
+}
+
+// gpuReading is a reading of a GPU, as the gpu receiver and ml_enrich send it.
+func gpuReading(g gpuMetrics, now time.Time) pmetric.Metrics {
 	md := pmetric.NewMetrics()
 	ms := md.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty().Metrics()
 	point := func(name string, sum bool) pmetric.NumberDataPoint {
 		m := ms.AppendEmpty()
 		m.SetName(name)
-		p := pmetric.NewNumberDataPoint()
 		if sum {
-			p = m.SetEmptySum().DataPoints().AppendEmpty()
+			m.SetEmptySum()
 		} else {
-			p = m.SetEmptyGauge().DataPoints().AppendEmpty()
+			m.SetEmptyGauge()
 		}
-		p.SetTimestamp(pcommon.NewTimestampFromTime(r.clock))
+		p := pointsOf(m).AppendEmpty()
+		p.SetTimestamp(pcommon.NewTimestampFromTime(now))
 		p.Attributes().PutStr("hw.id", g.id)
 		p.Attributes().PutStr("host.name", g.host)
 		return p
@@ -126,7 +136,7 @@ func (r *run) read(t *testing.T, g gpuMetrics) {
 			p.SetIntValue(1)
 		}
 	}
-	r.metrics(t, md)
+	return md
 }
 
 // steps sends n steps, each of that length.
@@ -416,15 +426,17 @@ func TestARestartLoop(t *testing.T) {
 // rests on them and its time.
 func TestGPUsAndBound(t *testing.T) {
 	r := newRun(t, createDefaultConfig().(*Config))
-	bound := func(md pmetric.Metrics) (is string) {
+	bound := func(md pmetric.Metrics) string {
 		values, _ := gauges(t, md, "ml.run.bound")
 		assert.Len(t, values, 5)
+		var is []string
 		for key, value := range values {
 			if value == 1 {
-				is += key
+				is = append(is, key)
 			}
 		}
-		return is
+		require.Len(t, is, 1)
+		return is[0]
 	}
 	emit := func() pmetric.Metrics {
 		r.after(t, 0)
@@ -451,7 +463,13 @@ func TestGPUsAndBound(t *testing.T) {
 	values, _ = gauges(t, md, "ml.run.time.ratio")
 	assert.InDeltaMapValues(t, map[string]float64{"trainer/productive/run-a": 0.6, "trainer/data_load/run-a": 0.4}, values, 1e-9)
 
-	// A run without training spans has GPUs and no state.
+	// A run without training spans has GPUs and no state. Its service is the one
+	// that its other series have, as far as there are any.
+	r.resource, r.run = map[string]any{"service.namespace": "ns"}, "samples"
+	r.work(t, "sample", time.Second)
+	r.read(t, gpuMetrics{host: "n1", id: "GPU-d", run: "samples", memory: 1})
+	values, _ = gauges(t, r.after(t, time.Second), "ml.run.gpus")
+	assert.Contains(t, values, "ns/trainer/samples")
 	r.read(t, gpuMetrics{host: "n1", id: "GPU-c", run: "serves", memory: 1, utilization: 0.4})
 	md = r.after(t, time.Second)
 	values, _ = gauges(t, md, "ml.run.gpus")
@@ -459,7 +477,7 @@ func TestGPUsAndBound(t *testing.T) {
 	states, _ := gauges(t, md, "ml.run.state")
 	assert.NotContains(t, states, "trainer/running/serves")
 	_, ended := gauges(t, r.after(t, 6*time.Minute), "ml.run.gpus")
-	assert.ElementsMatch(t, []string{"trainer/run-a", "trainer/serves"}, ended)
+	assert.ElementsMatch(t, []string{"trainer/run-a", "trainer/serves", "ns/trainer/samples"}, ended)
 }
 
 // However many GPUs, runs and services there are, few are remembered, and none for

@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 
 	"github.com/otelcol-ml/otelcol-ml/e2e/harness"
+	"github.com/otelcol-ml/otelcol-ml/e2e/view"
 )
 
 // The services of the example, one for each way of tracing. The first is what
@@ -140,6 +141,8 @@ func TestFX(t *testing.T) {
 			assert.True(t, traces[id.Str()], "no span is of trace %s", id.Str())
 		}
 	})
+
+	t.Run("the live page", func(t *testing.T) { view.AwaitParity(t, collector) })
 }
 
 // checkFXPhase expects a span to have the phase of its name.

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otelcol-ml/otelcol-ml/e2e/harness"
+	"github.com/otelcol-ml/otelcol-ml/e2e/view"
 )
 
 // The services of the example, by who watches the client.
@@ -52,6 +53,8 @@ func TestLLM(t *testing.T) {
 			}
 		}
 	})
+
+	t.Run("the live page", func(t *testing.T) { view.AwaitParity(t, collector) })
 }
 
 // tokensOf returns the tokens of a service by model and type.

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otelcol-ml/otelcol-ml/e2e/harness"
+	"github.com/otelcol-ml/otelcol-ml/e2e/view"
 )
 
 // snakepitBridge is the service of Snakepit's Python workers.
@@ -57,6 +58,8 @@ func TestSnakepit(t *testing.T) {
 		prometheus.AwaitValues(t, `sum by (error_type) (ml_errors_total{job="snakepit/snakepit"})`,
 			"error_type", map[string]float64{"StatisticsError": 1, "ValueError": 1, "JSONDecodeError": 1})
 	})
+
+	t.Run("the live page", func(t *testing.T) { view.AwaitParity(t, collector) })
 }
 
 // checkBothSides looks at the spans of each call: one in Python, the root of a

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otelcol-ml/otelcol-ml/e2e/harness"
+	"github.com/otelcol-ml/otelcol-ml/e2e/view"
 )
 
 // TestTaskWeaver has conversations with an agent loop that sends what
@@ -102,4 +103,6 @@ func TestTaskWeaver(t *testing.T) {
 			assert.Contains(t, output, "StatisticsError")
 		}
 	})
+
+	t.Run("the live page", func(t *testing.T) { view.AwaitParity(t, collector) })
 }

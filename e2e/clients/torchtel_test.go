@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otelcol-ml/otelcol-ml/e2e/harness"
+	"github.com/otelcol-ml/otelcol-ml/e2e/view"
 )
 
 // TestTorchTel trains a model on two ranks under TorchTel itself.
@@ -72,7 +73,7 @@ func TestTorchTel(t *testing.T) {
 		testTimeOfRuns(t, spans, `{job="torchtel"}`, "ml.rank.global", "ml_rank_global")
 		prometheus.AwaitValues(t, `sum by (ml_rank_global) (ml_step_duration_seconds_count{job="torchtel",ml_phase="other"})`,
 			"ml_rank_global", floats(did.Steps))
-		prometheus.AwaitValues(t, `ml_run_state{job="torchtel",ml_run_state="ended"}`, "ml_rank_global", map[string]float64{"0": 1, "1": 1})
+		prometheus.AwaitValues(t, `ml_run_state{job="torchtel"} == 1`, "ml_run_state", map[string]float64{"ended": 1})
 		prometheus.AwaitValues(t, `ml_run_attempts_total{job="torchtel"}`, "ml_rank_global", map[string]float64{"0": 1, "1": 1})
 	})
 
@@ -99,6 +100,8 @@ func TestTorchTel(t *testing.T) {
 		verdict, output := harness.ReproduceWith(t, harness.ExamplePython(t, "torchtel"), artifact.Script(), repaired)
 		assert.Equal(t, harness.NotReproduced, verdict, output)
 	})
+
+	t.Run("the live page", func(t *testing.T) { view.AwaitParity(t, collector) })
 }
 
 // repairedRegressor is a version of the example's model that does without a

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otelcol-ml/otelcol-ml/e2e/harness"
+	"github.com/otelcol-ml/otelcol-ml/e2e/view"
 )
 
 // TestTuFT trains two models through TuFT's own server and client. One of the
@@ -145,4 +146,6 @@ func TestTuFT(t *testing.T) {
 			assert.Equal(c, 2*len(truth.Keys["failed_request"]), failed)
 		}, harness.ArrivalTimeout, harness.ArrivalPoll)
 	})
+
+	t.Run("the live page", func(t *testing.T) { view.AwaitParity(t, collector) })
 }

@@ -39,6 +39,7 @@ func TestGPUNamesAreTheReceivers(t *testing.T) {
 	for _, name := range []string{
 		mlattr.GPUMemoryLimit, mlattr.GPUMemoryUsage, mlattr.GPUMemoryReserved, mlattr.GPUUtilization, mlattr.GPUStatus,
 		mlattr.GPUThrottleActive, mlattr.GPUWorkloadMemory, mlattr.GPUWorkloadUtilization, mlattr.GPUProcessMemory,
+		mlattr.GPUSMUtilization, mlattr.GPUBusyTime,
 	} {
 		assert.Contains(t, defined["metrics"], name)
 	}

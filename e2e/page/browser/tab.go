@@ -2,8 +2,8 @@ package browser
 
 import (
 	"context"
-	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -77,11 +77,11 @@ func (t *Tab) listen(event any) {
 			t.problems = append(t.problems, Problem{Kind: e.Entry.Source.String(), Text: e.Entry.Text + " " + e.Entry.URL})
 		}
 	case *runtime.EventConsoleAPICalled:
-		text := ""
+		text := []string{e.Type.String()}
 		for _, argument := range e.Args {
-			text += fmt.Sprintf(" %s%s", argument.Value, argument.Description)
+			text = append(text, string(argument.Value)+argument.Description)
 		}
-		t.problems = append(t.problems, Problem{Kind: "console", Text: e.Type.String() + ":" + text})
+		t.problems = append(t.problems, Problem{Kind: "console", Text: strings.Join(text, " ")})
 	case *runtime.EventExceptionThrown:
 		t.problems = append(t.problems, Problem{Kind: "exception", Text: (&chromedp.ExceptionError{ExceptionDetails: e.ExceptionDetails}).Error()})
 	case *page.EventJavascriptDialogOpening:

@@ -2,6 +2,7 @@ package model
 
 import (
 	"math"
+	"strconv"
 	"time"
 )
 
@@ -127,7 +128,7 @@ func (c *curves) rows(now time.Time) []Curve {
 		take := func(p *points, wanted func(uint32) bool) {
 			for i, value := range p.values[id] {
 				if at := p.times[i]; value == value && wanted(at) {
-					row.Times, row.Values = append(row.Times, float64(at)), append(row.Values, float64(value))
+					row.Times, row.Values = append(row.Times, float64(at)), append(row.Values, exact(value))
 				}
 			}
 		}
@@ -212,4 +213,10 @@ func (r *run) numbers(s *Store, now time.Time) (v values) {
 		v[curvePower] = float32(power.sum)
 	}
 	return v
+}
+
+// exact returns the number with the digits that a float32 has.
+func exact(v float32) float64 {
+	exact, _ := strconv.ParseFloat(strconv.FormatFloat(float64(v), 'g', -1, 32), 64)
+	return exact
 }

@@ -63,7 +63,7 @@ func (s *Store) needRows(state *State, now time.Time) []Need {
 		r.needs = nil
 	}
 	var all []problem
-	idle := make(map[string]int)
+	known := make(map[string]int)
 	for _, one := range s.problems {
 		if !one.live(now) {
 			continue
@@ -75,14 +75,12 @@ func (s *Store) needRows(state *State, now time.Time) []Need {
 		if p.run != nil && !slices.Contains(p.run.needs, p.kind) {
 			p.run.needs = append(p.run.needs, p.kind)
 		}
-		if p.kind == HeldIdle && len(p.gpus) == 1 {
-			held := s.heldBy(state, p.gpus[0])
-			if at, again := idle[held]; again {
-				all[at].join(p)
-				continue
-			}
-			idle[held] = len(all)
+		id := s.problemID(state, &p)
+		if at, again := known[id]; again {
+			all[at].join(p)
+			continue
 		}
+		known[id] = len(all)
 		all = append(all, p)
 	}
 	for _, r := range s.runs {
@@ -110,6 +108,19 @@ func compareNeeds(a, b Need) int {
 		cmp.Compare(hours(b), hours(a)), a.Since.Compare(b.Since), cmp.Compare(a.Key, b.Key))
 }
 
+// problemID tells problems apart. A failed GPU is one problem, whoever held it,
+// and so are the GPUs that a holder keeps idle.
+func (s *Store) problemID(state *State, p *problem) string {
+	id := []string{p.kind, p.service.namespace, p.service.name, p.runID}
+	if len(p.gpus) > 0 {
+		id = []string{p.kind, p.gpus[0].key}
+		if p.kind == HeldIdle {
+			id[1] = s.heldBy(state, p.gpus[0])
+		}
+	}
+	return strings.Join(id, "\x00")
+}
+
 // heldBy names the holder of a GPU on its host, so that its GPUs are one problem.
 func (s *Store) heldBy(state *State, g *gpu) string {
 	row := state.gpu(g.key)
@@ -129,13 +140,16 @@ func (state *State) gpu(key string) *GPU {
 	return &state.GPUs[at]
 }
 
-// join adds a problem of another GPU of the same holder.
+// join adds the same problem of another GPU or run.
 func (p *problem) join(other problem) {
-	p.gpus, p.onsets = append(p.gpus, other.gpus...), append(p.onsets, other.onsets...)
+	if len(other.gpus) > 0 && !slices.Contains(p.gpus, other.gpus[0]) {
+		p.gpus, p.onsets = append(p.gpus, other.gpus...), append(p.onsets, other.onsets...)
+	}
 	if other.since.Before(p.since) {
 		p.since = other.since
 	}
-	if p.run == nil {
+	// The order of a map must not decide.
+	if p.run == nil || other.run != nil && other.run.key < p.run.key {
 		p.run, p.runID = other.run, other.runID
 	}
 }

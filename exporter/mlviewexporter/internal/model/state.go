@@ -101,7 +101,8 @@ type Need struct {
 	// Before are the changes that came before, the newest first. They are not
 	// necessarily the cause.
 	Before []Change `json:"before"`
-	// GPUHours are the GPU-hours since the onset, nil if no GPU is known.
+	// GPUHours are the GPU-hours since the onset, nil if no GPU is known. Of a slow
+	// run they are those that its steps take longer than usual.
 	GPUHours *float64 `json:"gpu_hours,omitempty"`
 	// Next says what to do next; Command is a command for it, if there is one.
 	Next    string `json:"next,omitempty"`
@@ -232,7 +233,7 @@ type Curve struct {
 // Mark is a moment on the curves of a run.
 type Mark struct {
 	Time time.Time `json:"time"`
-	// Kind is change, failure or the Kind of a Need.
+	// Kind is change, failure, state or the Kind of a Need.
 	Kind string `json:"kind"`
 	Text string `json:"text"`
 }

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"bytes"
+	"image"
+	"image/color"
+	"image/png"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestShrink(t *testing.T) {
+	picture := image.NewRGBA(image.Rect(0, 0, 200, 100))
+	for y := range 100 {
+		for x := range 200 {
+			picture.SetRGBA(x, y, color.RGBA{255, 255, 255, 255})
+			if y > 50 {
+				picture.SetRGBA(x, y, color.RGBA{uint8(x), uint8(y * x), uint8(x * x), 255})
+			}
+		}
+	}
+	var before bytes.Buffer
+	require.NoError(t, png.Encode(&before, picture))
+	after, err := shrink(before.Bytes())
+	require.NoError(t, err)
+	assert.Less(t, len(after), before.Len())
+
+	small, err := png.Decode(bytes.NewReader(after))
+	require.NoError(t, err)
+	assert.Equal(t, picture.Bounds(), small.Bounds())
+	assert.Equal(t, color.RGBA{255, 255, 255, 255}, small.At(3, 3), "a frequent color stays exactly")
+	largest := 0
+	for y := range 100 {
+		for x := range 200 {
+			was, is := picture.RGBAAt(x, y), small.At(x, y).(color.RGBA)
+			for _, difference := range []int{int(was.R) - int(is.R), int(was.G) - int(is.G), int(was.B) - int(is.B)} {
+				largest = max(largest, difference, -difference)
+			}
+		}
+	}
+	assert.LessOrEqual(t, largest, 60)
+	_, err = shrink([]byte("no picture"))
+	assert.Error(t, err)
+}

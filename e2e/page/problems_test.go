@@ -1,0 +1,40 @@
+package page
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/otelcol-ml/otelcol-ml/e2e/harness"
+	"github.com/otelcol-ml/otelcol-ml/e2e/page/browser"
+)
+
+// TestIncidentsNeedSomeone has everything that mlgen lets go wrong on one page,
+// each at the run or the GPUs that it happens to.
+func TestIncidentsNeedSomeone(t *testing.T) {
+	t.Parallel()
+	tab := visit(t, address(t, busy()), "")
+	for _, c := range []struct{ what, subject string }{
+		{"looks hung", "llama-sft"},
+		{"slow", "qwen-dpo"},
+		{"failing", "support-agent"},
+		{"held idle", "gpu-08"},
+		{"looks hung", "mixtral-pretrain"},
+	} {
+		tab.Await(row("needs", c.subject))
+		assert.Contains(t, browser.Eval[string](tab, row("needs", c.subject)+".textContent"), c.what)
+	}
+	assert.True(t, browser.Eval[bool](tab, row("needs", "llama-sft")+`.textContent.includes("simulated")`), "the data is labeled")
+}
+
+// TestARunThatHangs kills the training processes of a run whose GPUs stay held.
+func TestARunThatHangs(t *testing.T) {
+	t.Parallel()
+	c := startCollector(t, nil)
+	training := harness.StartGenerator(t, endpoints(t, c), harness.Workload{Seed: 1, Scenarios: "torchtel", Rate: 5, Ranks: 2, MetricsInterval: metricsInterval})
+	tab := visit(t, address(t, c), "")
+	tab.Await(row("runs", "torchtel") + `?.dataset.kind === "running"`)
+	training.Kill(t)
+	tab.Await(row("needs", "torchtel"))
+	assert.Contains(t, browser.Eval[string](tab, row("needs", "torchtel")+".textContent"), "looks hung")
+}

@@ -1,0 +1,201 @@
+package view_test
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelcol-ml/otelcol-ml/cmd/mlgen/sentlog"
+	"github.com/otelcol-ml/otelcol-ml/e2e/harness"
+	"github.com/otelcol-ml/otelcol-ml/e2e/view"
+)
+
+// incident is what the page has to say of one.
+type incident struct {
+	name string
+	kind string
+	// of is the run's id, the service, or the subject.
+	of string
+	// onset is when it went wrong by what was sent. The page may say up to
+	// slack later: when it could be known.
+	onset func([]*sentlog.Span, []*sentlog.Metric) int64
+	slack time.Duration
+	// evidence are words that the evidence has, before those of a change.
+	evidence, before []string
+	owner            string
+	gpus             int
+}
+
+var incidents = []incident{
+	{
+		name: "hang", kind: "looks_hung", of: "llama-sft-48211", owner: "1001", gpus: 16,
+		onset: lastSpan("llama-sft"), slack: 3 * time.Second,
+		evidence: []string{"rank 13", "gpu-02", "data_load", "forward", "100 %", "210 W"},
+	},
+	{
+		name: "slow-input", kind: "slow", of: "qwen-dpo-48260", owner: "1002", gpus: 8,
+		onset: firstSpan(func(s *sentlog.Span) bool { return s.Resource["ml.run.attempt"] == int64(1) }), slack: 8 * time.Second,
+		evidence: []string{"data_load"}, before: []string{"attempt 2", "gpu-05"},
+	},
+	{
+		name: "bad-version", kind: "failing", of: "support-agent",
+		onset: firstSpan(func(s *sentlog.Span) bool { return s.Attributes["error.type"] == "ToolTimeout" }), slack: 5 * time.Second,
+		evidence: []string{"ToolTimeout", "1.8.2"}, before: []string{"1.8.2"},
+	},
+	{
+		name: "held-idle", kind: "held_idle", of: "gpu-08", owner: "1003", gpus: 4,
+		onset: firstIdle, slack: 3 * time.Second,
+		evidence: []string{"61", "GiB"},
+	},
+	{
+		name: "hang-at-start", kind: "looks_hung", of: "mixtral-pretrain-48290", owner: "1005", gpus: 8,
+		onset: firstMetric("mixtral-pretrain"), slack: 5 * time.Second,
+		evidence: []string{"step"},
+	},
+}
+
+// TestIncidents plays all incidents, and expects the page to name each of them
+// and nothing else.
+func TestIncidents(t *testing.T) {
+	c := startCollector(t)
+	generator := harness.StartGenerator(t, endpoints(t, c), harness.Workload{
+		Seed: 7, Incidents: "all", Rate: 20, Ranks: 2, MetricsInterval: metricsInterval,
+	})
+	var state *view.State
+	require.EventuallyWithT(t, func(t2 *assert.CollectT) {
+		var err error
+		state, err = view.Read(t.Context(), c.Address(t, "exporters::ml_view"))
+		require.NoError(t2, err)
+		var want, have []string
+		for _, i := range incidents {
+			want = append(want, i.kind+" "+i.of)
+		}
+		for _, need := range state.Needs {
+			have = append(have, need.Kind+" "+subject(&need))
+		}
+		assert.ElementsMatch(t2, want, have)
+	}, time.Minute, 200*time.Millisecond)
+	sent := generator.Stop(t)
+
+	for _, want := range incidents {
+		t.Run(want.name, func(t *testing.T) {
+			at := slices.IndexFunc(state.Needs, func(n view.Need) bool { return n.Kind == want.kind && subject(&n) == want.of })
+			need := &state.Needs[at]
+			onset := time.Unix(0, want.onset(sent.Spans, sent.Metrics))
+			assert.WithinRange(t, need.Since, onset.Add(-time.Second), onset.Add(want.slack))
+			evidence := strings.Join(need.Evidence, "; ")
+			for _, words := range want.evidence {
+				assert.Contains(t, evidence, words)
+			}
+			changes := ""
+			for _, change := range need.Before {
+				changes += change.Text + "; "
+			}
+			for _, words := range want.before {
+				assert.Contains(t, changes, words)
+			}
+			assert.NotEmpty(t, need.Next)
+			assert.Equal(t, want.owner, need.Owner)
+			assert.Len(t, need.GPUs, want.gpus)
+			t.Logf("%s %s since %s: %s (before: %s); next: %s %s", need.Kind, need.Subject, need.Since, evidence, changes, need.Next, need.Command)
+		})
+	}
+	t.Run("numbers", func(t *testing.T) {
+		for _, need := range state.Needs {
+			switch need.Kind {
+			case "slow":
+				require.NotNil(t, need.Value)
+				require.NotNil(t, need.Usual)
+				assert.InDelta(t, 1.6, *need.Value / *need.Usual, 0.1)
+			case "failing":
+				require.NotNil(t, need.Value)
+				assert.InDelta(t, 0.12, *need.Value, 0.08, "of the last hundred requests")
+			}
+		}
+		assert.Equal(t, map[string]int{"looks_hung": 24, "slow": 8, "held_idle": 4, "working": 6, "free": 4}, counted(state.Collector.GPUs))
+	})
+}
+
+// counted leaves out what no GPU does.
+func counted(gpus map[string]int) map[string]int {
+	of := map[string]int{}
+	for activity, count := range gpus {
+		if count > 0 {
+			of[activity] = count
+		}
+	}
+	return of
+}
+
+// subject is what a problem is of, as the list of incidents names it.
+func subject(n *view.Need) string {
+	host, _, _ := strings.Cut(n.Subject, ":")
+	return cmp.Or(n.RunID, n.Service, host)
+}
+
+func lastSpan(service string) func([]*sentlog.Span, []*sentlog.Metric) int64 {
+	return func(spans []*sentlog.Span, _ []*sentlog.Metric) (last int64) {
+		for _, s := range spans {
+			if s.Resource["service.name"] == service {
+				last = max(last, s.EndUnixNano)
+			}
+		}
+		return last
+	}
+}
+
+func firstSpan(match func(*sentlog.Span) bool) func([]*sentlog.Span, []*sentlog.Metric) int64 {
+	return func(spans []*sentlog.Span, _ []*sentlog.Metric) int64 {
+		for _, s := range spans {
+			if match(s) {
+				return s.EndUnixNano
+			}
+		}
+		return 0
+	}
+}
+
+func firstMetric(service string) func([]*sentlog.Span, []*sentlog.Metric) int64 {
+	return func(_ []*sentlog.Span, metrics []*sentlog.Metric) int64 {
+		for _, m := range metrics {
+			if m.Resource["service.name"] == service {
+				return m.TimeUnixNano
+			}
+		}
+		return 0
+	}
+}
+
+// firstIdle is when the held GPUs were first seen to do nothing.
+func firstIdle(_ []*sentlog.Span, metrics []*sentlog.Metric) int64 {
+	for _, m := range metrics {
+		if m.Name == "hw.gpu.utilization" && m.Attributes["host.name"] == "gpu-08" && m.Attributes["nvidia.gpu.index"] == int64(4) && m.Value == 0 {
+			return m.TimeUnixNano
+		}
+	}
+	return 0
+}
+
+// TestHealthy shows that nothing needs anyone while all clients work, long enough
+// for what is usual to be known.
+func TestHealthy(t *testing.T) {
+	c := startCollector(t)
+	generator := harness.StartGenerator(t, endpoints(t, c), harness.Workload{
+		Seed: 7, Scenarios: "all", Rate: 4, Ranks: 2, MetricsInterval: metricsInterval,
+	})
+	address := c.Address(t, "exporters::ml_view")
+	var needs []view.Need
+	require.EventuallyWithT(t, func(t2 *assert.CollectT) {
+		state, err := view.Read(t.Context(), address)
+		require.NoError(t2, err)
+		needs = append(needs, state.Needs...)
+		assert.True(t2, slices.ContainsFunc(state.Runs, func(r view.Run) bool { return r.StepTimeUsual != nil }))
+	}, time.Minute, 200*time.Millisecond)
+	assert.Empty(t, needs)
+	generator.Stop(t)
+}
