@@ -61,8 +61,8 @@ var (
 		{"chat", "llama-sft"}, {"chat", "qwen-dpo"}, {"search", "bert-ft"}, {"base", "mixtral-pretrain"},
 		{"speech", "whisper-ft"}, {"vision", "vit-l-pretrain"}, {"chat", "reward-model"}, {"search", "embedder"},
 	}
-	services  = []string{"support-agent", "search-rag", "code-review", "triage", "summaries"}
-	models    = []string{"llama-3.3-70b", "qwen3-32b", "gpt-oss-120b"}
+	services = []string{"support-agent", "search-rag", "code-review", "triage", "summaries"}
+	models   = []string{"llama-3.3-70b", "qwen3-32b", "gpt-oss-120b"}
 )
 
 // New returns a healthy site of the given size: training runs with steps of 10
