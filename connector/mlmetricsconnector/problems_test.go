@@ -29,6 +29,9 @@ func gauges(t *testing.T, md pmetric.Metrics, name string) (values map[string]fl
 					if service, ok := rm.Resource().Attributes().Get("service.name"); ok {
 						parts[0] = service.Str()
 					}
+					if namespace, ok := rm.Resource().Attributes().Get("service.namespace"); ok {
+						parts[0] = namespace.Str() + "/" + parts[0]
+					}
 					for _, label := range []string{"ml.problem", "ml.window", "ml.run.state", "ml.run.bound", "hw.id", "host.name", "ml.run.id"} {
 						if v, ok := p.Attributes().Get(label); ok {
 							parts = append(parts, v.Str())
@@ -460,7 +463,13 @@ func TestGPUsAndBound(t *testing.T) {
 	values, _ = gauges(t, md, "ml.run.time.ratio")
 	assert.InDeltaMapValues(t, map[string]float64{"trainer/productive/run-a": 0.6, "trainer/data_load/run-a": 0.4}, values, 1e-9)
 
-	// A run without training spans has GPUs and no state.
+	// A run without training spans has GPUs and no state. Its service is the one
+	// that its other series have, as far as there are any.
+	r.resource, r.run = map[string]any{"service.namespace": "ns"}, "samples"
+	r.work(t, "sample", time.Second)
+	r.read(t, gpuMetrics{host: "n1", id: "GPU-d", run: "samples", memory: 1})
+	values, _ = gauges(t, r.after(t, time.Second), "ml.run.gpus")
+	assert.Contains(t, values, "ns/trainer/samples")
 	r.read(t, gpuMetrics{host: "n1", id: "GPU-c", run: "serves", memory: 1, utilization: 0.4})
 	md = r.after(t, time.Second)
 	values, _ = gauges(t, md, "ml.run.gpus")
@@ -468,7 +477,7 @@ func TestGPUsAndBound(t *testing.T) {
 	states, _ := gauges(t, md, "ml.run.state")
 	assert.NotContains(t, states, "trainer/running/serves")
 	_, ended := gauges(t, r.after(t, 6*time.Minute), "ml.run.gpus")
-	assert.ElementsMatch(t, []string{"trainer/run-a", "trainer/serves"}, ended)
+	assert.ElementsMatch(t, []string{"trainer/run-a", "trainer/serves", "ns/trainer/samples"}, ended)
 }
 
 // However many GPUs, runs and services there are, few are remembered, and none for

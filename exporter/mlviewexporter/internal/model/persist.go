@@ -109,16 +109,7 @@ func (s *Store) Import(data []byte) error {
 	recent := func(t time.Time) bool { return now.Sub(t) <= importedFor && !t.After(now.Add(time.Minute)) }
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, c := range in.Changes {
-		if recent(c.Time) && len(s.changes) < maxChanges {
-			s.changes = append(s.changes, c)
-		}
-	}
-	for _, m := range in.Marks {
-		if recent(m.Time) {
-			s.mark(m)
-		}
-	}
+	s.importNotes(&in, recent)
 	for i := range in.Failures {
 		f := in.Failures[i]
 		if recent(lastSeen(&f)) && len(s.failures.all) < maxFailures && s.failures.all[f.Key] == nil {
@@ -136,6 +127,30 @@ func (s *Store) Import(data []byte) error {
 		}
 	}
 	return nil
+}
+
+// importNotes adds the changes and marks that are not known yet.
+func (s *Store) importNotes(in *exported, recent func(time.Time) bool) {
+	known := make(map[string]bool)
+	for _, c := range s.changes {
+		known[c.Key] = true
+	}
+	for _, c := range in.Changes {
+		if recent(c.Time) && len(s.changes) < maxChanges && !known[c.Key] {
+			known[c.Key] = true
+			s.changes = append(s.changes, c)
+		}
+	}
+	marked := make(map[mark]bool)
+	for _, m := range s.marks {
+		marked[m] = true
+	}
+	for _, m := range in.Marks {
+		if recent(m.Time) && !marked[m] {
+			marked[m] = true
+			s.mark(m)
+		}
+	}
 }
 
 func (s *Store) importService(in exportedService, now time.Time) {

@@ -143,21 +143,48 @@ func (s *Store) removeRun(r *run) {
 	s.history.forget(r)
 }
 
-// rankOf returns a rank of the run. Without a rank the host stands for it.
+// nowhere is the key of the process of a run of which neither rank nor host is
+// known.
+const nowhere = "host "
+
+// rankOf returns a rank of the run. Without a rank the host stands for it. It
+// returns nil if there are too many, and for a process that may be any of them.
 func (r *run) rankOf(name, host string) *rank {
 	key := name
 	if key == "" {
 		key = "host " + host
 	}
 	one := r.ranks[key]
-	if one == nil {
-		if len(r.ranks) >= maxRanks {
-			return nil
-		}
-		one = &rank{name: name, host: host}
-		r.ranks[key] = one
+	if one != nil || len(r.ranks) >= maxRanks {
+		return one
 	}
+	if key == nowhere && len(r.ranks) > 0 {
+		if len(r.ranks) == 1 {
+			for _, only := range r.ranks {
+				return only
+			}
+		}
+		return nil
+	}
+	delete(r.ranks, nowhere)
+	one = &rank{name: name, host: host}
+	r.ranks[key] = one
 	return one
+}
+
+// processes returns the ranks of the run. Processes without a rank count only if
+// none has one: they start the others.
+func (r *run) processes() []*rank {
+	all := make([]*rank, 0, len(r.ranks))
+	named := false
+	for _, one := range r.ranks {
+		named = named || one.name != ""
+		all = append(all, one)
+	}
+	if named {
+		all = slices.DeleteFunc(all, func(one *rank) bool { return one.name == "" })
+	}
+	return all
 }
 
 // touchRun takes over what a point of a run says besides its value.
@@ -217,7 +244,7 @@ func (s *Store) runRow(r *run, now time.Time) Run {
 		Job: cmp.Or(r.jobName, r.job), Owner: s.ownerOf(r),
 		State: r.currentState(now), Needs: r.needs,
 		FirstSeen: r.firstSeen.UTC(), LastSeen: r.lastSeen.UTC(),
-		Ranks: len(r.ranks), Version: r.version, Simulated: r.simulated,
+		Ranks: len(r.processes()), Version: r.version, Simulated: r.simulated,
 		LastCheckpoint: timePointer(r.checkpoint),
 		Hosts:          r.hostNames(),
 	}
@@ -261,7 +288,7 @@ func (s *Store) ownerOf(r *run) string {
 // explain says what would give numbers that are missing.
 func (r *run) explain(row *Run) {
 	if row.TokenRate == nil && row.Steps != nil && row.Tokens == nil {
-		row.Why = map[string]string{"token_rate": "Nobody sends the tokens of a step. Set " + fixStepTokens + "."}
+		row.Why = map[string]string{"token_rate": "Nobody sends the tokens of a step (ml.tokens_per_step). Set " + fixStepTokens(row.Service)}
 	}
 }
 
@@ -503,8 +530,9 @@ func (s *Store) Run(key string) (*RunDetail, bool) {
 // sent nothing.
 func (s *Store) rankRows(r *run, now time.Time) (rows []Rank, missing []string) {
 	byName := make(map[string]*Rank, len(r.ranks))
-	rows = make([]Rank, 0, len(r.ranks))
-	for _, one := range r.ranks {
+	processes := r.processes()
+	rows = make([]Rank, 0, len(processes))
+	for _, one := range processes {
 		row := Rank{Rank: one.name, Host: one.host, LastSpan: one.span}
 		if one.ended > 0 {
 			row.LastSpanTime = timePointer(time.Unix(0, one.ended))

@@ -153,7 +153,7 @@ var definitions = [seriesCount]definition{
 
 	Tokens:           {name: "ml.tokens", subject: ofModel, kind: counter, own: []string{mlattr.GenAITokenType, mlattr.GenAIRequestModel, mlattr.Operation, mlattr.Role, mlattr.Side}},
 	Requests:         {name: "ml.requests", subject: ofModel, kind: counter, own: []string{mlattr.Operation, mlattr.GenAIRequestModel, mlattr.ErrorType, mlattr.Role, mlattr.Side}},
-	ClientThroughput: {name: "ml.token.throughput", subject: ofRun, own: []string{mlattr.GenAITokenType, mlattr.GenAIRequestModel, mlattr.ThroughputBasis, mlattr.ThroughputMetric}},
+	ClientThroughput: {name: "ml.token.throughput", subject: ofModel, own: []string{mlattr.GenAITokenType, mlattr.GenAIRequestModel, mlattr.ThroughputBasis, mlattr.ThroughputMetric}},
 
 	ErrorRatio: {name: "ml.request.error.ratio", subject: ofService, own: []string{attrWindow}},
 
@@ -218,4 +218,13 @@ func (s Series) Wants(first string) bool {
 func (s Series) OfHardware() bool {
 	of := definitions[s].subject
 	return of == ofGPU || of == ofHost
+}
+
+// NameOf returns the name of the metric of a series, "" if there is no such
+// series.
+func NameOf(s Series) string {
+	if s >= seriesCount {
+		return ""
+	}
+	return definitions[s].name
 }

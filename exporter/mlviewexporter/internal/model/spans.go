@@ -63,9 +63,10 @@ func (s *Store) spanOfRun(in *SpanInput, r *run, now time.Time) {
 	}
 	rank := r.ranks[src.Rank]
 	if rank == nil {
-		if rank = r.rankOf(s.texts.of(src.Rank), s.texts.of(src.Host)); rank == nil {
-			return
-		}
+		rank = r.rankOf(s.texts.of(src.Rank), s.texts.of(src.Host))
+	}
+	if rank == nil {
+		return
 	}
 	s.moveRank(r, rank, src.Host, now)
 	if src.PID > 0 {
@@ -92,15 +93,21 @@ func loads(operation string) bool {
 // event adds a log record.
 func (s *Store) event(e *Event, now time.Time) {
 	s.seeHost(e.Host, now)
-	if e.XID != nil {
-		g := s.gpus[gpuID{e.Host, e.GPU}]
-		if g != nil && (g.xid == nil || !e.XID.Time.Before(g.xid.Time)) {
-			xid := *e.XID
-			xid.Code, xid.Message = s.texts.of(xid.Code), s.texts.of(xid.Message)
-			g.xid = &xid
-		}
+	if e.XID != nil && e.GPU != "" {
+		s.noteXID(gpuID{e.Host, e.GPU}, *e.XID)
 	}
 	if e.Failure != nil {
 		s.failures.record(s, e.Failure, now)
 	}
+}
+
+// noteXID keeps the last error of a GPU. It may arrive before the GPU's first
+// reading.
+func (s *Store) noteXID(of gpuID, xid XID) {
+	known := s.xids[of]
+	if known == nil && len(s.xids) >= s.settings.MaxGPUs || known != nil && xid.Time.Before(known.Time) {
+		return
+	}
+	xid.Code, xid.Message = s.texts.of(xid.Code), s.texts.of(xid.Message)
+	s.xids[gpuID{s.texts.of(of.host), s.texts.of(of.id)}] = &xid
 }
