@@ -139,9 +139,12 @@ func (r *run) removable(now time.Time) int {
 
 func (s *Store) removeRun(r *run) {
 	for _, one := range r.streams {
-		delete(s.streams, one.streamKey)
+		s.streams.remove(one)
 		if m, ok := one.owner.(*modelUse); ok {
 			m.streams = slices.DeleteFunc(m.streams, func(other *stream) bool { return other == one })
+		}
+		if of, ok := one.owner.(*service); ok {
+			of.streams = slices.DeleteFunc(of.streams, func(other *stream) bool { return other == one })
 		}
 	}
 	delete(s.runs, r.runID)
