@@ -2,12 +2,14 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -49,18 +51,16 @@ func runFake(t *testing.T, collector, mlgen string, stdout io.Writer, more ...st
 		stdout: &buffer{}, stderr: &buffer{},
 		journal: filepath.Join(folder, "journal"), dir: filepath.Join(folder, "output"),
 	}
-	metrics, err := filepath.Abs(filepath.Join("testdata", "screens", "all", "2.prom"))
-	require.NoError(t, err)
 	program(t, folder, roleOrphan)
 	arguments := []string{
 		"--collector", program(t, folder, collector), "--mlgen", program(t, folder, mlgen),
-		"--config", metrics, "--dir", r.dir,
+		"--config", "the-configuration", "--dir", r.dir,
 	}
 	for _, e := range demoEndpoints() {
 		arguments = append(arguments, "--"+e.flag, "127.0.0.1:0")
 	}
 	r.command = exec.Command(program(t, folder, roleDemo), append(arguments, more...)...)
-	r.command.Env = append(os.Environ(), envJournal+"="+r.journal, envMetrics+"="+metrics)
+	r.command.Env = append(os.Environ(), envJournal+"="+r.journal)
 	r.command.Stdout, r.command.Stderr = r.stdout, r.stderr
 	if stdout != nil {
 		r.command.Stdout = stdout
@@ -100,14 +100,15 @@ func TestSignalsStopEverythingInOrder(t *testing.T) {
 			t.Parallel()
 			r := runFake(t, roleCollector, roleMlgen, nil)
 			r.until(t, "mlgen-started")
-			require.Eventually(t, func() bool { return bytes.Contains([]byte(r.stdout.String()), []byte("SEND YOUR OWN")) }, waitFor, lookEvery)
+			require.Eventually(t, func() bool { return bytes.Contains([]byte(r.stdout.String()), []byte("Send your own OTLP")) }, waitFor, lookEvery)
 			require.NoError(t, r.command.Process.Signal(asked))
-			assert.Equal(t, exitOK, r.wait(t), r.stderr.String())
+			assert.Equal(t, 0, r.wait(t), r.stderr.String())
 			names, pids := readJournal(t, r.journal)
 			assert.Equal(t, []string{"collector-started", "mlgen-started", "mlgen-ended", "collector-ended"}, names)
 			requireAllGone(t, pids)
-			assert.Contains(t, r.stdout.String(), "Stopping mlgen … done\nStopping the collector … done\nLogs are left in "+shellQuote(r.dir))
-			assert.Contains(t, r.stdout.String(), "run-a")
+			assert.Contains(t, r.stdout.String(), "Stopping mlgen … done\nStopping the collector … done\nLogs are left in "+r.dir)
+			assert.Regexp(t, "\n\nhttp://127\\.0\\.0\\.1:\\d+/\n\nSIMULATED DATA\nwidth 120, color false\n$", r.stdout.String(), "the last text, whole")
+			assert.Regexp(t, "\nhttp://127\\.0\\.0\\.1:\\d+/\nCtrl-C ends .*\n\nSIMULATED DATA\nwidth 120, color false\n", r.stdout.String())
 			assert.Empty(t, r.stderr.String())
 			log, err := os.ReadFile(filepath.Join(r.dir, "mlgen.log"))
 			require.NoError(t, err)
@@ -127,9 +128,9 @@ func TestChildThatDiesEndsTheDemo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := runFake(t, test.collector, test.mlgen, nil)
-			assert.Equal(t, exitError, r.wait(t))
+			assert.Equal(t, 1, r.wait(t))
 			assert.Contains(t, r.stderr.String(), test.says)
-			assert.Contains(t, r.stderr.String(), "the end of the log:\n  first line\n  cannot go on:\\x1b[2Jcause\n")
+			assert.Contains(t, r.stderr.String(), ":\n  first line\n  cannot go on:\ufffd[2Jcause\n")
 			_, pids := readJournal(t, r.journal)
 			requireAllGone(t, pids)
 		})
@@ -141,7 +142,7 @@ func TestCtrlCWhileTheCollectorStarts(t *testing.T) {
 	r := runFake(t, roleSickCollector, roleMlgen, nil)
 	r.until(t, "collector-started")
 	require.NoError(t, r.command.Process.Signal(os.Interrupt))
-	assert.Equal(t, exitOK, r.wait(t), r.stderr.String())
+	assert.Equal(t, 0, r.wait(t), r.stderr.String())
 	names, pids := readJournal(t, r.journal)
 	assert.Equal(t, []string{"collector-started", "collector-ended"}, names)
 	requireAllGone(t, pids)
@@ -155,9 +156,9 @@ func TestSecondCtrlCKillsAProgramThatDoesNotEnd(t *testing.T) {
 	require.Eventually(t, func() bool { return bytes.Contains([]byte(r.stdout.String()), []byte("Stopping mlgen")) }, waitFor, lookEvery)
 	// One that comes at once is taken for the same Ctrl-C, a later one not.
 	require.Eventually(t, func() bool {
-		return r.command.Process.Signal(os.Interrupt) == nil && bytes.Contains([]byte(r.stdout.String()), []byte("mlgen was killed"))
+		return r.command.Process.Signal(os.Interrupt) == nil && bytes.Contains([]byte(r.stdout.String()), []byte("signal: killed"))
 	}, waitFor, 100*lookEvery)
-	assert.Equal(t, exitOK, r.wait(t), r.stderr.String())
+	assert.Equal(t, 0, r.wait(t), r.stderr.String())
 	_, pids := readJournal(t, r.journal)
 	requireAllGone(t, pids)
 }
@@ -168,7 +169,7 @@ func TestCtrlCThatComesTwiceIsOne(t *testing.T) {
 	r.until(t, "mlgen-started")
 	require.NoError(t, r.command.Process.Signal(os.Interrupt))
 	require.NoError(t, r.command.Process.Signal(syscall.SIGTERM))
-	assert.Equal(t, exitOK, r.wait(t), r.stderr.String())
+	assert.Equal(t, 0, r.wait(t), r.stderr.String())
 	assert.NotContains(t, r.stdout.String(), "killed")
 	names, _ := readJournal(t, r.journal)
 	assert.Equal(t, []string{"collector-started", "mlgen-started", "mlgen-ended", "collector-ended"}, names)
@@ -182,7 +183,7 @@ func TestReaderThatGoesAwayEndsTheDemo(t *testing.T) {
 	require.NoError(t, writer.Close())
 	r.until(t, "mlgen-started")
 	require.NoError(t, reader.Close())
-	assert.Equal(t, exitError, r.wait(t))
+	assert.Equal(t, 1, r.wait(t))
 	assert.Contains(t, r.stderr.String(), "broken pipe")
 	_, pids := readJournal(t, r.journal)
 	requireAllGone(t, pids)
@@ -202,26 +203,46 @@ func TestKilledDemoLeavesNoChildren(t *testing.T) {
 	requireAllGone(t, pids)
 }
 
-func TestOnceShowsOneScreenAndEnds(t *testing.T) {
+func TestOnce(t *testing.T) {
+	for name, test := range map[string]struct{ config, duration string }{
+		"a complete page at once":               {"complete", "1m"},
+		"an incomplete page after the duration": {"incomplete", "3s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := runFake(t, roleCollector, roleMlgen, nil, "--once", "--duration", test.duration, "--config", test.config)
+			assert.Equal(t, 0, r.wait(t), r.stderr.String())
+			assert.Equal(t, 1, bytes.Count([]byte(r.stdout.String()), []byte("SIMULATED")))
+			_, pids := readJournal(t, r.journal)
+			requireAllGone(t, pids)
+		})
+	}
+}
+
+func TestPageWithoutARun(t *testing.T) {
 	t.Parallel()
-	// There is no reproduction, so that the screen is never complete and the
-	// end of the duration draws it.
-	r := runFake(t, roleCollector, roleMlgen, nil, "--once", "--duration", "5s")
-	assert.Equal(t, exitOK, r.wait(t), r.stderr.String())
-	assert.Equal(t, 1, bytes.Count([]byte(r.stdout.String()), []byte("SIMULATED")))
-	_, pids := readJournal(t, r.journal)
-	requireAllGone(t, pids)
+	r := runFake(t, roleCollector, roleMlgen, nil, "--duration", "1s", "--config", "no-page")
+	assert.Equal(t, 1, r.wait(t))
+	assert.Regexp(t, `http://127\.0\.0\.1:\d+/ showed no run within 1s\n.* answers 404 Not Found`, r.stderr.String())
+}
+
+// What a terminal has no room for is left out, and cleared.
+func TestFrame(t *testing.T) {
+	assert.Equal(t, "\x1b[Ha\x1b[K\nb\x1b[K\n\x1b[J", frame("a\nb\n", 80, 24))
+	assert.Equal(t, "\x1b[Ha\x1b[K\n… 3 more lines\x1b[K\n\x1b[J", frame("a\nb\nc\nd\n", 80, 3))
+	assert.Equal(t, "\x1b[Ha\x1b[K\n… 2 more lines\x1b[K\n\x1b[J", frame("a\n"+strings.Repeat("x", 161)+"\nc\n", 80, 4), "a line that wraps")
+	assert.NotPanics(t, func() { frame("", 0, 0) })
 }
 
 func TestSecondDemoInTheSameFolder(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	first, err := lockFolder(filepath.Join(folder, ".lock"))
+	first, err := lockFolder(folder)
 	require.NoError(t, err)
-	_, err = lockFolder(filepath.Join(folder, ".lock"))
+	_, err = lockFolder(folder)
 	require.ErrorContains(t, err, "choose another one with --dir")
 	require.NoError(t, first.Close())
-	again, err := lockFolder(filepath.Join(folder, ".lock"))
+	again, err := lockFolder(folder)
 	require.NoError(t, err)
 	require.NoError(t, again.Close())
 }
@@ -231,36 +252,44 @@ func TestReserve(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, taken.Close()) }()
 	address := taken.Addr().String()
-	_, port, err := net.SplitHostPort(address)
-	require.NoError(t, err)
-
+	var notes strings.Builder
+	say := func(format string, arguments ...any) { _, _ = fmt.Fprintf(&notes, format, arguments...) }
+	health := endpoint{use: "health check", flag: "health-endpoint", env: []string{"HEALTH_ENDPOINT"}, address: address}
 	t.Run("moves an address that nobody asked for", func(t *testing.T) {
-		chosen, notes, err := reserve([]endpoint{{use: "health check", flag: "health-endpoint", env: "HEALTH_ENDPOINT", address: address}})
+		chosen, err := reserve([]endpoint{health}, say)
 		require.NoError(t, err)
 		assert.NotEqual(t, address, chosen[0].address)
-		require.Len(t, notes, 1)
-		assert.Contains(t, notes[0], address+" is taken")
-		assert.Contains(t, notes[0], chosen[0].address)
-		assert.Contains(t, notes[0], "--health-endpoint")
+		assert.Equal(t, "note: "+address+" is taken by another program: health check is on "+chosen[0].address+" (--health-endpoint sets it)\n", notes.String())
 	})
 	t.Run("keeps one that was asked for", func(t *testing.T) {
-		_, _, err := reserve([]endpoint{{use: "health check", flag: "health-endpoint", env: "HEALTH_ENDPOINT", address: address, explicit: true}})
-		require.ErrorContains(t, err, "port "+port+" for health check")
+		asked := health
+		asked.explicit = true
+		_, err := reserve([]endpoint{asked}, say)
+		require.ErrorContains(t, err, "the address for health check cannot be used")
+		require.ErrorContains(t, err, address+": bind: address already in use")
 		assert.ErrorContains(t, err, "--health-endpoint or HEALTH_ENDPOINT")
 	})
 	t.Run("gives no port twice", func(t *testing.T) {
-		twice := endpoint{use: "x", flag: "x", env: "X", address: "127.0.0.1:0"}
-		chosen, _, err := reserve([]endpoint{twice, twice})
+		twice := endpoint{use: "x", flag: "x", env: []string{"X"}, address: "127.0.0.1:0"}
+		chosen, err := reserve([]endpoint{twice, twice}, say)
 		require.NoError(t, err)
 		assert.NotEqual(t, chosen[0].address, chosen[1].address)
-		one := endpoint{use: "x", flag: "x", env: "X", address: chosen[0].address, explicit: true}
-		_, _, err = reserve([]endpoint{one, one})
-		require.ErrorContains(t, err, "is taken")
+		one := twice
+		one.address, one.explicit = chosen[0].address, true
+		_, err = reserve([]endpoint{one, one}, say)
+		require.ErrorContains(t, err, "already in use")
 	})
 	t.Run("says why an address is no good", func(t *testing.T) {
-		// An address of the documentation range, which no machine has.
-		_, _, err := reserve([]endpoint{{use: "health check", flag: "health-endpoint", env: "HEALTH_ENDPOINT", address: "192.0.2.1:80"}})
-		require.ErrorContains(t, err, `health check cannot listen on "192.0.2.1:80"`)
+		for bad, why := range map[string]string{
+			"192.0.2.1:80": "assign requested address", // of the documentation range, which no machine has
+			"localhost":    "missing port", "localhost:70000": "invalid port",
+		} {
+			asked := health
+			asked.address = bad
+			_, err := reserve([]endpoint{asked}, say)
+			require.ErrorContains(t, err, "the address for health check cannot be used")
+			assert.ErrorContains(t, err, why)
+		}
 	})
 }
 

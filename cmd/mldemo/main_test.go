@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -31,7 +32,6 @@ const (
 	roleLeavesOrphan   = "fake-leaves-orphan"
 	roleOrphan         = "fake-orphan"
 	envJournal         = "MLDEMO_TEST_JOURNAL"
-	envMetrics         = "MLDEMO_TEST_METRICS"
 	waitFor            = 20 * time.Second
 	lookEvery          = 10 * time.Millisecond
 	exitOfProgramDying = 3
@@ -106,13 +106,27 @@ func playCollector(healthy bool) {
 			panic(server.ListenAndServe())
 		}()
 	}
-	serve(os.Getenv("PROMETHEUS_ENDPOINT"), func(w http.ResponseWriter, r *http.Request) {
-		http.ServeFile(w, r, os.Getenv(envMetrics))
-	})
+	serve(os.Getenv("ML_VIEW_ENDPOINT"), playPage)
 	if healthy {
 		serve(os.Getenv("HEALTH_ENDPOINT"), func(http.ResponseWriter, *http.Request) {})
 	}
 	play("collector", strings.Join(os.Args[1:], " "))
+}
+
+// playPage is a page as the configuration names it.
+func playPage(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case strings.Contains(strings.Join(os.Args, " "), "no-page"):
+		http.NotFound(w, r)
+	case r.URL.Path == "/api/v1/state" && strings.Contains(strings.Join(os.Args, " "), "incomplete"):
+		_, _ = io.WriteString(w, `{"runs":[{}],"gpus":[],"failures":[{"class":"E"}]}`)
+	case r.URL.Path == "/api/v1/state":
+		_, _ = io.WriteString(w, `{"version":1,"runs":[{"key":"a"}],"gpus":[{"key":"g"}],"failures":[{"class":"E"},{"replays":true}],"needs":[]}`)
+	case r.URL.Path == "/" && r.Header.Get("Accept") == "text/plain":
+		_, _ = fmt.Fprintf(w, "SIMULATED DATA\nwidth %s, color %s\n", r.FormValue("width"), r.FormValue("color"))
+	default:
+		http.NotFound(w, r)
+	}
 }
 
 // program makes the test binary callable by a role's name.
@@ -167,30 +181,20 @@ func requireAllGone(t *testing.T, pids map[string]int) {
 func TestParseFlagsNamesWhatIsWrong(t *testing.T) {
 	var help bytes.Buffer
 	none := func(string) (string, bool) { return "", false }
-	_, err := parseFlags([]string{
-		"--collector", "no/such/binary", "--mlgen", "no/such/generator", "--config", "no/such.yaml",
-		"--duration", "-1s", "--dir", " ", "--otlp-grpc-endpoint", "localhost", "--health-endpoint", "localhost:70000",
-	}, none, &help)
-	for _, part := range []string{
-		"--collector", "no/such/binary", "--mlgen", "no/such/generator", "--config", "no/such.yaml",
-		"--duration is -1s", "--dir is empty", `--otlp-grpc-endpoint (or OTLP_GRPC_ENDPOINT): "localhost"`, `"localhost:70000"`,
-	} {
-		require.ErrorContains(t, err, part)
-	}
-	_, err = parseFlags([]string{"left over"}, none, &help)
+	_, err := parseFlags([]string{"left over"}, none, &help)
 	require.ErrorContains(t, err, `unexpected argument "left over"`)
+	_, err = parseFlags([]string{"--duration", "long"}, none, &help)
+	require.ErrorContains(t, err, "duration")
 }
 
 func TestParseFlagsTakesAddressesFromFlagsThenEnvironment(t *testing.T) {
-	self, err := os.Executable()
-	require.NoError(t, err)
 	environment := map[string]string{
 		"OTLP_GRPC_ENDPOINT": "127.0.0.1:1111", "OTLP_HTTP_ENDPOINT": "127.0.0.1:2222",
 		"SELF_METRICS_PORT": "3333", "OTELCOL_ML_REPRO_DIR": "/somewhere/else",
 	}
 	lookup := func(name string) (string, bool) { value, ok := environment[name]; return value, ok }
 	s, err := parseFlags([]string{
-		"--collector", self, "--mlgen", self, "--config", self, "--otlp-grpc-endpoint", "127.0.0.1:4444", "--once",
+		"--otlp-grpc-endpoint", "127.0.0.1:4444", "--once",
 	}, lookup, &bytes.Buffer{})
 	require.NoError(t, err)
 	addresses := map[string]string{}
@@ -199,20 +203,20 @@ func TestParseFlagsTakesAddressesFromFlagsThenEnvironment(t *testing.T) {
 		addresses[e.flag], explicit[e.flag] = e.address, e.explicit
 	}
 	assert.Equal(t, map[string]string{
-		"otlp-grpc-endpoint": "127.0.0.1:4444", "otlp-http-endpoint": "127.0.0.1:2222", "prometheus-endpoint": "127.0.0.1:8889",
+		"view-endpoint": "127.0.0.1:8890", "otlp-grpc-endpoint": "127.0.0.1:4444", "otlp-http-endpoint": "127.0.0.1:2222", "prometheus-endpoint": "127.0.0.1:8889",
 		"health-endpoint": "127.0.0.1:13133", "self-metrics-endpoint": "127.0.0.1:3333",
 	}, addresses)
 	assert.Equal(t, map[string]bool{
-		"otlp-grpc-endpoint": true, "otlp-http-endpoint": true, "prometheus-endpoint": false,
+		"view-endpoint": false, "otlp-grpc-endpoint": true, "otlp-http-endpoint": true, "prometheus-endpoint": false,
 		"health-endpoint": false, "self-metrics-endpoint": true,
 	}, explicit)
 	assert.Equal(t, "/somewhere/else", s.reproductions)
 	assert.Equal(t, time.Minute, s.duration)
 }
 
-func TestHelpEndsWell(t *testing.T) {
+func TestExitCodes(t *testing.T) {
 	var stderr bytes.Buffer
-	assert.Equal(t, exitOK, runDemo([]string{"-help"}, os.LookupEnv, &bytes.Buffer{}, &stderr))
-	assert.Contains(t, stderr.String(), "-prometheus-endpoint address")
-	assert.Equal(t, exitUsage, runDemo([]string{"-no-such-flag"}, os.LookupEnv, &bytes.Buffer{}, &stderr))
+	assert.Equal(t, 0, runDemo([]string{"-help"}, os.LookupEnv, os.Stdout, &stderr))
+	assert.Contains(t, stderr.String(), "-view-endpoint address")
+	assert.Equal(t, 2, runDemo([]string{"-no-such-flag"}, os.LookupEnv, os.Stdout, &stderr))
 }

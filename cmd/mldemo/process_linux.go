@@ -2,8 +2,6 @@ package main
 
 import "syscall"
 
-// childAttributes puts a child into its own process group, and has the kernel
+// childAttributes put a child into its own process group, and have the kernel
 // end it if the demo is killed.
-func childAttributes() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
-}
+var childAttributes = syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}

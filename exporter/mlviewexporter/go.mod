@@ -52,7 +52,6 @@ require (
 	github.com/mitchellh/reflectwalk v1.0.2 // indirect
 	github.com/modern-go/concurrent v0.0.0-20180306012644-bacd9c7ef1dd // indirect
 	github.com/modern-go/reflect2 v1.0.3-0.20250322232337-35a7c28c31ee // indirect
-	github.com/otelcol-ml/otelcol-ml/internal/mlattr v0.0.0
 	github.com/pierrec/lz4/v4 v4.1.27 // indirect
 	github.com/rs/cors v1.11.1 // indirect
 	go.opentelemetry.io/auto/sdk v1.2.1 // indirect
@@ -87,7 +86,6 @@ require (
 	golang.org/x/crypto v0.54.0 // indirect
 	golang.org/x/net v0.57.0 // indirect
 	golang.org/x/sys v0.47.0 // indirect
-	golang.org/x/text v0.40.0
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260414002931-afd174a4e478 // indirect
 	google.golang.org/grpc v1.82.1 // indirect
 	google.golang.org/protobuf v1.36.11 // indirect
@@ -96,5 +94,3 @@ require (
 replace github.com/otelcol-ml/otelcol-ml/internal/mlattr => ../../internal/mlattr
 
 replace github.com/otelcol-ml/otelcol-ml/internal/shared => ../../internal/shared
-
-require github.com/santhosh-tekuri/jsonschema/v6 v6.0.3

@@ -20,8 +20,8 @@ func (d *document) runs() {
 	}
 	now := d.state.Time
 	section(d, "RUNS", "runs", maxRuns, slices.SortedStableFunc(slices.Values(d.state.Runs), byOrder), []column[run]{
-		{title: "run", least: 10, text: func(r *run) string { return printable(r.Service) }},
-		{title: "id", least: 8, leave: 3, text: func(r *run) string { return shortID(r.ID) }},
+		{title: "run", least: 16, text: func(r *run) string { return printable(r.Service) }},
+		{title: "id", leave: 3, text: func(r *run) string { return shortID(r.ID) }},
 		{title: "data", text: func(r *run) string { return simulated(r.Simulated) }},
 		{title: "owner", least: 5, leave: 8, text: func(r *run) string { return printable(r.Owner) }},
 		{title: "job", least: 6, leave: 9, text: func(r *run) string { return printable(r.Job) }},
@@ -98,7 +98,7 @@ func (d *document) gpus() {
 		}},
 		{title: "throttled by", least: 12, leave: 7, text: func(g *gpu) string { return words(strings.Join(g.Throttle, ", ")) }},
 		{title: "idle", right: true, leave: 2, text: func(g *gpu) string { return age(now, g.IdleSince) }},
-		{title: "held by", least: 12, text: holders},
+		{title: "held by", least: 16, text: holders},
 	}, nil)
 }
 
@@ -112,7 +112,7 @@ func holders(g *model.GPU) string {
 		case h.Rank != "":
 			name += " rank " + printable(h.Rank)
 		}
-		texts = append(texts, joined(" ", name, printable(h.Owner), memory(h.Memory, nil)))
+		texts = append(texts, joined(" ", name, prefixed("(", printable(h.Owner), ")"), memory(h.Memory, nil)))
 	}
 	return strings.Join(texts, ", ")
 }
@@ -131,10 +131,10 @@ func (d *document) failures() {
 			}
 			return strconv.Itoa(f.Variants)
 		}},
-		{title: "class", least: 12, text: func(f *failure) string { return printable(f.Class) }},
-		{title: "message", least: 16, text: func(f *failure) string { return printable(f.Message) }},
-		{title: "service", least: 8, leave: 2, text: func(f *failure) string { return printable(f.Service) }},
-		{title: "run", least: 8, leave: 4, text: func(f *failure) string { return shortID(f.RunID) }},
+		{title: "class", least: 18, text: func(f *failure) string { return printable(f.Class) }},
+		{title: "message", least: 24, text: func(f *failure) string { return printable(f.Message) }},
+		{title: "service", least: 14, leave: 2, text: func(f *failure) string { return printable(f.Service) }},
+		{title: "run", leave: 4, text: func(f *failure) string { return shortID(f.RunID) }},
 		{title: "version", least: 7, leave: 5, text: func(f *failure) string { return printable(f.Version) }},
 	}, d.reproduction)
 }
@@ -191,9 +191,9 @@ func (d *document) models() {
 	type use = model.Model
 	now := d.state.Time
 	section(d, "MODELS", "models", maxModels, d.state.Models, []column[use]{
-		{title: "service", least: 8, text: func(m *use) string { return printable(m.Service) }},
-		{title: "model", least: 8, text: func(m *use) string { return printable(m.Model) }},
-		{title: "role", least: 6, leave: 8, text: func(m *use) string { return printable(m.Role) }},
+		{title: "service", least: 14, text: func(m *use) string { return printable(m.Service) }},
+		{title: "model", least: 12, text: func(m *use) string { return printable(m.Model) }},
+		{title: "role", least: 12, leave: 8, text: func(m *use) string { return printable(m.Role) }},
 		{title: "side", leave: 9, text: func(m *use) string { return words(m.Side) }},
 		{title: "req/s", right: true, text: func(m *use) string { return number(m.RequestRate) }},
 		{title: "in tok/s", right: true, leave: 3, text: func(m *use) string { return number(m.InputTokenRate) }},
@@ -202,9 +202,7 @@ func (d *document) models() {
 		{title: "first token p50/p95", right: true, leave: 4, text: func(m *use) string { return quantiles(m.FirstToken, seconds) }},
 		{title: "duration p50/p95", right: true, leave: 2, text: func(m *use) string { return quantiles(m.Duration, seconds) }},
 		{title: "tok/s each p50/p95", right: true, leave: 6, text: func(m *use) string { return quantiles(m.Decode, number) }},
-		{title: "failing", right: true, text: func(m *use) string {
-			return joined(" ", percent(m.ErrorRatio), prefixed("(was ", percent(m.ErrorRatioUsual), ")"))
-		}},
+		{title: "failing", right: true, text: failing},
 		{title: "errors", least: 10, leave: 5, text: errorsByType},
 		{title: "cut by length", right: true, leave: 7, text: func(m *use) string { return count(m.LengthStops) }},
 		{title: "cost", right: true, leave: 11, text: func(m *use) string { return number(m.Cost) }},
@@ -225,6 +223,16 @@ func (d *document) models() {
 		}
 		return lines
 	})
+}
+
+// failing writes the fraction of requests that fail, and what is usual if that
+// is another one.
+func failing(m *model.Model) string {
+	now, usual := percent(m.ErrorRatio), percent(m.ErrorRatioUsual)
+	if usual == now {
+		usual = ""
+	}
+	return now + prefixed(" (was ", usual, ")")
 }
 
 // prefixed puts a known text between others.
@@ -280,11 +288,11 @@ func (d *document) calls() {
 	section(d, "CALLS", "calls", maxCalls, d.state.Calls, []column[call]{
 		{title: "at", text: func(c *call) string { return c.Time.UTC().Format("15:04:05") }},
 		{title: "service", least: 8, leave: 1, text: func(c *call) string { return printable(c.Service) }},
-		{title: "function", least: 12, text: func(c *call) string { return joined(".", printable(c.Library), printable(c.Function)) }},
+		{title: "function", least: 20, text: func(c *call) string { return joined(".", printable(c.Library), printable(c.Function)) }},
 		{title: "took", right: true, text: func(c *call) string { return seconds(&c.Duration) }},
 		{title: "queued", right: true, leave: 2, text: func(c *call) string { return seconds(c.Queue) }},
 		{title: "encoding", right: true, leave: 3, text: func(c *call) string { return seconds(c.Serialize) }},
-		{title: "result", least: 10, text: result},
+		{title: "result", least: 18, text: result},
 	}, nil)
 }
 
@@ -307,12 +315,20 @@ func (d *document) missing() {
 	}
 	shown := rows[:min(maxMissing, len(rows))]
 	d.title(bold, "MISSING", len(shown), len(rows)+max(0, d.state.Collector.Hidden["missing"]))
-	for _, m := range shown {
-		text := joined(": ", printable(m.What), printable(m.Why))
-		if m.Count > 0 {
-			text += fmt.Sprintf(" (%d)", m.Count)
+	for len(shown) > 0 {
+		// What has the same reason and remedy stands together.
+		first, what := shown[0], ""
+		same := 0
+		for same < len(shown) && shown[same].Why == first.Why && shown[same].Fix == first.Fix {
+			text := printable(shown[same].What)
+			if n := shown[same].Count; n > 0 {
+				text += fmt.Sprintf(" (%d)", n)
+			}
+			what = joined("; ", what, text)
+			same++
 		}
-		d.lines(d.paragraph(0, text)...)
-		d.lines(copied(">", m.Fix)...)
+		d.lines(d.paragraph(0, joined(": ", what, printable(first.Why)))...)
+		d.lines(copied(">", first.Fix)...)
+		shown = shown[same:]
 	}
 }
