@@ -191,7 +191,7 @@ func TestTheStateIsServedAsJSON(t *testing.T) {
 	var got model.State
 	r := get(h, "/api/v1/state")
 	assert.Equal(t, "application/json", r.Header().Get("Content-Type"))
-	require.NoError(t, json.Unmarshal([]byte(r.Body.String()), &got))
+	require.NoError(t, json.Unmarshal(r.Body.Bytes(), &got))
 	assert.Equal(t, *source.State(), got)
 
 	zipped := get(h, "/api/v1/state", "Accept-Encoding", "br, gzip;q=0.5")
@@ -203,7 +203,7 @@ func TestTheStateIsServedAsJSON(t *testing.T) {
 
 	next := pagetest.Fleet(3, 3, 0).State
 	source.Set(next)
-	require.NoError(t, json.Unmarshal([]byte(get(h, "/api/v1/state").Body.String()), &got))
+	require.NoError(t, json.Unmarshal(get(h, "/api/v1/state").Body.Bytes(), &got))
 	assert.Len(t, got.Runs, 3, "the answer is that of the new state")
 }
 
