@@ -72,10 +72,12 @@ func TestARunThatHangsBeforeItsFirstSpan(t *testing.T) {
 		r.holdsGPU(t, "run-a", 1<<30)
 		r.sendsMetrics(t, "run-a", 3)
 	}
+	first := r.clock.Add(time.Minute)
 	md := r.every(t, 30*time.Minute, alive)
 	assert.Equal(t, "unknown", state(t, md))
 	md = r.every(t, 3*time.Hour, alive)
 	assert.Equal(t, "stalled", state(t, md), "and stays so")
+	assertProblem(t, md, "trainer/looks_hung/run-a", first)
 	_, ranked := find(t, md, "ml.run.state").Sum().DataPoints().At(0).Attributes().Get("ml.rank.global")
 	assert.False(t, ranked, "the state is the run's")
 

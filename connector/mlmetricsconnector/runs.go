@@ -1,7 +1,6 @@
 package mlmetricsconnector
 
 import (
-	"cmp"
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/bound"
@@ -227,35 +226,46 @@ func (c *runClock) slowFor(usual float64) time.Duration {
 	return c.pace.SlowFor(usual)
 }
 
-// conclude adds the verdicts on all runs to the store, and removes those of runs
-// without ranks.
+// conclude adds the verdicts on all runs and GPUs to the store, and removes those
+// of runs without ranks.
 func (c *clocks) conclude(store *streams.Store, facts *gpuFacts, now time.Time) (over streams.Overflowed) {
-	timed := make(map[string]bool, len(c.runs))
+	// owners has the program of each run, preferably one that trains.
+	owners, trains := store.Owners(), make(map[string]bool, len(c.runs))
 	for key, run := range c.runs {
 		if len(run.ranks) == 0 {
 			delete(c.runs, key)
 			continue
 		}
-		timed[key.ID] = true
+		if !trains[key.ID] || key.Resource.Compare(owners[key.ID]) < 0 {
+			owners[key.ID] = key.Resource
+		}
+		trains[key.ID] = true
 		use, holds := facts.uses[key.ID]
 		e := emission{source: streams.Source{Resource: key.Resource, Run: streams.Run{ID: key.ID}}, now: now}
 		e.addUse(use, holds)
 		run.conclude(&e, facts.holds(key.ID), use, holds)
 		over.Add(store.Apply(e.updates, run.seen))
 	}
+	ownerOf := func(run, service string) streams.Resource {
+		if owner, known := owners[run]; known {
+			return owner
+		}
+		return streams.Resource{Service: service}
+	}
 	for id, use := range facts.uses {
-		if !timed[id] {
-			e := emission{source: streams.Source{Resource: streams.Resource{Service: use.Service}, Run: streams.Run{ID: id}}, now: now}
+		if !trains[id] {
+			e := emission{source: streams.Source{Resource: ownerOf(id, use.Service), Run: streams.Run{ID: id}}, now: now}
 			e.addUse(use, true)
 			over.Add(store.Apply(e.updates, now))
 		}
 	}
-	over.Add(c.concludeGPUs(store, facts, now))
+	over.Add(c.concludeGPUs(store, facts, ownerOf, now))
 	return over
 }
 
-// concludeGPUs adds the idle time and the problems of GPUs to the store.
-func (c *clocks) concludeGPUs(store *streams.Store, facts *gpuFacts, now time.Time) (over streams.Overflowed) {
+// concludeGPUs adds the idle time and the problems of GPUs to the store. ownerOf
+// returns the program of a run.
+func (c *clocks) concludeGPUs(store *streams.Store, facts *gpuFacts, ownerOf func(run, service string) streams.Resource, now time.Time) (over streams.Overflowed) {
 	for key, idle := range facts.idle {
 		e := emission{source: streams.Source{Run: streams.Run{Host: key.Host}}, now: now}
 		e.value(series.GPUIdleTime, idle.For.Seconds(), key.ID)
@@ -269,24 +279,12 @@ func (c *clocks) concludeGPUs(store *streams.Store, facts *gpuFacts, now time.Ti
 			failure.Runs = []gpus.Victim{{}}
 		}
 		for _, run := range failure.Runs {
-			e := emission{source: streams.Source{Resource: c.serviceOf(run), Run: streams.Run{Host: key.Host}}, now: now}
+			e := emission{source: streams.Source{Resource: ownerOf(run.Run, run.Service), Run: streams.Run{Host: key.Host}}, now: now}
 			e.problem(series.GPUFailed, failure.Since, key.ID, run.Run)
 			over.Add(store.Apply(e.updates, now))
 		}
 	}
 	return over
-}
-
-// serviceOf returns the program of a run, that of its ranks if there are any.
-func (c *clocks) serviceOf(run gpus.Victim) streams.Resource {
-	of := streams.Resource{Service: run.Service}
-	known := false
-	for key := range c.runs {
-		if key.ID == run.Run && run.Run != "" && (!known || cmp.Or(cmp.Compare(key.Resource.Namespace, of.Namespace), cmp.Compare(key.Resource.Service, of.Service)) < 0) {
-			of, known = key.Resource, true
-		}
-	}
-	return of
 }
 
 // emission collects updates of one source for one emission.

@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	// perRank and perRun are how many series a rank of a run has at most, and a
-	// run besides those of its ranks.
+	// perRank and perRun are how many series a rank of a run has at most, or a
+	// run whose process has no rank, and a run besides those of its ranks.
 	perRank, perRun = 100, 60
 )
 
@@ -92,7 +92,7 @@ func TestSeriesOfARank(t *testing.T) {
 			if of.rank != "" {
 				most = perRank
 			} else if !ranked[of] {
-				most += perRank // its only process has no rank
+				most = perRank // its process has no rank
 			}
 			if of.run != "" {
 				assert.LessOrEqual(t, n, most, "%+v", of)

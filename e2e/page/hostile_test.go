@@ -35,15 +35,9 @@ func TestHostileTelemetry(t *testing.T) {
 	sendHostile(t, c)
 	tab := visit(t, address(t, c), "")
 	tab.Await(row("needs", script))
+	tab.Await(openAll)
+	tab.Await(unfoldAll)
 	tab.Await(row("runs", image))
-	for _, list := range []string{"needs", "runs", "gpus", "failures", "calls", "models"} {
-		opener := `document.querySelector("[data-testid=part-` + list + `] .opener[aria-expanded=false]")`
-		if browser.Eval[bool](tab, "!!"+opener) {
-			browser.Eval[any](tab, opener+".click()")
-		}
-	}
-	// The page is drawn with everything open, and again with what comes after.
-	tab.Await(runDetail)
 	text := browser.Eval[string](tab, "document.body.textContent")
 	for name, attack := range map[string]string{
 		"script": script, "image": image, "template": template, "bidi": "txt.exe", "ansi": "[31mred",

@@ -96,6 +96,13 @@ const openAll = `(() => {
 	return opened && !document.body.textContent.includes("Loading…");
 })()`
 
+// unfoldAll unfolds each group of rows, and is true when there is none any more.
+const unfoldAll = `(() => {
+	const folded = document.querySelector("[data-testid=fold][aria-expanded=false]");
+	if (folded) folded.click();
+	return !folded;
+})()`
+
 // widest describes what makes the page wider than the screen.
 const widest = `(() => {
 	const root = document.documentElement;

@@ -56,8 +56,8 @@ func TestKeyboard(t *testing.T) {
 
 	tab.Press("/")
 	tab.Await(focus + `.matches("input[type=search]")`)
-	tab.Press("qwen")
-	tab.Await(row("needs", "qwen-dpo"))
+	tab.Press("mixtral")
+	tab.Await(row("needs", "mixtral-pretrain"))
 	tab.Await("!" + row("needs", "llama-sft"))
 	tab.Press(browser.Escape)
 	tab.Await(row("needs", "llama-sft"))

@@ -15,8 +15,9 @@ import (
 const (
 	// stateKey is the key of the state in the storage extension.
 	stateKey = "state"
-	// maxSavedBytes bounds what is written and what is read.
-	maxSavedBytes = 64 << 20
+	// maxSavedBytes is the largest state that is written: a larger one could not be
+	// imported.
+	maxSavedBytes = 16 << 20
 )
 
 // savedState keeps the part of the model that outlives a restart in a storage
@@ -57,12 +58,7 @@ func (s *savedState) load(ctx context.Context) {
 	if len(data) == 0 {
 		return
 	}
-	if len(data) > maxSavedBytes {
-		err = fmt.Errorf("it has %d bytes, the limit is %d", len(data), maxSavedBytes)
-	} else {
-		err = s.store.Import(data)
-	}
-	if err == nil {
+	if err = s.store.Import(data); err == nil {
 		s.last = bytes.Clone(data)
 		return
 	}

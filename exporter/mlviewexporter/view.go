@@ -39,6 +39,7 @@ type view struct {
 	handler *page.Handler
 	server  *http.Server
 	saved   *savedState
+	notices notices
 
 	// cancel ends the goroutines, which running counts.
 	cancel  context.CancelFunc
@@ -122,7 +123,10 @@ func (v *view) Shutdown(ctx context.Context) error {
 }
 
 // State returns what the page shows now.
-func (v *view) State() *model.State { return v.store.State() }
+func (v *view) State() *model.State {
+	v.notices.refresh(v.store, time.Now(), v.cfg.Interval)
+	return v.store.State()
+}
 
 // Run returns the details of a run.
 func (v *view) Run(key string) (*model.RunDetail, bool) { return v.store.Run(key) }
@@ -138,14 +142,15 @@ func (v *view) Report(fingerprint string) ([]byte, bool) {
 	return v.reports.Report(fingerprint)
 }
 
-// readReproductions reads the groups of failures from repro_gen's directory.
+// readReproductions reads the groups of failures from repro_gen's directory, as
+// far as they can be read.
 func (v *view) readReproductions(ctx context.Context) {
 	failures, err := v.reports.Failures(ctx)
-	if err != nil {
-		if ctx.Err() == nil {
-			v.telemetry.reproductionsError(ctx)
-		}
+	if ctx.Err() != nil {
 		return
+	}
+	if err != nil {
+		v.telemetry.reproductionsError(ctx)
 	}
 	v.store.SetFailures(failures)
 }

@@ -164,6 +164,21 @@ func (s *Store) Judge(standings map[RunKey]Standing, holds func(run string) bool
 	}
 }
 
+// Owners returns the program of each live run, by its id: the first in order if
+// there are several.
+func (s *Store) Owners() map[string]Resource {
+	r := &s.runs
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	owners := make(map[string]Resource, len(r.seen))
+	for key := range r.seen {
+		if of, known := owners[key.ID]; !known || key.Resource.Compare(of) < 0 {
+			owners[key.ID] = key.Resource
+		}
+	}
+	return owners
+}
+
 // Evicted returns the runs that were replaced since the last call.
 func (s *Store) Evicted() Evicted {
 	r := &s.runs

@@ -1,6 +1,7 @@
 package streams
 
 import (
+	"cmp"
 	"strings"
 	"time"
 )
@@ -38,6 +39,11 @@ type identity struct {
 	resource Resource
 	run      Run
 	overflow bool
+}
+
+// Compare orders programs by namespace and name.
+func (r Resource) Compare(other Resource) int {
+	return cmp.Or(cmp.Compare(r.Namespace, other.Namespace), cmp.Compare(r.Service, other.Service))
 }
 
 // Clone returns a copy that shares no memory.

@@ -117,9 +117,13 @@ func readFacts(of *mlattr.Facts, in *model.SpanInput) (v facts) {
 		case fieldDecode:
 			in.Decode, in.DecodeBasis = f.Double, mlattr.BasisDecode
 		case fieldLatency:
-			in.Duration = f.Double
+			if f.Double <= maxCallTime {
+				in.Duration = f.Double
+			}
 		case fieldQueue:
-			in.Queue = f.Double
+			if f.Double <= maxCallTime {
+				in.Queue = f.Double
+			}
 		}
 	}
 	if in.Operation == "" {

@@ -214,16 +214,24 @@ func readFailure(in *model.SpanInput, v facts, exception, message string, span p
 	if fingerprint, ok := attrs.Get(attrFingerprint); ok {
 		in.Fingerprint, _ = mlattr.ReadID(fingerprint)
 	}
-	if in.Message = message; in.Message != "" {
-		return
+	if in.Message = message; in.Message == "" {
+		in.Message = messageOf(attrs, span.Status().Message())
 	}
+	// Some clients send the print of a structure, which the class and the message
+	// are fields of.
+	if printed, ok := mlattr.ReadPrintedError(in.Message); ok && printed.Message != "" {
+		in.Message = printed.Message
+	}
+}
+
+// messageOf returns the text of an error that is no exception.
+func messageOf(attrs pcommon.Map, status string) string {
 	for _, key := range messageKeys {
 		if v, ok := attrs.Get(key); ok && v.Type() == pcommon.ValueTypeStr && v.Str() != "" {
-			in.Message = v.Str()
-			return
+			return v.Str()
 		}
 	}
-	in.Message = span.Status().Message()
+	return status
 }
 
 // attrFingerprint is the group of the reproduction of a failure, by repro_gen.

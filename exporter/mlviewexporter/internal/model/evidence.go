@@ -50,7 +50,7 @@ func (s *Store) hungEvidence(n *Need, r *run, now time.Time) {
 	default:
 		n.say("no step yet")
 	}
-	ranks, _ := s.rankRows(r, now)
+	ranks, _ := r.rankRows()
 	suspects := apart(ranks)
 	s.rankEvidence(n, ranks, suspects, now)
 	if use := gpuUse(r); use != "" {
@@ -239,8 +239,8 @@ func (s *Store) failedGPUEvidence(n *Need, p *problem, now time.Time) {
 			n.say("the driver reports the state %s", one.labels.Own[0])
 		}
 	}
-	if g.xid != nil {
-		n.say("%s", strings.TrimSpace("XID "+g.xid.Code+" "+g.xid.Message)+" at "+clock(g.xid.Time, now))
+	if xid := s.xids[g.gpuID]; xid != nil {
+		n.say("%s at %s", strings.TrimSpace("XID "+xid.Code+" "+xid.Message), clock(xid.Time, now))
 	}
 	if n.Run != "" {
 		n.say("held by %s", cmp.Or(n.Service, n.RunID))
@@ -369,7 +369,8 @@ func (s *Store) failingVersion(of *service) string {
 	if errors[worst] == 0 || errors[next]/requests[next] > errors[worst]/requests[worst]/3 {
 		return ""
 	}
-	return fmt.Sprintf("version %s: %s of its requests, %s: %s", worst, percent(errors[worst]/requests[worst]), next, percent(errors[next]/requests[next]))
+	return fmt.Sprintf("version %s: %.0f of %.0f requests failed, %s: %.0f of %.0f",
+		worst, errors[worst], requests[worst], next, errors[next], requests[next])
 }
 
 // slowEvidence compares the time of a step, and of the phases that grew.

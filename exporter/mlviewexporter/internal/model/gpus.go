@@ -3,6 +3,7 @@ package model
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -18,7 +19,6 @@ type gpu struct {
 	simulated                   bool
 	lastSeen                    time.Time
 	streams                     []*stream
-	xid                         *XID
 }
 
 // sameReading is how far apart the points of one reading of a GPU arrive.
@@ -99,7 +99,7 @@ func (g *gpu) userOf(id string) string {
 func (s *Store) gpuRow(g *gpu, now time.Time) GPU {
 	row := GPU{
 		Key: g.key, ID: g.id, Index: g.index, Host: g.host, Name: g.name, Parent: g.parent,
-		Source: g.source, Simulated: g.simulated, XID: g.xid,
+		Source: g.source, Simulated: g.simulated, XID: s.xids[g.gpuID],
 		LastSeen: g.lastSeen.UTC(), Holders: []Holder{},
 	}
 	attributed := 0.0
@@ -208,20 +208,18 @@ func (s *Store) runWithID(id, service, host string) *run {
 	return best
 }
 
-// owner returns the first name that is known for any of these ids, else the
-// first id.
-func (s *Store) owner(ids ...string) string {
-	for _, id := range ids {
+// owner returns the name that is known for a user, else for one of the other ids,
+// else the user.
+func (s *Store) owner(user string, others ...string) string {
+	for _, id := range append([]string{user}, others...) {
 		if name := s.settings.Owners[id]; id != "" && name != "" {
 			return cut(name, maxLabel)
 		}
 	}
-	return cmp.Or(ids...)
-}
-
-// place names a GPU by host and index.
-func (g *gpu) place() string {
-	return cmp.Or(g.host, "unknown host") + ": GPU " + cmp.Or(g.index, g.id)
+	if _, err := strconv.Atoi(user); err == nil {
+		return "uid " + user
+	}
+	return user
 }
 
 // holdGPUs finds the GPUs of each run.

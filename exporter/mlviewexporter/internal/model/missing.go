@@ -8,8 +8,11 @@ import (
 	"time"
 )
 
-// fixStepTokens is the configuration that gives the tokens of a training step.
-const fixStepTokens = "ml_enrich: {training: [{service: <service>, tokens_per_step: <tokens of one rank>}]} or the resource attribute ml.tokens_per_step"
+// fixStepTokens returns the configuration that gives the tokens of a training
+// step.
+func fixStepTokens(service string) string {
+	return "ml_enrich: {training: [{service: " + strconv.Quote(service) + ", tokens_per_step: <tokens of one rank>}]}"
+}
 
 // missingRows returns what the page cannot show, why, and what changes it.
 func (s *Store) missingRows(state *State, now time.Time) []Missing {
@@ -114,7 +117,7 @@ func (s *Store) missingRuns(state *State) (rows []Missing) {
 		if row.Why["token_rate"] != "" {
 			rows = append(rows, Missing{
 				Key: keyOf("missing", "step_tokens", row.Key), Kind: "step_tokens", What: "Tokens per second of " + row.Service,
-				Why: "Nobody sends the tokens of a step.", Fix: fixStepTokens,
+				Why: "Nobody sends the tokens of a step.", Fix: fixStepTokens(row.Service),
 			})
 		}
 	}

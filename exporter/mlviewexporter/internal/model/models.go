@@ -36,9 +36,12 @@ type versionUse struct {
 // maxVersions limits the versions that are compared.
 const maxVersions = 8
 
-// modelIDOf returns what a stream of Tokens or Requests is about.
+// modelIDOf returns what a stream of Tokens, Requests or ClientThroughput is about.
 func modelIDOf(one *stream) modelID {
 	l := &one.labels
+	if one.series == ClientThroughput {
+		return modelID{namespace: l.Namespace, service: l.Service, model: l.Own[1]}
+	}
 	return modelID{l.Namespace, l.Service, l.Own[1], l.Own[3], l.Own[4]}
 }
 
@@ -170,7 +173,7 @@ func (s *Store) modelRows(now time.Time) []Model {
 // training have a model, too.
 func (s *Store) modelRow(m *modelUse, now time.Time) (row Model, ok bool) {
 	row = Model{Key: m.key, Service: m.service, Model: m.model, Role: m.role, Side: m.side, DecodeBasis: m.decodeBasis}
-	var requests, requestRate, input, output, inputRate, outputRate total
+	var requests, requestRate, input, output, inputRate, outputRate, clientInput, clientOutput total
 	for _, one := range m.streams {
 		if !one.live(now) {
 			continue
@@ -193,7 +196,21 @@ func (s *Store) modelRow(m *modelUse, now time.Time) (row Model, ok bool) {
 				input.add(one.value)
 				inputRate.addRate(one, now)
 			}
+		case ClientThroughput:
+			// Means of requests are no rates of the service.
+			if one.labels.Own[2] == "mean" {
+				continue
+			}
+			if one.labels.Own[0] == "output" {
+				clientOutput.add(one.value)
+			} else {
+				clientInput.add(one.value)
+			}
 		}
+	}
+	// The client's own metrics count where no span reports tokens.
+	if input.n+output.n == 0 {
+		inputRate, outputRate = clientInput, clientOutput
 	}
 	row.Requests, row.RequestRate = requests.all(), requestRate.all()
 	row.InputTokens, row.InputTokenRate = input.all(), inputRate.all()
@@ -204,7 +221,7 @@ func (s *Store) modelRow(m *modelUse, now time.Time) (row Model, ok bool) {
 		row.ErrorRatio, row.ErrorRatioUsual = of.errorRatio(windowRecent, now), of.errorRatio(windowUsual, now)
 	}
 	row.Versions = m.versionRows()
-	return row, m.requests || requests.n+input.n+output.n > 0
+	return row, m.requests || requests.n+input.n+output.n+clientInput.n+clientOutput.n > 0
 }
 
 func (m *modelUse) versionRows() (rows []VersionUse) {
@@ -238,9 +255,9 @@ type reservoir struct {
 	next   int
 }
 
-// add adds a value. A value that is not finite or negative is unknown.
+// add adds a value. A value that is negative or not believed is unknown.
 func (r *reservoir) add(v float64) {
-	if v-v != 0 || v < 0 {
+	if !(v >= 0 && v <= maxValue) {
 		return
 	}
 	if len(r.values) < reservoirSize {

@@ -1,8 +1,11 @@
 package model
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 )
 
@@ -71,13 +74,7 @@ func (s *Store) export() exported {
 	for _, of := range s.services {
 		one := exportedService{
 			Namespace: of.namespace, Name: of.name, FirstSeen: of.firstSeen, LastSeen: of.lastSeen, Version: of.version,
-			Versions: make(map[string]time.Time), Models: make(map[string]time.Time),
-		}
-		for version, first := range of.versions {
-			one.Versions[version] = first
-		}
-		for model, first := range of.models {
-			one.Models[model] = first
+			Versions: maps.Clone(of.versions), Models: maps.Clone(of.models),
 		}
 		out.Services = append(out.Services, one)
 	}
@@ -88,7 +85,19 @@ func (s *Store) export() exported {
 			Simulated: r.simulated, Checkpoint: r.checkpoint,
 		})
 	}
+	out.sort()
 	return out
+}
+
+// sort orders the lists, so that what has not changed is written the same.
+func (e *exported) sort() {
+	slices.SortFunc(e.Failures, func(a, b Failure) int { return cmp.Compare(a.Key, b.Key) })
+	slices.SortFunc(e.Services, func(a, b exportedService) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	slices.SortFunc(e.Runs, func(a, b exportedRun) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Service, b.Service), cmp.Compare(a.ID, b.ID))
+	})
 }
 
 // Import adds what Export has written. It leaves out what is older than a week,
@@ -109,16 +118,7 @@ func (s *Store) Import(data []byte) error {
 	recent := func(t time.Time) bool { return now.Sub(t) <= importedFor && !t.After(now.Add(time.Minute)) }
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, c := range in.Changes {
-		if recent(c.Time) && len(s.changes) < maxChanges {
-			s.changes = append(s.changes, c)
-		}
-	}
-	for _, m := range in.Marks {
-		if recent(m.Time) {
-			s.mark(m)
-		}
-	}
+	s.importNotes(&in, recent)
 	for i := range in.Failures {
 		f := in.Failures[i]
 		if recent(lastSeen(&f)) && len(s.failures.all) < maxFailures && s.failures.all[f.Key] == nil {
@@ -136,6 +136,30 @@ func (s *Store) Import(data []byte) error {
 		}
 	}
 	return nil
+}
+
+// importNotes adds the changes and marks that are not known yet.
+func (s *Store) importNotes(in *exported, recent func(time.Time) bool) {
+	known := make(map[string]bool)
+	for _, c := range s.changes {
+		known[c.Key] = true
+	}
+	for _, c := range in.Changes {
+		if recent(c.Time) && len(s.changes) < maxChanges && !known[c.Key] {
+			known[c.Key] = true
+			s.changes = append(s.changes, c)
+		}
+	}
+	marked := make(map[mark]bool)
+	for _, m := range s.marks {
+		marked[m] = true
+	}
+	for _, m := range in.Marks {
+		if recent(m.Time) && !marked[m] {
+			marked[m] = true
+			s.mark(m)
+		}
+	}
 }
 
 func (s *Store) importService(in exportedService, now time.Time) {

@@ -33,6 +33,7 @@ func (s *Store) prune(now time.Time) {
 				delete(s.streams, one.streamKey)
 			}
 			delete(s.gpus, id)
+			delete(s.xids, id)
 		}
 	}
 	for _, m := range s.models {
@@ -87,6 +88,11 @@ func (s *Store) pruneNotes(now time.Time) {
 			if now.Sub(last) > refusedFor {
 				delete(rows, key)
 			}
+		}
+	}
+	for of, xid := range s.xids {
+		if now.Sub(xid.Time) > importedFor {
+			delete(s.xids, of)
 		}
 	}
 	s.changes = slices.DeleteFunc(s.changes, func(c Change) bool { return now.Sub(c.Time) > importedFor })

@@ -7,9 +7,7 @@ type Series uint8
 
 // The series, by what their streams belong to.
 const (
-	noSeries Series = iota
-
-	Steps
+	Steps Series = iota + 1
 	Batches
 	Samples
 	Epoch
@@ -81,10 +79,8 @@ const (
 type kind uint8
 
 const (
-	// latest is the last value alone.
-	latest kind = iota
-	// counter has a rate over rateWindow.
-	counter
+	// counter has a rate over rateWindow. Without a kind the last value counts.
+	counter kind = iota + 1
 	// histogram has a mean over meanWindow.
 	histogram
 )
@@ -153,7 +149,7 @@ var definitions = [seriesCount]definition{
 
 	Tokens:           {name: "ml.tokens", subject: ofModel, kind: counter, own: []string{mlattr.GenAITokenType, mlattr.GenAIRequestModel, mlattr.Operation, mlattr.Role, mlattr.Side}},
 	Requests:         {name: "ml.requests", subject: ofModel, kind: counter, own: []string{mlattr.Operation, mlattr.GenAIRequestModel, mlattr.ErrorType, mlattr.Role, mlattr.Side}},
-	ClientThroughput: {name: "ml.token.throughput", subject: ofRun, own: []string{mlattr.GenAITokenType, mlattr.GenAIRequestModel, mlattr.ThroughputBasis, mlattr.ThroughputMetric}},
+	ClientThroughput: {name: "ml.token.throughput", subject: ofModel, own: []string{mlattr.GenAITokenType, mlattr.GenAIRequestModel, mlattr.ThroughputBasis, mlattr.ThroughputMetric}},
 
 	ErrorRatio: {name: "ml.request.error.ratio", subject: ofService, own: []string{attrWindow}},
 
@@ -218,4 +214,13 @@ func (s Series) Wants(first string) bool {
 func (s Series) OfHardware() bool {
 	of := definitions[s].subject
 	return of == ofGPU || of == ofHost
+}
+
+// NameOf returns the name of the metric of a series, "" if there is no such
+// series.
+func NameOf(s Series) string {
+	if s >= seriesCount {
+		return ""
+	}
+	return definitions[s].name
 }

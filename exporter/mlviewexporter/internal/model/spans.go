@@ -63,11 +63,14 @@ func (s *Store) spanOfRun(in *SpanInput, r *run, now time.Time) {
 	}
 	rank := r.ranks[src.Rank]
 	if rank == nil {
-		if rank = r.rankOf(s.texts.of(src.Rank), s.texts.of(src.Host)); rank == nil {
-			return
-		}
+		rank = r.rankOf(s.texts.of(src.Rank), s.texts.of(src.Host))
 	}
-	s.moveRank(r, rank, src.Host, now)
+	if rank == nil {
+		return
+	}
+	if in.End >= rank.ended {
+		s.moveRank(r, rank, src.Host, now)
+	}
 	if src.PID > 0 {
 		rank.pid = src.PID
 	}
@@ -79,9 +82,6 @@ func (s *Store) spanOfRun(in *SpanInput, r *run, now time.Time) {
 	if what != "" && what != "train" && what != "epoch" && in.End >= rank.ended && in.End <= now.UnixNano()+int64(time.Minute) {
 		rank.span, rank.ended = s.texts.of(what), in.End
 	}
-	if len(r.hosts) == 0 && src.Host != "" && r.attempts <= 1 {
-		r.hosts[s.texts.of(src.Host)] = true
-	}
 }
 
 // loads reports whether an operation restores a checkpoint.
@@ -92,15 +92,21 @@ func loads(operation string) bool {
 // event adds a log record.
 func (s *Store) event(e *Event, now time.Time) {
 	s.seeHost(e.Host, now)
-	if e.XID != nil {
-		g := s.gpus[gpuID{e.Host, e.GPU}]
-		if g != nil && (g.xid == nil || !e.XID.Time.Before(g.xid.Time)) {
-			xid := *e.XID
-			xid.Code, xid.Message = s.texts.of(xid.Code), s.texts.of(xid.Message)
-			g.xid = &xid
-		}
+	if e.XID != nil && e.GPU != "" {
+		s.noteXID(gpuID{e.Host, e.GPU}, *e.XID)
 	}
 	if e.Failure != nil {
 		s.failures.record(s, e.Failure, now)
 	}
+}
+
+// noteXID keeps the last error of a GPU. It may arrive before the GPU's first
+// reading.
+func (s *Store) noteXID(of gpuID, xid XID) {
+	known := s.xids[of]
+	if known == nil && len(s.xids) >= s.settings.MaxGPUs || known != nil && xid.Time.Before(known.Time) {
+		return
+	}
+	xid.Code, xid.Message = s.texts.of(xid.Code), s.texts.of(xid.Message)
+	s.xids[gpuID{s.texts.of(of.host), s.texts.of(of.id)}] = &xid
 }

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,6 +25,7 @@ type Store struct {
 	runsByID map[string][]*run
 	byKey    map[string]*run
 	gpus     map[gpuID]*gpu
+	xids     map[gpuID]*XID
 	models   map[modelID]*modelUse
 	services map[serviceID]*service
 	pools    map[poolID]*pool
@@ -65,6 +67,7 @@ func NewStore(settings Settings) *Store {
 		runsByID: make(map[string][]*run),
 		byKey:    make(map[string]*run),
 		gpus:     make(map[gpuID]*gpu),
+		xids:     make(map[gpuID]*XID),
 		models:   make(map[modelID]*modelUse),
 		services: make(map[serviceID]*service),
 		pools:    make(map[poolID]*pool),
@@ -203,6 +206,10 @@ func (s *Store) refuse(list, key string, now time.Time) {
 	}
 }
 
+// maxValue is the largest value that is believed. It is far above real ones, and
+// sums of all streams are finite. NaN is not below it.
+const maxValue = 1e30
+
 // point adds a point to its stream.
 func (s *Store) point(p *Point, now time.Time) {
 	s.seeHost(p.Labels.Host, now)
@@ -220,8 +227,8 @@ func (s *Store) point(p *Point, now time.Time) {
 		one.gone = true
 		return
 	}
-	if definitions[p.Series].subject != ofHost && p.Value-p.Value != 0 {
-		return // neither infinite nor NaN
+	if !(math.Abs(p.Value) <= maxValue && p.Count <= maxValue) {
+		return
 	}
 	was := one.value
 	one.update(p, now)

@@ -3,6 +3,7 @@ package model
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -51,10 +52,11 @@ func keyOf(kind string, parts ...string) string {
 	return hex.EncodeToString(h.Sum(nil)[:10])
 }
 
-// number formats a number with three digits that matter.
+// number formats a number with three digits that matter, and a whole one without
+// a fraction.
 func number(v float64) string {
 	switch abs := max(v, -v); {
-	case abs >= 100 || abs == 0:
+	case abs >= 100 || v == math.Trunc(v):
 		return strconv.FormatFloat(v, 'f', 0, 64)
 	case abs >= 10:
 		return strconv.FormatFloat(v, 'f', 1, 64)

@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"strconv"
 	"strings"
 )
 
@@ -35,7 +36,10 @@ func (h *Handler) allowedHost(header string) bool {
 // none.
 func canonicalHost(header string) string {
 	host := header
-	if name, _, err := net.SplitHostPort(header); err == nil {
+	if name, port, err := net.SplitHostPort(header); err == nil {
+		if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+			return ""
+		}
 		host = name
 	}
 	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")

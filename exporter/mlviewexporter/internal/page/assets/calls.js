@@ -51,8 +51,9 @@ export function callsPart() {
   const recent = rowsOf('calls', rows, { newest: true, first: 10 });
   const errors = rowsOf('errors', failed, { newest: true, first: 10 });
   const pooled = rowsOf('pools', pools.filter((p) => found(p.pool, p.service, p.instance)));
+  if (pooled.rows.length + rows.length === 0) return part('calls', 'Calls and workers', '', null, h('p', { class: 'dim' }, 'No call matches the filters.'));
   return part('calls', 'Calls and workers', '', null,
-    pooled.rows.length ? [h('h3', { key: 'hp' }, 'Pools of workers'), pooled.controls, table('pools', 'Pools of workers', poolColumns, [{ rows: pooled.rows }])] : null,
+    pooled.rows.length ? [h('h3', { key: 'hp' }, 'Pools of workers'), pooled.controls, table('pools', 'Pools of workers', poolColumns, [{ rows: pooled.rows }], { compact: true })] : null,
     errors.rows.length ? [h('h3', { key: 'he' }, 'Recent errors (' + failed.length + ') ', errors.controls), callTable('errors', plain(errors.rows)), errors.footer] : null,
     recent.rows.length ? [h('h3', { key: 'hc' }, 'Recent calls (' + rows.length + ') ', recent.controls), callTable('calls', plain(recent.rows)), recent.footer] : null);
 }

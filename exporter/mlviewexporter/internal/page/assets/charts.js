@@ -4,20 +4,37 @@ import { h } from './dom.js';
 import { clock } from './format.js';
 import { now } from './live.js';
 
+// gap is the time in seconds without a value that interrupts a line.
+const gap = 150;
+
+// withGaps puts an empty value into each gap of a curve.
+function withGaps(times, values) {
+  const t = [];
+  const v = [];
+  times.forEach((time, i) => {
+    if (i > 0 && time - times[i - 1] > gap) {
+      t.push((time + times[i - 1]) / 2);
+      v.push(null);
+    }
+    t.push(time);
+    v.push(values[i]);
+  });
+  return { times: t, values: v };
+}
+
 // chart describes a curve from a time on, in Unix seconds, with marks.
-export function chart(curve, marks, title, write, from) {
+export function chart(curve, marks, title, write, axis, from) {
   let start = curve.times.findIndex((t) => t >= from);
   if (start < 0) start = curve.times.length;
-  const times = curve.times.slice(start);
   const values = curve.values.slice(start);
-  const last = values[values.length - 1];
-  const says = values.length === 0 ? 'no value in this time' : 'now ' + write(last);
+  const end = curve.times[curve.times.length - 1];
+  const says = values.length === 0 ? 'no value in this time' : now() / 1000 - end > gap ? write(values[values.length - 1]) + ' at ' + clock(end * 1000) : 'now ' + write(values[values.length - 1]);
   const low = values.reduce((a, b) => Math.min(a, b), Infinity);
   const high = values.reduce((a, b) => Math.max(a, b), -Infinity);
   const label = title + ': ' + says + (values.length ? ', between ' + write(low) + ' and ' + write(high) : '');
   return h('figure', { key: curve.name, 'data-testid': 'curve-' + curve.name },
     h('figcaption', {}, h('a', { href: '#def-curve', class: 'def' }, title), h('span', { class: 'dim' }, ' ' + says)),
-    h('div', { class: 'chart', role: 'img', 'aria-label': label, own: { times, values, marks, write, from, to: now() / 1000 } }));
+    h('div', { class: 'chart', role: 'img', 'aria-label': label, own: { ...withGaps(curve.times.slice(start), values), marks, axis, from, to: now() / 1000 } }));
 }
 
 const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -46,9 +63,9 @@ function drawMarks(u, marks) {
 function options(el, data) {
   const axis = { stroke: color('--dim'), font: '12px system-ui, sans-serif', grid: { stroke: color('--line'), width: 1 }, ticks: { stroke: color('--line'), width: 1 } };
   return {
-    width: el.clientWidth, height: 130, padding: [8, 8, 0, 0], legend: { show: false }, cursor: { sync: { key: 'run' }, y: false, points: { size: 6 } },
+    width: el.clientWidth, height: 130, padding: [8, 18, 0, 0], legend: { show: false }, cursor: { sync: { key: 'run' }, y: false, points: { size: 6 } },
     scales: { x: { time: true, range: () => [el.mlData.from, el.mlData.to] }, y: { range: (u, min, max) => uPlot.rangeNum(min, max === min ? min + (Math.abs(min) || 1) * 0.1 : max, 0.1, true) } },
-    axes: [{ ...axis, size: 26, space: 70, values: (u, at) => at.map((t) => clock(t * 1000)) }, { ...axis, size: 84, space: 34, values: (u, at) => at.map((v) => el.mlData.write(v)) }],
+    axes: [{ ...axis, size: 26, space: 70, values: (u, at) => at.map((t) => clock(t * 1000, el.mlData.to - el.mlData.from < 600)) }, { ...axis, size: 66, space: 34, values: (u, at) => at.map((v) => el.mlData.axis(v)) }],
     series: [{}, { stroke: color('--curve'), width: 1.5, points: { show: data.values.length < 3 } }],
     hooks: { draw: [(u) => drawMarks(u, el.mlData.marks)] },
   };

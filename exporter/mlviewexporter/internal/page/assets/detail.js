@@ -72,7 +72,7 @@ function phases(rows) {
     { id: 'seconds_per_step', head: 'Time', def: 'phase', num: true, has: (p) => p.seconds_per_step !== undefined, cell: (p) => number(p.seconds_per_step) + ' s/step' },
     { id: 'share', head: 'Share of the step', num: true, has: (p) => p.share !== undefined, cell: (p) => [h('span', { class: 'bar short' }, h('span', { class: 'seg t0', css: { width: Math.min(100, p.share * 100) + '%' } })), ' ' + percent(p.share)] },
   ];
-  return block('phases', 'Phases of a step, last 5 minutes', table('phases', 'Phases', columns, [{ rows: rows.map((p) => ({ row: { ...p, key: p.phase } })) }]));
+  return block('phases', 'Phases of a step, last 5 minutes', table('phases', 'Phases', columns, [{ rows: rows.map((p) => ({ row: { ...p, key: p.phase } })) }], { compact: true }));
 }
 
 const ranges = { '600': '10 min', '3600': '1 h', '': 'all' };
@@ -87,7 +87,7 @@ function curveBlock(detail) {
   return block('curves', 'Curves',
     h('p', { class: 'buttons' }, Object.entries(ranges).map(([value, text]) =>
       h('button', { key: value, type: 'button', class: 'small', 'data-act': 'range', 'data-arg': value, 'aria-pressed': String(view.range === value) }, text))),
-    h('div', { class: 'charts' }, shown.map((c) => chart(c, marks, word(curveNames, c.name), formatOf(c), from))),
+    h('div', { class: 'charts' }, shown.map((c) => chart(c, marks, word(curveNames, c.name), formatOf(c), axisOf(c), from))),
     marks.length ? h('ul', { class: 'marks', 'aria-label': 'Marks on the curves' }, marks.slice(-10).reverse().map((m, i) =>
       h('li', { key: i + m.time, 'data-testid': 'mark' }, h('i', { class: 'dot m-' + (m.kind === 'change' || m.kind === 'failure' ? m.kind : 'need') }), time(m.time), ' ', m.text))) : null);
 }
@@ -96,6 +96,14 @@ function formatOf(curve) {
   if (curve.name === 'step_time') return stepTime;
   if (curve.name === 'token_rate') return (v) => rate(v) + ' tokens/s';
   return unitOf[curve.unit] || ((v) => number(v) + (curve.unit ? ' ' + curve.unit : ''));
+}
+
+// axisOf writes the numbers of an axis, which has little room.
+function axisOf(curve) {
+  if (curve.name === 'step_time') return (v) => number(v) + ' s';
+  if (curve.name === 'token_rate') return rate;
+  if (curve.unit === 'W') return (v) => (v >= 1000 ? number(v / 1000) + ' kW' : unit(v, 'W'));
+  return formatOf(curve);
 }
 
 function needLine(need) {

@@ -23,6 +23,17 @@ export function safeURL(url) {
   }
 }
 
+// Characters that would act on a terminal, hide text or turn its direction.
+const unseen = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]/g;
+
+// visible returns the text with such characters written as escapes, and with its
+// end cut off beyond the most characters.
+export function visible(text, most = 500) {
+  const all = String(text);
+  const kept = all.length > most ? all.slice(0, most) + '…' : all;
+  return kept.replace(unseen, (c) => '\\u' + c.charCodeAt(0).toString(16).padStart(4, '0'));
+}
+
 const properties = new Set(['value', 'checked', 'disabled', 'selected', 'hidden']);
 
 function setAttribute(el, name, value) {
@@ -33,7 +44,7 @@ function setAttribute(el, name, value) {
   } else if (value === null || value === undefined || value === false) {
     el.removeAttribute(name);
   } else {
-    el.setAttribute(name, value === true ? '' : String(value));
+    el.setAttribute(name, value === true ? '' : name === 'title' || name === 'aria-label' ? visible(value) : String(value));
   }
 }
 
@@ -68,7 +79,7 @@ export function patch(parent, described) {
   let at = parent.firstChild;
   for (const kid of kids) {
     if (!kid.tag) {
-      const text = String(kid);
+      const text = visible(kid, parent.localName === 'code' ? 1500 : 500);
       if (at && at.nodeType === Node.TEXT_NODE) {
         if (at.nodeValue !== text) at.nodeValue = text;
         at = at.nextSibling;

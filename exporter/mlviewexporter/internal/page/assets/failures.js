@@ -45,7 +45,7 @@ export function failuresPart() {
   const all = list('failures');
   const rows = all.filter(matches);
   const hidden = (live.collector.hidden || {}).failures || 0;
-  const shown = rowsOf('failures', rows, { total: rows.length + hidden });
+  const shown = rowsOf('failures', rows, { total: rows.length + hidden, first: 10 });
   if (shown.rows.length === 0) return part('failures', 'Failures', all.length ? '(0 of ' + all.length + ')' : '', null, h('p', { class: 'dim' }, all.length ? 'No failure matches the filters.' : 'No failure seen.'));
   return part('failures', 'Failures', '(' + (filtered() ? rows.length + ' of ' : '') + all.length + ')', shown.controls, failureTable('failures', shown.rows), shown.footer);
 }

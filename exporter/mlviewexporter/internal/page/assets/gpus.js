@@ -29,7 +29,7 @@ function holders(gpu) {
   if (rows.length === 0) return gpu.memory_unattributed > 0 ? h('span', { class: 'dim' }, 'not attributed') : h('span', { class: 'dim' }, 'nobody');
   return h('ul', {}, rows.map((x, i) => h('li', { key: i, title: x.join ? 'joined by ' + x.join : null },
     x.run && get('runs', x.run) ? h('a', { href: '?run=' + encodeURIComponent(x.run), 'data-act': 'run', 'data-arg': x.run }, nameOf(x)) : nameOf(x),
-    h('span', { class: 'sub' }, [x.owner, x.service && x.name !== x.service ? x.name : null, rows.length > 1 ? bytes(x.memory) : null].filter(Boolean).join(' · ')))));
+    h('span', { class: 'sub' }, [x.owner && !(x.name || '').includes(x.owner) ? x.owner : null, x.service && x.name !== x.service ? x.name : null, rows.length > 1 ? bytes(x.memory) : null].filter(Boolean).join(' · ')))));
 }
 
 const columns = [
@@ -58,7 +58,12 @@ export function gpuTable(gpus) {
   if (gpus.length === 0) return h('p', { class: 'dim' }, 'no GPU known');
   const by = new Map();
   for (const gpu of gpus.slice(0, 64)) by.has(gpu.host) ? by.get(gpu.host).push({ row: gpu }) : by.set(gpu.host, [{ row: gpu }]);
-  return [table('gpu', 'GPUs', columns, [...by].map(([host, rows]) => ({ key: host, head: h('span', {}, host || 'no host known'), rows })), { sample: gpus }),
+  const groups = [...by].map(([host, rows]) => {
+    const id = 'run-host:' + host;
+    const open = !isFolded(id, gpus.length > 8);
+    return { key: host, head: hostHead(id, open, host, rows), rows: open ? rows : [] };
+  });
+  return [table('gpu', 'GPUs', columns, groups, { sample: gpus }),
     gpus.length > 64 ? h('p', { class: 'more', key: 'more' }, 'showing 64 of ' + gpus.length) : null];
 }
 

@@ -7,6 +7,8 @@ export const live = {
   collector: null,
   // connected reports whether the stream is open.
   connected: false,
+  // failed reports whether a stream has ended or could not be opened.
+  failed: false,
   // received is when the last event arrived, by performance.now().
   received: 0,
   rows: Object.fromEntries(lists.map((name) => [name, new Map()])),
@@ -73,6 +75,7 @@ export function connect(draw) {
     source.addEventListener('failed', () => again(5000));
     source.onerror = () => {
       live.connected = false;
+      live.failed = true;
       complete = false;
       draw();
       if (source.readyState === EventSource.CLOSED) again(3000);

@@ -4,7 +4,7 @@ import { live, connect, list, now } from './live.js';
 import { view, go, filtered } from './address.js';
 import { activities, kinds, word } from './words.js';
 import { span, clock, utc, time } from './format.js';
-import { order, more, head } from './table.js';
+import { order, more, head, sayCopied } from './table.js';
 import { needsPart, toggleNeed } from './needs.js';
 import { runsPart, toggleRun, singleOpen } from './runs.js';
 import { gpusPart } from './gpus.js';
@@ -21,6 +21,9 @@ const at = (id) => document.getElementById(id);
 // oldData is after how many seconds without data the page says so.
 const oldData = 60;
 
+// awayFor is after how many milliseconds out of sight rows may have moved.
+const awayFor = 60000;
+
 const single = () => live.rows.runs.size === 1 && !((live.collector.hidden || {}).runs > 0);
 
 const fleetOrder = ['looks_hung', 'failed', 'slow', 'held_idle', 'working', 'free'];
@@ -36,7 +39,7 @@ function summary() {
   return h('div', { class: 'line' },
     !single() && total ? h('p', { key: 'fleet', class: 'fleet', 'data-testid': 'fleet' }, h('strong', {}, head(total + (total === 1 ? ' GPU' : ' GPUs'), 'activity')), ': ',
       shown.map((a, i) => [i ? ' · ' : null, h('button', { key: a, type: 'button', class: 'link', 'data-act': 'kind', 'data-arg': a, 'aria-pressed': String(view.kind === a), 'data-testid': 'activity-' + a, title: 'Show only these' },
-        h('i', { class: 'dot a-' + a }), gpus[a] + ' ' + word(activities, a))])) : null,
+        h('i', { class: 'dot a-' + (fleetOrder.includes(a) ? a : 'free') }), gpus[a] + ' ' + word(activities, a))])) : null,
     h('p', { key: 'data', class: 'dim', 'data-testid': 'freshness' },
       c.hosts > 1 || c.hosts_reporting < c.hosts ? h('span', { class: c.hosts_reporting < c.hosts ? 'error' : null }, head('hosts ' + c.hosts_reporting + '/' + c.hosts, 'hosts'), ' · ') : null,
       age === null ? 'no data yet' : h('span', { title: utc(c.data_time) }, 'data ' + span(age) + ' old')));
@@ -114,14 +117,20 @@ function parts() {
 
 let drawing = false;
 
+// drawTop draws what changes while nothing arrives.
+function drawTop() {
+  if (document.hidden) return;
+  patch(at('banners'), banners());
+  if (live.collector) patch(at('summary'), [summary(), bars()]);
+}
+
 function draw() {
-  if (drawing || (document.hidden && document.title)) return;
+  if (drawing || document.hidden) return;
   drawing = true;
   requestAnimationFrame(() => {
     drawing = false;
-    patch(at('banners'), banners());
+    drawTop();
     if (!live.collector) return;
-    patch(at('summary'), [summary(), bars()]);
     patch(at('filters'), [filters()]);
     patch(at('parts-nav'), [nav()]);
     patch(at('main'), parts());
@@ -142,16 +151,19 @@ async function copy(text, button) {
     // Without TLS, browsers offer the clipboard only on localhost.
     const field = document.createElement('textarea');
     field.value = text;
+    field.className = 'hidden';
     document.body.append(field);
     field.select();
     copied = document.execCommand('copy');
     field.remove();
     button.focus();
   }
-  button.textContent = copied ? 'Copied' : 'Select the text';
+  sayCopied(text, copied ? 'Copied' : 'Select the text');
   say(copied ? 'Copied.' : 'The browser does not allow to copy: select the text.');
+  draw();
   setTimeout(() => {
-    button.textContent = 'Copy';
+    sayCopied(null, '');
+    draw();
   }, 2000);
 }
 
@@ -165,8 +177,14 @@ function open(arg) {
   else toggleCall(key);
 }
 
+// clear removes all filters.
+function clear(change) {
+  go({ ...change, q: '', owner: '', team: '', kind: '' });
+  if (at('q')) at('q').value = '';
+}
+
 function show(run) {
-  go({ run, q: '', owner: '', team: '', kind: '' });
+  clear({ run });
   draw();
   requestAnimationFrame(() => requestAnimationFrame(() => {
     const detail = document.querySelector('[data-testid=run-detail]');
@@ -188,7 +206,7 @@ const actions = {
       // Without storage the page forgets.
     }
   },
-  clear: () => go({ q: '', owner: '', team: '', kind: '' }),
+  clear: () => clear({}),
   range: (range) => go({ range }),
   copy: (text, el) => void copy(text, el),
 };
@@ -201,6 +219,7 @@ function define(link) {
   at('definition-term').textContent = source.textContent;
   at('definition-text').textContent = source.nextElementSibling.textContent;
   box.showPopover();
+  box.focus();
   const place = link.getBoundingClientRect();
   box.style.setProperty('left', Math.max(8, Math.min(place.left, innerWidth - box.offsetWidth - 8)) + 'px');
   box.style.setProperty('top', Math.min(place.bottom + 4, innerHeight - box.offsetHeight - 8) + 'px');
@@ -237,15 +256,21 @@ document.addEventListener('input', (e) => {
 });
 
 document.addEventListener('keydown', (e) => {
-  if (e.key !== '/' || e.target.closest('input, select, textarea') || !at('q')) return;
+  if (e.key !== '/' || e.ctrlKey || e.metaKey || e.altKey || (document.activeElement && document.activeElement.matches('input, select, textarea')) || !at('q')) return;
   e.preventDefault();
   at('q').focus();
 });
 
-document.addEventListener('visibilitychange', draw);
+// A page that was out of sight for long may show the new order.
+let hiddenAt = 0;
+document.addEventListener('visibilitychange', () => {
+  if (document.hidden) hiddenAt = performance.now();
+  else if (performance.now() - hiddenAt > awayFor) order();
+  draw();
+});
 addEventListener('resize', draw);
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', draw);
-setInterval(draw, 1000);
+setInterval(drawTop, 1000);
 onFetched(draw);
 connect(draw);
 draw();

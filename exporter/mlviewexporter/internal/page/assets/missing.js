@@ -35,6 +35,6 @@ export function changesPart() {
   const rows = all.filter((c) => found(c.text, c.service, c.run_id, c.kind));
   const shown = rowsOf('changes', rows, { newest: true });
   const open = !isFolded('changes', !filtered() && all.length > 8);
-  return part('changes', 'Changes', '(' + (filtered() ? rows.length + ' of ' : '') + all.length + ')', [shown.controls, fold('changes', open, open ? 'Fold' : 'Show')],
-    open && shown.rows.length ? [table('changes', 'What was first seen', changeColumns, [{ rows: shown.rows.map(({ row }) => ({ row })) }]), shown.footer] : null);
+  return part('changes', 'Changes', '(' + (filtered() ? rows.length + ' of ' : '') + all.length + ')', rows.length ? [shown.controls, fold('changes', open, open ? 'Fold' : 'Show')] : null,
+    rows.length === 0 ? h('p', { class: 'dim' }, 'No change matches the filters.') : null, open && shown.rows.length ? [table('changes', 'What was first seen', changeColumns, [{ rows: shown.rows.map(({ row }) => ({ row })) }]), shown.footer] : null);
 }

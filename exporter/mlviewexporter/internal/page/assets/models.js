@@ -43,7 +43,7 @@ export function modelsPart() {
   if (all.length === 0) return null;
   const rows = all.filter((m) => (!view.kind || view.kind === 'failing') && found(m.service, m.model, m.role));
   const shown = rowsOf('models', rows, { total: rows.length + ((live.collector.hidden || {}).models || 0) });
-  const expand = (m) => table('versions', 'Before and after, by version', versions, [{ rows: (m.versions || []).map((v) => ({ row: { ...v, key: v.version } })) }]);
+  const expand = (m) => table('versions', 'Before and after, by version', versions, [{ rows: (m.versions || []).map((v) => ({ row: { ...v, key: v.version } })) }], { compact: true });
   const options = rows.some((m) => (m.versions || []).length > 1) ? { expand, open: (m) => m.key === openKey || (openKey === '' && (m.versions || []).length > 1 && m.error_ratio > 0.05) } : {};
   return part('models', 'Models and agents', '(' + (filtered() ? rows.length + ' of ' : '') + all.length + ')', shown.controls,
     rows.length ? table('models', 'Models and agents', columns, [{ rows: shown.rows }], options) : h('p', { class: 'dim' }, 'No model matches the filters.'), shown.footer);

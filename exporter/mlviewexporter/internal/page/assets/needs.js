@@ -29,7 +29,7 @@ const columns = [
   { id: 'evidence', head: 'Evidence', cell: (n) => (n.evidence || []).length ? h('ul', {}, n.evidence.map((e) => h('li', {}, e))) : null },
   { id: 'before', head: 'Changed before', def: 'before', cell: (n) => (n.before || []).length
     ? h('ul', {}, n.before.map((c) => h('li', { key: c.key }, c.text, ' at ', time(c.time)))) : h('span', { class: 'dim' }, 'nothing seen') },
-  { id: 'gpu_hours', head: 'GPU-hours lost', def: 'gpu_hours', num: true, has: (n) => n.gpu_hours !== undefined, cell: (n) => number(n.gpu_hours) + ' GPUh' },
+  { id: 'gpu_hours', head: 'GPU-hours lost', def: 'gpu_hours', num: true, has: (n) => n.gpu_hours !== undefined, cell: (n) => number(Number(n.gpu_hours.toPrecision(2))) + ' GPUh' },
   { id: 'next', head: 'Next', has: (n) => n.next || n.command, cell: (n) => [n.next ? h('span', { key: 'text' }, n.next) : null, n.command ? copyable(n.command) : null] },
 ];
 
@@ -58,7 +58,7 @@ export function needsPart(single) {
   const counts = all.length === 0 ? '' : filtered() ? '(' + rows.length + ' of ' + all.length + ')' : '(' + all.length + ')';
   if (shown.rows.length === 0) {
     const text = filtered() && all.length ? 'No problem matches the filters.' : 'Nothing needs anyone, as far as data tells.';
-    return part('needs', 'Needs someone', counts, null, h('p', { class: 'fine', 'data-testid': 'needs-none' }, text));
+    return part('needs', 'Needs someone', counts, null, h('p', { class: filtered() ? 'dim' : 'fine', 'data-testid': 'needs-none' }, text));
   }
   const expand = (need) => need.run && get('runs', need.run)
     ? single ? h('p', {}, h('a', { href: '#runs' }, 'The run is open below.')) : runDetail(need.run)

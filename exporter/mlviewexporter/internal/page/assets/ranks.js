@@ -48,6 +48,6 @@ export function rankTable(detail) {
   const missing = detail.missing_ranks || [];
   return [
     missing.length ? h('p', { key: 'missing', class: 'callout', 'data-testid': 'missing-ranks' }, (missing.length === 1 ? 'Rank ' : 'Ranks ') + missing.slice(0, 32).join(', ') + (missing.length > 32 ? ' and ' + (missing.length - 32) + ' more' : '') + ' sent nothing.') : null,
-    groups.length ? table('ranks', 'Ranks', columns, groups, { sample: ranks }) : null,
+    groups.length ? table('ranks', 'Ranks', columns, groups, { sample: ranks, compact: true }) : null,
   ];
 }

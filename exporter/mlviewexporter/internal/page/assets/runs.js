@@ -14,22 +14,25 @@ const has = (field) => (run) => run[field] !== undefined && run[field] !== null;
 
 // why says what would give a number that is missing.
 const why = (field) => (run) => run.why && run.why[field]
-  ? h('span', { class: 'why', title: run.why[field] }, '– ', h('span', { class: 'sub' }, run.why[field])) : null;
+  ? h('span', { class: 'why', title: run.why[field] }, '–', h('span', { class: 'sub' }, run.why[field])) : null;
 
-export const columns = [
+// columnsOf are the columns of the table, and more of them for the only run.
+const columnsOf = (single) => columns.filter((c) => single || !c.single);
+
+const columns = [
   { id: 'run', head: 'Run', header: true, cell: (r) => r.service || r.id, after: (r) => [simulated(r), h('span', { class: 'sub id', title: 'run ' + r.id }, r.id)] },
   { id: 'state', head: 'State', def: 'state', has: (r) => r.state !== 'running', cell: (r) => word(states, r.state), none: (r) => word(states, r.state) },
   { id: 'owner', head: 'Owner', has: has('owner'), cell: (r) => r.owner },
   { id: 'job', head: 'Job', has: has('job'), cell: (r) => r.job },
   { id: 'gpus', head: 'GPUs', def: 'gpus', num: true, has: has('gpus'), cell: (r) => number(r.gpus), none: why('gpus') },
-  { id: 'gpu_utilization', head: 'GPU use', def: 'utilization', num: true, has: has('gpu_utilization'), cell: (r) => percent(r.gpu_utilization), none: why('gpu_utilization') },
+  { id: 'gpu_utilization', single: true, head: 'GPU use', def: 'utilization', num: true, has: has('gpu_utilization'), cell: (r) => percent(r.gpu_utilization), none: why('gpu_utilization') },
   { id: 'steps', head: 'Step', def: 'steps', num: true, has: has('steps'), cell: (r) => count(r.steps), none: why('steps') },
   { id: 'step_time', head: 's/step', def: 'step_time', num: true, has: has('step_time'), cell: (r) => number(r.step_time), none: why('step_time') },
   { id: 'vs_usual', head: 'vs usual', def: 'usual', num: true, has: (r) => has('step_time')(r) && has('step_time_usual')(r), cell: (r) => change(r.step_time, r.step_time_usual), none: why('step_time_usual') },
   { id: 'token_rate', head: 'tokens/s', def: 'token_rate', num: true, has: (r) => has('token_rate')(r) || Boolean(r.why && r.why.token_rate),
     cell: (r) => has('token_rate')(r) ? h('span', { title: r.token_basis ? 'basis: ' + r.token_basis : null }, rate(r.token_rate)) : why('token_rate')(r) },
   { id: 'sample_rate', head: 'samples/s', def: 'sample_rate', num: true, has: has('sample_rate'), cell: (r) => rate(r.sample_rate) },
-  { id: 'loss', head: 'Loss', def: 'loss', num: true, has: has('loss'), cell: (r) => number(r.loss) },
+  { id: 'loss', single: true, head: 'Loss', def: 'loss', num: true, has: has('loss'), cell: (r) => number(r.loss) },
   { id: 'goodput', head: 'Goodput', def: 'goodput', num: true, has: has('goodput'), cell: (r) => percent(r.goodput), none: why('goodput') },
   { id: 'bound', head: 'Waits for', def: 'bound', has: (r) => r.bound && r.bound !== 'unknown', cell: (r) => word(bounds, r.bound) },
   { id: 'last_checkpoint', head: 'Checkpoint', def: 'checkpoint', num: true, has: has('last_checkpoint'), cell: (r) => ago(r.last_checkpoint), none: why('last_checkpoint') },
@@ -45,47 +48,51 @@ function matches(run) {
 
 const over = (run) => run.state === 'ended' || run.state === 'silent';
 
-// groupsOf folds the runs that are fine by team or service.
-function groupsOf(runs) {
+const sum = (rows, field) => rows.reduce((total, { row }) => total + (row[field] || 0), 0);
+
+// groupsOf parts the runs that are over from those that are fine, and folds these
+// by team or service if they are many.
+function groupsOf(runs, many) {
   const by = new Map();
-  const add = (name, shown) => (by.has(name) ? by.get(name).push(shown) : by.set(name, [shown]));
   for (const shown of runs) {
-    const { row } = shown;
-    add(over(row) ? 'ended or silent' : row.team || row.service || 'without a name', shown);
+    const name = over(shown.row) ? 'ended or silent' : many ? shown.row.team || shown.row.service || 'without a name' : '';
+    by.has(name) ? by.get(name).push(shown) : by.set(name, [shown]);
   }
-  const sum = (rows, field) => rows.reduce((total, { row }) => total + (row[field] || 0), 0);
-  return [...by].sort((a, b) => (a[0] === 'ended or silent') - (b[0] === 'ended or silent')).map(([name, rows]) => {
-    const id = 'runs:' + name;
-    const folded = isFolded(id, !rows.some(({ row }) => row.key === view.run));
+  return [...by].sort((a, b) => over(a[1][0].row) - over(b[1][0].row)).map(([name, rows]) => {
     const cut = rows.slice(0, 50);
-    const gpus = sum(rows, 'gpus');
-    const tokens = sum(rows, 'token_rate');
-    return { key: name, rows: folded ? [] : cut, all: rows.length, head: [fold(id, !folded, name), h('span', { class: 'dim' },
-      ' ' + rows.length + (rows.length === 1 ? ' run' : ' runs') + (gpus && name !== 'ended or silent' ? ' · ' + number(gpus) + ' GPUs' : '') +
-      (tokens && name !== 'ended or silent' ? ' · ' + rate(tokens) + ' tokens/s' : '') +
-      (!folded && cut.length < rows.length ? ' · showing ' + cut.length + ' of ' + rows.length + ': search for others' : ''))] };
+    if (name === '') return { key: '', rows: cut, all: rows };
+    const id = 'runs:' + name;
+    const open = !isFolded(id, !rows.some(({ row }) => row.key === view.run));
+    const says = [rows.length + (rows.length === 1 ? ' run' : ' runs')];
+    if (!over(rows[0].row)) {
+      if (sum(rows, 'gpus')) says.push(number(sum(rows, 'gpus')) + ' GPUs');
+      if (sum(rows, 'token_rate')) says.push(rate(sum(rows, 'token_rate')) + ' tokens/s');
+    }
+    if (open && cut.length < rows.length) says.push('showing ' + cut.length + ' of ' + rows.length + ': search for others');
+    return { key: name, rows: open ? cut : [], head: [fold(id, open, name), h('span', { class: 'dim' }, ' ' + says.join(' · '))] };
   });
 }
 
 export function runsPart(single) {
   const all = list('runs');
-  const fine = single ? all : all.filter((r) => !(r.needs || []).length || !list('needs').some((n) => n.run === r.key));
-  const rows = (single ? all : fine).filter((r) => single || matches(r));
+  if (all.length === 0) return part('runs', 'Runs', '', null, h('p', { class: 'dim' }, 'No run is known. A run appears when a program sends spans with ml.run.id, or a client that the collector knows.'));
+  const needing = new Set(list('needs').map((n) => n.run));
+  const fine = all.filter((r) => single || !needing.has(r.key));
+  const rows = fine.filter((r) => single || matches(r));
   const hidden = (live.collector.hidden || {}).runs || 0;
-  const folded = !single && !filtered() && rows.length > foldFrom;
   const ended = rows.filter(over).length;
   const title = single ? 'Run' : 'Runs fine';
-  const number = filtered() && !single ? rows.length - ended + ' of ' + fine.length : rows.length - ended;
-  const counts = single ? '' : '(' + number + ')' + (ended ? ' · ' + ended + ' ended or silent' : '') + (hidden ? ' · ' + hidden + ' more beyond the limit of the page' : '');
-  if (all.length === 0) return part('runs', 'Runs', '', null, h('p', { class: 'dim' }, 'No run is known. A run appears when a program sends spans with ml.run.id, or a client that the collector knows.'));
-  const shown = rowsOf('runs', rows, { total: rows.length });
-  if (shown.rows.length === 0) return part('runs', title, counts, null, h('p', { class: 'dim' }, filtered() ? 'No other run matches the filters.' : 'No other run is known.'));
-  const options = { expand: (run) => runDetail(run.key, single), open: (run) => isOpen(run, single), sample: rows };
-  if (folded) {
-    const every = rowsOf('runs', rows, { every: true });
-    return part('runs', title, counts, every.controls, table('runs', 'Runs that are fine', columns, groupsOf(every.rows), options));
-  }
-  return part('runs', title, counts, shown.controls, table('runs', single ? 'The run' : 'Runs that are fine', columns, [{ rows: shown.rows }], options), shown.footer);
+  const counts = single ? '' : '(' + (filtered() ? rows.length - ended + ' of ' + fine.filter((r) => !over(r)).length : rows.length - ended) + ')' +
+    (hidden ? ' · ' + hidden + ' more beyond the limit of the page' : '');
+  const options = { expand: (run) => runDetail(run.key, single), open: (run) => isOpen(run, single), sample: rows.length > ended ? rows.filter((r) => !over(r)) : rows };
+  if (single) return part('runs', title, '', null, table('runs', 'The run', columnsOf(true), [{ rows: [{ row: all[0] }] }], options));
+  if (rows.length === 0) return part('runs', title, counts, null, h('p', { class: 'dim' }, filtered() ? 'No other run matches the filters.' : 'No other run is known.'));
+  const many = !filtered() && rows.length - ended > foldFrom;
+  const shown = rowsOf('runs', rows, { every: true });
+  const groups = groupsOf(shown.rows, many);
+  const flat = groups.find((g) => g.key === '');
+  return part('runs', title, counts, shown.controls, table('runs', 'Runs that are fine', columnsOf(false), groups, options),
+    flat && flat.rows.length < flat.all.length ? h('p', { class: 'more', key: 'more', 'data-testid': 'showing-runs' }, 'showing ' + flat.rows.length + ' of ' + flat.all.length + ': search for others') : null);
 }
 
 let closed = '';

@@ -1,5 +1,5 @@
 // Tables whose rows keep their places until somebody asks for the new order.
-import { h } from './dom.js';
+import { h, visible } from './dom.js';
 import { signature } from './address.js';
 
 const page = 50;
@@ -8,9 +8,10 @@ const page = 50;
 // of them are shown.
 const places = new Map();
 
-// order shows the rows of a table in the collector's order again.
+// order shows the rows of a table, or of all, in the collector's order again.
 export function order(id) {
-  places.delete(id);
+  if (id) places.delete(id);
+  else places.clear();
 }
 
 // more shows more rows of a table.
@@ -26,7 +27,7 @@ function settle(id, rows, newest, first) {
   const sig = signature();
   const key = (row) => row.key;
   let place = places.get(id);
-  if (!place || place.sig !== sig || document.hidden || place.keys.length === 0 || place.keys.length > 5000) {
+  if (!place || place.sig !== sig || place.keys.length === 0 || place.keys.length > 5000) {
     place = { sig, keys: rows.map(key), rows: new Map(), limit: place && place.sig === sig ? place.limit : first };
     places.set(id, place);
   }
@@ -67,9 +68,10 @@ export function head(text, def) {
 // table describes a table of groups of rows; a group may have a head. A column has
 // a head, a cell for a row, has for whether a row has a value, and def, the name
 // of its definition. Columns that no row of sample has a value for are not drawn.
+// A compact table stays a table on a small screen.
 // The header column opens a row if expand describes what is then shown; open says
 // which row it is.
-export function table(id, caption, columns, groups, { expand, open, sample } = {}) {
+export function table(id, caption, columns, groups, { expand, open, sample, compact } = {}) {
   const rows = sample || groups.flatMap((g) => g.rows.map(({ row }) => row));
   const drawn = columns.filter((c) => !c.has || rows.some((row) => c.has(row)));
   const row = ({ row, gone }) => {
@@ -86,7 +88,7 @@ export function table(id, caption, columns, groups, { expand, open, sample } = {
     }
     return out;
   };
-  return h('div', { class: 'scroll', key: 'table-' + id }, h('table', { role: 'table', class: 't-' + id, 'data-testid': id + '-table', 'aria-label': caption },
+  return h('div', { class: 'scroll', key: 'table-' + id, tabindex: compact ? '0' : null, role: compact ? 'group' : null, 'aria-label': compact ? caption : null }, h('table', { role: 'table', class: (compact ? 'compact ' : '') + 't-' + id, 'data-testid': id + '-table', 'aria-label': caption },
     h('thead', { role: 'rowgroup', class: groups.some((g) => g.rows.length > 0) ? null : 'hidden' }, h('tr', { role: 'row' }, drawn.map((c) => h('th', { key: c.id, role: 'columnheader', scope: 'col', class: c.num ? 'num' : null }, head(c.head, c.def))))),
     groups.map((g) => h('tbody', { key: 'g:' + (g.key || ''), role: 'rowgroup' },
       g.head ? h('tr', { key: 'head', role: 'row', class: 'group' }, h('th', { role: 'rowheader', scope: 'rowgroup', colspan: drawn.length }, g.head)) : null,
@@ -114,10 +116,19 @@ export function fold(id, open, ...content) {
   return h('button', { type: 'button', class: 'opener', 'data-act': 'fold', 'data-arg': id, 'aria-expanded': String(open), 'data-testid': 'fold' }, content);
 }
 
+// copied is the text that was copied last, and what its buttons say about that.
+let copied = { text: null, says: '' };
+
+// sayCopied lets the buttons of a text say something for a moment.
+export function sayCopied(text, says) {
+  copied = { text, says };
+}
+
 // copyable describes text for a terminal with a button that copies it.
-export function copyable(text, what) {
+export function copyable(command, what) {
+  const text = visible(command, 10000);
   return h('span', { class: 'command' }, h('code', { 'data-testid': 'command' }, text),
-    h('button', { type: 'button', class: 'small', 'data-act': 'copy', 'data-arg': text, 'data-testid': 'copy', 'aria-label': 'Copy ' + (what || 'the command') }, 'Copy'));
+    h('button', { type: 'button', class: 'small', 'data-act': 'copy', 'data-arg': text, 'data-testid': 'copy', 'aria-label': (copied.text === text ? copied.says : 'Copy') + ' ' + (what || 'the command') }, copied.text === text ? copied.says : 'Copy'));
 }
 
 // part describes a part of the page with its heading.

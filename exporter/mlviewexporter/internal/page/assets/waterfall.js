@@ -5,30 +5,45 @@ import { isFolded } from './folds.js';
 import { fold } from './table.js';
 import { fetched } from './fetched.js';
 
-const most = 200;
+// few is how many spans of a trace are shown first, most how many at all.
+const few = 30;
+const most = 500;
 
 export function jaeger(url) {
   return safeURL(url) ? h('a', { href: url, rel: 'noreferrer noopener', target: '_blank', 'data-testid': 'trace-link' }, 'Open in Jaeger') : null;
 }
 
-// waterfall describes a trace. The first decimal place of a percent is enough for
-// the place of a bar.
+// shownOf returns the spans of a long trace to show first: the chain that decided
+// its end if that is known, else the last ones.
+function shownOf(spans) {
+  const critical = spans.filter((s) => s.critical);
+  return critical.length ? critical.slice(-few) : spans.slice(-few);
+}
+
+function spanRow(s, from, total) {
+  const percentOf = (v) => Math.min(100, Math.max(0, (v / total) * 100)).toFixed(1) + '%';
+  return h('li', { key: s.id, class: s.critical ? 'critical' : null, 'data-testid': s.critical ? 'span-critical' : 'span', title: [s.phase || s.operation, s.service].filter(Boolean).join(' · ') || null },
+    h('span', { class: 'name', css: { 'padding-left': Math.min(s.depth, 12) * 0.7 + 'rem' } }, s.critical ? h('span', { class: 'hidden' }, 'decided: ') : null, s.name, s.error ? h('span', { class: 'error' }, ' ' + s.error) : null),
+    h('span', { class: 'lane' }, h('span', { class: 'span' + (s.error ? ' failed' : ''), css: { left: percentOf(s.offset - from), width: percentOf(s.duration) } })),
+    h('span', { class: 'num' }, seconds(s.duration)));
+}
+
+// waterfall describes a trace; of several, the first is open.
 export function waterfall(trace, at) {
   const spans = trace.spans || [];
-  const total = Math.max(trace.duration, ...spans.map((s) => s.offset + s.duration), 1e-9);
-  const percentOf = (v) => Math.min(100, Math.max(0, (v / total) * 100)).toFixed(1) + '%';
   const id = 'trace:' + trace.id;
-  const folded = isFolded(id, at > 0);
-  const critical = spans.filter((s) => s.critical).map((s) => s.name);
+  const open = !isFolded(id, at > 0);
+  const all = spans.length <= few || !isFolded('spans:' + trace.id, true);
+  const shown = all ? spans.slice(0, most) : shownOf(spans);
+  const from = Math.min(...shown.map((s) => s.offset));
+  const total = Math.max(...shown.map((s) => s.offset + s.duration - from), 1e-9);
+  const left = spans.length - shown.length + (trace.dropped || 0);
   return h('div', { key: 't:' + trace.id, class: 'trace', 'data-testid': 'trace' },
-    h('p', { class: 'tracehead' }, fold(id, !folded, trace.name || 'trace'), ' ', seconds(trace.duration), ' at ', time(trace.start, true),
-      trace.error ? h('span', { class: 'badge k-failing' }, 'error') : null, ' ', jaeger(trace.url)),
-    folded ? null : h('ol', { class: 'spans', 'aria-label': 'Spans of the trace' + (critical.length ? '; the chain that decided its end: ' + critical.slice(0, 20).join(', ') : '') },
-      spans.slice(0, most).map((s) => h('li', { key: s.id, class: s.critical ? 'critical' : '', 'data-testid': s.critical ? 'span-critical' : 'span', title: (s.phase || s.operation || '') + (s.service ? ' · ' + s.service : '') },
-        h('span', { class: 'name', css: { 'padding-left': Math.min(s.depth, 12) * 0.7 + 'rem' } }, s.critical ? h('span', { class: 'hidden' }, 'decided: ') : null, s.name, s.error ? h('span', { class: 'error' }, ' ' + s.error) : null),
-        h('span', { class: 'lane' }, h('span', { class: 'span' + (s.error ? ' failed' : ''), css: { left: percentOf(s.offset), width: percentOf(s.duration) } })),
-        h('span', { class: 'num' }, seconds(s.duration))))),
-    !folded && (trace.dropped || spans.length > most) ? h('p', { class: 'sub' }, (trace.dropped || 0) + Math.max(0, spans.length - most) + ' more spans are not shown.') : null);
+    h('p', { class: 'tracehead' }, fold(id, open, trace.name || 'trace'), ' ', seconds(trace.duration), ' at ', time(trace.start, true),
+      trace.error ? [' ', h('span', { class: 'badge k-failing' }, 'error')] : null, ' ', jaeger(trace.url)),
+    open ? h('ol', { class: 'spans', 'aria-label': 'Spans of the trace' }, shown.map((s) => spanRow(s, from, total))) : null,
+    open && left > 0 ? h('p', { class: 'more' }, 'showing ' + shown.length + ' of ' + (spans.length + (trace.dropped || 0)) + ' spans ',
+      all ? null : h('button', { type: 'button', class: 'small', 'data-act': 'fold', 'data-arg': 'spans:' + trace.id, 'aria-expanded': 'false' }, 'Show all')) : null);
 }
 
 // traceOf describes the trace with the id, which it asks for.

@@ -1,0 +1,324 @@
+package intake_test
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.uber.org/goleak"
+
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/intake"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/golden"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// hostile are texts that a client can send.
+var hostile = []string{
+	"<script>alert(1)</script>", "\u202Eabc", strings.Repeat("x", 10_000), "\x1b[31mred", "a\x00b", "\xff\xfe", "",
+	strings.Repeat("ä", 5000), `"'&<>`, "../../etc/passwd", "$(reboot)", "; rm -rf /",
+}
+
+// TestHostileNames sends each text everywhere. The State is valid JSON of valid
+// UTF-8, nothing of it is long, and no command has a text of a client.
+func TestHostileNames(t *testing.T) {
+	store := model.NewStore(model.Settings{Interval: time.Nanosecond})
+	in := intake.New(store, intake.Settings{})
+	for _, text := range hostile {
+		td := ptrace.NewTraces()
+		rs := td.ResourceSpans().AppendEmpty()
+		keys := []string{
+			"service.name", "service.namespace", "service.version", "host.name", "ml.run.id", "ml.rank.global", "ml.job.id", "ml.job.name", "ml.user",
+			"ml.phase", "ml.operation", "ml.library", "ml.function", "ml.role", "ml.side", "gen_ai.request.model", "gen_ai.operation.name", "error.type",
+			"repro.artifact.fingerprint", "gen_ai.response.finish_reasons", "process.pid",
+		}
+		span := rs.ScopeSpans().AppendEmpty().Spans().AppendEmpty()
+		for _, key := range keys {
+			rs.Resource().Attributes().PutStr(key, text)
+			span.Attributes().PutStr(key, text)
+		}
+		span.SetTraceID([16]byte{1})
+		span.SetSpanID([8]byte{1})
+		span.SetName(text)
+		span.Status().SetCode(ptrace.StatusCodeError)
+		span.Status().SetMessage(text)
+		require.NoError(t, in.ConsumeTraces(context.Background(), td))
+
+		md := pmetric.NewMetrics()
+		rm := md.ResourceMetrics().AppendEmpty()
+		rm.Resource().Attributes().PutStr("service.name", text)
+		rm.Resource().Attributes().PutStr("hw.id", "GPU-"+text)
+		sm := rm.ScopeMetrics().AppendEmpty()
+		for s := model.Series(1); s < 200; s++ {
+			name := model.NameOf(s)
+			if name == "" {
+				continue
+			}
+			m := sm.Metrics().AppendEmpty()
+			m.SetName(name)
+			point := m.SetEmptyGauge().DataPoints().AppendEmpty()
+			point.SetDoubleValue(float64(time.Now().Unix() - 60))
+			for _, key := range append(s.Own(), "ml.run.id", "ml.rank.global", "host.name", "hw.id", "nvidia.gpu.index") {
+				point.Attributes().PutStr(key, text)
+			}
+		}
+		for _, kind := range []string{model.LooksHung, model.GPUFailed, model.HeldIdle, model.RestartLoop, model.Failing, model.Slow} {
+			m := sm.Metrics().AppendEmpty()
+			m.SetName("ml.problem.onset.timestamp")
+			point := m.SetEmptyGauge().DataPoints().AppendEmpty()
+			point.SetDoubleValue(float64(time.Now().Unix() - 60))
+			for _, key := range []string{"ml.run.id", "host.name", "hw.id"} {
+				point.Attributes().PutStr(key, text)
+			}
+			point.Attributes().PutStr("ml.problem", kind)
+		}
+		require.NoError(t, in.ConsumeMetrics(context.Background(), md))
+
+		ld := plog.NewLogs()
+		for _, name := range []string{"nvidia.gpu.xid", "repro.artifact"} {
+			record := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords().AppendEmpty()
+			record.SetEventName(name)
+			record.Body().SetStr(text)
+			for _, key := range []string{"host.name", "hw.id", "repro.artifact.fingerprint", "repro.artifact.kind", "error.type"} {
+				record.Attributes().PutStr(key, text)
+			}
+		}
+		require.NoError(t, in.ConsumeLogs(context.Background(), ld))
+	}
+	checkState(t, store)
+	for _, need := range store.State().Needs {
+		for _, bad := range []string{"$(", ";", "<", "\x1b"} {
+			assert.NotContains(t, need.Command, bad)
+		}
+	}
+}
+
+// checkState checks what holds for any input.
+func checkState(t testing.TB, store *model.Store) {
+	state := store.State()
+	raw, err := json.Marshal(state)
+	require.NoError(t, err)
+	require.True(t, utf8.Valid(raw))
+	keys := func(list string, all []string) {
+		seen := make(map[string]bool)
+		for _, key := range all {
+			require.NotEmpty(t, key, list)
+			require.False(t, seen[key], "%s: key %s twice", list, key)
+			seen[key] = true
+		}
+	}
+	keys("needs", each(state.Needs, func(r model.Need) string { return r.Key }))
+	keys("runs", each(state.Runs, func(r model.Run) string { return r.Key }))
+	keys("gpus", each(state.GPUs, func(r model.GPU) string { return r.Key }))
+	keys("failures", each(state.Failures, func(r model.Failure) string { return r.Key }))
+	keys("calls", each(state.Calls, func(r model.Call) string { return r.Key }))
+	keys("pools", each(state.Pools, func(r model.Pool) string { return r.Key }))
+	keys("models", each(state.Models, func(r model.Model) string { return r.Key }))
+	keys("changes", each(state.Changes, func(r model.Change) string { return r.Key }))
+	keys("missing", each(state.Missing, func(r model.Missing) string { return r.Key }))
+	for _, run := range state.Runs {
+		detail, ok := store.Run(run.Key)
+		require.True(t, ok)
+		_, err := json.Marshal(detail)
+		require.NoError(t, err)
+		for _, trace := range detail.Traces {
+			_, ok := store.Trace(trace.ID)
+			require.True(t, ok)
+		}
+	}
+	texts(t, raw)
+	data, err := store.Export()
+	require.NoError(t, err)
+	require.NoError(t, store.Import(data))
+	require.NoError(t, model.NewStore(model.Settings{}).Import(data))
+	again := store.State()
+	require.Len(t, again.Changes, len(state.Changes), "what is known is not added again")
+}
+
+func each[T any](rows []T, of func(T) string) (all []string) {
+	for _, row := range rows {
+		all = append(all, of(row))
+	}
+	return all
+}
+
+// texts fails if a text of a document is longer than a message and what is said
+// around it.
+func texts(t testing.TB, raw []byte) {
+	decoder := json.NewDecoder(strings.NewReader(string(raw)))
+	for {
+		token, err := decoder.Token()
+		if err != nil {
+			return
+		}
+		if text, ok := token.(string); ok {
+			require.LessOrEqual(t, utf8.RuneCountInString(text), 1024)
+		}
+	}
+}
+
+// TestInterleavings reads all signals and takes all answers at once.
+func TestInterleavings(t *testing.T) {
+	store := model.NewStore(model.Settings{Interval: time.Nanosecond, MaxRuns: 3, MaxGPUs: 4, MaxTraces: 5})
+	in := intake.New(store, intake.Settings{})
+	files, err := filepath.Glob("testdata/*/[0-9].txt")
+	require.NoError(t, err)
+	var all sync.WaitGroup
+	for range 4 {
+		for _, file := range files {
+			all.Go(func() { consume(t, in, file) })
+		}
+		all.Go(func() {
+			for _, run := range store.State().Runs {
+				if detail, ok := store.Run(run.Key); ok {
+					for _, trace := range detail.Traces {
+						store.Trace(trace.ID)
+					}
+				}
+			}
+		})
+		all.Go(func() {
+			store.SetFailures([]model.Failure{{Key: "f00d", Class: "E"}})
+			store.SetMissing("x", []model.Missing{{Key: "x"}})
+			data, err := store.Export()
+			assert.NoError(t, err)
+			assert.NoError(t, store.Import(data))
+		})
+	}
+	all.Wait()
+	checkState(t, store)
+}
+
+func FuzzConsumeTraces(f *testing.F) {
+	marshaler := &ptrace.ProtoMarshaler{}
+	for _, path := range seeds(f, "traces") {
+		raw, err := marshaler.MarshalTraces(golden.ReadTraces(f, path))
+		require.NoError(f, err)
+		f.Add(raw, true)
+		f.Add(raw, false)
+	}
+	f.Fuzz(func(t *testing.T, raw []byte, enriched bool) {
+		td, err := (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces(raw)
+		if err != nil {
+			return
+		}
+		store := model.NewStore(model.Settings{MaxRuns: 20, SpansPerTrace: 20})
+		ctx := context.Background()
+		if enriched {
+			ctx = mlattr.WithEnriched(ctx)
+		}
+		before, _ := (&ptrace.ProtoMarshaler{}).MarshalTraces(td)
+		require.NoError(t, intake.New(store, intake.Settings{}).ConsumeTraces(ctx, td))
+		after, _ := (&ptrace.ProtoMarshaler{}).MarshalTraces(td)
+		require.Equal(t, before, after, "others read the same spans")
+		checkState(t, store)
+	})
+}
+
+func FuzzConsumeMetrics(f *testing.F) {
+	marshaler := &pmetric.ProtoMarshaler{}
+	for _, path := range seeds(f, "metrics") {
+		raw, err := marshaler.MarshalMetrics(golden.ReadMetrics(f, path))
+		require.NoError(f, err)
+		f.Add(raw)
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		md, err := (&pmetric.ProtoUnmarshaler{}).UnmarshalMetrics(raw)
+		if err != nil {
+			return
+		}
+		store := model.NewStore(model.Settings{MaxRuns: 20, MaxGPUs: 20})
+		in := intake.New(store, intake.Settings{})
+		require.NoError(t, in.ConsumeMetrics(context.Background(), md))
+		require.NoError(t, in.ConsumeMetrics(context.Background(), md))
+		checkState(t, store)
+	})
+}
+
+func FuzzConsumeLogs(f *testing.F) {
+	marshaler := &plog.ProtoMarshaler{}
+	for _, path := range seeds(f, "logs") {
+		raw, err := marshaler.MarshalLogs(golden.ReadLogs(f, path))
+		require.NoError(f, err)
+		f.Add(raw)
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		ld, err := (&plog.ProtoUnmarshaler{}).UnmarshalLogs(raw)
+		if err != nil {
+			return
+		}
+		store := model.NewStore(model.Settings{})
+		require.NoError(t, intake.New(store, intake.Settings{}).ConsumeLogs(context.Background(), ld))
+		checkState(t, store)
+	})
+}
+
+// seeds returns the files of the cases with a signal.
+func seeds(t testing.TB, signal string) (paths []string) {
+	files, err := filepath.Glob("testdata/*/[0-9].txt")
+	require.NoError(t, err)
+	for _, path := range files {
+		if _, err := os.Stat(path); err == nil && golden.Signal(t, path) == signal {
+			paths = append(paths, path)
+		}
+	}
+	require.NotEmpty(t, paths)
+	return paths
+}
+
+// TestHugeNumbers sends numbers whose sums are infinite. JSON has none of these.
+func TestHugeNumbers(t *testing.T) {
+	store := model.NewStore(model.Settings{Interval: time.Nanosecond})
+	in := intake.New(store, intake.Settings{})
+	for i, huge := range []float64{math.MaxFloat64, -math.MaxFloat64, 1e300, math.Inf(1), math.NaN(), 1e30, 5e29} {
+		td := ptrace.NewTraces()
+		rs := td.ResourceSpans().AppendEmpty()
+		rs.Resource().Attributes().PutStr("service.name", "s")
+		rs.Resource().Attributes().PutStr("service.version", "1")
+		span := rs.ScopeSpans().AppendEmpty().Spans().AppendEmpty()
+		span.SetName("snakepit.grpc.call")
+		span.SetTraceID([16]byte{byte(i), 1})
+		span.SetSpanID([8]byte{1})
+		span.SetStartTimestamp(math.MaxUint64)
+		for _, key := range []string{
+			"gen_ai.response.time_to_first_chunk", "ml.tokens_per_second", "ml.tokens_per_second.decode", "ml.queue.time", "ml.latency",
+			"snakepit.grpc.duration_ms", "gen_ai.usage.cost", "gen_ai.usage.output_tokens",
+		} {
+			span.Attributes().PutDouble(key, huge)
+		}
+		span.Attributes().PutStr("gen_ai.operation.name", "chat")
+		require.NoError(t, in.ConsumeTraces(context.Background(), td))
+		md := pmetric.NewMetrics()
+		rm := md.ResourceMetrics().AppendEmpty()
+		rm.Resource().Attributes().PutStr("service.name", "s")
+		for s := model.Series(1); model.NameOf(s) != ""; s++ {
+			m := rm.ScopeMetrics().AppendEmpty().Metrics().AppendEmpty()
+			m.SetName(model.NameOf(s))
+			points := m.SetEmptySum().DataPoints()
+			m.Sum().SetAggregationTemporality(pmetric.AggregationTemporalityDelta)
+			for range 3 {
+				point := points.AppendEmpty()
+				point.SetDoubleValue(huge)
+				point.Attributes().PutStr("ml.run.id", "r")
+				point.Attributes().PutStr("hw.id", "g")
+				point.Attributes().PutStr("error.type", "e")
+			}
+		}
+		require.NoError(t, in.ConsumeMetrics(context.Background(), md))
+		checkState(t, store)
+	}
+}

@@ -1,0 +1,244 @@
+package model_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+)
+
+func (w *world) run(t *testing.T) *model.RunDetail {
+	runs := w.state().Runs
+	require.Len(t, runs, 1)
+	detail, ok := w.Run(runs[0].Key)
+	require.True(t, ok)
+	return detail
+}
+
+func TestAnUnknownKeyHasNoDetail(t *testing.T) {
+	w := newWorld(model.Settings{})
+	_, ok := w.Run("x")
+	assert.False(t, ok)
+	_, ok = w.Trace("x")
+	assert.False(t, ok)
+}
+
+// Curves have each point of the last ten minutes and one a minute before.
+func TestCurves(t *testing.T) {
+	w := newWorld(model.Settings{Interval: 2 * time.Second, History: time.Hour})
+	start := w.now
+	for range 3 * 3600 / 5 {
+		w.point(model.Loss, "r", w.now.Sub(start).Seconds(), "batch")
+		w.now = w.now.Add(5 * time.Second)
+	}
+	detail := w.run(t)
+	require.Len(t, detail.Curves, 1)
+	curve := detail.Curves[0]
+	assert.Equal(t, "loss", curve.Name)
+	require.Len(t, curve.Values, len(curve.Times))
+	fine, coarse := 0, 0
+	for i, at := range curve.Times {
+		if i > 0 {
+			require.Greater(t, at, curve.Times[i-1])
+		}
+		// A point's value is its time; a minute's is the mean.
+		if elapsed := at - float64(start.Unix()); at > float64(w.now.Add(-10*time.Minute).Unix()) {
+			fine++
+			require.InDelta(t, elapsed, curve.Values[i], 1)
+		} else {
+			coarse++
+			require.InDelta(t, elapsed, curve.Values[i], 60)
+		}
+	}
+	assert.InDelta(t, 119, fine, 2)
+	assert.GreaterOrEqual(t, coarse, 50)
+	assert.LessOrEqual(t, coarse, 60+60/4+1)
+}
+
+// A number that is unknown at times leaves a gap.
+func TestCurvesHaveGaps(t *testing.T) {
+	w := newWorld(model.Settings{})
+	for i := range 10 {
+		w.point(model.RunGoodput, "r", 0.5)
+		if i >= 3 && i < 6 {
+			w.point(model.Loss, "r", float64(i), "batch")
+		}
+		if i == 6 {
+			gone := model.Point{Series: model.Loss, Gone: true}
+			gone.Labels.Service, gone.Labels.Run, gone.Labels.Own[0] = "trainer", "r", "batch"
+			w.ApplyPoints([]model.Point{gone})
+		}
+		w.now = w.now.Add(10 * time.Second)
+	}
+	for _, curve := range w.run(t).Curves {
+		switch curve.Name {
+		case "loss":
+			assert.Equal(t, []float64{3, 4, 5}, curve.Values)
+		case "goodput":
+			assert.Len(t, curve.Values, 10)
+		default:
+			t.Error(curve.Name)
+		}
+	}
+}
+
+// trace adds spans of one trace: name, parent, start and end in seconds.
+func (w *world) trace(spans ...[4]int) {
+	for _, s := range spans {
+		w.span(func(in *model.SpanInput) {
+			in.Trace, in.ID = [16]byte{7}, [8]byte{byte(s[0])}
+			if s[1] > 0 {
+				in.Parent = [8]byte{byte(s[1])}
+			}
+			in.Name = string(rune('a' + s[0] - 1))
+			in.Start, in.End = w.now.Add(time.Duration(s[2])*time.Second).UnixNano(), w.now.Add(time.Duration(s[3])*time.Second).UnixNano()
+		})
+	}
+}
+
+func TestTheChainThatDecidedTheEnd(t *testing.T) {
+	tests := map[string]struct {
+		// spans are name, parent, start and end.
+		spans [][4]int
+		// order are the names in the order of the tree, in capitals where they are
+		// critical.
+		order string
+		// depths are those of the spans in this order.
+		depths []int
+	}{
+		"one after the other": {[][4]int{{1, 0, 0, 10}, {2, 1, 0, 4}, {3, 1, 4, 10}}, "ABC", []int{0, 1, 1}},
+		"at the same time":    {[][4]int{{1, 0, 0, 10}, {2, 1, 0, 4}, {3, 1, 0, 9}}, "ACb", []int{0, 1, 1}},
+		"nested": {
+			[][4]int{{1, 0, 0, 10}, {2, 1, 0, 5}, {3, 2, 0, 5}, {4, 2, 1, 2}, {5, 1, 1, 3}, {6, 1, 5, 9}},
+			"ABCdeF", []int{0, 1, 2, 2, 1, 1},
+		},
+		"goes on after the end":    {[][4]int{{1, 0, 0, 10}, {2, 1, 0, 20}, {3, 1, 0, 9}}, "AbC", []int{0, 1, 1}},
+		"the parent comes last":    {[][4]int{{2, 1, 0, 4}, {3, 2, 1, 2}, {1, 0, 0, 10}}, "ABC", []int{0, 1, 2}},
+		"the parent is not held":   {[][4]int{{2, 9, 0, 4}, {3, 9, 4, 12}}, "bC", []int{0, 0}},
+		"each other's parent":      {[][4]int{{1, 2, 0, 4}, {2, 1, 0, 4}}, "AB", []int{0, 1}},
+		"its own parent":           {[][4]int{{1, 1, 0, 4}}, "A", []int{0}},
+		"two of one id":            {[][4]int{{1, 0, 0, 4}, {1, 0, 0, 4}}, "Aa", []int{0, 0}},
+		"ends before it begins":    {[][4]int{{1, 0, 5, 0}}, "A", []int{0}},
+		"a cycle beside the trace": {[][4]int{{1, 0, 0, 9}, {2, 3, 0, 4}, {3, 4, 0, 4}, {4, 2, 0, 4}}, "Abdc", []int{0, 0, 1, 2}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(model.Settings{})
+			w.trace(tt.spans...)
+			whole, ok := w.Trace("07000000000000000000000000000000")
+			require.True(t, ok)
+			var order strings.Builder
+			var depths []int
+			for _, s := range whole.Spans {
+				letter := s.Name
+				if s.Critical {
+					letter = string(s.Name[0] - 'a' + 'A')
+				}
+				order.WriteString(letter)
+				depths = append(depths, s.Depth)
+				assert.GreaterOrEqual(t, s.Offset, 0.0)
+				assert.GreaterOrEqual(t, s.Duration, 0.0)
+			}
+			assert.Equal(t, tt.order, order.String())
+			assert.Equal(t, tt.depths, depths)
+		})
+	}
+}
+
+// A busy service does not displace the traces of others, nor the good ones those
+// that failed.
+func TestTracesOfAllServicesAreHeld(t *testing.T) {
+	w := newWorld(model.Settings{MaxTraces: 10})
+	add := func(service string, i int, failed bool) {
+		w.span(func(in *model.SpanInput) {
+			in.Source = &model.Source{Service: service, Run: service}
+			in.Trace, in.Failed, in.Class = [16]byte{byte(i), byte(i >> 8), service[0]}, failed, "E"
+		})
+	}
+	add("quiet", 1, false)
+	add("busy", 2, true)
+	for i := range 500 {
+		add("busy", 10+i, false)
+	}
+	held := 0
+	for _, r := range w.state().Runs {
+		detail, _ := w.Run(r.Key)
+		held += len(detail.Traces)
+		if r.Service == "quiet" {
+			assert.Len(t, detail.Traces, 1)
+		}
+	}
+	assert.Equal(t, 10, held)
+	_, ok := w.Trace("020062" + "00000000000000000000000000")
+	assert.True(t, ok, "the one that failed")
+}
+
+func TestRanks(t *testing.T) {
+	w := newWorld(model.Settings{})
+	for _, rank := range []string{"10", "2", "0", "x"} {
+		w.span(func(in *model.SpanInput) { in.Source.Rank, in.Source.Host = rank, "h" })
+	}
+	detail := w.run(t)
+	var ranks []string
+	for _, r := range detail.Ranks {
+		ranks = append(ranks, r.Rank)
+		assert.Equal(t, "forward", r.LastSpan)
+	}
+	assert.Equal(t, []string{"0", "2", "10", "x"}, ranks)
+	assert.Equal(t, []string{"1", "3", "4", "5", "6", "7", "8", "9"}, detail.MissingRanks)
+}
+
+func TestEvidenceOfAHang(t *testing.T) {
+	type rank struct {
+		span string
+		ago  time.Duration
+	}
+	tests := map[string]struct {
+		ranks []rank
+		want  []string
+		next  string
+	}{
+		"one differs": {
+			[]rank{{"forward", 0}, {"data_load", 5 * time.Second}, {"forward", 0}, {"forward", 0}},
+			[]string{"no step yet", "rank 1 (h) last finished data_load at 03:04:00 UTC", "3 others forward"}, "rank 1 (h)",
+		},
+		"all the same": {
+			[]rank{{"forward", 0}, {"forward", time.Second}, {"forward", 0}},
+			[]string{"no step yet", "3 ranks finished forward last"}, "each rank",
+		},
+		"one stopped before": {
+			[]rank{{"forward", 0}, {"forward", time.Minute}, {"forward", time.Second}},
+			[]string{"no step yet", "rank 1 (h) last finished forward at 03:03:05 UTC", "2 others forward"}, "rank 1 (h)",
+		},
+		"half and half": {
+			[]rank{{"forward", 0}, {"forward", 0}, {"backward", 0}, {"backward", 0}},
+			[]string{"no step yet", "finished last: 2 ranks backward, 2 ranks forward"}, "each rank",
+		},
+		"one rank": {[]rank{{"forward", 0}}, []string{"no step yet", "1 rank finished forward last"}, "each rank"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(model.Settings{})
+			for i, r := range tt.ranks {
+				w.span(func(in *model.SpanInput) {
+					in.Source.Rank, in.Source.Host, in.Source.PID = string(rune('0'+i)), "h", int64(100+i)
+					in.Phase, in.End = r.span, w.now.Add(-r.ago).UnixNano()
+				})
+			}
+			w.point(model.Problem, "r", float64(w.now.Unix()), model.LooksHung)
+			needs := w.state().Needs
+			require.Len(t, needs, 1)
+			assert.Equal(t, tt.want, needs[0].Evidence)
+			assert.Contains(t, needs[0].Next, tt.next)
+			if tt.next == "rank 1 (h)" {
+				assert.Equal(t, "py-spy dump --pid 101", needs[0].Command)
+			} else {
+				assert.Empty(t, needs[0].Command)
+			}
+		})
+	}
+}

@@ -1,0 +1,4 @@
+package model
+
+// SeriesCount is one more than the largest Series.
+const SeriesCount = int(seriesCount)

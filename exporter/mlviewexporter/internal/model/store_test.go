@@ -1,0 +1,424 @@
+package model_test
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// world is a store with a clock that the test sets.
+type world struct {
+	*model.Store
+	now time.Time
+}
+
+func newWorld(settings model.Settings) *world {
+	w := &world{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	settings.Now = func() time.Time { return w.now }
+	w.Store = model.NewStore(settings)
+	return w
+}
+
+// point adds a value of a run's series.
+func (w *world) point(series model.Series, run string, value float64, own ...string) {
+	p := model.Point{Series: series, Value: value, Time: w.now.UnixNano()}
+	p.Labels.Service, p.Labels.Run = "trainer", run
+	copy(p.Labels.Own[:], own)
+	w.ApplyPoints([]model.Point{p})
+}
+
+// state returns the state after an interval.
+func (w *world) state() *model.State {
+	w.now = w.now.Add(2 * time.Second)
+	return w.State()
+}
+
+func (w *world) span(edit func(*model.SpanInput)) {
+	in := model.SpanInput{
+		Trace: [16]byte{1}, ID: [8]byte{1}, Name: "forward", Start: w.now.UnixNano() - 1e9, End: w.now.UnixNano(), Duration: 1,
+		Source: &model.Source{Service: "trainer", Run: "r"}, Phase: "forward", ML: true,
+		Queue: math.NaN(), Serialize: math.NaN(), FirstToken: math.NaN(), Decode: math.NaN(), Cached: math.NaN(), Cost: math.NaN(),
+	}
+	edit(&in)
+	w.ApplySpans([]model.SpanInput{in})
+}
+
+func TestAStateIsKeptForAnInterval(t *testing.T) {
+	w := newWorld(model.Settings{Interval: 2 * time.Second})
+	first := w.State()
+	w.point(model.Steps, "r", 1)
+	assert.Same(t, first, w.State())
+	w.now = w.now.Add(2 * time.Second)
+	second := w.State()
+	assert.Empty(t, first.Runs)
+	assert.Len(t, second.Runs, 1)
+	w.now = w.now.Add(-time.Hour)
+	assert.Len(t, w.State().Runs, 1, "the clock went back")
+}
+
+// An empty State has lists and no nulls, as the schema says.
+func TestAnEmptyStateHasLists(t *testing.T) {
+	s := newWorld(model.Settings{}).State()
+	for _, isNil := range []bool{
+		s.Needs == nil, s.Runs == nil, s.GPUs == nil, s.Failures == nil, s.Calls == nil, s.Pools == nil,
+		s.Models == nil, s.Changes == nil, s.Missing == nil, s.Collector.GPUs == nil,
+	} {
+		assert.False(t, isNil)
+	}
+}
+
+func TestEndedRunsMakeRoomFirst(t *testing.T) {
+	w := newWorld(model.Settings{MaxRuns: 3})
+	state := func(run, is string) { w.point(model.RunState, run, 1, is) }
+	state("hung", "stalled")
+	state("silent", "silent")
+	w.now = w.now.Add(time.Second)
+	state("ended", "ended")
+	ids := func() (ids []string) {
+		for _, r := range w.state().Runs {
+			ids = append(ids, r.ID)
+		}
+		return ids
+	}
+	state("a", "running")
+	assert.ElementsMatch(t, []string{"hung", "silent", "a"}, ids())
+	state("b", "running")
+	assert.ElementsMatch(t, []string{"hung", "a", "b"}, ids())
+	state("c", "running")
+	assert.ElementsMatch(t, []string{"hung", "a", "b"}, ids(), "none can go")
+	assert.Equal(t, map[string]int{"runs": 3}, w.State().Collector.Hidden)
+	missing := w.State().Missing
+	require.NotEmpty(t, missing)
+	assert.Contains(t, fmt.Sprint(missing), "max_runs")
+}
+
+// Problems of runs beyond the limit are shown all the same.
+func TestAProblemNeedsNoRow(t *testing.T) {
+	w := newWorld(model.Settings{MaxRuns: 1})
+	w.point(model.RunState, "a", 1, "stalled")
+	onset := float64(w.now.Add(-time.Hour).Unix())
+	w.point(model.Problem, "b", onset, model.LooksHung)
+	w.point(model.RunState, "b", 1, "stalled")
+	needs := w.state().Needs
+	require.Len(t, needs, 1)
+	assert.Equal(t, "b", needs[0].RunID)
+	assert.Empty(t, needs[0].Run)
+}
+
+func TestLimits(t *testing.T) {
+	w := newWorld(model.Settings{MaxRuns: 10, MaxGPUs: 10, MaxTraces: 5, SpansPerTrace: 50, TraceBytes: 1 << 20})
+	long := strings.Repeat("ä", 10_000)
+	for i := range 3000 {
+		name := strconv.Itoa(i)
+		w.span(func(in *model.SpanInput) {
+			in.Source.Run, in.Source.Host, in.Source.Rank, in.Source.Version = name, "h"+name, name, name
+			in.Trace, in.ID = [16]byte{byte(i), byte(i >> 8), 1}, [8]byte{byte(i), 1}
+			in.Failed, in.Class, in.Message, in.Name = true, "E"+name, long, long
+			in.Call, in.Function = model.WholeCall, "f"+name
+			in.Request, in.Model = true, "m"+name
+		})
+		for s := model.Steps; int(s) < model.SeriesCount; s++ {
+			p := model.Point{Series: s, Value: float64(i)}
+			p.Labels = model.Labels{Service: "s" + name, Run: name, Rank: name, Host: name, GPU: name}
+			for j := range p.Labels.Own {
+				p.Labels.Own[j] = name
+			}
+			w.ApplyPoints([]model.Point{p})
+		}
+	}
+	for i := range 300 {
+		w.span(func(in *model.SpanInput) { in.Trace, in.ID = [16]byte{9}, [8]byte{byte(i), byte(i >> 8), 1} })
+	}
+	s := w.state()
+	assert.Len(t, s.Runs, 10)
+	assert.Len(t, s.GPUs, 10)
+	assert.LessOrEqual(t, len(s.Calls), 200)
+	assert.LessOrEqual(t, len(s.Failures), 500)
+	assert.LessOrEqual(t, len(s.Models), 500)
+	assert.LessOrEqual(t, len(s.Pools), 500)
+	assert.LessOrEqual(t, len(s.Changes), 500)
+	assert.Len(t, []rune(s.Failures[0].Message), 200)
+	for _, name := range []string{"runs", "gpus", "models", "pools", "failures"} {
+		assert.Positive(t, s.Collector.Hidden[name], name)
+	}
+	whole, ok := w.Trace("09" + strings.Repeat("0", 30))
+	require.True(t, ok)
+	assert.LessOrEqual(t, len(whole.Spans), 50)
+	assert.Equal(t, 300, len(whole.Spans)+whole.Dropped)
+	for _, one := range s.Failures {
+		assert.LessOrEqual(t, len([]rune(one.Operation)), 128)
+	}
+}
+
+func TestContent(t *testing.T) {
+	for content, want := range map[bool]int{false: 200, true: 512} {
+		w := newWorld(model.Settings{Content: content})
+		w.span(func(in *model.SpanInput) {
+			in.Failed, in.Class, in.Message = true, "E", strings.Repeat("x", 10_000)
+			in.Call = model.WholeCall
+		})
+		s := w.state()
+		assert.Len(t, s.Failures[0].Message, want)
+		assert.Len(t, s.Calls[0].Message, want)
+	}
+}
+
+func TestRates(t *testing.T) {
+	tests := map[string]struct {
+		// values are those of a counter every 10 seconds, -1 for none.
+		values []float64
+		want   float64
+	}{
+		"one point":            {[]float64{5}, -1},
+		"two points":           {[]float64{5, 25}, 2},
+		"a minute":             {[]float64{0, 0, 0, 60, 60, 60, 60, 60, 60}, 1},
+		"a reset":              {[]float64{100, 200, 10, 30}, 2},
+		"no change":            {[]float64{7, 7, 7}, 0},
+		"only one after reset": {[]float64{100, 200, 10}, -1},
+		"the points ended":     {[]float64{0, 10, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1}, -1},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(model.Settings{})
+			for i, v := range tt.values {
+				if i > 0 {
+					w.now = w.now.Add(10 * time.Second)
+				}
+				if v >= 0 {
+					w.point(model.Steps, "r", v)
+				}
+			}
+			rate := w.state().Runs[0].StepRate
+			if tt.want < 0 {
+				assert.Nil(t, rate)
+				return
+			}
+			require.NotNil(t, rate)
+			assert.InDelta(t, tt.want, *rate, 1e-9)
+		})
+	}
+}
+
+// Changes are what is new of something known, and not what is seen first.
+func TestChanges(t *testing.T) {
+	w := newWorld(model.Settings{})
+	kinds := func() (texts []string) {
+		for _, c := range w.state().Changes {
+			texts = append(texts, c.Text)
+		}
+		return texts
+	}
+	version := func(v string) { w.span(func(in *model.SpanInput) { in.Source.Version = v }) }
+	version("")
+	version("1")
+	assert.Empty(t, kinds(), "the first version")
+	version("2")
+	version("1")
+	version("2")
+	assert.Equal(t, []string{"version 2 (was 1)"}, kinds())
+
+	w.point(model.RunAttempts, "r", 0)
+	w.point(model.RunAttempts, "r", 1)
+	assert.Len(t, kinds(), 1, "the first attempt")
+	w.span(func(in *model.SpanInput) { in.Source.Host, in.Source.Rank = "h1", "0" })
+	w.point(model.RunAttempts, "r", 2)
+	assert.Contains(t, kinds(), "attempt 2")
+	for _, rank := range []string{"0", "1"} {
+		w.span(func(in *model.SpanInput) { in.Source.Host, in.Source.Rank = "h2", rank })
+	}
+	assert.Contains(t, kinds(), "host h2 (was h1)")
+	w.point(model.RunAttempts, "r", 3)
+	assert.Contains(t, kinds(), "attempt 3: new host h2")
+	assert.NotContains(t, kinds(), "host h2 (was h1)", "the attempt says it")
+	for _, host := range []string{"h1", "h2", "h1"} {
+		w.span(func(in *model.SpanInput) { in.Source.Host, in.Source.Rank = host, "0" })
+	}
+	assert.Len(t, kinds(), 3, "hosts that the run has used")
+	w.point(model.RunAttempts, "seen late", 7)
+	assert.NotContains(t, fmt.Sprint(kinds()), "attempt 7")
+
+	request := func(m string) {
+		w.span(func(in *model.SpanInput) { in.Source.Service, in.Request, in.Model = "agent", true, m })
+	}
+	request("a")
+	request("b")
+	assert.NotContains(t, fmt.Sprint(kinds()), "model b", "the models of a new service")
+	w.now = w.now.Add(time.Hour)
+	request("c")
+	assert.Contains(t, kinds(), "model c")
+}
+
+func TestOrderOfNeeds(t *testing.T) {
+	w := newWorld(model.Settings{})
+	onset := func(kind, run string, ago time.Duration) {
+		w.point(model.RunGPUs, run, 4)
+		w.point(model.Problem, run, float64(w.now.Add(-ago).Unix()), kind)
+	}
+	onset(model.HeldIdle, "idle", time.Hour)
+	onset(model.Slow, "slow", time.Hour)
+	onset(model.Failing, "failing", time.Hour)
+	onset(model.RestartLoop, "loop", time.Hour)
+	onset(model.GPUFailed, "gpu", time.Hour)
+	onset(model.LooksHung, "hung later", time.Minute)
+	onset(model.LooksHung, "hung", time.Hour)
+	onset("something else", "x", time.Hour)
+	var order []string
+	for _, n := range w.state().Needs {
+		order = append(order, n.RunID)
+	}
+	assert.Equal(t, []string{"hung", "hung later", "gpu", "loop", "failing", "slow", "idle"}, order)
+	needs := w.State().Needs
+	assert.InDelta(t, 4, *needs[0].GPUHours, 0.01)
+	w.now = w.now.Add(10 * time.Minute)
+	assert.Empty(t, w.State().Needs, "nobody reports them any more")
+}
+
+func TestFailuresOfSpansAndOfTheDirectory(t *testing.T) {
+	w := newWorld(model.Settings{})
+	fail := func(id, parent byte, fingerprint string) {
+		w.span(func(in *model.SpanInput) {
+			in.ID, in.Parent = [8]byte{id}, [8]byte{parent}
+			in.Failed, in.Class, in.Fingerprint = true, "E", fingerprint
+		})
+	}
+	fail(3, 2, "")
+	fail(2, 1, "")
+	fail(1, 0, "")
+	s := w.state()
+	require.Len(t, s.Failures, 1)
+	assert.EqualValues(t, 1, s.Failures[0].Count, "the spans above report the same failure")
+
+	fail(9, 0, "abc")
+	seen := w.now.Add(-time.Hour)
+	w.SetFailures([]model.Failure{
+		{Key: "abc", Kind: "python_call", Class: "E", Count: 7, Command: "python3 repro.py", Replays: true, FirstSeen: &seen, LastSeen: &seen},
+		{Key: "old", Class: "Old", Count: 1, LastSeen: &seen, RunID: "r", Service: "trainer"},
+	})
+	s = w.state()
+	require.Len(t, s.Failures, 3)
+	for _, f := range s.Failures {
+		switch f.Key {
+		case "abc":
+			assert.EqualValues(t, 7, f.Count)
+			assert.Equal(t, "python3 repro.py", f.Command)
+			assert.Equal(t, s.Runs[0].Key, f.Run)
+			assert.Equal(t, seen, *f.FirstSeen)
+			assert.True(t, f.LastSeen.After(seen))
+		case "old":
+			assert.Equal(t, s.Runs[0].Key, f.Run)
+		}
+	}
+	w.SetFailures(nil)
+	assert.Len(t, w.state().Failures, 2)
+}
+
+func TestACallThatSeveralSpansRecordIsOne(t *testing.T) {
+	w := newWorld(model.Settings{})
+	call := func(id, parent byte, part model.CallPart, duration float64, library string) {
+		w.span(func(in *model.SpanInput) {
+			in.ID, in.Parent, in.Call, in.Duration, in.Library, in.Function = [8]byte{id}, [8]byte{parent}, part, duration, library, "f"
+		})
+	}
+	call(2, 1, model.WholeCall, 1, "")
+	call(1, 0, model.WholeCall, 2, "")
+	require.Len(t, w.state().Calls, 1)
+	assert.InDelta(t, 2, w.State().Calls[0].Duration, 0, "the outermost")
+	call(3, 1, model.RecordedCall, 1.5, "np")
+	require.Len(t, w.state().Calls, 1)
+	assert.InDelta(t, 1.5, w.State().Calls[0].Duration, 0, "the client's own event")
+	assert.Equal(t, "np", w.State().Calls[0].Library)
+	assert.True(t, w.State().Calls[0].Slow)
+}
+
+func TestExportAndImport(t *testing.T) {
+	w := newWorld(model.Settings{})
+	w.span(func(in *model.SpanInput) { in.Source.Version, in.Source.JobName = "1", "job" })
+	w.span(func(in *model.SpanInput) {
+		in.Source.Version, in.Failed, in.Class, in.Fingerprint = "2", true, "E", "abc"
+	})
+	w.point(model.RunState, "r", 1, "running")
+	w.point(model.RunState, "r", 0, "running")
+	w.point(model.RunState, "r", 1, "ended")
+	before := w.state()
+	require.NotEmpty(t, before.Changes)
+	data, err := w.Export()
+	require.NoError(t, err)
+
+	same, err := w.Export()
+	require.NoError(t, err)
+	assert.Equal(t, data, same)
+	again := newWorld(model.Settings{})
+	again.now = w.now.Add(time.Hour)
+	require.NoError(t, again.Import(data))
+	after := again.state()
+	assert.Equal(t, before.Changes, after.Changes)
+	assert.Equal(t, before.Failures, after.Failures)
+	require.Len(t, after.Runs, 1)
+	assert.Equal(t, "ended", after.Runs[0].State)
+	assert.Equal(t, "job", after.Runs[0].Job)
+	assert.Equal(t, before.Runs[0].FirstSeen, after.Runs[0].FirstSeen)
+	detail, ok := again.Run(after.Runs[0].Key)
+	require.True(t, ok)
+	assert.Contains(t, fmt.Sprint(detail.Marks), "ended (was running)")
+	again.span(func(in *model.SpanInput) { in.Source.Version = "2" })
+	assert.Equal(t, before.Changes, again.state().Changes, "the version is known")
+
+	late := newWorld(model.Settings{})
+	late.now = w.now.Add(8 * 24 * time.Hour)
+	require.NoError(t, late.Import(data))
+	assert.Empty(t, late.state().Changes)
+	assert.Empty(t, late.State().Failures)
+
+	for _, bad := range []string{"", "{", "[]", `{"version":2}`, strings.Repeat(" ", 17<<20)} {
+		require.Error(t, late.Import([]byte(bad)))
+	}
+}
+
+func TestMissingOfOthers(t *testing.T) {
+	w := newWorld(model.Settings{})
+	w.SetMissing("repro_gen", []model.Missing{{Key: "k", Kind: "limit", What: "Artifacts"}})
+	assert.Contains(t, fmt.Sprint(w.State().Missing), "Artifacts")
+	w.SetMissing("repro_gen", nil)
+	assert.NotContains(t, fmt.Sprint(w.state().Missing), "Artifacts")
+}
+
+// The series of a rank's earlier host stay for a while and do not move it back.
+func TestARankStaysOnItsNewHost(t *testing.T) {
+	w := newWorld(model.Settings{})
+	step := func(host string, at float64) {
+		p := model.Point{Series: model.LastStep, Value: at}
+		p.Labels.Service, p.Labels.Run, p.Labels.Rank, p.Labels.Host = "trainer", "r", "0", host
+		w.ApplyPoints([]model.Point{p})
+	}
+	step("h1", 100)
+	step("h2", 200)
+	step("h1", 100)
+	assert.Equal(t, []string{"h2"}, w.state().Runs[0].Hosts)
+	assert.Len(t, w.State().Changes, 1)
+}
+
+// A run whose series come before its service is one run.
+func TestARunWithoutAService(t *testing.T) {
+	w := newWorld(model.Settings{})
+	p := model.Point{Series: model.RunGPUs, Value: 4}
+	p.Labels.Run = "r"
+	w.ApplyPoints([]model.Point{p})
+	assert.Len(t, w.state().Runs, 1)
+	w.point(model.Steps, "r", 1)
+	w.ApplyPoints([]model.Point{p})
+	runs := w.state().Runs
+	require.Len(t, runs, 1)
+	assert.Equal(t, "trainer", runs[0].Service)
+	assert.InDelta(t, 4, *runs[0].GPUs, 0)
+}

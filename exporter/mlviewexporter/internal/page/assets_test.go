@@ -1,0 +1,121 @@
+package page
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"io/fs"
+	"path"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// vendored are the checksums of the files of the npm package uplot 1.6.32.
+var vendored = map[string]string{
+	"uPlot.LICENSE.txt": "8f989229699b4fe2f1a0432d0e9edc338a8a911e250e2d1b01ecd770a5f5b1bd",
+	"uPlot.iife.min.js": "19c8d4c6ad88929a79f4ae49d6f7161566dfd0ba3d15cc495e974f787eb78f1f",
+	"uPlot.min.css":     "df630c6a8d6f8eeaff264b50f73ce5b114f646ffd9a0bb74f049b0a00135fa04",
+}
+
+// markup are the ways in which a text could become markup or a program, and those
+// that the Content-Security-Policy forbids.
+var markup = regexp.MustCompile(`(?i)innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function|createContextualFragment|DOMParser|srcdoc|setHTML|javascript:|setAttribute\(\s*['"](on|style)|\.on[a-z]+\s*=\s*['"]`)
+
+func files(t *testing.T) map[string]string {
+	t.Helper()
+	found := make(map[string]string)
+	require.NoError(t, fs.WalkDir(embedded, "assets", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := fs.ReadFile(embedded, name)
+		found[path.Base(name)] = string(content)
+		return err
+	}))
+	require.NotEmpty(t, found)
+	return found
+}
+
+func TestVendoredFilesAreThoseOfThePackage(t *testing.T) {
+	all := files(t)
+	for name, sum := range vendored {
+		got := sha256.Sum256([]byte(all[name]))
+		assert.Equal(t, sum, hex.EncodeToString(got[:]), name)
+	}
+}
+
+func TestNoFileMakesMarkupOfText(t *testing.T) {
+	for name, content := range files(t) {
+		assert.Empty(t, markup.FindAllString(content, -1), name)
+	}
+}
+
+func TestThePageLoadsNothingFromElsewhere(t *testing.T) {
+	loads := regexp.MustCompile(`(?:src|href)="([^"]*)"|from '([^']*)'|import\(([^)]*)\)|url\(([^)]*)\)|@import ([^;]*)|new EventSource\('([^']*)'`)
+	all := files(t)
+	for name, content := range all {
+		if vendored[name] != "" {
+			continue
+		}
+		for _, m := range loads.FindAllStringSubmatch(content, -1) {
+			target := strings.Join(m[1:], "")
+			if file, ok := strings.CutPrefix(target, "./"); ok {
+				assert.Contains(t, all, file, name)
+				continue
+			}
+			assert.Regexp(t, `^(/[^/\\]|#)`, target, name)
+			if file, ok := strings.CutPrefix(target, "/assets/"); ok {
+				assert.Contains(t, all, file, name)
+			}
+		}
+	}
+}
+
+func TestTheDocumentHasNothingInline(t *testing.T) {
+	index := files(t)["index.html"]
+	assert.NotRegexp(t, `(?i)<style|\sstyle=|\son[a-z]+=`, index)
+	for _, script := range regexp.MustCompile(`(?s)<script[^>]*>(.*?)</script>`).FindAllStringSubmatch(index, -1) {
+		assert.Contains(t, script[0], "src=")
+		assert.Empty(t, script[1])
+	}
+}
+
+func TestEveryNumberHasItsDefinition(t *testing.T) {
+	all := files(t)
+	defined := regexp.MustCompile(`<dt id="def-([a-z_]+)">[^<]+</dt><dd>[^<]+</dd>`).FindAllStringSubmatch(all["index.html"], -1)
+	known := make(map[string]bool)
+	for _, d := range defined {
+		assert.False(t, known[d[1]], "%s is defined twice", d[1])
+		known[d[1]] = true
+	}
+	used := make(map[string]bool)
+	for name, content := range all {
+		if path.Ext(name) != ".js" || vendored[name] != "" {
+			continue
+		}
+		for _, m := range regexp.MustCompile(`\bdef: '([a-z_]+)'|#def-([a-z_]+)'|fact\('[^']*', '([a-z_]+)'|head\([^,]*, '([a-z_]+)'\)|num\('[a-z_]+', '[^']*', '([a-z_]+)'`).FindAllStringSubmatch(content, -1) {
+			def := strings.Join(m[1:], "")
+			assert.True(t, known[def], "%s: %s has no definition", name, def)
+			used[def] = true
+		}
+	}
+	for def := range known {
+		assert.True(t, used[def], "nothing leads to the definition of %s", def)
+	}
+}
+
+func TestThePageIsSmall(t *testing.T) {
+	own, zipped := 0, 0
+	for name, file := range assets() {
+		if vendored[name] == "" {
+			own += len(file.plain)
+		}
+		zipped += len(file.zip)
+	}
+	assert.Less(t, own, 125_000, "bytes without uPlot")
+	assert.Less(t, zipped, 75_000, "compressed bytes with uPlot")
+	t.Logf("%d bytes without uPlot, %d compressed with it", own, zipped)
+}

@@ -1,0 +1,154 @@
+package page
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/page/pagetest"
+)
+
+// row is a row of any list, as a client has it.
+type row = map[string]any
+
+// apply does what live.js does with an event rows.
+func apply(t testing.TB, state map[string][]row, u *update) {
+	t.Helper()
+	encoded, err := json.Marshal(u)
+	require.NoError(t, err)
+	var event struct {
+		Rows map[string]struct {
+			Set []row
+			Del []string
+		}
+		Order map[string][]string
+	}
+	require.NoError(t, json.Unmarshal(encoded, &event))
+	for name, change := range event.Rows {
+		rows := state[name]
+		for _, key := range change.Del {
+			rows = without(rows, key)
+		}
+		for _, r := range change.Set {
+			rows = put(rows, r)
+		}
+		state[name] = rows
+	}
+	for name, keys := range event.Order {
+		var rows []row
+		for _, key := range keys {
+			for _, r := range state[name] {
+				if r["key"] == key {
+					rows = append(rows, r)
+				}
+			}
+		}
+		state[name] = rows
+	}
+}
+
+func without(rows []row, key string) []row {
+	var kept []row
+	for _, r := range rows {
+		if r["key"] != key {
+			kept = append(kept, r)
+		}
+	}
+	return kept
+}
+
+func put(rows []row, r row) []row {
+	for i := range rows {
+		if rows[i]["key"] == r["key"] {
+			rows[i] = r
+			return rows
+		}
+	}
+	return append(rows, r)
+}
+
+// rowsOf returns the lists of a State as a client has them.
+func rowsOf(t testing.TB, s *model.State) map[string][]row {
+	t.Helper()
+	encoded, err := json.Marshal(s)
+	require.NoError(t, err)
+	var all map[string]json.RawMessage
+	require.NoError(t, json.Unmarshal(encoded, &all))
+	lists := make(map[string][]row)
+	for name, value := range all {
+		var rows []row
+		if json.Unmarshal(value, &rows) == nil && len(rows) > 0 {
+			lists[name] = rows
+		}
+	}
+	return lists
+}
+
+// present leaves out empty lists.
+func present(lists map[string][]row) map[string][]row {
+	for name, rows := range lists {
+		if len(rows) == 0 {
+			delete(lists, name)
+		}
+	}
+	return lists
+}
+
+func TestAClientThatAppliesTheUpdatesHasTheState(t *testing.T) {
+	incidents, err := pagetest.Load("testdata/incidents.json")
+	require.NoError(t, err)
+	states := []*model.State{
+		pagetest.Fleet(30, 40, 0).State, pagetest.Fleet(30, 40, 1).State, pagetest.Fleet(3, 2, 2).State, incidents.State(),
+		{}, pagetest.Fleet(120, 10, 3).State,
+	}
+	// Shuffled rows, as if they moved.
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 20 {
+		s := *states[random.IntN(len(states))]
+		s.Runs, s.GPUs = append([]model.Run(nil), s.Runs...), append([]model.GPU(nil), s.GPUs...)
+		random.Shuffle(len(s.Runs), func(i, j int) { s.Runs[i], s.Runs[j] = s.Runs[j], s.Runs[i] })
+		s.GPUs = s.GPUs[:random.IntN(len(s.GPUs)+1)]
+		states = append(states, &s)
+	}
+	client := rowsOf(t, states[0])
+	for i := 1; i < len(states); i++ {
+		apply(t, client, diff(states[i-1], states[i]))
+		require.Equal(t, rowsOf(t, states[i]), present(client), "state %d", i)
+	}
+}
+
+func TestOnlyChangedRowsAreSent(t *testing.T) {
+	old := pagetest.Fleet(30, 40, 0).State
+	next := *pagetest.Fleet(30, 40, 0).State
+	next.Runs[4].Version = "2"
+
+	u := diff(old, &next)
+	require.Len(t, u.Rows, 1)
+	require.Len(t, u.Rows["runs"].Set, 1)
+	assert.Equal(t, "2", u.Rows["runs"].Set[0].(*model.Run).Version)
+	assert.Empty(t, u.Rows["runs"].Del)
+	assert.Empty(t, u.Order, "no row moved")
+
+	next.Runs = next.Runs[1:]
+	u = diff(old, &next)
+	assert.Equal(t, []string{"run-0"}, u.Rows["runs"].Del)
+	assert.Len(t, u.Order["runs"], 29)
+	assert.NotContains(t, u.Order, "gpus")
+
+	assert.Empty(t, diff(old, old).Rows)
+}
+
+func BenchmarkDiffOfALargeFleet(b *testing.B) {
+	states := []*model.State{pagetest.Fleet(500, 512, 0).State, pagetest.Fleet(500, 512, 1).State}
+	var sent int
+	for i := 0; b.Loop(); i++ {
+		m := event("rows", diff(states[i%2], states[(i+1)%2]))
+		sent = len(m.zip())
+		b.SetBytes(int64(len(m.plain)))
+	}
+	b.ReportMetric(float64(sent), "compressed-B/op")
+}

@@ -1,0 +1,312 @@
+package page_test
+
+import (
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/page"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/page/pagetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const fingerprint = "f0e1d2c3b4a59687"
+
+func load(t testing.TB, name string) *pagetest.Source {
+	t.Helper()
+	s, err := pagetest.Load(filepath.Join("testdata", name))
+	require.NoError(t, err)
+	return s
+}
+
+func newHandler(t testing.TB, source page.Source, set page.Settings) *page.Handler {
+	t.Helper()
+	h := page.NewHandler(source, set)
+	t.Cleanup(h.Close)
+	return h
+}
+
+// get answers a request with the headers, given as name and value in turn.
+func get(h http.Handler, target string, headers ...string) *http.Response {
+	r := httptest.NewRequest(http.MethodGet, target, nil)
+	r.Host = "localhost:8890"
+	for i := 0; i < len(headers); i += 2 {
+		if headers[i] == "Host" {
+			r.Host = headers[i+1]
+		}
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w.Result()
+}
+
+func body(t testing.TB, r *http.Response) string {
+	t.Helper()
+	b, err := io.ReadAll(r.Body)
+	require.NoError(t, err)
+	return string(b)
+}
+
+func TestOnlyGetAndHeadAreAnswered(t *testing.T) {
+	h := newHandler(t, load(t, "incidents.json"), page.Settings{})
+	for _, target := range []string{"/", "/api/v1/state", "/api/v1/events", "/reproductions/" + fingerprint, "/nothing"} {
+		for _, method := range []string{"POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT", "PROPFIND"} {
+			r := httptest.NewRequest(http.MethodGet, target, nil)
+			r.Host, r.Method = "localhost", method
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, r)
+			assert.Equal(t, http.StatusMethodNotAllowed, w.Code, "%s %s", method, target)
+			assert.Equal(t, "GET, HEAD", w.Header().Get("Allow"))
+		}
+	}
+}
+
+func TestHeadHasTheHeadersOfGet(t *testing.T) {
+	h := newHandler(t, load(t, "incidents.json"), page.Settings{})
+	for _, target := range []string{"/", "/api/v1/state", "/assets/main.js", "/reproductions/" + fingerprint} {
+		r := httptest.NewRequest(http.MethodHead, target, nil)
+		r.Host = "localhost"
+		r.Header.Set("Accept", "text/html")
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		assert.Equal(t, http.StatusOK, w.Code, target)
+		assert.Empty(t, w.Body.String(), target)
+		assert.Equal(t, get(h, target, "Accept", "text/html").Header, w.Header(), target)
+	}
+	r := httptest.NewRequest(http.MethodHead, "/api/v1/events", nil)
+	r.Host = "localhost"
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	assert.Equal(t, "text/event-stream", w.Header().Get("Content-Type"))
+}
+
+func TestForeignNamesAreRefused(t *testing.T) {
+	h := newHandler(t, load(t, "empty.json"), page.Settings{Hosts: []string{"GPU-login.example", "view.example:8443", "fe80::2"}})
+	for host, status := range map[string]int{
+		"localhost":                    200,
+		"localhost:8890":               200,
+		"LOCALHOST.":                   200,
+		"view.localhost:1":             200,
+		"127.0.0.1:8890":               200,
+		"127.8.9.1":                    200,
+		"[::1]:8890":                   200,
+		"[::1]":                        200,
+		"10.0.0.7:8890":                200,
+		"gpu-login.example:8890":       200,
+		"view.example":                 200,
+		"evil.example":                 403,
+		"evil.example:8890":            403,
+		"localhost.evil.example":       403,
+		"notlocalhost":                 403,
+		"127.0.0.1.evil.example":       403,
+		"localhost@evil.example":       403,
+		"127.0.0.1:8890@evil.example":  403,
+		"":                             403,
+		"[":                            403,
+		"gpu-login.example.evil":       403,
+		"xn--localhost":                403,
+		"127.1":                        403,
+		"localhost:8890:evil.example":  403,
+		"view.example\u0000evil":       403,
+		strings.Repeat("a", 1<<16):     403,
+		"sub.view.example":             403,
+		"::ffff:127.0.0.1":             200,
+		"[fe80::1%25eth0]:8890":        200,
+		"0x7f000001":                   403,
+		"2130706433":                   403,
+		"evil.example#localhost":       403,
+		"evil.example/localhost":       403,
+		"localhost/.evil.example:8890": 403,
+	} {
+		r := get(h, "/api/v1/state", "Host", host)
+		assert.Equal(t, status, r.StatusCode, "%.60q", host)
+		if status == 403 {
+			text := body(t, r)
+			assert.Contains(t, text, "`hosts`")
+			assert.NotContains(t, text, "needs")
+		}
+	}
+}
+
+func TestEveryAnswerHasTheSecurityHeaders(t *testing.T) {
+	h := newHandler(t, load(t, "incidents.json"), page.Settings{MaxClients: 1})
+	answers := map[string]*http.Response{"foreign host": get(h, "/", "Host", "evil.example")}
+	for _, target := range []string{"/", "/assets/main.js", "/api/v1/state", "/api/v1/runs/r-llama", "/reproductions/" + fingerprint, "/nothing", "//evil.example/..", "/assets/../handler.go"} {
+		answers[target] = get(h, target, "Accept", "text/html")
+	}
+	r := httptest.NewRequest(http.MethodPost, "/", nil)
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	answers["POST"] = w.Result()
+	for name, a := range answers {
+		csp := a.Header.Get("Content-Security-Policy")
+		for _, directive := range []string{"default-src 'self'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'", "object-src 'none'"} {
+			assert.Contains(t, csp, directive, name)
+		}
+		assert.NotContains(t, csp, "unsafe", name)
+		assert.Equal(t, "nosniff", a.Header.Get("X-Content-Type-Options"), name)
+		assert.Equal(t, "no-referrer", a.Header.Get("Referrer-Policy"), name)
+		assert.Equal(t, "same-origin", a.Header.Get("Cross-Origin-Resource-Policy"), name)
+		assert.Empty(t, a.Header.Get("Access-Control-Allow-Origin"), name)
+		if !strings.Contains(name, "main.js") && name != "/" {
+			assert.Equal(t, "no-store", a.Header.Get("Cache-Control"), name)
+		}
+	}
+}
+
+func TestBrowsersGetThePageAndOthersText(t *testing.T) {
+	var got []string
+	h := newHandler(t, load(t, "incidents.json"), page.Settings{Text: func(w io.Writer, s *model.State, width int, color bool) error {
+		got = append(got, fmt.Sprint(width, color))
+		_, err := fmt.Fprintf(w, "%d runs", len(s.Runs))
+		return err
+	}})
+	browser := get(h, "/", "Accept", "text/html,application/xhtml+xml,*/*;q=0.8")
+	assert.Equal(t, "text/html; charset=utf-8", browser.Header.Get("Content-Type"))
+	assert.Contains(t, body(t, browser), "<main id=\"main\"")
+	assert.Contains(t, browser.Header.Values("Vary"), "Accept")
+
+	for target, want := range map[string]string{
+		"/": "120 false", "/?width=100": "100 false", "/?width=1": "80 false", "/?width=999999": "200 false", "/?width=-3&color=1": "80 true",
+		"/?width=x&color=y": "120 false", "/?color=true": "120 true",
+	} {
+		r := get(h, target, "Accept", "*/*")
+		assert.Equal(t, "text/plain; charset=utf-8", r.Header.Get("Content-Type"))
+		assert.Equal(t, "7 runs", body(t, r))
+		assert.Equal(t, want, got[len(got)-1], target)
+	}
+	assert.Equal(t, "7 runs", body(t, get(h, "/?width=90", "Accept", "text/html")), "a link of the page")
+}
+
+func TestTheStateIsServedAsJSON(t *testing.T) {
+	source := load(t, "incidents.json")
+	h := newHandler(t, source, page.Settings{})
+	var got model.State
+	r := get(h, "/api/v1/state")
+	assert.Equal(t, "application/json", r.Header.Get("Content-Type"))
+	require.NoError(t, json.Unmarshal([]byte(body(t, r)), &got))
+	assert.Equal(t, *source.State(), got)
+
+	zipped := get(h, "/api/v1/state", "Accept-Encoding", "br, gzip;q=0.5")
+	assert.Equal(t, "gzip", zipped.Header.Get("Content-Encoding"))
+	plain, err := gzip.NewReader(zipped.Body)
+	require.NoError(t, err)
+	require.NoError(t, json.NewDecoder(plain).Decode(&got))
+	assert.Empty(t, get(h, "/api/v1/state", "Accept-Encoding", "gzip;q=0, br").Header.Get("Content-Encoding"))
+
+	next := pagetest.Fleet(3, 3, 0).State
+	source.Set(next)
+	require.NoError(t, json.Unmarshal([]byte(body(t, get(h, "/api/v1/state"))), &got))
+	assert.Len(t, got.Runs, 3, "the answer is that of the new state")
+}
+
+func TestRunsAndTracesAreFoundByTheirKeys(t *testing.T) {
+	const key = "a/b?c#d%2e <x>"
+	h := newHandler(t, pagetest.New(pagetest.Data{
+		Runs:   map[string]*model.RunDetail{key: {Run: model.Run{ID: "1"}}},
+		Traces: map[string]*model.Trace{"4bf9": {ID: "4bf9"}},
+	}), page.Settings{})
+	r := get(h, "/api/v1/runs/a%2Fb%3Fc%23d%252e%20%3Cx%3E")
+	assert.Equal(t, 200, r.StatusCode)
+	assert.Contains(t, body(t, r), `"id":"1"`)
+	assert.Equal(t, 200, get(h, "/api/v1/traces/4bf9").StatusCode)
+	for _, target := range []string{"/api/v1/runs/", "/api/v1/runs/x", "/api/v1/traces/x", "/api/v1/schema.json"} {
+		assert.Equal(t, 404, get(h, target).StatusCode, target)
+	}
+}
+
+func TestTheSchemaIsServed(t *testing.T) {
+	h := newHandler(t, load(t, "empty.json"), page.Settings{Schema: []byte(`{"title":"State"}`)})
+	assert.JSONEq(t, `{"title":"State"}`, body(t, get(h, "/api/v1/schema.json")))
+}
+
+// asked records the fingerprints that the page asks its source for.
+type asked struct {
+	*pagetest.Source
+	fingerprints []string
+}
+
+func (a *asked) Report(f string) ([]byte, bool) {
+	a.fingerprints = append(a.fingerprints, f)
+	return a.Source.Report(f)
+}
+
+func TestReportsAreServedAsTextByFingerprintOnly(t *testing.T) {
+	source := &asked{Source: pagetest.New(pagetest.Data{Reports: map[string]string{fingerprint: "<script>alert(1)</script>"}})}
+	h := newHandler(t, source, page.Settings{})
+	r := get(h, "/reproductions/"+fingerprint)
+	assert.Equal(t, "text/plain; charset=utf-8", r.Header.Get("Content-Type"))
+	assert.Equal(t, "<script>alert(1)</script>", body(t, r))
+	assert.Equal(t, 404, get(h, "/reproductions/0000000000000000").StatusCode)
+	for _, name := range []string{"F0E1D2C3B4A59687", fingerprint + "0", "f0", "..", "%2e%2e", "..%2f..%2fetc%2fpasswd", fingerprint + "%00", fingerprint + "%0a", fingerprint + "/report.md", "report.md"} {
+		assert.NotEqual(t, 200, get(h, "/reproductions/"+name).StatusCode, name)
+	}
+	assert.Equal(t, []string{fingerprint, "0000000000000000"}, source.fingerprints)
+}
+
+func TestAssetsAreKeptUntilTheyChange(t *testing.T) {
+	h := newHandler(t, load(t, "empty.json"), page.Settings{})
+	for name, contentType := range map[string]string{
+		"/assets/main.js": "text/javascript; charset=utf-8", "/assets/style.css": "text/css; charset=utf-8",
+		"/assets/icon.svg": "image/svg+xml", "/assets/uPlot.LICENSE.txt": "text/plain; charset=utf-8",
+	} {
+		for _, encoding := range []string{"", "gzip"} {
+			r := get(h, name, "Accept-Encoding", encoding)
+			assert.Equal(t, 200, r.StatusCode)
+			assert.Equal(t, contentType, r.Header.Get("Content-Type"))
+			assert.Equal(t, encoding, r.Header.Get("Content-Encoding"))
+			assert.Equal(t, "no-cache", r.Header.Get("Cache-Control"))
+			tag := r.Header.Get("ETag")
+			again := get(h, name, "Accept-Encoding", encoding, "If-None-Match", tag)
+			assert.Equal(t, 304, again.StatusCode)
+			assert.Empty(t, body(t, again))
+			assert.Equal(t, 200, get(h, name, "Accept-Encoding", encoding, "If-None-Match", `"x"`).StatusCode)
+		}
+	}
+	for _, name := range []string{"/assets/", "/assets/nothing", "/assets/%2e%2e%2fhandler.go", "/assets/..%2fhandler.go"} {
+		assert.NotEqual(t, 200, get(h, name).StatusCode, name)
+	}
+}
+
+func TestFixturesAreStates(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.json")
+	require.NoError(t, err)
+	require.Len(t, files, 4)
+	for _, file := range files {
+		content, err := os.Open(file)
+		require.NoError(t, err)
+		decoder := json.NewDecoder(content)
+		decoder.DisallowUnknownFields()
+		var d pagetest.Data
+		require.NoError(t, decoder.Decode(&d), file)
+		require.NoError(t, content.Close())
+		for _, need := range d.State.Needs {
+			if need.Run != "" {
+				assert.True(t, hasRun(d.State, need.Run), "%s: need %q", file, need.Key)
+			}
+		}
+	}
+}
+
+func hasRun(s *model.State, key string) bool {
+	for _, r := range s.Runs {
+		if r.Key == key {
+			return true
+		}
+	}
+	return false
+}

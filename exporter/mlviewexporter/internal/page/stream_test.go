@@ -1,0 +1,295 @@
+package page
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/page/pagetest"
+)
+
+// fleet is a source with a new State at each call.
+type fleet struct {
+	*pagetest.Source
+	mu    sync.Mutex
+	calls int
+}
+
+func (f *fleet) State() *model.State {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls++
+	return pagetest.Fleet(4, 4, f.calls).State
+}
+
+func (f *fleet) called() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.calls
+}
+
+// viewer is a client's connection. Blocked, it takes nothing until its deadline.
+type viewer struct {
+	mu        sync.Mutex
+	header    http.Header
+	status    int
+	got       bytes.Buffer
+	blocked   bool
+	deadline  time.Time
+	deadlines int
+	changed   chan struct{}
+	cancel    context.CancelFunc
+	done      chan struct{}
+}
+
+func (v *viewer) Header() http.Header { return v.header }
+
+func (v *viewer) WriteHeader(status int) { v.status = status }
+
+func (v *viewer) SetReadDeadline(time.Time) error { return nil }
+
+func (v *viewer) SetWriteDeadline(t time.Time) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.deadline = t
+	v.deadlines++
+	close(v.changed)
+	v.changed = make(chan struct{})
+	return nil
+}
+
+func (v *viewer) FlushError() error { return nil }
+
+func (v *viewer) Write(b []byte) (int, error) {
+	for {
+		v.mu.Lock()
+		left, changed := time.Until(v.deadline), v.changed
+		if !v.blocked && left > 0 || v.deadline.IsZero() {
+			defer v.mu.Unlock()
+			return v.got.Write(b)
+		}
+		v.mu.Unlock()
+		if left <= 0 {
+			return 0, os.ErrDeadlineExceeded
+		}
+		select {
+		case <-time.After(left):
+		case <-changed:
+		}
+	}
+}
+
+func (v *viewer) text() string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.got.String()
+}
+
+// events returns the names of the events and comments that have arrived.
+func (v *viewer) events() []string {
+	var names []string
+	for line := range strings.Lines(v.text()) {
+		if name, ok := strings.CutPrefix(line, "event: "); ok {
+			names = append(names, strings.TrimSpace(name))
+		}
+		if strings.HasPrefix(line, ":") {
+			names = append(names, "heartbeat")
+		}
+	}
+	return names
+}
+
+// watch opens a stream.
+func watch(h http.Handler, blocked bool) *viewer {
+	ctx, cancel := context.WithCancel(context.Background())
+	v := &viewer{header: make(http.Header), blocked: blocked, changed: make(chan struct{}), cancel: cancel, done: make(chan struct{})}
+	r := httptest.NewRequest(http.MethodGet, "/api/v1/events", nil).WithContext(ctx)
+	r.Host = "localhost"
+	go func() {
+		defer close(v.done)
+		h.ServeHTTP(v, r)
+	}()
+	synctest.Wait()
+	return v
+}
+
+func (v *viewer) leave() {
+	v.cancel()
+	<-v.done
+}
+
+func TestAStreamHasTheWholeStateAndThenWhatChanged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := NewHandler(&fleet{}, Settings{Interval: 2 * time.Second})
+		first := watch(h, false)
+		time.Sleep(5 * time.Second)
+		second := watch(h, false)
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		assert.Equal(t, []string{"state", "rows", "rows", "rows"}, first.events())
+		assert.Equal(t, []string{"state", "rows"}, second.events())
+		last := func(v *viewer) string { return v.text()[strings.LastIndex(v.text(), "event: "):] }
+		assert.Equal(t, last(first), last(second))
+		assert.Equal(t, "text/event-stream", first.header.Get("Content-Type"))
+
+		// Who joins later has the state that the later updates start from.
+		var whole, update struct{ Time time.Time }
+		lines := strings.Split(second.text(), "\n")
+		require.NoError(t, json.Unmarshal([]byte(strings.TrimPrefix(lines[1], "data: ")), &whole))
+		require.NoError(t, json.Unmarshal([]byte(strings.TrimPrefix(lines[4], "data: ")), &update))
+		assert.Equal(t, 2*time.Second, update.Time.Sub(whole.Time))
+		first.leave()
+		second.leave()
+		h.Close()
+	})
+}
+
+func TestWithoutClientsNothingIsDone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := &fleet{}
+		h := NewHandler(source, Settings{Interval: time.Second})
+		time.Sleep(time.Hour)
+		assert.Zero(t, source.called())
+		v := watch(h, false)
+		time.Sleep(1500 * time.Millisecond)
+		v.leave()
+		calls := source.called()
+		time.Sleep(time.Hour)
+		assert.Equal(t, calls, source.called())
+
+		again := watch(h, false)
+		assert.Equal(t, []string{"state"}, again.events(), "the stream starts again")
+		again.leave()
+		h.Close()
+	})
+}
+
+func TestASlowClientIsDropped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := NewHandler(&fleet{}, Settings{Interval: time.Second})
+		slow, fast := watch(h, true), watch(h, false)
+		start := time.Now()
+		<-slow.done
+		assert.LessOrEqual(t, time.Since(start), writeTimeout)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		assert.GreaterOrEqual(t, len(fast.events()), maxQueued, "others are served meanwhile")
+		fast.leave()
+		h.Close()
+	})
+}
+
+func TestEachEventHasItsOwnDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := NewHandler(&fleet{}, Settings{Interval: 20 * time.Second})
+		v := watch(h, false)
+		time.Sleep(time.Minute + time.Second)
+		synctest.Wait()
+		assert.Equal(t, len(v.events()), v.deadlines)
+		assert.Equal(t, []string{"state", "heartbeat", "rows", "heartbeat", "rows", "heartbeat", "rows"}, v.events())
+		v.leave()
+		h.Close()
+	})
+}
+
+func TestMoreClientsThanTheLimitAreAskedToRetry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := NewHandler(&fleet{}, Settings{MaxClients: 2})
+		first, second, third := watch(h, false), watch(h, false), watch(h, false)
+		<-third.done
+		assert.Equal(t, http.StatusServiceUnavailable, third.status)
+		assert.NotEmpty(t, third.header.Get("Retry-After"))
+		first.leave()
+		fourth := watch(h, false)
+		assert.Equal(t, []string{"state"}, fourth.events())
+		second.leave()
+		fourth.leave()
+		h.Close()
+	})
+}
+
+func TestCloseEndsAllStreamsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := NewHandler(&fleet{}, Settings{})
+		start := time.Now()
+		reading, blocked := watch(h, false), watch(h, true)
+		h.Close()
+		<-reading.done
+		<-blocked.done
+		assert.Zero(t, time.Since(start))
+		late := watch(h, false)
+		<-late.done
+		assert.Equal(t, http.StatusServiceUnavailable, late.status)
+		h.Close()
+	})
+}
+
+// unencodable is a State with a number that JSON does not have.
+type unencodable struct{ *pagetest.Source }
+
+func (unencodable) State() *model.State {
+	nan := 0.0
+	nan /= nan
+	return &model.State{Runs: []model.Run{{Key: "a", Loss: &nan}}}
+}
+
+func TestAStateThatCannotBeEncodedIsReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := NewHandler(unencodable{}, Settings{})
+		v := watch(h, false)
+		assert.Equal(t, []string{"failed"}, v.events())
+		v.leave()
+		h.Close()
+	})
+}
+
+// TestAServerKeepsAStreamOpen runs a real server, whose write timeout is shorter
+// than the time between two events.
+func TestAServerKeepsAStreamOpen(t *testing.T) {
+	h := NewHandler(&fleet{}, Settings{Interval: 30 * time.Millisecond})
+	server := httptest.NewUnstartedServer(h)
+	server.Config.WriteTimeout, server.Config.ReadTimeout = 20*time.Millisecond, 20*time.Millisecond
+	server.Start()
+	defer server.Close()
+	for _, encoding := range []string{"gzip", "identity"} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/api/v1/events", nil)
+		require.NoError(t, err)
+		r.Header.Set("Accept-Encoding", encoding)
+		answer, err := server.Client().Do(r)
+		require.NoError(t, err)
+		lines := bufio.NewReader(answer.Body)
+		if encoding == "gzip" {
+			require.Equal(t, "gzip", answer.Header.Get("Content-Encoding"))
+			plain, err := gzip.NewReader(answer.Body)
+			require.NoError(t, err)
+			lines = bufio.NewReader(plain)
+		}
+		for _, want := range []string{"state", "rows", "rows", "rows", "rows"} {
+			name, err := lines.ReadString('\n')
+			require.NoError(t, err)
+			require.Equal(t, "event: "+want+"\n", name)
+			data, err := lines.ReadBytes('\n')
+			require.NoError(t, err)
+			require.True(t, json.Valid(bytes.TrimPrefix(data, []byte("data: "))))
+			_, err = lines.ReadString('\n')
+			require.NoError(t, err)
+		}
+		require.NoError(t, answer.Body.Close())
+	}
+	h.Close()
+	server.CloseClientConnections()
+}

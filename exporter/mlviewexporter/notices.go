@@ -1,0 +1,48 @@
+package mlviewexporter
+
+import (
+	"sync"
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
+)
+
+// notices passes what the collector's components have left out to the model, when
+// somebody looks at the page.
+type notices struct {
+	mu     sync.Mutex
+	read   time.Time
+	owners []string
+}
+
+// refresh reads the notices, at most once an interval. It does not wait for another
+// refresh.
+func (n *notices) refresh(store *model.Store, now time.Time, interval time.Duration) {
+	if !n.mu.TryLock() {
+		return
+	}
+	defer n.mu.Unlock()
+	if now.Sub(n.read) < interval {
+		return
+	}
+	n.read = now
+	all := shared.Notices()
+	for _, owner := range n.owners {
+		if _, still := all[owner]; !still {
+			store.SetMissing(owner, nil)
+		}
+	}
+	n.owners = n.owners[:0]
+	for owner, of := range all {
+		n.owners = append(n.owners, owner)
+		rows := make([]model.Missing, len(of))
+		for i, notice := range of {
+			rows[i] = model.Missing{
+				Key: owner + ":" + notice.Key, Kind: notice.Kind, What: notice.What, Why: notice.Why,
+				Count: notice.Count, Fix: notice.Fix,
+			}
+		}
+		store.SetMissing(owner, rows)
+	}
+}
