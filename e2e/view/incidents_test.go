@@ -92,10 +92,11 @@ func TestIncidents(t *testing.T) {
 			for _, words := range want.evidence {
 				assert.Contains(t, evidence, words)
 			}
-			changes := ""
+			var texts []string
 			for _, change := range need.Before {
-				changes += change.Text + "; "
+				texts = append(texts, change.Text)
 			}
+			changes := strings.Join(texts, "; ")
 			for _, words := range want.before {
 				assert.Contains(t, changes, words)
 			}
