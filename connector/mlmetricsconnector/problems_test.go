@@ -1,6 +1,7 @@
 package mlmetricsconnector
 
 import (
+	"math"
 	"strconv"
 	"strings"
 	"testing"
@@ -503,4 +504,131 @@ func TestProblemsAreBounded(t *testing.T) {
 	assert.Empty(t, r.connector.outcomes.all)
 	assert.Empty(t, r.connector.seen.gpus(r.clock).failed)
 	assert.Empty(t, r.connector.clocks.runs)
+}
+
+// A run that hangs or ends is not slow, whatever its last steps took.
+func TestASlowRunThatHangs(t *testing.T) {
+	r := newRun(t, createDefaultConfig().(*Config))
+	r.gpu = true
+	r.steps(t, 120, time.Second)
+	r.steps(t, 20, 2*time.Second)
+	hung := r.clock
+	r.after(t, 0)
+	r.after(t, time.Minute)
+	md := r.after(t, 6*time.Minute)
+	assertProblem(t, md, "trainer/looks_hung/run-a", hung)
+}
+
+// Work after the end of training is a new attempt, and a run that has ended is in
+// no loop.
+func TestALoopThatEnds(t *testing.T) {
+	r := newRun(t, createDefaultConfig().(*Config))
+	for range 4 {
+		r.work(t, "optimizer", time.Second)
+		r.work(t, "train", time.Second)
+		onsets, _ := problems(t, r.after(t, time.Second))
+		assert.Empty(t, onsets)
+	}
+	r.work(t, "optimizer", time.Second)
+	onsets, _ := problems(t, r.after(t, time.Second))
+	assert.Contains(t, onsets, "trainer/restart_loop/run-a")
+	r.work(t, "train", time.Second)
+	assertEnd(t, r.after(t, time.Second), "trainer/restart_loop/run-a")
+}
+
+// The onset of a failing service stays until its failures are usual.
+func TestAServiceThatGoesOnFailing(t *testing.T) {
+	r := newRun(t, createDefaultConfig().(*Config))
+	began := r.clock
+	for range 38 {
+		r.request(t, "agent", "timeout", "timeout", "timeout", "", "")
+		assertProblem(t, r.after(t, 20*time.Second), "agent/failing", began)
+	}
+}
+
+// When the collector's clock is set back, states and problems are those of now.
+func TestTheClockIsSetBack(t *testing.T) {
+	r := newRun(t, createDefaultConfig().(*Config))
+	r.steps(t, 1, time.Second)
+	r.request(t, "agent", "timeout", "timeout", "timeout")
+	r.after(t, time.Second)
+	r.clock = r.clock.Add(-24 * time.Hour)
+	r.work(t, "train", 25*time.Hour)
+	r.clock = r.clock.Add(-25 * time.Hour)
+	r.request(t, "agent", make([]string, 10)...)
+	md := r.after(t, 0)
+	assert.Equal(t, "ended", state(t, md))
+	assertEnd(t, md, "agent/failing")
+}
+
+// What is no reading of a GPU says nothing about one.
+func TestWhatIsNoReading(t *testing.T) {
+	change := func(name string, by func(pmetric.NumberDataPoint)) func(pmetric.Metrics) {
+		return func(md pmetric.Metrics) {
+			for m := range metricsOf(md) {
+				if m.Name() == name {
+					for _, p := range pointsOf(m).All() {
+						by(p)
+					}
+				}
+			}
+		}
+	}
+	const memory, use, status = "nvidia.gpu.workload.memory.usage", "hw.gpu.utilization", "hw.status"
+	for name, tt := range map[string]struct {
+		by      func(pmetric.Metrics)
+		series  string
+		without string
+	}{
+		"the end of a series": {change(memory, func(p pmetric.NumberDataPoint) {
+			p.SetFlags(pmetric.DefaultDataPointFlags.WithNoRecordedValue(true))
+		}), "ml.gpu.idle.time", "/GPU-a/n1"},
+		"runs that were not admitted": {change(memory, func(p pmetric.NumberDataPoint) {
+			p.Attributes().PutStr("ml.run.id", "_OTHER")
+		}), "ml.run.gpus", "trainer/_OTHER"},
+		"another device": {change(status, func(p pmetric.NumberDataPoint) {
+			p.Attributes().PutStr("hw.type", "fan")
+		}), "ml.problem.onset.timestamp", "trainer/gpu_failed/GPU-a/n1/run-a"},
+		"no device": {change(use, func(p pmetric.NumberDataPoint) {
+			p.Attributes().Remove("hw.id")
+		}), "ml.gpu.idle.time", "/n1"},
+		"a video decoder, which works": {change(use, func(p pmetric.NumberDataPoint) {
+			p.Attributes().PutStr("hw.gpu.task", "decoder")
+			p.SetDoubleValue(1)
+		}), "", ""},
+		"not a number": {change(use, func(p pmetric.NumberDataPoint) { p.SetDoubleValue(math.NaN()) }), "", ""},
+		"less than 0":  {change(use, func(p pmetric.NumberDataPoint) { p.SetDoubleValue(-1) }), "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRun(t, createDefaultConfig().(*Config))
+			var md pmetric.Metrics
+			for range 3 {
+				reading := gpuReading(gpuMetrics{host: "n1", id: "GPU-a", run: "run-a", memory: 1, failed: true}, r.clock)
+				if tt.series == "" {
+					reading = gpuReading(gpuMetrics{host: "n1", id: "GPU-a", run: "run-a", memory: 1}, r.clock)
+				}
+				tt.by(reading)
+				r.metrics(t, reading)
+				md = r.after(t, 0)
+				r.clock = r.clock.Add(time.Minute)
+			}
+			if tt.series == "" {
+				idle, _ := gauges(t, md, "ml.gpu.idle.time")
+				assert.Equal(t, map[string]float64{"/GPU-a/n1": 120}, idle)
+				return
+			}
+			found, _ := gauges(t, md, tt.series)
+			assert.NotContains(t, found, tt.without)
+		})
+	}
+}
+
+// The host of a GPU is that of its resource if its points have none.
+func TestTheHostOfAResource(t *testing.T) {
+	r := newRun(t, createDefaultConfig().(*Config))
+	md := gpuReading(gpuMetrics{id: "GPU-a", memory: 1}, r.clock)
+	md.ResourceMetrics().At(0).Resource().Attributes().PutStr("host.name", "n7")
+	r.metrics(t, md)
+	idle, _ := gauges(t, r.after(t, 0), "ml.gpu.idle.time")
+	assert.Equal(t, map[string]float64{"/GPU-a/n7": 0}, idle)
 }
