@@ -22,7 +22,7 @@ import (
 // tables and not name a client. A comment may name one as an example.
 func TestNoComponentNamesAClient(t *testing.T) {
 	files := 0
-	for _, folder := range []string{"connector", "extension", "processor", "receiver"} {
+	for _, folder := range []string{"connector", "exporter", "extension", "processor", "receiver"} {
 		root := filepath.Join("..", "..", folder)
 		require.NoError(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {

@@ -78,8 +78,8 @@ func filled(v reflect.Value) {
 			v.Set(reflect.ValueOf(time.Date(2026, 11, 20, 6, 42, 10, 5e8, time.UTC)))
 			return
 		}
-		for i := range v.NumField() {
-			filled(v.Field(i))
+		for _, field := range v.Fields() {
+			filled(field)
 		}
 	default:
 		panic(v.Kind())
@@ -98,7 +98,7 @@ func TestDocumentsAreValid(t *testing.T) {
 	for reference, document := range documents {
 		whole := document()
 		filled(reflect.ValueOf(whole).Elem())
-		assert.NoError(t, compiled(t, reference).Validate(instance(t, whole)), reference)
+		require.NoError(t, compiled(t, reference).Validate(instance(t, whole)), reference)
 	}
 	// A State without data.
 	empty := &model.State{
@@ -123,7 +123,7 @@ func TestOtherDocumentsAreNot(t *testing.T) {
 		filled(reflect.ValueOf(state).Elem())
 		document := instance(t, state)
 		change(document.(map[string]any)) //nolint:forcetypeassert // as encoded
-		assert.Error(t, compiled(t, "").Validate(document), name)
+		require.Error(t, compiled(t, "").Validate(document), name)
 	}
 	// Readers keep working when fields are added.
 	state := &model.State{}

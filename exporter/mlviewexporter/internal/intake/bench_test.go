@@ -3,6 +3,7 @@ package intake_test
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -119,14 +120,14 @@ func BenchmarkState(b *testing.B) {
 		for rank := range 8 {
 			for _, s := range []model.Series{model.Steps, model.Samples, model.Tokens, model.Loss, model.LearningRate, model.LastStep, model.RunAttempts, model.StepDuration, model.RunState} {
 				p := model.Point{Series: s, Value: 1}
-				p.Labels = model.Labels{Service: "s", Run: fmt.Sprint("r", run), Rank: fmt.Sprint(rank), Host: fmt.Sprint("h", run/8)}
+				p.Labels = model.Labels{Service: "s", Run: fmt.Sprint("r", run), Rank: strconv.Itoa(rank), Host: fmt.Sprint("h", run/8)}
 				points = append(points, p)
 			}
 		}
 	}
 	for i := range 512 {
 		for _, s := range []model.Series{model.GPUUtilization, model.GPUPower, model.GPUMemoryUsed, model.GPUMemoryLimit, model.GPUTemperature, model.GPUWorkload} {
-			p := model.Point{Series: s, Value: 1, GPU: &model.Device{Index: fmt.Sprint(i % 8)}}
+			p := model.Point{Series: s, Value: 1, GPU: &model.Device{Index: strconv.Itoa(i % 8)}}
 			p.Labels = model.Labels{Host: fmt.Sprint("h", i/8), GPU: fmt.Sprint("g", i)}
 			if s == model.GPUWorkload {
 				p.Labels.Run = fmt.Sprint("r", i%500)

@@ -99,47 +99,57 @@ func (s *Store) seeModel(of *service, model string, now time.Time) {
 	}
 }
 
-// noteAttempts notes a new attempt of a run. A run that is first seen at its
-// second attempt has not changed.
+// sameRestart is how far apart a new attempt and the hosts of it are seen.
+const sameRestart = 2 * time.Minute
+
+// noteAttempts notes a new attempt of a run, with the hosts that are new in it. A
+// run that is first seen at its second attempt has not changed.
 func (s *Store) noteAttempts(r *run, attempts float64, now time.Time) {
 	was := r.attempts
 	if attempts <= was || attempts > 1e9 {
 		return
 	}
 	r.attempts = attempts
-	var added []string
-	for _, one := range r.ranks {
-		if one.host != "" && !r.hosts[one.host] {
-			r.hosts[one.host] = true
-			added = append(added, one.host)
-		}
-	}
 	if was < 1 {
 		return
 	}
+	var added []string
+	for host, at := range r.added {
+		if now.Sub(at) <= sameRestart {
+			added = append(added, host)
+		}
+	}
+	clear(r.added)
 	text := "attempt " + number(attempts)
 	if len(added) > 0 {
 		slices.Sort(added)
-		text += ": new host " + list(slices.Compact(added), 4)
+		text += ": new host " + list(added, maxNamedRanks)
+		// The attempt says it.
+		s.changes = slices.DeleteFunc(s.changes, func(c Change) bool {
+			return c.Kind == changeHost && c.Run == r.key && slices.Contains(added, c.To)
+		})
 	}
 	s.change(Change{Kind: changeAttempt, Service: r.service, From: number(was), To: number(attempts), Text: text}, r, now)
 }
 
-// moveRank notes that a rank is on another host than before.
+// moveRank notes on which host a rank is, and a change if it is one that the run
+// did not use before.
 func (s *Store) moveRank(r *run, one *rank, host string, now time.Time) {
-	if host == "" || host == one.host {
+	if host == "" || host == one.host && r.hosts[host] {
 		return
 	}
 	host = s.texts.of(host)
 	was := one.host
 	one.host = host
-	if was == "" || one.name == "" {
+	if r.hosts[host] || len(r.hosts) >= maxHosts {
 		return
 	}
-	s.change(Change{
-		Kind: changeHost, Service: r.service, From: was, To: host,
-		Text: "rank " + one.name + " on host " + host + " (was " + was + ")",
-	}, r, now)
+	r.hosts[host] = true
+	if was == "" || was == host || one.name == "" {
+		return
+	}
+	r.added[host] = now
+	s.change(Change{Kind: changeHost, Service: r.service, From: was, To: host, Text: "host " + host + " (was " + was + ")"}, r, now)
 }
 
 // noteState notes a new state of a run.
@@ -161,7 +171,7 @@ func (s *Store) change(c Change, r *run, now time.Time) {
 	if r != nil {
 		c.Run, c.RunID = r.key, r.id
 	}
-	c.Key = keyOf("change", c.Kind, c.Service, c.Run, c.To, c.Time.Format(time.RFC3339Nano))
+	c.Key = keyOf("change", c.Kind, c.Service, c.Run, c.From, c.To, c.Time.Format(time.RFC3339Nano))
 	s.changes = append(s.changes, c)
 	if len(s.changes) > maxChanges {
 		s.changes = slices.Delete(s.changes, 0, len(s.changes)-maxChanges)

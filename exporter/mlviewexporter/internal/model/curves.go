@@ -102,14 +102,14 @@ func (c *curves) add(now time.Time, v *values, interval, history time.Duration) 
 
 func (c *curves) endMinute(history time.Duration) {
 	var mean values
-	any := false
+	known := false
 	for i := range mean {
 		mean[i] = float32(math.NaN())
 		if c.n[i] > 0 {
-			mean[i], any = float32(c.sum[i]/float64(c.n[i])), true
+			mean[i], known = float32(c.sum[i]/float64(c.n[i])), true
 		}
 	}
-	if any {
+	if known {
 		c.coarse.add(c.minuteFrom, &mean, max(1, int(history/time.Minute)))
 	}
 	c.sum, c.n = [curveCount]float64{}, [curveCount]int{}
@@ -174,7 +174,7 @@ func (d *dueRuns) record(s *Store, now time.Time) {
 	next := now
 	for r, since := range d.since {
 		if now.Sub(since) >= s.settings.Interval {
-			v := r.numbers(s, now)
+			v := r.numbers(now)
 			r.curves.add(since, &v, s.settings.Interval, s.settings.History)
 			delete(d.since, r)
 		} else if since.Before(next) {
@@ -185,7 +185,7 @@ func (d *dueRuns) record(s *Store, now time.Time) {
 }
 
 // numbers returns the numbers of a run that are kept over time.
-func (r *run) numbers(s *Store, now time.Time) (v values) {
+func (r *run) numbers(now time.Time) (v values) {
 	var row Run
 	r.addNumbers(&row, now)
 	for i := range v {

@@ -1,6 +1,7 @@
 package model_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -130,19 +131,19 @@ func TestTheChainThatDecidedTheEnd(t *testing.T) {
 			w.trace(tt.spans...)
 			whole, ok := w.Trace("07000000000000000000000000000000")
 			require.True(t, ok)
-			order := ""
+			var order strings.Builder
 			var depths []int
 			for _, s := range whole.Spans {
 				letter := s.Name
 				if s.Critical {
 					letter = string(s.Name[0] - 'a' + 'A')
 				}
-				order += letter
+				order.WriteString(letter)
 				depths = append(depths, s.Depth)
 				assert.GreaterOrEqual(t, s.Offset, 0.0)
 				assert.GreaterOrEqual(t, s.Duration, 0.0)
 			}
-			assert.Equal(t, tt.order, order)
+			assert.Equal(t, tt.order, order.String())
 			assert.Equal(t, tt.depths, depths)
 		})
 	}

@@ -50,7 +50,7 @@ func (s *Store) hungEvidence(n *Need, r *run, now time.Time) {
 	default:
 		n.say("no step yet")
 	}
-	ranks, _ := s.rankRows(r, now)
+	ranks, _ := r.rankRows()
 	suspects := apart(ranks)
 	s.rankEvidence(n, ranks, suspects, now)
 	if use := gpuUse(r); use != "" {

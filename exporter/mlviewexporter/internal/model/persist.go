@@ -1,8 +1,11 @@
 package model
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 )
 
@@ -71,13 +74,7 @@ func (s *Store) export() exported {
 	for _, of := range s.services {
 		one := exportedService{
 			Namespace: of.namespace, Name: of.name, FirstSeen: of.firstSeen, LastSeen: of.lastSeen, Version: of.version,
-			Versions: make(map[string]time.Time), Models: make(map[string]time.Time),
-		}
-		for version, first := range of.versions {
-			one.Versions[version] = first
-		}
-		for model, first := range of.models {
-			one.Models[model] = first
+			Versions: maps.Clone(of.versions), Models: maps.Clone(of.models),
 		}
 		out.Services = append(out.Services, one)
 	}
@@ -88,7 +85,19 @@ func (s *Store) export() exported {
 			Simulated: r.simulated, Checkpoint: r.checkpoint,
 		})
 	}
+	out.sort()
 	return out
+}
+
+// sort orders the lists, so that what has not changed is written the same.
+func (e *exported) sort() {
+	slices.SortFunc(e.Failures, func(a, b Failure) int { return cmp.Compare(a.Key, b.Key) })
+	slices.SortFunc(e.Services, func(a, b exportedService) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	slices.SortFunc(e.Runs, func(a, b exportedRun) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Service, b.Service), cmp.Compare(a.ID, b.ID))
+	})
 }
 
 // Import adds what Export has written. It leaves out what is older than a week,

@@ -34,9 +34,11 @@ type run struct {
 	// streams are those of metrics that name the run.
 	streams []*stream
 
-	// attempts is the largest number of attempts so far, hosts are those of it.
+	// attempts is the largest number of attempts so far. hosts are those of all,
+	// added those to which ranks have moved, and when.
 	attempts float64
 	hosts    map[string]bool
+	added    map[string]time.Time
 
 	// state is the last known state.
 	state      string
@@ -65,6 +67,8 @@ type rank struct {
 	// span is the phase or operation of the span that ended last.
 	span  string
 	ended int64
+	// lastStep is when its last step ended, in Unix seconds.
+	lastStep float64
 }
 
 // runOf returns a run, which it adds if there is room, else nil.
@@ -72,6 +76,14 @@ func (s *Store) runOf(namespace, service, id string, now time.Time) *run {
 	key := runID{namespace, service, id}
 	if known := s.runs[key]; known != nil {
 		return known
+	}
+	if service == "" {
+		// The first series of a run that holds GPUs can come before its service.
+		if known := s.runWithID(id, "", ""); known != nil {
+			return known
+		}
+	} else if nameless := s.runs[runID{id: id}]; nameless != nil {
+		s.removeRun(nameless)
 	}
 	key = runID{s.texts.of(namespace), s.texts.of(service), s.texts.of(id)}
 	if known := s.runs[key]; known != nil {
@@ -85,7 +97,7 @@ func (s *Store) runOf(namespace, service, id string, now time.Time) *run {
 	delete(s.refused["runs"], hash)
 	one := &run{
 		runID: key, key: hash, firstSeen: now, lastSeen: now, state: stateUnknown,
-		ranks: make(map[string]*rank), hosts: make(map[string]bool),
+		ranks: make(map[string]*rank), hosts: make(map[string]bool), added: make(map[string]time.Time),
 	}
 	s.runs[key], s.byKey[hash] = one, one
 	s.runsByID[key.id] = append(s.runsByID[key.id], one)
@@ -197,7 +209,10 @@ func (s *Store) touchRun(one *stream, now time.Time) {
 	}
 	// The series of a whole run have neither rank nor host.
 	if l.Rank != "" || l.Host != "" {
-		if rank := r.rankOf(l.Rank, l.Host); rank != nil {
+		rank := r.rankOf(l.Rank, l.Host)
+		// Series of an earlier host stay for a while.
+		if rank != nil && (rank.host == "" || one.series == LastStep && one.value > rank.lastStep) {
+			rank.lastStep = max(rank.lastStep, one.value)
 			s.moveRank(r, rank, l.Host, now)
 		}
 	}
@@ -294,10 +309,9 @@ func (r *run) explain(row *Run) {
 
 // sums collects the numbers of a run from its streams.
 type sums struct {
-	steps, batches, samples, tokens, errors, attempts      total
-	stepRate, batchRate, sampleRate, inputRate, outputRate total
-	epoch, learningRate, loss, lastStep                    total
-	clientTokens                                           map[string]total
+	steps, batches, samples, tokens, errors, attempts total
+	stepRate, batchRate, sampleRate, tokenRate        total
+	epoch, learningRate, loss, lastStep               total
 }
 
 // total is the sum and the largest of some numbers.
@@ -346,7 +360,6 @@ func (r *run) addNumbers(row *Run, now time.Time) {
 	var all sums
 	scope := r.lossScope(now)
 	side := r.tokenSide()
-	rates := total{}
 	for _, one := range r.streams {
 		switch one.series {
 		case Steps:
@@ -361,7 +374,7 @@ func (r *run) addNumbers(row *Run, now time.Time) {
 		case Tokens:
 			if side == "" || one.labels.Own[4] == side || one.labels.Own[4] == "" {
 				all.tokens.add(one.value)
-				rates.addRate(one, now)
+				all.tokenRate.addRate(one, now)
 			}
 		case Errors:
 			all.errors.add(one.value)
@@ -390,7 +403,7 @@ func (r *run) addNumbers(row *Run, now time.Time) {
 		row.Steps, row.StepRate = all.batches.largest(), all.batchRate.largest()
 	}
 	row.Samples, row.SampleRate = all.samples.all(), all.sampleRate.all()
-	row.Tokens, row.TokenRate = all.tokens.all(), rates.all()
+	row.Tokens, row.TokenRate = all.tokens.all(), all.tokenRate.all()
 	row.Errors, row.Attempts = all.errors.all(), all.attempts.largest()
 	row.Epoch, row.LearningRate = all.epoch.largest(), all.learningRate.mean()
 	if row.Loss = all.loss.mean(); row.Loss != nil {
@@ -515,7 +528,7 @@ func (s *Store) Run(key string) (*RunDetail, bool) {
 			detail.Needs = append(detail.Needs, need)
 		}
 	}
-	detail.Ranks, detail.MissingRanks = s.rankRows(r, now)
+	detail.Ranks, detail.MissingRanks = r.rankRows()
 	detail.Phases = r.phases(now)
 	detail.TimeRatio = r.timeRatio(now)
 	detail.Curves = r.curves.rows(now)
@@ -528,7 +541,7 @@ func (s *Store) Run(key string) (*RunDetail, bool) {
 
 // rankRows returns the ranks of a run in order, and those below the largest that
 // sent nothing.
-func (s *Store) rankRows(r *run, now time.Time) (rows []Rank, missing []string) {
+func (r *run) rankRows() (rows []Rank, missing []string) {
 	byName := make(map[string]*Rank, len(r.ranks))
 	processes := r.processes()
 	rows = make([]Rank, 0, len(processes))

@@ -7,9 +7,7 @@ type Series uint8
 
 // The series, by what their streams belong to.
 const (
-	noSeries Series = iota
-
-	Steps
+	Steps Series = iota + 1
 	Batches
 	Samples
 	Epoch
@@ -81,10 +79,8 @@ const (
 type kind uint8
 
 const (
-	// latest is the last value alone.
-	latest kind = iota
-	// counter has a rate over rateWindow.
-	counter
+	// counter has a rate over rateWindow. Without a kind the last value counts.
+	counter kind = iota + 1
 	// histogram has a mean over meanWindow.
 	histogram
 )

@@ -68,7 +68,9 @@ func (s *Store) spanOfRun(in *SpanInput, r *run, now time.Time) {
 	if rank == nil {
 		return
 	}
-	s.moveRank(r, rank, src.Host, now)
+	if in.End >= rank.ended {
+		s.moveRank(r, rank, src.Host, now)
+	}
 	if src.PID > 0 {
 		rank.pid = src.PID
 	}
@@ -79,9 +81,6 @@ func (s *Store) spanOfRun(in *SpanInput, r *run, now time.Time) {
 	// The whole run or epoch says nothing of where a rank is.
 	if what != "" && what != "train" && what != "epoch" && in.End >= rank.ended && in.End <= now.UnixNano()+int64(time.Minute) {
 		rank.span, rank.ended = s.texts.of(what), in.End
-	}
-	if len(r.hosts) == 0 && src.Host != "" && r.attempts <= 1 {
-		r.hosts[s.texts.of(src.Host)] = true
 	}
 }
 

@@ -3,6 +3,7 @@ package model_test
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -119,7 +120,7 @@ func TestLimits(t *testing.T) {
 	w := newWorld(model.Settings{MaxRuns: 10, MaxGPUs: 10, MaxTraces: 5, SpansPerTrace: 50, TraceBytes: 1 << 20})
 	long := strings.Repeat("ä", 10_000)
 	for i := range 3000 {
-		name := fmt.Sprint(i)
+		name := strconv.Itoa(i)
 		w.span(func(in *model.SpanInput) {
 			in.Source.Run, in.Source.Host, in.Source.Rank, in.Source.Version = name, "h"+name, name, name
 			in.Trace, in.ID = [16]byte{byte(i), byte(i >> 8), 1}, [8]byte{byte(i), 1}
@@ -147,7 +148,7 @@ func TestLimits(t *testing.T) {
 	assert.LessOrEqual(t, len(s.Models), 500)
 	assert.LessOrEqual(t, len(s.Pools), 500)
 	assert.LessOrEqual(t, len(s.Changes), 500)
-	assert.Equal(t, 200, len([]rune(s.Failures[0].Message)))
+	assert.Len(t, []rune(s.Failures[0].Message), 200)
 	for _, name := range []string{"runs", "gpus", "models", "pools", "failures"} {
 		assert.Positive(t, s.Collector.Hidden[name], name)
 	}
@@ -232,10 +233,18 @@ func TestChanges(t *testing.T) {
 	assert.Len(t, kinds(), 1, "the first attempt")
 	w.span(func(in *model.SpanInput) { in.Source.Host, in.Source.Rank = "h1", "0" })
 	w.point(model.RunAttempts, "r", 2)
-	w.span(func(in *model.SpanInput) { in.Source.Host, in.Source.Rank = "h2", "0" })
+	assert.Contains(t, kinds(), "attempt 2")
+	for _, rank := range []string{"0", "1"} {
+		w.span(func(in *model.SpanInput) { in.Source.Host, in.Source.Rank = "h2", rank })
+	}
+	assert.Contains(t, kinds(), "host h2 (was h1)")
 	w.point(model.RunAttempts, "r", 3)
-	assert.Contains(t, kinds(), "rank 0 on host h2 (was h1)")
 	assert.Contains(t, kinds(), "attempt 3: new host h2")
+	assert.NotContains(t, kinds(), "host h2 (was h1)", "the attempt says it")
+	for _, host := range []string{"h1", "h2", "h1"} {
+		w.span(func(in *model.SpanInput) { in.Source.Host, in.Source.Rank = host, "0" })
+	}
+	assert.Len(t, kinds(), 3, "hosts that the run has used")
 	w.point(model.RunAttempts, "seen late", 7)
 	assert.NotContains(t, fmt.Sprint(kinds()), "attempt 7")
 
@@ -346,6 +355,9 @@ func TestExportAndImport(t *testing.T) {
 	data, err := w.Export()
 	require.NoError(t, err)
 
+	same, err := w.Export()
+	require.NoError(t, err)
+	assert.Equal(t, data, same)
 	again := newWorld(model.Settings{})
 	again.now = w.now.Add(time.Hour)
 	require.NoError(t, again.Import(data))
@@ -379,4 +391,34 @@ func TestMissingOfOthers(t *testing.T) {
 	assert.Contains(t, fmt.Sprint(w.State().Missing), "Artifacts")
 	w.SetMissing("repro_gen", nil)
 	assert.NotContains(t, fmt.Sprint(w.state().Missing), "Artifacts")
+}
+
+// The series of a rank's earlier host stay for a while and do not move it back.
+func TestARankStaysOnItsNewHost(t *testing.T) {
+	w := newWorld(model.Settings{})
+	step := func(host string, at float64) {
+		p := model.Point{Series: model.LastStep, Value: at}
+		p.Labels.Service, p.Labels.Run, p.Labels.Rank, p.Labels.Host = "trainer", "r", "0", host
+		w.ApplyPoints([]model.Point{p})
+	}
+	step("h1", 100)
+	step("h2", 200)
+	step("h1", 100)
+	assert.Equal(t, []string{"h2"}, w.state().Runs[0].Hosts)
+	assert.Len(t, w.State().Changes, 1)
+}
+
+// A run whose series come before its service is one run.
+func TestARunWithoutAService(t *testing.T) {
+	w := newWorld(model.Settings{})
+	p := model.Point{Series: model.RunGPUs, Value: 4}
+	p.Labels.Run = "r"
+	w.ApplyPoints([]model.Point{p})
+	assert.Len(t, w.state().Runs, 1)
+	w.point(model.Steps, "r", 1)
+	w.ApplyPoints([]model.Point{p})
+	runs := w.state().Runs
+	require.Len(t, runs, 1)
+	assert.Equal(t, "trainer", runs[0].Service)
+	assert.InDelta(t, 4, *runs[0].GPUs, 0)
 }

@@ -50,8 +50,7 @@ func newTree(spans []heldSpan) *tree {
 // breakCycles makes a root of one span of each cycle.
 func (t *tree) breakCycles() {
 	reached := make([]bool, len(t.spans))
-	var reach func(from []int)
-	reach = func(stack []int) {
+	reach := func(stack []int) {
 		for len(stack) > 0 {
 			at := stack[len(stack)-1]
 			stack = stack[:len(stack)-1]

@@ -1,0 +1,201 @@
+package model_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+)
+
+// gpu adds a value of a GPU's series.
+func (w *world) gpu(series model.Series, id string, value float64, edit func(*model.Point)) {
+	p := model.Point{Series: series, Value: value, GPU: &model.Device{Index: id}}
+	p.Labels.Host, p.Labels.GPU = "h", id
+	if edit != nil {
+		edit(&p)
+	}
+	w.ApplyPoints([]model.Point{p})
+}
+
+func own(at int, text string) func(*model.Point) {
+	return func(p *model.Point) { p.Labels.Own[at] = text }
+}
+
+func (w *world) problem(kind, id string, ago time.Duration) {
+	w.gpu(model.Problem, id, float64(w.now.Add(-ago).Unix()), own(0, kind))
+}
+
+func TestActivities(t *testing.T) {
+	w := newWorld(model.Settings{})
+	for _, id := range []string{"0", "1", "2", "3", "4", "5"} {
+		w.gpu(model.GPUUtilization, id, 0, nil)
+	}
+	w.gpu(model.GPUWorkload, "1", 1<<30, own(4, "1001"))
+	w.gpu(model.GPUUtilization, "2", 0.5, nil)
+	w.gpu(model.GPUStatus, "3", 1, own(0, "failed"))
+	w.problem(model.HeldIdle, "4", time.Hour)
+	w.gpu(model.GPUWorkload, "5", 1<<30, func(p *model.Point) { p.Labels.Run = "r" })
+	w.span(func(in *model.SpanInput) { in.Source.Host = "h" })
+	w.point(model.Problem, "r", float64(w.now.Unix()), model.LooksHung)
+	s := w.state()
+	var got []string
+	for _, g := range s.GPUs {
+		got = append(got, g.Activity)
+	}
+	assert.Equal(t, []string{"free", "working", "working", "failed", "held_idle", "looks_hung"}, got)
+	assert.Equal(t, map[string]int{"free": 1, "working": 2, "failed": 1, "held_idle": 1, "looks_hung": 1}, s.Collector.GPUs)
+	assert.True(t, s.GPUs[4].HeldIdle)
+	assert.Equal(t, []string{s.GPUs[5].Key}, s.Runs[0].GPUKeys)
+}
+
+// A MIG device is a row and counts for its GPU.
+func TestMIGDevices(t *testing.T) {
+	w := newWorld(model.Settings{})
+	part := func(p *model.Point) { p.GPU.Parent = "0" }
+	w.gpu(model.GPUUtilization, "0", 0, nil)
+	w.gpu(model.GPUUtilization, "0a", 0, part)
+	w.gpu(model.GPUUtilization, "0b", 0.5, part)
+	s := w.state()
+	assert.Len(t, s.GPUs, 3)
+	assert.Equal(t, map[string]int{"working": 1}, s.Collector.GPUs)
+}
+
+func TestHolders(t *testing.T) {
+	w := newWorld(model.Settings{Owners: map[string]string{"1001": "ada", "train-0": "team-x"}})
+	tests := map[string]struct {
+		edit func(*model.Point)
+		want model.Holder
+	}{
+		"a user":       {own(4, "1001"), model.Holder{Name: "user 1001", Owner: "ada"}},
+		"another user": {own(4, "7"), model.Holder{Name: "user 7", Owner: "uid 7"}},
+		"a job":        {own(0, "48211"), model.Holder{Name: "slurm job 48211"}},
+		"a container":  {own(3, "0123456789abcdef"), model.Holder{Name: "container 0123456789ab"}},
+		"a pod": {func(p *model.Point) { p.Labels.Own[1], p.Labels.Own[2] = "ml", "train-0" },
+			model.Holder{Name: "pod ml/train-0", Owner: "team-x"}},
+		"a service": {own(6, "llm"), model.Holder{Service: "llm"}},
+		"a run nobody knows": {func(p *model.Point) { p.Labels.Run, p.Labels.Rank, p.Labels.Own[5] = "x", "3", "rank" },
+			model.Holder{RunID: "x", Rank: "3", Join: "rank"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			w.gpu(model.GPUMemoryUsed, name, 100, nil)
+			w.gpu(model.GPUWorkload, name, 60, tt.edit)
+			w.gpu(model.GPUWorkload, name, 30, nil) // of unknown processes
+			for _, g := range w.state().GPUs {
+				if g.ID == name {
+					memory := 60.0
+					tt.want.Memory = &memory
+					assert.Equal(t, []model.Holder{tt.want}, g.Holders)
+					assert.InDelta(t, 40, *g.MemoryUnattributed, 0)
+				}
+			}
+		})
+	}
+}
+
+// A workload that the last reading does not have has ended, and so has a value.
+func TestAReadingEndsWhatItHasNot(t *testing.T) {
+	w := newWorld(model.Settings{})
+	w.gpu(model.GPUWorkload, "0", 60, own(4, "1001"))
+	w.gpu(model.GPUUtilization, "0", 1, nil)
+	require.Len(t, w.state().GPUs[0].Holders, 1)
+	w.now = w.now.Add(10 * time.Second)
+	w.gpu(model.GPUPower, "0", 70, nil)
+	g := w.state().GPUs[0]
+	assert.Empty(t, g.Holders)
+	assert.Nil(t, g.Utilization)
+	assert.InDelta(t, 70, *g.Power, 0)
+}
+
+// Two runs of one id are a program and its server. The GPU belongs to the one on
+// its host.
+func TestARunThatTwoServicesShare(t *testing.T) {
+	w := newWorld(model.Settings{})
+	w.span(func(in *model.SpanInput) { in.Source.Service, in.Source.Host = "client", "laptop" })
+	w.span(func(in *model.SpanInput) { in.Source.Service, in.Source.Host = "server", "h" })
+	w.gpu(model.GPUWorkload, "0", 60, func(p *model.Point) { p.Labels.Run = "r" })
+	s := w.state()
+	require.Len(t, s.Runs, 2)
+	assert.Equal(t, "server", s.GPUs[0].Holders[0].Service)
+	assert.Empty(t, s.Runs[0].GPUKeys)
+	assert.Len(t, s.Runs[1].GPUKeys, 1)
+}
+
+// The GPUs that one holder keeps idle are one problem, those of another host or
+// holder are others.
+func TestHeldIdleOfOneHolder(t *testing.T) {
+	w := newWorld(model.Settings{})
+	for i := range 6 {
+		id := fmt.Sprint(i)
+		user := "1"
+		if i == 5 {
+			user = "2"
+		}
+		w.gpu(model.GPUWorkload, id, 1<<30, own(4, user))
+		w.gpu(model.GPUMemoryUsed, id, 1<<30, nil)
+		if i != 3 {
+			w.problem(model.HeldIdle, id, time.Hour)
+		}
+	}
+	needs := w.state().Needs
+	require.Len(t, needs, 2)
+	assert.Equal(t, "h: GPU 0-2, 4", needs[0].Subject)
+	assert.InDelta(t, 4, *needs[0].GPUHours, 0.01)
+	assert.Equal(t, "uid 1", needs[0].Owner)
+	assert.Equal(t, "h: GPU 5", needs[1].Subject)
+	assert.Contains(t, needs[0].Evidence, "4 × 1 GiB held")
+}
+
+// A failed GPU that two runs held is one problem.
+func TestAFailedGPUOfTwoRuns(t *testing.T) {
+	w := newWorld(model.Settings{})
+	for _, run := range []string{"a", "b"} {
+		w.gpu(model.Problem, "GPU-0", float64(w.now.Unix()), func(p *model.Point) { p.Labels.Own[0], p.Labels.Run = model.GPUFailed, run })
+	}
+	w.gpu(model.GPUStatus, "GPU-0", 1, own(0, "failed"))
+	w.gpu(model.GPURecovery, "GPU-0", 4, nil)
+	w.ApplyEvents([]model.Event{{Host: "h", GPU: "GPU-0", XID: &model.XID{Code: "79", Message: "fell off the bus", Time: w.now}}})
+	needs := w.state().Needs
+	require.Len(t, needs, 1)
+	assert.Equal(t, []string{"the driver reports the state failed", "XID 79 fell off the bus at 03:04:05 UTC"}, needs[0].Evidence)
+	assert.Equal(t, "sudo nvidia-smi --gpu-reset -i GPU-0", needs[0].Command)
+}
+
+// The pid on the host, by the GPU's processes, goes before the process's own.
+func TestThePIDOfARank(t *testing.T) {
+	w := newWorld(model.Settings{})
+	for _, rank := range []string{"0", "1", "2"} {
+		w.span(func(in *model.SpanInput) {
+			in.Source.Rank, in.Source.Host, in.Source.PID = rank, "h", 1
+			if rank == "1" {
+				in.Phase = "data_load"
+			}
+		})
+		w.gpu(model.GPUWorkload, rank, 60, func(p *model.Point) { p.Labels.Run, p.Labels.Rank = "r", rank })
+		w.gpu(model.GPUProcess, rank, 60, func(p *model.Point) {
+			p.Labels.Run, p.Labels.Rank, p.Labels.Own[0] = "r", rank, "400"+rank
+		})
+	}
+	w.point(model.Problem, "r", float64(w.now.Unix()), model.LooksHung)
+	assert.Equal(t, "py-spy dump --pid 4001", w.state().Needs[0].Command)
+}
+
+func TestHosts(t *testing.T) {
+	w := newWorld(model.Settings{})
+	for i := range 3 {
+		w.span(func(in *model.SpanInput) { in.Source.Host = fmt.Sprint("h", i) })
+		w.now = w.now.Add(40 * time.Second)
+	}
+	c := w.state().Collector
+	assert.Equal(t, 3, c.Hosts)
+	assert.Equal(t, 1, c.HostsReporting)
+	w.now = w.now.Add(13 * time.Hour)
+	w.span(func(in *model.SpanInput) { in.Source.Host = "new" })
+	s := w.state()
+	assert.Equal(t, 1, s.Collector.Hosts)
+	assert.Len(t, s.Runs, 1)
+}
