@@ -98,7 +98,7 @@ func (c *child) stop(hurry context.Context, say func(string, ...any)) {
 // because returns an error that says what the program did, and the last lines of
 // its log.
 func (c *child) because(what string) error {
-	log, err := os.ReadFile(c.log)
+	log, err := os.ReadFile(c.log) //nolint:gosec // The log that the demo wrote itself.
 	if err != nil {
 		return fmt.Errorf("%s %s; its log: %w", c.name, what, err)
 	}

@@ -44,6 +44,8 @@ type metricsConnector struct {
 	shared  *shared.Registry[*seenMetrics]
 	seen    *seenMetrics
 	release shared.Release
+	// withdraw ends the publication of notices.
+	withdraw func()
 
 	// now returns the time.
 	now func() time.Time
@@ -114,6 +116,7 @@ func (c *metricsConnector) Start(ctx context.Context, host component.Host) error
 		return err
 	}
 	c.seen, c.release = seen, release
+	c.withdraw = shared.PublishNotices(c.id.String(), c.notices)
 	c.store.Exclude(&seen.Silences)
 	// The context of Start ends with Start, that of emissions with Shutdown.
 	ctx, c.cancel = context.WithCancel(context.Background())
@@ -134,6 +137,7 @@ func (c *metricsConnector) end(ctx context.Context) (err error) {
 	if c.stop == nil {
 		return nil
 	}
+	defer c.withdraw()
 	defer func() { err = errors.Join(err, c.release(ctx)) }()
 	defer c.cancel()
 	close(c.stop)
@@ -162,7 +166,7 @@ func (c *metricsConnector) ConsumeTraces(ctx context.Context, td ptrace.Traces) 
 	r.now, r.enriched = now.UnixNano(), mlattr.IsEnriched(ctx)
 	r.read(td)
 	duplicates := c.tally.settle(r)
-	c.outcomes.observe(r.updates, now)
+	c.outcomes.observe(r.units, r.updates, now)
 	overflowed := c.store.Apply(r.updates, now)
 	overflowed.Add(c.clocks.observe(c.store, r.units, now))
 	c.telemetry.record(ctx, duplicates, r.outOfRange, overflowed)

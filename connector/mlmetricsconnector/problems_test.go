@@ -1,6 +1,7 @@
 package mlmetricsconnector
 
 import (
+	"math"
 	"strconv"
 	"strings"
 	"testing"
@@ -219,7 +220,11 @@ func TestTheWorstRank(t *testing.T) {
 		}
 	}
 	rank(0, "data_load")
-	assert.Equal(t, "unknown", state(t, r.after(t, 0)))
+	first := r.clock
+	md := r.after(t, 10*time.Second)
+	assert.Equal(t, "unknown", state(t, md))
+	since, _ := gauges(t, md, "ml.run.state.timestamp")
+	assert.Equal(t, map[string]float64{"trainer/run-a": float64(first.Unix())}, since)
 	rank(0, "optimizer")
 	rank(1, "optimizer", "train")
 	assert.Equal(t, "running", state(t, r.after(t, 0)))
@@ -228,7 +233,7 @@ func TestTheWorstRank(t *testing.T) {
 	r.after(t, 4*time.Minute)
 	rank(2, "optimizer")
 	r.after(t, time.Minute)
-	md := r.after(t, time.Minute)
+	md = r.after(t, time.Minute)
 	assert.Equal(t, "stalled", state(t, md))
 	assertProblem(t, md, "trainer/looks_hung/run-a", hung)
 	rank(0, "train")
@@ -503,4 +508,144 @@ func TestProblemsAreBounded(t *testing.T) {
 	assert.Empty(t, r.connector.outcomes.all)
 	assert.Empty(t, r.connector.seen.gpus(r.clock).failed)
 	assert.Empty(t, r.connector.clocks.runs)
+}
+
+// A run that hangs or ends is not slow, whatever its last steps took.
+func TestASlowRunThatHangs(t *testing.T) {
+	r := newRun(t, createDefaultConfig().(*Config))
+	r.gpu = true
+	r.steps(t, 120, time.Second)
+	r.steps(t, 20, 2*time.Second)
+	hung := r.clock
+	r.after(t, 0)
+	r.after(t, time.Minute)
+	md := r.after(t, 6*time.Minute)
+	assertProblem(t, md, "trainer/looks_hung/run-a", hung)
+}
+
+// Work after the end of training is a new attempt, and a run that has ended is in
+// no loop.
+func TestALoopThatEnds(t *testing.T) {
+	r := newRun(t, createDefaultConfig().(*Config))
+	for range 4 {
+		r.work(t, "optimizer", time.Second)
+		r.work(t, "train", time.Second)
+		onsets, _ := problems(t, r.after(t, time.Second))
+		assert.Empty(t, onsets)
+	}
+	r.work(t, "optimizer", time.Second)
+	onsets, _ := problems(t, r.after(t, time.Second))
+	assert.Contains(t, onsets, "trainer/restart_loop/run-a")
+	r.work(t, "train", time.Second)
+	assertEnd(t, r.after(t, time.Second), "trainer/restart_loop/run-a")
+}
+
+// The onset of a failing service stays until its failures are usual.
+func TestAServiceThatGoesOnFailing(t *testing.T) {
+	r := newRun(t, createDefaultConfig().(*Config))
+	began := r.clock
+	for range 38 {
+		r.request(t, "agent", "timeout", "timeout", "timeout", "", "")
+		assertProblem(t, r.after(t, 20*time.Second), "agent/failing", began)
+	}
+}
+
+// When the collector's clock is set back, states and problems are those of now.
+func TestTheClockIsSetBack(t *testing.T) {
+	r := newRun(t, createDefaultConfig().(*Config))
+	r.steps(t, 1, time.Second)
+	r.request(t, "agent", "timeout", "timeout", "timeout")
+	r.after(t, time.Second)
+	r.clock = r.clock.Add(-24 * time.Hour)
+	r.work(t, "train", 25*time.Hour)
+	r.clock = r.clock.Add(-25 * time.Hour)
+	r.request(t, "agent", make([]string, 10)...)
+	md := r.after(t, 0)
+	assert.Equal(t, "ended", state(t, md))
+	assertEnd(t, md, "agent/failing")
+}
+
+// What is no reading of a GPU says nothing about one.
+func TestWhatIsNoReading(t *testing.T) {
+	change := func(name string, by func(pmetric.NumberDataPoint)) func(pmetric.Metrics) {
+		return func(md pmetric.Metrics) {
+			for m := range metricsOf(md) {
+				if m.Name() == name {
+					for _, p := range pointsOf(m).All() {
+						by(p)
+					}
+				}
+			}
+		}
+	}
+	const memory, use, status = "nvidia.gpu.workload.memory.usage", "hw.gpu.utilization", "hw.status"
+	for name, tt := range map[string]struct {
+		by      func(pmetric.Metrics)
+		series  string
+		without string
+	}{
+		"the end of a series": {change(memory, func(p pmetric.NumberDataPoint) {
+			p.SetFlags(pmetric.DefaultDataPointFlags.WithNoRecordedValue(true))
+		}), "ml.gpu.idle.time", "/GPU-a/n1"},
+		"another device": {change(status, func(p pmetric.NumberDataPoint) {
+			p.Attributes().PutStr("hw.type", "fan")
+		}), "ml.problem.onset.timestamp", "trainer/gpu_failed/GPU-a/n1/run-a"},
+		"no device": {change(use, func(p pmetric.NumberDataPoint) {
+			p.Attributes().Remove("hw.id")
+		}), "ml.gpu.idle.time", "/n1"},
+		"a video decoder, which works": {change(use, func(p pmetric.NumberDataPoint) {
+			p.Attributes().PutStr("hw.gpu.task", "decoder")
+			p.SetDoubleValue(1)
+		}), "", ""},
+		"not a number": {change(use, func(p pmetric.NumberDataPoint) { p.SetDoubleValue(math.NaN()) }), "", ""},
+		"less than 0":  {change(use, func(p pmetric.NumberDataPoint) { p.SetDoubleValue(-1) }), "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRun(t, createDefaultConfig().(*Config))
+			var md pmetric.Metrics
+			for range 3 {
+				reading := gpuReading(gpuMetrics{host: "n1", id: "GPU-a", run: "run-a", memory: 1, failed: true}, r.clock)
+				if tt.series == "" {
+					reading = gpuReading(gpuMetrics{host: "n1", id: "GPU-a", run: "run-a", memory: 1}, r.clock)
+				}
+				tt.by(reading)
+				r.metrics(t, reading)
+				md = r.after(t, 0)
+				r.clock = r.clock.Add(time.Minute)
+			}
+			if tt.series == "" {
+				idle, _ := gauges(t, md, "ml.gpu.idle.time")
+				assert.Equal(t, map[string]float64{"/GPU-a/n1": 120}, idle)
+				return
+			}
+			found, _ := gauges(t, md, tt.series)
+			assert.NotContains(t, found, tt.without)
+		})
+	}
+}
+
+// Workloads of runs that ml_guard has not admitted share a GPU as others do.
+func TestAGPUThatIsShared(t *testing.T) {
+	r := newRun(t, createDefaultConfig().(*Config))
+	md := gpuReading(gpuMetrics{host: "n1", id: "GPU-a", run: "run-a", memory: 1}, r.clock)
+	points := find(t, md, "nvidia.gpu.workload.memory.usage").Sum().DataPoints()
+	for _, user := range []string{"1", "2"} {
+		p := points.AppendEmpty()
+		points.At(0).CopyTo(p)
+		p.Attributes().PutStr("ml.run.id", "_OTHER")
+		p.Attributes().PutStr("user.id", user)
+	}
+	r.metrics(t, md)
+	found, _ := gauges(t, r.after(t, 0), "ml.run.gpus")
+	assert.InDeltaMapValues(t, map[string]float64{"trainer/run-a": 1. / 3}, found, 1e-9)
+}
+
+// The host of a GPU is that of its resource if its points have none.
+func TestTheHostOfAResource(t *testing.T) {
+	r := newRun(t, createDefaultConfig().(*Config))
+	md := gpuReading(gpuMetrics{id: "GPU-a", memory: 1}, r.clock)
+	md.ResourceMetrics().At(0).Resource().Attributes().PutStr("host.name", "n7")
+	r.metrics(t, md)
+	idle, _ := gauges(t, r.after(t, 0), "ml.gpu.idle.time")
+	assert.Equal(t, map[string]float64{"/GPU-a/n7": 0}, idle)
 }

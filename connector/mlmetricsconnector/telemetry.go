@@ -11,12 +11,16 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/metadata"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 // telemetry reports about the connector itself.
 type telemetry struct {
 	builder                                                               *metadata.TelemetryBuilder
 	duplicates, outOfRange, negativeWait, tooManySeries, tooManyRuns, own metric.MeasurementOption
+
+	// left counts what notices publishes.
+	left shared.Tally
 }
 
 func newTelemetry(set connector.Settings) (*telemetry, error) {
@@ -65,6 +69,12 @@ func (t *telemetry) record(ctx context.Context, duplicates, outOfRange int64, ov
 	add(t.builder.ConnectorMlMetricsSkipped, outOfRange, t.outOfRange)
 	add(t.builder.ConnectorMlMetricsOverflowedUpdates, over.Series, t.tooManySeries)
 	add(t.builder.ConnectorMlMetricsOverflowedUpdates, over.Runs, t.tooManyRuns)
+	if over.Series > 0 {
+		t.left.Add(overMaxSeries, over.Series)
+	}
+	if over.Runs > 0 {
+		t.left.Add(overMaxRuns, over.Runs)
+	}
 }
 
 // clamped counts negative queue times, which were replaced by 0.
@@ -85,6 +95,7 @@ func (t *telemetry) repaired(ctx context.Context, n int64) {
 func (t *telemetry) evicted(ctx context.Context, n int64) {
 	if n > 0 {
 		t.builder.ConnectorMlMetricsRunsEvicted.Add(ctx, n, t.own)
+		t.left.Add(evictedRuns, n)
 	}
 }
 

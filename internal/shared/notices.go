@@ -13,7 +13,7 @@ type Notice struct {
 	Key string
 	// Kind groups notices with similar causes, such as limit or content.
 	Kind string
-	// What was left out, and why, in a sentence or less.
+	// What was left out, in a few words, and Why in a sentence.
 	What, Why string
 	// Count is how often, since the component started. 0 means that it cannot be
 	// counted.

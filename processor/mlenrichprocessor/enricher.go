@@ -43,7 +43,8 @@ type enricher struct {
 	store   *store
 	release shared.Release
 	// waiting is nil if no log record may wait.
-	waiting *logwait.Waiter[recordState]
+	waiting  *logwait.Waiter[recordState]
+	withdraw func()
 }
 
 func newEnricher(set processor.Settings, cfg *Config, stores *shared.Registry[*store]) (*enricher, error) {
@@ -78,6 +79,7 @@ func (e *enricher) start(ctx context.Context, host component.Host) error {
 	if e.waiting != nil {
 		e.waiting.Start(correlator{e.store.keys}, e.store.now)
 		e.store.waiting.Add(e.waiting)
+		e.withdraw = shared.PublishNotices(e.id.String(), e.waiting.Notices)
 	}
 	return nil
 }
@@ -87,6 +89,7 @@ func (e *enricher) shutdown(ctx context.Context) error {
 		e.waiting.Shutdown(ctx)
 		if e.store != nil {
 			e.store.waiting.Remove(e.waiting)
+			e.withdraw()
 		}
 	}
 	e.telemetry.Shutdown()

@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/cache"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/correlate"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/gpujoin"
@@ -31,6 +32,8 @@ type store struct {
 
 	telemetry *metadata.TelemetryBuilder
 	processor attribute.KeyValue
+	// withdraw ends the publication of notices.
+	withdraw func()
 }
 
 func newStore(set component.TelemetrySettings, id component.ID) (*store, error) {
@@ -49,6 +52,7 @@ func newStore(set component.TelemetrySettings, id component.ID) (*store, error) 
 
 // Start begins to report the store's size.
 func (s *store) Start(context.Context, component.Host) error {
+	s.withdraw = shared.PublishNotices(s.processor.Value.AsString(), s.notices)
 	return errors.Join(
 		s.telemetry.RegisterProcessorMlEnrichStoreEntriesCallback(func(_ context.Context, o metric.Int64Observer) error {
 			s.report(o, func(size cache.Size) int64 { return int64(size.Entries) })
@@ -73,12 +77,17 @@ func (s *store) Start(context.Context, component.Host) error {
 
 // Shutdown ends the reporting.
 func (s *store) Shutdown(context.Context) error {
+	s.withdraw()
 	s.telemetry.Shutdown()
 	return nil
 }
 
 func (s *store) report(o metric.Int64Observer, value func(cache.Size) int64) {
-	for _, size := range append(s.keys.Sizes(), s.clients.Size(), s.gpus.Size(), s.streams.Size()) {
+	for _, size := range s.sizes() {
 		o.Observe(value(size), metric.WithAttributes(s.processor, attribute.String("index", size.Index)))
 	}
+}
+
+func (s *store) sizes() []cache.Size {
+	return append(s.keys.Sizes(), s.clients.Size(), s.gpus.Size(), s.streams.Size())
 }

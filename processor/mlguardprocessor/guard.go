@@ -31,10 +31,14 @@ type guard struct {
 	// cutBy has the attributes of the counter of cut values, by limit.
 	cutBy [bounds.Limits]metric.MeasurementOption
 
-	// start sets identities to the filter that all instances with the component
+	// acquire sets identities to the filter that all instances with the component
 	// id share, and release returns it.
-	start   component.StartFunc
+	acquire component.StartFunc
 	release shared.Release
+
+	// left counts what the sections bounds and content have left out.
+	left     shared.Tally
+	withdraw func()
 }
 
 func newGuard(set processor.Settings, cfg *Config, registry *shared.Registry[*identity.Filter]) (*guard, error) {
@@ -49,7 +53,7 @@ func newGuard(set processor.Settings, cfg *Config, registry *shared.Registry[*id
 	}
 	g.bounds = bounds.New(&cfg.Bounds)
 	if c := cfg.Identities.Get(); c != nil {
-		g.start = func(ctx context.Context, host component.Host) (err error) {
+		g.acquire = func(ctx context.Context, host component.Host) (err error) {
 			g.identities, g.release, err = registry.Acquire(ctx, host, set.ID, func() (*identity.Filter, error) {
 				return identity.New(c, set.TelemetrySettings, set.ID)
 			})
@@ -67,7 +71,7 @@ func newGuard(set processor.Settings, cfg *Config, registry *shared.Registry[*id
 // changesTraces reports whether incoming spans are changed in place. The
 // section identities alone changes a copy, and only if it replaces a value, so
 // the fan-out need not clone.
-func (g *guard) changesTraces() bool { return g.start == nil || g.content != nil }
+func (g *guard) changesTraces() bool { return g.acquire == nil || g.content != nil }
 
 func (g *guard) processTraces(ctx context.Context, td ptrace.Traces) (ptrace.Traces, error) {
 	if g.changesTraces() {
@@ -106,6 +110,7 @@ func (g *guard) countCut(ctx context.Context, counts bounds.Counts) {
 	for limit, n := range counts {
 		if n > 0 {
 			g.telemetry.ProcessorMlGuardValuesCut.Add(ctx, n, g.cutBy[limit])
+			g.left.Add(limitPrefix+bounds.Limit(limit).String(), n)
 		}
 	}
 }
@@ -115,11 +120,20 @@ func (g *guard) countReplaced(ctx context.Context, counts content.Counts, signal
 	if counts.Replaced > 0 {
 		g.telemetry.ProcessorMlGuardTextsReplaced.Add(ctx, counts.Replaced, metric.WithAttributeSet(
 			attribute.NewSet(attribute.String("signal", signal), attribute.String("processor", g.id))))
+		g.left.Add(withheldText, counts.Replaced)
 	}
+}
+
+func (g *guard) start(ctx context.Context, host component.Host) error {
+	g.withdraw = shared.PublishNotices(g.id, g.notices)
+	return g.acquire.Start(ctx, host)
 }
 
 func (g *guard) shutdown(ctx context.Context) error {
 	g.telemetry.Shutdown()
+	if g.withdraw != nil {
+		g.withdraw()
+	}
 	if g.release == nil {
 		return nil
 	}

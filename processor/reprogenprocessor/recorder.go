@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.uber.org/zap"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/artifact"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/detect"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fairness"
@@ -80,6 +81,10 @@ type recorder struct {
 	diskBytes atomic.Int64
 	lastWarn  atomic.Int64 // in nanoseconds since 1970
 	outlets   outlets
+
+	// left counts what notices publishes, by reason.
+	left     shared.Tally
+	withdraw func()
 
 	started bool
 	busy    sync.WaitGroup // the workers
@@ -167,6 +172,7 @@ func (r *recorder) Start(context.Context, component.Host) error {
 			`until a module is listed there or given with --allow-module`)
 	}
 	r.started = true
+	r.withdraw = shared.PublishNotices(r.id.Value.AsString(), r.notices)
 	go r.run()
 	return nil
 }
@@ -198,6 +204,7 @@ func (r *recorder) Shutdown(ctx context.Context) error {
 	if !r.started {
 		return nil
 	}
+	r.withdraw()
 	r.closeStop()
 	select {
 	case <-r.done:
@@ -264,6 +271,7 @@ func (r *recorder) release(now time.Time, all bool) {
 
 func (r *recorder) dropped(ctx context.Context, n int, reason string) {
 	if n > 0 {
+		r.left.Add(reason, int64(n))
 		r.telemetry.ProcessorReproGenDropped.Add(ctx, int64(n),
 			metric.WithAttributes(r.id, attribute.String("reason", reason)))
 	}

@@ -56,9 +56,13 @@ const (
 )
 
 var (
-	trainings = []string{"llama-sft", "qwen-dpo", "bert-ft", "mixtral-pretrain", "whisper-ft", "vit-l-pretrain", "reward-model", "embedder"}
-	services  = []string{"support-agent", "search-rag", "code-review", "triage", "summaries"}
-	models    = []string{"llama-3.3-70b", "qwen3-32b", "gpt-oss-120b"}
+	// trainings are teams and their services.
+	trainings = [][2]string{
+		{"chat", "llama-sft"}, {"chat", "qwen-dpo"}, {"search", "bert-ft"}, {"base", "mixtral-pretrain"},
+		{"speech", "whisper-ft"}, {"vision", "vit-l-pretrain"}, {"chat", "reward-model"}, {"search", "embedder"},
+	}
+	services = []string{"support-agent", "search-rag", "code-review", "triage", "summaries"}
+	models   = []string{"llama-3.3-70b", "qwen3-32b", "gpt-oss-120b"}
 )
 
 // New returns a healthy site of the given size: training runs with steps of 10
@@ -77,9 +81,10 @@ func New(settings scenario.Settings, size Size) *Site {
 		for rank := len(places); rank < size.Ranks; rank++ {
 			places = append(places[:rank:rank], Place{Host: fmt.Sprintf("train-%04d-%d", i, rank/gpusOfHost)})
 		}
+		of := trainings[i%len(trainings)]
 		site.Train(Training{
-			Service: trainings[i%len(trainings)], Job: 50_000 + i, User: 1001 + random.IntN(40), Places: places,
-			StepTime: time.Duration(random.between(10, 30) * float64(site.StepTime())),
+			Team: of[0], Service: of[1], Job: 50_000 + i, User: 1001 + random.IntN(40), Places: places,
+			StepTime: time.Duration(random.between(10, 30) * float64(site.StepTime())), Begun: random.between(0.01, 1),
 		})
 	}
 	for i := range (size.Runs + runsOfService - 1) / runsOfService {

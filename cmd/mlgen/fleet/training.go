@@ -55,7 +55,8 @@ func Places(hosts ...*Host) (all []Place) {
 
 // Training describes a training run.
 type Training struct {
-	Service string
+	// Team is the service's namespace, empty without one, Service its name.
+	Team, Service string
 	// Job is the Slurm job. The run's id is the service and the job.
 	Job int
 	// User is the numeric id of its user.
@@ -64,6 +65,9 @@ type Training struct {
 	Places []Place
 	// StepTime is the usual length of a step; 0 is that of the site.
 	StepTime time.Duration
+	// Begun is the part of the first step that is over when the site begins; 0
+	// means all of it.
+	Begun float64
 	// Stuck runs take no step. Their processes hold GPU memory and send metrics
 	// of their own, and no span.
 	Stuck bool
@@ -98,6 +102,9 @@ type Run struct {
 func (s *Site) Train(t Training) *Run {
 	if t.StepTime == 0 {
 		t.StepTime = s.StepTime()
+	}
+	if t.Begun == 0 {
+		t.Begun = 1
 	}
 	r := &Run{Training: t, site: s, measures: t.Stuck, load: loadShare, hung: -1, stopped: t.Stuck}
 	r.source = newSource(s.settings.Seed, r.ID())
@@ -137,6 +144,9 @@ func (r *Run) start() {
 			{"ml.flops_per_token", 6 * parameters},
 			simulated,
 		}, own...))
+		if r.Team != "" {
+			p.resource = append(p.resource, Attr{"service.namespace", r.Team})
+		}
 		r.ranks = append(r.ranks, p)
 		if place.GPU != nil {
 			place.GPU.Hold(runMemory, own...)
@@ -208,7 +218,7 @@ func (r *Run) processes() []*process { return slices.Concat(r.gone, r.ranks) }
 // advance takes the steps that end by the given time.
 func (r *Run) advance(at time.Time) {
 	if r.clock.IsZero() {
-		r.clock = at.Add(-r.StepTime)
+		r.clock = at.Add(-seconds(r.Begun * r.StepTime.Seconds()))
 		for _, p := range r.ranks {
 			p.started = r.clock
 		}

@@ -94,13 +94,19 @@ func TestTab(t *testing.T) {
 	tab.Theme("dark")
 	tab.Go(serve(t, "", `<input id="first"><button id="second">b</button><button id="copy">c</button>
 		<script>document.getElementById("second").onclick = () => document.title = document.getElementById("first").value
+		document.onkeydown = event => {
+			if (event.key !== "/") return;
+			event.preventDefault();
+			document.getElementById("first").focus();
+		};
 		document.getElementById("copy").onclick = () => navigator.clipboard.writeText("the <exact> text\n").then(() => document.title = "copied")</script>`))
 	assert.Equal(t, 360, browser.Eval[int](tab, "innerWidth"))
 	assert.True(t, browser.Eval[bool](tab, `matchMedia("(prefers-color-scheme: dark)").matches`))
 	tab.Theme("light")
 	assert.False(t, browser.Eval[bool](tab, `matchMedia("(prefers-color-scheme: dark)").matches`))
-	tab.Press(browser.Tabulator + "text" + browser.Tabulator + browser.Enter)
+	tab.Press("/text" + browser.Tabulator + browser.Enter)
 	tab.Await(`document.title === "text"`)
+	assert.Equal(t, "text", browser.Eval[string](tab, `document.getElementById("first").value`), "/ only moves the focus")
 	tab.Click("#first")
 	tab.Await(`document.activeElement.id === "first"`)
 	tab.Click("#copy")

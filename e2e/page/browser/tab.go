@@ -11,6 +11,7 @@ import (
 	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
@@ -163,7 +164,19 @@ func (t *Tab) Clipboard() string {
 // Press sends the keys to the element that has the focus, as a keyboard does.
 func (t *Tab) Press(keys string) {
 	t.tb.Helper()
-	t.do(chromedp.KeyEvent(keys))
+	for _, key := range keys {
+		for _, event := range kb.Encode(key) {
+			switch event.Type {
+			case kb.KeyChar:
+				// Part of keyDown, or else it types a character of which the page
+				// has prevented the default.
+				continue
+			case kb.KeyDown:
+				event.Text = kb.Keys[key].Text
+			}
+			t.do(command(input.DispatchKeyEvent, *event))
+		}
+	}
 }
 
 // Click clicks the middle of the first element that the selector finds, as a

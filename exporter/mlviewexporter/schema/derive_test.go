@@ -142,8 +142,7 @@ func (d *deriver) schemaOf(t reflect.Type) object {
 func (d *deriver) fields(t reflect.Type, owner string) object {
 	var properties object
 	required := []string{}
-	for i := range t.NumField() {
-		field := t.Field(i)
+	for field := range t.Fields() {
 		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
 		schema := d.schemaOf(field.Type)
 		if options == "" {

@@ -78,11 +78,20 @@ func filled(v reflect.Value) {
 			v.Set(reflect.ValueOf(time.Date(2026, 11, 20, 6, 42, 10, 5e8, time.UTC)))
 			return
 		}
-		for i := range v.NumField() {
-			filled(v.Field(i))
+		for _, field := range v.Fields() {
+			filled(field)
 		}
 	default:
 		panic(v.Kind())
+	}
+}
+
+// oneRowEach gives the lists of a document one row each without anything in it.
+func oneRowEach(v reflect.Value) {
+	for _, field := range v.Fields() {
+		if field.Kind() == reflect.Slice {
+			field.Set(reflect.MakeSlice(field.Type(), 1, 1))
+		}
 	}
 }
 
@@ -98,15 +107,16 @@ func TestDocumentsAreValid(t *testing.T) {
 	for reference, document := range documents {
 		whole := document()
 		filled(reflect.ValueOf(whole).Elem())
-		assert.NoError(t, compiled(t, reference).Validate(instance(t, whole)), reference)
+		require.NoError(t, compiled(t, reference).Validate(instance(t, whole)), reference)
 	}
-	// A State without data.
-	empty := &model.State{
-		Version: model.SchemaVersion, Time: time.Now(), Collector: model.Collector{GPUs: map[string]int{}},
-		Needs: []model.Need{}, Runs: []model.Run{}, GPUs: []model.GPU{}, Failures: []model.Failure{}, Calls: []model.Call{},
-		Pools: []model.Pool{}, Models: []model.Model{}, Changes: []model.Change{}, Missing: []model.Missing{},
+	// MakeLists makes every list that a document must have, also those of rows.
+	state, detail := &model.State{}, &model.RunDetail{}
+	for _, document := range []interface{ MakeLists() }{state, detail} {
+		oneRowEach(reflect.ValueOf(document).Elem())
+		document.MakeLists()
 	}
-	assert.NoError(t, compiled(t, "").Validate(instance(t, empty)))
+	require.NoError(t, compiled(t, "").Validate(instance(t, state)))
+	require.NoError(t, compiled(t, "#/$defs/RunDetail").Validate(instance(t, detail)))
 }
 
 func TestOtherDocumentsAreNot(t *testing.T) {
@@ -123,7 +133,7 @@ func TestOtherDocumentsAreNot(t *testing.T) {
 		filled(reflect.ValueOf(state).Elem())
 		document := instance(t, state)
 		change(document.(map[string]any)) //nolint:forcetypeassert // as encoded
-		assert.Error(t, compiled(t, "").Validate(document), name)
+		require.Error(t, compiled(t, "").Validate(document), name)
 	}
 	// Readers keep working when fields are added.
 	state := &model.State{}

@@ -539,6 +539,7 @@ func (s *Store) Run(key string) (*RunDetail, bool) {
 	detail.Calls = s.calls.rows(s, func(c *call) bool { return c.run == key })
 	detail.Failures = s.failures.rows(s, func(f *Failure) bool { return f.Run == key })
 	detail.Traces = s.traces.ofRun(s, key)
+	detail.MakeLists()
 	return detail, true
 }
 

@@ -96,6 +96,7 @@ func (s *Store) State() *State {
 		return state
 	}
 	state := s.takeState(now)
+	state.MakeLists()
 	s.state.Store(state)
 	return state
 }

@@ -48,8 +48,8 @@ func fill(v reflect.Value, s string, f float64) {
 			v.Set(reflect.ValueOf(time.Unix(int64(max(-1e15, min(1e15, f))), 0)))
 			return
 		}
-		for i := range v.NumField() {
-			fill(v.Field(i), s, f)
+		for _, field := range v.Fields() {
+			fill(field, s, f)
 		}
 	default:
 		panic(v.Kind())

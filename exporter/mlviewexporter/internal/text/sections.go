@@ -112,7 +112,7 @@ func holders(g *model.GPU) string {
 		case h.Rank != "":
 			name += " rank " + printable(h.Rank)
 		}
-		texts = append(texts, joined(" ", name, printable(h.Owner), memory(h.Memory, nil)))
+		texts = append(texts, joined(" ", name, prefixed("(", printable(h.Owner), ")"), memory(h.Memory, nil)))
 	}
 	return strings.Join(texts, ", ")
 }

@@ -34,7 +34,7 @@ func TestGolden(t *testing.T) {
 				require.NoError(t, os.MkdirAll("testdata", 0o750))
 				require.NoError(t, os.WriteFile(file, []byte(got), 0o600))
 			}
-			want, err := os.ReadFile(file) //nolint:gosec // a name of this test
+			want, err := os.ReadFile(file)
 			require.NoError(t, err)
 			assert.Equal(t, string(want), got, file)
 		}

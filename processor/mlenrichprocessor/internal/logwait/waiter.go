@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.uber.org/zap"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/metadata"
 )
 
@@ -57,6 +58,8 @@ type Waiter[S any] struct {
 	processor  attribute.KeyValue
 	config     Config
 	queue      *queue[S]
+	// left counts the records that went on without their spans, by reason.
+	left shared.Tally
 
 	cancel     context.CancelFunc
 	wake       chan struct{}
@@ -165,6 +168,7 @@ func (w *Waiter[S]) send(ctx context.Context, going []position[S], why reason) {
 		w.count(ctx, n, why)
 		if err != nil {
 			w.telemetry.ProcessorMlEnrichLogRecordsLost.Add(ctx, int64(n), metric.WithAttributes(w.processor))
+			w.left.Add(lost, int64(n))
 			w.logger.Error("Log records that had waited were refused by the next component and are lost", zap.Int("records", n), zap.Error(err))
 		}
 		w.queue.free(p, n, size)
@@ -207,6 +211,9 @@ func records[S any](at []position[S]) []*Record[S] {
 func (w *Waiter[S]) count(ctx context.Context, n int, why reason) {
 	w.telemetry.ProcessorMlEnrichLogRecordsReleased.Add(ctx, int64(n),
 		metric.WithAttributes(w.processor, attribute.String("reason", string(why))))
+	if why != reasonFound {
+		w.left.Add(string(why), int64(n))
+	}
 }
 
 // Waiters are the Waiters of all logs instances of one component id. The zero

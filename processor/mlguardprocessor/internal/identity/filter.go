@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.uber.org/zap"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor/internal/metadata"
 )
 
@@ -36,6 +37,9 @@ type Filter struct {
 	kinds     [kindCount]metric.MeasurementOption
 	// warned is the time of the last warning about a kind.
 	warned [kindCount]atomic.Int64
+	// refused counts by kind what was not admitted.
+	refused  shared.Tally
+	withdraw func()
 }
 
 // New returns a Filter for the component with an id. It emits no telemetry
@@ -69,8 +73,10 @@ func New(cfg *Config, set component.TelemetrySettings, id component.ID) (*Filter
 	return f, nil
 }
 
-// Start registers the telemetry of the number of admitted identities.
+// Start registers the telemetry of the number of admitted identities, and publishes
+// what is not admitted.
 func (f *Filter) Start(context.Context, component.Host) error {
+	f.withdraw = shared.PublishNotices(f.id.Value.AsString(), f.notices)
 	return errors.Join(
 		f.telemetry.RegisterProcessorMlGuardIdentitiesCallback(func(_ context.Context, o metric.Int64Observer) error {
 			f.observe(o, func(admitted, _ int64) int64 { return admitted })
@@ -83,8 +89,9 @@ func (f *Filter) Start(context.Context, component.Host) error {
 	)
 }
 
-// Shutdown unregisters the telemetry.
+// Shutdown unregisters what Start has registered.
 func (f *Filter) Shutdown(context.Context) error {
+	f.withdraw()
 	f.telemetry.Shutdown()
 	return nil
 }
@@ -111,6 +118,7 @@ func (f *Filter) report(ctx context.Context, to metric.Int64Counter, counts *ove
 			continue
 		}
 		to.Add(ctx, n, f.kinds[k])
+		f.refused.Add(kindNames[k], n)
 		now := f.now().UnixNano()
 		last := f.warned[k].Load()
 		if (last == 0 || now-last >= int64(warnInterval)) && f.warned[k].CompareAndSwap(last, now) {

@@ -1,0 +1,42 @@
+package mlmetricsconnector
+
+import (
+	"fmt"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
+)
+
+// Reasons for what is left out.
+const (
+	overMaxSeries = "max_series"
+	overMaxRuns   = "max_runs"
+	evictedRuns   = "evicted"
+)
+
+// notices returns how often a limit was reached.
+func (c *metricsConnector) notices() []shared.Notice {
+	return c.telemetry.left.Notices(func(reason string) (shared.Notice, bool) {
+		moreRuns := fmt.Sprintf("%s: {max_runs: %d}", c.id, max(2*c.cfg.MaxRuns, defaultMaxRuns))
+		switch reason {
+		case overMaxSeries:
+			return shared.Notice{
+				Kind: "limit", What: "Updates of new series",
+				Why: fmt.Sprintf("There are max_series (%d) series already; counters were added up without labels, gauges dropped.", c.cfg.MaxSeries),
+				Fix: fmt.Sprintf("%s: {max_series: %d}", c.id, 2*c.cfg.MaxSeries),
+			}, true
+		case overMaxRuns:
+			return shared.Notice{
+				Kind: "limit", What: "Updates of new runs",
+				Why: fmt.Sprintf("There are max_runs (%d) runs that have not ended; counters were added up by service, gauges dropped.", c.cfg.MaxRuns),
+				Fix: moreRuns,
+			}, true
+		case evictedRuns:
+			return shared.Notice{
+				Kind: "limit", What: "Ended and silent runs",
+				Why: fmt.Sprintf("New runs took their place, because there are at most max_runs (%d).", c.cfg.MaxRuns),
+				Fix: moreRuns,
+			}, true
+		}
+		return shared.Notice{}, false
+	})
+}

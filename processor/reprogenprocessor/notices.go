@@ -1,0 +1,58 @@
+package reprogenprocessor
+
+import (
+	"fmt"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
+)
+
+// notices returns why failures have no reproduction, or one that does not run.
+func (r *recorder) notices() []shared.Notice {
+	id := r.id.Value.AsString()
+	all := r.left.Notices(func(reason string) (shared.Notice, bool) {
+		notice, ok := r.whyDropped(reason)
+		notice.What = "Failures without a reproduction, or with an incomplete one"
+		return notice, ok
+	})
+	if len(r.cfg.AllowedModules) == 0 && r.groups.Len() > 0 {
+		all = append(all, shared.Notice{
+			Key: "allowed_modules", Kind: "reproduction", What: "Reproductions that call recorded functions without a flag",
+			Why: "allowed_modules is empty, so each needs --allow-module.",
+			Fix: id + ": {allowed_modules: [<module>]}",
+		})
+	}
+	if !r.cfg.CaptureContent {
+		all = append(all, shared.Notice{
+			Key: "capture_content", Kind: "content", What: "Arguments, messages and stack traces in reproductions",
+			Why: "capture_content is false.", Fix: id + ": {capture_content: true}",
+		})
+	}
+	return all
+}
+
+// whyDropped returns why failures were dropped for a reason, and what changes it.
+func (r *recorder) whyDropped(reason string) (shared.Notice, bool) {
+	limit := func(why, key string, value any) (shared.Notice, bool) {
+		return shared.Notice{Kind: "limit", Why: why, Fix: fmt.Sprintf("%s: {%s: %v}", r.id.Value.AsString(), key, value)}, true
+	}
+	switch reason {
+	case dropRateLimited:
+		return limit(fmt.Sprintf("The budget of artifacts_per_minute (%d) is used up.", r.cfg.ArtifactsPerMinute),
+			"artifacts_per_minute", 2*r.cfg.ArtifactsPerMinute)
+	case dropQueueFull:
+		return limit(fmt.Sprintf("queue_size (%d) failures wait to be written.", r.cfg.QueueSize), "queue_size", 2*r.cfg.QueueSize)
+	case dropMemory:
+		return limit(fmt.Sprintf("Their traces need more than max_memory_bytes (%d).", r.cfg.MaxMemoryBytes),
+			"max_memory_bytes", 2*r.cfg.MaxMemoryBytes)
+	case dropNoSpace:
+		return shared.Notice{
+			Kind: "disk", Why: fmt.Sprintf("The disk of directory has less than min_free_bytes (%d) free.", r.cfg.MinFreeBytes),
+			Fix: "Make room on the disk of " + r.cfg.Directory,
+		}, true
+	case dropWriteError:
+		return shared.Notice{
+			Kind: "disk", Why: "The files could not be written; the log says why.", Fix: "Check the directory " + r.cfg.Directory,
+		}, true
+	}
+	return shared.Notice{}, false
+}
