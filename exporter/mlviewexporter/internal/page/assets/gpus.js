@@ -31,7 +31,7 @@ function holders(gpu) {
   if (rows.length === 0) return gpu.memory_unattributed > 0 ? h('span', { class: 'dim' }, 'not attributed') : h('span', { class: 'dim' }, 'nobody');
   return h('ul', {}, rows.map((x, i) => h('li', { key: i, title: x.join ? 'joined by ' + x.join : null },
     x.run && get('runs', x.run) ? h('a', { href: '?run=' + encodeURIComponent(x.run), 'data-act': 'run', 'data-arg': x.run }, nameOf(x)) : nameOf(x),
-    h('span', { class: 'sub' }, [x.owner && !(x.name || '').includes(x.owner) ? x.owner : null, x.service && x.name !== x.service ? x.name : null, rows.length > 1 ? bytes(x.memory) : null].filter(Boolean).join(' · ')))));
+    h('span', { class: 'sub' }, [x.owner && x.name !== 'user ' + x.owner ? x.owner : null, x.service && x.name !== x.service ? x.name : null, rows.length > 1 ? bytes(x.memory) : null].filter(Boolean).join(' · ')))));
 }
 
 const columns = [
