@@ -18,7 +18,7 @@ const columns = [
 // split parts the ranks that agree with most in step and last span from the
 // others. Ranks that work move on between two readings, so a step of difference
 // is none.
-export function split(ranks) {
+function split(ranks) {
   if (ranks.length < 3) return { differ: [], agree: ranks };
   const by = new Map();
   for (const r of ranks) {
