@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -220,10 +221,28 @@ func TestOnce(t *testing.T) {
 }
 
 func TestPageWithoutARun(t *testing.T) {
-	t.Parallel()
-	r := runFake(t, roleCollector, roleMlgen, nil, "--duration", "1s", "--config", "no-page")
-	assert.Equal(t, 1, r.wait(t))
-	assert.Regexp(t, `http://127\.0\.0\.1:\d+/ showed no run within 1s\n.* answers 404 Not Found`, r.stderr.String())
+	for config, says := range map[string]string{"no-run": "\n$", "no-page": `\n.* answers 404 Not Found`} {
+		t.Run(config, func(t *testing.T) {
+			t.Parallel()
+			r := runFake(t, roleCollector, roleMlgen, nil, "--duration", "1s", "--config", config)
+			assert.Equal(t, 1, r.wait(t))
+			assert.Regexp(t, `http://127\.0\.0\.1:\d+/ showed no run within 1s`+says, r.stderr.String())
+			assert.NotContains(t, r.stdout.String(), "SIMULATED")
+		})
+	}
+}
+
+func TestComplete(t *testing.T) {
+	for document, complete := range map[string]bool{
+		`{"runs":[{}],"gpus":[{}],"failures":[{"replays":false},{"replays":true}]}`: true,
+		`{"runs":[],"gpus":[{}],"failures":[{"replays":true}]}`:                     false,
+		`{"runs":[{}],"gpus":[],"failures":[{"replays":true}]}`:                     false,
+		`{"runs":[{}],"gpus":[{}],"failures":[{"command":"known"}]}`:                false,
+	} {
+		var s state
+		require.NoError(t, json.Unmarshal([]byte(document), &s))
+		assert.Equal(t, complete, s.complete(), document)
+	}
 }
 
 // What a terminal has no room for is left out, and cleared.

@@ -118,6 +118,8 @@ func playPage(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case strings.Contains(strings.Join(os.Args, " "), "no-page"):
 		http.NotFound(w, r)
+	case r.URL.Path == "/api/v1/state" && strings.Contains(strings.Join(os.Args, " "), "no-run"):
+		_, _ = io.WriteString(w, `{"runs":[]}`)
 	case r.URL.Path == "/api/v1/state" && strings.Contains(strings.Join(os.Args, " "), "incomplete"):
 		_, _ = io.WriteString(w, `{"runs":[{}],"gpus":[],"failures":[{"class":"E"}]}`)
 	case r.URL.Path == "/api/v1/state":

@@ -351,7 +351,9 @@ func (c *runClock) advance(key clockKey, limits timeouts, held bool, now time.Ti
 		c.waited = now
 	}
 	updates = c.take(key.source(), now)
-	return updates, c.report(state)
+	rank = c.report(state)
+	rank.rank = key.run.Rank
+	return updates, rank
 }
 
 // report returns what the rank shows about its run since the previous call.

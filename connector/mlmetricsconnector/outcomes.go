@@ -20,9 +20,29 @@ type outcomes struct {
 }
 
 type service struct {
-	pace.Requests
+	// models are requests to models, agents those to agents, which also fail if a
+	// tool does.
+	models, agents pace.Requests
 	// failing is since when the service fails, zero if it does not.
 	failing time.Time
+}
+
+// ratios returns those of the requests of which more fail.
+func (s *service) ratios(now time.Time) pace.ErrorRatios {
+	models, agents := s.models.Ratios(now), s.agents.Ratios(now)
+	if agents.Failing == models.Failing && agents.Recent > models.Recent || agents.Failing && !models.Failing {
+		return agents
+	}
+	return models
+}
+
+// newest returns when the newest request came.
+func (s *service) newest() time.Time {
+	newest := s.models.Newest()
+	if agents := s.agents.Newest(); agents.After(newest) {
+		return agents
+	}
+	return newest
 }
 
 func newOutcomes() *outcomes { return &outcomes{all: make(map[streams.Resource]*service)} }
@@ -30,25 +50,31 @@ func newOutcomes() *outcomes { return &outcomes{all: make(map[streams.Resource]*
 // errorTypeOfRequest is the index of error.type in the labels of series.Requests.
 const errorTypeOfRequest = 3
 
-// observe adds the requests among updates that arrived at now.
-func (s *outcomes) observe(updates []streams.Update, now time.Time) {
-	var of *streams.Source
+// observe adds the requests among updates, and those to agents among units, that
+// arrived at now.
+func (s *outcomes) observe(units []unit, updates []streams.Update, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var of streams.Resource
 	var known *service
+	find := func(resource streams.Resource) *service {
+		if known == nil || of != resource {
+			of, known = resource, s.of(resource)
+		}
+		return known
+	}
 	for i := range updates {
-		u := &updates[i]
-		if u.Series != series.Requests {
-			continue
+		if u := &updates[i]; u.Series == series.Requests {
+			if to := find(u.Source.Resource); to != nil {
+				to.models.Add(now, u.Labels[errorTypeOfRequest] != "")
+			}
 		}
-		if of == nil {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-		}
-		if of == nil || of != u.Source && of.Resource != u.Source.Resource {
-			known = s.of(u.Source.Resource)
-		}
-		of = u.Source
-		if known != nil {
-			known.Add(now, u.Labels[errorTypeOfRequest] != "")
+	}
+	for i := range units {
+		if u := &units[i]; u.is&isAgent != 0 {
+			if to := find(u.source.Resource); to != nil {
+				to.agents.Add(now, u.is&isFailure != 0)
+			}
 		}
 	}
 }
@@ -69,12 +95,12 @@ func (s *outcomes) conclude(store *streams.Store, expiration time.Duration, now 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for resource, known := range s.all {
-		if expiration > 0 && now.Sub(known.Newest()) > expiration {
+		if expiration > 0 && now.Sub(known.newest()) > expiration {
 			delete(s.all, resource)
 			continue
 		}
 		e := emission{source: streams.Source{Resource: resource}, now: now}
-		ratios := known.Ratios(now)
+		ratios := known.ratios(now)
 		if ratios.Recent >= 0 {
 			e.value(series.RequestErrorRatio, ratios.Recent, series.WindowRecent)
 		}

@@ -220,7 +220,11 @@ func TestTheWorstRank(t *testing.T) {
 		}
 	}
 	rank(0, "data_load")
-	assert.Equal(t, "unknown", state(t, r.after(t, 0)))
+	first := r.clock
+	md := r.after(t, 10*time.Second)
+	assert.Equal(t, "unknown", state(t, md))
+	since, _ := gauges(t, md, "ml.run.state.timestamp")
+	assert.Equal(t, map[string]float64{"trainer/run-a": float64(first.Unix())}, since)
 	rank(0, "optimizer")
 	rank(1, "optimizer", "train")
 	assert.Equal(t, "running", state(t, r.after(t, 0)))
@@ -229,7 +233,7 @@ func TestTheWorstRank(t *testing.T) {
 	r.after(t, 4*time.Minute)
 	rank(2, "optimizer")
 	r.after(t, time.Minute)
-	md := r.after(t, time.Minute)
+	md = r.after(t, time.Minute)
 	assert.Equal(t, "stalled", state(t, md))
 	assertProblem(t, md, "trainer/looks_hung/run-a", hung)
 	rank(0, "train")
@@ -583,9 +587,6 @@ func TestWhatIsNoReading(t *testing.T) {
 		"the end of a series": {change(memory, func(p pmetric.NumberDataPoint) {
 			p.SetFlags(pmetric.DefaultDataPointFlags.WithNoRecordedValue(true))
 		}), "ml.gpu.idle.time", "/GPU-a/n1"},
-		"runs that were not admitted": {change(memory, func(p pmetric.NumberDataPoint) {
-			p.Attributes().PutStr("ml.run.id", "_OTHER")
-		}), "ml.run.gpus", "trainer/_OTHER"},
 		"another device": {change(status, func(p pmetric.NumberDataPoint) {
 			p.Attributes().PutStr("hw.type", "fan")
 		}), "ml.problem.onset.timestamp", "trainer/gpu_failed/GPU-a/n1/run-a"},
@@ -621,6 +622,22 @@ func TestWhatIsNoReading(t *testing.T) {
 			assert.NotContains(t, found, tt.without)
 		})
 	}
+}
+
+// Workloads of runs that ml_guard has not admitted share a GPU as others do.
+func TestAGPUThatIsShared(t *testing.T) {
+	r := newRun(t, createDefaultConfig().(*Config))
+	md := gpuReading(gpuMetrics{host: "n1", id: "GPU-a", run: "run-a", memory: 1}, r.clock)
+	points := find(t, md, "nvidia.gpu.workload.memory.usage").Sum().DataPoints()
+	for _, user := range []string{"1", "2"} {
+		p := points.AppendEmpty()
+		points.At(0).CopyTo(p)
+		p.Attributes().PutStr("ml.run.id", "_OTHER")
+		p.Attributes().PutStr("user.id", user)
+	}
+	r.metrics(t, md)
+	found, _ := gauges(t, r.after(t, 0), "ml.run.gpus")
+	assert.InDeltaMapValues(t, map[string]float64{"trainer/run-a": 1. / 3}, found, 1e-9)
 }
 
 // The host of a GPU is that of its resource if its points have none.

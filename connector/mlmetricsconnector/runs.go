@@ -33,6 +33,10 @@ var runStates = [...]string{
 type rankReport struct {
 	// known is false for a rank of which nothing is known yet.
 	known bool
+	// rank is its label, empty if it has none. moved reports whether a newer span
+	// of the same rank came from another host.
+	rank  string
+	moved bool
 	state rankState
 	// since is when the rank was first seen, alive when its last span arrived,
 	// and seen when its last data arrived.
@@ -64,8 +68,10 @@ type runVerdict struct {
 	number   int64
 	numbered bool
 	restarts restarts
-	// slow and looping are the onsets of problems, zero without them.
+	// slow and looping are the onsets of problems, zero without them. usual is
+	// the usual step time when the run became slow.
 	slow, looping time.Time
+	usual         float64
 }
 
 // begin forgets the ranks of the previous emission.
@@ -73,7 +79,6 @@ func (v *runVerdict) begin() { v.ranks, v.seen = v.ranks[:0], time.Time{} }
 
 // add adds a rank.
 func (v *runVerdict) add(rank *rankReport, now time.Time) {
-	v.window.Add(&rank.spent, now)
 	if rank.seen.After(v.seen) {
 		v.seen = rank.seen
 	}
@@ -89,6 +94,12 @@ func (v *runVerdict) add(rank *rankReport, now time.Time) {
 // conclude adds the updates of the run's series. held reports whether the run
 // holds GPU memory; use is what it has of GPUs, if inUse.
 func (v *runVerdict) conclude(e *emission, held bool, use gpus.Use, inUse bool) {
+	v.move()
+	for i := range v.ranks {
+		if rank := &v.ranks[i]; !rank.moved {
+			v.window.Add(&rank.spent, e.now)
+		}
+	}
 	v.settle(held, e.now)
 	for state, name := range runStates {
 		e.choose(series.RunState, name, v.state == rankState(state)) // #nosec G115 -- one of five
@@ -106,12 +117,30 @@ func (v *runVerdict) conclude(e *emission, held bool, use gpus.Use, inUse bool) 
 	v.concludeRestarts(e)
 }
 
+// move marks ranks that run elsewhere now, as after a restart on another host: a
+// rank is where its newest span came from.
+func (v *runVerdict) move() {
+	newest := make(map[string]time.Time, len(v.ranks))
+	for i := range v.ranks {
+		if rank := &v.ranks[i]; rank.alive.After(newest[rank.rank]) {
+			newest[rank.rank] = rank.alive
+		}
+	}
+	for i := range v.ranks {
+		rank := &v.ranks[i]
+		rank.moved = rank.rank != "" && rank.alive.Before(newest[rank.rank])
+	}
+}
+
 // settle determines the state of the run, the worst of its ranks.
 func (v *runVerdict) settle(held bool, now time.Time) {
 	state, first := rankEnded, v.since.IsZero()
 	var since, alive time.Time
 	for i := range v.ranks {
 		rank := &v.ranks[i]
+		if rank.moved {
+			continue
+		}
 		if rank.state == rankStalled && !held {
 			rank.state = rankSilent
 		}
@@ -163,16 +192,7 @@ func (v *runVerdict) concludeTime(e *emission, utilization float64) {
 
 // concludeSteps adds the step times of the median rank.
 func (v *runVerdict) concludeSteps(e *emission) {
-	var recents, usuals []float64
-	for i := range v.ranks {
-		if times := v.ranks[i].steps; times.Recent > 0 {
-			recents = append(recents, times.Recent)
-			if times.Usual > 0 {
-				usuals = append(usuals, times.Usual)
-			}
-		}
-	}
-	times := pace.StepTimes{Recent: pace.Median(recents), Usual: pace.Median(usuals)}
+	times := v.stepTimes()
 	if times.Recent > 0 {
 		e.value(series.RunStepTime, times.Recent, series.WindowRecent)
 	}
@@ -184,16 +204,44 @@ func (v *runVerdict) concludeSteps(e *emission) {
 		return
 	}
 	if v.slow.IsZero() {
-		v.slow = v.slowSince(times.Usual)
+		v.slow, v.usual = v.slowSince(times.Usual), times.Usual
 	}
 	e.problem(series.Slow, v.slow)
+}
+
+// stepTimes returns the step times of the median rank. While the run is slow,
+// its slow steps do not become usual. Ranks that have moved have the usual time
+// of where they were until they have one.
+func (v *runVerdict) stepTimes() pace.StepTimes {
+	var recents, usuals, earlier []float64
+	for i := range v.ranks {
+		rank := &v.ranks[i]
+		switch {
+		case rank.moved && rank.steps.Usual > 0:
+			earlier = append(earlier, rank.steps.Usual)
+		case rank.moved:
+		case rank.steps.Recent > 0:
+			recents = append(recents, rank.steps.Recent)
+			if rank.steps.Usual > 0 {
+				usuals = append(usuals, rank.steps.Usual)
+			}
+		}
+	}
+	times := pace.StepTimes{Recent: pace.Median(recents), Usual: pace.Median(usuals)}
+	switch {
+	case !v.slow.IsZero():
+		times.Usual = v.usual
+	case len(usuals) == 0:
+		times.Usual = pace.Median(earlier)
+	}
+	return times
 }
 
 // slowSince returns when the steps of the median rank became slow.
 func (v *runVerdict) slowSince(usual float64) time.Time {
 	lasted := make([]float64, 0, len(v.ranks))
 	for i := range v.ranks {
-		if v.ranks[i].steps.Recent > 0 {
+		if rank := &v.ranks[i]; !rank.moved && rank.steps.Recent > 0 {
 			lasted = append(lasted, v.ranks[i].clock.slowFor(usual).Seconds())
 		}
 	}

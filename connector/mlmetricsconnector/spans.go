@@ -33,6 +33,8 @@ const (
 	isError
 	// isFailure is a failure of a span that is no machine-learning operation.
 	isFailure
+	// isAgent is a request to an agent.
+	isAgent
 )
 
 // unit is what the rules need to know about one span. What does not depend on
@@ -205,6 +207,9 @@ func (r *reader) readSpan(known mlattr.System, span ptrace.Span) {
 	}
 	if isRequestSpan(v, event) {
 		u.is |= isRequest
+	}
+	if v.genAIOperation == mlattr.OperationInvokeAgent {
+		u.is |= isAgent
 	}
 	if failed {
 		u.is |= isFailure

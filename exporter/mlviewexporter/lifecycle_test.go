@@ -56,7 +56,7 @@ func TestShutdownEndsStreams(t *testing.T) {
 	for range maxClients {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.url+streamPath, http.NoBody)
 		require.NoError(t, err)
-		response, err := client.Do(request)
+		response, err := client.Do(request) //nolint:bodyclose // The goroutine below closes it.
 		require.NoError(t, err)
 		require.Equal(t, http.StatusOK, response.StatusCode)
 		end := make(chan struct{})

@@ -104,8 +104,14 @@ func (r *rig) stop(t *testing.T) {
 	})
 }
 
-// get asks the page and returns the answer with its body.
-func (r *rig) get(t *testing.T, path string, change func(*http.Request)) (*http.Response, string) {
+// answer is what the page answers, besides the body.
+type answer struct {
+	StatusCode int
+	Header     http.Header
+}
+
+// get asks the page and returns the answer and its body.
+func (r *rig) get(t *testing.T, path string, change func(*http.Request)) (answer, string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.url+path, http.NoBody)
 	require.NoError(t, err)
@@ -118,7 +124,7 @@ func (r *rig) get(t *testing.T, path string, change func(*http.Request)) (*http.
 	defer func() { assert.NoError(t, response.Body.Close()) }()
 	body, err := io.ReadAll(response.Body)
 	require.NoError(t, err)
-	return response, string(body)
+	return answer{response.StatusCode, response.Header}, string(body)
 }
 
 // memory is a storage extension in memory, which outlives a page.

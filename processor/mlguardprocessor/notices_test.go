@@ -46,7 +46,7 @@ func TestNotices(t *testing.T) {
 		published[notice.Key] = notice
 	}
 	assert.Equal(t, shared.Notice{
-		Key: "service", Kind: "limit", Count: 4, What: "Labels of the kind service of spans and points",
+		Key: "service", Kind: "limit", Count: 4, What: "New identities of the kind service",
 		Why: "New names were not admitted, because the limit of 1 is reached, or a quarter of it and they came only once; they are shown as _OTHER or dropped.",
 		Fix: "ml_guard/all: {identities: {limits: {service: 2}}}",
 	}, published["service"])

@@ -86,6 +86,15 @@ func filled(v reflect.Value) {
 	}
 }
 
+// oneRowEach gives the lists of a document one row each without anything in it.
+func oneRowEach(v reflect.Value) {
+	for _, field := range v.Fields() {
+		if field.Kind() == reflect.Slice {
+			field.Set(reflect.MakeSlice(field.Type(), 1, 1))
+		}
+	}
+}
+
 // documents are the definition of each document and how one is made.
 var documents = map[string]func() any{
 	"":                  func() any { return &model.State{} },
@@ -100,13 +109,14 @@ func TestDocumentsAreValid(t *testing.T) {
 		filled(reflect.ValueOf(whole).Elem())
 		require.NoError(t, compiled(t, reference).Validate(instance(t, whole)), reference)
 	}
-	// A State without data.
-	empty := &model.State{
-		Version: model.SchemaVersion, Time: time.Now(), Collector: model.Collector{GPUs: map[string]int{}},
-		Needs: []model.Need{}, Runs: []model.Run{}, GPUs: []model.GPU{}, Failures: []model.Failure{}, Calls: []model.Call{},
-		Pools: []model.Pool{}, Models: []model.Model{}, Changes: []model.Change{}, Missing: []model.Missing{},
+	// MakeLists makes every list that a document must have, also those of rows.
+	state, detail := &model.State{}, &model.RunDetail{}
+	for _, document := range []interface{ MakeLists() }{state, detail} {
+		oneRowEach(reflect.ValueOf(document).Elem())
+		document.MakeLists()
 	}
-	assert.NoError(t, compiled(t, "").Validate(instance(t, empty)))
+	require.NoError(t, compiled(t, "").Validate(instance(t, state)))
+	require.NoError(t, compiled(t, "#/$defs/RunDetail").Validate(instance(t, detail)))
 }
 
 func TestOtherDocumentsAreNot(t *testing.T) {

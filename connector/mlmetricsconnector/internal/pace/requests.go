@@ -29,6 +29,10 @@ type Requests struct {
 	// oldest is the index of its first one.
 	ends   []int64
 	oldest int
+	// failing is the last answer of Ratios, before the usual ratio before that
+	// began.
+	failing bool
+	before  float64
 }
 
 // ErrorRatios are fractions of requests that failed; a negative one is unknown.
@@ -36,7 +40,9 @@ type ErrorRatios struct {
 	// Recent is that of the last 100 requests, as far as they came within 15
 	// minutes.
 	Recent float64
-	// Usual is that of the up to 1000 requests before these, at least 100.
+	// Usual is that of the up to 1000 requests before these, at least 100. While
+	// the service fails it is what it was before, so that failures do not become
+	// usual.
 	Usual float64
 	// Failing reports whether the recent ratio is a problem: at least 0.05 and 3
 	// times the usual one, of which 0 counts as 0.001, or at least 0.5 if that
@@ -91,7 +97,11 @@ func (r *Requests) Ratios(now time.Time) ErrorRatios {
 		ratios.Usual = float64(sum) / float64(usual)
 	}
 	if recent == 0 {
+		r.failing = false
 		return ratios
+	}
+	if r.failing {
+		ratios.Usual = r.before
 	}
 	ratios.Recent = float64(failed) / float64(recent)
 	limit := failingAlone
@@ -101,6 +111,7 @@ func (r *Requests) Ratios(now time.Time) ErrorRatios {
 	if failed >= leastFailed && ratios.Recent >= limit {
 		ratios.Failing, ratios.Since = true, r.since(recent, limit)
 	}
+	r.failing, r.before = ratios.Failing, ratios.Usual
 	return ratios
 }
 

@@ -320,7 +320,7 @@ var All = [Count]Series{
 	},
 	RunStepTime: {
 		Name: "ml.run.step.time", Unit: "s", Kind: Gauge, EveryRun: true, Momentary: true,
-		Description: "Typical duration of a step of the run. recent: the median of the last 20 steps. usual: the median of the up to 500 steps before these, at least 50. Of several ranks it is the median.",
+		Description: "Typical duration of a step of the run. recent: the median of the last 20 steps. usual: the median of the up to 500 steps before these, at least 50; while the run is slow, what it was before. Of several ranks it is the median.",
 		Labels:      []string{Window},
 	},
 	RunTime: {
@@ -439,7 +439,7 @@ var All = [Count]Series{
 	},
 	RequestErrorRatio: {
 		Name: "ml.request.error.ratio", Unit: "1", Kind: Gauge, NoRun: true, Momentary: true,
-		Description: "Fraction of the service's requests that failed. recent: of the last 100 requests, as far as they arrived within 15 minutes. usual: of the up to 1000 requests before these, at least 100. There are no labels of a run or host.",
+		Description: "Fraction of the service's requests that failed. recent: of the last 100 requests, as far as they arrived within 15 minutes. usual: of the up to 1000 requests before these, at least 100; while the service fails, what it was before. A service that serves agents has the ratio of requests to models (ml.requests) or to agents (invoke_agent), whichever is worse. There are no labels of a run or host.",
 		Labels:      []string{Window},
 	},
 	ProblemOnset: {

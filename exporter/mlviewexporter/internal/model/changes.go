@@ -29,8 +29,9 @@ type service struct {
 	// first seen.
 	version          string
 	versions, models map[string]time.Time
-	streams          []*stream
-	// failures counts the failures since a start by class and version.
+	// failed counts the failures of spans by version.
+	failed   map[string]float64
+	streams  []*stream
 	lastSeen time.Time
 }
 
@@ -49,7 +50,7 @@ func (s *Store) serviceOf(namespace, name string, now time.Time) *service {
 		if one = s.services[id]; one != nil {
 			return one
 		}
-		one = &service{serviceID: id, firstSeen: now, versions: make(map[string]time.Time), models: make(map[string]time.Time)}
+		one = &service{serviceID: id, firstSeen: now, versions: make(map[string]time.Time), models: make(map[string]time.Time), failed: make(map[string]float64)}
 		s.services[id] = one
 	}
 	one.lastSeen = now

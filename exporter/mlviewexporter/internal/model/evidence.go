@@ -358,6 +358,10 @@ func (s *Store) failingVersion(of *service) string {
 			errors[version] += use.errors
 		}
 	}
+	// A request fails at its tools, too.
+	for version := range requests {
+		errors[version] = max(errors[version], of.failed[version])
+	}
 	if len(requests) < 2 {
 		return ""
 	}
@@ -369,8 +373,10 @@ func (s *Store) failingVersion(of *service) string {
 	if errors[worst] == 0 || errors[next]/requests[next] > errors[worst]/requests[worst]/3 {
 		return ""
 	}
-	return fmt.Sprintf("version %s: %.0f of %.0f requests failed, %s: %.0f of %.0f",
-		worst, errors[worst], requests[worst], next, errors[next], requests[next])
+	use := func(version string) string {
+		return version + ": " + counted(int(errors[version]), "failure", "failures") + " in " + counted(int(requests[version]), "request", "requests")
+	}
+	return "version " + use(worst) + ", " + use(next)
 }
 
 // slowEvidence compares the time of a step, and of the phases that grew.

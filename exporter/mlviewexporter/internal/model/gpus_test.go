@@ -2,6 +2,7 @@ package model_test
 
 import (
 	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -130,7 +131,7 @@ func TestARunThatTwoServicesShare(t *testing.T) {
 func TestHeldIdleOfOneHolder(t *testing.T) {
 	w := newWorld(model.Settings{})
 	for i := range 6 {
-		id := fmt.Sprint(i)
+		id := strconv.Itoa(i)
 		user := "1"
 		if i == 5 {
 			user = "2"

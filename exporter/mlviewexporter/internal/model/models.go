@@ -87,7 +87,7 @@ func (s *Store) replaceModel(now time.Time) bool {
 func (s *Store) removeModel(m *modelUse) {
 	for _, one := range m.streams {
 		if one.owner = nil; one.run == nil {
-			delete(s.streams, one.streamKey)
+			s.streams.remove(one)
 		}
 	}
 	delete(s.models, m.modelID)
@@ -218,6 +218,7 @@ func (s *Store) modelRow(m *modelUse, now time.Time) (row Model, ok bool) {
 	row.CachedTokens, row.Cost, row.LengthStops = m.cached.all(), m.cost.all(), m.lengthStops.all()
 	row.FirstToken, row.Duration, row.Decode = m.firstToken.quantiles(), m.duration.quantiles(), m.decode.quantiles()
 	if of := s.services[serviceID{m.namespace, m.service}]; of != nil {
+		row.ToolErrors = of.toolErrors(now)
 		row.ErrorRatio, row.ErrorRatioUsual = of.errorRatio(windowRecent, now), of.errorRatio(windowUsual, now)
 	}
 	row.Versions = m.versionRows()
@@ -234,6 +235,20 @@ func (m *modelUse) versionRows() (rows []VersionUse) {
 	}
 	slices.SortStableFunc(rows, func(a, b VersionUse) int { return b.FirstSeen.Compare(a.FirstSeen) })
 	return rows
+}
+
+// toolErrors returns the failed calls of tools by class, nil if there are none.
+func (of *service) toolErrors(now time.Time) map[string]float64 {
+	var errors map[string]float64
+	for _, one := range of.streams {
+		if one.series == Errors && one.labels.Own[0] == "execute_tool" && one.live(now) {
+			if errors == nil {
+				errors = make(map[string]float64)
+			}
+			errors[one.labels.Own[1]] += one.value
+		}
+	}
+	return errors
 }
 
 // errorRatio returns ml.request.error.ratio of a service.

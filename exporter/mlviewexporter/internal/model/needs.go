@@ -64,7 +64,7 @@ func (s *Store) needRows(state *State, now time.Time) []Need {
 	}
 	var all []problem
 	known := make(map[string]int)
-	for _, one := range s.problems {
+	for one := range s.problems {
 		if !one.live(now) {
 			continue
 		}

@@ -30,7 +30,7 @@ func (s *Store) prune(now time.Time) {
 		g.streams = s.dropGone(g.streams, now)
 		if now.Sub(g.lastSeen) > gpuGoneAfter {
 			for _, one := range g.streams {
-				delete(s.streams, one.streamKey)
+				s.streams.remove(one)
 			}
 			delete(s.gpus, id)
 			delete(s.xids, id)
@@ -55,10 +55,10 @@ func (s *Store) prune(now time.Time) {
 		}
 	}
 	s.ofHosts = s.dropGone(s.ofHosts, now)
-	for key, one := range s.problems {
+	for one := range s.problems {
 		if !one.live(now) {
-			delete(s.problems, key)
-			delete(s.streams, key)
+			delete(s.problems, one)
+			s.streams.remove(one)
 		}
 	}
 	s.pruneNotes(now)
@@ -71,7 +71,7 @@ func (s *Store) dropGone(streams []*stream, now time.Time) []*stream {
 		if one.run != nil || one.live(now) {
 			return false
 		}
-		delete(s.streams, one.streamKey)
+		s.streams.remove(one)
 		return true
 	})
 }

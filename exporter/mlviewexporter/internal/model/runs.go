@@ -139,9 +139,12 @@ func (r *run) removable(now time.Time) int {
 
 func (s *Store) removeRun(r *run) {
 	for _, one := range r.streams {
-		delete(s.streams, one.streamKey)
+		s.streams.remove(one)
 		if m, ok := one.owner.(*modelUse); ok {
 			m.streams = slices.DeleteFunc(m.streams, func(other *stream) bool { return other == one })
+		}
+		if of, ok := one.owner.(*service); ok {
+			of.streams = slices.DeleteFunc(of.streams, func(other *stream) bool { return other == one })
 		}
 	}
 	delete(s.runs, r.runID)
@@ -536,6 +539,7 @@ func (s *Store) Run(key string) (*RunDetail, bool) {
 	detail.Calls = s.calls.rows(s, func(c *call) bool { return c.run == key })
 	detail.Failures = s.failures.rows(s, func(f *Failure) bool { return f.Run == key })
 	detail.Traces = s.traces.ofRun(s, key)
+	detail.MakeLists()
 	return detail, true
 }
 

@@ -145,7 +145,7 @@ var definitions = [seriesCount]definition{
 	RunGPUUtilization: {name: "ml.run.gpu.utilization", subject: ofRun},
 	RunStepTime:       {name: "ml.run.step.time", subject: ofRun, own: []string{attrWindow}},
 	RunAttempts:       {name: "ml.run.attempts", subject: ofRun},
-	Errors:            {name: "ml.errors", subject: ofRun, own: []string{mlattr.Operation, mlattr.ErrorType}},
+	Errors:            {name: "ml.errors", subject: ofService, own: []string{mlattr.Operation, mlattr.ErrorType}},
 
 	Tokens:           {name: "ml.tokens", subject: ofModel, kind: counter, own: []string{mlattr.GenAITokenType, mlattr.GenAIRequestModel, mlattr.Operation, mlattr.Role, mlattr.Side}},
 	Requests:         {name: "ml.requests", subject: ofModel, kind: counter, own: []string{mlattr.Operation, mlattr.GenAIRequestModel, mlattr.ErrorType, mlattr.Role, mlattr.Side}},

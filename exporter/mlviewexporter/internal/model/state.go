@@ -392,6 +392,8 @@ type Model struct {
 	OutputTokenRate *float64 `json:"output_token_rate,omitempty"`
 	// Errors counts by error.type.
 	Errors map[string]float64 `json:"errors,omitempty"`
+	// ToolErrors counts the failed calls of tools of the service by error.type.
+	ToolErrors map[string]float64 `json:"tool_errors,omitempty"`
 	// FirstToken and Duration are quantiles of the last requests, in seconds;
 	// Decode is output tokens per second of one request.
 	FirstToken *Quantiles `json:"first_token,omitempty"`

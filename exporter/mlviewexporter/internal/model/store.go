@@ -20,7 +20,7 @@ type Store struct {
 	pruned  time.Time
 	hosts   map[string]time.Time
 
-	streams  map[streamKey]*stream
+	streams  streamTable
 	runs     map[runID]*run
 	runsByID map[string][]*run
 	byKey    map[string]*run
@@ -29,7 +29,7 @@ type Store struct {
 	models   map[modelID]*modelUse
 	services map[serviceID]*service
 	pools    map[poolID]*pool
-	problems map[streamKey]*stream
+	problems map[*stream]bool
 	// ofHosts are the streams of hosts.
 	ofHosts []*stream
 
@@ -62,7 +62,7 @@ func NewStore(settings Settings) *Store {
 		settings: settings,
 		started:  settings.Now(),
 		hosts:    make(map[string]time.Time),
-		streams:  make(map[streamKey]*stream),
+		streams:  newStreamTable(),
 		runs:     make(map[runID]*run),
 		runsByID: make(map[string][]*run),
 		byKey:    make(map[string]*run),
@@ -71,7 +71,7 @@ func NewStore(settings Settings) *Store {
 		models:   make(map[modelID]*modelUse),
 		services: make(map[serviceID]*service),
 		pools:    make(map[poolID]*pool),
-		problems: make(map[streamKey]*stream),
+		problems: make(map[*stream]bool),
 		missing:  make(map[string][]Missing),
 		refused:  make(map[string]map[string]time.Time),
 		dropped:  make(map[string]int64),
@@ -96,6 +96,7 @@ func (s *Store) State() *State {
 		return state
 	}
 	state := s.takeState(now)
+	state.MakeLists()
 	s.state.Store(state)
 	return state
 }
@@ -214,7 +215,7 @@ const maxValue = 1e30
 func (s *Store) point(p *Point, now time.Time) {
 	s.seeHost(p.Labels.Host, now)
 	key := streamKey{p.Series, p.Labels}
-	one := s.streams[key]
+	one := s.streams.find(&key)
 	if one == nil {
 		if p.Gone {
 			return
@@ -246,12 +247,12 @@ func (s *Store) point(p *Point, now time.Time) {
 // newStream returns a new stream and adds it to what it belongs to, or nil if
 // that is beyond a limit.
 func (s *Store) newStream(key streamKey, p *Point, now time.Time) *stream {
-	if len(s.streams) >= maxStreams {
+	if s.streams.n >= maxStreams {
 		s.dropped["streams"]++
 		return nil
 	}
 	key.labels = s.keep(key.labels)
-	if known := s.streams[key]; known != nil {
+	if known := s.streams.find(&key); known != nil {
 		return known // its labels are longer than what is kept of them
 	}
 	one := &stream{streamKey: key}
@@ -264,7 +265,7 @@ func (s *Store) newStream(key streamKey, p *Point, now time.Time) *stream {
 	if !s.attach(one, p, now) {
 		return nil
 	}
-	s.streams[key] = one
+	s.streams.add(one)
 	return one
 }
 
@@ -272,7 +273,7 @@ func (s *Store) newStream(key streamKey, p *Point, now time.Time) *stream {
 func (s *Store) attach(one *stream, p *Point, now time.Time) bool {
 	l := &one.labels
 	subject := definitions[one.series].subject
-	if l.Run != "" && (subject == ofRun || subject == ofModel) {
+	if l.Run != "" && (subject == ofRun || subject == ofModel || one.series == Errors) {
 		if one.run = s.runOf(l.Namespace, l.Service, l.Run, now); one.run != nil {
 			one.run.streams = append(one.run.streams, one)
 		}
@@ -292,7 +293,7 @@ func (s *Store) attach(one *stream, p *Point, now time.Time) bool {
 	case ofService:
 		service := s.serviceOf(l.Namespace, l.Service, now)
 		if service == nil {
-			return false
+			return one.run != nil
 		}
 		service.streams, one.owner = append(service.streams, one), service
 	case ofPool:
@@ -302,7 +303,7 @@ func (s *Store) attach(one *stream, p *Point, now time.Time) bool {
 		}
 		pool.streams, one.owner = append(pool.streams, one), pool
 	case ofProblem:
-		s.problems[one.streamKey] = one
+		s.problems[one] = true
 	case ofGPU:
 		g := s.gpuOf(l.Host, l.GPU, p, now)
 		if g == nil {

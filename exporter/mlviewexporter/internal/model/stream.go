@@ -26,6 +26,8 @@ type stream struct {
 	// run, if there is one, and owner are what the stream belongs to.
 	run   *run
 	owner any
+	// next is another stream with the same hash.
+	next *stream
 }
 
 // live reports whether the stream has a current value.

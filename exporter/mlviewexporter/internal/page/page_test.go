@@ -40,7 +40,7 @@ func newHandler(t testing.TB, source page.Source, set page.Settings) *page.Handl
 }
 
 // get answers a request with the headers, given as name and value in turn.
-func get(h http.Handler, target string, headers ...string) *http.Response {
+func get(h http.Handler, target string, headers ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodGet, target, nil)
 	r.Host = "localhost:8890"
 	for i := 0; i < len(headers); i += 2 {
@@ -51,14 +51,7 @@ func get(h http.Handler, target string, headers ...string) *http.Response {
 	}
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
-	return w.Result()
-}
-
-func body(t testing.TB, r *http.Response) string {
-	t.Helper()
-	b, err := io.ReadAll(r.Body)
-	require.NoError(t, err)
-	return string(b)
+	return w
 }
 
 func TestOnlyGetAndHeadAreAnswered(t *testing.T) {
@@ -85,7 +78,7 @@ func TestHeadHasTheHeadersOfGet(t *testing.T) {
 		h.ServeHTTP(w, r)
 		assert.Equal(t, http.StatusOK, w.Code, target)
 		assert.Empty(t, w.Body.String(), target)
-		assert.Equal(t, get(h, target, "Accept", "text/html").Header, w.Header(), target)
+		assert.Equal(t, get(h, target, "Accept", "text/html").Header(), w.Header(), target)
 	}
 	r := httptest.NewRequest(http.MethodHead, "/api/v1/events", nil)
 	r.Host = "localhost"
@@ -133,9 +126,9 @@ func TestForeignNamesAreRefused(t *testing.T) {
 		"localhost/.evil.example:8890": 403,
 	} {
 		r := get(h, "/api/v1/state", "Host", host)
-		assert.Equal(t, status, r.StatusCode, "%.60q", host)
+		assert.Equal(t, status, r.Code, "%.60q", host)
 		if status == 403 {
-			text := body(t, r)
+			text := r.Body.String()
 			assert.Contains(t, text, "`hosts`")
 			assert.NotContains(t, text, "needs")
 		}
@@ -144,26 +137,26 @@ func TestForeignNamesAreRefused(t *testing.T) {
 
 func TestEveryAnswerHasTheSecurityHeaders(t *testing.T) {
 	h := newHandler(t, load(t, "incidents.json"), page.Settings{MaxClients: 1})
-	answers := map[string]*http.Response{"foreign host": get(h, "/", "Host", "evil.example")}
+	answers := map[string]*httptest.ResponseRecorder{"foreign host": get(h, "/", "Host", "evil.example")}
 	for _, target := range []string{"/", "/assets/main.js", "/api/v1/state", "/api/v1/runs/r-llama", "/reproductions/" + fingerprint, "/nothing", "//evil.example/..", "/assets/../handler.go"} {
 		answers[target] = get(h, target, "Accept", "text/html")
 	}
 	r := httptest.NewRequest(http.MethodPost, "/", nil)
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
-	answers["POST"] = w.Result()
+	answers["POST"] = w
 	for name, a := range answers {
-		csp := a.Header.Get("Content-Security-Policy")
+		csp := a.Header().Get("Content-Security-Policy")
 		for _, directive := range []string{"default-src 'self'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'", "object-src 'none'"} {
 			assert.Contains(t, csp, directive, name)
 		}
 		assert.NotContains(t, csp, "unsafe", name)
-		assert.Equal(t, "nosniff", a.Header.Get("X-Content-Type-Options"), name)
-		assert.Equal(t, "no-referrer", a.Header.Get("Referrer-Policy"), name)
-		assert.Equal(t, "same-origin", a.Header.Get("Cross-Origin-Resource-Policy"), name)
-		assert.Empty(t, a.Header.Get("Access-Control-Allow-Origin"), name)
+		assert.Equal(t, "nosniff", a.Header().Get("X-Content-Type-Options"), name)
+		assert.Equal(t, "no-referrer", a.Header().Get("Referrer-Policy"), name)
+		assert.Equal(t, "same-origin", a.Header().Get("Cross-Origin-Resource-Policy"), name)
+		assert.Empty(t, a.Header().Get("Access-Control-Allow-Origin"), name)
 		if !strings.Contains(name, "main.js") && name != "/" {
-			assert.Equal(t, "no-store", a.Header.Get("Cache-Control"), name)
+			assert.Equal(t, "no-store", a.Header().Get("Cache-Control"), name)
 		}
 	}
 }
@@ -176,20 +169,20 @@ func TestBrowsersGetThePageAndOthersText(t *testing.T) {
 		return err
 	}})
 	browser := get(h, "/", "Accept", "text/html,application/xhtml+xml,*/*;q=0.8")
-	assert.Equal(t, "text/html; charset=utf-8", browser.Header.Get("Content-Type"))
-	assert.Contains(t, body(t, browser), "<main id=\"main\"")
-	assert.Contains(t, browser.Header.Values("Vary"), "Accept")
+	assert.Equal(t, "text/html; charset=utf-8", browser.Header().Get("Content-Type"))
+	assert.Contains(t, browser.Body.String(), "<main id=\"main\"")
+	assert.Contains(t, browser.Header().Values("Vary"), "Accept")
 
 	for target, want := range map[string]string{
 		"/": "120 false", "/?width=100": "100 false", "/?width=1": "80 false", "/?width=999999": "200 false", "/?width=-3&color=1": "80 true",
 		"/?width=x&color=y": "120 false", "/?color=true": "120 true",
 	} {
 		r := get(h, target, "Accept", "*/*")
-		assert.Equal(t, "text/plain; charset=utf-8", r.Header.Get("Content-Type"))
-		assert.Equal(t, "7 runs", body(t, r))
+		assert.Equal(t, "text/plain; charset=utf-8", r.Header().Get("Content-Type"))
+		assert.Equal(t, "7 runs", r.Body.String())
 		assert.Equal(t, want, got[len(got)-1], target)
 	}
-	assert.Equal(t, "7 runs", body(t, get(h, "/?width=90", "Accept", "text/html")), "a link of the page")
+	assert.Equal(t, "7 runs", get(h, "/?width=90", "Accept", "text/html").Body.String(), "a link of the page")
 }
 
 func TestTheStateIsServedAsJSON(t *testing.T) {
@@ -197,20 +190,20 @@ func TestTheStateIsServedAsJSON(t *testing.T) {
 	h := newHandler(t, source, page.Settings{})
 	var got model.State
 	r := get(h, "/api/v1/state")
-	assert.Equal(t, "application/json", r.Header.Get("Content-Type"))
-	require.NoError(t, json.Unmarshal([]byte(body(t, r)), &got))
+	assert.Equal(t, "application/json", r.Header().Get("Content-Type"))
+	require.NoError(t, json.Unmarshal(r.Body.Bytes(), &got))
 	assert.Equal(t, *source.State(), got)
 
 	zipped := get(h, "/api/v1/state", "Accept-Encoding", "br, gzip;q=0.5")
-	assert.Equal(t, "gzip", zipped.Header.Get("Content-Encoding"))
+	assert.Equal(t, "gzip", zipped.Header().Get("Content-Encoding"))
 	plain, err := gzip.NewReader(zipped.Body)
 	require.NoError(t, err)
 	require.NoError(t, json.NewDecoder(plain).Decode(&got))
-	assert.Empty(t, get(h, "/api/v1/state", "Accept-Encoding", "gzip;q=0, br").Header.Get("Content-Encoding"))
+	assert.Empty(t, get(h, "/api/v1/state", "Accept-Encoding", "gzip;q=0, br").Header().Get("Content-Encoding"))
 
 	next := pagetest.Fleet(3, 3, 0).State
 	source.Set(next)
-	require.NoError(t, json.Unmarshal([]byte(body(t, get(h, "/api/v1/state"))), &got))
+	require.NoError(t, json.Unmarshal(get(h, "/api/v1/state").Body.Bytes(), &got))
 	assert.Len(t, got.Runs, 3, "the answer is that of the new state")
 }
 
@@ -221,17 +214,17 @@ func TestRunsAndTracesAreFoundByTheirKeys(t *testing.T) {
 		Traces: map[string]*model.Trace{"4bf9": {ID: "4bf9"}},
 	}), page.Settings{})
 	r := get(h, "/api/v1/runs/a%2Fb%3Fc%23d%252e%20%3Cx%3E")
-	assert.Equal(t, 200, r.StatusCode)
-	assert.Contains(t, body(t, r), `"id":"1"`)
-	assert.Equal(t, 200, get(h, "/api/v1/traces/4bf9").StatusCode)
+	assert.Equal(t, 200, r.Code)
+	assert.Contains(t, r.Body.String(), `"id":"1"`)
+	assert.Equal(t, 200, get(h, "/api/v1/traces/4bf9").Code)
 	for _, target := range []string{"/api/v1/runs/", "/api/v1/runs/x", "/api/v1/traces/x", "/api/v1/schema.json"} {
-		assert.Equal(t, 404, get(h, target).StatusCode, target)
+		assert.Equal(t, 404, get(h, target).Code, target)
 	}
 }
 
 func TestTheSchemaIsServed(t *testing.T) {
 	h := newHandler(t, load(t, "empty.json"), page.Settings{Schema: []byte(`{"title":"State"}`)})
-	assert.JSONEq(t, `{"title":"State"}`, body(t, get(h, "/api/v1/schema.json")))
+	assert.JSONEq(t, `{"title":"State"}`, get(h, "/api/v1/schema.json").Body.String())
 }
 
 // asked records the fingerprints that the page asks its source for.
@@ -249,11 +242,11 @@ func TestReportsAreServedAsTextByFingerprintOnly(t *testing.T) {
 	source := &asked{Source: pagetest.New(pagetest.Data{Reports: map[string]string{fingerprint: "<script>alert(1)</script>"}})}
 	h := newHandler(t, source, page.Settings{})
 	r := get(h, "/reproductions/"+fingerprint)
-	assert.Equal(t, "text/plain; charset=utf-8", r.Header.Get("Content-Type"))
-	assert.Equal(t, "<script>alert(1)</script>", body(t, r))
-	assert.Equal(t, 404, get(h, "/reproductions/0000000000000000").StatusCode)
+	assert.Equal(t, "text/plain; charset=utf-8", r.Header().Get("Content-Type"))
+	assert.Equal(t, "<script>alert(1)</script>", r.Body.String())
+	assert.Equal(t, 404, get(h, "/reproductions/0000000000000000").Code)
 	for _, name := range []string{"F0E1D2C3B4A59687", fingerprint + "0", "f0", "..", "%2e%2e", "..%2f..%2fetc%2fpasswd", fingerprint + "%00", fingerprint + "%0a", fingerprint + "/report.md", "report.md"} {
-		assert.NotEqual(t, 200, get(h, "/reproductions/"+name).StatusCode, name)
+		assert.NotEqual(t, 200, get(h, "/reproductions/"+name).Code, name)
 	}
 	assert.Equal(t, []string{fingerprint, "0000000000000000"}, source.fingerprints)
 }
@@ -264,21 +257,24 @@ func TestAssetsAreKeptUntilTheyChange(t *testing.T) {
 		"/assets/main.js": "text/javascript; charset=utf-8", "/assets/style.css": "text/css; charset=utf-8",
 		"/assets/icon.svg": "image/svg+xml", "/assets/uPlot.LICENSE.txt": "text/plain; charset=utf-8",
 	} {
+		tags := make(map[string]bool)
 		for _, encoding := range []string{"", "gzip"} {
 			r := get(h, name, "Accept-Encoding", encoding)
-			assert.Equal(t, 200, r.StatusCode)
-			assert.Equal(t, contentType, r.Header.Get("Content-Type"))
-			assert.Equal(t, encoding, r.Header.Get("Content-Encoding"))
-			assert.Equal(t, "no-cache", r.Header.Get("Cache-Control"))
-			tag := r.Header.Get("ETag")
+			assert.Equal(t, 200, r.Code)
+			assert.Equal(t, contentType, r.Header().Get("Content-Type"))
+			assert.Equal(t, encoding, r.Header().Get("Content-Encoding"))
+			assert.Equal(t, "no-cache", r.Header().Get("Cache-Control"))
+			tag := r.Header().Get("ETag")
+			assert.False(t, tags[tag], "other bytes have another tag")
+			tags[tag] = true
 			again := get(h, name, "Accept-Encoding", encoding, "If-None-Match", tag)
-			assert.Equal(t, 304, again.StatusCode)
-			assert.Empty(t, body(t, again))
-			assert.Equal(t, 200, get(h, name, "Accept-Encoding", encoding, "If-None-Match", `"x"`).StatusCode)
+			assert.Equal(t, 304, again.Code)
+			assert.Empty(t, again.Body.String())
+			assert.Equal(t, 200, get(h, name, "Accept-Encoding", encoding, "If-None-Match", `"x"`).Code)
 		}
 	}
 	for _, name := range []string{"/assets/", "/assets/nothing", "/assets/%2e%2e%2fhandler.go", "/assets/..%2fhandler.go"} {
-		assert.NotEqual(t, 200, get(h, name).StatusCode, name)
+		assert.NotEqual(t, 200, get(h, name).Code, name)
 	}
 }
 

@@ -242,9 +242,6 @@ func newEventWriter(w http.ResponseWriter, gzip bool) *eventWriter {
 
 // start writes the header of the answer.
 func (e *eventWriter) start() {
-	// The server's read timeout would end the stream, too. A writer that has no
-	// deadlines has no timeouts either, here and below.
-	_ = e.rc.SetReadDeadline(time.Time{})
 	header := e.w.Header()
 	header.Set("Content-Type", "text/event-stream")
 	header.Set("X-Accel-Buffering", "no")
@@ -272,6 +269,7 @@ func (e *eventWriter) extend() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if !e.done {
+		// A writer that has no deadlines has no timeouts either, here and below.
 		_ = e.rc.SetWriteDeadline(time.Now().Add(writeTimeout))
 	}
 }

@@ -60,8 +60,6 @@ func (v *viewer) Header() http.Header { return v.header }
 
 func (v *viewer) WriteHeader(status int) { v.status = status }
 
-func (v *viewer) SetReadDeadline(time.Time) error { return nil }
-
 func (v *viewer) SetWriteDeadline(t time.Time) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -78,7 +76,11 @@ func (v *viewer) Write(b []byte) (int, error) {
 	for {
 		v.mu.Lock()
 		left, changed := time.Until(v.deadline), v.changed
-		if !v.blocked && left > 0 || v.deadline.IsZero() {
+		if v.deadline.IsZero() {
+			v.mu.Unlock()
+			return 0, os.ErrNoDeadline
+		}
+		if !v.blocked && left > 0 {
 			defer v.mu.Unlock()
 			return v.got.Write(b)
 		}
@@ -127,9 +129,20 @@ func watch(h http.Handler, blocked bool) *viewer {
 	return v
 }
 
-func (v *viewer) leave() {
+func (v *viewer) leave(t *testing.T) {
+	t.Helper()
 	v.cancel()
-	<-v.done
+	v.ended(t)
+}
+
+// ended waits until the request is answered.
+func (v *viewer) ended(t *testing.T) {
+	t.Helper()
+	select {
+	case <-v.done:
+	case <-time.After(time.Hour):
+		require.Fail(t, "the stream does not end")
+	}
 }
 
 func TestAStreamHasTheWholeStateAndThenWhatChanged(t *testing.T) {
@@ -140,8 +153,8 @@ func TestAStreamHasTheWholeStateAndThenWhatChanged(t *testing.T) {
 		second := watch(h, false)
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		assert.Equal(t, []string{"state", "rows", "rows", "rows"}, first.events())
-		assert.Equal(t, []string{"state", "rows"}, second.events())
+		require.Equal(t, []string{"state", "rows", "rows", "rows"}, first.events())
+		require.Equal(t, []string{"state", "rows"}, second.events())
 		last := func(v *viewer) string { return v.text()[strings.LastIndex(v.text(), "event: "):] }
 		assert.Equal(t, last(first), last(second))
 		assert.Equal(t, "text/event-stream", first.header.Get("Content-Type"))
@@ -152,8 +165,8 @@ func TestAStreamHasTheWholeStateAndThenWhatChanged(t *testing.T) {
 		require.NoError(t, json.Unmarshal([]byte(strings.TrimPrefix(lines[1], "data: ")), &whole))
 		require.NoError(t, json.Unmarshal([]byte(strings.TrimPrefix(lines[4], "data: ")), &update))
 		assert.Equal(t, 2*time.Second, update.Time.Sub(whole.Time))
-		first.leave()
-		second.leave()
+		first.leave(t)
+		second.leave(t)
 		h.Close()
 	})
 }
@@ -166,14 +179,14 @@ func TestWithoutClientsNothingIsDone(t *testing.T) {
 		assert.Zero(t, source.called())
 		v := watch(h, false)
 		time.Sleep(1500 * time.Millisecond)
-		v.leave()
+		v.leave(t)
 		calls := source.called()
 		time.Sleep(time.Hour)
 		assert.Equal(t, calls, source.called())
 
 		again := watch(h, false)
 		assert.Equal(t, []string{"state"}, again.events(), "the stream starts again")
-		again.leave()
+		again.leave(t)
 		h.Close()
 	})
 }
@@ -183,12 +196,12 @@ func TestASlowClientIsDropped(t *testing.T) {
 		h := NewHandler(&fleet{}, Settings{Interval: time.Second})
 		slow, fast := watch(h, true), watch(h, false)
 		start := time.Now()
-		<-slow.done
-		assert.LessOrEqual(t, time.Since(start), writeTimeout)
+		slow.ended(t)
+		assert.Less(t, time.Since(start), writeTimeout, "it need not wait for the deadline")
 		time.Sleep(time.Second)
 		synctest.Wait()
 		assert.GreaterOrEqual(t, len(fast.events()), maxQueued, "others are served meanwhile")
-		fast.leave()
+		fast.leave(t)
 		h.Close()
 	})
 }
@@ -201,7 +214,7 @@ func TestEachEventHasItsOwnDeadline(t *testing.T) {
 		synctest.Wait()
 		assert.Equal(t, len(v.events()), v.deadlines)
 		assert.Equal(t, []string{"state", "heartbeat", "rows", "heartbeat", "rows", "heartbeat", "rows"}, v.events())
-		v.leave()
+		v.leave(t)
 		h.Close()
 	})
 }
@@ -210,14 +223,14 @@ func TestMoreClientsThanTheLimitAreAskedToRetry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := NewHandler(&fleet{}, Settings{MaxClients: 2})
 		first, second, third := watch(h, false), watch(h, false), watch(h, false)
-		<-third.done
+		third.ended(t)
 		assert.Equal(t, http.StatusServiceUnavailable, third.status)
 		assert.NotEmpty(t, third.header.Get("Retry-After"))
-		first.leave()
+		first.leave(t)
 		fourth := watch(h, false)
 		assert.Equal(t, []string{"state"}, fourth.events())
-		second.leave()
-		fourth.leave()
+		second.leave(t)
+		fourth.leave(t)
 		h.Close()
 	})
 }
@@ -228,11 +241,11 @@ func TestCloseEndsAllStreamsAtOnce(t *testing.T) {
 		start := time.Now()
 		reading, blocked := watch(h, false), watch(h, true)
 		h.Close()
-		<-reading.done
-		<-blocked.done
+		reading.ended(t)
+		blocked.ended(t)
 		assert.Zero(t, time.Since(start))
 		late := watch(h, false)
-		<-late.done
+		late.ended(t)
 		assert.Equal(t, http.StatusServiceUnavailable, late.status)
 		h.Close()
 	})
@@ -252,7 +265,7 @@ func TestAStateThatCannotBeEncodedIsReported(t *testing.T) {
 		h := NewHandler(unencodable{}, Settings{})
 		v := watch(h, false)
 		assert.Equal(t, []string{"failed"}, v.events())
-		v.leave()
+		v.leave(t)
 		h.Close()
 	})
 }

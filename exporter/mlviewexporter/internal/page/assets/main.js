@@ -19,7 +19,7 @@ import { mountCharts } from './charts.js';
 const at = (id) => document.getElementById(id);
 
 // oldData is after how many seconds without data the page says so.
-const oldData = 60;
+const oldData = 90;
 
 // awayFor is after how many milliseconds out of sight rows may have moved.
 const awayFor = 60000;

@@ -35,8 +35,15 @@ const versions = [
   { id: 'duration', head: 'Duration', def: 'duration', num: true, has: (v) => v.duration, cell: (v) => inSeconds(v.duration) },
 ];
 
-let openKey = '';
-export const toggleModel = (key) => (openKey = openKey === key ? '' : key);
+// chosen is the row that the reader opened, or that none is open. Until then a
+// service that fails shows its versions.
+let chosen = null;
+const isOpen = (m) => (chosen === null ? (m.versions || []).length > 1 && m.error_ratio > 0.05 : m.key === chosen);
+
+export function toggleModel(key) {
+  const model = list('models').find((m) => m.key === key);
+  chosen = model && isOpen(model) ? '' : key;
+}
 
 export function modelsPart() {
   const all = list('models');
@@ -44,7 +51,7 @@ export function modelsPart() {
   const rows = all.filter((m) => (!view.kind || view.kind === 'failing') && found(m.service, m.model, m.role));
   const shown = rowsOf('models', rows, { total: rows.length + ((live.collector.hidden || {}).models || 0) });
   const expand = (m) => table('versions', 'Before and after, by version', versions, [{ rows: (m.versions || []).map((v) => ({ row: { ...v, key: v.version } })) }], { compact: true });
-  const options = rows.some((m) => (m.versions || []).length > 1) ? { expand, open: (m) => m.key === openKey || (openKey === '' && (m.versions || []).length > 1 && m.error_ratio > 0.05) } : {};
+  const options = rows.some((m) => (m.versions || []).length > 1) ? { expand, open: isOpen } : {};
   return part('models', 'Models and agents', '(' + (filtered() ? rows.length + ' of ' : '') + all.length + ')', shown.controls,
     rows.length ? table('models', 'Models and agents', columns, [{ rows: shown.rows }], options) : h('p', { class: 'dim' }, 'No model matches the filters.'), shown.footer);
 }

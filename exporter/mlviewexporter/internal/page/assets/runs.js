@@ -59,7 +59,7 @@ function groupsOf(runs, many) {
     by.has(name) ? by.get(name).push(shown) : by.set(name, [shown]);
   }
   return [...by].sort((a, b) => over(a[1][0].row) - over(b[1][0].row)).map(([name, rows]) => {
-    const cut = rows.slice(0, 50);
+    const cut = rows.filter(({ row }, i) => i < 50 || row.key === view.run);
     if (name === '') return { key: '', rows: cut, all: rows };
     const id = 'runs:' + name;
     const open = !isFolded(id, !rows.some(({ row }) => row.key === view.run));

@@ -47,16 +47,16 @@ func fleetRun(i, n int, now time.Time) model.Run {
 		Service: fmt.Sprintf("train-%02d", i%40), Job: strconv.Itoa(48000 + i),
 		Owner: "user" + strconv.Itoa(i%30), Team: "team-" + strconv.Itoa(i%10),
 		State: "running", StateSince: &since, FirstSeen: since, LastSeen: now,
-		Steps: number(float64(1000*i + n)), StepTime: number(0.4 + float64(i%7)/10), StepTimeUsual: number(0.41 + float64(i%7)/10),
-		TokenRate: number(88000 + float64(n%10)*100), TokenBasis: "counter", Goodput: number(0.93),
-		GPUs: number(1), GPUUtilization: number(0.9 + float64(n%10)/100), Bound: "gpu",
-		Ranks: 8, Attempts: number(1), LastStep: &now, LastCheckpoint: &since, Simulated: true,
+		Steps: new(float64(1000*i + n)), StepTime: new(0.4 + float64(i%7)/10), StepTimeUsual: new(0.41 + float64(i%7)/10),
+		TokenRate: new(88000 + float64(n%10)*100), TokenBasis: "counter", Goodput: new(0.93),
+		GPUs: new(float64(1)), GPUUtilization: new(0.9 + float64(n%10)/100), Bound: "gpu",
+		Ranks: 8, Attempts: new(float64(1)), LastStep: &now, LastCheckpoint: &since, Simulated: true,
 	}
 	switch {
 	case i%100 == 7:
 		run.State, run.Needs = "stalled", []string{model.LooksHung}
 	case i%100 == 13:
-		run.Needs, run.StepTime = []string{model.Slow}, number(2.1)
+		run.Needs, run.StepTime = []string{model.Slow}, new(2.1)
 	case i%10 == 9:
 		run.State = "ended"
 	}
@@ -67,19 +67,19 @@ func fleetGPU(i, n int, now time.Time, runs []model.Run) model.GPU {
 	gpu := model.GPU{
 		Key: "gpu-" + strconv.Itoa(i), ID: "GPU-" + strconv.Itoa(i), Index: strconv.Itoa(i % perHost),
 		Host: fmt.Sprintf("gpu-%03d", i/perHost), Name: "H100 80GB", Source: "replay", Simulated: true,
-		Activity: "working", Utilization: number(0.9 + float64((n+i)%10)/100),
-		MemoryUsed: number(60 << 30), MemoryLimit: number(80 << 30), MemoryUnattributed: number(1 << 30),
-		Power: number(600 + float64((n+i)%50)), PowerLimit: number(700), Temperature: number(61), Health: "ok", LastSeen: now,
+		Activity: "working", Utilization: new(0.9 + float64((n+i)%10)/100),
+		MemoryUsed: new(float64(60 << 30)), MemoryLimit: new(float64(80 << 30)), MemoryUnattributed: new(float64(1 << 30)),
+		Power: new(600 + float64((n+i)%50)), PowerLimit: new(float64(700)), Temperature: new(float64(61)), Health: "ok", LastSeen: now,
 	}
 	if len(runs) == 0 || i%64 == 63 {
-		gpu.Activity, gpu.Utilization, gpu.MemoryUsed, gpu.MemoryUnattributed = "free", number(0), number(0), nil
+		gpu.Activity, gpu.Utilization, gpu.MemoryUsed, gpu.MemoryUnattributed = "free", new(float64(0)), new(float64(0)), nil
 		return gpu
 	}
 	run := &runs[i%len(runs)]
 	run.GPUKeys, run.Hosts = append(run.GPUKeys, gpu.Key), append(run.Hosts, gpu.Host)
 	gpu.Holders = []model.Holder{{
 		Run: run.Key, RunID: run.ID, Service: run.Service, Rank: "0", Owner: run.Owner,
-		Name: "slurm job " + run.Job, Join: "slurm_job", Memory: number(59 << 30),
+		Name: "slurm job " + run.Job, Join: "slurm_job", Memory: new(float64(59 << 30)),
 	}}
 	if len(run.Needs) > 0 {
 		gpu.Activity = run.Needs[0]
@@ -91,7 +91,7 @@ func fleetNeed(run *model.Run, now time.Time) model.Need {
 	need := model.Need{
 		Key: run.Needs[0] + "/" + run.Key, Kind: run.Needs[0], Since: *run.StateSince, Run: run.Key, RunID: run.ID,
 		Service: run.Service, Job: run.Job, Owner: run.Owner, GPUs: run.GPUKeys, Subject: run.Service,
-		GPUHours: number(now.Sub(*run.StateSince).Hours()), Next: "Read the stacks of the ranks that wait.",
+		GPUHours: new(now.Sub(*run.StateSince).Hours()), Next: "Read the stacks of the ranks that wait.",
 	}
 	if need.Kind == model.Slow {
 		need.Value, need.Usual, need.Unit = run.StepTime, run.StepTimeUsual, "s"
@@ -102,5 +102,3 @@ func fleetNeed(run *model.Run, now time.Time) model.Need {
 	need.Command = "py-spy dump --pid $(pgrep -f train.py)"
 	return need
 }
-
-func number(v float64) *float64 { return &v }

@@ -1,0 +1,55 @@
+package model
+
+// MakeLists makes the lists that are nil and that JSON must have, so that they
+// are [] there and not null. The State must not be in use yet.
+func (s *State) MakeLists() {
+	makeList(&s.Needs)
+	makeList(&s.Runs)
+	makeList(&s.GPUs)
+	makeList(&s.Failures)
+	makeList(&s.Calls)
+	makeList(&s.Pools)
+	makeList(&s.Models)
+	makeList(&s.Changes)
+	makeList(&s.Missing)
+	if s.Collector.GPUs == nil {
+		s.Collector.GPUs = map[string]int{}
+	}
+	makeListsOfNeeds(s.Needs)
+	for i := range s.GPUs {
+		makeList(&s.GPUs[i].Holders)
+	}
+}
+
+// MakeLists does for a RunDetail what it does for a State.
+func (d *RunDetail) MakeLists() {
+	makeList(&d.Needs)
+	makeList(&d.Ranks)
+	makeList(&d.Phases)
+	makeList(&d.Curves)
+	makeList(&d.Marks)
+	makeList(&d.Calls)
+	makeList(&d.Failures)
+	makeList(&d.Traces)
+	makeListsOfNeeds(d.Needs)
+	for i := range d.Curves {
+		makeList(&d.Curves[i].Times)
+		makeList(&d.Curves[i].Values)
+	}
+	for i := range d.Traces {
+		makeList(&d.Traces[i].Spans)
+	}
+}
+
+func makeListsOfNeeds(needs []Need) {
+	for i := range needs {
+		makeList(&needs[i].Evidence)
+		makeList(&needs[i].Before)
+	}
+}
+
+func makeList[T any](list *[]T) {
+	if *list == nil {
+		*list = []T{}
+	}
+}
