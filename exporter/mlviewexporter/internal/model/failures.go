@@ -178,14 +178,20 @@ func (f *failureGroups) remove(key string) {
 // SetFailures replaces the groups that repro_gen's directory has. They are shown
 // together with the failures that spans report.
 func (s *Store) SetFailures(found []Failure) {
+	now := s.settings.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	clear(s.failures.found)
-	for i := range found {
-		if len(s.failures.found) >= 2*maxFailures {
-			break
+	for _, one := range found[:min(len(found), 2*maxFailures)] {
+		// Anybody who can write to the directory has written the times.
+		last := earlier(lastSeen(&one), now)
+		if one.LastSeen != nil {
+			one.LastSeen = timePointer(last)
 		}
-		s.failures.found[found[i].Key] = found[i]
+		if one.FirstSeen != nil {
+			one.FirstSeen = timePointer(plausible(*one.FirstSeen, last))
+		}
+		s.failures.found[one.Key] = one
 	}
 }
 

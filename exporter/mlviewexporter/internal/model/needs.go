@@ -163,6 +163,9 @@ func (p *problem) join(other problem) {
 	if p.run == nil || other.run != nil && other.run.key < p.run.key {
 		p.run, p.runID = other.run, other.runID
 	}
+	if cmp.Or(cmp.Compare(other.service.name, p.service.name), cmp.Compare(other.service.namespace, p.service.namespace), cmp.Compare(other.job, p.job)) < 0 {
+		p.service, p.job = other.service, other.job
+	}
 }
 
 // need returns the row of a problem.

@@ -236,6 +236,8 @@ func (s *Store) point(p *Point, now time.Time) {
 		return
 	}
 	if !(math.Abs(p.Value) <= maxValue && p.Count <= maxValue) {
+		// The last good value is no current one.
+		one.gone, one.noNumber, one.at = true, true, now
 		return
 	}
 	was := one.value
