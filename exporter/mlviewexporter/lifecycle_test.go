@@ -114,6 +114,16 @@ func TestDamagedStorageIsDropped(t *testing.T) {
 	assert.Zero(t, kept.open)
 }
 
+// TestTelemetryTakesNoState reads the collector's own metrics, for which the page
+// computes nothing.
+func TestTelemetryTakesNoState(t *testing.T) {
+	r := newRig(t, "interval: 1m", nil)
+	_, err := r.tel.GetMetric("otelcol_exporter_ml_view_clients")
+	require.NoError(t, err)
+	require.NoError(t, r.ConsumeTraces(t.Context(), failed("1")))
+	assert.Len(t, r.state(t, t).Failures, 1, "the State of the first metrics would be kept for a minute")
+}
+
 func TestFailingStorageIsReported(t *testing.T) {
 	kept := &memory{failing: map[string]error{"set": errors.New("disk full")}}
 	r := newRig(t, "storage: memory", host{storageID: kept})

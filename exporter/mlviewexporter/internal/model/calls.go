@@ -122,7 +122,7 @@ func (c *callRing) rows(s *Store, wanted func(*call) bool) []Call {
 			Service: one.service, Library: one.library, Function: one.function, Host: one.host, Run: one.run,
 			Duration: one.duration, Queue: finite(one.queue), Serialize: finite(one.serialize),
 			Error: one.class, Message: one.message, Slow: one.duration > s.settings.SlowCall.Seconds(),
-			TraceID: trace, TraceURL: s.traceURL(trace),
+			TraceID: trace, TraceURL: s.traceURL(trace), Simulated: s.simulated[one.service],
 		})
 	}
 	slices.SortStableFunc(rows, func(a, b Call) int { return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(a.Key, b.Key)) })

@@ -191,6 +191,7 @@ func (s *Store) SetFailures(found []Failure) {
 		if one.FirstSeen != nil {
 			one.FirstSeen = timePointer(plausible(*one.FirstSeen, last))
 		}
+		one.Message = s.message(one.Message)
 		s.failures.found[one.Key] = one
 	}
 }
@@ -229,7 +230,7 @@ func (f *failureGroups) rows(s *Store, wanted func(*Failure) bool) []Failure {
 				row.Run = r.key
 			}
 		}
-		row.TraceURL = s.traceURL(row.TraceID)
+		row.TraceURL, row.Simulated = s.traceURL(row.TraceID), s.simulated[row.Service]
 		if wanted(&row) {
 			rows = append(rows, row)
 		}
@@ -245,7 +246,7 @@ func (f *failureGroups) rows(s *Store, wanted func(*Failure) bool) []Failure {
 	slices.SortFunc(rows, func(a, b Failure) int {
 		return cmp.Or(lastSeen(&b).Compare(lastSeen(&a)), cmp.Compare(a.Key, b.Key))
 	})
-	return rows[:min(len(rows), maxFailures)]
+	return rows
 }
 
 // since returns how many failures of a row came since a time. Of a group that only

@@ -21,6 +21,9 @@ func (s *Store) span(in *SpanInput, now time.Time) {
 			s.seen.spansWithoutRun[s.ownID(id)]++
 		}
 	}
+	if src.Simulated {
+		s.seeSimulated(src.Service)
+	}
 	s.seeVersion(of, src.Version, r, now)
 	s.traces.add(s, in, r)
 	if in.Call != NoCall {

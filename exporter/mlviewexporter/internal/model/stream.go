@@ -19,6 +19,8 @@ type stream struct {
 	// arrived.
 	gone bool
 	at   time.Time
+	// time is the time of its last point, in Unix seconds by its producer's clock.
+	time float64
 	// noNumber reports whether it has ended with a value that is no finite number.
 	noNumber bool
 	// recent are earlier values of counters and histograms, before is the value
@@ -52,6 +54,7 @@ func (s *stream) update(p *Point, now time.Time) {
 		}
 		s.recent.add(pointTime(p.Time, now), value, count)
 	}
+	s.time = pointTime(p.Time, now)
 	s.value, s.count, s.at, s.gone, s.noNumber, s.simulated = value, count, now, false, false, p.Simulated
 }
 
