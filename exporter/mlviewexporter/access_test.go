@@ -122,10 +122,12 @@ func TestSlowClientsAreCounted(t *testing.T) {
 		_ = out.Flush()
 	}), func(context.Context, int) {}))
 	defer server.Close()
+	// A connection that is used again would be tried twice.
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	for _, path := range []string{streamPath, streamPath + "?late", "/?late"} {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+path, http.NoBody)
 		require.NoError(t, err)
-		if response, err := server.Client().Do(request); err == nil {
+		if response, err := client.Do(request); err == nil {
 			_, _ = io.Copy(io.Discard, response.Body)
 			require.NoError(t, response.Body.Close())
 		}
