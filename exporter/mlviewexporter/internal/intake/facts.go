@@ -117,13 +117,9 @@ func readFacts(of *mlattr.Facts, in *model.SpanInput) (v facts) {
 		case fieldDecode:
 			in.Decode, in.DecodeBasis = f.Double, mlattr.BasisDecode
 		case fieldLatency:
-			if f.Double <= maxCallTime {
-				in.Duration = f.Double
-			}
+			in.Duration = callTime(f.Double, in.Duration)
 		case fieldQueue:
-			if f.Double <= maxCallTime {
-				in.Queue = f.Double
-			}
+			in.Queue = callTime(f.Double, in.Queue)
 		}
 	}
 	if in.Operation == "" {
@@ -139,4 +135,12 @@ func readFacts(of *mlattr.Facts, in *model.SpanInput) (v facts) {
 		in.Decode, in.DecodeBasis = rate, basis
 	}
 	return v
+}
+
+// callTime returns a duration in seconds, or otherwise if it is too long for one.
+func callTime(seconds, otherwise float64) float64 {
+	if seconds > maxCallTime {
+		return otherwise
+	}
+	return seconds
 }

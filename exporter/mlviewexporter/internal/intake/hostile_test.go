@@ -322,3 +322,46 @@ func TestHugeNumbers(t *testing.T) {
 		checkState(t, store)
 	}
 }
+
+// Data of a recording, and of a resource that says so, is marked as simulated.
+func TestSimulated(t *testing.T) {
+	for key, value := range map[string]string{"nvidia.gpu.source": "replay", "ml.simulated": "true", "other": ""} {
+		for _, onPoint := range []bool{false, true} {
+			store := model.NewStore(model.Settings{})
+			md := pmetric.NewMetrics()
+			rm := md.ResourceMetrics().AppendEmpty()
+			rm.Resource().Attributes().PutStr("hw.id", "g")
+			m := rm.ScopeMetrics().AppendEmpty().Metrics().AppendEmpty()
+			m.SetName("hw.power")
+			point := m.SetEmptyGauge().DataPoints().AppendEmpty()
+			point.SetDoubleValue(70)
+			if onPoint && key == "nvidia.gpu.source" {
+				point.Attributes().PutStr(key, value)
+			} else {
+				rm.Resource().Attributes().PutStr(key, value)
+			}
+			require.NoError(t, intake.New(store, intake.Settings{}).ConsumeMetrics(context.Background(), md))
+			state := store.State()
+			assert.Equal(t, value != "", state.GPUs[0].Simulated, key)
+			assert.Equal(t, value != "", state.Collector.Simulated, key)
+		}
+	}
+}
+
+// A run that was computed for a single trace is no row.
+func TestARunOfOneTraceIsNoRow(t *testing.T) {
+	for _, inferred := range []bool{false, true} {
+		store := model.NewStore(model.Settings{})
+		td := ptrace.NewTraces()
+		span := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans().AppendEmpty()
+		span.Attributes().PutStr("ml.run.id", "r")
+		span.Attributes().PutBool("ml.run.inferred", inferred)
+		span.Attributes().PutStr("ml.operation", "reply")
+		require.NoError(t, intake.New(store, intake.Settings{}).ConsumeTraces(context.Background(), td))
+		state := store.State()
+		assert.Equal(t, inferred, len(state.Runs) == 0)
+		for _, m := range state.Missing {
+			assert.NotEqual(t, "run", m.Kind)
+		}
+	}
+}

@@ -8,7 +8,7 @@ import { table, rowsOf, part, copyable, simulated } from './table.js';
 import { runDetail } from './detail.js';
 import { gpuTable } from './gpus.js';
 
-export const badge = (kind) => h('span', { class: 'badge k-' + (Object.hasOwn(kinds, kind) ? kind : 'other') }, word(kinds, kind));
+const badge = (kind) => h('span', { class: 'badge k-' + (Object.hasOwn(kinds, kind) ? kind : 'other') }, word(kinds, kind));
 
 // what says which problem it is and how bad, against what is usual.
 export function what(need) {
