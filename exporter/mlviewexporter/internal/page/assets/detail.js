@@ -50,7 +50,7 @@ function facts(run) {
   ]);
 }
 
-const block = (id, title, ...content) => h('section', { key: id, class: 'block b-' + id, 'aria-label': title, 'data-testid': 'detail-' + id }, h('h3', {}, title), content);
+const block = (id, title, ...content) => h('div', { key: id, class: 'block b-' + id, role: 'group', 'aria-label': title, 'data-testid': 'detail-' + id }, h('h3', {}, title), content);
 
 const shade = ['productive', 'rework', 'checkpoint', 'checkpoint_restore', 'validation', 'data_load', 'queue', 'startup', 'idle', 'other', 'unknown'];
 
