@@ -66,6 +66,7 @@ func (v *view) closeServer(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, shutdownTimeout)
 	defer cancel()
 	if err := v.server.Shutdown(ctx); err != nil {
+		v.set.Logger.Warn("Requests to the page did not end in time and were cut off.", zap.Error(err))
 		return v.server.Close()
 	}
 	return nil

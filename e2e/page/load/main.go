@@ -11,6 +11,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -92,7 +93,13 @@ func measure(tb testing.TB, o options) {
 func collector(tb testing.TB, view bool) *harness.Collector {
 	tb.Helper()
 	config := harness.Path("distribution", "config", "demo.yaml")
+	// The usual limits keep a fleet of this size out of the metrics.
 	overrides := map[string]any{}
+	for _, name := range []string{"service", "instance", "run", "rank", "user", "process", "label", "combination", "stream"} {
+		overrides["processors::ml_guard/identities::identities::limits::"+name] = 1_000_000
+	}
+	overrides["connectors::ml_metrics::max_series"] = 1_000_000
+	overrides["connectors::ml_metrics::max_runs"] = 100_000
 	for name, pipeline := range pipelines(tb, config) {
 		keep := func(list []any, component string) (kept []any) {
 			for _, entry := range list {
@@ -110,7 +117,10 @@ func collector(tb testing.TB, view bool) *harness.Collector {
 	c := harness.StartCollector(tb, harness.CollectorOptions{
 		Config:    config,
 		Overrides: overrides,
-		Env:       []string{"OTELCOL_ML_REPRO_DIR=" + tb.TempDir() + "/reproductions"},
+		Env: []string{
+			"GPU_RECORDING=" + harness.Path("receiver", "gpureceiver", "testdata", "captures", "demo-2xh100.yaml"),
+			"OTELCOL_ML_REPRO_DIR=" + filepath.Join(tb.TempDir(), "reproductions"),
+		},
 	})
 	c.AwaitHealthy(tb)
 	return c
@@ -244,10 +254,14 @@ func generate(tb testing.TB, c *harness.Collector, o options) (stop func()) {
 	return func() { generator.Kill(tb) }
 }
 
+// fleetTimeout is how long all runs may take until the page shows them: a step is
+// up to 30 s, and the second one shows that a run steps.
+const fleetTimeout = 3 * time.Minute
+
 // awaitFleet waits until the page has all runs and GPUs.
 func awaitFleet(tb testing.TB, url string, o options) {
 	tb.Helper()
-	for {
+	for deadline := time.Now().Add(fleetTimeout); ; {
 		text, err := harness.Get(tb.Context(), url+"/api/v1/state")
 		if err != nil {
 			tb.Fatal(err)
@@ -266,6 +280,9 @@ func awaitFleet(tb testing.TB, url string, o options) {
 		}
 		if stepping >= o.runs && len(state.GPUs) >= o.gpus {
 			return
+		}
+		if time.Now().After(deadline) {
+			tb.Fatalf("after %s the page has %d of %d runs with steps and %d of %d GPUs", fleetTimeout, stepping, o.runs, len(state.GPUs), o.gpus)
 		}
 		await(tb, time.Second)
 	}

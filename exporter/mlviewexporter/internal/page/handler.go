@@ -41,7 +41,7 @@ type Settings struct {
 	// Hosts are the names of the Host header that are answered besides addresses
 	// and localhost, without a port.
 	Hosts []string
-	// Text writes the State as text of the width in columns, with colours of the
+	// Text writes the State as text of the width in columns, with colors of the
 	// terminal if color is set. Without it the text form is not found.
 	Text func(w io.Writer, s *model.State, width int, color bool) error
 	// Schema is the JSON schema of the State. Without it the schema is not found.

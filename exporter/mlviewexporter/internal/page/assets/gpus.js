@@ -1,6 +1,6 @@
 // The part of the page with the GPUs, by host.
 import { h } from './dom.js';
-import { list, get, live } from './live.js';
+import { list, get, live, now } from './live.js';
 import { view, found, filtered } from './address.js';
 import { activities, word } from './words.js';
 import { bytes, percent, unit, since, number, time } from './format.js';
@@ -24,12 +24,14 @@ function memory(gpu) {
   h('span', { class: 'sub' }, bytes(gpu.memory_used) + (gpu.memory_limit ? ' of ' + bytes(gpu.memory_limit) : '') + (gpu.memory_unattributed > 0 ? ', ' + bytes(gpu.memory_unattributed) + ' not attributed' : ''))];
 }
 
+const lost = (gpu) => number(Number(((now() - Date.parse(gpu.idle_since)) / 3.6e6).toPrecision(2)));
+
 function holders(gpu) {
   const rows = gpu.holders || [];
   if (rows.length === 0) return gpu.memory_unattributed > 0 ? h('span', { class: 'dim' }, 'not attributed') : h('span', { class: 'dim' }, 'nobody');
   return h('ul', {}, rows.map((x, i) => h('li', { key: i, title: x.join ? 'joined by ' + x.join : null },
     x.run && get('runs', x.run) ? h('a', { href: '?run=' + encodeURIComponent(x.run), 'data-act': 'run', 'data-arg': x.run }, nameOf(x)) : nameOf(x),
-    h('span', { class: 'sub' }, [x.owner && !(x.name || '').includes(x.owner) ? x.owner : null, x.service && x.name !== x.service ? x.name : null, rows.length > 1 ? bytes(x.memory) : null].filter(Boolean).join(' · ')))));
+    h('span', { class: 'sub' }, [x.owner && x.name !== 'user ' + x.owner ? x.owner : null, x.service && x.name !== x.service ? x.name : null, rows.length > 1 ? bytes(x.memory) : null].filter(Boolean).join(' · ')))));
 }
 
 const columns = [
@@ -37,7 +39,7 @@ const columns = [
   { id: 'activity', head: 'Does', def: 'activity', cell: (g) => h('span', { class: 'act a-' + (Object.hasOwn(activities, g.activity) ? g.activity : 'free') }, word(activities, g.activity)) },
   { id: 'holders', head: 'Held by', def: 'holders', cell: holders },
   { id: 'utilization', head: 'Use', def: 'utilization', num: true, has: has('utilization'), cell: (g) => percent(g.utilization) },
-  { id: 'idle', head: 'Idle', def: 'idle', has: has('idle_since'), cell: (g) => since(g.idle_since), none: () => h('span', { class: 'dim' }, 'no') },
+  { id: 'idle', head: 'Idle', def: 'idle', has: has('idle_since'), cell: (g) => [since(g.idle_since), h('span', { class: 'sub' }, lost(g) + ' GPUh lost')], none: () => h('span', { class: 'dim' }, 'no') },
   { id: 'memory', head: 'Memory', def: 'memory', has: has('memory_used'), cell: memory },
   { id: 'power', head: 'Power', def: 'power', num: true, has: has('power'), cell: (g) => [number(g.power) + ' W', g.power_limit ? h('span', { class: 'sub' }, 'of ' + number(g.power_limit) + ' W') : null] },
   { id: 'temperature', head: 'Temp.', def: 'temperature', num: true, has: has('temperature'), cell: (g) => unit(g.temperature, '°C') },

@@ -8,7 +8,7 @@ import { table, rowsOf, part, copyable, simulated } from './table.js';
 import { runDetail } from './detail.js';
 import { gpuTable } from './gpus.js';
 
-export const badge = (kind) => h('span', { class: 'badge k-' + (Object.hasOwn(kinds, kind) ? kind : 'other') }, word(kinds, kind));
+const badge = (kind) => h('span', { class: 'badge k-' + (Object.hasOwn(kinds, kind) ? kind : 'other') }, word(kinds, kind));
 
 // what says which problem it is and how bad, against what is usual.
 export function what(need) {
@@ -49,12 +49,17 @@ export function toggleNeed(key) {
   return openNeed ? (get('needs', key) || {}).run || '' : '';
 }
 
+// shownRun is the run that an opened row shows, also of a problem that is over.
+let shownRun = '';
+export const isShown = (run) => shownRun === run;
+
 export function needsPart(single) {
   const all = list('needs');
   const rows = all.filter(matches);
   const hidden = (live.collector.hidden || {}).needs || 0;
   const shown = rowsOf('needs', rows, { total: rows.length + hidden });
   if (view.run && !rows.some((n) => n.key === openNeed && n.run === view.run)) openNeed = (rows.find((n) => n.run === view.run) || {}).key || '';
+  shownRun = (shown.rows.map(({ row }) => row).find((n) => n.key === openNeed) || {}).run || '';
   const counts = all.length === 0 ? '' : filtered() ? '(' + rows.length + ' of ' + all.length + ')' : '(' + all.length + ')';
   if (shown.rows.length === 0) {
     const text = filtered() && all.length ? 'No problem matches the filters.' : 'Nothing needs anyone, as far as data tells.';

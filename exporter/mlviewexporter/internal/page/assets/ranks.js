@@ -18,7 +18,7 @@ const columns = [
 // split parts the ranks that agree with most in step and last span from the
 // others. Ranks that work move on between two readings, so a step of difference
 // is none.
-export function split(ranks) {
+function split(ranks) {
   if (ranks.length < 3) return { differ: [], agree: ranks };
   const by = new Map();
   for (const r of ranks) {
@@ -39,12 +39,12 @@ export function rankTable(detail) {
   const rows = (list) => list.map((r, i) => ({ row: { ...r, key: r.rank + '/' + (r.host || '') + '/' + i } }));
   const { differ, agree } = split(ranks);
   const id = 'ranks:' + detail.run.key;
-  const folded = isFolded(id, agree.length > 16);
+  const folded = isFolded(id, agree.length > (differ.length ? 4 : 16));
   const same = (field) => new Set(agree.map((r) => r[field])).size === 1 && agree[0][field];
   const summary = agree.length + (differ.length ? ' others' : ' ranks') + (same('last_span') ? ': last span ' + same('last_span') : '') + (same('steps') ? ', step ' + count(same('steps')) : '');
   const groups = [];
   if (differ.length) groups.push({ key: 'differ', head: h('span', {}, differ.length === 1 ? '1 rank differs' : differ.length + ' ranks differ'), rows: rows(differ.slice(0, 64)) });
-  if (agree.length) groups.push({ key: 'agree', head: differ.length || agree.length > 16 ? fold(id, !folded, summary) : null, rows: folded ? [] : rows(agree.slice(0, 256)) });
+  if (agree.length) groups.push({ key: 'agree', head: differ.length || folded || agree.length > 16 ? fold(id, !folded, summary) : null, rows: folded ? [] : rows(agree.slice(0, 256)) });
   const missing = detail.missing_ranks || [];
   return [
     missing.length ? h('p', { key: 'missing', class: 'callout', 'data-testid': 'missing-ranks' }, (missing.length === 1 ? 'Rank ' : 'Ranks ') + missing.slice(0, 32).join(', ') + (missing.length > 32 ? ' and ' + (missing.length - 32) + ' more' : '') + ' sent nothing.') : null,

@@ -1,11 +1,12 @@
 // The part of the page with the runs that are fine or over.
 import { h } from './dom.js';
-import { list, live } from './live.js';
+import { list, get, live } from './live.js';
 import { view, found, filtered } from './address.js';
 import { states, bounds, kinds, word } from './words.js';
 import { change, count, number, percent, rate, ago } from './format.js';
 import { table, rowsOf, part, simulated, fold } from './table.js';
 import { runDetail } from './detail.js';
+import { isShown } from './needs.js';
 import { isFolded } from './folds.js';
 
 const foldFrom = 20;
@@ -84,7 +85,7 @@ export function runsPart(single) {
   const title = single ? 'Run' : 'Runs fine';
   const counts = single ? '' : '(' + (filtered() ? rows.length - ended + ' of ' + fine.filter((r) => !over(r)).length : rows.length - ended) + ')' +
     (hidden ? ' · ' + hidden + ' more beyond the limit of the page' : '');
-  const options = { expand: (run) => runDetail(run.key, single), open: (run) => isOpen(run, single), sample: rows.length > ended ? rows.filter((r) => !over(r)) : rows };
+  const options = { expand: (run) => runDetail(run.key, single), open: (run) => isOpen(run, single), left: (run) => (get('runs', run.key) ? 'needs someone' : 'over'), sample: rows.length > ended ? rows.filter((r) => !over(r)) : rows };
   if (single) return part('runs', title, '', null, table('runs', 'The run', columnsOf(true), [{ rows: [{ row: all[0] }] }], options));
   if (rows.length === 0) return part('runs', title, counts, null, h('p', { class: 'dim' }, filtered() ? 'No other run matches the filters.' : 'No other run is known.'));
   const many = !filtered() && rows.length - ended > foldFrom;
@@ -98,7 +99,7 @@ export function runsPart(single) {
 let closed = '';
 
 function isOpen(run, single) {
-  return single ? closed !== run.key : view.run === run.key;
+  return single ? closed !== run.key : view.run === run.key && !isShown(run.key);
 }
 
 // toggleRun opens or closes a row and returns the run that is then open.

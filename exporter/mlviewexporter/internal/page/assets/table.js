@@ -68,15 +68,16 @@ export function head(text, def) {
 // table describes a table of groups of rows; a group may have a head. A column has
 // a head, a cell for a row, has for whether a row has a value, and def, the name
 // of its definition. Columns that no row of sample has a value for are not drawn.
-// A compact table stays a table on a small screen.
+// A compact table stays a table on a small screen. left says why a row has left
+// the list.
 // The header column opens a row if expand describes what is then shown; open says
 // which row it is.
-export function table(id, caption, columns, groups, { expand, open, sample, compact } = {}) {
+export function table(id, caption, columns, groups, { expand, open, sample, compact, left } = {}) {
   const rows = sample || groups.flatMap((g) => g.rows.map(({ row }) => row));
   const drawn = columns.filter((c) => !c.has || rows.some((row) => c.has(row)));
   const row = ({ row, gone }) => {
     const isOpen = Boolean(expand) && open !== undefined && open(row);
-    const cells = drawn.map((c) => cell(c, row, gone, expand && { id, isOpen }));
+    const cells = drawn.map((c) => cell(c, row, gone && (left ? left(row) : 'over'), expand && { id, isOpen }));
     const out = [h('tr', {
       key: 'r:' + row.key, role: 'row', class: (gone ? 'gone ' : '') + (isOpen ? 'open ' : '') + (expand ? 'opens' : ''),
       'data-key': row.key, 'data-testid': id + '-row', 'data-kind': row.kind || row.state || row.activity || null,
@@ -103,7 +104,7 @@ function cell(c, row, gone, opener) {
     if (opener) {
       value = h('button', { type: 'button', class: 'opener', 'data-act': 'open', 'data-arg': opener.id + ' ' + row.key, 'aria-expanded': String(opener.isOpen) }, value);
     }
-    value = [value, c.after && c.after(row), gone ? h('span', { class: 'tag' }, 'over') : null];
+    value = [value, c.after && c.after(row), gone ? h('span', { class: 'tag' }, gone) : null];
   }
   return h(c.header ? 'th' : 'td', {
     key: c.id, role: c.header ? 'rowheader' : 'cell', scope: c.header ? 'row' : null,
