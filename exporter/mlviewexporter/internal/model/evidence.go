@@ -392,26 +392,19 @@ func (s *Store) slowEvidence(n *Need, r *run, now time.Time) {
 	if n.Value != nil && n.Usual != nil && *n.Usual > 0 {
 		n.say("%s s/step, usually %s (%+.0f %%)", number(*n.Value), number(*n.Usual), 100*(*n.Value / *n.Usual - 1))
 	}
-	times := r.phaseTimes(now)
-	whole := times[wholeStep]
-	for _, phase := range slices.Sorted(maps.Keys(times)) {
-		t := times[phase]
+	grown := r.growths()
+	whole := grown[wholeStep]
+	for _, phase := range slices.Sorted(maps.Keys(grown)) {
+		g := grown[phase]
 		if phase == wholeStep || whole == nil || whole.steps == 0 || whole.stepsBefore == 0 {
 			continue
 		}
-		recent, usual := t.sum/whole.steps, t.before/whole.stepsBefore
 		// A phase counts that explains a tenth of the step.
-		if recent < slowerThan*usual || recent-usual < 0.1*whole.sum/whole.steps {
+		since, before := g.since/whole.steps, g.before/whole.stepsBefore
+		if since < slowerThan*before || since-before < 0.1*whole.since/whole.steps {
 			continue
 		}
-		who := "all ranks"
-		if t.slower < t.ranks {
-			who = strconv.Itoa(t.slower) + " of " + counted(t.ranks, "rank", "ranks")
-		}
-		if t.ranks == 1 {
-			who = ""
-		}
-		n.say("%s", strings.TrimSuffix(phase+" "+number(usual)+" → "+number(recent)+" s, "+who, ", "))
+		n.say("%s", phase+" "+number(before)+" → "+number(since)+" s"+g.who())
 		if phase == "data_load" {
 			n.Next = "Look at the input: storage, network and the workers of the data loader."
 		}
