@@ -36,7 +36,7 @@ func (r *recentSpans) has(ref spanRef) bool {
 // failureGroups are the groups of failures, by key: the fingerprint of their
 // reproduction, else service, class and operation.
 type failureGroups struct {
-	all map[string]*Failure
+	all map[string]*failureGroup
 	// found are the groups of repro_gen's directory.
 	found map[string]Failure
 	// lookup has the keys of groups without a fingerprint.
@@ -45,11 +45,17 @@ type failureGroups struct {
 	parents recentSpans
 }
 
+// failureGroup is a group, and when its failures came.
+type failureGroup struct {
+	Failure
+	came occurrences
+}
+
 // causeID identifies a group without a fingerprint.
 type causeID struct{ namespace, service, class, operation string }
 
 func (f *failureGroups) init() {
-	f.all, f.found = make(map[string]*Failure), make(map[string]Failure)
+	f.all, f.found = make(map[string]*failureGroup), make(map[string]Failure)
 	f.lookup = make(map[causeID]string)
 }
 
@@ -97,6 +103,7 @@ func (f *failureGroups) span(s *Store, in *SpanInput, r *run, now time.Time) {
 	}
 	one.TraceID = hexID(in.Trace[:])
 	one.Count++
+	one.came.add(now)
 	one.seen(at)
 }
 
@@ -126,12 +133,13 @@ func (f *failureGroups) record(s *Store, in *Failure, now time.Time) {
 	// Spans count each failure, records only those that were written.
 	if one.Variants++; one.Count < int64(one.Variants) {
 		one.Count = int64(one.Variants)
+		one.came.add(now)
 	}
 }
 
 // group returns the group with a key. The one that occurred longest ago makes
 // room for a new one.
-func (f *failureGroups) group(s *Store, key string, now time.Time) *Failure {
+func (f *failureGroups) group(s *Store, key string, now time.Time) *failureGroup {
 	if one := f.all[key]; one != nil {
 		return one
 	}
@@ -141,7 +149,7 @@ func (f *failureGroups) group(s *Store, key string, now time.Time) *Failure {
 	key = strings.Clone(cut(key, maxLabel))
 	one := f.all[key]
 	if one == nil {
-		one = &Failure{Key: key}
+		one = &failureGroup{Failure: Failure{Key: key}}
 		f.all[key] = one
 	}
 	return one
@@ -149,7 +157,8 @@ func (f *failureGroups) group(s *Store, key string, now time.Time) *Failure {
 
 func (f *failureGroups) forget(s *Store, now time.Time) {
 	var oldest *Failure
-	for _, one := range f.all {
+	for _, group := range f.all {
+		one := &group.Failure
 		if oldest == nil || one.LastSeen == nil || oldest.LastSeen != nil && one.LastSeen.Before(*oldest.LastSeen) {
 			oldest = one
 		}
@@ -187,7 +196,7 @@ func (f *failureGroups) merged(key string) Failure {
 	found, isFound := f.found[key]
 	switch {
 	case !isFound:
-		return *one
+		return one.Failure
 	case !known:
 		return found
 	}
@@ -232,6 +241,21 @@ func (f *failureGroups) rows(s *Store, wanted func(*Failure) bool) []Failure {
 		return cmp.Or(lastSeen(&b).Compare(lastSeen(&a)), cmp.Compare(a.Key, b.Key))
 	})
 	return rows[:min(len(rows), maxFailures)]
+}
+
+// since returns how many failures of a row came since a time. Of a group that only
+// the directory has, the first and the last time are known.
+func (f *failureGroups) since(row *Failure, at time.Time) int64 {
+	switch one := f.all[row.Key]; {
+	case one != nil && one.came.n > 0:
+		return one.came.since(at)
+	case lastSeen(row).Before(at):
+		return 0
+	case row.FirstSeen == nil || row.FirstSeen.Before(at):
+		return 1
+	default:
+		return row.Count
+	}
 }
 
 func lastSeen(f *Failure) time.Time {

@@ -69,7 +69,7 @@ func (s *Store) export() exported {
 	defer s.mu.Unlock()
 	out := exported{Version: exportVersion, Changes: append([]Change(nil), s.changes...), Marks: append([]mark(nil), s.marks...)}
 	for _, f := range s.failures.all {
-		out.Failures = append(out.Failures, *f)
+		out.Failures = append(out.Failures, f.Failure)
 	}
 	for _, of := range s.services {
 		one := exportedService{
@@ -122,7 +122,7 @@ func (s *Store) Import(data []byte) error {
 	for i := range in.Failures {
 		f := in.Failures[i]
 		if recent(lastSeen(&f)) && len(s.failures.all) < maxFailures && s.failures.all[f.Key] == nil {
-			s.failures.all[f.Key] = &f
+			s.failures.all[f.Key] = &failureGroup{Failure: f}
 		}
 	}
 	for _, of := range in.Services {

@@ -47,8 +47,10 @@ type run struct {
 
 	// gpus are the GPUs that the run holds, by the last State.
 	gpus []heldGPU
-	// needs are the kinds of its problems, by the last State.
-	needs []string
+	// needs are the kinds of its problems, by the last State. slowSince is the
+	// onset of its last slowness.
+	needs     []string
+	slowSince time.Time
 }
 
 // heldGPU is a GPU of a run.
