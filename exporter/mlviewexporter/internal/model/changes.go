@@ -177,8 +177,16 @@ func (s *Store) noteState(r *run, now time.Time) {
 	was := r.state
 	r.state = state
 	if was != stateUnknown {
-		s.mark(mark{Run: r.key, Mark: Mark{Time: now.UTC(), Kind: "state", Text: state + " (was " + was + ")"}})
+		s.mark(mark{Run: r.key, Mark: Mark{Time: now.UTC(), Kind: "state", Text: stateWord(state) + " (was " + stateWord(was) + ")"}})
 	}
+}
+
+// stateWord names a state as the page does.
+func stateWord(state string) string {
+	if state == stateStalled {
+		return "looks hung"
+	}
+	return state
 }
 
 // change adds a change of a run, or of a service where there is none.

@@ -367,8 +367,16 @@ func (s *Store) ownerOf(r *run) string {
 // explain says what would give numbers that are missing.
 func (r *run) explain(row *Run) {
 	if row.TokenRate == nil && row.Steps != nil && row.Tokens == nil {
-		row.Why = map[string]string{"token_rate": "Nobody sends the tokens of a step (ml.tokens_per_step). Set " + fixStepTokens(row.Service)}
+		row.why("token_rate", "Nobody sends the tokens of a step (ml.tokens_per_step). Set "+fixStepTokens(row.Service))
 	}
+}
+
+// why says why a number is missing.
+func (row *Run) why(number, reason string) {
+	if row.Why == nil {
+		row.Why = make(map[string]string)
+	}
+	row.Why[number] = reason
 }
 
 // sums collects the numbers of a run from its streams.
@@ -376,6 +384,8 @@ type sums struct {
 	steps, batches, samples, tokens, errors, attempts total
 	stepRate, batchRate, sampleRate, tokenRate        total
 	epoch, learningRate, loss, lastStep               total
+
+	lossIsNoNumber bool
 }
 
 // total is the sum and the largest of some numbers.
@@ -447,6 +457,9 @@ func (r *run) addNumbers(row *Run, now time.Time) {
 		case LastStep:
 			all.lastStep.add(one.value)
 		}
+		if one.series == Loss && one.noNumber && now.Sub(one.at) <= goneAfter {
+			all.lossIsNoNumber = true
+		}
 		if !one.live(now) {
 			continue
 		}
@@ -472,6 +485,10 @@ func (r *run) addNumbers(row *Run, now time.Time) {
 	row.Epoch, row.LearningRate = all.epoch.largest(), all.learningRate.mean()
 	if row.Loss = all.loss.mean(); row.Loss != nil {
 		row.LossScope = scope[0]
+	}
+	if all.lossIsNoNumber {
+		row.Loss = nil
+		row.why("loss", "The loss is not a finite number (NaN).")
 	}
 	if at, ok := unix(all.lastStep.most); ok {
 		row.LastStep = &at
