@@ -108,6 +108,7 @@ func (d *document) failures() {
 			}
 			return strconv.Itoa(f.Variants)
 		}},
+		{title: "data", text: func(f *failure) string { return simulated(f.Simulated) }},
 		{title: "class", least: 28, wrap: true, text: func(f *failure) string { return printable(f.Class) }},
 		{title: "service · run · version", least: 23, wrap: true, text: func(f *failure) string {
 			return joined(" · ", printable(f.Service), prefixed("run ", shortID(f.RunID), ""), prefixed("version ", printable(f.Version), ""))
@@ -159,6 +160,7 @@ func (d *document) models() {
 		note: "failing: of the last 100 requests of the service, with the tools that they call; calls and errors: of the model alone", columns: []column[use]{
 			{title: "service", least: 20, text: func(m *use) string { return printable(m.Service) }},
 			{title: "model · role", least: 20, text: func(m *use) string { return joined(" · ", printable(m.Model), printable(m.Role)) }},
+			{title: "data", text: func(m *use) string { return simulated(m.Simulated) }},
 			{title: "side", leave: 9, text: func(m *use) string { return words(m.Side) }},
 			{title: "calls/s", right: true, leave: 2, text: func(m *use) string { return number(m.RequestRate) }},
 			{title: "in tok/s", right: true, leave: 4, text: func(m *use) string { return number(m.InputTokenRate) }},
@@ -256,6 +258,7 @@ func (d *document) calls() {
 		{title: "at", text: func(c *call) string { return c.Time.UTC().Format("15:04:05") }},
 		{title: "service", least: 14, leave: 1, text: func(c *call) string { return printable(c.Service) }},
 		{title: "function", least: 20, text: func(c *call) string { return joined(".", printable(c.Library), printable(c.Function)) }},
+		{title: "data", text: func(c *call) string { return simulated(c.Simulated) }},
 		{title: "took", right: true, text: func(c *call) string { return seconds(&c.Duration) }},
 		{title: "queued", right: true, leave: 2, text: func(c *call) string { return seconds(c.Queue) }},
 		{title: "encoding time", right: true, leave: 3, text: func(c *call) string { return seconds(c.Serialize) }},
@@ -295,32 +298,24 @@ func (d *document) missing() {
 	shown := rows[:min(maxMissing, len(rows))]
 	d.title(bold, "MISSING", len(shown), len(rows)+max(0, d.state.Collector.Hidden["missing"]))
 	for len(shown) > 0 {
-		// What has the same reason stands together, with the remedies under it.
+		// What has the same reason and remedy stands together.
 		first := shown[0]
-		var what, fixes []string
-		for len(shown) > 0 && shown[0].Why == first.Why && belongs(shown[0].Fix) == belongs(first.Fix) {
-			text, fix := printable(shown[0].What), shown[0].Fix
+		var what []string
+		for len(shown) > 0 && shown[0].Why == first.Why && shown[0].Fix == first.Fix {
+			text := printable(shown[0].What)
 			if n := shown[0].Count; n > 0 {
 				text += fmt.Sprintf(" (%d)", n)
 			}
 			if !slices.Contains(what, text) {
 				what = append(what, text)
 			}
-			if fix != "" && !slices.Contains(fixes, fix) {
-				fixes = append(fixes, fix)
-			}
 			shown = shown[1:]
 		}
 		d.lines(d.paragraph(0, joined(": ", strings.Join(what, "; "), printable(first.Why)))...)
 		if place := belongs(first.Fix); place != "" {
-			if len(fixes) > 1 {
-				place += "; merge the lines, as a key stands once"
-			}
 			d.lines(d.paragraph(4, place+":")...)
 		}
-		for _, fix := range fixes {
-			d.lines(copied(">", fix)...)
-		}
+		d.lines(copied(">", first.Fix)...)
 	}
 }
 

