@@ -77,20 +77,19 @@ func (f *failureGroups) covered(in *SpanInput) bool {
 // span adds the failure of a span.
 func (f *failureGroups) span(s *Store, in *SpanInput, r *run, now time.Time) {
 	key := in.Fingerprint
-	class, operation := cmp.Or(in.Class, otherError), cmp.Or(in.Operation, in.Function, in.Name)
+	class, operation := s.texts.of(cmp.Or(in.Class, otherError)), s.texts.of(cmp.Or(in.Operation, in.Function, in.Name))
 	if key == "" {
-		cause := causeID{in.Source.Namespace, in.Source.Service, class, operation}
+		cause := causeID{s.texts.of(in.Source.Namespace), s.texts.of(in.Source.Service), class, operation}
 		if key = f.lookup[cause]; key == "" {
-			key = keyOf("failure", cause.namespace, cause.service, cut(class, maxLabel), cut(operation, maxLabel))
+			key = keyOf("failure", cause.namespace, cause.service, class, operation)
 			if len(f.lookup) < 2*maxFailures {
-				cause = causeID{s.texts.of(cause.namespace), s.texts.of(cause.service), strings.Clone(class), strings.Clone(operation)}
 				f.lookup[cause] = key
 			}
 		}
 	}
 	one := f.group(s, key, now)
 	at := time.Unix(0, min(in.End, now.UnixNano())).UTC()
-	one.Class, one.Operation = s.texts.of(class), s.texts.of(operation)
+	one.Class, one.Operation = class, operation
 	one.Service = s.texts.of(in.Source.Service)
 	if in.Message != "" && !strings.HasPrefix(in.Message, one.Message) || one.Message == "" {
 		one.Message = s.message(in.Message)

@@ -96,6 +96,13 @@ func (s *Store) needRows(state *State, now time.Time) []Need {
 	}
 	s.markGPUs(state, all)
 	slices.SortFunc(rows, compareNeeds)
+	if hidden := len(rows) - maxNeeds; hidden > 0 {
+		if state.Collector.Hidden == nil {
+			state.Collector.Hidden = make(map[string]int)
+		}
+		state.Collector.Hidden["needs"] = hidden
+		rows = rows[:maxNeeds]
+	}
 	return rows
 }
 

@@ -57,11 +57,32 @@ type exportedRun struct {
 // Export returns the changes, states and failures of the last week as JSON, for
 // Import after a restart.
 func (s *Store) Export() ([]byte, error) {
-	data, err := json.Marshal(s.export())
-	if err != nil {
-		return nil, fmt.Errorf("write what the page keeps over restarts: %w", err)
+	out := s.export()
+	for {
+		data, err := json.Marshal(out)
+		if err != nil {
+			return nil, fmt.Errorf("write what the page keeps over restarts: %w", err)
+		}
+		if len(data) <= maxImport {
+			return data, nil
+		}
+		out.halve()
 	}
-	return data, nil
+}
+
+// halve leaves out what was seen longest ago.
+func (e *exported) halve() {
+	e.Services = newerHalf(e.Services, func(a, b exportedService) int { return a.LastSeen.Compare(b.LastSeen) })
+	e.Runs = newerHalf(e.Runs, func(a, b exportedRun) int { return a.LastSeen.Compare(b.LastSeen) })
+	e.Failures = newerHalf(e.Failures, func(a, b Failure) int { return lastSeen(&a).Compare(lastSeen(&b)) })
+	e.Changes = newerHalf(e.Changes, func(a, b Change) int { return a.Time.Compare(b.Time) })
+	e.Marks = newerHalf(e.Marks, func(a, b mark) int { return a.Time.Compare(b.Time) })
+	e.sort()
+}
+
+func newerHalf[T any](all []T, compare func(a, b T) int) []T {
+	slices.SortStableFunc(all, compare)
+	return all[(len(all)+1)/2:]
 }
 
 func (s *Store) export() exported {

@@ -23,6 +23,8 @@ type stream struct {
 	// when the run became slow, nil if it has not since the stream began.
 	recent *samples
 	before *sample
+	// removed reports whether the run of the stream was removed.
+	removed bool
 	// simulated is Point.Simulated.
 	simulated bool
 	// run, if there is one, and owner are what the stream belongs to.

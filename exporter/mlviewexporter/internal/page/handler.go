@@ -102,8 +102,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !h.allowedHost(r.Host) {
-		http.Error(w, "This name is not known to the page. Use the address of the machine or localhost. "+
-			"With `auth` of the exporter ml_view it has any name.", http.StatusForbidden)
+		http.Error(w, "This name is not known to the page. Use the address or the name of the machine, or localhost. "+
+			"With `auth` the exporter ml_view answers to any name.", http.StatusForbidden)
 		return
 	}
 	h.mux.ServeHTTP(w, r)

@@ -129,7 +129,7 @@ func TestForeignNamesAreRefused(t *testing.T) {
 		assert.Equal(t, status, r.Code, "%.60q", host)
 		if status == 403 {
 			text := r.Body.String()
-			assert.Contains(t, text, "`auth`")
+			assert.Contains(t, text, "With `auth` the exporter ml_view answers to any name.")
 			assert.NotContains(t, text, "needs")
 		}
 	}

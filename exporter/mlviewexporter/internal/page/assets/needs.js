@@ -25,7 +25,7 @@ const columns = [
   { id: 'since', head: 'Since', def: 'since', cell: (n) => since(n.since) },
   { id: 'what', head: 'What', def: 'needs', cell: (n) => what(n) },
   { id: 'subject', head: 'Run · owner · job', header: true, cell: (n) => n.subject || n.service || n.run_id || 'unnamed',
-    after: (n) => [simulated(get('runs', n.run) || (n.gpus || []).map((k) => get('gpus', k)).find(Boolean)), h('span', { class: 'sub parts' }, who(n))] },
+    after: (n) => [simulated([n, get('runs', n.run), ...(n.gpus || []).map((k) => get('gpus', k))].find((row) => row && row.simulated)), h('span', { class: 'sub parts' }, who(n))] },
   { id: 'evidence', head: 'Evidence', cell: (n) => (n.evidence || []).length ? h('ul', {}, n.evidence.map((e) => h('li', {}, e))) : null },
   { id: 'before', head: 'Changed before', def: 'before', cell: (n) => (n.before || []).length
     ? h('ul', {}, n.before.map((c) => h('li', { key: c.key }, c.text, ' at ', time(c.time)))) : h('span', { class: 'dim' }, 'nothing seen') },
