@@ -1,41 +1,11 @@
 package mlmetricsconnector
 
 import (
-	"strings"
-
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
-
-// nanosecond and its like are units of time, in seconds.
-const (
-	nanosecond  = 1e-9
-	microsecond = 1e-6
-	millisecond = 1e-3
-	second      = 1.0
-)
-
-// timeSuffixes are the suffixes of keys that name a unit. Erlang's native unit
-// is the nanosecond on Linux and macOS.
-var timeSuffixes = []struct {
-	suffix string
-	unit   float64
-}{
-	{"_ns", nanosecond}, {"_us", microsecond}, {"_ms", millisecond}, {"_s", second}, {"_native", nanosecond},
-}
-
-// timeKey splits the key of a duration into its name and unit. Without a
-// suffix, the unit is Erlang's native one.
-func timeKey(key string) (what string, unit float64) {
-	for _, s := range timeSuffixes {
-		if what, ok := strings.CutSuffix(key, s.suffix); ok {
-			return what, s.unit
-		}
-	}
-	return key, nanosecond
-}
 
 // recordedCalls collects what the events of one span record about calls.
 type recordedCalls struct {
@@ -180,17 +150,17 @@ func (r *reader) readCallEvent(attrs pcommon.Map) callEvent {
 	for key, v := range attrs.All() {
 		switch key {
 		case "library", mlattr.Library:
-			e.library = word(v)
+			e.library = mlattr.ReadWord(v)
 		case "function", mlattr.Function:
-			e.function = word(v)
+			e.function = mlattr.ReadWord(v)
 		case "operation", mlattr.Operation:
-			e.operation = word(v)
+			e.operation = mlattr.ReadWord(v)
 		case "device":
 			e.device = device(v)
 		case "result":
-			e.failed = e.failed || word(v) != resultOK
+			e.failed = e.failed || mlattr.ReadWord(v) != resultOK
 		case "direction":
-			e.decoding = word(v) == "decode"
+			e.decoding = mlattr.ReadWord(v) == "decode"
 		default:
 			r.readCallTime(&e, key, v)
 		}
@@ -199,7 +169,7 @@ func (r *reader) readCallEvent(attrs pcommon.Map) callEvent {
 }
 
 func (r *reader) readCallTime(e *callEvent, key string, v pcommon.Value) {
-	what, unit := timeKey(key)
+	what, unit := mlattr.CallTimeKey(key)
 	var to *float64
 	var bit has
 	switch what {
@@ -214,25 +184,15 @@ func (r *reader) readCallTime(e *callEvent, key string, v pcommon.Value) {
 	default:
 		return
 	}
-	seconds, ok := readTime(v, unit)
+	seconds, ok := mlattr.ReadCallTime(v, unit)
 	if ok && seconds < 0 && bit == hasQueue {
 		// Two clocks disagree about a short wait.
 		r.clamped++
 		seconds = 0
 	}
-	if !ok || seconds < 0 || seconds > maxCallTime {
+	if !ok || seconds < 0 {
 		r.outOfRange++
 		return
 	}
 	*to, e.has = seconds, e.has|bit
-}
-
-// readTime returns a duration in seconds. unit is the value's unit in seconds;
-// a text may state its own.
-func readTime(v pcommon.Value, unit float64) (seconds float64, ok bool) {
-	if v.Type() == pcommon.ValueTypeStr && strings.HasSuffix(v.Str(), "s") {
-		unit = second
-	}
-	n, ok, _ := mlattr.ReadSeconds(v)
-	return n * unit, ok
 }

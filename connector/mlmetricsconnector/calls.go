@@ -13,10 +13,6 @@ const (
 	resultError = "error"
 )
 
-// maxCallTime is the longest accepted duration of a call, in seconds: about a
-// month. A client that sends a time of day as a duration is far above it.
-const maxCallTime = 31 * 24 * 3600
-
 // call is a call of a function in another process.
 type call struct {
 	library, function, device, result string
@@ -80,14 +76,14 @@ func (r *reader) addCalls(u *unit, v *values, span ptrace.Span, failed bool, exc
 	}
 }
 
-// length returns the duration of a span. It must be between 0 and maxCallTime.
+// length returns the duration of a span. It must be between 0 and mlattr.MaxCallTime.
 func length(span ptrace.Span) (seconds float64, ok bool) {
 	start, end := span.StartTimestamp(), span.EndTimestamp()
 	if end < start {
 		return 0, false
 	}
 	seconds = float64(end-start) / 1e9
-	return seconds, seconds <= maxCallTime
+	return seconds, seconds <= mlattr.MaxCallTime
 }
 
 // countCall adds a call to the series of all calls.

@@ -19,49 +19,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/metadata"
 )
 
-func TestTimeKeys(t *testing.T) {
-	for key, want := range map[string]struct {
-		what string
-		unit float64
-	}{
-		"duration":          {"duration", 1e-9},
-		"duration_ms":       {"duration", 1e-3},
-		"queue_time":        {"queue_time", 1e-9},
-		"queue_time_us":     {"queue_time", 1e-6},
-		"python_time_s":     {"python_time", 1},
-		"serialize_time_ns": {"serialize_time", 1e-9},
-		"duration_native":   {"duration", 1e-9},
-	} {
-		what, unit := timeKey(key)
-		assert.Equal(t, want.what, what, key)
-		assert.InDelta(t, want.unit, unit, 0, key)
-	}
-}
-
-func TestReadTime(t *testing.T) {
-	for _, tt := range []struct {
-		value pcommon.Value
-		want  float64
-		ok    bool
-	}{
-		{pcommon.NewValueInt(5_000_000), 0.005, true},
-		{pcommon.NewValueDouble(2.5e9), 2.5, true},
-		{pcommon.NewValueStr("5000000"), 0.005, true},
-		{pcommon.NewValueStr("45.6ms"), 0.0456, true},
-		{pcommon.NewValueStr("soon"), 0, false},
-		{pcommon.NewValueStr("s"), 0, false},
-		{pcommon.NewValueBool(true), 0, false},
-		{pcommon.NewValueDouble(math.NaN()), 0, false},
-		{pcommon.NewValueDouble(math.Inf(-1)), 0, false},
-	} {
-		got, ok := readTime(tt.value, nanosecond)
-		assert.Equal(t, tt.ok, ok, tt.value.AsString())
-		if ok {
-			assert.InDelta(t, tt.want, got, 1e-12, tt.value.AsString())
-		}
-	}
-}
-
 // TestCallsCountOnce sends calls that up to three spans tell of, with the
 // client's own event on one of them or on none, cut into requests of any size,
 // in any order and partly twice.

@@ -79,10 +79,10 @@ func (r *reader) addWorkerCount(u *unit, id series.ID, attrs pcommon.Map) {
 	for key, v := range attrs.All() {
 		switch key {
 		case "type", "alert_type":
-			class = word(v)
+			class = mlattr.ReadWord(v)
 		case "reason":
 			// Elixir prints any term here. Only an atom is a class.
-			if reason := word(v); class == "" && isAtom(reason) {
+			if reason := mlattr.ReadWord(v); class == "" && isAtom(reason) {
 				class = reason
 			}
 		case "device":
@@ -100,7 +100,7 @@ func (r *reader) addMemory(u *unit, attrs pcommon.Map, sign int64) {
 		case "bytes":
 			bytes, ok = mlattr.ReadInt(v)
 		case "type":
-			class = word(v)
+			class = mlattr.ReadWord(v)
 		case "device":
 			where = device(v)
 		}
@@ -145,11 +145,11 @@ func (r *reader) show(u *unit, id series.ID, at int64, value float64, labels ...
 // pool names the pool that an event is about, which the span may say as well.
 func (r *reader) pool(attrs pcommon.Map) string {
 	if v, ok := attrs.Get("pool"); ok {
-		return word(v)
+		return mlattr.ReadWord(v)
 	}
 	for _, key := range mlattr.PoolKeys() {
 		if v, ok := r.spanAttrs.Get(key); ok {
-			return word(v)
+			return mlattr.ReadWord(v)
 		}
 	}
 	return ""
@@ -168,26 +168,15 @@ func (r *reader) instance() string {
 	return id
 }
 
-// word reads a label: one word, of which Elixir may have printed the colon of
-// an atom. Anything with white space in it is no name of anything.
-func word(v pcommon.Value) string {
-	text, ok := mlattr.ReadText(v)
-	text = strings.TrimPrefix(text, ":")
-	if !ok || !mlattr.ValidID(text) || text == "nil" {
-		return ""
-	}
-	return text
-}
-
 // device reads where something is as PyTorch writes it, from "cuda:0" itself
 // or Elixir's "{:cuda, 0}".
 func device(v pcommon.Value) string {
 	if v.Type() != pcommon.ValueTypeStr {
-		return word(v)
+		return mlattr.ReadWord(v)
 	}
 	inner, ok := strings.CutPrefix(v.Str(), "{:")
 	if !ok {
-		return word(v)
+		return mlattr.ReadWord(v)
 	}
 	kind, index, pair := strings.Cut(strings.TrimSuffix(inner, "}"), ",")
 	text := kind + ":" + strings.TrimSpace(index)

@@ -30,16 +30,6 @@ func TestDevices(t *testing.T) {
 	assert.LessOrEqual(t, len(device(pcommon.NewValueStr("{:"+strings.Repeat("x", 500)+", 0}"))), 128)
 }
 
-func TestWords(t *testing.T) {
-	for text, want := range map[string]string{
-		"default": "default", ":default": "default", "Elixir.My.Pool": "Elixir.My.Pool",
-		"nil": "", "a b": "", "tab\t": "", "\xff": "",
-	} {
-		assert.Equal(t, want, word(pcommon.NewValueStr(text)), text)
-	}
-	assert.Len(t, word(pcommon.NewValueStr(strings.Repeat("x", 500))), 128)
-}
-
 func TestAtoms(t *testing.T) {
 	assert.True(t, isAtom("segfault"))
 	assert.True(t, isAtom("high_crash_rate"))

@@ -1,7 +1,7 @@
 package intake
 
 import (
-	"strings"
+	"cmp"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -99,15 +99,15 @@ func (r *spanReader) readCallEvent(kind mlattr.EventKind, attrs pcommon.Map) {
 	for key, v := range attrs.All() {
 		switch key {
 		case "library", mlattr.Library:
-			e.library = word(v, e.library)
+			e.library = cmp.Or(mlattr.ReadWord(v), e.library)
 		case "function", mlattr.Function:
-			e.function = word(v, e.function)
+			e.function = cmp.Or(mlattr.ReadWord(v), e.function)
 		case "result":
-			e.failed = e.failed || word(v, "ok") != "ok"
+			e.failed = e.failed || cmp.Or(mlattr.ReadWord(v), "ok") != "ok"
 		case "direction":
-			decoding = word(v, "") == "decode"
+			decoding = mlattr.ReadWord(v) == "decode"
 		default:
-			switch what, unit := timeKey(key); what {
+			switch what, unit := mlattr.CallTimeKey(key); what {
 			case "duration":
 				duration = seconds(v, unit)
 			case "queue_time":
@@ -125,45 +125,11 @@ func (r *spanReader) readCallEvent(kind mlattr.EventKind, attrs pcommon.Map) {
 	}
 }
 
-// timeSuffixes are the suffixes of keys that name a unit, in seconds.
-var timeSuffixes = []struct {
-	suffix string
-	unit   float64
-}{{"_ns", 1e-9}, {"_us", 1e-6}, {"_ms", 1e-3}, {"_s", 1}, {"_native", 1e-9}}
-
-// timeKey splits the key of a duration into its name and unit. Without a suffix,
-// the unit is Erlang's native one, as in ml_metrics.
-func timeKey(key string) (what string, unit float64) {
-	for _, s := range timeSuffixes {
-		if what, ok := strings.CutSuffix(key, s.suffix); ok {
-			return what, s.unit
-		}
-	}
-	return key, 1e-9
-}
-
-// maxCallTime is the longest accepted duration of a call, in seconds.
-const maxCallTime = 31 * 24 * 3600
-
-// seconds returns a duration in seconds, 0 if it is none. A text may state its
-// own unit.
+// seconds returns a duration in seconds, 0 if it is none.
 func seconds(v pcommon.Value, unit float64) float64 {
-	if v.Type() == pcommon.ValueTypeStr && strings.HasSuffix(v.Str(), "s") {
-		unit = 1
-	}
-	n, ok, _ := mlattr.ReadSeconds(v)
-	if n *= unit; !ok || n < 0 || n > maxCallTime {
+	n, ok := mlattr.ReadCallTime(v, unit)
+	if !ok || n < 0 {
 		return 0
 	}
 	return n
-}
-
-// word reads a label: one word, which Elixir may have printed as an atom. It
-// returns otherwise for anything else.
-func word(v pcommon.Value, otherwise string) string {
-	one := strings.TrimPrefix(text(v), ":")
-	if !mlattr.ValidID(one) || one == "nil" {
-		return otherwise
-	}
-	return one
 }

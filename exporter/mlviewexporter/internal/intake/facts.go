@@ -139,7 +139,7 @@ func readFacts(of *mlattr.Facts, in *model.SpanInput) (v facts) {
 
 // callTime returns a duration in seconds, or otherwise if it is too long for one.
 func callTime(seconds, otherwise float64) float64 {
-	if seconds > maxCallTime {
+	if seconds > mlattr.MaxCallTime {
 		return otherwise
 	}
 	return seconds

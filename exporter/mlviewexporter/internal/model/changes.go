@@ -36,7 +36,22 @@ type service struct {
 }
 
 // maxPerService limits the versions and models of a service that are remembered.
-const maxPerService = 256
+const maxPerService = 32
+
+// forgetOldest makes room for one more: it removes what was first seen longest ago
+// and returns it, "" if there is room.
+func forgetOldest(seen map[string]time.Time) (oldest string) {
+	if len(seen) < maxPerService {
+		return ""
+	}
+	for one, at := range seen {
+		if oldest == "" || cmp.Or(at.Compare(seen[oldest]), cmp.Compare(one, oldest)) < 0 {
+			oldest = one
+		}
+	}
+	delete(seen, oldest)
+	return oldest
+}
 
 func (s *Store) serviceOf(namespace, name string, now time.Time) *service {
 	id := serviceID{namespace, name}
@@ -67,13 +82,11 @@ func (s *Store) seeVersion(of *service, version string, r *run, now time.Time) {
 		of.version = s.texts.of(version)
 		return
 	}
-	if len(of.versions) >= maxPerService {
-		return
-	}
 	version = s.texts.of(version)
 	if _, known := of.versions[version]; known {
 		return
 	}
+	delete(of.failed, forgetOldest(of.versions))
 	of.versions[version] = now
 	if was := of.version; was != "" {
 		s.change(Change{Kind: changeVersion, Service: of.name, From: was, To: version, Text: "version " + version + " (was " + was + ")"}, r, now)
@@ -86,7 +99,7 @@ func (s *Store) seeModel(of *service, model string, now time.Time) {
 	if model == "" || of == nil {
 		return
 	}
-	if _, known := of.models[model]; known || len(of.models) >= maxPerService {
+	if _, known := of.models[model]; known {
 		return
 	}
 	model = s.texts.of(model)
@@ -94,6 +107,7 @@ func (s *Store) seeModel(of *service, model string, now time.Time) {
 		return
 	}
 	first := len(of.models) == 0
+	forgetOldest(of.models)
 	of.models[model] = now
 	if !first && now.Sub(of.firstSeen) >= settling {
 		s.change(Change{Kind: changeModel, Service: of.name, To: model, Text: "model " + model}, nil, now)
@@ -146,6 +160,7 @@ func (s *Store) moveRank(r *run, one *rank, host string, now time.Time) {
 		return
 	}
 	r.hosts[host] = true
+	clear(s.withID)
 	if was == "" || was == host || one.name == "" {
 		return
 	}

@@ -48,7 +48,7 @@ func (s *Store) hungEvidence(n *Need, r *run, now time.Time) {
 	case row.Steps != nil && *row.Steps > 0:
 		n.say("last step %s", strconv.FormatFloat(*row.Steps, 'f', 0, 64))
 	default:
-		n.say("no step yet")
+		n.say("%s", noStep(r.processCount(), clock(r.firstSeen, now)))
 	}
 	ranks, _ := r.rankRows()
 	suspects := apart(ranks)
@@ -68,6 +68,14 @@ func (s *Store) hungEvidence(n *Need, r *run, now time.Time) {
 	if pid := r.pidOf(first.Rank); pid > 0 {
 		n.Command = "py-spy dump --pid " + strconv.FormatInt(pid, 10)
 	}
+}
+
+// noStep says that ranks have taken no step since a time.
+func noStep(ranks int, since string) string {
+	if ranks < 2 {
+		return "no step since " + since
+	}
+	return strconv.Itoa(ranks) + " ranks, none has taken a step since " + since
 }
 
 // pidOf returns the process id of a rank: that on its host, as the GPU's
@@ -323,26 +331,49 @@ func (s *Store) failingEvidence(state *State, n *Need, p *problem, now time.Time
 	} else if n.Value != nil {
 		n.say("%s of the last requests failed", percent(*n.Value))
 	}
-	mine := func(f *Failure) bool {
-		return f.Service == of.name && !lastSeen(f).Before(p.since.Add(-onsetTolerance))
-	}
-	var classes []string
+	var since []failedClass
 	for i := range state.Failures {
 		f := &state.Failures[i]
-		if !mine(f) {
-			continue
+		if n := s.failures.since(f, p.since.Add(-arrivalTolerance)); f.Service == of.name && n > 0 {
+			since = append(since, failedClass{f, n})
 		}
-		classes = append(classes, f.Class+" "+strconv.FormatInt(f.Count, 10)+"×")
-		if n.Command == "" && f.Command != "" {
-			n.Command = f.Command
-			n.Next = "Reproduce " + cmp.Or(f.Class, "the failure") + "."
-		}
+	}
+	slices.SortStableFunc(since, func(a, b failedClass) int { return cmp.Compare(b.n, a.n) })
+	if len(since) > 0 {
+		n.next(since[0].Failure)
+	}
+	var classes []string
+	for _, one := range since {
+		classes = append(classes, one.Class+" "+strconv.FormatInt(one.n, 10)+"×")
 	}
 	if len(classes) > 0 {
 		n.say("%s", list(classes, maxNamedRanks))
 	}
 	if text := s.failingVersion(of); text != "" {
 		n.say("%s", text)
+	}
+}
+
+// arrivalTolerance is how much earlier a failure may arrive here than where
+// ml_metrics counts it.
+const arrivalTolerance = 2 * time.Second
+
+// failedClass is a group of failures with the number of those since an onset.
+type failedClass struct {
+	*Failure
+	n int64
+}
+
+// next says what to do about a failure.
+func (n *Need) next(f *Failure) {
+	n.Command = f.Command
+	switch class := cmp.Or(f.Class, "the failure"); {
+	case f.Command == "":
+		n.Next = "Read the last failures of the service: most are " + class + "."
+	case f.Replays:
+		n.Next = "Reproduce " + class + "."
+	default:
+		n.Next = "See what is known of " + class + "."
 	}
 }
 
@@ -392,26 +423,19 @@ func (s *Store) slowEvidence(n *Need, r *run, now time.Time) {
 	if n.Value != nil && n.Usual != nil && *n.Usual > 0 {
 		n.say("%s s/step, usually %s (%+.0f %%)", number(*n.Value), number(*n.Usual), 100*(*n.Value / *n.Usual - 1))
 	}
-	times := r.phaseTimes(now)
-	whole := times[wholeStep]
-	for _, phase := range slices.Sorted(maps.Keys(times)) {
-		t := times[phase]
+	grown := r.growths()
+	whole := grown[wholeStep]
+	for _, phase := range slices.Sorted(maps.Keys(grown)) {
+		g := grown[phase]
 		if phase == wholeStep || whole == nil || whole.steps == 0 || whole.stepsBefore == 0 {
 			continue
 		}
-		recent, usual := t.sum/whole.steps, t.before/whole.stepsBefore
 		// A phase counts that explains a tenth of the step.
-		if recent < slowerThan*usual || recent-usual < 0.1*whole.sum/whole.steps {
+		since, before := g.since/whole.steps, g.before/whole.stepsBefore
+		if since < slowerThan*before || since-before < 0.1*whole.since/whole.steps {
 			continue
 		}
-		who := "all ranks"
-		if t.slower < t.ranks {
-			who = strconv.Itoa(t.slower) + " of " + counted(t.ranks, "rank", "ranks")
-		}
-		if t.ranks == 1 {
-			who = ""
-		}
-		n.say("%s", strings.TrimSuffix(phase+" "+number(usual)+" → "+number(recent)+" s, "+who, ", "))
+		n.say("%s", phase+" "+number(before)+" → "+number(since)+" s"+g.who())
 		if phase == "data_load" {
 			n.Next = "Look at the input: storage, network and the workers of the data loader."
 		}

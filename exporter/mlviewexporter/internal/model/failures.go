@@ -36,7 +36,7 @@ func (r *recentSpans) has(ref spanRef) bool {
 // failureGroups are the groups of failures, by key: the fingerprint of their
 // reproduction, else service, class and operation.
 type failureGroups struct {
-	all map[string]*Failure
+	all map[string]*failureGroup
 	// found are the groups of repro_gen's directory.
 	found map[string]Failure
 	// lookup has the keys of groups without a fingerprint.
@@ -45,11 +45,17 @@ type failureGroups struct {
 	parents recentSpans
 }
 
+// failureGroup is a group, and when its failures came.
+type failureGroup struct {
+	Failure
+	came occurrences
+}
+
 // causeID identifies a group without a fingerprint.
 type causeID struct{ namespace, service, class, operation string }
 
 func (f *failureGroups) init() {
-	f.all, f.found = make(map[string]*Failure), make(map[string]Failure)
+	f.all, f.found = make(map[string]*failureGroup), make(map[string]Failure)
 	f.lookup = make(map[causeID]string)
 }
 
@@ -71,20 +77,19 @@ func (f *failureGroups) covered(in *SpanInput) bool {
 // span adds the failure of a span.
 func (f *failureGroups) span(s *Store, in *SpanInput, r *run, now time.Time) {
 	key := in.Fingerprint
-	class, operation := cmp.Or(in.Class, otherError), cmp.Or(in.Operation, in.Function, in.Name)
+	class, operation := s.texts.of(cmp.Or(in.Class, otherError)), s.texts.of(cmp.Or(in.Operation, in.Function, in.Name))
 	if key == "" {
-		cause := causeID{in.Source.Namespace, in.Source.Service, class, operation}
+		cause := causeID{s.texts.of(in.Source.Namespace), s.texts.of(in.Source.Service), class, operation}
 		if key = f.lookup[cause]; key == "" {
-			key = keyOf("failure", cause.namespace, cause.service, cut(class, maxLabel), cut(operation, maxLabel))
+			key = keyOf("failure", cause.namespace, cause.service, class, operation)
 			if len(f.lookup) < 2*maxFailures {
-				cause = causeID{s.texts.of(cause.namespace), s.texts.of(cause.service), strings.Clone(class), strings.Clone(operation)}
 				f.lookup[cause] = key
 			}
 		}
 	}
 	one := f.group(s, key, now)
 	at := time.Unix(0, min(in.End, now.UnixNano())).UTC()
-	one.Class, one.Operation = s.texts.of(class), s.texts.of(operation)
+	one.Class, one.Operation = class, operation
 	one.Service = s.texts.of(in.Source.Service)
 	if in.Message != "" && !strings.HasPrefix(in.Message, one.Message) || one.Message == "" {
 		one.Message = s.message(in.Message)
@@ -97,6 +102,7 @@ func (f *failureGroups) span(s *Store, in *SpanInput, r *run, now time.Time) {
 	}
 	one.TraceID = hexID(in.Trace[:])
 	one.Count++
+	one.came.add(now)
 	one.seen(at)
 }
 
@@ -126,12 +132,13 @@ func (f *failureGroups) record(s *Store, in *Failure, now time.Time) {
 	// Spans count each failure, records only those that were written.
 	if one.Variants++; one.Count < int64(one.Variants) {
 		one.Count = int64(one.Variants)
+		one.came.add(now)
 	}
 }
 
 // group returns the group with a key. The one that occurred longest ago makes
 // room for a new one.
-func (f *failureGroups) group(s *Store, key string, now time.Time) *Failure {
+func (f *failureGroups) group(s *Store, key string, now time.Time) *failureGroup {
 	if one := f.all[key]; one != nil {
 		return one
 	}
@@ -141,7 +148,7 @@ func (f *failureGroups) group(s *Store, key string, now time.Time) *Failure {
 	key = strings.Clone(cut(key, maxLabel))
 	one := f.all[key]
 	if one == nil {
-		one = &Failure{Key: key}
+		one = &failureGroup{Failure: Failure{Key: key}}
 		f.all[key] = one
 	}
 	return one
@@ -149,7 +156,8 @@ func (f *failureGroups) group(s *Store, key string, now time.Time) *Failure {
 
 func (f *failureGroups) forget(s *Store, now time.Time) {
 	var oldest *Failure
-	for _, one := range f.all {
+	for _, group := range f.all {
+		one := &group.Failure
 		if oldest == nil || one.LastSeen == nil || oldest.LastSeen != nil && one.LastSeen.Before(*oldest.LastSeen) {
 			oldest = one
 		}
@@ -187,7 +195,7 @@ func (f *failureGroups) merged(key string) Failure {
 	found, isFound := f.found[key]
 	switch {
 	case !isFound:
-		return *one
+		return one.Failure
 	case !known:
 		return found
 	}
@@ -232,6 +240,21 @@ func (f *failureGroups) rows(s *Store, wanted func(*Failure) bool) []Failure {
 		return cmp.Or(lastSeen(&b).Compare(lastSeen(&a)), cmp.Compare(a.Key, b.Key))
 	})
 	return rows[:min(len(rows), maxFailures)]
+}
+
+// since returns how many failures of a row came since a time. Of a group that only
+// the directory has, the first and the last time are known.
+func (f *failureGroups) since(row *Failure, at time.Time) int64 {
+	switch one := f.all[row.Key]; {
+	case one != nil && one.came.n > 0:
+		return one.came.since(at)
+	case lastSeen(row).Before(at):
+		return 0
+	case row.FirstSeen == nil || row.FirstSeen.Before(at):
+		return 1
+	default:
+		return row.Count
+	}
 }
 
 func lastSeen(f *Failure) time.Time {

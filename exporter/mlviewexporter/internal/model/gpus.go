@@ -189,7 +189,28 @@ func (s *Store) holder(one *stream) (holder Holder, known bool) {
 // process on the host, else the one that was seen first. Services that share an
 // id, such as a program and its model server, are several runs.
 func (s *Store) runWithID(id, service, host string) *run {
-	var best *run
+	all := s.runsByID[id]
+	if len(all) < 2 {
+		for _, only := range all {
+			return only
+		}
+		return nil
+	}
+	ref := runRef{id, service, host}
+	best, known := s.withID[ref]
+	if !known {
+		best = firstOf(all, service, host)
+		if len(s.withID) < maxStreams {
+			s.withID[ref] = best
+		}
+	}
+	return best
+}
+
+// runRef is what a run is looked for by.
+type runRef struct{ id, service, host string }
+
+func firstOf(all []*run, service, host string) (best *run) {
 	turn := func(r *run) int {
 		switch {
 		case service != "" && r.service == service:
@@ -200,7 +221,7 @@ func (s *Store) runWithID(id, service, host string) *run {
 			return 2
 		}
 	}
-	for _, r := range s.runsByID[id] {
+	for _, r := range all {
 		if best == nil || cmp.Or(cmp.Compare(turn(r), turn(best)), r.firstSeen.Compare(best.firstSeen), cmp.Compare(r.key, best.key)) < 0 {
 			best = r
 		}

@@ -183,10 +183,7 @@ func (s *Store) modelRow(m *modelUse, now time.Time) (row Model, ok bool) {
 			requests.add(one.value)
 			requestRate.addRate(one, now)
 			if class := one.labels.Own[2]; class != "" {
-				if row.Errors == nil {
-					row.Errors = make(map[string]float64)
-				}
-				row.Errors[class] += one.value
+				addClass(&row.Errors, class, one.value)
 			}
 		case Tokens:
 			if one.labels.Own[0] == "output" {
@@ -242,13 +239,21 @@ func (of *service) toolErrors(now time.Time) map[string]float64 {
 	var errors map[string]float64
 	for _, one := range of.streams {
 		if one.series == Errors && one.labels.Own[0] == "execute_tool" && one.live(now) {
-			if errors == nil {
-				errors = make(map[string]float64)
-			}
-			errors[one.labels.Own[1]] += one.value
+			addClass(&errors, one.labels.Own[1], one.value)
 		}
 	}
 	return errors
+}
+
+// addClass counts errors of a class. Of too many classes the others are one.
+func addClass(errors *map[string]float64, class string, n float64) {
+	if *errors == nil {
+		*errors = make(map[string]float64)
+	}
+	if _, known := (*errors)[class]; !known && len(*errors) >= maxClasses {
+		class = otherError
+	}
+	(*errors)[class] += n
 }
 
 // errorRatio returns ml.request.error.ratio of a service.

@@ -46,9 +46,13 @@ func (s *Store) problemOf(one *stream) (p problem, ok bool) {
 	return p, l.Run != "" || l.Service != "" || l.GPU != ""
 }
 
-// noteProblem marks the onset of a run's problem on its curves.
+// noteProblem marks the onset of a run's problem on its curves, and keeps what
+// is needed to say what a slow run does longer.
 func (s *Store) noteProblem(one *stream) {
 	if p, ok := s.problemOf(one); ok && p.run != nil {
+		if p.kind == Slow {
+			p.run.becomesSlow(p.since)
+		}
 		m := mark{Run: p.run.key, Mark: Mark{Time: p.since, Kind: p.kind, Text: strings.ReplaceAll(p.kind, "_", " ")}}
 		if !slices.Contains(s.marks, m) {
 			s.mark(m)
@@ -92,6 +96,13 @@ func (s *Store) needRows(state *State, now time.Time) []Need {
 	}
 	s.markGPUs(state, all)
 	slices.SortFunc(rows, compareNeeds)
+	if hidden := len(rows) - maxNeeds; hidden > 0 {
+		if state.Collector.Hidden == nil {
+			state.Collector.Hidden = make(map[string]int)
+		}
+		state.Collector.Hidden["needs"] = hidden
+		rows = rows[:maxNeeds]
+	}
 	return rows
 }
 

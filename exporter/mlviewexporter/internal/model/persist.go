@@ -57,11 +57,32 @@ type exportedRun struct {
 // Export returns the changes, states and failures of the last week as JSON, for
 // Import after a restart.
 func (s *Store) Export() ([]byte, error) {
-	data, err := json.Marshal(s.export())
-	if err != nil {
-		return nil, fmt.Errorf("write what the page keeps over restarts: %w", err)
+	out := s.export()
+	for {
+		data, err := json.Marshal(out)
+		if err != nil {
+			return nil, fmt.Errorf("write what the page keeps over restarts: %w", err)
+		}
+		if len(data) <= maxImport {
+			return data, nil
+		}
+		out.halve()
 	}
-	return data, nil
+}
+
+// halve leaves out what was seen longest ago.
+func (e *exported) halve() {
+	e.Services = newerHalf(e.Services, func(a, b exportedService) int { return a.LastSeen.Compare(b.LastSeen) })
+	e.Runs = newerHalf(e.Runs, func(a, b exportedRun) int { return a.LastSeen.Compare(b.LastSeen) })
+	e.Failures = newerHalf(e.Failures, func(a, b Failure) int { return lastSeen(&a).Compare(lastSeen(&b)) })
+	e.Changes = newerHalf(e.Changes, func(a, b Change) int { return a.Time.Compare(b.Time) })
+	e.Marks = newerHalf(e.Marks, func(a, b mark) int { return a.Time.Compare(b.Time) })
+	e.sort()
+}
+
+func newerHalf[T any](all []T, compare func(a, b T) int) []T {
+	slices.SortStableFunc(all, compare)
+	return all[(len(all)+1)/2:]
 }
 
 func (s *Store) export() exported {
@@ -69,7 +90,7 @@ func (s *Store) export() exported {
 	defer s.mu.Unlock()
 	out := exported{Version: exportVersion, Changes: append([]Change(nil), s.changes...), Marks: append([]mark(nil), s.marks...)}
 	for _, f := range s.failures.all {
-		out.Failures = append(out.Failures, *f)
+		out.Failures = append(out.Failures, f.Failure)
 	}
 	for _, of := range s.services {
 		one := exportedService{
@@ -122,7 +143,7 @@ func (s *Store) Import(data []byte) error {
 	for i := range in.Failures {
 		f := in.Failures[i]
 		if recent(lastSeen(&f)) && len(s.failures.all) < maxFailures && s.failures.all[f.Key] == nil {
-			s.failures.all[f.Key] = &f
+			s.failures.all[f.Key] = &failureGroup{Failure: f}
 		}
 	}
 	for _, of := range in.Services {

@@ -2,6 +2,7 @@ package model
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"time"
 )
@@ -9,27 +10,28 @@ import (
 // wholeStep is the ml.phase of the duration of a whole step.
 const wholeStep = "step"
 
-// phaseTime is the time of a phase, of all ranks together.
-type phaseTime struct {
-	// sum and steps are those of the last five minutes, before and stepsBefore
-	// those of the time before.
-	sum, steps          float64
-	before, stepsBefore float64
-	// ranks are those whose phase takes longer than usual, of all.
-	slower, ranks int
-}
+// phaseTime is the time of a phase in the last five minutes, of all ranks together.
+type phaseTime struct{ sum, steps float64 }
 
-// phaseTimes returns the time of each phase, and of the whole step. Times of the
-// host count where there are some.
-func (r *run) phaseTimes(now time.Time) map[string]*phaseTime {
+// stepDurations returns the streams of the times of steps and phases. Times of
+// the host count where there are some.
+func (r *run) stepDurations() iter.Seq[*stream] {
 	onHost := slices.ContainsFunc(r.streams, func(one *stream) bool {
 		return one.series == StepDuration && one.labels.Own[1] != "device"
 	})
-	times := make(map[string]*phaseTime)
-	for _, one := range r.streams {
-		if one.series != StepDuration || onHost && one.labels.Own[1] == "device" {
-			continue
+	return func(yield func(*stream) bool) {
+		for _, one := range r.streams {
+			if one.series == StepDuration && (!onHost || one.labels.Own[1] != "device") && !yield(one) {
+				return
+			}
 		}
+	}
+}
+
+// phaseTimes returns the time of each phase, and of the whole step.
+func (r *run) phaseTimes(now time.Time) map[string]*phaseTime {
+	times := make(map[string]*phaseTime)
+	for one := range r.stepDurations() {
 		sum, steps, ok := one.increase(now)
 		if !ok {
 			continue
@@ -40,18 +42,9 @@ func (r *run) phaseTimes(now time.Time) map[string]*phaseTime {
 			times[one.labels.Own[0]] = t
 		}
 		t.sum, t.steps = t.sum+sum, t.steps+steps
-		first, _ := one.recent.first()
-		t.before, t.stepsBefore = t.before+first.value, t.stepsBefore+first.count
-		t.ranks++
-		if steps > 0 && first.count > 0 && sum/steps > slowerThan*first.value/first.count {
-			t.slower++
-		}
 	}
 	return times
 }
-
-// slowerThan is how much longer than usual a phase must take to be named.
-const slowerThan = 1.3
 
 // phases returns the phases of the steps of a run, the longest first.
 func (r *run) phases(now time.Time) []Phase {

@@ -98,7 +98,7 @@ func (s *Store) pruneNotes(now time.Time) {
 	s.changes = slices.DeleteFunc(s.changes, func(c Change) bool { return now.Sub(c.Time) > importedFor })
 	s.marks = slices.DeleteFunc(s.marks, func(m mark) bool { return now.Sub(m.Time) > importedFor })
 	for key, f := range s.failures.all {
-		if now.Sub(lastSeen(f)) > importedFor {
+		if now.Sub(lastSeen(&f.Failure)) > importedFor {
 			s.failures.remove(key)
 		}
 	}

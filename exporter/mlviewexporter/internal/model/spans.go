@@ -66,7 +66,7 @@ func (s *Store) spanOfRun(in *SpanInput, r *run, now time.Time) {
 	}
 	rank := r.ranks[src.Rank]
 	if rank == nil {
-		rank = r.rankOf(s.texts.of(src.Rank), s.texts.of(src.Host))
+		rank = s.rankOf(r, s.texts.of(src.Rank), s.texts.of(src.Host))
 	}
 	if rank == nil {
 		return

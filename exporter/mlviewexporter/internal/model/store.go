@@ -24,6 +24,12 @@ type Store struct {
 	runs     map[runID]*run
 	runsByID map[string][]*run
 	byKey    map[string]*run
+	// allRanks is the number of ranks of all runs.
+	allRanks int
+	// vain is when no run could be replaced.
+	vain time.Time
+	// withID has the answers of runWithID since the runs or their hosts changed.
+	withID   map[runRef]*run
 	gpus     map[gpuID]*gpu
 	xids     map[gpuID]*XID
 	models   map[modelID]*modelUse
@@ -66,6 +72,7 @@ func NewStore(settings Settings) *Store {
 		runs:     make(map[runID]*run),
 		runsByID: make(map[string][]*run),
 		byKey:    make(map[string]*run),
+		withID:   make(map[runRef]*run),
 		gpus:     make(map[gpuID]*gpu),
 		xids:     make(map[gpuID]*XID),
 		models:   make(map[modelID]*modelUse),
@@ -247,7 +254,7 @@ func (s *Store) point(p *Point, now time.Time) {
 // newStream returns a new stream and adds it to what it belongs to, or nil if
 // that is beyond a limit.
 func (s *Store) newStream(key streamKey, p *Point, now time.Time) *stream {
-	if s.streams.n >= maxStreams {
+	if s.streams.n >= maxStreams && !s.replaceRun(now) {
 		s.dropped["streams"]++
 		return nil
 	}
@@ -274,8 +281,10 @@ func (s *Store) attach(one *stream, p *Point, now time.Time) bool {
 	l := &one.labels
 	subject := definitions[one.series].subject
 	if l.Run != "" && (subject == ofRun || subject == ofModel || one.series == Errors) {
-		if one.run = s.runOf(l.Namespace, l.Service, l.Run, now); one.run != nil {
-			one.run.streams = append(one.run.streams, one)
+		one.run = s.runOf(l.Namespace, l.Service, l.Run, now)
+		if one.run != nil && !one.run.attach(one) {
+			s.dropped["series of one run"]++
+			return false
 		}
 	}
 	switch subject {
@@ -286,34 +295,51 @@ func (s *Store) attach(one *stream, p *Point, now time.Time) bool {
 			return one.run != nil
 		}
 		m := s.modelOf(modelIDOf(one), now)
-		if m != nil {
+		if m != nil && s.hasRoom(m.streams, maxStreamsOfModel, "series of one model") {
 			m.streams, one.owner = append(m.streams, one), m
 		}
-		return m != nil || one.run != nil
+		return one.owner != nil || one.run != nil
 	case ofService:
 		service := s.serviceOf(l.Namespace, l.Service, now)
-		if service == nil {
-			return one.run != nil
+		if service != nil && s.hasRoom(service.streams, maxStreamsOfService, "series of one service") {
+			service.streams, one.owner = append(service.streams, one), service
 		}
-		service.streams, one.owner = append(service.streams, one), service
+		return one.owner != nil || one.run != nil
 	case ofPool:
 		pool := s.poolOf(one, now)
-		if pool == nil {
+		if pool == nil || !s.hasRoom(pool.streams, maxStreamsOfPool, "series of one pool") {
 			return false
 		}
 		pool.streams, one.owner = append(pool.streams, one), pool
 	case ofProblem:
+		if len(s.problems) >= maxProblems {
+			s.dropped["problems"]++
+			return false
+		}
 		s.problems[one] = true
 	case ofGPU:
 		g := s.gpuOf(l.Host, l.GPU, p, now)
-		if g == nil {
+		if g == nil || !s.hasRoom(g.streams, maxStreamsOfGPU, "series of one GPU") {
 			return false
 		}
 		g.streams, one.owner = append(g.streams, one), g
 	case ofHost:
+		if !s.hasRoom(s.ofHosts, maxStreamsOfHosts, "series of hosts") {
+			return false
+		}
 		s.ofHosts = append(s.ofHosts, one)
 	}
 	return true
+}
+
+// hasRoom reports whether there is room for one more stream. It counts those for
+// which there is none.
+func (s *Store) hasRoom(streams []*stream, limit int, of string) bool {
+	if len(streams) < limit {
+		return true
+	}
+	s.dropped[of]++
+	return false
 }
 
 // keep returns copies of labels that share no memory with what was received.

@@ -19,8 +19,12 @@ type stream struct {
 	// arrived.
 	gone bool
 	at   time.Time
-	// recent are earlier values of counters and histograms.
+	// recent are earlier values of counters and histograms, before is the value
+	// when the run became slow, nil if it has not since the stream began.
 	recent *samples
+	before *sample
+	// removed reports whether the run of the stream was removed.
+	removed bool
 	// simulated is Point.Simulated.
 	simulated bool
 	// run, if there is one, and owner are what the stream belongs to.
@@ -42,6 +46,7 @@ func (s *stream) update(p *Point, now time.Time) {
 	if s.recent != nil {
 		if s.gone || value < s.value || count < s.count {
 			s.recent.reset() // the counter has started again
+			s.before = nil
 		}
 		s.recent.add(pointTime(p.Time, now), value, count)
 	}

@@ -35,7 +35,8 @@ type trace struct {
 	run     string
 	spans   []heldSpan
 	dropped int
-	bytes   int64
+	// bytes is the memory of the spans, texts that of their texts.
+	bytes, texts int64
 }
 
 // heldSpan is a span of a trace.
@@ -46,8 +47,18 @@ type heldSpan struct {
 	phase, operation, class string
 }
 
-// spanBytes is about what a held span takes. Its texts are shared.
+// spanBytes is about what a held span takes without its texts.
 const spanBytes = 176
+
+// textBytes is the size of a span's texts, which others may share.
+func (s *heldSpan) textBytes() int64 {
+	return int64(len(s.name) + len(s.service) + len(s.phase) + len(s.operation) + len(s.class))
+}
+
+// size changes the size of the texts of a trace.
+func (t *traces) size(one *trace, by int64) {
+	t.bytes, one.texts = t.bytes+by, one.texts+by
+}
 
 func (t *traces) init(settings Settings) {
 	t.held, t.spansPerTrace, t.maxBytes = settings.MaxTraces, settings.SpansPerTrace, settings.TraceBytes
@@ -73,6 +84,9 @@ func (t *traces) add(s *Store, in *SpanInput, r *run) {
 	}
 	if len(one.spans) >= t.spansPerTrace {
 		drop := max(1, t.spansPerTrace/8)
+		for i := range one.spans[:drop] {
+			t.size(one, -one.spans[i].textBytes())
+		}
 		one.spans = one.spans[:copy(one.spans, one.spans[drop:])]
 		one.dropped += drop
 	}
@@ -91,6 +105,7 @@ func (t *traces) add(s *Store, in *SpanInput, r *run) {
 		name: s.texts.of(in.Name), service: s.texts.of(in.Source.Service),
 		phase: s.texts.of(in.Phase), operation: s.texts.of(in.Operation), class: class,
 	})
+	t.size(one, one.spans[len(one.spans)-1].textBytes())
 }
 
 // begin adds a trace, with the memory of a removed one if there is some.
@@ -149,6 +164,7 @@ const maxSpare = 16
 func (t *traces) remove(one *trace) {
 	delete(t.byID, one.id)
 	t.leave(one.group)
+	t.size(one, -one.texts)
 	if len(t.spare) < maxSpare && t.bytes <= t.maxBytes {
 		clear(one.spans)
 		t.spare = append(t.spare, one)

@@ -1,0 +1,72 @@
+package model_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+)
+
+// fails adds failed requests of the service agent.
+func (w *world) fails(class, fingerprint string, n int) {
+	for i := range n {
+		w.span(func(in *model.SpanInput) {
+			in.Source = &model.Source{Service: "agent"}
+			in.ID, in.Failed, in.Class, in.Fingerprint = [8]byte{byte(i), 9}, true, class, fingerprint
+		})
+	}
+}
+
+// failing reports that the service agent fails since a time.
+func (w *world) failing(since time.Time) {
+	p := model.Point{Series: model.Problem, Value: float64(since.Unix())}
+	p.Labels.Service, p.Labels.Own[0] = "agent", model.Failing
+	ratio := model.Point{Series: model.ErrorRatio, Value: 0.12}
+	ratio.Labels.Service, ratio.Labels.Own[0] = "agent", "recent"
+	w.ApplyPoints([]model.Point{p, ratio})
+}
+
+// What to do next is about the class that failed most since the onset, and not
+// about what failed last or before.
+func TestWhatToDoAboutFailures(t *testing.T) {
+	w := newWorld(model.Settings{})
+	w.fails("ConnectionError", "c", 300)
+	w.now = w.now.Add(time.Minute)
+	onset := w.now
+	w.fails("ToolTimeout", "t", 200)
+	w.now = w.now.Add(5 * time.Second)
+	w.fails("ConnectionError", "c", 2)
+	w.failing(onset)
+	need := func() model.Need {
+		needs := w.state().Needs
+		require.Len(t, needs, 1)
+		return needs[0]
+	}
+	assert.Contains(t, need().Evidence, "ToolTimeout 200×, ConnectionError 2×")
+	assert.Equal(t, "Read the last failures of the service: most are ToolTimeout.", need().Next)
+	assert.Empty(t, need().Command)
+
+	found := []model.Failure{{Key: "c", Command: "python3 c.py", Replays: true}, {Key: "t", Command: "python3 t.py"}}
+	w.SetFailures(found)
+	assert.Equal(t, "See what is known of ToolTimeout.", need().Next, "the command does not replay it")
+	assert.Equal(t, "python3 t.py", need().Command)
+	found[1].Replays = true
+	w.SetFailures(found)
+	assert.Equal(t, "Reproduce ToolTimeout.", need().Next)
+}
+
+// The failures since an onset are counted exactly while they are new.
+func TestFailuresSinceTheOnset(t *testing.T) {
+	for _, before := range []int{0, 1, 63, 64, 65, 5000} {
+		w := newWorld(model.Settings{})
+		w.fails("E", "", before)
+		w.now = w.now.Add(time.Minute)
+		w.fails("E", "", 7)
+		w.failing(w.now)
+		assert.Contains(t, strings.Join(w.state().Needs[0].Evidence, "; "), "E 7×", before)
+	}
+}

@@ -1,0 +1,109 @@
+package model
+
+import (
+	"cmp"
+	"strconv"
+	"time"
+)
+
+// slowerThan is how much longer than before a phase must take to be named.
+const slowerThan = 1.3
+
+// durations are the time of a phase and the number of steps that have it, before
+// a run became slow and since then.
+type durations struct{ before, stepsBefore, since, steps float64 }
+
+func (d *durations) add(other durations) {
+	d.before, d.stepsBefore = d.before+other.before, d.stepsBefore+other.stepsBefore
+	d.since, d.steps = d.since+other.since, d.steps+other.steps
+}
+
+// grew reports whether the mean is larger than before.
+func (d *durations) grew() bool {
+	return d.steps > 0 && d.stepsBefore > 0 && d.since/d.steps > slowerThan*d.before/d.stepsBefore
+}
+
+// growth is what became of a phase when its run became slow.
+type growth struct {
+	durations
+	// slower are the ranks whose phase takes longer than before, of all ranks.
+	slower, ranks int
+}
+
+// who says which ranks are slower, if there are several.
+func (g *growth) who() string {
+	switch g.ranks {
+	case 0, 1:
+		return ""
+	case g.slower:
+		return ", all ranks"
+	default:
+		return ", " + strconv.Itoa(g.slower) + " of " + counted(g.ranks, "rank", "ranks")
+	}
+}
+
+// becomesSlow keeps what the steps of a run took until now, if it was not slow
+// since that time already.
+func (r *run) becomesSlow(since time.Time) {
+	if r.slowSince.Equal(since) {
+		return
+	}
+	r.slowSince = since
+	for _, one := range r.streams {
+		if one.series == StepDuration {
+			one.before = &sample{value: one.value, count: one.count}
+		}
+	}
+}
+
+// growths returns what became of each phase, and of the whole step. A rank that
+// has moved to another host is one rank.
+func (r *run) growths() map[string]*growth {
+	type phaseOfRank struct{ phase, rank string }
+	ofRanks := make(map[phaseOfRank]*durations)
+	start := r.startOfSlowness()
+	for one := range r.stepDurations() {
+		before := start(one)
+		at := phaseOfRank{one.labels.Own[0], cmp.Or(one.labels.Rank, one.labels.Host)}
+		if ofRanks[at] == nil {
+			ofRanks[at] = new(durations)
+		}
+		ofRanks[at].add(durations{before.value, before.count, one.value - before.value, one.count - before.count})
+	}
+	all := make(map[string]*growth)
+	for at, of := range ofRanks {
+		if all[at.phase] == nil {
+			all[at.phase] = new(growth)
+		}
+		g := all[at.phase]
+		g.add(*of)
+		g.ranks++
+		if of.grew() {
+			g.slower++
+		}
+	}
+	return all
+}
+
+// startOfSlowness returns what has the value of a stream from when the run became
+// slow. Until another step has ended, it is that of five minutes ago.
+func (r *run) startOfSlowness() func(*stream) sample {
+	kept := func(one *stream) sample {
+		if one.before == nil {
+			return sample{}
+		}
+		return *one.before
+	}
+	for one := range r.stepDurations() {
+		if one.count > kept(one).count {
+			return kept
+		}
+	}
+	return func(one *stream) sample {
+		first, ok := one.recent.first()
+		if !ok {
+			return sample{value: one.value, count: one.count}
+		}
+		return first
+	}
+}
