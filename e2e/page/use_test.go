@@ -79,21 +79,12 @@ func tabTo(t *testing.T, tab *browser.Tab, condition string) {
 func TestCopy(t *testing.T) {
 	t.Parallel()
 	tab := visit(t, address(t, busy()), "")
-	button := `document.querySelector("[data-testid=part-failures] [data-testid=copy]")`
-	tab.Await(button)
-	command := browser.Eval[string](tab, `fetch("/api/v1/state").then(r => r.json()).then(s => s.failures.find(f => f.command).command)`)
-	require.NotEmpty(t, command)
-	found := browser.Eval[bool](tab, `(() => {
-		for (const code of document.querySelectorAll("[data-testid=part-failures] [data-testid=command]")) {
-			if (code.textContent === `+quoted(command)+`) {
-				code.parentElement.querySelector("[data-testid=copy]").id = "wanted";
-				return true;
-			}
-		}
-		return false;
-	})()`)
-	require.True(t, found, "no row has the command %s", command)
-	tab.Click("#wanted")
+	copies := "[data-testid=part-failures] [data-testid=copy]"
+	tab.Await(`document.querySelector("` + copies + `")`)
+	command := browser.Eval[string](tab, `document.querySelector("`+copies+`").parentElement.querySelector("[data-testid=command]").textContent`)
+	require.True(t, browser.Eval[bool](tab, `fetch("/api/v1/state").then(r => r.json()).then(s => s.failures.some(f => f.command === `+quoted(command)+`))`),
+		"%s is no command of a failure", command)
+	tab.Click(copies)
 	tab.Await(`[...document.querySelectorAll("button")].some(b => /copied/i.test(b.textContent))`)
 	assert.Equal(t, command, tab.Clipboard())
 }

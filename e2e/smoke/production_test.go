@@ -78,7 +78,7 @@ func (p *production) exposition(t *testing.T) []harness.Sample {
 	return samples
 }
 
-// left returns all that reached a back end, as it was sent.
+// left returns all that reached a back end, as it was sent, and what the page shows.
 func (p *production) left(t *testing.T) string {
 	t.Helper()
 	var all strings.Builder
@@ -98,6 +98,9 @@ func (p *production) left(t *testing.T) string {
 	exposition, err := harness.Get(t.Context(), "http://"+p.collector.Address(t, "exporters::prometheus")+"/metrics")
 	require.NoError(t, err)
 	all.WriteString(exposition)
+	page, err := harness.Get(t.Context(), "http://"+p.collector.Address(t, "exporters::ml_view")+"/api/v1/state")
+	require.NoError(t, err)
+	all.WriteString(page)
 	return all.String()
 }
 

@@ -3,10 +3,13 @@ package mlviewexporter
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -52,6 +55,7 @@ func TestCredentials(t *testing.T) {
 				response, body := r.get(t, path, nil)
 				assert.Equal(t, http.StatusUnauthorized, response.StatusCode, path)
 				assert.Equal(t, test.challenge, response.Header.Get("WWW-Authenticate"), "a browser asks for a password")
+				assert.NotEmpty(t, response.Header.Get("Content-Security-Policy"))
 				assert.NotContains(t, body, "ada")
 			}
 			metadatatest.AssertEqualExporterMlViewRequestsRefused(t, r.tel, points(4, "reason", "auth"), ignoreTime...)
@@ -104,4 +108,33 @@ func TestTrafficIsCounted(t *testing.T) {
 	metadatatest.AssertEqualExporterMlViewClients(t, r.tel, []metricdata.DataPoint[int64]{{Value: 1, Attributes: own}}, ignoreTime...)
 	require.NoError(t, response.Body.Close())
 	r.stop(t)
+}
+
+// TestSlowClientsAreCounted has a stream whose client does not read in time, and one
+// whose client does.
+func TestSlowClientsAreCounted(t *testing.T) {
+	var counted traffic
+	server := httptest.NewServer(counted.count(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		out := http.NewResponseController(w)
+		if r.URL.Query().Has("late") {
+			assert.NoError(t, out.SetWriteDeadline(time.Now().Add(-time.Second)))
+		}
+		_, _ = w.Write([]byte("event: state\n\n"))
+		_ = out.Flush()
+	}), func(context.Context, int) {}))
+	defer server.Close()
+	// A connection that is used again would be tried twice.
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	for _, path := range []string{streamPath, streamPath + "?late", "/?late"} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+path, http.NoBody)
+		require.NoError(t, err)
+		if response, err := client.Do(request); err == nil {
+			_, _ = io.Copy(io.Discard, response.Body)
+			require.NoError(t, response.Body.Close())
+		}
+	}
+	server.Close()
+	assert.Equal(t, int64(1), counted.dropped.Load())
+	assert.Equal(t, int64(1), counted.events.Load())
+	assert.Zero(t, counted.clients.Load())
 }

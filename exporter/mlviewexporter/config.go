@@ -223,5 +223,5 @@ func isLoopback(host string) bool {
 		return true
 	}
 	address, err := netip.ParseAddr(host)
-	return err == nil && address.Unmap().IsLoopback()
+	return err == nil && address.IsLoopback()
 }

@@ -1,6 +1,8 @@
 package mlviewexporter
 
 import (
+	"os"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -76,6 +78,37 @@ func TestDefaults(t *testing.T) {
 	assert.Nil(t, cfg.Storage)
 	assert.False(t, cfg.Content)
 	assert.False(t, cfg.InsecureNoAuth)
+}
+
+// TestReadme has the README's first configuration, which has the defaults, and
+// looks for each key in its table.
+func TestReadme(t *testing.T) {
+	text, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	_, block, found := strings.Cut(string(text), "These are the defaults:\n\n```yaml\nexporters:\n  ml_view:\n")
+	require.True(t, found)
+	block, _, _ = strings.Cut(block, "```")
+	cfg, err := load(t, block)
+	require.NoError(t, err)
+	defaults := createDefaultConfig().(*Config)
+	defaults.Owners = map[string]string{}
+	assert.Equal(t, defaults, cfg)
+
+	var keys []string
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[Config]()) {
+		if key := field.Tag.Get("mapstructure"); len(field.Index) == 1 && key != "" && key != ",squash" && key != "traces" {
+			keys = append(keys, key)
+		}
+	}
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[TracesConfig]()) {
+		if key := field.Tag.Get("mapstructure"); key != "" {
+			keys = append(keys, "traces::"+key)
+		}
+	}
+	require.Len(t, keys, 13)
+	for _, key := range keys {
+		assert.Contains(t, string(text), "\n| `"+key+"` |")
+	}
 }
 
 func TestInvalidConfigurationsAreExplained(t *testing.T) {

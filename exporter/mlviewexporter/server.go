@@ -66,6 +66,7 @@ func (v *view) closeServer(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, shutdownTimeout)
 	defer cancel()
 	if err := v.server.Shutdown(ctx); err != nil {
+		v.set.Logger.Warn("Requests to the page did not end in time and were cut off.", zap.Error(err))
 		return v.server.Close()
 	}
 	return nil
@@ -110,6 +111,7 @@ func anyHost(next http.Handler) http.Handler {
 // refuse answers a request that the server's own checks refuse. A browser asks for
 // a password only if the answer names a scheme.
 func (v *view) refuse(w http.ResponseWriter, r *http.Request, message string, status int) {
+	page.SetSecurityHeaders(w.Header())
 	if status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", v.challenge())
 		v.telemetry.refused(r.Context(), status)

@@ -35,11 +35,14 @@ var views = []struct {
 }
 
 func draw(tb testing.TB, images, all string) {
+	// Commands on the page have the path.
+	reproductions := filepath.Join(os.TempDir(), "demo-output", "reproductions")
+	tb.Cleanup(func() { _ = os.RemoveAll(filepath.Dir(reproductions)) })
 	collector := harness.StartCollector(tb, harness.CollectorOptions{
 		Config: harness.Path("distribution", "config", "demo.yaml"),
 		Env: []string{
 			"GPU_RECORDING=" + harness.Path("receiver", "gpureceiver", "testdata", "captures", "demo-2xh100.yaml"),
-			"OTELCOL_ML_REPRO_DIR=" + filepath.Join(tb.TempDir(), "reproductions"),
+			"OTELCOL_ML_REPRO_DIR=" + reproductions,
 		},
 		Overrides: map[string]any{
 			"connectors::ml_metrics::stall_timeout":      "3s",

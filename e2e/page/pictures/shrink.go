@@ -9,12 +9,8 @@ import (
 	"slices"
 )
 
-// levels is the number of levels that a channel of a shrunk picture has. 16 keep
-// text and thin lines as they look, and most pages below 256 colors.
-const levels = 16
-
-// shrink returns a PNG with fewer colors in a third of the bytes: a page has few
-// colors, but the edges of its letters have hundreds.
+// shrink returns a PNG with the 256 most frequent colors in a third of the bytes:
+// a page has few colors, but the edges of its letters have hundreds.
 func shrink(content []byte) ([]byte, error) {
 	from, err := png.Decode(bytes.NewReader(content))
 	if err != nil {
@@ -25,8 +21,7 @@ func shrink(content []byte) ([]byte, error) {
 	pixels := make([]color.RGBA, 0, bounds.Dx()*bounds.Dy())
 	for y := bounds.Min.Y; y < bounds.Max.Y; y++ {
 		for x := bounds.Min.X; x < bounds.Max.X; x++ {
-			r, g, b, _ := from.At(x, y).RGBA()
-			c := color.RGBA{level(r), level(g), level(b), 255}
+			c := color.RGBAModel.Convert(from.At(x, y)).(color.RGBA)
 			counts[c]++
 			pixels = append(pixels, c)
 		}
@@ -44,11 +39,6 @@ func shrink(content []byte) ([]byte, error) {
 	var out bytes.Buffer
 	err = (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&out, to)
 	return out.Bytes(), err
-}
-
-// level rounds a channel of 16 bits to one of the levels, in 8 bits.
-func level(channel uint32) uint8 {
-	return uint8((channel*(levels-1) + 0x7fff) / 0xffff * 255 / (levels - 1))
 }
 
 // paletteOf returns the 256 most frequent colors and their indexes.
