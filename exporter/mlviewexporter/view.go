@@ -65,7 +65,7 @@ func newView(set exporter.Settings, cfg *Config) (*view, error) {
 		Content: cfg.Content, Owners: cfg.Owners, JaegerURL: cfg.JaegerURL,
 		Version: set.BuildInfo.Version, Now: time.Now,
 	})
-	v := &view{set: set, cfg: cfg, store: store, intake: intake.New(store, intake.Settings{}), telemetry: telemetry}
+	v := &view{set: set, cfg: cfg, store: store, intake: intake.New(store), telemetry: telemetry}
 	if cfg.Reproductions != "" {
 		v.reports = reproductions.Open(cfg.Reproductions)
 	}
