@@ -405,3 +405,18 @@ func TestHistogramsWithoutASum(t *testing.T) {
 	require.True(t, ok)
 	require.Empty(t, detail.Phases)
 }
+
+// Names of users are not shown as they are sent: only what ml_enrich has made of
+// them is.
+func TestNamesOfUsers(t *testing.T) {
+	for key, want := range map[string]string{
+		"enduser.id": "", "user.id": "", "user": "", "oai.user_id": "", "gen_ai.user": "", "user.name": "", mlattr.User: "ada",
+	} {
+		now := time.Unix(1_700_000_000, 0)
+		store := model.NewStore(model.Settings{Now: func() time.Time { return now }})
+		td := steps(1)
+		td.ResourceSpans().At(0).Resource().Attributes().PutStr(key, "ada")
+		intake.New(store).ConsumeTraces(t.Context(), td)
+		require.Equal(t, want, store.State().Runs[0].Owner, key)
+	}
+}
