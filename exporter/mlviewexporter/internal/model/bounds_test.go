@@ -1,6 +1,8 @@
 package model_test
 
 import (
+	"encoding/hex"
+	"fmt"
 	"runtime"
 	"strconv"
 	"strings"
@@ -32,4 +34,45 @@ func TestLongNamesOfFailuresAreNotKept(t *testing.T) {
 	assert.Less(t, heldBytes(), before+16<<20)
 	assert.Len(t, w.state().Failures, 1)
 	assert.EqualValues(t, 100, w.State().Failures[0].Count)
+}
+
+// traces::bytes counts the texts of spans, and forgets those of removed spans.
+func TestTracesCountTheirTexts(t *testing.T) {
+	const limit = 1 << 20
+	w := newWorld(model.Settings{MaxTraces: 100, SpansPerTrace: 16, TraceBytes: limit})
+	id := func(round, i int) [16]byte { return [16]byte{byte(round), byte(i), 1} }
+	add := func(round, spans, length int) {
+		for i := range 100 {
+			for n := range spans {
+				w.span(func(in *model.SpanInput) {
+					in.Trace, in.ID = id(round, i), [8]byte{byte(n + 1)}
+					text := fmt.Sprint(round, i, n) + strings.Repeat("\U0001F600", length)
+					in.Name, in.Operation, in.Phase = "n"+text, "o"+text, "p"+text
+				})
+			}
+		}
+	}
+	held := func(round int) (traces, bytes int) {
+		for i := range 100 {
+			key := id(round, i)
+			trace, ok := w.Trace(hex.EncodeToString(key[:]))
+			if !ok {
+				continue
+			}
+			traces++
+			for _, span := range trace.Spans {
+				bytes += len(span.Name) + len(span.Operation) + len(span.Phase)
+			}
+		}
+		return traces, bytes
+	}
+	for round := range 5 {
+		add(round, 40, 120)
+	}
+	traces, bytes := held(4)
+	assert.Less(t, bytes, limit)
+	assert.Greater(t, traces, 10)
+	add(5, 8, 0)
+	traces, _ = held(5)
+	assert.Equal(t, 100, traces, "the memory of removed texts is free again")
 }

@@ -46,8 +46,13 @@ type heldSpan struct {
 	phase, operation, class string
 }
 
-// spanBytes is about what a held span takes. Its texts are shared.
+// spanBytes is about what a held span takes without its texts.
 const spanBytes = 176
+
+// textBytes returns what the texts take if no other span shares them.
+func (h *heldSpan) textBytes() int64 {
+	return int64(len(h.name) + len(h.service) + len(h.phase) + len(h.operation) + len(h.class))
+}
 
 func (t *traces) init(settings Settings) {
 	t.held, t.spansPerTrace, t.maxBytes = settings.MaxTraces, settings.SpansPerTrace, settings.TraceBytes
@@ -73,13 +78,16 @@ func (t *traces) add(s *Store, in *SpanInput, r *run) {
 	}
 	if len(one.spans) >= t.spansPerTrace {
 		drop := max(1, t.spansPerTrace/8)
+		for i := range one.spans[:drop] {
+			t.grow(one, -one.spans[i].textBytes())
+		}
 		one.spans = one.spans[:copy(one.spans, one.spans[drop:])]
 		one.dropped += drop
 	}
 	if len(one.spans) == cap(one.spans) {
+		was := cap(one.spans)
 		one.spans = slices.Grow(one.spans, max(8, len(one.spans)))
-		grown := int64(cap(one.spans))*spanBytes - one.bytes
-		t.bytes, one.bytes = t.bytes+grown, one.bytes+grown
+		t.grow(one, int64(cap(one.spans)-was)*spanBytes)
 	}
 	class := ""
 	if in.Failed {
@@ -91,6 +99,13 @@ func (t *traces) add(s *Store, in *SpanInput, r *run) {
 		name: s.texts.of(in.Name), service: s.texts.of(in.Source.Service),
 		phase: s.texts.of(in.Phase), operation: s.texts.of(in.Operation), class: class,
 	})
+	t.grow(one, one.spans[len(one.spans)-1].textBytes())
+}
+
+// grow adds to the size of a trace.
+func (t *traces) grow(one *trace, bytes int64) {
+	one.bytes += bytes
+	t.bytes += bytes
 }
 
 // begin adds a trace, with the memory of a removed one if there is some.
@@ -150,6 +165,9 @@ func (t *traces) remove(one *trace) {
 	delete(t.byID, one.id)
 	t.leave(one.group)
 	if len(t.spare) < maxSpare && t.bytes <= t.maxBytes {
+		for i := range one.spans {
+			t.grow(one, -one.spans[i].textBytes())
+		}
 		clear(one.spans)
 		t.spare = append(t.spare, one)
 		return
