@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 
@@ -75,4 +76,23 @@ func TestTracesCountTheirTexts(t *testing.T) {
 	add(5, 8, 0)
 	traces, _ = held(5)
 	assert.Equal(t, 100, traces, "the memory of removed texts is free again")
+}
+
+// A service has new versions and models however many it had.
+func TestNewVersionsOfAnOldService(t *testing.T) {
+	w := newWorld(model.Settings{})
+	use := func(n int) {
+		w.now = w.now.Add(time.Minute)
+		w.span(func(in *model.SpanInput) {
+			in.Source.Version, in.Model, in.Request = fmt.Sprint("1.0.", n), fmt.Sprint("m", n), true
+		})
+	}
+	for n := range 300 {
+		use(n)
+	}
+	changes := w.state().Changes
+	assert.ElementsMatch(t, []string{"m299", "1.0.299"}, []string{changes[0].To, changes[1].To})
+	use(299)
+	use(290)
+	assert.Equal(t, changes, w.state().Changes, "they are known")
 }

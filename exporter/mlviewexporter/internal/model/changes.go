@@ -36,7 +36,8 @@ type service struct {
 }
 
 // maxPerService limits the versions and models of a service that are remembered.
-const maxPerService = 256
+// Beyond it, the one that was first seen longest ago is forgotten.
+const maxPerService = 32
 
 func (s *Store) serviceOf(namespace, name string, now time.Time) *service {
 	id := serviceID{namespace, name}
@@ -67,12 +68,13 @@ func (s *Store) seeVersion(of *service, version string, r *run, now time.Time) {
 		of.version = s.texts.of(version)
 		return
 	}
-	if len(of.versions) >= maxPerService {
-		return
-	}
 	version = s.texts.of(version)
 	if _, known := of.versions[version]; known {
+		of.version = version
 		return
+	}
+	if forgotten := makeRoom(of.versions, of.version); forgotten != "" {
+		delete(of.failed, forgotten)
 	}
 	of.versions[version] = now
 	if was := of.version; was != "" {
@@ -81,18 +83,31 @@ func (s *Store) seeVersion(of *service, version string, r *run, now time.Time) {
 	of.version = version
 }
 
+// makeRoom removes what was first seen longest ago, except for one, if there is
+// no room for more. It returns what it has removed.
+func makeRoom(seen map[string]time.Time, except string) (removed string) {
+	if len(seen) < maxPerService {
+		return ""
+	}
+	for name, at := range seen {
+		if name != except && (removed == "" || at.Before(seen[removed])) {
+			removed = name
+		}
+	}
+	delete(seen, removed)
+	return removed
+}
+
 // seeModel notes a model of a service, and a change if it is a new one.
 func (s *Store) seeModel(of *service, model string, now time.Time) {
 	if model == "" || of == nil {
-		return
-	}
-	if _, known := of.models[model]; known || len(of.models) >= maxPerService {
 		return
 	}
 	model = s.texts.of(model)
 	if _, known := of.models[model]; known {
 		return
 	}
+	makeRoom(of.models, "")
 	first := len(of.models) == 0
 	of.models[model] = now
 	if !first && now.Sub(of.firstSeen) >= settling {
