@@ -4,12 +4,14 @@ import (
 	"encoding/hex"
 	"fmt"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
 )
@@ -95,4 +97,32 @@ func TestNewVersionsOfAnOldService(t *testing.T) {
 	use(299)
 	use(290)
 	assert.Equal(t, changes, w.state().Changes, "they are known")
+}
+
+// What is kept over restarts can be read again however much there is, and has what
+// was seen last.
+func TestAnExportCanBeImported(t *testing.T) {
+	w := newWorld(model.Settings{MaxRuns: 20_000})
+	long := strings.Repeat("<", 120)
+	for i := range 1000 {
+		w.now = w.now.Add(time.Second)
+		for v := range 8 {
+			w.span(func(in *model.SpanInput) {
+				in.Source.Service, in.Source.Version = fmt.Sprint("s", i), fmt.Sprint(v, long)
+				in.Source.Run, in.Source.Job, in.Source.JobName = strconv.Itoa(10*i+v), long, long
+			})
+		}
+	}
+	data, err := w.Export()
+	require.NoError(t, err)
+	assert.Less(t, len(data), 16<<20)
+	again := newWorld(model.Settings{MaxRuns: 20_000})
+	again.now = w.now
+	require.NoError(t, again.Import(data))
+	runs := again.state().Runs
+	assert.Greater(t, len(runs), 1000)
+	assert.True(t, slices.ContainsFunc(runs, func(r model.Run) bool { return r.ID == "9997" }))
+	before := len(again.State().Changes)
+	again.span(func(in *model.SpanInput) { in.Source.Service, in.Source.Version = "s999", "0"+long })
+	assert.Len(t, again.state().Changes, before, "the version is known")
 }

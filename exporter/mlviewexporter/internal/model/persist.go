@@ -12,8 +12,11 @@ import (
 // exportVersion is the version of what Export writes.
 const exportVersion = 1
 
-// maxImport limits what Import reads, in bytes.
-const maxImport = 16 << 20
+// Limits in bytes. The five lists of an export are no larger than an import.
+const (
+	maxImport     = 16 << 20
+	maxExportList = 3 << 20
+)
 
 // exported is what a Store keeps over restarts.
 type exported struct {
@@ -54,10 +57,13 @@ type exportedRun struct {
 	Checkpoint time.Time `json:"checkpoint,omitzero"`
 }
 
-// Export returns the changes, states and failures of the last week as JSON, for
-// Import after a restart.
+// Export returns the changes, states and failures of the last week as JSON of at
+// most 16 MiB, for Import after a restart. Of a list that is too long, it has what
+// was seen last.
 func (s *Store) Export() ([]byte, error) {
-	data, err := json.Marshal(s.export())
+	out := s.export()
+	out.limit()
+	data, err := json.Marshal(&out)
 	if err != nil {
 		return nil, fmt.Errorf("write what the page keeps over restarts: %w", err)
 	}
@@ -85,19 +91,37 @@ func (s *Store) export() exported {
 			Simulated: r.simulated, Checkpoint: r.checkpoint,
 		})
 	}
-	out.sort()
 	return out
 }
 
-// sort orders the lists, so that what has not changed is written the same.
-func (e *exported) sort() {
-	slices.SortFunc(e.Failures, func(a, b Failure) int { return cmp.Compare(a.Key, b.Key) })
+// limit orders the lists, so that what has not changed is written the same, and
+// cuts them.
+func (e *exported) limit() {
+	slices.SortStableFunc(e.Changes, func(a, b Change) int { return b.Time.Compare(a.Time) })
+	slices.SortStableFunc(e.Marks, func(a, b mark) int { return b.Time.Compare(a.Time) })
+	slices.SortFunc(e.Failures, func(a, b Failure) int {
+		return cmp.Or(lastSeen(&b).Compare(lastSeen(&a)), cmp.Compare(a.Key, b.Key))
+	})
 	slices.SortFunc(e.Services, func(a, b exportedService) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(b.LastSeen.Compare(a.LastSeen), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	slices.SortFunc(e.Runs, func(a, b exportedRun) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Service, b.Service), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(b.LastSeen.Compare(a.LastSeen), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Service, b.Service), cmp.Compare(a.ID, b.ID))
 	})
+	e.Changes, e.Marks, e.Failures = fitting(e.Changes), fitting(e.Marks), fitting(e.Failures)
+	e.Services, e.Runs = fitting(e.Services), fitting(e.Runs)
+}
+
+// fitting returns as many of the first rows as fit into maxExportList.
+func fitting[T any](rows []T) []T {
+	bytes := 0
+	for i := range rows {
+		row, err := json.Marshal(&rows[i])
+		if bytes += len(row) + 1; err != nil || bytes > maxExportList {
+			return rows[:i]
+		}
+	}
+	return rows
 }
 
 // Import adds what Export has written. It leaves out what is older than a week,
@@ -157,9 +181,12 @@ func (s *Store) importNotes(in *exported, recent func(time.Time) bool) {
 	for _, m := range in.Marks {
 		if recent(m.Time) && !marked[m] {
 			marked[m] = true
-			s.mark(m)
+			s.marks = append(s.marks, m)
 		}
 	}
+	slices.SortStableFunc(s.changes, func(a, b Change) int { return a.Time.Compare(b.Time) })
+	slices.SortStableFunc(s.marks, func(a, b mark) int { return a.Time.Compare(b.Time) })
+	s.marks = s.marks[max(0, len(s.marks)-maxMarks):]
 }
 
 func (s *Store) importService(in exportedService, now time.Time) {
