@@ -2,6 +2,7 @@ package model_test
 
 import (
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"runtime"
 	"slices"
@@ -125,4 +126,31 @@ func TestAnExportCanBeImported(t *testing.T) {
 	before := len(again.State().Changes)
 	again.span(func(in *model.SpanInput) { in.Source.Service, in.Source.Version = "s999", "0"+long })
 	assert.Len(t, again.state().Changes, before, "the version is known")
+}
+
+// Times that no clock shows are replaced, in the storage and in repro_gen's
+// directory: a State is always JSON.
+func TestTimesThatNoClockShows(t *testing.T) {
+	for _, text := range []string{"0000-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59", "1970-01-01T00:00:00Z"} {
+		w := newWorld(model.Settings{})
+		recent := w.now.Format(time.RFC3339)
+		times := `"service":"trainer","first_seen":"` + text + `","last_seen":"` + recent + `"`
+		require.NoError(t, w.Import([]byte(`{"version":1,
+			"runs":[{"id":"r","checkpoint":"`+text+`",`+times+`}],
+			"services":[{"name":"trainer","versions":{"1":"`+text+`"},"models":{"m":"`+text+`"},`+times+`}],
+			"failures":[{"key":"k",`+times+`}]}`)))
+		never, err := time.Parse(time.RFC3339, text)
+		require.NoError(t, err)
+		w.SetFailures([]model.Failure{{Key: "found", FirstSeen: &never, LastSeen: &never}})
+		w.span(func(in *model.SpanInput) { in.Request, in.Model, in.Source.Version = true, "m", "1" })
+		state := w.state()
+		data, err := json.Marshal(state)
+		require.NoError(t, err)
+		require.Len(t, state.Runs, 1)
+		assert.Equal(t, recent, state.Runs[0].FirstSeen.Format(time.RFC3339))
+		require.Len(t, state.Failures, 2)
+		assert.NotContains(t, string(data), text[:4]+"-")
+		_, err = w.Export()
+		require.NoError(t, err)
+	}
 }

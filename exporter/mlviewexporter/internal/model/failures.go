@@ -116,6 +116,16 @@ func (f *Failure) seen(at time.Time) {
 	}
 }
 
+// believe replaces times of a failure that are not believed. The future is now.
+func (f *Failure) believe(now time.Time) {
+	if f.LastSeen != nil {
+		f.LastSeen = timePointer(believed(earlier(*f.LastSeen, now), time.Time{}, now))
+	}
+	if f.FirstSeen != nil {
+		f.FirstSeen = timePointer(believed(*f.FirstSeen, lastSeen(f), now))
+	}
+}
+
 // record adds a reproduction of another collector.
 func (f *failureGroups) record(s *Store, in *Failure, now time.Time) {
 	if in.Key == "" {
@@ -178,6 +188,7 @@ func (f *failureGroups) remove(key string) {
 // SetFailures replaces the groups that repro_gen's directory has. They are shown
 // together with the failures that spans report.
 func (s *Store) SetFailures(found []Failure) {
+	now := s.settings.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	clear(s.failures.found)
@@ -185,7 +196,9 @@ func (s *Store) SetFailures(found []Failure) {
 		if len(s.failures.found) >= 2*maxFailures {
 			break
 		}
-		s.failures.found[found[i].Key] = found[i]
+		one := found[i]
+		one.believe(now)
+		s.failures.found[one.Key] = one
 	}
 }
 

@@ -146,6 +146,7 @@ func (s *Store) Import(data []byte) error {
 	for i := range in.Failures {
 		f := in.Failures[i]
 		if recent(lastSeen(&f)) && len(s.failures.all) < maxFailures && s.failures.all[f.Key] == nil {
+			f.believe(now)
 			s.failures.all[f.Key] = &failureGroup{Failure: f}
 		}
 	}
@@ -197,15 +198,15 @@ func (s *Store) importService(in exportedService, now time.Time) {
 	if of == nil {
 		return
 	}
-	of.firstSeen, of.lastSeen, of.version = in.FirstSeen, in.LastSeen, in.Version
+	of.firstSeen, of.lastSeen, of.version = believed(in.FirstSeen, in.LastSeen, now), in.LastSeen, in.Version
 	for version, first := range in.Versions {
 		if len(of.versions) < maxPerService {
-			of.versions[version] = first
+			of.versions[version] = believed(first, in.LastSeen, now)
 		}
 	}
 	for model, first := range in.Models {
 		if len(of.models) < maxPerService {
-			of.models[model] = first
+			of.models[model] = believed(first, in.LastSeen, now)
 		}
 	}
 }
@@ -218,9 +219,9 @@ func (s *Store) importRun(in exportedRun, now time.Time) {
 	if r == nil {
 		return
 	}
-	r.firstSeen, r.lastSeen, r.attempts = in.FirstSeen, in.LastSeen, in.Attempts
+	r.firstSeen, r.lastSeen, r.attempts = believed(in.FirstSeen, in.LastSeen, now), in.LastSeen, in.Attempts
 	r.job, r.jobName, r.user, r.version = in.Job, in.JobName, in.User, in.Version
-	r.simulated, r.checkpoint = in.Simulated, in.Checkpoint
+	r.simulated, r.checkpoint = in.Simulated, believed(in.Checkpoint, time.Time{}, now)
 	if severity(in.State) > 0 {
 		r.state = in.State
 	}
