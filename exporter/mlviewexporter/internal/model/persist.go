@@ -2,6 +2,7 @@ package model
 
 import (
 	"cmp"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -144,10 +145,8 @@ func (s *Store) Import(data []byte) error {
 	defer s.mu.Unlock()
 	s.importNotes(&in, recent)
 	for i := range in.Failures {
-		f := in.Failures[i]
-		if recent(lastSeen(&f)) && len(s.failures.all) < maxFailures && s.failures.all[f.Key] == nil {
-			f.believe(now)
-			s.failures.all[f.Key] = &failureGroup{Failure: f}
+		if recent(lastSeen(&in.Failures[i])) && len(s.failures.all) < maxFailures {
+			s.importFailure(&in.Failures[i], now)
 		}
 	}
 	for _, of := range in.Services {
@@ -161,6 +160,25 @@ func (s *Store) Import(data []byte) error {
 		}
 	}
 	return nil
+}
+
+// importFailure adds a failure with what spans say of one. Commands and addresses
+// come from repro_gen's directory only, and the message may have been saved while
+// more of it was shown.
+func (s *Store) importFailure(in *Failure, now time.Time) {
+	f := Failure{
+		Key: cut(in.Key, maxLabel), Kind: cut(in.Kind, maxLabel), Class: cut(in.Class, maxLabel), Message: s.message(in.Message),
+		Service: cut(in.Service, maxLabel), Version: cut(in.Version, maxLabel), Operation: cut(in.Operation, maxLabel),
+		Run: cut(in.Run, maxLabel), RunID: cut(in.RunID, maxLabel),
+		Count: max(0, in.Count), Variants: max(0, in.Variants), FirstSeen: in.FirstSeen, LastSeen: in.LastSeen,
+	}
+	if id, err := hex.DecodeString(in.TraceID); err == nil && len(id) == 16 {
+		f.TraceID = hexID(id)
+	}
+	f.believe(now)
+	if s.failures.all[f.Key] == nil {
+		s.failures.all[f.Key] = &failureGroup{Failure: f}
+	}
 }
 
 // importNotes adds the changes and marks that are not known yet.
