@@ -115,12 +115,39 @@ func TestDamagedStorageIsDropped(t *testing.T) {
 }
 
 func TestFailingStorageIsReported(t *testing.T) {
-	kept := &memory{failing: map[string]error{"get": errors.New("disk failed"), "set": errors.New("disk full")}}
+	kept := &memory{failing: map[string]error{"set": errors.New("disk full")}}
 	r := newRig(t, "storage: memory", host{storageID: kept})
-	assert.Equal(t, 1, r.log.FilterMessageSnippet("could not be read from the storage").Len())
 	r.stop(t)
 	assert.Equal(t, 1, r.log.FilterMessageSnippet("could not be saved").Len())
 	assert.Zero(t, kept.open)
+}
+
+// TestUnreadableStorageIsNotOverwritten has a disk that is not ready when the page
+// starts.
+func TestUnreadableStorageIsNotOverwritten(t *testing.T) {
+	kept := &memory{}
+	r := newRig(t, "storage: memory", host{storageID: kept})
+	require.NoError(t, r.ConsumeTraces(t.Context(), failed("1.8.1")))
+	r.stop(t)
+	saved := kept.stored()
+	require.NotEmpty(t, saved)
+
+	kept.failing = map[string]error{"get": errors.New("disk is not ready")}
+	r = newRig(t, "storage: memory", host{storageID: kept})
+	assert.Equal(t, 1, r.log.FilterMessageSnippet("could not be read from the storage").Len())
+	r.stop(t)
+	assert.Equal(t, saved, kept.stored(), "not overwritten")
+
+	r = newRig(t, "storage: memory", host{storageID: kept})
+	kept.mu.Lock()
+	kept.failing = nil
+	kept.mu.Unlock()
+	other := failed("1.8.2")
+	other.ResourceSpans().At(0).Resource().Attributes().PutStr("service.name", "other")
+	require.NoError(t, r.ConsumeTraces(t.Context(), other))
+	r.stop(t)
+	assert.Contains(t, string(kept.stored()[stateKey]), "support-agent", "read again before it is saved")
+	assert.Contains(t, string(kept.stored()[stateKey]), "other")
 }
 
 // TestShutdownDoesNotWaitForStorage has a disk that does not answer until the test

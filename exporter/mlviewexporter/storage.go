@@ -22,6 +22,8 @@ type savedState struct {
 	store     *model.Store
 	telemetry *telemetry
 	logger    *zap.Logger
+	// loaded reports whether the state was read: before, nothing is written over it.
+	loaded bool
 	// last is what was saved or loaded last, so that nothing is written twice.
 	last []byte
 }
@@ -43,13 +45,14 @@ func openSavedState(ctx context.Context, host component.Host, extension, owner c
 }
 
 // load reads the state. Damaged data is dropped with a warning: the page then
-// begins empty.
+// begins empty. If the storage cannot be read, save tries it again.
 func (s *savedState) load(ctx context.Context) {
 	data, err := s.client.Get(ctx, stateKey)
 	if err != nil {
-		s.fail(ctx, "read", "The state of the page could not be read from the storage. The page begins empty.", err)
+		s.fail(ctx, "read", "The state of the page could not be read from the storage. The page reads it again in a minute, and saves nothing before.", err)
 		return
 	}
+	s.loaded = true
 	if len(data) == 0 {
 		return
 	}
@@ -65,6 +68,11 @@ func (s *savedState) load(ctx context.Context) {
 
 // save writes the state if it has changed.
 func (s *savedState) save(ctx context.Context) {
+	if !s.loaded {
+		if s.load(ctx); !s.loaded {
+			return
+		}
+	}
 	data, err := s.store.Export()
 	if err != nil {
 		s.fail(ctx, "encode", "The state of the page could not be saved.", err)
