@@ -169,3 +169,51 @@ func TestSavedFailuresHaveNoCommands(t *testing.T) {
 	require.NoError(t, err)
 	assert.NotContains(t, string(data), "evil")
 }
+
+// Clocks of producers that are far ahead do not decide what is kept.
+func TestRecordsOfTheFuture(t *testing.T) {
+	w := newWorld(model.Settings{MaxGPUs: 4})
+	point := func() {
+		w.ApplyPoints([]model.Point{{Series: model.GPUPower, Labels: model.Labels{Host: "h", GPU: "g"}, Value: 70}})
+	}
+	xid := func(gpu, code string, at time.Time) {
+		w.ApplyEvents([]model.Event{{Time: at, Host: "h", GPU: gpu, XID: &model.XID{Time: at, Code: code}}})
+	}
+	code := func() string {
+		rows := w.state().GPUs
+		require.Len(t, rows, 1)
+		require.NotNil(t, rows[0].XID)
+		return rows[0].XID.Code
+	}
+	future := w.now.AddDate(200, 0, 0)
+	for i := range 10 {
+		xid(fmt.Sprint("unknown", i), "1", future)
+	}
+	point()
+	xid("g", "1", future)
+	assert.Equal(t, "1", code())
+	w.now = w.now.Add(time.Minute)
+	xid("g", "79", w.now)
+	assert.Equal(t, "79", code())
+	w.now = w.now.Add(2 * time.Hour)
+	point()
+	xid("unknown", "1", w.now) // those of GPUs that never came made room
+	w.ApplyPoints([]model.Point{{Series: model.GPUPower, Labels: model.Labels{Host: "h", GPU: "unknown"}, Value: 70}})
+	assert.NotNil(t, w.state().GPUs[1].XID)
+
+	for i := range 500 {
+		w.ApplyEvents([]model.Event{{Time: future, Failure: &model.Failure{Key: strconv.Itoa(i), LastSeen: &future}}})
+	}
+	w.now = w.now.Add(time.Hour)
+	for i := range 10 {
+		w.span(func(in *model.SpanInput) { in.Failed, in.Class = true, fmt.Sprint("Real", i) })
+	}
+	real := 0
+	for _, f := range w.state().Failures {
+		if strings.HasPrefix(f.Class, "Real") {
+			real++
+		}
+		assert.False(t, f.LastSeen.After(w.now))
+	}
+	assert.Equal(t, 10, real)
+}

@@ -137,7 +137,7 @@ func (f *failureGroups) record(s *Store, in *Failure, now time.Time) {
 	one.Service = cmp.Or(one.Service, s.texts.of(in.Service))
 	one.TraceID = cmp.Or(one.TraceID, in.TraceID)
 	if in.LastSeen != nil {
-		one.seen(*in.LastSeen)
+		one.seen(earlier(*in.LastSeen, now))
 	}
 	// Spans count each failure, records only those that were written.
 	if one.Variants++; one.Count < int64(one.Variants) {

@@ -96,7 +96,7 @@ func loads(operation string) bool {
 func (s *Store) event(e *Event, now time.Time) {
 	s.seeHost(e.Host, now)
 	if e.XID != nil && e.GPU != "" {
-		s.noteXID(gpuID{e.Host, e.GPU}, *e.XID)
+		s.noteXID(gpuID{s.texts.of(e.Host), s.texts.of(e.GPU)}, *e.XID, now)
 	}
 	if e.Failure != nil {
 		s.failures.record(s, e.Failure, now)
@@ -105,11 +105,12 @@ func (s *Store) event(e *Event, now time.Time) {
 
 // noteXID keeps the last error of a GPU. It may arrive before the GPU's first
 // reading.
-func (s *Store) noteXID(of gpuID, xid XID) {
+func (s *Store) noteXID(of gpuID, xid XID, now time.Time) {
+	xid.Time = earlier(xid.Time, now)
 	known := s.xids[of]
-	if known == nil && len(s.xids) >= s.settings.MaxGPUs || known != nil && xid.Time.Before(known.Time) {
+	if known == nil && s.gpus[of] == nil && len(s.xids) >= s.settings.MaxGPUs || known != nil && xid.Time.Before(known.Time) {
 		return
 	}
 	xid.Code, xid.Message = s.texts.of(xid.Code), s.texts.of(xid.Message)
-	s.xids[gpuID{s.texts.of(of.host), s.texts.of(of.id)}] = &xid
+	s.xids[of] = &xid
 }
