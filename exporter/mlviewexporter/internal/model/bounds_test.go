@@ -217,3 +217,23 @@ func TestRecordsOfTheFuture(t *testing.T) {
 	}
 	assert.Equal(t, 10, real)
 }
+
+// A version that is too long to be kept whole is one version.
+func TestALongVersionIsOneVersion(t *testing.T) {
+	w := newWorld(model.Settings{})
+	request := func(version string) {
+		w.span(func(in *model.SpanInput) { in.Source.Version, in.Model, in.Request = version, "m", true })
+	}
+	request("1")
+	for range 20 {
+		request(strings.Repeat("v", 200))
+	}
+	rows := w.state().Models
+	require.Len(t, rows, 1)
+	require.Len(t, rows[0].Versions, 2)
+	for _, version := range rows[0].Versions {
+		if version.Version != "1" {
+			assert.InDelta(t, 20, version.Requests, 0)
+		}
+	}
+}

@@ -124,16 +124,17 @@ func (s *Store) request(in *SpanInput, of *service, now time.Time) {
 	if in.Source.Version == "" || of == nil {
 		return
 	}
-	v := m.versions[in.Source.Version]
+	version := s.texts.of(in.Source.Version)
+	v := m.versions[version]
 	if v == nil {
 		if len(m.versions) >= maxVersions {
 			m.forgetVersion()
 		}
 		v = &versionUse{firstSeen: now}
-		if first, known := of.versions[in.Source.Version]; known {
+		if first, known := of.versions[version]; known {
 			v.firstSeen = first
 		}
-		m.versions[s.texts.of(in.Source.Version)] = v
+		m.versions[version] = v
 	}
 	v.requests++
 	v.firstToken.add(in.FirstToken)

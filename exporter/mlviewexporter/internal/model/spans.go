@@ -31,8 +31,8 @@ func (s *Store) span(in *SpanInput, now time.Time) {
 	}
 	if in.Failed && (in.ML || in.Class != "" || in.Fingerprint != "") && !s.failures.covered(in) {
 		s.failures.span(s, in, r, now)
-		if version := src.Version; of != nil && version != "" && !of.versions[version].IsZero() {
-			of.failed[s.texts.of(version)]++
+		if version := s.texts.of(src.Version); of != nil && version != "" && !of.versions[version].IsZero() {
+			of.failed[version]++
 		}
 	}
 }
