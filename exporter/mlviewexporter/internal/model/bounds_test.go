@@ -237,3 +237,14 @@ func TestALongVersionIsOneVersion(t *testing.T) {
 		}
 	}
 }
+
+// A span that two services send, such as one without ids, is two rows.
+func TestKeysOfCallsDiffer(t *testing.T) {
+	w := newWorld(model.Settings{})
+	for _, service := range []string{"a", "b", "a"} {
+		w.span(func(in *model.SpanInput) { in.Source.Service, in.Call = service, model.WholeCall })
+	}
+	calls := w.state().Calls
+	require.Len(t, calls, 2)
+	assert.NotEqual(t, calls[0].Key, calls[1].Key)
+}

@@ -110,7 +110,7 @@ func (c *callRing) rows(s *Store, wanted func(*call) bool) []Call {
 		}
 		trace := hexID(one.trace[:])
 		rows = append(rows, Call{
-			Key: keyOf("call", trace, hex.EncodeToString(one.span[:])), Time: time.Unix(0, one.start).UTC(),
+			Key: keyOf("call", trace, hex.EncodeToString(one.span[:]), one.service), Time: time.Unix(0, one.start).UTC(),
 			Service: one.service, Library: one.library, Function: one.function, Host: one.host, Run: one.run,
 			Duration: one.duration, Queue: finite(one.queue), Serialize: finite(one.serialize),
 			Error: one.class, Message: one.message, Slow: one.duration > s.settings.SlowCall.Seconds(),
