@@ -114,6 +114,16 @@ func TestDamagedStorageIsDropped(t *testing.T) {
 	assert.Zero(t, kept.open)
 }
 
+// TestTelemetryTakesNoState reads the collector's own metrics, for which the page
+// computes nothing.
+func TestTelemetryTakesNoState(t *testing.T) {
+	r := newRig(t, "interval: 1m", nil)
+	_, err := r.tel.GetMetric("otelcol_exporter_ml_view_clients")
+	require.NoError(t, err)
+	require.NoError(t, r.ConsumeTraces(t.Context(), failed("1")))
+	assert.Len(t, r.state(t, t).Failures, 1, "the State of the first metrics would be kept for a minute")
+}
+
 func TestFailingStorageIsReported(t *testing.T) {
 	kept := &memory{failing: map[string]error{"set": errors.New("disk full")}}
 	r := newRig(t, "storage: memory", host{storageID: kept})
@@ -122,32 +132,30 @@ func TestFailingStorageIsReported(t *testing.T) {
 	assert.Zero(t, kept.open)
 }
 
-// TestUnreadableStorageIsNotOverwritten has a disk that is not ready when the page
-// starts.
-func TestUnreadableStorageIsNotOverwritten(t *testing.T) {
+// TestAStateThatCannotBeReadIsKept has a disk that is not ready at the start: what
+// it has is not overwritten, but read before the next save.
+func TestAStateThatCannotBeReadIsKept(t *testing.T) {
 	kept := &memory{}
 	r := newRig(t, "storage: memory", host{storageID: kept})
-	require.NoError(t, r.ConsumeTraces(t.Context(), failed("1.8.1")))
+	require.NoError(t, r.ConsumeTraces(t.Context(), failed("1")))
 	r.stop(t)
-	saved := kept.stored()
-	require.NotEmpty(t, saved)
+	before := kept.stored()
 
 	kept.failing = map[string]error{"get": errors.New("disk is not ready")}
 	r = newRig(t, "storage: memory", host{storageID: kept})
 	assert.Equal(t, 1, r.log.FilterMessageSnippet("could not be read from the storage").Len())
+	require.NoError(t, r.ConsumeTraces(t.Context(), failed("2")))
 	r.stop(t)
-	assert.Equal(t, saved, kept.stored(), "not overwritten")
+	assert.Equal(t, before, kept.stored())
 
 	r = newRig(t, "storage: memory", host{storageID: kept})
-	kept.mu.Lock()
+	require.NoError(t, r.ConsumeTraces(t.Context(), failed("3")))
 	kept.failing = nil
-	kept.mu.Unlock()
-	other := failed("1.8.2")
-	other.ResourceSpans().At(0).Resource().Attributes().PutStr("service.name", "other")
-	require.NoError(t, r.ConsumeTraces(t.Context(), other))
 	r.stop(t)
-	assert.Contains(t, string(kept.stored()[stateKey]), "support-agent", "read again before it is saved")
-	assert.Contains(t, string(kept.stored()[stateKey]), "other")
+	r = newRig(t, "storage: memory", host{storageID: kept})
+	failures := r.state(t, t).Failures
+	require.Len(t, failures, 1)
+	assert.Equal(t, "3", failures[0].Version)
 }
 
 // TestShutdownDoesNotWaitForStorage has a disk that does not answer until the test

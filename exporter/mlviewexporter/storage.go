@@ -22,10 +22,11 @@ type savedState struct {
 	store     *model.Store
 	telemetry *telemetry
 	logger    *zap.Logger
-	// loaded reports whether the state was read: before, nothing is written over it.
-	loaded bool
 	// last is what was saved or loaded last, so that nothing is written twice.
 	last []byte
+	// unread reports whether the state could not be read yet. It is not overwritten
+	// until it can.
+	unread bool
 }
 
 func openSavedState(ctx context.Context, host component.Host, extension, owner component.ID) (*savedState, error) {
@@ -45,14 +46,13 @@ func openSavedState(ctx context.Context, host component.Host, extension, owner c
 }
 
 // load reads the state. Damaged data is dropped with a warning: the page then
-// begins empty. If the storage cannot be read, save tries it again.
+// begins empty.
 func (s *savedState) load(ctx context.Context) {
 	data, err := s.client.Get(ctx, stateKey)
-	if err != nil {
-		s.fail(ctx, "read", "The state of the page could not be read from the storage. The page reads it again in a minute, and saves nothing before.", err)
+	if s.unread = err != nil; s.unread {
+		s.fail(ctx, "read", "The state of the page could not be read from the storage. The page reads it again in a minute.", err)
 		return
 	}
-	s.loaded = true
 	if len(data) == 0 {
 		return
 	}
@@ -68,8 +68,8 @@ func (s *savedState) load(ctx context.Context) {
 
 // save writes the state if it has changed.
 func (s *savedState) save(ctx context.Context) {
-	if !s.loaded {
-		if s.load(ctx); !s.loaded {
+	if s.unread {
+		if s.load(ctx); s.unread {
 			return
 		}
 	}

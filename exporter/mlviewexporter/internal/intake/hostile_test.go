@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -365,6 +366,45 @@ func TestARunOfOneTraceIsNoRow(t *testing.T) {
 			assert.NotEqual(t, "run", m.Kind)
 		}
 	}
+}
+
+// A histogram without a sum, which OTLP permits, says nothing of durations.
+func TestHistogramsWithoutASum(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	store := model.NewStore(model.Settings{Now: func() time.Time { return now }})
+	in := intake.New(store, intake.Settings{})
+	for i := range 2 {
+		md := pmetric.NewMetrics()
+		rm := md.ResourceMetrics().AppendEmpty()
+		rm.Resource().Attributes().PutStr("service.name", "trainer")
+		metrics := rm.ScopeMetrics().AppendEmpty().Metrics()
+		for _, exponential := range []bool{false, true} {
+			m := metrics.AppendEmpty()
+			m.SetName("ml.step.duration")
+			var attrs pcommon.Map
+			if exponential {
+				point := m.SetEmptyExponentialHistogram().DataPoints().AppendEmpty()
+				point.SetCount(uint64(10 * i))
+				attrs = point.Attributes()
+			} else {
+				point := m.SetEmptyHistogram().DataPoints().AppendEmpty()
+				point.SetCount(uint64(10 * i))
+				attrs = point.Attributes()
+			}
+			attrs.PutStr("ml.run.id", "r")
+			attrs.PutStr("ml.phase", "step")
+		}
+		steps := metrics.AppendEmpty()
+		steps.SetName("ml.steps")
+		point := steps.SetEmptySum().DataPoints().AppendEmpty()
+		point.SetIntValue(int64(i))
+		point.Attributes().PutStr("ml.run.id", "r")
+		require.NoError(t, in.ConsumeMetrics(t.Context(), md))
+		now = now.Add(10 * time.Second)
+	}
+	detail, ok := store.Run(store.State().Runs[0].Key)
+	require.True(t, ok)
+	require.Empty(t, detail.Phases)
 }
 
 // Only the hash that ml_enrich writes says who a run belongs to: names of users

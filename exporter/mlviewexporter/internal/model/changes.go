@@ -36,8 +36,22 @@ type service struct {
 }
 
 // maxPerService limits the versions and models of a service that are remembered.
-// Beyond it, the one that was first seen longest ago is forgotten.
 const maxPerService = 32
+
+// forgetOldest makes room for one more: it removes what was first seen longest ago
+// and returns it, "" if there is room.
+func forgetOldest(seen map[string]time.Time) (oldest string) {
+	if len(seen) < maxPerService {
+		return ""
+	}
+	for one, at := range seen {
+		if oldest == "" || cmp.Or(at.Compare(seen[oldest]), cmp.Compare(one, oldest)) < 0 {
+			oldest = one
+		}
+	}
+	delete(seen, oldest)
+	return oldest
+}
 
 func (s *Store) serviceOf(namespace, name string, now time.Time) *service {
 	id := serviceID{namespace, name}
@@ -70,12 +84,9 @@ func (s *Store) seeVersion(of *service, version string, r *run, now time.Time) {
 	}
 	version = s.texts.of(version)
 	if _, known := of.versions[version]; known {
-		of.version = version
 		return
 	}
-	if forgotten := makeRoom(of.versions, of.version); forgotten != "" {
-		delete(of.failed, forgotten)
-	}
+	delete(of.failed, forgetOldest(of.versions))
 	of.versions[version] = now
 	if was := of.version; was != "" {
 		s.change(Change{Kind: changeVersion, Service: of.name, From: was, To: version, Text: "version " + version + " (was " + was + ")"}, r, now)
@@ -83,32 +94,20 @@ func (s *Store) seeVersion(of *service, version string, r *run, now time.Time) {
 	of.version = version
 }
 
-// makeRoom removes what was first seen longest ago, except for one, if there is
-// no room for more. It returns what it has removed.
-func makeRoom(seen map[string]time.Time, except string) (removed string) {
-	if len(seen) < maxPerService {
-		return ""
-	}
-	for name, at := range seen {
-		if name != except && (removed == "" || at.Before(seen[removed])) {
-			removed = name
-		}
-	}
-	delete(seen, removed)
-	return removed
-}
-
 // seeModel notes a model of a service, and a change if it is a new one.
 func (s *Store) seeModel(of *service, model string, now time.Time) {
 	if model == "" || of == nil {
+		return
+	}
+	if _, known := of.models[model]; known {
 		return
 	}
 	model = s.texts.of(model)
 	if _, known := of.models[model]; known {
 		return
 	}
-	makeRoom(of.models, "")
 	first := len(of.models) == 0
+	forgetOldest(of.models)
 	of.models[model] = now
 	if !first && now.Sub(of.firstSeen) >= settling {
 		s.change(Change{Kind: changeModel, Service: of.name, To: model, Text: "model " + model}, nil, now)
@@ -161,6 +160,7 @@ func (s *Store) moveRank(r *run, one *rank, host string, now time.Time) {
 		return
 	}
 	r.hosts[host] = true
+	clear(s.withID)
 	if was == "" || was == host || one.name == "" {
 		return
 	}
@@ -177,8 +177,16 @@ func (s *Store) noteState(r *run, now time.Time) {
 	was := r.state
 	r.state = state
 	if was != stateUnknown {
-		s.mark(mark{Run: r.key, Mark: Mark{Time: now.UTC(), Kind: "state", Text: state + " (was " + was + ")"}})
+		s.mark(mark{Run: r.key, Mark: Mark{Time: now.UTC(), Kind: "state", Text: stateWord(state) + " (was " + stateWord(was) + ")"}})
 	}
+}
+
+// stateWord names a state as the page does.
+func stateWord(state string) string {
+	if state == stateStalled {
+		return "looks hung"
+	}
+	return state
 }
 
 // change adds a change of a run, or of a service where there is none.

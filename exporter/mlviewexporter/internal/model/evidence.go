@@ -48,7 +48,7 @@ func (s *Store) hungEvidence(n *Need, r *run, now time.Time) {
 	case row.Steps != nil && *row.Steps > 0:
 		n.say("last step %s", strconv.FormatFloat(*row.Steps, 'f', 0, 64))
 	default:
-		n.say("%s", noStep(len(r.processes()), clock(r.firstSeen, now)))
+		n.say("%s", noStep(r.processCount(), clock(r.firstSeen, now)))
 	}
 	ranks, _ := r.rankRows()
 	suspects := apart(ranks)

@@ -78,9 +78,8 @@ func (f *failureGroups) covered(in *SpanInput) bool {
 func (f *failureGroups) span(s *Store, in *SpanInput, r *run, now time.Time) {
 	key := in.Fingerprint
 	class, operation := s.texts.of(cmp.Or(in.Class, otherError)), s.texts.of(cmp.Or(in.Operation, in.Function, in.Name))
-	service := s.texts.of(in.Source.Service)
 	if key == "" {
-		cause := causeID{s.texts.of(in.Source.Namespace), service, class, operation}
+		cause := causeID{s.texts.of(in.Source.Namespace), s.texts.of(in.Source.Service), class, operation}
 		if key = f.lookup[cause]; key == "" {
 			key = keyOf("failure", cause.namespace, cause.service, class, operation)
 			if len(f.lookup) < 2*maxFailures {
@@ -90,7 +89,8 @@ func (f *failureGroups) span(s *Store, in *SpanInput, r *run, now time.Time) {
 	}
 	one := f.group(s, key, now)
 	at := time.Unix(0, min(in.End, now.UnixNano())).UTC()
-	one.Class, one.Operation, one.Service = class, operation, service
+	one.Class, one.Operation = class, operation
+	one.Service = s.texts.of(in.Source.Service)
 	if in.Message != "" && !strings.HasPrefix(in.Message, one.Message) || one.Message == "" {
 		one.Message = s.message(in.Message)
 	}
@@ -116,16 +116,6 @@ func (f *Failure) seen(at time.Time) {
 	}
 }
 
-// believe replaces times of a failure that are not believed. The future is now.
-func (f *Failure) believe(now time.Time) {
-	if f.LastSeen != nil {
-		f.LastSeen = timePointer(believed(earlier(*f.LastSeen, now), time.Time{}, now))
-	}
-	if f.FirstSeen != nil {
-		f.FirstSeen = timePointer(believed(*f.FirstSeen, lastSeen(f), now))
-	}
-}
-
 // record adds a reproduction of another collector.
 func (f *failureGroups) record(s *Store, in *Failure, now time.Time) {
 	if in.Key == "" {
@@ -137,7 +127,7 @@ func (f *failureGroups) record(s *Store, in *Failure, now time.Time) {
 	one.Service = cmp.Or(one.Service, s.texts.of(in.Service))
 	one.TraceID = cmp.Or(one.TraceID, in.TraceID)
 	if in.LastSeen != nil {
-		one.seen(earlier(*in.LastSeen, now))
+		one.seen(*in.LastSeen)
 	}
 	// Spans count each failure, records only those that were written.
 	if one.Variants++; one.Count < int64(one.Variants) {
@@ -192,12 +182,15 @@ func (s *Store) SetFailures(found []Failure) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	clear(s.failures.found)
-	for i := range found {
-		if len(s.failures.found) >= 2*maxFailures {
-			break
+	for _, one := range found[:min(len(found), 2*maxFailures)] {
+		// Anybody who can write to the directory has written the times.
+		last := earlier(lastSeen(&one), now)
+		if last.Before(now.AddDate(-10, 0, 0)) {
+			one.FirstSeen, one.LastSeen = nil, nil
+		} else if one.LastSeen = timePointer(last); one.FirstSeen != nil {
+			one.FirstSeen = timePointer(plausible(*one.FirstSeen, last))
 		}
-		one := found[i]
-		one.believe(now)
+		one.Message = s.message(one.Message)
 		s.failures.found[one.Key] = one
 	}
 }
@@ -236,7 +229,7 @@ func (f *failureGroups) rows(s *Store, wanted func(*Failure) bool) []Failure {
 				row.Run = r.key
 			}
 		}
-		row.TraceURL = s.traceURL(row.TraceID)
+		row.TraceURL, row.Simulated = s.traceURL(row.TraceID), s.simulated[row.Service]
 		if wanted(&row) {
 			rows = append(rows, row)
 		}
@@ -252,7 +245,7 @@ func (f *failureGroups) rows(s *Store, wanted func(*Failure) bool) []Failure {
 	slices.SortFunc(rows, func(a, b Failure) int {
 		return cmp.Or(lastSeen(&b).Compare(lastSeen(&a)), cmp.Compare(a.Key, b.Key))
 	})
-	return rows[:min(len(rows), maxFailures)]
+	return rows
 }
 
 // since returns how many failures of a row came since a time. Of a group that only

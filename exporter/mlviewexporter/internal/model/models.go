@@ -61,6 +61,7 @@ func (s *Store) modelOf(id modelID, now time.Time) *modelUse {
 			s.refuse("models", key, now)
 			return nil
 		}
+		delete(s.refused["models"], key)
 		one = &modelUse{modelID: id, key: key, versions: make(map[string]*versionUse)}
 		s.models[id] = one
 		s.seeModel(s.serviceOf(id.namespace, id.service, now), id.model, now)
@@ -121,10 +122,10 @@ func (s *Store) request(in *SpanInput, of *service, now time.Time) {
 	if !in.Failed {
 		m.duration.add(in.Duration)
 	}
-	if in.Source.Version == "" || of == nil {
+	version := s.texts.of(in.Source.Version)
+	if version == "" || of == nil {
 		return
 	}
-	version := s.texts.of(in.Source.Version)
 	v := m.versions[version]
 	if v == nil {
 		if len(m.versions) >= maxVersions {
@@ -173,7 +174,7 @@ func (s *Store) modelRows(now time.Time) []Model {
 // modelRow returns the row of a model. ok is false if nothing was used: spans of
 // training have a model, too.
 func (s *Store) modelRow(m *modelUse, now time.Time) (row Model, ok bool) {
-	row = Model{Key: m.key, Service: m.service, Model: m.model, Role: m.role, Side: m.side, DecodeBasis: m.decodeBasis}
+	row = Model{Key: m.key, Service: m.service, Model: m.model, Role: m.role, Side: m.side, DecodeBasis: m.decodeBasis, Simulated: s.simulated[m.service]}
 	var requests, requestRate, input, output, inputRate, outputRate, clientInput, clientOutput total
 	for _, one := range m.streams {
 		if !one.live(now) {
@@ -184,10 +185,7 @@ func (s *Store) modelRow(m *modelUse, now time.Time) (row Model, ok bool) {
 			requests.add(one.value)
 			requestRate.addRate(one, now)
 			if class := one.labels.Own[2]; class != "" {
-				if row.Errors == nil {
-					row.Errors = make(map[string]float64)
-				}
-				row.Errors[class] += one.value
+				addClass(&row.Errors, class, one.value)
 			}
 		case Tokens:
 			if one.labels.Own[0] == "output" {
@@ -243,13 +241,21 @@ func (of *service) toolErrors(now time.Time) map[string]float64 {
 	var errors map[string]float64
 	for _, one := range of.streams {
 		if one.series == Errors && one.labels.Own[0] == "execute_tool" && one.live(now) {
-			if errors == nil {
-				errors = make(map[string]float64)
-			}
-			errors[one.labels.Own[1]] += one.value
+			addClass(&errors, one.labels.Own[1], one.value)
 		}
 	}
 	return errors
+}
+
+// addClass counts errors of a class. Of too many classes the others are one.
+func addClass(errors *map[string]float64, class string, n float64) {
+	if *errors == nil {
+		*errors = make(map[string]float64)
+	}
+	if _, known := (*errors)[class]; !known && len(*errors) >= maxClasses {
+		class = otherError
+	}
+	(*errors)[class] += n
 }
 
 // errorRatio returns ml.request.error.ratio of a service.

@@ -13,11 +13,8 @@ import (
 // exportVersion is the version of what Export writes.
 const exportVersion = 1
 
-// Limits in bytes. The five lists of an export are no larger than an import.
-const (
-	maxImport     = 16 << 20
-	maxExportList = 3 << 20
-)
+// maxImport limits what Import reads, in bytes.
+const maxImport = 16 << 20
 
 // exported is what a Store keeps over restarts.
 type exported struct {
@@ -58,17 +55,36 @@ type exportedRun struct {
 	Checkpoint time.Time `json:"checkpoint,omitzero"`
 }
 
-// Export returns the changes, states and failures of the last week as JSON of at
-// most 16 MiB, for Import after a restart. Of a list that is too long, it has what
-// was seen last.
+// Export returns the changes, states and failures of the last week as JSON, for
+// Import after a restart: at most 16 MiB, of too many rows those that were seen
+// last.
 func (s *Store) Export() ([]byte, error) {
 	out := s.export()
-	out.limit()
-	data, err := json.Marshal(&out)
-	if err != nil {
-		return nil, fmt.Errorf("write what the page keeps over restarts: %w", err)
+	for {
+		data, err := json.Marshal(out)
+		if err != nil {
+			return nil, fmt.Errorf("write what the page keeps over restarts: %w", err)
+		}
+		if len(data) <= maxImport {
+			return data, nil
+		}
+		out.halve()
 	}
-	return data, nil
+}
+
+// halve leaves out what was seen longest ago.
+func (e *exported) halve() {
+	e.Services = newerHalf(e.Services, func(a, b exportedService) int { return a.LastSeen.Compare(b.LastSeen) })
+	e.Runs = newerHalf(e.Runs, func(a, b exportedRun) int { return a.LastSeen.Compare(b.LastSeen) })
+	e.Failures = newerHalf(e.Failures, func(a, b Failure) int { return lastSeen(&a).Compare(lastSeen(&b)) })
+	e.Changes = newerHalf(e.Changes, func(a, b Change) int { return a.Time.Compare(b.Time) })
+	e.Marks = newerHalf(e.Marks, func(a, b mark) int { return a.Time.Compare(b.Time) })
+	e.sort()
+}
+
+func newerHalf[T any](all []T, compare func(a, b T) int) []T {
+	slices.SortStableFunc(all, compare)
+	return all[(len(all)+1)/2:]
 }
 
 func (s *Store) export() exported {
@@ -92,37 +108,19 @@ func (s *Store) export() exported {
 			Simulated: r.simulated, Checkpoint: r.checkpoint,
 		})
 	}
+	out.sort()
 	return out
 }
 
-// limit orders the lists, so that what has not changed is written the same, and
-// cuts them.
-func (e *exported) limit() {
-	slices.SortStableFunc(e.Changes, func(a, b Change) int { return b.Time.Compare(a.Time) })
-	slices.SortStableFunc(e.Marks, func(a, b mark) int { return b.Time.Compare(a.Time) })
-	slices.SortFunc(e.Failures, func(a, b Failure) int {
-		return cmp.Or(lastSeen(&b).Compare(lastSeen(&a)), cmp.Compare(a.Key, b.Key))
-	})
+// sort orders the lists, so that what has not changed is written the same.
+func (e *exported) sort() {
+	slices.SortFunc(e.Failures, func(a, b Failure) int { return cmp.Compare(a.Key, b.Key) })
 	slices.SortFunc(e.Services, func(a, b exportedService) int {
-		return cmp.Or(b.LastSeen.Compare(a.LastSeen), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	slices.SortFunc(e.Runs, func(a, b exportedRun) int {
-		return cmp.Or(b.LastSeen.Compare(a.LastSeen), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Service, b.Service), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Service, b.Service), cmp.Compare(a.ID, b.ID))
 	})
-	e.Changes, e.Marks, e.Failures = fitting(e.Changes), fitting(e.Marks), fitting(e.Failures)
-	e.Services, e.Runs = fitting(e.Services), fitting(e.Runs)
-}
-
-// fitting returns as many of the first rows as fit into maxExportList.
-func fitting[T any](rows []T) []T {
-	bytes := 0
-	for i := range rows {
-		row, err := json.Marshal(&rows[i])
-		if bytes += len(row) + 1; err != nil || bytes > maxExportList {
-			return rows[:i]
-		}
-	}
-	return rows
 }
 
 // Import adds what Export has written. It leaves out what is older than a week,
@@ -145,8 +143,8 @@ func (s *Store) Import(data []byte) error {
 	defer s.mu.Unlock()
 	s.importNotes(&in, recent)
 	for i := range in.Failures {
-		if recent(lastSeen(&in.Failures[i])) && len(s.failures.all) < maxFailures {
-			s.importFailure(&in.Failures[i], now)
+		if f := &in.Failures[i]; recent(lastSeen(f)) && len(s.failures.all) < maxFailures && s.failures.all[f.Key] == nil {
+			s.failures.all[f.Key] = &failureGroup{Failure: s.imported(f)}
 		}
 	}
 	for _, of := range in.Services {
@@ -162,23 +160,33 @@ func (s *Store) Import(data []byte) error {
 	return nil
 }
 
-// importFailure adds a failure with what spans say of one. Commands and addresses
-// come from repro_gen's directory only, and the message may have been saved while
-// more of it was shown.
-func (s *Store) importFailure(in *Failure, now time.Time) {
-	f := Failure{
-		Key: cut(in.Key, maxLabel), Kind: cut(in.Kind, maxLabel), Class: cut(in.Class, maxLabel), Message: s.message(in.Message),
-		Service: cut(in.Service, maxLabel), Version: cut(in.Version, maxLabel), Operation: cut(in.Operation, maxLabel),
-		Run: cut(in.Run, maxLabel), RunID: cut(in.RunID, maxLabel),
-		Count: max(0, in.Count), Variants: max(0, in.Variants), FirstSeen: in.FirstSeen, LastSeen: in.LastSeen,
+// imported returns what Export writes of a failure, as it is held now. Its commands
+// and reports are those of the directory only.
+func (s *Store) imported(f *Failure) Failure {
+	text := s.texts.of
+	out := Failure{
+		Key: text(f.Key), Kind: text(f.Kind), Class: text(f.Class), Message: s.message(f.Message), Service: text(f.Service),
+		Run: text(f.Run), RunID: text(f.RunID), Version: text(f.Version), Operation: text(f.Operation),
+		Count: max(0, f.Count), LastSeen: f.LastSeen, Variants: max(0, f.Variants),
 	}
-	if id, err := hex.DecodeString(in.TraceID); err == nil && len(id) == 16 {
-		f.TraceID = hexID(id)
+	// An address has it.
+	if id, err := hex.DecodeString(f.TraceID); err == nil && len(id) == 16 {
+		out.TraceID = hexID(id)
 	}
-	f.believe(now)
-	if s.failures.all[f.Key] == nil {
-		s.failures.all[f.Key] = &failureGroup{Failure: f}
+	out.seen(*f.LastSeen)
+	if f.FirstSeen != nil {
+		out.seen(plausible(*f.FirstSeen, *f.LastSeen))
 	}
+	return out
+}
+
+// plausible returns a time that was saved, or the later one if it is after that or
+// more than ten years before.
+func plausible(at, later time.Time) time.Time {
+	if at.After(later) || at.Before(later.AddDate(-10, 0, 0)) {
+		return later
+	}
+	return at
 }
 
 // importNotes adds the changes and marks that are not known yet.
@@ -200,12 +208,9 @@ func (s *Store) importNotes(in *exported, recent func(time.Time) bool) {
 	for _, m := range in.Marks {
 		if recent(m.Time) && !marked[m] {
 			marked[m] = true
-			s.marks = append(s.marks, m)
+			s.mark(m)
 		}
 	}
-	slices.SortStableFunc(s.changes, func(a, b Change) int { return a.Time.Compare(b.Time) })
-	slices.SortStableFunc(s.marks, func(a, b mark) int { return a.Time.Compare(b.Time) })
-	s.marks = s.marks[max(0, len(s.marks)-maxMarks):]
 }
 
 func (s *Store) importService(in exportedService, now time.Time) {
@@ -216,15 +221,15 @@ func (s *Store) importService(in exportedService, now time.Time) {
 	if of == nil {
 		return
 	}
-	of.firstSeen, of.lastSeen, of.version = believed(in.FirstSeen, in.LastSeen, now), in.LastSeen, in.Version
+	of.firstSeen, of.lastSeen, of.version = plausible(in.FirstSeen, in.LastSeen), in.LastSeen, s.texts.of(in.Version)
 	for version, first := range in.Versions {
 		if len(of.versions) < maxPerService {
-			of.versions[version] = believed(first, in.LastSeen, now)
+			of.versions[s.texts.of(version)] = plausible(first, in.LastSeen)
 		}
 	}
 	for model, first := range in.Models {
 		if len(of.models) < maxPerService {
-			of.models[model] = believed(first, in.LastSeen, now)
+			of.models[s.texts.of(model)] = plausible(first, in.LastSeen)
 		}
 	}
 }
@@ -237,9 +242,11 @@ func (s *Store) importRun(in exportedRun, now time.Time) {
 	if r == nil {
 		return
 	}
-	r.firstSeen, r.lastSeen, r.attempts = believed(in.FirstSeen, in.LastSeen, now), in.LastSeen, in.Attempts
-	r.job, r.jobName, r.user, r.version = in.Job, in.JobName, in.User, in.Version
-	r.simulated, r.checkpoint = in.Simulated, believed(in.Checkpoint, time.Time{}, now)
+	r.firstSeen, r.lastSeen, r.attempts = plausible(in.FirstSeen, in.LastSeen), in.LastSeen, in.Attempts
+	r.job, r.jobName, r.user, r.version = s.texts.of(in.Job), s.texts.of(in.JobName), s.texts.of(in.User), s.texts.of(in.Version)
+	if r.simulated = in.Simulated; !in.Checkpoint.IsZero() {
+		r.checkpoint = plausible(in.Checkpoint, in.LastSeen)
+	}
 	if severity(in.State) > 0 {
 		r.state = in.State
 	}

@@ -31,8 +31,10 @@ type run struct {
 	simulated                   bool
 
 	ranks map[string]*rank
-	// streams are those of metrics that name the run.
-	streams []*stream
+	// streams are those of metrics that name the run, states those of its state.
+	// whole counts those of other series of the whole run.
+	streams, states []*stream
+	whole           [seriesCount]uint16
 
 	// attempts is the largest number of attempts so far. hosts are those of all,
 	// added those to which ranks have moved, and when.
@@ -102,21 +104,48 @@ func (s *Store) runOf(namespace, service, id string, now time.Time) *run {
 		ranks: make(map[string]*rank), hosts: make(map[string]bool), added: make(map[string]time.Time),
 	}
 	s.runs[key], s.byKey[hash] = one, one
+	clear(s.withID)
 	s.runsByID[key.id] = append(s.runsByID[key.id], one)
 	return one
 }
+
+// attach adds a stream, and reports whether there is room for it.
+func (r *run) attach(one *stream) bool {
+	if len(r.streams) >= maxStreamsOfRun {
+		return false
+	}
+	if one.series.ofWholeRun() {
+		if r.whole[one.series] >= maxStreamsOfWhole || one.series == RunState && severity(one.labels.Own[0]) <= 0 {
+			return false
+		}
+		r.whole[one.series]++
+	}
+	if one.series == RunState {
+		r.states = append(r.states, one)
+	}
+	r.streams = append(r.streams, one)
+	return true
+}
+
+// searchAgain is when a run that can be replaced is looked for again.
+const searchAgain = time.Second
 
 // replaceRun removes the run that matters least: the ended one that was seen
 // longest ago, else such a silent or unknown one. A run that takes steps or looks
 // hung is never removed.
 func (s *Store) replaceRun(now time.Time) bool {
+	if now.Sub(s.vain).Abs() < searchAgain {
+		return false
+	}
 	var least *run
+	turn := 0
 	for _, one := range s.runs {
-		if r := one.removable(now); r != 0 && (least == nil || cmp.Or(cmp.Compare(r, least.removable(now)), one.lastSeen.Compare(least.lastSeen)) < 0) {
-			least = one
+		if r := one.removable(now); r != 0 && (least == nil || cmp.Or(cmp.Compare(r, turn), one.lastSeen.Compare(least.lastSeen)) < 0) {
+			least, turn = one, r
 		}
 	}
 	if least == nil {
+		s.vain = now
 		return false
 	}
 	s.refuse("runs", least.key, now)
@@ -140,15 +169,23 @@ func (r *run) removable(now time.Time) int {
 }
 
 func (s *Store) removeRun(r *run) {
+	owners := make(map[any]bool)
 	for _, one := range r.streams {
 		s.streams.remove(one)
-		if m, ok := one.owner.(*modelUse); ok {
-			m.streams = slices.DeleteFunc(m.streams, func(other *stream) bool { return other == one })
-		}
-		if of, ok := one.owner.(*service); ok {
-			of.streams = slices.DeleteFunc(of.streams, func(other *stream) bool { return other == one })
+		one.removed = true
+		owners[one.owner] = true
+	}
+	removed := func(one *stream) bool { return one.removed }
+	for owner := range owners {
+		switch of := owner.(type) {
+		case *modelUse:
+			of.streams = slices.DeleteFunc(of.streams, removed)
+		case *service:
+			of.streams = slices.DeleteFunc(of.streams, removed)
 		}
 	}
+	s.allRanks -= len(r.ranks)
+	clear(s.withID)
 	delete(s.runs, r.runID)
 	delete(s.byKey, r.key)
 	others := slices.DeleteFunc(s.runsByID[r.id], func(other *run) bool { return other == r })
@@ -166,7 +203,7 @@ const nowhere = "host "
 
 // rankOf returns a rank of the run. Without a rank the host stands for it. It
 // returns nil if there are too many, and for a process that may be any of them.
-func (r *run) rankOf(name, host string) *rank {
+func (s *Store) rankOf(r *run, name, host string) *rank {
 	key := name
 	if key == "" {
 		key = "host " + host
@@ -183,9 +220,17 @@ func (r *run) rankOf(name, host string) *rank {
 		}
 		return nil
 	}
-	delete(r.ranks, nowhere)
+	if s.allRanks >= maxAllRanks {
+		s.dropped["ranks"]++
+		return nil
+	}
+	if r.ranks[nowhere] != nil {
+		delete(r.ranks, nowhere)
+		s.allRanks--
+	}
 	one = &rank{name: name, host: host}
 	r.ranks[key] = one
+	s.allRanks++
 	return one
 }
 
@@ -204,6 +249,20 @@ func (r *run) processes() []*rank {
 	return all
 }
 
+// processCount returns the number of processes.
+func (r *run) processCount() int {
+	named := 0
+	for _, one := range r.ranks {
+		if one.name != "" {
+			named++
+		}
+	}
+	if named > 0 {
+		return named
+	}
+	return len(r.ranks)
+}
+
 // touchRun takes over what a point of a run says besides its value.
 func (s *Store) touchRun(one *stream, now time.Time) {
 	r, l := one.run, &one.labels
@@ -214,7 +273,7 @@ func (s *Store) touchRun(one *stream, now time.Time) {
 	}
 	// The series of a whole run have neither rank nor host.
 	if l.Rank != "" || l.Host != "" {
-		rank := r.rankOf(l.Rank, l.Host)
+		rank := s.rankOf(r, l.Rank, l.Host)
 		// Series of an earlier host stay for a while.
 		if rank != nil && (rank.host == "" || one.series == LastStep && one.value > rank.lastStep) {
 			rank.lastStep = max(rank.lastStep, one.value)
@@ -234,8 +293,8 @@ func (s *Store) touchRun(one *stream, now time.Time) {
 // report it, the first of them by severity counts.
 func (r *run) currentState(now time.Time) string {
 	worst := ""
-	for _, one := range r.streams {
-		if one.series == RunState && one.value == 1 && one.live(now) {
+	for _, one := range r.states {
+		if one.value == 1 && one.live(now) {
 			if state := one.labels.Own[0]; severity(state) > severity(worst) || worst == "" {
 				worst = state
 			}
@@ -264,7 +323,7 @@ func (s *Store) runRow(r *run, now time.Time) Run {
 		Job: cmp.Or(r.jobName, r.job), Owner: s.ownerOf(r),
 		State: r.currentState(now), Needs: r.needs,
 		FirstSeen: r.firstSeen.UTC(), LastSeen: r.lastSeen.UTC(),
-		Ranks: len(r.processes()), Version: r.version, Simulated: r.simulated,
+		Ranks: r.processCount(), Version: r.version, Simulated: r.simulated,
 		LastCheckpoint: timePointer(r.checkpoint),
 		Hosts:          r.hostNames(),
 	}
@@ -308,8 +367,16 @@ func (s *Store) ownerOf(r *run) string {
 // explain says what would give numbers that are missing.
 func (r *run) explain(row *Run) {
 	if row.TokenRate == nil && row.Steps != nil && row.Tokens == nil {
-		row.Why = map[string]string{"token_rate": "Nobody sends the tokens of a step (ml.tokens_per_step). Set " + fixStepTokens(row.Service)}
+		row.why("token_rate", "Nobody sends the tokens of a step (ml.tokens_per_step). Set "+fixStepTokens(row.Service))
 	}
+}
+
+// why says why a number is missing.
+func (row *Run) why(number, reason string) {
+	if row.Why == nil {
+		row.Why = make(map[string]string)
+	}
+	row.Why[number] = reason
 }
 
 // sums collects the numbers of a run from its streams.
@@ -317,6 +384,8 @@ type sums struct {
 	steps, batches, samples, tokens, errors, attempts total
 	stepRate, batchRate, sampleRate, tokenRate        total
 	epoch, learningRate, loss, lastStep               total
+
+	lossIsNoNumber bool
 }
 
 // total is the sum and the largest of some numbers.
@@ -388,6 +457,9 @@ func (r *run) addNumbers(row *Run, now time.Time) {
 		case LastStep:
 			all.lastStep.add(one.value)
 		}
+		if one.series == Loss && one.noNumber && now.Sub(one.at) <= goneAfter {
+			all.lossIsNoNumber = true
+		}
 		if !one.live(now) {
 			continue
 		}
@@ -413,6 +485,10 @@ func (r *run) addNumbers(row *Run, now time.Time) {
 	row.Epoch, row.LearningRate = all.epoch.largest(), all.learningRate.mean()
 	if row.Loss = all.loss.mean(); row.Loss != nil {
 		row.LossScope = scope[0]
+	}
+	if all.lossIsNoNumber {
+		row.Loss = nil
+		row.why("loss", "The loss is not a finite number (NaN).")
 	}
 	if at, ok := unix(all.lastStep.most); ok {
 		row.LastStep = &at
@@ -588,8 +664,9 @@ func (r *run) rankRows() (rows []Rank, missing []string) {
 			}
 		}
 	}
+	gpus := r.gpusOfRanks()
 	for i := range rows {
-		if held := r.gpuOf(&rows[i]); held != nil {
+		if held := gpus.of(&rows[i]); held != nil {
 			rows[i].GPU, rows[i].GPUIndex = held.gpu.key, held.gpu.index
 			rows[i].Utilization, rows[i].Power = held.gpu.number(GPUUtilization), held.gpu.number(GPUPower)
 		}
@@ -597,30 +674,43 @@ func (r *run) rankRows() (rows []Rank, missing []string) {
 	return rows, missingRanks(rows)
 }
 
-// gpuOf returns the GPU of a rank: that of its workload, else the only one of its
-// host if no other rank of the run is there.
-func (r *run) gpuOf(row *Rank) *heldGPU {
-	var onHost *heldGPU
-	gpus := 0
+// gpusOfRanks finds the GPUs of ranks.
+type gpusOfRanks struct {
+	byRank map[string]*heldGPU
+	// onHost has the GPU of a host, nil if it has several; ranks counts the ranks
+	// there.
+	onHost map[string]*heldGPU
+	ranks  map[string]int
+}
+
+func (r *run) gpusOfRanks() gpusOfRanks {
+	g := gpusOfRanks{make(map[string]*heldGPU), make(map[string]*heldGPU), make(map[string]int)}
 	for i := range r.gpus {
 		held := &r.gpus[i]
-		if row.Rank != "" && held.rank == row.Rank {
-			return held
+		if held.rank != "" && g.byRank[held.rank] == nil {
+			g.byRank[held.rank] = held
 		}
-		if held.gpu.host == row.Host {
-			onHost = held
-			gpus++
+		if _, several := g.onHost[held.gpu.host]; several {
+			held = nil
 		}
+		g.onHost[r.gpus[i].gpu.host] = held
 	}
-	if gpus != 1 || onHost.rank != "" {
-		return nil
+	for _, one := range r.ranks {
+		g.ranks[one.host]++
 	}
-	for _, other := range r.ranks {
-		if other.host == row.Host && other.name != row.Rank {
-			return nil
-		}
+	return g
+}
+
+// of returns the GPU of a rank: that of its workload, else the only one of its
+// host if no other rank of the run is there.
+func (g *gpusOfRanks) of(row *Rank) *heldGPU {
+	if held := g.byRank[row.Rank]; held != nil {
+		return held
 	}
-	return onHost
+	if held := g.onHost[row.Host]; held != nil && held.rank == "" && g.ranks[row.Host] == 1 {
+		return held
+	}
+	return nil
 }
 
 // compareRanks orders ranks as numbers, and others behind them.

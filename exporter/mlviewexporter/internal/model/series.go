@@ -209,6 +209,16 @@ func (s Series) Wants(first string) bool {
 	return only == "" || only == first
 }
 
+// ofWholeRun reports whether ml_metrics computes the series for a whole run, which
+// has few streams of it.
+func (s Series) ofWholeRun() bool {
+	switch s {
+	case RunState, RunStateSince, RunTimeRatio, RunGoodput, RunBound, RunGPUs, RunGPUUtilization, RunStepTime:
+		return true
+	}
+	return false
+}
+
 // OfHardware reports whether the series is about a GPU or a host. Its streams
 // belong to no service.
 func (s Series) OfHardware() bool {

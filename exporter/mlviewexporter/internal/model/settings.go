@@ -66,6 +66,21 @@ const (
 	// maxStreams limits the streams of metrics, maxRanks the ranks of a run.
 	maxStreams = 300_000
 	maxRanks   = 16_384
+	// Limits of the streams of one row, of all problems, and of all hosts. A run has
+	// few streams of what is computed for all of it.
+	maxStreamsOfRun     = maxStreams / 8
+	maxStreamsOfWhole   = 256
+	maxStreamsOfGPU     = 512
+	maxStreamsOfModel   = 4000
+	maxStreamsOfService = 2000
+	maxStreamsOfPool    = 1000
+	maxProblems         = 2000
+	maxStreamsOfHosts   = 20_000
+	// maxAllRanks limits the ranks of all runs, maxNeeds the problems and maxClasses
+	// the classes of errors that are shown.
+	maxAllRanks = 65_536
+	maxNeeds    = 500
+	maxClasses  = 100
 	// maxRefused limits the rows beyond a limit that are counted.
 	maxRefused = 10_000
 )

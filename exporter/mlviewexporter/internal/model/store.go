@@ -24,12 +24,20 @@ type Store struct {
 	runs     map[runID]*run
 	runsByID map[string][]*run
 	byKey    map[string]*run
+	// allRanks is the number of ranks of all runs.
+	allRanks int
+	// vain is when no run could be replaced.
+	vain time.Time
+	// withID has the answers of runWithID since the runs or their hosts changed.
+	withID   map[runRef]*run
 	gpus     map[gpuID]*gpu
 	xids     map[gpuID]*XID
 	models   map[modelID]*modelUse
 	services map[serviceID]*service
 	pools    map[poolID]*pool
 	problems map[*stream]bool
+	// simulated are the names of the services whose data is simulated.
+	simulated map[string]bool
 	// ofHosts are the streams of hosts.
 	ofHosts []*stream
 
@@ -59,23 +67,25 @@ type seen struct {
 func NewStore(settings Settings) *Store {
 	settings = settings.withDefaults()
 	s := &Store{
-		settings: settings,
-		started:  settings.Now(),
-		hosts:    make(map[string]time.Time),
-		streams:  newStreamTable(),
-		runs:     make(map[runID]*run),
-		runsByID: make(map[string][]*run),
-		byKey:    make(map[string]*run),
-		gpus:     make(map[gpuID]*gpu),
-		xids:     make(map[gpuID]*XID),
-		models:   make(map[modelID]*modelUse),
-		services: make(map[serviceID]*service),
-		pools:    make(map[poolID]*pool),
-		problems: make(map[*stream]bool),
-		missing:  make(map[string][]Missing),
-		refused:  make(map[string]map[string]time.Time),
-		dropped:  make(map[string]int64),
-		seen:     seen{spansWithoutRun: make(map[serviceID]int64)},
+		settings:  settings,
+		started:   settings.Now(),
+		hosts:     make(map[string]time.Time),
+		streams:   newStreamTable(),
+		runs:      make(map[runID]*run),
+		runsByID:  make(map[string][]*run),
+		byKey:     make(map[string]*run),
+		withID:    make(map[runRef]*run),
+		gpus:      make(map[gpuID]*gpu),
+		xids:      make(map[gpuID]*XID),
+		models:    make(map[modelID]*modelUse),
+		services:  make(map[serviceID]*service),
+		pools:     make(map[poolID]*pool),
+		problems:  make(map[*stream]bool),
+		simulated: make(map[string]bool),
+		missing:   make(map[string][]Missing),
+		refused:   make(map[string]map[string]time.Time),
+		dropped:   make(map[string]int64),
+		seen:      seen{spansWithoutRun: make(map[serviceID]int64)},
 	}
 	s.failures.init()
 	s.traces.init(settings)
@@ -99,6 +109,24 @@ func (s *Store) State() *State {
 	state.MakeLists()
 	s.state.Store(state)
 	return state
+}
+
+// Hidden returns the number of rows beyond the limit of each list, without those of
+// State that are left out for their number. It computes no State.
+func (s *Store) Hidden() map[string]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.hidden()
+}
+
+func (s *Store) hidden() map[string]int {
+	hidden := make(map[string]int)
+	for kind, rows := range s.refused {
+		if len(rows) > 0 {
+			hidden[kind] = len(rows)
+		}
+	}
+	return hidden
 }
 
 // SetMissing replaces what a component reports as missing.
@@ -195,6 +223,13 @@ func (s *Store) seeHost(host string, now time.Time) {
 	s.hosts[host] = now
 }
 
+// seeSimulated notes that the data of a service is simulated.
+func (s *Store) seeSimulated(service string) {
+	if service != "" && !s.simulated[service] && len(s.simulated) < maxServices {
+		s.simulated[s.texts.of(service)] = true
+	}
+}
+
 // refuse counts a row beyond the limit of a list.
 func (s *Store) refuse(list, key string, now time.Time) {
 	rows := s.refused[list]
@@ -229,10 +264,15 @@ func (s *Store) point(p *Point, now time.Time) {
 		return
 	}
 	if !(math.Abs(p.Value) <= maxValue && p.Count <= maxValue) {
+		// The last good value is no current one.
+		one.gone, one.noNumber, one.at = true, true, now
 		return
 	}
 	was := one.value
 	one.update(p, now)
+	if p.Simulated {
+		s.seeSimulated(one.labels.Service)
+	}
 	if p.Series == Problem && one.value != was {
 		s.noteProblem(one)
 	}
@@ -247,7 +287,7 @@ func (s *Store) point(p *Point, now time.Time) {
 // newStream returns a new stream and adds it to what it belongs to, or nil if
 // that is beyond a limit.
 func (s *Store) newStream(key streamKey, p *Point, now time.Time) *stream {
-	if s.streams.n >= maxStreams {
+	if s.streams.n >= maxStreams && !s.replaceRun(now) {
 		s.dropped["streams"]++
 		return nil
 	}
@@ -274,8 +314,10 @@ func (s *Store) attach(one *stream, p *Point, now time.Time) bool {
 	l := &one.labels
 	subject := definitions[one.series].subject
 	if l.Run != "" && (subject == ofRun || subject == ofModel || one.series == Errors) {
-		if one.run = s.runOf(l.Namespace, l.Service, l.Run, now); one.run != nil {
-			one.run.streams = append(one.run.streams, one)
+		one.run = s.runOf(l.Namespace, l.Service, l.Run, now)
+		if one.run != nil && !one.run.attach(one) {
+			s.dropped["series of one run"]++
+			return false
 		}
 	}
 	switch subject {
@@ -286,34 +328,51 @@ func (s *Store) attach(one *stream, p *Point, now time.Time) bool {
 			return one.run != nil
 		}
 		m := s.modelOf(modelIDOf(one), now)
-		if m != nil {
+		if m != nil && s.hasRoom(m.streams, maxStreamsOfModel, "series of one model") {
 			m.streams, one.owner = append(m.streams, one), m
 		}
-		return m != nil || one.run != nil
+		return one.owner != nil || one.run != nil
 	case ofService:
 		service := s.serviceOf(l.Namespace, l.Service, now)
-		if service == nil {
-			return one.run != nil
+		if service != nil && s.hasRoom(service.streams, maxStreamsOfService, "series of one service") {
+			service.streams, one.owner = append(service.streams, one), service
 		}
-		service.streams, one.owner = append(service.streams, one), service
+		return one.owner != nil || one.run != nil
 	case ofPool:
 		pool := s.poolOf(one, now)
-		if pool == nil {
+		if pool == nil || !s.hasRoom(pool.streams, maxStreamsOfPool, "series of one pool") {
 			return false
 		}
 		pool.streams, one.owner = append(pool.streams, one), pool
 	case ofProblem:
+		if len(s.problems) >= maxProblems {
+			s.dropped["problems"]++
+			return false
+		}
 		s.problems[one] = true
 	case ofGPU:
 		g := s.gpuOf(l.Host, l.GPU, p, now)
-		if g == nil {
+		if g == nil || !s.hasRoom(g.streams, maxStreamsOfGPU, "series of one GPU") {
 			return false
 		}
 		g.streams, one.owner = append(g.streams, one), g
 	case ofHost:
+		if !s.hasRoom(s.ofHosts, maxStreamsOfHosts, "series of hosts") {
+			return false
+		}
 		s.ofHosts = append(s.ofHosts, one)
 	}
 	return true
+}
+
+// hasRoom reports whether there is room for one more stream. It counts those for
+// which there is none.
+func (s *Store) hasRoom(streams []*stream, limit int, of string) bool {
+	if len(streams) < limit {
+		return true
+	}
+	s.dropped[of]++
+	return false
 }
 
 // keep returns copies of labels that share no memory with what was received.

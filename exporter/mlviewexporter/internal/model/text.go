@@ -166,22 +166,6 @@ func unix(seconds float64) (t time.Time, ok bool) {
 	return time.Unix(whole, int64((seconds-float64(whole))*1e9)).UTC(), true
 }
 
-// believed returns a time in UTC, or otherwise if no clock of the last ten years
-// has shown it: such times may not even have a form in JSON.
-func believed(t, otherwise, now time.Time) time.Time {
-	if t.After(now) || t.Before(now.AddDate(-10, 0, 0)) {
-		return otherwise.UTC()
-	}
-	return t.UTC()
-}
-
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
-}
-
 func timePointer(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil

@@ -2,6 +2,7 @@ package model
 
 import (
 	"cmp"
+	"encoding/hex"
 	"slices"
 	"time"
 )
@@ -35,7 +36,8 @@ type trace struct {
 	run     string
 	spans   []heldSpan
 	dropped int
-	bytes   int64
+	// bytes is the memory of the spans, texts that of their texts.
+	bytes, texts int64
 }
 
 // heldSpan is a span of a trace.
@@ -49,9 +51,14 @@ type heldSpan struct {
 // spanBytes is about what a held span takes without its texts.
 const spanBytes = 176
 
-// textBytes returns what the texts take if no other span shares them.
-func (h *heldSpan) textBytes() int64 {
-	return int64(len(h.name) + len(h.service) + len(h.phase) + len(h.operation) + len(h.class))
+// textBytes is the size of a span's texts, which others may share.
+func (s *heldSpan) textBytes() int64 {
+	return int64(len(s.name) + len(s.service) + len(s.phase) + len(s.operation) + len(s.class))
+}
+
+// size changes the size of the texts of a trace.
+func (t *traces) size(one *trace, by int64) {
+	t.bytes, one.texts = t.bytes+by, one.texts+by
 }
 
 func (t *traces) init(settings Settings) {
@@ -79,15 +86,15 @@ func (t *traces) add(s *Store, in *SpanInput, r *run) {
 	if len(one.spans) >= t.spansPerTrace {
 		drop := max(1, t.spansPerTrace/8)
 		for i := range one.spans[:drop] {
-			t.grow(one, -one.spans[i].textBytes())
+			t.size(one, -one.spans[i].textBytes())
 		}
 		one.spans = one.spans[:copy(one.spans, one.spans[drop:])]
 		one.dropped += drop
 	}
 	if len(one.spans) == cap(one.spans) {
-		was := cap(one.spans)
 		one.spans = slices.Grow(one.spans, max(8, len(one.spans)))
-		t.grow(one, int64(cap(one.spans)-was)*spanBytes)
+		grown := int64(cap(one.spans))*spanBytes - one.bytes
+		t.bytes, one.bytes = t.bytes+grown, one.bytes+grown
 	}
 	class := ""
 	if in.Failed {
@@ -99,13 +106,7 @@ func (t *traces) add(s *Store, in *SpanInput, r *run) {
 		name: s.texts.of(in.Name), service: s.texts.of(in.Source.Service),
 		phase: s.texts.of(in.Phase), operation: s.texts.of(in.Operation), class: class,
 	})
-	t.grow(one, one.spans[len(one.spans)-1].textBytes())
-}
-
-// grow adds to the size of a trace.
-func (t *traces) grow(one *trace, bytes int64) {
-	one.bytes += bytes
-	t.bytes += bytes
+	t.size(one, one.spans[len(one.spans)-1].textBytes())
 }
 
 // begin adds a trace, with the memory of a removed one if there is some.
@@ -164,10 +165,8 @@ const maxSpare = 16
 func (t *traces) remove(one *trace) {
 	delete(t.byID, one.id)
 	t.leave(one.group)
+	t.size(one, -one.texts)
 	if len(t.spare) < maxSpare && t.bytes <= t.maxBytes {
-		for i := range one.spans {
-			t.grow(one, -one.spans[i].textBytes())
-		}
 		clear(one.spans)
 		t.spare = append(t.spare, one)
 		return
@@ -202,13 +201,16 @@ func (t *traces) ofRun(s *Store, run string) []Trace {
 func (s *Store) Trace(id string) (*Trace, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, one := range s.traces.byID {
-		if hexID(one.id[:]) == id {
-			row := one.row(s, s.settings.SpansPerTrace)
-			return &row, true
-		}
+	var key [16]byte
+	if n, err := hex.Decode(key[:], []byte(id[:min(len(id), 2*len(key))])); err != nil || n != len(key) || len(id) != 2*len(key) {
+		return nil, false
 	}
-	return nil, false
+	one := s.traces.byID[key]
+	if one == nil {
+		return nil, false
+	}
+	row := one.row(s, s.settings.SpansPerTrace)
+	return &row, true
 }
 
 // row returns a trace with at most limit spans, in the order of the tree.
