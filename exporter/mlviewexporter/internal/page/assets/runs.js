@@ -3,7 +3,7 @@ import { h } from './dom.js';
 import { list, get, live } from './live.js';
 import { view, found, filtered } from './address.js';
 import { states, bounds, fields, kinds, word } from './words.js';
-import { change, count, number, percent, rate, ago } from './format.js';
+import { change, count, number, percent, rate, steady, ago } from './format.js';
 import { table, rowsOf, part, simulated, fold } from './table.js';
 import { runDetail } from './detail.js';
 import { isShown } from './needs.js';
@@ -31,7 +31,7 @@ const columns = [
   { id: 'gpus', head: 'GPUs', def: 'gpus', num: true, has: has('gpus'), cell: (r) => number(r.gpus), none: why('gpus') },
   { id: 'gpu_utilization', single: true, head: 'GPU use', def: 'utilization', num: true, has: has('gpu_utilization'), cell: (r) => percent(r.gpu_utilization), none: why('gpu_utilization') },
   { id: 'steps', head: 'Step', def: 'steps', num: true, has: has('steps'), cell: (r) => count(r.steps), none: why('steps') },
-  { id: 'step_time', head: 's/step', def: 'step_time', num: true, has: has('step_time'), cell: (r) => number(r.step_time), none: why('step_time') },
+  { id: 'step_time', head: 's/step', def: 'step_time', num: true, has: has('step_time'), cell: (r) => steady(r.step_time), none: why('step_time') },
   { id: 'vs_usual', leaves: 7, head: 'vs usual', def: 'usual', num: true, has: (r) => has('step_time')(r) && has('step_time_usual')(r), cell: (r) => change(r.step_time, r.step_time_usual), none: why('step_time_usual') },
   { id: 'token_rate', head: 'tokens/s', def: 'token_rate', num: true, has: has('token_rate'), none: why('token_rate'),
     cell: (r) => h('span', { title: r.token_basis ? 'basis: ' + r.token_basis : null }, rate(r.token_rate)) },
