@@ -114,13 +114,48 @@ func TestDamagedStorageIsDropped(t *testing.T) {
 	assert.Zero(t, kept.open)
 }
 
+// TestTelemetryTakesNoState reads the collector's own metrics, for which the page
+// computes nothing.
+func TestTelemetryTakesNoState(t *testing.T) {
+	r := newRig(t, "interval: 1m", nil)
+	_, err := r.tel.GetMetric("otelcol_exporter_ml_view_clients")
+	require.NoError(t, err)
+	require.NoError(t, r.ConsumeTraces(t.Context(), failed("1")))
+	assert.Len(t, r.state(t, t).Failures, 1, "the State of the first metrics would be kept for a minute")
+}
+
 func TestFailingStorageIsReported(t *testing.T) {
-	kept := &memory{failing: map[string]error{"get": errors.New("disk failed"), "set": errors.New("disk full")}}
+	kept := &memory{failing: map[string]error{"set": errors.New("disk full")}}
 	r := newRig(t, "storage: memory", host{storageID: kept})
-	assert.Equal(t, 1, r.log.FilterMessageSnippet("could not be read from the storage").Len())
 	r.stop(t)
 	assert.Equal(t, 1, r.log.FilterMessageSnippet("could not be saved").Len())
 	assert.Zero(t, kept.open)
+}
+
+// TestAStateThatCannotBeReadIsKept has a disk that is not ready at the start: what
+// it has is not overwritten, but read before the next save.
+func TestAStateThatCannotBeReadIsKept(t *testing.T) {
+	kept := &memory{}
+	r := newRig(t, "storage: memory", host{storageID: kept})
+	require.NoError(t, r.ConsumeTraces(t.Context(), failed("1")))
+	r.stop(t)
+	before := kept.stored()
+
+	kept.failing = map[string]error{"get": errors.New("disk is not ready")}
+	r = newRig(t, "storage: memory", host{storageID: kept})
+	assert.Equal(t, 1, r.log.FilterMessageSnippet("could not be read from the storage").Len())
+	require.NoError(t, r.ConsumeTraces(t.Context(), failed("2")))
+	r.stop(t)
+	assert.Equal(t, before, kept.stored())
+
+	r = newRig(t, "storage: memory", host{storageID: kept})
+	require.NoError(t, r.ConsumeTraces(t.Context(), failed("3")))
+	kept.failing = nil
+	r.stop(t)
+	r = newRig(t, "storage: memory", host{storageID: kept})
+	failures := r.state(t, t).Failures
+	require.Len(t, failures, 1)
+	assert.Equal(t, "3", failures[0].Version)
 }
 
 // TestShutdownDoesNotWaitForStorage has a disk that does not answer until the test

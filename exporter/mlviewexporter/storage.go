@@ -29,6 +29,9 @@ type savedState struct {
 	logger    *zap.Logger
 	// last is what was saved or loaded last, so that nothing is written twice.
 	last []byte
+	// unread reports whether the state could not be read yet. It is not overwritten
+	// until it can.
+	unread bool
 }
 
 func openSavedState(ctx context.Context, host component.Host, extension, owner component.ID) (*savedState, error) {
@@ -51,8 +54,8 @@ func openSavedState(ctx context.Context, host component.Host, extension, owner c
 // begins empty.
 func (s *savedState) load(ctx context.Context) {
 	data, err := s.client.Get(ctx, stateKey)
-	if err != nil {
-		s.fail(ctx, "read", "The state of the page could not be read from the storage. The page begins empty.", err)
+	if s.unread = err != nil; s.unread {
+		s.fail(ctx, "read", "The state of the page could not be read from the storage. The page reads it again in a minute.", err)
 		return
 	}
 	if len(data) == 0 {
@@ -70,6 +73,11 @@ func (s *savedState) load(ctx context.Context) {
 
 // save writes the state if it has changed.
 func (s *savedState) save(ctx context.Context) {
+	if s.unread {
+		if s.load(ctx); s.unread {
+			return
+		}
+	}
 	data, err := s.store.Export()
 	if err == nil && len(data) > maxSavedBytes {
 		err = fmt.Errorf("it has %d bytes, the limit is %d", len(data), maxSavedBytes)

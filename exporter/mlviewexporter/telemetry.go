@@ -44,7 +44,7 @@ func (t *telemetry) observe(store *model.Store) error {
 		t.builder.RegisterExporterMlViewClientsDroppedCallback(t.report(&t.traffic.dropped)),
 		t.builder.RegisterExporterMlViewEventsSentCallback(t.report(&t.traffic.events)),
 		t.builder.RegisterExporterMlViewRowsHiddenCallback(func(_ context.Context, o metric.Int64Observer) error {
-			for list, rows := range store.State().Collector.Hidden {
+			for list, rows := range store.Hidden() {
 				o.Observe(int64(rows), t.with("list", list))
 			}
 			return nil

@@ -111,12 +111,18 @@ func (r *pointReader) readMetric(series model.Series, m pmetric.Metric) {
 	case pmetric.MetricTypeHistogram:
 		delta := m.Histogram().AggregationTemporality() == pmetric.AggregationTemporalityDelta
 		for _, point := range m.Histogram().DataPoints().All() {
+			if !point.HasSum() && !point.Flags().NoRecordedValue() {
+				continue
+			}
 			p := model.Point{Delta: delta, Gone: point.Flags().NoRecordedValue(), Value: point.Sum(), Count: float64(point.Count()), Time: int64(point.Timestamp())}
 			r.add(series, point.Attributes(), p)
 		}
 	case pmetric.MetricTypeExponentialHistogram:
 		delta := m.ExponentialHistogram().AggregationTemporality() == pmetric.AggregationTemporalityDelta
 		for _, point := range m.ExponentialHistogram().DataPoints().All() {
+			if !point.HasSum() && !point.Flags().NoRecordedValue() {
+				continue
+			}
 			p := model.Point{Delta: delta, Gone: point.Flags().NoRecordedValue(), Value: point.Sum(), Count: float64(point.Count()), Time: int64(point.Timestamp())}
 			r.add(series, point.Attributes(), p)
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/hex"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -17,6 +18,8 @@ type spanRef struct {
 // call is a recent call.
 type call struct {
 	spanRef
+	// number tells calls apart whose spans have no ids; others have 0.
+	number            uint64
 	parent            [8]byte
 	recorded          bool
 	start             int64
@@ -32,6 +35,8 @@ type call struct {
 type callRing struct {
 	all  []call
 	next int
+	// nameless counts the calls whose spans have no ids.
+	nameless uint64
 }
 
 // add adds the call of a span. If several spans of one chain record a call, the
@@ -49,7 +54,10 @@ func (c *callRing) add(s *Store, in *SpanInput, r *run) {
 	if in.Failed {
 		one.class, one.message = s.texts.of(cmp.Or(in.Class, otherError)), s.message(in.Message)
 	}
-	if known := c.same(&one); known != nil {
+	if one.spanRef == (spanRef{}) {
+		c.nameless++
+		one.number = c.nameless
+	} else if known := c.same(&one); known != nil {
 		known.merge(&one)
 		return
 	}
@@ -110,11 +118,11 @@ func (c *callRing) rows(s *Store, wanted func(*call) bool) []Call {
 		}
 		trace := hexID(one.trace[:])
 		rows = append(rows, Call{
-			Key: keyOf("call", trace, hex.EncodeToString(one.span[:])), Time: time.Unix(0, one.start).UTC(),
+			Key: keyOf("call", trace, hex.EncodeToString(one.span[:]), one.service, strconv.FormatUint(one.number, 10)), Time: time.Unix(0, one.start).UTC(),
 			Service: one.service, Library: one.library, Function: one.function, Host: one.host, Run: one.run,
 			Duration: one.duration, Queue: finite(one.queue), Serialize: finite(one.serialize),
 			Error: one.class, Message: one.message, Slow: one.duration > s.settings.SlowCall.Seconds(),
-			TraceID: trace, TraceURL: s.traceURL(trace),
+			TraceID: trace, TraceURL: s.traceURL(trace), Simulated: s.simulated[one.service],
 		})
 	}
 	slices.SortStableFunc(rows, func(a, b Call) int { return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(a.Key, b.Key)) })

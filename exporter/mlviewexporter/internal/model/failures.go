@@ -178,14 +178,21 @@ func (f *failureGroups) remove(key string) {
 // SetFailures replaces the groups that repro_gen's directory has. They are shown
 // together with the failures that spans report.
 func (s *Store) SetFailures(found []Failure) {
+	now := s.settings.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	clear(s.failures.found)
-	for i := range found {
-		if len(s.failures.found) >= 2*maxFailures {
-			break
+	for _, one := range found[:min(len(found), 2*maxFailures)] {
+		// Anybody who can write to the directory has written the times.
+		last := earlier(lastSeen(&one), now)
+		if one.LastSeen != nil {
+			one.LastSeen = timePointer(last)
 		}
-		s.failures.found[found[i].Key] = found[i]
+		if one.FirstSeen != nil {
+			one.FirstSeen = timePointer(plausible(*one.FirstSeen, last))
+		}
+		one.Message = s.message(one.Message)
+		s.failures.found[one.Key] = one
 	}
 }
 
@@ -223,7 +230,7 @@ func (f *failureGroups) rows(s *Store, wanted func(*Failure) bool) []Failure {
 				row.Run = r.key
 			}
 		}
-		row.TraceURL = s.traceURL(row.TraceID)
+		row.TraceURL, row.Simulated = s.traceURL(row.TraceID), s.simulated[row.Service]
 		if wanted(&row) {
 			rows = append(rows, row)
 		}
@@ -239,7 +246,7 @@ func (f *failureGroups) rows(s *Store, wanted func(*Failure) bool) []Failure {
 	slices.SortFunc(rows, func(a, b Failure) int {
 		return cmp.Or(lastSeen(&b).Compare(lastSeen(&a)), cmp.Compare(a.Key, b.Key))
 	})
-	return rows[:min(len(rows), maxFailures)]
+	return rows
 }
 
 // since returns how many failures of a row came since a time. Of a group that only

@@ -42,6 +42,7 @@ func (s *Store) gpuOf(host, id string, p *Point, now time.Time) *gpu {
 		s.refuse("gpus", key, now)
 		return nil
 	}
+	delete(s.refused["gpus"], key)
 	one = &gpu{gpuID: at, key: key, lastSeen: now}
 	s.gpus[at] = one
 	one.see(p, s, now)
@@ -104,15 +105,14 @@ func (s *Store) gpuRow(g *gpu, now time.Time) GPU {
 	}
 	attributed := 0.0
 	for _, one := range g.streams {
-		if !g.current(one, now) {
-			continue
+		if g.current(one, now) {
+			g.addValue(&row, one)
 		}
-		g.addValue(&row, one)
-		if one.series == GPUWorkload && one.value > 0 {
-			if holder, known := s.holder(one); known {
-				row.Holders = append(row.Holders, holder)
-				attributed += one.value
-			}
+	}
+	for _, one := range g.workloads(now) {
+		if holder, known := s.holder(one); known {
+			row.Holders = append(row.Holders, holder)
+			attributed += one.value
 		}
 	}
 	slices.Sort(row.Throttle)
@@ -124,6 +124,21 @@ func (s *Store) gpuRow(g *gpu, now time.Time) GPU {
 	}
 	return row
 }
+
+// workloads returns the workloads of the last reading. Readings can be closer than
+// sameReading, and a workload that is joined to a run has other labels than before.
+func (g *gpu) workloads(now time.Time) (streams []*stream) {
+	newest := 0.0
+	for _, one := range g.streams {
+		if one.series == GPUWorkload && g.current(one, now) {
+			streams, newest = append(streams, one), max(newest, one.time)
+		}
+	}
+	return slices.DeleteFunc(streams, func(one *stream) bool { return one.value <= 0 || newest-one.time > sameTime })
+}
+
+// sameTime is how far apart the times of the points of one reading are, in seconds.
+const sameTime = 0.2
 
 // addValue adds the value of a stream to a GPU's row.
 func (g *gpu) addValue(row *GPU, one *stream) {
@@ -251,8 +266,8 @@ func (s *Store) holdGPUs(now time.Time) {
 	for _, g := range s.gpus {
 		var users []*run
 		first := make(map[*run]int)
-		for _, one := range g.streams {
-			if one.series != GPUWorkload || one.labels.Run == "" || one.value <= 0 || !g.current(one, now) {
+		for _, one := range g.workloads(now) {
+			if one.labels.Run == "" {
 				continue
 			}
 			r := s.runWithID(one.labels.Run, one.labels.Own[6], g.host)

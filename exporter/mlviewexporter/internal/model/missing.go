@@ -5,13 +5,21 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
 // fixStepTokens returns the configuration that gives the tokens of a training
-// step.
-func fixStepTokens(service string) string {
-	return "ml_enrich: {training: [{service: " + strconv.Quote(service) + ", tokens_per_step: <tokens of one rank>}]}"
+// step of services.
+func fixStepTokens(services ...string) string {
+	var rules []string
+	for _, service := range services[:min(len(services), maxNamedServices)] {
+		rules = append(rules, "{service: "+strconv.Quote(service)+", tokens_per_step: <tokens of one rank>}")
+	}
+	if len(services) > maxNamedServices {
+		rules = append(rules, "…")
+	}
+	return "ml_enrich: {training: [" + strings.Join(rules, ", ") + "]}"
 }
 
 // missingRows returns what the page cannot show, why, and what changes it.
@@ -90,38 +98,84 @@ func (s *Store) missingHardware(now time.Time) []Missing {
 	return rows
 }
 
-// missingRuns returns what is missing of runs and ranks.
+// missingRuns returns what is missing of runs and ranks, one row for each cause.
 func (s *Store) missingRuns(state *State) (rows []Missing) {
-	services := slices.SortedFunc(maps.Keys(s.seen.spansWithoutRun), func(a, b serviceID) int {
-		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.namespace, b.namespace))
-	})
-	for _, of := range services[:min(len(services), maxNotices)] {
-		rows = append(rows, Missing{
-			Key: keyOf("missing", "run", of.namespace, of.name), Kind: "run", What: "The run of spans of " + of.name,
-			Why: "Neither its spans nor its resource name a run.", Count: s.seen.spansWithoutRun[of],
-			Fix: "OTEL_RESOURCE_ATTRIBUTES=ml.run.id=<id of the run>",
-		})
+	var spans, hosts, tokens missingOf
+	for _, of := range slices.SortedFunc(maps.Keys(s.seen.spansWithoutRun), compareServices) {
+		spans.add(of.name, s.seen.spansWithoutRun[of])
 	}
 	for i := range state.Runs {
 		row := &state.Runs[i]
-		if len(rows) >= 2*maxNotices {
-			break
-		}
 		if n := s.byKey[row.Key].withoutHost(); n > 0 {
-			rows = append(rows, Missing{
-				Key: keyOf("missing", "rank_host", row.Key), Kind: "rank_host", What: "The host of ranks of " + row.Service,
-				Why: "The resource of " + counted(n, "rank", "ranks") + " has no host.name.", Count: int64(n),
-				Fix: "OTEL_RESOURCE_ATTRIBUTES=host.name=$(hostname)",
-			})
+			hosts.add(row.Service, int64(n))
 		}
 		if row.Why["token_rate"] != "" {
-			rows = append(rows, Missing{
-				Key: keyOf("missing", "step_tokens", row.Key), Kind: "step_tokens", What: "Tokens per second of " + row.Service,
-				Why: "Nobody sends the tokens of a step.", Fix: fixStepTokens(row.Service),
-			})
+			tokens.add(row.Service, 0)
 		}
 	}
+	if spans.n > 0 {
+		rows = append(rows, Missing{
+			Key: "run", Kind: "run", What: "The run of spans of " + spans.of("services"), Count: rounded(spans.count),
+			Why: "Neither the spans nor their resource name a run.", Fix: "OTEL_RESOURCE_ATTRIBUTES=ml.run.id=<id of the run>",
+		})
+	}
+	if hosts.n > 0 {
+		rows = append(rows, Missing{
+			Key: "rank_host", Kind: "rank_host", What: "The host of ranks of " + hosts.of("runs"), Count: hosts.count,
+			Why: "The resource of " + counted(int(hosts.count), "rank", "ranks") + " has no host.name.", Fix: "OTEL_RESOURCE_ATTRIBUTES=host.name=$(hostname)",
+		})
+	}
+	if tokens.n > 0 {
+		rows = append(rows, Missing{
+			Key: "step_tokens", Kind: "step_tokens", What: "Tokens per second of " + tokens.of("runs"),
+			Why: "Nobody sends the tokens of a step.", Fix: fixStepTokens(tokens.services...),
+		})
+	}
 	return rows
+}
+
+func compareServices(a, b serviceID) int {
+	return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.namespace, b.namespace))
+}
+
+// missingOf are the runs or services that one thing is missing of.
+type missingOf struct {
+	n        int
+	count    int64
+	services []string
+}
+
+func (m *missingOf) add(service string, count int64) {
+	m.n++
+	m.count += count
+	if !slices.Contains(m.services, service) && len(m.services) < maxNotices {
+		m.services = append(m.services, service)
+	}
+}
+
+// of names the services, such as "trainer" or "3 runs: agent, trainer".
+func (m *missingOf) of(things string) string {
+	if m.n == 1 {
+		return m.services[0]
+	}
+	return strconv.Itoa(m.n) + " " + things + ": " + list(m.services, maxNamedServices)
+}
+
+// maxNamedServices limits the services that a row names.
+const maxNamedServices = 5
+
+// rounded returns a count with two digits that matter, so that it does not change
+// with each span.
+func rounded(n int64) int64 {
+	unit := int64(1)
+	for n/unit >= 1000 {
+		unit *= 10
+	}
+	if unit == 1 {
+		return n
+	}
+	unit *= 10
+	return n / unit * unit
 }
 
 // withoutHost returns the number of ranks whose host is unknown.

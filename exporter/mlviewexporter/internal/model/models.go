@@ -61,6 +61,7 @@ func (s *Store) modelOf(id modelID, now time.Time) *modelUse {
 			s.refuse("models", key, now)
 			return nil
 		}
+		delete(s.refused["models"], key)
 		one = &modelUse{modelID: id, key: key, versions: make(map[string]*versionUse)}
 		s.models[id] = one
 		s.seeModel(s.serviceOf(id.namespace, id.service, now), id.model, now)
@@ -121,19 +122,20 @@ func (s *Store) request(in *SpanInput, of *service, now time.Time) {
 	if !in.Failed {
 		m.duration.add(in.Duration)
 	}
-	if in.Source.Version == "" || of == nil {
+	version := s.texts.of(in.Source.Version)
+	if version == "" || of == nil {
 		return
 	}
-	v := m.versions[in.Source.Version]
+	v := m.versions[version]
 	if v == nil {
 		if len(m.versions) >= maxVersions {
 			m.forgetVersion()
 		}
 		v = &versionUse{firstSeen: now}
-		if first, known := of.versions[in.Source.Version]; known {
+		if first, known := of.versions[version]; known {
 			v.firstSeen = first
 		}
-		m.versions[s.texts.of(in.Source.Version)] = v
+		m.versions[version] = v
 	}
 	v.requests++
 	v.firstToken.add(in.FirstToken)
@@ -172,7 +174,7 @@ func (s *Store) modelRows(now time.Time) []Model {
 // modelRow returns the row of a model. ok is false if nothing was used: spans of
 // training have a model, too.
 func (s *Store) modelRow(m *modelUse, now time.Time) (row Model, ok bool) {
-	row = Model{Key: m.key, Service: m.service, Model: m.model, Role: m.role, Side: m.side, DecodeBasis: m.decodeBasis}
+	row = Model{Key: m.key, Service: m.service, Model: m.model, Role: m.role, Side: m.side, DecodeBasis: m.decodeBasis, Simulated: s.simulated[m.service]}
 	var requests, requestRate, input, output, inputRate, outputRate, clientInput, clientOutput total
 	for _, one := range m.streams {
 		if !one.live(now) {

@@ -96,14 +96,7 @@ func (s *Store) needRows(state *State, now time.Time) []Need {
 	}
 	s.markGPUs(state, all)
 	slices.SortFunc(rows, compareNeeds)
-	if hidden := len(rows) - maxNeeds; hidden > 0 {
-		if state.Collector.Hidden == nil {
-			state.Collector.Hidden = make(map[string]int)
-		}
-		state.Collector.Hidden["needs"] = hidden
-		rows = rows[:maxNeeds]
-	}
-	return rows
+	return limited(state, "needs", rows, maxNeeds)
 }
 
 // compareNeeds orders needs by kind, then by what is lost, then by age.
@@ -144,11 +137,12 @@ func (s *Store) heldBy(state *State, g *gpu) string {
 
 // gpu returns the row of a GPU, or nil.
 func (state *State) gpu(key string) *GPU {
-	at := slices.IndexFunc(state.GPUs, func(g GPU) bool { return g.Key == key })
-	if at < 0 {
-		return nil
+	for i := range state.GPUs {
+		if state.GPUs[i].Key == key {
+			return &state.GPUs[i]
+		}
 	}
-	return &state.GPUs[at]
+	return nil
 }
 
 // join adds the same problem of another GPU or run.
@@ -162,6 +156,9 @@ func (p *problem) join(other problem) {
 	// The order of a map must not decide.
 	if p.run == nil || other.run != nil && other.run.key < p.run.key {
 		p.run, p.runID = other.run, other.runID
+	}
+	if cmp.Or(cmp.Compare(other.service.name, p.service.name), cmp.Compare(other.service.namespace, p.service.namespace), cmp.Compare(other.job, p.job)) < 0 {
+		p.service, p.job = other.service, other.job
 	}
 }
 
@@ -188,6 +185,10 @@ func (s *Store) need(state *State, p *problem, now time.Time) Need {
 		subject = p.gpus[0].key
 	}
 	n.Key = keyOf("need", p.kind, p.service.namespace, p.service.name, subject)
+	n.Simulated = s.simulated[n.Service] || p.run != nil && p.run.simulated
+	for _, g := range p.gpus {
+		n.Simulated = n.Simulated || g.simulated
+	}
 	n.Before = s.before(p.since, n.Service, n.Run)
 	s.addEvidence(state, &n, p, now)
 	n.GPUHours = gpuHours(&n, p, now)

@@ -141,9 +141,8 @@ func (s *Store) Import(data []byte) error {
 	defer s.mu.Unlock()
 	s.importNotes(&in, recent)
 	for i := range in.Failures {
-		f := in.Failures[i]
-		if recent(lastSeen(&f)) && len(s.failures.all) < maxFailures && s.failures.all[f.Key] == nil {
-			s.failures.all[f.Key] = &failureGroup{Failure: f}
+		if f := &in.Failures[i]; recent(lastSeen(f)) && len(s.failures.all) < maxFailures && s.failures.all[f.Key] == nil {
+			s.failures.all[f.Key] = &failureGroup{Failure: s.imported(f)}
 		}
 	}
 	for _, of := range in.Services {
@@ -157,6 +156,31 @@ func (s *Store) Import(data []byte) error {
 		}
 	}
 	return nil
+}
+
+// imported returns what Export writes of a failure, as it is held now. Its commands
+// and reports are those of the directory only.
+func (s *Store) imported(f *Failure) Failure {
+	text := s.texts.of
+	out := Failure{
+		Key: text(f.Key), Kind: text(f.Kind), Class: text(f.Class), Message: s.message(f.Message), Service: text(f.Service),
+		Run: text(f.Run), RunID: text(f.RunID), Version: text(f.Version), Operation: text(f.Operation),
+		Count: max(0, f.Count), LastSeen: f.LastSeen, Variants: max(0, f.Variants), TraceID: text(f.TraceID),
+	}
+	out.seen(*f.LastSeen)
+	if f.FirstSeen != nil {
+		out.seen(plausible(*f.FirstSeen, *f.LastSeen))
+	}
+	return out
+}
+
+// plausible returns a time that was saved, or the later one if it is after that or
+// more than ten years before.
+func plausible(at, later time.Time) time.Time {
+	if at.After(later) || at.Before(later.AddDate(-10, 0, 0)) {
+		return later
+	}
+	return at
 }
 
 // importNotes adds the changes and marks that are not known yet.
@@ -191,15 +215,15 @@ func (s *Store) importService(in exportedService, now time.Time) {
 	if of == nil {
 		return
 	}
-	of.firstSeen, of.lastSeen, of.version = in.FirstSeen, in.LastSeen, in.Version
+	of.firstSeen, of.lastSeen, of.version = plausible(in.FirstSeen, in.LastSeen), in.LastSeen, s.texts.of(in.Version)
 	for version, first := range in.Versions {
 		if len(of.versions) < maxPerService {
-			of.versions[version] = first
+			of.versions[s.texts.of(version)] = plausible(first, in.LastSeen)
 		}
 	}
 	for model, first := range in.Models {
 		if len(of.models) < maxPerService {
-			of.models[model] = first
+			of.models[s.texts.of(model)] = plausible(first, in.LastSeen)
 		}
 	}
 }
@@ -212,9 +236,11 @@ func (s *Store) importRun(in exportedRun, now time.Time) {
 	if r == nil {
 		return
 	}
-	r.firstSeen, r.lastSeen, r.attempts = in.FirstSeen, in.LastSeen, in.Attempts
-	r.job, r.jobName, r.user, r.version = in.Job, in.JobName, in.User, in.Version
-	r.simulated, r.checkpoint = in.Simulated, in.Checkpoint
+	r.firstSeen, r.lastSeen, r.attempts = plausible(in.FirstSeen, in.LastSeen), in.LastSeen, in.Attempts
+	r.job, r.jobName, r.user, r.version = s.texts.of(in.Job), s.texts.of(in.JobName), s.texts.of(in.User), s.texts.of(in.Version)
+	if r.simulated = in.Simulated; !in.Checkpoint.IsZero() {
+		r.checkpoint = plausible(in.Checkpoint, in.LastSeen)
+	}
 	if severity(in.State) > 0 {
 		r.state = in.State
 	}

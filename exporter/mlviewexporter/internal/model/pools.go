@@ -31,6 +31,7 @@ func (s *Store) poolOf(one *stream, now time.Time) *pool {
 			s.refuse("pools", key, now)
 			return nil
 		}
+		delete(s.refused["pools"], key)
 		p = &pool{poolID: id, key: key}
 		s.pools[id] = p
 	}

@@ -367,8 +367,16 @@ func (s *Store) ownerOf(r *run) string {
 // explain says what would give numbers that are missing.
 func (r *run) explain(row *Run) {
 	if row.TokenRate == nil && row.Steps != nil && row.Tokens == nil {
-		row.Why = map[string]string{"token_rate": "Nobody sends the tokens of a step (ml.tokens_per_step). Set " + fixStepTokens(row.Service)}
+		row.why("token_rate", "Nobody sends the tokens of a step (ml.tokens_per_step). Set "+fixStepTokens(row.Service))
 	}
+}
+
+// why says why a number is missing.
+func (row *Run) why(number, reason string) {
+	if row.Why == nil {
+		row.Why = make(map[string]string)
+	}
+	row.Why[number] = reason
 }
 
 // sums collects the numbers of a run from its streams.
@@ -376,6 +384,8 @@ type sums struct {
 	steps, batches, samples, tokens, errors, attempts total
 	stepRate, batchRate, sampleRate, tokenRate        total
 	epoch, learningRate, loss, lastStep               total
+
+	lossIsNoNumber bool
 }
 
 // total is the sum and the largest of some numbers.
@@ -425,27 +435,9 @@ func (r *run) addNumbers(row *Run, now time.Time) {
 	scope := r.lossScope(now)
 	side := r.tokenSide()
 	for _, one := range r.streams {
-		switch one.series {
-		case Steps:
-			all.steps.add(one.value)
-			all.stepRate.addRate(one, now)
-		case Batches:
-			all.batches.add(one.value)
-			all.batchRate.addRate(one, now)
-		case Samples:
-			all.samples.add(one.value)
-			all.sampleRate.addRate(one, now)
-		case Tokens:
-			if side == "" || one.labels.Own[4] == side || one.labels.Own[4] == "" {
-				all.tokens.add(one.value)
-				all.tokenRate.addRate(one, now)
-			}
-		case Errors:
-			all.errors.add(one.value)
-		case RunAttempts:
-			all.attempts.add(one.value)
-		case LastStep:
-			all.lastStep.add(one.value)
+		all.addTotal(one, side, now)
+		if one.series == Loss && one.noNumber && now.Sub(one.at) <= goneAfter {
+			all.lossIsNoNumber = true
 		}
 		if !one.live(now) {
 			continue
@@ -473,10 +465,40 @@ func (r *run) addNumbers(row *Run, now time.Time) {
 	if row.Loss = all.loss.mean(); row.Loss != nil {
 		row.LossScope = scope[0]
 	}
+	if all.lossIsNoNumber {
+		row.Loss = nil
+		row.why("loss", "The loss is not a finite number (NaN).")
+	}
 	if at, ok := unix(all.lastStep.most); ok {
 		row.LastStep = &at
 	}
 	r.addBasis(row, now)
+}
+
+// addTotal adds what also counts after the stream has ended.
+func (all *sums) addTotal(one *stream, side string, now time.Time) {
+	switch one.series {
+	case Steps:
+		all.steps.add(one.value)
+		all.stepRate.addRate(one, now)
+	case Batches:
+		all.batches.add(one.value)
+		all.batchRate.addRate(one, now)
+	case Samples:
+		all.samples.add(one.value)
+		all.sampleRate.addRate(one, now)
+	case Tokens:
+		if side == "" || one.labels.Own[4] == side || one.labels.Own[4] == "" {
+			all.tokens.add(one.value)
+			all.tokenRate.addRate(one, now)
+		}
+	case Errors:
+		all.errors.add(one.value)
+	case RunAttempts:
+		all.attempts.add(one.value)
+	case LastStep:
+		all.lastStep.add(one.value)
+	}
 }
 
 // addSeries adds the series that ml_metrics computes for a whole run.
@@ -576,7 +598,8 @@ func (r *run) addBasis(row *Run, now time.Time) {
 	row.TokenRate = rates.all()
 }
 
-// Run returns the detail of the run with a key.
+// Run returns the detail of the run with a key. It is kept as long as the State and
+// must not be changed.
 func (s *Store) Run(key string) (*RunDetail, bool) {
 	state := s.State()
 	s.mu.Lock()
@@ -584,6 +607,12 @@ func (s *Store) Run(key string) (*RunDetail, bool) {
 	r := s.byKey[key]
 	if r == nil {
 		return nil, false
+	}
+	if s.detailsOf != state || len(s.details) >= maxDetails {
+		s.details, s.detailsOf = make(map[string]*RunDetail), state
+	}
+	if known := s.details[key]; known != nil {
+		return known, true
 	}
 	now := s.settings.Now()
 	detail := &RunDetail{Run: s.runRow(r, now), Needs: []Need{}}
@@ -601,8 +630,12 @@ func (s *Store) Run(key string) (*RunDetail, bool) {
 	detail.Failures = s.failures.rows(s, func(f *Failure) bool { return f.Run == key })
 	detail.Traces = s.traces.ofRun(s, key)
 	detail.MakeLists()
+	s.details[key] = detail
 	return detail, true
 }
+
+// maxDetails limits the details that are kept for an interval.
+const maxDetails = 64
 
 // rankRows returns the ranks of a run in order, and those below the largest that
 // sent nothing.

@@ -14,7 +14,7 @@ func (s *Store) takeState(now time.Time) *State {
 	s.holdGPUs(now)
 	state := &State{Version: SchemaVersion, Time: now.UTC(), Collector: s.collector(now)}
 	state.GPUs = s.gpuRows(now)
-	state.Failures = s.failures.rows(s, func(*Failure) bool { return true })
+	state.Failures = limited(state, "failures", s.failures.rows(s, func(*Failure) bool { return true }), maxFailures)
 	state.Needs = s.needRows(state, now)
 	state.Runs = s.runRows(now)
 	state.Calls = s.calls.rows(s, func(*call) bool { return true })
@@ -39,14 +39,7 @@ func (s *Store) collector(now time.Time) Collector {
 			c.HostsReporting++
 		}
 	}
-	for kind, rows := range s.refused {
-		if len(rows) > 0 {
-			if c.Hidden == nil {
-				c.Hidden = make(map[string]int)
-			}
-			c.Hidden[kind] = len(rows)
-		}
-	}
+	c.Hidden = s.hidden()
 	if s.settings.JaegerURL != "" {
 		c.Links = map[string]string{"jaeger": s.settings.JaegerURL}
 	}
@@ -73,6 +66,15 @@ func (s *Store) gpuRows(now time.Time) []GPU {
 	rows := make([]GPU, 0, len(ordered))
 	for _, g := range ordered {
 		rows = append(rows, s.gpuRow(g, now))
+	}
+	return rows
+}
+
+// limited returns the first rows of a list, and counts the others as hidden.
+func limited[T any](state *State, list string, rows []T, limit int) []T {
+	if more := len(rows) - limit; more > 0 {
+		state.Collector.Hidden[list] += more
+		return rows[:limit]
 	}
 	return rows
 }

@@ -21,6 +21,9 @@ func (s *Store) span(in *SpanInput, now time.Time) {
 			s.seen.spansWithoutRun[s.ownID(id)]++
 		}
 	}
+	if src.Simulated {
+		s.seeSimulated(src.Service)
+	}
 	s.seeVersion(of, src.Version, r, now)
 	s.traces.add(s, in, r)
 	if in.Call != NoCall {
@@ -31,8 +34,8 @@ func (s *Store) span(in *SpanInput, now time.Time) {
 	}
 	if in.Failed && (in.ML || in.Class != "" || in.Fingerprint != "") && !s.failures.covered(in) {
 		s.failures.span(s, in, r, now)
-		if version := src.Version; of != nil && version != "" && !of.versions[version].IsZero() {
-			of.failed[s.texts.of(version)]++
+		if version := s.texts.of(src.Version); of != nil && version != "" && !of.versions[version].IsZero() {
+			of.failed[version]++
 		}
 	}
 }
@@ -96,20 +99,52 @@ func loads(operation string) bool {
 func (s *Store) event(e *Event, now time.Time) {
 	s.seeHost(e.Host, now)
 	if e.XID != nil && e.GPU != "" {
-		s.noteXID(gpuID{e.Host, e.GPU}, *e.XID)
+		xid := *e.XID
+		xid.Time = earlier(xid.Time, now)
+		s.noteXID(gpuID{e.Host, e.GPU}, xid)
 	}
 	if e.Failure != nil {
-		s.failures.record(s, e.Failure, now)
+		f := *e.Failure
+		if f.LastSeen != nil {
+			f.LastSeen = timePointer(earlier(*f.LastSeen, now))
+		}
+		s.failures.record(s, &f, now)
 	}
+}
+
+// earlier returns the time of a client's clock, which may be far ahead, or now.
+func earlier(at, now time.Time) time.Time {
+	if at.After(now) {
+		return now.UTC()
+	}
+	return at
 }
 
 // noteXID keeps the last error of a GPU. It may arrive before the GPU's first
 // reading.
 func (s *Store) noteXID(of gpuID, xid XID) {
 	known := s.xids[of]
-	if known == nil && len(s.xids) >= s.settings.MaxGPUs || known != nil && xid.Time.Before(known.Time) {
+	if known != nil && xid.Time.Before(known.Time) || known == nil && !s.roomForXID(of) {
 		return
 	}
 	xid.Code, xid.Message = s.texts.of(xid.Code), s.texts.of(xid.Message)
 	s.xids[gpuID{s.texts.of(of.host), s.texts.of(of.id)}] = &xid
+}
+
+// roomForXID reports whether there is room for an error of one more GPU. That of an
+// unknown GPU makes room for that of a known one.
+func (s *Store) roomForXID(of gpuID) bool {
+	if len(s.xids) < s.settings.MaxGPUs {
+		return true
+	}
+	if s.gpus[of] == nil {
+		return false
+	}
+	for other := range s.xids {
+		if s.gpus[other] == nil {
+			delete(s.xids, other)
+			return true
+		}
+	}
+	return false
 }

@@ -104,6 +104,8 @@ type Need struct {
 	// GPUHours are the GPU-hours since the onset, nil if no GPU is known. Of a slow
 	// run they are those that its steps take longer than usual.
 	GPUHours *float64 `json:"gpu_hours,omitempty"`
+	// Simulated reports whether the data of its run, service or GPUs is simulated.
+	Simulated bool `json:"simulated,omitempty"`
 	// Next says what to do next; Command is a command for it, if there is one.
 	Next    string `json:"next,omitempty"`
 	Command string `json:"command,omitempty"`
@@ -336,6 +338,8 @@ type Failure struct {
 	TraceID string `json:"trace_id,omitempty"`
 	// TraceURL is the address of the trace in Jaeger.
 	TraceURL string `json:"trace_url,omitempty"`
+	// Simulated reports whether the data of its service is simulated.
+	Simulated bool `json:"simulated,omitempty"`
 }
 
 // Call is a call of a function or of a worker.
@@ -357,6 +361,8 @@ type Call struct {
 	Slow     bool   `json:"slow,omitempty"`
 	TraceID  string `json:"trace_id,omitempty"`
 	TraceURL string `json:"trace_url,omitempty"`
+	// Simulated reports whether the data of its service is simulated.
+	Simulated bool `json:"simulated,omitempty"`
 }
 
 // Pool is a pool of workers.
@@ -409,6 +415,8 @@ type Model struct {
 	ErrorRatioUsual *float64 `json:"error_ratio_usual,omitempty"`
 	// Versions compares the service's versions, the newest first.
 	Versions []VersionUse `json:"versions,omitempty"`
+	// Simulated reports whether the data of the service is simulated.
+	Simulated bool `json:"simulated,omitempty"`
 }
 
 // Quantiles are the median and the 95th percentile of Count values.

@@ -36,6 +36,12 @@ type Store struct {
 	services map[serviceID]*service
 	pools    map[poolID]*pool
 	problems map[*stream]bool
+	// details are those of runs that somebody has asked for since detailsOf was
+	// taken.
+	details   map[string]*RunDetail
+	detailsOf *State
+	// simulated are the names of the services whose data is simulated.
+	simulated map[string]bool
 	// ofHosts are the streams of hosts.
 	ofHosts []*stream
 
@@ -65,24 +71,25 @@ type seen struct {
 func NewStore(settings Settings) *Store {
 	settings = settings.withDefaults()
 	s := &Store{
-		settings: settings,
-		started:  settings.Now(),
-		hosts:    make(map[string]time.Time),
-		streams:  newStreamTable(),
-		runs:     make(map[runID]*run),
-		runsByID: make(map[string][]*run),
-		byKey:    make(map[string]*run),
-		withID:   make(map[runRef]*run),
-		gpus:     make(map[gpuID]*gpu),
-		xids:     make(map[gpuID]*XID),
-		models:   make(map[modelID]*modelUse),
-		services: make(map[serviceID]*service),
-		pools:    make(map[poolID]*pool),
-		problems: make(map[*stream]bool),
-		missing:  make(map[string][]Missing),
-		refused:  make(map[string]map[string]time.Time),
-		dropped:  make(map[string]int64),
-		seen:     seen{spansWithoutRun: make(map[serviceID]int64)},
+		settings:  settings,
+		started:   settings.Now(),
+		hosts:     make(map[string]time.Time),
+		streams:   newStreamTable(),
+		runs:      make(map[runID]*run),
+		runsByID:  make(map[string][]*run),
+		byKey:     make(map[string]*run),
+		withID:    make(map[runRef]*run),
+		gpus:      make(map[gpuID]*gpu),
+		xids:      make(map[gpuID]*XID),
+		models:    make(map[modelID]*modelUse),
+		services:  make(map[serviceID]*service),
+		pools:     make(map[poolID]*pool),
+		problems:  make(map[*stream]bool),
+		simulated: make(map[string]bool),
+		missing:   make(map[string][]Missing),
+		refused:   make(map[string]map[string]time.Time),
+		dropped:   make(map[string]int64),
+		seen:      seen{spansWithoutRun: make(map[serviceID]int64)},
 	}
 	s.failures.init()
 	s.traces.init(settings)
@@ -106,6 +113,24 @@ func (s *Store) State() *State {
 	state.MakeLists()
 	s.state.Store(state)
 	return state
+}
+
+// Hidden returns the number of rows beyond the limit of each list, without those of
+// State that are left out for their number. It computes no State.
+func (s *Store) Hidden() map[string]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.hidden()
+}
+
+func (s *Store) hidden() map[string]int {
+	hidden := make(map[string]int)
+	for kind, rows := range s.refused {
+		if len(rows) > 0 {
+			hidden[kind] = len(rows)
+		}
+	}
+	return hidden
 }
 
 // SetMissing replaces what a component reports as missing.
@@ -202,6 +227,13 @@ func (s *Store) seeHost(host string, now time.Time) {
 	s.hosts[host] = now
 }
 
+// seeSimulated notes that the data of a service is simulated.
+func (s *Store) seeSimulated(service string) {
+	if service != "" && !s.simulated[service] && len(s.simulated) < maxServices {
+		s.simulated[s.texts.of(service)] = true
+	}
+}
+
 // refuse counts a row beyond the limit of a list.
 func (s *Store) refuse(list, key string, now time.Time) {
 	rows := s.refused[list]
@@ -236,10 +268,15 @@ func (s *Store) point(p *Point, now time.Time) {
 		return
 	}
 	if !(math.Abs(p.Value) <= maxValue && p.Count <= maxValue) {
+		// The last good value is no current one.
+		one.gone, one.noNumber, one.at = true, true, now
 		return
 	}
 	was := one.value
 	one.update(p, now)
+	if p.Simulated {
+		s.seeSimulated(one.labels.Service)
+	}
 	if p.Series == Problem && one.value != was {
 		s.noteProblem(one)
 	}

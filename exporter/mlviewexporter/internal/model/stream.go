@@ -19,6 +19,10 @@ type stream struct {
 	// arrived.
 	gone bool
 	at   time.Time
+	// time is the time of its last point, in Unix seconds by its producer's clock.
+	time float64
+	// noNumber reports whether it has ended with a value that is no finite number.
+	noNumber bool
 	// recent are earlier values of counters and histograms, before is the value
 	// when the run became slow, nil if it has not since the stream began.
 	recent *samples
@@ -41,7 +45,7 @@ func (s *stream) live(now time.Time) bool { return !s.gone && now.Sub(s.at) <= g
 func (s *stream) update(p *Point, now time.Time) {
 	value, count := p.Value, p.Count
 	if p.Delta {
-		value, count = s.value+value, s.count+count
+		value, count = min(s.value+value, maxValue), min(s.count+count, maxValue)
 	}
 	if s.recent != nil {
 		if s.gone || value < s.value || count < s.count {
@@ -50,7 +54,8 @@ func (s *stream) update(p *Point, now time.Time) {
 		}
 		s.recent.add(pointTime(p.Time, now), value, count)
 	}
-	s.value, s.count, s.at, s.gone, s.simulated = value, count, now, false, p.Simulated
+	s.time = pointTime(p.Time, now)
+	s.value, s.count, s.at, s.gone, s.noNumber, s.simulated = value, count, now, false, false, p.Simulated
 }
 
 // pointTime returns a point's own time in seconds, or the time of its arrival if

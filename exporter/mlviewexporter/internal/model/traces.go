@@ -2,6 +2,7 @@ package model
 
 import (
 	"cmp"
+	"encoding/hex"
 	"slices"
 	"time"
 )
@@ -200,13 +201,16 @@ func (t *traces) ofRun(s *Store, run string) []Trace {
 func (s *Store) Trace(id string) (*Trace, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, one := range s.traces.byID {
-		if hexID(one.id[:]) == id {
-			row := one.row(s, s.settings.SpansPerTrace)
-			return &row, true
-		}
+	var key [16]byte
+	if n, err := hex.Decode(key[:], []byte(id[:min(len(id), 2*len(key))])); err != nil || n != len(key) || len(id) != 2*len(key) {
+		return nil, false
 	}
-	return nil, false
+	one := s.traces.byID[key]
+	if one == nil {
+		return nil, false
+	}
+	row := one.row(s, s.settings.SpansPerTrace)
+	return &row, true
 }
 
 // row returns a trace with at most limit spans, in the order of the tree.

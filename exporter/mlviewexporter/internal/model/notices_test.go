@@ -1,0 +1,182 @@
+package model_test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+)
+
+// What is missing for one cause is one row.
+func TestMissingOfSeveralRuns(t *testing.T) {
+	w := newWorld(model.Settings{})
+	add := func(service string, spans int) {
+		p := model.Point{Series: model.Steps, Value: 1}
+		p.Labels = model.Labels{Service: service, Run: "r", Rank: "0"}
+		w.ApplyPoints([]model.Point{p})
+		for range spans {
+			w.span(func(in *model.SpanInput) { in.Source, in.Runless = &model.Source{Service: service}, true })
+		}
+	}
+	rows := func() map[string]model.Missing {
+		byKind := make(map[string]model.Missing)
+		for _, m := range w.state().Missing {
+			require.NotContains(t, byKind, m.Kind)
+			byKind[m.Kind] = m
+		}
+		return byKind
+	}
+	add("trainer", 12)
+	missing := rows()
+	assert.Equal(t, "Tokens per second of trainer", missing["step_tokens"].What)
+	assert.Equal(t, `ml_enrich: {training: [{service: "trainer", tokens_per_step: <tokens of one rank>}]}`, missing["step_tokens"].Fix)
+	assert.Equal(t, "The run of spans of trainer", missing["run"].What)
+	assert.EqualValues(t, 12, missing["run"].Count)
+	assert.Equal(t, "The host of ranks of trainer", missing["rank_host"].What)
+
+	for i := range 6 {
+		add("s"+strconv.Itoa(i), 250)
+	}
+	missing = rows()
+	assert.Equal(t, "Tokens per second of 7 runs: s0, s1, s2, s3, s4 and 2 more", missing["step_tokens"].What)
+	assert.Contains(t, missing["step_tokens"].Fix, `{service: "s1", tokens_per_step`)
+	assert.Equal(t, "The run of spans of 7 services: s0, s1, s2, s3, s4 and 2 more", missing["run"].What)
+	assert.EqualValues(t, 1500, missing["run"].Count, "1512 with two digits that matter")
+	assert.Equal(t, "The host of ranks of 7 runs: s0, s1, s2, s3, s4 and 2 more", missing["rank_host"].What)
+	assert.EqualValues(t, 7, missing["rank_host"].Count)
+}
+
+// The hidden rows are known without a State.
+func TestHidden(t *testing.T) {
+	w := newWorld(model.Settings{MaxGPUs: 1, Interval: time.Hour})
+	w.gpu(model.GPUPower, "0", 1, nil)
+	w.gpu(model.GPUPower, "1", 1, nil)
+	assert.Equal(t, map[string]int{"gpus": 1}, w.Hidden())
+	w.gpu(model.GPUPower, "2", 1, nil)
+	assert.Equal(t, 2, w.State().Collector.Hidden["gpus"], "Hidden has taken no State")
+
+	for range 2 {
+		w.now = w.now.Add(50 * time.Minute)
+		w.gpu(model.GPUPower, "2", 1, nil)
+	}
+	assert.Empty(t, w.Hidden(), "it is shown now")
+	assert.Equal(t, "2", w.State().GPUs[0].ID)
+}
+
+func TestFailuresBeyondTheLimitAreCounted(t *testing.T) {
+	w := newWorld(model.Settings{})
+	var found []model.Failure
+	for i := range 900 {
+		found = append(found, model.Failure{Key: strconv.Itoa(i), Message: strings.Repeat("x", 600)})
+	}
+	w.SetFailures(found)
+	s := w.state()
+	assert.Equal(t, 500, len(s.Failures)) //nolint:testifylint // the whole list is too much to print
+	assert.Equal(t, 400, s.Collector.Hidden["failures"])
+	assert.Len(t, s.Failures[0].Message, 200, "content is withheld")
+}
+
+// Simulated data is labelled wherever it is shown.
+func TestSimulated(t *testing.T) {
+	for _, simulated := range []bool{true, false} {
+		w := newWorld(model.Settings{})
+		w.span(func(in *model.SpanInput) {
+			in.Source = &model.Source{Service: "agent", Simulated: simulated}
+			in.Failed, in.Class, in.Call, in.Request, in.Model = true, "E", model.WholeCall, true, "m"
+		})
+		w.failing(w.now)
+		s := w.state()
+		assert.Equal(t, simulated, s.Needs[0].Simulated)
+		assert.Equal(t, simulated, s.Models[0].Simulated)
+		assert.Equal(t, simulated, s.Failures[0].Simulated)
+		assert.Equal(t, simulated, s.Calls[0].Simulated)
+	}
+	w := newWorld(model.Settings{})
+	w.gpu(model.GPUPower, "0", 1, func(p *model.Point) { p.Simulated = true })
+	w.problem(model.HeldIdle, "0", time.Hour)
+	assert.True(t, w.state().Needs[0].Simulated)
+}
+
+// A workload that is joined to its run in the next reading is one, and not two.
+func TestAWorkloadThatIsJoinedLater(t *testing.T) {
+	w := newWorld(model.Settings{})
+	w.point(model.Steps, "r", 1)
+	for _, rank := range []string{"", "0", "0"} {
+		w.gpu(model.GPUWorkload, "0", 60, func(p *model.Point) {
+			p.Labels.Run, p.Labels.Rank, p.Time = "r", rank, w.now.UnixNano()
+		})
+		w.gpu(model.GPUWorkload, "0", 20, func(p *model.Point) {
+			p.Labels.Run, p.Labels.Rank, p.Labels.Own[4], p.Time = "r", rank, "7", w.now.UnixNano()
+		})
+		w.gpu(model.GPUMemoryUsed, "0", 100, nil)
+		w.point(model.RunGoodput, "r", 0.5)
+		w.now = w.now.Add(2 * time.Second)
+	}
+	s := w.state()
+	assert.Len(t, s.GPUs[0].Holders, 2)
+	assert.InDelta(t, 20, *s.GPUs[0].MemoryUnattributed, 0)
+	for _, curve := range w.run(t).Curves {
+		if curve.Name == "gpu_memory" {
+			for _, v := range curve.Values {
+				assert.InDelta(t, 80, v, 0, fmt.Sprint(curve.Values))
+			}
+		}
+	}
+}
+
+// A run or service with many changes does not push out those of others.
+func TestChangesOfOneRun(t *testing.T) {
+	w := newWorld(model.Settings{})
+	other := func(v string) {
+		w.span(func(in *model.SpanInput) { in.Source = &model.Source{Service: "other", Version: v} })
+	}
+	other("1")
+	other("2")
+	w.point(model.Problem, "quiet", float64(w.now.Unix()), model.Slow)
+	for i := range 3000 {
+		w.point(model.RunAttempts, "r", float64(i))
+		w.point(model.Problem, "r", float64(w.now.Unix()+int64(i)), model.Slow)
+	}
+	changes := w.state().Changes
+	assert.Len(t, changes, 51)
+	texts := fmt.Sprint(changes)
+	assert.Contains(t, texts, "version 2 (was 1)")
+	assert.Contains(t, texts, "attempt 2999", "the newest")
+	for _, r := range w.State().Runs {
+		detail, _ := w.Run(r.Key)
+		assert.NotEmpty(t, detail.Marks, r.ID)
+	}
+}
+
+// The detail of a run is computed once an interval.
+func TestADetailIsKeptForAnInterval(t *testing.T) {
+	w := newWorld(model.Settings{})
+	w.point(model.Steps, "r", 1)
+	first := w.run(t)
+	w.point(model.Steps, "r", 2)
+	same, _ := w.Run(first.Run.Key)
+	assert.Same(t, first, same)
+	assert.InDelta(t, 2, *w.run(t).Run.Steps, 0)
+}
+
+// States are named as the page names them.
+func TestMarksOfStates(t *testing.T) {
+	w := newWorld(model.Settings{})
+	for _, state := range []string{"running", "stalled", "ended"} {
+		for _, other := range []string{"running", "stalled", "ended"} {
+			w.point(model.RunState, "r", 0, other)
+		}
+		w.point(model.RunState, "r", 1, state)
+	}
+	var texts []string
+	for _, m := range w.run(t).Marks {
+		texts = append(texts, m.Text)
+	}
+	assert.Equal(t, []string{"looks hung (was running)", "ended (was looks hung)"}, texts)
+}
