@@ -1,6 +1,6 @@
 // The part of the page with the runs that are fine or over.
 import { h } from './dom.js';
-import { list, live as all } from './live.js';
+import { list, live as data } from './live.js';
 import { view, found, filtered } from './address.js';
 import { states, bounds, fields, kinds, word } from './words.js';
 import { change, clock, count, number, percent, rate, steady, ago } from './format.js';
