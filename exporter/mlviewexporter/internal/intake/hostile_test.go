@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -406,17 +407,36 @@ func TestHistogramsWithoutASum(t *testing.T) {
 	require.Empty(t, detail.Phases)
 }
 
-// Names of users are not shown as they are sent: only what ml_enrich has made of
-// them is.
-func TestNamesOfUsers(t *testing.T) {
-	for key, want := range map[string]string{
-		"enduser.id": "", "user.id": "", "user": "", "oai.user_id": "", "gen_ai.user": "", "user.name": "", mlattr.User: "ada",
-	} {
-		now := time.Unix(1_700_000_000, 0)
-		store := model.NewStore(model.Settings{Now: func() time.Time { return now }})
-		td := steps(1)
-		td.ResourceSpans().At(0).Resource().Attributes().PutStr(key, "ada")
-		intake.New(store).ConsumeTraces(t.Context(), td)
-		require.Equal(t, want, store.State().Runs[0].Owner, key)
+// Only the hash that ml_enrich writes says who a run belongs to: names of users
+// are never shown.
+func TestUsersAreNotShown(t *testing.T) {
+	store := model.NewStore(model.Settings{})
+	in := intake.New(store)
+	send := func(service, key, value string) {
+		td := ptrace.NewTraces()
+		rs := td.ResourceSpans().AppendEmpty()
+		rs.Resource().Attributes().PutStr("service.name", service)
+		rs.Resource().Attributes().PutStr("ml.run.id", key)
+		rs.Resource().Attributes().PutStr(key, value)
+		span := rs.ScopeSpans().AppendEmpty().Spans().AppendEmpty()
+		span.Attributes().PutStr(key, value)
+		span.SetTraceID([16]byte{1})
+		span.Status().SetCode(ptrace.StatusCodeError)
+		in.ConsumeTraces(context.Background(), td)
 	}
+	names := 0
+	for _, table := range mlattr.Tables() {
+		for _, alias := range slices.Concat(table.Resource, table.Span) {
+			if alias.Canonical == mlattr.User {
+				names++
+				send(table.Name, alias.Source, "ada@example.com")
+			}
+		}
+	}
+	require.NotZero(t, names)
+	send("trainer", mlattr.User, "0123456789abcdef")
+	state, err := json.Marshal(store.State())
+	require.NoError(t, err)
+	assert.NotContains(t, string(state), "ada@")
+	assert.Contains(t, string(state), "0123456789abcdef")
 }
