@@ -175,9 +175,9 @@ bench-collector: build ## Measure the cost of the components in a whole collecto
 
 # bench-page measures; it asserts nothing.
 .PHONY: bench-page
-bench-page: build ## Measure the live page of 500 runs and 512 GPUs with 32 open pages, WINDOW (default 1m) each; see docs/performance.md
+bench-page: build ## Measure the live page of 500 runs and 512 GPUs with 32 open pages; see docs/performance.md
 	@e2e/page/chromium.sh
-	@cd e2e && GOWORK=off go run ./page/load -window $(or $(WINDOW),1m)
+	@cd e2e && GOWORK=off go run ./page/load
 
 .PHONY: pictures
 pictures: build ## Draw docs/images/page*.png, the live page of simulated workloads, and all its views into .cache/pictures

@@ -3,7 +3,7 @@
 # has nothing else: installs them without recommended packages and does what they
 # are named for. The lists are read from where they stand.
 #
-#   e2e/packages/try.sh [LIST…]     engine, build, examples, image, servers (all)
+#   e2e/packages/try.sh [LIST…]     engine, build, examples, image, page, servers (all)
 #
 # It needs root and debootstrap, which it installs. Without them it says so and
 # ends with 0, or with CI=true with 1.
@@ -141,6 +141,14 @@ try_image() {
 	'
 }
 
+# What e2e/page/chromium.sh names: Chromium starts and reads a page.
+try_page() {
+	try page "$(sed -n 's/^packages="\(.*\)"$/\1/p' e2e/page/chromium.sh)" '
+		chromium --headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking \
+			--disable-component-update --disable-sync --dump-dom "data:text/html,<p>read</p>" | grep -q "<p>read</p>"
+	'
+}
+
 # What e2e/servers/Dockerfile names: the health checks of the compose file have
 # their client.
 try_servers() {
@@ -150,7 +158,7 @@ try_servers() {
 }
 
 status=0
-for list in "${@:-engine build examples image servers}"; do
+for list in "${@:-engine build examples image page servers}"; do
 	for name in $list; do
 		# Where a failure is looked at, a function goes on after it.
 		set +e

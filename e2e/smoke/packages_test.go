@@ -20,6 +20,7 @@ var packageLists = map[string]string{
 	"CONTRIBUTING.md":        "try_build",
 	"docker/Dockerfile":      "try_image",
 	"docker/engine.sh":       "try_engine",
+	"e2e/page/chromium.sh":   "try_page",
 	"e2e/servers/Dockerfile": "try_servers",
 	// It installs what the "# apt:" lines of examples name.
 	"examples/venv.sh": "try_examples",

@@ -55,6 +55,7 @@ func TestCredentials(t *testing.T) {
 				response, body := r.get(t, path, nil)
 				assert.Equal(t, http.StatusUnauthorized, response.StatusCode, path)
 				assert.Equal(t, test.challenge, response.Header.Get("WWW-Authenticate"), "a browser asks for a password")
+				assert.NotEmpty(t, response.Header.Get("Content-Security-Policy"))
 				assert.NotContains(t, body, "ada")
 			}
 			metadatatest.AssertEqualExporterMlViewRequestsRefused(t, r.tel, points(4, "reason", "auth"), ignoreTime...)

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -25,6 +26,7 @@ import (
 // options are the command line's.
 type options struct {
 	pages, runs, ranks, gpus int
+	rounds                   int
 	window                   time.Duration
 }
 
@@ -34,7 +36,8 @@ func main() {
 	flag.IntVar(&o.runs, "runs", 500, "simulated runs")
 	flag.IntVar(&o.ranks, "ranks", 8, "processes of each run")
 	flag.IntVar(&o.gpus, "gpus", 512, "simulated GPUs")
-	flag.DurationVar(&o.window, "window", time.Minute, "how long each measurement takes")
+	flag.IntVar(&o.rounds, "rounds", 3, "how often it measures without and with open pages")
+	flag.DurationVar(&o.window, "window", 30*time.Second, "how long each measurement takes")
 	flag.Parse()
 	os.Exit(harness.RunProgram(func(s *harness.Suite) { measure(s, o) }))
 }
@@ -51,42 +54,56 @@ func (u usage) share(before usage) float64 {
 	return (u.processor - before.processor) / u.at.Sub(before.at).Seconds()
 }
 
+// measure runs both collectors at once, each with the same fleet, so that what
+// changes with time meets them alike, and opens and closes the pages by turns.
 func measure(tb testing.TB, o options) {
-	without := collector(tb, false)
-	stop := generate(tb, without, o)
-	await(tb, o.window)
-	bare := over(tb, without, o.window)
-	stop()
-	without.Stop(tb)
-
-	with := collector(tb, true)
+	without, with := collector(tb, false), collector(tb, true)
 	url := "http://" + with.Address(tb, "exporters::ml_view")
-	stop = generate(tb, with, o)
+	generate(tb, without, o)
+	generate(tb, with, o)
 	awaitFleet(tb, url, o)
-	closed := over(tb, with, o.window)
+	tab := browser.Start(tb).Open(tb)
+	tab.Resize(1440, 900)
 
-	streams := open(tb, url, o.pages-1)
-	tab, first := openTab(tb, url)
-	before := streams.counts(tb)
-	opened := over(tb, with, o.window)
-	updates := streams.counts(tb).since(before)
-	steady := frames(tab)
-	stop()
+	var bare, closed, opened []float64
+	var heap, rss float64
+	var first, update counts
+	var opening, steady frameTimes
+	for range o.rounds {
+		a, b := over(tb, without, with, o.window)
+		bare, closed = append(bare, a.share), append(closed, b.share-a.share)
 
+		streams := open(tb, url, o.pages-1)
+		opening = opening.and(load(tab, url))
+		before := streams.counts(tb)
+		a, b = over(tb, without, with, o.window)
+		bare, opened = append(bare, a.share), append(opened, b.share-a.share)
+		heap, rss = b.heap-a.heap, b.rss-a.rss
+		update = update.and(streams.counts(tb).since(before))
+		first = first.and(streams.first())
+		steady = steady.and(frames(tab))
+		streams.close()
+		tab.Go("about:blank")
+	}
 	fmt.Println(strings.Join([]string{
 		"| measure | result | aim |",
 		"|---|---|---|",
-		fmt.Sprintf("| processor time of the collector without `ml_view` | %.1f %% of a core | |", 100*bare.share),
-		fmt.Sprintf("| `ml_view` adds, no page open | %.1f %% | |", 100*(closed.share-bare.share)),
-		fmt.Sprintf("| `ml_view` adds, %d pages open | %.1f %% | 2 %% |", o.pages, 100*(opened.share-bare.share)),
-		fmt.Sprintf("| resident memory without `ml_view` | %.0f MiB (heap %.0f MiB) | |", bare.rss, bare.heap),
-		fmt.Sprintf("| `ml_view` adds, %d pages open | %.0f MiB (heap %.0f MiB) | 100 MiB |", o.pages, opened.rss-bare.rss, opened.heap-bare.heap),
-		fmt.Sprintf("| first event of a page | %.0f kB | |", streams.first()/1e3),
-		fmt.Sprintf("| an update of a page, mean of %d | %.1f kB | 50 kB |", updates.events, updates.mean()/1e3),
-		fmt.Sprintf("| longest task of the browser, page opening | %.0f ms | |", first.task),
-		fmt.Sprintf("| longest task of the browser, page open | %.0f ms of %d longer than 50 ms | 50 ms |", steady.task, steady.tasks),
-		fmt.Sprintf("| longest time between two frames, page open | %.0f ms | 50 ms |", steady.frame),
+		"| processor time of the collector without `ml_view`, of a core | " + percent(bare) + " | |",
+		"| `ml_view` adds, no page open | " + percent(closed) + " | |",
+		fmt.Sprintf("| `ml_view` adds, %d pages open | %s | 2 %% |", o.pages, percent(opened)),
+		fmt.Sprintf("| `ml_view` adds, %d pages open: heap, resident memory | %.0f, %.0f MiB | 100 MiB |", o.pages, heap, rss),
+		fmt.Sprintf("| the first event of a page | %.0f kB | |", first.mean()/1e3),
+		fmt.Sprintf("| an update of a page, mean of %d | %.0f kB | 50 kB |", update.events, update.mean()/1e3),
+		fmt.Sprintf("| the browser's longest task while the page opens | %.0f ms | |", opening.task),
+		fmt.Sprintf("| the browser's longest task while the page is open; tasks longer than 50 ms | %.0f ms; %d in %s | 50 ms |", steady.task, steady.tasks, time.Duration(o.rounds)*o.window),
+		fmt.Sprintf("| the longest time between two frames | %.0f ms | 50 ms |", steady.frame),
 	}, "\n"))
+}
+
+// percent returns the median and the range of shares.
+func percent(shares []float64) string {
+	slices.Sort(shares)
+	return fmt.Sprintf("%.1f %% (%.1f to %.1f)", 100*shares[len(shares)/2], 100*shares[0], 100*shares[len(shares)-1])
 }
 
 // collector starts a collector that receives everything by OTLP.
@@ -147,17 +164,25 @@ func pipelines(tb testing.TB, config string) map[string]pipeline {
 
 // measured is the usage of a window.
 type measured struct {
-	// share is the part of one core, heap and rss are in MiB.
+	// share is the part of one core. heap, the least of the window, and rss are
+	// in MiB.
 	share, heap, rss float64
 }
 
-// over measures a collector for a window.
-func over(tb testing.TB, c *harness.Collector, window time.Duration) measured {
+// over measures two collectors for a window.
+func over(tb testing.TB, a, b *harness.Collector, window time.Duration) (ma, mb measured) {
 	tb.Helper()
-	before := read(tb, c)
-	await(tb, window)
-	after := read(tb, c)
-	return measured{share: after.share(before), heap: after.heap / (1 << 20), rss: after.rss / (1 << 20)}
+	fromA, fromB := read(tb, a), read(tb, b)
+	toA, toB := fromA, fromB
+	leastA, leastB := fromA.heap, fromB.heap
+	for toA.at.Sub(fromA.at) < window {
+		await(tb, time.Second)
+		toA, toB = read(tb, a), read(tb, b)
+		// What the last collection of garbage left, nearly.
+		leastA, leastB = min(leastA, toA.heap), min(leastB, toB.heap)
+	}
+	return measured{share: toA.share(fromA), heap: leastA / (1 << 20), rss: toA.rss / (1 << 20)},
+		measured{share: toB.share(fromB), heap: leastB / (1 << 20), rss: toB.rss / (1 << 20)}
 }
 
 // await lets time pass: the window of a measurement.
@@ -218,17 +243,19 @@ const watch = `(() => {
 	requestAnimationFrame(frame);
 })()`
 
-// openTab opens the page in a browser and returns what opening it took.
-func openTab(tb testing.TB, url string) (*browser.Tab, frameTimes) {
-	tb.Helper()
-	tab := browser.Start(tb).Open(tb)
-	tab.Resize(1440, 900)
+// and joins what was seen at two times.
+func (f frameTimes) and(other frameTimes) frameTimes {
+	return frameTimes{task: max(f.task, other.task), tasks: f.tasks + other.tasks, frame: max(f.frame, other.frame)}
+}
+
+// load opens the page in a browser and returns what opening it took.
+func load(tab *browser.Tab, url string) frameTimes {
 	tab.Go(url)
 	tab.Await(drawn)
 	browser.Eval[any](tab, watch)
 	// The observer delivers earlier entries in a task of its own.
 	browser.Eval[any](tab, "new Promise(done => setTimeout(done))")
-	return tab, frames(tab)
+	return frames(tab)
 }
 
 // frames returns what was seen since the last call.
@@ -245,13 +272,12 @@ func frames(tab *browser.Tab) frameTimes {
 // drawn is true when the page shows the collector's data.
 const drawn = `document.querySelector("[data-testid=part-runs]")`
 
-// generate has a fleet send to a collector until the returned function is called.
-func generate(tb testing.TB, c *harness.Collector, o options) (stop func()) {
+// generate has a fleet send to a collector.
+func generate(tb testing.TB, c *harness.Collector, o options) {
 	tb.Helper()
-	generator := harness.StartGenerator(tb, harness.Endpoints{GRPC: c.Address(tb, "receivers::otlp::protocols::grpc")}, harness.Workload{
+	harness.StartGenerator(tb, harness.Endpoints{GRPC: c.Address(tb, "receivers::otlp::protocols::grpc")}, harness.Workload{
 		Seed: 7, Rate: 1, Ranks: o.ranks, Fleet: fmt.Sprintf("runs=%d,ranks=%d,gpus=%d", o.runs, o.ranks, o.gpus),
 	})
-	return func() { generator.Kill(tb) }
 }
 
 // fleetTimeout is how long all runs may take until the page shows them: a step is

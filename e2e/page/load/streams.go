@@ -17,6 +17,8 @@ type streams struct {
 	updates counts
 	// failed is why a stream ended before it was closed.
 	failed error
+	// close ends all streams.
+	close func()
 }
 
 // counts are events and their bytes.
@@ -27,6 +29,10 @@ type counts struct {
 
 func (c counts) since(before counts) counts {
 	return counts{events: c.events - before.events, bytes: c.bytes - before.bytes}
+}
+
+func (c counts) and(other counts) counts {
+	return counts{events: c.events + other.events, bytes: c.bytes + other.bytes}
 }
 
 // mean returns the bytes of one event.
@@ -48,10 +54,11 @@ func open(tb testing.TB, url string, n int) *streams {
 			}
 		})
 	}
-	tb.Cleanup(func() {
+	s.close = func() {
 		cancel()
 		all.Wait()
-	})
+	}
+	tb.Cleanup(s.close)
 	return s
 }
 
@@ -113,9 +120,9 @@ func (s *streams) counts(tb testing.TB) counts {
 	return s.updates
 }
 
-// first returns the mean bytes of the first event of a stream.
-func (s *streams) first() float64 {
+// first returns the first events of the streams.
+func (s *streams) first() counts {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.initial.mean()
+	return s.initial
 }

@@ -21,7 +21,7 @@ func (r *run) stepDurations() iter.Seq[*stream] {
 	})
 	return func(yield func(*stream) bool) {
 		for _, one := range r.streams {
-			if one.series == StepDuration && !(onHost && one.labels.Own[1] == "device") && !yield(one) {
+			if one.series == StepDuration && (!onHost || one.labels.Own[1] != "device") && !yield(one) {
 				return
 			}
 		}

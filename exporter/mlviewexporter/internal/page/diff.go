@@ -18,11 +18,14 @@ type update struct {
 	Order map[string][]string `json:"order,omitempty"`
 }
 
-// changed are the rows of one list that are new or different, and the keys of
-// those that have gone.
+// changed are the rows of one list that are new, the fields of those that are
+// different, and the keys of those that have gone.
 type changed struct {
-	Set []any    `json:"set,omitempty"`
-	Del []string `json:"del,omitempty"`
+	Set []any `json:"set,omitempty"`
+	// Change has for each row its key and its fields that are different. A field that
+	// has gone is null.
+	Change []map[string]any `json:"change,omitempty"`
+	Del    []string         `json:"del,omitempty"`
 }
 
 // diff returns the update that makes next of a client's old State.
@@ -53,14 +56,20 @@ func diffRows[T any](u *update, list string, old, next []T, key func(*T) string)
 		order[i] = key(&old[i])
 		before[order[i]] = &old[i]
 	}
+	fields := fieldsOf(reflect.TypeFor[T]())
 	var c changed
 	keys := make([]string, len(next))
 	for i := range next {
 		keys[i] = key(&next[i])
 		was, ok := before[keys[i]]
 		delete(before, keys[i])
-		if !ok || !reflect.DeepEqual(*was, next[i]) {
+		if !ok {
 			c.Set = append(c.Set, &next[i])
+			continue
+		}
+		if change := fields.diff(reflect.ValueOf(was).Elem(), reflect.ValueOf(&next[i]).Elem()); change != nil {
+			change["key"] = keys[i]
+			c.Change = append(c.Change, change)
 		}
 	}
 	for _, k := range order {
@@ -68,7 +77,7 @@ func diffRows[T any](u *update, list string, old, next []T, key func(*T) string)
 			c.Del = append(c.Del, k)
 		}
 	}
-	if c.Set != nil || c.Del != nil {
+	if c.Set != nil || c.Change != nil || c.Del != nil {
 		u.Rows[list] = &c
 	}
 	if !slices.Equal(order, keys) {

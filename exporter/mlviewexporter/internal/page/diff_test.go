@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -22,8 +23,8 @@ func apply(t testing.TB, state map[string][]row, u *update) {
 	require.NoError(t, err)
 	var event struct {
 		Rows map[string]struct {
-			Set []row
-			Del []string
+			Set, Change []row
+			Del         []string
 		}
 		Order map[string][]string
 	}
@@ -35,6 +36,9 @@ func apply(t testing.TB, state map[string][]row, u *update) {
 		}
 		for _, r := range change.Set {
 			rows = put(rows, r)
+		}
+		for _, r := range change.Change {
+			merge(rows, r)
 		}
 		state[name] = rows
 	}
@@ -71,7 +75,33 @@ func put(rows []row, r row) []row {
 	return append(rows, r)
 }
 
-// rowsOf returns the lists of a State as a client has them.
+func merge(rows []row, fields row) {
+	for _, r := range rows {
+		if r["key"] != fields["key"] {
+			continue
+		}
+		for name, value := range fields {
+			r[name] = value
+			if value == nil {
+				delete(r, name)
+			}
+		}
+	}
+}
+
+// settle leaves out what is null, and when a run or GPU was last seen.
+func settle(name string, rows []row) {
+	for _, r := range rows {
+		for field, value := range r {
+			if value == nil || field == "last_seen" && (name == "runs" || name == "gpus") {
+				delete(r, field)
+			}
+		}
+	}
+}
+
+// rowsOf returns the lists of a State as a client has them, without when a run or
+// GPU was last seen: that comes late.
 func rowsOf(t testing.TB, s *model.State) map[string][]row {
 	t.Helper()
 	encoded, err := json.Marshal(s)
@@ -84,6 +114,7 @@ func rowsOf(t testing.TB, s *model.State) map[string][]row {
 		if json.Unmarshal(value, &rows) == nil && len(rows) > 0 {
 			lists[name] = rows
 		}
+		settle(name, rows)
 	}
 	return lists
 }
@@ -117,19 +148,22 @@ func TestAClientThatAppliesTheUpdatesHasTheState(t *testing.T) {
 	client := rowsOf(t, states[0])
 	for i := 1; i < len(states); i++ {
 		apply(t, client, diff(states[i-1], states[i]))
+		for name, rows := range client {
+			settle(name, rows)
+		}
 		require.Equal(t, rowsOf(t, states[i]), present(client), "state %d", i)
 	}
 }
 
-func TestOnlyChangedRowsAreSent(t *testing.T) {
+func TestOnlyChangedFieldsAreSent(t *testing.T) {
 	old := pagetest.Fleet(30, 40, 0).State
 	next := *pagetest.Fleet(30, 40, 0).State
-	next.Runs[4].Version = "2"
+	next.Runs[4].Version, next.Runs[4].Bound = "2", ""
 
 	u := diff(old, &next)
 	require.Len(t, u.Rows, 1)
-	require.Len(t, u.Rows["runs"].Set, 1)
-	assert.Equal(t, "2", u.Rows["runs"].Set[0].(*model.Run).Version)
+	assert.Equal(t, []map[string]any{{"key": "run-4", "version": "2", "bound": nil}}, u.Rows["runs"].Change)
+	assert.Empty(t, u.Rows["runs"].Set)
 	assert.Empty(t, u.Rows["runs"].Del)
 	assert.Empty(t, u.Order, "no row moved")
 
@@ -140,6 +174,17 @@ func TestOnlyChangedRowsAreSent(t *testing.T) {
 	assert.NotContains(t, u.Order, "gpus")
 
 	assert.Empty(t, diff(old, old).Rows)
+}
+
+func TestARowThatWasOnlySeenAgainIsNotSent(t *testing.T) {
+	old := pagetest.Fleet(3, 3, 0).State
+	next := *pagetest.Fleet(3, 3, 0).State
+	later := next.Time.Add(time.Minute)
+	next.Runs[1].LastSeen, next.GPUs[1].LastSeen = later, later
+	assert.Empty(t, diff(old, &next).Rows)
+
+	old.Failures, next.Failures = []model.Failure{{Key: "f"}}, []model.Failure{{Key: "f", LastSeen: &later}}
+	assert.Equal(t, []map[string]any{{"key": "f", "last_seen": &later}}, diff(old, &next).Rows["failures"].Change)
 }
 
 func BenchmarkDiffOfALargeFleet(b *testing.B) {

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// setSecurityHeaders lets the page load and send nothing but its own files and
+// SetSecurityHeaders lets the page load and send nothing but its own files and
 // data, and lets no other page embed or read it.
-func setSecurityHeaders(h http.Header) {
+func SetSecurityHeaders(h http.Header) {
 	h.Set("Content-Security-Policy", "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
@@ -29,6 +29,13 @@ func (h *Handler) allowedHost(header string) bool {
 		return true
 	}
 	return host == "localhost" || strings.HasSuffix(host, ".localhost") || h.hosts[host]
+}
+
+// fromElsewhere reports whether a page of another site asks, other than by a link
+// to the page. The browser would not show it the answer, which costs time all the
+// same.
+func fromElsewhere(r *http.Request) bool {
+	return r.Header.Get("Sec-Fetch-Site") == "cross-site" && r.Header.Get("Sec-Fetch-Mode") != "navigate"
 }
 
 // canonicalHost returns the name or address of a Host header without its port and

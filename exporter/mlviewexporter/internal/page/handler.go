@@ -2,13 +2,11 @@ package page
 
 import (
 	"bytes"
-	"encoding/json"
 	"io"
 	"net/http"
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
@@ -56,8 +54,8 @@ type Handler struct {
 	mux    *http.ServeMux
 	stream *stream
 
-	// encoded caches the JSON of the current State.
-	encoded stateCache
+	states  stateCache
+	details detailCache
 }
 
 // NewHandler returns a Handler that shows the source.
@@ -70,8 +68,11 @@ func NewHandler(source Source, set Settings) *Handler {
 	}
 	h := &Handler{source: source, text: set.Text, hosts: make(map[string]bool, len(set.Hosts)), mux: http.NewServeMux()}
 	for _, name := range set.Hosts {
-		h.hosts[canonicalHost(name)] = true
+		if name = canonicalHost(name); name != "" {
+			h.hosts[name] = true
+		}
 	}
+	h.details.keep = set.Interval
 	h.stream = newStream(source, set.Interval, set.MaxClients)
 
 	h.mux.HandleFunc("GET /{$}", h.serveRoot)
@@ -82,9 +83,8 @@ func NewHandler(source Source, set Settings) *Handler {
 	h.mux.HandleFunc("GET /api/v1/events", h.stream.serve)
 	h.mux.HandleFunc("GET /reproductions/{fingerprint}", h.serveReport)
 	if len(set.Schema) > 0 {
-		h.mux.HandleFunc("GET /api/v1/schema.json", func(w http.ResponseWriter, r *http.Request) {
-			writeData(w, r, "application/schema+json", set.Schema)
-		})
+		schema := newDocument("application/schema+json", set.Schema)
+		h.mux.HandleFunc("GET /api/v1/schema.json", schema.serve)
 	}
 	return h
 }
@@ -95,15 +95,19 @@ func (h *Handler) Close() { h.stream.close() }
 
 // ServeHTTP answers a request.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	setSecurityHeaders(w.Header())
+	SetSecurityHeaders(w.Header())
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
 		http.Error(w, "This page changes nothing: it answers only GET and HEAD.", http.StatusMethodNotAllowed)
 		return
 	}
 	if !h.allowedHost(r.Host) {
-		http.Error(w, "This name is not known to the page. Use the address of the machine or localhost. "+
-			"With `auth` of the exporter ml_view it has any name.", http.StatusForbidden)
+		http.Error(w, "This name is not known to the page. Use the address or the name of the machine, or localhost. "+
+			"With `auth` the exporter ml_view answers to any name.", http.StatusForbidden)
+		return
+	}
+	if fromElsewhere(r) {
+		http.Error(w, "This page answers no requests of other pages.", http.StatusForbidden)
 		return
 	}
 	h.mux.ServeHTTP(w, r)
@@ -123,12 +127,17 @@ func (h *Handler) serveRoot(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	color, _ := strconv.ParseBool(query.Get("color"))
-	var b bytes.Buffer
-	if err := h.text(&b, h.source.State(), textWidth(query.Get("width")), color); err != nil {
+	form := textForm{width: textWidth(query.Get("width")), color: color}
+	text, err := h.states.document(h.source.State(), form, func(s *model.State) (*document, error) {
+		var b bytes.Buffer
+		err := h.text(&b, s, form.width, form.color)
+		return newDocument("text/plain; charset=utf-8", b.Bytes()), err
+	})
+	if err != nil {
 		http.Error(w, "The text form cannot be written.", http.StatusInternalServerError)
 		return
 	}
-	writeData(w, r, "text/plain; charset=utf-8", b.Bytes())
+	text.serve(w, r)
 }
 
 // textWidth returns the width that the query asks for, between 80 and 200
@@ -142,22 +151,34 @@ func textWidth(s string) int {
 }
 
 func (h *Handler) serveState(w http.ResponseWriter, r *http.Request) {
-	body, err := h.encoded.json(h.source.State())
+	state, err := h.states.document(h.source.State(), textForm{}, func(s *model.State) (*document, error) {
+		return jsonDocument(s)
+	})
 	if err != nil {
 		http.Error(w, "The state cannot be written as JSON.", http.StatusInternalServerError)
 		return
 	}
-	writeData(w, r, "application/json", body)
+	state.serve(w, r)
 }
 
 func (h *Handler) serveRun(w http.ResponseWriter, r *http.Request) {
-	run, ok := h.source.Run(r.PathValue("key"))
-	serveJSON(w, r, run, ok)
+	h.serveDetail(w, r, func() (any, bool) { return h.source.Run(r.PathValue("key")) })
 }
 
 func (h *Handler) serveTrace(w http.ResponseWriter, r *http.Request) {
-	trace, ok := h.source.Trace(r.PathValue("id"))
-	serveJSON(w, r, trace, ok)
+	h.serveDetail(w, r, func() (any, bool) { return h.source.Trace(r.PathValue("id")) })
+}
+
+func (h *Handler) serveDetail(w http.ResponseWriter, r *http.Request, find func() (any, bool)) {
+	detail, err := h.details.document(r.URL.Path, find)
+	switch {
+	case err != nil:
+		http.Error(w, "The answer cannot be written as JSON.", http.StatusInternalServerError)
+	case detail == nil:
+		http.NotFound(w, r)
+	default:
+		detail.serve(w, r)
+	}
 }
 
 var fingerprint = regexp.MustCompile(`^[0-9a-f]{16}$`)
@@ -175,58 +196,5 @@ func (h *Handler) serveReport(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	writeData(w, r, "text/plain; charset=utf-8", report)
-}
-
-func serveJSON(w http.ResponseWriter, r *http.Request, value any, found bool) {
-	if !found {
-		http.NotFound(w, r)
-		return
-	}
-	body, err := json.Marshal(value)
-	if err != nil {
-		http.Error(w, "The answer cannot be written as JSON.", http.StatusInternalServerError)
-		return
-	}
-	writeData(w, r, "application/json", body)
-}
-
-// writeData writes an answer that is not kept by any cache, compressed if the
-// client accepts it.
-func writeData(w http.ResponseWriter, r *http.Request, contentType string, body []byte) {
-	header := w.Header()
-	header.Set("Content-Type", contentType)
-	header.Set("Cache-Control", "no-store")
-	header.Add("Vary", "Accept-Encoding")
-	if len(body) > 1024 && acceptsGzip(r) {
-		header.Set("Content-Encoding", "gzip")
-		body = compress(body)
-	}
-	header.Set("Content-Length", strconv.Itoa(len(body)))
-	if r.Method != http.MethodHead {
-		// The browser reads data and text as such: nosniff. An error means that the
-		// client has gone.
-		_, _ = w.Write(body) //nolint:gosec // no answer is markup
-	}
-}
-
-// stateCache keeps the JSON of one State, which all readers of an interval share.
-type stateCache struct {
-	mu    sync.Mutex
-	state *model.State
-	body  []byte
-}
-
-func (c *stateCache) json(s *model.State) ([]byte, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.state == s && c.body != nil {
-		return c.body, nil
-	}
-	body, err := json.Marshal(s)
-	if err != nil {
-		return nil, err
-	}
-	c.state, c.body = s, body
-	return body, nil
+	newDocument("text/plain; charset=utf-8", report).serve(w, r)
 }

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -129,7 +131,7 @@ func TestForeignNamesAreRefused(t *testing.T) {
 		assert.Equal(t, status, r.Code, "%.60q", host)
 		if status == 403 {
 			text := r.Body.String()
-			assert.Contains(t, text, "`auth`")
+			assert.Contains(t, text, "With `auth` the exporter ml_view answers to any name.")
 			assert.NotContains(t, text, "needs")
 		}
 	}
@@ -162,10 +164,10 @@ func TestEveryAnswerHasTheSecurityHeaders(t *testing.T) {
 }
 
 func TestBrowsersGetThePageAndOthersText(t *testing.T) {
-	var got []string
+	written := 0
 	h := newHandler(t, load(t, "incidents.json"), page.Settings{Text: func(w io.Writer, s *model.State, width int, color bool) error {
-		got = append(got, fmt.Sprint(width, color))
-		_, err := fmt.Fprintf(w, "%d runs", len(s.Runs))
+		written++
+		_, err := fmt.Fprintf(w, "%d runs %d %t", len(s.Runs), width, color)
 		return err
 	}})
 	browser := get(h, "/", "Accept", "text/html,application/xhtml+xml,*/*;q=0.8")
@@ -179,10 +181,51 @@ func TestBrowsersGetThePageAndOthersText(t *testing.T) {
 	} {
 		r := get(h, target, "Accept", "*/*")
 		assert.Equal(t, "text/plain; charset=utf-8", r.Header().Get("Content-Type"))
-		assert.Equal(t, "7 runs", r.Body.String())
-		assert.Equal(t, want, got[len(got)-1], target)
+		assert.Equal(t, "7 runs "+want, r.Body.String(), target)
 	}
-	assert.Equal(t, "7 runs", get(h, "/?width=90", "Accept", "text/html").Body.String(), "a link of the page")
+	assert.Equal(t, "7 runs 90 false", get(h, "/?width=90", "Accept", "text/html").Body.String(), "a link of the page")
+	assert.Equal(t, 7, written, "a form is written once for all readers")
+}
+
+// counted counts the runs that it is asked for.
+type counted struct {
+	*pagetest.Source
+	runs int
+}
+
+func (a *counted) Run(key string) (*model.RunDetail, bool) {
+	a.runs++
+	return a.Source.Run(key)
+}
+
+func TestManyReadersOfARunCostAsMuchAsOne(t *testing.T) {
+	source := &counted{Source: load(t, "incidents.json")}
+	synctest.Test(t, func(t *testing.T) {
+		h := page.NewHandler(source, page.Settings{Interval: time.Second})
+		defer h.Close()
+		first := get(h, "/api/v1/runs/r-llama").Body.String()
+		for range 10 {
+			assert.Equal(t, first, get(h, "/api/v1/runs/r-llama").Body.String())
+		}
+		assert.Equal(t, 1, source.runs)
+		time.Sleep(time.Second)
+		require.Equal(t, 200, get(h, "/api/v1/runs/r-llama").Code)
+		assert.Equal(t, 2, source.runs, "asked again after an interval")
+	})
+}
+
+func TestOtherPagesGetNoAnswer(t *testing.T) {
+	h := newHandler(t, load(t, "incidents.json"), page.Settings{})
+	assert.Equal(t, 403, get(h, "/api/v1/state", "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors").Code)
+	assert.Equal(t, 200, get(h, "/api/v1/state", "Sec-Fetch-Site", "same-origin", "Sec-Fetch-Mode", "cors").Code)
+	assert.Equal(t, 200, get(h, "/", "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Accept", "text/html").Code, "a link leads to the page")
+}
+
+func TestAnEmptyNameAllowsNoRequest(t *testing.T) {
+	h := newHandler(t, load(t, "incidents.json"), page.Settings{Hosts: []string{""}})
+	for _, host := range []string{"", "a:b:c:d:e", "evil:port"} {
+		assert.Equal(t, 403, get(h, "/", "Host", host).Code, host)
+	}
 }
 
 func TestTheStateIsServedAsJSON(t *testing.T) {

@@ -273,9 +273,9 @@ func TestAStateThatCannotBeEncodedIsReported(t *testing.T) {
 // TestAServerKeepsAStreamOpen runs a real server, whose write timeout is shorter
 // than the time between two events.
 func TestAServerKeepsAStreamOpen(t *testing.T) {
-	h := NewHandler(&fleet{}, Settings{Interval: 30 * time.Millisecond})
+	h := NewHandler(&fleet{}, Settings{Interval: 250 * time.Millisecond})
 	server := httptest.NewUnstartedServer(h)
-	server.Config.WriteTimeout, server.Config.ReadTimeout = 20*time.Millisecond, 20*time.Millisecond
+	server.Config.WriteTimeout, server.Config.ReadTimeout = 200*time.Millisecond, 200*time.Millisecond
 	server.Start()
 	defer server.Close()
 	for _, encoding := range []string{"gzip", "identity"} {

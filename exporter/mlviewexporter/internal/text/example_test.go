@@ -29,7 +29,7 @@ func incident() *model.State {
 				Subject: "llama-sft", Evidence: []string{"step 18411", "rank 17 gpu-03:1 last data_load, 31 others forward", "100 % at 210 W", "checkpoint 02:50"},
 				GPUHours: new(128.0), Next: "look at rank 17 first", Command: "ssh gpu-03 py-spy dump --pid 4711"},
 			{Key: "2", Kind: model.Slow, Since: *ago(37 * time.Minute), Run: "r2", RunID: "dpo-7", Service: "qwen-dpo", Job: "48260", Owner: "user2",
-				Subject: "qwen-dpo", Value: new(3.1), Usual: new(1.9), Unit: "s",
+				Subject: "qwen-dpo", Simulated: true, Value: new(3.1), Usual: new(1.9), Unit: "s",
 				Evidence: []string{"1.9 → 3.1 s/step", "data_load 0.2 → 1.4 s on all ranks"}, Before: []model.Change{attempt}},
 			{Key: "3", Kind: model.Failing, Since: *ago(22 * time.Minute), Service: "support-agent", Owner: "team-x", Subject: "support-agent",
 				Value: new(0.12), Usual: new(0.004), Unit: "1", Evidence: []string{"was 0.4 %", "ToolTimeout 41 of 340", "only version 1.8.2"}, Before: []model.Change{version}},

@@ -146,16 +146,29 @@ func age(now time.Time, then *time.Time) string {
 	return span(now.Sub(*then).Seconds())
 }
 
-// clock writes a time of the last day as hour and minute, an older one as a
-// date.
+// ago writes how long ago a time was, empty if then is nil or zero.
+func ago(now time.Time, then *time.Time) string { return prefixed("", age(now, then), " ago") }
+
+// clock writes a time of the last day with seconds, an older one with its date.
 func clock(now, then time.Time) string {
 	if then.IsZero() {
 		return ""
 	}
 	if difference := now.Sub(then); difference >= 24*time.Hour || difference <= -24*time.Hour {
-		return then.UTC().Format("2 Jan")
+		return then.UTC().Format("2 Jan 15:04")
 	}
-	return then.UTC().Format("15:04")
+	return then.UTC().Format("15:04:05")
+}
+
+// between writes the least and the most of two written values with the same end.
+func between(least, most string) string {
+	if least == most {
+		return most
+	}
+	if i := strings.IndexAny(most, "/ "); i >= 0 {
+		least = strings.TrimSuffix(least, most[i:])
+	}
+	return least + "-" + most
 }
 
 // memory writes bytes as GiB, used of limit where both are known.

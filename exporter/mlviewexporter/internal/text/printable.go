@@ -115,7 +115,7 @@ func cut(text string, limit int) string {
 // shortID shortens an id in the middle, where ids of one kind differ least.
 func shortID(id string) string {
 	text := []rune(printable(id))
-	if len(text) <= 16 {
+	if len(text) <= 24 {
 		return string(text)
 	}
 	return string(text[:8]) + "…" + string(text[len(text)-7:])

@@ -32,8 +32,9 @@ type column[T any] struct {
 }
 
 // table lays out rows under their titles within a width in cells. Each row is
-// followed by the lines that after returns for it; after may be nil.
-func table[T any](columns []column[T], rows []T, limit int, after func(*T) []string) []string {
+// followed by the lines that after returns for it; after may be nil. leftOut are
+// the titles of the columns for which there is no room.
+func table[T any](columns []column[T], rows []T, limit int, after func(*T) []string) (lines, leftOut []string) {
 	texts := make([][]string, len(rows))
 	for i := range rows {
 		texts[i] = make([]string, len(columns))
@@ -41,25 +42,25 @@ func table[T any](columns []column[T], rows []T, limit int, after func(*T) []str
 			texts[i][j] = c.text(&rows[i])
 		}
 	}
-	shown := fit(columns, texts, limit)
+	shown, leftOut := fit(columns, texts, limit)
 	titles := make([]string, len(columns))
 	for i, c := range columns {
 		titles[i] = c.title
 	}
-	lines := tableRow(columns, shown, titles, limit)
+	lines = tableRow(columns, shown, titles, limit)
 	for i := range rows {
 		lines = append(lines, tableRow(columns, shown, texts[i], limit)...)
 		if after != nil {
 			lines = append(lines, after(&rows[i])...)
 		}
 	}
-	return lines
+	return lines, leftOut
 }
 
 // fit returns the columns to show and sets their widths so that they are at
-// most limit cells wide together, if omitting columns can achieve that.
-func fit[T any](columns []column[T], texts [][]string, limit int) []int {
-	var shown []int
+// most limit cells wide together, if omitting columns can achieve that. leftOut
+// are the titles of those that it omits for this.
+func fit[T any](columns []column[T], texts [][]string, limit int) (shown []int, leftOut []string) {
 	for i := range columns {
 		c := &columns[i]
 		sent := false
@@ -82,6 +83,7 @@ func fit[T any](columns []column[T], texts [][]string, limit int) []int {
 		if first < 0 {
 			break
 		}
+		leftOut = append(leftOut, columns[shown[first]].title)
 		shown = append(shown[:first:first], shown[first+1:]...)
 	}
 	for excess := total(columns, shown, fullWidth) - limit; excess > 0; excess-- {
@@ -97,7 +99,7 @@ func fit[T any](columns []column[T], texts [][]string, limit int) []int {
 		}
 		columns[widest].width--
 	}
-	return shown
+	return shown, leftOut
 }
 
 func fullWidth[T any](c *column[T]) int { return c.width }

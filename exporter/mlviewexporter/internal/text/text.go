@@ -50,6 +50,7 @@ func Write(w io.Writer, s *model.State, o Options) error {
 	d.pools()
 	d.calls()
 	d.missing()
+	d.more()
 	_, err := w.Write(d.out.Bytes())
 	return err
 }
@@ -66,6 +67,8 @@ type document struct {
 	state *model.State
 	width int
 	color bool
+	// leftOut names the columns that the width has no room for, by section.
+	leftOut []string
 }
 
 func (d *document) lines(lines ...string) {
@@ -94,15 +97,62 @@ func (d *document) title(style, name string, shown, total int) {
 	d.styled(style, name)
 }
 
-// section writes a table under its title, nothing if it has no rows. It shows
-// at most most of the rows.
-func section[T any](d *document, name, list string, most int, rows []T, columns []column[T], after func(*T) []string) {
+// part describes a section: a table under its title, and a note that says how
+// to read it.
+type part[T any] struct {
+	name, note string
+	// list is the key of the list in Collector.Hidden.
+	list string
+	// most is the most rows to show.
+	most    int
+	columns []column[T]
+	// after returns the lines under a row.
+	after func(*T) []string
+	// size returns how many rows of the list a row of the table is; nil means one.
+	size func(*T) int
+}
+
+// section writes a part, nothing if it has no rows.
+func section[T any](d *document, p part[T], rows []T) {
 	if len(rows) == 0 {
 		return
 	}
-	shown := rows[:min(most, len(rows))]
-	d.title(bold, name, len(shown), len(rows)+max(0, d.state.Collector.Hidden[list]))
-	d.lines(table(columns, shown, d.width, after)...)
+	if p.size == nil {
+		p.size = func(*T) int { return 1 }
+	}
+	most, shown, all := min(p.most, len(rows)), 0, max(0, d.state.Collector.Hidden[p.list])
+	for i := range rows {
+		if i < most {
+			shown += p.size(&rows[i])
+		}
+		all += p.size(&rows[i])
+	}
+	style := bold
+	if p.list == "needs" {
+		style = boldRed
+	}
+	d.title(style, p.name, shown, all)
+	if p.note != "" {
+		d.lines(d.paragraph(0, p.note)...)
+	}
+	lines, left := table(p.columns, rows[:most], d.width, p.after)
+	d.lines(lines...)
+	if len(left) > 0 {
+		d.leftOut = append(d.leftOut, p.name+": "+strings.Join(left, ", "))
+	}
+}
+
+// more says what the text leaves out, and where it is.
+func (d *document) more() {
+	d.lines("")
+	if len(d.leftOut) > 0 {
+		text := "Columns left out at this width: " + strings.Join(d.leftOut, "; ") + "."
+		if d.width < MaxWidth {
+			text += " ?width=" + strconv.Itoa(MaxWidth) + " shows more."
+		}
+		d.lines(d.paragraph(0, text)...)
+	}
+	d.lines(d.paragraph(0, "A browser opens runs, traces and reports at the same address; /api/v1/state has every row and column as JSON.")...)
 }
 
 // paragraph returns a text with an indent and broken into lines.
@@ -155,16 +205,16 @@ func (d *document) header() {
 		parts[0] = strconv.Itoa(all) + " GPUs: " + parts[0]
 	}
 	if c.Hosts > 0 {
-		parts = append(parts, fmt.Sprintf("hosts %d/%d", c.HostsReporting, c.Hosts))
+		parts = append(parts, fmt.Sprintf("%d of %d hosts sending", c.HostsReporting, c.Hosts))
 	}
 	if old := age(d.state.Time, c.DataTime); old != "" {
-		parts = append(parts, "data "+old+" old")
+		parts = append(parts, "newest data "+old+" old")
 	} else {
 		parts = append(parts, "no data yet")
 	}
 	parts = append(parts, d.state.Time.UTC().Format("15:04:05 UTC"))
 	if c.Version != "" {
-		parts = append(parts, printable(c.Version))
+		parts = append(parts, "otelcol-ml "+printable(c.Version))
 	}
 	d.lines(flow(parts, " · ", d.width)...)
 	if c.DataTime != nil && d.state.Time.Sub(*c.DataTime) > oldData {
@@ -196,66 +246,55 @@ func flow(parts []string, separator string, limit int) []string {
 	return append(lines, cut(line, limit))
 }
 
-const wideNeeds = 110
-
 func (d *document) needs() {
-	needs := d.state.Needs
-	if len(needs) == 0 {
-		if d.state.Collector.DataTime == nil {
-			return
+	if len(d.state.Needs) == 0 {
+		if d.state.Collector.DataTime != nil {
+			d.title(bold, "NOTHING NEEDS SOMEONE", 0, 0)
 		}
-		d.title(bold, "NOTHING NEEDS SOMEONE", 0, 0)
 		return
 	}
 	type need = model.Need
 	now := d.state.Time
-	columns := []column[need]{
+	section(d, part[need]{name: "NEEDS SOMEONE", note: "the most urgent first; times in UTC", list: "needs", most: maxNeeds, columns: []column[need]{
 		{title: "since", text: func(n *need) string { return clock(now, n.Since) }},
 		{title: "what", text: kindOfNeed},
-		{title: "run · owner · job", least: 12, text: func(n *need) string {
-			job := printable(n.Job)
-			if job == "" {
-				job = shortID(n.RunID)
+		{title: "data", text: func(n *need) string { return simulated(n.Simulated) }},
+		{title: "where", least: 16, text: func(n *need) string { return printable(n.Subject) }},
+		{title: "owner", least: 8, text: func(n *need) string { return printable(n.Owner) }},
+		{title: "job", least: 8, leave: 2, text: func(n *need) string { return printable(n.Job) }},
+		{title: "run", leave: 1, text: func(n *need) string { return shortID(n.RunID) }},
+		{title: "lost", right: true, text: func(n *need) string {
+			if n.GPUHours == nil {
+				return ""
 			}
-			return joined(" · ", printable(n.Subject), printable(n.Owner), job)
+			return trimmed(n.GPUHours) + " GPU-hours"
 		}},
+	}, after: d.needDetails}, d.state.Needs)
+}
+
+// needDetails returns the evidence of a problem and what to do next.
+func (d *document) needDetails(n *model.Need) []string {
+	var before []string
+	for _, change := range n.Before {
+		before = append(before, joined(" ", printable(change.Text), "at", clock(d.state.Time, change.Time)))
 	}
-	evidence := func(n *need) string { return printable(strings.Join(n.Evidence, "; ")) }
-	before := func(n *need) string {
-		var texts []string
-		for _, change := range n.Before {
-			texts = append(texts, joined(" ", printable(change.Text), "at", clock(now, change.Time)))
-		}
-		return strings.Join(texts, ", ")
+	if len(before) == 0 {
+		before = []string{"nothing seen"}
 	}
-	wide := d.width >= wideNeeds
-	if wide {
-		columns = append(columns,
-			column[need]{title: "evidence", wrap: true, least: 20, text: evidence},
-			column[need]{title: "changed before", wrap: true, least: 14, text: before})
+	lines := d.paragraph(4, printable(strings.Join(n.Evidence, "; ")))
+	if len(n.Evidence) == 0 {
+		lines = nil
 	}
-	columns = append(columns, column[need]{title: "lost", right: true, text: func(n *need) string {
-		if n.GPUHours == nil {
-			return ""
-		}
-		return trimmed(n.GPUHours) + " GPUh"
-	}})
-	after := func(n *need) []string {
-		var lines []string
-		if text := evidence(n); text != "" && !wide {
-			lines = append(lines, d.paragraph(4, text)...)
-		}
-		if text := before(n); text != "" && !wide {
-			lines = append(lines, d.paragraph(4, "changed before: "+text)...)
-		}
-		if n.Next != "" {
-			lines = append(lines, d.paragraph(4, "next: "+printable(n.Next))...)
-		}
-		return append(lines, copied("$", n.Command)...)
+	lines = append(lines, d.paragraph(4, "changed before: "+strings.Join(before, ", "))...)
+	if n.Next != "" {
+		lines = append(lines, d.paragraph(4, "next: "+printable(n.Next))...)
 	}
-	shown := needs[:min(maxNeeds, len(needs))]
-	d.title(boldRed, "NEEDS SOMEONE", len(shown), len(needs)+max(0, d.state.Collector.Hidden["needs"]))
-	d.lines(table(columns, shown, d.width, after)...)
+	for i := range d.state.Failures {
+		if f := &d.state.Failures[i]; n.Command != "" && f.Command == n.Command {
+			return append(lines, d.reproduction(f)...)
+		}
+	}
+	return append(lines, copied("$", n.Command)...)
 }
 
 // kindOfNeed writes what the problem is, with its measure.
@@ -275,7 +314,7 @@ func kindOfNeed(n *model.Need) string {
 const (
 	maxNeeds    = 50
 	maxRuns     = 50
-	maxGPUs     = 64
+	maxGPUs     = 64 // lines
 	maxFailures = 10
 	maxChanges  = 5
 	maxModels   = 20

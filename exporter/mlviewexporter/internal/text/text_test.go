@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -41,16 +43,90 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// The first command is one that reproduces its failure as it stands.
-func TestFirstCommandReproduces(t *testing.T) {
+// Each command says what it does, also under what needs someone.
+func TestCommands(t *testing.T) {
 	state := &model.State{Time: now, Failures: []model.Failure{
 		{Class: "known", Command: "known"},
-		{Class: "asks", Command: "asks URL", Replays: true, Fill: []string{"URL"}},
-		{Class: "acts", Command: "acts", Replays: true, Requires: []string{"--allow-side-effects"}},
 		{Class: "without"},
-		{Class: "older", Command: "older", Replays: true, Requires: []string{"--allow-module a:b"}},
-		{Class: "oldest", Command: "oldest", Replays: true},
+		{Class: "asks", Command: "asks URL", Replays: true, Requires: []string{"--base-url URL", "Python module numpy"}, Fill: []string{"URL"}},
+	}, Needs: []model.Need{
+		{Subject: "fails", Next: "See what is known.", Command: "known"},
+		{Subject: "hangs", Next: "Look.", Command: "py-spy dump --pid 4"},
 	}}
 	out := written(t, state, text.Options{})
-	assert.Regexp(t, `(?s)\$ older\n.*\$ oldest\n.*\$ acts\n.*\$ asks URL\n.*replace URL by your own\n.*cannot be replayed.*\$ known\n`, out)
+	const known = "    prints what is known of it; the call cannot be run again:\n    $ known\n"
+	assert.Contains(t, out, "    next: See what is known.\n"+known)
+	assert.Contains(t, out, "    next: Look.\n    $ py-spy dump --pid 4\n")
+	assert.Regexp(t, `(?s)FAILURES.* known\n.* without\n.* asks\n`, out, "in the order of the state")
+	assert.Contains(t, out, " known\n"+known)
+	assert.Contains(t, out, "    runs the failed call again; needs Python module numpy; replace URL by your own:\n    $ asks URL\n")
+}
+
+// A run that makes no steps shows no rate as if it made some.
+func TestRatesOfRuns(t *testing.T) {
+	for state, shown := range map[string]bool{"running": true, "unknown": true, "stalled": false, "silent": false, "ended": false} {
+		run := model.Run{Service: "run", State: state, StepTime: new(1.5), StepTimeUsual: new(1.0), TokenRate: new(777.0), SampleRate: new(888.0), Bound: "checkpoint"}
+		out := written(t, &model.State{Time: now, Runs: []model.Run{run, {Service: "other"}}}, text.Options{Width: 200})
+		for _, rate := range []string{"1.50", "+50 %", "777", "888", "checkpoint"} {
+			assert.Equal(t, shown, strings.Contains(out, rate), "%s: %s", state, rate)
+		}
+	}
+}
+
+// GPUs of a host that differ in nothing but their numbers share a line.
+func TestGPUsOfAHost(t *testing.T) {
+	state := &model.State{Time: now}
+	add := func(host, index, rank string, change func(*model.GPU)) {
+		g := model.GPU{Host: host, Index: index, Activity: "working", Utilization: new(0.5), Power: new(300.0), PowerLimit: new(700.0),
+			Holders: []model.Holder{{Run: "r", Service: "sft", Rank: rank, Owner: "user1"}}}
+		if change != nil {
+			change(&g)
+		}
+		state.GPUs = append(state.GPUs, g)
+	}
+	add("a", "0", "0", nil)
+	add("a", "1", "1", func(g *model.GPU) { g.Utilization, g.Power = new(0.7), new(350.0) })
+	add("a", "2", "2", func(g *model.GPU) { g.XID = &model.XID{Code: "63", Time: *ago(time.Minute)} })
+	add("a", "3", "3", nil)
+	add("a", "4", "4", func(g *model.GPU) { g.Holders[0].Owner = "user2" })
+	add("a", "5", "", func(g *model.GPU) { g.Holders = nil })
+	add("b", "0", "5", func(g *model.GPU) { g.Health = "failed" })
+	out := written(t, state, text.Options{})
+	assert.Contains(t, out, "\nGPUS (7)\n")
+	assert.Regexp(t, `\na:0-1,3 +working +50-70 % +300-350/700 W +sft ranks 0-1,3 \(user1\)\n`, out)
+	assert.Regexp(t, `\na:2 +working .* sft rank 2 \(user1\)\n    last error of the driver: XID 63 1 min ago\n`, out)
+	assert.Regexp(t, `\na:4 +working .* sft rank 4 \(user2\)\n`, out)
+	assert.Regexp(t, `\na:5 +working .* -\n`, out)
+	assert.Regexp(t, `\nb:0 +working .*\n    health: failed\n`, out)
+}
+
+// What has no room is named once, with the way to it.
+func TestColumnsLeftOut(t *testing.T) {
+	narrow, wide := written(t, incident(), text.Options{Width: 80}), written(t, incident(), text.Options{Width: 200})
+	assert.Regexp(t, `(?s)\nColumns left out at this width: .*RUNS: .*owner.* \?width=200\s+shows\s+more\.\n`, narrow)
+	assert.NotContains(t, wide, "?width=")
+	assert.Contains(t, wide, "/api/v1/state has every row and column as JSON.\n")
+}
+
+func TestRemediesSayWhereTheyBelong(t *testing.T) {
+	out := written(t, &model.State{Time: now, Missing: []model.Missing{
+		{What: "tokens of a", Why: "none sent", Fix: "ml_enrich: {training: [a]}"},
+		{What: "tokens of b", Why: "none sent", Fix: "ml_enrich: {training: [a]}"},
+		{What: "series", Why: "limit", Fix: "ml_metrics/derived: {max_series: 2}"},
+		{What: "the run", Why: "unnamed", Fix: "OTEL_RESOURCE_ATTRIBUTES=ml.run.id=1"},
+		{What: "GPUs", Why: "no driver", Fix: "modprobe nvidia"},
+	}}, text.Options{})
+	assert.Contains(t, out, `
+tokens of a; tokens of b: none sent
+    in the collector's configuration, under processors:
+    > ml_enrich: {training: [a]}
+series: limit
+    in the collector's configuration, under connectors:
+    > ml_metrics/derived: {max_series: 2}
+the run: unnamed
+    in the environment of the program:
+    > OTEL_RESOURCE_ATTRIBUTES=ml.run.id=1
+GPUs: no driver
+    > modprobe nvidia
+`)
 }

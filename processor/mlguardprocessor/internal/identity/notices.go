@@ -15,7 +15,7 @@ func (f *Filter) notices() []shared.Notice {
 		limit := limits[slices.Index(kindNames[:], name)]
 		return shared.Notice{
 			Kind: "limit",
-			What: fmt.Sprintf("New identities of the kind %s", name),
+			What: "New identities of the kind " + name,
 			Why:  fmt.Sprintf("New names were not admitted, because the limit of %d is reached, or a quarter of it and they came only once; they are shown as _OTHER or dropped.", limit),
 			Fix:  fmt.Sprintf("%s: {identities: {limits: {%s: %d}}}", f.id.Value.AsString(), name, min(2*limit, maxLimit)),
 		}, true

@@ -3,14 +3,14 @@ import { h } from './dom.js';
 import { list, get } from './live.js';
 import { view, found } from './address.js';
 import { count, seconds, time } from './format.js';
-import { table, rowsOf, part } from './table.js';
+import { table, rowsOf, part, simulated } from './table.js';
 import { jaeger, traceOf } from './waterfall.js';
 
 const has = (field) => (row) => row[field] !== undefined && row[field] !== null && row[field] !== '';
 const num = (id, head, def) => ({ id, head, def: def || id, num: true, has: has(id), cell: (p) => count(p[id]) });
 
 const poolColumns = [
-  { id: 'pool', head: 'Pool', header: true, cell: (p) => p.pool || 'unnamed', after: (p) => h('span', { class: 'sub' }, [p.service, p.instance].filter(Boolean).join(' · ')) },
+  { id: 'pool', head: 'Pool', header: true, cell: (p) => p.pool || 'unnamed', after: (p) => [simulated(p), h('span', { class: 'sub' }, [p.service, p.instance].filter(Boolean).join(' · '))] },
   num('size', 'Workers', 'pool'), num('busy', 'Busy', 'pool'), num('idle', 'Idle', 'pool'), num('queue', 'Queue', 'pool'),
   num('crashes', 'Crashes', 'crashes'), num('breakers', 'Breakers open', 'breakers'), num('alerts', 'Health alerts', 'alerts'),
 ];
@@ -18,7 +18,7 @@ const poolColumns = [
 const result = (c) => c.error ? [h('strong', { class: 'error' }, c.error), c.message ? h('span', { class: 'message' }, c.message) : null] : 'ok';
 
 const callColumns = [
-  { id: 'function', head: 'Call', header: true, cell: (c) => (c.library ? c.library + '.' : '') + c.function, after: (c) => c.slow ? h('span', { class: 'tag slow', title: 'much longer than usual' }, 'slow') : null },
+  { id: 'function', head: 'Call', header: true, cell: (c) => (c.library ? c.library + '.' : '') + c.function, after: (c) => [c.slow ? h('span', { class: 'tag slow', title: 'much longer than usual' }, 'slow') : null, simulated(c)] },
   { id: 'time', head: 'Time', cell: (c) => time(c.time, true) },
   { id: 'service', head: 'Service', has: has('service'), cell: (c) => [c.service, c.host ? h('span', { class: 'sub' }, c.host) : null] },
   { id: 'duration', head: 'Duration', def: 'duration', num: true, cell: (c) => seconds(c.duration) },

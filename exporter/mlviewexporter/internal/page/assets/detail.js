@@ -69,8 +69,8 @@ function phases(rows) {
   if (!rows || rows.length === 0) return null;
   const columns = [
     { id: 'phase', head: 'Phase', def: 'phase', header: true, cell: (p) => p.phase },
-    { id: 'seconds_per_step', head: 'Time', def: 'phase', num: true, has: (p) => p.seconds_per_step !== undefined, cell: (p) => number(p.seconds_per_step) + ' s/step' },
-    { id: 'share', head: 'Share of the step', num: true, has: (p) => p.share !== undefined, cell: (p) => [h('span', { class: 'bar short' }, h('span', { class: 'seg t0', css: { width: Math.min(100, p.share * 100) + '%' } })), h('span', { class: 'share' }, percent(p.share))] },
+    { id: 'seconds_per_step', head: 'Time', def: 'phase', num: true, has: (p) => p.seconds_per_step !== undefined, cell: (p) => stepTime(p.seconds_per_step) },
+    { id: 'share', head: 'Share of the step', num: true, has: (p) => p.share !== undefined, cell: (p) => [h('span', { class: 'bar little' }, h('span', { class: 'seg t0', css: { width: Math.min(100, p.share * 100) + '%' } })), h('span', { class: 'share' }, percent(p.share))] },
   ];
   return block('phases', 'Phases of a step, last 5 minutes', table('phases', 'Phases', columns, [{ rows: rows.map((p) => ({ row: { ...p, key: p.phase } })) }], { compact: true }));
 }

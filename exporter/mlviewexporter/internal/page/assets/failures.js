@@ -3,7 +3,7 @@ import { h, safeURL } from './dom.js';
 import { list, get, live } from './live.js';
 import { view, found, filtered } from './address.js';
 import { count, since, time, ago } from './format.js';
-import { table, rowsOf, part, copyable } from './table.js';
+import { table, rowsOf, part, copyable, simulated } from './table.js';
 import { jaeger, traceOf } from './waterfall.js';
 
 function reproduce(f) {
@@ -18,7 +18,7 @@ function reproduce(f) {
 
 const columns = [
   { id: 'last_seen', head: 'Last seen', def: 'last_seen', has: (f) => f.last_seen, cell: (f) => [time(f.last_seen), h('span', { class: 'sub' }, ago(f.last_seen))] },
-  { id: 'class', head: 'Failure', header: true, cell: (f) => f.class || 'error', after: (f) => f.message ? h('span', { class: 'message' }, f.message) : null },
+  { id: 'class', head: 'Failure', header: true, cell: (f) => f.class || 'error', after: (f) => [simulated(f), f.message ? h('span', { class: 'message' }, f.message) : null] },
   { id: 'service', head: 'Service · run · version', cell: (f) => [f.service, h('span', { class: 'sub parts' },
     f.run_id ? h('span', { key: 'run', class: 'id' }, get('runs', f.run) ? h('a', { href: '?run=' + encodeURIComponent(f.run), 'data-act': 'run', 'data-arg': f.run }, 'run ' + f.run_id) : 'run ' + f.run_id) : null,
     f.version ? h('span', { key: 'version' }, 'version ' + f.version) : null, f.operation ? h('span', { key: 'op' }, f.operation) : null)] },

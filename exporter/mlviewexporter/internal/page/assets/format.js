@@ -61,8 +61,12 @@ export function span(v) {
   return Math.floor(hours / 24) + ' d' + (hours % 24 ? ' ' + (hours % 24) + ' h' : '');
 }
 
+// steady writes a measure with exactly three digits, so that it does not change its
+// width: 0.500, 6.00.
+export const steady = (v) => (known(v) && v >= 0.001 && v < 100 ? v.toPrecision(3) : number(v));
+
 // stepTime writes seconds per step.
-export const stepTime = (v) => (known(v) ? number(v) + ' s/step' : null);
+export const stepTime = (v) => (known(v) ? steady(v) + ' s/step' : null);
 
 // change writes how far a value is from its usual one: +63 %.
 export function change(value, usual) {

@@ -41,12 +41,16 @@ function whole(state) {
   take(state.time, state.collector);
 }
 
+// merged returns the row with fields that changed; null are those that have gone.
+const merged = (row, fields) => Object.fromEntries(Object.entries({ ...row, ...fields }).filter(([, value]) => value !== null));
+
 function changed(update) {
-  for (const [name, { set, del }] of Object.entries(update.rows || {})) {
+  for (const [name, { set, change, del }] of Object.entries(update.rows || {})) {
     const rows = live.rows[name];
     if (!rows) continue;
     for (const key of del || []) rows.delete(key);
     for (const row of set || []) rows.set(row.key, row);
+    for (const fields of change || []) rows.set(fields.key, merged(rows.get(fields.key), fields));
   }
   for (const [name, keys] of Object.entries(update.order || {})) {
     const rows = live.rows[name];

@@ -1,10 +1,11 @@
 // The page: what it shows first, the filters, and what the reader does.
-import { h, patch } from './dom.js';
+import { h, patch, visible } from './dom.js';
 import { live, connect, list, now } from './live.js';
 import { view, go, filtered } from './address.js';
 import { activities, kinds, word } from './words.js';
 import { span, clock, utc, time } from './format.js';
-import { order, more, head, sayCopied } from './table.js';
+import { order, more, head, sayCopied, fit } from './table.js';
+import { inTurns } from './turns.js';
 import { needsPart, toggleNeed } from './needs.js';
 import { runsPart, toggleRun, singleOpen } from './runs.js';
 import { gpusPart } from './gpus.js';
@@ -110,13 +111,6 @@ function nav() {
   return h('ul', {}, names.filter(([id, , n]) => n || id === 'needs').map(([id, text, n]) => h('li', { key: id }, h('a', { href: '#' + id }, text, n && !(id === 'runs' && single()) ? h('span', { class: 'count' }, ' ' + n) : null))));
 }
 
-function parts() {
-  const one = single();
-  return [needsPart(one), runsPart(one), gpusPart(), failuresPart(), modelsPart(), callsPart(), changesPart(), one && singleOpen() && live.rows.missing.size ? null : missingPart()];
-}
-
-let drawing = false;
-
 // drawTop draws what changes while nothing arrives.
 function drawTop() {
   if (document.hidden) return;
@@ -124,20 +118,38 @@ function drawTop() {
   if (live.collector) patch(at('summary'), [summary(), bars()]);
 }
 
-function draw() {
-  if (drawing || document.hidden) return;
-  drawing = true;
-  requestAnimationFrame(() => {
-    drawing = false;
-    drawTop();
-    if (!live.collector) return;
-    patch(at('filters'), [filters()]);
-    patch(at('parts-nav'), [nav()]);
-    patch(at('main'), parts());
-    mountCharts();
-    at('about').textContent = 'otelcol-ml ' + (live.collector.version || '') + ' · shows what the collector has seen since ' + clock(live.collector.started);
-  });
+// steps are what is drawn, from the top of the page to its end.
+function steps() {
+  if (!live.collector) return [drawTop];
+  const one = single();
+  const part = (id, describe) => () => patch(slot(id), [describe()]);
+  return [
+    drawTop,
+    () => patch(at('filters'), [filters()]),
+    () => patch(at('parts-nav'), [nav()]),
+    part('needs', () => needsPart(one)), part('runs', () => runsPart(one)), mountCharts,
+    part('gpus', gpusPart), part('failures', failuresPart), part('models', modelsPart), part('calls', callsPart), part('changes', changesPart),
+    part('missing', () => (one && singleOpen() && live.rows.missing.size ? null : missingPart())),
+    () => {
+      at('about').textContent = 'otelcol-ml ' + (live.collector.version || '') + ' · shows what the collector has seen since ' + clock(live.collector.started);
+      if (fit()) draw();
+    },
+  ];
 }
+
+// slot returns the element that holds a part of the page.
+function slot(id) {
+  const name = 'slot-' + id;
+  let el = at(name);
+  if (!el) {
+    el = document.createElement('div');
+    el.id = name;
+    at('main').append(el);
+  }
+  return el;
+}
+
+const draw = inTurns(steps);
 
 function say(text) {
   at('said').textContent = text;
@@ -208,19 +220,25 @@ const actions = {
   },
   clear: () => clear({}),
   range: (range) => go({ range }),
+  why: (text, el) => explain('No ' + el.dataset.term + ' known', text, el),
   copy: (text, el) => void copy(text, el),
 };
 
 // define shows the definition of a number beside its name.
 function define(link) {
   const source = document.getElementById(link.getAttribute('href').slice(1));
+  return Boolean(source) && explain(source.textContent, source.nextElementSibling.textContent, link);
+}
+
+// explain shows a text beside an element.
+function explain(term, text, beside) {
   const box = at('definition');
-  if (!source || !box.showPopover) return false;
-  at('definition-term').textContent = source.textContent;
-  at('definition-text').textContent = source.nextElementSibling.textContent;
+  if (!box.showPopover) return false;
+  at('definition-term').textContent = visible(term);
+  at('definition-text').textContent = visible(text, 1000);
   box.showPopover();
   box.focus();
-  const place = link.getBoundingClientRect();
+  const place = beside.getBoundingClientRect();
   box.style.setProperty('left', Math.max(8, Math.min(place.left, innerWidth - box.offsetWidth - 8)) + 'px');
   box.style.setProperty('top', Math.min(place.bottom + 4, innerHeight - box.offsetHeight - 8) + 'px');
   return true;

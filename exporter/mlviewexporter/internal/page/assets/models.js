@@ -3,7 +3,7 @@ import { h } from './dom.js';
 import { list, live } from './live.js';
 import { view, found, filtered } from './address.js';
 import { count, number, percent, rate, seconds, time } from './format.js';
-import { table, rowsOf, part } from './table.js';
+import { table, rowsOf, part, simulated } from './table.js';
 
 const has = (field) => (m) => m[field] !== undefined && m[field] !== null;
 const pair = (write) => (q) => (q ? [write(q.p50), h('span', { class: 'sub' }, 'p95 ' + write(q.p95))] : null);
@@ -12,7 +12,7 @@ const inSeconds = pair(seconds);
 const errors = (m) => h('ul', {}, Object.entries(m.errors).sort((a, b) => b[1] - a[1]).slice(0, 5).map(([type, n]) => h('li', { key: type }, type + ' ' + count(n))));
 
 const columns = [
-  { id: 'model', head: 'Service · model', header: true, cell: (m) => m.service || m.model || 'unnamed', after: (m) => h('span', { class: 'sub parts' }, m.model ? h('span', { key: 'm' }, m.model) : null, m.role ? h('span', { key: 'r' }, m.role) : null, m.side ? h('span', { key: 's' }, m.side + ' side') : null) },
+  { id: 'model', head: 'Service · model', header: true, cell: (m) => m.service || m.model || 'unnamed', after: (m) => [simulated(m), h('span', { class: 'sub parts' }, m.model ? h('span', { key: 'm' }, m.model) : null, m.role ? h('span', { key: 'r' }, m.role) : null, m.side ? h('span', { key: 's' }, m.side + ' side') : null)] },
   { id: 'request_rate', head: 'Requests', def: 'request_rate', num: true, has: has('request_rate'), cell: (m) => [number(m.request_rate) + ' /s', m.requests === undefined ? null : h('span', { class: 'sub' }, count(m.requests) + ' in all')] },
   { id: 'error_ratio', head: 'Errors', def: 'error_ratio', num: true, has: has('error_ratio'), cell: (m) => [percent(m.error_ratio), m.error_ratio_usual === undefined ? null : h('span', { class: 'sub' }, 'usually ' + percent(m.error_ratio_usual))] },
   { id: 'errors', head: 'Errors by type', def: 'error_type', has: (m) => m.errors && Object.keys(m.errors).length > 0, cell: errors, none: () => h('span', { class: 'dim' }, 'none') },

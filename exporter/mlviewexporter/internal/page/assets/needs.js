@@ -3,7 +3,7 @@ import { h } from './dom.js';
 import { list, get, live } from './live.js';
 import { view, found, filtered } from './address.js';
 import { kinds, word } from './words.js';
-import { percent, change, number, since, time, stepTime } from './format.js';
+import { percent, change, number, since, steady, time, stepTime } from './format.js';
 import { table, rowsOf, part, copyable, simulated } from './table.js';
 import { runDetail } from './detail.js';
 import { gpuTable } from './gpus.js';
@@ -14,7 +14,7 @@ const badge = (kind) => h('span', { class: 'badge k-' + (Object.hasOwn(kinds, ki
 export function what(need) {
   const time = need.unit === 's';
   const size = need.value === undefined ? null : time ? change(need.value, need.usual) || stepTime(need.value) : percent(need.value);
-  const usual = need.value === undefined || need.usual === undefined ? null : time ? number(need.usual) + ' → ' + stepTime(need.value) : 'usually ' + percent(need.usual);
+  const usual = need.value === undefined || need.usual === undefined ? null : time ? steady(need.usual) + ' → ' + stepTime(need.value) : 'usually ' + percent(need.usual);
   return [h('span', { class: 'what' }, badge(need.kind), size ? h('strong', {}, ' ' + size) : null), usual ? h('span', { class: 'sub' }, usual) : null];
 }
 
@@ -25,7 +25,7 @@ const columns = [
   { id: 'since', head: 'Since', def: 'since', cell: (n) => since(n.since) },
   { id: 'what', head: 'What', def: 'needs', cell: (n) => what(n) },
   { id: 'subject', head: 'Run · owner · job', header: true, cell: (n) => n.subject || n.service || n.run_id || 'unnamed',
-    after: (n) => [simulated(get('runs', n.run) || (n.gpus || []).map((k) => get('gpus', k)).find(Boolean)), h('span', { class: 'sub parts' }, who(n))] },
+    after: (n) => [simulated([n, get('runs', n.run), ...(n.gpus || []).map((k) => get('gpus', k))].find((row) => row && row.simulated)), h('span', { class: 'sub parts' }, who(n))] },
   { id: 'evidence', head: 'Evidence', cell: (n) => (n.evidence || []).length ? h('ul', {}, n.evidence.map((e) => h('li', {}, e))) : null },
   { id: 'before', head: 'Changed before', def: 'before', cell: (n) => (n.before || []).length
     ? h('ul', {}, n.before.map((c) => h('li', { key: c.key }, c.text, ' at ', time(c.time)))) : h('span', { class: 'dim' }, 'nothing seen') },

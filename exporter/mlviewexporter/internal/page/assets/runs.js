@@ -2,8 +2,8 @@
 import { h } from './dom.js';
 import { list, get, live } from './live.js';
 import { view, found, filtered } from './address.js';
-import { states, bounds, kinds, word } from './words.js';
-import { change, count, number, percent, rate, ago } from './format.js';
+import { states, bounds, fields, kinds, word } from './words.js';
+import { change, count, number, percent, rate, steady, ago } from './format.js';
 import { table, rowsOf, part, simulated, fold } from './table.js';
 import { runDetail } from './detail.js';
 import { isShown } from './needs.js';
@@ -13,9 +13,12 @@ const foldFrom = 20;
 
 const has = (field) => (run) => run[field] !== undefined && run[field] !== null;
 
-// why says what would give a number that is missing.
+// why describes a button that says what would give a number that is missing.
 const why = (field) => (run) => run.why && run.why[field]
-  ? h('span', { class: 'why', title: run.why[field] }, '–', h('span', { class: 'sub' }, run.why[field])) : null;
+  ? h('button', { type: 'button', class: 'link none', 'data-act': 'why', 'data-arg': run.why[field], 'data-term': word(fields, field), title: run.why[field], 'data-testid': 'why' }, 'not sent') : null;
+
+// short describes a name in one line, which is whole on hover.
+const short = (name) => h('span', { class: 'short', title: name }, name);
 
 // columnsOf are the columns of the table, and more of them for the only run.
 const columnsOf = (single) => columns.filter((c) => single || !c.single);
@@ -23,22 +26,22 @@ const columnsOf = (single) => columns.filter((c) => single || !c.single);
 const columns = [
   { id: 'run', head: 'Run', header: true, cell: (r) => r.service || r.id, after: (r) => [simulated(r), h('span', { class: 'sub id', title: 'run ' + r.id }, r.id)] },
   { id: 'state', head: 'State', def: 'state', has: (r) => r.state !== 'running', cell: (r) => word(states, r.state), none: (r) => word(states, r.state) },
-  { id: 'owner', head: 'Owner', has: has('owner'), cell: (r) => r.owner },
-  { id: 'job', head: 'Job', has: has('job'), cell: (r) => r.job },
+  { id: 'owner', head: 'Owner', has: has('owner'), cell: (r) => short(r.owner) },
+  { id: 'job', leaves: 6, head: 'Job', has: has('job'), cell: (r) => short(r.job) },
   { id: 'gpus', head: 'GPUs', def: 'gpus', num: true, has: has('gpus'), cell: (r) => number(r.gpus), none: why('gpus') },
   { id: 'gpu_utilization', single: true, head: 'GPU use', def: 'utilization', num: true, has: has('gpu_utilization'), cell: (r) => percent(r.gpu_utilization), none: why('gpu_utilization') },
   { id: 'steps', head: 'Step', def: 'steps', num: true, has: has('steps'), cell: (r) => count(r.steps), none: why('steps') },
-  { id: 'step_time', head: 's/step', def: 'step_time', num: true, has: has('step_time'), cell: (r) => number(r.step_time), none: why('step_time') },
-  { id: 'vs_usual', head: 'vs usual', def: 'usual', num: true, has: (r) => has('step_time')(r) && has('step_time_usual')(r), cell: (r) => change(r.step_time, r.step_time_usual), none: why('step_time_usual') },
-  { id: 'token_rate', head: 'tokens/s', def: 'token_rate', num: true, has: (r) => has('token_rate')(r) || Boolean(r.why && r.why.token_rate),
-    cell: (r) => has('token_rate')(r) ? h('span', { title: r.token_basis ? 'basis: ' + r.token_basis : null }, rate(r.token_rate)) : why('token_rate')(r) },
-  { id: 'sample_rate', head: 'samples/s', def: 'sample_rate', num: true, has: has('sample_rate'), cell: (r) => rate(r.sample_rate) },
+  { id: 'step_time', head: 's/step', def: 'step_time', num: true, has: has('step_time'), cell: (r) => steady(r.step_time), none: why('step_time') },
+  { id: 'vs_usual', leaves: 7, head: 'vs usual', def: 'usual', num: true, has: (r) => has('step_time')(r) && has('step_time_usual')(r), cell: (r) => change(r.step_time, r.step_time_usual), none: why('step_time_usual') },
+  { id: 'token_rate', head: 'tokens/s', def: 'token_rate', num: true, has: has('token_rate'), none: why('token_rate'),
+    cell: (r) => h('span', { title: r.token_basis ? 'basis: ' + r.token_basis : null }, rate(r.token_rate)) },
+  { id: 'sample_rate', leaves: 1, head: 'samples/s', def: 'sample_rate', num: true, has: has('sample_rate'), cell: (r) => rate(r.sample_rate) },
   { id: 'loss', single: true, head: 'Loss', def: 'loss', num: true, has: has('loss'), cell: (r) => number(r.loss) },
-  { id: 'goodput', head: 'Goodput', def: 'goodput', num: true, has: has('goodput'), cell: (r) => percent(r.goodput), none: why('goodput') },
-  { id: 'bound', head: 'Waits for', def: 'bound', has: (r) => r.bound && r.bound !== 'unknown', cell: (r) => word(bounds, r.bound) },
+  { id: 'goodput', leaves: 5, head: 'Goodput', def: 'goodput', num: true, has: has('goodput'), cell: (r) => percent(r.goodput), none: why('goodput') },
+  { id: 'bound', leaves: 3, head: 'Waits for', def: 'bound', has: (r) => r.bound && r.bound !== 'unknown', cell: (r) => word(bounds, r.bound) },
   { id: 'last_checkpoint', head: 'Checkpoint', def: 'checkpoint', num: true, has: has('last_checkpoint'), cell: (r) => ago(r.last_checkpoint), none: why('last_checkpoint') },
-  { id: 'restarts', head: 'Restarts', def: 'restarts', num: true, has: has('attempts'), cell: (r) => count(Math.max(0, r.attempts - 1)) },
-  { id: 'errors', head: 'Errors', def: 'errors', num: true, has: (r) => r.errors > 0, cell: (r) => count(r.errors), none: () => '0' },
+  { id: 'restarts', leaves: 4, head: 'Restarts', def: 'restarts', num: true, has: has('attempts'), cell: (r) => count(Math.max(0, r.attempts - 1)) },
+  { id: 'errors', leaves: 2, head: 'Errors', def: 'errors', num: true, has: (r) => r.errors > 0, cell: (r) => count(r.errors), none: () => '0' },
   { id: 'last_step', head: 'Last step', def: 'last_step', num: true, has: has('last_step'), cell: (r) => ago(r.last_step), none: why('last_step') },
 ];
 

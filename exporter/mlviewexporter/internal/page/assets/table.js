@@ -65,16 +65,56 @@ export function head(text, def) {
   return def ? h('a', { href: '#def-' + def, class: 'def' }, text) : text;
 }
 
+// crowded has for each table how many of its columns have left for lack of room,
+// in a window of a width, under filters.
+const crowded = new Map();
+let room = '';
+
+// widthOf returns the room that a column of an element takes.
+const widthOf = (scroll, id) => scroll.querySelector('thead .c-' + id).offsetWidth;
+
+// fit lets columns leave the tables that are wider than their room, the least
+// important first. It reports whether a table is to be drawn again.
+export function fit() {
+  let changed = false;
+  for (const scroll of document.querySelectorAll('.scroll[data-leave]')) {
+    let over = scroll.scrollWidth - scroll.clientWidth;
+    if (over <= 0 || getComputedStyle(scroll.firstChild).display !== 'table') continue;
+    let left = crowded.get(scroll.dataset.table) || 0;
+    for (const id of scroll.dataset.leave.split(' ')) {
+      if (over <= 0) break;
+      over -= widthOf(scroll, id);
+      left++;
+      changed = true;
+    }
+    crowded.set(scroll.dataset.table, left);
+  }
+  return changed;
+}
+
+// drawnOf returns the columns for which a row has a value and there is room, and
+// the ids of those that leave next.
+function drawnOf(id, columns, rows) {
+  const stamp = innerWidth + signature();
+  if (stamp !== room) crowded.clear();
+  room = stamp;
+  const valued = columns.filter((c) => !c.has || rows.some((row) => c.has(row)));
+  const leaving = valued.filter((c) => c.leaves).sort((a, b) => a.leaves - b.leaves);
+  const gone = new Set(leaving.slice(0, crowded.get(id) || 0));
+  return { drawn: valued.filter((c) => !gone.has(c)), leave: leaving.filter((c) => !gone.has(c)).map((c) => c.id) };
+}
+
 // table describes a table of groups of rows; a group may have a head. A column has
 // a head, a cell for a row, has for whether a row has a value, and def, the name
 // of its definition. Columns that no row of sample has a value for are not drawn.
+// Where a window is narrow, those with leaves go, the smallest first.
 // A compact table stays a table on a small screen. left says why a row has left
 // the list.
 // The header column opens a row if expand describes what is then shown; open says
 // which row it is.
 export function table(id, caption, columns, groups, { expand, open, sample, compact, left } = {}) {
   const rows = sample || groups.flatMap((g) => g.rows.map(({ row }) => row));
-  const drawn = columns.filter((c) => !c.has || rows.some((row) => c.has(row)));
+  const { drawn, leave } = drawnOf(id, columns, rows);
   const row = ({ row, gone }) => {
     const isOpen = Boolean(expand) && open !== undefined && open(row);
     const cells = drawn.map((c) => cell(c, row, gone && (left ? left(row) : 'over'), expand && { id, isOpen }));
@@ -89,8 +129,8 @@ export function table(id, caption, columns, groups, { expand, open, sample, comp
     }
     return out;
   };
-  return h('div', { class: 'scroll', key: 'table-' + id, tabindex: compact ? '0' : null, role: compact ? 'group' : null, 'aria-label': compact ? caption : null }, h('table', { role: 'table', class: (compact ? 'compact ' : '') + 't-' + id, 'data-testid': id + '-table', 'aria-label': caption },
-    h('thead', { role: 'rowgroup', class: groups.some((g) => g.rows.length > 0) ? null : 'hidden' }, h('tr', { role: 'row' }, drawn.map((c) => h('th', { key: c.id, role: 'columnheader', scope: 'col', class: c.num ? 'num' : null }, head(c.head, c.def))))),
+  return h('div', { class: 'scroll', key: 'table-' + id, 'data-table': id, 'data-leave': leave.length ? leave.join(' ') : null, tabindex: compact ? '0' : null, role: compact ? 'group' : null, 'aria-label': compact ? caption : null }, h('table', { role: 'table', class: (compact ? 'compact ' : '') + 't-' + id, 'data-testid': id + '-table', 'aria-label': caption },
+    h('thead', { role: 'rowgroup', class: groups.some((g) => g.rows.length > 0) ? null : 'hidden' }, h('tr', { role: 'row' }, drawn.map((c) => h('th', { key: c.id, role: 'columnheader', scope: 'col', class: (c.num ? 'num ' : '') + 'c-' + c.id }, head(c.head, c.def))))),
     groups.map((g) => h('tbody', { key: 'g:' + (g.key || ''), role: 'rowgroup' },
       g.head ? h('tr', { key: 'head', role: 'row', class: 'group' }, h('th', { role: 'rowheader', scope: 'rowgroup', colspan: drawn.length }, g.head)) : null,
       g.rows.map(row)))));

@@ -1,0 +1,100 @@
+package page
+
+import (
+	"reflect"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+)
+
+// field is a field of a row with its name in JSON.
+type field struct {
+	index     int
+	name      string
+	omitEmpty bool
+}
+
+// fields are those of a type of rows that updates have: all but when a run or GPU
+// was last seen.
+type fields []field
+
+var knownFields sync.Map // of reflect.Type to fields
+
+// fieldsOf returns the fields of a type of rows.
+func fieldsOf(row reflect.Type) fields {
+	if known, ok := knownFields.Load(row); ok {
+		return known.(fields)
+	}
+	var all fields
+	for i := range row.NumField() {
+		name, options, _ := strings.Cut(row.Field(i).Tag.Get("json"), ",")
+		if name == "last_seen" && (row == reflect.TypeFor[model.Run]() || row == reflect.TypeFor[model.GPU]()) {
+			continue // Each update would otherwise have each run and each GPU that is alive.
+		}
+		all = append(all, field{index: i, name: name, omitEmpty: strings.Contains(options, "omitempty")})
+	}
+	knownFields.Store(row, all)
+	return all
+}
+
+// diff returns the fields of next that differ from old, and nil if no row must be
+// sent.
+func (all fields) diff(old, next reflect.Value) map[string]any {
+	var change map[string]any
+	for _, f := range all {
+		if same(old.Field(f.index), next.Field(f.index)) {
+			continue
+		}
+		if change == nil {
+			change = make(map[string]any)
+		}
+		change[f.name] = f.value(next)
+	}
+	return change
+}
+
+// value returns the field of a row as JSON shows it; nil if that leaves it out.
+func (f field) value(row reflect.Value) any {
+	v := row.Field(f.index)
+	if f.omitEmpty && empty(v) {
+		return nil
+	}
+	return v.Interface()
+}
+
+// empty reports whether JSON leaves out the value of a field with omitempty.
+func empty(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.Slice, reflect.Map:
+		return v.Len() == 0
+	case reflect.Struct:
+		return false
+	default:
+		return v.IsZero()
+	}
+}
+
+// same reports whether two values of a field are equal. Most are numbers and
+// texts, which it compares without an allocation.
+func same(a, b reflect.Value) bool {
+	switch a.Kind() {
+	case reflect.String, reflect.Bool, reflect.Int, reflect.Int64, reflect.Float64:
+		return a.Equal(b)
+	case reflect.Pointer:
+		if a.IsNil() || b.IsNil() || a.Pointer() == b.Pointer() {
+			return a.Pointer() == b.Pointer()
+		}
+		return same(a.Elem(), b.Elem())
+	case reflect.Slice, reflect.Map:
+		if a.Len() != b.Len() || a.Len() == 0 {
+			return a.Len() == b.Len()
+		}
+		return a.UnsafePointer() == b.UnsafePointer() || reflect.DeepEqual(a.Interface(), b.Interface())
+	}
+	if t, ok := a.Interface().(time.Time); ok {
+		return t.Equal(b.Interface().(time.Time))
+	}
+	return reflect.DeepEqual(a.Interface(), b.Interface())
+}

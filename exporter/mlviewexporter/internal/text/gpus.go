@@ -1,0 +1,156 @@
+package text
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+)
+
+// gpuGroup are the GPUs of a host that do the same for the same holders. It is
+// not empty.
+type gpuGroup []*model.GPU
+
+// grouped returns the GPUs in groups, in the order of their first.
+func grouped(gpus []model.GPU) []gpuGroup {
+	var groups []gpuGroup
+	places := make(map[string]int)
+	for i := range gpus {
+		g := &gpus[i]
+		alike := []string{g.Host, g.Name, g.Activity, g.Health, strings.Join(g.Throttle, ","), strconv.FormatBool(g.Simulated)}
+		if g.XID != nil {
+			alike = append(alike, "XID", g.XID.Code)
+		}
+		for _, h := range g.Holders {
+			alike = append(alike, "held by", h.Run, h.RunID, h.Service, h.Owner)
+			if h.Service == "" {
+				alike = append(alike, h.Name)
+			}
+		}
+		key := fmt.Sprintf("%q", alike)
+		place, known := places[key]
+		if !known {
+			place = len(groups)
+			places[key] = place
+			groups = append(groups, nil)
+		}
+		groups[place] = append(groups[place], g)
+	}
+	return groups
+}
+
+func (d *document) gpus() {
+	type group = gpuGroup
+	now := d.state.Time
+	section(d, part[group]{name: "GPUS", note: "one line for the GPUs of a host that do the same; use, power, memory and temperature of each", list: "gpus", most: maxGPUs,
+		size: func(g *group) int { return len(*g) }, columns: []column[group]{
+			{title: "GPU", least: 12, text: indexes},
+			{title: "name", least: 8, leave: 9, text: func(g *group) string { return printable((*g)[0].Name) }},
+			{title: "data", text: func(g *group) string { return simulated((*g)[0].Simulated) }},
+			{title: "does", text: func(g *group) string { return words((*g)[0].Activity) }},
+			{title: "use", right: true, text: func(g *group) string {
+				return g.each(func(g *model.GPU) *float64 { return g.Utilization }, func(use, _ *float64) string { return percent(use) })
+			}},
+			{title: "power", right: true, leave: 1, text: func(g *group) string {
+				return g.each(func(g *model.GPU) *float64 { return g.Power }, func(power, _ *float64) string { return withUnit(power, (*g)[0].PowerLimit, "W") })
+			}},
+			{title: "memory", right: true, leave: 2, text: func(g *group) string {
+				return g.each(func(g *model.GPU) *float64 { return g.MemoryUsed }, func(used, _ *float64) string { return memory(used, (*g)[0].MemoryLimit) })
+			}},
+			{title: "temp.", right: true, leave: 6, text: func(g *group) string {
+				return g.each(func(g *model.GPU) *float64 { return g.Temperature }, func(t, _ *float64) string { return withUnit(t, nil, "°C") })
+			}},
+			{title: "idle", right: true, leave: 3, text: func(g *group) string { return age(now, (*g)[0].IdleSince) }},
+			{title: "held by", least: 24, wrap: true, text: holders},
+		}, after: d.gpuDetails}, grouped(d.state.GPUs))
+}
+
+// gpuDetails says what is out of the ordinary.
+func (d *document) gpuDetails(g *gpuGroup) []string {
+	first, notes := (*g)[0], []string(nil)
+	if first.Health != "" && first.Health != "ok" {
+		notes = append(notes, "health: "+words(first.Health))
+	}
+	if first.XID != nil {
+		last := slices.MaxFunc(*g, func(a, b *model.GPU) int { return a.XID.Time.Compare(b.XID.Time) })
+		notes = append(notes, joined(" ", "last error of the driver: XID", printable(last.XID.Code), ago(d.state.Time, &last.XID.Time)))
+	}
+	if len(first.Throttle) > 0 {
+		notes = append(notes, "throttled by "+words(strings.Join(first.Throttle, ", ")))
+	}
+	if held := g.each(func(g *model.GPU) *float64 { return g.MemoryUnattributed }, memory); held != "" && held != "0.0 GiB" {
+		notes = append(notes, held+" held by no known process")
+	}
+	if len(notes) == 0 {
+		return nil
+	}
+	return d.paragraph(4, strings.Join(notes, "; "))
+}
+
+// each writes the least and the most of a number of the GPUs.
+func (g *gpuGroup) each(number func(*model.GPU) *float64, write func(value, _ *float64) string) string {
+	var values []float64
+	for _, one := range *g {
+		if value := number(one); value != nil {
+			values = append(values, *value)
+		}
+	}
+	if len(values) == 0 {
+		return ""
+	}
+	return between(write(new(slices.Min(values)), nil), write(new(slices.Max(values)), nil))
+}
+
+// indexes names the GPUs of a group.
+func indexes(g *gpuGroup) string {
+	var names []string
+	for _, one := range *g {
+		names = append(names, cmp.Or(one.Index, shortID(one.ID)))
+	}
+	return joined(":", printable((*g)[0].Host), printable(ranges(names)))
+}
+
+// ranges writes numbers that follow each other as the first and the last.
+func ranges(names []string) string {
+	var texts []string
+	for i := 0; i < len(names); {
+		end := i
+		for first, err := strconv.Atoi(names[i]); err == nil && end+1 < len(names) && names[end+1] == strconv.Itoa(first+end+1-i); {
+			end++
+		}
+		if text := names[i]; end > i {
+			texts = append(texts, text+"-"+names[end])
+		} else if text != "" {
+			texts = append(texts, text)
+		}
+		i = end + 1
+	}
+	return strings.Join(texts, ",")
+}
+
+// holders names the workloads that hold memory of the GPUs, with their ranks in
+// the order of the GPUs.
+func holders(g *gpuGroup) string {
+	var texts []string
+	for i, h := range (*g)[0].Holders {
+		var ranks []string
+		for _, one := range *g {
+			if rank := one.Holders[i].Rank; rank != "" && !slices.Contains(ranks, rank) {
+				ranks = append(ranks, rank)
+			}
+		}
+		rank := "rank "
+		if len(ranks) > 1 {
+			rank = "ranks "
+		}
+		held := ""
+		if len((*g)[0].Holders) > 1 {
+			held = memory(h.Memory, nil)
+		}
+		texts = append(texts, joined(" ", printable(cmp.Or(h.Service, h.Name)), prefixed(rank, printable(ranges(ranks)), ""), prefixed("(", printable(h.Owner), ")"), held))
+	}
+	return strings.Join(texts, ", ")
+}
