@@ -39,16 +39,16 @@ func (i *instance) shutdown(ctx context.Context) error {
 }
 
 func (i *instance) consumeTraces(ctx context.Context, td ptrace.Traces) error {
-	_ = i.view.intake.ConsumeTraces(ctx, td)
+	i.view.intake.ConsumeTraces(ctx, td)
 	return nil
 }
 
 func (i *instance) consumeMetrics(ctx context.Context, md pmetric.Metrics) error {
-	_ = i.view.intake.ConsumeMetrics(ctx, md)
+	i.view.intake.ConsumeMetrics(ctx, md)
 	return nil
 }
 
 func (i *instance) consumeLogs(ctx context.Context, ld plog.Logs) error {
-	_ = i.view.intake.ConsumeLogs(ctx, ld)
+	i.view.intake.ConsumeLogs(ctx, ld)
 	return nil
 }

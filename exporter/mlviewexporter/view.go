@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/collector/component"
@@ -39,6 +40,10 @@ type view struct {
 	// unreadable is the last error of reports, "" for none.
 	unreadable string
 
+	// asked reports whether somebody has looked at the page since the directory of
+	// reproductions was read.
+	asked atomic.Bool
+
 	handler *page.Handler
 	server  *http.Server
 	saved   *savedState
@@ -63,7 +68,7 @@ func newView(set exporter.Settings, cfg *Config) (*view, error) {
 		Content: cfg.Content, Owners: cfg.Owners, JaegerURL: cfg.JaegerURL,
 		Version: set.BuildInfo.Version, Now: time.Now,
 	})
-	v := &view{set: set, cfg: cfg, store: store, intake: intake.New(store, intake.Settings{}), telemetry: telemetry}
+	v := &view{set: set, cfg: cfg, store: store, intake: intake.New(store), telemetry: telemetry}
 	if cfg.Reproductions != "" {
 		v.reports = reproductions.Open(cfg.Reproductions)
 	}
@@ -92,7 +97,13 @@ func (v *view) Start(ctx context.Context, host component.Host) error {
 	if v.reports != nil {
 		v.running.Go(func() {
 			v.readReproductions(background)
-			every(background, v.cfg.Interval, v.readReproductions)
+			read := time.Now()
+			every(background, v.cfg.Interval, func(ctx context.Context) {
+				if v.asked.Swap(false) || time.Since(read) >= saveInterval {
+					v.readReproductions(ctx)
+					read = time.Now()
+				}
+			})
 		})
 	}
 	return v.serve(ctx, host)
@@ -127,6 +138,7 @@ func (v *view) Shutdown(ctx context.Context) error {
 
 // State returns what the page shows now.
 func (v *view) State() *model.State {
+	v.asked.Store(true)
 	v.notices.refresh(v.store, time.Now(), v.cfg.Interval)
 	return v.store.State()
 }

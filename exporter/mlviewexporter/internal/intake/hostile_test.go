@@ -39,7 +39,7 @@ var hostile = []string{
 // UTF-8, nothing of it is long, and no command has a text of a client.
 func TestHostileNames(t *testing.T) {
 	store := model.NewStore(model.Settings{Interval: time.Nanosecond})
-	in := intake.New(store, intake.Settings{})
+	in := intake.New(store)
 	for _, text := range hostile {
 		td := ptrace.NewTraces()
 		rs := td.ResourceSpans().AppendEmpty()
@@ -58,7 +58,7 @@ func TestHostileNames(t *testing.T) {
 		span.SetName(text)
 		span.Status().SetCode(ptrace.StatusCodeError)
 		span.Status().SetMessage(text)
-		require.NoError(t, in.ConsumeTraces(context.Background(), td))
+		in.ConsumeTraces(context.Background(), td)
 
 		md := pmetric.NewMetrics()
 		rm := md.ResourceMetrics().AppendEmpty()
@@ -88,7 +88,7 @@ func TestHostileNames(t *testing.T) {
 			}
 			point.Attributes().PutStr("ml.problem", kind)
 		}
-		require.NoError(t, in.ConsumeMetrics(context.Background(), md))
+		in.ConsumeMetrics(context.Background(), md)
 
 		ld := plog.NewLogs()
 		for _, name := range []string{"nvidia.gpu.xid", "repro.artifact"} {
@@ -99,7 +99,7 @@ func TestHostileNames(t *testing.T) {
 				record.Attributes().PutStr(key, text)
 			}
 		}
-		require.NoError(t, in.ConsumeLogs(context.Background(), ld))
+		in.ConsumeLogs(context.Background(), ld)
 	}
 	checkState(t, store)
 	for _, need := range store.State().Needs {
@@ -176,7 +176,7 @@ func texts(t testing.TB, raw []byte) {
 // TestInterleavings reads all signals and takes all answers at once.
 func TestInterleavings(t *testing.T) {
 	store := model.NewStore(model.Settings{Interval: time.Nanosecond, MaxRuns: 3, MaxGPUs: 4, MaxTraces: 5})
-	in := intake.New(store, intake.Settings{})
+	in := intake.New(store)
 	files, err := filepath.Glob("testdata/*/[0-9].txt")
 	require.NoError(t, err)
 	var all sync.WaitGroup
@@ -224,7 +224,7 @@ func FuzzConsumeTraces(f *testing.F) {
 			ctx = mlattr.WithEnriched(ctx)
 		}
 		before, _ := (&ptrace.ProtoMarshaler{}).MarshalTraces(td)
-		require.NoError(t, intake.New(store, intake.Settings{}).ConsumeTraces(ctx, td))
+		intake.New(store).ConsumeTraces(ctx, td)
 		after, _ := (&ptrace.ProtoMarshaler{}).MarshalTraces(td)
 		require.Equal(t, before, after, "others read the same spans")
 		checkState(t, store)
@@ -244,9 +244,9 @@ func FuzzConsumeMetrics(f *testing.F) {
 			return
 		}
 		store := model.NewStore(model.Settings{MaxRuns: 20, MaxGPUs: 20})
-		in := intake.New(store, intake.Settings{})
-		require.NoError(t, in.ConsumeMetrics(context.Background(), md))
-		require.NoError(t, in.ConsumeMetrics(context.Background(), md))
+		in := intake.New(store)
+		in.ConsumeMetrics(context.Background(), md)
+		in.ConsumeMetrics(context.Background(), md)
 		checkState(t, store)
 	})
 }
@@ -264,7 +264,7 @@ func FuzzConsumeLogs(f *testing.F) {
 			return
 		}
 		store := model.NewStore(model.Settings{})
-		require.NoError(t, intake.New(store, intake.Settings{}).ConsumeLogs(context.Background(), ld))
+		intake.New(store).ConsumeLogs(context.Background(), ld)
 		checkState(t, store)
 	})
 }
@@ -285,7 +285,7 @@ func seeds(t testing.TB, signal string) (paths []string) {
 // TestHugeNumbers sends numbers whose sums are infinite. JSON has none of these.
 func TestHugeNumbers(t *testing.T) {
 	store := model.NewStore(model.Settings{Interval: time.Nanosecond})
-	in := intake.New(store, intake.Settings{})
+	in := intake.New(store)
 	for i, huge := range []float64{math.MaxFloat64, -math.MaxFloat64, 1e300, math.Inf(1), math.NaN(), 1e30, 5e29} {
 		td := ptrace.NewTraces()
 		rs := td.ResourceSpans().AppendEmpty()
@@ -303,7 +303,7 @@ func TestHugeNumbers(t *testing.T) {
 			span.Attributes().PutDouble(key, huge)
 		}
 		span.Attributes().PutStr("gen_ai.operation.name", "chat")
-		require.NoError(t, in.ConsumeTraces(context.Background(), td))
+		in.ConsumeTraces(context.Background(), td)
 		md := pmetric.NewMetrics()
 		rm := md.ResourceMetrics().AppendEmpty()
 		rm.Resource().Attributes().PutStr("service.name", "s")
@@ -320,7 +320,7 @@ func TestHugeNumbers(t *testing.T) {
 				point.Attributes().PutStr("error.type", "e")
 			}
 		}
-		require.NoError(t, in.ConsumeMetrics(context.Background(), md))
+		in.ConsumeMetrics(context.Background(), md)
 		checkState(t, store)
 	}
 }
@@ -342,7 +342,7 @@ func TestSimulated(t *testing.T) {
 			} else {
 				rm.Resource().Attributes().PutStr(key, value)
 			}
-			require.NoError(t, intake.New(store, intake.Settings{}).ConsumeMetrics(context.Background(), md))
+			intake.New(store).ConsumeMetrics(context.Background(), md)
 			state := store.State()
 			assert.Equal(t, value != "", state.GPUs[0].Simulated, key)
 			assert.Equal(t, value != "", state.Collector.Simulated, key)
@@ -359,7 +359,7 @@ func TestARunOfOneTraceIsNoRow(t *testing.T) {
 		span.Attributes().PutStr("ml.run.id", "r")
 		span.Attributes().PutBool("ml.run.inferred", inferred)
 		span.Attributes().PutStr("ml.operation", "reply")
-		require.NoError(t, intake.New(store, intake.Settings{}).ConsumeTraces(context.Background(), td))
+		intake.New(store).ConsumeTraces(context.Background(), td)
 		state := store.State()
 		assert.Equal(t, inferred, len(state.Runs) == 0)
 		for _, m := range state.Missing {
@@ -372,7 +372,7 @@ func TestARunOfOneTraceIsNoRow(t *testing.T) {
 func TestHistogramsWithoutASum(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	store := model.NewStore(model.Settings{Now: func() time.Time { return now }})
-	in := intake.New(store, intake.Settings{})
+	in := intake.New(store)
 	for i := range 2 {
 		md := pmetric.NewMetrics()
 		rm := md.ResourceMetrics().AppendEmpty()
@@ -399,7 +399,7 @@ func TestHistogramsWithoutASum(t *testing.T) {
 		point := steps.SetEmptySum().DataPoints().AppendEmpty()
 		point.SetIntValue(int64(i))
 		point.Attributes().PutStr("ml.run.id", "r")
-		require.NoError(t, in.ConsumeMetrics(t.Context(), md))
+		in.ConsumeMetrics(t.Context(), md)
 		now = now.Add(10 * time.Second)
 	}
 	detail, ok := store.Run(store.State().Runs[0].Key)

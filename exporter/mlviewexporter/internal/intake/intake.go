@@ -25,9 +25,6 @@ const attrSimulated = "ml.simulated"
 // attrVersion is the version of a service.
 const attrVersion = "service.version"
 
-// Settings configure an Intake. There are none yet.
-type Settings struct{}
-
 // Intake reads telemetry into a Store. It is safe for concurrent use and keeps no
 // reference to what it reads.
 type Intake struct {
@@ -37,7 +34,7 @@ type Intake struct {
 }
 
 // New returns an Intake into a Store.
-func New(store *model.Store, _ Settings) *Intake {
+func New(store *model.Store) *Intake {
 	return &Intake{
 		store:   store,
 		metrics: sync.Pool{New: func() any { return new(pointReader) }},
@@ -45,30 +42,27 @@ func New(store *model.Store, _ Settings) *Intake {
 	}
 }
 
-// ConsumeMetrics reads points of metrics. It always returns nil.
-func (i *Intake) ConsumeMetrics(_ context.Context, md pmetric.Metrics) error {
+// ConsumeMetrics reads points of metrics.
+func (i *Intake) ConsumeMetrics(_ context.Context, md pmetric.Metrics) {
 	r := i.metrics.Get().(*pointReader)
 	r.store = i.store
 	r.read(md)
 	r.reset()
 	i.metrics.Put(r)
-	return nil
 }
 
-// ConsumeTraces reads spans. It always returns nil.
-func (i *Intake) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
+// ConsumeTraces reads spans.
+func (i *Intake) ConsumeTraces(ctx context.Context, td ptrace.Traces) {
 	r := i.traces.Get().(*spanReader)
 	r.store, r.enriched = i.store, mlattr.IsEnriched(ctx)
 	r.read(td)
 	r.reset()
 	i.traces.Put(r)
-	return nil
 }
 
-// ConsumeLogs reads log records. It always returns nil.
-func (i *Intake) ConsumeLogs(_ context.Context, ld plog.Logs) error {
+// ConsumeLogs reads log records.
+func (i *Intake) ConsumeLogs(_ context.Context, ld plog.Logs) {
 	i.store.ApplyEvents(readEvents(ld))
-	return nil
 }
 
 // text returns a label as text, "" if the value is none.

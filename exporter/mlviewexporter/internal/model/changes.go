@@ -196,10 +196,29 @@ func (s *Store) change(c Change, r *run, now time.Time) {
 		c.Run, c.RunID = r.key, r.id
 	}
 	c.Key = keyOf("change", c.Kind, c.Service, c.Run, c.From, c.To, c.Time.Format(time.RFC3339Nano))
-	s.changes = append(s.changes, c)
-	if len(s.changes) > maxChanges {
-		s.changes = slices.Delete(s.changes, 0, len(s.changes)-maxChanges)
+	s.changes = appended(s.changes, c, maxChanges, func(other *Change) bool { return other.Run == c.Run && other.Service == c.Service })
+}
+
+// maxOfOne limits the changes of one run or service, and the moments of one run, so
+// that they do not push out those of others.
+const maxOfOne = 50
+
+// appended adds one to a list. It removes the oldest of those that belong together
+// with it if these are too many, else the oldest of all.
+func appended[T any](all []T, one T, limit int, same func(*T) bool) []T {
+	n, first := 0, 0
+	for i := len(all) - 1; i >= 0; i-- {
+		if same(&all[i]) {
+			n, first = n+1, i
+		}
 	}
+	switch {
+	case n >= maxOfOne:
+		all = slices.Delete(all, first, first+1)
+	case len(all) >= limit:
+		all = slices.Delete(all, 0, 1)
+	}
+	return append(all, one)
 }
 
 // changeRows returns the changes, the newest first.
@@ -247,10 +266,7 @@ type mark struct {
 const maxMarks = 2000
 
 func (s *Store) mark(m mark) {
-	s.marks = append(s.marks, m)
-	if len(s.marks) > maxMarks {
-		s.marks = slices.Delete(s.marks, 0, len(s.marks)-maxMarks)
-	}
+	s.marks = appended(s.marks, m, maxMarks, func(other *mark) bool { return other.Run == m.Run })
 }
 
 // marksOf returns the moments of a run in their order: states, problems, changes

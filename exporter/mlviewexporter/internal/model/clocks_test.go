@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -37,7 +38,7 @@ func TestNumbersThatOverflow(t *testing.T) {
 		for s := model.Steps; int(s) < model.SeriesCount; s++ {
 			for i := range 20 {
 				p := model.Point{Series: s, Value: value, Count: math.Abs(value), Delta: i%2 == 0, Time: w.now.UnixNano()}
-				p.Labels = model.Labels{Service: "s", Run: "r", Host: "h", GPU: "g", Rank: fmt.Sprint(i % 3)}
+				p.Labels = model.Labels{Service: "s", Run: "r", Host: "h", GPU: "g", Rank: strconv.Itoa(i % 3)}
 				p.Labels.Own[0] = "running"
 				w.ApplyPoints([]model.Point{p})
 				w.now = w.now.Add(time.Millisecond)
@@ -67,7 +68,7 @@ func TestRecordsOfTheFuture(t *testing.T) {
 	}
 	xid("g", "1", future)
 	for i := range 10 {
-		xid("unknown "+fmt.Sprint(i), "1", future)
+		xid("unknown "+strconv.Itoa(i), "1", future)
 	}
 	w.gpu(model.GPUPower, "g", 1, nil)
 	w.gpu(model.GPUPower, "g2", 1, nil)

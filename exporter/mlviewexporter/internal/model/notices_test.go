@@ -130,6 +130,41 @@ func TestAWorkloadThatIsJoinedLater(t *testing.T) {
 	}
 }
 
+// A run or service with many changes does not push out those of others.
+func TestChangesOfOneRun(t *testing.T) {
+	w := newWorld(model.Settings{})
+	other := func(v string) {
+		w.span(func(in *model.SpanInput) { in.Source = &model.Source{Service: "other", Version: v} })
+	}
+	other("1")
+	other("2")
+	w.point(model.Problem, "quiet", float64(w.now.Unix()), model.Slow)
+	for i := range 3000 {
+		w.point(model.RunAttempts, "r", float64(i))
+		w.point(model.Problem, "r", float64(w.now.Unix()+int64(i)), model.Slow)
+	}
+	changes := w.state().Changes
+	assert.Len(t, changes, 51)
+	texts := fmt.Sprint(changes)
+	assert.Contains(t, texts, "version 2 (was 1)")
+	assert.Contains(t, texts, "attempt 2999", "the newest")
+	for _, r := range w.State().Runs {
+		detail, _ := w.Run(r.Key)
+		assert.NotEmpty(t, detail.Marks, r.ID)
+	}
+}
+
+// The detail of a run is computed once an interval.
+func TestADetailIsKeptForAnInterval(t *testing.T) {
+	w := newWorld(model.Settings{})
+	w.point(model.Steps, "r", 1)
+	first := w.run(t)
+	w.point(model.Steps, "r", 2)
+	same, _ := w.Run(first.Run.Key)
+	assert.Same(t, first, same)
+	assert.InDelta(t, 2, *w.run(t).Run.Steps, 0)
+}
+
 // States are named as the page names them.
 func TestMarksOfStates(t *testing.T) {
 	w := newWorld(model.Settings{})

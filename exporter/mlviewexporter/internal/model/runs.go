@@ -435,28 +435,7 @@ func (r *run) addNumbers(row *Run, now time.Time) {
 	scope := r.lossScope(now)
 	side := r.tokenSide()
 	for _, one := range r.streams {
-		switch one.series {
-		case Steps:
-			all.steps.add(one.value)
-			all.stepRate.addRate(one, now)
-		case Batches:
-			all.batches.add(one.value)
-			all.batchRate.addRate(one, now)
-		case Samples:
-			all.samples.add(one.value)
-			all.sampleRate.addRate(one, now)
-		case Tokens:
-			if side == "" || one.labels.Own[4] == side || one.labels.Own[4] == "" {
-				all.tokens.add(one.value)
-				all.tokenRate.addRate(one, now)
-			}
-		case Errors:
-			all.errors.add(one.value)
-		case RunAttempts:
-			all.attempts.add(one.value)
-		case LastStep:
-			all.lastStep.add(one.value)
-		}
+		all.addTotal(one, side, now)
 		if one.series == Loss && one.noNumber && now.Sub(one.at) <= goneAfter {
 			all.lossIsNoNumber = true
 		}
@@ -494,6 +473,32 @@ func (r *run) addNumbers(row *Run, now time.Time) {
 		row.LastStep = &at
 	}
 	r.addBasis(row, now)
+}
+
+// addTotal adds what also counts after the stream has ended.
+func (all *sums) addTotal(one *stream, side string, now time.Time) {
+	switch one.series {
+	case Steps:
+		all.steps.add(one.value)
+		all.stepRate.addRate(one, now)
+	case Batches:
+		all.batches.add(one.value)
+		all.batchRate.addRate(one, now)
+	case Samples:
+		all.samples.add(one.value)
+		all.sampleRate.addRate(one, now)
+	case Tokens:
+		if side == "" || one.labels.Own[4] == side || one.labels.Own[4] == "" {
+			all.tokens.add(one.value)
+			all.tokenRate.addRate(one, now)
+		}
+	case Errors:
+		all.errors.add(one.value)
+	case RunAttempts:
+		all.attempts.add(one.value)
+	case LastStep:
+		all.lastStep.add(one.value)
+	}
 }
 
 // addSeries adds the series that ml_metrics computes for a whole run.
@@ -593,7 +598,8 @@ func (r *run) addBasis(row *Run, now time.Time) {
 	row.TokenRate = rates.all()
 }
 
-// Run returns the detail of the run with a key.
+// Run returns the detail of the run with a key. It is kept as long as the State and
+// must not be changed.
 func (s *Store) Run(key string) (*RunDetail, bool) {
 	state := s.State()
 	s.mu.Lock()
@@ -601,6 +607,12 @@ func (s *Store) Run(key string) (*RunDetail, bool) {
 	r := s.byKey[key]
 	if r == nil {
 		return nil, false
+	}
+	if s.detailsOf != state || len(s.details) >= maxDetails {
+		s.details, s.detailsOf = make(map[string]*RunDetail), state
+	}
+	if known := s.details[key]; known != nil {
+		return known, true
 	}
 	now := s.settings.Now()
 	detail := &RunDetail{Run: s.runRow(r, now), Needs: []Need{}}
@@ -618,8 +630,12 @@ func (s *Store) Run(key string) (*RunDetail, bool) {
 	detail.Failures = s.failures.rows(s, func(f *Failure) bool { return f.Run == key })
 	detail.Traces = s.traces.ofRun(s, key)
 	detail.MakeLists()
+	s.details[key] = detail
 	return detail, true
 }
+
+// maxDetails limits the details that are kept for an interval.
+const maxDetails = 64
 
 // rankRows returns the ranks of a run in order, and those below the largest that
 // sent nothing.

@@ -36,6 +36,10 @@ type Store struct {
 	services map[serviceID]*service
 	pools    map[poolID]*pool
 	problems map[*stream]bool
+	// details are those of runs that somebody has asked for since detailsOf was
+	// taken.
+	details   map[string]*RunDetail
+	detailsOf *State
 	// simulated are the names of the services whose data is simulated.
 	simulated map[string]bool
 	// ofHosts are the streams of hosts.

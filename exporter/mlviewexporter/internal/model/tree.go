@@ -19,6 +19,7 @@ type node struct{ at, depth int }
 
 func newTree(spans []heldSpan) *tree {
 	t := &tree{spans: spans, children: make([][]int, len(spans))}
+	parents := make([]int, len(spans))
 	byID := make(map[[8]byte]int, len(spans))
 	for i := range spans {
 		if _, again := byID[spans[i].id]; !again {
@@ -33,7 +34,7 @@ func newTree(spans []heldSpan) *tree {
 		if !held || parent == i || spans[i].parent == ([8]byte{}) {
 			t.roots = append(t.roots, i)
 		} else {
-			t.children[parent] = append(t.children[parent], i)
+			t.children[parent], parents[i] = append(t.children[parent], i), parent
 		}
 	}
 	byStart := func(a, b int) int {
@@ -43,12 +44,12 @@ func newTree(spans []heldSpan) *tree {
 	for i := range t.children {
 		slices.SortFunc(t.children[i], byStart)
 	}
-	t.breakCycles()
+	t.breakCycles(parents)
 	return t
 }
 
 // breakCycles makes a root of one span of each cycle.
-func (t *tree) breakCycles() {
+func (t *tree) breakCycles(parents []int) {
 	reached := make([]bool, len(t.spans))
 	reach := func(stack []int) {
 		for len(stack) > 0 {
@@ -66,9 +67,9 @@ func (t *tree) breakCycles() {
 		if reached[i] {
 			continue
 		}
-		for parent := range t.children {
-			t.children[parent] = slices.DeleteFunc(t.children[parent], func(child int) bool { return child == i })
-		}
+		// A span that is not reached has a parent.
+		siblings := &t.children[parents[i]]
+		*siblings = slices.DeleteFunc(*siblings, func(child int) bool { return child == i })
 		t.roots = append(t.roots, i)
 		reach([]int{i})
 	}
