@@ -41,13 +41,14 @@ const color = (name) => getComputedStyle(document.documentElement).getPropertyVa
 
 const charts = new Map();
 
-// drawMarks draws a line for each mark.
+// drawMarks draws a line with its number for each mark.
 function drawMarks(u, marks) {
   const { ctx, bbox } = u;
   ctx.save();
   ctx.lineWidth = devicePixelRatio;
   ctx.setLineDash([4 * devicePixelRatio, 3 * devicePixelRatio]);
-  for (const mark of marks) {
+  ctx.font = 11 * devicePixelRatio + 'px system-ui, sans-serif';
+  for (const [i, mark] of marks.entries()) {
     const at = Date.parse(mark.time) / 1000;
     if (at < u.scales.x.min || at > u.scales.x.max) continue;
     const x = Math.round(u.valToPos(at, 'x', true));
@@ -56,6 +57,8 @@ function drawMarks(u, marks) {
     ctx.moveTo(x, bbox.top);
     ctx.lineTo(x, bbox.top + bbox.height);
     ctx.stroke();
+    ctx.fillStyle = ctx.strokeStyle;
+    ctx.fillText(i + 1, x + 3 * devicePixelRatio, bbox.top + (10 + (i % 3) * 11) * devicePixelRatio);
   }
   ctx.restore();
 }

@@ -6,6 +6,7 @@ import { states, bounds, fields, curves as curveNames, word } from './words.js';
 import { number, count, percent, rate, bytes, time, ago, age, seconds, change, stepTime, unit } from './format.js';
 import { table, head, copyable } from './table.js';
 import { what } from './needs.js';
+import { still } from './runs.js';
 import { fetched } from './fetched.js';
 import { waterfall } from './waterfall.js';
 import { callTable } from './calls.js';
@@ -20,19 +21,22 @@ function fact(name, def, value, title) {
   return h('div', { key: name, class: 'fact', 'data-testid': 'fact-' + (def || name) }, h('dt', {}, head(name, def)), h('dd', { title: title || null }, value));
 }
 
+// none describes the rate of a run that takes no steps.
+const none = (run) => h('span', { class: 'none', title: still(run) }, '–');
+
 // facts are the numbers of a run that are known, and why others are not.
 function facts(run) {
   const missing = Object.entries(run.why || {}).map(([field, text]) =>
     h('div', { key: 'why-' + field, class: 'fact wide', 'data-testid': 'why-' + field }, h('dt', {}, word(fields, field)), h('dd', {}, h('span', { class: 'none' }, 'not known: '), text)));
   return h('dl', { class: 'facts', key: 'facts' }, [
     fact('State', 'state', [word(states, run.state), run.state_since ? [' since ', time(run.state_since)] : null]),
-    fact('Waits for', 'bound', run.bound && run.bound !== 'unknown' ? word(bounds, run.bound) : null),
+    fact('Waits for', 'bound', still(run) ? none(run) : run.bound && run.bound !== 'unknown' ? word(bounds, run.bound) : null),
     fact('Step', 'steps', count(run.steps)),
     fact('Step time', 'step_time', stepTime(run.step_time)),
-    fact('Usual step time', 'usual', run.step_time_usual === undefined ? null : [stepTime(run.step_time_usual), run.step_time === undefined ? null : ' (now ' + change(run.step_time, run.step_time_usual) + ')']),
-    fact('Tokens', 'token_rate', run.token_rate === undefined ? null : rate(run.token_rate) + ' tokens/s', run.token_basis && 'basis: ' + run.token_basis),
+    fact('Usual step time', 'usual', run.step_time_usual === undefined ? null : [stepTime(run.step_time_usual), run.step_time === undefined || still(run) ? null : ' (now ' + change(run.step_time, run.step_time_usual) + ')']),
+    fact('Tokens', 'token_rate', run.token_rate === undefined ? null : still(run) ? none(run) : rate(run.token_rate) + ' tokens/s', run.token_basis && 'basis: ' + run.token_basis),
     fact('Tokens in all', 'tokens', run.tokens === undefined ? null : number(run.tokens) + ' tokens'),
-    fact('Samples', 'sample_rate', run.sample_rate === undefined ? null : rate(run.sample_rate) + ' samples/s'),
+    fact('Samples', 'sample_rate', run.sample_rate === undefined ? null : still(run) ? none(run) : rate(run.sample_rate) + ' samples/s'),
     fact('Loss', 'loss', run.loss === undefined ? null : [number(run.loss), run.loss_scope ? ' (' + run.loss_scope + ')' : null]),
     fact('Learning rate', 'learning_rate', run.learning_rate === undefined ? null : String(Number(run.learning_rate.toPrecision(3)))),
     fact('Epoch', 'epoch', number(run.epoch)),
@@ -81,15 +85,15 @@ const unitOf = { ratio: percent, '1': percent, bytes, By: bytes, s: stepTime, W:
 function curveBlock(detail) {
   const shown = (detail.curves || []).filter((c) => c.times.length > 1);
   if (shown.length === 0) return block('curves', 'Curves', h('p', { class: 'dim' }, 'No curve yet: a curve needs two points.'));
-  const marks = (detail.marks || []).slice(-50);
+  const marks = (detail.marks || []).slice(-10);
   const first = Math.min(...shown.map((c) => c.times[0]));
   const from = view.range ? Math.max(first, now() / 1000 - Number(view.range)) : first;
   return block('curves', 'Curves',
     h('p', { class: 'buttons' }, Object.entries(ranges).map(([value, text]) =>
       h('button', { key: value, type: 'button', class: 'small', 'data-act': 'range', 'data-arg': value, 'aria-pressed': String(view.range === value) }, text))),
     h('div', { class: 'charts' }, shown.map((c) => chart(c, marks, word(curveNames, c.name), formatOf(c), axisOf(c), from))),
-    marks.length ? h('ul', { class: 'marks', 'aria-label': 'Marks on the curves' }, marks.slice(-10).reverse().map((m, i) =>
-      h('li', { key: i + m.time, 'data-testid': 'mark' }, h('i', { class: 'dot m-' + (m.kind === 'change' || m.kind === 'failure' ? m.kind : 'need') }), time(m.time), ' ', m.text))) : null);
+    marks.length ? h('ul', { class: 'marks', 'aria-label': 'Marks on the curves' }, marks.map((m, i) =>
+      h('li', { key: i + m.time, 'data-testid': 'mark' }, h('i', { class: 'dot m-' + (m.kind === 'change' || m.kind === 'failure' ? m.kind : 'need') }), (i + 1) + ': ', time(m.time), ' ', m.text))) : null);
 }
 
 function formatOf(curve) {
@@ -137,6 +141,7 @@ export function runDetail(key, single) {
     calls: calls.length ? block('calls', 'Last calls', callTable('run-calls', calls.slice(0, 20).map((c) => ({ row: c })))) : null,
   };
   const order = single ? ['curves', 'missing', 'facts', 'phases', 'time', 'ranks', 'traces', 'failures', 'calls'] : ['needs', 'facts', 'ranks', 'curves', 'phases', 'time', 'gpus', 'failures', 'traces', 'calls'];
-  return h('div', { class: 'run', key: 'run-' + key, 'data-testid': 'run-detail', 'data-key': key }, order.map((name) => parts[name]), 
+  return h('div', { class: 'run', key: 'run-' + key, 'data-testid': 'run-detail', 'data-key': key }, single ? null : h('p', { class: 'runhead', key: 'head' }, h('strong', {}, run.service || 'run'), h('span', { class: 'dim' }, [' · run ' + run.id, run.owner ? ' · owner ' + run.owner : null, run.job ? ' · job ' + run.job : null])),
+    order.map((name) => parts[name]),
     h('p', { class: 'sub', key: 'id' }, 'run ' + run.id + ' · ', seconds(live.collector.interval), ' between updates'));
 }

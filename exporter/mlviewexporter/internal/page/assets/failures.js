@@ -2,7 +2,7 @@
 import { h, safeURL } from './dom.js';
 import { list, get, live } from './live.js';
 import { view, found, filtered } from './address.js';
-import { count, since, time, ago } from './format.js';
+import { count, time, ago } from './format.js';
 import { table, rowsOf, part, copyable, simulated } from './table.js';
 import { jaeger, traceOf } from './waterfall.js';
 
@@ -23,7 +23,7 @@ const columns = [
     f.run_id ? h('span', { key: 'run', class: 'id' }, get('runs', f.run) ? h('a', { href: '?run=' + encodeURIComponent(f.run), 'data-act': 'run', 'data-arg': f.run }, 'run ' + f.run_id) : 'run ' + f.run_id) : null,
     f.version ? h('span', { key: 'version' }, 'version ' + f.version) : null, f.operation ? h('span', { key: 'op' }, f.operation) : null)] },
   { id: 'count', head: 'Count', def: 'count', num: true, cell: (f) => [count(f.count), f.variants ? h('span', { class: 'sub' }, f.variants + (f.variants === 1 ? ' variant' : ' variants')) : null] },
-  { id: 'first_seen', head: 'First seen', def: 'first_seen', has: (f) => f.first_seen, cell: (f) => since(f.first_seen) },
+  { id: 'first_seen', head: 'First seen', def: 'first_seen', has: (f) => f.first_seen, cell: (f) => [time(f.first_seen), h('span', { class: 'sub' }, ago(f.first_seen))] },
   { id: 'reproduce', head: 'Reproduce', def: 'reproduce', has: (f) => f.command || f.report || f.trace_url, cell: reproduce },
 ];
 
@@ -45,7 +45,7 @@ export function failuresPart() {
   const all = list('failures');
   const rows = all.filter(matches);
   const hidden = (live.collector.hidden || {}).failures || 0;
-  const shown = rowsOf('failures', rows, { total: rows.length + hidden, first: 10 });
+  const shown = rowsOf('failures', rows, { newest: true, renew: true, total: rows.length + hidden, first: 10 });
   if (shown.rows.length === 0) return part('failures', 'Failures', all.length ? '(0 of ' + all.length + ')' : '', null, h('p', { class: 'dim' }, all.length ? 'No failure matches the filters.' : 'No failure seen.'));
   return part('failures', 'Failures', '(' + (filtered() ? rows.length + ' of ' : '') + all.length + ')', shown.controls, failureTable('failures', shown.rows), shown.footer);
 }

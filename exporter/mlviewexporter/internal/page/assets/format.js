@@ -96,8 +96,9 @@ export function clock(t, withSeconds) {
   return d.toDateString() === today.toDateString() ? time : d.getDate() + ' ' + months[d.getMonth()] + ' ' + time;
 }
 
-// time describes a moment: the viewer's time, UTC on hover.
-export function time(t, withSeconds) {
+// time describes a moment: the viewer's time, with seconds within the last hour, and
+// UTC on hover.
+export function time(t, withSeconds = now() - Date.parse(t) < 3.6e6) {
   return t ? h('time', { datetime: t, title: utc(t) }, clock(t, withSeconds)) : null;
 }
 

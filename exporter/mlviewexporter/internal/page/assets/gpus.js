@@ -74,15 +74,22 @@ const mean = (rows, field) => {
   return values.length ? values.reduce((a, b) => a + b, 0) / values.length : undefined;
 };
 
+// heldBy says who holds the GPUs of a host.
+function heldBy(rows) {
+  const names = [...new Set(rows.flatMap(({ row }) => (row.holders || []).map((x) => (x.service || x.name || 'a program') + (x.owner && x.name !== 'user ' + x.owner ? ' (' + x.owner + ')' : ''))))];
+  return names.length === 0 ? null : 'held by ' + names.slice(0, 2).join(', ') + (names.length > 2 ? ' and ' + (names.length - 2) + ' more' : '');
+}
+
 // hostHead says in one line what the GPUs of a host do.
 function hostHead(id, open, host, rows) {
   const counts = new Map();
   for (const { row } of rows) counts.set(row.activity, (counts.get(row.activity) || 0) + 1);
   const power = rows.reduce((sum, { row }) => sum + (row.power || 0), 0);
   const says = [...counts].map(([a, n]) => n + ' ' + word(activities, a));
+  if (heldBy(rows)) says.push(heldBy(rows));
   if (mean(rows, 'utilization') !== undefined) says.push('use ' + percent(mean(rows, 'utilization')));
   if (power) says.push(power >= 1000 ? (power / 1000).toFixed(1) + ' kW' : number(power) + ' W');
-  return [fold(id, open, host || 'no host known'), ' ',
+  return [fold(id, open, host || 'no host known'), rows.every(({ row }) => row.simulated) ? [simulated(rows[0].row), ' '] : ' ',
     h('span', { class: 'strip', 'aria-hidden': 'true' }, rows.slice(0, 16).map(({ row }) => h('i', { key: row.key, class: 'a-' + (Object.hasOwn(activities, row.activity) ? row.activity : 'free') }))),
     h('span', { class: 'dim' }, ' ' + rows.length + (rows.length === 1 ? ' GPU: ' : ' GPUs: ') + says.join(' · ') + (rows[0].row.name ? ' · ' + rows[0].row.name : ''))];
 }

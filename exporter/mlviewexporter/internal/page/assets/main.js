@@ -25,6 +25,8 @@ const oldData = 90;
 // awayFor is after how many milliseconds out of sight rows may have moved.
 const awayFor = 60000;
 
+const allSimulated = () => [...list('runs'), ...list('gpus')].every((row) => row.simulated);
+
 const single = () => live.rows.runs.size === 1 && !((live.collector.hidden || {}).runs > 0);
 
 const fleetOrder = ['looks_hung', 'failed', 'slow', 'held_idle', 'working', 'free'];
@@ -68,7 +70,7 @@ function banners() {
     out.push(h('p', { key: 'old', class: 'banner bad', 'data-testid': 'banner-old' }, h('strong', {}, 'No data since ' + clock(c.data_time, true) + ' (' + span((now() - Date.parse(c.data_time)) / 1000) + '): '), 'the collector runs, but nothing arrives. Check whether programs and hosts still send.'));
   }
   if (c && c.simulated) {
-    out.push(h('p', { key: 'simulated', class: 'banner warn', 'data-testid': 'banner-simulated' }, h('strong', {}, 'Simulated data: '), 'rows with the tag “simulated” come from a simulation or a recording, not from real GPUs or programs.'));
+    out.push(h('p', { key: 'simulated', class: 'banner warn', 'data-testid': 'banner-simulated' }, h('strong', {}, 'Simulated data: '), allSimulated() ? 'all runs and GPUs on this page come from a simulation or a recording.' : 'rows with the tag “simulated” come from a simulation or a recording, not from real GPUs or programs.'));
   }
   return out;
 }

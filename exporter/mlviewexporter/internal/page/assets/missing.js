@@ -4,7 +4,7 @@ import { h } from './dom.js';
 import { list, get } from './live.js';
 import { found, filtered } from './address.js';
 import { count, time, ago } from './format.js';
-import { table, rowsOf, part, copyable, fold } from './table.js';
+import { table, rowsOf, part, copyable, fold, simulated } from './table.js';
 import { isFolded } from './folds.js';
 
 const columns = [
@@ -24,7 +24,7 @@ export function missingPart() {
 }
 
 const changeColumns = [
-  { id: 'text', head: 'Change', header: true, cell: (c) => c.text },
+  { id: 'text', head: 'Change', header: true, cell: (c) => c.text, after: (c) => simulated(c) },
   { id: 'time', head: 'First seen', cell: (c) => [time(c.time), h('span', { class: 'sub' }, ago(c.time))] },
   { id: 'service', head: 'Service · run', has: (c) => c.service || c.run_id, cell: (c) => [c.service, c.run_id ? h('span', { class: 'sub id' }, get('runs', c.run) ? h('a', { href: '?run=' + encodeURIComponent(c.run), 'data-act': 'run', 'data-arg': c.run }, 'run ' + c.run_id) : 'run ' + c.run_id) : null] },
 ];

@@ -1,9 +1,9 @@
 // The part of the page with the runs that are fine or over.
 import { h } from './dom.js';
-import { list, get, live } from './live.js';
+import { list, live as data } from './live.js';
 import { view, found, filtered } from './address.js';
 import { states, bounds, fields, kinds, word } from './words.js';
-import { change, count, number, percent, rate, steady, ago } from './format.js';
+import { change, clock, count, number, percent, rate, steady, ago } from './format.js';
 import { table, rowsOf, part, simulated, fold } from './table.js';
 import { runDetail } from './detail.js';
 import { isShown } from './needs.js';
@@ -16,6 +16,14 @@ const has = (field) => (run) => run[field] !== undefined && run[field] !== null;
 // why describes a button that says what would give a number that is missing.
 const why = (field) => (run) => run.why && run.why[field]
   ? h('button', { type: 'button', class: 'link none', 'data-act': 'why', 'data-arg': run.why[field], 'data-term': word(fields, field), title: run.why[field], 'data-testid': 'why' }, 'not sent') : null;
+
+// still says why a run has no rates now, and is null while it steps.
+export const still = (run) => (run.state === 'stalled' || over(run) ? (run.last_step ? 'no step since ' + clock(run.last_step, true) : 'no step') : null);
+
+// live describes a column of numbers that only a run has that steps.
+const live = (column) => ({ ...column, has: (r) => !still(r) && column.has(r), none: (r) => (still(r) ? h('span', { class: 'none', title: still(r) }, '–') : column.none && column.none(r)) });
+
+const over = (run) => run.state === 'ended' || run.state === 'silent';
 
 // short describes a name in one line, which is whole on hover.
 const short = (name) => h('span', { class: 'short', title: name }, name);
@@ -32,13 +40,13 @@ const columns = [
   { id: 'gpu_utilization', single: true, head: 'GPU use', def: 'utilization', num: true, has: has('gpu_utilization'), cell: (r) => percent(r.gpu_utilization), none: why('gpu_utilization') },
   { id: 'steps', head: 'Step', def: 'steps', num: true, has: has('steps'), cell: (r) => count(r.steps), none: why('steps') },
   { id: 'step_time', head: 's/step', def: 'step_time', num: true, has: has('step_time'), cell: (r) => steady(r.step_time), none: why('step_time') },
-  { id: 'vs_usual', leaves: 7, head: 'vs usual', def: 'usual', num: true, has: (r) => has('step_time')(r) && has('step_time_usual')(r), cell: (r) => change(r.step_time, r.step_time_usual), none: why('step_time_usual') },
-  { id: 'token_rate', head: 'tokens/s', def: 'token_rate', num: true, has: has('token_rate'), none: why('token_rate'),
-    cell: (r) => h('span', { title: r.token_basis ? 'basis: ' + r.token_basis : null }, rate(r.token_rate)) },
-  { id: 'sample_rate', leaves: 1, head: 'samples/s', def: 'sample_rate', num: true, has: has('sample_rate'), cell: (r) => rate(r.sample_rate) },
+  live({ id: 'vs_usual', leaves: 7, head: 'vs usual', def: 'usual', num: true, has: (r) => has('step_time')(r) && has('step_time_usual')(r), cell: (r) => change(r.step_time, r.step_time_usual), none: why('step_time_usual') }),
+  live({ id: 'token_rate', head: 'tokens/s', def: 'token_rate', num: true, has: has('token_rate'), none: why('token_rate'),
+    cell: (r) => h('span', { title: r.token_basis ? 'basis: ' + r.token_basis : null }, rate(r.token_rate)) }),
+  live({ id: 'sample_rate', leaves: 1, head: 'samples/s', def: 'sample_rate', num: true, has: has('sample_rate'), cell: (r) => rate(r.sample_rate) }),
   { id: 'loss', single: true, head: 'Loss', def: 'loss', num: true, has: has('loss'), cell: (r) => number(r.loss) },
   { id: 'goodput', leaves: 5, head: 'Goodput', def: 'goodput', num: true, has: has('goodput'), cell: (r) => percent(r.goodput), none: why('goodput') },
-  { id: 'bound', leaves: 3, head: 'Waits for', def: 'bound', has: (r) => r.bound && r.bound !== 'unknown', cell: (r) => word(bounds, r.bound) },
+  live({ id: 'bound', leaves: 3, head: 'Waits for', def: 'bound', has: (r) => r.bound && r.bound !== 'unknown', cell: (r) => word(bounds, r.bound) }),
   { id: 'last_checkpoint', head: 'Checkpoint', def: 'checkpoint', num: true, has: has('last_checkpoint'), cell: (r) => ago(r.last_checkpoint), none: why('last_checkpoint') },
   { id: 'restarts', leaves: 4, head: 'Restarts', def: 'restarts', num: true, has: has('attempts'), cell: (r) => count(Math.max(0, r.attempts - 1)) },
   { id: 'errors', leaves: 2, head: 'Errors', def: 'errors', num: true, has: (r) => r.errors > 0, cell: (r) => count(r.errors), none: () => '0' },
@@ -49,8 +57,6 @@ function matches(run) {
   return (!view.kind || (run.needs || []).includes(view.kind)) && (!view.owner || run.owner === view.owner) && (!view.team || run.team === view.team) &&
     found(run.service, run.id, run.job, run.owner, run.team, run.version, run.hosts, word(states, run.state), (run.needs || []).map((k) => word(kinds, k)));
 }
-
-const over = (run) => run.state === 'ended' || run.state === 'silent';
 
 const sum = (rows, field) => rows.reduce((total, { row }) => total + (row[field] || 0), 0);
 
@@ -83,16 +89,16 @@ export function runsPart(single) {
   const needing = new Set(list('needs').map((n) => n.run));
   const fine = all.filter((r) => single || !needing.has(r.key));
   const rows = fine.filter((r) => single || matches(r));
-  const hidden = (live.collector.hidden || {}).runs || 0;
+  const hidden = (data.collector.hidden || {}).runs || 0;
   const ended = rows.filter(over).length;
   const title = single ? 'Run' : 'Runs fine';
   const counts = single ? '' : '(' + (filtered() ? rows.length - ended + ' of ' + fine.filter((r) => !over(r)).length : rows.length - ended) + ')' +
     (hidden ? ' · ' + hidden + ' more beyond the limit of the page' : '');
-  const options = { expand: (run) => runDetail(run.key, single), open: (run) => isOpen(run, single), left: (run) => (get('runs', run.key) ? 'needs someone' : 'over'), sample: rows.length > ended ? rows.filter((r) => !over(r)) : rows };
+  const options = { expand: (run) => runDetail(run.key, single), open: (run) => isOpen(run, single), sample: rows.length > ended ? rows.filter((r) => !over(r)) : rows };
   if (single) return part('runs', title, '', null, table('runs', 'The run', columnsOf(true), [{ rows: [{ row: all[0] }] }], options));
   if (rows.length === 0) return part('runs', title, counts, null, h('p', { class: 'dim' }, filtered() ? 'No other run matches the filters.' : 'No other run is known.'));
   const many = !filtered() && rows.length - ended > foldFrom;
-  const shown = rowsOf('runs', rows, { every: true });
+  const shown = rowsOf('runs', rows, { every: true, leave: true });
   const groups = groupsOf(shown.rows, many);
   const flat = groups.find((g) => g.key === '');
   return part('runs', title, counts, shown.controls, table('runs', 'Runs that are fine', columnsOf(false), groups, options),

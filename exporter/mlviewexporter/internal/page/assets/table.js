@@ -20,10 +20,17 @@ export function more(id) {
   if (place) place.limit += page;
 }
 
-// settle returns the rows in the order shown. Rows that are new come last, rows
-// that have gone stay until somebody asks; newest tables show what is new only
-// then. moved reports whether the order differs from the collector's.
-function settle(id, rows, newest, first) {
+// read reports whether the reader is in the part of the page with the id.
+function read(id) {
+  const part = document.getElementById(id);
+  return Boolean(part) && (part.matches(':hover, :focus-within') || part.querySelector('[data-act=open][aria-expanded=true]') !== null);
+}
+
+// settle returns the rows in the order shown. Rows that are new come last; rows that
+// have gone stay until somebody asks, unless they leave at once. Newest tables show
+// what is new only when asked. moved reports whether the order differs from the
+// collector's.
+function settle(id, rows, newest, first, leave) {
   const sig = signature();
   const key = (row) => row.key;
   let place = places.get(id);
@@ -35,6 +42,7 @@ function settle(id, rows, newest, first) {
   const added = rows.map(key).filter((k) => !place.rows.has(k) && !place.keys.includes(k));
   if (!newest) place.keys.push(...added);
   for (const [k, row] of current) if (!newest || place.keys.includes(k)) place.rows.set(k, row);
+  if (leave) place.keys = place.keys.filter((k) => current.has(k));
   const shown = place.keys.filter((k) => place.rows.has(k)).map((k) => ({ row: place.rows.get(k), gone: !current.has(k) }));
   const keys = rows.map(key);
   const moved = newest ? added.length > 0 : place.keys.length !== keys.length || place.keys.some((k, i) => k !== keys[i]);
@@ -42,14 +50,19 @@ function settle(id, rows, newest, first) {
 }
 
 // rowsOf returns the rows to show and the controls of a list: the new order, and
-// more rows.
-export function rowsOf(id, rows, { newest = false, total = rows.length, every = false, first = page } = {}) {
-  const { shown, moved, added, limit } = settle(id, rows, newest, first);
+// more rows. In a list with renew, what is new is shown at once while nobody reads it.
+export function rowsOf(id, rows, { newest = false, renew = false, leave = false, total = rows.length, every = false, first = page } = {}) {
+  let settled = settle(id, rows, newest, first, leave);
+  if (renew && settled.added > 0 && !read(id)) {
+    order(id);
+    settled = settle(id, rows, newest, settled.limit, leave);
+  }
+  const { shown, moved, added, limit } = settled;
   const cut = every ? shown : shown.slice(0, limit);
   const controls = [];
   if (moved) {
     controls.push(h('button', { type: 'button', key: 'order', class: 'small', 'data-act': 'order', 'data-arg': id, 'data-testid': 'new-order-' + id },
-      newest ? added + ' new: show' : 'New order'));
+      newest ? added + ' newer: show' : 'Rows have changed places: sort'));
   }
   const footer = [];
   if (cut.length < Math.max(shown.length, total)) {
@@ -108,16 +121,15 @@ function drawnOf(id, columns, rows) {
 // a head, a cell for a row, has for whether a row has a value, and def, the name
 // of its definition. Columns that no row of sample has a value for are not drawn.
 // Where a window is narrow, those with leaves go, the smallest first.
-// A compact table stays a table on a small screen. left says why a row has left
-// the list.
+// A compact table stays a table on a small screen.
 // The header column opens a row if expand describes what is then shown; open says
 // which row it is.
-export function table(id, caption, columns, groups, { expand, open, sample, compact, left } = {}) {
+export function table(id, caption, columns, groups, { expand, open, sample, compact } = {}) {
   const rows = sample || groups.flatMap((g) => g.rows.map(({ row }) => row));
   const { drawn, leave } = drawnOf(id, columns, rows);
   const row = ({ row, gone }) => {
     const isOpen = Boolean(expand) && open !== undefined && open(row);
-    const cells = drawn.map((c) => cell(c, row, gone && (left ? left(row) : 'over'), expand && { id, isOpen }));
+    const cells = drawn.map((c) => cell(c, row, gone && 'over', expand && { id, isOpen }));
     const out = [h('tr', {
       key: 'r:' + row.key, role: 'row', class: (gone ? 'gone ' : '') + (isOpen ? 'open ' : '') + (expand ? 'opens' : ''),
       'data-key': row.key, 'data-testid': id + '-row', 'data-kind': row.kind || row.state || row.activity || null,

@@ -17,12 +17,8 @@ export function inTurns(steps) {
       again = false;
       await nextFrame();
       let start = performance.now();
-      for (const step of steps()) {
-        try {
-          step();
-        } catch (e) {
-          reportError(e);
-        }
+      for (const step of attempt(steps) || []) {
+        attempt(step);
         if (performance.now() - start < budget) continue;
         await nextTurn();
         start = performance.now();
@@ -37,4 +33,14 @@ export function inTurns(steps) {
     running = true;
     void run();
   };
+}
+
+// attempt returns what the function returns, or reports why it failed.
+function attempt(f) {
+  try {
+    return f();
+  } catch (e) {
+    reportError(e);
+    return undefined;
+  }
 }

@@ -12,7 +12,7 @@ export const activities = {
 };
 
 export const bounds = {
-  input: 'waits for data', gpu: 'GPU busy', checkpoint: 'checkpoint', launch: 'waits for launches or other ranks', unknown: 'unknown',
+  input: 'data', gpu: 'GPU', checkpoint: 'checkpoint', launch: 'launches or other ranks', unknown: 'not known',
 };
 
 export const curves = {
