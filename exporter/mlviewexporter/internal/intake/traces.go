@@ -98,7 +98,7 @@ func (r *spanReader) readResource(attrs pcommon.Map) {
 		case mlattr.ServiceNamespace:
 			r.resource.Namespace = text(v)
 		case mlattr.User:
-			// Other names of users have no hash.
+			// Other attributes with a user's name are not shown: only ml_enrich's hash.
 			r.resource.User = text(v)
 		case attrVersion:
 			r.resource.Version = text(v)
