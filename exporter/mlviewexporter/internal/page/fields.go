@@ -93,7 +93,7 @@ func same(a, b reflect.Value) bool {
 		}
 		return a.UnsafePointer() == b.UnsafePointer() || reflect.DeepEqual(a.Interface(), b.Interface())
 	}
-	if t, ok := a.Interface().(time.Time); ok {
+	if t, ok := reflect.TypeAssert[time.Time](a); ok {
 		return t.Equal(b.Interface().(time.Time))
 	}
 	return reflect.DeepEqual(a.Interface(), b.Interface())
