@@ -210,7 +210,8 @@ func (c *Config) checkAccess() error {
 	if err != nil {
 		return fmt.Errorf(`"endpoint" is %.200q, must be a host and a port, such as %q`, endpoint, defaultEndpoint)
 	}
-	if isLoopback(host) || c.Auth.HasValue() || c.InsecureNoAuth {
+	certificates := c.TLS.HasValue() && c.TLS.Get().ClientCAFile != ""
+	if isLoopback(host) || c.Auth.HasValue() || certificates || c.InsecureNoAuth {
 		return nil
 	}
 	return fmt.Errorf(`"endpoint" is %.200q, which other machines can reach: set "auth" to an authentication extension such as basicauth, or an endpoint on the loopback interface such as %q, or permit everybody to read the page with "insecure_no_auth: true"`, endpoint, defaultEndpoint)

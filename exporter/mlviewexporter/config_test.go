@@ -145,6 +145,10 @@ func TestOpenAddressesNeedAuthentication(t *testing.T) {
 		require.NoError(t, err, endpoint)
 		_, err = load(t, "endpoint: '"+endpoint+"'\nauth: {authenticator: basicauth}")
 		require.NoError(t, err, endpoint)
+		_, err = load(t, "endpoint: '"+endpoint+"'\ntls: {cert_file: page.crt, key_file: page.key, client_ca_file: readers.crt}")
+		require.NoError(t, err, endpoint)
+		_, err = load(t, "endpoint: '"+endpoint+"'\ntls: {cert_file: page.crt, key_file: page.key}")
+		require.ErrorContains(t, err, refused, endpoint)
 	}
 	for _, endpoint := range []string{"127.0.0.1:8890", "127.8.9.1:0", "localhost:8890", "LOCALHOST:8890", "[::1]:8890", "[::ffff:127.0.0.1]:8890"} {
 		_, err := load(t, "endpoint: '"+endpoint+"'")

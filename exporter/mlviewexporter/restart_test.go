@@ -96,6 +96,9 @@ func TestReproductions(t *testing.T) {
 	counts(7)
 	write(`{"kind":"python_call","type":"ValueError","count":8,"last_seen":"2026-11-20T11:00:01Z"}`)
 	counts(8)
+	warnings := r.log.FilterMessageSnippet("could not be read").All()
+	require.Len(t, warnings, 1, "an error is logged once")
+	assert.Contains(t, warnings[0].ContextMap()["error"], "fedcba9876543210")
 
 	response, body := r.get(t, "/reproductions/0123456789abcdef", nil)
 	assert.Equal(t, http.StatusOK, response.StatusCode)

@@ -12,13 +12,8 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
 )
 
-const (
-	// stateKey is the key of the state in the storage extension.
-	stateKey = "state"
-	// maxSavedBytes is the largest state that is written: a larger one could not be
-	// imported.
-	maxSavedBytes = 16 << 20
-)
+// stateKey is the key of the state in the storage extension.
+const stateKey = "state"
 
 // savedState keeps the part of the model that outlives a restart in a storage
 // extension.
@@ -79,9 +74,6 @@ func (s *savedState) save(ctx context.Context) {
 		}
 	}
 	data, err := s.store.Export()
-	if err == nil && len(data) > maxSavedBytes {
-		err = fmt.Errorf("it has %d bytes, the limit is %d", len(data), maxSavedBytes)
-	}
 	if err != nil {
 		s.fail(ctx, "encode", "The state of the page could not be saved.", err)
 		return

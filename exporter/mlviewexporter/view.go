@@ -11,6 +11,7 @@ import (
 
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/exporter"
+	"go.uber.org/zap"
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/intake"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
@@ -36,6 +37,8 @@ type view struct {
 	intake    *intake.Intake
 	reports   *reproductions.Reader
 	telemetry *telemetry
+	// unreadable is the last error of reports, "" for none.
+	unreadable string
 
 	// asked reports whether somebody has looked at the page since the directory of
 	// reproductions was read.
@@ -155,14 +158,19 @@ func (v *view) Report(fingerprint string) ([]byte, bool) {
 }
 
 // readReproductions reads the groups of failures from repro_gen's directory, as
-// far as they can be read.
+// far as they can be read. It logs an error when it changes.
 func (v *view) readReproductions(ctx context.Context) {
 	failures, err := v.reports.Failures(ctx)
 	if ctx.Err() != nil {
 		return
 	}
+	was := v.unreadable
+	v.unreadable = ""
 	if err != nil {
 		v.telemetry.reproductionsError(ctx)
+		if v.unreadable = err.Error(); v.unreadable != was {
+			v.set.Logger.Warn("Some reproductions could not be read. The page shows the others.", zap.Error(err))
+		}
 	}
 	v.store.SetFailures(failures)
 }

@@ -21,7 +21,8 @@ import (
 // served starts a page over a source.
 func served(t *testing.T, source page.Source) string {
 	t.Helper()
-	handler := page.NewHandler(source, page.Settings{Interval: 5 * time.Millisecond, Schema: schema.State})
+	// The page drops clients that lag some intervals behind: a busy machine must not.
+	handler := page.NewHandler(source, page.Settings{Interval: 200 * time.Millisecond, Schema: schema.State})
 	server := httptest.NewServer(handler)
 	t.Cleanup(func() {
 		handler.Close()

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -404,4 +405,38 @@ func TestHistogramsWithoutASum(t *testing.T) {
 	detail, ok := store.Run(store.State().Runs[0].Key)
 	require.True(t, ok)
 	require.Empty(t, detail.Phases)
+}
+
+// Only the hash that ml_enrich writes says who a run belongs to: names of users
+// are never shown.
+func TestUsersAreNotShown(t *testing.T) {
+	store := model.NewStore(model.Settings{})
+	in := intake.New(store)
+	send := func(service, key, value string) {
+		td := ptrace.NewTraces()
+		rs := td.ResourceSpans().AppendEmpty()
+		rs.Resource().Attributes().PutStr("service.name", service)
+		rs.Resource().Attributes().PutStr("ml.run.id", key)
+		rs.Resource().Attributes().PutStr(key, value)
+		span := rs.ScopeSpans().AppendEmpty().Spans().AppendEmpty()
+		span.Attributes().PutStr(key, value)
+		span.SetTraceID([16]byte{1})
+		span.Status().SetCode(ptrace.StatusCodeError)
+		in.ConsumeTraces(context.Background(), td)
+	}
+	names := 0
+	for _, table := range mlattr.Tables() {
+		for _, alias := range slices.Concat(table.Resource, table.Span) {
+			if alias.Canonical == mlattr.User {
+				names++
+				send(table.Name, alias.Source, "ada@example.com")
+			}
+		}
+	}
+	require.NotZero(t, names)
+	send("trainer", mlattr.User, "0123456789abcdef")
+	state, err := json.Marshal(store.State())
+	require.NoError(t, err)
+	assert.NotContains(t, string(state), "ada@")
+	assert.Contains(t, string(state), "0123456789abcdef")
 }

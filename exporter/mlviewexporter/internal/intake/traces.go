@@ -86,7 +86,7 @@ func (r *spanReader) readResource(attrs pcommon.Map) {
 	r.resource = model.Source{
 		Service: unknownService,
 		Job:     f.Text(mlattr.JobID), JobName: f.Text(mlattr.JobName),
-		User: f.Text(mlattr.User), Host: f.Text(mlattr.HostName), Rank: rankOf(f),
+		Host: f.Text(mlattr.HostName), Rank: rankOf(f),
 	}
 	r.resource.Run, _ = f.Run()
 	for key, v := range attrs.All() {
@@ -97,6 +97,9 @@ func (r *spanReader) readResource(attrs pcommon.Map) {
 			}
 		case mlattr.ServiceNamespace:
 			r.resource.Namespace = text(v)
+		case mlattr.User:
+			// Other attributes with a user's name are not shown: only ml_enrich's hash.
+			r.resource.User = text(v)
 		case attrVersion:
 			r.resource.Version = text(v)
 		case "process.pid":

@@ -38,19 +38,23 @@ type service struct {
 // maxPerService limits the versions and models of a service that are remembered.
 const maxPerService = 32
 
-// forgetOldest makes room for one more: it removes what was first seen longest ago
-// and returns it, "" if there is room.
-func forgetOldest(seen map[string]time.Time) (oldest string) {
+// forgetOldest makes room for one more: it removes what was first seen longest ago,
+// more than an hour, and returns it. ok is false if there is no room: as many are
+// in use in turn, and none of them is a change.
+func forgetOldest(seen map[string]time.Time, now time.Time) (oldest string, ok bool) {
 	if len(seen) < maxPerService {
-		return ""
+		return "", true
 	}
 	for one, at := range seen {
 		if oldest == "" || cmp.Or(at.Compare(seen[oldest]), cmp.Compare(one, oldest)) < 0 {
 			oldest = one
 		}
 	}
+	if now.Sub(seen[oldest]) < time.Hour {
+		return "", false
+	}
 	delete(seen, oldest)
-	return oldest
+	return oldest, true
 }
 
 func (s *Store) serviceOf(namespace, name string, now time.Time) *service {
@@ -86,7 +90,11 @@ func (s *Store) seeVersion(of *service, version string, r *run, now time.Time) {
 	if _, known := of.versions[version]; known {
 		return
 	}
-	delete(of.failed, forgetOldest(of.versions))
+	forgotten, ok := forgetOldest(of.versions, now)
+	if !ok {
+		return
+	}
+	delete(of.failed, forgotten)
 	of.versions[version] = now
 	if was := of.version; was != "" {
 		s.change(Change{Kind: changeVersion, Service: of.name, From: was, To: version, Text: "version " + version + " (was " + was + ")"}, r, now)
@@ -107,7 +115,9 @@ func (s *Store) seeModel(of *service, model string, now time.Time) {
 		return
 	}
 	first := len(of.models) == 0
-	forgetOldest(of.models)
+	if _, ok := forgetOldest(of.models, now); !ok {
+		return
+	}
 	of.models[model] = now
 	if !first && now.Sub(of.firstSeen) >= settling {
 		s.change(Change{Kind: changeModel, Service: of.name, To: model, Text: "model " + model}, nil, now)

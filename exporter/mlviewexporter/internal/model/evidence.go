@@ -404,10 +404,10 @@ func (s *Store) failingVersion(of *service) string {
 	if errors[worst] == 0 || errors[next]/requests[next] > errors[worst]/requests[worst]/3 {
 		return ""
 	}
-	use := func(version string) string {
-		return version + ": " + counted(int(errors[version]), "failure", "failures") + " in " + counted(int(requests[version]), "request", "requests")
+	if errors[next] == 0 {
+		return "only version " + worst + " fails, not " + next
 	}
-	return "version " + use(worst) + ", " + use(next)
+	return "version " + worst + " fails more often than " + next
 }
 
 // slowEvidence compares the time of a step, and of the phases that grew.

@@ -185,10 +185,9 @@ func (s *Store) SetFailures(found []Failure) {
 	for _, one := range found[:min(len(found), 2*maxFailures)] {
 		// Anybody who can write to the directory has written the times.
 		last := earlier(lastSeen(&one), now)
-		if one.LastSeen != nil {
-			one.LastSeen = timePointer(last)
-		}
-		if one.FirstSeen != nil {
+		if last.Before(now.AddDate(-10, 0, 0)) {
+			one.FirstSeen, one.LastSeen = nil, nil
+		} else if one.LastSeen = timePointer(last); one.FirstSeen != nil {
 			one.FirstSeen = timePointer(plausible(*one.FirstSeen, last))
 		}
 		one.Message = s.message(one.Message)

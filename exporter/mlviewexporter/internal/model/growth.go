@@ -43,12 +43,12 @@ func (g *growth) who() string {
 }
 
 // becomesSlow keeps what the steps of a run took until now, if it was not slow
-// since that time already.
-func (r *run) becomesSlow(since time.Time) {
-	if r.slowSince.Equal(since) {
+// since about that time already.
+func (r *run) becomesSlow(since, now time.Time) {
+	if since.Sub(r.slowSince).Abs() < time.Minute || now.Sub(r.slowNoted).Abs() < time.Minute {
 		return
 	}
-	r.slowSince = since
+	r.slowSince, r.slowNoted = since, now
 	for _, one := range r.streams {
 		if one.series == StepDuration {
 			one.before = &sample{value: one.value, count: one.count}

@@ -44,9 +44,9 @@ func TestEvidenceOfASlowRun(t *testing.T) {
 		evidence string
 		next     string
 	}{
-		"all ranks":              {load: [2]float64{5, 5}, evidence: "data_load 0.50 → 2.50 s, all ranks", next: "input"},
-		"after a move":           {moved: true, load: [2]float64{5, 5}, evidence: "data_load 0.50 → 2.50 s, all ranks", next: "input"},
-		"one rank":               {load: [2]float64{1, 5}, evidence: "data_load 0.50 → 1.50 s, 1 of 2 ranks", next: "input"},
+		"all ranks":              {load: [2]float64{5, 5}, evidence: "data_load 0.5 → 2.5 s, all ranks", next: "input"},
+		"after a move":           {moved: true, load: [2]float64{5, 5}, evidence: "data_load 0.5 → 2.5 s, all ranks", next: "input"},
+		"one rank":               {load: [2]float64{1, 5}, evidence: "data_load 0.5 → 1.5 s, 1 of 2 ranks", next: "input"},
 		"another phase, unknown": {load: [2]float64{1, 1}, next: "compare"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -61,11 +61,12 @@ func TestStatesOfARunAreLimited(t *testing.T) {
 // One run cannot take the room of all, and ended runs make room for others.
 func TestARunCannotTakeAllRoom(t *testing.T) {
 	w := newWorld(model.Settings{})
+	w.point(model.RunState, "small", 1, "ended")
 	for run := range 9 {
 		id := strconv.Itoa(run)
 		w.now = w.now.Add(2 * time.Second)
 		w.ApplyPoints(points(model.RunState, 1, func(_ int, l *model.Labels) { l.Run, l.Own[0] = id, "ended" }))
-		w.ApplyPoints(points(model.StepDuration, 50_000, func(i int, l *model.Labels) { l.Run, l.Own[0] = id, strconv.Itoa(i) }))
+		w.ApplyPoints(points(model.StepDuration, 37_600, func(i int, l *model.Labels) { l.Run, l.Own[0] = id, strconv.Itoa(i) }))
 	}
 	w.point(model.Steps, "new", 7)
 	ids := make(map[string]bool)
@@ -75,6 +76,7 @@ func TestARunCannotTakeAllRoom(t *testing.T) {
 	assert.True(t, ids["new"])
 	assert.True(t, ids["8"])
 	assert.False(t, ids["0"], "it made room")
+	assert.True(t, ids["small"], "it would have made little room")
 }
 
 // Rows and lists have limits, and say what is left out.
@@ -199,10 +201,22 @@ func TestTheSizeOfTraces(t *testing.T) {
 func TestVersionsOfAServiceEnd(t *testing.T) {
 	w := newWorld(model.Settings{})
 	for i := range 300 {
-		w.now = w.now.Add(time.Second)
+		w.now = w.now.Add(5 * time.Minute)
 		w.span(func(in *model.SpanInput) { in.Source.Version = strconv.Itoa(i) })
 	}
 	assert.Equal(t, "version 299 (was 298)", w.state().Changes[0].Text)
+	for i := range 400 {
+		w.span(func(in *model.SpanInput) {
+			in.Source = &model.Source{Service: "in turn", Version: strconv.Itoa(i % 33)}
+		})
+	}
+	inTurn := 0
+	for _, c := range w.state().Changes {
+		if c.Service == "in turn" {
+			inTurn++
+		}
+	}
+	assert.Equal(t, 31, inTurn)
 
 	for service := range 2000 {
 		for version := range 32 {

@@ -46,12 +46,36 @@ func (s *Store) problemOf(one *stream) (p problem, ok bool) {
 	return p, l.Run != "" || l.Service != "" || l.GPU != ""
 }
 
+// known reports whether the page has what a problem is about.
+func (s *Store) known(one *stream) bool {
+	p, ok := s.problemOf(one)
+	return ok && (p.run != nil || len(p.gpus) > 0 || s.services[p.service] != nil && p.runID == "" && one.labels.GPU == "")
+}
+
+// replaceProblem removes a problem of something that the page does not know, for one
+// of something that it knows.
+func (s *Store) replaceProblem(by *stream, now time.Time) bool {
+	// Its value comes later.
+	if !s.known(&stream{streamKey: by.streamKey, value: 1}) || now.Sub(s.fullProblems).Abs() < searchAgain {
+		return false
+	}
+	for one := range s.problems {
+		if !s.known(one) {
+			delete(s.problems, one)
+			s.streams.remove(one)
+			return true
+		}
+	}
+	s.fullProblems = now
+	return false
+}
+
 // noteProblem marks the onset of a run's problem on its curves, and keeps what
 // is needed to say what a slow run does longer.
 func (s *Store) noteProblem(one *stream) {
 	if p, ok := s.problemOf(one); ok && p.run != nil {
 		if p.kind == Slow {
-			p.run.becomesSlow(p.since)
+			p.run.becomesSlow(p.since, one.at)
 		}
 		m := mark{Run: p.run.key, Mark: Mark{Time: p.since, Kind: p.kind, Text: strings.ReplaceAll(p.kind, "_", " ")}}
 		if !slices.Contains(s.marks, m) {

@@ -2,6 +2,7 @@ package model
 
 import (
 	"cmp"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -55,7 +56,8 @@ type exportedRun struct {
 }
 
 // Export returns the changes, states and failures of the last week as JSON, for
-// Import after a restart.
+// Import after a restart: at most 16 MiB, of too many rows those that were seen
+// last.
 func (s *Store) Export() ([]byte, error) {
 	out := s.export()
 	for {
@@ -165,7 +167,11 @@ func (s *Store) imported(f *Failure) Failure {
 	out := Failure{
 		Key: text(f.Key), Kind: text(f.Kind), Class: text(f.Class), Message: s.message(f.Message), Service: text(f.Service),
 		Run: text(f.Run), RunID: text(f.RunID), Version: text(f.Version), Operation: text(f.Operation),
-		Count: max(0, f.Count), LastSeen: f.LastSeen, Variants: max(0, f.Variants), TraceID: text(f.TraceID),
+		Count: max(0, f.Count), LastSeen: f.LastSeen, Variants: max(0, f.Variants),
+	}
+	// An address has it.
+	if id, err := hex.DecodeString(f.TraceID); err == nil && len(id) == 16 {
+		out.TraceID = hexID(id)
 	}
 	out.seen(*f.LastSeen)
 	if f.FirstSeen != nil {

@@ -91,7 +91,7 @@ func (s *Store) pruneNotes(now time.Time) {
 		}
 	}
 	for of, xid := range s.xids {
-		if now.Sub(xid.Time) > importedFor {
+		if age := now.Sub(xid.Time); age > importedFor || s.gpus[of] == nil && age > gpuGoneAfter {
 			delete(s.xids, of)
 		}
 	}

@@ -53,6 +53,8 @@ type run struct {
 	// onset of its last slowness.
 	needs     []string
 	slowSince time.Time
+	// slowNoted is when it was noted.
+	slowNoted time.Time
 }
 
 // heldGPU is a GPU of a run.
@@ -153,6 +155,55 @@ func (s *Store) replaceRun(now time.Time) bool {
 	return true
 }
 
+// replaceStreams removes the run with most streams among those that may leave, if
+// it has more of them than the run that needs one.
+func (s *Store) replaceStreams(of *Labels, now time.Time) bool {
+	if now.Sub(s.full).Abs() < searchAgain {
+		return false
+	}
+	own := s.runs[runID{of.Namespace, of.Service, of.Run}]
+	if own != nil && len(own.streams) >= maxStreamsOfRun {
+		return false
+	}
+	var most *run
+	for _, one := range s.runs {
+		if one.removable(now) != 0 && (most == nil || cmp.Or(cmp.Compare(len(most.streams), len(one.streams)), one.lastSeen.Compare(most.lastSeen)) < 0) {
+			most = one
+		}
+	}
+	if most == nil {
+		s.full = now
+		return false
+	}
+	if own != nil && len(own.streams) >= len(most.streams) {
+		return false
+	}
+	s.refuse("runs", most.key, now)
+	s.removeRun(most)
+	return true
+}
+
+// replaceRanks forgets the ranks of the run that may leave and was seen longest
+// ago.
+func (s *Store) replaceRanks(now time.Time) bool {
+	if now.Sub(s.fullRanks).Abs() < searchAgain {
+		return false
+	}
+	var oldest *run
+	for _, one := range s.runs {
+		if len(one.ranks) > 0 && one.removable(now) != 0 && (oldest == nil || one.lastSeen.Before(oldest.lastSeen)) {
+			oldest = one
+		}
+	}
+	if oldest == nil {
+		s.fullRanks = now
+		return false
+	}
+	s.allRanks -= len(oldest.ranks)
+	clear(oldest.ranks)
+	return true
+}
+
 // removable is 0 for a run that must stay, else its turn to leave.
 func (r *run) removable(now time.Time) int {
 	switch r.currentState(now) {
@@ -161,7 +212,8 @@ func (r *run) removable(now time.Time) int {
 	case stateSilent:
 		return 2
 	case stateUnknown:
-		if now.Sub(r.lastSeen) > goneAfter {
+		// Spans can name any number of runs; of a real one ml_metrics has series.
+		if len(r.streams) == 0 || now.Sub(r.lastSeen) > goneAfter {
 			return 3
 		}
 	}
@@ -220,7 +272,7 @@ func (s *Store) rankOf(r *run, name, host string) *rank {
 		}
 		return nil
 	}
-	if s.allRanks >= maxAllRanks {
+	if s.allRanks >= maxAllRanks && !s.replaceRanks(s.arrived) {
 		s.dropped["ranks"]++
 		return nil
 	}

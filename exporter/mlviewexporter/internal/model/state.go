@@ -47,7 +47,7 @@ type Collector struct {
 	DataTime *time.Time `json:"data_time,omitempty"`
 	// Interval is the time between two updates of the page, in seconds.
 	Interval float64 `json:"interval"`
-	// Hosts is the number of hosts that have sent data, HostsReporting the
+	// Hosts is the number of hosts that have sent any data, with a GPU or without, HostsReporting the
 	// number of those that sent some in the last minute.
 	Hosts          int `json:"hosts"`
 	HostsReporting int `json:"hosts_reporting"`

@@ -28,6 +28,9 @@ type Store struct {
 	allRanks int
 	// vain is when no run could be replaced.
 	vain time.Time
+	// full, fullRanks and fullProblems are when nothing could make room for a stream,
+	// a rank or a problem.
+	full, fullRanks, fullProblems time.Time
 	// withID has the answers of runWithID since the runs or their hosts changed.
 	withID   map[runRef]*run
 	gpus     map[gpuID]*gpu
@@ -291,7 +294,7 @@ func (s *Store) point(p *Point, now time.Time) {
 // newStream returns a new stream and adds it to what it belongs to, or nil if
 // that is beyond a limit.
 func (s *Store) newStream(key streamKey, p *Point, now time.Time) *stream {
-	if s.streams.n >= maxStreams && !s.replaceRun(now) {
+	if s.streams.n >= maxStreams && !s.replaceStreams(&p.Labels, now) {
 		s.dropped["streams"]++
 		return nil
 	}
@@ -349,7 +352,7 @@ func (s *Store) attach(one *stream, p *Point, now time.Time) bool {
 		}
 		pool.streams, one.owner = append(pool.streams, one), pool
 	case ofProblem:
-		if len(s.problems) >= maxProblems {
+		if len(s.problems) >= maxProblems && !s.replaceProblem(one, now) {
 			s.dropped["problems"]++
 			return false
 		}

@@ -58,10 +58,6 @@ func number(v float64) string {
 	switch abs := max(v, -v); {
 	case abs >= 100 || v == math.Trunc(v):
 		return strconv.FormatFloat(v, 'f', 0, 64)
-	case abs >= 10:
-		return strconv.FormatFloat(v, 'f', 1, 64)
-	case abs >= 0.01:
-		return strconv.FormatFloat(v, 'f', 2, 64)
 	default:
 		return strconv.FormatFloat(v, 'g', 3, 64)
 	}

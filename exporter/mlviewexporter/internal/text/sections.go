@@ -158,7 +158,7 @@ func (d *document) models() {
 	now := d.state.Time
 	section(d, part[use]{name: "MODELS", list: "models", most: maxModels,
 		note: "failing: of the last 100 requests of the service, with the tools that they call; calls and errors: of the model alone", columns: []column[use]{
-			{title: "service", least: 20, text: func(m *use) string { return printable(m.Service) }},
+			{title: "service", least: 22, text: func(m *use) string { return printable(m.Service) }},
 			{title: "model · role", least: 20, text: func(m *use) string { return joined(" · ", printable(m.Model), printable(m.Role)) }},
 			{title: "data", text: func(m *use) string { return simulated(m.Simulated) }},
 			{title: "side", leave: 9, text: func(m *use) string { return words(m.Side) }},
@@ -169,14 +169,17 @@ func (d *document) models() {
 			{title: "first token p50/p95", right: true, leave: 5, text: func(m *use) string { return quantiles(m.FirstToken, seconds) }},
 			{title: "duration p50/p95", right: true, leave: 1, text: func(m *use) string { return quantiles(m.Duration, seconds) }},
 			{title: "tok/s of a call p50/p95", right: true, leave: 6, text: func(m *use) string { return quantiles(m.Decode, number) }},
-			{title: "failing", right: true, text: failing},
+			{title: "failing", right: true, text: func(m *use) string { return percent(m.ErrorRatio) }},
 			{title: "errors", least: 10, leave: 7, text: func(m *use) string { return byType(m.Errors) }},
 			{title: "cut by length", right: true, leave: 8, text: func(m *use) string { return count(m.LengthStops) }},
 			{title: "cost", right: true, leave: 11, text: func(m *use) string { return number(m.Cost) }},
 		}, after: func(m *use) []string {
 			var lines []string
+			if usual := percent(m.ErrorRatioUsual); usual != "" && usual != percent(m.ErrorRatio) {
+				lines = d.paragraph(4, "failing before: "+usual)
+			}
 			if errors := byType(m.ToolErrors); errors != "" {
-				lines = d.paragraph(4, "failed calls of the service's tools: "+errors)
+				lines = append(lines, d.paragraph(4, "failed calls of the service's tools: "+errors)...)
 			}
 			if len(m.Versions) < 2 {
 				return lines
@@ -192,16 +195,6 @@ func (d *document) models() {
 			}
 			return lines
 		}}, d.state.Models)
-}
-
-// failing writes the fraction of requests that fail, and what is usual if that
-// is another one.
-func failing(m *model.Model) string {
-	now, usual := percent(m.ErrorRatio), percent(m.ErrorRatioUsual)
-	if usual == now {
-		usual = ""
-	}
-	return now + prefixed(" (was ", usual, ")")
 }
 
 // prefixed puts a known text between others.
@@ -304,7 +297,7 @@ func (d *document) missing() {
 		for len(shown) > 0 && shown[0].Why == first.Why && shown[0].Fix == first.Fix {
 			text := printable(shown[0].What)
 			if n := shown[0].Count; n > 0 {
-				text += fmt.Sprintf(" (%d)", n)
+				text += fmt.Sprintf(" (%d times)", n)
 			}
 			if !slices.Contains(what, text) {
 				what = append(what, text)

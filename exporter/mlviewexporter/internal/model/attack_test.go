@@ -1,0 +1,82 @@
+package model_test
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+)
+
+// Problems of what nobody knows do not keep out real ones.
+func TestUnknownProblemsMakeRoom(t *testing.T) {
+	w := newWorld(model.Settings{})
+	w.ApplyPoints(points(model.Problem, 3000, func(i int, l *model.Labels) {
+		l.Service, l.Run, l.Own[0] = "s"+strconv.Itoa(i), "", model.LooksHung
+	}))
+	w.point(model.Steps, "r", 1)
+	w.point(model.Problem, "r", float64(w.now.Unix()), model.LooksHung)
+	found := false
+	for _, r := range w.state().Runs {
+		found = found || len(r.Needs) > 0
+	}
+	assert.True(t, found)
+}
+
+// Runs that only spans name make room for others at once.
+func TestRunsOfSpansMakeRoom(t *testing.T) {
+	w := newWorld(model.Settings{MaxRuns: 10})
+	for i := range 100 {
+		w.span(func(in *model.SpanInput) { in.Source.Run = strconv.Itoa(i) })
+	}
+	w.now = w.now.Add(2 * time.Second)
+	w.point(model.RunState, "real", 1, "running")
+	var ids []string
+	for _, r := range w.state().Runs {
+		ids = append(ids, r.ID)
+	}
+	assert.Contains(t, ids, "real")
+}
+
+// Ranks of runs that have ended make room for those of a new one.
+func TestRanksOfEndedRunsMakeRoom(t *testing.T) {
+	w := newWorld(model.Settings{})
+	for run := range 5 {
+		id := strconv.Itoa(run)
+		w.now = w.now.Add(2 * time.Second)
+		w.ApplyPoints(points(model.LastStep, 16_000, func(i int, l *model.Labels) { l.Run, l.Rank = id, strconv.Itoa(i) }))
+		w.point(model.RunState, id, 1, "ended")
+	}
+	for _, r := range w.state().Runs {
+		if r.ID == "4" {
+			assert.Equal(t, 16_000, r.Ranks)
+		}
+	}
+}
+
+// Two collectors that report an onset a second apart report one problem: what its
+// steps took before is kept.
+func TestAnOnsetOfTwoCollectors(t *testing.T) {
+	w := newWorld(model.Settings{})
+	steps := func(n int, load float64) {
+		for phase, took := range map[string]float64{"step": 10 + load, "data_load": load} {
+			p := model.Point{Series: model.StepDuration, Delta: true, Value: took * float64(n), Count: float64(n), Time: w.now.UnixNano()}
+			p.Labels.Service, p.Labels.Run, p.Labels.Rank, p.Labels.Own[0] = "trainer", "r", "0", phase
+			w.ApplyPoints([]model.Point{p})
+		}
+		w.now = w.now.Add(10 * time.Second)
+	}
+	steps(100, 1)
+	steps(100, 1)
+	onset := float64(w.now.Unix())
+	for i := range 20 {
+		w.point(model.Problem, "r", onset+float64(i%2), model.Slow)
+		steps(10, 20)
+	}
+	needs := w.state().Needs
+	require.Len(t, needs, 1)
+	assert.Contains(t, needs[0].Evidence, "data_load 1 → 20 s")
+}
