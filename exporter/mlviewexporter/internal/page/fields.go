@@ -94,7 +94,8 @@ func same(a, b reflect.Value) bool {
 		return a.UnsafePointer() == b.UnsafePointer() || reflect.DeepEqual(a.Interface(), b.Interface())
 	}
 	if t, ok := reflect.TypeAssert[time.Time](a); ok {
-		return t.Equal(b.Interface().(time.Time))
+		other, _ := reflect.TypeAssert[time.Time](b)
+		return t.Equal(other)
 	}
 	return reflect.DeepEqual(a.Interface(), b.Interface())
 }

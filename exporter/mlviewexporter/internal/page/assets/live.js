@@ -42,7 +42,11 @@ function whole(state) {
 }
 
 // merged returns the row with fields that changed; null are those that have gone.
-const merged = (row, fields) => Object.fromEntries(Object.entries({ ...row, ...fields }).filter(([, value]) => value !== null));
+function merged(row, fields) {
+  const next = { ...row, ...fields };
+  for (const name in fields) if (fields[name] === null) delete next[name];
+  return next;
+}
 
 function changed(update) {
   for (const [name, { set, change, del }] of Object.entries(update.rows || {})) {

@@ -49,7 +49,7 @@ export function modelsPart() {
   const all = list('models');
   if (all.length === 0) return null;
   const rows = all.filter((m) => (!view.kind || view.kind === 'failing') && found(m.service, m.model, m.role));
-  const shown = rowsOf('models', rows, { total: rows.length + ((live.collector.hidden || {}).models || 0) });
+  const shown = rowsOf('models', rows, { first: 20, total: rows.length + ((live.collector.hidden || {}).models || 0) });
   const expand = (m) => table('versions', 'Before and after, by version', versions, [{ rows: (m.versions || []).map((v) => ({ row: { ...v, key: v.version } })) }], { compact: true });
   const options = rows.some((m) => (m.versions || []).length > 1) ? { expand, open: isOpen } : {};
   return part('models', 'Models and agents', '(' + (filtered() ? rows.length + ' of ' : '') + all.length + ')', shown.controls,
