@@ -29,8 +29,8 @@ const columns = [
 const versions = [
   { id: 'version', head: 'Version', header: true, cell: (v) => v.version },
   { id: 'first_seen', head: 'First seen', def: 'first_seen', cell: (v) => time(v.first_seen) },
-  { id: 'requests', head: 'Requests', def: 'request_rate', num: true, cell: (v) => count(v.requests) },
-  { id: 'errors', head: 'Errors', def: 'error_ratio', num: true, cell: (v) => [count(v.errors), v.requests ? h('span', { class: 'sub' }, percent(v.errors / v.requests)) : null] },
+  { id: 'requests', head: 'Calls of the model', num: true, cell: (v) => count(v.requests) },
+  { id: 'errors', head: 'Failed calls of the model', num: true, cell: (v) => [count(v.errors), v.requests ? h('span', { class: 'sub' }, percent(v.errors / v.requests)) : null] },
   { id: 'first_token', head: 'First token', def: 'first_token', num: true, has: (v) => v.first_token, cell: (v) => inSeconds(v.first_token) },
   { id: 'duration', head: 'Duration', def: 'duration', num: true, has: (v) => v.duration, cell: (v) => inSeconds(v.duration) },
 ];
