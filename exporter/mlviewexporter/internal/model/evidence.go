@@ -48,7 +48,7 @@ func (s *Store) hungEvidence(n *Need, r *run, now time.Time) {
 	case row.Steps != nil && *row.Steps > 0:
 		n.say("last step %s", strconv.FormatFloat(*row.Steps, 'f', 0, 64))
 	default:
-		n.say("%s", noStep(r.processCount(), clock(r.firstSeen, now)))
+		n.say("%s", noStep(r.processCount(), clock(n.Since, now)))
 	}
 	ranks, _ := r.rankRows()
 	suspects := apart(ranks)
@@ -132,7 +132,7 @@ func (s *Store) rankEvidence(n *Need, ranks, suspects []Rank, now time.Time) {
 	var others []string
 	for _, span := range slices.Sorted(maps.Keys(counts)) {
 		if counts[span] > 0 {
-			others = append(others, strconv.Itoa(counts[span])+" others "+span)
+			others = append(others, strconv.Itoa(counts[span])+" others last finished "+span)
 		}
 	}
 	if len(others) > 0 {

@@ -7,7 +7,7 @@ import { table, rowsOf, part, copyable, simulated } from './table.js';
 import { jaeger, traceOf } from './waterfall.js';
 
 function reproduce(f) {
-  if (!f.command && !f.report) return f.trace_url ? jaeger(f.trace_url) : h('span', { class: 'dim' }, 'no reproduction');
+  if (!f.command && !f.report) return jaeger(f.trace_url);
   return [
     f.command ? copyable(f.command, f.replays ? 'the command that repeats the call' : 'the command') : null,
     f.command ? h('span', { class: 'sub', key: 'does' }, f.replays ? 'Runs the failed call again.' : 'Prints what is known of the failure.') : null,
@@ -24,7 +24,7 @@ const columns = [
     f.version ? h('span', { key: 'version' }, 'version ' + f.version) : null, f.operation ? h('span', { key: 'op' }, f.operation) : null)] },
   { id: 'count', head: 'Count', def: 'count', num: true, cell: (f) => [count(f.count), f.variants ? h('span', { class: 'sub' }, f.variants + (f.variants === 1 ? ' variant' : ' variants')) : null] },
   { id: 'first_seen', head: 'First seen', def: 'first_seen', has: (f) => f.first_seen, cell: (f) => [time(f.first_seen), h('span', { class: 'sub' }, ago(f.first_seen))] },
-  { id: 'reproduce', head: 'Reproduce', def: 'reproduce', has: (f) => f.command || f.report || f.trace_url, cell: reproduce },
+  { id: 'reproduce', head: 'Reproduce', def: 'reproduce', has: (f) => f.command || f.report || f.trace_url, cell: reproduce, none: () => h('span', { class: 'dim' }, 'no reproduction') },
 ];
 
 let openKey = '';
