@@ -70,15 +70,25 @@ func TestPrivileges(t *testing.T) {
 		}
 		t.Skip("NOT TESTED: what may be read of another user's process. It needs root, to start processes of two other users")
 	}
-	sleeper := exec.CommandContext(t.Context(), "sleep", "3600")
+	sleeper := exec.CommandContext(t.Context(), "cat")
 	sleeper.Env = []string{"SECRET=hunter2", "RANK=3", "WANDB_RUN_ID=run-7", "SLURM_JOB_ID=42"}
 	sleeper.Dir = "/"
 	sleeper.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: ownerUID, Gid: ownerUID}}
+	input, err := sleeper.StdinPipe()
+	require.NoError(t, err)
+	output, err := sleeper.StdoutPipe()
+	require.NoError(t, err)
 	require.NoError(t, sleeper.Start())
 	t.Cleanup(func() {
 		_ = sleeper.Process.Kill()
 		_ = sleeper.Wait()
 	})
+	// Start returns before the kernel has set the environment of the new program.
+	// The program answers when it runs.
+	_, err = input.Write([]byte("."))
+	require.NoError(t, err)
+	_, err = output.Read(make([]byte, 1))
+	require.NoError(t, err)
 	pid := strconv.Itoa(sleeper.Process.Pid)
 
 	// The tests may run in a PID namespace, whose proc is not the host's. This
@@ -94,17 +104,17 @@ func TestPrivileges(t *testing.T) {
 	assert.Equal(t, SourceOK, found.Environ)
 	assert.Equal(t, SourceOK, found.Slurm)
 
-	read, output := describeAs(t, root, pid)
+	read, written := describeAs(t, root, pid)
 	require.True(t, read.Alive)
 	assert.Equal(t, Workload{UserID: strconv.Itoa(ownerUID)}, withoutCgroup(read.Found.Workload))
 	assert.Equal(t, SourceDenied, read.Found.Environ)
 	assert.NotEqual(t, SourceDenied, read.Found.Cgroup)
 	assert.Equal(t, found.Cgroup, read.Found.Cgroup)
 	assert.Equal(t, found.ContainerID, read.Found.ContainerID)
-	assert.Equal(t, "sleep", read.Found.Executable)
+	assert.Equal(t, "cat", read.Found.Executable)
 	assert.True(t, found.Start.Equal(read.Found.Start))
 	assert.Equal(t, found.NamespacePID, read.Found.NamespacePID)
-	assert.NotContains(t, output, "hunter2")
+	assert.NotContains(t, written, "hunter2")
 
 	if !permitted(t, capSysPtrace, capDACReadSearch, capDACOverride) {
 		if os.Getenv("CI") != "" {
@@ -122,9 +132,9 @@ func TestPrivileges(t *testing.T) {
 		// What root in a container has by default, and the one that it lacks.
 		"SYS_PTRACE and DAC_OVERRIDE": {[]uintptr{capSysPtrace, capDACOverride}, SourceOK},
 	} {
-		read, output := describeAs(t, root, pid, test.capabilities...)
+		read, written := describeAs(t, root, pid, test.capabilities...)
 		assert.Equal(t, test.expected, read.Found.Environ, name)
-		assert.NotContains(t, output, "hunter2", name)
+		assert.NotContains(t, written, "hunter2", name)
 		if test.expected == SourceOK {
 			assert.Equal(t, all, withoutCgroup(read.Found.Workload), name)
 		}
