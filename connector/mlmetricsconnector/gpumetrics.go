@@ -36,7 +36,7 @@ func (s *seenMetrics) noteGPU(m pmetric.Metric, resource pcommon.Map, now time.T
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, point := range pointsOf(m).All() {
+	for _, point := range mlattr.NumberPoints(m).All() {
 		if point.Flags().NoRecordedValue() {
 			continue
 		}
@@ -50,18 +50,6 @@ func (s *seenMetrics) noteGPU(m pmetric.Metric, resource pcommon.Map, now time.T
 			r.At = at.AsTime()
 		}
 		note(key, point, r)
-	}
-}
-
-// pointsOf returns the points of a gauge or sum, none of another metric.
-func pointsOf(m pmetric.Metric) pmetric.NumberDataPointSlice {
-	switch m.Type() {
-	case pmetric.MetricTypeGauge:
-		return m.Gauge().DataPoints()
-	case pmetric.MetricTypeSum:
-		return m.Sum().DataPoints()
-	default:
-		return pmetric.NewNumberDataPointSlice()
 	}
 }
 

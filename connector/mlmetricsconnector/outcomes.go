@@ -7,6 +7,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/pace"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 // maxServices limits the services whose requests are remembered.
@@ -102,10 +103,10 @@ func (s *outcomes) conclude(store *streams.Store, expiration time.Duration, now 
 		e := emission{source: streams.Source{Resource: resource}, now: now}
 		ratios := known.ratios(now)
 		if ratios.Recent >= 0 {
-			e.value(series.RequestErrorRatio, ratios.Recent, series.WindowRecent)
+			e.value(series.RequestErrorRatio, ratios.Recent, mlattr.WindowRecent)
 		}
 		if ratios.Usual >= 0 {
-			e.value(series.RequestErrorRatio, ratios.Usual, series.WindowUsual)
+			e.value(series.RequestErrorRatio, ratios.Usual, mlattr.WindowUsual)
 		}
 		switch {
 		case !ratios.Failing:
@@ -114,7 +115,7 @@ func (s *outcomes) conclude(store *streams.Store, expiration time.Duration, now 
 			known.failing = ratios.Since
 		}
 		if ratios.Failing {
-			e.problem(series.Failing, known.failing)
+			e.problem(mlattr.ProblemFailing, known.failing)
 		}
 		over.Add(store.Apply(e.updates, now))
 	}

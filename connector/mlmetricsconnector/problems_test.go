@@ -12,6 +12,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 // gauges has the points of a series by their service and the values of their
@@ -25,7 +27,7 @@ func gauges(t *testing.T, md pmetric.Metrics, name string) (values map[string]fl
 				if m.Name() != name {
 					continue
 				}
-				for _, p := range pointsOf(m).All() {
+				for _, p := range mlattr.NumberPoints(m).All() {
 					parts := []string{""}
 					if service, ok := rm.Resource().Attributes().Get("service.name"); ok {
 						parts[0] = service.Str()
@@ -106,7 +108,7 @@ func gpuReading(g gpuMetrics, now time.Time) pmetric.Metrics {
 		} else {
 			m.SetEmptyGauge()
 		}
-		p := pointsOf(m).AppendEmpty()
+		p := mlattr.NumberPoints(m).AppendEmpty()
 		p.SetTimestamp(pcommon.NewTimestampFromTime(now))
 		p.Attributes().PutStr("hw.id", g.id)
 		p.Attributes().PutStr("host.name", g.host)
@@ -571,7 +573,7 @@ func TestWhatIsNoReading(t *testing.T) {
 		return func(md pmetric.Metrics) {
 			for m := range metricsOf(md) {
 				if m.Name() == name {
-					for _, p := range pointsOf(m).All() {
+					for _, p := range mlattr.NumberPoints(m).All() {
 						by(p)
 					}
 				}

@@ -9,6 +9,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/wallclock"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 // rankState is the state of one rank, from the one that matters least for its
@@ -26,7 +27,8 @@ const (
 
 // runStates are the values of series.RunStateLabel for the state of a run.
 var runStates = [...]string{
-	rankEnded: "ended", rankUnknown: "unknown", rankSilent: "silent", rankRunning: "running", rankStalled: "stalled",
+	rankEnded: mlattr.RunEnded, rankUnknown: mlattr.RunUnknown, rankSilent: mlattr.RunSilent,
+	rankRunning: mlattr.RunRunning, rankStalled: mlattr.RunStalled,
 }
 
 // rankReport is what one rank shows about its run.
@@ -106,7 +108,7 @@ func (v *runVerdict) conclude(e *emission, held bool, use gpus.Use, inUse bool) 
 	}
 	e.at(series.RunStateTimestamp, v.since)
 	if v.state == rankStalled {
-		e.problem(series.LooksHung, v.since)
+		e.problem(mlattr.ProblemLooksHung, v.since)
 	}
 	utilization := -1.0
 	if inUse {
@@ -194,10 +196,10 @@ func (v *runVerdict) concludeTime(e *emission, utilization float64) {
 func (v *runVerdict) concludeSteps(e *emission) {
 	times := v.stepTimes()
 	if times.Recent > 0 {
-		e.value(series.RunStepTime, times.Recent, series.WindowRecent)
+		e.value(series.RunStepTime, times.Recent, mlattr.WindowRecent)
 	}
 	if times.Usual > 0 {
-		e.value(series.RunStepTime, times.Usual, series.WindowUsual)
+		e.value(series.RunStepTime, times.Usual, mlattr.WindowUsual)
 	}
 	if v.state != rankRunning || !times.Slow() {
 		v.slow = time.Time{}
@@ -206,7 +208,7 @@ func (v *runVerdict) concludeSteps(e *emission) {
 	if v.slow.IsZero() {
 		v.slow, v.usual = v.slowSince(times.Usual), times.Usual
 	}
-	e.problem(series.Slow, v.slow)
+	e.problem(mlattr.ProblemSlow, v.slow)
 }
 
 // stepTimes returns the step times of the median rank. While the run is slow,
@@ -263,7 +265,7 @@ func (v *runVerdict) concludeRestarts(e *emission) {
 	if v.looping.IsZero() {
 		v.looping = since
 	}
-	e.problem(series.RestartLoop, v.looping)
+	e.problem(mlattr.ProblemRestartLoop, v.looping)
 }
 
 // slowFor returns how long the rank's steps have been slow, for a usual time in
@@ -318,7 +320,7 @@ func (c *clocks) concludeGPUs(store *streams.Store, facts *gpuFacts, ownerOf fun
 		e := emission{source: streams.Source{Run: streams.Run{Host: key.Host}}, now: now}
 		e.value(series.GPUIdleTime, idle.For.Seconds(), key.ID)
 		if c.idle > 0 && idle.For >= c.idle {
-			e.problem(series.HeldIdle, idle.Since, key.ID)
+			e.problem(mlattr.ProblemHeldIdle, idle.Since, key.ID)
 		}
 		over.Add(store.Apply(e.updates, now))
 	}
@@ -328,7 +330,7 @@ func (c *clocks) concludeGPUs(store *streams.Store, facts *gpuFacts, ownerOf fun
 		}
 		for _, run := range failure.Runs {
 			e := emission{source: streams.Source{Resource: ownerOf(run.Run, run.Service), Run: streams.Run{Host: key.Host}}, now: now}
-			e.problem(series.GPUFailed, failure.Since, key.ID, run.Run)
+			e.problem(mlattr.ProblemGPUFailed, failure.Since, key.ID, run.Run)
 			over.Add(store.Apply(e.updates, now))
 		}
 	}

@@ -198,28 +198,6 @@ const (
 	Instance = "service.instance.id"
 )
 
-// Values of Window.
-const (
-	WindowRecent = "recent"
-	WindowUsual  = "usual"
-)
-
-// Values of Problem.
-const (
-	// LooksHung is a run that is stalled.
-	LooksHung = "looks_hung"
-	// GPUFailed is a GPU whose hw.status is failed.
-	GPUFailed = "gpu_failed"
-	// RestartLoop is a run with three or more new attempts within an hour.
-	RestartLoop = "restart_loop"
-	// Failing is a service of which more requests fail than usual.
-	Failing = "failing"
-	// Slow is a run whose steps take longer than usual.
-	Slow = "slow"
-	// HeldIdle is a GPU that is held and does nothing for idle_timeout.
-	HeldIdle = "held_idle"
-)
-
 // Labels of the conventions.
 const (
 	// ServerAddress is the address of a model's server.

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 // Kinds of a Change.
@@ -181,19 +183,19 @@ func (s *Store) moveRank(r *run, one *rank, host string, now time.Time) {
 // noteState notes a new state of a run.
 func (s *Store) noteState(r *run, now time.Time) {
 	state := r.currentState(now)
-	if state == r.state || state == stateUnknown {
+	if state == r.state || state == mlattr.RunUnknown {
 		return
 	}
 	was := r.state
 	r.state = state
-	if was != stateUnknown {
+	if was != mlattr.RunUnknown {
 		s.mark(mark{Run: r.key, Mark: Mark{Time: now.UTC(), Kind: "state", Text: stateWord(state) + " (was " + stateWord(was) + ")"}})
 	}
 }
 
 // stateWord names a state as the page does.
 func stateWord(state string) string {
-	if state == stateStalled {
+	if state == mlattr.RunStalled {
 		return "looks hung"
 	}
 	return state

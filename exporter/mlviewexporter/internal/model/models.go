@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 // modelID identifies the use of a model by a service and role.
@@ -218,7 +220,7 @@ func (s *Store) modelRow(m *modelUse, now time.Time) (row Model, ok bool) {
 	row.FirstToken, row.Duration, row.Decode = m.firstToken.quantiles(), m.duration.quantiles(), m.decode.quantiles()
 	if of := s.services[serviceID{m.namespace, m.service}]; of != nil {
 		row.ToolErrors = of.toolErrors(now)
-		row.ErrorRatio, row.ErrorRatioUsual = of.errorRatio(windowRecent, now), of.errorRatio(windowUsual, now)
+		row.ErrorRatio, row.ErrorRatioUsual = of.errorRatio(mlattr.WindowRecent, now), of.errorRatio(mlattr.WindowUsual, now)
 	}
 	row.Versions = m.versionRows()
 	return row, m.requests || requests.n+input.n+output.n+clientInput.n+clientOutput.n > 0

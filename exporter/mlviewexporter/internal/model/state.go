@@ -1,6 +1,10 @@
 package model
 
-import "time"
+import (
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
 
 // SchemaVersion is the version of State. It changes only if a field changes its
 // meaning or goes away; new fields keep it.
@@ -65,12 +69,12 @@ type Collector struct {
 
 // Kinds of a Need, as ml.problem.onset.timestamp names them.
 const (
-	LooksHung   = "looks_hung"
-	GPUFailed   = "gpu_failed"
-	RestartLoop = "restart_loop"
-	Failing     = "failing"
-	Slow        = "slow"
-	HeldIdle    = "held_idle"
+	LooksHung   = mlattr.ProblemLooksHung
+	GPUFailed   = mlattr.ProblemGPUFailed
+	RestartLoop = mlattr.ProblemRestartLoop
+	Failing     = mlattr.ProblemFailing
+	Slow        = mlattr.ProblemSlow
+	HeldIdle    = mlattr.ProblemHeldIdle
 )
 
 // Need is a problem that needs a person. ml_metrics decides that it exists and

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 func (d *document) runs() {
@@ -46,7 +47,7 @@ func (d *document) runs() {
 // runState writes the state and the problems that it does not say itself.
 func runState(r *model.Run) string {
 	texts := []string{words(r.State)}
-	if r.State == "stalled" {
+	if r.State == mlattr.RunStalled {
 		texts = []string{words(model.LooksHung)}
 	}
 	for _, need := range r.Needs {
@@ -60,7 +61,7 @@ func runState(r *model.Run) string {
 // alive reports whether the rates of a run are those of now. What is known of a
 // run that looks hung, is silent or has ended are its last ones.
 func alive(r *model.Run) bool {
-	return r.State != "stalled" && r.State != "silent" && r.State != "ended"
+	return r.State != mlattr.RunStalled && r.State != mlattr.RunSilent && r.State != mlattr.RunEnded
 }
 
 // rate returns a rate of a run, nil if it is not one of now.

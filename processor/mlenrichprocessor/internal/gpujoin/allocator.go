@@ -42,7 +42,7 @@ type pointSize struct {
 // whether it is about reserved or allocated memory, or else the attribute kind
 // of its points.
 func (a *Allocator) Read(m pmetric.Metric, meaning *mlattr.Meaning) {
-	for _, p := range numberPoints(m).All() {
+	for _, p := range mlattr.NumberPoints(m).All() {
 		if p.Flags().NoRecordedValue() {
 			continue
 		}
@@ -71,18 +71,6 @@ func (a *Allocator) sizes(now time.Time) allocatorSizes {
 		return allocatorSizes{}
 	}
 	return allocatorSizes{reserved: count{a.reserved.size, a.reserved.points == 1}, allocated: a.allocated.size, at: now, ok: true}
-}
-
-// numberPoints returns the points of a gauge or sum.
-func numberPoints(m pmetric.Metric) pmetric.NumberDataPointSlice {
-	switch m.Type() {
-	case pmetric.MetricTypeGauge:
-		return m.Gauge().DataPoints()
-	case pmetric.MetricTypeSum:
-		return m.Sum().DataPoints()
-	default:
-		return pmetric.NewNumberDataPointSlice()
-	}
 }
 
 // bytesOf returns a point's value, times factor, as a size.

@@ -142,7 +142,7 @@ func joined(rm pmetric.ResourceMetrics) bool {
 			if !Joinable(m.Name()) {
 				continue
 			}
-			for _, p := range numberPoints(m).All() {
+			for _, p := range mlattr.NumberPoints(m).All() {
 				if _, ok := p.Attributes().Get(mlattr.GPUJoin); ok {
 					return true
 				}
@@ -161,7 +161,7 @@ func (r *request) read(rm pmetric.ResourceMetrics, resource int, host string) {
 			if !Joinable(name) && !sizesGPU(name) {
 				continue
 			}
-			for _, p := range numberPoints(m).All() {
+			for _, p := range mlattr.NumberPoints(m).All() {
 				attrs := p.Attributes()
 				at, onHost := r.gpuOf(attrs, host)
 				if at < 0 || p.Flags().NoRecordedValue() {

@@ -1,0 +1,56 @@
+package model
+
+import "time"
+
+// Run returns the detail of the run with a key. It is kept as long as the State and
+// must not be changed.
+func (s *Store) Run(key string) (*RunDetail, bool) {
+	state := s.State()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.byKey[key]
+	if r == nil {
+		return nil, false
+	}
+	if s.detailsOf != state || len(s.details) >= maxDetails {
+		s.details, s.detailsOf = make(map[string]*RunDetail), state
+	}
+	if known := s.details[key]; known != nil {
+		return known, true
+	}
+	now := s.settings.Now()
+	detail := &RunDetail{Run: s.runRow(r, now), Needs: []Need{}}
+	for _, need := range state.Needs {
+		if need.Run == key {
+			detail.Needs = append(detail.Needs, need)
+		}
+	}
+	detail.Ranks, detail.MissingRanks = r.rankRows()
+	detail.Phases = r.phases(now)
+	detail.TimeRatio = r.timeRatio(now)
+	detail.Curves = r.curves.rows(now)
+	detail.Marks = s.marksOf(r)
+	detail.Calls = s.calls.rows(s, func(c *call) bool { return c.run == key })
+	detail.Failures = s.failures.rows(s, func(f *Failure) bool { return f.Run == key })
+	detail.Traces = s.traces.ofRun(s, key)
+	detail.MakeLists()
+	s.details[key] = detail
+	return detail, true
+}
+
+// maxDetails limits the details that are kept for an interval.
+const maxDetails = 64
+
+// timeRatio returns ml.run.time.ratio.
+func (r *run) timeRatio(now time.Time) map[string]float64 {
+	ratio := make(map[string]float64)
+	for _, one := range r.streams {
+		if one.series == RunTimeRatio && one.live(now) {
+			ratio[one.labels.Own[0]] = one.value
+		}
+	}
+	if len(ratio) == 0 {
+		return nil
+	}
+	return ratio
+}

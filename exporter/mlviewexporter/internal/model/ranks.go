@@ -1,0 +1,209 @@
+package model
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// rank is one process of a run.
+type rank struct {
+	name, host string
+	pid        int64
+	// span is the phase or operation of the span that ended last.
+	span  string
+	ended int64
+	// lastStep is when its last step ended, in Unix seconds.
+	lastStep float64
+}
+
+// rankKey returns the key of a process of a run. Without a rank the host stands for
+// it.
+func rankKey(rank, host string) string {
+	if rank == "" {
+		return "host " + host
+	}
+	return rank
+}
+
+// unknownRank is the key of a process of which neither rank nor host is known.
+var unknownRank = rankKey("", "")
+
+// rankOf returns a rank of the run. It returns nil if there are too many, and for a
+// process that may be any of them.
+func (s *Store) rankOf(r *run, name, host string) *rank {
+	key := rankKey(name, host)
+	one := r.ranks[key]
+	if one != nil || len(r.ranks) >= maxRanks {
+		return one
+	}
+	if key == unknownRank && len(r.ranks) > 0 {
+		if len(r.ranks) == 1 {
+			for _, only := range r.ranks {
+				return only
+			}
+		}
+		return nil
+	}
+	if s.allRanks >= maxAllRanks && !s.replaceRanks(s.arrived) {
+		s.dropped["ranks"]++
+		return nil
+	}
+	if r.ranks[unknownRank] != nil {
+		delete(r.ranks, unknownRank)
+		s.allRanks--
+	}
+	one = &rank{name: name, host: host}
+	r.ranks[key] = one
+	s.allRanks++
+	return one
+}
+
+// processes returns the ranks of the run. Processes without a rank count only if
+// none has one: they start the others.
+func (r *run) processes() []*rank {
+	all := make([]*rank, 0, len(r.ranks))
+	named := false
+	for _, one := range r.ranks {
+		named = named || one.name != ""
+		all = append(all, one)
+	}
+	if named {
+		all = slices.DeleteFunc(all, func(one *rank) bool { return one.name == "" })
+	}
+	return all
+}
+
+// processCount returns the number of processes.
+func (r *run) processCount() int {
+	named := 0
+	for _, one := range r.ranks {
+		if one.name != "" {
+			named++
+		}
+	}
+	if named > 0 {
+		return named
+	}
+	return len(r.ranks)
+}
+
+// rankRows returns the ranks of a run in order, and those below the largest that
+// sent nothing.
+func (r *run) rankRows() (rows []Rank, missing []string) {
+	byKey := make(map[string]*Rank, len(r.ranks))
+	processes := r.processes()
+	rows = make([]Rank, 0, len(processes))
+	for _, one := range processes {
+		row := Rank{Rank: one.name, Host: one.host, LastSpan: one.span}
+		if one.ended > 0 {
+			row.LastSpanTime = timePointer(time.Unix(0, one.ended))
+		}
+		rows = append(rows, row)
+	}
+	slices.SortFunc(rows, func(a, b Rank) int {
+		return cmp.Or(compareRanks(a.Rank, b.Rank), cmp.Compare(a.Host, b.Host))
+	})
+	for i := range rows {
+		byKey[rankKey(rows[i].Rank, rows[i].Host)] = &rows[i]
+	}
+	for _, one := range r.streams {
+		row := byKey[rankKey(one.labels.Rank, one.labels.Host)]
+		if row == nil {
+			continue
+		}
+		switch one.series {
+		case Steps, Batches:
+			if row.Steps == nil || *row.Steps < one.value {
+				row.Steps = finite(one.value)
+			}
+		case LastStep:
+			if at, ok := unix(one.value); ok && (row.LastStep == nil || at.After(*row.LastStep)) {
+				row.LastStep = &at
+			}
+		}
+	}
+	gpus := r.gpusOfRanks()
+	for i := range rows {
+		if held := gpus.of(&rows[i]); held != nil {
+			rows[i].GPU, rows[i].GPUIndex = held.gpu.key, held.gpu.index
+			rows[i].Utilization, rows[i].Power = held.gpu.number(GPUUtilization), held.gpu.number(GPUPower)
+		}
+	}
+	return rows, missingRanks(rows)
+}
+
+// gpusOfRanks finds the GPUs of ranks.
+type gpusOfRanks struct {
+	byRank map[string]*heldGPU
+	// onHost has the GPU of a host, nil if it has several; ranks counts the ranks
+	// there.
+	onHost map[string]*heldGPU
+	ranks  map[string]int
+}
+
+func (r *run) gpusOfRanks() gpusOfRanks {
+	g := gpusOfRanks{make(map[string]*heldGPU), make(map[string]*heldGPU), make(map[string]int)}
+	for i := range r.gpus {
+		held := &r.gpus[i]
+		if held.rank != "" && g.byRank[held.rank] == nil {
+			g.byRank[held.rank] = held
+		}
+		if _, several := g.onHost[held.gpu.host]; several {
+			held = nil
+		}
+		g.onHost[r.gpus[i].gpu.host] = held
+	}
+	for _, one := range r.ranks {
+		g.ranks[one.host]++
+	}
+	return g
+}
+
+// of returns the GPU of a rank: that of its workload, else the only one of its
+// host if no other rank of the run is there.
+func (g *gpusOfRanks) of(row *Rank) *heldGPU {
+	if held := g.byRank[row.Rank]; held != nil {
+		return held
+	}
+	if held := g.onHost[row.Host]; held != nil && held.rank == "" && g.ranks[row.Host] == 1 {
+		return held
+	}
+	return nil
+}
+
+// compareRanks orders ranks as numbers, and others behind them.
+func compareRanks(a, b string) int {
+	x, errX := strconv.Atoi(a)
+	y, errY := strconv.Atoi(b)
+	switch {
+	case errX == nil && errY == nil:
+		return cmp.Compare(x, y)
+	case errX == nil:
+		return -1
+	case errY == nil:
+		return 1
+	default:
+		return cmp.Compare(a, b)
+	}
+}
+
+// maxMissingRanks limits the list of missing ranks.
+const maxMissingRanks = 256
+
+// missingRanks returns the ranks between 0 and the largest that are not in rows.
+func missingRanks(rows []Rank) (missing []string) {
+	next := 0
+	for _, row := range rows {
+		n, err := strconv.Atoi(row.Rank)
+		if err != nil || n < 0 || n > maxRanks {
+			continue
+		}
+		for ; next < n && len(missing) < maxMissingRanks; next++ {
+			missing = append(missing, strconv.Itoa(next))
+		}
+		next = n + 1
+	}
+	return missing
+}

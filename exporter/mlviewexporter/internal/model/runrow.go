@@ -1,0 +1,284 @@
+package model
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+// runRow returns the row of a run.
+func (s *Store) runRow(r *run, now time.Time) Run {
+	row := Run{
+		Key: r.key, ID: r.id, Service: r.service, Team: r.namespace,
+		Job: cmp.Or(r.jobName, r.job), Owner: s.ownerOf(r),
+		State: r.currentState(now), Needs: r.needs,
+		FirstSeen: r.firstSeen.UTC(), LastSeen: r.lastSeen.UTC(),
+		Ranks: r.processCount(), Version: r.version, Simulated: r.simulated,
+		LastCheckpoint: timePointer(r.checkpoint),
+		Hosts:          r.hostNames(),
+	}
+	r.addNumbers(&row, now)
+	r.addGPUs(&row)
+	r.explain(&row)
+	return row
+}
+
+func (r *run) hostNames() []string {
+	hosts := make(map[string]bool)
+	for _, one := range r.ranks {
+		if one.host != "" {
+			hosts[one.host] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(hosts))
+}
+
+// addGPUs adds the GPUs of a run.
+func (r *run) addGPUs(row *Run) {
+	for _, held := range r.gpus {
+		row.GPUKeys = append(row.GPUKeys, held.gpu.key)
+		row.Simulated = row.Simulated || held.gpu.simulated
+	}
+}
+
+// ownerOf returns the owner of a run: its user, else that of its GPUs' workloads.
+func (s *Store) ownerOf(r *run) string {
+	if r.user != "" {
+		return s.owner(r.user)
+	}
+	for _, held := range r.gpus {
+		if user := held.gpu.userOf(r.id); user != "" {
+			return s.owner(user)
+		}
+	}
+	return ""
+}
+
+// explain says what would give numbers that are missing.
+func (r *run) explain(row *Run) {
+	if row.TokenRate == nil && row.Steps != nil && row.Tokens == nil {
+		row.why("token_rate", "Nobody sends the tokens of a step (ml.tokens_per_step). Set "+fixStepTokens(row.Service))
+	}
+}
+
+// why says why a number is missing.
+func (row *Run) why(number, reason string) {
+	if row.Why == nil {
+		row.Why = make(map[string]string)
+	}
+	row.Why[number] = reason
+}
+
+// sums collects the numbers of a run from its streams.
+type sums struct {
+	steps, batches, samples, tokens, errors, attempts total
+	stepRate, batchRate, sampleRate, tokenRate        total
+	epoch, learningRate, loss, lastStep               total
+
+	lossIsNoNumber bool
+}
+
+// total is the sum and the largest of some numbers.
+type total struct {
+	sum, most float64
+	n         int
+}
+
+func (t *total) add(v float64) {
+	if t.n == 0 || v > t.most {
+		t.most = v
+	}
+	t.sum += v
+	t.n++
+}
+
+func (t *total) addRate(one *stream, now time.Time) {
+	if rate, ok := one.rate(now); ok {
+		t.add(rate)
+	}
+}
+
+func (t total) largest() *float64 {
+	if t.n == 0 {
+		return nil
+	}
+	return finite(t.most)
+}
+
+func (t total) all() *float64 {
+	if t.n == 0 {
+		return nil
+	}
+	return finite(t.sum)
+}
+
+func (t total) mean() *float64 {
+	if t.n == 0 {
+		return nil
+	}
+	return finite(t.sum / float64(t.n))
+}
+
+// addNumbers adds what metrics say of a run.
+func (r *run) addNumbers(row *Run, now time.Time) {
+	var all sums
+	scope := r.lossScope(now)
+	side := sideOf(r.streams)
+	for _, one := range r.streams {
+		all.addTotal(one, side, now)
+		if one.series == Loss && one.noNumber && now.Sub(one.at) <= goneAfter {
+			all.lossIsNoNumber = true
+		}
+		if !one.live(now) {
+			continue
+		}
+		switch one.series {
+		case Epoch:
+			all.epoch.add(one.value)
+		case LearningRate:
+			all.learningRate.add(one.value)
+		case Loss:
+			if one.labels.Own == scope {
+				all.loss.add(one.value)
+			}
+		}
+		r.addSeries(row, one)
+	}
+	row.Steps, row.StepRate = all.steps.largest(), all.stepRate.largest()
+	if row.Steps == nil {
+		row.Steps, row.StepRate = all.batches.largest(), all.batchRate.largest()
+	}
+	row.Samples, row.SampleRate = all.samples.all(), all.sampleRate.all()
+	row.Tokens, row.TokenRate = all.tokens.all(), all.tokenRate.all()
+	row.Errors, row.Attempts = all.errors.all(), all.attempts.largest()
+	row.Epoch, row.LearningRate = all.epoch.largest(), all.learningRate.mean()
+	if row.Loss = all.loss.mean(); row.Loss != nil {
+		row.LossScope = scope[0]
+	}
+	if all.lossIsNoNumber {
+		row.Loss = nil
+		row.why("loss", "The loss is not a finite number (NaN).")
+	}
+	if at, ok := unix(all.lastStep.most); ok {
+		row.LastStep = &at
+	}
+	r.addBasis(row, now)
+}
+
+// addTotal adds what also counts after the stream has ended.
+func (all *sums) addTotal(one *stream, side string, now time.Time) {
+	switch one.series {
+	case Steps:
+		all.steps.add(one.value)
+		all.stepRate.addRate(one, now)
+	case Batches:
+		all.batches.add(one.value)
+		all.batchRate.addRate(one, now)
+	case Samples:
+		all.samples.add(one.value)
+		all.sampleRate.addRate(one, now)
+	case Tokens:
+		if side == "" || one.labels.Own[4] == side || one.labels.Own[4] == "" {
+			all.tokens.add(one.value)
+			all.tokenRate.addRate(one, now)
+		}
+	case Errors:
+		all.errors.add(one.value)
+	case RunAttempts:
+		all.attempts.add(one.value)
+	case LastStep:
+		all.lastStep.add(one.value)
+	}
+}
+
+// addSeries adds the series that ml_metrics computes for a whole run.
+func (r *run) addSeries(row *Run, one *stream) {
+	own := one.labels.Own[0]
+	switch one.series {
+	case RunStateSince:
+		if at, ok := unix(one.value); ok && (row.StateSince == nil || at.After(*row.StateSince)) {
+			row.StateSince = &at
+		}
+	case RunGoodput:
+		row.Goodput = finite(one.value)
+	case RunBound:
+		if one.value == 1 {
+			row.Bound = own
+		}
+	case RunGPUs:
+		row.GPUs = finite(one.value)
+	case RunGPUUtilization:
+		row.GPUUtilization = finite(one.value)
+	case RunStepTime:
+		switch own {
+		case mlattr.WindowRecent:
+			row.StepTime = finite(one.value)
+		case mlattr.WindowUsual:
+			row.StepTimeUsual = finite(one.value)
+		}
+	}
+}
+
+// lossScope returns the own labels of the loss to show: that of a batch before
+// that of an epoch or a validation, and that of all tasks before that of one.
+func (r *run) lossScope(now time.Time) (best [MaxOwn]string) {
+	turn := func(own [MaxOwn]string) (int, string, string) {
+		at := slices.Index([]string{"batch", "epoch", "validation"}, own[0])
+		if at < 0 {
+			at = 3
+		}
+		return at, own[1], own[0]
+	}
+	found := false
+	for _, one := range r.streams {
+		if one.series != Loss || !one.live(now) {
+			continue
+		}
+		own := one.labels.Own
+		a, taskA, scopeA := turn(own)
+		b, taskB, scopeB := turn(best)
+		less := cmp.Or(cmp.Compare(taskA, taskB), cmp.Compare(a, b), cmp.Compare(scopeA, scopeB)) < 0
+		if !found || less {
+			best, found = own, true
+		}
+	}
+	return best
+}
+
+// sideOf returns the side whose tokens count, if client and server report the same
+// ones, else "".
+func sideOf(streams []*stream) string {
+	for _, one := range streams {
+		if one.series == Tokens && one.labels.Own[4] == "server" {
+			return "server"
+		}
+	}
+	return ""
+}
+
+// addBasis says what the rate of tokens rests on. If no span reports tokens, it
+// is the client's own rate.
+func (r *run) addBasis(row *Run, now time.Time) {
+	if row.TokenRate != nil {
+		row.TokenBasis = "counter"
+		return
+	}
+	if row.Tokens != nil {
+		return
+	}
+	var rates total
+	for _, one := range r.streams {
+		if one.series != ClientThroughput || !one.live(now) {
+			continue
+		}
+		// Means of several series must not be added up.
+		if basis := one.labels.Own[2]; basis != "mean" || rates.n == 0 {
+			rates.add(one.value)
+			row.TokenBasis = cmp.Or(basis, "reported")
+		}
+	}
+	row.TokenRate = rates.all()
+}
