@@ -24,6 +24,8 @@ func langfuse() Table {
 			{Source: "cache_creation_input_tokens", Canonical: GenAICacheCreationTokens},
 			{Source: "output_reasoning_tokens", Canonical: GenAIReasoningTokens},
 			{Source: "completion_tokens_details.reasoning_tokens", Canonical: GenAIReasoningTokens},
+		}}, {Source: "langfuse.observation.cost_details", Fields: []Alias{
+			{Source: "total", Canonical: UsageCost},
 		}}},
 		Span: []Alias{
 			{Source: "langfuse.observation.completion_start_time", Canonical: FirstTokenAt},

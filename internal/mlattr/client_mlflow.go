@@ -17,6 +17,8 @@ func mlflow() Table {
 			{Source: "total_tokens", Canonical: TotalTokens},
 			{Source: "cache_read_input_tokens", Canonical: GenAICacheReadTokens},
 			{Source: "cache_creation_input_tokens", Canonical: GenAICacheCreationTokens},
+		}}, {Source: "mlflow.llm.cost", Fields: []Alias{
+			{Source: "total_cost", Canonical: UsageCost},
 		}}},
 		Span: []Alias{
 			{Source: "mlflow.llm.model", Canonical: GenAIRequestModel, Reads: jsonText},

@@ -29,6 +29,9 @@ func openInference() Table {
 			// It is the model that answered. The requested one is only in the
 			// JSON of llm.invocation_parameters.
 			{Source: "llm.model_name", Canonical: GenAIResponseModel},
+			{Source: "llm.finish_reason", Canonical: GenAIFinishReasons},
+			{Source: "llm.cost.total", Canonical: UsageCost},
+			{Source: "tool.name", Canonical: GenAIToolName},
 			{Source: "embedding.model_name", Canonical: GenAIRequestModel},
 			{Source: "llm.provider", Canonical: GenAIProviderName},
 			{Source: "llm.system", Canonical: GenAIProviderName},

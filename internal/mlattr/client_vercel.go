@@ -28,6 +28,8 @@ func vercel() Table {
 			{Source: "ai.response.avgOutputTokensPerSecond", Canonical: TokensPerSecond},
 			{Source: "ai.response.avgCompletionTokensPerSecond", Canonical: TokensPerSecond},
 			{Source: "ai.model.id", Canonical: GenAIRequestModel},
+			{Source: "ai.response.finishReason", Canonical: GenAIFinishReasons},
+			{Source: "ai.toolCall.name", Canonical: GenAIToolName},
 			{Source: "ai.response.model", Canonical: GenAIResponseModel},
 			{Source: "ai.model.provider", Canonical: GenAIProviderName},
 			{Source: "ai.operationId", Canonical: GenAIOperationName, Words: vercelOperations},
