@@ -14,7 +14,8 @@ func genAI() Table {
 			OperationKeys: []string{GenAIOperationName},
 			Requests:      []string{OperationChat, OperationTextCompletion, OperationGenerateContent, OperationEmbeddings},
 		},
-		Wrappers: []string{"invoke_agent", "invoke_workflow", "agent_step"},
+		Wrappers:      []string{"invoke_agent", "invoke_workflow", "agent_step"},
+		ToolArguments: []string{"gen_ai.tool.call.arguments"},
 		Span: []Alias{
 			{Source: "gen_ai.usage.prompt_tokens", Canonical: GenAIInputTokens},
 			{Source: "gen_ai.usage.completion_tokens", Canonical: GenAIOutputTokens},

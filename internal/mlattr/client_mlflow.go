@@ -4,13 +4,14 @@ package mlattr
 // so that a text has quotes.
 func mlflow() Table {
 	return Table{
-		Name:        "mlflow",
-		Title:       "MLflow Tracing",
-		Page:        "https://mlflow.org/docs/latest/genai/tracing/",
-		Scopes:      []string{"mlflow."},
-		KeyPrefixes: []string{"mlflow."},
-		Runners:     []string{"mlflow"},
-		Packages:    []string{"mlflow"},
+		Name:          "mlflow",
+		Title:         "MLflow Tracing",
+		Page:          "https://mlflow.org/docs/latest/genai/tracing/",
+		Scopes:        []string{"mlflow."},
+		KeyPrefixes:   []string{"mlflow."},
+		Runners:       []string{"mlflow"},
+		Packages:      []string{"mlflow"},
+		ToolArguments: []string{"mlflow.spanInputs"},
 		SpanMaps: []MapAlias{{Source: "mlflow.chat.tokenUsage", Fields: []Alias{
 			{Source: "input_tokens", Canonical: GenAIInputTokens},
 			{Source: "output_tokens", Canonical: GenAIOutputTokens},

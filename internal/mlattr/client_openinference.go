@@ -18,7 +18,8 @@ func openInference() Table {
 				Body: "input.value", BodyType: "input.mime_type",
 			},
 		},
-		PlainKeys: []string{"openinference.span.kind", "llm.model_name"},
+		PlainKeys:     []string{"openinference.span.kind", "llm.model_name"},
+		ToolArguments: []string{"input.value", "tool.parameters"},
 		Span: []Alias{
 			{Source: "llm.token_count.prompt", Canonical: GenAIInputTokens},
 			{Source: "llm.token_count.completion", Canonical: GenAIOutputTokens},

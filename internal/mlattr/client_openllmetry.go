@@ -15,6 +15,7 @@ func openLLMetry() Table {
 			Requests:      []string{"completion", "embedding", "rerank"},
 			AddressKeys:   []string{"gen_ai.openai.api_base"},
 		},
+		ToolArguments: []string{"traceloop.entity.input"},
 		Span: []Alias{
 			{Source: "llm.usage.prompt_tokens", Canonical: GenAIInputTokens},
 			{Source: "llm.usage.completion_tokens", Canonical: GenAIOutputTokens},

@@ -9,7 +9,8 @@ func vercel() Table {
 		Page:        "https://ai-sdk.dev/docs/ai-sdk-core/telemetry",
 		KeyPrefixes: []string{"ai."},
 		// Each is above spans of its own calls: doGenerate, doStream, doEmbed.
-		Wrappers: []string{"ai.generateText", "ai.streamText", "ai.generateObject", "ai.streamObject", "ai.embed", "ai.embedMany"},
+		Wrappers:      []string{"ai.generateText", "ai.streamText", "ai.generateObject", "ai.streamObject", "ai.embed", "ai.embedMany"},
+		ToolArguments: []string{"ai.toolCall.args"},
 		Span: []Alias{
 			{Source: "ai.usage.inputTokens", Canonical: GenAIInputTokens},
 			{Source: "ai.usage.promptTokens", Canonical: GenAIInputTokens},

@@ -209,6 +209,9 @@ type Table struct {
 	// requests to models.
 	Calls     CallKeys
 	ModelCall ModelCall
+	// ToolArguments are keys of what a tool was called with, on spans that execute
+	// one.
+	ToolArguments []string
 	// Wrappers are names of spans that repeat the token usage of the calls
 	// below them.
 	Wrappers []string

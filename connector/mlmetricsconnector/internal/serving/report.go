@@ -21,7 +21,7 @@ type Ratios struct{ Recent, Usual float64 }
 // Report passes on the ratios and problems of all services with spans within the
 // last expiration, 0 being any time.
 func (f *Fleet) Report(now time.Time, expiration time.Duration, ratios func(streams.Resource, Ratios), report func(problem.Problem)) {
-	f.forget(now)
+	f.forget(now, expiration)
 	f.endTasks(now)
 	for _, s := range f.services {
 		if expiration <= 0 || now.Sub(s.newest) <= expiration {

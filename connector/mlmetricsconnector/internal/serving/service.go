@@ -19,7 +19,7 @@ const (
 
 // Rules of proportions.
 var (
-	failingRule = shift.ProportionRule{Least: 0.05, Times: 3, Alone: 0.5, Count: 3}
+	failingRule = shift.ProportionRule{Least: 0.05, Times: 3, Count: 5, Alone: 0.5, AloneCount: 3}
 	// toolRule needs a usual proportion: many tools fail often.
 	toolRule = shift.ProportionRule{Least: 0.1, Times: 3, Count: 5}
 )
@@ -168,10 +168,16 @@ func (f *Fleet) admit(ofService int) bool {
 	return true
 }
 
+// Services returns the number of services that are remembered, at most 1024.
+func (f *Fleet) Services() int { return len(f.services) }
+
 // forget removes what was not seen for a day, so that the next morning is compared
-// with this one.
-func (f *Fleet) forget(now time.Time) {
-	const memory = 24 * time.Hour
+// with this one, or at a limit for expiration, unless that is 0.
+func (f *Fleet) forget(now time.Time, expiration time.Duration) {
+	memory := 24 * time.Hour
+	if (len(f.services) >= maxServices || f.parts >= maxParts) && expiration > 0 {
+		memory = min(memory, expiration)
+	}
 	f.newest = nil
 	for resource, s := range f.services {
 		for name, m := range s.models {

@@ -15,16 +15,17 @@ const (
 	certain = 1e-7
 	// distinct is the same for the question which version of several it is.
 	distinct = 1e-3
-	// endFactor is the share of the limit below which a shift has ended, and
-	// nearFactor how far above the usual proportion it may be then.
-	endFactor, nearFactor = 1.0 / 3, 1.25
+	// endFactor is the share of the limit below which a shift has ended, aloneEnd
+	// that while the usual proportion is unknown, and nearFactor how far above the
+	// usual proportion it may be then.
+	endFactor, aloneEnd, nearFactor = 1.0 / 3, 0.5, 1.25
 	// versionLeast is the least number of outcomes of one version.
 	versionLeast = 10
 )
 
 // windows are the numbers of newest outcomes that are compared with those
 // before: a great shift shows in few, a small one only in many.
-var windows = [...]int{25, 50, recentCount, 200, 400}
+var windows = [...]int{12, 25, 50, recentCount, 200, 400}
 
 // unseen completes usual outcomes of which fewer are of the kind: a hundred
 // without any are no evidence that there never is one, and no shift can be
@@ -36,10 +37,12 @@ type ProportionRule struct {
 	// Least is the least proportion, and Times how many times the usual one it
 	// is.
 	Least, Times float64
-	// Alone is the least proportion while the usual one is unknown; 0 is none.
-	Alone float64
 	// Count is the least number of outcomes of the kind.
 	Count int
+	// Alone is the least proportion, of at least AloneCount outcomes of the kind,
+	// while the usual one is unknown. 0 is none.
+	Alone      float64
+	AloneCount int
 }
 
 // Proportion has the outcomes of the newest observations. The zero Proportion is
@@ -202,11 +205,14 @@ func (p *Proportion) conclude(recent, seen Counts, rule *ProportionRule, found *
 	found.Recent = recent.Ratio()
 	limit := rule.limit(found.Usual)
 	switch {
+	case p.shifted && found.Usual < 0:
+		found.Shifted = found.Recent > aloneEnd*limit
+		found.Shown = recent
 	case p.shifted:
 		found.Shifted = found.Recent > max(endFactor*limit, nearFactor*found.Usual)
 		found.Shown = recent
 	case found.Usual < 0:
-		found.Shifted = limit > 0 && recent.Of >= rule.Count && found.Recent >= limit
+		found.Shifted = limit > 0 && recent.Of >= rule.AloneCount && found.Recent >= limit
 		found.Shown = recent
 	case found.Shown.All > 0:
 		found.Shifted = true

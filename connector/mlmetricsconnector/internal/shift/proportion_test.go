@@ -12,7 +12,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/shift"
 )
 
-var rule = shift.ProportionRule{Least: 0.05, Times: 3, Alone: 0.5, Count: 3}
+var rule = shift.ProportionRule{Least: 0.05, Times: 3, Count: 5, Alone: 0.5, AloneCount: 3}
 
 // outcomes adds n outcomes, one a second, of which each one in of is of the kind,
 // and returns the time of the last one; with 0 none is.
@@ -72,6 +72,7 @@ func TestWhichProportionsHaveShifted(t *testing.T) {
 		"the first ones":                  {0, 0, 6, 2, true},
 		"the first ones, less often":      {0, 0, 9, 3, false},
 		"two of two":                      {0, 0, 2, 1, false},
+		"an outage":                       {300, 0, 6, 1, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var p shift.Proportion
