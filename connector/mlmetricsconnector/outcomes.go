@@ -35,6 +35,9 @@ func (s *outcomes) observe(r *reader, now time.Time) {
 		if u.is&isCounted != 0 {
 			span.Kind |= serving.Request
 		}
+		if u.is&isCalled != 0 {
+			span.Kind |= serving.Tool | serving.Call
+		}
 		s.fleet.Observe(u.source.Resource, span, now)
 	}
 }

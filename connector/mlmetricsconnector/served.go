@@ -48,8 +48,16 @@ func (r *reader) serve(u *unit, v *values, span ptrace.Span, exception string) {
 			tool = function
 		}
 	}
+	failed := u.is&isFailure != 0 || part == mlattr.WholeCall && exception != ""
 	if tool != "" {
 		kind |= serving.Tool
+	} else if len(u.calls) > 0 {
+		// Whether it counts is known only later, as isCalled.
+		tool = u.calls[0].function
+		failed = failed || u.calls[0].result == resultError
+	}
+	if part == mlattr.WholeCall {
+		kind |= serving.Call
 	}
 	if v.role != "" && u.operation != "" {
 		kind |= serving.Step
@@ -64,10 +72,10 @@ func (r *reader) serve(u *unit, v *values, span ptrace.Span, exception string) {
 	if u.is&isAgent != 0 || root && v.role != "" && u.is&(isRequest|isUsage) == 0 {
 		kind |= serving.Agent
 	}
-	if kind == 0 && u.is&(isRequest|isUsage) == 0 {
+	if kind == 0 && len(u.calls) == 0 && u.is&(isRequest|isUsage) == 0 {
 		return
 	}
-	if u.is&isFailure != 0 || part == mlattr.WholeCall && exception != "" {
+	if failed {
 		kind |= serving.Failed
 	}
 	s := r.serving()
@@ -76,7 +84,7 @@ func (r *reader) serve(u *unit, v *values, span ptrace.Span, exception string) {
 	s.Trace, s.Parent, s.Start, s.End = u.self.trace, span.ParentSpanID(), u.start, u.end
 	s.Operation, s.Role = u.operation, u.role
 	s.RequestID = facts.TextAt(slotRequestID)
-	if kind&serving.Tool != 0 {
+	if tool != "" {
 		s.Arguments = argumentsOf(r.spanAttrs)
 	}
 	s.Seconds, _, _ = timesOf(facts, span.StartTimestamp(), span.EndTimestamp(), v)

@@ -36,8 +36,9 @@ const (
 	isFailure
 	// isAgent is a request to an agent.
 	isAgent
-	// isCounted is a request that counts as one.
+	// isCounted is a request that counts as one, isCalled a call that does.
 	isCounted
+	isCalled
 )
 
 // unit is what the rules need to know about one span. What does not depend on

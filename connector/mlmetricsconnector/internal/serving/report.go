@@ -72,7 +72,9 @@ func (s *Service) report(r *reports) Ratios {
 		r.substituted(name, m)
 	}
 	for _, name := range sortedKeys(s.tools) {
-		found := s.tools[name].outcomes.Find(r.now, &toolRule)
+		t := s.tools[name]
+		r.slow("calls of "+orUnknown(name), &t.duration, math.NaN())
+		found := t.outcomes.Find(r.now, &toolRule)
 		r.proportion(mlattr.ProblemToolErrors, "calls of "+orUnknown(name)+" failed", &found, math.NaN(),
 			"Look at the failed calls of the tool, newest first.")
 	}
@@ -97,15 +99,21 @@ func orUnknown(name string) string {
 	return name
 }
 
-// reportFailing returns those of the ratios of which more fail.
+// reportFailing returns the ratios of the kind of requests of which more fail.
 func (s *Service) reportFailing(r *reports) Ratios {
-	models, agents := s.requests.Find(r.now, &failingRule), s.agents.Find(r.now, &failingRule)
-	found := &models
-	if agents.Shifted == models.Shifted && agents.Recent > models.Recent || agents.Shifted && !models.Shifted {
-		found = &agents
+	var worst shift.Proportions
+	of := ""
+	for _, kind := range [...]struct {
+		what string
+		of   *shift.Proportion
+	}{{"requests to models", &s.requests}, {"requests to agents", &s.agents}, {"calls", &s.calls}} {
+		found := kind.of.Find(r.now, &failingRule)
+		if of == "" || found.Shifted == worst.Shifted && found.Recent > worst.Recent || found.Shifted && !worst.Shifted {
+			of, worst = kind.what, found
+		}
 	}
-	r.proportion(mlattr.ProblemFailing, "requests failed", found, math.NaN(), "Open the failures of the service and reproduce the newest one.")
-	return Ratios{Recent: found.Recent, Usual: found.Usual}
+	r.proportion(mlattr.ProblemFailing, of+" failed", &worst, math.NaN(), "Open the failures of the service and reproduce the newest one.")
+	return Ratios{Recent: worst.Recent, Usual: worst.Usual}
 }
 
 // proportion adds a shifted proportion. what follows "12 of 40".

@@ -28,24 +28,26 @@ var (
 type Service struct {
 	versions versions
 	// requests are those to models, agents those to agents, which also fail if a
-	// tool does.
-	requests, agents shift.Proportion
-	agentTimes       shift.Level
-	models           map[string]*model
-	tools            map[string]*tool
-	retries          retries
-	repeats          repeats
-	tokens, costs    shift.Level
-	counted          share
-	newest           time.Time
-	resource         streams.Resource
+	// tool does, and calls those of functions and operations.
+	requests, agents, calls shift.Proportion
+	agentTimes              shift.Level
+	models                  map[string]*model
+	tools                   map[string]*tool
+	retries                 retries
+	repeats                 repeats
+	tokens, costs           shift.Level
+	counted                 share
+	newest                  time.Time
+	resource                streams.Resource
 	// looping is a task that loops, the one that has for the longest time.
 	looping *task
 }
 
-// tool has the outcomes of a tool's calls.
+// tool has the outcomes of a tool's calls, and how long those that the service was
+// asked for took.
 type tool struct {
 	outcomes shift.Proportion
+	duration shift.Level
 	newest   time.Time
 }
 
@@ -92,7 +94,13 @@ func (f *Fleet) Observe(resource streams.Resource, s *Span, now time.Time) {
 	if s.is(Tool) {
 		if t := f.tool(service, s.Tool, now); t != nil {
 			t.outcomes.Add(now, s.is(Failed), version)
+			if s.is(Call) && !s.is(Failed) && s.Seconds > 0 {
+				t.duration.Add(now, shift.Observation{Value: math.Log(s.Seconds), Work: noWork, Version: version}, &callRule)
+			}
 		}
+	}
+	if s.is(Call) {
+		service.calls.Add(now, s.is(Failed), version)
 	}
 	if s.Kind&(Request|Tool|Resent) != 0 {
 		service.retries.add(now, s, version)

@@ -12,6 +12,9 @@ const (
 	Agent
 	// Tool is a call of a tool.
 	Tool
+	// Call is a call of a function or an operation, which the service was asked
+	// for.
+	Call
 	// Step is a step of an agent.
 	Step
 	// Root is the outermost span of a trace.
