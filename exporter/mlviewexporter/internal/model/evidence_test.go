@@ -59,6 +59,33 @@ func TestWhatToDoAboutFailures(t *testing.T) {
 	assert.Equal(t, "Reproduce ToolTimeout.", need().Next)
 }
 
+// A failure without a command says why.
+func TestWhyNoReproduction(t *testing.T) {
+	for _, reads := range []bool{true, false} {
+		w := newWorld(model.Settings{Reproductions: reads})
+		w.fails("E", "f", 1)
+		w.fails("Other", "", 1)
+		why := func(class string) string {
+			for _, f := range w.state().Failures {
+				if f.Class == class {
+					return f.Why
+				}
+			}
+			return "no failure"
+		}
+		if !reads {
+			assert.Contains(t, why("E"), "set reproductions of ml_view")
+			continue
+		}
+		assert.Contains(t, why("E"), "not yet written")
+		assert.Contains(t, why("Other"), "none; repro_gen chose another span")
+		w.now = w.now.Add(time.Minute)
+		assert.Contains(t, why("E"), "not in the page's directory")
+		w.SetFailures([]model.Failure{{Key: "f", Command: "python3 f.py", Why: "the span carries no recorded call"}})
+		assert.Equal(t, "the span carries no recorded call", why("E"))
+	}
+}
+
 // The failures since an onset are counted exactly while they are new.
 func TestFailuresSinceTheOnset(t *testing.T) {
 	for _, before := range []int{0, 1, 63, 64, 65, 5000} {
