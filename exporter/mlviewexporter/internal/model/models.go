@@ -234,7 +234,7 @@ func (m *modelUse) versionRows(of *service) (rows []VersionUse) {
 			FirstToken: use.firstToken.quantiles(), Duration: use.duration.quantiles(),
 		}
 		if of != nil {
-			row.Failures = of.failed[version]
+			row.Failures = max(row.Errors, of.failed[version])
 		}
 		rows = append(rows, row)
 	}
