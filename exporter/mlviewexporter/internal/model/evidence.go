@@ -81,6 +81,9 @@ func (r *run) inspect(ranks, suspects []Rank) (next, command string) {
 			first = ranks[0]
 		}
 		next = "See what the process waits for. "
+		if len(r.gpus) > 1 {
+			next = "See what each process waits for, first that of " + places([]*gpu{r.gpus[0].gpu}) + ". "
+		}
 	}
 	if first.Host == "" && len(r.gpus) > 0 {
 		first.Host, first.GPUIndex = r.gpus[0].gpu.host, r.gpus[0].gpu.index

@@ -200,6 +200,11 @@ func TestAHangWithoutAPID(t *testing.T) {
 		need := w.state().Needs[0]
 		assert.Equal(t, command, need.Command)
 		assert.Equal(t, "See what the process waits for. On h, find its process id, then run py-spy dump --pid PID:", need.Next)
+		w.gpu(model.GPUWorkload, "b", 60, func(p *model.Point) {
+			p.Labels.Run, p.GPU = "r", &model.Device{Index: "4"}
+		})
+		w.point(model.Problem, "r", float64(w.now.Unix()), model.LooksHung)
+		assert.Contains(t, w.state().Needs[0].Next, "See what each process waits for, first that of h: GPU 4. On h,")
 	}
 }
 

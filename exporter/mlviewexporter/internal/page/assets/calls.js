@@ -1,5 +1,5 @@
 // The part of the page with calls and pools of workers.
-import { h, sub } from './dom.js';
+import { h, sub, note } from './dom.js';
 import { list, get } from './live.js';
 import { view, found } from './address.js';
 import { classOf } from './words.js';
@@ -33,7 +33,7 @@ export const toggleCall = (key) => (openKey = openKey === key ? '' : key);
 
 export function callTable(id, rows) {
   return table(id, 'Calls', callColumns, [{ rows }], rows.some(({ row }) => row.trace_id)
-    ? { expand: (c) => (c.trace_id ? traceOf(c.trace_id, c.trace_url) : h('p', { class: 'dim' }, 'no trace known')), open: (c) => c.key === openKey } : {});
+    ? { expand: (c) => (c.trace_id ? traceOf(c.trace_id, c.trace_url) : note('no trace known')), open: (c) => c.key === openKey } : {});
 }
 
 function matches(c) {
@@ -52,7 +52,7 @@ export function callsPart() {
   const recent = rowsOf('calls', rows, { newest: true, first });
   const errors = rowsOf('errors', failed, { newest: true, renew: 'calls', first });
   const pooled = rowsOf('pools', pools.filter((p) => found(p.pool, p.service, p.instance)));
-  if (pooled.rows.length + rows.length === 0) return part('calls', 'Calls and workers', '', null, h('p', { class: 'dim' }, 'No call matches the filters.'));
+  if (pooled.rows.length + rows.length === 0) return part('calls', 'Calls and workers', '', null, note('No call matches the filters.'));
   return part('calls', 'Calls and workers', '', null,
     pooled.rows.length ? [h('h3', { key: 'hp' }, 'Pools of workers'), pooled.controls, table('pools', 'Pools of workers', poolColumns, [{ rows: pooled.rows }])] : null,
     errors.rows.length ? [h('h3', { key: 'he' }, 'Recent errors (' + failed.length + ') ', errors.controls), callTable('errors', plain(errors.rows)), errors.footer] : null,

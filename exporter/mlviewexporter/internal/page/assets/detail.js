@@ -1,5 +1,5 @@
 // What an opened run shows.
-import { h, dim } from './dom.js';
+import { h, dim, note } from './dom.js';
 import { get, live, list, now } from './live.js';
 import { view } from './address.js';
 import { states, bounds, fields, curves as curveNames, word } from './words.js';
@@ -37,8 +37,8 @@ function facts(run) {
     fact('Tokens in all', 'tokens', run.tokens === undefined ? null : number(run.tokens) + ' tokens'),
     fact('Samples', 'sample_rate', run.sample_rate === undefined ? null : still(run) ? none(run) : rate(run.sample_rate) + ' samples/s'),
     fact('Loss', 'loss', run.loss === undefined ? null : [number(run.loss), run.loss_scope ? ' (' + run.loss_scope + ')' : null]),
-    fact('Learning rate', 'learning_rate', run.learning_rate === undefined ? null : String(Number(run.learning_rate.toPrecision(3)))),
-    fact('Epoch', 'epoch', number(run.epoch)),
+    fact('Learning rate', '', run.learning_rate === undefined ? null : String(Number(run.learning_rate.toPrecision(3)))),
+    fact('Epoch', '', number(run.epoch)),
     fact('Goodput', 'goodput', percent(run.goodput)),
     fact('GPUs', 'gpus', number(run.gpus)),
     fact('GPU use', 'utilization', percent(run.gpu_utilization)),
@@ -91,7 +91,7 @@ const ofSteps = ['loss', 'step_time', 'token_rate'];
 
 function curveBlock(detail) {
   const shown = (detail.curves || []).filter((c) => c.times.length > 1);
-  if (shown.length === 0) return block('curves', 'Curves', h('p', { class: 'dim' }, 'No curve yet: a curve needs two points.'));
+  if (shown.length === 0) return block('curves', 'Curves', note('No curve yet: a curve needs two points.'));
   const marks = (detail.marks || []).slice(-10);
   const first = Math.min(...shown.map((c) => c.times[0]));
   const from = view.range ? Math.max(first, now() / 1000 - Number(view.range)) : first;

@@ -9,8 +9,9 @@ export function h(tag, attrs, ...kids) {
   return { tag, attrs: attrs || {}, kids };
 }
 
-// dim and sub describe text that matters less, sub in a line of its own.
+// dim, sub and note describe text that matters less: sub in a line, note in a paragraph.
 export const dim = (...kids) => h('span', { class: 'dim' }, kids);
+export const note = (...kids) => h('p', { class: 'dim' }, kids);
 export const sub = (...kids) => h('span', { class: 'sub' }, kids);
 
 const present = (kid) => kid !== null && kid !== undefined && kid !== false && kid !== '';

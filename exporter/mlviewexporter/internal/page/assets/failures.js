@@ -1,5 +1,5 @@
 // The part of the page with the failures and how to get them onto one's desk.
-import { h, safeURL, sub } from './dom.js';
+import { h, safeURL, sub, note } from './dom.js';
 import { runLink } from './states.js';
 import { list, get, hidden } from './live.js';
 import { view, found, filtered } from './address.js';
@@ -40,7 +40,7 @@ export const toggleFailure = (key) => (openKey = openKey === key ? '' : key);
 
 export function failureTable(id, rows) {
   return table(id, 'Failures', columns, [{ rows }], rows.some(({ row }) => row.trace_id)
-    ? { expand: (f) => (f.trace_id ? traceOf(f.trace_id, f.trace_url) : h('p', { class: 'dim' }, 'no trace known')), open: (f) => f.key === openKey } : {});
+    ? { expand: (f) => (f.trace_id ? traceOf(f.trace_id, f.trace_url) : note('no trace known')), open: (f) => f.key === openKey } : {});
 }
 
 function matches(f) {
@@ -65,6 +65,6 @@ export function failuresPart() {
   const all = list('failures');
   const rows = all.filter(matches);
   const shown = rowsOf('failures', rows, { newest: true, renew: 'failures', total: rows.length + hidden('failures'), first: 10 });
-  if (shown.rows.length === 0) return part('failures', 'Failures', all.length ? '(0 of ' + all.length + ')' : '', null, h('p', { class: 'dim' }, all.length ? 'No failure matches the filters.' : 'No failure seen.'));
+  if (shown.rows.length === 0) return part('failures', 'Failures', all.length ? '(0 of ' + all.length + ')' : '', null, note(all.length ? 'No failure matches the filters.' : 'No failure seen.'));
   return part('failures', 'Failures', '(' + (filtered() ? rows.length + ' of ' : '') + all.length + ')', shown.controls, rows.length ? lastLine(rows) : null, failureTable('failures', shown.rows), shown.footer);
 }

@@ -1,5 +1,5 @@
 // The part of the page with the GPUs, by host.
-import { h, sub, dim } from './dom.js';
+import { h, sub, dim, note } from './dom.js';
 import { runLink } from './states.js';
 import { list, get, live, now, hidden } from './live.js';
 import { view, found, filtered } from './address.js';
@@ -41,7 +41,7 @@ const columns = [
   { id: 'idle', head: 'Idle', def: 'idle', has: has('idle_since'), cell: (g) => [since(g.idle_since), sub(lost(g) + ' GPUh lost')], none: () => dim('no') },
   { id: 'memory', head: 'Memory', def: 'memory', has: has('memory_used'), cell: memory },
   { id: 'power', head: 'Power', def: 'power', num: true, has: has('power'), cell: (g) => [number(g.power) + ' W', g.power_limit ? sub('of ' + number(g.power_limit) + ' W') : null] },
-  { id: 'temperature', head: 'Temp.', def: 'temperature', num: true, has: has('temperature'), cell: (g) => unit(g.temperature, '°C') },
+  { id: 'temperature', head: 'Temp.', num: true, has: has('temperature'), cell: (g) => unit(g.temperature, '°C') },
   { id: 'throttle', head: 'Throttled by', def: 'throttle', has: (g) => (g.throttle || []).length > 0, cell: (g) => g.throttle.join(', '), none: () => dim('nothing') },
   { id: 'health', head: 'Health', def: 'health', has: has('health'), cell: (g) => (g.health === 'ok' ? 'ok' : h('strong', { class: 'error' }, g.health)) },
   { id: 'xid', head: 'Last error', def: 'xid', has: has('xid'), cell: (g) => ['XID ' + g.xid.code + ' ', sub(g.xid.message ? g.xid.message + ' · ' : null, time(g.xid.time))], none: () => dim('none') },
@@ -56,7 +56,7 @@ function matches(gpu) {
 
 // gpuTable describes a few GPUs, such as those of a run.
 export function gpuTable(gpus) {
-  if (gpus.length === 0) return h('p', { class: 'dim' }, 'no GPU known');
+  if (gpus.length === 0) return note('no GPU known');
   const groups = [...Map.groupBy(gpus.slice(0, 64).map((row) => ({ row })), ({ row }) => row.host)].map(([host, rows]) => {
     const id = 'run-host:' + host;
     const open = !isFolded(id, gpus.length > 8);
@@ -93,7 +93,7 @@ const listed = new Set();
 
 export function gpusPart() {
   const all = list('gpus');
-  if (all.length === 0) return part('gpus', 'GPUs', '', null, h('p', { class: 'dim' }, 'No GPU known. What is missing says why, if the collector reads GPUs on a host.'));
+  if (all.length === 0) return part('gpus', 'GPUs', '', null, note('No GPU known. What is missing says why, if the collector reads GPUs on a host.'));
   const rows = all.filter(matches);
   const shown = rowsOf('gpus', rows, { every: true });
   const unfolded = rows.length <= 16;
@@ -114,7 +114,7 @@ export function gpusPart() {
   }
   const without = (!filtered() && live.collector.hosts_without_gpu) || [];
   const counts = '(' + (filtered() ? rows.length + ' of ' : '') + all.length + ' on ' + hosts.length + (hosts.length === 1 ? ' host)' : ' hosts)') + (hidden('gpus') ? ' · ' + hidden('gpus') + ' more beyond the limit of the page' : '');
-  const content = rows.length ? table('gpus', 'GPUs by host', columns, groups, { sample: rows }) : h('p', { class: 'dim' }, 'No GPU matches the filters.');
+  const content = rows.length ? table('gpus', 'GPUs by host', columns, groups, { sample: rows }) : note('No GPU matches the filters.');
   return part('gpus', 'GPUs', counts, shown.controls, content, heads.length === 64 && hosts.length > 64 ? h('p', { class: 'more', key: 'more', 'data-testid': 'showing-gpus' }, 'showing 64 of ' + hosts.length + ' hosts: search for others') : null,
     without.length ? h('p', { class: 'more', key: 'without', 'data-testid': 'hosts-without-gpu' }, 'Hosts of which no GPU is known: ' + without.join(', ')) : null);
 }

@@ -1,6 +1,6 @@
 // The part of the page that says what it cannot show, and what changes that; and
 // what changed.
-import { h, sub } from './dom.js';
+import { h, sub, note } from './dom.js';
 import { runLink } from './states.js';
 import { list } from './live.js';
 import { found, filtered } from './address.js';
@@ -30,7 +30,7 @@ export const missingTable = (rows) => table('missing', 'What is missing', column
 export function missingPart() {
   const rows = list('missing');
   const shown = rowsOf('missing', rows);
-  if (rows.length === 0) return part('missing', 'What is missing and why', '', null, h('p', { class: 'dim' }, 'Nothing that the page knows of.'));
+  if (rows.length === 0) return part('missing', 'What is missing and why', '', null, note('Nothing that the page knows of.'));
   return part('missing', 'What is missing and why', '(' + rows.length + ')', shown.controls, missingTable(shown.rows), shown.footer);
 }
 
@@ -47,5 +47,5 @@ export function changesPart() {
   const shown = rowsOf('changes', rows, { newest: true });
   const open = !isFolded('changes', !filtered() && all.length > 8);
   return part('changes', 'Changes', '(' + (filtered() ? rows.length + ' of ' : '') + all.length + ')', rows.length ? [shown.controls, fold('changes', open, open ? 'Fold' : 'Show')] : null,
-    rows.length === 0 ? h('p', { class: 'dim' }, 'No change matches the filters.') : null, open && shown.rows.length ? [table('changes', 'What was first seen', changeColumns, [{ rows: shown.rows.map(({ row }) => ({ row })) }]), shown.footer] : null);
+    rows.length === 0 ? note('No change matches the filters.') : null, open && shown.rows.length ? [table('changes', 'What was first seen', changeColumns, [{ rows: shown.rows.map(({ row }) => ({ row })) }]), shown.footer] : null);
 }

@@ -1,5 +1,5 @@
 // The part of the page with models and agents.
-import { h, sub, dim } from './dom.js';
+import { h, sub, dim, note } from './dom.js';
 import { list, hidden } from './live.js';
 import { view, found, filtered } from './address.js';
 import { count, number, percent, rate, seconds, time } from './format.js';
@@ -53,5 +53,5 @@ export function modelsPart() {
   const expand = (m) => table('versions', 'Before and after, by version', versions, [{ rows: (m.versions || []).map((v) => ({ row: { ...v, key: v.version } })) }]);
   const options = rows.some((m) => (m.versions || []).length > 1) ? { expand, open: isOpen } : {};
   return part('models', 'Models and agents', '(' + (filtered() ? rows.length + ' of ' : '') + all.length + ')', shown.controls,
-    rows.length ? table('models', 'Models and agents', columns, [{ rows: shown.rows }], options) : h('p', { class: 'dim' }, 'No model matches the filters.'), shown.footer);
+    rows.length ? table('models', 'Models and agents', columns, [{ rows: shown.rows }], options) : note('No model matches the filters.'), shown.footer);
 }

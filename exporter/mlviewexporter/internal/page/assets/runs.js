@@ -1,5 +1,5 @@
 // The part of the page with the runs that have no problem of the list, or are over.
-import { h, sub, dim } from './dom.js';
+import { h, sub, dim, note } from './dom.js';
 import { list, hidden } from './live.js';
 import { view, found, filtered } from './address.js';
 import { states, bounds, fields, kinds, word } from './words.js';
@@ -49,7 +49,7 @@ const columns = [
   live({ id: 'bound', leaves: 3, head: 'Limited by', def: 'bound', has: (r) => r.bound && r.bound !== 'unknown', cell: (r) => word(bounds, r.bound) }),
   { id: 'last_checkpoint', head: 'Checkpoint', def: 'checkpoint', num: true, has: has('last_checkpoint'), cell: (r) => ago(r.last_checkpoint), none: why('last_checkpoint') },
   { id: 'restarts', leaves: 4, head: 'Restarts', def: 'restarts', num: true, has: has('attempts'), cell: (r) => count(Math.max(0, r.attempts - 1)) },
-  { id: 'errors', leaves: 2, head: 'Errors', def: 'errors', num: true, has: (r) => r.errors > 0 || troubles(r).length > 0, cell: (r) => [h('strong', { class: 'error' }, count(r.errors || 0)), troubles(r).map((t) => sub(t))], none: () => '0' },
+  { id: 'errors', leaves: 8, head: 'Errors', def: 'errors', num: true, has: (r) => r.errors > 0 || troubles(r).length > 0, cell: (r) => [h('strong', { class: 'error' }, count(r.errors || 0)), troubles(r).map((t) => sub(t))], none: () => '0' },
   { id: 'last_step', head: 'Last step', def: 'last_step', num: true, has: has('last_step'), cell: (r) => ago(r.last_step) },
 ];
 
@@ -82,7 +82,7 @@ function groupsOf(runs, many) {
 
 export function runsPart(single) {
   const all = list('runs');
-  if (all.length === 0) return part('runs', 'Runs', '', null, h('p', { class: 'dim' }, 'No run is known. A run appears when a program sends spans with ml.run.id, or a client that the collector knows.'));
+  if (all.length === 0) return part('runs', 'Runs', '', null, note('No run is known. A run appears when a program sends spans with ml.run.id, or a client that the collector knows.'));
   const needing = new Set(list('needs').map((n) => n.run));
   const fine = all.filter((r) => single || !needing.has(r.key));
   const rows = fine.filter((r) => single || matches(r));
@@ -92,7 +92,7 @@ export function runsPart(single) {
     (hidden('runs') ? ' · ' + hidden('runs') + ' more beyond the limit of the page' : '');
   const options = { expand: (run) => runDetail(run.key, single), open: (run) => isOpen(run, single), sample: rows.length > ended ? rows.filter((r) => !over(r)) : rows };
   if (single) return part('runs', title, '', null, table('runs', 'The run', columnsOf(true), [{ rows: [{ row: all[0] }] }], options));
-  if (rows.length === 0) return part('runs', title, counts, null, h('p', { class: 'dim' }, filtered() ? 'No other run matches the filters.' : 'No other run is known.'));
+  if (rows.length === 0) return part('runs', title, counts, null, note(filtered() ? 'No other run matches the filters.' : 'No other run is known.'));
   const many = !filtered() && rows.length - ended > foldFrom;
   const shown = rowsOf('runs', rows, { every: true, leave: true });
   const groups = groupsOf(shown.rows, many);

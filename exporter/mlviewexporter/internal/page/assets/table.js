@@ -48,7 +48,9 @@ function settle(id, rows, newest, first, leave) {
   if (leave) place.keys = place.keys.filter((k) => current.has(k));
   const shown = place.keys.filter((k) => place.rows.has(k)).map((k) => ({ row: place.rows.get(k), gone: !current.has(k) }));
   const keys = rows.map(key);
-  const moved = newest ? added.length > 0 : place.keys.length !== keys.length || place.keys.some((k, i) => k !== keys[i]);
+  const kept = newest ? place.keys.filter((k) => current.has(k)) : [];
+  const now = newest ? keys.filter((k) => place.rows.has(k)) : [];
+  const moved = newest ? added.length > 0 || kept.some((k, i) => k !== now[i]) : place.keys.length !== keys.length || place.keys.some((k, i) => k !== keys[i]);
   return { shown, moved, added: newest ? added.length : 0, limit: place.limit };
 }
 
@@ -66,7 +68,7 @@ export function rowsOf(id, rows, { newest = false, renew = '', leave = false, to
   const controls = [];
   if (moved) {
     controls.push(h('button', { type: 'button', key: 'order', class: 'small', 'data-act': 'order', 'data-arg': id, 'data-testid': 'new-order-' + id },
-      newest ? added + ' newer: show' : 'Rows have changed places: sort'));
+      newest ? (added ? added + ' newer: show' : 'Newest first') : 'Rows have changed places: sort'));
   }
   const footer = [];
   if (cut.length < Math.max(shown.length, total)) {
