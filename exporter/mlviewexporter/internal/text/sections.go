@@ -22,7 +22,7 @@ func (d *document) runs() {
 	now := d.state.Time
 	names := d.runNames()
 	section(d, part[run]{name: "RUNS", note: runsNote, list: "runs", most: maxRuns, columns: []column[run]{
-		{title: "run", least: 14, wrap: true, text: func(r *run) string { return names[r.Key] }},
+		{title: "run", least: 16, wrap: true, text: func(r *run) string { return names[r.Key] }},
 		{title: "id", leave: 16, text: func(r *run) string { return shortID(r.ID) }},
 		{title: "data", text: func(r *run) string { return d.simulated(r.Simulated) }},
 		{title: "owner", least: 8, text: func(r *run) string { return printable(r.Owner) }},
@@ -313,7 +313,7 @@ func (d *document) pools() {
 		{title: "idle", right: true, text: func(p *pool) string { return count(p.Idle) }},
 		{title: "queue", right: true, text: func(p *pool) string { return count(p.Queue) }},
 		{title: "crashes", right: true, text: func(p *pool) string { return count(p.Crashes) }},
-		{title: "open circuit breakers", right: true, leave: 2, text: func(p *pool) string { return count(p.Breakers) }},
+		{title: "breaker openings", right: true, leave: 2, text: func(p *pool) string { return count(p.Breakers) }},
 		{title: "alerts", right: true, leave: 3, text: func(p *pool) string { return count(p.Alerts) }},
 	}}, d.state.Pools)
 }

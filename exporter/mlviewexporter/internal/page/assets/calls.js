@@ -12,7 +12,7 @@ const num = (id, head, def) => ({ id, head, def: def || id, num: true, has: has(
 const poolColumns = [
   { id: 'pool', head: 'Pool', header: true, cell: (p) => p.pool || 'unnamed', after: (p) => [simulated(p), sub([p.service, p.instance].filter(Boolean).join(' · '))] },
   num('size', 'Workers', 'pool'), num('busy', 'Busy', 'pool'), num('idle', 'Idle', 'pool'), num('queue', 'Queue', 'pool'),
-  num('crashes', 'Crashes', 'crashes'), num('breakers', 'Breakers open', 'breakers'), num('alerts', 'Health alerts', 'alerts'),
+  num('crashes', 'Crashes', 'crashes'), num('breakers', 'Breaker openings', 'breakers'), num('alerts', 'Health alerts', 'alerts'),
 ];
 
 const result = (c) => c.error ? [h('strong', { class: 'error' }, classOf(c.error)), c.message ? h('span', { class: 'message' }, c.message) : null] : 'ok';

@@ -64,7 +64,7 @@ function lastLine(rows) {
 export function failuresPart() {
   const all = list('failures');
   const rows = all.filter(matches);
-  const shown = rowsOf('failures', rows, { newest: true, renew: 'failures', total: rows.length + hidden('failures'), first: 10 });
+  const shown = rowsOf('failures', rows, { newest: true, renew: 'failures', total: rows.length + hidden('failures'), first: innerWidth < 640 ? 4 : 10 });
   if (shown.rows.length === 0) return part('failures', 'Failures', all.length ? '(0 of ' + all.length + ')' : '', null, note(all.length ? 'No failure matches the filters.' : 'No failure seen.'));
   return part('failures', 'Failures', '(' + (filtered() ? rows.length + ' of ' : '') + all.length + ')', shown.controls, rows.length ? lastLine(rows) : null, failureTable('failures', shown.rows), shown.footer);
 }

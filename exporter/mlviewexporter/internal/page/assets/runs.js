@@ -21,9 +21,9 @@ const why = (field) => (run) => run.why && run.why[field]
 const live = (column) => ({ ...column, has: (r) => !still(r) && column.has(r), none: (r) => (still(r) ? h('span', { class: 'none', title: still(r) }, '–') : column.none && column.none(r)) });
 
 // troubles are what the pools of a run's service count: crashes and the like.
-const troubles = (run) => [['crashes', 'crashes'], ['breakers', 'breakers open'], ['alerts', 'health alerts']]
+const troubles = (run) => [['crashes', 'crashes'], ['breakers', 'breaker openings'], ['alerts', 'health alerts']]
   .map(([field, text]) => [list('pools').reduce((sum, p) => sum + (p.service === run.service && p[field] || 0), 0), text])
-  .filter(([n]) => n > 0).map(([n, text]) => count(n) + ' ' + text);
+  .filter(([n]) => n > 0).map(([n, text]) => text + ': ' + count(n));
 
 // short describes a name in one line, which is whole on hover.
 const short = (name) => h('span', { class: 'short', title: name }, name);
