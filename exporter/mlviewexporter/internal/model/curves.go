@@ -139,7 +139,7 @@ func (c *curves) rows(now, lastStep time.Time) []Curve {
 		row := Curve{Name: name.name, Unit: name.unit, Times: []float64{}, Values: []float64{}}
 		take := func(p *points, wanted func(uint32) bool) {
 			for i, value := range p.values[id] {
-				if at := p.times[i]; value == value && wanted(at) && !(ends && int64(at) > until) {
+				if at := p.times[i]; value == value && wanted(at) && (!ends || int64(at) <= until) {
 					row.Times, row.Values = append(row.Times, float64(at)), append(row.Values, exact(value))
 				}
 			}

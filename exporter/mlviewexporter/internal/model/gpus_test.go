@@ -226,7 +226,7 @@ func TestTheOwnerOfAService(t *testing.T) {
 			w.fails("E", "", 1)
 			w.span(func(in *model.SpanInput) { in.Source = &model.Source{Service: "agent", User: tt.spans} })
 			for i, user := range tt.users {
-				w.gpu(model.GPUWorkload, fmt.Sprint(i), 60, func(p *model.Point) { p.Labels.Own[4], p.Labels.Own[6] = user, "agent" })
+				w.gpu(model.GPUWorkload, strconv.Itoa(i), 60, func(p *model.Point) { p.Labels.Own[4], p.Labels.Own[6] = user, "agent" })
 			}
 			w.failing(w.now)
 			assert.Equal(t, tt.owner, w.state().Needs[0].Owner)

@@ -22,8 +22,8 @@ func fixStepTokens(services ...string) string {
 	return "ml_enrich: {training: [" + strings.Join(rules, ", ") + "]}"
 }
 
-// tokensOfAStep says where the number in fixStepTokens comes from.
-const tokensOfAStep = "tokens_per_step = the batch size of one rank × gradient accumulation steps × the sequence length."
+// sizeOfAStep says where the number in fixStepTokens comes from.
+const sizeOfAStep = "tokens_per_step = the batch size of one rank × gradient accumulation steps × the sequence length."
 
 // missingRows returns what the page cannot show, why, and what changes it.
 func (s *Store) missingRows(state *State, now time.Time) []Missing {
@@ -131,7 +131,7 @@ func (s *Store) missingRuns(state *State) (rows []Missing) {
 	if tokens.n > 0 {
 		rows = append(rows, Missing{
 			Key: "step_tokens", Kind: "step_tokens", What: "Tokens per second of " + tokens.of("runs"),
-			Why: "Their steps carry no number of tokens (ml.tokens_per_step). " + tokensOfAStep, Fix: fixStepTokens(tokens.services...),
+			Why: "Their steps carry no number of tokens (ml.tokens_per_step). " + sizeOfAStep, Fix: fixStepTokens(tokens.services...),
 		})
 	}
 	return rows

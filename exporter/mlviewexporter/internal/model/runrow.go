@@ -76,7 +76,7 @@ func (r *run) explain(row *Run) {
 		row.why("token_rate", "The run counts samples, not tokens: see samples/s.")
 	default:
 		row.why("token_rate", "Its steps carry no number of tokens. In the collector's configuration file, under processors, set "+
-			fixStepTokens(row.Service)+" and restart the collector. "+tokensOfAStep)
+			fixStepTokens(row.Service)+" and restart the collector. "+sizeOfAStep)
 	}
 }
 

@@ -22,7 +22,7 @@ func (d *document) runs() {
 	now := d.state.Time
 	names := d.runNames()
 	section(d, part[run]{name: "RUNS", note: runsNote, list: "runs", most: maxRuns, columns: []column[run]{
-		{title: "run", least: 16, wrap: true, text: func(r *run) string { return names[r.Key] }},
+		{title: "run", least: min(22, d.width/5), wrap: true, text: func(r *run) string { return names[r.Key] }},
 		{title: "id", leave: 16, text: func(r *run) string { return shortID(r.ID) }},
 		{title: "data", text: func(r *run) string { return d.simulated(r.Simulated) }},
 		{title: "owner", least: 8, text: func(r *run) string { return printable(r.Owner) }},

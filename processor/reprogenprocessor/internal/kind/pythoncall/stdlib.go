@@ -7,7 +7,7 @@ import "strings"
 // package separately, such as tkinter, are left out.
 var stdlib = func() map[string]bool {
 	names := make(map[string]bool)
-	for _, name := range strings.Fields(`
+	for name := range strings.FieldsSeq(`
 		abc argparse array ast asyncio atexit base64 bdb binascii bisect builtins bz2 cProfile
 		calendar cmath cmd code codecs codeop collections colorsys compileall concurrent
 		configparser contextlib contextvars copy copyreg csv ctypes curses dataclasses datetime
