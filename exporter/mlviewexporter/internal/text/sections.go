@@ -51,7 +51,8 @@ func (d *document) runs() {
 }
 
 // runsNote says what the numbers of runs are of.
-const runsNote = "rates: of all ranks together, none if no steps are taken; goodput: of the last 15 minutes; shared GPUs count in parts"
+const runsNote = "rates: of all ranks together, none if no steps are taken; smp: samples, of a run that counts no tokens; " +
+	"goodput: of the last 15 minutes; shared GPUs count in parts"
 
 // runNames returns the names of runs by their keys: the service, with the id where
 // several runs have the same one.
