@@ -1,6 +1,7 @@
 package page
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -47,7 +48,10 @@ func TestAnOpenedHang(t *testing.T) {
 	assert.Contains(t, text("curve-power"), "now")
 	assert.Contains(t, text("detail-time"), "no span since the last step")
 	assert.NotContains(t, text("detail-time"), "unknown")
-	assert.Equal(t, 1, browser.Eval[int](tab, `[...document.querySelectorAll("[data-testid=mark]")].filter(m => m.textContent.includes("looks hung")).length`))
+	// On a busy machine the run may look hung several times.
+	marks := browser.Eval[[]string](tab, `[...document.querySelectorAll("[data-testid=mark]")].map(m => m.textContent)`)
+	assert.Regexp(t, "looks hung$", marks[len(marks)-1])
+	assert.NotContains(t, strings.Join(marks, "; "), "looks hung (was", "the onset is the mark")
 }
 
 // part is an expression for a part of the page, named for any element by its data-testid.

@@ -304,16 +304,9 @@ func (s *Store) marksOf(r *run) []Mark {
 		}
 	}
 	slices.SortStableFunc(rows, func(a, b Mark) int { return a.Time.Compare(b.Time) })
-	hung := false
+	onset := false
 	return slices.DeleteFunc(rows, func(m Mark) bool {
-		was := hung
-		switch m.Kind {
-		case LooksHung:
-			hung = true
-		case "state":
-			hung = strings.HasPrefix(m.Text, stateWord(mlattr.RunStalled))
-			return was && hung
-		}
-		return false
+		onset = onset || m.Kind == LooksHung
+		return onset && m.Kind == "state" && strings.HasPrefix(m.Text, stateWord(mlattr.RunStalled))
 	})
 }
