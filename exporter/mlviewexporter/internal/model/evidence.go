@@ -377,7 +377,7 @@ func (s *Store) failingEvidence(state *State, n *Need, p *problem, now time.Time
 		classes = append(classes, one.Class+" "+strconv.FormatInt(one.n, 10)+"×")
 	}
 	if len(classes) > 0 {
-		n.say("%s", list(classes, maxNamedRanks))
+		n.say("since the onset: %s", list(classes, maxNamedRanks))
 	}
 	if text := s.failingVersion(of); text != "" {
 		n.say("%s", text)

@@ -46,7 +46,7 @@ func TestWhatToDoAboutFailures(t *testing.T) {
 		require.Len(t, needs, 1)
 		return needs[0]
 	}
-	assert.Contains(t, need().Evidence, "ToolTimeout 200×, ConnectionError 2×")
+	assert.Contains(t, need().Evidence, "since the onset: ToolTimeout 200×, ConnectionError 2×")
 	assert.Equal(t, "Read the last failures of the service: most are ToolTimeout.", need().Next)
 	assert.Empty(t, need().Command)
 

@@ -1,7 +1,7 @@
 // The part of the page with calls and pools of workers.
 import { h, sub, note } from './dom.js';
 import { list, get } from './live.js';
-import { view, found } from './address.js';
+import { view, found, whose } from './address.js';
 import { classOf } from './words.js';
 import { count, seconds, time } from './format.js';
 import { table, rowsOf, part, simulated, has } from './table.js';
@@ -38,7 +38,7 @@ export function callTable(id, rows) {
 
 function matches(c) {
   const run = get('runs', c.run) || {};
-  return (!view.owner || run.owner === view.owner) && (!view.team || run.team === view.team) && (!view.kind || (view.kind === 'failing' && c.error) || (view.kind === 'slow' && c.slow)) &&
+  return whose(run) && (!view.kind || (view.kind === 'failing' && c.error) || (view.kind === 'slow' && c.slow)) &&
     found(c.function, c.library, c.service, c.host, c.error, c.message, run.owner);
 }
 

@@ -2,7 +2,7 @@
 import { h, safeURL, sub, note } from './dom.js';
 import { runLink } from './states.js';
 import { list, get, hidden } from './live.js';
-import { view, found, filtered } from './address.js';
+import { view, found, filtered, whose } from './address.js';
 import { count, time, ago } from './format.js';
 import { classOf } from './words.js';
 import { table, rowsOf, part, copyable, simulated, read } from './table.js';
@@ -45,7 +45,7 @@ export function failureTable(id, rows) {
 
 function matches(f) {
   const run = get('runs', f.run) || {};
-  return (!view.owner || run.owner === view.owner) && (!view.team || run.team === view.team) && (!view.kind || view.kind === 'failing') &&
+  return whose(run) && (!view.kind || view.kind === 'failing') &&
     found(f.class, f.message, f.service, f.run_id, f.version, f.operation, run.owner, run.team);
 }
 

@@ -1,7 +1,7 @@
 // The part of the page with the problems that need a person.
 import { h, dim } from './dom.js';
 import { list, get, hidden } from './live.js';
-import { view, found, filtered } from './address.js';
+import { view, found, filtered, whose } from './address.js';
 import { kinds, word } from './words.js';
 import { number, since, time } from './format.js';
 import { table, rowsOf, part, copyable, simulated } from './table.js';
@@ -32,7 +32,7 @@ const columns = [
 const teamOf = (need) => need.team || (get('runs', need.run) || {}).team;
 
 function matches(need) {
-  return (!view.kind || need.kind === view.kind) && (!view.owner || need.owner === view.owner) && (!view.team || teamOf(need) === view.team) &&
+  return (!view.kind || need.kind === view.kind) && whose({ owner: need.owner, team: teamOf(need) }) &&
     found(need.subject, need.service, need.run_id, need.job, need.owner, teamOf(need), word(kinds, need.kind), need.evidence, (need.gpus || []).map((k) => (get('gpus', k) || {}).host));
 }
 
@@ -64,6 +64,6 @@ export function needsPart(single) {
     ? single ? h('p', {}, h('a', { href: '#runs' }, 'The run is open below.')) : runDetail(need.run)
     : gpuTable((need.gpus || []).map((k) => get('gpus', k)).filter(Boolean));
   return part('needs', 'Needs someone', counts, shown.controls,
-    h('p', { class: 'dim', key: 'note' }, 'Order: ', Object.values(kinds).join(', '), '; then the GPU-hours lost, then since when. Nothing else is listed here.'),
+    h('p', { class: 'dim', key: 'note' }, 'Order when the page opens: ', Object.values(kinds).join(', '), '; then the GPU-hours lost, then since when. Nothing else is listed here.'),
     table('needs', 'Problems that need someone', columns, [{ rows: shown.rows }], { expand, open: (n) => n.key === openNeed }), shown.footer);
 }

@@ -1,7 +1,7 @@
 // The part of the page with the runs that have no problem of the list, or are over.
 import { h, sub, dim, note } from './dom.js';
 import { list, hidden } from './live.js';
-import { view, found, filtered } from './address.js';
+import { view, found, filtered, whose } from './address.js';
 import { states, bounds, fields, kinds, word } from './words.js';
 import { still, over } from './states.js';
 import { change, count, number, percent, rate, steady, ago } from './format.js';
@@ -54,7 +54,7 @@ const columns = [
 ];
 
 function matches(run) {
-  return (!view.kind || (run.needs || []).includes(view.kind)) && (!view.owner || run.owner === view.owner) && (!view.team || run.team === view.team) &&
+  return (!view.kind || (run.needs || []).includes(view.kind)) && whose(run) &&
     found(run.service, run.id, run.job, run.owner, run.team, run.version, run.hosts, word(states, run.state), (run.needs || []).map((k) => word(kinds, k)));
 }
 
