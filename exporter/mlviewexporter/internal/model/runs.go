@@ -119,13 +119,9 @@ func (s *Store) replaceRun(now time.Time) bool {
 	if now.Sub(s.vain).Abs() < searchAgain {
 		return false
 	}
-	var least *run
-	turn := 0
-	for _, one := range s.runs {
-		if r := one.removable(now); r != 0 && (least == nil || cmp.Or(cmp.Compare(r, turn), one.lastSeen.Compare(least.lastSeen)) < 0) {
-			least, turn = one, r
-		}
-	}
+	least := s.firstToLeave(now, func(a, b *run) int {
+		return cmp.Or(cmp.Compare(a.removable(now), b.removable(now)), a.lastSeen.Compare(b.lastSeen))
+	})
 	if least == nil {
 		s.vain = now
 		return false
@@ -145,12 +141,9 @@ func (s *Store) replaceStreams(of *Labels, now time.Time) bool {
 	if own != nil && len(own.streams) >= maxStreamsOfRun {
 		return false
 	}
-	var most *run
-	for _, one := range s.runs {
-		if one.removable(now) != 0 && (most == nil || cmp.Or(cmp.Compare(len(most.streams), len(one.streams)), one.lastSeen.Compare(most.lastSeen)) < 0) {
-			most = one
-		}
-	}
+	most := s.firstToLeave(now, func(a, b *run) int {
+		return cmp.Or(cmp.Compare(len(b.streams), len(a.streams)), a.lastSeen.Compare(b.lastSeen))
+	})
 	if most == nil {
 		s.full = now
 		return false
@@ -169,19 +162,26 @@ func (s *Store) replaceRanks(now time.Time) bool {
 	if now.Sub(s.fullRanks).Abs() < searchAgain {
 		return false
 	}
-	var oldest *run
-	for _, one := range s.runs {
-		if len(one.ranks) > 0 && one.removable(now) != 0 && (oldest == nil || one.lastSeen.Before(oldest.lastSeen)) {
-			oldest = one
-		}
-	}
-	if oldest == nil {
+	oldest := s.firstToLeave(now, func(a, b *run) int {
+		return cmp.Or(cmp.Compare(min(1, len(b.ranks)), min(1, len(a.ranks))), a.lastSeen.Compare(b.lastSeen))
+	})
+	if oldest == nil || len(oldest.ranks) == 0 {
 		s.fullRanks = now
 		return false
 	}
 	s.allRanks -= len(oldest.ranks)
 	clear(oldest.ranks)
 	return true
+}
+
+// firstToLeave returns the first of the runs that may leave, by an order, or nil.
+func (s *Store) firstToLeave(now time.Time, order func(a, b *run) int) (first *run) {
+	for _, one := range s.runs {
+		if one.removable(now) != 0 && (first == nil || order(one, first) < 0) {
+			first = one
+		}
+	}
+	return first
 }
 
 // removable is 0 for a run that must stay, else its turn to leave.

@@ -32,8 +32,11 @@ type Store struct {
 	// a rank or a problem.
 	full, fullRanks, fullProblems time.Time
 	// withID has the answers of runWithID since the runs or their hosts changed.
-	withID   map[runRef]*run
-	gpus     map[gpuID]*gpu
+	withID map[runRef]*run
+	gpus   map[gpuID]*gpu
+	// users are those of GPU workloads by the service that they name, by the last
+	// State; empty for a service of several users.
+	users    map[string]string
 	xids     map[gpuID]*XID
 	models   map[modelID]*modelUse
 	services map[serviceID]*service
@@ -83,6 +86,7 @@ func NewStore(settings Settings) *Store {
 		byKey:     make(map[string]*run),
 		withID:    make(map[runRef]*run),
 		gpus:      make(map[gpuID]*gpu),
+		users:     make(map[string]string),
 		xids:      make(map[gpuID]*XID),
 		models:    make(map[modelID]*modelUse),
 		services:  make(map[serviceID]*service),
