@@ -19,8 +19,8 @@ type traces struct {
 	// order of their last spans.
 	groups map[traceGroup]*linked.List
 	bytes  int64
-	spare []*trace
-	turn  uint64
+	spare  []*trace
+	turn   uint64
 }
 
 // traceGroup has traces among which the oldest leaves first, so that a busy
@@ -35,7 +35,7 @@ type trace struct {
 	id      [16]byte
 	group   traceGroup
 	place   *linked.Element // in its group
-	turn    uint64        // when its last span arrived
+	turn    uint64          // when its last span arrived
 	run     string
 	spans   []heldSpan
 	dropped int
