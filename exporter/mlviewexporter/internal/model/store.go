@@ -104,18 +104,28 @@ func NewStore(settings Settings) *Store {
 // must not be changed.
 func (s *Store) State() *State {
 	now := s.settings.Now()
-	if state := s.state.Load(); state != nil && now.Sub(state.Time) < s.settings.Interval && !now.Before(state.Time) {
+	if state := s.fresh(now); state != nil {
 		return state
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now = s.settings.Now()
-	if state := s.state.Load(); state != nil && now.Sub(state.Time) < s.settings.Interval && !now.Before(state.Time) {
+	if state := s.fresh(now); state != nil {
 		return state
 	}
 	state := s.takeState(now)
 	state.MakeLists()
 	s.state.Store(state)
+	return state
+}
+
+// fresh returns the last State, and nil if it is old. Who asks once an interval gets
+// another one each time, also if a request comes a little early.
+func (s *Store) fresh(now time.Time) *State {
+	state := s.state.Load()
+	if state == nil || now.Before(state.Time) || now.Sub(state.Time) >= s.settings.Interval-s.settings.Interval/8 {
+		return nil
+	}
 	return state
 }
 
