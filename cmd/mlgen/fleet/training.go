@@ -194,6 +194,11 @@ func (r *Run) SlowInput(times float64) {
 // Restart ends all processes and starts the next attempt, with the ranks at
 // other places.
 func (r *Run) Restart(places []Place) {
+	r.RestartAt(places, r.clock.Add(restartSteps*r.StepTime))
+}
+
+// RestartAt is Restart for an attempt that has read its checkpoint at a time.
+func (r *Run) RestartAt(places []Place, at time.Time) {
 	for _, place := range r.Places {
 		if place.GPU != nil {
 			place.GPU.Release()
@@ -201,7 +206,7 @@ func (r *Run) Restart(places []Place) {
 	}
 	r.Places = places
 	r.attempt++
-	r.clock = r.clock.Add(restartSteps * r.StepTime)
+	r.clock = at
 	r.restoring = true
 	r.start()
 }
@@ -251,6 +256,9 @@ func (r *Run) StepTo(at time.Time) []scenario.Batch {
 		for _, p := range r.ranks {
 			p.started = r.clock
 		}
+	}
+	if r.restoring {
+		r.restore()
 	}
 	from := r.clock
 	r.driven, r.clock = true, at
