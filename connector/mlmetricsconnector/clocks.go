@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/pace"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/problem"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/wallclock"
@@ -234,9 +235,9 @@ func (c *runClock) expect(seen firstAndLast) {
 }
 
 // advance attributes the elapsed time, adds it and what is concluded about each
-// run to the store, and removes ranks without data for longer than expiration
+// run to the store and the board, and removes ranks without data for longer than expiration
 // whose run holds no GPU; 0 removes none.
-func (c *clocks) advance(store *streams.Store, facts *gpuFacts, expiration time.Duration, now time.Time, last bool) (over streams.Overflowed) {
+func (c *clocks) advance(store *streams.Store, board *problem.Board, facts *gpuFacts, expiration time.Duration, now time.Time, last bool) (over streams.Overflowed) {
 	standings := make(map[streams.RunKey]streams.Standing)
 	for _, run := range c.runs {
 		run.begin()
@@ -258,7 +259,7 @@ func (c *clocks) advance(store *streams.Store, facts *gpuFacts, expiration time.
 		c.runs[run].add(&rank, now)
 	}
 	store.Judge(standings, facts.holds)
-	over.Add(c.conclude(store, facts, now))
+	over.Add(c.conclude(store, board, facts, now))
 	return over
 }
 

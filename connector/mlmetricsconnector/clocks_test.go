@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/metadata"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/problem"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
@@ -447,7 +448,7 @@ func TestAnEmissionBetweenAClockAndItsSpan(t *testing.T) {
 	u := &unit{endsStep: true, source: key.source()}
 
 	clock := c.of(key)
-	c.advance(store, &gpuFacts{}, time.Hour, now, false)
+	c.advance(store, problem.NewBoard(nil), &gpuFacts{}, time.Hour, now, false)
 	assert.Zero(t, store.Streams(), "nothing is known of it")
 	updates, live := clock.observe(key, u, now)
 	require.True(t, live)
@@ -455,7 +456,7 @@ func TestAnEmissionBetweenAClockAndItsSpan(t *testing.T) {
 	assert.Same(t, clock, c.of(key))
 
 	now = now.Add(2 * time.Hour)
-	c.advance(store, &gpuFacts{}, time.Hour, now, false)
+	c.advance(store, problem.NewBoard(nil), &gpuFacts{}, time.Hour, now, false)
 	_, live = clock.observe(key, u, now)
 	assert.False(t, live, "it was forgotten")
 	assert.Zero(t, c.observe(store, []unit{*u, *u}, now))

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/metadata"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/problem"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
@@ -54,6 +55,7 @@ type metricsConnector struct {
 	tally    *tally
 	clocks   *clocks
 	outcomes *outcomes
+	problems *problem.Board
 	store    *streams.Store
 	flusher  streams.Flusher
 
@@ -84,6 +86,7 @@ func newMetricsConnector(set connector.Settings, cfg *Config, registry *shared.R
 		tally:     newTally(),
 		clocks:    newClocks(cfg),
 		outcomes:  newOutcomes(),
+		problems:  problem.NewBoard(cfg.Shadow),
 		readers: sync.Pool{New: func() any {
 			return &reader{
 				vocabulary: mlattr.Default(), slow: cfg.SlowThreshold.Seconds(),
@@ -224,8 +227,9 @@ func (c *metricsConnector) emit(ctx context.Context, last bool) error {
 	c.clocks.forgetRuns(evicted)
 	facts := c.seen.gpus(now)
 	c.clocks.expect(c.seen, now)
-	over := c.clocks.advance(c.store, facts, c.cfg.MetricsExpiration, now, last)
-	over.Add(c.outcomes.conclude(c.store, c.cfg.MetricsExpiration, now))
+	over := c.clocks.advance(c.store, c.problems, facts, c.cfg.MetricsExpiration, now, last)
+	over.Add(c.outcomes.conclude(c.store, c.problems, c.cfg.MetricsExpiration, now))
+	over.Add(c.settleProblems(now))
 	c.telemetry.record(ctx, 0, 0, over)
 	c.flusher.Last = last
 	return c.flush(ctx, now, evicted)

@@ -8,9 +8,10 @@ import (
 
 // Reasons for what is left out.
 const (
-	overMaxSeries = "max_series"
-	overMaxRuns   = "max_runs"
-	evictedRuns   = "evicted"
+	overMaxSeries   = "max_series"
+	overMaxRuns     = "max_runs"
+	evictedRuns     = "evicted"
+	overMaxProblems = "problems"
 )
 
 // notices returns how often a limit was reached.
@@ -29,6 +30,11 @@ func (c *metricsConnector) notices() []shared.Notice {
 				Kind: "limit", What: "Updates of new runs",
 				Why: fmt.Sprintf("There are max_runs (%d) runs that have not ended; counters were added up by service, gauges dropped.", c.cfg.MaxRuns),
 				Fix: moreRuns,
+			}, true
+		case overMaxProblems:
+			return shared.Notice{
+				Kind: "limit", What: "Problems",
+				Why: "Too many problems are open, or too many of one run or service.",
 			}, true
 		case evictedRuns:
 			return shared.Notice{
