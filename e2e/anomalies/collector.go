@@ -80,10 +80,17 @@ func (c *collector) stop(ctx context.Context) error {
 // consume hands a request to the instances that take its signal.
 func (c *collector) consume(ctx context.Context, b scenario.Batch) {
 	if b.Signal == sentlog.SignalMetrics {
-		c.failures = errors.Join(c.failures, c.metrics.ConsumeMetrics(ctx, b.Metrics))
+		c.fail(c.metrics.ConsumeMetrics(ctx, b.Metrics))
 		return
 	}
 	for _, each := range c.traces {
-		c.failures = errors.Join(c.failures, each.ConsumeTraces(ctx, b.Traces))
+		c.fail(each.ConsumeTraces(ctx, b.Traces))
+	}
+}
+
+// fail keeps an error, if it is one.
+func (c *collector) fail(err error) {
+	if err != nil {
+		c.failures = errors.Join(c.failures, err)
 	}
 }

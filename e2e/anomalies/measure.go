@@ -14,6 +14,8 @@ const (
 	// usualLeast and usualMost bound the time for which a run or service is well
 	// before something is planted in it.
 	usualLeast, usualMost = 3 * time.Hour, 4 * time.Hour
+	// begins is the time of the week when this does: Monday at 7.
+	begins = (2*24 + 7) * time.Hour
 	// early is how long before the onset a report counts as of it: times of arrival
 	// are by the collector's clock.
 	early = time.Minute
@@ -50,6 +52,7 @@ type victim struct {
 // measure plants a plan's problem in n runs or services. It must run in a synctest
 // bubble.
 func measure(ctx context.Context, p plan, seed int64, n int) (*found, error) {
+	time.Sleep(begins) // a bubble begins on a Saturday at midnight
 	w, err := newWorld(ctx, seed, 15*time.Second)
 	if err != nil {
 		return nil, err
@@ -60,7 +63,7 @@ func measure(ctx context.Context, p plan, seed int64, n int) (*found, error) {
 		victims = append(victims, v)
 		delay := between(w.random, usualLeast, usualMost)
 		if p.inRun != nil {
-			r := w.train(p.system, i, w.places(p.system, i))
+			r := w.train(p.system, i, w.places(p.system, i, max(p.ranks, 1)))
 			r.lasting = true
 			v.is = func(s *sighting) bool { return s.run == r.id || s.gpu != "" && s.gpu == r.places[0].GPU.ID }
 			w.in(delay, func() { v.onset = time.Now(); p.inRun(r) })
@@ -81,10 +84,10 @@ func measure(ctx context.Context, p plan, seed int64, n int) (*found, error) {
 	return result, w.collector.failures
 }
 
-// places returns the GPUs of a run, on a host of its own: 1 to 8, of which a system
-// without ranks has 1.
-func (w *world) places(system string, number int) []fleet.Place {
-	ranks := 1 + w.random.IntN(8)
+// places returns the GPUs of a run, on a host of its own: at least some and at most
+// 8, and 1 in a system without ranks.
+func (w *world) places(system string, number, least int) []fleet.Place {
+	ranks := least + w.random.IntN(9-least)
 	if system == fx {
 		ranks = 1
 	}

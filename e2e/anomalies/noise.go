@@ -56,6 +56,11 @@ const (
 	// A request takes a log-normal multiple of its system's usual time, a share
 	// slowShare up to 10 times as much.
 	requestSpread, slowShare = 0.35, 0.02
+	// The tokens of a call have a log-normal spread; of a share uncached nothing is
+	// cached, usualTruncated of the answers end at their limit, and usualToolErrors of
+	// the calls of tools fail.
+	tokenSpread, uncached           = 0.6, 0.15
+	usualTruncated, usualToolErrors = 0.02, 0.01
 	// usualErrors of the requests fail; once in blipEvery, blipErrors for up to
 	// blipMost.
 	usualErrors           = 0.004

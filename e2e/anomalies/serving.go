@@ -17,6 +17,9 @@ import (
 // serviceNames are the names of the systems' services, before their number.
 var serviceNames = map[string]string{agent: "agent", taskWeaver: "taskweaver", snakepit: "snakepit", tuft: "tuft"}
 
+// sentDurations are the durations that a system sends as attributes.
+var sentDurations = []string{"duration", "queue_time", "serialize_time", "python_time", "deserialize_time", "snakepit.grpc.duration_ms"}
+
 // service answers requests. Faults are planted in its fields.
 type service struct {
 	w      *world
@@ -34,10 +37,10 @@ type service struct {
 	// times are those of the traces that were seen last.
 	times map[pcommon.TraceID]dilation
 
-	// errors is the share of requests that fail. slower multiplies their time, and
-	// fewer the demand. alter changes spans, if it is set.
-	errors, slower, fewer float64
-	alter                 func(ptrace.Span)
+	// errors is the share of requests that fail, slower multiplies their time, and
+	// alter changes spans, if it is set.
+	errors, slower float64
+	alter          func(ptrace.SpanSlice)
 }
 
 // dilation is by how much a trace is longer than its system makes it, and the time
@@ -51,7 +54,7 @@ type dilation struct {
 func (w *world) serve(system string, number int) *service {
 	s := &service{
 		w: w, system: system, name: fmt.Sprintf("%s-%02d", serviceNames[system], number), host: fmt.Sprintf("svc-%02d", number),
-		times: make(map[pcommon.TraceID]dilation), errors: usualErrors, slower: 1, fewer: 1, version: "1.8.1",
+		times: make(map[pcommon.TraceID]dilation), errors: usualErrors, slower: 1, version: "1.8.1",
 	}
 	s.random = w.stream(s.name)
 	s.rate = 0.05 * math.Pow(10, s.random.Float64())
@@ -83,7 +86,7 @@ func (s *service) ratio() float64 {
 // rate of the demand.
 func (s *service) proceed() {
 	now := time.Now()
-	rate := s.rate * demand(now) * s.fewer
+	rate := s.rate * demand(now)
 	if now.Before(s.burstUntil) {
 		rate *= s.burst
 	}
@@ -115,7 +118,13 @@ func (s *service) send(b scenario.Batch) {
 		for _, rs := range b.Traces.ResourceSpans().All() {
 			s.label(rs.Resource().Attributes())
 			for _, ss := range rs.ScopeSpans().All() {
+				if s.agent != nil {
+					s.usual(ss.Spans())
+				}
 				s.dilate(ss.Spans())
+				if s.alter != nil {
+					s.alter(ss.Spans())
+				}
 			}
 		}
 	case sentlog.SignalMetrics:
@@ -133,15 +142,6 @@ func (s *service) label(resource pcommon.Map) {
 	}
 	resource.PutStr("host.name", s.host)
 	resource.PutStr("service.version", s.version)
-}
-
-// lengthen multiplies the durations that a system sends as attributes.
-func lengthen(attrs pcommon.Map, times float64) {
-	for _, key := range []string{"duration", "queue_time", "serialize_time", "python_time", "deserialize_time", "snakepit.grpc.duration_ms"} {
-		if v, ok := attrs.Get(key); ok && v.Type() == pcommon.ValueTypeInt {
-			v.SetInt(int64(float64(v.Int()) * times))
-		}
-	}
 }
 
 // dilate makes traces longer, so that requests take as long as they do under load.
@@ -167,13 +167,36 @@ func (s *service) dilate(spans ptrace.SpanSlice) {
 		}
 		span.SetStartTimestamp(move(span.StartTimestamp()))
 		span.SetEndTimestamp(move(span.EndTimestamp()))
-		lengthen(span.Attributes(), d.times)
+		multiply(span.Attributes(), d.times, sentDurations...)
 		for _, e := range span.Events().All() {
 			e.SetTimestamp(move(e.Timestamp()))
-			lengthen(e.Attributes(), d.times)
+			multiply(e.Attributes(), d.times, sentDurations...)
 		}
-		if s.alter != nil {
-			s.alter(span)
+	}
+}
+
+// usual varies what the models of an agent do: the tokens of a call, which of them
+// are cached, why an answer ends, and tools that fail.
+func (s *service) usual(spans ptrace.SpanSlice) {
+	for _, span := range spans.All() {
+		attrs := span.Attributes()
+		switch {
+		case isChat(span):
+			times := math.Exp(tokenSpread * s.random.NormFloat64())
+			multiply(attrs, times, "gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens", "gen_ai.usage.cache_read.input_tokens")
+			if s.random.Float64() < uncached {
+				multiply(attrs, 0, "gen_ai.usage.cache_read.input_tokens")
+			}
+			reason := "stop"
+			switch draw := s.random.Float64(); {
+			case draw < usualTruncated:
+				reason = "length"
+			case draw < 0.4:
+				reason = "tool_calls"
+			}
+			finish(span, reason)
+		case isTool(span) && s.random.Float64() < usualToolErrors:
+			failWith(span, "NotFound")
 		}
 	}
 }

@@ -150,12 +150,6 @@ func (r *run) work(use, power float64) {
 	}
 }
 
-// hang has the run take no more steps. Its processes hold their GPUs.
-func (r *run) hang() {
-	r.stuck = true
-	r.work(waitingUse, waitingPower)
-}
-
 // proceed plans the next step.
 func (r *run) proceed() {
 	step, save := r.times.next()
