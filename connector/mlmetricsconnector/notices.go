@@ -11,7 +11,9 @@ const (
 	overMaxSeries   = "max_series"
 	overMaxRuns     = "max_runs"
 	evictedRuns     = "evicted"
+	overMaxChanges  = "changes"
 	overMaxProblems = "problems"
+	lostRecords     = "records"
 )
 
 // notices returns how often a limit was reached.
@@ -35,6 +37,16 @@ func (c *metricsConnector) notices() []shared.Notice {
 			return shared.Notice{
 				Kind: "limit", What: "Problems",
 				Why: "Too many problems are open, or too many of one run or service.",
+			}, true
+		case overMaxChanges:
+			return shared.Notice{
+				Kind: "limit", What: "Values that may change",
+				Why: "Too many values of services, runs and hosts are compared already.",
+			}, true
+		case lostRecords:
+			return shared.Notice{
+				Kind: "refused", What: "Records of problems and changes",
+				Why: "A pipeline of logs refused them.",
 			}, true
 		case evictedRuns:
 			return shared.Notice{

@@ -97,6 +97,9 @@ type reader struct {
 	// slow is the time in seconds above which a call is slow, or 0.
 	slow float64
 
+	// changes are what the spans show of changes.
+	changes observer
+
 	resourceAttrs, spanAttrs pcommon.Map
 	recordedCalls            recordedCalls
 	// anyCalls reports whether any unit has calls.
@@ -127,6 +130,7 @@ func (r *reader) reset() {
 	r.recordedCalls.reset()
 	r.anyCalls = false
 	r.source = nil
+	r.changes.reset()
 	r.sources.reset()
 }
 
@@ -155,6 +159,7 @@ func (r *reader) readResource(attrs pcommon.Map) {
 		r.timing = timingDevice
 	}
 	r.source = r.sources.of(resource, resourceRun(&r.ofResource))
+	r.changes.resource(attrs, r.source, &r.ofResource)
 }
 
 // readSpan appends a unit if the span has anything to count or show.
@@ -207,6 +212,7 @@ func (r *reader) readSpan(known mlattr.System, span ptrace.Span) {
 	}
 	if isRequestSpan(v, event) {
 		u.is |= isRequest
+		r.changes.request(r.spanAttrs, u.requestSource, v)
 	}
 	if v.genAIOperation == mlattr.OperationInvokeAgent {
 		u.is |= isAgent
