@@ -56,7 +56,7 @@ func (c *collector) start(ctx context.Context) error {
 		return fmt.Errorf("create ml_metrics for clients' metrics: %w", err)
 	}
 	c.traces, c.parts = []connector.Traces{series}, []component.Component{series, c.metrics}
-	if records != nil {
+	if c.seen.recorded = records != nil; c.seen.recorded {
 		c.traces, c.parts = append(c.traces, records), append(c.parts, records)
 	}
 	for _, part := range c.parts {

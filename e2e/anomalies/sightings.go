@@ -8,12 +8,11 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-const (
-	onsetSeries   = "ml.problem.onset.timestamp"
-	problemRecord = "ml.problem"
-)
+const onsetSeries = "ml.problem.onset.timestamp"
 
 // subject is what a problem is of. Names that do not apply are empty.
 type subject struct {
@@ -31,18 +30,19 @@ type sighting struct {
 	seen time.Time
 }
 
-// sightings collects problems from series and from records. Those of a kind whose
-// records it has seen are not taken from the series, too.
+// sightings collects problems: from records, or from series where no records arrive.
 type sightings struct {
 	flush time.Duration
 	all   []*sighting
 	open  map[subject]*sighting
-	// recorded reports whether records arrive.
+	// recorded reports whether records arrive. lasting are the problems of records that
+	// have not ended, by their ids.
 	recorded bool
+	lasting  map[string]*sighting
 }
 
 func newSightings(flush time.Duration) *sightings {
-	return &sightings{flush: flush, open: make(map[subject]*sighting)}
+	return &sightings{flush: flush, open: make(map[subject]*sighting), lasting: make(map[string]*sighting)}
 }
 
 // Capabilities reports that nothing is mutated.
@@ -76,8 +76,7 @@ func (s *sightings) ConsumeLogs(_ context.Context, ld plog.Logs) error {
 	for _, rl := range ld.ResourceLogs().All() {
 		for _, sl := range rl.ScopeLogs().All() {
 			for _, record := range sl.LogRecords().All() {
-				if record.EventName() == problemRecord {
-					s.recorded = true
+				if record.EventName() == mlattr.Problem {
 					s.noteRecord(rl.Resource().Attributes(), record.Attributes())
 				}
 			}
@@ -86,15 +85,24 @@ func (s *sightings) ConsumeLogs(_ context.Context, ld plog.Logs) error {
 	return nil
 }
 
+// noteRecord notes a problem that begins or ends. One may begin again with the same id
+// while it lasts: once its cause is known, and after a restart of the collector.
 func (s *sightings) noteRecord(resource, attrs pcommon.Map) {
-	if text(attrs, "ml.problem.state") != "began" {
+	id, now := text(attrs, mlattr.ProblemID), time.Now()
+	known := s.lasting[id]
+	if text(attrs, mlattr.ProblemState) == mlattr.ProblemEnded {
+		if delete(s.lasting, id); known != nil {
+			known.seen = now
+		}
 		return
 	}
-	onset, _ := attrs.Get("ml.problem.onset")
-	now := time.Now()
-	s.all = append(s.all, &sighting{
-		subject: subjectOf(resource, attrs), onset: time.UnixMicro(int64(onset.Double() * 1e6)), detected: now, seen: now,
-	})
+	if known != nil {
+		return
+	}
+	onset, _ := attrs.Get(mlattr.ProblemOnset)
+	known = &sighting{subject: subjectOf(resource, attrs), onset: time.UnixMicro(int64(onset.Double() * 1e6)), detected: now, seen: now}
+	s.lasting[id] = known
+	s.all = append(s.all, known)
 }
 
 // note records that a problem is reported now.
@@ -111,7 +119,7 @@ func (s *sightings) note(of subject, onset time.Time) {
 
 func subjectOf(resource, attrs pcommon.Map) subject {
 	of := subject{
-		kind: text(attrs, problemRecord), service: text(resource, "service.name"),
+		kind: text(attrs, mlattr.Problem), service: text(resource, "service.name"),
 		run: text(attrs, "ml.run.id"), host: text(attrs, "host.name"), gpu: text(attrs, "hw.id"),
 	}
 	if of.host == "" {
