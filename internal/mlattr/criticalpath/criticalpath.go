@@ -285,7 +285,7 @@ func (f *Finder) child(n *node, until int64) int32 {
 func (f *Finder) begun(at int32, until int64) (above int32, earlier int64) {
 	n := &f.spans[at]
 	if end := f.spans[n.above].end; end < until {
-		f.times[n.waits] += until - end
+		f.times[n.waits] = max(f.times[n.waits], 0) + until - end
 		until = end
 	}
 	return n.above, until

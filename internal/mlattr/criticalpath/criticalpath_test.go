@@ -66,6 +66,10 @@ func TestFind(t *testing.T) {
 			[]criticalpath.Span{span(none, 0, 100), span(0, 10, 20), span(1, 50, 90)},
 			[]int64{50, 10, 40},
 		},
+		"a task of a task, of which each outlasts the one that began it": {
+			[]criticalpath.Span{span(none, 0, 100), span(0, 5, 30), span(1, 10, 12), span(2, 20, 25), span(3, 21, 90)},
+			[]int64{15, 13, 2, 1, 69},
+		},
 		"a consumer that the producer waits for": {
 			[]criticalpath.Span{span(none, 0, 100), span(0, 10, 20), consumer(1, 1, 30, 90), span(2, 40, 80)},
 			[]int64{30, 10, 20, 40},
