@@ -113,6 +113,15 @@ func (f *Finder) Find(spans []Span) []int64 {
 	return f.times
 }
 
+// Parent returns the parent of a span of the last Find, or None if it has none, or
+// if its parent closed a cycle.
+func (f *Finder) Parent(at int) int32 {
+	if n := &f.spans[at]; !n.root {
+		return n.above
+	}
+	return None
+}
+
 func (f *Finder) begin(spans []Span) {
 	f.spans, f.order = slices.Grow(f.spans[:0], len(spans))[:len(spans)], f.order[:0]
 	f.left, f.times = slices.Grow(f.left[:0], len(spans))[:len(spans)], slices.Grow(f.times[:0], len(spans))[:len(spans)]
@@ -203,7 +212,7 @@ func (f *Finder) sort() {
 		f.order = append(f.order, int32(i)) // #nosec G115 -- see Find
 	}
 	slices.SortFunc(f.order, func(a, b int32) int {
-		return cmp.Or(cmp.Compare(f.spans[a].end, f.spans[b].end), cmp.Compare(f.spans[a].start, f.spans[b].start), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(f.spans[a].end, f.spans[b].end), cmp.Compare(f.spans[a].start, f.spans[b].start), cmp.Compare(b, a))
 	})
 }
 

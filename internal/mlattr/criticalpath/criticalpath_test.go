@@ -133,7 +133,7 @@ func recursive(spans []criticalpath.Span, at int32, times []int64) {
 		}
 	}
 	slices.SortFunc(children, func(a, b int32) int {
-		return cmp.Or(cmp.Compare(spans[b].End, spans[a].End), cmp.Compare(spans[b].Start, spans[a].Start), cmp.Compare(b, a))
+		return cmp.Or(cmp.Compare(spans[b].End, spans[a].End), cmp.Compare(spans[b].Start, spans[a].Start), cmp.Compare(a, b))
 	})
 	until := spans[at].End
 	for _, child := range children {
