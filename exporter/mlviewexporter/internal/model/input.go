@@ -88,7 +88,9 @@ type SpanInput struct {
 	Name       string
 	// Start and End are in nanoseconds since 1970.
 	Start, End int64
-	Source     *Source
+	// Server reports whether the span's kind is server.
+	Server bool
+	Source *Source
 
 	Phase, Operation  string
 	Library, Function string
