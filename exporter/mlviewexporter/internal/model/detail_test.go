@@ -120,7 +120,7 @@ func TestTheChainThatDecidedTheEnd(t *testing.T) {
 		},
 		"goes on after the end":    {[][4]int{{1, 0, 0, 10}, {2, 1, 0, 20}, {3, 1, 0, 9}}, "AbC", []int{0, 1, 1}},
 		"the parent comes last":    {[][4]int{{2, 1, 0, 4}, {3, 2, 1, 2}, {1, 0, 0, 10}}, "ABC", []int{0, 1, 2}},
-		"the parent is not held":   {[][4]int{{2, 9, 0, 4}, {3, 9, 4, 12}}, "bC", []int{0, 0}},
+		"the parent is not held":   {[][4]int{{2, 9, 0, 4}, {3, 9, 4, 12}}, "BC", []int{0, 0}},
 		"each other's parent":      {[][4]int{{1, 2, 0, 4}, {2, 1, 0, 4}}, "AB", []int{0, 1}},
 		"its own parent":           {[][4]int{{1, 1, 0, 4}}, "A", []int{0}},
 		"two of one id":            {[][4]int{{1, 0, 0, 4}, {1, 0, 0, 4}}, "Aa", []int{0, 0}},
@@ -135,7 +135,12 @@ func TestTheChainThatDecidedTheEnd(t *testing.T) {
 			require.True(t, ok)
 			var order strings.Builder
 			var depths []int
+			decided, roots := 0.0, 0
 			for _, s := range whole.Spans {
+				decided += s.CriticalTime
+				if s.Depth == 0 {
+					roots++
+				}
 				letter := s.Name
 				if s.Critical {
 					letter = string(s.Name[0] - 'a' + 'A')
@@ -147,6 +152,9 @@ func TestTheChainThatDecidedTheEnd(t *testing.T) {
 			}
 			assert.Equal(t, tt.order, order.String())
 			assert.Equal(t, tt.depths, depths)
+			if roots == 1 {
+				assert.InDelta(t, whole.Duration, decided, 1e-9)
+			}
 		})
 	}
 }

@@ -51,10 +51,7 @@ func (s *Store) gpuOf(host, id string, p *Point, now time.Time) *gpu {
 
 // see takes over what a point says of a GPU besides its value.
 func (g *gpu) see(p *Point, s *Store, now time.Time) {
-	// ml_metrics' own series of a GPU are no reading of it.
-	if p.Series != GPUIdle {
-		g.lastSeen = now
-	}
+	g.seeAgain(p.Series, now)
 	g.simulated = g.simulated || p.Simulated
 	if d := p.GPU; d != nil {
 		for _, text := range [...]struct {
@@ -65,6 +62,14 @@ func (g *gpu) see(p *Point, s *Store, now time.Time) {
 				*text.of = s.texts.of(text.is)
 			}
 		}
+	}
+}
+
+// seeAgain notes a point of a series of a GPU. ml_metrics' own series are no reading
+// of it.
+func (g *gpu) seeAgain(series Series, now time.Time) {
+	if series != GPUIdle {
+		g.lastSeen = now
 	}
 }
 

@@ -22,10 +22,11 @@ type run struct {
 	simulated                   bool
 
 	ranks map[string]*rank
-	// streams are those of metrics that name the run, states those of its state.
-	// whole counts those of other series of the whole run.
-	streams, states []*stream
-	whole           [seriesCount]uint16
+	// streams are those of metrics that name the run without durations, those of
+	// ml.step.duration, which are most. states are those of its state, whole counts
+	// those of other series of the whole run.
+	streams, durations, states []*stream
+	whole                      [seriesCount]uint16
 
 	// hosts are those of all attempts.
 	hosts map[string]bool
@@ -34,6 +35,8 @@ type run struct {
 	state      string
 	checkpoint time.Time
 	curves     curves
+	// due is since when there are numbers that its curves do not have, zero for none.
+	due time.Time
 
 	// gpus are the GPUs that the run holds, by the last State.
 	gpus []heldGPU
@@ -90,8 +93,12 @@ func (s *Store) runOf(namespace, service, id string, now time.Time) *run {
 
 // attach adds a stream, and reports whether there is room for it.
 func (r *run) attach(one *stream) bool {
-	if len(r.streams) >= maxStreamsOfRun {
+	if r.size() >= maxStreamsOfRun {
 		return false
+	}
+	if one.series == StepDuration {
+		r.durations = append(r.durations, one)
+		return true
 	}
 	if one.series.ofWholeRun() {
 		if r.whole[one.series] >= maxStreamsOfWhole || one.series == RunState && severity(one.labels.Own[0]) <= 0 {
@@ -105,6 +112,9 @@ func (r *run) attach(one *stream) bool {
 	r.streams = append(r.streams, one)
 	return true
 }
+
+// size is the number of streams of the run.
+func (r *run) size() int { return len(r.streams) + len(r.durations) }
 
 // searchAgain is when a run that can be replaced is looked for again.
 const searchAgain = time.Second
@@ -135,17 +145,17 @@ func (s *Store) replaceStreams(of *Labels, now time.Time) bool {
 		return false
 	}
 	own := s.runs[runID{of.Namespace, of.Service, of.Run}]
-	if own != nil && len(own.streams) >= maxStreamsOfRun {
+	if own != nil && own.size() >= maxStreamsOfRun {
 		return false
 	}
 	most := s.firstToLeave(now, func(a, b *run) int {
-		return cmp.Or(cmp.Compare(len(b.streams), len(a.streams)), a.lastSeen.Compare(b.lastSeen))
+		return cmp.Or(cmp.Compare(b.size(), a.size()), a.lastSeen.Compare(b.lastSeen))
 	})
 	if most == nil {
 		s.full = now
 		return false
 	}
-	if own != nil && len(own.streams) >= len(most.streams) {
+	if own != nil && own.size() >= most.size() {
 		return false
 	}
 	s.refuse("runs", most.key, now)
@@ -190,7 +200,7 @@ func (r *run) removable(now time.Time) int {
 		return 2
 	case mlattr.RunUnknown:
 		// Spans can name any number of runs; of a real one ml_metrics has series.
-		if len(r.streams) == 0 || now.Sub(r.lastSeen) > goneAfter {
+		if r.size() == 0 || now.Sub(r.lastSeen) > goneAfter {
 			return 3
 		}
 	}
@@ -199,7 +209,7 @@ func (r *run) removable(now time.Time) int {
 
 func (s *Store) removeRun(r *run) {
 	owners := make(map[any]bool)
-	for _, one := range r.streams {
+	for _, one := range slices.Concat(r.streams, r.durations) {
 		s.streams.remove(one)
 		one.removed = true
 		owners[one.owner] = true
@@ -223,13 +233,21 @@ func (s *Store) removeRun(r *run) {
 	} else {
 		s.runsByID[r.id] = others
 	}
-	s.history.forget(r)
+	r.due = time.Time{}
 }
 
-// touchRun takes over what a point of a run says besides its value.
-func (s *Store) touchRun(one *stream, now time.Time) {
+// touchRun takes over what a point of a run says besides its value. changed reports
+// whether it says anything new: most points of a fleet repeat the last one.
+func (s *Store) touchRun(one *stream, changed bool, now time.Time) {
 	r, l := one.run, &one.labels
 	r.lastSeen = now
+	s.history.due(r, now)
+	if !changed && len(r.ranks) > 0 {
+		if one.series == RunState && one.value == 1 {
+			s.noteState(r, now) // that of another collector may have ended
+		}
+		return
+	}
 	r.simulated = r.simulated || one.simulated
 	if l.Job != "" {
 		r.job = l.Job
@@ -247,7 +265,6 @@ func (s *Store) touchRun(one *stream, now time.Time) {
 	case RunState:
 		s.noteState(r, now)
 	}
-	s.history.due(r, now)
 }
 
 // currentState returns the state of a run by ml_metrics. If several collectors

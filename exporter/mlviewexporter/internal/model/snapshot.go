@@ -36,7 +36,7 @@ func (s *Store) collector(now time.Time) Collector {
 		Interval: s.settings.Interval.Seconds(), Hosts: len(s.hosts),
 	}
 	for _, last := range s.hosts {
-		if now.Sub(last) <= reportingWithin {
+		if now.Sub(*last) <= reportingWithin {
 			c.HostsReporting++
 		}
 	}

@@ -524,4 +524,7 @@ type Span struct {
 	// Critical reports whether the span is on the chain that decided the end of
 	// the trace.
 	Critical bool `json:"critical,omitempty"`
+	// CriticalTime is for how many seconds the span was the one that decided. The
+	// times of a trace add up to the duration of its root.
+	CriticalTime float64 `json:"critical_time,omitempty"`
 }
