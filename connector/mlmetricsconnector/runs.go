@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/bound"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/change"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/gpus"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/pace"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/problem"
@@ -52,6 +53,8 @@ type rankReport struct {
 	restarts restarts
 	number   int64
 	numbered bool
+	// attempts is the number of attempts that were seen.
+	attempts int64
 	clock    *runClock
 }
 
@@ -72,6 +75,8 @@ type runVerdict struct {
 	number   int64
 	numbered bool
 	restarts restarts
+	// counted is the number of restarts that the launcher counted.
+	counted int64
 	// slow and looping are the onsets of problems, zero without them. usual is
 	// the usual step time when the run became slow.
 	slow, looping time.Time
@@ -89,6 +94,7 @@ func (v *runVerdict) add(rank *rankReport, now time.Time) {
 	if rank.numbered {
 		if v.numbered && rank.number > v.number {
 			v.restarts.add(rank.number-v.number, now)
+			v.counted += min(rank.number-v.number, maxAttemptGap)
 		}
 		v.number, v.numbered = max(v.number, rank.number), true
 	}
@@ -279,6 +285,15 @@ func (v *runVerdict) concludeRestarts(e *emission) {
 	})
 }
 
+// attempts returns how many attempts of the run were seen.
+func (v *runVerdict) attempts() int64 {
+	attempts := v.counted + 1
+	for i := range v.ranks {
+		attempts = max(attempts, v.ranks[i].attempts)
+	}
+	return attempts
+}
+
 // slowFor returns how long the rank's steps have been slow, for a usual time in
 // seconds.
 func (c *runClock) slowFor(usual float64) time.Duration {
@@ -305,6 +320,9 @@ func (c *clocks) conclude(store *streams.Store, board *problem.Board, facts *gpu
 		e := emission{source: streams.Source{Resource: key.Resource, Run: streams.Run{ID: key.ID}}, now: now, seen: run.seen, gpus: use.GPUs, board: board}
 		e.addUse(use, holds)
 		run.conclude(&e, facts.holds(key.ID), use, holds)
+		if c.history != nil {
+			c.history.Attempts(change.Subject{Resource: key.Resource, Run: key.ID}, run.attempts(), now)
+		}
 		over.Add(store.Apply(e.updates, run.seen))
 	}
 	ownerOf := func(run, service string) streams.Resource {

@@ -28,6 +28,11 @@ func langfuse() Table {
 		}}, {Source: "langfuse.observation.cost_details", Fields: []Alias{
 			{Source: "total", Canonical: UsageCost},
 		}}},
+		Changes: []ChangeKey{
+			{Source: "langfuse.observation.prompt.name", Kind: ChangePrompt, Name: "name"},
+			{Source: "langfuse.observation.prompt.version", Kind: ChangePrompt, Name: "version"},
+			{Source: "langfuse.observation.model.parameters", Kind: ChangeSettings, Name: "model parameters"},
+		},
 		Span: []Alias{
 			{Source: "langfuse.observation.completion_start_time", Canonical: FirstTokenAt},
 			{Source: "langfuse.observation.model.name", Canonical: GenAIRequestModel},

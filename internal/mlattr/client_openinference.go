@@ -18,8 +18,13 @@ func openInference() Table {
 				Body: "input.value", BodyType: "input.mime_type",
 			},
 		},
-		PlainKeys:     []string{"openinference.span.kind", "llm.model_name"},
 		ToolArguments: []string{"input.value", "tool.parameters"},
+		PlainKeys:     []string{"openinference.span.kind", "llm.model_name"},
+		Changes: []ChangeKey{
+			{Source: "llm.prompt_template.template", Kind: ChangePrompt},
+			{Source: "llm.prompt_template.version", Kind: ChangePrompt, Name: "version"},
+			{Source: "llm.invocation_parameters", Kind: ChangeSettings, Name: "invocation parameters"},
+		},
 		Span: []Alias{
 			{Source: "llm.token_count.prompt", Canonical: GenAIInputTokens},
 			{Source: "llm.token_count.completion", Canonical: GenAIOutputTokens},

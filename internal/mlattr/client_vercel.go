@@ -9,8 +9,11 @@ func vercel() Table {
 		Page:        "https://ai-sdk.dev/docs/ai-sdk-core/telemetry",
 		KeyPrefixes: []string{"ai."},
 		// Each is above spans of its own calls: doGenerate, doStream, doEmbed.
-		Wrappers:      []string{"ai.generateText", "ai.streamText", "ai.generateObject", "ai.streamObject", "ai.embed", "ai.embedMany"},
 		ToolArguments: []string{"ai.toolCall.args"},
+		Wrappers:      []string{"ai.generateText", "ai.streamText", "ai.generateObject", "ai.streamObject", "ai.embed", "ai.embedMany"},
+		Changes: append(settings("ai.settings.", "temperature", "topP", "topK", "maxOutputTokens", "maxTokens"), []ChangeKey{
+			{Source: "ai.prompt.tools", Kind: ChangeTools},
+		}...),
 		Span: []Alias{
 			{Source: "ai.usage.inputTokens", Canonical: GenAIInputTokens},
 			{Source: "ai.usage.promptTokens", Canonical: GenAIInputTokens},
