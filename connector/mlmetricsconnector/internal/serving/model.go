@@ -8,9 +8,8 @@ import (
 )
 
 var (
-	// slowRule is that of a page: twice as long. Smaller shifts come and go with
-	// load.
-	slowRule = shift.Rule{Least: math.Log(2), Blocks: 5, Demand: true}
+	// slowRule is that of a page. Smaller shifts come and go with load.
+	slowRule = shift.Rule{Least: math.Log(1.75), Blocks: 5, Demand: true}
 	// callRule is that of calls, whose time depends on what they are given.
 	callRule = shift.Rule{Least: math.Log(3), Blocks: 5, Demand: true}
 	// throughputRule is that of a mark.

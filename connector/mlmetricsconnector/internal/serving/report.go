@@ -170,12 +170,11 @@ func (r *reports) shifted(s *shift.Shift, l *level) {
 		return
 	}
 	value, usual := l.value(s.Value), l.value(s.Usual)
-	unit := strings.Trim(l.unit, "{}")
-	evidence := []string{fmt.Sprintf("%s: %s %s, usually %s %s", l.what, figure(value), unit, figure(usual), unit)}
+	evidence := []string{fmt.Sprintf("%s: %s, usually %s", l.what, figure(value, l.unit), figure(usual, l.unit))}
 	if severalVersions(func(v int) int { return s.ByVersion[v].Count }) {
 		for v, of := range s.ByVersion {
 			if of.Count > 0 {
-				evidence = append(evidence, fmt.Sprintf("%s: %s %s (%d)", r.service.versions.name(v), figure(l.value(of.Value)), unit, of.Count))
+				evidence = append(evidence, fmt.Sprintf("%s: %s (%d)", r.service.versions.name(v), figure(l.value(of.Value), l.unit), of.Count))
 			}
 		}
 	} else {
@@ -200,8 +199,16 @@ func (r *reports) shifted(s *shift.Shift, l *level) {
 	})
 }
 
-// figure returns a number in three digits.
-func figure(value float64) string { return strconv.FormatFloat(value, 'g', 3, 64) }
+// figure returns a number in three digits with its unit, a fraction in per cent.
+func figure(value float64, unit string) string {
+	if unit == "1" {
+		value, unit = 100*value, "%"
+	}
+	if value >= 1000 {
+		return strconv.FormatFloat(value, 'f', 0, 64) + " " + strings.Trim(unit, "{}")
+	}
+	return strconv.FormatFloat(value, 'g', 3, 64) + " " + strings.Trim(unit, "{}")
+}
 
 // slow adds requests that take longer than usual.
 func (r *reports) slow(what string, l *shift.Level, telemetry float64) {
@@ -234,7 +241,7 @@ func (r *reports) cache(name string, m *model) {
 	}
 	r.shifted(s, &level{
 		kind: mlattr.ProblemCacheCollapsed, what: "cached share of the input of " + orUnknown(name), unit: "1",
-		value: func(v float64) float64 { return -v }, telemetry: m.caches.ratio(),
+		value: func(v float64) float64 { return 0 - v }, telemetry: m.caches.ratio(),
 		next: "Find out what has changed at the beginning of the prompts.",
 	})
 }
