@@ -66,7 +66,6 @@ func (s *Store) modelOf(id modelID, now time.Time) *modelUse {
 		delete(s.refused["models"], key)
 		one = &modelUse{modelID: id, key: key, versions: make(map[string]*versionUse)}
 		s.models[id] = one
-		s.seeModel(s.serviceOf(id.namespace, id.service, now), id.model, now)
 	}
 	one.lastSeen = now
 	return one

@@ -22,7 +22,7 @@ type State struct {
 	Time      time.Time `json:"time"`
 	Collector Collector `json:"collector"`
 	// Needs are the problems that need a person, the most urgent first: by kind, as
-	// the constants of Need.Kind are listed, then by GPU-hours lost, then by onset.
+	// mlattr.Problems lists them, then by GPU-hours lost, then by onset.
 	Needs []Need `json:"needs"`
 	// Runs are ordered by service and start, so that rows keep their places.
 	Runs []Run `json:"runs"`
@@ -85,7 +85,7 @@ const (
 // since when.
 type Need struct {
 	Key string `json:"key"`
-	// Kind is one of LooksHung, GPUFailed, RestartLoop, Failing, Slow, HeldIdle.
+	// Kind is the Name of a kind in mlattr.Problems whose severity is not mark.
 	Kind  string    `json:"kind"`
 	Since time.Time `json:"since"`
 	// Run is the key of the run, empty if the problem has none.
@@ -115,6 +115,9 @@ type Need struct {
 	// GPUHours are the GPU-hours since the onset, nil if no GPU is known. Of a slow
 	// run they are those that its steps take longer than usual.
 	GPUHours *float64 `json:"gpu_hours,omitempty"`
+	// Cause is the key of the problem that this one follows from. The row comes
+	// after it.
+	Cause string `json:"cause,omitempty"`
 	// Simulated reports whether the data of its run, service or GPUs is simulated.
 	Simulated bool `json:"simulated,omitempty"`
 	// Next says what to do next; Command is a command for it, if there is one.
@@ -457,11 +460,13 @@ type VersionUse struct {
 type Change struct {
 	Key  string    `json:"key"`
 	Time time.Time `json:"time"`
-	// Kind is attempt, version, host or model.
+	// Kind is the value of ml.change.kind, such as version.
 	Kind    string `json:"kind"`
 	Service string `json:"service,omitempty"`
 	Run     string `json:"run,omitempty"`
 	RunID   string `json:"run_id,omitempty"`
+	// Host is set if a host has changed.
+	Host string `json:"host,omitempty"`
 	// From and To are the values before and after.
 	From string `json:"from,omitempty"`
 	To   string `json:"to"`
