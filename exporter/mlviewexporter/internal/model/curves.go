@@ -116,19 +116,31 @@ func (c *curves) endMinute(history time.Duration) {
 	c.sum, c.n = [curveCount]float64{}, [curveCount]int{}
 }
 
+// ofSteps reports whether the number is one of steps, and not of what a run holds.
+func (id curveID) ofSteps() bool {
+	return id == curveLoss || id == curveStepTime || id == curveTokenRate
+}
+
 // rows returns the curves that have values: means of a minute, and each point of
-// the last ten minutes.
-func (c *curves) rows(now time.Time) []Curve {
+// the last ten minutes. Unless lastStep is zero, the run takes no steps any more, and
+// the numbers of steps end there.
+func (c *curves) rows(now, lastStep time.Time) []Curve {
 	rows := []Curve{}
 	from := uint32(max(0, now.Add(-fineFor).Unix()))
 	if n := len(c.fine.times); n > 0 {
 		from = max(from, c.fine.times[0])
 	}
+	until := int64(math.MaxInt64)
+	// A sender's clock can be far behind.
+	if n := len(c.fine.times); !lastStep.IsZero() && n > 0 && lastStep.Unix() >= int64(c.fine.times[0]) {
+		until = lastStep.Unix()
+	}
 	for id, name := range curveNames {
+		ends := curveID(id).ofSteps()
 		row := Curve{Name: name.name, Unit: name.unit, Times: []float64{}, Values: []float64{}}
 		take := func(p *points, wanted func(uint32) bool) {
 			for i, value := range p.values[id] {
-				if at := p.times[i]; value == value && wanted(at) {
+				if at := p.times[i]; value == value && wanted(at) && (!ends || int64(at) <= until) {
 					row.Times, row.Values = append(row.Times, float64(at)), append(row.Values, exact(value))
 				}
 			}

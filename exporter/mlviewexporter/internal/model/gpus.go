@@ -263,8 +263,9 @@ func (s *Store) owner(user string, others ...string) string {
 	return user
 }
 
-// holdGPUs finds the GPUs of each run.
+// holdGPUs finds the GPUs of each run, and the users of services that hold GPUs.
 func (s *Store) holdGPUs(now time.Time) {
+	clear(s.users)
 	for _, r := range s.runs {
 		r.gpus = r.gpus[:0]
 	}
@@ -272,10 +273,17 @@ func (s *Store) holdGPUs(now time.Time) {
 		var users []*run
 		first := make(map[*run]int)
 		for _, one := range g.workloads(now) {
+			user, service := one.labels.Own[4], one.labels.Own[6]
+			if service != "" && user != "" {
+				if known, again := s.users[service]; again && known != user {
+					user = ""
+				}
+				s.users[service] = user
+			}
 			if one.labels.Run == "" {
 				continue
 			}
-			r := s.runWithID(one.labels.Run, one.labels.Own[6], g.host)
+			r := s.runWithID(one.labels.Run, service, g.host)
 			if r == nil {
 				continue
 			}

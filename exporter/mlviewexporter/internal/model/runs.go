@@ -28,11 +28,8 @@ type run struct {
 	streams, durations, states []*stream
 	whole                      [seriesCount]uint16
 
-	// attempts is the largest number of attempts so far. hosts are those of all,
-	// added those to which ranks have moved, and when.
-	attempts float64
-	hosts    map[string]bool
-	added    map[string]time.Time
+	// hosts are those of all attempts.
+	hosts map[string]bool
 
 	// state is the last known state.
 	state      string
@@ -86,7 +83,7 @@ func (s *Store) runOf(namespace, service, id string, now time.Time) *run {
 	delete(s.refused["runs"], hash)
 	one := &run{
 		runID: key, key: hash, firstSeen: now, lastSeen: now, state: mlattr.RunUnknown,
-		ranks: make(map[string]*rank), hosts: make(map[string]bool), added: make(map[string]time.Time),
+		ranks: make(map[string]*rank), hosts: make(map[string]bool),
 	}
 	s.runs[key], s.byKey[hash] = one, one
 	clear(s.withID)
@@ -129,13 +126,9 @@ func (s *Store) replaceRun(now time.Time) bool {
 	if now.Sub(s.vain).Abs() < searchAgain {
 		return false
 	}
-	var least *run
-	turn := 0
-	for _, one := range s.runs {
-		if r := one.removable(now); r != 0 && (least == nil || cmp.Or(cmp.Compare(r, turn), one.lastSeen.Compare(least.lastSeen)) < 0) {
-			least, turn = one, r
-		}
-	}
+	least := s.firstToLeave(now, func(a, b *run) int {
+		return cmp.Or(cmp.Compare(a.removable(now), b.removable(now)), a.lastSeen.Compare(b.lastSeen))
+	})
 	if least == nil {
 		s.vain = now
 		return false
@@ -155,12 +148,9 @@ func (s *Store) replaceStreams(of *Labels, now time.Time) bool {
 	if own != nil && own.size() >= maxStreamsOfRun {
 		return false
 	}
-	var most *run
-	for _, one := range s.runs {
-		if one.removable(now) != 0 && (most == nil || cmp.Or(cmp.Compare(most.size(), one.size()), one.lastSeen.Compare(most.lastSeen)) < 0) {
-			most = one
-		}
-	}
+	most := s.firstToLeave(now, func(a, b *run) int {
+		return cmp.Or(cmp.Compare(b.size(), a.size()), a.lastSeen.Compare(b.lastSeen))
+	})
 	if most == nil {
 		s.full = now
 		return false
@@ -179,19 +169,26 @@ func (s *Store) replaceRanks(now time.Time) bool {
 	if now.Sub(s.fullRanks).Abs() < searchAgain {
 		return false
 	}
-	var oldest *run
-	for _, one := range s.runs {
-		if len(one.ranks) > 0 && one.removable(now) != 0 && (oldest == nil || one.lastSeen.Before(oldest.lastSeen)) {
-			oldest = one
-		}
-	}
-	if oldest == nil {
+	oldest := s.firstToLeave(now, func(a, b *run) int {
+		return cmp.Or(cmp.Compare(min(1, len(b.ranks)), min(1, len(a.ranks))), a.lastSeen.Compare(b.lastSeen))
+	})
+	if oldest == nil || len(oldest.ranks) == 0 {
 		s.fullRanks = now
 		return false
 	}
 	s.allRanks -= len(oldest.ranks)
 	clear(oldest.ranks)
 	return true
+}
+
+// firstToLeave returns the first of the runs that may leave, by an order, or nil.
+func (s *Store) firstToLeave(now time.Time, order func(a, b *run) int) (first *run) {
+	for _, one := range s.runs {
+		if one.removable(now) != 0 && (first == nil || order(one, first) < 0) {
+			first = one
+		}
+	}
+	return first
 }
 
 // removable is 0 for a run that must stay, else its turn to leave.
@@ -261,12 +258,10 @@ func (s *Store) touchRun(one *stream, changed bool, now time.Time) {
 		// Series of an earlier host stay for a while.
 		if rank != nil && (rank.host == "" || one.series == LastStep && one.value > rank.lastStep) {
 			rank.lastStep = max(rank.lastStep, one.value)
-			s.moveRank(r, rank, l.Host, now)
+			s.moveRank(r, rank, l.Host)
 		}
 	}
 	switch one.series {
-	case RunAttempts:
-		s.noteAttempts(r, one.value, now)
 	case RunState:
 		s.noteState(r, now)
 	}

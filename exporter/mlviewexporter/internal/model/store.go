@@ -33,8 +33,11 @@ type Store struct {
 	// a rank or a problem.
 	full, fullRanks, fullProblems time.Time
 	// withID has the answers of runWithID since the runs or their hosts changed.
-	withID   map[runRef]*run
-	gpus     map[gpuID]*gpu
+	withID map[runRef]*run
+	gpus   map[gpuID]*gpu
+	// users are those of GPU workloads by the service that they name, by the last
+	// State; empty for a service of several users.
+	users    map[string]string
 	xids     map[gpuID]*XID
 	models   map[modelID]*modelUse
 	services map[serviceID]*service
@@ -52,11 +55,13 @@ type Store struct {
 	calls    callRing
 	failures failureGroups
 	changes  []Change
-	marks    []mark
-	traces   traces
-	history  dueRuns
-	missing  map[string][]Missing
-	refused  map[string]map[string]time.Time
+	// records are those of open problems.
+	records map[recordID]*Record
+	marks   []mark
+	traces  traces
+	history dueRuns
+	missing map[string][]Missing
+	refused map[string]map[string]time.Time
 	// dropped counts what was not kept, by reason.
 	dropped map[string]int64
 	seen    seen
@@ -84,11 +89,13 @@ func NewStore(settings Settings) *Store {
 		byKey:     make(map[string]*run),
 		withID:    make(map[runRef]*run),
 		gpus:      make(map[gpuID]*gpu),
+		users:     make(map[string]string),
 		xids:      make(map[gpuID]*XID),
 		models:    make(map[modelID]*modelUse),
 		services:  make(map[serviceID]*service),
 		pools:     make(map[poolID]*pool),
 		problems:  make(map[*stream]bool),
+		records:   make(map[recordID]*Record),
 		simulated: make(map[string]bool),
 		missing:   make(map[string][]Missing),
 		refused:   make(map[string]map[string]time.Time),

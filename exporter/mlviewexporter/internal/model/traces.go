@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"slices"
 	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/criticalpath"
 )
 
 // traces are the most recent traces. Memory of removed traces is used again.
@@ -49,6 +51,7 @@ type heldSpan struct {
 	start, end              int64
 	name, service           string
 	phase, operation, class string
+	server                  bool
 }
 
 // spanBytes is about what a held span takes without its texts.
@@ -108,7 +111,7 @@ func (t *traces) add(s *Store, in *SpanInput, r *run) {
 	one.spans = append(one.spans, heldSpan{
 		id: in.ID, parent: in.Parent, start: in.Start, end: max(in.Start, in.End),
 		name: s.texts.of(in.Name), service: s.texts.of(in.Source.Service),
-		phase: s.texts.of(in.Phase), operation: s.texts.of(in.Operation), class: class,
+		phase: s.texts.of(in.Phase), operation: s.texts.of(in.Operation), class: class, server: in.Server,
 	})
 	t.size(one, one.spans[len(one.spans)-1].textBytes())
 }
@@ -240,18 +243,18 @@ func (t *trace) row(s *Store, limit int) Trace {
 		Error: t.group.failed, Dropped: t.dropped, Spans: []Span{},
 	}
 	row.URL = s.traceURL(row.ID)
-	critical := tree.critical()
 	for _, node := range tree.ordered() {
 		if len(row.Spans) >= limit {
 			row.Dropped++
 			continue
 		}
 		one := &t.spans[node.at]
+		critical := tree.critical[node.at]
 		row.Spans = append(row.Spans, Span{
 			ID: hexID(one.id[:]), Parent: hexID(one.parent[:]), Name: one.name, Service: one.service,
 			Phase: one.phase, Operation: one.operation, Depth: node.depth,
 			Offset: float64(one.start-tree.start) / 1e9, Duration: float64(one.end-one.start) / 1e9,
-			Error: one.class, Critical: critical[node.at],
+			Error: one.class, Critical: critical != criticalpath.Off, CriticalTime: float64(max(critical, 0)) / 1e9,
 		})
 	}
 	return row
