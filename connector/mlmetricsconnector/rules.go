@@ -43,6 +43,9 @@ type values struct {
 	hasRate    bool
 	batchSize  int64
 
+	// critical is for how many seconds the span decided when its trace ended.
+	critical float64
+
 	lossScope string
 	gauges    []gauge
 	nonfinite []string
@@ -84,6 +87,7 @@ const (
 	fieldValLoss
 	fieldLearningRate
 	fieldValMetric
+	fieldCritical
 )
 
 // unread are the canonical attributes that no rule needs. They are skipped if
@@ -94,7 +98,7 @@ var unread = mlattr.SlotsOf(
 	mlattr.BatchIndex, mlattr.EpochTotal, mlattr.MicrobatchCount, mlattr.SamplesPerSecond, mlattr.SamplesBasis,
 	mlattr.DecodePerSecond, mlattr.PrefillPerSecond, mlattr.SequencePerSecond, mlattr.ThroughputScope,
 	mlattr.TokensEstimated, mlattr.GenAIReasoningTokens, mlattr.GenAICacheReadTokens, mlattr.GenAICacheCreationTokens,
-	mlattr.GenAIStream, mlattr.GenAIChoices, mlattr.GPUIndex, mlattr.GPUJoin, mlattr.GPUShared,
+	mlattr.GenAIStream, mlattr.GenAIChoices, mlattr.GPUIndex, mlattr.GPUJoin, mlattr.GPUShared, mlattr.Critical,
 )
 
 // fields has the field of each slot: a switch over small numbers is cheaper
@@ -125,6 +129,7 @@ var fields = func() (bySlot [256]field) {
 		mlattr.ValLoss:            fieldValLoss,
 		mlattr.LearningRate:       fieldLearningRate,
 		mlattr.ValMetric:          fieldValMetric,
+		mlattr.CriticalTime:       fieldCritical,
 	} {
 		bySlot[mlattr.SlotOf(name)] = f
 	}
@@ -200,6 +205,10 @@ func (v *values) read(facts *mlattr.Facts) {
 			v.signal(f, "learning_rate", series.LearningRate)
 		case fieldValMetric:
 			v.signal(f, "val_metric", series.ValidationMetric, mlattr.ValMetric[len(mlattr.ValPrefix):])
+		case fieldCritical:
+			if usable(f) {
+				v.critical = f.Double
+			}
 		}
 	}
 	if v.model == "" {

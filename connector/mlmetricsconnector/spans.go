@@ -201,6 +201,7 @@ func (r *reader) readSpan(known mlattr.System, span ptrace.Span) {
 	}
 	r.addUsage(u, v)
 	r.addGauges(u, v)
+	r.addCritical(u, v)
 	exception := r.addEvents(u, span.Events())
 	r.addOwnEvent(u, event, r.spanAttrs)
 	r.addCalls(u, v, span, failed, exception)
@@ -298,6 +299,17 @@ func (r *reader) addGauges(u *unit, v *values) {
 	}
 	for _, signal := range v.nonfinite {
 		r.count(u, series.Nonfinite, u.source, 1, signal)
+	}
+}
+
+// addCritical adds for how long a span decided when its trace ended.
+func (r *reader) addCritical(u *unit, v *values) {
+	switch {
+	case v.critical == 0:
+	case v.critical < 0 || v.critical > mlattr.MaxCallTime:
+		r.outOfRange++
+	default:
+		r.update(u, series.CriticalPathTime, u.hostSource, v.role, v.phase, operationOf(v.operation, v.genAIOperation, "")).Value = v.critical
 	}
 }
 
