@@ -4,8 +4,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/checkpoints"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/pace"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/problem"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/ranks"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/wallclock"
@@ -20,6 +22,11 @@ const (
 	maxSetBack = 5 * time.Minute
 	// maxSteps limits the steps of each rank that wait for an emission.
 	maxSteps = 1024
+	// warmupSteps are the steps of an attempt after a restart that are not compared
+	// with others: kernels are compiled and caches filled again.
+	warmupSteps = 10
+	// maxPause is the longest pause that a run may make again.
+	maxPause = 30 * time.Minute
 )
 
 // phaseOther is the ml.phase of the time of a step without a span.
@@ -34,6 +41,8 @@ type clocks struct {
 	byRun map[clockKey]*runClock
 	// runs has what is concluded about runs. Only emissions use it.
 	runs map[streams.RunKey]*runVerdict
+	// hosts compares the hosts of runs. Only emissions use it.
+	hosts ranks.Hosts
 }
 
 // timeouts are those of the configuration.
@@ -59,7 +68,25 @@ type runClock struct {
 	// spent is the time since the previous emission, pace the newest steps.
 	spent  wallclock.Spent
 	pace   pace.Steps
+	phases pace.Phases
 	timing string
+	// warmup is the number of steps until steps are compared again, without what
+	// was left out.
+	warmup  int
+	without exclusions
+	// onDemand is that of the program.
+	onDemand bool
+	// saves are the checkpoints, steps is the number of ends of steps and stepped
+	// the arrival of the latest one.
+	saves   checkpoints.Saves
+	steps   int64
+	stepped time.Time
+	// begun is the number of attempts, world the number of ranks, 0 if unknown.
+	begun, world int64
+	// pause is the longest checkpoint or validation of the attempt: a span arrives
+	// at its end. latest is the phase of the latest span.
+	pause  time.Duration
+	latest wallclock.Phase
 	// forgotten reports whether the clock was removed; holders must look up
 	// another one.
 	forgotten bool
@@ -79,6 +106,9 @@ type runClock struct {
 	// whole training, or 0.
 	worked, ended int64
 }
+
+// exclusions is what was left out of the comparison of steps.
+type exclusions struct{ checkpoints, validations, demand, restarts bool }
 
 func newClocks(cfg *Config) *clocks {
 	return &clocks{
@@ -155,6 +185,8 @@ func (c *runClock) observe(key clockKey, u *unit, now time.Time) (updates []stre
 		c.restarts.add(begun, now)
 	}
 	if begun > 0 {
+		c.begun += begun
+		c.saves.Restart(now, c.steps)
 		updates = append(updates, streams.Update{Source: key.source(), Series: series.RunAttempts, Count: begun})
 	}
 	if old {
@@ -172,6 +204,7 @@ func (c *runClock) observe(key clockKey, u *unit, now time.Time) (updates []stre
 		c.ended = max(c.ended, shows.span.End)
 		return updates, true
 	}
+	c.note(u, now)
 	c.worked = max(c.worked, shows.span.End)
 	rises := shows.step > c.rework.newest && c.rework.newest > 0
 	again := c.rework.see(shows.step)
@@ -189,6 +222,35 @@ func (c *runClock) observe(key clockKey, u *unit, now time.Time) (updates []stre
 		updates = append(updates, c.take(key.source(), now)...)
 	}
 	return updates, true
+}
+
+// note keeps what the detectors need of a span.
+func (c *runClock) note(u *unit, now time.Time) {
+	span := &u.activity.span
+	c.onDemand = u.activity.onDemand
+	if u.activity.world > 0 {
+		c.world = u.activity.world
+	}
+	if u.endsStep {
+		c.steps++
+		c.stepped = now
+	}
+	if !u.activity.timed {
+		return
+	}
+	if span.End >= c.worked {
+		c.latest = span.Phase
+	}
+	switch span.State {
+	case wallclock.Checkpointing:
+		c.saves.Save(now, c.steps)
+	case wallclock.Validating:
+		c.saves.Validate(c.steps)
+	case wallclock.Restoring:
+	default:
+		return
+	}
+	c.pause = max(c.pause, min(time.Duration(span.End-span.Start), maxPause))
 }
 
 // observeSpan adds a span. The client's clock was set back if a late span has a
@@ -212,6 +274,7 @@ func (c *runClock) restart() {
 	c.Restart(c.over(), &c.totals)
 	c.settled, c.ended = 0, 0
 	c.rework.restart()
+	c.warmup, c.pause = warmupSteps, 0
 }
 
 // expect creates clocks for ranks that hold GPUs and send metrics, so that a
@@ -352,18 +415,23 @@ func (c *runClock) advance(key clockKey, limits timeouts, held bool, now time.Ti
 		c.waited = now
 	}
 	updates = c.take(key.source(), now)
-	rank = c.report(state)
-	rank.rank = key.run.Rank
+	rank = c.report(state, now)
+	rank.rank, rank.host = key.run.Rank, key.run.Host
 	return updates, rank
 }
 
 // report returns what the rank shows about its run since the previous call.
-func (c *runClock) report(state rankState) rankReport {
+func (c *runClock) report(state rankState, now time.Time) rankReport {
 	rank := rankReport{
 		known: true, state: state, since: c.since, alive: c.arrived, seen: c.lastHeard(),
 		spent: c.spent, steps: c.pace.Times(), clock: c,
 		restarts: c.restarts, numbered: c.attempts.numbered, number: c.attempts.number,
+		stepped: c.stepped, patience: time.Duration(c.Patience()), pause: c.pause,
+		latest: c.latest, begun: c.begun, world: int(c.world), without: c.without,
+		saved: c.saves.Last(), lastEnd: c.worked,
 	}
+	rank.load, rank.step, rank.timed = c.phases.Typical(int(wallclock.DataLoad))
+	rank.missed, rank.late, rank.saves = c.saves.Overdue(now, c.steps)
 	if rank.alive.IsZero() {
 		rank.alive = c.since
 	}
@@ -396,7 +464,7 @@ func (c *runClock) take(source *streams.Source, now time.Time) (updates []stream
 	}
 	for i := range c.totals.Steps {
 		step := &c.totals.Steps[i]
-		c.pace.Add(time.Duration(step.Whole))
+		c.compare(step)
 		for phase, nanoseconds := range step.Phases {
 			if nanoseconds > 0 {
 				add(series.StepDuration, float64(nanoseconds)/1e9, wallclock.Phase(phase).String(), c.timing)
@@ -407,6 +475,32 @@ func (c *runClock) take(source *streams.Source, now time.Time) (updates []stream
 	}
 	c.totals = wallclock.Totals{}
 	return updates
+}
+
+// compare adds a step to those that are compared, without the time of checkpoints
+// and validations in it, and without the time in which a program that works on
+// demand has nothing to do.
+func (c *runClock) compare(step *wallclock.Step) {
+	if c.warmup > 0 && c.pace.Known() {
+		c.warmup--
+		c.without.restarts = true
+		return
+	}
+	saved, validated := step.Phases[wallclock.Checkpoint], step.Phases[wallclock.Validation]
+	whole := step.Whole - saved - validated
+	c.without.checkpoints = c.without.checkpoints || saved > 0
+	c.without.validations = c.without.validations || validated > 0
+	phases := [len(step.Phases) + 1]int64(append(step.Phases[:len(step.Phases):len(step.Phases)], step.Other))
+	phases[wallclock.Checkpoint], phases[wallclock.Validation] = 0, 0
+	if c.onDemand {
+		c.without.demand = true
+		whole -= step.Other
+		phases[len(step.Phases)] = 0
+	}
+	if whole > 0 {
+		c.pace.Add(time.Duration(whole))
+		c.phases.Add(phases[:], whole)
+	}
 }
 
 // state returns the state of the rank. Silence is measured by the collector's

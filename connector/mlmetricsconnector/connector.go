@@ -55,6 +55,7 @@ type metricsConnector struct {
 	tally    *tally
 	clocks   *clocks
 	outcomes *outcomes
+	losses   *losses
 	problems *problem.Board
 	store    *streams.Store
 	flusher  streams.Flusher
@@ -86,6 +87,7 @@ func newMetricsConnector(set connector.Settings, cfg *Config, registry *shared.R
 		tally:     newTally(),
 		clocks:    newClocks(cfg),
 		outcomes:  newOutcomes(),
+		losses:    newLosses(),
 		problems:  problem.NewBoard(cfg.Shadow),
 		readers: sync.Pool{New: func() any {
 			return &reader{
@@ -170,6 +172,7 @@ func (c *metricsConnector) ConsumeTraces(ctx context.Context, td ptrace.Traces) 
 	r.read(td)
 	duplicates := c.tally.settle(r)
 	c.outcomes.observe(r.units, r.updates, now)
+	c.losses.observe(r.updates, now)
 	overflowed := c.store.Apply(r.updates, now)
 	overflowed.Add(c.clocks.observe(c.store, r.units, now))
 	c.telemetry.record(ctx, duplicates, r.outOfRange, overflowed)
@@ -228,6 +231,7 @@ func (c *metricsConnector) emit(ctx context.Context, last bool) error {
 	facts := c.seen.gpus(now)
 	c.clocks.expect(c.seen, now)
 	over := c.clocks.advance(c.store, c.problems, facts, c.cfg.MetricsExpiration, now, last)
+	c.losses.conclude(c.problems, c.clocks.verdict, facts.gpusOf, c.cfg.MetricsExpiration, now)
 	over.Add(c.outcomes.conclude(c.store, c.problems, c.cfg.MetricsExpiration, now))
 	over.Add(c.settleProblems(now))
 	c.telemetry.record(ctx, 0, 0, over)

@@ -87,10 +87,15 @@ type gpuFacts struct {
 	uses   map[string]gpus.Use
 	idle   map[gpus.Key]gpus.Idle
 	failed map[gpus.Key]gpus.Failure
+	// states has the GPUs of each run.
+	states map[string][]gpus.State
 }
 
 // holds reports whether a run's processes hold GPUs.
 func (f *gpuFacts) holds(run string) bool { return f.holders[run] }
+
+// gpusOf returns how many GPUs a run has.
+func (f *gpuFacts) gpusOf(run string) float64 { return f.uses[run].GPUs }
 
 // gpus returns what is known of GPUs, and forgets what was not seen for
 // goneAfter.
@@ -101,6 +106,7 @@ func (s *seenMetrics) gpus(now time.Time) *gpuFacts {
 	facts := &gpuFacts{
 		holders: make(map[string]bool, len(s.holders)),
 		uses:    s.fleet.Runs(), idle: s.fleet.Idle(), failed: s.fleet.Failed(),
+		states: s.fleet.States(),
 	}
 	for run, last := range s.holders {
 		if now.Sub(last) > goneAfter {

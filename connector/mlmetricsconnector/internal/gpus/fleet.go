@@ -35,6 +35,13 @@ type Workload struct {
 	Other uint64
 }
 
+// Owner is what is known of a workload besides its identity.
+type Owner struct {
+	// Service is its service.name, Rank the rank of the run whose process it is,
+	// both "" if unknown.
+	Service, Rank string
+}
+
 // Reading is the time of a value.
 type Reading struct {
 	// At is the time by the clock of the GPU's host.
@@ -65,14 +72,15 @@ type gpu struct {
 	// victims are the runs that held it.
 	failed  time.Time
 	victims []Victim
+	signals signals
 }
 
 // holder is a workload that a GPU had.
 type holder struct {
 	at, seen time.Time
 	// memory reports whether it holds any.
-	memory  bool
-	service string
+	memory bool
+	owner  Owner
 }
 
 // Victim is a run that held a GPU.
@@ -113,9 +121,8 @@ func (f *Fleet) read(key Key, r *Reading) *gpu {
 // current reports whether a value belongs to the newest reading.
 func (g *gpu) current(at time.Time) bool { return !at.IsZero() && g.read.Sub(at) < oneReading }
 
-// Hold records a workload, and whether it holds memory. service is its
-// service.name, or "".
-func (f *Fleet) Hold(key Key, w Workload, memory bool, service string, r Reading) {
+// Hold records a workload, and whether it holds memory.
+func (f *Fleet) Hold(key Key, w Workload, memory bool, owner Owner, r Reading) {
 	g := f.read(key, &r)
 	if g == nil {
 		return
@@ -135,8 +142,8 @@ func (f *Fleet) Hold(key Key, w Workload, memory bool, service string, r Reading
 	// Several ranks of a run may have one GPU.
 	h.memory = memory || h.memory && h.at.Equal(r.At)
 	h.at, h.seen = r.At, r.Now
-	if service != h.service {
-		h.service = strings.Clone(service)
+	if owner != h.owner {
+		h.owner = Owner{strings.Clone(owner.Service), strings.Clone(owner.Rank)}
 	}
 }
 
@@ -221,7 +228,7 @@ const maxVictims = 8
 // blame adds the runs that hold a failed GPU, or held it shortly before.
 func (g *gpu) blame() {
 	for w, h := range g.holders {
-		v := Victim{w.Run, h.service}
+		v := Victim{w.Run, h.owner.Service}
 		if w.Run == "" || len(g.victims) >= maxVictims || !h.memory || g.failed.Sub(h.seen) > goneAfter {
 			continue
 		}
@@ -272,7 +279,7 @@ func (f *Fleet) Runs() map[string]Use {
 				sums[w.Run] = run
 			}
 			run.GPUs += 1 / float64(workloads)
-			run.Service = max(run.Service, h.service)
+			run.Service = max(run.Service, h.owner.Service)
 			if utilization, ok := g.utilization(); ok {
 				run.utilization += utilization
 				run.measured++

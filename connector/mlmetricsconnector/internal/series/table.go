@@ -296,7 +296,7 @@ var All = [Count]Series{
 	},
 	RunStepTime: {
 		Name: "ml.run.step.time", Unit: "s", Kind: Gauge, EveryRun: true, Momentary: true,
-		Description: "Typical duration of a step of the run. recent: the median of the last 20 steps. usual: the median of the up to 500 steps before these, at least 50; while the run is slow, what it was before. Of several ranks it is the median.",
+		Description: "Typical duration of a step of the run. recent: the median of the last 20 steps. usual: the median of the up to 500 steps before these, at least 50; while steps take clearly longer, what it was before. Of several ranks it is the median. Left out are checkpoints and validations, the first 10 steps after a restart, and the time without a span of a program that works on demand.",
 		Labels:      []string{Window},
 	},
 	RunTime: {
