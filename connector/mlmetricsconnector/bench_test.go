@@ -60,7 +60,7 @@ func crowded(tb testing.TB, n int) *metricsConnector {
 	cfg := createDefaultConfig().(*Config)
 	cfg.MaxSeries, cfg.FlushInterval = n+10, time.Hour
 	cfg.MetricsExpiration = 2 * time.Hour
-	c, err := newMetricsConnector(connectortest.NewNopSettings(metadata.Type), cfg, new(shared.Registry[*seenMetrics]), consumertest.NewNop())
+	c, err := newMetricsConnector(connectortest.NewNopSettings(metadata.Type), cfg, new(shared.Registry[*instances]), consumertest.NewNop())
 	require.NoError(tb, err)
 	require.NoError(tb, c.Start(tb.Context(), componenttest.NewNopHost()))
 	for i := range n {

@@ -43,7 +43,7 @@ func newRun(t *testing.T, cfg *Config) *run {
 	t.Helper()
 	cfg.InitialZero = 0 // what is counted shows at once
 	sink := new(consumertest.MetricsSink)
-	c, err := newMetricsConnector(connectortest.NewNopSettings(metadata.Type), cfg, new(shared.Registry[*seenMetrics]), sink)
+	c, err := newMetricsConnector(connectortest.NewNopSettings(metadata.Type), cfg, new(shared.Registry[*instances]), sink)
 	require.NoError(t, err)
 	r := &run{connector: c, sink: sink, clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	c.now = func() time.Time { return r.clock }

@@ -40,11 +40,11 @@ type metricsConnector struct {
 	telemetry *telemetry
 	id        component.ID
 
-	// shared connects this instance with the one that receives the clients'
-	// metrics.
-	shared  *shared.Registry[*seenMetrics]
-	seen    *seenMetrics
-	release shared.Release
+	// registry connects this instance with the one that receives the clients'
+	// metrics, and with the one that sends records.
+	registry *shared.Registry[*instances]
+	shared   *instances
+	release  shared.Release
 	// withdraw ends the publication of notices.
 	withdraw func()
 
@@ -69,7 +69,7 @@ type metricsConnector struct {
 
 var _ connector.Traces = (*metricsConnector)(nil)
 
-func newMetricsConnector(set connector.Settings, cfg *Config, registry *shared.Registry[*seenMetrics], next consumer.Metrics) (*metricsConnector, error) {
+func newMetricsConnector(set connector.Settings, cfg *Config, registry *shared.Registry[*instances], next consumer.Metrics) (*metricsConnector, error) {
 	tel, err := newTelemetry(set)
 	if err != nil {
 		return nil, err
@@ -80,10 +80,10 @@ func newMetricsConnector(set connector.Settings, cfg *Config, registry *shared.R
 		logger:    set.Logger,
 		version:   set.BuildInfo.Version,
 		id:        set.ID,
-		shared:    registry,
+		registry:  registry,
 		now:       time.Now,
 		telemetry: tel,
-		seen:      newSeenMetrics(),
+		shared:    newInstances(),
 		tally:     newTally(),
 		clocks:    newClocks(cfg),
 		outcomes:  newOutcomes(),
@@ -116,13 +116,13 @@ func (c *metricsConnector) Start(ctx context.Context, host component.Host) error
 	if err := c.telemetry.observe(c.store); err != nil {
 		return fmt.Errorf("register the connector's telemetry: %w", err)
 	}
-	seen, release, err := acquire(ctx, c.shared, host, c.id)
+	instances, release, err := acquire(ctx, c.registry, host, c.id)
 	if err != nil {
 		return err
 	}
-	c.seen, c.release = seen, release
+	c.shared, c.release = instances, release
 	c.withdraw = shared.PublishNotices(c.id.String(), c.notices)
-	c.store.Exclude(&seen.Silences)
+	c.store.Exclude(&c.shared.seen.Silences)
 	// The context of Start ends with Start, that of emissions with Shutdown.
 	ctx, c.cancel = context.WithCancel(context.Background())
 	c.stop, c.stopped = make(chan struct{}), make(chan struct{})
@@ -228,12 +228,12 @@ func (c *metricsConnector) emit(ctx context.Context, last bool) error {
 	evicted := c.store.Evicted()
 	c.telemetry.evicted(ctx, int64(len(evicted)))
 	c.clocks.forgetRuns(evicted)
-	facts := c.seen.gpus(now)
-	c.clocks.expect(c.seen, now)
+	facts := c.shared.seen.gpus(now)
+	c.clocks.expect(c.shared.seen, now)
 	over := c.clocks.advance(c.store, c.problems, facts, c.cfg.MetricsExpiration, now, last)
 	c.losses.conclude(c.problems, c.clocks.verdict, facts.gpusOf, c.cfg.MetricsExpiration, now)
 	over.Add(c.outcomes.conclude(c.store, c.problems, c.cfg.MetricsExpiration, now))
-	over.Add(c.settleProblems(now))
+	over.Add(c.settleProblems(ctx, now))
 	c.telemetry.record(ctx, 0, 0, over)
 	c.flusher.Last = last
 	return c.flush(ctx, now, evicted)

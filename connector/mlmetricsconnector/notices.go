@@ -12,6 +12,7 @@ const (
 	overMaxRuns     = "max_runs"
 	evictedRuns     = "evicted"
 	overMaxProblems = "problems"
+	lostRecords     = "records"
 )
 
 // notices returns how often a limit was reached.
@@ -35,6 +36,11 @@ func (c *metricsConnector) notices() []shared.Notice {
 			return shared.Notice{
 				Kind: "limit", What: "Problems",
 				Why: "Too many problems are open, or too many of one run or service.",
+			}, true
+		case lostRecords:
+			return shared.Notice{
+				Kind: "refused", What: "Records of problems and changes",
+				Why: "A pipeline of logs refused them.",
 			}, true
 		case evictedRuns:
 			return shared.Notice{

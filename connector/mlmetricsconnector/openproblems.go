@@ -1,7 +1,10 @@
 package mlmetricsconnector
 
 import (
+	"context"
 	"time"
+
+	"go.uber.org/zap"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/problem"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
@@ -9,10 +12,10 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-// settleProblems ends the emission of problems, and adds the series of those that
-// last to the store.
-func (c *metricsConnector) settleProblems(now time.Time) (over streams.Overflowed) {
-	_, _, open := c.problems.Settle(now, func(problem.Subject, time.Time) []problem.Change { return nil })
+// settleProblems ends the emission of problems, adds the series of those that last
+// to the store, and sends the records of those that began and ended.
+func (c *metricsConnector) settleProblems(ctx context.Context, now time.Time) (over streams.Overflowed) {
+	began, ended, open := c.problems.Settle(now, func(problem.Subject, time.Time) []problem.Change { return nil })
 	if left := c.problems.Left(); left > 0 {
 		c.telemetry.left.Add(overMaxProblems, left)
 	}
@@ -22,7 +25,27 @@ func (c *metricsConnector) settleProblems(now time.Time) (over streams.Overflowe
 		}
 		over.Add(addOnset(c.store, &open[i], now))
 	}
+	c.sendRecords(ctx, began, ended, now)
 	return over
+}
+
+// sendRecords sends the records of an emission, if there is a pipeline of logs. A
+// record that is refused is lost, and counted: its problem has a series, too.
+func (c *metricsConnector) sendRecords(ctx context.Context, began, ended []problem.Entry, now time.Time) {
+	if len(began)+len(ended) == 0 || !c.shared.outlets.Any() {
+		return
+	}
+	r := newRecords(c.version, now)
+	for i := range began {
+		r.problem(&began[i])
+	}
+	for i := range ended {
+		r.problem(&ended[i])
+	}
+	if _, err := c.shared.outlets.Send(ctx, r.logs); err != nil {
+		c.telemetry.left.Add(lostRecords, int64(r.logs.LogRecordCount()))
+		c.logger.Warn("Records of problems and changes could not be sent. They are lost.", zap.Error(err))
+	}
 }
 
 // addOnset adds the series of a problem to the store.

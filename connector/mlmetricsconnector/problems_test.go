@@ -511,7 +511,7 @@ func TestProblemsAreBounded(t *testing.T) {
 	assert.Len(t, r.connector.outcomes.all, maxServices)
 	r.after(t, 2*time.Hour)
 	assert.Empty(t, r.connector.outcomes.all)
-	assert.Empty(t, r.connector.seen.gpus(r.clock).failed)
+	assert.Empty(t, r.connector.shared.seen.gpus(r.clock).failed)
 	assert.Empty(t, r.connector.clocks.runs)
 }
 

@@ -26,18 +26,22 @@ var sentByClients = func() map[string]series.ID {
 // watcher finds series in the clients' metrics that the connector would also
 // write, so that each name has one writer. It forwards nothing.
 type watcher struct {
-	id     component.ID
-	shared *shared.Registry[*seenMetrics]
-	now    func() time.Time
+	id       component.ID
+	registry *shared.Registry[*instances]
+	now      func() time.Time
 
 	seen    *seenMetrics
 	release shared.Release
 }
 
 // Start acquires the object that is shared with the instance that writes.
-func (w *watcher) Start(ctx context.Context, host component.Host) (err error) {
-	w.seen, w.release, err = acquire(ctx, w.shared, host, w.id)
-	return err
+func (w *watcher) Start(ctx context.Context, host component.Host) error {
+	shared, release, err := acquire(ctx, w.registry, host, w.id)
+	if err != nil {
+		return err
+	}
+	w.seen, w.release = shared.seen, release
+	return nil
 }
 
 // Shutdown releases it.

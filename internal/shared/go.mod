@@ -6,6 +6,7 @@ require (
 	github.com/stretchr/testify v1.12.1
 	go.opentelemetry.io/collector/component v1.64.0
 	go.opentelemetry.io/collector/component/componenttest v0.158.0
+	go.opentelemetry.io/collector/consumer v1.64.0
 	go.opentelemetry.io/collector/pdata v1.64.0
 )
 

@@ -1,7 +1,6 @@
 package problem
 
 import (
-	"cmp"
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
@@ -38,7 +37,7 @@ type place struct {
 // placesOf returns the places of a problem. Problems of different kinds with a
 // place in common are related.
 func placesOf(kind string, p *Problem) (places [4]place) {
-	host, gpu := cmp.Or(p.Subject.Host, p.Host), cmp.Or(p.Subject.GPU, p.GPU)
+	host, gpu := p.Place()
 	if p.Subject.Run != "" {
 		places[0] = place{kind, Subject{Run: p.Subject.Run}}
 	} else if p.Subject.Resource.Service != "" {

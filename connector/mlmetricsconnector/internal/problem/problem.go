@@ -1,6 +1,7 @@
 package problem
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -40,6 +41,11 @@ type Problem struct {
 	GPUs float64
 	// Next is one sentence about what to do next, Command a command for it.
 	Next, Command string
+}
+
+// Place returns the host and the GPU of the problem, or "".
+func (p *Problem) Place() (host, gpu string) {
+	return cmp.Or(p.Subject.Host, p.Host), cmp.Or(p.Subject.GPU, p.GPU)
 }
 
 // Subject is what a problem is a problem of: a program, or a run of it; a GPU of a
