@@ -76,6 +76,10 @@ type runClock struct {
 	without exclusions
 	// onDemand is that of the program.
 	onDemand bool
+	// starts reports whether the attempt has taken no step, after one that has;
+	// began is when it began.
+	starts bool
+	began  time.Time
 	// saves are the checkpoints, steps is the number of ends of steps and stepped
 	// the arrival of the latest one.
 	saves   checkpoints.Saves
@@ -182,6 +186,7 @@ func (c *runClock) observe(key clockKey, u *unit, now time.Time) (updates []stre
 		begun = 1
 	} else if begun > 0 {
 		c.restart()
+		c.starts, c.began = c.steps > 0, now
 		c.restarts.add(begun, now)
 	}
 	if begun > 0 {
@@ -233,7 +238,7 @@ func (c *runClock) note(u *unit, now time.Time) {
 	}
 	if u.endsStep {
 		c.steps++
-		c.stepped = now
+		c.stepped, c.starts = now, false
 	}
 	if !u.activity.timed {
 		return
@@ -306,13 +311,13 @@ func (c *clocks) advance(store *streams.Store, board *problem.Board, facts *gpuF
 		run.begin()
 	}
 	for key, clock := range c.all(expiration, facts.holds, now) {
-		held := facts.holds(key.run.ID)
+		held := facts.holdOf(key.run.ID)
 		updates, rank := clock.advance(key, c.timeouts, held, now, last)
 		// Applied as of the rank's latest data, so that its time does not keep
 		// its series alive.
 		over.Add(store.Apply(updates, rank.seen))
 		run := streams.RunKey{Resource: key.resource, ID: key.run.ID}
-		standings[run] = max(standings[run], standing(rank.state, held))
+		standings[run] = max(standings[run], standing(rank.state, held.now))
 		if !rank.known {
 			continue
 		}
@@ -394,7 +399,7 @@ func (c *runClock) lastHeard() time.Time {
 
 // advance returns the updates of the rank's series, and what the rank shows about
 // its run.
-func (c *runClock) advance(key clockKey, limits timeouts, held bool, now time.Time, last bool) (updates []streams.Update, rank rankReport) {
+func (c *runClock) advance(key clockKey, limits timeouts, held hold, now time.Time, last bool) (updates []streams.Update, rank rankReport) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.lastHeard().IsZero() {
@@ -504,20 +509,29 @@ func (c *runClock) compare(step *wallclock.Step) {
 }
 
 // state returns the state of the rank. Silence is measured by the collector's
-// clock, so that a wrong clock of a client stalls nothing. held reports whether
-// the run's processes hold GPUs.
-func (c *runClock) state(limits timeouts, held bool, now time.Time) rankState {
+// clock, so that a wrong clock of a client stalls nothing. Before the first step of
+// an attempt, and after the run has taken GPUs again, the first step counts.
+func (c *runClock) state(limits timeouts, held hold, now time.Time) rankState {
+	again := held.again.After(c.arrived)
 	switch {
 	case c.over():
 		return rankEnded
-	case !c.Stepped():
-		overdue := limits.firstStep > 0 && now.Sub(c.since) > limits.firstStep
-		if held && overdue && now.Sub(c.arrived) > limits.stall {
+	case !c.Stepped() || c.starts && held.now || again:
+		begun := c.since
+		for _, at := range [...]time.Time{c.began, held.again} {
+			if at.After(begun) {
+				begun = at
+			}
+		}
+		overdue := limits.firstStep > 0 && now.Sub(begun) > limits.firstStep
+		if held.now && overdue && now.Sub(c.arrived) > limits.stall {
 			return rankStalled
 		}
 		return rankUnknown
 	case now.Sub(c.arrived).Nanoseconds() > c.Patience():
 		return rankStalled
+	case c.starts:
+		return rankUnknown
 	default:
 		return rankRunning
 	}

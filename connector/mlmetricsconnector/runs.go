@@ -279,7 +279,7 @@ func (c *clocks) conclude(store *streams.Store, board *problem.Board, facts *gpu
 		use, holds := facts.uses[key.ID]
 		e := emission{source: streams.Source{Resource: key.Resource, Run: streams.Run{ID: key.ID}}, now: now, seen: run.seen, gpus: use.GPUs, board: board}
 		e.addUse(use, holds)
-		run.conclude(&e, &runFacts{timeouts: c.timeouts, held: facts.holds(key.ID), use: use, inUse: holds, gpus: facts.states[key.ID]})
+		run.conclude(&e, &runFacts{timeouts: c.timeouts, held: facts.holdOf(key.ID).now, use: use, inUse: holds, gpus: facts.states[key.ID]})
 		c.hosts.Compare(key.Resource.Service+"/"+key.ID, run.loads(), c.stall, now)
 		over.Add(store.Apply(e.updates, run.seen))
 	}

@@ -81,6 +81,36 @@ type holder struct {
 	// memory reports whether it holds any.
 	memory bool
 	owner  Owner
+	// since is when it began to hold memory, lost when a reading was first without
+	// it, zero if the newest one has it.
+	since, lost time.Time
+}
+
+// releasedAfter is the time after which a workload that is in no reading has
+// released the GPU: the metrics of one reading may arrive in several requests.
+const releasedAfter = 30 * time.Second
+
+// unreadAfter is the time without a reading after which a GPU is not held.
+const unreadAfter = 3 * time.Minute
+
+// holds reports whether the workload holds the GPU.
+func (h *holder) holds(g *gpu, now time.Time) bool {
+	return !h.since.IsZero() && now.Sub(g.seen) <= unreadAfter
+}
+
+// settle determines whether the workload still holds the GPU.
+func (h *holder) settle(g *gpu, now time.Time) {
+	switch {
+	case h.memory && g.current(h.at):
+		h.lost = time.Time{}
+		if h.since.IsZero() {
+			h.since = h.seen
+		}
+	case h.lost.IsZero():
+		h.lost = now
+	case now.Sub(h.lost) >= releasedAfter:
+		h.since = time.Time{}
+	}
 }
 
 // Victim is a run that held a GPU.
@@ -206,6 +236,7 @@ func (f *Fleet) Settle(now time.Time) {
 		held := false
 		for w, h := range g.holders {
 			held = held || h.memory && g.current(h.at)
+			h.settle(g, now)
 			if now.Sub(h.seen) > goneAfter {
 				delete(g.holders, w)
 				f.holders--
@@ -220,6 +251,29 @@ func (f *Fleet) Settle(now time.Time) {
 			g.blame()
 		}
 	}
+}
+
+// Holding returns since when each run holds GPU memory, for those whose workloads
+// are known: the zero time if it holds none now.
+func (f *Fleet) Holding(now time.Time) map[string]time.Time {
+	holding := make(map[string]time.Time)
+	for _, g := range f.all {
+		for w, h := range g.holders {
+			if w.Run == "" {
+				continue
+			}
+			since, known := holding[w.Run]
+			switch {
+			case !h.holds(g, now):
+				if !known {
+					holding[w.Run] = time.Time{}
+				}
+			case !known || since.IsZero() || h.since.Before(since):
+				holding[w.Run] = h.since
+			}
+		}
+	}
+	return holding
 }
 
 // maxVictims limits the runs that are named for one failed GPU.
