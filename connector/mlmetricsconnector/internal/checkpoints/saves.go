@@ -11,6 +11,10 @@ const (
 	// remembered is the number of newest intervals that are compared, least the
 	// smallest number from which an interval is usual.
 	remembered, least = 8, 4
+	// leastExact is the smallest number if all have the same number of steps, as of a
+	// program that saves every so many. Spans arrive late, so that one may count for
+	// the interval before.
+	leastExact, exactly = 2, 2
 	// regular is how many times the median the longest interval is at most, in
 	// steps or in seconds. The checkpoints of a rank that is less regular, as of
 	// one that saves on demand, are never overdue.
@@ -104,17 +108,18 @@ type Overdue struct {
 // false if none is, and usual reports whether the rank has a usual interval.
 func (s *Saves) Overdue(now time.Time, steps int64) (o Overdue, late, usual bool) {
 	n := min(s.n, remembered)
-	if n < least {
+	if n < leastExact {
 		return o, false, false
 	}
 	known := s.intervals[:n]
-	usualSteps, mostSteps := typical(known, func(i interval) int64 { return i.steps })
-	median, longest := typical(known, func(i interval) int64 { return int64(i.time) })
+	fewestSteps, usualSteps, mostSteps := typical(known, func(i interval) int64 { return i.steps })
+	_, median, longest := typical(known, func(i interval) int64 { return int64(i.time) })
 	o = Overdue{
 		Since: s.last.Add(time.Duration(median)), Last: now.Sub(s.last), Steps: steps - s.steps,
 		Usual: time.Duration(median), UsualSteps: usualSteps, Count: n,
 	}
-	isRegular := float64(mostSteps) <= regular*float64(usualSteps) || float64(longest) <= regular*float64(median)
+	isRegular := n >= least || mostSteps-fewestSteps <= exactly && mostSteps > 10*exactly
+	isRegular = isRegular && (float64(mostSteps) <= regular*float64(usualSteps) || float64(longest) <= regular*float64(median))
 	if !isRegular {
 		return o, false, false
 	}
@@ -125,12 +130,12 @@ func (s *Saves) Overdue(now time.Time, steps int64) (o Overdue, late, usual bool
 	return o, !best || s.validations == 0, true
 }
 
-// typical returns the median and the largest length of intervals.
-func typical(known []interval, length func(interval) int64) (median, largest int64) {
+// typical returns the smallest, the median and the largest length of intervals.
+func typical(known []interval, length func(interval) int64) (smallest, median, largest int64) {
 	lengths := make([]int64, len(known))
 	for i := range known {
 		lengths[i] = length(known[i])
 	}
 	slices.Sort(lengths)
-	return lengths[len(lengths)/2], lengths[len(lengths)-1]
+	return lengths[0], lengths[len(lengths)/2], lengths[len(lengths)-1]
 }

@@ -55,8 +55,15 @@ func TestACheckpointThatIsMissing(t *testing.T) {
 func TestWhatIsNotOverdue(t *testing.T) {
 	for name, run := range map[string]func(r *rank, noise *rand.Rand){
 		"too few checkpoints": func(r *rank, _ *rand.Rand) {
-			for range 4 {
+			for range 2 {
 				r.step(100)
+				r.Save(r.now, r.steps)
+			}
+			r.step(10_000)
+		},
+		"too few for their noise": func(r *rank, _ *rand.Rand) {
+			for n := range 4 {
+				r.step(100 + 5*n)
 				r.Save(r.now, r.steps)
 			}
 			r.step(10_000)

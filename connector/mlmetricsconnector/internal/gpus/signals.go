@@ -21,9 +21,9 @@ const (
 	busyUse = 0.9
 	// throttleMemory is the time over which it is known how often a GPU throttles,
 	// often the fraction of that time in which one that is throttled does.
-	throttleMemory = 2 * time.Minute
-	often          = 0.5
-	seldom         = 0.1
+	throttleMemory = 10 * time.Minute
+	often          = 0.25
+	seldom         = 0.05
 )
 
 // reasons are the values of nvidia.gpu.throttle.reason that lower the clocks of a
@@ -39,7 +39,9 @@ type signals struct {
 	high   float64
 	memory growth.Trend
 	limit  float64
-	held   Workload
+	// held is the workload whose memory it is, since when it holds the GPU.
+	held      Workload
+	heldSince time.Time
 
 	// active has a bit for each reason that is active, at the time of the reading.
 	active   uint8
@@ -146,7 +148,7 @@ type State struct {
 	Utilization float64
 	// Power is in watts, High its highest value of late; 0 if unknown.
 	Power, High float64
-	// Throttled has the reasons that lower the clocks most of the time, and
+	// Throttled has the reasons that lower the clocks for a quarter of the time or more, and
 	// ThrottledSince since when they do.
 	Throttled      []string
 	ThrottledSince time.Time
@@ -181,7 +183,7 @@ func (f *Fleet) States() map[string][]State {
 			}
 			state := g.state(key, h)
 			if alone {
-				g.forecast(&state, w)
+				g.forecast(&state, w, h.since)
 			}
 			states[w.Run] = append(states[w.Run], state)
 		}
@@ -206,11 +208,11 @@ func (g *gpu) alone() bool {
 }
 
 // forecast adds when the memory of a GPU reaches its limit. What another workload
-// held before does not count.
-func (g *gpu) forecast(state *State, w Workload) {
+// held before, and what this one held before it released the GPU, does not count.
+func (g *gpu) forecast(state *State, w Workload, since time.Time) {
 	s := &g.signals
-	if s.held != w {
-		s.held = w
+	if s.held != w || !s.heldSince.Equal(since) {
+		s.held, s.heldSince = w, since
 		s.memory.Reset()
 	}
 	if s.limit > 0 {

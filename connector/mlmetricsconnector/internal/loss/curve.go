@@ -19,7 +19,7 @@ import (
 const (
 	// blockSize is the number of losses of a block, usualBlocks that of the blocks
 	// with which a loss is compared.
-	blockSize, usualBlocks = 64, 8
+	blockSize, usualBlocks = 32, 8
 	// A loss is high if it is above highRatio times the usual one, and above it by
 	// highSpreads times their spread. A spike is highOf high losses among the
 	// newest highAmong, so that a single bad batch is none: with heavy tails as
@@ -28,7 +28,7 @@ const (
 	highOf, highAmong      = 3, 5
 	// A loss has diverged if the medians of divergedBlocks blocks in a row are above
 	// the best one by divergedRatio times, and by divergedSpreads times the spread.
-	divergedBlocks                 = 3
+	divergedBlocks                 = 2
 	divergedRatio, divergedSpreads = 1.3, 2
 	// acceptedBlocks is the number of blocks after which the level of a loss that
 	// has diverged is the usual one: the run trains on other data now.

@@ -119,12 +119,12 @@ func TestASpike(t *testing.T) {
 	assert.Equal(t, began, spike.Onset)
 	assert.InDelta(t, 6, spike.Loss, 0)
 	assert.InDelta(t, 2, spike.Usual, 0.05)
-	assert.Equal(t, int64(512), spike.Count)
+	assert.Equal(t, int64(256), spike.Count)
 	assert.Greater(t, spike.Spreads, 8.)
-	steady(&c, r, 60, 6)
+	steady(&c, r, 20, 6)
 	assert.Len(t, c.spikes, 1, "the same hour")
 	steady(&c, r, 4000, 2)
-	steady(&c, r, 60, 6)
+	steady(&c, r, 20, 6)
 	assert.Len(t, c.spikes, 2)
 	assert.Zero(t, c.diverged)
 }
@@ -148,10 +148,10 @@ func TestDivergence(t *testing.T) {
 	_, ok = c.Diverged()
 	assert.False(t, ok)
 
-	steady(&c, r, 64*20, 3)
+	steady(&c, r, 1280, 3)
 	_, ok = c.Diverged()
 	assert.True(t, ok)
-	steady(&c, r, 64*100, 3)
+	steady(&c, r, 3200, 3)
 	_, ok = c.Diverged()
 	assert.False(t, ok, "it is usual now")
 }
