@@ -88,6 +88,10 @@ type gpuMetrics struct {
 	utilization, sm float64
 	busy            float64
 	failed          bool
+	// power is in watts, used and limit are bytes, and throttled is a reason.
+	power       float64
+	used, limit int64
+	throttled   string
 }
 
 // read sends a reading.
@@ -128,6 +132,20 @@ func gpuReading(g gpuMetrics, now time.Time) pmetric.Metrics {
 	}
 	general(point("hw.gpu.utilization", false), g.utilization)
 	general(point("nvidia.gpu.busy.time", true), g.busy)
+	if g.power > 0 {
+		point("hw.power", false).SetDoubleValue(g.power)
+	}
+	if g.limit > 0 {
+		point("hw.gpu.memory.usage", true).SetIntValue(g.used)
+		point("hw.gpu.memory.limit", true).SetIntValue(g.limit)
+	}
+	for _, reason := range []string{"sw_power_cap", "hw_thermal_slowdown", "applications_clocks"} {
+		p := point("nvidia.gpu.throttle.active", true)
+		p.Attributes().PutStr("nvidia.gpu.throttle.reason", reason)
+		if reason == g.throttled {
+			p.SetIntValue(1)
+		}
+	}
 	if g.sm > 0 {
 		point("nvidia.gpu.sm.utilization", false).SetDoubleValue(g.sm)
 	}

@@ -44,10 +44,11 @@ func (v *runVerdict) concludeMissing(e *emission, facts *runFacts) {
 	if expected = max(expected, world); expected > 0 {
 		v.telemetry = float64(sending) / float64(expected)
 	}
-	stopped := slices.DeleteFunc(ranks.Stopped(all), func(i int) bool { return worksAlone(&v.ranks[i], facts.gpus) })
+	stopped := ranks.Stopped(all)
 	for _, i := range stopped {
 		v.ranks[i].missing = true
 	}
+	stopped = slices.DeleteFunc(stopped, func(i int) bool { return worksAlone(&v.ranks[i], facts.gpus) })
 	p := problem.Problem{
 		Kind: mlattr.ProblemRankMissing, GPUs: e.gpus, Telemetry: v.telemetry,
 		Usual: float64(expected), Unit: "{rank}",
@@ -81,13 +82,13 @@ func (v *runVerdict) members() (all []ranks.Rank, world int) {
 		if err != nil {
 			number = -1
 		}
+		// The ranks of an earlier attempt, and those that a smaller world has no
+		// longer, have left.
+		rank.moved = rank.moved || number >= 0 && (rank.numbered && rank.number < v.number || world > 0 && number >= world)
 		all[i] = ranks.Rank{
 			Number: number, Alive: rank.alive, Stepped: rank.stepped,
 			Silent: rank.state == rankStalled, Patience: rank.patience,
-			// The ranks of an earlier attempt, and those that a smaller world has no
-			// longer, have left.
-			Gone: rank.moved || rank.state == rankEnded || number < 0 ||
-				rank.numbered && rank.number < v.number || world > 0 && number >= world,
+			Gone: rank.moved || rank.state == rankEnded || number < 0,
 		}
 	}
 	return all, world

@@ -39,8 +39,8 @@ type rankReport struct {
 	// known is false for a rank of which nothing is known yet.
 	known bool
 	// rank and host are its labels, empty if it has none. moved reports whether a
-	// newer span of the same rank came from another host, missing whether it has
-	// stopped while the others go on.
+	// newer span of the same rank came from another host, or its run has it no
+	// longer; missing whether it has stopped while the others go on.
 	rank, host     string
 	moved, missing bool
 	state          rankState

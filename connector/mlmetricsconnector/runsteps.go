@@ -3,6 +3,7 @@ package mlmetricsconnector
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/gpus"
@@ -172,16 +173,20 @@ func (v *runVerdict) phaseEvidence(p *problem.Problem) {
 		if compared > 1 {
 			text += fmt.Sprintf(", %d of %d ranks", n, compared)
 		}
-		for host := range g.hosts {
-			if len(g.hosts) == 1 && len(hosts) > 1 {
+		host := ""
+		if len(g.hosts) == 1 && len(hosts) > 1 {
+			for host = range g.hosts {
 				text += ", all on " + host
-				p.Host = host
 			}
 		}
-		p.Evidence = append(p.Evidence, text)
-		if phase == int(wallclock.DataLoad) {
-			p.Next = "Look at the input: storage, network and the workers of the data loader."
+		if phase != int(wallclock.DataLoad) {
+			p.Evidence = append(p.Evidence, text)
+			continue
 		}
+		// The one phase that does not wait for other ranks.
+		p.Evidence = slices.Insert(p.Evidence, 1, text)
+		p.Host = host
+		p.Next = "Look at the input: storage, network and the workers of the data loader."
 	}
 }
 

@@ -29,19 +29,18 @@ type Phases struct {
 	// newest is the index of the newest block, steps the number of all steps.
 	newest int
 	steps  int64
-	// usual are the mean times before Keep was called.
-	usual phaseTimes
-	kept  bool
+	// usual are the mean times before Keep was called after keptAt steps.
+	usual  phaseTimes
+	kept   bool
+	keptAt int64
 }
 
 // Add adds the phases of a step, in nanoseconds, and the duration of the step.
 func (p *Phases) Add(phases []int64, whole int64) {
-	at := &p.blocks[p.newest]
-	if at.steps >= blockSteps {
-		p.newest = (p.newest + 1) % blocks
-		at = &p.blocks[p.newest]
-		*at = block{}
+	if p.blocks[p.newest].steps >= blockSteps {
+		p.beginBlock()
 	}
+	at := &p.blocks[p.newest]
 	for i, nanoseconds := range phases[:min(len(phases), MaxPhases)] {
 		at.times[i] += float32(float64(nanoseconds) / 1e9)
 	}
@@ -51,8 +50,16 @@ func (p *Phases) Add(phases []int64, whole int64) {
 	at.last = p.steps
 }
 
-// Keep keeps the times before the last steps as the usual ones.
+func (p *Phases) beginBlock() {
+	p.newest = (p.newest + 1) % blocks
+	p.blocks[p.newest] = block{}
+}
+
+// Keep keeps the times before the last steps as the usual ones, with which further
+// steps are compared.
 func (p *Phases) Keep(last int) {
+	p.keptAt = p.steps
+	defer p.beginBlock()
 	var all [len(phaseTimes{})][]float64
 	for i := range p.blocks {
 		b := &p.blocks[i]
@@ -81,7 +88,7 @@ type Growth struct {
 const explains = 0.1
 
 // Growths returns what became of each phase since Keep was called; ok is false if
-// nothing was kept.
+// nothing was kept, or no step was added since.
 func (p *Phases) Growths() (growths [MaxPhases]Growth, ok bool) {
 	recent, n := p.recent()
 	if !p.kept || n == 0 {
@@ -99,8 +106,8 @@ func (p *Phases) Growths() (growths [MaxPhases]Growth, ok bool) {
 // step that takes very long does not matter.
 const typicalBlocks = 5
 
-// Typical returns the seconds of a phase and of a step over the newest 100 to 120
-// steps: the medians of the means of 20 each. ok is false if there are fewer.
+// Typical returns the seconds of a phase and of a step over the newest 80 to 120
+// steps: the medians of the means of up to 20 each. ok is false if there are fewer.
 func (p *Phases) Typical(phase int) (seconds, whole float64, ok bool) {
 	if p.steps < (typicalBlocks+1)*blockSteps {
 		return 0, 0, false
@@ -108,20 +115,26 @@ func (p *Phases) Typical(phase int) (seconds, whole float64, ok bool) {
 	var ofPhase, ofStep [typicalBlocks]float64
 	for age := range typicalBlocks {
 		b := &p.blocks[(p.newest+blocks-1-age)%blocks]
-		ofPhase[age], ofStep[age] = float64(b.times[phase])/blockSteps, float64(b.times[wholeStep])/blockSteps
+		n := float64(max(b.steps, 1))
+		ofPhase[age], ofStep[age] = float64(b.times[phase])/n, float64(b.times[wholeStep])/n
 	}
 	return Median(ofPhase[:]), Median(ofStep[:]), true
 }
 
-// recent returns the mean times of the newest two blocks.
+// recent returns the mean times of the newest two blocks since Keep was called.
 func (p *Phases) recent() (mean [len(phaseTimes{})]float64, n int) {
-	before := &p.blocks[(p.newest+blocks-1)%blocks]
-	at := &p.blocks[p.newest]
-	if n = at.steps + before.steps; n == 0 {
-		return mean, 0
+	for age := range 2 {
+		b := &p.blocks[(p.newest+blocks-age)%blocks]
+		if b.steps == 0 || b.last <= p.keptAt {
+			continue
+		}
+		n += b.steps
+		for phase, seconds := range b.times {
+			mean[phase] += float64(seconds)
+		}
 	}
 	for phase := range mean {
-		mean[phase] = float64(at.times[phase]+before.times[phase]) / float64(n)
+		mean[phase] /= float64(max(n, 1))
 	}
 	return mean, n
 }
