@@ -48,7 +48,7 @@ func (v *runVerdict) concludeMissing(e *emission, facts *runFacts) {
 	for _, i := range stopped {
 		v.ranks[i].missing = true
 	}
-	stopped = slices.DeleteFunc(stopped, func(i int) bool { return worksAlone(&v.ranks[i], facts.gpus) })
+	stopped = slices.DeleteFunc(stopped, func(i int) bool { return v.works(&v.ranks[i], facts.gpus) })
 	p := problem.Problem{
 		Kind: mlattr.ProblemRankMissing, GPUs: e.gpus, Telemetry: v.telemetry,
 		Usual: float64(expected), Unit: "{rank}",
@@ -94,10 +94,10 @@ func (v *runVerdict) members() (all []ranks.Rank, world int) {
 	return all, world
 }
 
-// worksAlone reports whether a silent rank works, so that only its telemetry is
-// missing: its own GPU works, or all of its run's on its host do.
-func worksAlone(rank *rankReport, of []gpus.State) bool {
-	works, others := 0, 0
+// works reports whether a silent rank works, so that only its telemetry is missing:
+// its own GPU does, or as many of its host as the run has ranks there.
+func (v *runVerdict) works(rank *rankReport, of []gpus.State) bool {
+	busy, there := 0, 0
 	for i := range of {
 		if of[i].Host != rank.host {
 			continue
@@ -107,12 +107,15 @@ func worksAlone(rank *rankReport, of []gpus.State) bool {
 			return is
 		}
 		if is {
-			works++
-		} else {
-			others++
+			busy++
 		}
 	}
-	return works > 0 && others == 0
+	for i := range v.ranks {
+		if other := &v.ranks[i]; !other.moved && other.host == rank.host {
+			there++
+		}
+	}
+	return busy >= there
 }
 
 // absent returns the ranks that have never sent, once the run's first step is
