@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/change"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/checkpoints"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/pace"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/problem"
@@ -43,6 +44,9 @@ type clocks struct {
 	runs map[streams.RunKey]*runVerdict
 	// hosts compares the hosts of runs. Only emissions use it.
 	hosts ranks.Hosts
+	// history gets the attempts of runs. It is nil if nobody wants to know of
+	// changes. Only emissions use it.
+	history *change.History
 }
 
 // timeouts are those of the configuration.
@@ -62,6 +66,8 @@ type runClock struct {
 	mu sync.Mutex
 	wallclock.Clock
 	attempts attempts
+	// begun is the number of attempts that were seen.
+	begun    int64
 	restarts restarts
 	rework   rework
 	totals   wallclock.Totals
@@ -85,8 +91,8 @@ type runClock struct {
 	saves   checkpoints.Saves
 	steps   int64
 	stepped time.Time
-	// begun is the number of attempts, world the number of ranks, 0 if unknown.
-	begun, world int64
+	// world is the number of ranks, 0 if unknown.
+	world int64
 	// pause is the longest checkpoint or validation of the attempt: a span arrives
 	// at its end. latest is the phase of the latest span.
 	pause  time.Duration
@@ -189,8 +195,8 @@ func (c *runClock) observe(key clockKey, u *unit, now time.Time) (updates []stre
 		c.starts, c.began = c.steps > 0, now
 		c.restarts.add(begun, now)
 	}
+	c.begun += begun
 	if begun > 0 {
-		c.begun += begun
 		c.saves.Restart(now, c.steps)
 		updates = append(updates, streams.Update{Source: key.source(), Series: series.RunAttempts, Count: begun})
 	}
@@ -430,9 +436,9 @@ func (c *runClock) report(state rankState, now time.Time) rankReport {
 	rank := rankReport{
 		known: true, state: state, since: c.since, alive: c.arrived, seen: c.lastHeard(),
 		spent: c.spent, steps: c.pace.Times(), clock: c,
-		restarts: c.restarts, numbered: c.attempts.numbered, number: c.attempts.number,
+		restarts: c.restarts, attempts: c.begun, numbered: c.attempts.numbered, number: c.attempts.number,
 		stepped: c.stepped, patience: time.Duration(c.Patience()), pause: c.pause,
-		latest: c.latest, begun: c.begun, world: int(c.world), without: c.without,
+		latest: c.latest, world: int(c.world), without: c.without,
 		saved: c.saves.Last(), lastEnd: c.worked,
 	}
 	rank.load, rank.step, rank.timed = c.phases.Typical(int(wallclock.DataLoad))

@@ -18,7 +18,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/problem"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
-	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 // run is one process of a training run, with a clock that the test moves.
@@ -43,7 +42,7 @@ func newRun(t *testing.T, cfg *Config) *run {
 	t.Helper()
 	cfg.InitialZero = 0 // what is counted shows at once
 	sink := new(consumertest.MetricsSink)
-	c, err := newMetricsConnector(connectortest.NewNopSettings(metadata.Type), cfg, new(shared.Registry[*instances]), sink)
+	c, err := newMetricsConnector(connectortest.NewNopSettings(metadata.Type), cfg, new(instancesByID), sink)
 	require.NoError(t, err)
 	r := &run{connector: c, sink: sink, clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	c.now = func() time.Time { return r.clock }

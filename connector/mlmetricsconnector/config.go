@@ -124,6 +124,12 @@ type Config struct {
 	// The default is none.
 	Shadow []string `mapstructure:"shadow"`
 
+	// Storage is the id of a storage extension, such as "file_storage", that keeps
+	// over restarts what changes are compared with, and the key of the hashes of
+	// prompts, tools and settings. By default there is none: after a restart, what
+	// telemetry shows first is no change.
+	Storage *component.ID `mapstructure:"storage"`
+
 	// prevent unkeyed literal initialization
 	_ struct{}
 }

@@ -39,10 +39,11 @@ type metricsConnector struct {
 	version   string
 	telemetry *telemetry
 	id        component.ID
+	set       connector.Settings
 
 	// registry connects this instance with the one that receives the clients'
 	// metrics, and with the one that sends records.
-	registry *shared.Registry[*instances]
+	registry *instancesByID
 	shared   *instances
 	release  shared.Release
 	// withdraw ends the publication of notices.
@@ -69,7 +70,7 @@ type metricsConnector struct {
 
 var _ connector.Traces = (*metricsConnector)(nil)
 
-func newMetricsConnector(set connector.Settings, cfg *Config, registry *shared.Registry[*instances], next consumer.Metrics) (*metricsConnector, error) {
+func newMetricsConnector(set connector.Settings, cfg *Config, registry *instancesByID, next consumer.Metrics) (*metricsConnector, error) {
 	tel, err := newTelemetry(set)
 	if err != nil {
 		return nil, err
@@ -80,10 +81,11 @@ func newMetricsConnector(set connector.Settings, cfg *Config, registry *shared.R
 		logger:    set.Logger,
 		version:   set.BuildInfo.Version,
 		id:        set.ID,
+		set:       set,
 		registry:  registry,
 		now:       time.Now,
 		telemetry: tel,
-		shared:    newInstances(),
+		shared:    newInstances(set, cfg),
 		tally:     newTally(),
 		clocks:    newClocks(cfg),
 		outcomes:  newOutcomes(),
@@ -116,7 +118,7 @@ func (c *metricsConnector) Start(ctx context.Context, host component.Host) error
 	if err := c.telemetry.observe(c.store); err != nil {
 		return fmt.Errorf("register the connector's telemetry: %w", err)
 	}
-	instances, release, err := acquire(ctx, c.registry, host, c.id)
+	instances, release, err := acquire(ctx, c.registry, host, c.set, c.cfg)
 	if err != nil {
 		return err
 	}
@@ -169,7 +171,11 @@ func (c *metricsConnector) ConsumeTraces(ctx context.Context, td ptrace.Traces) 
 	r := c.readers.Get().(*reader)
 	defer c.putBack(r)
 	r.now, r.enriched = now.UnixNano(), mlattr.IsEnriched(ctx)
+	r.changes.history = c.shared.recording()
 	r.read(td)
+	if r.changes.history != nil {
+		r.changes.history.See(r.changes.seen, now)
+	}
 	duplicates := c.tally.settle(r)
 	c.outcomes.observe(r.units, r.updates, now)
 	c.losses.observe(r.updates, now)
@@ -230,6 +236,7 @@ func (c *metricsConnector) emit(ctx context.Context, last bool) error {
 	c.clocks.forgetRuns(evicted)
 	facts := c.shared.seen.gpus(now)
 	c.clocks.expect(c.shared.seen, now)
+	c.clocks.history = c.shared.recording()
 	over := c.clocks.advance(c.store, c.problems, facts, c.cfg.MetricsExpiration, now, last)
 	c.losses.conclude(c.problems, c.clocks.verdict, facts.gpusOf, c.cfg.MetricsExpiration, now)
 	over.Add(c.outcomes.conclude(c.store, c.problems, c.cfg.MetricsExpiration, now))

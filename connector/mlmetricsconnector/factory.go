@@ -9,12 +9,11 @@ import (
 	"go.opentelemetry.io/collector/consumer"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/metadata"
-	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 // NewFactory returns the factory of the ml_metrics connector.
 func NewFactory() connector.Factory {
-	f := &factory{registry: new(shared.Registry[*instances])}
+	f := &factory{registry: new(instancesByID)}
 	return connector.NewFactory(
 		metadata.Type,
 		createDefaultConfig,
@@ -26,17 +25,17 @@ func NewFactory() connector.Factory {
 
 // factory makes instances that know of each other by their component id.
 type factory struct {
-	registry *shared.Registry[*instances]
+	registry *instancesByID
 }
 
 func (f *factory) createTracesToMetrics(_ context.Context, set connector.Settings, cfg component.Config, next consumer.Metrics) (connector.Traces, error) {
 	return newMetricsConnector(set, cfg.(*Config), f.registry, next)
 }
 
-func (f *factory) createTracesToLogs(_ context.Context, set connector.Settings, _ component.Config, next consumer.Logs) (connector.Traces, error) {
-	return &recorder{id: set.ID, registry: f.registry, next: next}, nil
+func (f *factory) createTracesToLogs(_ context.Context, set connector.Settings, cfg component.Config, next consumer.Logs) (connector.Traces, error) {
+	return &recorder{set: set, cfg: cfg.(*Config), registry: f.registry, next: next}, nil
 }
 
-func (f *factory) createMetricsToMetrics(_ context.Context, set connector.Settings, _ component.Config, _ consumer.Metrics) (connector.Metrics, error) {
-	return &watcher{id: set.ID, registry: f.registry, now: time.Now}, nil
+func (f *factory) createMetricsToMetrics(_ context.Context, set connector.Settings, cfg component.Config, _ consumer.Metrics) (connector.Metrics, error) {
+	return &watcher{set: set, cfg: cfg.(*Config), registry: f.registry, now: time.Now}, nil
 }

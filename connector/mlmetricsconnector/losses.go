@@ -33,8 +33,8 @@ type runLoss struct {
 	// latest one.
 	lead string
 	seen time.Time
-	// begun is the number of attempts at the previous emission.
-	begun int64
+	// attempts is the number of attempts at the previous emission.
+	attempts int64
 }
 
 func newLosses() *losses { return &losses{all: make(map[streams.RunKey]*runLoss)} }
@@ -122,11 +122,11 @@ func (l *losses) conclude(board *problem.Board, run func(streams.RunKey) *runVer
 		}
 		if verdict := run(key); verdict != nil {
 			p.Telemetry = verdict.telemetry
-			if verdict.begun != of.begun {
-				if of.begun > 0 {
+			if attempts := verdict.attempts(); attempts != of.attempts {
+				if of.attempts > 0 {
 					of.curve.Restart()
 				}
-				of.begun = verdict.begun
+				of.attempts = attempts
 			}
 			if verdict.state != rankRunning {
 				continue

@@ -11,6 +11,7 @@ const (
 	overMaxSeries   = "max_series"
 	overMaxRuns     = "max_runs"
 	evictedRuns     = "evicted"
+	overMaxChanges  = "changes"
 	overMaxProblems = "problems"
 	lostRecords     = "records"
 )
@@ -36,6 +37,11 @@ func (c *metricsConnector) notices() []shared.Notice {
 			return shared.Notice{
 				Kind: "limit", What: "Problems",
 				Why: "Too many problems are open, or too many of one run or service.",
+			}, true
+		case overMaxChanges:
+			return shared.Notice{
+				Kind: "limit", What: "Values that may change",
+				Why: "Too many values of services, runs and hosts are compared already.",
 			}, true
 		case lostRecords:
 			return shared.Notice{

@@ -6,6 +6,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/change"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/problem"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
@@ -15,7 +16,11 @@ import (
 // settleProblems ends the emission of problems, adds the series of those that last
 // to the store, and sends the records of those that began and ended.
 func (c *metricsConnector) settleProblems(ctx context.Context, now time.Time) (over streams.Overflowed) {
-	began, ended, open := c.problems.Settle(now, func(problem.Subject, time.Time) []problem.Change { return nil })
+	began, ended, open := c.problems.Settle(now, c.changesBefore)
+	if left := c.shared.history.Left(); left > 0 {
+		c.telemetry.left.Add(overMaxChanges, left)
+	}
+	c.shared.history.Tidy(now)
 	if left := c.problems.Left(); left > 0 {
 		c.telemetry.left.Add(overMaxProblems, left)
 	}
@@ -32,10 +37,18 @@ func (c *metricsConnector) settleProblems(ctx context.Context, now time.Time) (o
 // sendRecords sends the records of an emission, if there is a pipeline of logs. A
 // record that is refused is lost, and counted: its problem has a series, too.
 func (c *metricsConnector) sendRecords(ctx context.Context, began, ended []problem.Entry, now time.Time) {
-	if len(began)+len(ended) == 0 || !c.shared.outlets.Any() {
+	history := c.shared.recording()
+	if history == nil {
+		return
+	}
+	changes := history.Take()
+	if len(began)+len(ended)+len(changes) == 0 {
 		return
 	}
 	r := newRecords(c.version, now)
+	for i := range changes {
+		r.change(&changes[i])
+	}
 	for i := range began {
 		r.problem(&began[i])
 	}
@@ -46,6 +59,15 @@ func (c *metricsConnector) sendRecords(ctx context.Context, began, ended []probl
 		c.telemetry.left.Add(lostRecords, int64(r.logs.LogRecordCount()))
 		c.logger.Warn("Records of problems and changes could not be sent. They are lost.", zap.Error(err))
 	}
+}
+
+// changesBefore returns the changes before the onset of a problem.
+func (c *metricsConnector) changesBefore(of problem.Subject, onset time.Time) []problem.Change {
+	var before []problem.Change
+	for _, one := range c.shared.history.Before(change.Subject{Resource: of.Resource, Run: of.Run, Host: of.Host}, onset) {
+		before = append(before, problem.Change{Time: one.Time, Text: one.Text})
+	}
+	return before
 }
 
 // addOnset adds the series of a problem to the store.

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/connector"
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
@@ -13,8 +14,9 @@ import (
 // recorder sends the records of the instance that receives spans for metrics into
 // its own pipeline of logs. It reads no spans itself.
 type recorder struct {
-	id       component.ID
-	registry *shared.Registry[*instances]
+	set      connector.Settings
+	cfg      *Config
+	registry *instancesByID
 	next     consumer.Logs
 
 	shared  *instances
@@ -23,7 +25,7 @@ type recorder struct {
 
 // Start lets the instance for metrics send records.
 func (r *recorder) Start(ctx context.Context, host component.Host) error {
-	instances, release, err := acquire(ctx, r.registry, host, r.id)
+	instances, release, err := acquire(ctx, r.registry, host, r.set, r.cfg)
 	if err != nil {
 		return err
 	}

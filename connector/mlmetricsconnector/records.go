@@ -7,6 +7,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/change"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/metadata"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/problem"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
@@ -98,6 +99,22 @@ func (r *records) problem(p *problem.Entry) {
 	if p.Shadow {
 		attrs.PutBool(mlattr.ProblemShadow, true)
 	}
+}
+
+// change adds the record of something new.
+func (r *records) change(c *change.Change) {
+	record := r.add(c.Of.Resource, mlattr.EventChange, c.Time)
+	record.SetSeverityNumber(plog.SeverityNumberInfo)
+	record.SetSeverityText("INFO")
+	record.Body().SetStr(c.Text)
+	attrs := record.Attributes()
+	attrs.EnsureCapacity(6)
+	attrs.PutStr(mlattr.ChangeKind, c.Kind)
+	putText(attrs, mlattr.ChangeFrom, c.From)
+	attrs.PutStr(mlattr.ChangeTo, c.To)
+	putText(attrs, mlattr.ChangeSetting, c.Setting)
+	putText(attrs, mlattr.RunID, c.RunID())
+	putText(attrs, mlattr.HostName, c.Of.Host)
 }
 
 // putPlaces adds where a problem is.

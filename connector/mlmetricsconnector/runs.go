@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/bound"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/change"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/checkpoints"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/gpus"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/pace"
@@ -54,6 +55,8 @@ type rankReport struct {
 	restarts restarts
 	number   int64
 	numbered bool
+	// attempts is the number of attempts that were seen.
+	attempts int64
 	clock    *runClock
 
 	// stepped is when its last step arrived, lastEnd the end of its last span by
@@ -64,8 +67,7 @@ type rankReport struct {
 	// patience is how long it may be silent, pause its longest checkpoint or
 	// validation.
 	patience, pause time.Duration
-	// begun is the number of its attempts, world that of the ranks of its run.
-	begun int64
+	// world is the number of the ranks of its run, 0 if unknown.
 	world int
 	// load is the time a step that it loads data, step that of a step, in seconds,
 	// if timed.
@@ -96,6 +98,8 @@ type runVerdict struct {
 	number   int64
 	numbered bool
 	restarts restarts
+	// counted is the number of restarts that the launcher counted.
+	counted int64
 	// longer is since when steps take clearly longer than usual, which is what was
 	// usual then; slow and looping are the onsets of problems. They are zero
 	// without them.
@@ -103,9 +107,7 @@ type runVerdict struct {
 	usual                 float64
 	// throttled is the GPU whose lower clocks are reported.
 	throttled gpus.Key
-	// begun is the number of attempts of all ranks, telemetry the fraction of the
-	// ranks that send.
-	begun     int64
+	// telemetry is the fraction of the ranks that send.
 	telemetry float64
 }
 
@@ -121,7 +123,7 @@ type runFacts struct {
 }
 
 // begin forgets the ranks of the previous emission.
-func (v *runVerdict) begin() { v.ranks, v.seen, v.begun = v.ranks[:0], time.Time{}, 0 }
+func (v *runVerdict) begin() { v.ranks, v.seen = v.ranks[:0], time.Time{} }
 
 // verdict returns what the last emission concluded about a run, or nil.
 func (c *clocks) verdict(run streams.RunKey) *runVerdict { return c.runs[run] }
@@ -134,10 +136,10 @@ func (v *runVerdict) add(rank *rankReport, now time.Time) {
 	if rank.numbered {
 		if v.numbered && rank.number > v.number {
 			v.restarts.add(rank.number-v.number, now)
+			v.counted += min(rank.number-v.number, maxAttemptGap)
 		}
 		v.number, v.numbered = max(v.number, rank.number), true
 	}
-	v.begun += rank.begun
 	v.ranks = append(v.ranks, *rank)
 }
 
@@ -262,6 +264,15 @@ func (v *runVerdict) concludeRestarts(e *emission) {
 	})
 }
 
+// attempts returns how many attempts of the run were seen.
+func (v *runVerdict) attempts() int64 {
+	attempts := v.counted + 1
+	for i := range v.ranks {
+		attempts = max(attempts, v.ranks[i].attempts)
+	}
+	return attempts
+}
+
 // conclude adds the verdicts on all runs and GPUs to the store and the board, and
 // removes those of runs without ranks.
 func (c *clocks) conclude(store *streams.Store, board *problem.Board, facts *gpuFacts, now time.Time) (over streams.Overflowed) {
@@ -281,6 +292,9 @@ func (c *clocks) conclude(store *streams.Store, board *problem.Board, facts *gpu
 		e.addUse(use, holds)
 		run.conclude(&e, &runFacts{timeouts: c.timeouts, held: facts.holdOf(key.ID).now, use: use, inUse: holds, gpus: facts.states[key.ID]})
 		c.hosts.Compare(key.Resource.Service+"/"+key.ID, run.loads(), c.stall, now)
+		if c.history != nil {
+			c.history.Attempts(change.Subject{Resource: key.Resource, Run: key.ID}, run.attempts(), now)
+		}
 		over.Add(store.Apply(e.updates, run.seen))
 	}
 	ownerOf := func(run, service string) streams.Resource {

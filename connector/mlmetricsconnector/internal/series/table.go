@@ -37,6 +37,7 @@ const (
 	CallSerializeTime
 	CallPythonTime
 	CallsSlow
+	CriticalPathTime
 	PoolSize
 	PoolBusy
 	PoolIdle
@@ -367,6 +368,11 @@ var All = [Count]Series{
 		Name: "ml.calls.slow", Unit: "{call}", Kind: Counter,
 		Description: "Calls that took longer than slow_threshold.",
 		Labels:      callLabels, NoRun: true,
+	},
+	CriticalPathTime: {
+		Name: "ml.critical_path.time", Unit: "s", Kind: Total, NoRun: true,
+		Description: "Time in which spans decided when their traces ended (ml.critical.time), if ml_enrich has the option critical_path: where the time of traces goes. The times of a trace add up to the duration of its root.",
+		Labels:      []string{mlattr.Role, mlattr.Phase, mlattr.Operation},
 	},
 	PoolSize: {
 		Name: "ml.pool.size", Unit: "{worker}", Kind: State,
