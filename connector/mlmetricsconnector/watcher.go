@@ -71,6 +71,7 @@ func (w *watcher) ConsumeMetrics(_ context.Context, md pmetric.Metrics) error {
 					w.seen.Note(resource, id, now)
 				}
 				w.seen.noteGPU(m, attrs, now)
+				w.seen.noteCPU(m, attrs, resource, now)
 				clients = true
 			}
 		}
