@@ -21,32 +21,44 @@ type timedSpan struct {
 	self, parent spanRef
 	start, end   int64
 	bound.Span
-	// ofModel reports whether the span is that of a model's server.
-	ofModel bool
-	times   bound.Times
+	// ofModel reports whether the span is that of a model's server, serves whether
+	// its program works for others, who may wait for their turn.
+	ofModel, serves bool
+	times           bound.Times
 }
 
 // addTimed notes the time of a span, to be divided when the spans below it are
-// known. A span without an id has none below it that are known.
+// known.
 func (r *reader) addTimed(u *unit, v *values, span ptrace.Span) {
+	kind := r.kindOf(v, span)
+	serves := r.ofSpan.Systems.Has(mlattr.ManyRuns)
+	if kind == bound.Works && !serves && v.phase != "" && v.phase != mlattr.PhaseSample {
+		return // the training of a program that nobody calls
+	}
 	seconds, ok := length(span)
 	if !ok || seconds == 0 {
 		return
 	}
-	r.timed = append(r.timed, timedSpan{
-		self: u.self, parent: u.parent, start: u.start, end: u.end,
-		Span: bound.Span{Seconds: seconds, Kind: r.kindOf(v, span)}, ofModel: isModelServer(v, span),
-	})
+	if n := len(r.timed); n < cap(r.timed) {
+		r.timed = r.timed[:n+1]
+	} else {
+		r.timed = append(r.timed, timedSpan{})
+	}
 	u.timed = len(r.timed)
 	t := &r.timed[u.timed-1]
-	t.Utilization, t.Cores = r.loads.utilization(u.source), r.cores
+	t.self, t.parent, t.start, t.end = u.self, u.parent, u.start, u.end
+	t.Span = bound.Span{Seconds: seconds, Kind: kind, Utilization: r.loads.utilization(u.source), Cores: r.cores}
+	t.ofModel, t.serves = isModelServer(v, span), serves
 	if wait := r.ofSpan.At(slotQueueTime); wait != nil && usable(wait) {
 		t.Queue = wait.Double
 	}
-	h := &r.recordedCalls
-	if !h.anything {
-		return
+	if r.recordedCalls.anything {
+		t.addRecorded(&r.recordedCalls)
 	}
+}
+
+// addRecorded adds what the events of the span record.
+func (t *timedSpan) addRecorded(h *recordedCalls) {
 	if h.hasWait {
 		t.Queue = h.wait
 	}
@@ -92,31 +104,40 @@ func isModelServer(v *values, span ptrace.Span) bool {
 
 // divideTimes divides the times of all spans, children before their parents.
 func (t *tally) divideTimes(r *reader) {
-	order := func(a, b int32) int {
-		x, y := &r.timed[a], &r.timed[b]
-		return cmp.Or(cmp.Compare(x.end, y.end), cmp.Compare(y.start, x.start))
-	}
 	r.timedOrder = r.timedOrder[:0]
 	for i := range r.timed {
 		r.timedOrder = append(r.timedOrder, int32(i)) // #nosec G115 -- spans of a request
 	}
-	if !slices.IsSortedFunc(r.timedOrder, order) {
-		slices.SortStableFunc(r.timedOrder, order)
+	if !slices.IsSortedFunc(r.timedOrder, r.compareTimed) {
+		slices.SortStableFunc(r.timedOrder, r.compareTimed)
 	}
 	for _, i := range r.timedOrder {
-		one := &r.timed[i]
-		if one.self.known() {
-			one.Below = t.below.Take(one.self.ref())
-		}
-		one.times = one.Divide()
-		if !one.parent.known() || one.parent == one.self {
-			continue
-		}
-		if one.ofModel {
-			t.below.Add(one.parent.ref(), &bound.Times{bound.ModelServer: one.Seconds})
-		} else {
-			t.below.Add(one.parent.ref(), &one.times)
-		}
+		t.divide(&r.timed[i])
+	}
+}
+
+// compareTimed compares two spans of a request by their ends. SDKs send them in
+// this order.
+func (r *reader) compareTimed(a, b int32) int {
+	x, y := &r.timed[a], &r.timed[b]
+	return cmp.Or(cmp.Compare(x.end, y.end), cmp.Compare(y.start, x.start))
+}
+
+// divide divides the time of one span, after those below it.
+func (t *tally) divide(one *timedSpan) {
+	if one.self.known() {
+		t.below.Take(one.self.ref(), &one.Below)
+	}
+	leaf := one.Below == bound.Times{}
+	one.times = one.Divide()
+	switch {
+	case !one.parent.known() || one.parent == one.self:
+	case one.ofModel:
+		t.below.Add(one.parent.ref(), &bound.Times{bound.ModelServer: one.Seconds})
+	case leaf && one.Kind == bound.Works && !one.serves && one.Queue+one.Serialize == 0:
+		// The work of the parent, for all that is known.
+	default:
+		t.below.Add(one.parent.ref(), &one.times)
 	}
 }
 

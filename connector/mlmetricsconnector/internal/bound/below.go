@@ -5,7 +5,8 @@ import (
 	"math/bits"
 )
 
-// ways is how many spans have the same place in a Memory.
+// ways is how many spans have the same place in a Memory. Their hashes fill half a
+// cache line.
 const ways = 4
 
 // Ref identifies a span: the id of its trace, then its own.
@@ -15,53 +16,50 @@ type Ref [24]byte
 // usually arrive first, often in an earlier request. Its size is fixed: beyond it,
 // those that came first are forgotten. It is not safe for concurrent use.
 type Memory struct {
-	places [][ways]entry
+	// hashes are those of the spans at each place, the newest first, or 0, and
+	// times what is below them.
+	hashes [][ways]uint64
+	times  [][ways]Times
 	seed   maphash.Seed
-}
-
-// entry is what is below a span, or nothing if hash is 0.
-type entry struct {
-	hash  uint64
-	times Times
 }
 
 // NewMemory returns a Memory for about so many spans.
 func NewMemory(spans int) *Memory {
-	return &Memory{places: make([][ways]entry, 1<<bits.Len(uint(max(spans/ways, 1)-1))), seed: maphash.MakeSeed()} // #nosec G115 -- not negative
+	places := 1 << bits.Len(uint(max(spans/ways, 1)-1)) // #nosec G115 -- not negative
+	return &Memory{hashes: make([][ways]uint64, places), times: make([][ways]Times, places), seed: maphash.MakeSeed()}
 }
 
-func (m *Memory) find(above *Ref) (place *[ways]entry, hash uint64) {
+func (m *Memory) place(above *Ref) (place int, hash uint64) {
 	hash = max(maphash.Bytes(m.seed, above[:]), 1)
-	return &m.places[hash&uint64(len(m.places)-1)], hash
+	return int(hash & uint64(len(m.hashes)-1)), hash // #nosec G115 -- an index
 }
 
 // Add adds times below a span.
-func (m *Memory) Add(above *Ref, times *Times) {
-	place, hash := m.find(above)
-	at := ways - 1
-	for i := range place {
-		if place[i].hash == hash || place[i].hash == 0 {
-			at = i
-			break
+func (m *Memory) Add(above *Ref, below *Times) {
+	place, hash := m.place(above)
+	hashes, times := &m.hashes[place], &m.times[place]
+	for i := range hashes {
+		if hashes[i] == hash {
+			times[i].Add(below)
+			return
 		}
 	}
-	if place[at].hash != hash {
-		copy(place[1:at+1], place[:at])
-		place[0], at = entry{hash: hash}, 0
-	}
-	place[at].times.Add(times)
+	copy(hashes[1:], hashes[:ways-1])
+	copy(times[1:], times[:ways-1])
+	hashes[0], times[0] = hash, *below
 }
 
-// Take returns the times below a span and forgets them.
-func (m *Memory) Take(above *Ref) (times Times) {
-	place, hash := m.find(above)
-	for i := range place {
-		if place[i].hash == hash {
-			times = place[i].times
-			copy(place[i:], place[i+1:])
-			place[ways-1] = entry{}
-			break
+// Take adds the times below a span to times, and forgets them.
+func (m *Memory) Take(above *Ref, times *Times) {
+	place, hash := m.place(above)
+	hashes := &m.hashes[place]
+	for i := range hashes {
+		if hashes[i] == hash {
+			times.Add(&m.times[place][i])
+			copy(hashes[i:], hashes[i+1:])
+			copy(m.times[place][i:], m.times[place][i+1:])
+			hashes[ways-1] = 0
+			return
 		}
 	}
-	return times
 }
