@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/bound"
@@ -19,12 +20,14 @@ var slotQueueTime = mlattr.SlotOf(mlattr.QueueTime)
 // timedSpan is a span whose time is divided by cause.
 type timedSpan struct {
 	self, parent spanRef
-	start, end   int64
+	start, end   pcommon.Timestamp
 	bound.Span
 	// ofModel reports whether the span is that of a model's server, serves whether
 	// its program works for others, who may wait for their turn.
 	ofModel, serves bool
-	times           bound.Times
+	// again reports whether the span was delivered before.
+	again bool
+	times bound.Times
 }
 
 // addTimed notes the time of a span, to be divided when the spans below it are
@@ -46,9 +49,9 @@ func (r *reader) addTimed(u *unit, v *values, span ptrace.Span) {
 	}
 	u.timed = len(r.timed)
 	t := &r.timed[u.timed-1]
-	t.self, t.parent, t.start, t.end = u.self, u.parent, u.start, u.end
+	t.self, t.parent, t.start, t.end = u.self, u.parent, span.StartTimestamp(), span.EndTimestamp()
 	t.Span = bound.Span{Seconds: seconds, Kind: kind, Utilization: r.loads.utilization(u.source), Cores: r.cores}
-	t.ofModel, t.serves = isModelServer(v, span), serves
+	t.ofModel, t.serves, t.again = isModelServer(v, span), serves, false
 	if wait := r.ofSpan.At(slotQueueTime); wait != nil && usable(wait) {
 		t.Queue = wait.Double
 	}
@@ -125,6 +128,9 @@ func (r *reader) compareTimed(a, b int32) int {
 
 // divide divides the time of one span, after those below it.
 func (t *tally) divide(one *timedSpan) {
+	if one.again {
+		return
+	}
 	if one.self.known() {
 		t.below.Take(one.self.ref(), &one.Below)
 	}

@@ -251,7 +251,7 @@ func (r *reader) readSpan(known mlattr.System, span ptrace.Span) {
 		}
 	}
 	u.last = len(r.updates)
-	if u.is == 0 && u.steps == 0 && u.samples == 0 && u.last == u.first && !u.activity.timed && !u.activity.endsRun && len(u.calls) == 0 {
+	if u.is == 0 && u.steps == 0 && u.samples == 0 && u.last == u.first && !u.activity.timed && !u.activity.endsRun && len(u.calls) == 0 && u.timed == 0 {
 		*u = unit{}
 		r.units = r.units[:len(r.units)-1]
 	}

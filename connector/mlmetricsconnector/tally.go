@@ -61,6 +61,9 @@ func (t *tally) removeDelivered(r *reader) (duplicates int64) {
 		u := &r.units[i]
 		if u.self.known() && t.delivered.add(u.self, 1) != 0 {
 			duplicates++
+			if u.timed > 0 {
+				r.timed[u.timed-1].again = true
+			}
 			continue
 		}
 		if duplicates == 0 {
