@@ -30,6 +30,7 @@ type values struct {
 	phase, operation, genAIOperation string
 	role, errorType, side            string
 	model                            string // that answered, else that was asked for
+	requested, answered              string
 	library, function                string
 	basis                            string
 
@@ -138,7 +139,7 @@ var fields = func() (bySlot [256]field) {
 // read reads the facts of a span. It reuses memory.
 func (v *values) read(facts *mlattr.Facts) {
 	*v = values{gauges: v.gauges[:0], nonfinite: v.nonfinite[:0]}
-	requested, whole := "", false
+	whole := false
 	for f := range facts.All() {
 		if f.Slot() == 0 {
 			v.readDynamic(f)
@@ -158,9 +159,9 @@ func (v *values) read(facts *mlattr.Facts) {
 		case fieldSide:
 			v.side = f.Text
 		case fieldRequestedModel:
-			requested = f.Text
+			v.requested = f.Text
 		case fieldModel:
-			v.model = f.Text
+			v.answered, v.model = f.Text, f.Text
 		case fieldErrorType:
 			v.errorType = f.Text
 		case fieldLibrary:
@@ -212,7 +213,7 @@ func (v *values) read(facts *mlattr.Facts) {
 	}
 	if v.model == "" {
 		// No answer, or the client does not report which model answered.
-		v.model = requested
+		v.model = v.requested
 	}
 	v.settleScope()
 	if v.basis == "" {
@@ -403,6 +404,14 @@ func runOf(ofResource streams.Run, span *mlattr.Facts) (every, request streams.R
 		every.Host, request.Host = host, host
 	}
 	return every, request
+}
+
+// worldSize returns the number of ranks as text, or "".
+func worldSize(facts *mlattr.Facts) string {
+	if n, ok := facts.Int(mlattr.WorldSize); ok {
+		return strconv.FormatInt(n, 10)
+	}
+	return ""
 }
 
 // rank returns the global rank as text.

@@ -108,6 +108,9 @@ type reader struct {
 	// slow is the time in seconds above which a call is slow, or 0.
 	slow float64
 
+	// changes are what the spans show of changes.
+	changes observer
+
 	resourceAttrs, spanAttrs pcommon.Map
 	recordedCalls            recordedCalls
 	// loads is how busy GPUs and processes are, cores how many cores the process of
@@ -145,6 +148,7 @@ func (r *reader) reset() {
 	r.recordedCalls.reset()
 	r.anyCalls = false
 	r.source = nil
+	r.changes.reset()
 	r.sources.reset()
 	r.timed, r.loads = r.timed[:0], nil
 }
@@ -175,6 +179,7 @@ func (r *reader) readResource(attrs pcommon.Map) {
 	}
 	r.source = r.sources.of(resource, resourceRun(&r.ofResource))
 	r.cores = r.loads.coresOf(attrs, resource)
+	r.changes.resource(attrs, r.source, &r.ofResource)
 }
 
 // readSpan appends a unit if the span has anything to count or show.
@@ -229,6 +234,7 @@ func (r *reader) readSpan(known mlattr.System, span ptrace.Span) {
 	}
 	if isRequestSpan(v, event) {
 		u.is |= isRequest
+		r.changes.request(r.spanAttrs, u.requestSource, v)
 	}
 	if v.genAIOperation == mlattr.OperationInvokeAgent {
 		u.is |= isAgent

@@ -184,8 +184,6 @@ const (
 	CallBound = "ml.call.bound"
 	// Window is WindowRecent or WindowUsual: what happens now, or before that.
 	Window = "ml.window"
-	// Problem is the kind of a problem.
-	Problem = "ml.problem"
 	// Device is where something runs or is stored, such as cuda:0 or cpu.
 	Device = "device"
 	// Result is how a call ended: ok or error.
@@ -437,7 +435,7 @@ var All = [Count]Series{
 	ProblemOnset: {
 		Name: "ml.problem.onset.timestamp", Unit: "s", Kind: Gauge, NoRun: true, Momentary: true,
 		Description: "When a problem began, in seconds since 1970; the series exists as long as the problem. Of a run, by ml.run.id: looks_hung, the run is stalled; slow, its recent step time is more than 1.3 times the usual one; restart_loop, 3 or more new attempts within an hour. Of a service: failing, its recent error ratio is at least 0.05 and 3 times the usual one (at least 0.001), or at least 0.5 if that is unknown, with 3 or more failed requests. Of a GPU, by hw.id and host.name: gpu_failed, its hw.status is failed, with the ml.run.id of each run that held it; held_idle, its ml.gpu.idle.time is at least idle_timeout.",
-		Labels:      []string{Problem, mlattr.HardwareID, mlattr.RunID},
+		Labels:      []string{mlattr.Problem, mlattr.HardwareID, mlattr.RunID},
 	},
 	GenAITokenUsage: {
 		Name: "gen_ai.client.token.usage", Unit: "{token}", Kind: Histogram, OptIn: true, NoRun: true,

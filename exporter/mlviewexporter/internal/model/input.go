@@ -1,6 +1,10 @@
 package model
 
-import "time"
+import (
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
 
 // Labels tell the streams of a series apart. Fields that do not apply are empty.
 type Labels struct {
@@ -31,6 +35,27 @@ type Point struct {
 	GPU *Device
 	// Simulated reports whether the value is simulated or recorded.
 	Simulated bool
+	// Overflow reports that the point stands for data that another component had no
+	// room for.
+	Overflow bool
+	// Origin is a hash of all that the series, the labels, GPU, Simulated and Overflow
+	// are read from. Points with the same one differ only in what an Update has. 0 means
+	// that there is none.
+	Origin uint64
+}
+
+// Update is a value of a stream that is known by the Origin of an earlier Point. Its
+// other fields are as those of a Point.
+type Update struct {
+	Origin       uint64
+	Value, Count float64
+	Time         int64
+	Gone, Delta  bool
+}
+
+// update returns what is new in a point of a known stream.
+func (p *Point) update() Update {
+	return Update{Origin: p.Origin, Value: p.Value, Count: p.Count, Time: p.Time, Gone: p.Gone, Delta: p.Delta}
 }
 
 // Device is what points say of a GPU besides their values.
@@ -112,4 +137,32 @@ type Event struct {
 	GPU, Host string
 	// Failure is a reproduction.
 	Failure *Failure
+	// Change and Problem are what ml_metrics has recorded, Namespace the
+	// service.namespace of its program.
+	Change    *Change
+	Problem   *Record
+	Namespace string
+}
+
+// Record is what ml_metrics says of a problem when it begins and when it ends.
+type Record struct {
+	ID, Kind string
+	Severity mlattr.Severity
+	Ended    bool
+	Onset    time.Time
+	Text     string
+	// Service, Run, Host and GPU are what has the problem: service.name,
+	// ml.run.id, host.name and hw.id.
+	Service, Run, Host, GPU string
+	// Value, Usual and GPUHours are nil if unknown.
+	Value, Usual, GPUHours *float64
+	Unit                   string
+	Evidence, Excluded     []string
+	// Before has phrases about changes, each after its time in RFC 3339.
+	Before        []string
+	Next, Command string
+	// Cause is the ID of the problem that this one follows from.
+	Cause string
+	// Shadow reports whether the problem is only recorded.
+	Shadow bool
 }

@@ -52,6 +52,32 @@ func TestMissingOfSeveralRuns(t *testing.T) {
 	assert.EqualValues(t, 7, missing["rank_host"].Count)
 }
 
+// A run of a service that has several is counted with its name. One that counts
+// samples needs no tokens.
+func TestMissingTokens(t *testing.T) {
+	w := newWorld(model.Settings{})
+	for _, run := range []string{"a", "b", "c"} {
+		w.point(model.Steps, run, 1)
+	}
+	w.point(model.Samples, "c", 64)
+	s := w.state()
+	var what []string
+	for _, m := range s.Missing {
+		if m.Kind == "step_tokens" {
+			what = append(what, m.What)
+		}
+	}
+	assert.Equal(t, []string{"Tokens per second of 2 runs: trainer (2)"}, what)
+	for _, r := range s.Runs {
+		if why := r.Why["token_rate"]; r.ID == "c" {
+			assert.Equal(t, "The run counts samples, not tokens: see samples/s.", why)
+		} else {
+			assert.Contains(t, why, `In the collector's configuration file, under processors, set ml_enrich: {training: [{service: "trainer", tokens_per_step:`)
+			assert.Contains(t, why, "sequence length")
+		}
+	}
+}
+
 // The hidden rows are known without a State.
 func TestHidden(t *testing.T) {
 	w := newWorld(model.Settings{MaxGPUs: 1, Interval: time.Hour})
@@ -133,14 +159,10 @@ func TestAWorkloadThatIsJoinedLater(t *testing.T) {
 // A run or service with many changes does not push out those of others.
 func TestChangesOfOneRun(t *testing.T) {
 	w := newWorld(model.Settings{})
-	other := func(v string) {
-		w.span(func(in *model.SpanInput) { in.Source = &model.Source{Service: "other", Version: v} })
-	}
-	other("1")
-	other("2")
+	w.change(model.Change{Kind: "version", Service: "other", From: "1", To: "2", Text: "version 2 (was 1)"})
 	w.point(model.Problem, "quiet", float64(w.now.Unix()), model.Slow)
 	for i := range 3000 {
-		w.point(model.RunAttempts, "r", float64(i))
+		w.change(model.Change{Kind: "attempt", Service: "trainer", RunID: "r", To: strconv.Itoa(i), Text: "attempt " + strconv.Itoa(i)})
 		w.point(model.Problem, "r", float64(w.now.Unix()+int64(i)), model.Slow)
 	}
 	changes := w.state().Changes

@@ -79,7 +79,7 @@ func (s *Store) dropGone(streams []*stream, now time.Time) []*stream {
 // pruneNotes removes old hosts, refused rows, changes, marks and failures.
 func (s *Store) pruneNotes(now time.Time) {
 	for host, last := range s.hosts {
-		if now.Sub(last) > s.settings.History {
+		if now.Sub(*last) > s.settings.History {
 			delete(s.hosts, host)
 		}
 	}
@@ -93,6 +93,11 @@ func (s *Store) pruneNotes(now time.Time) {
 	for of, xid := range s.xids {
 		if age := now.Sub(xid.Time); age > importedFor || s.gpus[of] == nil && age > gpuGoneAfter {
 			delete(s.xids, of)
+		}
+	}
+	for id, r := range s.records {
+		if now.Sub(r.Onset) > importedFor {
+			delete(s.records, id)
 		}
 	}
 	s.changes = slices.DeleteFunc(s.changes, func(c Change) bool { return now.Sub(c.Time) > importedFor })

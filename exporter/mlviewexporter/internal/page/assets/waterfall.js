@@ -1,5 +1,5 @@
 // A trace as a waterfall, with the chain that decided its end marked.
-import { h, safeURL } from './dom.js';
+import { h, safeURL, note } from './dom.js';
 import { seconds, time } from './format.js';
 import { isFolded } from './folds.js';
 import { fold } from './table.js';
@@ -54,5 +54,5 @@ export function traceOf(id, url) {
   if (!id) return null;
   const { data, missing } = fetched('/api/v1/traces/' + encodeURIComponent(id), 30);
   if (data) return waterfall(data, 0);
-  return h('p', { class: 'dim' }, missing ? ['The page no longer holds the trace ' + id + '. ', jaeger(url)] : 'Loading…');
+  return note(missing ? ['The page no longer holds the trace ' + id + '. ', jaeger(url)] : 'Loading…');
 }

@@ -1,9 +1,10 @@
 // The words of the page for the values of telemetry. A value without a word is
 // shown as it was sent.
 
-export const kinds = {
-  looks_hung: 'looks hung', gpu_failed: 'GPU failed', restart_loop: 'restart loop', failing: 'failing', slow: 'slow', held_idle: 'held idle',
-};
+// kinds are the problems, the most urgent first.
+export const kinds = Object.fromEntries('looks_hung gpu_failed rank_missing failing slow_requests slow slow_host nonfinite restart_loop checkpoint_overdue retry_storm throttled held_idle tool_errors truncated model_substituted cache_collapsed costly'
+  .split(' ').map((k) => [k, k.replaceAll('_', ' ')]));
+Object.assign(kinds, { gpu_failed: 'GPU failed', nonfinite: 'loss not finite', truncated: 'answers cut by length', model_substituted: 'another model answers', cache_collapsed: 'cached tokens collapsed' });
 
 export const states = { running: 'running', stalled: 'looks hung', silent: 'silent', ended: 'ended', unknown: 'no step yet' };
 
@@ -20,10 +21,9 @@ export const curves = {
 };
 
 // fields are the numbers of a run whose absence is explained.
-export const fields = {
-  token_rate: 'tokens/s', tokens: 'tokens', step_time: 's/step', step_time_usual: 'usual s/step', steps: 'steps', loss: 'loss', gpus: 'GPUs',
-  gpu_utilization: 'GPU use', gpu_keys: 'GPUs', goodput: 'goodput', last_checkpoint: 'checkpoint', last_step: 'last step', bound: 'what it waits for',
-  samples: 'samples', sample_rate: 'samples/s', owner: 'owner', team: 'team', job: 'job', hosts: 'hosts', attempts: 'restarts',
-};
+export const fields = { token_rate: 'tokens/s', loss: 'loss', last_checkpoint: 'checkpoint' };
+
+// classOf writes the class of an error.
+export const classOf = (name) => (name === '_OTHER' ? 'error without a type' : name);
 
 export const word = (table, value) => (Object.hasOwn(table, value) ? table[value] : String(value ?? ''));
