@@ -17,8 +17,18 @@ const (
 	curveUtilization
 	curveMemory
 	curvePower
+	curveValidation
+	curveLearningRate
+	curveSampleRate
+	// curveSteps and curveEpoch say at which step and epoch the others are. They are
+	// exact up to 16 million steps.
+	curveSteps
+	curveEpoch
 	curveCount
 )
+
+// isAxis reports whether the numbers are those that others are compared by.
+func (id curveID) isAxis() bool { return id == curveSteps || id == curveEpoch }
 
 // curveNames are the names and units of curves, in the order that they are shown.
 var curveNames = [curveCount]struct{ name, unit string }{
@@ -29,6 +39,12 @@ var curveNames = [curveCount]struct{ name, unit string }{
 	curveUtilization: {"gpu_utilization", "1"},
 	curveMemory:      {"gpu_memory", "By"},
 	curvePower:       {"power", "W"},
+
+	curveValidation:   {"validation_loss", ""},
+	curveLearningRate: {"learning_rate", ""},
+	curveSampleRate:   {"sample_rate", "{sample}/s"},
+	curveSteps:        {"steps", "{step}"},
+	curveEpoch:        {"epoch", "{epoch}"},
 }
 
 // values are the numbers of a run at one time, NaN if unknown.
@@ -124,6 +140,9 @@ func (c *curves) rows(now time.Time) []Curve {
 		from = max(from, c.fine.times[0])
 	}
 	for id, name := range curveNames {
+		if curveID(id).isAxis() {
+			continue
+		}
 		row := Curve{Name: name.name, Unit: name.unit, Times: []float64{}, Values: []float64{}}
 		take := func(p *points, wanted func(uint32) bool) {
 			for i, value := range p.values[id] {
@@ -174,8 +193,13 @@ func (d *dueRuns) record(s *Store, now time.Time) {
 	next := now
 	for r, since := range d.since {
 		if now.Sub(since) >= s.settings.Interval {
-			v := r.numbers(now)
+			var row Run
+			r.addNumbers(&row, now)
+			v := r.numbers(&row)
 			r.curves.add(since, &v, s.settings.Interval, s.settings.History)
+			r.noteHardware()
+			r.spend(&row, since)
+			s.keepGood(r, now)
 			delete(d.since, r)
 		} else if since.Before(next) {
 			next = since
@@ -185,15 +209,14 @@ func (d *dueRuns) record(s *Store, now time.Time) {
 }
 
 // numbers returns the numbers of a run that are kept over time.
-func (r *run) numbers(now time.Time) (v values) {
-	var row Run
-	r.addNumbers(&row, now)
+func (r *run) numbers(row *Run) (v values) {
 	for i := range v {
 		v[i] = float32(math.NaN())
 	}
 	for id, value := range map[curveID]*float64{
 		curveLoss: row.Loss, curveStepTime: row.StepTime, curveTokenRate: row.TokenRate,
-		curveGoodput: row.Goodput, curveUtilization: row.GPUUtilization,
+		curveGoodput: row.Goodput, curveUtilization: row.GPUUtilization, curveValidation: row.ValidationLoss,
+		curveLearningRate: row.LearningRate, curveSampleRate: row.SampleRate, curveSteps: row.Steps, curveEpoch: row.Epoch,
 	} {
 		if value != nil {
 			v[id] = float32(*value)

@@ -25,6 +25,8 @@ type run struct {
 	// streams are those of metrics that name the run, states those of its state.
 	// whole counts those of other series of the whole run.
 	streams, states []*stream
+	// ratios are those of ml.run.time.ratio.
+	ratios []*stream
 	whole           [seriesCount]uint16
 
 	// attempts is the largest number of attempts so far. hosts are those of all,
@@ -37,6 +39,11 @@ type run struct {
 	state      string
 	checkpoint time.Time
 	curves     curves
+	spent      spent
+	facts      facts
+	// failed reports whether the span of the whole training failed, kept whether the
+	// run was considered as a good one since it ended.
+	failed, kept bool
 
 	// gpus are the GPUs that the run holds, by the last State.
 	gpus []heldGPU
@@ -102,8 +109,11 @@ func (r *run) attach(one *stream) bool {
 		}
 		r.whole[one.series]++
 	}
-	if one.series == RunState {
+	switch one.series {
+	case RunState:
 		r.states = append(r.states, one)
+	case RunTimeRatio:
+		r.ratios = append(r.ratios, one)
 	}
 	r.streams = append(r.streams, one)
 	return true
