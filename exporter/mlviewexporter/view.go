@@ -146,6 +146,9 @@ func (v *view) State() *model.State {
 // Run returns the details of a run.
 func (v *view) Run(key string) (*model.RunDetail, bool) { return v.store.Run(key) }
 
+// Compare returns a run beside another one.
+func (v *view) Compare(key, with string) (*model.Comparison, bool) { return v.store.Compare(key, with) }
+
 // Trace returns a trace with its spans.
 func (v *view) Trace(id string) (*model.Trace, bool) { return v.store.Trace(id) }
 
