@@ -27,7 +27,7 @@ type run struct {
 	streams, states []*stream
 	// ratios are those of ml.run.time.ratio.
 	ratios []*stream
-	whole           [seriesCount]uint16
+	whole  [seriesCount]uint16
 
 	// attempts is the largest number of attempts so far. hosts are those of all,
 	// added those to which ranks have moved, and when.
@@ -35,8 +35,10 @@ type run struct {
 	hosts    map[string]bool
 	added    map[string]time.Time
 
-	// state is the last known state.
+	// state is the last known state, stateNoted when it was first seen, zero after a
+	// restart.
 	state      string
+	stateNoted time.Time
 	checkpoint time.Time
 	curves     curves
 	spent      spent

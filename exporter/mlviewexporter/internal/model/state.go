@@ -200,7 +200,7 @@ type RunDetail struct {
 	Settings []Setting `json:"settings"`
 	// Changes are those of the run and of its service, the newest first.
 	Changes []Change `json:"changes"`
-	Curves    []Curve            `json:"curves"`
+	Curves  []Curve  `json:"curves"`
 	// Marks are changes, problems and failures on the curves.
 	Marks    []Mark    `json:"marks"`
 	Calls    []Call    `json:"calls"`

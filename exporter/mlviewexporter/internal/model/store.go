@@ -55,9 +55,9 @@ type Store struct {
 	traces   traces
 	history  dueRuns
 	// good are runs that others are compared with, those that ended last at the end.
-	good []*goodRun
-	missing  map[string][]Missing
-	refused  map[string]map[string]time.Time
+	good    []*goodRun
+	missing map[string][]Missing
+	refused map[string]map[string]time.Time
 	// dropped counts what was not kept, by reason.
 	dropped map[string]int64
 	seen    seen

@@ -116,4 +116,3 @@ func (h *Handler) serveMade(w http.ResponseWriter, r *http.Request, name string,
 		made.serve(w, r)
 	}
 }
-

@@ -72,7 +72,7 @@ func (r *Report) curve(c *model.Curve, x axis, marks []model.Mark) figure {
 	y := rangeOf(c.Values)
 	write := func(v float64) string { return number(v, c.Unit) }
 	f := figure{
-		ID: "curve-" + c.Name, Title: title(curveTitles, c.Name),
+		Title: title(curveTitles, c.Name),
 		Says:  "from " + write(y.from) + " to " + write(y.to) + ", last " + write(c.Values[len(c.Values)-1]),
 		Lines: []line{{Path: path(c.Times, c.Values, x, y, gapOf(c.Times))}},
 		Top:   write(y.to), Bottom: write(y.from),
@@ -124,8 +124,8 @@ func pair(name string, by int, c *model.Comparison) (f figure, ok bool) {
 	}
 	write := func(v float64) string { return number(v, a.Unit) }
 	f = figure{
-		ID: "compare-" + name + "-" + axes[by].name, Title: title(curveTitles, name) + " " + axes[by].title,
-		Says: "this run last " + write(a.Values[len(a.Values)-1]) + ", the other one " + write(b.Values[len(b.Values)-1]),
+		Title: title(curveTitles, name) + " " + axes[by].title,
+		Says:  "this run last " + write(a.Values[len(a.Values)-1]) + ", the other one " + write(b.Values[len(b.Values)-1]),
 		Lines: []line{
 			{"this run", path(atA, a.Values, x, y, math.Inf(1))},
 			{"the other run", path(atB, b.Values, x, y, math.Inf(1))},

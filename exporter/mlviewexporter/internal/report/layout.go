@@ -79,7 +79,7 @@ type part struct {
 
 // figure is one or two curves over the same axis.
 type figure struct {
-	ID, Title string
+	Title string
 	// Says has the range and the last value in words.
 	Says  string
 	Lines []line

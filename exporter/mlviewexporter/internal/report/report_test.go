@@ -42,7 +42,7 @@ func of(t testing.TB, fixture, key string) *report.Report {
 	return report.New(source.State(), detail, comparison)
 }
 
-func html(t testing.TB, r *report.Report) string {
+func html5(t testing.TB, r *report.Report) string {
 	t.Helper()
 	var out bytes.Buffer
 	require.NoError(t, r.WriteHTML(&out))
@@ -62,7 +62,7 @@ func TestGolden(t *testing.T) {
 	for name, key := range map[string]string{"everything": "r-llama", "nearly_empty": "r-old"} {
 		t.Run(name, func(t *testing.T) {
 			r := of(t, "report.json", key)
-			golden(t, name+".html", html(t, r))
+			golden(t, name+".html", html5(t, r))
 			golden(t, name+".md", markdown(t, r))
 			var text bytes.Buffer
 			encoder := json.NewEncoder(&text)
@@ -92,6 +92,6 @@ func TestListsAreBounded(t *testing.T) {
 	assert.Equal(t, map[string]int{"ranks": 872, "problems": 950, "changes": 950, "failures": 950}, r.LeftOut)
 	assert.Len(t, r.Marks, 50)
 	assert.LessOrEqual(t, len(r.Curves[0].Values), 240)
-	assert.Less(t, len(html(t, r)), 512<<10)
+	assert.Less(t, len(html5(t, r)), 512<<10)
 	assert.Contains(t, markdown(t, r), "950 more are left out.")
 }

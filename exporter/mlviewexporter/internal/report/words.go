@@ -36,7 +36,7 @@ func (r *Report) state() string {
 	if words := stateWords[r.Run.State]; words != "" {
 		return words
 	}
-	return "is " + r.Run.State
+	return "is " + text.Words(r.Run.State)
 }
 
 // summary says what became of the run in one sentence.
@@ -101,7 +101,9 @@ var numberTitles = map[string]string{
 }
 
 // title returns the title of a name, or its words.
-func title(titles map[string]string, name string) string { return cmp.Or(titles[name], text.Words(name)) }
+func title(titles map[string]string, name string) string {
+	return cmp.Or(titles[name], text.Words(name))
+}
 
 // number writes a number with its unit.
 func number(v float64, unit string) string {
