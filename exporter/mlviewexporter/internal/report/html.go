@@ -34,14 +34,11 @@ var document = template.Must(template.New("report.html").Funcs(template.FuncMap{
 	"percent": func(share float64) string { return strconv.FormatFloat(100*share, 'f', 2, 64) + "%" },
 	"sum":     func(parts []part, n int) string { return percentBefore(parts, n) },
 	"number":  func(t table, column int) bool { return column < len(t.Number) && t.Number[column] },
-	"shade":   func(n int) string { return "t" + strconv.Itoa(n%shades) },
+	"shade":   func(n int) string { return "t" + strconv.Itoa(n) },
 	"series":  func(n int) string { return "l" + strconv.Itoa(n) },
 	"style":   func() template.CSS { return template.CSS(style) }, //nolint:gosec // the embedded file
 	"policy":  func() string { return ContentSecurityPolicy },
 }).ParseFS(files, "report.html"))
-
-// shades is the number of colors of the parts of a bar.
-const shades = 8
 
 // percentBefore returns where a part of a bar begins.
 func percentBefore(parts []part, n int) string {

@@ -69,9 +69,10 @@ type bar struct {
 	Parts   []part
 }
 
-// part is a part of a bar.
+// part is a part of a bar. Shade is its color.
 type part struct {
 	Name  string
+	Shade int
 	Share float64
 	// Value is the part with its unit.
 	Value string

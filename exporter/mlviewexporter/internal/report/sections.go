@@ -256,11 +256,17 @@ func barOf(caption string, seconds map[string]float64) bar {
 			if name == mlattr.RunStalled {
 				word = text.Words(model.LooksHung)
 			}
-			b.Parts = append(b.Parts, part{word, share, text.Percent(&share) + ", " + text.Seconds(&v)})
+			b.Parts = append(b.Parts, part{Name: word, Shade: shades[name], Share: share, Value: text.Percent(&share) + ", " + text.Seconds(&v)})
 		}
 	}
 	slices.SortStableFunc(b.Parts, func(a, b part) int { return cmp.Compare(b.Share, a.Share) })
 	return b
+}
+
+// shades are the colors of states and uses: 0 for none of these.
+var shades = map[string]int{
+	mlattr.RunRunning: 1, "productive": 1, mlattr.RunStalled: 2, "rework": 2, "data_load": 3, "checkpoint": 4, "checkpoint_restore": 5,
+	"validation": 6, "queue": 7, "startup": 8,
 }
 
 func (r *Report) ranks() section {
