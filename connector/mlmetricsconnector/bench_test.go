@@ -16,7 +16,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
-	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 // BenchmarkConsumeTraces reads requests of 512 spans as they leave ml_enrich,
@@ -60,7 +59,7 @@ func crowded(tb testing.TB, n int) *metricsConnector {
 	cfg := createDefaultConfig().(*Config)
 	cfg.MaxSeries, cfg.FlushInterval = n+10, time.Hour
 	cfg.MetricsExpiration = 2 * time.Hour
-	c, err := newMetricsConnector(connectortest.NewNopSettings(metadata.Type), cfg, new(shared.Registry[*seenMetrics]), consumertest.NewNop())
+	c, err := newMetricsConnector(connectortest.NewNopSettings(metadata.Type), cfg, new(instancesByID), consumertest.NewNop())
 	require.NoError(tb, err)
 	require.NoError(tb, c.Start(tb.Context(), componenttest.NewNopHost()))
 	for i := range n {

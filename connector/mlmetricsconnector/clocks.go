@@ -4,7 +4,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/change"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/pace"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/problem"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/wallclock"
@@ -33,6 +35,9 @@ type clocks struct {
 	byRun map[clockKey]*runClock
 	// runs has what is concluded about runs. Only emissions use it.
 	runs map[streams.RunKey]*runVerdict
+	// history gets the attempts of runs. It is nil if nobody wants to know of
+	// changes. Only emissions use it.
+	history *change.History
 }
 
 // timeouts are those of the configuration.
@@ -52,6 +57,8 @@ type runClock struct {
 	mu sync.Mutex
 	wallclock.Clock
 	attempts attempts
+	// begun is the number of attempts that were seen.
+	begun    int64
 	restarts restarts
 	rework   rework
 	totals   wallclock.Totals
@@ -153,6 +160,7 @@ func (c *runClock) observe(key clockKey, u *unit, now time.Time) (updates []stre
 		c.restart()
 		c.restarts.add(begun, now)
 	}
+	c.begun += begun
 	if begun > 0 {
 		updates = append(updates, streams.Update{Source: key.source(), Series: series.RunAttempts, Count: begun})
 	}
@@ -234,9 +242,9 @@ func (c *runClock) expect(seen firstAndLast) {
 }
 
 // advance attributes the elapsed time, adds it and what is concluded about each
-// run to the store, and removes ranks without data for longer than expiration
+// run to the store and the board, and removes ranks without data for longer than expiration
 // whose run holds no GPU; 0 removes none.
-func (c *clocks) advance(store *streams.Store, facts *gpuFacts, expiration time.Duration, now time.Time, last bool) (over streams.Overflowed) {
+func (c *clocks) advance(store *streams.Store, board *problem.Board, facts *gpuFacts, expiration time.Duration, now time.Time, last bool) (over streams.Overflowed) {
 	standings := make(map[streams.RunKey]streams.Standing)
 	for _, run := range c.runs {
 		run.begin()
@@ -258,7 +266,7 @@ func (c *clocks) advance(store *streams.Store, facts *gpuFacts, expiration time.
 		c.runs[run].add(&rank, now)
 	}
 	store.Judge(standings, facts.holds)
-	over.Add(c.conclude(store, facts, now))
+	over.Add(c.conclude(store, board, facts, now))
 	return over
 }
 
@@ -361,7 +369,7 @@ func (c *runClock) report(state rankState) rankReport {
 	rank := rankReport{
 		known: true, state: state, since: c.since, alive: c.arrived, seen: c.lastHeard(),
 		spent: c.spent, steps: c.pace.Times(), clock: c,
-		restarts: c.restarts, numbered: c.attempts.numbered, number: c.attempts.number,
+		restarts: c.restarts, attempts: c.begun, numbered: c.attempts.numbered, number: c.attempts.number,
 	}
 	if rank.alive.IsZero() {
 		rank.alive = c.since

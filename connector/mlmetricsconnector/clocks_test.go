@@ -15,9 +15,9 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/metadata"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/problem"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
-	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 // run is one process of a training run, with a clock that the test moves.
@@ -42,7 +42,7 @@ func newRun(t *testing.T, cfg *Config) *run {
 	t.Helper()
 	cfg.InitialZero = 0 // what is counted shows at once
 	sink := new(consumertest.MetricsSink)
-	c, err := newMetricsConnector(connectortest.NewNopSettings(metadata.Type), cfg, new(shared.Registry[*seenMetrics]), sink)
+	c, err := newMetricsConnector(connectortest.NewNopSettings(metadata.Type), cfg, new(instancesByID), sink)
 	require.NoError(t, err)
 	r := &run{connector: c, sink: sink, clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	c.now = func() time.Time { return r.clock }
@@ -447,7 +447,7 @@ func TestAnEmissionBetweenAClockAndItsSpan(t *testing.T) {
 	u := &unit{endsStep: true, source: key.source()}
 
 	clock := c.of(key)
-	c.advance(store, &gpuFacts{}, time.Hour, now, false)
+	c.advance(store, problem.NewBoard(nil), &gpuFacts{}, time.Hour, now, false)
 	assert.Zero(t, store.Streams(), "nothing is known of it")
 	updates, live := clock.observe(key, u, now)
 	require.True(t, live)
@@ -455,7 +455,7 @@ func TestAnEmissionBetweenAClockAndItsSpan(t *testing.T) {
 	assert.Same(t, clock, c.of(key))
 
 	now = now.Add(2 * time.Hour)
-	c.advance(store, &gpuFacts{}, time.Hour, now, false)
+	c.advance(store, problem.NewBoard(nil), &gpuFacts{}, time.Hour, now, false)
 	_, live = clock.observe(key, u, now)
 	assert.False(t, live, "it was forgotten")
 	assert.Zero(t, c.observe(store, []unit{*u, *u}, now))

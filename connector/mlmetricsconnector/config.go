@@ -3,9 +3,12 @@ package mlmetricsconnector
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/collector/component"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 const (
@@ -116,6 +119,17 @@ type Config struct {
 	// bucket. Exemplars contain nothing else of a span. The default is true.
 	Exemplars bool `mapstructure:"exemplars"`
 
+	// Shadow has kinds of problems that are only recorded: their log records have
+	// ml.problem.shadow, and they have no series. docs/problems.md lists the kinds.
+	// The default is none.
+	Shadow []string `mapstructure:"shadow"`
+
+	// Storage is the id of a storage extension, such as "file_storage", that keeps
+	// over restarts what changes are compared with, and the key of the hashes of
+	// prompts, tools and settings. By default there is none: after a restart, what
+	// telemetry shows first is no change.
+	Storage *component.ID `mapstructure:"storage"`
+
 	// prevent unkeyed literal initialization
 	_ struct{}
 }
@@ -172,5 +186,19 @@ func (c *Config) Validate() error {
 	if c.SlowThreshold < 0 {
 		errs = append(errs, fmt.Errorf(`"slow_threshold" is %s, must be 0 (no call is slow) or more`, c.SlowThreshold))
 	}
+	for _, kind := range c.Shadow {
+		if _, known := mlattr.ProblemNamed(kind); !known {
+			errs = append(errs, fmt.Errorf(`"shadow" has %q, must have kinds of problems: %s`, kind, problemNames()))
+		}
+	}
 	return errors.Join(errs...)
+}
+
+// problemNames returns the kinds of problems, for a message.
+func problemNames() string {
+	names := make([]string, 0, len(mlattr.Problems))
+	for i := range mlattr.Problems {
+		names = append(names, mlattr.Problems[i].Name)
+	}
+	return strings.Join(names, ", ")
 }

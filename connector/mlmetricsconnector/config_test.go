@@ -54,6 +54,10 @@ func TestInvalidValuesAreNamed(t *testing.T) {
 			input: map[string]any{"flush_interval": "1m", "metrics_expiration": "30s"},
 			want:  []string{`"metrics_expiration" is 30s, must be 0 (never) or at least "flush_interval" (1m0s)`},
 		},
+		"no kind of problem": {
+			input: map[string]any{"shadow": []any{"slow", "sad"}},
+			want:  []string{`"shadow" has "sad", must have kinds of problems: looks_hung, gpu_failed, `},
+		},
 		"all at once": {
 			input: map[string]any{"flush_interval": "-1s", "metrics_expiration": "-1s", "max_series": 0, "max_runs": -1, "slow_threshold": "-1s"},
 			want: []string{

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/metadata"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/problem"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
@@ -38,12 +39,13 @@ type metricsConnector struct {
 	version   string
 	telemetry *telemetry
 	id        component.ID
+	set       connector.Settings
 
-	// shared connects this instance with the one that receives the clients'
-	// metrics.
-	shared  *shared.Registry[*seenMetrics]
-	seen    *seenMetrics
-	release shared.Release
+	// registry connects this instance with the one that receives the clients'
+	// metrics, and with the one that sends records.
+	registry *instancesByID
+	shared   *instances
+	release  shared.Release
 	// withdraw ends the publication of notices.
 	withdraw func()
 
@@ -54,6 +56,7 @@ type metricsConnector struct {
 	tally    *tally
 	clocks   *clocks
 	outcomes *outcomes
+	problems *problem.Board
 	store    *streams.Store
 	flusher  streams.Flusher
 
@@ -66,7 +69,7 @@ type metricsConnector struct {
 
 var _ connector.Traces = (*metricsConnector)(nil)
 
-func newMetricsConnector(set connector.Settings, cfg *Config, registry *shared.Registry[*seenMetrics], next consumer.Metrics) (*metricsConnector, error) {
+func newMetricsConnector(set connector.Settings, cfg *Config, registry *instancesByID, next consumer.Metrics) (*metricsConnector, error) {
 	tel, err := newTelemetry(set)
 	if err != nil {
 		return nil, err
@@ -77,13 +80,15 @@ func newMetricsConnector(set connector.Settings, cfg *Config, registry *shared.R
 		logger:    set.Logger,
 		version:   set.BuildInfo.Version,
 		id:        set.ID,
-		shared:    registry,
+		set:       set,
+		registry:  registry,
 		now:       time.Now,
 		telemetry: tel,
-		seen:      newSeenMetrics(),
+		shared:    newInstances(set, cfg),
 		tally:     newTally(),
 		clocks:    newClocks(cfg),
 		outcomes:  newOutcomes(),
+		problems:  problem.NewBoard(cfg.Shadow),
 		readers: sync.Pool{New: func() any {
 			return &reader{
 				vocabulary: mlattr.Default(), slow: cfg.SlowThreshold.Seconds(),
@@ -111,13 +116,13 @@ func (c *metricsConnector) Start(ctx context.Context, host component.Host) error
 	if err := c.telemetry.observe(c.store); err != nil {
 		return fmt.Errorf("register the connector's telemetry: %w", err)
 	}
-	seen, release, err := acquire(ctx, c.shared, host, c.id)
+	instances, release, err := acquire(ctx, c.registry, host, c.set, c.cfg)
 	if err != nil {
 		return err
 	}
-	c.seen, c.release = seen, release
+	c.shared, c.release = instances, release
 	c.withdraw = shared.PublishNotices(c.id.String(), c.notices)
-	c.store.Exclude(&seen.Silences)
+	c.store.Exclude(&c.shared.seen.Silences)
 	// The context of Start ends with Start, that of emissions with Shutdown.
 	ctx, c.cancel = context.WithCancel(context.Background())
 	c.stop, c.stopped = make(chan struct{}), make(chan struct{})
@@ -164,7 +169,11 @@ func (c *metricsConnector) ConsumeTraces(ctx context.Context, td ptrace.Traces) 
 	r := c.readers.Get().(*reader)
 	defer c.putBack(r)
 	r.now, r.enriched = now.UnixNano(), mlattr.IsEnriched(ctx)
+	r.changes.history = c.shared.recording()
 	r.read(td)
+	if r.changes.history != nil {
+		r.changes.history.See(r.changes.seen, now)
+	}
 	duplicates := c.tally.settle(r)
 	c.outcomes.observe(r.units, r.updates, now)
 	overflowed := c.store.Apply(r.updates, now)
@@ -222,10 +231,12 @@ func (c *metricsConnector) emit(ctx context.Context, last bool) error {
 	evicted := c.store.Evicted()
 	c.telemetry.evicted(ctx, int64(len(evicted)))
 	c.clocks.forgetRuns(evicted)
-	facts := c.seen.gpus(now)
-	c.clocks.expect(c.seen, now)
-	over := c.clocks.advance(c.store, facts, c.cfg.MetricsExpiration, now, last)
-	over.Add(c.outcomes.conclude(c.store, c.cfg.MetricsExpiration, now))
+	facts := c.shared.seen.gpus(now)
+	c.clocks.expect(c.shared.seen, now)
+	c.clocks.history = c.shared.recording()
+	over := c.clocks.advance(c.store, c.problems, facts, c.cfg.MetricsExpiration, now, last)
+	over.Add(c.outcomes.conclude(c.store, c.problems, c.cfg.MetricsExpiration, now))
+	over.Add(c.settleProblems(ctx, now))
 	c.telemetry.record(ctx, 0, 0, over)
 	c.flusher.Last = last
 	return c.flush(ctx, now, evicted)

@@ -9,29 +9,33 @@ import (
 	"go.opentelemetry.io/collector/consumer"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/metadata"
-	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 // NewFactory returns the factory of the ml_metrics connector.
 func NewFactory() connector.Factory {
-	f := &factory{shared: new(shared.Registry[*seenMetrics])}
+	f := &factory{registry: new(instancesByID)}
 	return connector.NewFactory(
 		metadata.Type,
 		createDefaultConfig,
 		connector.WithTracesToMetrics(f.createTracesToMetrics, metadata.TracesToMetricsStability),
+		connector.WithTracesToLogs(f.createTracesToLogs, metadata.TracesToLogsStability),
 		connector.WithMetricsToMetrics(f.createMetricsToMetrics, metadata.MetricsToMetricsStability),
 	)
 }
 
 // factory makes instances that know of each other by their component id.
 type factory struct {
-	shared *shared.Registry[*seenMetrics]
+	registry *instancesByID
 }
 
 func (f *factory) createTracesToMetrics(_ context.Context, set connector.Settings, cfg component.Config, next consumer.Metrics) (connector.Traces, error) {
-	return newMetricsConnector(set, cfg.(*Config), f.shared, next)
+	return newMetricsConnector(set, cfg.(*Config), f.registry, next)
 }
 
-func (f *factory) createMetricsToMetrics(_ context.Context, set connector.Settings, _ component.Config, _ consumer.Metrics) (connector.Metrics, error) {
-	return &watcher{id: set.ID, shared: f.shared, now: time.Now}, nil
+func (f *factory) createTracesToLogs(_ context.Context, set connector.Settings, cfg component.Config, next consumer.Logs) (connector.Traces, error) {
+	return &recorder{set: set, cfg: cfg.(*Config), registry: f.registry, next: next}, nil
+}
+
+func (f *factory) createMetricsToMetrics(_ context.Context, set connector.Settings, cfg component.Config, _ consumer.Metrics) (connector.Metrics, error) {
+	return &watcher{set: set, cfg: cfg.(*Config), registry: f.registry, now: time.Now}, nil
 }

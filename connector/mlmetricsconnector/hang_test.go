@@ -49,7 +49,7 @@ func (r *run) sendsMetrics(t *testing.T, id string, rank int64) {
 
 func (r *run) metrics(t *testing.T, md pmetric.Metrics) {
 	t.Helper()
-	w := &watcher{seen: r.connector.seen, now: func() time.Time { return r.clock }}
+	w := &watcher{shared: r.connector.shared, now: func() time.Time { return r.clock }}
 	require.NoError(t, w.ConsumeMetrics(t.Context(), md))
 }
 
@@ -156,7 +156,7 @@ func TestAHungRunStaysUntilItsProcessesGo(t *testing.T) {
 // not: a name has one writer.
 func TestAHungRunHasOneWriter(t *testing.T) {
 	r := newRun(t, createDefaultConfig().(*Config))
-	r.connector.store.Exclude(&r.connector.seen.Silences)
+	r.connector.store.Exclude(&r.connector.shared.seen.Silences)
 	r.work(t, "optimizer", time.Second)
 	alive := func() { r.holdsGPU(t, "run-a", 1) }
 	r.every(t, time.Minute, alive)
@@ -267,10 +267,10 @@ func TestWhatIsSeenInMetricsIsBounded(t *testing.T) {
 		r.holdsGPU(t, strconv.Itoa(n), 1)
 		r.sendsMetrics(t, strconv.Itoa(n), 0)
 	}
-	assert.Len(t, r.connector.seen.holders, maxClocks)
-	assert.Len(t, r.connector.seen.processes, maxClocks)
+	assert.Len(t, r.connector.shared.seen.holders, maxClocks)
+	assert.Len(t, r.connector.shared.seen.processes, maxClocks)
 	r.clock = r.clock.Add(goneAfter + time.Second)
 	require.NoError(t, r.connector.emit(t.Context(), false))
-	assert.Empty(t, r.connector.seen.holders)
-	assert.Empty(t, r.connector.seen.processes)
+	assert.Empty(t, r.connector.shared.seen.holders)
+	assert.Empty(t, r.connector.shared.seen.processes)
 }

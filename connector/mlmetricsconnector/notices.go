@@ -8,9 +8,12 @@ import (
 
 // Reasons for what is left out.
 const (
-	overMaxSeries = "max_series"
-	overMaxRuns   = "max_runs"
-	evictedRuns   = "evicted"
+	overMaxSeries   = "max_series"
+	overMaxRuns     = "max_runs"
+	evictedRuns     = "evicted"
+	overMaxChanges  = "changes"
+	overMaxProblems = "problems"
+	lostRecords     = "records"
 )
 
 // notices returns how often a limit was reached.
@@ -29,6 +32,21 @@ func (c *metricsConnector) notices() []shared.Notice {
 				Kind: "limit", What: "Updates of new runs",
 				Why: fmt.Sprintf("There are max_runs (%d) runs that have not ended; counters were added up by service, gauges dropped.", c.cfg.MaxRuns),
 				Fix: moreRuns,
+			}, true
+		case overMaxProblems:
+			return shared.Notice{
+				Kind: "limit", What: "Problems",
+				Why: "Too many problems are open, or too many of one run or service.",
+			}, true
+		case overMaxChanges:
+			return shared.Notice{
+				Kind: "limit", What: "Values that may change",
+				Why: "Too many values of services, runs and hosts are compared already.",
+			}, true
+		case lostRecords:
+			return shared.Notice{
+				Kind: "refused", What: "Records of problems and changes",
+				Why: "A pipeline of logs refused them.",
 			}, true
 		case evictedRuns:
 			return shared.Notice{

@@ -1,10 +1,12 @@
 package mlmetricsconnector
 
 import (
+	"math"
 	"sync"
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/pace"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/problem"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
@@ -90,9 +92,10 @@ func (s *outcomes) of(resource streams.Resource) *service {
 	return known
 }
 
-// conclude adds the error ratios of all services to the store, and removes
-// services without requests for longer than expiration; 0 removes none.
-func (s *outcomes) conclude(store *streams.Store, expiration time.Duration, now time.Time) (over streams.Overflowed) {
+// conclude adds the error ratios of all services to the store, reports those that
+// fail, and removes services without requests for longer than expiration; 0
+// removes none.
+func (s *outcomes) conclude(store *streams.Store, board *problem.Board, expiration time.Duration, now time.Time) (over streams.Overflowed) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for resource, known := range s.all {
@@ -100,7 +103,7 @@ func (s *outcomes) conclude(store *streams.Store, expiration time.Duration, now 
 			delete(s.all, resource)
 			continue
 		}
-		e := emission{source: streams.Source{Resource: resource}, now: now}
+		e := emission{source: streams.Source{Resource: resource}, now: now, board: board}
 		ratios := known.ratios(now)
 		if ratios.Recent >= 0 {
 			e.value(series.RequestErrorRatio, ratios.Recent, mlattr.WindowRecent)
@@ -115,9 +118,20 @@ func (s *outcomes) conclude(store *streams.Store, expiration time.Duration, now 
 			known.failing = ratios.Since
 		}
 		if ratios.Failing {
-			e.problem(mlattr.ProblemFailing, known.failing)
+			e.problem(problem.Problem{
+				Kind: mlattr.ProblemFailing, Onset: known.failing, Telemetry: math.NaN(),
+				Value: ratios.Recent, Usual: knownRatio(ratios.Usual), Unit: "1",
+			})
 		}
 		over.Add(store.Apply(e.updates, now))
 	}
 	return over
+}
+
+// knownRatio returns a ratio, or NaN if it is negative, and so unknown.
+func knownRatio(ratio float64) float64 {
+	if ratio < 0 {
+		return math.NaN()
+	}
+	return ratio
 }

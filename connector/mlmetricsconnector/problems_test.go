@@ -508,7 +508,7 @@ func TestProblemsAreBounded(t *testing.T) {
 	assert.Len(t, r.connector.outcomes.all, maxServices)
 	r.after(t, 2*time.Hour)
 	assert.Empty(t, r.connector.outcomes.all)
-	assert.Empty(t, r.connector.seen.gpus(r.clock).failed)
+	assert.Empty(t, r.connector.shared.seen.gpus(r.clock).failed)
 	assert.Empty(t, r.connector.clocks.runs)
 }
 
@@ -650,4 +650,14 @@ func TestTheHostOfAResource(t *testing.T) {
 	r.metrics(t, md)
 	idle, _ := gauges(t, r.after(t, 0), "ml.gpu.idle.time")
 	assert.Equal(t, map[string]float64{"/GPU-a/n7": 0}, idle)
+}
+
+// A problem in shadow has no series.
+func TestAProblemInShadow(t *testing.T) {
+	cfg := createDefaultConfig().(*Config)
+	cfg.Shadow = []string{"failing"}
+	r := newRun(t, cfg)
+	r.request(t, "agent", "timeout", "timeout", "timeout")
+	onsets, _ := problems(t, r.after(t, time.Second))
+	assert.Empty(t, onsets)
 }

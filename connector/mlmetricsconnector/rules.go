@@ -30,6 +30,7 @@ type values struct {
 	phase, operation, genAIOperation string
 	role, errorType, side            string
 	model                            string // that answered, else that was asked for
+	requested, answered              string
 	library, function                string
 	basis                            string
 
@@ -41,6 +42,9 @@ type values struct {
 	rate       float64
 	hasRate    bool
 	batchSize  int64
+
+	// critical is for how many seconds the span decided when its trace ended.
+	critical float64
 
 	lossScope string
 	gauges    []gauge
@@ -83,6 +87,7 @@ const (
 	fieldValLoss
 	fieldLearningRate
 	fieldValMetric
+	fieldCritical
 )
 
 // unread are the canonical attributes that no rule needs. They are skipped if
@@ -93,7 +98,7 @@ var unread = mlattr.SlotsOf(
 	mlattr.BatchIndex, mlattr.EpochTotal, mlattr.MicrobatchCount, mlattr.SamplesPerSecond, mlattr.SamplesBasis,
 	mlattr.DecodePerSecond, mlattr.PrefillPerSecond, mlattr.SequencePerSecond, mlattr.ThroughputScope,
 	mlattr.TokensEstimated, mlattr.GenAIReasoningTokens, mlattr.GenAICacheReadTokens, mlattr.GenAICacheCreationTokens,
-	mlattr.GenAIStream, mlattr.GenAIChoices, mlattr.GPUIndex, mlattr.GPUJoin, mlattr.GPUShared,
+	mlattr.GenAIStream, mlattr.GenAIChoices, mlattr.GPUIndex, mlattr.GPUJoin, mlattr.GPUShared, mlattr.Critical,
 )
 
 // fields has the field of each slot: a switch over small numbers is cheaper
@@ -124,6 +129,7 @@ var fields = func() (bySlot [256]field) {
 		mlattr.ValLoss:            fieldValLoss,
 		mlattr.LearningRate:       fieldLearningRate,
 		mlattr.ValMetric:          fieldValMetric,
+		mlattr.CriticalTime:       fieldCritical,
 	} {
 		bySlot[mlattr.SlotOf(name)] = f
 	}
@@ -133,7 +139,7 @@ var fields = func() (bySlot [256]field) {
 // read reads the facts of a span. It reuses memory.
 func (v *values) read(facts *mlattr.Facts) {
 	*v = values{gauges: v.gauges[:0], nonfinite: v.nonfinite[:0]}
-	requested, whole := "", false
+	whole := false
 	for f := range facts.All() {
 		if f.Slot() == 0 {
 			v.readDynamic(f)
@@ -153,9 +159,9 @@ func (v *values) read(facts *mlattr.Facts) {
 		case fieldSide:
 			v.side = f.Text
 		case fieldRequestedModel:
-			requested = f.Text
+			v.requested = f.Text
 		case fieldModel:
-			v.model = f.Text
+			v.answered, v.model = f.Text, f.Text
 		case fieldErrorType:
 			v.errorType = f.Text
 		case fieldLibrary:
@@ -199,11 +205,15 @@ func (v *values) read(facts *mlattr.Facts) {
 			v.signal(f, "learning_rate", series.LearningRate)
 		case fieldValMetric:
 			v.signal(f, "val_metric", series.ValidationMetric, mlattr.ValMetric[len(mlattr.ValPrefix):])
+		case fieldCritical:
+			if usable(f) {
+				v.critical = f.Double
+			}
 		}
 	}
 	if v.model == "" {
 		// No answer, or the client does not report which model answered.
-		v.model = requested
+		v.model = v.requested
 	}
 	v.settleScope()
 	if v.basis == "" {
@@ -394,6 +404,14 @@ func runOf(ofResource streams.Run, span *mlattr.Facts) (every, request streams.R
 		every.Host, request.Host = host, host
 	}
 	return every, request
+}
+
+// worldSize returns the number of ranks as text, or "".
+func worldSize(facts *mlattr.Facts) string {
+	if n, ok := facts.Int(mlattr.WorldSize); ok {
+		return strconv.FormatInt(n, 10)
+	}
+	return ""
 }
 
 // rank returns the global rank as text.

@@ -1,11 +1,14 @@
 package mlmetricsconnector
 
 import (
+	"math"
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/bound"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/change"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/gpus"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/pace"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/problem"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/wallclock"
@@ -50,6 +53,8 @@ type rankReport struct {
 	restarts restarts
 	number   int64
 	numbered bool
+	// attempts is the number of attempts that were seen.
+	attempts int64
 	clock    *runClock
 }
 
@@ -70,6 +75,8 @@ type runVerdict struct {
 	number   int64
 	numbered bool
 	restarts restarts
+	// counted is the number of restarts that the launcher counted.
+	counted int64
 	// slow and looping are the onsets of problems, zero without them. usual is
 	// the usual step time when the run became slow.
 	slow, looping time.Time
@@ -87,14 +94,15 @@ func (v *runVerdict) add(rank *rankReport, now time.Time) {
 	if rank.numbered {
 		if v.numbered && rank.number > v.number {
 			v.restarts.add(rank.number-v.number, now)
+			v.counted += min(rank.number-v.number, maxAttemptGap)
 		}
 		v.number, v.numbered = max(v.number, rank.number), true
 	}
 	v.ranks = append(v.ranks, *rank)
 }
 
-// conclude adds the updates of the run's series. held reports whether the run
-// holds GPU memory; use is what it has of GPUs, if inUse.
+// conclude adds the updates of the run's series, and reports its problems. held
+// reports whether the run holds GPU memory; use is what it has of GPUs, if inUse.
 func (v *runVerdict) conclude(e *emission, held bool, use gpus.Use, inUse bool) {
 	v.move()
 	for i := range v.ranks {
@@ -108,7 +116,10 @@ func (v *runVerdict) conclude(e *emission, held bool, use gpus.Use, inUse bool) 
 	}
 	e.at(series.RunStateTimestamp, v.since)
 	if v.state == rankStalled {
-		e.problem(mlattr.ProblemLooksHung, v.since)
+		e.problem(problem.Problem{
+			Kind: mlattr.ProblemLooksHung, Onset: v.since, GPUs: e.gpus, Telemetry: math.NaN(),
+			Value: e.now.Sub(v.since).Seconds(), Usual: math.NaN(), Unit: "s",
+		})
 	}
 	utilization := -1.0
 	if inUse {
@@ -208,7 +219,10 @@ func (v *runVerdict) concludeSteps(e *emission) {
 	if v.slow.IsZero() {
 		v.slow, v.usual = v.slowSince(times.Usual), times.Usual
 	}
-	e.problem(mlattr.ProblemSlow, v.slow)
+	e.problem(problem.Problem{
+		Kind: mlattr.ProblemSlow, Onset: v.slow, GPUs: e.gpus, Telemetry: math.NaN(),
+		Value: times.Recent, Usual: times.Usual, Unit: "s",
+	})
 }
 
 // stepTimes returns the step times of the median rank. While the run is slow,
@@ -265,7 +279,19 @@ func (v *runVerdict) concludeRestarts(e *emission) {
 	if v.looping.IsZero() {
 		v.looping = since
 	}
-	e.problem(mlattr.ProblemRestartLoop, v.looping)
+	e.problem(problem.Problem{
+		Kind: mlattr.ProblemRestartLoop, Onset: v.looping, GPUs: e.gpus, Telemetry: math.NaN(),
+		Value: loopOf, Usual: math.NaN(), Unit: "{attempt}", Window: loopTime,
+	})
+}
+
+// attempts returns how many attempts of the run were seen.
+func (v *runVerdict) attempts() int64 {
+	attempts := v.counted + 1
+	for i := range v.ranks {
+		attempts = max(attempts, v.ranks[i].attempts)
+	}
+	return attempts
 }
 
 // slowFor returns how long the rank's steps have been slow, for a usual time in
@@ -276,9 +302,9 @@ func (c *runClock) slowFor(usual float64) time.Duration {
 	return c.pace.SlowFor(usual)
 }
 
-// conclude adds the verdicts on all runs and GPUs to the store, and removes those
-// of runs without ranks.
-func (c *clocks) conclude(store *streams.Store, facts *gpuFacts, now time.Time) (over streams.Overflowed) {
+// conclude adds the verdicts on all runs and GPUs to the store and the board, and
+// removes those of runs without ranks.
+func (c *clocks) conclude(store *streams.Store, board *problem.Board, facts *gpuFacts, now time.Time) (over streams.Overflowed) {
 	// owners has the program of each run, preferably one that trains.
 	owners, trains := store.Owners(), make(map[string]bool, len(c.runs))
 	for key, run := range c.runs {
@@ -291,9 +317,12 @@ func (c *clocks) conclude(store *streams.Store, facts *gpuFacts, now time.Time) 
 		}
 		trains[key.ID] = true
 		use, holds := facts.uses[key.ID]
-		e := emission{source: streams.Source{Resource: key.Resource, Run: streams.Run{ID: key.ID}}, now: now}
+		e := emission{source: streams.Source{Resource: key.Resource, Run: streams.Run{ID: key.ID}}, now: now, seen: run.seen, gpus: use.GPUs, board: board}
 		e.addUse(use, holds)
 		run.conclude(&e, facts.holds(key.ID), use, holds)
+		if c.history != nil {
+			c.history.Attempts(change.Subject{Resource: key.Resource, Run: key.ID}, run.attempts(), now)
+		}
 		over.Add(store.Apply(e.updates, run.seen))
 	}
 	ownerOf := func(run, service string) streams.Resource {
@@ -309,18 +338,22 @@ func (c *clocks) conclude(store *streams.Store, facts *gpuFacts, now time.Time) 
 			over.Add(store.Apply(e.updates, now))
 		}
 	}
-	over.Add(c.concludeGPUs(store, facts, ownerOf, now))
+	over.Add(c.concludeGPUs(store, board, facts, ownerOf, now))
 	return over
 }
 
-// concludeGPUs adds the idle time and the problems of GPUs to the store. ownerOf
-// returns the program of a run.
-func (c *clocks) concludeGPUs(store *streams.Store, facts *gpuFacts, ownerOf func(run, service string) streams.Resource, now time.Time) (over streams.Overflowed) {
+// concludeGPUs adds the idle time of GPUs to the store, and their problems to the
+// board. ownerOf returns the program of a run.
+func (c *clocks) concludeGPUs(store *streams.Store, board *problem.Board, facts *gpuFacts, ownerOf func(run, service string) streams.Resource, now time.Time) (over streams.Overflowed) {
 	for key, idle := range facts.idle {
 		e := emission{source: streams.Source{Run: streams.Run{Host: key.Host}}, now: now}
 		e.value(series.GPUIdleTime, idle.For.Seconds(), key.ID)
 		if c.idle > 0 && idle.For >= c.idle {
-			e.problem(mlattr.ProblemHeldIdle, idle.Since, key.ID)
+			board.Report(problem.Problem{
+				Kind: mlattr.ProblemHeldIdle, Onset: idle.Since, GPUs: 1, Telemetry: math.NaN(),
+				Subject: problem.Subject{Host: key.Host, GPU: key.ID},
+				Value:   idle.For.Seconds(), Usual: math.NaN(), Unit: "s",
+			})
 		}
 		over.Add(store.Apply(e.updates, now))
 	}
@@ -329,9 +362,11 @@ func (c *clocks) concludeGPUs(store *streams.Store, facts *gpuFacts, ownerOf fun
 			failure.Runs = []gpus.Victim{{}}
 		}
 		for _, run := range failure.Runs {
-			e := emission{source: streams.Source{Resource: ownerOf(run.Run, run.Service), Run: streams.Run{Host: key.Host}}, now: now}
-			e.problem(mlattr.ProblemGPUFailed, failure.Since, key.ID, run.Run)
-			over.Add(store.Apply(e.updates, now))
+			board.Report(problem.Problem{
+				Kind: mlattr.ProblemGPUFailed, Onset: failure.Since, GPUs: 1,
+				Subject: problem.Subject{Resource: ownerOf(run.Run, run.Service), Run: run.Run, Host: key.Host, GPU: key.ID},
+				Value:   math.NaN(), Usual: math.NaN(), Telemetry: math.NaN(),
+			})
 		}
 	}
 	return over
@@ -342,6 +377,12 @@ type emission struct {
 	source  streams.Source
 	now     time.Time
 	updates []streams.Update
+
+	// board has the problems of the source. seen is when its newest data arrived,
+	// gpus what it has of GPUs.
+	board *problem.Board
+	seen  time.Time
+	gpus  float64
 }
 
 // value adds the value of a series.
@@ -363,9 +404,11 @@ func (e *emission) choose(id series.ID, label string, is bool) {
 	e.value(id, value, label)
 }
 
-// problem adds the onset of a problem.
-func (e *emission) problem(kind string, onset time.Time, labels ...string) {
-	e.at(series.ProblemOnset, onset, append([]string{kind}, labels...)...)
+// problem reports a problem of the source.
+func (e *emission) problem(p problem.Problem) {
+	p.Subject = problem.Subject{Resource: e.source.Resource, Run: e.source.Run.ID}
+	p.Seen = e.seen
+	e.board.Report(p)
 }
 
 // addUse adds what a run has of GPUs.

@@ -1,25 +1,20 @@
 package mlmetricsconnector
 
 import (
-	"context"
 	"strings"
 	"sync"
 	"time"
 
-	"go.opentelemetry.io/collector/component"
-
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/gpus"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
-	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
 // goneAfter is the time without metrics after which a process, or its hold on a
 // GPU, is considered gone.
 const goneAfter = 5 * time.Minute
 
-// seenMetrics is shared by the instances of one component id: the one that
-// receives metrics records what it sees for the one that receives spans. It is
-// safe for concurrent use.
+// seenMetrics is what the instance that receives metrics records for the one that
+// receives spans. It is safe for concurrent use.
 type seenMetrics struct {
 	streams.Silences
 
@@ -41,19 +36,6 @@ func newSeenMetrics() *seenMetrics {
 		processes: make(map[clockKey]firstAndLast),
 	}
 }
-
-// acquire returns the object that the instances of a component id share.
-func acquire(ctx context.Context, registry *shared.Registry[*seenMetrics], host component.Host, id component.ID) (*seenMetrics, shared.Release, error) {
-	return registry.Acquire(ctx, host, id, func() (*seenMetrics, error) { return newSeenMetrics(), nil })
-}
-
-// Start implements shared.Object.
-func (*seenMetrics) Start(context.Context, component.Host) error { return nil }
-
-// Shutdown implements shared.Object.
-func (*seenMetrics) Shutdown(context.Context) error { return nil }
-
-var _ shared.Object = (*seenMetrics)(nil)
 
 // noteHolder records that a run holds GPU memory. The caller holds the lock.
 func (s *seenMetrics) noteHolder(run string, now time.Time) {

@@ -97,6 +97,9 @@ type reader struct {
 	// slow is the time in seconds above which a call is slow, or 0.
 	slow float64
 
+	// changes are what the spans show of changes.
+	changes observer
+
 	resourceAttrs, spanAttrs pcommon.Map
 	recordedCalls            recordedCalls
 	// anyCalls reports whether any unit has calls.
@@ -127,6 +130,7 @@ func (r *reader) reset() {
 	r.recordedCalls.reset()
 	r.anyCalls = false
 	r.source = nil
+	r.changes.reset()
 	r.sources.reset()
 }
 
@@ -155,6 +159,7 @@ func (r *reader) readResource(attrs pcommon.Map) {
 		r.timing = timingDevice
 	}
 	r.source = r.sources.of(resource, resourceRun(&r.ofResource))
+	r.changes.resource(attrs, r.source, &r.ofResource)
 }
 
 // readSpan appends a unit if the span has anything to count or show.
@@ -196,6 +201,7 @@ func (r *reader) readSpan(known mlattr.System, span ptrace.Span) {
 	}
 	r.addUsage(u, v)
 	r.addGauges(u, v)
+	r.addCritical(u, v)
 	exception := r.addEvents(u, span.Events())
 	r.addOwnEvent(u, event, r.spanAttrs)
 	r.addCalls(u, v, span, failed, exception)
@@ -207,6 +213,7 @@ func (r *reader) readSpan(known mlattr.System, span ptrace.Span) {
 	}
 	if isRequestSpan(v, event) {
 		u.is |= isRequest
+		r.changes.request(r.spanAttrs, u.requestSource, v)
 	}
 	if v.genAIOperation == mlattr.OperationInvokeAgent {
 		u.is |= isAgent
@@ -292,6 +299,17 @@ func (r *reader) addGauges(u *unit, v *values) {
 	}
 	for _, signal := range v.nonfinite {
 		r.count(u, series.Nonfinite, u.source, 1, signal)
+	}
+}
+
+// addCritical adds for how long a span decided when its trace ended.
+func (r *reader) addCritical(u *unit, v *values) {
+	switch {
+	case v.critical == 0:
+	case v.critical < 0 || v.critical > mlattr.MaxCallTime:
+		r.outOfRange++
+	default:
+		r.update(u, series.CriticalPathTime, u.hostSource, v.role, v.phase, operationOf(v.operation, v.genAIOperation, "")).Value = v.critical
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/connector"
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
@@ -26,18 +27,23 @@ var sentByClients = func() map[string]series.ID {
 // watcher finds series in the clients' metrics that the connector would also
 // write, so that each name has one writer. It forwards nothing.
 type watcher struct {
-	id     component.ID
-	shared *shared.Registry[*seenMetrics]
-	now    func() time.Time
+	set      connector.Settings
+	cfg      *Config
+	registry *instancesByID
+	now      func() time.Time
 
-	seen    *seenMetrics
+	shared  *instances
 	release shared.Release
 }
 
 // Start acquires the object that is shared with the instance that writes.
-func (w *watcher) Start(ctx context.Context, host component.Host) (err error) {
-	w.seen, w.release, err = acquire(ctx, w.shared, host, w.id)
-	return err
+func (w *watcher) Start(ctx context.Context, host component.Host) error {
+	shared, release, err := acquire(ctx, w.registry, host, w.set, w.cfg)
+	if err != nil {
+		return err
+	}
+	w.shared, w.release = shared, release
+	return nil
 }
 
 // Shutdown releases it.
@@ -56,11 +62,12 @@ func (*watcher) Capabilities() consumer.Capabilities {
 // ConsumeMetrics records which program sends which series, the processes of
 // runs, and the state of GPUs. It ignores what ml_metrics has written.
 func (w *watcher) ConsumeMetrics(_ context.Context, md pmetric.Metrics) error {
-	now := w.now()
+	now, history := w.now(), w.shared.recording()
 	var facts mlattr.Facts
 	for _, rm := range md.ResourceMetrics().All() {
 		attrs := rm.Resource().Attributes()
 		resource, _ := readResource(attrs)
+		seeDriver(history, attrs, now)
 		clients := false
 		for _, sm := range rm.ScopeMetrics().All() {
 			if sm.Scope().Name() == metadata.ScopeName {
@@ -68,9 +75,9 @@ func (w *watcher) ConsumeMetrics(_ context.Context, md pmetric.Metrics) error {
 			}
 			for _, m := range sm.Metrics().All() {
 				if id, ok := sentByClients[m.Name()]; ok {
-					w.seen.Note(resource, id, now)
+					w.shared.seen.Note(resource, id, now)
 				}
-				w.seen.noteGPU(m, attrs, now)
+				w.shared.seen.noteGPU(m, attrs, now)
 				clients = true
 			}
 		}
@@ -79,7 +86,7 @@ func (w *watcher) ConsumeMetrics(_ context.Context, md pmetric.Metrics) error {
 		}
 		mlattr.Default().Resource(attrs, &facts)
 		if run := resourceRun(&facts); run.ID != "" && run.Rank != "" {
-			w.seen.noteProcess(clockKey{resource, run}, now)
+			w.shared.seen.noteProcess(clockKey{resource, run}, now)
 		}
 	}
 	return nil

@@ -40,11 +40,12 @@ func TestHostileTelemetry(t *testing.T) {
 	tab.Await(row("runs", image))
 	text := browser.Eval[string](tab, "document.body.textContent")
 	for name, attack := range map[string]string{
-		"script": script, "image": image, "template": template, "bidi": "txt.exe", "ansi": "[31mred",
+		"script": script, "image": image, "template": template, "bidi": "txt.exe", "ansi": `red\u001b]0;title\u0007`,
 	} {
 		assert.Contains(t, text, attack, "%s is shown as text", name)
 	}
 	assert.NotContains(t, text, "\x1b")
+	assert.NotContains(t, text, "[31mred", "colors are no content")
 	assert.NotContains(t, text, long, "no name is shown whole that is as long as a page")
 	assert.False(t, browser.Eval[bool](tab, `"ran" in window`), "telemetry ran")
 	assert.Equal(t, 0, browser.Eval[int](tab, `document.querySelectorAll("main script, main img, main iframe, main [onerror]").length`))

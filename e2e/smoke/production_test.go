@@ -53,6 +53,7 @@ func startProduction(t *testing.T) *production {
 			"exporters::otlp_grpc/metrics":                   map[string]any{"endpoint": sink.Endpoint, "tls": map[string]any{"insecure": true}},
 			"service::pipelines::metrics::exporters":         []string{"prometheus", "otlp_grpc/metrics"},
 			"service::pipelines::metrics/derived::exporters": []string{"prometheus", "otlp_grpc/metrics"},
+			"service::pipelines::metrics/spans::exporters":   []string{"prometheus", "otlp_grpc/metrics"},
 		},
 	})
 	sender, err := harness.NewGRPCSender(collector.Address(t, "receivers::otlp::protocols::grpc"))

@@ -89,6 +89,7 @@ func TestShippedConfigurationsAgreeAboutPrometheus(t *testing.T) {
 		found := map[string]any{
 			"metrics": config.Service.Pipelines["metrics"]["processors"],
 			"derived": config.Service.Pipelines["metrics/derived"]["processors"],
+			"spans":   config.Service.Pipelines["metrics/spans"]["processors"],
 		}
 		for _, processor := range []string{"filter/missing", "delta_to_cumulative", "transform/prometheus", "transform/names"} {
 			require.Contains(t, config.Processors, processor, name)

@@ -102,7 +102,7 @@ func TestStorageMustBeAStorageExtension(t *testing.T) {
 }
 
 func TestDamagedStorageIsDropped(t *testing.T) {
-	kept := &memory{values: map[string][]byte{stateKey: []byte("\x00damaged")}}
+	kept := &memory{values: map[string][]byte{"state": []byte("\x00damaged")}}
 	r := newRig(t, "storage: memory", host{storageID: kept})
 	response, _ := r.get(t, "/api/v1/state", nil)
 	assert.Equal(t, http.StatusOK, response.StatusCode)
@@ -110,7 +110,7 @@ func TestDamagedStorageIsDropped(t *testing.T) {
 	assert.Empty(t, kept.stored())
 	metadatatest.AssertEqualExporterMlViewStorageErrors(t, r.tel, points(1, "operation", "decode"), ignoreTime...)
 	r.stop(t)
-	assert.Contains(t, kept.stored(), stateKey, "it is saved again")
+	assert.Contains(t, kept.stored(), "state", "it is saved again")
 	assert.Zero(t, kept.open)
 }
 

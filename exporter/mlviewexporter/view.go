@@ -17,6 +17,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/page"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/reproductions"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/saved"
 )
 
 const (
@@ -46,7 +47,7 @@ type view struct {
 
 	handler *page.Handler
 	server  *http.Server
-	saved   *savedState
+	saved   *saved.State
 	written *reportWriter
 	notices notices
 
@@ -67,7 +68,8 @@ func newView(set exporter.Settings, cfg *Config) (*view, error) {
 		MaxRuns: cfg.MaxRuns, MaxGPUs: cfg.MaxGPUs,
 		MaxTraces: cfg.Traces.Held, SpansPerTrace: cfg.Traces.SpansPerTrace, TraceBytes: cfg.Traces.Bytes,
 		Content: cfg.Content, Owners: cfg.Owners, JaegerURL: cfg.JaegerURL,
-		Version: set.BuildInfo.Version, Now: time.Now,
+		Reproductions: cfg.Reproductions != "",
+		Version:       set.BuildInfo.Version, Now: time.Now,
 	})
 	v := &view{set: set, cfg: cfg, store: store, intake: intake.New(store), telemetry: telemetry}
 	if cfg.Reproductions != "" {
@@ -86,14 +88,12 @@ func (v *view) Start(ctx context.Context, host component.Host) error {
 		return fmt.Errorf("register the exporter's telemetry: %w", err)
 	}
 	if v.cfg.Storage != nil {
-		saved, err := openSavedState(ctx, host, *v.cfg.Storage, v.set.ID)
+		kept, err := saved.Open(ctx, host, *v.cfg.Storage, component.KindExporter, v.set.ID, v.store, v.storageFailed)
 		if err != nil {
 			return err
 		}
-		saved.store, saved.telemetry, saved.logger = v.store, v.telemetry, v.set.Logger
-		v.saved = saved
-		saved.load(ctx)
-		v.running.Go(func() { every(background, saveInterval, saved.save) })
+		v.saved = kept
+		v.running.Go(func() { kept.SaveEvery(background, saveInterval) })
 	}
 	if v.reports != nil {
 		v.running.Go(func() {
@@ -135,7 +135,7 @@ func (v *view) Shutdown(ctx context.Context) error {
 			v.written.close()
 		}
 		if v.saved != nil {
-			v.saved.close()
+			v.saved.Close()
 		}
 	}()
 	ctx, cancel := context.WithTimeout(ctx, 2*shutdownTimeout)

@@ -48,6 +48,8 @@ var kinds = map[string]Kind{
 	GPUJoin:                  KindText,
 	GPUShared:                KindBool,
 	LabelConflict:            KindBool,
+	Critical:                 KindBool,
+	CriticalTime:             KindSeconds,
 	Phase:                    KindText,
 	Operation:                KindText,
 	Role:                     KindText,
@@ -129,7 +131,7 @@ var (
 // notAliasable are canonical attributes that no alias may name: ml_enrich
 // derives them.
 var notAliasable = []string{
-	RunInferred, CorrelationSource, CorrelationConflict, GPUJoin, GPUShared, LabelConflict,
+	RunInferred, CorrelationSource, CorrelationConflict, Critical, CriticalTime, GPUJoin, GPUShared, LabelConflict,
 	ThroughputBasis, SamplesBasis, UsageInputTokens, UsageCounted, Side,
 	DecodePerSecond, PrefillPerSecond, SequencePerSecond,
 }

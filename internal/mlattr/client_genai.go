@@ -15,6 +15,13 @@ func genAI() Table {
 			Requests:      []string{OperationChat, OperationTextCompletion, OperationGenerateContent, OperationEmbeddings},
 		},
 		Wrappers: []string{"invoke_agent", "invoke_workflow", "agent_step"},
+		Changes: append(settings("gen_ai.request.", "temperature", "top_p", "top_k", "max_tokens", "frequency_penalty",
+			"presence_penalty", "choice.count", "stop_sequences", "reasoning.level"), []ChangeKey{
+			{Source: "gen_ai.system_instructions", Kind: ChangePrompt},
+			{Source: "gen_ai.prompt.name", Kind: ChangePrompt, Name: "name"},
+			{Source: "gen_ai.prompt.version", Kind: ChangePrompt, Name: "version"},
+			{Source: "gen_ai.tool.definitions", Kind: ChangeTools},
+		}...),
 		Span: []Alias{
 			{Source: "gen_ai.usage.prompt_tokens", Canonical: GenAIInputTokens},
 			{Source: "gen_ai.usage.completion_tokens", Canonical: GenAIOutputTokens},

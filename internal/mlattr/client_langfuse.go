@@ -25,6 +25,11 @@ func langfuse() Table {
 			{Source: "output_reasoning_tokens", Canonical: GenAIReasoningTokens},
 			{Source: "completion_tokens_details.reasoning_tokens", Canonical: GenAIReasoningTokens},
 		}}},
+		Changes: []ChangeKey{
+			{Source: "langfuse.observation.prompt.name", Kind: ChangePrompt, Name: "name"},
+			{Source: "langfuse.observation.prompt.version", Kind: ChangePrompt, Name: "version"},
+			{Source: "langfuse.observation.model.parameters", Kind: ChangeSettings, Name: "model parameters"},
+		},
 		Span: []Alias{
 			{Source: "langfuse.observation.completion_start_time", Canonical: FirstTokenAt},
 			{Source: "langfuse.observation.model.name", Canonical: GenAIRequestModel},

@@ -14,6 +14,9 @@ func megatron() Table {
 		Page:     "https://github.com/NVIDIA/Megatron-LM/blob/main/megatron/training/training.py",
 		Services: []string{"megatron*"},
 		Scopes:   []string{"megatron"},
+		Changes: append(settings("megatron.", "num_layers", "hidden_size", "num_attention_heads", "train_iters",
+			"micro_batch_size", "ckpt_format", "precision"),
+			settings("dl.", "batch_size", "sequence_length", "tensor_parallel.size", "pipeline_parallel.size", "data_parallel.size")...),
 		Metrics: []Metric{
 			{Source: "iteration-time", Measure: MeasureStepDuration, Instrument: Gauge, Everyday: true},
 			{Source: "throughput", Measure: MeasureFLOPThroughput, Instrument: Gauge, PerDevice: true, Everyday: true},

@@ -19,6 +19,11 @@ func openInference() Table {
 			},
 		},
 		PlainKeys: []string{"openinference.span.kind", "llm.model_name"},
+		Changes: []ChangeKey{
+			{Source: "llm.prompt_template.template", Kind: ChangePrompt},
+			{Source: "llm.prompt_template.version", Kind: ChangePrompt, Name: "version"},
+			{Source: "llm.invocation_parameters", Kind: ChangeSettings, Name: "invocation parameters"},
+		},
 		Span: []Alias{
 			{Source: "llm.token_count.prompt", Canonical: GenAIInputTokens},
 			{Source: "llm.token_count.completion", Canonical: GenAIOutputTokens},

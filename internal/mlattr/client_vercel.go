@@ -10,6 +10,9 @@ func vercel() Table {
 		KeyPrefixes: []string{"ai."},
 		// Each is above spans of its own calls: doGenerate, doStream, doEmbed.
 		Wrappers: []string{"ai.generateText", "ai.streamText", "ai.generateObject", "ai.streamObject", "ai.embed", "ai.embedMany"},
+		Changes: append(settings("ai.settings.", "temperature", "topP", "topK", "maxOutputTokens", "maxTokens"), []ChangeKey{
+			{Source: "ai.prompt.tools", Kind: ChangeTools},
+		}...),
 		Span: []Alias{
 			{Source: "ai.usage.inputTokens", Canonical: GenAIInputTokens},
 			{Source: "ai.usage.promptTokens", Canonical: GenAIInputTokens},

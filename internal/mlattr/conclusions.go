@@ -19,19 +19,3 @@ const (
 	WindowRecent = "recent"
 	WindowUsual  = "usual"
 )
-
-// Values of ml.problem.
-const (
-	// ProblemLooksHung is a run that is stalled.
-	ProblemLooksHung = "looks_hung"
-	// ProblemGPUFailed is a GPU whose hw.status is failed.
-	ProblemGPUFailed = "gpu_failed"
-	// ProblemRestartLoop is a run with three or more new attempts within an hour.
-	ProblemRestartLoop = "restart_loop"
-	// ProblemFailing is a service of which more requests fail than usual.
-	ProblemFailing = "failing"
-	// ProblemSlow is a run whose steps take longer than usual.
-	ProblemSlow = "slow"
-	// ProblemHeldIdle is a GPU that is held and does nothing for idle_timeout.
-	ProblemHeldIdle = "held_idle"
-)

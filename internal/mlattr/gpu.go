@@ -44,6 +44,8 @@ const (
 	HardwareState = "hw.state"
 	// HardwareType is the type of a device, HardwareTypeGPU for a GPU.
 	HardwareType = "hw.type"
+	// DriverVersion is the version of the GPU driver of a host.
+	DriverVersion = "hw.driver_version"
 	// GPUTask is the task on GPUUtilization, GPUTaskGeneral for all of it.
 	GPUTask = "hw.gpu.task"
 	// NVIDIAIndex is the GPU's index as the driver counts; GPUIndex is the

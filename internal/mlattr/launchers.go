@@ -24,6 +24,7 @@ func launchers() Table {
 			{Source: "TORCHELASTIC_RESTART_COUNT", Canonical: RunAttempt},
 			{Source: "SLURM_RESTART_COUNT", Canonical: RunAttempt},
 		},
+		Changes: deployed,
 		Span: []Alias{
 			{Source: "mlflow.run_id", Canonical: RunID, Kind: KindJobID},
 			{Source: "mlflow.run.id", Canonical: RunID, Kind: KindJobID},

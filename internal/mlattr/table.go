@@ -215,6 +215,9 @@ type Table struct {
 	// Runners are the client's programs and Python modules that run what their
 	// arguments name.
 	Runners []string
+	// Changes are attributes of resources and of requests to models that show a
+	// change when their value is another.
+	Changes []ChangeKey
 	// Packages are the client's top-level Python packages.
 	Packages []string
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -188,10 +189,18 @@ func benchBatches(size int) map[string]ptrace.Traces {
 		"training/0_attributes":  trainingBatch(size),
 		"tuning/10_attributes":   tuningBatch(size),
 		"agent/10_attributes":    agentBatch(size),
+		"agent/critical_path":    agentBatch(size), // its traces are complete
 		"llm/10_attributes":      llmBatch(size),
 		"stranger/10_attributes": strangerBatch(size),
 		"mixed":                  mixedBatch(size),
 	}
+}
+
+// benchConfig returns the configuration for a batch of benchBatches.
+func benchConfig(name string) *Config {
+	cfg := createDefaultConfig().(*Config)
+	cfg.CriticalPath = strings.HasSuffix(name, "/critical_path")
+	return cfg
 }
 
 // renew gives the spans of a batch ids that were not there before, so that
@@ -225,7 +234,7 @@ func BenchmarkConsumeTraces(b *testing.B) {
 	batches := benchBatches(size)
 	for _, name := range slices.Sorted(maps.Keys(batches)) {
 		b.Run(name, func(b *testing.B) {
-			p, err := NewFactory().CreateTraces(context.Background(), processortest.NewNopSettings(metadata.Type), createDefaultConfig(), consumertest.NewNop())
+			p, err := NewFactory().CreateTraces(context.Background(), processortest.NewNopSettings(metadata.Type), benchConfig(name), consumertest.NewNop())
 			require.NoError(b, err)
 			require.NoError(b, p.Start(context.Background(), componenttest.NewNopHost()))
 			b.Cleanup(func() { require.NoError(b, p.Shutdown(context.Background())) })
@@ -261,7 +270,7 @@ func TestAllocations(t *testing.T) {
 	const size, rounds = 512, 10
 	for name, batch := range benchBatches(size) {
 		t.Run(name, func(t *testing.T) {
-			e, err := newEnricher(processortest.NewNopSettings(metadata.Type), createDefaultConfig().(*Config), new(shared.Registry[*store]))
+			e, err := newEnricher(processortest.NewNopSettings(metadata.Type), benchConfig(name), new(shared.Registry[*store]))
 			require.NoError(t, err)
 			require.NoError(t, e.start(context.Background(), componenttest.NewNopHost()))
 			t.Cleanup(func() { require.NoError(t, e.shutdown(context.Background())) })

@@ -51,6 +51,12 @@ type Config struct {
 	// from a secret store.
 	HashKey configopaque.String `mapstructure:"hash_key"`
 
+	// CriticalPath adds ml.critical and ml.critical.time to the spans that decided
+	// when their trace ended, where the trace is complete in one request. The
+	// default is false: it costs about a quarter
+	// more for each span of such a trace, and nothing for others.
+	CriticalPath bool `mapstructure:"critical_path"`
+
 	// Rates has the keys input_without_cache and training.
 	Rates rate.Config `mapstructure:",squash"`
 

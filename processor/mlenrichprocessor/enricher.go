@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/criticalpath"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/correlate"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/label"
@@ -112,6 +113,8 @@ type batch struct {
 	// at most once.
 	kept []mlattr.Fact
 	keys correlate.Batch
+	// paths is memory of findCritical.
+	paths criticalpath.Finder
 
 	points    rate.Points
 	exemplars correlate.Exemplars

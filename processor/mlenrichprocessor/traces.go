@@ -23,11 +23,12 @@ var (
 
 // spanState is a span between its reading and its writing.
 type spanState struct {
-	attrs pcommon.Map
+	span ptrace.Span
 	// resource is the index of the span's resource in the batch.
 	resource int
 	// first and end delimit the span's facts in batch.kept.
 	first, end int
+	critical
 }
 
 // processTraces reads each span, then finds the resources' runs by what their
@@ -56,6 +57,9 @@ func (e *enricher) processTraces(ctx context.Context, td ptrace.Traces) (ptrace.
 		b.keys.AddResource(e.store.keys, r.run.ID, r.run.Inferred, r.process.Service)
 	}
 	b.keys.Correlate(e.store.keys, func(resource int) string { return b.resources[resource].process.ExactKey() })
+	if e.config.CriticalPath {
+		b.findCritical(e.store.keys)
+	}
 	e.store.waiting.SpansArrived(b.keys.Traces())
 	e.writeSpans(b)
 	e.count(ctx, b)
@@ -78,7 +82,9 @@ func (e *enricher) readSpan(span ptrace.Span, known mlattr.System, rules rate.Ru
 			b.kept = append(b.kept, *fact)
 		}
 	}
-	b.spans = append(b.spans, spanState{attrs: span.Attributes(), resource: resource, first: first, end: len(b.kept)})
+	b.spans = append(b.spans, spanState{
+		span: span, resource: resource, first: first, end: len(b.kept), critical: readCritical(f),
+	})
 	return f.Systems
 }
 
@@ -121,22 +127,24 @@ func (e *enricher) writeSpans(b *batch) {
 				e.store.gpus.SeeRun(&r.located, own)
 			}
 			added = b.keys.Additions(i)
-		} else if len(facts) == 0 && !r.run.PerTrace {
+		} else if len(facts) == 0 && !r.run.PerTrace && !s.complete {
 			continue
 		}
-		total := len(facts) + added.Len()
+		total := len(facts) + added.Len() + s.additions()
 		ofTrace := r.run.PerTrace && !b.keys.HasRun(i)
 		if ofTrace {
 			total += 2
 		}
-		if total == 0 {
+		if total == 0 && !s.marked {
 			continue
 		}
-		s.attrs.EnsureCapacity(s.attrs.Len() + total)
+		attrs := s.span.Attributes()
+		attrs.EnsureCapacity(attrs.Len() + total)
 		for j := range facts {
-			e.put(s.attrs, &facts[j])
+			e.put(attrs, &facts[j])
 		}
-		added.Write(s.attrs)
+		added.Write(attrs)
+		s.write(attrs)
 		if !ofTrace {
 			continue
 		}
@@ -144,7 +152,7 @@ func (e *enricher) writeSpans(b *batch) {
 			traceRun.trace, traceRun.resource = trace, s.resource
 			traceRun.run = run.OfTrace(&r.process, trace)
 		}
-		s.attrs.PutStr(mlattr.RunID, traceRun.run)
-		s.attrs.PutBool(mlattr.RunInferred, true)
+		attrs.PutStr(mlattr.RunID, traceRun.run)
+		attrs.PutBool(mlattr.RunInferred, true)
 	}
 }

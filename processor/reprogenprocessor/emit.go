@@ -3,8 +3,6 @@ package reprogenprocessor
 import (
 	"context"
 	"errors"
-	"slices"
-	"sync"
 	"time"
 
 	"go.opentelemetry.io/collector/consumer"
@@ -33,92 +31,14 @@ const (
 
 var errNoOutlet = errors.New("no logs pipeline names this processor")
 
-// outlets are the logs pipelines that artifacts can be sent into. It is safe
-// for concurrent use; its lock is not held while a pipeline consumes.
-type outlets struct {
-	mu  sync.Mutex
-	all []*outlet
-}
-
-// outlet is one pipeline.
-type outlet struct {
-	next consumer.Logs
-	busy int           // records that are on their way there
-	idle chan struct{} // made when it was removed while busy, closed when it is no more
-}
-
-func (o *outlets) add(next consumer.Logs) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.all = append(o.all, &outlet{next: next})
-}
-
-// remove takes an outlet away. It waits for a record that is on its way there,
-// or until ctx ends: a pipeline may never come back.
-func (o *outlets) remove(ctx context.Context, next consumer.Logs) {
-	idle := o.takeAway(next)
-	if idle == nil {
-		return
-	}
-	select {
-	case <-idle:
-	case <-ctx.Done():
-	}
-}
-
-func (o *outlets) takeAway(next consumer.Logs) <-chan struct{} {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	i := slices.IndexFunc(o.all, func(one *outlet) bool { return one.next == next })
-	if i < 0 {
-		return nil
-	}
-	one := o.all[i]
-	o.all = slices.Delete(o.all, i, i+1)
-	if one.busy == 0 {
-		return nil
-	}
-	one.idle = make(chan struct{})
-	return one.idle
-}
-
-// send hands a record to the first outlet: two pipelines of one id must not
-// both get it.
-func (o *outlets) send(ctx context.Context, ld plog.Logs) (sent bool, err error) {
-	one := o.take()
-	if one == nil {
-		return false, nil
-	}
-	defer o.give(one)
-	ctx, cancel := context.WithTimeout(ctx, emitTimeout)
-	defer cancel()
-	return true, one.next.ConsumeLogs(ctx, ld)
-}
-
-func (o *outlets) take() *outlet {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if len(o.all) == 0 {
-		return nil
-	}
-	o.all[0].busy++
-	return o.all[0]
-}
-
-func (o *outlets) give(one *outlet) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if one.busy--; one.busy == 0 && one.idle != nil {
-		close(one.idle)
-	}
-}
-
 // emit sends an artifact as a log record, if the configuration asks for it.
 func (r *recorder) emit(ctx context.Context, f *failure.Failure, name string, files artifact.Files) {
 	if !r.cfg.EmitLog {
 		return
 	}
-	sent, err := r.outlets.send(ctx, r.recordOf(f, name, files))
+	ctx, cancel := context.WithTimeout(ctx, emitTimeout)
+	defer cancel()
+	sent, err := r.outlets.Send(ctx, r.recordOf(f, name, files))
 	switch {
 	case !sent:
 		r.dropped(ctx, 1, dropEmit)
@@ -176,7 +96,7 @@ func (r *recorder) recordOf(f *failure.Failure, name string, files artifact.File
 // finishFor writes what is known before a logs pipeline ends, so that it can be
 // sent there. It returns early when ctx ends.
 func (r *recorder) finishFor(ctx context.Context, next consumer.Logs) {
-	defer r.outlets.remove(ctx, next)
+	defer r.outlets.Remove(ctx, next)
 	if !r.cfg.EmitLog || !r.started {
 		return
 	}

@@ -110,8 +110,8 @@ func TestEmitLogAtShutdownWithMoreToCome(t *testing.T) {
 	// While the record of the first one is sent, a second one comes.
 	late := &during{do: sync.OnceFunc(func() { w.span(unlike(3)) })}
 	r := w.traces.recorder
-	r.outlets.remove(t.Context(), &w.records)
-	r.outlets.add(late)
+	r.outlets.Remove(t.Context(), &w.records)
+	r.outlets.Add(late)
 	r.finishFor(t.Context(), late)
 	assert.Len(t, emitted(&late.LogsSink), 2)
 }
@@ -149,47 +149,15 @@ func TestEmitLogIntoAPipelineThatHangs(t *testing.T) {
 	hangs := &stuck{entered: make(chan struct{}, 8), free: make(chan struct{})}
 	defer close(hangs.free)
 	r := w.traces.recorder
-	r.outlets.remove(t.Context(), &w.records)
-	r.outlets.add(hangs)
+	r.outlets.Remove(t.Context(), &w.records)
+	r.outlets.Add(hangs)
 	w.span(mean())
 	<-hangs.entered
 	ended, end := context.WithCancel(t.Context())
 	end()
-	r.outlets.remove(ended, hangs) // comes back, because its time is over
+	r.outlets.Remove(ended, hangs) // comes back, because its time is over
 	w.span(unlike(3))
 	assert.Equal(t, 2, w.spans.SpanCount())
-}
-
-// TestEmitLogIsWaitedFor: what is on its way into a pipeline arrives before
-// that is taken away.
-func TestEmitLogIsWaitedFor(t *testing.T) {
-	slow := &stuck{entered: make(chan struct{}, 8), free: make(chan struct{})}
-	var o outlets
-	o.add(slow)
-	sent, removed := make(chan bool, 1), make(chan struct{})
-	go func() {
-		ok, err := o.send(context.Background(), plog.NewLogs())
-		sent <- ok && err == nil
-	}()
-	<-slow.entered
-	go func() {
-		o.remove(context.Background(), slow)
-		close(removed)
-	}()
-	require.Eventually(t, func() bool {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		return len(o.all) == 0
-	}, 30*time.Second, time.Millisecond)
-	select {
-	case <-removed:
-		assert.Fail(t, "it was not waited for")
-	default:
-	}
-	close(slow.free)
-	<-removed
-	assert.True(t, <-sent)
-	assert.Len(t, slow.AllLogs(), 1)
 }
 
 // refusing is a pipeline that takes nothing.
@@ -201,8 +169,8 @@ func TestEmitLogRefused(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.EmitLog = true
 	w := newWorld(t, cfg)
-	w.traces.recorder.outlets.remove(t.Context(), &w.records)
-	w.traces.recorder.outlets.add(&refusing{})
+	w.traces.recorder.outlets.Remove(t.Context(), &w.records)
+	w.traces.recorder.outlets.Add(&refusing{})
 	w.span(mean())
 	w.pass(0)
 	assert.Len(t, artifacts(t, cfg), 1, "the file is there all the same")

@@ -20,7 +20,7 @@ func (p *logsProcessor) Start(ctx context.Context, host component.Host) error {
 	if err := p.instance.Start(ctx, host); err != nil {
 		return err
 	}
-	p.recorder.outlets.add(p.next)
+	p.recorder.outlets.Add(p.next)
 	return nil
 }
 

@@ -80,7 +80,7 @@ type recorder struct {
 	summaries *group.Summaries
 	diskBytes atomic.Int64
 	lastWarn  atomic.Int64 // in nanoseconds since 1970
-	outlets   outlets
+	outlets   shared.Outlets
 
 	// left counts what notices publishes, by reason.
 	left     shared.Tally

@@ -44,9 +44,13 @@ type GPU struct {
 	Use, Power float64
 	// Workloads are those that hold its memory.
 	Workloads []*Workload
+	// Failed reports whether the GPU has failed. Throttled is the share of time in
+	// which heat slows it down.
+	Failed    bool
+	Throttled float64
 
 	source
-	busy float64
+	busy, throttled float64
 }
 
 // Workload holds memory of a GPU.
@@ -86,6 +90,7 @@ func (h *Host) read(name string, at time.Time) scenario.Batch {
 	md := pmetric.NewMetrics()
 	for _, g := range h.GPUs {
 		g.busy += g.Use * at.Sub(h.last).Seconds()
+		g.throttled += g.Throttled * at.Sub(h.last).Seconds()
 		h.readGPU(md.ResourceMetrics().AppendEmpty(), g, at)
 	}
 	h.last = at
@@ -122,12 +127,17 @@ func (h *Host) readGPU(rm pmetric.ResourceMetrics, g *GPU, at time.Time) {
 	}
 	p.gauge("hw.gpu.utilization", "1", use, general)
 	p.count("nvidia.gpu.busy.time", "s", true, g.busy, general)
+	p.count("nvidia.gpu.throttle.time", "s", true, g.throttled, Attr{"nvidia.gpu.throttle.reason", "hw_thermal_slowdown"})
 	p.gauge("hw.power", "W", power, isGPU)
 	p.gauge("nvidia.gpu.power.limit", "W", powerLimit, Attr{"nvidia.gpu.power.limit.type", "enforced"})
 	p.gauge("hw.temperature", "Cel", 31+power/18, isGPU, Attr{"hw.sensor_location", "gpu"})
+	is := "ok"
+	if g.Failed {
+		is = "failed"
+	}
 	for _, state := range []string{"ok", "degraded", "failed", "predicted_failure"} {
 		current := 0.0
-		if state == "ok" {
+		if state == is {
 			current = 1
 		}
 		p.count("hw.status", "1", false, current, isGPU, Attr{"hw.state", state})

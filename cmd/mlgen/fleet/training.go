@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/otelcol-ml/otelcol-ml/cmd/mlgen/scenario"
 	"github.com/otelcol-ml/otelcol-ml/cmd/mlgen/sentlog"
 )
 
@@ -96,6 +97,8 @@ type Run struct {
 	// hung has the rank that hangs, -1 if none does.
 	hung    int
 	stopped bool
+	// driven reports whether StepTo and SaveTo move the run.
+	driven bool
 }
 
 // Train adds a training run.
@@ -191,6 +194,11 @@ func (r *Run) SlowInput(times float64) {
 // Restart ends all processes and starts the next attempt, with the ranks at
 // other places.
 func (r *Run) Restart(places []Place) {
+	r.RestartAt(places, r.clock.Add(restartSteps*r.StepTime))
+}
+
+// RestartAt is Restart for an attempt that has read its checkpoint at a time.
+func (r *Run) RestartAt(places []Place, at time.Time) {
 	for _, place := range r.Places {
 		if place.GPU != nil {
 			place.GPU.Release()
@@ -198,7 +206,7 @@ func (r *Run) Restart(places []Place) {
 	}
 	r.Places = places
 	r.attempt++
-	r.clock = r.clock.Add(restartSteps * r.StepTime)
+	r.clock = at
 	r.restoring = true
 	r.start()
 }
@@ -239,6 +247,40 @@ func (r *Run) advance(at time.Time) {
 	}
 }
 
+// StepTo takes one step of the run that ends at a time, however long it takes, and
+// returns the requests of its site that are due. It is for a run whose steps
+// Site.Step does not take.
+func (r *Run) StepTo(at time.Time) []scenario.Batch {
+	if r.clock.IsZero() {
+		r.clock = at.Add(-r.StepTime)
+		for _, p := range r.ranks {
+			p.started = r.clock
+		}
+	}
+	if r.restoring {
+		r.restore()
+	}
+	from := r.clock
+	r.driven, r.clock = true, at
+	r.StepTime = seconds(at.Sub(from).Seconds() / (1 - loadShare + r.load))
+	r.step(from, at)
+	return r.site.flush(at, false)
+}
+
+// SaveTo has rank 0 write a checkpoint that ends at a time, while the others wait,
+// and returns the requests of its site that are due. It is for a run that StepTo
+// moves.
+func (r *Run) SaveTo(at time.Time) []scenario.Batch {
+	r.save(r.ranks[0], r.clock, at)
+	r.clock = at
+	return r.site.flush(at, false)
+}
+
+// save records a checkpoint.
+func (r *Run) save(p *process, from, end time.Time) {
+	p.end(p.root(), pcommon.SpanID{}, "save_checkpoint", ptrace.SpanKindInternal, from, end, Attr{"ml.phase", "checkpoint"}, Attr{"ml.operation", "save_checkpoint"})
+}
+
 // step takes one step on every rank.
 func (r *Run) step(from, end time.Time) {
 	r.steps++
@@ -276,9 +318,8 @@ func (r *Run) stepOf(rank int, p *process, from, end time.Time, loss float64) {
 	rate := 3e-5 * min(1, float64(r.steps)/100)
 	phase("optimizer", clock, unit*optimizerShare, Attr{"ml.learning_rate", rate})
 	p.end(root, pcommon.SpanID{}, "train_step", ptrace.SpanKindInternal, from, end, number, Attr{"ml.epoch", (r.steps - 1) / stepsOfEpoch})
-	if r.steps%checkpointEvery == 0 && rank == 0 {
-		start := end.Add(-seconds(unit * tailShare))
-		p.end(p.root(), pcommon.SpanID{}, "save_checkpoint", ptrace.SpanKindInternal, start, end, Attr{"ml.phase", "checkpoint"}, Attr{"ml.operation", "save_checkpoint"})
+	if r.steps%checkpointEvery == 0 && rank == 0 && !r.driven {
+		r.save(p, end.Add(-seconds(unit*tailShare)), end)
 	}
 }
 

@@ -73,6 +73,13 @@ func (f *fx) Step(at time.Time) []Batch {
 	return out
 }
 
+// Pause implements Pauser.
+func (f *fx) Pause(until time.Time) {
+	for _, p := range f.programs {
+		p.last = until
+	}
+}
+
 // Finish sends the remaining data of the programs. An unfinished epoch is never
 // sent, unless it is the current span, which ends with the program.
 func (f *fx) Finish(at time.Time) []Batch {
@@ -204,7 +211,7 @@ func (p *fxProgram) loss() float64 {
 func (p *fxProgram) numbered(start, end time.Time) bool {
 	number := p.index + 1
 	attrs := []attr{{"step", number}}
-	failed := p.rand.IntN(40) == 0
+	failed := p.settings.fails(end, p.rand, p.rand.IntN(40) == 0)
 	if !failed {
 		var loss float64
 		for range fxMicroSteps {
@@ -230,7 +237,7 @@ func (p *fxProgram) endEarly(at time.Time) {
 // and the epoch continues.
 func (p *fxProgram) named(start, end time.Time) {
 	attrs := []attr{{"batch_index", p.index}, {"batch_size", 256}}
-	failed := p.rand.IntN(20) == 0
+	failed := p.settings.fails(end, p.rand, p.rand.IntN(20) == 0)
 	if !failed {
 		loss := p.loss()
 		p.losses = append(p.losses, loss)

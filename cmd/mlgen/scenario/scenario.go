@@ -79,6 +79,13 @@ type Scenario interface {
 	Finish(at time.Time) []Batch
 }
 
+// Pauser is a scenario whose processes can do what they do not trace.
+type Pauser interface {
+	Scenario
+	// Pause has them do so until a time. The next step begins there.
+	Pause(until time.Time)
+}
+
 // Settings are the options of a scenario.
 type Settings struct {
 	// Seed determines ids, values and order.
@@ -92,6 +99,10 @@ type Settings struct {
 	// "local".
 	JobID   int64
 	JobName string
+	// ErrorRatio returns the share of calls, passes, batches and rounds that fail
+	// at a time. Without it each system fails at fixed places, often enough for a
+	// demonstration.
+	ErrorRatio func(at time.Time) float64
 	// MetricsInterval is the time between two metric exports of a process, by
 	// the clock of the steps. The clients' default is 60 s.
 	MetricsInterval time.Duration
@@ -100,6 +111,15 @@ type Settings struct {
 // interval is the time between two steps.
 func (s Settings) interval() time.Duration {
 	return time.Duration(float64(time.Second) / s.Rate)
+}
+
+// fails reports whether what ends at a time fails: by the ratio of the settings,
+// else as the system decides by itself.
+func (s Settings) fails(at time.Time, random source, otherwise bool) bool {
+	if s.ErrorRatio == nil {
+		return otherwise
+	}
+	return random.Float64() < s.ErrorRatio(at)
 }
 
 // Kind describes a scenario.

@@ -142,7 +142,7 @@ func newSnakepitNode(settings Settings, label string, worker *snakepitWorker, re
 func (s *snakepit) Step(at time.Time) []Batch {
 	s.calls++
 	node := s.nodes[0]
-	fails := s.calls >= snakepitFirstFailure && (s.calls-snakepitFirstFailure)%snakepitFailEvery == 0
+	fails := s.settings.fails(at, node.rand, s.calls >= snakepitFirstFailure && (s.calls-snakepitFirstFailure)%snakepitFailEvery == 0)
 	if (fails && s.failures%4 == 1) || (!fails && s.calls%5 == 0) {
 		node = s.nodes[1]
 	}
@@ -158,7 +158,7 @@ func (s *snakepit) Step(at time.Time) []Batch {
 	case fails:
 		call.failing(pickFailure(s.failures))
 		s.failures++
-	case s.calls%snakepitCrashEvery == 0:
+	case s.settings.ErrorRatio == nil && s.calls%snakepitCrashEvery == 0:
 		call.crashing()
 	default:
 		kind := snakepitCalls[s.succeeded%len(snakepitCalls)]

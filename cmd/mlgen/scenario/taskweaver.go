@@ -229,7 +229,7 @@ func newWeaverRound(t *taskWeaver, s *weaverSession, at time.Time) *weaverRound 
 // start follows from its end.
 func (r *weaverRound) run() spanSpec {
 	end := r.clock
-	failed := r.rand.IntN(12) == 0
+	failed := r.settings.fails(end, r.rand, r.rand.IntN(12) == 0)
 	retried := r.rand.IntN(5) == 0
 	sentlog.Count(&r.truth.Requests, "round", 1)
 	if r.session.rounds == 0 {

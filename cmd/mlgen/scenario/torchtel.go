@@ -85,6 +85,13 @@ func (t *torchTel) Step(at time.Time) []Batch {
 	return out
 }
 
+// Pause implements Pauser.
+func (t *torchTel) Pause(until time.Time) {
+	for _, r := range t.ranks {
+		r.last = until
+	}
+}
+
 // Finish imitates uninstrument() in every process: the `train` span ends and leaves at last.
 func (t *torchTel) Finish(at time.Time) []Batch {
 	var out []Batch

@@ -67,7 +67,7 @@ func (s *tuftServer) length(low, high float64) time.Duration {
 // once, and its server span ends before the spans below it. Another request
 // then waits for the result, in a trace of its own.
 func (s *tuftServer) future(run *tuftRun, operation string, at time.Time) {
-	work := s.work(run, operation)
+	work := s.work(run, operation, at)
 	requestID := s.rand.uuid()
 	length := s.length(work.low, work.high)
 	wait := length / 50
@@ -190,10 +190,10 @@ func (r *tuftRun) backend(name string, attrs ...attr) []tuftLevel {
 }
 
 // work says what an operation does.
-func (s *tuftServer) work(run *tuftRun, operation string) tuftWork {
+func (s *tuftServer) work(run *tuftRun, operation string, at time.Time) tuftWork {
 	switch operation {
 	case "forward", "forward_backward":
-		return s.pass(run, operation)
+		return s.pass(run, operation, at)
 	case "optim_step":
 		return tuftWork{
 			low: 0.08, high: 0.25, modelID: run.id,
@@ -232,7 +232,7 @@ func (s *tuftServer) work(run *tuftRun, operation string) tuftWork {
 }
 
 // pass is a forward pass, with the backward pass or without.
-func (s *tuftServer) pass(run *tuftRun, operation string) tuftWork {
+func (s *tuftServer) pass(run *tuftRun, operation string, at time.Time) tuftWork {
 	data := s.rand.count(4, 16)
 	tokens := data * s.rand.count(300, 900)
 	backward := attr{"tuft.backward", operation == "forward_backward"}
@@ -250,7 +250,8 @@ func (s *tuftServer) pass(run *tuftRun, operation string) tuftWork {
 	if last := &work.chain[len(work.chain)-1]; run.local {
 		last.attrs = append(last.attrs, attr{"tuft.num_micro_batches", (data + 3) / 4})
 	}
-	if s.passes++; s.passes%tuftFailEvery == 0 {
+	s.passes++
+	if s.settings.fails(at, s.rand, s.passes%tuftFailEvery == 0) {
 		work.failure = s.outOfMemory(run)
 	}
 	return work

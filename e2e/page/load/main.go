@@ -27,7 +27,7 @@ import (
 type options struct {
 	pages, runs, ranks, gpus int
 	rounds                   int
-	window                   time.Duration
+	window, flush            time.Duration
 }
 
 func main() {
@@ -38,6 +38,7 @@ func main() {
 	flag.IntVar(&o.gpus, "gpus", 512, "simulated GPUs")
 	flag.IntVar(&o.rounds, "rounds", 3, "how often it measures without and with open pages")
 	flag.DurationVar(&o.window, "window", 30*time.Second, "how long each measurement takes")
+	flag.DurationVar(&o.flush, "flush", 2*time.Second, "time between two emissions of ml_metrics and span_metrics")
 	flag.Parse()
 	os.Exit(harness.RunProgram(func(s *harness.Suite) { measure(s, o) }))
 }
@@ -57,7 +58,7 @@ func (u usage) share(before usage) float64 {
 // measure runs both collectors at once, each with the same fleet, so that what
 // changes with time meets them alike, and opens and closes the pages by turns.
 func measure(tb testing.TB, o options) {
-	without, with := collector(tb, false), collector(tb, true)
+	without, with := collector(tb, o, false), collector(tb, o, true)
 	url := "http://" + with.Address(tb, "exporters::ml_view")
 	generate(tb, without, o)
 	generate(tb, with, o)
@@ -92,8 +93,8 @@ func measure(tb testing.TB, o options) {
 		"| `ml_view` adds, no page open | " + percent(closed) + " | |",
 		fmt.Sprintf("| `ml_view` adds, %d pages open | %s | 2 %% |", o.pages, percent(opened)),
 		fmt.Sprintf("| `ml_view` adds, %d pages open: heap, resident memory | %.0f, %.0f MiB | 100 MiB |", o.pages, heap, rss),
-		fmt.Sprintf("| the first event of a page | %.0f kB | |", first.mean()/1e3),
-		fmt.Sprintf("| an update of a page, mean of %d | %.0f kB | 50 kB |", update.events, update.mean()/1e3),
+		"| the first event of a page | " + first.mean() + " | |",
+		fmt.Sprintf("| an update of a page, mean of %d | %s | 50 kB |", update.events, update.mean()),
 		fmt.Sprintf("| the browser's longest task while the page opens | %.0f ms | |", opening.task),
 		fmt.Sprintf("| the browser's longest task while the page is open; tasks longer than 50 ms | %.0f ms; %d in %s | 50 ms |", steady.task, steady.tasks, time.Duration(o.rounds)*o.window),
 		fmt.Sprintf("| the longest time between two frames | %.0f ms | 50 ms |", steady.frame),
@@ -107,7 +108,7 @@ func percent(shares []float64) string {
 }
 
 // collector starts a collector that receives everything by OTLP.
-func collector(tb testing.TB, view bool) *harness.Collector {
+func collector(tb testing.TB, o options, view bool) *harness.Collector {
 	tb.Helper()
 	config := harness.Path("distribution", "config", "demo.yaml")
 	// The usual limits keep a fleet of this size out of the metrics.
@@ -115,6 +116,8 @@ func collector(tb testing.TB, view bool) *harness.Collector {
 	for _, name := range []string{"service", "instance", "run", "rank", "user", "process", "label", "combination", "stream"} {
 		overrides["processors::ml_guard/identities::identities::limits::"+name] = 1_000_000
 	}
+	overrides["connectors::ml_metrics::flush_interval"] = o.flush.String()
+	overrides["connectors::span_metrics::metrics_flush_interval"] = o.flush.String()
 	overrides["connectors::ml_metrics::max_series"] = 1_000_000
 	overrides["connectors::ml_metrics::max_runs"] = 100_000
 	for name, pipeline := range pipelines(tb, config) {

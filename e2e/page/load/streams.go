@@ -3,8 +3,10 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"compress/gzip"
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"sync"
 	"testing"
@@ -21,22 +23,38 @@ type streams struct {
 	close func()
 }
 
-// counts are events and their bytes.
+// counts are events, their bytes, and their bytes compressed, as they are sent.
 type counts struct {
-	events int
-	bytes  float64
+	events      int
+	bytes, sent float64
 }
 
 func (c counts) since(before counts) counts {
-	return counts{events: c.events - before.events, bytes: c.bytes - before.bytes}
+	return counts{events: c.events - before.events, bytes: c.bytes - before.bytes, sent: c.sent - before.sent}
 }
 
 func (c counts) and(other counts) counts {
-	return counts{events: c.events + other.events, bytes: c.bytes + other.bytes}
+	return counts{events: c.events + other.events, bytes: c.bytes + other.bytes, sent: c.sent + other.sent}
 }
 
-// mean returns the bytes of one event.
-func (c counts) mean() float64 { return c.bytes / float64(max(c.events, 1)) }
+// mean returns the bytes of one event as text.
+func (c counts) mean() string {
+	events := float64(max(c.events, 1))
+	return fmt.Sprintf("%.0f kB, uncompressed %.0f kB", c.sent/events/1e3, c.bytes/events/1e3)
+}
+
+// counted counts the bytes that are read.
+type counted struct {
+	io.Reader
+	n int
+}
+
+// Read counts what was read.
+func (c *counted) Read(b []byte) (int, error) {
+	n, err := c.Reader.Read(b)
+	c.n += n
+	return n, err
+}
 
 // open opens n streams. They close with the test.
 func open(tb testing.TB, url string, n int) *streams {
@@ -68,6 +86,7 @@ func (s *streams) follow(ctx context.Context, url string) error {
 	if err != nil {
 		return err
 	}
+	request.Header.Set("Accept-Encoding", "gzip") // as browsers do
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		return err
@@ -76,8 +95,13 @@ func (s *streams) follow(ctx context.Context, url string) error {
 	if response.StatusCode != http.StatusOK {
 		return fmt.Errorf("GET %s: %s", url, response.Status)
 	}
-	from := bufio.NewReaderSize(response.Body, 1<<16)
-	size, kind := 0, ""
+	sent := &counted{Reader: response.Body}
+	plain, err := gzip.NewReader(sent)
+	if err != nil {
+		return err
+	}
+	from := bufio.NewReaderSize(plain, 1<<16)
+	size, before, kind := 0, 0, ""
 	for {
 		line, err := from.ReadBytes('\n')
 		if err != nil {
@@ -88,13 +112,13 @@ func (s *streams) follow(ctx context.Context, url string) error {
 			kind = string(bytes.TrimSpace(rest))
 		}
 		if len(bytes.TrimSpace(line)) == 0 {
-			s.add(kind, size)
-			size, kind = 0, ""
+			s.add(kind, size, sent.n-before)
+			size, before, kind = 0, sent.n, ""
 		}
 	}
 }
 
-func (s *streams) add(kind string, size int) {
+func (s *streams) add(kind string, size, sent int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := &s.updates
@@ -107,6 +131,7 @@ func (s *streams) add(kind string, size int) {
 	}
 	c.events++
 	c.bytes += float64(size)
+	c.sent += float64(sent)
 }
 
 // counts returns the updates so far. The test fails if a stream has ended.

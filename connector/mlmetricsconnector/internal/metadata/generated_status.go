@@ -16,4 +16,5 @@ var (
 const (
 	MetricsToMetricsStability = component.StabilityLevelDevelopment
 	TracesToMetricsStability  = component.StabilityLevelDevelopment
+	TracesToLogsStability     = component.StabilityLevelDevelopment
 )

@@ -37,6 +37,7 @@ const (
 	CallSerializeTime
 	CallPythonTime
 	CallsSlow
+	CriticalPathTime
 	PoolSize
 	PoolBusy
 	PoolIdle
@@ -180,8 +181,6 @@ const (
 	BoundLabel = "ml.run.bound"
 	// Window is WindowRecent or WindowUsual: what happens now, or before that.
 	Window = "ml.window"
-	// Problem is the kind of a problem.
-	Problem = "ml.problem"
 	// Device is where something runs or is stored, such as cuda:0 or cpu.
 	Device = "device"
 	// Result is how a call ended: ok or error.
@@ -370,6 +369,11 @@ var All = [Count]Series{
 		Description: "Calls that took longer than slow_threshold.",
 		Labels:      callLabels, NoRun: true,
 	},
+	CriticalPathTime: {
+		Name: "ml.critical_path.time", Unit: "s", Kind: Total, NoRun: true,
+		Description: "Time in which spans decided when their traces ended (ml.critical.time), if ml_enrich has the option critical_path: where the time of traces goes. The times of a trace add up to the duration of its root.",
+		Labels:      []string{mlattr.Role, mlattr.Phase, mlattr.Operation},
+	},
 	PoolSize: {
 		Name: "ml.pool.size", Unit: "{worker}", Kind: State,
 		Description: "Workers of a pool, as last reported.",
@@ -423,7 +427,7 @@ var All = [Count]Series{
 	ProblemOnset: {
 		Name: "ml.problem.onset.timestamp", Unit: "s", Kind: Gauge, NoRun: true, Momentary: true,
 		Description: "When a problem began, in seconds since 1970; the series exists as long as the problem. Of a run, by ml.run.id: looks_hung, the run is stalled; slow, its recent step time is more than 1.3 times the usual one; restart_loop, 3 or more new attempts within an hour. Of a service: failing, its recent error ratio is at least 0.05 and 3 times the usual one (at least 0.001), or at least 0.5 if that is unknown, with 3 or more failed requests. Of a GPU, by hw.id and host.name: gpu_failed, its hw.status is failed, with the ml.run.id of each run that held it; held_idle, its ml.gpu.idle.time is at least idle_timeout.",
-		Labels:      []string{Problem, mlattr.HardwareID, mlattr.RunID},
+		Labels:      []string{mlattr.Problem, mlattr.HardwareID, mlattr.RunID},
 	},
 	GenAITokenUsage: {
 		Name: "gen_ai.client.token.usage", Unit: "{token}", Kind: Histogram, OptIn: true, NoRun: true,

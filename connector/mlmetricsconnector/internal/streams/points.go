@@ -167,11 +167,11 @@ func (rb *resourceBuilder) create(id series.ID, isExponential bool) pmetric.Metr
 func (st *stream) putLabels(attrs pcommon.Map) {
 	attrs.EnsureCapacity(len(series.RunLabels) + len(st.labels) + 1)
 	for i, value := range st.labels {
-		putLabel(attrs, series.All[st.series].Labels[i], value)
+		PutLabel(attrs, series.All[st.series].Labels[i], value)
 	}
 	putNonEmpty(attrs, mlattr.RunID, st.run.ID)
 	putNonEmpty(attrs, mlattr.JobID, st.run.Job)
-	putLabel(attrs, mlattr.RankGlobal, st.run.Rank)
+	PutLabel(attrs, mlattr.RankGlobal, st.run.Rank)
 	putNonEmpty(attrs, mlattr.HostName, st.run.Host)
 	if st.overflow {
 		attrs.PutBool(series.Overflow, true)
@@ -194,8 +194,8 @@ func (st *stream) putExemplars(to pmetric.ExemplarSlice) {
 	}
 }
 
-// putLabel adds a label that is not empty. A rank and a port are whole numbers.
-func putLabel(attrs pcommon.Map, name, value string) {
+// PutLabel adds a label that is not empty. A rank and a port are whole numbers.
+func PutLabel(attrs pcommon.Map, name, value string) {
 	if name == mlattr.RankGlobal || name == series.ServerPort {
 		if n, err := strconv.ParseInt(value, 10, 64); err == nil {
 			attrs.PutInt(name, n)

@@ -29,6 +29,7 @@ const attrVersion = "service.version"
 // reference to what it reads.
 type Intake struct {
 	store   *model.Store
+	hash    hash
 	metrics sync.Pool
 	traces  sync.Pool
 }
@@ -37,6 +38,7 @@ type Intake struct {
 func New(store *model.Store) *Intake {
 	return &Intake{
 		store:   store,
+		hash:    newHash(),
 		metrics: sync.Pool{New: func() any { return new(pointReader) }},
 		traces:  sync.Pool{New: func() any { return &spanReader{vocabulary: mlattr.Default()} }},
 	}
@@ -45,7 +47,7 @@ func New(store *model.Store) *Intake {
 // ConsumeMetrics reads points of metrics.
 func (i *Intake) ConsumeMetrics(_ context.Context, md pmetric.Metrics) {
 	r := i.metrics.Get().(*pointReader)
-	r.store = i.store
+	r.store, r.hash = i.store, i.hash
 	r.read(md)
 	r.reset()
 	i.metrics.Put(r)

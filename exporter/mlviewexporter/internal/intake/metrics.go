@@ -12,16 +12,32 @@ import (
 const attrHardwareName = "hw.name"
 
 // pointReader reads the points that the page shows. It keeps its memory.
+//
+// Most points repeat a stream that the model knows. Of these only the value is read;
+// labels are read of the others.
 type pointReader struct {
-	store *model.Store
-	// resource has what the resource says of all its points.
-	resource   model.Labels
-	device     *model.Device
-	simulated  bool
-	points     []model.Point
-	devices    []*model.Device
-	used       int
-	overflowed bool
+	store   *model.Store
+	hash    hash
+	updates []model.Update
+	// from has where each update comes from, and resources their resources.
+	from      []pointSource
+	resources []pcommon.Map
+	unknown   []int
+
+	// resource has what a resource says of all its points.
+	resource  model.Labels
+	device    *model.Device
+	simulated bool
+	points    []model.Point
+	devices   []*model.Device
+	used      int
+}
+
+// pointSource is what labels are read from.
+type pointSource struct {
+	series   model.Series
+	resource int
+	attrs    pcommon.Map
 }
 
 // maxKeptDevices limits the devices whose memory is kept between requests.
@@ -29,25 +45,35 @@ const maxKeptDevices = 4096
 
 func (r *pointReader) read(md pmetric.Metrics) {
 	for _, rm := range md.ResourceMetrics().All() {
-		r.readResource(rm.Resource().Attributes())
+		attrs := rm.Resource().Attributes()
+		r.resources = append(r.resources, attrs)
+		origin := r.hash.attributes(0, attrs)
 		for _, sm := range rm.ScopeMetrics().All() {
 			for _, m := range sm.Metrics().All() {
 				if series, ok := model.SeriesOf(m.Name()); ok {
-					r.readMetric(series, m)
+					r.readMetric(series, r.hash.number(origin, uint64(series)), m)
 				}
 			}
 		}
 	}
 	r.flush()
-	if r.overflowed {
-		r.store.Overflowed()
-	}
 }
 
+// flush adds the points to the model.
 func (r *pointReader) flush() {
+	r.unknown = r.store.ApplyUpdates(r.updates, r.unknown[:0])
+	resource := -1
+	for _, i := range r.unknown {
+		if from := r.from[i]; from.resource != resource {
+			resource = from.resource
+			r.readResource(r.resources[resource])
+		}
+		r.readLabels(&r.from[i], &r.updates[i])
+	}
 	r.store.ApplyPoints(r.points)
 	clear(r.points)
-	r.points = r.points[:0]
+	clear(r.from)
+	r.updates, r.from, r.points = r.updates[:0], r.from[:0], r.points[:0]
 }
 
 // reset clears all fields and keeps the memory.
@@ -58,7 +84,11 @@ func (r *pointReader) reset() {
 	if len(r.devices) > maxKeptDevices {
 		r.devices = r.devices[:maxKeptDevices:maxKeptDevices]
 	}
-	*r = pointReader{points: r.points, devices: r.devices}
+	clear(r.resources)
+	*r = pointReader{
+		updates: r.updates, from: r.from, resources: r.resources[:0], unknown: r.unknown,
+		points: r.points, devices: r.devices,
+	}
 }
 
 // newDevice returns a device, which is another one than before.
@@ -102,20 +132,20 @@ func (r *pointReader) readResource(attrs pcommon.Map) {
 	}
 }
 
-func (r *pointReader) readMetric(series model.Series, m pmetric.Metric) {
+func (r *pointReader) readMetric(series model.Series, origin uint64, m pmetric.Metric) {
 	switch m.Type() {
 	case pmetric.MetricTypeGauge:
-		r.readNumbers(series, m.Gauge().DataPoints(), false)
+		r.readNumbers(series, origin, m.Gauge().DataPoints(), false)
 	case pmetric.MetricTypeSum:
-		r.readNumbers(series, m.Sum().DataPoints(), m.Sum().AggregationTemporality() == pmetric.AggregationTemporalityDelta)
+		r.readNumbers(series, origin, m.Sum().DataPoints(), m.Sum().AggregationTemporality() == pmetric.AggregationTemporalityDelta)
 	case pmetric.MetricTypeHistogram:
 		delta := m.Histogram().AggregationTemporality() == pmetric.AggregationTemporalityDelta
 		for _, point := range m.Histogram().DataPoints().All() {
 			if !point.HasSum() && !point.Flags().NoRecordedValue() {
 				continue
 			}
-			p := model.Point{Delta: delta, Gone: point.Flags().NoRecordedValue(), Value: point.Sum(), Count: float64(point.Count()), Time: int64(point.Timestamp())}
-			r.add(series, point.Attributes(), p)
+			u := model.Update{Delta: delta, Gone: point.Flags().NoRecordedValue(), Value: point.Sum(), Count: float64(point.Count()), Time: int64(point.Timestamp())}
+			r.add(series, origin, point.Attributes(), u)
 		}
 	case pmetric.MetricTypeExponentialHistogram:
 		delta := m.ExponentialHistogram().AggregationTemporality() == pmetric.AggregationTemporalityDelta
@@ -123,39 +153,52 @@ func (r *pointReader) readMetric(series model.Series, m pmetric.Metric) {
 			if !point.HasSum() && !point.Flags().NoRecordedValue() {
 				continue
 			}
-			p := model.Point{Delta: delta, Gone: point.Flags().NoRecordedValue(), Value: point.Sum(), Count: float64(point.Count()), Time: int64(point.Timestamp())}
-			r.add(series, point.Attributes(), p)
+			u := model.Update{Delta: delta, Gone: point.Flags().NoRecordedValue(), Value: point.Sum(), Count: float64(point.Count()), Time: int64(point.Timestamp())}
+			r.add(series, origin, point.Attributes(), u)
 		}
 	}
 }
 
-func (r *pointReader) readNumbers(series model.Series, points pmetric.NumberDataPointSlice, delta bool) {
+func (r *pointReader) readNumbers(series model.Series, origin uint64, points pmetric.NumberDataPointSlice, delta bool) {
 	for _, point := range points.All() {
-		p := model.Point{Delta: delta, Gone: point.Flags().NoRecordedValue(), Time: int64(point.Timestamp())}
+		u := model.Update{Delta: delta, Gone: point.Flags().NoRecordedValue(), Time: int64(point.Timestamp())}
 		switch point.ValueType() {
 		case pmetric.NumberDataPointValueTypeInt:
-			p.Value = float64(point.IntValue())
+			u.Value = float64(point.IntValue())
 		case pmetric.NumberDataPointValueTypeDouble:
-			p.Value = point.DoubleValue()
+			u.Value = point.DoubleValue()
 		case pmetric.NumberDataPointValueTypeEmpty:
-			p.Gone = true
+			u.Gone = true
 		}
-		r.add(series, point.Attributes(), p)
+		r.add(series, origin, point.Attributes(), u)
 	}
 }
 
-// add adds a point with the labels that its resource and its attributes have.
-func (r *pointReader) add(series model.Series, attrs pcommon.Map, p model.Point) {
-	p.Series, p.Simulated, p.GPU = series, r.simulated, r.device
+// add adds a point of the resource that was read last.
+func (r *pointReader) add(series model.Series, origin uint64, attrs pcommon.Map, u model.Update) {
+	u.Origin = max(1, r.hash.attributes(origin, attrs)) // 0 is none
+	r.from = append(r.from, pointSource{series, len(r.resources) - 1, attrs})
+	if r.updates = append(r.updates, u); len(r.updates) >= maxBatch {
+		r.flush()
+	}
+}
+
+// readLabels adds a point with the labels that its resource and its attributes have.
+func (r *pointReader) readLabels(from *pointSource, u *model.Update) {
+	series := from.series
+	p := model.Point{
+		Series: series, Origin: u.Origin, Gone: u.Gone, Delta: u.Delta, Value: u.Value, Count: u.Count, Time: u.Time,
+		Simulated: r.simulated, GPU: r.device,
+	}
 	l := &p.Labels
 	l.Namespace, l.Service, l.GPU = r.resource.Namespace, r.resource.Service, r.resource.GPU
 	ofHardware := series.OfHardware()
 	if ofHardware {
 		l.Namespace, l.Service, l.Host = "", "", r.resource.Host
 	}
-	own, overflow := series.Own(), false
+	own := series.Own()
 	var device model.Device
-	for key, v := range attrs.All() {
+	for key, v := range from.attrs.All() {
 		switch key {
 		case mlattr.RunID:
 			l.Run = text(v)
@@ -180,7 +223,7 @@ func (r *pointReader) add(series model.Series, attrs pcommon.Map, p model.Point)
 			device.Source = text(v)
 			p.Simulated = p.Simulated || device.Source != ""
 		case mlattr.Overflow:
-			overflow = overflow || isTrue(v)
+			p.Overflow = p.Overflow || isTrue(v)
 		}
 		for i, name := range own {
 			if name == key {
@@ -191,11 +234,8 @@ func (r *pointReader) add(series model.Series, attrs pcommon.Map, p model.Point)
 	if !series.Wants(l.Own[0]) {
 		return
 	}
-	if overflow {
-		r.overflowed = true
-		if !ofHardware {
-			l.Own[model.MaxOwn-1] = mlattr.Other
-		}
+	if p.Overflow && !ofHardware {
+		l.Own[model.MaxOwn-1] = mlattr.Other
 	}
 	if !ofHardware {
 		p.GPU = nil
@@ -203,7 +243,5 @@ func (r *pointReader) add(series model.Series, attrs pcommon.Map, p model.Point)
 		p.GPU = r.newDevice()
 		*p.GPU = device
 	}
-	if r.points = append(r.points, p); len(r.points) >= maxBatch {
-		r.flush()
-	}
+	r.points = append(r.points, p)
 }

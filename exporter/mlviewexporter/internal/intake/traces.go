@@ -179,6 +179,7 @@ func (r *spanReader) readSpan(known mlattr.System, span ptrace.Span) {
 	in.Trace, in.ID, in.Parent = span.TraceID(), span.SpanID(), span.ParentSpanID()
 	in.Name = span.Name()
 	in.Start, in.End = instant(span.StartTimestamp()), instant(span.EndTimestamp())
+	in.Server = span.Kind() == ptrace.SpanKindServer
 	in.Queue, in.Serialize, in.FirstToken, in.Decode = math.NaN(), math.NaN(), math.NaN(), math.NaN()
 	in.Cached, in.Cost = math.NaN(), math.NaN()
 	in.Duration = max(0, float64(in.End-in.Start)/1e9)

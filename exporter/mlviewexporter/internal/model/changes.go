@@ -27,6 +27,8 @@ type serviceID struct{ namespace, name string }
 type service struct {
 	serviceID
 	firstSeen time.Time
+	// user is the one that its spans name.
+	user string
 	// version is the last one that was seen, versions and models when each was
 	// first seen.
 	version          string
@@ -282,7 +284,8 @@ func (s *Store) mark(m mark) {
 }
 
 // marksOf returns the moments of a run in their order: states, problems, changes
-// and failures.
+// and failures. That a run looks hung is one of them: its onset, not also when the
+// state changed after the timeout.
 func (s *Store) marksOf(r *run) []Mark {
 	rows := []Mark{}
 	for _, m := range s.marks {
@@ -301,5 +304,9 @@ func (s *Store) marksOf(r *run) []Mark {
 		}
 	}
 	slices.SortStableFunc(rows, func(a, b Mark) int { return a.Time.Compare(b.Time) })
-	return rows
+	onset := false
+	return slices.DeleteFunc(rows, func(m Mark) bool {
+		onset = onset || m.Kind == LooksHung
+		return onset && m.Kind == "state" && strings.HasPrefix(m.Text, stateWord(mlattr.RunStalled))
+	})
 }

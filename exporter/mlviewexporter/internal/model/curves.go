@@ -2,6 +2,7 @@ package model
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -131,22 +132,44 @@ func (c *curves) endMinute(history time.Duration) {
 	c.sum, c.n = [curveCount]float64{}, [curveCount]int{}
 }
 
+// ofSteps reports whether the number is one of steps, and not of what a run holds.
+func (id curveID) ofSteps() bool {
+	switch id {
+	case curveLoss, curveStepTime, curveTokenRate, curveValidation, curveLearningRate, curveSampleRate:
+		return true
+	}
+	return false
+}
+
+// until returns when the numbers of steps end, in Unix seconds: with the last step
+// of a run that takes none any more, never if lastStep is zero.
+func (c *curves) until(lastStep time.Time) int64 {
+	// A sender's clock can be far behind.
+	if n := len(c.fine.times); !lastStep.IsZero() && n > 0 && lastStep.Unix() >= int64(c.fine.times[0]) {
+		return lastStep.Unix()
+	}
+	return math.MaxInt64
+}
+
 // rows returns the curves that have values: means of a minute, and each point of
-// the last ten minutes.
-func (c *curves) rows(now time.Time) []Curve {
+// the last ten minutes. Unless lastStep is zero, the run takes no steps any more, and
+// the numbers of steps end there.
+func (c *curves) rows(now, lastStep time.Time) []Curve {
 	rows := []Curve{}
 	from := uint32(max(0, now.Add(-fineFor).Unix()))
 	if n := len(c.fine.times); n > 0 {
 		from = max(from, c.fine.times[0])
 	}
+	until := c.until(lastStep)
 	for id, name := range curveNames {
 		if curveID(id).isAxis() {
 			continue
 		}
+		ends := curveID(id).ofSteps()
 		row := Curve{Name: name.name, Unit: name.unit, Times: []float64{}, Values: []float64{}}
 		take := func(p *points, wanted func(uint32) bool) {
 			for i, value := range p.values[id] {
-				if at := p.times[i]; value == value && wanted(at) {
+				if at := p.times[i]; value == value && wanted(at) && (!ends || int64(at) <= until) {
 					row.Times, row.Values = append(row.Times, float64(at)), append(row.Values, exact(value))
 				}
 			}
@@ -163,49 +186,42 @@ func (c *curves) rows(now time.Time) []Curve {
 // dueRuns are the runs that have new numbers, which are recorded together once
 // all of an emission have arrived.
 type dueRuns struct {
-	since map[*run]time.Time
-	next  time.Time
+	// runs are in the order of run.due. Those that were removed meanwhile are not due.
+	runs []*run
 }
 
 // due notes that a run has new numbers.
 func (d *dueRuns) due(r *run, now time.Time) {
-	if d.since == nil {
-		d.since = make(map[*run]time.Time)
+	if r.due.IsZero() {
+		r.due = now
+		d.runs = append(d.runs, r)
 	}
-	if _, known := d.since[r]; known {
-		return
-	}
-	if len(d.since) == 0 {
-		d.next = now
-	}
-	d.since[r] = now
 }
-
-func (d *dueRuns) forget(r *run) { delete(d.since, r) }
 
 // record adds the numbers of the runs that have had new ones for an interval to
 // their curves.
 func (d *dueRuns) record(s *Store, now time.Time) {
-	if len(d.since) == 0 || now.Sub(d.next) < s.settings.Interval {
+	early := func(r *run) bool { return !r.due.IsZero() && now.Sub(r.due) < s.settings.Interval }
+	if len(d.runs) == 0 || early(d.runs[0]) {
 		return
 	}
 	s.holdGPUs(now)
-	next := now
-	for r, since := range d.since {
-		if now.Sub(since) >= s.settings.Interval {
-			var row Run
-			r.addNumbers(&row, now)
-			v := r.numbers(&row)
-			r.curves.add(since, &v, s.settings.Interval, s.settings.History)
-			r.noteHardware()
-			r.spend(&row, since)
-			s.keepGood(r, now)
-			delete(d.since, r)
-		} else if since.Before(next) {
-			next = since
+	n := 0
+	for ; n < len(d.runs) && !early(d.runs[n]); n++ {
+		r := d.runs[n]
+		if r.due.IsZero() {
+			continue
 		}
+		var row Run
+		r.addNumbers(&row, now)
+		v := r.numbers(&row)
+		r.curves.add(r.due, &v, s.settings.Interval, s.settings.History)
+		r.noteHardware()
+		r.spend(&row, r.due)
+		s.keepGood(r, now)
+		r.due = time.Time{}
 	}
-	d.next = next
+	d.runs = slices.Delete(d.runs, 0, n)
 }
 
 // numbers returns the numbers of a run that are kept over time.
@@ -213,7 +229,7 @@ func (r *run) numbers(row *Run) (v values) {
 	for i := range v {
 		v[i] = float32(math.NaN())
 	}
-	for id, value := range map[curveID]*float64{
+	for id, value := range [curveCount]*float64{
 		curveLoss: row.Loss, curveStepTime: row.StepTime, curveTokenRate: row.TokenRate,
 		curveGoodput: row.Goodput, curveUtilization: row.GPUUtilization, curveValidation: row.ValidationLoss,
 		curveLearningRate: row.LearningRate, curveSampleRate: row.SampleRate, curveSteps: row.Steps, curveEpoch: row.Epoch,

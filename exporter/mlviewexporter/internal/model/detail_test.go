@@ -120,7 +120,7 @@ func TestTheChainThatDecidedTheEnd(t *testing.T) {
 		},
 		"goes on after the end":    {[][4]int{{1, 0, 0, 10}, {2, 1, 0, 20}, {3, 1, 0, 9}}, "AbC", []int{0, 1, 1}},
 		"the parent comes last":    {[][4]int{{2, 1, 0, 4}, {3, 2, 1, 2}, {1, 0, 0, 10}}, "ABC", []int{0, 1, 2}},
-		"the parent is not held":   {[][4]int{{2, 9, 0, 4}, {3, 9, 4, 12}}, "bC", []int{0, 0}},
+		"the parent is not held":   {[][4]int{{2, 9, 0, 4}, {3, 9, 4, 12}}, "BC", []int{0, 0}},
 		"each other's parent":      {[][4]int{{1, 2, 0, 4}, {2, 1, 0, 4}}, "AB", []int{0, 1}},
 		"its own parent":           {[][4]int{{1, 1, 0, 4}}, "A", []int{0}},
 		"two of one id":            {[][4]int{{1, 0, 0, 4}, {1, 0, 0, 4}}, "Aa", []int{0, 0}},
@@ -135,7 +135,12 @@ func TestTheChainThatDecidedTheEnd(t *testing.T) {
 			require.True(t, ok)
 			var order strings.Builder
 			var depths []int
+			decided, roots := 0.0, 0
 			for _, s := range whole.Spans {
+				decided += s.CriticalTime
+				if s.Depth == 0 {
+					roots++
+				}
 				letter := s.Name
 				if s.Critical {
 					letter = string(s.Name[0] - 'a' + 'A')
@@ -147,6 +152,9 @@ func TestTheChainThatDecidedTheEnd(t *testing.T) {
 			}
 			assert.Equal(t, tt.order, order.String())
 			assert.Equal(t, tt.depths, depths)
+			if roots == 1 {
+				assert.InDelta(t, whole.Duration, decided, 1e-9)
+			}
 		})
 	}
 }
@@ -194,6 +202,44 @@ func TestRanks(t *testing.T) {
 	assert.Equal(t, []string{"1", "3", "4", "5", "6", "7", "8", "9"}, detail.MissingRanks)
 }
 
+// The numbers of steps end with the last step, those of GPUs go on. The onset of the
+// hang is one mark.
+func TestCurvesOfAHang(t *testing.T) {
+	w := newWorld(model.Settings{})
+	report := func(state string, lastStep time.Time) {
+		for _, other := range []string{"running", "stalled"} {
+			w.point(model.RunState, "r", 0, other)
+		}
+		w.point(model.RunState, "r", 1, state)
+		w.point(model.Loss, "r", 1, "batch")
+		w.point(model.RunGPUUtilization, "r", 1)
+		w.point(model.LastStep, "r", float64(lastStep.Unix()))
+		w.now = w.now.Add(4 * time.Second)
+	}
+	for range 3 {
+		report("running", w.now)
+	}
+	last := w.now
+	for range 3 {
+		report("running", last)
+	}
+	w.point(model.Problem, "r", float64(last.Unix()), model.LooksHung)
+	report("stalled", last)
+	detail := w.run(t)
+	curves := make(map[string]model.Curve)
+	for _, c := range detail.Curves {
+		curves[c.Name] = c
+	}
+	require.NotEmpty(t, curves["loss"].Times)
+	assert.LessOrEqual(t, curves["loss"].Times[len(curves["loss"].Times)-1], float64(last.Unix()))
+	use := curves["gpu_utilization"].Times
+	assert.Greater(t, use[len(use)-1], float64(last.Unix()))
+	require.Len(t, detail.Marks, 1)
+	assert.Equal(t, model.Mark{Time: last, Kind: model.LooksHung, Text: "looks hung"}, detail.Marks[0])
+	report("running", w.now)
+	assert.Len(t, w.run(t).Marks, 2, "it goes on")
+}
+
 func TestEvidenceOfAHang(t *testing.T) {
 	type rank struct {
 		span string
@@ -210,7 +256,7 @@ func TestEvidenceOfAHang(t *testing.T) {
 		},
 		"all the same": {
 			[]rank{{"forward", 0}, {"forward", time.Second}, {"forward", 0}},
-			[]string{"3 ranks, none has taken a step since 03:04:05 UTC", "3 ranks finished forward last"}, "each rank",
+			[]string{"3 ranks, none has taken a step since 03:04:05 UTC", "3 ranks finished forward last"}, "first rank 0 (h). On h:",
 		},
 		"one stopped before": {
 			[]rank{{"forward", 0}, {"forward", time.Minute}, {"forward", time.Second}},
@@ -218,9 +264,9 @@ func TestEvidenceOfAHang(t *testing.T) {
 		},
 		"half and half": {
 			[]rank{{"forward", 0}, {"forward", 0}, {"backward", 0}, {"backward", 0}},
-			[]string{"4 ranks, none has taken a step since 03:04:05 UTC", "finished last: 2 ranks backward, 2 ranks forward"}, "each rank",
+			[]string{"4 ranks, none has taken a step since 03:04:05 UTC", "finished last: 2 ranks backward, 2 ranks forward"}, "first rank 0 (h). On h:",
 		},
-		"one rank": {[]rank{{"forward", 0}}, []string{"no step since 03:04:05 UTC", "1 rank finished forward last"}, "each rank"},
+		"one rank": {[]rank{{"forward", 0}}, []string{"no step since 03:04:05 UTC", "1 rank finished forward last"}, "the process waits for. On h:"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -236,11 +282,8 @@ func TestEvidenceOfAHang(t *testing.T) {
 			require.Len(t, needs, 1)
 			assert.Equal(t, tt.want, needs[0].Evidence)
 			assert.Contains(t, needs[0].Next, tt.next)
-			if tt.next == "rank 1 (h)" {
-				assert.Equal(t, "py-spy dump --pid 101", needs[0].Command)
-			} else {
-				assert.Empty(t, needs[0].Command)
-			}
+			first := map[bool]string{true: "101", false: "100"}[tt.next == "rank 1 (h)"]
+			assert.Equal(t, "py-spy dump --pid "+first, needs[0].Command)
 		})
 	}
 }

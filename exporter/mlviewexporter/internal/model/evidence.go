@@ -61,15 +61,43 @@ func (s *Store) hungEvidence(n *Need, r *run, now time.Time) {
 	if !r.checkpoint.IsZero() {
 		n.say("last checkpoint at %s", clock(r.checkpoint, now))
 	}
-	n.Next = "See what each rank waits for: run py-spy dump with its process id."
-	if len(suspects) == 0 {
-		return
+	n.Next, n.Command = r.inspect(ranks, suspects)
+}
+
+// inspect says which process of a run that looks hung to look at first, on which
+// host, and with which command. Where its process id is unknown, the command lists
+// those that hold its GPU.
+func (r *run) inspect(ranks, suspects []Rank) (next, command string) {
+	var first Rank
+	switch {
+	case len(suspects) > 0:
+		first = suspects[0]
+		next = "See what " + rankPlace(first) + " does: the others may wait for it. "
+	case len(ranks) > 1:
+		first = ranks[0]
+		next = "See what each rank waits for, first " + rankPlace(first) + ". "
+	default:
+		if len(ranks) > 0 {
+			first = ranks[0]
+		}
+		next = "See what the process waits for. "
+		if len(r.gpus) > 1 {
+			next = "See what each process waits for, first that of " + places([]*gpu{r.gpus[0].gpu}) + ". "
+		}
 	}
-	first := suspects[0]
-	n.Next = "See what " + rankPlace(first) + " does: the others may wait for it."
+	if first.Host == "" && len(r.gpus) > 0 {
+		first.Host, first.GPUIndex = r.gpus[0].gpu.host, r.gpus[0].gpu.index
+	}
+	host := "On " + cmp.Or(first.Host, "its host")
 	if pid := r.pidOf(first.Rank); pid > 0 {
-		n.Command = "py-spy dump --pid " + strconv.FormatInt(pid, 10)
+		return next + host + ":", "py-spy dump --pid " + strconv.FormatInt(pid, 10)
 	}
+	device := ""
+	if index, err := strconv.ParseUint(first.GPUIndex, 10, 16); err == nil {
+		device = " -i " + strconv.FormatUint(index, 10)
+	}
+	return next + host + ", find its process id, then run py-spy dump --pid PID:",
+		"nvidia-smi" + device + " --query-compute-apps=pid,name,used_memory --format=csv"
 }
 
 // noStep says that ranks have taken no step since a time.
@@ -349,7 +377,7 @@ func (s *Store) failingEvidence(state *State, n *Need, p *problem, now time.Time
 		classes = append(classes, one.Class+" "+strconv.FormatInt(one.n, 10)+"×")
 	}
 	if len(classes) > 0 {
-		n.say("%s", list(classes, maxNamedRanks))
+		n.say("since the onset: %s", list(classes, maxNamedRanks))
 	}
 	if text := s.failingVersion(of); text != "" {
 		n.say("%s", text)
@@ -480,11 +508,10 @@ func (s *Store) idleEvidence(n *Need, p *problem, now time.Time) {
 		}
 		n.say("%s held", held)
 	}
-	idle := span(now.Sub(p.since))
 	if use.n > 0 {
-		n.say("%s for %s", percent(*use.mean()), idle)
+		n.say("GPU use %s", percent(*use.mean()))
 	} else {
-		n.say("idle for %s", idle)
+		n.say("idle for %s", span(now.Sub(p.since)))
 	}
 	if held := cmp.Or(n.Job, n.Service, n.RunID); held != "" {
 		n.say("by %s", held)

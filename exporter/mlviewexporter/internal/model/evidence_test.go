@@ -46,7 +46,7 @@ func TestWhatToDoAboutFailures(t *testing.T) {
 		require.Len(t, needs, 1)
 		return needs[0]
 	}
-	assert.Contains(t, need().Evidence, "ToolTimeout 200×, ConnectionError 2×")
+	assert.Contains(t, need().Evidence, "since the onset: ToolTimeout 200×, ConnectionError 2×")
 	assert.Equal(t, "Read the last failures of the service: most are ToolTimeout.", need().Next)
 	assert.Empty(t, need().Command)
 
@@ -57,6 +57,33 @@ func TestWhatToDoAboutFailures(t *testing.T) {
 	found[1].Replays = true
 	w.SetFailures(found)
 	assert.Equal(t, "Reproduce ToolTimeout.", need().Next)
+}
+
+// A failure without a command says why.
+func TestWhyNoReproduction(t *testing.T) {
+	for _, reads := range []bool{true, false} {
+		w := newWorld(model.Settings{Reproductions: reads})
+		w.fails("E", "f", 1)
+		w.fails("Other", "", 1)
+		why := func(class string) string {
+			for _, f := range w.state().Failures {
+				if f.Class == class {
+					return f.Why
+				}
+			}
+			return "no failure"
+		}
+		if !reads {
+			assert.Contains(t, why("E"), "set reproductions of ml_view")
+			continue
+		}
+		assert.Contains(t, why("E"), "not yet written")
+		assert.Contains(t, why("Other"), "none; repro_gen chose another span")
+		w.now = w.now.Add(time.Minute)
+		assert.Contains(t, why("E"), "not in the page's directory")
+		w.SetFailures([]model.Failure{{Key: "f", Command: "python3 f.py", Why: "the span carries no recorded call"}})
+		assert.Equal(t, "the span carries no recorded call", why("E"))
+	}
 }
 
 // The failures since an onset are counted exactly while they are new.

@@ -105,7 +105,7 @@ func (r *run) settings() []Setting {
 	set(attrVersion, r.version)
 	set(mlattr.JobName, r.jobName)
 	set(attrHWName, r.facts.hardware)
-	set(mlattr.HostName, strings.Join(namedOf(r.hostNames(), maxNamedHosts), ", "))
+	set(mlattr.HostName, strings.Join(namedOf(r.hostNames(), maxSettingHosts), ", "))
 	for name, size := range map[string]int64{
 		mlattr.BatchSize: r.facts.sizes.Batch, mlattr.MicrobatchCount: r.facts.sizes.Microbatches,
 		mlattr.EpochTotal: r.facts.sizes.Epochs, mlattr.WorldSize: r.facts.sizes.World,
@@ -122,8 +122,8 @@ func (r *run) settings() []Setting {
 	return rows
 }
 
-// maxNamedHosts limits the hosts that a setting names.
-const maxNamedHosts = 64
+// maxSettingHosts limits the hosts that a setting names.
+const maxSettingHosts = 64
 
 // namedOf returns the first texts, and how many more there are.
 func namedOf(texts []string, most int) []string {

@@ -49,6 +49,10 @@ type failureGroups struct {
 type failureGroup struct {
 	Failure
 	came occurrences
+	// marked is when repro_gen first gave a failure the fingerprint, zero if it has
+	// not. unmarked reports whether a failure came without one.
+	marked   time.Time
+	unmarked bool
 }
 
 // causeID identifies a group without a fingerprint.
@@ -88,6 +92,9 @@ func (f *failureGroups) span(s *Store, in *SpanInput, r *run, now time.Time) {
 		}
 	}
 	one := f.group(s, key, now)
+	if one.unmarked = in.Fingerprint == ""; !one.unmarked && one.marked.IsZero() {
+		one.marked = now
+	}
 	at := time.Unix(0, min(in.End, now.UnixNano())).UTC()
 	one.Class, one.Operation = class, operation
 	one.Service = s.texts.of(in.Source.Service)
@@ -219,11 +226,35 @@ func (f *failureGroups) merged(key string) Failure {
 	return row
 }
 
+// writtenWithin is how soon after a failure its reproduction is there: repro_gen
+// waits for the other spans of the trace, and the directory is read at intervals.
+const writtenWithin = time.Minute
+
+// whyNone says why a group has no command, "" if that is not known.
+func (f *failureGroups) whyNone(s *Store, one *failureGroup) string {
+	switch {
+	case one == nil:
+		return ""
+	case !s.settings.Reproductions:
+		return "not shown; set reproductions of ml_view to the directory of repro_gen"
+	case !one.marked.IsZero() && s.settings.Now().Sub(one.marked) < writtenWithin:
+		return "not yet written; repro_gen writes it some seconds after the failure"
+	case !one.marked.IsZero() || one.Kind != "":
+		return "not in the page's directory; it was not written, or has been removed"
+	case one.unmarked:
+		return "none; repro_gen chose another span of the trace, or does not process these spans"
+	}
+	return ""
+}
+
 // rows returns the failures that are wanted, those that occurred last first.
 func (f *failureGroups) rows(s *Store, wanted func(*Failure) bool) []Failure {
 	rows := make([]Failure, 0, len(f.all)+len(f.found))
 	add := func(key string) {
 		row := f.merged(key)
+		if row.Command == "" {
+			row.Why = f.whyNone(s, f.all[key])
+		}
 		if row.Run == "" && row.RunID != "" {
 			if r := s.runWithID(row.RunID, row.Service, ""); r != nil {
 				row.Run = r.key

@@ -51,10 +51,7 @@ func (s *Store) gpuOf(host, id string, p *Point, now time.Time) *gpu {
 
 // see takes over what a point says of a GPU besides its value.
 func (g *gpu) see(p *Point, s *Store, now time.Time) {
-	// ml_metrics' own series of a GPU are no reading of it.
-	if p.Series != GPUIdle {
-		g.lastSeen = now
-	}
+	g.seeAgain(p.Series, now)
 	g.simulated = g.simulated || p.Simulated
 	if d := p.GPU; d != nil {
 		for _, text := range [...]struct {
@@ -65,6 +62,14 @@ func (g *gpu) see(p *Point, s *Store, now time.Time) {
 				*text.of = s.texts.of(text.is)
 			}
 		}
+	}
+}
+
+// seeAgain notes a point of a series of a GPU. ml_metrics' own series are no reading
+// of it.
+func (g *gpu) seeAgain(series Series, now time.Time) {
+	if series != GPUIdle {
+		g.lastSeen = now
 	}
 }
 
@@ -258,8 +263,9 @@ func (s *Store) owner(user string, others ...string) string {
 	return user
 }
 
-// holdGPUs finds the GPUs of each run.
+// holdGPUs finds the GPUs of each run, and the users of services that hold GPUs.
 func (s *Store) holdGPUs(now time.Time) {
+	clear(s.users)
 	for _, r := range s.runs {
 		r.gpus = r.gpus[:0]
 	}
@@ -267,10 +273,17 @@ func (s *Store) holdGPUs(now time.Time) {
 		var users []*run
 		first := make(map[*run]int)
 		for _, one := range g.workloads(now) {
+			user, service := one.labels.Own[4], one.labels.Own[6]
+			if service != "" && user != "" {
+				if known, again := s.users[service]; again && known != user {
+					user = ""
+				}
+				s.users[service] = user
+			}
 			if one.labels.Run == "" {
 				continue
 			}
-			r := s.runWithID(one.labels.Run, one.labels.Own[6], g.host)
+			r := s.runWithID(one.labels.Run, service, g.host)
 			if r == nil {
 				continue
 			}

@@ -185,6 +185,55 @@ func TestThePIDOfARank(t *testing.T) {
 	assert.Equal(t, "py-spy dump --pid 4001", w.state().Needs[0].Command)
 }
 
+// Where no process id is known, the command lists those of the GPU.
+func TestAHangWithoutAPID(t *testing.T) {
+	for index, command := range map[string]string{
+		"5":         "nvidia-smi -i 5 --query-compute-apps=pid,name,used_memory --format=csv",
+		"5; reboot": "nvidia-smi --query-compute-apps=pid,name,used_memory --format=csv",
+	} {
+		w := newWorld(model.Settings{})
+		w.point(model.Steps, "r", 0)
+		w.gpu(model.GPUWorkload, "a", 60, func(p *model.Point) {
+			p.Labels.Run, p.Labels.Rank, p.GPU = "r", "3", &model.Device{Index: index}
+		})
+		w.point(model.Problem, "r", float64(w.now.Unix()), model.LooksHung)
+		need := w.state().Needs[0]
+		assert.Equal(t, command, need.Command)
+		assert.Equal(t, "See what the process waits for. On h, find its process id, then run py-spy dump --pid PID:", need.Next)
+		w.gpu(model.GPUWorkload, "b", 60, func(p *model.Point) {
+			p.Labels.Run, p.GPU = "r", &model.Device{Index: "4"}
+		})
+		w.point(model.Problem, "r", float64(w.now.Unix()), model.LooksHung)
+		assert.Contains(t, w.state().Needs[0].Next, "See what each process waits for, first that of h: GPU 4. On h,")
+	}
+}
+
+// The user of a service is the one that its spans name, else that of the GPU
+// workloads that name it, if they have one user.
+func TestTheOwnerOfAService(t *testing.T) {
+	for name, tt := range map[string]struct {
+		users []string
+		spans string
+		owner string
+	}{
+		"workloads":      {users: []string{"1001", "1001"}, owner: "uid 1001"},
+		"several users":  {users: []string{"1001", "1002"}},
+		"spans":          {users: []string{"1001"}, spans: "mary", owner: "mary"},
+		"nobody is sent": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(model.Settings{})
+			w.fails("E", "", 1)
+			w.span(func(in *model.SpanInput) { in.Source = &model.Source{Service: "agent", User: tt.spans} })
+			for i, user := range tt.users {
+				w.gpu(model.GPUWorkload, strconv.Itoa(i), 60, func(p *model.Point) { p.Labels.Own[4], p.Labels.Own[6] = user, "agent" })
+			}
+			w.failing(w.now)
+			assert.Equal(t, tt.owner, w.state().Needs[0].Owner)
+		})
+	}
+}
+
 func TestHosts(t *testing.T) {
 	w := newWorld(model.Settings{})
 	for i := range 3 {
@@ -194,6 +243,9 @@ func TestHosts(t *testing.T) {
 	c := w.state().Collector
 	assert.Equal(t, 3, c.Hosts)
 	assert.Equal(t, 1, c.HostsReporting)
+	assert.Empty(t, c.HostsWithoutGPU, "no GPU is known at all")
+	w.gpu(model.GPUUtilization, "a", 1, func(p *model.Point) { p.Labels.Host = "h1" })
+	assert.Equal(t, []string{"h0", "h2"}, w.state().Collector.HostsWithoutGPU)
 	w.now = w.now.Add(13 * time.Hour)
 	w.span(func(in *model.SpanInput) { in.Source.Host = "new" })
 	s := w.state()

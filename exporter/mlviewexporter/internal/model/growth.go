@@ -49,10 +49,8 @@ func (r *run) becomesSlow(since, now time.Time) {
 		return
 	}
 	r.slowSince, r.slowNoted = since, now
-	for _, one := range r.streams {
-		if one.series == StepDuration {
-			one.before = &sample{value: one.value, count: one.count}
-		}
+	for _, one := range r.durations {
+		one.before = &sample{value: one.value, count: one.count}
 	}
 }
 
@@ -100,7 +98,7 @@ func (r *run) startOfSlowness() func(*stream) sample {
 		}
 	}
 	return func(one *stream) sample {
-		first, ok := one.recent.first()
+		first, ok := one.recent.first(one.time)
 		if !ok {
 			return sample{value: one.value, count: one.count}
 		}

@@ -31,6 +31,27 @@ type Point struct {
 	GPU *Device
 	// Simulated reports whether the value is simulated or recorded.
 	Simulated bool
+	// Overflow reports that the point stands for data that another component had no
+	// room for.
+	Overflow bool
+	// Origin is a hash of all that the series, the labels, GPU, Simulated and Overflow
+	// are read from. Points with the same one differ only in what an Update has. 0 means
+	// that there is none.
+	Origin uint64
+}
+
+// Update is a value of a stream that is known by the Origin of an earlier Point. Its
+// other fields are as those of a Point.
+type Update struct {
+	Origin       uint64
+	Value, Count float64
+	Time         int64
+	Gone, Delta  bool
+}
+
+// update returns what is new in a point of a known stream.
+func (p *Point) update() Update {
+	return Update{Origin: p.Origin, Value: p.Value, Count: p.Count, Time: p.Time, Gone: p.Gone, Delta: p.Delta}
 }
 
 // Device is what points say of a GPU besides their values.
@@ -67,7 +88,9 @@ type SpanInput struct {
 	Name       string
 	// Start and End are in nanoseconds since 1970.
 	Start, End int64
-	Source     *Source
+	// Server reports whether the span's kind is server.
+	Server bool
+	Source *Source
 
 	Phase, Operation  string
 	Library, Function string

@@ -22,6 +22,9 @@ func fixStepTokens(services ...string) string {
 	return "ml_enrich: {training: [" + strings.Join(rules, ", ") + "]}"
 }
 
+// sizeOfAStep says where the number in fixStepTokens comes from.
+const sizeOfAStep = "tokens_per_step = the batch size of one rank × gradient accumulation steps × the sequence length."
+
 // missingRows returns what the page cannot show, why, and what changes it.
 func (s *Store) missingRows(state *State, now time.Time) []Missing {
 	rows := s.missingHardware(now)
@@ -29,7 +32,7 @@ func (s *Store) missingRows(state *State, now time.Time) []Missing {
 	if !s.settings.Content && s.seen.requests {
 		rows = append(rows, Missing{
 			Key: "content", Kind: "content", What: "Long messages of errors", Fix: "ml_view: {content: true}",
-			Why: "Content is withheld: only the first 200 characters of a message are held. Prompts, completions and arguments are never held.",
+			Why: "Only the first 200 characters of a message are held. With this setting it is whole. The page holds no prompts, completions or arguments in either case; reproductions have the arguments of the failed call.",
 		})
 	}
 	rows = append(rows, s.reachedLimits(now)...)
@@ -109,7 +112,7 @@ func (s *Store) missingRuns(state *State) (rows []Missing) {
 		if n := s.byKey[row.Key].withoutHost(); n > 0 {
 			hosts.add(row.Service, int64(n))
 		}
-		if row.Why["token_rate"] != "" {
+		if row.Why["token_rate"] != "" && row.Samples == nil {
 			tokens.add(row.Service, 0)
 		}
 	}
@@ -128,7 +131,7 @@ func (s *Store) missingRuns(state *State) (rows []Missing) {
 	if tokens.n > 0 {
 		rows = append(rows, Missing{
 			Key: "step_tokens", Kind: "step_tokens", What: "Tokens per second of " + tokens.of("runs"),
-			Why: "Nobody sends the tokens of a step.", Fix: fixStepTokens(tokens.services...),
+			Why: "Their steps carry no number of tokens (ml.tokens_per_step). " + sizeOfAStep, Fix: fixStepTokens(tokens.services...),
 		})
 	}
 	return rows
@@ -140,25 +143,36 @@ func compareServices(a, b serviceID) int {
 
 // missingOf are the runs or services that one thing is missing of.
 type missingOf struct {
-	n        int
-	count    int64
+	n     int
+	count int64
+	// services are in the order that they came, times how often each came.
 	services []string
+	times    map[string]int
 }
 
 func (m *missingOf) add(service string, count int64) {
 	m.n++
 	m.count += count
-	if !slices.Contains(m.services, service) && len(m.services) < maxNotices {
+	if m.times == nil {
+		m.times = make(map[string]int)
+	}
+	if m.times[service]++; m.times[service] == 1 {
 		m.services = append(m.services, service)
 	}
 }
 
-// of names the services, such as "trainer" or "3 runs: agent, trainer".
+// of names the services, such as "trainer" or "3 runs: agent, trainer (2)".
 func (m *missingOf) of(things string) string {
 	if m.n == 1 {
 		return m.services[0]
 	}
-	return strconv.Itoa(m.n) + " " + things + ": " + list(m.services, maxNamedServices)
+	names := make([]string, len(m.services))
+	for i, service := range m.services {
+		if names[i] = service; m.times[service] > 1 {
+			names[i] += " (" + strconv.Itoa(m.times[service]) + ")"
+		}
+	}
+	return strconv.Itoa(m.n) + " " + things + ": " + list(names, maxNamedServices)
 }
 
 // maxNamedServices limits the services that a row names.

@@ -222,17 +222,21 @@ func (s *Store) modelRow(m *modelUse, now time.Time) (row Model, ok bool) {
 		row.ToolErrors = of.toolErrors(now)
 		row.ErrorRatio, row.ErrorRatioUsual = of.errorRatio(mlattr.WindowRecent, now), of.errorRatio(mlattr.WindowUsual, now)
 	}
-	row.Versions = m.versionRows()
+	row.Versions = m.versionRows(s.services[serviceID{m.namespace, m.service}])
 	return row, m.requests || requests.n+input.n+output.n+clientInput.n+clientOutput.n > 0
 }
 
-func (m *modelUse) versionRows() (rows []VersionUse) {
+func (m *modelUse) versionRows(of *service) (rows []VersionUse) {
 	for _, version := range slices.Sorted(maps.Keys(m.versions)) {
 		use := m.versions[version]
-		rows = append(rows, VersionUse{
+		row := VersionUse{
 			Version: version, FirstSeen: use.firstSeen.UTC(), Requests: use.requests, Errors: use.errors,
 			FirstToken: use.firstToken.quantiles(), Duration: use.duration.quantiles(),
-		})
+		}
+		if of != nil {
+			row.Failures = max(row.Errors, of.failed[version])
+		}
+		rows = append(rows, row)
 	}
 	slices.SortStableFunc(rows, func(a, b VersionUse) int { return b.FirstSeen.Compare(a.FirstSeen) })
 	return rows

@@ -136,8 +136,8 @@ func compareNeeds(a, b Need) int {
 		cmp.Compare(hours(b), hours(a)), a.Since.Compare(b.Since), cmp.Compare(a.Key, b.Key))
 }
 
-// problemID tells problems apart. A failed GPU is one problem, whoever held it,
-// and so are the GPUs that a holder keeps idle.
+// problemID tells problems apart. A failed GPU is one problem, also if several
+// workloads hold it, and so are the GPUs that a holder keeps idle.
 func (s *Store) problemID(state *State, p *problem) string {
 	id := []string{p.kind, p.service.namespace, p.service.name, p.runID}
 	if len(p.gpus) > 0 {
@@ -191,12 +191,15 @@ func (s *Store) need(state *State, p *problem, now time.Time) Need {
 	slices.SortFunc(p.gpus, compareGPUs)
 	n := Need{
 		Kind: p.kind, Since: p.since, RunID: p.runID, Service: p.service.name, Job: p.job,
-		Evidence: []string{}, Subject: p.service.name,
+		Team: p.service.namespace, Evidence: []string{}, Subject: p.service.name,
+	}
+	if of := s.services[p.service]; of != nil && p.runID == "" {
+		n.Owner = s.ownerOfService(of)
 	}
 	subject := cmp.Or(p.runID, p.service.name)
 	if r := p.run; r != nil {
 		n.Run, n.RunID, n.Service = r.key, r.id, r.service
-		n.Job, n.Owner = cmp.Or(r.jobName, r.job), s.ownerOf(r)
+		n.Job, n.Owner, n.Team = cmp.Or(r.jobName, r.job), s.ownerOf(r), r.namespace
 		n.Subject = cmp.Or(r.jobName, r.service, r.id)
 		if p.kind != HeldIdle && p.kind != GPUFailed {
 			for _, held := range r.gpus {
@@ -209,7 +212,7 @@ func (s *Store) need(state *State, p *problem, now time.Time) Need {
 		subject = p.gpus[0].key
 	}
 	n.Key = keyOf("need", p.kind, p.service.namespace, p.service.name, subject)
-	n.Simulated = s.simulated[n.Service] || p.run != nil && p.run.simulated
+	n.Simulated = s.simulated[n.Service] || p.run != nil && p.run.isSimulated()
 	for _, g := range p.gpus {
 		n.Simulated = n.Simulated || g.simulated
 	}

@@ -52,6 +52,32 @@ func TestMissingOfSeveralRuns(t *testing.T) {
 	assert.EqualValues(t, 7, missing["rank_host"].Count)
 }
 
+// A run of a service that has several is counted with its name. One that counts
+// samples needs no tokens.
+func TestMissingTokens(t *testing.T) {
+	w := newWorld(model.Settings{})
+	for _, run := range []string{"a", "b", "c"} {
+		w.point(model.Steps, run, 1)
+	}
+	w.point(model.Samples, "c", 64)
+	s := w.state()
+	var what []string
+	for _, m := range s.Missing {
+		if m.Kind == "step_tokens" {
+			what = append(what, m.What)
+		}
+	}
+	assert.Equal(t, []string{"Tokens per second of 2 runs: trainer (2)"}, what)
+	for _, r := range s.Runs {
+		if why := r.Why["token_rate"]; r.ID == "c" {
+			assert.Equal(t, "The run counts samples, not tokens: see samples/s.", why)
+		} else {
+			assert.Contains(t, why, `In the collector's configuration file, under processors, set ml_enrich: {training: [{service: "trainer", tokens_per_step:`)
+			assert.Contains(t, why, "sequence length")
+		}
+	}
+}
+
 // The hidden rows are known without a State.
 func TestHidden(t *testing.T) {
 	w := newWorld(model.Settings{MaxGPUs: 1, Interval: time.Hour})

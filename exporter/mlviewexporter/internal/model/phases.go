@@ -16,12 +16,10 @@ type phaseTime struct{ sum, steps float64 }
 // stepDurations returns the streams of the times of steps and phases. Times of
 // the host count where there are some.
 func (r *run) stepDurations() iter.Seq[*stream] {
-	onHost := slices.ContainsFunc(r.streams, func(one *stream) bool {
-		return one.series == StepDuration && one.labels.Own[1] != "device"
-	})
+	onHost := slices.ContainsFunc(r.durations, func(one *stream) bool { return one.labels.Own[1] != "device" })
 	return func(yield func(*stream) bool) {
-		for _, one := range r.streams {
-			if one.series == StepDuration && (!onHost || one.labels.Own[1] != "device") && !yield(one) {
+		for _, one := range r.durations {
+			if (!onHost || one.labels.Own[1] != "device") && !yield(one) {
 				return
 			}
 		}

@@ -46,7 +46,7 @@ type ProfileCurve struct {
 // profile returns what the run is compared by.
 func (s *Store) profile(r *run, now time.Time) *Profile {
 	p := &Profile{Run: s.runRow(r, now), Settings: r.settings(), Phases: r.meanPhases()}
-	p.Curves = r.curves.profile(r.firstSeen)
+	p.Curves = r.curves.profile(r.firstSeen, lastStepOf(&p.Run))
 	p.addNumbers(r.spent.row())
 	p.makeLists()
 	return p
@@ -161,9 +161,10 @@ func medianOf(values []float64) float64 {
 	return (sorted[middle-1] + sorted[middle]) / 2
 }
 
-// profile returns the curves that have values. Times are counted from start.
-func (c *curves) profile(start time.Time) (rows []ProfileCurve) {
-	all := c.merged()
+// profile returns the curves that have values. Times are counted from start. Unless
+// lastStep is zero, the numbers of steps end there.
+func (c *curves) profile(start, lastStep time.Time) (rows []ProfileCurve) {
+	all, until := c.merged(), c.until(lastStep)
 	if len(all.times) == 0 {
 		return nil
 	}
@@ -175,7 +176,7 @@ func (c *curves) profile(start time.Time) (rows []ProfileCurve) {
 		}
 		row := ProfileCurve{Name: name.name, Unit: name.unit}
 		for i, value := range all.values[id] {
-			if value != value {
+			if value != value || curveID(id).ofSteps() && int64(all.times[i]) > until {
 				continue
 			}
 			row.Elapsed, row.Values = append(row.Elapsed, max(0, float64(all.times[i])-from)), append(row.Values, float64(value))

@@ -80,7 +80,7 @@ func (s *Store) dropGone(streams []*stream, now time.Time) []*stream {
 // pruneNotes removes old hosts, refused rows, changes, marks and failures.
 func (s *Store) pruneNotes(now time.Time) {
 	for host, last := range s.hosts {
-		if now.Sub(last) > s.settings.History {
+		if now.Sub(*last) > s.settings.History {
 			delete(s.hosts, host)
 		}
 	}

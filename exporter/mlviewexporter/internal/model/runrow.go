@@ -16,7 +16,7 @@ func (s *Store) runRow(r *run, now time.Time) Run {
 		Job: cmp.Or(r.jobName, r.job), Owner: s.ownerOf(r),
 		State: r.currentState(now), Needs: r.needs,
 		FirstSeen: r.firstSeen.UTC(), LastSeen: r.lastSeen.UTC(),
-		Ranks: r.processCount(), Version: r.version, Simulated: r.simulated,
+		Ranks: r.processCount(), Version: r.version, Simulated: r.isSimulated(),
 		LastCheckpoint: timePointer(r.checkpoint),
 		Hosts:          r.hostNames(),
 	}
@@ -40,11 +40,16 @@ func (r *run) hostNames() []string {
 func (r *run) addGPUs(row *Run) {
 	for _, held := range r.gpus {
 		row.GPUKeys = append(row.GPUKeys, held.gpu.key)
-		row.Simulated = row.Simulated || held.gpu.simulated
 	}
 }
 
-// ownerOf returns the owner of a run: its user, else that of its GPUs' workloads.
+// isSimulated reports whether any data of the run or of its GPUs is simulated.
+func (r *run) isSimulated() bool {
+	return r.simulated || slices.ContainsFunc(r.gpus, func(held heldGPU) bool { return held.gpu.simulated })
+}
+
+// ownerOf returns the owner of a run: its user, else that of its GPUs' workloads,
+// else that of the workloads that name its service.
 func (s *Store) ownerOf(r *run) string {
 	if r.user != "" {
 		return s.owner(r.user)
@@ -54,13 +59,24 @@ func (s *Store) ownerOf(r *run) string {
 			return s.owner(user)
 		}
 	}
-	return ""
+	return s.owner(s.users[r.service])
+}
+
+// ownerOfService returns the owner of a service without a run: the user that its
+// spans name, else that of the GPU workloads that name the service.
+func (s *Store) ownerOfService(of *service) string {
+	return s.owner(cmp.Or(of.user, s.users[of.name]))
 }
 
 // explain says what would give numbers that are missing.
 func (r *run) explain(row *Run) {
-	if row.TokenRate == nil && row.Steps != nil && row.Tokens == nil {
-		row.why("token_rate", "Nobody sends the tokens of a step (ml.tokens_per_step). Set "+fixStepTokens(row.Service))
+	switch {
+	case row.TokenRate != nil || row.Tokens != nil || row.Steps == nil:
+	case row.Samples != nil:
+		row.why("token_rate", "The run counts samples, not tokens: see samples/s.")
+	default:
+		row.why("token_rate", "Its steps carry no number of tokens. In the collector's configuration file, under processors, set "+
+			fixStepTokens(row.Service)+" and restart the collector. "+sizeOfAStep)
 	}
 }
 

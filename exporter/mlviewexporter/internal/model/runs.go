@@ -22,9 +22,10 @@ type run struct {
 	simulated                   bool
 
 	ranks map[string]*rank
-	// streams are those of metrics that name the run, states those of its state.
-	// whole counts those of other series of the whole run.
-	streams, states []*stream
+	// streams are those of metrics that name the run without durations, those of
+	// ml.step.duration, which are most. states are those of its state, whole counts
+	// those of other series of the whole run.
+	streams, durations, states []*stream
 	// ratios are those of ml.run.time.ratio.
 	ratios []*stream
 	whole  [seriesCount]uint16
@@ -46,6 +47,8 @@ type run struct {
 	// failed reports whether the span of the whole training failed, kept whether the
 	// run was considered as a good one since it ended.
 	failed, kept bool
+	// due is since when there are numbers that its curves do not have, zero for none.
+	due time.Time
 
 	// gpus are the GPUs that the run holds, by the last State.
 	gpus []heldGPU
@@ -102,8 +105,12 @@ func (s *Store) runOf(namespace, service, id string, now time.Time) *run {
 
 // attach adds a stream, and reports whether there is room for it.
 func (r *run) attach(one *stream) bool {
-	if len(r.streams) >= maxStreamsOfRun {
+	if r.size() >= maxStreamsOfRun {
 		return false
+	}
+	if one.series == StepDuration {
+		r.durations = append(r.durations, one)
+		return true
 	}
 	if one.series.ofWholeRun() {
 		if r.whole[one.series] >= maxStreamsOfWhole || one.series == RunState && severity(one.labels.Own[0]) <= 0 {
@@ -121,6 +128,9 @@ func (r *run) attach(one *stream) bool {
 	return true
 }
 
+// size is the number of streams of the run.
+func (r *run) size() int { return len(r.streams) + len(r.durations) }
+
 // searchAgain is when a run that can be replaced is looked for again.
 const searchAgain = time.Second
 
@@ -131,13 +141,9 @@ func (s *Store) replaceRun(now time.Time) bool {
 	if now.Sub(s.vain).Abs() < searchAgain {
 		return false
 	}
-	var least *run
-	turn := 0
-	for _, one := range s.runs {
-		if r := one.removable(now); r != 0 && (least == nil || cmp.Or(cmp.Compare(r, turn), one.lastSeen.Compare(least.lastSeen)) < 0) {
-			least, turn = one, r
-		}
-	}
+	least := s.firstToLeave(now, func(a, b *run) int {
+		return cmp.Or(cmp.Compare(a.removable(now), b.removable(now)), a.lastSeen.Compare(b.lastSeen))
+	})
 	if least == nil {
 		s.vain = now
 		return false
@@ -154,20 +160,17 @@ func (s *Store) replaceStreams(of *Labels, now time.Time) bool {
 		return false
 	}
 	own := s.runs[runID{of.Namespace, of.Service, of.Run}]
-	if own != nil && len(own.streams) >= maxStreamsOfRun {
+	if own != nil && own.size() >= maxStreamsOfRun {
 		return false
 	}
-	var most *run
-	for _, one := range s.runs {
-		if one.removable(now) != 0 && (most == nil || cmp.Or(cmp.Compare(len(most.streams), len(one.streams)), one.lastSeen.Compare(most.lastSeen)) < 0) {
-			most = one
-		}
-	}
+	most := s.firstToLeave(now, func(a, b *run) int {
+		return cmp.Or(cmp.Compare(b.size(), a.size()), a.lastSeen.Compare(b.lastSeen))
+	})
 	if most == nil {
 		s.full = now
 		return false
 	}
-	if own != nil && len(own.streams) >= len(most.streams) {
+	if own != nil && own.size() >= most.size() {
 		return false
 	}
 	s.refuse("runs", most.key, now)
@@ -181,19 +184,26 @@ func (s *Store) replaceRanks(now time.Time) bool {
 	if now.Sub(s.fullRanks).Abs() < searchAgain {
 		return false
 	}
-	var oldest *run
-	for _, one := range s.runs {
-		if len(one.ranks) > 0 && one.removable(now) != 0 && (oldest == nil || one.lastSeen.Before(oldest.lastSeen)) {
-			oldest = one
-		}
-	}
-	if oldest == nil {
+	oldest := s.firstToLeave(now, func(a, b *run) int {
+		return cmp.Or(cmp.Compare(min(1, len(b.ranks)), min(1, len(a.ranks))), a.lastSeen.Compare(b.lastSeen))
+	})
+	if oldest == nil || len(oldest.ranks) == 0 {
 		s.fullRanks = now
 		return false
 	}
 	s.allRanks -= len(oldest.ranks)
 	clear(oldest.ranks)
 	return true
+}
+
+// firstToLeave returns the first of the runs that may leave, by an order, or nil.
+func (s *Store) firstToLeave(now time.Time, order func(a, b *run) int) (first *run) {
+	for _, one := range s.runs {
+		if one.removable(now) != 0 && (first == nil || order(one, first) < 0) {
+			first = one
+		}
+	}
+	return first
 }
 
 // removable is 0 for a run that must stay, else its turn to leave.
@@ -205,7 +215,7 @@ func (r *run) removable(now time.Time) int {
 		return 2
 	case mlattr.RunUnknown:
 		// Spans can name any number of runs; of a real one ml_metrics has series.
-		if len(r.streams) == 0 || now.Sub(r.lastSeen) > goneAfter {
+		if r.size() == 0 || now.Sub(r.lastSeen) > goneAfter {
 			return 3
 		}
 	}
@@ -214,7 +224,7 @@ func (r *run) removable(now time.Time) int {
 
 func (s *Store) removeRun(r *run) {
 	owners := make(map[any]bool)
-	for _, one := range r.streams {
+	for _, one := range slices.Concat(r.streams, r.durations) {
 		s.streams.remove(one)
 		one.removed = true
 		owners[one.owner] = true
@@ -238,13 +248,21 @@ func (s *Store) removeRun(r *run) {
 	} else {
 		s.runsByID[r.id] = others
 	}
-	s.history.forget(r)
+	r.due = time.Time{}
 }
 
-// touchRun takes over what a point of a run says besides its value.
-func (s *Store) touchRun(one *stream, now time.Time) {
+// touchRun takes over what a point of a run says besides its value. changed reports
+// whether it says anything new: most points of a fleet repeat the last one.
+func (s *Store) touchRun(one *stream, changed bool, now time.Time) {
 	r, l := one.run, &one.labels
 	r.lastSeen = now
+	s.history.due(r, now)
+	if !changed && len(r.ranks) > 0 {
+		if one.series == RunState && one.value == 1 {
+			s.noteState(r, now) // that of another collector may have ended
+		}
+		return
+	}
 	r.simulated = r.simulated || one.simulated
 	if l.Job != "" {
 		r.job = l.Job
@@ -264,7 +282,6 @@ func (s *Store) touchRun(one *stream, now time.Time) {
 	case RunState:
 		s.noteState(r, now)
 	}
-	s.history.due(r, now)
 }
 
 // currentState returns the state of a run by ml_metrics. If several collectors

@@ -24,6 +24,9 @@ type Settings struct {
 	// SlowCall is the duration above which a call is marked as slow; 1 second by
 	// default, as in ml_metrics.
 	SlowCall time.Duration
+	// Reproductions reports whether SetFailures is called with what repro_gen writes.
+	// Otherwise no failure has a command, and the rows say so.
+	Reproductions bool
 	// JaegerURL is the address of Jaeger, to which traces are linked. Empty means
 	// no links.
 	JaegerURL string

@@ -2,6 +2,7 @@ package model
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 )
@@ -35,15 +36,32 @@ func (s *Store) collector(now time.Time) Collector {
 		Interval: s.settings.Interval.Seconds(), Hosts: len(s.hosts),
 	}
 	for _, last := range s.hosts {
-		if now.Sub(last) <= reportingWithin {
+		if now.Sub(*last) <= reportingWithin {
 			c.HostsReporting++
 		}
 	}
+	c.HostsWithoutGPU = s.hostsWithoutGPU()
 	c.Hidden = s.hidden()
 	if s.settings.JaegerURL != "" {
 		c.Links = map[string]string{"jaeger": s.settings.JaegerURL}
 	}
 	return c
+}
+
+// maxNamedHosts limits Collector.HostsWithoutGPU.
+const maxNamedHosts = 16
+
+// hostsWithoutGPU returns hosts of which no GPU is known, none without any GPU.
+func (s *Store) hostsWithoutGPU() []string {
+	if len(s.gpus) == 0 {
+		return nil
+	}
+	withGPU := make(map[string]bool)
+	for id := range s.gpus {
+		withGPU[id.host] = true
+	}
+	without := slices.DeleteFunc(slices.Sorted(maps.Keys(s.hosts)), func(host string) bool { return withGPU[host] })
+	return without[:min(len(without), maxNamedHosts)]
 }
 
 func (s *Store) runRows(now time.Time) []Run {

@@ -24,6 +24,9 @@ func (s *Store) span(in *SpanInput, now time.Time) {
 	if src.Simulated {
 		s.seeSimulated(src.Service)
 	}
+	if of != nil && src.User != "" && src.User != of.user {
+		of.user = s.texts.of(src.User)
+	}
 	s.seeVersion(of, src.Version, r, now)
 	s.traces.add(s, in, r)
 	if in.Call != NoCall {

@@ -21,7 +21,8 @@ type State struct {
 	// Time is when the State was taken, by the collector's clock.
 	Time      time.Time `json:"time"`
 	Collector Collector `json:"collector"`
-	// Needs are the problems that need a person, the most urgent first.
+	// Needs are the problems that need a person, the most urgent first: by kind, as
+	// the constants of Need.Kind are listed, then by GPU-hours lost, then by onset.
 	Needs []Need `json:"needs"`
 	// Runs are ordered by service and start, so that rows keep their places.
 	Runs []Run `json:"runs"`
@@ -55,6 +56,9 @@ type Collector struct {
 	// number of those that sent some in the last minute.
 	Hosts          int `json:"hosts"`
 	HostsReporting int `json:"hosts_reporting"`
+	// HostsWithoutGPU are those of Hosts of which no GPU is known, at most 16 of
+	// them; empty if no GPU is known at all.
+	HostsWithoutGPU []string `json:"hosts_without_gpu,omitempty"`
 	// GPUs counts the GPUs by what they do: working, looks_hung, slow,
 	// held_idle, failed, free. Each GPU is in one of them, the first problem that
 	// applies.
@@ -89,7 +93,10 @@ type Need struct {
 	RunID   string `json:"run_id,omitempty"`
 	Service string `json:"service,omitempty"`
 	Job     string `json:"job,omitempty"`
-	Owner   string `json:"owner,omitempty"`
+	// Owner is the user of the run, or of the processes of the service. Team is
+	// service.namespace. Both are empty if nothing names them.
+	Owner string `json:"owner,omitempty"`
+	Team  string `json:"team,omitempty"`
 	// GPUs are the keys of the GPUs concerned.
 	GPUs []string `json:"gpus,omitempty"`
 	// Subject is what has the problem, in a few words, such as the service, or
@@ -346,6 +353,9 @@ type Failure struct {
 	// Fill are the words in capitals in Command, such as URL, that its user must
 	// replace: what telemetry does not know.
 	Fill []string `json:"fill,omitempty"`
+	// Why says why there is no Command, such as "not yet written", or why Command does
+	// not run the failed call; empty if that is not known.
+	Why string `json:"why,omitempty"`
 	// Report is the path of the report on this server.
 	Report  string `json:"report,omitempty"`
 	TraceID string `json:"trace_id,omitempty"`
@@ -441,10 +451,13 @@ type Quantiles struct {
 
 // VersionUse is the use of a model by one version of a service.
 type VersionUse struct {
-	Version    string     `json:"version"`
-	FirstSeen  time.Time  `json:"first_seen"`
+	Version   string    `json:"version"`
+	FirstSeen time.Time `json:"first_seen"`
+	// Requests and Errors count the calls of the model. Failures counts the failures
+	// of the service in this version, of its tools, too.
 	Requests   float64    `json:"requests"`
 	Errors     float64    `json:"errors"`
+	Failures   float64    `json:"failures,omitempty"`
 	FirstToken *Quantiles `json:"first_token,omitempty"`
 	Duration   *Quantiles `json:"duration,omitempty"`
 }
@@ -515,4 +528,7 @@ type Span struct {
 	// Critical reports whether the span is on the chain that decided the end of
 	// the trace.
 	Critical bool `json:"critical,omitempty"`
+	// CriticalTime is for how many seconds the span was the one that decided. The
+	// times of a trace add up to the duration of its root.
+	CriticalTime float64 `json:"critical_time,omitempty"`
 }

@@ -18,7 +18,8 @@ type Store struct {
 	texts   interner
 	arrived time.Time
 	pruned  time.Time
-	hosts   map[string]time.Time
+	// hosts has when each host has last sent data.
+	hosts map[string]*time.Time
 
 	streams  streamTable
 	runs     map[runID]*run
@@ -32,8 +33,11 @@ type Store struct {
 	// a rank or a problem.
 	full, fullRanks, fullProblems time.Time
 	// withID has the answers of runWithID since the runs or their hosts changed.
-	withID   map[runRef]*run
-	gpus     map[gpuID]*gpu
+	withID map[runRef]*run
+	gpus   map[gpuID]*gpu
+	// users are those of GPU workloads by the service that they name, by the last
+	// State; empty for a service of several users.
+	users    map[string]string
 	xids     map[gpuID]*XID
 	models   map[modelID]*modelUse
 	services map[serviceID]*service
@@ -78,13 +82,14 @@ func NewStore(settings Settings) *Store {
 	s := &Store{
 		settings:  settings,
 		started:   settings.Now(),
-		hosts:     make(map[string]time.Time),
+		hosts:     make(map[string]*time.Time),
 		streams:   newStreamTable(),
 		runs:      make(map[runID]*run),
 		runsByID:  make(map[string][]*run),
 		byKey:     make(map[string]*run),
 		withID:    make(map[runRef]*run),
 		gpus:      make(map[gpuID]*gpu),
+		users:     make(map[string]string),
 		xids:      make(map[gpuID]*XID),
 		models:    make(map[modelID]*modelUse),
 		services:  make(map[serviceID]*service),
@@ -105,18 +110,28 @@ func NewStore(settings Settings) *Store {
 // must not be changed.
 func (s *Store) State() *State {
 	now := s.settings.Now()
-	if state := s.state.Load(); state != nil && now.Sub(state.Time) < s.settings.Interval && !now.Before(state.Time) {
+	if state := s.fresh(now); state != nil {
 		return state
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now = s.settings.Now()
-	if state := s.state.Load(); state != nil && now.Sub(state.Time) < s.settings.Interval && !now.Before(state.Time) {
+	if state := s.fresh(now); state != nil {
 		return state
 	}
 	state := s.takeState(now)
 	state.MakeLists()
 	s.state.Store(state)
+	return state
+}
+
+// fresh returns the last State, and nil if it is old. Who asks once an interval gets
+// another one each time, also if a request comes a little early.
+func (s *Store) fresh(now time.Time) *State {
+	state := s.state.Load()
+	if state == nil || now.Before(state.Time) || now.Sub(state.Time) >= s.settings.Interval-s.settings.Interval/8 {
+		return nil
+	}
 	return state
 }
 
@@ -172,6 +187,39 @@ func (s *Store) ApplyPoints(points []Point) {
 	}
 }
 
+// ApplyUpdates adds values of streams that are known by their Origin. It appends the
+// indices of the others to unknown, and returns that: they are to be read as Points.
+func (s *Store) ApplyUpdates(updates []Update, unknown []int) []int {
+	if len(updates) == 0 {
+		return unknown
+	}
+	now := s.settings.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.begin(now)
+	for i := range updates {
+		one := s.streams.ofOrigin(updates[i].Origin)
+		// What belongs to a stream may have left meanwhile.
+		if one == nil || !one.live(now) {
+			unknown = append(unknown, i)
+			continue
+		}
+		if one.host != nil {
+			s.seeHostAgain(one, now)
+		}
+		if one.overflow {
+			s.seen.overflow = now
+		}
+		if !s.update(one, &updates[i], true, now) {
+			continue
+		}
+		if g, ok := one.owner.(*gpu); ok {
+			g.seeAgain(one.series, now)
+		}
+	}
+	return unknown
+}
+
 // ApplySpans adds the spans of one request.
 func (s *Store) ApplySpans(spans []SpanInput) {
 	if len(spans) == 0 {
@@ -203,14 +251,6 @@ func (s *Store) ApplyEvents(events []Event) {
 	}
 }
 
-// Overflowed notes data that another component had no room for.
-func (s *Store) Overflowed() {
-	now := s.settings.Now()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.seen.overflow = now
-}
-
 // begin notes that data arrived.
 func (s *Store) begin(now time.Time) {
 	s.history.record(s, now)
@@ -218,18 +258,32 @@ func (s *Store) begin(now time.Time) {
 	s.arrived = now
 }
 
-// seeHost notes that a host has sent data.
-func (s *Store) seeHost(host string, now time.Time) {
+// seeHost notes that a host has sent data. It returns where that is noted, and nil
+// without a host and without room for it.
+func (s *Store) seeHost(host string, now time.Time) *time.Time {
 	if host == "" {
+		return nil
+	}
+	last := s.hosts[host]
+	if last == nil {
+		if len(s.hosts) >= maxHosts {
+			return nil
+		}
+		last = new(time.Time)
+		s.hosts[s.texts.of(host)] = last
+	}
+	*last = now
+	return last
+}
+
+// seeHostAgain notes that the host of a stream has sent data. A host that has been
+// silent may have been forgotten.
+func (s *Store) seeHostAgain(one *stream, now time.Time) {
+	if now.Sub(*one.host) > reportingWithin {
+		one.host = s.seeHost(one.labels.Host, now)
 		return
 	}
-	if _, known := s.hosts[host]; !known {
-		if len(s.hosts) >= maxHosts {
-			return
-		}
-		host = s.texts.of(host)
-	}
-	s.hosts[host] = now
+	*one.host = now
 }
 
 // seeSimulated notes that the data of a service is simulated.
@@ -257,7 +311,10 @@ const maxValue = 1e30
 
 // point adds a point to its stream.
 func (s *Store) point(p *Point, now time.Time) {
-	s.seeHost(p.Labels.Host, now)
+	host := s.seeHost(p.Labels.Host, now)
+	if p.Overflow {
+		s.seen.overflow = now
+	}
 	key := streamKey{p.Series, p.Labels}
 	one := s.streams.find(&key)
 	if one == nil {
@@ -268,29 +325,41 @@ func (s *Store) point(p *Point, now time.Time) {
 			return
 		}
 	}
-	if p.Gone {
-		one.gone = true
+	s.streams.setOrigin(one, p.Origin)
+	one.host, one.overflow, one.simulated = host, p.Overflow, p.Simulated
+	u := p.update()
+	if !s.update(one, &u, false, now) {
 		return
 	}
-	if !(math.Abs(p.Value) <= maxValue && p.Count <= maxValue) {
-		// The last good value is no current one.
-		one.gone, one.noNumber, one.at = true, true, now
-		return
-	}
-	was := one.value
-	one.update(p, now)
 	if p.Simulated {
 		s.seeSimulated(one.labels.Service)
-	}
-	if p.Series == Problem && one.value != was {
-		s.noteProblem(one)
-	}
-	if one.run != nil {
-		s.touchRun(one, now)
 	}
 	if g, ok := one.owner.(*gpu); ok {
 		g.see(p, s, now)
 	}
+}
+
+// update gives a stream a new value, and reports whether there is one. again reports
+// whether everything else of the point is as before.
+func (s *Store) update(one *stream, u *Update, again bool, now time.Time) bool {
+	if u.Gone {
+		one.gone = true
+		return false
+	}
+	if !(math.Abs(u.Value) <= maxValue && u.Count <= maxValue) {
+		// The last good value is no current one.
+		one.gone, one.noNumber, one.at = true, true, now
+		return false
+	}
+	was := one.value
+	one.update(u, now)
+	if one.series == Problem && one.value != was {
+		s.noteProblem(one)
+	}
+	if one.run != nil {
+		s.touchRun(one, !again || one.value != was, now)
+	}
+	return true
 }
 
 // newStream returns a new stream and adds it to what it belongs to, or nil if
@@ -307,9 +376,9 @@ func (s *Store) newStream(key streamKey, p *Point, now time.Time) *stream {
 	one := &stream{streamKey: key}
 	switch definitions[key.series].kind {
 	case counter:
-		one.recent = &samples{window: rateWindow}
+		one.recent = newSamples(rateWindow)
 	case histogram:
-		one.recent = &samples{window: meanWindow}
+		one.recent = newSamples(meanWindow)
 	}
 	if !s.attach(one, p, now) {
 		return nil

@@ -11,29 +11,42 @@ type streamKey struct {
 	labels Labels
 }
 
-// stream is one series with one set of labels.
+// stream is one series with one set of labels. What an Update needs comes first and
+// close together: a fleet has tens of thousands of streams, and reading their memory is
+// most of the time that an Update takes.
 type stream struct {
-	streamKey
+	// origin is the Origin of its last Point, after the stream that got an Update
+	// after it the last time.
+	origin uint64
+	after  *stream
+
 	value, count float64
 	// gone reports whether the stream has ended, at is when its last point
 	// arrived.
-	gone bool
 	at   time.Time
-	// time is the time of its last point, in Unix seconds by its producer's clock.
-	time float64
+	gone bool
 	// noNumber reports whether it has ended with a value that is no finite number.
 	noNumber bool
-	// recent are earlier values of counters and histograms, before is the value
-	// when the run became slow, nil if it has not since the stream began.
-	recent *samples
-	before *sample
+	// overflow and simulated are those of its last Point.
+	overflow, simulated bool
 	// removed reports whether the run of the stream was removed.
 	removed bool
-	// simulated is Point.Simulated.
-	simulated bool
-	// run, if there is one, and owner are what the stream belongs to.
+
+	// time is the time of its last point, in Unix seconds by its producer's clock.
+	time float64
+	// recent are earlier values of counters and histograms, nextRecent is when there is
+	// another one. before is the value when the run became slow, nil if it has not since
+	// the stream began.
+	recent     *samples
+	nextRecent float64
+	before     *sample
+	// run, if there is one, and owner are what the stream belongs to, and host is the
+	// entry of Store.hosts.
 	run   *run
 	owner any
+	host  *time.Time
+
+	streamKey
 	// next is another stream with the same hash.
 	next *stream
 }
@@ -42,20 +55,23 @@ type stream struct {
 func (s *stream) live(now time.Time) bool { return !s.gone && now.Sub(s.at) <= goneAfter }
 
 // update takes a point over and reports whether a new value came.
-func (s *stream) update(p *Point, now time.Time) {
+func (s *stream) update(p *Update, now time.Time) {
 	value, count := p.Value, p.Count
 	if p.Delta {
 		value, count = min(s.value+value, maxValue), min(s.count+count, maxValue)
 	}
 	if s.recent != nil {
 		if s.gone || value < s.value || count < s.count {
-			s.recent.reset() // the counter has started again
+			s.recent.n, s.nextRecent = 0, 0 // the counter has started again
 			s.before = nil
 		}
-		s.recent.add(pointTime(p.Time, now), value, count)
 	}
 	s.time = pointTime(p.Time, now)
-	s.value, s.count, s.at, s.gone, s.noNumber, s.simulated = value, count, now, false, false, p.Simulated
+	if s.recent != nil && s.time >= s.nextRecent {
+		s.recent.add(sample{s.time, value, count})
+		s.nextRecent = s.time + s.recent.spacing
+	}
+	s.value, s.count, s.at, s.gone, s.noNumber = value, count, now, false, false
 }
 
 // pointTime returns a point's own time in seconds, or the time of its arrival if
@@ -78,44 +94,39 @@ const (
 // sample is a value of a counter or histogram at a time in seconds.
 type sample struct{ at, value, count float64 }
 
-// samples are values of a counter or histogram over a window: the newest one,
-// and earlier ones that are spread over it.
+// samples are earlier values of a counter or histogram, which are spread over a
+// window.
 type samples struct {
-	window float64
-	last   sample
-	ring   [10]sample
-	n      int
+	window, spacing float64
+	ring            [keptSamples]sample
+	n               int
 }
 
-func (s *samples) reset() { s.n, s.last = 0, sample{} }
+const keptSamples = 10
 
-// add adds a value. A value that is not newer replaces the last one.
-func (s *samples) add(at, value, count float64) {
-	if s.n > 0 && at < s.last.at {
-		return
-	}
-	s.last = sample{at, value, count}
-	if s.n > 0 && at-s.ring[s.n-1].at < s.window/float64(len(s.ring)-2) {
-		return
-	}
+func newSamples(window float64) *samples {
+	return &samples{window: window, spacing: window / (keptSamples - 2)}
+}
+
+func (s *samples) add(one sample) {
 	if s.n == len(s.ring) {
 		copy(s.ring[:], s.ring[1:])
 		s.n--
 	}
-	s.ring[s.n] = s.last
+	s.ring[s.n] = one
 	s.n++
 }
 
-// first returns the oldest value within the window before the last one, or the
-// newest value before the window if there is none within.
-func (s *samples) first() (earlier sample, ok bool) {
+// first returns the oldest value within the window before a time, or the newest value
+// before the window if there is none within.
+func (s *samples) first(before float64) (earlier sample, ok bool) {
 	for i := range s.n {
 		one := s.ring[i]
-		if one.at >= s.last.at {
+		if one.at >= before {
 			break
 		}
 		earlier, ok = one, true
-		if s.last.at-one.at <= s.window {
+		if before-one.at <= s.window {
 			break
 		}
 	}
@@ -128,15 +139,15 @@ func (s *stream) rate(now time.Time) (rate float64, ok bool) {
 	if s.recent == nil || !s.live(now) {
 		return 0, false
 	}
-	first, ok := s.recent.first()
+	first, ok := s.recent.first(s.time)
 	if !ok {
 		return 0, false
 	}
-	took := s.recent.last.at - first.at
+	took := s.time - first.at
 	if now.Sub(s.at).Seconds() > max(1.5*rateWindow, 2*took) {
 		return 0, false
 	}
-	return (s.recent.last.value - first.value) / took, true
+	return (s.value - first.value) / took, true
 }
 
 // increase returns how much value and count have grown over the window.
@@ -144,9 +155,9 @@ func (s *stream) increase(now time.Time) (value, count float64, ok bool) {
 	if s.recent == nil || !s.live(now) {
 		return 0, 0, false
 	}
-	first, ok := s.recent.first()
+	first, ok := s.recent.first(s.time)
 	if !ok {
 		return 0, 0, false
 	}
-	return s.recent.last.value - first.value, s.recent.last.count - first.count, true
+	return s.value - first.value, s.count - first.count, true
 }

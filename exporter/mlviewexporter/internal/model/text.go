@@ -63,14 +63,13 @@ func number(v float64) string {
 	}
 }
 
-// percent formats a fraction.
+// percent formats a fraction, below 10 % with a digit after the point.
 func percent(v float64) string {
-	switch v *= 100; {
-	case v != 0 && v < 1:
-		return strconv.FormatFloat(v, 'f', 1, 64) + " %"
-	default:
-		return strconv.FormatFloat(v, 'f', 0, 64) + " %"
+	digits := 0
+	if v *= 100; v < 9.95 {
+		digits = 1
 	}
+	return strings.TrimSuffix(strconv.FormatFloat(v, 'f', digits, 64), ".0") + " %"
 }
 
 // gib formats bytes.

@@ -2,9 +2,12 @@ package model
 
 import (
 	"cmp"
+	linked "container/list"
 	"encoding/hex"
 	"slices"
 	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/criticalpath"
 )
 
 // traces are the most recent traces. Memory of removed traces is used again.
@@ -14,11 +17,12 @@ type traces struct {
 	maxBytes      int64
 
 	byID map[[16]byte]*trace
-	// count is the number of held traces by service and whether they failed.
-	count map[traceGroup]int
-	bytes int64
-	spare []*trace
-	turn  uint64
+	// groups has the held traces by service and whether they failed, as *trace, in the
+	// order of their last spans.
+	groups map[traceGroup]*linked.List
+	bytes  int64
+	spare  []*trace
+	turn   uint64
 }
 
 // traceGroup has traces among which the oldest leaves first, so that a busy
@@ -32,7 +36,8 @@ type traceGroup struct {
 type trace struct {
 	id      [16]byte
 	group   traceGroup
-	turn    uint64 // when its last span arrived
+	place   *linked.Element // in its group
+	turn    uint64          // when its last span arrived
 	run     string
 	spans   []heldSpan
 	dropped int
@@ -46,6 +51,7 @@ type heldSpan struct {
 	start, end              int64
 	name, service           string
 	phase, operation, class string
+	server                  bool
 }
 
 // spanBytes is about what a held span takes without its texts.
@@ -63,7 +69,7 @@ func (t *traces) size(one *trace, by int64) {
 
 func (t *traces) init(settings Settings) {
 	t.held, t.spansPerTrace, t.maxBytes = settings.MaxTraces, settings.SpansPerTrace, settings.TraceBytes
-	t.byID, t.count = make(map[[16]byte]*trace), make(map[traceGroup]int)
+	t.byID, t.groups = make(map[[16]byte]*trace), make(map[traceGroup]*linked.List)
 }
 
 // add adds a span to its trace. Of a trace with too many spans the newest are
@@ -80,6 +86,7 @@ func (t *traces) add(s *Store, in *SpanInput, r *run) {
 	}
 	t.turn++
 	one.turn = t.turn
+	t.groups[one.group].MoveToBack(one.place)
 	if r != nil {
 		one.run = r.key
 	}
@@ -104,7 +111,7 @@ func (t *traces) add(s *Store, in *SpanInput, r *run) {
 	one.spans = append(one.spans, heldSpan{
 		id: in.ID, parent: in.Parent, start: in.Start, end: max(in.Start, in.End),
 		name: s.texts.of(in.Name), service: s.texts.of(in.Source.Service),
-		phase: s.texts.of(in.Phase), operation: s.texts.of(in.Operation), class: class,
+		phase: s.texts.of(in.Phase), operation: s.texts.of(in.Operation), class: class, server: in.Server,
 	})
 	t.size(one, one.spans[len(one.spans)-1].textBytes())
 }
@@ -121,7 +128,7 @@ func (t *traces) begin(s *Store, in *SpanInput) *trace {
 	}
 	*one = trace{id: in.Trace, spans: one.spans[:0], bytes: one.bytes, group: traceGroup{service: s.texts.of(in.Source.Service)}}
 	t.byID[in.Trace] = one
-	t.count[one.group]++
+	t.join(one)
 	return one
 }
 
@@ -130,14 +137,25 @@ func (t *traces) fail(one *trace) {
 	if one.group.failed {
 		return
 	}
-	t.leave(one.group)
+	t.leave(one)
 	one.group.failed = true
-	t.count[one.group]++
+	t.join(one)
 }
 
-func (t *traces) leave(group traceGroup) {
-	if t.count[group]--; t.count[group] <= 0 {
-		delete(t.count, group)
+// join adds a trace to its group, as the one that got its last span last.
+func (t *traces) join(one *trace) {
+	group := t.groups[one.group]
+	if group == nil {
+		group = linked.New()
+		t.groups[one.group] = group
+	}
+	one.place = group.PushBack(one)
+}
+
+func (t *traces) leave(one *trace) {
+	group := t.groups[one.group]
+	if group.Remove(one.place); group.Len() == 0 {
+		delete(t.groups, one.group)
 	}
 }
 
@@ -151,9 +169,11 @@ func (t *traces) evict(more int) {
 // oldest returns the trace of the largest group that got its last span first.
 func (t *traces) oldest() *trace {
 	var oldest *trace
-	for _, one := range t.byID {
-		if oldest == nil || cmp.Or(cmp.Compare(t.count[oldest.group], t.count[one.group]), cmp.Compare(one.turn, oldest.turn)) < 0 {
-			oldest = one
+	most := 0
+	for _, group := range t.groups {
+		one := group.Front().Value.(*trace)
+		if oldest == nil || cmp.Or(cmp.Compare(most, group.Len()), cmp.Compare(one.turn, oldest.turn)) < 0 {
+			oldest, most = one, group.Len()
 		}
 	}
 	return oldest
@@ -164,7 +184,7 @@ const maxSpare = 16
 
 func (t *traces) remove(one *trace) {
 	delete(t.byID, one.id)
-	t.leave(one.group)
+	t.leave(one)
 	t.size(one, -one.texts)
 	if len(t.spare) < maxSpare && t.bytes <= t.maxBytes {
 		clear(one.spans)
@@ -223,18 +243,18 @@ func (t *trace) row(s *Store, limit int) Trace {
 		Error: t.group.failed, Dropped: t.dropped, Spans: []Span{},
 	}
 	row.URL = s.traceURL(row.ID)
-	critical := tree.critical()
 	for _, node := range tree.ordered() {
 		if len(row.Spans) >= limit {
 			row.Dropped++
 			continue
 		}
 		one := &t.spans[node.at]
+		critical := tree.critical[node.at]
 		row.Spans = append(row.Spans, Span{
 			ID: hexID(one.id[:]), Parent: hexID(one.parent[:]), Name: one.name, Service: one.service,
 			Phase: one.phase, Operation: one.operation, Depth: node.depth,
 			Offset: float64(one.start-tree.start) / 1e9, Duration: float64(one.end-one.start) / 1e9,
-			Error: one.class, Critical: critical[node.at],
+			Error: one.class, Critical: critical != criticalpath.Off, CriticalTime: float64(max(critical, 0)) / 1e9,
 		})
 	}
 	return row

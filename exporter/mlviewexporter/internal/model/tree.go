@@ -3,6 +3,8 @@ package model
 import (
 	"cmp"
 	"slices"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr/criticalpath"
 )
 
 // tree is the spans of a trace by parent. A span whose parent is not held is a
@@ -12,6 +14,9 @@ type tree struct {
 	roots    []int
 	children [][]int
 	start    int64
+	// critical is for how many nanoseconds each span was the deciding one, or
+	// criticalpath.Off.
+	critical []int64
 }
 
 // node is a span in the order of its tree.
@@ -19,22 +24,30 @@ type node struct{ at, depth int }
 
 func newTree(spans []heldSpan) *tree {
 	t := &tree{spans: spans, children: make([][]int, len(spans))}
-	parents := make([]int, len(spans))
-	byID := make(map[[8]byte]int, len(spans))
+	byID := make(map[[8]byte]int32, len(spans))
 	for i := range spans {
 		if _, again := byID[spans[i].id]; !again {
-			byID[spans[i].id] = i
+			byID[spans[i].id] = int32(i) // #nosec G115 -- at most SpansPerTrace
 		}
 		if i == 0 || spans[i].start < t.start {
 			t.start = spans[i].start
 		}
 	}
+	timed := make([]criticalpath.Span, len(spans))
 	for i := range spans {
-		parent, held := byID[spans[i].parent]
-		if !held || parent == i || spans[i].parent == ([8]byte{}) {
+		s := &spans[i]
+		timed[i] = criticalpath.Span{Parent: criticalpath.None, Link: criticalpath.None, Start: s.start, End: s.end, Server: s.server}
+		if parent, held := byID[s.parent]; held && s.parent != ([8]byte{}) {
+			timed[i].Parent = parent
+		}
+	}
+	var path criticalpath.Finder
+	t.critical = path.Find(timed)
+	for i := range spans {
+		if parent := path.Parent(i); parent == criticalpath.None {
 			t.roots = append(t.roots, i)
 		} else {
-			t.children[parent], parents[i] = append(t.children[parent], i), parent
+			t.children[parent] = append(t.children[parent], i)
 		}
 	}
 	byStart := func(a, b int) int {
@@ -44,35 +57,7 @@ func newTree(spans []heldSpan) *tree {
 	for i := range t.children {
 		slices.SortFunc(t.children[i], byStart)
 	}
-	t.breakCycles(parents)
 	return t
-}
-
-// breakCycles makes a root of one span of each cycle.
-func (t *tree) breakCycles(parents []int) {
-	reached := make([]bool, len(t.spans))
-	reach := func(stack []int) {
-		for len(stack) > 0 {
-			at := stack[len(stack)-1]
-			stack = stack[:len(stack)-1]
-			if reached[at] {
-				continue
-			}
-			reached[at] = true
-			stack = append(stack, t.children[at]...)
-		}
-	}
-	reach(slices.Clone(t.roots))
-	for i := range t.spans {
-		if reached[i] {
-			continue
-		}
-		// A span that is not reached has a parent.
-		siblings := &t.children[parents[i]]
-		*siblings = slices.DeleteFunc(*siblings, func(child int) bool { return child == i })
-		t.roots = append(t.roots, i)
-		reach([]int{i})
-	}
 }
 
 // longestRoot returns the root that lasts longest. A trace without roots among
@@ -82,13 +67,9 @@ func (t *tree) longestRoot() *heldSpan {
 	if len(t.roots) == 0 {
 		return new(heldSpan)
 	}
-	return &t.spans[t.longest()]
-}
-
-func (t *tree) longest() int {
-	return slices.MaxFunc(t.roots, func(a, b int) int {
+	return &t.spans[slices.MaxFunc(t.roots, func(a, b int) int {
 		return cmp.Compare(t.spans[a].end-t.spans[a].start, t.spans[b].end-t.spans[b].start)
-	})
+	})]
 }
 
 // ordered returns all spans, a parent before its children.
@@ -108,39 +89,4 @@ func (t *tree) ordered() []node {
 		push(t.children[next.at], next.depth+1)
 	}
 	return nodes
-}
-
-// critical reports for each span whether it is on the chain that decided the end
-// of the longest root: from the end backwards, the child that ended last, then
-// the one that ended last before that one began, and the same within each.
-func (t *tree) critical() []bool {
-	on := make([]bool, len(t.spans))
-	if len(t.roots) == 0 {
-		return on
-	}
-	type within struct {
-		at  int
-		end int64
-	}
-	stack := []within{{t.longest(), t.spans[t.longest()].end}}
-	for len(stack) > 0 {
-		next := stack[len(stack)-1]
-		stack = stack[:len(stack)-1]
-		on[next.at] = true
-		byEnd := slices.Clone(t.children[next.at])
-		slices.SortFunc(byEnd, func(a, b int) int {
-			return cmp.Or(cmp.Compare(t.spans[b].end, t.spans[a].end), cmp.Compare(t.spans[b].start, t.spans[a].start))
-		})
-		until := next.end
-		for _, child := range byEnd {
-			c := &t.spans[child]
-			// Work that goes on after the end did not decide it.
-			if c.end > until {
-				continue
-			}
-			stack = append(stack, within{child, c.end})
-			until = c.start
-		}
-	}
-	return on
 }

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -118,4 +119,18 @@ func TestThePageIsSmall(t *testing.T) {
 	assert.Less(t, own, 145_000, "bytes without uPlot")
 	assert.Less(t, zipped, 80_000, "compressed bytes with uPlot")
 	t.Logf("%d bytes without uPlot, %d compressed with it", own, zipped)
+}
+
+// Each module can be read without those that use it.
+func TestModulesFormNoCircle(t *testing.T) {
+	imports := regexp.MustCompile(`from '\./([a-z]+\.js)'`)
+	all := files(t)
+	var visit func(name string, path []string)
+	visit = func(name string, path []string) {
+		require.NotContains(t, path, name)
+		for _, m := range imports.FindAllStringSubmatch(all[name], -1) {
+			visit(m[1], append(slices.Clone(path), name))
+		}
+	}
+	visit("main.js", nil)
 }

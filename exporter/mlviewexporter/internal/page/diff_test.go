@@ -89,12 +89,16 @@ func merge(rows []row, fields row) {
 	}
 }
 
-// settle leaves out what is null, and when a run or GPU was last seen.
+// settle leaves out what is null and what updates of runs and GPUs leave out, and
+// rounds numbers as updates do.
 func settle(name string, rows []row) {
 	for _, r := range rows {
 		for field, value := range r {
-			if value == nil || field == "last_seen" && (name == "runs" || name == "gpus") {
+			if value == nil || left[field] && (name == "runs" || name == "gpus") {
 				delete(r, field)
+			}
+			if number, ok := value.(float64); ok {
+				r[field] = rounded(number)
 			}
 		}
 	}
@@ -185,6 +189,24 @@ func TestARowThatWasOnlySeenAgainIsNotSent(t *testing.T) {
 
 	old.Failures, next.Failures = []model.Failure{{Key: "f"}}, []model.Failure{{Key: "f", LastSeen: &later}}
 	assert.Equal(t, []map[string]any{{"key": "f", "last_seen": &later}}, diff(old, &next).Rows["failures"].Change)
+}
+
+// Numbers are sent when what the page shows of them changes.
+func TestNumbersAreSentAsTheyAreShown(t *testing.T) {
+	change := func(from, to float64) any {
+		old, next := model.Run{Key: "r", TokenRate: &from}, model.Run{Key: "r", TokenRate: &to}
+		u := diff(&model.State{Runs: []model.Run{old}}, &model.State{Runs: []model.Run{next}})
+		if u.Rows["runs"] == nil {
+			return nil
+		}
+		return u.Rows["runs"].Change[0]["token_rate"]
+	}
+	assert.Nil(t, change(0.41234, 0.41231), "the fifth digit")
+	assert.InDelta(t, 0.4124, change(0.41231, 0.412399), 0)
+	assert.Nil(t, change(88_123.1, 88_123.3))
+	assert.InDelta(t, 88_124, change(88_123.1, 88_123.9), 0)
+	assert.InDelta(t, 12_345_678, change(12_345_677, 12_345_678), 0, "a count is exact")
+	assert.InDelta(t, -1e-9, change(0, -1e-9), 0)
 }
 
 func BenchmarkDiffOfALargeFleet(b *testing.B) {

@@ -1,7 +1,9 @@
 package page
 
 import (
+	"math"
 	"reflect"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -16,9 +18,12 @@ type field struct {
 	omitEmpty bool
 }
 
-// fields are those of a type of rows that updates have: all but when a run or GPU
-// was last seen.
+// fields are those of a type of rows that updates have: all but those of left.
 type fields []field
+
+// left are fields of runs and GPUs that change in each update and that the page does
+// not show.
+var left = map[string]bool{"last_seen": true, "step_rate": true}
 
 var knownFields sync.Map // of reflect.Type to fields
 
@@ -30,8 +35,8 @@ func fieldsOf(row reflect.Type) fields {
 	var all fields
 	for i := range row.NumField() {
 		name, options, _ := strings.Cut(row.Field(i).Tag.Get("json"), ",")
-		if name == "last_seen" && (row == reflect.TypeFor[model.Run]() || row == reflect.TypeFor[model.GPU]()) {
-			continue // Each update would otherwise have each run and each GPU that is alive.
+		if left[name] && (row == reflect.TypeFor[model.Run]() || row == reflect.TypeFor[model.GPU]()) {
+			continue
 		}
 		all = append(all, field{index: i, name: name, omitEmpty: strings.Contains(options, "omitempty")})
 	}
@@ -61,7 +66,28 @@ func (f field) value(row reflect.Value) any {
 	if f.omitEmpty && empty(v) {
 		return nil
 	}
+	if v.Kind() == reflect.Pointer && v.Type().Elem().Kind() == reflect.Float64 && !v.IsNil() {
+		v = v.Elem()
+	}
+	if v.Kind() == reflect.Float64 {
+		return rounded(v.Float())
+	}
 	return v.Interface()
+}
+
+// rounded returns a measure as updates have it: with four digits, which is one more than
+// the page shows, and at least to the whole number. So a row is sent when what it shows
+// changes.
+func rounded(v float64) float64 {
+	if size := math.Abs(v); size >= 1000 || v == math.Trunc(v) {
+		return math.Round(v)
+	}
+	var text [32]byte
+	short, err := strconv.ParseFloat(string(strconv.AppendFloat(text[:0], v, 'g', 4, 64)), 64)
+	if err != nil {
+		return v
+	}
+	return short
 }
 
 // empty reports whether JSON leaves out the value of a field with omitempty.
@@ -76,11 +102,13 @@ func empty(v reflect.Value) bool {
 	}
 }
 
-// same reports whether two values of a field are equal. Most are numbers and
+// same reports whether two values of a field are equal as updates have them. Most are numbers and
 // texts, which it compares without an allocation.
 func same(a, b reflect.Value) bool {
 	switch a.Kind() {
-	case reflect.String, reflect.Bool, reflect.Int, reflect.Int64, reflect.Float64:
+	case reflect.Float64:
+		return a.Float() == b.Float() || rounded(a.Float()) == rounded(b.Float())
+	case reflect.String, reflect.Bool, reflect.Int, reflect.Int64:
 		return a.Equal(b)
 	case reflect.Pointer:
 		if a.IsNil() || b.IsNil() || a.Pointer() == b.Pointer() {

@@ -14,6 +14,8 @@ type needs struct {
 	flags []string
 	// others are what else is needed, such as a Python module.
 	others []string
+	// why says why the script does not call what failed.
+	why string
 }
 
 const (
@@ -27,6 +29,7 @@ const (
 // and what it needs.
 var (
 	toReproduce = regexp.MustCompile("\n## To reproduce\n\n```\npython3 repro\\.py --dry-run\npython3 repro\\.py([^\n]*)\n```\n")
+	noReplay    = regexp.MustCompile("\nNothing can be replayed: ([^\n]*)\\.\n")
 	itNeeds     = regexp.MustCompile("\nIt needs:\n\n((?:- [^\n]*\n)+)")
 )
 
@@ -37,6 +40,9 @@ func needsOf(report []byte) needs {
 	var n needs
 	command := toReproduce.FindStringSubmatch(head)
 	if command == nil || len(command[1]) > maxFlags {
+		if why := noReplay.FindStringSubmatch(head); why != nil {
+			n.why = limited(strings.ReplaceAll(why[1], "`", ""))
+		}
 		return n
 	}
 	n.replays, n.flags = true, strings.Fields(command[1])

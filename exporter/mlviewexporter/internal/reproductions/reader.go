@@ -185,7 +185,7 @@ func (r *Reader) failure(root *os.Root, name string) (*model.Failure, error) {
 	}
 	report, err := read(root, path.Join(artifact, reportFile), maxReportBytes)
 	need := needsOf(report)
-	f.Replays, f.Requires, f.Fill = need.replays, need.requires(), need.fill()
+	f.Replays, f.Requires, f.Fill, f.Why = need.replays, need.requires(), need.fill(), need.why
 	f.Command = "python3 " + shellQuote(filepath.Join(r.directory, filepath.FromSlash(artifact), scriptFile))
 	for _, word := range need.flags {
 		f.Command += " " + shellQuote(word)

@@ -49,7 +49,7 @@ func (d *document) gpus() {
 		size: func(g *group) int { return len(*g) }, columns: []column[group]{
 			{title: "GPU", least: 12, text: indexes},
 			{title: "name", least: 8, leave: 9, text: func(g *group) string { return printable((*g)[0].Name) }},
-			{title: "data", text: func(g *group) string { return simulated((*g)[0].Simulated) }},
+			{title: "data", text: func(g *group) string { return d.simulated((*g)[0].Simulated) }},
 			{title: "does", text: func(g *group) string { return words((*g)[0].Activity) }},
 			{title: "use", right: true, text: func(g *group) string {
 				return g.each(func(g *model.GPU) *float64 { return g.Utilization }, func(use, _ *float64) string { return percent(use) })
@@ -66,6 +66,9 @@ func (d *document) gpus() {
 			{title: "idle", right: true, leave: 3, text: func(g *group) string { return age(now, (*g)[0].IdleSince) }},
 			{title: "held by", least: 24, wrap: true, text: holders},
 		}, after: d.gpuDetails}, grouped(d.state.GPUs))
+	if hosts := d.state.Collector.HostsWithoutGPU; len(hosts) > 0 {
+		d.lines(d.paragraph(0, "hosts of which no GPU is known: "+printable(strings.Join(hosts, ", ")))...)
+	}
 }
 
 // gpuDetails says what is out of the ordinary.

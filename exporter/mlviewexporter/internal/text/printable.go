@@ -13,9 +13,10 @@ import (
 // maxTextRunes limits texts from outside. A longer text ends with an ellipsis.
 const maxTextRunes = 400
 
-// printable is escape for a text that may be shortened to maxTextRunes
-// characters.
+// printable is escape for a text without its control sequences for colors and
+// cursors, and that may be shortened to maxTextRunes characters.
 func printable(text string) string {
+	text = withoutANSI(text)
 	runes := 0
 	for i := range text {
 		if runes == maxTextRunes {
@@ -24,6 +25,31 @@ func printable(text string) string {
 		runes++
 	}
 	return escape(text)
+}
+
+// withoutANSI returns text without the CSI sequences of ECMA-48, such as those that
+// set colors. They are no content of a message.
+func withoutANSI(text string) string {
+	const begin = "\x1b["
+	at := strings.Index(text, begin)
+	if at < 0 {
+		return text
+	}
+	var out strings.Builder
+	for ; at >= 0; at = strings.Index(text, begin) {
+		out.WriteString(text[:at])
+		end := at + len(begin)
+		for end < len(text) && text[end] >= 0x20 && text[end] <= 0x3f {
+			end++
+		}
+		if end == len(text) || text[end] < 0x40 || text[end] > 0x7e {
+			out.WriteString(text[at:end]) // no such sequence
+		} else {
+			end++
+		}
+		text = text[end:]
+	}
+	return out.String() + text
 }
 
 // escape returns text in a form that a terminal shows in one line as it is. It

@@ -12,7 +12,10 @@ func TestPrintable(t *testing.T) {
 		"":                                  "",
 		"plain – ü 你 🙂":                     "plain – ü 你 🙂",
 		"a\tb\nc\r":                         `a\tb\nc\x0d`,
-		"\x1b[31mred":                       `\x1b[31mred`,
+		"\x1b[31mred\x1b[0m":                "red",
+		"a\x1b[1;31;40mb\x1b[2Jc":           "abc",
+		"\x1b]0;title\x07\x1b[":             `\x1b]0;title\x07\x1b[`,
+		"\x1b[31\x1b[0mx\x1b[9\n":           `\x1b[31x\x1b[9\n`,
 		"\x7f\u0080\u009b2J":                `\x7f\u0080\u009b2J`,
 		"\xff\xfe":                          `\xff\xfe`,
 		"\u202eabc\u202c":                   `\u202eabc\u202c`,
@@ -24,6 +27,7 @@ func TestPrintable(t *testing.T) {
 	} {
 		assert.Equal(t, want, printable(text))
 	}
+	assert.Equal(t, `\x1b[31mred`, escape("\x1b[31mred"), "what is to be copied is whole")
 }
 
 func TestCut(t *testing.T) {

@@ -20,28 +20,79 @@ func (d *document) runs() {
 		return
 	}
 	now := d.state.Time
-	section(d, part[run]{name: "RUNS", note: "rates are those of the whole run; a run that looks hung, is silent or has ended has none", list: "runs", most: maxRuns, columns: []column[run]{
-		{title: "run", least: 22, text: func(r *run) string { return printable(r.Service) }},
-		{title: "id", leave: 9, text: func(r *run) string { return shortID(r.ID) }},
-		{title: "data", text: func(r *run) string { return simulated(r.Simulated) }},
-		{title: "owner", least: 8, leave: 6, text: func(r *run) string { return printable(r.Owner) }},
-		{title: "job", least: 6, leave: 11, text: func(r *run) string { return printable(r.Job) }},
+	names := d.runNames()
+	section(d, part[run]{name: "RUNS", note: runsNote, list: "runs", most: maxRuns, columns: []column[run]{
+		{title: "run", least: min(22, d.width/5), wrap: true, text: func(r *run) string { return names[r.Key] }},
+		{title: "id", leave: 16, text: func(r *run) string { return shortID(r.ID) }},
+		{title: "data", text: func(r *run) string { return d.simulated(r.Simulated) }},
+		{title: "owner", least: 8, text: func(r *run) string { return printable(r.Owner) }},
+		{title: "job", least: 6, leave: 14, text: func(r *run) string { return printable(r.Job) }},
 		{title: "state", text: runState},
-		{title: "GPUs", right: true, text: func(r *run) string { return trimmed(r.GPUs) }},
-		{title: "GPU use", right: true, leave: 7, text: func(r *run) string { return percent(r.GPUUtilization) }},
-		{title: "step", right: true, text: func(r *run) string { return count(r.Steps) }},
-		{title: "s/step", right: true, text: func(r *run) string { return number(rate(r, r.StepTime)) }},
-		{title: "vs usual", right: true, leave: 1, text: func(r *run) string { return change(rate(r, r.StepTime), r.StepTimeUsual) }},
-		{title: "tok/s", right: true, text: func(r *run) string { return number(rate(r, r.TokenRate)) }},
-		{title: "samples/s", right: true, leave: 12, text: func(r *run) string { return number(rate(r, r.SampleRate)) }},
-		{title: "loss", right: true, leave: 10, text: func(r *run) string { return loss(r.Loss) }},
-		{title: "goodput", right: true, leave: 3, text: func(r *run) string { return percent(r.Goodput) }},
-		{title: "waits for", leave: 2, text: bound},
-		{title: "ckpt age", right: true, leave: 5, text: func(r *run) string { return age(now, r.LastCheckpoint) }},
-		{title: "restarts", right: true, leave: 8, text: restarts},
-		{title: "errors", right: true, leave: 13, text: func(r *run) string { return count(r.Errors) }},
-		{title: "last step", right: true, leave: 4, text: func(r *run) string { return ago(now, r.LastStep) }},
+		{title: "GPUs", right: true, leave: 5, text: func(r *run) string { return trimmed(r.GPUs) }},
+		{title: "GPU use", right: true, leave: 11, text: func(r *run) string { return percent(r.GPUUtilization) }},
+		{title: "step", right: true, leave: 9, text: func(r *run) string { return count(r.Steps) }},
+		{title: "s/step", right: true, leave: 1, text: func(r *run) string { return number(rate(r, r.StepTime)) }},
+		{title: "vs usual", right: true, leave: 6, text: func(r *run) string { return change(rate(r, r.StepTime), r.StepTimeUsual) }},
+		{title: "tok/s", right: true, leave: 4, text: tokenRate},
+		{title: "samples/s", right: true, leave: 13, text: func(r *run) string { return number(rate(r, r.SampleRate)) }},
+		{title: "loss", right: true, leave: 15, text: func(r *run) string { return loss(r.Loss) }},
+		{title: "goodput", right: true, leave: 2, text: func(r *run) string { return percent(r.Goodput) }},
+		{title: "limited by", leave: 3, text: bound},
+		{title: "ckpt age", right: true, leave: 10, text: func(r *run) string { return age(now, r.LastCheckpoint) }},
+		{title: "restarts", right: true, leave: 12, text: restarts},
+		{title: "errors", right: true, leave: 7, text: func(r *run) string { return count(r.Errors) }},
+		{title: "last step", right: true, leave: 8, text: func(r *run) string { return ago(now, r.LastStep) }},
+	}, after: func(r *run) []string {
+		if tokenRate(r) != notSent {
+			return nil
+		}
+		return d.paragraph(4, "no tok/s: set tokens_per_step of the service in ml_enrich, as MISSING says")
 	}}, slices.SortedStableFunc(slices.Values(d.state.Runs), byOrder))
+}
+
+// runsNote says what the numbers of runs are of.
+const runsNote = "rates: of all ranks together, none if no steps are taken; smp: samples, of a run that counts no tokens; " +
+	"goodput: of the last 15 minutes; shared GPUs count in parts"
+
+// runNames returns the names of runs by their keys: the service, with the id where
+// several runs have the same one.
+func (d *document) runNames() map[string]string {
+	runs := make(map[string]int)
+	for i := range d.state.Runs {
+		runs[d.state.Runs[i].Service]++
+	}
+	names := make(map[string]string)
+	for i := range d.state.Runs {
+		r := &d.state.Runs[i]
+		names[r.Key] = printable(cmp.Or(r.Service, r.ID))
+		if runs[r.Service] > 1 {
+			names[r.Key] = joined(" ", names[r.Key], cut(printable(r.ID), shownOfID))
+		}
+	}
+	return names
+}
+
+// shownOfID is how much of a run's id tells runs of a service apart, in cells.
+const shownOfID = 9
+
+// notSent stands for tokens per second that no one sends.
+const notSent = "not sent"
+
+// tokenRate writes the tokens per second of a run, or the samples per second of one
+// that counts no tokens.
+func tokenRate(r *model.Run) string {
+	switch {
+	case !alive(r):
+		return ""
+	case r.TokenRate != nil:
+		return number(r.TokenRate)
+	case r.SampleRate != nil && r.Tokens == nil:
+		return number(r.SampleRate) + " smp"
+	case r.Why["token_rate"] != "" && r.Samples == nil:
+		return notSent
+	default:
+		return ""
+	}
 }
 
 // runState writes the state and the problems that it does not say itself.
@@ -109,8 +160,8 @@ func (d *document) failures() {
 			}
 			return strconv.Itoa(f.Variants)
 		}},
-		{title: "data", text: func(f *failure) string { return simulated(f.Simulated) }},
-		{title: "class", least: 28, wrap: true, text: func(f *failure) string { return printable(f.Class) }},
+		{title: "data", text: func(f *failure) string { return d.simulated(f.Simulated) }},
+		{title: "class", least: 28, wrap: true, text: func(f *failure) string { return classOf(f.Class) }},
 		{title: "service · run · version", least: 23, wrap: true, text: func(f *failure) string {
 			return joined(" · ", printable(f.Service), prefixed("run ", shortID(f.RunID), ""), prefixed("version ", printable(f.Version), ""))
 		}},
@@ -123,14 +174,31 @@ func (d *document) failures() {
 	}}, d.state.Failures)
 }
 
-// reproduction returns the command of a failure, after what it does and needs.
+// classOf writes the class of an error, in words where none was sent.
+func classOf(class string) string {
+	if class == "_OTHER" {
+		return "error without a type"
+	}
+	return printable(class)
+}
+
+// reproduction returns the command of a failure, after what it does and needs, or
+// why there is none.
 func (d *document) reproduction(f *model.Failure) []string {
-	if f.Command == "" {
+	switch {
+	case f.Command == "" && f.Why == "":
 		return nil
+	case f.Command == "":
+		return d.paragraph(4, "reproduction: "+printable(f.Why))
 	}
 	does := []string{"prints what is known of it; the call cannot be run again"}
-	if f.Replays {
+	switch {
+	case f.Replays && slices.Contains(f.Requires, "--allow-side-effects"):
+		does[0] = "runs the failed call again, which may start processes, use the network and write files"
+	case f.Replays:
 		does[0] = "runs the failed call again"
+	case f.Why != "":
+		does[0] += ": " + printable(f.Why)
 	}
 	// The flags stand in the command.
 	others := slices.DeleteFunc(slices.Clone(f.Requires), func(need string) bool { return strings.HasPrefix(need, "--") })
@@ -158,10 +226,10 @@ func (d *document) models() {
 	type use = model.Model
 	now := d.state.Time
 	section(d, part[use]{name: "MODELS", list: "models", most: maxModels,
-		note: "failing: of the last 100 requests of the service, with the tools that they call; calls and errors: of the model alone", columns: []column[use]{
+		note: "failing: of the last 100 requests of the service, with the tools that they call, and before that of up to 1000; failures outside of requests are in FAILURES only; calls and errors: of the model alone", columns: []column[use]{
 			{title: "service", least: 22, text: func(m *use) string { return printable(m.Service) }},
 			{title: "model · role", least: 20, text: func(m *use) string { return joined(" · ", printable(m.Model), printable(m.Role)) }},
-			{title: "data", text: func(m *use) string { return simulated(m.Simulated) }},
+			{title: "data", text: func(m *use) string { return d.simulated(m.Simulated) }},
 			{title: "side", leave: 9, text: func(m *use) string { return words(m.Side) }},
 			{title: "calls/s", right: true, leave: 2, text: func(m *use) string { return number(m.RequestRate) }},
 			{title: "in tok/s", right: true, leave: 4, text: func(m *use) string { return number(m.InputTokenRate) }},
@@ -186,9 +254,14 @@ func (d *document) models() {
 				return lines
 			}
 			for _, v := range m.Versions[:min(2, len(m.Versions))] {
+				failures := ""
+				if v.Failures > v.Errors {
+					failures = prefixed("failures of the service "+count(&v.Failures)+" (", share(&v.Failures, &v.Requests), " of the calls)")
+				}
 				parts := []string{
 					"version " + printable(v.Version) + " since " + clock(now, v.FirstSeen) + ": " + count(&v.Requests) + " calls of the model",
 					count(&v.Errors) + " errors",
+					failures,
 					prefixed("first token ", quantiles(v.FirstToken, seconds), ""),
 					prefixed("duration ", quantiles(v.Duration, seconds), ""),
 				}
@@ -241,7 +314,7 @@ func (d *document) pools() {
 		{title: "idle", right: true, text: func(p *pool) string { return count(p.Idle) }},
 		{title: "queue", right: true, text: func(p *pool) string { return count(p.Queue) }},
 		{title: "crashes", right: true, text: func(p *pool) string { return count(p.Crashes) }},
-		{title: "open circuit breakers", right: true, leave: 2, text: func(p *pool) string { return count(p.Breakers) }},
+		{title: "breaker openings", right: true, leave: 2, text: func(p *pool) string { return count(p.Breakers) }},
 		{title: "alerts", right: true, leave: 3, text: func(p *pool) string { return count(p.Alerts) }},
 	}}, d.state.Pools)
 }
@@ -249,10 +322,10 @@ func (d *document) pools() {
 func (d *document) calls() {
 	type call = model.Call
 	section(d, part[call]{name: "CALLS", note: "failed and slow ones first, then the newest", list: "calls", most: maxCalls, columns: []column[call]{
-		{title: "at", text: func(c *call) string { return c.Time.UTC().Format("15:04:05") }},
+		{title: "started", text: func(c *call) string { return c.Time.UTC().Format("15:04:05") }},
 		{title: "service", least: 14, leave: 1, text: func(c *call) string { return printable(c.Service) }},
 		{title: "function", least: 20, text: func(c *call) string { return joined(".", printable(c.Library), printable(c.Function)) }},
-		{title: "data", text: func(c *call) string { return simulated(c.Simulated) }},
+		{title: "data", text: func(c *call) string { return d.simulated(c.Simulated) }},
 		{title: "took", right: true, text: func(c *call) string { return seconds(&c.Duration) }},
 		{title: "queued", right: true, leave: 2, text: func(c *call) string { return seconds(c.Queue) }},
 		{title: "encoding time", right: true, leave: 3, text: func(c *call) string { return seconds(c.Serialize) }},
@@ -276,7 +349,7 @@ func urgency(c *model.Call) int {
 func result(c *model.Call) string {
 	switch {
 	case c.Error != "":
-		return joined(": ", printable(c.Error), printable(c.Message))
+		return joined(": ", classOf(c.Error), printable(c.Message))
 	case c.Slow:
 		return "ok, slow"
 	default:
@@ -327,9 +400,9 @@ func belongs(fix string) string {
 	case strings.HasPrefix(fix, "OTEL_"):
 		return "in the environment of the program"
 	case setting && sections[component] != "":
-		return "in the collector's configuration, under " + sections[component]
+		return "in the collector's configuration file, under " + sections[component]
 	case strings.HasPrefix(fix, "receivers:"):
-		return "in the collector's configuration"
+		return "in the collector's configuration file"
 	default:
 		return ""
 	}

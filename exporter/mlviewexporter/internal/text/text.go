@@ -35,7 +35,7 @@ type Options struct {
 // each of these has its own line. Texts from telemetry cannot control the
 // terminal: what it would not show as it is, is escaped. An error is that of w.
 func Write(w io.Writer, s *model.State, o Options) error {
-	d := document{state: s, width: o.Width, color: o.Color}
+	d := document{state: s, width: o.Width, color: o.Color, allSimulated: allSimulated(s)}
 	if d.width == 0 {
 		d.width = DefaultWidth
 	}
@@ -67,6 +67,8 @@ type document struct {
 	state *model.State
 	width int
 	color bool
+	// allSimulated reports whether all data is simulated, so that rows need no mark.
+	allSimulated bool
 	// leftOut names the columns that the width has no room for, by section.
 	leftOut []string
 }
@@ -220,9 +222,19 @@ func (d *document) header() {
 	if c.DataTime != nil && d.state.Time.Sub(*c.DataTime) > oldData {
 		d.styled(boldRed, "NO DATA since "+c.DataTime.UTC().Format("2 Jan 15:04:05 UTC"))
 	}
-	if c.Simulated {
-		d.styled(bold, `SIMULATED DATA: rows marked "sim" are simulated or recorded`)
+	switch {
+	case d.allSimulated:
+		d.styled(bold, "SIMULATED DATA: all runs and GPUs are simulated or recorded")
+	case c.Simulated:
+		d.styled(bold, `SIMULATED DATA: rows marked "sim" are simulated or recorded, the others are not`)
 	}
+}
+
+// allSimulated reports whether all runs and GPUs are simulated.
+func allSimulated(s *model.State) bool {
+	return s.Collector.Simulated &&
+		!slices.ContainsFunc(s.Runs, func(r model.Run) bool { return !r.Simulated }) &&
+		!slices.ContainsFunc(s.GPUs, func(g model.GPU) bool { return !g.Simulated })
 }
 
 // oldData is the age of the last data from which on it is said.
@@ -255,12 +267,12 @@ func (d *document) needs() {
 	}
 	type need = model.Need
 	now := d.state.Time
-	section(d, part[need]{name: "NEEDS SOMEONE", note: "the most urgent first; times in UTC", list: "needs", most: maxNeeds, columns: []column[need]{
+	section(d, part[need]{name: "NEEDS SOMEONE", note: needsNote, list: "needs", most: maxNeeds, columns: []column[need]{
 		{title: "since", text: func(n *need) string { return clock(now, n.Since) }},
 		{title: "what", text: kindOfNeed},
-		{title: "data", text: func(n *need) string { return simulated(n.Simulated) }},
+		{title: "data", text: func(n *need) string { return d.simulated(n.Simulated) }},
 		{title: "where", least: 16, text: func(n *need) string { return printable(n.Subject) }},
-		{title: "owner", least: 8, text: func(n *need) string { return printable(n.Owner) }},
+		{title: "owner", least: 8, text: func(n *need) string { return cmp.Or(printable(n.Owner), prefixed("team ", printable(n.Team), "")) }},
 		{title: "job", least: 8, leave: 2, text: func(n *need) string { return printable(n.Job) }},
 		{title: "run", leave: 1, text: func(n *need) string { return shortID(n.RunID) }},
 		{title: "lost", right: true, text: func(n *need) string {
@@ -271,6 +283,9 @@ func (d *document) needs() {
 		}},
 	}, after: d.needDetails}, d.state.Needs)
 }
+
+// needsNote says how the problems are ordered.
+const needsNote = "order: looks hung, GPU failed, restart loop, failing, slow, held idle; then the GPU-hours lost, then since when. Nothing else is listed here. Times are in UTC."
 
 // needDetails returns the evidence of a problem and what to do next.
 func (d *document) needDetails(n *model.Need) []string {
@@ -337,9 +352,9 @@ func order(run *model.Run) int {
 
 func byOrder(a, b model.Run) int { return cmp.Compare(order(&a), order(&b)) }
 
-// simulated marks a row with simulated or recorded data.
-func simulated(is bool) string {
-	if is {
+// simulated marks a row with simulated or recorded data, if others are not.
+func (d *document) simulated(is bool) string {
+	if is && !d.allSimulated {
 		return "sim"
 	}
 	return ""

@@ -62,6 +62,49 @@ func TestCommands(t *testing.T) {
 	assert.Contains(t, out, "    runs the failed call again; needs Python module numpy; replace URL by your own:\n    $ asks URL\n")
 }
 
+// A failure that has no command says why; one that cannot be run again, too.
+func TestWhyNotReproduced(t *testing.T) {
+	out := written(t, &model.State{Time: now, Failures: []model.Failure{
+		{Class: "new", Why: "not yet written; repro_gen writes it some seconds after the failure"},
+		{Class: "_OTHER", Command: "python3 a.py", Why: "the span carries no recorded call"},
+		{Class: "writes", Command: "python3 b.py --allow-side-effects", Replays: true, Requires: []string{"--allow-side-effects"}},
+	}}, text.Options{})
+	assert.Contains(t, out, " new\n    reproduction: not yet written; repro_gen writes it some seconds after the failure\n")
+	assert.Contains(t, out, " error without a type\n    prints what is known of it; the call cannot be run again: the span carries no recorded call:\n    $ python3 a.py\n")
+	assert.Contains(t, out, "    runs the failed call again, which may start processes, use the network and write files:\n    $ python3 b.py")
+}
+
+// Runs of one service are told apart, and say why they have no tokens per second.
+func TestTokensOfRuns(t *testing.T) {
+	none := map[string]string{"token_rate": "why"}
+	out := written(t, &model.State{Time: now, Runs: []model.Run{
+		{Key: "1", ID: "0123456789abcdef", Service: "tuft", State: "running", Why: none},
+		{Key: "2", ID: "fedcba9876543210", Service: "tuft", State: "running", Why: none, Samples: new(9.0), SampleRate: new(446.0)},
+		{Key: "3", ID: "fedcba9876543210", Service: "other", State: "running", Tokens: new(9.0), TokenRate: new(777.0)},
+	}}, text.Options{Width: 80})
+	assert.Regexp(t, `\ntuft 01234567….* not sent .*\n    no tok/s: set tokens_per_step of the service in ml_enrich, as MISSING says\n`, out)
+	assert.Regexp(t, `\ntuft fedcba98….* 446 smp `, out)
+	assert.Regexp(t, `\nother .* 777 `, out)
+}
+
+// Rows have a mark of simulated data only where others have none.
+func TestSimulatedRows(t *testing.T) {
+	state := &model.State{Time: now, Collector: model.Collector{Simulated: true}, Runs: []model.Run{{Key: "1", Service: "a", Simulated: true}, {Key: "2", Service: "b", Simulated: true}}}
+	out := written(t, state, text.Options{})
+	assert.Contains(t, out, "all runs and GPUs are simulated or recorded\n")
+	assert.NotContains(t, out, "sim\n")
+	state.Runs[1].Simulated = false
+	out = written(t, state, text.Options{})
+	assert.Contains(t, out, `rows marked "sim" are simulated or recorded, the others are not`)
+	assert.Regexp(t, `\na +sim`, out)
+}
+
+// The most important columns of runs have room in a narrow terminal.
+func TestColumnsOf80Cells(t *testing.T) {
+	out := written(t, incident(), text.Options{Width: 80})
+	assert.Regexp(t, `\nrun +data +owner +state .* goodput +limited by\n`, out)
+}
+
 // A run that makes no steps shows no rate as if it made some.
 func TestRatesOfRuns(t *testing.T) {
 	for state, shown := range map[string]bool{"running": true, "unknown": true, "stalled": false, "silent": false, "ended": false} {
@@ -103,7 +146,7 @@ func TestGPUsOfAHost(t *testing.T) {
 // What has no room is named once, with the way to it.
 func TestColumnsLeftOut(t *testing.T) {
 	narrow, wide := written(t, incident(), text.Options{Width: 80}), written(t, incident(), text.Options{Width: 200})
-	assert.Regexp(t, `(?s)\nColumns left out at this width: .*RUNS: .*owner.* \?width=200\s+shows\s+more\.\n`, narrow)
+	assert.Regexp(t, `(?s)\nColumns left out at this width: .*RUNS: .*restarts.* \?width=200\s+shows\s+more\.\n`, narrow)
 	assert.NotContains(t, wide, "?width=")
 	assert.Contains(t, wide, "/api/v1/state has every row and column as JSON.\n")
 }
@@ -118,10 +161,10 @@ func TestRemediesSayWhereTheyBelong(t *testing.T) {
 	}}, text.Options{})
 	assert.Contains(t, out, `
 tokens of a; tokens of b: none sent
-    in the collector's configuration, under processors:
+    in the collector's configuration file, under processors:
     > ml_enrich: {training: [a]}
 series: limit
-    in the collector's configuration, under connectors:
+    in the collector's configuration file, under connectors:
     > ml_metrics/derived: {max_series: 2}
 the run: unnamed
     in the environment of the program:

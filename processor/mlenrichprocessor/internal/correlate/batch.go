@@ -34,6 +34,8 @@ type Batch struct {
 	stored     []*set[string]
 	storedSets []set[string]
 
+	complete completeTraces
+
 	traceAt map[pcommon.TraceID]int32
 	// groupAt has for each of joins the index in groups, plus one, of each
 	// symbol.
@@ -92,13 +94,17 @@ type span struct {
 	// earlier is the parent as an index in Batch.earlier if it is not in the
 	// batch, or none.
 	earlier int32
-	state   uint8
+	// complete is the index in completeTraces of a span of a complete trace.
+	complete int32
+	state    uint8
 
 	// inherited is what an ml_enrich before this one let the span inherit, and
 	// later also what this one does.
 	inherited origins
 	// foreign is true if another component wrote ml.correlation.source.
 	foreign bool
+	// recognised is true if the span is one of machine learning.
+	recognised bool
 	// phased is true if the span has a phase, its own or inherited.
 	phased bool
 	// conflicted is true if the span has a conflict mark.
@@ -187,6 +193,9 @@ type trace struct {
 	// firstHanded and endHanded delimit in Batch.handed what the trace's spans
 	// hand down.
 	firstHanded, endHanded int32
+	// recognised is true if a span of the batch is one of machine learning, rooted if
+	// one has no parent, and complete if all spans of the trace are in the batch.
+	recognised, rooted, complete bool
 	// active reports whether anything can be inherited in the trace, or has to
 	// reach ancestors. Most traces of a training loop are inactive: all their
 	// spans have a phase, and no key.
@@ -214,6 +223,7 @@ func (b *Batch) Reset() bool {
 	b.storedSets = b.storedSets[:0]
 	b.usage.reset()
 	b.links.reset()
+	b.complete.reset()
 	b.epochs.reset()
 	return true
 }
@@ -310,6 +320,8 @@ func (b *Batch) gather() {
 		n.traceAt, n.before = at, t.last
 		t.last = int32(i)
 		t.spans++
+		t.recognised = t.recognised || n.recognised
+		t.rooted = t.rooted || n.parent.IsEmpty()
 		t.phased = t.phased || n.phase != 0
 		t.unphased = t.unphased || n.phase == 0
 		if keyed := n.own != (set[symbol]{}) || n.keys != (set[symbol]{}); keyed || n.resourceRun != 0 && !n.resourceInferred {

@@ -34,9 +34,10 @@ var (
 		}
 		return slots
 	}()
-	slotPhase    = mlattr.SlotOf(mlattr.Phase)
-	slotSource   = mlattr.SlotOf(mlattr.CorrelationSource)
-	slotConflict = mlattr.SlotOf(mlattr.CorrelationConflict)
+	slotPhase       = mlattr.SlotOf(mlattr.Phase)
+	slotMLOperation = mlattr.SlotOf(mlattr.Operation)
+	slotSource      = mlattr.SlotOf(mlattr.CorrelationSource)
+	slotConflict    = mlattr.SlotOf(mlattr.CorrelationConflict)
 )
 
 // downOnly reports whether only the descendants of a span get the key: a trace

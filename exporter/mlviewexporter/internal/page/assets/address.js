@@ -32,3 +32,6 @@ export function found(...texts) {
   const text = texts.flat().filter(Boolean).join(' ').toLowerCase();
   return view.q.toLowerCase().split(/\s+/).every((word) => text.includes(word));
 }
+
+// whose reports whether a row is of the owner and the team that the filters name.
+export const whose = (row) => (!view.owner || row.owner === view.owner) && (!view.team || row.team === view.team);

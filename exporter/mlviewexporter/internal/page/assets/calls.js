@@ -1,26 +1,26 @@
 // The part of the page with calls and pools of workers.
-import { h } from './dom.js';
+import { h, sub, note } from './dom.js';
 import { list, get } from './live.js';
-import { view, found } from './address.js';
+import { view, found, whose } from './address.js';
+import { classOf } from './words.js';
 import { count, seconds, time } from './format.js';
-import { table, rowsOf, part, simulated } from './table.js';
+import { table, rowsOf, part, simulated, has } from './table.js';
 import { jaeger, traceOf } from './waterfall.js';
 
-const has = (field) => (row) => row[field] !== undefined && row[field] !== null && row[field] !== '';
 const num = (id, head, def) => ({ id, head, def: def || id, num: true, has: has(id), cell: (p) => count(p[id]) });
 
 const poolColumns = [
-  { id: 'pool', head: 'Pool', header: true, cell: (p) => p.pool || 'unnamed', after: (p) => [simulated(p), h('span', { class: 'sub' }, [p.service, p.instance].filter(Boolean).join(' · '))] },
+  { id: 'pool', head: 'Pool', header: true, cell: (p) => p.pool || 'unnamed', after: (p) => [simulated(p), sub([p.service, p.instance].filter(Boolean).join(' · '))] },
   num('size', 'Workers', 'pool'), num('busy', 'Busy', 'pool'), num('idle', 'Idle', 'pool'), num('queue', 'Queue', 'pool'),
-  num('crashes', 'Crashes', 'crashes'), num('breakers', 'Breakers open', 'breakers'), num('alerts', 'Health alerts', 'alerts'),
+  num('crashes', 'Crashes', 'crashes'), num('breakers', 'Breaker openings', 'breakers'), num('alerts', 'Health alerts', 'alerts'),
 ];
 
-const result = (c) => c.error ? [h('strong', { class: 'error' }, c.error), c.message ? h('span', { class: 'message' }, c.message) : null] : 'ok';
+const result = (c) => c.error ? [h('strong', { class: 'error' }, classOf(c.error)), c.message ? h('span', { class: 'message' }, c.message) : null] : 'ok';
 
 const callColumns = [
   { id: 'function', head: 'Call', header: true, cell: (c) => (c.library ? c.library + '.' : '') + c.function, after: (c) => [c.slow ? h('span', { class: 'tag slow', title: 'much longer than usual' }, 'slow') : null, simulated(c)] },
   { id: 'time', head: 'Time', cell: (c) => time(c.time, true) },
-  { id: 'service', head: 'Service', has: has('service'), cell: (c) => [c.service, c.host ? h('span', { class: 'sub' }, c.host) : null] },
+  { id: 'service', head: 'Service', has: has('service'), cell: (c) => [c.service, c.host ? sub(c.host) : null] },
   { id: 'duration', head: 'Duration', def: 'duration', num: true, cell: (c) => seconds(c.duration) },
   { id: 'queue', head: 'Waited', def: 'queue', num: true, has: has('queue'), cell: (c) => seconds(c.queue) },
   { id: 'serialize', head: 'Encoding', def: 'serialize', num: true, has: has('serialize'), cell: (c) => seconds(c.serialize) },
@@ -33,12 +33,12 @@ export const toggleCall = (key) => (openKey = openKey === key ? '' : key);
 
 export function callTable(id, rows) {
   return table(id, 'Calls', callColumns, [{ rows }], rows.some(({ row }) => row.trace_id)
-    ? { expand: (c) => (c.trace_id ? traceOf(c.trace_id, c.trace_url) : h('p', { class: 'dim' }, 'no trace known')), open: (c) => c.key === openKey } : {});
+    ? { expand: (c) => (c.trace_id ? traceOf(c.trace_id, c.trace_url) : note('no trace known')), open: (c) => c.key === openKey } : {});
 }
 
 function matches(c) {
   const run = get('runs', c.run) || {};
-  return (!view.owner || run.owner === view.owner) && (!view.team || run.team === view.team) && (!view.kind || (view.kind === 'failing' && c.error) || (view.kind === 'slow' && c.slow)) &&
+  return whose(run) && (!view.kind || (view.kind === 'failing' && c.error) || (view.kind === 'slow' && c.slow)) &&
     found(c.function, c.library, c.service, c.host, c.error, c.message, run.owner);
 }
 
@@ -48,12 +48,13 @@ export function callsPart() {
   if (calls.length + pools.length === 0) return null;
   const rows = calls.filter(matches);
   const failed = rows.filter((c) => c.error);
-  const recent = rowsOf('calls', rows, { newest: true, first: 10 });
-  const errors = rowsOf('errors', failed, { newest: true, first: 10 });
+  const first = innerWidth < 640 ? 4 : 10;
+  const recent = rowsOf('calls', rows, { newest: true, first });
+  const errors = rowsOf('errors', failed, { newest: true, renew: 'calls', first });
   const pooled = rowsOf('pools', pools.filter((p) => found(p.pool, p.service, p.instance)));
-  if (pooled.rows.length + rows.length === 0) return part('calls', 'Calls and workers', '', null, h('p', { class: 'dim' }, 'No call matches the filters.'));
+  if (pooled.rows.length + rows.length === 0) return part('calls', 'Calls and workers', '', null, note('No call matches the filters.'));
   return part('calls', 'Calls and workers', '', null,
-    pooled.rows.length ? [h('h3', { key: 'hp' }, 'Pools of workers'), pooled.controls, table('pools', 'Pools of workers', poolColumns, [{ rows: pooled.rows }], { compact: true })] : null,
+    pooled.rows.length ? [h('h3', { key: 'hp' }, 'Pools of workers'), pooled.controls, table('pools', 'Pools of workers', poolColumns, [{ rows: pooled.rows }])] : null,
     errors.rows.length ? [h('h3', { key: 'he' }, 'Recent errors (' + failed.length + ') ', errors.controls), callTable('errors', plain(errors.rows)), errors.footer] : null,
     recent.rows.length ? [h('h3', { key: 'hc' }, 'Recent calls (' + rows.length + ') ', recent.controls), callTable('calls', plain(recent.rows)), recent.footer] : null);
 }

@@ -1,6 +1,6 @@
 // Curves, drawn by uPlot, which index.html loads.
 /* global uPlot */
-import { h } from './dom.js';
+import { h, dim } from './dom.js';
 import { clock } from './format.js';
 import { now } from './live.js';
 
@@ -22,18 +22,19 @@ function withGaps(times, values) {
   return { times: t, values: v };
 }
 
-// chart describes a curve from a time on, in Unix seconds, with marks.
-export function chart(curve, marks, title, write, axis, from) {
+// chart describes a curve from a time on, in Unix seconds, with marks. Its last value
+// is not that of now if it is ended, or old.
+export function chart(curve, marks, title, write, axis, from, ended) {
   let start = curve.times.findIndex((t) => t >= from);
   if (start < 0) start = curve.times.length;
   const values = curve.values.slice(start);
   const end = curve.times[curve.times.length - 1];
-  const says = values.length === 0 ? 'no value in this time' : now() / 1000 - end > gap ? write(values[values.length - 1]) + ' at ' + clock(end * 1000) : 'now ' + write(values[values.length - 1]);
+  const says = values.length === 0 ? 'no value in this time' : ended || now() / 1000 - end > gap ? write(values[values.length - 1]) + ' at ' + clock(end * 1000, true) : 'now ' + write(values[values.length - 1]);
   const low = values.reduce((a, b) => Math.min(a, b), Infinity);
   const high = values.reduce((a, b) => Math.max(a, b), -Infinity);
   const label = title + ': ' + says + (values.length ? ', between ' + write(low) + ' and ' + write(high) : '');
   return h('figure', { key: curve.name, 'data-testid': 'curve-' + curve.name },
-    h('figcaption', {}, h('a', { href: '#def-curve', class: 'def' }, title), h('span', { class: 'dim' }, ' ' + says)),
+    h('figcaption', {}, h('a', { href: '#def-curve', class: 'def' }, title), dim(' ' + says)),
     h('div', { class: 'chart', role: 'img', 'aria-label': label, own: { ...withGaps(curve.times.slice(start), values), marks, axis, from, to: now() / 1000 } }));
 }
 

@@ -1,12 +1,11 @@
 // What an opened run shows.
-import { h } from './dom.js';
+import { h, dim, note } from './dom.js';
 import { get, live, list, now } from './live.js';
 import { view } from './address.js';
 import { states, bounds, fields, curves as curveNames, word } from './words.js';
-import { number, count, percent, rate, bytes, time, ago, age, seconds, change, stepTime, unit } from './format.js';
+import { number, count, percent, rate, bytes, time, clock, ago, age, seconds, change, stepTime, unit } from './format.js';
 import { table, head, copyable } from './table.js';
-import { what } from './needs.js';
-import { still } from './runs.js';
+import { what, still } from './states.js';
 import { fetched } from './fetched.js';
 import { waterfall } from './waterfall.js';
 import { callTable } from './calls.js';
@@ -31,7 +30,7 @@ function facts(run) {
     h('div', { key: 'why-' + field, class: 'fact wide', 'data-testid': 'why-' + field }, h('dt', {}, word(fields, field)), h('dd', {}, h('span', { class: 'none' }, 'not known: '), text)));
   return h('dl', { class: 'facts', key: 'facts' }, [
     fact('State', 'state', [word(states, run.state), run.state_since ? [' since ', time(run.state_since)] : null]),
-    fact('Waits for', 'bound', still(run) ? none(run) : run.bound && run.bound !== 'unknown' ? word(bounds, run.bound) : null),
+    fact('Limited by', 'bound', still(run) ? none(run) : run.bound && run.bound !== 'unknown' ? word(bounds, run.bound) : null),
     fact('Step', 'steps', count(run.steps)),
     fact('Step time', 'step_time', stepTime(run.step_time)),
     fact('Usual step time', 'usual', run.step_time_usual === undefined ? null : [stepTime(run.step_time_usual), run.step_time === undefined || still(run) ? null : ' (now ' + change(run.step_time, run.step_time_usual) + ')']),
@@ -39,8 +38,8 @@ function facts(run) {
     fact('Tokens in all', 'tokens', run.tokens === undefined ? null : number(run.tokens) + ' tokens'),
     fact('Samples', 'sample_rate', run.sample_rate === undefined ? null : still(run) ? none(run) : rate(run.sample_rate) + ' samples/s'),
     fact('Loss', 'loss', run.loss === undefined ? null : [number(run.loss), run.loss_scope ? ' (' + run.loss_scope + ')' : null]),
-    fact('Learning rate', 'learning_rate', run.learning_rate === undefined ? null : String(Number(run.learning_rate.toPrecision(3)))),
-    fact('Epoch', 'epoch', number(run.epoch)),
+    fact('Learning rate', '', run.learning_rate === undefined ? null : String(Number(run.learning_rate.toPrecision(3)))),
+    fact('Epoch', '', number(run.epoch)),
     fact('Goodput', 'goodput', percent(run.goodput)),
     fact('GPUs', 'gpus', number(run.gpus)),
     fact('GPU use', 'utilization', percent(run.gpu_utilization)),
@@ -59,40 +58,48 @@ const block = (id, title, ...content) => h('div', { key: id, class: 'block b-' +
 
 const shade = ['productive', 'rework', 'checkpoint', 'checkpoint_restore', 'validation', 'data_load', 'queue', 'startup', 'idle', 'other', 'unknown'];
 
-// timeBar shows what the run's time went to.
-function timeBar(ratio) {
+// within names a time of so many seconds, or that since the run was first seen.
+const within = (run, seconds, text) => now() - Date.parse(run.first_seen) < seconds * 1000 ? ' since ' + clock(run.first_seen, true) : text;
+
+// timeBar shows what the run's time went to. Of a run that hangs, time without a
+// span is that since its last one.
+function timeBar(run, ratio) {
   const parts = Object.entries(ratio || {}).filter(([, v]) => v > 0).sort((a, b) => b[1] - a[1]);
   if (parts.length === 0) return null;
-  const text = (state, v) => word({ data_load: 'waits for data', checkpoint_restore: 'restores a checkpoint' }, state) + ' ' + percent(v);
-  return block('time', 'Time of the last 15 minutes',
+  const text = (state, v) => word({ data_load: 'loads data', checkpoint_restore: 'restores a checkpoint', unknown: still(run) ? 'no span since the last step' : 'no span' }, state) + ' ' + percent(v);
+  const shadeOf = (state) => (state === 'unknown' && run.state === 'stalled' ? 'a-looks_hung' : 't' + shade.indexOf(state));
+  return block('time', 'Time' + within(run, 900, ' of the last 15 minutes'),
     h('div', { class: 'bar', role: 'img', 'aria-label': parts.map(([s, v]) => text(s, v)).join(', ') },
-      parts.map(([s, v]) => h('span', { key: s, class: 'seg t' + shade.indexOf(s), css: { width: v * 100 + '%' }, title: text(s, v) }))),
-    h('p', { class: 'legend' }, parts.map(([s, v]) => h('span', { key: s }, h('i', { class: 'dot t' + shade.indexOf(s) }), text(s, v)))));
+      parts.map(([s, v]) => h('span', { key: s, class: 'seg ' + shadeOf(s), css: { width: v * 100 + '%' }, title: text(s, v) }))),
+    h('p', { class: 'legend' }, parts.map(([s, v]) => h('span', { key: s }, h('i', { class: 'dot ' + shadeOf(s) }), text(s, v)))));
 }
 
-function phases(rows) {
+function phases(run, rows) {
   if (!rows || rows.length === 0) return null;
   const columns = [
     { id: 'phase', head: 'Phase', def: 'phase', header: true, cell: (p) => p.phase },
     { id: 'seconds_per_step', head: 'Time', def: 'phase', num: true, has: (p) => p.seconds_per_step !== undefined, cell: (p) => stepTime(p.seconds_per_step) },
     { id: 'share', head: 'Share of the step', num: true, has: (p) => p.share !== undefined, cell: (p) => [h('span', { class: 'bar little' }, h('span', { class: 'seg t0', css: { width: Math.min(100, p.share * 100) + '%' } })), h('span', { class: 'share' }, percent(p.share))] },
   ];
-  return block('phases', 'Phases of a step, last 5 minutes', table('phases', 'Phases', columns, [{ rows: rows.map((p) => ({ row: { ...p, key: p.phase } })) }], { compact: true }));
+  return block('phases', 'Phases of a step' + within(run, 300, ', last 5 minutes'), table('phases', 'Phases', columns, [{ rows: rows.map((p) => ({ row: { ...p, key: p.phase } })) }], { compact: true }));
 }
 
 const ranges = { '600': '10 min', '3600': '1 h', '': 'all' };
 const unitOf = { ratio: percent, '1': percent, bytes, By: bytes, s: stepTime, W: (v) => unit(v, 'W'), '{sample}/s': (v) => rate(v) + ' samples/s' };
 
+// ofSteps are the curves that end with the last step.
+const ofSteps = ['loss', 'step_time', 'token_rate', 'validation_loss', 'learning_rate', 'sample_rate'];
+
 function curveBlock(detail) {
   const shown = (detail.curves || []).filter((c) => c.times.length > 1);
-  if (shown.length === 0) return block('curves', 'Curves', h('p', { class: 'dim' }, 'No curve yet: a curve needs two points.'));
+  if (shown.length === 0) return block('curves', 'Curves', note('No curve yet: a curve needs two points.'));
   const marks = (detail.marks || []).slice(-10);
   const first = Math.min(...shown.map((c) => c.times[0]));
   const from = view.range ? Math.max(first, now() / 1000 - Number(view.range)) : first;
   return block('curves', 'Curves',
     h('p', { class: 'buttons' }, Object.entries(ranges).map(([value, text]) =>
       h('button', { key: value, type: 'button', class: 'small', 'data-act': 'range', 'data-arg': value, 'aria-pressed': String(view.range === value) }, text))),
-    h('div', { class: 'charts' }, shown.map((c) => chart(c, marks, word(curveNames, c.name), formatOf(c), axisOf(c), from))),
+    h('div', { class: 'charts' }, shown.map((c) => chart(c, marks, word(curveNames, c.name), formatOf(c), axisOf(c), from, ofSteps.includes(c.name) && still(detail.run)))),
     marks.length ? h('ul', { class: 'marks', 'aria-label': 'Marks on the curves' }, marks.map((m, i) =>
       h('li', { key: i + m.time, 'data-testid': 'mark' }, h('i', { class: 'dot m-' + (m.kind === 'change' || m.kind === 'failure' ? m.kind : 'need') }), (i + 1) + ': ', time(m.time), ' ', m.text))) : null);
 }
@@ -134,15 +141,15 @@ export function runDetail(key, single) {
     curves: entry.data ? curveBlock(detail) : h('p', { key: 'curves', class: 'dim' }, entry.missing ? 'The collector has no details of this run.' : 'Loading…'),
     missing: single && missing.length ? h('section', { key: 'missing', id: 'missing', class: 'block', 'aria-label': 'What is missing and why', 'data-testid': 'part-missing' }, h('h3', {}, 'What is missing and why'), missingTable(missing.map((m) => ({ row: m })))) : null,
     ranks: (detail.ranks || []).length || (detail.missing_ranks || []).length ? block('ranks', 'Ranks', rankTable(detail)) : null,
-    time: timeBar(detail.time_ratio),
-    phases: phases(detail.phases),
+    time: timeBar(run, detail.time_ratio),
+    phases: phases(run, detail.phases),
     gpus: !single && gpus.length ? block('gpus', 'GPUs', gpuTable(gpus)) : null,
     traces: (detail.traces || []).length ? block('traces', 'Last traces', h('p', { class: 'legend' }, h('span', {}, h('i', { class: 'dot critical' }), 'chain that decided the end'), h('span', {}, h('i', { class: 'dot plain' }), 'other spans')), detail.traces.map(waterfall)) : null,
     failures: (detail.failures || []).length ? block('failures', 'Failures', failureTable('run-failures', detail.failures.map((f) => ({ row: f })))) : null,
     calls: calls.length ? block('calls', 'Last calls', callTable('run-calls', calls.slice(0, 20).map((c) => ({ row: c })))) : null,
   };
   const order = single ? ['curves', 'missing', 'facts', 'phases', 'time', 'ranks', 'traces', 'failures', 'calls'] : ['needs', 'facts', 'ranks', 'curves', 'phases', 'time', 'gpus', 'failures', 'traces', 'calls'];
-  return h('div', { class: 'run', key: 'run-' + key, 'data-testid': 'run-detail', 'data-key': key }, single ? null : h('p', { class: 'runhead', key: 'head' }, h('strong', {}, run.service || 'run'), h('span', { class: 'dim' }, [' · run ' + run.id, run.owner ? ' · owner ' + run.owner : null, run.job ? ' · job ' + run.job : null])),
+  return h('div', { class: 'run', key: 'run-' + key, 'data-testid': 'run-detail', 'data-key': key }, single ? null : h('p', { class: 'runhead', key: 'head' }, h('strong', {}, run.service || 'run'), dim([' · run ' + run.id, run.owner ? ' · owner ' + run.owner : null, run.job ? ' · job ' + run.job : null])),
     order.map((name) => parts[name]), comparison(key), reports(key),
     h('p', { class: 'sub', key: 'id' }, 'run ' + run.id + ' · ', seconds(live.collector.interval), ' between updates'));
 }

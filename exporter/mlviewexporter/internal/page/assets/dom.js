@@ -9,6 +9,11 @@ export function h(tag, attrs, ...kids) {
   return { tag, attrs: attrs || {}, kids };
 }
 
+// dim, sub and note describe text that matters less: sub in a line, note in a paragraph.
+export const dim = (...kids) => h('span', { class: 'dim' }, kids);
+export const note = (...kids) => h('p', { class: 'dim' }, kids);
+export const sub = (...kids) => h('span', { class: 'sub' }, kids);
+
 const present = (kid) => kid !== null && kid !== undefined && kid !== false && kid !== '';
 
 // safeURL returns the address if it is http, https or of this page, else null.
@@ -26,9 +31,15 @@ export function safeURL(url) {
 // Characters that would act on a terminal, hide text or turn its direction.
 const unseen = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]/g;
 
-// visible returns the text with such characters written as escapes, and with its
-// end cut off beyond the most characters.
-export function visible(text, most = 500) {
+// Sequences that set colors and the like on a terminal: they are no content.
+const ansi = /\u001b\[[0-?]*[ -/]*[@-~]/g;
+
+// visible returns the text as escaped does, without sequences for terminals.
+export const visible = (text, most) => escaped(String(text).slice(0, 20000).replace(ansi, ''), most);
+
+// escaped returns the text with such characters written as escapes, and with its end
+// cut off beyond the most characters.
+export function escaped(text, most = 500) {
   const all = String(text);
   const kept = all.length > most ? all.slice(0, most) + '…' : all;
   return kept.replace(unseen, (c) => '\\u' + c.charCodeAt(0).toString(16).padStart(4, '0'));

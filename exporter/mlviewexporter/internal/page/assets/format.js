@@ -1,5 +1,5 @@
 // Numbers with units and times, for people.
-import { h } from './dom.js';
+import { h, sub } from './dom.js';
 import { now } from './live.js';
 
 const known = (v) => typeof v === 'number' && Number.isFinite(v);
@@ -96,6 +96,13 @@ export function clock(t, withSeconds) {
   return d.toDateString() === today.toDateString() ? time : d.getDate() + ' ' + months[d.getMonth()] + ' ' + time;
 }
 
+// zone names the viewer's time zone, such as UTC+5:30.
+export function zone() {
+  const minutes = -new Date(now()).getTimezoneOffset();
+  const size = Math.abs(minutes);
+  return 'UTC' + (minutes < 0 ? '−' : '+') + Math.floor(size / 60) + (size % 60 ? ':' + two(size % 60) : '');
+}
+
 // time describes a moment: the viewer's time, with seconds within the last hour, and
 // UTC on hover.
 export function time(t, withSeconds = now() - Date.parse(t) < 3.6e6) {
@@ -109,5 +116,5 @@ export function ago(t) {
 
 // since describes a moment and how long it is ago.
 export function since(t) {
-  return t ? [time(t), h('span', { class: 'sub' }, 'for ' + age(t))] : null;
+  return t ? [time(t), sub('for ' + age(t))] : null;
 }

@@ -1,13 +1,12 @@
 // The part of the page with the GPUs, by host.
-import { h } from './dom.js';
-import { list, get, live, now } from './live.js';
+import { h, sub, dim, note } from './dom.js';
+import { runLink } from './states.js';
+import { list, get, live, now, hidden } from './live.js';
 import { view, found, filtered } from './address.js';
 import { activities, word } from './words.js';
 import { bytes, percent, unit, since, number, time } from './format.js';
-import { table, rowsOf, part, simulated, fold } from './table.js';
+import { table, rowsOf, part, simulated, fold, has } from './table.js';
 import { isFolded } from './folds.js';
-
-const has = (field) => (gpu) => gpu[field] !== undefined && gpu[field] !== null;
 
 const nameOf = (holder) => (holder.service || holder.name || (holder.run_id ? 'run ' + holder.run_id : 'a program')) + (holder.rank ? ' rank ' + holder.rank : '');
 
@@ -21,31 +20,31 @@ function memory(gpu) {
   return [total ? h('span', { class: 'bar', role: 'img', 'aria-label': 'Memory: ' + (text || bytes(gpu.memory_used) + ' used'), title: text || null },
     parts.length ? parts.map((p, i) => h('span', { key: i, class: 'seg ' + p.shade, css: { width: (p.size / total) * 100 + '%' } }))
       : h('span', { class: 'seg wx', css: { width: (gpu.memory_used / total) * 100 + '%' } })) : null,
-  h('span', { class: 'sub' }, bytes(gpu.memory_used) + (gpu.memory_limit ? ' of ' + bytes(gpu.memory_limit) : '') + (gpu.memory_unattributed > 0 ? ', ' + bytes(gpu.memory_unattributed) + ' not attributed' : ''))];
+  sub(bytes(gpu.memory_used) + (gpu.memory_limit ? ' of ' + bytes(gpu.memory_limit) : '') + (gpu.memory_unattributed > 0 ? ', ' + bytes(gpu.memory_unattributed) + ' not attributed' : ''))];
 }
 
 const lost = (gpu) => number(Number(((now() - Date.parse(gpu.idle_since)) / 3.6e6).toPrecision(2)));
 
 function holders(gpu) {
   const rows = gpu.holders || [];
-  if (rows.length === 0) return gpu.memory_unattributed > 0 ? h('span', { class: 'dim' }, 'not attributed') : h('span', { class: 'dim' }, 'nobody');
+  if (rows.length === 0) return gpu.memory_unattributed > 0 ? dim('not attributed') : dim('nobody');
   return h('ul', {}, rows.map((x, i) => h('li', { key: i, title: x.join ? 'joined by ' + x.join : null },
-    x.run && get('runs', x.run) ? h('a', { href: '?run=' + encodeURIComponent(x.run), 'data-act': 'run', 'data-arg': x.run }, nameOf(x)) : nameOf(x),
-    h('span', { class: 'sub' }, [x.owner && x.name !== 'user ' + x.owner ? x.owner : null, x.service && x.name !== x.service ? x.name : null, rows.length > 1 ? bytes(x.memory) : null].filter(Boolean).join(' · ')))));
+    runLink(x.run, nameOf(x)),
+    sub([x.owner && x.name !== 'user ' + x.owner ? x.owner : null, x.service && x.name !== x.service ? x.name : null, rows.length > 1 ? bytes(x.memory) : null].filter(Boolean).join(' · ')))));
 }
 
 const columns = [
   { id: 'gpu', head: 'GPU', header: true, cell: (g) => 'GPU ' + (g.index ?? g.id), after: (g) => simulated(g) },
-  { id: 'activity', head: 'Does', def: 'activity', cell: (g) => h('span', { class: 'act a-' + (Object.hasOwn(activities, g.activity) ? g.activity : 'free') }, word(activities, g.activity)) },
+  { id: 'activity', head: 'Does', def: 'activity', cell: (g) => h('span', { class: 'act a-' + activityOf(g) }, word(activities, g.activity)) },
   { id: 'holders', head: 'Held by', def: 'holders', cell: holders },
   { id: 'utilization', head: 'Use', def: 'utilization', num: true, has: has('utilization'), cell: (g) => percent(g.utilization) },
-  { id: 'idle', head: 'Idle', def: 'idle', has: has('idle_since'), cell: (g) => [since(g.idle_since), h('span', { class: 'sub' }, lost(g) + ' GPUh lost')], none: () => h('span', { class: 'dim' }, 'no') },
+  { id: 'idle', head: 'Idle', def: 'idle', has: has('idle_since'), cell: (g) => [since(g.idle_since), sub(lost(g) + ' GPUh lost')], none: () => dim('no') },
   { id: 'memory', head: 'Memory', def: 'memory', has: has('memory_used'), cell: memory },
-  { id: 'power', head: 'Power', def: 'power', num: true, has: has('power'), cell: (g) => [number(g.power) + ' W', g.power_limit ? h('span', { class: 'sub' }, 'of ' + number(g.power_limit) + ' W') : null] },
-  { id: 'temperature', head: 'Temp.', def: 'temperature', num: true, has: has('temperature'), cell: (g) => unit(g.temperature, '°C') },
-  { id: 'throttle', head: 'Throttled by', def: 'throttle', has: (g) => (g.throttle || []).length > 0, cell: (g) => g.throttle.join(', '), none: () => h('span', { class: 'dim' }, 'nothing') },
+  { id: 'power', head: 'Power', def: 'power', num: true, has: has('power'), cell: (g) => [number(g.power) + ' W', g.power_limit ? sub('of ' + number(g.power_limit) + ' W') : null] },
+  { id: 'temperature', head: 'Temp.', num: true, has: has('temperature'), cell: (g) => unit(g.temperature, '°C') },
+  { id: 'throttle', head: 'Throttled by', def: 'throttle', has: (g) => (g.throttle || []).length > 0, cell: (g) => g.throttle.join(', '), none: () => dim('nothing') },
   { id: 'health', head: 'Health', def: 'health', has: has('health'), cell: (g) => (g.health === 'ok' ? 'ok' : h('strong', { class: 'error' }, g.health)) },
-  { id: 'xid', head: 'Last error', def: 'xid', has: has('xid'), cell: (g) => ['XID ' + g.xid.code + ' ', h('span', { class: 'sub' }, g.xid.message ? g.xid.message + ' · ' : null, time(g.xid.time))], none: () => h('span', { class: 'dim' }, 'none') },
+  { id: 'xid', head: 'Last error', def: 'xid', has: has('xid'), cell: (g) => ['XID ' + g.xid.code + ' ', sub(g.xid.message ? g.xid.message + ' · ' : null, time(g.xid.time))], none: () => dim('none') },
 ];
 
 function matches(gpu) {
@@ -57,10 +56,8 @@ function matches(gpu) {
 
 // gpuTable describes a few GPUs, such as those of a run.
 export function gpuTable(gpus) {
-  if (gpus.length === 0) return h('p', { class: 'dim' }, 'no GPU known');
-  const by = new Map();
-  for (const gpu of gpus.slice(0, 64)) by.has(gpu.host) ? by.get(gpu.host).push({ row: gpu }) : by.set(gpu.host, [{ row: gpu }]);
-  const groups = [...by].map(([host, rows]) => {
+  if (gpus.length === 0) return note('no GPU known');
+  const groups = [...Map.groupBy(gpus.slice(0, 64).map((row) => ({ row })), ({ row }) => row.host)].map(([host, rows]) => {
     const id = 'run-host:' + host;
     const open = !isFolded(id, gpus.length > 8);
     return { key: host, head: hostHead(id, open, host, rows), rows: open ? rows : [] };
@@ -69,29 +66,25 @@ export function gpuTable(gpus) {
     gpus.length > 64 ? h('p', { class: 'more', key: 'more' }, 'showing 64 of ' + gpus.length) : null];
 }
 
-const mean = (rows, field) => {
-  const values = rows.map(({ row }) => row[field]).filter((v) => v !== undefined);
-  return values.length ? values.reduce((a, b) => a + b, 0) / values.length : undefined;
-};
+const activityOf = (gpu) => (Object.hasOwn(activities, gpu.activity) ? gpu.activity : 'free');
 
-// heldBy says who holds the GPUs of a host.
-function heldBy(rows) {
-  const names = [...new Set(rows.flatMap(({ row }) => (row.holders || []).map((x) => (x.service || x.name || 'a program') + (x.owner && x.name !== 'user ' + x.owner ? ' (' + x.owner + ')' : ''))))];
-  return names.length === 0 ? null : 'held by ' + names.slice(0, 2).join(', ') + (names.length > 2 ? ' and ' + (names.length - 2) + ' more' : '');
-}
+// heldBy says who holds a GPU, without ranks.
+const heldBy = (gpu) => [...new Set((gpu.holders || []).map((x) => (x.service || x.name || 'a program') + (x.owner && x.name !== 'user ' + x.owner ? ' (' + x.owner + ')' : '')))].join(', ');
 
-// hostHead says in one line what the GPUs of a host do.
+// most is how many GPUs of a host its line shows one by one.
+const most = 16;
+
+// alike parts the GPUs of a host by what they do for whom.
+const alike = (rows) => [...Map.groupBy(rows, ({ row }) => [word(activities, row.activity), heldBy(row)].filter(Boolean).join(' · '))];
+
+// hostHead says in one line what each GPU of a host does, for whom, and how much.
 function hostHead(id, open, host, rows) {
-  const counts = new Map();
-  for (const { row } of rows) counts.set(row.activity, (counts.get(row.activity) || 0) + 1);
   const power = rows.reduce((sum, { row }) => sum + (row.power || 0), 0);
-  const says = [...counts].map(([a, n]) => n + ' ' + word(activities, a));
-  if (heldBy(rows)) says.push(heldBy(rows));
-  if (mean(rows, 'utilization') !== undefined) says.push('use ' + percent(mean(rows, 'utilization')));
-  if (power) says.push(power >= 1000 ? (power / 1000).toFixed(1) + ' kW' : number(power) + ' W');
   return [fold(id, open, host || 'no host known'), rows.every(({ row }) => row.simulated) ? [simulated(rows[0].row), ' '] : ' ',
-    h('span', { class: 'strip', 'aria-hidden': 'true' }, rows.slice(0, 16).map(({ row }) => h('i', { key: row.key, class: 'a-' + (Object.hasOwn(activities, row.activity) ? row.activity : 'free') }))),
-    h('span', { class: 'dim' }, ' ' + rows.length + (rows.length === 1 ? ' GPU: ' : ' GPUs: ') + says.join(' · ') + (rows[0].row.name ? ' · ' + rows[0].row.name : ''))];
+    dim(rows.length + (rows.length === 1 ? ' GPU' : ' GPUs') + (power ? ', ' + (power >= 1000 ? (power / 1000).toFixed(1) + ' kW' : number(power) + ' W') : '') + (rows[0].row.name ? ', ' + rows[0].row.name : '')),
+    alike(rows.slice(0, most)).map(([says, same]) => h('span', { key: says, class: 'alike' },
+      same.map(({ row: g }) => h('span', { key: g.key, class: 'gpu' }, h('b', { class: 'act a-' + activityOf(g) }, g.index ?? '?'), g.utilization === undefined ? null : percent(g.utilization))), ' ' + says)),
+    rows.length > most ? dim(' and ' + (rows.length - most) + ' more') : null];
 }
 
 // listed are the hosts that had a problem while the page was open. They stay where
@@ -100,14 +93,11 @@ const listed = new Set();
 
 export function gpusPart() {
   const all = list('gpus');
-  if (all.length === 0) return part('gpus', 'GPUs', '', null, h('p', { class: 'dim' }, 'No GPU known. What is missing says why, if the collector reads GPUs on a host.'));
+  if (all.length === 0) return part('gpus', 'GPUs', '', null, note('No GPU known. What is missing says why, if the collector reads GPUs on a host.'));
   const rows = all.filter(matches);
-  const hidden = (live.collector.hidden || {}).gpus || 0;
   const shown = rowsOf('gpus', rows, { every: true });
-  const by = new Map();
-  for (const entry of shown.rows) by.has(entry.row.host) ? by.get(entry.row.host).push(entry) : by.set(entry.row.host, [entry]);
   const unfolded = rows.length <= 16;
-  const hosts = [...by];
+  const hosts = [...Map.groupBy(shown.rows, ({ row }) => row.host)];
   for (const [host, entries] of hosts) if (entries.some(({ row }) => row.activity !== 'working' && row.activity !== 'free')) listed.add(host);
   const foldFine = !filtered() && hosts.length > 16;
   const others = foldFine ? hosts.filter(([host]) => !listed.has(host)) : [];
@@ -120,9 +110,11 @@ export function gpusPart() {
   });
   if (others.length) {
     const count = others.reduce((sum, [, entries]) => sum + entries.length, 0);
-    groups.push({ key: '', head: [fold('hosts', showOthers, others.length + (others.length === 1 ? ' host' : ' hosts') + ' without a problem'), h('span', { class: 'dim' }, ' ' + count + ' GPUs')], rows: [] });
+    groups.push({ key: '', head: [fold('hosts', showOthers, others.length + (others.length === 1 ? ' host' : ' hosts') + ' without a problem'), dim(' ' + count + ' GPUs')], rows: [] });
   }
-  const counts = '(' + (filtered() ? rows.length + ' of ' : '') + all.length + ')' + (hidden ? ' · ' + hidden + ' more beyond the limit of the page' : '');
-  const content = rows.length ? table('gpus', 'GPUs by host', columns, groups, { sample: rows }) : h('p', { class: 'dim' }, 'No GPU matches the filters.');
-  return part('gpus', 'GPUs', counts, shown.controls, content, heads.length === 64 && hosts.length > 64 ? h('p', { class: 'more', key: 'more', 'data-testid': 'showing-gpus' }, 'showing 64 of ' + hosts.length + ' hosts: search for others') : null);
+  const without = (!filtered() && live.collector.hosts_without_gpu) || [];
+  const counts = '(' + (filtered() ? rows.length + ' of ' : '') + all.length + ' on ' + hosts.length + (hosts.length === 1 ? ' host)' : ' hosts)') + (hidden('gpus') ? ' · ' + hidden('gpus') + ' more beyond the limit of the page' : '');
+  const content = rows.length ? table('gpus', 'GPUs by host', columns, groups, { sample: rows }) : note('No GPU matches the filters.');
+  return part('gpus', 'GPUs', counts, shown.controls, content, heads.length === 64 && hosts.length > 64 ? h('p', { class: 'more', key: 'more', 'data-testid': 'showing-gpus' }, 'showing 64 of ' + hosts.length + ' hosts: search for others') : null,
+    without.length ? h('p', { class: 'more', key: 'without', 'data-testid': 'hosts-without-gpu' }, 'Hosts of which no GPU is known: ' + without.join(', ')) : null);
 }

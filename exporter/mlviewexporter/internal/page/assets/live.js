@@ -29,6 +29,9 @@ export const list = (name) => [...live.rows[name].values()];
 // get returns a row by its key.
 export const get = (name, key) => live.rows[name].get(key);
 
+// hidden returns the number of rows of a list beyond the limit of the page.
+export const hidden = (name) => (live.collector.hidden || {})[name] || 0;
+
 function take(time, collector) {
   live.collector = collector;
   live.received = performance.now();

@@ -3,7 +3,7 @@ import { h, patch, visible } from './dom.js';
 import { live, connect, list, now } from './live.js';
 import { view, go, filtered } from './address.js';
 import { activities, kinds, word } from './words.js';
-import { span, clock, utc, time } from './format.js';
+import { span, clock, zone, utc, time } from './format.js';
 import { order, more, head, sayCopied, fit } from './table.js';
 import { inTurns } from './turns.js';
 import { needsPart, toggleNeed } from './needs.js';
@@ -46,7 +46,7 @@ function summary() {
         h('i', { class: 'dot a-' + (fleetOrder.includes(a) ? a : 'free') }), gpus[a] + ' ' + word(activities, a))])) : null,
     h('p', { key: 'data', class: 'dim', 'data-testid': 'freshness' },
       c.hosts > 1 || c.hosts_reporting < c.hosts ? h('span', { class: c.hosts_reporting < c.hosts ? 'error' : null }, head('hosts ' + c.hosts_reporting + '/' + c.hosts, 'hosts'), ' · ') : null,
-      age === null ? 'no data yet' : h('span', { title: utc(c.data_time) }, 'data ' + span(age) + ' old')));
+      age === null ? 'no data yet' : h('span', { title: utc(c.data_time) }, 'data ' + span(age) + ' old'), ', ' + clock(now(), true) + ' ' + zone()));
 }
 
 function bars() {

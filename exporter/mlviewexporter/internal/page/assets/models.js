@@ -1,21 +1,20 @@
 // The part of the page with models and agents.
-import { h } from './dom.js';
-import { list, live } from './live.js';
+import { h, sub, dim, note } from './dom.js';
+import { list, hidden } from './live.js';
 import { view, found, filtered } from './address.js';
 import { count, number, percent, rate, seconds, time } from './format.js';
-import { table, rowsOf, part, simulated } from './table.js';
+import { table, rowsOf, part, simulated, has } from './table.js';
 
-const has = (field) => (m) => m[field] !== undefined && m[field] !== null;
-const pair = (write) => (q) => (q ? [write(q.p50), h('span', { class: 'sub' }, 'p95 ' + write(q.p95))] : null);
+const pair = (write) => (q) => (q ? [write(q.p50), sub('p95 ' + write(q.p95))] : null);
 const inSeconds = pair(seconds);
 
 const errors = (m) => h('ul', {}, Object.entries(m.errors).sort((a, b) => b[1] - a[1]).slice(0, 5).map(([type, n]) => h('li', { key: type }, type + ' ' + count(n))));
 
 const columns = [
   { id: 'model', head: 'Service · model', header: true, cell: (m) => m.service || m.model || 'unnamed', after: (m) => [simulated(m), h('span', { class: 'sub parts' }, m.model ? h('span', { key: 'm' }, m.model) : null, m.role ? h('span', { key: 'r' }, m.role) : null, m.side ? h('span', { key: 's' }, m.side + ' side') : null)] },
-  { id: 'request_rate', head: 'Requests', def: 'request_rate', num: true, has: has('request_rate'), cell: (m) => [number(m.request_rate) + ' /s', m.requests === undefined ? null : h('span', { class: 'sub' }, count(m.requests) + ' in all')] },
-  { id: 'error_ratio', head: 'Service fails', def: 'error_ratio', num: true, has: has('error_ratio'), cell: (m) => [percent(m.error_ratio), m.error_ratio_usual === undefined ? null : h('span', { class: 'sub' }, 'usually ' + percent(m.error_ratio_usual))] },
-  { id: 'errors', head: 'Errors by type', def: 'error_type', has: (m) => m.errors && Object.keys(m.errors).length > 0, cell: errors, none: () => h('span', { class: 'dim' }, 'none') },
+  { id: 'request_rate', head: 'Requests', def: 'request_rate', num: true, has: has('request_rate'), cell: (m) => [number(m.request_rate) + ' /s', m.requests === undefined ? null : sub(count(m.requests) + ' in all')] },
+  { id: 'error_ratio', head: 'Service fails', def: 'error_ratio', num: true, has: has('error_ratio'), cell: (m) => [percent(m.error_ratio), m.error_ratio_usual === undefined ? null : sub('usually ' + percent(m.error_ratio_usual))] },
+  { id: 'errors', head: 'Errors by type', def: 'error_type', has: (m) => m.errors && Object.keys(m.errors).length > 0, cell: errors, none: () => dim('none') },
   { id: 'input_rate', head: 'Prefill', def: 'prefill', num: true, has: has('input_token_rate'), cell: (m) => rate(m.input_token_rate) + ' tokens/s' },
   { id: 'output_rate', head: 'Decode, all', def: 'decode_all', num: true, has: has('output_token_rate'), cell: (m) => rate(m.output_token_rate) + ' tokens/s' },
   { id: 'first_token', head: 'First token', def: 'first_token', num: true, has: has('first_token'), cell: (m) => inSeconds(m.first_token) },
@@ -30,7 +29,8 @@ const versions = [
   { id: 'version', head: 'Version', header: true, cell: (v) => v.version },
   { id: 'first_seen', head: 'First seen', def: 'first_seen', cell: (v) => time(v.first_seen) },
   { id: 'requests', head: 'Calls of the model', num: true, cell: (v) => count(v.requests) },
-  { id: 'errors', head: 'Failed calls of the model', num: true, cell: (v) => [count(v.errors), v.requests ? h('span', { class: 'sub' }, percent(v.errors / v.requests)) : null] },
+  { id: 'errors', head: 'Failed calls of the model', num: true, cell: (v) => [count(v.errors), v.requests ? sub(percent(v.errors / v.requests)) : null] },
+  { id: 'failures', head: 'Failures of the service', def: 'failures', num: true, has: (v) => v.failures > 0, cell: (v) => [count(v.failures), v.requests ? sub(percent(v.failures / v.requests) + ' of calls') : null], none: () => '0' },
   { id: 'first_token', head: 'First token', def: 'first_token', num: true, has: (v) => v.first_token, cell: (v) => inSeconds(v.first_token) },
   { id: 'duration', head: 'Duration', def: 'duration', num: true, has: (v) => v.duration, cell: (v) => inSeconds(v.duration) },
 ];
@@ -49,9 +49,9 @@ export function modelsPart() {
   const all = list('models');
   if (all.length === 0) return null;
   const rows = all.filter((m) => (!view.kind || view.kind === 'failing') && found(m.service, m.model, m.role));
-  const shown = rowsOf('models', rows, { first: 20, total: rows.length + ((live.collector.hidden || {}).models || 0) });
-  const expand = (m) => table('versions', 'Before and after, by version', versions, [{ rows: (m.versions || []).map((v) => ({ row: { ...v, key: v.version } })) }], { compact: true });
+  const shown = rowsOf('models', rows, { first: 20, total: rows.length + hidden('models') });
+  const expand = (m) => table('versions', 'Before and after, by version', versions, [{ rows: (m.versions || []).map((v) => ({ row: { ...v, key: v.version } })) }]);
   const options = rows.some((m) => (m.versions || []).length > 1) ? { expand, open: isOpen } : {};
   return part('models', 'Models and agents', '(' + (filtered() ? rows.length + ' of ' : '') + all.length + ')', shown.controls,
-    rows.length ? table('models', 'Models and agents', columns, [{ rows: shown.rows }], options) : h('p', { class: 'dim' }, 'No model matches the filters.'), shown.footer);
+    rows.length ? table('models', 'Models and agents', columns, [{ rows: shown.rows }], options) : note('No model matches the filters.'), shown.footer);
 }

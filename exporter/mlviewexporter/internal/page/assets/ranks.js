@@ -1,18 +1,18 @@
 // The ranks of a run: those that differ from most, then the others.
-import { h } from './dom.js';
+import { h, sub } from './dom.js';
 import { get } from './live.js';
 import { count, percent, ago, unit } from './format.js';
-import { table, fold } from './table.js';
+import { table, fold, has } from './table.js';
 import { isFolded } from './folds.js';
 
 const columns = [
   { id: 'rank', head: 'Rank', header: true, cell: (r) => r.rank },
   { id: 'host', head: 'Host', has: (r) => r.host, cell: (r) => r.host },
   { id: 'gpu', head: 'GPU', has: (r) => r.gpu_index !== undefined || r.gpu, cell: (r) => r.gpu_index ?? (get('gpus', r.gpu) || {}).index ?? r.gpu },
-  { id: 'steps', head: 'Last step', def: 'steps', num: true, has: (r) => r.steps !== undefined, cell: (r) => [count(r.steps), r.last_step ? h('span', { class: 'sub' }, ago(r.last_step)) : null] },
-  { id: 'last_span', head: 'Last finished span', def: 'last_span', has: (r) => r.last_span, cell: (r) => [r.last_span, r.last_span_time ? h('span', { class: 'sub' }, ago(r.last_span_time)) : null] },
-  { id: 'utilization', head: 'GPU use', def: 'utilization', num: true, has: (r) => r.utilization !== undefined, cell: (r) => percent(r.utilization) },
-  { id: 'power', head: 'Power', def: 'power', num: true, has: (r) => r.power !== undefined, cell: (r) => unit(r.power, 'W') },
+  { id: 'steps', head: 'Last step', def: 'steps', num: true, has: has('steps'), cell: (r) => [count(r.steps), r.last_step ? sub(ago(r.last_step)) : null] },
+  { id: 'last_span', head: 'Last finished span', def: 'last_span', has: (r) => r.last_span, cell: (r) => [r.last_span, r.last_span_time ? sub(ago(r.last_span_time)) : null] },
+  { id: 'utilization', head: 'GPU use', def: 'utilization', num: true, has: has('utilization'), cell: (r) => percent(r.utilization) },
+  { id: 'power', head: 'Power', def: 'power', num: true, has: has('power'), cell: (r) => unit(r.power, 'W') },
 ];
 
 // split parts the ranks that agree with most in step and last span from the

@@ -1,6 +1,9 @@
 // Tables whose rows keep their places until somebody asks for the new order.
-import { h, visible } from './dom.js';
+import { h, escaped } from './dom.js';
 import { signature } from './address.js';
+
+// has returns whether a row has a value in a field.
+export const has = (field) => (row) => row[field] !== undefined && row[field] !== null && row[field] !== '';
 
 const page = 50;
 
@@ -21,7 +24,7 @@ export function more(id) {
 }
 
 // read reports whether the reader is in the part of the page with the id.
-function read(id) {
+export function read(id) {
   const part = document.getElementById(id);
   return Boolean(part) && (part.matches(':hover, :focus-within') || part.querySelector('[data-act=open][aria-expanded=true]') !== null);
 }
@@ -45,15 +48,18 @@ function settle(id, rows, newest, first, leave) {
   if (leave) place.keys = place.keys.filter((k) => current.has(k));
   const shown = place.keys.filter((k) => place.rows.has(k)).map((k) => ({ row: place.rows.get(k), gone: !current.has(k) }));
   const keys = rows.map(key);
-  const moved = newest ? added.length > 0 : place.keys.length !== keys.length || place.keys.some((k, i) => k !== keys[i]);
+  const kept = newest ? place.keys.filter((k) => current.has(k)) : [];
+  const now = newest ? keys.filter((k) => place.rows.has(k)) : [];
+  const moved = newest ? added.length > 0 || kept.some((k, i) => k !== now[i]) : place.keys.length !== keys.length || place.keys.some((k, i) => k !== keys[i]);
   return { shown, moved, added: newest ? added.length : 0, limit: place.limit };
 }
 
 // rowsOf returns the rows to show and the controls of a list: the new order, and
-// more rows. In a list with renew, what is new is shown at once while nobody reads it.
-export function rowsOf(id, rows, { newest = false, renew = false, leave = false, total = rows.length, every = false, first = page } = {}) {
+// more rows. In a list with renew, what is new is shown at once while nobody reads the
+// part with that id.
+export function rowsOf(id, rows, { newest = false, renew = '', leave = false, total = rows.length, every = false, first = page } = {}) {
   let settled = settle(id, rows, newest, first, leave);
-  if (renew && settled.added > 0 && !read(id)) {
+  if (renew && settled.added > 0 && !read(renew)) {
     order(id);
     settled = settle(id, rows, newest, settled.limit, leave);
   }
@@ -62,7 +68,7 @@ export function rowsOf(id, rows, { newest = false, renew = false, leave = false,
   const controls = [];
   if (moved) {
     controls.push(h('button', { type: 'button', key: 'order', class: 'small', 'data-act': 'order', 'data-arg': id, 'data-testid': 'new-order-' + id },
-      newest ? added + ' newer: show' : 'Rows have changed places: sort'));
+      newest ? (added ? added + ' newer: show' : 'Newest first') : 'Rows have changed places: sort'));
   }
   const footer = [];
   if (cut.length < Math.max(shown.length, total)) {
@@ -179,7 +185,7 @@ export function sayCopied(text, says) {
 
 // copyable describes text for a terminal with a button that copies it.
 export function copyable(command, what) {
-  const text = visible(command, 10000);
+  const text = escaped(command, 10000);
   return h('span', { class: 'command' }, h('code', { 'data-testid': 'command' }, text),
     h('button', { type: 'button', class: 'small', 'data-act': 'copy', 'data-arg': text, 'data-testid': 'copy', 'aria-label': (copied.text === text ? copied.says : 'Copy') + ' ' + (what || 'the command') }, copied.text === text ? copied.says : 'Copy'));
 }

@@ -1,5 +1,5 @@
 // A trace as a waterfall, with the chain that decided its end marked.
-import { h, safeURL } from './dom.js';
+import { h, safeURL, note } from './dom.js';
 import { seconds, time } from './format.js';
 import { isFolded } from './folds.js';
 import { fold } from './table.js';
@@ -25,8 +25,11 @@ function spanRow(s, from, total) {
   return h('li', { key: s.id, class: s.critical ? 'critical' : null, 'data-testid': s.critical ? 'span-critical' : 'span', title: [s.phase || s.operation, s.service].filter(Boolean).join(' · ') || null },
     h('span', { class: 'name', css: { 'padding-left': Math.min(s.depth, 12) * 0.7 + 'rem' } }, s.critical ? h('span', { class: 'hidden' }, 'decided: ') : null, s.name, s.error ? h('span', { class: 'error' }, ' ' + s.error) : null),
     h('span', { class: 'lane' }, h('span', { class: 'span' + (s.error ? ' failed' : ''), css: { left: percentOf(s.offset - from), width: percentOf(s.duration) } })),
-    h('span', { class: 'num' }, seconds(s.duration)));
+    h('span', { class: 'num' }, seconds(s.duration)),
+    h('span', { class: 'num', 'data-testid': 'span-decided', title: s.critical ? 'For this long the trace waited for this span itself.' : null }, s.critical ? seconds(s.critical_time || 0) : null));
 }
+
+const head = () => h('li', { key: 'head' }, h('span', {}, 'span'), h('span', {}), h('span', { class: 'num' }, 'lasted'), h('span', { class: 'num' }, 'decided'));
 
 // waterfall describes a trace; of several, the first is open.
 export function waterfall(trace, at) {
@@ -41,7 +44,7 @@ export function waterfall(trace, at) {
   return h('div', { key: 't:' + trace.id, class: 'trace', 'data-testid': 'trace' },
     h('p', { class: 'tracehead' }, fold(id, open, trace.name || 'trace'), ' ', seconds(trace.duration), ' at ', time(trace.start, true),
       trace.error ? [' ', h('span', { class: 'badge k-failing' }, 'error')] : null, ' ', jaeger(trace.url)),
-    open ? h('ol', { class: 'spans', 'aria-label': 'Spans of the trace' }, shown.map((s) => spanRow(s, from, total))) : null,
+    open ? h('ol', { class: 'spans', 'aria-label': 'Spans of the trace' }, [head(), ...shown.map((s) => spanRow(s, from, total))]) : null,
     open && left > 0 ? h('p', { class: 'more' }, 'showing ' + shown.length + ' of ' + (spans.length + (trace.dropped || 0)) + ' spans ',
       all ? null : h('button', { type: 'button', class: 'small', 'data-act': 'fold', 'data-arg': 'spans:' + trace.id, 'aria-expanded': 'false' }, 'Show all')) : null);
 }
@@ -51,5 +54,5 @@ export function traceOf(id, url) {
   if (!id) return null;
   const { data, missing } = fetched('/api/v1/traces/' + encodeURIComponent(id), 30);
   if (data) return waterfall(data, 0);
-  return h('p', { class: 'dim' }, missing ? ['The page no longer holds the trace ' + id + '. ', jaeger(url)] : 'Loading…');
+  return note(missing ? ['The page no longer holds the trace ' + id + '. ', jaeger(url)] : 'Loading…');
 }

@@ -21,10 +21,9 @@ export const curves = {
 };
 
 // fields are the numbers of a run whose absence is explained.
-export const fields = {
-  token_rate: 'tokens/s', tokens: 'tokens', step_time: 's/step', step_time_usual: 'usual s/step', steps: 'steps', loss: 'loss', gpus: 'GPUs',
-  gpu_utilization: 'GPU use', gpu_keys: 'GPUs', goodput: 'goodput', last_checkpoint: 'checkpoint', last_step: 'last step', bound: 'what it waits for',
-  samples: 'samples', sample_rate: 'samples/s', owner: 'owner', team: 'team', job: 'job', hosts: 'hosts', attempts: 'restarts',
-};
+export const fields = { token_rate: 'tokens/s', loss: 'loss', last_checkpoint: 'checkpoint' };
+
+// classOf writes the class of an error.
+export const classOf = (name) => (name === '_OTHER' ? 'error without a type' : name);
 
 export const word = (table, value) => (Object.hasOwn(table, value) ? table[value] : String(value ?? ''));

@@ -116,14 +116,14 @@ func flags(spec jsontree.Object) string {
 	return out
 }
 
-// needs returns what a call needs beside flags: the module, the frameworks of its
-// tensors, and their devices.
+// needs returns what a call needs beside flags: a module that does not come with
+// Python, the frameworks of its tensors, and their devices.
 func needs(spec jsontree.Object) []string {
 	var out []string
 	var f facts
 	call := kind.Member(spec, "payload")
 	f.look(call)
-	if module := cmp.Or(call.Text("python_module"), call.Text("library")); CheckEntry(module) == nil {
+	if module := cmp.Or(call.Text("python_module"), call.Text("library")); CheckEntry(module) == nil && !comesWithPython(module) {
 		out = append(out, "Python module "+module)
 	}
 	if f.torch {

@@ -1,0 +1,120 @@
+package mlmetricsconnector
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/connector"
+	"go.uber.org/zap"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/change"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/saved"
+)
+
+const (
+	// saveInterval is the time between two saves to the storage extension.
+	saveInterval = time.Minute
+	// closeTimeout limits the wait for the storage extension.
+	closeTimeout = 5 * time.Second
+)
+
+// instances is what the instances of one component id share.
+type instances struct {
+	id      component.ID
+	storage *component.ID
+	logger  *zap.Logger
+
+	seen *seenMetrics
+	// outlets are the pipelines that get the records, history what changes are
+	// compared with.
+	outlets shared.Outlets
+	history *change.History
+
+	// saved is nil without a storage extension.
+	saved   *saved.State
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+}
+
+var _ shared.Object = (*instances)(nil)
+
+func newInstances(set connector.Settings, cfg *Config) *instances {
+	return &instances{
+		id: set.ID, storage: cfg.Storage, logger: set.Logger,
+		seen: newSeenMetrics(), history: change.NewHistory(),
+	}
+}
+
+// instancesByID has the instances of each component id.
+type instancesByID = shared.Registry[*instances]
+
+// acquire returns the object that the instances of a component id share.
+func acquire(ctx context.Context, registry *instancesByID, host component.Host, set connector.Settings, cfg *Config) (*instances, shared.Release, error) {
+	return registry.Acquire(ctx, host, set.ID, func() (*instances, error) { return newInstances(set, cfg), nil })
+}
+
+// recording returns the history if records go anywhere, else nil: then nobody
+// learns of changes, and they cost nothing.
+func (i *instances) recording() *change.History {
+	if !i.outlets.Any() {
+		return nil
+	}
+	return i.history
+}
+
+// Start loads what the storage extension has kept.
+func (i *instances) Start(ctx context.Context, host component.Host) error {
+	if i.storage == nil {
+		return nil
+	}
+	kept, err := saved.Open(ctx, host, *i.storage, component.KindConnector, i.id, i.history, i.storageFailed)
+	if err != nil {
+		return err
+	}
+	i.saved = kept
+	// The context of Start ends with Start.
+	background, cancel := context.WithCancel(context.Background())
+	i.cancel = cancel
+	i.running.Go(func() { kept.SaveEvery(background, saveInterval) })
+	return nil
+}
+
+// Shutdown saves a last time. It waits a few seconds at most, because the Collector
+// gives it no deadline.
+func (i *instances) Shutdown(ctx context.Context) error {
+	if i.saved == nil {
+		return nil
+	}
+	i.cancel()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		i.running.Wait()
+		i.saved.Close()
+	}()
+	ctx, cancel := context.WithTimeout(ctx, closeTimeout)
+	defer cancel()
+	select {
+	case <-ended:
+		return nil
+	case <-ctx.Done():
+		return errors.New("the storage did not answer in time, so the newest changes are not saved")
+	}
+}
+
+// storageFailures say what a failed operation of the storage extension means.
+var storageFailures = map[string]string{
+	saved.Read:   "What changes are compared with could not be read from the storage. It is read again in a minute.",
+	saved.Decode: "What changes are compared with is damaged in the storage. It was dropped: what was there before is no change.",
+	saved.Encode: "What changes are compared with could not be saved.",
+	saved.Write:  "What changes are compared with could not be saved. It is saved again in a minute.",
+}
+
+// storageFailed reports a failed operation of the storage extension.
+func (i *instances) storageFailed(_ context.Context, operation string, err error) {
+	i.logger.Warn(storageFailures[operation], zap.Error(err))
+}

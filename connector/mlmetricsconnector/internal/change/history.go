@@ -1,0 +1,345 @@
+package change
+
+import (
+	"cmp"
+	"crypto/rand"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+const (
+	// maxItems limits what is compared, maxChanges the changes that are
+	// remembered, and maxOfOne those of one run or program.
+	maxItems, maxChanges, maxOfOne = 8192, 2000, 50
+	// maxRuns limits the runs whose nodes are known, maxRanks the ranks of them
+	// together.
+	maxRuns, maxRanks = 1024, 8192
+	// keptFor is how long an item is remembered that is not seen, if there is
+	// room; beyond the limit it is outOfUse.
+	keptFor = 7 * 24 * time.Hour
+	// sameRestart is how far apart a new attempt and its new hosts are seen.
+	sameRestart = 2 * time.Minute
+)
+
+// Limits of the changes before a problem.
+const (
+	maxBefore    = 5
+	beforeWithin = 6 * time.Hour
+	// onsetTolerance is how much later than the onset a change may be seen that
+	// came before it: telemetry arrives at intervals.
+	onsetTolerance = 30 * time.Second
+)
+
+// Subject is what changes: a program, a run of it, or a host.
+type Subject struct {
+	Resource  streams.Resource
+	Run, Host string
+}
+
+func (s Subject) clone() Subject {
+	return Subject{s.Resource.Clone(), strings.Clone(s.Run), strings.Clone(s.Host)}
+}
+
+// Observation is a value that telemetry shows.
+type Observation struct {
+	Of Subject
+	// Run is the run of the program in which it was seen, or "".
+	Run string
+	// Kind is one of the mlattr.Change values, Name distinguishes items of it:
+	// the setting, the framework, or the model that was asked for.
+	Kind, Name string
+	// Value is the value, at most mlattr.MaxText bytes; for nodes it is the host
+	// and Name the rank.
+	Value string
+}
+
+// Change is something new.
+type Change struct {
+	Time time.Time `json:"time"`
+	Kind string    `json:"kind"`
+	Of   Subject   `json:"of"`
+	// Run is the run of a program in which it was first seen, or "".
+	Run string `json:"run,omitempty"`
+	// Setting is the name of a setting.
+	Setting string `json:"setting,omitempty"`
+	From    string `json:"from,omitempty"`
+	To      string `json:"to"`
+	// Text is one phrase, such as "version 1.8.2 (was 1.8.1)".
+	Text string `json:"text"`
+}
+
+// RunID returns the run that the change is of, or in which it was first seen.
+func (c *Change) RunID() string { return cmp.Or(c.Of.Run, c.Run) }
+
+// item is what has one value at a time.
+type item struct {
+	of         Subject
+	kind, name string
+}
+
+// nodes are the hosts of a run.
+type nodes struct {
+	// ranks has the host of each rank.
+	ranks map[string]string
+	hosts map[string]bool
+	seen  time.Time
+}
+
+// History remembers values and changes. It is safe for concurrent use.
+type History struct {
+	mu    sync.Mutex
+	key   [32]byte
+	items map[item]*values
+	runs  map[Subject]*nodes
+	ranks int
+	// attempts is the number of attempts of runs.
+	attempts map[Subject]int64
+	all      []*Change
+	pending  []*Change
+	left     int64
+}
+
+// NewHistory returns an empty History with a random key.
+func NewHistory() *History {
+	h := &History{items: make(map[item]*values), runs: make(map[Subject]*nodes), attempts: make(map[Subject]int64)}
+	_, _ = rand.Read(h.key[:]) // never fails
+	return h
+}
+
+// See notes values that were seen at now. It keeps none of their memory.
+func (h *History) See(observations []Observation, now time.Time) {
+	if len(observations) == 0 {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i := range observations {
+		o := &observations[i]
+		if o.Kind == mlattr.ChangeNodes {
+			h.place(o, now)
+			continue
+		}
+		known := h.items[item{o.Of, o.Kind, o.Name}]
+		if known == nil {
+			if len(h.items) >= maxItems {
+				h.left++
+				continue
+			}
+			known = &values{}
+			h.items[item{o.Of.clone(), strings.Clone(o.Kind), strings.Clone(o.Name)}] = known
+		}
+		if from, to, changed := known.see(o.Value, now, rules[o.Kind]); changed {
+			c := &Change{Time: now, Kind: o.Kind, Of: o.Of.clone(), Run: strings.Clone(o.Run), From: from, To: to}
+			name := strings.Clone(o.Name)
+			if o.Kind == mlattr.ChangeSettings {
+				c.Setting = name
+			}
+			c.Text = phrase(c, name)
+			h.add(c)
+		}
+	}
+}
+
+// rules are how the values of each kind become changes.
+var rules = map[string]rule{
+	mlattr.ChangeVersion:        {returns: true},
+	mlattr.ChangeCommit:         {returns: true},
+	mlattr.ChangeImage:          {returns: true},
+	mlattr.ChangeFramework:      {returns: true},
+	mlattr.ChangeDriver:         {returns: true},
+	mlattr.ChangeWorldSize:      {returns: true},
+	mlattr.ChangeModel:          {settles: true},
+	mlattr.ChangeAnsweringModel: {settles: true},
+	mlattr.ChangePrompt:         {settles: true},
+	mlattr.ChangeTools:          {settles: true},
+	mlattr.ChangeSettings:       {settles: true},
+}
+
+// place notes on which host a rank of a run is. It is a change if the run did not
+// use the host before.
+func (h *History) place(o *Observation, now time.Time) {
+	run := h.runs[o.Of]
+	if run == nil {
+		if len(h.runs) >= maxRuns {
+			h.left++
+			return
+		}
+		run = &nodes{ranks: make(map[string]string), hosts: make(map[string]bool)}
+		h.runs[o.Of.clone()] = run
+	}
+	run.seen = now
+	was, known := run.ranks[o.Name]
+	if known && was == o.Value {
+		return
+	}
+	if !known && h.ranks >= maxRanks {
+		h.left++
+		return
+	}
+	if !known {
+		h.ranks++
+	}
+	host := strings.Clone(o.Value)
+	run.ranks[strings.Clone(o.Name)] = host
+	if run.hosts[host] {
+		return
+	}
+	run.hosts[host] = true
+	if !known {
+		return
+	}
+	c := &Change{Time: now, Kind: mlattr.ChangeNodes, Of: o.Of.clone(), From: was, To: host}
+	for _, other := range h.pending {
+		if other.Kind == mlattr.ChangeNodes && other.Of == c.Of {
+			other.From, other.To = other.From+", "+was, other.To+", "+host
+			other.Text = phrase(other, "")
+			return
+		}
+	}
+	c.Text = phrase(c, "")
+	h.add(c)
+}
+
+// Attempts notes how many attempts of a run there were. A run that is first seen
+// at its second attempt has not changed. New hosts of an attempt are part of it.
+func (h *History) Attempts(of Subject, attempts int64, now time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	was, known := h.attempts[of]
+	if attempts <= was || !known && len(h.attempts) >= maxItems {
+		return
+	}
+	of = of.clone()
+	h.attempts[of] = attempts
+	if !known || was < 1 {
+		return
+	}
+	c := &Change{
+		Time: now, Kind: mlattr.ChangeAttempt, Of: of,
+		From: strconv.FormatInt(was, 10), To: strconv.FormatInt(attempts, 10),
+	}
+	moved := func(other *Change) bool {
+		return other.Kind == mlattr.ChangeNodes && other.Of == of && now.Sub(other.Time) <= sameRestart
+	}
+	hosts := ""
+	for _, other := range h.all {
+		if moved(other) {
+			hosts = strings.TrimPrefix(hosts+", "+other.To, ", ")
+		}
+	}
+	// The attempt says it.
+	h.pending = slices.DeleteFunc(h.pending, moved)
+	h.all = slices.DeleteFunc(h.all, moved)
+	c.Text = phrase(c, hosts)
+	h.add(c)
+}
+
+// add remembers a change. It forgets the oldest one of the same run or program if
+// these are too many, else the oldest of all.
+func (h *History) add(c *Change) {
+	same := func(other *Change) bool { return other.Of == c.Of }
+	n, first := 0, 0
+	for i := len(h.all) - 1; i >= 0; i-- {
+		if same(h.all[i]) {
+			n, first = n+1, i
+		}
+	}
+	switch {
+	case n >= maxOfOne:
+		h.all = slices.Delete(h.all, first, first+1)
+	case len(h.all) >= maxChanges:
+		h.all = slices.Delete(h.all, 0, 1)
+	}
+	h.all = append(h.all, c)
+	if len(h.pending) < maxChanges {
+		h.pending = append(h.pending, c)
+	}
+}
+
+// Take returns the changes since the last call.
+func (h *History) Take() []Change {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	taken := make([]Change, 0, len(h.pending))
+	for _, c := range h.pending {
+		taken = append(taken, *c)
+	}
+	h.pending = nil
+	return taken
+}
+
+// Left returns how many values were left out since the last call, because there
+// are too many others.
+func (h *History) Left() (left int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	left, h.left = h.left, 0
+	return left
+}
+
+// Before returns the changes of a run, program or host within the 6 hours before a
+// time, the newest first, at most 5.
+func (h *History) Before(of Subject, at time.Time) []Change {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var found []Change
+	for _, c := range slices.Backward(h.all) {
+		if c.Time.After(at.Add(onsetTolerance)) || at.Sub(c.Time) > beforeWithin || !h.concerns(c, of) {
+			continue
+		}
+		found = append(found, *c)
+	}
+	slices.SortStableFunc(found, func(a, b Change) int { return b.Time.Compare(a.Time) })
+	return found[:min(len(found), maxBefore)]
+}
+
+// concerns reports whether a change may matter to a subject.
+func (h *History) concerns(c *Change, of Subject) bool {
+	if c.Of.Host != "" {
+		if run := h.runs[Subject{Resource: of.Resource, Run: of.Run}]; run != nil && run.hosts[c.Of.Host] {
+			return true
+		}
+		return c.Of.Host == of.Host
+	}
+	run := c.RunID()
+	if run != "" && of.Run != "" {
+		return run == of.Run && (c.Of.Resource == of.Resource || of.Resource.Service == "")
+	}
+	return c.Of.Run == "" && c.Of.Resource == of.Resource && of.Resource.Service != ""
+}
+
+// Tidy forgets what was not seen for long.
+func (h *History) Tidy(now time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	kept := keptFor
+	if len(h.items) >= maxItems || len(h.runs) >= maxRuns || h.ranks >= maxRanks || len(h.attempts) >= maxItems {
+		kept = outOfUse
+	}
+	for id, v := range h.items {
+		if now.Sub(v.seen()) > kept {
+			delete(h.items, id)
+		}
+	}
+	for id, run := range h.runs {
+		if now.Sub(run.seen) > kept {
+			h.ranks -= len(run.ranks)
+			delete(h.runs, id)
+			delete(h.attempts, id)
+		}
+	}
+	if len(h.attempts) >= maxItems {
+		for id := range h.attempts {
+			if h.runs[id] == nil {
+				delete(h.attempts, id)
+			}
+		}
+	}
+	h.all = slices.DeleteFunc(h.all, func(c *Change) bool { return now.Sub(c.Time) > keptFor })
+}

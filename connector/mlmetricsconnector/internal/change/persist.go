@@ -1,0 +1,193 @@
+package change
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+const (
+	// exportVersion is the version of what Export writes.
+	exportVersion = 1
+	// maxImport limits what Export writes and Import reads, in bytes.
+	maxImport = 16 << 20
+	// maxImported limits each text that Import reads, in bytes.
+	maxImported = 4096
+)
+
+// exported is what a History keeps over restarts.
+type exported struct {
+	Version int            `json:"version"`
+	Key     []byte         `json:"key"`
+	Items   []exportedItem `json:"items,omitempty"`
+	Runs    []exportedRun  `json:"runs,omitempty"`
+	Changes []Change       `json:"changes,omitempty"`
+}
+
+type exportedItem struct {
+	Of     Subject     `json:"of"`
+	Kind   string      `json:"kind"`
+	Name   string      `json:"name,omitempty"`
+	First  time.Time   `json:"first"`
+	Values []value     `json:"values"`
+	Fresh  []time.Time `json:"fresh,omitempty"`
+}
+
+type exportedRun struct {
+	Of    Subject           `json:"of"`
+	Ranks map[string]string `json:"ranks,omitempty"`
+	Hosts []string          `json:"hosts,omitempty"`
+	Seen  time.Time         `json:"seen"`
+}
+
+// Export returns what is needed after a restart as JSON: the same bytes if nothing
+// has changed, at most 16 MiB. Beyond that it leaves out what was seen longest ago.
+func (h *History) Export() ([]byte, error) {
+	out := h.export()
+	for {
+		data, err := json.Marshal(out)
+		if err != nil {
+			return nil, fmt.Errorf("write what changes are compared with: %w", err)
+		}
+		if len(data) <= maxImport {
+			return data, nil
+		}
+		out.Items = out.Items[:len(out.Items)/2]
+		out.Runs = out.Runs[:len(out.Runs)/2]
+		out.Changes = out.Changes[:len(out.Changes)/2]
+	}
+}
+
+// minute rounds a time, so that what is only seen again is not written each time.
+func minute(t time.Time) time.Time { return t.UTC().Truncate(10 * time.Minute) }
+
+func (h *History) export() exported {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	out := exported{Version: exportVersion, Key: slices.Clone(h.key[:])}
+	for id, v := range h.items {
+		one := exportedItem{Of: id.of, Kind: id.kind, Name: id.name, First: v.first.UTC()}
+		for _, known := range v.known {
+			one.Values = append(one.Values, value{Text: known.Text, Seen: minute(known.Seen)})
+			if known == v.current {
+				last := len(one.Values) - 1
+				one.Values[0], one.Values[last] = one.Values[last], one.Values[0]
+			}
+		}
+		for _, at := range v.fresh {
+			if !at.IsZero() {
+				one.Fresh = append(one.Fresh, at.UTC())
+			}
+		}
+		slices.SortFunc(one.Fresh, time.Time.Compare)
+		out.Items = append(out.Items, one)
+	}
+	for of, run := range h.runs {
+		one := exportedRun{Of: of, Ranks: make(map[string]string, len(run.ranks)), Seen: minute(run.seen)}
+		for rank, host := range run.ranks {
+			one.Ranks[rank] = host
+		}
+		for host := range run.hosts {
+			one.Hosts = append(one.Hosts, host)
+		}
+		slices.Sort(one.Hosts)
+		out.Runs = append(out.Runs, one)
+	}
+	for _, c := range slices.Backward(h.all) {
+		one := *c
+		one.Time = one.Time.UTC()
+		out.Changes = append(out.Changes, one)
+	}
+	slices.SortFunc(out.Items, func(a, b exportedItem) int {
+		return cmp.Or(b.seen().Compare(a.seen()), compareSubjects(a.Of, b.Of), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
+	})
+	slices.SortFunc(out.Runs, func(a, b exportedRun) int {
+		return cmp.Or(b.Seen.Compare(a.Seen), compareSubjects(a.Of, b.Of))
+	})
+	return out
+}
+
+// seen returns when the item was seen last.
+func (i *exportedItem) seen() time.Time {
+	if len(i.Values) == 0 {
+		return i.First
+	}
+	return i.Values[0].Seen
+}
+
+func compareSubjects(a, b Subject) int {
+	return cmp.Or(a.Resource.Compare(b.Resource), cmp.Compare(a.Run, b.Run), cmp.Compare(a.Host, b.Host))
+}
+
+// Import replaces what the History knows by what Export wrote. It returns an error
+// and changes nothing if the data is damaged.
+func (h *History) Import(data []byte) error {
+	if len(data) > maxImport {
+		return fmt.Errorf("%d bytes are more than the limit of %d", len(data), maxImport)
+	}
+	var in exported
+	if err := json.Unmarshal(data, &in); err != nil {
+		return fmt.Errorf("read what changes are compared with: %w", err)
+	}
+	if in.Version != exportVersion || len(in.Key) != len(h.key) {
+		return errors.New("it is of another version")
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	copy(h.key[:], in.Key)
+	clear(h.items)
+	clear(h.runs)
+	clear(h.attempts)
+	h.ranks, h.all, h.pending = 0, nil, nil
+	for i := range in.Items {
+		h.importItem(&in.Items[i])
+	}
+	for i := range in.Runs {
+		h.importRun(&in.Runs[i])
+	}
+	for i := range slices.Backward(in.Changes[:min(len(in.Changes), maxChanges)]) {
+		if c := in.Changes[i]; len(c.Text) <= maxImported && len(c.From) <= maxImported && len(c.To) <= maxImported {
+			h.all = append(h.all, &c)
+		}
+	}
+	return nil
+}
+
+func (h *History) importItem(one *exportedItem) {
+	if len(h.items) >= maxItems || len(one.Values) == 0 || len(one.Name) > maxImported {
+		return
+	}
+	v := &values{first: one.First}
+	for i := range one.Values[:min(len(one.Values), maxValues)] {
+		if known := one.Values[i]; len(known.Text) <= maxImported {
+			v.known = append(v.known, &known)
+		}
+	}
+	if len(v.known) == 0 {
+		return
+	}
+	v.current = v.known[0]
+	for _, at := range one.Fresh[max(0, len(one.Fresh)-maxADay):] {
+		v.fresh[v.next] = at
+		v.next = (v.next + 1) % maxADay
+	}
+	h.items[item{one.Of, one.Kind, one.Name}] = v
+}
+
+func (h *History) importRun(one *exportedRun) {
+	if len(h.runs) >= maxRuns || h.ranks+len(one.Ranks) > maxRanks {
+		return
+	}
+	run := &nodes{ranks: make(map[string]string, len(one.Ranks)), hosts: make(map[string]bool, len(one.Hosts)), seen: one.Seen}
+	for rank, host := range one.Ranks {
+		run.ranks[rank] = host
+	}
+	for _, host := range one.Hosts[:min(len(one.Hosts), maxRanks)] {
+		run.hosts[host] = true
+	}
+	h.ranks += len(run.ranks)
+	h.runs[one.Of] = run
+}

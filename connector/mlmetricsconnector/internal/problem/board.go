@@ -1,0 +1,191 @@
+package problem
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+const (
+	// maxOpen limits the open problems of all kinds together.
+	maxOpen = 4096
+	// maxOfOne limits those of one run, or of one program without a run, so that
+	// the failed GPUs of one do not hide the problems of others.
+	maxOfOne = 64
+	// maxPhrases limits the phrases of evidence, and the exclusions.
+	maxPhrases = 16
+)
+
+// key identifies an open problem.
+type key struct {
+	kind    string
+	subject Subject
+}
+
+// Board collects the problems of one emission, and keeps them over emissions. It
+// is not safe for concurrent use.
+type Board struct {
+	shadow   map[string]bool
+	reported map[key]*Problem
+	open     map[key]*Entry
+	// of counts the open problems of a run or program.
+	of   map[Subject]int
+	left int64
+}
+
+// NewBoard returns a Board without problems. Problems of the kinds in shadow are
+// only recorded.
+func NewBoard(shadow []string) *Board {
+	b := &Board{
+		shadow: make(map[string]bool), reported: make(map[key]*Problem),
+		open: make(map[key]*Entry), of: make(map[Subject]int),
+	}
+	for _, kind := range shadow {
+		b.shadow[kind] = true
+	}
+	return b
+}
+
+// Report adds a problem to the emission. Of two with the same kind and subject, the
+// one with the earlier onset stays. A kind that is not in mlattr.Problems is
+// ignored.
+func (b *Board) Report(p Problem) {
+	if _, known := mlattr.ProblemNamed(p.Kind); !known {
+		return
+	}
+	id := key{p.Kind, p.Subject}
+	if other := b.reported[id]; other == nil || p.Onset.Before(other.Onset) {
+		b.reported[id] = &p
+	}
+}
+
+// Left returns how many problems were left out since the last call, because
+// others are open.
+func (b *Board) Left() (left int64) {
+	left, b.left = b.left, 0
+	return left
+}
+
+// Settle ends the emission: what was not reported since the last call has ended.
+// before returns the changes of a subject before a time, the newest first.
+//
+// began has the new problems, and those whose cause is known only now; ended those
+// that have ended, as they were last reported; open all others, and those that
+// began. A moment is in began and ended at once. All are in order of their onset.
+func (b *Board) Settle(now time.Time, before func(Subject, time.Time) []Change) (began, ended, open []Entry) {
+	var changed []*Entry
+	for id, p := range b.reported {
+		entry := b.open[id]
+		if entry == nil {
+			if entry = b.begin(id, p, now); entry == nil {
+				continue
+			}
+			entry.Before = before(entry.Subject, entry.Onset)
+			changed = append(changed, entry)
+		} else {
+			entry.update(p)
+		}
+	}
+	for id, entry := range b.open {
+		kind, _ := mlattr.ProblemNamed(id.kind)
+		if b.reported[id] == nil || kind.Moment {
+			entry.Ended = now
+		}
+	}
+	causes := b.causes()
+	for _, entry := range b.open {
+		if cause := causes.of(entry); cause != "" && entry.Cause != cause && entry.Ended.IsZero() {
+			entry.Cause = cause
+			if !entry.Detected.Equal(now) {
+				changed = append(changed, entry)
+			}
+		}
+	}
+	for _, entry := range changed {
+		as := *entry
+		as.Ended = time.Time{}
+		began = append(began, as)
+	}
+	for id, entry := range b.open {
+		if entry.Ended.IsZero() {
+			open = append(open, *entry)
+			continue
+		}
+		ended = append(ended, *entry)
+		b.remove(id)
+	}
+	clear(b.reported)
+	for _, all := range [][]Entry{began, ended, open} {
+		slices.SortFunc(all, inOrder)
+	}
+	return began, ended, open
+}
+
+// inOrder compares problems by their onset.
+func inOrder(x, y Entry) int {
+	return cmp.Or(x.Onset.Compare(y.Onset), cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.ID, y.ID))
+}
+
+// begin opens a problem, or returns nil beyond a limit.
+func (b *Board) begin(id key, p *Problem, now time.Time) *Entry {
+	kind, _ := mlattr.ProblemNamed(id.kind)
+	owner := ownerOf(id.subject)
+	if len(b.open) >= maxOpen || b.of[owner] >= maxOfOne {
+		b.left++
+		return nil
+	}
+	id.subject = id.subject.clone()
+	entry := &Entry{
+		ID: idOf(id, p.Onset), Severity: kind.Severity, Detected: now, Shadow: b.shadow[id.kind],
+		Problem: Problem{Subject: id.subject, Onset: p.Onset},
+	}
+	entry.update(p)
+	b.open[id] = entry
+	b.of[ownerOf(id.subject)]++
+	return entry
+}
+
+func (b *Board) remove(id key) {
+	delete(b.open, id)
+	owner := ownerOf(id.subject)
+	if b.of[owner]--; b.of[owner] <= 0 {
+		delete(b.of, owner)
+	}
+}
+
+// ownerOf returns the run of a subject, else its program.
+func ownerOf(s Subject) Subject {
+	if s.Run != "" || s.Resource.Service != "" {
+		return Subject{Resource: s.Resource, Run: s.Run}
+	}
+	return s
+}
+
+// update takes over what was reported, except for the subject and the onset.
+func (e *Entry) update(p *Problem) {
+	subject, onset := e.Subject, e.Onset
+	e.Problem = *p
+	e.Subject, e.Onset = subject, onset
+	e.Evidence = slices.Clone(p.Evidence[:min(len(p.Evidence), maxPhrases)])
+	e.Excluded = slices.Clone(p.Excluded[:min(len(p.Excluded), maxPhrases)])
+	e.Rank, e.Host, e.GPU = strings.Clone(p.Rank), strings.Clone(p.Host), strings.Clone(p.GPU)
+}
+
+// idOf returns the same identifier for the same problem.
+func idOf(id key, onset time.Time) string {
+	hash := sha256.New()
+	for _, part := range [...]string{
+		id.kind, id.subject.Resource.Namespace, id.subject.Resource.Service,
+		id.subject.Run, id.subject.Host, id.subject.GPU, strconv.FormatInt(onset.UnixNano(), 10),
+	} {
+		// The length tells ("a", "bc") from ("ab", "c").
+		hash.Write([]byte(strconv.Itoa(len(part)) + ":" + part))
+	}
+	return hex.EncodeToString(hash.Sum(nil)[:8])
+}

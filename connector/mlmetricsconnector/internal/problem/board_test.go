@@ -1,0 +1,196 @@
+package problem_test
+
+import (
+	"math"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/problem"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+var begin = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+
+func nothing(problem.Subject, time.Time) []problem.Change { return nil }
+
+func ofRun(kind, run string, onset time.Time) problem.Problem {
+	return problem.Problem{
+		Kind: kind, Onset: onset, Value: 2, Usual: 1, Unit: "s", Telemetry: math.NaN(),
+		Subject: problem.Subject{Resource: streams.Resource{Service: "trainer"}, Run: run},
+	}
+}
+
+func kinds(entries []problem.Entry) []string {
+	names := []string{}
+	for _, e := range entries {
+		names = append(names, e.Kind)
+	}
+	return names
+}
+
+// A problem begins once, keeps its id and onset, has the newest value, and ends
+// when nobody reports it.
+func TestAProblemFromBeginningToEnd(t *testing.T) {
+	b := problem.NewBoard(nil)
+	var asked time.Time
+	before := func(s problem.Subject, at time.Time) []problem.Change {
+		assert.Equal(t, "a", s.Run)
+		asked = at
+		return []problem.Change{{Time: begin, Text: "version 2 (was 1)"}}
+	}
+	p := ofRun(mlattr.ProblemSlow, "a", begin)
+	p.GPUs = 4
+	b.Report(p)
+	began, ended, open := b.Settle(begin.Add(time.Minute), before)
+	require.Len(t, began, 1)
+	assert.Empty(t, ended)
+	require.Len(t, open, 1)
+	assert.Equal(t, began[0].ID, open[0].ID)
+	first := began[0]
+	assert.Equal(t, begin, asked)
+	assert.Equal(t, begin.Add(time.Minute), first.Detected)
+	assert.Equal(t, mlattr.SeverityTicket, first.Severity)
+	assert.Len(t, first.ID, 16)
+	assert.Equal(t, "version 2 (was 1)", first.Before[0].Text)
+
+	p.Onset, p.Value = begin.Add(30*time.Second), 3
+	b.Report(p)
+	began, ended, open = b.Settle(begin.Add(30*time.Minute), nothing)
+	assert.Empty(t, began)
+	assert.Empty(t, ended)
+	require.Len(t, open, 1)
+	assert.InDelta(t, 3, open[0].Value, 0)
+	assert.Equal(t, begin, open[0].Onset, "the first onset counts")
+	assert.InDelta(t, 2, open[0].GPUHours(begin.Add(30*time.Minute)), 1e-9)
+
+	began, ended, open = b.Settle(begin.Add(time.Hour), nothing)
+	assert.Empty(t, began)
+	assert.Empty(t, open)
+	require.Len(t, ended, 1)
+	assert.Equal(t, first.ID, ended[0].ID)
+	assert.Equal(t, begin.Add(time.Hour), ended[0].Ended)
+	assert.InDelta(t, 4, ended[0].GPUHours(begin.Add(5*time.Hour)), 1e-9)
+
+	b.Report(p)
+	began, _, _ = b.Settle(begin.Add(2*time.Hour), nothing)
+	assert.NotEqual(t, first.ID, began[0].ID, "it is another problem")
+}
+
+// A moment begins and ends at once, each time that it is reported.
+func TestAMoment(t *testing.T) {
+	b := problem.NewBoard(nil)
+	for n := range 3 {
+		at := begin.Add(time.Duration(n) * time.Minute)
+		b.Report(ofRun(mlattr.ProblemLossSpike, "a", at))
+		began, ended, open := b.Settle(at, nothing)
+		assert.Len(t, began, 1)
+		assert.True(t, began[0].Ended.IsZero())
+		assert.Len(t, ended, 1)
+		assert.Equal(t, at, ended[0].Ended)
+		assert.Empty(t, open)
+	}
+}
+
+// Of two reports about the same the earlier one counts, and no unknown kind does.
+func TestReports(t *testing.T) {
+	b := problem.NewBoard([]string{mlattr.ProblemSlow})
+	b.Report(ofRun(mlattr.ProblemSlow, "a", begin.Add(time.Second)))
+	b.Report(ofRun(mlattr.ProblemSlow, "a", begin))
+	b.Report(ofRun(mlattr.ProblemSlow, "a", begin.Add(time.Minute)))
+	b.Report(ofRun("sad", "a", begin))
+	began, _, _ := b.Settle(begin, nothing)
+	require.Len(t, began, 1)
+	assert.Equal(t, begin, began[0].Onset)
+	assert.True(t, began[0].Shadow)
+}
+
+// One failed GPU is one thing: what follows from it names it, also when the GPU is
+// known to have failed only later.
+func TestWhatFollowsFromAnother(t *testing.T) {
+	b := problem.NewBoard(nil)
+	hung := ofRun(mlattr.ProblemLooksHung, "a", begin)
+	other := ofRun(mlattr.ProblemLooksHung, "b", begin)
+	idle := problem.Problem{Kind: mlattr.ProblemHeldIdle, Onset: begin, Subject: problem.Subject{Host: "n1", GPU: "g"}}
+	b.Report(hung)
+	b.Report(other)
+	b.Report(idle)
+	began, _, _ := b.Settle(begin, nothing)
+	for _, e := range began {
+		assert.Empty(t, e.Cause)
+	}
+	failed := ofRun(mlattr.ProblemGPUFailed, "a", begin.Add(time.Minute))
+	failed.Subject.Host, failed.Subject.GPU = "n1", "g"
+	for _, p := range []problem.Problem{hung, other, idle, failed} {
+		b.Report(p)
+	}
+	began, _, open := b.Settle(begin.Add(time.Minute), nothing)
+	assert.ElementsMatch(t, []string{mlattr.ProblemGPUFailed, mlattr.ProblemLooksHung, mlattr.ProblemHeldIdle}, kinds(began))
+	causes, id := map[string]string{}, ""
+	for _, e := range open {
+		causes[e.Kind+e.Subject.Run] = e.Cause
+		if e.Kind == mlattr.ProblemGPUFailed {
+			id = e.ID
+		}
+	}
+	assert.Equal(t, map[string]string{"looks_hunga": id, "looks_hungb": "", "held_idle": id, "gpu_faileda": ""}, causes)
+
+	for _, p := range []problem.Problem{hung, other, idle, failed} {
+		b.Report(p)
+	}
+	began, _, _ = b.Settle(begin.Add(2*time.Minute), nothing)
+	assert.Empty(t, began, "what is known is not said again")
+}
+
+// What begins long after a problem is not its cause.
+func TestALaterProblemIsNoCause(t *testing.T) {
+	b := problem.NewBoard(nil)
+	b.Report(ofRun(mlattr.ProblemLooksHung, "a", begin))
+	b.Report(ofRun(mlattr.ProblemGPUFailed, "a", begin.Add(time.Hour)))
+	_, _, open := b.Settle(begin.Add(time.Hour), nothing)
+	for _, e := range open {
+		assert.Empty(t, e.Cause)
+	}
+}
+
+// However many problems there are, few are kept, and one run does not hide others.
+func TestProblemsAreBounded(t *testing.T) {
+	b := problem.NewBoard(nil)
+	for n := range 10_000 {
+		p := ofRun(mlattr.ProblemGPUFailed, "a", begin)
+		p.Subject.GPU = strconv.Itoa(n)
+		b.Report(p)
+		b.Report(ofRun(mlattr.ProblemSlow, "other"+strconv.Itoa(n), begin))
+	}
+	_, _, open := b.Settle(begin, nothing)
+	assert.Len(t, open, 4096)
+	of := 0
+	for _, e := range open {
+		if e.Subject.Run == "a" {
+			of++
+		}
+	}
+	assert.LessOrEqual(t, of, 64)
+	assert.Equal(t, int64(20_000-4096), b.Left())
+	assert.Zero(t, b.Left())
+	_, ended, _ := b.Settle(begin, nothing)
+	assert.Len(t, ended, 4096)
+	b.Report(ofRun(mlattr.ProblemSlow, "a", begin))
+	began, _, _ := b.Settle(begin, nothing)
+	assert.Len(t, began, 1)
+}
+
+// Evidence is bounded.
+func TestEvidenceIsBounded(t *testing.T) {
+	b := problem.NewBoard(nil)
+	p := ofRun(mlattr.ProblemSlow, "a", begin)
+	p.Evidence, p.Excluded = make([]string, 1000), make([]string, 1000)
+	b.Report(p)
+	began, _, _ := b.Settle(begin, nothing)
+	assert.Len(t, began[0].Evidence, 16)
+	assert.Len(t, began[0].Excluded, 16)
+}

@@ -1,0 +1,95 @@
+package problem
+
+import (
+	"cmp"
+	"strings"
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+// Problem is what a detector found at one emission. A detector reports it at each
+// emission as long as it lasts.
+type Problem struct {
+	// Kind is the name of a kind in mlattr.Problems.
+	Kind    string
+	Subject Subject
+	// Onset is when it began. The first one that was reported counts.
+	Onset time.Time
+	// Seen is when the newest data of the subject arrived, so that the problem's
+	// series does not keep a run alive; zero means now.
+	Seen time.Time
+
+	// Value is what was observed and Usual what it was before, both in Unit, a
+	// UCUM unit; NaN means unknown.
+	Value, Usual float64
+	Unit         string
+	// Window is the time that Value covers and Count the number of observations in
+	// it; 0 means unknown.
+	Window time.Duration
+	Count  int64
+	// Rank, Host and GPU are where the problem is, if that is not its subject.
+	Rank, Host, GPU string
+	// Evidence has short phrases, Excluded what was taken out before the
+	// comparison.
+	Evidence, Excluded []string
+	// Telemetry is the fraction of the expected telemetry that arrived; NaN means
+	// unknown.
+	Telemetry float64
+	// GPUs are those that the problem keeps from work, 0 if none is known.
+	GPUs float64
+	// Next is one sentence about what to do next, Command a command for it.
+	Next, Command string
+}
+
+// Place returns the host and the GPU of the problem, or "".
+func (p *Problem) Place() (host, gpu string) {
+	return cmp.Or(p.Subject.Host, p.Host), cmp.Or(p.Subject.GPU, p.GPU)
+}
+
+// Subject is what a problem is a problem of: a program, or a run of it; a GPU of a
+// host, or a host.
+type Subject struct {
+	Resource       streams.Resource
+	Run, Host, GPU string
+}
+
+// clone returns a copy that shares no memory.
+func (s Subject) clone() Subject {
+	return Subject{s.Resource.Clone(), strings.Clone(s.Run), strings.Clone(s.Host), strings.Clone(s.GPU)}
+}
+
+// Change is a change that came before a problem.
+type Change struct {
+	Time time.Time
+	// Text is one phrase, such as "version 1.8.2 (was 1.8.1)".
+	Text string
+}
+
+// Entry is a problem with what the Board knows of it.
+type Entry struct {
+	// Problem is as it was last reported, with its first onset.
+	Problem
+	// ID identifies the problem from its beginning to its end.
+	ID       string
+	Severity mlattr.Severity
+	// Detected is when it was first reported, Ended when it was not reported any
+	// more, zero while it lasts.
+	Detected, Ended time.Time
+	// Before has the changes before the onset, the newest first.
+	Before []Change
+	// Cause is the ID of the problem that this one follows from, or "".
+	Cause string
+	// Shadow reports whether the problem is only recorded.
+	Shadow bool
+}
+
+// GPUHours returns the hours of GPUs that the problem has taken until now, or
+// until it ended.
+func (e *Entry) GPUHours(now time.Time) float64 {
+	if !e.Ended.IsZero() {
+		now = e.Ended
+	}
+	return max(e.GPUs*now.Sub(e.Onset).Hours(), 0)
+}

@@ -1,0 +1,156 @@
+package mlmetricsconnector
+
+import (
+	"math"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/change"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/metadata"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/problem"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+// records are log records of one emission, by program.
+type records struct {
+	logs    plog.Logs
+	scopes  map[streams.Resource]plog.ScopeLogs
+	version string
+	now     time.Time
+}
+
+func newRecords(version string, now time.Time) *records {
+	return &records{logs: plog.NewLogs(), scopes: make(map[streams.Resource]plog.ScopeLogs), version: version, now: now}
+}
+
+// add returns a new record of a program.
+func (r *records) add(of streams.Resource, event string, at time.Time) plog.LogRecord {
+	scope, known := r.scopes[of]
+	if !known {
+		rl := r.logs.ResourceLogs().AppendEmpty()
+		putText(rl.Resource().Attributes(), mlattr.ServiceNamespace, of.Namespace)
+		putText(rl.Resource().Attributes(), mlattr.ServiceName, of.Service)
+		scope = rl.ScopeLogs().AppendEmpty()
+		scope.Scope().SetName(metadata.ScopeName)
+		scope.Scope().SetVersion(r.version)
+		r.scopes[of] = scope
+	}
+	record := scope.LogRecords().AppendEmpty()
+	record.SetEventName(event)
+	record.SetTimestamp(pcommon.NewTimestampFromTime(at))
+	record.SetObservedTimestamp(pcommon.NewTimestampFromTime(r.now))
+	return record
+}
+
+// problem adds the record of a problem that has begun, or ended.
+func (r *records) problem(p *problem.Entry) {
+	at, state := p.Detected, mlattr.ProblemBegan
+	if !p.Ended.IsZero() {
+		at, state = p.Ended, mlattr.ProblemEnded
+	}
+	record := r.add(p.Subject.Resource, mlattr.Problem, at)
+	switch {
+	case p.Severity == mlattr.SeverityPage && p.Ended.IsZero():
+		record.SetSeverityNumber(plog.SeverityNumberError)
+		record.SetSeverityText("ERROR")
+	case p.Severity == mlattr.SeverityTicket && p.Ended.IsZero():
+		record.SetSeverityNumber(plog.SeverityNumberWarn)
+		record.SetSeverityText("WARN")
+	default:
+		record.SetSeverityNumber(plog.SeverityNumberInfo)
+		record.SetSeverityText("INFO")
+	}
+	record.Body().SetStr(p.Sentence())
+	attrs := record.Attributes()
+	attrs.EnsureCapacity(24)
+	attrs.PutStr(mlattr.Problem, p.Kind)
+	attrs.PutStr(mlattr.ProblemID, p.ID)
+	attrs.PutStr(mlattr.ProblemState, state)
+	attrs.PutStr(mlattr.ProblemSeverity, string(p.Severity))
+	attrs.PutDouble(mlattr.ProblemOnset, unixSeconds(p.Onset))
+	attrs.PutDouble(mlattr.ProblemDetected, unixSeconds(p.Detected))
+	putNumber(attrs, mlattr.ProblemValue, p.Value)
+	putNumber(attrs, mlattr.ProblemUsual, p.Usual)
+	putText(attrs, mlattr.ProblemUnit, p.Unit)
+	if p.Window > 0 {
+		attrs.PutDouble(mlattr.ProblemWindow, p.Window.Seconds())
+	}
+	if p.Count > 0 {
+		attrs.PutInt(mlattr.ProblemCount, p.Count)
+	}
+	r.putPlaces(attrs, p)
+	putTexts(attrs, mlattr.ProblemEvidence, p.Evidence)
+	putTexts(attrs, mlattr.ProblemExcluded, p.Excluded)
+	before := make([]string, 0, len(p.Before))
+	for _, change := range p.Before {
+		before = append(before, change.Time.UTC().Format(time.RFC3339)+" "+change.Text)
+	}
+	putTexts(attrs, mlattr.ProblemBefore, before)
+	putNumber(attrs, mlattr.ProblemTelemetry, p.Telemetry)
+	if p.GPUs > 0 {
+		attrs.PutDouble(mlattr.ProblemGPUHours, p.GPUHours(r.now))
+	}
+	putText(attrs, mlattr.ProblemNext, p.Next)
+	putText(attrs, mlattr.ProblemCommand, p.Command)
+	putText(attrs, mlattr.ProblemCause, p.Cause)
+	if p.Shadow {
+		attrs.PutBool(mlattr.ProblemShadow, true)
+	}
+}
+
+// change adds the record of something new.
+func (r *records) change(c *change.Change) {
+	record := r.add(c.Of.Resource, mlattr.EventChange, c.Time)
+	record.SetSeverityNumber(plog.SeverityNumberInfo)
+	record.SetSeverityText("INFO")
+	record.Body().SetStr(c.Text)
+	attrs := record.Attributes()
+	attrs.EnsureCapacity(6)
+	attrs.PutStr(mlattr.ChangeKind, c.Kind)
+	putText(attrs, mlattr.ChangeFrom, c.From)
+	attrs.PutStr(mlattr.ChangeTo, c.To)
+	putText(attrs, mlattr.ChangeSetting, c.Setting)
+	putText(attrs, mlattr.RunID, c.RunID())
+	putText(attrs, mlattr.HostName, c.Of.Host)
+}
+
+// putPlaces adds where a problem is.
+func (*records) putPlaces(attrs pcommon.Map, p *problem.Entry) {
+	putText(attrs, mlattr.RunID, p.Subject.Run)
+	if p.Rank != "" {
+		streams.PutLabel(attrs, mlattr.RankGlobal, p.Rank)
+	}
+	host, gpu := p.Place()
+	putText(attrs, mlattr.HostName, host)
+	putText(attrs, mlattr.HardwareID, gpu)
+}
+
+// unixSeconds returns a time in seconds since 1970.
+func unixSeconds(at time.Time) float64 { return float64(at.UnixNano()) / 1e9 }
+
+func putText(attrs pcommon.Map, key, text string) {
+	if text != "" {
+		attrs.PutStr(key, text)
+	}
+}
+
+// putNumber adds a number that is known.
+func putNumber(attrs pcommon.Map, key string, value float64) {
+	if !math.IsNaN(value) && !math.IsInf(value, 0) {
+		attrs.PutDouble(key, value)
+	}
+}
+
+func putTexts(attrs pcommon.Map, key string, texts []string) {
+	if len(texts) == 0 {
+		return
+	}
+	all := attrs.PutEmptySlice(key)
+	all.EnsureCapacity(len(texts))
+	for _, text := range texts {
+		all.AppendEmpty().SetStr(text)
+	}
+}

@@ -1,0 +1,191 @@
+package mlmetricsconnector
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/connector/connectortest"
+	"go.opentelemetry.io/collector/consumer/consumertest"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/metadata"
+)
+
+// recordsOf returns the records of an event that a sink has, in order, and resets
+// it. Each has the attributes of its resource, too.
+func recordsOf(sink *consumertest.LogsSink, event string) (records []plog.LogRecord) {
+	for _, ld := range sink.AllLogs() {
+		for _, rl := range ld.ResourceLogs().All() {
+			for _, sl := range rl.ScopeLogs().All() {
+				for _, record := range sl.LogRecords().All() {
+					if record.EventName() != event {
+						continue
+					}
+					for key, v := range rl.Resource().Attributes().All() {
+						v.CopyTo(record.Attributes().PutEmpty(key))
+					}
+					records = append(records, record)
+				}
+			}
+		}
+	}
+	sink.Reset()
+	return records
+}
+
+func textOf(t *testing.T, record plog.LogRecord, key string) string {
+	t.Helper()
+	v, ok := record.Attributes().Get(key)
+	require.True(t, ok, key)
+	require.Equal(t, pcommon.ValueTypeStr, v.Type(), key)
+	return v.Str()
+}
+
+func numberOf(t *testing.T, record plog.LogRecord, key string) float64 {
+	t.Helper()
+	v, ok := record.Attributes().Get(key)
+	require.True(t, ok, key)
+	return v.Double()
+}
+
+// A problem has a record when it begins and one when it ends, with the same id.
+func TestRecordsOfAProblem(t *testing.T) {
+	r := newRun(t, createDefaultConfig().(*Config))
+	logs := new(consumertest.LogsSink)
+	r.connector.shared.outlets.Add(logs)
+	r.gpu = true
+	r.steps(t, 20, time.Second)
+	hung := r.clock
+	r.after(t, 0)
+	assert.Empty(t, recordsOf(logs, "ml.problem"))
+	r.after(t, 10*time.Minute)
+	began := recordsOf(logs, "ml.problem")
+	require.Len(t, began, 1)
+	assert.Equal(t, "Run run-a, service trainer: looks hung since "+hung.UTC().Format(time.RFC3339)+".", began[0].Body().Str())
+	assert.Equal(t, plog.SeverityNumberError, began[0].SeverityNumber())
+	assert.Equal(t, r.clock, began[0].Timestamp().AsTime())
+	for key, want := range map[string]string{
+		"service.name": "trainer", "ml.run.id": "run-a", "ml.problem": "looks_hung",
+		"ml.problem.state": "began", "ml.problem.severity": "page", "ml.problem.unit": "s",
+	} {
+		assert.Equal(t, want, textOf(t, began[0], key), key)
+	}
+	assert.InDelta(t, float64(hung.Unix()), numberOf(t, began[0], "ml.problem.onset"), 0)
+	assert.InDelta(t, float64(r.clock.Unix()), numberOf(t, began[0], "ml.problem.detected"), 0)
+	assert.InDelta(t, 600, numberOf(t, began[0], "ml.problem.value"), 0)
+	_, known := began[0].Attributes().Get("ml.problem.telemetry.ratio")
+	assert.False(t, known, "what is not known is absent")
+
+	r.after(t, time.Minute)
+	assert.Empty(t, recordsOf(logs, "ml.problem"), "it lasts")
+	r.steps(t, 2, time.Second)
+	r.after(t, 0)
+	ended := recordsOf(logs, "ml.problem")
+	require.Len(t, ended, 1)
+	assert.Equal(t, "ended", textOf(t, ended[0], "ml.problem.state"))
+	assert.Equal(t, textOf(t, began[0], "ml.problem.id"), textOf(t, ended[0], "ml.problem.id"))
+	assert.Equal(t, plog.SeverityNumberInfo, ended[0].SeverityNumber())
+	assert.Equal(t, "Run run-a, service trainer: looks hung no longer, after 11m2s.", ended[0].Body().Str())
+}
+
+// A problem in shadow has records.
+func TestRecordsInShadow(t *testing.T) {
+	cfg := createDefaultConfig().(*Config)
+	cfg.Shadow = []string{"failing"}
+	r := newRun(t, cfg)
+	logs := new(consumertest.LogsSink)
+	r.connector.shared.outlets.Add(logs)
+	r.request(t, "agent", "timeout", "timeout", "timeout")
+	r.after(t, time.Second)
+	records := recordsOf(logs, "ml.problem")
+	require.Len(t, records, 1)
+	shadow, _ := records[0].Attributes().Get("ml.problem.shadow")
+	assert.True(t, shadow.Bool())
+}
+
+// A problem that follows from another names its id.
+func TestRecordsOfAFailedGPU(t *testing.T) {
+	r := newRun(t, createDefaultConfig().(*Config))
+	logs := new(consumertest.LogsSink)
+	r.connector.shared.outlets.Add(logs)
+	r.steps(t, 20, time.Second)
+	r.after(t, 0)
+	r.read(t, gpuMetrics{host: "n1", id: "GPU-a", run: "run-a", memory: 1, failed: true})
+	r.after(t, time.Second)
+	failed := recordsOf(logs, "ml.problem")
+	require.Len(t, failed, 1)
+	assert.Equal(t, "gpu_failed", textOf(t, failed[0], "ml.problem"))
+	assert.Equal(t, "n1", textOf(t, failed[0], "host.name"))
+	assert.Equal(t, "GPU-a", textOf(t, failed[0], "hw.id"))
+	for range 8 {
+		r.clock = r.clock.Add(time.Minute)
+		r.read(t, gpuMetrics{host: "n1", id: "GPU-a", run: "run-a", memory: 1, failed: true})
+		r.after(t, 0)
+	}
+	hung := recordsOf(logs, "ml.problem")
+	require.Len(t, hung, 1)
+	assert.Equal(t, "looks_hung", textOf(t, hung[0], "ml.problem"))
+	assert.Equal(t, textOf(t, failed[0], "ml.problem.id"), textOf(t, hung[0], "ml.problem.cause"))
+	assert.InDelta(t, numberOf(t, hung[0], "ml.problem.value")/3600, numberOf(t, hung[0], "ml.problem.gpu_hours"), 1e-9)
+}
+
+// refusing is a pipeline that takes nothing.
+type refusing struct{ consumertest.LogsSink }
+
+func (*refusing) ConsumeLogs(context.Context, plog.Logs) error { return errors.New("queue is full") }
+
+// Records that are refused are said to be lost; the series are there all the same.
+func TestRecordsThatAreRefused(t *testing.T) {
+	r := newRun(t, createDefaultConfig().(*Config))
+	r.connector.shared.outlets.Add(new(refusing))
+	r.request(t, "agent", "timeout", "timeout", "timeout")
+	onsets, _ := problems(t, r.after(t, time.Second))
+	assert.Contains(t, onsets, "agent/failing")
+	notices := r.connector.notices()
+	require.Len(t, notices, 1)
+	assert.Equal(t, "Records of problems and changes", notices[0].What)
+	assert.EqualValues(t, 1, notices[0].Count)
+}
+
+// The instance with a pipeline of logs sends what the one for metrics finds, until
+// it is shut down.
+func TestRecordsOfInstances(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		factory, cfg := NewFactory(), createDefaultConfig().(*Config)
+		cfg.FlushInterval = time.Second
+		set, host := connectortest.NewNopSettings(metadata.Type), componenttest.NewNopHost()
+		logs := new(consumertest.LogsSink)
+		metrics, err := factory.CreateTracesToMetrics(t.Context(), set, cfg, consumertest.NewNop())
+		require.NoError(t, err)
+		records, err := factory.CreateTracesToLogs(t.Context(), set, cfg, logs)
+		require.NoError(t, err)
+		assert.False(t, records.Capabilities().MutatesData)
+		require.NoError(t, metrics.Start(t.Context(), host))
+		require.NoError(t, records.Start(t.Context(), host))
+		fail := func(service string) {
+			for n := range uint16(3) {
+				td := chat(service, n)
+				td.ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0).Status().SetCode(2)
+				require.NoError(t, metrics.ConsumeTraces(t.Context(), td))
+				require.NoError(t, records.ConsumeTraces(t.Context(), td))
+			}
+		}
+		fail("agent")
+		time.Sleep(3 * time.Second)
+		synctest.Wait()
+		assert.Len(t, recordsOf(logs, "ml.problem"), 1)
+		require.NoError(t, records.Shutdown(t.Context()))
+		fail("other")
+		time.Sleep(3 * time.Second)
+		synctest.Wait()
+		assert.Empty(t, logs.AllLogs())
+		require.NoError(t, metrics.Shutdown(t.Context()))
+	})
+}

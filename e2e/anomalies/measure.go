@@ -1,0 +1,110 @@
+package anomalies
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/cmd/mlgen/fleet"
+)
+
+const (
+	// usualLeast and usualMost bound the time for which a run or service is well
+	// before something is planted in it.
+	usualLeast, usualMost = 3 * time.Hour, 4 * time.Hour
+	// begins is the time of the week when this does: Monday at 7.
+	begins = (2*24 + 7) * time.Hour
+	// early is how long before the onset a report counts as of it: times of arrival
+	// are by the collector's clock.
+	early = time.Minute
+)
+
+// found is what was measured for a plan.
+type found struct {
+	planted, found int
+	// after are the times to detection, off the errors of the onset, of those that
+	// were found.
+	after, off []time.Duration
+	spans      int
+}
+
+// recall is the share that was found in time.
+func (f *found) recall() float64 { return float64(f.found) / float64(f.planted) }
+
+// quantile returns a quantile of times, 0 of none.
+func quantile(times []time.Duration, q float64) time.Duration {
+	if len(times) == 0 {
+		return 0
+	}
+	slices.Sort(times)
+	return times[min(int(q*float64(len(times))), len(times)-1)]
+}
+
+// victim is what something is planted in.
+type victim struct {
+	onset time.Time
+	// is reports whether a problem is of it.
+	is func(*sighting) bool
+}
+
+// measure plants a plan's problem in n runs or services. It must run in a synctest
+// bubble.
+func measure(ctx context.Context, p plan, seed int64, n int) (*found, error) {
+	time.Sleep(begins) // a bubble begins on a Saturday at midnight
+	w, err := newWorld(ctx, seed, 15*time.Second)
+	if err != nil {
+		return nil, err
+	}
+	var victims []*victim
+	for i := range n {
+		v := &victim{}
+		victims = append(victims, v)
+		delay := between(w.random, usualLeast, usualMost)
+		if p.inRun != nil {
+			r := w.train(p.system, i, w.places(p.system, i, max(p.ranks, 1)))
+			r.lasting = true
+			v.is = func(s *sighting) bool { return s.run == r.id || s.gpu != "" && s.gpu == r.places[0].GPU.ID }
+			w.in(delay, func() { v.onset = time.Now(); p.inRun(r) })
+			continue
+		}
+		s := w.serve(p.system, i)
+		v.is = func(seen *sighting) bool { return strings.HasSuffix(seen.service, s.name[len(s.name)-3:]) }
+		w.in(delay, func() { v.onset = time.Now(); p.inService(s) })
+	}
+	w.live(usualMost + p.within)
+	result := &found{planted: n, spans: w.spans}
+	for _, v := range victims {
+		result.add(v, p, w.collector.seen.all)
+	}
+	if err := w.collector.stop(ctx); err != nil {
+		return nil, fmt.Errorf("stop the collector: %w", err)
+	}
+	return result, w.collector.failures
+}
+
+// places returns the GPUs of a run, on a host of its own: at least some and at most
+// 8, and 1 in a system without ranks.
+func (w *world) places(system string, number, least int) []fleet.Place {
+	ranks := least + w.random.IntN(9-least)
+	if system == fx {
+		ranks = 1
+	}
+	return w.addHost(fmt.Sprintf("gpu-%04d", number), ranks)
+}
+
+// add adds a victim that was found in time, by the first of the problems.
+func (f *found) add(v *victim, p plan, all []*sighting) {
+	for _, s := range all {
+		if s.kind != p.kind || !v.is(s) || s.detected.Before(v.onset.Add(-early)) {
+			continue
+		}
+		if after := s.detected.Sub(v.onset); after <= p.within {
+			f.found++
+			f.after = append(f.after, after)
+			f.off = append(f.off, s.onset.Sub(v.onset).Abs())
+		}
+		return
+	}
+}

@@ -1,0 +1,194 @@
+package anomalies
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+// results is what docs/anomalies.md shows.
+type results struct {
+	planted  []row
+	healthy  health
+	recorded []recording
+}
+
+// row is what was measured for a plan, nil if ml_metrics has no detector of its kind.
+type row struct {
+	plan  plan
+	found *found
+}
+
+type recording struct {
+	client string
+	spans  int
+	kinds  []string
+}
+
+// page returns docs/anomalies.md.
+func (r *results) page() string {
+	var b strings.Builder
+	b.WriteString(head())
+	r.writePlanted(&b)
+	r.writeHealthy(&b)
+	r.writeRecorded(&b)
+	return b.String()
+}
+
+func head() string {
+	return fmt.Sprintf(`<!-- Written by make anomalies UPDATE=1. DO NOT EDIT. -->
+
+# How good the problems are
+
+ml_metrics reports problems: [docs/problems.md](problems.md) has the kinds and their rules.
+This page says how many of them it finds, how fast, and how many it reports where nothing
+is wrong. `+"`make anomalies`"+` measures it, in virtual time: the connector is the one of the
+collector, with its default configuration; clients, GPUs and faults are simulated.
+`+"`make check`"+` measures a part of it: each kind at one strength, and a smaller fleet.
+
+What is simulated is no proof for your fleet. Compare its noise with the list below, and let
+a kind run in `+"`shadow`"+` first if yours differs.
+
+## What is simulated
+
+The clients' telemetry has the form of TorchTel, TuFT, Snakepit, the FX toolkit and TaskWeaver,
+that of a loop of one's own, and that of the GenAI conventions (an agent). Hosts send the
+metrics of the gpu receiver, read each %s. Without ml_enrich, runs carry `+"`ml.run.id`"+`.
+
+- Runs have 1 to 8 ranks on one host, and median step times between %s and %s: fewer and longer
+  steps than many real runs, so that a week can be computed. Step times wander
+  (autoregression, %.0f %%) and differ (%.0f %%); %.1f %% of the steps wait with a Pareto tail, at
+  most %s; others slow a run down by 1.2 to 1.8 times for up to %s, once in %s.
+- Attempts begin with up to %s of loading, and %d steps that are longer. A checkpoint is
+  written each 30 to 60 minutes and takes %s to %s (the median of a run); %.1f %% of them up to
+  4 times as long. TorchTel and the FX toolkit do not trace it. Clients validate.
+- Runs are preempted once in %s, continue after %s to %s, and end after %s to %s.
+- Losses fall by a power law, with noise that has a memory and the tail of Student's t.
+- Services have day and night (the least demand is %.0f %% of the most), weekends, bursts of 3 to
+  6 times the demand for up to %s; requests take a log-normal time (%.0f %%), %.0f %% of them up to
+  10 times as long; %.1f %% fail, and once in %s %.0f %% do for up to %s.
+- Of all requests with telemetry %.2f %% are lost, %.1f %% arrive twice, %.1f %% arrive late (up to
+  %s). Each host is cut off once in %s, for a minute (median). The collector restarts once in
+  %s and is away for up to %s.
+
+`, span(gpuInterval), span(stepLeast), span(stepMost), 100*wander, 100*jitter, 100*stall, span(stallMost), span(contendMost), span(contendEvery),
+		span(loadMost), warmSteps, span(saveLeast), span(saveMost), 100*saveContended,
+		span(preemptEvery), span(preemptLeast), span(preemptMost), span(runLeast), span(runMost),
+		100*nightShare, span(burstMost), 100*requestSpread, 100*slowShare, 100*usualErrors, span(blipEvery), 100*blipErrors, span(blipMost),
+		100*lost, 100*twice, 100*late, span(lateMost), span(cutEvery), span(restartEvery), span(restartMost))
+}
+
+func (r *results) writePlanted(b *strings.Builder) {
+	fmt.Fprintf(b, `## What is planted
+
+Each row is an own fleet of runs or services that are well for %s to %s; then the problem begins
+in each. Recall is the share for which the problem is reported in time (“within”). The times are
+the median and the 90 %% quantile of those found: from the onset to the report, and between the
+true and the reported onset.
+
+| Problem | System | Strength | Within | Planted | Recall | Least recall | Reported after | Onset off by |
+| --- | --- | --- | --- | ---: | ---: | --- | --- | --- |
+`, span(usualLeast), span(usualMost))
+	for _, row := range r.planted {
+		p, f := row.plan, row.found
+		if f == nil {
+			fmt.Fprintf(b, "| %s | %s | %s | %s | | not measured | | | |\n", p.kind, p.system, p.strength, span(p.within))
+			continue
+		}
+		least := ""
+		if p.recall > 0 {
+			least = fmt.Sprintf("%.2f", p.recall)
+			if f.recall() < p.recall {
+				least += ", **not met**"
+			}
+		}
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %d | %.2f | %s | %s | %s |\n", p.kind, p.system, p.strength, span(p.within), f.planted, f.recall(), least,
+			both(f.after), both(f.off))
+	}
+	b.WriteString("\nNot measured: ml_metrics reserves the kind and does not report it yet.\n\n")
+}
+
+// both returns the median and the 90 % quantile of times.
+func both(times []time.Duration) string {
+	if len(times) == 0 {
+		return ""
+	}
+	return span(quantile(times, 0.5)) + ", " + span(quantile(times, 0.9))
+}
+
+func (r *results) writeHealthy(b *strings.Builder) {
+	h := &r.healthy
+	fmt.Fprintf(b, `## What is reported where nothing is wrong
+
+%d fleets of %d runs and %d services each, for %s: %.0f days of runs, %d spans. A preemption, a cut
+and a restart are no problems.
+
+| Severity | Limit | Allowed here | Reported | |
+| --- | --- | ---: | ---: | --- |
+`, h.fleets, h.runs/max(h.fleets, 1), h.services/max(h.fleets, 1), span(h.lived), float64(h.runs)*h.lived.Hours()/24, h.spans)
+	for _, l := range limits {
+		verdict := "met"
+		if float64(h.count(l.severity)) > h.expected(l) {
+			verdict = "**not met**"
+		}
+		fmt.Fprintf(b, "| %s | %s | %.2f | %d | %s |\n", l.severity, l.text, h.expected(l), h.count(l.severity), verdict)
+	}
+	counts := make(map[string]int)
+	for _, s := range h.untrue {
+		counts[s.kind]++
+	}
+	b.WriteString("\nBy kind:")
+	for _, kind := range mlattr.Problems {
+		switch {
+		case slices.Contains(undetected, kind.Name):
+		default:
+			fmt.Fprintf(b, " %s %d,", kind.Name, counts[kind.Name])
+		}
+	}
+	b.WriteString(" others not measured.\n\n")
+}
+
+func (r *results) writeRecorded(b *strings.Builder) {
+	b.WriteString(`## What was recorded
+
+What the clients' own programs have sent (recordings of the tests, with failures where the
+examples fail), sent again at its pace.
+
+| Client | Spans | Reported |
+| --- | ---: | --- |
+`)
+	for _, rec := range r.recorded {
+		reported := strings.Join(rec.kinds, ", ")
+		if reported == "" {
+			reported = "nothing"
+		}
+		fmt.Fprintf(b, "| %s | %d | %s |\n", rec.client, rec.spans, reported)
+	}
+}
+
+// span writes a duration with its two largest units.
+func span(d time.Duration) string {
+	d = d.Round(time.Second)
+	if d >= 24*time.Hour && d%(24*time.Hour) == 0 {
+		if d == 24*time.Hour {
+			return "a day"
+		}
+		return fmt.Sprintf("%d days", d/(24*time.Hour))
+	}
+	for _, unit := range []struct {
+		length, rest time.Duration
+		name, less   string
+	}{{time.Hour, time.Minute, "h", "min"}, {time.Minute, time.Second, "min", "s"}} {
+		if d >= unit.length {
+			text := fmt.Sprintf("%d %s", d/unit.length, unit.name)
+			if rest := d % unit.length / unit.rest; rest > 0 {
+				text += fmt.Sprintf(" %d %s", rest, unit.less)
+			}
+			return text
+		}
+	}
+	return fmt.Sprintf("%d s", d/time.Second)
+}

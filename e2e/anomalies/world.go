@@ -1,0 +1,170 @@
+package anomalies
+
+import (
+	"container/heap"
+	"context"
+	"hash/fnv"
+	"math/rand/v2"
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/cmd/mlgen/fleet"
+	"github.com/otelcol-ml/otelcol-ml/cmd/mlgen/scenario"
+	"github.com/otelcol-ml/otelcol-ml/cmd/mlgen/sentlog"
+)
+
+// gpuInterval is the time between two readings of a host's GPUs.
+const gpuInterval = time.Minute
+
+// world is a fleet and a collector in the virtual time of a synctest bubble. It is
+// not safe for concurrent use.
+type world struct {
+	ctx       context.Context
+	seed      int64
+	random    *rand.Rand
+	events    events
+	count     int
+	collector *collector
+	// gpus has the hosts with GPUs, whose agents read them every gpuInterval.
+	gpus  *fleet.Site
+	hosts map[string]*host
+	// spans counts those that were sent.
+	spans int
+}
+
+// host is a machine whose telemetry can be cut off.
+type host struct {
+	cutUntil time.Time
+}
+
+// event is what happens at a time.
+type event struct {
+	at time.Time
+	// number orders events of the same time.
+	number int
+	do     func()
+}
+
+type events []event
+
+func (e events) Len() int { return len(e) }
+func (e events) Less(i, j int) bool {
+	return e[i].at.Before(e[j].at) || e[i].at.Equal(e[j].at) && e[i].number < e[j].number
+}
+func (e events) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
+func (e *events) Push(x any)   { *e = append(*e, x.(event)) }
+func (e *events) Pop() any {
+	last := len(*e) - 1
+	x := (*e)[last]
+	*e = (*e)[:last]
+	return x
+}
+
+// newWorld returns a world without runs whose collector emits every flush. The
+// caller stops it.
+func newWorld(ctx context.Context, seed int64, flush time.Duration) (*world, error) {
+	w := &world{ctx: ctx, seed: seed, hosts: make(map[string]*host)}
+	w.random = w.stream("world")
+	w.gpus = fleet.NewSite("gpus", scenario.Settings{Seed: seed, Rate: 1 / gpuInterval.Seconds(), MetricsInterval: gpuInterval})
+	var err error
+	if w.collector, err = newCollector(ctx, flush); err != nil {
+		return nil, err
+	}
+	w.every(gpuInterval, w.readGPUs)
+	w.every(time.Hour, w.cutHosts)
+	return w, nil
+}
+
+// stream returns random numbers that belong to a name, so that one part of the world
+// does not change another.
+func (w *world) stream(name string) *rand.Rand {
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte(name))
+	return rand.New(rand.NewPCG(uint64(w.seed), hash.Sum64())) //nolint:gosec // simulated data repeats for a seed
+}
+
+// in has something done after a time.
+func (w *world) in(d time.Duration, do func()) {
+	w.count++
+	heap.Push(&w.events, event{time.Now().Add(d), w.count, do})
+}
+
+// every has something done again and again, for the first time after d.
+func (w *world) every(d time.Duration, do func()) {
+	w.in(d, func() {
+		do()
+		w.every(d, do)
+	})
+}
+
+// live has the world act for a time.
+func (w *world) live(d time.Duration) {
+	end := time.Now().Add(d)
+	for len(w.events) > 0 && !w.events[0].at.After(end) {
+		next := heap.Pop(&w.events).(event)
+		if wait := time.Until(next.at); wait > 0 {
+			time.Sleep(wait)
+		}
+		next.do()
+	}
+	time.Sleep(time.Until(end))
+}
+
+// addHost adds a host with GPUs.
+func (w *world) addHost(name string, gpus int) []fleet.Place {
+	w.hosts[name] = &host{}
+	return fleet.Places(w.gpus.AddHost(name, gpus))
+}
+
+func (w *world) readGPUs() {
+	for _, b := range w.gpus.Step(time.Now()) {
+		name, _ := b.Metrics.ResourceMetrics().At(0).Resource().Attributes().Get("host.name")
+		w.send(name.Str(), b)
+	}
+}
+
+// cutHosts cuts off hosts at random, each once in cutEvery.
+func (w *world) cutHosts() {
+	for name := range w.hosts {
+		random := w.stream(name + time.Now().String())
+		if random.Float64() < time.Hour.Hours()/cutEvery.Hours() {
+			length := logNormal(random, cutMedian, cutSpread)
+			w.in(spread(random, time.Hour), func() { w.hosts[name].cutUntil = time.Now().Add(length) })
+		}
+	}
+}
+
+// send sends what a host's processes have for their collector: now or later, twice
+// or never.
+func (w *world) send(from string, batches ...scenario.Batch) {
+	if h := w.hosts[from]; h != nil && time.Now().Before(h.cutUntil) {
+		return
+	}
+	for _, b := range batches {
+		if b.Signal == sentlog.SignalLogs {
+			continue
+		}
+		if b.Signal == sentlog.SignalTraces {
+			w.spans += b.Traces.SpanCount()
+		}
+		delay := spread(w.random, exportWait)
+		switch draw := w.random.Float64(); {
+		case draw < lost:
+			continue
+		case draw < lost+twice:
+			w.in(delay+spread(w.random, time.Minute), func() { w.deliver(b) })
+		case draw < lost+twice+late:
+			delay += min(exponential(w.random, lateMean), lateMost)
+		}
+		w.in(delay, func() { w.deliver(b) })
+	}
+}
+
+// deliver hands a request to the collector. While there is none, the client tries
+// again.
+func (w *world) deliver(b scenario.Batch) {
+	if w.collector.down() {
+		w.in(time.Second+spread(w.random, 5*time.Second), func() { w.deliver(b) })
+		return
+	}
+	w.collector.consume(w.ctx, b)
+}

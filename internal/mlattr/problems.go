@@ -1,0 +1,229 @@
+package mlattr
+
+// Problem is the kind of a problem on its series, and the event name of the log
+// records about one: see the Problem values.
+const Problem = "ml.problem"
+
+// Attributes of log records about problems.
+const (
+	// ProblemID identifies a problem from its beginning to its end.
+	ProblemID = "ml.problem.id"
+	// ProblemState is ProblemBegan or ProblemEnded.
+	ProblemState = "ml.problem.state"
+	// ProblemSeverity is one of the Severity values.
+	ProblemSeverity = "ml.problem.severity"
+	// ProblemOnset is when the problem began, ProblemDetected when ml_metrics
+	// first knew of it, in seconds since 1970.
+	ProblemOnset    = "ml.problem.onset"
+	ProblemDetected = "ml.problem.detected"
+	// ProblemValue is what was observed, ProblemUsual what it was before, both in
+	// ProblemUnit, a UCUM unit.
+	ProblemValue = "ml.problem.value"
+	ProblemUsual = "ml.problem.usual"
+	ProblemUnit  = "ml.problem.unit"
+	// ProblemWindow is the time in seconds that ProblemValue covers, ProblemCount
+	// the number of observations in it.
+	ProblemWindow = "ml.problem.window"
+	ProblemCount  = "ml.problem.count"
+	// ProblemEvidence has short phrases, ProblemExcluded what was taken out before
+	// the comparison, ProblemBefore the changes before the onset, the newest first.
+	ProblemEvidence = "ml.problem.evidence"
+	ProblemExcluded = "ml.problem.excluded"
+	ProblemBefore   = "ml.problem.before"
+	// ProblemTelemetry is the fraction of the expected telemetry that arrived.
+	ProblemTelemetry = "ml.problem.telemetry.ratio"
+	// ProblemGPUHours are the hours of GPUs that the problem has taken so far.
+	ProblemGPUHours = "ml.problem.gpu_hours"
+	// ProblemNext is what to do next, ProblemCommand a command for it.
+	ProblemNext    = "ml.problem.next"
+	ProblemCommand = "ml.problem.command"
+	// ProblemCause is the ProblemID of the problem that this one follows from.
+	ProblemCause = "ml.problem.cause"
+	// ProblemShadow is true of a problem that is only recorded.
+	ProblemShadow = "ml.problem.shadow"
+)
+
+// Values of ProblemState.
+const (
+	ProblemBegan = "began"
+	ProblemEnded = "ended"
+)
+
+// Values of Problem.
+const (
+	ProblemLooksHung        = "looks_hung"
+	ProblemGPUFailed        = "gpu_failed"
+	ProblemRankMissing      = "rank_missing"
+	ProblemFailing          = "failing"
+	ProblemSlowRequests     = "slow_requests"
+	ProblemSlow             = "slow"
+	ProblemSlowHost         = "slow_host"
+	ProblemNonfinite        = "nonfinite"
+	ProblemRestartLoop      = "restart_loop"
+	ProblemCheckpoint       = "checkpoint_overdue"
+	ProblemRetryStorm       = "retry_storm"
+	ProblemThrottled        = "throttled"
+	ProblemHeldIdle         = "held_idle"
+	ProblemToolErrors       = "tool_errors"
+	ProblemTruncated        = "truncated"
+	ProblemModelSubstituted = "model_substituted"
+	ProblemCacheCollapsed   = "cache_collapsed"
+	ProblemCostly           = "costly"
+	ProblemLossSpike        = "loss_spike"
+	ProblemLossDiverged     = "loss_diverged"
+	ProblemMemoryGrowth     = "memory_growth"
+	ProblemThroughputDrop   = "throughput_drop"
+	ProblemLooping          = "looping"
+)
+
+// Severity says who should learn of a problem, and how fast.
+type Severity string
+
+// The severities. A problem that is only a mark has no series, and asks nobody
+// to act.
+const (
+	SeverityPage   Severity = "page"
+	SeverityTicket Severity = "ticket"
+	SeverityMark   Severity = "mark"
+)
+
+// ProblemOf is what a problem is a problem of.
+type ProblemOf string
+
+// The values of ProblemOf.
+const (
+	OfRun     ProblemOf = "run"
+	OfService ProblemOf = "service"
+	OfGPU     ProblemOf = "gpu"
+	OfHost    ProblemOf = "host"
+)
+
+// ProblemKind describes a kind of problem.
+type ProblemKind struct {
+	// Name is the value of Problem, Title the same in words.
+	Name, Title string
+	Severity    Severity
+	Of          ProblemOf
+	// Moment reports whether the problem ends when it begins.
+	Moment bool
+	// Description is one sentence: the rule with its figures.
+	Description string
+	// Method cites the method of the rule, or is "".
+	Method string
+}
+
+// Problems has the kinds of problems that ml_metrics concludes: pages first, then
+// tickets and marks.
+var Problems = [...]ProblemKind{
+	{
+		Name: ProblemLooksHung, Title: "looks hung", Severity: SeverityPage, Of: OfRun,
+		Description: "The run is stalled: it holds GPU memory, and no training span has arrived for five typical steps and at least `stall_timeout`, or its first step is overdue (`first_step_timeout`).",
+	},
+	{
+		Name: ProblemGPUFailed, Title: "GPU failed", Severity: SeverityPage, Of: OfGPU,
+		Description: "The `hw.status` of the GPU is failed; each run that held it within the last 5 minutes has the problem.",
+	},
+	{
+		Name: ProblemRankMissing, Title: "rank missing", Severity: SeverityPage, Of: OfRun,
+		Description: "A rank of the run has stopped sending while the others go on.",
+	},
+	{
+		Name: ProblemFailing, Title: "failing", Severity: SeverityPage, Of: OfService,
+		Description: "The error ratio of the last 100 requests within 15 minutes is at least 0.05 and 3 times the usual one (at least 0.001), or at least 0.5 if that is unknown, with 3 or more failed requests.",
+	},
+	{
+		Name: ProblemSlowRequests, Title: "slow requests", Severity: SeverityPage, Of: OfService,
+		Description: "The requests of the service take much longer than usual.",
+	},
+	{
+		Name: ProblemSlow, Title: "slow", Severity: SeverityTicket, Of: OfRun,
+		Description: "The recent step time of the run is more than 1.3 times the usual one.",
+	},
+	{
+		Name: ProblemSlowHost, Title: "slow host", Severity: SeverityTicket, Of: OfHost,
+		Description: "The ranks on the host are slower than those on other hosts, in several runs.",
+	},
+	{
+		Name: ProblemNonfinite, Title: "loss not finite", Severity: SeverityTicket, Of: OfRun,
+		Description: "The loss of the run is NaN or infinite.",
+	},
+	{
+		Name: ProblemRestartLoop, Title: "restart loop", Severity: SeverityTicket, Of: OfRun,
+		Description: "The run has begun 3 or more new attempts within an hour.",
+	},
+	{
+		Name: ProblemCheckpoint, Title: "checkpoint overdue", Severity: SeverityTicket, Of: OfRun,
+		Description: "The run has saved no checkpoint for much longer than usual.",
+	},
+	{
+		Name: ProblemRetryStorm, Title: "retry storm", Severity: SeverityTicket, Of: OfService,
+		Description: "The service repeats far more requests than usual.",
+	},
+	{
+		Name: ProblemThrottled, Title: "throttled", Severity: SeverityTicket, Of: OfGPU,
+		Description: "The GPU lowers its clocks, and the steps of its run have become slower.",
+	},
+	{
+		Name: ProblemHeldIdle, Title: "held idle", Severity: SeverityTicket, Of: OfGPU,
+		Description: "A workload holds the GPU's memory, and the GPU has done nothing for `idle_timeout`.",
+	},
+	{
+		Name: ProblemToolErrors, Title: "tool errors", Severity: SeverityTicket, Of: OfService,
+		Description: "The calls of a tool fail far more often than usual.",
+	},
+	{
+		Name: ProblemTruncated, Title: "answers cut by length", Severity: SeverityTicket, Of: OfService,
+		Description: "Far more answers than usual end because they reached their limit of tokens.",
+	},
+	{
+		Name: ProblemModelSubstituted, Title: "another model answers", Severity: SeverityTicket, Of: OfService,
+		Description: "A model answers under another name than before.",
+	},
+	{
+		Name: ProblemCacheCollapsed, Title: "cached tokens collapsed", Severity: SeverityTicket, Of: OfService,
+		Description: "Far fewer input tokens than usual are read from a cache.",
+	},
+	{
+		Name: ProblemCostly, Title: "costly", Severity: SeverityTicket, Of: OfService,
+		Description: "A task takes far more tokens than usual.",
+	},
+	{
+		Name: ProblemLossSpike, Title: "loss spike", Severity: SeverityMark, Of: OfRun, Moment: true,
+		Description: "The loss of a step is far above those before it.",
+	},
+	{
+		Name: ProblemLossDiverged, Title: "loss diverged", Severity: SeverityMark, Of: OfRun,
+		Description: "The loss of the run rises instead of falling.",
+	},
+	{
+		Name: ProblemMemoryGrowth, Title: "memory grows", Severity: SeverityMark, Of: OfRun,
+		Description: "The GPU memory of the run grows towards its limit.",
+	},
+	{
+		Name: ProblemThroughputDrop, Title: "throughput dropped", Severity: SeverityMark, Of: OfService,
+		Description: "The tokens per second of the service have fallen while demand is steady.",
+	},
+	{
+		Name: ProblemLooping, Title: "looping", Severity: SeverityMark, Of: OfService,
+		Description: "An agent repeats the same calls.",
+	},
+}
+
+// problemByName is an index of Problems.
+var problemByName = func() map[string]*ProblemKind {
+	index := make(map[string]*ProblemKind, len(Problems))
+	for i := range Problems {
+		index[Problems[i].Name] = &Problems[i]
+	}
+	return index
+}()
+
+// ProblemNamed returns the kind of problem with that name. ok is false if there is
+// none.
+func ProblemNamed(name string) (kind ProblemKind, ok bool) {
+	known, ok := problemByName[name]
+	if !ok {
+		return ProblemKind{}, false
+	}
+	return *known, true
+}

@@ -1,0 +1,97 @@
+package shared
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/pdata/plog"
+)
+
+// Outlets are the logs pipelines that a component can send records of its own
+// into. The zero value is ready. It is safe for concurrent use; its lock is not
+// held while a pipeline consumes.
+type Outlets struct {
+	mu  sync.Mutex
+	all []*outlet
+}
+
+// outlet is one pipeline.
+type outlet struct {
+	next consumer.Logs
+	busy int           // records that are on their way there
+	idle chan struct{} // made when it was removed while busy, closed when it is no more
+}
+
+// Add adds a pipeline.
+func (o *Outlets) Add(next consumer.Logs) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.all = append(o.all, &outlet{next: next})
+}
+
+// Any reports whether there is a pipeline.
+func (o *Outlets) Any() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.all) > 0
+}
+
+// Remove removes a pipeline. It waits for records that are on their way there, or
+// until ctx ends: a pipeline may never come back.
+func (o *Outlets) Remove(ctx context.Context, next consumer.Logs) {
+	idle := o.takeAway(next)
+	if idle == nil {
+		return
+	}
+	select {
+	case <-idle:
+	case <-ctx.Done():
+	}
+}
+
+func (o *Outlets) takeAway(next consumer.Logs) <-chan struct{} {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	i := slices.IndexFunc(o.all, func(one *outlet) bool { return one.next == next })
+	if i < 0 {
+		return nil
+	}
+	one := o.all[i]
+	o.all = slices.Delete(o.all, i, i+1)
+	if one.busy == 0 {
+		return nil
+	}
+	one.idle = make(chan struct{})
+	return one.idle
+}
+
+// Send hands records to the pipeline that was added first: two pipelines of one
+// component must not both get them. sent is false if there is none.
+func (o *Outlets) Send(ctx context.Context, ld plog.Logs) (sent bool, err error) {
+	one := o.take()
+	if one == nil {
+		return false, nil
+	}
+	defer o.give(one)
+	return true, one.next.ConsumeLogs(ctx, ld)
+}
+
+func (o *Outlets) take() *outlet {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.all) == 0 {
+		return nil
+	}
+	o.all[0].busy++
+	return o.all[0]
+}
+
+func (o *Outlets) give(one *outlet) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if one.busy--; one.busy == 0 && one.idle != nil {
+		close(one.idle)
+	}
+}
