@@ -10,19 +10,24 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-// settingNames are the attributes of a resource that say how a run was started.
-// None of them has content or secrets.
-var settingNames = map[string]bool{
-	"vcs.ref.head.revision":       true,
-	"vcs.ref.head.name":           true,
-	"container.image.name":        true,
-	"container.image.tags":        true,
-	"container.image.id":          true,
-	"oci.manifest.digest":         true,
-	"process.runtime.name":        true,
-	"process.runtime.version":     true,
-	"deployment.environment.name": true,
+// settingOf returns the name of the setting that an attribute of a resource says, ""
+// for an attribute that says none, or one with content. Launchers and build systems
+// have names of their own for the commit.
+func settingOf(key string) string {
+	switch of := mlattr.ChangeKeyOf(key); {
+	case key == "vcs.ref.head.name" || key == "deployment.environment.name":
+		return key
+	case of == nil || mlattr.Secret(of.Kind):
+		return ""
+	case of.Kind == mlattr.ChangeCommit:
+		return attrCommit
+	default:
+		return key
+	}
 }
+
+// attrCommit is the commit of a program.
+const attrCommit = "vcs.ref.head.revision"
 
 // sizeNames are canonical attributes that a resource states as numbers.
 var sizeNames = []string{mlattr.WorldSize, mlattr.TokensPerStep, mlattr.SamplesPerStep, mlattr.FLOPsPerToken}
@@ -62,7 +67,8 @@ func (s *settings) begin(f *mlattr.Facts) {
 
 // read reads an attribute of the resource.
 func (s *settings) read(key string, v pcommon.Value) {
-	if !settingNames[key] {
+	name := settingOf(key)
+	if name == "" {
 		return
 	}
 	value := text(v)
@@ -76,7 +82,7 @@ func (s *settings) read(key string, v pcommon.Value) {
 		value = strings.Join(parts, ", ")
 	}
 	if value != "" && len(value) <= maxSettingLength {
-		s.all = append(s.all, model.Setting{Name: key, Value: value})
+		s.all = append(s.all, model.Setting{Name: name, Value: value})
 	}
 }
 

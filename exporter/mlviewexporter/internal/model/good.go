@@ -50,11 +50,18 @@ func (s *Store) isGood(r *run) bool {
 		return false
 	}
 	for _, m := range s.marks {
-		if m.Run == r.key && slices.Contains(urgency, m.Kind) {
+		if m.Run == r.key && spoils(m.Kind) {
 			return false
 		}
 	}
 	return true
+}
+
+// spoils reports whether a run that has had a problem of a kind is no good one. A
+// moment, such as a spike of the loss, does not spoil a run.
+func spoils(kind string) bool {
+	problem, ok := mlattr.ProblemNamed(kind)
+	return ok && (problem.Severity != mlattr.SeverityMark || kind == mlattr.ProblemLossDiverged)
 }
 
 // addGood adds a good run. It removes the oldest of the same job beyond the limit,

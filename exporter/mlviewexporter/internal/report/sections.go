@@ -83,7 +83,7 @@ func (r *Report) problems() section {
 	for i := range r.Problems {
 		p := &r.Problems[i]
 		if p.Need == nil {
-			past.Rows = append(past.Rows, []cell{own(r.at(p.Since)), said(cmp.Or(p.Text, text.Words(p.Kind)))})
+			past.Rows = append(past.Rows, []cell{own(r.at(p.Since)), said(cmp.Or(p.Text, kindWords(p.Kind)))})
 			continue
 		}
 		s.Items = append(s.Items, r.problem(p.Need))
@@ -96,7 +96,7 @@ func (r *Report) problems() section {
 
 // problem describes a problem that lasts.
 func (r *Report) problem(n *model.Need) item {
-	head := strings.ToUpper(text.Words(n.Kind))
+	head := strings.ToUpper(kindWords(n.Kind))
 	switch n.Kind {
 	case model.Slow:
 		head += " " + text.Change(n.Value, n.Usual)
@@ -204,7 +204,7 @@ func (r *Report) curves() section {
 	if len(r.Marks) > 0 {
 		t := table{Caption: "Marks on the curves", Heads: []string{"mark", "time", "kind", "what"}, Number: []bool{true, false, false, false}}
 		for i, m := range r.Marks {
-			t.Rows = append(t.Rows, []cell{own(strconv.Itoa(i + 1)), own(r.at(m.Time)), own(text.Words(m.Kind)), said(m.Text)})
+			t.Rows = append(t.Rows, []cell{own(strconv.Itoa(i + 1)), own(r.at(m.Time)), own(kindWords(m.Kind)), said(m.Text)})
 		}
 		s.Tables = []table{t}
 	}

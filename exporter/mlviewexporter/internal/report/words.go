@@ -61,7 +61,7 @@ func (r *Report) summary() string {
 		}
 		lasting++
 		if p.Kind != model.LooksHung || r.Run.State != mlattr.RunStalled {
-			kinds = append(kinds, text.Words(p.Kind))
+			kinds = append(kinds, kindWords(p.Kind))
 		}
 	}
 	switch {
@@ -76,6 +76,14 @@ func (r *Report) summary() string {
 		said += "; " + counted(float64(len(r.Failures)+r.LeftOut["failures"]), "kind") + " of failure"
 	}
 	return said + "."
+}
+
+// kindWords returns a kind of problem in words.
+func kindWords(kind string) string {
+	if known, ok := mlattr.ProblemNamed(kind); ok {
+		return known.Title
+	}
+	return text.Words(kind)
 }
 
 func counted(n float64, thing string) string {
