@@ -63,6 +63,10 @@ func (r *reports) add(p problem.Problem) {
 func (s *Service) report(r *reports) Ratios {
 	ratios := s.reportFailing(r)
 	r.slow("requests to agents", &s.agentTimes, math.NaN())
+	r.shifted(s.callTimes.Shift(), &level{
+		kind: mlattr.ProblemSlowRequests, what: "calls, of what is typical of their functions", unit: "1", value: math.Exp, telemetry: math.NaN(),
+		next: "Compare a slow call with one from before the onset.",
+	})
 	for _, name := range sortedKeys(s.models) {
 		m := s.models[name]
 		r.slow("requests to "+orUnknown(name), &m.duration, m.all.ratio())
@@ -73,7 +77,6 @@ func (s *Service) report(r *reports) Ratios {
 	}
 	for _, name := range sortedKeys(s.tools) {
 		t := s.tools[name]
-		r.slow("calls of "+orUnknown(name), &t.duration, math.NaN())
 		found := t.outcomes.Find(r.now, &toolRule)
 		r.proportion(mlattr.ProblemToolErrors, "calls of "+orUnknown(name)+" failed", &found, math.NaN(),
 			"Look at the failed calls of the tool, newest first.")
@@ -225,6 +228,12 @@ func (r *reports) throughput(name string, m *model) {
 		value: func(v float64) float64 { return math.Exp(-v) }, telemetry: m.all.ratio(),
 		works: [shift.Works]string{"longer prompts", "shorter answers"},
 		next:  "Look at the load and the GPUs of the model's server.",
+	})
+	// With as many requests, there are as many fewer tokens a second.
+	r.shifted(m.length.Shift(), &level{
+		kind: mlattr.ProblemThroughputDrop, what: "an answer of " + orUnknown(name), unit: "{token}",
+		value: func(v float64) float64 { return math.Expm1(-v) }, telemetry: m.all.ratio(),
+		next: "Find out why the answers have become shorter.",
 	})
 }
 
