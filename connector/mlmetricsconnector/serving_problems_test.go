@@ -2,6 +2,8 @@ package mlmetricsconnector
 
 import (
 	"encoding/binary"
+	"maps"
+	"strings"
 	"testing"
 	"time"
 
@@ -92,9 +94,7 @@ func TestProblemsOfServices(t *testing.T) {
 	with := func(base, change map[string]any) map[string]any {
 		all := map[string]any{}
 		for _, m := range []map[string]any{base, change} {
-			for key, value := range m {
-				all[key] = value
-			}
+			maps.Copy(all, m)
 		}
 		return all
 	}
@@ -191,12 +191,7 @@ func repeated(s sent, n int) (all []sent) {
 	return all
 }
 
-func joined(phrases []string) (text string) {
-	for _, phrase := range phrases {
-		text += phrase + "\n"
-	}
-	return text
-}
+func joined(phrases []string) string { return strings.Join(phrases, "\n") + "\n" }
 
 // The version that fails is named, with that which does not.
 func TestFailingByVersion(t *testing.T) {
