@@ -134,7 +134,7 @@ func TestMoreToDo(t *testing.T) {
 // Healthy services show no shift for weeks: heavy tails, correlated load, a day
 // and a night, bursts, and services with little traffic.
 func TestHealthyLevels(t *testing.T) {
-	days := 7
+	days := 3
 	if testing.Short() {
 		days = 2
 	}
