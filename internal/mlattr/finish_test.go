@@ -42,5 +42,5 @@ func TestFinishReasonIsWrittenAsAList(t *testing.T) {
 	var f mlattr.Facts
 	mlattr.Default().Span(0, span, &f)
 	f.Find(mlattr.GenAIFinishReasons).Put(span.Attributes())
-	assert.Equal(t, []any{"length"}, span.Attributes().AsRaw()["gen_ai.response.finish_reasons"]) //nolint:forbidigo // a test's own
+	assert.Equal(t, []any{"length"}, span.Attributes().AsRaw()["gen_ai.response.finish_reasons"])
 }
