@@ -372,6 +372,9 @@ type Call struct {
 	Queue    *float64  `json:"queue,omitempty"`
 	// Serialize is the time to encode arguments and results.
 	Serialize *float64 `json:"serialize,omitempty"`
+	// Bound is what the time of calls of the function was spent on in the last
+	// minute, else since the start of ml_metrics: fractions by ml.call.bound.
+	Bound map[string]float64 `json:"bound,omitempty"`
 	// Error is the class of the error, empty if the call succeeded.
 	Error    string `json:"error,omitempty"`
 	Message  string `json:"message,omitempty"`
@@ -430,6 +433,9 @@ type Model struct {
 	// ErrorRatio and ErrorRatioUsual are ml.request.error.ratio of the service.
 	ErrorRatio      *float64 `json:"error_ratio,omitempty"`
 	ErrorRatioUsual *float64 `json:"error_ratio_usual,omitempty"`
+	// Bound is what the time of requests was spent on in the last minute, else since
+	// the start of ml_metrics: fractions by ml.call.bound.
+	Bound map[string]float64 `json:"bound,omitempty"`
 	// Versions compares the service's versions, the newest first.
 	Versions []VersionUse `json:"versions,omitempty"`
 	// Simulated reports whether the data of the service is simulated.

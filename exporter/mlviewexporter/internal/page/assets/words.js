@@ -16,6 +16,10 @@ export const bounds = {
   input: 'data', gpu: 'GPU', checkpoint: 'checkpoint', launch: 'launches or other ranks', unknown: 'not known',
 };
 
+export const callBounds = {
+  queue: 'queue', serialize: 'encoding', input: 'data', model_server: 'model server', network: 'network', gpu: 'GPU', cpu: 'CPU', unknown: 'not known',
+};
+
 export const curves = {
   loss: 'Loss', step_time: 'Step time', token_rate: 'Tokens', goodput: 'Goodput', gpu_utilization: 'GPU use', gpu_memory: 'GPU memory', power: 'Power',
 };
