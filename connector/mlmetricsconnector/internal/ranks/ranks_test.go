@@ -130,7 +130,7 @@ func TestHealthyHosts(t *testing.T) {
 			now := begin
 			for run := range 20 {
 				for range 30 {
-					now = fleet(&h, strconv.Itoa(run), 1, func(host, rank, minute int) float64 {
+					now = fleet(&h, strconv.Itoa(run), 1, func(host, rank, _ int) float64 {
 						return load(r, host, rank, int(now.Sub(begin)/time.Minute))
 					}, now)
 					require.Empty(t, h.Slow(now))
