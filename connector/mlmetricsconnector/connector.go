@@ -171,6 +171,7 @@ func (c *metricsConnector) ConsumeTraces(ctx context.Context, td ptrace.Traces) 
 	r := c.readers.Get().(*reader)
 	defer c.putBack(r)
 	r.now, r.enriched = now.UnixNano(), mlattr.IsEnriched(ctx)
+	r.loads = c.shared.seen.loads.Load()
 	r.changes.history = c.shared.recording()
 	r.read(td)
 	if r.changes.history != nil {

@@ -3,9 +3,11 @@ package mlmetricsconnector
 import (
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/gpus"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/processes"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 )
 
@@ -26,16 +28,23 @@ type seenMetrics struct {
 	fleet *gpus.Fleet
 	// processes are those whose metrics have a run and a rank.
 	processes map[clockKey]firstAndLast
+	// cpu has what processes use of CPUs.
+	cpu processes.CPU
+
+	// loads is how busy all are, for readers, who take no lock.
+	loads atomic.Pointer[loads]
 }
 
 // firstAndLast are the times when something was first and last seen.
 type firstAndLast struct{ first, last time.Time }
 
 func newSeenMetrics() *seenMetrics {
-	return &seenMetrics{
+	s := &seenMetrics{
 		holders: make(map[string]time.Time), released: make(map[string]time.Time), fleet: gpus.NewFleet(),
 		processes: make(map[clockKey]firstAndLast),
 	}
+	s.loads.Store(new(loads))
+	return s
 }
 
 // noteHolder records that a run holds GPU memory. The caller holds the lock.
@@ -109,6 +118,7 @@ func (s *seenMetrics) gpus(now time.Time) *gpuFacts {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.fleet.Settle(now)
+	s.publishLoads(now)
 	facts := &gpuFacts{
 		holders: make(map[string]bool, len(s.holders)),
 		uses:    s.fleet.Runs(), idle: s.fleet.Idle(), failed: s.fleet.Failed(),

@@ -351,6 +351,39 @@ func (f *Fleet) Runs() map[string]Use {
 	return uses
 }
 
+// Service is a service on a host.
+type Service struct{ Host, Service string }
+
+// Services returns the mean utilization of the GPUs whose memory each service holds
+// on each host, as far as that is known.
+func (f *Fleet) Services() map[Service]float64 {
+	type mean struct {
+		sum      float64
+		measured int
+	}
+	means := make(map[Service]mean)
+	for key, g := range f.all {
+		utilization, ok := g.utilization()
+		if !ok {
+			continue
+		}
+		counted := make(map[string]bool, len(g.holders))
+		for _, h := range g.holders {
+			if h.service == "" || !h.memory || !g.current(h.at) || counted[h.service] {
+				continue
+			}
+			counted[h.service] = true
+			of := Service{key.Host, h.service}
+			means[of] = mean{means[of].sum + utilization, means[of].measured + 1}
+		}
+	}
+	uses := make(map[Service]float64, len(means))
+	for of, m := range means {
+		uses[of] = m.sum / float64(m.measured)
+	}
+	return uses
+}
+
 // utilization returns the utilization of the SMs, else the general one.
 func (g *gpu) utilization() (float64, bool) {
 	switch {

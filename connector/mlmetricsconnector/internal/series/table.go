@@ -37,6 +37,7 @@ const (
 	CallSerializeTime
 	CallPythonTime
 	CallsSlow
+	CallTime
 	CriticalPathTime
 	PoolSize
 	PoolBusy
@@ -179,6 +180,8 @@ const (
 	RunStateLabel = "ml.run.state"
 	// BoundLabel is what limits the speed of a run.
 	BoundLabel = "ml.run.bound"
+	// CallBound is what the time of a call or request was spent on.
+	CallBound = "ml.call.bound"
 	// Window is WindowRecent or WindowUsual: what happens now, or before that.
 	Window = "ml.window"
 	// Device is where something runs or is stored, such as cuda:0 or cpu.
@@ -368,6 +371,11 @@ var All = [Count]Series{
 		Name: "ml.calls.slow", Unit: "{call}", Kind: Counter,
 		Description: "Calls that took longer than slow_threshold.",
 		Labels:      callLabels, NoRun: true,
+	},
+	CallTime: {
+		Name: "ml.call.time", Unit: "s", Kind: Total, NoRun: true,
+		Description: "Time of calls and requests by what it was spent on. queue: the wait for a worker. serialize: arguments were encoded. input: data was loaded. model_server: a model's server worked on it, as its client sees it. network: the wait for another process otherwise. gpu: the program worked, and the utilization of the GPUs of its run or service was above 0.7. cpu: it worked, and its process used 0.7 cores or more. Otherwise unknown. The time of a request includes that of its calls, which have their own series.",
+		Labels:      []string{CallBound, mlattr.Library, mlattr.Function, mlattr.Operation, mlattr.Role, mlattr.GenAIRequestModel, mlattr.Side},
 	},
 	CriticalPathTime: {
 		Name: "ml.critical_path.time", Unit: "s", Kind: Total, NoRun: true,

@@ -16,8 +16,13 @@ export const bounds = {
   input: 'data', gpu: 'GPU', checkpoint: 'checkpoint', launch: 'launches or other ranks', unknown: 'not known',
 };
 
+export const callBounds = {
+  queue: 'queue', serialize: 'encoding', input: 'data', model_server: 'model server', network: 'network', gpu: 'GPU', cpu: 'CPU', unknown: 'not known',
+};
+
 export const curves = {
   loss: 'Loss', step_time: 'Step time', token_rate: 'Tokens', goodput: 'Goodput', gpu_utilization: 'GPU use', gpu_memory: 'GPU memory', power: 'Power',
+  validation_loss: 'Validation loss', learning_rate: 'Learning rate', sample_rate: 'Samples',
 };
 
 // fields are the numbers of a run whose absence is explained.
