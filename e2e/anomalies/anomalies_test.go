@@ -75,7 +75,7 @@ func plant(t *testing.T, p plan) *found {
 	}
 	f, err := measure(t.Context(), p, *first, n)
 	require.NoError(t, err)
-	t.Logf("recall %.2f of %d, after %s, onset off by %s, %d spans", f.recall(), f.planted, both(f.after), both(f.off), f.spans)
+	t.Logf("%s: recall %.2f of %d, after %s, onset off by %s, %d spans", p.name(), f.recall(), f.planted, both(f.after), both(f.off), f.spans)
 	return f
 }
 
