@@ -55,11 +55,13 @@ type Store struct {
 	calls    callRing
 	failures failureGroups
 	changes  []Change
-	marks    []mark
-	traces   traces
-	history  dueRuns
-	missing  map[string][]Missing
-	refused  map[string]map[string]time.Time
+	// records are those of open problems.
+	records map[recordID]*Record
+	marks   []mark
+	traces  traces
+	history dueRuns
+	missing map[string][]Missing
+	refused map[string]map[string]time.Time
 	// dropped counts what was not kept, by reason.
 	dropped map[string]int64
 	seen    seen
@@ -93,6 +95,7 @@ func NewStore(settings Settings) *Store {
 		services:  make(map[serviceID]*service),
 		pools:     make(map[poolID]*pool),
 		problems:  make(map[*stream]bool),
+		records:   make(map[recordID]*Record),
 		simulated: make(map[string]bool),
 		missing:   make(map[string][]Missing),
 		refused:   make(map[string]map[string]time.Time),
