@@ -14,6 +14,7 @@ import { missingTable } from './missing.js';
 import { rankTable } from './ranks.js';
 import { chart } from './charts.js';
 import { gpuTable } from './gpus.js';
+import { comparison, reports } from './compare.js';
 
 function fact(name, def, value, title) {
   if (value === null || value === undefined) return null;
@@ -84,10 +85,10 @@ function phases(run, rows) {
 }
 
 const ranges = { '600': '10 min', '3600': '1 h', '': 'all' };
-const unitOf = { ratio: percent, '1': percent, bytes, By: bytes, s: stepTime, W: (v) => unit(v, 'W') };
+const unitOf = { ratio: percent, '1': percent, bytes, By: bytes, s: stepTime, W: (v) => unit(v, 'W'), '{sample}/s': (v) => rate(v) + ' samples/s' };
 
 // ofSteps are the curves that end with the last step.
-const ofSteps = ['loss', 'step_time', 'token_rate'];
+const ofSteps = ['loss', 'step_time', 'token_rate', 'validation_loss', 'learning_rate', 'sample_rate'];
 
 function curveBlock(detail) {
   const shown = (detail.curves || []).filter((c) => c.times.length > 1);
@@ -149,6 +150,6 @@ export function runDetail(key, single) {
   };
   const order = single ? ['curves', 'missing', 'facts', 'phases', 'time', 'ranks', 'traces', 'failures', 'calls'] : ['needs', 'facts', 'ranks', 'curves', 'phases', 'time', 'gpus', 'failures', 'traces', 'calls'];
   return h('div', { class: 'run', key: 'run-' + key, 'data-testid': 'run-detail', 'data-key': key }, single ? null : h('p', { class: 'runhead', key: 'head' }, h('strong', {}, run.service || 'run'), dim([' · run ' + run.id, run.owner ? ' · owner ' + run.owner : null, run.job ? ' · job ' + run.job : null])),
-    order.map((name) => parts[name]),
+    order.map((name) => parts[name]), comparison(key), reports(key),
     h('p', { class: 'sub', key: 'id' }, 'run ' + run.id + ' · ', seconds(live.collector.interval), ' between updates'));
 }
