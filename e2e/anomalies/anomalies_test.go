@@ -71,7 +71,7 @@ func plant(t *testing.T, p plan) *found {
 	case testing.Short():
 		n = min(n, shortVictims)
 	case p.kind == mlattr.ProblemLooksHung && p.within == soon:
-		n = max(n, hangs) // enough to tell 0.99 from less
+		n *= hangs
 	}
 	f, err := measure(t.Context(), p, *first, n)
 	require.NoError(t, err)
