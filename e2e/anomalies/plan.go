@@ -27,14 +27,6 @@ type plan struct {
 // name names the plan as a test.
 func (p *plan) name() string { return p.kind + "/" + p.system + "/" + p.strength }
 
-// undetected are the kinds that ml_metrics only reserves. Their rows are not
-// measured. A test fails when one is reported.
-var undetected = []string{
-	mlattr.ProblemSlowRequests, mlattr.ProblemRetryStorm, mlattr.ProblemToolErrors, mlattr.ProblemTruncated,
-	mlattr.ProblemModelSubstituted, mlattr.ProblemCacheCollapsed, mlattr.ProblemCostly,
-	mlattr.ProblemThroughputDrop, mlattr.ProblemLooping,
-}
-
 // The times in which problems must be found.
 const (
 	soon  = 10 * time.Minute
