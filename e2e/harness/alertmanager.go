@@ -33,7 +33,7 @@ type Alert struct {
 func StartAlertmanager(tb testing.TB, instead map[string]string) *Alertmanager {
 	tb.Helper()
 	path := Path("docker", "alertmanager", "alertmanager.yaml")
-	text, err := os.ReadFile(path)
+	text, err := os.ReadFile(path) //nolint:gosec // a file of the repository
 	if err != nil {
 		tb.Fatal(err)
 	}
