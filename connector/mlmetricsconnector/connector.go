@@ -56,6 +56,7 @@ type metricsConnector struct {
 	tally    *tally
 	clocks   *clocks
 	outcomes *outcomes
+	losses   *losses
 	problems *problem.Board
 	store    *streams.Store
 	flusher  streams.Flusher
@@ -88,6 +89,7 @@ func newMetricsConnector(set connector.Settings, cfg *Config, registry *instance
 		tally:     newTally(),
 		clocks:    newClocks(cfg),
 		outcomes:  newOutcomes(),
+		losses:    newLosses(),
 		problems:  problem.NewBoard(cfg.Shadow),
 		readers: sync.Pool{New: func() any {
 			return &reader{
@@ -176,7 +178,8 @@ func (c *metricsConnector) ConsumeTraces(ctx context.Context, td ptrace.Traces) 
 		r.changes.history.See(r.changes.seen, now)
 	}
 	duplicates := c.tally.settle(r)
-	c.outcomes.observe(r.units, r.updates, now)
+	c.outcomes.observe(r, now)
+	c.losses.observe(r.updates, now)
 	overflowed := c.store.Apply(r.updates, now)
 	overflowed.Add(c.clocks.observe(c.store, r.units, now))
 	c.telemetry.record(ctx, duplicates, r.outOfRange, overflowed)
@@ -236,6 +239,7 @@ func (c *metricsConnector) emit(ctx context.Context, last bool) error {
 	c.clocks.expect(c.shared.seen, now)
 	c.clocks.history = c.shared.recording()
 	over := c.clocks.advance(c.store, c.problems, facts, c.cfg.MetricsExpiration, now, last)
+	c.losses.conclude(c.problems, c.clocks.verdict, facts.gpusOf, c.cfg.MetricsExpiration, now)
 	over.Add(c.outcomes.conclude(c.store, c.problems, c.cfg.MetricsExpiration, now))
 	over.Add(c.settleProblems(ctx, now))
 	c.telemetry.record(ctx, 0, 0, over)

@@ -2,6 +2,7 @@ package mlmetricsconnector
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -88,6 +89,10 @@ type gpuMetrics struct {
 	utilization, sm float64
 	busy            float64
 	failed          bool
+	// power is in watts, used and limit are bytes, and throttled is a reason.
+	power       float64
+	used, limit int64
+	throttled   string
 }
 
 // read sends a reading.
@@ -128,6 +133,20 @@ func gpuReading(g gpuMetrics, now time.Time) pmetric.Metrics {
 	}
 	general(point("hw.gpu.utilization", false), g.utilization)
 	general(point("nvidia.gpu.busy.time", true), g.busy)
+	if g.power > 0 {
+		point("hw.power", false).SetDoubleValue(g.power)
+	}
+	if g.limit > 0 {
+		point("hw.gpu.memory.usage", true).SetIntValue(g.used)
+		point("hw.gpu.memory.limit", true).SetIntValue(g.limit)
+	}
+	for _, reason := range []string{"sw_power_cap", "hw_thermal_slowdown", "applications_clocks"} {
+		p := point("nvidia.gpu.throttle.active", true)
+		p.Attributes().PutStr("nvidia.gpu.throttle.reason", reason)
+		if reason == g.throttled {
+			p.SetIntValue(1)
+		}
+	}
 	if g.sm > 0 {
 		point("nvidia.gpu.sm.utilization", false).SetDoubleValue(g.sm)
 	}
@@ -232,10 +251,9 @@ func TestTheWorstRank(t *testing.T) {
 	assert.Equal(t, "running", state(t, r.after(t, 0)))
 	rank(0, "optimizer")
 	hung := r.clock
-	r.after(t, 4*time.Minute)
 	rank(2, "optimizer")
 	r.after(t, time.Minute)
-	md = r.after(t, time.Minute)
+	md = r.after(t, 4*time.Minute-time.Second/2)
 	assert.Equal(t, "stalled", state(t, md))
 	assertProblem(t, md, "trainer/looks_hung/run-a", hung)
 	rank(0, "train")
@@ -262,7 +280,8 @@ func TestStallTimeout(t *testing.T) {
 	assert.Equal(t, "running", state(t, r.after(t, 45*time.Second)), "five steps take longer")
 }
 
-// A run whose steps take longer than usual is slow since the first of these.
+// A run whose steps take longer than usual for stall_timeout is slow since the first
+// of these.
 func TestASlowRun(t *testing.T) {
 	r := newRun(t, createDefaultConfig().(*Config))
 	r.steps(t, 120, time.Second)
@@ -271,13 +290,16 @@ func TestASlowRun(t *testing.T) {
 	times, _ := gauges(t, md, "ml.run.step.time")
 	assert.Equal(t, map[string]float64{"trainer/recent/run-a": 1, "trainer/usual/run-a": 1}, times)
 	began := r.clock
-	r.steps(t, 12, 2*time.Second)
+	r.steps(t, 17, 2*time.Second)
 	r.after(t, 0)
 	md = r.after(t, 0)
 	times, _ = gauges(t, md, "ml.run.step.time")
 	assert.Equal(t, map[string]float64{"trainer/recent/run-a": 2, "trainer/usual/run-a": 1}, times)
-	assertProblem(t, md, "trainer/slow/run-a", began)
-	r.steps(t, 12, 2*time.Second)
+	onsets, _ := problems(t, md)
+	assert.Empty(t, onsets, "not for long")
+	r.steps(t, 133, 2*time.Second)
+	assertProblem(t, r.after(t, 0), "trainer/slow/run-a", began)
+	r.steps(t, 600, 2*time.Second)
 	assertProblem(t, r.after(t, 0), "trainer/slow/run-a", began)
 	r.steps(t, 12, time.Second)
 	r.after(t, 0)
@@ -311,25 +333,25 @@ func TestAFailingService(t *testing.T) {
 	began := r.clock
 	r.request(t, "agent", "ToolTimeout")
 	r.clock = r.clock.Add(time.Minute)
-	for range 5 {
+	for range 9 {
 		r.request(t, "agent", "ToolTimeout", "", "", "", "")
 	}
 	md = r.after(t, time.Second)
 	ratios, _ = gauges(t, md, "ml.request.error.ratio")
-	assert.InDelta(t, 0.06, ratios["agent/recent"], 1e-9)
+	assert.InDelta(t, 0.1, ratios["agent/recent"], 1e-9)
 	assertProblem(t, md, "agent/failing", began)
-	r.request(t, "agent", ok[:90]...)
+	r.request(t, "agent", ok[:100]...)
 	assertEnd(t, r.after(t, time.Second), "agent/failing")
 
-	r.request(t, "agent", "ToolTimeout", "ToolTimeout", "ToolTimeout", "ToolTimeout", "ToolTimeout")
+	r.request(t, "agent", slices.Repeat([]string{"ToolTimeout"}, 8)...)
 	assertProblem(t, r.after(t, time.Second), "agent/failing", r.clock.Add(-time.Second))
 	md = r.after(t, 16*time.Minute)
 	assertEnd(t, md, "agent/failing")
 	ratios, ended := gauges(t, md, "ml.request.error.ratio")
 	assert.Contains(t, ended, "agent/recent", "there are no recent requests")
 	assert.Contains(t, ratios, "agent/usual")
-	r.after(t, time.Hour)
-	assert.Empty(t, r.connector.outcomes.all, "they expire as other series do")
+	ratios, _ = gauges(t, r.after(t, time.Hour), "ml.request.error.ratio")
+	assert.Empty(t, ratios, "they expire as other series do")
 }
 
 // A GPU that is held and does nothing is a problem after idle_timeout, by host.
@@ -505,9 +527,9 @@ func TestProblemsAreBounded(t *testing.T) {
 	}
 	md := r.after(t, 0)
 	assert.LessOrEqual(t, md.DataPointCount(), 500+10)
-	assert.Len(t, r.connector.outcomes.all, maxServices)
+	assert.Equal(t, 1024, r.connector.outcomes.fleet.Services())
 	r.after(t, 2*time.Hour)
-	assert.Empty(t, r.connector.outcomes.all)
+	assert.Zero(t, r.connector.outcomes.fleet.Services())
 	assert.Empty(t, r.connector.shared.seen.gpus(r.clock).failed)
 	assert.Empty(t, r.connector.clocks.runs)
 }

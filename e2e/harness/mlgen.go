@@ -28,6 +28,9 @@ type Workload struct {
 	Duration time.Duration
 	// Rate is the number of steps a second of each scenario.
 	Rate float64
+	// JobID is the job id, and so the run, of the TorchTel scenario; none where it is
+	// empty, and all seeds then have one run.
+	JobID string
 	// Ranks is the number of training processes of the TorchTel scenario.
 	Ranks int
 	// MetricsInterval is the time between two exports of a process's metrics;
@@ -86,7 +89,7 @@ func StartGenerator(tb testing.TB, endpoints Endpoints, workload Workload) *Gene
 	}
 	for flag, value := range map[string]string{
 		"--scenario": workload.Scenarios, "--incident": workload.Incidents, "--fleet": workload.Fleet,
-		"--endpoint": endpoints.GRPC, "--http-endpoint": endpoints.HTTP, "--fx-endpoint": endpoints.FX,
+		"--job-id": workload.JobID, "--endpoint": endpoints.GRPC, "--http-endpoint": endpoints.HTTP, "--fx-endpoint": endpoints.FX,
 	} {
 		if value != "" {
 			arguments = append(arguments, flag, value)

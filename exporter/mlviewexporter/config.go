@@ -23,6 +23,7 @@ const (
 	defaultTracesHeld    = 200
 	defaultSpansPerTrace = 2000
 	defaultTraceBytes    = 64 << 20
+	defaultReports       = 100
 
 	// minInterval refuses a mistyped unit ("2ms" for "2s").
 	minInterval = 100 * time.Millisecond
@@ -38,6 +39,7 @@ const (
 	maxSpansPerTrace   = 1_000_000
 	maxTraceBytes      = 16 << 30
 	maxOwners          = 10_000
+	maxReports         = 10_000
 	maxOwnerNameLength = 256
 )
 
@@ -60,7 +62,7 @@ type Config struct {
 	History time.Duration `mapstructure:"history"`
 
 	// Storage is the id of a storage extension, such as "file_storage", that
-	// keeps a week of state changes, failures and changes over restarts. By
+	// keeps a week of state changes, failures, changes and good runs over restarts. By
 	// default there is none, and the page begins empty after a restart.
 	Storage *component.ID `mapstructure:"storage"`
 
@@ -98,6 +100,9 @@ type Config struct {
 	// page shows only failures that it saw as spans.
 	Reproductions string `mapstructure:"reproductions"`
 
+	// Reports writes the report of each run that ends, looks hung or is silent.
+	Reports ReportsConfig `mapstructure:"reports"`
+
 	// InsecureNoAuth permits an endpoint that other machines can reach without
 	// auth: everybody who reaches it then reads the page. The default is false:
 	// such a configuration is refused.
@@ -126,6 +131,25 @@ type TracesConfig struct {
 	_ struct{}
 }
 
+// ReportsConfig says where the reports of runs are written.
+type ReportsConfig struct {
+	// Directory is the directory for the reports, which is created if need be and
+	// must not be writable for others. Each run has one report in three files, with
+	// the key of the run and the ending html, json or md, and a later report of a run
+	// replaces an earlier one. It is written when the run has ended, and when it has
+	// looked hung or been silent for 10 minutes. By default there is none, and
+	// nothing is written.
+	Directory string `mapstructure:"directory"`
+
+	// Keep is the largest number of runs whose reports are kept. Beyond it, and
+	// beyond 1 GiB in all, the oldest reports are removed. The default is 100, the
+	// minimum 1, the maximum 10000.
+	Keep int `mapstructure:"keep"`
+
+	// prevent unkeyed literal initialization
+	_ struct{}
+}
+
 var _ component.Config = (*Config)(nil)
 
 func createDefaultConfig() component.Config {
@@ -142,6 +166,7 @@ func createDefaultConfig() component.Config {
 			SpansPerTrace: defaultSpansPerTrace,
 			Bytes:         defaultTraceBytes,
 		},
+		Reports: ReportsConfig{Keep: defaultReports},
 	}
 }
 
@@ -178,6 +203,7 @@ func (c *Config) checkLimits() error {
 		{"traces::held", int64(c.Traces.Held), 1, maxTracesHeld},
 		{"traces::spans_per_trace", int64(c.Traces.SpansPerTrace), 1, maxSpansPerTrace},
 		{"traces::bytes", c.Traces.Bytes, 1, maxTraceBytes},
+		{"reports::keep", int64(c.Reports.Keep), 1, maxReports},
 	} {
 		if limit.value < limit.min || limit.value > limit.max {
 			errs = append(errs, fmt.Errorf(`%q is %d, must be between %d and %d`, limit.key, limit.value, limit.min, limit.max))

@@ -46,6 +46,7 @@ content: true
 owners: {"1001": Ada}
 jaeger_url: https://jaeger.example/
 reproductions: /var/lib/reproductions
+reports: {directory: /var/lib/reports, keep: 7}
 insecure_no_auth: true
 `)
 	require.NoError(t, err)
@@ -58,6 +59,7 @@ insecure_no_auth: true
 	assert.Equal(t, component.MustNewIDWithName("file_storage", "page"), *cfg.Storage)
 	assert.Equal(t, 10, cfg.MaxRuns)
 	assert.Equal(t, 20, cfg.MaxGPUs)
+	assert.Equal(t, ReportsConfig{Directory: "/var/lib/reports", Keep: 7}, cfg.Reports)
 	assert.Equal(t, TracesConfig{Held: 30, SpansPerTrace: 40, Bytes: 50}, cfg.Traces)
 	assert.True(t, cfg.Content)
 	assert.Equal(t, map[string]string{"1001": "Ada"}, cfg.Owners)
@@ -96,7 +98,7 @@ func TestReadme(t *testing.T) {
 
 	var keys []string
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[Config]()) {
-		if key := field.Tag.Get("mapstructure"); len(field.Index) == 1 && key != "" && key != ",squash" && key != "traces" {
+		if key := field.Tag.Get("mapstructure"); len(field.Index) == 1 && key != "" && key != ",squash" && key != "traces" && key != "reports" {
 			keys = append(keys, key)
 		}
 	}
@@ -105,7 +107,12 @@ func TestReadme(t *testing.T) {
 			keys = append(keys, "traces::"+key)
 		}
 	}
-	require.Len(t, keys, 13)
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[ReportsConfig]()) {
+		if key := field.Tag.Get("mapstructure"); key != "" {
+			keys = append(keys, "reports::"+key)
+		}
+	}
+	require.Len(t, keys, 15)
 	for _, key := range keys {
 		assert.Contains(t, string(text), "\n| `"+key+"` |")
 	}
@@ -122,6 +129,7 @@ func TestInvalidConfigurationsAreExplained(t *testing.T) {
 		"traces: {held: -1}":                            `"traces::held" is -1, must be between 1 and 100000`,
 		"traces: {spans_per_trace: 0}":                  `"traces::spans_per_trace" is 0, must be between 1 and 1000000`,
 		"traces: {bytes: -5}":                           `"traces::bytes" is -5, must be between 1 and 17179869184`,
+		"reports: {keep: 0}":                            `"reports::keep" is 0, must be between 1 and 10000`,
 		"jaeger_url: javascript:alert(1)":               `"jaeger_url" is "javascript:alert(1)", must be an address with http or https`,
 		"jaeger_url: http://user:pw@jaeger":             `must be an address with http or https and without a password`,
 		"jaeger_url: jaeger.example":                    `"jaeger_url" is "jaeger.example", must be`,

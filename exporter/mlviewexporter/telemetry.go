@@ -83,3 +83,11 @@ func (t *telemetry) storageError(ctx context.Context, operation string) {
 func (t *telemetry) reproductionsError(ctx context.Context) {
 	t.builder.ExporterMlViewReproductionsErrors.Add(ctx, 1, t.own)
 }
+
+func (t *telemetry) reportWritten(ctx context.Context) {
+	t.builder.ExporterMlViewReportsWritten.Add(ctx, 1, t.own)
+}
+
+func (t *telemetry) reportsError(ctx context.Context) {
+	t.builder.ExporterMlViewReportsErrors.Add(ctx, 1, t.own)
+}

@@ -48,6 +48,7 @@ type view struct {
 	handler *page.Handler
 	server  *http.Server
 	saved   *saved.State
+	written *reportWriter
 	notices notices
 
 	// cancel ends the goroutines, which running counts.
@@ -106,6 +107,14 @@ func (v *view) Start(ctx context.Context, host component.Host) error {
 			})
 		})
 	}
+	if v.cfg.Reports.Directory != "" {
+		written, err := v.openReports()
+		if err != nil {
+			return err
+		}
+		v.written = written
+		v.running.Go(func() { every(background, v.cfg.Interval, written.write) })
+	}
 	return v.serve(ctx, host)
 }
 
@@ -122,6 +131,9 @@ func (v *view) Shutdown(ctx context.Context) error {
 	go func() {
 		defer close(ended)
 		v.running.Wait()
+		if v.written != nil {
+			v.written.close()
+		}
 		if v.saved != nil {
 			v.saved.Close()
 		}
@@ -145,6 +157,9 @@ func (v *view) State() *model.State {
 
 // Run returns the details of a run.
 func (v *view) Run(key string) (*model.RunDetail, bool) { return v.store.Run(key) }
+
+// Compare returns a run beside another one.
+func (v *view) Compare(key, with string) (*model.Comparison, bool) { return v.store.Compare(key, with) }
 
 // Trace returns a trace with its spans.
 func (v *view) Trace(id string) (*model.Trace, bool) { return v.store.Trace(id) }

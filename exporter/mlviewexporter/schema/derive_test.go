@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/report"
 )
 
 // rows are the rows of one list in the event rows.
@@ -88,6 +89,7 @@ func derive(t *testing.T) []byte {
 	d := &deriver{docs: comments(t), definitions: map[string]object{}}
 	for _, document := range []reflect.Type{
 		reflect.TypeFor[model.State](), reflect.TypeFor[model.RunDetail](), reflect.TypeFor[model.Trace](), reflect.TypeFor[Rows](),
+		reflect.TypeFor[model.Comparison](), reflect.TypeFor[report.Report](),
 	} {
 		d.schemaOf(document)
 	}
@@ -180,13 +182,17 @@ func renamed(t reflect.Type, doc string) string {
 	})
 }
 
-// comments returns the comments of the model's types and of their fields. A
+// comments returns the comments of the types of the model and of reports and of their fields. A
 // field without a comment of its own has the one above it, if that names it.
 func comments(t *testing.T) map[string]string {
 	t.Helper()
 	docs := map[string]string{}
-	paths, err := filepath.Glob("../internal/model/*.go")
-	require.NoError(t, err)
+	var paths []string
+	for _, folder := range []string{"model", "report"} {
+		found, err := filepath.Glob("../internal/" + folder + "/*.go")
+		require.NoError(t, err)
+		paths = append(paths, found...)
+	}
 	for _, path := range paths {
 		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
 		require.NoError(t, err)

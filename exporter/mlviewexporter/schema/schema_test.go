@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/report"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/schema"
 )
 
@@ -97,10 +98,12 @@ func oneRowEach(v reflect.Value) {
 
 // documents are the definition of each document and how one is made.
 var documents = map[string]func() any{
-	"":                  func() any { return &model.State{} },
-	"#/$defs/RunDetail": func() any { return &model.RunDetail{} },
-	"#/$defs/Trace":     func() any { return &model.Trace{} },
-	"#/$defs/Rows":      func() any { return &Rows{} },
+	"":                   func() any { return &model.State{} },
+	"#/$defs/RunDetail":  func() any { return &model.RunDetail{} },
+	"#/$defs/Trace":      func() any { return &model.Trace{} },
+	"#/$defs/Rows":       func() any { return &Rows{} },
+	"#/$defs/Comparison": func() any { return &model.Comparison{} },
+	"#/$defs/Report":     func() any { return &report.Report{} },
 }
 
 func TestDocumentsAreValid(t *testing.T) {
@@ -117,6 +120,10 @@ func TestDocumentsAreValid(t *testing.T) {
 	}
 	require.NoError(t, compiled(t, "").Validate(instance(t, state)))
 	require.NoError(t, compiled(t, "#/$defs/RunDetail").Validate(instance(t, detail)))
+	// The report of a run of which nothing is known has all lists, too.
+	for _, d := range []*model.RunDetail{{}, detail} {
+		require.NoError(t, compiled(t, "#/$defs/Report").Validate(instance(t, report.New(state, d, nil))))
+	}
 }
 
 func TestOtherDocumentsAreNot(t *testing.T) {

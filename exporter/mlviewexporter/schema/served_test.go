@@ -65,6 +65,14 @@ func TestServedDocumentsAreValid(t *testing.T) {
 	requireValid(t, "", open(t, served(t, pagetest.New(fleet(3)))+"/api/v1/state"))
 }
 
+func TestServedReportsAreValid(t *testing.T) {
+	source, err := pagetest.Load("../internal/page/testdata/report.json")
+	require.NoError(t, err)
+	url := served(t, source) + "/api/v1/runs/r-llama"
+	requireValid(t, "#/$defs/Comparison", open(t, url+"/compare"))
+	requireValid(t, "#/$defs/Report", open(t, url+"/report?format=json"))
+}
+
 // fleet returns data with that many runs.
 func fleet(runs int) pagetest.Data {
 	data := pagetest.Fleet(runs, 8, runs)

@@ -300,7 +300,7 @@ var All = [Count]Series{
 	},
 	RunStepTime: {
 		Name: "ml.run.step.time", Unit: "s", Kind: Gauge, EveryRun: true, Momentary: true,
-		Description: "Typical duration of a step of the run. recent: the median of the last 20 steps. usual: the median of the up to 500 steps before these, at least 50; while the run is slow, what it was before. Of several ranks it is the median.",
+		Description: "Typical duration of a step of the run. recent: the median of the last 20 steps. usual: the median of the up to 500 steps before these, at least 50; while steps take clearly longer, what it was before. Of several ranks it is the median. Left out are checkpoints and validations, the first 10 steps after a restart, and the time without a span of a program that works on demand.",
 		Labels:      []string{Window},
 	},
 	RunTime: {
@@ -324,7 +324,7 @@ var All = [Count]Series{
 	},
 	RunState: {
 		Name: "ml.run.state", Unit: "1", Kind: State, EveryRun: true, Momentary: true,
-		Description: "1 for the current state of the run, 0 for its other states: the first of these that one of its ranks is in. stalled: no training span for five typical steps and at least stall_timeout, or the first step is overdue (first_step_timeout), while the run holds GPU memory. running. silent: as stalled, but the run holds no GPU memory. unknown: before the first step. ended: its client reported the end.",
+		Description: "1 for the current state of the run, 0 for its other states: the first of these that one of its ranks is in. stalled: no training span for five typical steps and at least stall_timeout, or the first step of the attempt is overdue (first_step_timeout), while the run holds GPU memory; a rank that is missing while the others take steps does not count. running. silent: as stalled, but the run holds no GPU memory. unknown: before the first step. ended: its client reported the end.",
 		Labels:      []string{RunStateLabel},
 	},
 	RunStateTimestamp: {
@@ -429,12 +429,12 @@ var All = [Count]Series{
 	},
 	RequestErrorRatio: {
 		Name: "ml.request.error.ratio", Unit: "1", Kind: Gauge, NoRun: true, Momentary: true,
-		Description: "Fraction of the service's requests that failed. recent: of the last 100 requests, as far as they arrived within 15 minutes. usual: of the up to 1000 requests before these, at least 100; while the service fails, what it was before. A service that serves agents has the ratio of requests to models (ml.requests) or to agents (invoke_agent), whichever is worse. There are no labels of a run or host.",
+		Description: "Fraction of the service's requests that failed. recent: of the last 100 requests, as far as they arrived within 15 minutes. usual: of the up to 1000 requests before these, at least 100; while the service fails, what it was before. It is that of requests to models (ml.requests), of requests to agents (invoke_agent, or the outermost span of a role), or of calls of functions and operations, whichever is worst. There are no labels of a run or host.",
 		Labels:      []string{Window},
 	},
 	ProblemOnset: {
 		Name: "ml.problem.onset.timestamp", Unit: "s", Kind: Gauge, NoRun: true, Momentary: true,
-		Description: "When a problem began, in seconds since 1970; the series exists as long as the problem. Of a run, by ml.run.id: looks_hung, the run is stalled; slow, its recent step time is more than 1.3 times the usual one; restart_loop, 3 or more new attempts within an hour. Of a service: failing, its recent error ratio is at least 0.05 and 3 times the usual one (at least 0.001), or at least 0.5 if that is unknown, with 3 or more failed requests. Of a GPU, by hw.id and host.name: gpu_failed, its hw.status is failed, with the ml.run.id of each run that held it; held_idle, its ml.gpu.idle.time is at least idle_timeout.",
+		Description: "When a problem began, in seconds since 1970; the series exists as long as the problem. docs/problems.md has the kinds, with their rules. The problem of a run has its ml.run.id, that of a host its host.name, and that of a GPU its hw.id and host.name, with the ml.run.id of each run that it concerns. Marks have no series.",
 		Labels:      []string{mlattr.Problem, mlattr.HardwareID, mlattr.RunID},
 	},
 	GenAITokenUsage: {

@@ -39,6 +39,10 @@ const (
 	fieldDecode
 	fieldLatency
 	fieldQueue
+	fieldBatchSize
+	fieldMicrobatches
+	fieldEpochTotal
+	fieldWorldSize
 )
 
 // fields has the field of each slot.
@@ -66,6 +70,10 @@ var fields = func() (bySlot [256]field) {
 		mlattr.DecodePerSecond:       fieldDecode,
 		mlattr.Latency:               fieldLatency,
 		mlattr.QueueTime:             fieldQueue,
+		mlattr.BatchSize:             fieldBatchSize,
+		mlattr.MicrobatchCount:       fieldMicrobatches,
+		mlattr.EpochTotal:            fieldEpochTotal,
+		mlattr.WorldSize:             fieldWorldSize,
 	} {
 		bySlot[mlattr.SlotOf(name)] = f
 	}
@@ -120,6 +128,14 @@ func readFacts(of *mlattr.Facts, in *model.SpanInput) (v facts) {
 			in.Duration = callTime(f.Double, in.Duration)
 		case fieldQueue:
 			in.Queue = callTime(f.Double, in.Queue)
+		case fieldBatchSize:
+			in.Sizes.Batch = f.Int
+		case fieldMicrobatches:
+			in.Sizes.Microbatches = f.Int
+		case fieldEpochTotal:
+			in.Sizes.Epochs = f.Int
+		case fieldWorldSize:
+			in.Sizes.World = f.Int
 		}
 	}
 	if in.Operation == "" {

@@ -28,6 +28,7 @@ type spanReader struct {
 	used               int
 	spans              []model.SpanInput
 	events             callEvents
+	settings           settings
 }
 
 // maxKeptSources limits the sources whose memory is kept between requests.
@@ -36,8 +37,8 @@ const maxKeptSources = 1024
 // unread are the canonical attributes that the page does not show.
 var unread = mlattr.SlotsOf(
 	mlattr.SessionID, mlattr.RequestID, mlattr.SamplingSessionID, mlattr.GenAIConversationID, mlattr.GenAIResponseID,
-	mlattr.Cluster, mlattr.RankLocal, mlattr.WorldSize, mlattr.CorrelationConflict,
-	mlattr.BatchIndex, mlattr.BatchSize, mlattr.Epoch, mlattr.EpochTotal, mlattr.Step, mlattr.MicrobatchCount,
+	mlattr.Cluster, mlattr.RankLocal, mlattr.CorrelationConflict,
+	mlattr.BatchIndex, mlattr.Epoch, mlattr.Step,
 	mlattr.Loss, mlattr.LossScope, mlattr.LearningRate, mlattr.ValLoss, mlattr.ValMetric,
 	mlattr.SamplesPerSecond, mlattr.SamplesBasis, mlattr.PrefillPerSecond, mlattr.SequencePerSecond, mlattr.ThroughputScope,
 	mlattr.TokensEstimated, mlattr.GenAIReasoningTokens, mlattr.GenAICacheCreationTokens,
@@ -46,6 +47,7 @@ var unread = mlattr.SlotsOf(
 
 func (r *spanReader) read(td ptrace.Traces) {
 	for _, rs := range td.ResourceSpans().All() {
+		first := r.used
 		r.readResource(rs.Resource().Attributes())
 		for _, ss := range rs.ScopeSpans().All() {
 			known := r.ofResource.Systems | r.vocabulary.Scope(ss.Scope().Name())
@@ -56,12 +58,15 @@ func (r *spanReader) read(td ptrace.Traces) {
 				}
 			}
 		}
+		r.settings.of(r.sources[first:r.used])
 	}
 	r.flush()
 }
 
 func (r *spanReader) flush() {
 	r.store.ApplySpans(r.spans)
+	r.store.ApplyFacts(r.settings.runs)
+	r.settings.runs = r.settings.runs[:0]
 	clear(r.spans)
 	r.spans = r.spans[:0]
 }
@@ -78,11 +83,13 @@ func (r *spanReader) reset() {
 	}
 	r.used, r.resource, r.store = 0, model.Source{}, nil
 	r.events = callEvents{}
+	r.settings.reset()
 }
 
 func (r *spanReader) readResource(attrs pcommon.Map) {
 	r.vocabulary.Resource(attrs, &r.ofResource)
 	f := &r.ofResource
+	r.settings.begin(f)
 	r.resource = model.Source{
 		Service: unknownService,
 		Job:     f.Text(mlattr.JobID), JobName: f.Text(mlattr.JobName),
@@ -108,6 +115,8 @@ func (r *spanReader) readResource(attrs pcommon.Map) {
 			}
 		case attrSimulated:
 			r.resource.Simulated = isTrue(v)
+		default:
+			r.settings.read(key, v)
 		}
 	}
 }

@@ -32,6 +32,8 @@ type TelemetryBuilder struct {
 	ExporterMlViewClients             metric.Int64ObservableUpDownCounter
 	ExporterMlViewClientsDropped      metric.Int64ObservableCounter
 	ExporterMlViewEventsSent          metric.Int64ObservableCounter
+	ExporterMlViewReportsErrors       metric.Int64Counter
+	ExporterMlViewReportsWritten      metric.Int64Counter
 	ExporterMlViewReproductionsErrors metric.Int64Counter
 	ExporterMlViewRequestsRefused     metric.Int64Counter
 	ExporterMlViewRowsHidden          metric.Int64ObservableUpDownCounter
@@ -174,6 +176,18 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		"otelcol_exporter_ml_view_events_sent",
 		metric.WithDescription("Number of events sent on streams, including heartbeats [Development]"),
 		metric.WithUnit("{event}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ExporterMlViewReportsErrors, err = builder.meter.Int64Counter(
+		"otelcol_exporter_ml_view_reports_errors",
+		metric.WithDescription("Number of times that the report of a run could not be written [Development]"),
+		metric.WithUnit("{error}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ExporterMlViewReportsWritten, err = builder.meter.Int64Counter(
+		"otelcol_exporter_ml_view_reports_written",
+		metric.WithDescription("Number of reports of runs that were written to the directory of reports [Development]"),
+		metric.WithUnit("{report}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ExporterMlViewReproductionsErrors, err = builder.meter.Int64Counter(

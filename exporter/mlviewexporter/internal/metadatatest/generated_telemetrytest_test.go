@@ -40,6 +40,8 @@ func TestSetupTelemetry(t *testing.T) {
 		observer.Observe(1)
 		return nil
 	}))
+	tb.ExporterMlViewReportsErrors.Add(context.Background(), 1)
+	tb.ExporterMlViewReportsWritten.Add(context.Background(), 1)
 	tb.ExporterMlViewReproductionsErrors.Add(context.Background(), 1)
 	tb.ExporterMlViewRequestsRefused.Add(context.Background(), 1)
 	tb.ExporterMlViewStorageErrors.Add(context.Background(), 1)
@@ -53,6 +55,12 @@ func TestSetupTelemetry(t *testing.T) {
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualExporterMlViewEventsSent(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualExporterMlViewReportsErrors(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualExporterMlViewReportsWritten(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualExporterMlViewReproductionsErrors(t, testTel,

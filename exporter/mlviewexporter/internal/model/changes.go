@@ -106,7 +106,7 @@ func (s *Store) noteState(r *run, now time.Time) {
 		return
 	}
 	was := r.state
-	r.state = state
+	r.state, r.stateNoted = state, now
 	if was != mlattr.RunUnknown {
 		s.mark(mark{Run: r.key, Mark: Mark{Time: now.UTC(), Kind: "state", Text: stateWord(state) + " (was " + stateWord(was) + ")"}})
 	}

@@ -18,8 +18,18 @@ const (
 	curveUtilization
 	curveMemory
 	curvePower
+	curveValidation
+	curveLearningRate
+	curveSampleRate
+	// curveSteps and curveEpoch say at which step and epoch the others are. They are
+	// exact up to 16 million steps.
+	curveSteps
+	curveEpoch
 	curveCount
 )
+
+// isAxis reports whether the numbers are those that others are compared by.
+func (id curveID) isAxis() bool { return id == curveSteps || id == curveEpoch }
 
 // curveNames are the names and units of curves, in the order that they are shown.
 var curveNames = [curveCount]struct{ name, unit string }{
@@ -30,6 +40,12 @@ var curveNames = [curveCount]struct{ name, unit string }{
 	curveUtilization: {"gpu_utilization", "1"},
 	curveMemory:      {"gpu_memory", "By"},
 	curvePower:       {"power", "W"},
+
+	curveValidation:   {"validation_loss", ""},
+	curveLearningRate: {"learning_rate", ""},
+	curveSampleRate:   {"sample_rate", "{sample}/s"},
+	curveSteps:        {"steps", "{step}"},
+	curveEpoch:        {"epoch", "{epoch}"},
 }
 
 // values are the numbers of a run at one time, NaN if unknown.
@@ -118,7 +134,21 @@ func (c *curves) endMinute(history time.Duration) {
 
 // ofSteps reports whether the number is one of steps, and not of what a run holds.
 func (id curveID) ofSteps() bool {
-	return id == curveLoss || id == curveStepTime || id == curveTokenRate
+	switch id {
+	case curveLoss, curveStepTime, curveTokenRate, curveValidation, curveLearningRate, curveSampleRate:
+		return true
+	}
+	return false
+}
+
+// until returns when the numbers of steps end, in Unix seconds: with the last step
+// of a run that takes none any more, never if lastStep is zero.
+func (c *curves) until(lastStep time.Time) int64 {
+	// A sender's clock can be far behind.
+	if n := len(c.fine.times); !lastStep.IsZero() && n > 0 && lastStep.Unix() >= int64(c.fine.times[0]) {
+		return lastStep.Unix()
+	}
+	return math.MaxInt64
 }
 
 // rows returns the curves that have values: means of a minute, and each point of
@@ -130,12 +160,11 @@ func (c *curves) rows(now, lastStep time.Time) []Curve {
 	if n := len(c.fine.times); n > 0 {
 		from = max(from, c.fine.times[0])
 	}
-	until := int64(math.MaxInt64)
-	// A sender's clock can be far behind.
-	if n := len(c.fine.times); !lastStep.IsZero() && n > 0 && lastStep.Unix() >= int64(c.fine.times[0]) {
-		until = lastStep.Unix()
-	}
+	until := c.until(lastStep)
 	for id, name := range curveNames {
+		if curveID(id).isAxis() {
+			continue
+		}
 		ends := curveID(id).ofSteps()
 		row := Curve{Name: name.name, Unit: name.unit, Times: []float64{}, Values: []float64{}}
 		take := func(p *points, wanted func(uint32) bool) {
@@ -183,23 +212,27 @@ func (d *dueRuns) record(s *Store, now time.Time) {
 		if r.due.IsZero() {
 			continue
 		}
-		v := r.numbers(now)
+		var row Run
+		r.addNumbers(&row, now)
+		v := r.numbers(&row)
 		r.curves.add(r.due, &v, s.settings.Interval, s.settings.History)
+		r.noteHardware()
+		r.spend(&row, r.due)
+		s.keepGood(r, now)
 		r.due = time.Time{}
 	}
 	d.runs = slices.Delete(d.runs, 0, n)
 }
 
 // numbers returns the numbers of a run that are kept over time.
-func (r *run) numbers(now time.Time) (v values) {
-	var row Run
-	r.addNumbers(&row, now)
+func (r *run) numbers(row *Run) (v values) {
 	for i := range v {
 		v[i] = float32(math.NaN())
 	}
 	for id, value := range [curveCount]*float64{
 		curveLoss: row.Loss, curveStepTime: row.StepTime, curveTokenRate: row.TokenRate,
-		curveGoodput: row.Goodput, curveUtilization: row.GPUUtilization,
+		curveGoodput: row.Goodput, curveUtilization: row.GPUUtilization, curveValidation: row.ValidationLoss,
+		curveLearningRate: row.LearningRate, curveSampleRate: row.SampleRate, curveSteps: row.Steps, curveEpoch: row.Epoch,
 	} {
 		if value != nil {
 			v[id] = float32(*value)

@@ -32,6 +32,9 @@ func (s *Store) Run(key string) (*RunDetail, bool) {
 	detail.Ranks, detail.MissingRanks = r.rankRows()
 	detail.Phases = r.phases(now)
 	detail.TimeRatio = r.timeRatio(now)
+	detail.Spent = r.spent.row()
+	detail.Settings = r.settings()
+	detail.Changes = s.changesOf(r)
 	detail.Curves = r.curves.rows(now, lastStepOf(&detail.Run))
 	detail.Marks = s.marksOf(r)
 	detail.Calls = s.calls.rows(s, func(c *call) bool { return c.run == key }, now)
@@ -59,8 +62,8 @@ func lastStepOf(row *Run) time.Time {
 // timeRatio returns ml.run.time.ratio.
 func (r *run) timeRatio(now time.Time) map[string]float64 {
 	ratio := make(map[string]float64)
-	for _, one := range r.streams {
-		if one.series == RunTimeRatio && one.live(now) {
+	for _, one := range r.ratios {
+		if one.live(now) {
 			ratio[one.labels.Own[0]] = one.value
 		}
 	}

@@ -109,6 +109,9 @@ type SpanInput struct {
 	Class, Message string
 	Fingerprint    string
 
+	// Sizes are those that the span reports.
+	Sizes Sizes
+
 	Call CallPart
 	// Duration is the producer's own measure, in seconds, or the span's. Queue and
 	// Serialize are NaN if unknown.

@@ -25,6 +25,8 @@ func (s *State) MakeLists() {
 func (d *RunDetail) MakeLists() {
 	makeList(&d.Needs)
 	makeList(&d.Ranks)
+	makeList(&d.Settings)
+	makeList(&d.Changes)
 	makeList(&d.Phases)
 	makeList(&d.Curves)
 	makeList(&d.Marks)

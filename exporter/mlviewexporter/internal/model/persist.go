@@ -24,6 +24,7 @@ type exported struct {
 	Failures []Failure         `json:"failures,omitempty"`
 	Services []exportedService `json:"services,omitempty"`
 	Runs     []exportedRun     `json:"runs,omitempty"`
+	Good     []*goodRun        `json:"good,omitempty"`
 }
 
 // exportedService is what is known of a service, so that it is not new after a
@@ -52,7 +53,7 @@ type exportedRun struct {
 	Checkpoint time.Time `json:"checkpoint,omitzero"`
 }
 
-// Export returns the changes, states and failures of the last week as JSON, for
+// Export returns the changes, states, failures and good runs of the last week as JSON, for
 // Import after a restart: at most 16 MiB, of too many rows those that were seen
 // last.
 func (s *Store) Export() ([]byte, error) {
@@ -73,6 +74,7 @@ func (s *Store) Export() ([]byte, error) {
 func (e *exported) halve() {
 	e.Services = newerHalf(e.Services, func(a, b exportedService) int { return a.LastSeen.Compare(b.LastSeen) })
 	e.Runs = newerHalf(e.Runs, func(a, b exportedRun) int { return a.LastSeen.Compare(b.LastSeen) })
+	e.Good = newerHalf(e.Good, func(a, b *goodRun) int { return a.Ended.Compare(b.Ended) })
 	e.Failures = newerHalf(e.Failures, func(a, b Failure) int { return lastSeen(&a).Compare(lastSeen(&b)) })
 	e.Changes = newerHalf(e.Changes, func(a, b Change) int { return a.Time.Compare(b.Time) })
 	e.Marks = newerHalf(e.Marks, func(a, b mark) int { return a.Time.Compare(b.Time) })
@@ -87,7 +89,7 @@ func newerHalf[T any](all []T, compare func(a, b T) int) []T {
 func (s *Store) export() exported {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := exported{Version: exportVersion, Changes: append([]Change(nil), s.changes...), Marks: append([]mark(nil), s.marks...)}
+	out := exported{Version: exportVersion, Changes: append([]Change(nil), s.changes...), Marks: append([]mark(nil), s.marks...), Good: slices.Clone(s.good)}
 	for _, f := range s.failures.all {
 		out.Failures = append(out.Failures, f.Failure)
 	}
@@ -139,6 +141,7 @@ func (s *Store) Import(data []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.importNotes(&in, recent)
+	s.importGood(in.Good, recent)
 	for i := range in.Failures {
 		if f := &in.Failures[i]; recent(lastSeen(f)) && len(s.failures.all) < maxFailures && s.failures.all[f.Key] == nil {
 			s.failures.all[f.Key] = &failureGroup{Failure: s.imported(f)}

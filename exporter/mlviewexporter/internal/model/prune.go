@@ -62,6 +62,7 @@ func (s *Store) prune(now time.Time) {
 		}
 	}
 	s.pruneNotes(now)
+	s.pruneGood(now)
 }
 
 // dropGone removes streams without a current value. Those of runs stay with

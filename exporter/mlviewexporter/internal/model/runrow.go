@@ -92,7 +92,7 @@ func (row *Run) why(number, reason string) {
 type sums struct {
 	steps, batches, samples, tokens, errors, attempts total
 	stepRate, batchRate, sampleRate, tokenRate        total
-	epoch, learningRate, loss, lastStep               total
+	epoch, learningRate, loss, validation, lastStep   total
 
 	lossIsNoNumber bool
 }
@@ -157,8 +157,11 @@ func (r *run) addNumbers(row *Run, now time.Time) {
 		case LearningRate:
 			all.learningRate.add(one.value)
 		case Loss:
-			if one.labels.Own == scope {
+			switch {
+			case one.labels.Own == scope:
 				all.loss.add(one.value)
+			case one.labels.Own[0] == scopeValidation && one.labels.Own[1] == scope[1]:
+				all.validation.add(one.value)
 			}
 		}
 		r.addSeries(row, one)
@@ -174,6 +177,7 @@ func (r *run) addNumbers(row *Run, now time.Time) {
 	if row.Loss = all.loss.mean(); row.Loss != nil {
 		row.LossScope = scope[0]
 	}
+	row.ValidationLoss = all.validation.mean()
 	if all.lossIsNoNumber {
 		row.Loss = nil
 		row.why("loss", "The loss is not a finite number (NaN).")
@@ -238,11 +242,14 @@ func (r *run) addSeries(row *Run, one *stream) {
 	}
 }
 
+// scopeValidation is the ml.loss.scope of a loss on held-out data.
+const scopeValidation = "validation"
+
 // lossScope returns the own labels of the loss to show: that of a batch before
 // that of an epoch or a validation, and that of all tasks before that of one.
 func (r *run) lossScope(now time.Time) (best [MaxOwn]string) {
 	turn := func(own [MaxOwn]string) (int, string, string) {
-		at := slices.Index([]string{"batch", "epoch", "validation"}, own[0])
+		at := slices.Index([]string{"batch", "epoch", scopeValidation}, own[0])
 		if at < 0 {
 			at = 3
 		}

@@ -26,15 +26,24 @@ type run struct {
 	// ml.step.duration, which are most. states are those of its state, whole counts
 	// those of other series of the whole run.
 	streams, durations, states []*stream
-	whole                      [seriesCount]uint16
+	// ratios are those of ml.run.time.ratio.
+	ratios []*stream
+	whole  [seriesCount]uint16
 
 	// hosts are those of all attempts.
 	hosts map[string]bool
 
-	// state is the last known state.
+	// state is the last known state, stateNoted when it was first seen, zero after a
+	// restart.
 	state      string
+	stateNoted time.Time
 	checkpoint time.Time
 	curves     curves
+	spent      spent
+	facts      facts
+	// failed reports whether the span of the whole training failed, kept whether the
+	// run was considered as a good one since it ended.
+	failed, kept bool
 	// due is since when there are numbers that its curves do not have, zero for none.
 	due time.Time
 
@@ -106,8 +115,11 @@ func (r *run) attach(one *stream) bool {
 		}
 		r.whole[one.series]++
 	}
-	if one.series == RunState {
+	switch one.series {
+	case RunState:
 		r.states = append(r.states, one)
+	case RunTimeRatio:
+		r.ratios = append(r.ratios, one)
 	}
 	r.streams = append(r.streams, one)
 	return true

@@ -63,6 +63,12 @@ func (s *Store) spanOfRun(in *SpanInput, r *run, now time.Time) {
 			*text.of = s.texts.of(text.is)
 		}
 	}
+	if in.Sizes != (Sizes{}) {
+		r.facts.sizes.grow(&in.Sizes)
+	}
+	if in.Phase == "train" {
+		r.failed = in.Failed
+	}
 	ended := time.Unix(0, min(in.End, now.UnixNano()))
 	if in.Phase == "checkpoint" && !in.Failed && !loads(in.Operation) && ended.After(r.checkpoint) {
 		r.checkpoint = ended

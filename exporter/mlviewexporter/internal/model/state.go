@@ -164,6 +164,9 @@ type Run struct {
 	LossScope    string   `json:"loss_scope,omitempty"`
 	LearningRate *float64 `json:"learning_rate,omitempty"`
 	Epoch        *float64 `json:"epoch,omitempty"`
+	// ValidationLoss is the mean of the ranks' ml.loss on held-out data, if Loss is
+	// another one.
+	ValidationLoss *float64 `json:"validation_loss,omitempty"`
 	// Goodput is ml.run.goodput, Bound the current value of ml.run.bound.
 	Goodput *float64 `json:"goodput,omitempty"`
 	Bound   string   `json:"bound,omitempty"`
@@ -201,7 +204,13 @@ type RunDetail struct {
 	Phases       []Phase  `json:"phases"`
 	// TimeRatio is ml.run.time.ratio by ml.run.state.
 	TimeRatio map[string]float64 `json:"time_ratio,omitempty"`
-	Curves    []Curve            `json:"curves"`
+	// Spent is what the run's time went to since the page first saw it.
+	Spent Spent `json:"spent"`
+	// Settings are what is known of how the run was started, ordered by name.
+	Settings []Setting `json:"settings"`
+	// Changes are those of the run and of its service, the newest first.
+	Changes []Change `json:"changes"`
+	Curves  []Curve  `json:"curves"`
 	// Marks are changes, problems and failures on the curves.
 	Marks    []Mark    `json:"marks"`
 	Calls    []Call    `json:"calls"`
@@ -236,8 +245,8 @@ type Phase struct {
 
 // Curve is a number over time.
 type Curve struct {
-	// Name is loss, step_time, token_rate, goodput, gpu_utilization,
-	// gpu_memory or power.
+	// Name is loss, step_time, token_rate, goodput, gpu_utilization, gpu_memory,
+	// power, validation_loss, learning_rate or sample_rate.
 	Name string `json:"name"`
 	Unit string `json:"unit,omitempty"`
 	// Times are Unix seconds, Values the numbers at these times. NaN does not

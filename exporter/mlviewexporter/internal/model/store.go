@@ -60,6 +60,8 @@ type Store struct {
 	marks   []mark
 	traces  traces
 	history dueRuns
+	// good are runs that others are compared with, those that ended last at the end.
+	good    []*goodRun
 	missing map[string][]Missing
 	refused map[string]map[string]time.Time
 	// dropped counts what was not kept, by reason.

@@ -39,9 +39,9 @@ func (d *document) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	header.Set("Content-Length", strconv.Itoa(len(body)))
 	if r.Method != http.MethodHead {
-		// The browser reads data and text as such: nosniff. An error means that the
-		// client has gone.
-		_, _ = w.Write(body) //nolint:gosec // no answer is markup
+		// The browser reads data and text as such: nosniff. Reports escape what they
+		// show. An error means that the client has gone.
+		_, _ = w.Write(body) //nolint:gosec // see above
 	}
 }
 
@@ -90,24 +90,21 @@ type detailCache struct {
 	documents map[string]*document
 }
 
-// document returns the document of the path; nil if find does not find it.
-func (c *detailCache) document(path string, find func() (any, bool)) (*document, error) {
+// made returns the document with a name, created if nobody has asked for it yet. It
+// is nil if create returns none.
+func (c *detailCache) made(name string, create func() (*document, error)) (*document, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if now := time.Now(); len(c.documents) >= maxDetails || now.Sub(c.since) >= c.keep {
 		c.since, c.documents = now, make(map[string]*document)
 	}
-	if d := c.documents[path]; d != nil {
+	if d := c.documents[name]; d != nil {
 		return d, nil
 	}
-	value, found := find()
-	if !found {
-		return nil, nil
-	}
-	d, err := jsonDocument(value)
-	if err != nil {
+	d, err := create()
+	if err != nil || d == nil {
 		return nil, err
 	}
-	c.documents[path] = d
+	c.documents[name] = d
 	return d, nil
 }

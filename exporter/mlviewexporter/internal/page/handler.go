@@ -23,6 +23,9 @@ type Source interface {
 	State() *model.State
 	// Run returns the details of the run with the key of its row.
 	Run(key string) (*model.RunDetail, bool)
+	// Compare returns the run with a key beside the run with the key with, or beside
+	// its last good one if with is empty.
+	Compare(key, with string) (*model.Comparison, bool)
 	// Trace returns the trace with the id.
 	Trace(id string) (*model.Trace, bool)
 	// Report returns the report of the reproduction with the fingerprint of 16
@@ -79,6 +82,8 @@ func NewHandler(source Source, set Settings) *Handler {
 	h.mux.HandleFunc("GET /assets/{name}", serveAsset)
 	h.mux.HandleFunc("GET /api/v1/state", h.serveState)
 	h.mux.HandleFunc("GET /api/v1/runs/{key}", h.serveRun)
+	h.mux.HandleFunc("GET /api/v1/runs/{key}/compare", h.serveCompare)
+	h.mux.HandleFunc("GET /api/v1/runs/{key}/report", h.serveReportOfRun)
 	h.mux.HandleFunc("GET /api/v1/traces/{id}", h.serveTrace)
 	h.mux.HandleFunc("GET /api/v1/events", h.stream.serve)
 	h.mux.HandleFunc("GET /reproductions/{fingerprint}", h.serveReport)
@@ -170,15 +175,13 @@ func (h *Handler) serveTrace(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *Handler) serveDetail(w http.ResponseWriter, r *http.Request, find func() (any, bool)) {
-	detail, err := h.details.document(r.URL.Path, find)
-	switch {
-	case err != nil:
-		http.Error(w, "The answer cannot be written as JSON.", http.StatusInternalServerError)
-	case detail == nil:
-		http.NotFound(w, r)
-	default:
-		detail.serve(w, r)
-	}
+	h.serveMade(w, r, r.URL.Path, func() (*document, error) {
+		detail, found := find()
+		if !found {
+			return nil, nil
+		}
+		return jsonDocument(detail)
+	})
 }
 
 var fingerprint = regexp.MustCompile(`^[0-9a-f]{16}$`)

@@ -324,7 +324,7 @@ func TestAssetsAreKeptUntilTheyChange(t *testing.T) {
 func TestFixturesAreStates(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.json")
 	require.NoError(t, err)
-	require.Len(t, files, 4)
+	require.Len(t, files, 5)
 	for _, file := range files {
 		content, err := os.Open(file)
 		require.NoError(t, err)

@@ -154,7 +154,7 @@ func (d *document) more() {
 		}
 		d.lines(d.paragraph(0, text)...)
 	}
-	d.lines(d.paragraph(0, "A browser opens runs, traces and reports at the same address; /api/v1/state has every row and column as JSON.")...)
+	d.lines(d.paragraph(0, "/api/v1/runs/{key}/report says what became of a run. A browser opens runs, traces and reports at the same address; /api/v1/state has every row and column as JSON.")...)
 }
 
 // paragraph returns a text with an indent and broken into lines.

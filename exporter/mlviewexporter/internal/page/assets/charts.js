@@ -38,6 +38,25 @@ export function chart(curve, marks, title, write, axis, from, ended) {
     h('div', { class: 'chart', role: 'img', 'aria-label': label, own: { ...withGaps(curve.times.slice(start), values), marks, axis, from, to: now() / 1000 } }));
 }
 
+// pairChart describes two curves over the same axis, and where they part.
+export function pairChart(key, title, run, other, write, at, mark) {
+  const last = (c) => write(c.values[c.values.length - 1]);
+  const says = 'this run last ' + last(run) + ', the other one ' + last(other);
+  const [times, values, others] = uPlot.join([[run.times, run.values], [other.times, other.values]].map(([t, v]) => rising(t, v)));
+  return h('figure', { key, 'data-testid': 'curve-' + key },
+    h('figcaption', {}, h('a', { href: '#def-compare', class: 'def' }, title), h('span', { class: 'dim' }, ' ' + says)),
+    h('div', { class: 'chart', role: 'img', 'aria-label': title + ': ' + says, own: { times, values, others, marks: [], mark, axis: write, at, from: times[0], to: times[times.length - 1] } }),
+    h('p', { class: 'legend' }, h('span', {}, h('i', { class: 'dot p-run' }), 'this run'), h('span', {}, h('i', { class: 'dot p-with' }), 'the other run'), mark === null ? null : h('span', {}, h('i', { class: 'dot m-failure' }), 'they part')));
+}
+
+// rising leaves out what is not after everything before it: steps that were taken
+// again.
+function rising(times, values) {
+  let last = -Infinity;
+  const kept = times.map((t) => t > last && ((last = t), true));
+  return [times.filter((t, i) => kept[i]), values.filter((v, i) => kept[i])];
+}
+
 const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 const charts = new Map();
@@ -50,7 +69,7 @@ function drawMarks(u, marks) {
   ctx.setLineDash([4 * devicePixelRatio, 3 * devicePixelRatio]);
   ctx.font = 11 * devicePixelRatio + 'px system-ui, sans-serif';
   for (const [i, mark] of marks.entries()) {
-    const at = Date.parse(mark.time) / 1000;
+    const at = mark.time ? Date.parse(mark.time) / 1000 : mark.at;
     if (at < u.scales.x.min || at > u.scales.x.max) continue;
     const x = Math.round(u.valToPos(at, 'x', true));
     ctx.strokeStyle = color(mark.kind === 'change' ? '--change' : mark.kind === 'failure' ? '--bad' : '--warn');
@@ -59,7 +78,7 @@ function drawMarks(u, marks) {
     ctx.lineTo(x, bbox.top + bbox.height);
     ctx.stroke();
     ctx.fillStyle = ctx.strokeStyle;
-    ctx.fillText(i + 1, x + 3 * devicePixelRatio, bbox.top + (10 + (i % 3) * 11) * devicePixelRatio);
+    if (mark.time) ctx.fillText(i + 1, x + 3 * devicePixelRatio, bbox.top + (10 + (i % 3) * 11) * devicePixelRatio);
   }
   ctx.restore();
 }
@@ -67,11 +86,11 @@ function drawMarks(u, marks) {
 function options(el, data) {
   const axis = { stroke: color('--dim'), font: '12px system-ui, sans-serif', grid: { stroke: color('--line'), width: 1 }, ticks: { stroke: color('--line'), width: 1 } };
   return {
-    width: el.clientWidth, height: 130, padding: [8, 18, 0, 0], legend: { show: false }, cursor: { sync: { key: 'run' }, y: false, points: { size: 6 } },
-    scales: { x: { time: true, range: () => [el.mlData.from, el.mlData.to] }, y: { range: (u, min, max) => uPlot.rangeNum(min, max === min ? min + (Math.abs(min) || 1) * 0.1 : max, 0.1, true) } },
-    axes: [{ ...axis, size: 26, space: 70, values: (u, at) => at.map((t) => clock(t * 1000, el.mlData.to - el.mlData.from < 600)) }, { ...axis, size: 66, space: 34, values: (u, at) => at.map((v) => el.mlData.axis(v)) }],
-    series: [{}, { stroke: color('--curve'), width: 1.5, points: { show: data.values.length < 3 } }],
-    hooks: { draw: [(u) => drawMarks(u, el.mlData.marks)] },
+    width: el.clientWidth, height: 130, padding: [8, 18, 0, 0], legend: { show: false }, cursor: { sync: { key: data.others ? 'pair' : 'run' }, y: false, points: { size: 6 } },
+    scales: { x: { time: !data.others, range: () => [el.mlData.from, el.mlData.to] }, y: { range: (u, min, max) => uPlot.rangeNum(min, max === min ? min + (Math.abs(min) || 1) * 0.1 : max, 0.1, true) } },
+    axes: [{ ...axis, size: 26, space: 70, values: (u, at) => at.map((t) => (el.mlData.at ? el.mlData.at(t) : clock(t * 1000, el.mlData.to - el.mlData.from < 600))) }, { ...axis, size: 66, space: 34, values: (u, at) => at.map((v) => el.mlData.axis(v)) }],
+    series: [{}, { stroke: color('--curve'), width: 1.5, spanGaps: Boolean(data.others), points: { show: data.values.length < 3 } }, ...(data.others ? [{ stroke: color('--other'), width: 1.5, dash: [6, 4], spanGaps: true, points: { show: false } }] : [])],
+    hooks: { draw: [(u) => drawMarks(u, typeof el.mlData.mark === 'number' ? [{ kind: 'failure', at: el.mlData.mark }] : el.mlData.marks)] },
   };
 }
 
@@ -89,11 +108,12 @@ export function mountCharts() {
   for (const el of document.querySelectorAll('.chart')) {
     const data = el.mlAttrs.own;
     el.mlData = data;
+    const lines = data.others ? [data.times, data.values, data.others] : [data.times, data.values];
     const u = charts.get(el);
-    if (!u) charts.set(el, new uPlot(options(el, data), [data.times, data.values], el));
+    if (!u) charts.set(el, new uPlot(options(el, data), lines, el));
     else {
       if (u.width !== el.clientWidth && el.clientWidth > 0) u.setSize({ width: el.clientWidth, height: 130 });
-      u.setData([data.times, data.values]);
+      u.setData(lines);
     }
   }
 }

@@ -14,14 +14,15 @@ import { missingTable } from './missing.js';
 import { rankTable } from './ranks.js';
 import { chart } from './charts.js';
 import { gpuTable } from './gpus.js';
+import { comparison, reports } from './compare.js';
 
 function fact(name, def, value, title) {
   if (value === null || value === undefined) return null;
   return h('div', { key: name, class: 'fact', 'data-testid': 'fact-' + (def || name) }, h('dt', {}, head(name, def)), h('dd', { title: title || null }, value));
 }
 
-// none describes the rate of a run that takes no steps.
-const none = (run) => h('span', { class: 'none', title: still(run) }, '–');
+// moving describes a number of now, which a run without steps has not.
+const moving = (run, text) => (text !== null && still(run) ? h('span', { class: 'none', title: still(run) }, '–') : text);
 
 // facts are the numbers of a run that are known, and why others are not.
 function facts(run) {
@@ -29,26 +30,26 @@ function facts(run) {
     h('div', { key: 'why-' + field, class: 'fact wide', 'data-testid': 'why-' + field }, h('dt', {}, word(fields, field)), h('dd', {}, h('span', { class: 'none' }, 'not known: '), text)));
   return h('dl', { class: 'facts', key: 'facts' }, [
     fact('State', 'state', [word(states, run.state), run.state_since ? [' since ', time(run.state_since)] : null]),
-    fact('Limited by', 'bound', still(run) ? none(run) : run.bound && run.bound !== 'unknown' ? word(bounds, run.bound) : null),
+    fact('Limited by', 'bound', moving(run, run.bound && run.bound !== 'unknown' ? word(bounds, run.bound) : null)),
     fact('Step', 'steps', count(run.steps)),
     fact('Step time', 'step_time', stepTime(run.step_time)),
     fact('Usual step time', 'usual', run.step_time_usual === undefined ? null : [stepTime(run.step_time_usual), run.step_time === undefined || still(run) ? null : ' (now ' + change(run.step_time, run.step_time_usual) + ')']),
-    fact('Tokens', 'token_rate', run.token_rate === undefined ? null : still(run) ? none(run) : rate(run.token_rate) + ' tokens/s', run.token_basis && 'basis: ' + run.token_basis),
-    fact('Tokens in all', 'tokens', run.tokens === undefined ? null : number(run.tokens) + ' tokens'),
-    fact('Samples', 'sample_rate', run.sample_rate === undefined ? null : still(run) ? none(run) : rate(run.sample_rate) + ' samples/s'),
+    fact('Tokens', 'token_rate', moving(run, unit(run.token_rate, 'tokens/s')), run.token_basis && 'basis: ' + run.token_basis),
+    fact('Tokens in all', 'tokens', unit(run.tokens, 'tokens')),
+    fact('Samples', 'sample_rate', moving(run, unit(run.sample_rate, 'samples/s'))),
     fact('Loss', 'loss', run.loss === undefined ? null : [number(run.loss), run.loss_scope ? ' (' + run.loss_scope + ')' : null]),
-    fact('Learning rate', '', run.learning_rate === undefined ? null : String(Number(run.learning_rate.toPrecision(3)))),
+    fact('Learning rate', '', run.learning_rate && String(Number(run.learning_rate.toPrecision(3)))),
     fact('Epoch', '', number(run.epoch)),
     fact('Goodput', 'goodput', percent(run.goodput)),
     fact('GPUs', 'gpus', number(run.gpus)),
     fact('GPU use', 'utilization', percent(run.gpu_utilization)),
     fact('Ranks', 'ranks', run.ranks ? count(run.ranks) + (run.hosts && run.hosts.length ? ' on ' + run.hosts.length + (run.hosts.length === 1 ? ' host' : ' hosts') : '') : null, (run.hosts || []).slice(0, 50).join(', ') || null),
-    fact('Restarts', 'restarts', run.attempts === undefined ? null : count(Math.max(0, run.attempts - 1))),
+    fact('Restarts', 'restarts', run.attempts && count(Math.max(0, run.attempts - 1))),
     fact('Last step', 'last_step', ago(run.last_step)),
     fact('Last checkpoint', 'checkpoint', ago(run.last_checkpoint)),
     fact('Errors', 'errors', count(run.errors)),
-    fact('Version', 'version', run.version || null),
-    fact('First seen', 'first_seen', time(run.first_seen)),
+    fact('Version', '', run.version || null),
+    fact('First seen', '', time(run.first_seen)),
     missing,
   ]);
 }
@@ -84,10 +85,10 @@ function phases(run, rows) {
 }
 
 const ranges = { '600': '10 min', '3600': '1 h', '': 'all' };
-const unitOf = { ratio: percent, '1': percent, bytes, By: bytes, s: stepTime, W: (v) => unit(v, 'W') };
+const unitOf = { ratio: percent, '1': percent, bytes, By: bytes, s: stepTime, W: (v) => unit(v, 'W'), '{sample}/s': (v) => rate(v) + ' samples/s' };
 
 // ofSteps are the curves that end with the last step.
-const ofSteps = ['loss', 'step_time', 'token_rate'];
+const ofSteps = ['loss', 'step_time', 'token_rate', 'validation_loss', 'learning_rate', 'sample_rate'];
 
 function curveBlock(detail) {
   const shown = (detail.curves || []).filter((c) => c.times.length > 1);
@@ -149,6 +150,6 @@ export function runDetail(key, single) {
   };
   const order = single ? ['curves', 'missing', 'facts', 'phases', 'time', 'ranks', 'traces', 'failures', 'calls'] : ['needs', 'facts', 'ranks', 'curves', 'phases', 'time', 'gpus', 'failures', 'traces', 'calls'];
   return h('div', { class: 'run', key: 'run-' + key, 'data-testid': 'run-detail', 'data-key': key }, single ? null : h('p', { class: 'runhead', key: 'head' }, h('strong', {}, run.service || 'run'), dim([' · run ' + run.id, run.owner ? ' · owner ' + run.owner : null, run.job ? ' · job ' + run.job : null])),
-    order.map((name) => parts[name]),
+    order.map((name) => parts[name]), comparison(key), reports(key),
     h('p', { class: 'sub', key: 'id' }, 'run ' + run.id + ' · ', seconds(live.collector.interval), ' between updates'));
 }

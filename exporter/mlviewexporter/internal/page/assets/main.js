@@ -16,6 +16,7 @@ import { missingPart, changesPart } from './missing.js';
 import { setFolded } from './folds.js';
 import { onFetched } from './fetched.js';
 import { mountCharts } from './charts.js';
+import { choose } from './compare.js';
 
 const at = (id) => document.getElementById(id);
 
@@ -263,9 +264,10 @@ document.addEventListener('click', (e) => {
 });
 
 document.addEventListener('change', (e) => {
-  const name = e.target.dataset.actChange;
-  if (!name) return;
-  go({ [name]: e.target.value });
+  const { actChange, actChoose, arg } = e.target.dataset;
+  if (actChoose) choose(actChoose, arg, e.target.value);
+  else if (actChange) go({ [actChange]: e.target.value });
+  else return;
   draw();
 });
 

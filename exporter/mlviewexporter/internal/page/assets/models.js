@@ -29,7 +29,7 @@ const columns = [
 
 const versions = [
   { id: 'version', head: 'Version', header: true, cell: (v) => v.version },
-  { id: 'first_seen', head: 'First seen', def: 'first_seen', cell: (v) => time(v.first_seen) },
+  { id: 'first_seen', head: 'First seen', cell: (v) => time(v.first_seen) },
   { id: 'requests', head: 'Calls of the model', num: true, cell: (v) => count(v.requests) },
   { id: 'errors', head: 'Failed calls of the model', num: true, cell: (v) => [count(v.errors), v.requests ? sub(percent(v.errors / v.requests)) : null] },
   { id: 'failures', head: 'Failures of the service', def: 'failures', num: true, has: (v) => v.failures > 0, cell: (v) => [count(v.failures), v.requests ? sub(percent(v.failures / v.requests) + ' of calls') : null], none: () => '0' },

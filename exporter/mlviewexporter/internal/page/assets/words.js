@@ -22,6 +22,7 @@ export const callBounds = {
 
 export const curves = {
   loss: 'Loss', step_time: 'Step time', token_rate: 'Tokens', goodput: 'Goodput', gpu_utilization: 'GPU use', gpu_memory: 'GPU memory', power: 'Power',
+  validation_loss: 'Validation loss', learning_rate: 'Learning rate', sample_rate: 'Samples',
 };
 
 // fields are the numbers of a run whose absence is explained.

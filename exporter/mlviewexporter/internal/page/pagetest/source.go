@@ -24,6 +24,8 @@ type Data struct {
 	Runs    map[string]*model.RunDetail `json:"runs,omitempty"`
 	Traces  map[string]*model.Trace     `json:"traces,omitempty"`
 	Reports map[string]string           `json:"reports,omitempty"`
+	// Comparisons are found by the key of their first run.
+	Comparisons map[string]*model.Comparison `json:"comparisons,omitempty"`
 }
 
 // Load reads a fixture.
@@ -77,6 +79,14 @@ func (s *Source) Run(key string) (*model.RunDetail, bool) {
 		}
 	}
 	return nil, false
+}
+
+// Compare returns the comparison of a run, whatever the other run is.
+func (s *Source) Compare(key, _ string) (*model.Comparison, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c, ok := s.data.Comparisons[key]
+	return c, ok
 }
 
 // Trace returns a trace.

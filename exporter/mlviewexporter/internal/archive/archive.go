@@ -1,0 +1,225 @@
+// Package archive keeps the reports of runs as files in a directory. The names of
+// the files come from keys and forms only, never from telemetry.
+package archive
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"time"
+)
+
+// maxBytes limits the files of all reports together.
+const maxBytes = 1 << 30
+
+// maxListed limits the files of the directory that are looked at.
+const maxListed = 100_000
+
+var (
+	// keyName is the form of a run's key, fileName that of a report's file and
+	// unfinished that of one that was not written to its end.
+	keyName    = regexp.MustCompile(`^[0-9a-f]{8,64}$`)
+	fileName   = regexp.MustCompile(`^([0-9a-f]{8,64})\.(html|json|md)$`)
+	unfinished = regexp.MustCompile(`^[0-9a-f]{8,64}\.(html|json|md)\.new$`)
+)
+
+// Form is a form of a report: the ending of its file, html, json or md, and what
+// writes it.
+type Form struct {
+	Ending string
+	Write  func(io.Writer) error
+}
+
+// Archive is a directory of reports. It is not safe for concurrent use.
+type Archive struct {
+	root *os.Root
+	keep int
+}
+
+// Open opens a directory, which it creates if need be, for the reports of at most
+// keep runs. It returns an error if the path is a link or is no directory, and if
+// others than its owner may write to it.
+func Open(directory string, keep int) (*Archive, error) {
+	path, err := filepath.Abs(directory)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return nil, fmt.Errorf("%w: create it, or name a directory that the collector's user may create", err)
+	}
+	info, err := os.Lstat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case info.Mode()&fs.ModeSymlink != 0:
+		return nil, fmt.Errorf("%q is a symbolic link: name the directory that it leads to", path)
+	case !info.IsDir():
+		return nil, fmt.Errorf("%q is not a directory", path)
+	case info.Mode().Perm()&0o022 != 0:
+		return nil, fmt.Errorf("%q has mode %04o, and others may write to it: chmod 0700 it", path, info.Mode().Perm())
+	}
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		return nil, err
+	}
+	return &Archive{root: root, keep: keep}, nil
+}
+
+// Close closes the directory.
+func (a *Archive) Close() error { return a.root.Close() }
+
+// Written returns when the report of a run was written, the zero time if there is
+// none.
+func (a *Archive) Written(key string) time.Time {
+	if !keyName.MatchString(key) {
+		return time.Time{}
+	}
+	info, err := a.root.Lstat(key + ".html")
+	if err != nil || !info.Mode().IsRegular() {
+		return time.Time{}
+	}
+	return info.ModTime()
+}
+
+// Write writes the report of a run in its forms, each file whole or not at all, in
+// place of an earlier report of the run. Then it removes the oldest reports beyond
+// the limits. A report that has more than 1 GiB is an error.
+func (a *Archive) Write(key string, forms ...Form) error {
+	if !keyName.MatchString(key) {
+		return fmt.Errorf("%q is not the key of a run", key)
+	}
+	for _, form := range forms {
+		name := key + "." + form.Ending
+		if !fileName.MatchString(name) {
+			return fmt.Errorf("%q is not a form of a report", form.Ending)
+		}
+		if err := a.write(name, form.Write); err != nil {
+			return fmt.Errorf("write %s: %w", name, err)
+		}
+	}
+	return a.enforce(key)
+}
+
+func (a *Archive) write(name string, write func(io.Writer) error) (err error) {
+	temporary := name + ".new"
+	// A link there leads elsewhere.
+	if err := a.root.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	file, err := a.root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	err = write(&limitedWriter{to: file, left: maxBytes})
+	if err == nil {
+		err = file.Sync()
+	}
+	if err = errors.Join(err, file.Close()); err == nil {
+		err = a.root.Rename(temporary, name)
+	}
+	if err != nil {
+		return errors.Join(err, ignoreMissing(a.root.Remove(temporary)))
+	}
+	return nil
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// limitedWriter is an error for more bytes than are left.
+type limitedWriter struct {
+	to   io.Writer
+	left int
+}
+
+func (w *limitedWriter) Write(b []byte) (int, error) {
+	if len(b) > w.left {
+		return 0, errors.New("the report is too large")
+	}
+	w.left -= len(b)
+	return w.to.Write(b)
+}
+
+// report is the files of a run.
+type report struct {
+	key   string
+	files []string
+	bytes int64
+	at    time.Time
+}
+
+// enforce removes the oldest reports beyond the limits, but not the one with the key,
+// and what is left of files that were not written to their end.
+func (a *Archive) enforce(key string) error {
+	reports, err := a.reports()
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(reports, func(x, y *report) int {
+		if x.key == key || y.key == key {
+			return map[bool]int{true: -1, false: 1}[x.key == key]
+		}
+		return cmp.Or(y.at.Compare(x.at), cmp.Compare(x.key, y.key))
+	})
+	var errs []error
+	all := int64(0)
+	for i, one := range reports {
+		if all += one.bytes; i == 0 || i < a.keep && all <= maxBytes {
+			continue
+		}
+		for _, name := range one.files {
+			errs = append(errs, ignoreMissing(a.root.Remove(name)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// reports returns what the directory has. Other files than those of reports are
+// ignored.
+func (a *Archive) reports() (_ []*report, err error) {
+	folder, err := a.root.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, folder.Close()) }()
+	entries, err := folder.ReadDir(maxListed)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	known := make(map[string]*report)
+	var all []*report
+	for _, entry := range entries {
+		if unfinished.MatchString(entry.Name()) {
+			if err := ignoreMissing(a.root.Remove(entry.Name())); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		match := fileName.FindStringSubmatch(entry.Name())
+		info, err := entry.Info()
+		if match == nil || err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		one := known[match[1]]
+		if one == nil {
+			one = &report{key: match[1]}
+			known[one.key] = one
+			all = append(all, one)
+		}
+		one.files, one.bytes = append(one.files, entry.Name()), one.bytes+info.Size()
+		if info.ModTime().After(one.at) {
+			one.at = info.ModTime()
+		}
+	}
+	return all, nil
+}

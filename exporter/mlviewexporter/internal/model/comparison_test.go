@@ -1,0 +1,244 @@
+package model_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+)
+
+// trainer plays runs of a service into a store.
+type trainer struct {
+	store *model.Store
+	now   time.Time
+}
+
+func newTrainer(set model.Settings) *trainer {
+	f := &trainer{now: time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)}
+	set.Now = func() time.Time { return f.now }
+	f.store = model.NewStore(set)
+	return f
+}
+
+func point(series model.Series, run string, value float64, own ...string) model.Point {
+	p := model.Point{Series: series, Value: value, Labels: model.Labels{Service: "trainer", Run: run}}
+	copy(p.Labels.Own[:], own)
+	return p
+}
+
+// train has a run take a step each two seconds. loss gives its loss at a step.
+func (f *trainer) train(run string, steps int, loss func(step float64) float64) {
+	source := &model.Source{Service: "trainer", Run: run, JobName: "nightly", Version: "v-" + run}
+	f.store.ApplySpans([]model.SpanInput{{Source: source, Phase: "train", ML: true, Sizes: model.Sizes{Batch: 32}}})
+	f.store.ApplyFacts([]model.RunFacts{{Service: "trainer", Run: run, Settings: []model.Setting{{Name: "vcs.ref.head.revision", Value: "abc"}}}})
+	for step := 1; step <= steps; step++ {
+		at := float64(step)
+		f.store.ApplyPoints([]model.Point{
+			point(model.Steps, run, at), point(model.Loss, run, loss(at), "batch"), point(model.RunStepTime, run, 2, "recent"),
+			point(model.RunState, run, 1, "running"), point(model.RunTimeRatio, run, 0.75, "productive"),
+			point(model.RunTimeRatio, run, 0.25, "data_load"), point(model.RunGPUs, run, 4),
+			{Series: model.StepDuration, Value: 2 * at, Count: at, Labels: model.Labels{Service: "trainer", Run: run, Own: [model.MaxOwn]string{"step"}}},
+			{Series: model.StepDuration, Value: at / 2, Count: at, Labels: model.Labels{Service: "trainer", Run: run, Own: [model.MaxOwn]string{"data_load"}}},
+		})
+		f.now = f.now.Add(2 * time.Second)
+	}
+}
+
+// end has the run end, and passes the time until its last numbers are recorded.
+func (f *trainer) end(run string) {
+	for range 3 {
+		f.store.ApplyPoints([]model.Point{point(model.RunState, run, 0, "running"), point(model.RunState, run, 1, "ended")})
+		f.now = f.now.Add(3 * time.Second)
+	}
+}
+
+func (f *trainer) key(t *testing.T, run string) string {
+	t.Helper()
+	for _, row := range f.store.State().Runs {
+		if row.ID == run {
+			return row.Key
+		}
+	}
+	t.Fatalf("no run %q", run)
+	return ""
+}
+
+func falling(step float64) float64 { return 1 + math.Exp(-step/100) + 0.01*math.Sin(step*step) }
+
+func risingFrom(from float64) func(float64) float64 {
+	return func(step float64) float64 {
+		if step < from {
+			return falling(step)
+		}
+		return falling(step) + 0.5
+	}
+}
+
+func numbersOf(rows []model.RunNumber) map[string]float64 {
+	all := map[string]float64{}
+	for _, row := range rows {
+		all[row.Name] = row.Value
+	}
+	return all
+}
+
+func TestARunBesideItsLastGoodOne(t *testing.T) {
+	f := newTrainer(model.Settings{})
+	f.train("good", 400, falling)
+	f.end("good")
+	f.train("bad", 300, risingFrom(150))
+
+	c, ok := f.store.Compare(f.key(t, "bad"), "")
+	require.True(t, ok)
+	require.NotNil(t, c.With)
+	assert.Equal(t, "good", c.With.Run.ID)
+	assert.Equal(t, "last_good", c.Basis)
+	require.NotNil(t, c.Parting)
+	assert.Equal(t, "steps", c.Parting.By)
+	require.True(t, c.Parting.Parted)
+	assert.InDelta(t, 150, *c.Parting.At, 10)
+	assert.Equal(t, []model.SettingPair{{Name: "service.version", Run: "v-bad", With: "v-good"}}, c.Settings)
+	assert.Equal(t, 3, c.Equal, "batch size, revision, job")
+
+	numbers := numbersOf(c.Run.Numbers)
+	assert.InDelta(t, 300.0, numbers["steps"], 0)
+	assert.InDelta(t, 2.0, numbers["step_time_median"], 0)
+	assert.InDelta(t, 4*600.0/3600, numbers["gpu_hours"], 0.02)
+	assert.Equal(t, map[string]float64{"step": 2, "data_load": 0.5}, numbersOf(c.Run.Phases))
+	assert.Equal(t, map[string]float64{"step": 2, "data_load": 0.5}, numbersOf(c.With.Phases))
+	require.Len(t, c.Others, 1)
+	assert.True(t, c.Others[0].Good)
+}
+
+func TestEqualRunsDoNotPart(t *testing.T) {
+	f := newTrainer(model.Settings{})
+	f.train("first", 200, falling)
+	f.end("first")
+	f.train("second", 200, falling)
+	c, ok := f.store.Compare(f.key(t, "second"), "")
+	require.True(t, ok)
+	require.NotNil(t, c.Parting)
+	assert.Positive(t, c.Parting.Positions)
+	assert.False(t, c.Parting.Parted)
+}
+
+func TestOnlyRunsThatEndedWellAreGood(t *testing.T) {
+	f := newTrainer(model.Settings{})
+	f.train("slow", 50, falling)
+	f.store.ApplyPoints([]model.Point{point(model.Problem, "slow", float64(f.now.Unix()), "slow")})
+	f.end("slow")
+	f.train("failed", 50, falling)
+	f.store.ApplySpans([]model.SpanInput{{Source: &model.Source{Service: "trainer", Run: "failed"}, Phase: "train", ML: true, Failed: true, Class: "E"}})
+	f.end("failed")
+	f.train("killed", 50, falling)
+	f.train("last", 50, falling)
+
+	c, ok := f.store.Compare(f.key(t, "last"), "")
+	require.True(t, ok)
+	assert.Nil(t, c.With)
+	assert.NotEmpty(t, c.Why)
+	assert.Len(t, c.Others, 3)
+	for _, other := range c.Others {
+		assert.False(t, other.Good, other.ID)
+	}
+}
+
+func TestARunBesideAnyOther(t *testing.T) {
+	f := newTrainer(model.Settings{})
+	f.train("a", 50, falling)
+	f.train("b", 50, falling)
+	c, ok := f.store.Compare(f.key(t, "a"), f.key(t, "b"))
+	require.True(t, ok)
+	assert.Equal(t, "chosen", c.Basis)
+	assert.Equal(t, "b", c.With.Run.ID)
+
+	_, ok = f.store.Compare(f.key(t, "a"), "nothing")
+	assert.False(t, ok)
+	_, ok = f.store.Compare("nothing", "")
+	assert.False(t, ok)
+}
+
+func TestAGoodRunIsKeptOverRestartsAndAfterItsRow(t *testing.T) {
+	f := newTrainer(model.Settings{History: time.Hour})
+	f.train("good", 100, falling)
+	f.end("good")
+	before, ok := f.store.Compare(f.key(t, "good"), "")
+	require.True(t, ok)
+	data, err := f.store.Export()
+	require.NoError(t, err)
+
+	later := newTrainer(model.Settings{History: time.Hour})
+	later.now = f.now.Add(48 * time.Hour)
+	require.NoError(t, later.store.Import(data))
+	later.train("next", 100, risingFrom(50))
+	c, ok := later.store.Compare(later.key(t, "next"), "")
+	require.True(t, ok)
+	require.NotNil(t, c.With)
+	assert.Equal(t, before.Run.Curves, c.With.Curves)
+	assert.Equal(t, before.Run.Numbers, c.With.Numbers)
+	assert.True(t, c.Parting.Parted)
+
+	expired := newTrainer(model.Settings{})
+	expired.now = f.now.Add(8 * 24 * time.Hour)
+	require.NoError(t, expired.store.Import(data))
+	expired.train("next", 10, falling)
+	c, ok = expired.store.Compare(expired.key(t, "next"), "")
+	require.True(t, ok)
+	assert.Nil(t, c.With, "a week is over")
+}
+
+func TestGoodRunsAreBounded(t *testing.T) {
+	f := newTrainer(model.Settings{})
+	for i := range 100 {
+		service := fmt.Sprintf("service-%d", i)
+		for _, state := range []string{"running", "running", "running", "ended", "ended", "ended"} {
+			var points []model.Point
+			for _, p := range []model.Point{point(model.Steps, "r", 1), point(model.RunState, "r", 1, state), point(model.RunState, "r", 0, map[string]string{"running": "ended", "ended": "running"}[state])} {
+				p.Labels.Service = service
+				points = append(points, p)
+			}
+			f.store.ApplyPoints(points)
+			f.now = f.now.Add(3 * time.Second)
+		}
+	}
+	f.train("one", 5, falling)
+	c, ok := f.store.Compare(f.key(t, "one"), "")
+	require.True(t, ok)
+	assert.Len(t, c.Others, 32)
+	data, err := f.store.Export()
+	require.NoError(t, err)
+	assert.Less(t, len(data), 1<<20)
+}
+
+func TestProfilesAreBounded(t *testing.T) {
+	f := newTrainer(model.Settings{})
+	f.train("long", 3000, falling)
+	c, ok := f.store.Compare(f.key(t, "long"), "")
+	require.True(t, ok)
+	require.NotEmpty(t, c.Run.Curves)
+	for _, curve := range c.Run.Curves {
+		assert.LessOrEqual(t, len(curve.Values), 240, curve.Name)
+		assert.Len(t, curve.Steps, len(curve.Values), curve.Name)
+		assert.Len(t, curve.Elapsed, len(curve.Values), curve.Name)
+		assert.Empty(t, curve.Epochs, curve.Name)
+	}
+}
+
+func TestTimeIsSpentByStateAndUse(t *testing.T) {
+	f := newTrainer(model.Settings{})
+	f.train("r", 1000, falling)
+	detail, ok := f.store.Run(f.key(t, "r"))
+	require.True(t, ok)
+	assert.InDelta(t, 2000, detail.Spent.States["running"], 10)
+	assert.InDelta(t, 1500, detail.Spent.Uses["productive"], 10)
+	assert.InDelta(t, 500, detail.Spent.Uses["data_load"], 10)
+	f.end("r")
+	detail, _ = f.store.Run(f.key(t, "r"))
+	assert.InDelta(t, 2000, detail.Spent.States["running"], 10)
+	assert.NotContains(t, detail.Spent.States, "ended")
+}

@@ -1,0 +1,254 @@
+package model
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+)
+
+// maxProfilePoints limits the points of a curve of a Profile.
+const maxProfilePoints = 240
+
+// Profile is what a run is compared by.
+type Profile struct {
+	Run Run `json:"run"`
+	// Settings are what is known of how the run was started, ordered by name.
+	Settings []Setting `json:"settings"`
+	// Numbers are those of the whole run.
+	Numbers []RunNumber `json:"numbers"`
+	// Phases are the mean seconds of each phase in a step, of the whole run and all
+	// ranks, the longest first.
+	Phases []RunNumber    `json:"phases"`
+	Curves []ProfileCurve `json:"curves"`
+}
+
+// RunNumber is a number of a whole run.
+type RunNumber struct {
+	Name  string  `json:"name"`
+	Unit  string  `json:"unit,omitempty"`
+	Value float64 `json:"value"`
+}
+
+// ProfileCurve is a number over time, with the step and the epoch at which it was.
+// All lists have the same length, or are empty if nobody reports steps or epochs.
+type ProfileCurve struct {
+	// Name and Unit are those of a Curve.
+	Name string `json:"name"`
+	Unit string `json:"unit,omitempty"`
+	// Elapsed are seconds since the page first saw the run.
+	Elapsed []float64 `json:"elapsed"`
+	Steps   []float64 `json:"steps"`
+	Epochs  []float64 `json:"epochs"`
+	Values  []float64 `json:"values"`
+}
+
+// profile returns what the run is compared by.
+func (s *Store) profile(r *run, now time.Time) *Profile {
+	p := &Profile{Run: s.runRow(r, now), Settings: r.settings(), Phases: r.meanPhases()}
+	p.Curves = r.curves.profile(r.firstSeen, lastStepOf(&p.Run))
+	p.addNumbers(r.spent.row())
+	p.makeLists()
+	return p
+}
+
+func (p *Profile) makeLists() {
+	makeList(&p.Settings)
+	makeList(&p.Numbers)
+	makeList(&p.Phases)
+	makeList(&p.Curves)
+	for i := range p.Curves {
+		c := &p.Curves[i]
+		makeList(&c.Elapsed)
+		makeList(&c.Steps)
+		makeList(&c.Epochs)
+		makeList(&c.Values)
+	}
+}
+
+// curve returns the curve with a name, or nil.
+func (p *Profile) curve(name string) *ProfileCurve {
+	for i := range p.Curves {
+		if p.Curves[i].Name == name {
+			return &p.Curves[i]
+		}
+	}
+	return nil
+}
+
+// meanPhases returns the mean time of each phase of a step over the whole run.
+func (r *run) meanPhases() []RunNumber {
+	times := make(map[string]*phaseTime)
+	for one := range r.stepDurations() {
+		t := times[one.labels.Own[0]]
+		if t == nil {
+			t = new(phaseTime)
+			times[one.labels.Own[0]] = t
+		}
+		t.sum, t.steps = t.sum+one.value, t.steps+one.count
+	}
+	whole := times[wholeStep]
+	rows := []RunNumber{}
+	for phase, t := range times {
+		if steps := stepsOf(t, whole); steps > 0 {
+			if mean := finite(t.sum / steps); mean != nil {
+				rows = append(rows, RunNumber{phase, "s", *mean})
+			}
+		}
+	}
+	slices.SortFunc(rows, func(a, b RunNumber) int {
+		return cmp.Or(cmp.Compare(b.Value, a.Value), cmp.Compare(a.Name, b.Name))
+	})
+	return rows
+}
+
+// addNumbers adds the numbers of the whole run: totals, and medians, means, the
+// least or the last values of the curves.
+func (p *Profile) addNumbers(spent Spent) {
+	add := func(name, unit string, v *float64) {
+		if v != nil {
+			p.Numbers = append(p.Numbers, RunNumber{name, unit, *v})
+		}
+	}
+	end := p.Run.LastSeen
+	if p.Run.LastStep != nil {
+		end = *p.Run.LastStep
+	}
+	add("duration", "s", finite(max(0, end.Sub(p.Run.FirstSeen).Seconds())))
+	add("steps", "{step}", p.Run.Steps)
+	add("tokens", "{token}", p.Run.Tokens)
+	for _, of := range []struct {
+		name, curve, unit string
+		compute           func([]float64) float64
+	}{
+		{"loss_last", "loss", "", lastOf},
+		{"loss_least", "loss", "", slices.Min[[]float64]},
+		{"validation_loss_last", "validation_loss", "", lastOf},
+		{"learning_rate_most", "learning_rate", "", slices.Max[[]float64]},
+		{"step_time_median", "step_time", "s", medianOf},
+		{"token_rate_median", "token_rate", "{token}/s", medianOf},
+		{"sample_rate_median", "sample_rate", "{sample}/s", medianOf},
+		{"goodput_mean", "goodput", "1", meanOf},
+		{"gpu_utilization_median", "gpu_utilization", "1", medianOf},
+		{"gpu_memory_most", "gpu_memory", "By", slices.Max[[]float64]},
+		{"power_median", "power", "W", medianOf},
+	} {
+		if c := p.curve(of.curve); c != nil {
+			add(of.name, of.unit, finite(of.compute(c.Values)))
+		}
+	}
+	add("gpu_hours", "h", spent.GPUHours)
+	add("errors", "{error}", p.Run.Errors)
+	add("attempts", "{attempt}", p.Run.Attempts)
+}
+
+func lastOf(values []float64) float64 { return values[len(values)-1] }
+
+func meanOf(values []float64) float64 {
+	sum := 0.0
+	for _, v := range values {
+		sum += v
+	}
+	return sum / float64(len(values))
+}
+
+func medianOf(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	middle := len(sorted) / 2
+	if len(sorted)%2 == 1 {
+		return sorted[middle]
+	}
+	return (sorted[middle-1] + sorted[middle]) / 2
+}
+
+// profile returns the curves that have values. Times are counted from start. Unless
+// lastStep is zero, the numbers of steps end there.
+func (c *curves) profile(start, lastStep time.Time) (rows []ProfileCurve) {
+	all, until := c.merged(), c.until(lastStep)
+	if len(all.times) == 0 {
+		return nil
+	}
+	from := float64(start.Unix())
+	steps, epochs := all.axis(curveSteps), all.axis(curveEpoch)
+	for id, name := range curveNames {
+		if curveID(id).isAxis() || all.values[id] == nil {
+			continue
+		}
+		row := ProfileCurve{Name: name.name, Unit: name.unit}
+		for i, value := range all.values[id] {
+			if value != value || curveID(id).ofSteps() && int64(all.times[i]) > until {
+				continue
+			}
+			row.Elapsed, row.Values = append(row.Elapsed, max(0, float64(all.times[i])-from)), append(row.Values, float64(value))
+			if steps != nil {
+				row.Steps = append(row.Steps, steps[i])
+			}
+			if epochs != nil {
+				row.Epochs = append(row.Epochs, epochs[i])
+			}
+		}
+		if len(row.Values) > 0 {
+			rows = append(rows, row.thinned(maxProfilePoints))
+		}
+	}
+	return rows
+}
+
+// merged returns the means of minutes, and the points after them.
+func (c *curves) merged() (all points) {
+	from := uint32(math.MaxUint32)
+	if len(c.fine.times) > 0 {
+		from = c.fine.times[0]
+	}
+	take := func(p *points, wanted func(uint32) bool) {
+		for i, at := range p.times {
+			if !wanted(at) {
+				continue
+			}
+			var v values
+			for id := range v {
+				v[id] = float32(math.NaN())
+				if p.values[id] != nil {
+					v[id] = p.values[id][i]
+				}
+			}
+			all.add(at, &v, math.MaxInt/2)
+		}
+	}
+	take(&c.coarse, func(at uint32) bool { return at+60 <= from })
+	take(&c.fine, func(uint32) bool { return true })
+	return all
+}
+
+// axis returns the values of steps or epochs without gaps, nil if none is known.
+// Between two values the earlier one counts, before the first one 0.
+func (p *points) axis(id curveID) []float64 {
+	if p.values[id] == nil {
+		return nil
+	}
+	axis, last := make([]float64, len(p.times)), 0.0
+	for i, value := range p.values[id] {
+		if value == value {
+			last = exact(value)
+		}
+		axis[i] = last
+	}
+	return axis
+}
+
+// thinned returns at most a number of points, means of as many neighbors. The
+// numbers have six digits.
+func (c ProfileCurve) thinned(most int) ProfileCurve {
+	size := (len(c.Values) + most - 1) / most
+	for _, list := range []*[]float64{&c.Elapsed, &c.Steps, &c.Epochs, &c.Values} {
+		*list = means(*list, size)
+	}
+	return c
+}
+
+func means(values []float64, size int) (out []float64) {
+	for part := range slices.Chunk(values, max(1, size)) {
+		out = append(out, exact(float32(meanOf(part))))
+	}
+	return out
+}

@@ -1,0 +1,46 @@
+package model
+
+import (
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+// settledAfter is how long a run must look hung or be silent until it counts as
+// settled: longer than a restart or a slow checkpoint takes.
+const settledAfter = 10 * time.Minute
+
+// Settled is a run that has come to an end: it has ended, or it has looked hung or
+// been silent for 10 minutes.
+type Settled struct {
+	// Key is the key of the run, State its ml.run.state and Since when it settled.
+	Key, State string
+	Since      time.Time
+}
+
+// Settled returns the runs that have settled and whose last numbers have been
+// recorded. It computes no State.
+func (s *Store) Settled() (all []Settled) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.settings.Now()
+	s.history.record(s, now)
+	for _, r := range s.runs {
+		if r.stateNoted.IsZero() || len(r.curves.fine.times) == 0 {
+			continue
+		}
+		wait := settledAfter
+		switch r.state {
+		case mlattr.RunEnded:
+			// The last numbers of a run arrive together with its end.
+			wait = 2 * s.settings.Interval
+		case mlattr.RunStalled, mlattr.RunSilent:
+		default:
+			continue
+		}
+		if now.Sub(r.stateNoted) >= wait {
+			all = append(all, Settled{r.key, r.state, r.stateNoted})
+		}
+	}
+	return all
+}

@@ -1,0 +1,116 @@
+// A run beside another one: the last good one, or one that the reader chooses.
+import { h } from './dom.js';
+import { live } from './live.js';
+import { curves as curveNames, word } from './words.js';
+import { number, count, percent, bytes, seconds, stepTime, time, unit, change, rate, clock } from './format.js';
+import { table } from './table.js';
+import { isFolded } from './folds.js';
+import { fetched } from './fetched.js';
+import { pairChart } from './charts.js';
+
+// What the reader has chosen of each run: the other run, the curve and the axis.
+const chosen = new Map();
+
+const choice = (key) => chosen.get(key) || { with: '', curve: 'loss', by: '' };
+
+// choose takes a choice over, of which name says what it is.
+export function choose(name, key, value) {
+  chosen.set(key, { ...choice(key), [name]: value });
+}
+
+const axes = { steps: 'by step', epochs: 'by epoch', elapsed: 'by time' };
+
+const titles = {
+  duration: 'Duration', steps: 'Steps', tokens: 'Tokens', loss_last: 'Loss, last', loss_least: 'Loss, least', validation_loss_last: 'Validation loss, last',
+  learning_rate_most: 'Learning rate, largest', step_time_median: 'Step time, median', token_rate_median: 'Tokens/s, median', sample_rate_median: 'Samples/s, median',
+  goodput_mean: 'Goodput, mean', gpu_utilization_median: 'GPU use, median', gpu_memory_most: 'GPU memory, largest', power_median: 'Power, median',
+  gpu_hours: 'GPU-hours', errors: 'Errors', attempts: 'Attempts',
+};
+
+const writers = { s: seconds, '1': percent, By: bytes, W: (v) => unit(v, 'W'), h: number, '{token}/s': rate, '{sample}/s': rate, '{step}': count, '{token}': number, '{error}': count, '{attempt}': count };
+const write = (v, of) => (writers[of] || number)(v);
+
+function select(name, key, value, label, options) {
+  return h('label', { key: name }, h('span', {}, label + ' '), h('select', { value, 'data-act-choose': name, 'data-arg': key, 'data-testid': 'compare-' + name },
+    options.map(([v, text]) => h('option', { key: v, value: v }, text))));
+}
+
+// pairs puts the numbers of both runs beside each other.
+function pairs(id, title, run, other, name) {
+  const with_ = new Map(other.map((n) => [n.name, n]));
+  const names = [...run, ...other.filter((n) => !run.some((m) => m.name === n.name))];
+  const value = (of, n) => (of ? write(of.value, n.unit) : null);
+  const own = new Map(run.map((n) => [n.name, n]));
+  const columns = [
+    { id: 'name', head: title, header: true, cell: (n) => name(n.name) },
+    { id: 'run', head: 'This run', num: true, cell: (n) => value(own.get(n.name), n) },
+    { id: 'with', head: 'The other', num: true, cell: (n) => value(with_.get(n.name), n) },
+    { id: 'difference', head: 'Difference', num: true, cell: (n) => (own.has(n.name) && with_.has(n.name) ? change(own.get(n.name).value, with_.get(n.name).value) : null) },
+  ];
+  return table(id, title, columns, [{ rows: names.map((n) => ({ row: { ...n, key: n.name } })) }], { compact: true });
+}
+
+function settings(c) {
+  if (c.settings.length === 0) return h('p', { key: 'settings' }, 'No setting that is known differs; ' + c.equal + ' are equal.');
+  const columns = [
+    { id: 'name', head: 'Setting', header: true, cell: (s) => s.name },
+    { id: 'run', head: 'This run', cell: (s) => s.run || null },
+    { id: 'with', head: 'The other', cell: (s) => s.with || null },
+  ];
+  return table('compare-settings', 'Settings that differ', columns, [{ rows: c.settings.map((s) => ({ row: { ...s, key: s.name } })) }], { compact: true });
+}
+
+// parted says where the losses part.
+function parted(p) {
+  if (!p) return 'The losses cannot be compared: a run has none.';
+  const at = (v) => (p.by === 'steps' ? 'step ' + count(v) : seconds(v));
+  if (!p.positions) return 'The losses have fewer than 20 positions in common and are not compared.';
+  if (!p.parted) return 'The losses do not part between ' + at(p.from) + ' and ' + at(p.to) + '.';
+  return ['The losses part at ' + at(p.at), p.time ? [', ', time(p.time)] : null, ': ' + number(p.run) + ' here, ' + number(p.with) + ' in the other run.'];
+}
+
+function curve(c, key, pick) {
+  const names = c.run.curves.map((r) => r.name).filter((name) => c.with.curves.some((w) => w.name === name));
+  if (names.length === 0) return h('p', { key: 'none' }, 'The runs have no curve in common.');
+  const name = names.includes(pick.curve) ? pick.curve : names[0];
+  const [a, b] = [c.run, c.with].map((run) => run.curves.find((r) => r.name === name));
+  const able = Object.keys(axes).filter((by) => a[by].length && b[by].length);
+  const by = able.includes(pick.by) ? pick.by : able[0];
+  const numbers = name === 'step_time' ? stepTime : (v) => write(v, a.unit);
+  const at = by === 'elapsed' ? seconds : by === 'steps' ? count : number;
+  const mark = c.parting && c.parting.parted && c.parting.curve === name && c.parting.by === by ? c.parting.at : null;
+  return [
+    h('p', { key: 'choices', class: 'buttons' }, select('curve', key, name, 'Curve', names.map((n) => [n, word(curveNames, n)])), select('by', key, by, 'over', able.map((x) => [x, axes[x]]))),
+    pairChart('compare', word(curveNames, name) + ' ' + axes[by], { times: a[by], values: a.values }, { times: b[by], values: b.values }, numbers, at, mark),
+  ];
+}
+
+const label = (o) => (o.good ? 'good: ' : '') + o.service + ' ' + o.id + ', ' + clock(Date.parse(o.first_seen));
+
+// comparison describes the run beside another one; closed until the reader opens it.
+export function comparison(key) {
+  const fold = 'compare ' + key;
+  const closed = isFolded(fold, true);
+  const head = h('h3', { key: 'head' }, h('button', { type: 'button', class: 'link opener', 'data-act': 'fold', 'data-arg': fold, 'aria-expanded': String(!closed), 'data-testid': 'compare' }, 'Compare with the last good run'));
+  if (closed) return h('div', { key: 'compare', class: 'block b-compare' }, head);
+  const pick = choice(key);
+  const entry = fetched('/api/v1/runs/' + encodeURIComponent(key) + '/compare' + (pick.with ? '?with=' + encodeURIComponent(pick.with) : ''), Math.max(10, live.collector.interval || 2));
+  const c = entry.data;
+  return h('div', { key: 'compare', class: 'block b-compare', role: 'group', 'aria-label': 'Comparison with another run', 'data-testid': 'detail-compare' }, head,
+    !c ? h('p', { class: 'dim' }, entry.missing ? 'The collector no longer has this run.' : 'Loading…') : [
+      c.others.length ? h('p', { key: 'other' }, select('with', key, pick.with, 'The other run', [['', 'the last good run'], ...c.others.map((o) => [o.key, label(o)])])) : null,
+      !c.with ? h('p', { key: 'why' }, c.why) : [
+        h('p', { key: 'with' }, 'The other run is ' + c.with.run.id + ' of ' + c.with.run.service + ', first seen ', time(c.with.run.first_seen), '.'),
+        h('p', { key: 'parted', 'data-testid': 'parted' }, parted(c.parting)),
+        curve(c, key, pick),
+        pairs('compare-numbers', 'Whole run', c.run.numbers, c.with.numbers, (n) => word(titles, n)),
+        c.run.phases.length || c.with.phases.length ? pairs('compare-phases', 'Phase of a step', c.run.phases, c.with.phases, (n) => n) : null,
+        settings(c),
+        c.changes.length ? h('ul', { key: 'changes', 'aria-label': 'Changes between the two runs' }, c.changes.slice(0, 20).map((x) => h('li', { key: x.key }, time(x.time), ' ', x.text))) : null,
+      ],
+    ]);
+}
+
+// reports links to the report of the run.
+export const reports = (key) => h('p', { key: 'reports', class: 'links' }, 'Report: ', [['html', 'page to keep'], ['md', 'Markdown for an issue'], ['json', 'JSON']].map(([format, text]) =>
+  h('a', { key: format, href: '/api/v1/runs/' + encodeURIComponent(key) + '/report?format=' + format, target: '_blank', rel: 'noreferrer', 'data-testid': 'report-' + format }, text)));

@@ -1,0 +1,161 @@
+package report
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+)
+
+// axis is the range of numbers that a figure shows.
+type axis struct{ from, to float64 }
+
+func rangeOf(lists ...[]float64) axis {
+	a := axis{math.Inf(1), math.Inf(-1)}
+	for _, list := range lists {
+		for _, v := range list {
+			a.from, a.to = min(a.from, v), max(a.to, v)
+		}
+	}
+	return a
+}
+
+// share returns where a value is on the axis, between 0 and 1.
+func (a axis) share(v float64) float64 {
+	if a.to <= a.from {
+		return 0.5
+	}
+	return min(1, max(0, (v-a.from)/(a.to-a.from)))
+}
+
+// leastGap is the least time in seconds without a value that interrupts a line.
+const leastGap = 150
+
+// path returns the path of a curve in a box of 1000 by 100. It is interrupted where
+// the distance to the next value is larger than gap.
+func path(at, values []float64, x, y axis, gap float64) string {
+	var out strings.Builder
+	for i, v := range values {
+		if i == 0 || at[i]-at[i-1] > gap {
+			out.WriteByte('M')
+		} else {
+			out.WriteByte('L')
+		}
+		out.WriteString(coordinate(1000*x.share(at[i])) + " " + coordinate(100-100*y.share(v)))
+		if len(values) == 1 {
+			out.WriteString("h1")
+		}
+	}
+	return out.String()
+}
+
+func coordinate(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) }
+
+// gapOf returns the distance that interrupts a curve: three times its usual one.
+func gapOf(at []float64) float64 {
+	var apart []float64
+	for i := 1; i < len(at); i++ {
+		apart = append(apart, at[i]-at[i-1])
+	}
+	if len(apart) == 0 {
+		return leastGap
+	}
+	slices.Sort(apart)
+	return max(leastGap, 3*apart[len(apart)/2])
+}
+
+// curve returns the figure of a curve over time, with the marks that have a number.
+func (r *Report) curve(c *model.Curve, x axis, marks []model.Mark) figure {
+	y := rangeOf(c.Values)
+	write := func(v float64) string { return number(v, c.Unit) }
+	f := figure{
+		Title: title(curveTitles, c.Name),
+		Says:  "from " + write(y.from) + " to " + write(y.to) + ", last " + write(c.Values[len(c.Values)-1]),
+		Lines: []line{{Path: path(c.Times, c.Values, x, y, gapOf(c.Times))}},
+		Top:   write(y.to), Bottom: write(y.from),
+		Left: r.at(seconds(x.from)), Right: r.at(seconds(x.to)),
+	}
+	for i, m := range marks {
+		if at := float64(m.Time.Unix()); at >= x.from && at <= x.to && x.to > x.from {
+			f.Marks = append(f.Marks, figureMark{i + 1, markTone(m.Kind), x.share(at)})
+		}
+	}
+	return f
+}
+
+func seconds(unix float64) time.Time { return time.Unix(int64(unix), 0) }
+
+// markTone returns the color of a mark.
+func markTone(kind string) string {
+	switch kind {
+	case "change":
+		return "change"
+	case "failure":
+		return "bad"
+	default:
+		return "warn"
+	}
+}
+
+// axes are what two runs are compared by.
+var axes = []struct {
+	name, title, unit string
+	of                func(*model.ProfileCurve) []float64
+}{
+	{"steps", "by step", "{step}", func(c *model.ProfileCurve) []float64 { return c.Steps }},
+	{"epochs", "by epoch", "epoch", func(c *model.ProfileCurve) []float64 { return c.Epochs }},
+	{"elapsed", "by time since the start", "s", func(c *model.ProfileCurve) []float64 { return c.Elapsed }},
+}
+
+// pair returns the figure of a curve of two runs over one axis. ok is false if one of
+// them has no such axis.
+func pair(name string, by int, c *model.Comparison) (f figure, ok bool) {
+	a, b := curveOf(&c.Run, name), curveOf(c.With, name)
+	if a == nil || b == nil {
+		return f, false
+	}
+	atA, atB := axes[by].of(a), axes[by].of(b)
+	x, y := rangeOf(atA, atB), rangeOf(a.Values, b.Values)
+	if len(atA) == 0 || len(atB) == 0 || x.to <= x.from {
+		return f, false
+	}
+	write := func(v float64) string { return number(v, a.Unit) }
+	f = figure{
+		Title: title(curveTitles, name) + " " + axes[by].title,
+		Says:  "this run last " + write(a.Values[len(a.Values)-1]) + ", the other one " + write(b.Values[len(b.Values)-1]),
+		Lines: []line{
+			{"this run", path(atA, a.Values, x, y, math.Inf(1))},
+			{"the other run", path(atB, b.Values, x, y, math.Inf(1))},
+		},
+		Top: write(y.to), Bottom: write(y.from),
+		Left: position(x.from, axes[by].unit), Right: position(x.to, axes[by].unit),
+	}
+	if p := c.Parting; p != nil && p.Parted && p.At != nil && p.Curve == name && p.By == axes[by].name {
+		f.Marks = []figureMark{{Number: 1, Kind: "bad", At: x.share(*p.At)}}
+	}
+	return f, true
+}
+
+// position writes a position on an axis.
+func position(v float64, unit string) string {
+	switch unit {
+	case "s":
+		return number(v, unit)
+	case "epoch":
+		return "epoch " + strconv.FormatFloat(v, 'f', -1, 64)
+	default:
+		return "step " + number(v, unit)
+	}
+}
+
+func curveOf(p *model.Profile, name string) *model.ProfileCurve {
+	for i := range p.Curves {
+		if c := &p.Curves[i]; c.Name == name && len(c.Values) > 0 {
+			return c
+		}
+	}
+	return nil
+}

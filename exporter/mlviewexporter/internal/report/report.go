@@ -1,0 +1,317 @@
+// Package report describes what became of a run in one document, to be kept or sent
+// to somebody: as JSON, as an HTML file that needs nothing else, and as Markdown for
+// an issue. It knows the model's documents and neither telemetry nor HTTP. What
+// telemetry contains is shown as text in each form.
+package report
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+// Version is the version of Report. It changes only if a field changes its meaning
+// or goes away.
+const Version = 1
+
+// Report is what became of a run, and the document of
+// GET /api/v1/runs/{key}/report. Times are in UTC, durations in seconds, sizes in
+// bytes, fractions between 0 and 1.
+type Report struct {
+	// Version is the version of this document.
+	Version int `json:"version"`
+	// Time is when the report was made, Collector the version of the distribution
+	// that made it, and Since when its page started.
+	Time      time.Time `json:"time"`
+	Collector string    `json:"collector,omitempty"`
+	Since     time.Time `json:"since"`
+	// Summary says in one sentence what became of the run.
+	Summary string    `json:"summary"`
+	Run     model.Run `json:"run"`
+	// Settings are what is known of how the run was started.
+	Settings []model.Setting `json:"settings"`
+	// GPUs are those that the run holds now, by host and product.
+	GPUs  []GPUGroup  `json:"gpus"`
+	Spent model.Spent `json:"spent"`
+	// Numbers are those of the whole run.
+	Numbers []model.RunNumber `json:"numbers"`
+	// Phases are the mean seconds of each phase in a step, of the whole run.
+	Phases []model.RunNumber `json:"phases"`
+	Ranks  []model.Rank      `json:"ranks"`
+	// MissingRanks are the ranks that sent nothing.
+	MissingRanks []string      `json:"missing_ranks,omitempty"`
+	Curves       []model.Curve `json:"curves"`
+	// Marks are moments on the curves.
+	Marks []model.Mark `json:"marks"`
+	// Problems are those that last now, then those of the past, the newest first.
+	Problems []Problem       `json:"problems"`
+	Changes  []model.Change  `json:"changes"`
+	Failures []model.Failure `json:"failures"`
+	Costs    []Cost          `json:"costs"`
+	// Comparison is the run beside its last good one, or another one that was asked
+	// for.
+	Comparison *model.Comparison `json:"comparison,omitempty"`
+	// Missing is what the report cannot say, and why.
+	Missing []model.Missing `json:"missing"`
+	// LeftOut is the number of rows of each list beyond the limits of the report.
+	LeftOut map[string]int `json:"left_out,omitempty"`
+}
+
+// GPUGroup are the GPUs of one product on one host.
+type GPUGroup struct {
+	Host  string `json:"host"`
+	Name  string `json:"name,omitempty"`
+	Count int    `json:"count"`
+	// Indexes are the indexes of the GPUs on the host.
+	Indexes []string `json:"indexes"`
+}
+
+// Problem is a problem that the run has or had.
+type Problem struct {
+	// Lasts reports whether the problem lasts. Of one of the past only Kind, Since
+	// and Text are known.
+	Lasts bool      `json:"lasts"`
+	Kind  string    `json:"kind"`
+	Since time.Time `json:"since"`
+	// Text says what was marked on the curves.
+	Text string `json:"text,omitempty"`
+	// Need is the problem as the page shows it.
+	Need *model.Need `json:"need,omitempty"`
+}
+
+// Cost is what a run costs.
+type Cost struct {
+	// Name is gpu_hours, gpu_hours_lost or usage.
+	Name  string  `json:"name"`
+	Unit  string  `json:"unit"`
+	Value float64 `json:"value"`
+	// Basis says what the number covers.
+	Basis string `json:"basis"`
+}
+
+// Limits of the lists of a report.
+const (
+	maxRanks    = 128
+	maxProblems = 50
+	maxChanges  = 50
+	maxFailures = 50
+	maxMarks    = 50
+	maxPoints   = 240
+	maxMissing  = 64
+)
+
+// New returns the report of a run whose details are d: by the State s that they
+// belong to, and with a comparison if it is not nil.
+func New(s *model.State, d *model.RunDetail, c *model.Comparison) *Report {
+	r := &Report{
+		Version: Version, Time: s.Time, Collector: s.Collector.Version, Since: s.Collector.Started,
+		Run: d.Run, Settings: d.Settings, Spent: d.Spent, MissingRanks: d.MissingRanks,
+		GPUs: groups(s, d.Run.GPUKeys), Problems: problems(d), Curves: thinned(d.Curves),
+		Numbers: []model.RunNumber{}, Phases: []model.RunNumber{},
+	}
+	if c != nil {
+		r.Comparison = c
+		r.Numbers, r.Phases = c.Run.Numbers, c.Run.Phases
+	}
+	r.Ranks = limited(r, "ranks", ordered(d.Ranks), maxRanks)
+	r.Problems = limited(r, "problems", r.Problems, maxProblems)
+	r.Changes = limited(r, "changes", d.Changes, maxChanges)
+	r.Failures = limited(r, "failures", d.Failures, maxFailures)
+	r.Marks = d.Marks[max(0, len(d.Marks)-maxMarks):]
+	r.Costs = costs(s, d)
+	r.Missing = limited(r, "missing", missing(s, r), maxMissing)
+	r.Summary = r.summary()
+	r.makeLists()
+	return r
+}
+
+func (r *Report) makeLists() {
+	if r.Settings == nil {
+		r.Settings = []model.Setting{}
+	}
+	if r.Marks == nil {
+		r.Marks = []model.Mark{}
+	}
+}
+
+// limited returns the first rows of a list, and notes how many it leaves out.
+func limited[T any](r *Report, list string, rows []T, most int) []T {
+	if more := len(rows) - most; more > 0 {
+		if r.LeftOut == nil {
+			r.LeftOut = make(map[string]int)
+		}
+		r.LeftOut[list] = more
+		return rows[:most]
+	}
+	if rows == nil {
+		return []T{}
+	}
+	return rows
+}
+
+// ordered returns the ranks that took the fewest steps first, if they are too many
+// to show all.
+func ordered(ranks []model.Rank) []model.Rank {
+	if len(ranks) <= maxRanks {
+		return ranks
+	}
+	last := func(r model.Rank) time.Time {
+		if r.LastSpanTime == nil {
+			return time.Time{}
+		}
+		return *r.LastSpanTime
+	}
+	ranks = slices.Clone(ranks)
+	slices.SortStableFunc(ranks, func(a, b model.Rank) int { return last(a).Compare(last(b)) })
+	return ranks
+}
+
+// groups returns the GPUs with the keys by host and product.
+func groups(s *model.State, keys []string) []GPUGroup {
+	rows := []GPUGroup{}
+	for i := range s.GPUs {
+		gpu := &s.GPUs[i]
+		if !slices.Contains(keys, gpu.Key) {
+			continue
+		}
+		at := slices.IndexFunc(rows, func(g GPUGroup) bool { return g.Host == gpu.Host && g.Name == gpu.Name })
+		if at < 0 {
+			at = len(rows)
+			rows = append(rows, GPUGroup{Host: gpu.Host, Name: gpu.Name})
+		}
+		rows[at].Count++
+		rows[at].Indexes = append(rows[at].Indexes, cmp.Or(gpu.Index, gpu.ID))
+	}
+	return rows
+}
+
+// problems returns the problems that last, then those of the past, the newest
+// first.
+func problems(d *model.RunDetail) []Problem {
+	rows := []Problem{}
+	for i := range d.Needs {
+		n := &d.Needs[i]
+		rows = append(rows, Problem{Lasts: true, Kind: n.Kind, Since: n.Since, Need: n})
+	}
+	for _, m := range slices.Backward(d.Marks) {
+		if isProblem(m.Kind) && !slices.ContainsFunc(d.Needs, func(n model.Need) bool { return n.Kind == m.Kind && n.Since.Sub(m.Time).Abs() < time.Second }) {
+			rows = append(rows, Problem{Kind: m.Kind, Since: m.Time, Text: m.Text})
+		}
+	}
+	return rows
+}
+
+// isProblem reports whether a mark is one of a problem.
+func isProblem(kind string) bool { return kind != "change" && kind != "failure" && kind != "state" }
+
+// costUsage is the name of the cost that clients report.
+const costUsage = "usage"
+
+// costs returns what the run costs, as far as it is known.
+func costs(s *model.State, d *model.RunDetail) []Cost {
+	rows := []Cost{}
+	if hours := d.Spent.GPUHours; hours != nil {
+		rows = append(rows, Cost{"gpu_hours", "GPU-hours", *hours, "GPUs that the run held, times the time since the page first saw it"})
+	}
+	lost := 0.0
+	for i := range d.Needs {
+		if hours := d.Needs[i].GPUHours; hours != nil {
+			lost = max(lost, *hours)
+		}
+	}
+	if lost > 0 {
+		rows = append(rows, Cost{"gpu_hours_lost", "GPU-hours", lost, "since the onset of the problem that lasts"})
+	}
+	usage, known := 0.0, false
+	for i := range s.Models {
+		if m := &s.Models[i]; m.Service == d.Run.Service && m.Cost != nil {
+			usage, known = usage+*m.Cost, true
+		}
+	}
+	if known {
+		rows = append(rows, Cost{costUsage, "USD", usage, "as clients of the service " + strconv.Quote(d.Run.Service) + " report it, for all of its runs"})
+	}
+	return rows
+}
+
+// thinned returns curves of at most maxPoints points, means of as many neighbors.
+func thinned(curves []model.Curve) []model.Curve {
+	rows := make([]model.Curve, 0, len(curves))
+	for _, c := range curves {
+		if size := (len(c.Times) + maxPoints - 1) / maxPoints; size > 1 {
+			c.Times, c.Values = means(c.Times, size), means(c.Values, size)
+		}
+		rows = append(rows, c)
+	}
+	return rows
+}
+
+func means(values []float64, size int) (out []float64) {
+	for part := range slices.Chunk(values, size) {
+		sum := 0.0
+		for _, v := range part {
+			sum += v
+		}
+		out = append(out, sum/float64(len(part)))
+	}
+	return out
+}
+
+// missing returns what the report cannot say: of the run, and of the page as a
+// whole.
+func missing(s *model.State, r *Report) []model.Missing {
+	rows := []model.Missing{}
+	add := func(is bool, kind, what, why, fix string) {
+		if is {
+			rows = append(rows, model.Missing{Key: "report " + kind, Kind: kind, What: what, Why: why, Fix: fix})
+		}
+	}
+	has := func(name string) bool {
+		return slices.ContainsFunc(r.Settings, func(one model.Setting) bool { return one.Name == name })
+	}
+	known := func(curve string) bool {
+		return slices.ContainsFunc(r.Curves, func(c model.Curve) bool { return c.Name == curve })
+	}
+	add(r.Run.FirstSeen.Sub(r.Since) < time.Minute, "before", "What was before "+clock(r.Since), "The page began then, and the run may have begun earlier. Curves begin anew with the page.", "ml_view: {storage: file_storage} keeps changes, states, failures and good runs")
+	add(r.Run.Steps == nil, "steps", "Steps", "Nobody sent a span of a training step.", "")
+	add(!known("loss") && r.Run.Loss == nil, "loss", "Loss", "No span had ml.loss.", "")
+	add(r.Run.LastCheckpoint == nil && r.Run.Steps != nil, "checkpoint", "Checkpoints", "No span had ml.phase = checkpoint.", "")
+	add(len(r.GPUs) == 0 && !has("hw.name"), "run_gpus", "The GPUs of the run", "No GPU's workload was joined to the run.", "")
+	add(r.Run.Owner == "", "owner", "The owner", "Neither spans nor the GPUs' workloads name a user.", "ml_enrich adds ml.user, if it has a key")
+	add(r.Run.Version == "", "version", "The version", "The resource has no service.version.", "OTEL_RESOURCE_ATTRIBUTES=service.version=<version>")
+	add(!has("vcs.ref.head.revision"), "commit", "The commit", "The resource has no vcs.ref.head.revision.", "OTEL_RESOURCE_ATTRIBUTES=vcs.ref.head.revision=$(git rev-parse HEAD)")
+	add(len(r.Spent.Uses) == 0, "time", "What the time went to", "There is no ml.run.time.ratio of the run.", "")
+	for _, field := range sortedKeys(r.Run.Why) {
+		add(true, "run "+field, strings.ReplaceAll(field, "_", " "), r.Run.Why[field], "")
+	}
+	for _, row := range s.Missing {
+		said := row.Kind == "step_tokens" && r.Run.Why["token_rate"] != ""
+		if !said && (!slices.Contains(ofServices, row.Kind) || strings.Contains(row.What, r.Run.Service)) {
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+// ofServices are the kinds of what is missing that name the services concerned.
+var ofServices = []string{"run", "rank_host", "step_tokens"}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for key := range m {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// stateWords are the page's words for states of a run.
+var stateWords = map[string]string{
+	mlattr.RunUnknown: "has taken no step yet", mlattr.RunRunning: "runs", mlattr.RunStalled: "looks hung",
+	mlattr.RunSilent: "is silent", mlattr.RunEnded: "has ended",
+}

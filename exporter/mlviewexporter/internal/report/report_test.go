@@ -1,0 +1,97 @@
+package report_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/page/pagetest"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/report"
+)
+
+var update = flag.Bool("update", false, "write the files in testdata")
+
+// golden compares a text with a file.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(got), 0o600))
+		return
+	}
+	want, err := os.ReadFile(path) //nolint:gosec // the test says which file
+	require.NoError(t, err)
+	assert.Equal(t, string(want), got, "go test ./internal/report -update writes it")
+}
+
+// of returns the report of a run of a fixture of the page.
+func of(t testing.TB, fixture, key string) *report.Report {
+	t.Helper()
+	source, err := pagetest.Load(filepath.Join("..", "page", "testdata", fixture))
+	require.NoError(t, err)
+	detail, ok := source.Run(key)
+	require.True(t, ok)
+	comparison, _ := source.Compare(key, "")
+	return report.New(source.State(), detail, comparison)
+}
+
+func html5(t testing.TB, r *report.Report) string {
+	t.Helper()
+	var out bytes.Buffer
+	require.NoError(t, r.WriteHTML(&out))
+	return out.String()
+}
+
+func markdown(t testing.TB, r *report.Report) string {
+	t.Helper()
+	var out bytes.Buffer
+	require.NoError(t, r.WriteMarkdown(&out))
+	return out.String()
+}
+
+// TestGolden compares the forms of the report of a run that hangs and of one of
+// which next to nothing is known with the files in testdata.
+func TestGolden(t *testing.T) {
+	for name, key := range map[string]string{"everything": "r-llama", "nearly_empty": "r-old"} {
+		t.Run(name, func(t *testing.T) {
+			r := of(t, "report.json", key)
+			golden(t, name+".html", html5(t, r))
+			golden(t, name+".md", markdown(t, r))
+			var text bytes.Buffer
+			encoder := json.NewEncoder(&text)
+			encoder.SetEscapeHTML(false)
+			encoder.SetIndent("", " ")
+			require.NoError(t, encoder.Encode(r))
+			golden(t, name+".json", text.String())
+		})
+	}
+}
+
+func TestListsAreBounded(t *testing.T) {
+	d := &model.RunDetail{}
+	for range 1000 {
+		d.Ranks = append(d.Ranks, model.Rank{Rank: "1"})
+		d.Needs = append(d.Needs, model.Need{Kind: model.Slow})
+		d.Changes = append(d.Changes, model.Change{})
+		d.Failures = append(d.Failures, model.Failure{})
+		d.Marks = append(d.Marks, model.Mark{Kind: "change"})
+	}
+	curve := model.Curve{Name: "loss"}
+	for i := range 10_000 {
+		curve.Times, curve.Values = append(curve.Times, float64(i)), append(curve.Values, float64(i%7))
+	}
+	d.Curves = []model.Curve{curve}
+	r := report.New(&model.State{}, d, nil)
+	assert.Equal(t, map[string]int{"ranks": 872, "problems": 950, "changes": 950, "failures": 950}, r.LeftOut)
+	assert.Len(t, r.Marks, 50)
+	assert.LessOrEqual(t, len(r.Curves[0].Values), 240)
+	assert.Less(t, len(html5(t, r)), 512<<10)
+	assert.Contains(t, markdown(t, r), "950 more are left out.")
+}

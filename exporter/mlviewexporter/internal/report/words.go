@@ -1,0 +1,143 @@
+package report
+
+import (
+	"cmp"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/text"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+// clock writes a time in UTC, empty for none.
+func clock(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format("2006-01-02 15:04:05 UTC")
+}
+
+// at writes a time of the report's day without the date.
+func (r *Report) at(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	if t = t.UTC(); t.Format(time.DateOnly) == r.Time.UTC().Format(time.DateOnly) {
+		return t.Format("15:04:05")
+	}
+	return t.Format("2006-01-02 15:04:05")
+}
+
+// state says what the run does.
+func (r *Report) state() string {
+	if words := stateWords[r.Run.State]; words != "" {
+		return words
+	}
+	return "is " + text.Words(r.Run.State)
+}
+
+// summary says what became of the run in one sentence.
+func (r *Report) summary() string {
+	said := "The run " + r.state()
+	switch {
+	case r.Run.StateSince == nil || r.Run.State == mlattr.RunRunning:
+	case r.Run.State == mlattr.RunEnded:
+		said = "The run ended at " + clock(*r.Run.StateSince)
+	default:
+		said += " since " + clock(*r.Run.StateSince)
+	}
+	if r.Run.Steps != nil {
+		said += ", after " + counted(*r.Run.Steps, "step")
+	}
+	lasting, past := 0, 0
+	var kinds []string
+	for _, p := range r.Problems {
+		if !p.Lasts {
+			past++
+			continue
+		}
+		lasting++
+		if p.Kind != model.LooksHung || r.Run.State != mlattr.RunStalled {
+			kinds = append(kinds, kindWords(p.Kind))
+		}
+	}
+	switch {
+	case len(kinds) > 0:
+		said += "; problems that last: " + strings.Join(kinds, ", ")
+	case lasting == 0 && past > 0:
+		said += "; no problem lasts, " + counted(float64(past), "problem") + " before"
+	case lasting == 0:
+		said += "; no problem was seen"
+	}
+	if len(r.Failures) > 0 {
+		said += "; " + counted(float64(len(r.Failures)+r.LeftOut["failures"]), "kind") + " of failure"
+	}
+	return said + "."
+}
+
+// kindWords returns a kind of problem in words.
+func kindWords(kind string) string {
+	if known, ok := mlattr.ProblemNamed(kind); ok {
+		return known.Title
+	}
+	return text.Words(kind)
+}
+
+func counted(n float64, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return text.Count(&n) + " " + thing
+}
+
+// curveTitles are the titles of curves.
+var curveTitles = map[string]string{
+	"loss": "Loss", "step_time": "Step time", "token_rate": "Tokens per second", "goodput": "Goodput", "gpu_utilization": "GPU use",
+	"gpu_memory": "GPU memory", "power": "Power", "validation_loss": "Validation loss", "learning_rate": "Learning rate", "sample_rate": "Samples per second",
+}
+
+// numberTitles are the titles of numbers of a whole run.
+var numberTitles = map[string]string{
+	"duration": "Duration", "steps": "Steps", "tokens": "Tokens", "loss_last": "Loss, last", "loss_least": "Loss, least",
+	"validation_loss_last": "Validation loss, last", "learning_rate_most": "Learning rate, largest", "step_time_median": "Step time, median",
+	"token_rate_median": "Tokens per second, median", "sample_rate_median": "Samples per second, median", "goodput_mean": "Goodput, mean",
+	"gpu_utilization_median": "GPU use, median", "gpu_memory_most": "GPU memory, largest", "power_median": "Power, median",
+	"gpu_hours": "GPU-hours", "errors": "Errors", "attempts": "Attempts",
+}
+
+// title returns the title of a name, or its words.
+func title(titles map[string]string, name string) string {
+	return cmp.Or(titles[name], text.Words(name))
+}
+
+// number writes a number with its unit.
+func number(v float64, unit string) string {
+	switch unit {
+	case "s":
+		return text.Seconds(&v)
+	case "1":
+		return text.Percent(&v)
+	case "By":
+		return text.GiB(&v)
+	case "{token}/s", "{sample}/s":
+		return text.Number(&v) + "/s"
+	case "{step}", "{token}", "{error}", "{attempt}":
+		return text.Count(&v)
+	case "W", "h":
+		return text.Number(&v) + " " + unit
+	}
+	if size := math.Abs(v); size >= 0.01 && size < 1000 {
+		return strconv.FormatFloat(v, 'f', 4, 64)
+	}
+	return strconv.FormatFloat(v, 'g', 4, 64)
+}
+
+func numberOf(v *float64) float64 {
+	if v == nil {
+		return 0
+	}
+	return *v
+}

@@ -1,0 +1,93 @@
+package mlviewexporter
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/archive"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/page"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/report"
+)
+
+// reportWriter writes the report of each run that has settled.
+type reportWriter struct {
+	archive *archive.Archive
+	// settled returns the runs that have settled.
+	settled func() []model.Settled
+	source  page.Source
+	// done are when the runs settled whose report is written.
+	done map[string]time.Time
+	// failed is the last error, "" for none.
+	failed    string
+	telemetry *telemetry
+	logger    *zap.Logger
+}
+
+func (v *view) openReports() (*reportWriter, error) {
+	directory, err := archive.Open(v.cfg.Reports.Directory, v.cfg.Reports.Keep)
+	if err != nil {
+		return nil, fmt.Errorf(`open "reports::directory": %w`, err)
+	}
+	return &reportWriter{
+		archive: directory, settled: v.store.Settled, source: v, done: make(map[string]time.Time),
+		telemetry: v.telemetry, logger: v.set.Logger,
+	}, nil
+}
+
+// write writes the reports that are due. After an error it tries again the next
+// time.
+func (w *reportWriter) write(ctx context.Context) {
+	settled := make(map[string]time.Time)
+	failed := ""
+	for _, run := range w.settled() {
+		if settled[run.Key] = run.Since; w.done[run.Key].Equal(run.Since) {
+			continue
+		}
+		if !w.archive.Written(run.Key).After(run.Since) {
+			if err := w.writeRun(run.Key); err != nil {
+				failed = err.Error()
+				delete(settled, run.Key)
+				w.telemetry.reportsError(ctx)
+				continue
+			}
+			w.telemetry.reportWritten(ctx)
+		}
+	}
+	w.done = settled
+	if failed != "" && failed != w.failed {
+		w.logger.Warn("A report of a run could not be written. The page tries again.", zap.String("error", failed))
+	}
+	w.failed = failed
+}
+
+// writeRun writes the report of a run in all forms.
+func (w *reportWriter) writeRun(key string) error {
+	made, ok := page.ReportOf(w.source, key, "")
+	if !ok {
+		return nil // the run has left the page
+	}
+	return w.archive.Write(key, forms(made)...)
+}
+
+// forms are those of a report's files.
+func forms(made *report.Report) []archive.Form {
+	return []archive.Form{
+		{Ending: "json", Write: func(to io.Writer) error { return json.NewEncoder(to).Encode(made) }},
+		{Ending: "md", Write: made.WriteMarkdown},
+		{Ending: "html", Write: made.WriteHTML},
+	}
+}
+
+// close writes the reports that are due a last time.
+func (w *reportWriter) close() {
+	w.write(context.Background())
+	if err := w.archive.Close(); err != nil {
+		w.logger.Warn("The directory of reports could not be closed.", zap.Error(err))
+	}
+}

@@ -1,0 +1,101 @@
+package mlviewexporter
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/report"
+)
+
+// stateOf returns the metrics of a run that has taken some steps and is in a state.
+func stateOf(run, state string) pmetric.Metrics {
+	md := pmetric.NewMetrics()
+	rm := md.ResourceMetrics().AppendEmpty()
+	rm.Resource().Attributes().PutStr("service.name", "trainer")
+	metrics := rm.ScopeMetrics().AppendEmpty().Metrics()
+	point := func(name string, value float64) pcommon.Map {
+		m := metrics.AppendEmpty()
+		m.SetName(name)
+		p := m.SetEmptyGauge().DataPoints().AppendEmpty()
+		p.SetDoubleValue(value)
+		p.SetTimestamp(pcommon.NewTimestampFromTime(time.Now()))
+		p.Attributes().PutStr("ml.run.id", run)
+		return p.Attributes()
+	}
+	point("ml.steps", 41)
+	for _, one := range []string{"running", "ended"} {
+		value := 0.0
+		if one == state {
+			value = 1
+		}
+		point("ml.run.state", value).PutStr("ml.run.state", one)
+	}
+	return md
+}
+
+// TestReportsAreWritten has a run that ends: its report appears in the directory, and
+// has what the page's report has.
+func TestReportsAreWritten(t *testing.T) {
+	directory := filepath.Join(t.TempDir(), "reports")
+	r := newRig(t, "interval: 100ms\nreports: {directory: "+directory+"}", nil)
+	require.NoError(t, r.metrics.ConsumeMetrics(t.Context(), stateOf("lives", "running")))
+	require.NoError(t, r.metrics.ConsumeMetrics(t.Context(), stateOf("ends", "running")))
+	var files []string
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		assert.NoError(c, r.metrics.ConsumeMetrics(t.Context(), stateOf("ends", "ended")))
+		files, _ = filepath.Glob(filepath.Join(directory, "*")) // The pattern is valid.
+		assert.Len(c, files, 3)
+	}, 30*time.Second, 50*time.Millisecond)
+	key := strings.TrimSuffix(filepath.Base(files[0]), ".html")
+	page, err := os.ReadFile(filepath.Join(directory, key+".html"))
+	require.NoError(t, err)
+	assert.Contains(t, string(page), "The run has ended")
+	var written report.Report
+	content, err := os.ReadFile(filepath.Join(directory, key+".json"))
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(content, &written))
+	assert.Equal(t, "ends", written.Run.ID)
+	assert.Equal(t, key, written.Run.Key)
+
+	response, body := r.get(t, "/api/v1/runs/"+key+"/report?format=json", nil)
+	assert.Equal(t, http.StatusOK, response.StatusCode)
+	var served report.Report
+	require.NoError(t, json.Unmarshal([]byte(body), &served))
+	assert.Equal(t, written.Run.Steps, served.Run.Steps)
+	got, err := r.tel.GetMetric("otelcol_exporter_ml_view_reports_written")
+	require.NoError(t, err)
+	assert.Positive(t, got.Data.(metricdata.Sum[int64]).DataPoints[0].Value)
+	r.stop(t)
+
+	_, err = tryRig(t, "reports: {directory: "+files[0]+"}", nil)
+	require.ErrorContains(t, err, `open "reports::directory"`)
+}
+
+// TestReportsThatCannotBeWritten has a directory that goes away: errors are counted,
+// and the same one is logged once.
+func TestReportsThatCannotBeWritten(t *testing.T) {
+	directory := filepath.Join(t.TempDir(), "reports")
+	r := newRig(t, "interval: 100ms\nreports: {directory: "+directory+"}", nil)
+	require.NoError(t, os.Remove(directory))
+	require.NoError(t, r.metrics.ConsumeMetrics(t.Context(), stateOf("ends", "running")))
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		assert.NoError(c, r.metrics.ConsumeMetrics(t.Context(), stateOf("ends", "ended")))
+		got, err := r.tel.GetMetric("otelcol_exporter_ml_view_reports_errors")
+		if assert.NoError(c, err) {
+			assert.Greater(c, got.Data.(metricdata.Sum[int64]).DataPoints[0].Value, int64(2))
+		}
+	}, 30*time.Second, 50*time.Millisecond)
+	assert.Equal(t, 1, r.log.FilterMessageSnippet("could not be written").Len())
+	r.stop(t)
+}
