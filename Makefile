@@ -130,12 +130,24 @@ e2e-faults: build ## Test the built binary under faults; UPDATE=1 writes the tab
 e2e-faults-fast: build
 	@GOWORK=off go test -C e2e -count=1 -timeout 10m -parallel 2 -short ./faults/...
 
+# The detectors allocate much and keep little.
+ANOMALIES := GOGC=400 GOWORK=off go test -C e2e -count=1
+
+.PHONY: anomalies
+anomalies: needs ## Measure the problems that ml_metrics reports, in virtual time; UPDATE=1 writes docs/anomalies.md
+	@$(ANOMALIES) -timeout 4h ./anomalies/... $(if $(UPDATE),-update)
+
+# A part of it, for make check.
+.PHONY: anomalies-fast
+anomalies-fast: needs
+	@$(ANOMALIES) -timeout 15m -short ./anomalies/...
+
 .PHONY: e2e-packages
 e2e-packages: ## Try the package lists of the documentation in an empty Debian; needs root
 	@e2e/packages/try.sh
 
 .PHONY: check
-check: test lint e2e e2e-faults-fast e2e-clients e2e-page ## Run all tests and linters of CI
+check: test lint e2e e2e-faults-fast anomalies-fast e2e-clients e2e-page ## Run all tests and linters of CI
 
 # e2e-image, after installing a container engine if that is possible.
 .PHONY: e2e-image-installed
@@ -145,8 +157,8 @@ e2e-image-installed:
 
 # Runs each part, even if an earlier one fails.
 .PHONY: check-long
-check-long: ## Run make check, all fault tests, the image, package lists and fuzz tests
-	@status=0; for target in check e2e-faults e2e-packages e2e-image-installed fuzz; do \
+check-long: ## Run make check, all fault tests, make anomalies, the image, package lists and fuzz tests
+	@status=0; for target in check e2e-faults anomalies e2e-packages e2e-image-installed fuzz; do \
 	  echo "make: check-long: $$target"; $(MAKE) $$target || { status=1; echo "make: check-long: $$target FAILED" >&2; }; done; exit $$status
 
 .PHONY: generate

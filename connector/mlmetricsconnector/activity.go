@@ -31,6 +31,7 @@ const attrProcessStart = "process.creation.time"
 var (
 	slotAttempt = mlattr.SlotOf(mlattr.RunAttempt)
 	slotStep    = mlattr.SlotOf(mlattr.Step)
+	slotWorld   = mlattr.SlotOf(mlattr.WorldSize)
 )
 
 // program is what a resource reveals about how its client records run time.
@@ -39,6 +40,9 @@ type program struct {
 	born int64
 	// idles reports whether time without a span is time without work.
 	idles bool
+	// onDemand reports whether the process works when it is asked to, for many
+	// runs, so that time without a span says nothing about its speed.
+	onDemand bool
 	// noStartup reports whether time before the first productive moment may be
 	// something other than startup.
 	noStartup bool
@@ -46,7 +50,12 @@ type program struct {
 	// there is one.
 	restarts int64
 	numbered bool
+	// world is the number of ranks of the run, 0 if unknown.
+	world int64
 }
+
+// maxWorld is the largest accepted number of ranks of a run.
+const maxWorld = 1 << 20
 
 // programOf reads a resource. If a client's first span is no startup, only the
 // start of its process reveals the startup, unless the process serves many
@@ -55,9 +64,13 @@ func programOf(facts *mlattr.Facts, attrs pcommon.Map) program {
 	p := program{
 		idles:     facts.Systems.Has(mlattr.IdlesBetweenSpans),
 		noStartup: facts.Systems.Has(mlattr.NoStartup),
+		onDemand:  facts.Systems.Has(mlattr.ManyRuns),
 	}
 	p.restarts, p.numbered = facts.IntAt(slotAttempt)
-	if facts.Systems.Has(mlattr.ManyRuns) {
+	if world, ok := facts.IntAt(slotWorld); ok && world > 0 && world <= maxWorld {
+		p.world = world
+	}
+	if p.onDemand {
 		return p
 	}
 	if start, ok := attrs.Get(attrProcessStart); ok {
@@ -103,6 +116,7 @@ func activityOf(p program, v *values, facts *mlattr.Facts, event mlattr.EventKin
 	if facts.Systems.Has(mlattr.IdlesBetweenSpans) {
 		a.idles, a.noStartup = true, true
 	}
+	a.onDemand = a.onDemand || facts.Systems.Has(mlattr.ManyRuns)
 	a.oneTrace = facts.Systems.Has(mlattr.OneTrace)
 	a.endsRun = v.phase == mlattr.PhaseTrain && event != mlattr.EventTrainStep
 	a.span = wallclock.Span{Start: start, End: end}

@@ -80,7 +80,9 @@ func TestProgram(t *testing.T) {
 		"with a number as start": {map[string]any{"service.name": "trainer", "process.creation.time": 5}, program{}},
 		"TorchTel":               {map[string]any{"service.name": "torchtel"}, program{noStartup: true}},
 		"TorchTel with a start":  {map[string]any{"service.name": "torchtel", "process.creation.time": born}, program{born: at}},
-		"TuFT serves many runs":  {map[string]any{"service.name": "tuft", "process.creation.time": born}, program{idles: true, noStartup: true}},
+		"TuFT serves many runs":  {map[string]any{"service.name": "tuft", "process.creation.time": born}, program{idles: true, onDemand: true, noStartup: true}},
+		"one of several ranks":   {map[string]any{"service.name": "trainer", "ml.world_size": 8}, program{world: 8}},
+		"an impossible world":    {map[string]any{"service.name": "trainer", "ml.world_size": 1 << 40}, program{}},
 		"a launcher that counts": {map[string]any{"service.name": "trainer", "TORCHELASTIC_RESTART_COUNT": "2"}, program{restarts: 2, numbered: true}},
 	} {
 		t.Run(name, func(t *testing.T) {

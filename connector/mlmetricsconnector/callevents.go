@@ -137,10 +137,9 @@ const (
 // callEvent is one event about a call.
 type callEvent struct {
 	call
-	operation                string
-	failed, decoding         bool
-	queue, serialize, python float64
-	has                      has
+	operation        string
+	failed, decoding bool
+	has              has
 }
 
 // readCallEvent reads an event's attributes, which have the client's short

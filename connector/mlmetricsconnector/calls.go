@@ -18,6 +18,8 @@ type call struct {
 	library, function, device, result string
 	// seconds is its duration.
 	seconds float64
+	// queue, serialize and python are the parts that the client measured, or 0.
+	queue, serialize, python float64
 }
 
 // complete sets the fields that c lacks.
@@ -68,6 +70,7 @@ func (r *reader) addCalls(u *unit, v *values, span ptrace.Span, failed bool, exc
 		}
 		if p == mlattr.WholeCall {
 			r.countCall(u, &self)
+			u.wholeCall, u.library, u.function = true, self.library, self.function
 		}
 	}
 	if r.recordedCalls.anything || p == mlattr.SharedCall {
@@ -111,6 +114,7 @@ func (t *tally) countCalls(r *reader) {
 			if u := units[i]; v == counts {
 				for j := range u.calls {
 					r.countCall(u, &u.calls[j])
+					r.addCallTimes(u, &u.calls[j])
 				}
 			}
 		}

@@ -5,8 +5,10 @@ import (
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/change"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/checkpoints"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/pace"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/problem"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/ranks"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/wallclock"
@@ -21,6 +23,11 @@ const (
 	maxSetBack = 5 * time.Minute
 	// maxSteps limits the steps of each rank that wait for an emission.
 	maxSteps = 1024
+	// warmupSteps are the steps of an attempt after a restart that are not compared
+	// with others: kernels are compiled and caches filled again.
+	warmupSteps = 10
+	// maxPause is the longest pause that a run may make again.
+	maxPause = 30 * time.Minute
 )
 
 // phaseOther is the ml.phase of the time of a step without a span.
@@ -35,6 +42,8 @@ type clocks struct {
 	byRun map[clockKey]*runClock
 	// runs has what is concluded about runs. Only emissions use it.
 	runs map[streams.RunKey]*runVerdict
+	// hosts compares the hosts of runs. Only emissions use it.
+	hosts ranks.Hosts
 	// history gets the attempts of runs. It is nil if nobody wants to know of
 	// changes. Only emissions use it.
 	history *change.History
@@ -65,7 +74,29 @@ type runClock struct {
 	// spent is the time since the previous emission, pace the newest steps.
 	spent  wallclock.Spent
 	pace   pace.Steps
+	phases pace.Phases
 	timing string
+	// warmup is the number of steps until steps are compared again, without what
+	// was left out.
+	warmup  int
+	without exclusions
+	// onDemand is that of the program.
+	onDemand bool
+	// starts reports whether the attempt has taken no step, after one that has;
+	// began is when it began.
+	starts bool
+	began  time.Time
+	// saves are the checkpoints, steps is the number of ends of steps and stepped
+	// the arrival of the latest one.
+	saves   checkpoints.Saves
+	steps   int64
+	stepped time.Time
+	// world is the number of ranks, 0 if unknown.
+	world int64
+	// pause is the longest checkpoint or validation of the attempt: a span arrives
+	// at its end. latest is the phase of the latest span.
+	pause  time.Duration
+	latest wallclock.Phase
 	// forgotten reports whether the clock was removed; holders must look up
 	// another one.
 	forgotten bool
@@ -85,6 +116,9 @@ type runClock struct {
 	// whole training, or 0.
 	worked, ended int64
 }
+
+// exclusions is what was left out of the comparison of steps.
+type exclusions struct{ checkpoints, validations, demand, restarts bool }
 
 func newClocks(cfg *Config) *clocks {
 	return &clocks{
@@ -158,10 +192,12 @@ func (c *runClock) observe(key clockKey, u *unit, now time.Time) (updates []stre
 		begun = 1
 	} else if begun > 0 {
 		c.restart()
+		c.starts, c.began = c.steps > 0, now
 		c.restarts.add(begun, now)
 	}
 	c.begun += begun
 	if begun > 0 {
+		c.saves.Restart(now, c.steps)
 		updates = append(updates, streams.Update{Source: key.source(), Series: series.RunAttempts, Count: begun})
 	}
 	if old {
@@ -179,6 +215,7 @@ func (c *runClock) observe(key clockKey, u *unit, now time.Time) (updates []stre
 		c.ended = max(c.ended, shows.span.End)
 		return updates, true
 	}
+	c.note(u, now)
 	c.worked = max(c.worked, shows.span.End)
 	rises := shows.step > c.rework.newest && c.rework.newest > 0
 	again := c.rework.see(shows.step)
@@ -196,6 +233,35 @@ func (c *runClock) observe(key clockKey, u *unit, now time.Time) (updates []stre
 		updates = append(updates, c.take(key.source(), now)...)
 	}
 	return updates, true
+}
+
+// note keeps what the detectors need of a span.
+func (c *runClock) note(u *unit, now time.Time) {
+	span := &u.activity.span
+	c.onDemand = u.activity.onDemand
+	if u.activity.world > 0 {
+		c.world = u.activity.world
+	}
+	if u.endsStep {
+		c.steps++
+		c.stepped, c.starts = now, false
+	}
+	if !u.activity.timed {
+		return
+	}
+	if span.End >= c.worked {
+		c.latest = span.Phase
+	}
+	switch span.State {
+	case wallclock.Checkpointing:
+		c.saves.Save(now, c.steps)
+	case wallclock.Validating:
+		c.saves.Validate(c.steps)
+	case wallclock.Restoring:
+	default:
+		return
+	}
+	c.pause = max(c.pause, min(time.Duration(span.End-span.Start), maxPause))
 }
 
 // observeSpan adds a span. The client's clock was set back if a late span has a
@@ -219,6 +285,7 @@ func (c *runClock) restart() {
 	c.Restart(c.over(), &c.totals)
 	c.settled, c.ended = 0, 0
 	c.rework.restart()
+	c.warmup, c.pause = warmupSteps, 0
 }
 
 // expect creates clocks for ranks that hold GPUs and send metrics, so that a
@@ -250,13 +317,13 @@ func (c *clocks) advance(store *streams.Store, board *problem.Board, facts *gpuF
 		run.begin()
 	}
 	for key, clock := range c.all(expiration, facts.holds, now) {
-		held := facts.holds(key.run.ID)
+		held := facts.holdOf(key.run.ID)
 		updates, rank := clock.advance(key, c.timeouts, held, now, last)
 		// Applied as of the rank's latest data, so that its time does not keep
 		// its series alive.
 		over.Add(store.Apply(updates, rank.seen))
 		run := streams.RunKey{Resource: key.resource, ID: key.run.ID}
-		standings[run] = max(standings[run], standing(rank.state, held))
+		standings[run] = max(standings[run], standing(rank.state, held.now))
 		if !rank.known {
 			continue
 		}
@@ -338,7 +405,7 @@ func (c *runClock) lastHeard() time.Time {
 
 // advance returns the updates of the rank's series, and what the rank shows about
 // its run.
-func (c *runClock) advance(key clockKey, limits timeouts, held bool, now time.Time, last bool) (updates []streams.Update, rank rankReport) {
+func (c *runClock) advance(key clockKey, limits timeouts, held hold, now time.Time, last bool) (updates []streams.Update, rank rankReport) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.lastHeard().IsZero() {
@@ -359,18 +426,23 @@ func (c *runClock) advance(key clockKey, limits timeouts, held bool, now time.Ti
 		c.waited = now
 	}
 	updates = c.take(key.source(), now)
-	rank = c.report(state)
-	rank.rank = key.run.Rank
+	rank = c.report(state, now)
+	rank.rank, rank.host = key.run.Rank, key.run.Host
 	return updates, rank
 }
 
 // report returns what the rank shows about its run since the previous call.
-func (c *runClock) report(state rankState) rankReport {
+func (c *runClock) report(state rankState, now time.Time) rankReport {
 	rank := rankReport{
 		known: true, state: state, since: c.since, alive: c.arrived, seen: c.lastHeard(),
 		spent: c.spent, steps: c.pace.Times(), clock: c,
 		restarts: c.restarts, attempts: c.begun, numbered: c.attempts.numbered, number: c.attempts.number,
+		stepped: c.stepped, patience: time.Duration(c.Patience()), pause: c.pause,
+		latest: c.latest, world: int(c.world), without: c.without,
+		saved: c.saves.Last(), lastEnd: c.worked,
 	}
+	rank.load, rank.step, rank.timed = c.phases.Typical(int(wallclock.DataLoad))
+	rank.missed, rank.late, rank.saves = c.saves.Overdue(now, c.steps)
 	if rank.alive.IsZero() {
 		rank.alive = c.since
 	}
@@ -403,7 +475,7 @@ func (c *runClock) take(source *streams.Source, now time.Time) (updates []stream
 	}
 	for i := range c.totals.Steps {
 		step := &c.totals.Steps[i]
-		c.pace.Add(time.Duration(step.Whole))
+		c.compare(step)
 		for phase, nanoseconds := range step.Phases {
 			if nanoseconds > 0 {
 				add(series.StepDuration, float64(nanoseconds)/1e9, wallclock.Phase(phase).String(), c.timing)
@@ -416,21 +488,56 @@ func (c *runClock) take(source *streams.Source, now time.Time) (updates []stream
 	return updates
 }
 
+// compare adds a step to those that are compared, without the time of checkpoints
+// and validations in it, and without the time in which a program that works on
+// demand has nothing to do.
+func (c *runClock) compare(step *wallclock.Step) {
+	if c.warmup > 0 && c.pace.Known() {
+		c.warmup--
+		c.without.restarts = true
+		return
+	}
+	saved, validated := step.Phases[wallclock.Checkpoint], step.Phases[wallclock.Validation]
+	whole := step.Whole - saved - validated
+	c.without.checkpoints = c.without.checkpoints || saved > 0
+	c.without.validations = c.without.validations || validated > 0
+	phases := [len(step.Phases) + 1]int64(append(step.Phases[:len(step.Phases):len(step.Phases)], step.Other))
+	phases[wallclock.Checkpoint], phases[wallclock.Validation] = 0, 0
+	if c.onDemand {
+		c.without.demand = true
+		whole -= step.Other
+		phases[len(step.Phases)] = 0
+	}
+	if whole > 0 {
+		c.pace.Add(time.Duration(whole))
+		c.phases.Add(phases[:], whole)
+	}
+}
+
 // state returns the state of the rank. Silence is measured by the collector's
-// clock, so that a wrong clock of a client stalls nothing. held reports whether
-// the run's processes hold GPUs.
-func (c *runClock) state(limits timeouts, held bool, now time.Time) rankState {
+// clock, so that a wrong clock of a client stalls nothing. Before the first step of
+// an attempt, and after the run has taken GPUs again, the first step counts.
+func (c *runClock) state(limits timeouts, held hold, now time.Time) rankState {
+	again := held.again.After(c.arrived)
 	switch {
 	case c.over():
 		return rankEnded
-	case !c.Stepped():
-		overdue := limits.firstStep > 0 && now.Sub(c.since) > limits.firstStep
-		if held && overdue && now.Sub(c.arrived) > limits.stall {
+	case !c.Stepped() || c.starts && held.now || again:
+		begun := c.since
+		for _, at := range [...]time.Time{c.began, held.again} {
+			if at.After(begun) {
+				begun = at
+			}
+		}
+		overdue := limits.firstStep > 0 && now.Sub(begun) > limits.firstStep
+		if held.now && overdue && now.Sub(c.arrived) > limits.stall {
 			return rankStalled
 		}
 		return rankUnknown
 	case now.Sub(c.arrived).Nanoseconds() > c.Patience():
 		return rankStalled
+	case c.starts:
+		return rankUnknown
 	default:
 		return rankRunning
 	}

@@ -56,6 +56,7 @@ type metricsConnector struct {
 	tally    *tally
 	clocks   *clocks
 	outcomes *outcomes
+	losses   *losses
 	problems *problem.Board
 	store    *streams.Store
 	flusher  streams.Flusher
@@ -88,6 +89,7 @@ func newMetricsConnector(set connector.Settings, cfg *Config, registry *instance
 		tally:     newTally(),
 		clocks:    newClocks(cfg),
 		outcomes:  newOutcomes(),
+		losses:    newLosses(),
 		problems:  problem.NewBoard(cfg.Shadow),
 		readers: sync.Pool{New: func() any {
 			return &reader{
@@ -169,6 +171,7 @@ func (c *metricsConnector) ConsumeTraces(ctx context.Context, td ptrace.Traces) 
 	r := c.readers.Get().(*reader)
 	defer c.putBack(r)
 	r.now, r.enriched = now.UnixNano(), mlattr.IsEnriched(ctx)
+	r.loads = c.shared.seen.loads.Load()
 	r.changes.history = c.shared.recording()
 	r.read(td)
 	if r.changes.history != nil {
@@ -176,6 +179,7 @@ func (c *metricsConnector) ConsumeTraces(ctx context.Context, td ptrace.Traces) 
 	}
 	duplicates := c.tally.settle(r)
 	c.outcomes.observe(r.units, r.updates, now)
+	c.losses.observe(r.updates, now)
 	overflowed := c.store.Apply(r.updates, now)
 	overflowed.Add(c.clocks.observe(c.store, r.units, now))
 	c.telemetry.record(ctx, duplicates, r.outOfRange, overflowed)
@@ -235,6 +239,7 @@ func (c *metricsConnector) emit(ctx context.Context, last bool) error {
 	c.clocks.expect(c.shared.seen, now)
 	c.clocks.history = c.shared.recording()
 	over := c.clocks.advance(c.store, c.problems, facts, c.cfg.MetricsExpiration, now, last)
+	c.losses.conclude(c.problems, c.clocks.verdict, facts.gpusOf, c.cfg.MetricsExpiration, now)
 	over.Add(c.outcomes.conclude(c.store, c.problems, c.cfg.MetricsExpiration, now))
 	over.Add(c.settleProblems(ctx, now))
 	c.telemetry.record(ctx, 0, 0, over)

@@ -3,6 +3,7 @@ package mlmetricsconnector
 import (
 	"hash/maphash"
 	"math"
+	"strconv"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -31,6 +32,10 @@ func (s *seenMetrics) noteGPU(m pmetric.Metric, resource pcommon.Map, now time.T
 		note = func(key gpus.Key, point pmetric.NumberDataPoint, r gpus.Reading) { s.noteUse(m.Name(), key, point, r) }
 	case mlattr.GPUStatus:
 		note = s.noteStatus
+	case mlattr.GPUPower, mlattr.GPUMemoryUsage, mlattr.GPUMemoryLimit, mlattr.GPUThrottleActive:
+		note = func(key gpus.Key, point pmetric.NumberDataPoint, r gpus.Reading) {
+			s.noteSignal(m.Name(), key, point, r)
+		}
 	default:
 		return
 	}
@@ -72,7 +77,33 @@ func (s *seenMetrics) noteWorkload(key gpus.Key, point pmetric.NumberDataPoint, 
 			w.Other = w.Other*31 + maphash.String(workloadSeed, idOf(attrs, label))
 		}
 	}
-	s.fleet.Hold(key, w, memory, idOf(attrs, mlattr.ServiceName), r)
+	owner := gpus.Owner{Service: idOf(attrs, mlattr.ServiceName)}
+	if rank, ok := attrs.Get(mlattr.RankGlobal); ok {
+		if n, ok := mlattr.ReadInt(rank); ok {
+			owner.Rank = strconv.FormatInt(n, 10)
+		}
+	}
+	s.fleet.Hold(key, w, memory, owner, r)
+}
+
+// noteSignal records the power of a GPU, its memory, or a reason for lower clocks.
+func (s *seenMetrics) noteSignal(name string, key gpus.Key, point pmetric.NumberDataPoint, r gpus.Reading) {
+	attrs := point.Attributes()
+	if kind, typed := attrs.Get(mlattr.HardwareType); key.ID == "" || typed && kind.Str() != mlattr.HardwareTypeGPU {
+		return
+	}
+	switch value := number(point); name {
+	case mlattr.GPUPower:
+		s.fleet.Power(key, value, r)
+	case mlattr.GPUMemoryUsage:
+		s.fleet.Memory(key, value, r)
+	case mlattr.GPUMemoryLimit:
+		s.fleet.MemoryLimit(key, value, r)
+	default:
+		if reason, ok := attrs.Get(mlattr.GPUThrottleReason); ok {
+			s.fleet.Throttle(key, reason.Str(), value > 0, r)
+		}
+	}
 }
 
 // noteUse records how much a GPU works.

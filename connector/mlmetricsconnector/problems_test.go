@@ -88,6 +88,10 @@ type gpuMetrics struct {
 	utilization, sm float64
 	busy            float64
 	failed          bool
+	// power is in watts, used and limit are bytes, and throttled is a reason.
+	power       float64
+	used, limit int64
+	throttled   string
 }
 
 // read sends a reading.
@@ -128,6 +132,20 @@ func gpuReading(g gpuMetrics, now time.Time) pmetric.Metrics {
 	}
 	general(point("hw.gpu.utilization", false), g.utilization)
 	general(point("nvidia.gpu.busy.time", true), g.busy)
+	if g.power > 0 {
+		point("hw.power", false).SetDoubleValue(g.power)
+	}
+	if g.limit > 0 {
+		point("hw.gpu.memory.usage", true).SetIntValue(g.used)
+		point("hw.gpu.memory.limit", true).SetIntValue(g.limit)
+	}
+	for _, reason := range []string{"sw_power_cap", "hw_thermal_slowdown", "applications_clocks"} {
+		p := point("nvidia.gpu.throttle.active", true)
+		p.Attributes().PutStr("nvidia.gpu.throttle.reason", reason)
+		if reason == g.throttled {
+			p.SetIntValue(1)
+		}
+	}
 	if g.sm > 0 {
 		point("nvidia.gpu.sm.utilization", false).SetDoubleValue(g.sm)
 	}
@@ -232,10 +250,9 @@ func TestTheWorstRank(t *testing.T) {
 	assert.Equal(t, "running", state(t, r.after(t, 0)))
 	rank(0, "optimizer")
 	hung := r.clock
-	r.after(t, 4*time.Minute)
 	rank(2, "optimizer")
 	r.after(t, time.Minute)
-	md = r.after(t, time.Minute)
+	md = r.after(t, 4*time.Minute-time.Second/2)
 	assert.Equal(t, "stalled", state(t, md))
 	assertProblem(t, md, "trainer/looks_hung/run-a", hung)
 	rank(0, "train")
@@ -262,7 +279,8 @@ func TestStallTimeout(t *testing.T) {
 	assert.Equal(t, "running", state(t, r.after(t, 45*time.Second)), "five steps take longer")
 }
 
-// A run whose steps take longer than usual is slow since the first of these.
+// A run whose steps take longer than usual for stall_timeout is slow since the first
+// of these.
 func TestASlowRun(t *testing.T) {
 	r := newRun(t, createDefaultConfig().(*Config))
 	r.steps(t, 120, time.Second)
@@ -271,13 +289,16 @@ func TestASlowRun(t *testing.T) {
 	times, _ := gauges(t, md, "ml.run.step.time")
 	assert.Equal(t, map[string]float64{"trainer/recent/run-a": 1, "trainer/usual/run-a": 1}, times)
 	began := r.clock
-	r.steps(t, 12, 2*time.Second)
+	r.steps(t, 17, 2*time.Second)
 	r.after(t, 0)
 	md = r.after(t, 0)
 	times, _ = gauges(t, md, "ml.run.step.time")
 	assert.Equal(t, map[string]float64{"trainer/recent/run-a": 2, "trainer/usual/run-a": 1}, times)
-	assertProblem(t, md, "trainer/slow/run-a", began)
-	r.steps(t, 12, 2*time.Second)
+	onsets, _ := problems(t, md)
+	assert.Empty(t, onsets, "not for long")
+	r.steps(t, 133, 2*time.Second)
+	assertProblem(t, r.after(t, 0), "trainer/slow/run-a", began)
+	r.steps(t, 600, 2*time.Second)
 	assertProblem(t, r.after(t, 0), "trainer/slow/run-a", began)
 	r.steps(t, 12, time.Second)
 	r.after(t, 0)

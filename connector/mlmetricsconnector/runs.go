@@ -6,6 +6,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/bound"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/change"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/checkpoints"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/gpus"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/pace"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/problem"
@@ -38,11 +39,12 @@ var runStates = [...]string{
 type rankReport struct {
 	// known is false for a rank of which nothing is known yet.
 	known bool
-	// rank is its label, empty if it has none. moved reports whether a newer span
-	// of the same rank came from another host.
-	rank  string
-	moved bool
-	state rankState
+	// rank and host are its labels, empty if it has none. moved reports whether a
+	// newer span of the same rank came from another host, or its run has it no
+	// longer; missing whether it has stopped while the others go on.
+	rank, host     string
+	moved, missing bool
+	state          rankState
 	// since is when the rank was first seen, alive when its last span arrived,
 	// and seen when its last data arrived.
 	since, alive, seen time.Time
@@ -56,6 +58,27 @@ type rankReport struct {
 	// attempts is the number of attempts that were seen.
 	attempts int64
 	clock    *runClock
+
+	// stepped is when its last step arrived, lastEnd the end of its last span by
+	// its own clock and latest the phase of that span.
+	stepped time.Time
+	lastEnd int64
+	latest  wallclock.Phase
+	// patience is how long it may be silent, pause its longest checkpoint or
+	// validation.
+	patience, pause time.Duration
+	// world is the number of the ranks of its run, 0 if unknown.
+	world int
+	// load is the time a step that it loads data, step that of a step, in seconds,
+	// if timed.
+	load, step float64
+	timed      bool
+	without    exclusions
+	// saved is when its last checkpoint arrived, missed the one that is late, and
+	// saves reports whether it has a usual interval.
+	saved       time.Time
+	missed      checkpoints.Overdue
+	late, saves bool
 }
 
 // runVerdict is what is concluded about a run from its ranks. It is not safe for
@@ -77,14 +100,33 @@ type runVerdict struct {
 	restarts restarts
 	// counted is the number of restarts that the launcher counted.
 	counted int64
-	// slow and looping are the onsets of problems, zero without them. usual is
-	// the usual step time when the run became slow.
-	slow, looping time.Time
-	usual         float64
+	// longer is since when steps take clearly longer than usual, which is what was
+	// usual then; slow and looping are the onsets of problems. They are zero
+	// without them.
+	longer, slow, looping time.Time
+	usual                 float64
+	// throttled is the GPU whose lower clocks are reported.
+	throttled gpus.Key
+	// telemetry is the fraction of the ranks that send.
+	telemetry float64
+}
+
+// runFacts is what an emission knows of a run besides its ranks.
+type runFacts struct {
+	timeouts
+	// held reports whether the run holds GPU memory.
+	held bool
+	// use is what it has of GPUs, if inUse, and gpus has each of them.
+	use   gpus.Use
+	inUse bool
+	gpus  []gpus.State
 }
 
 // begin forgets the ranks of the previous emission.
 func (v *runVerdict) begin() { v.ranks, v.seen = v.ranks[:0], time.Time{} }
+
+// verdict returns what the last emission concluded about a run, or nil.
+func (c *clocks) verdict(run streams.RunKey) *runVerdict { return c.runs[run] }
 
 // add adds a rank.
 func (v *runVerdict) add(rank *rankReport, now time.Time) {
@@ -101,32 +143,30 @@ func (v *runVerdict) add(rank *rankReport, now time.Time) {
 	v.ranks = append(v.ranks, *rank)
 }
 
-// conclude adds the updates of the run's series, and reports its problems. held
-// reports whether the run holds GPU memory; use is what it has of GPUs, if inUse.
-func (v *runVerdict) conclude(e *emission, held bool, use gpus.Use, inUse bool) {
+// conclude adds the updates of the run's series, and reports its problems.
+func (v *runVerdict) conclude(e *emission, facts *runFacts) {
 	v.move()
 	for i := range v.ranks {
 		if rank := &v.ranks[i]; !rank.moved {
 			v.window.Add(&rank.spent, e.now)
 		}
 	}
-	v.settle(held, e.now)
+	v.concludeMissing(e, facts)
+	v.settle(facts.held, e.now)
 	for state, name := range runStates {
 		e.choose(series.RunState, name, v.state == rankState(state)) // #nosec G115 -- one of five
 	}
 	e.at(series.RunStateTimestamp, v.since)
-	if v.state == rankStalled {
-		e.problem(problem.Problem{
-			Kind: mlattr.ProblemLooksHung, Onset: v.since, GPUs: e.gpus, Telemetry: math.NaN(),
-			Value: e.now.Sub(v.since).Seconds(), Usual: math.NaN(), Unit: "s",
-		})
-	}
+	v.concludeHang(e, facts)
 	utilization := -1.0
-	if inUse {
-		utilization = use.Utilization
+	if facts.inUse {
+		utilization = facts.use.Utilization
 	}
 	v.concludeTime(e, utilization)
-	v.concludeSteps(e)
+	v.concludeSteps(e, facts)
+	v.concludeThrottle(e, facts)
+	v.concludeCheckpoints(e)
+	v.concludeMemory(e, facts)
 	v.concludeRestarts(e)
 }
 
@@ -151,7 +191,7 @@ func (v *runVerdict) settle(held bool, now time.Time) {
 	var since, alive time.Time
 	for i := range v.ranks {
 		rank := &v.ranks[i]
-		if rank.moved {
+		if rank.moved || rank.missing {
 			continue
 		}
 		if rank.state == rankStalled && !held {
@@ -203,67 +243,6 @@ func (v *runVerdict) concludeTime(e *emission, utilization float64) {
 	}
 }
 
-// concludeSteps adds the step times of the median rank.
-func (v *runVerdict) concludeSteps(e *emission) {
-	times := v.stepTimes()
-	if times.Recent > 0 {
-		e.value(series.RunStepTime, times.Recent, mlattr.WindowRecent)
-	}
-	if times.Usual > 0 {
-		e.value(series.RunStepTime, times.Usual, mlattr.WindowUsual)
-	}
-	if v.state != rankRunning || !times.Slow() {
-		v.slow = time.Time{}
-		return
-	}
-	if v.slow.IsZero() {
-		v.slow, v.usual = v.slowSince(times.Usual), times.Usual
-	}
-	e.problem(problem.Problem{
-		Kind: mlattr.ProblemSlow, Onset: v.slow, GPUs: e.gpus, Telemetry: math.NaN(),
-		Value: times.Recent, Usual: times.Usual, Unit: "s",
-	})
-}
-
-// stepTimes returns the step times of the median rank. While the run is slow,
-// its slow steps do not become usual. Ranks that have moved have the usual time
-// of where they were until they have one.
-func (v *runVerdict) stepTimes() pace.StepTimes {
-	var recents, usuals, earlier []float64
-	for i := range v.ranks {
-		rank := &v.ranks[i]
-		switch {
-		case rank.moved && rank.steps.Usual > 0:
-			earlier = append(earlier, rank.steps.Usual)
-		case rank.moved:
-		case rank.steps.Recent > 0:
-			recents = append(recents, rank.steps.Recent)
-			if rank.steps.Usual > 0 {
-				usuals = append(usuals, rank.steps.Usual)
-			}
-		}
-	}
-	times := pace.StepTimes{Recent: pace.Median(recents), Usual: pace.Median(usuals)}
-	switch {
-	case !v.slow.IsZero():
-		times.Usual = v.usual
-	case len(usuals) == 0:
-		times.Usual = pace.Median(earlier)
-	}
-	return times
-}
-
-// slowSince returns when the steps of the median rank became slow.
-func (v *runVerdict) slowSince(usual float64) time.Time {
-	lasted := make([]float64, 0, len(v.ranks))
-	for i := range v.ranks {
-		if rank := &v.ranks[i]; !rank.moved && rank.steps.Recent > 0 {
-			lasted = append(lasted, v.ranks[i].clock.slowFor(usual).Seconds())
-		}
-	}
-	return v.seen.Add(-time.Duration(pace.Median(lasted) * float64(time.Second)))
-}
-
 // concludeRestarts adds a restart loop.
 func (v *runVerdict) concludeRestarts(e *emission) {
 	since, loops := v.restarts.loop(e.now)
@@ -294,14 +273,6 @@ func (v *runVerdict) attempts() int64 {
 	return attempts
 }
 
-// slowFor returns how long the rank's steps have been slow, for a usual time in
-// seconds.
-func (c *runClock) slowFor(usual float64) time.Duration {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.pace.SlowFor(usual)
-}
-
 // conclude adds the verdicts on all runs and GPUs to the store and the board, and
 // removes those of runs without ranks.
 func (c *clocks) conclude(store *streams.Store, board *problem.Board, facts *gpuFacts, now time.Time) (over streams.Overflowed) {
@@ -319,7 +290,8 @@ func (c *clocks) conclude(store *streams.Store, board *problem.Board, facts *gpu
 		use, holds := facts.uses[key.ID]
 		e := emission{source: streams.Source{Resource: key.Resource, Run: streams.Run{ID: key.ID}}, now: now, seen: run.seen, gpus: use.GPUs, board: board}
 		e.addUse(use, holds)
-		run.conclude(&e, facts.holds(key.ID), use, holds)
+		run.conclude(&e, &runFacts{timeouts: c.timeouts, held: facts.holdOf(key.ID).now, use: use, inUse: holds, gpus: facts.states[key.ID]})
+		c.hosts.Compare(key.Resource.Service+"/"+key.ID, run.loads(), c.stall, now)
 		if c.history != nil {
 			c.history.Attempts(change.Subject{Resource: key.Resource, Run: key.ID}, run.attempts(), now)
 		}
@@ -339,6 +311,7 @@ func (c *clocks) conclude(store *streams.Store, board *problem.Board, facts *gpu
 		}
 	}
 	over.Add(c.concludeGPUs(store, board, facts, ownerOf, now))
+	c.concludeHosts(board, now)
 	return over
 }
 

@@ -3,9 +3,11 @@ package mlmetricsconnector
 import (
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/gpus"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/processes"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 )
 
@@ -19,22 +21,30 @@ type seenMetrics struct {
 	streams.Silences
 
 	mu sync.Mutex
-	// holders has the time when each run was last seen to hold GPU memory.
-	holders map[string]time.Time
+	// holders has the time when each run was last seen to hold GPU memory, released
+	// the runs that did and then did not, with the time.
+	holders, released map[string]time.Time
 	// fleet has the GPUs.
 	fleet *gpus.Fleet
 	// processes are those whose metrics have a run and a rank.
 	processes map[clockKey]firstAndLast
+	// cpu has what processes use of CPUs.
+	cpu processes.CPU
+
+	// loads is how busy all are, for readers, who take no lock.
+	loads atomic.Pointer[loads]
 }
 
 // firstAndLast are the times when something was first and last seen.
 type firstAndLast struct{ first, last time.Time }
 
 func newSeenMetrics() *seenMetrics {
-	return &seenMetrics{
-		holders: make(map[string]time.Time), fleet: gpus.NewFleet(),
+	s := &seenMetrics{
+		holders: make(map[string]time.Time), released: make(map[string]time.Time), fleet: gpus.NewFleet(),
 		processes: make(map[clockKey]firstAndLast),
 	}
+	s.loads.Store(new(loads))
+	return s
 }
 
 // noteHolder records that a run holds GPU memory. The caller holds the lock.
@@ -69,10 +79,38 @@ type gpuFacts struct {
 	uses   map[string]gpus.Use
 	idle   map[gpus.Key]gpus.Idle
 	failed map[gpus.Key]gpus.Failure
+	// states has the GPUs of each run.
+	states map[string][]gpus.State
+	// holding is since when each run holds GPUs, zero if it does not now; released
+	// are the runs that held GPUs before, and released them.
+	holding  map[string]time.Time
+	released map[string]bool
 }
 
-// holds reports whether a run's processes hold GPUs.
+// holds reports whether a run's processes hold GPUs, or did within goneAfter.
 func (f *gpuFacts) holds(run string) bool { return f.holders[run] }
+
+// hold is what a run has of GPUs at an emission.
+type hold struct {
+	// now reports whether its processes hold GPUs, by the newest readings. again is
+	// since when they do if they had released them before, as for another attempt,
+	// else zero.
+	now   bool
+	again time.Time
+}
+
+// holdOf returns what a run holds.
+func (f *gpuFacts) holdOf(run string) (h hold) {
+	since, known := f.holding[run]
+	h.now = !since.IsZero() || !known && f.holders[run]
+	if f.released[run] {
+		h.again = since
+	}
+	return h
+}
+
+// gpusOf returns how many GPUs a run has.
+func (f *gpuFacts) gpusOf(run string) float64 { return f.uses[run].GPUs }
 
 // gpus returns what is known of GPUs, and forgets what was not seen for
 // goneAfter.
@@ -80,9 +118,11 @@ func (s *seenMetrics) gpus(now time.Time) *gpuFacts {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.fleet.Settle(now)
+	s.publishLoads(now)
 	facts := &gpuFacts{
 		holders: make(map[string]bool, len(s.holders)),
 		uses:    s.fleet.Runs(), idle: s.fleet.Idle(), failed: s.fleet.Failed(),
+		states: s.fleet.States(), holding: s.fleet.Holding(now), released: make(map[string]bool),
 	}
 	for run, last := range s.holders {
 		if now.Sub(last) > goneAfter {
@@ -91,7 +131,27 @@ func (s *seenMetrics) gpus(now time.Time) *gpuFacts {
 		}
 		facts.holders[run] = true
 	}
+	s.release(facts, now)
 	return facts
+}
+
+// rememberReleased is how long it is remembered that a run has released its GPUs.
+const rememberReleased = 24 * time.Hour
+
+// release keeps which runs have released their GPUs.
+func (s *seenMetrics) release(facts *gpuFacts, now time.Time) {
+	for run, since := range facts.holding {
+		if _, known := s.released[run]; since.IsZero() && (known || len(s.released) < maxClocks) {
+			s.released[strings.Clone(run)] = now
+		}
+	}
+	for run, at := range s.released {
+		if now.Sub(at) > rememberReleased {
+			delete(s.released, run)
+			continue
+		}
+		facts.released[run] = true
+	}
 }
 
 // waiting returns the processes of runs that hold GPUs.

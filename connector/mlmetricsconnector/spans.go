@@ -35,6 +35,8 @@ const (
 	isFailure
 	// isAgent is a request to an agent.
 	isAgent
+	// isCounted is a request that represents its chain.
+	isCounted
 )
 
 // unit is what the rules need to know about one span. What does not depend on
@@ -61,6 +63,15 @@ type unit struct {
 	per                               perStep
 	// timing is the label for what was timed.
 	timing string
+
+	// timed is the index of the span in reader.timed, plus one, or 0, and cores is
+	// how many cores its process uses.
+	timed int
+	cores float64
+	// wholeCall reports whether the span is a call that no other span records, of
+	// the function of the library.
+	wholeCall         bool
+	library, function string
 
 	// calls are those that the span records; hasEvents reports whether the client's
 	// own events do.
@@ -102,6 +113,13 @@ type reader struct {
 
 	resourceAttrs, spanAttrs pcommon.Map
 	recordedCalls            recordedCalls
+	// loads is how busy GPUs and processes are, cores how many cores the process of
+	// the resource uses.
+	loads *loads
+	cores float64
+	// timed are the spans whose time is divided, and timedOrder their order.
+	timed      []timedSpan
+	timedOrder []int32
 	// anyCalls reports whether any unit has calls.
 	anyCalls bool
 
@@ -132,6 +150,7 @@ func (r *reader) reset() {
 	r.source = nil
 	r.changes.reset()
 	r.sources.reset()
+	r.timed, r.loads = r.timed[:0], nil
 }
 
 // read appends the units and updates of td.
@@ -159,6 +178,7 @@ func (r *reader) readResource(attrs pcommon.Map) {
 		r.timing = timingDevice
 	}
 	r.source = r.sources.of(resource, resourceRun(&r.ofResource))
+	r.cores = r.loads.coresOf(attrs, resource)
 	r.changes.resource(attrs, r.source, &r.ofResource)
 }
 
@@ -193,7 +213,7 @@ func (r *reader) readSpan(known mlattr.System, span ptrace.Span) {
 	u.role, u.model, u.side = v.role, v.model, v.side
 	event := r.vocabulary.Event(span.Name())
 	u.activity = activityOf(r.program, v, &r.ofSpan, event, ownTime(span.StartTimestamp(), r.now), ownTime(span.EndTimestamp(), r.now))
-	u.timing = r.timing
+	u.timing, u.cores = r.timing, r.cores
 	failed = failed || v.errorType != ""
 
 	if r.genAI {
@@ -204,6 +224,7 @@ func (r *reader) readSpan(known mlattr.System, span ptrace.Span) {
 	r.addCritical(u, v)
 	exception := r.addEvents(u, span.Events())
 	r.addOwnEvent(u, event, r.spanAttrs)
+	r.addTimed(u, v, span)
 	r.addCalls(u, v, span, failed, exception)
 	if v.errorType == "" {
 		v.errorType = exception
@@ -236,7 +257,7 @@ func (r *reader) readSpan(known mlattr.System, span ptrace.Span) {
 		}
 	}
 	u.last = len(r.updates)
-	if u.is == 0 && u.steps == 0 && u.samples == 0 && u.last == u.first && !u.activity.timed && !u.activity.endsRun && len(u.calls) == 0 {
+	if u.is == 0 && u.steps == 0 && u.samples == 0 && u.last == u.first && !u.activity.timed && !u.activity.endsRun && len(u.calls) == 0 && u.timed == 0 {
 		*u = unit{}
 		r.units = r.units[:len(r.units)-1]
 	}

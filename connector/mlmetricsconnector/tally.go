@@ -3,6 +3,7 @@ package mlmetricsconnector
 import (
 	"sync"
 
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/bound"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 )
 
@@ -23,6 +24,7 @@ type tally struct {
 	delivered                               *recent
 	steps, samples, requests, errors, calls *nesting
 	stepCount                               *stepCount
+	below                                   *bound.Memory
 }
 
 func newTally() *tally {
@@ -34,6 +36,7 @@ func newTally() *tally {
 		errors:    newNesting(rememberedNesting),
 		calls:     newNesting(rememberedNesting),
 		stepCount: newStepCount(),
+		below:     bound.NewMemory(rememberedTimes),
 	}
 }
 
@@ -43,6 +46,7 @@ func (t *tally) settle(r *reader) (duplicates int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	duplicates = t.removeDelivered(r)
+	t.divideTimes(r)
 	t.countSteps(r)
 	t.countSamples(r)
 	t.countRequests(r)
@@ -57,6 +61,9 @@ func (t *tally) removeDelivered(r *reader) (duplicates int64) {
 		u := &r.units[i]
 		if u.self.known() && t.delivered.add(u.self, 1) != 0 {
 			duplicates++
+			if u.timed > 0 {
+				r.timed[u.timed-1].again = true
+			}
 			continue
 		}
 		if duplicates == 0 {
@@ -125,6 +132,13 @@ func (t *tally) countRequests(r *reader) {
 		if u := units[i]; v == counts {
 			r.count(u, series.Requests, u.requestSource, 1, u.operation, u.role, u.model, u.errorType, u.side)
 			r.addGenAITimes(u)
+			u.is |= isCounted
+		}
+	}
+	for i := range r.units {
+		// A call that several spans record adds its time where it is counted.
+		if u := &r.units[i]; u.wholeCall || len(u.calls) == 0 && u.is&(isCounted|isAgent) != 0 {
+			r.addTimes(u, u.library, u.function)
 		}
 	}
 }

@@ -78,6 +78,7 @@ func (w *watcher) ConsumeMetrics(_ context.Context, md pmetric.Metrics) error {
 					w.shared.seen.Note(resource, id, now)
 				}
 				w.shared.seen.noteGPU(m, attrs, now)
+				w.shared.seen.noteCPU(m, attrs, resource, now)
 				clients = true
 			}
 		}

@@ -17,9 +17,10 @@ import (
 )
 
 var (
-	update = flag.Bool("update", false, "write docs/anomalies.md")
-	days   = flag.Float64("days", 7, "how many days healthy fleets live")
-	first  = flag.Int64("seed", 1, "the first seed")
+	update   = flag.Bool("update", false, "write docs/anomalies.md")
+	days     = flag.Float64("days", 7, "how many days healthy fleets live")
+	planting = flag.Int("victims", 40, "in how many runs or services each problem is planted")
+	first    = flag.Int64("seed", 1, "the first seed")
 )
 
 // The fleets, together fleetRuns runs, of which -short has one, for less than a day.
@@ -65,12 +66,12 @@ func planted(t *testing.T) []row {
 
 // plant measures one plan.
 func plant(t *testing.T, p plan) *found {
-	n := victims
+	n := *planting
 	switch {
 	case testing.Short():
-		n = shortVictims
+		n = min(n, shortVictims)
 	case p.kind == mlattr.ProblemLooksHung && p.within == soon:
-		n = hangs // enough to tell 0.99 from less
+		n = max(n, hangs) // enough to tell 0.99 from less
 	}
 	f, err := measure(t.Context(), p, *first, n)
 	require.NoError(t, err)

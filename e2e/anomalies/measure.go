@@ -1,6 +1,7 @@
 package anomalies
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -11,9 +12,9 @@ import (
 )
 
 const (
-	// usualLeast and usualMost bound the time for which a run or service is well
-	// before something is planted in it.
-	usualLeast, usualMost = 3 * time.Hour, 4 * time.Hour
+	// usualLeast is the least time for which a run or service is well before something
+	// is planted in it, at most usualSpread more.
+	usualLeast, usualSpread = 3 * time.Hour, time.Hour
 	// begins is the time of the week when this does: Monday at 7.
 	begins = (2*24 + 7) * time.Hour
 	// early is how long before the onset a report counts as of it: times of arrival
@@ -57,11 +58,12 @@ func measure(ctx context.Context, p plan, seed int64, n int) (*found, error) {
 	if err != nil {
 		return nil, err
 	}
+	usual := cmp.Or(p.usual, usualLeast)
 	var victims []*victim
 	for i := range n {
 		v := &victim{}
 		victims = append(victims, v)
-		delay := between(w.random, usualLeast, usualMost)
+		delay := usual + spread(w.random, usualSpread)
 		if p.inRun != nil {
 			r := w.train(p.system, i, w.places(p.system, i, max(p.ranks, 1)))
 			r.lasting = true
@@ -73,7 +75,7 @@ func measure(ctx context.Context, p plan, seed int64, n int) (*found, error) {
 		v.is = func(seen *sighting) bool { return strings.HasSuffix(seen.service, s.name[len(s.name)-3:]) }
 		w.in(delay, func() { v.onset = time.Now(); p.inService(s) })
 	}
-	w.live(usualMost + p.within)
+	w.live(usual + usualSpread + p.within)
 	result := &found{planted: n, spans: w.spans}
 	for _, v := range victims {
 		result.add(v, p, w.collector.seen.all)

@@ -84,14 +84,14 @@ metrics of the gpu receiver, read each %s. Without ml_enrich, runs carry `+"`ml.
 func (r *results) writePlanted(b *strings.Builder) {
 	fmt.Fprintf(b, `## What is planted
 
-Each row is an own fleet of runs or services that are well for %s to %s; then the problem begins
-in each. Recall is the share for which the problem is reported in time (“within”). The times are
+Each row is an own fleet of runs or services that are well for %s to %s (%s more
+where losses or checkpoints are compared); then the problem begins in each. Recall is the share for which the problem is reported in time (“within”). The times are
 the median and the 90 %% quantile of those found: from the onset to the report, and between the
 true and the reported onset.
 
 | Problem | System | Strength | Within | Planted | Recall | Least recall | Reported after | Onset off by |
 | --- | --- | --- | --- | ---: | ---: | --- | --- | --- |
-`, span(usualLeast), span(usualMost))
+`, span(usualLeast), span(usualLeast+usualSpread), span(usualLeast))
 	for _, row := range r.planted {
 		p, f := row.plan, row.found
 		if f == nil {

@@ -15,6 +15,8 @@ type plan struct {
 	recall float64
 	// fast ones are measured in make check.
 	fast bool
+	// usual is the least time before it, usualLeast if it is 0.
+	usual time.Duration
 	// ranks is the least number of a run's ranks.
 	ranks int
 	// inRun or inService plants it.
@@ -49,8 +51,9 @@ var plans = []plan{
 	{kind: mlattr.ProblemLooksHung, system: fx, strength: "the process stops", within: soon, recall: 0.99, inRun: (*run).hang},
 	{kind: mlattr.ProblemLooksHung, system: ownLoop, strength: "before the first step", within: 40 * time.Minute, recall: 0.99, inRun: hangAtStart},
 	{kind: mlattr.ProblemGPUFailed, system: ownLoop, strength: "`hw.status` is failed, the run stops", within: soon, recall: 0.99, fast: true, inRun: failGPU},
-	{kind: mlattr.ProblemRankMissing, system: torchTel, strength: "one rank is silent", within: 30 * time.Minute, recall: 0.9, fast: true, ranks: 2, inRun: mute},
-	{kind: mlattr.ProblemRankMissing, system: ownLoop, strength: "one rank is silent", within: 30 * time.Minute, ranks: 2, inRun: mute},
+	{kind: mlattr.ProblemRankMissing, system: torchTel, strength: "the process of one ends", within: 30 * time.Minute, recall: 0.9, fast: true, ranks: 2, inRun: kill},
+	{kind: mlattr.ProblemRankMissing, system: ownLoop, strength: "the process of one ends", within: 30 * time.Minute, ranks: 2, inRun: kill},
+	{kind: mlattr.ProblemRankMissing, system: ownLoop, strength: "the telemetry of one is lost", within: 30 * time.Minute, ranks: 2, inRun: mute},
 	{kind: mlattr.ProblemFailing, system: agent, strength: "10 % of the requests", within: hours, inService: fail(0.1)},
 	{kind: mlattr.ProblemFailing, system: agent, strength: "30 % of the requests", within: hours, recall: 0.9, fast: true, inService: fail(0.3)},
 	{kind: mlattr.ProblemFailing, system: taskWeaver, strength: "10 % of the rounds", within: hours, inService: fail(0.1)},
@@ -82,7 +85,7 @@ var plans = []plan{
 	{kind: mlattr.ProblemRestartLoop, system: torchTel, strength: "every 15 min", within: hour, inRun: restartEach(15 * time.Minute)},
 	{kind: mlattr.ProblemRestartLoop, system: ownLoop, strength: "every 5 min", within: hour, inRun: restartEach(5 * time.Minute)},
 	{kind: mlattr.ProblemRestartLoop, system: ownLoop, strength: "every 15 min", within: hour, inRun: restartEach(15 * time.Minute)},
-	{kind: mlattr.ProblemCheckpoint, system: ownLoop, strength: "none any more", within: 4 * time.Hour, recall: 0.9, fast: true, inRun: func(r *run) { r.noSaves = true }},
+	{kind: mlattr.ProblemCheckpoint, system: ownLoop, strength: "none any more", usual: 6 * time.Hour, within: 4 * time.Hour, recall: 0.9, fast: true, inRun: func(r *run) { r.noSaves = true }},
 	{kind: mlattr.ProblemThrottled, system: torchTel, strength: "half of the time, steps 1.3 times as long", within: hour, recall: 0.9, fast: true, inRun: throttle},
 	{kind: mlattr.ProblemThrottled, system: ownLoop, strength: "half of the time, steps 1.3 times as long", within: hour, inRun: throttle},
 	{kind: mlattr.ProblemHeldIdle, system: ownLoop, strength: "the loop stops, its memory stays", within: hour, recall: 0.99, fast: true, inRun: idle},
@@ -100,13 +103,14 @@ var plans = []plan{
 	{kind: mlattr.ProblemCostly, system: agent, strength: "4 times the tokens", within: hours, recall: 0.9, fast: true, inService: tokens(4, 4)},
 	{kind: mlattr.ProblemCostly, system: taskWeaver, strength: "4 times the tokens", within: hours, inService: tokens(4, 4)},
 
-	{kind: mlattr.ProblemLossSpike, system: ownLoop, strength: "2 times for 5 steps", within: soon, inRun: spike(2, 5)},
-	{kind: mlattr.ProblemLossSpike, system: ownLoop, strength: "4 times for 5 steps", within: soon, recall: 0.9, fast: true, inRun: spike(4, 5)},
-	{kind: mlattr.ProblemLossSpike, system: fx, strength: "4 times for 5 steps", within: soon, inRun: spike(4, 5)},
-	{kind: mlattr.ProblemLossDiverged, system: ownLoop, strength: "1 % more with each step", within: hours, recall: 0.9, fast: true, inRun: diverge(1.01)},
-	{kind: mlattr.ProblemLossDiverged, system: fx, strength: "1 % more with each step", within: hours, inRun: diverge(1.01)},
+	{kind: mlattr.ProblemLossSpike, system: ownLoop, strength: "2 times for 5 steps", usual: 6 * time.Hour, within: soon, inRun: spike(2, 5)},
+	{kind: mlattr.ProblemLossSpike, system: ownLoop, strength: "4 times for 5 steps", usual: 6 * time.Hour, within: soon, recall: 0.9, fast: true, inRun: spike(4, 5)},
+	{kind: mlattr.ProblemLossSpike, system: fx, strength: "4 times for 5 steps", usual: 6 * time.Hour, within: soon, inRun: spike(4, 5)},
+	{kind: mlattr.ProblemLossDiverged, system: ownLoop, strength: "1 % more with each step", usual: 6 * time.Hour, within: hours, recall: 0.9, fast: true, inRun: diverge(1.01)},
+	{kind: mlattr.ProblemLossDiverged, system: fx, strength: "1 % more with each step", usual: 6 * time.Hour, within: hours, inRun: diverge(1.01)},
 	{kind: mlattr.ProblemMemoryGrowth, system: ownLoop, strength: "6 GiB an hour", within: hours, recall: 0.9, fast: true, inRun: grow(6 * gib)},
 	{kind: mlattr.ProblemMemoryGrowth, system: torchTel, strength: "6 GiB an hour", within: hours, inRun: grow(6 * gib)},
-	{kind: mlattr.ProblemThroughputDrop, system: agent, strength: "to a third, answers as long", within: hours, recall: 0.9, fast: true, inService: slowTokens(3)},
+	{kind: mlattr.ProblemThroughputDrop, system: agent, strength: "answers a third as long", within: hours, recall: 0.9, fast: true, inService: tokens(1, 0.33)},
+	{kind: mlattr.ProblemThroughputDrop, system: agent, strength: "each token takes 3 times as long", within: hours, inService: slowTokens(3)},
 	{kind: mlattr.ProblemLooping, system: agent, strength: "30 equal calls of a tool in 1 of 10 tasks", within: hours, recall: 0.9, fast: true, inService: repeat(30, 0.1)},
 }

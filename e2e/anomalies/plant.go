@@ -40,8 +40,14 @@ func failGPU(r *run) {
 	r.hang()
 }
 
-// mute has the telemetry of the last rank missing.
+// mute has the telemetry of the last rank missing, which trains on.
 func mute(r *run) { r.muted = len(r.places) - 1 }
+
+// kill ends the process of the last rank. The others train on.
+func kill(r *run) {
+	mute(r)
+	r.places[r.muted].GPU.Release()
+}
 
 func restartEach(d time.Duration) func(*run) {
 	return func(r *run) {
@@ -92,8 +98,9 @@ func notFinite(share float64) func(*run) {
 // spike multiplies the losses of some steps.
 func spike(times float64, steps int) func(*run) {
 	return func(r *run) {
+		left := steps
 		r.lossOf = func(loss float64) float64 {
-			if steps--; steps < 0 {
+			if left--; left < 0 {
 				return loss
 			}
 			return times * loss

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
@@ -43,6 +44,21 @@ func failed(version string) ptrace.Traces {
 	return td
 }
 
+// changed returns ml_metrics' record of another version of the service.
+func changed(from, to string) plog.Logs {
+	ld := plog.NewLogs()
+	rl := ld.ResourceLogs().AppendEmpty()
+	rl.Resource().Attributes().PutStr("service.name", "support-agent")
+	record := rl.ScopeLogs().AppendEmpty().LogRecords().AppendEmpty()
+	record.SetEventName("ml.change")
+	record.SetTimestamp(pcommon.NewTimestampFromTime(time.Now()))
+	record.Body().SetStr("version " + to + " (was " + from + ")")
+	record.Attributes().PutStr("ml.change.kind", "version")
+	record.Attributes().PutStr("ml.change.from", from)
+	record.Attributes().PutStr("ml.change.to", to)
+	return ld
+}
+
 // TestRestart has a page that begins with what the one before it has saved.
 func TestRestart(t *testing.T) {
 	kept := &memory{}
@@ -50,6 +66,7 @@ func TestRestart(t *testing.T) {
 	r := newRig(t, "interval: 100ms\nstorage: memory", extensions)
 	require.NoError(t, r.ConsumeTraces(t.Context(), failed("1.8.1")))
 	require.NoError(t, r.ConsumeTraces(t.Context(), failed("1.8.2")))
+	require.NoError(t, r.logs.ConsumeLogs(t.Context(), changed("1.8.1", "1.8.2")))
 	before := r.state(t, t)
 	require.Len(t, before.Failures, 1)
 	require.NotEmpty(t, before.Changes)

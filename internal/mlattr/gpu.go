@@ -9,6 +9,8 @@ const (
 	GPUMemoryUsage = "hw.gpu.memory.usage"
 	// GPUMemoryReserved is the memory that the driver keeps, in bytes.
 	GPUMemoryReserved = "nvidia.gpu.memory.reserved"
+	// GPUPower is the power of the GPU and its board, in watts.
+	GPUPower = "hw.power"
 	// GPUUtilization is the fraction of time in which the GPU worked, by
 	// GPUTask.
 	GPUUtilization = "hw.gpu.utilization"

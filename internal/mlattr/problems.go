@@ -117,7 +117,7 @@ type ProblemKind struct {
 var Problems = [...]ProblemKind{
 	{
 		Name: ProblemLooksHung, Title: "looks hung", Severity: SeverityPage, Of: OfRun,
-		Description: "The run is stalled: it holds GPU memory, and no training span has arrived for five typical steps and at least `stall_timeout`, or its first step is overdue (`first_step_timeout`).",
+		Description: "The run is stalled: it holds GPU memory, and no training span has arrived for five typical steps and at least `stall_timeout`, nor for 1.5 times its longest checkpoint or validation unless its GPUs wait for each other; or the first step of its attempt is overdue (`first_step_timeout`). GPUs at 0 %, or busy at 0.6 of their highest power or less, confirm it; while most work as before, it is reported after three times as long.",
 	},
 	{
 		Name: ProblemGPUFailed, Title: "GPU failed", Severity: SeverityPage, Of: OfGPU,
@@ -125,7 +125,7 @@ var Problems = [...]ProblemKind{
 	},
 	{
 		Name: ProblemRankMissing, Title: "rank missing", Severity: SeverityPage, Of: OfRun,
-		Description: "A rank of the run has stopped sending while the others go on.",
+		Description: "A rank has stopped sending for as long as a stalled run, and at least half of the ranks have ended a step since half of that time; or, after `first_step_timeout`, a rank of the run's world size has never sent although more than half have. A rank whose GPU works is not missing, only its telemetry.",
 	},
 	{
 		Name: ProblemFailing, Title: "failing", Severity: SeverityPage, Of: OfService,
@@ -137,15 +137,17 @@ var Problems = [...]ProblemKind{
 	},
 	{
 		Name: ProblemSlow, Title: "slow", Severity: SeverityTicket, Of: OfRun,
-		Description: "The recent step time of the run is more than 1.3 times the usual one.",
+		Description: "For `stall_timeout`, the median of the last 20 steps is more than 1.3 times that of the up to 500 before them, and clearly (z of 5 or more); checkpoints, validations, the first 10 steps after a restart and time without demand do not count.",
+		Method:      "Mann and Whitney (1947), rank-sum test",
 	},
 	{
 		Name: ProblemSlowHost, Title: "slow host", Severity: SeverityTicket, Of: OfHost,
-		Description: "The ranks on the host are slower than those on other hosts, in several runs.",
+		Description: "In two runs or more within a day, and most of those on the host, its ranks loaded data for more than 1.5 times as long as those on three quarters of the other hosts, by 0.05 of a step and 6 median absolute deviations or more, for `stall_timeout`.",
+		Method:      "Hampel (1974), median absolute deviation",
 	},
 	{
 		Name: ProblemNonfinite, Title: "loss not finite", Severity: SeverityTicket, Of: OfRun,
-		Description: "The loss of the run is NaN or infinite.",
+		Description: "The newest two losses of the run, or 3 of the newest 20, are NaN or infinite.",
 	},
 	{
 		Name: ProblemRestartLoop, Title: "restart loop", Severity: SeverityTicket, Of: OfRun,
@@ -153,7 +155,7 @@ var Problems = [...]ProblemKind{
 	},
 	{
 		Name: ProblemCheckpoint, Title: "checkpoint overdue", Severity: SeverityTicket, Of: OfRun,
-		Description: "The run has saved no checkpoint for much longer than usual.",
+		Description: "The run takes steps, and the last checkpoint of each rank that saves regularly (5 of them within 1.25 times the median interval, or 3 after the same number of steps) is more than twice its longest interval ago, in steps and in time. Checkpoints that follow each validation may keep only the best, and are not overdue.",
 	},
 	{
 		Name: ProblemRetryStorm, Title: "retry storm", Severity: SeverityTicket, Of: OfService,
@@ -161,7 +163,8 @@ var Problems = [...]ProblemKind{
 	},
 	{
 		Name: ProblemThrottled, Title: "throttled", Severity: SeverityTicket, Of: OfGPU,
-		Description: "The GPU lowers its clocks, and the steps of its run have become slower.",
+		Description: "Thermal, power or hardware slowdown has been active for a quarter of the last 10 minutes, since 15 minutes before to 5 minutes after the run's steps became clearly longer than 1.1 times the usual time, and they have stayed so for `stall_timeout`.",
+		Method:      "Mann and Whitney (1947), rank-sum test",
 	},
 	{
 		Name: ProblemHeldIdle, Title: "held idle", Severity: SeverityTicket, Of: OfGPU,
@@ -189,15 +192,18 @@ var Problems = [...]ProblemKind{
 	},
 	{
 		Name: ProblemLossSpike, Title: "loss spike", Severity: SeverityMark, Of: OfRun, Moment: true,
-		Description: "The loss of a step is far above those before it.",
+		Description: "3 of 5 losses are more than 1.2 times the median of up to 256 before them, and above it by 8 times their spread, on a logarithmic scale; at most one an hour, and none right after a restart or a raised learning rate.",
+		Method:      "Hampel (1974), identifier by median and median absolute deviation",
 	},
 	{
 		Name: ProblemLossDiverged, Title: "loss diverged", Severity: SeverityMark, Of: OfRun,
-		Description: "The loss of the run rises instead of falling.",
+		Description: "The medians of two blocks of 32 losses are more than 1.3 times the lowest one, and above it by twice the spread of losses, on a logarithmic scale.",
+		Method:      "Hampel (1974), identifier by median and median absolute deviation",
 	},
 	{
 		Name: ProblemMemoryGrowth, Title: "memory grows", Severity: SeverityMark, Of: OfRun,
-		Description: "The GPU memory of the run grows towards its limit.",
+		Description: "The memory of a GPU of the run has grown steadily for 30 to 60 minutes, by 0.05 of its limit an hour or more, and reaches the limit within 12 hours.",
+		Method:      "Theil (1950) and Sen (1968), slope; Kendall (1938), tau",
 	},
 	{
 		Name: ProblemThroughputDrop, Title: "throughput dropped", Severity: SeverityMark, Of: OfService,

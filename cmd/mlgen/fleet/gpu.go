@@ -127,7 +127,13 @@ func (h *Host) readGPU(rm pmetric.ResourceMetrics, g *GPU, at time.Time) {
 	}
 	p.gauge("hw.gpu.utilization", "1", use, general)
 	p.count("nvidia.gpu.busy.time", "s", true, g.busy, general)
-	p.count("nvidia.gpu.throttle.time", "s", true, g.throttled, Attr{"nvidia.gpu.throttle.reason", "hw_thermal_slowdown"})
+	heat := Attr{"nvidia.gpu.throttle.reason", "hw_thermal_slowdown"}
+	p.count("nvidia.gpu.throttle.time", "s", true, g.throttled, heat)
+	throttles := 0.0
+	if g.Throttled > 0 && g.Float64() < g.Throttled {
+		throttles = 1
+	}
+	p.count("nvidia.gpu.throttle.active", "1", false, throttles, heat)
 	p.gauge("hw.power", "W", power, isGPU)
 	p.gauge("nvidia.gpu.power.limit", "W", powerLimit, Attr{"nvidia.gpu.power.limit.type", "enforced"})
 	p.gauge("hw.temperature", "Cel", 31+power/18, isGPU, Attr{"hw.sensor_location", "gpu"})

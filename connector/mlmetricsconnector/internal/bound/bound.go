@@ -1,4 +1,5 @@
-// Package bound decides what limits the speed of a training run.
+// Package bound decides what limits the speed of a training run, and on what the
+// time of a call or request is spent.
 package bound
 
 // Bound is what limits a run.

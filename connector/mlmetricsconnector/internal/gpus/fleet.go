@@ -35,6 +35,13 @@ type Workload struct {
 	Other uint64
 }
 
+// Owner is what is known of a workload besides its identity.
+type Owner struct {
+	// Service is its service.name, Rank the rank of the run whose process it is,
+	// both "" if unknown.
+	Service, Rank string
+}
+
 // Reading is the time of a value.
 type Reading struct {
 	// At is the time by the clock of the GPU's host.
@@ -65,14 +72,45 @@ type gpu struct {
 	// victims are the runs that held it.
 	failed  time.Time
 	victims []Victim
+	signals signals
 }
 
 // holder is a workload that a GPU had.
 type holder struct {
 	at, seen time.Time
 	// memory reports whether it holds any.
-	memory  bool
-	service string
+	memory bool
+	owner  Owner
+	// since is when it began to hold memory, lost when a reading was first without
+	// it, zero if the newest one has it.
+	since, lost time.Time
+}
+
+// releasedAfter is the time after which a workload that is in no reading has
+// released the GPU: the metrics of one reading may arrive in several requests.
+const releasedAfter = 30 * time.Second
+
+// unreadAfter is the time without a reading after which a GPU is not held.
+const unreadAfter = 3 * time.Minute
+
+// holds reports whether the workload holds the GPU.
+func (h *holder) holds(g *gpu, now time.Time) bool {
+	return !h.since.IsZero() && now.Sub(g.seen) <= unreadAfter
+}
+
+// settle determines whether the workload still holds the GPU.
+func (h *holder) settle(g *gpu, now time.Time) {
+	switch {
+	case h.memory && g.current(h.at):
+		h.lost = time.Time{}
+		if h.since.IsZero() {
+			h.since = h.seen
+		}
+	case h.lost.IsZero():
+		h.lost = now
+	case now.Sub(h.lost) >= releasedAfter:
+		h.since = time.Time{}
+	}
 }
 
 // Victim is a run that held a GPU.
@@ -113,9 +151,8 @@ func (f *Fleet) read(key Key, r *Reading) *gpu {
 // current reports whether a value belongs to the newest reading.
 func (g *gpu) current(at time.Time) bool { return !at.IsZero() && g.read.Sub(at) < oneReading }
 
-// Hold records a workload, and whether it holds memory. service is its
-// service.name, or "".
-func (f *Fleet) Hold(key Key, w Workload, memory bool, service string, r Reading) {
+// Hold records a workload, and whether it holds memory.
+func (f *Fleet) Hold(key Key, w Workload, memory bool, owner Owner, r Reading) {
 	g := f.read(key, &r)
 	if g == nil {
 		return
@@ -135,8 +172,8 @@ func (f *Fleet) Hold(key Key, w Workload, memory bool, service string, r Reading
 	// Several ranks of a run may have one GPU.
 	h.memory = memory || h.memory && h.at.Equal(r.At)
 	h.at, h.seen = r.At, r.Now
-	if service != h.service {
-		h.service = strings.Clone(service)
+	if owner != h.owner {
+		h.owner = Owner{strings.Clone(owner.Service), strings.Clone(owner.Rank)}
 	}
 }
 
@@ -199,6 +236,7 @@ func (f *Fleet) Settle(now time.Time) {
 		held := false
 		for w, h := range g.holders {
 			held = held || h.memory && g.current(h.at)
+			h.settle(g, now)
 			if now.Sub(h.seen) > goneAfter {
 				delete(g.holders, w)
 				f.holders--
@@ -215,13 +253,36 @@ func (f *Fleet) Settle(now time.Time) {
 	}
 }
 
+// Holding returns since when each run holds GPU memory, for those whose workloads
+// are known: the zero time if it holds none now.
+func (f *Fleet) Holding(now time.Time) map[string]time.Time {
+	holding := make(map[string]time.Time)
+	for _, g := range f.all {
+		for w, h := range g.holders {
+			if w.Run == "" {
+				continue
+			}
+			since, known := holding[w.Run]
+			switch {
+			case !h.holds(g, now):
+				if !known {
+					holding[w.Run] = time.Time{}
+				}
+			case !known || since.IsZero() || h.since.Before(since):
+				holding[w.Run] = h.since
+			}
+		}
+	}
+	return holding
+}
+
 // maxVictims limits the runs that are named for one failed GPU.
 const maxVictims = 8
 
 // blame adds the runs that hold a failed GPU, or held it shortly before.
 func (g *gpu) blame() {
 	for w, h := range g.holders {
-		v := Victim{w.Run, h.service}
+		v := Victim{w.Run, h.owner.Service}
 		if w.Run == "" || len(g.victims) >= maxVictims || !h.memory || g.failed.Sub(h.seen) > goneAfter {
 			continue
 		}
@@ -272,7 +333,7 @@ func (f *Fleet) Runs() map[string]Use {
 				sums[w.Run] = run
 			}
 			run.GPUs += 1 / float64(workloads)
-			run.Service = max(run.Service, h.service)
+			run.Service = max(run.Service, h.owner.Service)
 			if utilization, ok := g.utilization(); ok {
 				run.utilization += utilization
 				run.measured++
@@ -286,6 +347,39 @@ func (f *Fleet) Runs() map[string]Use {
 			run.Utilization = run.utilization / float64(run.measured)
 		}
 		uses[id] = run.Use
+	}
+	return uses
+}
+
+// Service is a service on a host.
+type Service struct{ Host, Service string }
+
+// Services returns the mean utilization of the GPUs whose memory each service holds
+// on each host, as far as that is known.
+func (f *Fleet) Services() map[Service]float64 {
+	type mean struct {
+		sum      float64
+		measured int
+	}
+	means := make(map[Service]mean)
+	for key, g := range f.all {
+		utilization, ok := g.utilization()
+		if !ok {
+			continue
+		}
+		counted := make(map[string]bool, len(g.holders))
+		for _, h := range g.holders {
+			if h.service == "" || !h.memory || !g.current(h.at) || counted[h.service] {
+				continue
+			}
+			counted[h.service] = true
+			of := Service{key.Host, h.service}
+			means[of] = mean{means[of].sum + utilization, means[of].measured + 1}
+		}
+	}
+	uses := make(map[Service]float64, len(means))
+	for of, m := range means {
+		uses[of] = m.sum / float64(m.measured)
 	}
 	return uses
 }

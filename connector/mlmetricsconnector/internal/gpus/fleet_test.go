@@ -29,7 +29,7 @@ func newSite() *site {
 func (s *site) reading() gpus.Reading { return gpus.Reading{At: s.now.Add(-time.Hour), Now: s.now} }
 
 func (s *site) hold(key gpus.Key, run string) {
-	s.Hold(key, gpus.Workload{Run: run}, true, "trainer", s.reading())
+	s.Hold(key, gpus.Workload{Run: run}, true, gpus.Owner{Service: "trainer"}, s.reading())
 }
 
 // after moves the clock, reads and settles.
@@ -47,7 +47,7 @@ func TestRuns(t *testing.T) {
 		s.hold(a, "r1")
 		s.hold(a, "r1") // another rank
 		s.hold(b, "r1")
-		s.Hold(b, gpus.Workload{Other: 7}, true, "", s.reading())
+		s.Hold(b, gpus.Workload{Other: 7}, true, gpus.Owner{}, s.reading())
 		s.hold(gpus.Key{Host: "n2", ID: "GPU-a"}, "r2")
 		s.UseSM(a, 0.4, s.reading())
 		s.Use(a, 0.9, s.reading())
@@ -98,7 +98,7 @@ func TestIdle(t *testing.T) {
 	assert.Equal(t, time.Minute, idle(), "up to the last reading")
 	s.after(time.Minute, func() { s.hold(a, "r2"); s.UseSM(a, 0.01, s.reading()) })
 	assert.Equal(t, time.Duration(0), idle())
-	s.after(time.Minute, func() { s.Hold(a, gpus.Workload{Run: "r2"}, false, "", s.reading()) })
+	s.after(time.Minute, func() { s.Hold(a, gpus.Workload{Run: "r2"}, false, gpus.Owner{}, s.reading()) })
 	assert.Equal(t, time.Duration(-1), idle(), "without memory it is not held")
 
 	s.after(0, func() { s.hold(b, "r3") })
@@ -148,10 +148,10 @@ func TestBounds(t *testing.T) {
 func TestAClockThatIsAhead(t *testing.T) {
 	s := newSite()
 	s.after(0, func() {
-		s.Hold(a, gpus.Workload{Run: "r1"}, true, "", gpus.Reading{At: s.now.AddDate(100, 0, 0), Now: s.now})
+		s.Hold(a, gpus.Workload{Run: "r1"}, true, gpus.Owner{}, gpus.Reading{At: s.now.AddDate(100, 0, 0), Now: s.now})
 	})
 	assert.Len(t, s.Runs(), 1)
-	s.after(time.Minute, func() { s.Hold(a, gpus.Workload{Run: "r2"}, true, "", gpus.Reading{Now: s.now}) })
+	s.after(time.Minute, func() { s.Hold(a, gpus.Workload{Run: "r2"}, true, gpus.Owner{}, gpus.Reading{Now: s.now}) })
 	assert.Contains(t, s.Runs(), "r2")
 	assert.NotContains(t, s.Runs(), "r1")
 }

@@ -1,26 +1,33 @@
 // Package pace compares what a program does now with what it usually does: how
-// long its steps take, and how many of its requests fail.
+// long its steps and their phases take, and how many of its requests fail.
 package pace
 
 import (
+	"math"
 	"slices"
+	"sort"
 	"time"
 )
 
 const (
-	// recentSteps is the number of newest steps that are recent.
-	recentSteps = 20
+	// RecentSteps is the number of newest steps that are recent.
+	RecentSteps = 20
 	// usualSteps is the number of steps before these that are usual, and
 	// leastUsualSteps the smallest number from which a usual time is known.
 	usualSteps, leastUsualSteps = 500, 50
 	// slower is how many times the usual time a slow run takes for a step.
 	slower = 1.3
+	// clearly is the least z of the rank-sum test of Mann and Whitney (1947) of
+	// recent steps against usual ones: by chance once in 3 million windows,
+	// whatever the distribution of step times is. A run of one step a second has
+	// 4 320 windows a day.
+	clearly = 5.0
 )
 
 // Steps has the durations of the newest steps of one rank. The zero Steps is
 // ready to use. It is not safe for concurrent use.
 type Steps struct {
-	// seconds is a ring of at most recentSteps+usualSteps durations; oldest is
+	// seconds is a ring of at most RecentSteps+usualSteps durations; oldest is
 	// the index of its first one.
 	seconds []float32
 	oldest  int
@@ -35,10 +42,20 @@ type StepTimes struct {
 	Recent float64
 	// Usual is the median of the up to 500 steps before these, at least 50.
 	Usual float64
+	// Shift is how clearly the recent steps take longer than the usual ones: the z
+	// of the Mann-Whitney test. 5 and more is no chance.
+	Shift float64
 }
 
-// Slow reports whether recent steps take more than 1.3 times the usual time.
-func (t StepTimes) Slow() bool { return t.Usual > 0 && t.Recent > slower*t.Usual }
+// Longer reports whether recent steps take clearly, and more than times the usual
+// time.
+func (t StepTimes) Longer(times float64) bool {
+	return t.Usual > 0 && t.Shift >= clearly && t.Recent > times*t.Usual
+}
+
+// Slow reports whether recent steps take clearly, and more than 1.3 times the
+// usual time.
+func (t StepTimes) Slow() bool { return t.Longer(slower) }
 
 // Add adds the duration of a step.
 func (s *Steps) Add(d time.Duration) {
@@ -46,13 +63,16 @@ func (s *Steps) Add(d time.Duration) {
 		return
 	}
 	s.changed = true
-	if len(s.seconds) < recentSteps+usualSteps {
+	if len(s.seconds) < RecentSteps+usualSteps {
 		s.seconds = append(s.seconds, float32(d.Seconds()))
 		return
 	}
 	s.seconds[s.oldest] = float32(d.Seconds())
 	s.oldest = (s.oldest + 1) % len(s.seconds)
 }
+
+// Known reports whether a usual time is known.
+func (s *Steps) Known() bool { return len(s.seconds) >= RecentSteps+leastUsualSteps }
 
 // at returns the duration of the step that ended before age others.
 func (s *Steps) at(age int) float64 {
@@ -69,32 +89,46 @@ func (s *Steps) Times() StepTimes {
 	for age := range newest {
 		newest[age] = s.at(age)
 	}
-	recent := min(recentSteps, len(newest))
-	s.times.Recent = Median(newest[:recent])
-	if usual := newest[recent:]; len(usual) >= leastUsualSteps {
+	recent := newest[:min(RecentSteps, len(newest))]
+	s.times.Recent = Median(recent)
+	if usual := newest[len(recent):]; len(usual) >= leastUsualSteps {
 		s.times.Usual = Median(usual)
+		s.times.Shift = rankSum(recent, usual)
 	}
 	return s.times
 }
 
-// SlowFor returns how long the recent steps have been slow: the time since the
-// start of the slow step from which on the slow ones outnumber the others most.
-// usual is in seconds.
-func (s *Steps) SlowFor(usual float64) time.Duration {
-	var lasted, since float64
+// rankSum returns the z of the Mann-Whitney test that values tend to be larger
+// than others. Both are in order, and equal values count as a half.
+func rankSum(values, others []float64) float64 {
+	larger := 0.0
+	for _, v := range values {
+		below := sort.SearchFloat64s(others, v)
+		equal := sort.Search(len(others)-below, func(i int) bool { return others[below+i] > v })
+		larger += float64(below) + float64(equal)/2
+	}
+	n, m := float64(len(values)), float64(len(others))
+	return (larger - n*m/2) / math.Sqrt(n*m*(n+m+1)/12)
+}
+
+// SlowFor returns how long, and for how many steps, the recent ones have been
+// longer than usual: since the start of the step from which on those that take
+// more than times the usual seconds outnumber the others most.
+func (s *Steps) SlowFor(usual, times float64) (lasted time.Duration, steps int) {
+	var sum, since float64
 	surplus, most := 0, 0
-	for age := range min(recentSteps, len(s.seconds)) {
+	for age := range min(RecentSteps, len(s.seconds)) {
 		step := s.at(age)
-		lasted += step
-		if step <= slower*usual {
+		sum += step
+		if step <= times*usual {
 			surplus--
 			continue
 		}
 		if surplus++; surplus > most {
-			most, since = surplus, lasted
+			most, since, steps = surplus, sum, age+1
 		}
 	}
-	return time.Duration(since * float64(time.Second))
+	return time.Duration(since * float64(time.Second)), steps
 }
 
 // Median returns the median of values, the mean of the two in the middle if their
@@ -106,4 +140,19 @@ func Median(values []float64) float64 {
 	}
 	slices.Sort(values)
 	return (values[(n-1)/2] + values[n/2]) / 2
+}
+
+// normal makes the median absolute deviation of normally distributed values
+// their standard deviation (Hampel 1974).
+const normal = 1.4826
+
+// Spread returns the median of values, and their median absolute deviation times
+// 1.4826, which is the standard deviation of normally distributed values and
+// ignores outliers. It changes values.
+func Spread(values []float64) (median, spread float64) {
+	median = Median(values)
+	for i := range values {
+		values[i] = math.Abs(values[i] - median)
+	}
+	return median, normal * Median(values)
 }

@@ -1,10 +1,13 @@
 package pace_test
 
 import (
+	"math"
+	"math/rand/v2"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/pace"
 )
@@ -24,16 +27,21 @@ func TestStepTimes(t *testing.T) {
 	assert.Equal(t, pace.StepTimes{Recent: 2}, s.Times(), "49 steps are not usual yet")
 	add(&s, 1, 2*time.Second)
 	assert.Equal(t, pace.StepTimes{Recent: 2, Usual: 2}, s.Times())
+	add(&s, 50, 2*time.Second)
 
 	add(&s, 9, 3*time.Second)
-	assert.Equal(t, pace.StepTimes{Recent: 2, Usual: 2}, s.Times(), "fewer than half of the recent ones")
+	assert.InDelta(t, 2, s.Times().Recent, 0, "fewer than half of the recent ones")
 	add(&s, 1, 3*time.Second)
-	assert.Equal(t, pace.StepTimes{Recent: 2.5, Usual: 2}, s.Times(), "half of them")
+	assert.InDelta(t, 2.5, s.Times().Recent, 0, "half of them")
 	assert.False(t, s.Times().Slow(), "1.25 times")
 	add(&s, 1, 3*time.Second)
-	assert.Equal(t, pace.StepTimes{Recent: 3, Usual: 2}, s.Times())
+	assert.InDelta(t, 3, s.Times().Recent, 0)
+	assert.False(t, s.Times().Slow(), "chance, as far as eleven steps show")
+	add(&s, 5, 3*time.Second)
 	assert.True(t, s.Times().Slow())
-	assert.Equal(t, 33*time.Second, s.SlowFor(2))
+	lasted, steps := s.SlowFor(2, 1.3)
+	assert.Equal(t, 48*time.Second, lasted)
+	assert.Equal(t, 16, steps)
 
 	add(&s, 300, 3*time.Second)
 	assert.False(t, s.Times().Slow(), "it is usual now")
@@ -47,9 +55,11 @@ func TestSlowForLeavesOutliersOut(t *testing.T) {
 	add(&s, 100, time.Second)
 	add(&s, 1, time.Minute)
 	add(&s, 8, time.Second)
-	assert.Zero(t, s.SlowFor(1))
+	lasted, _ := s.SlowFor(1, 1.3)
+	assert.Zero(t, lasted)
 	add(&s, 11, 2*time.Second)
-	assert.Equal(t, 22*time.Second, s.SlowFor(1))
+	lasted, _ = s.SlowFor(1, 1.3)
+	assert.Equal(t, 22*time.Second, lasted)
 }
 
 func TestStepsWithoutLength(t *testing.T) {
@@ -57,7 +67,78 @@ func TestStepsWithoutLength(t *testing.T) {
 	add(&s, 5, 0)
 	add(&s, 5, -time.Second)
 	assert.Zero(t, s.Times())
-	assert.Zero(t, s.SlowFor(1))
+	lasted, _ := s.SlowFor(1, 1.3)
+	assert.Zero(t, lasted)
+}
+
+// Whatever the distribution of healthy step times is, they are not slow; steps
+// that take three times as long are.
+func TestHealthyNoiseIsNotSlow(t *testing.T) {
+	for name, healthy := range map[string]func(r *rand.Rand, i int) float64{
+		"normal":            func(r *rand.Rand, _ int) float64 { return 1 + 0.05*r.NormFloat64() },
+		"heavy tail":        func(r *rand.Rand, _ int) float64 { return math.Exp(0.5 * r.NormFloat64()) },
+		"long and short":    func(r *rand.Rand, _ int) float64 { return 1 + 2*float64(min(r.IntN(3), 1)) },
+		"each tenth long":   func(_ *rand.Rand, i int) float64 { return 1 + 4*float64(i%10/9) },
+		"stalls for a time": func(r *rand.Rand, i int) float64 { return 1 + 0.1*r.ExpFloat64() + 5*float64(i%400/395) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			for seed := range uint64(5) {
+				r := rand.New(rand.NewPCG(seed, 7)) // #nosec G404 -- noise
+				var s pace.Steps
+				for i := range 5_000 {
+					s.Add(time.Duration(healthy(r, i) * float64(time.Second)))
+					if i%7 == 0 {
+						require.False(t, s.Times().Slow(), "step %d", i)
+					}
+				}
+				found := false
+				for i := range 40 {
+					s.Add(time.Duration(3 * healthy(r, i) * float64(time.Second)))
+					found = found || s.Times().Slow()
+				}
+				assert.True(t, found)
+			}
+		})
+	}
+}
+
+func TestSpread(t *testing.T) {
+	median, spread := pace.Spread([]float64{1, 2, 3, 4, 1000})
+	assert.InDelta(t, 3, median, 0)
+	assert.InDelta(t, 1.4826, spread, 1e-9)
+}
+
+// A phase that takes longer is named, with what it took before.
+func TestThePhaseThatGrew(t *testing.T) {
+	const second = int64(time.Second)
+	var p pace.Phases
+	_, ok := p.Growths()
+	assert.False(t, ok)
+	for i := range 200 {
+		load := second / 10
+		if i == 50 {
+			load *= 1000 // one that does not matter
+		}
+		p.Add([]int64{load, second / 2, second / 100}, second)
+	}
+	seconds, whole, ok := p.Typical(0)
+	assert.True(t, ok)
+	assert.InDelta(t, 0.1, seconds, 1e-6)
+	assert.InDelta(t, 1, whole, 1e-6)
+	for range 30 {
+		p.Add([]int64{second, second / 2, second / 10}, 2*second)
+	}
+	p.Keep(30)
+	for range 1000 {
+		p.Add([]int64{second, second / 2, second / 10}, 2*second)
+	}
+	growths, ok := p.Growths()
+	require.True(t, ok)
+	assert.True(t, growths[0].Grew)
+	assert.InDelta(t, 0.1, growths[0].Usual, 1e-6)
+	assert.InDelta(t, 1, growths[0].Recent, 1e-6)
+	assert.False(t, growths[1].Grew, "as before")
+	assert.False(t, growths[2].Grew, "much longer, but a small part")
 }
 
 func TestMedian(t *testing.T) {

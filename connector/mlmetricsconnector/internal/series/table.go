@@ -37,6 +37,7 @@ const (
 	CallSerializeTime
 	CallPythonTime
 	CallsSlow
+	CallTime
 	CriticalPathTime
 	PoolSize
 	PoolBusy
@@ -179,6 +180,8 @@ const (
 	RunStateLabel = "ml.run.state"
 	// BoundLabel is what limits the speed of a run.
 	BoundLabel = "ml.run.bound"
+	// CallBound is what the time of a call or request was spent on.
+	CallBound = "ml.call.bound"
 	// Window is WindowRecent or WindowUsual: what happens now, or before that.
 	Window = "ml.window"
 	// Device is where something runs or is stored, such as cuda:0 or cpu.
@@ -297,7 +300,7 @@ var All = [Count]Series{
 	},
 	RunStepTime: {
 		Name: "ml.run.step.time", Unit: "s", Kind: Gauge, EveryRun: true, Momentary: true,
-		Description: "Typical duration of a step of the run. recent: the median of the last 20 steps. usual: the median of the up to 500 steps before these, at least 50; while the run is slow, what it was before. Of several ranks it is the median.",
+		Description: "Typical duration of a step of the run. recent: the median of the last 20 steps. usual: the median of the up to 500 steps before these, at least 50; while steps take clearly longer, what it was before. Of several ranks it is the median. Left out are checkpoints and validations, the first 10 steps after a restart, and the time without a span of a program that works on demand.",
 		Labels:      []string{Window},
 	},
 	RunTime: {
@@ -321,7 +324,7 @@ var All = [Count]Series{
 	},
 	RunState: {
 		Name: "ml.run.state", Unit: "1", Kind: State, EveryRun: true, Momentary: true,
-		Description: "1 for the current state of the run, 0 for its other states: the first of these that one of its ranks is in. stalled: no training span for five typical steps and at least stall_timeout, or the first step is overdue (first_step_timeout), while the run holds GPU memory. running. silent: as stalled, but the run holds no GPU memory. unknown: before the first step. ended: its client reported the end.",
+		Description: "1 for the current state of the run, 0 for its other states: the first of these that one of its ranks is in. stalled: no training span for five typical steps and at least stall_timeout, or the first step of the attempt is overdue (first_step_timeout), while the run holds GPU memory; a rank that is missing while the others take steps does not count. running. silent: as stalled, but the run holds no GPU memory. unknown: before the first step. ended: its client reported the end.",
 		Labels:      []string{RunStateLabel},
 	},
 	RunStateTimestamp: {
@@ -368,6 +371,11 @@ var All = [Count]Series{
 		Name: "ml.calls.slow", Unit: "{call}", Kind: Counter,
 		Description: "Calls that took longer than slow_threshold.",
 		Labels:      callLabels, NoRun: true,
+	},
+	CallTime: {
+		Name: "ml.call.time", Unit: "s", Kind: Total, NoRun: true,
+		Description: "Time of calls and requests by what it was spent on. queue: the wait for a worker. serialize: arguments were encoded. input: data was loaded. model_server: a model's server worked on it, as its client sees it. network: the wait for another process otherwise. gpu: the program worked, and the utilization of the GPUs of its run or service was above 0.7. cpu: it worked, and its process used 0.7 cores or more. Otherwise unknown. The time of a request includes that of its calls, which have their own series.",
+		Labels:      []string{CallBound, mlattr.Library, mlattr.Function, mlattr.Operation, mlattr.Role, mlattr.GenAIRequestModel, mlattr.Side},
 	},
 	CriticalPathTime: {
 		Name: "ml.critical_path.time", Unit: "s", Kind: Total, NoRun: true,
@@ -426,7 +434,7 @@ var All = [Count]Series{
 	},
 	ProblemOnset: {
 		Name: "ml.problem.onset.timestamp", Unit: "s", Kind: Gauge, NoRun: true, Momentary: true,
-		Description: "When a problem began, in seconds since 1970; the series exists as long as the problem. Of a run, by ml.run.id: looks_hung, the run is stalled; slow, its recent step time is more than 1.3 times the usual one; restart_loop, 3 or more new attempts within an hour. Of a service: failing, its recent error ratio is at least 0.05 and 3 times the usual one (at least 0.001), or at least 0.5 if that is unknown, with 3 or more failed requests. Of a GPU, by hw.id and host.name: gpu_failed, its hw.status is failed, with the ml.run.id of each run that held it; held_idle, its ml.gpu.idle.time is at least idle_timeout.",
+		Description: "When a problem began, in seconds since 1970; the series exists as long as the problem. docs/problems.md has the kinds, with their rules. The problem of a run has its ml.run.id, that of a host its host.name, and that of a GPU its hw.id and host.name, with the ml.run.id of each run that it concerns. Marks have no series.",
 		Labels:      []string{mlattr.Problem, mlattr.HardwareID, mlattr.RunID},
 	},
 	GenAITokenUsage: {

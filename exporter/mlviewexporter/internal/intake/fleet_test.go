@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"testing"
 	"time"
 
@@ -29,8 +30,8 @@ func newEmission(runs, ranks int) *emission {
 		for rank := range ranks {
 			label := func(attrs pcommon.Map) {
 				attrs.PutStr("ml.run.id", fmt.Sprint("llama-sft-", 50000+run))
-				attrs.PutStr("ml.job.id", fmt.Sprint(50000+run))
-				attrs.PutStr("ml.rank.global", fmt.Sprint(rank))
+				attrs.PutStr("ml.job.id", strconv.Itoa(50000+run))
+				attrs.PutStr("ml.rank.global", strconv.Itoa(rank))
 				attrs.PutStr("host.name", fmt.Sprintf("gpu-%03d", run/8))
 			}
 			for _, name := range []string{"ml.steps", "ml.samples", "ml.tokens", "ml.loss", "ml.learning_rate", "ml.epoch", "ml.run.last_step.timestamp", "ml.run.attempts"} {

@@ -30,6 +30,10 @@ func readEvents(ld plog.Logs) (events []model.Event) {
 				switch record.EventName() {
 				case mlattr.GPUXIDEvent:
 					events = append(events, readXID(attrs, record))
+				case mlattr.EventChange:
+					events = append(events, readChange(attrs, record))
+				case mlattr.Problem:
+					events = append(events, readProblem(attrs, record))
 				case eventArtifact:
 					events = append(events, readArtifact(attrs, record))
 				}

@@ -35,7 +35,7 @@ func (h *hash) attributes(of uint64, attrs pcommon.Map) uint64 {
 		case pcommon.ValueTypeStr:
 			of = h.number(of, maphash.String(h.seed, v.Str()))
 		case pcommon.ValueTypeInt:
-			of = h.number(bits.RotateLeft64(of, int(kind)), uint64(v.Int())) //nolint:gosec // each number has its own bits
+			of = h.number(bits.RotateLeft64(of, int(kind)), uint64(v.Int()))
 		case pcommon.ValueTypeBool:
 			of = h.number(bits.RotateLeft64(of, int(kind)), uint64(len(text(v))))
 		default:

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -133,10 +132,10 @@ func TestRepeatedStreamsShowTheSame(t *testing.T) {
 			other.consume(md)
 		}
 		shown := same.shown(t)
-		require.True(t, other.shown(t) == shown, "round %d", round)
+		require.Equal(t, other.shown(t), shown, "round %d", round)
 		if round == 39 {
 			for _, name := range []string{"power", "seconds_per_step", "token_rate", "owner"} {
-				assert.True(t, strings.Contains(shown, strconv.Quote(name)), name)
+				assert.Contains(t, shown, strconv.Quote(name))
 			}
 		}
 	}

@@ -109,18 +109,22 @@ func (c *call) merge(other *call) {
 }
 
 // rows returns the calls that are wanted, the newest first.
-func (c *callRing) rows(s *Store, wanted func(*call) bool) []Call {
-	rows := make([]Call, 0, len(c.all))
+func (c *callRing) rows(s *Store, wanted func(*call) bool, now time.Time) []Call {
+	rows, times := make([]Call, 0, len(c.all)), s.callTimes(now)
 	for i := range c.all {
 		one := &c.all[i]
 		if !wanted(one) {
 			continue
 		}
 		trace := hexID(one.trace[:])
+		var bound map[string]float64
+		if spent := times[calledID{one.service, one.library, one.function}]; spent != nil {
+			bound = spent.fractions()
+		}
 		rows = append(rows, Call{
 			Key: keyOf("call", trace, hex.EncodeToString(one.span[:]), one.service, strconv.FormatUint(one.number, 10)), Time: time.Unix(0, one.start).UTC(),
 			Service: one.service, Library: one.library, Function: one.function, Host: one.host, Run: one.run,
-			Duration: one.duration, Queue: finite(one.queue), Serialize: finite(one.serialize),
+			Duration: one.duration, Queue: finite(one.queue), Serialize: finite(one.serialize), Bound: bound,
 			Error: one.class, Message: one.message, Slow: one.duration > s.settings.SlowCall.Seconds(),
 			TraceID: trace, TraceURL: s.traceURL(trace), Simulated: s.simulated[one.service],
 		})

@@ -9,17 +9,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-// Kinds of a Change.
-const (
-	changeAttempt = "attempt"
-	changeVersion = "version"
-	changeHost    = "host"
-	changeModel   = "model"
-)
-
-// settling is how long the models of a new service count as its first ones.
-const settling = time.Minute
-
 // serviceID identifies a service.
 type serviceID struct{ namespace, name string }
 
@@ -29,22 +18,20 @@ type service struct {
 	firstSeen time.Time
 	// user is the one that its spans name.
 	user string
-	// version is the last one that was seen, versions and models when each was
-	// first seen.
-	version          string
-	versions, models map[string]time.Time
+	// versions has when each was first seen.
+	versions map[string]time.Time
 	// failed counts the failures of spans by version.
 	failed   map[string]float64
 	streams  []*stream
 	lastSeen time.Time
 }
 
-// maxPerService limits the versions and models of a service that are remembered.
+// maxPerService limits the versions of a service that are remembered.
 const maxPerService = 32
 
 // forgetOldest makes room for one more: it removes what was first seen longest ago,
 // more than an hour, and returns it. ok is false if there is no room: as many are
-// in use in turn, and none of them is a change.
+// in use in turn.
 func forgetOldest(seen map[string]time.Time, now time.Time) (oldest string, ok bool) {
 	if len(seen) < maxPerService {
 		return "", true
@@ -73,113 +60,43 @@ func (s *Store) serviceOf(namespace, name string, now time.Time) *service {
 		if one = s.services[id]; one != nil {
 			return one
 		}
-		one = &service{serviceID: id, firstSeen: now, versions: make(map[string]time.Time), models: make(map[string]time.Time), failed: make(map[string]float64)}
+		one = &service{serviceID: id, firstSeen: now, versions: make(map[string]time.Time), failed: make(map[string]float64)}
 		s.services[id] = one
 	}
 	one.lastSeen = now
 	return one
 }
 
-// seeVersion notes the version of a service, and a change if it is a new one of a
-// service that had another.
-func (s *Store) seeVersion(of *service, version string, r *run, now time.Time) {
+// seeVersion notes when a version of a service was first seen.
+func (s *Store) seeVersion(of *service, version string, now time.Time) {
 	if version == "" || of == nil {
 		return
 	}
 	if _, known := of.versions[version]; known {
-		of.version = s.texts.of(version)
 		return
 	}
 	version = s.texts.of(version)
 	if _, known := of.versions[version]; known {
 		return
 	}
-	forgotten, ok := forgetOldest(of.versions, now)
-	if !ok {
-		return
-	}
-	delete(of.failed, forgotten)
-	of.versions[version] = now
-	if was := of.version; was != "" {
-		s.change(Change{Kind: changeVersion, Service: of.name, From: was, To: version, Text: "version " + version + " (was " + was + ")"}, r, now)
-	}
-	of.version = version
-}
-
-// seeModel notes a model of a service, and a change if it is a new one.
-func (s *Store) seeModel(of *service, model string, now time.Time) {
-	if model == "" || of == nil {
-		return
-	}
-	if _, known := of.models[model]; known {
-		return
-	}
-	model = s.texts.of(model)
-	if _, known := of.models[model]; known {
-		return
-	}
-	first := len(of.models) == 0
-	if _, ok := forgetOldest(of.models, now); !ok {
-		return
-	}
-	of.models[model] = now
-	if !first && now.Sub(of.firstSeen) >= settling {
-		s.change(Change{Kind: changeModel, Service: of.name, To: model, Text: "model " + model}, nil, now)
+	if forgotten, ok := forgetOldest(of.versions, now); ok {
+		delete(of.failed, forgotten)
+		of.versions[version] = now
 	}
 }
 
-// sameRestart is how far apart a new attempt and the hosts of it are seen.
-const sameRestart = 2 * time.Minute
-
-// noteAttempts notes a new attempt of a run, with the hosts that are new in it. A
-// run that is first seen at its second attempt has not changed.
-func (s *Store) noteAttempts(r *run, attempts float64, now time.Time) {
-	was := r.attempts
-	if attempts <= was || attempts > 1e9 {
-		return
-	}
-	r.attempts = attempts
-	if was < 1 {
-		return
-	}
-	var added []string
-	for host, at := range r.added {
-		if now.Sub(at) <= sameRestart {
-			added = append(added, host)
-		}
-	}
-	clear(r.added)
-	text := "attempt " + number(attempts)
-	if len(added) > 0 {
-		slices.Sort(added)
-		text += ": new host " + list(added, maxNamedRanks)
-		// The attempt says it.
-		s.changes = slices.DeleteFunc(s.changes, func(c Change) bool {
-			return c.Kind == changeHost && c.Run == r.key && slices.Contains(added, c.To)
-		})
-	}
-	s.change(Change{Kind: changeAttempt, Service: r.service, From: number(was), To: number(attempts), Text: text}, r, now)
-}
-
-// moveRank notes on which host a rank is, and a change if it is one that the run
-// did not use before.
-func (s *Store) moveRank(r *run, one *rank, host string, now time.Time) {
+// moveRank notes on which host a rank is.
+func (s *Store) moveRank(r *run, one *rank, host string) {
 	if host == "" || host == one.host && r.hosts[host] {
 		return
 	}
 	host = s.texts.of(host)
-	was := one.host
 	one.host = host
 	if r.hosts[host] || len(r.hosts) >= maxHosts {
 		return
 	}
 	r.hosts[host] = true
 	clear(s.withID)
-	if was == "" || was == host || one.name == "" {
-		return
-	}
-	r.added[host] = now
-	s.change(Change{Kind: changeHost, Service: r.service, From: was, To: host, Text: "host " + host + " (was " + was + ")"}, r, now)
 }
 
 // noteState notes a new state of a run.
@@ -203,14 +120,31 @@ func stateWord(state string) string {
 	return state
 }
 
-// change adds a change of a run, or of a service where there is none.
-func (s *Store) change(c Change, r *run, now time.Time) {
-	c.Time = now.UTC()
-	if r != nil {
-		c.Run, c.RunID = r.key, r.id
+// maxNoted limits the text of a change or of a mark, in bytes.
+const maxNoted = 256
+
+// noteChange adds a change that ml_metrics has recorded.
+func (s *Store) noteChange(c *Change, namespace string, now time.Time) {
+	one := Change{
+		Time: earlier(c.Time, now), Kind: s.texts.of(c.Kind), Service: s.texts.of(c.Service), Host: s.texts.of(c.Host),
+		RunID: s.texts.of(c.RunID), From: s.texts.of(c.From), To: s.texts.of(c.To),
+		Text: strings.Clone(cut(c.Text, maxNoted)),
 	}
-	c.Key = keyOf("change", c.Kind, c.Service, c.Run, c.From, c.To, c.Time.Format(time.RFC3339Nano))
-	s.changes = appended(s.changes, c, maxChanges, func(other *Change) bool { return other.Run == c.Run && other.Service == c.Service })
+	if one.Text == "" {
+		one.Text = one.Kind + " " + one.To
+	}
+	if r := s.runs[runID{namespace, c.Service, c.RunID}]; r != nil {
+		one.Run = r.key
+	} else if r := s.runWithID(c.RunID, c.Service, c.Host); r != nil && c.RunID != "" {
+		one.Run = r.key
+	}
+	one.Key = keyOf("change", one.Kind, one.Service, one.RunID, one.Host, one.From, one.To, one.Time.Format(time.RFC3339Nano))
+	if slices.ContainsFunc(s.changes, func(other Change) bool { return other.Key == one.Key }) {
+		return
+	}
+	s.changes = appended(s.changes, one, maxChanges, func(other *Change) bool {
+		return other.Run == one.Run && other.Service == one.Service && other.Host == one.Host
+	})
 }
 
 // maxOfOne limits the changes of one run or service, and the moments of one run, so
@@ -254,15 +188,15 @@ const (
 	onsetTolerance = 30 * time.Second
 )
 
-// before returns the changes of a run or service that came before a time, the
-// newest first.
-func (s *Store) before(since time.Time, service, run string) []Change {
+// before returns the changes of a run, a service or hosts that came before a time,
+// the newest first.
+func (s *Store) before(since time.Time, service, run string, hosts map[string]bool) []Change {
 	rows := []Change{}
 	for _, c := range slices.Backward(s.changes) {
 		if c.Time.After(since.Add(onsetTolerance)) || since.Sub(c.Time) > beforeWithin {
 			continue
 		}
-		if run != "" && c.Run == run || c.Service == service && (c.Run == "" || run == "") {
+		if run != "" && c.Run == run || service != "" && c.Service == service && (c.RunID == "" || run == "") || c.Host != "" && c.Service == "" && hosts[c.Host] {
 			rows = append(rows, c)
 		}
 	}
@@ -294,7 +228,7 @@ func (s *Store) marksOf(r *run) []Mark {
 		}
 	}
 	for _, c := range s.changes {
-		if c.Run == r.key || c.Run == "" && c.Service == r.service {
+		if c.Run == r.key || c.RunID == "" && c.Service == r.service || c.Service == "" && r.hosts[c.Host] {
 			rows = append(rows, Mark{Time: c.Time, Kind: "change", Text: c.Text})
 		}
 	}

@@ -37,7 +37,7 @@ func (s *Store) Run(key string) (*RunDetail, bool) {
 	detail.Changes = s.changesOf(r)
 	detail.Curves = r.curves.rows(now, lastStepOf(&detail.Run))
 	detail.Marks = s.marksOf(r)
-	detail.Calls = s.calls.rows(s, func(c *call) bool { return c.run == key })
+	detail.Calls = s.calls.rows(s, func(c *call) bool { return c.run == key }, now)
 	detail.Failures = s.failures.rows(s, func(f *Failure) bool { return f.Run == key })
 	detail.Traces = s.traces.ofRun(s, key)
 	detail.MakeLists()

@@ -28,6 +28,8 @@ func (s *Store) addEvidence(state *State, n *Need, p *problem, now time.Time) {
 		s.slowEvidence(n, p.run, now)
 	case HeldIdle:
 		s.idleEvidence(n, p, now)
+	default:
+		n.recorded(p.record)
 	}
 }
 

@@ -1,6 +1,10 @@
 package model
 
-import "time"
+import (
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
 
 // Labels tell the streams of a series apart. Fields that do not apply are empty.
 type Labels struct {
@@ -136,4 +140,32 @@ type Event struct {
 	GPU, Host string
 	// Failure is a reproduction.
 	Failure *Failure
+	// Change and Problem are what ml_metrics has recorded, Namespace the
+	// service.namespace of its program.
+	Change    *Change
+	Problem   *Record
+	Namespace string
+}
+
+// Record is what ml_metrics says of a problem when it begins and when it ends.
+type Record struct {
+	ID, Kind string
+	Severity mlattr.Severity
+	Ended    bool
+	Onset    time.Time
+	Text     string
+	// Service, Run, Host and GPU are what has the problem: service.name,
+	// ml.run.id, host.name and hw.id.
+	Service, Run, Host, GPU string
+	// Value, Usual and GPUHours are nil if unknown.
+	Value, Usual, GPUHours *float64
+	Unit                   string
+	Evidence, Excluded     []string
+	// Before has phrases about changes, each after its time in RFC 3339.
+	Before        []string
+	Next, Command string
+	// Cause is the ID of the problem that this one follows from.
+	Cause string
+	// Shadow reports whether the problem is only recorded.
+	Shadow bool
 }

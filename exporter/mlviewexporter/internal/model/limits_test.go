@@ -196,28 +196,9 @@ func TestTheSizeOfTraces(t *testing.T) {
 	runtime.KeepAlive(w)
 }
 
-// A service has new versions and models for ever, of which the last ones are
-// remembered, and what is kept over restarts fits.
+// Of the versions of services what is kept over restarts fits.
 func TestVersionsOfAServiceEnd(t *testing.T) {
 	w := newWorld(model.Settings{})
-	for i := range 300 {
-		w.now = w.now.Add(5 * time.Minute)
-		w.span(func(in *model.SpanInput) { in.Source.Version = strconv.Itoa(i) })
-	}
-	assert.Equal(t, "version 299 (was 298)", w.state().Changes[0].Text)
-	for i := range 400 {
-		w.span(func(in *model.SpanInput) {
-			in.Source = &model.Source{Service: "in turn", Version: strconv.Itoa(i % 33)}
-		})
-	}
-	inTurn := 0
-	for _, c := range w.state().Changes {
-		if c.Service == "in turn" {
-			inTurn++
-		}
-	}
-	assert.Equal(t, 31, inTurn)
-
 	for service := range 2000 {
 		for version := range 32 {
 			w.span(func(in *model.SpanInput) {

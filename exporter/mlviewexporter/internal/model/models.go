@@ -66,7 +66,6 @@ func (s *Store) modelOf(id modelID, now time.Time) *modelUse {
 		delete(s.refused["models"], key)
 		one = &modelUse{modelID: id, key: key, versions: make(map[string]*versionUse)}
 		s.models[id] = one
-		s.seeModel(s.serviceOf(id.namespace, id.service, now), id.model, now)
 	}
 	one.lastSeen = now
 	return one
@@ -219,7 +218,7 @@ func (s *Store) modelRow(m *modelUse, now time.Time) (row Model, ok bool) {
 	row.CachedTokens, row.Cost, row.LengthStops = m.cached.all(), m.cost.all(), m.lengthStops.all()
 	row.FirstToken, row.Duration, row.Decode = m.firstToken.quantiles(), m.duration.quantiles(), m.decode.quantiles()
 	if of := s.services[serviceID{m.namespace, m.service}]; of != nil {
-		row.ToolErrors = of.toolErrors(now)
+		row.ToolErrors, row.Bound = of.toolErrors(now), of.requestTimes(m.modelID, now)
 		row.ErrorRatio, row.ErrorRatioUsual = of.errorRatio(mlattr.WindowRecent, now), of.errorRatio(mlattr.WindowUsual, now)
 	}
 	row.Versions = m.versionRows(s.services[serviceID{m.namespace, m.service}])

@@ -6,10 +6,17 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-// urgency is the order of problems.
-var urgency = []string{LooksHung, GPUFailed, RestartLoop, Failing, Slow, HeldIdle}
+// urgency returns the place of a kind in the order of problems. It is negative for
+// one that nobody has defined, and for one that is only a mark.
+func urgency(kind string) int {
+	return slices.IndexFunc(mlattr.Problems[:], func(one mlattr.ProblemKind) bool {
+		return one.Name == kind && one.Severity != mlattr.SeverityMark
+	})
+}
 
 // problem is one ml.problem.onset.timestamp, or those of one holder that keeps
 // several GPUs idle.
@@ -22,6 +29,11 @@ type problem struct {
 	job     string
 	gpus    []*gpu
 	onsets  []time.Time
+	// host is the host that has the problem, record what ml_metrics has said of it,
+	// nil if that has not arrived; ids are those of all records of joined problems.
+	host   string
+	record *Record
+	ids    []string
 }
 
 // problemOf returns the problem of a stream. ok is false for a kind that nobody
@@ -30,7 +42,7 @@ func (s *Store) problemOf(one *stream) (p problem, ok bool) {
 	l := &one.labels
 	p = problem{kind: l.Own[0], runID: l.Run, service: serviceID{l.Namespace, l.Service}, job: l.Job}
 	p.since, ok = unix(one.value)
-	if !ok || !slices.Contains(urgency, p.kind) {
+	if !ok || urgency(p.kind) < 0 {
 		return p, false
 	}
 	if l.Run != "" {
@@ -43,13 +55,20 @@ func (s *Store) problemOf(one *stream) (p problem, ok bool) {
 			p.gpus, p.onsets = []*gpu{g}, []time.Time{p.since}
 		}
 	}
-	return p, l.Run != "" || l.Service != "" || l.GPU != ""
+	if l.GPU == "" {
+		p.host = l.Host
+	}
+	kind, _ := mlattr.ProblemNamed(p.kind)
+	if p.record = s.records[recordIDOf(kind, l.Namespace, l.Service, l.Run, l.Host, l.GPU)]; p.record != nil {
+		p.ids = []string{p.record.ID}
+	}
+	return p, l.Run != "" || l.Service != "" || l.GPU != "" || l.Host != ""
 }
 
 // known reports whether the page has what a problem is about.
 func (s *Store) known(one *stream) bool {
 	p, ok := s.problemOf(one)
-	return ok && (p.run != nil || len(p.gpus) > 0 || s.services[p.service] != nil && p.runID == "" && one.labels.GPU == "")
+	return ok && (p.run != nil || len(p.gpus) > 0 || s.services[p.service] != nil && p.runID == "" && one.labels.GPU == "" || p.host != "" && !s.hosts[p.host].IsZero())
 }
 
 // replaceProblem removes a problem of something that the page does not know, for one
@@ -112,14 +131,16 @@ func (s *Store) needRows(state *State, now time.Time) []Need {
 		all = append(all, p)
 	}
 	for _, r := range s.runs {
-		slices.SortFunc(r.needs, func(a, b string) int { return cmp.Compare(slices.Index(urgency, a), slices.Index(urgency, b)) })
+		slices.SortFunc(r.needs, func(a, b string) int { return cmp.Compare(urgency(a), urgency(b)) })
 	}
 	rows := make([]Need, 0, len(all))
 	for i := range all {
 		rows = append(rows, s.need(state, &all[i], now))
 	}
+	follow(rows, all)
 	s.markGPUs(state, all)
 	slices.SortFunc(rows, compareNeeds)
+	rows = grouped(rows)
 	return limited(state, "needs", rows, maxNeeds)
 }
 
@@ -132,14 +153,14 @@ func compareNeeds(a, b Need) int {
 		return *n.GPUHours
 	}
 	return cmp.Or(
-		cmp.Compare(slices.Index(urgency, a.Kind), slices.Index(urgency, b.Kind)),
+		cmp.Compare(urgency(a.Kind), urgency(b.Kind)),
 		cmp.Compare(hours(b), hours(a)), a.Since.Compare(b.Since), cmp.Compare(a.Key, b.Key))
 }
 
 // problemID tells problems apart. A failed GPU is one problem, also if several
 // workloads hold it, and so are the GPUs that a holder keeps idle.
 func (s *Store) problemID(state *State, p *problem) string {
-	id := []string{p.kind, p.service.namespace, p.service.name, p.runID}
+	id := []string{p.kind, p.service.namespace, p.service.name, p.runID, p.host}
 	if len(p.gpus) > 0 {
 		id = []string{p.kind, p.gpus[0].key}
 		if p.kind == HeldIdle {
@@ -177,6 +198,10 @@ func (p *problem) join(other problem) {
 	if other.since.Before(p.since) {
 		p.since = other.since
 	}
+	p.ids = append(p.ids, other.ids...)
+	if p.record == nil || other.record != nil && other.record.ID < p.record.ID {
+		p.record = other.record
+	}
 	// The order of a map must not decide.
 	if p.run == nil || other.run != nil && other.run.key < p.run.key {
 		p.run, p.runID = other.run, other.runID
@@ -196,7 +221,7 @@ func (s *Store) need(state *State, p *problem, now time.Time) Need {
 	if of := s.services[p.service]; of != nil && p.runID == "" {
 		n.Owner = s.ownerOfService(of)
 	}
-	subject := cmp.Or(p.runID, p.service.name)
+	subject := cmp.Or(p.runID, p.service.name, p.host)
 	if r := p.run; r != nil {
 		n.Run, n.RunID, n.Service = r.key, r.id, r.service
 		n.Job, n.Owner, n.Team = cmp.Or(r.jobName, r.job), s.ownerOf(r), r.namespace
@@ -207,6 +232,9 @@ func (s *Store) need(state *State, p *problem, now time.Time) Need {
 			}
 		}
 	}
+	if n.Subject == "" && p.host != "" {
+		n.Subject = "host " + p.host
+	}
 	if len(p.gpus) > 0 {
 		s.aboutGPUs(state, &n, p)
 		subject = p.gpus[0].key
@@ -216,7 +244,7 @@ func (s *Store) need(state *State, p *problem, now time.Time) Need {
 	for _, g := range p.gpus {
 		n.Simulated = n.Simulated || g.simulated
 	}
-	n.Before = s.before(p.since, n.Service, n.Run)
+	n.Before = s.beforeProblem(p, &n)
 	s.addEvidence(state, &n, p, now)
 	n.GPUHours = gpuHours(&n, p, now)
 	return n

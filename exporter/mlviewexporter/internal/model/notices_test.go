@@ -159,14 +159,10 @@ func TestAWorkloadThatIsJoinedLater(t *testing.T) {
 // A run or service with many changes does not push out those of others.
 func TestChangesOfOneRun(t *testing.T) {
 	w := newWorld(model.Settings{})
-	other := func(v string) {
-		w.span(func(in *model.SpanInput) { in.Source = &model.Source{Service: "other", Version: v} })
-	}
-	other("1")
-	other("2")
+	w.change(model.Change{Kind: "version", Service: "other", From: "1", To: "2", Text: "version 2 (was 1)"})
 	w.point(model.Problem, "quiet", float64(w.now.Unix()), model.Slow)
 	for i := range 3000 {
-		w.point(model.RunAttempts, "r", float64(i))
+		w.change(model.Change{Kind: "attempt", Service: "trainer", RunID: "r", To: strconv.Itoa(i), Text: "attempt " + strconv.Itoa(i)})
 		w.point(model.Problem, "r", float64(w.now.Unix()+int64(i)), model.Slow)
 	}
 	changes := w.state().Changes

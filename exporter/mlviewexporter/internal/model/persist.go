@@ -34,9 +34,7 @@ type exportedService struct {
 	Name      string               `json:"name"`
 	FirstSeen time.Time            `json:"first_seen"`
 	LastSeen  time.Time            `json:"last_seen"`
-	Version   string               `json:"version,omitempty"`
 	Versions  map[string]time.Time `json:"versions,omitempty"`
-	Models    map[string]time.Time `json:"models,omitempty"`
 }
 
 // exportedRun is what is known of a run.
@@ -47,7 +45,6 @@ type exportedRun struct {
 	FirstSeen  time.Time `json:"first_seen"`
 	LastSeen   time.Time `json:"last_seen"`
 	State      string    `json:"state,omitempty"`
-	Attempts   float64   `json:"attempts,omitempty"`
 	Job        string    `json:"job,omitempty"`
 	JobName    string    `json:"job_name,omitempty"`
 	User       string    `json:"user,omitempty"`
@@ -98,15 +95,15 @@ func (s *Store) export() exported {
 	}
 	for _, of := range s.services {
 		one := exportedService{
-			Namespace: of.namespace, Name: of.name, FirstSeen: of.firstSeen, LastSeen: of.lastSeen, Version: of.version,
-			Versions: maps.Clone(of.versions), Models: maps.Clone(of.models),
+			Namespace: of.namespace, Name: of.name, FirstSeen: of.firstSeen, LastSeen: of.lastSeen,
+			Versions: maps.Clone(of.versions),
 		}
 		out.Services = append(out.Services, one)
 	}
 	for _, r := range s.runs {
 		out.Runs = append(out.Runs, exportedRun{
 			Namespace: r.namespace, Service: r.service, ID: r.id, FirstSeen: r.firstSeen, LastSeen: r.lastSeen,
-			State: r.state, Attempts: r.attempts, Job: r.job, JobName: r.jobName, User: r.user, Version: r.version,
+			State: r.state, Job: r.job, JobName: r.jobName, User: r.user, Version: r.version,
 			Simulated: r.simulated, Checkpoint: r.checkpoint,
 		})
 	}
@@ -224,15 +221,10 @@ func (s *Store) importService(in exportedService, now time.Time) {
 	if of == nil {
 		return
 	}
-	of.firstSeen, of.lastSeen, of.version = plausible(in.FirstSeen, in.LastSeen), in.LastSeen, s.texts.of(in.Version)
+	of.firstSeen, of.lastSeen = plausible(in.FirstSeen, in.LastSeen), in.LastSeen
 	for version, first := range in.Versions {
 		if len(of.versions) < maxPerService {
 			of.versions[s.texts.of(version)] = plausible(first, in.LastSeen)
-		}
-	}
-	for model, first := range in.Models {
-		if len(of.models) < maxPerService {
-			of.models[s.texts.of(model)] = plausible(first, in.LastSeen)
 		}
 	}
 }
@@ -245,7 +237,7 @@ func (s *Store) importRun(in exportedRun, now time.Time) {
 	if r == nil {
 		return
 	}
-	r.firstSeen, r.lastSeen, r.attempts = plausible(in.FirstSeen, in.LastSeen), in.LastSeen, in.Attempts
+	r.firstSeen, r.lastSeen = plausible(in.FirstSeen, in.LastSeen), in.LastSeen
 	r.job, r.jobName, r.user, r.version = s.texts.of(in.Job), s.texts.of(in.JobName), s.texts.of(in.User), s.texts.of(in.Version)
 	if r.simulated = in.Simulated; !in.Checkpoint.IsZero() {
 		r.checkpoint = plausible(in.Checkpoint, in.LastSeen)

@@ -96,6 +96,11 @@ func (s *Store) pruneNotes(now time.Time) {
 			delete(s.xids, of)
 		}
 	}
+	for id, r := range s.records {
+		if now.Sub(r.Onset) > importedFor {
+			delete(s.records, id)
+		}
+	}
 	s.changes = slices.DeleteFunc(s.changes, func(c Change) bool { return now.Sub(c.Time) > importedFor })
 	s.marks = slices.DeleteFunc(s.marks, func(m mark) bool { return now.Sub(m.Time) > importedFor })
 	for key, f := range s.failures.all {

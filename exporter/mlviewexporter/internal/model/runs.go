@@ -30,11 +30,8 @@ type run struct {
 	ratios []*stream
 	whole  [seriesCount]uint16
 
-	// attempts is the largest number of attempts so far. hosts are those of all,
-	// added those to which ranks have moved, and when.
-	attempts float64
-	hosts    map[string]bool
-	added    map[string]time.Time
+	// hosts are those of all attempts.
+	hosts map[string]bool
 
 	// state is the last known state, stateNoted when it was first seen, zero after a
 	// restart.
@@ -42,7 +39,7 @@ type run struct {
 	stateNoted time.Time
 	checkpoint time.Time
 	curves     curves
-	spent      spent
+	spent      spentTime
 	facts      facts
 	// failed reports whether the span of the whole training failed, kept whether the
 	// run was considered as a good one since it ended.
@@ -95,7 +92,7 @@ func (s *Store) runOf(namespace, service, id string, now time.Time) *run {
 	delete(s.refused["runs"], hash)
 	one := &run{
 		runID: key, key: hash, firstSeen: now, lastSeen: now, state: mlattr.RunUnknown,
-		ranks: make(map[string]*rank), hosts: make(map[string]bool), added: make(map[string]time.Time),
+		ranks: make(map[string]*rank), hosts: make(map[string]bool),
 	}
 	s.runs[key], s.byKey[hash] = one, one
 	clear(s.withID)
@@ -273,12 +270,10 @@ func (s *Store) touchRun(one *stream, changed bool, now time.Time) {
 		// Series of an earlier host stay for a while.
 		if rank != nil && (rank.host == "" || one.series == LastStep && one.value > rank.lastStep) {
 			rank.lastStep = max(rank.lastStep, one.value)
-			s.moveRank(r, rank, l.Host, now)
+			s.moveRank(r, rank, l.Host)
 		}
 	}
 	switch one.series {
-	case RunAttempts:
-		s.noteAttempts(r, one.value, now)
 	case RunState:
 		s.noteState(r, now)
 	}

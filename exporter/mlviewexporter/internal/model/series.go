@@ -31,6 +31,7 @@ const (
 	ClientThroughput
 
 	ErrorRatio
+	CallTime
 
 	PoolSize
 	PoolBusy
@@ -105,6 +106,7 @@ const MaxOwn = 7
 const (
 	attrRunState   = "ml.run.state"
 	attrRunBound   = "ml.run.bound"
+	attrCallBound  = "ml.call.bound"
 	attrWindow     = "ml.window"
 	attrProblem    = "ml.problem"
 	attrTiming     = "ml.timing"
@@ -152,6 +154,7 @@ var definitions = [seriesCount]definition{
 	ClientThroughput: {name: "ml.token.throughput", subject: ofModel, own: []string{mlattr.GenAITokenType, mlattr.GenAIRequestModel, mlattr.ThroughputBasis, mlattr.ThroughputMetric}},
 
 	ErrorRatio: {name: "ml.request.error.ratio", subject: ofService, own: []string{attrWindow}},
+	CallTime:   {name: "ml.call.time", subject: ofService, kind: counter, own: []string{attrCallBound, mlattr.GenAIRequestModel, mlattr.Operation, mlattr.Role, mlattr.Side, mlattr.Library, mlattr.Function}},
 
 	PoolSize:        {name: "ml.pool.size", subject: ofPool, own: []string{attrPool, attrInstance}},
 	PoolBusy:        {name: "ml.pool.busy", subject: ofPool, own: []string{attrPool, attrInstance}},

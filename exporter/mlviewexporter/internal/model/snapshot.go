@@ -18,7 +18,7 @@ func (s *Store) takeState(now time.Time) *State {
 	state.Failures = limited(state, "failures", s.failures.rows(s, func(*Failure) bool { return true }), maxFailures)
 	state.Needs = s.needRows(state, now)
 	state.Runs = s.runRows(now)
-	state.Calls = s.calls.rows(s, func(*call) bool { return true })
+	state.Calls = s.calls.rows(s, func(*call) bool { return true }, now)
 	state.Pools = s.poolRows(now)
 	state.Models = s.modelRows(now)
 	state.Changes = s.changeRows()

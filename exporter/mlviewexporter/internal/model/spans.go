@@ -27,7 +27,7 @@ func (s *Store) span(in *SpanInput, now time.Time) {
 	if of != nil && src.User != "" && src.User != of.user {
 		of.user = s.texts.of(src.User)
 	}
-	s.seeVersion(of, src.Version, r, now)
+	s.seeVersion(of, src.Version, now)
 	s.traces.add(s, in, r)
 	if in.Call != NoCall {
 		s.calls.add(s, in, r)
@@ -84,7 +84,7 @@ func (s *Store) spanOfRun(in *SpanInput, r *run, now time.Time) {
 		return
 	}
 	if in.End >= rank.ended {
-		s.moveRank(r, rank, src.Host, now)
+		s.moveRank(r, rank, src.Host)
 	}
 	if src.PID > 0 {
 		rank.pid = src.PID
@@ -111,6 +111,12 @@ func (s *Store) event(e *Event, now time.Time) {
 		xid := *e.XID
 		xid.Time = earlier(xid.Time, now)
 		s.noteXID(gpuID{e.Host, e.GPU}, xid)
+	}
+	if e.Change != nil {
+		s.noteChange(e.Change, e.Namespace, now)
+	}
+	if e.Problem != nil {
+		s.noteRecord(e.Problem, e.Namespace, now)
 	}
 	if e.Failure != nil {
 		f := *e.Failure

@@ -22,7 +22,7 @@ type State struct {
 	Time      time.Time `json:"time"`
 	Collector Collector `json:"collector"`
 	// Needs are the problems that need a person, the most urgent first: by kind, as
-	// the constants of Need.Kind are listed, then by GPU-hours lost, then by onset.
+	// mlattr.Problems lists them, then by GPU-hours lost, then by onset.
 	Needs []Need `json:"needs"`
 	// Runs are ordered by service and start, so that rows keep their places.
 	Runs []Run `json:"runs"`
@@ -85,7 +85,7 @@ const (
 // since when.
 type Need struct {
 	Key string `json:"key"`
-	// Kind is one of LooksHung, GPUFailed, RestartLoop, Failing, Slow, HeldIdle.
+	// Kind is the Name of a kind in mlattr.Problems whose severity is not mark.
 	Kind  string    `json:"kind"`
 	Since time.Time `json:"since"`
 	// Run is the key of the run, empty if the problem has none.
@@ -115,6 +115,9 @@ type Need struct {
 	// GPUHours are the GPU-hours since the onset, nil if no GPU is known. Of a slow
 	// run they are those that its steps take longer than usual.
 	GPUHours *float64 `json:"gpu_hours,omitempty"`
+	// Cause is the key of the problem that this one follows from. The row comes
+	// after it.
+	Cause string `json:"cause,omitempty"`
 	// Simulated reports whether the data of its run, service or GPUs is simulated.
 	Simulated bool `json:"simulated,omitempty"`
 	// Next says what to do next; Command is a command for it, if there is one.
@@ -205,7 +208,7 @@ type RunDetail struct {
 	Spent Spent `json:"spent"`
 	// Settings are what is known of how the run was started, ordered by name.
 	Settings []Setting `json:"settings"`
-	// Changes are those of the run and of its service, the newest first.
+	// Changes are those of the run, its service and its hosts, the newest first.
 	Changes []Change `json:"changes"`
 	Curves  []Curve  `json:"curves"`
 	// Marks are changes, problems and failures on the curves.
@@ -378,6 +381,9 @@ type Call struct {
 	Queue    *float64  `json:"queue,omitempty"`
 	// Serialize is the time to encode arguments and results.
 	Serialize *float64 `json:"serialize,omitempty"`
+	// Bound is what the time of calls of the function was spent on in the last
+	// minute, else since the start of ml_metrics: fractions by ml.call.bound.
+	Bound map[string]float64 `json:"bound,omitempty"`
 	// Error is the class of the error, empty if the call succeeded.
 	Error    string `json:"error,omitempty"`
 	Message  string `json:"message,omitempty"`
@@ -436,6 +442,9 @@ type Model struct {
 	// ErrorRatio and ErrorRatioUsual are ml.request.error.ratio of the service.
 	ErrorRatio      *float64 `json:"error_ratio,omitempty"`
 	ErrorRatioUsual *float64 `json:"error_ratio_usual,omitempty"`
+	// Bound is what the time of requests was spent on in the last minute, else since
+	// the start of ml_metrics: fractions by ml.call.bound.
+	Bound map[string]float64 `json:"bound,omitempty"`
 	// Versions compares the service's versions, the newest first.
 	Versions []VersionUse `json:"versions,omitempty"`
 	// Simulated reports whether the data of the service is simulated.
@@ -466,11 +475,13 @@ type VersionUse struct {
 type Change struct {
 	Key  string    `json:"key"`
 	Time time.Time `json:"time"`
-	// Kind is attempt, version, host or model.
+	// Kind is the value of ml.change.kind, such as version.
 	Kind    string `json:"kind"`
 	Service string `json:"service,omitempty"`
 	Run     string `json:"run,omitempty"`
 	RunID   string `json:"run_id,omitempty"`
+	// Host is set if a host has changed.
+	Host string `json:"host,omitempty"`
 	// From and To are the values before and after.
 	From string `json:"from,omitempty"`
 	To   string `json:"to"`

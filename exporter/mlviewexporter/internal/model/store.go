@@ -55,9 +55,11 @@ type Store struct {
 	calls    callRing
 	failures failureGroups
 	changes  []Change
-	marks    []mark
-	traces   traces
-	history  dueRuns
+	// records are those of open problems.
+	records map[recordID]*Record
+	marks   []mark
+	traces  traces
+	history dueRuns
 	// good are runs that others are compared with, those that ended last at the end.
 	good    []*goodRun
 	missing map[string][]Missing
@@ -95,6 +97,7 @@ func NewStore(settings Settings) *Store {
 		services:  make(map[serviceID]*service),
 		pools:     make(map[poolID]*pool),
 		problems:  make(map[*stream]bool),
+		records:   make(map[recordID]*Record),
 		simulated: make(map[string]bool),
 		missing:   make(map[string][]Missing),
 		refused:   make(map[string]map[string]time.Time),

@@ -212,55 +212,6 @@ func TestRates(t *testing.T) {
 	}
 }
 
-// Changes are what is new of something known, and not what is seen first.
-func TestChanges(t *testing.T) {
-	w := newWorld(model.Settings{})
-	kinds := func() (texts []string) {
-		for _, c := range w.state().Changes {
-			texts = append(texts, c.Text)
-		}
-		return texts
-	}
-	version := func(v string) { w.span(func(in *model.SpanInput) { in.Source.Version = v }) }
-	version("")
-	version("1")
-	assert.Empty(t, kinds(), "the first version")
-	version("2")
-	version("1")
-	version("2")
-	assert.Equal(t, []string{"version 2 (was 1)"}, kinds())
-
-	w.point(model.RunAttempts, "r", 0)
-	w.point(model.RunAttempts, "r", 1)
-	assert.Len(t, kinds(), 1, "the first attempt")
-	w.span(func(in *model.SpanInput) { in.Source.Host, in.Source.Rank = "h1", "0" })
-	w.point(model.RunAttempts, "r", 2)
-	assert.Contains(t, kinds(), "attempt 2")
-	for _, rank := range []string{"0", "1"} {
-		w.span(func(in *model.SpanInput) { in.Source.Host, in.Source.Rank = "h2", rank })
-	}
-	assert.Contains(t, kinds(), "host h2 (was h1)")
-	w.point(model.RunAttempts, "r", 3)
-	assert.Contains(t, kinds(), "attempt 3: new host h2")
-	assert.NotContains(t, kinds(), "host h2 (was h1)", "the attempt says it")
-	for _, host := range []string{"h1", "h2", "h1"} {
-		w.span(func(in *model.SpanInput) { in.Source.Host, in.Source.Rank = host, "0" })
-	}
-	assert.Len(t, kinds(), 3, "hosts that the run has used")
-	w.point(model.RunAttempts, "seen late", 7)
-	assert.NotContains(t, fmt.Sprint(kinds()), "attempt 7")
-
-	request := func(m string) {
-		w.span(func(in *model.SpanInput) { in.Source.Service, in.Request, in.Model = "agent", true, m })
-	}
-	request("a")
-	request("b")
-	assert.NotContains(t, fmt.Sprint(kinds()), "model b", "the models of a new service")
-	w.now = w.now.Add(time.Hour)
-	request("c")
-	assert.Contains(t, kinds(), "model c")
-}
-
 func TestOrderOfNeeds(t *testing.T) {
 	w := newWorld(model.Settings{})
 	onset := func(kind, run string, ago time.Duration) {
@@ -279,7 +230,7 @@ func TestOrderOfNeeds(t *testing.T) {
 	for _, n := range w.state().Needs {
 		order = append(order, n.RunID)
 	}
-	assert.Equal(t, []string{"hung", "hung later", "gpu", "loop", "failing", "slow", "idle"}, order)
+	assert.Equal(t, []string{"hung", "hung later", "gpu", "failing", "slow", "loop", "idle"}, order)
 	needs := w.State().Needs
 	assert.InDelta(t, 4, *needs[0].GPUHours, 0.01)
 	w.now = w.now.Add(10 * time.Minute)
@@ -349,6 +300,7 @@ func TestExportAndImport(t *testing.T) {
 	w.span(func(in *model.SpanInput) {
 		in.Source.Version, in.Failed, in.Class, in.Fingerprint = "2", true, "E", "abc"
 	})
+	w.change(model.Change{Kind: "version", Service: "trainer", RunID: "r", From: "1", To: "2", Text: "version 2 (was 1)"})
 	w.point(model.RunState, "r", 1, "running")
 	w.point(model.RunState, "r", 0, "running")
 	w.point(model.RunState, "r", 1, "ended")
@@ -373,8 +325,6 @@ func TestExportAndImport(t *testing.T) {
 	detail, ok := again.Run(after.Runs[0].Key)
 	require.True(t, ok)
 	assert.Contains(t, fmt.Sprint(detail.Marks), "ended (was running)")
-	again.span(func(in *model.SpanInput) { in.Source.Version = "2" })
-	assert.Equal(t, before.Changes, again.state().Changes, "the version is known")
 
 	late := newWorld(model.Settings{})
 	late.now = w.now.Add(8 * 24 * time.Hour)
@@ -407,7 +357,6 @@ func TestARankStaysOnItsNewHost(t *testing.T) {
 	step("h2", 200)
 	step("h1", 100)
 	assert.Equal(t, []string{"h2"}, w.state().Runs[0].Hosts)
-	assert.Len(t, w.State().Changes, 1)
 }
 
 // A run whose series come before its service is one run.

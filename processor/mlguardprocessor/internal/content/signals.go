@@ -86,9 +86,15 @@ func (w *walker) record(record plog.LogRecord) {
 	if text := record.SeverityText(); text != "" && !isSeverity(text) && !isReplacement(text) {
 		record.SetSeverityText(w.text(text))
 	}
-	if body := record.Body(); body.Type() != pcommon.ValueTypeStr || !w.names.body(body.Str()) {
+	if body := record.Body(); body.Type() != pcommon.ValueTypeStr || !w.names.body(body.Str()) && !isConclusion(record.EventName(), body.Str()) {
 		w.value("body", body, w.keys.exact["body"])
 	}
+}
+
+// isConclusion reports whether a text is what ml_metrics says in the log record of a
+// change or of a problem: a few words about names that are labels anyway.
+func isConclusion(event, text string) bool {
+	return (event == mlattr.EventChange || event == mlattr.Problem) && label.fits(text)
 }
 
 func (w *walker) metric(metric pmetric.Metric) {

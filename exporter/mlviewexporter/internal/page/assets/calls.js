@@ -2,8 +2,8 @@
 import { h, sub, note } from './dom.js';
 import { list, get } from './live.js';
 import { view, found, whose } from './address.js';
-import { classOf } from './words.js';
-import { count, seconds, time } from './format.js';
+import { callBounds, classOf, word } from './words.js';
+import { count, percent, seconds, time } from './format.js';
 import { table, rowsOf, part, simulated, has } from './table.js';
 import { jaeger, traceOf } from './waterfall.js';
 
@@ -17,6 +17,16 @@ const poolColumns = [
 
 const result = (c) => c.error ? [h('strong', { class: 'error' }, classOf(c.error)), c.message ? h('span', { class: 'message' }, c.message) : null] : 'ok';
 
+// limitedBy is the column with what most of the time of calls or requests was spent
+// on. The rest is on hover.
+export const limitedBy = {
+  id: 'bound', head: 'Limited by', def: 'call_bound', has: has('bound'),
+  cell: (row) => {
+    const causes = Object.entries(row.bound).sort((a, b) => b[1] - a[1]).map(([cause, share]) => word(callBounds, cause) + ' ' + percent(share));
+    return h('span', { title: causes.join(', ') }, causes[0]);
+  },
+};
+
 const callColumns = [
   { id: 'function', head: 'Call', header: true, cell: (c) => (c.library ? c.library + '.' : '') + c.function, after: (c) => [c.slow ? h('span', { class: 'tag slow', title: 'much longer than usual' }, 'slow') : null, simulated(c)] },
   { id: 'time', head: 'Time', cell: (c) => time(c.time, true) },
@@ -24,6 +34,7 @@ const callColumns = [
   { id: 'duration', head: 'Duration', def: 'duration', num: true, cell: (c) => seconds(c.duration) },
   { id: 'queue', head: 'Waited', def: 'queue', num: true, has: has('queue'), cell: (c) => seconds(c.queue) },
   { id: 'serialize', head: 'Encoding', def: 'serialize', num: true, has: has('serialize'), cell: (c) => seconds(c.serialize) },
+  limitedBy,
   { id: 'result', head: 'Result', cell: result },
   { id: 'trace', head: 'Trace', has: has('trace_url'), cell: (c) => jaeger(c.trace_url) },
 ];

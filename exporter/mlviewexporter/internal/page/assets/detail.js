@@ -21,8 +21,8 @@ function fact(name, def, value, title) {
   return h('div', { key: name, class: 'fact', 'data-testid': 'fact-' + (def || name) }, h('dt', {}, head(name, def)), h('dd', { title: title || null }, value));
 }
 
-// none describes the rate of a run that takes no steps.
-const none = (run) => h('span', { class: 'none', title: still(run) }, '–');
+// moving describes a number of now, which a run without steps has not.
+const moving = (run, text) => (text !== null && still(run) ? h('span', { class: 'none', title: still(run) }, '–') : text);
 
 // facts are the numbers of a run that are known, and why others are not.
 function facts(run) {
@@ -30,26 +30,26 @@ function facts(run) {
     h('div', { key: 'why-' + field, class: 'fact wide', 'data-testid': 'why-' + field }, h('dt', {}, word(fields, field)), h('dd', {}, h('span', { class: 'none' }, 'not known: '), text)));
   return h('dl', { class: 'facts', key: 'facts' }, [
     fact('State', 'state', [word(states, run.state), run.state_since ? [' since ', time(run.state_since)] : null]),
-    fact('Limited by', 'bound', still(run) ? none(run) : run.bound && run.bound !== 'unknown' ? word(bounds, run.bound) : null),
+    fact('Limited by', 'bound', moving(run, run.bound && run.bound !== 'unknown' ? word(bounds, run.bound) : null)),
     fact('Step', 'steps', count(run.steps)),
     fact('Step time', 'step_time', stepTime(run.step_time)),
     fact('Usual step time', 'usual', run.step_time_usual === undefined ? null : [stepTime(run.step_time_usual), run.step_time === undefined || still(run) ? null : ' (now ' + change(run.step_time, run.step_time_usual) + ')']),
-    fact('Tokens', 'token_rate', run.token_rate === undefined ? null : still(run) ? none(run) : rate(run.token_rate) + ' tokens/s', run.token_basis && 'basis: ' + run.token_basis),
-    fact('Tokens in all', 'tokens', run.tokens === undefined ? null : number(run.tokens) + ' tokens'),
-    fact('Samples', 'sample_rate', run.sample_rate === undefined ? null : still(run) ? none(run) : rate(run.sample_rate) + ' samples/s'),
+    fact('Tokens', 'token_rate', moving(run, unit(run.token_rate, 'tokens/s')), run.token_basis && 'basis: ' + run.token_basis),
+    fact('Tokens in all', 'tokens', unit(run.tokens, 'tokens')),
+    fact('Samples', 'sample_rate', moving(run, unit(run.sample_rate, 'samples/s'))),
     fact('Loss', 'loss', run.loss === undefined ? null : [number(run.loss), run.loss_scope ? ' (' + run.loss_scope + ')' : null]),
-    fact('Learning rate', '', run.learning_rate === undefined ? null : String(Number(run.learning_rate.toPrecision(3)))),
+    fact('Learning rate', '', run.learning_rate && String(Number(run.learning_rate.toPrecision(3)))),
     fact('Epoch', '', number(run.epoch)),
     fact('Goodput', 'goodput', percent(run.goodput)),
     fact('GPUs', 'gpus', number(run.gpus)),
     fact('GPU use', 'utilization', percent(run.gpu_utilization)),
     fact('Ranks', 'ranks', run.ranks ? count(run.ranks) + (run.hosts && run.hosts.length ? ' on ' + run.hosts.length + (run.hosts.length === 1 ? ' host' : ' hosts') : '') : null, (run.hosts || []).slice(0, 50).join(', ') || null),
-    fact('Restarts', 'restarts', run.attempts === undefined ? null : count(Math.max(0, run.attempts - 1))),
+    fact('Restarts', 'restarts', run.attempts && count(Math.max(0, run.attempts - 1))),
     fact('Last step', 'last_step', ago(run.last_step)),
     fact('Last checkpoint', 'checkpoint', ago(run.last_checkpoint)),
     fact('Errors', 'errors', count(run.errors)),
-    fact('Version', 'version', run.version || null),
-    fact('First seen', 'first_seen', time(run.first_seen)),
+    fact('Version', '', run.version || null),
+    fact('First seen', '', time(run.first_seen)),
     missing,
   ]);
 }

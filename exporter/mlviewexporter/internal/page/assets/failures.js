@@ -25,13 +25,13 @@ function reproduce(f) {
 }
 
 const columns = [
-  { id: 'last_seen', head: 'Last seen', def: 'last_seen', has: (f) => f.last_seen, cell: (f) => [time(f.last_seen), sub(ago(f.last_seen))] },
+  { id: 'last_seen', head: 'Last seen', has: (f) => f.last_seen, cell: (f) => [time(f.last_seen), sub(ago(f.last_seen))] },
   { id: 'class', head: 'Failure', header: true, cell: (f) => classOf(f.class) || 'error', after: (f) => [simulated(f), f.message ? h('span', { class: 'message' }, f.message) : null] },
   { id: 'service', head: 'Service · run · version', cell: (f) => [f.service, h('span', { class: 'sub parts' },
     f.run_id ? h('span', { key: 'run', class: 'id' }, runLink(f.run, 'run ' + f.run_id)) : null,
     f.version ? h('span', { key: 'version' }, 'version ' + f.version) : null, f.operation ? h('span', { key: 'op' }, f.operation) : null)] },
   { id: 'count', head: 'Count', def: 'count', num: true, cell: (f) => [count(f.count), f.variants ? sub(f.variants + (f.variants === 1 ? ' variant' : ' variants')) : null] },
-  { id: 'first_seen', head: 'First seen', def: 'first_seen', has: (f) => f.first_seen, cell: (f) => [time(f.first_seen), sub(ago(f.first_seen))] },
+  { id: 'first_seen', head: 'First seen', has: (f) => f.first_seen, cell: (f) => [time(f.first_seen), sub(ago(f.first_seen))] },
   { id: 'reproduce', head: 'Reproduce', def: 'reproduce', cell: reproduce },
 ];
 

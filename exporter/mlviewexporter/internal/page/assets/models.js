@@ -4,6 +4,7 @@ import { list, hidden } from './live.js';
 import { view, found, filtered } from './address.js';
 import { count, number, percent, rate, seconds, time } from './format.js';
 import { table, rowsOf, part, simulated, has } from './table.js';
+import { limitedBy } from './calls.js';
 
 const pair = (write) => (q) => (q ? [write(q.p50), sub('p95 ' + write(q.p95))] : null);
 const inSeconds = pair(seconds);
@@ -20,6 +21,7 @@ const columns = [
   { id: 'first_token', head: 'First token', def: 'first_token', num: true, has: has('first_token'), cell: (m) => inSeconds(m.first_token) },
   { id: 'decode', head: 'Decode, one request', def: 'decode', num: true, has: has('decode'), cell: (m) => h('span', { title: m.decode_basis ? 'basis: ' + m.decode_basis : null }, pair((v) => number(v) + ' tokens/s')(m.decode)) },
   { id: 'duration', head: 'Duration', def: 'duration', num: true, has: has('duration'), cell: (m) => inSeconds(m.duration) },
+  limitedBy,
   { id: 'length_stops', head: 'Length stops', def: 'length_stops', num: true, has: has('length_stops'), cell: (m) => count(m.length_stops) },
   { id: 'cached', head: 'Cached', def: 'cached', num: true, has: (m) => has('cached_tokens')(m) && m.input_tokens > 0, cell: (m) => percent(m.cached_tokens / m.input_tokens) },
   { id: 'cost', head: 'Cost', def: 'cost', num: true, has: has('cost'), cell: (m) => '$' + number(m.cost) },
@@ -27,7 +29,7 @@ const columns = [
 
 const versions = [
   { id: 'version', head: 'Version', header: true, cell: (v) => v.version },
-  { id: 'first_seen', head: 'First seen', def: 'first_seen', cell: (v) => time(v.first_seen) },
+  { id: 'first_seen', head: 'First seen', cell: (v) => time(v.first_seen) },
   { id: 'requests', head: 'Calls of the model', num: true, cell: (v) => count(v.requests) },
   { id: 'errors', head: 'Failed calls of the model', num: true, cell: (v) => [count(v.errors), v.requests ? sub(percent(v.errors / v.requests)) : null] },
   { id: 'failures', head: 'Failures of the service', def: 'failures', num: true, has: (v) => v.failures > 0, cell: (v) => [count(v.failures), v.requests ? sub(percent(v.failures / v.requests) + ' of calls') : null], none: () => '0' },

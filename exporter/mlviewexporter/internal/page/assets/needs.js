@@ -1,5 +1,5 @@
 // The part of the page with the problems that need a person.
-import { h, dim } from './dom.js';
+import { h, dim, sub } from './dom.js';
 import { list, get, hidden } from './live.js';
 import { view, found, filtered, whose } from './address.js';
 import { kinds, word } from './words.js';
@@ -17,11 +17,14 @@ const owner = (need) => need.owner || need.team
 const who = (need) => [owner(need), need.job ? h('span', { key: 'job' }, 'job ' + need.job) : null,
   need.run_id ? h('span', { key: 'id', class: 'id', title: 'run ' + need.run_id }, 'run ' + need.run_id) : null].filter(Boolean);
 
+// follows names the problem that one follows from.
+const follows = ({ cause }, of = get('needs', cause)) => (of ? sub('follows: ' + word(kinds, of.kind) + ', ' + of.subject) : null);
+
 const columns = [
   { id: 'since', head: 'Since', def: 'since', cell: (n) => since(n.since) },
   { id: 'what', head: 'What', def: 'needs', cell: (n) => what(n) },
   { id: 'subject', head: 'Run · owner · job', header: true, cell: (n) => n.subject || n.service || n.run_id || 'unnamed',
-    after: (n) => [simulated(n), h('span', { class: 'sub parts' }, who(n))] },
+    after: (n) => [simulated(n), follows(n), h('span', { class: 'sub parts' }, who(n))] },
   { id: 'evidence', head: 'Evidence', cell: (n) => (n.evidence || []).length ? h('ul', {}, n.evidence.map((e) => h('li', {}, e))) : null },
   { id: 'before', head: 'Changed before', def: 'before', cell: (n) => (n.before || []).length
     ? h('ul', {}, n.before.map((c) => h('li', { key: c.key }, c.text, ' at ', time(c.time)))) : dim('nothing seen') },
@@ -64,6 +67,6 @@ export function needsPart(single) {
     ? single ? h('p', {}, h('a', { href: '#runs' }, 'The run is open below.')) : runDetail(need.run)
     : gpuTable((need.gpus || []).map((k) => get('gpus', k)).filter(Boolean));
   return part('needs', 'Needs someone', counts, shown.controls,
-    h('p', { class: 'dim', key: 'note' }, 'Order when the page opens: ', Object.values(kinds).join(', '), '; then the GPU-hours lost, then since when. Nothing else is listed here.'),
+    h('p', { class: 'dim', key: 'note' }, 'Order when the page opens: how urgent, GPU-hours lost, since when; what follows from another comes after it. Nothing else is listed here.'),
     table('needs', 'Problems that need someone', columns, [{ rows: shown.rows }], { expand, open: (n) => n.key === openNeed }), shown.footer);
 }

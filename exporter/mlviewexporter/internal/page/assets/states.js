@@ -2,7 +2,7 @@
 import { h, sub } from './dom.js';
 import { get } from './live.js';
 import { kinds, word } from './words.js';
-import { percent, change, steady, stepTime, clock } from './format.js';
+import { percent, change, steady, stepTime, clock, unit } from './format.js';
 
 export const over = (run) => run.state === 'ended' || run.state === 'silent';
 
@@ -14,8 +14,9 @@ const badge = (kind) => h('span', { class: 'badge k-' + (Object.hasOwn(kinds, ki
 // what says which problem it is and how bad, against what is usual.
 export function what(need) {
   const time = need.unit === 's';
-  const size = need.value === undefined ? null : time ? change(need.value, need.usual) || stepTime(need.value) : percent(need.value);
-  const usual = need.value === undefined || need.usual === undefined ? null : time ? steady(need.usual) + ' → ' + stepTime(need.value) : 'usually ' + percent(need.usual);
+  const measure = (v) => (!need.unit || need.unit === '1' ? percent(v) : unit(v, need.unit.replace(/[{}]/g, '')));
+  const size = need.value === undefined ? null : time ? change(need.value, need.usual) || stepTime(need.value) : measure(need.value);
+  const usual = need.value === undefined || need.usual === undefined ? null : time ? steady(need.usual) + ' → ' + stepTime(need.value) : 'usually ' + measure(need.usual);
   return [h('span', { class: 'what' }, badge(need.kind), size ? h('strong', {}, ' ' + size) : null), usual ? sub(usual) : null];
 }
 

@@ -1,9 +1,10 @@
 // The words of the page for the values of telemetry. A value without a word is
 // shown as it was sent.
 
-export const kinds = {
-  looks_hung: 'looks hung', gpu_failed: 'GPU failed', restart_loop: 'restart loop', failing: 'failing', slow: 'slow', held_idle: 'held idle',
-};
+// kinds are the problems, the most urgent first.
+export const kinds = Object.fromEntries('looks_hung gpu_failed rank_missing failing slow_requests slow slow_host nonfinite restart_loop checkpoint_overdue retry_storm throttled held_idle tool_errors truncated model_substituted cache_collapsed costly'
+  .split(' ').map((k) => [k, k.replaceAll('_', ' ')]));
+Object.assign(kinds, { gpu_failed: 'GPU failed', nonfinite: 'loss not finite', truncated: 'answers cut by length', model_substituted: 'another model answers', cache_collapsed: 'cached tokens collapsed' });
 
 export const states = { running: 'running', stalled: 'looks hung', silent: 'silent', ended: 'ended', unknown: 'no step yet' };
 
@@ -13,6 +14,10 @@ export const activities = {
 
 export const bounds = {
   input: 'data', gpu: 'GPU', checkpoint: 'checkpoint', launch: 'launches or other ranks', unknown: 'not known',
+};
+
+export const callBounds = {
+  queue: 'queue', serialize: 'encoding', input: 'data', model_server: 'model server', network: 'network', gpu: 'GPU', cpu: 'CPU', unknown: 'not known',
 };
 
 export const curves = {

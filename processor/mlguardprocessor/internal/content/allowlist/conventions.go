@@ -50,6 +50,7 @@ var labels = []string{
 	"cicd.pipeline.name", "cicd.pipeline.task.name", "cicd.worker.name", "deployment.name", "feature_flag.provider.name",
 	"host.cpu.family", "process.runtime.name", "nvidia.gpu.source", "ml.correlation.source", "ml.gpu.index",
 	"user_agent.name", "user_agent.os.name", "host.image.name", "telemetry.distro.name", "ml.job.name",
+	"ml.change.from", "ml.change.to", "ml.change.setting", "ml.problem.evidence", "ml.problem.excluded", "ml.problem.before",
 	"cloudfoundry.app.name", "cloudfoundry.org.name", "cloudfoundry.space.name", "service.peer.name", "webengine.name",
 	"hw.physical_disk.type", "hw.battery.chemistry",
 }

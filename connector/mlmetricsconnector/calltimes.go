@@ -1,0 +1,188 @@
+package mlmetricsconnector
+
+import (
+	"cmp"
+	"slices"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/bound"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+// rememberedTimes is how many spans are remembered whose children have arrived.
+const rememberedTimes = 16_384
+
+var slotQueueTime = mlattr.SlotOf(mlattr.QueueTime)
+
+// timedSpan is a span whose time is divided by cause.
+type timedSpan struct {
+	self, parent spanRef
+	start, end   pcommon.Timestamp
+	bound.Span
+	// ofModel reports whether the span is that of a model's server, serves whether
+	// its program works for others, who may wait for their turn.
+	ofModel, serves bool
+	// again reports whether the span was delivered before.
+	again bool
+	times bound.Times
+}
+
+// addTimed notes the time of a span, to be divided when the spans below it are
+// known.
+func (r *reader) addTimed(u *unit, v *values, span ptrace.Span) {
+	kind := r.kindOf(v, span)
+	serves := r.ofSpan.Systems.Has(mlattr.ManyRuns)
+	if kind == bound.Works && !serves && v.phase != "" && v.phase != mlattr.PhaseSample {
+		return // the training of a program that nobody calls
+	}
+	seconds, ok := length(span)
+	if !ok || seconds == 0 {
+		return
+	}
+	if n := len(r.timed); n < cap(r.timed) {
+		r.timed = r.timed[:n+1]
+	} else {
+		r.timed = append(r.timed, timedSpan{})
+	}
+	u.timed = len(r.timed)
+	t := &r.timed[u.timed-1]
+	t.self, t.parent, t.start, t.end = u.self, u.parent, span.StartTimestamp(), span.EndTimestamp()
+	t.Span = bound.Span{Seconds: seconds, Kind: kind, Utilization: r.loads.utilization(u.source), Cores: r.cores}
+	t.ofModel, t.serves, t.again = isModelServer(v, span), serves, false
+	if wait := r.ofSpan.At(slotQueueTime); wait != nil && usable(wait) {
+		t.Queue = wait.Double
+	}
+	if r.recordedCalls.anything {
+		t.addRecorded(&r.recordedCalls)
+	}
+}
+
+// addRecorded adds what the events of the span record.
+func (t *timedSpan) addRecorded(h *recordedCalls) {
+	if h.hasWait {
+		t.Queue = h.wait
+	}
+	if h.hasEncoding {
+		t.Serialize = h.encoding
+	}
+	for i := range h.ends {
+		e := &h.ends[i]
+		t.Queue, t.Serialize, t.Function = max(t.Queue, e.queue), max(t.Serialize, e.serialize), t.Function+e.python
+	}
+}
+
+// kindOf returns what a span does in the time that nothing below it accounts for.
+func (r *reader) kindOf(v *values, span ptrace.Span) bound.Kind {
+	part, _ := r.ofSpan.Call()
+	switch {
+	case part == mlattr.QueuePart:
+		return bound.Waits
+	case r.ofSpan.Queued():
+		return bound.ContainsWait
+	case v.phase == mlattr.PhaseDataLoad:
+		return bound.Loads
+	case v.side == mlattr.SideClient:
+		return bound.Asks
+	case span.Kind() != ptrace.SpanKindClient:
+		return bound.Works
+	case asksModel(v):
+		return bound.Asks
+	default:
+		return bound.CallsOut
+	}
+}
+
+// asksModel reports whether a span is about a request to a model.
+func asksModel(v *values) bool {
+	return v.hasInput || v.hasOutput || v.phase == mlattr.PhaseSample || mlattr.AsksModel(v.genAIOperation)
+}
+
+// isModelServer reports whether a span is that of a model's server.
+func isModelServer(v *values, span ptrace.Span) bool {
+	return v.side == mlattr.SideServer || span.Kind() == ptrace.SpanKindServer && asksModel(v)
+}
+
+// divideTimes divides the times of all spans, children before their parents.
+func (t *tally) divideTimes(r *reader) {
+	r.timedOrder = r.timedOrder[:0]
+	for i := range r.timed {
+		r.timedOrder = append(r.timedOrder, int32(i)) // #nosec G115 -- spans of a request
+	}
+	if !slices.IsSortedFunc(r.timedOrder, r.compareTimed) {
+		slices.SortStableFunc(r.timedOrder, r.compareTimed)
+	}
+	for _, i := range r.timedOrder {
+		t.divide(&r.timed[i])
+	}
+}
+
+// compareTimed compares two spans of a request by their ends. SDKs send them in
+// this order.
+func (r *reader) compareTimed(a, b int32) int {
+	x, y := &r.timed[a], &r.timed[b]
+	return cmp.Or(cmp.Compare(x.end, y.end), cmp.Compare(y.start, x.start))
+}
+
+// divide divides the time of one span, after those below it.
+func (t *tally) divide(one *timedSpan) {
+	if one.again {
+		return
+	}
+	if one.self.known() {
+		t.below.Take(one.self.ref(), &one.Below)
+	}
+	leaf := one.Below == bound.Times{}
+	one.times = one.Divide()
+	switch {
+	case !one.parent.known() || one.parent == one.self:
+	case one.ofModel:
+		t.below.Add(one.parent.ref(), &bound.Times{bound.ModelServer: one.Seconds})
+	case leaf && one.Kind == bound.Works && !one.serves && one.Queue+one.Serialize == 0:
+		// The work of the parent, for all that is known.
+	default:
+		t.below.Add(one.parent.ref(), &one.times)
+	}
+}
+
+// ref returns the span's identity as bytes.
+func (r *spanRef) ref() *bound.Ref {
+	var ref bound.Ref
+	copy(ref[:], r.trace[:])
+	copy(ref[len(r.trace):], r.span[:])
+	return &ref
+}
+
+// addTimes adds on what the time of a span was spent that is a call or request.
+func (r *reader) addTimes(u *unit, library, function string) {
+	if u.timed == 0 {
+		return
+	}
+	r.addCauses(u, library, function, &r.timed[u.timed-1].times)
+}
+
+// addCallTimes does so for a call that a span records. What its client measured
+// goes before what the span shows.
+func (r *reader) addCallTimes(u *unit, c *call) {
+	if c.queue+c.serialize+c.python == 0 && len(u.calls) == 1 {
+		r.addTimes(u, c.library, c.function)
+		return
+	}
+	one := bound.Span{
+		Seconds: c.seconds, Queue: c.queue, Serialize: c.serialize, Function: c.python,
+		Utilization: r.loads.utilization(u.source), Cores: u.cores,
+	}
+	times := one.Divide()
+	r.addCauses(u, c.library, c.function, &times)
+}
+
+func (r *reader) addCauses(u *unit, library, function string, times *bound.Times) {
+	for cause, seconds := range times {
+		if seconds > 0 {
+			name := bound.Cause(cause).String() // #nosec G115 -- few
+			r.update(u, series.CallTime, u.hostSource, name, library, function, u.operation, u.role, u.model, u.side).Value = seconds
+		}
+	}
+}

@@ -1,0 +1,488 @@
+package mlmetricsconnector
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/consumer/consumertest"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+)
+
+// world is a run of several ranks that take steps together. Its faults are planted
+// in its fields.
+type world struct {
+	*run
+	logs  *consumertest.LogsSink
+	ranks int
+	// hostOf names the host of a rank, one for two ranks.
+	hostOf func(rank int) string
+	// load is the time that a rank loads data, rest that of the rest of the step.
+	load func(rank int) time.Duration
+	rest time.Duration
+	// mute are ranks without telemetry, stated is what their resource says.
+	mute   map[int]bool
+	stated map[string]any
+	// loss is that of the next step, if it is not 0.
+	loss float64
+	// gpu changes the reading of a rank's GPU, if it is set.
+	gpu func(rank int, g *gpuMetrics)
+	// number is that of the step.
+	number int
+}
+
+func newWorld(t *testing.T, ranks int) *world {
+	w := &world{
+		run: newRun(t, createDefaultConfig().(*Config)), logs: new(consumertest.LogsSink), ranks: ranks,
+		hostOf: func(rank int) string { return "n" + strconv.Itoa(rank/2) },
+		load:   func(int) time.Duration { return time.Second }, rest: 9 * time.Second,
+		mute: map[int]bool{}, stated: map[string]any{"ml.world_size": ranks},
+	}
+	w.connector.shared.outlets.Add(w.logs)
+	return w
+}
+
+// send sends a span of a rank that ends at a time.
+func (w *world) send(t *testing.T, rank int, phase string, from, to time.Time, attrs map[string]any) {
+	t.Helper()
+	w.spans++
+	td := ptrace.NewTraces()
+	span := addSpan(td, w.name(), byte(rank+1), w.spans)
+	resource := td.ResourceSpans().At(0).Resource().Attributes()
+	for key, value := range w.stated {
+		require.NoError(t, resource.PutEmpty(key).FromRaw(value))
+	}
+	resource.PutInt("ml.rank.global", int64(rank))
+	resource.PutStr("host.name", w.hostOf(rank))
+	require.NoError(t, span.Attributes().FromRaw(attrs))
+	span.Attributes().PutStr("ml.phase", phase)
+	span.SetStartTimestamp(pcommon.NewTimestampFromTime(from))
+	span.SetEndTimestamp(pcommon.NewTimestampFromTime(to))
+	require.NoError(t, w.connector.ConsumeTraces(t.Context(), td))
+}
+
+func (w *world) name() string {
+	if w.run.run != "" {
+		return w.run.run
+	}
+	return "run-a"
+}
+
+// step has all ranks take steps, and emits after each.
+func (w *world) step(t *testing.T, n int) {
+	t.Helper()
+	for range n {
+		w.number++
+		begun := w.clock
+		slowest := time.Duration(0)
+		for rank := range w.ranks {
+			slowest = max(slowest, w.load(rank))
+		}
+		w.clock = begun.Add(slowest + w.rest)
+		for rank := range w.ranks {
+			if w.mute[rank] {
+				continue
+			}
+			loaded := begun.Add(w.load(rank))
+			w.send(t, rank, "data_load", begun, loaded, nil)
+			w.send(t, rank, "forward", loaded, loaded.Add(w.rest/3), nil)
+			attrs := map[string]any{}
+			if w.loss != 0 {
+				attrs["ml.loss"] = w.loss
+			}
+			w.send(t, rank, "optimizer", w.clock.Add(-w.rest/3), w.clock, attrs)
+		}
+		w.emit(t)
+	}
+}
+
+// wait has nothing happen for a time.
+func (w *world) wait(t *testing.T, d time.Duration) {
+	t.Helper()
+	for range int(d / (15 * time.Second)) {
+		w.clock = w.clock.Add(15 * time.Second)
+		w.emit(t)
+	}
+}
+
+// emit reads the GPUs and emits.
+func (w *world) emit(t *testing.T) {
+	t.Helper()
+	for rank := range w.ranks {
+		g := gpuMetrics{host: w.hostOf(rank), id: "GPU-" + strconv.Itoa(rank), run: w.name(), memory: 1 << 30, utilization: 0.9, power: 600}
+		if w.gpu != nil {
+			w.gpu(rank, &g)
+		}
+		w.read(t, g)
+	}
+	require.NoError(t, w.connector.emit(t.Context(), false))
+}
+
+// found has the records of problems that have begun since the last call, by kind.
+func (w *world) found() map[string][]plog.LogRecord {
+	found := map[string][]plog.LogRecord{}
+	for _, record := range recordsOf(w.logs, "ml.problem") {
+		if v, _ := record.Attributes().Get("ml.problem.state"); v.Str() == "began" {
+			kind, _ := record.Attributes().Get("ml.problem")
+			found[kind.Str()] = append(found[kind.Str()], record)
+		}
+	}
+	return found
+}
+
+// only returns the one problem that has begun.
+func (w *world) only(t *testing.T, kind string) plog.LogRecord {
+	t.Helper()
+	found := w.found()
+	require.Len(t, found, 1)
+	require.Len(t, found[kind], 1)
+	return found[kind][0]
+}
+
+// texts joins the phrases of an attribute.
+func texts(record plog.LogRecord, key string) string {
+	v, ok := record.Attributes().Get(key)
+	if !ok {
+		return ""
+	}
+	var all []string
+	for _, one := range v.Slice().All() {
+		all = append(all, one.Str())
+	}
+	return strings.Join(all, "; ")
+}
+
+func assertOnset(t *testing.T, record plog.LogRecord, at time.Time, tolerance time.Duration) {
+	t.Helper()
+	onset := time.UnixMicro(int64(numberOf(t, record, "ml.problem.onset") * 1e6))
+	assert.WithinDuration(t, at, onset, tolerance)
+}
+
+// A rank that stops while the others go on is missing. The run is not hung.
+func TestARankIsMissing(t *testing.T) {
+	w := newWorld(t, 4)
+	w.step(t, 20)
+	w.mute[3] = true
+	stopped := w.clock
+	w.gpu = func(rank int, g *gpuMetrics) {
+		if rank == 3 {
+			g.memory = 0
+		}
+	}
+	w.step(t, 60)
+	missing := w.only(t, "rank_missing")
+	assertOnset(t, missing, stopped, time.Second)
+	assert.Equal(t, "began", textOf(t, missing, "ml.problem.state"))
+	rank, _ := missing.Attributes().Get("ml.rank.global")
+	assert.EqualValues(t, 3, rank.Int())
+	assert.Equal(t, "n1", textOf(t, missing, "host.name"))
+	assert.InDelta(t, 3, numberOf(t, missing, "ml.problem.value"), 0)
+	assert.InDelta(t, 0.75, numberOf(t, missing, "ml.problem.telemetry.ratio"), 0)
+	assert.Contains(t, texts(missing, "ml.problem.evidence"), "rank 3 (n1) last sent at")
+
+	w.ranks = 3
+	w.wait(t, 20*time.Minute)
+	hung := w.only(t, "looks_hung")
+	assert.Equal(t, textOf(t, missing, "ml.problem.id"), textOf(t, hung, "ml.problem.cause"), "the others hang then")
+}
+
+// The telemetry of a rank is missing, not the rank, if its GPU works.
+func TestARankWhoseGPUWorks(t *testing.T) {
+	w := newWorld(t, 4)
+	w.step(t, 20)
+	w.mute[3] = true
+	w.step(t, 200)
+	assert.Empty(t, w.found())
+}
+
+// A rank that never sends is missing once the first step is overdue.
+func TestARankThatNeverSends(t *testing.T) {
+	w := newWorld(t, 4)
+	w.mute[2] = true
+	began := w.clock
+	w.step(t, 179)
+	assert.Empty(t, w.found())
+	w.step(t, 5)
+	missing := w.only(t, "rank_missing")
+	assertOnset(t, missing, began, 20*time.Second)
+	assert.Contains(t, texts(missing, "ml.problem.evidence"), "1 of 4 ranks have never sent: 2")
+
+	alone := newWorld(t, 4)
+	alone.mute = map[int]bool{1: true, 2: true, 3: true}
+	alone.step(t, 300)
+	assert.Empty(t, alone.found(), "only the first rank sends")
+}
+
+// Ranks that a smaller world has no longer, and those that end, are not missing.
+func TestRanksThatLeave(t *testing.T) {
+	w := newWorld(t, 4)
+	w.step(t, 20)
+	w.stated["ml.world_size"] = 3
+	w.mute[3] = true
+	w.step(t, 100)
+	w.send(t, 2, "train", w.clock, w.clock, nil)
+	w.mute[2] = true
+	w.stated["ml.world_size"] = 3
+	w.step(t, 100)
+	assert.Empty(t, w.found())
+}
+
+// A hang is confirmed by GPUs that wait, and names the rank that stopped first.
+func TestAHangIsConfirmed(t *testing.T) {
+	w := newWorld(t, 4)
+	w.step(t, 30)
+	w.clock = w.clock.Add(time.Second)
+	for rank := range 4 {
+		w.send(t, rank, "data_load", w.clock.Add(-time.Second), w.clock, nil)
+	}
+	hung := w.clock.Add(3 * time.Second)
+	for rank := range 3 {
+		w.send(t, rank, "forward", w.clock, hung, nil)
+	}
+	w.gpu = func(rank int, g *gpuMetrics) {
+		if g.utilization, g.power = 1, 200; rank == 3 {
+			g.utilization, g.power = 0, 90
+		}
+	}
+	w.wait(t, 6*time.Minute)
+	found := w.only(t, "looks_hung")
+	assertOnset(t, found, hung, 5*time.Second)
+	evidence := texts(found, "ml.problem.evidence")
+	assert.Contains(t, evidence, "confirmed by 3 GPUs that are busy at 200 W, up to 58")
+	assert.Contains(t, evidence, "confirmed by 1 GPU at 0 %")
+	assert.Contains(t, evidence, "rank 3 (n1) last finished data_load")
+	assert.Contains(t, evidence, "3 ranks last finished forward")
+	rank, _ := found.Attributes().Get("ml.rank.global")
+	assert.EqualValues(t, 3, rank.Int())
+	assert.InDelta(t, 4*numberOf(t, found, "ml.problem.value")/3600, numberOf(t, found, "ml.problem.gpu_hours"), 0.1)
+}
+
+// A run whose GPUs work as before does something that it has no spans for. After
+// three times its patience it looks hung all the same.
+func TestAHangThatItsGPUsContradict(t *testing.T) {
+	w := newWorld(t, 2)
+	w.step(t, 30)
+	w.wait(t, 14*time.Minute)
+	assert.Empty(t, w.found())
+	w.wait(t, 2*time.Minute)
+	assert.Contains(t, texts(w.only(t, "looks_hung"), "ml.problem.evidence"), "not confirmed by 2 GPUs that are busy")
+}
+
+// A run that has validated for long may do so again. GPUs that wait for each other
+// do not validate.
+func TestALongValidation(t *testing.T) {
+	idle := func(_ int, g *gpuMetrics) { g.utilization, g.power = 0, 100 }
+	w := newWorld(t, 2)
+	w.step(t, 30)
+	begun := w.clock
+	w.wait(t, 4*time.Minute+30*time.Second)
+	w.send(t, 0, "validation", begun, w.clock, nil)
+	w.step(t, 30)
+	w.gpu = idle
+	w.wait(t, 6*time.Minute+30*time.Second)
+	assert.Empty(t, w.found())
+	w.wait(t, time.Minute)
+	w.only(t, "looks_hung")
+}
+
+// A run that is preempted and begins again is not hung.
+func TestAPreemptedRun(t *testing.T) {
+	w := newWorld(t, 2)
+	w.step(t, 30)
+	w.gpu = func(_ int, g *gpuMetrics) { g.memory = 0 }
+	w.wait(t, 20*time.Minute)
+	w.gpu = func(_ int, g *gpuMetrics) { g.utilization, g.power = 1, 150 }
+	w.wait(t, 29*time.Minute)
+	assert.Empty(t, w.found(), "it may load a checkpoint")
+	w.wait(t, 3*time.Minute)
+	w.only(t, "looks_hung")
+}
+
+// A run is slow only after its steps have taken longer for a while. The phase that
+// grew is named, and checkpoints do not count.
+func TestASlowRunNamesThePhase(t *testing.T) {
+	w := newWorld(t, 4)
+	for n := range 30 {
+		w.step(t, 4)
+		if n%5 == 4 {
+			from := w.clock
+			w.clock = w.clock.Add(time.Minute)
+			for rank := range 4 {
+				w.send(t, rank, "checkpoint", from, w.clock, nil)
+			}
+		}
+	}
+	assert.Empty(t, w.found())
+	w.load = func(rank int) time.Duration {
+		if w.hostOf(rank) == "n1" {
+			return 6 * time.Second
+		}
+		return time.Second
+	}
+	began := w.clock
+	w.step(t, 40)
+	found := w.only(t, "slow")
+	assertOnset(t, found, began, 31*time.Second) // the last steps are not over
+	assert.InDelta(t, 15, numberOf(t, found, "ml.problem.value"), 0.1)
+	assert.InDelta(t, 10, numberOf(t, found, "ml.problem.usual"), 0.1)
+	assert.Contains(t, texts(found, "ml.problem.evidence"), "data_load 1 → 6 s, 2 of 4 ranks, all on n1")
+	assert.Equal(t, "checkpoint", texts(found, "ml.problem.excluded"))
+	assert.Contains(t, textOf(t, found, "ml.problem.next"), "input")
+}
+
+// A GPU whose clocks are lowered when the steps of its run become slower is
+// throttled. One that always is, is not.
+func TestAThrottledGPU(t *testing.T) {
+	w := newWorld(t, 2)
+	reason := func(rank int, reason string) func(int, *gpuMetrics) {
+		return func(of int, g *gpuMetrics) {
+			if of == rank {
+				g.throttled = reason
+			}
+		}
+	}
+	w.gpu = reason(0, "sw_power_cap")
+	w.step(t, 200)
+	w.rest = 11 * time.Second
+	w.step(t, 60)
+	assert.Empty(t, w.found(), "its power limit is its usual one")
+
+	w = newWorld(t, 2)
+	w.step(t, 200)
+	w.gpu = reason(1, "hw_thermal_slowdown")
+	w.step(t, 100)
+	assert.Empty(t, w.found(), "nothing is slower")
+
+	w = newWorld(t, 2)
+	w.step(t, 200)
+	began := w.clock
+	w.gpu, w.rest = reason(1, "hw_thermal_slowdown"), 11*time.Second
+	w.step(t, 60)
+	found := w.only(t, "throttled")
+	assertOnset(t, found, began, 30*time.Second)
+	assert.Equal(t, "GPU-1", textOf(t, found, "hw.id"))
+	assert.Contains(t, texts(found, "ml.problem.evidence"), "hw_thermal_slowdown")
+}
+
+// A checkpoint that is missing is overdue.
+func TestACheckpointIsOverdue(t *testing.T) {
+	w := newWorld(t, 2)
+	for range 5 {
+		w.step(t, 30)
+		w.send(t, 0, "checkpoint", w.clock.Add(-time.Second), w.clock, nil)
+	}
+	last := w.clock
+	w.step(t, 60)
+	assert.Empty(t, w.found())
+	w.step(t, 2)
+	found := w.only(t, "checkpoint_overdue")
+	assertOnset(t, found, last.Add(300*time.Second), 10*time.Second)
+	assert.InDelta(t, 610, numberOf(t, found, "ml.problem.value"), 11)
+	assert.InDelta(t, 300, numberOf(t, found, "ml.problem.usual"), 1)
+}
+
+// A spike is a mark once, a loss that rises has diverged, and one that is not finite
+// is a ticket.
+func TestLosses(t *testing.T) {
+	w := newWorld(t, 2)
+	for n := range 300 {
+		w.loss = 2 + 0.02*math.Sin(float64(n))
+		w.step(t, 1)
+	}
+	assert.Empty(t, w.found())
+	w.loss = 7
+	began := w.clock
+	w.step(t, 4)
+	spike := w.only(t, "loss_spike")
+	assertOnset(t, spike, began, 11*time.Second)
+	assert.Equal(t, plog.SeverityNumberInfo, spike.SeverityNumber())
+	assert.InDelta(t, 7, numberOf(t, spike, "ml.problem.value"), 0)
+	assert.InDelta(t, 2, numberOf(t, spike, "ml.problem.usual"), 0.05)
+	w.loss = 2
+	w.step(t, 100)
+	assert.Empty(t, w.found())
+
+	for range 150 {
+		w.loss *= 1.01
+		w.step(t, 1)
+	}
+	w.only(t, "loss_diverged")
+	w.loss = math.NaN()
+	began = w.clock
+	w.step(t, 5)
+	bad := w.only(t, "nonfinite")
+	assertOnset(t, bad, began, 11*time.Second)
+	assert.Equal(t, plog.SeverityNumberWarn, bad.SeverityNumber())
+	onsets, _ := problems(t, w.after(t, 0))
+	assert.Len(t, onsets, 1, "a mark has no series")
+}
+
+// After a restart, a loss and steps may be higher than before.
+func TestLossesAfterARestart(t *testing.T) {
+	w := newWorld(t, 2)
+	w.stated["ml.run.attempt"] = 0
+	w.loss = 2
+	w.step(t, 300)
+	w.stated["ml.run.attempt"] = 1
+	w.loss, w.rest = 7, 30*time.Second
+	w.step(t, 10)
+	w.rest = 9 * time.Second
+	w.step(t, 300)
+	assert.Empty(t, w.found())
+}
+
+// Memory that grows towards its limit is a mark.
+func TestMemoryGrows(t *testing.T) {
+	w := newWorld(t, 2)
+	used := int64(40 << 30)
+	w.gpu = func(rank int, g *gpuMetrics) {
+		if g.used, g.limit = 40<<30, 80<<30; rank == 1 {
+			used += 20 << 20
+			g.used = used
+		}
+	}
+	w.step(t, 6*45)
+	grows := w.only(t, "memory_growth")
+	assert.Equal(t, "GPU-1", textOf(t, grows, "hw.id"))
+	assert.Contains(t, texts(grows, "ml.problem.evidence"), "grows by 7.0 GiB an hour")
+}
+
+// A host whose ranks are slow in two runs is a slow host.
+func TestASlowHostOfTwoRuns(t *testing.T) {
+	w := newWorld(t, 6)
+	w.hostOf = func(rank int) string { return "n" + strconv.Itoa(rank/2) }
+	w.load = func(rank int) time.Duration {
+		if rank/2 == 1 {
+			return 3 * time.Second
+		}
+		return time.Second
+	}
+	w.step(t, 200)
+	assert.Empty(t, w.found(), "one run may have other reasons")
+	w.run.run = "run-b"
+	w.step(t, 200)
+	found := w.only(t, "slow_host")
+	assert.Equal(t, "n1", textOf(t, found, "host.name"))
+	assert.InDelta(t, 3, numberOf(t, found, "ml.problem.value")/numberOf(t, found, "ml.problem.usual"), 0.01)
+}
+
+// A healthy run that validates, saves and restarts has no problem.
+func TestAHealthyRun(t *testing.T) {
+	w := newWorld(t, 4)
+	for n := range 60 {
+		w.stated["ml.run.attempt"] = n / 25
+		w.loss = 2 * math.Pow(0.99, float64(n))
+		w.step(t, 10)
+		from := w.clock
+		w.clock = w.clock.Add(2 * time.Minute)
+		phase := []string{"validation", "checkpoint"}[n%2]
+		w.send(t, 0, phase, from, w.clock, nil)
+	}
+	assert.Empty(t, w.found())
+}

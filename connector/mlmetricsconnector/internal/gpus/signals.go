@@ -1,0 +1,244 @@
+package gpus
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/growth"
+)
+
+const (
+	// highPowerFor is the time in which the remembered highest power halves, so
+	// that it is that of the present work.
+	highPowerFor = 3 * time.Hour
+	// waitingPower is the greatest fraction of its highest power at which a GPU
+	// that is busy does no work: a kernel that waits for another GPU, as those of
+	// NCCL do, takes little more power than an idle GPU.
+	waitingPower = 0.6
+	// busyUse is the least utilization of such a GPU.
+	busyUse = 0.9
+	// throttleMemory is the time over which it is known how often a GPU throttles,
+	// often the fraction of that time in which one that is throttled does.
+	throttleMemory = 10 * time.Minute
+	often          = 0.25
+	seldom         = 0.05
+)
+
+// reasons are the values of nvidia.gpu.throttle.reason that lower the clocks of a
+// GPU that works. The others are settings of its owner.
+var reasons = [...]string{
+	"hw_slowdown", "hw_thermal_slowdown", "sw_thermal_slowdown", "hw_power_brake_slowdown", "sw_power_cap",
+}
+
+// signals are further values of a GPU.
+type signals struct {
+	power value
+	// high is the highest power of late.
+	high   float64
+	memory growth.Trend
+	limit  float64
+	// held is the workload whose memory it is, since when it holds the GPU.
+	held      Workload
+	heldSince time.Time
+
+	// active has a bit for each reason that is active, at the time of the reading.
+	active   uint8
+	activeAt time.Time
+	// throttles is the fraction of time in which any reason is active, since when
+	// it has been more than seldom, with the reasons in seen.
+	throttles float64
+	since     time.Time
+	seen      uint8
+}
+
+// Power records the power of a GPU, in watts.
+func (f *Fleet) Power(key Key, watts float64, r Reading) {
+	g := f.read(key, &r)
+	if g == nil || !(watts > 0 && watts < math.MaxFloat32) {
+		return
+	}
+	s := &g.signals
+	if elapsed := r.At.Sub(s.power.at); elapsed > 0 && !s.power.at.IsZero() {
+		s.high *= math.Exp2(-elapsed.Hours() / highPowerFor.Hours())
+	}
+	s.power, s.high = value{watts, r.At}, max(s.high, watts)
+}
+
+// Memory records the memory of a GPU that is used, in bytes.
+func (f *Fleet) Memory(key Key, used float64, r Reading) {
+	g := f.read(key, &r)
+	if g == nil || !(used >= 0 && used < math.MaxFloat64) {
+		return
+	}
+	g.signals.memory.Add(r.At, used)
+}
+
+// MemoryLimit records the memory of a GPU, in bytes.
+func (f *Fleet) MemoryLimit(key Key, limit float64, r Reading) {
+	if g := f.read(key, &r); g != nil && limit > 0 && limit < math.MaxFloat64 {
+		g.signals.limit = limit
+	}
+}
+
+// Throttle records whether a reason lowers the clocks of a GPU. The reasons of one
+// reading come one after the other.
+func (f *Fleet) Throttle(key Key, reason string, active bool, r Reading) {
+	bit := slices.Index(reasons[:], reason)
+	if bit < 0 {
+		return
+	}
+	g := f.read(key, &r)
+	if g == nil {
+		return
+	}
+	s := &g.signals
+	if !r.At.Equal(s.activeAt) {
+		s.settle(r.At)
+	}
+	if active {
+		s.active |= 1 << bit
+	}
+}
+
+// settle ends a reading of reasons: it holds until the next one at a time.
+func (s *signals) settle(next time.Time) {
+	elapsed := next.Sub(s.activeAt)
+	if s.activeAt.IsZero() || elapsed < 0 || elapsed > goneAfter {
+		s.throttles, s.since, s.seen = 0, time.Time{}, 0
+	} else {
+		is := 0.0
+		if s.active != 0 {
+			is = 1
+			if s.since.IsZero() {
+				s.since = s.activeAt
+			}
+			s.seen |= s.active
+		}
+		s.throttles = is + (s.throttles-is)*math.Exp(-elapsed.Seconds()/throttleMemory.Seconds())
+		if is == 0 && s.throttles < seldom {
+			s.since, s.seen = time.Time{}, 0
+		}
+	}
+	s.active, s.activeAt = 0, next
+}
+
+// Activity is what a GPU of a stalled run does.
+type Activity uint8
+
+// The activities.
+const (
+	// ActivityUnknown: its utilization is unknown.
+	ActivityUnknown Activity = iota
+	// DoesNothing: its utilization is 0.
+	DoesNothing
+	// Waits: it is busy at low power, as a kernel that waits for another GPU.
+	Waits
+	// Works: it is busy at a power as before, or at an unknown one.
+	Works
+)
+
+// State is what is known of one GPU of a run.
+type State struct {
+	Key
+	// Rank is the rank that holds it, or "".
+	Rank string
+	// Utilization is the general one, or that of the SMs; negative if unknown.
+	Utilization float64
+	// Power is in watts, High its highest value of late; 0 if unknown.
+	Power, High float64
+	// Throttled has the reasons that lower the clocks for a quarter of the time or more, and
+	// ThrottledSince since when they do.
+	Throttled      []string
+	ThrottledSince time.Time
+	// Memory is when the memory reaches its Limit in bytes, if Grows.
+	Memory growth.Forecast
+	Limit  float64
+	Grows  bool
+}
+
+// Activity returns what the GPU does.
+func (s *State) Activity() Activity {
+	switch {
+	case s.Utilization < 0:
+		return ActivityUnknown
+	case s.Utilization == 0:
+		return DoesNothing
+	case s.Utilization >= busyUse && s.Power > 0 && s.Power <= waitingPower*s.High:
+		return Waits
+	default:
+		return Works
+	}
+}
+
+// States returns the GPUs of each run, in the order of their hosts and ids.
+func (f *Fleet) States() map[string][]State {
+	states := make(map[string][]State)
+	for key, g := range f.all {
+		alone := g.alone()
+		for w, h := range g.holders {
+			if w.Run == "" || !h.memory || !g.current(h.at) {
+				continue
+			}
+			state := g.state(key, h)
+			if alone {
+				g.forecast(&state, w, h.since)
+			}
+			states[w.Run] = append(states[w.Run], state)
+		}
+	}
+	for _, all := range states {
+		slices.SortFunc(all, func(a, b State) int {
+			return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.ID, b.ID))
+		})
+	}
+	return states
+}
+
+// alone reports whether one workload holds the GPU.
+func (g *gpu) alone() bool {
+	n := 0
+	for _, h := range g.holders {
+		if h.memory && g.current(h.at) {
+			n++
+		}
+	}
+	return n == 1
+}
+
+// forecast adds when the memory of a GPU reaches its limit. What another workload
+// held before, and what this one held before it released the GPU, does not count.
+func (g *gpu) forecast(state *State, w Workload, since time.Time) {
+	s := &g.signals
+	if s.held != w || !s.heldSince.Equal(since) {
+		s.held, s.heldSince = w, since
+		s.memory.Reset()
+	}
+	if s.limit > 0 {
+		state.Memory, state.Grows = s.memory.Forecast(s.limit)
+	}
+}
+
+// state returns what is known of a GPU that a workload holds.
+func (g *gpu) state(key Key, h *holder) State {
+	s := &g.signals
+	state := State{Key: key, Rank: h.owner.Rank, Utilization: -1, Limit: s.limit}
+	if g.current(g.general.at) {
+		state.Utilization = g.general.value
+	} else if g.current(g.sm.at) {
+		state.Utilization = g.sm.value
+	}
+	if g.current(s.power.at) {
+		state.Power, state.High = s.power.value, s.high
+	}
+	if s.throttles > often && g.current(s.activeAt) {
+		state.ThrottledSince = s.since
+		for bit, reason := range reasons {
+			if s.seen>>bit&1 != 0 {
+				state.Throttled = append(state.Throttled, reason)
+			}
+		}
+	}
+	return state
+}

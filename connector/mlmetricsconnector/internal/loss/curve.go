@@ -1,0 +1,313 @@
+// Package loss watches the loss of a training run: values that are not finite, a
+// spike, and divergence.
+//
+// A value is compared with the median of those before it, in units of their
+// median absolute deviation (Hampel's identifier, 1974; Leys et al. 2013), on the
+// logarithm of the loss, because losses fall by factors. Medians are those of
+// blocks, so that an observation costs a constant time.
+package loss
+
+import (
+	"math"
+	"math/bits"
+	"slices"
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/pace"
+)
+
+const (
+	// blockSize is the number of losses of a block, usualBlocks that of the blocks
+	// with which a loss is compared.
+	blockSize, usualBlocks = 32, 8
+	// A loss is high if it is above highRatio times the usual one, and above it by
+	// highSpreads times their spread. A spike is highOf high losses among the
+	// newest highAmong, so that a single bad batch is none: with heavy tails as
+	// of Student's t with 3 degrees of freedom, one among a million by chance.
+	highRatio, highSpreads = 1.2, 8
+	highOf, highAmong      = 3, 5
+	// A loss has diverged if the medians of divergedBlocks blocks in a row are above
+	// the best one by divergedRatio times, and by divergedSpreads times the spread.
+	divergedBlocks                 = 2
+	divergedRatio, divergedSpreads = 1.3, 2
+	// acceptedBlocks is the number of blocks after which the level of a loss that
+	// has diverged is the usual one: the run trains on other data now.
+	acceptedBlocks = 100
+	// leastSpread is the least spread of a loss's logarithm, as of one that is
+	// rounded.
+	leastSpread = 0.01
+	// quiet is the time after a spike without another one.
+	quiet = time.Hour
+	// nonfiniteOf losses among the newest nonfiniteAmong, or the newest two, are no
+	// chance: mixed precision skips a single step whose values overflow.
+	nonfiniteOf, nonfiniteAmong = 3, 20
+	// raised is how many times higher a learning rate is after a warm restart
+	// (Loshchilov and Hutter 2017), after which the loss rises too.
+	raised = 1.5
+)
+
+// observation is one loss.
+type observation struct {
+	at   time.Time
+	loss float64
+}
+
+// Curve has the losses of the steps of a run. The zero Curve is ready to use. It
+// is not safe for concurrent use.
+type Curve struct {
+	// values are those of the present block: logarithms, or as they are while
+	// linear is true, because some are not positive.
+	values [blockSize]float32
+	n      int
+	linear bool
+	// medians and spreads are those of the newest blocks, next the index of the
+	// next one, blocks their number; begun is when the present block began and
+	// beginnings when each of those before did.
+	medians, spreads [usualBlocks]float64
+	beginnings       [usualBlocks]time.Time
+	begun            time.Time
+	blocks           int
+	// usual and spread are those with which a loss is compared.
+	usual, spread float64
+
+	// newest are the newest losses, high has a bit for each that is high.
+	newest [highAmong]observation
+	high   uint32
+	count  int64
+	spiked time.Time
+	spike  *Spike
+
+	// best is the lowest median, diverged is since when the loss is above.
+	best     float64
+	above    int
+	diverged time.Time
+
+	// nonfinite has a bit for each of the newest losses, latest is the time of the
+	// newest by the client's clock.
+	nonfinite uint32
+	// broken is since when losses are not finite, zero if they are.
+	broken time.Time
+	latest int64
+
+	// rate is the newest learning rate, rateOfBlock that at the end of the block
+	// before, 0 if it is unknown.
+	rate, rateOfBlock float64
+}
+
+// Spike is a loss that was far above those before it.
+type Spike struct {
+	// Onset is the arrival of the first high loss.
+	Onset time.Time
+	// Loss is the highest one, Usual the median of the Count losses before.
+	Loss, Usual float64
+	Count       int64
+	// Spreads is how far it is above, in spreads.
+	Spreads float64
+}
+
+// Add adds a loss that arrived at now. at is its time by the client's clock, in
+// nanoseconds: further values of the same time belong to the same step, and count
+// only if they are not finite.
+func (c *Curve) Add(at int64, value float64, now time.Time) {
+	again := at != 0 && at == c.latest
+	c.latest = at
+	if math.IsNaN(value) || math.IsInf(value, 0) {
+		c.addNonfinite(again, now)
+		return
+	}
+	if again {
+		return
+	}
+	c.count++
+	c.nonfinite <<= 1
+	x := c.scale(value)
+	c.judge(observation{now, value}, x)
+	if c.n == 0 {
+		c.begun = now
+	}
+	c.values[c.n] = float32(x)
+	if c.n++; c.n == blockSize {
+		c.endBlock()
+	}
+}
+
+// Finite adds a step whose loss is finite, and not compared with others.
+func (c *Curve) Finite(at int64) {
+	if at == 0 || at != c.latest {
+		c.latest = at
+		c.count++
+		c.nonfinite <<= 1
+	}
+}
+
+// addNonfinite adds a loss that is NaN or infinite.
+func (c *Curve) addNonfinite(again bool, now time.Time) {
+	if again {
+		if c.nonfinite&1 != 0 {
+			return
+		}
+		c.nonfinite |= 1
+	} else {
+		c.count++
+		c.nonfinite = c.nonfinite<<1 | 1
+	}
+	if c.broken.IsZero() {
+		c.broken = now
+	}
+}
+
+// scale returns the logarithm of a loss, or the loss once one was not positive.
+func (c *Curve) scale(loss float64) float64 {
+	if loss <= 0 && !c.linear {
+		c.Restart()
+		c.linear = true
+	}
+	if c.linear {
+		return loss
+	}
+	return math.Log(loss)
+}
+
+// ready reports whether the usual loss is known.
+func (c *Curve) ready() bool { return c.blocks >= usualBlocks/2 }
+
+// judge compares a loss with those before it.
+func (c *Curve) judge(o observation, x float64) {
+	copy(c.newest[1:], c.newest[:highAmong-1])
+	c.newest[0] = o
+	c.high <<= 1
+	if !c.ready() {
+		return
+	}
+	above := x - c.usual
+	if above > highSpreads*c.spread && (c.linear || above > math.Log(highRatio)) {
+		c.high |= 1
+	}
+	if bits.OnesCount32(c.high&(1<<highAmong-1)) < highOf || !c.spiked.IsZero() && o.at.Sub(c.spiked) < quiet {
+		return
+	}
+	c.spiked = o.at
+	spike := &Spike{Usual: c.unscale(c.usual), Count: int64(min(c.blocks, usualBlocks)) * blockSize}
+	for age := range highAmong {
+		if c.high>>age&1 != 0 {
+			spike.Onset, spike.Loss = c.newest[age].at, max(spike.Loss, c.newest[age].loss)
+		}
+	}
+	spike.Spreads = above / c.spread
+	c.spike = spike
+}
+
+// unscale returns the loss of a value.
+func (c *Curve) unscale(x float64) float64 {
+	if c.linear {
+		return x
+	}
+	return math.Exp(x)
+}
+
+// endBlock ends a block, and updates what is usual.
+func (c *Curve) endBlock() {
+	values := make([]float64, blockSize)
+	for i, v := range c.values {
+		values[i] = float64(v)
+	}
+	i := c.blocks % usualBlocks
+	c.medians[i], c.spreads[i] = pace.Spread(values)
+	c.beginnings[i] = c.begun
+	c.blocks++
+	c.n = 0
+	known := min(c.blocks, usualBlocks)
+	c.follow(c.medians[i])
+
+	// The newer half is usual, the spread is that of all: within the blocks and
+	// between them.
+	var newer [usualBlocks / 2]float64
+	for age := range min(known, len(newer)) {
+		newer[age] = c.medians[(c.blocks-1-age)%usualBlocks]
+	}
+	c.usual = pace.Median(newer[:min(known, len(newer))])
+	within := pace.Median(slices.Clone(c.spreads[:known]))
+	_, between := pace.Spread(slices.Clone(c.medians[:known]))
+	least := leastSpread
+	if c.linear {
+		least *= math.Abs(c.usual)
+	}
+	c.spread = max(within, between, least)
+	c.rateOfBlock = c.rate
+}
+
+// follow compares the median of a block with the best one. A loss that is not
+// positive may rise for good reasons, as of rewards.
+func (c *Curve) follow(median float64) {
+	if c.blocks == 1 || median < c.best {
+		c.best = median
+	}
+	if c.linear || !c.ready() || median-c.best <= max(math.Log(divergedRatio), divergedSpreads*c.spread) {
+		c.above, c.diverged = 0, time.Time{}
+		return
+	}
+	if c.above++; c.above == divergedBlocks {
+		c.diverged = c.beginnings[(c.blocks-divergedBlocks)%usualBlocks]
+	}
+	if c.above >= acceptedBlocks {
+		c.best, c.above, c.diverged = median, 0, time.Time{}
+	}
+}
+
+// Rate adds a learning rate. After one that is higher by half than at the end of
+// the block before, what is usual is learned again.
+func (c *Curve) Rate(rate float64) {
+	if !(rate > 0) {
+		return
+	}
+	if c.rateOfBlock > 0 && rate >= raised*c.rateOfBlock {
+		c.Restart()
+		c.rateOfBlock = rate
+	}
+	c.rate = rate
+}
+
+// Restart forgets what is usual: the run went back to a checkpoint, or begins
+// anew.
+func (c *Curve) Restart() {
+	*c = Curve{
+		linear: c.linear, count: c.count, latest: c.latest, spiked: c.spiked,
+		nonfinite: c.nonfinite, broken: c.broken,
+	}
+}
+
+// TakeSpike returns a spike since the last call, or nil.
+func (c *Curve) TakeSpike() *Spike {
+	spike := c.spike
+	c.spike = nil
+	return spike
+}
+
+// Divergence is a loss that rose above its best level and stays there.
+type Divergence struct {
+	Onset time.Time
+	// Loss is the median of the newest block of Count losses, Best that of the best
+	// one.
+	Loss, Best float64
+	Count      int64
+}
+
+// Diverged returns how the loss has diverged; ok is false if it has not.
+func (c *Curve) Diverged() (d Divergence, ok bool) {
+	if c.diverged.IsZero() {
+		return Divergence{}, false
+	}
+	newest := c.medians[(c.blocks-1)%usualBlocks]
+	return Divergence{c.diverged, c.unscale(newest), c.unscale(c.best), blockSize}, true
+}
+
+// Nonfinite returns since when losses are NaN or infinite, and how many of the
+// newest are; ok is true while the newest two are, or 3 of the newest 20.
+func (c *Curve) Nonfinite() (since time.Time, n, of int, ok bool) {
+	newest := c.nonfinite & (1<<nonfiniteAmong - 1)
+	n, of = bits.OnesCount32(newest), int(min(c.count, nonfiniteAmong))
+	if n == 0 {
+		c.broken = time.Time{}
+	}
+	return c.broken, n, of, n >= nonfiniteOf || newest&3 == 3
+}

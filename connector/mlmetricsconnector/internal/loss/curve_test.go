@@ -1,0 +1,233 @@
+package loss_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/loss"
+)
+
+// training adds the losses of steps, one a second, and counts what is found.
+type training struct {
+	loss.Curve
+	step     int
+	spikes   []loss.Spike
+	diverged int
+}
+
+var begin = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+
+func (c *training) now() time.Time { return begin.Add(time.Duration(c.step) * time.Second) }
+
+func (c *training) add(value float64) {
+	c.step++
+	c.Add(c.now().UnixNano(), value, c.now())
+	if spike := c.TakeSpike(); spike != nil {
+		c.spikes = append(c.spikes, *spike)
+	}
+	if _, ok := c.Diverged(); ok {
+		c.diverged++
+	}
+}
+
+// student returns a value of Student's t distribution with 3 degrees of freedom.
+func student(r *rand.Rand) float64 {
+	sum := 0.0
+	for range 3 {
+		x := r.NormFloat64()
+		sum += x * x
+	}
+	return r.NormFloat64() / math.Sqrt(sum/3)
+}
+
+// A healthy loss has neither a spike nor diverges, however noisy it is.
+func TestAHealthyLoss(t *testing.T) {
+	falling := func(i int) float64 { return 2 + 8*math.Exp(-float64(i)/2000) }
+	for name, healthy := range map[string]func(r *rand.Rand, c *training) float64{
+		"falls, with noise": func(r *rand.Rand, c *training) float64 { return falling(c.step) * math.Exp(0.05*r.NormFloat64()) },
+		"heavy tails":       func(r *rand.Rand, c *training) float64 { return falling(c.step) * math.Exp(0.05*student(r)) },
+		"much noise":        func(r *rand.Rand, _ *training) float64 { return math.Exp(r.NormFloat64()) },
+		"a plateau that ends with a lower learning rate": func(r *rand.Rand, c *training) float64 {
+			level, rate := 2.0, 1e-3
+			if c.step > 10_000 {
+				level, rate = 1.2, 1e-4
+			}
+			c.Rate(rate)
+			return level * math.Exp(0.03*r.NormFloat64())
+		},
+		"warm restarts": func(r *rand.Rand, c *training) float64 {
+			at := float64(c.step%4000) / 4000
+			c.Rate(1e-5 + 1e-3*(1+math.Cos(math.Pi*at)))
+			return (1.5 - 0.6*at) * math.Exp(0.03*r.NormFloat64())
+		},
+		"epochs that memorize": func(r *rand.Rand, c *training) float64 {
+			return 2 * math.Pow(0.8, float64(c.step/3000)) * math.Exp(0.1*r.NormFloat64())
+		},
+		"a bad batch now and then": func(r *rand.Rand, c *training) float64 {
+			if c.step%100 < 2 {
+				return 10
+			}
+			return 2 * math.Exp(0.05*r.NormFloat64())
+		},
+		"rewards, of any sign": func(r *rand.Rand, c *training) float64 { return float64(c.step)/5000 + r.NormFloat64() },
+		"wanders": func() func(r *rand.Rand, c *training) float64 {
+			x := 0.0
+			return func(r *rand.Rand, _ *training) float64 {
+				x = 0.98*x + 0.01*r.NormFloat64()
+				return 2 * math.Exp(x+0.03*r.NormFloat64())
+			}
+		}(),
+		"constant": func(*rand.Rand, *training) float64 { return 0.6931 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			for seed := range uint64(4) {
+				r := rand.New(rand.NewPCG(seed, 1)) // #nosec G404 -- noise
+				var c training
+				for range 20_000 {
+					c.add(healthy(r, &c))
+				}
+				assert.Empty(t, c.spikes)
+				assert.Zero(t, c.diverged)
+			}
+		})
+	}
+}
+
+func steady(c *training, r *rand.Rand, n int, level float64) {
+	for range n {
+		c.add(level * math.Exp(0.05*r.NormFloat64()))
+	}
+}
+
+// Three high losses are a spike, once.
+func TestASpike(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1)) // #nosec G404 -- noise
+	var c training
+	steady(&c, r, 5000, 2)
+	began := c.now().Add(time.Second)
+	for _, high := range []float64{4, 6, 5, 4, 3} {
+		c.add(high)
+	}
+	steady(&c, r, 100, 2)
+	require.Len(t, c.spikes, 1)
+	spike := c.spikes[0]
+	assert.Equal(t, began, spike.Onset)
+	assert.InDelta(t, 6, spike.Loss, 0)
+	assert.InDelta(t, 2, spike.Usual, 0.05)
+	assert.Equal(t, int64(256), spike.Count)
+	assert.Greater(t, spike.Spreads, 8.)
+	steady(&c, r, 20, 6)
+	assert.Len(t, c.spikes, 1, "the same hour")
+	steady(&c, r, 4000, 2)
+	steady(&c, r, 20, 6)
+	assert.Len(t, c.spikes, 2)
+	assert.Zero(t, c.diverged)
+}
+
+// A loss that rises and stays high has diverged since it rose, until it is low or
+// usual again.
+func TestDivergence(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 1)) // #nosec G404 -- noise
+	var c training
+	steady(&c, r, 1024, 2)
+	rose := c.now()
+	for i := range 1000 {
+		c.add(2 * math.Exp(float64(i)/1000) * math.Exp(0.05*r.NormFloat64()))
+	}
+	d, ok := c.Diverged()
+	require.True(t, ok)
+	assert.WithinRange(t, d.Onset, rose, rose.Add(500*time.Second))
+	assert.InDelta(t, 2, d.Best, 0.1)
+	assert.Greater(t, d.Loss, 4.)
+	steady(&c, r, 128, 2)
+	_, ok = c.Diverged()
+	assert.False(t, ok)
+
+	steady(&c, r, 1280, 3)
+	_, ok = c.Diverged()
+	assert.True(t, ok)
+	steady(&c, r, 3200, 3)
+	_, ok = c.Diverged()
+	assert.False(t, ok, "it is usual now")
+}
+
+// A restart forgets what is usual.
+func TestARestart(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 1)) // #nosec G404 -- noise
+	var c training
+	steady(&c, r, 2000, 1)
+	c.Restart()
+	steady(&c, r, 2000, 3)
+	assert.Empty(t, c.spikes)
+	assert.Zero(t, c.diverged)
+}
+
+// One loss that is not finite is chance; two in a row, or three of twenty, are not.
+func TestNonfinite(t *testing.T) {
+	is := func(c *training) bool { _, _, _, ok := c.Nonfinite(); return ok }
+	var c training
+	assert.False(t, is(&c))
+	for range 40 {
+		c.add(1)
+	}
+	c.add(math.NaN())
+	assert.False(t, is(&c))
+	c.Add(c.now().UnixNano(), math.Inf(1), c.now())
+	assert.False(t, is(&c), "a task of the same step")
+	first := c.now()
+	c.add(1)
+	c.add(math.Inf(1))
+	assert.False(t, is(&c))
+	c.add(1)
+	c.Add(c.now().UnixNano(), math.NaN(), c.now())
+	since, n, of, ok := c.Nonfinite()
+	assert.True(t, ok)
+	assert.Equal(t, first, since)
+	assert.Equal(t, 3, n)
+	assert.Equal(t, 20, of)
+	for range 20 {
+		c.add(1)
+	}
+	assert.False(t, is(&c))
+	c.add(math.NaN())
+	second := c.now()
+	c.add(math.NaN())
+	since, _, _, ok = c.Nonfinite()
+	assert.True(t, ok)
+	assert.Equal(t, second, since)
+
+	var first2 training
+	first2.add(math.NaN())
+	first2.add(math.NaN())
+	assert.True(t, is(&first2), "the first ones")
+}
+
+// FuzzCurve shows that no sequence of values breaks a curve.
+func FuzzCurve(f *testing.F) {
+	f.Add(int64(1), 1.0, 2.0, uint16(700))
+	f.Add(int64(0), math.MaxFloat64, -math.MaxFloat64, uint16(999))
+	f.Add(int64(-5), 5e-324, 0.0, uint16(400))
+	f.Fuzz(func(t *testing.T, at int64, x, y float64, n uint16) {
+		var c loss.Curve
+		for i := range int64(n % 2000) {
+			v := x
+			if i%7 == 0 {
+				v = y
+			}
+			c.Add(at+i, v, begin.Add(time.Duration(i)*time.Second))
+			c.Rate(v)
+			if d, ok := c.Diverged(); ok && d.Onset.IsZero() {
+				t.Fatal("no onset")
+			}
+			if s := c.TakeSpike(); s != nil && (s.Onset.IsZero() || s.Count == 0) {
+				t.Fatalf("%+v", s)
+			}
+		}
+		c.Nonfinite()
+	})
+}

@@ -1,0 +1,100 @@
+// Package processes keeps how many cores processes use.
+package processes
+
+import (
+	"strings"
+	"time"
+)
+
+const (
+	// maxProcesses limits the processes that are remembered.
+	maxProcesses = 8192
+	// goneAfter is the time without a value after which a process is forgotten,
+	// and shortest the time between two values of a counter that are compared.
+	goneAfter, shortest = 5 * time.Minute, 100 * time.Millisecond
+)
+
+// Key identifies a process: by host and PID, or by service and instance.
+type Key struct {
+	// Host and PID are host.name and process.pid.
+	Host, PID string
+	// Namespace, Service and Instance are service.namespace, service.name and
+	// service.instance.id.
+	Namespace, Service, Instance string
+}
+
+// known reports whether the key is that of one process.
+func (k *Key) known() bool { return k.Host != "" && k.PID != "" || k.Instance != "" }
+
+// process is what is known of one process.
+type process struct {
+	// seconds is the newest value of the counter of CPU time, at its time.
+	seconds float64
+	at      time.Time
+	// cores is how many cores the process uses, if known.
+	cores float64
+	known bool
+	seen  time.Time
+}
+
+// CPU has the CPU use of processes. The zero value is ready for use. It is not safe
+// for concurrent use.
+type CPU struct{ all map[Key]*process }
+
+func (c *CPU) of(key Key, now time.Time) *process {
+	p := c.all[key]
+	if p == nil {
+		if !key.known() || len(c.all) >= maxProcesses {
+			return nil
+		}
+		if c.all == nil {
+			c.all = make(map[Key]*process)
+		}
+		p = &process{}
+		c.all[Key{
+			strings.Clone(key.Host), strings.Clone(key.PID),
+			strings.Clone(key.Namespace), strings.Clone(key.Service), strings.Clone(key.Instance),
+		}] = p
+	}
+	p.seen = now
+	return p
+}
+
+// Time records the counter of a process's CPU time, in seconds, at a time by the
+// clock of its host. It arrived at now.
+func (c *CPU) Time(key Key, seconds float64, at, now time.Time) {
+	p := c.of(key, now)
+	if p == nil {
+		return
+	}
+	took := at.Sub(p.at)
+	if !p.at.IsZero() && took >= 0 && took < shortest {
+		return
+	}
+	p.known = !p.at.IsZero() && took > 0 && seconds >= p.seconds
+	if p.known {
+		p.cores = (seconds - p.seconds) / took.Seconds()
+	}
+	p.seconds, p.at = seconds, at
+}
+
+// Use records how many cores a process uses at least.
+func (c *CPU) Use(key Key, cores float64, now time.Time) {
+	if p := c.of(key, now); p != nil {
+		p.cores, p.known = cores, true
+	}
+}
+
+// Cores returns how many cores each process uses, as far as that is known, and
+// forgets processes without a value for 5 minutes.
+func (c *CPU) Cores(now time.Time) map[Key]float64 {
+	cores := make(map[Key]float64, len(c.all))
+	for key, p := range c.all {
+		if now.Sub(p.seen) > goneAfter {
+			delete(c.all, key)
+		} else if p.known {
+			cores[key] = p.cores
+		}
+	}
+	return cores
+}

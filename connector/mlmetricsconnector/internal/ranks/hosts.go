@@ -1,0 +1,177 @@
+package ranks
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/pace"
+)
+
+const (
+	// maxHosts limits the hosts that are remembered, maxRunsOfHost the runs of each.
+	maxHosts, maxRunsOfHost = 8192, 16
+	// slowRatio is how many times the time of three quarters of the other hosts the
+	// ranks of a slow host take, so that hosts of two kinds are not slow;
+	// partOfStep the least fraction of a step that they take longer, slowSpreads by
+	// how many spreads of the other hosts.
+	slowRatio, partOfStep, slowSpreads = 1.5, 0.05, 6
+	// severalRuns is the number of runs in which a slow host is slow, within
+	// rememberRuns.
+	severalRuns  = 2
+	rememberRuns = 24 * time.Hour
+	// presently is the time within which a run was compared that still runs.
+	presently = 5 * time.Minute
+)
+
+// Timed is how long a rank takes for work of its own.
+type Timed struct {
+	Host string
+	// Seconds is the time a step of work that does not wait for other ranks, Step
+	// that of a whole step.
+	Seconds, Step float64
+}
+
+// Hosts compares hosts over runs. The zero Hosts is ready to use. It is not safe
+// for concurrent use.
+type Hosts struct{ all map[string]*host }
+
+// host is what is known of one host, by its runs.
+type host struct{ runs map[string]*ofRun }
+
+// ofRun is how slow a host is in a run.
+type ofRun struct {
+	// since is when the host became slow, zero if it is not, held reports whether
+	// it has been for long enough.
+	since time.Time
+	held  bool
+	// at is when the run was last compared.
+	at time.Time
+	// seconds and usual are the times of the host and of the others.
+	seconds, usual float64
+	ranks          int
+}
+
+// Compare compares the hosts of a run: a host is slow while the median of its ranks
+// is clearly above that of the other hosts, for at least hold. Ranks are compared
+// by work of their own, because collectives make all ranks equally late.
+func (h *Hosts) Compare(run string, ranks []Timed, hold time.Duration, now time.Time) {
+	byHost := make(map[string][]float64)
+	var steps []float64
+	for i := range ranks {
+		if ranks[i].Host != "" {
+			byHost[ranks[i].Host] = append(byHost[ranks[i].Host], ranks[i].Seconds)
+			steps = append(steps, ranks[i].Step)
+		}
+	}
+	if len(byHost) < 2 {
+		return
+	}
+	step := pace.Median(steps)
+	times := make(map[string]float64, len(byHost))
+	for name, seconds := range byHost {
+		times[name] = pace.Median(seconds)
+	}
+	others := make([]float64, 0, len(times))
+	for name, seconds := range times {
+		others = others[:0]
+		for other, its := range times {
+			if other != name {
+				others = append(others, its)
+			}
+		}
+		slices.Sort(others)
+		upper := others[len(others)*3/4]
+		usual, spread := pace.Spread(others)
+		longer := seconds - usual
+		slow := seconds > slowRatio*upper && longer > partOfStep*step && longer > slowSpreads*spread
+		h.note(name, run, slow, hold, ofRun{at: now, seconds: seconds, usual: usual, ranks: len(byHost[name])})
+	}
+}
+
+// note keeps what a run shows about a host.
+func (h *Hosts) note(name, run string, slow bool, hold time.Duration, is ofRun) {
+	of := h.all[name]
+	if of == nil {
+		if !slow || len(h.all) >= maxHosts {
+			return // most hosts are never slow
+		}
+		if h.all == nil {
+			h.all = make(map[string]*host)
+		}
+		of = &host{runs: make(map[string]*ofRun)}
+		h.all[strings.Clone(name)] = of
+	}
+	known := of.runs[run]
+	if known == nil {
+		if len(of.runs) >= maxRunsOfHost {
+			return
+		}
+		known = &ofRun{}
+		of.runs[strings.Clone(run)] = known
+	}
+	if slow {
+		is.since = known.since
+		if is.since.IsZero() {
+			is.since = is.at
+		}
+		is.held = is.at.Sub(is.since) >= hold
+	}
+	*known = is
+}
+
+// Slow is a host that is slow in several runs.
+type Slow struct {
+	Host string
+	// Since is when it became slow in the second of these runs.
+	Since time.Time
+	// Seconds is the time of its ranks and Usual that of ranks on other hosts, in
+	// the newest run.
+	Seconds, Usual float64
+	// Ranks is the number of its ranks in that run, Runs the runs in which it is
+	// slow, and Others the number of its runs in which it is not.
+	Ranks  int
+	Runs   []string
+	Others int
+}
+
+// Slow returns the hosts that were slow in at least two runs within a day, and in
+// more than half of those that were compared, if one of these still runs. It
+// forgets runs of other days.
+func (h *Hosts) Slow(now time.Time) (slow []Slow) {
+	for name, of := range h.all {
+		s := Slow{Host: name}
+		present := false
+		var sinces []time.Time
+		var newest time.Time
+		for run, is := range of.runs {
+			if now.Sub(is.at) > rememberRuns {
+				delete(of.runs, run)
+				continue
+			}
+			if !is.held {
+				s.Others++
+				continue
+			}
+			present = present || now.Sub(is.at) <= presently
+			sinces = append(sinces, is.since)
+			s.Runs = append(s.Runs, run)
+			if is.at.After(newest) {
+				newest, s.Seconds, s.Usual, s.Ranks = is.at, is.seconds, is.usual, is.ranks
+			}
+		}
+		if len(of.runs) == 0 {
+			delete(h.all, name)
+		}
+		if len(s.Runs) < severalRuns || s.Others >= len(s.Runs) || !present {
+			continue
+		}
+		slices.SortFunc(sinces, time.Time.Compare)
+		slices.Sort(s.Runs)
+		s.Since = sinces[severalRuns-1]
+		slow = append(slow, s)
+	}
+	slices.SortFunc(slow, func(a, b Slow) int { return cmp.Compare(a.Host, b.Host) })
+	return slow
+}

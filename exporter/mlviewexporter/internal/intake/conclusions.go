@@ -1,0 +1,132 @@
+package intake
+
+import (
+	"math"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+// maxPhrases limits the phrases that are read of one attribute.
+const maxPhrases = 16
+
+// readChange reads a record of ml_metrics about something new.
+func readChange(resource pcommon.Map, record plog.LogRecord) model.Event {
+	c := &model.Change{Time: at(record)}
+	e := model.Event{Time: c.Time, Change: c}
+	e.Namespace, c.Service = programOf(resource)
+	for key, v := range record.Attributes().All() {
+		switch key {
+		case mlattr.ChangeKind:
+			c.Kind = text(v)
+		case mlattr.ChangeFrom:
+			c.From = text(v)
+		case mlattr.ChangeTo:
+			c.To = text(v)
+		case mlattr.RunID:
+			c.RunID = text(v)
+		case mlattr.HostName:
+			c.Host = text(v)
+		}
+	}
+	c.Text = sentence(record.Body())
+	return e
+}
+
+// readProblem reads a record of ml_metrics about a problem.
+func readProblem(resource pcommon.Map, record plog.LogRecord) model.Event {
+	r := &model.Record{Text: sentence(record.Body())}
+	e := model.Event{Time: at(record), Problem: r}
+	e.Namespace, r.Service = programOf(resource)
+	r.Onset = e.Time
+	for key, v := range record.Attributes().All() {
+		switch key {
+		case mlattr.Problem:
+			r.Kind = text(v)
+		case mlattr.ProblemID:
+			r.ID = text(v)
+		case mlattr.ProblemState:
+			r.Ended = text(v) == mlattr.ProblemEnded
+		case mlattr.ProblemOnset:
+			// Beyond that a time in nanoseconds overflows.
+			if seconds, ok, _ := mlattr.ReadDouble(v); ok && seconds > 0 && seconds < math.MaxInt64/1e9 {
+				r.Onset = time.Unix(0, int64(seconds*1e9)).UTC()
+			}
+		case mlattr.ProblemValue:
+			r.Value = numberOf(v)
+		case mlattr.ProblemUsual:
+			r.Usual = numberOf(v)
+		case mlattr.ProblemGPUHours:
+			r.GPUHours = numberOf(v)
+		case mlattr.ProblemUnit:
+			r.Unit = text(v)
+		case mlattr.RunID:
+			r.Run = text(v)
+		case mlattr.HostName:
+			r.Host = text(v)
+		case mlattr.HardwareID:
+			r.GPU = text(v)
+		case mlattr.ProblemEvidence:
+			r.Evidence = phrases(v)
+		case mlattr.ProblemExcluded:
+			r.Excluded = phrases(v)
+		case mlattr.ProblemBefore:
+			r.Before = phrases(v)
+		case mlattr.ProblemNext:
+			r.Next = sentence(v)
+		case mlattr.ProblemCommand:
+			r.Command = sentence(v)
+		case mlattr.ProblemCause:
+			r.Cause = text(v)
+		case mlattr.ProblemShadow:
+			r.Shadow = isTrue(v)
+		}
+	}
+	return e
+}
+
+// programOf returns the service.namespace and the service.name of a resource.
+func programOf(resource pcommon.Map) (namespace, service string) {
+	for key, v := range resource.All() {
+		switch key {
+		case mlattr.ServiceNamespace:
+			namespace = text(v)
+		case mlattr.ServiceName:
+			service = text(v)
+		}
+	}
+	return namespace, service
+}
+
+// sentence returns a text as it is, or "". The model limits it.
+func sentence(v pcommon.Value) string {
+	if v.Type() != pcommon.ValueTypeStr {
+		return ""
+	}
+	return v.Str()
+}
+
+// phrases returns the texts of a list.
+func phrases(v pcommon.Value) (all []string) {
+	if v.Type() != pcommon.ValueTypeSlice {
+		return nil
+	}
+	for i := range min(v.Slice().Len(), maxPhrases) {
+		if one := sentence(v.Slice().At(i)); one != "" {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// numberOf returns a finite number, or nil.
+func numberOf(v pcommon.Value) *float64 {
+	if number, ok, _ := mlattr.ReadDouble(v); ok {
+		return &number
+	}
+	return nil
+}

@@ -1,0 +1,197 @@
+package model
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+// recordID identifies the record of an open problem by what has it.
+type recordID struct {
+	kind, namespace, service, run, host, gpu string
+}
+
+// recordIDOf returns the recordID of a problem. What only says where in its subject
+// the problem is does not count.
+func recordIDOf(kind mlattr.ProblemKind, namespace, service, run, host, gpu string) recordID {
+	switch kind.Of {
+	case mlattr.OfRun, mlattr.OfService:
+		host, gpu = "", ""
+	case mlattr.OfHost:
+		namespace, service, run, gpu = "", "", "", ""
+	case mlattr.OfGPU:
+		namespace, service = "", ""
+	}
+	return recordID{kind.Name, namespace, service, run, host, gpu}
+}
+
+const (
+	// maxRecords limits the records of open problems.
+	maxRecords = 1024
+	// maxPhrases limits the phrases of a record.
+	maxPhrases = 16
+)
+
+// noteRecord keeps what ml_metrics says of a problem until it ends. A problem that is
+// only a mark becomes a moment on the curves of its run. Nobody is asked to act on a
+// problem in shadow.
+func (s *Store) noteRecord(r *Record, namespace string, now time.Time) {
+	kind, known := mlattr.ProblemNamed(r.Kind)
+	if !known || r.Shadow {
+		return
+	}
+	if kind.Severity == mlattr.SeverityMark {
+		if !r.Ended {
+			s.markRecord(r, kind.Title, namespace, now)
+		}
+		return
+	}
+	id := recordIDOf(kind, namespace, r.Service, r.Run, r.Host, r.GPU)
+	if r.Ended {
+		delete(s.records, id)
+		return
+	}
+	if _, again := s.records[id]; !again && len(s.records) >= maxRecords {
+		s.dropped["problems"]++
+		return
+	}
+	kept := r.clone()
+	s.records[recordIDOf(kind, s.texts.of(namespace), kept.Service, kept.Run, kept.Host, kept.GPU)] = kept
+}
+
+// clone returns a copy that shares no memory, with bounded texts.
+func (r *Record) clone() *Record {
+	kept := *r
+	for _, text := range [...]*string{&kept.ID, &kept.Kind, &kept.Text, &kept.Service, &kept.Run, &kept.Host, &kept.GPU, &kept.Unit, &kept.Cause} {
+		*text = strings.Clone(cut(*text, maxNoted))
+	}
+	for _, text := range [...]*string{&kept.Next, &kept.Command} {
+		*text = strings.Clone(cut(*text, 4*maxNoted))
+	}
+	for _, texts := range [...]*[]string{&kept.Evidence, &kept.Excluded, &kept.Before} {
+		all := slices.Clone((*texts)[:min(len(*texts), maxPhrases)])
+		for i := range all {
+			all[i] = strings.Clone(cut(all[i], maxNoted))
+		}
+		*texts = all
+	}
+	return &kept
+}
+
+// markRecord adds a problem that is only a mark to the curves of its run.
+func (s *Store) markRecord(r *Record, title, namespace string, now time.Time) {
+	of := s.runs[runID{namespace, r.Service, r.Run}]
+	if of == nil && r.Run != "" {
+		of = s.runWithID(r.Run, r.Service, r.Host)
+	}
+	if of == nil {
+		return
+	}
+	text := title
+	if len(r.Evidence) > 0 {
+		text += ": " + cut(r.Evidence[0], maxNoted)
+	}
+	m := mark{Run: of.key, Mark: Mark{Time: earlier(r.Onset, now).UTC(), Kind: s.texts.of(r.Kind), Text: text}}
+	if !slices.Contains(s.marks, m) {
+		s.mark(m)
+	}
+}
+
+// recorded takes over what the record of a problem says. The page has no words of
+// its own for its kind.
+func (n *Need) recorded(r *Record) {
+	if r == nil {
+		return
+	}
+	n.Value, n.Usual, n.Unit = r.Value, r.Usual, r.Unit
+	n.Evidence = append(n.Evidence, r.Evidence...)
+	if len(r.Excluded) > 0 {
+		n.say("without %s", strings.Join(r.Excluded, ", "))
+	}
+	n.Next, n.Command = r.Next, r.Command
+}
+
+// beforeProblem returns the changes before a problem: those that its record names,
+// else those that the page knows.
+func (s *Store) beforeProblem(p *problem, n *Need) []Change {
+	if p.record == nil || len(p.record.Before) == 0 {
+		hosts := map[string]bool{p.host: p.host != ""}
+		if p.run != nil {
+			hosts = p.run.hosts
+		}
+		return s.before(p.since, n.Service, n.Run, hosts)
+	}
+	rows := []Change{}
+	for _, phrase := range p.record.Before {
+		stamp, text, _ := strings.Cut(phrase, " ")
+		at, err := time.Parse(time.RFC3339, stamp)
+		if err != nil || text == "" {
+			continue
+		}
+		c := Change{Key: keyOf("change", n.Key, stamp, text), Time: at.UTC(), Service: n.Service, Text: text}
+		for _, known := range s.changes {
+			if known.Text == text && known.Time.Sub(at).Abs() < 2*time.Second {
+				c = known
+			}
+		}
+		rows = append(rows, c)
+	}
+	return rows
+}
+
+// follow sets the causes of problems, as their records name them.
+func follow(rows []Need, all []problem) {
+	byID := make(map[string]string, len(all))
+	for i := range all {
+		for _, id := range all[i].ids {
+			byID[id] = rows[i].Key
+		}
+	}
+	for i := range all {
+		if r := all[i].record; r != nil && r.Cause != "" && byID[r.Cause] != rows[i].Key {
+			rows[i].Cause = byID[r.Cause]
+		}
+	}
+}
+
+// grouped returns the problems in their order, each with those that follow from it
+// right after it.
+func grouped(rows []Need) []Need {
+	follows := make(map[string][]Need)
+	for i := range rows {
+		if rows[i].Cause != "" {
+			follows[rows[i].Cause] = append(follows[rows[i].Cause], rows[i])
+		}
+	}
+	if len(follows) == 0 {
+		return rows
+	}
+	ordered := make([]Need, 0, len(rows))
+	var add func(n Need)
+	add = func(n Need) {
+		ordered = append(ordered, n)
+		after := follows[n.Key]
+		delete(follows, n.Key)
+		for _, other := range after {
+			add(other)
+		}
+	}
+	for i := range rows {
+		if rows[i].Cause == "" {
+			add(rows[i])
+		}
+	}
+	// Records may name each other in a circle: no problem is lost.
+	for i := range rows {
+		if after, left := follows[rows[i].Cause]; left {
+			delete(follows, rows[i].Cause)
+			for _, n := range after {
+				n.Cause = ""
+				add(n)
+			}
+		}
+	}
+	return ordered
+}

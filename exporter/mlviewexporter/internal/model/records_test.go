@@ -1,0 +1,173 @@
+package model_test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+// change is a record of a change, now unless it has a time.
+func (w *world) change(c model.Change) {
+	if c.Time.IsZero() {
+		c.Time = w.now
+	}
+	w.ApplyEvents([]model.Event{{Time: c.Time, Change: &c}})
+}
+
+// record is a record of a problem.
+func (w *world) record(r model.Record) {
+	if r.Onset.IsZero() {
+		r.Onset = w.now
+	}
+	w.ApplyEvents([]model.Event{{Time: w.now, Problem: &r}})
+}
+
+// Changes are shown once each, with their run, the newest first, and on the curves
+// of what they may matter to.
+func TestChanges(t *testing.T) {
+	w := newWorld(model.Settings{})
+	w.point(model.RunState, "r", 1, "running")
+	w.span(func(in *model.SpanInput) { in.Source.Host, in.Source.Rank = "h1", "0" })
+	w.change(model.Change{Kind: "version", Service: "trainer", RunID: "r", From: "1", To: "2", Text: "version 2 (was 1)"})
+	w.change(model.Change{Kind: "version", Service: "trainer", RunID: "r", From: "1", To: "2", Text: "version 2 (was 1)"})
+	w.now = w.now.Add(time.Minute)
+	w.change(model.Change{Kind: "commit", Service: "trainer", From: "a", To: "b", Text: "commit b (was a)"})
+	w.change(model.Change{Kind: "driver", Host: "h1", From: "1", To: "2", Text: "driver 2 (was 1)"})
+	w.change(model.Change{Kind: "driver", Host: "h2", From: "1", To: "2"})
+	w.change(model.Change{Kind: "version", Service: "trainer", RunID: "other", To: "3", Text: "version 3"})
+	changes := w.state().Changes
+	require.Len(t, changes, 5)
+	assert.Equal(t, "version 2 (was 1)", changes[4].Text)
+	assert.Equal(t, w.State().Runs[0].Key, changes[4].Run)
+	assert.Contains(t, fmt.Sprint(changes), "driver 2", "a record without a body has its kind")
+	marks := ""
+	for _, m := range w.run(t).Marks {
+		if m.Kind == "change" {
+			marks += m.Text + "; "
+		}
+	}
+	assert.Equal(t, "version 2 (was 1); commit b (was a); driver 2 (was 1); ", marks)
+}
+
+// A problem of a kind without words of the page says what its record says, and what
+// was before it.
+func TestARecordOfAProblem(t *testing.T) {
+	w := newWorld(model.Settings{})
+	onset, changed := float64(w.now.Unix()), w.now.UTC().Format(time.RFC3339)
+	w.point(model.RunState, "r", 1, "running")
+	w.change(model.Change{Kind: "version", Service: "trainer", RunID: "r", From: "1", To: "2", Text: "version 2 (was 1)"})
+	w.point(model.Problem, "r", onset, mlattr.ProblemNonfinite)
+	need := func() model.Need {
+		t.Helper()
+		needs := w.state().Needs
+		require.Len(t, needs, 1)
+		return needs[0]
+	}
+	assert.Equal(t, mlattr.ProblemNonfinite, need().Kind, "it is shown before its record arrives")
+	assert.Empty(t, need().Evidence)
+	require.Len(t, need().Before, 1, "what the page knows")
+
+	value := 3.0
+	r := model.Record{
+		ID: "1", Kind: mlattr.ProblemNonfinite, Service: "trainer", Run: "r", Host: "h1", Value: &value, Unit: "{value}",
+		Evidence: []string{"loss NaN at step 7"}, Excluded: []string{"validation"}, Next: "Look at the data.", Command: "head data",
+		Before: []string{changed + " version 2 (was 1)", "2026-01-01T00:00:00Z commit b (was a)", "nonsense"},
+	}
+	w.record(r)
+	n := need()
+	assert.Equal(t, []string{"loss NaN at step 7", "without validation"}, n.Evidence)
+	assert.Equal(t, []any{3.0, "{value}", "Look at the data.", "head data"}, []any{*n.Value, n.Unit, n.Next, n.Command})
+	require.Len(t, n.Before, 2)
+	assert.Equal(t, w.State().Changes[0].Key, n.Before[0].Key)
+	assert.Equal(t, "commit b (was a)", n.Before[1].Text)
+
+	r.Ended = true
+	w.record(r)
+	assert.Empty(t, need().Evidence, "the next one has another record")
+}
+
+// What follows from another problem comes after it, and names it.
+func TestAProblemThatFollows(t *testing.T) {
+	w := newWorld(model.Settings{})
+	onset := float64(w.now.Unix())
+	for _, kind := range []string{model.LooksHung, mlattr.ProblemRankMissing, model.RestartLoop} {
+		w.point(model.Problem, "r", onset, kind)
+	}
+	w.record(model.Record{ID: "1", Kind: model.LooksHung, Service: "trainer", Run: "r", Cause: "2"})
+	w.record(model.Record{ID: "2", Kind: mlattr.ProblemRankMissing, Service: "trainer", Run: "r"})
+	kinds := func() (kinds []string) {
+		for _, n := range w.state().Needs {
+			kinds = append(kinds, n.Kind)
+		}
+		return kinds
+	}
+	assert.Equal(t, []string{mlattr.ProblemRankMissing, model.LooksHung, model.RestartLoop}, kinds())
+	assert.Equal(t, w.State().Needs[0].Key, w.State().Needs[1].Cause)
+	assert.Empty(t, w.State().Needs[0].Cause)
+
+	w.record(model.Record{ID: "2", Kind: mlattr.ProblemRankMissing, Service: "trainer", Run: "r", Cause: "1"})
+	assert.Len(t, kinds(), 3, "records that name each other hide nothing")
+	w.record(model.Record{ID: "2", Kind: mlattr.ProblemRankMissing, Service: "trainer", Run: "r", Cause: "2"})
+	assert.Len(t, kinds(), 3)
+}
+
+// A problem that is only a mark is on the curves of its run, and one in shadow is
+// nowhere.
+func TestMarks(t *testing.T) {
+	w := newWorld(model.Settings{})
+	w.point(model.RunState, "r", 1, "running")
+	spike := model.Record{ID: "1", Kind: mlattr.ProblemLossSpike, Service: "trainer", Run: "r", Evidence: []string{"loss 9.1 at step 7"}}
+	w.record(spike)
+	w.record(spike)
+	spike.Ended = true
+	w.record(spike)
+	w.record(model.Record{ID: "2", Kind: mlattr.ProblemLossDiverged, Service: "trainer", Run: "r", Shadow: true})
+	w.record(model.Record{ID: "3", Kind: "sad", Service: "trainer", Run: "r"})
+	assert.Empty(t, w.state().Needs)
+	marks := w.run(t).Marks
+	require.Len(t, marks, 1)
+	assert.Equal(t, "loss spike: loss 9.1 at step 7", marks[0].Text)
+	assert.Equal(t, mlattr.ProblemLossSpike, marks[0].Kind)
+}
+
+// A problem of a host.
+func TestAProblemOfAHost(t *testing.T) {
+	w := newWorld(model.Settings{})
+	p := model.Point{Series: model.Problem, Value: float64(w.now.Unix())}
+	p.Labels.Host, p.Labels.Own[0] = "h1", mlattr.ProblemSlowHost
+	w.ApplyPoints([]model.Point{p})
+	w.record(model.Record{ID: "1", Kind: mlattr.ProblemSlowHost, Host: "h1", GPU: "g", Evidence: []string{"in 3 runs"}})
+	needs := w.state().Needs
+	require.Len(t, needs, 1)
+	assert.Equal(t, "host h1", needs[0].Subject)
+	assert.Equal(t, []string{"in 3 runs"}, needs[0].Evidence)
+}
+
+// However many records there are, and however long, few are kept.
+func TestRecordsAreBounded(t *testing.T) {
+	w := newWorld(model.Settings{})
+	long := strings.Repeat("\U0001F600", 10_000)
+	many := make([]string, 1000)
+	for i := range many {
+		many[i] = long
+	}
+	before := heap()
+	for i := range 6000 {
+		w.record(model.Record{
+			ID: long, Kind: model.Slow, Service: "s" + strconv.Itoa(i), Run: "r", Next: long, Command: long, Text: long,
+			Evidence: many[:1], Before: many, Excluded: many[:1],
+		})
+		w.change(model.Change{Kind: "version", Service: "s" + strconv.Itoa(i), To: long, Text: long})
+	}
+	assert.Less(t, heap()-before, 64)
+	w.point(model.Problem, "r", float64(w.now.Unix()), model.Slow)
+	assert.LessOrEqual(t, len(w.state().Changes), 500)
+}
