@@ -112,6 +112,7 @@ func (t *tally) countCalls(r *reader) {
 		units := selected(r, func(u *unit) bool { return len(u.calls) > 0 && u.hasEvents == hasEvents })
 		for i, v := range t.calls.outermost(candidates(r, units)) {
 			if u := units[i]; v == counts {
+				u.is |= isCalled
 				for j := range u.calls {
 					r.countCall(u, &u.calls[j])
 					r.addCallTimes(u, &u.calls[j])

@@ -178,7 +178,7 @@ func (c *metricsConnector) ConsumeTraces(ctx context.Context, td ptrace.Traces) 
 		r.changes.history.See(r.changes.seen, now)
 	}
 	duplicates := c.tally.settle(r)
-	c.outcomes.observe(r.units, r.updates, now)
+	c.outcomes.observe(r, now)
 	c.losses.observe(r.updates, now)
 	overflowed := c.store.Apply(r.updates, now)
 	overflowed.Add(c.clocks.observe(c.store, r.units, now))

@@ -2,6 +2,7 @@ package mlmetricsconnector
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -332,25 +333,25 @@ func TestAFailingService(t *testing.T) {
 	began := r.clock
 	r.request(t, "agent", "ToolTimeout")
 	r.clock = r.clock.Add(time.Minute)
-	for range 5 {
+	for range 9 {
 		r.request(t, "agent", "ToolTimeout", "", "", "", "")
 	}
 	md = r.after(t, time.Second)
 	ratios, _ = gauges(t, md, "ml.request.error.ratio")
-	assert.InDelta(t, 0.06, ratios["agent/recent"], 1e-9)
+	assert.InDelta(t, 0.1, ratios["agent/recent"], 1e-9)
 	assertProblem(t, md, "agent/failing", began)
-	r.request(t, "agent", ok[:90]...)
+	r.request(t, "agent", ok[:100]...)
 	assertEnd(t, r.after(t, time.Second), "agent/failing")
 
-	r.request(t, "agent", "ToolTimeout", "ToolTimeout", "ToolTimeout", "ToolTimeout", "ToolTimeout")
+	r.request(t, "agent", slices.Repeat([]string{"ToolTimeout"}, 8)...)
 	assertProblem(t, r.after(t, time.Second), "agent/failing", r.clock.Add(-time.Second))
 	md = r.after(t, 16*time.Minute)
 	assertEnd(t, md, "agent/failing")
 	ratios, ended := gauges(t, md, "ml.request.error.ratio")
 	assert.Contains(t, ended, "agent/recent", "there are no recent requests")
 	assert.Contains(t, ratios, "agent/usual")
-	r.after(t, time.Hour)
-	assert.Empty(t, r.connector.outcomes.all, "they expire as other series do")
+	ratios, _ = gauges(t, r.after(t, time.Hour), "ml.request.error.ratio")
+	assert.Empty(t, ratios, "they expire as other series do")
 }
 
 // A GPU that is held and does nothing is a problem after idle_timeout, by host.
@@ -526,9 +527,9 @@ func TestProblemsAreBounded(t *testing.T) {
 	}
 	md := r.after(t, 0)
 	assert.LessOrEqual(t, md.DataPointCount(), 500+10)
-	assert.Len(t, r.connector.outcomes.all, maxServices)
+	assert.Equal(t, 1024, r.connector.outcomes.fleet.Services())
 	r.after(t, 2*time.Hour)
-	assert.Empty(t, r.connector.outcomes.all)
+	assert.Zero(t, r.connector.outcomes.fleet.Services())
 	assert.Empty(t, r.connector.shared.seen.gpus(r.clock).failed)
 	assert.Empty(t, r.connector.clocks.runs)
 }

@@ -93,11 +93,11 @@ const (
 // unread are the canonical attributes that no rule needs. They are skipped if
 // ml_enrich has read the spans.
 var unread = mlattr.SlotsOf(
-	mlattr.SessionID, mlattr.RequestID, mlattr.SamplingSessionID, mlattr.GenAIConversationID, mlattr.GenAIResponseID,
+	mlattr.SessionID, mlattr.SamplingSessionID, mlattr.GenAIConversationID, mlattr.GenAIResponseID,
 	mlattr.User, mlattr.JobName, mlattr.Cluster, mlattr.RankLocal, mlattr.WorldSize, mlattr.CorrelationConflict,
 	mlattr.BatchIndex, mlattr.EpochTotal, mlattr.MicrobatchCount, mlattr.SamplesPerSecond, mlattr.SamplesBasis,
 	mlattr.DecodePerSecond, mlattr.PrefillPerSecond, mlattr.SequencePerSecond, mlattr.ThroughputScope,
-	mlattr.TokensEstimated, mlattr.GenAIReasoningTokens, mlattr.GenAICacheReadTokens, mlattr.GenAICacheCreationTokens,
+	mlattr.TokensEstimated, mlattr.GenAIReasoningTokens, mlattr.GenAICacheCreationTokens,
 	mlattr.GenAIStream, mlattr.GenAIChoices, mlattr.GPUIndex, mlattr.GPUJoin, mlattr.GPUShared, mlattr.Critical,
 )
 

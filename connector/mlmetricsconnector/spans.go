@@ -5,6 +5,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/serving"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
@@ -23,7 +24,7 @@ const (
 )
 
 // is is a set of what a span may count as.
-type is uint8
+type is uint16
 
 const (
 	isOptimizer is = 1 << iota
@@ -35,8 +36,9 @@ const (
 	isFailure
 	// isAgent is a request to an agent.
 	isAgent
-	// isCounted is a request that represents its chain.
+	// isCounted is a request that counts as one, isCalled a call that does.
 	isCounted
+	isCalled
 )
 
 // unit is what the rules need to know about one span. What does not depend on
@@ -79,6 +81,9 @@ type unit struct {
 	hasEvents bool
 
 	operation, role, model, side string
+	// served is the index in reader.served, plus one, of what the detectors need, or
+	// 0.
+	served int
 	// genAI is set only if the span is a request by the conventions and
 	// genai_metrics is on.
 	genAI *genAICall
@@ -125,6 +130,9 @@ type reader struct {
 
 	units   []unit
 	updates []streams.Update
+	served  []serving.Span
+	// version is that of the resource's service.
+	version string
 	// selected and candidates are memory of tally.
 	selected   []*unit
 	candidates []candidate
@@ -140,9 +148,11 @@ func (r *reader) reset() {
 	r.ofSpan.Reset()
 	clear(r.units)
 	clear(r.updates)
+	clear(r.served)
 	r.values.reset()
 	clear(r.selected)
 	r.selected, r.candidates = r.selected[:0], r.candidates[:0]
+	r.served, r.version = r.served[:0], ""
 	r.units, r.updates, r.outOfRange, r.clamped, r.repaired = r.units[:0], r.updates[:0], 0, 0, 0
 	r.resourceAttrs, r.spanAttrs = pcommon.Map{}, pcommon.Map{}
 	r.recordedCalls.reset()
@@ -173,6 +183,10 @@ func (r *reader) readResource(attrs pcommon.Map) {
 	r.repaired += repaired
 	r.program = programOf(&r.ofResource, attrs)
 	r.per = perStepOf(&r.ofResource)
+	r.version = ""
+	if version, ok := attrs.Get(attrServiceVersion); ok {
+		r.version, _ = mlattr.ReadText(version)
+	}
 	r.timing = timingHost
 	if v, ok := attrs.Get(series.Timing); ok && v.Str() == timingDevice {
 		r.timing = timingDevice
@@ -256,8 +270,9 @@ func (r *reader) readSpan(known mlattr.System, span ptrace.Span) {
 			u.steps++
 		}
 	}
+	r.serve(u, v, span, exception)
 	u.last = len(r.updates)
-	if u.is == 0 && u.steps == 0 && u.samples == 0 && u.last == u.first && !u.activity.timed && !u.activity.endsRun && len(u.calls) == 0 && u.timed == 0 {
+	if u.is == 0 && u.served == 0 && u.steps == 0 && u.samples == 0 && u.last == u.first && !u.activity.timed && !u.activity.endsRun && len(u.calls) == 0 && u.timed == 0 {
 		*u = unit{}
 		r.units = r.units[:len(r.units)-1]
 	}

@@ -130,9 +130,9 @@ func (t *tally) countRequests(r *reader) {
 	}
 	for i, v := range t.requests.innermost(chosen) {
 		if u := units[i]; v == counts {
+			u.is |= isCounted
 			r.count(u, series.Requests, u.requestSource, 1, u.operation, u.role, u.model, u.errorType, u.side)
 			r.addGenAITimes(u)
-			u.is |= isCounted
 		}
 	}
 	for i := range r.units {

@@ -14,7 +14,8 @@ func genAI() Table {
 			OperationKeys: []string{GenAIOperationName},
 			Requests:      []string{OperationChat, OperationTextCompletion, OperationGenerateContent, OperationEmbeddings},
 		},
-		Wrappers: []string{"invoke_agent", "invoke_workflow", "agent_step"},
+		ToolArguments: []string{"gen_ai.tool.call.arguments"},
+		Wrappers:      []string{"invoke_agent", "invoke_workflow", "agent_step"},
 		Changes: append(settings("gen_ai.request.", "temperature", "top_p", "top_k", "max_tokens", "frequency_penalty",
 			"presence_penalty", "choice.count", "stop_sequences", "reasoning.level"), []ChangeKey{
 			{Source: "gen_ai.system_instructions", Kind: ChangePrompt},
@@ -27,6 +28,9 @@ func genAI() Table {
 			{Source: "gen_ai.usage.completion_tokens", Canonical: GenAIOutputTokens},
 			// The conventions' name after 1.41.
 			{Source: "gen_ai.usage.cache_write.input_tokens", Canonical: GenAICacheCreationTokens},
+			// No convention has the cost; these are OpenLIT's and LiteLLM's names.
+			{Source: "gen_ai.usage.cost", Canonical: UsageCost},
+			{Source: "gen_ai.cost.total_cost", Canonical: UsageCost},
 			{Source: "gen_ai.system", Canonical: GenAIProviderName},
 			{Source: "gen_ai.conversation.id", Canonical: SessionID},
 			{Source: "session.id", Canonical: SessionID},

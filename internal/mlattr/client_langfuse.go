@@ -4,11 +4,12 @@ package mlattr
 // one attribute, the JSON of a map whose keys are the provider's or Langfuse's.
 func langfuse() Table {
 	return Table{
-		Name:        "langfuse",
-		Title:       "Langfuse",
-		Page:        "https://langfuse.com/integrations/native/opentelemetry",
-		Scopes:      []string{"langfuse-sdk"},
-		KeyPrefixes: []string{"langfuse."},
+		Name:          "langfuse",
+		Title:         "Langfuse",
+		Page:          "https://langfuse.com/integrations/native/opentelemetry",
+		Scopes:        []string{"langfuse-sdk"},
+		KeyPrefixes:   []string{"langfuse."},
+		ToolArguments: []string{"langfuse.observation.input"},
 		SpanMaps: []MapAlias{{Source: "langfuse.observation.usage_details", Fields: []Alias{
 			{Source: "input", Canonical: GenAIInputTokens},
 			{Source: "input_tokens", Canonical: GenAIInputTokens},
@@ -24,6 +25,8 @@ func langfuse() Table {
 			{Source: "cache_creation_input_tokens", Canonical: GenAICacheCreationTokens},
 			{Source: "output_reasoning_tokens", Canonical: GenAIReasoningTokens},
 			{Source: "completion_tokens_details.reasoning_tokens", Canonical: GenAIReasoningTokens},
+		}}, {Source: "langfuse.observation.cost_details", Fields: []Alias{
+			{Source: "total", Canonical: UsageCost},
 		}}},
 		Changes: []ChangeKey{
 			{Source: "langfuse.observation.prompt.name", Kind: ChangePrompt, Name: "name"},

@@ -4,19 +4,22 @@ package mlattr
 // so that a text has quotes.
 func mlflow() Table {
 	return Table{
-		Name:        "mlflow",
-		Title:       "MLflow Tracing",
-		Page:        "https://mlflow.org/docs/latest/genai/tracing/",
-		Scopes:      []string{"mlflow."},
-		KeyPrefixes: []string{"mlflow."},
-		Runners:     []string{"mlflow"},
-		Packages:    []string{"mlflow"},
+		Name:          "mlflow",
+		Title:         "MLflow Tracing",
+		Page:          "https://mlflow.org/docs/latest/genai/tracing/",
+		Scopes:        []string{"mlflow."},
+		KeyPrefixes:   []string{"mlflow."},
+		Runners:       []string{"mlflow"},
+		Packages:      []string{"mlflow"},
+		ToolArguments: []string{"mlflow.spanInputs"},
 		SpanMaps: []MapAlias{{Source: "mlflow.chat.tokenUsage", Fields: []Alias{
 			{Source: "input_tokens", Canonical: GenAIInputTokens},
 			{Source: "output_tokens", Canonical: GenAIOutputTokens},
 			{Source: "total_tokens", Canonical: TotalTokens},
 			{Source: "cache_read_input_tokens", Canonical: GenAICacheReadTokens},
 			{Source: "cache_creation_input_tokens", Canonical: GenAICacheCreationTokens},
+		}}, {Source: "mlflow.llm.cost", Fields: []Alias{
+			{Source: "total_cost", Canonical: UsageCost},
 		}}},
 		Span: []Alias{
 			{Source: "mlflow.llm.model", Canonical: GenAIRequestModel, Reads: jsonText},

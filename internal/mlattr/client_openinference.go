@@ -18,7 +18,8 @@ func openInference() Table {
 				Body: "input.value", BodyType: "input.mime_type",
 			},
 		},
-		PlainKeys: []string{"openinference.span.kind", "llm.model_name"},
+		ToolArguments: []string{"input.value", "tool.parameters"},
+		PlainKeys:     []string{"openinference.span.kind", "llm.model_name"},
 		Changes: []ChangeKey{
 			{Source: "llm.prompt_template.template", Kind: ChangePrompt},
 			{Source: "llm.prompt_template.version", Kind: ChangePrompt, Name: "version"},
@@ -34,6 +35,9 @@ func openInference() Table {
 			// It is the model that answered. The requested one is only in the
 			// JSON of llm.invocation_parameters.
 			{Source: "llm.model_name", Canonical: GenAIResponseModel},
+			{Source: "llm.finish_reason", Canonical: GenAIFinishReasons},
+			{Source: "llm.cost.total", Canonical: UsageCost},
+			{Source: "tool.name", Canonical: GenAIToolName},
 			{Source: "embedding.model_name", Canonical: GenAIRequestModel},
 			{Source: "llm.provider", Canonical: GenAIProviderName},
 			{Source: "llm.system", Canonical: GenAIProviderName},

@@ -15,6 +15,7 @@ func openLLMetry() Table {
 			Requests:      []string{"completion", "embedding", "rerank"},
 			AddressKeys:   []string{"gen_ai.openai.api_base"},
 		},
+		ToolArguments: []string{"traceloop.entity.input"},
 		Span: []Alias{
 			{Source: "llm.usage.prompt_tokens", Canonical: GenAIInputTokens},
 			{Source: "llm.usage.completion_tokens", Canonical: GenAIOutputTokens},
@@ -34,6 +35,9 @@ func openLLMetry() Table {
 			{Source: "llm.response.model", Canonical: GenAIResponseModel},
 			{Source: "gen_ai.is_streaming", Canonical: GenAIStream},
 			{Source: "llm.is_streaming", Canonical: GenAIStream},
+			{Source: "gen_ai.response.finish_reason", Canonical: GenAIFinishReasons},
+			{Source: "llm.response.finish_reason", Canonical: GenAIFinishReasons},
+			{Source: "llm.response.stop_reason", Canonical: GenAIFinishReasons},
 			{Source: "traceloop.span.kind", Canonical: GenAIOperationName, Words: traceloopKinds},
 			{Source: "llm.request.type", Canonical: GenAIOperationName, Words: requestTypes},
 			{Source: "traceloop.association.properties.session_id", Canonical: SessionID},

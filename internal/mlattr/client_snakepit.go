@@ -25,6 +25,7 @@ func snakepit() Table {
 		Events:         snakepitEvents,
 		PoolKeys:       []string{"snakepit.pool"},
 		Calls:          snakepitCalls(),
+		ToolArguments:  []string{"snakepit.args", "snakepit.kwargs"},
 		PrintsError:    snakepitError,
 		PlainKeys: []string{
 			"snakepit.grpc.error_kind", "snakepit.grpc.status", "snakepit.grpc.duration_ms", "snakepit.timeout_ms",

@@ -15,6 +15,7 @@ func taskWeaver() Table {
 		Calls: CallKeys{
 			CodeSpans: []string{"CodeInterpreter", "CodeExecutor"}, Code: []string{"code"}, Output: []string{"result", "out.message"},
 		},
+		ToolArguments: []string{"code"},
 		Span: []Alias{
 			{Source: "session_id", Canonical: SessionID},
 			{Source: "session_id", Canonical: GenAIConversationID},

@@ -9,7 +9,8 @@ func vercel() Table {
 		Page:        "https://ai-sdk.dev/docs/ai-sdk-core/telemetry",
 		KeyPrefixes: []string{"ai."},
 		// Each is above spans of its own calls: doGenerate, doStream, doEmbed.
-		Wrappers: []string{"ai.generateText", "ai.streamText", "ai.generateObject", "ai.streamObject", "ai.embed", "ai.embedMany"},
+		ToolArguments: []string{"ai.toolCall.args"},
+		Wrappers:      []string{"ai.generateText", "ai.streamText", "ai.generateObject", "ai.streamObject", "ai.embed", "ai.embedMany"},
 		Changes: append(settings("ai.settings.", "temperature", "topP", "topK", "maxOutputTokens", "maxTokens"), []ChangeKey{
 			{Source: "ai.prompt.tools", Kind: ChangeTools},
 		}...),
@@ -31,6 +32,8 @@ func vercel() Table {
 			{Source: "ai.response.avgOutputTokensPerSecond", Canonical: TokensPerSecond},
 			{Source: "ai.response.avgCompletionTokensPerSecond", Canonical: TokensPerSecond},
 			{Source: "ai.model.id", Canonical: GenAIRequestModel},
+			{Source: "ai.response.finishReason", Canonical: GenAIFinishReasons},
+			{Source: "ai.toolCall.name", Canonical: GenAIToolName},
 			{Source: "ai.response.model", Canonical: GenAIResponseModel},
 			{Source: "ai.model.provider", Canonical: GenAIProviderName},
 			{Source: "ai.operationId", Canonical: GenAIOperationName, Words: vercelOperations},

@@ -195,6 +195,8 @@ func read(fact *Fact, kind Kind, value pcommon.Value) (ok bool) {
 	switch kind {
 	case KindText, KindSecret:
 		fact.Text, ok = ReadText(value)
+	case KindTexts:
+		fact.Text, ok = readTexts(value)
 	case KindID:
 		fact.Text, ok = ReadID(value)
 	case KindJobID:

@@ -11,7 +11,7 @@ import (
 type Fact struct {
 	// Key is the name of the canonical attribute.
 	Key string
-	// Text is the value of KindText, KindID, KindJobID and KindSecret.
+	// Text is the value of KindText, KindTexts, KindID, KindJobID and KindSecret.
 	Text string
 	// Int is the value of KindInt, KindCount, KindDevice and KindInstant.
 	Int int64
@@ -71,6 +71,8 @@ func (f *Fact) Put(attrs pcommon.Map) {
 		attrs.PutBool(f.Key, f.Bool)
 	case KindText, KindID, KindJobID:
 		attrs.PutStr(f.Key, f.Text)
+	case KindTexts:
+		attrs.PutEmptySlice(f.Key).AppendEmpty().SetStr(f.Text)
 	}
 }
 

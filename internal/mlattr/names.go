@@ -58,6 +58,14 @@ const (
 	GenAIChoices = "gen_ai.request.choice.count"
 	// GenAIResponseID is the id of one answer.
 	GenAIResponseID = "gen_ai.response.id"
+	// GenAIFinishReasons says why the model stopped, once for each answer. Where
+	// one of the answers was cut at a limit of tokens, its reason is read;
+	// otherwise the first one is.
+	GenAIFinishReasons = "gen_ai.response.finish_reasons"
+	// GenAIToolName names the tool that a span executes.
+	GenAIToolName = "gen_ai.tool.name"
+	// HTTPResendCount is how many times an HTTP request was sent before.
+	HTTPResendCount = "http.request.resend_count"
 
 	// HardwareID identifies a GPU or MIG device by its UUID, as NVML spells it.
 	HardwareID = "hw.id"
@@ -190,6 +198,9 @@ const (
 	// read from a cache and written to one. It is present only where the
 	// producer leaves them out of GenAIInputTokens.
 	UsageInputTokens = "ml.usage.input_tokens" //nolint:gosec // a name, no credential
+	// UsageCost is what a request cost, in US dollars, where the producer reports
+	// it.
+	UsageCost = "ml.usage.cost"
 	// UsageCounted is false on spans whose usage a descendant reports, too.
 	UsageCounted = "ml.usage.counted"
 	// Side says which side counted the tokens that two services report: see the

@@ -6,6 +6,10 @@ type Kind uint8
 const (
 	// KindText is a label: valid UTF-8, cut to MaxText bytes.
 	KindText Kind = iota + 1
+	// KindTexts is a list of labels, from a list or a single one, of which one is
+	// read: the first that CutByLength reports, else the first. It is written as
+	// a list.
+	KindTexts
 	// KindID is an identifier; see ReadID. It is written as a string.
 	KindID
 	// KindJobID is an identifier that is dropped if it is a Sentinel.
@@ -37,6 +41,8 @@ func (k Kind) String() string {
 	switch k {
 	case KindText, KindID, KindJobID, KindSecret:
 		return "string"
+	case KindTexts:
+		return "string[]"
 	case KindInt, KindCount, KindDevice, KindInstant:
 		return "int"
 	case KindDouble, KindSeconds:
@@ -203,6 +209,9 @@ type Table struct {
 	// requests to models.
 	Calls     CallKeys
 	ModelCall ModelCall
+	// ToolArguments are keys of what a tool was called with, on spans that execute
+	// one.
+	ToolArguments []string
 	// Wrappers are names of spans that repeat the token usage of the calls
 	// below them.
 	Wrappers []string

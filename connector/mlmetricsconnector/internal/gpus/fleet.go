@@ -369,11 +369,11 @@ func (f *Fleet) Services() map[Service]float64 {
 		}
 		counted := make(map[string]bool, len(g.holders))
 		for _, h := range g.holders {
-			if h.service == "" || !h.memory || !g.current(h.at) || counted[h.service] {
+			if h.owner.Service == "" || !h.memory || !g.current(h.at) || counted[h.owner.Service] {
 				continue
 			}
-			counted[h.service] = true
-			of := Service{key.Host, h.service}
+			counted[h.owner.Service] = true
+			of := Service{key.Host, h.owner.Service}
 			means[of] = mean{means[of].sum + utilization, means[of].measured + 1}
 		}
 	}

@@ -429,7 +429,7 @@ var All = [Count]Series{
 	},
 	RequestErrorRatio: {
 		Name: "ml.request.error.ratio", Unit: "1", Kind: Gauge, NoRun: true, Momentary: true,
-		Description: "Fraction of the service's requests that failed. recent: of the last 100 requests, as far as they arrived within 15 minutes. usual: of the up to 1000 requests before these, at least 100; while the service fails, what it was before. A service that serves agents has the ratio of requests to models (ml.requests) or to agents (invoke_agent), whichever is worse. There are no labels of a run or host.",
+		Description: "Fraction of the service's requests that failed. recent: of the last 100 requests, as far as they arrived within 15 minutes. usual: of the up to 1000 requests before these, at least 100; while the service fails, what it was before. It is that of requests to models (ml.requests), of requests to agents (invoke_agent, or the outermost span of a role), or of calls of functions and operations, whichever is worst. There are no labels of a run or host.",
 		Labels:      []string{Window},
 	},
 	ProblemOnset: {

@@ -5,12 +5,12 @@ import "time"
 // calledID identifies the function that calls of a service call.
 type calledID struct{ service, library, function string }
 
-// spent is what time was spent on, by cause, in seconds: within the last minute, and
+// callTimes is what time was spent on, by cause, in seconds: within the last minute, and
 // since the start.
-type spent struct{ recent, all map[string]float64 }
+type callTimes struct{ recent, all map[string]float64 }
 
 // add adds a stream of CallTime.
-func (s *spent) add(one *stream, now time.Time) {
+func (s *callTimes) add(one *stream, now time.Time) {
 	if s.all == nil {
 		s.recent, s.all = make(map[string]float64), make(map[string]float64)
 	}
@@ -23,7 +23,7 @@ func (s *spent) add(one *stream, now time.Time) {
 
 // fractions returns the fractions of the last minute, else of all time, by cause,
 // and nil if no time was spent.
-func (s *spent) fractions() map[string]float64 {
+func (s *callTimes) fractions() map[string]float64 {
 	for _, seconds := range [...]map[string]float64{s.recent, s.all} {
 		sum := 0.0
 		for _, part := range seconds {
@@ -43,9 +43,9 @@ func (s *spent) fractions() map[string]float64 {
 	return nil
 }
 
-// callTimes returns what the time of calls was spent on, by function.
-func (s *Store) callTimes(now time.Time) map[calledID]*spent {
-	times := make(map[calledID]*spent)
+// callTimes returns what the time of calls was callTimes on, by function.
+func (s *Store) callTimes(now time.Time) map[calledID]*callTimes {
+	times := make(map[calledID]*callTimes)
 	for id, of := range s.services {
 		for _, one := range of.streams {
 			own := &one.labels.Own
@@ -54,7 +54,7 @@ func (s *Store) callTimes(now time.Time) map[calledID]*spent {
 			}
 			called := calledID{id.name, own[5], own[6]}
 			if times[called] == nil {
-				times[called] = new(spent)
+				times[called] = new(callTimes)
 			}
 			times[called].add(one, now)
 		}
@@ -62,10 +62,10 @@ func (s *Store) callTimes(now time.Time) map[calledID]*spent {
 	return times
 }
 
-// requestTimes returns what the time of the service's requests to a model was spent
+// requestTimes returns what the time of the service's requests to a model was callTimes
 // on.
 func (of *service) requestTimes(id modelID, now time.Time) map[string]float64 {
-	var times spent
+	var times callTimes
 	for _, one := range of.streams {
 		own := &one.labels.Own
 		if one.series == CallTime && own[6] == "" && own[1] == id.model && own[3] == id.role && own[4] == id.side && one.live(now) {

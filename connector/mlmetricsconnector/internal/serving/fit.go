@@ -1,0 +1,64 @@
+package serving
+
+import (
+	"math"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/shift"
+)
+
+// fitted is the number of requests from which the effect of the output on the
+// duration is estimated, once.
+const fitted = 256
+
+// fit is the least-squares line of the logarithm of the duration over that of the
+// output tokens. What remains is the duration at the typical output: the analysis
+// of covariance (Fisher, Statistical Methods for Research Workers, 1932).
+type fit struct {
+	n                        int
+	sumX, sumY, sumXX, sumXY float64
+	slope, typical           float64
+}
+
+// add adds a request while the line is unknown.
+func (f *fit) add(x, y float64) {
+	f.n++
+	f.sumX, f.sumY, f.sumXX, f.sumXY = f.sumX+x, f.sumY+y, f.sumXX+x*x, f.sumXY+x*y
+	if f.n < fitted {
+		return
+	}
+	n := float64(f.n)
+	f.typical = f.sumX / n
+	if variance := f.sumXX/n - f.typical*f.typical; variance > 1e-6 {
+		// Time does not shrink with the output, nor grow faster than it.
+		f.slope = min(max((f.sumXY/n-f.typical*f.sumY/n)/variance, 0), 1)
+	}
+}
+
+// known reports whether the line is known.
+func (f *fit) known() bool { return f.n >= fitted }
+
+// duration returns the observation of the duration of a request. ok is false as
+// long as too few are known.
+func (f *fit) duration(s *Span, version uint8) (o shift.Observation, ok bool) {
+	o = shift.Observation{Value: math.Log(s.Seconds), Work: [shift.Works]float64{logTokens(s.Input), math.NaN()}, Version: version}
+	if s.Output <= 0 {
+		// It has no output, as an embedding, or does not say.
+		return o, f.n == 0
+	}
+	x := logTokens(s.Output)
+	if !f.known() {
+		f.add(x, o.Value)
+		return o, false
+	}
+	o.Value -= f.slope * (x - f.typical)
+	o.Work[1] = (1 - f.slope) * x
+	return o, true
+}
+
+// logTokens returns the logarithm of a number of tokens, NaN if it is unknown.
+func logTokens(n int64) float64 {
+	if n < 0 {
+		return math.NaN()
+	}
+	return math.Log(1 + float64(n))
+}

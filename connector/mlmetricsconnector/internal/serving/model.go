@@ -1,0 +1,111 @@
+package serving
+
+import (
+	"math"
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/shift"
+)
+
+var (
+	// slowRule is that of a page: twice as long. Smaller shifts come and go with
+	// load.
+	slowRule = shift.Rule{Least: math.Log(2), Blocks: 5, Demand: true}
+	// callRule is that of calls, whose time depends on what they are given.
+	callRule = shift.Rule{Least: math.Log(3), Blocks: 5, Demand: true}
+	// throughputRule is that of a mark.
+	throughputRule = shift.Rule{Least: math.Log(1.5), Blocks: 5, Demand: true}
+	// cacheRule is that of a share, which cacheFactor completes.
+	cacheRule = shift.Rule{Least: 0.15, Blocks: 3, Mean: true}
+	// truncatedRule: a tenth of the answers and twice the usual share.
+	truncatedRule = shift.ProportionRule{Least: 0.1, Times: 2, Count: 5}
+)
+
+const (
+	// cacheable is the smallest input in tokens that providers of models cache,
+	// by the documentation of OpenAI and Anthropic.
+	cacheable = 1024
+	// cacheUsual is the least usual share of cached tokens that can collapse, and
+	// cacheFactor what it falls to, as a share of the usual one.
+	cacheUsual, cacheFactor = 0.2, 1.0 / 3
+	// leastGenerated is the least output whose rate is measured: of a shorter one
+	// the duration is that of its input.
+	leastGenerated = 16
+)
+
+// model has what is known about the requests of a service to one model.
+type model struct {
+	fit                   fit
+	duration, perToken    shift.Level
+	cached                shift.Level
+	truncated             shift.Proportion
+	answers               answers
+	finished, caches, all share
+	newest                time.Time
+}
+
+// share counts how much of the telemetry has an attribute.
+type share struct{ known, all float64 }
+
+// add adds a request.
+func (s *share) add(known bool) {
+	// What came long ago fades.
+	const memory = 1 - 1.0/1000
+	s.known, s.all = s.known*memory, s.all*memory+1
+	if known {
+		s.known++
+	}
+}
+
+// ratio returns the fraction, NaN without requests.
+func (s *share) ratio() float64 {
+	if s.all == 0 {
+		return math.NaN()
+	}
+	return s.known / s.all
+}
+
+// add adds a request to the model.
+func (m *model) add(now time.Time, s *Span, version uint8) {
+	m.newest = now
+	if s.is(Failed) {
+		return // how long it took says nothing about those that succeed
+	}
+	timed := s.Seconds > 0
+	m.all.add(timed)
+	if timed {
+		if o, ok := m.fit.duration(s, version); ok {
+			m.duration.Add(now, o, &slowRule)
+		}
+		if s.Output >= leastGenerated {
+			// A shorter answer has a lower rate.
+			m.perToken.Add(now, shift.Observation{
+				Value:   math.Log(s.Seconds / float64(s.Output)),
+				Work:    [shift.Works]float64{logTokens(s.Input), -logTokens(s.Output)},
+				Version: version,
+			}, &throughputRule)
+		}
+	}
+	m.finished.add(s.is(Finished))
+	if s.is(Finished) {
+		m.truncated.Add(now, s.is(Cut), version)
+	}
+	if s.Input >= cacheable {
+		m.caches.add(s.Cached >= 0)
+		if s.Cached >= 0 {
+			m.cached.Add(now, shift.Observation{
+				// It grows as the share falls.
+				Value:   -min(float64(s.Cached)/float64(s.Input), 1),
+				Work:    [shift.Works]float64{math.NaN(), math.NaN()},
+				Version: version,
+			}, &cacheRule)
+		}
+	}
+	m.answers.add(now, s.Answered)
+}
+
+// collapsed reports whether the share of cached tokens has collapsed.
+func (m *model) collapsed() (s *shift.Shift, ok bool) {
+	s = m.cached.Shift()
+	return s, s.Lasts && -s.Usual >= cacheUsual && -s.Value <= -s.Usual*cacheFactor
+}

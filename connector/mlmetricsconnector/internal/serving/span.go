@@ -1,0 +1,65 @@
+package serving
+
+import "math"
+
+// Kind is a set of what a span may count as.
+type Kind uint16
+
+const (
+	// Request is a request to a model that no other span counts.
+	Request Kind = 1 << iota
+	// Agent is a request to an agent.
+	Agent
+	// Tool is a call of a tool.
+	Tool
+	// Call is a call of a function or an operation, which the service was asked
+	// for.
+	Call
+	// Step is a step of an agent.
+	Step
+	// Root is the outermost span of a trace.
+	Root
+	// Failed is a span that failed.
+	Failed
+	// Resent is a request that was sent before.
+	Resent
+	// Finished is an answer whose finish reason is known, Cut one that was cut
+	// at a limit of tokens.
+	Finished
+	Cut
+)
+
+// Span is what a span says about its service. Its texts are not kept unless they
+// are cloned. A negative count or a NaN is unknown.
+type Span struct {
+	Kind Kind
+	// Version is that of the service.
+	Version string
+	// Trace and Parent are those of the span, zero where there is none.
+	Trace  [16]byte
+	Parent [8]byte
+	// Operation and Role are those of a request or step.
+	Operation, Role string
+	// Model is the requested model, Answered the one that answered.
+	Model, Answered string
+	// Tool is the name of a tool, Arguments a hash of what it was called with, 0
+	// if that is unknown.
+	Tool      string
+	Arguments uint64
+	// RequestID identifies a request, or is "".
+	RequestID string
+	// Start and End are in nanoseconds since 1970, Seconds is the duration as the
+	// producer measured it.
+	Start, End int64
+	Seconds    float64
+	// Input, Output and Cached are tokens; Cached are among Input.
+	Input, Output, Cached int64
+	// Cost is in US dollars.
+	Cost float64
+}
+
+// Unknown is a Span of which nothing is known.
+var Unknown = Span{Seconds: math.NaN(), Input: -1, Output: -1, Cached: -1, Cost: math.NaN()}
+
+// is reports whether a span counts as all of a set.
+func (s *Span) is(all Kind) bool { return s.Kind&all == all }

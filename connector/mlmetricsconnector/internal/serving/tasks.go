@@ -1,0 +1,172 @@
+package serving
+
+import (
+	"hash/maphash"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/shift"
+)
+
+// costRule is that of a ticket.
+var costRule = shift.Rule{Least: math.Log(1.5), Blocks: 3}
+
+const (
+	// maxTasks limits the tasks that are watched at once. Those beyond it are not
+	// watched at all, so that what is known of tasks is a fair sample.
+	maxTasks = 16384
+	// taskSilence is how long nothing comes of a task that has ended without its
+	// root span, and rootSilence how long with it.
+	taskSilence, rootSilence = 2 * time.Minute, 10 * time.Second
+	// leastRepeats is the least number of the same calls that is a loop, and
+	// repeatFactor how many times the greatest usual number it is.
+	leastRepeats, repeatFactor = 10, 3
+	// usualTasks are the newest tasks whose repeats are usual, of which
+	// leastTasks must be known.
+	usualTasks, leastTasks = 256, 20
+	// watchedCalls are the counters of a task's calls: any call that is more than
+	// one in this many has one (Misra and Gries, Finding Repeated Elements, 1982).
+	watchedCalls = 8
+)
+
+// task is what a service does in one trace.
+type task struct {
+	version      uint8
+	root         bool
+	began, last  time.Time
+	tokens       int64
+	cost         float64
+	hasCost      bool
+	requests     int
+	calls        [watchedCalls]calls
+	most         int
+	repeated     string
+	looping      bool
+	loopingSince time.Time
+}
+
+// calls counts the same calls.
+type calls struct {
+	hash  uint64
+	count int
+	since time.Time
+}
+
+// call identifies a call of a tool or a step.
+type call struct {
+	tool, operation, role string
+	arguments             uint64
+}
+
+// add adds a span to a task of a service.
+func (t *task) add(now time.Time, s *Span, of *Service) {
+	if t.began.IsZero() {
+		t.began, t.version = now, of.versions.index(s.Version, now)
+	}
+	t.last = now
+	t.root = t.root || s.is(Root)
+	if s.is(Request) {
+		t.requests++
+		t.tokens += max(s.Input, 0) + max(s.Output, 0)
+		if !math.IsNaN(s.Cost) && s.Cost > 0 {
+			t.cost, t.hasCost = t.cost+s.Cost, true
+		}
+	}
+	switch {
+	case s.is(Tool):
+		t.repeat(now, s.Tool, call{tool: s.Tool, arguments: s.Arguments}, of)
+	case s.is(Step) && !s.is(Root):
+		t.repeat(now, s.Role, call{operation: s.Operation, role: s.Role}, of)
+	}
+}
+
+// repeat counts a call.
+func (t *task) repeat(now time.Time, name string, c call, of *Service) {
+	hash := maphash.Comparable(seed, c)
+	least := &t.calls[0]
+	for i := range t.calls {
+		known := &t.calls[i]
+		if known.count > 0 && known.hash == hash {
+			known.count++
+			if known.count > t.most {
+				t.most = known.count
+				t.settle(name, known.since, of)
+			}
+			return
+		}
+		if known.count < least.count {
+			least = known
+		}
+	}
+	if least.count == 0 {
+		*least = calls{hash, 1, now}
+		t.most = max(t.most, 1)
+		return
+	}
+	for i := range t.calls {
+		t.calls[i].count--
+	}
+}
+
+// settle concludes whether the task loops.
+func (t *task) settle(name string, since time.Time, of *Service) {
+	usual, known := of.repeats.usual()
+	if !known || t.most < leastRepeats || t.most < repeatFactor*usual {
+		return
+	}
+	if !t.looping {
+		t.looping, t.loopingSince, t.repeated = true, since, strings.Clone(name)
+	}
+}
+
+// ended reports whether nothing more is expected of the task.
+func (t *task) ended(now time.Time) bool {
+	silent := now.Sub(t.last)
+	return silent >= taskSilence || t.root && silent >= rootSilence
+}
+
+// repeats has how often the newest tasks repeated a call.
+type repeats struct {
+	counts []uint16
+	next   int
+}
+
+func (r *repeats) add(count int) {
+	n := uint16(min(count, math.MaxUint16)) // #nosec G115 -- not negative
+	if len(r.counts) < usualTasks {
+		r.counts = append(r.counts, n)
+		return
+	}
+	r.counts[r.next] = n
+	r.next = (r.next + 1) % usualTasks
+}
+
+// usual returns the greatest number of repeats. known reports whether there were
+// enough tasks.
+func (r *repeats) usual() (most int, known bool) {
+	for _, n := range r.counts {
+		most = max(most, int(n))
+	}
+	return most, len(r.counts) >= leastTasks
+}
+
+// end adds a task that has ended to what is known of the service's tasks.
+func (s *Service) end(now time.Time, t *task) {
+	if !t.looping {
+		s.repeats.add(t.most)
+	}
+	if t.requests == 0 {
+		return
+	}
+	s.counted.add(t.tokens > 0)
+	if t.tokens > 0 {
+		s.tokens.Add(now, shift.Observation{Value: math.Log(float64(t.tokens)), Work: noWork, Version: t.version}, &costRule)
+	}
+	if t.hasCost {
+		s.costs.Add(now, shift.Observation{Value: math.Log(t.cost), Work: noWork, Version: t.version}, &costRule)
+	}
+}
+
+// noWork is unknown work.
+var noWork = [shift.Works]float64{math.NaN(), math.NaN()}

@@ -1,0 +1,352 @@
+package shift
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+const (
+	// blockTime and blockCount are the least time and number of observations of
+	// a block, so that neither a burst nor a few slow requests are one. Medians
+	// of blocks differ as much as correlated observations make them differ, which
+	// the deviation of single observations does not show (batch means: Law and
+	// Kelton, Simulation Modeling and Analysis).
+	blockTime, blockCount = time.Minute, 20
+	// sampled is the number of observations of a block whose median is taken.
+	sampled = 64
+	// keptBlocks are usual, an hour of a busy service; with fewer than
+	// leastBlocks nothing is usual.
+	keptBlocks, leastBlocks = 60, 12
+	// deviations is the least distance from the usual median, in robust standard
+	// deviations: 1.4826 times the median absolute deviation (Hampel, The
+	// Influence Curve and Its Role in Robust Estimation, 1974).
+	deviations, madFactor = 4, 1.4826
+	// leastDeviation is the least standard deviation of logarithms.
+	leastDeviation = 0.05
+	// medianError times the standard deviation over the root of the count is the
+	// standard error of a median of normal observations.
+	medianError = 1.2533
+	// normalQuartiles is the distance of the quartiles of a normal distribution,
+	// in standard deviations.
+	normalQuartiles = 1.349
+	// versionCount is the least number of observations of one version.
+	versionCount = 16
+	// calmFactor is the share of the least shift below which a block is usual
+	// again.
+	calmFactor = 0.5
+	// newUsual is how long a shift lasts until it is usual.
+	newUsual = 24 * time.Hour
+)
+
+// creditedChange is the least growth of work or demand, as a logarithm, that
+// excuses growth of the value; smaller ones are noise.
+var creditedChange = math.Log(1.5)
+
+// Versions is the number of versions of a service that a Level and a Proportion
+// tell apart. The index 0 is any other or none.
+const Versions = 8
+
+// Works is the number of measures of the work that an observation took.
+const Works = 2
+
+// Observation is one value.
+type Observation struct {
+	// Value is a logarithm.
+	Value float64
+	// Work are logarithms of how much there was to do, such as tokens. The value
+	// is excused if it grows no faster than they do. NaN means unknown.
+	Work [Works]float64
+	// Version is below Versions.
+	Version uint8
+}
+
+// Rule says which shift matters.
+type Rule struct {
+	// Least is the least shift, as a logarithm.
+	Least float64
+	// Blocks is how many blocks in a row must be shifted.
+	Blocks int
+	// Mean takes the mean of a block in place of its median, for values without
+	// outliers.
+	Mean bool
+	// Demand excuses values that grow no faster than the number of observations
+	// a second.
+	Demand bool
+}
+
+// Level has the level of a value over time. The zero Level is ready to use. It is
+// not safe for concurrent use.
+type Level struct {
+	// sample is of the block that has begun, count the number of its
+	// observations, began when the first one came.
+	sample []Observation
+	count  int
+	began  time.Time
+	state  uint64
+
+	// usual is a ring of blocks, next the index of its oldest one once it is full.
+	usual []block
+	next  int
+	// odd are the shifted blocks since the last usual one, before the shift is
+	// concluded; calm is the number of usual blocks in a row after that.
+	odd  []block
+	calm int
+
+	shift Shift
+	was   block
+	// deviation is that of was.
+	deviation float64
+}
+
+// block is a summary of observations.
+type block struct {
+	value, deviation float64
+	work             [Works]float64
+	demand           float64
+	began            time.Time
+	count            int
+}
+
+// Shift is a shift of a level.
+type Shift struct {
+	// Lasts reports whether there is one.
+	Lasts bool
+	Since time.Time
+	// Value and Usual are logarithms.
+	Value, Usual float64
+	// Count is the number of observations of the newest block, Window its time.
+	Count  int
+	Window time.Duration
+	// Works and Demand report what has grown, too, and excuses part of the shift.
+	Works  [Works]bool
+	Demand bool
+	// ByVersion has the values of the versions in the newest block.
+	ByVersion [Versions]VersionLevel
+}
+
+// VersionLevel is the level of one version in a block.
+type VersionLevel struct {
+	// Value is a logarithm.
+	Value float64
+	Count int
+}
+
+// Shift returns the shift that lasts, or one without Lasts.
+func (l *Level) Shift() *Shift { return &l.shift }
+
+// Add adds an observation that came at now.
+func (l *Level) Add(now time.Time, o Observation, rule *Rule) {
+	if math.IsNaN(o.Value) || math.IsInf(o.Value, 0) {
+		return
+	}
+	if l.count >= blockCount && now.Sub(l.began) >= blockTime {
+		l.end(now, rule)
+	}
+	if l.count == 0 {
+		l.began = now
+	}
+	l.count++
+	if len(l.sample) < sampled {
+		l.sample = append(l.sample, o)
+	} else if i := l.random(l.count); i < sampled {
+		// Reservoir sampling: each observation is as likely in the sample.
+		l.sample[i] = o
+	}
+}
+
+// random returns a number below n, by a xorshift generator: what is sampled needs
+// no better one, and the same input must give the same result.
+func (l *Level) random(n int) int {
+	if l.state == 0 {
+		l.state = 0x9e3779b97f4a7c15
+	}
+	l.state ^= l.state << 13
+	l.state ^= l.state >> 7
+	l.state ^= l.state << 17
+	return int(l.state >> 33 % uint64(n)) // #nosec G115 -- n is positive, the result below it
+}
+
+// end ends a block.
+func (l *Level) end(now time.Time, rule *Rule) {
+	b, versions := l.summarise(now, rule)
+	l.count, l.sample = 0, l.sample[:0]
+	switch {
+	case l.shift.Lasts:
+		l.goOn(&b, versions, now, rule)
+	case len(l.usual) < leastBlocks:
+		l.keep(b)
+	default:
+		l.was, l.deviation = l.typical()
+		value, shifted := l.shifted(&b, versions, rule)
+		if !shifted {
+			for _, odd := range l.odd {
+				l.keep(odd)
+			}
+			l.odd = l.odd[:0]
+			l.keep(b)
+			return
+		}
+		l.odd = append(l.odd, b)
+		if len(l.odd) >= rule.Blocks {
+			l.shift = Shift{Lasts: true, Since: l.odd[0].began, Usual: l.was.value}
+			l.calm, l.odd = 0, l.odd[:0]
+			l.show(&b, value, versions, now, rule)
+		}
+	}
+}
+
+// goOn adds a block while a shift lasts.
+func (l *Level) goOn(b *block, versions *[Versions]VersionLevel, now time.Time, rule *Rule) {
+	value, shifted := l.shifted(b, versions, rule)
+	if shifted || value-l.was.value-l.excuse(b, rule) >= calmFactor*rule.Least {
+		l.calm = 0
+	} else {
+		l.calm++
+	}
+	l.show(b, value, versions, now, rule)
+	if now.Sub(l.shift.Since) >= newUsual {
+		// What is usual begins anew.
+		l.shift, l.usual, l.next = Shift{}, l.usual[:0], 0
+	} else if l.calm >= rule.Blocks {
+		l.shift = Shift{}
+	}
+}
+
+// show sets what the newest block shows.
+func (l *Level) show(b *block, value float64, versions *[Versions]VersionLevel, now time.Time, rule *Rule) {
+	l.shift.Value, l.shift.Count, l.shift.Window = value, b.count, now.Sub(b.began)
+	l.shift.ByVersion = *versions
+	for i := range b.work {
+		l.shift.Works[i] = b.work[i]-l.was.work[i] > creditedChange
+	}
+	l.shift.Demand = rule.Demand && b.demand-l.was.demand > creditedChange
+}
+
+// keep makes a block usual.
+func (l *Level) keep(b block) {
+	if len(l.usual) < keptBlocks {
+		l.usual = append(l.usual, b)
+		return
+	}
+	l.usual[l.next] = b
+	l.next = (l.next + 1) % keptBlocks
+}
+
+// excuse returns the growth of the value that growth of work and demand explains,
+// if it is proportional to both.
+func (l *Level) excuse(b *block, rule *Rule) (excuse float64) {
+	for i := range b.work {
+		// NaN is not greater.
+		if grown := b.work[i] - l.was.work[i]; grown > creditedChange {
+			excuse = max(excuse, grown)
+		}
+	}
+	if grown := b.demand - l.was.demand; rule.Demand && grown > creditedChange {
+		excuse += grown
+	}
+	return excuse
+}
+
+// shifted reports whether a block is shifted: as a whole, or one version of it.
+// value is that which is shifted most.
+func (l *Level) shifted(b *block, versions *[Versions]VersionLevel, rule *Rule) (value float64, shifted bool) {
+	excuse := l.excuse(b, rule)
+	beyond := func(value, deviation float64) bool {
+		grown := value - l.was.value - excuse
+		return grown >= rule.Least && grown >= deviations*deviation
+	}
+	value, shifted = b.value, beyond(b.value, l.deviation)
+	for i := range versions {
+		v := &versions[i]
+		if v.Count < versionCount || v.Count == b.count {
+			continue
+		}
+		own := medianError * b.deviation / math.Sqrt(float64(v.Count))
+		if v.Value > value && beyond(v.Value, max(l.deviation, own)) {
+			value, shifted = v.Value, true
+		}
+	}
+	return value, shifted
+}
+
+// typical returns the medians of the usual blocks, and the robust deviation of
+// their values.
+func (l *Level) typical() (was block, deviation float64) {
+	var memory [keptBlocks]float64
+	of := func(get func(*block) float64) float64 {
+		values := memory[:0]
+		for i := range l.usual {
+			if value := get(&l.usual[i]); !math.IsNaN(value) {
+				values = append(values, value)
+			}
+		}
+		return median(values)
+	}
+	was.value = of(func(b *block) float64 { return b.value })
+	for w := range was.work {
+		was.work[w] = of(func(b *block) float64 { return b.work[w] })
+	}
+	was.demand = of(func(b *block) float64 { return b.demand })
+	standard := of(func(b *block) float64 {
+		return medianError * b.deviation / math.Sqrt(float64(min(b.count, sampled)))
+	})
+	deviation = madFactor * of(func(b *block) float64 { return math.Abs(b.value - was.value) })
+	return was, max(deviation, standard, leastDeviation)
+}
+
+// summarise returns the summary of the sample, and the values of its versions.
+func (l *Level) summarise(now time.Time, rule *Rule) (b block, versions *[Versions]VersionLevel) {
+	b.began, b.count = l.began, l.count
+	b.demand = math.Log(float64(l.count) / now.Sub(l.began).Seconds())
+	var memory [sampled]float64
+	of := func(get func(*Observation) (float64, bool)) []float64 {
+		values := memory[:0]
+		for i := range l.sample {
+			if value, ok := get(&l.sample[i]); ok {
+				values = append(values, value)
+			}
+		}
+		return values
+	}
+	center := median
+	if rule.Mean {
+		center = mean
+	}
+	values := of(func(o *Observation) (float64, bool) { return o.Value, true })
+	b.value = center(values)
+	slices.Sort(values)
+	b.deviation = (values[len(values)*3/4] - values[len(values)/4]) / normalQuartiles
+	for w := range b.work {
+		b.work[w] = median(of(func(o *Observation) (float64, bool) { return o.Work[w], !math.IsNaN(o.Work[w]) }))
+	}
+	versions = new([Versions]VersionLevel)
+	for v := range versions {
+		values := of(func(o *Observation) (float64, bool) { return o.Value, int(o.Version) == v })
+		versions[v] = VersionLevel{Value: center(values), Count: len(values)}
+	}
+	return b, versions
+}
+
+// median returns the median of values, NaN without any, and changes their order.
+func median(values []float64) float64 {
+	if len(values) == 0 {
+		return math.NaN()
+	}
+	slices.Sort(values)
+	if n := len(values); n%2 == 0 {
+		return (values[n/2-1] + values[n/2]) / 2
+	}
+	return values[len(values)/2]
+}
+
+func mean(values []float64) float64 {
+	if len(values) == 0 {
+		return math.NaN()
+	}
+	sum := 0.0
+	for _, value := range values {
+		sum += value
+	}
+	return sum / float64(len(values))
+}

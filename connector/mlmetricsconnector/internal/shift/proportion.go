@@ -1,0 +1,272 @@
+package shift
+
+import "time"
+
+const (
+	// recentCount and recentTime limit what is recent; usualCount are the
+	// outcomes before the newest recentCount, leastUsual the smallest number
+	// from which a usual proportion is known.
+	recentCount, usualCount, leastUsual = 100, 1000, 100
+	recentTime                          = 15 * time.Minute
+	// certain is the greatest probability that a shift is chance. A service is
+	// looked at up to 40 000 times a week, so that 300 services that are as usual
+	// have a shift by chance about once a week at most; overlapping windows and
+	// the exact test make it far less.
+	certain = 1e-7
+	// distinct is the same for the question which version of several it is.
+	distinct = 1e-3
+	// endFactor is the share of the limit below which a shift has ended, aloneEnd
+	// that while the usual proportion is unknown, and nearFactor how far above the
+	// usual proportion it may be then.
+	endFactor, aloneEnd, nearFactor = 1.0 / 3, 0.5, 1.25
+	// versionLeast is the least number of outcomes of one version.
+	versionLeast = 10
+)
+
+// windows are the numbers of newest outcomes that are compared with those
+// before: a great shift shows in few, a small one only in many.
+var windows = [...]int{12, 25, 50, recentCount, 200, 400}
+
+// unseen completes usual outcomes of which fewer are of the kind: a hundred
+// without any are no evidence that there never is one, and no shift can be
+// certain against a hundred alone. It is a prior of one in two hundred.
+var unseen = Counts{Of: 1, All: 200}
+
+// ProportionRule says which shift of a proportion matters.
+type ProportionRule struct {
+	// Least is the least proportion, and Times how many times the usual one it
+	// is.
+	Least, Times float64
+	// Count is the least number of outcomes of the kind.
+	Count int
+	// Alone is the least proportion, of at least AloneCount outcomes of the kind,
+	// while the usual one is unknown. 0 is none.
+	Alone      float64
+	AloneCount int
+}
+
+// Proportion has the outcomes of the newest observations. The zero Proportion is
+// ready to use. It is not safe for concurrent use.
+type Proportion struct {
+	// ends is a ring of at most recentCount+usualCount times, in nanoseconds
+	// since 1970; the lowest bit is set if the outcome is of the kind, the next
+	// three are the version. oldest is the index of its first one.
+	ends   []int64
+	oldest int
+	all    Counts
+	// shifted is the last answer of Find, before the usual outcomes before that
+	// began.
+	shifted bool
+	before  Counts
+}
+
+// versionBits is where an entry has its version, outcomeBits all of its bits that
+// are no time.
+const versionBits, outcomeBits = 1, 15
+
+// Proportions is what a Proportion shows. A negative fraction is unknown.
+type Proportions struct {
+	// Recent is that of the last 100 outcomes, as far as they came within 15
+	// minutes.
+	Recent float64
+	// Usual is that of the up to 1000 before these, at least 100. While a shift
+	// lasts it is what it was before, so that the shift does not become usual.
+	Usual float64
+	// Shifted reports whether there is a shift, and Since when the first outcome
+	// that makes it one came.
+	Shifted bool
+	Since   time.Time
+	// Shown are the outcomes that show the shift, within Window.
+	Shown  Counts
+	Window time.Duration
+	// ByVersion has the recent outcomes of each version. Only is the version that
+	// alone has shifted, or 0.
+	ByVersion [Versions]Counts
+	Only      uint8
+}
+
+// Add adds an outcome that came at now.
+func (p *Proportion) Add(now time.Time, is bool, version uint8) {
+	end := now.UnixNano()&^outcomeBits | int64(version%Versions)<<versionBits
+	if is {
+		end |= 1
+	}
+	if len(p.ends) < recentCount+usualCount {
+		p.ends = append(p.ends, end)
+		p.all.Add(countOf(end))
+		return
+	}
+	p.all.Of -= countOf(p.ends[p.oldest]).Of
+	p.all.Of += countOf(end).Of
+	p.ends[p.oldest] = end
+	p.oldest = (p.oldest + 1) % len(p.ends)
+}
+
+func countOf(end int64) Counts { return Counts{Of: int(end & 1), All: 1} }
+
+func versionOf(end int64) uint8 { return uint8(end >> versionBits & (Versions - 1)) } // #nosec G115 -- three bits
+
+// Newest returns when the newest outcome came.
+func (p *Proportion) Newest() time.Time {
+	if len(p.ends) == 0 {
+		return time.Time{}
+	}
+	return timeOf(p.at(0))
+}
+
+func timeOf(end int64) time.Time { return time.Unix(0, end&^outcomeBits) }
+
+// at returns the entry before age others.
+func (p *Proportion) at(age int) int64 {
+	return p.ends[(p.oldest+len(p.ends)-1-age)%len(p.ends)]
+}
+
+// Find returns the proportions, and whether they have shifted by a rule.
+func (p *Proportion) Find(now time.Time, rule *ProportionRule) Proportions {
+	found := Proportions{Recent: -1, Usual: -1}
+	after := now.Add(-recentTime).UnixNano()
+	var recent, sum Counts
+	for age, window := 0, 0; window < len(windows); age++ {
+		ended := age == len(p.ends) || p.at(age) <= after
+		if ended || age == windows[window] {
+			if age <= recentCount {
+				recent = sum
+			}
+			if age > 0 && (!ended || window == 0 || age > windows[window-1]) {
+				p.test(sum, rule, &found)
+			}
+			window++
+		}
+		if ended {
+			break
+		}
+		if end := p.at(age); window < len(windows) {
+			sum.Add(countOf(end))
+			found.ByVersion[versionOf(end)].Add(countOf(end))
+		}
+	}
+	p.conclude(recent, sum, rule, &found)
+	if found.Shifted {
+		count := found.Shown.All
+		found.Window = now.Sub(timeOf(p.at(count - 1)))
+		found.Since = p.since(count, rule.limit(found.Usual))
+	}
+	return found
+}
+
+// usual returns the outcomes before the newest ones, or before the shift that
+// lasts.
+func (p *Proportion) usual(newest Counts) Counts {
+	if p.shifted {
+		return p.before
+	}
+	return Counts{Of: p.all.Of - newest.Of, All: p.all.All - newest.All}
+}
+
+// limit returns the least proportion that is a shift.
+func (r *ProportionRule) limit(usual float64) float64 {
+	if usual < 0 {
+		return r.Alone
+	}
+	return max(r.Least, r.Times*usual)
+}
+
+// test sets found.Shown if the newest outcomes show a shift.
+func (p *Proportion) test(newest Counts, rule *ProportionRule, found *Proportions) {
+	usual := p.usual(newest)
+	if p.shifted || found.Shown.All > 0 || usual.All < leastUsual || !rule.holds(newest, usual) {
+		return
+	}
+	found.Shown = newest
+}
+
+// holds reports whether outcomes are more often of the kind than the usual ones.
+func (r *ProportionRule) holds(outcomes, usual Counts) bool {
+	if outcomes.Of < r.Count || outcomes.Ratio() < r.limit(usual.Ratio()) {
+		return false
+	}
+	if usual.Of*unseen.All <= usual.All*unseen.Of {
+		usual.Add(unseen)
+	}
+	return Fisher(outcomes, usual) < certain
+}
+
+// conclude completes what is found. recent are the outcomes of found.Recent, seen
+// all within the largest window.
+func (p *Proportion) conclude(recent, seen Counts, rule *ProportionRule, found *Proportions) {
+	usual := p.usual(recent)
+	if usual.All >= leastUsual {
+		found.Usual = usual.Ratio()
+	}
+	if recent.All == 0 {
+		p.shifted = false
+		return
+	}
+	found.Recent = recent.Ratio()
+	limit := rule.limit(found.Usual)
+	switch {
+	case p.shifted && found.Usual < 0:
+		found.Shifted = found.Recent > aloneEnd*limit
+		found.Shown = recent
+	case p.shifted:
+		found.Shifted = found.Recent > max(endFactor*limit, nearFactor*found.Usual)
+		found.Shown = recent
+	case found.Usual < 0:
+		found.Shifted = limit > 0 && recent.Of >= rule.AloneCount && found.Recent >= limit
+		found.Shown = recent
+	case found.Shown.All > 0:
+		found.Shifted = true
+	default:
+		found.Shifted = p.ofVersion(seen, rule, found)
+	}
+	if found.Shifted {
+		found.Only = p.only(seen, rule, found)
+	}
+	p.shifted, p.before = found.Shifted, usual
+}
+
+// ofVersion reports whether one version has shifted among outcomes that as a
+// whole have not, such as one that few requests go to.
+func (p *Proportion) ofVersion(seen Counts, rule *ProportionRule, found *Proportions) bool {
+	usual := p.usual(seen)
+	if usual.All < leastUsual {
+		return false
+	}
+	for _, own := range found.ByVersion[1:] {
+		if own.All >= versionLeast && rule.holds(own, usual) {
+			found.Shown = seen
+			return true
+		}
+	}
+	return false
+}
+
+// only returns the version that alone has shifted, or 0.
+func (p *Proportion) only(seen Counts, rule *ProportionRule, found *Proportions) uint8 {
+	for version := uint8(1); version < Versions; version++ {
+		own := found.ByVersion[version]
+		others := Counts{Of: seen.Of - own.Of, All: seen.All - own.All}
+		if others.All >= versionLeast && others.Ratio() < rule.limit(found.Usual) && Fisher(own, others) < distinct {
+			return version
+		}
+	}
+	return 0
+}
+
+// since returns the time of the newest outcomes of the kind from which on they
+// exceed the limit most: a cumulative sum (Page, Continuous Inspection Schemes,
+// 1954).
+func (p *Proportion) since(newest int, limit float64) (since time.Time) {
+	surplus, most := 0.0, 0.0
+	since = timeOf(p.at(newest - 1))
+	for age := range newest {
+		surplus -= limit
+		if p.at(age)&1 == 0 {
+			continue
+		}
+		if surplus++; surplus >= most {
+			most, since = surplus, timeOf(p.at(age))
+		}
+	}
+	return since
+}

@@ -1,0 +1,156 @@
+package shift_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/shift"
+)
+
+var rule = shift.ProportionRule{Least: 0.05, Times: 3, Count: 5, Alone: 0.5, AloneCount: 3}
+
+// outcomes adds n outcomes, one a second, of which each one in of is of the kind,
+// and returns the time of the last one; with 0 none is.
+func outcomes(p *shift.Proportion, from time.Time, n, of int) time.Time {
+	for i := range n {
+		from = from.Add(time.Second)
+		p.Add(from, of > 0 && i%of == of-1, 0)
+	}
+	return from
+}
+
+func TestProportions(t *testing.T) {
+	var p shift.Proportion
+	assert.Equal(t, shift.Proportions{Recent: -1, Usual: -1}, p.Find(start, &rule))
+	assert.True(t, p.Newest().IsZero())
+
+	now := outcomes(&p, start, 199, 0)
+	found := p.Find(now, &rule)
+	assert.InDelta(t, 0, found.Recent, 0)
+	assert.InDelta(t, -1, found.Usual, 0, "99 are not usual yet")
+	now = outcomes(&p, now, 1, 0)
+	assert.InDelta(t, 0, p.Find(now, &rule).Usual, 0)
+	assert.WithinDuration(t, now, p.Newest(), time.Microsecond)
+
+	began := now.Add(10 * time.Second)
+	now = outcomes(&p, now, 40, 10)
+	found = p.Find(now, &rule)
+	assert.InDelta(t, 0.04, found.Recent, 1e-9)
+	assert.False(t, found.Shifted)
+	now = outcomes(&p, now, 80, 4)
+	found = p.Find(now, &rule)
+	assert.InDelta(t, 0.22, found.Recent, 1e-9)
+	assert.True(t, found.Shifted)
+	assert.WithinDuration(t, began, found.Since, 50*time.Second)
+	assert.Positive(t, found.Window)
+
+	found = p.Find(now.Add(16*time.Minute), &rule)
+	assert.False(t, found.Shifted, "none of late")
+	assert.InDelta(t, -1, found.Recent, 0)
+	now = outcomes(&p, now, 5000, 0)
+	found = p.Find(now, &rule)
+	assert.InDelta(t, 0, found.Usual, 0, "only the newest count")
+}
+
+func TestWhichProportionsHaveShifted(t *testing.T) {
+	for name, tt := range map[string]struct {
+		usual, usualOf, recent, recentOf int
+		want                             bool
+	}{
+		"as usual":                        {1000, 10, 100, 10, false},
+		"twice as often":                  {1000, 20, 100, 10, false},
+		"three times as often, by chance": {1000, 30, 100, 10, false},
+		"six times as often for longer":   {700, 50, 400, 8, true},
+		"a great shift in few":            {1000, 0, 25, 4, true},
+		"a small shift in many":           {700, 0, 400, 19, true},
+		"too few":                         {1000, 0, 400, 25, false},
+		"the first ones":                  {0, 0, 6, 2, true},
+		"the first ones, less often":      {0, 0, 9, 3, false},
+		"two of two":                      {0, 0, 2, 1, false},
+		"an outage":                       {300, 0, 6, 1, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var p shift.Proportion
+			now := outcomes(&p, start, tt.usual, tt.usualOf)
+			now = outcomes(&p, now, tt.recent, tt.recentOf)
+			assert.Equal(t, tt.want, p.Find(now, &rule).Shifted)
+		})
+	}
+}
+
+// A shift that goes on does not become usual, and ends when outcomes are as usual
+// again.
+func TestAShiftOfAProportionThatGoesOn(t *testing.T) {
+	var p shift.Proportion
+	now := outcomes(&p, start, 500, 0)
+	for range 50 {
+		now = outcomes(&p, now, 100, 8)
+		found := p.Find(now, &rule)
+		require.True(t, found.Shifted)
+		assert.InDelta(t, 0, found.Usual, 0)
+	}
+	now = outcomes(&p, now, 100, 0)
+	assert.False(t, p.Find(now, &rule).Shifted)
+}
+
+// One version of several is named, also where so few requests go to it that all
+// together are nearly as usual.
+func TestAProportionOfOneVersion(t *testing.T) {
+	for name, share := range map[string]int{"a half": 2, "one in ten": 10} {
+		t.Run(name, func(t *testing.T) {
+			var p shift.Proportion
+			now := start
+			for range 700 {
+				now = now.Add(time.Second)
+				p.Add(now, false, 1)
+			}
+			for i := range 400 {
+				now = now.Add(time.Second)
+				if i%share == 0 {
+					p.Add(now, i/share%3 == 0, 2)
+				} else {
+					p.Add(now, false, 1)
+				}
+			}
+			found := p.Find(now, &rule)
+			require.True(t, found.Shifted)
+			assert.Equal(t, uint8(2), found.Only)
+			assert.Zero(t, found.ByVersion[1].Of)
+			assert.InDelta(t, 0.33, found.ByVersion[2].Ratio(), 0.03)
+		})
+	}
+}
+
+// Healthy services fail now and then for weeks, some more often than others, by
+// day and by night, and nothing has shifted.
+func TestHealthyProportions(t *testing.T) {
+	looked := 0
+	for service := range 60 {
+		random := rand.New(rand.NewPCG(uint64(service), 2))
+		var p shift.Proportion
+		ratio := []float64{0, 0.001, 0.005, 0.01, 0.03, 0.1}[service%6]
+		perMinute := []float64{0.3, 3, 30, 100}[service%4]
+		version := uint8(1)
+		for now, next := start, start; now.Before(start.Add(3 * 24 * time.Hour)); {
+			day := math.Sin(2 * math.Pi * now.Sub(start).Hours() / 24)
+			now = now.Add(time.Duration(random.ExpFloat64() / (perMinute * math.Exp(day)) * float64(time.Minute)))
+			if random.IntN(2000) == 0 {
+				version = version%7 + 1
+			}
+			p.Add(now, random.Float64() < ratio, version)
+			if now.After(next) {
+				next = now.Add(15 * time.Second)
+				looked++
+				if found := p.Find(now, &rule); found.Shifted {
+					t.Fatalf("service %d at %s: %+v", service, now, found)
+				}
+			}
+		}
+	}
+	assert.Greater(t, looked, 200_000)
+}

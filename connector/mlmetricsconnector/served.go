@@ -1,0 +1,137 @@
+package mlmetricsconnector
+
+import (
+	"hash/maphash"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/serving"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+// attrServiceVersion is the conventions' name of the version of a service.
+const attrServiceVersion = "service.version"
+
+// maxArguments is how much of the arguments of a tool, in bytes, tells two calls
+// apart.
+const maxArguments = 16 << 10
+
+var (
+	slotRequestID = mlattr.SlotOf(mlattr.RequestID)
+	slotCached    = mlattr.SlotOf(mlattr.GenAICacheReadTokens)
+	slotCost      = mlattr.SlotOf(mlattr.UsageCost)
+	slotFinish    = mlattr.SlotOf(mlattr.GenAIFinishReasons)
+	slotTool      = mlattr.SlotOf(mlattr.GenAIToolName)
+	slotResent    = mlattr.SlotOf(mlattr.HTTPResendCount)
+)
+
+// serve adds to r.served what the detectors of services need of a span: requests
+// to models and agents, calls of tools, steps of agents, and the ends of tasks.
+// Whether it is a request is known only later, as isCounted.
+func (r *reader) serve(u *unit, v *values, span ptrace.Span, exception string) {
+	facts := &r.ofSpan
+	kind, tool := serving.Kind(0), ""
+	part, function := facts.Call()
+	switch {
+	case v.genAIOperation == mlattr.OperationExecuteTool:
+		if tool = facts.TextAt(slotTool); tool == "" {
+			tool = v.function
+		}
+		if tool == "" {
+			tool, _ = mlattr.ReadText(pcommon.NewValueStr(span.Name()))
+		}
+	case part == mlattr.FunctionPart:
+		tool = v.function
+	case part == mlattr.WholeCall:
+		if tool = v.function; tool == "" {
+			tool = function
+		}
+	}
+	failed := u.is&isFailure != 0 || part == mlattr.WholeCall && exception != ""
+	if tool != "" {
+		kind |= serving.Tool
+	} else if len(u.calls) > 0 {
+		// Whether it counts is known only later, as isCalled.
+		tool = u.calls[0].function
+		failed = failed || u.calls[0].result == resultError
+	}
+	if part == mlattr.WholeCall {
+		kind |= serving.Call
+	}
+	if v.role != "" && u.operation != "" {
+		kind |= serving.Step
+	}
+	if n, ok := facts.IntAt(slotResent); ok && n > 0 {
+		kind |= serving.Resent
+	}
+	root := span.ParentSpanID().IsEmpty()
+	if root && v.ofModel() {
+		kind |= serving.Root
+	}
+	if u.is&isAgent != 0 || root && v.role != "" && u.is&(isRequest|isUsage) == 0 {
+		kind |= serving.Agent
+	}
+	if kind == 0 && len(u.calls) == 0 && u.is&(isRequest|isUsage) == 0 {
+		return
+	}
+	if failed {
+		kind |= serving.Failed
+	}
+	s := r.serving()
+	u.served = len(r.served)
+	s.Kind, s.Version, s.Tool = kind, r.version, tool
+	s.Trace, s.Parent, s.Start, s.End = u.self.trace, span.ParentSpanID(), u.start, u.end
+	s.Operation, s.Role = u.operation, u.role
+	s.RequestID = facts.TextAt(slotRequestID)
+	if tool != "" {
+		s.Arguments = argumentsOf(r.spanAttrs)
+	}
+	s.Seconds, _, _ = timesOf(facts, span.StartTimestamp(), span.EndTimestamp(), v)
+	if u.is&(isRequest|isUsage) != 0 {
+		serveRequest(s, v, facts)
+	}
+}
+
+// serving appends and returns a span of which nothing is known.
+func (r *reader) serving() *serving.Span {
+	r.served = append(r.served, serving.Unknown)
+	return &r.served[len(r.served)-1]
+}
+
+// serveRequest adds what is known about a request to a model.
+func serveRequest(s *serving.Span, v *values, facts *mlattr.Facts) {
+	s.Model, s.Answered = facts.TextAt(slotRequested), facts.TextAt(slotAnswered)
+	if v.hasInput && v.input >= 0 && v.input <= maxCount {
+		s.Input = v.input
+	}
+	if v.hasOutput && v.output >= 0 && v.output <= maxCount {
+		s.Output = v.output
+	}
+	if n, ok := facts.IntAt(slotCached); ok && n <= maxCount {
+		s.Cached = n
+	}
+	if cost, ok := facts.DoubleAt(slotCost); ok && cost >= 0 {
+		s.Cost = cost
+	}
+	if reason := facts.TextAt(slotFinish); reason != "" {
+		s.Kind |= serving.Finished
+		if mlattr.CutByLength(reason) {
+			s.Kind |= serving.Cut
+		}
+	}
+}
+
+var argumentsSeed = maphash.MakeSeed()
+
+// argumentsOf returns a hash of what a tool was called with, or 0 if the span does
+// not say it. The hash is not kept over restarts.
+func argumentsOf(attrs pcommon.Map) (hash uint64) {
+	for key, value := range attrs.All() {
+		if mlattr.IsToolArguments(key) {
+			text, _ := mlattr.Text(value, maxArguments)
+			hash = hash*0x9e3779b97f4a7c15 ^ maphash.String(argumentsSeed, text)
+		}
+	}
+	return hash
+}
