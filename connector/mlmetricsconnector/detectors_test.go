@@ -33,6 +33,8 @@ type world struct {
 	loss float64
 	// gpu changes the reading of a rank's GPU, if it is set.
 	gpu func(rank int, g *gpuMetrics)
+	// unread is a host whose GPUs are not read.
+	unread string
 	// number is that of the step.
 	number int
 }
@@ -119,7 +121,9 @@ func (w *world) emit(t *testing.T) {
 		if w.gpu != nil {
 			w.gpu(rank, &g)
 		}
-		w.read(t, g)
+		if w.hostOf(rank) != w.unread {
+			w.read(t, g)
+		}
 	}
 	require.NoError(t, w.connector.emit(t.Context(), false))
 }
@@ -199,6 +203,19 @@ func TestARankWhoseGPUWorks(t *testing.T) {
 	w.mute[3] = true
 	w.step(t, 200)
 	assert.Empty(t, w.found())
+}
+
+// Of a rank whose host sends nothing it is not known whether it works, for half an
+// hour.
+func TestARankOfAHostThatIsCutOff(t *testing.T) {
+	w := newWorld(t, 4)
+	w.step(t, 20)
+	w.mute[2], w.mute[3] = true, true
+	w.unread = "n1"
+	w.step(t, 6*29)
+	assert.Empty(t, w.found())
+	w.step(t, 6*2)
+	assert.InDelta(t, 2, numberOf(t, w.only(t, "rank_missing"), "ml.problem.value"), 0)
 }
 
 // A rank that never sends is missing once the first step is overdue.
