@@ -280,6 +280,20 @@ func TestAHangIsConfirmed(t *testing.T) {
 	assert.InDelta(t, 4*numberOf(t, found, "ml.problem.value")/3600, numberOf(t, found, "ml.problem.gpu_hours"), 0.1)
 }
 
+// GPUs that are busy from the beginning, at little of the power that they may take,
+// wait for each other.
+func TestAHangBeforeTheFirstStep(t *testing.T) {
+	for mayTake, hangs := range map[float64]bool{700: true, 300: false} {
+		w := newWorld(t, 2)
+		w.gpu = func(_ int, g *gpuMetrics) { g.utilization, g.power, g.mayTake = 1, 210, mayTake }
+		for rank := range 2 {
+			w.send(t, rank, "data_load", w.clock, w.clock.Add(time.Second), nil)
+		}
+		w.wait(t, 40*time.Minute)
+		assert.Len(t, w.found(), map[bool]int{true: 1}[hangs], "%v W", mayTake)
+	}
+}
+
 // A run whose GPUs work as before does something that it has no spans for. After
 // three times its patience it looks hung all the same.
 func TestAHangThatItsGPUsContradict(t *testing.T) {

@@ -180,6 +180,13 @@ func (v *runVerdict) concludeHang(e *emission, facts *runFacts) {
 		}
 	}
 	silent := e.now.Sub(v.since)
+	if !stepped {
+		// The GPUs may have waited from the beginning, so that their highest power
+		// says nothing.
+		for i := range facts.gpus {
+			facts.gpus[i].High = max(facts.gpus[i].High, facts.gpus[i].PowerLimit)
+		}
+	}
 	counts := activities(facts.gpus)
 	switch works := 2*counts[gpus.Works] > len(facts.gpus)-counts[gpus.ActivityUnknown]; {
 	case works && (!stepped || silent < worksFor*patience):
