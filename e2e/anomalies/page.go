@@ -93,11 +93,13 @@ true and the reported onset.
 | Problem | System | Strength | Within | Planted | Recall | Least recall | Reported after | Onset off by |
 | --- | --- | --- | --- | ---: | ---: | --- | --- | --- |
 `, span(usualLeast), span(usualLeast+usualSpread), span(usualLeast))
+	measured := 0
 	for _, row := range r.planted {
 		p, f := row.plan, row.found
 		if f == nil {
 			continue
 		}
+		measured++
 		least := ""
 		if p.recall > 0 {
 			least = fmt.Sprintf("%.2f", p.recall)
@@ -107,6 +109,9 @@ true and the reported onset.
 		}
 		fmt.Fprintf(b, "| %s | %s | %s | %s | %d | %.2f | %s | %s | %s |\n", p.kind, p.system, p.strength, span(p.within), f.planted, f.recall(), least,
 			both(f.after), both(f.off))
+	}
+	if measured < len(r.planted) {
+		fmt.Fprintf(b, "\n%d of %d rows were measured, those of `make check`. `make anomalies UPDATE=1` measures all.\n", measured, len(r.planted))
 	}
 	for _, kind := range mlattr.Problems {
 		if !slices.ContainsFunc(plans, func(p plan) bool { return p.kind == kind.Name }) {

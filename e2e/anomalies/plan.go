@@ -79,7 +79,7 @@ var plans = []plan{
 	{kind: mlattr.ProblemThrottled, system: torchTel, strength: "steps 1.3 times as long", within: hour, inRun: throttle(1.3)},
 	{kind: mlattr.ProblemThrottled, system: torchTel, strength: "steps 1.6 times as long", within: hour, recall: 0.9, fast: true, inRun: throttle(1.6)},
 	{kind: mlattr.ProblemThrottled, system: ownLoop, strength: "steps 1.6 times as long", within: hour, inRun: throttle(1.6)},
-	{kind: mlattr.ProblemHeldIdle, system: ownLoop, strength: "the loop stops, its memory stays", within: hour, recall: 0.99, fast: true, inRun: idle},
+	{kind: mlattr.ProblemHeldIdle, system: ownLoop, strength: "the loop stops, its memory stays", within: hour, recall: 0.9, fast: true, inRun: idle},
 	{kind: mlattr.ProblemRetryStorm, system: agent, strength: "3 failed tries for each answer", within: hours, recall: 0.9, fast: true, inService: retry(3, always)},
 	{kind: mlattr.ProblemRetryStorm, system: agent, strength: "2 failed tries for 3 answers of 10", within: hours, inService: retry(2, 0.3)},
 	{kind: mlattr.ProblemToolErrors, system: agent, strength: "10 % of the calls", within: hours, inService: toolErrors(0.1)},
