@@ -22,6 +22,7 @@ func TestAllocations(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			next := consumertest.NewNop()
 			c := start(t, createDefaultConfig().(*Config), next)
+			c.(*metricsConnector).shared.outlets.Add(next)
 			ctx := mlattr.WithEnriched(t.Context())
 			const requests = 12
 			var all []ptrace.Traces

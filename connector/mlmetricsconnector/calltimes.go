@@ -84,7 +84,7 @@ func (r *reader) kindOf(v *values, span ptrace.Span) bound.Kind {
 		return bound.ContainsWait
 	case v.phase == mlattr.PhaseDataLoad:
 		return bound.Loads
-	case v.side == mlattr.SideClient:
+	case v.side == mlattr.SideClient, r.ofSpan.Systems.Has(mlattr.ModelsElsewhere) && asksModel(v):
 		return bound.Asks
 	case span.Kind() != ptrace.SpanKindClient:
 		return bound.Works

@@ -1,6 +1,7 @@
 package anomalies
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,7 +17,7 @@ type results struct {
 	recorded []recording
 }
 
-// row is what was measured for a plan, nil if ml_metrics has no detector of its kind.
+// row is what was measured for a plan, nil if it was not.
 type row struct {
 	plan  plan
 	found *found
@@ -95,7 +96,6 @@ true and the reported onset.
 	for _, row := range r.planted {
 		p, f := row.plan, row.found
 		if f == nil {
-			fmt.Fprintf(b, "| %s | %s | %s | %s | | not measured | | | |\n", p.kind, p.system, p.strength, span(p.within))
 			continue
 		}
 		least := ""
@@ -108,7 +108,12 @@ true and the reported onset.
 		fmt.Fprintf(b, "| %s | %s | %s | %s | %d | %.2f | %s | %s | %s |\n", p.kind, p.system, p.strength, span(p.within), f.planted, f.recall(), least,
 			both(f.after), both(f.off))
 	}
-	b.WriteString("\nNot measured: ml_metrics reserves the kind and does not report it yet.\n\n")
+	for _, kind := range mlattr.Problems {
+		if !slices.ContainsFunc(plans, func(p plan) bool { return p.kind == kind.Name }) {
+			fmt.Fprintf(b, "\nNot measured: %s, which nothing here sets off.\n", kind.Name)
+		}
+	}
+	b.WriteString("\n")
 }
 
 // both returns the median and the 90 % quantile of times.
@@ -140,15 +145,13 @@ and a restart are no problems.
 	for _, s := range h.untrue {
 		counts[s.kind]++
 	}
-	b.WriteString("\nBy kind:")
+	var kinds []string
 	for _, kind := range mlattr.Problems {
-		switch {
-		case slices.Contains(undetected, kind.Name):
-		default:
-			fmt.Fprintf(b, " %s %d,", kind.Name, counts[kind.Name])
+		if n := counts[kind.Name]; n > 0 {
+			kinds = append(kinds, fmt.Sprintf("%s %d", kind.Name, n))
 		}
 	}
-	b.WriteString(" others not measured.\n\n")
+	fmt.Fprintf(b, "\nBy kind: %s.\n\n", cmp.Or(strings.Join(kinds, ", "), "none"))
 }
 
 func (r *results) writeRecorded(b *strings.Builder) {

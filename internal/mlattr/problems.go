@@ -125,15 +125,17 @@ var Problems = [...]ProblemKind{
 	},
 	{
 		Name: ProblemRankMissing, Title: "rank missing", Severity: SeverityPage, Of: OfRun,
-		Description: "A rank has stopped sending for as long as a stalled run, and at least half of the ranks have ended a step since half of that time; or, after `first_step_timeout`, a rank of the run's world size has never sent although more than half have. A rank whose GPU works is not missing, only its telemetry.",
+		Description: "A rank has stopped sending for as long as a stalled run, and others have ended a step since half of that time; or, after `first_step_timeout`, a rank of the run's world size has never sent although more than half have. A rank whose GPU works is not missing, only its telemetry; if its host does not report GPUs, or more than half of the ranks are silent, it must be silent for six times as long.",
 	},
 	{
 		Name: ProblemFailing, Title: "failing", Severity: SeverityPage, Of: OfService,
-		Description: "The error ratio of the last 100 requests within 15 minutes is at least 0.05 and 3 times the usual one (at least 0.001), or at least 0.5 if that is unknown, with 3 or more failed requests.",
+		Description: "At least 0.05 of the newest 12 to 400 requests to models, requests to agents, or calls within 15 minutes failed, 5 or more and 3 times the usual share, or so did those of one version; or at least 0.5 of the last 100, 3 or more, while fewer than 100 came before.",
+		Method:      "Fisher's exact test (1935) against the up to 1000 outcomes before, with p < 1e-7; the onset by a cumulative sum (Page, 1954).",
 	},
 	{
 		Name: ProblemSlowRequests, Title: "slow requests", Severity: SeverityPage, Of: OfService,
-		Description: "The requests of the service take much longer than usual.",
+		Description: "The requests of the service to a model or an agent, or its calls, take at least 1.75 times as long as usual, beyond what longer prompts, longer answers or higher demand explain in proportion; or those of one version do.",
+		Method:      "Medians of blocks of at least a minute and 10 observations (batch means: Law and Kelton), 5 in a row, together 3.5 robust deviations (Hampel, 1974) from those of up to 60 blocks before; the duration is taken at the typical length of the answer by analysis of covariance (Fisher, 1932).",
 	},
 	{
 		Name: ProblemSlow, Title: "slow", Severity: SeverityTicket, Of: OfRun,
@@ -159,7 +161,8 @@ var Problems = [...]ProblemKind{
 	},
 	{
 		Name: ProblemRetryStorm, Title: "retry storm", Severity: SeverityTicket, Of: OfService,
-		Description: "The service repeats far more requests than usual.",
+		Description: "At least 0.1 of the newest 12 to 400 requests and calls within 15 minutes, 10 or more and 3 times the usual share, repeat one that failed within the 5 minutes before, or were resent; or in 5 minutes there are twice the usual requests, at least 50 and half of them fail, and no more than usual succeed.",
+		Method:      "Fisher's exact test (1935) against the up to 1000 outcomes before, with p < 1e-7; the onset by a cumulative sum (Page, 1954); a tenth is the retry budget of Google's Site Reliability Engineering (2016), chapter 21.",
 	},
 	{
 		Name: ProblemThrottled, Title: "throttled", Severity: SeverityTicket, Of: OfGPU,
@@ -172,23 +175,28 @@ var Problems = [...]ProblemKind{
 	},
 	{
 		Name: ProblemToolErrors, Title: "tool errors", Severity: SeverityTicket, Of: OfService,
-		Description: "The calls of a tool fail far more often than usual.",
+		Description: "At least 0.1 of the newest 12 to 400 calls of a tool within 15 minutes failed, 5 or more and 3 times the usual share, which needs 100 calls.",
+		Method:      "Fisher's exact test (1935) against the up to 1000 outcomes before, with p < 1e-7; the onset by a cumulative sum (Page, 1954).",
 	},
 	{
 		Name: ProblemTruncated, Title: "answers cut by length", Severity: SeverityTicket, Of: OfService,
-		Description: "Far more answers than usual end because they reached their limit of tokens.",
+		Description: "At least 0.1 of the newest 12 to 400 answers of a model within 15 minutes were cut at a limit of tokens, 5 or more and twice the usual share, which needs 100 answers.",
+		Method:      "Fisher's exact test (1935) against the up to 1000 outcomes before, with p < 1e-7; the onset by a cumulative sum (Page, 1954).",
 	},
 	{
 		Name: ProblemModelSubstituted, Title: "another model answers", Severity: SeverityTicket, Of: OfService,
-		Description: "A model answers under another name than before.",
+		Description: "At least 5 answers for a requested model come from models that gave none of the 100 or more answers before; after a day they are usual.",
+		Method:      "The share of new models that is to be expected (Good and Turing, 1953), and the binomial distribution with p < 1e-7.",
 	},
 	{
 		Name: ProblemCacheCollapsed, Title: "cached tokens collapsed", Severity: SeverityTicket, Of: OfService,
-		Description: "Far fewer input tokens than usual are read from a cache.",
+		Description: "The share of the input tokens of a model that is read from a cache, usually at least 0.2, has fallen to a third or less, in requests with at least 1024 input tokens.",
+		Method:      "Means of blocks of at least a minute and 10 observations (batch means: Law and Kelton), 3 in a row, together 3.5 robust deviations (Hampel, 1974) from those of up to 60 blocks before.",
 	},
 	{
 		Name: ProblemCostly, Title: "costly", Severity: SeverityTicket, Of: OfService,
-		Description: "A task takes far more tokens than usual.",
+		Description: "A task, which is one trace, takes at least 1.5 times the usual tokens, or costs 1.5 times as much where the client reports the cost.",
+		Method:      "Medians of blocks of at least a minute and 10 observations (batch means: Law and Kelton), 3 in a row, together 3.5 robust deviations (Hampel, 1974) from those of up to 60 blocks before.",
 	},
 	{
 		Name: ProblemLossSpike, Title: "loss spike", Severity: SeverityMark, Of: OfRun, Moment: true,
@@ -207,11 +215,13 @@ var Problems = [...]ProblemKind{
 	},
 	{
 		Name: ProblemThroughputDrop, Title: "throughput dropped", Severity: SeverityMark, Of: OfService,
-		Description: "The tokens per second of the service have fallen while demand is steady.",
+		Description: "The output tokens per second of a request to a model have fallen to two thirds of the usual rate or less, beyond what longer prompts, shorter answers or higher demand explain in proportion, or its answers have half the usual tokens or fewer, so that there are as many fewer a second.",
+		Method:      "Medians of blocks of at least a minute and 10 observations (batch means: Law and Kelton), 5 in a row, together 3.5 robust deviations (Hampel, 1974) from those of up to 60 blocks before.",
 	},
 	{
 		Name: ProblemLooping, Title: "looping", Severity: SeverityMark, Of: OfService,
-		Description: "An agent repeats the same calls.",
+		Description: "Within one task an agent calls a tool with the same arguments, or takes the same step, at least 10 times and 3 times as often as any of the 256 tasks before.",
+		Method:      "Repeated elements by Misra and Gries (1982).",
 	},
 }
 

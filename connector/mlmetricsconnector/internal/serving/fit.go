@@ -55,6 +55,26 @@ func (f *fit) duration(s *Span, version uint8) (o shift.Observation, ok bool) {
 	return o, true
 }
 
+// typicalCalls is the number of calls whose mean duration is typical of a function.
+const typicalCalls = 30
+
+// typical is the mean logarithm of the durations of a function's first calls.
+type typical struct {
+	n   int
+	sum float64
+}
+
+// relative returns the logarithm of a duration less what is typical. ok is false as
+// long as that is unknown.
+func (t *typical) relative(value float64) (relative float64, ok bool) {
+	if t.n < typicalCalls {
+		t.n++
+		t.sum += value
+		return 0, false
+	}
+	return value - t.sum/typicalCalls, true
+}
+
 // logTokens returns the logarithm of a number of tokens, NaN if it is unknown.
 func logTokens(n int64) float64 {
 	if n < 0 {

@@ -8,13 +8,12 @@ import (
 )
 
 var (
-	// slowRule is that of a page: twice as long. Smaller shifts come and go with
-	// load.
-	slowRule = shift.Rule{Least: math.Log(2), Blocks: 5, Demand: true}
-	// callRule is that of calls, whose time depends on what they are given.
-	callRule = shift.Rule{Least: math.Log(3), Blocks: 5, Demand: true}
+	// slowRule is that of a page. Smaller shifts come and go with load.
+	slowRule = shift.Rule{Least: math.Log(1.75), Blocks: 5, Demand: true}
 	// throughputRule is that of a mark.
 	throughputRule = shift.Rule{Least: math.Log(1.5), Blocks: 5, Demand: true}
+	// lengthRule is that of a mark, for the tokens of an answer.
+	lengthRule = shift.Rule{Least: math.Log(2), Blocks: 5}
 	// cacheRule is that of a share, which cacheFactor completes.
 	cacheRule = shift.Rule{Least: 0.15, Blocks: 3, Mean: true}
 	// truncatedRule: a tenth of the answers and twice the usual share.
@@ -37,6 +36,7 @@ const (
 type model struct {
 	fit                   fit
 	duration, perToken    shift.Level
+	length                shift.Level
 	cached                shift.Level
 	truncated             shift.Proportion
 	answers               answers
@@ -85,6 +85,10 @@ func (m *model) add(now time.Time, s *Span, version uint8) {
 				Version: version,
 			}, &throughputRule)
 		}
+	}
+	if s.Output > 0 {
+		// It grows as answers become shorter.
+		m.length.Add(now, shift.Observation{Value: -logTokens(s.Output), Work: noWork, Version: version}, &lengthRule)
 	}
 	m.finished.add(s.is(Finished))
 	if s.is(Finished) {

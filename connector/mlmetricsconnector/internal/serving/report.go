@@ -63,6 +63,10 @@ func (r *reports) add(p problem.Problem) {
 func (s *Service) report(r *reports) Ratios {
 	ratios := s.reportFailing(r)
 	r.slow("requests to agents", &s.agentTimes, math.NaN())
+	r.shifted(s.callTimes.Shift(), &level{
+		kind: mlattr.ProblemSlowRequests, what: "calls, of what is typical of their functions", unit: "1", value: math.Exp, telemetry: math.NaN(),
+		next: "Compare a slow call with one from before the onset.",
+	})
 	for _, name := range sortedKeys(s.models) {
 		m := s.models[name]
 		r.slow("requests to "+orUnknown(name), &m.duration, m.all.ratio())
@@ -73,7 +77,6 @@ func (s *Service) report(r *reports) Ratios {
 	}
 	for _, name := range sortedKeys(s.tools) {
 		t := s.tools[name]
-		r.slow("calls of "+orUnknown(name), &t.duration, math.NaN())
 		found := t.outcomes.Find(r.now, &toolRule)
 		r.proportion(mlattr.ProblemToolErrors, "calls of "+orUnknown(name)+" failed", &found, math.NaN(),
 			"Look at the failed calls of the tool, newest first.")
@@ -170,12 +173,11 @@ func (r *reports) shifted(s *shift.Shift, l *level) {
 		return
 	}
 	value, usual := l.value(s.Value), l.value(s.Usual)
-	unit := strings.Trim(l.unit, "{}")
-	evidence := []string{fmt.Sprintf("%s: %s %s, usually %s %s", l.what, figure(value), unit, figure(usual), unit)}
+	evidence := []string{fmt.Sprintf("%s: %s, usually %s", l.what, figure(value, l.unit), figure(usual, l.unit))}
 	if severalVersions(func(v int) int { return s.ByVersion[v].Count }) {
 		for v, of := range s.ByVersion {
 			if of.Count > 0 {
-				evidence = append(evidence, fmt.Sprintf("%s: %s %s (%d)", r.service.versions.name(v), figure(l.value(of.Value)), unit, of.Count))
+				evidence = append(evidence, fmt.Sprintf("%s: %s (%d)", r.service.versions.name(v), figure(l.value(of.Value), l.unit), of.Count))
 			}
 		}
 	} else {
@@ -200,8 +202,16 @@ func (r *reports) shifted(s *shift.Shift, l *level) {
 	})
 }
 
-// figure returns a number in three digits.
-func figure(value float64) string { return strconv.FormatFloat(value, 'g', 3, 64) }
+// figure returns a number in three digits with its unit, a fraction in per cent.
+func figure(value float64, unit string) string {
+	if unit == "1" {
+		value, unit = 100*value, "%"
+	}
+	if value >= 1000 {
+		return strconv.FormatFloat(value, 'f', 0, 64) + " " + strings.Trim(unit, "{}")
+	}
+	return strconv.FormatFloat(value, 'g', 3, 64) + " " + strings.Trim(unit, "{}")
+}
 
 // slow adds requests that take longer than usual.
 func (r *reports) slow(what string, l *shift.Level, telemetry float64) {
@@ -219,6 +229,12 @@ func (r *reports) throughput(name string, m *model) {
 		works: [shift.Works]string{"longer prompts", "shorter answers"},
 		next:  "Look at the load and the GPUs of the model's server.",
 	})
+	// With as many requests, there are as many fewer tokens a second.
+	r.shifted(m.length.Shift(), &level{
+		kind: mlattr.ProblemThroughputDrop, what: "an answer of " + orUnknown(name), unit: "{token}",
+		value: func(v float64) float64 { return math.Expm1(-v) }, telemetry: m.all.ratio(),
+		next: "Find out why the answers have become shorter.",
+	})
 }
 
 func (r *reports) truncated(name string, m *model) {
@@ -234,7 +250,7 @@ func (r *reports) cache(name string, m *model) {
 	}
 	r.shifted(s, &level{
 		kind: mlattr.ProblemCacheCollapsed, what: "cached share of the input of " + orUnknown(name), unit: "1",
-		value: func(v float64) float64 { return -v }, telemetry: m.caches.ratio(),
+		value: func(v float64) float64 { return 0 - v }, telemetry: m.caches.ratio(),
 		next: "Find out what has changed at the beginning of the prompts.",
 	})
 }

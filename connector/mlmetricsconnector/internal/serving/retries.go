@@ -57,7 +57,9 @@ func (r *retries) add(now time.Time, s *Span, version uint8) {
 		r.check(s, request{id: s.RequestID, operation: s.Operation, target: target}, &again)
 	}
 	r.of.Add(now, again, version)
-	r.rates.add(now, s.is(Failed))
+	if s.is(Request) {
+		r.rates.add(now, s.is(Failed))
+	}
 }
 
 // check sets again if the same request failed before, and remembers it if it

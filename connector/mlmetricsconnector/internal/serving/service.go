@@ -31,23 +31,26 @@ type Service struct {
 	// tool does, and calls those of functions and operations.
 	requests, agents, calls shift.Proportion
 	agentTimes              shift.Level
-	models                  map[string]*model
-	tools                   map[string]*tool
-	retries                 retries
-	repeats                 repeats
-	tokens, costs           shift.Level
-	counted                 share
-	newest                  time.Time
-	resource                streams.Resource
+	// callTimes are those of calls, relative to what is typical of the function, so
+	// that all functions together are enough.
+	callTimes     shift.Level
+	models        map[string]*model
+	tools         map[string]*tool
+	retries       retries
+	repeats       repeats
+	tokens, costs shift.Level
+	counted       share
+	newest        time.Time
+	resource      streams.Resource
 	// looping is a task that loops, the one that has for the longest time.
 	looping *task
 }
 
 // tool has the outcomes of a tool's calls, and how long those that the service was
-// asked for took.
+// asked for typically took.
 type tool struct {
 	outcomes shift.Proportion
-	duration shift.Level
+	typical  typical
 	newest   time.Time
 }
 
@@ -95,7 +98,9 @@ func (f *Fleet) Observe(resource streams.Resource, s *Span, now time.Time) {
 		if t := f.tool(service, s.Tool, now); t != nil {
 			t.outcomes.Add(now, s.is(Failed), version)
 			if s.is(Call) && !s.is(Failed) && s.Seconds > 0 {
-				t.duration.Add(now, shift.Observation{Value: math.Log(s.Seconds), Work: noWork, Version: version}, &callRule)
+				if value, ok := t.typical.relative(math.Log(s.Seconds)); ok {
+					service.callTimes.Add(now, shift.Observation{Value: value, Work: noWork, Version: version}, &slowRule)
+				}
 			}
 		}
 	}

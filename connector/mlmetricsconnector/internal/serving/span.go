@@ -23,9 +23,9 @@ const (
 	Failed
 	// Resent is a request that was sent before.
 	Resent
-	// Finished is an answer whose finish reason is known, Cut one that was cut
-	// at a limit of tokens.
+	// Finished is an answer whose finish reason is known.
 	Finished
+	// Cut is an answer that was cut at a limit of tokens.
 	Cut
 )
 

@@ -3,6 +3,7 @@ package serving
 import (
 	"hash/maphash"
 	"math"
+	"math/bits"
 	"strings"
 	"time"
 
@@ -53,12 +54,6 @@ type calls struct {
 	since time.Time
 }
 
-// call identifies a call of a tool or a step.
-type call struct {
-	tool, operation, role string
-	arguments             uint64
-}
-
 // add adds a span to a task of a service.
 func (t *task) add(now time.Time, s *Span, of *Service) {
 	if t.began.IsZero() {
@@ -75,15 +70,15 @@ func (t *task) add(now time.Time, s *Span, of *Service) {
 	}
 	switch {
 	case s.is(Tool):
-		t.repeat(now, s.Tool, call{tool: s.Tool, arguments: s.Arguments}, of)
+		t.repeat(now, s.Tool, maphash.String(seed, s.Tool)^s.Arguments, of)
 	case s.is(Step) && !s.is(Root):
-		t.repeat(now, s.Role, call{operation: s.Operation, role: s.Role}, of)
+		// The rotation tells a role from an operation of the same name.
+		t.repeat(now, s.Role, bits.RotateLeft64(maphash.String(seed, s.Role), 1)^maphash.String(seed, s.Operation), of)
 	}
 }
 
-// repeat counts a call.
-func (t *task) repeat(now time.Time, name string, c call, of *Service) {
-	hash := maphash.Comparable(seed, c)
+// repeat counts a call by its hash.
+func (t *task) repeat(now time.Time, name string, hash uint64, of *Service) {
 	least := &t.calls[0]
 	for i := range t.calls {
 		known := &t.calls[i]

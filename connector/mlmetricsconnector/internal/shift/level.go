@@ -12,18 +12,23 @@ const (
 	// of blocks differ as much as correlated observations make them differ, which
 	// the deviation of single observations does not show (batch means: Law and
 	// Kelton, Simulation Modeling and Analysis).
-	blockTime, blockCount = time.Minute, 20
+	blockTime, blockCount = time.Minute, 10
 	// sampled is the number of observations of a block whose median is taken.
 	sampled = 64
 	// keptBlocks are usual, an hour of a busy service; with fewer than
 	// leastBlocks nothing is usual.
 	keptBlocks, leastBlocks = 60, 12
-	// deviations is the least distance from the usual median, in robust standard
-	// deviations: 1.4826 times the median absolute deviation (Hampel, The
-	// Influence Curve and Its Role in Robust Estimation, 1974).
-	deviations, madFactor = 4, 1.4826
+	// deviations is the least distance of the blocks together from the usual
+	// median, oddDeviations that of each, in robust standard deviations of a block:
+	// 1.4826 times the median absolute deviation (Hampel, The Influence Curve and
+	// Its Role in Robust Estimation, 1974). For five blocks that do not depend on
+	// each other, 3.5 are 7.8 standard errors of their mean; those of one load do.
+	deviations, oddDeviations, madFactor = 3.5, 1, 1.4826
+	// oddFactor is the share of the least shift that each block has, and maxOdd
+	// how many times the blocks of a rule are odd until they are usual.
+	oddFactor, maxOdd = 0.5, 4
 	// leastDeviation is the least standard deviation of logarithms.
-	leastDeviation = 0.05
+	leastDeviation = 0.1
 	// medianError times the standard deviation over the root of the count is the
 	// standard error of a median of normal observations.
 	medianError = 1.2533
@@ -63,7 +68,7 @@ type Observation struct {
 
 // Rule says which shift matters.
 type Rule struct {
-	// Least is the least shift, as a logarithm.
+	// Least is the least shift of the blocks together, as a logarithm.
 	Least float64
 	// Blocks is how many blocks in a row must be shifted.
 	Blocks int
@@ -104,8 +109,11 @@ type block struct {
 	value, deviation float64
 	work             [Works]float64
 	demand           float64
-	began            time.Time
-	count            int
+	// grown is by how much the value is above the usual one, beyond what is
+	// excused.
+	grown float64
+	began time.Time
+	count int
 }
 
 // Shift is a shift of a level.
@@ -178,17 +186,18 @@ func (l *Level) end(now time.Time, rule *Rule) {
 		l.keep(b)
 	default:
 		l.was, l.deviation = l.typical()
-		value, shifted := l.shifted(&b, versions, rule)
-		if !shifted {
-			for _, odd := range l.odd {
-				l.keep(odd)
+		value, odd := l.odds(&b, versions, rule)
+		if odd {
+			l.odd = append(l.odd, b)
+		}
+		if !odd || len(l.odd) > maxOdd*rule.Blocks {
+			l.keepOdd()
+			if !odd {
+				l.keep(b)
 			}
-			l.odd = l.odd[:0]
-			l.keep(b)
 			return
 		}
-		l.odd = append(l.odd, b)
-		if len(l.odd) >= rule.Blocks {
+		if l.concludes(rule) {
 			l.shift = Shift{Lasts: true, Since: l.odd[0].began, Usual: l.was.value}
 			l.calm, l.odd = 0, l.odd[:0]
 			l.show(&b, value, versions, now, rule)
@@ -196,10 +205,31 @@ func (l *Level) end(now time.Time, rule *Rule) {
 	}
 }
 
+// keepOdd makes the odd blocks usual.
+func (l *Level) keepOdd() {
+	for _, odd := range l.odd {
+		l.keep(odd)
+	}
+	l.odd = l.odd[:0]
+}
+
+// concludes reports whether the newest odd blocks together are a shift.
+func (l *Level) concludes(rule *Rule) bool {
+	if len(l.odd) < rule.Blocks {
+		return false
+	}
+	sum := 0.0
+	for _, odd := range l.odd[len(l.odd)-rule.Blocks:] {
+		sum += odd.grown
+	}
+	grown := sum / float64(rule.Blocks)
+	return grown >= rule.Least && grown >= deviations*l.deviation
+}
+
 // goOn adds a block while a shift lasts.
 func (l *Level) goOn(b *block, versions *[Versions]VersionLevel, now time.Time, rule *Rule) {
-	value, shifted := l.shifted(b, versions, rule)
-	if shifted || value-l.was.value-l.excuse(b, rule) >= calmFactor*rule.Least {
+	value, _ := l.odds(b, versions, rule)
+	if b.grown >= calmFactor*rule.Least {
 		l.calm = 0
 	} else {
 		l.calm++
@@ -248,26 +278,28 @@ func (l *Level) excuse(b *block, rule *Rule) (excuse float64) {
 	return excuse
 }
 
-// shifted reports whether a block is shifted: as a whole, or one version of it.
-// value is that which is shifted most.
-func (l *Level) shifted(b *block, versions *[Versions]VersionLevel, rule *Rule) (value float64, shifted bool) {
+// odds sets b.grown, and reports whether a block is odd: as a whole, or one
+// version of it. value is that which has grown most.
+func (l *Level) odds(b *block, versions *[Versions]VersionLevel, rule *Rule) (value float64, odd bool) {
 	excuse := l.excuse(b, rule)
 	beyond := func(value, deviation float64) bool {
 		grown := value - l.was.value - excuse
-		return grown >= rule.Least && grown >= deviations*deviation
+		return grown >= oddFactor*rule.Least && grown >= oddDeviations*deviation
 	}
-	value, shifted = b.value, beyond(b.value, l.deviation)
+	value, odd = b.value, beyond(b.value, l.deviation)
 	for i := range versions {
 		v := &versions[i]
 		if v.Count < versionCount || v.Count == b.count {
 			continue
 		}
-		own := medianError * b.deviation / math.Sqrt(float64(v.Count))
+		// Few observations of a version differ more.
+		own := deviations * medianError * b.deviation / math.Sqrt(float64(v.Count))
 		if v.Value > value && beyond(v.Value, max(l.deviation, own)) {
-			value, shifted = v.Value, true
+			value, odd = v.Value, true
 		}
 	}
-	return value, shifted
+	b.grown = value - l.was.value - excuse
+	return value, odd
 }
 
 // typical returns the medians of the usual blocks, and the robust deviation of

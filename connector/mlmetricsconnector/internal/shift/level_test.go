@@ -30,7 +30,7 @@ type traffic struct {
 
 func newTraffic(seed uint64) *traffic {
 	return &traffic{
-		Rand: rand.New(rand.NewPCG(seed, 1)), rule: shift.Rule{Least: math.Log(2), Blocks: 5, Demand: true},
+		Rand: rand.New(rand.NewPCG(seed, 1)), rule: shift.Rule{Least: math.Log(1.75), Blocks: 5, Demand: true},
 		now: start, perMinute: 40, spread: 0.5, factor: 1, work: 1,
 	}
 }
@@ -53,12 +53,12 @@ func TestAShift(t *testing.T) {
 	g.until(start.Add(time.Hour))
 	require.False(t, g.level.Shift().Lasts)
 	onset := g.now
-	g.factor, g.version = 2.5, 1
+	g.factor, g.version = 2, 1
 	g.until(onset.Add(8 * time.Minute))
 	s := g.level.Shift()
 	require.True(t, s.Lasts)
 	assert.WithinDuration(t, onset, s.Since, 2*time.Minute)
-	assert.InDelta(t, 2.5, math.Exp(s.Value-s.Usual), 0.6)
+	assert.InDelta(t, 2, math.Exp(s.Value-s.Usual), 0.6)
 	assert.GreaterOrEqual(t, s.ByVersion[1].Count, 20)
 	assert.False(t, s.Demand || s.Works[0])
 
@@ -107,7 +107,7 @@ func TestMoreToDo(t *testing.T) {
 	for name, change := range map[string]func(*traffic){
 		"work":               func(g *traffic) { g.work, g.factor = 3, 2.8 },
 		"demand":             func(g *traffic) { g.perMinute, g.factor = 150, 3 },
-		"a little":           func(g *traffic) { g.factor = 1.5 },
+		"a little":           func(g *traffic) { g.factor = 1.4 },
 		"less":               func(g *traffic) { g.factor = 0.3 },
 		"no effect of load":  func(g *traffic) { g.perMinute = 400 },
 		"no effect of size":  func(g *traffic) { g.work = 10 },
@@ -145,7 +145,7 @@ func TestHealthyLevels(t *testing.T) {
 		load, burst := 0.0, 0
 		for end := start.Add(time.Duration(days) * 24 * time.Hour); g.now.Before(end); {
 			if g.IntN(20) == 0 {
-				load = 0.98*load + 0.03*g.NormFloat64()
+				load = 0.98*load + 0.025*g.NormFloat64()
 			}
 			if burst--; burst < -20_000 && g.IntN(5000) == 0 {
 				burst = 300

@@ -76,7 +76,8 @@ type Proportions struct {
 	// that makes it one came.
 	Shifted bool
 	Since   time.Time
-	// Shown are the outcomes that show the shift, within Window.
+	// Shown are the outcomes that show the shift, within Window: all, or those of
+	// the version Only.
 	Shown  Counts
 	Window time.Duration
 	// ByVersion has the recent outcomes of each version. Only is the version that
@@ -148,6 +149,9 @@ func (p *Proportion) Find(now time.Time, rule *ProportionRule) Proportions {
 	p.conclude(recent, sum, rule, &found)
 	if found.Shifted {
 		count := found.Shown.All
+		if own := found.Only; own != 0 && found.ByVersion[own] == found.Shown {
+			count = sum.All
+		}
 		found.Window = now.Sub(timeOf(p.at(count - 1)))
 		found.Since = p.since(count, rule.limit(found.Usual))
 	}
@@ -219,7 +223,7 @@ func (p *Proportion) conclude(recent, seen Counts, rule *ProportionRule, found *
 	default:
 		found.Shifted = p.ofVersion(seen, rule, found)
 	}
-	if found.Shifted {
+	if found.Shifted && found.Only == 0 {
 		found.Only = p.only(seen, rule, found)
 	}
 	p.shifted, p.before = found.Shifted, usual
@@ -232,9 +236,9 @@ func (p *Proportion) ofVersion(seen Counts, rule *ProportionRule, found *Proport
 	if usual.All < leastUsual {
 		return false
 	}
-	for _, own := range found.ByVersion[1:] {
-		if own.All >= versionLeast && rule.holds(own, usual) {
-			found.Shown = seen
+	for version := uint8(1); version < Versions; version++ {
+		if own := found.ByVersion[version]; own.All >= versionLeast && rule.holds(own, usual) {
+			found.Shown, found.Only = own, version
 			return true
 		}
 	}
