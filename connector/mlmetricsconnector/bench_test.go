@@ -25,17 +25,20 @@ func BenchmarkConsumeTraces(b *testing.B) {
 	for i := range benchClients {
 		kinds = append(kinds, benchClients[i].name)
 	}
-	for _, seen := range []string{"seen", "unseen"} {
+	for _, seen := range []string{"seen", "seen and recorded", "unseen"} {
 		for _, kind := range kinds {
 			b.Run(kind+"/"+seen, func(b *testing.B) {
 				ctx := b.Context()
-				if seen == "seen" {
+				if seen != "unseen" {
 					ctx = mlattr.WithEnriched(ctx)
 				}
 				td := benchSpans(kind, 512)
 				c, err := NewFactory().CreateTracesToMetrics(ctx, connectortest.NewNopSettings(metadata.Type), NewFactory().CreateDefaultConfig(), consumertest.NewNop())
 				require.NoError(b, err)
 				require.NoError(b, c.Start(ctx, componenttest.NewNopHost()))
+				if seen == "seen and recorded" {
+					c.(*metricsConnector).shared.outlets.Add(consumertest.NewNop())
+				}
 				round := uint64(0)
 				b.ReportAllocs()
 				for b.Loop() {

@@ -501,7 +501,9 @@ func (c *runClock) compare(step *wallclock.Step) {
 	whole := step.Whole - saved - validated
 	c.without.checkpoints = c.without.checkpoints || saved > 0
 	c.without.validations = c.without.validations || validated > 0
-	phases := [len(step.Phases) + 1]int64(append(step.Phases[:len(step.Phases):len(step.Phases)], step.Other))
+	var phases [len(step.Phases) + 1]int64
+	copy(phases[:], step.Phases[:])
+	phases[len(step.Phases)] = step.Other
 	phases[wallclock.Checkpoint], phases[wallclock.Validation] = 0, 0
 	if c.onDemand {
 		c.without.demand = true

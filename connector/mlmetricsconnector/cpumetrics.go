@@ -32,17 +32,17 @@ func (s *seenMetrics) noteCPU(m pmetric.Metric, attrs pcommon.Map, resource stre
 	if name := m.Name(); name != processCPUTime && name != processCPUUtilization {
 		return
 	}
-	sum, at, any := 0.0, now, false
+	sum, at, known := 0.0, now, false
 	for _, point := range mlattr.NumberPoints(m).All() {
 		if point.Flags().NoRecordedValue() || !computes(point.Attributes()) {
 			continue
 		}
-		sum, any = sum+number(point), true
+		sum, known = sum+number(point), true
 		if point.Timestamp() != 0 {
 			at = point.Timestamp().AsTime()
 		}
 	}
-	if !any || !(sum >= 0) {
+	if !known || !(sum >= 0) {
 		return
 	}
 	key := processOf(attrs, resource)

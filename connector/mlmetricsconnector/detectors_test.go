@@ -33,6 +33,8 @@ type world struct {
 	loss float64
 	// gpu changes the reading of a rank's GPU, if it is set.
 	gpu func(rank int, g *gpuMetrics)
+	// unread is a host whose GPUs are not read.
+	unread string
 	// number is that of the step.
 	number int
 }
@@ -119,7 +121,9 @@ func (w *world) emit(t *testing.T) {
 		if w.gpu != nil {
 			w.gpu(rank, &g)
 		}
-		w.read(t, g)
+		if w.hostOf(rank) != w.unread {
+			w.read(t, g)
+		}
 	}
 	require.NoError(t, w.connector.emit(t.Context(), false))
 }
@@ -201,6 +205,19 @@ func TestARankWhoseGPUWorks(t *testing.T) {
 	assert.Empty(t, w.found())
 }
 
+// Of a rank whose host sends nothing it is not known whether it works, for half an
+// hour.
+func TestARankOfAHostThatIsCutOff(t *testing.T) {
+	w := newWorld(t, 4)
+	w.step(t, 20)
+	w.mute[2], w.mute[3] = true, true
+	w.unread = "n1"
+	w.step(t, 6*29)
+	assert.Empty(t, w.found())
+	w.step(t, 6*2)
+	assert.InDelta(t, 2, numberOf(t, w.only(t, "rank_missing"), "ml.problem.value"), 0)
+}
+
 // A rank that never sends is missing once the first step is overdue.
 func TestARankThatNeverSends(t *testing.T) {
 	w := newWorld(t, 4)
@@ -261,6 +278,20 @@ func TestAHangIsConfirmed(t *testing.T) {
 	rank, _ := found.Attributes().Get("ml.rank.global")
 	assert.EqualValues(t, 3, rank.Int())
 	assert.InDelta(t, 4*numberOf(t, found, "ml.problem.value")/3600, numberOf(t, found, "ml.problem.gpu_hours"), 0.1)
+}
+
+// GPUs that are busy from the beginning, at little of the power that they may take,
+// wait for each other.
+func TestAHangBeforeTheFirstStep(t *testing.T) {
+	for mayTake, hangs := range map[float64]bool{700: true, 300: false} {
+		w := newWorld(t, 2)
+		w.gpu = func(_ int, g *gpuMetrics) { g.utilization, g.power, g.mayTake = 1, 210, mayTake }
+		for rank := range 2 {
+			w.send(t, rank, "data_load", w.clock, w.clock.Add(time.Second), nil)
+		}
+		w.wait(t, 40*time.Minute)
+		assert.Len(t, w.found(), map[bool]int{true: 1}[hangs], "%v W", mayTake)
+	}
 }
 
 // A run whose GPUs work as before does something that it has no spans for. After

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/component/componenttest"
@@ -50,15 +51,40 @@ func FuzzConsumeTraces(f *testing.F) {
 		cfg := NewFactory().CreateDefaultConfig().(*Config)
 		cfg.MaxSeries = 10
 		cfg.GenAIMetrics = true
-		next := new(consumertest.MetricsSink)
+		next, logs := new(consumertest.MetricsSink), new(consumertest.LogsSink)
 		c := start(t, cfg, next)
+		c.(*metricsConnector).shared.outlets.Add(logs)
 		require.NoError(t, c.ConsumeTraces(t.Context(), td))
 		require.NoError(t, c.ConsumeTraces(mlattr.WithEnriched(t.Context()), td))
 		require.NoError(t, c.Shutdown(t.Context()))
 		for _, md := range next.AllMetrics() {
 			checkInvariants(t, md, cfg)
 		}
+		checkRecords(t, logs)
 	})
+}
+
+// checkRecords asserts what holds for records, whatever was received.
+func checkRecords(t *testing.T, logs *consumertest.LogsSink) {
+	for _, ld := range logs.AllLogs() {
+		for _, rl := range ld.ResourceLogs().All() {
+			for _, sl := range rl.ScopeLogs().All() {
+				for _, record := range sl.LogRecords().All() {
+					require.Contains(t, []string{mlattr.EventChange, mlattr.Problem}, record.EventName())
+					body := record.Body().Str()
+					require.NotEmpty(t, body)
+					require.LessOrEqual(t, len(body), 1024)
+					require.True(t, utf8.ValidString(body))
+					for key, v := range record.Attributes().All() {
+						if v.Type() == pcommon.ValueTypeStr {
+							require.True(t, utf8.ValidString(v.Str()), key)
+							require.LessOrEqual(t, len(v.Str()), 1024, key)
+						}
+					}
+				}
+			}
+		}
+	}
 }
 
 // FuzzConsumeMetrics shows the connector anything that decodes as metrics.
@@ -96,6 +122,8 @@ func FuzzConsumeMetrics(f *testing.F) {
 		require.NoError(t, err)
 		require.NoError(t, c.Start(t.Context(), componenttest.NewNopHost()))
 		require.NoError(t, spans.Start(t.Context(), componenttest.NewNopHost()))
+		logs := new(consumertest.LogsSink)
+		spans.(*metricsConnector).shared.outlets.Add(logs)
 		require.NoError(t, c.ConsumeMetrics(t.Context(), md))
 		require.NoError(t, spans.Shutdown(t.Context()))
 		require.NoError(t, c.Shutdown(t.Context()))
@@ -103,6 +131,7 @@ func FuzzConsumeMetrics(f *testing.F) {
 		for _, md := range concluded.AllMetrics() {
 			checkInvariants(t, md, cfg)
 		}
+		checkRecords(t, logs)
 	})
 }
 

@@ -32,7 +32,7 @@ func (s *seenMetrics) noteGPU(m pmetric.Metric, resource pcommon.Map, now time.T
 		note = func(key gpus.Key, point pmetric.NumberDataPoint, r gpus.Reading) { s.noteUse(m.Name(), key, point, r) }
 	case mlattr.GPUStatus:
 		note = s.noteStatus
-	case mlattr.GPUPower, mlattr.GPUMemoryUsage, mlattr.GPUMemoryLimit, mlattr.GPUThrottleActive:
+	case mlattr.GPUPower, mlattr.GPUPowerLimit, mlattr.GPUMemoryUsage, mlattr.GPUMemoryLimit, mlattr.GPUThrottleActive:
 		note = func(key gpus.Key, point pmetric.NumberDataPoint, r gpus.Reading) {
 			s.noteSignal(m.Name(), key, point, r)
 		}
@@ -95,6 +95,10 @@ func (s *seenMetrics) noteSignal(name string, key gpus.Key, point pmetric.Number
 	switch value := number(point); name {
 	case mlattr.GPUPower:
 		s.fleet.Power(key, value, r)
+	case mlattr.GPUPowerLimit:
+		if of, ok := attrs.Get(mlattr.GPUPowerLimitType); ok && of.Str() == mlattr.GPUPowerLimitEnforced {
+			s.fleet.PowerLimit(key, value, r)
+		}
 	case mlattr.GPUMemoryUsage:
 		s.fleet.Memory(key, value, r)
 	case mlattr.GPUMemoryLimit:

@@ -89,8 +89,10 @@ type gpuMetrics struct {
 	utilization, sm float64
 	busy            float64
 	failed          bool
-	// power is in watts, used and limit are bytes, and throttled is a reason.
+	// power and mayTake are in watts, used and limit are bytes, and throttled is a
+	// reason.
 	power       float64
+	mayTake     float64
 	used, limit int64
 	throttled   string
 }
@@ -135,6 +137,11 @@ func gpuReading(g gpuMetrics, now time.Time) pmetric.Metrics {
 	general(point("nvidia.gpu.busy.time", true), g.busy)
 	if g.power > 0 {
 		point("hw.power", false).SetDoubleValue(g.power)
+	}
+	if g.mayTake > 0 {
+		p := point("nvidia.gpu.power.limit", true)
+		p.SetDoubleValue(g.mayTake)
+		p.Attributes().PutStr("nvidia.gpu.power.limit.type", "enforced")
 	}
 	if g.limit > 0 {
 		point("hw.gpu.memory.usage", true).SetIntValue(g.used)

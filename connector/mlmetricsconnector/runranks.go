@@ -25,6 +25,9 @@ const (
 	// worksFor is how many times its patience a run may be silent whose GPUs work as
 	// before.
 	worksFor = 3
+	// doubtFor is how many times its patience a rank may be silent whose host does
+	// not report its GPUs: its telemetry may be cut off, as of a whole host.
+	doubtFor = 6
 )
 
 // concludeMissing reports ranks that have stopped while the others go on, and
@@ -44,11 +47,17 @@ func (v *runVerdict) concludeMissing(e *emission, facts *runFacts) {
 	if expected = max(expected, world); expected > 0 {
 		v.telemetry = float64(sending) / float64(expected)
 	}
-	stopped := ranks.Stopped(all)
+	stopped, few := ranks.Stopped(all)
 	for _, i := range stopped {
 		v.ranks[i].missing = true
 	}
-	stopped = slices.DeleteFunc(stopped, func(i int) bool { return v.works(&v.ranks[i], facts.gpus) })
+	stopped = slices.DeleteFunc(stopped, func(i int) bool {
+		rank := &v.ranks[i]
+		if !few || !facts.hosts[rank.host] {
+			return e.now.Sub(rank.alive) < doubtFor*rank.patience
+		}
+		return v.works(rank, facts.gpus)
+	})
 	p := problem.Problem{
 		Kind: mlattr.ProblemRankMissing, GPUs: e.gpus, Telemetry: v.telemetry,
 		Usual: float64(expected), Unit: "{rank}",
@@ -171,6 +180,13 @@ func (v *runVerdict) concludeHang(e *emission, facts *runFacts) {
 		}
 	}
 	silent := e.now.Sub(v.since)
+	if !stepped {
+		// The GPUs may have waited from the beginning, so that their highest power
+		// says nothing.
+		for i := range facts.gpus {
+			facts.gpus[i].High = max(facts.gpus[i].High, facts.gpus[i].PowerLimit)
+		}
+	}
 	counts := activities(facts.gpus)
 	switch works := 2*counts[gpus.Works] > len(facts.gpus)-counts[gpus.ActivityUnknown]; {
 	case works && (!stepped || silent < worksFor*patience):

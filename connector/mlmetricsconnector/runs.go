@@ -116,10 +116,12 @@ type runFacts struct {
 	timeouts
 	// held reports whether the run holds GPU memory.
 	held bool
-	// use is what it has of GPUs, if inUse, and gpus has each of them.
+	// use is what it has of GPUs, if inUse, gpus has each of them, and hosts the
+	// hosts whose GPUs are read.
 	use   gpus.Use
 	inUse bool
 	gpus  []gpus.State
+	hosts map[string]bool
 }
 
 // begin forgets the ranks of the previous emission.
@@ -290,7 +292,7 @@ func (c *clocks) conclude(store *streams.Store, board *problem.Board, facts *gpu
 		use, holds := facts.uses[key.ID]
 		e := emission{source: streams.Source{Resource: key.Resource, Run: streams.Run{ID: key.ID}}, now: now, seen: run.seen, gpus: use.GPUs, board: board}
 		e.addUse(use, holds)
-		run.conclude(&e, &runFacts{timeouts: c.timeouts, held: facts.holdOf(key.ID).now, use: use, inUse: holds, gpus: facts.states[key.ID]})
+		run.conclude(&e, &runFacts{timeouts: c.timeouts, held: facts.holdOf(key.ID).now, use: use, inUse: holds, gpus: facts.states[key.ID], hosts: facts.hosts})
 		c.hosts.Compare(key.Resource.Service+"/"+key.ID, run.loads(), c.stall, now)
 		if c.history != nil {
 			c.history.Attempts(change.Subject{Resource: key.Resource, Run: key.ID}, run.attempts(), now)

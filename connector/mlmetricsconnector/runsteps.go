@@ -2,6 +2,7 @@ package mlmetricsconnector
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -174,10 +175,9 @@ func (v *runVerdict) phaseEvidence(p *problem.Problem) {
 			text += fmt.Sprintf(", %d of %d ranks", n, compared)
 		}
 		host := ""
-		if len(g.hosts) == 1 && len(hosts) > 1 {
-			for host = range g.hosts {
-				text += ", all on " + host
-			}
+		if all := slices.Collect(maps.Keys(g.hosts)); len(all) == 1 && len(hosts) > 1 {
+			host = all[0]
+			text += ", all on " + host
 		}
 		if phase != int(wallclock.DataLoad) {
 			p.Evidence = append(p.Evidence, text)

@@ -79,8 +79,9 @@ type gpuFacts struct {
 	uses   map[string]gpus.Use
 	idle   map[gpus.Key]gpus.Idle
 	failed map[gpus.Key]gpus.Failure
-	// states has the GPUs of each run.
+	// states has the GPUs of each run, hosts those whose GPUs are read.
 	states map[string][]gpus.State
+	hosts  map[string]bool
 	// holding is since when each run holds GPUs, zero if it does not now; released
 	// are the runs that held GPUs before, and released them.
 	holding  map[string]time.Time
@@ -122,7 +123,7 @@ func (s *seenMetrics) gpus(now time.Time) *gpuFacts {
 	facts := &gpuFacts{
 		holders: make(map[string]bool, len(s.holders)),
 		uses:    s.fleet.Runs(), idle: s.fleet.Idle(), failed: s.fleet.Failed(),
-		states: s.fleet.States(), holding: s.fleet.Holding(now), released: make(map[string]bool),
+		states: s.fleet.States(), hosts: s.fleet.Hosts(now), holding: s.fleet.Holding(now), released: make(map[string]bool),
 	}
 	for run, last := range s.holders {
 		if now.Sub(last) > goneAfter {

@@ -4,7 +4,6 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -51,7 +50,7 @@ func planted(t *testing.T) []row {
 	t.Run("all", func(t *testing.T) {
 		for i, p := range plans {
 			rows[i].plan = p
-			if slices.Contains(undetected, p.kind) || testing.Short() && !p.fast {
+			if testing.Short() && !p.fast {
 				continue
 			}
 			t.Run(p.name(), func(t *testing.T) {
@@ -71,11 +70,11 @@ func plant(t *testing.T, p plan) *found {
 	case testing.Short():
 		n = min(n, shortVictims)
 	case p.kind == mlattr.ProblemLooksHung && p.within == soon:
-		n = max(n, hangs) // enough to tell 0.99 from less
+		n *= hangs
 	}
 	f, err := measure(t.Context(), p, *first, n)
 	require.NoError(t, err)
-	t.Logf("recall %.2f of %d, after %s, onset off by %s, %d spans", f.recall(), f.planted, both(f.after), both(f.off), f.spans)
+	t.Logf("%s: recall %.2f of %d, after %s, onset off by %s, %d spans", p.name(), f.recall(), f.planted, both(f.after), both(f.off), f.spans)
 	return f
 }
 
@@ -102,7 +101,6 @@ func healthy(t *testing.T) (all health) {
 	for _, s := range all.untrue {
 		t.Logf("%s %s %s %s %s began %s, reported %s for %s", s.kind, s.service, s.run, s.host, s.gpu,
 			s.onset.Format(time.DateTime), s.detected.Format(time.DateTime), s.seen.Sub(s.detected))
-		assert.NotContains(t, undetected, s.kind, "the list of kinds without a detector is out of date")
 	}
 	for _, l := range limits {
 		assert.Falsef(t, all.refuted(l), "%d false problems of severity %s, where %.2f are allowed", all.count(l.severity), l.severity, all.expected(l))

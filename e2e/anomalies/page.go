@@ -1,6 +1,7 @@
 package anomalies
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,7 +17,7 @@ type results struct {
 	recorded []recording
 }
 
-// row is what was measured for a plan, nil if ml_metrics has no detector of its kind.
+// row is what was measured for a plan, nil if it was not.
 type row struct {
 	plan  plan
 	found *found
@@ -92,12 +93,13 @@ true and the reported onset.
 | Problem | System | Strength | Within | Planted | Recall | Least recall | Reported after | Onset off by |
 | --- | --- | --- | --- | ---: | ---: | --- | --- | --- |
 `, span(usualLeast), span(usualLeast+usualSpread), span(usualLeast))
+	measured := 0
 	for _, row := range r.planted {
 		p, f := row.plan, row.found
 		if f == nil {
-			fmt.Fprintf(b, "| %s | %s | %s | %s | | not measured | | | |\n", p.kind, p.system, p.strength, span(p.within))
 			continue
 		}
+		measured++
 		least := ""
 		if p.recall > 0 {
 			least = fmt.Sprintf("%.2f", p.recall)
@@ -108,7 +110,15 @@ true and the reported onset.
 		fmt.Fprintf(b, "| %s | %s | %s | %s | %d | %.2f | %s | %s | %s |\n", p.kind, p.system, p.strength, span(p.within), f.planted, f.recall(), least,
 			both(f.after), both(f.off))
 	}
-	b.WriteString("\nNot measured: ml_metrics reserves the kind and does not report it yet.\n\n")
+	if measured < len(r.planted) {
+		fmt.Fprintf(b, "\n%d of %d rows were measured, those of `make check`. `make anomalies UPDATE=1` measures all.\n", measured, len(r.planted))
+	}
+	for _, kind := range mlattr.Problems {
+		if !slices.ContainsFunc(plans, func(p plan) bool { return p.kind == kind.Name }) {
+			fmt.Fprintf(b, "\nNot measured: %s, which nothing here sets off.\n", kind.Name)
+		}
+	}
+	b.WriteString("\n")
 }
 
 // both returns the median and the 90 % quantile of times.
@@ -140,15 +150,13 @@ and a restart are no problems.
 	for _, s := range h.untrue {
 		counts[s.kind]++
 	}
-	b.WriteString("\nBy kind:")
+	var kinds []string
 	for _, kind := range mlattr.Problems {
-		switch {
-		case slices.Contains(undetected, kind.Name):
-		default:
-			fmt.Fprintf(b, " %s %d,", kind.Name, counts[kind.Name])
+		if n := counts[kind.Name]; n > 0 {
+			kinds = append(kinds, fmt.Sprintf("%s %d", kind.Name, n))
 		}
 	}
-	b.WriteString(" others not measured.\n\n")
+	fmt.Fprintf(b, "\nBy kind: %s.\n\n", cmp.Or(strings.Join(kinds, ", "), "none"))
 }
 
 func (r *results) writeRecorded(b *strings.Builder) {

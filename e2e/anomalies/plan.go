@@ -27,16 +27,6 @@ type plan struct {
 // name names the plan as a test.
 func (p *plan) name() string { return p.kind + "/" + p.system + "/" + p.strength }
 
-// undetected are the kinds that ml_metrics only reserves. Their rows are not
-// measured. A test fails when one is reported.
-var undetected = []string{
-	mlattr.ProblemRankMissing, mlattr.ProblemSlowHost, mlattr.ProblemNonfinite, mlattr.ProblemCheckpoint,
-	mlattr.ProblemThrottled, mlattr.ProblemLossSpike, mlattr.ProblemLossDiverged, mlattr.ProblemMemoryGrowth,
-	mlattr.ProblemSlowRequests, mlattr.ProblemRetryStorm, mlattr.ProblemToolErrors, mlattr.ProblemTruncated,
-	mlattr.ProblemModelSubstituted, mlattr.ProblemCacheCollapsed, mlattr.ProblemCostly,
-	mlattr.ProblemThroughputDrop, mlattr.ProblemLooping,
-}
-
 // The times in which problems must be found.
 const (
 	soon  = 10 * time.Minute
@@ -86,9 +76,10 @@ var plans = []plan{
 	{kind: mlattr.ProblemRestartLoop, system: ownLoop, strength: "every 5 min", within: hour, inRun: restartEach(5 * time.Minute)},
 	{kind: mlattr.ProblemRestartLoop, system: ownLoop, strength: "every 15 min", within: hour, inRun: restartEach(15 * time.Minute)},
 	{kind: mlattr.ProblemCheckpoint, system: ownLoop, strength: "none any more", usual: 6 * time.Hour, within: 4 * time.Hour, recall: 0.9, fast: true, inRun: func(r *run) { r.noSaves = true }},
-	{kind: mlattr.ProblemThrottled, system: torchTel, strength: "half of the time, steps 1.3 times as long", within: hour, recall: 0.9, fast: true, inRun: throttle},
-	{kind: mlattr.ProblemThrottled, system: ownLoop, strength: "half of the time, steps 1.3 times as long", within: hour, inRun: throttle},
-	{kind: mlattr.ProblemHeldIdle, system: ownLoop, strength: "the loop stops, its memory stays", within: hour, recall: 0.99, fast: true, inRun: idle},
+	{kind: mlattr.ProblemThrottled, system: torchTel, strength: "steps 1.3 times as long", within: hour, inRun: throttle(1.3)},
+	{kind: mlattr.ProblemThrottled, system: torchTel, strength: "steps 1.6 times as long", within: hour, recall: 0.9, fast: true, inRun: throttle(1.6)},
+	{kind: mlattr.ProblemThrottled, system: ownLoop, strength: "steps 1.6 times as long", within: hour, inRun: throttle(1.6)},
+	{kind: mlattr.ProblemHeldIdle, system: ownLoop, strength: "the loop stops, its memory stays", within: hour, recall: 0.9, fast: true, inRun: idle},
 	{kind: mlattr.ProblemRetryStorm, system: agent, strength: "3 failed tries for each answer", within: hours, recall: 0.9, fast: true, inService: retry(3, always)},
 	{kind: mlattr.ProblemRetryStorm, system: agent, strength: "2 failed tries for 3 answers of 10", within: hours, inService: retry(2, 0.3)},
 	{kind: mlattr.ProblemToolErrors, system: agent, strength: "10 % of the calls", within: hours, inService: toolErrors(0.1)},

@@ -77,10 +77,12 @@ func idle(r *run) {
 	r.work(0, 110)
 }
 
-// throttle has heat slow down a GPU of the run, and so its steps.
-func throttle(r *run) {
-	r.slower = 1.3
-	r.places[0].GPU.Throttled = 0.5
+// throttle has heat slow down a GPU of the run for half of the time, and so its steps.
+func throttle(times float64) func(*run) {
+	return func(r *run) {
+		r.slower = times
+		r.places[0].GPU.Throttled = 0.5
+	}
 }
 
 // notFinite makes a share of the losses NaN.

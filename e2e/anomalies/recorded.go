@@ -25,7 +25,7 @@ const afterRecording = 4 * time.Minute
 // replay sends a recording at the pace at which it was recorded, and returns what is
 // reported of it. It must run in a synctest bubble.
 func replay(ctx context.Context, folder string) ([]*sighting, int, error) {
-	file, err := os.ReadFile(filepath.Join(folder, "traces.json"))
+	file, err := os.ReadFile(filepath.Join(folder, "traces.json")) //nolint:gosec // the tests name the folder
 	if err != nil {
 		return nil, 0, err
 	}
@@ -42,7 +42,7 @@ func replay(ctx context.Context, folder string) ([]*sighting, int, error) {
 		}
 		sent := newest(td)
 		if last.IsZero() {
-			ahead = sent.Sub(time.Now())
+			ahead = time.Until(sent)
 		} else if sent.After(last) {
 			w.live(sent.Sub(last))
 		}

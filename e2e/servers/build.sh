@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds the servers that the end-to-end tests talk to, Prometheus and Jaeger,
-# from their Go modules into .cache/servers of the repository. Each is built
+# Builds the servers that the end-to-end tests talk to, Prometheus, Alertmanager
+# and Jaeger, from their Go modules into .cache/servers of the repository. Each is built
 # once: a stamp beside the binaries names what they were built from, so that a
 # change of version, of build tags or of the Go release builds again.
 #
@@ -60,6 +60,31 @@ build_prometheus() (
 	echo "$built_from" >"$out/prometheus.stamp"
 )
 
+# Alertmanager's module lacks the files of its web interface, which its program
+# embeds, so it is built in a copy of its folder that has a page without content.
+build_alertmanager() (
+	cd "$here/alertmanager"
+	module=github.com/prometheus/alertmanager
+	version=$(version $module)
+	built_from="$module $version $go_version"
+	if fresh alertmanager.stamp "$built_from" alertmanager; then
+		return
+	fi
+	echo "servers: building Alertmanager ($module $version), once: 1 to 2 minutes on two cores"
+	go mod download "$module@$version"
+	source=$out/alertmanager.source
+	rm -rf "$source"
+	cp -R "$(go list -mod=readonly -m -f '{{.Dir}}' $module)" "$source"
+	chmod -R u+w "$source"
+	mkdir -p "$source/ui/app/dist"
+	: >"$source/ui/app/dist/index.html"
+	cd "$source"
+	build_go ./cmd/alertmanager alertmanager -tags netgo -ldflags "-s -w -X github.com/prometheus/common/version.Version=$version"
+	cd "$out"
+	rm -rf "$source"
+	echo "$built_from" >"$out/alertmanager.stamp"
+)
+
 # Jaeger's go.mod has replacements that count only where it is the main module,
 # so it is built inside its own, read-only folder of the module cache.
 build_jaeger() (
@@ -78,4 +103,5 @@ build_jaeger() (
 )
 
 build_prometheus
+build_alertmanager
 build_jaeger

@@ -50,6 +50,11 @@ var incidents = []incident{
 		evidence: []string{"ToolTimeout", "1.8.2"}, before: []string{"1.8.2"},
 	},
 	{
+		name: "bad-version's tool", kind: "tool_errors", of: "support-agent",
+		onset: firstSpan(func(s *sentlog.Span) bool { return s.Attributes["error.type"] == "ToolTimeout" }), slack: 5 * time.Second,
+		evidence: []string{"lookup_order", "1.8.2"}, before: []string{"1.8.2"},
+	},
+	{
 		name: "held-idle", next: "1003", kind: "held_idle", of: "gpu-08", owner: "uid 1003", gpus: 4,
 		onset: firstIdle, slack: 3 * time.Second,
 		evidence: []string{"61", "GiB"},
@@ -85,6 +90,10 @@ func TestIncidents(t *testing.T) {
 		for _, i := range incidents {
 			i.check(t2, i.need(state))
 		}
+		at := slices.IndexFunc(state.Needs, func(n view.Need) bool { return n.Kind == "failing" })
+		assert.Positive(t2, at)
+		assert.Equal(t2, "tool_errors", state.Needs[at-1].Kind, "that the service fails follows from its tool")
+		assert.Equal(t2, state.Needs[at-1].Key, state.Needs[at].Cause)
 		// The GPUs that a run has left are free after a few readings.
 		assert.Equal(t2, map[string]int{"looks_hung": 24, "slow": 8, "held_idle": 4, "working": 6, "free": 4}, counted(state.Collector.GPUs))
 	}, time.Minute, 200*time.Millisecond)

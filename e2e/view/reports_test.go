@@ -93,10 +93,10 @@ func TestReportsHaveTheNumbersOfTheState(t *testing.T) {
 func TestASecondRunIsComparedWithTheFirst(t *testing.T) {
 	directory := filepath.Join(t.TempDir(), "reports")
 	c := startCollector(t, map[string]any{"exporters::ml_view::reports::directory": directory})
-	train := func(job string) {
-		harness.GenerateTo(t, endpoints(t, c), harness.Workload{JobID: job, Scenarios: "torchtel", Duration: 10 * time.Second, Rate: 8, Ranks: 1, MetricsInterval: metricsInterval})
+	train := func(seed int64, job string) {
+		harness.GenerateTo(t, endpoints(t, c), harness.Workload{Seed: seed, JobID: job, Scenarios: "torchtel", Duration: 10 * time.Second, Rate: 8, Ranks: 1, MetricsInterval: metricsInterval})
 	}
-	train("48101")
+	train(1, "48101")
 	address := c.Address(t, "exporters::ml_view")
 	await := func(runs int) (newest string) {
 		require.EventuallyWithT(t, func(t2 *assert.CollectT) {
@@ -119,7 +119,7 @@ func TestASecondRunIsComparedWithTheFirst(t *testing.T) {
 		return newest
 	}
 	first := await(1)
-	train("48102")
+	train(2, "48102")
 	second := await(2)
 	require.NotEqual(t, first, second, "rows are ordered by their start")
 

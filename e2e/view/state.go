@@ -26,6 +26,8 @@ type State struct {
 
 // Need is a problem.
 type Need struct {
+	Key      string    `json:"key"`
+	Cause    string    `json:"cause"`
 	Kind     string    `json:"kind"`
 	Since    time.Time `json:"since"`
 	RunID    string    `json:"run_id"`

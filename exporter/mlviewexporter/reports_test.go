@@ -99,3 +99,32 @@ func TestReportsThatCannotBeWritten(t *testing.T) {
 	assert.Equal(t, 1, r.log.FilterMessageSnippet("could not be written").Len())
 	r.stop(t)
 }
+
+// TestRemovedReportsAreNotWrittenAgain has more runs that have ended than reports are
+// kept.
+func TestRemovedReportsAreNotWrittenAgain(t *testing.T) {
+	directory := filepath.Join(t.TempDir(), "reports")
+	r := newRig(t, "interval: 100ms\nreports: {directory: "+directory+", keep: 1}", nil)
+	written := func() int64 {
+		got, err := r.tel.GetMetric("otelcol_exporter_ml_view_reports_written")
+		if err != nil {
+			return 0
+		}
+		return got.Data.(metricdata.Sum[int64]).DataPoints[0].Value
+	}
+	runs := []string{"a", "b", "c"}
+	for _, run := range runs {
+		require.NoError(t, r.metrics.ConsumeMetrics(t.Context(), stateOf(run, "running")))
+	}
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		for _, run := range runs {
+			assert.NoError(c, r.metrics.ConsumeMetrics(t.Context(), stateOf(run, "ended")))
+		}
+		assert.Equal(c, int64(3), written())
+	}, 30*time.Second, 50*time.Millisecond)
+	r.stop(t) // It looks for runs that have settled a last time.
+	assert.Equal(t, int64(3), written())
+	files, err := filepath.Glob(filepath.Join(directory, "*"))
+	require.NoError(t, err)
+	assert.Len(t, files, 3, "one report in three forms")
+}

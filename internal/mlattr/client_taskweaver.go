@@ -10,7 +10,7 @@ func taskWeaver() Table {
 		Page:     "https://github.com/microsoft/TaskWeaver",
 		Services: []string{"taskweaver*"},
 		Scopes:   []string{"taskweaver"},
-		Traits:   []Trait{ProcessIsRun, TraceIsRun, EstimatesTokens},
+		Traits:   []Trait{ProcessIsRun, TraceIsRun, EstimatesTokens, ModelsElsewhere},
 		// The executor returns the traceback of the code as its output.
 		Calls: CallKeys{
 			CodeSpans: []string{"CodeInterpreter", "CodeExecutor"}, Code: []string{"code"}, Output: []string{"result", "out.message"},

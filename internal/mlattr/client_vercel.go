@@ -8,6 +8,7 @@ func vercel() Table {
 		Title:       "Vercel AI SDK",
 		Page:        "https://ai-sdk.dev/docs/ai-sdk-core/telemetry",
 		KeyPrefixes: []string{"ai."},
+		Traits:      []Trait{ModelsElsewhere},
 		// Each is above spans of its own calls: doGenerate, doStream, doEmbed.
 		ToolArguments: []string{"ai.toolCall.args"},
 		Wrappers:      []string{"ai.generateText", "ai.streamText", "ai.generateObject", "ai.streamObject", "ai.embed", "ai.embedMany"},

@@ -11,6 +11,9 @@ const (
 	GPUMemoryReserved = "nvidia.gpu.memory.reserved"
 	// GPUPower is the power of the GPU and its board, in watts.
 	GPUPower = "hw.power"
+	// GPUPowerLimit is the power that the GPU may take, in watts, by
+	// GPUPowerLimitType.
+	GPUPowerLimit = "nvidia.gpu.power.limit"
 	// GPUUtilization is the fraction of time in which the GPU worked, by
 	// GPUTask.
 	GPUUtilization = "hw.gpu.utilization"
@@ -48,6 +51,9 @@ const (
 	HardwareType = "hw.type"
 	// DriverVersion is the version of the GPU driver of a host.
 	DriverVersion = "hw.driver_version"
+	// GPUPowerLimitType is the type on GPUPowerLimit, GPUPowerLimitEnforced for the
+	// one that holds now.
+	GPUPowerLimitType = "nvidia.gpu.power.limit.type"
 	// GPUTask is the task on GPUUtilization, GPUTaskGeneral for all of it.
 	GPUTask = "hw.gpu.task"
 	// NVIDIAIndex is the GPU's index as the driver counts; GPUIndex is the
@@ -64,8 +70,9 @@ const (
 
 // Values of these attributes.
 const (
-	HardwareTypeGPU     = "gpu"
-	HardwareStateFailed = "failed"
-	GPUTaskGeneral      = "general"
-	GPUSourceReplay     = "replay"
+	HardwareTypeGPU       = "gpu"
+	HardwareStateFailed   = "failed"
+	GPUTaskGeneral        = "general"
+	GPUPowerLimitEnforced = "enforced"
+	GPUSourceReplay       = "replay"
 )

@@ -125,7 +125,7 @@ var Problems = [...]ProblemKind{
 	},
 	{
 		Name: ProblemRankMissing, Title: "rank missing", Severity: SeverityPage, Of: OfRun,
-		Description: "A rank has stopped sending for as long as a stalled run, and at least half of the ranks have ended a step since half of that time; or, after `first_step_timeout`, a rank of the run's world size has never sent although more than half have. A rank whose GPU works is not missing, only its telemetry.",
+		Description: "A rank has stopped sending for as long as a stalled run, and others have ended a step since half of that time; or, after `first_step_timeout`, a rank of the run's world size has never sent although more than half have. A rank whose GPU works is not missing, only its telemetry; if its host does not report GPUs, or more than half of the ranks are silent, it must be silent for six times as long.",
 	},
 	{
 		Name: ProblemFailing, Title: "failing", Severity: SeverityPage, Of: OfService,

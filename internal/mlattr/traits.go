@@ -38,6 +38,9 @@ const (
 	ReportsSamples
 	// EstimatesTokens is the trait of a client that estimates its token counts.
 	EstimatesTokens
+	// ModelsElsewhere is the trait of a client whose models run in other processes,
+	// for whose answers it waits.
+	ModelsElsewhere
 
 	traitCount
 )
@@ -81,6 +84,8 @@ func (t Trait) String() string {
 		return "Its spans state the samples of a step."
 	case EstimatesTokens:
 		return "Token counts are estimates."
+	case ModelsElsewhere:
+		return "Its models run in other processes."
 	default:
 		return ""
 	}

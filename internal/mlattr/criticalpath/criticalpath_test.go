@@ -129,7 +129,7 @@ func recursive(spans []criticalpath.Span, at int32, times []int64) {
 	var children []int32
 	for i := range spans {
 		if spans[i].Parent == at {
-			children = append(children, int32(i)) //nolint:gosec // few
+			children = append(children, int32(i))
 		}
 	}
 	slices.SortFunc(children, func(a, b int32) int {
@@ -149,10 +149,10 @@ func recursive(spans []criticalpath.Span, at int32, times []int64) {
 func TestNestedSpansHaveThePathOfTheDefinition(t *testing.T) {
 	finder := new(criticalpath.Finder)
 	for seed := range uint64(2000) {
-		random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // no secret
+		random := rand.New(rand.NewPCG(seed, 1))
 		spans := []criticalpath.Span{span(none, 0, 1000)}
 		for range random.IntN(40) {
-			parent := int32(random.IntN(len(spans))) //nolint:gosec // few
+			parent := int32(random.IntN(len(spans)))
 			above := spans[parent]
 			start := above.Start + random.Int64N(above.End-above.Start+1)
 			spans = append(spans, span(parent, start, start+random.Int64N(above.End-start+1)))
@@ -194,7 +194,7 @@ func spansOf(data []byte, one bool) (spans []criticalpath.Span) {
 		}
 		switch {
 		case !one && data[1] == 7:
-			s.Start, s.End = int64(binary.BigEndian.Uint32(data))<<32, math.MinInt64 //nolint:gosec // anything
+			s.Start, s.End = int64(binary.BigEndian.Uint32(data))<<32, math.MinInt64
 		case one && i == 0:
 			s = span(none, s.Start, s.Start+int64(data[3]))
 		case one:
@@ -208,9 +208,9 @@ func spansOf(data []byte, one bool) (spans []criticalpath.Span) {
 func BenchmarkFind(b *testing.B) {
 	for name, count := range map[string]int{"4": 4, "1000": 1000, "100000": 100_000} {
 		b.Run(name, func(b *testing.B) {
-			random := rand.New(rand.NewPCG(1, 1)) //nolint:gosec // no secret
+			random := rand.New(rand.NewPCG(1, 1))
 			spans := []criticalpath.Span{span(none, 0, math.MaxInt32)}
-			for i := range int32(count - 1) { //nolint:gosec // few
+			for i := range int32(count - 1) {
 				start := random.Int64N(math.MaxInt32)
 				spans = append(spans, span(random.Int32N(i+1), start, start+random.Int64N(math.MaxInt32-start)))
 			}

@@ -11,7 +11,7 @@ import (
 
 func ref(n int) *bound.Ref {
 	var r bound.Ref
-	binary.BigEndian.PutUint32(r[:], uint32(n)) //nolint:gosec // few
+	binary.BigEndian.PutUint32(r[:], uint32(n))
 	return &r
 }
 

@@ -44,17 +44,17 @@ const busyCores = 0.7
 type Kind uint8
 
 const (
-	// Works: the program works.
+	// Works means that the program works.
 	Works Kind = iota
-	// Waits: the call waits for a worker.
+	// Waits means that the call waits for a worker.
 	Waits
-	// ContainsWait: the call waits until the work below it begins.
+	// ContainsWait means that the call waits until the work below it begins.
 	ContainsWait
-	// Loads: data is loaded.
+	// Loads means that data is loaded.
 	Loads
-	// Asks: a client waits for a model's server.
+	// Asks means that a client waits for a model's server.
 	Asks
-	// CallsOut: a client waits for another process.
+	// CallsOut means that a client waits for another process.
 	CallsOut
 )
 

@@ -245,8 +245,8 @@ func (h *History) Attempts(of Subject, attempts int64, now time.Time) {
 func (h *History) add(c *Change) {
 	same := func(other *Change) bool { return other.Of == c.Of }
 	n, first := 0, 0
-	for i := len(h.all) - 1; i >= 0; i-- {
-		if same(h.all[i]) {
+	for i, other := range slices.Backward(h.all) {
+		if same(other) {
 			n, first = n+1, i
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 )
@@ -86,10 +87,7 @@ func (h *History) export() exported {
 		out.Items = append(out.Items, one)
 	}
 	for of, run := range h.runs {
-		one := exportedRun{Of: of, Ranks: make(map[string]string, len(run.ranks)), Seen: minute(run.seen)}
-		for rank, host := range run.ranks {
-			one.Ranks[rank] = host
-		}
+		one := exportedRun{Of: of, Ranks: maps.Clone(run.ranks), Seen: minute(run.seen)}
 		for host := range run.hosts {
 			one.Hosts = append(one.Hosts, host)
 		}
@@ -182,9 +180,7 @@ func (h *History) importRun(one *exportedRun) {
 		return
 	}
 	run := &nodes{ranks: make(map[string]string, len(one.Ranks)), hosts: make(map[string]bool, len(one.Hosts)), seen: one.Seen}
-	for rank, host := range one.Ranks {
-		run.ranks[rank] = host
-	}
+	maps.Copy(run.ranks, one.Ranks)
 	for _, host := range one.Hosts[:min(len(one.Hosts), maxRanks)] {
 		run.hosts[host] = true
 	}

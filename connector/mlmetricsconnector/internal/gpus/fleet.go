@@ -253,6 +253,17 @@ func (f *Fleet) Settle(now time.Time) {
 	}
 }
 
+// Hosts returns the hosts whose GPUs were read within the last 3 minutes.
+func (f *Fleet) Hosts(now time.Time) map[string]bool {
+	hosts := make(map[string]bool)
+	for key, g := range f.all {
+		if now.Sub(g.seen) <= unreadAfter {
+			hosts[key.Host] = true
+		}
+	}
+	return hosts
+}
+
 // Holding returns since when each run holds GPU memory, for those whose workloads
 // are known: the zero time if it holds none now.
 func (f *Fleet) Holding(now time.Time) map[string]time.Time {

@@ -36,9 +36,11 @@ var reasons = [...]string{
 type signals struct {
 	power value
 	// high is the highest power of late.
-	high   float64
-	memory growth.Trend
-	limit  float64
+	high float64
+	// powerLimit is the power that it may take.
+	powerLimit float64
+	memory     growth.Trend
+	limit      float64
 	// held is the workload whose memory it is, since when it holds the GPU.
 	held      Workload
 	heldSince time.Time
@@ -64,6 +66,13 @@ func (f *Fleet) Power(key Key, watts float64, r Reading) {
 		s.high *= math.Exp2(-elapsed.Hours() / highPowerFor.Hours())
 	}
 	s.power, s.high = value{watts, r.At}, max(s.high, watts)
+}
+
+// PowerLimit records the power that a GPU may take, in watts.
+func (f *Fleet) PowerLimit(key Key, watts float64, r Reading) {
+	if g := f.read(key, &r); g != nil && watts > 0 && watts < math.MaxFloat32 {
+		g.signals.powerLimit = watts
+	}
 }
 
 // Memory records the memory of a GPU that is used, in bytes.
@@ -148,6 +157,8 @@ type State struct {
 	Utilization float64
 	// Power is in watts, High its highest value of late; 0 if unknown.
 	Power, High float64
+	// PowerLimit is the power that it may take, in watts, 0 if unknown.
+	PowerLimit float64
 	// Throttled has the reasons that lower the clocks for a quarter of the time or more, and
 	// ThrottledSince since when they do.
 	Throttled      []string
@@ -223,7 +234,7 @@ func (g *gpu) forecast(state *State, w Workload, since time.Time) {
 // state returns what is known of a GPU that a workload holds.
 func (g *gpu) state(key Key, h *holder) State {
 	s := &g.signals
-	state := State{Key: key, Rank: h.owner.Rank, Utilization: -1, Limit: s.limit}
+	state := State{Key: key, Rank: h.owner.Rank, Utilization: -1, Limit: s.limit, PowerLimit: s.powerLimit}
 	if g.current(g.general.at) {
 		state.Utilization = g.general.value
 	} else if g.current(g.sm.at) {

@@ -10,7 +10,6 @@ package loss
 import (
 	"math"
 	"math/bits"
-	"slices"
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/pace"
@@ -207,12 +206,12 @@ func (c *Curve) unscale(x float64) float64 {
 
 // endBlock ends a block, and updates what is usual.
 func (c *Curve) endBlock() {
-	values := make([]float64, blockSize)
+	var values [blockSize]float64
 	for i, v := range c.values {
 		values[i] = float64(v)
 	}
 	i := c.blocks % usualBlocks
-	c.medians[i], c.spreads[i] = pace.Spread(values)
+	c.medians[i], c.spreads[i] = pace.Spread(values[:])
 	c.beginnings[i] = c.begun
 	c.blocks++
 	c.n = 0
@@ -226,8 +225,9 @@ func (c *Curve) endBlock() {
 		newer[age] = c.medians[(c.blocks-1-age)%usualBlocks]
 	}
 	c.usual = pace.Median(newer[:min(known, len(newer))])
-	within := pace.Median(slices.Clone(c.spreads[:known]))
-	_, between := pace.Spread(slices.Clone(c.medians[:known]))
+	spreads, medians := c.spreads, c.medians
+	within := pace.Median(spreads[:known])
+	_, between := pace.Spread(medians[:known])
 	least := leastSpread
 	if c.linear {
 		least *= math.Abs(c.usual)

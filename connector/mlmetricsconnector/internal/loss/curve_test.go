@@ -231,3 +231,24 @@ func FuzzCurve(f *testing.F) {
 		c.Nonfinite()
 	})
 }
+
+// Adding a loss allocates nothing.
+func TestAllocations(t *testing.T) {
+	var c training
+	at := int64(0)
+	assert.Zero(t, testing.AllocsPerRun(1000, func() {
+		at++
+		c.Add(at, 2, begin)
+		c.Rate(1e-3)
+	}))
+}
+
+func BenchmarkCurve(b *testing.B) {
+	var c loss.Curve
+	at := int64(0)
+	b.ReportAllocs()
+	for b.Loop() {
+		at++
+		c.Add(at, 2+float64(at%17)/100, begin)
+	}
+}

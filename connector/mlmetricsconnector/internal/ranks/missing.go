@@ -2,10 +2,7 @@
 // hosts have slow ones.
 package ranks
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // Rank is one rank of a run.
 type Rank struct {
@@ -20,30 +17,28 @@ type Rank struct {
 	Gone bool
 }
 
-// Stopped returns the indexes of the ranks that have stopped while the others go
-// on: at least half of the ranks have ended a step when the rank had been silent
-// for half of its patience. In a run that hangs, all ranks wait for the one that
-// stopped within a step.
-func Stopped(all []Rank) (stopped []int) {
-	steps := make([]time.Time, 0, len(all))
-	silent := false
+// Stopped returns the indexes of the ranks that have stopped while others go on: a
+// rank has ended a step when they had been silent for half of their patience. In a
+// run that hangs, all ranks wait for the one that stopped within a step. few
+// reports whether they are no more than half of the ranks: of more, the telemetry
+// may be cut off.
+func Stopped(all []Rank) (stopped []int, few bool) {
+	var newest time.Time
+	present := 0
 	for i := range all {
-		if !all[i].Gone {
-			steps = append(steps, all[i].Stepped)
-			silent = silent || all[i].Silent
+		if rank := &all[i]; !rank.Gone {
+			present++
+			if rank.Stepped.After(newest) {
+				newest = rank.Stepped
+			}
 		}
 	}
-	if len(steps) < 2 || !silent {
-		return nil
-	}
-	slices.SortFunc(steps, time.Time.Compare)
-	middle := steps[len(steps)/2]
 	for i := range all {
-		if rank := &all[i]; !rank.Gone && rank.Silent && middle.Sub(rank.Alive) >= rank.Patience/2 {
+		if rank := &all[i]; !rank.Gone && rank.Silent && newest.Sub(rank.Alive) >= rank.Patience/2 {
 			stopped = append(stopped, i)
 		}
 	}
-	return stopped
+	return stopped, 2*len(stopped) <= present
 }
 
 // maxAbsent limits the ranks that Absent returns.

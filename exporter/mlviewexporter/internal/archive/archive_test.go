@@ -60,7 +60,7 @@ func TestAReportReplacesTheEarlierOneOfItsRun(t *testing.T) {
 
 func TestTheOldestReportsLeave(t *testing.T) {
 	directory := t.TempDir()
-	require.NoError(t, os.Chmod(directory, 0o700)) //nolint:gosec // of a directory
+	require.NoError(t, os.Chmod(directory, 0o700))
 	a := open(t, directory, 3)
 	// What does not belong to it stays.
 	require.NoError(t, os.WriteFile(filepath.Join(directory, "notes.html"), nil, 0o600))
@@ -76,11 +76,11 @@ func TestTheOldestReportsLeave(t *testing.T) {
 
 func TestAReportThatFailsLeavesNothing(t *testing.T) {
 	directory := t.TempDir()
-	require.NoError(t, os.Chmod(directory, 0o700)) //nolint:gosec // of a directory
+	require.NoError(t, os.Chmod(directory, 0o700))
 	a := open(t, directory, 3)
 	require.NoError(t, a.Write(key(1), form("html", "whole")))
 	broken := archive.Form{Ending: "html", Write: func(w io.Writer) error {
-		_, _ = io.WriteString(w, "half") //nolint:errcheck // it fails afterwards
+		_, _ = io.WriteString(w, "half")
 		return errors.New("no more")
 	}}
 	require.ErrorContains(t, a.Write(key(1), broken), "no more")
@@ -97,7 +97,7 @@ func TestAReportThatFailsLeavesNothing(t *testing.T) {
 
 func TestNamesComeFromKeysOnly(t *testing.T) {
 	directory := t.TempDir()
-	require.NoError(t, os.Chmod(directory, 0o700)) //nolint:gosec // of a directory
+	require.NoError(t, os.Chmod(directory, 0o700))
 	a := open(t, directory, 3)
 	for _, name := range []string{"", "..", "../../etc/passwd", "a/b", "abcdefgh.", "ABCDEF0123456789", "0123456789abcdeg", "0123456789\n"} {
 		require.Error(t, a.Write(name, form("html", "x")), "%q", name)
@@ -109,7 +109,7 @@ func TestNamesComeFromKeysOnly(t *testing.T) {
 
 func TestLinksAreNotFollowed(t *testing.T) {
 	directory := t.TempDir()
-	require.NoError(t, os.Chmod(directory, 0o700)) //nolint:gosec // of a directory
+	require.NoError(t, os.Chmod(directory, 0o700))
 	outside := filepath.Join(t.TempDir(), "outside")
 	require.NoError(t, os.WriteFile(outside, []byte("kept"), 0o600))
 	for _, name := range []string{key(1) + ".html", key(1) + ".html.new"} {
@@ -130,7 +130,7 @@ func TestDirectoriesThatOthersCanUseAreRefused(t *testing.T) {
 	parent := t.TempDir()
 	open := filepath.Join(parent, "open")
 	require.NoError(t, os.Mkdir(open, 0o700))
-	require.NoError(t, os.Chmod(open, 0o777)) //nolint:gosec // that is the point
+	require.NoError(t, os.Chmod(open, 0o777))
 	link := filepath.Join(parent, "link")
 	require.NoError(t, os.Symlink(parent, link))
 	file := filepath.Join(parent, "file")

@@ -14,7 +14,7 @@ import (
 // training returns the loss of a run whose noise depends on the seed: a value for
 // each of every steps, with noise that remembers its last value.
 func training(seed uint64, steps, every int, memory float64, extra func(step float64) float64) (c compare.Curve) {
-	random, kept := rand.New(rand.NewPCG(seed, 1)), 0.0 //nolint:gosec // noise is no secret
+	random, kept := rand.New(rand.NewPCG(seed, 1)), 0.0
 	for step := 1; step <= steps; step += every {
 		at := float64(step)
 		kept = memory*kept + math.Sqrt(1-memory*memory)*0.05*random.NormFloat64()
@@ -111,7 +111,7 @@ func FuzzPart(f *testing.F) {
 	f.Add(uint64(1), uint16(30), uint16(40), 1.0)
 	f.Add(uint64(2), uint16(0), uint16(1000), math.Inf(1))
 	f.Fuzz(func(t *testing.T, seed uint64, n, m uint16, size float64) {
-		random := rand.New(rand.NewPCG(seed, 2)) //nolint:gosec // any numbers will do
+		random := rand.New(rand.NewPCG(seed, 2))
 		curve := func(n uint16) (c compare.Curve) {
 			at := 0.0
 			for range n % 2000 {

@@ -1,6 +1,8 @@
 package intake
 
 import (
+	"cmp"
+
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
@@ -128,14 +130,8 @@ func readFacts(of *mlattr.Facts, in *model.SpanInput) (v facts) {
 			in.Duration = callTime(f.Double, in.Duration)
 		case fieldQueue:
 			in.Queue = callTime(f.Double, in.Queue)
-		case fieldBatchSize:
-			in.Sizes.Batch = f.Int
-		case fieldMicrobatches:
-			in.Sizes.Microbatches = f.Int
-		case fieldEpochTotal:
-			in.Sizes.Epochs = f.Int
-		case fieldWorldSize:
-			in.Sizes.World = f.Int
+		case fieldBatchSize, fieldMicrobatches, fieldEpochTotal, fieldWorldSize:
+			readSize(f, &in.Sizes)
 		}
 	}
 	if in.Operation == "" {
@@ -145,10 +141,7 @@ func readFacts(of *mlattr.Facts, in *model.SpanInput) (v facts) {
 		in.Model = requested
 	}
 	if in.DecodeBasis == "" && hasRate {
-		if basis == "" {
-			basis = mlattr.BasisReported
-		}
-		in.Decode, in.DecodeBasis = rate, basis
+		in.Decode, in.DecodeBasis = rate, cmp.Or(basis, mlattr.BasisReported)
 	}
 	return v
 }

@@ -30,8 +30,8 @@ type Comparison struct {
 	// Settings are those that differ. Equal is the number of the others.
 	Settings []SettingPair `json:"settings"`
 	Equal    int           `json:"equal"`
-	// Changes are those of the service between the starts of the two runs, and of
-	// Run, the newest first.
+	// Changes are those of the service and of the hosts of Run between the starts of
+	// the two runs and since, and those of Run, the newest first.
 	Changes []Change `json:"changes"`
 	// Parting says where the curves of the loss part. It is omitted if one run has
 	// none.
@@ -190,7 +190,8 @@ func (s *Store) changesBetween(c *Comparison) []Change {
 		if one.Run == run.Key {
 			return false
 		}
-		return one.Service != run.Service || c.With == nil || one.Time.Before(c.With.Run.FirstSeen) || one.Time.After(run.LastSeen)
+		ofHost := one.Service == "" && slices.Contains(run.Hosts, one.Host)
+		return one.Service != run.Service && !ofHost || c.With == nil || one.Time.Before(c.With.Run.FirstSeen) || one.Time.After(run.LastSeen)
 	})
 }
 

@@ -242,3 +242,35 @@ func TestTimeIsSpentByStateAndUse(t *testing.T) {
 	assert.InDelta(t, 2000, detail.Spent.States["running"], 10)
 	assert.NotContains(t, detail.Spent.States, "ended")
 }
+
+func TestTheLastTwoGoodRunsOfAJobAreKept(t *testing.T) {
+	f := newTrainer(model.Settings{})
+	for _, run := range []string{"first", "second", "third"} {
+		f.train(run, 20, falling)
+		f.end(run)
+	}
+	c, ok := f.store.Compare(f.key(t, "third"), "")
+	require.True(t, ok)
+	assert.Equal(t, "second", c.With.Run.ID)
+	good := map[string]bool{}
+	for _, other := range c.Others {
+		good[other.ID] = other.Good
+	}
+	assert.Equal(t, map[string]bool{"first": false, "second": true}, good)
+}
+
+// A gauge keeps its last value after the last step.
+func TestCurvesEndWithTheLastStep(t *testing.T) {
+	f := newTrainer(model.Settings{})
+	f.train("r", 50, falling)
+	last := float64(f.now.Unix())
+	f.now = f.now.Add(time.Second)
+	for range 20 {
+		p := point(model.LastStep, "r", last)
+		f.store.ApplyPoints([]model.Point{p, point(model.Loss, "r", 7, "batch"), point(model.RunState, "r", 0, "running"), point(model.RunState, "r", 1, "ended")})
+		f.now = f.now.Add(3 * time.Second)
+	}
+	c, ok := f.store.Compare(f.key(t, "r"), "")
+	require.True(t, ok)
+	assert.NotEqual(t, 7.0, numbersOf(c.Run.Numbers)["loss_last"])
+}

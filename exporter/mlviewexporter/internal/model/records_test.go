@@ -48,13 +48,13 @@ func TestChanges(t *testing.T) {
 	assert.Equal(t, "version 2 (was 1)", changes[4].Text)
 	assert.Equal(t, w.State().Runs[0].Key, changes[4].Run)
 	assert.Contains(t, fmt.Sprint(changes), "driver 2", "a record without a body has its kind")
-	marks := ""
+	var marks []string
 	for _, m := range w.run(t).Marks {
 		if m.Kind == "change" {
-			marks += m.Text + "; "
+			marks = append(marks, m.Text)
 		}
 	}
-	assert.Equal(t, "version 2 (was 1); commit b (was a); driver 2 (was 1); ", marks)
+	assert.Equal(t, []string{"version 2 (was 1)", "commit b (was a)", "driver 2 (was 1)"}, marks)
 }
 
 // A problem of a kind without words of the page says what its record says, and what

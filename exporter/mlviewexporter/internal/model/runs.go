@@ -39,7 +39,7 @@ type run struct {
 	stateNoted time.Time
 	checkpoint time.Time
 	curves     curves
-	spent      spent
+	spent      spentTime
 	facts      facts
 	// failed reports whether the span of the whole training failed, kept whether the
 	// run was considered as a good one since it ended.

@@ -22,8 +22,8 @@ type Spent struct {
 	GPUHours *float64 `json:"gpu_hours,omitempty"`
 }
 
-// spent adds up what the time of a run goes to.
-type spent struct {
+// spentTime adds up what the time of a run goes to.
+type spentTime struct {
 	Spent
 	// last is when time was added last, from when the ratio begins to count, both in
 	// Unix seconds. ratio is the last one.
@@ -67,7 +67,7 @@ func number0(v *float64) float64 {
 }
 
 // uses returns the seconds by use until now.
-func (s *spent) uses() map[string]float64 {
+func (s *spentTime) uses() map[string]float64 {
 	all := maps.Clone(s.Uses)
 	if all == nil {
 		all = make(map[string]float64)
@@ -81,6 +81,6 @@ func (s *spent) uses() map[string]float64 {
 }
 
 // row returns a copy of what is known.
-func (s *spent) row() Spent {
+func (s *spentTime) row() Spent {
 	return Spent{States: maps.Clone(s.States), Uses: s.uses(), GPUHours: s.GPUHours}
 }

@@ -208,7 +208,7 @@ type RunDetail struct {
 	Spent Spent `json:"spent"`
 	// Settings are what is known of how the run was started, ordered by name.
 	Settings []Setting `json:"settings"`
-	// Changes are those of the run and of its service, the newest first.
+	// Changes are those of the run, its service and its hosts, the newest first.
 	Changes []Change `json:"changes"`
 	Curves  []Curve  `json:"curves"`
 	// Marks are changes, problems and failures on the curves.

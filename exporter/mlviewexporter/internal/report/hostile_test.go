@@ -124,7 +124,7 @@ func checkHTML(t require.TestingT, document string) {
 	assert.Equal(t, 1, policies)
 	assert.Equal(t, 1, styles)
 	for _, never := range []string{"\x1b", "\u202e", "ZgotmplZ"} {
-		assert.False(t, strings.Contains(document, never), "%q", never)
+		assert.NotContains(t, document, never)
 	}
 	assert.True(t, utf8.ValidString(document))
 }
@@ -166,7 +166,7 @@ func checkMarkdown(t require.TestingT, document string) {
 		columns = bars
 	}
 	assert.Empty(t, fence, "a fence is open at the end")
-	assert.False(t, strings.Contains(document, "\x1b"))
+	assert.NotContains(t, document, "\x1b")
 	assert.True(t, utf8.ValidString(document))
 }
 

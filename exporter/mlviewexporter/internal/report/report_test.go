@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -26,7 +27,7 @@ func golden(t *testing.T, name, got string) {
 		require.NoError(t, os.WriteFile(path, []byte(got), 0o600))
 		return
 	}
-	want, err := os.ReadFile(path) //nolint:gosec // the test says which file
+	want, err := os.ReadFile(path)
 	require.NoError(t, err)
 	assert.Equal(t, string(want), got, "go test ./internal/report -update writes it")
 }
@@ -94,4 +95,16 @@ func TestListsAreBounded(t *testing.T) {
 	assert.LessOrEqual(t, len(r.Curves[0].Values), 240)
 	assert.Less(t, len(html5(t, r)), 512<<10)
 	assert.Contains(t, markdown(t, r), "950 more are left out.")
+}
+
+func TestColumnsWithoutAnythingAreLeftOut(t *testing.T) {
+	s := &model.State{Missing: []model.Missing{{What: "GPUs", Why: "There is no driver."}}}
+	d := &model.RunDetail{
+		Run:      model.Run{Owner: "ada", Version: "1", GPUKeys: []string{"g"}, Steps: new(1.0), LastCheckpoint: new(time.Unix(0, 0)), Loss: new(1.0), FirstSeen: time.Unix(1e6, 0)},
+		Settings: []model.Setting{{Name: "vcs.ref.head.revision", Value: "abc"}, {Name: "hw.name", Value: "GPU"}},
+		Spent:    model.Spent{Uses: map[string]float64{"productive": 1}}, Ranks: []model.Rank{{Rank: "0"}},
+	}
+	text := markdown(t, report.New(s, d, nil))
+	assert.Contains(t, text, "| what | why |\n")
+	assert.Contains(t, text, "| rank |\n")
 }

@@ -109,6 +109,11 @@ func (r *Report) problem(n *model.Need) item {
 			one.Lines = append(one.Lines, fact{name, value})
 		}
 	}
+	for i := range r.Problems {
+		if cause := r.Problems[i].Need; n.Cause != "" && cause != nil && cause.Key == n.Cause {
+			line("Follows from", own(kindWords(cause.Kind)+" since "+clock(cause.Since)))
+		}
+	}
 	for _, evidence := range n.Evidence {
 		line("Evidence", said(evidence))
 	}
@@ -139,7 +144,7 @@ func (r *Report) left(list string) [][]cell {
 func (r *Report) changes() section {
 	s := section{ID: "changes", Title: "Changes", Notes: r.left("changes")}
 	if len(r.Changes) > 0 {
-		s.Tables = []table{r.changeTable("Changes of the run and of its service, the newest first", r.Changes)}
+		s.Tables = []table{r.changeTable("Changes of the run, its service and its hosts, the newest first", r.Changes)}
 	}
 	return s
 }
@@ -382,11 +387,14 @@ func ranges(names []string) string {
 
 // withoutEmpty leaves out the columns that no row has.
 func (t table) withoutEmpty() table {
-	for column := len(t.Heads) - 1; column >= 0; column-- {
+	for column := range slices.Backward(t.Heads) {
 		if slices.ContainsFunc(t.Rows, func(row []cell) bool { return row[column].Text != "" }) {
 			continue
 		}
-		t.Heads, t.Number = slices.Delete(slices.Clone(t.Heads), column, column+1), slices.Delete(slices.Clone(t.Number), column, column+1)
+		t.Heads = slices.Delete(slices.Clone(t.Heads), column, column+1)
+		if column < len(t.Number) {
+			t.Number = slices.Delete(slices.Clone(t.Number), column, column+1)
+		}
 		for i := range t.Rows {
 			t.Rows[i] = slices.Delete(t.Rows[i], column, column+1)
 		}

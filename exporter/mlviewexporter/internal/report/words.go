@@ -94,13 +94,13 @@ func counted(n float64, thing string) string {
 }
 
 // curveTitles are the titles of curves.
-var curveTitles = map[string]string{
+var curveTitles = map[string]string{ //nolint:gosec // tokens are no credentials
 	"loss": "Loss", "step_time": "Step time", "token_rate": "Tokens per second", "goodput": "Goodput", "gpu_utilization": "GPU use",
 	"gpu_memory": "GPU memory", "power": "Power", "validation_loss": "Validation loss", "learning_rate": "Learning rate", "sample_rate": "Samples per second",
 }
 
 // numberTitles are the titles of numbers of a whole run.
-var numberTitles = map[string]string{
+var numberTitles = map[string]string{ //nolint:gosec // tokens are no credentials
 	"duration": "Duration", "steps": "Steps", "tokens": "Tokens", "loss_last": "Loss, last", "loss_least": "Loss, least",
 	"validation_loss_last": "Validation loss, last", "learning_rate_most": "Learning rate, largest", "step_time_median": "Step time, median",
 	"token_rate_median": "Tokens per second, median", "sample_rate_median": "Samples per second, median", "goodput_mean": "Goodput, mean",

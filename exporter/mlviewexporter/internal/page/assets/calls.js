@@ -1,5 +1,5 @@
 // The part of the page with calls and pools of workers.
-import { h, sub, note } from './dom.js';
+import { h, sub, dim, note } from './dom.js';
 import { list, get } from './live.js';
 import { view, found, whose } from './address.js';
 import { callBounds, classOf, word } from './words.js';
@@ -22,6 +22,7 @@ const result = (c) => c.error ? [h('strong', { class: 'error' }, classOf(c.error
 export const limitedBy = {
   id: 'bound', head: 'Limited by', def: 'call_bound', has: has('bound'),
   cell: (row) => {
+    if (row.bound.unknown > 0.99) return dim('not known');
     const causes = Object.entries(row.bound).sort((a, b) => b[1] - a[1]).map(([cause, share]) => word(callBounds, cause) + ' ' + percent(share));
     return h('span', { title: causes.join(', ') }, causes[0]);
   },

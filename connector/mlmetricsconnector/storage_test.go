@@ -1,0 +1,148 @@
+package mlmetricsconnector
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/connector/connectortest"
+	"go.opentelemetry.io/collector/consumer/consumertest"
+	"go.opentelemetry.io/collector/extension/xextension/storage"
+	"go.uber.org/zap"
+	zaplogged "go.uber.org/zap/zaptest/observer"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/metadata"
+)
+
+// memory is a storage extension.
+type memory struct {
+	component.StartFunc
+	component.ShutdownFunc
+	mu      sync.Mutex
+	values  map[string][]byte
+	failing error
+	open    int
+}
+
+func (m *memory) GetExtensions() map[component.ID]component.Component {
+	return map[component.ID]component.Component{memoryID: m}
+}
+
+var memoryID = component.MustNewID("memory")
+
+func (m *memory) GetClient(_ context.Context, kind component.Kind, id component.ID, _ string) (storage.Client, error) {
+	if kind != component.KindConnector || id.Type() != metadata.Type {
+		return nil, errors.New("not this connector's")
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.open++
+	return m, nil
+}
+
+func (m *memory) Get(_ context.Context, key string) ([]byte, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.values[key], m.failing
+}
+
+func (m *memory) Set(_ context.Context, key string, value []byte) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.values = maps.Clone(m.values)
+	if m.values == nil {
+		m.values = make(map[string][]byte)
+	}
+	m.values[key] = value
+	return m.failing
+}
+
+func (m *memory) Delete(_ context.Context, key string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.values, key)
+	return m.failing
+}
+
+func (*memory) Batch(context.Context, ...*storage.Operation) error { return nil }
+
+func (m *memory) Close(context.Context) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.open--
+	return nil
+}
+
+// life is a connector with a storage from its start to its shutdown. It returns the
+// records of changes after a request of each version, and what it logged.
+func life(t *testing.T, kept *memory, versions ...string) (changes []string, warnings []string) {
+	t.Helper()
+	core, logged := zaplogged.New(zap.WarnLevel)
+	set := connectortest.NewNopSettings(metadata.Type)
+	set.Logger = zap.New(core)
+	cfg := createDefaultConfig().(*Config)
+	cfg.Storage, cfg.FlushInterval = &memoryID, time.Second
+	factory, logs := NewFactory(), new(consumertest.LogsSink)
+	metrics, err := factory.CreateTracesToMetrics(t.Context(), set, cfg, consumertest.NewNop())
+	require.NoError(t, err)
+	records, err := factory.CreateTracesToLogs(t.Context(), set, cfg, logs)
+	require.NoError(t, err)
+	require.NoError(t, metrics.Start(t.Context(), kept))
+	require.NoError(t, records.Start(t.Context(), kept))
+	for n, version := range versions {
+		td := chat("agent", uint16(n)) // #nosec G115 -- few
+		td.ResourceSpans().At(0).Resource().Attributes().PutStr("service.version", version)
+		require.NoError(t, metrics.ConsumeTraces(t.Context(), td))
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+	}
+	require.NoError(t, metrics.Shutdown(t.Context()))
+	require.NoError(t, records.Shutdown(t.Context()))
+	for _, record := range recordsOf(logs, "ml.change") {
+		changes = append(changes, record.Body().Str())
+	}
+	for _, entry := range logged.All() {
+		warnings = append(warnings, entry.Message)
+	}
+	return changes, warnings
+}
+
+// What changes are compared with outlives a restart.
+func TestStorage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kept := &memory{}
+		changes, warnings := life(t, kept, "1", "2")
+		assert.Equal(t, []string{"version 2 (was 1)"}, changes)
+		assert.Empty(t, warnings)
+		assert.Zero(t, kept.open)
+		changes, _ = life(t, kept, "2", "3")
+		assert.Equal(t, []string{"version 3 (was 2)"}, changes)
+		changes, _ = life(t, kept, "4")
+		assert.Equal(t, []string{"version 4 (was 3)"}, changes)
+	})
+}
+
+// A storage that is damaged, or does not work, is said so, and nothing else fails.
+func TestStorageThatFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kept := &memory{values: map[string][]byte{"state": []byte("{")}}
+		changes, warnings := life(t, kept, "1", "2")
+		assert.Equal(t, []string{"version 2 (was 1)"}, changes)
+		require.Len(t, warnings, 1)
+		assert.Contains(t, warnings[0], "is damaged in the storage")
+
+		kept = &memory{failing: errors.New("disk full")}
+		changes, warnings = life(t, kept, "1", "2")
+		assert.Equal(t, []string{"version 2 (was 1)"}, changes)
+		assert.NotEmpty(t, warnings)
+		assert.Contains(t, warnings[0], "could not be read from the storage")
+		assert.Empty(t, kept.values, "what cannot be read is not overwritten")
+	})
+}
