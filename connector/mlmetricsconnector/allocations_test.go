@@ -17,7 +17,7 @@ import (
 // some, which is part of the bounds.
 func TestAllocations(t *testing.T) {
 	for kind, most := range map[string]float64{
-		"stranger": 0.02, "agent": 0.1, "llm": 0.1, "training": 0.3, "tuning": 0.3, "batches": 0.3, "mixed": 0.3,
+		"stranger": 0.02, "agent": 0.15, "llm": 0.15, "training": 0.3, "tuning": 0.3, "batches": 0.3, "mixed": 0.3,
 	} {
 		t.Run(kind, func(t *testing.T) {
 			next := consumertest.NewNop()

@@ -15,6 +15,9 @@ import (
 // rememberedTimes is how many spans are remembered whose children have arrived.
 const rememberedTimes = 16_384
 
+// moreTimes is for how many spans memory is added at least.
+const moreTimes = 256
+
 var slotQueueTime = mlattr.SlotOf(mlattr.QueueTime)
 
 // timedSpan is a span whose time is divided by cause.
@@ -42,11 +45,10 @@ func (r *reader) addTimed(u *unit, v *values, span ptrace.Span) {
 	if !ok || seconds == 0 {
 		return
 	}
-	if n := len(r.timed); n < cap(r.timed) {
-		r.timed = r.timed[:n+1]
-	} else {
-		r.timed = append(r.timed, timedSpan{})
+	if len(r.timed) == cap(r.timed) {
+		r.timed = slices.Grow(r.timed, max(moreTimes, len(r.timed)))
 	}
+	r.timed = r.timed[:len(r.timed)+1]
 	u.timed = len(r.timed)
 	t := &r.timed[u.timed-1]
 	t.self, t.parent, t.start, t.end = u.self, u.parent, span.StartTimestamp(), span.EndTimestamp()
@@ -107,7 +109,7 @@ func isModelServer(v *values, span ptrace.Span) bool {
 
 // divideTimes divides the times of all spans, children before their parents.
 func (t *tally) divideTimes(r *reader) {
-	r.timedOrder = r.timedOrder[:0]
+	r.timedOrder = slices.Grow(r.timedOrder[:0], len(r.timed))
 	for i := range r.timed {
 		r.timedOrder = append(r.timedOrder, int32(i)) // #nosec G115 -- spans of a request
 	}

@@ -58,7 +58,8 @@ func TestComparison(t *testing.T) {
 	tab.Click("[data-testid=needs-row] .opener")
 	tab.Await(runDetail)
 	assert.False(t, browser.Eval[bool](tab, `!!document.querySelector("[data-testid=detail-compare]")`), "it is closed first")
-	tab.Click("[data-testid=compare]")
+	// The details arrive meanwhile, and the page is drawn anew.
+	browser.Eval[any](tab, `document.querySelector("[data-testid=compare]").click()`)
 	tab.Await(`document.querySelector("[data-testid=detail-compare] canvas")`)
 	assert.Contains(t, browser.Eval[string](tab, `document.querySelector("[data-testid=parted]").textContent`), "part at step 9,456")
 	assert.Equal(t, []string{"steps", "epochs", "elapsed"}, browser.Eval[[]string](tab, `[...document.querySelectorAll("[data-testid=compare-by] option")].map(o => o.value)`))

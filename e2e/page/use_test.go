@@ -21,7 +21,7 @@ func TestRowsOpen(t *testing.T) {
 	tab := visit(t, address(t, busy()), "")
 	tab.Await(row("needs", "llama-sft"))
 	require.False(t, browser.Eval[bool](tab, "!!"+runDetail))
-	tab.Click("[data-testid=needs-row] .opener")
+	tab.Click("[data-testid=needs-row][data-kind=looks_hung] .opener")
 	tab.Await(runDetail)
 	assert.Contains(t, browser.Eval[string](tab, "location.search"), "run=", "an opened run is in the address")
 
@@ -29,7 +29,7 @@ func TestRowsOpen(t *testing.T) {
 	other := visit(t, address(t, busy()), browser.Eval[string](tab, "location.search"))
 	other.Await(runDetail)
 
-	tab.Click("[data-testid=needs-row] .opener")
+	tab.Click("[data-testid=needs-row][data-kind=looks_hung] .opener")
 	tab.Await("!" + runDetail)
 }
 
@@ -39,12 +39,12 @@ func TestKeyboard(t *testing.T) {
 	tab := visit(t, address(t, busy()), "")
 	tab.Await(row("needs", "llama-sft"))
 
-	tabTo(t, tab, focus+`.matches("[data-testid=needs-row] .opener")`)
+	tabTo(t, tab, focus+`.matches("[data-testid=needs-row][data-kind=looks_hung] .opener")`)
 	assert.NotEqual(t, "none", browser.Eval[string](tab, `getComputedStyle(`+focus+`).outlineStyle`), "the focus is visible")
 	tab.Press(browser.Enter)
 	tab.Await(runDetail)
 	// The page has been drawn anew, and the focus is where it was.
-	tab.Await(focus + `.matches("[data-testid=needs-row] .opener[aria-expanded=true]")`)
+	tab.Await(focus + `.matches("[data-testid=needs-row][data-kind=looks_hung] .opener[aria-expanded=true]")`)
 	tab.Press(browser.Enter)
 	tab.Await("!" + runDetail)
 

@@ -134,7 +134,7 @@ var Problems = [...]ProblemKind{
 	},
 	{
 		Name: ProblemSlowRequests, Title: "slow requests", Severity: SeverityPage, Of: OfService,
-		Description: "The requests of the service to a model or an agent, or its calls, take at least 1.75 times as long as usual, beyond what longer prompts, longer answers or higher demand explain in proportion; or those of one version do.",
+		Description: "The requests of the service to a model or an agent, or its calls, take at least 1.75 times as long as usual, beyond what longer prompts or answers explain in proportion and the square root of higher demand; or those of one version do.",
 		Method:      "Medians of blocks of at least a minute and 10 observations (batch means: Law and Kelton), 5 in a row, together 3.5 robust deviations (Hampel, 1974) from those of up to 60 blocks before; the duration is taken at the typical length of the answer by analysis of covariance (Fisher, 1932).",
 	},
 	{
@@ -215,7 +215,7 @@ var Problems = [...]ProblemKind{
 	},
 	{
 		Name: ProblemThroughputDrop, Title: "throughput dropped", Severity: SeverityMark, Of: OfService,
-		Description: "The output tokens per second of a request to a model have fallen to two thirds of the usual rate or less, beyond what longer prompts, shorter answers or higher demand explain in proportion, or its answers have half the usual tokens or fewer, so that there are as many fewer a second.",
+		Description: "The output tokens per second of a request to a model have fallen to two thirds of the usual rate or less, beyond what longer prompts or shorter answers explain in proportion and the square root of higher demand, or its answers have half the usual tokens or fewer, so that there are as many fewer a second.",
 		Method:      "Medians of blocks of at least a minute and 10 observations (batch means: Law and Kelton), 5 in a row, together 3.5 robust deviations (Hampel, 1974) from those of up to 60 blocks before.",
 	},
 	{

@@ -223,7 +223,7 @@ func TestWhatIsNoProblem(t *testing.T) {
 
 // Agents that work as usual for days, by day and by night, have no problem.
 func TestHealthy(t *testing.T) {
-	days := 3.0
+	days := 2.0
 	if testing.Short() {
 		days = 0.5
 	}

@@ -44,6 +44,11 @@ const (
 	newUsual = 24 * time.Hour
 )
 
+// demandEffect is how the value may grow with demand, as an exponent: twice the
+// demand excuses 1.4 times the time. In a queue with one server the time grows so
+// at a third of its capacity (Kleinrock, Queueing Systems, 1975).
+const demandEffect = 0.5
+
 // creditedChange is the least growth of work or demand, as a logarithm, that
 // excuses growth of the value; smaller ones are noise.
 var creditedChange = math.Log(1.5)
@@ -75,8 +80,8 @@ type Rule struct {
 	// Mean takes the mean of a block in place of its median, for values without
 	// outliers.
 	Mean bool
-	// Demand excuses values that grow no faster than the number of observations
-	// a second.
+	// Demand excuses values that grow no faster than the square root of the number
+	// of observations a second.
 	Demand bool
 }
 
@@ -263,8 +268,8 @@ func (l *Level) keep(b block) {
 	l.next = (l.next + 1) % keptBlocks
 }
 
-// excuse returns the growth of the value that growth of work and demand explains,
-// if it is proportional to both.
+// excuse returns the growth of the value that growth of work explains if it is
+// proportional to it, and that of demand with demandEffect.
 func (l *Level) excuse(b *block, rule *Rule) (excuse float64) {
 	for i := range b.work {
 		// NaN is not greater.
@@ -273,7 +278,7 @@ func (l *Level) excuse(b *block, rule *Rule) (excuse float64) {
 		}
 	}
 	if grown := b.demand - l.was.demand; rule.Demand && grown > creditedChange {
-		excuse += grown
+		excuse += demandEffect * grown
 	}
 	return excuse
 }

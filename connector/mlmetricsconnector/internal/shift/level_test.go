@@ -106,7 +106,7 @@ func TestAShiftOfOneVersion(t *testing.T) {
 func TestMoreToDo(t *testing.T) {
 	for name, change := range map[string]func(*traffic){
 		"work":               func(g *traffic) { g.work, g.factor = 3, 2.8 },
-		"demand":             func(g *traffic) { g.perMinute, g.factor = 150, 3 },
+		"demand":             func(g *traffic) { g.perMinute, g.factor = 160, 2.5 },
 		"a little":           func(g *traffic) { g.factor = 1.4 },
 		"less":               func(g *traffic) { g.factor = 0.3 },
 		"no effect of load":  func(g *traffic) { g.perMinute = 400 },
@@ -134,7 +134,7 @@ func TestMoreToDo(t *testing.T) {
 // Healthy services show no shift for weeks: heavy tails, correlated load, a day
 // and a night, bursts, and services with little traffic.
 func TestHealthyLevels(t *testing.T) {
-	days := 7
+	days := 3
 	if testing.Short() {
 		days = 2
 	}
