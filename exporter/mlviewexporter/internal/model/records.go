@@ -157,41 +157,41 @@ func follow(rows []Need, all []problem) {
 }
 
 // grouped returns the problems in their order, each with those that follow from it
-// right after it.
+// right after it. A problem comes where the most urgent of those does.
 func grouped(rows []Need) []Need {
-	follows := make(map[string][]Need)
+	byKey, follows := make(map[string]*Need, len(rows)), make(map[string][]*Need)
 	for i := range rows {
+		byKey[rows[i].Key] = &rows[i]
 		if rows[i].Cause != "" {
-			follows[rows[i].Cause] = append(follows[rows[i].Cause], rows[i])
+			follows[rows[i].Cause] = append(follows[rows[i].Cause], &rows[i])
 		}
 	}
 	if len(follows) == 0 {
 		return rows
 	}
-	ordered := make([]Need, 0, len(rows))
-	var add func(n Need)
-	add = func(n Need) {
-		ordered = append(ordered, n)
-		after := follows[n.Key]
-		delete(follows, n.Key)
-		for _, other := range after {
+	ordered, added := make([]Need, 0, len(rows)), make(map[*Need]bool, len(rows))
+	var add func(n *Need)
+	add = func(n *Need) {
+		if added[n] {
+			return
+		}
+		added[n] = true
+		ordered = append(ordered, *n)
+		for _, other := range follows[n.Key] {
 			add(other)
 		}
 	}
 	for i := range rows {
-		if rows[i].Cause == "" {
-			add(rows[i])
-		}
-	}
-	// Records may name each other in a circle: no problem is lost.
-	for i := range rows {
-		if after, left := follows[rows[i].Cause]; left {
-			delete(follows, rows[i].Cause)
-			for _, n := range after {
-				n.Cause = ""
-				add(n)
+		first, passed := &rows[i], map[*Need]bool{}
+		for byKey[first.Cause] != nil && !added[first] {
+			if passed[first] {
+				first.Cause = "" // records may name each other in a circle
+				break
 			}
+			passed[first] = true
+			first = byKey[first.Cause]
 		}
+		add(first)
 	}
 	return ordered
 }

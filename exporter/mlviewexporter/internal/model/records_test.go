@@ -119,8 +119,24 @@ func TestAProblemThatFollows(t *testing.T) {
 	assert.Len(t, kinds(), 3)
 }
 
+// A ticket that a page follows from comes where the page would.
+func TestAPageThatFollowsFromATicket(t *testing.T) {
+	w := newWorld(model.Settings{})
+	onset := float64(w.now.Unix())
+	for _, kind := range []string{model.Slow, mlattr.ProblemToolErrors, model.Failing} {
+		w.point(model.Problem, "r", onset, kind)
+	}
+	w.record(model.Record{ID: "1", Kind: model.Failing, Service: "trainer", Run: "r", Cause: "2"})
+	w.record(model.Record{ID: "2", Kind: mlattr.ProblemToolErrors, Service: "trainer", Run: "r"})
+	var kinds []string
+	for _, n := range w.state().Needs {
+		kinds = append(kinds, n.Kind)
+	}
+	assert.Equal(t, []string{mlattr.ProblemToolErrors, model.Failing, model.Slow}, kinds)
+}
+
 // A problem that is only a mark is on the curves of its run, and one in shadow is
-// nowhere.
+// not shown.
 func TestMarks(t *testing.T) {
 	w := newWorld(model.Settings{})
 	w.point(model.RunState, "r", 1, "running")
