@@ -127,7 +127,7 @@ func (r *reports) proportion(kind, what string, found *shift.Proportions, teleme
 	evidence := []string{fmt.Sprintf("%d of the last %d %s", found.Shown.Of, found.Shown.All, what)}
 	versions := &r.service.versions
 	if found.Only != 0 {
-		evidence = append(evidence, "only "+versions.name(int(found.Only)))
+		evidence = append(evidence, "mostly "+versions.name(int(found.Only)))
 	}
 	if several := found.ByVersion; severalVersions(func(v int) int { return several[v].All }) {
 		for v, counts := range several {

@@ -252,21 +252,21 @@ func TestEvidenceOfAHang(t *testing.T) {
 	}{
 		"one differs": {
 			[]rank{{"forward", 0}, {"data_load", 5 * time.Second}, {"forward", 0}, {"forward", 0}},
-			[]string{"4 ranks, none has taken a step since 03:04:05 UTC", "rank 1 (h) last finished data_load at 03:04:00 UTC", "3 others last finished forward"}, "rank 1 (h)",
+			[]string{"4 ranks, none has taken a step yet, waiting since 03:04:05 UTC", "rank 1 (h) last finished data_load at 03:04:00 UTC", "3 others last finished forward"}, "rank 1 (h)",
 		},
 		"all the same": {
 			[]rank{{"forward", 0}, {"forward", time.Second}, {"forward", 0}},
-			[]string{"3 ranks, none has taken a step since 03:04:05 UTC", "3 ranks finished forward last"}, "first rank 0 (h). On h:",
+			[]string{"3 ranks, none has taken a step yet, waiting since 03:04:05 UTC", "3 ranks finished forward last"}, "first rank 0 (h). On h:",
 		},
 		"one stopped before": {
 			[]rank{{"forward", 0}, {"forward", time.Minute}, {"forward", time.Second}},
-			[]string{"3 ranks, none has taken a step since 03:04:05 UTC", "rank 1 (h) last finished forward at 03:03:05 UTC", "2 others last finished forward"}, "rank 1 (h)",
+			[]string{"3 ranks, none has taken a step yet, waiting since 03:04:05 UTC", "rank 1 (h) last finished forward at 03:03:05 UTC", "2 others last finished forward"}, "rank 1 (h)",
 		},
 		"half and half": {
 			[]rank{{"forward", 0}, {"forward", 0}, {"backward", 0}, {"backward", 0}},
-			[]string{"4 ranks, none has taken a step since 03:04:05 UTC", "finished last: 2 ranks backward, 2 ranks forward"}, "first rank 0 (h). On h:",
+			[]string{"4 ranks, none has taken a step yet, waiting since 03:04:05 UTC", "finished last: 2 ranks backward, 2 ranks forward"}, "first rank 0 (h). On h:",
 		},
-		"one rank": {[]rank{{"forward", 0}}, []string{"no step since 03:04:05 UTC", "1 rank finished forward last"}, "the process waits for. On h:"},
+		"one rank": {[]rank{{"forward", 0}}, []string{"no step yet, waiting since 03:04:05 UTC", "1 rank finished forward last"}, "the process waits for. On h:"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -105,9 +105,9 @@ func (r *run) inspect(ranks, suspects []Rank) (next, command string) {
 // noStep says that ranks have taken no step since a time.
 func noStep(ranks int, since string) string {
 	if ranks < 2 {
-		return "no step since " + since
+		return "no step yet, waiting since " + since
 	}
-	return strconv.Itoa(ranks) + " ranks, none has taken a step since " + since
+	return strconv.Itoa(ranks) + " ranks, none has taken a step yet, waiting since " + since
 }
 
 // pidOf returns the process id of a rank: that on its host, as the GPU's

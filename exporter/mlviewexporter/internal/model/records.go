@@ -106,7 +106,12 @@ func (n *Need) recorded(r *Record) {
 		return
 	}
 	n.Value, n.Usual, n.Unit = r.Value, r.Usual, r.Unit
-	n.Evidence = append(n.Evidence, r.Evidence...)
+	for i, text := range r.Evidence {
+		if i == 0 {
+			text = "when noticed: " + text // the record is not sent again
+		}
+		n.say("%s", text)
+	}
 	if len(r.Excluded) > 0 {
 		n.say("without %s", strings.Join(r.Excluded, ", "))
 	}

@@ -285,7 +285,7 @@ func (d *document) needs() {
 }
 
 // needsNote says how the problems are ordered.
-const needsNote = "order: the kind, the most urgent first; then the GPU-hours lost, then since when. What follows from another problem comes after it. Nothing else is listed here. Times are in UTC."
+const needsNote = "order: the kind, the most urgent first; then the GPU-hours lost, then since when. What follows from another problem comes after it. An error ratio that is usual for its service is not listed. Times are in UTC."
 
 // needDetails returns the evidence of a problem and what to do next.
 func (d *document) needDetails(n *model.Need) []string {

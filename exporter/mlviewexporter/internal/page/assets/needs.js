@@ -67,6 +67,6 @@ export function needsPart(single) {
     ? single ? h('p', {}, h('a', { href: '#runs' }, 'The run is open below.')) : runDetail(need.run)
     : gpuTable((need.gpus || []).map((k) => get('gpus', k)).filter(Boolean));
   return part('needs', 'Needs someone', counts, shown.controls,
-    h('p', { class: 'dim', key: 'note' }, 'Order when the page opens: how urgent, GPU-hours lost, since when; what follows from another comes after it. Nothing else is listed here.'),
+    h('p', { class: 'dim', key: 'note' }, 'Order when the page opens: how urgent, GPU-hours lost, since when; what follows from another comes after it. An error ratio that is usual for its service is not listed.'),
     table('needs', 'Problems that need someone', columns, [{ rows: shown.rows }], { expand, open: (n) => n.key === openNeed }), shown.footer);
 }
