@@ -55,7 +55,7 @@ func (c *metricsConnector) sendRecords(ctx context.Context, began, ended []probl
 	for i := range ended {
 		r.problem(&ended[i])
 	}
-	if _, err := c.shared.outlets.Send(ctx, r.logs); err != nil {
+	if _, err := c.shared.outlets.Send(mlattr.WithConcluded(ctx), r.logs); err != nil {
 		c.telemetry.left.Add(lostRecords, int64(r.logs.LogRecordCount()))
 		c.logger.Warn("Records of problems and changes could not be sent. They are lost.", zap.Error(err))
 	}

@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/metadata"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 // recordsOf returns the records of an event that a sink has, in order, and resets
@@ -188,4 +189,27 @@ func TestRecordsOfInstances(t *testing.T) {
 		assert.Empty(t, logs.AllLogs())
 		require.NoError(t, metrics.Shutdown(t.Context()))
 	})
+}
+
+// markedLogs reports whether records have the mark of ml_metrics.
+type markedLogs struct {
+	consumertest.LogsSink
+	marked bool
+}
+
+func (m *markedLogs) ConsumeLogs(ctx context.Context, ld plog.Logs) error {
+	m.marked = mlattr.IsConcluded(ctx)
+	return m.LogsSink.ConsumeLogs(ctx, ld)
+}
+
+func TestRecordsAreMarked(t *testing.T) {
+	r := newRun(t, createDefaultConfig().(*Config))
+	logs := new(markedLogs)
+	r.connector.shared.outlets.Add(logs)
+	r.gpu = true
+	r.steps(t, 20, time.Second)
+	r.after(t, 0)
+	r.after(t, 10*time.Minute)
+	require.NotEmpty(t, logs.AllLogs())
+	assert.True(t, logs.marked)
 }
