@@ -20,6 +20,9 @@ const (
 	// maxRuns limits the runs whose nodes are known, maxRanks the ranks of them
 	// together.
 	maxRuns, maxRanks = 1024, 8192
+	// spareHosts are the hosts of a run that are remembered beyond two for each
+	// rank, and maxNames limits the list of hosts of one change, in bytes.
+	spareHosts, maxNames = 64, 512
 	// keptFor is how long an item is remembered that is not seen, if there is
 	// room; beyond the limit it is outOfUse.
 	keptFor = 7 * 24 * time.Hour
@@ -190,6 +193,12 @@ func (h *History) place(o *Observation, now time.Time) {
 	if run.hosts[host] {
 		return
 	}
+	if len(run.hosts) >= 2*len(run.ranks)+spareHosts {
+		clear(run.hosts)
+		for _, used := range run.ranks {
+			run.hosts[used] = true
+		}
+	}
 	run.hosts[host] = true
 	if !known {
 		return
@@ -197,13 +206,26 @@ func (h *History) place(o *Observation, now time.Time) {
 	c := &Change{Time: now, Kind: mlattr.ChangeNodes, Of: o.Of.clone(), From: was, To: host}
 	for _, other := range h.pending {
 		if other.Kind == mlattr.ChangeNodes && other.Of == c.Of {
-			other.From, other.To = other.From+", "+was, other.To+", "+host
+			other.From, other.To = listed(other.From, was), listed(other.To, host)
 			other.Text = phrase(other, "")
 			return
 		}
 	}
 	c.Text = phrase(c, "")
 	h.add(c)
+}
+
+// listed adds a name to a list, which ends with "…" beyond its limit.
+func listed(list, name string) string {
+	switch {
+	case list == "":
+		return name
+	case strings.HasSuffix(list, ", …"):
+		return list
+	case len(list)+len(name) > maxNames:
+		return list + ", …"
+	}
+	return list + ", " + name
 }
 
 // Attempts notes how many attempts of a run there were. A run that is first seen
@@ -230,7 +252,7 @@ func (h *History) Attempts(of Subject, attempts int64, now time.Time) {
 	hosts := ""
 	for _, other := range h.all {
 		if moved(other) {
-			hosts = strings.TrimPrefix(hosts+", "+other.To, ", ")
+			hosts = listed(hosts, other.To)
 		}
 	}
 	// The attempt says it.

@@ -276,3 +276,28 @@ func FuzzImport(f *testing.F) {
 		require.NoError(t, err)
 	})
 }
+
+// TestInventedHosts has a rank on a new host in each span: few hosts are remembered,
+// and the change has a short text.
+func TestInventedHosts(t *testing.T) {
+	h := change.NewHistory()
+	for i := range 20_000 {
+		h.See([]change.Observation{{Of: ofRun, Kind: mlattr.ChangeNodes, Name: "0", Value: "host-" + strconv.Itoa(i)}}, begin)
+	}
+	h.Attempts(ofRun, 1, begin)
+	h.Attempts(ofRun, 2, begin)
+	changes := h.Take()
+	require.Len(t, changes, 1, "the attempt")
+	assert.Contains(t, changes[0].Text, "attempt 2: new hosts host-1, host-2")
+	assert.Equal(t, []string{"host host-1 (was host-19999)"}, see(h, begin, ofRun, mlattr.ChangeNodes, "0", "host-1"), "forgotten")
+	for i := range 20_000 {
+		h.See([]change.Observation{{Of: ofRun, Kind: mlattr.ChangeNodes, Name: "0", Value: "other-" + strconv.Itoa(i)}}, begin)
+	}
+	changes = h.Take()
+	require.Len(t, changes, 1)
+	assert.Less(t, len(changes[0].From)+len(changes[0].To), 1100)
+	assert.True(t, strings.HasSuffix(changes[0].To, ", …"))
+	kept, err := h.Export()
+	require.NoError(t, err)
+	assert.Less(t, len(kept), 10_000)
+}
