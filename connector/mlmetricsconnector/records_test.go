@@ -11,10 +11,12 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/connector/connectortest"
+	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/consumer/consumertest"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/change"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/metadata"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
@@ -212,4 +214,23 @@ func TestRecordsAreMarked(t *testing.T) {
 	r.after(t, 10*time.Minute)
 	require.NotEmpty(t, logs.AllLogs())
 	assert.True(t, logs.marked)
+}
+
+// TestLogsThatBlock has a pipeline of logs that accepts nothing: the metrics do not
+// wait for it longer than flush_interval.
+func TestLogsThatBlock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		logs, err := consumer.NewLogs(func(ctx context.Context, _ plog.Logs) error {
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		require.NoError(t, err)
+		c := newRun(t, createDefaultConfig().(*Config)).connector
+		c.shared.outlets.Add(logs)
+		c.shared.history.Attempts(change.Subject{Run: "r"}, 1, time.Now())
+		c.shared.history.Attempts(change.Subject{Run: "r"}, 2, time.Now())
+		began := time.Now()
+		require.NoError(t, c.emit(t.Context(), false))
+		assert.Equal(t, c.cfg.FlushInterval, time.Since(began))
+	})
 }
