@@ -301,3 +301,26 @@ func TestInventedHosts(t *testing.T) {
 	require.NoError(t, err)
 	assert.Less(t, len(kept), 10_000)
 }
+
+// TestInventedModels has a program that asks for ever new models: changes of others
+// are recorded, and its own names make room after an hour.
+func TestInventedModels(t *testing.T) {
+	h := change.NewHistory()
+	other := change.Subject{Resource: streams.Resource{Service: "other"}}
+	for i := range 20_000 {
+		h.See([]change.Observation{{Of: program, Kind: mlattr.ChangeAnsweringModel, Name: strconv.Itoa(i), Value: "m"}}, begin)
+	}
+	assert.Equal(t, int64(20_000-1024), h.Left())
+	assert.Empty(t, see(h, begin, other, mlattr.ChangeVersion, "", "1"))
+	assert.Equal(t, []string{"version 2 (was 1)"}, see(h, begin, other, mlattr.ChangeVersion, "", "2"))
+	kept, err := h.Export()
+	require.NoError(t, err)
+	require.NoError(t, h.Import(kept))
+	later := begin.Add(2 * time.Hour)
+	h.See([]change.Observation{{Of: program, Kind: mlattr.ChangeVersion, Value: "1"}}, later)
+	assert.Equal(t, int64(1), h.Left())
+	h.Tidy(later)
+	h.See([]change.Observation{{Of: program, Kind: mlattr.ChangeVersion, Value: "1"}}, later)
+	assert.Zero(t, h.Left())
+	assert.Equal(t, []string{"version 3 (was 2)"}, see(h, later, other, mlattr.ChangeVersion, "", "3"), "still known")
+}
