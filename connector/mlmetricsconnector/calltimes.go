@@ -107,15 +107,19 @@ func isModelServer(v *values, span ptrace.Span) bool {
 	return v.side == mlattr.SideServer || span.Kind() == ptrace.SpanKindServer && asksModel(v)
 }
 
-// divideTimes divides the times of all spans, children before their parents.
-func (t *tally) divideTimes(r *reader) {
+// orderTimes orders the spans whose time is divided, children before their parents.
+func (r *reader) orderTimes() {
 	r.timedOrder = slices.Grow(r.timedOrder[:0], len(r.timed))
 	for i := range r.timed {
 		r.timedOrder = append(r.timedOrder, int32(i)) // #nosec G115 -- spans of a request
 	}
 	if !slices.IsSortedFunc(r.timedOrder, r.compareTimed) {
-		slices.SortStableFunc(r.timedOrder, r.compareTimed)
+		slices.SortFunc(r.timedOrder, r.compareTimed)
 	}
+}
+
+// divideTimes divides the times of all spans, in their order.
+func (t *tally) divideTimes(r *reader) {
 	for _, i := range r.timedOrder {
 		t.divide(&r.timed[i])
 	}
@@ -125,7 +129,7 @@ func (t *tally) divideTimes(r *reader) {
 // this order.
 func (r *reader) compareTimed(a, b int32) int {
 	x, y := &r.timed[a], &r.timed[b]
-	return cmp.Or(cmp.Compare(x.end, y.end), cmp.Compare(y.start, x.start))
+	return cmp.Or(cmp.Compare(x.end, y.end), cmp.Compare(y.start, x.start), cmp.Compare(a, b))
 }
 
 // divide divides the time of one span, after those below it.

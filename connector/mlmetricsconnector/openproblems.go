@@ -35,7 +35,8 @@ func (c *metricsConnector) settleProblems(ctx context.Context, now time.Time) (o
 }
 
 // sendRecords sends the records of an emission, if there is a pipeline of logs. A
-// record that is refused is lost, and counted: its problem has a series, too.
+// record that is refused, or not accepted within flush_interval, is lost, and counted:
+// its problem has a series, too, which must not wait for the logs.
 func (c *metricsConnector) sendRecords(ctx context.Context, began, ended []problem.Entry, now time.Time) {
 	history := c.shared.recording()
 	if history == nil {
@@ -55,7 +56,9 @@ func (c *metricsConnector) sendRecords(ctx context.Context, began, ended []probl
 	for i := range ended {
 		r.problem(&ended[i])
 	}
-	if _, err := c.shared.outlets.Send(ctx, r.logs); err != nil {
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.FlushInterval)
+	defer cancel()
+	if _, err := c.shared.outlets.Send(mlattr.WithConcluded(ctx), r.logs); err != nil {
 		c.telemetry.left.Add(lostRecords, int64(r.logs.LogRecordCount()))
 		c.logger.Warn("Records of problems and changes could not be sent. They are lost.", zap.Error(err))
 	}

@@ -11,11 +11,14 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/connector/connectortest"
+	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/consumer/consumertest"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/change"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/metadata"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 // recordsOf returns the records of an event that a sink has, in order, and resets
@@ -187,5 +190,47 @@ func TestRecordsOfInstances(t *testing.T) {
 		synctest.Wait()
 		assert.Empty(t, logs.AllLogs())
 		require.NoError(t, metrics.Shutdown(t.Context()))
+	})
+}
+
+// markedLogs reports whether records have the mark of ml_metrics.
+type markedLogs struct {
+	consumertest.LogsSink
+	marked bool
+}
+
+func (m *markedLogs) ConsumeLogs(ctx context.Context, ld plog.Logs) error {
+	m.marked = mlattr.IsConcluded(ctx)
+	return m.LogsSink.ConsumeLogs(ctx, ld)
+}
+
+func TestRecordsAreMarked(t *testing.T) {
+	r := newRun(t, createDefaultConfig().(*Config))
+	logs := new(markedLogs)
+	r.connector.shared.outlets.Add(logs)
+	r.gpu = true
+	r.steps(t, 20, time.Second)
+	r.after(t, 0)
+	r.after(t, 10*time.Minute)
+	require.NotEmpty(t, logs.AllLogs())
+	assert.True(t, logs.marked)
+}
+
+// TestLogsThatBlock has a pipeline of logs that accepts nothing: the metrics do not
+// wait for it longer than flush_interval.
+func TestLogsThatBlock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		logs, err := consumer.NewLogs(func(ctx context.Context, _ plog.Logs) error {
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		require.NoError(t, err)
+		c := newRun(t, createDefaultConfig().(*Config)).connector
+		c.shared.outlets.Add(logs)
+		c.shared.history.Attempts(change.Subject{Run: "r"}, 1, time.Now())
+		c.shared.history.Attempts(change.Subject{Run: "r"}, 2, time.Now())
+		began := time.Now()
+		require.NoError(t, c.emit(t.Context(), false))
+		assert.Equal(t, c.cfg.FlushInterval, time.Since(began))
 	})
 }

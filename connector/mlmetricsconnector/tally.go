@@ -43,6 +43,7 @@ func newTally() *tally {
 // settle removes from r the spans that were delivered before, adds the others'
 // counts to r.updates, and returns the number of spans removed.
 func (t *tally) settle(r *reader) (duplicates int64) {
+	r.orderTimes()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	duplicates = t.removeDelivered(r)

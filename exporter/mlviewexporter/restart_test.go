@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
@@ -66,7 +67,7 @@ func TestRestart(t *testing.T) {
 	r := newRig(t, "interval: 100ms\nstorage: memory", extensions)
 	require.NoError(t, r.ConsumeTraces(t.Context(), failed("1.8.1")))
 	require.NoError(t, r.ConsumeTraces(t.Context(), failed("1.8.2")))
-	require.NoError(t, r.logs.ConsumeLogs(t.Context(), changed("1.8.1", "1.8.2")))
+	require.NoError(t, r.logs.ConsumeLogs(mlattr.WithConcluded(t.Context()), changed("1.8.1", "1.8.2")))
 	before := r.state(t, t)
 	require.Len(t, before.Failures, 1)
 	require.NotEmpty(t, before.Changes)

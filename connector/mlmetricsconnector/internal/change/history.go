@@ -17,9 +17,15 @@ const (
 	// maxItems limits what is compared, maxChanges the changes that are
 	// remembered, and maxOfOne those of one run or program.
 	maxItems, maxChanges, maxOfOne = 8192, 2000, 50
+	// maxOfProgram limits the items of one program with its runs, or of one host, so
+	// that a client that invents names does not fill all.
+	maxOfProgram = 1024
 	// maxRuns limits the runs whose nodes are known, maxRanks the ranks of them
 	// together.
 	maxRuns, maxRanks = 1024, 8192
+	// spareHosts are the hosts of a run that are remembered beyond two for each
+	// rank, and maxNames limits the list of hosts of one change, in bytes.
+	spareHosts, maxNames = 64, 512
 	// keptFor is how long an item is remembered that is not seen, if there is
 	// room; beyond the limit it is outOfUse.
 	keptFor = 7 * 24 * time.Hour
@@ -96,8 +102,10 @@ type History struct {
 	mu    sync.Mutex
 	key   [32]byte
 	items map[item]*values
-	runs  map[Subject]*nodes
-	ranks int
+	// ofProgram counts the items of each program and host.
+	ofProgram map[Subject]int
+	runs      map[Subject]*nodes
+	ranks     int
 	// attempts is the number of attempts of runs.
 	attempts map[Subject]int64
 	all      []*Change
@@ -107,7 +115,7 @@ type History struct {
 
 // NewHistory returns an empty History with a random key.
 func NewHistory() *History {
-	h := &History{items: make(map[item]*values), runs: make(map[Subject]*nodes), attempts: make(map[Subject]int64)}
+	h := &History{items: make(map[item]*values), ofProgram: make(map[Subject]int), runs: make(map[Subject]*nodes), attempts: make(map[Subject]int64)}
 	_, _ = rand.Read(h.key[:]) // never fails
 	return h
 }
@@ -127,12 +135,12 @@ func (h *History) See(observations []Observation, now time.Time) {
 		}
 		known := h.items[item{o.Of, o.Kind, o.Name}]
 		if known == nil {
-			if len(h.items) >= maxItems {
+			if !h.hasRoom(o.Of) {
 				h.left++
 				continue
 			}
 			known = &values{}
-			h.items[item{o.Of.clone(), strings.Clone(o.Kind), strings.Clone(o.Name)}] = known
+			h.addItem(item{o.Of.clone(), strings.Clone(o.Kind), strings.Clone(o.Name)}, known)
 		}
 		if from, to, changed := known.see(o.Value, now, rules[o.Kind]); changed {
 			c := &Change{Time: now, Kind: o.Kind, Of: o.Of.clone(), Run: strings.Clone(o.Run), From: from, To: to}
@@ -143,6 +151,29 @@ func (h *History) See(observations []Observation, now time.Time) {
 			c.Text = phrase(c, name)
 			h.add(c)
 		}
+	}
+}
+
+// program returns the program of a subject, or the host.
+func (s Subject) program() Subject { return Subject{Resource: s.Resource, Host: s.Host} }
+
+// hasRoom reports whether one more item of a subject may be compared.
+func (h *History) hasRoom(of Subject) bool {
+	return len(h.items) < maxItems && h.ofProgram[of.program()] < maxOfProgram
+}
+
+func (h *History) addItem(id item, v *values) {
+	if h.items[id] == nil {
+		h.ofProgram[id.of.program()]++
+	}
+	h.items[id] = v
+}
+
+func (h *History) removeItem(id item) {
+	delete(h.items, id)
+	program := id.of.program()
+	if h.ofProgram[program]--; h.ofProgram[program] <= 0 {
+		delete(h.ofProgram, program)
 	}
 }
 
@@ -190,6 +221,12 @@ func (h *History) place(o *Observation, now time.Time) {
 	if run.hosts[host] {
 		return
 	}
+	if len(run.hosts) >= 2*len(run.ranks)+spareHosts {
+		clear(run.hosts)
+		for _, used := range run.ranks {
+			run.hosts[used] = true
+		}
+	}
 	run.hosts[host] = true
 	if !known {
 		return
@@ -197,13 +234,26 @@ func (h *History) place(o *Observation, now time.Time) {
 	c := &Change{Time: now, Kind: mlattr.ChangeNodes, Of: o.Of.clone(), From: was, To: host}
 	for _, other := range h.pending {
 		if other.Kind == mlattr.ChangeNodes && other.Of == c.Of {
-			other.From, other.To = other.From+", "+was, other.To+", "+host
+			other.From, other.To = listed(other.From, was), listed(other.To, host)
 			other.Text = phrase(other, "")
 			return
 		}
 	}
 	c.Text = phrase(c, "")
 	h.add(c)
+}
+
+// listed adds a name to a list, which ends with "…" beyond its limit.
+func listed(list, name string) string {
+	switch {
+	case list == "":
+		return name
+	case strings.HasSuffix(list, ", …"):
+		return list
+	case len(list)+len(name) > maxNames:
+		return list + ", …"
+	}
+	return list + ", " + name
 }
 
 // Attempts notes how many attempts of a run there were. A run that is first seen
@@ -230,7 +280,7 @@ func (h *History) Attempts(of Subject, attempts int64, now time.Time) {
 	hosts := ""
 	for _, other := range h.all {
 		if moved(other) {
-			hosts = strings.TrimPrefix(hosts+", "+other.To, ", ")
+			hosts = listed(hosts, other.To)
 		}
 	}
 	// The attempt says it.
@@ -323,8 +373,9 @@ func (h *History) Tidy(now time.Time) {
 		kept = outOfUse
 	}
 	for id, v := range h.items {
-		if now.Sub(v.seen()) > kept {
-			delete(h.items, id)
+		silent := now.Sub(v.seen())
+		if silent > kept || silent > outOfUse && h.ofProgram[id.of.program()] >= maxOfProgram {
+			h.removeItem(id)
 		}
 	}
 	for id, run := range h.runs {

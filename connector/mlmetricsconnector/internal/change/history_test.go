@@ -276,3 +276,51 @@ func FuzzImport(f *testing.F) {
 		require.NoError(t, err)
 	})
 }
+
+// TestInventedHosts has a rank on a new host in each span: few hosts are remembered,
+// and the change has a short text.
+func TestInventedHosts(t *testing.T) {
+	h := change.NewHistory()
+	for i := range 20_000 {
+		h.See([]change.Observation{{Of: ofRun, Kind: mlattr.ChangeNodes, Name: "0", Value: "host-" + strconv.Itoa(i)}}, begin)
+	}
+	h.Attempts(ofRun, 1, begin)
+	h.Attempts(ofRun, 2, begin)
+	changes := h.Take()
+	require.Len(t, changes, 1, "the attempt")
+	assert.Contains(t, changes[0].Text, "attempt 2: new hosts host-1, host-2")
+	assert.Equal(t, []string{"host host-1 (was host-19999)"}, see(h, begin, ofRun, mlattr.ChangeNodes, "0", "host-1"), "forgotten")
+	for i := range 20_000 {
+		h.See([]change.Observation{{Of: ofRun, Kind: mlattr.ChangeNodes, Name: "0", Value: "other-" + strconv.Itoa(i)}}, begin)
+	}
+	changes = h.Take()
+	require.Len(t, changes, 1)
+	assert.Less(t, len(changes[0].From)+len(changes[0].To), 1100)
+	assert.True(t, strings.HasSuffix(changes[0].To, ", …"))
+	kept, err := h.Export()
+	require.NoError(t, err)
+	assert.Less(t, len(kept), 10_000)
+}
+
+// TestInventedModels has a program that asks for ever new models: changes of others
+// are recorded, and its own names make room after an hour.
+func TestInventedModels(t *testing.T) {
+	h := change.NewHistory()
+	other := change.Subject{Resource: streams.Resource{Service: "other"}}
+	for i := range 20_000 {
+		h.See([]change.Observation{{Of: program, Kind: mlattr.ChangeAnsweringModel, Name: strconv.Itoa(i), Value: "m"}}, begin)
+	}
+	assert.Equal(t, int64(20_000-1024), h.Left())
+	assert.Empty(t, see(h, begin, other, mlattr.ChangeVersion, "", "1"))
+	assert.Equal(t, []string{"version 2 (was 1)"}, see(h, begin, other, mlattr.ChangeVersion, "", "2"))
+	kept, err := h.Export()
+	require.NoError(t, err)
+	require.NoError(t, h.Import(kept))
+	later := begin.Add(2 * time.Hour)
+	h.See([]change.Observation{{Of: program, Kind: mlattr.ChangeVersion, Value: "1"}}, later)
+	assert.Equal(t, int64(1), h.Left())
+	h.Tidy(later)
+	h.See([]change.Observation{{Of: program, Kind: mlattr.ChangeVersion, Value: "1"}}, later)
+	assert.Zero(t, h.Left())
+	assert.Equal(t, []string{"version 3 (was 2)"}, see(h, later, other, mlattr.ChangeVersion, "", "3"), "still known")
+}

@@ -137,6 +137,7 @@ func (h *History) Import(data []byte) error {
 	defer h.mu.Unlock()
 	copy(h.key[:], in.Key)
 	clear(h.items)
+	clear(h.ofProgram)
 	clear(h.runs)
 	clear(h.attempts)
 	h.ranks, h.all, h.pending = 0, nil, nil
@@ -155,7 +156,7 @@ func (h *History) Import(data []byte) error {
 }
 
 func (h *History) importItem(one *exportedItem) {
-	if len(h.items) >= maxItems || len(one.Values) == 0 || len(one.Name) > maxImported {
+	if !h.hasRoom(one.Of) || len(one.Values) == 0 || len(one.Name) > maxImported {
 		return
 	}
 	v := &values{first: one.First}
@@ -172,7 +173,7 @@ func (h *History) importItem(one *exportedItem) {
 		v.fresh[v.next] = at
 		v.next = (v.next + 1) % maxADay
 	}
-	h.items[item{one.Of, one.Kind, one.Name}] = v
+	h.addItem(item{one.Of, one.Kind, one.Name}, v)
 }
 
 func (h *History) importRun(one *exportedRun) {

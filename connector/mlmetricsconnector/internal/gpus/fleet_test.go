@@ -155,3 +155,20 @@ func TestAClockThatIsAhead(t *testing.T) {
 	assert.Contains(t, s.Runs(), "r2")
 	assert.NotContains(t, s.Runs(), "r1")
 }
+
+// A wrong reading of the power is not the highest power, below which a busy GPU waits.
+func TestImplausiblePower(t *testing.T) {
+	s := newSite()
+	s.after(0, func() {
+		s.hold(a, "r")
+		s.Use(a, 1, s.reading())
+		s.Power(a, 700, s.reading())
+		s.Power(a, 1e38, s.reading())
+		s.PowerLimit(a, 1e38, s.reading())
+	})
+	states := s.States()["r"]
+	assert.Len(t, states, 1)
+	assert.Equal(t, gpus.Works, states[0].Activity())
+	assert.InDelta(t, 700, states[0].High, 1e-9)
+	assert.Zero(t, states[0].PowerLimit)
+}

@@ -17,6 +17,9 @@ const (
 	// that is busy does no work: a kernel that waits for another GPU, as those of
 	// NCCL do, takes little more power than an idle GPU.
 	waitingPower = 0.6
+	// plausiblePower is the greatest power of a GPU that is believed, in watts: a
+	// wrong value would be its highest power for long.
+	plausiblePower = 20_000
 	// busyUse is the least utilization of such a GPU.
 	busyUse = 0.9
 	// throttleMemory is the time over which it is known how often a GPU throttles,
@@ -58,7 +61,7 @@ type signals struct {
 // Power records the power of a GPU, in watts.
 func (f *Fleet) Power(key Key, watts float64, r Reading) {
 	g := f.read(key, &r)
-	if g == nil || !(watts > 0 && watts < math.MaxFloat32) {
+	if g == nil || !(watts > 0 && watts <= plausiblePower) {
 		return
 	}
 	s := &g.signals
@@ -70,7 +73,7 @@ func (f *Fleet) Power(key Key, watts float64, r Reading) {
 
 // PowerLimit records the power that a GPU may take, in watts.
 func (f *Fleet) PowerLimit(key Key, watts float64, r Reading) {
-	if g := f.read(key, &r); g != nil && watts > 0 && watts < math.MaxFloat32 {
+	if g := f.read(key, &r); g != nil && watts > 0 && watts <= plausiblePower {
 		g.signals.powerLimit = watts
 	}
 }

@@ -13,8 +13,10 @@ import (
 )
 
 const (
-	// maxOpen limits the open problems of all kinds together.
-	maxOpen = 4096
+	// maxOpen limits the open problems of all kinds together, maxUnpaged those that
+	// are no pages, and maxOfKind those of one kind, so that many idle GPUs do not
+	// hide a run that hangs.
+	maxOpen, maxUnpaged, maxOfKind = 4096, 2048, 1024
 	// maxOfOne limits those of one run, or of one program without a run, so that
 	// the failed GPUs of one do not hide the problems of others.
 	maxOfOne = 64
@@ -35,8 +37,11 @@ type Board struct {
 	reported map[key]*Problem
 	open     map[key]*Entry
 	// of counts the open problems of a run or program.
-	of   map[Subject]int
-	left int64
+	of map[Subject]int
+	// ofKind counts those of a kind, unpaged those that are no pages.
+	ofKind  map[string]int
+	unpaged int
+	left    int64
 }
 
 // NewBoard returns a Board without problems. Problems of the kinds in shadow are
@@ -44,7 +49,7 @@ type Board struct {
 func NewBoard(shadow []string) *Board {
 	b := &Board{
 		shadow: make(map[string]bool), reported: make(map[key]*Problem),
-		open: make(map[key]*Entry), of: make(map[Subject]int),
+		open: make(map[key]*Entry), of: make(map[Subject]int), ofKind: make(map[string]int),
 	}
 	for _, kind := range shadow {
 		b.shadow[kind] = true
@@ -136,7 +141,8 @@ func inOrder(x, y Entry) int {
 func (b *Board) begin(id key, p *Problem, now time.Time) *Entry {
 	kind, _ := mlattr.ProblemNamed(id.kind)
 	owner := ownerOf(id.subject)
-	if len(b.open) >= maxOpen || b.of[owner] >= maxOfOne {
+	paged := kind.Severity == mlattr.SeverityPage
+	if len(b.open) >= maxOpen || b.of[owner] >= maxOfOne || b.ofKind[id.kind] >= maxOfKind || !paged && b.unpaged >= maxUnpaged {
 		b.left++
 		return nil
 	}
@@ -148,10 +154,18 @@ func (b *Board) begin(id key, p *Problem, now time.Time) *Entry {
 	entry.update(p)
 	b.open[id] = entry
 	b.of[ownerOf(id.subject)]++
+	b.ofKind[kind.Name]++
+	if !paged {
+		b.unpaged++
+	}
 	return entry
 }
 
 func (b *Board) remove(id key) {
+	if b.open[id].Severity != mlattr.SeverityPage {
+		b.unpaged--
+	}
+	b.ofKind[id.kind]--
 	delete(b.open, id)
 	owner := ownerOf(id.subject)
 	if b.of[owner]--; b.of[owner] <= 0 {

@@ -167,7 +167,7 @@ func TestProblemsAreBounded(t *testing.T) {
 		b.Report(ofRun(mlattr.ProblemSlow, "other"+strconv.Itoa(n), begin))
 	}
 	_, _, open := b.Settle(begin, nothing)
-	assert.Len(t, open, 4096)
+	assert.Len(t, open, 64+1024)
 	of := 0
 	for _, e := range open {
 		if e.Subject.Run == "a" {
@@ -175,13 +175,41 @@ func TestProblemsAreBounded(t *testing.T) {
 		}
 	}
 	assert.LessOrEqual(t, of, 64)
-	assert.Equal(t, int64(20_000-4096), b.Left())
+	assert.Equal(t, int64(20_000-64-1024), b.Left())
 	assert.Zero(t, b.Left())
 	_, ended, _ := b.Settle(begin, nothing)
-	assert.Len(t, ended, 4096)
+	assert.Len(t, ended, 64+1024)
 	b.Report(ofRun(mlattr.ProblemSlow, "a", begin))
 	began, _, _ := b.Settle(begin, nothing)
 	assert.Len(t, began, 1)
+}
+
+// However many tickets there are, a page is reported.
+func TestPagesHaveRoom(t *testing.T) {
+	b := problem.NewBoard(nil)
+	for _, kind := range []string{mlattr.ProblemHeldIdle, mlattr.ProblemSlow, mlattr.ProblemRestartLoop, mlattr.ProblemThrottled, mlattr.ProblemGPUFailed} {
+		for n := range 8192 {
+			b.Report(problem.Problem{Kind: kind, Onset: begin, Subject: problem.Subject{Host: "n", GPU: strconv.Itoa(n)}})
+		}
+	}
+	for range 2 {
+		_, _, open := b.Settle(begin, nothing)
+		assert.Len(t, open, 2048+1024)
+		for _, e := range open {
+			p := e.Problem
+			b.Report(p)
+		}
+	}
+	b.Report(ofRun(mlattr.ProblemLooksHung, "a", begin))
+	began, _, _ := b.Settle(begin, nothing)
+	assert.Len(t, began, 1)
+	_, ended, _ := b.Settle(begin, nothing)
+	assert.Len(t, ended, 2048+1024+1)
+	for n := range 2048 {
+		b.Report(problem.Problem{Kind: mlattr.ProblemSlow, Onset: begin, Subject: problem.Subject{Host: "n", GPU: strconv.Itoa(n)}})
+	}
+	began, _, _ = b.Settle(begin, nothing)
+	assert.Len(t, began, 1024, "what has ended makes room")
 }
 
 // Evidence is bounded.

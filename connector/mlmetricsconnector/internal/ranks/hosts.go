@@ -17,6 +17,8 @@ const (
 	// partOfStep the least fraction of a step that they take longer, slowSpreads by
 	// how many spreads of the other hosts.
 	slowRatio, partOfStep, slowSpreads = 1.5, 0.05, 6
+	// manyHosts are so many that the others are, nearly, all.
+	manyHosts = 128
 	// severalRuns is the number of runs in which a slow host is slow, within
 	// rememberRuns.
 	severalRuns  = 2
@@ -73,17 +75,20 @@ func (h *Hosts) Compare(run string, ranks []Timed, hold time.Duration, now time.
 	for name, seconds := range byHost {
 		times[name] = pace.Median(seconds)
 	}
-	others := make([]float64, 0, len(times))
+	var others []float64
+	var upper, usual, spread float64
 	for name, seconds := range times {
-		others = others[:0]
-		for other, its := range times {
-			if other != name {
-				others = append(others, its)
+		if others == nil || len(times) <= manyHosts {
+			others = others[:0]
+			for other, its := range times {
+				if other != name || len(times) > manyHosts {
+					others = append(others, its)
+				}
 			}
+			slices.Sort(others)
+			upper = others[len(others)*3/4]
+			usual, spread = pace.Spread(others)
 		}
-		slices.Sort(others)
-		upper := others[len(others)*3/4]
-		usual, spread := pace.Spread(others)
 		longer := seconds - usual
 		slow := seconds > slowRatio*upper && longer > partOfStep*step && longer > slowSpreads*spread
 		h.note(name, run, slow, hold, ofRun{at: now, seconds: seconds, usual: usual, ranks: len(byHost[name])})

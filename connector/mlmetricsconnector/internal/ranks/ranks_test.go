@@ -184,3 +184,21 @@ func TestApart(t *testing.T) {
 		t.Run(name, func(t *testing.T) { assert.Equal(t, tt.want, ranks.Apart(tt.all)) })
 	}
 }
+
+// TestManyHosts compares as many hosts as there can be ranks in a short time.
+func TestManyHosts(t *testing.T) {
+	var h ranks.Hosts
+	all := make([]ranks.Timed, 8192)
+	for i := range all {
+		all[i] = ranks.Timed{Host: "n" + strconv.Itoa(i), Seconds: 1 + float64(i%7)/100, Step: 9}
+	}
+	all[17].Seconds = 9
+	start := time.Now()
+	h.Compare("a", all, 0, begin)
+	h.Compare("b", all, 0, begin)
+	assert.Less(t, time.Since(start), 5*time.Second)
+	slow := h.Slow(begin)
+	require.Len(t, slow, 1)
+	assert.Equal(t, "n17", slow[0].Host)
+	assert.InDelta(t, 1.03, slow[0].Usual, 0.01)
+}

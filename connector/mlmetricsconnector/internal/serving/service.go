@@ -42,6 +42,8 @@ type Service struct {
 	counted       share
 	newest        time.Time
 	resource      streams.Resource
+	// tasks is the number of its tasks that are watched.
+	tasks int
 	// looping is a task that loops, the one that has for the longest time.
 	looping *task
 }
@@ -121,11 +123,12 @@ func (f *Fleet) observeTask(service *Service, s *Span, now time.Time) {
 	key := taskKey{s.Trace, service}
 	t := f.tasks[key]
 	if t == nil {
-		if s.Kind&(Request|Tool|Step) == 0 || len(f.tasks) >= maxTasks {
+		if s.Kind&(Request|Tool|Step) == 0 || len(f.tasks) >= maxTasks || service.tasks >= maxTasksOfService {
 			return
 		}
 		t = new(task)
 		f.tasks[key] = t
+		service.tasks++
 	}
 	t.add(now, s, service)
 }
@@ -220,6 +223,7 @@ func (f *Fleet) endTasks(now time.Time) {
 		case t.ended(now):
 			service.end(now, t)
 			delete(f.tasks, key)
+			service.tasks--
 		case t.looping && (service.looping == nil || t.loopingSince.Before(service.looping.loopingSince)):
 			service.looping = t
 		}

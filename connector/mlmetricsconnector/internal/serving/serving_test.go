@@ -308,3 +308,39 @@ func TestBounds(t *testing.T) {
 	f.Report(start.Add(2*time.Hour), time.Hour, func(streams.Resource, serving.Ratios) { t.Error("they have expired") }, func(problem.Problem) {})
 	assert.Zero(t, f.Services())
 }
+
+// TestOthersTasks has a service with ever new traces: the tasks of others are watched.
+func TestOthersTasks(t *testing.T) {
+	f, now := serving.NewFleet(), start
+	span := serving.Unknown
+	span.Kind, span.Model, span.Input, span.Output = serving.Request, "m", 10, 10
+	for i := range 40_000 {
+		span.Trace = [16]byte{1, byte(i), byte(i >> 8)}
+		f.Observe(streams.Resource{Service: "flood"}, &span, now)
+	}
+	tool := serving.Unknown
+	tool.Kind, tool.Tool, tool.Arguments = serving.Tool, "search", 7
+	call := func(task byte, times int) {
+		tool.Trace = [16]byte{2, task}
+		for range times {
+			f.Observe(streams.Resource{Service: "other"}, &tool, now)
+		}
+	}
+	for task := range byte(30) {
+		call(task, 1)
+	}
+	kinds := func() (kinds []string) {
+		f.Report(now, 0, func(streams.Resource, serving.Ratios) {}, func(p problem.Problem) { kinds = append(kinds, p.Kind) })
+		return kinds
+	}
+	now = now.Add(5 * time.Minute)
+	kinds() // the tasks end
+	call(99, 40)
+	assert.Contains(t, kinds(), "looping")
+	for i := range 40_000 {
+		span.Trace = [16]byte{3, byte(i), byte(i >> 8)}
+		f.Observe(streams.Resource{Service: "flood"}, &span, now)
+	}
+	call(100, 40)
+	assert.Contains(t, kinds(), "looping")
+}

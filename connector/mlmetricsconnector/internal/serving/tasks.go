@@ -14,9 +14,10 @@ import (
 var costRule = shift.Rule{Least: math.Log(1.5), Blocks: 3}
 
 const (
-	// maxTasks limits the tasks that are watched at once. Those beyond it are not
-	// watched at all, so that what is known of tasks is a fair sample.
-	maxTasks = 16384
+	// maxTasks limits the tasks that are watched at once, maxTasksOfService those of
+	// one service. Those beyond it are not watched at all, so that what is known of
+	// tasks is a fair sample.
+	maxTasks, maxTasksOfService = 16384, 2048
 	// taskSilence is how long nothing comes of a task that has ended without its
 	// root span, and rootSilence how long with it.
 	taskSilence, rootSilence = 2 * time.Minute, 10 * time.Second

@@ -37,7 +37,8 @@ func readChange(resource pcommon.Map, record plog.LogRecord) model.Event {
 	return e
 }
 
-// readProblem reads a record of ml_metrics about a problem.
+// readProblem reads a record of ml_metrics about a problem. It reads no command: the
+// names in one would be those that clients have sent, and it is copied to a shell.
 func readProblem(resource pcommon.Map, record plog.LogRecord) model.Event {
 	r := &model.Record{Text: sentence(record.Body())}
 	e := model.Event{Time: at(record), Problem: r}
@@ -78,8 +79,6 @@ func readProblem(resource pcommon.Map, record plog.LogRecord) model.Event {
 			r.Before = phrases(v)
 		case mlattr.ProblemNext:
 			r.Next = sentence(v)
-		case mlattr.ProblemCommand:
-			r.Command = sentence(v)
 		case mlattr.ProblemCause:
 			r.Cause = text(v)
 		case mlattr.ProblemShadow:

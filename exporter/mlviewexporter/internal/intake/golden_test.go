@@ -14,6 +14,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/intake"
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/golden"
 )
 
@@ -73,7 +74,7 @@ func consume(t *testing.T, in *intake.Intake, path string) {
 	case "metrics":
 		in.ConsumeMetrics(ctx, golden.ReadMetrics(t, path))
 	case "logs":
-		in.ConsumeLogs(ctx, golden.ReadLogs(t, path))
+		in.ConsumeLogs(mlattr.WithConcluded(ctx), golden.ReadLogs(t, path))
 	}
 }
 

@@ -91,15 +91,15 @@ func TestHostileNames(t *testing.T) {
 		in.ConsumeMetrics(context.Background(), md)
 
 		ld := plog.NewLogs()
-		for _, name := range []string{"nvidia.gpu.xid", "repro.artifact"} {
+		for _, name := range []string{"nvidia.gpu.xid", "repro.artifact", "ml.change", "ml.problem"} {
 			record := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords().AppendEmpty()
 			record.SetEventName(name)
 			record.Body().SetStr(text)
-			for _, key := range []string{"host.name", "hw.id", "repro.artifact.fingerprint", "repro.artifact.kind", "error.type"} {
+			for _, key := range []string{"host.name", "hw.id", "repro.artifact.fingerprint", "repro.artifact.kind", "error.type", "ml.change.kind", "ml.change.to", "ml.problem.next"} {
 				record.Attributes().PutStr(key, text)
 			}
 		}
-		in.ConsumeLogs(context.Background(), ld)
+		in.ConsumeLogs(mlattr.WithConcluded(context.Background()), ld)
 	}
 	checkState(t, store)
 	for _, need := range store.State().Needs {
@@ -264,7 +264,7 @@ func FuzzConsumeLogs(f *testing.F) {
 			return
 		}
 		store := model.NewStore(model.Settings{})
-		intake.New(store).ConsumeLogs(context.Background(), ld)
+		intake.New(store).ConsumeLogs(mlattr.WithConcluded(context.Background()), ld)
 		checkState(t, store)
 	})
 }

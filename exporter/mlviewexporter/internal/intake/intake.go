@@ -62,9 +62,10 @@ func (i *Intake) ConsumeTraces(ctx context.Context, td ptrace.Traces) {
 	i.traces.Put(r)
 }
 
-// ConsumeLogs reads log records.
-func (i *Intake) ConsumeLogs(_ context.Context, ld plog.Logs) {
-	i.store.ApplyEvents(readEvents(ld))
+// ConsumeLogs reads log records. Those about problems and changes count only in the
+// call in which ml_metrics sends them, so that no client can forge them.
+func (i *Intake) ConsumeLogs(ctx context.Context, ld plog.Logs) {
+	i.store.ApplyEvents(readEvents(ld, mlattr.IsConcluded(ctx)))
 }
 
 // text returns a label as text, "" if the value is none.

@@ -18,8 +18,10 @@ const eventArtifact = "repro.artifact"
 // GPUs and reproductions are rare.
 const maxEventsOfRequest = 10_000
 
-// readEvents returns the records that the page shows.
-func readEvents(ld plog.Logs) (events []model.Event) {
+// readEvents returns the records that the page shows. concluded reports whether
+// ml_metrics of this collector has written them: records about problems and changes
+// that a client has sent are ignored.
+func readEvents(ld plog.Logs, concluded bool) (events []model.Event) {
 	for _, rl := range ld.ResourceLogs().All() {
 		attrs := rl.Resource().Attributes()
 		for _, sl := range rl.ScopeLogs().All() {
@@ -27,14 +29,14 @@ func readEvents(ld plog.Logs) (events []model.Event) {
 				if len(events) >= maxEventsOfRequest {
 					return events
 				}
-				switch record.EventName() {
-				case mlattr.GPUXIDEvent:
+				switch name := record.EventName(); {
+				case name == mlattr.GPUXIDEvent:
 					events = append(events, readXID(attrs, record))
-				case mlattr.EventChange:
+				case name == mlattr.EventChange && concluded:
 					events = append(events, readChange(attrs, record))
-				case mlattr.Problem:
+				case name == mlattr.Problem && concluded:
 					events = append(events, readProblem(attrs, record))
-				case eventArtifact:
+				case name == eventArtifact:
 					events = append(events, readArtifact(attrs, record))
 				}
 			}

@@ -162,8 +162,8 @@ type Record struct {
 	Unit                   string
 	Evidence, Excluded     []string
 	// Before has phrases about changes, each after its time in RFC 3339.
-	Before        []string
-	Next, Command string
+	Before []string
+	Next   string
 	// Cause is the ID of the problem that this one follows from.
 	Cause string
 	// Shadow reports whether the problem is only recorded.

@@ -58,6 +58,7 @@ func (s *Store) noteRecord(r *Record, namespace string, now time.Time) {
 		return
 	}
 	kept := r.clone()
+	kept.Onset = earlier(kept.Onset, now)
 	s.records[recordIDOf(kind, s.texts.of(namespace), kept.Service, kept.Run, kept.Host, kept.GPU)] = kept
 }
 
@@ -67,9 +68,7 @@ func (r *Record) clone() *Record {
 	for _, text := range [...]*string{&kept.ID, &kept.Kind, &kept.Text, &kept.Service, &kept.Run, &kept.Host, &kept.GPU, &kept.Unit, &kept.Cause} {
 		*text = strings.Clone(cut(*text, maxNoted))
 	}
-	for _, text := range [...]*string{&kept.Next, &kept.Command} {
-		*text = strings.Clone(cut(*text, 4*maxNoted))
-	}
+	kept.Next = strings.Clone(cut(kept.Next, 4*maxNoted))
 	for _, texts := range [...]*[]string{&kept.Evidence, &kept.Excluded, &kept.Before} {
 		all := slices.Clone((*texts)[:min(len(*texts), maxPhrases)])
 		for i := range all {
@@ -115,7 +114,7 @@ func (n *Need) recorded(r *Record) {
 	if len(r.Excluded) > 0 {
 		n.say("without %s", strings.Join(r.Excluded, ", "))
 	}
-	n.Next, n.Command = r.Next, r.Command
+	n.Next = r.Next
 }
 
 // beforeProblem returns the changes before a problem: those that its record names,

@@ -78,13 +78,13 @@ func TestARecordOfAProblem(t *testing.T) {
 	value := 3.0
 	r := model.Record{
 		ID: "1", Kind: mlattr.ProblemNonfinite, Service: "trainer", Run: "r", Host: "h1", Value: &value, Unit: "{value}",
-		Evidence: []string{"loss NaN at step 7"}, Excluded: []string{"validation"}, Next: "Look at the data.", Command: "head data",
+		Evidence: []string{"loss NaN at step 7"}, Excluded: []string{"validation"}, Next: "Look at the data.",
 		Before: []string{changed + " version 2 (was 1)", "2026-01-01T00:00:00Z commit b (was a)", "nonsense"},
 	}
 	w.record(r)
 	n := need()
 	assert.Equal(t, []string{"when noticed: loss NaN at step 7", "without validation"}, n.Evidence)
-	assert.Equal(t, []any{3.0, "{value}", "Look at the data.", "head data"}, []any{*n.Value, n.Unit, n.Next, n.Command})
+	assert.Equal(t, []any{3.0, "{value}", "Look at the data.", ""}, []any{*n.Value, n.Unit, n.Next, n.Command})
 	require.Len(t, n.Before, 2)
 	assert.Equal(t, w.State().Changes[0].Key, n.Before[0].Key)
 	assert.Equal(t, "commit b (was a)", n.Before[1].Text)
@@ -178,7 +178,7 @@ func TestRecordsAreBounded(t *testing.T) {
 	before := heap()
 	for i := range 6000 {
 		w.record(model.Record{
-			ID: long, Kind: model.Slow, Service: "s" + strconv.Itoa(i), Run: "r", Next: long, Command: long, Text: long,
+			ID: long, Kind: model.Slow, Service: "s" + strconv.Itoa(i), Run: "r", Next: long, Text: long,
 			Evidence: many[:1], Before: many, Excluded: many[:1],
 		})
 		w.change(model.Change{Kind: "version", Service: "s" + strconv.Itoa(i), To: long, Text: long})
@@ -186,4 +186,19 @@ func TestRecordsAreBounded(t *testing.T) {
 	assert.Less(t, heap()-before, 64)
 	w.point(model.Problem, "r", float64(w.now.Unix()), model.Slow)
 	assert.LessOrEqual(t, len(w.state().Changes), 500)
+}
+
+// A record with an onset in the future is forgotten like any other.
+func TestARecordFromTheFuture(t *testing.T) {
+	w := newWorld(model.Settings{})
+	for i := range 1024 {
+		w.record(model.Record{Kind: mlattr.ProblemNonfinite, Service: "s", Run: strconv.Itoa(i), Onset: w.now.AddDate(200, 0, 0)})
+	}
+	w.now = w.now.AddDate(0, 0, 8)
+	w.point(model.RunState, "r", 1, "running")
+	w.point(model.Problem, "r", float64(w.now.Unix()), mlattr.ProblemNonfinite)
+	w.record(model.Record{Kind: mlattr.ProblemNonfinite, Service: "trainer", Run: "r", Evidence: []string{"loss NaN"}})
+	needs := w.state().Needs
+	require.Len(t, needs, 1)
+	assert.Equal(t, []string{"loss NaN"}, needs[0].Evidence)
 }

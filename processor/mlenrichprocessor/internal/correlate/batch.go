@@ -194,8 +194,9 @@ type trace struct {
 	// hand down.
 	firstHanded, endHanded int32
 	// recognised is true if a span of the batch is one of machine learning, rooted if
-	// one has no parent, and complete if all spans of the trace are in the batch.
-	recognised, rooted, complete bool
+	// one has no parent, complete if all spans of the trace are in the batch, and
+	// partial if it is known that a parent is not.
+	recognised, rooted, complete, partial bool
 	// active reports whether anything can be inherited in the trace, or has to
 	// reach ancestors. Most traces of a training loop are inactive: all their
 	// spans have a phase, and no key.

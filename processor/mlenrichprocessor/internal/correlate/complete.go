@@ -55,6 +55,7 @@ func (b *Batch) addComplete(t *trace) {
 			continue
 		}
 		if n.above = b.findSpan(t, spanKey{n.trace, n.parent}); n.above == none {
+			t.partial = true
 			return
 		}
 	}
@@ -99,7 +100,7 @@ func (b *Batch) linkComplete(s *Store) {
 			continue
 		}
 		t := &b.traces[n.traceAt]
-		if !t.complete && !s.begun.has(s.seed, t.id) {
+		if !t.complete && !t.partial && !s.begun.has(s.seed, t.id) {
 			b.addComplete(t)
 		}
 		if t.complete {
