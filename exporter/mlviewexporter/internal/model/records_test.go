@@ -200,5 +200,5 @@ func TestARecordFromTheFuture(t *testing.T) {
 	w.record(model.Record{Kind: mlattr.ProblemNonfinite, Service: "trainer", Run: "r", Evidence: []string{"loss NaN"}})
 	needs := w.state().Needs
 	require.Len(t, needs, 1)
-	assert.Equal(t, []string{"loss NaN"}, needs[0].Evidence)
+	assert.Equal(t, []string{"when noticed: loss NaN"}, needs[0].Evidence)
 }
