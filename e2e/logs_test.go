@@ -10,6 +10,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/cmd/mlgen/sentlog"
 	"github.com/otelcol-ml/otelcol-ml/e2e/harness"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 // logKey tells one log record from another.
@@ -32,8 +33,9 @@ func awaitLogs(t *testing.T, sink *harness.Sink, sent []*sentlog.LogEntry) []plo
 		records = sink.LogRecords()
 		got := map[logKey]int{}
 		for _, record := range records {
-			if record.EventName() == "nvidia.gpu.xid" {
-				continue // The GPUs' own, which mlgen does not send.
+			switch record.EventName() {
+			case mlattr.GPUXIDEvent, mlattr.EventChange, mlattr.Problem:
+				continue // The collector's own, which mlgen does not send.
 			}
 			got[logKey{record.TraceID().String(), record.SpanID().String(), record.Body().AsString(), int64(record.Timestamp())}]++
 		}
