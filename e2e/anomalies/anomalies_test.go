@@ -72,7 +72,7 @@ func plant(t *testing.T, p plan) *found {
 	case testing.Short():
 		n = min(n, shortVictims)
 	case p.kind == mlattr.ProblemLooksHung && p.within == soon:
-		n *= hangs
+		n = n * hangs / victims
 	}
 	f, err := measure(t.Context(), p, *first, n)
 	require.NoError(t, err)
