@@ -6,9 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 )
 
@@ -33,22 +31,9 @@ type Alert struct {
 func StartAlertmanager(tb testing.TB, instead map[string]string) *Alertmanager {
 	tb.Helper()
 	path := Path("docker", "alertmanager", "alertmanager.yaml")
-	text, err := os.ReadFile(path) //nolint:gosec // a file of the repository
-	if err != nil {
-		tb.Fatal(err)
-	}
-	config := string(text)
-	for from, to := range instead {
-		if !strings.Contains(config, from) {
-			tb.Fatalf("%s has no %q", path, from)
-		}
-		config = strings.ReplaceAll(config, from, to)
-	}
 	dir := tb.TempDir()
 	file := filepath.Join(dir, "alertmanager.yaml")
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil { //nolint:gosec // a path below the test's own folder
-		tb.Fatal(err)
-	}
+	writeConfig(tb, path, instead, file)
 	address := fmt.Sprintf("127.0.0.1:%d", FreePort(tb))
 	am := &Alertmanager{
 		Process: Start(tb, Command{

@@ -41,22 +41,9 @@ func StartPrometheusWith(tb testing.TB, name string, targets map[string]string) 
 // the rules of docker/prometheus as that folder's own do.
 func StartPrometheusAt(tb testing.TB, path string, targets map[string]string) *Prometheus {
 	tb.Helper()
-	text, err := os.ReadFile(path) //nolint:gosec // the tests name the file
-	if err != nil {
-		tb.Fatal(err)
-	}
-	config := string(text)
-	for from, to := range targets {
-		if !strings.Contains(config, from) {
-			tb.Fatalf("%s has no target %q", path, from)
-		}
-		config = strings.ReplaceAll(config, from, to)
-	}
 	dir := tb.TempDir()
 	file := filepath.Join(dir, "prometheus.yaml")
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil { //nolint:gosec // a path below the test's own folder
-		tb.Fatal(err)
-	}
+	writeConfig(tb, path, targets, file)
 	if err := os.CopyFS(filepath.Join(dir, "rules"), os.DirFS(Path("docker", "prometheus", "rules"))); err != nil {
 		tb.Fatal(err)
 	}
@@ -227,4 +214,24 @@ func (p *Prometheus) get(ctx context.Context, path string, query url.Values, dat
 		return fmt.Errorf("%s: %s", path, answer.Error)
 	}
 	return json.Unmarshal(answer.Data, data)
+}
+
+// writeConfig writes the configuration at path to file, with each key of instead
+// replaced by its value. A key that the configuration does not have fails the test.
+func writeConfig(tb testing.TB, path string, instead map[string]string, file string) {
+	tb.Helper()
+	text, err := os.ReadFile(path) //nolint:gosec // the tests name the file
+	if err != nil {
+		tb.Fatal(err)
+	}
+	config := string(text)
+	for from, to := range instead {
+		if !strings.Contains(config, from) {
+			tb.Fatalf("%s has no %q", path, from)
+		}
+		config = strings.ReplaceAll(config, from, to)
+	}
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil { //nolint:gosec // a path below the test's own folder
+		tb.Fatal(err)
+	}
 }

@@ -272,7 +272,7 @@ func TestModelsThatAreUsual(t *testing.T) {
 	assert.NotContains(t, a.found, "model_substituted")
 }
 
-// A storm of new requests of which most fail is one, whoever repeats them.
+// New requests of which most fail are a storm, even if their repetition is not seen.
 func TestAStormOfFailures(t *testing.T) {
 	a := newAgent(t, 6)
 	a.lasts(2 * time.Hour)

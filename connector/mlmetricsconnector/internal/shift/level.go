@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/pace"
 )
 
 const (
@@ -23,7 +25,7 @@ const (
 	// 1.4826 times the median absolute deviation (Hampel, The Influence Curve and
 	// Its Role in Robust Estimation, 1974). For five blocks that do not depend on
 	// each other, 3.5 are 7.8 standard errors of their mean; those of one load do.
-	deviations, oddDeviations, madFactor = 3.5, 1, 1.4826
+	deviations, oddDeviations = 3.5, 1
 	// oddFactor is the share of the least shift that each block has, and maxOdd
 	// how many times the blocks of a rule are odd until they are usual.
 	oddFactor, maxOdd = 0.5, 4
@@ -328,7 +330,7 @@ func (l *Level) typical() (was block, deviation float64) {
 	standard := of(func(b *block) float64 {
 		return medianError * b.deviation / math.Sqrt(float64(min(b.count, sampled)))
 	})
-	deviation = madFactor * of(func(b *block) float64 { return math.Abs(b.value - was.value) })
+	deviation = pace.Normal * of(func(b *block) float64 { return math.Abs(b.value - was.value) })
 	return was, max(deviation, standard, leastDeviation)
 }
 
@@ -370,11 +372,7 @@ func median(values []float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()
 	}
-	slices.Sort(values)
-	if n := len(values); n%2 == 0 {
-		return (values[n/2-1] + values[n/2]) / 2
-	}
-	return values[len(values)/2]
+	return pace.Median(values)
 }
 
 func mean(values []float64) float64 {

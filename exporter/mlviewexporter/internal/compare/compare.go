@@ -189,7 +189,7 @@ func smooth(values []float64) []float64 {
 	for i := range values {
 		half := min(window/2, i, len(values)-1-i)
 		near = append(near[:0], values[i-half:i+half+1]...)
-		out[i] = median(near)
+		out[i] = Median(near)
 	}
 	return out
 }
@@ -206,11 +206,11 @@ func deviation(values []float64, distance int) float64 {
 	for i := distance; i+distance < len(values); i++ {
 		apart = append(apart, math.Abs(values[i-distance]-2*values[i]+values[i+distance])/math.Sqrt(6))
 	}
-	return consistency * median(apart)
+	return consistency * Median(apart)
 }
 
-// median sorts the values and returns the one in the middle.
-func median(values []float64) float64 {
+// Median returns the median of values, 0 if there are none. It sorts values.
+func Median(values []float64) float64 {
 	if len(values) == 0 {
 		return 0
 	}

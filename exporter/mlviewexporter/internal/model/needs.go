@@ -10,8 +10,8 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-// urgency returns the place of a kind in the order of problems. It is negative for
-// one that nobody has defined, and for one that is only a mark.
+// urgency returns the index of a kind in mlattr.Problems, which is in order of
+// urgency. It is negative for an unknown kind and for a mark.
 func urgency(kind string) int {
 	return slices.IndexFunc(mlattr.Problems[:], func(one mlattr.ProblemKind) bool {
 		return one.Name == kind && one.Severity != mlattr.SeverityMark

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/compare"
 )
 
 // maxProfilePoints limits the points of a curve of a Profile.
@@ -152,14 +154,8 @@ func meanOf(values []float64) float64 {
 	return sum / float64(len(values))
 }
 
-func medianOf(values []float64) float64 {
-	sorted := slices.Sorted(slices.Values(values))
-	middle := len(sorted) / 2
-	if len(sorted)%2 == 1 {
-		return sorted[middle]
-	}
-	return (sorted[middle-1] + sorted[middle]) / 2
-}
+// medianOf returns the median of values.
+func medianOf(values []float64) float64 { return compare.Median(slices.Clone(values)) }
 
 // profile returns the curves that have values. Times are counted from start. Unless
 // lastStep is zero, the numbers of steps end there.
