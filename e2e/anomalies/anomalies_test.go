@@ -93,6 +93,9 @@ func healthy(t *testing.T) (all health) {
 				synctest.Test(t, func(t *testing.T) {
 					h, err := watch(t.Context(), *first+int64(i), runsOfFleet, servicesPer, life, flushOfHealthy)
 					require.NoError(t, err)
+					for _, s := range h.untrue {
+						t.Log(s)
+					}
 					lock.Lock()
 					defer lock.Unlock()
 					all.add(h)
@@ -100,10 +103,6 @@ func healthy(t *testing.T) (all health) {
 			})
 		}
 	})
-	for _, s := range all.untrue {
-		t.Logf("%s %s %s %s %s began %s, reported %s for %s", s.kind, s.service, s.run, s.host, s.gpu,
-			s.onset.Format(time.DateTime), s.detected.Format(time.DateTime), s.seen.Sub(s.detected))
-	}
 	for _, l := range limits {
 		assert.Falsef(t, all.refuted(l), "%d false problems of severity %s, where %.2f are allowed", all.count(l.severity), l.severity, all.expected(l))
 	}

@@ -101,6 +101,9 @@ func watch(ctx context.Context, seed int64, runs, services int, d, flush time.Du
 	w.every(restartEvery, func() { w.restartCollector() })
 	w.live(d)
 	h := &health{runs: runs, services: services, lived: d, spans: w.spans, untrue: w.collector.seen.all}
+	for _, s := range h.untrue {
+		s.seed = seed
+	}
 	if err := w.collector.stop(ctx); err != nil {
 		return nil, fmt.Errorf("stop the collector: %w", err)
 	}

@@ -2,6 +2,7 @@ package anomalies
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"go.opentelemetry.io/collector/consumer"
@@ -28,6 +29,15 @@ type sighting struct {
 	onset, detected time.Time
 	// seen is the last report.
 	seen time.Time
+	// seed is that of its world, evidence what the record says for it.
+	seed     int64
+	evidence string
+}
+
+// String describes the problem, with what is needed to see it again.
+func (s *sighting) String() string {
+	return fmt.Sprintf("seed %d: %+v began %s, reported %s for %s: %s", s.seed, s.subject,
+		s.onset.Format(time.DateTime), s.detected.Format(time.DateTime), s.seen.Sub(s.detected), s.evidence)
 }
 
 // sightings collects problems: from records, or from series where no records arrive.
@@ -101,6 +111,11 @@ func (s *sightings) noteRecord(resource, attrs pcommon.Map) {
 	}
 	onset, _ := attrs.Get(mlattr.ProblemOnset)
 	known = &sighting{subject: subjectOf(resource, attrs), onset: time.UnixMicro(int64(onset.Double() * 1e6)), detected: now, seen: now}
+	if evidence, ok := attrs.Get(mlattr.ProblemEvidence); ok {
+		for _, phrase := range evidence.Slice().All() {
+			known.evidence += phrase.Str() + "; "
+		}
+	}
 	s.lasting[id] = known
 	s.all = append(s.all, known)
 }
