@@ -218,6 +218,29 @@ func TestARankOfAHostThatIsCutOff(t *testing.T) {
 	assert.InDelta(t, 2, numberOf(t, w.only(t, "rank_missing"), "ml.problem.value"), 0)
 }
 
+// A span that arrives late, of a run that was stopped as a whole, does not show that
+// its rank goes on without the others.
+func TestALateSpanOfAStoppedRun(t *testing.T) {
+	for name, tt := range map[string]struct {
+		ranks  int
+		unread string
+	}{
+		"one of two": {2, ""}, "one of four": {4, ""}, "without GPUs": {2, "n0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, tt.ranks)
+			w.unread = tt.unread
+			w.step(t, 20)
+			w.gpu = func(_ int, g *gpuMetrics) { g.memory, g.utilization, g.power = 0, 0, 70 }
+			stopped := w.clock
+			w.wait(t, 8*time.Minute)
+			w.send(t, 1, "optimizer", stopped, stopped.Add(time.Second), nil)
+			w.wait(t, time.Hour)
+			assert.Empty(t, w.found())
+		})
+	}
+}
+
 // A rank that never sends is missing once the first step is overdue.
 func TestARankThatNeverSends(t *testing.T) {
 	w := newWorld(t, 4)
@@ -365,6 +388,18 @@ func TestASlowRunNamesThePhase(t *testing.T) {
 	assert.Contains(t, texts(found, "ml.problem.evidence"), "data_load 1 → 6 s, 2 of 4 ranks, all on n1")
 	assert.Equal(t, "checkpoint", texts(found, "ml.problem.excluded"))
 	assert.Contains(t, textOf(t, found, "ml.problem.next"), "input")
+}
+
+// Steps that take longer for less than stall_timeout are no problem, however long the
+// median of the recent ones remembers them.
+func TestAShortContention(t *testing.T) {
+	w := newWorld(t, 2)
+	w.step(t, 120)
+	w.rest = 14 * time.Second
+	w.step(t, 16)
+	w.rest = 9 * time.Second
+	w.step(t, 60)
+	assert.Empty(t, w.found())
 }
 
 // A GPU whose clocks are lowered when the steps of its run become slower is

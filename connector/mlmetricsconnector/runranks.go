@@ -53,10 +53,14 @@ func (v *runVerdict) concludeMissing(e *emission, facts *runFacts) {
 	}
 	stopped = slices.DeleteFunc(stopped, func(i int) bool {
 		rank := &v.ranks[i]
-		if !few || !facts.hosts[rank.host] {
-			return e.now.Sub(rank.alive) < doubtFor*rank.patience
+		switch read := facts.hosts[rank.host]; {
+		case read && facts.released:
+			return true
+		case !few || !read:
+			return sending == 0 || e.now.Sub(rank.alive) < doubtFor*rank.patience
+		default:
+			return v.works(rank, facts.gpus)
 		}
-		return v.works(rank, facts.gpus)
 	})
 	p := problem.Problem{
 		Kind: mlattr.ProblemRankMissing, GPUs: e.gpus, Telemetry: v.telemetry,

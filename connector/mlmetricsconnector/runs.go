@@ -105,6 +105,8 @@ type runVerdict struct {
 	// without them.
 	longer, slow, looping time.Time
 	usual                 float64
+	// slowReported reports whether the slow run is a problem.
+	slowReported bool
 	// throttled is the GPU whose lower clocks are reported.
 	throttled gpus.Key
 	// telemetry is the fraction of the ranks that send.
@@ -114,8 +116,10 @@ type runVerdict struct {
 // runFacts is what an emission knows of a run besides its ranks.
 type runFacts struct {
 	timeouts
-	// held reports whether the run holds GPU memory.
-	held bool
+	// held reports whether the run holds GPU memory, released whether it did and
+	// holds none now: it was stopped as a whole, and a span of it that arrives late
+	// does not show that a rank goes on.
+	held, released bool
 	// use is what it has of GPUs, if inUse, gpus has each of them, and hosts the
 	// hosts whose GPUs are read.
 	use   gpus.Use
@@ -292,7 +296,11 @@ func (c *clocks) conclude(store *streams.Store, board *problem.Board, facts *gpu
 		use, holds := facts.uses[key.ID]
 		e := emission{source: streams.Source{Resource: key.Resource, Run: streams.Run{ID: key.ID}}, now: now, seen: run.seen, gpus: use.GPUs, board: board}
 		e.addUse(use, holds)
-		run.conclude(&e, &runFacts{timeouts: c.timeouts, held: facts.holdOf(key.ID).now, use: use, inUse: holds, gpus: facts.states[key.ID], hosts: facts.hosts})
+		held := facts.holdOf(key.ID).now
+		run.conclude(&e, &runFacts{
+			timeouts: c.timeouts, held: held, released: !held && facts.released[key.ID],
+			use: use, inUse: holds, gpus: facts.states[key.ID], hosts: facts.hosts,
+		})
 		c.hosts.Compare(key.Resource.Service+"/"+key.ID, run.loads(), c.stall, now)
 		if c.history != nil {
 			c.history.Attempts(change.Subject{Resource: key.Resource, Run: key.ID}, run.attempts(), now)

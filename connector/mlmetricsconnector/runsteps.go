@@ -39,7 +39,7 @@ func (v *runVerdict) concludeSteps(e *emission, facts *runFacts) {
 		e.value(series.RunStepTime, times.Usual, mlattr.WindowUsual)
 	}
 	v.compareSteps(times)
-	if v.slow.IsZero() || e.now.Sub(v.slow) < facts.stall {
+	if !v.staysSlow(times, facts.stall, e.now) {
 		return
 	}
 	p := problem.Problem{
@@ -74,11 +74,20 @@ func (v *runVerdict) compareSteps(times pace.StepTimes) {
 	}
 }
 
+// staysSlow reports whether the run has been slow for stall. Then the newest steps must
+// be slow too, once: the median of 20 stays high for up to 10 steps after others have
+// used the storage or the network for a short time.
+func (v *runVerdict) staysSlow(times pace.StepTimes, stall time.Duration, now time.Time) bool {
+	v.slowReported = !v.slow.IsZero() &&
+		(v.slowReported || now.Sub(v.slow) >= stall && times.Newest > slowerThan*times.Usual)
+	return v.slowReported
+}
+
 // stepTimes returns the step times of the median rank. While steps take longer,
 // they do not become usual. Ranks that have moved have the usual time of where they
 // were until they have one.
 func (v *runVerdict) stepTimes() pace.StepTimes {
-	var recents, usuals, shifts, earlier []float64
+	var recents, newests, usuals, shifts, earlier []float64
 	for i := range v.ranks {
 		rank := &v.ranks[i]
 		switch {
@@ -87,14 +96,14 @@ func (v *runVerdict) stepTimes() pace.StepTimes {
 			earlier = append(earlier, rank.steps.Usual)
 		case rank.moved:
 		case rank.steps.Recent > 0:
-			recents = append(recents, rank.steps.Recent)
+			recents, newests = append(recents, rank.steps.Recent), append(newests, rank.steps.Newest)
 			if rank.steps.Usual > 0 {
 				usuals = append(usuals, rank.steps.Usual)
 				shifts = append(shifts, rank.steps.Shift)
 			}
 		}
 	}
-	times := pace.StepTimes{Recent: pace.Median(recents), Usual: pace.Median(usuals), Shift: pace.Median(shifts)}
+	times := pace.StepTimes{Recent: pace.Median(recents), Newest: pace.Median(newests), Usual: pace.Median(usuals), Shift: pace.Median(shifts)}
 	if len(usuals) == 0 && len(earlier) > 0 {
 		times.Usual, times.Shift = pace.Median(earlier), math.Inf(1)
 	}

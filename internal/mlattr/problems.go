@@ -125,7 +125,7 @@ var Problems = [...]ProblemKind{
 	},
 	{
 		Name: ProblemRankMissing, Title: "rank missing", Severity: SeverityPage, Of: OfRun,
-		Description: "A rank has stopped sending for as long as a stalled run, and others have ended a step since half of that time; or, after `first_step_timeout`, a rank of the run's world size has never sent although more than half have. A rank whose GPU works is not missing, only its telemetry; if its host does not report GPUs, or more than half of the ranks are silent, it must be silent for six times as long.",
+		Description: "A rank has stopped sending for as long as a stalled run, and others have ended a step since half of that time; or, after `first_step_timeout`, a rank of the run's world size has never sent although more than half have. A rank whose GPU works is not missing, only its telemetry, nor is one of a run that has released its GPUs; if its host does not report GPUs, or more than half of the ranks are silent, it must be silent for six times as long while others send.",
 	},
 	{
 		Name: ProblemFailing, Title: "failing", Severity: SeverityPage, Of: OfService,
@@ -139,7 +139,7 @@ var Problems = [...]ProblemKind{
 	},
 	{
 		Name: ProblemSlow, Title: "slow", Severity: SeverityTicket, Of: OfRun,
-		Description: "For `stall_timeout`, the median of the last 20 steps is more than 1.3 times that of the up to 500 before them, and clearly (z of 5 or more); checkpoints, validations, the first 10 steps after a restart and time without demand do not count.",
+		Description: "For `stall_timeout`, the median of the last 20 steps is more than 1.3 times that of the up to 500 before them, and clearly (z of 5 or more), and that of the last 10 is at the end; checkpoints, validations, the first 10 steps after a restart and time without demand do not count.",
 		Method:      "Mann and Whitney (1947), rank-sum test",
 	},
 	{

@@ -128,7 +128,9 @@ type Fleet struct {
 // NewFleet returns a Fleet without GPUs.
 func NewFleet() *Fleet { return &Fleet{all: make(map[Key]*gpu)} }
 
-// read returns the GPU of a reading, or nil beyond the limit.
+// read returns the GPU of a reading, or nil beyond the limit and for a reading that
+// arrives after a newer one: it was sent again, or waited in a queue. Where no newer
+// one has come for unreadAfter, the host's clock was set back.
 func (f *Fleet) read(key Key, r *Reading) *gpu {
 	g, known := f.all[key]
 	if !known {
@@ -141,7 +143,11 @@ func (f *Fleet) read(key Key, r *Reading) *gpu {
 	if r.At.IsZero() || r.At.After(r.Now) {
 		r.At = r.Now
 	}
-	if r.At.After(g.read) {
+	late := g.read.Sub(r.At) >= oneReading
+	if late && r.Now.Sub(g.seen) <= unreadAfter {
+		return nil
+	}
+	if late || r.At.After(g.read) {
 		g.read = r.At
 	}
 	g.seen = r.Now

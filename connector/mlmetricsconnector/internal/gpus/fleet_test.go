@@ -172,3 +172,31 @@ func TestImplausiblePower(t *testing.T) {
 	assert.InDelta(t, 700, states[0].High, 1e-9)
 	assert.Zero(t, states[0].PowerLimit)
 }
+
+// A reading that arrives late says nothing about now. After a while without newer ones,
+// the host's clock was set back.
+func TestALateReading(t *testing.T) {
+	s := newSite()
+	reads := func(r gpus.Reading) func() {
+		return func() {
+			s.Hold(a, gpus.Workload{Run: "r"}, true, gpus.Owner{}, r)
+			s.Use(a, 0.9, r)
+		}
+	}
+	s.after(0, reads(s.reading()))
+	older := s.reading()
+	s.after(time.Minute, func() { reads(s.reading())() })
+	older.Now = s.now.Add(10 * time.Second)
+	s.after(10*time.Second, func() {
+		s.Hold(a, gpus.Workload{Run: "r"}, true, gpus.Owner{}, older)
+		s.Use(a, 0.2, older)
+	})
+	assert.InDelta(t, 0.9, s.Runs()["r"].Utilization, 1e-9)
+	s.after(40*time.Second, func() {})
+	assert.False(t, s.Holding(s.now)["r"].IsZero(), "it has not released its GPU")
+
+	back := func() gpus.Reading { return gpus.Reading{At: s.now.Add(-2 * time.Hour), Now: s.now} }
+	s.after(4*time.Minute, func() { reads(back())() })
+	s.after(time.Minute, func() { reads(back())() })
+	assert.InDelta(t, 0.9, s.Runs()["r"].Utilization, 1e-9)
+}

@@ -12,6 +12,8 @@ import (
 const (
 	// RecentSteps is the number of newest steps that are recent.
 	RecentSteps = 20
+	// newestSteps is the number of these that show whether what was recent lasts.
+	newestSteps = RecentSteps / 2
 	// usualSteps is the number of steps before these that are usual, and
 	// leastUsualSteps the smallest number from which a usual time is known.
 	usualSteps, leastUsualSteps = 500, 50
@@ -31,6 +33,8 @@ type Steps struct {
 	// the index of its first one.
 	seconds []float32
 	oldest  int
+	// usual has the durations of those that are not recent, in order of their size.
+	usual []float32
 	// times is the result of Times, known while changed is false.
 	times   StepTimes
 	changed bool
@@ -38,8 +42,9 @@ type Steps struct {
 
 // StepTimes are typical durations of steps, in seconds; 0 means unknown.
 type StepTimes struct {
-	// Recent is the median of the last 20 steps, or of all if there are fewer.
-	Recent float64
+	// Recent is the median of the last 20 steps, or of all if there are fewer, and
+	// Newest that of the last 10.
+	Recent, Newest float64
 	// Usual is the median of the up to 500 steps before these, at least 50.
 	Usual float64
 	// Shift is how clearly the recent steps take longer than the usual ones: the z
@@ -63,10 +68,17 @@ func (s *Steps) Add(d time.Duration) {
 		return
 	}
 	s.changed = true
+	if len(s.seconds) >= RecentSteps {
+		one := s.seconds[s.index(RecentSteps-1)]
+		i, _ := slices.BinarySearch(s.usual, one)
+		s.usual = slices.Insert(s.usual, i, one)
+	}
 	if len(s.seconds) < RecentSteps+usualSteps {
 		s.seconds = append(s.seconds, float32(d.Seconds()))
 		return
 	}
+	i, _ := slices.BinarySearch(s.usual, s.seconds[s.oldest])
+	s.usual = slices.Delete(s.usual, i, i+1)
 	s.seconds[s.oldest] = float32(d.Seconds())
 	s.oldest = (s.oldest + 1) % len(s.seconds)
 }
@@ -75,9 +87,10 @@ func (s *Steps) Add(d time.Duration) {
 func (s *Steps) Known() bool { return len(s.seconds) >= RecentSteps+leastUsualSteps }
 
 // at returns the duration of the step that ended before age others.
-func (s *Steps) at(age int) float64 {
-	return float64(s.seconds[(s.oldest+len(s.seconds)-1-age)%len(s.seconds)])
-}
+func (s *Steps) at(age int) float64 { return float64(s.seconds[s.index(age)]) }
+
+// index returns where the step is that ended before age others.
+func (s *Steps) index(age int) int { return (s.oldest + len(s.seconds) - 1 - age) % len(s.seconds) }
 
 // Times returns the typical durations.
 func (s *Steps) Times() StepTimes {
@@ -85,26 +98,28 @@ func (s *Steps) Times() StepTimes {
 		return s.times
 	}
 	s.changed, s.times = false, StepTimes{}
-	newest := make([]float64, len(s.seconds))
-	for age := range newest {
-		newest[age] = s.at(age)
+	var newest [RecentSteps]float64
+	recent := newest[:min(RecentSteps, len(s.seconds))]
+	for age := range recent {
+		recent[age] = s.at(age)
 	}
-	recent := newest[:min(RecentSteps, len(newest))]
+	// Sorting the newest ones leaves the others where they are.
+	s.times.Newest = Median(recent[:min(newestSteps, len(recent))])
 	s.times.Recent = Median(recent)
-	if usual := newest[len(recent):]; len(usual) >= leastUsualSteps {
-		s.times.Usual = Median(usual)
-		s.times.Shift = rankSum(recent, usual)
+	if n := len(s.usual); n >= leastUsualSteps {
+		s.times.Usual = (float64(s.usual[(n-1)/2]) + float64(s.usual[n/2])) / 2
+		s.times.Shift = rankSum(recent, s.usual)
 	}
 	return s.times
 }
 
 // rankSum returns the z of the Mann-Whitney test that values tend to be larger
-// than others. Both are in order, and equal values count as a half.
-func rankSum(values, others []float64) float64 {
+// than others, which are in order. Equal values count as a half.
+func rankSum(values []float64, others []float32) float64 {
 	larger := 0.0
 	for _, v := range values {
-		below := sort.SearchFloat64s(others, v)
-		equal := sort.Search(len(others)-below, func(i int) bool { return others[below+i] > v })
+		below, _ := slices.BinarySearch(others, float32(v))
+		equal := sort.Search(len(others)-below, func(i int) bool { return float64(others[below+i]) > v })
 		larger += float64(below) + float64(equal)/2
 	}
 	n, m := float64(len(values)), float64(len(others))

@@ -3,6 +3,7 @@ package pace_test
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -22,11 +23,11 @@ func TestStepTimes(t *testing.T) {
 	var s pace.Steps
 	assert.Zero(t, s.Times())
 	add(&s, 3, 2*time.Second)
-	assert.Equal(t, pace.StepTimes{Recent: 2}, s.Times(), "of as many as there are")
+	assert.Equal(t, pace.StepTimes{Recent: 2, Newest: 2}, s.Times(), "of as many as there are")
 	add(&s, 66, 2*time.Second)
-	assert.Equal(t, pace.StepTimes{Recent: 2}, s.Times(), "49 steps are not usual yet")
+	assert.Equal(t, pace.StepTimes{Recent: 2, Newest: 2}, s.Times(), "49 steps are not usual yet")
 	add(&s, 1, 2*time.Second)
-	assert.Equal(t, pace.StepTimes{Recent: 2, Usual: 2}, s.Times())
+	assert.Equal(t, pace.StepTimes{Recent: 2, Newest: 2, Usual: 2}, s.Times())
 	add(&s, 50, 2*time.Second)
 
 	add(&s, 9, 3*time.Second)
@@ -46,7 +47,27 @@ func TestStepTimes(t *testing.T) {
 	add(&s, 300, 3*time.Second)
 	assert.False(t, s.Times().Slow(), "it is usual now")
 	add(&s, 10_000, time.Second)
-	assert.Equal(t, pace.StepTimes{Recent: 1, Usual: 1}, s.Times(), "only the newest count")
+	assert.Equal(t, pace.StepTimes{Recent: 1, Newest: 1, Usual: 1}, s.Times(), "only the newest count")
+}
+
+// The times are the medians of the steps that they name, however many came before.
+func TestStepTimesOfTheNewest(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 7)) // #nosec G404 -- noise
+	var s pace.Steps
+	var all []float64
+	for n := range 2_000 {
+		seconds := float64(float32(1 + float64(r.IntN(50))/8)) // many are equal
+		s.Add(time.Duration(seconds * float64(time.Second)))
+		all = append(all, seconds)
+		if n%13 != 0 || n < 70 {
+			continue
+		}
+		of := func(from, to int) float64 { return pace.Median(slices.Clone(all[max(0, n+1-from) : n+1-to])) }
+		times := s.Times()
+		require.InDelta(t, of(10, 0), times.Newest, 0)
+		require.InDelta(t, of(20, 0), times.Recent, 0)
+		require.InDelta(t, of(520, 20), times.Usual, 0)
+	}
 }
 
 // One slow step long before does not make the slowness older.
