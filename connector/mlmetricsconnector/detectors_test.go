@@ -241,6 +241,23 @@ func TestALateSpanOfAStoppedRun(t *testing.T) {
 	}
 }
 
+// A reading of GPUs that arrives late, while their host is cut off, does not show that
+// a run holds them now.
+func TestALateReadingOfAHostThatIsCutOff(t *testing.T) {
+	w := newWorld(t, 2)
+	w.step(t, 30)
+	w.unread = "n0"
+	cut := w.clock
+	w.wait(t, 2*time.Minute)
+	for rank := range 2 {
+		w.metrics(t, gpuReading(gpuMetrics{
+			host: "n0", id: "GPU-" + strconv.Itoa(rank), run: w.name(), memory: 1 << 30, utilization: 0.9, power: 600,
+		}, cut.Add(-10*time.Second)))
+	}
+	w.wait(t, 10*time.Minute)
+	assert.Empty(t, w.found())
+}
+
 // A rank that never sends is missing once the first step is overdue.
 func TestARankThatNeverSends(t *testing.T) {
 	w := newWorld(t, 4)

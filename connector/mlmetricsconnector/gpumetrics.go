@@ -65,7 +65,7 @@ func (s *seenMetrics) noteWorkload(key gpus.Key, point pmetric.NumberDataPoint, 
 	if run == mlattr.Other {
 		run = "" // many runs that ml_guard has not admitted
 	}
-	if run != "" && memory {
+	if run != "" && memory && !s.fleet.Late(key, r) {
 		s.noteHolder(run, r.Now)
 	}
 	if key.ID == "" {

@@ -128,9 +128,15 @@ type Fleet struct {
 // NewFleet returns a Fleet without GPUs.
 func NewFleet() *Fleet { return &Fleet{all: make(map[Key]*gpu)} }
 
-// read returns the GPU of a reading, or nil beyond the limit and for a reading that
-// arrives after a newer one: it was sent again, or waited in a queue. Where no newer
-// one has come for unreadAfter, the host's clock was set back.
+// Late reports whether a reading arrives after a newer one of its GPU: it was sent
+// again, or waited in a queue. It has no effect. Where no newer one has come for 3
+// minutes, the host's clock was set back, and the reading is not late.
+func (f *Fleet) Late(key Key, r Reading) bool {
+	g := f.all[key]
+	return g != nil && !r.At.IsZero() && g.read.Sub(r.At) >= oneReading && r.Now.Sub(g.seen) <= unreadAfter
+}
+
+// read returns the GPU of a reading, or nil beyond the limit and for one that is late.
 func (f *Fleet) read(key Key, r *Reading) *gpu {
 	g, known := f.all[key]
 	if !known {
@@ -143,11 +149,10 @@ func (f *Fleet) read(key Key, r *Reading) *gpu {
 	if r.At.IsZero() || r.At.After(r.Now) {
 		r.At = r.Now
 	}
-	late := g.read.Sub(r.At) >= oneReading
-	if late && r.Now.Sub(g.seen) <= unreadAfter {
+	if f.Late(key, *r) {
 		return nil
 	}
-	if late || r.At.After(g.read) {
+	if g.read.Sub(r.At) >= oneReading || r.At.After(g.read) {
 		g.read = r.At
 	}
 	g.seen = r.Now
