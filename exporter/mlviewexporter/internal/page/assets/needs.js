@@ -14,7 +14,7 @@ const owner = (need) => need.owner || need.team
   ? h('span', { key: 'owner' }, need.owner ? 'owner ' + need.owner : 'team ' + need.team)
   : h('a', { key: 'owner', href: '#missing' }, 'owner not known');
 
-const who = (need) => [owner(need), need.job ? h('span', { key: 'job' }, 'job ' + need.job) : null,
+const who = (need) => [owner(need), need.job ? h('span', { key: 'job' }, (/^(slurm job|pod|container|user) /.test(need.job) ? '' : 'job ') + need.job) : null,
   need.run_id ? h('span', { key: 'id', class: 'id', title: 'run ' + need.run_id }, 'run ' + need.run_id) : null].filter(Boolean);
 
 // follows names the problem that one follows from.
