@@ -311,3 +311,16 @@ func TestCurvesOfRatesBeginLater(t *testing.T) {
 	}
 	t.Fatal("there is no curve")
 }
+
+// The step of a rank counts what the step of its run counts, and not its batches.
+func TestStepsOfRanks(t *testing.T) {
+	w := newWorld(model.Settings{})
+	w.point(model.Batches, "r", 9)
+	w.span(func(*model.SpanInput) {})
+	require.Len(t, w.run(t).Ranks, 1)
+	assert.InDelta(t, 9, *w.run(t).Ranks[0].Steps, 0)
+	w.point(model.Steps, "r", 3)
+	w.now = w.now.Add(time.Minute)
+	assert.InDelta(t, 3, *w.run(t).Ranks[0].Steps, 0)
+	assert.InDelta(t, 3, *w.run(t).Run.Steps, 0)
+}

@@ -22,7 +22,7 @@ function fact(name, def, value, title) {
 }
 
 // moving describes a number of now, which a run without steps has not.
-const moving = (run, text) => (text !== null && still(run) ? h('span', { class: 'none', title: still(run) }, '–') : text);
+const moving = (run, text) => (text !== null && still(run) ? h('span', { class: 'none' }, 'none: ' + still(run)) : text);
 
 // facts are the numbers of a run that are known, and why others are not.
 function facts(run) {
