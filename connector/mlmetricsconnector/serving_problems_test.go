@@ -212,6 +212,6 @@ func TestFailingByVersion(t *testing.T) {
 	require.Len(t, records, 1)
 	evidence := joined(evidenceOf(t, records[0]))
 	assert.Contains(t, evidence, "mostly version 1.8.2\n")
-	assert.Regexp(t, `version 1\.8\.1: 0 of \d+\n`, evidence)
-	assert.Regexp(t, `version 1\.8\.2: (\d+) of \d+\n`, evidence)
+	assert.Regexp(t, `version 1\.8\.1: 0 of its last \d+\n`, evidence)
+	assert.Regexp(t, `version 1\.8\.2: (\d+) of its last \d+\n`, evidence)
 }

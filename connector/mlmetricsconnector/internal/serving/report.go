@@ -132,7 +132,7 @@ func (r *reports) proportion(kind, what string, found *shift.Proportions, teleme
 	if several := found.ByVersion; severalVersions(func(v int) int { return several[v].All }) {
 		for v, counts := range several {
 			if counts.All > 0 {
-				evidence = append(evidence, fmt.Sprintf("%s: %d of %d", versions.name(v), counts.Of, counts.All))
+				evidence = append(evidence, fmt.Sprintf("%s: %d of its last %d", versions.name(v), counts.Of, counts.All))
 			}
 		}
 	}

@@ -193,7 +193,7 @@ const (
 func (s *Store) before(since time.Time, service, run string, hosts map[string]bool) []Change {
 	rows := []Change{}
 	for _, c := range slices.Backward(s.changes) {
-		if c.Time.After(since.Add(onsetTolerance)) || since.Sub(c.Time) > beforeWithin {
+		if isMark(c.Kind) || c.Time.After(since.Add(onsetTolerance)) || since.Sub(c.Time) > beforeWithin {
 			continue
 		}
 		if run != "" && c.Run == run || service != "" && c.Service == service && (c.RunID == "" || run == "") || c.Host != "" && c.Service == "" && hosts[c.Host] {
@@ -202,6 +202,13 @@ func (s *Store) before(since time.Time, service, run string, hosts map[string]bo
 	}
 	slices.SortStableFunc(rows, func(a, b Change) int { return b.Time.Compare(a.Time) })
 	return rows[:min(len(rows), maxBefore)]
+}
+
+// isMark reports whether the kind of a row of changes is that of a problem that is only
+// a mark.
+func isMark(kind string) bool {
+	known, ok := mlattr.ProblemNamed(kind)
+	return ok && known.Severity == mlattr.SeverityMark
 }
 
 // mark is a moment of a run that is shown on its curves.
@@ -229,7 +236,11 @@ func (s *Store) marksOf(r *run) []Mark {
 	}
 	for _, c := range s.changes {
 		if c.Run == r.key || c.RunID == "" && c.Service == r.service || c.Service == "" && r.hosts[c.Host] {
-			rows = append(rows, Mark{Time: c.Time, Kind: "change", Text: c.Text})
+			kind := "change"
+			if isMark(c.Kind) {
+				kind = c.Kind
+			}
+			rows = append(rows, Mark{Time: c.Time, Kind: kind, Text: c.Text})
 		}
 	}
 	for _, f := range s.failures.all {

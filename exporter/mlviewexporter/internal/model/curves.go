@@ -238,6 +238,10 @@ func (r *run) numbers(row *Run) (v values) {
 			v[id] = float32(*value)
 		}
 	}
+	// What senders held back at the start would count as if it were fast.
+	if r.ratesOver > 0 && r.ratesOver < rateWindow/2 {
+		v[curveTokenRate], v[curveSampleRate] = float32(math.NaN()), float32(math.NaN())
+	}
 	var memory, power total
 	for _, held := range r.gpus {
 		memory.add(held.memory)

@@ -256,7 +256,7 @@ func TestEvidenceOfAHang(t *testing.T) {
 		},
 		"all the same": {
 			[]rank{{"forward", 0}, {"forward", time.Second}, {"forward", 0}},
-			[]string{"3 ranks, none has taken a step yet, waiting since 03:04:05 UTC", "3 ranks finished forward last"}, "first rank 0 (h). On h:",
+			[]string{"3 ranks, none has taken a step yet, waiting since 03:04:05 UTC", "3 ranks finished forward last"}, "for example rank 0 (h). On h:",
 		},
 		"one stopped before": {
 			[]rank{{"forward", 0}, {"forward", time.Minute}, {"forward", time.Second}},
@@ -264,7 +264,7 @@ func TestEvidenceOfAHang(t *testing.T) {
 		},
 		"half and half": {
 			[]rank{{"forward", 0}, {"forward", 0}, {"backward", 0}, {"backward", 0}},
-			[]string{"4 ranks, none has taken a step yet, waiting since 03:04:05 UTC", "finished last: 2 ranks backward, 2 ranks forward"}, "first rank 0 (h). On h:",
+			[]string{"4 ranks, none has taken a step yet, waiting since 03:04:05 UTC", "finished last: 2 ranks backward, 2 ranks forward"}, "for example rank 0 (h). On h:",
 		},
 		"one rank": {[]rank{{"forward", 0}}, []string{"no step yet, waiting since 03:04:05 UTC", "1 rank finished forward last"}, "the process waits for. On h:"},
 	}
@@ -286,4 +286,41 @@ func TestEvidenceOfAHang(t *testing.T) {
 			assert.Equal(t, "py-spy dump --pid "+first, needs[0].Command)
 		})
 	}
+}
+
+// A rate of the first seconds, when senders have held back data, is on no curve.
+func TestCurvesOfRatesBeginLater(t *testing.T) {
+	w := newWorld(model.Settings{Interval: 2 * time.Second})
+	began := w.now
+	for i := range 40 {
+		w.now = began.Add(time.Duration(2*i) * time.Second)
+		tokens := 1000 + 200*float64(i)
+		if i == 0 {
+			tokens = 0 // 1000 are held back
+		}
+		w.point(model.Tokens, "r", tokens)
+	}
+	w.now = w.now.Add(2 * time.Second)
+	for _, c := range w.run(t).Curves {
+		if c.Name != "token_rate" {
+			continue
+		}
+		assert.GreaterOrEqual(t, c.Times[0]-float64(began.Unix()), 30.0)
+		assert.Less(t, c.Values[0], 140.0, "100 a second")
+		return
+	}
+	t.Fatal("there is no curve")
+}
+
+// The step of a rank counts what the step of its run counts, and not its batches.
+func TestStepsOfRanks(t *testing.T) {
+	w := newWorld(model.Settings{})
+	w.point(model.Batches, "r", 9)
+	w.span(func(*model.SpanInput) {})
+	require.Len(t, w.run(t).Ranks, 1)
+	assert.InDelta(t, 9, *w.run(t).Ranks[0].Steps, 0)
+	w.point(model.Steps, "r", 3)
+	w.now = w.now.Add(time.Minute)
+	assert.InDelta(t, 3, *w.run(t).Ranks[0].Steps, 0)
+	assert.InDelta(t, 3, *w.run(t).Run.Steps, 0)
 }

@@ -57,6 +57,9 @@ func (s *Store) hungEvidence(n *Need, r *run, now time.Time) {
 	ranks, _ := r.rankRows()
 	suspects := apart(ranks)
 	s.rankEvidence(n, ranks, suspects, now)
+	if len(ranks) == 0 {
+		n.say("no rank is known: no span of the run has arrived")
+	}
 	if use := gpuUse(r); use != "" {
 		n.say("%s", use)
 	}
@@ -77,14 +80,14 @@ func (r *run) inspect(ranks, suspects []Rank) (next, command string) {
 		next = "See what " + rankPlace(first) + " does: the others may wait for it. "
 	case len(ranks) > 1:
 		first = ranks[0]
-		next = "See what each rank waits for, first " + rankPlace(first) + ". "
+		next = "See what each rank waits for, for example " + rankPlace(first) + ". "
 	default:
 		if len(ranks) > 0 {
 			first = ranks[0]
 		}
 		next = "See what the process waits for. "
 		if len(r.gpus) > 1 {
-			next = "See what each process waits for, first that of " + places([]*gpu{r.gpus[0].gpu}) + ". "
+			next = "See what each process waits for, for example that of " + places([]*gpu{r.gpus[0].gpu}) + ". "
 		}
 	}
 	if first.Host == "" && len(r.gpus) > 0 {

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 // gpuID identifies a GPU. Recordings can have one id on several hosts.
@@ -81,6 +83,9 @@ func (g *gpu) current(one *stream, now time.Time) bool {
 	return one.series == GPUIdle || g.lastSeen.Sub(one.at) <= sameReading
 }
 
+// recorded reports whether the numbers are played from a recording.
+func (g *gpu) recorded() bool { return g.source == mlattr.GPUSourceReplay }
+
 // number returns the current value of a series with one stream.
 func (g *gpu) number(series Series) *float64 {
 	for _, one := range g.streams {
@@ -105,7 +110,7 @@ func (g *gpu) userOf(id string) string {
 func (s *Store) gpuRow(g *gpu, now time.Time) GPU {
 	row := GPU{
 		Key: g.key, ID: g.id, Index: g.index, Host: g.host, Name: g.name, Parent: g.parent,
-		Source: g.source, Simulated: g.simulated, XID: s.xids[g.gpuID],
+		Source: g.source, Simulated: g.simulated, Recorded: g.recorded(), XID: s.xids[g.gpuID],
 		LastSeen: g.lastSeen.UTC(), Holders: []Holder{},
 	}
 	attributed := 0.0
@@ -185,11 +190,11 @@ func (g *gpu) addValue(row *GPU, one *stream) {
 func (s *Store) holder(one *stream) (holder Holder, known bool) {
 	l := &one.labels
 	job, namespace, pod, container, user, join, service := l.Own[0], l.Own[1], l.Own[2], l.Own[3], l.Own[4], l.Own[5], l.Own[6]
-	holder = Holder{RunID: l.Run, Service: service, Rank: l.Rank, Join: join, Owner: s.owner(user, pod), Memory: finite(one.value)}
+	holder = Holder{RunID: l.Run, Service: service, Rank: l.Rank, Join: join, Owner: s.owner(user, pod, service), Memory: finite(one.value)}
 	if r := s.runWithID(l.Run, service, l.Host); r != nil {
 		holder.Run, holder.Service = r.key, r.service
 		if holder.Owner == "" {
-			holder.Owner = s.owner(r.user)
+			holder.Owner = s.owner(r.user, r.service)
 		}
 	}
 	switch {

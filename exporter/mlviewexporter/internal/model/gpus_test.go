@@ -204,7 +204,7 @@ func TestAHangWithoutAPID(t *testing.T) {
 			p.Labels.Run, p.GPU = "r", &model.Device{Index: "4"}
 		})
 		w.point(model.Problem, "r", float64(w.now.Unix()), model.LooksHung)
-		assert.Contains(t, w.state().Needs[0].Next, "See what each process waits for, first that of h: GPU 4. On h,")
+		assert.Contains(t, w.state().Needs[0].Next, "See what each process waits for, for example that of h: GPU 4. On h,")
 	}
 }
 

@@ -103,7 +103,7 @@ func (s *Store) missingHardware(now time.Time) []Missing {
 
 // missingRuns returns what is missing of runs and ranks, one row for each cause.
 func (s *Store) missingRuns(state *State) (rows []Missing) {
-	var spans, hosts, tokens missingOf
+	var spans, hosts, tokens, owners missingOf
 	for _, of := range slices.SortedFunc(maps.Keys(s.seen.spansWithoutRun), compareServices) {
 		spans.add(of.name, s.seen.spansWithoutRun[of])
 	}
@@ -115,6 +115,15 @@ func (s *Store) missingRuns(state *State) (rows []Missing) {
 		if row.Why["token_rate"] != "" && row.Samples == nil {
 			tokens.add(row.Service, 0)
 		}
+	}
+	for _, service := range withoutOwner(state) {
+		owners.add(service, 0)
+	}
+	if owners.n > 0 {
+		rows = append(rows, Missing{
+			Key: "owner", Kind: "owner", What: "The owner of " + owners.of("services"), Fix: fixOwners(owners.services),
+			Why: "Neither their spans nor processes on GPUs name a user, and service.namespace names no team.",
+		})
 	}
 	if spans.n > 0 {
 		rows = append(rows, Missing{
@@ -135,6 +144,37 @@ func (s *Store) missingRuns(state *State) (rows []Missing) {
 		})
 	}
 	return rows
+}
+
+// withoutOwner returns the services that have a problem and no owner. Where other runs
+// have an owner, it returns those of all runs without one.
+func withoutOwner(state *State) (services []string) {
+	for i := range state.Needs {
+		if n := &state.Needs[i]; n.Owner == "" && n.Team == "" && n.Service != "" {
+			services = append(services, n.Service)
+		}
+	}
+	if slices.ContainsFunc(state.Runs, func(r Run) bool { return r.Owner != "" }) {
+		for i := range state.Runs {
+			if r := &state.Runs[i]; r.Owner == "" && r.Team == "" && r.Service != "" {
+				services = append(services, r.Service)
+			}
+		}
+	}
+	slices.Sort(services)
+	return slices.Compact(services)
+}
+
+// fixOwners returns the configuration that names the owners of services.
+func fixOwners(services []string) string {
+	var names []string
+	for _, service := range services[:min(len(services), maxNamedServices)] {
+		names = append(names, strconv.Quote(service)+": <who>")
+	}
+	if len(services) > maxNamedServices {
+		names = append(names, "…")
+	}
+	return "ml_view: {owners: {" + strings.Join(names, ", ") + "}}"
 }
 
 func compareServices(a, b serviceID) int {

@@ -218,6 +218,9 @@ func (s *Store) need(state *State, p *problem, now time.Time) Need {
 		Kind: p.kind, Since: p.since, RunID: p.runID, Service: p.service.name, Job: p.job,
 		Team: p.service.namespace, Evidence: []string{}, Subject: p.service.name,
 	}
+	if kind, ok := mlattr.ProblemNamed(p.kind); ok {
+		n.Severity = string(kind.Severity)
+	}
 	if of := s.services[p.service]; of != nil && p.runID == "" {
 		n.Owner = s.ownerOfService(of)
 	}
@@ -240,14 +243,26 @@ func (s *Store) need(state *State, p *problem, now time.Time) Need {
 		subject = p.gpus[0].key
 	}
 	n.Key = keyOf("need", p.kind, p.service.namespace, p.service.name, subject)
-	n.Simulated = s.simulated[n.Service] || p.run != nil && p.run.isSimulated()
-	for _, g := range p.gpus {
-		n.Simulated = n.Simulated || g.simulated
-	}
+	n.Simulated, n.Recorded = s.isSimulated(p, n.Service)
 	n.Before = s.beforeProblem(p, &n)
 	s.addEvidence(state, &n, p, now)
 	n.GPUHours = gpuHours(&n, p, now)
 	return n
+}
+
+// isSimulated reports whether data of a problem's run, service or GPUs is simulated or
+// recorded, and whether nothing but GPUs is, and these come from a recording.
+func (s *Store) isSimulated(p *problem, service string) (simulated, recorded bool) {
+	simulated, recorded = s.simulated[service], !s.simulated[service]
+	if p.run != nil && p.run.isSimulated() {
+		simulated, recorded = true, recorded && p.run.isRecorded()
+	}
+	for _, g := range p.gpus {
+		if g.simulated {
+			simulated, recorded = true, recorded && g.recorded()
+		}
+	}
+	return simulated, simulated && recorded
 }
 
 // aboutGPUs names the GPUs of a problem and who holds them.

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 // What is missing for one cause is one row.
@@ -70,7 +71,7 @@ func TestMissingTokens(t *testing.T) {
 	assert.Equal(t, []string{"Tokens per second of 2 runs: trainer (2)"}, what)
 	for _, r := range s.Runs {
 		if why := r.Why["token_rate"]; r.ID == "c" {
-			assert.Equal(t, "The run counts samples, not tokens: see samples/s.", why)
+			assert.Equal(t, "counts samples, not tokens", why)
 		} else {
 			assert.Contains(t, why, `In the collector's configuration file, under processors, set ml_enrich: {training: [{service: "trainer", tokens_per_step:`)
 			assert.Contains(t, why, "sequence length")
@@ -123,10 +124,40 @@ func TestSimulated(t *testing.T) {
 		assert.Equal(t, simulated, s.Failures[0].Simulated)
 		assert.Equal(t, simulated, s.Calls[0].Simulated)
 	}
+	for source, recorded := range map[string]bool{"simulated": false, mlattr.GPUSourceReplay: true} {
+		w := newWorld(model.Settings{})
+		w.gpu(model.GPUPower, "0", 1, func(p *model.Point) { p.Simulated, p.GPU = true, &model.Device{Source: source} })
+		w.problem(model.HeldIdle, "0", time.Hour)
+		s := w.state()
+		assert.True(t, s.Needs[0].Simulated)
+		assert.Equal(t, recorded, s.Needs[0].Recorded)
+		assert.Equal(t, recorded, s.GPUs[0].Recorded)
+	}
+}
+
+// Of a service that fails and of which nothing names an owner, the page says how to
+// name one.
+func TestOwnersOfServices(t *testing.T) {
+	missing := func(w *world) (fixes []string) {
+		w.span(func(in *model.SpanInput) {
+			in.Source = &model.Source{Service: "agent"}
+			in.Failed, in.Class, in.Request, in.Model = true, "E", true, "m"
+		})
+		w.failing(w.now)
+		for _, m := range w.state().Missing {
+			if m.Kind == "owner" {
+				fixes = append(fixes, m.Fix)
+			}
+		}
+		return fixes
+	}
 	w := newWorld(model.Settings{})
-	w.gpu(model.GPUPower, "0", 1, func(p *model.Point) { p.Simulated = true })
-	w.problem(model.HeldIdle, "0", time.Hour)
-	assert.True(t, w.state().Needs[0].Simulated)
+	assert.Equal(t, []string{`ml_view: {owners: {"agent": <who>}}`}, missing(w))
+	assert.Empty(t, w.state().Needs[0].Owner)
+
+	w = newWorld(model.Settings{Owners: map[string]string{"agent": "Ada"}})
+	assert.Empty(t, missing(w))
+	assert.Equal(t, "Ada", w.state().Needs[0].Owner)
 }
 
 // A workload that is joined to its run in the next reading is one, and not two.

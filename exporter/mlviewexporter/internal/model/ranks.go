@@ -108,13 +108,17 @@ func (r *run) rankRows() (rows []Rank, missing []string) {
 	for i := range rows {
 		byKey[rankKey(rows[i].Rank, rows[i].Host)] = &rows[i]
 	}
+	steps := Batches
+	if slices.ContainsFunc(r.streams, func(one *stream) bool { return one.series == Steps }) {
+		steps = Steps // as for the whole run
+	}
 	for _, one := range r.streams {
 		row := byKey[rankKey(one.labels.Rank, one.labels.Host)]
 		if row == nil {
 			continue
 		}
 		switch one.series {
-		case Steps, Batches:
+		case steps:
 			if row.Steps == nil || *row.Steps < one.value {
 				row.Steps = finite(one.value)
 			}

@@ -79,18 +79,22 @@ func (r *Record) clone() *Record {
 	return &kept
 }
 
-// markRecord adds a problem that is only a mark to the curves of its run.
+// markRecord adds a problem that is only a mark to the curves of its run. That of a
+// service without a run is listed with the changes.
 func (s *Store) markRecord(r *Record, title, namespace string, now time.Time) {
 	of := s.runs[runID{namespace, r.Service, r.Run}]
 	if of == nil && r.Run != "" {
 		of = s.runWithID(r.Run, r.Service, r.Host)
 	}
-	if of == nil {
-		return
-	}
 	text := title
 	if len(r.Evidence) > 0 {
 		text += ": " + cut(r.Evidence[0], maxNoted)
+	}
+	if of == nil {
+		if r.Run == "" && r.Service != "" {
+			s.noteChange(&Change{Time: r.Onset, Kind: r.Kind, Service: r.Service, Text: text}, namespace, now)
+		}
+		return
 	}
 	m := mark{Run: of.key, Mark: Mark{Time: earlier(r.Onset, now).UTC(), Kind: s.texts.of(r.Kind), Text: text}}
 	if !slices.Contains(s.marks, m) {
@@ -160,8 +164,9 @@ func follow(rows []Need, all []problem) {
 	}
 }
 
-// grouped returns the problems in their order, each with those that follow from it
-// right after it. A problem comes where the most urgent of those does.
+// grouped returns the problems in their order with their places, each with those that
+// follow from it right after it. A problem comes where the most urgent of those does,
+// and is as severe.
 func grouped(rows []Need) []Need {
 	byKey, follows := make(map[string]*Need, len(rows)), make(map[string][]*Need)
 	for i := range rows {
@@ -170,16 +175,15 @@ func grouped(rows []Need) []Need {
 			follows[rows[i].Cause] = append(follows[rows[i].Cause], &rows[i])
 		}
 	}
-	if len(follows) == 0 {
-		return rows
-	}
 	ordered, added := make([]Need, 0, len(rows)), make(map[*Need]bool, len(rows))
+	place := 0
 	var add func(n *Need)
 	add = func(n *Need) {
 		if added[n] {
 			return
 		}
 		added[n] = true
+		n.Urgency = place
 		ordered = append(ordered, *n)
 		for _, other := range follows[n.Key] {
 			add(other)
@@ -194,6 +198,12 @@ func grouped(rows []Need) []Need {
 			}
 			passed[first] = true
 			first = byKey[first.Cause]
+			if rows[i].Severity == string(mlattr.SeverityPage) {
+				first.Severity = rows[i].Severity
+			}
+		}
+		if !added[first] {
+			place++
 		}
 		add(first)
 	}

@@ -128,11 +128,11 @@ func TestAPageThatFollowsFromATicket(t *testing.T) {
 	}
 	w.record(model.Record{ID: "1", Kind: model.Failing, Service: "trainer", Run: "r", Cause: "2"})
 	w.record(model.Record{ID: "2", Kind: mlattr.ProblemToolErrors, Service: "trainer", Run: "r"})
-	var kinds []string
+	var order []string
 	for _, n := range w.state().Needs {
-		kinds = append(kinds, n.Kind)
+		order = append(order, fmt.Sprintf("%d %s %s", n.Urgency, n.Severity, n.Kind))
 	}
-	assert.Equal(t, []string{mlattr.ProblemToolErrors, model.Failing, model.Slow}, kinds)
+	assert.Equal(t, []string{"1 page tool_errors", "1 page failing", "2 ticket slow"}, order)
 }
 
 // A problem that is only a mark is on the curves of its run, and one in shadow is
@@ -152,6 +152,20 @@ func TestMarks(t *testing.T) {
 	require.Len(t, marks, 1)
 	assert.Equal(t, "loss spike: loss 9.1 at step 7", marks[0].Text)
 	assert.Equal(t, mlattr.ProblemLossSpike, marks[0].Kind)
+}
+
+// A mark of a service without a run is listed with the changes. It is no change before
+// a problem.
+func TestMarksOfServices(t *testing.T) {
+	w := newWorld(model.Settings{})
+	w.record(model.Record{ID: "1", Kind: mlattr.ProblemLooping, Service: "agent", Onset: w.now, Evidence: []string{"search 12 times"}})
+	w.span(func(in *model.SpanInput) { in.Source = &model.Source{Service: "agent"} })
+	w.failing(w.now)
+	s := w.state()
+	require.Len(t, s.Changes, 1)
+	assert.Equal(t, "looping: search 12 times", s.Changes[0].Text)
+	require.Len(t, s.Needs, 1)
+	assert.Empty(t, s.Needs[0].Before)
 }
 
 // A problem of a host.

@@ -16,7 +16,7 @@ func (s *Store) runRow(r *run, now time.Time) Run {
 		Job: cmp.Or(r.jobName, r.job), Owner: s.ownerOf(r),
 		State: r.currentState(now), Needs: r.needs,
 		FirstSeen: r.firstSeen.UTC(), LastSeen: r.lastSeen.UTC(),
-		Ranks: r.processCount(), Version: r.version, Simulated: r.isSimulated(),
+		Ranks: r.processCount(), Version: r.version, Simulated: r.isSimulated(), Recorded: r.isRecorded(),
 		LastCheckpoint: timePointer(r.checkpoint),
 		Hosts:          r.hostNames(),
 	}
@@ -43,29 +43,32 @@ func (r *run) addGPUs(row *Run) {
 	}
 }
 
-// isSimulated reports whether any data of the run or of its GPUs is simulated.
+// isSimulated reports whether any data of the run or of its GPUs is simulated or
+// recorded.
 func (r *run) isSimulated() bool {
 	return r.simulated || slices.ContainsFunc(r.gpus, func(held heldGPU) bool { return held.gpu.simulated })
+}
+
+// isRecorded reports whether nothing but GPUs of the run is, and these come from a
+// recording.
+func (r *run) isRecorded() bool {
+	return r.isSimulated() && !r.simulated && !slices.ContainsFunc(r.gpus, func(held heldGPU) bool { return held.gpu.simulated && !held.gpu.recorded() })
 }
 
 // ownerOf returns the owner of a run: its user, else that of its GPUs' workloads,
 // else that of the workloads that name its service.
 func (s *Store) ownerOf(r *run) string {
-	if r.user != "" {
-		return s.owner(r.user)
+	user := r.user
+	for i := 0; user == "" && i < len(r.gpus); i++ {
+		user = r.gpus[i].gpu.userOf(r.id)
 	}
-	for _, held := range r.gpus {
-		if user := held.gpu.userOf(r.id); user != "" {
-			return s.owner(user)
-		}
-	}
-	return s.owner(s.users[r.service])
+	return s.owner(cmp.Or(user, s.users[r.service]), r.service)
 }
 
 // ownerOfService returns the owner of a service without a run: the user that its
 // spans name, else that of the GPU workloads that name the service.
 func (s *Store) ownerOfService(of *service) string {
-	return s.owner(cmp.Or(of.user, s.users[of.name]))
+	return s.owner(cmp.Or(of.user, s.users[of.name]), of.name)
 }
 
 // explain says what would give numbers that are missing.
@@ -73,9 +76,9 @@ func (r *run) explain(row *Run) {
 	switch {
 	case row.TokenRate != nil || row.Tokens != nil || row.Steps == nil:
 	case row.Samples != nil:
-		row.why("token_rate", "The run counts samples, not tokens: see samples/s.")
+		row.why("token_rate", "counts samples, not tokens")
 	default:
-		row.why("token_rate", "Its steps carry no number of tokens. In the collector's configuration file, under processors, set "+
+		row.why("token_rate", "not sent: its steps carry no number of tokens. In the collector's configuration file, under processors, set "+
 			fixStepTokens(row.Service)+" and restart the collector. "+sizeOfAStep)
 	}
 }
@@ -97,10 +100,11 @@ type sums struct {
 	lossIsNoNumber bool
 }
 
-// total is the sum and the largest of some numbers.
+// total is the sum and the largest of some numbers. Of rates, over is the longest time
+// in seconds that one covers.
 type total struct {
-	sum, most float64
-	n         int
+	sum, most, over float64
+	n               int
 }
 
 func (t *total) add(v float64) {
@@ -112,8 +116,9 @@ func (t *total) add(v float64) {
 }
 
 func (t *total) addRate(one *stream, now time.Time) {
-	if rate, ok := one.rate(now); ok {
+	if rate, over, ok := one.rate(now); ok {
 		t.add(rate)
+		t.over = max(t.over, over)
 	}
 }
 
@@ -172,6 +177,7 @@ func (r *run) addNumbers(row *Run, now time.Time) {
 	}
 	row.Samples, row.SampleRate = all.samples.all(), all.sampleRate.all()
 	row.Tokens, row.TokenRate = all.tokens.all(), all.tokenRate.all()
+	r.ratesOver = max(all.sampleRate.over, all.tokenRate.over)
 	row.Errors, row.Attempts = all.errors.all(), all.attempts.largest()
 	row.Epoch, row.LearningRate = all.epoch.largest(), all.learningRate.mean()
 	if row.Loss = all.loss.mean(); row.Loss != nil {

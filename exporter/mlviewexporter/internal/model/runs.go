@@ -20,6 +20,8 @@ type run struct {
 
 	job, jobName, user, version string
 	simulated                   bool
+	// ratesOver is the time in seconds that the rates of tokens and samples cover.
+	ratesOver float64
 
 	ranks map[string]*rank
 	// streams are those of metrics that name the run without durations, those of

@@ -36,7 +36,8 @@ type State struct {
 	Pools []Pool `json:"pools"`
 	// Models are the models and agents in use.
 	Models []Model `json:"models"`
-	// Changes are what was first seen of a service or run, the newest first.
+	// Changes are what was first seen of a service or run, and the marks of services,
+	// the newest first.
 	Changes []Change `json:"changes"`
 	// Missing is what the page cannot show, why, and what changes it.
 	Missing []Missing `json:"missing"`
@@ -88,6 +89,12 @@ type Need struct {
 	// Kind is the Name of a kind in mlattr.Problems whose severity is not mark.
 	Kind  string    `json:"kind"`
 	Since time.Time `json:"since"`
+	// Severity is page for a problem that needs somebody now, ticket for one that
+	// needs somebody today: that of the kind, or of what follows from the problem.
+	Severity string `json:"severity"`
+	// Urgency is the place in the order of urgency, 1 for the most urgent problem. One
+	// that follows from another has the place of that one.
+	Urgency int `json:"urgency"`
 	// Run is the key of the run, empty if the problem has none.
 	Run     string `json:"run,omitempty"`
 	RunID   string `json:"run_id,omitempty"`
@@ -118,8 +125,10 @@ type Need struct {
 	// Cause is the key of the problem that this one follows from. The row comes
 	// after it.
 	Cause string `json:"cause,omitempty"`
-	// Simulated reports whether the data of its run, service or GPUs is simulated.
+	// Simulated reports whether data of its run, service or GPUs is simulated or recorded.
 	Simulated bool `json:"simulated,omitempty"`
+	// Recorded reports whether nothing but its GPUs is, and these come from a recording.
+	Recorded bool `json:"recorded,omitempty"`
 	// Next says what to do next; Command is a command for it, if there is one.
 	Next    string `json:"next,omitempty"`
 	Command string `json:"command,omitempty"`
@@ -186,8 +195,10 @@ type Run struct {
 	Errors *float64 `json:"errors,omitempty"`
 	// Version is the service.version that was seen last.
 	Version string `json:"version,omitempty"`
-	// Simulated reports whether the run's data is simulated.
+	// Simulated reports whether data of the run or of its GPUs is simulated or recorded.
 	Simulated bool `json:"simulated,omitempty"`
+	// Recorded reports whether nothing but its GPUs is, and these come from a recording.
+	Recorded bool `json:"recorded,omitempty"`
 	// Why says for a number that is missing what would give it, by the name of
 	// its field, such as token_rate.
 	Why map[string]string `json:"why,omitempty"`
@@ -279,6 +290,8 @@ type GPU struct {
 	// from a recording or a simulation.
 	Source    string `json:"source,omitempty"`
 	Simulated bool   `json:"simulated,omitempty"`
+	// Recorded reports whether the numbers come from a recording.
+	Recorded bool `json:"recorded,omitempty"`
 	// Activity is the key of Collector.GPUs that counts this GPU.
 	Activity       string   `json:"activity"`
 	Utilization    *float64 `json:"utilization,omitempty"`
@@ -471,11 +484,13 @@ type VersionUse struct {
 	Duration   *Quantiles `json:"duration,omitempty"`
 }
 
-// Change is something that was seen for the first time.
+// Change is something that was seen for the first time, or a problem of a service that
+// is only a mark.
 type Change struct {
 	Key  string    `json:"key"`
 	Time time.Time `json:"time"`
-	// Kind is the value of ml.change.kind, such as version.
+	// Kind is the value of ml.change.kind, such as version, or the Name of a kind in
+	// mlattr.Problems whose severity is mark, such as looping.
 	Kind    string `json:"kind"`
 	Service string `json:"service,omitempty"`
 	Run     string `json:"run,omitempty"`

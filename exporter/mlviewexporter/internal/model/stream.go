@@ -133,21 +133,21 @@ func (s *samples) first(before float64) (earlier sample, ok bool) {
 	return earlier, ok
 }
 
-// rate returns the increase of the value per second. ok is false with fewer than
-// two values, and if the last one is old.
-func (s *stream) rate(now time.Time) (rate float64, ok bool) {
+// rate returns the increase of the value per second, and over how many seconds that is.
+// ok is false with fewer than two values, and if the last one is old.
+func (s *stream) rate(now time.Time) (rate, over float64, ok bool) {
 	if s.recent == nil || !s.live(now) {
-		return 0, false
+		return 0, 0, false
 	}
 	first, ok := s.recent.first(s.time)
 	if !ok {
-		return 0, false
+		return 0, 0, false
 	}
-	took := s.time - first.at
-	if now.Sub(s.at).Seconds() > max(1.5*rateWindow, 2*took) {
-		return 0, false
+	over = s.time - first.at
+	if now.Sub(s.at).Seconds() > max(1.5*rateWindow, 2*over) {
+		return 0, 0, false
 	}
-	return (s.value - first.value) / took, true
+	return (s.value - first.value) / over, over, true
 }
 
 // increase returns how much value and count have grown over the window.

@@ -8,7 +8,8 @@ type page struct {
 	// Service and Run name the run, as telemetry does.
 	Service, Run cell
 	State        string
-	Simulated    bool
+	// Unreal says that the data is simulated or recorded; nil if it is neither.
+	Unreal *fact
 	Facts        []fact
 	Sections     []section
 	Footer       string

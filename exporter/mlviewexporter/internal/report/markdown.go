@@ -13,8 +13,8 @@ func (r *Report) WriteMarkdown(w io.Writer) error {
 	p := r.layout()
 	var m markdown
 	m.line("# " + p.Title + ": " + p.Service.markdown() + ", " + p.Run.markdown())
-	if p.Simulated {
-		m.line("**Simulated data:** the run is simulated or recorded.")
+	if p.Unreal != nil {
+		m.line("**" + p.Unreal.Name + ":** " + p.Unreal.Value.Text)
 	}
 	m.line(own(p.Summary).markdown())
 	facts := table{Heads: []string{"", ""}}

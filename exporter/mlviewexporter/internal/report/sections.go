@@ -16,7 +16,7 @@ import (
 func (r *Report) layout() *page {
 	p := &page{
 		Title: "Report of a run", Summary: r.Summary, Service: said(cmp.Or(r.Run.Service, "unknown service")), Run: said(r.Run.ID),
-		State: text.Words(r.Run.State), Simulated: r.Run.Simulated, Facts: r.facts(),
+		State: text.Words(r.Run.State), Unreal: r.unreal(), Facts: r.facts(),
 		Footer: "Made by otelcol-ml " + text.Printable(r.Collector) + " at " + clock(r.Time) + ". Times are in UTC. The README of the ML View Exporter defines the numbers.",
 	}
 	if r.Run.State == mlattr.RunStalled {
@@ -30,6 +30,18 @@ func (r *Report) layout() *page {
 		}
 	}
 	return p
+}
+
+// unreal says which data of the run is not real, nil if all is.
+func (r *Report) unreal() *fact {
+	switch {
+	case r.Run.Recorded:
+		return &fact{"Recorded data", own("the GPUs of this run are played from a recording.")}
+	case r.Run.Simulated:
+		return &fact{"Simulated data", own("this run is not real.")}
+	default:
+		return nil
+	}
 }
 
 // facts are what ran where and for whom.

@@ -20,7 +20,7 @@ func grouped(gpus []model.GPU) []gpuGroup {
 	places := make(map[string]int)
 	for i := range gpus {
 		g := &gpus[i]
-		alike := []string{g.Host, g.Name, g.Activity, g.Health, strings.Join(g.Throttle, ","), strconv.FormatBool(g.Simulated)}
+		alike := []string{g.Host, g.Name, g.Activity, g.Health, strings.Join(g.Throttle, ","), strconv.FormatBool(g.Simulated), strconv.FormatBool(g.Recorded)}
 		if g.XID != nil {
 			alike = append(alike, "XID", g.XID.Code)
 		}
@@ -49,7 +49,7 @@ func (d *document) gpus() {
 		size: func(g *group) int { return len(*g) }, columns: []column[group]{
 			{title: "GPU", least: 12, text: indexes},
 			{title: "name", least: 8, leave: 9, text: func(g *group) string { return printable((*g)[0].Name) }},
-			{title: "data", text: func(g *group) string { return d.simulated((*g)[0].Simulated) }},
+			{title: "data", text: func(g *group) string { return d.simulated((*g)[0].Simulated, (*g)[0].Recorded) }},
 			{title: "does", text: func(g *group) string { return words((*g)[0].Activity) }},
 			{title: "use", right: true, text: func(g *group) string {
 				return g.each(func(g *model.GPU) *float64 { return g.Utilization }, func(use, _ *float64) string { return percent(use) })

@@ -24,7 +24,7 @@ func (d *document) runs() {
 	section(d, part[run]{name: "RUNS", note: runsNote, list: "runs", most: maxRuns, columns: []column[run]{
 		{title: "run", least: min(22, d.width/5), wrap: true, text: func(r *run) string { return names[r.Key] }},
 		{title: "id", leave: 16, text: func(r *run) string { return shortID(r.ID) }},
-		{title: "data", text: func(r *run) string { return d.simulated(r.Simulated) }},
+		{title: "data", text: func(r *run) string { return d.simulated(r.Simulated, r.Recorded) }},
 		{title: "owner", least: 8, text: func(r *run) string { return printable(r.Owner) }},
 		{title: "job", least: 6, leave: 14, text: func(r *run) string { return printable(r.Job) }},
 		{title: "state", text: runState},
@@ -43,15 +43,19 @@ func (d *document) runs() {
 		{title: "errors", right: true, leave: 7, text: func(r *run) string { return count(r.Errors) }},
 		{title: "last step", right: true, leave: 8, text: func(r *run) string { return ago(now, r.LastStep) }},
 	}, after: func(r *run) []string {
-		if tokenRate(r) != notSent {
+		if tokenRate(r) != noTokens {
 			return nil
 		}
-		return d.paragraph(4, "no tok/s: set tokens_per_step of the service in ml_enrich, as MISSING says")
+		why, more, _ := strings.Cut(r.Why["token_rate"], ". ")
+		if more != "" {
+			why += "; MISSING says what changes it"
+		}
+		return d.paragraph(4, "tok/s: "+joined(": ", printable(why), prefixed("", number(r.SampleRate), " samples/s")))
 	}}, slices.SortedStableFunc(slices.Values(d.state.Runs), byOrder))
 }
 
 // runsNote says what the numbers of runs are of.
-const runsNote = "rates: of all ranks together, none if no steps are taken; smp: samples, of a run that counts no tokens; " +
+const runsNote = "rates: of all ranks together, none if no steps are taken; " +
 	"goodput: of the last 15 minutes; shared GPUs count in parts"
 
 // runNames returns the names of runs by their keys: the service, with the id where
@@ -75,21 +79,18 @@ func (d *document) runNames() map[string]string {
 // shownOfID is how much of a run's id tells runs of a service apart, in cells.
 const shownOfID = 9
 
-// notSent stands for tokens per second that no one sends.
-const notSent = "not sent"
+// noTokens stands for tokens per second that the line below says why they are missing.
+const noTokens = "none"
 
-// tokenRate writes the tokens per second of a run, or the samples per second of one
-// that counts no tokens.
+// tokenRate writes the tokens per second of a run.
 func tokenRate(r *model.Run) string {
 	switch {
 	case !alive(r):
 		return ""
 	case r.TokenRate != nil:
 		return number(r.TokenRate)
-	case r.SampleRate != nil && r.Tokens == nil:
-		return number(r.SampleRate) + " smp"
-	case r.Why["token_rate"] != "" && r.Samples == nil:
-		return notSent
+	case r.Why["token_rate"] != "":
+		return noTokens
 	default:
 		return ""
 	}
@@ -160,7 +161,7 @@ func (d *document) failures() {
 			}
 			return strconv.Itoa(f.Variants)
 		}},
-		{title: "data", text: func(f *failure) string { return d.simulated(f.Simulated) }},
+		{title: "data", text: func(f *failure) string { return d.simulated(f.Simulated, false) }},
 		{title: "class", least: 28, wrap: true, text: func(f *failure) string { return classOf(f.Class) }},
 		{title: "service · run · version", least: 23, wrap: true, text: func(f *failure) string {
 			return joined(" · ", printable(f.Service), prefixed("run ", shortID(f.RunID), ""), prefixed("version ", printable(f.Version), ""))
@@ -229,7 +230,7 @@ func (d *document) models() {
 		note: "failing: of the last 100 requests of the service, with the tools that they call, and before that of up to 1000; failures outside of requests are in FAILURES only; calls and errors: of the model alone", columns: []column[use]{
 			{title: "service", least: 22, text: func(m *use) string { return printable(m.Service) }},
 			{title: "model · role", least: 20, text: func(m *use) string { return joined(" · ", printable(m.Model), printable(m.Role)) }},
-			{title: "data", text: func(m *use) string { return d.simulated(m.Simulated) }},
+			{title: "data", text: func(m *use) string { return d.simulated(m.Simulated, false) }},
 			{title: "side", leave: 9, text: func(m *use) string { return words(m.Side) }},
 			{title: "calls/s", right: true, leave: 2, text: func(m *use) string { return number(m.RequestRate) }},
 			{title: "in tok/s", right: true, leave: 4, text: func(m *use) string { return number(m.InputTokenRate) }},
@@ -325,7 +326,7 @@ func (d *document) calls() {
 		{title: "started", text: func(c *call) string { return c.Time.UTC().Format("15:04:05") }},
 		{title: "service", least: 14, leave: 1, text: func(c *call) string { return printable(c.Service) }},
 		{title: "function", least: 20, text: func(c *call) string { return joined(".", printable(c.Library), printable(c.Function)) }},
-		{title: "data", text: func(c *call) string { return d.simulated(c.Simulated) }},
+		{title: "data", text: func(c *call) string { return d.simulated(c.Simulated, false) }},
 		{title: "took", right: true, text: func(c *call) string { return seconds(&c.Duration) }},
 		{title: "queued", right: true, leave: 2, text: func(c *call) string { return seconds(c.Queue) }},
 		{title: "encoding time", right: true, leave: 3, text: func(c *call) string { return seconds(c.Serialize) }},

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 // Limits of Options.Width.
@@ -35,7 +36,7 @@ type Options struct {
 // each of these has its own line. Texts from telemetry cannot control the
 // terminal: what it would not show as it is, is escaped. An error is that of w.
 func Write(w io.Writer, s *model.State, o Options) error {
-	d := document{state: s, width: o.Width, color: o.Color, allSimulated: allSimulated(s)}
+	d := document{state: s, width: o.Width, color: o.Color}
 	if d.width == 0 {
 		d.width = DefaultWidth
 	}
@@ -222,19 +223,40 @@ func (d *document) header() {
 	if c.DataTime != nil && d.state.Time.Sub(*c.DataTime) > oldData {
 		d.styled(boldRed, "NO DATA since "+c.DataTime.UTC().Format("2 Jan 15:04:05 UTC"))
 	}
-	switch {
-	case d.allSimulated:
-		d.styled(bold, "SIMULATED DATA: all runs and GPUs are simulated or recorded")
-	case c.Simulated:
-		d.styled(bold, `SIMULATED DATA: rows marked "sim" are simulated or recorded, the others are not`)
-	}
+	d.unreal()
 }
 
-// allSimulated reports whether all runs and GPUs are simulated.
-func allSimulated(s *model.State) bool {
-	return s.Collector.Simulated &&
-		!slices.ContainsFunc(s.Runs, func(r model.Run) bool { return !r.Simulated }) &&
-		!slices.ContainsFunc(s.GPUs, func(g model.GPU) bool { return !g.Simulated })
+// unreal says which data comes from no real program or GPU.
+func (d *document) unreal() {
+	if !d.state.Collector.Simulated {
+		return
+	}
+	simulated, recorded := 0, 0
+	count := func(isSimulated, isRecorded bool) {
+		switch {
+		case isRecorded:
+			recorded++
+		case isSimulated:
+			simulated++
+		}
+	}
+	for i := range d.state.Runs {
+		count(d.state.Runs[i].Simulated, d.state.Runs[i].Recorded)
+	}
+	for i := range d.state.GPUs {
+		count(d.state.GPUs[i].Simulated, d.state.GPUs[i].Recorded)
+	}
+	all := len(d.state.Runs) + len(d.state.GPUs)
+	d.allSimulated = simulated == all
+	switch {
+	case d.allSimulated:
+		d.styled(bold, "SIMULATED DATA: no run and no GPU is real")
+	case simulated > 0 || recorded == 0:
+		d.styled(bold, `SIMULATED DATA: what is marked "sim" is not real`)
+	}
+	if recorded > 0 {
+		d.styled(bold, `RECORDED DATA: what is marked "rec" is played from a recording, not live`)
+	}
 }
 
 // oldData is the age of the last data from which on it is said.
@@ -268,11 +290,14 @@ func (d *document) needs() {
 	type need = model.Need
 	now := d.state.Time
 	section(d, part[need]{name: "NEEDS SOMEONE", note: needsNote, list: "needs", most: maxNeeds, columns: []column[need]{
+		{title: "urgency", text: urgencyOf},
 		{title: "since", text: func(n *need) string { return clock(now, n.Since) }},
 		{title: "what", text: kindOfNeed},
-		{title: "data", text: func(n *need) string { return d.simulated(n.Simulated) }},
+		{title: "data", text: func(n *need) string { return d.simulated(n.Simulated, n.Recorded) }},
 		{title: "where", least: 16, text: func(n *need) string { return printable(n.Subject) }},
-		{title: "owner", least: 8, text: func(n *need) string { return cmp.Or(printable(n.Owner), prefixed("team ", printable(n.Team), "")) }},
+		{title: "owner", least: 8, text: func(n *need) string {
+			return cmp.Or(printable(n.Owner), prefixed("team ", printable(n.Team), ""), "not known")
+		}},
 		{title: "job", least: 8, leave: 2, text: func(n *need) string { return printable(n.Job) }},
 		{title: "run", leave: 1, text: func(n *need) string { return shortID(n.RunID) }},
 		{title: "lost", right: true, text: func(n *need) string {
@@ -285,7 +310,23 @@ func (d *document) needs() {
 }
 
 // needsNote says how the problems are ordered.
-const needsNote = "order: the kind, the most urgent first; then the GPU-hours lost, then since when. What follows from another problem comes after it. An error ratio that is usual for its service is not listed. Times are in UTC."
+const needsNote = "Take 1 first, and \"now\" before \"today\". \"follows 1\" may go away with 1. An error ratio that is usual for its service is not listed. Times are in UTC."
+
+// urgencyOf writes the place of a problem and when somebody should act. One that
+// follows from another has no place of its own.
+func urgencyOf(n *model.Need) string {
+	place, severity := strconv.Itoa(n.Urgency), words(n.Severity)
+	switch mlattr.Severity(n.Severity) {
+	case mlattr.SeverityPage:
+		severity = "now"
+	case mlattr.SeverityTicket:
+		severity = "today"
+	}
+	if n.Cause != "" {
+		return "follows " + place
+	}
+	return joined(" ", place, severity)
+}
 
 // needDetails returns the evidence of a problem and what to do next.
 func (d *document) needDetails(n *model.Need) []string {
@@ -352,10 +393,15 @@ func order(run *model.Run) int {
 
 func byOrder(a, b model.Run) int { return cmp.Compare(order(&a), order(&b)) }
 
-// simulated marks a row with simulated or recorded data, if others are not.
-func (d *document) simulated(is bool) string {
-	if is && !d.allSimulated {
+// simulated marks a row with data that is simulated or recorded, if not all is
+// simulated.
+func (d *document) simulated(is, recorded bool) string {
+	switch {
+	case !is || d.allSimulated:
+		return ""
+	case recorded:
+		return "rec"
+	default:
 		return "sim"
 	}
-	return ""
 }

@@ -15,7 +15,7 @@ var severities = []struct {
 }{
 	{mlattr.SeverityPage, "Pages", "Someone should look now."},
 	{mlattr.SeverityTicket, "Tickets", "Someone should look in working hours."},
-	{mlattr.SeverityMark, "Marks", "Nobody has to act. A mark has log records and is shown on the curves of its run; it has no series."},
+	{mlattr.SeverityMark, "Marks", "Nobody has to act. A mark has log records and no series. The page shows it on the curves of its\nrun, and that of a service with the changes."},
 }
 
 // attribute is an attribute of log records.

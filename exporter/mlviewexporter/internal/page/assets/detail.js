@@ -5,7 +5,7 @@ import { view } from './address.js';
 import { states, bounds, fields, curves as curveNames, word } from './words.js';
 import { number, count, percent, rate, bytes, time, clock, ago, age, seconds, change, stepTime, unit } from './format.js';
 import { table, head, copyable } from './table.js';
-import { what, still } from './states.js';
+import { what, still, whyNot } from './states.js';
 import { fetched } from './fetched.js';
 import { waterfall } from './waterfall.js';
 import { callTable } from './calls.js';
@@ -22,12 +22,12 @@ function fact(name, def, value, title) {
 }
 
 // moving describes a number of now, which a run without steps has not.
-const moving = (run, text) => (text !== null && still(run) ? h('span', { class: 'none', title: still(run) }, '–') : text);
+const moving = (run, text) => (text !== null && still(run) ? h('span', { class: 'none' }, 'none: ' + still(run)) : text);
 
 // facts are the numbers of a run that are known, and why others are not.
 function facts(run) {
-  const missing = Object.entries(run.why || {}).map(([field, text]) =>
-    h('div', { key: 'why-' + field, class: 'fact wide', 'data-testid': 'why-' + field }, h('dt', {}, word(fields, field)), h('dd', {}, h('span', { class: 'none' }, 'not known: '), text)));
+  const missing = Object.keys(run.why || {}).map((field) =>
+    h('div', { key: 'why-' + field, class: 'fact wide', 'data-testid': 'why-' + field }, h('dt', {}, word(fields, field)), h('dd', {}, whyNot(run, field))));
   return h('dl', { class: 'facts', key: 'facts' }, [
     fact('State', 'state', [word(states, run.state), run.state_since ? [' since ', time(run.state_since)] : null]),
     fact('Limited by', 'bound', moving(run, run.bound && run.bound !== 'unknown' ? word(bounds, run.bound) : null)),
@@ -113,7 +113,7 @@ function formatOf(curve) {
 // axisOf writes the numbers of an axis, which has little room.
 function axisOf(curve) {
   if (curve.name === 'step_time') return (v) => number(v) + ' s';
-  if (curve.name === 'token_rate') return rate;
+  if (curve.name === 'token_rate' || curve.name === 'sample_rate') return rate;
   if (curve.unit === 'W') return (v) => (v >= 1000 ? number(v / 1000) + ' kW' : unit(v, 'W'));
   return formatOf(curve);
 }

@@ -26,7 +26,17 @@ const oldData = 90;
 // awayFor is after how many milliseconds out of sight rows may have moved.
 const awayFor = 60000;
 
-const allSimulated = () => [...list('runs'), ...list('gpus')].every((row) => row.simulated);
+// unreal says which data comes from no real program or GPU.
+function unreal() {
+  const rows = [...list('runs'), ...list('gpus')];
+  const whole = rows.every((row) => row.simulated);
+  const recorded = rows.filter((row) => row.recorded);
+  return [
+    recorded.length < rows.filter((row) => row.simulated).length || recorded.length === 0
+      ? [h('strong', {}, 'Simulated data: '), whole && recorded.length === 0 ? 'no run and no GPU on this page is real. ' : 'what has the tag “simulated” is not real. '] : null,
+    recorded.length ? [h('strong', {}, 'Recorded data: '), 'what has the tag “recorded” is played from a recording, it is not live.'] : null,
+  ];
+}
 
 const single = () => live.rows.runs.size === 1 && !((live.collector.hidden || {}).runs > 0);
 
@@ -71,7 +81,7 @@ function banners() {
     out.push(h('p', { key: 'old', class: 'banner bad', 'data-testid': 'banner-old' }, h('strong', {}, 'No data since ' + clock(c.data_time, true) + ' (' + span((now() - Date.parse(c.data_time)) / 1000) + '): '), 'the collector runs, but nothing arrives. Check whether programs and hosts still send.'));
   }
   if (c && c.simulated) {
-    out.push(h('p', { key: 'simulated', class: 'banner warn', 'data-testid': 'banner-simulated' }, h('strong', {}, 'Simulated data: '), allSimulated() ? 'all runs and GPUs on this page come from a simulation or a recording.' : 'rows with the tag “simulated” come from a simulation or a recording, not from real GPUs or programs.'));
+    out.push(h('p', { key: 'simulated', class: 'banner warn', 'data-testid': 'banner-simulated' }, unreal()));
   }
   return out;
 }

@@ -2,25 +2,30 @@
 import { h, dim, sub } from './dom.js';
 import { list, get, hidden } from './live.js';
 import { view, found, filtered, whose } from './address.js';
-import { kinds, word } from './words.js';
+import { kinds, severities, word } from './words.js';
 import { number, since, time } from './format.js';
 import { table, rowsOf, part, copyable, simulated } from './table.js';
 import { what } from './states.js';
 import { runDetail } from './detail.js';
 import { gpuTable } from './gpus.js';
 
-// owner says whose the problem is, as far as anything names a user or a team.
+// owner says whose the problem is. What is missing says how to name an owner.
 const owner = (need) => need.owner || need.team
   ? h('span', { key: 'owner' }, need.owner ? 'owner ' + need.owner : 'team ' + need.team)
-  : h('span', { key: 'owner', title: 'Spans, GPU processes and service.namespace name no user and no team.' }, 'owner –');
+  : h('a', { key: 'owner', href: '#missing' }, 'owner not known');
 
-const who = (need) => [owner(need), need.job ? h('span', { key: 'job' }, 'job ' + need.job) : null,
+const who = (need) => [owner(need), need.job ? h('span', { key: 'job' }, (/^(slurm job|pod|container|user) /.test(need.job) ? '' : 'job ') + need.job) : null,
   need.run_id ? h('span', { key: 'id', class: 'id', title: 'run ' + need.run_id }, 'run ' + need.run_id) : null].filter(Boolean);
 
 // follows names the problem that one follows from.
 const follows = ({ cause }, of = get('needs', cause)) => (of ? sub('follows: ' + word(kinds, of.kind) + ', ' + of.subject) : null);
 
+// urgency says which problem to take first. One that follows from another has no place
+// of its own.
+const urgency = (n) => (get('needs', n.cause) ? dim('follows ' + n.urgency) : [h('strong', {}, n.urgency), ' ' + word(severities, n.severity)]);
+
 const columns = [
+  { id: 'urgency', head: 'Urgency', def: 'urgency', cell: urgency },
   { id: 'since', head: 'Since', def: 'since', cell: (n) => since(n.since) },
   { id: 'what', head: 'What', def: 'needs', cell: (n) => what(n) },
   { id: 'subject', head: 'Run · owner · job', header: true, cell: (n) => n.subject || n.service || n.run_id || 'unnamed',
@@ -55,7 +60,7 @@ export const isShown = (run) => shownRun === run;
 export function needsPart(single) {
   const all = list('needs');
   const rows = all.filter(matches);
-  const shown = rowsOf('needs', rows, { total: rows.length + hidden('needs') });
+  const shown = rowsOf('needs', rows, { total: rows.length + hidden('needs'), sort: 'Sort by urgency' });
   if (view.run && !rows.some((n) => n.key === openNeed && n.run === view.run)) openNeed = (rows.find((n) => n.run === view.run) || {}).key || '';
   shownRun = (shown.rows.map(({ row }) => row).find((n) => n.key === openNeed) || {}).run || '';
   const counts = all.length === 0 ? '' : filtered() ? '(' + rows.length + ' of ' + all.length + ')' : '(' + all.length + ')';
@@ -67,6 +72,6 @@ export function needsPart(single) {
     ? single ? h('p', {}, h('a', { href: '#runs' }, 'The run is open below.')) : runDetail(need.run)
     : gpuTable((need.gpus || []).map((k) => get('gpus', k)).filter(Boolean));
   return part('needs', 'Needs someone', counts, shown.controls,
-    h('p', { class: 'dim', key: 'note' }, 'Order when the page opens: how urgent, GPU-hours lost, since when; what follows from another comes after it. An error ratio that is usual for its service is not listed.'),
+    h('p', { class: 'dim', key: 'note' }, 'Take 1 first, wherever its row is; “now” comes before “today”. “Follows 1” may go away with 1. An error ratio that is usual for its service is not listed.'),
     table('needs', 'Problems that need someone', columns, [{ rows: shown.rows }], { expand, open: (n) => n.key === openNeed }), shown.footer);
 }

@@ -3,7 +3,7 @@ import { h, sub, dim, note } from './dom.js';
 import { list, hidden } from './live.js';
 import { view, found, filtered, whose } from './address.js';
 import { states, bounds, fields, kinds, word } from './words.js';
-import { still, over } from './states.js';
+import { still, over, whyNot } from './states.js';
 import { change, count, number, percent, rate, steady, ago } from './format.js';
 import { table, rowsOf, part, simulated, fold, has } from './table.js';
 import { runDetail } from './detail.js';
@@ -12,10 +12,10 @@ import { isFolded } from './folds.js';
 
 const foldFrom = 20;
 
-// why describes a button that says what would give a number that is missing.
-const why = (field) => (run) => run.why && run.why[field]
-  ? [h('button', { type: 'button', class: 'link none', 'data-act': 'why', 'data-arg': run.why[field], 'data-term': word(fields, field), title: run.why[field], 'data-testid': 'why' }, field === 'token_rate' && run.samples !== undefined ? 'counts samples' : 'not sent'),
-    field === 'token_rate' && run.samples === undefined ? sub('ml_enrich: set tokens_per_step = batch × sequence length') : null] : null;
+// why describes a button that says why a number is missing, the beginning in the cell.
+const why = (field) => (run, text = whyNot(run, field)) => text
+  ? [h('button', { type: 'button', class: 'link none', 'data-act': 'why', 'data-arg': text, 'data-term': word(fields, field), title: text, 'data-testid': 'why' }, text.split('. ')[0]),
+    text.includes('tokens_per_step') ? sub('ml_enrich: set tokens_per_step') : null] : null;
 
 // live describes a column of numbers that only a run has that steps.
 const live = (column) => ({ ...column, has: (r) => !still(r) && column.has(r), none: (r) => (still(r) ? h('span', { class: 'none', title: still(r) }, '–') : column.none && column.none(r)) });
@@ -33,8 +33,8 @@ const columnsOf = (single) => columns.filter((c) => single || !c.single);
 
 const columns = [
   { id: 'run', head: 'Run', header: true, cell: (r) => r.service || r.id, after: (r) => [simulated(r), h('span', { class: 'sub id', title: 'run ' + r.id }, r.id)] },
-  { id: 'state', head: 'State', def: 'state', has: (r) => r.state !== 'running', cell: (r) => word(states, r.state), none: (r) => word(states, r.state) },
-  { id: 'owner', head: 'Owner', has: has('owner'), cell: (r) => short(r.owner) },
+  { id: 'state', head: 'State', def: 'state', cell: (r) => word(states, r.state) },
+  { id: 'owner', head: 'Owner', has: has('owner'), cell: (r) => short(r.owner), none: () => dim('not known') },
   { id: 'job', leaves: 6, head: 'Job', has: has('job'), cell: (r) => short(r.job) },
   { id: 'gpus', head: 'GPUs', def: 'gpus', num: true, has: has('gpus'), cell: (r) => [number(r.gpus), Number.isInteger(r.gpus) ? null : sub('shared')] },
   { id: 'gpu_utilization', single: true, head: 'GPU use', def: 'utilization', num: true, has: has('gpu_utilization'), cell: (r) => percent(r.gpu_utilization) },
@@ -94,7 +94,7 @@ export function runsPart(single) {
   if (single) return part('runs', title, '', null, table('runs', 'The run', columnsOf(true), [{ rows: [{ row: all[0] }] }], options));
   if (rows.length === 0) return part('runs', title, counts, null, note(filtered() ? 'No other run matches the filters.' : 'No other run is known.'));
   const many = !filtered() && rows.length - ended > foldFrom;
-  const shown = rowsOf('runs', rows, { every: true, leave: true });
+  const shown = rowsOf('runs', rows, { every: true, leave: true, sort: 'Sort by name' });
   const groups = groupsOf(shown.rows, many);
   const flat = groups.find((g) => g.key === '');
   return part('runs', title, counts, shown.controls, table('runs', 'Runs without a listed problem', columnsOf(false), groups, options),

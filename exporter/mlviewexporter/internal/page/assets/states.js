@@ -2,12 +2,16 @@
 import { h, sub } from './dom.js';
 import { get } from './live.js';
 import { kinds, word } from './words.js';
-import { percent, change, steady, stepTime, clock, unit } from './format.js';
+import { percent, change, steady, stepTime, clock, unit, rate } from './format.js';
 
 export const over = (run) => run.state === 'ended' || run.state === 'silent';
 
 // still says why a run has no rates now, and is null while it steps.
 export const still = (run) => (run.state === 'stalled' || over(run) ? (run.last_step ? 'no step since ' + clock(run.last_step, true) : 'no step') : null);
+
+// whyNot says why a number of a run is missing, null if that is not known.
+export const whyNot = (run, field) => run.why && run.why[field]
+  ? run.why[field] + (field === 'token_rate' && run.sample_rate !== undefined && !still(run) ? ': ' + rate(run.sample_rate) + ' samples/s' : '') : null;
 
 const badge = (kind) => h('span', { class: 'badge k-' + (Object.hasOwn(kinds, kind) ? kind : 'other') }, word(kinds, kind));
 

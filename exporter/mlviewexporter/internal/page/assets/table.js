@@ -57,7 +57,7 @@ function settle(id, rows, newest, first, leave) {
 // rowsOf returns the rows to show and the controls of a list: the new order, and
 // more rows. In a list with renew, what is new is shown at once while nobody reads the
 // part with that id.
-export function rowsOf(id, rows, { newest = false, renew = '', leave = false, total = rows.length, every = false, first = page } = {}) {
+export function rowsOf(id, rows, { newest = false, renew = '', leave = false, total = rows.length, every = false, first = page, sort = newest ? 'Sort: newest first' : 'Sort again' } = {}) {
   let settled = settle(id, rows, newest, first, leave);
   if (renew && settled.added > 0 && !read(renew)) {
     order(id);
@@ -68,7 +68,7 @@ export function rowsOf(id, rows, { newest = false, renew = '', leave = false, to
   const controls = [];
   if (moved) {
     controls.push(h('button', { type: 'button', key: 'order', class: 'small', 'data-act': 'order', 'data-arg': id, 'data-testid': 'new-order-' + id },
-      newest ? (added ? added + ' newer: show' : 'Newest first') : 'Rows have changed places: sort'));
+      added ? 'Show ' + added + ' newer' : sort));
   }
   const footer = [];
   if (cut.length < Math.max(shown.length, total)) {
@@ -197,4 +197,4 @@ export function part(id, title, counts, controls, ...content) {
     ...content);
 }
 
-export const simulated = (row) => (row && row.simulated ? h('span', { class: 'tag', title: 'The data is simulated or recorded.', 'data-testid': 'simulated' }, 'simulated') : null);
+export const simulated = (row) => (row && row.simulated ? h('span', { class: 'tag', 'data-testid': 'simulated' }, row.recorded ? 'recorded' : 'simulated') : null);

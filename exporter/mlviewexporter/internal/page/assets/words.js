@@ -6,6 +6,9 @@ export const kinds = Object.fromEntries('looks_hung gpu_failed rank_missing fail
   .split(' ').map((k) => [k, k.replaceAll('_', ' ')]));
 Object.assign(kinds, { gpu_failed: 'GPU failed', nonfinite: 'loss not finite', truncated: 'answers cut by length', model_substituted: 'another model answers', cache_collapsed: 'cached tokens collapsed' });
 
+// severities say when somebody should act.
+export const severities = { page: 'now', ticket: 'today' };
+
 export const states = { running: 'running', stalled: 'looks hung', silent: 'silent', ended: 'ended', unknown: 'no step yet' };
 
 export const activities = {

@@ -2,10 +2,12 @@ package pagetest
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 const perHost = 8
@@ -32,9 +34,13 @@ func Fleet(runs, gpus, n int) Data {
 	for _, gpu := range s.GPUs {
 		s.Collector.GPUs[gpu.Activity]++
 	}
-	for i := range s.Runs {
-		if run := &s.Runs[i]; len(run.Needs) > 0 {
-			s.Needs = append(s.Needs, fleetNeed(run, now))
+	for _, kind := range []string{model.LooksHung, model.Slow} {
+		for i := range s.Runs {
+			if run := &s.Runs[i]; slices.Contains(run.Needs, kind) {
+				need := fleetNeed(run, now)
+				need.Urgency = len(s.Needs) + 1
+				s.Needs = append(s.Needs, need)
+			}
 		}
 	}
 	return Data{State: s}
@@ -93,6 +99,8 @@ func fleetNeed(run *model.Run, now time.Time) model.Need {
 		Service: run.Service, Job: run.Job, Owner: run.Owner, GPUs: run.GPUKeys, Subject: run.Service,
 		GPUHours: new(now.Sub(*run.StateSince).Hours()), Next: "Read the stacks of the ranks that wait.",
 	}
+	kind, _ := mlattr.ProblemNamed(need.Kind)
+	need.Severity = string(kind.Severity)
 	if need.Kind == model.Slow {
 		need.Value, need.Usual, need.Unit = run.StepTime, run.StepTimeUsual, "s"
 		need.Evidence, need.Next = []string{"data_load 0.2 → 1.4 s/step, all ranks"}, "Look at the input pipeline."
