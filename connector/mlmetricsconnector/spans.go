@@ -45,6 +45,8 @@ const (
 // other spans is already in reader.updates.
 type unit struct {
 	candidate
+	trace pcommon.TraceID
+	span  pcommon.SpanID
 	// first and last delimit the span's updates in reader.updates.
 	first, last int
 
@@ -212,8 +214,8 @@ func (r *reader) readSpan(known mlattr.System, span ptrace.Span) {
 	// Filled in place, because it is large.
 	u := r.unit()
 	u.first, u.per = len(r.updates), r.per
-	u.self = spanRef{trace: span.TraceID(), span: span.SpanID()}
-	u.parent = spanRef{trace: span.TraceID(), span: span.ParentSpanID()}
+	u.trace, u.span = span.TraceID(), span.SpanID()
+	u.self, u.parent = keyOf(u.trace, u.span), keyOf(u.trace, span.ParentSpanID())
 	u.start = clampEnd(uint64(span.StartTimestamp()), r.now)
 	u.end = clampEnd(uint64(span.EndTimestamp()), r.now)
 	run, requestRun := runOf(r.source.Run, &r.ofSpan)
@@ -402,7 +404,7 @@ func (r *reader) update(u *unit, id series.ID, of *streams.Source, labels ...str
 	up := &r.updates[n]
 	up.Source, up.Series, up.At = of, id, u.end
 	if r.exemplars {
-		up.Trace, up.Span = u.self.trace, u.self.span
+		up.Trace, up.Span = u.trace, u.span
 	}
 	copy(up.Labels[:], labels)
 	return up
