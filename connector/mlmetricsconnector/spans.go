@@ -105,8 +105,9 @@ type reader struct {
 
 	ofResource, ofSpan mlattr.Facts
 	values             values
-	// source is that of the resource.
-	source  *streams.Source
+	// source is that of the resource, hostSource without its run.
+	source, hostSource *streams.Source
+
 	program program
 	per     perStep
 	timing  string
@@ -159,7 +160,7 @@ func (r *reader) reset() {
 	r.resourceAttrs, r.spanAttrs = pcommon.Map{}, pcommon.Map{}
 	r.recordedCalls.reset()
 	r.anyCalls = false
-	r.source = nil
+	r.source, r.hostSource = nil, nil
 	r.changes.reset()
 	r.sources.reset()
 	r.timed, r.loads = r.timed[:0], nil
@@ -194,6 +195,7 @@ func (r *reader) readResource(attrs pcommon.Map) {
 		r.timing = timingDevice
 	}
 	r.source = r.sources.of(resource, resourceRun(&r.ofResource))
+	r.hostSource = r.sources.of(resource, streams.Run{Host: r.source.Run.Host})
 	r.cores = r.loads.coresOf(attrs, resource)
 	r.changes.resource(attrs, r.source, &r.ofResource)
 }
@@ -218,10 +220,7 @@ func (r *reader) readSpan(known mlattr.System, span ptrace.Span) {
 	u.self, u.parent = keyOf(u.trace, u.span), keyOf(u.trace, span.ParentSpanID())
 	u.start = clampEnd(uint64(span.StartTimestamp()), r.now)
 	u.end = clampEnd(uint64(span.EndTimestamp()), r.now)
-	run, requestRun := runOf(r.source.Run, &r.ofSpan)
-	u.source = r.sources.of(r.source.Resource, run)
-	u.requestSource = r.sources.of(r.source.Resource, requestRun)
-	u.hostSource = r.sources.of(r.source.Resource, streams.Run{Host: run.Host})
+	r.addSources(u)
 
 	v := &r.values
 	v.read(&r.ofSpan)
