@@ -21,7 +21,7 @@ type fit struct {
 
 // learn reports whether the duration of a request can be compared. A request with
 // output adds to the line as long as that is unknown.
-func (f *fit) learn(s *Span) (comparable bool) {
+func (f *fit) learn(s *Span) bool {
 	switch {
 	case s.Output <= 0:
 		// It has no output, as an embedding, or does not say.
