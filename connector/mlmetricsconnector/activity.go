@@ -102,7 +102,7 @@ type activity struct {
 func (a *activity) attemptOf(u *unit) sign {
 	s := sign{number: a.restarts, numbered: a.numbered, start: a.span.Start}
 	if a.oneTrace {
-		s.trace = u.self.trace
+		s.trace = u.trace
 	}
 	return s
 }

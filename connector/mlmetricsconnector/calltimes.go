@@ -22,7 +22,7 @@ var slotQueueTime = mlattr.SlotOf(mlattr.QueueTime)
 
 // timedSpan is a span whose time is divided by cause.
 type timedSpan struct {
-	self, parent spanRef
+	self, parent spanKey
 	start, end   pcommon.Timestamp
 	bound.Span
 	// ofModel reports whether the span is that of a model's server, serves whether
@@ -138,27 +138,19 @@ func (t *tally) divide(one *timedSpan) {
 		return
 	}
 	if one.self.known() {
-		t.below.Take(one.self.ref(), &one.Below)
+		t.below.Take(uint64(one.self), &one.Below)
 	}
 	leaf := one.Below == bound.Times{}
 	one.times = one.Divide()
 	switch {
 	case !one.parent.known() || one.parent == one.self:
 	case one.ofModel:
-		t.below.Add(one.parent.ref(), &bound.Times{bound.ModelServer: one.Seconds})
+		t.below.Add(uint64(one.parent), &bound.Times{bound.ModelServer: one.Seconds})
 	case leaf && one.Kind == bound.Works && !one.serves && one.Queue+one.Serialize == 0:
 		// The work of the parent, for all that is known.
 	default:
-		t.below.Add(one.parent.ref(), &one.times)
+		t.below.Add(uint64(one.parent), &one.times)
 	}
-}
-
-// ref returns the span's identity as bytes.
-func (r *spanRef) ref() *bound.Ref {
-	var ref bound.Ref
-	copy(ref[:], r.trace[:])
-	copy(ref[len(r.trace):], r.span[:])
-	return &ref
 }
 
 // addTimes adds on what the time of a span was spent that is a call or request.

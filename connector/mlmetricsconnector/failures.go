@@ -14,7 +14,7 @@ func (n *nesting) lowest(candidates, links []candidate) []verdict {
 			above[l.self] = l.parent
 		}
 	}
-	cover := func(ref spanRef) { n.set(ref, covered) }
+	cover := func(of spanKey) { n.set(of, covered) }
 	for i := range links {
 		if l := &links[i]; l.nested() && n.has(l.self, covered) {
 			above.top(l.parent, cover)
@@ -28,7 +28,7 @@ func (n *nesting) lowest(candidates, links []candidate) []verdict {
 	verdicts := n.innermost(candidates)
 	// A later span below a link of this batch must find what is above it.
 	for i := range links {
-		if l := &links[i]; l.nested() && n.has(above.top(l.parent, func(spanRef) {}), counted) {
+		if l := &links[i]; l.nested() && n.has(above.top(l.parent, func(spanKey) {}), counted) {
 			n.set(l.self, counted)
 		}
 	}
@@ -36,28 +36,28 @@ func (n *nesting) lowest(candidates, links []candidate) []verdict {
 }
 
 // linked maps each link of a batch to the span above it.
-type linked map[spanRef]spanRef
+type linked map[spanKey]spanKey
 
 // top goes up from a span to the first one that is no link, visits each span on
 // the way, and returns the last. It shortens the path, so that a chain of links
 // is walked once, however many spans are below it: skipped spans were visited
 // before, and keep their marks. A cycle ends anywhere.
-func (l linked) top(ref spanRef, visit func(spanRef)) spanRef {
-	first, cycle := ref, true
+func (l linked) top(of spanKey, visit func(spanKey)) spanKey {
+	first, cycle := of, true
 	for range len(l) + 1 {
-		visit(ref)
-		next, link := l[ref]
-		if !link || next == ref {
+		visit(of)
+		next, link := l[of]
+		if !link || next == of {
 			cycle = false
 			break
 		}
-		ref = next
+		of = next
 	}
 	if cycle {
-		l[ref] = ref
+		l[of] = of
 	}
-	for first != ref {
-		first, l[first] = l[first], ref
+	for first != of {
+		first, l[first] = l[first], of
 	}
-	return ref
+	return of
 }

@@ -31,7 +31,7 @@ func TestOneFailureOfAChainCounts(t *testing.T) {
 			size := 1 + rnd.IntN(len(rest))
 			var models, links []candidate
 			for _, c := range rest[:size] {
-				if id := c.self.span[0]; id == 2 || id == byte(length+1) {
+				if c.self == ref(2) || c.self == ref(byte(length+1)) {
 					models = append(models, c)
 				} else {
 					links = append(links, c)
@@ -87,7 +87,7 @@ func TestLongLinksAreClimbedOnce(t *testing.T) {
 		}
 		visits := 0
 		for _, c := range slices.Backward(spans) {
-			top := above.top(c.parent, func(spanRef) { visits++ })
+			top := above.top(c.parent, func(spanKey) { visits++ })
 			if !circle {
 				require.Equal(t, spans[0].parent, top)
 			}

@@ -7,6 +7,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/problem"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 )
 
 // at makes the next spans those of a rank on a host, in an attempt of the run.
@@ -110,4 +113,31 @@ func TestAnAgentWhoseToolFails(t *testing.T) {
 	assert.Contains(t, onsets, "agent/failing")
 	ratios, _ := gauges(t, md, "ml.request.error.ratio")
 	assert.Equal(t, map[string]float64{"agent/recent": 0.1, "agent/usual": 0}, ratios)
+}
+
+// A problem that came back and is gone again has no series after its run has none.
+func TestAProblemOfARunThatExpired(t *testing.T) {
+	cfg := createDefaultConfig().(*Config)
+	cfg.MetricsExpiration = time.Minute
+	r := newRun(t, cfg)
+	emit := func(report bool) map[string]time.Time {
+		if report {
+			r.connector.problems.Report(problem.Problem{
+				Kind: "slow", Onset: r.clock, Seen: r.clock, Subject: problem.Subject{Resource: streams.Resource{Service: "trainer"}, Run: "run-a"},
+			})
+		}
+		onsets, _ := problems(t, r.after(t, 0))
+		r.clock = r.clock.Add(15 * time.Second)
+		return onsets
+	}
+	assert.Len(t, emit(true), 1)
+	assert.Empty(t, emit(false))
+	assert.Len(t, emit(true), 1)
+	assert.Len(t, emit(false), 1, "it came back")
+	r.clock = r.clock.Add(2 * time.Minute)
+	for range 4 {
+		emit(false)
+	}
+	md := r.after(t, 0)
+	assert.Zero(t, md.DataPointCount(), "also none that ends")
 }

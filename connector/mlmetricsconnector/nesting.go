@@ -1,18 +1,35 @@
 package mlmetricsconnector
 
-// spanRef identifies a span among all traces.
-type spanRef struct {
-	trace [16]byte
-	span  [8]byte
+import (
+	"hash/maphash"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+)
+
+// spanKey identifies a span among all traces: a hash of its ids, or zero for no span.
+// It is not kept over restarts.
+type spanKey uint64
+
+var spanSeed = maphash.MakeSeed()
+
+// keyOf returns the key of a span. A zero span id is no span's: a broken or hostile
+// client may send it for all spans.
+func keyOf(trace pcommon.TraceID, span pcommon.SpanID) spanKey {
+	if span.IsEmpty() {
+		return 0
+	}
+	var ids [len(trace) + len(span)]byte
+	copy(ids[:], trace[:])
+	copy(ids[len(trace):], span[:])
+	return spanKey(max(maphash.Bytes(spanSeed, ids[:]), 1))
 }
 
-// known is false for a zero span id, which a broken or hostile client may send
-// for all spans.
-func (r spanRef) known() bool { return r.span != [8]byte{} }
+// known reports whether the key is that of a span.
+func (k spanKey) known() bool { return k != 0 }
 
 // candidate is a span that may be counted, and the span above it.
 type candidate struct {
-	self, parent spanRef
+	self, parent spanKey
 	// always counts the span regardless of the spans above and below it.
 	always bool
 }
@@ -41,20 +58,20 @@ const (
 type nesting struct {
 	marks *recent
 	// parents and verdicts are reused for each batch.
-	parents  map[spanRef]spanRef
+	parents  map[spanKey]spanKey
 	verdicts []verdict
 }
 
 func newNesting(size int) *nesting {
-	return &nesting{marks: newRecent(size), parents: make(map[spanRef]spanRef)}
+	return &nesting{marks: newRecent(size), parents: make(map[spanKey]spanKey)}
 }
 
-func (n *nesting) has(ref spanRef, m mark) bool {
-	return mark(n.marks.get(ref))&m != 0
+func (n *nesting) has(of spanKey, m mark) bool {
+	return mark(n.marks.get(of))&m != 0
 }
 
-func (n *nesting) set(ref spanRef, m mark) {
-	n.marks.add(ref, uint8(m))
+func (n *nesting) set(of spanKey, m mark) {
+	n.marks.add(of, uint8(m))
 }
 
 // verdict is the decision about a candidate.
@@ -77,7 +94,7 @@ func (n *nesting) outermost(candidates []candidate) []verdict {
 		return nil
 	}
 	if len(n.parents) > maxKeptUpdates {
-		n.parents = make(map[spanRef]spanRef) // clearing it would take long ever after
+		n.parents = make(map[spanKey]spanKey) // clearing it would take long ever after
 	}
 	parents := n.parents
 	clear(parents)
@@ -119,18 +136,18 @@ func (n *nesting) outermost(candidates []candidate) []verdict {
 // a span that is already covered, which is handled itself, so a batch that is
 // one long chain is walked once. The limit is for cycles too long to be
 // remembered.
-func (n *nesting) cover(ref spanRef, parents map[spanRef]spanRef) (marked int) {
+func (n *nesting) cover(of spanKey, parents map[spanKey]spanKey) (marked int) {
 	for range len(parents) {
-		if !ref.known() || !n.has(ref, covered) {
+		if !of.known() || !n.has(of, covered) {
 			break
 		}
-		parent, here := parents[ref]
+		parent, here := parents[of]
 		if !here || !parent.known() || n.has(parent, covered) {
 			break
 		}
 		n.set(parent, covered)
 		marked++
-		ref = parent
+		of = parent
 	}
 	return marked
 }

@@ -5,9 +5,10 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"go.opentelemetry.io/collector/pdata/pcommon"
 )
 
-func ref(id byte) spanRef { return spanRef{trace: [16]byte{1}, span: [8]byte{id}} }
+func ref(id byte) spanKey { return keyOf(pcommon.TraceID{1}, pcommon.SpanID{id}) }
 
 // link is a candidate with the id self below parent; 0 is none.
 func link(self, parent byte) candidate { return candidate{self: ref(self), parent: ref(parent)} }
@@ -93,8 +94,8 @@ func TestAlwaysCounted(t *testing.T) {
 
 // chain is as many spans, each below the one before, the highest first.
 func chain(length int) (spans []candidate) {
-	id := func(i int) spanRef {
-		return spanRef{trace: [16]byte{1}, span: [8]byte{byte(i), byte(i >> 8), 1}} // #nosec G115 -- the low bytes
+	id := func(i int) spanKey {
+		return keyOf(pcommon.TraceID{1}, pcommon.SpanID{byte(i), byte(i >> 8), 1}) // #nosec G115 -- the low bytes
 	}
 	for i := range length {
 		spans = append(spans, candidate{self: id(i + 1), parent: id(i)})
@@ -110,7 +111,7 @@ func TestALongChainIsClimbedOnce(t *testing.T) {
 		"highest first": func([]candidate) {}, "lowest first": slices.Reverse[[]candidate],
 	} {
 		t.Run(name, func(t *testing.T) {
-			n, spans, parents := newNesting(10*length), chain(length), map[spanRef]spanRef{}
+			n, spans, parents := newNesting(10*length), chain(length), map[spanKey]spanKey{}
 			for _, c := range spans {
 				parents[c.self] = c.parent
 			}

@@ -25,13 +25,18 @@ func (c *metricsConnector) settleProblems(ctx context.Context, now time.Time) (o
 		c.telemetry.left.Add(overMaxProblems, left)
 	}
 	for i := range open {
-		if open[i].Shadow || open[i].Severity == mlattr.SeverityMark {
+		if open[i].Shadow || open[i].Severity == mlattr.SeverityMark || c.expired(&open[i], now) {
 			continue
 		}
 		over.Add(addOnset(c.store, &open[i], now))
 	}
 	c.sendRecords(ctx, began, ended, now)
 	return over
+}
+
+// expired reports whether the subject of a problem that came back has no series any more.
+func (c *metricsConnector) expired(p *problem.Entry, now time.Time) bool {
+	return c.cfg.MetricsExpiration > 0 && !p.Seen.IsZero() && now.Sub(p.Seen) > c.cfg.MetricsExpiration
 }
 
 // sendRecords sends the records of an emission, if there is a pipeline of logs. A

@@ -5,11 +5,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"go.opentelemetry.io/collector/pdata/pcommon"
 )
 
-func numbered(n int) (ref spanRef) {
-	binary.BigEndian.PutUint64(ref.span[:], uint64(n+1)) // #nosec G115 -- small
-	return ref
+func numbered(n int) spanKey {
+	var id pcommon.SpanID
+	binary.BigEndian.PutUint64(id[:], uint64(n+1)) // #nosec G115 -- small
+	return keyOf(pcommon.TraceID{}, id)
 }
 
 func TestRecentRemembersTheNewest(t *testing.T) {

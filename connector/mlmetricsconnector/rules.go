@@ -1,6 +1,7 @@
 package mlmetricsconnector
 
 import (
+	"cmp"
 	"math"
 	"strconv"
 	"strings"
@@ -23,6 +24,11 @@ const (
 	otherError = "_OTHER"
 	// scopeValidation is the ml.loss.scope of a validation loss.
 	scopeValidation = "validation"
+)
+
+var (
+	slotRank = mlattr.SlotOf(mlattr.RankGlobal)
+	slotHost = mlattr.SlotOf(mlattr.HostName)
 )
 
 // values is the content of one span or event, in canonical terms.
@@ -386,24 +392,24 @@ func resourceRun(facts *mlattr.Facts) streams.Run {
 	return streams.Run{ID: id, Job: facts.Text(mlattr.JobID), Host: facts.Text(mlattr.HostName), Rank: rank(facts)}
 }
 
-// runOf returns the run labels of a span, for series of every run and for other
-// series. For the latter, a computed run id on the span identifies a single
-// trace and is no label.
-func runOf(ofResource streams.Run, span *mlattr.Facts) (every, request streams.Run) {
-	every, request = ofResource, ofResource
-	if id, inferred := span.NamedRun(); id != "" {
-		every.ID, request.ID = id, id
-		if inferred {
-			request.ID = ""
-		}
+// addSources sets the sources of a span's series, which are those of its resource
+// unless the span names a run, a rank or a host. For series without every run, a
+// computed run id on the span identifies a single trace and is no label.
+func (r *reader) addSources(u *unit) {
+	id, inferred := r.ofSpan.NamedRun()
+	number, host := rank(&r.ofSpan), r.ofSpan.TextAt(slotHost)
+	if id == "" && number == "" && host == "" {
+		u.source, u.requestSource, u.hostSource = r.source, r.source, r.hostSource
+		return
 	}
-	if r := rank(span); r != "" {
-		every.Rank, request.Rank = r, r
+	run := r.source.Run
+	run.ID, run.Rank, run.Host = cmp.Or(id, run.ID), cmp.Or(number, run.Rank), cmp.Or(host, run.Host)
+	u.source = r.sources.of(r.source.Resource, run)
+	if inferred {
+		run.ID = ""
 	}
-	if host := span.Text(mlattr.HostName); host != "" {
-		every.Host, request.Host = host, host
-	}
-	return every, request
+	u.requestSource = r.sources.of(r.source.Resource, run)
+	u.hostSource = r.sources.of(r.source.Resource, streams.Run{Host: run.Host})
 }
 
 // worldSize returns the number of ranks as text, or "".
@@ -416,7 +422,7 @@ func worldSize(facts *mlattr.Facts) string {
 
 // rank returns the global rank as text.
 func rank(facts *mlattr.Facts) string {
-	if r, ok := facts.Int(mlattr.RankGlobal); ok {
+	if r, ok := facts.IntAt(slotRank); ok {
 		return strconv.FormatInt(r, 10)
 	}
 	return ""

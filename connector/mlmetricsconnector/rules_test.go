@@ -92,7 +92,7 @@ func TestModel(t *testing.T) {
 	}
 }
 
-func TestRunOf(t *testing.T) {
+func TestSources(t *testing.T) {
 	resource := streams.Run{ID: "resource", Rank: "1", Host: "h"}
 	without := streams.Run{Rank: "1", Host: "h"}
 	with := func(id string) streams.Run { return streams.Run{ID: id, Rank: "1", Host: "h"} }
@@ -105,15 +105,19 @@ func TestRunOf(t *testing.T) {
 		"its own wins over training":  {map[string]any{"ml.run.id": "span", "ml.training_run.id": "t"}, with("span"), with("span")},
 		"of a fine-tuning service":    {map[string]any{"tuft.training_run_id": "t"}, with("t"), with("t")},
 		"a sentinel":                  {map[string]any{"ml.run.id": "0"}, resource, resource},
+		"on another host":             {map[string]any{"host.name": "other"}, streams.Run{ID: "resource", Rank: "1", Host: "other"}, streams.Run{ID: "resource", Rank: "1", Host: "other"}},
 		"computed for a single trace": {map[string]any{"ml.run.id": "hash", "ml.run.inferred": true}, with("hash"), without},
 	} {
 		t.Run(name, func(t *testing.T) {
 			span := ptrace.NewSpan()
 			require.NoError(t, span.Attributes().FromRaw(tt.attrs))
-			_, facts := mlattr.Classify(pcommon.NewMap(), "", span)
-			every, request := runOf(resource, facts)
-			assert.Equal(t, tt.every, every)
-			assert.Equal(t, tt.request, request)
+			r := reader{source: &streams.Source{Run: resource}, hostSource: &streams.Source{Run: streams.Run{Host: "h"}}}
+			mlattr.Default().Span(0, span, &r.ofSpan)
+			var u unit
+			r.addSources(&u)
+			assert.Equal(t, tt.every, u.source.Run)
+			assert.Equal(t, tt.request, u.requestSource.Run)
+			assert.Equal(t, streams.Run{Host: tt.every.Host}, u.hostSource.Run)
 		})
 	}
 }

@@ -81,7 +81,7 @@ func (r *reader) serve(u *unit, v *values, span ptrace.Span, exception string) {
 	s := r.serving()
 	u.served = len(r.served)
 	s.Kind, s.Version, s.Tool = kind, r.version, tool
-	s.Trace, s.Parent, s.Start, s.End = u.self.trace, span.ParentSpanID(), u.start, u.end
+	s.Trace, s.Parent, s.Start, s.End = u.trace, span.ParentSpanID(), u.start, u.end
 	s.Operation, s.Role = u.operation, u.role
 	s.RequestID = facts.TextAt(slotRequestID)
 	if tool != "" {

@@ -45,6 +45,8 @@ const (
 // other spans is already in reader.updates.
 type unit struct {
 	candidate
+	trace pcommon.TraceID
+	span  pcommon.SpanID
 	// first and last delimit the span's updates in reader.updates.
 	first, last int
 
@@ -103,8 +105,9 @@ type reader struct {
 
 	ofResource, ofSpan mlattr.Facts
 	values             values
-	// source is that of the resource.
-	source  *streams.Source
+	// source is that of the resource, hostSource without its run.
+	source, hostSource *streams.Source
+
 	program program
 	per     perStep
 	timing  string
@@ -157,7 +160,7 @@ func (r *reader) reset() {
 	r.resourceAttrs, r.spanAttrs = pcommon.Map{}, pcommon.Map{}
 	r.recordedCalls.reset()
 	r.anyCalls = false
-	r.source = nil
+	r.source, r.hostSource = nil, nil
 	r.changes.reset()
 	r.sources.reset()
 	r.timed, r.loads = r.timed[:0], nil
@@ -192,6 +195,7 @@ func (r *reader) readResource(attrs pcommon.Map) {
 		r.timing = timingDevice
 	}
 	r.source = r.sources.of(resource, resourceRun(&r.ofResource))
+	r.hostSource = r.sources.of(resource, streams.Run{Host: r.source.Run.Host})
 	r.cores = r.loads.coresOf(attrs, resource)
 	r.changes.resource(attrs, r.source, &r.ofResource)
 }
@@ -212,14 +216,11 @@ func (r *reader) readSpan(known mlattr.System, span ptrace.Span) {
 	// Filled in place, because it is large.
 	u := r.unit()
 	u.first, u.per = len(r.updates), r.per
-	u.self = spanRef{trace: span.TraceID(), span: span.SpanID()}
-	u.parent = spanRef{trace: span.TraceID(), span: span.ParentSpanID()}
+	u.trace, u.span = span.TraceID(), span.SpanID()
+	u.self, u.parent = keyOf(u.trace, u.span), keyOf(u.trace, span.ParentSpanID())
 	u.start = clampEnd(uint64(span.StartTimestamp()), r.now)
 	u.end = clampEnd(uint64(span.EndTimestamp()), r.now)
-	run, requestRun := runOf(r.source.Run, &r.ofSpan)
-	u.source = r.sources.of(r.source.Resource, run)
-	u.requestSource = r.sources.of(r.source.Resource, requestRun)
-	u.hostSource = r.sources.of(r.source.Resource, streams.Run{Host: run.Host})
+	r.addSources(u)
 
 	v := &r.values
 	v.read(&r.ofSpan)
@@ -402,7 +403,7 @@ func (r *reader) update(u *unit, id series.ID, of *streams.Source, labels ...str
 	up := &r.updates[n]
 	up.Source, up.Series, up.At = of, id, u.end
 	if r.exemplars {
-		up.Trace, up.Span = u.self.trace, u.self.span
+		up.Trace, up.Span = u.trace, u.span
 	}
 	copy(up.Labels[:], labels)
 	return up

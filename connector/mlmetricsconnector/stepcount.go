@@ -101,10 +101,10 @@ func (c *stepCount) optimizer(u *unit, counted bool) (more int64) {
 // turnTo finds the sequences of a span's program and trace.
 func (c *stepCount) turnTo(u *unit) {
 	if c.source != u.source {
-		c.source, c.trace, c.within = u.source, u.self.trace, nil
+		c.source, c.trace, c.within = u.source, u.trace, nil
 		c.roots = c.find(c.hash(u.source, [16]byte{}))
-	} else if c.trace != u.self.trace {
-		c.trace, c.within = u.self.trace, nil
+	} else if c.trace != u.trace {
+		c.trace, c.within = u.trace, nil
 	}
 }
 
@@ -117,7 +117,7 @@ func (c *stepCount) ofRoots(u *unit) *steps.Sequence {
 
 func (c *stepCount) ofTrace(u *unit) *steps.Sequence {
 	if c.within == nil {
-		c.within = c.findOrAdd(c.hash(u.source, u.self.trace))
+		c.within = c.findOrAdd(c.hash(u.source, u.trace))
 	}
 	return c.within
 }

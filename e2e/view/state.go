@@ -20,6 +20,7 @@ type State struct {
 	Needs  []Need  `json:"needs"`
 	Runs   []Run   `json:"runs"`
 	GPUs   []GPU   `json:"gpus"`
+	Calls  []Call  `json:"calls"`
 	Models []Model `json:"models"`
 	Pools  []Pool  `json:"pools"`
 }
@@ -103,6 +104,14 @@ type Model struct {
 	OutputTokens *float64           `json:"output_tokens"`
 	Errors       map[string]float64 `json:"errors"`
 	ErrorRatio   *float64           `json:"error_ratio"`
+	Bound        map[string]float64 `json:"bound"`
+}
+
+// Call is a row of the calls.
+type Call struct {
+	Service  string             `json:"service"`
+	Function string             `json:"function"`
+	Bound    map[string]float64 `json:"bound"`
 }
 
 // Pool is a row of the pools of workers.

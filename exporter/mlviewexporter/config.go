@@ -142,8 +142,8 @@ type ReportsConfig struct {
 	Directory string `mapstructure:"directory"`
 
 	// Keep is the largest number of runs whose reports are kept. Beyond it, and
-	// beyond 1 GiB in all, the oldest reports are removed. The default is 100, the
-	// minimum 1, the maximum 10000.
+	// beyond 1 GiB in all, the oldest reports are removed, but first those of runs
+	// that show next to nothing. The default is 100, the minimum 1, the maximum 10000.
 	Keep int `mapstructure:"keep"`
 
 	// prevent unkeyed literal initialization

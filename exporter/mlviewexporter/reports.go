@@ -72,7 +72,7 @@ func (w *reportWriter) writeRun(key string) error {
 	if !ok {
 		return nil // the run has left the page
 	}
-	return w.archive.Write(key, forms(made)...)
+	return w.archive.Write(key, made.Slight(), forms(made)...)
 }
 
 // forms are those of a report's files.

@@ -128,3 +128,36 @@ func TestRemovedReportsAreNotWrittenAgain(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, files, 3, "one report in three forms")
 }
+
+// TestInventedRunsPushOutNoReport has runs of one step after one that has worked, and room
+// for a single report.
+func TestInventedRunsPushOutNoReport(t *testing.T) {
+	directory := filepath.Join(t.TempDir(), "reports")
+	r := newRig(t, "interval: 100ms\nreports: {directory: "+directory+", keep: 1}", nil)
+	invented := func(run, state string) pmetric.Metrics {
+		md := stateOf(run, state)
+		md.ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().At(0).Gauge().DataPoints().At(0).SetDoubleValue(1)
+		return md
+	}
+	await := func(reports int64, metrics func(state string) pmetric.Metrics) {
+		require.NoError(t, r.metrics.ConsumeMetrics(t.Context(), metrics("running")))
+		require.EventuallyWithT(t, func(c *assert.CollectT) {
+			assert.NoError(c, r.metrics.ConsumeMetrics(t.Context(), metrics("ended")))
+			got, err := r.tel.GetMetric("otelcol_exporter_ml_view_reports_written")
+			if assert.NoError(c, err) {
+				assert.Equal(c, reports, got.Data.(metricdata.Sum[int64]).DataPoints[0].Value)
+			}
+		}, 30*time.Second, 50*time.Millisecond)
+	}
+	await(1, func(state string) pmetric.Metrics { return stateOf("worked", state) })
+	await(2, func(state string) pmetric.Metrics { return invented("invented", state) })
+	r.stop(t)
+	files, err := filepath.Glob(filepath.Join(directory, "*.json"))
+	require.NoError(t, err)
+	require.Len(t, files, 1)
+	content, err := os.ReadFile(files[0])
+	require.NoError(t, err)
+	var written report.Report
+	require.NoError(t, json.Unmarshal(content, &written))
+	assert.Equal(t, "worked", written.Run.ID)
+}

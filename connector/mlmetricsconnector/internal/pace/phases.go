@@ -84,8 +84,9 @@ type Growth struct {
 	Grew bool
 }
 
-// explains is the fraction of a step that a phase must have grown by.
-const explains = 0.1
+// slower is how many times its usual time a phase takes that grew, explains the
+// fraction of a step that it must have grown by.
+const slower, explains = 1.3, 0.1
 
 // Growths returns what became of each phase since Keep was called; ok is false if
 // nothing was kept, or no step was added since.

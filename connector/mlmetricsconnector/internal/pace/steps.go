@@ -1,5 +1,5 @@
-// Package pace compares what a program does now with what it usually does: how
-// long its steps and their phases take, and how many of its requests fail.
+// Package pace compares how long the steps of a run and their phases take now with
+// how long they usually do.
 package pace
 
 import (
@@ -17,8 +17,6 @@ const (
 	// usualSteps is the number of steps before these that are usual, and
 	// leastUsualSteps the smallest number from which a usual time is known.
 	usualSteps, leastUsualSteps = 500, 50
-	// slower is how many times the usual time a slow run takes for a step.
-	slower = 1.3
 	// clearly is the least z of the rank-sum test of Mann and Whitney (1947) of
 	// recent steps against usual ones: by chance once in 3 million windows,
 	// whatever the distribution of step times is. A run of one step a second has
@@ -57,10 +55,6 @@ type StepTimes struct {
 func (t StepTimes) Longer(times float64) bool {
 	return t.Usual > 0 && t.Shift >= clearly && t.Recent > times*t.Usual
 }
-
-// Slow reports whether recent steps take clearly, and more than 1.3 times the
-// usual time.
-func (t StepTimes) Slow() bool { return t.Longer(slower) }
 
 // Add adds the duration of a step.
 func (s *Steps) Add(d time.Duration) {

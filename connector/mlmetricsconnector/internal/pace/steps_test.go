@@ -34,18 +34,18 @@ func TestStepTimes(t *testing.T) {
 	assert.InDelta(t, 2, s.Times().Recent, 0, "fewer than half of the recent ones")
 	add(&s, 1, 3*time.Second)
 	assert.InDelta(t, 2.5, s.Times().Recent, 0, "half of them")
-	assert.False(t, s.Times().Slow(), "1.25 times")
+	assert.False(t, s.Times().Longer(1.3), "1.25 times")
 	add(&s, 1, 3*time.Second)
 	assert.InDelta(t, 3, s.Times().Recent, 0)
-	assert.False(t, s.Times().Slow(), "chance, as far as eleven steps show")
+	assert.False(t, s.Times().Longer(1.3), "chance, as far as eleven steps show")
 	add(&s, 5, 3*time.Second)
-	assert.True(t, s.Times().Slow())
+	assert.True(t, s.Times().Longer(1.3))
 	lasted, steps := s.SlowFor(2, 1.3)
 	assert.Equal(t, 48*time.Second, lasted)
 	assert.Equal(t, 16, steps)
 
 	add(&s, 300, 3*time.Second)
-	assert.False(t, s.Times().Slow(), "it is usual now")
+	assert.False(t, s.Times().Longer(1.3), "it is usual now")
 	add(&s, 10_000, time.Second)
 	assert.Equal(t, pace.StepTimes{Recent: 1, Newest: 1, Usual: 1}, s.Times(), "only the newest count")
 }
@@ -109,13 +109,13 @@ func TestHealthyNoiseIsNotSlow(t *testing.T) {
 				for i := range 5_000 {
 					s.Add(time.Duration(healthy(r, i) * float64(time.Second)))
 					if i%7 == 0 {
-						require.False(t, s.Times().Slow(), "step %d", i)
+						require.False(t, s.Times().Longer(1.3), "step %d", i)
 					}
 				}
 				found := false
 				for i := range 40 {
 					s.Add(time.Duration(3 * healthy(r, i) * float64(time.Second)))
-					found = found || s.Times().Slow()
+					found = found || s.Times().Longer(1.3)
 				}
 				assert.True(t, found)
 			}

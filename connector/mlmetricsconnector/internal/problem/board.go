@@ -22,6 +22,9 @@ const (
 	maxOfOne = 64
 	// maxPhrases limits the phrases of evidence, and the exclusions.
 	maxPhrases = 16
+	// flapTime is how long a problem must be gone to end, if it came back so soon
+	// after its last end: one that comes and goes has few records.
+	flapTime = 10 * time.Minute
 )
 
 // key identifies an open problem.
@@ -36,6 +39,8 @@ type Board struct {
 	shadow   map[string]bool
 	reported map[key]*Problem
 	open     map[key]*Entry
+	// ended has when problems ended within the last flapTime, at most maxOpen of them.
+	ended map[key]time.Time
 	// of counts the open problems of a run or program.
 	of map[Subject]int
 	// ofKind counts those of a kind, unpaged those that are no pages.
@@ -49,7 +54,7 @@ type Board struct {
 func NewBoard(shadow []string) *Board {
 	b := &Board{
 		shadow: make(map[string]bool), reported: make(map[key]*Problem),
-		open: make(map[key]*Entry), of: make(map[Subject]int), ofKind: make(map[string]int),
+		open: make(map[key]*Entry), ended: make(map[key]time.Time), of: make(map[Subject]int), ofKind: make(map[string]int),
 	}
 	for _, kind := range shadow {
 		b.shadow[kind] = true
@@ -77,13 +82,19 @@ func (b *Board) Left() (left int64) {
 	return left
 }
 
-// Settle ends the emission: what was not reported since the last call has ended.
+// Settle ends the emission: what was not reported since the last call has ended, but a
+// problem that came back within 10 minutes only when it has been gone for as long.
 // before returns the changes of a subject before a time, the newest first.
 //
 // began has the new problems, and those whose cause is known only now; ended those
 // that have ended, as they were last reported; open all others, and those that
 // began. A moment is in began and ended at once. All are in order of their onset.
 func (b *Board) Settle(now time.Time, before func(Subject, time.Time) []Change) (began, ended, open []Entry) {
+	for id, at := range b.ended {
+		if now.Sub(at) >= flapTime {
+			delete(b.ended, id)
+		}
+	}
 	var changed []*Entry
 	for id, p := range b.reported {
 		entry := b.open[id]
@@ -98,10 +109,7 @@ func (b *Board) Settle(now time.Time, before func(Subject, time.Time) []Change) 
 		}
 	}
 	for id, entry := range b.open {
-		kind, _ := mlattr.ProblemNamed(id.kind)
-		if b.reported[id] == nil || kind.Moment {
-			entry.Ended = now
-		}
+		b.finish(id, entry, now)
 	}
 	causes := b.causes()
 	for _, entry := range b.open {
@@ -123,13 +131,28 @@ func (b *Board) Settle(now time.Time, before func(Subject, time.Time) []Change) 
 			continue
 		}
 		ended = append(ended, *entry)
-		b.remove(id)
+		b.remove(id, now)
 	}
 	clear(b.reported)
 	for _, all := range [][]Entry{began, ended, open} {
 		slices.SortFunc(all, inOrder)
 	}
 	return began, ended, open
+}
+
+// finish sets when a problem ended, if it has.
+func (b *Board) finish(id key, entry *Entry, now time.Time) {
+	kind, _ := mlattr.ProblemNamed(id.kind)
+	switch {
+	case kind.Moment:
+		entry.Ended = now
+	case b.reported[id] != nil:
+		entry.found = now
+	case !entry.back:
+		entry.Ended = now
+	case now.Sub(entry.found) >= flapTime:
+		entry.Ended = entry.found
+	}
 }
 
 // inOrder compares problems by their onset.
@@ -152,6 +175,8 @@ func (b *Board) begin(id key, p *Problem, now time.Time) *Entry {
 		Problem: Problem{Subject: id.subject, Onset: p.Onset},
 	}
 	entry.update(p)
+	_, entry.back = b.ended[id]
+	delete(b.ended, id)
 	b.open[id] = entry
 	b.of[ownerOf(id.subject)]++
 	b.ofKind[kind.Name]++
@@ -161,7 +186,10 @@ func (b *Board) begin(id key, p *Problem, now time.Time) *Entry {
 	return entry
 }
 
-func (b *Board) remove(id key) {
+func (b *Board) remove(id key, now time.Time) {
+	if b.reported[id] == nil && len(b.ended) < maxOpen {
+		b.ended[id] = now
+	}
 	if b.open[id].Severity != mlattr.SeverityPage {
 		b.unpaged--
 	}

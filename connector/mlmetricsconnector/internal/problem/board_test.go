@@ -81,6 +81,42 @@ func TestAProblemFromBeginningToEnd(t *testing.T) {
 	assert.NotEqual(t, first.ID, began[0].ID, "it is another problem")
 }
 
+// A problem that comes and goes at each emission is one that lasts, from its second
+// beginning on, until it has been gone for 10 minutes.
+func TestAProblemThatComesAndGoes(t *testing.T) {
+	b := problem.NewBoard(nil)
+	now := begin
+	records := 0
+	settle := func(report bool) (ended, open []problem.Entry) {
+		if report {
+			b.Report(ofRun(mlattr.ProblemSlow, "a", now))
+		}
+		began, ended, open := b.Settle(now, nothing)
+		records += len(began) + len(ended)
+		now = now.Add(15 * time.Second)
+		return ended, open
+	}
+	for n := range 240 {
+		settle(n%2 == 0)
+	}
+	assert.Equal(t, 3, records, "it began, ended and began")
+	last := now.Add(-30 * time.Second) // of those that were reported
+	for range 38 {
+		ended, open := settle(false)
+		require.Empty(t, ended)
+		require.Len(t, open, 1)
+	}
+	ended, open := settle(false)
+	require.Len(t, ended, 1)
+	assert.Empty(t, open)
+	assert.Equal(t, last, ended[0].Ended, "when it was there")
+
+	now = now.Add(time.Hour)
+	settle(true)
+	ended, _ = settle(false)
+	assert.Len(t, ended, 1, "an hour later it is another problem")
+}
+
 // A moment begins and ends at once, each time that it is reported.
 func TestAMoment(t *testing.T) {
 	b := problem.NewBoard(nil)

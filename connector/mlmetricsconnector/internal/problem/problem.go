@@ -75,7 +75,7 @@ type Entry struct {
 	ID       string
 	Severity mlattr.Severity
 	// Detected is when it was first reported, Ended when it was not reported any
-	// more, zero while it lasts.
+	// more, or last reported if it had come back, zero while it lasts.
 	Detected, Ended time.Time
 	// Before has the changes before the onset, the newest first.
 	Before []Change
@@ -83,6 +83,11 @@ type Entry struct {
 	Cause string
 	// Shadow reports whether the problem is only recorded.
 	Shadow bool
+
+	// found is when the problem was last reported. back reports whether it began
+	// soon after the end of the same problem.
+	found time.Time
+	back  bool
 }
 
 // GPUHours returns the hours of GPUs that the problem has taken until now, or

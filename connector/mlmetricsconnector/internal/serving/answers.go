@@ -1,9 +1,10 @@
 package serving
 
 import (
-	"math"
 	"strings"
 	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/shift"
 )
 
 const (
@@ -84,7 +85,7 @@ func (a *answers) find(name string) *answering {
 // have been there.
 func (a *answers) settle(now time.Time) {
 	if !a.substituted && a.of >= leastAnswers {
-		a.substituted = binomialTail(a.of, a.others, a.novelty()) < unlikely
+		a.substituted = shift.Binomial(a.of, a.others, a.novelty()) < unlikely
 	}
 	chance := !a.substituted && a.others >= 10*recentAnswers
 	if chance || now.Sub(a.since) >= usualAfter {
@@ -124,20 +125,4 @@ func (a *answers) most() (usual, unusual string) {
 		}
 	}
 	return usual, unusual
-}
-
-// binomialTail returns the probability of at least k of n outcomes of the given
-// probability.
-func binomialTail(k, n int, probability float64) float64 {
-	if probability >= 1 {
-		return 1
-	}
-	logOf := func(n int) float64 { value, _ := math.Lgamma(float64(n + 1)); return value }
-	term := math.Exp(logOf(n) - logOf(k) - logOf(n-k) + float64(k)*math.Log(probability) + float64(n-k)*math.Log1p(-probability))
-	sum := 0.0
-	for i := k; i <= n && term > 0; i++ {
-		sum += term
-		term *= float64(n-i) / float64(i+1) * probability / (1 - probability)
-	}
-	return min(sum, 1)
 }

@@ -19,7 +19,20 @@ type fit struct {
 	slope, typical           float64
 }
 
-// add adds a request while the line is unknown.
+// learn reports whether the duration of a request can be compared. A request with
+// output adds to the line as long as that is unknown.
+func (f *fit) learn(s *Span) bool {
+	switch {
+	case s.Output <= 0:
+		// It has no output, as an embedding, or does not say.
+		return f.n == 0
+	case f.n >= fitted:
+		return true
+	}
+	f.add(logTokens(s.Output), math.Log(s.Seconds))
+	return false
+}
+
 func (f *fit) add(x, y float64) {
 	f.n++
 	f.sumX, f.sumY, f.sumXX, f.sumXY = f.sumX+x, f.sumY+y, f.sumXX+x*x, f.sumXY+x*y
@@ -34,25 +47,15 @@ func (f *fit) add(x, y float64) {
 	}
 }
 
-// known reports whether the line is known.
-func (f *fit) known() bool { return f.n >= fitted }
-
-// duration returns the observation of the duration of a request. ok is false as
-// long as too few are known.
-func (f *fit) duration(s *Span, version uint8) (o shift.Observation, ok bool) {
-	o = shift.Observation{Value: math.Log(s.Seconds), Work: [shift.Works]float64{logTokens(s.Input), math.NaN()}, Version: version}
-	if s.Output <= 0 {
-		// It has no output, as an embedding, or does not say.
-		return o, f.n == 0
+// duration returns the observation of the duration of a request that can be compared.
+func (f *fit) duration(s *Span, version uint8) shift.Observation {
+	o := shift.Observation{Value: math.Log(s.Seconds), Work: [shift.Works]float64{logTokens(s.Input), math.NaN()}, Version: version}
+	if s.Output > 0 {
+		x := logTokens(s.Output)
+		o.Value -= f.slope * (x - f.typical)
+		o.Work[1] = (1 - f.slope) * x
 	}
-	x := logTokens(s.Output)
-	if !f.known() {
-		f.add(x, o.Value)
-		return o, false
-	}
-	o.Value -= f.slope * (x - f.typical)
-	o.Work[1] = (1 - f.slope) * x
-	return o, true
+	return o
 }
 
 // typicalCalls is the number of calls whose mean duration is typical of a function.

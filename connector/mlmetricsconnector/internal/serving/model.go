@@ -73,22 +73,26 @@ func (m *model) add(now time.Time, s *Span, version uint8) {
 	}
 	timed := s.Seconds > 0
 	m.all.add(timed)
-	if timed {
-		if o, ok := m.fit.duration(s, version); ok {
-			m.duration.Add(now, o, &slowRule)
+	if timed && m.fit.learn(s) {
+		if o := m.duration.Sample(now, &slowRule); o != nil {
+			*o = m.fit.duration(s, version)
 		}
-		if s.Output >= leastGenerated {
-			// A shorter answer has a lower rate.
-			m.perToken.Add(now, shift.Observation{
-				Value:   math.Log(s.Seconds / float64(s.Output)),
+	}
+	if timed && s.Output >= leastGenerated {
+		// A shorter answer has a lower rate.
+		if o := m.perToken.Sample(now, &throughputRule); o != nil {
+			*o = shift.Observation{
+				Value:   math.Log(s.Seconds) - math.Log(float64(s.Output)),
 				Work:    [shift.Works]float64{logTokens(s.Input), -logTokens(s.Output)},
 				Version: version,
-			}, &throughputRule)
+			}
 		}
 	}
 	if s.Output > 0 {
-		// It grows as answers become shorter.
-		m.length.Add(now, shift.Observation{Value: -logTokens(s.Output), Work: noWork, Version: version}, &lengthRule)
+		if o := m.length.Sample(now, &lengthRule); o != nil {
+			// It grows as answers become shorter.
+			*o = shift.Observation{Value: -logTokens(s.Output), Work: noWork, Version: version}
+		}
 	}
 	m.finished.add(s.is(Finished))
 	if s.is(Finished) {
@@ -99,9 +103,7 @@ func (m *model) add(now time.Time, s *Span, version uint8) {
 		if s.Cached >= 0 {
 			m.cached.Add(now, shift.Observation{
 				// It grows as the share falls.
-				Value:   -min(float64(s.Cached)/float64(s.Input), 1),
-				Work:    [shift.Works]float64{math.NaN(), math.NaN()},
-				Version: version,
+				Value: -min(float64(s.Cached)/float64(s.Input), 1), Work: noWork, Version: version,
 			}, &cacheRule)
 		}
 	}

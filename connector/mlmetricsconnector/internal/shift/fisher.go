@@ -35,6 +35,21 @@ func Fisher(recent, usual Counts) float64 {
 	return min(sum, 1)
 }
 
+// Binomial returns the probability of at least k of n outcomes of the given
+// probability.
+func Binomial(k, n int, probability float64) float64 {
+	if probability >= 1 {
+		return 1
+	}
+	term := math.Exp(logChoose(n, k) + float64(k)*math.Log(probability) + float64(n-k)*math.Log1p(-probability))
+	sum := 0.0
+	for i := k; i <= n && term > 0; i++ {
+		sum += term
+		term *= float64(n-i) / float64(i+1) * probability / (1 - probability)
+	}
+	return min(sum, 1)
+}
+
 // logChoose returns the logarithm of the binomial coefficient.
 func logChoose(n, k int) float64 {
 	a, _ := math.Lgamma(float64(n + 1))

@@ -150,11 +150,20 @@ type VersionLevel struct {
 // Shift returns the shift that lasts, or one without Lasts.
 func (l *Level) Shift() *Shift { return &l.shift }
 
-// Add adds an observation that came at now.
+// Add adds an observation that came at now, unless its value is not finite.
 func (l *Level) Add(now time.Time, o Observation, rule *Rule) {
 	if math.IsNaN(o.Value) || math.IsInf(o.Value, 0) {
 		return
 	}
+	if sample := l.Sample(now, rule); sample != nil {
+		*sample = o
+	}
+}
+
+// Sample is like Add for an observation that need not be computed if it is not in the
+// sample of its block: then Sample returns nil, and otherwise where the caller has to
+// put it at once. Its value must be finite.
+func (l *Level) Sample(now time.Time, rule *Rule) *Observation {
 	if l.count >= blockCount && now.Sub(l.began) >= blockTime {
 		l.end(now, rule)
 	}
@@ -163,11 +172,14 @@ func (l *Level) Add(now time.Time, o Observation, rule *Rule) {
 	}
 	l.count++
 	if len(l.sample) < sampled {
-		l.sample = append(l.sample, o)
-	} else if i := l.random(l.count); i < sampled {
-		// Reservoir sampling: each observation is as likely in the sample.
-		l.sample[i] = o
+		l.sample = append(l.sample, Observation{})
+		return &l.sample[len(l.sample)-1]
 	}
+	// Reservoir sampling: each observation is as likely in the sample.
+	if i := l.random(l.count); i < sampled {
+		return &l.sample[i]
+	}
+	return nil
 }
 
 // random returns a number below n, by a xorshift generator: what is sampled needs

@@ -107,14 +107,6 @@ func countOf(end int64) Counts { return Counts{Of: int(end & 1), All: 1} }
 
 func versionOf(end int64) uint8 { return uint8(end >> versionBits & (Versions - 1)) } // #nosec G115 -- three bits
 
-// Newest returns when the newest outcome came.
-func (p *Proportion) Newest() time.Time {
-	if len(p.ends) == 0 {
-		return time.Time{}
-	}
-	return timeOf(p.at(0))
-}
-
 func timeOf(end int64) time.Time { return time.Unix(0, end&^outcomeBits) }
 
 // at returns the entry before age others.

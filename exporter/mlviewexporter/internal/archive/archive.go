@@ -18,6 +18,10 @@ import (
 // maxBytes limits the files of all reports together.
 const maxBytes = 1 << 30
 
+// slightMode is the mode of the files of slight reports, which tells them from others
+// after a restart, too.
+const slightMode = 0o400
+
 // maxListed limits the files of the directory that are looked at.
 const maxListed = 100_000
 
@@ -88,9 +92,10 @@ func (a *Archive) Written(key string) time.Time {
 }
 
 // Write writes the report of a run in its forms, each file whole or not at all, in
-// place of an earlier report of the run. Then it removes the oldest reports beyond
-// the limits. A report that has more than 1 GiB is an error.
-func (a *Archive) Write(key string, forms ...Form) error {
+// place of an earlier report of the run. Then it removes reports beyond the limits: the
+// slight ones before others, the oldest first, so that a slight one may leave at once.
+// A report that has more than 1 GiB is an error.
+func (a *Archive) Write(key string, slight bool, forms ...Form) error {
 	if !keyName.MatchString(key) {
 		return fmt.Errorf("%q is not the key of a run", key)
 	}
@@ -99,20 +104,24 @@ func (a *Archive) Write(key string, forms ...Form) error {
 		if !fileName.MatchString(name) {
 			return fmt.Errorf("%q is not a form of a report", form.Ending)
 		}
-		if err := a.write(name, form.Write); err != nil {
+		if err := a.write(name, slight, form.Write); err != nil {
 			return fmt.Errorf("write %s: %w", name, err)
 		}
 	}
 	return a.enforce(key)
 }
 
-func (a *Archive) write(name string, write func(io.Writer) error) (err error) {
+func (a *Archive) write(name string, slight bool, write func(io.Writer) error) (err error) {
 	temporary := name + ".new"
 	// A link there leads elsewhere.
 	if err := a.root.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	file, err := a.root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	mode := os.FileMode(0o600)
+	if slight {
+		mode = slightMode
+	}
+	file, err := a.root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return err
 	}
@@ -152,22 +161,28 @@ func (w *limitedWriter) Write(b []byte) (int, error) {
 
 // report is the files of a run.
 type report struct {
-	key   string
-	files []string
-	bytes int64
-	at    time.Time
+	key    string
+	slight bool
+	files  []string
+	bytes  int64
+	at     time.Time
 }
 
-// enforce removes the oldest reports beyond the limits, but not the one with the key,
-// and what is left of files that were not written to their end.
+// enforce removes reports beyond the limits: the slight ones before others, the oldest
+// first, and of equal ones that with the key last. It also removes what is left of
+// files that were not written to their end.
 func (a *Archive) enforce(key string) error {
 	reports, err := a.reports()
 	if err != nil {
 		return err
 	}
 	slices.SortFunc(reports, func(x, y *report) int {
-		if x.key == key || y.key == key {
-			return map[bool]int{true: -1, false: 1}[x.key == key]
+		first := map[bool]int{true: -1, false: 1}
+		switch {
+		case x.slight != y.slight:
+			return first[y.slight]
+		case x.key == key || y.key == key:
+			return first[x.key == key]
 		}
 		return cmp.Or(y.at.Compare(x.at), cmp.Compare(x.key, y.key))
 	})
@@ -212,7 +227,7 @@ func (a *Archive) reports() (_ []*report, err error) {
 		}
 		one := known[match[1]]
 		if one == nil {
-			one = &report{key: match[1]}
+			one = &report{key: match[1], slight: info.Mode().Perm() == slightMode}
 			known[one.key] = one
 			all = append(all, one)
 		}

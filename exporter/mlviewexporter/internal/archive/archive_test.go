@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -46,8 +47,8 @@ func TestAReportReplacesTheEarlierOneOfItsRun(t *testing.T) {
 	directory := filepath.Join(t.TempDir(), "reports")
 	a := open(t, directory, 10)
 	assert.True(t, a.Written(key(1)).IsZero())
-	require.NoError(t, a.Write(key(1), form("html", "looks hung"), form("json", "{}"), form("md", "#")))
-	require.NoError(t, a.Write(key(1), form("html", "ended")))
+	require.NoError(t, a.Write(key(1), false, form("html", "looks hung"), form("json", "{}"), form("md", "#")))
+	require.NoError(t, a.Write(key(1), false, form("html", "ended")))
 	content, err := os.ReadFile(filepath.Join(directory, key(1)+".html"))
 	require.NoError(t, err)
 	assert.Equal(t, "ended", string(content))
@@ -65,7 +66,7 @@ func TestTheOldestReportsLeave(t *testing.T) {
 	// What does not belong to it stays.
 	require.NoError(t, os.WriteFile(filepath.Join(directory, "notes.html"), nil, 0o600))
 	for i := range 6 {
-		require.NoError(t, a.Write(key(i), form("html", "x"), form("md", "x")))
+		require.NoError(t, a.Write(key(i), false, form("html", "x"), form("md", "x")))
 		at := time.Now().Add(time.Duration(i-100) * time.Hour)
 		for _, ending := range []string{".html", ".md"} {
 			require.NoError(t, os.Chtimes(filepath.Join(directory, key(i)+ending), at, at))
@@ -74,16 +75,50 @@ func TestTheOldestReportsLeave(t *testing.T) {
 	assert.Equal(t, []string{key(3) + ".html", key(3) + ".md", key(4) + ".html", key(4) + ".md", key(5) + ".html", key(5) + ".md", "notes.html"}, names(t, directory))
 }
 
+// Slight reports fill the room that is left, also those of before a restart, and push out
+// no other.
+func TestSlightReportsLeaveFirst(t *testing.T) {
+	directory := t.TempDir()
+	require.NoError(t, os.Chmod(directory, 0o700))
+	write := func(run int, slight bool) (kept []string) {
+		a := open(t, directory, 3)
+		require.NoError(t, a.Write(key(run), slight, form("html", "x"), form("md", "x")))
+		at := time.Now().Add(time.Duration(run-100) * time.Hour)
+		for _, name := range names(t, directory) {
+			if strings.HasPrefix(name, key(run)) {
+				require.NoError(t, os.Chtimes(filepath.Join(directory, name), at, at))
+			}
+			if of, is := strings.CutSuffix(name, ".md"); is {
+				kept = append(kept, of)
+			}
+		}
+		return kept
+	}
+	write(0, false)
+	write(1, true)
+	write(2, true)
+	assert.Equal(t, []string{key(0), key(2), key(3)}, write(3, true))
+	write(4, false)
+	assert.Equal(t, []string{key(0), key(4), key(5)}, write(5, false))
+	assert.Equal(t, []string{key(0), key(4), key(5)}, write(6, true), "others have no room for it")
+	assert.Equal(t, []string{key(4), key(5), key(7)}, write(7, false))
+
+	// A run may be slight no longer in its next report.
+	write(5, true)
+	assert.Equal(t, []string{key(4), key(5), key(7)}, write(5, false))
+	assert.Equal(t, []string{key(4), key(5), key(7)}, write(8, true))
+}
+
 func TestAReportThatFailsLeavesNothing(t *testing.T) {
 	directory := t.TempDir()
 	require.NoError(t, os.Chmod(directory, 0o700))
 	a := open(t, directory, 3)
-	require.NoError(t, a.Write(key(1), form("html", "whole")))
+	require.NoError(t, a.Write(key(1), false, form("html", "whole")))
 	broken := archive.Form{Ending: "html", Write: func(w io.Writer) error {
 		_, _ = io.WriteString(w, "half")
 		return errors.New("no more")
 	}}
-	require.ErrorContains(t, a.Write(key(1), broken), "no more")
+	require.ErrorContains(t, a.Write(key(1), false, broken), "no more")
 	content, err := os.ReadFile(filepath.Join(directory, key(1)+".html"))
 	require.NoError(t, err)
 	assert.Equal(t, "whole", string(content))
@@ -91,7 +126,7 @@ func TestAReportThatFailsLeavesNothing(t *testing.T) {
 
 	// A collector that was killed leaves a file behind.
 	require.NoError(t, os.WriteFile(filepath.Join(directory, key(2)+".html.new"), []byte("half"), 0o600))
-	require.NoError(t, a.Write(key(1), form("html", "again")))
+	require.NoError(t, a.Write(key(1), false, form("html", "again")))
 	assert.Equal(t, []string{key(1) + ".html"}, names(t, directory))
 }
 
@@ -100,10 +135,10 @@ func TestNamesComeFromKeysOnly(t *testing.T) {
 	require.NoError(t, os.Chmod(directory, 0o700))
 	a := open(t, directory, 3)
 	for _, name := range []string{"", "..", "../../etc/passwd", "a/b", "abcdefgh.", "ABCDEF0123456789", "0123456789abcdeg", "0123456789\n"} {
-		require.Error(t, a.Write(name, form("html", "x")), "%q", name)
+		require.Error(t, a.Write(name, false, form("html", "x")), "%q", name)
 		assert.True(t, a.Written(name).IsZero())
 	}
-	require.Error(t, a.Write(key(1), form("../x", "x")))
+	require.Error(t, a.Write(key(1), false, form("../x", "x")))
 	assert.Empty(t, names(t, directory))
 }
 
@@ -117,7 +152,7 @@ func TestLinksAreNotFollowed(t *testing.T) {
 	}
 	a := open(t, directory, 3)
 	assert.True(t, a.Written(key(1)).IsZero())
-	require.NoError(t, a.Write(key(1), form("html", "report")))
+	require.NoError(t, a.Write(key(1), false, form("html", "report")))
 	content, err := os.ReadFile(outside)
 	require.NoError(t, err)
 	assert.Equal(t, "kept", string(content))

@@ -105,6 +105,17 @@ const (
 	maxMissing  = 64
 )
 
+// Slight reports whether the run shows next to nothing: at most one step, sample and
+// token, and no GPU, failure or problem. Anyone who can send spans can invent such runs.
+func (r *Report) Slight() bool {
+	for _, n := range [...]*float64{r.Run.Steps, r.Run.Samples, r.Run.Tokens} {
+		if n != nil && *n > 1 {
+			return false
+		}
+	}
+	return r.Run.Errors == nil && r.Spent.GPUHours == nil && len(r.GPUs)+len(r.Problems)+len(r.Failures) == 0
+}
+
 // New returns the report of a run whose details are d: by the State s that they
 // belong to, and with a comparison if it is not nil.
 func New(s *model.State, d *model.RunDetail, c *model.Comparison) *Report {
