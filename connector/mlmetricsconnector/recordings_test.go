@@ -1,13 +1,10 @@
 package mlmetricsconnector
 
 import (
-	"bytes"
-	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
 // TestRecordings sends what real clients sent, request by request as recorded
@@ -19,15 +16,7 @@ func TestRecordings(t *testing.T) {
 	require.NotEmpty(t, folders)
 	for _, folder := range folders {
 		t.Run(filepath.Base(folder), func(t *testing.T) {
-			text, err := os.ReadFile(filepath.Join(folder, "traces.json"))
-			require.NoError(t, err)
-			var requests []ptrace.Traces
-			for request := range bytes.Lines(text) {
-				td, err := (&ptrace.JSONUnmarshaler{}).UnmarshalTraces(request)
-				require.NoError(t, err)
-				requests = append(requests, td)
-			}
-			compare(t, folder, metricsFrom(t, folder, requests...))
+			compare(t, folder, metricsFrom(t, folder, requestsOf(t, folder)...))
 		})
 	}
 }
