@@ -37,8 +37,7 @@ func TestPrometheusRules(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			output, err := harness.Promtool(t, "check", "rules", "--lint=all", "--lint-fatal", file)
 			require.NoError(t, err, "%s", output)
-			output, err = harness.Promtool(t, "test", "rules", filepath.Join("tests", name))
-			require.NoError(t, err, "%s", output)
+			assert.FileExists(t, harness.Path("docker", "prometheus", "tests", name))
 		})
 	}
 	assert.NotEmpty(t, loaded)
@@ -47,6 +46,27 @@ func TestPrometheusRules(t *testing.T) {
 		output, err := harness.Promtool(t, "check", "config", name)
 		assert.NoError(t, err, "%s", output)
 	}
+	tests, err := filepath.Glob(harness.Path("docker", "prometheus", "tests", "*.yaml"))
+	require.NoError(t, err)
+	for _, file := range tests {
+		t.Run("tests/"+filepath.Base(file), func(t *testing.T) {
+			output, err := harness.Promtool(t, "test", "rules", file)
+			require.NoError(t, err, "%s", output)
+		})
+	}
+}
+
+// The rules tell writers apart by whatever label their series have: after remote
+// write that of instance_label, and no instance.
+func TestPrometheusRulesWithAnyLabelOfWriters(t *testing.T) {
+	text, err := os.ReadFile(harness.Path("docker", "prometheus", "tests", "writers.yaml"))
+	require.NoError(t, err)
+	require.Contains(t, string(text), `instance="`)
+	changed := strings.NewReplacer(`instance="`, `collector_instance_id="`, "../rules", harness.Path("docker", "prometheus", "rules")).Replace(string(text))
+	file := filepath.Join(t.TempDir(), "writers.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(changed), 0o600))
+	output, err := harness.Promtool(t, "test", "rules", file)
+	require.NoError(t, err, "%s", output)
 }
 
 // A configuration that takes the folder of rules as a whole, by a glob, starts.

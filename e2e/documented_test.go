@@ -16,8 +16,8 @@ import (
 // withoutAnswer are documented queries to which the main job need not have an
 // answer, by how they begin, and why. Prometheus has to read them all the same.
 var withoutAnswer = map[string]string{
-	`ml_run_state{ml_run_state="stalled"} == 1`:                              "a run is stalled after five minutes",
-	`ml_problem_onset_timestamp_seconds`:                                     "no problem has to be there",
+	`run:state{ml_run_state="stalled"}`:                                      "a run is stalled after five minutes",
+	`problem:onset_timestamp_seconds:max`:                                    "no problem has to be there",
 	`max by (job, ml_run_id) (ml_run_step_time_seconds{ml_window="recent"})`: "the usual time needs 70 steps",
 	`increase(ml_nonfinite_total`:                                            "no loss of the workload is NaN",
 	`hw_status{hw_state!="ok"} == 1`:                                         "the GPUs of the recording are well",

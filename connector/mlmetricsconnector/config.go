@@ -124,6 +124,15 @@ type Config struct {
 	// The default is none.
 	Shadow []string `mapstructure:"shadow"`
 
+	// InstanceLabel is the name of an attribute, such as "collector_instance_id",
+	// that every series and every record of a problem or a change gets. Its value is
+	// the collector's service.instance.id. It keeps the series of several collectors
+	// apart that send them to one back end by OTLP or remote write. The default is
+	// empty: there is no such attribute, and a scrape tells collectors apart by the
+	// label instance. It must be a letter followed by letters, digits, "_" and ".",
+	// and no label that a series has.
+	InstanceLabel string `mapstructure:"instance_label"`
+
 	// Storage is the id of a storage extension, such as "file_storage", that keeps
 	// over restarts what changes are compared with, and the key of the hashes of
 	// prompts, tools and settings. By default there is none: after a restart, what
@@ -190,6 +199,9 @@ func (c *Config) Validate() error {
 		if _, known := mlattr.ProblemNamed(kind); !known {
 			errs = append(errs, fmt.Errorf(`"shadow" has %q, must have kinds of problems: %s`, kind, problemNames()))
 		}
+	}
+	if err := checkInstanceLabel(c.InstanceLabel); err != nil {
+		errs = append(errs, fmt.Errorf(`"instance_label" is %q, %w`, c.InstanceLabel, err))
 	}
 	return errors.Join(errs...)
 }

@@ -75,6 +75,10 @@ func newMetricsConnector(set connector.Settings, cfg *Config, registry *instance
 	if err != nil {
 		return nil, err
 	}
+	writer, err := writerOf(set.TelemetrySettings, cfg)
+	if err != nil {
+		return nil, err
+	}
 	c := &metricsConnector{
 		cfg:       cfg,
 		next:      next,
@@ -106,7 +110,7 @@ func newMetricsConnector(set connector.Settings, cfg *Config, registry *instance
 			Exponential: cfg.Histograms == HistogramsExponential,
 		}),
 	}
-	c.flusher = streams.Flusher{Store: c.store, Prepare: func(scope pcommon.InstrumentationScope) {
+	c.flusher = streams.Flusher{Store: c.store, Writer: writer, Prepare: func(scope pcommon.InstrumentationScope) {
 		scope.SetName(metadata.ScopeName)
 		scope.SetVersion(c.version)
 	}}

@@ -51,7 +51,7 @@ func (c *metricsConnector) sendRecords(ctx context.Context, began, ended []probl
 	if len(began)+len(ended)+len(changes) == 0 {
 		return
 	}
-	r := newRecords(c.version, now)
+	r := newRecords(c.version, c.flusher.Writer, now)
 	for i := range changes {
 		r.change(&changes[i])
 	}

@@ -1,9 +1,7 @@
 package mlmetricsconnector
 
 import (
-	"bytes"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -25,13 +23,7 @@ func recordings(t *testing.T) map[string][]ptrace.Traces {
 	require.NotEmpty(t, folders)
 	all := map[string][]ptrace.Traces{}
 	for _, folder := range folders {
-		text, err := os.ReadFile(filepath.Join(folder, "traces.json"))
-		require.NoError(t, err)
-		for request := range bytes.Lines(text) {
-			td, err := (&ptrace.JSONUnmarshaler{}).UnmarshalTraces(request)
-			require.NoError(t, err)
-			all[folder] = append(all[folder], td)
-		}
+		all[folder] = requestsOf(t, folder)
 	}
 	return all
 }

@@ -19,11 +19,15 @@ type records struct {
 	logs    plog.Logs
 	scopes  map[streams.Resource]plog.ScopeLogs
 	version string
+	writer  streams.Label
 	now     time.Time
 }
 
-func newRecords(version string, now time.Time) *records {
-	return &records{logs: plog.NewLogs(), scopes: make(map[streams.Resource]plog.ScopeLogs), version: version, now: now}
+func newRecords(version string, writer streams.Label, now time.Time) *records {
+	return &records{
+		logs: plog.NewLogs(), scopes: make(map[streams.Resource]plog.ScopeLogs),
+		version: version, writer: writer, now: now,
+	}
 }
 
 // add returns a new record of a program.
@@ -42,6 +46,10 @@ func (r *records) add(of streams.Resource, event string, at time.Time) plog.LogR
 	record.SetEventName(event)
 	record.SetTimestamp(pcommon.NewTimestampFromTime(at))
 	record.SetObservedTimestamp(pcommon.NewTimestampFromTime(r.now))
+	if r.writer.Name != "" {
+		// Not on the resource, which is the program that the record is about.
+		record.Attributes().PutStr(r.writer.Name, r.writer.Value)
+	}
 	return record
 }
 

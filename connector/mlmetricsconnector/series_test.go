@@ -1,9 +1,7 @@
 package mlmetricsconnector
 
 import (
-	"bytes"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 	"testing"
@@ -18,7 +16,6 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
-	"github.com/otelcol-ml/otelcol-ml/internal/shared/golden"
 )
 
 const (
@@ -103,23 +100,8 @@ func TestSeriesOfARank(t *testing.T) {
 	require.NoError(t, err)
 	inputs, err := filepath.Glob(filepath.Join("testdata", "*", "input.txt"))
 	require.NoError(t, err)
-	for _, file := range recordings {
-		t.Run(file, func(t *testing.T) {
-			text, err := os.ReadFile(file)
-			require.NoError(t, err)
-			var requests []ptrace.Traces
-			for line := range bytes.Lines(text) {
-				td, err := (&ptrace.JSONUnmarshaler{}).UnmarshalTraces(line)
-				require.NoError(t, err)
-				requests = append(requests, td)
-			}
-			check(t, requests)
-		})
-	}
-	for _, file := range inputs {
-		t.Run(file, func(t *testing.T) {
-			check(t, []ptrace.Traces{golden.ReadTraces(t, file)})
-		})
+	for _, file := range append(recordings, inputs...) {
+		t.Run(file, func(t *testing.T) { check(t, requestsOf(t, filepath.Dir(file))) })
 	}
 }
 

@@ -1,6 +1,7 @@
 package mlmetricsconnector
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"testing"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/metadata"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/golden"
 )
 
 func step(t *testing.T, c connector.Traces, run string, id uint16) {
@@ -64,6 +66,22 @@ func load(t *testing.T, conf *confmap.Conf) *Config {
 	require.NoError(t, conf.Unmarshal(cfg))
 	require.NoError(t, cfg.Validate())
 	return cfg
+}
+
+// requestsOf returns what the traces.json or the input.txt of a folder sends.
+func requestsOf(t *testing.T, folder string) (requests []ptrace.Traces) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(folder, "traces.json"))
+	if os.IsNotExist(err) {
+		return []ptrace.Traces{golden.ReadTraces(t, filepath.Join(folder, "input.txt"))}
+	}
+	require.NoError(t, err)
+	for line := range bytes.Lines(text) {
+		td, err := (&ptrace.JSONUnmarshaler{}).UnmarshalTraces(line)
+		require.NoError(t, err)
+		requests = append(requests, td)
+	}
+	return requests
 }
 
 // singly returns each span of td as a request of its own.

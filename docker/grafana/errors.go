@@ -68,7 +68,7 @@ func errorsBoard() *board {
 					},
 					Steps: []step{{0, warning}, {10, bad}}},
 				bars{heading: heading{"Errors of GPUs (XID)", "In this time, of all hosts.", 8, "none"}, Counts: true,
-					Queries: []query{{Expr: inRange("nvidia_gpu_xid_errors_total", "", "host_name, nvidia_gpu_index, nvidia_gpu_xid_code"), Legend: "{{host_name}} GPU {{nvidia_gpu_index}} XID {{nvidia_gpu_xid_code}}"}},
+					Queries: []query{{Expr: xidsInRange("", "host_name, nvidia_gpu_index, nvidia_gpu_xid_code"), Legend: "{{host_name}} GPU {{nvidia_gpu_index}} XID {{nvidia_gpu_xid_code}}"}},
 					Steps:   []step{{0, warning}, {10, bad}},
 					Links:   []link{{"GPUs", "/d/" + uid("gpus") + "?${__url_time_range}"}}},
 			}},

@@ -29,7 +29,7 @@ func gpusBoard() *board {
 				number{heading: heading{"Hottest", "The highest temperature of the GPUs and their memories.", 4, "celsius"},
 					Expr: `max(hw_temperature_celsius{` + chosen + `})`, Past: true, Steps: []step{{0, good}, {83, warning}, {93, bad}}},
 				number{heading: heading{"Errors (XID)", "Errors that the driver reported in this time. Codes 13, 31, 43 and 45 are usually errors of a program. The log record of the same time has the meaning.", 4, "none"},
-					Expr: orZero(`sum(` + inRange("nvidia_gpu_xid_errors_total", chosen, "nvidia_gpu_xid_code") + `)`), Steps: []step{{0, good}, {1, warning}}},
+					Expr: orZero(`sum(` + xidsInRange(chosen, "nvidia_gpu_xid_code") + `)`), Steps: []step{{0, good}, {1, warning}}},
 			}},
 			{Height: 7, Panels: []panel{
 				table{heading: heading{"GPUs", "State: ok, degraded, predicted_failure (a memory row must be remapped) or failed. “Do” is the action that the driver recommends. The source replay means recorded data.", 24, "short"},
@@ -113,7 +113,7 @@ func gpusBoard() *board {
 					Queries: []query{{Expr: each(`hw_status{` + chosen + `,hw_state="ok"} or hw_status{` + chosen + `,hw_state="degraded"} * 2 or hw_status{` + chosen + `,hw_state="predicted_failure"} * 3 or hw_status{` + chosen + `,hw_state="failed"} * 4`), Legend: name}},
 					Values:  []shown{{"1", "ok", good}, {"2", "degraded", warning}, {"3", "predicted failure", "yellow"}, {"4", "failed", bad}}},
 				bars{heading: heading{"Errors (XID) by code", "In this time. The log record of the same time has the meaning of a code.", 8, "none"}, Counts: true,
-					Queries: []query{{Expr: `sort_desc(` + inRange("nvidia_gpu_xid_errors_total", chosen, "host_name, nvidia_gpu_index, nvidia_gpu_xid_code") + `)`, Legend: name + " XID {{nvidia_gpu_xid_code}}"}},
+					Queries: []query{{Expr: `sort_desc(` + xidsInRange(chosen, "host_name, nvidia_gpu_index, nvidia_gpu_xid_code") + `)`, Legend: name + " XID {{nvidia_gpu_xid_code}}"}},
 					Steps:   []step{{0, warning}, {10, bad}}},
 				graph{heading: heading{"Errors of memory and links", "In the last hour: memory errors that ECC corrected or could not correct, replaced memory rows, repeated PCIe transfers, and NVLink errors.", 8, "none"},
 					Queries: []query{

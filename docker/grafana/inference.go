@@ -26,7 +26,7 @@ func inferenceBoard() *board {
 					Expr: `(sum(rate(ml_call_duration_seconds_count{` + chosen + `,result="error"}[$__rate_interval])) or vector(0)) / (sum(rate(ml_call_duration_seconds_count{` + chosen + `}[$__rate_interval])) > 0)`, Past: true, Steps: []step{{0, good}, {0.01, warning}, {0.05, bad}},
 					Links: []link{{"Errors", "/d/" + uid("errors") + "?${service:queryparam}&${__url_time_range}"}}},
 				number{heading: heading{"Workers busy", "The fraction of the workers of all pools that have a call. At 100 % calls wait.", 4, "percentunit"},
-					Expr: `sum(ml_pool_busy{` + chosen + `}) / (sum(ml_pool_size{` + chosen + `}) > 0)`, Past: true, Steps: []step{{0, good}, {0.8, warning}, {1, bad}}, None: "no pool"},
+					Expr: `sum(` + once("ml_pool_busy", chosen, "pool") + `) / (sum(` + once("ml_pool_size", chosen, "pool") + `) > 0)`, Past: true, Steps: []step{{0, good}, {0.8, warning}, {1, bad}}, None: "no pool"},
 			}},
 			{Title: "Tokens and requests", Height: 8, Panels: []panel{
 				graph{heading: heading{"Tokens per second", "By program, agent role, model and direction, from spans. A client without token counts on its spans may appear in the next graph.", 8, "short"},
@@ -67,13 +67,13 @@ func inferenceBoard() *board {
 			{Height: 8, Panels: []panel{
 				graph{heading: heading{"Workers", "Of each pool and instance, as last reported.", 8, "none"},
 					Queries: []query{
-						{Expr: `sum by (job, pool, service_instance_id) (ml_pool_busy{` + chosen + `})`, Legend: "{{service_instance_id}} {{pool}} busy"},
-						{Expr: `sum by (job, pool, service_instance_id) (ml_pool_size{` + chosen + `})`, Legend: "{{service_instance_id}} {{pool}} size"},
+						{Expr: `sum by (job, pool, service_instance_id) (` + once("ml_pool_busy", chosen, "pool") + `)`, Legend: "{{service_instance_id}} {{pool}} busy"},
+						{Expr: `sum by (job, pool, service_instance_id) (` + once("ml_pool_size", chosen, "pool") + `)`, Legend: "{{service_instance_id}} {{pool}} size"},
 					}},
 				graph{heading: heading{"Slow calls per second", "Calls that took longer than slow_threshold of ml_metrics, 1 s by default.", 8, "none"},
 					Queries: []query{{Expr: perSecond("ml_calls_slow_total", chosen, "job, ml_function"), Legend: "{{job}} {{ml_function}}", Exemplars: true}}},
 				graph{heading: heading{"GPU memory of workers", "As the clients' allocators report it: allocated by tensors, and reserved for them.", 8, "bytes"},
-					Queries: []query{{Expr: `sum by (service_instance_id, device, kind) (ml_gpu_memory_usage_bytes{` + chosen + `})`, Legend: "{{service_instance_id}} {{device}} {{kind}}"}}},
+					Queries: []query{{Expr: `sum by (service_instance_id, device, kind) (` + once("ml_gpu_memory_usage_bytes", chosen, "device, kind") + `)`, Legend: "{{service_instance_id}} {{device}} {{kind}}"}}},
 			}},
 		},
 	}

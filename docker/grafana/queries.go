@@ -55,6 +55,18 @@ func workloads(metric, selector string) string {
 		` unless on (host_name, hw_id, ml_rank_global, service_name, slurm_job_id, container_id, k8s_pod_name, user_id) ` + with(`ml_run_id!=""`) + `))`
 }
 
+// newest restricts a gauge of runs to the collectors that none overrules, where
+// several have reported the run.
+func newest(expr string) string {
+	return expr + ` unless ignoring (ml_loss_scope, ml_task, ml_metric, ml_job_id, ml_rank_global, host_name) run_writer:overruled`
+}
+
+// once has a gauge of processes once, where several collectors have reported it.
+// labels are those of its own.
+func once(metric, selector, labels string) string {
+	return `max by (job, service_instance_id, ml_run_id, ml_job_id, ml_rank_global, host_name, ` + labels + `) (` + metric + `{` + selector + `})`
+}
+
 // orZero returns 0 if a query has no result.
 func orZero(expr string) string { return expr + ` or vector(0)` }
 
@@ -71,10 +83,18 @@ func perSecond(metric, selector, by string) string {
 // inRange returns a counter's increase in the shown time range, by labels,
 // where it is above 0. A new series counts with its value, because increase()
 // does not count the event that creates it.
-func inRange(metric, selector, by string) string {
+func inRange(metric, selector, by string) string { return inRangeOf(metric, selector, by, "") }
+
+// xidsInRange returns the increase of the XID errors in the shown time range. The
+// counter of a GPU that another collector reports now is not new.
+func xidsInRange(selector, by string) string {
+	return inRangeOf("nvidia_gpu_xid_errors_total", selector, by, " on (host_name, hw_id, nvidia_gpu_xid_code)")
+}
+
+func inRangeOf(metric, selector, by, same string) string {
 	series := metric
 	if selector != "" {
 		series += `{` + selector + `}`
 	}
-	return `sum by (` + by + `) ((increase(` + series + `[$__range]) and ` + series + ` offset $__range or ` + series + ` unless ` + series + ` offset $__range) > 0)`
+	return `sum by (` + by + `) ((increase(` + series + `[$__range]) and ` + series + ` offset $__range or ` + series + ` unless` + same + ` ` + series + ` offset $__range) > 0)`
 }

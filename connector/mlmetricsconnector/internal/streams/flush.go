@@ -32,6 +32,9 @@ type Flusher struct {
 	// errors.
 	Pass func(pmetric.Metrics) error
 
+	// Writer is an attribute that every point gets. Without a name there is none.
+	Writer Label
+
 	// Last sends all streams with their values, including those that are sent
 	// for the first time.
 	Last bool
@@ -40,6 +43,9 @@ type Flusher struct {
 	expired []position
 	gone    []position
 }
+
+// Label is an attribute with text.
+type Label struct{ Name, Value string }
 
 // position locates a stream in a store.
 type position struct {
@@ -53,7 +59,7 @@ type position struct {
 func (f *Flusher) Flush(now time.Time, evicted Evicted) (removed int64, err error) {
 	f.expired, f.gone = f.expired[:0], f.gone[:0]
 	var errs []error
-	b := newBuilder(now, f.Prepare)
+	b := f.newBuilder(now)
 	pass := func() {
 		if b.points == 0 {
 			return
@@ -64,7 +70,7 @@ func (f *Flusher) Flush(now time.Time, evicted Evicted) (removed int64, err erro
 			f.gone = append(f.gone, f.expired...)
 		}
 		f.expired = f.expired[:0]
-		b = newBuilder(now, f.Prepare)
+		b = f.newBuilder(now)
 	}
 	f.copies.expiration, f.copies.now = f.Store.limits.Expiration, now
 	f.copies.initialZero, f.copies.evicted = f.Store.form.InitialZero, evicted

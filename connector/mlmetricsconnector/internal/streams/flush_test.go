@@ -126,3 +126,56 @@ func TestFlatWhileStreamsComeAndGo(t *testing.T) {
 	}
 	assert.EqualValues(t, limit+1, s.Streams())
 }
+
+// TestEverySeriesHasItsWriter emits each series of the table, one that overflowed,
+// and the ends of all.
+func TestEverySeriesHasItsWriter(t *testing.T) {
+	for _, exponential := range []bool{false, true} {
+		now := time.Now()
+		s := NewStore(Limits{Series: 100_000, Runs: 1, Expiration: time.Minute}, Form{Exponential: exponential})
+		for id := range series.Count {
+			for _, run := range []string{"r", "beyond the limit"} {
+				s.Apply([]Update{{Source: &Source{Resource: Resource{Service: "s"}, Run: Run{ID: run}}, Series: id, Count: 1, Value: 1, At: now.UnixNano()}}, now)
+			}
+		}
+		points := map[string]int{}
+		f := Flusher{Store: s, Writer: Label{"writer", "w"}, Prepare: func(pcommon.InstrumentationScope) {}, Pass: func(md pmetric.Metrics) error {
+			for _, m := range md.ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().All() {
+				for _, attrs := range attributesOf(m) {
+					points[m.Name()]++
+					writer, _ := attrs.Get("writer")
+					assert.Equal(t, "w", writer.AsString(), m.Name())
+				}
+			}
+			return nil
+		}}
+		for _, at := range []time.Time{now, now.Add(time.Hour)} {
+			_, err := f.Flush(at, nil)
+			require.NoError(t, err)
+		}
+		assert.Len(t, points, int(series.Count))
+	}
+}
+
+// attributesOf returns the attributes of all points of a metric.
+func attributesOf(m pmetric.Metric) (all []pcommon.Map) {
+	switch m.Type() {
+	case pmetric.MetricTypeSum:
+		for _, p := range m.Sum().DataPoints().All() {
+			all = append(all, p.Attributes())
+		}
+	case pmetric.MetricTypeHistogram:
+		for _, p := range m.Histogram().DataPoints().All() {
+			all = append(all, p.Attributes())
+		}
+	case pmetric.MetricTypeExponentialHistogram:
+		for _, p := range m.ExponentialHistogram().DataPoints().All() {
+			all = append(all, p.Attributes())
+		}
+	default:
+		for _, p := range m.Gauge().DataPoints().All() {
+			all = append(all, p.Attributes())
+		}
+	}
+	return all
+}

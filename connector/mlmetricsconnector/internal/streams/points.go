@@ -18,15 +18,17 @@ type builder struct {
 	resources map[Resource]*resourceBuilder
 	now       pcommon.Timestamp
 	prepare   func(pcommon.InstrumentationScope)
+	writer    Label
 	points    int
 }
 
-func newBuilder(now time.Time, prepare func(pcommon.InstrumentationScope)) *builder {
+func (f *Flusher) newBuilder(now time.Time) *builder {
 	return &builder{
 		metrics:   pmetric.NewMetrics(),
 		resources: make(map[Resource]*resourceBuilder),
 		now:       pcommon.NewTimestampFromTime(now),
-		prepare:   prepare,
+		prepare:   f.Prepare,
+		writer:    f.Writer,
 	}
 }
 
@@ -56,7 +58,7 @@ func (b *builder) add(st *stream) {
 		point.SetStartTimestamp(start)
 		point.SetTimestamp(b.now)
 		point.SetFlags(flags)
-		st.putLabels(point.Attributes())
+		b.putLabels(point.Attributes(), st)
 		if st.expired {
 			return
 		}
@@ -75,7 +77,7 @@ func (b *builder) add(st *stream) {
 		point := metric.Gauge().DataPoints().AppendEmpty()
 		point.SetTimestamp(b.now)
 		point.SetFlags(flags)
-		st.putLabels(point.Attributes())
+		b.putLabels(point.Attributes(), st)
 		if !st.expired {
 			point.SetDoubleValue(st.value)
 		}
@@ -88,7 +90,7 @@ func (b *builder) add(st *stream) {
 		point.SetStartTimestamp(start)
 		point.SetTimestamp(b.now)
 		point.SetFlags(flags)
-		st.putLabels(point.Attributes())
+		b.putLabels(point.Attributes(), st)
 		if st.expired {
 			return
 		}
@@ -105,7 +107,7 @@ func (b *builder) addExponential(st *stream, point pmetric.ExponentialHistogramD
 	point.SetStartTimestamp(pcommon.NewTimestampFromTime(st.start))
 	point.SetTimestamp(b.now)
 	point.SetFlags(pmetric.DefaultDataPointFlags.WithNoRecordedValue(st.expired))
-	st.putLabels(point.Attributes())
+	b.putLabels(point.Attributes(), st)
 	if st.expired {
 		return
 	}
@@ -164,8 +166,8 @@ func (rb *resourceBuilder) create(id series.ID, isExponential bool) pmetric.Metr
 	return m
 }
 
-func (st *stream) putLabels(attrs pcommon.Map) {
-	attrs.EnsureCapacity(len(series.RunLabels) + len(st.labels) + 1)
+func (b *builder) putLabels(attrs pcommon.Map, st *stream) {
+	attrs.EnsureCapacity(len(series.RunLabels) + len(st.labels) + 2)
 	for i, value := range st.labels {
 		PutLabel(attrs, series.All[st.series].Labels[i], value)
 	}
@@ -175,6 +177,9 @@ func (st *stream) putLabels(attrs pcommon.Map) {
 	putNonEmpty(attrs, mlattr.HostName, st.run.Host)
 	if st.overflow {
 		attrs.PutBool(series.Overflow, true)
+	}
+	if b.writer.Name != "" {
+		attrs.PutStr(b.writer.Name, b.writer.Value)
 	}
 }
 
