@@ -17,8 +17,9 @@ GO_SHOWN := $(CURDIR)/internal/tools/progress.sh go
 
 # The components and what they share: the modules of go.work.
 MODULES := $(shell sed -n 's/^\t\.\/\(.*\)$$/\1/p' go.work)
-# Modules outside of the workspace, with their own versions.
-APART   := distribution e2e internal/tools internal/tools/image internal/tools/lint
+# Modules outside of the workspace, with their own versions. ocb writes that of
+# distribution.
+APART   := e2e internal/tools internal/tools/helm internal/tools/image internal/tools/lint
 # The client programs of the end-to-end tests.
 EXAMPLES := $(patsubst examples/%/requirements.txt,%,$(wildcard examples/*/requirements.txt))
 # Modules with generated code: those with a metadata.yaml, the vocabulary page and
@@ -78,7 +79,7 @@ test: build ## Test every module with the race detector, then the built binary
 .PHONY: lint
 lint: needs $(TOOLS)/golangci-lint ## Run linters; check that go.mod files are tidy and generated code is up to date
 	@for m in $(MODULES) e2e; do echo "lint $$m"; (cd $$m && GOWORK=off $(TOOLS)/golangci-lint run ./...) || exit 1; done
-	@for m in $(MODULES) e2e internal/tools internal/tools/image internal/tools/lint; do (cd $$m && GOWORK=off go mod tidy -diff >/dev/null) || { echo "lint: $$m/go.mod is not tidy: run make tidy" >&2; exit 1; }; done
+	@for m in $(MODULES) $(APART); do (cd $$m && GOWORK=off go mod tidy -diff >/dev/null) || { echo "lint: $$m/go.mod is not tidy: run make tidy" >&2; exit 1; }; done
 	@for m in $(MODULES); do GOWORK=off go vet -C $$m ./... || exit 1; done
 	@before=$$(git status --porcelain; git diff | sha256sum); $(MAKE) generate >/dev/null; after=$$(git status --porcelain; git diff | sha256sum); \
 	if [ "$$before" != "$$after" ]; then git --no-pager diff --stat; echo "lint: make generate changed files: run it and commit what it writes" >&2; exit 1; fi
@@ -169,7 +170,7 @@ generate: needs $(TOOLS)/builder $(TOOLS)/mdatagen ## Write distribution/ (ocb),
 .PHONY: tidy
 tidy: needs ## Format code and tidy every go.mod
 	@gofmt -l -w $(MODULES) e2e
-	@for m in $(MODULES) e2e internal/tools internal/tools/image internal/tools/lint; do (cd $$m && GOWORK=off go mod tidy) || exit 1; done
+	@for m in $(MODULES) $(APART); do (cd $$m && GOWORK=off go mod tidy) || exit 1; done
 
 .PHONY: fuzz
 fuzz: needs ## Run every fuzz test for FUZZTIME (default 20s) each
@@ -217,6 +218,11 @@ $(BIN)/licenses/go/LICENSE: distribution/go.mod distribution/go.sum docker/licen
 	@echo "Collecting licences into bin/licenses."
 	@PATH=$(TOOLS):$$PATH docker/licenses.sh $(BIN)/licenses $(BIN)/modules
 	@touch $@
+
+$(TOOLS)/helm $(TOOLS)/kubeconform: internal/tools/helm/go.mod internal/tools/helm/go.sum
+	@echo "Building helm and kubeconform into .cache/bin: about 2 minutes on two cores."
+	@cd internal/tools/helm && CGO_ENABLED=0 GOWORK=off GOBIN=$(TOOLS) $(GO_SHOWN) "helm and kubeconform" install -trimpath -ldflags "-s -w" tool
+	@touch $(TOOLS)/helm $(TOOLS)/kubeconform
 
 $(TOOLS)/golangci-lint: internal/tools/lint/go.mod internal/tools/lint/go.sum
 	@echo "Building golangci-lint into .cache/bin: 2 to 4 minutes on two cores."
