@@ -78,6 +78,12 @@ const (
 	RunID = "ml.run.id"
 	// RunInferred is true where RunID was computed and nobody sent it.
 	RunInferred = "ml.run.inferred"
+	// RunSplit is true on a resource that names no run itself, and got RunID because
+	// all its spans, points or records belong to that run.
+	RunSplit = "ml.run.split"
+	// Route is the run that all spans, points or records of a resource belong to,
+	// or else its service or host. What has one route is sent to one gateway.
+	Route = "ml.route"
 	// RunAttempt is the restart count of the run's launcher.
 	RunAttempt = "ml.run.attempt"
 	// JobID is the scheduler's job id. Sentinels such as 0 are dropped.

@@ -57,6 +57,15 @@ type Config struct {
 	// more for each span of such a trace, and nothing for others.
 	CriticalPath bool `mapstructure:"critical_path"`
 
+	// RouteByRun lets a load balancer send all spans, metrics and log records of a
+	// run to one gateway. It gives every resource ml.route, which is the run, or
+	// else service.name or host.name. A resource whose spans, points or records
+	// belong to several runs is split into one resource a run, and each gets
+	// ml.run.id, unless it names a run. What has one route is sent to the next
+	// component in one call, with the route as the client metadata ml-route. The
+	// default is false: resources and calls stay as they came.
+	RouteByRun bool `mapstructure:"route_by_run"`
+
 	// Rates has the keys input_without_cache and training.
 	Rates rate.Config `mapstructure:",squash"`
 

@@ -14,6 +14,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/logwait"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/metadata"
+	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/route"
 )
 
 var capabilities = consumer.Capabilities{MutatesData: true}
@@ -44,6 +45,11 @@ func (f *factory) createTraces(ctx context.Context, set processor.Settings, cfg 
 	if err != nil {
 		return nil, err
 	}
+	if e.config.RouteByRun {
+		if next, err = route.Traces(next); err != nil {
+			return nil, err
+		}
+	}
 	next, err = marking(next)
 	if err != nil {
 		return nil, err
@@ -66,6 +72,11 @@ func (f *factory) createMetrics(ctx context.Context, set processor.Settings, cfg
 	if err != nil {
 		return nil, err
 	}
+	if e.config.RouteByRun {
+		if next, err = route.Metrics(next); err != nil {
+			return nil, err
+		}
+	}
 	return processorhelper.NewMetrics(ctx, set, cfg, next, e.processMetrics,
 		processorhelper.WithCapabilities(capabilities),
 		processorhelper.WithStart(e.start), processorhelper.WithShutdown(e.shutdown))
@@ -75,6 +86,11 @@ func (f *factory) createLogs(ctx context.Context, set processor.Settings, cfg co
 	e, err := newEnricher(set, cfg.(*Config), f.stores)
 	if err != nil {
 		return nil, err
+	}
+	if e.config.RouteByRun {
+		if next, err = route.Logs(next); err != nil {
+			return nil, err
+		}
 	}
 	if c := cfg.(*Config); c.LogWait.Wait > 0 {
 		e.waiting = logwait.New[recordState](c.LogWait, next, set.Logger, e.telemetry, attribute.String("processor", set.ID.String()))

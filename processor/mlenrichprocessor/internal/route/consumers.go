@@ -1,0 +1,163 @@
+package route
+
+import (
+	"context"
+
+	"go.opentelemetry.io/collector/client"
+	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+// MetadataKey is the key of the client metadata that has the route of a request.
+const MetadataKey = "ml-route"
+
+// maxCalls is how many routes of one request are sent in calls of their own. The
+// others follow in one call without the metadata.
+const maxCalls = 256
+
+// Traces returns a consumer that divides requests by route before it sends them
+// to next. Of a request with several routes it stops at the first error.
+func Traces(next consumer.Traces) (consumer.Traces, error) {
+	return consumer.NewTraces(func(ctx context.Context, td ptrace.Traces) error {
+		divideTraces(td)
+		list := td.ResourceSpans()
+		calls := callsOf(list.Len(), func(i int) pcommon.Resource { return list.At(i).Resource() })
+		if len(calls.routes) <= 1 {
+			return next.ConsumeTraces(calls.context(ctx, 0), td)
+		}
+		requests := make([]ptrace.Traces, len(calls.routes))
+		for i := range requests {
+			requests[i] = ptrace.NewTraces()
+		}
+		for i, call := range calls.of {
+			list.At(i).MoveTo(requests[call].ResourceSpans().AppendEmpty())
+		}
+		for call, request := range requests {
+			if err := next.ConsumeTraces(calls.context(ctx, call), request); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, consumer.WithCapabilities(next.Capabilities()))
+}
+
+// Metrics does for metrics what Traces does for spans.
+func Metrics(next consumer.Metrics) (consumer.Metrics, error) {
+	return consumer.NewMetrics(func(ctx context.Context, md pmetric.Metrics) error {
+		divideMetrics(md)
+		list := md.ResourceMetrics()
+		calls := callsOf(list.Len(), func(i int) pcommon.Resource { return list.At(i).Resource() })
+		if len(calls.routes) <= 1 {
+			return next.ConsumeMetrics(calls.context(ctx, 0), md)
+		}
+		requests := make([]pmetric.Metrics, len(calls.routes))
+		for i := range requests {
+			requests[i] = pmetric.NewMetrics()
+		}
+		for i, call := range calls.of {
+			list.At(i).MoveTo(requests[call].ResourceMetrics().AppendEmpty())
+		}
+		for call, request := range requests {
+			if err := next.ConsumeMetrics(calls.context(ctx, call), request); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, consumer.WithCapabilities(next.Capabilities()))
+}
+
+// Logs does for log records what Traces does for spans.
+func Logs(next consumer.Logs) (consumer.Logs, error) {
+	return consumer.NewLogs(func(ctx context.Context, ld plog.Logs) error {
+		divideLogs(ld)
+		list := ld.ResourceLogs()
+		calls := callsOf(list.Len(), func(i int) pcommon.Resource { return list.At(i).Resource() })
+		if len(calls.routes) <= 1 {
+			return next.ConsumeLogs(calls.context(ctx, 0), ld)
+		}
+		requests := make([]plog.Logs, len(calls.routes))
+		for i := range requests {
+			requests[i] = plog.NewLogs()
+		}
+		for i, call := range calls.of {
+			list.At(i).MoveTo(requests[call].ResourceLogs().AppendEmpty())
+		}
+		for call, request := range requests {
+			if err := next.ConsumeLogs(calls.context(ctx, call), request); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, consumer.WithCapabilities(next.Capabilities()))
+}
+
+// calls says which resources of a request are sent together.
+type calls struct {
+	// of is the call of each resource.
+	of []int
+	// routes has the route of each call; "" is none.
+	routes []string
+}
+
+// callsOf assigns the resources of a request to calls, in the order of their
+// first resource.
+func callsOf(resources int, resource func(int) pcommon.Resource) (c calls) {
+	var known map[string]int
+	for i := range resources {
+		route := routeOf(resource(i).Attributes())
+		if len(c.routes) == 0 {
+			c.routes = append(c.routes, route)
+		}
+		if known == nil {
+			if route == c.routes[0] {
+				continue
+			}
+			known = map[string]int{c.routes[0]: 0}
+			c.of = make([]int, i, resources)
+		}
+		call, ok := known[route]
+		if !ok && len(c.routes) >= maxCalls {
+			route = ""
+			call, ok = known[route]
+		}
+		if !ok {
+			call = len(c.routes)
+			known[route] = call
+			c.routes = append(c.routes, route)
+		}
+		c.of = append(c.of, call)
+	}
+	return c
+}
+
+// context returns the context of a call: that of the request, with the route
+// among the client's metadata.
+func (c *calls) context(ctx context.Context, call int) context.Context {
+	if call >= len(c.routes) {
+		return ctx
+	}
+	info := client.FromContext(ctx)
+	data := make(map[string][]string)
+	for key := range info.Metadata.Keys() {
+		data[key] = info.Metadata.Get(key)
+	}
+	delete(data, MetadataKey)
+	if route := c.routes[call]; route != "" {
+		data[MetadataKey] = []string{route}
+	}
+	info.Metadata = client.NewMetadata(data)
+	return client.NewContext(ctx, info)
+}
+
+// routeOf returns the route of a resource, or "" if it is no text.
+func routeOf(attrs pcommon.Map) string {
+	if v, ok := attrs.Get(mlattr.Route); ok && v.Type() == pcommon.ValueTypeStr {
+		return v.Str()
+	}
+	return ""
+}

@@ -1,0 +1,192 @@
+package route
+
+import (
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+)
+
+// divideMetrics gives every resource one route.
+func divideMetrics(md pmetric.Metrics) {
+	list, p := md.ResourceMetrics(), partition{budget: newBudget()}
+	for i := range list.Len() {
+		rm := list.At(i)
+		if !p.begin(rm.Resource(), func() int { return sizeOfMetrics(rm) }) {
+			continue
+		}
+		for _, sm := range rm.ScopeMetrics().All() {
+			for _, m := range sm.Metrics().All() {
+				seePoints(m, &p)
+			}
+		}
+		stays := p.stays()
+		if p.several() {
+			mover := pointMover{list: list, from: rm, partition: &p, stays: stays, targets: make(map[string]*targetMetrics, len(p.runs))}
+			mover.move()
+		}
+		p.write(rm.Resource().Attributes(), stays)
+	}
+}
+
+// sizeOfMetrics returns the encoded size of a resource, its scopes and metrics in
+// bytes, without the points.
+func sizeOfMetrics(rm pmetric.ResourceMetrics) int {
+	shell := pmetric.NewResourceMetrics()
+	rm.Resource().CopyTo(shell.Resource())
+	for _, sm := range rm.ScopeMetrics().All() {
+		to := shell.ScopeMetrics().AppendEmpty()
+		sm.Scope().CopyTo(to.Scope())
+		for _, m := range sm.Metrics().All() {
+			copyHead(m, to.Metrics().AppendEmpty())
+		}
+	}
+	return (&pmetric.ProtoMarshaler{}).ResourceMetricsSize(shell)
+}
+
+// copyHead copies what a metric is, without its points.
+func copyHead(from, to pmetric.Metric) {
+	to.SetName(from.Name())
+	to.SetDescription(from.Description())
+	to.SetUnit(from.Unit())
+	from.Metadata().CopyTo(to.Metadata())
+	switch from.Type() {
+	case pmetric.MetricTypeGauge:
+		to.SetEmptyGauge()
+	case pmetric.MetricTypeSum:
+		to.SetEmptySum().SetIsMonotonic(from.Sum().IsMonotonic())
+		to.Sum().SetAggregationTemporality(from.Sum().AggregationTemporality())
+	case pmetric.MetricTypeHistogram:
+		to.SetEmptyHistogram().SetAggregationTemporality(from.Histogram().AggregationTemporality())
+	case pmetric.MetricTypeExponentialHistogram:
+		to.SetEmptyExponentialHistogram().SetAggregationTemporality(from.ExponentialHistogram().AggregationTemporality())
+	case pmetric.MetricTypeSummary:
+		to.SetEmptySummary()
+	case pmetric.MetricTypeEmpty: // it has no points
+	}
+}
+
+// point is what points of all types have.
+type point[P any] interface {
+	Attributes() pcommon.Map
+	MoveTo(P)
+}
+
+// pointSlice is what the slices of points of all types have.
+type pointSlice[P any] interface {
+	Len() int
+	At(int) P
+	AppendEmpty() P
+	RemoveIf(func(P) bool)
+}
+
+// seePoints takes the points of a metric in.
+func seePoints(m pmetric.Metric, p *partition) {
+	switch m.Type() {
+	case pmetric.MetricTypeGauge:
+		see(m.Gauge().DataPoints(), p)
+	case pmetric.MetricTypeSum:
+		see(m.Sum().DataPoints(), p)
+	case pmetric.MetricTypeHistogram:
+		see(m.Histogram().DataPoints(), p)
+	case pmetric.MetricTypeExponentialHistogram:
+		see(m.ExponentialHistogram().DataPoints(), p)
+	case pmetric.MetricTypeSummary:
+		see(m.Summary().DataPoints(), p)
+	case pmetric.MetricTypeEmpty: // it has no points
+	}
+}
+
+func see[P point[P], S pointSlice[P]](points S, p *partition) {
+	for i := range points.Len() {
+		p.see(points.At(i).Attributes())
+	}
+}
+
+// targetMetrics is where the points of one run go.
+type targetMetrics struct {
+	resource pmetric.ResourceMetrics
+	scope    pmetric.ScopeMetrics
+	metric   pmetric.Metric
+	// scopeOf and metricOf are the numbers of what scope and metric are copies
+	// of, from 1.
+	scopeOf, metricOf int
+}
+
+// pointMover moves the points of other runs than the one that stays to copies of
+// their resource at the end of the list.
+type pointMover struct {
+	list      pmetric.ResourceMetricsSlice
+	from      pmetric.ResourceMetrics
+	partition *partition
+	stays     string
+	targets   map[string]*targetMetrics
+	// scope and metric count those that were visited.
+	scope, metric int
+}
+
+func (v *pointMover) move() {
+	v.from.ScopeMetrics().RemoveIf(func(sm pmetric.ScopeMetrics) bool {
+		v.scope++
+		before := sm.Metrics().Len()
+		sm.Metrics().RemoveIf(func(m pmetric.Metric) bool {
+			v.metric++
+			return v.moveMetric(sm, m)
+		})
+		return before > 0 && sm.Metrics().Len() == 0
+	})
+}
+
+// moveMetric moves the points of one metric and reports whether none is left.
+func (v *pointMover) moveMetric(sm pmetric.ScopeMetrics, m pmetric.Metric) bool {
+	switch m.Type() {
+	case pmetric.MetricTypeGauge:
+		return movePoints(v, sm, m, func(m pmetric.Metric) pmetric.NumberDataPointSlice { return m.Gauge().DataPoints() })
+	case pmetric.MetricTypeSum:
+		return movePoints(v, sm, m, func(m pmetric.Metric) pmetric.NumberDataPointSlice { return m.Sum().DataPoints() })
+	case pmetric.MetricTypeHistogram:
+		return movePoints(v, sm, m, func(m pmetric.Metric) pmetric.HistogramDataPointSlice { return m.Histogram().DataPoints() })
+	case pmetric.MetricTypeExponentialHistogram:
+		return movePoints(v, sm, m, func(m pmetric.Metric) pmetric.ExponentialHistogramDataPointSlice {
+			return m.ExponentialHistogram().DataPoints()
+		})
+	case pmetric.MetricTypeSummary:
+		return movePoints(v, sm, m, func(m pmetric.Metric) pmetric.SummaryDataPointSlice { return m.Summary().DataPoints() })
+	case pmetric.MetricTypeEmpty: // it has no points
+	}
+	return false
+}
+
+func movePoints[P point[P], S pointSlice[P]](v *pointMover, sm pmetric.ScopeMetrics, m pmetric.Metric, of func(pmetric.Metric) S) bool {
+	points := of(m)
+	before := points.Len()
+	points.RemoveIf(func(one P) bool {
+		run := v.partition.of(one.Attributes())
+		if run == v.stays {
+			return false
+		}
+		one.MoveTo(of(v.target(run, sm, m)).AppendEmpty())
+		return true
+	})
+	return before > 0 && points.Len() == 0
+}
+
+// target returns the copy of a metric that has the points of a run.
+func (v *pointMover) target(run string, sm pmetric.ScopeMetrics, m pmetric.Metric) pmetric.Metric {
+	to := v.targets[run]
+	if to == nil {
+		to = &targetMetrics{resource: v.list.AppendEmpty()}
+		v.from.Resource().CopyTo(to.resource.Resource())
+		to.resource.SetSchemaUrl(v.from.SchemaUrl())
+		v.partition.write(to.resource.Resource().Attributes(), run)
+		v.targets[run] = to
+	}
+	if to.scopeOf != v.scope {
+		to.scopeOf, to.scope = v.scope, to.resource.ScopeMetrics().AppendEmpty()
+		sm.Scope().CopyTo(to.scope.Scope())
+		to.scope.SetSchemaUrl(sm.SchemaUrl())
+	}
+	if to.metricOf != v.metric {
+		to.metricOf, to.metric = v.metric, to.scope.Metrics().AppendEmpty()
+		copyHead(m, to.metric)
+	}
+	return to.metric
+}

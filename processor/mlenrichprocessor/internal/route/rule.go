@@ -1,0 +1,181 @@
+package route
+
+import (
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+// unknown is the route of a resource that names neither a run nor a service nor
+// a host. Without a route, a load balancer would look into each point for it.
+const unknown = "unknown"
+
+// What the resources that are added to one request may cost. Spans beyond the
+// limits stay with those that have no run.
+const (
+	maxCopies      = 256
+	maxCopiedBytes = 4 << 20
+)
+
+// budget is what may still be copied for one request.
+type budget struct{ copies, bytes int }
+
+func newBudget() *budget { return &budget{copies: maxCopies, bytes: maxCopiedBytes} }
+
+// take reports whether another copy of a resource fits.
+func (b *budget) take(size int) bool {
+	if b.copies == 0 || b.bytes < size {
+		return false
+	}
+	b.copies--
+	b.bytes -= size
+	return true
+}
+
+// runOf returns the run that attributes name, or "".
+func runOf(attrs pcommon.Map) string {
+	if v, ok := attrs.Get(mlattr.RunID); ok {
+		if id, ok := mlattr.ReadID(v); ok {
+			return id
+		}
+	}
+	return ""
+}
+
+// isInferred reports whether attributes mark their run as inferred.
+func isInferred(attrs pcommon.Map) bool {
+	v, ok := attrs.Get(mlattr.RunInferred)
+	return ok && v.Type() == pcommon.ValueTypeBool && v.Bool()
+}
+
+// write adds the route of a resource whose items all belong to a run, or to none
+// if run is "". The resource gets the run as well, unless it names one.
+func write(attrs pcommon.Map, run string, inferred bool) {
+	if run == "" {
+		attrs.PutStr(mlattr.Route, fallback(attrs))
+		return
+	}
+	if _, named := attrs.Get(mlattr.RunID); !named {
+		attrs.PutStr(mlattr.RunID, run)
+		attrs.PutBool(mlattr.RunSplit, true)
+		if inferred {
+			attrs.PutBool(mlattr.RunInferred, true)
+		}
+	}
+	attrs.PutStr(mlattr.Route, run)
+}
+
+// fallback returns the route of a resource without a run.
+func fallback(attrs pcommon.Map) string {
+	for _, key := range [...]string{mlattr.ServiceName, mlattr.HostName} {
+		if v, ok := attrs.Get(key); ok {
+			if text, ok := mlattr.ReadText(v); ok {
+				return text
+			}
+		}
+	}
+	return unknown
+}
+
+// partition divides the items of one resource by run. The zero value is not
+// ready for use.
+type partition struct {
+	resource pcommon.Resource
+	budget   *budget
+	// size returns the size of a copy of the resource, with its scopes.
+	size func() int
+	// own is the run that the resource names, or "".
+	own string
+	// first and firstInferred are of the first item, and last is the run of the
+	// item that was seen last.
+	first         string
+	firstInferred bool
+	last          string
+	seen          bool
+	// runs is nil unless the items are of different runs. It has the runs that
+	// items are divided by, and whether each was inferred.
+	runs map[string]bool
+	// copied is the result of size, or 0 before it was called.
+	copied int
+}
+
+// begin makes the partition that of a resource. It returns false for a resource
+// that has a route: an ml_enrich before this one has divided it.
+func (p *partition) begin(resource pcommon.Resource, size func() int) bool {
+	attrs := resource.Attributes()
+	if _, routed := attrs.Get(mlattr.Route); routed {
+		return false
+	}
+	own := runOf(attrs)
+	*p = partition{resource: resource, budget: p.budget, size: size, own: own, first: own}
+	return true
+}
+
+// see takes the attributes of the next item in.
+func (p *partition) see(attrs pcommon.Map) {
+	run := runOf(attrs)
+	if run == "" {
+		run = p.own
+	}
+	switch {
+	case !p.seen:
+		p.seen, p.first, p.firstInferred = true, run, isInferred(attrs)
+	case run == p.last:
+	case p.runs == nil && run == p.first:
+	default:
+		p.divide(run, attrs)
+	}
+	p.last = run
+}
+
+// divide adds a run to those that items are divided by, if the budget has room
+// for another copy of the resource. Else its items stay with those that name no
+// run, and if there were none of these so far, the items of the first run do too.
+func (p *partition) divide(run string, attrs pcommon.Map) {
+	if p.runs == nil {
+		p.runs = map[string]bool{p.first: p.firstInferred}
+		p.copied = p.size()
+	}
+	if _, known := p.runs[run]; known {
+		return
+	}
+	if p.budget.take(p.copied) {
+		p.runs[run] = isInferred(attrs)
+		return
+	}
+	if _, known := p.runs[p.own]; !known {
+		delete(p.runs, p.first)
+		p.runs[p.own] = false
+	}
+}
+
+// several reports whether the items are of different runs.
+func (p *partition) several() bool { return len(p.runs) > 1 }
+
+// stays returns the run whose items stay with the resource: the resource's own,
+// or none, if there are such items, else the first.
+func (p *partition) stays() string {
+	if _, known := p.runs[p.own]; known {
+		return p.own
+	}
+	return p.first
+}
+
+// of returns the run by which an item is divided from others.
+func (p *partition) of(attrs pcommon.Map) string {
+	run := runOf(attrs)
+	if _, known := p.runs[run]; known && run != "" {
+		return run
+	}
+	return p.own
+}
+
+// write adds the route to the resource, or to a copy of it, for the items of a
+// run.
+func (p *partition) write(attrs pcommon.Map, run string) {
+	inferred := p.runs[run]
+	if p.runs == nil {
+		inferred = p.firstInferred
+	}
+	write(attrs, run, inferred)
+}
