@@ -196,6 +196,14 @@ seccompProfile: {type: RuntimeDefault}
 {{- toJson $ports -}}
 {{- end -}}
 
+{{- define "otelcol-ml.scrapedPorts" -}}
+{{- $ports := list (dict "port" "self-metrics") -}}
+{{- if hasKey (include "otelcol-ml.ports" . | fromJson) "metrics" -}}
+{{- $ports = append $ports (dict "port" "metrics") -}}
+{{- end -}}
+{{- toJson $ports -}}
+{{- end -}}
+
 {{- define "otelcol-ml.containerPorts" -}}
 {{- range $name, $port := include "otelcol-ml.ports" . | fromJson -}}
 - {name: {{ $name }}, containerPort: {{ $port }}}
