@@ -26,6 +26,9 @@ EXAMPLES := $(patsubst examples/%/requirements.txt,%,$(wildcard examples/*/requi
 # the dashboards.
 GENERATED := $(patsubst %/metadata.yaml,%,$(wildcard */*/metadata.yaml)) internal/mlattr docker/grafana
 
+# The Helm chart. It has copies of files outside of it.
+CHART   := deploy/helm/otelcol-ml
+
 # ocb applies build_tags only when it compiles. The manifest remains their only
 # source.
 TAGS    := $(shell sed -n 's/^  build_tags: *//p' builder-config.yaml)
@@ -143,6 +146,13 @@ anomalies: needs ## Measure the problems that ml_metrics reports, in virtual tim
 anomalies-fast: needs
 	@$(ANOMALIES) -timeout 15m -short ./anomalies/...
 
+# Where the schemas of Kubernetes cannot be had, this says so; CI fails.
+.PHONY: e2e-helm
+e2e-helm: build $(TOOLS)/helm $(TOOLS)/kubeconform ## Test the Helm chart: what it renders, and the built binary with each pod's configuration
+	@status=0; e2e/helm/schemas.sh 1.30.0 1.37.0 || status=$$?; \
+	if [ $$status -eq 75 ]; then echo "make: e2e-helm was LEFT OUT: no Python package registry can be reached" >&2; [ "$${CI:-}" != true ]; else \
+	[ $$status -eq 0 ] && GOWORK=off go test -C e2e -count=1 -timeout 10m ./helm/...; fi
+
 .PHONY: e2e-packages
 e2e-packages: ## Try the package lists of the documentation in an empty Debian; needs root
 	@e2e/packages/try.sh
@@ -158,13 +168,15 @@ e2e-image-installed:
 
 # Runs each part, even if an earlier one fails.
 .PHONY: check-long
-check-long: ## Run make check, all fault tests, make anomalies, the image, package lists and fuzz tests
-	@status=0; for target in check e2e-faults anomalies e2e-packages e2e-image-installed fuzz; do \
+check-long: ## Run make check, all fault tests, make anomalies, the Helm chart, the image, package lists and fuzz tests
+	@status=0; for target in check e2e-faults anomalies e2e-helm e2e-packages e2e-image-installed fuzz; do \
 	  echo "make: check-long: $$target"; $(MAKE) $$target || { status=1; echo "make: check-long: $$target FAILED" >&2; }; done; exit $$status
 
 .PHONY: generate
 generate: needs $(TOOLS)/builder $(TOOLS)/mdatagen ## Write distribution/ (ocb), metadata (mdatagen), reference pages and dashboards
 	@for m in $(GENERATED); do (cd $$m && PATH=$(TOOLS):$$PATH GOWORK=off go generate ./...) || exit 1; done
+	@cp distribution/config/{agent,agent-gateway,gateway}.yaml docker/collector/gpu.yaml $(CHART)/files/
+	@cp docker/prometheus/rules/*.yaml $(CHART)/files/rules/
 	@GOWORK=off $(TOOLS)/builder --config builder-config.yaml --skip-compilation >$(CACHE)/builder.log 2>&1 || { cat $(CACHE)/builder.log >&2; exit 1; }
 
 .PHONY: tidy

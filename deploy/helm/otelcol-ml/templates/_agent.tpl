@@ -17,6 +17,9 @@ processors:
     pod_association:
       - sources: [{from: resource_attribute, name: k8s.pod.uid}]
       - sources: [{from: connection}]
+    # What they send is about the node, and not about their own pods.
+    exclude:
+      pods: [{name: "^{{ include "otelcol-ml.partName" (dict "root" . "part" "gpu") }}-[a-z0-9]+$"}]
 {{ end -}}
 service:
   pipelines:

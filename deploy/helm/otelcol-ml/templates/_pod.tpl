@@ -65,7 +65,7 @@ automountServiceAccountToken: false
 labels:
   {{- mergeOverwrite (deepCopy $values.podLabels) (include "otelcol-ml.selector" . | fromYaml) | toYaml | nindent 2 }}
 annotations:
-  {{- mergeOverwrite (deepCopy $values.podAnnotations) (dict "checksum/config" (sha256sum .configuration)) (default dict .annotations) | toYaml | nindent 2 }}
+  {{- mergeOverwrite (deepCopy $values.podAnnotations) (dict "checksum/config" (sha256sum .configuration)) | toYaml | nindent 2 }}
 {{- end -}}
 
 {{- /* What all pods have in common. */ -}}
