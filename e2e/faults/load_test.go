@@ -29,7 +29,9 @@ type load struct {
 	spans   int
 	padding int
 	age     time.Duration
-	most    uint64
+	// runs is how many runs the spans are of; 0 leaves the run to the collector.
+	runs uint64
+	most uint64
 
 	next atomic.Uint64
 	mu   sync.Mutex
@@ -134,6 +136,9 @@ func (l *load) request(first uint64) ptrace.Traces {
 		span.Attributes().PutInt("batch", int64(id))
 		span.Attributes().PutStr("device", "cuda:0")
 		span.Attributes().PutDouble("loss", 1/float64(id+1))
+		if l.runs > 0 {
+			span.Attributes().PutStr("ml.run.id", "run-"+strconv.FormatUint(id%l.runs, 10))
+		}
 		if padding != "" {
 			span.Attributes().PutStr("comment", padding)
 		}

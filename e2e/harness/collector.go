@@ -36,6 +36,8 @@ type CollectorOptions struct {
 	Dir string
 	// FileLimit is the size in bytes that no file can exceed; 0 is without limit.
 	FileLimit int64
+	// HostsFile is what the collector sees as /etc/hosts; empty is the machine's.
+	HostsFile string
 }
 
 // Collector is a running collector.
@@ -59,6 +61,7 @@ func StartCollector(tb testing.TB, options CollectorOptions) *Collector {
 			Dir:  options.Dir,
 
 			FileLimit: options.FileLimit,
+			HostsFile: options.HostsFile,
 		}),
 		listeners: listeners,
 	}

@@ -48,6 +48,9 @@ type Command struct {
 	// a file, as a disk does that is full. It takes no privilege and no disk, and
 	// counts in blocks of 512 bytes. 0 is without limit.
 	FileLimit int64
+	// HostsFile is what the program sees as /etc/hosts, so that a test decides which
+	// addresses a name has. It takes a user namespace; empty leaves the machine's.
+	HostsFile string
 }
 
 // Process is a running program and the output that it has written so far.
@@ -73,6 +76,10 @@ func Start(tb testing.TB, command Command) *Process {
 	if command.FileLimit > 0 {
 		blocks := strconv.FormatInt(command.FileLimit/512, 10)
 		path, arguments = "/bin/sh", append([]string{"-c", `ulimit -f "$0" && exec "$@"`, blocks, path}, arguments...)
+	}
+	if command.HostsFile != "" {
+		path, arguments = "unshare", append([]string{"--map-root-user", "--mount",
+			"/bin/sh", "-c", `mount --bind "$0" /etc/hosts && exec "$@"`, command.HostsFile, path}, arguments...)
 	}
 	cmd := exec.Command(path, arguments...) //nolint:gosec // the tests name the programs
 	cmd.Dir = command.Dir
