@@ -1,11 +1,13 @@
 {{- /* The configuration of a part: the shipped file, what Kubernetes changes of it, and
-       what the values change. The collector merges them in this order. Takes root, part,
-       the shipped file's name, and the changes as text. */ -}}
+       what the values change. The collector merges them in the order of their names.
+       Takes root, part, the shipped file's name, and the changes as text. */ -}}
 {{- define "otelcol-ml.configuration" -}}
 config.yaml: |
   {{- .root.Files.Get (printf "files/%s" .file) | nindent 2 }}
+{{- with .changes }}
 kubernetes.yaml: |
-  {{- .changes | nindent 2 }}
+  {{- . | nindent 2 }}
+{{- end }}
 {{- with (index .root.Values .part).config }}
 values.yaml: |
   {{- toYaml . | nindent 2 }}
@@ -98,7 +100,8 @@ affinity:
 {{- end }}
 {{- end -}}
 
-{{- /* The collector's container, without what a part adds. Takes root, part, env, which
+{{- /* The collector's container, without what a part adds. Takes root, part, its
+       configuration, env, which
        is a list as text, and optionally queue, true if it has one on disk. */ -}}
 {{- define "otelcol-ml.container" -}}
 {{- $values := index .root.Values .part -}}
@@ -110,10 +113,8 @@ imagePullPolicy: {{ .root.Values.image.pullPolicy }}
 command: [/queuecheck, /state/queue, /otelcol-ml]
 {{- end }}
 args:
-  - --config=/etc/otelcol-ml/config.yaml
-  - --config=/etc/otelcol-ml/kubernetes.yaml
-  {{- if $values.config }}
-  - --config=/etc/otelcol-ml/values.yaml
+  {{- range $name, $_ := fromYaml .configuration }}
+  - --config=/etc/otelcol-ml/{{ $name }}
   {{- end }}
 env:
   {{- $own := dict }}
