@@ -31,6 +31,13 @@ func chartYAML(t *testing.T, elements ...string) map[string]any {
 	return content
 }
 
+func chartSchema(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	schema, err := jsonschema.NewCompiler().Compile(chartPath("values.schema.json"))
+	require.NoError(t, err)
+	return schema
+}
+
 // A chart cannot reach files outside of it, so it has copies of the shipped
 // configurations and rules. make generate writes them.
 func TestChartHasTheShippedFiles(t *testing.T) {
@@ -73,8 +80,7 @@ func TestChartVersionIsTheManifests(t *testing.T) {
 // The schema admits values.yaml and each file of values for tests. What has
 // properties has no others, and values.yaml has them all.
 func TestChartSchema(t *testing.T) {
-	schema, err := jsonschema.NewCompiler().Compile(chartPath("values.schema.json"))
-	require.NoError(t, err)
+	schema := chartSchema(t)
 	defaults := chartYAML(t, "values.yaml")
 	require.NoError(t, schema.Validate(any(defaults)))
 	tests, err := filepath.Glob(chartPath("ci", "*.yaml"))
