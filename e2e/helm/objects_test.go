@@ -107,6 +107,42 @@ func checkMounts(t *testing.T, part string, pod *corev1.PodSpec, container *core
 	assert.Equal(t, want, host, part)
 }
 
+// Queues and reproductions are on a volume, and damaged files of a queue are moved
+// away before the collector opens them.
+func TestStateIsOnVolumes(t *testing.T) {
+	forEachValues(t, func(t *testing.T, _ string, objects []metav1.Object) {
+		for part, workload := range workloads(objects) {
+			container := workload.container(t)
+			volumes := []string{}
+			for _, volume := range workload.pod.Spec.Volumes {
+				volumes = append(volumes, volume.Name)
+			}
+			if set, ok := workload.Object.(*appsv1.StatefulSet); ok {
+				for _, claim := range set.Spec.VolumeClaimTemplates {
+					volumes = append(volumes, claim.Name)
+				}
+			}
+			writable := []string{}
+			for _, mount := range container.VolumeMounts {
+				assert.Contains(t, volumes, mount.Name, part)
+				if !mount.ReadOnly {
+					writable = append(writable, mount.MountPath)
+				}
+			}
+			queue, queues := workload.variable(t, "OTELCOL_ML_QUEUE_DIR")
+			if queues {
+				assert.Contains(t, writable, filepath.Dir(queue), part)
+				assert.Equal(t, []string{"/queuecheck", queue, "/otelcol-ml"}, container.Command, part)
+			} else {
+				assert.Empty(t, container.Command, "%s starts as the image does", part)
+			}
+			if reproductions, found := workload.variable(t, "OTELCOL_ML_REPRO_DIR"); found {
+				assert.Contains(t, writable, filepath.Dir(reproductions), part)
+			}
+		}
+	})
+}
+
 // What names something else names what is there.
 func TestReferences(t *testing.T) {
 	forEachValues(t, func(t *testing.T, _ string, objects []metav1.Object) {

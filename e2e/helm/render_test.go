@@ -91,7 +91,7 @@ func renderChart(t *testing.T, chart string, arguments ...string) []metav1.Objec
 	output, err := template(t, chart, arguments...)
 	require.NoError(t, err)
 	var objects []metav1.Object
-	for _, document := range strings.Split("\n"+output, "\n---\n") {
+	for document := range strings.SplitSeq("\n"+output, "\n---\n") {
 		// The last line may be of a text whose end counts.
 		document += "\n"
 		var header metav1.TypeMeta

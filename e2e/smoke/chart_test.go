@@ -87,7 +87,7 @@ func TestChartSchema(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEmpty(t, tests)
 	for _, file := range tests {
-		assert.NoError(t, schema.Validate(any(chartYAML(t, "ci", filepath.Base(file)))), file)
+		require.NoError(t, schema.Validate(any(chartYAML(t, "ci", filepath.Base(file)))), file)
 	}
 
 	text := chartYAML(t, "values.schema.json")
