@@ -36,6 +36,8 @@ type CollectorOptions struct {
 	Dir string
 	// FileLimit is the size in bytes that no file can exceed; 0 is without limit.
 	FileLimit int64
+	// FeatureGates are switched on.
+	FeatureGates []string
 	// HostsFile is what the collector sees as /etc/hosts; empty is the machine's.
 	HostsFile string
 }
@@ -52,6 +54,9 @@ type Collector struct {
 func StartCollector(tb testing.TB, options CollectorOptions) *Collector {
 	tb.Helper()
 	arguments, listeners := configArguments(tb, options)
+	if len(options.FeatureGates) > 0 {
+		arguments = append(arguments, "--feature-gates="+strings.Join(options.FeatureGates, ","))
+	}
 	collector := &Collector{
 		Process: Start(tb, Command{
 			Name: "otelcol-ml",

@@ -76,6 +76,25 @@ func checkQueue(t *testing.T, config, queue map[string]any) {
 	assert.Equal(t, file["directory"], compaction["directory"], "a temporary file elsewhere is copied, not renamed")
 }
 
+// Exporters batch in their queues. The processor that batches answers the sender
+// before the exporter has the data, so a full queue refuses nobody.
+func TestNothingShownUsesTheBatchProcessor(t *testing.T) {
+	for name, config := range shownConfigurations(t) {
+		processors, _ := config["processors"].(map[string]any)
+		for id := range processors {
+			kind, _, _ := strings.Cut(id, "/")
+			assert.NotEqual(t, "batch", kind, "%s", name)
+		}
+		service, _ := config["service"].(map[string]any)
+		pipelines, _ := service["pipelines"].(map[string]any)
+		for id, pipeline := range pipelines {
+			fields, _ := pipeline.(map[string]any)
+			used, _ := fields["processors"].([]any)
+			assert.NotContains(t, used, "batch", "%s: %s", name, id)
+		}
+	}
+}
+
 // bytesOf reads a size, a number or an environment variable's default.
 func bytesOf(t *testing.T, value any) int64 {
 	t.Helper()

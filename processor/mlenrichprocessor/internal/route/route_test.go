@@ -46,6 +46,7 @@ func (r *recorder) traces(t testing.TB) consumer.Traces {
 		for _, rs := range td.ResourceSpans().All() {
 			of := resource{attrs: rs.Resource().Attributes().AsRaw()}
 			for _, ss := range rs.ScopeSpans().All() {
+				assert.NotZero(t, ss.Spans().Len(), "a scope without spans is left")
 				for _, span := range ss.Spans().All() {
 					of.spans = append(of.spans, ss.Scope().Name()+"/"+span.Name())
 				}
