@@ -276,6 +276,19 @@ func TestMemoryLimits(t *testing.T) {
 	}
 }
 
+// A variable in the values replaces the chart's of that name.
+func TestVariables(t *testing.T) {
+	gpu := workloads(render(t, "--values", valuesFile("agents"),
+		"--set", "gpu.env[0].name=GOMEMLIMIT,gpu.env[0].value=64MiB,gpu.env[1].name=NVIDIA_VISIBLE_DEVICES,gpu.env[1].value=void"))["gpu"]
+	found := map[string][]string{}
+	for _, variable := range gpu.container(t).Env {
+		found[variable.Name] = append(found[variable.Name], variable.Value)
+	}
+	assert.Equal(t, []string{"64MiB"}, found["GOMEMLIMIT"])
+	assert.Equal(t, []string{"void"}, found["NVIDIA_VISIBLE_DEVICES"])
+	assert.Equal(t, []string{"utility"}, found["NVIDIA_DRIVER_CAPABILITIES"])
+}
+
 // A pod is replaced if its own configuration changes, and else stays.
 func TestChecksum(t *testing.T) {
 	checksums := func(arguments ...string) map[string]string {

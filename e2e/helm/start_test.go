@@ -39,6 +39,8 @@ type surroundings struct {
 	added []string
 	// overrides are settings, by their path.
 	overrides map[string]any
+	// folders take the place of mounted ones, by their path in the pod.
+	folders map[string]string
 }
 
 // startPod starts the built collector as a pod of a part would: with its files, its
@@ -49,7 +51,7 @@ func startPod(t *testing.T, objects []metav1.Object, part string, around surroun
 	workload := workloads(objects)[part]
 	require.NotNil(t, workload.Object, part)
 	container := workload.container(t)
-	files := mountedConfigs(t, objects, workload)
+	files := mountedConfigs(t, objects, workload, around.folders)
 	require.NotEmpty(t, files)
 
 	state := t.TempDir()
@@ -81,9 +83,9 @@ func startPod(t *testing.T, objects []metav1.Object, part string, around surroun
 	return collector
 }
 
-// mountedConfigs writes the ConfigMap of a workload to files, and returns those
-// that the container's arguments name.
-func mountedConfigs(t *testing.T, objects []metav1.Object, workload workload) []string {
+// mountedConfigs writes the ConfigMap of a workload to files, with other folders, and
+// returns those that the container's arguments name.
+func mountedConfigs(t *testing.T, objects []metav1.Object, workload workload, folders map[string]string) []string {
 	t.Helper()
 	const folder = "/etc/otelcol-ml/"
 	container := workload.container(t)
@@ -100,8 +102,12 @@ func mountedConfigs(t *testing.T, objects []metav1.Object, workload workload) []
 		name, found := strings.CutPrefix(argument, "--config="+folder)
 		require.True(t, found, argument)
 		require.Contains(t, config.Data, name)
+		text := config.Data[name]
+		for mounted, folder := range folders {
+			text = strings.ReplaceAll(text, mounted+"/", folder+"/")
+		}
 		files = append(files, filepath.Join(t.TempDir(), name))
-		require.NoError(t, os.WriteFile(files[len(files)-1], []byte(config.Data[name]), 0o600))
+		require.NoError(t, os.WriteFile(files[len(files)-1], []byte(text), 0o600))
 	}
 	assert.Len(t, config.Data, len(files), "each file is read")
 	return files
@@ -149,20 +155,21 @@ func stop(t *testing.T, collector *harness.Collector) {
 func TestPodsStart(t *testing.T) {
 	forEachValues(t, func(t *testing.T, _ string, objects []metav1.Object) {
 		parts := workloads(objects)
+		folders := secretFolders(t, parts)
 		sink := harness.StartSink(t)
 		backends := map[string]string{"JAEGER_ENDPOINT": sink.Endpoint, "JAEGER_INSECURE": "true"}
 		written := new(atomic.Int64)
 		var collectors []*harness.Collector
 
-		agent := surroundings{variables: backends}
+		agent := surroundings{variables: backends, folders: folders}
 		if gateway, found := parts["gateway"]; found {
 			if _, found := gateway.variable(t, "REMOTE_WRITE_URL"); found {
 				backends["REMOTE_WRITE_URL"] = remoteWrite(t, written)
 			}
-			collectors = append(collectors, startPod(t, objects, "gateway", surroundings{variables: backends}))
+			collectors = append(collectors, startPod(t, objects, "gateway", surroundings{variables: backends, folders: folders}))
 			host, port, err := net.SplitHostPort(collectors[0].Address(t, "receivers::otlp::protocols::grpc"))
 			require.NoError(t, err)
-			agent = surroundings{variables: map[string]string{"GATEWAY_HOST": host, "GATEWAY_PORT": port}}
+			agent = surroundings{variables: map[string]string{"GATEWAY_HOST": host, "GATEWAY_PORT": port}, folders: folders}
 		}
 		if *parts["agent"].pod.Spec.AutomountServiceAccountToken {
 			newKubernetes(t).surround(t, &agent)

@@ -1,6 +1,7 @@
 package helm
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/otelcol-ml/otelcol-ml/e2e/documents"
 	"github.com/otelcol-ml/otelcol-ml/e2e/harness"
 )
 
@@ -82,4 +84,21 @@ func TestRefusedValues(t *testing.T) {
 func TestOldClustersAreRefused(t *testing.T) {
 	_, err := runHelm(t, "template", "telemetry", chart(), "--values", valuesFile("agents"), "--kube-version", "1.29.9")
 	assert.ErrorContains(t, err, "chart requires kubeVersion: >=1.30.0-0")
+}
+
+// The values in the documentation render.
+func TestDocumentedValues(t *testing.T) {
+	blocks, err := documents.All(harness.Path())
+	require.NoError(t, err)
+	rendered := 0
+	for _, block := range blocks {
+		if block.Info != "values" {
+			continue
+		}
+		file := filepath.Join(t.TempDir(), "values.yaml")
+		require.NoError(t, os.WriteFile(file, []byte(block.Text), 0o600))
+		assert.NotEmpty(t, workloads(render(t, "--values", file)), "%s:%d", block.File, block.Line)
+		rendered++
+	}
+	assert.Positive(t, rendered)
 }

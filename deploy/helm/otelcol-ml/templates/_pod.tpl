@@ -122,8 +122,7 @@ env:
   {{- $_ := set $own .name true }}
   {{- end }}
   {{- $memory := include "otelcol-ml.memoryMiB" $values.resources.limits.memory }}
-  - {name: GOMEMLIMIT, value: {{ $memory }}MiB}
-  {{- range fromYamlArray .env }}
+  {{- range prepend (fromYamlArray .env) (dict "name" "GOMEMLIMIT" "value" (printf "%sMiB" $memory)) }}
   {{- if not (hasKey $own .name) }}
   - {{ toJson . }}
   {{- end }}
