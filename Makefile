@@ -17,13 +17,17 @@ GO_SHOWN := $(CURDIR)/internal/tools/progress.sh go
 
 # The components and what they share: the modules of go.work.
 MODULES := $(shell sed -n 's/^\t\.\/\(.*\)$$/\1/p' go.work)
-# Modules outside of the workspace, with their own versions.
-APART   := distribution e2e internal/tools internal/tools/image internal/tools/lint
+# Modules outside of the workspace, with their own versions. ocb writes that of
+# distribution.
+APART   := e2e internal/tools internal/tools/helm internal/tools/image internal/tools/lint
 # The client programs of the end-to-end tests.
 EXAMPLES := $(patsubst examples/%/requirements.txt,%,$(wildcard examples/*/requirements.txt))
 # Modules with generated code: those with a metadata.yaml, the vocabulary page and
 # the dashboards.
 GENERATED := $(patsubst %/metadata.yaml,%,$(wildcard */*/metadata.yaml)) internal/mlattr docker/grafana
+
+# The Helm chart. It has copies of files outside of it.
+CHART   := deploy/helm/otelcol-ml
 
 # ocb applies build_tags only when it compiles. The manifest remains their only
 # source.
@@ -78,7 +82,7 @@ test: build ## Test every module with the race detector, then the built binary
 .PHONY: lint
 lint: needs $(TOOLS)/golangci-lint ## Run linters; check that go.mod files are tidy and generated code is up to date
 	@for m in $(MODULES) e2e; do echo "lint $$m"; (cd $$m && GOWORK=off $(TOOLS)/golangci-lint run ./...) || exit 1; done
-	@for m in $(MODULES) e2e internal/tools internal/tools/image internal/tools/lint; do (cd $$m && GOWORK=off go mod tidy -diff >/dev/null) || { echo "lint: $$m/go.mod is not tidy: run make tidy" >&2; exit 1; }; done
+	@for m in $(MODULES) $(APART); do (cd $$m && GOWORK=off go mod tidy -diff >/dev/null) || { echo "lint: $$m/go.mod is not tidy: run make tidy" >&2; exit 1; }; done
 	@for m in $(MODULES); do GOWORK=off go vet -C $$m ./... || exit 1; done
 	@before=$$(git status --porcelain; git diff | sha256sum); $(MAKE) generate >/dev/null; after=$$(git status --porcelain; git diff | sha256sum); \
 	if [ "$$before" != "$$after" ]; then git --no-pager diff --stat; echo "lint: make generate changed files: run it and commit what it writes" >&2; exit 1; fi
@@ -142,6 +146,13 @@ anomalies: needs ## Measure the problems that ml_metrics reports, in virtual tim
 anomalies-fast: needs
 	@$(ANOMALIES) -timeout 15m -short ./anomalies/...
 
+# Where the schemas of Kubernetes cannot be had, this says so; CI fails.
+.PHONY: e2e-helm
+e2e-helm: build $(TOOLS)/helm $(TOOLS)/kubeconform ## Test the Helm chart: what it renders, and the built binary with each pod's configuration
+	@status=0; e2e/helm/schemas.sh 1.30.0 1.37.0 || status=$$?; \
+	if [ $$status -eq 75 ]; then echo "make: e2e-helm was LEFT OUT: no Python package registry can be reached" >&2; [ "$${CI:-}" != true ]; else \
+	[ $$status -eq 0 ] && GOWORK=off go test -C e2e -count=1 -timeout 10m ./helm/...; fi
+
 .PHONY: e2e-packages
 e2e-packages: ## Try the package lists of the documentation in an empty Debian; needs root
 	@e2e/packages/try.sh
@@ -157,19 +168,21 @@ e2e-image-installed:
 
 # Runs each part, even if an earlier one fails.
 .PHONY: check-long
-check-long: ## Run make check, all fault tests, make anomalies, the image, package lists and fuzz tests
-	@status=0; for target in check e2e-faults anomalies e2e-packages e2e-image-installed fuzz; do \
+check-long: ## Run make check, all fault tests, make anomalies, the Helm chart, the image, package lists and fuzz tests
+	@status=0; for target in check e2e-faults anomalies e2e-helm e2e-packages e2e-image-installed fuzz; do \
 	  echo "make: check-long: $$target"; $(MAKE) $$target || { status=1; echo "make: check-long: $$target FAILED" >&2; }; done; exit $$status
 
 .PHONY: generate
 generate: needs $(TOOLS)/builder $(TOOLS)/mdatagen ## Write distribution/ (ocb), metadata (mdatagen), reference pages and dashboards
 	@for m in $(GENERATED); do (cd $$m && PATH=$(TOOLS):$$PATH GOWORK=off go generate ./...) || exit 1; done
+	@cp distribution/config/{agent,agent-gateway,gateway}.yaml docker/collector/gpu.yaml $(CHART)/files/
+	@cp docker/prometheus/rules/*.yaml $(CHART)/files/rules/
 	@GOWORK=off $(TOOLS)/builder --config builder-config.yaml --skip-compilation >$(CACHE)/builder.log 2>&1 || { cat $(CACHE)/builder.log >&2; exit 1; }
 
 .PHONY: tidy
 tidy: needs ## Format code and tidy every go.mod
 	@gofmt -l -w $(MODULES) e2e
-	@for m in $(MODULES) e2e internal/tools internal/tools/image internal/tools/lint; do (cd $$m && GOWORK=off go mod tidy) || exit 1; done
+	@for m in $(MODULES) $(APART); do (cd $$m && GOWORK=off go mod tidy) || exit 1; done
 
 .PHONY: fuzz
 fuzz: needs ## Run every fuzz test for FUZZTIME (default 20s) each
@@ -217,6 +230,11 @@ $(BIN)/licenses/go/LICENSE: distribution/go.mod distribution/go.sum docker/licen
 	@echo "Collecting licences into bin/licenses."
 	@PATH=$(TOOLS):$$PATH docker/licenses.sh $(BIN)/licenses $(BIN)/modules
 	@touch $@
+
+$(TOOLS)/helm $(TOOLS)/kubeconform: internal/tools/helm/go.mod internal/tools/helm/go.sum
+	@echo "Building helm and kubeconform into .cache/bin: about 2 minutes on two cores."
+	@cd internal/tools/helm && CGO_ENABLED=0 GOWORK=off GOBIN=$(TOOLS) $(GO_SHOWN) "helm and kubeconform" install -trimpath -ldflags "-s -w" tool
+	@touch $(TOOLS)/helm $(TOOLS)/kubeconform
 
 $(TOOLS)/golangci-lint: internal/tools/lint/go.mod internal/tools/lint/go.sum
 	@echo "Building golangci-lint into .cache/bin: 2 to 4 minutes on two cores."

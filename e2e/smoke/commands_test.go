@@ -146,6 +146,13 @@ var commandRules = []commandRule{
 			documentedFile(t, file[1])
 		}
 	}},
+	// Clusters neither. The chart and its objects are those of e2e/helm.
+	{`helm (?:install|uninstall) otelcol-ml(?: (deploy/\S+))? --namespace monitoring(?: --create-namespace --values my-values\.yaml)?`, func(t *testing.T, match []string) {
+		assert.DirExists(t, harness.Path(filepath.FromSlash(match[1])))
+	}},
+	{`kubectl label namespace monitoring pod-security\.kubernetes\.io/enforce=privileged`, func(*testing.T, []string) {}},
+	{`kubectl port-forward --namespace monitoring daemonset/otelcol-ml-agent 8890:8890`, func(t *testing.T, _ []string) { knownPorts(t, "127.0.0.1:8890") }},
+	{`kubectl delete pvc --namespace monitoring --selector app\.kubernetes\.io/instance=otelcol-ml`, func(*testing.T, []string) {}},
 	// Nothing to be deleted is there.
 	{`rm -r /var/lib/otelcol-ml/\w+`, func(*testing.T, []string) {}},
 	// Needs a GPU and the model.

@@ -24,7 +24,8 @@ var otherPrograms = []string{"scrape_configs", "telemetry", "apiVersion"}
 
 // Every configuration that a reader may copy from the documentation has to
 // load. A block need not be whole: what it leaves out is completed. One that is
-// marked over=FILE is lines to be added to that file, and loaded with it.
+// marked over=FILE is lines to be added to that file, and loaded with it. One that
+// is marked values is of the Helm chart.
 func TestDocumentedYAMLLoads(t *testing.T) {
 	blocks := documents.Of(documented(t), "yaml", "yml")
 	require.NotEmpty(t, blocks, "the documents have no YAML block: are they still where this test looks?")
@@ -45,6 +46,10 @@ func TestDocumentedYAMLLoads(t *testing.T) {
 			}
 			if _, ok := content["services"]; ok {
 				loadCompose(t, block.Text)
+				return
+			}
+			if block.Info == "values" {
+				assert.NoError(t, chartSchema(t).Validate(any(content)))
 				return
 			}
 			if block.Info == "recording" || slices.ContainsFunc(otherPrograms, func(key string) bool {

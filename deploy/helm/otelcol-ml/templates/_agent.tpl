@@ -1,0 +1,50 @@
+{{- /* The shipped configuration of the agents. */ -}}
+{{- define "otelcol-ml.agent.file" -}}
+{{- ternary "agent-gateway.yaml" "agent.yaml" .Values.gateway.enabled -}}
+{{- end -}}
+
+{{- /* What Kubernetes changes of it. */ -}}
+{{- define "otelcol-ml.agent.changes" -}}
+{{- $attributes := .Values.agent.kubernetesAttributes -}}
+{{- $config := .Files.Get (printf "files/%s" (include "otelcol-ml.agent.file" .)) | fromYaml -}}
+{{- if $attributes -}}
+processors:
+  k8s_attributes:
+    filter:
+      node_from_env_var: NODE_NAME
+    extract:
+      metadata: [k8s.namespace.name, k8s.pod.name, k8s.pod.uid, k8s.node.name, k8s.job.name, k8s.job.uid]
+    pod_association:
+      - sources: [{from: resource_attribute, name: k8s.pod.uid}]
+      - sources: [{from: connection}]
+    # What they send is about the node, and not about their own pods.
+    exclude:
+      pods: [{name: "^{{ include "otelcol-ml.partName" (dict "root" . "part" "gpu") }}-[a-z0-9]+$"}]
+{{ end -}}
+service:
+  pipelines:
+    {{- include "otelcol-ml.pipelines" (dict "config" $config "kubernetesAttributes" $attributes) | nindent 4 }}
+{{- end -}}
+
+{{- define "otelcol-ml.agent.configuration" -}}
+{{- include "otelcol-ml.configuration" (dict "root" . "part" "agent" "file" (include "otelcol-ml.agent.file" .) "changes" (include "otelcol-ml.agent.changes" .)) -}}
+{{- end -}}
+
+{{- define "otelcol-ml.agent.env" -}}
+{{ include "otelcol-ml.receiverEnv" . }}
+- {name: OTLP_HTTP_ENDPOINT, value: "0.0.0.0:4318"}
+- {name: OTELCOL_ML_REPRO_DIR, value: /state/reproductions}
+{{- if .Values.gateway.enabled }}
+- {name: OTELCOL_ML_QUEUE_DIR, value: /state/queue}
+- {name: GATEWAY_HOST, value: {{ include "otelcol-ml.partName" (dict "root" . "part" "gateway") }}.{{ .Release.Namespace }}.svc}
+- {name: GATEWAY_PORT, value: "4317"}
+{{- else }}
+- {name: PROMETHEUS_ENDPOINT, value: "0.0.0.0:8889"}
+- {name: JAEGER_URL, value: {{ .Values.backends.jaegerURL | quote }}}
+{{ include "otelcol-ml.backendEnv" . }}
+{{- end }}
+{{- if .Values.agent.kubernetesAttributes }}
+- name: NODE_NAME
+  valueFrom: {fieldRef: {fieldPath: spec.nodeName}}
+{{- end }}
+{{- end -}}

@@ -1,0 +1,363 @@
+package helm
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/yaml"
+
+	"github.com/otelcol-ml/otelcol-ml/e2e/harness"
+)
+
+// forEachValues renders the chart with each file of values.
+func forEachValues(t *testing.T, test func(t *testing.T, name string, objects []metav1.Object)) {
+	t.Helper()
+	for name, file := range values(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, name, render(t, "--values", file))
+		})
+	}
+}
+
+func TestPodsHaveTheLeastPrivilege(t *testing.T) {
+	forEachValues(t, func(t *testing.T, name string, objects []metav1.Object) {
+		for part, workload := range workloads(objects) {
+			pod, container := workload.pod.Spec, workload.container(t)
+			attribution := part == "gpu" && name == "every-option"
+
+			assert.Equal(t, part == "gpu", pod.HostPID, part)
+			assert.False(t, pod.HostNetwork || pod.HostIPC, part)
+			security := container.SecurityContext
+			require.NotNil(t, security, part)
+			assert.False(t, *security.AllowPrivilegeEscalation, part)
+			assert.True(t, *security.ReadOnlyRootFilesystem, part)
+			assert.Nil(t, security.Privileged, part)
+			assert.Equal(t, []corev1.Capability{"ALL"}, security.Capabilities.Drop, part)
+			assert.Equal(t, corev1.SeccompProfileTypeRuntimeDefault, security.SeccompProfile.Type, part)
+			if attribution {
+				assert.Zero(t, *security.RunAsUser)
+				assert.Equal(t, []corev1.Capability{"SYS_PTRACE", "DAC_READ_SEARCH"}, security.Capabilities.Add)
+				assert.Equal(t, corev1.AppArmorProfileTypeUnconfined, security.AppArmorProfile.Type)
+			} else {
+				assert.True(t, *security.RunAsNonRoot, part)
+				assert.EqualValues(t, 10001, *security.RunAsUser, part)
+				assert.Empty(t, security.Capabilities.Add, part)
+				assert.Nil(t, security.AppArmorProfile, part)
+			}
+			checkMounts(t, part, &pod, &container, attribution)
+
+			// Only the agent asks Kubernetes, and only if it is to.
+			token := part == "agent" && name == "every-option"
+			assert.Equal(t, token, *pod.AutomountServiceAccountToken, part)
+			account := named[*corev1.ServiceAccount](t, objects, pod.ServiceAccountName)
+			assert.False(t, *account.AutomountServiceAccountToken, part)
+			for _, list := range []corev1.ResourceList{container.Resources.Requests, container.Resources.Limits} {
+				for resource := range list {
+					assert.NotContains(t, resource, "nvidia.com", "%s takes a GPU from the workloads", part)
+				}
+			}
+		}
+	})
+}
+
+// checkMounts expects paths of the host read-only below /hostfs, and only for the
+// reader of GPUs, but for a folder of the agent's state that the values name.
+func checkMounts(t *testing.T, part string, pod *corev1.PodSpec, container *corev1.Container, attribution bool) {
+	t.Helper()
+	sources := map[string]corev1.Volume{}
+	for _, volume := range pod.Volumes {
+		sources[volume.Name] = volume
+	}
+	var host []string
+	for _, mount := range container.VolumeMounts {
+		if mount.MountPath == "/state" {
+			assert.False(t, mount.ReadOnly, part)
+			continue
+		}
+		assert.True(t, mount.ReadOnly, "%s: %s", part, mount.MountPath)
+		require.Contains(t, sources, mount.Name, part)
+		if source := sources[mount.Name].HostPath; source != nil {
+			assert.Equal(t, "/hostfs"+source.Path, mount.MountPath, "root_path is /hostfs")
+			host = append(host, source.Path)
+		}
+	}
+	var want []string
+	if part == "gpu" {
+		want = []string{"/proc", "/sys", "/etc/hostname"}
+		if attribution {
+			want = append(want, "/var/lib/kubelet/pod-resources")
+		}
+	}
+	assert.Equal(t, want, host, part)
+}
+
+// Queues and reproductions are on a volume, and damaged files of a queue are moved
+// away before the collector opens them.
+func TestStateIsOnVolumes(t *testing.T) {
+	forEachValues(t, func(t *testing.T, _ string, objects []metav1.Object) {
+		for part, workload := range workloads(objects) {
+			container := workload.container(t)
+			volumes := []string{}
+			for _, volume := range workload.pod.Spec.Volumes {
+				volumes = append(volumes, volume.Name)
+			}
+			if set, ok := workload.Object.(*appsv1.StatefulSet); ok {
+				for _, claim := range set.Spec.VolumeClaimTemplates {
+					volumes = append(volumes, claim.Name)
+				}
+			}
+			writable := []string{}
+			for _, mount := range container.VolumeMounts {
+				assert.Contains(t, volumes, mount.Name, part)
+				if !mount.ReadOnly {
+					writable = append(writable, mount.MountPath)
+				}
+			}
+			queue, queues := workload.variable(t, "OTELCOL_ML_QUEUE_DIR")
+			if queues {
+				assert.Contains(t, writable, filepath.Dir(queue), part)
+				assert.Equal(t, []string{"/queuecheck", queue, "/otelcol-ml"}, container.Command, part)
+			} else {
+				assert.Empty(t, container.Command, "%s starts as the image does", part)
+			}
+			if reproductions, found := workload.variable(t, "OTELCOL_ML_REPRO_DIR"); found {
+				assert.Contains(t, writable, filepath.Dir(reproductions), part)
+			}
+		}
+	})
+}
+
+// What names something else names what is there.
+func TestReferences(t *testing.T) {
+	forEachValues(t, func(t *testing.T, _ string, objects []metav1.Object) {
+		parts := workloads(objects)
+		matching := func(selector metav1.LabelSelector) string {
+			matcher, err := metav1.LabelSelectorAsSelector(&selector)
+			require.NoError(t, err)
+			var found []string
+			for part, workload := range parts {
+				if matcher.Matches(labels.Set(workload.pod.Labels)) {
+					found = append(found, part)
+				}
+			}
+			require.Len(t, found, 1, "%v selects pods of one part", selector)
+			return found[0]
+		}
+		for part, workload := range parts {
+			assert.Equal(t, part, matching(*workload.selector))
+			for _, probe := range []*corev1.Probe{workload.container(t).StartupProbe, workload.container(t).ReadinessProbe, workload.container(t).LivenessProbe} {
+				assert.Equal(t, 13133, workload.port(t, probe.HTTPGet.Port.StrVal))
+			}
+			for _, object := range objects {
+				assert.Equal(t, "telemetry", object.GetLabels()["app.kubernetes.io/instance"], object.GetName())
+			}
+		}
+		for _, service := range all[*corev1.Service](objects) {
+			part := matching(metav1.LabelSelector{MatchLabels: service.Spec.Selector})
+			for _, port := range service.Spec.Ports {
+				assert.Equal(t, parts[part].port(t, port.TargetPort.StrVal), int(port.Port), port.Name)
+			}
+		}
+		for _, policy := range all[*networkingv1.NetworkPolicy](objects) {
+			part := matching(policy.Spec.PodSelector)
+			assert.Contains(t, policy.Spec.PolicyTypes, networkingv1.PolicyTypeIngress, "what is not named is refused")
+			for _, rule := range policy.Spec.Ingress {
+				require.NotEmpty(t, rule.From, "an empty list is everybody")
+				require.NotEmpty(t, rule.Ports, "an empty list is every port")
+				for _, port := range rule.Ports {
+					parts[part].port(t, port.Port.StrVal)
+				}
+			}
+		}
+		for _, budget := range all[*policyv1.PodDisruptionBudget](objects) {
+			assert.Equal(t, "gateway", matching(*budget.Spec.Selector))
+		}
+		for _, set := range all[*appsv1.StatefulSet](objects) {
+			service := named[*corev1.Service](t, objects, set.Spec.ServiceName)
+			assert.Equal(t, corev1.ClusterIPNone, service.Spec.ClusterIP)
+		}
+		for _, monitor := range all[*monitoringv1.ServiceMonitor](objects) {
+			checkMonitor(t, monitor, objects)
+		}
+		for _, binding := range all[*rbacv1.ClusterRoleBinding](objects) {
+			named[*rbacv1.ClusterRole](t, objects, binding.RoleRef.Name)
+			assert.Equal(t, parts["agent"].pod.Spec.ServiceAccountName, binding.Subjects[0].Name)
+			assert.Equal(t, "monitoring", binding.Subjects[0].Namespace)
+		}
+	})
+}
+
+// checkMonitor expects a ServiceMonitor to select one service, and ports of it.
+func checkMonitor(t *testing.T, monitor *monitoringv1.ServiceMonitor, objects []metav1.Object) {
+	t.Helper()
+	matcher, err := metav1.LabelSelectorAsSelector(&monitor.Spec.Selector)
+	require.NoError(t, err)
+	var ports []string
+	for _, service := range all[*corev1.Service](objects) {
+		if matcher.Matches(labels.Set(service.Labels)) {
+			assert.Equal(t, monitor.Name, service.Name)
+			for _, port := range service.Spec.Ports {
+				ports = append(ports, port.Name)
+			}
+		}
+	}
+	for _, endpoint := range monitor.Spec.Endpoints {
+		assert.Contains(t, ports, endpoint.Port)
+		assert.Equal(t, endpoint.Port == "metrics", endpoint.HonorLabels, "the exporter sets job and instance")
+	}
+	if slices.Contains(ports, "metrics") {
+		assert.Len(t, monitor.Spec.Endpoints, 2)
+	}
+}
+
+// Agents find the gateways, and the readers of GPUs the agent of their node.
+func TestServicesAreWhereCollectorsSend(t *testing.T) {
+	objects := render(t, "--values", valuesFile("gateways"))
+	parts := workloads(objects)
+
+	host, _ := parts["agent"].variable(t, "GATEWAY_HOST")
+	port, _ := parts["agent"].variable(t, "GATEWAY_PORT")
+	gateways := named[*corev1.Service](t, objects, strings.TrimSuffix(host, ".monitoring.svc"))
+	assert.Equal(t, corev1.ClusterIPNone, gateways.Spec.ClusterIP, "each gateway has an address of its own")
+	assert.False(t, gateways.Spec.PublishNotReadyAddresses)
+	assert.Contains(t, gateways.Spec.Ports, corev1.ServicePort{Name: "otlp-grpc", Port: atoi(t, port), TargetPort: gateways.Spec.Ports[1].TargetPort})
+
+	endpoint, _ := parts["gpu"].variable(t, "STACK_ENDPOINT")
+	name, port, _ := strings.Cut(endpoint, ":")
+	agents := named[*corev1.Service](t, objects, name)
+	assert.Equal(t, corev1.ServiceInternalTrafficPolicyLocal, *agents.Spec.InternalTrafficPolicy)
+	assert.True(t, slices.ContainsFunc(agents.Spec.Ports, func(found corev1.ServicePort) bool { return found.Port == atoi(t, port) }))
+}
+
+func atoi(t *testing.T, number string) int32 {
+	t.Helper()
+	value, err := strconv.ParseInt(number, 10, 32)
+	require.NoError(t, err)
+	return int32(value)
+}
+
+// GOMEMLIMIT, and the limiter of the reader of GPUs, are 80 % of the limit,
+// whatever its unit.
+func TestMemoryLimits(t *testing.T) {
+	for _, limit := range []string{"536870912", "1536Mi", "1.5Gi", "2G", "900M", "800000k", "0.5Ti"} {
+		t.Run(limit, func(t *testing.T) {
+			t.Parallel()
+			objects := render(t, "--values", valuesFile("gateways"),
+				"--set-string", "gpu.resources.limits.memory="+limit+",gateway.resources.limits.memory="+limit)
+			for _, part := range []string{"gpu", "gateway"} {
+				workload := workloads(objects)[part]
+				memory := workload.container(t).Resources.Limits[corev1.ResourceMemory]
+				text, _ := workload.variable(t, "GOMEMLIMIT")
+				value, err := strconv.ParseInt(strings.TrimSuffix(text, "MiB"), 10, 64)
+				require.NoError(t, err)
+				assert.InDelta(t, float64(memory.Value())*0.8, float64(value<<20), 1<<20)
+				if part == "gpu" {
+					config := named[*corev1.ConfigMap](t, objects, workload.GetName())
+					assert.Contains(t, config.Data["kubernetes.yaml"], "limit_mib: "+strconv.FormatInt(value, 10)+"\n")
+				}
+			}
+		})
+	}
+}
+
+// A variable in the values replaces the chart's of that name.
+func TestVariables(t *testing.T) {
+	gpu := workloads(render(t, "--values", valuesFile("agents"),
+		"--set", "gpu.env[0].name=GOMEMLIMIT,gpu.env[0].value=64MiB,gpu.env[1].name=NVIDIA_VISIBLE_DEVICES,gpu.env[1].value=void"))["gpu"]
+	found := map[string][]string{}
+	for _, variable := range gpu.container(t).Env {
+		found[variable.Name] = append(found[variable.Name], variable.Value)
+	}
+	assert.Equal(t, []string{"64MiB"}, found["GOMEMLIMIT"])
+	assert.Equal(t, []string{"void"}, found["NVIDIA_VISIBLE_DEVICES"])
+	assert.Equal(t, []string{"utility"}, found["NVIDIA_DRIVER_CAPABILITIES"])
+}
+
+// A pod is replaced if its own configuration changes, and else stays.
+func TestChecksum(t *testing.T) {
+	checksums := func(arguments ...string) map[string]string {
+		found := map[string]string{}
+		for part, workload := range workloads(render(t, append([]string{"--values", valuesFile("gateways")}, arguments...)...)) {
+			found[part] = workload.pod.Annotations["checksum/config"]
+			require.NotEmpty(t, found[part])
+		}
+		return found
+	}
+	before := checksums()
+	after := checksums("--set", "gateway.config.connectors.ml_metrics.flush_interval=10s")
+	assert.NotEqual(t, before["gateway"], after["gateway"])
+	assert.Equal(t, before["agent"], after["agent"])
+	assert.Equal(t, before["gpu"], after["gpu"])
+}
+
+// Kubernetes refuses an upgrade that changes what selects pods, or a StatefulSet's
+// service and volumes. No version of the chart is in them, nor in pods, which an
+// upgrade would otherwise replace for nothing.
+func TestUpgrade(t *testing.T) {
+	next := filepath.Join(t.TempDir(), "otelcol-ml")
+	require.NoError(t, os.CopyFS(next, os.DirFS(chart())))
+	path := filepath.Join(next, "Chart.yaml")
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	changed := strings.Replace(string(text), "\nversion: ", "\nversion: 9", 1)
+	require.NotEqual(t, string(text), changed)
+	require.NoError(t, os.WriteFile(path, []byte(changed), 0o600))
+
+	before := render(t, "--values", valuesFile("gateways"))
+	after := renderChart(t, next, "--values", valuesFile("gateways"),
+		"--set", "gateway.replicas=5,gateway.podLabels.team=ml,image.tag=9.0.0,gateway.resources.limits.memory=8Gi,gateway.terminationGracePeriodSeconds=600")
+	oldSet, newSet := all[*appsv1.StatefulSet](before)[0].DeepCopy(), all[*appsv1.StatefulSet](after)[0]
+	require.NotEqual(t, oldSet.Labels, newSet.Labels, "the chart's version is among the labels")
+	for _, set := range []*appsv1.StatefulSet{oldSet, newSet} {
+		// These alone may change.
+		set.Spec.Replicas = nil
+		set.Spec.Template = corev1.PodTemplateSpec{}
+	}
+	assert.Equal(t, oldSet.Name, newSet.Name)
+	assert.Equal(t, oldSet.Spec, newSet.Spec)
+
+	same := workloads(renderChart(t, next, "--values", valuesFile("gateways")))
+	for part, workload := range workloads(before) {
+		assert.Equal(t, workload.selector, same[part].selector, part)
+		assert.Equal(t, workload.pod, same[part].pod, part)
+	}
+}
+
+// The rules are those of docker/prometheus, but for DCGM's names, which are asked
+// for.
+func TestPrometheusRules(t *testing.T) {
+	for name, want := range map[string][]string{
+		"operator":     {"alerts", "runs", "training"},
+		"every-option": {"alerts", "dcgm", "runs", "training"},
+		"gateways":     nil,
+	} {
+		rules := map[string]*monitoringv1.PrometheusRule{}
+		for _, rule := range all[*monitoringv1.PrometheusRule](render(t, "--values", valuesFile(name))) {
+			rules[rule.Name[strings.LastIndex(rule.Name, "-")+1:]] = rule
+		}
+		require.Equal(t, want, slices.Sorted(maps.Keys(rules)), name)
+		for file, rule := range rules {
+			text, err := os.ReadFile(harness.Path("docker", "prometheus", "rules", file+".yaml"))
+			require.NoError(t, err)
+			var spec monitoringv1.PrometheusRuleSpec
+			require.NoError(t, yaml.UnmarshalStrict(text, &spec))
+			assert.Equal(t, spec, rule.Spec, file)
+		}
+	}
+}

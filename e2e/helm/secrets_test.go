@@ -1,0 +1,68 @@
+package helm
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// secretFolders makes a folder for each path at which a pod has a secret. It has
+// what cert-manager puts into one: a certificate, its key, and that of the authority
+// that signed it. One certificate serves all pods.
+func secretFolders(t *testing.T, parts map[string]workload) map[string]string {
+	t.Helper()
+	folders := map[string]string{}
+	for _, workload := range parts {
+		for _, volume := range workload.pod.Spec.Volumes {
+			for _, mount := range workload.container(t).VolumeMounts {
+				if volume.Secret == nil || mount.Name != volume.Name || folders[mount.MountPath] != "" {
+					continue
+				}
+				folders[mount.MountPath] = t.TempDir()
+				writeCertificate(t, folders[mount.MountPath])
+			}
+		}
+	}
+	return folders
+}
+
+func writeCertificate(t *testing.T, folder string) {
+	t.Helper()
+	authority := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}
+	leaf := &x509.Certificate{
+		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "collector"}, DNSNames: []string{"otelcol-ml-gateway"},
+		NotBefore: authority.NotBefore, NotAfter: authority.NotAfter, KeyUsage: x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	authorityKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	authorityBytes, err := x509.CreateCertificate(rand.Reader, authority, authority, authorityKey.Public(), authorityKey)
+	require.NoError(t, err)
+	leafBytes, err := x509.CreateCertificate(rand.Reader, leaf, authority, key.Public(), authorityKey)
+	require.NoError(t, err)
+	keyBytes, err := x509.MarshalPKCS8PrivateKey(key)
+	require.NoError(t, err)
+	for name, block := range map[string]pem.Block{
+		"ca.crt":  {Type: "CERTIFICATE", Bytes: authorityBytes},
+		"tls.crt": {Type: "CERTIFICATE", Bytes: leafBytes},
+		"tls.key": {Type: "PRIVATE KEY", Bytes: keyBytes},
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(folder, name), pem.EncodeToMemory(&block), 0o600))
+	}
+}
