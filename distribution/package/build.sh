@@ -36,7 +36,7 @@ for file in distribution/config/*.yaml; do
 done
 install -m 0644 docker/prometheus/rules/*.yaml "$STAGE/prometheus/rules/"
 cp -R bin/licenses/. "$STAGE/licenses/"
-find "$STAGE/licenses" -name '.git*' -delete
+find "$STAGE/licenses" -name .gitignore -delete
 chmod -R u=rwX,go=rX "$STAGE/licenses"
 gzip -9nc distribution/package/otelcol-ml.8 >"$STAGE/otelcol-ml.8.gz"
 gzip -9nc CHANGELOG.md >"$STAGE/changelog.gz"
@@ -59,7 +59,7 @@ install -m 0755 bin/otelcol-ml bin/queuecheck "$STAGE/$name/"
 mv "$STAGE/config" "$STAGE/prometheus" "$STAGE/licenses" "$STAGE/$name/"
 install -m 0644 LICENSE CHANGELOG.md distribution/package/otelcol-ml.8 "$STAGE/$name/"
 install -m 0644 distribution/package/{otelcol-ml.service,otelcol-ml.conf,attribution.conf} "$STAGE/$name/systemd/"
-tar --create --directory "$STAGE" --format=gnu --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" "$name" | gzip -9n >"$out/$name.tar.gz"
+tar --create --directory "$STAGE" --format=gnu --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" "$name" | gzip -n >"$out/$name.tar.gz"
 
 # What is in the programs, by module. syft reads licenses from bin/modules. It gives
 # each document the present time and a random name.
