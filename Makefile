@@ -19,7 +19,7 @@ GO_SHOWN := $(CURDIR)/internal/tools/progress.sh go
 MODULES := $(shell sed -n 's/^\t\.\/\(.*\)$$/\1/p' go.work)
 # Modules outside of the workspace, with their own versions. ocb writes that of
 # distribution.
-APART   := e2e internal/tools internal/tools/helm internal/tools/image internal/tools/lint
+APART   := e2e internal/tools internal/tools/helm internal/tools/image internal/tools/lint internal/tools/package
 # The client programs of the end-to-end tests.
 EXAMPLES := $(patsubst examples/%/requirements.txt,%,$(wildcard examples/*/requirements.txt))
 # Modules with generated code: those with a metadata.yaml, the vocabulary page and
@@ -125,6 +125,14 @@ e2e-image: image ## Test the image in the stack of docker/compose.yaml
 	@e2e/servers/images.sh
 	@GOWORK=off go test -C e2e -count=1 -timeout 30m -v ./image/...
 
+.PHONY: packages
+packages: build $(TOOLS)/nfpm $(TOOLS)/syft $(BIN)/licenses/go/LICENSE ## Write dist/: packages deb, rpm and tar.gz, checksums and SBOM; see docs/packages.md
+	@distribution/package/build.sh
+
+.PHONY: e2e-install
+e2e-install: packages ## Install, upgrade and remove the packages in an empty Debian with systemd; needs root
+	@e2e/packages/install.sh
+
 .PHONY: e2e-faults
 e2e-faults: build ## Test the built binary under faults; UPDATE=1 writes the table of docs/reliability.md
 	@GOWORK=off go test -C e2e -count=1 -timeout 10m -parallel 2 ./faults/... $(if $(UPDATE),-update)
@@ -168,8 +176,8 @@ e2e-image-installed:
 
 # Runs each part, even if an earlier one fails.
 .PHONY: check-long
-check-long: ## Run make check, all fault tests, make anomalies, the Helm chart, the image, package lists and fuzz tests
-	@status=0; for target in check e2e-faults anomalies e2e-helm e2e-packages e2e-image-installed fuzz; do \
+check-long: ## Run make check, all fault tests, make anomalies, the Helm chart, package lists, the packages, the image and fuzz tests
+	@status=0; for target in check e2e-faults anomalies e2e-helm e2e-packages e2e-install e2e-image-installed fuzz; do \
 	  echo "make: check-long: $$target"; $(MAKE) $$target || { status=1; echo "make: check-long: $$target FAILED" >&2; }; done; exit $$status
 
 .PHONY: generate
@@ -210,8 +218,8 @@ pictures: build ## Draw docs/images/page*.png, the live page of simulated worklo
 	@cd e2e && GOWORK=off go run ./page/pictures
 
 .PHONY: clean
-clean: ## Remove bin/, demo-output/ and the tools and servers in .cache/
-	@rm -rf $(BIN) $(CACHE) demo-output
+clean: ## Remove bin/, dist/, demo-output/ and the tools and servers in .cache/
+	@rm -rf $(BIN) $(CACHE) dist demo-output
 
 $(BIN):
 	@mkdir -p $@
@@ -225,6 +233,11 @@ $(TOOLS)/syft $(TOOLS)/go-licenses: internal/tools/image/go.mod internal/tools/i
 	@echo "Building syft and go-licenses into .cache/bin: 4 to 10 minutes on two cores."
 	@cd internal/tools/image && CGO_ENABLED=0 GOWORK=off GOBIN=$(TOOLS) $(GO_SHOWN) "syft and go-licenses" install -trimpath -ldflags "-s -w -X main.version=$(shell sed -n 's/.*anchore\/syft v\([^ ]*\).*/\1/p' internal/tools/image/go.mod)" tool
 	@touch $(TOOLS)/syft $(TOOLS)/go-licenses
+
+$(TOOLS)/nfpm: internal/tools/package/go.mod internal/tools/package/go.sum
+	@echo "Building nfpm into .cache/bin: about a minute."
+	@cd internal/tools/package && CGO_ENABLED=0 GOWORK=off GOBIN=$(TOOLS) $(GO_SHOWN) nfpm install -trimpath -ldflags "-s -w" tool
+	@touch $@
 
 $(BIN)/licenses/go/LICENSE: distribution/go.mod distribution/go.sum docker/licenses.sh $(TOOLS)/go-licenses
 	@echo "Collecting licences into bin/licenses."

@@ -128,6 +128,21 @@ var commandRules = []commandRule{
 	{`apt-get install --no-install-recommends (gcc .+)`, func(t *testing.T, _ []string) {
 		assert.FileExists(t, harness.Path("e2e", "packages", "try.sh"))
 	}},
+	// The packages are tried by e2e/packages/install.sh.
+	{`(?:apt|dnf) install \./dist/otelcol-ml\S+`, func(*testing.T, []string) {}},
+	{`tar -xzf dist/otelcol-ml-\*\.tar\.gz`, func(*testing.T, []string) {}},
+	{`otelcol-ml-(\S+)-linux-amd64/otelcol-ml --config otelcol-ml-\S+-linux-amd64/(config/\S+)`, func(t *testing.T, match []string) {
+		assert.Equal(t, readManifest(t).Dist.Version, match[1])
+		documentedFile(t, "distribution/"+match[2])
+	}},
+	{`(?:systemctl (?:status|restart|enable --now)|journalctl --unit) (\S+)`, func(t *testing.T, match []string) {
+		documentedFile(t, "distribution/package/"+match[1]+".service")
+	}},
+	{`systemctl daemon-reload`, func(*testing.T, []string) {}},
+	{`install -D -m 0644 /usr/share/otelcol-ml/(\S+) /etc/systemd/system/otelcol-ml\.service\.d/(\S+)`, func(t *testing.T, match []string) {
+		documentedFile(t, "distribution/package/"+match[1])
+		assert.Equal(t, match[1], match[2])
+	}},
 	{`bin/queuecheck (\S+)`, func(t *testing.T, _ []string) { isTest(t, "cmd/queuecheck", "TestDamagedPagesArePutAside") }},
 	{`git diff --stat`, func(*testing.T, []string) {}},
 

@@ -30,11 +30,8 @@ func TestQueuesAreCheckedBeforeStart(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []string{"/queuecheck", queueFolder, "/otelcol-ml"}, []string(service.Entrypoint))
 
-	unit := readUnit(t, harness.Path("distribution", "systemd", "otelcol-ml.service"))
-	assert.Equal(t, []string{"-/usr/local/bin/queuecheck " + queueFolder}, unit["Service"]["ExecStartPre"])
-	require.Len(t, unit["Service"]["ExecStart"], 1)
-	assert.True(t, strings.HasPrefix(unit["Service"]["ExecStart"][0], "/usr/local/bin/otelcol-ml --config "))
-	assert.Equal(t, []string{"/bin/kill -HUP $MAINPID"}, unit["Service"]["ExecReload"])
+	unit := readUnit(t, harness.Path("distribution", "package", "otelcol-ml.service"))
+	assert.Equal(t, []string{"-/usr/libexec/otelcol-ml/queuecheck " + queueFolder}, unit["Service"]["ExecStartPre"])
 	assert.Contains(t, strings.Fields(unit["Service"]["StateDirectory"][0]), strings.TrimPrefix(queueFolder, "/var/lib/"))
 }
 

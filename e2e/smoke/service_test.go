@@ -1,0 +1,123 @@
+package smoke
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/otelcol-ml/otelcol-ml/e2e/harness"
+)
+
+// packaged is the part of distribution/package/nfpm.yaml that these tests read.
+type packaged struct {
+	Contents []struct {
+		Src, Dst, Type, Packager string
+	}
+	Overrides map[string]struct {
+		Scripts map[string]string
+	}
+}
+
+func readPackage(t *testing.T) packaged {
+	t.Helper()
+	text, err := os.ReadFile(harness.Path("distribution", "package", "nfpm.yaml"))
+	require.NoError(t, err)
+	var content packaged
+	require.NoError(t, yaml.Unmarshal(text, &content))
+	require.NotEmpty(t, content.Contents)
+	return content
+}
+
+func serviceUnit(t *testing.T) map[string][]string {
+	t.Helper()
+	return readUnit(t, harness.Path("distribution", "package", "otelcol-ml.service"))["Service"]
+}
+
+// Whatever the service starts and reads is in both packages.
+func TestServiceFindsItsFiles(t *testing.T) {
+	content := readPackage(t)
+	unit := serviceUnit(t)
+	for _, packager := range []string{"deb", "rpm"} {
+		source := map[string]string{}
+		for _, file := range content.Contents {
+			if file.Packager == "" || file.Packager == packager {
+				source[file.Dst] = file.Type
+			}
+		}
+		for _, key := range []string{"ExecStartPre", "ExecStart"} {
+			require.Len(t, unit[key], 1, key)
+			assert.Contains(t, source, strings.TrimPrefix(strings.Fields(unit[key][0])[0], "-"), "%s: %s", packager, key)
+		}
+		_, config, _ := strings.Cut(unit["ExecStart"][0], " --config ")
+		for _, file := range []string{config, strings.TrimPrefix(unit["EnvironmentFile"][0], "-")} {
+			assert.Equal(t, "config|noreplace", source[file], "%s: an upgrade must not replace %s", packager, file)
+		}
+	}
+	for _, file := range content.Contents {
+		if file.Src != "" && !strings.HasPrefix(file.Src, "bin/") && !strings.HasPrefix(file.Src, "${") {
+			assert.FileExists(t, harness.Path(filepath.FromSlash(file.Src)))
+		}
+	}
+	for packager, override := range content.Overrides {
+		require.Len(t, override.Scripts, 3, packager)
+		for _, script := range override.Scripts {
+			output, err := exec.CommandContext(t.Context(), "sh", "-n", harness.Path(filepath.FromSlash(script))).CombinedOutput()
+			assert.NoError(t, err, "%s: %s", script, output)
+		}
+	}
+}
+
+// The gpu receiver reads the devices of GPUs, and processes of all users.
+func TestServiceCanReadGPUs(t *testing.T) {
+	unit := serviceUnit(t)
+	for _, key := range []string{"PrivateDevices", "ProtectProc", "ProcSubset", "PrivateUsers", "PrivatePIDs"} {
+		assert.NotContains(t, unit, key)
+	}
+	assert.Equal(t, []string{"char-195 rw", "char-nvidia* rw"}, unit["DeviceAllow"])
+	assert.Contains(t, unit["RestrictAddressFamilies"][0], "AF_UNIX", "the kubelet's socket")
+}
+
+// The variables that the package sets are known to the default configuration, and
+// the limits of memory belong together.
+func TestServiceEnvironment(t *testing.T) {
+	text, err := os.ReadFile(harness.Path("distribution", "package", "otelcol-ml.conf"))
+	require.NoError(t, err)
+	config, err := os.ReadFile(harness.Path("distribution", "config", "agent.yaml"))
+	require.NoError(t, err)
+	set := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		key, value, found := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "#"), "=")
+		if found && key == strings.ToUpper(key) && !strings.Contains(key, " ") {
+			set[key] = value
+		}
+	}
+	require.Greater(t, len(set), 5)
+	for key := range set {
+		assert.True(t, key == "GOMEMLIMIT" || strings.Contains(string(config), "${env:"+key+":-"), "agent.yaml does not read %s", key)
+	}
+	// 80 % of 1 GiB.
+	unit := serviceUnit(t)
+	assert.Equal(t, []string{"1G"}, unit["MemoryMax"])
+	assert.Equal(t, "820MiB", set["GOMEMLIMIT"])
+	assert.Equal(t, "820", set["MEMORY_LIMIT_MIB"])
+	assert.True(t, slices.Contains(unit["Environment"], "OTELCOL_ML_REPRO_DIR=/var/lib/otelcol-ml/reproductions"))
+}
+
+// memory_limiter does not see the limit of a unit on hosts with cgroups v2.
+func TestMemoryLimitOfTheEnvironment(t *testing.T) {
+	t.Parallel()
+	for _, config := range []string{"agent.yaml", "production.yaml"} {
+		collector := harness.StartCollector(t, harness.CollectorOptions{
+			Config: harness.Path("distribution", "config", config),
+			Env:    []string{"MEMORY_LIMIT_MIB=820"},
+		})
+		assert.Contains(t, collector.Output(), `"limit_mib": 820`)
+	}
+}
