@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 // addEvidence says what was observed of a problem, and what to do next. It
@@ -357,7 +355,7 @@ func (s *Store) failingEvidence(state *State, n *Need, p *problem, now time.Time
 	if of == nil {
 		return
 	}
-	n.Value, n.Usual = of.errorRatio(mlattr.WindowRecent, now), of.errorRatio(mlattr.WindowUsual, now)
+	n.Value, n.Usual = of.errorRatios(now)
 	if n.Value != nil && n.Usual != nil {
 		n.say("%s of the last requests failed, %s before", percent(*n.Value), percent(*n.Usual))
 	} else if n.Value != nil {

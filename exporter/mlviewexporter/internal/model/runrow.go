@@ -143,8 +143,12 @@ func (r *run) addNumbers(row *Run, now time.Time) {
 	var all sums
 	scope := r.lossScope(now)
 	side := sideOf(r.streams)
+	writers := r.rankWriters()
 	for _, one := range r.streams {
 		all.addTotal(one, side, now)
+		if !r.ofRankWriter(one, writers) {
+			continue
+		}
 		if one.series == Loss && one.noNumber && now.Sub(one.at) <= goneAfter {
 			all.lossIsNoNumber = true
 		}
@@ -165,6 +169,9 @@ func (r *run) addNumbers(row *Run, now time.Time) {
 			}
 		}
 		r.addSeries(row, one)
+	}
+	if writers != nil {
+		all.addSteps(r, now)
 	}
 	row.Steps, row.StepRate = all.steps.largest(), all.stepRate.largest()
 	if row.Steps == nil {
