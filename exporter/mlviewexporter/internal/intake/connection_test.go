@@ -2,7 +2,9 @@ package intake_test
 
 import (
 	"context"
+	"maps"
 	"net"
+	"strings"
 	"testing"
 	"time"
 
@@ -78,5 +80,46 @@ func TestRecordsOfOtherCollectors(t *testing.T) {
 		intake.New(store).ConsumeLogs(connected("10.0.0.1", nil), ld)
 		assert.Equal(t, fleet, len(store.State().Changes) == 1)
 		assert.Equal(t, fleet, len(store.State().Collectors) == 1)
+	}
+}
+
+// TestCommandsOfOtherCollectors has the record of a reproduction: its command is shown
+// on the page of a fleet, if its path is one that repro_gen writes.
+func TestCommandsOfOtherCollectors(t *testing.T) {
+	const group, artifact = "0123456789abcdef", "0123456789abcdef/20261120T064210Z-0123456789abcdef0123456789abcdef-0123456789abcdef"
+	const report = "# math.sqrt\n\n## To reproduce\n\n```\npython3 repro.py --dry-run\npython3 repro.py --allow-module math:sqrt\n```\n\nIt needs:\n\n- `--allow-module math:sqrt`: to call it\n\n## Error\n"
+	command := func(fleet bool, change map[string]string) (string, []string) {
+		ld := plog.NewLogs()
+		record := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords().AppendEmpty()
+		record.SetEventName("repro.artifact")
+		attrs := map[string]string{
+			"repro.artifact.fingerprint": group, "repro.artifact.path": artifact, "repro.artifact.directory": "/var/lib/my $(reboot)",
+			"host.name": "gpu-01", "error.type": "ValueError",
+		}
+		maps.Copy(attrs, change)
+		for key, value := range attrs {
+			record.Attributes().PutStr(key, value)
+		}
+		record.Body().SetEmptyMap().PutStr("report.md", report)
+		store := model.NewStore(model.Settings{Interval: time.Nanosecond, Fleet: fleet})
+		intake.New(store).ConsumeLogs(context.Background(), ld)
+		failures := store.State().Failures
+		require.Len(t, failures, 1)
+		return failures[0].Command, failures[0].Requires
+	}
+	text, requires := command(true, nil)
+	assert.Equal(t, "python3 '/var/lib/my $(reboot)/"+artifact+"/repro.py' --allow-module math:sqrt", text)
+	assert.Equal(t, "host gpu-01", requires[0])
+	text, _ = command(false, nil)
+	assert.Empty(t, text, "any client could have sent it")
+	for _, change := range []map[string]string{
+		{"repro.artifact.path": "../" + artifact},
+		{"repro.artifact.path": group + "/../../x"},
+		{"repro.artifact.path": "fedcba9876543210" + artifact[16:]},
+		{"repro.artifact.directory": "reproductions"},
+		{"repro.artifact.directory": "/" + strings.Repeat("x", 5000)},
+	} {
+		text, _ := command(true, change)
+		assert.Empty(t, text, change)
 	}
 }

@@ -78,7 +78,7 @@ func (i *Intake) ConsumeTraces(ctx context.Context, td ptrace.Traces) {
 // of a fleet, to which only collectors send.
 func (i *Intake) ConsumeLogs(ctx context.Context, ld plog.Logs) {
 	i.connection(ctx)
-	i.store.ApplyEvents(readEvents(ld, mlattr.IsConcluded(ctx) || i.store.Fleet()))
+	i.store.ApplyEvents(readEvents(ld, mlattr.IsConcluded(ctx), i.store.Fleet()))
 }
 
 // text returns a label as text, "" if the value is none.

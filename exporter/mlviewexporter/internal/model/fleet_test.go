@@ -292,3 +292,52 @@ func TestOtherPagesKnowNoCollectors(t *testing.T) {
 	assert.Empty(t, state.Collectors)
 	assert.Equal(t, 4.0, *state.Runs[0].Steps)
 }
+
+// TestGPUsOfARunOfAnotherCollector has a gateway that gets the spans of a run, and
+// others that get the readings of its GPUs.
+func TestGPUsOfARunOfAnotherCollector(t *testing.T) {
+	f := newFleet()
+	for range 3 {
+		f.now = f.now.Add(10 * time.Second)
+		f.from("gw-1", model.LastStep, 1_700_000_000, "0")
+		f.stateOf("gw-1", "silent")
+		f.from("gw-2", model.RunGPUs, 6, "")
+		f.from("gw-2", model.RunGPUUtilization, 1, "")
+		f.from("gw-3", model.RunGPUs, 2, "")
+		f.from("gw-3", model.RunGPUUtilization, 0.6, "")
+	}
+	run := f.state().Runs[0]
+	assert.Equal(t, 8.0, *run.GPUs)
+	assert.InDelta(t, 0.9, *run.GPUUtilization, 1e-9)
+	assert.Equal(t, "stalled", run.State, "it holds GPUs")
+}
+
+// TestRecordsOfAFleet has records of two gateways about the same run.
+func TestRecordsOfAFleet(t *testing.T) {
+	f := newFleet()
+	record := func(id string, ended bool, evidence string) {
+		f.ApplyEvents([]model.Event{{Time: f.now, Problem: &model.Record{
+			ID: id, Kind: model.LooksHung, Service: "trainer", Run: "r", Onset: f.now, Ended: ended,
+			Evidence: []string{evidence}, Next: "Look at rank 3.",
+		}}})
+	}
+	change := func(after time.Duration) {
+		f.ApplyEvents([]model.Event{{Change: &model.Change{Time: f.now.Add(after), Kind: "version", Service: "trainer", From: "1", To: "2", Text: "version 2 (was 1)"}}})
+	}
+	f.from("gw-2", model.LastStep, f.seconds(), "0")
+	f.from("gw-2", model.Problem, f.seconds(), "", model.LooksHung)
+	record("gw-1's", false, "rank 0 waits")
+	record("gw-2's", false, "rank 3 waits")
+	record("gw-1's", true, "")
+	change(-2 * time.Hour)
+	change(-time.Minute)
+	change(-40 * time.Second)
+	state := f.state()
+	require.Len(t, state.Needs, 1)
+	assert.Equal(t, []string{"when noticed: rank 3 waits"}, state.Needs[0].Evidence, "the spans are there, and not here")
+	assert.NotEmpty(t, state.Needs[0].Command)
+	assert.NotEqual(t, "Look at rank 3.", state.Needs[0].Next, "what to do stands beside its command")
+	assert.Len(t, state.Changes, 2, "both gateways have seen the last one")
+	record("gw-2's", true, "")
+	assert.NotContains(t, f.state().Needs[0].Evidence, "when noticed: rank 3 waits")
+}

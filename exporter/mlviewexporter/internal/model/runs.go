@@ -298,6 +298,9 @@ func (r *run) currentState(now time.Time) string {
 			}
 		}
 	}
+	if worst == mlattr.RunSilent && r.heldElsewhere(now) {
+		return mlattr.RunStalled
+	}
 	if worst != "" {
 		return worst
 	}

@@ -1,6 +1,9 @@
 package model
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // writer is what one collector says of a run that several may have computed: when a
 // gateway has handed the run over, its series stay for a while, and tell of a run
@@ -67,6 +70,14 @@ func (w *writer) margin() time.Duration {
 // of its run. With one collector it is.
 func (r *run) written(one *stream) bool {
 	return len(r.writers) < 2 || one.labels.Collector == r.writer
+}
+
+// heldElsewhere reports whether another collector than the run's writer sees that the run
+// holds GPUs. To the writer, a run that hangs is silent then.
+func (r *run) heldElsewhere(now time.Time) bool {
+	return len(r.writers) > 1 && slices.ContainsFunc(r.streams, func(one *stream) bool {
+		return one.series == RunGPUs && one.value > 0 && one.live(now) && !r.written(one)
+	})
 }
 
 // rankWriters returns the collector that has the newest step of each rank, and nil
