@@ -6,17 +6,20 @@ import (
 	"strings"
 
 	"go.opentelemetry.io/collector/client"
+	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
 )
 
 const (
-	// attrCollector is the attribute of a point or a resource that names the collector
-	// that has computed the series. The connector span_metrics has it, too.
-	attrCollector = "collector.instance.id"
 	// headerCollector is the header of a request that names the collector that sends it.
 	headerCollector = "collector-instance-id"
-	headerAgent     = "user-agent"
+	// attrCollector and labelCollector are the attributes of a point or a resource that
+	// name the collector that has computed a series, where no header does: that of
+	// span_metrics, and the usual instance_label of ml_metrics.
+	attrCollector  = "collector.instance.id"
+	labelCollector = "collector_instance_id"
+	headerAgent    = "user-agent"
 )
 
 // connectionOf returns what a request says of the collector that has sent it. Headers
@@ -35,6 +38,15 @@ func connectionOf(ctx context.Context) (from model.Connection) {
 		if host, _, err := net.SplitHostPort(from.Address); err == nil {
 			from.Address = host
 		}
+	}
+	return from
+}
+
+// name returns the connection with the name that an attribute has, if no header names
+// the collector.
+func name(from model.Connection, attribute pcommon.Value) model.Connection {
+	if from.Collector == "" {
+		from.Collector = text(attribute)
 	}
 	return from
 }

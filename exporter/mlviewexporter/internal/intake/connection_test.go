@@ -45,27 +45,28 @@ func counted(n float64, resource, point map[string]string) pmetric.Metrics {
 	return md
 }
 
-// TestCollectorsAreToldApart by an attribute of a point, else of its resource, else by
-// a header of the request, else by the address.
+// TestCollectorsAreToldApart by a header of the request, else by an attribute of a
+// point, else of its resource, else by the address.
 func TestCollectorsAreToldApart(t *testing.T) {
 	store := model.NewStore(model.Settings{Interval: time.Nanosecond, Fleet: true})
 	in := intake.New(store)
 	header := connected("10.0.0.2", map[string][]string{"collector-instance-id": {"gw-2"}, "user-agent": {"otelcol-ml/1.2.0 (linux/amd64) grpc-go/1.80.0"}})
 	for range 2 { // the second time only values are read
 		in.ConsumeMetrics(connected("10.0.0.1", nil), counted(1, nil, map[string]string{"collector.instance.id": "gw-1"}))
-		in.ConsumeMetrics(header, counted(10, nil, nil))
-		in.ConsumeMetrics(header, counted(100, map[string]string{"collector.instance.id": "gw-3"}, nil))
+		in.ConsumeMetrics(header, counted(10, nil, map[string]string{"collector_instance_id": "627cc493-f310-47de-96bd-71410b7dec09"}))
+		in.ConsumeMetrics(connected("10.0.0.3", nil), counted(100, map[string]string{"collector.instance.id": "gw-3"}, nil))
+		in.ConsumeMetrics(connected("10.0.0.3", nil), counted(100000, map[string]string{"collector.instance.id": "gw-3"}, map[string]string{"collector_instance_id": "gw-5"}))
 		in.ConsumeMetrics(connected("10.0.0.4", nil), counted(1000, nil, nil))
 		in.ConsumeMetrics(context.Background(), counted(10000, nil, nil))
 	}
 	state := store.State()
 	require.Len(t, state.Runs, 1)
-	assert.Equal(t, 11111.0, *state.Runs[0].Steps)
+	assert.Equal(t, 111111.0, *state.Runs[0].Steps)
 	collectors := map[string]string{}
 	for _, one := range state.Collectors {
 		collectors[one.ID] = one.Address + " " + one.Version
 	}
-	assert.Equal(t, map[string]string{"10.0.0.4": "10.0.0.4 ", "gw-1": "10.0.0.1 ", "gw-2": "10.0.0.2 1.2.0", "gw-3": "10.0.0.2 1.2.0"}, collectors)
+	assert.Equal(t, map[string]string{"10.0.0.4": "10.0.0.4 ", "gw-1": "10.0.0.1 ", "gw-2": "10.0.0.2 1.2.0", "gw-3": "10.0.0.3 ", "gw-5": "10.0.0.3 "}, collectors)
 }
 
 // TestRecordsOfOtherCollectors count on the page of a fleet.

@@ -1,8 +1,6 @@
 package intake
 
 import (
-	"cmp"
-
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
@@ -122,8 +120,8 @@ func (r *pointReader) readResource(attrs pcommon.Map) {
 			r.resource.Host = text(v)
 		case mlattr.HardwareID:
 			r.resource.GPU = text(v)
-		case attrCollector:
-			r.collector.Collector = cmp.Or(text(v), r.collector.Collector)
+		case attrCollector, labelCollector:
+			r.collector = name(r.connection, v)
 		case mlattr.NVIDIAIndex:
 			device.Index = text(v)
 		case attrHardwareName:
@@ -226,8 +224,8 @@ func (r *pointReader) readLabels(from *pointSource, u *model.Update) {
 		case mlattr.HardwareID:
 			l.GPU = text(v)
 			continue
-		case attrCollector:
-			p.From.Collector = cmp.Or(text(v), p.From.Collector)
+		case attrCollector, labelCollector:
+			p.From = name(r.connection, v)
 			continue
 		case mlattr.NVIDIAIndex:
 			device.Index = text(v)
