@@ -341,3 +341,54 @@ func TestRecordsOfAFleet(t *testing.T) {
 	record("gw-2's", true, "")
 	assert.NotContains(t, f.state().Needs[0].Evidence, "when noticed: rank 3 waits")
 }
+
+// TestSilentHosts has agents behind a gateway: one stops reading its GPUs, while the
+// gateway repeats what it has computed of the run there.
+func TestSilentHosts(t *testing.T) {
+	f := newFleet()
+	reading := func(host string) model.Point {
+		p := model.Point{Series: model.GPUPower, Value: 100, Time: f.now.UnixNano(), From: model.Connection{Collector: "gw-1"}, Origin: uint64(len(host))}
+		p.Labels.Host, p.Labels.GPU = host, "GPU-1"
+		return p
+	}
+	step := func(host string) model.Point {
+		p := model.Point{Series: model.Steps, Value: 3, Time: f.now.UnixNano(), From: model.Connection{Collector: "gw-1"}, Origin: uint64(100 + len(host))}
+		p.Labels.Service, p.Labels.Run, p.Labels.Host = "trainer", "r", host
+		return p
+	}
+	points := []model.Point{reading("gpu-1"), reading("gpu-22"), step("gpu-1"), step("gpu-22")}
+	f.ApplyPoints(points)
+	stopped := f.now
+	for range 8 {
+		f.now = f.now.Add(10 * time.Second)
+		for _, i := range []int{0, 2, 3} {
+			require.Empty(t, f.ApplyUpdates([]model.Update{{Origin: points[i].Origin, Value: points[i].Value, Time: f.now.UnixNano()}}, nil))
+		}
+	}
+	state := f.state()
+	assert.Equal(t, 2, state.Collector.Hosts)
+	assert.Equal(t, 1, state.Collector.HostsReporting)
+	require.NotEmpty(t, state.Missing)
+	assert.Equal(t, "host", state.Missing[0].Kind)
+	assert.Equal(t, "GPUs of gpu-22", state.Missing[0].What)
+	assert.Contains(t, state.Missing[0].Why, stopped.Format("15:04:05 UTC"))
+}
+
+// TestManySilentCollectors has a switch that fails: not every row is of it.
+func TestManySilentCollectors(t *testing.T) {
+	f := newFleet()
+	for i := range 100 {
+		f.SeeConnection(&model.Connection{Collector: fmt.Sprint("gw-", i)})
+	}
+	f.now = f.now.Add(time.Hour)
+	rows := 0
+	for _, one := range f.state().Missing {
+		if one.Kind == "collector" {
+			rows++
+			if rows == 17 {
+				assert.EqualValues(t, 84, one.Count)
+			}
+		}
+	}
+	assert.Equal(t, 17, rows)
+}

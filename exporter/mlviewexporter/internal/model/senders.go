@@ -210,18 +210,73 @@ func compareSilent(a, b *time.Time) int {
 	}
 }
 
-// missingCollectors returns a row for each collector that is silent.
-func missingCollectors(state *State, now time.Time) (rows []Missing) {
-	for _, one := range state.Collectors {
-		if one.SilentSince == nil {
-			break
-		}
+// missingSenders returns a row for each collector, and for each host of GPUs, that is
+// silent. Of very many, the last row counts the others.
+func (s *Store) missingSenders(state *State, now time.Time) (rows []Missing) {
+	if !s.settings.Fleet {
+		return nil
+	}
+	silent := slices.DeleteFunc(slices.Clone(state.Collectors), func(c SendingCollector) bool { return c.SilentSince == nil })
+	for _, one := range silent[:min(len(silent), maxNamedSilent)] {
 		rows = append(rows, Missing{
 			Key: "silent " + one.Key, Kind: "collector", What: "Data of the collector " + one.title(),
-			Why: "It has been silent since " + clock(*one.SilentSince, now) + ". Runs and GPUs that only this collector sends show their last values, then leave.",
+			Why: "It has been silent since " + clock(*one.SilentSince, now) + ". What only this collector sends shows its last values, then leaves.",
 		})
 	}
-	return rows
+	rows = append(rows, moreSilent("collectors", len(silent))...)
+	hosts := s.silentHosts(now)
+	for _, one := range hosts[:min(len(hosts), maxNamedSilent)] {
+		rows = append(rows, Missing{
+			Key: keyOf("silent host", one.host), Kind: "host", What: "GPUs of " + one.host,
+			Why: "No reading has come since " + clock(one.last, now) + ". Its GPUs show their last values for an hour.",
+		})
+	}
+	return append(rows, moreSilent("hosts", len(hosts))...)
+}
+
+// maxNamedSilent limits the collectors, and the hosts, that are named as silent.
+const maxNamedSilent = 16
+
+// moreSilent returns a row for those that are not named.
+func moreSilent(things string, n int) []Missing {
+	if n <= maxNamedSilent {
+		return nil
+	}
+	return []Missing{{
+		Key: "silent " + things, Kind: things[:len(things)-1], What: "Data of more " + things, Count: int64(n - maxNamedSilent),
+		Why: "They are silent, too.",
+	}}
+}
+
+// silentHost is a host of GPUs without a recent reading.
+type silentHost struct {
+	host string
+	last time.Time
+}
+
+// silentHosts returns the hosts whose GPUs have sent no reading lately, those that were
+// read last at the end. A gateway repeats what it has computed of a host that is gone,
+// so that only readings count.
+func (s *Store) silentHosts(now time.Time) []silentHost {
+	newest := make(map[string]time.Time)
+	for _, g := range s.gpus {
+		if g.host != "" && g.lastSeen.After(newest[g.host]) {
+			newest[g.host] = g.lastSeen
+		}
+	}
+	for _, one := range s.ofHosts {
+		if last, known := newest[one.labels.Host]; known && one.at.After(last) {
+			newest[one.labels.Host] = one.at
+		}
+	}
+	var silent []silentHost
+	for host, last := range newest {
+		if now.Sub(last) > reportingWithin {
+			silent = append(silent, silentHost{host, last})
+		}
+	}
+	slices.SortFunc(silent, func(a, b silentHost) int { return cmp.Or(a.last.Compare(b.last), cmp.Compare(a.host, b.host)) })
+	return silent
 }
 
 // title names a collector, with its address if that is another text.

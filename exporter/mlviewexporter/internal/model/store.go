@@ -212,7 +212,8 @@ func (s *Store) ApplyUpdates(updates []Update, unknown []int) []int {
 			unknown = append(unknown, i)
 			continue
 		}
-		if one.host != nil {
+		// A gateway repeats what it has computed of a host that is gone.
+		if one.host != nil && (!s.settings.Fleet || one.series.OfHardware() || updates[i].Value != one.value) {
 			s.seeHostAgain(one, now)
 		}
 		if one.sender != nil {
