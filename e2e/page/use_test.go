@@ -75,6 +75,18 @@ func tabTo(t *testing.T, tab *browser.Tab, condition string) {
 	t.Fatalf("the tabulator does not lead to %s; last: %s", condition, browser.Eval[string](tab, focus+".outerHTML"))
 }
 
+// TestCollectors has the page of a fleet with a gateway that is silent.
+func TestCollectors(t *testing.T) {
+	t.Parallel()
+	tab := visit(t, serveFixture(t, "-runs", "8", "-gpus", "300"), "")
+	tab.Await(`document.querySelectorAll("[data-testid=collectors-row]").length === 3`)
+	part := browser.Eval[string](tab, `document.querySelector("[data-testid=part-collectors]").textContent`)
+	assert.Contains(t, part, "(2 of 3 sending)")
+	assert.Regexp(t, `gw-2\s*(State)?\s*silent since `, part, "the silent one is first")
+	tab.Click("[data-testid=part-collectors] [data-testid=fold]")
+	tab.Await(`document.querySelector("[data-testid=collectors-row]") === null`)
+}
+
 // TestCopy puts the command of a reproduction on the clipboard.
 func TestCopy(t *testing.T) {
 	t.Parallel()

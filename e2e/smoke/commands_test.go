@@ -96,11 +96,10 @@ var commandRules = []commandRule{
 		answers(t, match[1], match[2])
 	}},
 	{`ssh -N -L 8890:127\.0\.0\.1:8890 [a-z0-9-]+`, func(t *testing.T, _ []string) { knownPorts(t, "127.0.0.1:8890") }},
-	{`htpasswd -B -c (\S+) ada`, func(t *testing.T, match []string) {
-		readme, err := os.ReadFile(harness.Path("exporter", "mlviewexporter", "README.md"))
-		require.NoError(t, err)
-		assert.Contains(t, string(readme), "file: "+match[1]+"\n", "the configuration reads the file")
-	}},
+	{`htpasswd -B -c (\S+) ada`, func(t *testing.T, match []string) { readsFile(t, match[1]) }},
+	{`openssl rand -hex 32 > (\S+)`, func(t *testing.T, match []string) { readsFile(t, match[1]) }},
+	// e2e/view asks the page in the same way.
+	{`curl -u ada --cacert fleet\.crt https://fleet\.example:8890/`, func(t *testing.T, _ []string) { isTest(t, "e2e/view", "TestFleet") }},
 	// What Prometheus and Jaeger answer is looked at in e2e.TestMainJob.
 	{documents.ServerCommand.String(), func(*testing.T, []string) {}},
 	{`export((?: [A-Z_]+=\S+)+)`, func(t *testing.T, match []string) { knownPorts(t, match[1]) }},
@@ -194,6 +193,18 @@ func TestDocumentedCommands(t *testing.T) {
 			})
 		}
 	}
+}
+
+// readsFile expects a documented or a shipped configuration that reads a file.
+func readsFile(t *testing.T, name string) {
+	t.Helper()
+	var all strings.Builder
+	for _, file := range []string{harness.Path("exporter", "mlviewexporter", "README.md"), harness.Path("distribution", "config", "fleet.yaml")} {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		all.Write(text)
+	}
+	assert.Regexp(t, `file(name)?: (\$\{env:[A-Z_]+:-)?`+regexp.QuoteMeta(name)+`\}?\n`, all.String(), "a configuration reads the file")
 }
 
 // documentedFile returns the path of a file that a command names from the

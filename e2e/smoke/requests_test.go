@@ -27,7 +27,7 @@ func TestConfigurationsBoundWhatTheyReceive(t *testing.T) {
 		whole := config["processors"] != nil && config["service"] != nil
 		t.Run(name, func(t *testing.T) { assert.Empty(t, unbounded(config, whole)) })
 	}
-	for _, file := range []string{"distribution/config/agent.yaml", "distribution/config/demo.yaml", "distribution/config/production.yaml",
+	for _, file := range []string{"distribution/config/agent.yaml", "distribution/config/demo.yaml", "distribution/config/production.yaml", "distribution/config/fleet.yaml",
 		"docker/collector/stack.yaml", "docker/jaeger/jaeger.yaml", "examples/groupbytrace/collector.yaml"} {
 		assert.Contains(t, configurations, file, "the test does not look at it")
 	}

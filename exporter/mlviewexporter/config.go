@@ -100,6 +100,13 @@ type Config struct {
 	// page shows only failures that it saw as spans.
 	Reproductions string `mapstructure:"reproductions"`
 
+	// Fleet says that all data comes from other collectors: log records of problems,
+	// changes and reproductions count that arrive by OTLP, and the page tells the
+	// collectors apart, takes the newest evidence of a run that several of them have
+	// seen, and lists them with those that are silent. Set it only where nobody else
+	// can send, because a sender is believed. The default is false.
+	Fleet bool `mapstructure:"fleet"`
+
 	// Reports writes the report of each run that ends, looks hung or is silent.
 	Reports ReportsConfig `mapstructure:"reports"`
 

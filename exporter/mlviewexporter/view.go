@@ -68,8 +68,8 @@ func newView(set exporter.Settings, cfg *Config) (*view, error) {
 		MaxRuns: cfg.MaxRuns, MaxGPUs: cfg.MaxGPUs,
 		MaxTraces: cfg.Traces.Held, SpansPerTrace: cfg.Traces.SpansPerTrace, TraceBytes: cfg.Traces.Bytes,
 		Content: cfg.Content, Owners: cfg.Owners, JaegerURL: cfg.JaegerURL,
-		Reproductions: cfg.Reproductions != "",
-		Version:       set.BuildInfo.Version, Now: time.Now,
+		Reproductions: cfg.Reproductions != "", Fleet: cfg.Fleet,
+		Version: set.BuildInfo.Version, Now: time.Now,
 	})
 	v := &view{set: set, cfg: cfg, store: store, intake: intake.New(store), telemetry: telemetry}
 	if cfg.Reproductions != "" {

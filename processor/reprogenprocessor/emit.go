@@ -3,6 +3,8 @@ package reprogenprocessor
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"time"
 
 	"go.opentelemetry.io/collector/consumer"
@@ -68,6 +70,13 @@ func (r *recorder) recordOf(f *failure.Failure, name string, files artifact.File
 	attributes.PutStr(attrArtifactFingerprint, f.Fingerprint)
 	attributes.PutStr(attrArtifactPath, f.Fingerprint+"/"+name)
 	attributes.PutStr(attrArtifactKind, string(f.Kind))
+	// Where a reader of the record finds the files.
+	if directory, err := filepath.Abs(r.cfg.Directory); err == nil {
+		attributes.PutStr(attrArtifactDirectory, directory)
+	}
+	if host, err := os.Hostname(); err == nil {
+		attributes.PutStr(mlattr.HostName, host)
+	}
 	if f.Error.Type != "" {
 		attributes.PutStr(mlattr.ErrorType, redact.Text(f.Error.Type))
 	}

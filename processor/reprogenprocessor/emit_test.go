@@ -3,6 +3,7 @@ package reprogenprocessor
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -40,10 +41,14 @@ func TestEmitLog(t *testing.T) {
 	assert.Equal(t, "00000000000000000000000000000001", r.TraceID().String())
 	assert.Equal(t, "0000000000000001", r.SpanID().String())
 	group := filepath.Base(filepath.Dir(artifact))
+	host, err := os.Hostname()
+	require.NoError(t, err)
 	assert.Equal(t, map[string]any{
 		"repro.artifact.fingerprint": group,
 		"repro.artifact.path":        group + "/" + filepath.Base(artifact),
+		"repro.artifact.directory":   filepath.Dir(filepath.Dir(artifact)),
 		"repro.artifact.kind":        "python_call",
+		"host.name":                  host,
 		"error.type":                 "statistics.StatisticsError",
 	}, r.Attributes().AsRaw())
 	assert.Equal(t, map[string]any{

@@ -25,6 +25,7 @@ const (
 	attrArtifactFingerprint = "repro.artifact.fingerprint"
 	attrArtifactPath        = "repro.artifact.path"
 	attrArtifactKind        = "repro.artifact.kind"
+	attrArtifactDirectory   = "repro.artifact.directory"
 	attrArtifactOmitted     = "repro.artifact.omitted"
 )
 

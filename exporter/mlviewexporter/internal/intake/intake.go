@@ -45,16 +45,27 @@ func New(store *model.Store) *Intake {
 }
 
 // ConsumeMetrics reads points of metrics.
-func (i *Intake) ConsumeMetrics(_ context.Context, md pmetric.Metrics) {
+func (i *Intake) ConsumeMetrics(ctx context.Context, md pmetric.Metrics) {
 	r := i.metrics.Get().(*pointReader)
-	r.store, r.hash = i.store, i.hash
+	r.store, r.hash, r.connection = i.store, i.hash, i.connection(ctx)
 	r.read(md)
 	r.reset()
 	i.metrics.Put(r)
 }
 
+// connection returns what is known of the collector of a fleet that has sent a request,
+// and notes that it has.
+func (i *Intake) connection(ctx context.Context) (from model.Connection) {
+	if i.store.Fleet() {
+		from = connectionOf(ctx)
+		i.store.SeeConnection(&from)
+	}
+	return from
+}
+
 // ConsumeTraces reads spans.
 func (i *Intake) ConsumeTraces(ctx context.Context, td ptrace.Traces) {
+	i.connection(ctx)
 	r := i.traces.Get().(*spanReader)
 	r.store, r.enriched = i.store, mlattr.IsEnriched(ctx)
 	r.read(td)
@@ -63,9 +74,11 @@ func (i *Intake) ConsumeTraces(ctx context.Context, td ptrace.Traces) {
 }
 
 // ConsumeLogs reads log records. Those about problems and changes count only in the
-// call in which ml_metrics sends them, so that no client can forge them.
+// call in which ml_metrics sends them, so that no client can forge them, or on the page
+// of a fleet, to which only collectors send.
 func (i *Intake) ConsumeLogs(ctx context.Context, ld plog.Logs) {
-	i.store.ApplyEvents(readEvents(ld, mlattr.IsConcluded(ctx)))
+	i.connection(ctx)
+	i.store.ApplyEvents(readEvents(ld, mlattr.IsConcluded(ctx), i.store.Fleet()))
 }
 
 // text returns a label as text, "" if the value is none.

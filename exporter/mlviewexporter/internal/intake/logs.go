@@ -8,6 +8,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/reproductions"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
@@ -19,9 +20,9 @@ const eventArtifact = "repro.artifact"
 const maxEventsOfRequest = 10_000
 
 // readEvents returns the records that the page shows. concluded reports whether
-// ml_metrics of this collector has written them: records about problems and changes
-// that a client has sent are ignored.
-func readEvents(ld plog.Logs, concluded bool) (events []model.Event) {
+// ml_metrics of this collector has written them, fleet whether a collector has: records
+// about problems and changes that a client has sent are ignored, and so are its commands.
+func readEvents(ld plog.Logs, concluded, fleet bool) (events []model.Event) {
 	for _, rl := range ld.ResourceLogs().All() {
 		attrs := rl.Resource().Attributes()
 		for _, sl := range rl.ScopeLogs().All() {
@@ -32,12 +33,12 @@ func readEvents(ld plog.Logs, concluded bool) (events []model.Event) {
 				switch name := record.EventName(); {
 				case name == mlattr.GPUXIDEvent:
 					events = append(events, readXID(attrs, record))
-				case name == mlattr.EventChange && concluded:
+				case name == mlattr.EventChange && (concluded || fleet):
 					events = append(events, readChange(attrs, record))
-				case name == mlattr.Problem && concluded:
+				case name == mlattr.Problem && (concluded || fleet):
 					events = append(events, readProblem(attrs, record))
 				case name == eventArtifact:
-					events = append(events, readArtifact(attrs, record))
+					events = append(events, readArtifact(attrs, record, fleet))
 				}
 			}
 		}
@@ -76,8 +77,11 @@ func readXID(resource pcommon.Map, record plog.LogRecord) model.Event {
 	return e
 }
 
-func readArtifact(resource pcommon.Map, record plog.LogRecord) model.Event {
+// readArtifact reads a record of repro_gen. Its command is read if it comes from a
+// collector.
+func readArtifact(resource pcommon.Map, record plog.LogRecord, fleet bool) model.Event {
 	seen := at(record)
+	var artifact reproductions.Record
 	e := model.Event{Time: seen, Failure: &model.Failure{LastSeen: &seen}}
 	if v, ok := resource.Get(mlattr.ServiceName); ok {
 		e.Failure.Service = text(v)
@@ -88,9 +92,21 @@ func readArtifact(resource pcommon.Map, record plog.LogRecord) model.Event {
 			e.Failure.Key, _ = mlattr.ReadID(v)
 		case "repro.artifact.kind":
 			e.Failure.Kind = text(v)
+		case "repro.artifact.path":
+			artifact.Artifact = sentence(v)
+		case "repro.artifact.directory":
+			artifact.Directory = sentence(v)
+		case mlattr.HostName:
+			artifact.Host = text(v)
 		case mlattr.ErrorType:
 			e.Failure.Class = mlattr.ErrorClass(text(v))
 		}
+	}
+	if body := record.Body(); fleet && body.Type() == pcommon.ValueTypeMap {
+		if report, ok := body.Map().Get("report.md"); ok {
+			artifact.Report = []byte(sentence(report))
+		}
+		artifact.Describe(e.Failure)
 	}
 	if id := record.TraceID(); !id.IsEmpty() {
 		e.Failure.TraceID = id.String()

@@ -24,6 +24,9 @@ type pointReader struct {
 	resources []pcommon.Map
 	unknown   []int
 
+	// connection is the collector of a fleet that has sent the request, collector the
+	// one that the resource names, or else that.
+	connection, collector model.Connection
 	// resource has what a resource says of all its points.
 	resource  model.Labels
 	device    *model.Device
@@ -44,10 +47,14 @@ type pointSource struct {
 const maxKeptDevices = 4096
 
 func (r *pointReader) read(md pmetric.Metrics) {
+	sender := uint64(0)
+	if name := r.connection.Name(); name != "" {
+		sender = r.hash.text(name)
+	}
 	for _, rm := range md.ResourceMetrics().All() {
 		attrs := rm.Resource().Attributes()
 		r.resources = append(r.resources, attrs)
-		origin := r.hash.attributes(0, attrs)
+		origin := r.hash.attributes(sender, attrs)
 		for _, sm := range rm.ScopeMetrics().All() {
 			for _, m := range sm.Metrics().All() {
 				if series, ok := model.SeriesOf(m.Name()); ok {
@@ -101,7 +108,7 @@ func (r *pointReader) newDevice() *model.Device {
 }
 
 func (r *pointReader) readResource(attrs pcommon.Map) {
-	r.resource, r.device, r.simulated = model.Labels{}, nil, false
+	r.resource, r.device, r.simulated, r.collector = model.Labels{}, nil, false, r.connection
 	var device model.Device
 	for key, v := range attrs.All() {
 		switch key {
@@ -113,6 +120,8 @@ func (r *pointReader) readResource(attrs pcommon.Map) {
 			r.resource.Host = text(v)
 		case mlattr.HardwareID:
 			r.resource.GPU = text(v)
+		case attrCollector, labelCollector:
+			r.collector = name(r.connection, v)
 		case mlattr.NVIDIAIndex:
 			device.Index = text(v)
 		case attrHardwareName:
@@ -188,7 +197,7 @@ func (r *pointReader) readLabels(from *pointSource, u *model.Update) {
 	series := from.series
 	p := model.Point{
 		Series: series, Origin: u.Origin, Gone: u.Gone, Delta: u.Delta, Value: u.Value, Count: u.Count, Time: u.Time,
-		Simulated: r.simulated, GPU: r.device,
+		Simulated: r.simulated, GPU: r.device, From: r.collector,
 	}
 	l := &p.Labels
 	l.Namespace, l.Service, l.GPU = r.resource.Namespace, r.resource.Service, r.resource.GPU
@@ -214,6 +223,9 @@ func (r *pointReader) readLabels(from *pointSource, u *model.Update) {
 			continue
 		case mlattr.HardwareID:
 			l.GPU = text(v)
+			continue
+		case attrCollector, labelCollector:
+			p.From = name(r.connection, v)
 			continue
 		case mlattr.NVIDIAIndex:
 			device.Index = text(v)

@@ -26,6 +26,9 @@ func (h *hash) number(of, n uint64) uint64 {
 	return high ^ low
 }
 
+// text returns the hash of a text.
+func (h *hash) text(of string) uint64 { return maphash.String(h.seed, of) }
+
 // attributes returns the hash of what h has, and of attributes. Values that are no
 // labels are told apart by their types alone.
 func (h *hash) attributes(of uint64, attrs pcommon.Map) uint64 {

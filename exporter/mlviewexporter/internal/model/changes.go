@@ -139,12 +139,22 @@ func (s *Store) noteChange(c *Change, namespace string, now time.Time) {
 		one.Run = r.key
 	}
 	one.Key = keyOf("change", one.Kind, one.Service, one.RunID, one.Host, one.From, one.To, one.Time.Format(time.RFC3339Nano))
-	if slices.ContainsFunc(s.changes, func(other Change) bool { return other.Key == one.Key }) {
+	if slices.ContainsFunc(s.changes, func(other Change) bool { return other.Key == one.Key || s.settings.Fleet && one.repeats(&other) }) {
 		return
 	}
 	s.changes = appended(s.changes, one, maxChanges, func(other *Change) bool {
 		return other.Run == one.Run && other.Service == one.Service && other.Host == one.Host
 	})
+}
+
+// repeatedWithin is how far apart several collectors see the same change.
+const repeatedWithin = 15 * time.Minute
+
+// repeats reports whether another collector has reported the same change.
+func (c *Change) repeats(other *Change) bool {
+	same := *other
+	same.Key, same.Time = c.Key, c.Time
+	return same == *c && other.Time.Sub(c.Time).Abs() <= repeatedWithin
 }
 
 // maxOfOne limits the changes of one run or service, and the moments of one run, so

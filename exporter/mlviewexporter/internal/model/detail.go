@@ -63,7 +63,7 @@ func lastStepOf(row *Run) time.Time {
 func (r *run) timeRatio(now time.Time) map[string]float64 {
 	ratio := make(map[string]float64)
 	for _, one := range r.ratios {
-		if one.live(now) {
+		if one.live(now) && r.written(one) {
 			ratio[one.labels.Own[0]] = one.value
 		}
 	}

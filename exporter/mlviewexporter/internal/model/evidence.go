@@ -8,13 +8,20 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 // addEvidence says what was observed of a problem, and what to do next. It
 // composes what the model holds and decides nothing.
 func (s *Store) addEvidence(state *State, n *Need, p *problem, now time.Time) {
+	s.ownEvidence(state, n, p, now)
+	if s.settings.Fleet && p.record != nil && len(p.record.Evidence) > 0 {
+		n.takeEvidence(p.record)
+	}
+}
+
+// ownEvidence says what the page itself has observed, or what the record of a problem
+// says if the page has no words of its own for the kind.
+func (s *Store) ownEvidence(state *State, n *Need, p *problem, now time.Time) {
 	switch p.kind {
 	case LooksHung:
 		s.hungEvidence(n, p.run, now)
@@ -360,7 +367,7 @@ func (s *Store) failingEvidence(state *State, n *Need, p *problem, now time.Time
 	if of == nil {
 		return
 	}
-	n.Value, n.Usual = of.errorRatio(mlattr.WindowRecent, now), of.errorRatio(mlattr.WindowUsual, now)
+	n.Value, n.Usual = of.errorRatios(now)
 	if n.Value != nil && n.Usual != nil {
 		n.say("%s of the last requests failed, %s before", percent(*n.Value), percent(*n.Usual))
 	} else if n.Value != nil {

@@ -136,11 +136,25 @@ func (f *failureGroups) record(s *Store, in *Failure, now time.Time) {
 	if in.LastSeen != nil {
 		one.seen(*in.LastSeen)
 	}
+	if in.Command != "" {
+		// They may share the memory of a whole report.
+		one.Command, one.Replays, one.Why = strings.Clone(in.Command), in.Replays, strings.Clone(in.Why)
+		one.Requires, one.Fill = clones(in.Requires), clones(in.Fill)
+	}
 	// Spans count each failure, records only those that were written.
 	if one.Variants++; one.Count < int64(one.Variants) {
 		one.Count = int64(one.Variants)
 		one.came.add(now)
 	}
+}
+
+// clones returns copies that share no memory with texts.
+func clones(texts []string) []string {
+	out := make([]string, len(texts))
+	for i := range texts {
+		out[i] = strings.Clone(texts[i])
+	}
+	return out
 }
 
 // group returns the group with a key. The one that occurred longest ago makes
@@ -235,6 +249,8 @@ func (f *failureGroups) whyNone(s *Store, one *failureGroup) string {
 	switch {
 	case one == nil:
 		return ""
+	case s.settings.Fleet && !s.settings.Reproductions:
+		return "not sent; set emit_log of repro_gen where the failure occurred"
 	case !s.settings.Reproductions:
 		return "not shown; set reproductions of ml_view to the directory of repro_gen"
 	case !one.marked.IsZero() && s.settings.Now().Sub(one.marked) < writtenWithin:

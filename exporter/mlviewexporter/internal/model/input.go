@@ -13,6 +13,9 @@ type Labels struct {
 	Host               string
 	// GPU is hw.id.
 	GPU string
+	// Collector is the name of the collector that has computed the series; a Store
+	// sets it from Point.From.
+	Collector string
 	// Own are the values of Series.Own.
 	Own [MaxOwn]string
 }
@@ -30,6 +33,8 @@ type Point struct {
 	// Time is the point's time in nanoseconds since 1970, by its producer's clock.
 	Time int64
 
+	// From is the collector that has sent the point.
+	From Connection
 	// GPU describes the device of a point of a GPU, nil for other points. Points
 	// of one request may share it.
 	GPU *Device
@@ -38,8 +43,8 @@ type Point struct {
 	// Overflow reports that the point stands for data that another component had no
 	// room for.
 	Overflow bool
-	// Origin is a hash of all that the series, the labels, GPU, Simulated and Overflow
-	// are read from. Points with the same one differ only in what an Update has. 0 means
+	// Origin is a hash of all that the series, the labels, From, GPU, Simulated and
+	// Overflow are read from. Points with the same one differ only in what an Update has. 0 means
 	// that there is none.
 	Origin uint64
 }

@@ -12,6 +12,7 @@ func (s *State) MakeLists() {
 	makeList(&s.Models)
 	makeList(&s.Changes)
 	makeList(&s.Missing)
+	makeList(&s.Collectors)
 	if s.Collector.GPUs == nil {
 		s.Collector.GPUs = map[string]int{}
 	}

@@ -27,7 +27,7 @@ const sizeOfAStep = "tokens_per_step = the batch size of one rank × gradient ac
 
 // missingRows returns what the page cannot show, why, and what changes it.
 func (s *Store) missingRows(state *State, now time.Time) []Missing {
-	rows := s.missingHardware(now)
+	rows := append(s.missingSenders(state, now), s.missingHardware(now)...)
 	rows = append(rows, s.missingRuns(state)...)
 	if !s.settings.Content && s.seen.requests {
 		rows = append(rows, Missing{

@@ -219,7 +219,7 @@ func (s *Store) modelRow(m *modelUse, now time.Time) (row Model, ok bool) {
 	row.FirstToken, row.Duration, row.Decode = m.firstToken.quantiles(), m.duration.quantiles(), m.decode.quantiles()
 	if of := s.services[serviceID{m.namespace, m.service}]; of != nil {
 		row.ToolErrors, row.Bound = of.toolErrors(now), of.requestTimes(m.modelID, now)
-		row.ErrorRatio, row.ErrorRatioUsual = of.errorRatio(mlattr.WindowRecent, now), of.errorRatio(mlattr.WindowUsual, now)
+		row.ErrorRatio, row.ErrorRatioUsual = of.errorRatios(now)
 	}
 	row.Versions = m.versionRows(s.services[serviceID{m.namespace, m.service}])
 	return row, m.requests || requests.n+input.n+output.n+clientInput.n+clientOutput.n > 0
@@ -263,14 +263,21 @@ func addClass(errors *map[string]float64, class string, n float64) {
 	(*errors)[class] += n
 }
 
-// errorRatio returns ml.request.error.ratio of a service.
-func (of *service) errorRatio(window string, now time.Time) *float64 {
+// errorRatios returns ml.request.error.ratio of a service, recent and usual. Of those
+// that several collectors have computed, the one with the worst recent one counts.
+func (of *service) errorRatios(now time.Time) (recent, usual *float64) {
+	collector := ""
 	for _, one := range of.streams {
-		if one.series == ErrorRatio && one.labels.Own[0] == window && one.live(now) {
-			return finite(one.value)
+		if one.series == ErrorRatio && one.labels.Own[0] == mlattr.WindowRecent && one.live(now) && (recent == nil || one.value > *recent) {
+			recent, collector = finite(one.value), one.labels.Collector
 		}
 	}
-	return nil
+	for _, one := range of.streams {
+		if one.series == ErrorRatio && one.labels.Own[0] == mlattr.WindowUsual && one.live(now) && (recent == nil || one.labels.Collector == collector) {
+			usual = finite(one.value)
+		}
+	}
+	return recent, usual
 }
 
 // reservoirSize is the number of values that quantiles are taken of.

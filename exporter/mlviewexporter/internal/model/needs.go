@@ -65,6 +65,13 @@ func (s *Store) problemOf(one *stream) (p problem, ok bool) {
 	return p, l.Run != "" || l.Service != "" || l.GPU != "" || l.Host != ""
 }
 
+// outdated reports whether another collector than that of the stream has newer evidence
+// of the run that has the problem.
+func (p *problem) outdated(one *stream) bool {
+	kind, _ := mlattr.ProblemNamed(p.kind)
+	return p.run != nil && kind.Of == mlattr.OfRun && !p.run.written(one)
+}
+
 // known reports whether the page has what a problem is about.
 func (s *Store) known(one *stream) bool {
 	p, ok := s.problemOf(one)
@@ -92,7 +99,7 @@ func (s *Store) replaceProblem(by *stream, now time.Time) bool {
 // noteProblem marks the onset of a run's problem on its curves, and keeps what
 // is needed to say what a slow run does longer.
 func (s *Store) noteProblem(one *stream) {
-	if p, ok := s.problemOf(one); ok && p.run != nil {
+	if p, ok := s.problemOf(one); ok && p.run != nil && !p.outdated(one) {
 		if p.kind == Slow {
 			p.run.becomesSlow(p.since, one.at)
 		}
@@ -116,7 +123,7 @@ func (s *Store) needRows(state *State, now time.Time) []Need {
 			continue
 		}
 		p, ok := s.problemOf(one)
-		if !ok {
+		if !ok || p.outdated(one) {
 			continue
 		}
 		if p.run != nil && !slices.Contains(p.run.needs, p.kind) {

@@ -91,7 +91,9 @@ func (s *Store) export() exported {
 	defer s.mu.Unlock()
 	out := exported{Version: exportVersion, Changes: append([]Change(nil), s.changes...), Marks: append([]mark(nil), s.marks...), Good: slices.Clone(s.good)}
 	for _, f := range s.failures.all {
-		out.Failures = append(out.Failures, f.Failure)
+		one := f.Failure
+		one.Command, one.Requires, one.Fill, one.Why = "", nil, nil, ""
+		out.Failures = append(out.Failures, one)
 	}
 	for _, of := range s.services {
 		one := exportedService{

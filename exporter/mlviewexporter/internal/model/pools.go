@@ -64,7 +64,8 @@ func (s *Store) poolRows(now time.Time) []Pool {
 
 func (p *pool) row(now time.Time) (row Pool, ok bool) {
 	row = Pool{Key: p.key, Service: p.service, Pool: p.pool, Instance: p.instance}
-	var size, busy, idle, crashes, breakers, alerts total
+	size, busy, idle := make(newest), make(newest), make(newest)
+	var crashes, breakers, alerts total
 	for _, one := range p.streams {
 		if !one.live(now) {
 			continue
@@ -72,11 +73,11 @@ func (p *pool) row(now time.Time) (row Pool, ok bool) {
 		ok = true
 		switch one.series {
 		case PoolSize:
-			size.add(one.value)
+			size.add(one)
 		case PoolBusy:
-			busy.add(one.value)
+			busy.add(one)
 		case PoolIdle:
-			idle.add(one.value)
+			idle.add(one)
 		case WorkerCrashes:
 			crashes.add(one.value)
 		case BreakerOpenings:
@@ -85,7 +86,28 @@ func (p *pool) row(now time.Time) (row Pool, ok bool) {
 			alerts.add(one.value)
 		}
 	}
-	row.Size, row.Busy, row.Idle = size.all(), busy.all(), idle.all()
+	row.Size, row.Busy, row.Idle = size.sum(), busy.sum(), idle.sum()
 	row.Crashes, row.Breakers, row.Alerts = crashes.all(), breakers.all(), alerts.all()
 	return row, ok
+}
+
+// newest are the streams of a gauge: of those that several collectors have computed of
+// the same thing, the one that changed last.
+type newest map[Labels]*stream
+
+func (n newest) add(one *stream) {
+	key := one.labels
+	key.Collector = ""
+	if known := n[key]; known == nil || one.moved > known.moved {
+		n[key] = one
+	}
+}
+
+// sum returns the sum of the values, nil without a stream.
+func (n newest) sum() *float64 {
+	var sum total
+	for _, one := range n {
+		sum.add(one.value)
+	}
+	return sum.all()
 }

@@ -77,11 +77,16 @@ func (s *Store) dropGone(streams []*stream, now time.Time) []*stream {
 	})
 }
 
-// pruneNotes removes old hosts, refused rows, changes, marks and failures.
+// pruneNotes removes old hosts, collectors, refused rows, changes, marks and failures.
 func (s *Store) pruneNotes(now time.Time) {
 	for host, last := range s.hosts {
 		if now.Sub(*last) > s.settings.History {
 			delete(s.hosts, host)
+		}
+	}
+	for _, one := range s.senders {
+		if now.Sub(one.lastSeen) > s.settings.History {
+			s.forgetSender(one)
 		}
 	}
 	for _, rows := range s.refused {

@@ -108,26 +108,7 @@ func (r *run) rankRows() (rows []Rank, missing []string) {
 	for i := range rows {
 		byKey[rankKey(rows[i].Rank, rows[i].Host)] = &rows[i]
 	}
-	steps := Batches
-	if slices.ContainsFunc(r.streams, func(one *stream) bool { return one.series == Steps }) {
-		steps = Steps // as for the whole run
-	}
-	for _, one := range r.streams {
-		row := byKey[rankKey(one.labels.Rank, one.labels.Host)]
-		if row == nil {
-			continue
-		}
-		switch one.series {
-		case steps:
-			if row.Steps == nil || *row.Steps < one.value {
-				row.Steps = finite(one.value)
-			}
-		case LastStep:
-			if at, ok := unix(one.value); ok && (row.LastStep == nil || at.After(*row.LastStep)) {
-				row.LastStep = &at
-			}
-		}
-	}
+	r.addStepsOfRanks(byKey)
 	gpus := r.gpusOfRanks()
 	for i := range rows {
 		if held := gpus.of(&rows[i]); held != nil {
@@ -136,6 +117,46 @@ func (r *run) rankRows() (rows []Rank, missing []string) {
 		}
 	}
 	return rows, missingRanks(rows)
+}
+
+// addStepsOfRanks adds the steps and the time of the last one to the rows of ranks, by
+// rankKey.
+func (r *run) addStepsOfRanks(rows map[string]*Rank) {
+	add := func(of *Labels, steps float64) {
+		if row := rows[rankKey(of.Rank, of.Host)]; row != nil && (row.Steps == nil || *row.Steps < steps) {
+			row.Steps = finite(steps)
+		}
+	}
+	counted := Batches
+	if slices.ContainsFunc(r.streams, func(one *stream) bool { return one.series == Steps }) {
+		counted = Steps // as for the whole run
+	}
+	several := len(r.writers) > 1
+	for _, one := range r.streams {
+		switch one.series {
+		case counted:
+			if !several {
+				add(&one.labels, one.value)
+			}
+		case LastStep:
+			row := rows[rankKey(one.labels.Rank, one.labels.Host)]
+			if at, ok := unix(one.value); ok && row != nil && (row.LastStep == nil || at.After(*row.LastStep)) {
+				row.LastStep = &at
+			}
+		}
+	}
+	if several {
+		for key, counters := range r.stepCounters() {
+			if key.series != counted {
+				continue
+			}
+			var count total
+			for _, one := range counters {
+				count.add(one.value)
+			}
+			add(&key.labels, count.sum)
+		}
+	}
 }
 
 // gpusOfRanks finds the GPUs of ranks.

@@ -50,7 +50,10 @@ func (s *Store) noteRecord(r *Record, namespace string, now time.Time) {
 	}
 	id := recordIDOf(kind, namespace, r.Service, r.Run, r.Host, r.GPU)
 	if r.Ended {
-		delete(s.records, id)
+		// Another collector may have begun one of the same kind meanwhile.
+		if known := s.records[id]; known != nil && (!s.settings.Fleet || known.ID == r.ID) {
+			delete(s.records, id)
+		}
 		return
 	}
 	if _, again := s.records[id]; !again && len(s.records) >= maxRecords {
@@ -119,6 +122,20 @@ func (n *Need) recorded(r *Record) {
 		n.say("without %s", strings.Join(r.Excluded, ", "))
 	}
 	n.Next = r.Next
+}
+
+// takeEvidence takes over the evidence of a record from a collector that had the spans,
+// which the page of a fleet has not. What to do next stays with its command.
+func (n *Need) takeEvidence(r *Record) {
+	own := *n
+	n.Evidence = []string{}
+	n.recorded(r)
+	if own.Value != nil {
+		n.Value, n.Usual, n.Unit = own.Value, own.Usual, own.Unit
+	}
+	if own.Command != "" || n.Next == "" {
+		n.Next = own.Next
+	}
 }
 
 // beforeProblem returns the changes before a problem: those that its record names,

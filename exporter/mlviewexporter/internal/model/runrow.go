@@ -98,6 +98,8 @@ type sums struct {
 	epoch, learningRate, loss, validation, lastStep   total
 
 	lossIsNoNumber bool
+	// gpus and utilization are those that each collector knows.
+	gpus, utilization []*stream
 }
 
 // total is the sum and the largest of some numbers. Of rates, over is the longest time
@@ -148,8 +150,15 @@ func (r *run) addNumbers(row *Run, now time.Time) {
 	var all sums
 	scope := r.lossScope(now)
 	side := sideOf(r.streams)
+	writers := r.rankWriters()
 	for _, one := range r.streams {
 		all.addTotal(one, side, now)
+		if one.live(now) {
+			all.addGPUs(one)
+		}
+		if !r.ofRankWriter(one, writers) {
+			continue
+		}
 		if one.series == Loss && one.noNumber && now.Sub(one.at) <= goneAfter {
 			all.lossIsNoNumber = true
 		}
@@ -171,6 +180,9 @@ func (r *run) addNumbers(row *Run, now time.Time) {
 		}
 		r.addSeries(row, one)
 	}
+	if writers != nil {
+		all.addSteps(r, now)
+	}
 	row.Steps, row.StepRate = all.steps.largest(), all.stepRate.largest()
 	if row.Steps == nil {
 		row.Steps, row.StepRate = all.batches.largest(), all.batchRate.largest()
@@ -184,6 +196,7 @@ func (r *run) addNumbers(row *Run, now time.Time) {
 		row.LossScope = scope[0]
 	}
 	row.ValidationLoss = all.validation.mean()
+	row.GPUs, row.GPUUtilization = all.gpuUse()
 	if all.lossIsNoNumber {
 		row.Loss = nil
 		row.why("loss", "The loss is not a finite number (NaN).")
@@ -220,6 +233,39 @@ func (all *sums) addTotal(one *stream, side string, now time.Time) {
 	}
 }
 
+// addGPUs adds the GPUs of a run that a collector knows.
+func (all *sums) addGPUs(one *stream) {
+	switch one.series {
+	case RunGPUs:
+		all.gpus = append(all.gpus, one)
+	case RunGPUUtilization:
+		all.utilization = append(all.utilization, one)
+	}
+}
+
+// gpuUse returns the GPUs of a run, and the mean of their utilization. A GPU is known
+// to one collector, which may be another one than that of the run's steps.
+func (all *sums) gpuUse() (gpus, utilization *float64) {
+	var count, sum, weights total
+	known := make(map[string]float64)
+	for _, one := range all.gpus {
+		count.add(one.value)
+		known[one.labels.Collector] = one.value
+	}
+	for _, one := range all.utilization {
+		weight := 1.0
+		if len(all.utilization) > 1 {
+			weight = known[one.labels.Collector]
+		}
+		sum.add(weight * one.value)
+		weights.add(weight)
+	}
+	if weights.sum > 0 {
+		utilization = finite(sum.sum / weights.sum)
+	}
+	return count.all(), utilization
+}
+
 // addSeries adds the series that ml_metrics computes for a whole run.
 func (r *run) addSeries(row *Run, one *stream) {
 	own := one.labels.Own[0]
@@ -234,10 +280,6 @@ func (r *run) addSeries(row *Run, one *stream) {
 		if one.value == 1 {
 			row.Bound = own
 		}
-	case RunGPUs:
-		row.GPUs = finite(one.value)
-	case RunGPUUtilization:
-		row.GPUUtilization = finite(one.value)
 	case RunStepTime:
 		switch own {
 		case mlattr.WindowRecent:

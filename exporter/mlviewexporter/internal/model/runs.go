@@ -32,6 +32,11 @@ type run struct {
 	ratios []*stream
 	whole  [seriesCount]uint16
 
+	// writers are the collectors of a fleet that have computed series of the run, writer
+	// is the one with the newest evidence.
+	writers map[string]*writer
+	writer  string
+
 	// hosts are those of all attempts.
 	hosts map[string]bool
 
@@ -256,6 +261,9 @@ func (s *Store) touchRun(one *stream, changed bool, now time.Time) {
 	r, l := one.run, &one.labels
 	r.lastSeen = now
 	s.history.due(r, now)
+	if changed && s.settings.Fleet {
+		r.noteWriter(one)
+	}
 	if !changed && len(r.ranks) > 0 {
 		if one.series == RunState && one.value == 1 {
 			s.noteState(r, now) // that of another collector may have ended
@@ -281,16 +289,19 @@ func (s *Store) touchRun(one *stream, changed bool, now time.Time) {
 	}
 }
 
-// currentState returns the state of a run by ml_metrics. If several collectors
-// report it, the first of them by severity counts.
+// currentState returns the state of a run by ml_metrics: of several collectors, by the
+// one with the newest evidence.
 func (r *run) currentState(now time.Time) string {
 	worst := ""
 	for _, one := range r.states {
-		if one.value == 1 && one.live(now) {
+		if one.value == 1 && one.live(now) && r.written(one) {
 			if state := one.labels.Own[0]; severity(state) > severity(worst) || worst == "" {
 				worst = state
 			}
 		}
+	}
+	if worst == mlattr.RunSilent && r.heldElsewhere(now) {
+		return mlattr.RunStalled
 	}
 	if worst != "" {
 		return worst

@@ -30,6 +30,9 @@ type Settings struct {
 	// JaegerURL is the address of Jaeger, to which traces are linked. Empty means
 	// no links.
 	JaegerURL string
+	// Fleet reports whether all data comes from other collectors, which are told apart
+	// by Point.From. Otherwise Point.From and SeeConnection are ignored.
+	Fleet bool
 	// Version is the version of the distribution.
 	Version string
 	// Now returns the time; time.Now by default.

@@ -22,6 +22,7 @@ func (s *Store) takeState(now time.Time) *State {
 	state.Pools = s.poolRows(now)
 	state.Models = s.modelRows(now)
 	state.Changes = s.changeRows()
+	state.Collectors = s.collectorRows(now)
 	s.countGPUs(state)
 	for i := range state.Runs {
 		state.Collector.Simulated = state.Collector.Simulated || state.Runs[i].Simulated

@@ -41,6 +41,26 @@ type State struct {
 	Changes []Change `json:"changes"`
 	// Missing is what the page cannot show, why, and what changes it.
 	Missing []Missing `json:"missing"`
+	// Collectors are those that send to the page of a fleet, the silent ones first.
+	// On other pages there are none.
+	Collectors []SendingCollector `json:"collectors"`
+}
+
+// SendingCollector is a collector that sends its data to the page of a fleet.
+type SendingCollector struct {
+	Key string `json:"key"`
+	// ID is its name, or its address if nothing names it.
+	ID string `json:"id"`
+	// Address is that of its machine, as far as known, Version that of its
+	// distribution.
+	Address string `json:"address,omitempty"`
+	Version string `json:"version,omitempty"`
+	// FirstSeen is when the page first got data of it, LastSeen when it last did.
+	FirstSeen time.Time `json:"first_seen"`
+	LastSeen  time.Time `json:"last_seen"`
+	// SilentSince is LastSeen of a collector that has sent nothing for three of its
+	// intervals and at least 15 seconds, nil for others.
+	SilentSince *time.Time `json:"silent_since,omitempty"`
 }
 
 // Collector describes the collector and how complete and recent its data is.

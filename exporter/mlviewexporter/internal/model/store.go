@@ -51,6 +51,10 @@ type Store struct {
 	simulated map[string]bool
 	// ofHosts are the streams of hosts.
 	ofHosts []*stream
+	// senders are the collectors of a fleet by their names, fullSenders is when nothing
+	// could make room for one.
+	senders     map[string]*sender
+	fullSenders time.Time
 
 	calls    callRing
 	failures failureGroups
@@ -99,6 +103,7 @@ func NewStore(settings Settings) *Store {
 		problems:  make(map[*stream]bool),
 		records:   make(map[recordID]*Record),
 		simulated: make(map[string]bool),
+		senders:   make(map[string]*sender),
 		missing:   make(map[string][]Missing),
 		refused:   make(map[string]map[string]time.Time),
 		dropped:   make(map[string]int64),
@@ -207,8 +212,12 @@ func (s *Store) ApplyUpdates(updates []Update, unknown []int) []int {
 			unknown = append(unknown, i)
 			continue
 		}
-		if one.host != nil {
+		// A gateway repeats what it has computed of a host that is gone.
+		if one.host != nil && (!s.settings.Fleet || one.series.OfHardware() || updates[i].Value != one.value) {
 			s.seeHostAgain(one, now)
+		}
+		if one.sender != nil {
+			s.seeSenderAgain(one, now)
 		}
 		if one.overflow {
 			s.seen.overflow = now
@@ -319,6 +328,10 @@ func (s *Store) point(p *Point, now time.Time) {
 		s.seen.overflow = now
 	}
 	key := streamKey{p.Series, p.Labels}
+	from := s.senderOfPoint(p, now)
+	if from != nil && !p.Series.OfHardware() {
+		key.labels.Collector = from.id // a GPU is one, whoever sends it
+	}
 	one := s.streams.find(&key)
 	if one == nil {
 		if p.Gone {
@@ -329,7 +342,7 @@ func (s *Store) point(p *Point, now time.Time) {
 		}
 	}
 	s.streams.setOrigin(one, p.Origin)
-	one.host, one.overflow, one.simulated = host, p.Overflow, p.Simulated
+	one.host, one.sender, one.overflow, one.simulated = host, from, p.Overflow, p.Simulated
 	u := p.update()
 	if !s.update(one, &u, false, now) {
 		return
@@ -458,7 +471,7 @@ func (s *Store) hasRoom(streams []*stream, limit int, of string) bool {
 
 // keep returns copies of labels that share no memory with what was received.
 func (s *Store) keep(l Labels) Labels {
-	for _, text := range [...]*string{&l.Namespace, &l.Service, &l.Run, &l.Job, &l.Rank, &l.Host, &l.GPU} {
+	for _, text := range [...]*string{&l.Namespace, &l.Service, &l.Run, &l.Job, &l.Rank, &l.Host, &l.GPU, &l.Collector} {
 		*text = s.texts.of(*text)
 	}
 	for i, text := range l.Own {

@@ -34,17 +34,20 @@ type stream struct {
 
 	// time is the time of its last point, in Unix seconds by its producer's clock.
 	time float64
+	// moved is when its value changed last, in nanoseconds since 1970.
+	moved int64
 	// recent are earlier values of counters and histograms, nextRecent is when there is
 	// another one. before is the value when the run became slow, nil if it has not since
 	// the stream began.
 	recent     *samples
 	nextRecent float64
 	before     *sample
-	// run, if there is one, and owner are what the stream belongs to, and host is the
-	// entry of Store.hosts.
-	run   *run
-	owner any
-	host  *time.Time
+	// run, if there is one, and owner are what the stream belongs to, host is the entry
+	// of Store.hosts, and sender the collector that sends it, nil if that is not known.
+	run    *run
+	owner  any
+	host   *time.Time
+	sender *sender
 
 	streamKey
 	// next is another stream with the same hash.
@@ -70,6 +73,9 @@ func (s *stream) update(p *Update, now time.Time) {
 	if s.recent != nil && s.time >= s.nextRecent {
 		s.recent.add(sample{s.time, value, count})
 		s.nextRecent = s.time + s.recent.spacing
+	}
+	if s.at.IsZero() || value != s.value || count != s.count {
+		s.moved = now.UnixNano()
 	}
 	s.value, s.count, s.at, s.gone, s.noNumber = value, count, now, false, false
 }

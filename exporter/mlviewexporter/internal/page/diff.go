@@ -46,6 +46,7 @@ func diff(old, next *model.State) *update {
 	diffRows(u, "models", old.Models, next.Models, func(r *model.Model) string { return r.Key })
 	diffRows(u, "changes", old.Changes, next.Changes, func(r *model.Change) string { return r.Key })
 	diffRows(u, "missing", old.Missing, next.Missing, func(r *model.Missing) string { return r.Key })
+	diffRows(u, "collectors", old.Collectors, next.Collectors, func(r *model.SendingCollector) string { return r.Key })
 	return u
 }
 

@@ -21,8 +21,8 @@ type field struct {
 // fields are those of a type of rows that updates have: all but those of left.
 type fields []field
 
-// left are fields of runs and GPUs that change in each update and that the page does
-// not show.
+// left are fields of runs, GPUs and collectors that change in each update and that the
+// page does not show.
 var left = map[string]bool{"last_seen": true, "step_rate": true}
 
 var knownFields sync.Map // of reflect.Type to fields
@@ -35,7 +35,7 @@ func fieldsOf(row reflect.Type) fields {
 	var all fields
 	for i := range row.NumField() {
 		name, options, _ := strings.Cut(row.Field(i).Tag.Get("json"), ",")
-		if left[name] && (row == reflect.TypeFor[model.Run]() || row == reflect.TypeFor[model.GPU]()) {
+		if left[name] && (row == reflect.TypeFor[model.Run]() || row == reflect.TypeFor[model.GPU]() || row == reflect.TypeFor[model.SendingCollector]()) {
 			continue
 		}
 		all = append(all, field{index: i, name: name, omitEmpty: strings.Contains(options, "omitempty")})

@@ -184,13 +184,18 @@ func (r *Reader) failure(root *os.Root, name string) (*model.Failure, error) {
 		f.LastSeen = &s.LastSeen
 	}
 	report, err := read(root, path.Join(artifact, reportFile), maxReportBytes)
+	describe(f, filepath.Join(r.directory, filepath.FromSlash(artifact), scriptFile), report)
+	return f, errors.Join(problem, err)
+}
+
+// describe adds the command that runs a script, and what it needs by its report.
+func describe(f *model.Failure, script string, report []byte) {
 	need := needsOf(report)
 	f.Replays, f.Requires, f.Fill, f.Why = need.replays, need.requires(), need.fill(), need.why
-	f.Command = "python3 " + shellQuote(filepath.Join(r.directory, filepath.FromSlash(artifact), scriptFile))
+	f.Command = "python3 " + shellQuote(script)
 	for _, word := range need.flags {
 		f.Command += " " + shellQuote(word)
 	}
-	return f, errors.Join(problem, err)
 }
 
 // Report returns the report of a group's newest artifact, and whether there is

@@ -358,6 +358,37 @@ func result(c *model.Call) string {
 	}
 }
 
+// silent returns the number of collectors that are silent.
+func (d *document) silent() (n int) {
+	for i := range d.state.Collectors {
+		if d.state.Collectors[i].SilentSince != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// collectors lists the collectors of a fleet if one of them is silent.
+func (d *document) collectors() {
+	if d.silent() == 0 {
+		return
+	}
+	type collector = model.SendingCollector
+	now := d.state.Time
+	section(d, part[collector]{name: "COLLECTORS", list: "collectors", most: maxCollectors, columns: []column[collector]{
+		{title: "collector", least: 16, text: func(c *collector) string { return printable(c.ID) }},
+		{title: "state", text: func(c *collector) string {
+			if c.SilentSince == nil {
+				return "sending"
+			}
+			return "SILENT since " + clock(now, *c.SilentSince)
+		}},
+		{title: "last data", right: true, text: func(c *collector) string { return ago(now, &c.LastSeen) }},
+		{title: "address", leave: 2, text: func(c *collector) string { return printable(c.Address) }},
+		{title: "version", leave: 1, text: func(c *collector) string { return printable(c.Version) }},
+	}}, d.state.Collectors)
+}
+
 func (d *document) missing() {
 	rows := d.state.Missing
 	if len(rows) == 0 {

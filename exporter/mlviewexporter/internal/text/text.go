@@ -43,6 +43,7 @@ func Write(w io.Writer, s *model.State, o Options) error {
 	d.width = min(max(d.width, MinWidth), MaxWidth)
 	d.header()
 	d.needs()
+	d.collectors()
 	d.runs()
 	d.gpus()
 	d.failures()
@@ -210,6 +211,9 @@ func (d *document) header() {
 	if c.Hosts > 0 {
 		parts = append(parts, fmt.Sprintf("%d of %d hosts sending", c.HostsReporting, c.Hosts))
 	}
+	if all := len(d.state.Collectors); all > 0 {
+		parts = append(parts, fmt.Sprintf("%d of %d collectors sending", all-d.silent(), all))
+	}
 	if old := age(d.state.Time, c.DataTime); old != "" {
 		parts = append(parts, "newest data "+old+" old")
 	} else {
@@ -368,15 +372,16 @@ func kindOfNeed(n *model.Need) string {
 
 // The most rows of each section.
 const (
-	maxNeeds    = 50
-	maxRuns     = 50
-	maxGPUs     = 64 // lines
-	maxFailures = 10
-	maxChanges  = 5
-	maxModels   = 20
-	maxPools    = 20
-	maxCalls    = 10
-	maxMissing  = 20
+	maxNeeds      = 50
+	maxRuns       = 50
+	maxGPUs       = 64 // lines
+	maxFailures   = 10
+	maxChanges    = 5
+	maxModels     = 20
+	maxPools      = 20
+	maxCalls      = 10
+	maxMissing    = 20
+	maxCollectors = 20
 )
 
 // order puts runs that need someone first and ended ones last.

@@ -179,3 +179,18 @@ GPUs: no driver
     > modprobe nvidia
 `)
 }
+
+// The collectors of a fleet are counted, and listed if one is silent.
+func TestCollectors(t *testing.T) {
+	silent := now.Add(-9 * time.Minute)
+	state := &model.State{Time: now, Collectors: []model.SendingCollector{
+		{ID: "gw-1", LastSeen: silent, SilentSince: &silent, Address: "10.0.0.1"}, {ID: "gw-0", LastSeen: now, Version: "1.2.0"},
+	}}
+	out := written(t, state, text.Options{})
+	assert.Contains(t, out, "1 of 2 collectors sending")
+	assert.Regexp(t, `(?m)^COLLECTORS \(2\)$\n^collector .*\n^gw-1 +SILENT since `+silent.Format("15:04:05")+` .* 10\.0\.0\.1 +-$\n^gw-0 +sending .* 1\.2\.0$`, out)
+	state.Collectors = state.Collectors[1:]
+	out = written(t, state, text.Options{})
+	assert.Contains(t, out, "1 of 1 collectors sending")
+	assert.NotContains(t, out, "COLLECTORS")
+}

@@ -12,7 +12,7 @@ import { gpusPart } from './gpus.js';
 import { failuresPart, toggleFailure } from './failures.js';
 import { modelsPart, toggleModel } from './models.js';
 import { callsPart, toggleCall } from './calls.js';
-import { missingPart, changesPart } from './missing.js';
+import { missingPart, changesPart, collectorsPart } from './missing.js';
 import { setFolded } from './folds.js';
 import { onFetched } from './fetched.js';
 import { mountCharts } from './charts.js';
@@ -140,7 +140,7 @@ function steps() {
     drawTop,
     () => patch(at('filters'), [filters()]),
     () => patch(at('parts-nav'), [nav()]),
-    part('needs', () => needsPart(one)), part('runs', () => runsPart(one)), mountCharts,
+    part('needs', () => needsPart(one)), part('collectors', collectorsPart), part('runs', () => runsPart(one)), mountCharts,
     part('gpus', gpusPart), part('failures', failuresPart), part('models', modelsPart), part('calls', callsPart), part('changes', changesPart),
     part('missing', () => (one && singleOpen() && live.rows.missing.size ? null : missingPart())),
     () => {

@@ -1,11 +1,11 @@
 // The part of the page that says what it cannot show, and what changes that; and
-// what changed.
+// what changed, and the collectors of a fleet.
 import { h, sub, note } from './dom.js';
 import { runLink } from './states.js';
 import { list } from './live.js';
 import { found, filtered } from './address.js';
 import { count, time, ago } from './format.js';
-import { table, rowsOf, part, copyable, fold, simulated } from './table.js';
+import { table, rowsOf, part, copyable, fold, simulated, has } from './table.js';
 import { isFolded } from './folds.js';
 
 // sections are where the collector's configuration has a component, by its type.
@@ -48,4 +48,21 @@ export function changesPart() {
   const open = !isFolded('changes', !filtered() && all.length > 8);
   return part('changes', 'Changes', '(' + (filtered() ? rows.length + ' of ' : '') + all.length + ')', rows.length ? [shown.controls, fold('changes', open, open ? 'Fold' : 'Show')] : null,
     rows.length === 0 ? note('No change matches the filters.') : null, open && shown.rows.length ? [table('changes', 'What was first seen', changeColumns, [{ rows: shown.rows.map(({ row }) => ({ row })) }]), shown.footer] : null);
+}
+
+const collectorColumns = [
+  { id: 'collector', head: 'Collector', header: true, cell: (c) => c.id },
+  { id: 'silent', head: 'State', cell: (c) => (c.silent_since ? h('span', { class: 'error' }, 'silent since ', time(c.silent_since)) : 'sending') },
+  { id: 'address', head: 'Address', cell: (c) => c.address },
+  { id: 'version', head: 'Version', has: has('version'), cell: (c) => c.version },
+];
+
+// collectorsPart is a line as long as all of them send.
+export function collectorsPart() {
+  const all = list('collectors');
+  if (all.length === 0) return null;
+  const sending = all.filter((c) => !c.silent_since).length;
+  const { rows, controls, footer } = rowsOf('collectors', all, { leave: true });
+  const open = !isFolded('collectors', sending === all.length);
+  return part('collectors', 'Collectors', '(' + sending + ' of ' + all.length + ' sending)', [controls, fold('collectors', open, open ? 'Fold' : 'Show')], open ? [table('collectors', 'Collectors', collectorColumns, [{ rows }]), footer] : null);
 }

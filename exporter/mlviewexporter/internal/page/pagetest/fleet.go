@@ -13,8 +13,9 @@ import (
 const perHost = 8
 
 // Fleet returns the data of a simulated fleet after n updates: runs of ten
-// teams, each on its share of the GPUs. Every 100th run looks hung, another
-// every 100th is slow, every 10th has ended. An update changes every number.
+// teams, each on its share of the GPUs, and gateways of which one is silent. Every
+// 100th run looks hung, another every 100th is slow, every 10th has ended. An update
+// changes every number.
 func Fleet(runs, gpus, n int) Data {
 	now := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC).Add(time.Duration(n) * 2 * time.Second)
 	s := &model.State{
@@ -43,7 +44,27 @@ func Fleet(runs, gpus, n int) Data {
 			}
 		}
 	}
+	s.Collectors = fleetCollectors((gpus+perGateway-1)/perGateway, now)
 	return Data{State: s}
+}
+
+// perGateway is the number of GPUs whose agents send to one gateway.
+const perGateway = 128
+
+// fleetCollectors returns the gateways, of which the last one has been silent for a
+// while.
+func fleetCollectors(n int, now time.Time) []model.SendingCollector {
+	rows := make([]model.SendingCollector, 0, n)
+	for i := n - 1; i >= 0; i-- {
+		id := "gw-" + strconv.Itoa(i)
+		row := model.SendingCollector{Key: id, ID: id, Address: "10.0.0." + strconv.Itoa(i%255), Version: "0.0.0", FirstSeen: now.Add(-time.Hour), LastSeen: now}
+		if len(rows) == 0 {
+			row.LastSeen = time.Date(2026, 11, 21, 7, 41, 2, 0, time.UTC)
+			row.SilentSince = &row.LastSeen
+		}
+		rows = append(rows, row)
+	}
+	return rows
 }
 
 func fleetRun(i, n int, now time.Time) model.Run {

@@ -1,0 +1,394 @@
+package model_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
+)
+
+// fleet is the page of a fleet, to which gateways send every 10 seconds.
+type fleet struct{ *world }
+
+func newFleet() fleet { return fleet{newWorld(model.Settings{Fleet: true})} }
+
+// from adds a value that a collector has computed of a rank of the run "r".
+func (f fleet) from(collector string, series model.Series, value float64, rank string, own ...string) {
+	p := model.Point{Series: series, Value: value, Time: f.now.UnixNano(), From: model.Connection{Collector: collector}}
+	p.Labels.Service, p.Labels.Run, p.Labels.Rank = "trainer", "r", rank
+	copy(p.Labels.Own[:], own)
+	f.ApplyPoints([]model.Point{p})
+}
+
+// state adds the state of the run by a collector.
+func (f fleet) stateOf(collector, state string) {
+	for _, each := range []string{"running", "stalled", "silent", "ended", "unknown"} {
+		value := 0.0
+		if each == state {
+			value = 1
+		}
+		f.from(collector, model.RunState, value, "", each)
+	}
+}
+
+func (f fleet) seconds() float64 { return float64(f.now.Unix()) }
+
+// TestARunThatIsHandedOver is computed by one gateway, then by another one, while the
+// first still tells of a run that looks hung.
+func TestARunThatIsHandedOver(t *testing.T) {
+	f := newFleet()
+	var stepped float64
+	emit := func(collector string, steps float64, state string, goodput float64) {
+		f.from(collector, model.Steps, steps, "0")
+		f.from(collector, model.Tokens, 100*steps, "0", "", "", "train_step")
+		f.from(collector, model.RunAttempts, 1, "0")
+		f.from(collector, model.Loss, goodput, "0", "batch")
+		f.from(collector, model.RunGoodput, goodput, "")
+		f.from(collector, model.RunTimeRatio, goodput, "", "productive")
+		f.stateOf(collector, state)
+	}
+	step := func(collector string) {
+		stepped = f.seconds()
+		f.from(collector, model.LastStep, stepped, "0")
+	}
+	for i := range 4 {
+		f.now = f.now.Add(10 * time.Second)
+		step("gw-1")
+		emit("gw-1", float64(100*i), "running", 0.9)
+	}
+	for i := range 6 {
+		f.now = f.now.Add(10 * time.Second)
+		emit("gw-1", 300, "stalled", 0)
+		f.from("gw-1", model.Problem, stepped, "", model.LooksHung)
+		step("gw-2")
+		emit("gw-2", float64(100*i), "running", 0.8)
+	}
+	state := f.state()
+	require.Len(t, state.Runs, 1, "a run is one, whoever sends it")
+	run := state.Runs[0]
+	assert.Equal(t, "running", run.State)
+	assert.Empty(t, state.Needs, "it takes steps elsewhere")
+	assert.Equal(t, 300.0+500, *run.Steps)
+	assert.InDelta(t, 10, *run.StepRate, 0.1)
+	assert.Equal(t, 80_000.0, *run.Tokens)
+	assert.Equal(t, 1.0, *run.Attempts)
+	assert.Equal(t, 0.8, *run.Goodput)
+	assert.Equal(t, 0.8, *run.Loss)
+	detail, ok := f.Run(run.Key)
+	require.True(t, ok)
+	assert.Equal(t, map[string]float64{"productive": 0.8}, detail.TimeRatio)
+	require.Len(t, detail.Ranks, 1)
+	assert.Equal(t, 800.0, *detail.Ranks[0].Steps)
+
+	// It hangs where it is.
+	for range 4 {
+		f.now = f.now.Add(10 * time.Second)
+		emit("gw-1", 300, "silent", 0)
+		emit("gw-2", 500, "stalled", 0)
+		f.from("gw-2", model.Problem, stepped, "", model.LooksHung)
+	}
+	state = f.state()
+	assert.Equal(t, "stalled", state.Runs[0].State)
+	require.Len(t, state.Needs, 1)
+	assert.Equal(t, time.Unix(int64(stepped), 0).UTC(), state.Needs[0].Since)
+
+	// It comes back.
+	ended := model.Point{Series: model.Problem, Gone: true, From: model.Connection{Collector: "gw-1"}}
+	ended.Labels.Service, ended.Labels.Run, ended.Labels.Own[0] = "trainer", "r", model.LooksHung
+	f.ApplyPoints([]model.Point{ended})
+	for range 4 {
+		f.now = f.now.Add(10 * time.Second)
+		step("gw-1")
+		emit("gw-1", 400, "running", 0.7)
+		emit("gw-2", 500, "stalled", 0)
+		f.from("gw-2", model.Problem, stepped, "", model.LooksHung)
+	}
+	state = f.state()
+	assert.Equal(t, "running", state.Runs[0].State)
+	assert.Empty(t, state.Needs)
+	assert.Equal(t, 900.0, *state.Runs[0].Steps)
+}
+
+// TestARunWithoutSteps is one of inference: what counts last is the newest evidence.
+func TestARunWithoutSteps(t *testing.T) {
+	f := newFleet()
+	for i := range 8 {
+		f.now = f.now.Add(10 * time.Second)
+		f.from("gw-1", model.Requests, float64(min(i, 3)), "", "chat", "m")
+		f.stateOf("gw-1", map[bool]string{true: "running", false: "silent"}[i < 3])
+		if i > 3 {
+			f.from("gw-2", model.Requests, float64(i), "", "chat", "m")
+			f.stateOf("gw-2", "unknown")
+		}
+	}
+	state := f.state()
+	require.Len(t, state.Runs, 1)
+	assert.Equal(t, "unknown", state.Runs[0].State)
+	require.Len(t, state.Models, 1)
+	assert.Equal(t, 10.0, *state.Models[0].Requests, "what each has counted")
+}
+
+// TestPartsOfARun has two gateways that each get some ranks of a run, and one rank
+// that both get: neither is newer, and the numbers of all ranks count.
+func TestPartsOfARun(t *testing.T) {
+	f := newFleet()
+	var states []string
+	for i := range 8 {
+		for j, collector := range []string{"gw-1", "gw-2"} {
+			f.now = f.now.Add(5 * time.Second)
+			f.from(collector, model.LastStep, f.seconds(), fmt.Sprint(j))
+			f.from(collector, model.LastStep, f.seconds(), "2")
+			f.from(collector, model.Steps, float64(10*i), fmt.Sprint(j))
+			f.from(collector, model.Steps, float64(5*i), "2")
+			f.from(collector, model.Loss, float64(1+j), fmt.Sprint(j), "batch")
+			f.from(collector, model.RunGoodput, float64(1+j), "")
+			f.stateOf(collector, "running")
+		}
+		states = append(states, fmt.Sprint(*f.state().Runs[0].Goodput))
+	}
+	run := f.State().Runs[0]
+	assert.Equal(t, 70.0, *run.Steps)
+	assert.InDelta(t, 1.0, *run.StepRate, 0.25)
+	assert.Equal(t, 1.5, *run.Loss, "the mean of the ranks")
+	assert.Equal(t, []string{"1", "1", "1", "1", "1", "1", "1", "1"}, states, "numbers of the whole run do not change from one gateway to the other")
+}
+
+// TestSeriesOfSeveralCollectors has what the collectors compute of the same service:
+// a pool and a ratio of errors.
+func TestSeriesOfSeveralCollectors(t *testing.T) {
+	f := newFleet()
+	send := func(collector string, series model.Series, value float64, own ...string) {
+		p := model.Point{Series: series, Value: value, Time: f.now.UnixNano(), From: model.Connection{Collector: collector}}
+		p.Labels.Service = "serving"
+		copy(p.Labels.Own[:], own)
+		f.ApplyPoints([]model.Point{p})
+	}
+	send("gw-1", model.PoolBusy, 7, "pool", "one")
+	send("gw-1", model.PoolBusy, 2, "pool", "two")
+	f.now = f.now.Add(10 * time.Second)
+	send("gw-1", model.PoolBusy, 7, "pool", "one")
+	send("gw-2", model.PoolBusy, 3, "pool", "one")
+	send("gw-2", model.WorkerCrashes, 1, "pool", "", "")
+	send("gw-1", model.WorkerCrashes, 2, "pool", "", "")
+	for collector, recent := range map[string]float64{"gw-1": 0.02, "gw-2": 0.2} {
+		send(collector, model.Requests, 50, "chat", "m")
+		send(collector, model.ErrorRatio, recent, "recent")
+		send(collector, model.ErrorRatio, recent/2, "usual")
+	}
+	state := f.state()
+	require.Len(t, state.Pools, 3)
+	assert.Equal(t, 3.0, *state.Pools[0+1].Busy, "the newest")
+	assert.Equal(t, 2.0, *state.Pools[2].Busy)
+	assert.Equal(t, 3.0, *state.Pools[0].Crashes, "each counts its own")
+	require.Len(t, state.Models, 1)
+	assert.Equal(t, 0.2, *state.Models[0].ErrorRatio, "the worst")
+	assert.Equal(t, 0.1, *state.Models[0].ErrorRatioUsual, "of the same collector")
+}
+
+// TestAGPUIsOne is sent by an agent through one gateway, then through another one.
+func TestAGPUIsOne(t *testing.T) {
+	f := newFleet()
+	for i, gateway := range []string{"gw-1", "gw-2"} {
+		p := model.Point{Series: model.GPUPower, Value: float64(100 + i), Time: f.now.UnixNano(), From: model.Connection{Collector: gateway}}
+		p.Labels.Host, p.Labels.GPU = "gpu-01", "GPU-1"
+		f.ApplyPoints([]model.Point{p})
+		f.now = f.now.Add(10 * time.Second)
+	}
+	state := f.state()
+	require.Len(t, state.GPUs, 1)
+	assert.Equal(t, 101.0, *state.GPUs[0].Power)
+	assert.Len(t, state.Collectors, 2)
+}
+
+// TestSilentCollectors has two gateways, of which one stops.
+func TestSilentCollectors(t *testing.T) {
+	f := newFleet()
+	one, two := model.Connection{Collector: "gw-1", Address: "10.0.0.1", Version: "1.2.0"}, model.Connection{Address: "10.0.0.2"}
+	for range 5 {
+		f.now = f.now.Add(10 * time.Second)
+		f.SeeConnection(&one)
+		f.SeeConnection(&two)
+	}
+	stopped := f.now
+	for range 2 {
+		f.now = f.now.Add(10 * time.Second)
+		f.SeeConnection(&one)
+	}
+	state := f.state()
+	require.Len(t, state.Collectors, 2)
+	assert.Equal(t, "1.2.0", state.Collectors[1].Version)
+	assert.Nil(t, state.Collectors[0].SilentSince, "two intervals")
+	f.now = f.now.Add(8 * time.Second)
+	f.SeeConnection(&one)
+	f.now = f.now.Add(5 * time.Second)
+	state = f.state()
+	assert.Equal(t, "10.0.0.2", state.Collectors[0].ID, "the silent one is first")
+	assert.Equal(t, stopped.UTC(), *state.Collectors[0].SilentSince)
+	assert.Nil(t, state.Collectors[1].SilentSince)
+	assert.Equal(t, "collector", state.Missing[0].Kind)
+	assert.Contains(t, state.Missing[0].What, "10.0.0.2")
+	assert.Contains(t, state.Missing[0].Why, stopped.Format("15:04:05 UTC"))
+
+	f.SeeConnection(&two)
+	assert.Nil(t, f.state().Collectors[1].SilentSince, "it is back")
+	f.now = f.now.Add(13 * time.Hour)
+	f.SeeConnection(&one)
+	state = f.state()
+	assert.Len(t, state.Collectors, 1, "what is silent for long has left")
+}
+
+// TestTheConnectionOfANamedCollector has a collector whose series name it and whose
+// other data does not.
+func TestTheConnectionOfANamedCollector(t *testing.T) {
+	f := newFleet()
+	connection := model.Connection{Address: "10.0.0.1", Version: "1.2.0"}
+	for i := range 12 {
+		f.now = f.now.Add(10 * time.Second)
+		f.SeeConnection(&connection)
+		if i < 3 {
+			p := model.Point{Series: model.Steps, Value: 1, From: connection}
+			p.From.Collector, p.Labels.Service, p.Labels.Run = "gw-1", "trainer", "r"
+			f.ApplyPoints([]model.Point{p})
+		}
+	}
+	state := f.state()
+	require.Len(t, state.Collectors, 1)
+	assert.Equal(t, model.SendingCollector{
+		Key: state.Collectors[0].Key, ID: "gw-1", Address: "10.0.0.1", Version: "1.2.0",
+		FirstSeen: state.Collectors[0].FirstSeen, LastSeen: f.now.Add(-2 * time.Second).UTC(),
+	}, state.Collectors[0], "it is not silent: it has no run any more")
+}
+
+// TestInventedCollectors has a sender that names a new collector with each request.
+func TestInventedCollectors(t *testing.T) {
+	f := newFleet()
+	for i := range 5000 {
+		f.from(fmt.Sprint("invented-", i), model.Steps, 1, "")
+	}
+	state := f.state()
+	assert.LessOrEqual(t, len(state.Collectors), 1025)
+	assert.Positive(t, state.Collector.Hidden["collectors"])
+	f.now = f.now.Add(2 * time.Minute)
+	f.from("gw-1", model.Steps, 1, "")
+	names := map[string]bool{}
+	for _, one := range f.state().Collectors {
+		names[one.ID] = true
+	}
+	assert.True(t, names["gw-1"], "a silent one makes room")
+}
+
+// TestOtherPagesKnowNoCollectors has clients that name collectors: that changes
+// nothing.
+func TestOtherPagesKnowNoCollectors(t *testing.T) {
+	f := fleet{newWorld(model.Settings{})}
+	f.SeeConnection(&model.Connection{Collector: "gw-1"})
+	f.from("gw-1", model.Steps, 3, "0")
+	f.from("gw-2", model.Steps, 4, "0")
+	state := f.state()
+	assert.Empty(t, state.Collectors)
+	assert.Equal(t, 4.0, *state.Runs[0].Steps)
+}
+
+// TestGPUsOfARunOfAnotherCollector has a gateway that gets the spans of a run, and
+// others that get the readings of its GPUs.
+func TestGPUsOfARunOfAnotherCollector(t *testing.T) {
+	f := newFleet()
+	for range 3 {
+		f.now = f.now.Add(10 * time.Second)
+		f.from("gw-1", model.LastStep, 1_700_000_000, "0")
+		f.stateOf("gw-1", "silent")
+		f.from("gw-2", model.RunGPUs, 6, "")
+		f.from("gw-2", model.RunGPUUtilization, 1, "")
+		f.from("gw-3", model.RunGPUs, 2, "")
+		f.from("gw-3", model.RunGPUUtilization, 0.6, "")
+	}
+	run := f.state().Runs[0]
+	assert.Equal(t, 8.0, *run.GPUs)
+	assert.InDelta(t, 0.9, *run.GPUUtilization, 1e-9)
+	assert.Equal(t, "stalled", run.State, "it holds GPUs")
+}
+
+// TestRecordsOfAFleet has records of two gateways about the same run.
+func TestRecordsOfAFleet(t *testing.T) {
+	f := newFleet()
+	record := func(id string, ended bool, evidence string) {
+		f.ApplyEvents([]model.Event{{Time: f.now, Problem: &model.Record{
+			ID: id, Kind: model.LooksHung, Service: "trainer", Run: "r", Onset: f.now, Ended: ended,
+			Evidence: []string{evidence}, Next: "Look at rank 3.",
+		}}})
+	}
+	change := func(after time.Duration) {
+		f.ApplyEvents([]model.Event{{Change: &model.Change{Time: f.now.Add(after), Kind: "version", Service: "trainer", From: "1", To: "2", Text: "version 2 (was 1)"}}})
+	}
+	f.from("gw-2", model.LastStep, f.seconds(), "0")
+	f.from("gw-2", model.Problem, f.seconds(), "", model.LooksHung)
+	record("gw-1's", false, "rank 0 waits")
+	record("gw-2's", false, "rank 3 waits")
+	record("gw-1's", true, "")
+	change(-2 * time.Hour)
+	change(-time.Minute)
+	change(-40 * time.Second)
+	state := f.state()
+	require.Len(t, state.Needs, 1)
+	assert.Equal(t, []string{"when noticed: rank 3 waits"}, state.Needs[0].Evidence, "the spans are there, and not here")
+	assert.NotEmpty(t, state.Needs[0].Command)
+	assert.NotEqual(t, "Look at rank 3.", state.Needs[0].Next, "what to do stands beside its command")
+	assert.Len(t, state.Changes, 2, "both gateways have seen the last one")
+	record("gw-2's", true, "")
+	assert.NotContains(t, f.state().Needs[0].Evidence, "when noticed: rank 3 waits")
+}
+
+// TestSilentHosts has agents behind a gateway: one stops reading its GPUs, while the
+// gateway repeats what it has computed of the run there.
+func TestSilentHosts(t *testing.T) {
+	f := newFleet()
+	reading := func(host string) model.Point {
+		p := model.Point{Series: model.GPUPower, Value: 100, Time: f.now.UnixNano(), From: model.Connection{Collector: "gw-1"}, Origin: uint64(len(host))}
+		p.Labels.Host, p.Labels.GPU = host, "GPU-1"
+		return p
+	}
+	step := func(host string) model.Point {
+		p := model.Point{Series: model.Steps, Value: 3, Time: f.now.UnixNano(), From: model.Connection{Collector: "gw-1"}, Origin: uint64(100 + len(host))}
+		p.Labels.Service, p.Labels.Run, p.Labels.Host = "trainer", "r", host
+		return p
+	}
+	points := []model.Point{reading("gpu-1"), reading("gpu-22"), step("gpu-1"), step("gpu-22")}
+	f.ApplyPoints(points)
+	stopped := f.now
+	for range 8 {
+		f.now = f.now.Add(10 * time.Second)
+		for _, i := range []int{0, 2, 3} {
+			require.Empty(t, f.ApplyUpdates([]model.Update{{Origin: points[i].Origin, Value: points[i].Value, Time: f.now.UnixNano()}}, nil))
+		}
+	}
+	state := f.state()
+	assert.Equal(t, 2, state.Collector.Hosts)
+	assert.Equal(t, 1, state.Collector.HostsReporting)
+	require.NotEmpty(t, state.Missing)
+	assert.Equal(t, "host", state.Missing[0].Kind)
+	assert.Equal(t, "GPUs of gpu-22", state.Missing[0].What)
+	assert.Contains(t, state.Missing[0].Why, stopped.Format("15:04:05 UTC"))
+}
+
+// TestManySilentCollectors has a switch that fails: not every row is of it.
+func TestManySilentCollectors(t *testing.T) {
+	f := newFleet()
+	for i := range 100 {
+		f.SeeConnection(&model.Connection{Collector: fmt.Sprint("gw-", i)})
+	}
+	f.now = f.now.Add(time.Hour)
+	rows := 0
+	for _, one := range f.state().Missing {
+		if one.Kind == "collector" {
+			rows++
+			if rows == 17 {
+				assert.EqualValues(t, 84, one.Count)
+			}
+		}
+	}
+	assert.Equal(t, 17, rows)
+}
