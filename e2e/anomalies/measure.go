@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/cmd/mlgen/fleet"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 const (
@@ -65,10 +66,25 @@ func measure(ctx context.Context, p plan, seed int64, n int) (*found, error) {
 		victims = append(victims, v)
 		delay := usual + spread(w.random, usualSpread)
 		if p.inRun != nil {
-			r := w.train(p.system, i, w.places(p.system, i, max(p.ranks, 1)))
-			r.lasting = true
-			v.is = func(s *sighting) bool { return s.run == r.id || s.gpu != "" && s.gpu == r.places[0].GPU.ID }
-			w.in(delay, func() { v.onset = time.Now(); p.inRun(r) })
+			runs := []*run{}
+			if p.kind == mlattr.ProblemSlowHost {
+				runs = w.trainOnHosts(p.system, i)
+			} else {
+				runs = append(runs, w.train(p.system, i, w.places(p.system, i, max(p.ranks, 1))))
+			}
+			first := runs[0]
+			v.is = func(s *sighting) bool {
+				return s.run == first.id || s.gpu != "" && s.gpu == first.places[0].GPU.ID || s.kind == mlattr.ProblemSlowHost && s.host == first.host
+			}
+			w.in(delay, func() {
+				v.onset = time.Now()
+				for _, r := range runs {
+					p.inRun(r)
+				}
+			})
+			for _, r := range runs {
+				r.lasting = true
+			}
 			continue
 		}
 		s := w.serve(p.system, i)
@@ -84,6 +100,19 @@ func measure(ctx context.Context, p plan, seed int64, n int) (*found, error) {
 		return nil, fmt.Errorf("stop the collector: %w", err)
 	}
 	return result, w.collector.failures
+}
+
+// trainOnHosts adds two runs that share three hosts: each has two ranks on each of them.
+func (w *world) trainOnHosts(system string, number int) (runs []*run) {
+	var places [2][]fleet.Place
+	for host := range 3 {
+		all := w.addHost(fmt.Sprintf("gpu-%04d-%d", number, host), 4)
+		places[0], places[1] = append(places[0], all[:2]...), append(places[1], all[2:]...)
+	}
+	for i, own := range places {
+		runs = append(runs, w.train(system, 2*number+i, own))
+	}
+	return runs
 }
 
 // places returns the GPUs of a run, on a host of its own: at least some and at most

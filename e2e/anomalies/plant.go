@@ -71,6 +71,18 @@ func slowInput(times float64) func(*run) {
 	}
 }
 
+// slowHost has the ranks on the run's first host load data for times as long, for
+// which the others wait.
+func slowHost(times float64) func(*run) {
+	return func(r *run) {
+		r.slower = 1 + loadShare*(times-1)
+		r.program.(*loop).run.SlowHost(r.places[0].Host, times)
+	}
+}
+
+// loadShare is the usual share of a step of a loop in which it loads data.
+const loadShare = 0.08
+
 // idle has the run's processes stay and do nothing.
 func idle(r *run) {
 	r.stuck = true

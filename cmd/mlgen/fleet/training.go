@@ -91,6 +91,9 @@ type Run struct {
 	steps int
 	// load is the length of a data_load, as a share of a usual step.
 	load float64
+	// slowHost has ranks that load data for slowTimes as long.
+	slowHost  string
+	slowTimes float64
 	// restoring is true until the processes of a new attempt have read their
 	// checkpoint, at clock.
 	restoring bool
@@ -190,6 +193,10 @@ func (r *Run) SlowInput(times float64) {
 	r.load = loadShare + times - 1
 	r.useAll()
 }
+
+// SlowHost makes the data_load of the ranks on a host take the given multiple of its
+// usual time, at most 6. The others wait for them in their backward passes.
+func (r *Run) SlowHost(host string, times float64) { r.slowHost, r.slowTimes = host, times }
 
 // Restart ends all processes and starts the next attempt, with the ranks at
 // other places.
@@ -305,7 +312,11 @@ func (r *Run) stepOf(rank int, p *process, from, end time.Time, loss float64) {
 		p.end(p.below(root), root.span, name, ptrace.SpanKindInternal, start, over, append(attrs, Attr{"ml.phase", name}, number)...)
 		return over
 	}
-	clock := phase("data_load", from, unit*p.near(r.load, 0.05))
+	load := r.load
+	if r.slowHost != "" && r.Places[rank].Host == r.slowHost {
+		load *= r.slowTimes
+	}
+	clock := phase("data_load", from, unit*p.near(load, 0.05))
 	if rank == r.hung {
 		return
 	}
