@@ -26,7 +26,7 @@ var (
 var ours = []string{"ml_enrich", "ml_guard", "ml_metrics", "ml_view"}
 
 // stockOwn begins the names of what the stock collector says of itself.
-var stockOwn = regexp.MustCompile(`^otelcol_(?:(?:receiver_(?:accepted|refused)|exporter_(?:sent|(?:send|enqueue)_failed))(?:_(?:spans|metric_points|log_records))?|process_(?:memory_rss|cpu_seconds)|deltatocumulative_datapoints|processor_groupbytrace_traces_evicted)$`)
+var stockOwn = regexp.MustCompile(`^otelcol_(?:(?:receiver_(?:accepted|refused)|exporter_(?:queue_size|sent|(?:send|enqueue)_failed))(?:_(?:spans|metric_points|log_records))?|process_(?:memory_rss|cpu_seconds)|deltatocumulative_datapoints|processor_groupbytrace_traces_evicted)$`)
 
 // TestDocumentsNameWhatIsWritten holds the names that the pages for readers have
 // in backquotes against the generated tables.

@@ -19,6 +19,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/pod-security-admission/api"
+	"k8s.io/pod-security-admission/policy"
 	"sigs.k8s.io/yaml"
 
 	"github.com/otelcol-ml/otelcol-ml/e2e/harness"
@@ -71,6 +73,38 @@ func TestPodsHaveTheLeastPrivilege(t *testing.T) {
 				for resource := range list {
 					assert.NotContains(t, resource, "nvidia.com", "%s takes a GPU from the workloads", part)
 				}
+			}
+		}
+	})
+}
+
+// Kubernetes' own check of a namespace's Pod Security Standard. "restricted" admits
+// agents and gateways, unless their state is a folder of the node; of readers of
+// GPUs "baseline" refuses just the paths and process ids of the host, and what
+// attribution needs.
+func TestPodSecurityStandards(t *testing.T) {
+	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
+	require.NoError(t, err)
+	refused := func(level api.Level, pod corev1.PodTemplateSpec) []string {
+		reasons := []string{}
+		for _, result := range evaluator.EvaluatePod(api.LevelVersion{Level: level, Version: api.LatestVersion()}, &pod.ObjectMeta, &pod.Spec) {
+			if !result.Allowed {
+				reasons = append(reasons, result.ForbiddenReason)
+			}
+		}
+		return reasons
+	}
+	forEachValues(t, func(t *testing.T, name string, objects []metav1.Object) {
+		for part, workload := range workloads(objects) {
+			switch {
+			case part == "gpu" && name == "every-option":
+				assert.ElementsMatch(t, []string{"host namespaces", "hostPath volumes", "forbidden AppArmor profile", "non-default capabilities"}, refused(api.LevelBaseline, workload.pod))
+			case part == "gpu":
+				assert.ElementsMatch(t, []string{"host namespaces", "hostPath volumes"}, refused(api.LevelBaseline, workload.pod))
+			case part == "agent" && name == "every-option":
+				assert.ElementsMatch(t, []string{"hostPath volumes"}, refused(api.LevelBaseline, workload.pod))
+			default:
+				assert.Empty(t, refused(api.LevelRestricted, workload.pod), part)
 			}
 		}
 	})
@@ -174,10 +208,10 @@ func TestReferences(t *testing.T) {
 				assert.Equal(t, parts[part].port(t, port.TargetPort.StrVal), int(port.Port), port.Name)
 			}
 		}
-		for _, policy := range all[*networkingv1.NetworkPolicy](objects) {
-			part := matching(policy.Spec.PodSelector)
-			assert.Contains(t, policy.Spec.PolicyTypes, networkingv1.PolicyTypeIngress, "what is not named is refused")
-			for _, rule := range policy.Spec.Ingress {
+		for _, network := range all[*networkingv1.NetworkPolicy](objects) {
+			part := matching(network.Spec.PodSelector)
+			assert.Contains(t, network.Spec.PolicyTypes, networkingv1.PolicyTypeIngress, "what is not named is refused")
+			for _, rule := range network.Spec.Ingress {
 				require.NotEmpty(t, rule.From, "an empty list is everybody")
 				require.NotEmpty(t, rule.Ports, "an empty list is every port")
 				for _, port := range rule.Ports {

@@ -80,11 +80,11 @@ terminationGracePeriodSeconds: {{ $values.terminationGracePeriodSeconds }}
 {{- with .root.Values.image.pullSecrets }}
 imagePullSecrets:
   {{- range . }}
-  - name: {{ . }}
+  - name: {{ quote . }}
   {{- end }}
 {{- end }}
 {{- with $values.priorityClassName }}
-priorityClassName: {{ . }}
+priorityClassName: {{ quote . }}
 {{- end }}
 {{- with $values.nodeSelector }}
 nodeSelector:
@@ -101,8 +101,8 @@ affinity:
 {{- end -}}
 
 {{- /* The collector's container, without what a part adds. Takes root, part, its
-       configuration, env, which
-       is a list as text, and optionally queue, true if it has one on disk. */ -}}
+       configuration, env, which is a list as text, and queue, true if the part has a
+       queue on disk. */ -}}
 {{- define "otelcol-ml.container" -}}
 {{- $values := index .root.Values .part -}}
 name: otelcol-ml
@@ -165,7 +165,7 @@ seccompProfile: {type: RuntimeDefault}
 {{- with .Values.hashKeySecret }}
 {{- if .name }}
 - name: OTELCOL_ML_HASH_KEY
-  valueFrom: {secretKeyRef: {name: {{ .name }}, key: {{ .key }}}}
+  valueFrom: {secretKeyRef: {name: {{ quote .name }}, key: {{ quote .key }}}}
 {{- end }}
 {{- end }}
 {{- end -}}

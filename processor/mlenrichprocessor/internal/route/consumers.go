@@ -21,14 +21,22 @@ const MetadataKey = "ml-route"
 const maxCalls = 256
 
 // Traces returns a consumer that divides requests by route before it sends them
-// to next. Of a request with several routes it stops at the first error.
+// to next, and gives each trace a resource of its own. A request that takes several
+// calls ends at the first error.
 func Traces(next consumer.Traces) (consumer.Traces, error) {
+	send := func(ctx context.Context, td ptrace.Traces) error {
+		d := byTrace{send: func(call ptrace.Traces) error { return next.ConsumeTraces(ctx, call) }}
+		return d.divide(td)
+	}
 	return consumer.NewTraces(func(ctx context.Context, td ptrace.Traces) error {
+		if err := checkCopies(td); err != nil {
+			return err
+		}
 		divideTraces(td)
 		list := td.ResourceSpans()
 		calls := callsOf(list.Len(), func(i int) pcommon.Resource { return list.At(i).Resource() })
 		if len(calls.routes) <= 1 {
-			return next.ConsumeTraces(calls.context(ctx, 0), td)
+			return send(calls.context(ctx, 0), td)
 		}
 		requests := make([]ptrace.Traces, len(calls.routes))
 		for i := range requests {
@@ -38,7 +46,7 @@ func Traces(next consumer.Traces) (consumer.Traces, error) {
 			list.At(i).MoveTo(requests[call].ResourceSpans().AppendEmpty())
 		}
 		for call, request := range requests {
-			if err := next.ConsumeTraces(calls.context(ctx, call), request); err != nil {
+			if err := send(calls.context(ctx, call), request); err != nil {
 				return err
 			}
 		}

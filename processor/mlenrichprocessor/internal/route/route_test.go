@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/client"
 	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/consumer/consumererror"
 	"go.opentelemetry.io/collector/consumer/consumertest"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
@@ -378,6 +379,55 @@ func TestHostileRequestsAreBounded(t *testing.T) {
 			assert.Equal(t, resource.attrs["ml.run.id"], resource.attrs["ml.route"])
 		}
 	})
+}
+
+// load_balancing repeats a resource for each trace. Where that would be much, the
+// copies are made before its queue, and calls stay small.
+func TestLargeResourcesOfManyTraces(t *testing.T) {
+	for name, test := range map[string]struct {
+		text, spans, traces int
+		calls, resources    int
+	}{
+		"small resource":    {100, 1000, 100, 1, 1},
+		"one trace":         {100_000, 1000, 1, 1, 1},
+		"a trace each":      {1000, 1000, 1000, 2, 1000},
+		"large resource":    {400_000, 100, 100, 50, 100},
+		"very large, a few": {900_000, 4, 2, 2, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			td := spans(map[string]any{"service.name": "a", "text": strings.Repeat("x", test.text)}, slices.Repeat([]string{"s/1"}, test.spans)...)
+			for i, span := range td.ResourceSpans().At(0).ScopeSpans().At(0).Spans().All() {
+				trace := i * test.traces / test.spans
+				span.SetTraceID(pcommon.TraceID{1, byte(trace >> 8), byte(trace)})
+			}
+			var r recorder
+			require.NoError(t, r.traces(t).ConsumeTraces(t.Context(), td))
+			resources, seen := 0, 0
+			for _, call := range r.calls {
+				assert.Equal(t, []string{"a"}, call.route)
+				resources += len(call.resources)
+				for _, resource := range call.resources {
+					seen += len(resource.spans)
+				}
+			}
+			assert.Len(t, r.calls, test.calls)
+			assert.Equal(t, test.resources, resources)
+			assert.Equal(t, test.spans, seen)
+		})
+	}
+}
+
+// A resource of 400 kB with 60,000 traces would be 24 GB.
+func TestCopiesAreBounded(t *testing.T) {
+	td := spans(map[string]any{"text": strings.Repeat("x", 400_000)}, slices.Repeat([]string{"s/1"}, 60_000)...)
+	for i, span := range td.ResourceSpans().At(0).ScopeSpans().At(0).Spans().All() {
+		span.SetTraceID(pcommon.TraceID{1, byte(i >> 8), byte(i)})
+	}
+	var r recorder
+	err := r.traces(t).ConsumeTraces(t.Context(), td)
+	require.ErrorContains(t, err, "too large for its number of traces")
+	assert.True(t, consumererror.IsPermanent(err))
+	assert.Empty(t, r.calls)
 }
 
 // FuzzNothingIsLost divides requests of any shape: every span stays once, under
