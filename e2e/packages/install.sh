@@ -293,7 +293,7 @@ test_deb() {
 	ready
 	works
 	reloads
-	in_root sh -c 'echo "# mine" >>/etc/otelcol-ml/config.yaml; touch /var/lib/otelcol-ml/queue/kept'
+	in_root sh -c 'echo "# mine" >>/etc/otelcol-ml/config.yaml; touch /var/lib/otelcol-ml/kept'
 	local pid
 	pid=$(main_pid)
 	in_root sh -c 'dpkg --force-confdef -i /opt/dist/*.deb' >"$work/dpkg.log" 2>&1 || { cat "$work/dpkg.log" >&2; exit 1; }
@@ -305,7 +305,7 @@ test_deb() {
 	works
 	in_root dpkg -r otelcol-ml >"$work/dpkg.log" 2>&1
 	stopped
-	in_root test -e /etc/otelcol-ml/otelcol-ml.conf -a -e /var/lib/otelcol-ml/queue/kept || fail "dpkg -r removes configuration or state"
+	in_root test -e /etc/otelcol-ml/otelcol-ml.conf -a -e /var/lib/otelcol-ml/kept || fail "dpkg -r removes configuration or state"
 	in_root test ! -e /usr/bin/otelcol-ml -a ! -e /lib/systemd/system/otelcol-ml.service || fail "dpkg -r leaves the program"
 	in_root dpkg -P otelcol-ml >"$work/dpkg.log" 2>&1
 	[ -z "$(gone)" ] || fail "dpkg -P leaves $(gone)"
@@ -318,16 +318,16 @@ test_rpm() {
 	new_root rpm
 	start_root "$root"
 	# Debian's database of rpm does not have the C library.
-	in_root sh -c 'rpm -i --nodeps /opt/older/*.rpm'
+	in_root sh -c 'rpm -i --nodeps /opt/older/*.rpm' >"$work/rpm.log" 2>&1 || { cat "$work/rpm.log" >&2; exit 1; }
 	[ "$(in_root systemctl is-enabled otelcol-ml)" = enabled ] || fail "the preset is not applied"
 	! in_root systemctl is-active --quiet otelcol-ml || fail "rpm starts the service"
 	in_root systemctl start otelcol-ml
 	ready
 	works
-	in_root sh -c 'echo "# mine" >>/etc/otelcol-ml/config.yaml; touch /var/lib/otelcol-ml/queue/kept'
+	in_root sh -c 'echo "# mine" >>/etc/otelcol-ml/config.yaml; touch /var/lib/otelcol-ml/kept'
 	local pid
 	pid=$(main_pid)
-	in_root sh -c 'rpm -U --nodeps /opt/dist/*.rpm'
+	in_root sh -c 'rpm -U --nodeps /opt/dist/*.rpm' >"$work/rpm.log" 2>&1 || { cat "$work/rpm.log" >&2; exit 1; }
 	in_root grep -qx '# mine' /etc/otelcol-ml/config.yaml || fail "an upgrade replaces a changed config.yaml"
 	in_root cmp /etc/otelcol-ml/config.yaml.rpmnew /usr/share/otelcol-ml/config/agent.yaml || fail "the new config.yaml is not beside the changed one"
 	ready
@@ -335,10 +335,10 @@ test_rpm() {
 	[ "$(in_root rpm -qa 'otelcol*')" = "$(rpm_name)" ] || fail "installed: $(in_root rpm -qa 'otelcol*')"
 	works
 	in_root rpm -V --nodeps otelcol-ml | grep -v ' c /etc/otelcol-ml/config.yaml$' && fail "rpm -V finds changes"
-	in_root rpm -e otelcol-ml
+	in_root rpm -e otelcol-ml >"$work/rpm.log" 2>&1 || { cat "$work/rpm.log" >&2; exit 1; }
 	stopped
 	in_root grep -qx '# mine' /etc/otelcol-ml/config.yaml.rpmsave || fail "rpm -e removes a changed config.yaml"
-	in_root test -e /var/lib/otelcol-ml/queue/kept || fail "rpm -e removes the state"
+	in_root test -e /var/lib/otelcol-ml/kept || fail "rpm -e removes the state"
 	in_root rm -r /var/lib/otelcol-ml /etc/otelcol-ml
 	[ -z "$(gone | grep -v rpmnew)" ] || fail "rpm -e leaves $(gone)"
 	stop_root
@@ -354,13 +354,13 @@ test_tar() {
 	local folder config
 	folder=$(in_root sh -c 'echo "/srv/a folder"/otelcol-ml-*')
 	for config in "$root$folder"/config/*.yaml; do
-		in_root "$folder/otelcol-ml" validate --config "$folder/config/$(basename "$config")" || fail "$(basename "$config") does not load"
+		in_root systemd-run --quiet --collect --wait --pipe "$folder/otelcol-ml" validate --config "$folder/config/$(basename "$config")" || fail "$(basename "$config") does not load"
 	done
 	[ "$(find "$root$folder/config" -name '*.yaml' | wc -l)" = $(($(find distribution/config -name '*.yaml' | wc -l) - 1)) ] || fail "configurations are missing"
-	in_root sh -c 'cd /srv/here && exec setpriv --reuid nobody --regid nogroup --clear-groups "$1/otelcol-ml" --config "$1/config/agent.yaml"' sh "$folder" >"$work/collector.log" 2>&1 &
-	within 60 "the collector of the archive is ready" is_ready || { cat "$work/collector.log" >&2; exit 1; }
-	in_root sh -c "kill -TERM $(collectors)"
-	wait $! || fail "the collector of the archive fails"
+	in_root systemd-run --quiet --unit archive --uid nobody --working-directory /srv/here "$folder/otelcol-ml" --config "$folder/config/agent.yaml"
+	within 60 "the collector of the archive is ready" is_ready || { in_root journalctl --no-pager -u archive >&2; exit 1; }
+	in_root systemctl stop archive
+	! in_root journalctl --no-pager -u archive | grep -E 'Failed with result|Main process exited' || fail "the collector of the archive fails"
 	in_root "$folder/queuecheck" /srv/here
 	[ -s "$root$folder/licenses/go/LICENSE" ] || fail "the archive has no licenses"
 	python3 - dist/*.spdx.json <<'END'
