@@ -180,6 +180,9 @@ func TestAGatewayIsAway(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if testing.Short() && name != "killed, its address goes" {
+				t.Skip("not one of the fast ones: make e2e-faults runs it")
+			}
 			t.Parallel()
 			f := newFleet(t)
 			g, others := f.gateways[1], []*gateway{f.gateways[0], f.gateways[2]}
@@ -191,11 +194,10 @@ func TestAGatewayIsAway(t *testing.T) {
 				lost, _ := f.compare(g)
 				return lost == 0
 			}, patience, poll, "acknowledged spans are lost")
-			f.awaitArrivals(0, f.gateways...)
 			assert.Zero(t, f.agent.Stop(t), "exit code after SIGTERM")
 			_, c := f.compare(g)
 			acknowledged, refused := f.load.counts()
-			t.Logf("acknowledged %d, refused %d, copies %+v", acknowledged, refused, c)
+			t.Logf("%s: acknowledged %d, refused %d, copies %+v", name, acknowledged, refused, c)
 			assert.Zero(t, c.healthy, "a gateway that was not away got spans twice")
 		})
 	}

@@ -187,10 +187,13 @@ func mixedBatch(n int) ptrace.Traces {
 func benchBatches(size int) map[string]ptrace.Traces {
 	return map[string]ptrace.Traces{
 		"training/0_attributes":  trainingBatch(size),
+		"training/route_by_run":  trainingBatch(size),
 		"tuning/10_attributes":   tuningBatch(size),
+		"tuning/route_by_run":    tuningBatch(size),
 		"agent/10_attributes":    agentBatch(size),
 		"agent/critical_path":    agentBatch(size), // its traces are complete
 		"llm/10_attributes":      llmBatch(size),
+		"llm/route_by_run":       llmBatch(size),
 		"stranger/10_attributes": strangerBatch(size),
 		"mixed":                  mixedBatch(size),
 	}
@@ -200,6 +203,7 @@ func benchBatches(size int) map[string]ptrace.Traces {
 func benchConfig(name string) *Config {
 	cfg := createDefaultConfig().(*Config)
 	cfg.CriticalPath = strings.HasSuffix(name, "/critical_path")
+	cfg.RouteByRun = strings.HasSuffix(name, "/route_by_run")
 	return cfg
 }
 

@@ -1,6 +1,7 @@
 package mlenrichprocessor
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -109,5 +110,42 @@ func TestTwoInARow(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestTheSecondCostsLess compares what the same spans cost the ml_enrich of an
+// agent and that of a gateway behind it.
+func TestTheSecondCostsLess(t *testing.T) {
+	const rounds = 10
+	for name, batch := range benchBatches(512) {
+		t.Run(name, func(t *testing.T) {
+			first, second := startDefault(t), startDefault(t)
+			var sent, enriched []ptrace.Traces
+			for i := range rounds + 2 {
+				td := ptrace.NewTraces()
+				batch.CopyTo(td)
+				renew(td, i)
+				enriched = append(enriched, first.sendTraces(t, td))
+				sent = append(sent, td)
+			}
+			// allocations returns the least of several rounds: the race detector lets
+			// the pool lose memory now and then.
+			allocations := func(p *pipelines, calls []ptrace.Traces) float64 {
+				least, next := math.Inf(1), 0
+				for range rounds / 2 {
+					least = min(least, testing.AllocsPerRun(1, func() {
+						p.tracesOut.Reset()
+						assert.NoError(t, p.traces.ConsumeTraces(t.Context(), calls[next]))
+						next++
+					}))
+				}
+				return least
+			}
+			own := allocations(startDefault(t), sent)
+			behind := allocations(second, enriched)
+			t.Logf("%.0f allocations by the first, %.0f by the second", own, behind)
+			assert.LessOrEqual(t, behind, own)
+			assert.Less(t, behind, 512.0, "the second adds to spans")
+		})
 	}
 }
