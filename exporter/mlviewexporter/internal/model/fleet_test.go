@@ -192,15 +192,15 @@ func TestSeriesOfSeveralCollectors(t *testing.T) {
 // TestAGPUIsOne is sent by an agent through one gateway, then through another one.
 func TestAGPUIsOne(t *testing.T) {
 	f := newFleet()
-	for i, gateway := range []string{"gw-1", "gw-2"} {
+	for i, gateway := range []string{"gw-1", "gw-2", "gw-1"} {
 		p := model.Point{Series: model.GPUPower, Value: float64(100 + i), Time: f.now.UnixNano(), From: model.Connection{Collector: gateway}}
 		p.Labels.Host, p.Labels.GPU = "gpu-01", "GPU-1"
 		f.ApplyPoints([]model.Point{p})
-		f.now = f.now.Add(10 * time.Second)
+		f.now = f.now.Add(time.Second)
 	}
 	state := f.state()
 	require.Len(t, state.GPUs, 1)
-	assert.Equal(t, 101.0, *state.GPUs[0].Power)
+	assert.Equal(t, 102.0, *state.GPUs[0].Power)
 	assert.Len(t, state.Collectors, 2)
 }
 
