@@ -9,10 +9,10 @@ type page struct {
 	Service, Run cell
 	State        string
 	// Unreal says that the data is simulated or recorded; nil if it is neither.
-	Unreal *fact
-	Facts        []fact
-	Sections     []section
-	Footer       string
+	Unreal   *fact
+	Facts    []fact
+	Sections []section
+	Footer   string
 }
 
 // cell is a text. Said reports whether telemetry has said it: the other texts are
