@@ -34,9 +34,10 @@ func (c *metricsConnector) settleProblems(ctx context.Context, now time.Time) (o
 	return over
 }
 
-// expired reports whether the subject of a problem that came back has no series any more.
+// expired reports whether a problem is gone, and may come back, and the series of its
+// subject have expired meanwhile.
 func (c *metricsConnector) expired(p *problem.Entry, now time.Time) bool {
-	return c.cfg.MetricsExpiration > 0 && !p.Seen.IsZero() && now.Sub(p.Seen) > c.cfg.MetricsExpiration
+	return p.Found.Before(now) && c.cfg.MetricsExpiration > 0 && !p.Seen.IsZero() && now.Sub(p.Seen) > c.cfg.MetricsExpiration
 }
 
 // sendRecords sends the records of an emission, if there is a pipeline of logs. A

@@ -147,11 +147,11 @@ func (b *Board) finish(id key, entry *Entry, now time.Time) {
 	case kind.Moment:
 		entry.Ended = now
 	case b.reported[id] != nil:
-		entry.found = now
+		entry.Found = now
 	case !entry.back:
 		entry.Ended = now
-	case now.Sub(entry.found) >= flapTime:
-		entry.Ended = entry.found
+	case now.Sub(entry.Found) >= flapTime:
+		entry.Ended = entry.Found
 	}
 }
 

@@ -84,10 +84,12 @@ type Entry struct {
 	// Shadow reports whether the problem is only recorded.
 	Shadow bool
 
-	// found is when the problem was last reported. back reports whether it began
-	// soon after the end of the same problem.
-	found time.Time
-	back  bool
+	// Found is when the problem was last reported, which may be earlier than now if
+	// it came back.
+	Found time.Time
+
+	// back reports whether it began soon after the end of the same problem.
+	back bool
 }
 
 // GPUHours returns the hours of GPUs that the problem has taken until now, or
