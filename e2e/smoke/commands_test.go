@@ -83,6 +83,11 @@ var commandRules = []commandRule{
 		assert.Zero(t, code, output)
 	}},
 	{`bin/otelcol-ml --config (\S+)`, func(t *testing.T, match []string) { runs(t, match[1]) }},
+	// With addresses of other machines it can be checked, not run.
+	{`((?:[A-Z_]+=\S+ )+)bin/otelcol-ml --config (\S+)`, func(t *testing.T, match []string) {
+		code, output := harness.ValidateIn(t, harness.Path(), strings.Fields(match[1]), documentedFile(t, match[2]))
+		assert.Zero(t, code, output)
+	}},
 	// lines.yaml stands for any of the quick start's additions, which
 	// e2e/stacks runs.
 	{`bin/otelcol-ml --config (\S+) --config lines.yaml`, func(t *testing.T, match []string) { runs(t, match[1]) }},
