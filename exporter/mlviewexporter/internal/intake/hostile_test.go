@@ -38,7 +38,13 @@ var hostile = []string{
 // TestHostileNames sends each text everywhere. The State is valid JSON of valid
 // UTF-8, nothing of it is long, and no command has a text of a client.
 func TestHostileNames(t *testing.T) {
-	store := model.NewStore(model.Settings{Interval: time.Nanosecond})
+	for _, fleet := range []bool{false, true} {
+		hostileNames(t, model.NewStore(model.Settings{Interval: time.Nanosecond, Fleet: fleet}))
+	}
+}
+
+func hostileNames(t *testing.T, store *model.Store) {
+	t.Helper()
 	in := intake.New(store)
 	for _, text := range hostile {
 		td := ptrace.NewTraces()
@@ -74,7 +80,7 @@ func TestHostileNames(t *testing.T) {
 			m.SetName(name)
 			point := m.SetEmptyGauge().DataPoints().AppendEmpty()
 			point.SetDoubleValue(float64(time.Now().Unix() - 60))
-			for _, key := range append(s.Own(), "ml.run.id", "ml.rank.global", "host.name", "hw.id", "nvidia.gpu.index") {
+			for _, key := range append(s.Own(), "ml.run.id", "ml.rank.global", "host.name", "hw.id", "nvidia.gpu.index", "collector_instance_id") {
 				point.Attributes().PutStr(key, text)
 			}
 		}
@@ -89,13 +95,14 @@ func TestHostileNames(t *testing.T) {
 			point.Attributes().PutStr("ml.problem", kind)
 		}
 		in.ConsumeMetrics(context.Background(), md)
+		in.ConsumeMetrics(connected("10.0.0.1", map[string][]string{"collector-instance-id": {text}, "user-agent": {text}}), md)
 
 		ld := plog.NewLogs()
 		for _, name := range []string{"nvidia.gpu.xid", "repro.artifact", "ml.change", "ml.problem"} {
 			record := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords().AppendEmpty()
 			record.SetEventName(name)
-			record.Body().SetStr(text)
-			for _, key := range []string{"host.name", "hw.id", "repro.artifact.fingerprint", "repro.artifact.kind", "error.type", "ml.change.kind", "ml.change.to", "ml.problem.next"} {
+			record.Body().SetEmptyMap().PutStr("report.md", text)
+			for _, key := range []string{"host.name", "hw.id", "repro.artifact.fingerprint", "repro.artifact.path", "repro.artifact.directory", "repro.artifact.kind", "error.type", "ml.change.kind", "ml.change.to", "ml.problem.next"} {
 				record.Attributes().PutStr(key, text)
 			}
 		}
@@ -126,6 +133,8 @@ func checkState(t testing.TB, store *model.Store) {
 	keys("needs", each(state.Needs, func(r model.Need) string { return r.Key }))
 	keys("runs", each(state.Runs, func(r model.Run) string { return r.Key }))
 	keys("gpus", each(state.GPUs, func(r model.GPU) string { return r.Key }))
+	keys("collectors", each(state.Collectors, func(r model.SendingCollector) string { return r.Key }))
+	keys("missing", each(state.Missing, func(r model.Missing) string { return r.Key }))
 	keys("failures", each(state.Failures, func(r model.Failure) string { return r.Key }))
 	keys("calls", each(state.Calls, func(r model.Call) string { return r.Key }))
 	keys("pools", each(state.Pools, func(r model.Pool) string { return r.Key }))
@@ -236,17 +245,20 @@ func FuzzConsumeMetrics(f *testing.F) {
 	for _, path := range seeds(f, "metrics") {
 		raw, err := marshaler.MarshalMetrics(golden.ReadMetrics(f, path))
 		require.NoError(f, err)
-		f.Add(raw)
+		f.Add(raw, "")
+		f.Add(raw, "gw-1")
 	}
-	f.Fuzz(func(t *testing.T, raw []byte) {
+	f.Fuzz(func(t *testing.T, raw []byte, collector string) {
 		md, err := (&pmetric.ProtoUnmarshaler{}).UnmarshalMetrics(raw)
 		if err != nil {
 			return
 		}
-		store := model.NewStore(model.Settings{MaxRuns: 20, MaxGPUs: 20})
+		store := model.NewStore(model.Settings{MaxRuns: 20, MaxGPUs: 20, Fleet: collector != ""})
 		in := intake.New(store)
 		in.ConsumeMetrics(context.Background(), md)
-		in.ConsumeMetrics(context.Background(), md)
+		ctx := connected("10.0.0.1", map[string][]string{"collector-instance-id": {collector}})
+		in.ConsumeMetrics(ctx, md)
+		in.ConsumeMetrics(ctx, md)
 		checkState(t, store)
 	})
 }
@@ -256,14 +268,15 @@ func FuzzConsumeLogs(f *testing.F) {
 	for _, path := range seeds(f, "logs") {
 		raw, err := marshaler.MarshalLogs(golden.ReadLogs(f, path))
 		require.NoError(f, err)
-		f.Add(raw)
+		f.Add(raw, true)
+		f.Add(raw, false)
 	}
-	f.Fuzz(func(t *testing.T, raw []byte) {
+	f.Fuzz(func(t *testing.T, raw []byte, fleet bool) {
 		ld, err := (&plog.ProtoUnmarshaler{}).UnmarshalLogs(raw)
 		if err != nil {
 			return
 		}
-		store := model.NewStore(model.Settings{})
+		store := model.NewStore(model.Settings{Fleet: fleet})
 		intake.New(store).ConsumeLogs(mlattr.WithConcluded(context.Background()), ld)
 		checkState(t, store)
 	})

@@ -136,9 +136,9 @@ func (f *failureGroups) record(s *Store, in *Failure, now time.Time) {
 	if in.LastSeen != nil {
 		one.seen(*in.LastSeen)
 	}
-	if in.Command != "" {
+	if in.Command != "" && len(in.Command) <= maxCommand {
 		// They may share the memory of a whole report.
-		one.Command, one.Replays, one.Why = strings.Clone(in.Command), in.Replays, strings.Clone(in.Why)
+		one.Command, one.Replays, one.Why = strings.Clone(in.Command), in.Replays, strings.Clone(cut(in.Why, maxMessage))
 		one.Requires, one.Fill = clones(in.Requires), clones(in.Fill)
 	}
 	// Spans count each failure, records only those that were written.
@@ -148,11 +148,14 @@ func (f *failureGroups) record(s *Store, in *Failure, now time.Time) {
 	}
 }
 
-// clones returns copies that share no memory with texts.
+// maxCommand limits the command of a record, in bytes. A longer one would be cut.
+const maxCommand = 1000
+
+// clones returns copies that share no memory with texts, of bounded length.
 func clones(texts []string) []string {
 	out := make([]string, len(texts))
 	for i := range texts {
-		out[i] = strings.Clone(texts[i])
+		out[i] = strings.Clone(cut(texts[i], maxMessage))
 	}
 	return out
 }

@@ -137,6 +137,8 @@ func TestARunWithoutSteps(t *testing.T) {
 func TestPartsOfARun(t *testing.T) {
 	f := newFleet()
 	var states []string
+	f.from("gw-1", model.LastStep, f.seconds(), "1")
+	f.from("gw-1", model.Loss, 100, "1", "batch") // of a rank that has moved
 	for i := range 8 {
 		for j, collector := range []string{"gw-1", "gw-2"} {
 			f.now = f.now.Add(5 * time.Second)
