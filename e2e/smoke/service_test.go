@@ -121,7 +121,8 @@ func TestMemoryLimitOfTheEnvironment(t *testing.T) {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
 		if filepath.Base(file) != "demo.yaml" {
-			assert.True(t, strings.Contains(string(text), "\n    limit_mib: ${env:MEMORY_LIMIT_MIB:-0}\n"), "%s has no limit_mib", file)
+			limited := strings.Contains(string(text), "\n    limit_mib: ${env:MEMORY_LIMIT_MIB:-0}\n")
+			assert.True(t, limited, "%s has no limit_mib", file)
 		}
 	}
 	collector := harness.StartCollector(t, harness.CollectorOptions{
