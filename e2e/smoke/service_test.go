@@ -110,14 +110,24 @@ func TestServiceEnvironment(t *testing.T) {
 	assert.True(t, slices.Contains(unit["Environment"], "OTELCOL_ML_REPRO_DIR=/var/lib/otelcol-ml/reproductions"))
 }
 
-// memory_limiter does not see the limit of a unit on hosts with cgroups v2.
+// memory_limiter does not see the limit of a unit on hosts with cgroups v2. Each
+// packaged configuration takes it from the environment.
 func TestMemoryLimitOfTheEnvironment(t *testing.T) {
 	t.Parallel()
-	for _, config := range []string{"agent.yaml", "production.yaml"} {
-		collector := harness.StartCollector(t, harness.CollectorOptions{
-			Config: harness.Path("distribution", "config", config),
-			Env:    []string{"MEMORY_LIMIT_MIB=820"},
-		})
-		assert.Contains(t, collector.Output(), `"limit_mib": 820`)
+	files, err := filepath.Glob(harness.Path("distribution", "config", "*.yaml"))
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		if filepath.Base(file) != "demo.yaml" {
+			limited := strings.Contains(string(text), "\n    limit_mib: ${env:MEMORY_LIMIT_MIB:-0}\n")
+			assert.True(t, limited, "%s has no limit_mib", file)
+		}
 	}
+	collector := harness.StartCollector(t, harness.CollectorOptions{
+		Config: harness.Path("distribution", "config", "agent.yaml"),
+		Env:    []string{"MEMORY_LIMIT_MIB=820"},
+	})
+	assert.Contains(t, collector.Output(), `"limit_mib": 820`)
 }
