@@ -205,7 +205,6 @@ func (r *pointReader) readLabels(from *pointSource, u *model.Update) {
 	if ofHardware {
 		l.Namespace, l.Service, l.Host = "", "", r.resource.Host
 	}
-	own := series.Own()
 	var device model.Device
 	for key, v := range from.attrs.All() {
 		switch key {
@@ -226,7 +225,6 @@ func (r *pointReader) readLabels(from *pointSource, u *model.Update) {
 			continue
 		case attrCollector, labelCollector:
 			p.From = name(r.connection, v)
-			continue
 		case mlattr.NVIDIAIndex:
 			device.Index = text(v)
 		case mlattr.HardwareParent:
@@ -237,7 +235,7 @@ func (r *pointReader) readLabels(from *pointSource, u *model.Update) {
 		case mlattr.Overflow:
 			p.Overflow = p.Overflow || isTrue(v)
 		}
-		for i, name := range own {
+		for i, name := range series.Own() {
 			if name == key {
 				l.Own[i] = text(v)
 			}
