@@ -54,7 +54,9 @@ type run struct {
 	program program
 	begun   time.Time
 	// life counts the attempts, so that what an ended one had planned is left out.
-	life int
+	// Between two attempts, the run is paused.
+	life   int
+	paused bool
 	// lasting runs are not preempted and do not end.
 	lasting bool
 
@@ -104,40 +106,46 @@ func (r *run) fresh() {
 	r.begin()
 	if number := r.number; !r.lasting {
 		r.w.in(between(r.random, runLeast, runMost), func() {
-			if r.number == number && r.program != nil {
-				r.send(r.program.finish(time.Now()))
-				r.end(r.fresh)
+			if r.number != number {
+				return
 			}
+			if !r.paused {
+				r.send(r.program.finish(time.Now()))
+			}
+			r.end(r.fresh)
 		})
 	}
 }
 
-// end ends the attempt's processes, and has something done after a pause.
+// end ends the attempt's processes, and has something done after a pause, unless the
+// run ends meanwhile.
 func (r *run) end(then func()) {
 	r.life++
+	r.paused = true
 	for _, place := range r.places {
 		place.GPU.Release()
 	}
-	if then != nil {
-		r.w.in(between(r.random, preemptLeast, preemptMost), then)
+	if life := r.life; then != nil {
+		r.w.in(between(r.random, preemptLeast, preemptMost), func() {
+			if r.life == life {
+				then()
+			}
+		})
 	}
 }
 
 // begin begins an attempt.
 func (r *run) begin() {
 	r.life++
+	r.paused = false
 	r.times.number, r.begun = 0, time.Now()
 	r.program = r.newProgram()
 	r.work(trainingUse, trainingPower)
 	r.proceed()
-	if life, number := r.life, r.number; !r.lasting {
+	if life := r.life; !r.lasting {
 		r.w.in(exponential(r.random, preemptEvery), func() {
 			if r.life == life {
-				r.end(func() {
-					if r.number == number {
-						r.begin()
-					}
-				})
+				r.end(r.begin)
 			}
 		})
 	}
