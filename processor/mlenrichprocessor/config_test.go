@@ -19,6 +19,7 @@ func TestDefaultConfig(t *testing.T) {
 	assert.Equal(t, mlattr.SystemNames(), cfg.Vocabularies)
 	assert.Empty(t, cfg.HashKey)
 	assert.Zero(t, cfg.LogWait.Wait)
+	assert.False(t, cfg.RouteByRun)
 	assert.Equal(t, 64<<20, cfg.LogWait.MaxBytes)
 }
 
