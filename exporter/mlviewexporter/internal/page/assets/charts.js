@@ -96,8 +96,8 @@ function options(el, data) {
 
 let theme = '';
 
-// mountCharts draws the curves of the document and frees those that have left it.
-export function mountCharts() {
+// mountCharts draws the curves of an element and frees those that have left the document.
+export function mountCharts(within) {
   const scheme = color('--curve');
   for (const [el, u] of charts) {
     if (el.isConnected && scheme === theme) continue;
@@ -105,7 +105,7 @@ export function mountCharts() {
     charts.delete(el);
   }
   theme = scheme;
-  for (const el of document.querySelectorAll('.chart')) {
+  for (const el of within.querySelectorAll('.chart')) {
     const data = el.mlAttrs.own;
     el.mlData = data;
     const lines = data.others ? [data.times, data.values, data.others] : [data.times, data.values];

@@ -135,17 +135,22 @@ function drawTop() {
 function steps() {
   if (!live.collector) return [drawTop];
   const one = single();
-  const part = (id, describe) => () => patch(slot(id), [describe()]);
+  // Columns without room leave, and curves are drawn, before the browser shows the part.
+  const part = (id, describe) => () => {
+    const el = slot(id);
+    do patch(el, [describe()]);
+    while (fit(el));
+    mountCharts(el);
+  };
   return [
     drawTop,
     () => patch(at('filters'), [filters()]),
     () => patch(at('parts-nav'), [nav()]),
-    part('needs', () => needsPart(one)), part('collectors', collectorsPart), part('runs', () => runsPart(one)), mountCharts,
+    part('needs', () => needsPart(one)), part('collectors', collectorsPart), part('runs', () => runsPart(one)),
     part('gpus', gpusPart), part('failures', failuresPart), part('models', modelsPart), part('calls', callsPart), part('changes', changesPart),
     part('missing', () => (one && singleOpen() && live.rows.missing.size ? null : missingPart())),
     () => {
       at('about').textContent = 'otelcol-ml ' + (live.collector.version || '') + ' · shows what the collector has seen since ' + clock(live.collector.started);
-      if (fit()) draw();
     },
   ];
 }

@@ -92,11 +92,11 @@ let room = '';
 // widthOf returns the room that a column of an element takes.
 const widthOf = (scroll, id) => scroll.querySelector('thead .c-' + id).offsetWidth;
 
-// fit lets columns leave the tables that are wider than their room, the least
-// important first. It reports whether a table is to be drawn again.
-export function fit() {
+// fit lets columns leave the tables of an element that are wider than their room, the
+// least important first. It reports whether a table is to be drawn again.
+export function fit(within) {
   let changed = false;
-  for (const scroll of document.querySelectorAll('.scroll[data-leave]')) {
+  for (const scroll of within.querySelectorAll('.scroll[data-leave]')) {
     let over = scroll.scrollWidth - scroll.clientWidth;
     if (over <= 0 || getComputedStyle(scroll.firstChild).display !== 'table') continue;
     let left = crowded.get(scroll.dataset.table) || 0;
