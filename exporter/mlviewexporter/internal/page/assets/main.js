@@ -23,8 +23,14 @@ const at = (id) => document.getElementById(id);
 // oldData is after how many seconds without data the page says so.
 const oldData = 90;
 
-// awayFor is after how many milliseconds out of sight rows may have moved.
+// awayFor is after how many milliseconds out of sight, or without input, rows may move.
 const awayFor = 60000;
+
+let touched = 0;
+for (const event of ['pointermove', 'pointerdown', 'keydown', 'wheel', 'scroll']) addEventListener(event, () => (touched = performance.now()), { capture: true, passive: true });
+
+// unused reports whether nobody seems to read the page.
+const unused = () => performance.now() - touched > awayFor && !String(getSelection()) && !document.querySelector('main section:is(:hover, :focus-within), [data-act=open][aria-expanded=true]');
 
 // unreal says which data comes from no real program or GPU.
 function unreal() {
@@ -134,6 +140,7 @@ function drawTop() {
 // steps are what is drawn, from the top of the page to its end.
 function steps() {
   if (!live.collector) return [drawTop];
+  if (unused()) order();
   const one = single();
   // Columns without room leave, and curves are drawn, before the browser shows the part.
   const part = (id, describe) => () => {
@@ -298,13 +305,7 @@ document.addEventListener('keydown', (e) => {
   at('q').focus();
 });
 
-// A page that was out of sight for long may show the new order.
-let hiddenAt = 0;
-document.addEventListener('visibilitychange', () => {
-  if (document.hidden) hiddenAt = performance.now();
-  else if (performance.now() - hiddenAt > awayFor) order();
-  draw();
-});
+document.addEventListener('visibilitychange', draw);
 addEventListener('resize', draw);
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', draw);
 setInterval(drawTop, 1000);

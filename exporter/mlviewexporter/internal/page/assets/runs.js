@@ -94,7 +94,7 @@ export function runsPart(single) {
   if (single) return part('runs', title, '', null, table('runs', 'The run', columnsOf(true), [{ rows: [{ row: all[0] }] }], options));
   if (rows.length === 0) return part('runs', title, counts, null, note(filtered() ? 'No other run matches the filters.' : 'No other run is known.'));
   const many = !filtered() && rows.length - ended > foldFrom;
-  const shown = rowsOf('runs', rows, { every: true, leave: true, sort: 'Sort by name' });
+  const shown = rowsOf('runs', rows, { every: true, leave: true });
   const groups = groupsOf(shown.rows, many);
   const flat = groups.find((g) => g.key === '');
   return part('runs', title, counts, shown.controls, table('runs', 'Runs without a listed problem', columnsOf(false), groups, options),
