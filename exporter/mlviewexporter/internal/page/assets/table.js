@@ -90,9 +90,6 @@ export function head(text, def) {
 const crowded = new Map();
 let room = '';
 
-// widthOf returns the room that a column of an element takes.
-const widthOf = (scroll, id) => scroll.querySelector('thead .c-' + id).offsetWidth;
-
 // fit lets columns leave the tables of an element that are wider than their room, the
 // least important first. It reports whether a table is to be drawn again.
 export function fit(within) {
@@ -103,7 +100,7 @@ export function fit(within) {
     let left = crowded.get(scroll.dataset.table) || 0;
     for (const id of scroll.dataset.leave.split(' ')) {
       if (over <= 0) break;
-      over -= widthOf(scroll, id);
+      over -= scroll.querySelector('thead .c-' + id).offsetWidth;
       left++;
       changed = true;
     }
