@@ -76,7 +76,7 @@ func (r *run) explain(row *Run) {
 	switch {
 	case row.TokenRate != nil || row.Tokens != nil || row.Steps == nil:
 	case row.Samples != nil:
-		row.why("token_rate", "counts samples, not tokens")
+		row.why("token_rate", "counts samples, not tokens. Nothing needs to be set.")
 	default:
 		row.why("token_rate", "not sent: its steps carry no number of tokens. In the collector's configuration file, under processors, set "+
 			fixStepTokens(row.Service)+" and restart the collector. "+sizeOfAStep)

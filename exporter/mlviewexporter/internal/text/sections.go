@@ -47,10 +47,13 @@ func (d *document) runs() {
 			return nil
 		}
 		why, more, _ := strings.Cut(r.Why["token_rate"], ". ")
-		if more != "" {
+		switch {
+		case r.Samples != nil:
+			why = joined(": ", why, prefixed("", number(r.SampleRate), " samples/s")) + prefixed(". ", more, "")
+		case more != "":
 			why += "; MISSING says what changes it"
 		}
-		return d.paragraph(4, "tok/s: "+joined(": ", printable(why), prefixed("", number(r.SampleRate), " samples/s")))
+		return d.paragraph(4, "tok/s: "+printable(why))
 	}}, slices.SortedStableFunc(slices.Values(d.state.Runs), byOrder))
 }
 

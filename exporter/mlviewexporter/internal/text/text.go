@@ -250,8 +250,14 @@ func (d *document) unreal() {
 	for i := range d.state.GPUs {
 		count(d.state.GPUs[i].Simulated, d.state.GPUs[i].Recorded)
 	}
-	all := len(d.state.Runs) + len(d.state.GPUs)
+	for i := range d.state.Failures {
+		count(d.state.Failures[i].Simulated, false)
+	}
+	all := len(d.state.Runs) + len(d.state.GPUs) + len(d.state.Failures)
 	d.allSimulated = simulated == all
+	if simulated+recorded == all {
+		d.styled(bold, "ALL DATA IS SIMULATED OR RECORDED")
+	}
 	switch {
 	case d.allSimulated:
 		d.styled(bold, "SIMULATED DATA: no run and no GPU is real")

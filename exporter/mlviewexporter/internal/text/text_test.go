@@ -77,14 +77,14 @@ func TestWhyNotReproduced(t *testing.T) {
 // Runs of one service are told apart, and say why they have no tokens per second.
 func TestTokensOfRuns(t *testing.T) {
 	none := map[string]string{"token_rate": "not sent: its steps carry no number of tokens. Set it."}
-	samples := map[string]string{"token_rate": "counts samples, not tokens"}
+	samples := map[string]string{"token_rate": "counts samples, not tokens. Nothing needs to be set."}
 	out := written(t, &model.State{Time: now, Runs: []model.Run{
 		{Key: "1", ID: "0123456789abcdef", Service: "tuft", State: "running", Why: none},
 		{Key: "2", ID: "fedcba9876543210", Service: "tuft", State: "running", Why: samples, Samples: new(9.0), SampleRate: new(446.0)},
 		{Key: "3", ID: "fedcba9876543210", Service: "other", State: "running", Tokens: new(9.0), TokenRate: new(777.0)},
 	}}, text.Options{Width: 80})
 	assert.Regexp(t, `\ntuft 01234567….* none .*\n    tok/s: not sent: its steps carry no number of tokens; MISSING says what\n    changes it\n`, out)
-	assert.Regexp(t, `\ntuft fedcba98….* none .*\n    tok/s: counts samples, not tokens: 446 samples/s\n`, out)
+	assert.Regexp(t, `\ntuft fedcba98….* none .*\n    tok/s: counts samples, not tokens: 446 samples/s\. Nothing needs to be set\.\n`, out)
 	assert.Regexp(t, `\nother .* 777 `, out)
 }
 
@@ -92,12 +92,13 @@ func TestTokensOfRuns(t *testing.T) {
 func TestSimulatedRows(t *testing.T) {
 	state := &model.State{Time: now, Collector: model.Collector{Simulated: true}, Runs: []model.Run{{Key: "1", Service: "a", Simulated: true}, {Key: "2", Service: "b", Simulated: true}}}
 	out := written(t, state, text.Options{})
-	assert.Contains(t, out, "SIMULATED DATA: no run and no GPU is real\n")
+	assert.Contains(t, out, "ALL DATA IS SIMULATED OR RECORDED\nSIMULATED DATA: no run and no GPU is real\n")
 	assert.NotContains(t, out, "sim\n")
 	state.Runs[1].Simulated = false
 	out = written(t, state, text.Options{})
 	assert.Contains(t, out, `SIMULATED DATA: what is marked "sim" is not real`)
 	assert.Regexp(t, `\na +sim`, out)
+	assert.NotContains(t, out, "ALL DATA")
 	state.Runs[0].Recorded = true
 	out = written(t, state, text.Options{})
 	assert.NotContains(t, out, "SIMULATED")

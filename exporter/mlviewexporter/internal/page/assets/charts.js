@@ -89,23 +89,23 @@ function options(el, data) {
     width: el.clientWidth, height: 130, padding: [8, 30, 0, 0], legend: { show: false }, cursor: { sync: { key: data.others ? 'pair' : 'run' }, y: false, points: { size: 6 } },
     scales: { x: { time: !data.others, range: () => [el.mlData.from, el.mlData.to] }, y: { range: (u, min, max) => uPlot.rangeNum(min, max === min ? min + (Math.abs(min) || 1) * 0.1 : max, 0.1, true) } },
     axes: [{ ...axis, size: 26, space: 70, values: (u, at) => at.map((t) => (el.mlData.at ? el.mlData.at(t) : clock(t * 1000, el.mlData.to - el.mlData.from < 600))) }, { ...axis, size: 66, space: 34, values: (u, at) => at.map((v) => el.mlData.axis(v)) }],
-    series: [{}, { stroke: color('--curve'), width: 1.5, spanGaps: Boolean(data.others), points: { show: data.values.length < 3 } }, ...(data.others ? [{ stroke: color('--other'), width: 1.5, dash: [6, 4], spanGaps: true, points: { show: false } }] : [])],
+    series: [{}, { stroke: color('--change'), width: 1.5, spanGaps: Boolean(data.others), points: { show: data.values.length < 3 } }, ...(data.others ? [{ stroke: color('--other'), width: 1.5, dash: [6, 4], spanGaps: true, points: { show: false } }] : [])],
     hooks: { draw: [(u) => drawMarks(u, typeof el.mlData.mark === 'number' ? [{ kind: 'failure', at: el.mlData.mark }] : el.mlData.marks)] },
   };
 }
 
 let theme = '';
 
-// mountCharts draws the curves of the document and frees those that have left it.
-export function mountCharts() {
-  const scheme = color('--curve');
+// mountCharts draws the curves of an element and frees those that have left the document.
+export function mountCharts(within) {
+  const scheme = color('--change');
   for (const [el, u] of charts) {
     if (el.isConnected && scheme === theme) continue;
     u.destroy();
     charts.delete(el);
   }
   theme = scheme;
-  for (const el of document.querySelectorAll('.chart')) {
+  for (const el of within.querySelectorAll('.chart')) {
     const data = el.mlAttrs.own;
     el.mlData = data;
     const lines = data.others ? [data.times, data.values, data.others] : [data.times, data.values];

@@ -20,12 +20,12 @@ export function choose(name, key, value) {
 
 const axes = { steps: 'by step', epochs: 'by epoch', elapsed: 'by time' };
 
-const titles = {
-  duration: 'Duration', steps: 'Steps', tokens: 'Tokens', loss_last: 'Loss, last', loss_least: 'Loss, least', validation_loss_last: 'Validation loss, last',
-  learning_rate_most: 'Learning rate, largest', step_time_median: 'Step time, median', token_rate_median: 'Tokens/s, median', sample_rate_median: 'Samples/s, median',
-  goodput_mean: 'Goodput, mean', gpu_utilization_median: 'GPU use, median', gpu_memory_most: 'GPU memory, largest', power_median: 'Power, median',
-  gpu_hours: 'GPU-hours', errors: 'Errors', attempts: 'Attempts',
-};
+// titleOf names a number of the whole run.
+function titleOf(name) {
+  const [, of, , how] = name.match(/^(.*?)(_(last|least|most|mean|median))?$/);
+  const title = { token_rate: 'Tokens/s', sample_rate: 'Samples/s', gpu_hours: 'GPU-hours' }[of] || word(curveNames, of);
+  return title[0].toUpperCase() + title.slice(1) + (how ? ', ' + (how === 'most' ? 'largest' : how) : '');
+}
 
 const writers = { s: seconds, '1': percent, By: bytes, W: (v) => unit(v, 'W'), h: number, '{token}/s': rate, '{sample}/s': rate, '{step}': count, '{token}': number, '{error}': count, '{attempt}': count };
 const write = (v, of) => (writers[of] || number)(v);
@@ -103,7 +103,7 @@ export function comparison(key) {
         h('p', { key: 'with' }, 'The other run is ' + c.with.run.id + ' of ' + c.with.run.service + ', first seen ', time(c.with.run.first_seen), '.'),
         h('p', { key: 'parted', 'data-testid': 'parted' }, parted(c.parting)),
         curve(c, key, pick),
-        pairs('compare-numbers', 'Whole run', c.run.numbers, c.with.numbers, (n) => word(titles, n)),
+        pairs('compare-numbers', 'Whole run', c.run.numbers, c.with.numbers, titleOf),
         c.run.phases.length || c.with.phases.length ? pairs('compare-phases', 'Phase of a step', c.run.phases, c.with.phases, (n) => n) : null,
         settings(c),
         c.changes.length ? h('ul', { key: 'changes', 'aria-label': 'Changes between the two runs' }, c.changes.slice(0, 20).map((x) => h('li', { key: x.key }, time(x.time), ' ', x.text))) : null,

@@ -5,7 +5,7 @@ import { view } from './address.js';
 import { states, bounds, fields, curves as curveNames, word } from './words.js';
 import { number, count, percent, rate, bytes, time, clock, ago, age, seconds, change, stepTime, unit } from './format.js';
 import { table, head, copyable } from './table.js';
-import { what, still, whyNot } from './states.js';
+import { what, still, whyNot, nextStep } from './states.js';
 import { fetched } from './fetched.js';
 import { waterfall } from './waterfall.js';
 import { callTable } from './calls.js';
@@ -121,7 +121,7 @@ function axisOf(curve) {
 function needLine(need) {
   return h('div', { key: need.key, class: 'callout' }, what(need), ' since ', time(need.since), ' (' + age(need.since) + ')',
     h('ul', {}, (need.evidence || []).map((e) => h('li', {}, e)), (need.before || []).map((c) => h('li', { key: c.key }, 'before: ', c.text, ' at ', time(c.time)))),
-    need.next ? h('p', {}, 'Next: ' + need.next) : null, need.command ? copyable(need.command) : null);
+    need.next ? h('p', {}, 'Next: ', nextStep(need)) : null, need.command ? copyable(need.command) : null);
 }
 
 // runDetail describes an opened run. With one run the curves and what is missing

@@ -11,7 +11,6 @@ export function number(v) {
   if (size >= 1e9) return trim(v / 1e9) + 'G';
   if (size >= 1e6) return trim(v / 1e6) + 'M';
   if (size >= 1e5) return trim(v / 1e3) + 'k';
-  if (size >= 100) return Math.round(v).toLocaleString('en-US');
   return trim(v);
 }
 

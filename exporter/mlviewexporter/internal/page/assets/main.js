@@ -23,18 +23,24 @@ const at = (id) => document.getElementById(id);
 // oldData is after how many seconds without data the page says so.
 const oldData = 90;
 
-// awayFor is after how many milliseconds out of sight rows may have moved.
+// awayFor is after how many milliseconds out of sight, or without input, rows may move.
 const awayFor = 60000;
+
+let touched = 0;
+for (const event of ['pointermove', 'pointerdown', 'keydown', 'wheel', 'scroll']) addEventListener(event, () => (touched = performance.now()), { capture: true, passive: true });
+
+// unused reports whether nobody seems to read the page.
+const unused = () => performance.now() - touched > awayFor && !String(getSelection()) && !document.querySelector('main section:is(:hover, :focus-within), [data-act=open][aria-expanded=true]');
 
 // unreal says which data comes from no real program or GPU.
 function unreal() {
-  const rows = [...list('runs'), ...list('gpus')];
-  const whole = rows.every((row) => row.simulated);
-  const recorded = rows.filter((row) => row.recorded);
+  const rows = ['runs', 'gpus', 'failures', 'calls', 'models'].flatMap(list);
+  const simulated = rows.filter((row) => row.simulated && !row.recorded).length;
+  const recorded = rows.filter((row) => row.recorded).length;
   return [
-    recorded.length < rows.filter((row) => row.simulated).length || recorded.length === 0
-      ? [h('strong', {}, 'Simulated data: '), whole && recorded.length === 0 ? 'no run and no GPU on this page is real. ' : 'what has the tag “simulated” is not real. '] : null,
-    recorded.length ? [h('strong', {}, 'Recorded data: '), 'what has the tag “recorded” is played from a recording, it is not live.'] : null,
+    h('strong', {}, simulated + recorded === rows.length ? 'All data on this page is simulated or recorded. ' : 'Not all data on this page is real. '),
+    simulated || !recorded ? 'What has the tag “simulated” is not real. ' : null,
+    recorded ? 'What has the tag “recorded” is played from a recording, it is not live.' : null,
   ];
 }
 
@@ -50,20 +56,14 @@ function summary() {
   const shown = fleetOrder.filter((a) => gpus[a] > 0).concat(Object.keys(gpus).filter((a) => gpus[a] > 0 && !fleetOrder.includes(a)));
   const needs = live.rows.needs.size;
   document.title = (needs ? needs + (needs === 1 ? ' needs someone · ' : ' need someone · ') : '') + 'otelcol-ml';
-  return h('div', { class: 'line' },
+  return [h('div', { class: 'line' },
     !single() && total ? h('p', { key: 'fleet', class: 'fleet', 'data-testid': 'fleet' }, h('strong', {}, head(total + (total === 1 ? ' GPU' : ' GPUs'), 'activity')), ': ',
       shown.map((a, i) => [i ? ' · ' : null, h('button', { key: a, type: 'button', class: 'link', 'data-act': 'kind', 'data-arg': a, 'aria-pressed': String(view.kind === a), 'data-testid': 'activity-' + a, title: 'Show only these' },
         h('i', { class: 'dot a-' + (fleetOrder.includes(a) ? a : 'free') }), gpus[a] + ' ' + word(activities, a))])) : null,
     h('p', { key: 'data', class: 'dim', 'data-testid': 'freshness' },
       c.hosts > 1 || c.hosts_reporting < c.hosts ? h('span', { class: c.hosts_reporting < c.hosts ? 'error' : null }, head('hosts ' + c.hosts_reporting + '/' + c.hosts, 'hosts'), ' · ') : null,
-      age === null ? 'no data yet' : h('span', { title: utc(c.data_time) }, 'data ' + span(age) + ' old'), ', ' + clock(now(), true) + ' ' + zone()));
-}
-
-function bars() {
-  const gpus = live.collector.gpus || {};
-  const total = Object.values(gpus).reduce((a, b) => a + b, 0);
-  if (single() || total === 0) return null;
-  return h('div', { class: 'bar fleetbar', 'aria-hidden': 'true' }, fleetOrder.filter((a) => gpus[a] > 0).map((a) => h('span', { key: a, class: 'seg a-' + a, css: { width: (gpus[a] / total) * 100 + '%' } })));
+      age === null ? 'no data yet' : h('span', { title: utc(c.data_time) }, 'data ' + span(age) + ' old'), ', ' + clock(now(), true) + ' ' + zone())),
+  !single() && total ? h('div', { class: 'bar fleetbar', 'aria-hidden': 'true' }, fleetOrder.filter((a) => gpus[a] > 0).map((a) => h('span', { key: a, class: 'seg a-' + a, css: { width: (gpus[a] / total) * 100 + '%' } }))) : null];
 }
 
 // banners say what is wrong with the page's data as a whole.
@@ -71,8 +71,7 @@ function banners() {
   const c = live.collector;
   const out = [];
   if (!live.connected && c) {
-    const last = now();
-    out.push(h('p', { key: 'gone', class: 'banner bad', 'data-testid': 'banner-gone' }, h('strong', {}, 'No data since ' + clock(last, true) + ': '), 'the page cannot reach the collector. It tries again by itself.'));
+    out.push(h('p', { key: 'gone', class: 'banner bad', 'data-testid': 'banner-gone' }, h('strong', {}, 'No data since ' + clock(now(), true) + ': '), 'the page cannot reach the collector. It tries again by itself.'));
   } else if (!c) {
     out.push(h('p', { key: 'wait', class: 'banner', 'data-testid': 'banner-connecting' }, live.failed ? 'The page cannot reach the collector. It tries again by itself.' : 'Connecting to the collector…'));
   } else if (!c.data_time) {
@@ -96,10 +95,10 @@ const remembered = () => {
 
 const distinct = (field) => [...new Set([...list('runs'), ...list('needs')].map((row) => row[field]).filter(Boolean))].sort();
 
-function select(id, name, label, values, words) {
+function select(name, label, values, words) {
   if (values.length < 2 && !view[name]) return null;
   if (view[name] && !values.includes(view[name])) values = [...values, view[name]];
-  return h('label', { key: name, for: id }, h('span', {}, label + ' '), h('select', { id, 'data-act-change': name, value: view[name], 'data-testid': 'filter-' + name },
+  return h('label', { key: name, for: name }, h('span', {}, label + ' '), h('select', { id: name, 'data-act-change': name, value: view[name], 'data-testid': 'filter-' + name },
     h('option', { value: '' }, 'all'), values.map((v) => h('option', { key: v, value: v }, words ? word(words, v) : v))));
 }
 
@@ -109,11 +108,11 @@ function filters() {
   if (single() && !filtered()) return null;
   return [
     h('label', { key: 'q', for: 'q' }, h('span', {}, 'Search '), h('input', { id: 'q', type: 'search', value: view.q, autocomplete: 'off', spellcheck: 'false', placeholder: 'run, job, host, error', 'data-testid': 'search' })),
-    select('owner', 'owner', 'Owner', owners),
+    select('owner', 'Owner', owners),
     mine && owners.includes(mine) ? h('button', { key: 'mine', type: 'button', 'data-act': 'mine', 'aria-pressed': String(view.owner === mine), 'data-testid': 'mine' }, 'Mine') : null,
     view.owner && view.owner !== mine ? h('button', { key: 'me', type: 'button', 'data-act': 'me' }, 'This is me') : null,
-    select('team', 'team', 'Team', distinct('team')),
-    select('kind', 'kind', 'Problem', Object.keys(kinds), { ...activities, ...kinds }),
+    select('team', 'Team', distinct('team')),
+    select('kind', 'Problem', Object.keys(kinds), { ...activities, ...kinds }),
     filtered() ? h('button', { key: 'clear', type: 'button', 'data-act': 'clear', 'data-testid': 'clear' }, 'Clear filters') : null,
   ];
 }
@@ -128,24 +127,30 @@ function nav() {
 function drawTop() {
   if (document.hidden) return;
   patch(at('banners'), banners());
-  if (live.collector) patch(at('summary'), [summary(), bars()]);
+  if (live.collector) patch(at('summary'), summary());
 }
 
 // steps are what is drawn, from the top of the page to its end.
 function steps() {
   if (!live.collector) return [drawTop];
+  if (unused()) order();
   const one = single();
-  const part = (id, describe) => () => patch(slot(id), [describe()]);
+  // Columns without room leave, and curves are drawn, before the browser shows the part.
+  const part = (id, describe) => () => {
+    const el = slot(id);
+    do patch(el, [describe()]);
+    while (fit(el));
+    mountCharts(el);
+  };
   return [
     drawTop,
     () => patch(at('filters'), [filters()]),
     () => patch(at('parts-nav'), [nav()]),
-    part('needs', () => needsPart(one)), part('collectors', collectorsPart), part('runs', () => runsPart(one)), mountCharts,
+    part('needs', () => needsPart(one)), part('collectors', collectorsPart), part('runs', () => runsPart(one)),
     part('gpus', gpusPart), part('failures', failuresPart), part('models', modelsPart), part('calls', callsPart), part('changes', changesPart),
     part('missing', () => (one && singleOpen() && live.rows.missing.size ? null : missingPart())),
     () => {
       at('about').textContent = 'otelcol-ml ' + (live.collector.version || '') + ' · shows what the collector has seen since ' + clock(live.collector.started);
-      if (fit()) draw();
     },
   ];
 }
@@ -204,21 +209,28 @@ function open(arg) {
 
 // clear removes all filters.
 function clear(change) {
-  go({ ...change, q: '', owner: '', team: '', kind: '' });
-  if (at('q')) at('q').value = '';
+  go({ q: '', owner: '', team: '', kind: '', ...change });
+  if (at('q')) at('q').value = view.q;
 }
+
+const afterDrawing = (f) => requestAnimationFrame(() => requestAnimationFrame(f));
+
 
 function show(run) {
   clear({ run });
   draw();
-  requestAnimationFrame(() => requestAnimationFrame(() => {
+  afterDrawing(() => {
     const detail = document.querySelector('[data-testid=run-detail]');
     if (detail) detail.closest('tr').previousSibling.querySelector('button').focus();
-  }));
+  });
 }
 
 const actions = {
   open, run: show,
+  failures: (q) => {
+    clear({ q });
+    afterDrawing(() => at('h-failures').focus());
+  },
   order: (id) => order(id),
   more: (id) => more(id),
   fold: (id, el) => setFolded(id, el.getAttribute('aria-expanded') === 'true'),
@@ -293,13 +305,7 @@ document.addEventListener('keydown', (e) => {
   at('q').focus();
 });
 
-// A page that was out of sight for long may show the new order.
-let hiddenAt = 0;
-document.addEventListener('visibilitychange', () => {
-  if (document.hidden) hiddenAt = performance.now();
-  else if (performance.now() - hiddenAt > awayFor) order();
-  draw();
-});
+document.addEventListener('visibilitychange', draw);
 addEventListener('resize', draw);
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', draw);
 setInterval(drawTop, 1000);

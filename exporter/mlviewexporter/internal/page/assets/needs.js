@@ -5,7 +5,7 @@ import { view, found, filtered, whose } from './address.js';
 import { kinds, severities, word } from './words.js';
 import { number, since, time } from './format.js';
 import { table, rowsOf, part, copyable, simulated } from './table.js';
-import { what } from './states.js';
+import { what, nextStep } from './states.js';
 import { runDetail } from './detail.js';
 import { gpuTable } from './gpus.js';
 
@@ -34,7 +34,7 @@ const columns = [
   { id: 'before', head: 'Changed before', def: 'before', cell: (n) => (n.before || []).length
     ? h('ul', {}, n.before.map((c) => h('li', { key: c.key }, c.text, ' at ', time(c.time)))) : dim('nothing seen') },
   { id: 'gpu_hours', head: 'GPU-hours lost', def: 'gpu_hours', num: true, has: (n) => n.gpu_hours !== undefined, cell: (n) => number(Number(n.gpu_hours.toPrecision(2))) + ' GPUh' },
-  { id: 'next', head: 'Next', has: (n) => n.next || n.command, cell: (n) => [n.next ? h('span', { key: 'text' }, n.next) : null, n.command ? copyable(n.command) : null] },
+  { id: 'next', head: 'Next', has: (n) => n.next || n.command, cell: (n) => [n.next ? h('span', { key: 'text' }, nextStep(n)) : null, n.command ? copyable(n.command) : null] },
 ];
 
 const teamOf = (need) => need.team || (get('runs', need.run) || {}).team;
@@ -60,7 +60,7 @@ export const isShown = (run) => shownRun === run;
 export function needsPart(single) {
   const all = list('needs');
   const rows = all.filter(matches);
-  const shown = rowsOf('needs', rows, { total: rows.length + hidden('needs'), sort: 'Sort by urgency' });
+  const shown = rowsOf('needs', rows, { total: rows.length + hidden('needs') });
   if (view.run && !rows.some((n) => n.key === openNeed && n.run === view.run)) openNeed = (rows.find((n) => n.run === view.run) || {}).key || '';
   shownRun = (shown.rows.map(({ row }) => row).find((n) => n.key === openNeed) || {}).run || '';
   const counts = all.length === 0 ? '' : filtered() ? '(' + rows.length + ' of ' + all.length + ')' : '(' + all.length + ')';

@@ -1,6 +1,6 @@
 // The part of the page with the runs that have no problem of the list, or are over.
 import { h, sub, dim, note } from './dom.js';
-import { list, hidden } from './live.js';
+import { list, hidden, now } from './live.js';
 import { view, found, filtered, whose } from './address.js';
 import { states, bounds, fields, kinds, word } from './words.js';
 import { still, over, whyNot } from './states.js';
@@ -58,19 +58,29 @@ function matches(run) {
     found(run.service, run.id, run.job, run.owner, run.team, run.version, run.hosts, word(states, run.state), (run.needs || []).map((k) => word(kinds, k)));
 }
 
+// toFold returns a function that reports whether a run is folded away: it is over, and
+// has not failed within the last minute.
+function toFold() {
+  const failing = new Set(list('failures').filter((f) => now() - Date.parse(f.last_seen) < 60000).map((f) => f.run));
+  return (run) => over(run) && !failing.has(run.key);
+}
+
 const sum = (rows, field) => rows.reduce((total, { row }) => total + (row[field] || 0), 0);
+
+// theOver is the group of the runs that are over.
+const theOver = 'ended or silent';
 
 // groupsOf parts the runs that are over from the others, and folds these by team or
 // service if they are many.
-function groupsOf(runs, many) {
-  const by = Map.groupBy(runs, ({ row }) => (over(row) ? 'ended or silent' : many ? row.team || row.service || 'without a name' : ''));
-  return [...by].sort((a, b) => over(a[1][0].row) - over(b[1][0].row)).map(([name, rows]) => {
+function groupsOf(runs, many, folds) {
+  const by = Map.groupBy(runs, ({ row }) => (folds(row) ? theOver : many ? row.team || row.service || 'without a name' : ''));
+  return [...by].sort(([a], [b]) => (a === theOver) - (b === theOver)).map(([name, rows]) => {
     const cut = rows.filter(({ row }, i) => i < 50 || row.key === view.run);
     if (name === '') return { key: '', rows: cut, all: rows };
     const id = 'runs:' + name;
     const open = !isFolded(id, !rows.some(({ row }) => row.key === view.run));
     const says = [rows.length + (rows.length === 1 ? ' run' : ' runs')];
-    if (!over(rows[0].row)) {
+    if (name !== theOver) {
       if (sum(rows, 'errors')) says.push(count(sum(rows, 'errors')) + ' errors');
       if (sum(rows, 'gpus')) says.push(number(sum(rows, 'gpus')) + ' GPUs');
       if (sum(rows, 'token_rate')) says.push(rate(sum(rows, 'token_rate')) + ' tokens/s');
@@ -83,19 +93,20 @@ function groupsOf(runs, many) {
 export function runsPart(single) {
   const all = list('runs');
   if (all.length === 0) return part('runs', 'Runs', '', null, note('No run is known. A run appears when a program sends spans with ml.run.id, or a client that the collector knows.'));
+  const folds = toFold();
   const needing = new Set(list('needs').map((n) => n.run));
   const fine = all.filter((r) => single || !needing.has(r.key));
   const rows = fine.filter((r) => single || matches(r));
-  const ended = rows.filter(over).length;
+  const ended = rows.filter(folds).length;
   const title = single ? 'Run' : 'Other runs';
-  const counts = single ? '' : '(' + (filtered() ? rows.length - ended + ' of ' + fine.filter((r) => !over(r)).length : rows.length - ended) + ')' +
+  const counts = single ? '' : '(' + (filtered() ? rows.length - ended + ' of ' + fine.filter((r) => !folds(r)).length : rows.length - ended) + ')' +
     (hidden('runs') ? ' · ' + hidden('runs') + ' more beyond the limit of the page' : '');
-  const options = { expand: (run) => runDetail(run.key, single), open: (run) => isOpen(run, single), sample: rows.length > ended ? rows.filter((r) => !over(r)) : rows };
+  const options = { expand: (run) => runDetail(run.key, single), open: (run) => isOpen(run, single), sample: rows.length > ended ? rows.filter((r) => !folds(r)) : rows };
   if (single) return part('runs', title, '', null, table('runs', 'The run', columnsOf(true), [{ rows: [{ row: all[0] }] }], options));
   if (rows.length === 0) return part('runs', title, counts, null, note(filtered() ? 'No other run matches the filters.' : 'No other run is known.'));
   const many = !filtered() && rows.length - ended > foldFrom;
-  const shown = rowsOf('runs', rows, { every: true, leave: true, sort: 'Sort by name' });
-  const groups = groupsOf(shown.rows, many);
+  const shown = rowsOf('runs', rows, { every: true, leave: true });
+  const groups = groupsOf(shown.rows, many, folds);
   const flat = groups.find((g) => g.key === '');
   return part('runs', title, counts, shown.controls, table('runs', 'Runs without a listed problem', columnsOf(false), groups, options),
     flat && flat.rows.length < flat.all.length ? h('p', { class: 'more', key: 'more', 'data-testid': 'showing-runs' }, 'showing ' + flat.rows.length + ' of ' + flat.all.length + ': search for others') : null);

@@ -1,5 +1,7 @@
 // Tables whose rows keep their places until somebody asks for the new order.
-import { h, escaped } from './dom.js';
+import { h, dim, escaped } from './dom.js';
+import { now } from './live.js';
+import { clock } from './format.js';
 import { signature } from './address.js';
 
 // has returns whether a row has a value in a field.
@@ -13,8 +15,7 @@ const places = new Map();
 
 // order shows the rows of a table, or of all, in the collector's order again.
 export function order(id) {
-  if (id) places.delete(id);
-  else places.clear();
+  for (const place of id ? [places.get(id)] : places.values()) place.keys = [];
 }
 
 // more shows more rows of a table.
@@ -38,7 +39,7 @@ function settle(id, rows, newest, first, leave) {
   const key = (row) => row.key;
   let place = places.get(id);
   if (!place || place.sig !== sig || place.keys.length === 0 || place.keys.length > 5000) {
-    place = { sig, keys: rows.map(key), rows: new Map(), limit: place && place.sig === sig ? place.limit : first };
+    place = { sig, keys: rows.map(key), rows: new Map(), at: now(), limit: place && place.sig === sig ? place.limit : first };
     places.set(id, place);
   }
   const current = new Map(rows.map((row) => [row.key, row]));
@@ -49,26 +50,26 @@ function settle(id, rows, newest, first, leave) {
   const shown = place.keys.filter((k) => place.rows.has(k)).map((k) => ({ row: place.rows.get(k), gone: !current.has(k) }));
   const keys = rows.map(key);
   const kept = newest ? place.keys.filter((k) => current.has(k)) : [];
-  const now = newest ? keys.filter((k) => place.rows.has(k)) : [];
-  const moved = newest ? added.length > 0 || kept.some((k, i) => k !== now[i]) : place.keys.length !== keys.length || place.keys.some((k, i) => k !== keys[i]);
-  return { shown, moved, added: newest ? added.length : 0, limit: place.limit };
+  const wanted = newest ? keys.filter((k) => place.rows.has(k)) : [];
+  const moved = newest ? added.length > 0 || kept.some((k, i) => k !== wanted[i]) : place.keys.length !== keys.length || place.keys.some((k, i) => k !== keys[i]);
+  return { shown, moved, added: newest ? added.length : 0, at: place.at, limit: place.limit };
 }
 
 // rowsOf returns the rows to show and the controls of a list: the new order, and
 // more rows. In a list with renew, what is new is shown at once while nobody reads the
 // part with that id.
-export function rowsOf(id, rows, { newest = false, renew = '', leave = false, total = rows.length, every = false, first = page, sort = newest ? 'Sort: newest first' : 'Sort again' } = {}) {
+export function rowsOf(id, rows, { newest = false, renew = '', leave = false, total = rows.length, every = false, first = page } = {}) {
   let settled = settle(id, rows, newest, first, leave);
   if (renew && settled.added > 0 && !read(renew)) {
     order(id);
-    settled = settle(id, rows, newest, settled.limit, leave);
+    settled = settle(id, rows, newest, first, leave);
   }
-  const { shown, moved, added, limit } = settled;
+  const { shown, moved, added, at, limit } = settled;
   const cut = every ? shown : shown.slice(0, limit);
   const controls = [];
   if (moved) {
-    controls.push(h('button', { type: 'button', key: 'order', class: 'small', 'data-act': 'order', 'data-arg': id, 'data-testid': 'new-order-' + id },
-      added ? 'Show ' + added + ' newer' : sort));
+    controls.push(dim('Order of ' + clock(at, true) + (added ? ', without ' + added + ' newer ' : ' ')),
+      h('button', { type: 'button', key: 'order', class: 'small', 'data-act': 'order', 'data-arg': id, 'data-testid': 'new-order-' + id }, 'Sort now'));
   }
   const footer = [];
   if (cut.length < Math.max(shown.length, total)) {
@@ -89,20 +90,17 @@ export function head(text, def) {
 const crowded = new Map();
 let room = '';
 
-// widthOf returns the room that a column of an element takes.
-const widthOf = (scroll, id) => scroll.querySelector('thead .c-' + id).offsetWidth;
-
-// fit lets columns leave the tables that are wider than their room, the least
-// important first. It reports whether a table is to be drawn again.
-export function fit() {
+// fit lets columns leave the tables of an element that are wider than their room, the
+// least important first. It reports whether a table is to be drawn again.
+export function fit(within) {
   let changed = false;
-  for (const scroll of document.querySelectorAll('.scroll[data-leave]')) {
+  for (const scroll of within.querySelectorAll('.scroll[data-leave]')) {
     let over = scroll.scrollWidth - scroll.clientWidth;
     if (over <= 0 || getComputedStyle(scroll.firstChild).display !== 'table') continue;
     let left = crowded.get(scroll.dataset.table) || 0;
     for (const id of scroll.dataset.leave.split(' ')) {
       if (over <= 0) break;
-      over -= widthOf(scroll, id);
+      over -= scroll.querySelector('thead .c-' + id).offsetWidth;
       left++;
       changed = true;
     }
