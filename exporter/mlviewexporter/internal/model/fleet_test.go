@@ -2,6 +2,7 @@ package model_test
 
 import (
 	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -72,12 +73,12 @@ func TestARunThatIsHandedOver(t *testing.T) {
 	run := state.Runs[0]
 	assert.Equal(t, "running", run.State)
 	assert.Empty(t, state.Needs, "it takes steps elsewhere")
-	assert.Equal(t, 300.0+500, *run.Steps)
+	assert.InDelta(t, 300+500, *run.Steps, 0)
 	assert.InDelta(t, 10, *run.StepRate, 0.1)
-	assert.Equal(t, 80_000.0, *run.Tokens)
-	assert.Equal(t, 1.0, *run.Attempts)
-	assert.Equal(t, 0.8, *run.Goodput)
-	assert.Equal(t, 0.8, *run.Loss)
+	assert.InDelta(t, 80_000, *run.Tokens, 0)
+	assert.InDelta(t, 1, *run.Attempts, 0)
+	assert.InDelta(t, 0.8, *run.Goodput, 0)
+	assert.InDelta(t, 0.8, *run.Loss, 0)
 	detail, ok := f.Run(run.Key)
 	require.True(t, ok)
 	assert.Equal(t, map[string]float64{"productive": 0.8}, detail.TimeRatio)
@@ -142,11 +143,11 @@ func TestPartsOfARun(t *testing.T) {
 	for i := range 8 {
 		for j, collector := range []string{"gw-1", "gw-2"} {
 			f.now = f.now.Add(5 * time.Second)
-			f.from(collector, model.LastStep, f.seconds(), fmt.Sprint(j))
+			f.from(collector, model.LastStep, f.seconds(), strconv.Itoa(j))
 			f.from(collector, model.LastStep, f.seconds(), "2")
-			f.from(collector, model.Steps, float64(10*i), fmt.Sprint(j))
+			f.from(collector, model.Steps, float64(10*i), strconv.Itoa(j))
 			f.from(collector, model.Steps, float64(5*i), "2")
-			f.from(collector, model.Loss, float64(1+j), fmt.Sprint(j), "batch")
+			f.from(collector, model.Loss, float64(1+j), strconv.Itoa(j), "batch")
 			f.from(collector, model.RunGoodput, float64(1+j), "")
 			f.stateOf(collector, "running")
 		}
