@@ -83,7 +83,7 @@ func TestARunThatIsHandedOver(t *testing.T) {
 	require.True(t, ok)
 	assert.Equal(t, map[string]float64{"productive": 0.8}, detail.TimeRatio)
 	require.Len(t, detail.Ranks, 1)
-	assert.Equal(t, 800.0, *detail.Ranks[0].Steps)
+	assert.InDelta(t, 800, *detail.Ranks[0].Steps, 0)
 
 	// It hangs where it is.
 	for range 4 {
@@ -111,7 +111,7 @@ func TestARunThatIsHandedOver(t *testing.T) {
 	state = f.state()
 	assert.Equal(t, "running", state.Runs[0].State)
 	assert.Empty(t, state.Needs)
-	assert.Equal(t, 900.0, *state.Runs[0].Steps)
+	assert.InDelta(t, 900, *state.Runs[0].Steps, 0)
 }
 
 // TestARunWithoutSteps is one of inference: what counts last is the newest evidence.
@@ -130,7 +130,7 @@ func TestARunWithoutSteps(t *testing.T) {
 	require.Len(t, state.Runs, 1)
 	assert.Equal(t, "unknown", state.Runs[0].State)
 	require.Len(t, state.Models, 1)
-	assert.Equal(t, 10.0, *state.Models[0].Requests, "what each has counted")
+	assert.InDelta(t, 10, *state.Models[0].Requests, 0, "what each has counted")
 }
 
 // TestPartsOfARun has two gateways that each get some ranks of a run, and one rank
@@ -154,7 +154,7 @@ func TestPartsOfARun(t *testing.T) {
 		states = append(states, fmt.Sprint(*f.state().Runs[0].Goodput))
 	}
 	run := f.State().Runs[0]
-	assert.Equal(t, 70.0, *run.Steps)
+	assert.InDelta(t, 70, *run.Steps, 0)
 	assert.InDelta(t, 1.0, *run.StepRate, 0.25)
 	assert.Equal(t, 1.5, *run.Loss, "the mean of the ranks")
 	assert.Equal(t, []string{"1", "1", "1", "1", "1", "1", "1", "1"}, states, "numbers of the whole run do not change from one gateway to the other")
@@ -184,9 +184,9 @@ func TestSeriesOfSeveralCollectors(t *testing.T) {
 	}
 	state := f.state()
 	require.Len(t, state.Pools, 3)
-	assert.Equal(t, 3.0, *state.Pools[0+1].Busy, "the newest")
-	assert.Equal(t, 2.0, *state.Pools[2].Busy)
-	assert.Equal(t, 3.0, *state.Pools[0].Crashes, "each counts its own")
+	assert.InDelta(t, 3, *state.Pools[0+1].Busy, 0, "the newest")
+	assert.InDelta(t, 2, *state.Pools[2].Busy, 0)
+	assert.InDelta(t, 3, *state.Pools[0].Crashes, 0, "each counts its own")
 	require.Len(t, state.Models, 1)
 	assert.Equal(t, 0.2, *state.Models[0].ErrorRatio, "the worst")
 	assert.Equal(t, 0.1, *state.Models[0].ErrorRatioUsual, "of the same collector")
@@ -203,7 +203,7 @@ func TestAGPUIsOne(t *testing.T) {
 	}
 	state := f.state()
 	require.Len(t, state.GPUs, 1)
-	assert.Equal(t, 102.0, *state.GPUs[0].Power)
+	assert.InDelta(t, 102, *state.GPUs[0].Power, 0)
 	assert.Len(t, state.Collectors, 2)
 }
 
@@ -293,7 +293,7 @@ func TestOtherPagesKnowNoCollectors(t *testing.T) {
 	f.from("gw-2", model.Steps, 4, "0")
 	state := f.state()
 	assert.Empty(t, state.Collectors)
-	assert.Equal(t, 4.0, *state.Runs[0].Steps)
+	assert.InDelta(t, 4, *state.Runs[0].Steps, 0)
 }
 
 // TestGPUsOfARunOfAnotherCollector has a gateway that gets the spans of a run, and
@@ -310,7 +310,7 @@ func TestGPUsOfARunOfAnotherCollector(t *testing.T) {
 		f.from("gw-3", model.RunGPUUtilization, 0.6, "")
 	}
 	run := f.state().Runs[0]
-	assert.Equal(t, 8.0, *run.GPUs)
+	assert.InDelta(t, 8, *run.GPUs, 0)
 	assert.InDelta(t, 0.9, *run.GPUUtilization, 1e-9)
 	assert.Equal(t, "stalled", run.State, "it holds GPUs")
 }
