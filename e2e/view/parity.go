@@ -157,8 +157,8 @@ func missingIn(text string, s *State) (missing []string) {
 		}
 		return strconv.FormatFloat(*v, 'f', 0, 64)
 	}
-	if s.Collector.Simulated && !strings.Contains(text, "SIMULATED") {
-		missing = append(missing, "the text form does not say that data is simulated")
+	if s.Collector.Simulated && !strings.Contains(text, "SIMULATED DATA") && !strings.Contains(text, "RECORDED DATA") {
+		missing = append(missing, "the text form does not say that data is simulated or recorded")
 	}
 	for _, r := range s.Runs {
 		// It shows the first forty.
