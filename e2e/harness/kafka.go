@@ -1,0 +1,90 @@
+package harness
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// Kafka is a running Apache Kafka of one node, which creates topics with four
+// partitions when they are first used.
+type Kafka struct {
+	*Process
+	// Address is where clients connect, as host:port. It survives restarts.
+	Address string
+	// folder has the data and the configuration.
+	folder string
+}
+
+// kafkaProperties are the settings of the node. The last three keep a restart
+// after a kill below five seconds and a consumer's first assignment immediate.
+const kafkaProperties = `process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@127.0.0.1:%[2]d
+listeners=PLAINTEXT://127.0.0.1:%[1]d,CONTROLLER://127.0.0.1:%[2]d
+advertised.listeners=PLAINTEXT://127.0.0.1:%[1]d
+controller.listener.names=CONTROLLER
+log.dirs=%[3]s
+num.partitions=4
+offsets.topic.replication.factor=1
+offsets.topic.num.partitions=4
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+share.coordinator.state.topic.replication.factor=1
+share.coordinator.state.topic.min.isr=1
+broker.session.timeout.ms=2000
+broker.heartbeat.interval.ms=500
+group.initial.rebalance.delay.ms=0
+`
+
+// StartKafka starts Apache Kafka (e2e/servers/kafka/fetch.sh) with a new, empty
+// log and waits until it answers clients.
+func StartKafka(tb testing.TB) *Kafka {
+	tb.Helper()
+	kafka := &Kafka{folder: tb.TempDir()}
+	port, controller := FreePort(tb), FreePort(tb)
+	kafka.Address = loopback(port)
+	properties := fmt.Sprintf(kafkaProperties, port, controller, filepath.Join(kafka.folder, "log"))
+	if err := os.WriteFile(kafka.properties(), []byte(properties), 0o600); err != nil {
+		tb.Fatal(err)
+	}
+	// Any id will do, in the form that Kafka gives ids.
+	command := kafka.command(tb, "kafka.tools.StorageTool", "format", "--cluster-id", "MkU3OEVBNTcwNTJENDM2Qk", "--config", kafka.properties())
+	if code, output := Run(tb, command, StartTimeout); code != 0 {
+		tb.Fatalf("formatting Kafka's storage: exit code %d:\n%s", code, output)
+	}
+	kafka.Restart(tb)
+	return kafka
+}
+
+// Restart starts Kafka again after Kill or Stop, with its log and at its address,
+// and waits until it answers clients.
+func (k *Kafka) Restart(tb testing.TB) {
+	tb.Helper()
+	k.Process = Start(tb, k.command(tb, "kafka.Kafka", k.properties()))
+	k.AwaitOutput(tb, "Kafka Server started")
+}
+
+func (k *Kafka) properties() string { return filepath.Join(k.folder, "server.properties") }
+
+// command returns one of Kafka's programs, with a small heap.
+func (k *Kafka) command(tb testing.TB, class string, arguments ...string) Command {
+	tb.Helper()
+	java, err := exec.LookPath("java")
+	jars := Path(".cache", "servers", "kafka")
+	if _, missing := os.Stat(jars); missing != nil || err != nil {
+		tb.Fatal("Kafka is missing; fetch it with: e2e/servers/kafka/fetch.sh")
+	}
+	return Command{
+		Name: class,
+		Path: java,
+		Args: append([]string{
+			"-Xms64m", "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.net.preferIPv4Stack=true",
+			"-Dlog4j2.configurationFile=" + Path("e2e", "servers", "kafka", "log4j2.properties"),
+			"-cp", filepath.Join(jars, "*"), class,
+		}, arguments...),
+		Dir: k.folder,
+	}
+}
