@@ -6,6 +6,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // Kafka is a running Apache Kafka of one node, which creates topics with four
@@ -87,4 +93,51 @@ func (k *Kafka) command(tb testing.TB, class string, arguments ...string) Comman
 		}, arguments...),
 		Dir: k.folder,
 	}
+}
+
+// kafkaTopics are the topics that the shipped configurations write.
+var kafkaTopics = []string{"otlp_spans", "otlp_metrics", "otlp_logs"}
+
+// kafkaGroups are the consumer groups of the shipped configurations.
+var kafkaGroups = []string{"otelcol-ml-traces", "otelcol-ml-metrics", "otelcol-ml-logs"}
+
+// StartKafkaStandIn starts a broker inside the test, which speaks Kafka's protocol
+// and keeps its log in memory, and returns its address. Its topics have eight
+// partitions.
+func StartKafkaStandIn(tb testing.TB) string {
+	tb.Helper()
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(8, kafkaTopics...))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(cluster.Close)
+	return cluster.ListenAddrs()[0]
+}
+
+// AwaitKafkaMembers waits until every consumer group of the shipped configurations
+// has exactly these members, each of which has partitions.
+func AwaitKafkaMembers(tb testing.TB, address string, members ...string) {
+	tb.Helper()
+	client, err := kgo.NewClient(kgo.SeedBrokers(address))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer client.Close()
+	admin := kadm.NewClient(client)
+	require.EventuallyWithT(tb, func(c *assert.CollectT) {
+		groups, err := admin.DescribeGroups(tb.Context(), kafkaGroups...)
+		assert.NoError(c, err)
+		for _, name := range kafkaGroups {
+			group := groups[name]
+			assert.Equal(c, "Stable", group.State, name)
+			var found []string
+			for _, member := range group.Members {
+				assigned, _ := member.Assigned.AsConsumer()
+				if assert.NotNil(c, member.InstanceID) && assigned != nil && len(assigned.Topics) > 0 {
+					found = append(found, *member.InstanceID)
+				}
+			}
+			assert.ElementsMatch(c, members, found, name)
+		}
+	}, ArrivalTimeout, ArrivalPoll)
 }
