@@ -142,6 +142,13 @@ e2e-faults: build ## Test the built binary under faults; UPDATE=1 writes the tab
 e2e-faults-fast: build
 	@GOWORK=off go test -C e2e -count=1 -timeout 10m -parallel 2 -short ./faults/...
 
+# Where there is no Java and none can be installed, this says so; CI fails.
+.PHONY: e2e-kafka
+e2e-kafka: build ## Test the built binary with a real Apache Kafka between agent and gateways, each of which is killed
+	@status=0; e2e/servers/kafka/fetch.sh || status=$$?; \
+	if [ $$status -eq 75 ]; then echo "make: e2e-kafka was LEFT OUT: there is no Apache Kafka here" >&2; [ "$${CI:-}" != true ]; else \
+	[ $$status -eq 0 ] && GOWORK=off go test -C e2e -count=1 -timeout 30m -parallel 2 ./kafka/...; fi
+
 # The detectors allocate much and keep little.
 ANOMALIES := GOGC=400 GOWORK=off go test -C e2e -count=1
 
@@ -176,8 +183,8 @@ e2e-image-installed:
 
 # Runs each part, even if an earlier one fails.
 .PHONY: check-long
-check-long: ## Run make check, all fault tests, make anomalies, the Helm chart, package lists, the packages, the image and fuzz tests
-	@status=0; for target in check e2e-faults anomalies e2e-helm e2e-packages e2e-install e2e-image-installed fuzz; do \
+check-long: ## Run make check, all fault tests, Kafka, make anomalies, the Helm chart, package lists, the packages, the image and fuzz tests
+	@status=0; for target in check e2e-faults e2e-kafka anomalies e2e-helm e2e-packages e2e-install e2e-image-installed fuzz; do \
 	  echo "make: check-long: $$target"; $(MAKE) $$target || { status=1; echo "make: check-long: $$target FAILED" >&2; }; done; exit $$status
 
 .PHONY: generate

@@ -40,7 +40,8 @@ func TestDocumentedYAMLLoads(t *testing.T) {
 			if over, ok := block.Option("over"); ok {
 				added := filepath.Join(t.TempDir(), "added.yaml")
 				require.NoError(t, os.WriteFile(added, []byte(block.Text), 0o600))
-				code, output := harness.Validate(t, []string{recording()}, harness.Path(filepath.FromSlash(over)), added)
+				files := append(shipped(t, harness.Path(filepath.FromSlash(over))), added)
+				code, output := harness.Validate(t, []string{recording(), "KAFKA_PASSWORD=secret"}, files...)
 				assert.Zero(t, code, "%s does not load over %s:\n%s", name, over, output)
 				return
 			}

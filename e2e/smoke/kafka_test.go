@@ -1,13 +1,16 @@
 package smoke
 
 import (
+	"fmt"
 	"maps"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/otelcol-ml/otelcol-ml/e2e/harness"
 )
@@ -32,7 +35,12 @@ func startKafkaAgent(t *testing.T, broker string) *harness.Collector {
 // startKafkaGateway starts a collector with gateway-kafka.yaml.
 func startKafkaGateway(t *testing.T, broker, id string, env []string, overrides map[string]any) *harness.Collector {
 	t.Helper()
-	dir := t.TempDir()
+	return startKafkaGatewayIn(t, t.TempDir(), broker, id, env, overrides)
+}
+
+// startKafkaGatewayIn is startKafkaGateway with the folder of the queues.
+func startKafkaGatewayIn(t *testing.T, dir, broker, id string, env []string, overrides map[string]any) *harness.Collector {
+	t.Helper()
 	return harness.StartCollector(t, harness.CollectorOptions{
 		Config: harness.Path("distribution", "config", "gateway.yaml"),
 		Merged: []string{harness.Path("distribution", "config", "gateway-kafka.yaml")},
@@ -124,4 +132,50 @@ func totals(c *assert.CollectT, t *testing.T, collectors ...*harness.Collector) 
 		}
 	}
 	return sums
+}
+
+// A gateway stops reading while its queue is full. What it has not read then arrives
+// when it is back, also after SIGTERM.
+func TestKafkaKeepsWhatAGatewayCannotTake(t *testing.T) {
+	t.Parallel()
+	const runs = 60
+	broker, sink := harness.StartKafkaStandIn(t), harness.StartSink(t)
+	dir := t.TempDir()
+	full := startKafkaGatewayIn(t, dir, broker, "gateway-0", nil, map[string]any{
+		"exporters::otlp_grpc/jaeger::sending_queue::queue_size":      8000,
+		"exporters::otlp_grpc/jaeger::sending_queue::batch::min_size": 1000,
+	})
+	harness.AwaitKafkaMembers(t, broker, "gateway-0")
+	td, _, _ := runsOfOneService(runs)
+	require.NoError(t, senderTo(t, startKafkaAgent(t, broker)).Traces(t.Context(), td))
+	full.AwaitOutput(t, "Backing off due to error from the next consumer.")
+	assert.Zero(t, full.Stop(t))
+
+	startKafkaGatewayIn(t, dir, broker, "gateway-0", []string{"JAEGER_ENDPOINT=" + sink.Endpoint}, nil)
+	require.EventuallyWithT(t, func(c *assert.CollectT) { assert.Len(c, sink.Spans(), runs+1) }, arrival, poll)
+}
+
+// What is no telemetry, and what is too large for a message, holds nothing up.
+func TestKafkaSkipsWhatItCannotCarry(t *testing.T) {
+	t.Parallel()
+	broker, sink := harness.StartKafkaStandIn(t), harness.StartSink(t)
+	client, err := kgo.NewClient(kgo.SeedBrokers(broker), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	require.NoError(t, err)
+	defer client.Close()
+	for partition := range int32(8) {
+		result := client.ProduceSync(t.Context(), &kgo.Record{Topic: "otlp_spans", Partition: partition, Value: []byte("no telemetry")})
+		require.NoError(t, result.FirstErr())
+	}
+	startKafkaGateway(t, broker, "gateway-0", []string{"JAEGER_ENDPOINT=" + sink.Endpoint}, nil)
+	agent := startKafkaAgent(t, broker)
+	sender := senderTo(t, agent)
+	large, _, _ := runsOfOneService(0)
+	for i := range 5 {
+		large.ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0).Attributes().PutStr(fmt.Sprintf("text.%d", i), strings.Repeat("x", 250000))
+	}
+	require.NoError(t, sender.Traces(t.Context(), large))
+	agent.AwaitOutput(t, "Failed to split request.")
+	td, _, _ := runsOfOneService(30)
+	require.NoError(t, sender.Traces(t.Context(), td))
+	require.Eventually(t, func() bool { return len(sink.Spans()) == 31 }, arrival, poll)
 }

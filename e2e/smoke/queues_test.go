@@ -121,11 +121,7 @@ func shownConfigurations(t *testing.T) map[string]map[string]any {
 		require.NoError(t, err)
 		require.NotEmpty(t, files, pattern)
 		for _, file := range files {
-			config := map[string]any{}
-			for _, part := range shipped(t, file) {
-				documents.Merge(config, readYAML(t, part))
-			}
-			shown[relative(t, file)] = config
+			shown[relative(t, file)] = over(t, relative(t, file), nil)
 		}
 	}
 	stack := harness.Path("docker", "collector", "stack.yaml")
@@ -174,7 +170,10 @@ func embeddedConfigurations(t *testing.T, manifest string) []string {
 // over returns a file of the repository with lines merged over it.
 func over(t *testing.T, file string, lines map[string]any) map[string]any {
 	t.Helper()
-	config := readYAML(t, harness.Path(filepath.FromSlash(file)))
+	config := map[string]any{}
+	for _, part := range shipped(t, harness.Path(filepath.FromSlash(file))) {
+		documents.Merge(config, readYAML(t, part))
+	}
 	documents.Merge(config, lines)
 	return config
 }
