@@ -124,7 +124,7 @@ func totals(c *assert.CollectT, t *testing.T, collectors ...*harness.Collector) 
 	sums := map[string]float64{}
 	for _, collector := range collectors {
 		samples, err := harness.Scrape(t.Context(), collector.Address(t, "exporters::prometheus"))
-		assert.NoError(c, err)
+		require.NoError(c, err)
 		for _, name := range counted {
 			for _, one := range harness.Select(samples, name, nil) {
 				sums[labelsText(one.Labels)] += one.Value
