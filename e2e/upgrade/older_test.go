@@ -166,7 +166,7 @@ func compute(t *testing.T, agent, gateway version) map[string]float64 {
 	to := harness.StartCollector(t, harness.CollectorOptions{
 		Binary: gateway.binary, Config: filepath.Join(gateway.root, "distribution", "config", "gateway.yaml"), Dir: dir,
 		Env:       []string{"JAEGER_ENDPOINT=" + backend.Endpoint, "OTELCOL_ML_QUEUE_DIR=" + filepath.Join(dir, "gateway")},
-		Overrides: map[string]any{"connectors::ml_metrics::flush_interval": "1s"},
+		Overrides: map[string]any{"connectors::ml_metrics::flush_interval": "1s", "connectors::ml_metrics::initial_zero": "0s"},
 	})
 	host, port, err := net.SplitHostPort(to.Address(t, "receivers::otlp::protocols::grpc"))
 	require.NoError(t, err)
