@@ -375,6 +375,31 @@ func TestAPreemptedRun(t *testing.T) {
 	w.only(t, "looks_hung")
 }
 
+// A run whose last spans a new collector received, and that then takes GPUs, is not
+// hung before it has held them for its patience.
+func TestAPreemptedRunOfWhichTheReleaseWasNotSeen(t *testing.T) {
+	for name, tt := range map[string]struct {
+		use, power float64
+		quiet      time.Duration
+	}{
+		"its GPUs do nothing": {0, 90, 4*time.Minute + 45*time.Second},
+		"its GPUs work":       {0.9, 600, 14*time.Minute + 45*time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 2)
+			w.unread = "n0"
+			w.step(t, 30)
+			w.wait(t, 39*time.Minute)
+			w.unread = ""
+			w.gpu = func(_ int, g *gpuMetrics) { g.utilization, g.power = tt.use, tt.power }
+			w.wait(t, tt.quiet)
+			assert.Empty(t, w.found(), "it may load a checkpoint")
+			w.wait(t, time.Minute)
+			w.only(t, "looks_hung")
+		})
+	}
+}
+
 // A run is slow only after its steps have taken longer for a while. The phase that
 // grew is named, and checkpoints do not count.
 func TestASlowRunNamesThePhase(t *testing.T) {
