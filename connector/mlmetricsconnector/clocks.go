@@ -441,7 +441,7 @@ func (c *runClock) report(state rankState, now time.Time) rankReport {
 		latest: c.latest, world: int(c.world), without: c.without,
 		saved: c.saves.Last(), lastEnd: c.worked,
 	}
-	rank.load, rank.step, rank.timed = c.phases.Typical(int(wallclock.DataLoad))
+	rank.load, rank.timed = c.phases.Typical(int(wallclock.DataLoad))
 	rank.missed, rank.late, rank.saves = c.saves.Overdue(now, c.steps)
 	if rank.alive.IsZero() {
 		rank.alive = c.since

@@ -580,6 +580,21 @@ func TestASlowHostOfTwoRuns(t *testing.T) {
 	assert.InDelta(t, 3, numberOf(t, found, "ml.problem.value")/numberOf(t, found, "ml.problem.usual"), 0.01)
 }
 
+// A slow host is reported once 60 steps or so are slow, with the time of the first.
+func TestTheOnsetOfASlowHost(t *testing.T) {
+	w := newWorld(t, 6)
+	slow := func(rank int) time.Duration { return time.Second + 2*time.Second*time.Duration(rank/2%2) }
+	w.load = slow
+	w.step(t, 200)
+	fast := newWorld(t, 6).load
+	w.run.run, w.load = "run-b", fast
+	w.step(t, 130)
+	began := w.clock
+	w.load = slow
+	w.step(t, 80)
+	assertOnset(t, w.only(t, "slow_host"), began, 20*12*time.Second)
+}
+
 // A healthy run that validates, saves and restarts has no problem.
 func TestAHealthyRun(t *testing.T) {
 	w := newWorld(t, 4)

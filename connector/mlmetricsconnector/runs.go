@@ -70,11 +70,10 @@ type rankReport struct {
 	patience, pause time.Duration
 	// world is the number of the ranks of its run, 0 if unknown.
 	world int
-	// load is the time a step that it loads data, step that of a step, in seconds,
-	// if timed.
-	load, step float64
-	timed      bool
-	without    exclusions
+	// load is how long it loads data in a step, if timed.
+	load    pace.Typical
+	timed   bool
+	without exclusions
 	// saved is when its last checkpoint arrived, missed the one that is late, and
 	// saves reports whether it has a usual interval.
 	saved       time.Time
