@@ -400,6 +400,21 @@ func TestAPreemptedRunOfWhichTheReleaseWasNotSeen(t *testing.T) {
 	}
 }
 
+// The first steps after a preemption take longer, also those of a client whose attempts
+// have no number and no trace. A run that stays slow is slow.
+func TestTheFirstStepsAfterAPreemption(t *testing.T) {
+	w := newWorld(t, 2)
+	w.step(t, 100)
+	w.gpu = func(_ int, g *gpuMetrics) { g.memory = 0 }
+	w.wait(t, 20*time.Minute)
+	w.gpu = nil
+	w.load = func(int) time.Duration { return 31 * time.Second }
+	w.step(t, 18)
+	assert.Empty(t, w.found())
+	w.step(t, 18)
+	w.only(t, "slow")
+}
+
 // A run is slow only after its steps have taken longer for a while. The phase that
 // grew is named, and checkpoints do not count.
 func TestASlowRunNamesThePhase(t *testing.T) {
