@@ -118,12 +118,8 @@ func StartKafkaStandIn(tb testing.TB) string {
 // has exactly these members, each of which has partitions.
 func AwaitKafkaMembers(tb testing.TB, address string, members ...string) {
 	tb.Helper()
-	client, err := kgo.NewClient(kgo.SeedBrokers(address))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	defer client.Close()
-	admin := kadm.NewClient(client)
+	admin := kafkaAdmin(tb, address)
+	defer admin.Close()
 	require.EventuallyWithT(tb, func(c *assert.CollectT) {
 		groups, err := admin.DescribeGroups(tb.Context(), kafkaGroups...)
 		assert.NoError(c, err)
@@ -140,4 +136,30 @@ func AwaitKafkaMembers(tb testing.TB, address string, members ...string) {
 			assert.ElementsMatch(c, members, found, name)
 		}
 	}, ArrivalTimeout, ArrivalPoll)
+}
+
+// AwaitKafkaRead waits until the consumer groups of the shipped configurations have
+// read everything and said so.
+func AwaitKafkaRead(tb testing.TB, address string) {
+	tb.Helper()
+	admin := kafkaAdmin(tb, address)
+	defer admin.Close()
+	require.EventuallyWithT(tb, func(c *assert.CollectT) {
+		lags, err := admin.Lag(tb.Context(), kafkaGroups...)
+		assert.NoError(c, err)
+		for _, name := range kafkaGroups {
+			group := lags[name]
+			assert.NoError(c, group.Error(), name)
+			assert.Zero(c, group.Lag.Total(), name)
+		}
+	}, ArrivalTimeout, ArrivalPoll)
+}
+
+func kafkaAdmin(tb testing.TB, address string) *kadm.Client {
+	tb.Helper()
+	client, err := kgo.NewClient(kgo.SeedBrokers(address))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return kadm.NewClient(client)
 }
