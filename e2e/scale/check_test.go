@@ -18,16 +18,16 @@ const (
 	// equalFor is how long the counters have to agree, and unequalFor how long they
 	// have to differ by the same, until they count as final: what is on its way is
 	// flushed, kept as zero, and scraped within that time.
-	equalFor   = 3 * scrapeEvery
-	unequalFor = 7 * scrapeEvery
+	equalFor   = 2 * scrapeEvery
+	unequalFor = 5 * scrapeEvery
 )
 
 // outcome is what a check found.
 type outcome struct {
 	fault string
-	// spans are acknowledged, and stored. again came again from the gateway that had
+	// spans are acknowledged, and stored are at the back ends. again came again from the gateway that had
 	// sent them before, several from another one, both since the check before.
-	spans, again, several int
+	spans, stored, again, several int
 	// differences are those of the counters of all gateways and those of the single
 	// collector, which have arisen since the check before.
 	differences, totals counters
@@ -50,7 +50,7 @@ func (f *fleet) check(fault string) outcome {
 		}, patience, poll, "acknowledged spans are lost")
 	}
 	f.checkRuns(sent)
-	o := outcome{fault: fault, spans: len(sent)}
+	o := outcome{fault: fault, spans: len(sent), stored: f.stored.has(sent)}
 	o.differences, o.totals = f.settleCounters()
 	spans, again, several := f.stored.count()
 	assert.Equal(f, len(sent), spans, "spans that were not acknowledged")
@@ -59,7 +59,8 @@ func (f *fleet) check(fault string) outcome {
 	differences := o.differences.minus(f.before.differences)
 	f.before.differences, o.differences = o.differences, differences
 	f.checkAlerts()
-	f.Log(o)
+	f.checkSamples()
+	f.Logf("%s: %s", time.Since(f.began).Round(time.Second), o)
 	return o
 }
 
@@ -70,7 +71,7 @@ func (f *fleet) checkRuns(sent []pcommon.SpanID) {
 	others := map[string]int{}
 	for _, id := range sent {
 		if got[id] != want[id] {
-			others[fmt.Sprintf("%q instead of %q", got[id], want[id])]++
+			others[fmt.Sprintf("%s: %q instead of %q", f.onlyStored.spans[id].what, got[id], want[id])]++
 		}
 	}
 	assert.Empty(f, others, "runs of spans")
@@ -83,6 +84,11 @@ func (f *fleet) settleCounters() (differences, want counters) {
 	var last counters
 	changed := time.Now()
 	require.EventuallyWithT(f, func(c *assert.CollectT) {
+		for _, prometheus := range []*harness.Prometheus{f.joined, f.alone} {
+			unhealthy, err := prometheus.UnhealthyTargets(f.Context())
+			assert.NoError(c, err)
+			assert.Empty(c, unhealthy, "targets that cannot be read")
+		}
 		got := maps.Clone(f.ended)
 		want = counters{}
 		if !assert.NoError(c, got.read(f.Context(), f.joined)) || !assert.NoError(c, want.read(f.Context(), f.alone)) {
@@ -95,7 +101,7 @@ func (f *fleet) settleCounters() (differences, want counters) {
 		last, f.unsettled = want, differences
 		unchanged := time.Since(changed)
 		assert.True(c, unchanged > unequalFor || unchanged > equalFor && len(differences.minus(f.before.differences)) == 0, "counters change")
-	}, patience, scrapeEvery/2)
+	}, patience, scrapeEvery/4)
 	return differences, want
 }
 
@@ -117,6 +123,15 @@ func (f *fleet) checkAlerts() {
 		return alerts
 	}
 	assert.Subset(f, append(pages(f.alone), ""), append(pages(f.joined), ""), "alerts")
+}
+
+// checkSamples requires that Prometheus has dropped no sample because two gateways
+// write one series.
+func (f *fleet) checkSamples() {
+	f.Helper()
+	for line := range strings.Lines(f.joined.Output()) {
+		assert.NotContains(f, line, "Error on ingesting")
+	}
 }
 
 // checkSignals requires that all signals of a run are at one gateway.

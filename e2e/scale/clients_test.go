@@ -5,6 +5,7 @@ import (
 	"hash/fnv"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -68,8 +69,11 @@ func (c *clients) pause(t *testing.T) (resume func()) {
 	c.gate.Lock()
 	resume = sync.OnceFunc(c.gate.Unlock)
 	t.Cleanup(resume)
-	for _, to := range append(slices.Clone(c.agents), c.single) {
-		require.Eventually(t, to.idle, patience, poll, "requests are not acknowledged")
+	for number, to := range append(slices.Clone(c.agents), c.single) {
+		if !assert.Eventually(t, to.idle, patience, poll) {
+			to.mu.Lock()
+			require.Fail(t, "requests are not acknowledged", "client %d: %d wait, %d repeated, %v", number, len(to.waiting), to.repeated, to.failed)
+		}
 	}
 	return resume
 }
@@ -161,11 +165,10 @@ const ranksOfMachine = 4
 
 // agentOf returns the client of the machine that a resource is on.
 func (c *clients) agentOf(resource pcommon.Map) *client {
-	place, half := "", int64(0)
-	for _, key := range []string{"host.name", "host", "service.instance.id", "service.name"} {
-		if place = text(resource, key); place != "" {
-			break
-		}
+	place, half := text(resource, "host.name")+text(resource, "host"), int64(0)
+	if place == "" {
+		// The processes of one system, such as snakepit and snakepit.python.bridge.
+		place, _, _ = strings.Cut(text(resource, "service.name"), ".")
 	}
 	for _, key := range []string{"ml.rank.global", "global_rank", "nvidia.gpu.index"} {
 		if value, ok := resource.Get(key); ok {
@@ -207,6 +210,8 @@ type client struct {
 	// repeated counts the requests that were sent again.
 	acknowledged []pcommon.SpanID
 	repeated     int
+	// failed is why the last one was.
+	failed error
 }
 
 const (
@@ -277,6 +282,7 @@ func (c *client) deliver(ctx context.Context, first item) {
 		c.waiting = c.waiting[1:]
 	} else {
 		c.repeated++
+		c.failed = err
 	}
 	c.mu.Unlock()
 	if err != nil {

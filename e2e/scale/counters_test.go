@@ -15,14 +15,18 @@ import (
 // that name a collector left out.
 type counters map[string]float64
 
+// summed selects the counters that add up over collectors. The time of a run and its
+// attempts do not: each collector that has seen a rank has them.
+const summed = `__name__=~"ml_.+_total",__name__!~"ml_run_(time_seconds|attempts)_total"`
+
 // read adds what Prometheus has of all collectors now.
 func (c counters) read(ctx context.Context, prometheus *harness.Prometheus) error {
-	return c.add(ctx, prometheus, `{__name__=~"ml_.+_total"}`)
+	return c.add(ctx, prometheus, "{"+summed+"}")
 }
 
 // readEnded adds what Prometheus has read last of a gateway that has ended.
 func (c counters) readEnded(ctx context.Context, prometheus *harness.Prometheus, instance string) error {
-	return c.add(ctx, prometheus, fmt.Sprintf(`last_over_time({__name__=~"ml_.+_total",instance=%q}[10m])`, instance))
+	return c.add(ctx, prometheus, fmt.Sprintf(`last_over_time({%s,instance=%q}[10m])`, summed, instance))
 }
 
 func (c counters) add(ctx context.Context, prometheus *harness.Prometheus, expression string) error {
@@ -40,7 +44,7 @@ func key(labels harness.Labels) string {
 	var text strings.Builder
 	text.WriteString(labels["__name__"])
 	for _, name := range slices.Sorted(maps.Keys(labels)) {
-		if name != "__name__" && name != "instance" {
+		if name != "__name__" && name != "instance" && name != "collector_instance_id" {
 			fmt.Fprintf(&text, " %s=%s", name, labels[name])
 		}
 	}

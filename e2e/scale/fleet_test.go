@@ -29,8 +29,8 @@ const (
 
 	// stallTimeout is longer than a fault and shorter than the time after it, so
 	// that a gateway that has lost a run says so within the test.
-	stallTimeout = 30 * time.Second
-	scrapeEvery  = 2 * time.Second
+	stallTimeout = time.Minute
+	scrapeEvery  = 4 * time.Second
 )
 
 // size is that of a fleet.
@@ -41,6 +41,7 @@ type size struct{ agents, gateways, runs int }
 type fleet struct {
 	*testing.T
 	size   size
+	began  time.Time
 	folder string
 	// hosts is the file with the addresses that the gateways' name has.
 	hosts    string
@@ -84,7 +85,7 @@ func at(ip string, port int) string { return fmt.Sprintf("%s:%d", ip, port) }
 func newFleet(t *testing.T, of size) *fleet {
 	t.Helper()
 	folder := t.TempDir()
-	f := &fleet{T: t, size: of, folder: folder, hosts: filepath.Join(folder, "hosts"), stored: newStore(), onlyStored: newStore(), ended: counters{}}
+	f := &fleet{T: t, size: of, began: time.Now(), folder: folder, hosts: filepath.Join(folder, "hosts"), stored: newStore(), onlyStored: newStore(), ended: counters{}}
 	for range of.gateways {
 		f.addGateway()
 	}
@@ -106,7 +107,7 @@ func newFleet(t *testing.T, of size) *fleet {
 	})
 	f.clients = startClients(t, f.only.Address(t, "receivers::otlp::protocols::grpc"), addresses...)
 	f.joined = f.prometheus(
-		fmt.Sprintf("file_sd_configs:\n      - files: [%s]", f.targets(seriesPort)),
+		fmt.Sprintf("relabel_configs:\n%s    file_sd_configs:\n      - files: [%s]", documentedLabel(t), f.targets(seriesPort)),
 		fmt.Sprintf("file_sd_configs:\n      - files: [%s]", f.targets(ownPort)))
 	f.alone = f.prometheus(
 		fmt.Sprintf("static_configs:\n      - targets: [%q]", f.only.Address(t, "exporters::prometheus")),
@@ -117,7 +118,7 @@ func newFleet(t *testing.T, of size) *fleet {
 // soon adds the settings that make results visible soon.
 func soon(overrides map[string]any) map[string]any {
 	overrides["connectors::ml_metrics::flush_interval"] = "1s"
-	overrides["connectors::ml_metrics::initial_zero"] = (2 * scrapeEvery).String()
+	overrides["connectors::ml_metrics::initial_zero"] = (scrapeEvery + 2*time.Second).String()
 	overrides["connectors::ml_metrics::stall_timeout"] = stallTimeout.String()
 	overrides["connectors::span_metrics::metrics_flush_interval"] = "1s"
 	return overrides
@@ -134,8 +135,20 @@ func (f *fleet) prometheus(series, own string) *harness.Prometheus {
       - targets: ["otelcol-ml:8888"]`: own,
 		"scrape_interval: 5s":     "scrape_interval: " + scrapeEvery.String(),
 		"scrape_timeout: 4s":      "scrape_timeout: " + scrapeEvery.String(),
-		"evaluation_interval: 5s": "evaluation_interval: " + scrapeEvery.String(),
+		"evaluation_interval: 5s": "evaluation_interval: " + (2 * scrapeEvery).String(),
 	})
+}
+
+// documentedLabel returns the line of docs/scale.md that gives the series of each
+// gateway a label.
+func documentedLabel(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(page())
+	require.NoError(t, err)
+	_, rest, found := strings.Cut(string(text), "relabel_configs:\n")
+	require.True(t, found, "%s labels no gateway", page())
+	line, _, _ := strings.Cut(rest, "\n")
+	return line + "\n"
 }
 
 func (f *fleet) targets(port int) string {

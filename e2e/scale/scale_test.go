@@ -15,16 +15,17 @@ import (
 
 // TestFleet has one part of a fleet after another fail.
 func TestFleet(t *testing.T) {
-	of, spans := size{agents: 6, gateways: 3, runs: 24}, 2000
+	of, spans := size{agents: 6, gateways: 3, runs: 24}, 800
 	if testing.Short() {
 		of, spans = size{agents: 2, gateways: 2, runs: 6}, 500
 	}
 	f := newFleet(t, of)
 	f.generator = harness.StartGenerator(t, harness.Endpoints{GRPC: f.clients.address}, harness.Workload{
-		Seed: 1, Scenarios: "all", Fleet: fmt.Sprintf("runs=%d,ranks=8,gpus=%d", of.runs, 8*of.runs), Rate: 10, Ranks: 8,
+		Seed: 1, Scenarios: "all", Fleet: fmt.Sprintf("runs=%d,ranks=8,gpus=%d", of.runs, 8*of.runs), Rate: rate, Ranks: 8, MetricsInterval: 10 * time.Second,
 	})
 	f.awaitSpans(spans, f.gateways...)
-	assert.Empty(t, f.check("nothing").differences, "the gateways together count what one collector does")
+	outcomes := []outcome{f.check(healthy)}
+	assert.Empty(t, outcomes[0].differences, "the gateways together count what one collector does")
 	f.checkSignals()
 
 	for _, fault := range faults {
@@ -33,12 +34,23 @@ func TestFleet(t *testing.T) {
 		}
 		fault.happens(f, spans)
 		o := f.check(fault.name)
+		outcomes = append(outcomes, o)
 		if !fault.loses {
 			assert.Empty(t, o.differences, fault.name)
 		}
 	}
 	f.checkLog()
+	if *update && !t.Failed() && !testing.Short() {
+		writePage(t, outcomes)
+	}
 }
+
+// rate is that of the generator's steps: the ranks of its fleet take one in 2.5 to
+// 7.5 seconds, those of each scenario four a second.
+const rate = 4
+
+// healthy is what happens before the first fault.
+const healthy = "nothing"
 
 // fault is one that a fleet has to survive.
 type fault struct {
