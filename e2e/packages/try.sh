@@ -3,7 +3,7 @@
 # has nothing else: installs them without recommended packages and does what they
 # are named for. The lists are read from where they stand.
 #
-#   e2e/packages/try.sh [LIST…]     engine, build, examples, image, page, servers (all)
+#   e2e/packages/try.sh [LIST…]     engine, build, examples, image, kafka, page, servers (all)
 #
 # It needs root and debootstrap, which it installs. Without them it says so and
 # ends with 0, or with CI=true with 1.
@@ -115,6 +115,14 @@ try_page() {
 	'
 }
 
+# What e2e/servers/kafka/fetch.sh names: Maven runs, and so does Java.
+try_kafka() {
+	try kafka "$(sed -n 's/^packages="\(.*\)"$/\1/p' e2e/servers/kafka/fetch.sh)" '
+		java -version
+		mvn --version
+	'
+}
+
 # What e2e/servers/Dockerfile names: the health checks of the compose file have
 # their client.
 try_servers() {
@@ -124,7 +132,7 @@ try_servers() {
 }
 
 status=0
-for list in "${@:-engine build examples image page servers}"; do
+for list in "${@:-engine build examples image kafka page servers}"; do
 	for name in $list; do
 		# Where a failure is looked at, a function goes on after it.
 		set +e

@@ -4,6 +4,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -19,13 +20,27 @@ func recording() string {
 	return "GPU_RECORDING=" + harness.Path("receiver", "gpureceiver", "testdata", "captures", "demo-2xh100.yaml")
 }
 
+// first is how a configuration begins that is to be merged over another one.
+var first = regexp.MustCompile(`^# Over ([a-z-]+[.]yaml): `)
+
+// shipped returns the files that a shipped configuration is to be started with.
+func shipped(t *testing.T, file string) []string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	if match := first.FindSubmatch(text); match != nil {
+		return []string{filepath.Join(filepath.Dir(file), string(match[1])), file}
+	}
+	return []string{file}
+}
+
 func TestShippedConfigurationsValidate(t *testing.T) {
 	files, err := filepath.Glob(harness.Path("distribution", "config", "*.yaml"))
 	require.NoError(t, err)
 	require.NotEmpty(t, files, "distribution/config has no configuration")
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
-			code, output := harness.Validate(t, []string{recording()}, file)
+			code, output := harness.Validate(t, []string{recording()}, shipped(t, file)...)
 			assert.Zero(t, code, output)
 			assert.Empty(t, output, "validate is silent about a good configuration")
 		})

@@ -126,6 +126,13 @@ func TestAllSignalsOfARunGoToOneGateway(t *testing.T) {
 	}, arrival, poll)
 	stopDropIn(t, agent)
 
+	assertRoutes(t, runs, gateways...)
+}
+
+// assertRoutes expects that the gateways have all runs, and what has no run, and each
+// at one gateway in all signals.
+func assertRoutes(t *testing.T, runs int, gateways ...*harness.Sink) {
+	t.Helper()
 	want := map[string]bool{"tuner": true}
 	for i := range runs {
 		want[runName(i)] = true
@@ -153,18 +160,29 @@ func TestGatewaysTakeTheRouteOff(t *testing.T) {
 		collector := startWith(t, "production.yaml", overrides)
 		return senderTo(t, collector), collector
 	})
-	routed := expositionOf(t, runs, func(overrides map[string]any) (send *harness.GRPCSender, shows *harness.Collector) {
-		gateway := startWith(t, "gateway.yaml", overrides)
-		_, sender := startGatewayAgent(t, gateway.Address(t, "receivers::otlp::protocols::grpc"))
-		return sender, gateway
-	})
-	assert.Equal(t, direct, routed)
 	assert.NotEmpty(t, direct["target_info"])
-	for name, series := range routed {
-		for _, one := range series {
-			assert.NotContains(t, one, "ml_route", "%s", name)
-			assert.NotContains(t, one, "ml_run_split", "%s", name)
-		}
+	for name, start := range map[string]func(map[string]any) (*harness.GRPCSender, *harness.Collector){
+		"OTLP": func(overrides map[string]any) (send *harness.GRPCSender, shows *harness.Collector) {
+			gateway := startWith(t, "gateway.yaml", overrides)
+			_, sender := startGatewayAgent(t, gateway.Address(t, "receivers::otlp::protocols::grpc"))
+			return sender, gateway
+		},
+		"Kafka": func(overrides map[string]any) (send *harness.GRPCSender, shows *harness.Collector) {
+			broker := harness.StartKafkaStandIn(t)
+			gateway := startKafkaGateway(t, broker, "gateway-0", nil, overrides)
+			return senderTo(t, startKafkaAgent(t, broker)), gateway
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			routed := expositionOf(t, runs, start)
+			assert.Equal(t, direct, routed)
+			for name, series := range routed {
+				for _, one := range series {
+					assert.NotContains(t, one, "ml_route", "%s", name)
+					assert.NotContains(t, one, "ml_run_split", "%s", name)
+				}
+			}
+		})
 	}
 }
 

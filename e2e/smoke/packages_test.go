@@ -17,11 +17,12 @@ import (
 // Files that name packages of Debian, and what of e2e/packages tries them from an
 // empty root.
 var packageLists = map[string]string{
-	"CONTRIBUTING.md":        "try_build",
-	"docker/Dockerfile":      "try_image",
-	"docker/engine.sh":       "try_engine",
-	"e2e/page/chromium.sh":   "try_page",
-	"e2e/servers/Dockerfile": "try_servers",
+	"CONTRIBUTING.md":            "try_build",
+	"docker/Dockerfile":          "try_image",
+	"docker/engine.sh":           "try_engine",
+	"e2e/page/chromium.sh":       "try_page",
+	"e2e/servers/Dockerfile":     "try_servers",
+	"e2e/servers/kafka/fetch.sh": "try_kafka",
 	// It installs what the "# apt:" lines of examples name.
 	"examples/venv.sh": "try_examples",
 }

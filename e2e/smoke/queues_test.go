@@ -121,7 +121,11 @@ func shownConfigurations(t *testing.T) map[string]map[string]any {
 		require.NoError(t, err)
 		require.NotEmpty(t, files, pattern)
 		for _, file := range files {
-			shown[relative(t, file)] = readYAML(t, file)
+			config := map[string]any{}
+			for _, part := range shipped(t, file) {
+				documents.Merge(config, readYAML(t, part))
+			}
+			shown[relative(t, file)] = config
 		}
 	}
 	stack := harness.Path("docker", "collector", "stack.yaml")

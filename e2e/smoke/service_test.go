@@ -118,7 +118,7 @@ func TestMemoryLimitOfTheEnvironment(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	for _, file := range files {
-		text, err := os.ReadFile(file)
+		text, err := os.ReadFile(shipped(t, file)[0])
 		require.NoError(t, err)
 		if filepath.Base(file) != "demo.yaml" {
 			limited := strings.Contains(string(text), "\n    limit_mib: ${env:MEMORY_LIMIT_MIB:-0}\n")
