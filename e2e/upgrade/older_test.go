@@ -68,7 +68,7 @@ func TestConfigurationsOfOlder(t *testing.T) {
 			var options []grpc.DialOption
 			fleet := filepath.Base(config) == "fleet.yaml"
 			if fleet {
-				options = append(options, grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{InsecureSkipVerify: true}))) //nolint:gosec // the test's own certificate
+				options = append(options, grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{InsecureSkipVerify: true})))
 			}
 			sender, err := harness.NewGRPCSender(c.Address(t, "receivers::otlp::protocols::grpc"), options...)
 			require.NoError(t, err)
@@ -130,9 +130,9 @@ func oneRecord() plog.Logs {
 }
 
 // sum adds up a metric that a collector shows at the address of a component.
-func sum(t assert.TestingT, test *testing.T, c *harness.Collector, path, metric string) (total float64) {
+func sum(t require.TestingT, test *testing.T, c *harness.Collector, path, metric string) (total float64) {
 	samples, err := harness.Scrape(test.Context(), c.Address(test, path))
-	assert.NoError(t, err)
+	require.NoError(t, err)
 	for _, sample := range harness.Select(samples, metric, nil) {
 		total += sample.Value
 	}
@@ -165,8 +165,11 @@ func compute(t *testing.T, agent, gateway version) map[string]float64 {
 	backend, dir := harness.StartSink(t), t.TempDir()
 	to := harness.StartCollector(t, harness.CollectorOptions{
 		Binary: gateway.binary, Config: filepath.Join(gateway.root, "distribution", "config", "gateway.yaml"), Dir: dir,
-		Env:       []string{"JAEGER_ENDPOINT=" + backend.Endpoint, "OTELCOL_ML_QUEUE_DIR=" + filepath.Join(dir, "gateway")},
-		Overrides: map[string]any{"connectors::ml_metrics::flush_interval": "1s", "connectors::ml_metrics::initial_zero": "0s"},
+		Env: []string{"JAEGER_ENDPOINT=" + backend.Endpoint, "OTELCOL_ML_QUEUE_DIR=" + filepath.Join(dir, "gateway")},
+		Overrides: map[string]any{
+			"connectors::ml_metrics::flush_interval": "1s", "connectors::ml_metrics::initial_zero": "0s",
+			"connectors::span_metrics::metrics_flush_interval": "1s",
+		},
 	})
 	host, port, err := net.SplitHostPort(to.Address(t, "receivers::otlp::protocols::grpc"))
 	require.NoError(t, err)
@@ -194,7 +197,9 @@ func compute(t *testing.T, agent, gateway version) map[string]float64 {
 		var err error
 		samples, err = harness.Scrape(t.Context(), to.Address(t, "exporters::prometheus"))
 		assert.NoError(e, err)
-		assert.NotEmpty(e, harness.Select(samples, "ml_requests_total", harness.Labels{"job": deployed}))
+		for _, name := range []string{"ml_requests_total", "traces_span_metrics_calls_total"} {
+			assert.NotEmpty(e, harness.Select(samples, name, harness.Labels{"job": deployed}), name)
+		}
 	}, arrival, poll)
 	values := map[string]float64{}
 	for _, name := range canaries {
@@ -204,8 +209,8 @@ func compute(t *testing.T, agent, gateway version) map[string]float64 {
 	}
 	assert.Zero(t, from.Stop(t), "exit code")
 	assert.Zero(t, to.Stop(t), "exit code")
-	for name, value := range values {
-		assert.Positive(t, value, name)
+	for _, name := range canaries {
+		assert.Positive(t, values[name], name)
 	}
 	return values
 }

@@ -35,9 +35,9 @@ func TestUnreadableState(t *testing.T) {
 		"changes' file":       {changes, noFile(changesFile), "is damaged (invalid database)", "storage/" + changesFile + ".*.backup"},
 		"queue's file, newer": {queue, newerFile(tracesFile), "is damaged (version mismatch)", "storage/" + tracesFile + ".*.backup"},
 		"queue's file":        {queue, noFile(tracesFile), "is damaged (invalid database)", "storage/" + tracesFile + ".*.backup"},
-		"group, newer":        {"", inFiles("reproductions/*/group.json", newerSchema), "schema 2 is newer than 1: moved to", "reproductions/*/group.json.backup"},
-		"group, damaged":      {"", inFiles("reproductions/*/group.json", noJSON), "A summary cannot be read; its counts begin at zero", "reproductions/*/group.json.backup"},
-		"counts, damaged":     {"", inFiles("reproductions/.counts.json", noJSON), "A summary cannot be read; its counts begin at zero", "reproductions/.counts.json.backup"},
+		"group, newer":        {reproductions, inFiles("reproductions/*/group.json", newerSchema), "schema 2 is newer than 1: moved to", "reproductions/*/group.json.backup"},
+		"group, damaged":      {reproductions, inFiles("reproductions/*/group.json", noJSON), "A summary cannot be read; its counts begin at zero", "reproductions/*/group.json.backup"},
+		"counts, damaged":     {reproductions, inFiles("reproductions/.counts.json", noJSON), "A summary cannot be read; its counts begin at zero", "reproductions/.counts.json.backup"},
 		"report, damaged":     {"", inFiles("reports/*.html", noJSON), "", "reports/*.html"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -92,6 +92,7 @@ func TestUnreadableItem(t *testing.T) {
 	require.Eventually(t, func() bool { return len(backend.Spans()) >= len(in.Spans)/2 }, arrival, poll)
 	assert.Zero(t, c.Stop(t), "exit code")
 	assert.Less(t, len(backend.Spans()), len(in.Spans))
+	assert.Contains(t, c.Output(), "Failed unmarshalling item")
 }
 
 func inStorage(name string, change func(string, []byte) []byte) func(*testing.T, string) {
