@@ -19,7 +19,7 @@ import (
 // one span, then traces of many spans.
 func TestEveryIndexIsBounded(t *testing.T) {
 	limits := map[string]int64{
-		"answers": 32768, "epochs": 4096, "gpus": 4096, "joins": 32768, "resources": 4096, "runs": 16384,
+		"answers": 32768, "epochs": 4096, "gpus": 4096, "joins": 32768, "requests": 4096, "resources": 4096, "runs": 16384,
 		"spans": 65536, "streams": 32768, "traces": 32768, "usage": 32768,
 	}
 	cfg := createDefaultConfig().(*Config)
@@ -73,6 +73,7 @@ func addCall(span ptrace.Span, trace uint32, number byte) {
 	span.Attributes().PutInt("epoch", 1)
 	span.Attributes().PutInt("total_epochs", 3)
 	span.Attributes().PutStr("gen_ai.response.id", strconv.Itoa(int(trace)))
+	span.Attributes().PutStr("gen_ai.request.model", "m")
 	span.Attributes().PutInt("gen_ai.usage.output_tokens", 5)
 }
 
