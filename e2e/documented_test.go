@@ -24,6 +24,7 @@ var withoutAnswer = map[string]string{
 	`increase(nvidia_gpu_xid_errors_total`:                                   "the recording has its first error after a while",
 	`sum by (host_name, hw_id) (nvidia_gpu_workload_memory_usage_bytes) > 0`: "the GPUs of the recording are busy",
 	`sum by (exporter) (increase(otelcol_exporter_send_failed_spans`:         "nothing is lost",
+	`sum by (track, exporter) (increase(otelcol_exporter_send_failed_spans`:  "nothing is lost",
 	`sum by (reason) (otelcol_processor_ml_enrich_rates_skipped)`:            "each rate of the workload can be derived",
 }
 

@@ -162,13 +162,14 @@ func (o *observer) image(attrs pcommon.Map) string {
 	return o.joined(o.joined(name, ":", tag), "@", id)
 }
 
-// seeDriver notes the version of the driver of a host's GPUs.
+// seeDriver notes the version of the driver of a host's GPUs. It ignores resources of
+// single GPUs, which several collectors may get, each some of them.
 func seeDriver(history *change.History, resource pcommon.Map, now time.Time) {
 	if history == nil {
 		return
 	}
 	version, ok := resource.Get(mlattr.DriverVersion)
-	if !ok {
+	if _, ofGPU := resource.Get(mlattr.HardwareID); !ok || ofGPU {
 		return
 	}
 	host, text := idOf(resource, mlattr.HostName), ""

@@ -166,15 +166,19 @@ func TestChangesOfRunsAndHosts(t *testing.T) {
 	r.resource = map[string]any{"ml.world_size": 8, "megatron.micro_batch_size": 1}
 	r.work(t, "optimizer", time.Second)
 	w := &watcher{shared: r.connector.shared, now: func() time.Time { return r.clock }}
-	driver := func(version string) {
+	driver := func(version string, gpu ...string) {
 		md := pmetric.NewMetrics()
 		attrs := md.ResourceMetrics().AppendEmpty().Resource().Attributes()
 		attrs.PutStr("host.name", "n1")
 		attrs.PutStr("hw.driver_version", version)
+		for _, id := range gpu {
+			attrs.PutStr("hw.id", id)
+		}
 		require.NoError(t, w.ConsumeMetrics(t.Context(), md))
 	}
 	driver("570")
-	assert.Empty(t, r.phrases(t, logs))
+	driver("560", "GPU-1")
+	assert.Empty(t, r.phrases(t, logs), "a GPU is not its host")
 	r.resource = map[string]any{"ml.world_size": 16, "megatron.micro_batch_size": 2}
 	r.work(t, "optimizer", time.Second)
 	driver("580")

@@ -80,6 +80,9 @@ type runClock struct {
 	// was left out.
 	warmup  int
 	without exclusions
+	// before is the arrival of the latest span before the latest silence that was
+	// longer than the rank's patience, tookGPUs when its run took GPUs after it.
+	before, tookGPUs time.Time
 	// onDemand is that of the program.
 	onDemand bool
 	// starts reports whether the attempt has taken no step, after one that has;
@@ -209,6 +212,9 @@ func (c *runClock) observe(key clockKey, u *unit, now time.Time) (updates []stre
 		c.since = now
 	}
 	if now.After(c.arrived) {
+		if c.silent(now) {
+			c.before = c.arrived
+		}
 		c.arrived, c.waited = now, now
 	}
 	if shows.endsRun {
@@ -417,6 +423,10 @@ func (c *runClock) advance(key clockKey, limits timeouts, held hold, now time.Ti
 		until = c.settled
 	}
 	c.Advance(until, &c.totals)
+	if !c.before.IsZero() && held.since.After(c.before) && !held.since.Equal(c.tookGPUs) {
+		// It was preempted, as far as its client lets one know.
+		c.tookGPUs, c.warmup = held.since, warmupSteps
+	}
 	state := c.state(limits, held, now)
 	if last || until == c.settled && (state == rankEnded || c.quiet(now)) {
 		c.Finish(&c.totals)
@@ -441,7 +451,7 @@ func (c *runClock) report(state rankState, now time.Time) rankReport {
 		latest: c.latest, world: int(c.world), without: c.without,
 		saved: c.saves.Last(), lastEnd: c.worked,
 	}
-	rank.load, rank.step, rank.timed = c.phases.Typical(int(wallclock.DataLoad))
+	rank.load, rank.timed = c.phases.Typical(int(wallclock.DataLoad))
 	rank.missed, rank.late, rank.saves = c.saves.Overdue(now, c.steps)
 	if rank.alive.IsZero() {
 		rank.alive = c.since
@@ -536,13 +546,18 @@ func (c *runClock) state(limits timeouts, held hold, now time.Time) rankState {
 			return rankStalled
 		}
 		return rankUnknown
-	case now.Sub(c.arrived).Nanoseconds() > c.Patience():
+	case c.silent(now):
 		return rankStalled
 	case c.starts:
 		return rankUnknown
 	default:
 		return rankRunning
 	}
+}
+
+// silent reports whether nothing has arrived for longer than the rank's patience.
+func (c *runClock) silent(now time.Time) bool {
+	return now.Sub(c.arrived).Nanoseconds() > c.Patience()
 }
 
 // quiet reports whether nothing has arrived for longer than a typical step and

@@ -375,6 +375,46 @@ func TestAPreemptedRun(t *testing.T) {
 	w.only(t, "looks_hung")
 }
 
+// A run whose last spans a new collector received, and that then takes GPUs, is not
+// hung before it has held them for its patience.
+func TestAPreemptedRunOfWhichTheReleaseWasNotSeen(t *testing.T) {
+	for name, tt := range map[string]struct {
+		use, power float64
+		quiet      time.Duration
+	}{
+		"its GPUs do nothing": {0, 90, 4*time.Minute + 45*time.Second},
+		"its GPUs work":       {0.9, 600, 14*time.Minute + 45*time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 2)
+			w.unread = "n0"
+			w.step(t, 30)
+			w.wait(t, 39*time.Minute)
+			w.unread = ""
+			w.gpu = func(_ int, g *gpuMetrics) { g.utilization, g.power = tt.use, tt.power }
+			w.wait(t, tt.quiet)
+			assert.Empty(t, w.found(), "it may load a checkpoint")
+			w.wait(t, time.Minute)
+			w.only(t, "looks_hung")
+		})
+	}
+}
+
+// The first steps after a preemption take longer, also those of a client whose attempts
+// have no number and no trace. A run that stays slow is slow.
+func TestTheFirstStepsAfterAPreemption(t *testing.T) {
+	w := newWorld(t, 2)
+	w.step(t, 100)
+	w.gpu = func(_ int, g *gpuMetrics) { g.memory = 0 }
+	w.wait(t, 20*time.Minute)
+	w.gpu = nil
+	w.load = func(int) time.Duration { return 31 * time.Second }
+	w.step(t, 18)
+	assert.Empty(t, w.found())
+	w.step(t, 18)
+	w.only(t, "slow")
+}
+
 // A run is slow only after its steps have taken longer for a while. The phase that
 // grew is named, and checkpoints do not count.
 func TestASlowRunNamesThePhase(t *testing.T) {
@@ -553,6 +593,21 @@ func TestASlowHostOfTwoRuns(t *testing.T) {
 	found := w.only(t, "slow_host")
 	assert.Equal(t, "n1", textOf(t, found, "host.name"))
 	assert.InDelta(t, 3, numberOf(t, found, "ml.problem.value")/numberOf(t, found, "ml.problem.usual"), 0.01)
+}
+
+// A slow host is reported once 60 steps or so are slow, with the time of the first.
+func TestTheOnsetOfASlowHost(t *testing.T) {
+	w := newWorld(t, 6)
+	slow := func(rank int) time.Duration { return time.Second + 2*time.Second*time.Duration(rank/2%2) }
+	w.load = slow
+	w.step(t, 200)
+	fast := newWorld(t, 6).load
+	w.run.run, w.load = "run-b", fast
+	w.step(t, 130)
+	began := w.clock
+	w.load = slow
+	w.step(t, 80)
+	assertOnset(t, w.only(t, "slow_host"), began, 20*12*time.Second)
 }
 
 // A healthy run that validates, saves and restarts has no problem.

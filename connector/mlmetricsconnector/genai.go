@@ -42,7 +42,7 @@ type genAICall struct {
 // estimate tokens and trainers that sample, which follow no convention.
 func genAICallOf(v *values, facts *mlattr.Facts, span ptrace.Span) *genAICall {
 	server := v.side == mlattr.SideServer || v.side == "" && span.Kind() == ptrace.SpanKindServer
-	if v.notCounted || !mlattr.AsksModel(v.genAIOperation) && (!server || !v.hasOutput) {
+	if v.notCounted || v.noRequest && !v.hasOutput || !mlattr.AsksModel(v.genAIOperation) && (!server || !v.hasOutput) {
 		return nil
 	}
 	c := &genAICall{

@@ -109,7 +109,7 @@ func (i *instances) Shutdown(ctx context.Context) error {
 // storageFailures say what a failed operation of the storage extension means.
 var storageFailures = map[string]string{
 	saved.Read:   "What changes are compared with could not be read from the storage. It is read again in a minute.",
-	saved.Decode: "What changes are compared with is damaged in the storage. It was dropped: what was there before is no change.",
+	saved.Decode: "What changes are compared with is damaged in the storage, or a newer version wrote it. It is kept there as state.backup, and not used: what was there before is no change.",
 	saved.Encode: "What changes are compared with could not be saved.",
 	saved.Write:  "What changes are compared with could not be saved. It is saved again in a minute.",
 }

@@ -42,12 +42,14 @@ type values struct {
 
 	input, output       int64
 	hasInput, hasOutput bool
-	// notCounted reports whether a descendant reports the same usage.
-	notCounted bool
-	epochEnd   bool
-	rate       float64
-	hasRate    bool
-	batchSize  int64
+	// notCounted reports whether another span reports the same usage, noRequest
+	// whether the span is no request of its own, and errorElsewhere whether another
+	// span counts its failure.
+	notCounted, noRequest, errorElsewhere bool
+	epochEnd                              bool
+	rate                                  float64
+	hasRate                               bool
+	batchSize                             int64
 
 	// critical is for how many seconds the span decided when its trace ended.
 	critical float64
@@ -82,6 +84,8 @@ const (
 	fieldBasis
 	fieldLossScope
 	fieldCounted
+	fieldRequestCounted
+	fieldErrorCounted
 	fieldEpochEnd
 	fieldInput
 	fieldWholeInput
@@ -104,7 +108,7 @@ var unread = mlattr.SlotsOf(
 	mlattr.BatchIndex, mlattr.EpochTotal, mlattr.MicrobatchCount, mlattr.SamplesPerSecond, mlattr.SamplesBasis,
 	mlattr.DecodePerSecond, mlattr.PrefillPerSecond, mlattr.SequencePerSecond, mlattr.ThroughputScope,
 	mlattr.TokensEstimated, mlattr.GenAIReasoningTokens, mlattr.GenAICacheCreationTokens,
-	mlattr.GenAIStream, mlattr.GenAIChoices, mlattr.GPUIndex, mlattr.GPUJoin, mlattr.GPUShared, mlattr.Critical,
+	mlattr.GenAIStream, mlattr.GenAIChoices, mlattr.GPUIndex, mlattr.GPUJoin, mlattr.GPUShared, mlattr.Critical, mlattr.UsageEvidence,
 )
 
 // fields has the field of each slot: a switch over small numbers is cheaper
@@ -124,6 +128,8 @@ var fields = func() (bySlot [256]field) {
 		mlattr.ThroughputBasis:    fieldBasis,
 		mlattr.LossScope:          fieldLossScope,
 		mlattr.UsageCounted:       fieldCounted,
+		mlattr.RequestCounted:     fieldRequestCounted,
+		mlattr.ErrorCounted:       fieldErrorCounted,
 		mlattr.EpochEnd:           fieldEpochEnd,
 		mlattr.GenAIInputTokens:   fieldInput,
 		mlattr.UsageInputTokens:   fieldWholeInput,
@@ -180,6 +186,10 @@ func (v *values) read(facts *mlattr.Facts) {
 			v.lossScope = f.Text
 		case fieldCounted:
 			v.notCounted = usable(f) && !f.Bool
+		case fieldRequestCounted:
+			v.noRequest = usable(f) && !f.Bool
+		case fieldErrorCounted:
+			v.errorElsewhere = usable(f) && !f.Bool
 		case fieldEpochEnd:
 			v.epochEnd = usable(f) && f.Bool
 		case fieldInput:
@@ -347,7 +357,7 @@ func operationOf(operation, genAIOperation, phase string) string {
 // isRequestSpan reports whether a span without token usage is a request to a
 // model. It may represent an event.
 func isRequestSpan(v *values, event mlattr.EventKind) bool {
-	if v.notCounted {
+	if v.notCounted || v.noRequest {
 		return false
 	}
 	if v.phase == mlattr.PhaseSample || event == mlattr.EventInference {

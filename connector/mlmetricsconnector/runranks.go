@@ -193,7 +193,7 @@ func (v *runVerdict) concludeHang(e *emission, facts *runFacts) {
 	}
 	counts := activities(facts.gpus)
 	switch works := 2*counts[gpus.Works] > len(facts.gpus)-counts[gpus.ActivityUnknown]; {
-	case works && (!stepped || silent < worksFor*patience):
+	case works && (!stepped || min(silent, e.now.Sub(facts.heldSince)) < worksFor*patience):
 		return
 	case stepped && counts[gpus.Waits] == 0 && silent.Seconds() < pauseAgain*pause.Seconds():
 		return

@@ -23,7 +23,8 @@ type rankState uint8
 const (
 	rankEnded rankState = iota
 	rankUnknown
-	// rankSilent is a rank that is stalled and whose run holds no GPU.
+	// rankSilent is a rank that is stalled and whose run holds no GPU, or has not held
+	// one for long.
 	rankSilent
 	rankRunning
 	rankStalled
@@ -69,11 +70,10 @@ type rankReport struct {
 	patience, pause time.Duration
 	// world is the number of the ranks of its run, 0 if unknown.
 	world int
-	// load is the time a step that it loads data, step that of a step, in seconds,
-	// if timed.
-	load, step float64
-	timed      bool
-	without    exclusions
+	// load is how long it loads data in a step, if timed.
+	load    pace.Typical
+	timed   bool
+	without exclusions
 	// saved is when its last checkpoint arrived, missed the one that is late, and
 	// saves reports whether it has a usual interval.
 	saved       time.Time
@@ -116,10 +116,11 @@ type runVerdict struct {
 // runFacts is what an emission knows of a run besides its ranks.
 type runFacts struct {
 	timeouts
-	// held reports whether the run holds GPU memory, released whether it did and
-	// holds none now: it was stopped as a whole, and a span of it that arrives late
-	// does not show that a rank goes on.
+	// held reports whether the run holds GPU memory, heldSince since when, zero if
+	// unknown. released reports whether it did and holds none now: it was stopped as
+	// a whole, and a span of it that arrives late does not show that a rank goes on.
 	held, released bool
+	heldSince      time.Time
 	// use is what it has of GPUs, if inUse, gpus has each of them, and hosts the
 	// hosts whose GPUs are read.
 	use   gpus.Use
@@ -158,7 +159,7 @@ func (v *runVerdict) conclude(e *emission, facts *runFacts) {
 		}
 	}
 	v.concludeMissing(e, facts)
-	v.settle(facts.held, e.now)
+	v.settle(facts, e.now)
 	for state, name := range runStates {
 		e.choose(series.RunState, name, v.state == rankState(state)) // #nosec G115 -- one of five
 	}
@@ -191,8 +192,10 @@ func (v *runVerdict) move() {
 	}
 }
 
-// settle determines the state of the run, the worst of its ranks.
-func (v *runVerdict) settle(held bool, now time.Time) {
+// settle determines the state of the run, the worst of its ranks. A rank is not
+// stalled before its run has held GPUs for the rank's patience: after a preemption, it
+// may load a checkpoint.
+func (v *runVerdict) settle(facts *runFacts, now time.Time) {
 	state, first := rankEnded, v.since.IsZero()
 	var since, alive time.Time
 	for i := range v.ranks {
@@ -200,7 +203,7 @@ func (v *runVerdict) settle(held bool, now time.Time) {
 		if rank.moved || rank.missing {
 			continue
 		}
-		if rank.state == rankStalled && !held {
+		if rank.state == rankStalled && (!facts.held || now.Sub(facts.heldSince) <= rank.patience) {
 			rank.state = rankSilent
 		}
 		if rank.state >= state {
@@ -296,9 +299,9 @@ func (c *clocks) conclude(store *streams.Store, board *problem.Board, facts *gpu
 		use, holds := facts.uses[key.ID]
 		e := emission{source: streams.Source{Resource: key.Resource, Run: streams.Run{ID: key.ID}}, now: now, seen: run.seen, gpus: use.GPUs, board: board}
 		e.addUse(use, holds)
-		held := facts.holdOf(key.ID).now
+		held := facts.holdOf(key.ID)
 		run.conclude(&e, &runFacts{
-			timeouts: c.timeouts, held: held, released: !held && facts.released[key.ID],
+			timeouts: c.timeouts, held: held.now, heldSince: held.since, released: !held.now && facts.released[key.ID],
 			use: use, inUse: holds, gpus: facts.states[key.ID], hosts: facts.hosts,
 		})
 		c.hosts.Compare(key.Resource.Service+"/"+key.ID, run.loads(), c.stall, now)

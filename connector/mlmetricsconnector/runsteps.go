@@ -340,7 +340,7 @@ func (v *runVerdict) loads() (timed []ranks.Timed) {
 	}
 	for i := range v.ranks {
 		if rank := &v.ranks[i]; !rank.moved && !rank.missing && rank.timed && rank.state == rankRunning {
-			timed = append(timed, ranks.Timed{Host: rank.host, Seconds: rank.load, Step: rank.step})
+			timed = append(timed, ranks.Timed{Host: rank.host, Typical: rank.load})
 		}
 	}
 	return timed

@@ -93,17 +93,17 @@ func (f *gpuFacts) holds(run string) bool { return f.holders[run] }
 
 // hold is what a run has of GPUs at an emission.
 type hold struct {
-	// now reports whether its processes hold GPUs, by the newest readings. again is
-	// since when they do if they had released them before, as for another attempt,
-	// else zero.
-	now   bool
-	again time.Time
+	// now reports whether its processes hold GPUs, by the newest readings, since
+	// since when they do, zero if unknown. again is the same time if they had
+	// released them before, as for another attempt, else zero.
+	now          bool
+	since, again time.Time
 }
 
 // holdOf returns what a run holds.
 func (f *gpuFacts) holdOf(run string) (h hold) {
 	since, known := f.holding[run]
-	h.now = !since.IsZero() || !known && f.holders[run]
+	h.since, h.now = since, !since.IsZero() || !known && f.holders[run]
 	if f.released[run] {
 		h.again = since
 	}

@@ -261,7 +261,7 @@ func (r *reader) readSpan(known mlattr.System, span ptrace.Span) {
 			u.errorType = otherError
 		}
 	}
-	if failed && v.ofModel() {
+	if failed && v.ofModel() && !v.errorElsewhere {
 		u.is |= isError
 	}
 	if !failed {
@@ -306,7 +306,9 @@ func (r *reader) addUsage(u *unit, v *values) {
 		if !side.has {
 			continue
 		}
-		u.is |= isUsage
+		if !v.noRequest {
+			u.is |= isUsage
+		}
 		if side.tokens > maxCount {
 			r.outOfRange++
 			continue

@@ -129,17 +129,21 @@ func TestStorage(t *testing.T) {
 	})
 }
 
-// A storage that is damaged, or does not work, is said so, and nothing else fails.
+// What cannot be read, because it is damaged or of a newer version, is kept beside
+// what is written. A storage that does not work is said so, and nothing else fails.
 func TestStorageThatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		kept := &memory{values: map[string][]byte{"state": []byte("{")}}
-		changes, warnings := life(t, kept, "1", "2")
-		assert.Equal(t, []string{"version 2 (was 1)"}, changes)
-		require.Len(t, warnings, 1)
-		assert.Contains(t, warnings[0], "is damaged in the storage")
+		for _, state := range []string{"{", `{"version":2,"items":{}}`, `{"version":2}`} {
+			kept := &memory{values: map[string][]byte{"state": []byte(state)}}
+			changes, warnings := life(t, kept, "1", "2")
+			assert.Equal(t, []string{"version 2 (was 1)"}, changes)
+			require.Len(t, warnings, 1)
+			assert.Contains(t, warnings[0], "It is kept there as state.backup")
+			assert.Equal(t, state, string(kept.values["state.backup"]))
+		}
 
-		kept = &memory{failing: errors.New("disk full")}
-		changes, warnings = life(t, kept, "1", "2")
+		kept := &memory{failing: errors.New("disk full")}
+		changes, warnings := life(t, kept, "1", "2")
 		assert.Equal(t, []string{"version 2 (was 1)"}, changes)
 		assert.NotEmpty(t, warnings)
 		assert.Contains(t, warnings[0], "could not be read from the storage")

@@ -16,6 +16,21 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector"
 )
 
+// destination is what a world sends to: a collector, or those of a fleet.
+type destination interface {
+	// consume hands a request to the instances that take its signal.
+	consume(ctx context.Context, b scenario.Batch)
+	// down reports whether nothing runs, so that clients must try again.
+	down() bool
+	start(ctx context.Context) error
+	stop(ctx context.Context) error
+	// fail keeps an error, if it is one, and failed returns those that were kept.
+	fail(err error)
+	failed() error
+	// reported returns the problems that were reported.
+	reported() []*sighting
+}
+
 // collector has the instances of ml_metrics that a collector has: they receive
 // spans and metrics, and send series and, if they can, records.
 type collector struct {
@@ -34,6 +49,10 @@ func newCollector(ctx context.Context, flush time.Duration) (*collector, error) 
 }
 
 func (c *collector) down() bool { return len(c.parts) == 0 }
+
+func (c *collector) failed() error { return c.failures }
+
+func (c *collector) reported() []*sighting { return c.seen.all }
 
 // start makes the instances from the default configuration.
 func (c *collector) start(ctx context.Context) error {

@@ -100,14 +100,14 @@ func watch(ctx context.Context, seed int64, runs, services int, d, flush time.Du
 	}
 	w.every(restartEvery, func() { w.restartCollector() })
 	w.live(d)
-	h := &health{runs: runs, services: services, lived: d, spans: w.spans, untrue: w.collector.seen.all}
+	h := &health{runs: runs, services: services, lived: d, spans: w.spans, untrue: w.collector.reported()}
 	for _, s := range h.untrue {
 		s.seed = seed
 	}
 	if err := w.collector.stop(ctx); err != nil {
 		return nil, fmt.Errorf("stop the collector: %w", err)
 	}
-	return h, w.collector.failures
+	return h, w.collector.failed()
 }
 
 // restartCollector stops the collector and starts another one shortly after.

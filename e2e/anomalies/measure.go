@@ -18,6 +18,8 @@ const (
 	usualLeast, usualSpread = 3 * time.Hour, time.Hour
 	// begins is the time of the week when this does: Monday at 7.
 	begins = (2*24 + 7) * time.Hour
+	// flushOfPlanted is the time between two emissions.
+	flushOfPlanted = 15 * time.Second
 	// early is how long before the onset a report counts as of it: times of arrival
 	// are by the collector's clock.
 	early = time.Minute
@@ -55,10 +57,16 @@ type victim struct {
 // bubble.
 func measure(ctx context.Context, p plan, seed int64, n int) (*found, error) {
 	time.Sleep(begins) // a bubble begins on a Saturday at midnight
-	w, err := newWorld(ctx, seed, 15*time.Second)
+	w, err := newWorld(ctx, seed, flushOfPlanted)
 	if err != nil {
 		return nil, err
 	}
+	return w.measure(p, n)
+}
+
+// measure plants a plan's problem in n runs or services of a new world, and stops its
+// collectors.
+func (w *world) measure(p plan, n int) (*found, error) {
 	usual := cmp.Or(p.usual, usualLeast)
 	var victims []*victim
 	for i := range n {
@@ -94,12 +102,12 @@ func measure(ctx context.Context, p plan, seed int64, n int) (*found, error) {
 	w.live(usual + usualSpread + p.within)
 	result := &found{planted: n, spans: w.spans}
 	for _, v := range victims {
-		result.add(v, p, w.collector.seen.all)
+		result.add(v, p, w.collector.reported())
 	}
-	if err := w.collector.stop(ctx); err != nil {
+	if err := w.collector.stop(w.ctx); err != nil {
 		return nil, fmt.Errorf("stop the collector: %w", err)
 	}
-	return result, w.collector.failures
+	return result, w.collector.failed()
 }
 
 // trainOnHosts adds two runs that share three hosts: each has two ranks on each of them.

@@ -52,11 +52,11 @@ func replay(ctx context.Context, folder string) ([]*sighting, int, error) {
 		w.collector.consume(ctx, scenario.Batch{Signal: sentlog.SignalTraces, Traces: td})
 	}
 	w.live(afterRecording)
-	seen := w.collector.seen.all
+	seen := w.collector.reported()
 	if err := w.collector.stop(ctx); err != nil {
 		return nil, 0, fmt.Errorf("stop the collector: %w", err)
 	}
-	return seen, w.spans, w.collector.failures
+	return seen, w.spans, w.collector.failed()
 }
 
 // newest returns the end of the span that ended last.

@@ -23,7 +23,7 @@ type world struct {
 	random    *rand.Rand
 	events    events
 	count     int
-	collector *collector
+	collector destination
 	// gpus has the hosts with GPUs, whose agents read them every gpuInterval.
 	gpus  *fleet.Site
 	hosts map[string]*host
@@ -66,16 +66,21 @@ func (e *events) Pop() any {
 // newWorld returns a world without runs whose collector emits every flush. The
 // caller stops it.
 func newWorld(ctx context.Context, seed int64, flush time.Duration) (*world, error) {
-	w := &world{ctx: ctx, seed: seed, hosts: make(map[string]*host)}
-	w.random = w.stream("world")
-	w.gpus = fleet.NewSite("gpus", scenario.Settings{Seed: seed, Rate: 1 / gpuInterval.Seconds(), MetricsInterval: gpuInterval})
-	var err error
-	if w.collector, err = newCollector(ctx, flush); err != nil {
+	c, err := newCollector(ctx, flush)
+	if err != nil {
 		return nil, err
 	}
+	return newWorldOf(ctx, seed, c), nil
+}
+
+// newWorldOf returns a world without runs that sends to collectors which run.
+func newWorldOf(ctx context.Context, seed int64, to destination) *world {
+	w := &world{ctx: ctx, seed: seed, collector: to, hosts: make(map[string]*host)}
+	w.random = w.stream("world")
+	w.gpus = fleet.NewSite("gpus", scenario.Settings{Seed: seed, Rate: 1 / gpuInterval.Seconds(), MetricsInterval: gpuInterval})
 	w.every(gpuInterval, w.readGPUs)
 	w.every(time.Hour, w.cutHosts)
-	return w, nil
+	return w
 }
 
 // stream returns random numbers that belong to a name, so that one part of the world

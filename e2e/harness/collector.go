@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -17,6 +18,8 @@ const readyMessage = "Everything is ready. Begin running and processing data."
 
 // CollectorOptions say which collector to start and with what configuration.
 type CollectorOptions struct {
+	// Binary is the collector to start; empty is the one under test.
+	Binary string
 	// Config is the configuration file. It is passed to the collector as it
 	// is; what a test must change goes into a second file that the collector
 	// merges over it.
@@ -40,6 +43,9 @@ type CollectorOptions struct {
 	FeatureGates []string
 	// HostsFile is what the collector sees as /etc/hosts; empty is the machine's.
 	HostsFile string
+	// NetworkOf is the id of a process whose network namespace the collector
+	// joins; 0 leaves the test's.
+	NetworkOf int
 }
 
 // Collector is a running collector.
@@ -60,13 +66,14 @@ func StartCollector(tb testing.TB, options CollectorOptions) *Collector {
 	collector := &Collector{
 		Process: Start(tb, Command{
 			Name: "otelcol-ml",
-			Path: CollectorBinary(tb),
+			Path: cmp.Or(options.Binary, CollectorBinary(tb)),
 			Args: arguments,
 			Env:  options.Env,
 			Dir:  options.Dir,
 
 			FileLimit: options.FileLimit,
 			HostsFile: options.HostsFile,
+			NetworkOf: options.NetworkOf,
 		}),
 		listeners: listeners,
 	}

@@ -24,8 +24,8 @@ type Kafka struct {
 	folder string
 }
 
-// kafkaProperties are the settings of the node. The last three keep a restart
-// after a kill below five seconds and a consumer's first assignment immediate.
+// kafkaProperties are the settings of the node. The last three shorten
+// a restart after a kill and make a consumer's first assignment immediate.
 const kafkaProperties = `process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@127.0.0.1:%[2]d
@@ -40,8 +40,8 @@ transaction.state.log.replication.factor=1
 transaction.state.log.min.isr=1
 share.coordinator.state.topic.replication.factor=1
 share.coordinator.state.topic.min.isr=1
-broker.session.timeout.ms=2000
-broker.heartbeat.interval.ms=500
+broker.session.timeout.ms=6000
+broker.heartbeat.interval.ms=1000
 group.initial.rebalance.delay.ms=0
 `
 

@@ -19,7 +19,7 @@ import (
 // Prometheus is a running Prometheus server.
 type Prometheus struct {
 	*Process
-	url string
+	url, data string
 }
 
 // StartPrometheus starts Prometheus with the configuration of the compose
@@ -55,6 +55,8 @@ func StartPrometheusAt(tb testing.TB, path string, targets map[string]string) *P
 			Args: []string{
 				"--config.file=" + file,
 				"--storage.tsdb.path=" + filepath.Join(dir, "data"),
+				// For snapshots.
+				"--web.enable-admin-api",
 				"--web.listen-address=" + address,
 				"--log.level=warn",
 				// As the compose stack does, so that graphs lead to traces.
@@ -62,7 +64,8 @@ func StartPrometheusAt(tb testing.TB, path string, targets map[string]string) *P
 			},
 			Dir: dir,
 		}),
-		url: "http://" + address,
+		url:  "http://" + address,
+		data: filepath.Join(dir, "data"),
 	}
 	prometheus.await(tb, func() error { return expectOK(tb.Context(), prometheus.url+"/-/ready") })
 	return prometheus
@@ -70,6 +73,9 @@ func StartPrometheusAt(tb testing.TB, path string, targets map[string]string) *P
 
 // URL returns where Prometheus answers.
 func (p *Prometheus) URL() string { return p.url }
+
+// Data returns the folder of Prometheus' database.
+func (p *Prometheus) Data() string { return p.data }
 
 // ConnectPrometheus returns a Prometheus that something else has started and
 // that answers at the URL. It has no process of its own.

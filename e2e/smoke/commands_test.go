@@ -170,12 +170,20 @@ var commandRules = []commandRule{
 		}
 	}},
 	// Clusters neither. The chart and its objects are those of e2e/helm.
-	{`helm (?:install|uninstall) otelcol-ml(?: (deploy/\S+))? --namespace monitoring(?: --create-namespace --values my-values\.yaml)?`, func(t *testing.T, match []string) {
+	{`helm (?:install|upgrade|rollback|uninstall) otelcol-ml(?: (deploy/\S+))? --namespace monitoring(?: --create-namespace)?(?: --values my-values\.yaml)?`, func(t *testing.T, match []string) {
 		assert.DirExists(t, harness.Path(filepath.FromSlash(match[1])))
 	}},
 	{`kubectl label namespace monitoring pod-security\.kubernetes\.io/enforce=privileged`, func(*testing.T, []string) {}},
 	{`kubectl port-forward --namespace monitoring daemonset/otelcol-ml-agent 8890:8890`, func(t *testing.T, _ []string) { knownPorts(t, "127.0.0.1:8890") }},
 	{`kubectl delete pvc --namespace monitoring --selector app\.kubernetes\.io/instance=otelcol-ml`, func(*testing.T, []string) {}},
+	// helm upgrade keeps the partition only if the chart says nothing of it.
+	{`kubectl patch statefulset otelcol-ml-gateway --namespace monitoring --patch '(.+)'`, func(t *testing.T, match []string) {
+		assert.JSONEq(t, `{"spec":{"updateStrategy":{"rollingUpdate":{"partition":2}}}}`, match[1])
+		template, err := os.ReadFile(harness.Path("deploy", "helm", "otelcol-ml", "templates", "gateway.yaml"))
+		require.NoError(t, err)
+		assert.Contains(t, string(template), "kind: StatefulSet")
+		assert.NotContains(t, string(template), "updateStrategy")
+	}},
 	// Nothing to be deleted is there.
 	{`rm -r /var/lib/otelcol-ml/\w+`, func(*testing.T, []string) {}},
 	// Needs a GPU and the model.

@@ -209,20 +209,25 @@ func (*gateway) spanOf(td ptrace.Traces, service, name string) ptrace.Span {
 	return span
 }
 
-// holdGPU sends a reading of the GPU that the run holds.
+// holdGPU sends a reading of the GPU that the run holds, which does nothing.
 func (g *gateway) holdGPU(t require.TestingT, test *testing.T) {
 	md := pmetric.NewMetrics()
 	rm := md.ResourceMetrics().AppendEmpty()
 	rm.Resource().Attributes().PutStr("host.name", "gpu-01")
 	rm.Resource().Attributes().PutStr("hw.id", "GPU-1")
-	for name, value := range map[string]int64{"nvidia.gpu.workload.memory.usage": 61 << 30, "hw.gpu.memory.usage": 62 << 30} {
+	for name, value := range map[string]int64{"nvidia.gpu.workload.memory.usage": 61 << 30, "hw.gpu.memory.usage": 62 << 30, "hw.gpu.utilization": 0} {
 		m := rm.ScopeMetrics().AppendEmpty().Metrics().AppendEmpty()
 		m.SetName(name)
 		point := m.SetEmptyGauge().DataPoints().AppendEmpty()
 		point.SetIntValue(value)
 		point.SetTimestamp(pcommon.NewTimestampFromTime(time.Now()))
-		if strings.Contains(name, "workload") {
+		point.Attributes().PutStr("host.name", "gpu-01")
+		point.Attributes().PutStr("hw.id", "GPU-1")
+		switch {
+		case strings.Contains(name, "workload"):
 			point.Attributes().PutStr("ml.run.id", trainerRun)
+		case strings.Contains(name, "utilization"):
+			point.Attributes().PutStr("hw.gpu.task", "general")
 		}
 	}
 	require.NoError(t, g.sender.Metrics(test.Context(), md))

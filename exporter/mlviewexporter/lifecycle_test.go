@@ -101,17 +101,23 @@ func TestStorageMustBeAStorageExtension(t *testing.T) {
 	require.ErrorContains(t, err, `"storage" is "memory", which is not a storage extension, such as file_storage`)
 }
 
-func TestDamagedStorageIsDropped(t *testing.T) {
-	kept := &memory{values: map[string][]byte{"state": []byte("\x00damaged")}}
-	r := newRig(t, "storage: memory", host{storageID: kept})
-	response, _ := r.get(t, "/api/v1/state", nil)
-	assert.Equal(t, http.StatusOK, response.StatusCode)
-	assert.Equal(t, 1, r.log.FilterMessageSnippet("is damaged. It was dropped").Len())
-	assert.Empty(t, kept.stored())
-	metadatatest.AssertEqualExporterMlViewStorageErrors(t, r.tel, points(1, "operation", "decode"), ignoreTime...)
-	r.stop(t)
-	assert.Contains(t, kept.stored(), "state", "it is saved again")
-	assert.Zero(t, kept.open)
+// What the page cannot read, because it is damaged or of a newer version, is kept
+// beside what it writes.
+func TestUnreadableStorageIsKept(t *testing.T) {
+	for name, state := range map[string]string{"damaged": "\x00damaged", "newer": `{"version":2,"runs":{}}`} {
+		t.Run(name, func(t *testing.T) {
+			kept := &memory{values: map[string][]byte{"state": []byte(state)}}
+			r := newRig(t, "storage: memory", host{storageID: kept})
+			response, _ := r.get(t, "/api/v1/state", nil)
+			assert.Equal(t, http.StatusOK, response.StatusCode)
+			assert.Equal(t, 1, r.log.FilterMessageSnippet("It is kept there as state.backup").Len())
+			metadatatest.AssertEqualExporterMlViewStorageErrors(t, r.tel, points(1, "operation", "decode"), ignoreTime...)
+			r.stop(t)
+			assert.Contains(t, kept.stored(), "state", "it is saved again")
+			assert.Equal(t, state, string(kept.stored()["state.backup"]))
+			assert.Zero(t, kept.open)
+		})
+	}
 }
 
 // TestTelemetryTakesNoState reads the collector's own metrics, for which the page

@@ -11,7 +11,7 @@ import (
 // storageFailures say what a failed operation of the storage extension means.
 var storageFailures = map[string]string{
 	saved.Read:   "The state of the page could not be read from the storage. The page reads it again in a minute.",
-	saved.Decode: "The state of the page in the storage is damaged. It was dropped, and the page begins empty.",
+	saved.Decode: "The state of the page in the storage is damaged, or a newer version wrote it. It is kept there as state.backup, and the page begins empty.",
 	saved.Encode: "The state of the page could not be saved.",
 	saved.Write:  "The state of the page could not be saved. The page saves it again in a minute.",
 }

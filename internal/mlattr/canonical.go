@@ -82,6 +82,9 @@ var kinds = map[string]Kind{
 	UsageInputTokens:         KindCount,
 	UsageCost:                KindDouble,
 	UsageCounted:             KindBool,
+	UsageEvidence:            KindText,
+	RequestCounted:           KindBool,
+	ErrorCounted:             KindBool,
 	Side:                     KindText,
 	TokensPerStep:            KindDouble,
 	SamplesPerStep:           KindDouble,
@@ -128,6 +131,7 @@ var (
 	slotLossScope    = SlotOf(LossScope)
 	slotSource       = SlotOf(CorrelationSource)
 	slotFirstChunk   = SlotOf(GenAITimeToFirstChunk)
+	slotStream       = SlotOf(GenAIStream)
 	slotFirstTokenAt = SlotOf(FirstTokenAt)
 	slotQueueTime    = SlotOf(QueueTime)
 )
@@ -136,7 +140,7 @@ var (
 // derives them.
 var notAliasable = []string{
 	RunInferred, CorrelationSource, CorrelationConflict, Critical, CriticalTime, GPUJoin, GPUShared, LabelConflict,
-	ThroughputBasis, SamplesBasis, UsageInputTokens, UsageCounted, Side,
+	ThroughputBasis, SamplesBasis, UsageInputTokens, UsageCounted, UsageEvidence, ErrorCounted, Side,
 	DecodePerSecond, PrefillPerSecond, SequencePerSecond,
 }
 

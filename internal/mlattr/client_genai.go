@@ -28,9 +28,13 @@ func genAI() Table {
 			{Source: "gen_ai.usage.completion_tokens", Canonical: GenAIOutputTokens},
 			// The conventions' name after 1.41.
 			{Source: "gen_ai.usage.cache_write.input_tokens", Canonical: GenAICacheCreationTokens},
-			// No convention has the cost; these are OpenLIT's and LiteLLM's names.
+			// No convention has the cost; these are the names of OpenLIT, LiteLLM and
+			// OpenRouter.
 			{Source: "gen_ai.usage.cost", Canonical: UsageCost},
 			{Source: "gen_ai.cost.total_cost", Canonical: UsageCost},
+			{Source: "gen_ai.usage.total_cost", Canonical: UsageCost},
+			// The conventions' name of the metric, which pydantic-ai uses on spans.
+			{Source: "gen_ai.client.operation.time_to_first_chunk", Canonical: GenAITimeToFirstChunk},
 			{Source: "gen_ai.system", Canonical: GenAIProviderName},
 			{Source: "gen_ai.conversation.id", Canonical: SessionID},
 			{Source: "session.id", Canonical: SessionID},

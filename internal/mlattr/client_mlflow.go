@@ -12,6 +12,7 @@ func mlflow() Table {
 		Runners:       []string{"mlflow"},
 		Packages:      []string{"mlflow"},
 		ToolArguments: []string{"mlflow.spanInputs"},
+		FirstTokens:   []FirstToken{{Event: "mlflow.chunk.item.0"}},
 		SpanMaps: []MapAlias{{Source: "mlflow.chat.tokenUsage", Fields: []Alias{
 			{Source: "input_tokens", Canonical: GenAIInputTokens},
 			{Source: "output_tokens", Canonical: GenAIOutputTokens},

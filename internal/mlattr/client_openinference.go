@@ -7,8 +7,8 @@ func openInference() Table {
 		Title:  "OpenInference",
 		Page:   "https://github.com/Arize-ai/openinference/blob/main/spec/semantic_conventions.md",
 		Scopes: []string{"openinference."},
-		KeyPrefixes: []string{"openinference.", "llm.token_count.", "llm.model_name", "llm.provider", "llm.system",
-			"embedding.model_name"},
+		KeyPrefixes: []string{"openinference.", "llm.token_count.", "llm.model_name", "llm.request.model_name",
+			"llm.response.model_name", "llm.provider", "llm.system", "embedding.model_name"},
 		ModelCall: ModelCall{
 			OperationKeys: []string{"openinference.span.kind"},
 			Requests:      []string{"llm", "embedding", "reranker"},
@@ -32,9 +32,12 @@ func openInference() Table {
 			{Source: "llm.token_count.prompt_details.cache_read", Canonical: GenAICacheReadTokens},
 			{Source: "llm.token_count.prompt_details.cache_write", Canonical: GenAICacheCreationTokens},
 			{Source: "llm.token_count.completion_details.reasoning", Canonical: GenAIReasoningTokens},
-			// It is the model that answered. The requested one is only in the
-			// JSON of llm.invocation_parameters.
+			{Source: "llm.response.model_name", Canonical: GenAIResponseModel},
+			{Source: "llm.request.model_name", Canonical: GenAIRequestModel},
+			// It is the model that answered. Of older versions the requested one is
+			// only in the JSON of the parameters.
 			{Source: "llm.model_name", Canonical: GenAIResponseModel},
+			{Source: "llm.invocation_parameters", Canonical: GenAIRequestModel, Reads: jsonModel},
 			{Source: "llm.finish_reason", Canonical: GenAIFinishReasons},
 			{Source: "llm.cost.total", Canonical: UsageCost},
 			{Source: "tool.name", Canonical: GenAIToolName},

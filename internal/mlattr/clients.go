@@ -21,6 +21,15 @@ var clients = [...]func() Table{
 	transformers,
 	torchTitan,
 	megatron,
+	logfire,
+	langSmith,
+	pydanticAI,
+	openLIT,
+	strands,
+	anthropicSDK,
+	springAI,
+	dify,
+	agentDevelopmentKit,
 }
 
 // Tables returns every vocabulary in the order in which their rules are tried.

@@ -116,6 +116,7 @@ func (f *Facts) take(of *rule, value pcommon.Value, tail string) {
 	if of.reads != nil {
 		if fact.Text = translate(of, value); fact.Text != "" {
 			fact.Kind = of.kind
+			fact.Bool = fact.Text == wordTrue
 			fact.ReadOnly = of.readOnly
 			f.add(&fact)
 		}

@@ -8,7 +8,8 @@ const (
 	RunRunning = "running"
 	// RunStalled is a run that takes no steps and holds GPUs.
 	RunStalled = "stalled"
-	// RunSilent is a run that takes no steps and holds no GPU that is known.
+	// RunSilent is a run that takes no steps and holds no GPU that is known, or has not
+	// held one for long.
 	RunSilent = "silent"
 	// RunEnded is a run whose training has ended.
 	RunEnded = "ended"

@@ -3,10 +3,14 @@ package mlattr
 import "strings"
 
 // ErrorClass returns the class of the error that a program raised, where class
-// is what a span states: wrappers of a framework are removed, so that a failure
-// has one class wherever its function ran. Anything else is returned as it is,
+// is what a span states: wrappers of a framework are removed, and Python's print
+// of a class is read, so that a failure has one class wherever its function ran. Anything else is returned as it is,
 // with its module.
 func ErrorClass(class string) string {
+	// The print of a class of Python.
+	if inner, printed := strings.CutPrefix(class, "<class '"); printed {
+		class = strings.TrimSuffix(inner, "'>")
+	}
 	for range maxWrappers {
 		inner, wrapped := UnwrapRay(class)
 		if !wrapped {

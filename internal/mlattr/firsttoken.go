@@ -10,18 +10,25 @@ const maxEvents = 128
 
 // timeFirstToken adds the time to the first token where the span has the
 // instant of the first token instead. It adds nothing if the instant is outside
-// the span: two clocks differ.
+// the span: two clocks differ. An event may come after the end of the span: its
+// clock is that of the span, and some clients end the span of a stream when the
+// stream begins. The time that a client reports of an answer that was not
+// streamed is that of the whole answer, so it is no usable fact.
 func (r *Reader) timeFirstToken(span ptrace.Span, f *Facts) {
-	if f.At(slotFirstChunk) != nil {
+	if first := f.At(slotFirstChunk); first != nil {
+		if stream := f.At(slotStream); stream != nil && !stream.Bool && !first.Own {
+			first.Unreadable = true
+		}
 		return
 	}
 	var came pcommon.Timestamp
+	start, end := span.StartTimestamp(), span.EndTimestamp()
 	if at := f.At(slotFirstTokenAt); at != nil {
 		came = pcommon.Timestamp(at.Int)
 	} else if f.Systems&r.streams != 0 {
 		came = r.firstTokenEvent(span, f.Systems)
+		end = max(end, came)
 	}
-	start, end := span.StartTimestamp(), span.EndTimestamp()
 	if came == 0 || start == 0 || came < start || came > end {
 		return
 	}

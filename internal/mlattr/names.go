@@ -207,8 +207,19 @@ const (
 	// UsageCost is what a request cost, in US dollars, where the producer reports
 	// it.
 	UsageCost = "ml.usage.cost"
-	// UsageCounted is false on spans whose usage a descendant reports, too.
+	// UsageCounted is false on spans whose usage another span reports, too: a
+	// descendant, or one that UsageEvidence tells of.
 	UsageCounted = "ml.usage.counted"
+	// UsageEvidence says why a span repeats the request of a span that is no
+	// descendant: see the Evidence values.
+	UsageEvidence = "ml.usage.evidence"
+	// RequestCounted is false on a span that states an operation of a model and is
+	// no request of its own. The tokens that it reports count.
+	RequestCounted = "ml.request.counted"
+	// ErrorCounted is false on a failed span whose failure another span counts: one
+	// below a request that failed, with spans between them that did not, or one
+	// that repeats a failed request.
+	ErrorCounted = "ml.error.counted"
 	// Side says which side counted the tokens that two services report: see the
 	// Side values.
 	Side = "ml.side"
@@ -320,6 +331,17 @@ const (
 	ScopeDevice = "device"
 	// ScopeGlobal marks the rate of all GPUs together.
 	ScopeGlobal = "global"
+)
+
+// Values of UsageEvidence.
+const (
+	// EvidenceResponseID marks a span with the response id of an earlier span of
+	// its service.
+	EvidenceResponseID = "response_id"
+	// EvidenceTimes marks a span of another instrumentation of the same process,
+	// with the same model and usage, or both failed, whose time contains that of
+	// the span that counts, or the reverse.
+	EvidenceTimes = "times"
 )
 
 // Values of Side.

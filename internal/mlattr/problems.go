@@ -117,7 +117,7 @@ type ProblemKind struct {
 var Problems = [...]ProblemKind{
 	{
 		Name: ProblemLooksHung, Title: "looks hung", Severity: SeverityPage, Of: OfRun,
-		Description: "The run is stalled: it holds GPU memory, and no training span has arrived for five typical steps and at least `stall_timeout`, nor for 1.5 times its longest checkpoint or validation unless its GPUs wait for each other; or the first step of its attempt is overdue (`first_step_timeout`). GPUs at 0 %, or busy at 0.6 of their highest power or less, confirm it; while most work as before, it is reported after three times as long.",
+		Description: "The run is stalled: for five typical steps and at least `stall_timeout` it has held GPU memory and no training span has arrived, nor for 1.5 times its longest checkpoint or validation unless its GPUs wait for each other; or the first step of its attempt is overdue (`first_step_timeout`). GPUs at 0 %, or busy at 0.6 of their highest power or less, confirm it; while most work as before, it is reported after three times as long.",
 	},
 	{
 		Name: ProblemGPUFailed, Title: "GPU failed", Severity: SeverityPage, Of: OfGPU,

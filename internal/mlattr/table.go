@@ -69,8 +69,8 @@ type Alias struct {
 	// Inverse is true for a time for each unit, where the canonical attribute
 	// is units a second. It applies to KindSeconds only.
 	Inverse bool
-	// Words map the client's words to canonical values. Other words give no
-	// fact. Nil accepts every text.
+	// Words map the client's words to canonical values, which are "true" and
+	// "false" for KindBool. Other words give no fact. Nil accepts every text.
 	Words map[string]string
 	// Reads returns the canonical value of the client's text, or "" for no
 	// fact. It must accept text of any length and content. It is applied before

@@ -38,7 +38,7 @@ func TestUsers(t *testing.T) {
 			assert.NotEqual(t, mlattr.User, alias.Canonical, "a user is no label: %s", table.Name)
 		}
 	}
-	assert.Equal(t, 13, seen)
+	assert.Equal(t, 14, seen)
 }
 
 // TestUserOfAResource shows that a resource's user is read, and that the

@@ -10,17 +10,21 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 // TestEveryIndexIsBounded sends more traces, spans, sessions, services, processes,
-// runs, answers and streams of tokens than are remembered: first many traces of
+// runs, GPUs, answers and streams of tokens than are remembered: first many traces of
 // one span, then traces of many spans.
 func TestEveryIndexIsBounded(t *testing.T) {
 	limits := map[string]int64{
-		"answers": 32768, "epochs": 4096, "joins": 32768, "resources": 4096, "runs": 16384,
+		"answers": 32768, "epochs": 4096, "gpus": 4096, "joins": 32768, "requests": 4096, "resources": 4096, "runs": 16384,
 		"spans": 65536, "streams": 32768, "traces": 32768, "usage": 32768,
 	}
-	p := startDefault(t)
+	cfg := createDefaultConfig().(*Config)
+	cfg.RouteByRun = true
+	p := start(t, cfg)
 	for _, phase := range []struct{ from, to, spans int }{{0, 34_000, 1}, {34_000, 44_000, 8}} {
 		const batch = 1_000
 		for from := phase.from; from < phase.to; from += batch {
@@ -37,9 +41,10 @@ func TestEveryIndexIsBounded(t *testing.T) {
 					addCall(spans.AppendEmpty(), uint32(i+1), byte(span))
 				}
 				addTokens(md.ResourceMetrics().AppendEmpty(), name)
+				addGPU(md.ResourceMetrics().AppendEmpty(), name)
 			}
-			p.sendTraces(t, td)
-			p.sendMetrics(t, md)
+			p.passTraces(t, []ptrace.Traces{td})
+			p.passMetrics(t, []pmetric.Metrics{md})
 			entries := storeMetric(t, p, "entries")
 			require.Len(t, entries, len(limits), "an index without a test")
 			for index, limit := range limits {
@@ -68,6 +73,7 @@ func addCall(span ptrace.Span, trace uint32, number byte) {
 	span.Attributes().PutInt("epoch", 1)
 	span.Attributes().PutInt("total_epochs", 3)
 	span.Attributes().PutStr("gen_ai.response.id", strconv.Itoa(int(trace)))
+	span.Attributes().PutStr("gen_ai.request.model", "m")
 	span.Attributes().PutInt("gen_ai.usage.output_tokens", 5)
 }
 
@@ -82,6 +88,16 @@ func addTokens(rm pmetric.ResourceMetrics, service string) {
 	point.SetStartTimestamp(1_700_000_000e9)
 	point.SetTimestamp(1_700_000_060e9)
 	point.SetDoubleValue(5)
+}
+
+// addGPU has a run hold the memory of a GPU.
+func addGPU(rm pmetric.ResourceMetrics, id string) {
+	metric := rm.ScopeMetrics().AppendEmpty().Metrics().AppendEmpty()
+	metric.SetName(mlattr.GPUWorkloadMemory)
+	point := metric.SetEmptyGauge().DataPoints().AppendEmpty()
+	point.SetIntValue(1)
+	point.Attributes().PutStr(mlattr.HardwareID, id)
+	point.Attributes().PutStr(mlattr.RunID, id)
 }
 
 // storeMetric returns the values of a metric of the store, by index.

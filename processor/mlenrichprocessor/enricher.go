@@ -22,6 +22,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/logwait"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/metadata"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/rate"
+	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/route"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/run"
 )
 
@@ -99,6 +100,9 @@ func (e *enricher) shutdown(ctx context.Context) error {
 	}
 	return e.release(ctx)
 }
+
+// routes returns the routes of GPUs. It must not be called before start.
+func (e *enricher) routes() *route.GPUs { return e.store.routes }
 
 // batch is the working memory of one request.
 type batch struct {

@@ -73,7 +73,7 @@ func (f *factory) createMetrics(ctx context.Context, set processor.Settings, cfg
 		return nil, err
 	}
 	if e.config.RouteByRun {
-		if next, err = route.Metrics(next); err != nil {
+		if next, err = route.Metrics(next, e.routes); err != nil {
 			return nil, err
 		}
 	}
@@ -88,7 +88,7 @@ func (f *factory) createLogs(ctx context.Context, set processor.Settings, cfg co
 		return nil, err
 	}
 	if e.config.RouteByRun {
-		if next, err = route.Logs(next); err != nil {
+		if next, err = route.Logs(next, e.routes); err != nil {
 			return nil, err
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/logwait"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/metadata"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/rate"
+	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/route"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/run"
 )
 
@@ -27,6 +28,7 @@ type store struct {
 	clients *run.Clients
 	keys    *correlate.Store
 	gpus    *gpujoin.Index
+	routes  *route.GPUs
 	streams *rate.Streams
 	waiting logwait.Waiters[recordState]
 
@@ -46,6 +48,7 @@ func newStore(set component.TelemetrySettings, id component.ID) (*store, error) 
 	s.clients = run.NewClients(now)
 	s.keys = correlate.NewStore(now, correlate.DefaultLimits())
 	s.gpus = gpujoin.NewIndex(now, gpujoin.MaxLocations)
+	s.routes = route.NewGPUs(now)
 	s.streams = rate.NewStreams(now)
 	return s, nil
 }
@@ -89,5 +92,5 @@ func (s *store) report(o metric.Int64Observer, value func(cache.Size) int64) {
 }
 
 func (s *store) sizes() []cache.Size {
-	return append(s.keys.Sizes(), s.clients.Size(), s.gpus.Size(), s.streams.Size())
+	return append(s.keys.Sizes(), s.clients.Size(), s.gpus.Size(), s.routes.Size(), s.streams.Size())
 }

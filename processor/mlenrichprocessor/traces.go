@@ -44,6 +44,7 @@ func (e *enricher) processTraces(ctx context.Context, td ptrace.Traces) (ptrace.
 		found := systems
 		for _, ss := range rs.ScopeSpans().All() {
 			known := systems | e.reader.Scope(ss.Scope().Name())
+			b.keys.SetScope(e.store.keys, ss.Scope().Name())
 			rules := e.config.Rates.Rules(ss.Scope().Name(), &r.facts)
 			for _, span := range ss.Spans().All() {
 				found |= e.readSpan(span, known, rules, i, b)

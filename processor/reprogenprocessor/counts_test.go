@@ -51,7 +51,8 @@ func TestRestartKeepsCountsWithoutAnArtifact(t *testing.T) {
 func TestDamagedCountsAreNoObstacle(t *testing.T) {
 	name := func(cfg *Config) string { return filepath.Join(cfg.Directory, ".counts.json") }
 	for what, damage := range map[string]func(t *testing.T, cfg *Config){
-		"no JSON": func(t *testing.T, cfg *Config) { write(t, name(cfg), "{damaged") },
+		"no JSON":         func(t *testing.T, cfg *Config) { write(t, name(cfg), "{damaged") },
+		"a newer version": func(t *testing.T, cfg *Config) { newer(t, name(cfg)) },
 		"impossible values": func(t *testing.T, cfg *Config) {
 			counted := text(t, name(cfg))
 			require.Contains(t, counted, `"count":3`)
@@ -82,6 +83,9 @@ func TestDamagedCountsAreNoObstacle(t *testing.T) {
 			info, err := os.Lstat(name(cfg))
 			require.NoError(t, err)
 			assert.Equal(t, os.FileMode(0o600), info.Mode(), "it was written anew")
+			if what == "no JSON" || what == "a newer version" {
+				assert.FileExists(t, name(cfg)+".backup", "nothing is overwritten")
+			}
 		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -164,15 +165,33 @@ func TestRestartKeepsCounts(t *testing.T) {
 	assert.True(t, g[0].FirstSeen.Before(g[0].LastSeen))
 }
 
-func TestDamagedGroupIsNoObstacle(t *testing.T) {
-	cfg := testConfig(t)
-	produce(t, cfg, mean().traces())
-	group := filepath.Join(cfg.Directory, groups(t, cfg)[0].Fingerprint, "group.json")
-	write(t, group, "{damaged")
-	again := mean()
-	again.trace = 2
-	produce(t, cfg, again.traces())
-	assert.EqualValues(t, 2, groups(t, cfg)[0].Count, "what the folder holds was seen")
+func TestUnreadableGroupIsMovedAway(t *testing.T) {
+	for name, damage := range map[string]func(group string){
+		"damaged": func(group string) { write(t, group, "{damaged") },
+		"newer":   func(group string) { newer(t, group) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := testConfig(t)
+			produce(t, cfg, mean().traces(), mean().traces())
+			group := filepath.Join(cfg.Directory, groups(t, cfg)[0].Fingerprint, "group.json")
+			damage(group)
+			unreadable := text(t, group)
+			again := mean()
+			again.trace = 2
+			produce(t, cfg, again.traces())
+			assert.EqualValues(t, 2, groups(t, cfg)[0].Count, "what the folder holds was seen")
+			assert.Equal(t, unreadable, text(t, group+".backup"))
+		})
+	}
+}
+
+// newer has a file begin like one of a newer version.
+func newer(t *testing.T, name string) {
+	t.Helper()
+	content := text(t, name)
+	changed := regexp.MustCompile(`"schema": ?1`).ReplaceAllString(content, `"schema": 2`)
+	require.NotEqual(t, content, changed)
+	write(t, name, changed)
 }
 
 // TestChoice says which spans of a batch get an artifact.

@@ -11,11 +11,15 @@ import (
 	"go.opentelemetry.io/collector/extension/xextension/storage"
 )
 
-// stateKey is the key of the state in the storage extension.
-const stateKey = "state"
+const (
+	// stateKey is the key of the state in the storage extension.
+	stateKey = "state"
+	// backupKey is the key of the last state that could not be decoded.
+	backupKey = "state.backup"
+)
 
 // Kept is what outlives a restart. Export returns the same bytes if nothing has
-// changed; Import returns an error if they are damaged.
+// changed; Import returns an error if they are damaged or of a newer version.
 type Kept interface {
 	Export() ([]byte, error)
 	Import(data []byte) error
@@ -38,7 +42,8 @@ type State struct {
 const (
 	// Read failed: it is tried again before the next save.
 	Read = "read"
-	// Decode failed: the state was damaged, and was dropped.
+	// Decode failed: the state is damaged or of a newer version. It is kept under
+	// another key, and the component starts without it.
 	Decode = "decode"
 	// Encode and Write failed: the next save tries again.
 	Encode = "encode"
@@ -65,7 +70,7 @@ func Open(ctx context.Context, host component.Host, extension component.ID, kind
 	return s, nil
 }
 
-// load reads the state. Damaged data is dropped.
+// load reads the state. What cannot be decoded is moved to backupKey.
 func (s *State) load(ctx context.Context) {
 	data, err := s.client.Get(ctx, stateKey)
 	if s.unread = err != nil; s.unread {
@@ -80,6 +85,10 @@ func (s *State) load(ctx context.Context) {
 		return
 	}
 	s.fail(ctx, Decode, err)
+	if err := s.client.Set(ctx, backupKey, data); err != nil {
+		s.fail(ctx, Write, err)
+		return
+	}
 	if err := s.client.Delete(ctx, stateKey); err != nil {
 		s.fail(ctx, Write, err)
 	}

@@ -3,7 +3,6 @@ package change
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -130,8 +129,11 @@ func (h *History) Import(data []byte) error {
 	if err := json.Unmarshal(data, &in); err != nil {
 		return fmt.Errorf("read what changes are compared with: %w", err)
 	}
-	if in.Version != exportVersion || len(in.Key) != len(h.key) {
-		return errors.New("it is of another version")
+	if in.Version != exportVersion {
+		return fmt.Errorf("read what changes are compared with: version %d is not %d", in.Version, exportVersion)
+	}
+	if len(in.Key) != len(h.key) {
+		return fmt.Errorf("read what changes are compared with: a key of %d bytes", len(in.Key))
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -107,19 +107,33 @@ func (p *Phases) Growths() (growths [MaxPhases]Growth, ok bool) {
 // step that takes very long does not matter.
 const typicalBlocks = 5
 
-// Typical returns the seconds of a phase and of a step over the newest 80 to 120
-// steps: the medians of the means of up to 20 each. ok is false if there are fewer.
-func (p *Phases) Typical(phase int) (seconds, whole float64, ok bool) {
+// Typical is what the newest 80 to 120 steps of a rank take.
+type Typical struct {
+	// Phase and Step are the seconds of a phase and of a step: the medians of the
+	// means of up to 20 each.
+	Phase, Step float64
+	// Since is how many seconds ago the steps began that decide these: the newest
+	// half of them, because another time of a step changes a median from then on.
+	Since float64
+}
+
+// Typical returns what is typical of a phase. ok is false if there are fewer steps.
+func (p *Phases) Typical(phase int) (typical Typical, ok bool) {
 	if p.steps < (typicalBlocks+1)*blockSteps {
-		return 0, 0, false
+		return Typical{}, false
 	}
+	typical.Since = float64(p.blocks[p.newest].times[wholeStep])
 	var ofPhase, ofStep [typicalBlocks]float64
 	for age := range typicalBlocks {
 		b := &p.blocks[(p.newest+blocks-1-age)%blocks]
 		n := float64(max(b.steps, 1))
 		ofPhase[age], ofStep[age] = float64(b.times[phase])/n, float64(b.times[wholeStep])/n
+		if age <= typicalBlocks/2 {
+			typical.Since += float64(b.times[wholeStep])
+		}
 	}
-	return Median(ofPhase[:]), Median(ofStep[:]), true
+	typical.Phase, typical.Step = Median(ofPhase[:]), Median(ofStep[:])
+	return typical, true
 }
 
 // recent returns the mean times of the newest two blocks since Keep was called.

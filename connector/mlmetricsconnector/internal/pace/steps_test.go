@@ -142,10 +142,11 @@ func TestThePhaseThatGrew(t *testing.T) {
 		}
 		p.Add([]int64{load, second / 2, second / 100}, second)
 	}
-	seconds, whole, ok := p.Typical(0)
+	typical, ok := p.Typical(0)
 	assert.True(t, ok)
-	assert.InDelta(t, 0.1, seconds, 1e-6)
-	assert.InDelta(t, 1, whole, 1e-6)
+	assert.InDelta(t, 0.1, typical.Phase, 1e-6)
+	assert.InDelta(t, 1, typical.Step, 1e-6)
+	assert.InDelta(t, 80, typical.Since, 1e-6, "three blocks, and the newest one")
 	for range 30 {
 		p.Add([]int64{second, second / 2, second / 10}, 2*second)
 	}

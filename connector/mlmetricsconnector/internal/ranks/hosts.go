@@ -27,12 +27,11 @@ const (
 	presently = 5 * time.Minute
 )
 
-// Timed is how long a rank takes for work of its own.
+// Timed is how long a rank takes for work of its own, which does not wait for other
+// ranks: a phase of its steps.
 type Timed struct {
 	Host string
-	// Seconds is the time a step of work that does not wait for other ranks, Step
-	// that of a whole step.
-	Seconds, Step float64
+	pace.Typical
 }
 
 // Hosts compares hosts over runs. The zero Hosts is ready to use. It is not safe
@@ -44,10 +43,11 @@ type host struct{ runs map[string]*ofRun }
 
 // ofRun is how slow a host is in a run.
 type ofRun struct {
-	// since is when the host became slow, zero if it is not, held reports whether
-	// it has been for long enough.
-	since time.Time
-	held  bool
+	// onset is when the steps began that show that the host is slow, since when this
+	// was first seen, both zero if it is not. held reports whether it has been seen
+	// for long enough.
+	onset, since time.Time
+	held         bool
 	// at is when the run was last compared.
 	at time.Time
 	// seconds and usual are the times of the host and of the others.
@@ -57,20 +57,22 @@ type ofRun struct {
 
 // Compare compares the hosts of a run: a host is slow while the median of its ranks
 // is clearly above that of the other hosts, for at least hold. Ranks are compared
-// by work of their own, because collectives make all ranks equally late.
+// by work of their own, because collectives make all ranks equally late. The onset is the
+// median of their Since.
 func (h *Hosts) Compare(run string, ranks []Timed, hold time.Duration, now time.Time) {
 	byHost := make(map[string][]float64)
-	var steps []float64
+	var steps, sinces []float64
 	for i := range ranks {
 		if ranks[i].Host != "" {
-			byHost[ranks[i].Host] = append(byHost[ranks[i].Host], ranks[i].Seconds)
-			steps = append(steps, ranks[i].Step)
+			byHost[ranks[i].Host] = append(byHost[ranks[i].Host], ranks[i].Phase)
+			steps, sinces = append(steps, ranks[i].Step), append(sinces, ranks[i].Since)
 		}
 	}
 	if len(byHost) < 2 {
 		return
 	}
 	step := pace.Median(steps)
+	onset := now.Add(-time.Duration(pace.Median(sinces) * float64(time.Second)))
 	times := make(map[string]float64, len(byHost))
 	for name, seconds := range byHost {
 		times[name] = pace.Median(seconds)
@@ -91,11 +93,11 @@ func (h *Hosts) Compare(run string, ranks []Timed, hold time.Duration, now time.
 		}
 		longer := seconds - usual
 		slow := seconds > slowRatio*upper && longer > partOfStep*step && longer > slowSpreads*spread
-		h.note(name, run, slow, hold, ofRun{at: now, seconds: seconds, usual: usual, ranks: len(byHost[name])})
+		h.note(name, run, slow, hold, ofRun{at: now, onset: onset, seconds: seconds, usual: usual, ranks: len(byHost[name])})
 	}
 }
 
-// note keeps what a run shows about a host.
+// note keeps what a run shows about a host, which is slow since is.onset if it is.
 func (h *Hosts) note(name, run string, slow bool, hold time.Duration, is ofRun) {
 	of := h.all[name]
 	if of == nil {
@@ -116,20 +118,22 @@ func (h *Hosts) note(name, run string, slow bool, hold time.Duration, is ofRun) 
 		known = &ofRun{}
 		of.runs[strings.Clone(run)] = known
 	}
-	if slow {
-		is.since = known.since
-		if is.since.IsZero() {
-			is.since = is.at
-		}
-		is.held = is.at.Sub(is.since) >= hold
+	switch {
+	case !slow:
+		is.onset = time.Time{}
+	case known.since.IsZero():
+		is.since = is.at
+	default:
+		is.onset, is.since = known.onset, known.since
 	}
+	is.held = slow && is.at.Sub(is.since) >= hold
 	*known = is
 }
 
 // Slow is a host that is slow in several runs.
 type Slow struct {
 	Host string
-	// Since is when it became slow in the second of these runs.
+	// Since is when the steps began that showed it in the second of these runs.
 	Since time.Time
 	// Seconds is the time of its ranks and Usual that of ranks on other hosts, in
 	// the newest run.
@@ -160,7 +164,7 @@ func (h *Hosts) Slow(now time.Time) (slow []Slow) {
 				continue
 			}
 			present = present || now.Sub(is.at) <= presently
-			sinces = append(sinces, is.since)
+			sinces = append(sinces, is.onset)
 			s.Runs = append(s.Runs, run)
 			if is.at.After(newest) {
 				newest, s.Seconds, s.Usual, s.Ranks = is.at, is.seconds, is.usual, is.ranks

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/pace"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/ranks"
 )
 
@@ -77,13 +78,18 @@ func TestAbsent(t *testing.T) {
 	assert.Len(t, lowest, 64)
 }
 
+// timed is a rank, by the newest 10 minutes.
+func timed(host string, seconds, step float64) ranks.Timed {
+	return ranks.Timed{Host: host, Typical: pace.Typical{Phase: seconds, Step: step, Since: 600}}
+}
+
 // fleet compares the hosts of a run each minute.
 func fleet(h *ranks.Hosts, run string, minutes int, load func(host, rank, minute int) float64, now time.Time) time.Time {
 	for minute := range minutes {
 		var all []ranks.Timed
 		for rank := range 32 {
 			host := rank / 8
-			all = append(all, ranks.Timed{Host: "n" + strconv.Itoa(host), Seconds: load(host, rank, minute), Step: 1})
+			all = append(all, timed("n"+strconv.Itoa(host), load(host, rank, minute), 1))
 		}
 		now = now.Add(time.Minute)
 		h.Compare(run, all, patience, now)
@@ -110,7 +116,7 @@ func TestASlowHost(t *testing.T) {
 	slow := h.Slow(now)
 	require.Len(t, slow, 1)
 	assert.Equal(t, "n2", slow[0].Host)
-	assert.Equal(t, later.Add(time.Minute), slow[0].Since)
+	assert.Equal(t, later.Add(time.Minute-10*time.Minute), slow[0].Since, "of the steps that were slow first")
 	assert.Equal(t, []string{"a", "b"}, slow[0].Runs)
 	assert.Equal(t, 8, slow[0].Ranks)
 	assert.InDelta(t, 3, slow[0].Seconds/slow[0].Usual, 0.5)
@@ -152,9 +158,9 @@ func TestHostsAreBounded(t *testing.T) {
 	for run := range 100 {
 		for host := range 200 {
 			name := strconv.Itoa(host + run*200)
-			all := []ranks.Timed{{name, 9, 9}, {"same", 9, 9}}
+			all := []ranks.Timed{timed(name, 9, 9), timed("same", 9, 9)}
 			for fast := range 8 {
-				all = append(all, ranks.Timed{Host: "fast" + strconv.Itoa(fast), Seconds: 1, Step: 9})
+				all = append(all, timed("fast"+strconv.Itoa(fast), 1, 9))
 			}
 			h.Compare(strconv.Itoa(run), all, 0, begin)
 		}
@@ -190,9 +196,9 @@ func TestManyHosts(t *testing.T) {
 	var h ranks.Hosts
 	all := make([]ranks.Timed, 8192)
 	for i := range all {
-		all[i] = ranks.Timed{Host: "n" + strconv.Itoa(i), Seconds: 1 + float64(i%7)/100, Step: 9}
+		all[i] = timed("n"+strconv.Itoa(i), 1+float64(i%7)/100, 9)
 	}
-	all[17].Seconds = 9
+	all[17].Phase = 9
 	start := time.Now()
 	h.Compare("a", all, 0, begin)
 	h.Compare("b", all, 0, begin)

@@ -10,7 +10,8 @@ import (
 // facts are what a span says besides what the model takes over.
 type facts struct {
 	genAIOperation, errorType string
-	// notCounted reports whether a descendant reports the same usage.
+	// notCounted reports whether the span is no request of its own, or another span
+	// reports the same usage.
 	notCounted, epochEnd bool
 	// tokens reports whether the span reports token usage.
 	tokens bool
@@ -33,6 +34,7 @@ const (
 	fieldFunction
 	fieldBasis
 	fieldCounted
+	fieldErrorCounted
 	fieldEpochEnd
 	fieldTokens
 	fieldCached
@@ -62,6 +64,8 @@ var fields = func() (bySlot [256]field) {
 		mlattr.Function:              fieldFunction,
 		mlattr.ThroughputBasis:       fieldBasis,
 		mlattr.UsageCounted:          fieldCounted,
+		mlattr.RequestCounted:        fieldCounted,
+		mlattr.ErrorCounted:          fieldErrorCounted,
 		mlattr.EpochEnd:              fieldEpochEnd,
 		mlattr.GenAIInputTokens:      fieldTokens,
 		mlattr.UsageInputTokens:      fieldTokens,
@@ -113,7 +117,9 @@ func readFacts(of *mlattr.Facts, in *model.SpanInput) (v facts) {
 		case fieldBasis:
 			basis = f.Text
 		case fieldCounted:
-			v.notCounted = !f.Bool
+			v.notCounted = v.notCounted || !f.Bool
+		case fieldErrorCounted:
+			in.FailureElsewhere = !f.Bool
 		case fieldEpochEnd:
 			v.epochEnd = f.Bool
 		case fieldTokens:

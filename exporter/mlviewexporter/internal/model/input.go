@@ -109,10 +109,12 @@ type SpanInput struct {
 	// such a span has no run.
 	ML, Runless bool
 	// Failed reports whether the span failed, Class and Message with what.
-	// Fingerprint is that of its reproduction.
-	Failed         bool
-	Class, Message string
-	Fingerprint    string
+	// Fingerprint is that of its reproduction. FailureElsewhere reports whether
+	// another span counts the failure.
+	Failed           bool
+	Class, Message   string
+	Fingerprint      string
+	FailureElsewhere bool
 
 	// Sizes are those that the span reports.
 	Sizes Sizes

@@ -35,7 +35,7 @@ func (s *Store) span(in *SpanInput, now time.Time) {
 	if s.isRequest(in) {
 		s.request(in, of, now)
 	}
-	if in.Failed && (in.ML || in.Class != "" || in.Fingerprint != "") && !s.failures.covered(in) {
+	if in.Failed && !in.FailureElsewhere && (in.ML || in.Class != "" || in.Fingerprint != "") && !s.failures.covered(in) {
 		s.failures.span(s, in, r, now)
 		if version := s.texts.of(src.Version); of != nil && version != "" && !of.versions[version].IsZero() {
 			of.failed[version]++

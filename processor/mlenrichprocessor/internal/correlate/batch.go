@@ -43,6 +43,9 @@ type Batch struct {
 	// spanAt finds spans of traces too large to be searched.
 	spanAt map[spanKey]int32
 
+	// scope is that of the spans that are read, as a hash.
+	scope uint64
+
 	// Sources outlives a batch.
 	Sources Sources
 }
@@ -52,6 +55,9 @@ type resource struct {
 	run      symbol
 	inferred bool
 	service  uint64 // a hash
+	// process is that of the resource as a hash, once asked.
+	process uint64
+	asked   bool
 }
 
 // span is a span of a batch in terms of its keys.
@@ -232,8 +238,11 @@ func (b *Batch) Reset() bool {
 // AddResource adds the next resource, after the spans of all resources have
 // been read: its run, or "", whether that was inferred, and its service.
 func (b *Batch) AddResource(s *Store, run string, inferred bool, service string) {
-	b.resources = append(b.resources, resource{b.texts.of(keyRun, run), inferred, s.hash(service)})
+	b.resources = append(b.resources, resource{run: b.texts.of(keyRun, run), inferred: inferred, service: s.hash(service)})
 }
+
+// SetScope says of which instrumentation scope the next spans are.
+func (b *Batch) SetScope(s *Store, name string) { b.scope = s.hashOf(name) }
 
 // Traces returns the traces of the batch, after Correlate.
 func (b *Batch) Traces() iter.Seq[pcommon.TraceID] {
@@ -256,11 +265,11 @@ func (b *Batch) Correlate(s *Store, processOf func(resource int) string) {
 		r := &b.resources[n.resource]
 		n.resourceRun, n.resourceInferred, n.service = r.run, r.inferred, r.service
 	}
-	b.inherit(s)
+	b.inherit(s, processOf)
 	b.findEpochs(s, processOf)
 }
 
-func (b *Batch) inherit(s *Store) {
+func (b *Batch) inherit(s *Store, processOf func(resource int) string) {
 	b.join(s)
 	b.gather()
 	if len(b.traces) == 0 {
@@ -283,6 +292,7 @@ func (b *Batch) inherit(s *Store) {
 	b.followLinks(s)
 	b.coverUsage(s)
 	b.countAnswers(s)
+	b.findTwins(s, processOf)
 	for i := range b.spans {
 		n := &b.spans[i]
 		if n.traceAt == none || !b.traces[n.traceAt].active {

@@ -42,9 +42,20 @@ type handedDown struct {
 type spanAbove struct {
 	id      pcommon.SpanID
 	service uint64
-	// serves is true if that is the first span below which is a server's.
-	serves bool
+	kind    aboveKind
 }
+
+// aboveKind says what a span is above.
+type aboveKind byte
+
+const (
+	// aboveUsage is above a span that used tokens.
+	aboveUsage aboveKind = iota
+	// aboveServer is above a server's span, the first one below, that used tokens.
+	aboveServer
+	// aboveFailure is above a request that failed.
+	aboveFailure
+)
 
 // aboveBytes is how many bytes appendTo writes of a spanAbove.
 const aboveBytes = 8 + 8 + 1
@@ -52,17 +63,13 @@ const aboveBytes = 8 + 8 + 1
 func (a *spanAbove) appendTo(to []byte) []byte {
 	to = append(to, a.id[:]...)
 	to = binary.NativeEndian.AppendUint64(to, a.service)
-	serves := byte(0)
-	if a.serves {
-		serves = 1
-	}
-	return append(to, serves)
+	return append(to, byte(a.kind))
 }
 
 // aboveAt reads one of several that appendTo wrote.
 func aboveAt(list []byte, i int) spanAbove {
 	raw := list[i*aboveBytes:][:aboveBytes]
-	return spanAbove{id: pcommon.SpanID(raw), service: binary.NativeEndian.Uint64(raw[8:]), serves: raw[16] != 0}
+	return spanAbove{id: pcommon.SpanID(raw), service: binary.NativeEndian.Uint64(raw[8:]), kind: aboveKind(raw[16])}
 }
 
 // containsAbove reports whether a span is among several that appendTo wrote.

@@ -77,6 +77,8 @@ type Additions struct {
 	epoch    bool  // the one at its time
 	conflict bool
 	covered  bool // its tokens are counted elsewhere
+	repeated bool // the span that counts is no descendant
+	failure  bool // its failure is counted elsewhere
 	side     bool // it is one of two that count the same
 }
 
@@ -84,7 +86,7 @@ type Additions struct {
 // nothing from others, as most spans of unknown clients.
 func (b *Batch) Plain(i int) bool {
 	n := &b.spans[i]
-	return n.own[keyRun] == 0 && n.from == (origins{}) && n.inheritedPhase == 0 && n.conflict == 0 && !n.uses && !n.countable && n.undated == 0
+	return n.own[keyRun] == 0 && n.from == (origins{}) && n.inheritedPhase == 0 && n.conflict == 0 && !n.uses && !n.countable && !n.failedBelow && n.undated == 0
 }
 
 // Additions returns what the span with an index gets, if it is not Plain.
@@ -97,6 +99,8 @@ func (b *Batch) Additions(i int) (a Additions) {
 	a.batch, a.span = b, n
 	a.conflict = n.conflict != 0 && !n.conflicted
 	a.covered = n.countable && (n.covered || n.wrapper || n.repeated)
+	a.repeated = a.covered && n.repeated && !n.covered
+	a.failure = n.failed && (n.failedBelow || n.twin) && !n.failureMarked
 	a.side = n.uses && !n.sided && (n.server || n.client)
 	if n.undated != 0 && b.epochs.undated[n.undated-1].found {
 		a.epoch = true
@@ -143,7 +147,7 @@ func (a *Additions) Len() int {
 	if n > 0 || a.phase || a.epoch {
 		n++ // the source
 	}
-	for _, flag := range [...]bool{a.inferred, a.phase, a.epoch, a.conflict, a.covered, a.side} {
+	for _, flag := range [...]bool{a.inferred, a.phase, a.epoch, a.conflict, a.covered, a.repeated, a.failure, a.side} {
 		if flag {
 			n++
 		}
@@ -176,6 +180,16 @@ func (a *Additions) Write(attrs pcommon.Map) {
 	}
 	if a.covered {
 		attrs.PutBool(mlattr.UsageCounted, false)
+	}
+	if a.repeated {
+		evidence := mlattr.EvidenceResponseID
+		if n.twin {
+			evidence = mlattr.EvidenceTimes
+		}
+		attrs.PutStr(mlattr.UsageEvidence, evidence)
+	}
+	if a.failure {
+		attrs.PutBool(mlattr.ErrorCounted, false)
 	}
 	if a.side {
 		side := mlattr.SideClient

@@ -13,7 +13,7 @@ import (
 // Limits is how much a Store remembers. An id has at most 128 bytes, so the
 // limits bound its memory too: see the README.
 type Limits struct {
-	Traces, Joins, Answers, Processes int
+	Traces, Joins, Answers, Processes, Requests int
 	// Spans and Usage are of all traces together: the spans that hand something
 	// down, and those above a span that used tokens.
 	Spans, Usage int
@@ -21,7 +21,7 @@ type Limits struct {
 
 // DefaultLimits returns the limits that are in use.
 func DefaultLimits() Limits {
-	return Limits{Traces: 32768, Joins: 32768, Answers: 32768, Processes: 4096, Spans: 65536, Usage: 32768}
+	return Limits{Traces: 32768, Joins: 32768, Answers: 32768, Processes: 4096, Requests: 4096, Spans: 65536, Usage: 32768}
 }
 
 // keyAge is how long the keys of a trace or request outlive their last use.
@@ -42,6 +42,8 @@ type Store struct {
 	scratch []byte
 	// spans and above are how much the traces remember together.
 	spans, above tally
+	// requests has the latest requests of each process by their usage.
+	requests *cache.LRU[twinKey, alike]
 	// answers has the first span that reported the tokens of an answer.
 	answers *cache.LRU[answerKey, spanKey]
 	// epochs has those of each process.
@@ -63,8 +65,9 @@ type answerKey struct{ service, id uint64 }
 // NewStore returns an empty Store.
 func NewStore(now func() time.Time, limits Limits) *Store {
 	s := &Store{now: now, limits: limits, seed: maphash.MakeSeed(),
-		answers: cache.NewLRU[answerKey, spanKey](limits.Answers, keyAge, nil),
-		epochs:  cache.NewLRU[string, recentEpochs](limits.Processes, keyAge, nil),
+		answers:  cache.NewLRU[answerKey, spanKey](limits.Answers, keyAge, nil),
+		epochs:   cache.NewLRU[string, recentEpochs](limits.Processes, keyAge, nil),
+		requests: cache.NewLRU[twinKey, alike](limits.Requests, keyAge, nil),
 	}
 	s.joins = cache.NewLRU[joinKey](limits.Joins, keyAge, s.arena.Free)
 	s.traces = cache.NewLRU[pcommon.TraceID](limits.Traces, keyAge, func(m *traceMemory) {
@@ -85,6 +88,7 @@ func (s *Store) Sizes() []cache.Size {
 		s.answers.Size("answers"),
 		s.epochs.Size("epochs"),
 		s.joins.Size("joins"),
+		s.requests.Size("requests"),
 		{Index: "spans", Entries: s.spans.n, Evicted: s.spans.evicted},
 		s.traces.Size("traces"),
 		{Index: "usage", Entries: s.above.n, Evicted: s.above.evicted},
@@ -309,8 +313,13 @@ func (s *Store) watched(b *Batch) {
 			for j := range known.aboveLen() {
 				switch above := aboveAt(list, j); {
 				case above.id != n.id:
-				case above.serves:
+				case above.kind == aboveServer:
 					b.usage.asking = append(b.usage.asking, asking{at, above.service})
+				case above.kind == aboveFailure:
+					if above.service == n.service && !n.failedBelow {
+						n.failedBelow = true
+						b.usage.failures = append(b.usage.failures, at)
+					}
 				case above.service == n.service && !n.covered:
 					n.covered = true
 					b.usage.users = append(b.usage.users, at)

@@ -16,7 +16,8 @@ import (
 // counts; those above it are marked with ml.usage.counted=false. A service that
 // calls another one counts for itself: both know what they used, and ml.side
 // tells the two apart. An answer that a service reports twice, as a client that
-// asks again for a cached answer does, counts once.
+// asks again for a cached answer does, counts once. twins.go has the rule for
+// requests that two instrumentations report in two traces.
 
 // spanUsage is what a span reports about tokens, and what is found out about
 // it.
@@ -45,8 +46,13 @@ type spanUsage struct {
 	server, client bool
 	// asked is true once findClients has passed.
 	asked bool
-	// repeated is true if another span reported the answer first.
-	repeated bool
+	// repeated is true if another span reported the answer first, and twin if that
+	// is known by their times.
+	repeated, twin bool
+	// failed is true if the span failed, and failedBelow if a request below did.
+	failed, failedBelow bool
+	// failureMarked is true if the span has a mark about its failure already.
+	failureMarked bool
 }
 
 var (
@@ -61,6 +67,8 @@ var (
 
 // readUsage reads what a span reports about tokens.
 func (b *Batch) readUsage(f *mlattr.Facts, s ptrace.Span) (u spanUsage) {
+	u.failed = s.Status().Code() == ptrace.StatusCodeError
+	u.failureMarked = u.failed && f.At(slotErrorCounted) != nil
 	input, hasInput := f.IntAt(slotInput)
 	output, hasOutput := f.IntAt(slotOutput)
 	operation, estimated := f.TextAt(slotOperation), f.At(slotEstimated)
@@ -73,6 +81,15 @@ func (b *Batch) readUsage(f *mlattr.Facts, s ptrace.Span) (u spanUsage) {
 	u.wrapper = wraps(s.Name(), operation)
 	u.sided = f.At(slotSide) != nil
 	u.server = u.uses && answers(s)
+	counted := f.At(slotRequestCounted)
+	part := counted != nil && !counted.Bool
+	asks := mlattr.AsksModel(operation) && !part
+	if !u.wrapper && (u.uses || asks) && (mark == nil || mark.Bool) {
+		b.readRequest(f, s, part)
+		if asks && u.failed {
+			b.usage.failures = append(b.usage.failures, int32(len(b.spans)-1))
+		}
+	}
 	if u.uses && !u.wrapper && (mark == nil || mark.Bool) {
 		u.answer = b.texts.of(textAnswer, f.TextAt(slotAnswer))
 	}
@@ -99,10 +116,16 @@ type usageSearch struct {
 	// asking are the spans above servers of earlier batches.
 	asking []asking
 	claims []claim
+	// requests are those of which a twin is searched, and failures the requests
+	// that failed or are above one that did.
+	requests []request
+	failures []int32
 }
 
 func (u *usageSearch) reset() {
+	clear(u.requests) // which has texts of the batch
 	u.users, u.covering, u.asking, u.claims = u.users[:0], u.covering[:0], u.asking[:0], u.claims[:0]
+	u.requests, u.failures = u.requests[:0], u.failures[:0]
 }
 
 // covering is a span that is not in the batch, and above one that used tokens.
@@ -127,8 +150,17 @@ func (b *Batch) findUsage(s *Store) {
 		}
 	}
 	s.watched(b)
-	for _, at := range b.usage.users {
-		b.traces[b.spans[at].traceAt].used = true
+	for _, list := range [...][]int32{b.usage.users, b.usage.failures} {
+		for _, at := range list {
+			if trace := b.spans[at].traceAt; trace != none {
+				b.traces[trace].used = true
+			}
+		}
+	}
+	for i := range b.usage.requests {
+		if trace := b.spans[b.usage.requests[i].at].traceAt; trace != none {
+			b.traces[trace].used = true
+		}
 	}
 	for _, asked := range b.usage.asking {
 		b.traces[b.spans[asked.at].traceAt].used = true
@@ -156,8 +188,30 @@ func (b *Batch) coverUsage(s *Store) {
 		}
 	}
 	b.findClients()
+	b.coverFailures()
 	if len(b.usage.covering) > 0 {
 		s.watch(b.usage.covering)
+	}
+}
+
+// coverFailures marks the spans above a request that failed, in its service, so
+// that none of those that failed too counts again. Spans between them may have
+// succeeded.
+func (b *Batch) coverFailures() {
+	for _, at := range b.usage.failures {
+		n := &b.spans[at]
+		for n.traceAt != none && n.parent != (pcommon.SpanID{}) && n.parent != n.id {
+			if n.above == none {
+				b.usage.covering = append(b.usage.covering, covering{n.trace, spanAbove{id: n.parent, service: n.service, kind: aboveFailure}})
+				break
+			}
+			parent := &b.spans[n.above]
+			if parent.failedBelow || parent.service != n.service {
+				break // this ends a cycle, too
+			}
+			parent.failedBelow = true
+			n = parent
+		}
 	}
 }
 
@@ -183,7 +237,7 @@ func (b *Batch) askAbove(at int32, service uint64) {
 			return
 		}
 		if n.above == none {
-			b.usage.covering = append(b.usage.covering, covering{n.trace, spanAbove{id: n.parent, service: service, serves: true}})
+			b.usage.covering = append(b.usage.covering, covering{n.trace, spanAbove{id: n.parent, service: service, kind: aboveServer}})
 			return
 		}
 		if at = n.above; b.isClient(at, service) {

@@ -54,10 +54,12 @@ func Traces(next consumer.Traces) (consumer.Traces, error) {
 	}, consumer.WithCapabilities(next.Capabilities()))
 }
 
-// Metrics does for metrics what Traces does for spans.
-func Metrics(next consumer.Metrics) (consumer.Metrics, error) {
+// Metrics does for metrics what Traces does for spans. The points of a GPU that name no
+// run take the route that gpus has for it; gpus is
+// called with each request.
+func Metrics(next consumer.Metrics, gpus func() *GPUs) (consumer.Metrics, error) {
 	return consumer.NewMetrics(func(ctx context.Context, md pmetric.Metrics) error {
-		divideMetrics(md)
+		divideMetrics(md, gpus())
 		list := md.ResourceMetrics()
 		calls := callsOf(list.Len(), func(i int) pcommon.Resource { return list.At(i).Resource() })
 		if len(calls.routes) <= 1 {
@@ -79,10 +81,12 @@ func Metrics(next consumer.Metrics) (consumer.Metrics, error) {
 	}, consumer.WithCapabilities(next.Capabilities()))
 }
 
-// Logs does for log records what Traces does for spans.
-func Logs(next consumer.Logs) (consumer.Logs, error) {
+// Logs does for log records what Traces does for spans. The errors of a GPU that name no
+// run take the route that gpus has for it; gpus is
+// called with each request.
+func Logs(next consumer.Logs, gpus func() *GPUs) (consumer.Logs, error) {
 	return consumer.NewLogs(func(ctx context.Context, ld plog.Logs) error {
-		divideLogs(ld)
+		divideLogs(ld, gpus())
 		list := ld.ResourceLogs()
 		calls := callsOf(list.Len(), func(i int) pcommon.Resource { return list.At(i).Resource() })
 		if len(calls.routes) <= 1 {

@@ -5,8 +5,8 @@ import (
 )
 
 // divideLogs gives every resource one route.
-func divideLogs(ld plog.Logs) {
-	list, p := ld.ResourceLogs(), partition{budget: newBudget()}
+func divideLogs(ld plog.Logs, gpus *GPUs) {
+	list, p := ld.ResourceLogs(), partition{budget: newBudget(), gpus: &gpuRoutes{all: gpus}}
 	for i := range list.Len() {
 		rl := list.At(i)
 		if !p.begin(rl.Resource(), func() int { return sizeOfRecords(rl) }) {
@@ -14,6 +14,7 @@ func divideLogs(ld plog.Logs) {
 		}
 		for _, sl := range rl.ScopeLogs().All() {
 			for _, log := range sl.LogRecords().All() {
+				p.ofGPU = ofGPUError(log)
 				p.see(log.Attributes())
 			}
 		}
@@ -53,6 +54,7 @@ func moveRecords(list plog.ResourceLogsSlice, rl plog.ResourceLogs, p *partition
 		scope++
 		before := sl.LogRecords().Len()
 		sl.LogRecords().RemoveIf(func(log plog.LogRecord) bool {
+			p.ofGPU = ofGPUError(log)
 			run := p.of(log.Attributes())
 			if run == stays {
 				return false

@@ -6,8 +6,8 @@ import (
 )
 
 // divideMetrics gives every resource one route.
-func divideMetrics(md pmetric.Metrics) {
-	list, p := md.ResourceMetrics(), partition{budget: newBudget()}
+func divideMetrics(md pmetric.Metrics, gpus *GPUs) {
+	list, p := md.ResourceMetrics(), partition{budget: newBudget(), gpus: gpus.read(md)}
 	for i := range list.Len() {
 		rm := list.At(i)
 		if !p.begin(rm.Resource(), func() int { return sizeOfMetrics(rm) }) {
@@ -80,6 +80,7 @@ type pointSlice[P any] interface {
 
 // seePoints takes the points of a metric in.
 func seePoints(m pmetric.Metric, p *partition) {
+	p.ofGPU = ofGPU(m)
 	switch m.Type() {
 	case pmetric.MetricTypeGauge:
 		see(m.Gauge().DataPoints(), p)
@@ -137,6 +138,7 @@ func (v *pointMover) move() {
 
 // moveMetric moves the points of one metric and reports whether none is left.
 func (v *pointMover) moveMetric(sm pmetric.ScopeMetrics, m pmetric.Metric) bool {
+	v.partition.ofGPU = ofGPU(m)
 	switch m.Type() {
 	case pmetric.MetricTypeGauge:
 		return movePoints(v, sm, m, func(m pmetric.Metric) pmetric.NumberDataPointSlice { return m.Gauge().DataPoints() })

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -34,6 +35,8 @@ type resource struct {
 	attrs map[string]any
 	spans []string
 }
+
+func noGPUs() *route.GPUs { return route.NewGPUs(time.Now) }
 
 // recorder is a next component that keeps what it is called with.
 type recorder struct {
@@ -176,7 +179,7 @@ func TestMetadataOfTheSenderStays(t *testing.T) {
 		return nil
 	})
 	require.NoError(t, err)
-	logs, err := route.Logs(next)
+	logs, err := route.Logs(next, noGPUs)
 	require.NoError(t, err)
 	ld := plog.NewLogs()
 	ld.ResourceLogs().AppendEmpty().Resource().Attributes().PutStr("service.name", "a")
@@ -197,7 +200,7 @@ func TestCallsEndAtTheFirstError(t *testing.T) {
 // Points of all types move with what their metric is.
 func TestPointsAreDividedByRun(t *testing.T) {
 	sink := new(consumertest.MetricsSink)
-	next, err := route.Metrics(sink)
+	next, err := route.Metrics(sink, noGPUs)
 	require.NoError(t, err)
 	md := pmetric.NewMetrics()
 	rm := md.ResourceMetrics().AppendEmpty()
@@ -297,7 +300,7 @@ func TestPointsAreDividedByRun(t *testing.T) {
 
 func TestRecordsAreDividedByRun(t *testing.T) {
 	sink := new(consumertest.LogsSink)
-	next, err := route.Logs(sink)
+	next, err := route.Logs(sink, noGPUs)
 	require.NoError(t, err)
 	ld := plog.NewLogs()
 	rl := ld.ResourceLogs().AppendEmpty()

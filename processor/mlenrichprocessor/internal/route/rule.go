@@ -1,6 +1,8 @@
 package route
 
 import (
+	"cmp"
+
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
@@ -80,6 +82,11 @@ func fallback(attrs pcommon.Map) string {
 // partition divides the items of one resource by run. The zero value is not
 // ready for use.
 type partition struct {
+	// gpus has the routes of GPUs, and ofGPU reports whether the items that come next
+	// may be about one. byGPU is true if any item has its run from its GPU.
+	gpus         *gpuRoutes
+	ofGPU, byGPU bool
+
 	resource pcommon.Resource
 	budget   *budget
 	// size returns the size of a copy of the resource, with its scopes.
@@ -107,16 +114,27 @@ func (p *partition) begin(resource pcommon.Resource, size func() int) bool {
 		return false
 	}
 	own := runOf(attrs)
-	*p = partition{resource: resource, budget: p.budget, size: size, own: own, first: own}
+	*p = partition{gpus: p.gpus, resource: resource, budget: p.budget, size: size, own: own, first: own}
 	return true
+}
+
+// runOf returns the run that an item names, else that of the resource, else the run
+// whose route its GPU has, or "".
+func (p *partition) runOf(attrs pcommon.Map) string {
+	run := cmp.Or(runOf(attrs), p.own)
+	if run != "" || !p.ofGPU {
+		return run
+	}
+	if of := gpuOf(attrs, p.resource.Attributes()); of.id != "" {
+		run = p.gpus.run(of)
+		p.byGPU = p.byGPU || run != ""
+	}
+	return run
 }
 
 // see takes the attributes of the next item in.
 func (p *partition) see(attrs pcommon.Map) {
-	run := runOf(attrs)
-	if run == "" {
-		run = p.own
-	}
+	run := p.runOf(attrs)
 	switch {
 	case !p.seen:
 		p.seen, p.first, p.firstInferred = true, run, isInferred(attrs)
@@ -163,7 +181,7 @@ func (p *partition) stays() string {
 
 // of returns the run by which an item is divided from others.
 func (p *partition) of(attrs pcommon.Map) string {
-	run := runOf(attrs)
+	run := p.runOf(attrs)
 	if _, known := p.runs[run]; known && run != "" {
 		return run
 	}
@@ -171,8 +189,13 @@ func (p *partition) of(attrs pcommon.Map) string {
 }
 
 // write adds the route to the resource, or to a copy of it, for the items of a
-// run.
+// run. Items that have it from their GPU are not of that run, so the resource does
+// not get the run then.
 func (p *partition) write(attrs pcommon.Map, run string) {
+	if p.byGPU && run != "" {
+		attrs.PutStr(mlattr.Route, run)
+		return
+	}
 	inferred := p.runs[run]
 	if p.runs == nil {
 		inferred = p.firstInferred

@@ -35,7 +35,7 @@ func (s *Store) WriteCounts(groups []Group) error {
 			list = append(list, trees[i])
 		}
 	}
-	content := jsontree.Encode(jsontree.Of("schema", jsontree.Number("1"), "groups", list))
+	content := jsontree.Encode(jsontree.Of("schema", jsontree.Int(schema), "groups", list))
 	tmp, err := s.makeTmp(func(tmp string) error { return s.writeFile(tmp, content) })
 	if err != nil {
 		return err
@@ -47,7 +47,8 @@ func (s *Store) WriteCounts(groups []Group) error {
 }
 
 // readCounts reads what WriteCounts wrote. Groups that have a folder by now are
-// left out. A damaged file is an error: its counts are lost.
+// left out. A file that is damaged or of a newer version is an error: its counts
+// are lost.
 func (s *Store) readCounts(known []Group) ([]Group, error) {
 	f, err := s.root.Open(countsFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -63,9 +64,15 @@ func (s *Store) readCounts(known []Group) ([]Group, error) {
 	if len(text) > maxCountsBytes {
 		return nil, fmt.Errorf("%s is larger than %d bytes", countsFile, maxCountsBytes)
 	}
-	var read struct{ Groups []Group }
+	var read struct {
+		Schema int
+		Groups []Group
+	}
 	if err := json.Unmarshal(text, &read); err != nil {
 		return nil, fmt.Errorf("%s: %w", countsFile, err)
+	}
+	if read.Schema > schema {
+		return nil, fmt.Errorf("%s: schema %d is newer than %d", countsFile, read.Schema, schema)
 	}
 	have := make(map[string]bool, len(known))
 	for _, g := range known {

@@ -160,7 +160,7 @@ func (g *Group) tree() jsontree.Object {
 		variants[i] = jsontree.Of("id", v.ID, "text", v.Text, "count", jsontree.Int(v.Count), "exemplar", v.Exemplar)
 	}
 	return jsontree.Of(
-		"schema", jsontree.Number("1"),
+		"schema", jsontree.Int(schema),
 		"fingerprint", g.Fingerprint,
 		"kind", g.Kind,
 		"type", g.Type,
@@ -188,8 +188,8 @@ func (g *Group) keepExemplars(found []string) {
 	}
 }
 
-// readGroup reads a group's file. A file that is damaged is an error: its
-// counts are lost, its artifacts are not.
+// readGroup reads a group's file. A file that is damaged or of a newer version is
+// an error: its counts are lost, its artifacts are not.
 func (s *Store) readGroup(fingerprint string) (Group, error) {
 	f, err := s.root.Open(fingerprint + "/" + groupFile)
 	if err != nil {
@@ -202,14 +202,20 @@ func (s *Store) readGroup(fingerprint string) (Group, error) {
 	if len(text) > maxGroupBytes {
 		return Group{}, fmt.Errorf("%s of group %s is larger than %d bytes", groupFile, fingerprint, maxGroupBytes)
 	}
-	var g Group
-	if err := json.Unmarshal(text, &g); err != nil {
+	var read struct {
+		Schema int
+		Group
+	}
+	if err := json.Unmarshal(text, &read); err != nil {
 		return Group{}, fmt.Errorf("%s of group %s: %w", groupFile, fingerprint, err)
 	}
-	if g.impossible() {
+	if read.Schema > schema {
+		return Group{}, fmt.Errorf("%s of group %s: schema %d is newer than %d", groupFile, fingerprint, read.Schema, schema)
+	}
+	if read.impossible() {
 		return Group{}, fmt.Errorf("%s of group %s has impossible values", groupFile, fingerprint)
 	}
-	return g, nil
+	return read.Group, nil
 }
 
 // impossible reports values that this package never writes.

@@ -55,6 +55,17 @@ func TestReplaceWhatIsGone(t *testing.T) {
 	assert.Empty(t, leftovers)
 }
 
+// TestRetentionLeavesNoSummary: with its last artifact a group's folder goes, also
+// with a summary that could not be read.
+func TestRetentionLeavesNoSummary(t *testing.T) {
+	s, folder := opened(t, Limits{Age: time.Hour})
+	require.NoError(t, s.WriteGroup(Group{Fingerprint: group}))
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "..", "group.json.backup"), []byte("{"), 0o600))
+	_, err := s.Enforce(artifactTime(name).Add(2*time.Hour), fairness.EstablishedPath)
+	require.NoError(t, err)
+	assert.NoDirExists(t, filepath.Dir(folder))
+}
+
 // TestFree: the floor is what stays free after the write, and a disk that does
 // not say how much it has is written to.
 func TestFree(t *testing.T) {

@@ -90,9 +90,10 @@ func (s *Store) remove(a artifact) error {
 			return nil
 		}
 	}
-	// A folder that holds something else besides stays: only the summary is
+	// A folder that holds something else besides stays: only the summaries are
 	// ours to remove.
 	_ = s.root.Remove(a.fingerprint + "/" + groupFile)
+	_ = s.root.Remove(a.fingerprint + "/" + groupFile + backupSuffix)
 	_ = s.root.Remove(a.fingerprint)
 	return nil
 }

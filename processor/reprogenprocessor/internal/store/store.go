@@ -75,8 +75,8 @@ type artifact struct {
 }
 
 // Open opens a directory, sweeps what an earlier collector left unfinished,
-// and returns the groups that it knows, with an artifact or without. Damaged summaries are reported in
-// warnings. The errors name the path and the remedy.
+// and returns the groups that it knows, with an artifact or without. Summaries that
+// cannot be read are moved away and reported in warnings. The errors name the path and the remedy.
 func Open(dir string, limits Limits) (s *Store, groups []Group, warnings []error, err error) {
 	root, lock, err := openDirectory(dir)
 	if err != nil {
@@ -116,7 +116,7 @@ func (s *Store) load() (groups []Group, warnings []error, err error) {
 		case e.IsDir() && groupName.MatchString(e.Name()):
 			group, warning := s.loadGroup(e.Name())
 			if warning != nil {
-				warnings = append(warnings, warning)
+				warnings = append(warnings, s.moveAway(e.Name()+"/"+groupFile, warning))
 			}
 			if len(group.Exemplars) > 0 {
 				groups = append(groups, group)
@@ -126,10 +126,19 @@ func (s *Store) load() (groups []Group, warnings []error, err error) {
 	slices.SortStableFunc(s.kept, func(a, b artifact) int { return a.written.Compare(b.written) })
 	counted, warning := s.readCounts(groups)
 	if warning != nil {
-		warnings = append(warnings, warning)
+		warnings = append(warnings, s.moveAway(countsFile, warning))
 	}
 	// Those with a folder come last: they are kept longest.
 	return append(counted, groups...), warnings, nil
+}
+
+// moveAway renames a file that cannot be read, so that it is not overwritten, and
+// adds to the warning where it is now.
+func (s *Store) moveAway(name string, warning error) error {
+	if err := s.root.Rename(name, name+backupSuffix); err != nil {
+		return errors.Join(warning, err)
+	}
+	return fmt.Errorf("%w: moved to %s", warning, name+backupSuffix)
 }
 
 func (s *Store) loadGroup(fingerprint string) (Group, error) {

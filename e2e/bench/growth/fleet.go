@@ -1,0 +1,191 @@
+package growth
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// What is assumed of a machine and its runs. The page says so too.
+const (
+	// GPUsOfMachine is also the number of its ranks.
+	GPUsOfMachine = 8
+	// SpansOfStep are sent by each rank for a step, StepsPerSecond often.
+	SpansOfStep, StepsPerSecond = 5, 1
+	// ReadingInterval is that of the agents' GPU receiver, and ScrapeInterval that of
+	// Prometheus, in seconds.
+	ReadingInterval, ScrapeInterval = 10, 15
+	// MachinesOfRun share a run.
+	MachinesOfRun = 4
+	// RequestsPerSecond are made by an agent for its spans: a batch waits for one
+	// second, and a machine has one run.
+	RequestsPerSecond = 1
+)
+
+// What a gateway may use, and the limits that it is shipped with.
+const (
+	// GatewayCores are those of a gateway, of which it uses Load: the rest is for the
+	// time after another gateway has failed.
+	GatewayCores, Load = 4, 0.5
+	// AdmittedInstances is the limit of ml_guard for instances of services: a rank is
+	// one. AdmittedStreams is that for streams of points.
+	AdmittedInstances, AdmittedStreams = 1000, 100_000
+	// MaxRuns and MaxSeries are those of ml_metrics.
+	MaxRuns, MaxSeries = 200, 100_000
+	// PrometheusSeries is what one Prometheus is given here.
+	PrometheusSeries = 10_000_000
+)
+
+// need is a reason for a number of gateways.
+type need struct {
+	reason   string
+	gateways float64
+}
+
+// Fleet is what a number of machines needs.
+type Fleet struct {
+	Machines, Runs       float64
+	Spans, Points        float64
+	AgentCores           float64
+	GatewayCores         float64
+	Gateways             float64
+	Reason               string
+	GatewayMiB           float64
+	Wire, QueueHour      float64
+	Series, Samples      float64
+	PrometheusGiB, DayGB float64
+}
+
+// needs returns the reasons for gateways: the processor, and each limit with the
+// number of machines that it leaves to one gateway.
+func needs(c Costs, f Fleet) []need {
+	ranks := GPUsOfMachine * f.Machines
+	return []need{
+		{"processor", f.GatewayCores / (GatewayCores * Load)},
+		{"`instance` of `ml_guard`", ranks / AdmittedInstances},
+		{"`stream` of `ml_guard`", ranks * c.PointsGPU / AdmittedStreams},
+		{"`max_runs` of `ml_metrics`", f.Runs / MaxRuns},
+		{"`max_series` of `ml_metrics`", (ranks*c.SeriesRank + f.Runs*c.SeriesRun) / MaxSeries},
+	}
+}
+
+// Grow returns what a number of machines needs.
+func Grow(c Costs, machines float64) Fleet {
+	ranks := GPUsOfMachine * machines
+	f := Fleet{
+		Machines: machines,
+		Runs:     math.Ceil(machines / MachinesOfRun),
+		Spans:    ranks * SpansOfStep * StepsPerSecond,
+		Points:   ranks * c.PointsGPU / ReadingInterval,
+	}
+	f.AgentCores = (f.Spans*c.AgentSpan + f.Points*c.AgentPoint) / 1e6 / machines
+	requests := machines * (RequestsPerSecond + 1./ReadingInterval)
+	f.GatewayCores = (f.Spans*c.GatewaySpan + f.Points*c.GatewayPoint + requests*c.GatewayRequest) / 1e6
+	for _, n := range needs(c, f) {
+		if n.gateways > f.Gateways {
+			f.Gateways, f.Reason = n.gateways, n.reason
+		}
+	}
+	// One may fail.
+	f.Gateways = math.Ceil(f.Gateways) + 1
+	f.GatewayMiB = c.GatewayBase + ranks*c.GatewayRank/(f.Gateways-1) + machines*c.GatewayAgent/1024
+	f.Wire = (f.Spans*c.WireSpan + f.Points*c.WirePoint) / 1e6
+	f.QueueHour = 3600 * (f.Spans*c.QueueSpan + f.Points*c.QueuePoint) / machines / (1 << 20)
+	f.Series = ranks*(c.SeriesRank+c.SeriesGPU) + f.Runs*c.SeriesRun
+	f.Samples = f.Series / ScrapeInterval
+	f.PrometheusGiB = f.Series * c.SeriesMemory / (1 << 20)
+	f.DayGB = f.Samples * 86400 * c.SampleDisk / 1e9
+	return f
+}
+
+// Machines are the sizes of the table.
+var Machines = []float64{10, 100, 1000, 10_000}
+
+// columns are the rows of the table, as each fleet is a column.
+var columns = []struct {
+	text  string
+	value func(Fleet) string
+}{
+	{"runs", func(f Fleet) string { return whole(f.Runs) }},
+	{"spans a second", func(f Fleet) string { return whole(f.Spans) }},
+	{"points of metrics a second", func(f Fleet) string { return whole(f.Points) }},
+	{"an agent: cores", func(f Fleet) string { return short(f.AgentCores) }},
+	{"an agent: MiB of queue for an hour without gateways", func(f Fleet) string { return whole(f.QueueHour) }},
+	{"all agents to gateways: MB a second", func(f Fleet) string { return short(f.Wire) }},
+	{"all gateways: cores", func(f Fleet) string { return short(f.GatewayCores) }},
+	{"gateways, one of them to spare", func(f Fleet) string { return whole(f.Gateways) }},
+	{"what decides this number", func(f Fleet) string { return f.Reason }},
+	{"a gateway: MiB of memory", func(f Fleet) string { return whole(f.GatewayMiB) }},
+	{"a gateway: connections", func(f Fleet) string { return whole(f.Machines) }},
+	{"Prometheus: series", func(f Fleet) string { return whole(f.Series) }},
+	{"Prometheus: samples a second", func(f Fleet) string { return whole(f.Samples) }},
+	{"Prometheus: GiB of memory", func(f Fleet) string { return short(f.PrometheusGiB) }},
+	{"Prometheus: GB of disk a day", func(f Fleet) string { return short(f.DayGB) }},
+}
+
+// Table returns what fleets need as a table of Markdown.
+func Table(c Costs) string {
+	var fleets []Fleet
+	head, line := "| machines |", "|---|"
+	for _, machines := range Machines {
+		fleets = append(fleets, Grow(c, machines))
+		head += " " + whole(machines) + " |"
+		line += "---|"
+	}
+	table := head + "\n" + line + "\n"
+	for _, row := range columns {
+		table += "| " + row.text + " |"
+		for _, f := range fleets {
+			table += " " + row.value(f) + " |"
+		}
+		table += "\n"
+	}
+	return table
+}
+
+// Limits returns how many machines each limit allows, the lowest first.
+func Limits(c Costs) string {
+	const machines = 1000
+	f := Grow(c, machines)
+	type limit struct {
+		text     string
+		machines float64
+	}
+	var limits []limit
+	for _, n := range needs(c, f) {
+		limits = append(limits, limit{"a gateway: " + n.reason, machines / n.gateways})
+	}
+	limits = append(limits, limit{"one Prometheus of " + whole(PrometheusSeries) + " series", machines * PrometheusSeries / f.Series})
+	slices.SortFunc(limits, func(a, b limit) int { return cmp.Compare(a.machines, b.machines) })
+	table := "| limit | machines |\n|---|---|\n"
+	for _, l := range limits {
+		table += "| " + l.text + " | " + whole(l.machines) + " |\n"
+	}
+	return table
+}
+
+// whole writes a number with three digits that count, and commas.
+func whole(v float64) string {
+	if v >= 1000 {
+		unit := math.Pow(10, math.Floor(math.Log10(v))-2)
+		v = math.Round(v/unit) * unit
+	}
+	digits := strconv.FormatFloat(math.Round(v), 'f', 0, 64)
+	var parts []string
+	for len(digits) > 3 {
+		parts = append([]string{digits[len(digits)-3:]}, parts...)
+		digits = digits[:len(digits)-3]
+	}
+	return strings.Join(append([]string{digits}, parts...), ",")
+}
+
+// short writes a number with two digits that count.
+func short(v float64) string {
+	if v >= 100 {
+		return whole(v)
+	}
+	return fmt.Sprintf("%.2g", v)
+}

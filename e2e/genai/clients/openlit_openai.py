@@ -1,0 +1,18 @@
+"""The openai package, instrumented by OpenLIT."""
+
+# requires: openlit==1.45.0
+# requires: openai==2.54.0
+
+import os
+import tempfile
+
+import openlit
+
+import openai_calls
+
+# OpenLIT fetches prices unless a file has them.
+with tempfile.NamedTemporaryFile("w", suffix=".json") as prices:
+    prices.write("{}")
+    prices.flush()
+    openlit.init(pricing_json=prices.name, otlp_endpoint=os.environ["OTEL_EXPORTER_OTLP_ENDPOINT"], application_name=os.environ["OTEL_SERVICE_NAME"])
+openai_calls.run(openai_calls.client())

@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+"""Records what LLM clients send, beside what a model server served them.
+
+    record.py [--into FOLDER] [CLIENT …]
+
+CLIENT is a program in clients/, by default all. Each runs in a virtual
+environment of its own, with the packages that its "# requires:" lines name,
+against the server of model_server.py. FOLDER/CLIENT.json, by default
+recordings/CLIENT.json, has the versions of these packages, the server's log, and
+the OTLP requests in the order of arrival, as OTLP/JSON.
+"""
+
+import argparse
+import base64
+import gzip
+import json
+import os
+import pathlib
+import re
+import socket
+import subprocess
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.metadata import version
+
+from model_server import ModelServer
+
+FOLDER = pathlib.Path(__file__).resolve().parent
+VENVS = FOLDER.parent.parent / ".cache" / "venvs"
+UV = "uv==0.13.8"
+# Packages that are newer than the pinned ones are not installed.
+NEWEST = "2026-11-20"
+EXPORTER = "opentelemetry-exporter-otlp-proto-http==1.45.1"
+SIGNALS = ("traces", "metrics")
+LIMIT = 150 * 1024
+# Ids are bytes, which OTLP/JSON writes in hexadecimal digits.
+IDS = ("traceId", "spanId", "parentSpanId")
+
+
+class Sink(BaseHTTPRequestHandler):
+    """Takes OTLP over HTTP."""
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        if self.headers.get("Content-Encoding") == "gzip":
+            body = gzip.decompress(body)
+        kind = self.path.rsplit("/", 1)[-1]
+        if kind in SIGNALS:
+            self.server.requests.append((kind, clean(decode(kind, body))))
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, format, *args):
+        pass
+
+
+def decode(kind, body):
+    """Returns an OTLP request as JSON, with the packages of the client's environment."""
+    from google.protobuf.json_format import MessageToDict
+    from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
+    from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+    message = ExportTraceServiceRequest if kind == "traces" else ExportMetricsServiceRequest
+    return MessageToDict(message.FromString(body), use_integers_for_enums=True)
+
+
+def clean(value):
+    """Returns a request as OTLP/JSON, without names of this machine and without stack traces."""
+    if isinstance(value, list):
+        return [clean(item) for item in value]
+    if isinstance(value, dict):
+        if "stacktrace" in value.get("key", ""):
+            return value | {"value": {"stringValue": "Traceback"}}
+        return {key: base64.b64decode(item).hex() if key in IDS else clean(item) for key, item in value.items()}
+    if isinstance(value, str):
+        for text, instead in ((str(FOLDER), "/app"), (sys.prefix, "/venv"), (str(pathlib.Path.home()), "/home/user")):
+            value = value.replace(text, instead)
+        return re.sub(rf"\b{re.escape(socket.gethostname())}\b", "host-1", value)
+    return value
+
+
+def requirements(client):
+    text = (FOLDER / "clients" / f"{client}.py").read_text()
+    return re.findall(r"^# requires: (.+)$", text, re.MULTILINE)
+
+
+def environment_of(client):
+    """Returns the Python of the client's environment, which it makes if need be."""
+    venv, wanted = VENVS / f"genai-{client}", "\n".join([*requirements(client), EXPORTER, NEWEST])
+    python, stamp = venv / "bin" / "python", venv / "stamp"
+    if stamp.exists() and stamp.read_text() == wanted:
+        return python
+    tool = VENVS / "lock"
+    if not (tool / "bin" / "uv").exists():
+        subprocess.run([sys.executable, "-m", "venv", tool], check=True)
+        subprocess.run([tool / "bin" / "python", "-m", "pip", "install", "--quiet", UV], check=True)
+    uv = [tool / "bin" / "uv", "--quiet"]
+    subprocess.run([*uv, "venv", "--clear", "--python", sys.executable, venv], check=True)
+    subprocess.run([*uv, "pip", "install", "--python", python, "--exclude-newer", NEWEST, *requirements(client), EXPORTER], check=True)
+    stamp.write_text(wanted)
+    return python
+
+
+def record(client, into):
+    """Runs a client and writes its recording. It runs in the client's environment."""
+    sink = ThreadingHTTPServer(("127.0.0.1", 0), Sink)
+    sink.requests = []
+    thread = threading.Thread(target=sink.serve_forever)
+    thread.start()
+    try:
+        with ModelServer() as server:
+            environment = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "OPENAI_"))} | {
+                "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{sink.server_port}", "MODEL_URL": server.url,
+                "OPENAI_API_KEY": "not-needed", "ANTHROPIC_API_KEY": "not-needed", "PYTHONPATH": str(FOLDER),
+                "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf", "OTEL_SERVICE_NAME": client, "PYTHONWARNINGS": "ignore",
+            }
+            # A program may have the name of the package that it uses.
+            subprocess.run([sys.executable, "-P", FOLDER / "clients" / f"{client}.py"], env=environment, check=True, timeout=120)
+            served = list(server.served)
+    finally:
+        sink.shutdown()
+        thread.join()
+        sink.server_close()
+    found = {name: version(name) for name in (re.split(r"[\[=]", line)[0] for line in requirements(client))}
+    lines = [f'"versions":{json.dumps(found)}', '"served":[\n' + ",\n".join(json.dumps(call) for call in served) + "]"]
+    for kind in SIGNALS:
+        of = [json.dumps(request, separators=(",", ":")) for name, request in sink.requests if name == kind]
+        lines.append(f'"{kind}":[\n' + ",\n".join(of) + "]")
+    text = "{" + ",\n".join(lines) + "}\n"
+    if len(text) > LIMIT:
+        sys.exit(f"record: {client} sent {len(text)} bytes, more than {LIMIT}")
+    (into / f"{client}.json").write_text(text)
+    print(f"record: {client}: served {len(served)}, sent {len(sink.requests)} requests, {len(text)} bytes")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--into", type=pathlib.Path, default=FOLDER / "recordings")
+    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("clients", nargs="*", metavar="CLIENT")
+    options = parser.parse_args()
+    options.into.mkdir(exist_ok=True)
+    failed = []
+    for client in options.clients or sorted(path.stem for path in (FOLDER / "clients").glob("*.py")):
+        if options.inside:
+            record(client, options.into)
+            continue
+        inside = [environment_of(client), __file__, "--inside", "--into", options.into, client]
+        if subprocess.run(inside).returncode != 0:
+            failed.append(client)
+    if failed:
+        sys.exit(f"record: failed: {', '.join(failed)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,19 @@
+package mlattr
+
+// agentDevelopmentKit is the vocabulary of Google's Agent Development Kit, as far
+// as it differs from the conventions. It is taken from its source and was not run.
+// A call_llm is above the generate_content that is the same request.
+func agentDevelopmentKit() Table {
+	return Table{
+		Name:        "adk",
+		Title:       "Agent Development Kit",
+		Page:        "https://google.github.io/adk-docs/observability/",
+		Scopes:      []string{"gcp.vertex.agent"},
+		KeyPrefixes: []string{"gcp.vertex.agent."},
+		Wrappers:    []string{"invocation"},
+		Span: []Alias{
+			{Source: "gcp.vertex.agent.session_id", Canonical: SessionID},
+			{Source: "gcp.vertex.agent.invocation_id", Canonical: RequestID},
+		},
+	}
+}

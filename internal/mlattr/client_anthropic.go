@@ -1,0 +1,16 @@
+package mlattr
+
+// anthropicSDK is the vocabulary of Anthropic's SDK for Python, which has spans
+// of its own since version 2, as far as it differs from the conventions.
+func anthropicSDK() Table {
+	return Table{
+		Name:        "anthropic_sdk",
+		Title:       "Anthropic SDK",
+		Page:        "https://github.com/anthropics/anthropic-sdk-python",
+		Scopes:      []string{"com.anthropic.sdk."},
+		KeyPrefixes: []string{"anthropic."},
+		Span: []Alias{
+			{Source: "anthropic.message.stop_reason", Canonical: GenAIFinishReasons},
+		},
+	}
+}

@@ -1,0 +1,17 @@
+package mlattr
+
+// springAI is the vocabulary of Spring AI, as far as it differs from the
+// conventions. Its instrumentation scope is that of Spring Boot. It is taken from
+// its source and was not run.
+func springAI() Table {
+	return Table{
+		Name:        "spring_ai",
+		Title:       "Spring AI",
+		Page:        "https://docs.spring.io/spring-ai/reference/observability/index.html",
+		KeyPrefixes: []string{"spring.ai."},
+		Span: []Alias{
+			{Source: "spring.ai.chat.client.conversation.id", Canonical: SessionID},
+			{Source: "spring.ai.tool.definition.name", Canonical: GenAIToolName},
+		},
+	}
+}

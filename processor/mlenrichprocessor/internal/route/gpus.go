@@ -1,0 +1,187 @@
+package route
+
+import (
+	"cmp"
+	"strings"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/cache"
+)
+
+const (
+	// maxGPUs is how many GPUs are remembered that a run has held.
+	maxGPUs = 4096
+	// gpuAge is how long a GPU is remembered after its last reading.
+	gpuAge = 15 * time.Minute
+)
+
+// GPUs remembers whose route the readings and errors of each GPU take: that of the
+// run that holds its memory, so that the gateway of a run has all that is known of its
+// GPUs. A GPU that its run has released keeps the route until another run holds it:
+// the gateway sees the release, and names the run if the GPU failed under it. If
+// several runs hold a GPU, the one that has the route keeps it, and among new ones the
+// first in alphabetical order gets it. It is safe for concurrent use.
+type GPUs struct {
+	now func() time.Time
+
+	mu   sync.Mutex
+	runs *cache.LRU[gpu, string]
+}
+
+// gpu identifies a GPU or a MIG device.
+type gpu struct{ host, id string }
+
+// NewGPUs returns a GPUs that knows of none.
+func NewGPUs(now func() time.Time) *GPUs {
+	return &GPUs{now: now, runs: cache.NewLRU[gpu, string](maxGPUs, gpuAge, nil)}
+}
+
+// Size returns the size of the index of GPUs.
+func (g *GPUs) Size() cache.Size {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.runs.Size("gpus")
+}
+
+// run returns the run whose route a GPU has, or "".
+func (g *GPUs) run(of gpu) string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if run := g.runs.Find(of, g.now()); run != nil {
+		return *run
+	}
+	return ""
+}
+
+// give gives a GPU the route of a run.
+func (g *GPUs) give(of gpu, run string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	*g.runs.Ensure(gpu{strings.Clone(of.host), strings.Clone(of.id)}, g.now()) = strings.Clone(run)
+}
+
+// gpuRoutes are the runs whose routes the GPUs of one request have. The zero value
+// knows of no GPU.
+type gpuRoutes struct {
+	all   *GPUs
+	known map[gpu]string
+}
+
+// run returns the run whose route a GPU has, or "".
+func (r *gpuRoutes) run(of gpu) string {
+	run, known := r.known[of]
+	if !known && r.all != nil {
+		run = r.all.run(of)
+		if r.known == nil {
+			r.known = make(map[gpu]string)
+		}
+		r.known[of] = run
+	}
+	return run
+}
+
+// holders are the runs that hold the memory of a GPU by one request.
+type holders struct {
+	// first is the first of them in alphabetical order.
+	first string
+	// stays reports whether the run that has the route is among them.
+	stays bool
+}
+
+// read notes which runs hold GPUs by the readings of a request, and returns the runs
+// whose routes its GPUs have.
+func (g *GPUs) read(md pmetric.Metrics) *gpuRoutes {
+	routes := &gpuRoutes{all: g}
+	var held map[gpu]holders
+	for _, rm := range md.ResourceMetrics().All() {
+		resource := rm.Resource().Attributes()
+		if _, routed := resource.Get(mlattr.Route); routed {
+			continue
+		}
+		for _, sm := range rm.ScopeMetrics().All() {
+			for _, m := range sm.Metrics().All() {
+				if m.Name() == mlattr.GPUWorkloadMemory {
+					held = routes.hold(held, mlattr.NumberPoints(m), resource)
+				}
+			}
+		}
+	}
+	for of, h := range held {
+		if !h.stays {
+			g.give(of, h.first)
+			routes.known[of] = h.first
+		}
+	}
+	return routes
+}
+
+// hold adds the runs of points that hold memory.
+func (r *gpuRoutes) hold(held map[gpu]holders, points pmetric.NumberDataPointSlice, resource pcommon.Map) map[gpu]holders {
+	own := runOf(resource)
+	for _, point := range points.All() {
+		of, run := gpuOf(point.Attributes(), resource), cmp.Or(runOf(point.Attributes()), own)
+		if of.id == "" || run == "" || !holdsMemory(point) {
+			continue
+		}
+		if held == nil {
+			held = make(map[gpu]holders)
+		}
+		h := held[of]
+		if h.first == "" || run < h.first {
+			h.first = run
+		}
+		h.stays = h.stays || run == r.run(of)
+		held[of] = h
+	}
+	return held
+}
+
+// holdsMemory reports whether a point's workload holds memory.
+func holdsMemory(point pmetric.NumberDataPoint) bool {
+	switch point.ValueType() {
+	case pmetric.NumberDataPointValueTypeInt:
+		return point.IntValue() > 0
+	case pmetric.NumberDataPointValueTypeDouble:
+		return point.DoubleValue() > 0
+	default:
+		return false
+	}
+}
+
+// gpuOf returns the GPU that a point or a record is about; its id is "" if there is
+// none.
+func gpuOf(attrs, resource pcommon.Map) (of gpu) {
+	for _, from := range [...]pcommon.Map{attrs, resource} {
+		if of.id == "" {
+			of.id = textID(from, mlattr.HardwareID)
+		}
+		if of.host == "" {
+			of.host = textID(from, mlattr.HostName)
+		}
+	}
+	return of
+}
+
+// textID returns the identifier of an attribute, or "".
+func textID(attrs pcommon.Map, key string) string {
+	if v, ok := attrs.Get(key); ok {
+		if id, ok := mlattr.ReadID(v); ok {
+			return id
+		}
+	}
+	return ""
+}
+
+// ofGPU reports whether the points of a metric may be about a GPU.
+func ofGPU(m pmetric.Metric) bool {
+	return strings.HasPrefix(m.Name(), "hw.") || strings.HasPrefix(m.Name(), "nvidia.")
+}
+
+// ofGPUError reports whether a record is an error of a GPU.
+func ofGPUError(record plog.LogRecord) bool { return record.EventName() == mlattr.GPUXIDEvent }
