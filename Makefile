@@ -160,7 +160,7 @@ e2e-scale: build ## Test a fleet of agents and gateways under faults; UPDATE=1 w
 e2e-kafka: build ## Test the built binary with a real Apache Kafka between agent and gateways, each of which is killed
 	@status=0; e2e/servers/kafka/fetch.sh || status=$$?; \
 	if [ $$status -eq 75 ]; then echo "make: e2e-kafka was LEFT OUT: there is no Apache Kafka here" >&2; [ "$${CI:-}" != true ]; else \
-	[ $$status -eq 0 ] && GOWORK=off go test -C e2e -count=1 -timeout 30m -parallel 2 ./kafka/...; fi
+	[ $$status -eq 0 ] && GOWORK=off go test -C e2e -count=1 -timeout 30m -parallel 1 ./kafka/...; fi
 
 # The detectors allocate much and keep little.
 ANOMALIES := GOGC=400 GOWORK=off go test -C e2e -count=1
