@@ -83,6 +83,9 @@ var commandRules = []commandRule{
 		assert.Zero(t, code, output)
 	}},
 	{`bin/otelcol-ml --config (\S+)`, func(t *testing.T, match []string) { runs(t, match[1]) }},
+	// lines.yaml stands for any of the quick start's additions, which
+	// e2e/stacks runs.
+	{`bin/otelcol-ml --config (\S+) --config lines.yaml`, func(t *testing.T, match []string) { runs(t, match[1]) }},
 	// With addresses of other machines it can be checked, not run.
 	{`((?:[A-Z_]+=\S+ )*)bin/otelcol-ml((?: --config \S+)+)`, func(t *testing.T, match []string) {
 		var files []string
@@ -92,9 +95,6 @@ var commandRules = []commandRule{
 		code, output := harness.ValidateIn(t, harness.Path(), strings.Fields(match[1]), files...)
 		assert.Zero(t, code, output)
 	}},
-	// lines.yaml stands for any of the quick start's additions, which
-	// e2e/stacks runs.
-	{`bin/otelcol-ml --config (\S+) --config lines.yaml`, func(t *testing.T, match []string) { runs(t, match[1]) }},
 	{`bin/otelcol-ml (components|--version)`, func(t *testing.T, match []string) {
 		code, output := harness.Run(t, harness.Command{Name: "otelcol-ml", Path: harness.CollectorBinary(t), Args: match[1:2]}, harness.StartTimeout)
 		assert.Zero(t, code, output)
