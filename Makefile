@@ -77,7 +77,7 @@ test: build ## Test every module with the race detector, then the built binary
 	@echo "Testing the modules with the race detector. The first time, their dependencies are compiled for it: about 3 minutes on two cores."
 	@go test -race -timeout 30m work
 	@echo "Testing bin/otelcol-ml."
-	@GOWORK=off go test -C e2e -count=1 -timeout 30m ./harness/... ./dashboards/... ./documents/... ./bench/... ./smoke/...
+	@GOWORK=off go test -C e2e -count=1 -timeout 30m ./harness/... ./dashboards/... ./documents/... ./bench/... ./genai/... ./smoke/...
 
 .PHONY: lint
 lint: needs $(TOOLS)/golangci-lint ## Run linters; check that go.mod files are tidy and generated code is up to date
@@ -99,6 +99,12 @@ e2e-clients: build ## Test the built binary with real client programs, the examp
 	if [ $$status -eq 75 ]; then echo "make: e2e-clients was LEFT OUT: no Python package registry can be reached" >&2; exit 0; fi; \
 	[ $$status -eq 0 ] && GOWORK=off go test -C e2e -count=1 -timeout 30m ./clients/... && \
 	REPRO_TENSORS=required GOWORK=off go test -C processor/reprogenprocessor -count=1 -timeout 30m -run 'Tensor|Shape|Client' .
+
+# It installs some 500 MB of packages into .cache/venvs.
+.PHONY: e2e-clients-long
+e2e-clients-long: needs ## Run the LLM clients of e2e/genai again and compare what they send with what they were served
+	@python3 e2e/genai/record.py --into $(CACHE)/genai
+	@GOWORK=off go test -C e2e -count=1 ./genai/... -recordings $(CACHE)/genai
 
 # Where there is no Chromium and none can be installed, this says so; CI fails.
 .PHONY: e2e-page
@@ -196,8 +202,8 @@ e2e-image-installed:
 
 # Runs each part, even if an earlier one fails.
 .PHONY: check-long
-check-long: ## Run make check, all fault tests, upgrades, a fleet, Kafka, make anomalies, the Helm chart, package lists, the packages, the image and fuzz tests
-	@status=0; for target in check e2e-faults e2e-upgrade e2e-scale e2e-kafka anomalies e2e-helm e2e-packages e2e-install e2e-image-installed fuzz; do \
+check-long: ## Run make check, the LLM clients, all fault tests, upgrades, a fleet, Kafka, make anomalies, the Helm chart, package lists, the packages, the image and fuzz tests
+	@status=0; for target in check e2e-clients-long e2e-faults e2e-upgrade e2e-scale e2e-kafka anomalies e2e-helm e2e-packages e2e-install e2e-image-installed fuzz; do \
 	  echo "make: check-long: $$target"; $(MAKE) $$target || { status=1; echo "make: check-long: $$target FAILED" >&2; }; done; exit $$status
 
 .PHONY: generate

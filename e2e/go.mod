@@ -11,6 +11,7 @@ require (
 	github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector v0.0.0
 	github.com/otelcol-ml/otelcol-ml/internal/mlattr v0.0.0
 	github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor v0.0.0
+	github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor v0.0.0
 	github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring v0.90.0
 	github.com/prometheus/client_golang v1.24.1
 	github.com/prometheus/client_model v0.6.2
@@ -54,6 +55,7 @@ require (
 	github.com/gobwas/glob v0.2.3 // indirect
 	github.com/gogo/protobuf v1.3.2 // indirect
 	github.com/google/uuid v1.6.0 // indirect
+	github.com/hashicorp/golang-lru/v2 v2.0.7 // indirect
 	github.com/klauspost/compress v1.20.3 // indirect
 	github.com/knadh/koanf/maps v0.1.2 // indirect
 	github.com/knadh/koanf/providers/confmap v1.0.0 // indirect
@@ -65,6 +67,7 @@ require (
 	github.com/open-telemetry/opentelemetry-collector-contrib/pkg/pdatautil v0.158.0 // indirect
 	github.com/opencontainers/go-digest v1.0.0 // indirect
 	github.com/opencontainers/image-spec v1.1.1 // indirect
+	github.com/otelcol-ml/otelcol-ml/internal/secret v0.0.0 // indirect
 	github.com/otelcol-ml/otelcol-ml/internal/shared v0.0.0 // indirect
 	github.com/pierrec/lz4/v4 v4.1.33 // indirect
 	github.com/pkg/errors v0.9.1 // indirect
@@ -125,6 +128,8 @@ replace (
 	github.com/otelcol-ml/otelcol-ml/cmd/mlgen => ../cmd/mlgen
 	github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector => ../connector/mlmetricsconnector
 	github.com/otelcol-ml/otelcol-ml/internal/mlattr => ../internal/mlattr
+	github.com/otelcol-ml/otelcol-ml/internal/secret => ../internal/secret
 	github.com/otelcol-ml/otelcol-ml/internal/shared => ../internal/shared
 	github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor => ../processor/mlenrichprocessor
+	github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor => ../processor/reprogenprocessor
 )

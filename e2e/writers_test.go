@@ -37,6 +37,9 @@ type writers struct {
 	first, second, all *harness.GRPCSender
 	// sent is the number of steps of each run.
 	sent int
+	// oneOfGPU reports whether each GPU is read by one of the first two, as agents that
+	// send to gateways have it.
+	oneOfGPU bool
 }
 
 // step adds the spans of a step that began at a time. Each step is a trace.
@@ -121,6 +124,9 @@ func (w *writers) train(ctx context.Context, moved, stop <-chan struct{}) error 
 				return err
 			}
 			for _, run := range []string{sharedRun, movedRun} {
+				if w.oneOfGPU && to != w.all && (to == w.first) != (run == sharedRun || of == first) {
+					continue
+				}
 				if err := to.Metrics(ctx, gpuOf(run)); err != nil {
 					return err
 				}

@@ -75,10 +75,6 @@ func newMetricsConnector(set connector.Settings, cfg *Config, registry *instance
 	if err != nil {
 		return nil, err
 	}
-	writer, err := writerOf(set.TelemetrySettings, cfg)
-	if err != nil {
-		return nil, err
-	}
 	c := &metricsConnector{
 		cfg:       cfg,
 		next:      next,
@@ -110,7 +106,7 @@ func newMetricsConnector(set connector.Settings, cfg *Config, registry *instance
 			Exponential: cfg.Histograms == HistogramsExponential,
 		}),
 	}
-	c.flusher = streams.Flusher{Store: c.store, Writer: writer, Prepare: func(scope pcommon.InstrumentationScope) {
+	c.flusher = streams.Flusher{Store: c.store, Prepare: func(scope pcommon.InstrumentationScope) {
 		scope.SetName(metadata.ScopeName)
 		scope.SetVersion(c.version)
 	}}
@@ -119,6 +115,12 @@ func newMetricsConnector(set connector.Settings, cfg *Config, registry *instance
 
 // Start starts the emissions.
 func (c *metricsConnector) Start(ctx context.Context, host component.Host) error {
+	// Not before: the command validate makes components without the collector's id.
+	writer, err := writerOf(c.set.TelemetrySettings, c.cfg)
+	if err != nil {
+		return err
+	}
+	c.flusher.Writer = writer
 	if err := c.telemetry.observe(c.store); err != nil {
 		return fmt.Errorf("register the connector's telemetry: %w", err)
 	}

@@ -150,7 +150,9 @@ func TestInstanceLabelNeedsAnID(t *testing.T) {
 		if id != nil {
 			require.NoError(t, set.Resource.Attributes().PutEmpty("service.instance.id").FromRaw(id))
 		}
-		_, err := NewFactory().CreateTracesToMetrics(t.Context(), set, cfg, consumertest.NewNop())
-		require.EqualError(t, err, `"instance_label" is "collector_instance_id", but the collector has no service.instance.id: set it under service::telemetry::resource`)
+		c, err := NewFactory().CreateTracesToMetrics(t.Context(), set, cfg, consumertest.NewNop())
+		require.NoError(t, err, "validate knows of no id")
+		require.EqualError(t, c.Start(t.Context(), componenttest.NewNopHost()), `"instance_label" is "collector_instance_id", but the collector has no service.instance.id: set it under service::telemetry::resource`)
+		require.NoError(t, c.Shutdown(t.Context()))
 	}
 }

@@ -30,7 +30,9 @@ func (k spanKey) known() bool { return k != 0 }
 // candidate is a span that may be counted, and the span above it.
 type candidate struct {
 	self, parent spanKey
-	// always counts the span regardless of the spans above and below it.
+	// always counts the span regardless of the spans above and below it, unless
+	// the one directly above was counted before, did not count always, and none
+	// such was below it yet.
 	always bool
 }
 
@@ -48,6 +50,10 @@ const (
 	counted mark = 1 << iota
 	// covered: a span directly below was counted instead.
 	covered
+	// open: the span was counted, and one directly below that always counts may
+	// come later. taken: it came, and is the same.
+	open
+	taken
 )
 
 // nesting decides which span of a chain, in which each lies directly below the
@@ -175,6 +181,10 @@ func (n *nesting) innermost(candidates []candidate) []verdict {
 			verdicts[i] = counts
 		case c.always:
 			verdicts[i] = counts
+			if above := mark(n.marks.get(c.parent)); c.nested() && above&(open|taken) == open {
+				n.set(c.parent, taken)
+				verdicts[i] = below
+			}
 			n.set(c.self, counted)
 		case n.has(c.self, covered):
 			verdicts[i] = above
@@ -182,7 +192,7 @@ func (n *nesting) innermost(candidates []candidate) []verdict {
 			verdicts[i] = below
 		default:
 			verdicts[i] = counts
-			n.set(c.self, counted)
+			n.set(c.self, counted|open)
 		}
 	}
 	return verdicts

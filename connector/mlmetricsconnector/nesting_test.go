@@ -93,6 +93,18 @@ func TestAlwaysCounted(t *testing.T) {
 }
 
 // chain is as many spans, each below the one before, the highest first.
+// TestParentThatEndedFirst shows that a span which always counts is that of its
+// parent, where the parent came before it and counted: a client that ends the
+// span of a stream when the stream begins. A second one below is another.
+func TestParentThatEndedFirst(t *testing.T) {
+	n := newNesting(100)
+	usage, another := link(2, 1), link(3, 1)
+	usage.always, another.always = true, true
+	assert.Equal(t, []verdict{counts}, n.innermost([]candidate{link(1, 0)}))
+	assert.Equal(t, []verdict{below}, n.innermost([]candidate{usage}))
+	assert.Equal(t, []verdict{counts}, n.innermost([]candidate{another}))
+}
+
 func chain(length int) (spans []candidate) {
 	id := func(i int) spanKey {
 		return keyOf(pcommon.TraceID{1}, pcommon.SpanID{byte(i), byte(i >> 8), 1}) // #nosec G115 -- the low bytes

@@ -1,19 +1,29 @@
 package genai
 
 import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
+// question is what all clients ask, as telemetry.py has it.
+const question = "why is the sky blue and not green at noon"
+
 // Account is what a client did, by the server's log or by its telemetry.
 type Account struct {
-	Requests, Errors, Input, Output int64
-	// Streams are the successful streamed requests; FirstTokens is how many of
-	// these have the time to the first token.
+	// Requests are those to the model, Errors those of them that failed, and
+	// Failures what ml.errors counts.
+	Requests, Errors, Failures int64
+	Input, Output              int64
+	// FirstTokens is how many streamed requests have the time to the first token.
 	FirstTokens int
-	// Failures are the failed operations, of requests or of what is above them.
-	Failures int64
 }
 
 // truth returns the account of the server.
@@ -34,39 +44,26 @@ func truth(r *Recording) (a Account) {
 
 // seen returns the account that the components give.
 func seen(result *Result) (a Account) {
-	each(result.Series, "ml.requests", func(p pmetric.NumberDataPoint) {
-		a.Requests += p.IntValue()
-		if class, _ := p.Attributes().Get(mlattr.ErrorType); class.Str() != "" {
-			a.Errors += p.IntValue()
+	each(result.Series, "ml.requests", func(n int64, labels pcommon.Map) {
+		a.Requests += n
+		if class, _ := labels.Get(mlattr.ErrorType); class.Str() != "" {
+			a.Errors += n
 		}
 	})
-	each(result.Series, "ml.errors", func(p pmetric.NumberDataPoint) { a.Failures += p.IntValue() })
-	each(result.Series, "ml.tokens", func(p pmetric.NumberDataPoint) {
-		if kind, _ := p.Attributes().Get(mlattr.GenAITokenType); kind.Str() == "input" {
-			a.Input += p.IntValue()
+	each(result.Series, "ml.errors", func(n int64, _ pcommon.Map) { a.Failures += n })
+	each(result.Series, "ml.tokens", func(n int64, labels pcommon.Map) {
+		if kind, _ := labels.Get(mlattr.GenAITokenType); kind.Str() == mlattr.TokenTypeInput {
+			a.Input += n
 		} else {
-			a.Output += p.IntValue()
+			a.Output += n
 		}
 	})
-	for _, td := range result.Spans {
-		for _, rs := range td.ResourceSpans().All() {
-			for _, ss := range rs.ScopeSpans().All() {
-				for _, span := range ss.Spans().All() {
-					_, facts := mlattr.Classify(rs.Resource().Attributes(), ss.Scope().Name(), span)
-					_, timed := facts.Double(mlattr.GenAITimeToFirstChunk)
-					counted := facts.Find(mlattr.UsageCounted)
-					if timed && (counted == nil || counted.Bool) && mlattr.AsksModel(facts.Text(mlattr.GenAIOperationName)) {
-						a.FirstTokens++
-					}
-				}
-			}
-		}
-	}
+	a.FirstTokens = len(firstTokens(result, true))
 	return a
 }
 
 // each calls f for each point of a counter.
-func each(md pmetric.Metrics, name string, f func(pmetric.NumberDataPoint)) {
+func each(md pmetric.Metrics, name string, f func(int64, pcommon.Map)) {
 	for _, rm := range md.ResourceMetrics().All() {
 		for _, sm := range rm.ScopeMetrics().All() {
 			for _, m := range sm.Metrics().All() {
@@ -74,9 +71,71 @@ func each(md pmetric.Metrics, name string, f func(pmetric.NumberDataPoint)) {
 					continue
 				}
 				for _, p := range m.Sum().DataPoints().All() {
-					f(p)
+					f(p.IntValue(), p.Attributes())
 				}
 			}
 		}
 	}
+}
+
+// eachSpan calls f for each span, with what it says.
+func eachSpan(result *Result, f func(ptrace.Span, *mlattr.Facts)) {
+	for _, td := range result.Spans {
+		for _, rs := range td.ResourceSpans().All() {
+			for _, ss := range rs.ScopeSpans().All() {
+				for _, span := range ss.Spans().All() {
+					_, facts := mlattr.Classify(rs.Resource().Attributes(), ss.Scope().Name(), span)
+					f(span, facts)
+				}
+			}
+		}
+	}
+}
+
+// firstTokens returns the times to the first token, in seconds, of requests whose
+// usage is counted, or of those whose usage is not.
+func firstTokens(result *Result, counted bool) (times []float64) {
+	eachSpan(result, func(_ ptrace.Span, facts *mlattr.Facts) {
+		mark := facts.Find(mlattr.UsageCounted)
+		first, ok := facts.Double(mlattr.GenAITimeToFirstChunk)
+		if ok && mlattr.AsksModel(facts.Text(mlattr.GenAIOperationName)) && counted == (mark == nil || mark.Bool) {
+			times = append(times, first)
+		}
+	})
+	return times
+}
+
+// keys returns which keys the spans have.
+func keys(result *Result) (found []string) {
+	has := map[string]bool{}
+	eachSpan(result, func(span ptrace.Span, facts *mlattr.Facts) {
+		for _, key := range []string{mlattr.SessionID, mlattr.RequestID, mlattr.GenAIToolName} {
+			has[key] = has[key] || facts.Text(key) != ""
+		}
+		if _, agent := span.Attributes().Get("gen_ai.agent.name"); agent {
+			has["agent"] = true
+		}
+	})
+	for _, key := range [...]struct{ key, name string }{
+		{mlattr.SessionID, "session"}, {mlattr.RequestID, "request"}, {"agent", "agent"}, {mlattr.GenAIToolName, "tool"},
+	} {
+		if has[key.key] {
+			found = append(found, key.name)
+		}
+	}
+	return found
+}
+
+// reproduced reports whether a folder of reproductions has one with the question
+// that the failed request asked.
+func reproduced(folder string) (found bool, err error) {
+	err = filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path) //nolint:gosec // a file of the test
+		found = found || strings.Contains(string(text), question)
+		return err
+	})
+	return found, err
 }

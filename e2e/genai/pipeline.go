@@ -19,6 +19,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor"
 )
 
 // Recording is what a client sent, beside what the model server served it.
@@ -84,9 +85,10 @@ type Result struct {
 	Series pmetric.Metrics
 }
 
-// Process sends requests through an ml_enrich and an ml_metrics with their
-// default configurations, as a collector has them.
-func Process(ctx context.Context, requests []ptrace.Traces) (result Result, err error) {
+// Process sends requests through an ml_enrich, a repro_gen that writes into a
+// folder, and an ml_metrics, with their default configurations, as a collector
+// has them.
+func Process(ctx context.Context, requests []ptrace.Traces, reproductions string) (result Result, err error) {
 	series := new(consumertest.MetricsSink)
 	metrics := mlmetricsconnector.NewFactory()
 	cfg := metrics.CreateDefaultConfig().(*mlmetricsconnector.Config)
@@ -105,7 +107,17 @@ func Process(ctx context.Context, requests []ptrace.Traces) (result Result, err 
 	if err != nil {
 		return result, err
 	}
-	parts := []component.Component{count, enrich}
+	failures := reprogenprocessor.NewFactory()
+	writes := failures.CreateDefaultConfig().(*reprogenprocessor.Config)
+	writes.Directory = reproductions
+	reproduced := new(consumertest.TracesSink)
+	reproduce, err := failures.CreateTraces(ctx, processor.Settings{
+		ID: component.NewID(failures.Type()), TelemetrySettings: componenttest.NewNopTelemetrySettings(),
+	}, writes, reproduced)
+	if err != nil {
+		return result, err
+	}
+	parts := []component.Component{count, reproduce, enrich}
 	for _, part := range parts {
 		if err := part.Start(ctx, componenttest.NewNopHost()); err != nil {
 			return result, err
@@ -115,12 +127,15 @@ func Process(ctx context.Context, requests []ptrace.Traces) (result Result, err 
 		err = errors.Join(err, enrich.ConsumeTraces(ctx, td))
 	}
 	for _, td := range enriched.AllTraces() {
+		err = errors.Join(err, reproduce.ConsumeTraces(ctx, td))
+	}
+	for _, td := range reproduced.AllTraces() {
 		err = errors.Join(err, count.ConsumeTraces(ctx, td))
 	}
 	for i := range parts {
 		err = errors.Join(err, parts[len(parts)-1-i].Shutdown(ctx))
 	}
-	result.Spans, result.Series = enriched.AllTraces(), pmetric.NewMetrics()
+	result.Spans, result.Series = reproduced.AllTraces(), pmetric.NewMetrics()
 	if all := series.AllMetrics(); len(all) > 0 {
 		result.Series = all[len(all)-1]
 	}

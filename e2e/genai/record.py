@@ -117,7 +117,7 @@ def record(client, into):
                 "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf", "OTEL_SERVICE_NAME": client, "PYTHONWARNINGS": "ignore",
             }
             # A program may have the name of the package that it uses.
-            subprocess.run([sys.executable, "-P", FOLDER / "clients" / f"{client}.py"], env=environment, check=True, timeout=120)
+            subprocess.run([sys.executable, "-P", FOLDER / "clients" / f"{client}.py"], env=environment, check=True, timeout=300)
             served = list(server.served)
     finally:
         sink.shutdown()

@@ -1,20 +1,123 @@
 package genai
 
 import (
+	"context"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/otelcol-ml/otelcol-ml/e2e/harness"
 )
 
-func TestTable(t *testing.T) {
-	recordings, err := ReadRecordings("recordings")
-	require.NoError(t, err)
-	for _, r := range recordings {
-		requests, err := r.Requests()
-		require.NoError(t, err)
-		result, err := Process(t.Context(), requests)
-		require.NoError(t, err)
-		t.Logf("%-26s truth %v", r.Client, truth(&r))
-		t.Logf("%-26s seen  %v", "", seen(&result))
+var (
+	update     = flag.Bool("update", false, "write the tables of docs/clients.md")
+	recordings = flag.String("recordings", "recordings", "folder with the recordings, by default those of the repository")
+)
+
+// firstTokenSeconds is how long the server waits before the first token.
+const firstTokenSeconds = 0.05
+
+// noFirstToken has the clients whose spans that count say nothing of the first
+// token, and tooShort those that report less than the server waited.
+var (
+	noFirstToken = map[string]string{
+		"langchain_openai_v2": "not sent", "langsmith_openai": "not sent", "logfire_openai": "not sent", "openai_agents": "not sent",
+		"openai_v2": "not sent", "openinference_langchain": "not sent",
+		"pydantic_ai_openai_v2": "on the spans above",
 	}
+	tooShort = map[string]string{"openlit_openai": "without the wait for the headers"}
+)
+
+func read(t *testing.T) []Recording {
+	t.Helper()
+	all, err := ReadRecordings(*recordings)
+	require.NoError(t, err)
+	require.NotEmpty(t, all)
+	return all
+}
+
+// TestClients compares what the components make of what real clients sent with
+// the log of the server that they asked, and with the table of docs/clients.md.
+func TestClients(t *testing.T) {
+	table := "| client | requests | failed | errors | input | output | first token | keys | reproduction |\n|---|---|---|---|---|---|---|---|---|\n"
+	versions := "| client | packages |\n|---|---|\n"
+	for _, r := range read(t) {
+		t.Run(r.Client, func(t *testing.T) {
+			requests, err := r.Requests()
+			require.NoError(t, err)
+			folder := filepath.Join(t.TempDir(), "reproductions")
+			result, err := Process(context.Background(), requests, folder)
+			require.NoError(t, err)
+			want, got := truth(&r), seen(&result)
+			first := checkFirstTokens(t, r.Client, &result, want.FirstTokens)
+			again, err := reproduced(folder)
+			require.NoError(t, err)
+
+			counts := func(a Account) Account { a.FirstTokens = 0; return a }
+			assert.Equal(t, counts(want), counts(got))
+			both := func(want, got int64) string { return fmt.Sprintf("%d / %d", want, got) }
+			yes := map[bool]string{true: "yes", false: "no"}
+			table += fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", r.Client,
+				both(want.Requests, got.Requests), both(want.Errors, got.Errors), both(want.Failures, got.Failures),
+				both(want.Input, got.Input), both(want.Output, got.Output), first, strings.Join(keys(&result), ", "), yes[again])
+			var packages []string
+			for _, name := range slices.Sorted(maps.Keys(r.Versions)) {
+				packages = append(packages, name+" "+r.Versions[name])
+			}
+			versions += fmt.Sprintf("| %s | %s |\n", r.Client, strings.Join(packages, ", "))
+		})
+	}
+	if *recordings == "recordings" {
+		checkPage(t, "clients", table)
+		checkPage(t, "versions", versions)
+	}
+}
+
+// checkFirstTokens returns what the table says of the first tokens.
+func checkFirstTokens(t *testing.T, client string, result *Result, want int) string {
+	t.Helper()
+	times := firstTokens(result, true)
+	text := fmt.Sprintf("%d / %d", want, len(times))
+	if why, known := noFirstToken[client]; known {
+		assert.Empty(t, times, "it is sent: remove the exception")
+		if why != "not sent" {
+			assert.Len(t, firstTokens(result, false), want)
+		}
+		return text + ", " + why
+	}
+	assert.Len(t, times, want)
+	if why, known := tooShort[client]; known {
+		assert.Less(t, slices.Min(times), firstTokenSeconds, "it is right: remove the exception")
+		return text + ", " + why
+	}
+	for _, seconds := range times {
+		assert.InDelta(t, firstTokenSeconds+2, seconds, 2, "in seconds, and not before the server sent it")
+	}
+	return text
+}
+
+// checkPage compares a table of docs/clients.md, or writes it.
+func checkPage(t *testing.T, name, table string) {
+	t.Helper()
+	path := harness.Path("docs", "clients.md")
+	page, err := os.ReadFile(path) //nolint:gosec // a document of the repository
+	require.NoError(t, err)
+	begin, end := "<!-- "+name+": written by a test -->\n", "<!-- end of "+name+" -->"
+	head, rest, found := strings.Cut(string(page), begin)
+	require.True(t, found, begin)
+	written, tail, found := strings.Cut(rest, end)
+	require.True(t, found, end)
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(head+begin+table+end+tail), 0o600))
+		return
+	}
+	assert.Equal(t, table, written, "run the test with -update, and read the diff")
 }

@@ -37,9 +37,9 @@ func StartPrometheusWith(tb testing.TB, name string, targets map[string]string) 
 	return StartPrometheusAt(tb, Path("docker", "prometheus", name), targets)
 }
 
-// StartPrometheusAt starts Prometheus with any configuration file. It may name
-// the rules of docker/prometheus as that folder's own do.
-func StartPrometheusAt(tb testing.TB, path string, targets map[string]string) *Prometheus {
+// StartPrometheusAt starts Prometheus with any configuration file and with further
+// flags. The file may name the rules of docker/prometheus as that folder's own do.
+func StartPrometheusAt(tb testing.TB, path string, targets map[string]string, flags ...string) *Prometheus {
 	tb.Helper()
 	dir := tb.TempDir()
 	file := filepath.Join(dir, "prometheus.yaml")
@@ -52,7 +52,7 @@ func StartPrometheusAt(tb testing.TB, path string, targets map[string]string) *P
 		Process: Start(tb, Command{
 			Name: "prometheus",
 			Path: serverBinary(tb, "prometheus"),
-			Args: []string{
+			Args: append([]string{
 				"--config.file=" + file,
 				"--storage.tsdb.path=" + filepath.Join(dir, "data"),
 				// For snapshots.
@@ -61,7 +61,7 @@ func StartPrometheusAt(tb testing.TB, path string, targets map[string]string) *P
 				"--log.level=warn",
 				// As the compose stack does, so that graphs lead to traces.
 				"--enable-feature=exemplar-storage",
-			},
+			}, flags...),
 			Dir: dir,
 		}),
 		url:  "http://" + address,

@@ -80,6 +80,9 @@ func TestContents(t *testing.T) {
 		config, err := os.ReadFile(found.read["etc/otelcol-ml/config.yaml"])
 		require.NoError(t, err)
 		assert.Equal(t, string(shipped), string(config))
+		for _, name := range []string{"agent-gateway.yaml", "gateway.yaml", "to-fleet.yaml", "fleet.yaml"} {
+			assert.Contains(t, found.headers, "etc/otelcol-ml/"+name, "docker run … --config /etc/otelcol-ml/"+name)
+		}
 		for link, target := range map[string]string{
 			"etc/otelcol": "otelcol-ml", "etc/otelcol-contrib": "otelcol-ml", "otelcol": "otelcol-ml", "otelcol-contrib": "otelcol-ml",
 		} {

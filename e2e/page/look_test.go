@@ -108,10 +108,10 @@ const unfoldAll = `(() => {
 	return !folded;
 })()`
 
-// widest describes what makes the page wider than the screen, or a table of runs wider
-// than its place, unless the keyboard can scroll that.
+// widest describes what makes the page wider than the screen, or a table wider than
+// its place, unless the keyboard can scroll that.
 const widest = `(() => {
-	const cut = [...document.querySelectorAll("#runs .scroll:not([tabindex])")].find(e => e.scrollWidth > e.clientWidth + 1); // sizes are rounded
+	const cut = [...document.querySelectorAll(".scroll:not([tabindex])")].find(e => e.scrollWidth > e.clientWidth + 1); // sizes are rounded
 	if (cut) return cut.dataset.table + ": " + cut.scrollWidth + " px in " + cut.clientWidth;
 	const root = document.documentElement;
 	if (root.scrollWidth <= root.clientWidth) return "";

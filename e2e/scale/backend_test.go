@@ -32,8 +32,8 @@ type store struct {
 
 // stored is a span of a store.
 type stored struct {
-	run  string
-	// what names the span, its service and its parent.
+	run string
+	// what names the span and its service.
 	what string
 	from map[int]int
 }
@@ -79,7 +79,7 @@ func (b *backend) Export(_ context.Context, request ptraceotlp.ExportRequest) (p
 			for _, span := range scope.Spans().All() {
 				found := b.store.spans[span.SpanID()]
 				if found == nil {
-					found = &stored{run: of, from: map[int]int{}, what: text(resource.Resource().Attributes(), "service.name") + " " + span.Name() + " of " + span.ParentSpanID().String() + " in " + span.TraceID().String()}
+					found = &stored{run: of, from: map[int]int{}, what: text(resource.Resource().Attributes(), "service.name") + " " + span.Name()}
 					if own := text(span.Attributes(), "ml.run.id"); own != "" {
 						found.run = own
 					}

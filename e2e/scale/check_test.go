@@ -17,9 +17,9 @@ import (
 const (
 	// equalFor is how long the counters have to agree, and unequalFor how long they
 	// have to differ by the same, until they count as final: what is on its way is
-	// flushed, kept as zero, and scraped within that time.
-	equalFor   = 2 * scrapeEvery
-	unequalFor = 5 * scrapeEvery
+	// flushed, and kept as zero at first, within that time.
+	equalFor   = 5 * time.Second
+	unequalFor = 15 * time.Second
 )
 
 // outcome is what a check found.
@@ -84,14 +84,13 @@ func (f *fleet) settleCounters() (differences, want counters) {
 	var last counters
 	changed := time.Now()
 	require.EventuallyWithT(f, func(c *assert.CollectT) {
-		for _, prometheus := range []*harness.Prometheus{f.joined, f.alone} {
-			unhealthy, err := prometheus.UnhealthyTargets(f.Context())
-			assert.NoError(c, err)
-			assert.Empty(c, unhealthy, "targets that cannot be read")
-		}
 		got := maps.Clone(f.ended)
 		want = counters{}
-		if !assert.NoError(c, got.read(f.Context(), f.joined)) || !assert.NoError(c, want.read(f.Context(), f.alone)) {
+		var addresses []string
+		for _, g := range f.gateways {
+			addresses = append(addresses, at(gatewayIP(g.number), seriesPort))
+		}
+		if !assert.NoError(c, got.read(f.Context(), addresses...)) || !assert.NoError(c, want.read(f.Context(), f.only.Address(f, "exporters::prometheus"))) {
 			return
 		}
 		differences = got.minus(want)
@@ -101,28 +100,36 @@ func (f *fleet) settleCounters() (differences, want counters) {
 		last, f.unsettled = want, differences
 		unchanged := time.Since(changed)
 		assert.True(c, unchanged > unequalFor || unchanged > equalFor && len(differences.minus(f.before.differences)) == 0, "counters change")
-	}, patience, scrapeEvery/4)
+	}, patience, time.Second)
 	return differences, want
 }
 
-// checkAlerts requires that no run was stalled at any time, and that nobody was paged
-// for what the single collector does not say.
+// checkAlerts requires that no run was stalled at any time, and that nobody was paged,
+// for what the single collector does not say. It says so of runs whose clients a busy
+// machine stops for too long. The simulated workers really open their breakers.
 func (f *fleet) checkAlerts() {
 	f.Helper()
-	for _, never := range []string{`run:state{ml_run_state="stalled"}`, `ALERTS{alertname="RunStalled"}`} {
-		series, err := f.joined.Series(f.Context(), never)
-		require.NoError(f, err)
-		assert.Empty(f, series, never)
-	}
-	pages := func(prometheus *harness.Prometheus) (alerts []string) {
-		series, err := prometheus.Series(f.Context(), `ALERTS{severity="page",alertstate="firing"}`)
-		require.NoError(f, err)
-		for _, labels := range series {
-			alerts = append(alerts, key(labels))
+	for _, selector := range []string{
+		`run:state{ml_run_state="stalled"}`, `ALERTS{alertname="RunStalled"}`,
+		`ALERTS{severity="page",alertstate="firing",alertname!="BreakerOpened"}`,
+	} {
+		got, want := f.seen(f.joined, selector), f.seen(f.alone, selector)
+		for series := range got {
+			assert.Contains(f, want, series, selector)
 		}
-		return alerts
 	}
-	assert.Subset(f, append(pages(f.alone), ""), append(pages(f.joined), ""), "alerts")
+}
+
+// seen returns the series that a selector has had.
+func (f *fleet) seen(prometheus *harness.Prometheus, selector string) map[string]bool {
+	f.Helper()
+	series, err := prometheus.Series(f.Context(), selector)
+	require.NoError(f, err)
+	seen := map[string]bool{}
+	for _, labels := range series {
+		seen[key(labels)] = true
+	}
+	return seen
 }
 
 // checkSamples requires that Prometheus has dropped no sample because two gateways
@@ -207,10 +214,14 @@ func (f *fleet) checkLog() {
 	}
 	assert.Len(f, sent, len(log.Spans))
 	assert.Len(f, steps, 8*f.size.runs)
-	samples, err := f.alone.Query(f.Context(), `ml_steps_total{ml_run_id=~".+-5.+"}`)
+	samples, err := harness.Scrape(f.Context(), f.only.Address(f, "exporters::prometheus"))
 	require.NoError(f, err)
-	for _, sample := range samples {
+	for _, sample := range harness.Select(samples, "ml_steps_total", nil) {
 		of := sample.Labels["ml_run_id"] + " " + sample.Labels["ml_rank_global"]
+		if _, ok := steps[of]; !ok {
+			// Of another scenario.
+			continue
+		}
 		assert.InDelta(f, steps[of], sample.Value, 0, "steps of %s at the single collector", of)
 		delete(steps, of)
 	}

@@ -15,29 +15,41 @@ import (
 // that name a collector left out.
 type counters map[string]float64
 
-// summed selects the counters that add up over collectors. The time of a run and its
-// attempts do not: each collector that has seen a rank has them.
-const summed = `__name__=~"ml_.+_total",__name__!~"ml_run_(time_seconds|attempts)_total"`
+// summed reports whether a metric is a counter that adds up over collectors. The time
+// of a run and its attempts do not: each collector that has seen a rank has them.
+func summed(metric string) bool {
+	return strings.HasPrefix(metric, "ml_") && strings.HasSuffix(metric, "_total") &&
+		metric != "ml_run_time_seconds_total" && metric != "ml_run_attempts_total"
+}
 
-// read adds what Prometheus has of all collectors now.
-func (c counters) read(ctx context.Context, prometheus *harness.Prometheus) error {
-	return c.add(ctx, prometheus, "{"+summed+"}")
+// read adds what collectors show now at these addresses.
+func (c counters) read(ctx context.Context, addresses ...string) error {
+	for _, address := range addresses {
+		samples, err := harness.Scrape(ctx, address)
+		if err != nil {
+			return err
+		}
+		c.add(samples)
+	}
+	return nil
 }
 
 // readEnded adds what Prometheus has read last of a gateway that has ended.
 func (c counters) readEnded(ctx context.Context, prometheus *harness.Prometheus, instance string) error {
-	return c.add(ctx, prometheus, fmt.Sprintf(`last_over_time({%s,instance=%q}[10m])`, summed, instance))
+	samples, err := prometheus.Query(ctx, fmt.Sprintf(`last_over_time({__name__=~"ml_.+_total",instance=%q}[10m])`, instance))
+	if err == nil && len(samples) == 0 {
+		err = fmt.Errorf("Prometheus has read nothing of %s", instance)
+	}
+	c.add(samples)
+	return err
 }
 
-func (c counters) add(ctx context.Context, prometheus *harness.Prometheus, expression string) error {
-	samples, err := prometheus.Query(ctx, expression)
-	if err == nil && len(samples) == 0 {
-		err = fmt.Errorf("nothing is counted in %s", expression)
-	}
+func (c counters) add(samples []harness.Sample) {
 	for _, sample := range samples {
-		c[key(sample.Labels)] += sample.Value
+		if summed(sample.Labels["__name__"]) {
+			c[key(sample.Labels)] += sample.Value
+		}
 	}
-	return err
 }
 
 func key(labels harness.Labels) string {

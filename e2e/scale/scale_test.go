@@ -67,8 +67,8 @@ var faults = []fault{
 	{name: "network between an agent and a gateway cut", happens: func(f *fleet, spans int) {
 		a, g := f.agents[0], f.gateways[0]
 		a.cut(f.T, g.number)
+		// Longer, and the consumers of the agent's queue all wait for this gateway.
 		f.awaitFailedExport(a)
-		f.awaitSpans(spans, f.gateways...)
 		a.mend(f.T, g.number)
 		f.awaitSpans(spans, f.gateways...)
 	}},
@@ -98,6 +98,7 @@ var faults = []fault{
 		f.resolveNames(others...)
 		f.awaitSpans(spans, others...)
 		f.awaitQuiet(g)
+		f.awaitRead(g)
 		f.end(g)
 		require.Zero(f, g.collector.Stop(f.T), "exit code after SIGTERM")
 		f.gateways = others
@@ -141,9 +142,8 @@ func (f *fleet) awaitLeftRuns() {
 	f.joined.AwaitSeries(f.T, `run_writer:overruled`)
 }
 
-// quietFor is longer than agents take to notice that an address has gone, and than
-// results take to be flushed and scraped.
-const quietFor = 10 * time.Second
+// quietFor is longer than agents take to notice that an address has gone.
+const quietFor = 8 * time.Second
 
 // awaitQuiet waits until agents send nothing more to a gateway.
 func (f *fleet) awaitQuiet(g *gateway) {
@@ -155,6 +155,18 @@ func (f *fleet) awaitQuiet(g *gateway) {
 		}
 		return time.Since(changed) > quietFor
 	}, patience, poll, "spans arrive at a gateway without an address")
+}
+
+// awaitRead waits until Prometheus has read what a gateway has counted.
+func (f *fleet) awaitRead(g *gateway) {
+	f.Helper()
+	address := at(gatewayIP(g.number), seriesPort)
+	require.EventuallyWithT(f, func(c *assert.CollectT) {
+		shown, read := counters{}, counters{}
+		assert.NoError(c, shown.read(f.Context(), address))
+		assert.NoError(c, read.readEnded(f.Context(), f.joined, address))
+		assert.Empty(c, shown.minus(read), "not read yet")
+	}, patience, time.Second)
 }
 
 func decode(t *testing.T, text string) []byte {

@@ -83,18 +83,18 @@ var commandRules = []commandRule{
 		assert.Zero(t, code, output)
 	}},
 	{`bin/otelcol-ml --config (\S+)`, func(t *testing.T, match []string) { runs(t, match[1]) }},
+	// lines.yaml stands for any of the quick start's additions, which
+	// e2e/stacks runs.
+	{`bin/otelcol-ml --config (\S+) --config lines.yaml`, func(t *testing.T, match []string) { runs(t, match[1]) }},
 	// With addresses of other machines it can be checked, not run.
-	{`((?:[A-Z_]+=\S+ )*)bin/otelcol-ml --config (\S+)(?: --config (distribution/\S+))?`, func(t *testing.T, match []string) {
-		files := []string{documentedFile(t, match[2])}
-		if match[3] != "" {
-			files = append(files, documentedFile(t, match[3]))
+	{`((?:[A-Z_]+=\S+ )*)bin/otelcol-ml((?: --config \S+)+)`, func(t *testing.T, match []string) {
+		var files []string
+		for _, file := range strings.Fields(strings.ReplaceAll(match[2], "--config", "")) {
+			files = append(files, documentedFile(t, file))
 		}
 		code, output := harness.ValidateIn(t, harness.Path(), strings.Fields(match[1]), files...)
 		assert.Zero(t, code, output)
 	}},
-	// lines.yaml stands for any of the quick start's additions, which
-	// e2e/stacks runs.
-	{`bin/otelcol-ml --config (\S+) --config lines.yaml`, func(t *testing.T, match []string) { runs(t, match[1]) }},
 	{`bin/otelcol-ml (components|--version)`, func(t *testing.T, match []string) {
 		code, output := harness.Run(t, harness.Command{Name: "otelcol-ml", Path: harness.CollectorBinary(t), Args: match[1:2]}, harness.StartTimeout)
 		assert.Zero(t, code, output)

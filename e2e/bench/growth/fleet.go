@@ -31,8 +31,9 @@ const (
 	// time after another gateway has failed.
 	GatewayCores, Load = 4, 0.5
 	// AdmittedInstances is the limit of ml_guard for instances of services: a rank is
-	// one. AdmittedStreams is that for streams of points.
-	AdmittedInstances, AdmittedStreams = 1000, 100_000
+	// one. AdmittedCombinations is that for their labels: the spans of a step differ in
+	// them. AdmittedStreams is that for streams of points.
+	AdmittedInstances, AdmittedCombinations, AdmittedStreams = 1000, 5000, 100_000
 	// MaxRuns and MaxSeries are those of ml_metrics.
 	MaxRuns, MaxSeries = 200, 100_000
 	// PrometheusSeries is what one Prometheus is given here.
@@ -66,6 +67,7 @@ func needs(c Costs, f Fleet) []need {
 	return []need{
 		{"processor", f.GatewayCores / (GatewayCores * Load)},
 		{"`instance` of `ml_guard`", ranks / AdmittedInstances},
+		{"`combination` of `ml_guard`", ranks * SpansOfStep / AdmittedCombinations},
 		{"`stream` of `ml_guard`", ranks * c.PointsGPU / AdmittedStreams},
 		{"`max_runs` of `ml_metrics`", f.Runs / MaxRuns},
 		{"`max_series` of `ml_metrics`", (ranks*c.SeriesRank + f.Runs*c.SeriesRun) / MaxSeries},

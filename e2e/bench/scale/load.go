@@ -16,6 +16,8 @@ import (
 const (
 	ranks       = 8
 	spansOfStep = 5
+	// spansOfRequest is what a batching client sends at most by default.
+	spansOfRequest = 512
 )
 
 // site is a simulated fleet, whose steps take a second on average.
@@ -56,7 +58,7 @@ func byProcess(batches []ptrace.Traces) (requests []ptrace.Traces) {
 		for _, rs := range batch.ResourceSpans().All() {
 			id, _ := rs.Resource().Attributes().Get("service.instance.id")
 			request, ok := of[id.Str()]
-			if !ok {
+			if !ok || request.SpanCount() >= spansOfRequest {
 				request = ptrace.NewTraces()
 				rs.Resource().CopyTo(request.ResourceSpans().AppendEmpty().Resource())
 				request.ResourceSpans().At(0).ScopeSpans().AppendEmpty()
@@ -72,26 +74,20 @@ func byProcess(batches []ptrace.Traces) (requests []ptrace.Traces) {
 }
 
 // bySecond splits the requests of an agent into such as it sends if a run takes a
-// step a second on it: of each resource the spans of one step.
+// step a second: of each process one step. In the agent's requests a step of a process
+// has a resource of its own, because it is a trace.
 func bySecond(batches []ptrace.Traces) (requests []ptrace.Traces) {
 	for _, batch := range batches {
 		var steps []ptrace.Traces
+		of := map[string]int{}
 		for _, rs := range batch.ResourceSpans().All() {
-			n := 0
-			for _, ss := range rs.ScopeSpans().All() {
-				for _, span := range ss.Spans().All() {
-					step := n / spansOfStep
-					if n++; step == len(steps) {
-						steps = append(steps, ptrace.NewTraces())
-					}
-					to := steps[step].ResourceSpans()
-					if n%spansOfStep == 1 {
-						rs.Resource().CopyTo(to.AppendEmpty().Resource())
-						to.At(to.Len() - 1).ScopeSpans().AppendEmpty()
-					}
-					span.CopyTo(to.At(to.Len() - 1).ScopeSpans().At(0).Spans().AppendEmpty())
-				}
+			id, _ := rs.Resource().Attributes().Get("service.instance.id")
+			step := of[id.Str()]
+			of[id.Str()]++
+			if step == len(steps) {
+				steps = append(steps, ptrace.NewTraces())
 			}
+			rs.CopyTo(steps[step].ResourceSpans().AppendEmpty())
 		}
 		requests = append(requests, steps...)
 	}

@@ -8,10 +8,9 @@ import logfire
 
 import telemetry
 from telemetry import BROKEN_MODEL, MODEL, MODEL_URL, QUESTION, TOKENS
-from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
-logfire.configure(send_to_logfire=False, console=False, additional_span_processors=[BatchSpanProcessor(OTLPSpanExporter())])
+# It exports to OTEL_EXPORTER_OTLP_ENDPOINT by itself.
+logfire.configure(send_to_logfire=False, console=False)
 client = anthropic.Anthropic(base_url=MODEL_URL, api_key="not-needed", max_retries=0)
 logfire.instrument_anthropic(client)
 

@@ -4,12 +4,11 @@
 # requires: openai==3.54.0
 
 import logfire
-from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
 import openai_calls
 
-logfire.configure(send_to_logfire=False, console=False, additional_span_processors=[BatchSpanProcessor(OTLPSpanExporter())])
+# It exports to OTEL_EXPORTER_OTLP_ENDPOINT by itself.
+logfire.configure(send_to_logfire=False, console=False)
 client = openai_calls.client()
 logfire.instrument_openai(client)
 openai_calls.run(client)

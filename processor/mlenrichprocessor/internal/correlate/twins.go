@@ -43,6 +43,11 @@ type twinKey struct {
 // are remembered: those that run at the same time.
 const maxAlike = 8
 
+// maxApart is how far apart the beginnings and the ends of a pair may be together,
+// in nanoseconds, or a tenth of the longer span: what a framework does before and
+// after a request. The longer, the more often two requests are taken for one.
+const maxApart = pcommon.Timestamp(250e6)
+
 // alike are requests of one process with the same usage, the newest last.
 type alike struct {
 	n    int
@@ -55,7 +60,8 @@ type sighting struct {
 	scope, answer uint64
 	models        [2]uint64 // requested and answered
 	start, end    pcommon.Timestamp
-	part          bool
+	// part is set only while a pair is searched.
+	part bool
 	// twins are the spans of other scopes that repeat it.
 	twins [2]twin
 }
@@ -192,6 +198,10 @@ func (a *alike) repeats(seen *sighting) bool {
 		}
 		return true
 	}
+	if seen.part {
+		// It is no request, so that no request may be taken for it.
+		return false
+	}
 	if a.n == maxAlike {
 		copy(a.list[:], a.list[1:])
 		a.n--
@@ -211,10 +221,13 @@ func (s *sighting) matches(other *sighting) bool {
 			return false
 		}
 	}
-	if s.part || other.part {
-		return s.sameModel(other) && s.start <= other.end && other.start <= s.end
+	if !s.sameModel(other) {
+		return false
 	}
-	return s.sameModel(other) && (s.contains(other) || other.contains(s))
+	if other.part {
+		return s.start <= other.end && other.start <= s.end && apart(s.end, other.end) <= maxApart
+	}
+	return (s.contains(other) || other.contains(s)) && s.distance(other) <= max(maxApart, max(s.end-s.start, other.end-other.start)/10)
 }
 
 func (s *sighting) contains(other *sighting) bool {
@@ -234,5 +247,7 @@ func (s *sighting) sameModel(other *sighting) bool {
 
 // distance is how far apart the times of two spans are, in nanoseconds.
 func (s *sighting) distance(other *sighting) pcommon.Timestamp {
-	return max(s.start, other.start) - min(s.start, other.start) + max(s.end, other.end) - min(s.end, other.end)
+	return apart(s.start, other.start) + apart(s.end, other.end)
 }
+
+func apart(x, y pcommon.Timestamp) pcommon.Timestamp { return max(x, y) - min(x, y) }

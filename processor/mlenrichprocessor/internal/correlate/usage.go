@@ -174,7 +174,7 @@ func (b *Batch) coverUsage(s *Store) {
 		n := &b.spans[user]
 		for n.parent != (pcommon.SpanID{}) && n.parent != n.id {
 			if n.above == none {
-				b.usage.covering = append(b.usage.covering, covering{n.trace, spanAbove{id: n.parent, service: n.service}})
+				b.usage.covering = append(b.usage.covering, covering{n.trace, spanAbove{id: n.parent, service: n.service, kind: aboveUsage}})
 				break
 			}
 			parent := &b.spans[n.above]
