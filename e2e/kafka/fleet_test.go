@@ -108,7 +108,7 @@ func (f *fleet) start(g *gateway) {
 		Config: harness.Path("distribution", "config", "gateway.yaml"),
 		Merged: []string{harness.Path("distribution", "config", "gateway-kafka.yaml")},
 		Env: []string{
-			"KAFKA_BROKERS=[" + f.kafka.Address + "]", "GATEWAY_ID=" + g.id,
+			"KAFKA_BROKERS=[" + f.kafka.Address + "]", "COLLECTOR_INSTANCE_ID=" + g.id,
 			"OTELCOL_ML_QUEUE_DIR=" + filepath.Join(f.folder, g.id),
 			"JAEGER_ENDPOINT=" + g.sink.Endpoint, "LOGS_EXPORTER=otlp_grpc/logs", "LOGS_ENDPOINT=" + g.sink.Endpoint,
 		},

@@ -44,7 +44,7 @@ func startKafkaGatewayIn(t *testing.T, dir, broker, id string, env []string, ove
 	return harness.StartCollector(t, harness.CollectorOptions{
 		Config: harness.Path("distribution", "config", "gateway.yaml"),
 		Merged: []string{harness.Path("distribution", "config", "gateway-kafka.yaml")},
-		Env: append(env, "KAFKA_BROKERS=["+broker+"]", "GATEWAY_ID="+id,
+		Env: append(env, "KAFKA_BROKERS=["+broker+"]", "COLLECTOR_INSTANCE_ID="+id,
 			"OTELCOL_ML_QUEUE_DIR="+filepath.Join(dir, "queue")),
 		Dir:       dir,
 		Overrides: overrides,
