@@ -33,8 +33,8 @@ type clients struct {
 	agents  []*client
 	single  *client
 
-	// gate is held for reading while a request is passed on, and for writing while
-	// the generator has to wait.
+	// gate is held for reading while a request is passed on to its clients, and for
+	// writing while they begin or cease to hold requests.
 	gate sync.RWMutex
 }
 
@@ -61,31 +61,36 @@ func startClients(t *testing.T, single string, agents ...string) *clients {
 	return c
 }
 
-// pause has the generator's requests wait, and returns a function that ends this.
-// When it returns, every earlier request is acknowledged by its agents and by the
-// single collector.
+// pause has the clients hold what the generator sends from now on, and returns a
+// function that ends this. When it returns, every earlier request is acknowledged by
+// its agents and by the single collector.
 func (c *clients) pause(t *testing.T) (resume func()) {
 	t.Helper()
-	c.gate.Lock()
-	resume = sync.OnceFunc(c.gate.Unlock)
-	t.Cleanup(resume)
-	for number, to := range append(slices.Clone(c.agents), c.single) {
+	c.hold(true)
+	for number, to := range c.all() {
 		if !assert.Eventually(t, to.idle, patience, poll) {
 			to.mu.Lock()
 			require.Fail(t, "requests are not acknowledged", "client %d: %d wait, %d repeated, %v", number, len(to.waiting), to.repeated, to.failed)
 		}
 	}
-	return resume
+	return func() { c.hold(false) }
+}
+
+func (c *clients) all() []*client { return append(slices.Clone(c.agents), c.single) }
+
+// hold has all clients begin or cease to hold requests, each of them wholly.
+func (c *clients) hold(on bool) {
+	c.gate.Lock()
+	defer c.gate.Unlock()
+	for _, to := range c.all() {
+		to.hold(on)
+	}
 }
 
 // Export passes spans on.
-func (c *clients) Export(ctx context.Context, request ptraceotlp.ExportRequest) (ptraceotlp.ExportResponse, error) {
+func (c *clients) Export(_ context.Context, request ptraceotlp.ExportRequest) (ptraceotlp.ExportResponse, error) {
 	c.gate.RLock()
 	defer c.gate.RUnlock()
-	// The generator repeats what has waited too long.
-	if err := ctx.Err(); err != nil {
-		return ptraceotlp.NewExportResponse(), err
-	}
 	parts := map[*client]ptrace.Traces{}
 	for _, rs := range request.Traces().ResourceSpans().All() {
 		to := c.agentOf(rs.Resource().Attributes())
@@ -107,14 +112,10 @@ type metricClients struct {
 }
 
 // Export passes metrics on.
-func (m *metricClients) Export(ctx context.Context, request pmetricotlp.ExportRequest) (pmetricotlp.ExportResponse, error) {
+func (m *metricClients) Export(_ context.Context, request pmetricotlp.ExportRequest) (pmetricotlp.ExportResponse, error) {
 	c := m.clients
 	c.gate.RLock()
 	defer c.gate.RUnlock()
-	// The generator repeats what has waited too long.
-	if err := ctx.Err(); err != nil {
-		return pmetricotlp.NewExportResponse(), err
-	}
 	parts := map[*client]pmetric.Metrics{}
 	for _, rm := range request.Metrics().ResourceMetrics().All() {
 		to := c.agentOf(rm.Resource().Attributes())
@@ -136,14 +137,10 @@ type logClients struct {
 }
 
 // Export passes log records on.
-func (l *logClients) Export(ctx context.Context, request plogotlp.ExportRequest) (plogotlp.ExportResponse, error) {
+func (l *logClients) Export(_ context.Context, request plogotlp.ExportRequest) (plogotlp.ExportResponse, error) {
 	c := l.clients
 	c.gate.RLock()
 	defer c.gate.RUnlock()
-	// The generator repeats what has waited too long.
-	if err := ctx.Err(); err != nil {
-		return plogotlp.NewExportResponse(), err
-	}
 	parts := map[*client]plog.Logs{}
 	for _, rl := range request.Logs().ResourceLogs().All() {
 		to := c.agentOf(rl.Resource().Attributes())
@@ -204,6 +201,9 @@ type client struct {
 
 	mu      sync.Mutex
 	waiting []item
+	// held are requests that wait until holds is false.
+	held  []item
+	holds bool
 	// wake has room for one signal that requests wait.
 	wake chan struct{}
 	// acknowledged are the spans of requests that the collector has answered, and
@@ -240,8 +240,27 @@ func startClient(t *testing.T, address string) *client {
 // send has a request sent after those before it.
 func (c *client) send(request item) {
 	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.holds {
+		c.held = append(c.held, request)
+		return
+	}
 	c.waiting = append(c.waiting, request)
-	c.mu.Unlock()
+	c.signal()
+}
+
+// hold has the client begin or cease to hold requests.
+func (c *client) hold(on bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.holds = on
+	if !on {
+		c.waiting, c.held = append(c.waiting, c.held...), nil
+		c.signal()
+	}
+}
+
+func (c *client) signal() {
 	select {
 	case c.wake <- struct{}{}:
 	default:

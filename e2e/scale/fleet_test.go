@@ -29,7 +29,7 @@ const (
 
 	// stallTimeout is longer than a fault and shorter than the time after it, so
 	// that a gateway that has lost a run says so within the test.
-	stallTimeout = time.Minute
+	stallTimeout = 90 * time.Second
 	scrapeEvery  = 4 * time.Second
 )
 

@@ -30,7 +30,7 @@ func ip(t *testing.T, process int, arguments string) {
 	if process > 0 {
 		command = append([]string{"nsenter", fmt.Sprintf("--net=/proc/%d/ns/net", process), "--"}, command...)
 	}
-	output, err := exec.CommandContext(context.WithoutCancel(t.Context()), command[0], command[1:]...).CombinedOutput() //nolint:gosec // the test's own commands
+	output, err := exec.CommandContext(context.WithoutCancel(t.Context()), command[0], command[1:]...).CombinedOutput()
 	require.NoError(t, err, "%s: %s", command, output)
 }
 

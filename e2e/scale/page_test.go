@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -42,7 +43,7 @@ func (o outcome) cells() []string {
 		return fmt.Sprintf("%.0f, %.0f of %.0f", less, more, total)
 	}
 	return []string{
-		o.fault, fmt.Sprint(o.spans), fmt.Sprint(o.spans - o.stored), fmt.Sprint(o.again), fmt.Sprint(o.several),
+		o.fault, strconv.Itoa(o.spans), strconv.Itoa(o.spans - o.stored), strconv.Itoa(o.again), strconv.Itoa(o.several),
 		count("ml_steps_total"), count("ml_requests_total"),
 	}
 }
@@ -56,11 +57,12 @@ func writePage(t *testing.T, outcomes []outcome) {
 	require.True(t, found, "%s has no %s", page(), begin)
 	_, after, found := strings.Cut(rest, end)
 	require.True(t, found, "%s has no %s", page(), end)
-	table := "\n| after this | spans acknowledged | lost | again from one gateway | at two gateways | steps: missing, twice | requests: missing, twice |\n|---|---|---|---|---|---|---|\n"
+	var table strings.Builder
+	table.WriteString("\n| after this | spans acknowledged | lost | again from one gateway | at two gateways | steps: missing, twice | requests: missing, twice |\n|---|---|---|---|---|---|---|\n")
 	for _, o := range outcomes {
-		table += "| " + strings.Join(o.cells(), " | ") + " |\n"
+		table.WriteString("| " + strings.Join(o.cells(), " | ") + " |\n")
 	}
-	require.NoError(t, os.WriteFile(page(), []byte(before+begin+table+"\n"+end+after), 0o600))
+	require.NoError(t, os.WriteFile(page(), []byte(before+begin+table.String()+"\n"+end+after), 0o600))
 }
 
 // The page has the faults in their order, and says that no span is lost, and no count

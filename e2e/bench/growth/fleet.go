@@ -11,33 +11,33 @@ import (
 
 // What is assumed of a machine and its runs. The page says so too.
 const (
-	// GPUsOfMachine is also the number of its ranks.
-	GPUsOfMachine = 8
-	// SpansOfStep are sent by each rank for a step, StepsPerSecond often.
-	SpansOfStep, StepsPerSecond = 5, 1
-	// ReadingInterval is that of the agents' GPU receiver, and ScrapeInterval that of
+	// gpusOfMachine is also the number of its ranks.
+	gpusOfMachine = 8
+	// spansOfStep are sent by each rank for a step, stepsPerSecond often.
+	spansOfStep, stepsPerSecond = 5, 1
+	// readingInterval is that of the agents' GPU receiver, and scrapeInterval that of
 	// Prometheus, in seconds.
-	ReadingInterval, ScrapeInterval = 10, 15
-	// MachinesOfRun share a run.
-	MachinesOfRun = 4
-	// RequestsPerSecond are made by an agent for its spans: a batch waits for one
+	readingInterval, scrapeInterval = 10, 15
+	// machinesOfRun share a run.
+	machinesOfRun = 4
+	// requestsPerSecond are made by an agent for its spans: a batch waits for one
 	// second, and a machine has one run.
-	RequestsPerSecond = 1
+	requestsPerSecond = 1
 )
 
 // What a gateway may use, and the limits that it is shipped with.
 const (
-	// GatewayCores are those of a gateway, of which it uses Load: the rest is for the
+	// gatewayCores are those of a gateway, of which it uses load: the rest is for the
 	// time after another gateway has failed.
-	GatewayCores, Load = 4, 0.5
-	// AdmittedInstances is the limit of ml_guard for instances of services: a rank is
-	// one. AdmittedCombinations is that for their labels: the spans of a step differ in
-	// them. AdmittedStreams is that for streams of points.
-	AdmittedInstances, AdmittedCombinations, AdmittedStreams = 1000, 5000, 100_000
-	// MaxRuns and MaxSeries are those of ml_metrics.
-	MaxRuns, MaxSeries = 200, 100_000
-	// PrometheusSeries is what one Prometheus is given here.
-	PrometheusSeries = 10_000_000
+	gatewayCores, load = 4, 0.5
+	// admittedInstances is the limit of ml_guard for instances of services: a rank is
+	// one. admittedCombinations is that for their labels: the spans of a step differ in
+	// them. admittedStreams is that for streams of points.
+	admittedInstances, admittedCombinations, admittedStreams = 1000, 5000, 100_000
+	// maxRuns and maxSeries are those of ml_metrics.
+	maxRuns, maxSeries = 200, 100_000
+	// prometheusSeries is what one Prometheus is given here.
+	prometheusSeries = 10_000_000
 )
 
 // need is a reason for a number of gateways.
@@ -63,28 +63,28 @@ type Fleet struct {
 // needs returns the reasons for gateways: the processor, and each limit with the
 // number of machines that it leaves to one gateway.
 func needs(c Costs, f Fleet) []need {
-	ranks := GPUsOfMachine * f.Machines
+	ranks := gpusOfMachine * f.Machines
 	return []need{
-		{"processor", f.GatewayCores / (GatewayCores * Load)},
-		{"`instance` of `ml_guard`", ranks / AdmittedInstances},
-		{"`combination` of `ml_guard`", ranks * SpansOfStep / AdmittedCombinations},
-		{"`stream` of `ml_guard`", ranks * c.PointsGPU / AdmittedStreams},
-		{"`max_runs` of `ml_metrics`", f.Runs / MaxRuns},
-		{"`max_series` of `ml_metrics`", (ranks*c.SeriesRank + f.Runs*c.SeriesRun) / MaxSeries},
+		{"processor", f.GatewayCores / (gatewayCores * load)},
+		{"`instance` of `ml_guard`", ranks / admittedInstances},
+		{"`combination` of `ml_guard`", ranks * spansOfStep / admittedCombinations},
+		{"`stream` of `ml_guard`", ranks * c.PointsGPU / admittedStreams},
+		{"`max_runs` of `ml_metrics`", f.Runs / maxRuns},
+		{"`max_series` of `ml_metrics`", (ranks*c.SeriesRank + f.Runs*c.SeriesRun) / maxSeries},
 	}
 }
 
 // Grow returns what a number of machines needs.
 func Grow(c Costs, machines float64) Fleet {
-	ranks := GPUsOfMachine * machines
+	ranks := gpusOfMachine * machines
 	f := Fleet{
 		Machines: machines,
-		Runs:     math.Ceil(machines / MachinesOfRun),
-		Spans:    ranks * SpansOfStep * StepsPerSecond,
-		Points:   ranks * c.PointsGPU / ReadingInterval,
+		Runs:     math.Ceil(machines / machinesOfRun),
+		Spans:    ranks * spansOfStep * stepsPerSecond,
+		Points:   ranks * c.PointsGPU / readingInterval,
 	}
 	f.AgentCores = (f.Spans*c.AgentSpan + f.Points*c.AgentPoint) / 1e6 / machines
-	requests := machines * (RequestsPerSecond + 1./ReadingInterval)
+	requests := machines * (requestsPerSecond + 1./readingInterval)
 	f.GatewayCores = (f.Spans*c.GatewaySpan + f.Points*c.GatewayPoint + requests*c.GatewayRequest) / 1e6
 	for _, n := range needs(c, f) {
 		if n.gateways > f.Gateways {
@@ -97,17 +97,17 @@ func Grow(c Costs, machines float64) Fleet {
 	f.Wire = (f.Spans*c.WireSpan + f.Points*c.WirePoint) / 1e6
 	f.QueueHour = 3600 * (f.Spans*c.QueueSpan + f.Points*c.QueuePoint) / machines / (1 << 20)
 	f.Series = ranks*(c.SeriesRank+c.SeriesGPU) + f.Runs*c.SeriesRun
-	f.Samples = f.Series / ScrapeInterval
+	f.Samples = f.Series / scrapeInterval
 	f.PrometheusGiB = f.Series * c.SeriesMemory / (1 << 20)
 	f.DayGB = f.Samples * 86400 * c.SampleDisk / 1e9
 	return f
 }
 
-// Machines are the sizes of the table.
-var Machines = []float64{10, 100, 1000, 10_000}
+// sizes are those of the table, in machines.
+var sizes = []float64{10, 100, 1000, 10_000}
 
-// columns are the rows of the table, as each fleet is a column.
-var columns = []struct {
+// lines are those of the table, in which each fleet is a column.
+var lines = []struct {
 	text  string
 	value func(Fleet) string
 }{
@@ -131,22 +131,24 @@ var columns = []struct {
 // Table returns what fleets need as a table of Markdown.
 func Table(c Costs) string {
 	var fleets []Fleet
-	head, line := "| machines |", "|---|"
-	for _, machines := range Machines {
+	head := []string{"machines"}
+	for _, machines := range sizes {
 		fleets = append(fleets, Grow(c, machines))
-		head += " " + whole(machines) + " |"
-		line += "---|"
+		head = append(head, whole(machines))
 	}
-	table := head + "\n" + line + "\n"
-	for _, row := range columns {
-		table += "| " + row.text + " |"
+	var table strings.Builder
+	table.WriteString(row(head...) + "|---" + strings.Repeat("|---", len(sizes)) + "|\n")
+	for _, line := range lines {
+		cells := []string{line.text}
 		for _, f := range fleets {
-			table += " " + row.value(f) + " |"
+			cells = append(cells, line.value(f))
 		}
-		table += "\n"
+		table.WriteString(row(cells...))
 	}
-	return table
+	return table.String()
 }
+
+func row(cells ...string) string { return "| " + strings.Join(cells, " | ") + " |\n" }
 
 // Limits returns how many machines each limit allows, the lowest first.
 func Limits(c Costs) string {
@@ -160,13 +162,14 @@ func Limits(c Costs) string {
 	for _, n := range needs(c, f) {
 		limits = append(limits, limit{"a gateway: " + n.reason, machines / n.gateways})
 	}
-	limits = append(limits, limit{"one Prometheus of " + whole(PrometheusSeries) + " series", machines * PrometheusSeries / f.Series})
+	limits = append(limits, limit{"one Prometheus of " + whole(prometheusSeries) + " series", machines * prometheusSeries / f.Series})
 	slices.SortFunc(limits, func(a, b limit) int { return cmp.Compare(a.machines, b.machines) })
-	table := "| limit | machines |\n|---|---|\n"
+	var table strings.Builder
+	table.WriteString("| limit | machines |\n|---|---|\n")
 	for _, l := range limits {
-		table += "| " + l.text + " | " + whole(l.machines) + " |\n"
+		table.WriteString(row(l.text, whole(l.machines)))
 	}
-	return table
+	return table.String()
 }
 
 // whole writes a number with three digits that count, and commas.

@@ -44,7 +44,7 @@ func Write(path string, c Costs) error {
 		return err
 	}
 	page = before + "\n" + Computed(rounded) + "\n" + after
-	return os.WriteFile(path, []byte(page), 0o600)
+	return os.WriteFile(path, []byte(page), 0o600) //nolint:gosec // the page of the repository
 }
 
 // Computed returns what follows from the costs: the table of fleets, and that of

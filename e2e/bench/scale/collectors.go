@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"path/filepath"
 	"strings"
@@ -152,6 +151,6 @@ func (c *collector) own(name string, labels harness.Labels) float64 {
 			return sample.Value
 		}
 	}
-	c.Fatal(fmt.Sprintf("the collector has no metric %s %v", name, labels))
+	c.Fatalf("the collector has no metric %s %v", name, labels)
 	return 0
 }

@@ -34,8 +34,10 @@ func main() {
 func measure(tb testing.TB, rounds int) growth.Costs {
 	var costs growth.Costs
 	times(tb, rounds, &costs)
+	fmt.Fprintf(os.Stderr, "times: %+v\n", costs)
 	queue(tb, &costs)
 	readings(tb, &costs)
+	fmt.Fprintf(os.Stderr, "and readings: %+v\n", costs)
 	memory(tb, &costs)
 	return costs
 }

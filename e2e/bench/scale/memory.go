@@ -43,10 +43,10 @@ func often(overrides map[string]any) map[string]any {
 
 // The sizes of two fleets, and what a gateway is sent of each.
 const (
-	fewRuns, manyRuns = 40, 160
-	sentOfEach        = 30 * time.Second
+	fewRuns, manyRuns = 20, 80
+	sentOfEach        = 20 * time.Second
 	// tracesTime is for how long few runs then send only spans.
-	tracesTime  = 60 * time.Second
+	tracesTime  = 30 * time.Second
 	connections = 500
 )
 
@@ -79,6 +79,7 @@ func memory(tb testing.TB, costs *growth.Costs) {
 	few.connect(connections)
 	costs.GatewayAgent = max(0, few.own("otelcol_process_memory_rss", nil)-before) / connections / 1024
 
+	fmt.Fprintf(os.Stderr, "and memory: %+v\n", *costs)
 	costs.SampleDisk, costs.SeriesMemory = many.prometheus()
 }
 
@@ -126,8 +127,8 @@ func (g *filledGateway) connect(n int) {
 	}
 }
 
-// samplesOfSeries is about one chunk of Prometheus for each series.
-const samplesOfSeries = 130
+// samplesOfSeries is half a chunk of Prometheus for each series.
+const samplesOfSeries = 60
 
 // reader is a Prometheus that reads one collector and has no rules.
 const reader = `global: {scrape_interval: 1s, scrape_timeout: 1s}
