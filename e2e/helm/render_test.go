@@ -31,6 +31,7 @@ var kinds = map[string]func() metav1.Object{
 	"ClusterRoleBinding":  func() metav1.Object { return &rbacv1.ClusterRoleBinding{} },
 	"ConfigMap":           func() metav1.Object { return &corev1.ConfigMap{} },
 	"DaemonSet":           func() metav1.Object { return &appsv1.DaemonSet{} },
+	"Deployment":          func() metav1.Object { return &appsv1.Deployment{} },
 	"NetworkPolicy":       func() metav1.Object { return &networkingv1.NetworkPolicy{} },
 	"PodDisruptionBudget": func() metav1.Object { return &policyv1.PodDisruptionBudget{} },
 	"PrometheusRule":      func() metav1.Object { return &monitoringv1.PrometheusRule{} },
@@ -130,7 +131,7 @@ func named[T metav1.Object](t *testing.T, objects []metav1.Object, name string) 
 	panic("unreachable")
 }
 
-// workload is a DaemonSet or StatefulSet.
+// workload is a DaemonSet, StatefulSet or Deployment.
 type workload struct {
 	metav1.Object
 	selector *metav1.LabelSelector
@@ -138,7 +139,7 @@ type workload struct {
 }
 
 // workloads returns the workloads by the part of the chart that they are: agent,
-// gpu or gateway.
+// gpu, gateway or fleet.
 func workloads(objects []metav1.Object) map[string]workload {
 	found := map[string]workload{}
 	add := func(object metav1.Object, selector *metav1.LabelSelector, pod *corev1.PodTemplateSpec) {
@@ -149,6 +150,9 @@ func workloads(objects []metav1.Object) map[string]workload {
 	}
 	for _, set := range all[*appsv1.StatefulSet](objects) {
 		add(set, set.Spec.Selector, &set.Spec.Template)
+	}
+	for _, one := range all[*appsv1.Deployment](objects) {
+		add(one, one.Spec.Selector, &one.Spec.Template)
 	}
 	return found
 }

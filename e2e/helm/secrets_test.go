@@ -8,6 +8,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"math/big"
+	"net"
 	"os"
 	"path/filepath"
 	"testing"
@@ -25,11 +26,14 @@ func secretFolders(t *testing.T, parts map[string]workload) map[string]string {
 	for _, workload := range parts {
 		for _, volume := range workload.pod.Spec.Volumes {
 			for _, mount := range workload.container(t).VolumeMounts {
-				if volume.Secret == nil || mount.Name != volume.Name || folders[mount.MountPath] != "" {
+				if volume.Secret == nil && volume.Projected == nil || mount.Name != volume.Name || folders[mount.MountPath] != "" {
 					continue
 				}
 				folders[mount.MountPath] = t.TempDir()
 				writeCertificate(t, folders[mount.MountPath])
+				for name, text := range map[string]string{"token": "a token", "readers": "ada:a password\n"} {
+					require.NoError(t, os.WriteFile(filepath.Join(folders[mount.MountPath], name), []byte(text), 0o600))
+				}
 			}
 		}
 	}
@@ -45,7 +49,8 @@ func writeCertificate(t *testing.T, folder string) {
 	}
 	leaf := &x509.Certificate{
 		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "collector"}, DNSNames: []string{"otelcol-ml-gateway"},
-		NotBefore: authority.NotBefore, NotAfter: authority.NotAfter, KeyUsage: x509.KeyUsageDigitalSignature,
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore:   authority.NotBefore, NotAfter: authority.NotAfter, KeyUsage: x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
 	authorityKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -1,6 +1,9 @@
 package helm
 
 import (
+	"crypto/tls"
+	"crypto/x509"
+	"io"
 	"maps"
 	"net"
 	"net/http"
@@ -69,6 +72,11 @@ func startPod(t *testing.T, objects []metav1.Object, part string, around surroun
 		if rest, ok := strings.CutPrefix(value, "/state/"); ok {
 			value = filepath.Join(state, rest)
 		}
+		for mounted, folder := range around.folders {
+			if rest, ok := strings.CutPrefix(value, mounted+"/"); ok {
+				value = filepath.Join(folder, rest)
+			}
+		}
 		env = append(env, variable.Name+"="+value)
 	}
 	require.Empty(t, missing, "the pod of %s lacks variables", part)
@@ -114,14 +122,14 @@ func mountedConfigs(t *testing.T, objects []metav1.Object, workload workload, fo
 }
 
 // checkListeners expects the collector to open the ports of its container to other
-// pods, and no port but the live page to nobody.
+// pods, and no port but an agent's live page to nobody.
 func checkListeners(t *testing.T, workload workload, collector *harness.Collector) {
 	t.Helper()
 	open := map[int]bool{}
 	for path, address := range collector.ConfiguredAddresses() {
 		host, port, err := net.SplitHostPort(address)
 		require.NoError(t, err)
-		if path == "exporters::ml_view" || (path == "exporters::prometheus" && !listens(t, workload, "metrics")) {
+		if (path == "exporters::ml_view" && !listens(t, workload, "page")) || (path == "exporters::prometheus" && !listens(t, workload, "metrics")) {
 			assert.Equal(t, "127.0.0.1", host, path)
 			continue
 		}
@@ -160,11 +168,16 @@ func TestPodsStart(t *testing.T) {
 		backends := map[string]string{"JAEGER_ENDPOINT": sink.Endpoint, "JAEGER_INSECURE": "true"}
 		written := new(atomic.Int64)
 		var collectors []*harness.Collector
+		var page *harness.Collector
 
 		agent := surroundings{variables: backends, folders: folders}
 		if gateway, found := parts["gateway"]; found {
 			if _, found := gateway.variable(t, "REMOTE_WRITE_URL"); found {
 				backends["REMOTE_WRITE_URL"] = remoteWrite(t, written)
+			}
+			if _, found := parts["fleet"]; found {
+				page = startPod(t, objects, "fleet", surroundings{folders: folders})
+				backends["FLEET_ENDPOINT"] = page.Address(t, "receivers::otlp::protocols::grpc")
 			}
 			collectors = append(collectors, startPod(t, objects, "gateway", surroundings{variables: backends, folders: folders}))
 			host, port, err := net.SplitHostPort(collectors[0].Address(t, "receivers::otlp::protocols::grpc"))
@@ -196,7 +209,33 @@ func TestPodsStart(t *testing.T) {
 		for _, collector := range slices.Backward(collectors) {
 			stop(t, collector)
 		}
+		if page != nil {
+			// The last emission of a gateway has arrived when it ends.
+			assert.Contains(t, pageOf(t, page, folders["/etc/fleet"]), `"id":"run-1"`)
+			stop(t, page)
+		}
 	})
+}
+
+// pageOf returns the state of the fleet's page, as a reader with a password gets it.
+func pageOf(t *testing.T, page *harness.Collector, secrets string) string {
+	t.Helper()
+	authority, err := os.ReadFile(filepath.Join(secrets, "ca.crt"))
+	require.NoError(t, err)
+	known := x509.NewCertPool()
+	require.True(t, known.AppendCertsFromPEM(authority))
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: known, MinVersion: tls.VersionTLS12}}}
+	defer client.CloseIdleConnections()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+page.Address(t, "exporters::ml_view")+"/api/v1/state", http.NoBody)
+	require.NoError(t, err)
+	request.SetBasicAuth("ada", "a password")
+	response, err := client.Do(request)
+	require.NoError(t, err)
+	body, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	require.Equal(t, http.StatusOK, response.StatusCode)
+	return string(body)
 }
 
 func send(t *testing.T, endpoint string, traces ptrace.Traces) {
@@ -230,6 +269,7 @@ func span(id byte, attributes map[string]string) ptrace.Traces {
 	}
 	span := resource.ScopeSpans().AppendEmpty().Spans().AppendEmpty()
 	span.SetName("train_step")
+	span.Attributes().PutStr("ml.phase", "optimizer")
 	span.SetTraceID(pcommon.TraceID{id})
 	span.SetSpanID(pcommon.SpanID{id})
 	now := time.Now()

@@ -45,6 +45,8 @@ func TestChartHasTheShippedFiles(t *testing.T) {
 		"agent.yaml":         harness.Path("distribution", "config", "agent.yaml"),
 		"agent-gateway.yaml": harness.Path("distribution", "config", "agent-gateway.yaml"),
 		"gateway.yaml":       harness.Path("distribution", "config", "gateway.yaml"),
+		"to-fleet.yaml":      harness.Path("distribution", "config", "to-fleet.yaml"),
+		"fleet.yaml":         harness.Path("distribution", "config", "fleet.yaml"),
 		"gpu.yaml":           harness.Path("docker", "collector", "gpu.yaml"),
 	}
 	rules, err := filepath.Glob(harness.Path("docker", "prometheus", "rules", "*.yaml"))

@@ -12,7 +12,8 @@
 {{- end -}}
 {{- end -}}
 
-{{- /* Takes the root context and the name of a part: agent, gpu or gateway. */ -}}
+{{- /* Takes the root context and the name of a part: agent, gpu, gateway or
+       fleet. */ -}}
 {{- define "otelcol-ml.partName" -}}
 {{- printf "%s-%s" (include "otelcol-ml.fullname" .root) .part -}}
 {{- end -}}

@@ -189,7 +189,10 @@ seccompProfile: {type: RuntimeDefault}
 {{- if eq .part "agent" -}}
 {{- $_ := set $ports "otlp-http" 4318 -}}
 {{- end -}}
-{{- $exposed := ternary (not .root.Values.backends.remoteWriteURL) (not .root.Values.gateway.enabled) (eq .part "gateway") -}}
+{{- if eq .part "fleet" -}}
+{{- $_ := set $ports "page" 8890 -}}
+{{- end -}}
+{{- $exposed := ternary (not .root.Values.backends.remoteWriteURL) (and (eq .part "agent") (not .root.Values.gateway.enabled)) (eq .part "gateway") -}}
 {{- if $exposed -}}
 {{- $_ := set $ports "metrics" 8889 -}}
 {{- end -}}
