@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -23,7 +24,8 @@ var paired = []string{"langchain_openai_v2", "logfire_anthropic", "openinference
 // TestRecordedPairs sends each span of the recorded pairs alone, in the order in
 // which they ended and in others, and counts the requests.
 func TestRecordedPairs(t *testing.T) {
-	table := "| spans arrive | requests served | counted |\n|---|---|---|\n"
+	var table strings.Builder
+	table.WriteString("| spans arrive | requests served | counted |\n|---|---|---|\n")
 	for _, order := range []struct {
 		name string
 		sort func([]ptrace.Traces)
@@ -34,7 +36,7 @@ func TestRecordedPairs(t *testing.T) {
 			slices.Reverse(all)
 		}},
 		{"in any order, one at a time", func(all []ptrace.Traces) {
-			random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // no secret
+			random := rand.New(rand.NewPCG(1, 2))
 			random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 		}},
 		{"as recorded", nil},
@@ -62,10 +64,10 @@ func TestRecordedPairs(t *testing.T) {
 			}
 			served, counted = served+want, counted+got
 		}
-		table += fmt.Sprintf("| %s | %d | %d |\n", order.name, served, counted)
+		fmt.Fprintf(&table, "| %s | %d | %d |\n", order.name, served, counted)
 	}
 	if *recordings == "recordings" {
-		checkPage(t, "pairs", table)
+		checkPage(t, "pairs", table.String())
 	}
 }
 
@@ -101,7 +103,8 @@ func byEnd(x, y ptrace.Traces) int {
 // the same model. Nothing but the rule for times can mistake them.
 func TestDifferentRequests(t *testing.T) {
 	const n = 4_000
-	table := "| two clients of one process, 4,000 requests each | requests | taken for another |\n|---|---|---|\n"
+	var table strings.Builder
+	table.WriteString("| two clients of one process, 4,000 requests each | requests | taken for another |\n|---|---|---|\n")
 	for _, load := range []struct {
 		name          string
 		clients       int
@@ -114,7 +117,7 @@ func TestDifferentRequests(t *testing.T) {
 		{"two, equal requests, one after another", 2, 1, 1, 1},
 		{"two, equal requests, 8 at a time (what a pair looks like)", 2, 1, 8, 0},
 	} {
-		random := rand.New(rand.NewPCG(3, 4)) //nolint:gosec // no secret
+		random := rand.New(rand.NewPCG(3, 4))
 		td := ptrace.NewTraces()
 		rs := td.ResourceSpans().AppendEmpty()
 		rs.Resource().Attributes().PutStr("service.name", "assistant")
@@ -148,7 +151,7 @@ func TestDifferentRequests(t *testing.T) {
 		if load.clients == 1 || load.ms > 0 {
 			assert.Zero(t, mistaken, load.name)
 		}
-		table += fmt.Sprintf("| %s | %d | %d |\n", load.name, load.clients*n, mistaken)
+		fmt.Fprintf(&table, "| %s | %d | %d |\n", load.name, load.clients*n, mistaken)
 	}
-	checkPage(t, "mistaken", table)
+	checkPage(t, "mistaken", table.String())
 }

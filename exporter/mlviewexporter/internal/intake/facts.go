@@ -140,12 +140,7 @@ func readFacts(of *mlattr.Facts, in *model.SpanInput) (v facts) {
 			readSize(f, &in.Sizes)
 		}
 	}
-	if in.Operation == "" {
-		in.Operation = v.genAIOperation
-	}
-	if in.Model == "" {
-		in.Model = requested
-	}
+	in.Operation, in.Model = cmp.Or(in.Operation, v.genAIOperation), cmp.Or(in.Model, requested)
 	if in.DecodeBasis == "" && hasRate {
 		in.Decode, in.DecodeBasis = rate, cmp.Or(basis, mlattr.BasisReported)
 	}
