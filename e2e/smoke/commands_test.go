@@ -89,7 +89,7 @@ var commandRules = []commandRule{
 	// With addresses of other machines it can be checked, not run.
 	{`((?:[A-Z_]+=\S+ )*)bin/otelcol-ml((?: --config \S+)+)`, func(t *testing.T, match []string) {
 		var files []string
-		for _, file := range strings.Fields(strings.ReplaceAll(match[2], "--config", "")) {
+		for file := range strings.FieldsSeq(strings.ReplaceAll(match[2], "--config", "")) {
 			files = append(files, documentedFile(t, file))
 		}
 		code, output := harness.ValidateIn(t, harness.Path(), strings.Fields(match[1]), files...)
