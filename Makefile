@@ -137,10 +137,17 @@ e2e-install: packages ## Install, upgrade and remove the packages in an empty De
 e2e-faults: build ## Test the built binary under faults; UPDATE=1 writes the table of docs/reliability.md
 	@GOWORK=off go test -C e2e -count=1 -timeout 10m -parallel 2 ./faults/... $(if $(UPDATE),-update)
 
-# The fast fault tests, for make check.
+# The fast fault tests, and a small fleet, for make check.
 .PHONY: e2e-faults-fast
 e2e-faults-fast: build
-	@GOWORK=off go test -C e2e -count=1 -timeout 10m -parallel 2 -short ./faults/...
+	@e2e/servers/build.sh
+	@GOWORK=off go test -C e2e -count=1 -timeout 10m -parallel 2 -short ./faults/... ./scale/...
+
+# It needs ip (iproute2) and user namespaces.
+.PHONY: e2e-scale
+e2e-scale: build ## Test a fleet of agents and gateways under faults; UPDATE=1 writes a table of docs/scale.md
+	@e2e/servers/build.sh
+	@GOWORK=off go test -C e2e -count=1 -timeout 15m -v ./scale/... $(if $(UPDATE),-update)
 
 # The detectors allocate much and keep little.
 ANOMALIES := GOGC=400 GOWORK=off go test -C e2e -count=1
@@ -176,8 +183,8 @@ e2e-image-installed:
 
 # Runs each part, even if an earlier one fails.
 .PHONY: check-long
-check-long: ## Run make check, all fault tests, make anomalies, the Helm chart, package lists, the packages, the image and fuzz tests
-	@status=0; for target in check e2e-faults anomalies e2e-helm e2e-packages e2e-install e2e-image-installed fuzz; do \
+check-long: ## Run make check, all fault tests, a fleet, make anomalies, the Helm chart, package lists, the packages, the image and fuzz tests
+	@status=0; for target in check e2e-faults e2e-scale anomalies e2e-helm e2e-packages e2e-install e2e-image-installed fuzz; do \
 	  echo "make: check-long: $$target"; $(MAKE) $$target || { status=1; echo "make: check-long: $$target FAILED" >&2; }; done; exit $$status
 
 .PHONY: generate
@@ -205,6 +212,10 @@ bench: needs ## Run every benchmark: COUNT (default 3) processes each, BENCHTIME
 .PHONY: bench-collector
 bench-collector: build ## Measure the cost of the components in a whole collector, in ROUNDS (default 12); see docs/performance.md
 	@cd e2e && GOWORK=off go run ./bench -rounds $(or $(ROUNDS),12)
+
+.PHONY: bench-scale
+bench-scale: build ## Measure what a span and a run cost agents and gateways; UPDATE=1 writes the tables of docs/scale.md
+	@cd e2e && GOWORK=off go run ./bench/scale $(if $(UPDATE),-update)
 
 # bench-page measures; it asserts nothing.
 .PHONY: bench-page

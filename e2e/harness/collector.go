@@ -40,6 +40,9 @@ type CollectorOptions struct {
 	FeatureGates []string
 	// HostsFile is what the collector sees as /etc/hosts; empty is the machine's.
 	HostsFile string
+	// NetworkOf is the id of a process whose network namespace the collector
+	// joins; 0 leaves the test's.
+	NetworkOf int
 }
 
 // Collector is a running collector.
@@ -67,6 +70,7 @@ func StartCollector(tb testing.TB, options CollectorOptions) *Collector {
 
 			FileLimit: options.FileLimit,
 			HostsFile: options.HostsFile,
+			NetworkOf: options.NetworkOf,
 		}),
 		listeners: listeners,
 	}

@@ -51,6 +51,9 @@ type Command struct {
 	// HostsFile is what the program sees as /etc/hosts, so that a test decides which
 	// addresses a name has. It takes a user namespace; empty leaves the machine's.
 	HostsFile string
+	// NetworkOf is the id of a process whose network namespace the program joins;
+	// 0 leaves the test's. The test needs the rights of an administrator there.
+	NetworkOf int
 }
 
 // Process is a running program and the output that it has written so far.
@@ -80,6 +83,9 @@ func Start(tb testing.TB, command Command) *Process {
 	if command.HostsFile != "" {
 		path, arguments = "unshare", append([]string{"--map-root-user", "--mount",
 			"/bin/sh", "-c", `mount --bind "$0" /etc/hosts && exec "$@"`, command.HostsFile, path}, arguments...)
+	}
+	if command.NetworkOf > 0 {
+		path, arguments = "nsenter", append([]string{fmt.Sprintf("--net=/proc/%d/ns/net", command.NetworkOf), "--", path}, arguments...)
 	}
 	cmd := exec.Command(path, arguments...) //nolint:gosec // the tests name the programs
 	cmd.Dir = command.Dir
