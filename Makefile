@@ -233,8 +233,7 @@ bench-collector: build ## Measure the cost of the components in a whole collecto
 	@cd e2e && GOWORK=off go run ./bench -rounds $(or $(ROUNDS),12)
 
 .PHONY: bench-scale
-bench-scale: build ## Measure what a span, a run and a series cost agents, gateways and Prometheus; UPDATE=1 writes the tables of docs/scale.md
-	@e2e/servers/build.sh
+bench-scale: build ## Measure what a span and a run cost agents and gateways; UPDATE=1 writes the tables of docs/scale.md
 	@cd e2e && GOWORK=off go run ./bench/scale $(if $(UPDATE),-update)
 
 # bench-page measures; it asserts nothing.

@@ -27,9 +27,6 @@ type Costs struct {
 	SeriesRank, SeriesRun, SeriesGPU float64
 	// PointsGPU is the number of points of a GPU's reading.
 	PointsGPU float64
-	// SampleDisk is the bytes of a sample on Prometheus' disk, and SeriesMemory what
-	// a series takes of its memory, in KiB.
-	SampleDisk, SeriesMemory float64
 }
 
 // constant is a row of the table of costs.
@@ -56,8 +53,6 @@ var constants = []constant{
 	{"series of a run, besides its ranks", "", func(c *Costs) *float64 { return &c.SeriesRun }},
 	{"series of a GPU that a run holds", "", func(c *Costs) *float64 { return &c.SeriesGPU }},
 	{"points of a GPU's reading", "", func(c *Costs) *float64 { return &c.PointsGPU }},
-	{"Prometheus' disk, a sample", "bytes", func(c *Costs) *float64 { return &c.SampleDisk }},
-	{"Prometheus' memory, a series", "KiB", func(c *Costs) *float64 { return &c.SeriesMemory }},
 }
 
 // Table returns the costs as a table of Markdown.

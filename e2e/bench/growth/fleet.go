@@ -48,16 +48,15 @@ type need struct {
 
 // Fleet is what a number of machines needs.
 type Fleet struct {
-	Machines, Runs       float64
-	Spans, Points        float64
-	AgentCores           float64
-	GatewayCores         float64
-	Gateways             float64
-	Reason               string
-	GatewayMiB           float64
-	Wire, QueueHour      float64
-	Series, Samples      float64
-	PrometheusGiB, DayGB float64
+	Machines, Runs  float64
+	Spans, Points   float64
+	AgentCores      float64
+	GatewayCores    float64
+	Gateways        float64
+	Reason          string
+	GatewayMiB      float64
+	Wire, QueueHour float64
+	Series, Samples float64
 }
 
 // needs returns the reasons for gateways: the processor, and each limit with the
@@ -98,8 +97,6 @@ func Grow(c Costs, machines float64) Fleet {
 	f.QueueHour = 3600 * (f.Spans*c.QueueSpan + f.Points*c.QueuePoint) / machines / (1 << 20)
 	f.Series = ranks*(c.SeriesRank+c.SeriesGPU) + f.Runs*c.SeriesRun
 	f.Samples = f.Series / scrapeInterval
-	f.PrometheusGiB = f.Series * c.SeriesMemory / (1 << 20)
-	f.DayGB = f.Samples * 86400 * c.SampleDisk / 1e9
 	return f
 }
 
@@ -124,8 +121,6 @@ var lines = []struct {
 	{"a gateway: connections", func(f Fleet) string { return whole(f.Machines) }},
 	{"Prometheus: series", func(f Fleet) string { return whole(f.Series) }},
 	{"Prometheus: samples a second", func(f Fleet) string { return whole(f.Samples) }},
-	{"Prometheus: GiB of memory", func(f Fleet) string { return short(f.PrometheusGiB) }},
-	{"Prometheus: GB of disk a day", func(f Fleet) string { return short(f.DayGB) }},
 }
 
 // Table returns what fleets need as a table of Markdown.

@@ -61,7 +61,6 @@ func TestGrow(t *testing.T) {
 	c := Costs{
 		AgentSpan: 10, GatewaySpan: 10, GatewayRequest: 100, WireSpan: 50, QueueSpan: 500, QueuePoint: 100,
 		GatewayBase: 100, GatewayRank: 0.1, GatewayAgent: 50, SeriesRank: 40, SeriesRun: 20, SeriesGPU: 90, PointsGPU: 80,
-		SampleDisk: 1.5, SeriesMemory: 4,
 	}
 	f := Grow(c, 1000)
 	assert.InDelta(t, 40_000, f.Spans, 0)

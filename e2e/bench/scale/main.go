@@ -1,5 +1,5 @@
-// Command scale measures what a span, a point, a run, a connection and a series cost
-// the collectors of a fleet and Prometheus, with the shipped configurations of an
+// Command scale measures what a span, a point, a run and a connection cost the
+// collectors of a fleet, and how many series they make, with the shipped configurations of an
 // agent and a gateway. With -update it writes the tables of docs/scale.md.
 //
 // Nothing is asserted about the values.
@@ -34,10 +34,8 @@ func main() {
 func measure(tb testing.TB, rounds int) growth.Costs {
 	var costs growth.Costs
 	times(tb, rounds, &costs)
-	fmt.Fprintf(os.Stderr, "times: %+v\n", costs)
 	queue(tb, &costs)
 	readings(tb, &costs)
-	fmt.Fprintf(os.Stderr, "and readings: %+v\n", costs)
 	memory(tb, &costs)
 	return costs
 }
