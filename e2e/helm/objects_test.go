@@ -177,6 +177,18 @@ func TestStateIsOnVolumes(t *testing.T) {
 	})
 }
 
+// A gateway that is replaced goes on until agents have chosen others and Prometheus has
+// read its counts.
+func TestGatewaysDrain(t *testing.T) {
+	for set, want := range map[string]*corev1.Lifecycle{
+		"gateway.drainSeconds=60": {PreStop: &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: 60}}},
+		"gateway.drainSeconds=0":  nil,
+	} {
+		objects := render(t, "--values", valuesFile("gateways"), "--set", set)
+		assert.Equal(t, want, workloads(objects)["gateway"].container(t).Lifecycle, set)
+	}
+}
+
 // What names something else names what is there.
 func TestReferences(t *testing.T) {
 	forEachValues(t, func(t *testing.T, _ string, objects []metav1.Object) {

@@ -71,6 +71,7 @@ func TestRefusedValues(t *testing.T) {
 		"endpoint without a port": {"backends.traces.endpoint=jaeger", "at '/backends/traces/endpoint'"},
 		"no image":                {"image.repository=", "image.repository is empty"},
 		"no destination":          {"backends.traces.endpoint=", "backends.traces.endpoint is empty"},
+		"killed while it drains":  {"gateway.drainSeconds=180", "gateway.terminationGracePeriodSeconds is 180: it must be longer than gateway.drainSeconds, which is 180"},
 		"GPUs without agents":     {"agent.enabled=false", "gpu.enabled needs agent.enabled"},
 	} {
 		t.Run(name, func(t *testing.T) {
