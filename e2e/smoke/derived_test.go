@@ -196,7 +196,7 @@ func TestExponentialHistograms(t *testing.T) {
 // makes no step, behind everything that the shipped configuration does to metrics.
 func TestARunThatHangsBeforeItsFirstStep(t *testing.T) {
 	t.Parallel()
-	a := startAgent(t, map[string]any{"connectors::ml_metrics::first_step_timeout": "2s"})
+	a := startAgent(t, map[string]any{"connectors::ml_metrics::first_step_timeout": "2s", "connectors::ml_metrics::stall_timeout": "1s"})
 	md, _ := gaugeOf("train.loss.scale", 1, 0)
 	resource := md.ResourceMetrics().At(0).Resource().Attributes()
 	resource.PutStr("service.name", "trainer")

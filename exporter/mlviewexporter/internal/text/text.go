@@ -320,7 +320,7 @@ func (d *document) needs() {
 }
 
 // needsNote says how the problems are ordered.
-const needsNote = "Take 1 first, and \"now\" before \"today\". \"follows 1\" may go away with 1. An error ratio that is usual for its service is not listed. Times are in UTC."
+const needsNote = "Take 1 first, and \"now\" before \"today\". What follows another may go with it. An error ratio that is usual for its service is not listed. Times are in UTC."
 
 // urgencyOf writes the place of a problem and when somebody should act. One that
 // follows from another has no place of its own.

@@ -72,6 +72,6 @@ export function needsPart(single) {
     ? single ? h('p', {}, h('a', { href: '#runs' }, 'The run is open below.')) : runDetail(need.run)
     : gpuTable((need.gpus || []).map((k) => get('gpus', k)).filter(Boolean));
   return part('needs', 'Needs someone', counts, shown.controls,
-    h('p', { class: 'dim', key: 'note' }, 'Take 1 first, wherever its row is; “now” comes before “today”. “Follows 1” may go away with 1. An error ratio that is usual for its service is not listed.'),
+    h('p', { class: 'dim', key: 'note' }, 'Take 1 first, wherever its row is; “now” comes before “today”. What follows another may go with it. An error ratio that is usual for its service is not listed.'),
     table('needs', 'Problems that need someone', columns, [{ rows: shown.rows }], { expand, open: (n) => n.key === openNeed }), shown.footer);
 }

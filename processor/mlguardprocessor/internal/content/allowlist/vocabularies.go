@@ -32,6 +32,10 @@ func vocabularies(add func(key, form string)) {
 	for _, table := range mlattr.Tables() {
 		for _, aliases := range [][]mlattr.Alias{table.Resource, table.Span, table.Point} {
 			for i := range aliases {
+				if listed := table.ModelCall.Listed; listed != nil && aliases[i].Source == listed.Parameters {
+					// The parameters of a request, of which one is read, have stop words and tools.
+					continue
+				}
 				form := formOf(aliases[i].Source)
 				if aliases[i].Kind == mlattr.KindDevice {
 					form = label
