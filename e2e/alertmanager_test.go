@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -84,13 +85,16 @@ func TestOneXIDIsOneNotification(t *testing.T) {
 	require.Greater(t, len(alerts), 6)
 	require.NoError(t, am.Fire(t.Context(), alerts...))
 
-	all, err := am.Alerts(t.Context())
-	require.NoError(t, err)
-	require.Len(t, all, len(alerts))
-	for _, alert := range all {
-		is := alert.Labels["ml_problem"] == "gpu_failed"
-		assert.Equal(t, is, alert.Status.State == "active", "%v", alert.Labels)
-	}
+	// An alert is active until Alertmanager has seen what inhibits it.
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		all, err := am.Alerts(t.Context())
+		require.NoError(c, err)
+		require.Len(c, all, len(alerts))
+		for _, alert := range all {
+			is := alert.Labels["ml_problem"] == "gpu_failed"
+			assert.Equal(c, is, alert.Status.State == "active", "%v", alert.Labels)
+		}
+	}, 10*time.Second, 20*time.Millisecond)
 	first := <-received
 	assert.Equal(t, "/page", first.path)
 	require.Len(t, first.alerts, 1)

@@ -84,6 +84,8 @@ const (
 	// Route is the run that all spans, points or records of a resource belong to,
 	// or else its service or host. What has one route is sent to one gateway.
 	Route = "ml.route"
+	// RouteMetadata is the key of the client metadata that has the route of a request.
+	RouteMetadata = "ml-route"
 	// RunAttempt is the restart count of the run's launcher.
 	RunAttempt = "ml.run.attempt"
 	// JobID is the scheduler's job id. Sentinels such as 0 are dropped.

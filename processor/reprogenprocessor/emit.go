@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"go.opentelemetry.io/collector/client"
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
@@ -40,6 +41,9 @@ func (r *recorder) emit(ctx context.Context, f *failure.Failure, name string, fi
 	}
 	ctx, cancel := context.WithTimeout(ctx, emitTimeout)
 	defer cancel()
+	if route := f.Resource.Text(mlattr.Route); route != "" {
+		ctx = client.NewContext(ctx, client.Info{Metadata: client.NewMetadata(map[string][]string{mlattr.RouteMetadata: {route}})})
+	}
 	sent, err := r.outlets.Send(ctx, r.recordOf(f, name, files))
 	switch {
 	case !sent:
@@ -51,11 +55,15 @@ func (r *recorder) emit(ctx context.Context, f *failure.Failure, name string, fi
 	}
 }
 
-// recordOf makes the log record of an artifact. All of it is redacted.
+// recordOf makes the log record of an artifact. All of it is redacted but the route:
+// the record takes that of the failed span, which left with it.
 func (r *recorder) recordOf(f *failure.Failure, name string, files artifact.Files) plog.Logs {
 	ld := plog.NewLogs()
 	rl := ld.ResourceLogs().AppendEmpty()
 	rl.Resource().Attributes().PutStr(mlattr.ServiceName, redact.Text(f.Service))
+	if route := f.Resource.Text(mlattr.Route); route != "" {
+		rl.Resource().Attributes().PutStr(mlattr.Route, route)
+	}
 	sl := rl.ScopeLogs().AppendEmpty()
 	sl.Scope().SetName(emittedScope)
 	record := sl.LogRecords().AppendEmpty()

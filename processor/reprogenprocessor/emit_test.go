@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/client"
 	"go.opentelemetry.io/collector/consumer/consumertest"
 	"go.opentelemetry.io/collector/pdata/plog"
 )
@@ -57,6 +58,22 @@ func TestEmitLog(t *testing.T) {
 	assert.NotContains(t, r.Body().AsString(), "hunter2")
 	service, _ := w.records.AllLogs()[0].ResourceLogs().At(0).Resource().Attributes().Get("service.name")
 	assert.Equal(t, "worker", service.Str())
+}
+
+// A record goes to the gateway that the failed span goes to.
+func TestEmittedRecordHasTheRouteOfItsSpan(t *testing.T) {
+	cfg := testConfig(t)
+	cfg.EmitLog = true
+	w := newWorld(t, cfg)
+	c := mean()
+	td := c.traces()
+	td.ResourceSpans().At(0).Resource().Attributes().PutStr("ml.route", "run-7")
+	w.send(td)
+	w.pass(0)
+	require.Len(t, emitted(&w.records), 1)
+	route, _ := w.records.AllLogs()[0].ResourceLogs().At(0).Resource().Attributes().Get("ml.route")
+	assert.Equal(t, "run-7", route.Str())
+	assert.Equal(t, []string{"run-7"}, client.FromContext(w.records.Contexts()[0]).Metadata.Get("ml-route"))
 }
 
 func TestEmitLogIsCapped(t *testing.T) {

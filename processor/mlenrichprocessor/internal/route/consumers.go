@@ -13,9 +13,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-// MetadataKey is the key of the client metadata that has the route of a request.
-const MetadataKey = "ml-route"
-
 // maxCalls is how many routes of one request are sent in calls of their own. The
 // others follow in one call without the metadata.
 const maxCalls = 256
@@ -158,9 +155,9 @@ func (c *calls) context(ctx context.Context, call int) context.Context {
 	for key := range info.Metadata.Keys() {
 		data[key] = info.Metadata.Get(key)
 	}
-	delete(data, MetadataKey)
+	delete(data, mlattr.RouteMetadata)
 	if route := c.routes[call]; route != "" {
-		data[MetadataKey] = []string{route}
+		data[mlattr.RouteMetadata] = []string{route}
 	}
 	info.Metadata = client.NewMetadata(data)
 	return client.NewContext(ctx, info)

@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/route"
 )
 
@@ -68,7 +69,7 @@ func newGPURig(t testing.TB) *gpuRig {
 // see notes a resource and returns its route, which is that of the call.
 func (r *gpuRig) see(ctx context.Context, resource pcommon.Resource) string {
 	at := textOf(resource.Attributes(), "ml.route")
-	assert.Equal(r.t, []string{at}, client.FromContext(ctx).Metadata.Get(route.MetadataKey))
+	assert.Equal(r.t, []string{at}, client.FromContext(ctx).Metadata.Get(mlattr.RouteMetadata))
 	rest := resource.Attributes().AsRaw()
 	delete(rest, "ml.route")
 	delete(rest, "host.name")

@@ -21,6 +21,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/route"
 )
 
@@ -46,7 +47,7 @@ type recorder struct {
 
 func (r *recorder) traces(t testing.TB) consumer.Traces {
 	next, err := consumer.NewTraces(func(ctx context.Context, td ptrace.Traces) error {
-		one := call{route: client.FromContext(ctx).Metadata.Get(route.MetadataKey)}
+		one := call{route: client.FromContext(ctx).Metadata.Get(mlattr.RouteMetadata)}
 		for _, rs := range td.ResourceSpans().All() {
 			of := resource{attrs: rs.Resource().Attributes().AsRaw()}
 			for _, ss := range rs.ScopeSpans().All() {
@@ -186,7 +187,7 @@ func TestMetadataOfTheSenderStays(t *testing.T) {
 	ctx := client.NewContext(t.Context(), client.Info{Metadata: client.NewMetadata(map[string][]string{"tenant": {"t", "u"}})})
 	require.NoError(t, logs.ConsumeLogs(ctx, ld))
 	assert.Equal(t, []string{"t", "u"}, seen.Metadata.Get("tenant"))
-	assert.Equal(t, []string{"a"}, seen.Metadata.Get(route.MetadataKey))
+	assert.Equal(t, []string{"a"}, seen.Metadata.Get(mlattr.RouteMetadata))
 }
 
 // The sender repeats a request of which a call failed, so calls after that one
