@@ -352,4 +352,7 @@ const (
 	SideClient = "client"
 	// SideServer marks the count of the service that answered.
 	SideServer = "server"
+	// SideGateway marks the count of a service that passes requests on to
+	// servers, which count them again.
+	SideGateway = "gateway"
 )
