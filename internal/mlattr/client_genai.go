@@ -33,6 +33,14 @@ func genAI() Table {
 			{Source: "gen_ai.usage.cost", Canonical: UsageCost},
 			{Source: "gen_ai.cost.total_cost", Canonical: UsageCost},
 			{Source: "gen_ai.usage.total_cost", Canonical: UsageCost},
+			// vLLM's names, which SGLang and TensorRT-LLM use, too.
+			{Source: "gen_ai.latency.e2e", Canonical: Latency},
+			{Source: "gen_ai.latency.time_to_first_token", Canonical: GenAITimeToFirstChunk},
+			{Source: "gen_ai.latency.time_in_queue", Canonical: QueueTime},
+			{Source: "gen_ai.latency.time_in_model_prefill", Canonical: PrefillTime},
+			{Source: "gen_ai.latency.time_in_model_decode", Canonical: DecodeTime},
+			{Source: "gen_ai.usage.num_sequences", Canonical: GenAIChoices},
+			{Source: "gen_ai.request.n", Canonical: GenAIChoices},
 			// The conventions' name of the metric, which pydantic-ai uses on spans.
 			{Source: "gen_ai.client.operation.time_to_first_chunk", Canonical: GenAITimeToFirstChunk},
 			{Source: "gen_ai.system", Canonical: GenAIProviderName},

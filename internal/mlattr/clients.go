@@ -30,6 +30,11 @@ var clients = [...]func() Table{
 	springAI,
 	dify,
 	agentDevelopmentKit,
+	tensorRTLLM,
+	triton,
+	dynamo,
+	inferenceGateway,
+	llamaCpp,
 }
 
 // Tables returns every vocabulary in the order in which their rules are tried.

@@ -255,6 +255,21 @@ func TestKeysOfClientsStandAlone(t *testing.T) {
 
 // TestDroppedChunks shows that the first of many events is not the first token
 // where earlier ones were dropped.
+// TestServersWithKeysInCommon shows that inference servers that send the same keys
+// are told apart by their scopes.
+func TestServersWithKeysInCommon(t *testing.T) {
+	for scope, want := range map[string]string{
+		"vllm.llm_engine": "genai,vllm", "sglang server": "genai,sglang", "trt.llm": "genai,tensorrt_llm", "server": "genai",
+	} {
+		span := ptrace.NewSpan()
+		span.SetName("llm_request")
+		require.NoError(t, span.Attributes().FromRaw(map[string]any{
+			"gen_ai.latency.e2e": 3.0, "gen_ai.latency.time_to_first_token": 0.5, "gen_ai.usage.num_sequences": 1, "gen_ai.request.n": 1}))
+		_, f := mlattr.Classify(pcommon.NewMap(), scope, span)
+		assert.Equal(t, want, f.Systems.String(), scope)
+	}
+}
+
 func TestDroppedChunks(t *testing.T) {
 	span, _ := readSpan(t, nil, map[string]any{"gen_ai.is_streaming": true}, "gen_ai.content.completion.chunk")
 	span.SetDroppedEventsCount(1)

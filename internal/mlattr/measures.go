@@ -16,10 +16,23 @@ const (
 	MeasureTimeToFirstToken = "gen_ai.server.time_to_first_token" //nolint:gosec // a name, no credential
 	// MeasureTimePerOutputToken is the time for each token after the first.
 	MeasureTimePerOutputToken = "gen_ai.server.time_per_output_token" //nolint:gosec // a name, no credential
+	// MeasurePrefillTime is the time in which the model read the input.
+	MeasurePrefillTime = "ml.latency.prefill"
+	// MeasureDecodeTime is the time in which the model generated the tokens after
+	// the first.
+	MeasureDecodeTime = "ml.latency.decode"
 	// MeasureQueueTime is how long a request or operation waited.
 	MeasureQueueTime = "ml.queue.time"
-	// MeasureRequests counts requests.
+	// MeasureRequests counts requests that ended, by GenAIFinishReasons where the
+	// points state it.
 	MeasureRequests = "ml.requests"
+	// MeasureRequestsRunning is the number of requests that a server works on.
+	MeasureRequestsRunning = "ml.requests.running"
+	// MeasureRequestsWaiting is the number of requests that wait for a server.
+	MeasureRequestsWaiting = "ml.requests.waiting"
+	// MeasureKVCacheUtilization is the share of a server's KV cache that is in
+	// use.
+	MeasureKVCacheUtilization = "ml.kv_cache.utilization"
 	// MeasureSteps counts optimizer steps.
 	MeasureSteps = "ml.steps"
 	// MeasureStepDuration is how long one step took.
@@ -110,8 +123,13 @@ var Measures = []Measure{
 	{MeasureRequestDuration, "s", DimensionTime, "Time from a request to its last token."},
 	{MeasureTimeToFirstToken, "s", DimensionTime, "Time from a request to its first token."},
 	{MeasureTimePerOutputToken, "s", DimensionTime, "Time for each output token after the first."},
+	{MeasurePrefillTime, "s", DimensionTime, "Time in which the model read the input of a request."},
+	{MeasureDecodeTime, "s", DimensionTime, "Time in which the model generated the tokens of a request after the first."},
 	{MeasureQueueTime, "s", DimensionTime, "Time that a request or an operation waited."},
-	{MeasureRequests, "{request}", DimensionCount, "Requests."},
+	{MeasureRequests, "{request}", DimensionCount, "Requests that ended, by `gen_ai.response.finish_reasons` where the metric says it."},
+	{MeasureRequestsRunning, "{request}", DimensionCount, "Requests that a server works on."},
+	{MeasureRequestsWaiting, "{request}", DimensionCount, "Requests that wait for a server."},
+	{MeasureKVCacheUtilization, "1", DimensionRatio, "Share of a server's KV cache that is in use; 1 is all."},
 	{MeasureSteps, "{step}", DimensionCount, "Optimizer steps."},
 	{MeasureStepDuration, "s", DimensionTime, "Time of one optimizer step."},
 	{MeasureDataLoadTime, "s", DimensionTime, "Time of one step that was spent waiting for data."},

@@ -82,6 +82,10 @@ type Meaning struct {
 	System System
 	// Factor converts the values into the unit of the measure.
 	Factor float64
+	// Side is the client's Table.Side.
+	Side string
+	// Replicas are the client's Table.Replicas.
+	Replicas []string
 	// Repeated is true where another metric repeats this one; see
 	// Metric.Repeats.
 	Repeated bool
@@ -226,14 +230,14 @@ func (r *Reader) compileMetrics(aliases map[string]MetricAlias) error {
 				metric.Unit = said
 			}
 		}
-		err := r.addMetric(metric, 0, alias.Unit != "")
+		err := r.addMetric(metric, new(Table), alias.Unit != "")
 		if err != nil {
 			return err
 		}
 	}
 	for _, table := range r.tables {
 		for _, metric := range table.Metrics {
-			if err := r.addMetric(metric, table.System, false); err != nil {
+			if err := r.addMetric(metric, &table, false); err != nil {
 				return err
 			}
 		}
@@ -257,7 +261,7 @@ func (r *Reader) markRepeated(table Table) {
 	}
 }
 
-func (r *Reader) addMetric(metric Metric, system System, fixed bool) error {
+func (r *Reader) addMetric(metric Metric, of *Table, fixed bool) error {
 	measure := measures[metric.Measure]
 	if measure == nil {
 		return fmt.Errorf("metric %q: %q is not a measure", metric.Source, metric.Measure)
@@ -274,7 +278,8 @@ func (r *Reader) addMetric(metric Metric, system System, fixed bool) error {
 		return fmt.Errorf("metric %q: must have a letter or digit and at most %d bytes", metric.Source, MaxMetricName)
 	}
 	r.metrics[string(key)] = append(r.metrics[string(key)], metricRule{
-		meaning: Meaning{Metric: metric, System: system, Factor: factor}, measure: measure, fixed: fixed,
+		meaning: Meaning{Metric: metric, System: of.System, Side: of.Side, Replicas: of.Replicas, Factor: factor},
+		measure: measure, fixed: fixed,
 	})
 	return nil
 }

@@ -222,8 +222,8 @@ const (
 	// below a request that failed, with spans between them that did not, or one
 	// that repeats a failed request.
 	ErrorCounted = "ml.error.counted"
-	// Side says which side counted the tokens that two services report: see the
-	// Side values.
+	// Side says which side counted the tokens that several services report: see
+	// the Side values.
 	Side = "ml.side"
 )
 
@@ -352,4 +352,7 @@ const (
 	SideClient = "client"
 	// SideServer marks the count of the service that answered.
 	SideServer = "server"
+	// SideGateway marks the count of a service that passes requests on to
+	// servers, which count them again.
+	SideGateway = "gateway"
 )

@@ -184,6 +184,12 @@ type Table struct {
 	// MetricPrefixes are beginnings of names of metrics that identify the
 	// client.
 	MetricPrefixes []string
+	// Side is the value of the attribute Side for what the client's metrics
+	// count. Empty means that only one service counts it.
+	Side string
+	// Replicas are keys of point attributes that number processes of one server.
+	// All of them report the same value, so only that of process 0 counts.
+	Replicas []string
 
 	Resource []Alias
 	// Span applies to spans and log records.

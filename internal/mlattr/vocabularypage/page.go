@@ -177,6 +177,12 @@ func (p *page) recognition(t *mlattr.Table) {
 	if len(ways) > 0 {
 		p.printf("Recognised by %s.\n", strings.Join(ways, "; "))
 	}
+	if t.Side != "" {
+		p.printf("Rates of its tokens have %s.\n", code(mlattr.Side+"="+t.Side))
+	}
+	if len(t.Replicas) > 0 {
+		p.printf("Of points with %s, those of process 0 count.\n", codes(t.Replicas))
+	}
 }
 
 // traits writes what is known of the client besides what it sends.

@@ -125,7 +125,7 @@ type dataPoint interface {
 
 // add adds a point, of whose value the times are not set.
 func add[P dataPoint](r *reader, p P, value reading) {
-	if p.Flags().NoRecordedValue() {
+	if p.Flags().NoRecordedValue() || isReplica(p.Attributes(), r.meaning.Replicas) {
 		return
 	}
 	value.start, value.at, value.mean = uint64(p.StartTimestamp()), uint64(p.Timestamp()), r.mean
@@ -134,6 +134,19 @@ func add[P dataPoint](r *reader, p P, value reading) {
 	hash := pdatautil.Hash(pdatautil.WithString(string(r.stream[:])), pdatautil.WithMap(attrs))
 	r.ps.list = append(r.ps.list, point{reading: value, key: streamKey{r.from.Instance, hash}, from: r.from.Attributes, attrs: attrs,
 		resource: r.from.Resource, metric: r.metric, meaning: r.meaning, basis: r.basis})
+}
+
+// isReplica reports whether a point repeats that of process 0 of its server.
+// keys number the server's processes.
+func isReplica(attrs pcommon.Map, keys []string) bool {
+	for _, key := range keys {
+		if v, ok := attrs.Get(key); ok {
+			if process, ok := mlattr.ReadInt(v); ok && process != 0 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (r *reader) numbers(points pmetric.NumberDataPointSlice, delta bool) {
@@ -211,7 +224,7 @@ func (p *point) write(to pmetric.NumberDataPoint) {
 	to.SetTimestamp(pcommon.Timestamp(p.at))
 	to.SetDoubleValue(p.rate)
 	attrs := to.Attributes()
-	attrs.EnsureCapacity(p.attrs.Len() + 4)
+	attrs.EnsureCapacity(p.attrs.Len() + 5)
 	p.attrs.CopyTo(attrs)
 	put := func(key, value string) {
 		if value != "" && !label.Taken(attrs, key) {
@@ -221,6 +234,7 @@ func (p *point) write(to pmetric.NumberDataPoint) {
 	put(mlattr.GenAITokenType, p.meaning.TokenType)
 	put(mlattr.ThroughputBasis, p.basis)
 	put(mlattr.ThroughputMetric, p.metric)
+	put(mlattr.Side, p.meaning.Side)
 	if p.meaning.PerDevice {
 		put(mlattr.ThroughputScope, mlattr.ScopeDevice)
 	}
