@@ -115,6 +115,7 @@ def record(client, into):
                 "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{sink.server_port}", "MODEL_URL": server.url,
                 "OPENAI_API_KEY": "not-needed", "ANTHROPIC_API_KEY": "not-needed", "PYTHONPATH": str(FOLDER),
                 "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf", "OTEL_SERVICE_NAME": client, "PYTHONWARNINGS": "ignore",
+                "LITELLM_LOCAL_MODEL_COST_MAP": "true",  # it fetches prices otherwise
             }
             # A program may have the name of the package that it uses.
             subprocess.run([sys.executable, "-P", FOLDER / "clients" / f"{client}.py"], env=environment, check=True, timeout=300)

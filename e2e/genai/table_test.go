@@ -29,8 +29,9 @@ const firstTokenSeconds = 0.05
 // token, and tooShort those that report less than the server waited.
 var (
 	noFirstToken = map[string]string{
-		"langchain_openai_v2": "not sent", "langsmith_openai": "not sent", "logfire_openai": "not sent", "openai_agents": "not sent",
-		"openai_v2": "not sent", "openinference_langchain": "not sent",
+		"agent_framework": "not sent", "agno": "not sent",
+		"langchain_openai_v2": "not sent", "langsmith_openai": "not sent", "litellm_v1": "not sent", "litellm_v1_request_span": "not sent", "logfire_openai": "not sent", "openai_agents": "not sent",
+		"openai_v2": "not sent", "openinference_langchain": "not sent", "smolagents": "not sent",
 		"pydantic_ai_openai_v2": "on the spans above",
 	}
 	tooShort = map[string]string{"openlit_openai": "without the wait for the headers"}
