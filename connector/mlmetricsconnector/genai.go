@@ -88,8 +88,8 @@ func readPort(v pcommon.Value) string {
 
 // timesOf returns the duration of a request, the time to its first token, and
 // the time per further token. The producer's durations take precedence over the
-// span's. A first token after the end, or a time per token without tokens, is
-// unknown.
+// span's. All are unknown if the first token came later than that, and the time per
+// token if there are no tokens.
 func timesOf(facts *mlattr.Facts, start, end pcommon.Timestamp, v *values) (duration, firstToken, perToken float64) {
 	duration, firstToken, perToken = math.NaN(), math.NaN(), math.NaN()
 	if latency, ok := facts.DoubleAt(slotLatency); ok {
@@ -97,8 +97,12 @@ func timesOf(facts *mlattr.Facts, start, end pcommon.Timestamp, v *values) (dura
 	} else if end > start && start > 0 {
 		duration = float64(end-start) / 1e9
 	}
-	if first, ok := facts.DoubleAt(slotFirstChunk); ok && first < duration {
+	switch first, ok := facts.DoubleAt(slotFirstChunk); {
+	case !ok:
+	case first < duration:
 		firstToken = first
+	case first > duration:
+		duration = math.NaN() // the span ended when the stream began
 	}
 	if !v.hasOutput || v.output < 2 || v.output > maxCount {
 		return duration, firstToken, perToken

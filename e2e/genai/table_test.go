@@ -22,6 +22,10 @@ var (
 	recordings = flag.String("recordings", "recordings", "folder with the recordings, by default those of the repository")
 )
 
+// mostTokensPerSecond is above every rate of a whole answer: the server writes 12
+// tokens, the first after 50 ms.
+const mostTokensPerSecond = 12 / firstTokenSeconds
+
 // firstTokenSeconds is how long the server waits before the first token.
 const firstTokenSeconds = 0.05
 
@@ -61,6 +65,10 @@ func TestClients(t *testing.T) {
 			first := checkFirstTokens(t, r.Client, &result, want.FirstTokens)
 			again, err := reproduced(folder)
 			require.NoError(t, err)
+
+			for _, rate := range rates(&result) {
+				assert.Less(t, rate, mostTokensPerSecond)
+			}
 
 			counts := func(a Account) Account { a.FirstTokens = 0; return a }
 			assert.Equal(t, counts(want), counts(got))
