@@ -33,8 +33,9 @@ func genAI() Table {
 			{Source: "gen_ai.usage.cost", Canonical: UsageCost},
 			{Source: "gen_ai.cost.total_cost", Canonical: UsageCost},
 			{Source: "gen_ai.usage.total_cost", Canonical: UsageCost},
-			// The conventions' name of the metric, which pydantic-ai uses on spans.
+			// The conventions' names of the metric, which clients use on spans.
 			{Source: "gen_ai.client.operation.time_to_first_chunk", Canonical: GenAITimeToFirstChunk},
+			{Source: "gen_ai.client.inference.time_to_first_chunk", Canonical: GenAITimeToFirstChunk},
 			{Source: "gen_ai.system", Canonical: GenAIProviderName},
 			{Source: "gen_ai.conversation.id", Canonical: SessionID},
 			{Source: "session.id", Canonical: SessionID},
