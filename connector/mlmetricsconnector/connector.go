@@ -94,7 +94,7 @@ func newMetricsConnector(set connector.Settings, cfg *Config, registry *instance
 		readers: sync.Pool{New: func() any {
 			return &reader{
 				vocabulary: mlattr.Default(), slow: cfg.SlowThreshold.Seconds(),
-				exemplars: cfg.Exemplars, genAI: cfg.GenAIMetrics,
+				exemplars: cfg.Exemplars, genAI: cfg.GenAIMetrics, nextNames: cfg.GenAINextNames,
 			}
 		}},
 		store: streams.NewStore(streams.Limits{

@@ -100,8 +100,8 @@ type reader struct {
 	now        int64
 	// enriched reports whether ml_enrich has read the spans.
 	enriched bool
-	// exemplars and genAI are options of the configuration.
-	exemplars, genAI bool
+	// exemplars, genAI and nextNames are options of the configuration.
+	exemplars, genAI, nextNames bool
 
 	ofResource, ofSpan mlattr.Facts
 	values             values
@@ -261,6 +261,9 @@ func (r *reader) readSpan(known mlattr.System, span ptrace.Span) {
 			u.errorType = otherError
 		}
 	}
+	if u.genAI != nil {
+		r.addGenAITokens(u, v)
+	}
 	if failed && v.ofModel() && !v.errorElsewhere {
 		u.is |= isError
 	}
@@ -314,7 +317,6 @@ func (r *reader) addUsage(u *unit, v *values) {
 			continue
 		}
 		r.count(u, series.Tokens, u.requestSource, side.tokens, side.kind, v.model, u.operation, v.role, v.side)
-		r.addGenAITokens(u, side.kind, side.tokens)
 	}
 	if v.hasRate {
 		r.addRate(u, v.rate, v.basis, v.model)

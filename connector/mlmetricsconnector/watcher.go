@@ -15,11 +15,17 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
-// sentByClients maps metric names to series.
-var sentByClients = func() map[string]series.ID {
-	names := make(map[string]series.ID, len(series.All))
-	for id := range series.All {
-		names[series.All[id].Name] = series.ID(id) // #nosec G115 -- the table's index
+// sentByClients maps metric names to the series that a program which sends them
+// needs no more: the one of that name, and those that say the same by another name.
+var sentByClients = func() map[string][]series.ID {
+	names := make(map[string][]series.ID, len(series.All))
+	for i := range series.All {
+		s, id := &series.All[i], series.ID(i) // #nosec G115 -- the table's index
+		names[s.Name] = append(names[s.Name], id)
+		for _, next := range s.Next {
+			names[s.Name] = append(names[s.Name], next)
+			names[series.All[next].Name] = append(names[series.All[next].Name], id)
+		}
 	}
 	return names
 }()
@@ -74,7 +80,7 @@ func (w *watcher) ConsumeMetrics(_ context.Context, md pmetric.Metrics) error {
 				continue
 			}
 			for _, m := range sm.Metrics().All() {
-				if id, ok := sentByClients[m.Name()]; ok {
+				for _, id := range sentByClients[m.Name()] {
 					w.shared.seen.Note(resource, id, now)
 				}
 				w.shared.seen.noteGPU(m, attrs, now)

@@ -22,6 +22,10 @@ var (
 	recordings = flag.String("recordings", "recordings", "folder with the recordings, by default those of the repository")
 )
 
+// mostTokensPerSecond is above every rate of a whole answer: the server writes 12
+// tokens, the first after 50 ms.
+const mostTokensPerSecond = 12 / firstTokenSeconds
+
 // firstTokenSeconds is how long the server waits before the first token.
 const firstTokenSeconds = 0.05
 
@@ -29,8 +33,9 @@ const firstTokenSeconds = 0.05
 // token, and tooShort those that report less than the server waited.
 var (
 	noFirstToken = map[string]string{
-		"langchain_openai_v2": "not sent", "langsmith_openai": "not sent", "logfire_openai": "not sent", "openai_agents": "not sent",
-		"openai_v2": "not sent", "openinference_langchain": "not sent",
+		"agent_framework": "not sent", "agno": "not sent",
+		"langchain_openai_v2": "not sent", "langsmith_openai": "not sent", "litellm_v1": "not sent", "litellm_v1_request_span": "not sent", "logfire_openai": "not sent", "openai_agents": "not sent",
+		"openai_v2": "not sent", "openinference_langchain": "not sent", "smolagents": "not sent",
 		"pydantic_ai_openai_v2": "on the spans above",
 	}
 	tooShort = map[string]string{"openlit_openai": "without the wait for the headers"}
@@ -60,6 +65,10 @@ func TestClients(t *testing.T) {
 			first := checkFirstTokens(t, r.Client, &result, want.FirstTokens)
 			again, err := reproduced(folder)
 			require.NoError(t, err)
+
+			for _, rate := range rates(&result) {
+				assert.Less(t, rate, mostTokensPerSecond)
+			}
 
 			counts := func(a Account) Account { a.FirstTokens = 0; return a }
 			assert.Equal(t, counts(want), counts(got))

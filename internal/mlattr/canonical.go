@@ -30,6 +30,7 @@ var kinds = map[string]Kind{
 	GenAIResponseID:          KindID,
 	GenAIFinishReasons:       KindTexts,
 	GenAIToolName:            KindText,
+	GenAIAgentName:           KindText,
 	HTTPResendCount:          KindCount,
 	RunID:                    KindID,
 	RunInferred:              KindBool,

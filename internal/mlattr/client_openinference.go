@@ -41,6 +41,7 @@ func openInference() Table {
 			{Source: "llm.finish_reason", Canonical: GenAIFinishReasons},
 			{Source: "llm.cost.total", Canonical: UsageCost},
 			{Source: "tool.name", Canonical: GenAIToolName},
+			{Source: "agent.name", Canonical: GenAIAgentName},
 			{Source: "embedding.model_name", Canonical: GenAIRequestModel},
 			{Source: "llm.provider", Canonical: GenAIProviderName},
 			{Source: "llm.system", Canonical: GenAIProviderName},

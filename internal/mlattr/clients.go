@@ -35,6 +35,7 @@ var clients = [...]func() Table{
 	dynamo,
 	inferenceGateway,
 	llamaCpp,
+	liteLLM,
 }
 
 // Tables returns every vocabulary in the order in which their rules are tried.

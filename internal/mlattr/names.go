@@ -64,6 +64,8 @@ const (
 	GenAIFinishReasons = "gen_ai.response.finish_reasons"
 	// GenAIToolName names the tool that a span executes.
 	GenAIToolName = "gen_ai.tool.name"
+	// GenAIAgentName names the agent that a span is about.
+	GenAIAgentName = "gen_ai.agent.name"
 	// HTTPResendCount is how many times an HTTP request was sent before.
 	HTTPResendCount = "http.request.resend_count"
 

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"math"
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
@@ -136,6 +137,15 @@ type SpanInput struct {
 	Cached, Cost float64
 	// LengthStop reports whether the answer ended at the limit of tokens.
 	LengthStop bool
+}
+
+// wholeDuration returns Duration, or NaN if the first token came after it: a client
+// may end the span of a stream when the stream begins.
+func (in *SpanInput) wholeDuration() float64 {
+	if in.FirstToken > in.Duration {
+		return math.NaN()
+	}
+	return in.Duration
 }
 
 // Event is what the page reads of a log record: an error of a GPU's driver or a

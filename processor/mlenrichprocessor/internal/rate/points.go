@@ -12,6 +12,9 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/metadata"
 )
 
+// prometheusTokenType is mlattr.GenAITokenType as Prometheus spells it.
+const prometheusTokenType = "gen_ai_token_type"
+
 // Points are the points of one request from which rates can be made. The zero
 // value is ready for use, and can be used again after Reset.
 type Points struct{ list []point }
@@ -125,12 +128,12 @@ type dataPoint interface {
 
 // add adds a point, of whose value the times are not set.
 func add[P dataPoint](r *reader, p P, value reading) {
-	if p.Flags().NoRecordedValue() || isReplica(p.Attributes(), r.meaning.Replicas) {
+	attrs := p.Attributes()
+	if p.Flags().NoRecordedValue() || isReplica(attrs, r.meaning.Replicas) || !r.mean && !countsTokens(attrs) {
 		return
 	}
 	value.start, value.at, value.mean = uint64(p.StartTimestamp()), uint64(p.Timestamp()), r.mean
 	value.sum *= r.meaning.Factor
-	attrs := p.Attributes()
 	hash := pdatautil.Hash(pdatautil.WithString(string(r.stream[:])), pdatautil.WithMap(attrs))
 	r.ps.list = append(r.ps.list, point{reading: value, key: streamKey{r.from.Instance, hash}, from: r.from.Attributes, attrs: attrs,
 		resource: r.from.Resource, metric: r.metric, meaning: r.meaning, basis: r.basis})
@@ -147,6 +150,24 @@ func isReplica(attrs pcommon.Map, keys []string) bool {
 		}
 	}
 	return false
+}
+
+// countsTokens reports whether a point counts input or output tokens, or does not
+// state what it counts. Tokens of any other type are among these: a total, or what
+// a cache gave.
+func countsTokens(attrs pcommon.Map) bool {
+	kind, ok := attrs.Get(mlattr.GenAITokenType)
+	if !ok {
+		if kind, ok = attrs.Get(prometheusTokenType); !ok {
+			return true
+		}
+	}
+	switch kind.Str() {
+	case mlattr.TokenTypeInput, mlattr.TokenTypeOutput, "prompt", "completion":
+		return true
+	default:
+		return false
+	}
 }
 
 func (r *reader) numbers(points pmetric.NumberDataPointSlice, delta bool) {

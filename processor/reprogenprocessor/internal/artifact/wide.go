@@ -28,7 +28,7 @@ var wide = func() map[string]bool {
 		hypothesis idlelib ignite imaplib imp importlib injector inspect invoke io iopath ipykernel
 		ipython IPython jax jaxlib jinja2 joblib jsonargparse jsonpickle jupyter jupyter_client kedro
 		keras kfp kubernetes langchain langchain_community langchain_core langchain_experimental langgraph
-		lib2to3 lightning lightning_fabric lightning_utilities linecache litellm llama_index
+		lib2to3 lightning lightning_fabric lightning_utilities linecache llama_index
 		llamafactory llmcompressor lmdeploy logging loky luigi lxml lzma mailbox mako marshal matplotlib
 		metaflow mindspore ml_collections mmaction mmap mmcls mmcv mmdeploy mmdet mmengine
 		mmocr mmpose mmpretrain mmrazor mmrotate mmseg modulefinder msvcrt multiprocess multiprocessing
