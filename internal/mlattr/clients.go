@@ -30,6 +30,9 @@ var clients = [...]func() Table{
 	springAI,
 	dify,
 	agentDevelopmentKit,
+	nemo,
+	axolotl,
+	rayTrain,
 }
 
 // Tables returns every vocabulary in the order in which their rules are tried.

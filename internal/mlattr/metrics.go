@@ -63,6 +63,9 @@ type Metric struct {
 	TokenType string
 	// PerDevice is true where each GPU reports its own share.
 	PerDevice bool
+	// OfJob is true where each rank reports the number of all ranks together, so
+	// that the numbers of several ranks must not be added.
+	OfJob bool
 	// Part is the part of a GPU's memory that a metric of MeasureGPUMemory is
 	// about. Empty means the part in the points' attribute kind.
 	Part string
