@@ -29,7 +29,7 @@ type trainingPoints []training.Point
 func (p *trainingPoints) read(known mlattr.System, m pmetric.Metric) {
 	reader := mlattr.Default()
 	meaning, ok := reader.MetricMeaning(known|reader.Metric(m.Name()), m.Name(), m.Unit())
-	if !ok || !meaning.System.Has(mlattr.StepsInMetrics) || !training.Shows(meaning.Measure, meaning.Instrument) {
+	if !ok || !meaning.System.Has(mlattr.StepsInMetrics) || !training.Shows(&meaning.Metric) {
 		return
 	}
 	point := training.Point{Metric: m.Name(), Measure: meaning.Measure, Instrument: meaning.Instrument}

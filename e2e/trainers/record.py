@@ -185,7 +185,7 @@ def main():
     config.service_name = "megatron-lm"
     handle = setup_telemetry(config, rank=7, world_size=8, resource_attributes=newer_resource() if options.kind == "newer" else resource())
     if options.kind == "newer":
-        train_newer(handle, 20)
+        train_newer(handle, 22)
     else:
         train(handle, options.megatron, 20)
     handle.shutdown()

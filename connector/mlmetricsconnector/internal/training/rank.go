@@ -28,14 +28,15 @@ const (
 	rememberedChanges, patienceChanges = 31, 5
 )
 
-// Shows reports whether a measure shows the progress of a trainer. Tokens do only
-// as a counter.
-func Shows(measure string, instrument mlattr.Instrument) bool {
-	switch measure {
+// Shows reports whether a metric shows the progress of a trainer. Of counters of
+// tokens only those do that count what all ranks of the job train on: others count
+// what a model generates.
+func Shows(m *mlattr.Metric) bool {
+	switch m.Measure {
 	case mlattr.MeasureSteps, mlattr.MeasureStepDuration, mlattr.MeasureLoss, mlattr.MeasureLearningRate, mlattr.MeasureGradientNorm:
 		return true
 	case mlattr.MeasureTokens:
-		return instrument == mlattr.Counter
+		return m.Instrument == mlattr.Counter && m.OfJob
 	default:
 		return false
 	}

@@ -128,9 +128,11 @@ func TestHostilePoints(t *testing.T) {
 }
 
 func TestShows(t *testing.T) {
-	assert.True(t, training.Shows(mlattr.MeasureTokens, mlattr.Counter))
-	assert.False(t, training.Shows(mlattr.MeasureTokens, mlattr.Histogram), "of requests")
-	assert.False(t, training.Shows(mlattr.MeasureTokenThroughput, mlattr.Gauge))
+	assert.True(t, training.Shows(&mlattr.Metric{Measure: mlattr.MeasureTokens, Instrument: mlattr.Counter, OfJob: true}))
+	assert.False(t, training.Shows(&mlattr.Metric{Measure: mlattr.MeasureTokens, Instrument: mlattr.Counter}), "of a model")
+	assert.False(t, training.Shows(&mlattr.Metric{Measure: mlattr.MeasureTokens, Instrument: mlattr.Histogram, OfJob: true}), "of requests")
+	assert.False(t, training.Shows(&mlattr.Metric{Measure: mlattr.MeasureTokenThroughput, Instrument: mlattr.Gauge, OfJob: true}))
+	assert.True(t, training.Shows(&mlattr.Metric{Measure: mlattr.MeasureSteps, Instrument: mlattr.Counter}))
 }
 
 func FuzzRank(f *testing.F) {
