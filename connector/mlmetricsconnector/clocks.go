@@ -197,7 +197,7 @@ func (c *runClock) observe(key clockKey, u *unit, now time.Time) (updates []stre
 	}
 	shows := &u.activity
 	begun, old := c.attempts.see(shows.attemptOf(u), c.worked, c.ended)
-	updates = c.begin(key.source(), begun, now)
+	updates = c.begin(key, begun, now)
 	if old {
 		return updates, true
 	}
@@ -233,7 +233,7 @@ func (c *runClock) observe(key clockKey, u *unit, now time.Time) (updates []stre
 
 // begin begins so many attempts, and returns the update that counts them. The first
 // one begins with the first that is seen of the rank.
-func (c *runClock) begin(source *streams.Source, begun int64, now time.Time) []streams.Update {
+func (c *runClock) begin(key clockKey, begun int64, now time.Time) []streams.Update {
 	if c.arrived.IsZero() {
 		begun = 1
 	} else if begun > 0 {
@@ -246,7 +246,7 @@ func (c *runClock) begin(source *streams.Source, begun int64, now time.Time) []s
 	}
 	c.begun += begun
 	c.saves.Restart(now, c.steps)
-	return []streams.Update{{Source: source, Series: series.RunAttempts, Count: begun}}
+	return []streams.Update{{Source: key.source(), Series: series.RunAttempts, Count: begun}}
 }
 
 // describe keeps what a resource reveals about the rank's program.

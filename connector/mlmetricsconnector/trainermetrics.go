@@ -117,7 +117,7 @@ func (c *metricsConnector) train(now time.Time) (over streams.Overflowed) {
 			over.Runs++
 			continue
 		}
-		updates, live := clock.train(key.source(), &shown, now)
+		updates, live := clock.train(key, &shown, now)
 		if !live || len(updates) == 0 {
 			continue
 		}
@@ -130,7 +130,8 @@ func (c *metricsConnector) train(now time.Time) (over streams.Overflowed) {
 // train adds what the metrics of the rank show, and returns the updates of its
 // series. Steps and their times count only if spans show none. live is false for a
 // clock that was removed, which adds nothing.
-func (c *runClock) train(source *streams.Source, shown *trained, now time.Time) (updates []streams.Update, live bool) {
+func (c *runClock) train(key clockKey, shown *trained, now time.Time) (updates []streams.Update, live bool) {
+	source := key.source()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.forgotten {
@@ -145,7 +146,7 @@ func (c *runClock) train(source *streams.Source, shown *trained, now time.Time) 
 		return updates, true
 	}
 	begun, old := c.attempts.see(sign{number: shown.program.restarts, numbered: shown.program.numbered, start: shown.At}, c.worked, c.ended)
-	updates = append(updates, c.begin(source, begun, now)...)
+	updates = append(updates, c.begin(key, begun, now)...)
 	if old {
 		return updates, true
 	}

@@ -264,7 +264,11 @@ func withRates(md pmetric.Metrics, sent *consumertest.MetricsSink) pmetric.Metri
 				if service, ok := rm.Resource().Attributes().Get("service.name"); ok {
 					one.Resource().Attributes().PutStr("service.name", service.Str())
 				}
-				newest[sm.Metrics().At(0).Name()] = one
+				m := sm.Metrics().At(0)
+				if m.Name() == "ml.token.throughput" && m.Gauge().DataPoints().At(0).DoubleValue() == 0 {
+					continue // at its end, the exporter sends the last numbers twice
+				}
+				newest[m.Name()] = one
 			}
 		}
 	}

@@ -310,8 +310,9 @@ const (
 	// TotalTokens counts input and output tokens together. It is never split.
 	TotalTokens = "ml.tokens.total" //nolint:gosec // a name, no credential
 	// JobBatchSize is the number of samples of one optimizer step of all ranks
-	// together, and SequenceLength the number of tokens of each.
-	JobBatchSize   = "ml.job.batch_size"
+	// together.
+	JobBatchSize = "ml.job.batch_size"
+	// SequenceLength is the number of tokens of each of these samples.
 	SequenceLength = "ml.sequence_length"
 	// KubernetesJob is the UID of a Kubernetes job. It identifies the run where
 	// no other id does. The resource has it under its own name.
