@@ -1,7 +1,7 @@
 package mlattr
 
 // megatron is the vocabulary of Megatron-LM. Its own telemetry has the names
-// that begin with "megatron.", and in newer versions those of nemo. Spans of
+// that begin with "megatron.", and in newer versions those of nemoLens. Spans of
 // steps are in neither's default, and the metrics are the means of a log
 // interval.
 //

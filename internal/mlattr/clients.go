@@ -30,7 +30,7 @@ var clients = [...]func() Table{
 	springAI,
 	dify,
 	agentDevelopmentKit,
-	nemo,
+	nemoLens,
 	axolotl,
 	rayTrain,
 }

@@ -23,9 +23,6 @@ func launchers() Table {
 			{Source: "k8s.job.uid", Canonical: KubernetesJob},
 			{Source: "TORCHELASTIC_RESTART_COUNT", Canonical: RunAttempt},
 			{Source: "SLURM_RESTART_COUNT", Canonical: RunAttempt},
-			{Source: "slurm.restart_count", Canonical: RunAttempt},
-			{Source: "slurm.job.name", Canonical: JobName},
-			{Source: "slurm.cluster.name", Canonical: Cluster},
 		},
 		Changes: deployed,
 		Span: []Alias{

@@ -1,15 +1,15 @@
 package mlattr
 
-// nemo is the vocabulary of NVIDIA's NeMo Lens, through which Megatron-LM,
+// nemoLens is the vocabulary of NVIDIA's NeMo Lens, through which Megatron-LM,
 // NeMo-RL, NeMo-Gym and the NVIDIA Resiliency Extension send telemetry. By
 // default one rank of a run sends, the last.
 //
 // Lens renames what it sends: "dl." becomes "nv.dl.", and a step is counted from
 // 1 then. Both are read. Without a run id in its environment, and without Slurm,
 // each process makes up one.
-func nemo() Table {
+func nemoLens() Table {
 	t := Table{
-		Name:        "nemo",
+		Name:        "nemo_lens",
 		Packages:    []string{"nemo", "nemo_rl", "nemo_gym", "nvidia_resiliency_ext"},
 		Title:       "NVIDIA NeMo Lens",
 		Page:        "https://pypi.org/project/nemo-lens/",
@@ -17,12 +17,16 @@ func nemo() Table {
 		Scopes:      []string{"nemo.lens"},
 		KeyPrefixes: []string{"nemo.", "dl.", "nv.dl.", "nv.gpu.", "nvrx."},
 		Traits:      []Trait{SomeRanksSend, StepsInMetrics},
+		// Restarts within a Slurm job say more than Slurm's own.
 		Resource: []Alias{
 			{Source: "nemo.run.id", Canonical: RunID, Kind: KindJobID},
 			{Source: "nv.dl.job.uuid", Canonical: RunID, Kind: KindJobID},
 			{Source: "nv.dl.run.uuid", Canonical: RunID, Kind: KindJobID},
 			{Source: "nvrx.cycle", Canonical: RunAttempt},
 			{Source: "slurm.torchelastic.restart_count", Canonical: RunAttempt},
+			{Source: "slurm.restart_count", Canonical: RunAttempt},
+			{Source: "slurm.job.name", Canonical: JobName},
+			{Source: "slurm.cluster.name", Canonical: Cluster},
 			{Source: "nemo.user.id", Canonical: User, Kind: KindSecret},
 			{Source: "dl.gpu.index", Canonical: GPUIndex, Kind: KindDevice},
 			{Source: "nv.gpu.index", Canonical: GPUIndex, Kind: KindDevice},
