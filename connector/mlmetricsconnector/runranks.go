@@ -34,6 +34,9 @@ const (
 // ranks that have never sent.
 func (v *runVerdict) concludeMissing(e *emission, facts *runFacts) {
 	all, world := v.members()
+	if v.some {
+		world = 0 // the others send nothing, and are not missing
+	}
 	expected, sending := 0, 0
 	for i := range all {
 		if !all[i].Gone {

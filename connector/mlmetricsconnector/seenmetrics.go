@@ -28,6 +28,8 @@ type seenMetrics struct {
 	fleet *gpus.Fleet
 	// processes are those whose metrics have a run and a rank.
 	processes map[clockKey]firstAndLast
+	// trainers are the ranks whose own metrics show their progress.
+	trainers map[clockKey]*trainer
 	// cpu has what processes use of CPUs.
 	cpu processes.CPU
 
@@ -41,7 +43,7 @@ type firstAndLast struct{ first, last time.Time }
 func newSeenMetrics() *seenMetrics {
 	s := &seenMetrics{
 		holders: make(map[string]time.Time), released: make(map[string]time.Time), fleet: gpus.NewFleet(),
-		processes: make(map[clockKey]firstAndLast),
+		processes: make(map[clockKey]firstAndLast), trainers: make(map[clockKey]*trainer),
 	}
 	s.loads.Store(new(loads))
 	return s

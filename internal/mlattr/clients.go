@@ -36,6 +36,9 @@ var clients = [...]func() Table{
 	inferenceGateway,
 	llamaCpp,
 	liteLLM,
+	nemoLens,
+	axolotl,
+	rayTrain,
 }
 
 // Tables returns every vocabulary in the order in which their rules are tried.

@@ -63,11 +63,15 @@ type Metric struct {
 	TokenType string
 	// PerDevice is true where each GPU reports its own share.
 	PerDevice bool
+	// OfJob is true where each rank reports the number of all ranks together, so
+	// that the numbers of several ranks must not be added.
+	OfJob bool
 	// Part is the part of a GPU's memory that a metric of MeasureGPUMemory is
 	// about. Empty means the part in the points' attribute kind.
 	Part string
-	// Repeats are the client's other metrics that count the same items, as this
-	// table spells them. In a sum, use this metric only where none of them is.
+	// Repeats are the client's other metrics that count the same items, as its
+	// table spells them, or that of another client if its own has none of that
+	// name. In a sum, use this metric only where none of them is.
 	Repeats []string
 	// Everyday is true for a name that any program may use. It is understood
 	// only where the client is recognised otherwise.
@@ -252,10 +256,10 @@ func (r *Reader) markRepeated(table Table) {
 		for _, other := range metric.Repeats {
 			key, _ := metricKey(nil, other)
 			rules := r.metrics[string(key)]
+			own := func(r metricRule) bool { return r.meaning.System == table.System }
+			elsewhere := !slices.ContainsFunc(rules, own)
 			for i := range rules {
-				if rules[i].meaning.System == table.System {
-					rules[i].meaning.Repeated = true
-				}
+				rules[i].meaning.Repeated = rules[i].meaning.Repeated || elsewhere || own(rules[i])
 			}
 		}
 	}

@@ -233,6 +233,9 @@ func conditions(a mlattr.Alias) string {
 	if a.Factor != 0 {
 		notes = append(notes, "times "+strconv.FormatFloat(a.Factor, 'g', -1, 64))
 	}
+	if a.Offset != 0 {
+		notes = append(notes, "plus "+strconv.FormatInt(a.Offset, 10))
+	}
 	if a.Inverse {
 		notes = append(notes, "one over it")
 	}
@@ -284,6 +287,9 @@ func (p *page) names(t *mlattr.Table) {
 		if n.Queued {
 			says = append(says, "includes a wait")
 		}
+		if n.WholeStep {
+			says = append(says, "a whole step")
+		}
 		alone := ""
 		switch {
 		case n.Identifies:
@@ -302,6 +308,9 @@ func (p *page) metrics(t *mlattr.Table) {
 		var notes []string
 		if m.PerDevice {
 			notes = append(notes, "of one GPU")
+		}
+		if m.OfJob {
+			notes = append(notes, "each rank reports that of all")
 		}
 		if m.Part != "" {
 			notes = append(notes, m.Part)

@@ -22,6 +22,7 @@ const (
 	LastStepTimestamp
 	StepDuration
 	RunStepTime
+	RunTokenThroughput
 	RunTime
 	RunTimeRatio
 	RunGoodput
@@ -319,6 +320,11 @@ var All = [Count]Series{
 		Name: "ml.run.step.time", Unit: "s", Kind: Gauge, EveryRun: true, Momentary: true,
 		Description: "Typical duration of a step of the run. recent: the median of the last 20 steps. usual: the median of the up to 500 steps before these, at least 50; while steps take clearly longer, what it was before. Of several ranks it is the median. Left out are checkpoints and validations, the first 10 steps after a restart, and the time without a span of a program that works on demand.",
 		Labels:      []string{Window},
+	},
+	RunTokenThroughput: {
+		Name: "ml.run.token.throughput", Unit: "{token}/s", Kind: Gauge,
+		Description: "Tokens per second of a whole run, by the basis of the rate: steps is the tokens of a step of all ranks (ml.job.tokens_per_step of its resources), divided by the recent ml.run.step.time.",
+		Labels:      []string{mlattr.ThroughputBasis}, EveryRun: true, Momentary: true,
 	},
 	RunTime: {
 		Name: "ml.run.time", Unit: "s", Kind: Total, EveryRun: true,

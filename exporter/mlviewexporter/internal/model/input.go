@@ -76,6 +76,9 @@ type Source struct {
 	User, Host, Rank            string
 	PID                         int64
 	Simulated                   bool
+	// SomeRanks reports whether only some ranks of the run may send, so that the
+	// others are not missing.
+	SomeRanks bool
 }
 
 // CallPart is what a span says of a call.

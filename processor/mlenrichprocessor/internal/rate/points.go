@@ -53,14 +53,14 @@ type Source struct {
 	Scope      pcommon.InstrumentationScope
 }
 
-// Usable reports whether rates can be made from a metric: it counts tokens, or
-// is a histogram of rates.
+// Usable reports whether rates can be made from a metric: it counts tokens, is a
+// histogram of rates, or is the rate of all ranks of a job.
 func Usable(meaning *mlattr.Meaning) bool {
 	switch meaning.Measure {
 	case mlattr.MeasureTokens:
 		return meaning.Instrument != mlattr.Gauge
 	case mlattr.MeasureTokenThroughput:
-		return meaning.Instrument != mlattr.Gauge && meaning.Instrument != mlattr.Counter
+		return meaning.Instrument == mlattr.Histogram || meaning.Instrument == mlattr.Gauge && meaning.OfJob
 	default:
 		return false
 	}
@@ -71,15 +71,21 @@ func Usable(meaning *mlattr.Meaning) bool {
 // the same.
 func (ps *Points) Read(from *Source, m pmetric.Metric, meaning *mlattr.Meaning) {
 	r := reader{ps: ps, from: from, metric: m.Name(), meaning: meaning, mean: meaning.Measure == mlattr.MeasureTokenThroughput}
-	r.basis = basisOf(m.Type(), r.mean)
+	if r.reported = r.mean && meaning.Instrument == mlattr.Gauge; r.reported {
+		if m.Type() != pmetric.MetricTypeGauge {
+			return
+		}
+		r.mean = false
+	}
+	r.basis = r.basisOf(m.Type())
 	r.stream = pdatautil.Hash(
 		pdatautil.WithString(string(from.Attributes[:])),
 		pdatautil.WithString(from.Scope.Name()), pdatautil.WithString(from.Scope.Version()), pdatautil.WithMap(from.Scope.Attributes()),
 		pdatautil.WithString(m.Name()), pdatautil.WithString(m.Type().String()))
 	switch m.Type() {
 	case pmetric.MetricTypeGauge:
-		// A counter, after a format that has none.
-		if meaning.Instrument == mlattr.Counter {
+		// A counter, after a format that has none, or the client's own rate.
+		if meaning.Instrument == mlattr.Counter || r.reported {
 			r.numbers(m.Gauge().DataPoints(), false)
 		}
 	case pmetric.MetricTypeSum:
@@ -114,8 +120,10 @@ type reader struct {
 	metric  string
 	meaning *mlattr.Meaning
 	mean    bool
-	basis   string
-	stream  [16]byte
+	// reported is true for a rate that the client computed.
+	reported bool
+	basis    string
+	stream   [16]byte
 }
 
 // dataPoint is what points of all types have.
@@ -133,6 +141,7 @@ func add[P dataPoint](r *reader, p P, value reading) {
 		return
 	}
 	value.start, value.at, value.mean = uint64(p.StartTimestamp()), uint64(p.Timestamp()), r.mean
+	value.reported = r.reported
 	value.sum *= r.meaning.Factor
 	hash := pdatautil.Hash(pdatautil.WithString(string(r.stream[:])), pdatautil.WithMap(attrs))
 	r.ps.list = append(r.ps.list, point{reading: value, key: streamKey{r.from.Instance, hash}, from: r.from.Attributes, attrs: attrs,
@@ -186,9 +195,11 @@ func (r *reader) numbers(points pmetric.NumberDataPointSlice, delta bool) {
 }
 
 // basisOf returns the basis of the rates of a metric.
-func basisOf(t pmetric.MetricType, mean bool) string {
+func (r *reader) basisOf(t pmetric.MetricType) string {
 	switch {
-	case mean:
+	case r.reported:
+		return mlattr.BasisReported
+	case r.mean:
 		return mlattr.BasisMean
 	case t == pmetric.MetricTypeSum || t == pmetric.MetricTypeGauge:
 		return mlattr.BasisCounter
@@ -256,7 +267,10 @@ func (p *point) write(to pmetric.NumberDataPoint) {
 	put(mlattr.ThroughputBasis, p.basis)
 	put(mlattr.ThroughputMetric, p.metric)
 	put(mlattr.Side, p.meaning.Side)
-	if p.meaning.PerDevice {
+	switch {
+	case p.meaning.PerDevice:
 		put(mlattr.ThroughputScope, mlattr.ScopeDevice)
+	case p.meaning.OfJob:
+		put(mlattr.ThroughputScope, mlattr.ScopeGlobal)
 	}
 }
