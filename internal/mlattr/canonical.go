@@ -81,6 +81,9 @@ var kinds = map[string]Kind{
 	TokensEstimated:          KindBool,
 	UsageInputTokens:         KindCount,
 	UsageCost:                KindDouble,
+	UsageInputCost:           KindDouble,
+	UsageOutputCost:          KindDouble,
+	UsageCurrency:            KindText,
 	UsageCounted:             KindBool,
 	UsageEvidence:            KindText,
 	RequestCounted:           KindBool,
@@ -166,7 +169,7 @@ func readOnly(canonical string, kind Kind) bool {
 // it is neither sent nor written under its name.
 func onlyRead(canonical string) bool {
 	switch canonical {
-	case Latency, PrefillTime, DecodeTime, FirstTokenAt, TotalTokens, KubernetesJob:
+	case Latency, PrefillTime, DecodeTime, FirstTokenAt, TotalTokens, UsageCurrency, KubernetesJob:
 		return true
 	default:
 		return false
@@ -184,6 +187,8 @@ var attributeUnits = map[string]string{
 	TotalTokens:              "{token}",
 	UsageInputTokens:         "{token}",
 	UsageCost:                "USD",
+	UsageInputCost:           "USD",
+	UsageOutputCost:          "USD",
 	TokensPerStep:            "{token}",
 	SamplesPerStep:           "{sample}",
 	FLOPsPerToken:            "{FLOP}",

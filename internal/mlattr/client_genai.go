@@ -8,7 +8,7 @@ func genAI() Table {
 		Name:           "genai",
 		Title:          "GenAI semantic conventions",
 		Page:           "https://github.com/open-telemetry/semantic-conventions/blob/v1.41.1/docs/registry/attributes/gen-ai.md",
-		KeyPrefixes:    []string{"gen_ai.", "session."},
+		KeyPrefixes:    []string{"gen_ai.", "session.", "litellm.cost."},
 		MetricPrefixes: []string{"gen_ai."},
 		ModelCall: ModelCall{
 			OperationKeys: []string{GenAIOperationName},
@@ -32,7 +32,12 @@ func genAI() Table {
 			// OpenRouter.
 			{Source: "gen_ai.usage.cost", Canonical: UsageCost},
 			{Source: "gen_ai.cost.total_cost", Canonical: UsageCost},
+			{Source: "gen_ai.cost.input_cost", Canonical: UsageInputCost},
+			{Source: "gen_ai.cost.output_cost", Canonical: UsageOutputCost},
 			{Source: "gen_ai.usage.total_cost", Canonical: UsageCost},
+			{Source: "litellm.cost.total", Canonical: UsageCost},
+			{Source: "litellm.cost.input", Canonical: UsageInputCost},
+			{Source: "litellm.cost.output", Canonical: UsageOutputCost},
 			// The conventions' name of the metric, which pydantic-ai uses on spans.
 			{Source: "gen_ai.client.operation.time_to_first_chunk", Canonical: GenAITimeToFirstChunk},
 			{Source: "gen_ai.system", Canonical: GenAIProviderName},
