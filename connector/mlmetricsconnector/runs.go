@@ -335,7 +335,7 @@ func (c *clocks) conclude(store *streams.Store, board *problem.Board, facts *gpu
 	return over
 }
 
-// concludeGPUs adds the idle time of GPUs to the store, and their problems to the
+// concludeGPUs adds the idle time and the prices of GPUs to the store, and their problems to the
 // board. ownerOf returns the program of a run.
 func (c *clocks) concludeGPUs(store *streams.Store, board *problem.Board, facts *gpuFacts, ownerOf func(run, service string) streams.Resource, now time.Time) (over streams.Overflowed) {
 	for key, idle := range facts.idle {
@@ -348,6 +348,11 @@ func (c *clocks) concludeGPUs(store *streams.Store, board *problem.Board, facts 
 				Value:   idle.For.Seconds(), Usual: math.NaN(), Unit: "s",
 			})
 		}
+		over.Add(store.Apply(e.updates, now))
+	}
+	for key, price := range facts.prices {
+		e := emission{source: streams.Source{Run: streams.Run{Host: key.Host}}, now: now}
+		e.value(series.GPUPrice, price, key.ID)
 		over.Add(store.Apply(e.updates, now))
 	}
 	for key, failure := range facts.failed {
@@ -412,5 +417,8 @@ func (e *emission) addUse(use gpus.Use, holds bool) {
 	e.value(series.RunGPUs, use.GPUs)
 	if use.Utilization >= 0 {
 		e.value(series.RunGPUUtilization, use.Utilization)
+	}
+	if use.Price >= 0 {
+		e.value(series.RunGPUPrice, use.Price)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/gpus"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/price"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/processes"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 )
@@ -26,6 +27,9 @@ type seenMetrics struct {
 	holders, released map[string]time.Time
 	// fleet has the GPUs.
 	fleet *gpus.Fleet
+	// prices are those of GPUs, hours what was found by them for each name.
+	prices price.GPUs
+	hours  map[string]hour
 	// processes are those whose metrics have a run and a rank.
 	processes map[clockKey]firstAndLast
 	// trainers are the ranks whose own metrics show their progress.
@@ -40,8 +44,18 @@ type seenMetrics struct {
 // firstAndLast are the times when something was first and last seen.
 type firstAndLast struct{ first, last time.Time }
 
-func newSeenMetrics() *seenMetrics {
+// hour is what an hour of a GPU costs, if known.
+type hour struct {
+	price float64
+	known bool
+}
+
+// maxHours limits seenMetrics.hours. A fleet has a dozen models of GPUs.
+const maxHours = 256
+
+func newSeenMetrics(prices price.GPUs) *seenMetrics {
 	s := &seenMetrics{
+		prices: prices, hours: make(map[string]hour),
 		holders: make(map[string]time.Time), released: make(map[string]time.Time), fleet: gpus.NewFleet(),
 		processes: make(map[clockKey]firstAndLast), trainers: make(map[clockKey]*trainer),
 	}
@@ -80,6 +94,7 @@ type gpuFacts struct {
 	// uses is what each run has of GPUs.
 	uses   map[string]gpus.Use
 	idle   map[gpus.Key]gpus.Idle
+	prices map[gpus.Key]float64
 	failed map[gpus.Key]gpus.Failure
 	// states has the GPUs of each run, hosts those whose GPUs are read.
 	states map[string][]gpus.State
@@ -124,7 +139,7 @@ func (s *seenMetrics) gpus(now time.Time) *gpuFacts {
 	s.publishLoads(now)
 	facts := &gpuFacts{
 		holders: make(map[string]bool, len(s.holders)),
-		uses:    s.fleet.Runs(), idle: s.fleet.Idle(), failed: s.fleet.Failed(),
+		uses:    s.fleet.Runs(), idle: s.fleet.Idle(), prices: s.fleet.Prices(), failed: s.fleet.Failed(),
 		states: s.fleet.States(), hosts: s.fleet.Hosts(now), holding: s.fleet.Holding(now), released: make(map[string]bool),
 	}
 	for run, last := range s.holders {

@@ -6,6 +6,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/price"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/serving"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
@@ -87,6 +88,8 @@ type unit struct {
 	hasEvents bool
 
 	operation, role, model, side string
+	// cost is the index in reader.costs, plus one, of what the request costs, or 0.
+	cost int
 	// served is the index in reader.served, plus one, of what the detectors need, or
 	// 0.
 	served int
@@ -139,6 +142,9 @@ type reader struct {
 	units   []unit
 	updates []streams.Update
 	served  []serving.Span
+	costs   []requestCost
+	// prices are those of models, nil if there are none.
+	prices *price.Table
 	// version is that of the resource's service.
 	version string
 	// selected and candidates are memory of tally.
@@ -158,10 +164,11 @@ func (r *reader) reset() {
 	clear(r.units)
 	clear(r.updates)
 	clear(r.served)
+	clear(r.costs)
 	r.values.reset()
 	clear(r.selected)
 	r.selected, r.candidates = r.selected[:0], r.candidates[:0]
-	r.served, r.version = r.served[:0], ""
+	r.served, r.costs, r.prices, r.version = r.served[:0], r.costs[:0], nil, ""
 	r.units, r.updates, r.outOfRange, r.clamped, r.repaired = r.units[:0], r.updates[:0], 0, 0, 0
 	r.resourceAttrs, r.spanAttrs = pcommon.Map{}, pcommon.Map{}
 	r.recordedCalls.reset()
@@ -260,6 +267,7 @@ func (r *reader) readSpan(known mlattr.System, span ptrace.Span) {
 	if v.genAIOperation == mlattr.OperationInvokeAgent {
 		u.is |= isAgent
 	}
+	r.readCost(u, v)
 	if failed {
 		u.is |= isFailure
 		u.errorType = mlattr.ErrorClass(v.errorType)

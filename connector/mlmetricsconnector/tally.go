@@ -150,6 +150,9 @@ func (t *tally) countRequests(r *reader) {
 			u.is |= isCounted
 			r.count(u, series.Requests, u.requestSource, 1, u.operation, u.role, u.model, u.errorType, u.side)
 			r.addGenAITimes(u)
+			if u.cost != 0 && u.is&isUsage == 0 {
+				r.addCost(u)
+			}
 		}
 	}
 	for i := range r.units {

@@ -82,6 +82,9 @@ var kinds = map[string]Kind{
 	TokensEstimated:          KindBool,
 	UsageInputTokens:         KindCount,
 	UsageCost:                KindDouble,
+	UsageInputCost:           KindDouble,
+	UsageOutputCost:          KindDouble,
+	UsageCurrency:            KindText,
 	UsageCounted:             KindBool,
 	UsageEvidence:            KindText,
 	RequestCounted:           KindBool,
@@ -172,7 +175,7 @@ func readOnly(canonical string, kind Kind) bool {
 // it is neither sent nor written under its name.
 func onlyRead(canonical string) bool {
 	switch canonical {
-	case Latency, PrefillTime, DecodeTime, FirstTokenAt, TotalTokens, KubernetesJob, GPUUUID, JobBatchSize, SequenceLength:
+	case Latency, PrefillTime, DecodeTime, FirstTokenAt, TotalTokens, UsageCurrency, KubernetesJob, GPUUUID, JobBatchSize, SequenceLength:
 		return true
 	default:
 		return false
@@ -190,6 +193,8 @@ var attributeUnits = map[string]string{
 	TotalTokens:              "{token}",
 	UsageInputTokens:         "{token}",
 	UsageCost:                "USD",
+	UsageInputCost:           "USD",
+	UsageOutputCost:          "USD",
 	TokensPerStep:            "{token}",
 	JobTokensPerStep:         "{token}",
 	SequenceLength:           "{token}",

@@ -8,7 +8,7 @@ func genAI() Table {
 		Name:           "genai",
 		Title:          "GenAI semantic conventions",
 		Page:           "https://github.com/open-telemetry/semantic-conventions/blob/v1.41.1/docs/registry/attributes/gen-ai.md",
-		KeyPrefixes:    []string{"gen_ai.", "session."},
+		KeyPrefixes:    []string{"gen_ai.", "session.", "litellm.cost."},
 		MetricPrefixes: []string{"gen_ai."},
 		ModelCall: ModelCall{
 			OperationKeys: []string{GenAIOperationName},
@@ -32,6 +32,8 @@ func genAI() Table {
 			// OpenRouter.
 			{Source: "gen_ai.usage.cost", Canonical: UsageCost},
 			{Source: "gen_ai.cost.total_cost", Canonical: UsageCost},
+			{Source: "gen_ai.cost.input_cost", Canonical: UsageInputCost},
+			{Source: "gen_ai.cost.output_cost", Canonical: UsageOutputCost},
 			{Source: "gen_ai.usage.total_cost", Canonical: UsageCost},
 			// vLLM's names, which SGLang and TensorRT-LLM use, too.
 			{Source: "gen_ai.latency.e2e", Canonical: Latency},

@@ -214,6 +214,13 @@ const (
 	// UsageCost is what a request cost, in US dollars, where the producer reports
 	// it.
 	UsageCost = "ml.usage.cost"
+	// UsageInputCost is the part of UsageCost for input tokens.
+	UsageInputCost = "ml.usage.input_cost"
+	// UsageOutputCost is the part of UsageCost for output tokens.
+	UsageOutputCost = "ml.usage.output_cost"
+	// UsageCurrency is the currency of the reported costs, where the producer
+	// names one. Costs in other currencies than USD are not read.
+	UsageCurrency = "ml.usage.currency"
 	// UsageCounted is false on spans whose usage another span reports, too: a
 	// descendant, or one that UsageEvidence tells of.
 	UsageCounted = "ml.usage.counted"

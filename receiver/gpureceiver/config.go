@@ -108,10 +108,15 @@ type Config struct {
 
 	// RootPath is the mount point of the host's root directory, for a collector
 	// in a container. Below it the receiver reads proc for the workloads of
-	// processes, sys for suspended GPUs, and etc/hostname, and finds the
+	// processes, sys for suspended GPUs, etc/hostname and etc/passwd, and finds the
 	// kubelet's socket. Empty, the default, means that the collector runs on
 	// the host itself.
 	RootPath string `mapstructure:"root_path"`
+
+	// UserNames adds user.name to workloads of processes outside of containers: the
+	// name that etc/passwd below root_path has for user.id, else that of the user of
+	// the Slurm job. The default is true. With false, workloads have user.id only.
+	UserNames bool `mapstructure:"user_names"`
 
 	// prevent unkeyed literal initialization
 	_ struct{}
@@ -188,6 +193,7 @@ func createDefaultConfig() component.Config {
 		Remember:             time.Hour,
 		Engines:              []string{"general", "encoder", "decoder"},
 		PowerLimits:          []string{"enforced"},
+		UserNames:            true,
 		Kubernetes:           KubernetesConfig{PodResourcesSocket: defaultPodResourcesSocket},
 		Record:               RecordConfig{Duration: 5 * time.Minute},
 	}

@@ -277,5 +277,6 @@ func eventAttributes(event *queuedEvent, meaning *xid.Meaning) []metadata.EventA
 	text(w.Pod.Container, metadata.WithK8sContainerNameEventAttribute)
 	text(w.ServiceName, metadata.WithServiceNameEventAttribute)
 	text(w.UserID, metadata.WithUserIDEventAttribute)
+	text(w.UserName, metadata.WithUserNameEventAttribute)
 	return options
 }

@@ -181,7 +181,7 @@ func TestRecordsNameEveryAttributeOfAWorkload(t *testing.T) {
 	known := workload.Number{Value: 1, Known: true}
 	event := &queuedEvent{workload: workload.Workload{
 		RunID: "x", RunAttempt: known, RankGlobal: known, RankLocal: known, WorldSize: known,
-		SlurmJobID: "x", ContainerID: "x", PodUID: "x", ServiceName: "x", UserID: "x",
+		SlurmJobID: "x", ContainerID: "x", PodUID: "x", ServiceName: "x", UserID: "x", UserName: "x",
 		Pod: workload.Pod{Namespace: "x", Name: "x", Container: "x"},
 	}}
 	logs, err := newLogs(createDefaultConfig().(*Config), receivertest.NewNopSettings(metadata.Type), &monitors{}, consumertest.NewNop())

@@ -83,6 +83,7 @@ func (m *monitor) open() (device.Source, error) {
 	source := nvmlsource.New(nvmlsource.Options{
 		LibraryPath:            m.cfg.NVML.LibraryPath,
 		RootPath:               m.cfg.RootPath,
+		UserNames:              m.cfg.UserNames,
 		PodResourcesSocket:     m.cfg.podResourcesSocket(),
 		CallTimeout:            m.cfg.callTimeout(),
 		SlowInterval:           m.cfg.SlowInterval,

@@ -110,7 +110,7 @@ func TestReadmeNamesEveryWorkloadAttribute(t *testing.T) {
 	known := workload.Number{Known: true}
 	everything := workload.Workload{
 		RunID: "x", RunAttempt: known, RankGlobal: known, RankLocal: known, WorldSize: known,
-		SlurmJobID: "x", ContainerID: "x", PodUID: "x", ServiceName: "x", UserID: "x",
+		SlurmJobID: "x", ContainerID: "x", PodUID: "x", ServiceName: "x", UserID: "x", UserName: "x",
 		Pod: workload.Pod{Namespace: "x", Name: "x", Container: "x"},
 	}
 	const ofTheGPU = 5

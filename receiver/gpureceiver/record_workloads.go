@@ -141,5 +141,6 @@ func workloadAttributes(w workload.Workload) []metadata.MetricAttributeOption {
 	text(w.Pod.Container, metadata.WithK8sContainerNameMetricAttribute)
 	text(w.ServiceName, metadata.WithServiceNameMetricAttribute)
 	text(w.UserID, metadata.WithUserIDMetricAttribute)
+	text(w.UserName, metadata.WithUserNameMetricAttribute)
 	return options
 }

@@ -60,7 +60,7 @@ func (r *run) isRecorded() bool {
 func (s *Store) ownerOf(r *run) string {
 	user := r.user
 	for i := 0; user == "" && i < len(r.gpus); i++ {
-		user = r.gpus[i].gpu.userOf(r.id)
+		user = s.userOf(r.gpus[i].gpu, r.id)
 	}
 	return s.owner(cmp.Or(user, s.users[r.service]), r.service)
 }

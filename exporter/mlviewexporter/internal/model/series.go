@@ -101,7 +101,7 @@ type definition struct {
 }
 
 // MaxOwn is the largest number of own labels of a series.
-const MaxOwn = 7
+const MaxOwn = 8
 
 // Attributes of series that mlattr has no name for.
 const (
@@ -121,6 +121,7 @@ const (
 	attrPod        = "k8s.pod.name"
 	attrContainer  = "container.id"
 	attrUser       = "user.id"
+	attrUserName   = "user.name"
 	attrPID        = "process.pid"
 	attrSensor     = "hw.sensor_location"
 	attrLimitType  = "nvidia.gpu.power.limit.type"
@@ -179,7 +180,7 @@ var definitions = [seriesCount]definition{
 	GPURecovery:       {name: "nvidia.gpu.recovery.action", subject: ofGPU},
 	GPUInfo:           {name: "nvidia.gpu.info", subject: ofGPU, own: []string{attrHWName}},
 	GPUIdle:           {name: "ml.gpu.idle.time", subject: ofGPU},
-	GPUWorkload:       {name: mlattr.GPUWorkloadMemory, subject: ofGPU, own: []string{attrSlurmJob, attrNamespace, attrPod, attrContainer, attrUser, mlattr.GPUJoin, mlattr.ServiceName}},
+	GPUWorkload:       {name: mlattr.GPUWorkloadMemory, subject: ofGPU, own: []string{attrSlurmJob, attrNamespace, attrPod, attrContainer, attrUser, mlattr.GPUJoin, mlattr.ServiceName, attrUserName}},
 	GPUProcess:        {name: mlattr.GPUProcessMemory, subject: ofGPU, own: []string{attrPID}},
 
 	DriverState: {name: "nvidia.gpu.driver.state", subject: ofHost, own: []string{attrDriver}},

@@ -136,6 +136,12 @@ func WithUserIDEventAttribute(userIDAttributeValue string) EventAttributeOption 
 	})
 }
 
+func WithUserNameEventAttribute(userNameAttributeValue string) EventAttributeOption {
+	return eventAttributeOptionFunc(func(dp plog.LogRecord) {
+		dp.Attributes().PutStr("user.name", userNameAttributeValue)
+	})
+}
+
 type eventNvidiaGpuXid struct {
 	data   plog.LogRecordSlice // data buffer for generated log records.
 	config EventConfig         // event config provided by user.

@@ -146,7 +146,7 @@ func TestLogsBuilder(t *testing.T) {
 			allEventsCount := 0
 			defaultEventsCount++
 			allEventsCount++
-			lb.RecordNvidiaGpuXidEvent(ctx, timestamp, "hw.id-val", "host.name-val", 16, 19, WithNvidiaGpuXidReferenceEventAttribute("nvidia.gpu.xid.reference-val"), WithNvidiaGpuPciBusIDEventAttribute("nvidia.gpu.pci.bus_id-val"), WithNvidiaGpuMigGpuInstanceIDEventAttribute(30), WithNvidiaGpuMigComputeInstanceIDEventAttribute(34), WithHwNameEventAttribute("hw.name-val"), WithNvidiaGpuSourceEventAttribute("nvidia.gpu.source-val"), WithMlRunIDEventAttribute("ml.run.id-val"), WithMlRunAttemptEventAttribute(14), WithMlRankGlobalEventAttribute(14), WithMlRankLocalEventAttribute(13), WithMlWorldSizeEventAttribute(13), WithSlurmJobIDEventAttribute("slurm.job.id-val"), WithContainerIDEventAttribute("container.id-val"), WithK8sPodUIDEventAttribute("k8s.pod.uid-val"), WithK8sNamespaceNameEventAttribute("k8s.namespace.name-val"), WithK8sPodNameEventAttribute("k8s.pod.name-val"), WithK8sContainerNameEventAttribute("k8s.container.name-val"), WithServiceNameEventAttribute("service.name-val"), WithUserIDEventAttribute("user.id-val"))
+			lb.RecordNvidiaGpuXidEvent(ctx, timestamp, "hw.id-val", "host.name-val", 16, 19, WithNvidiaGpuXidReferenceEventAttribute("nvidia.gpu.xid.reference-val"), WithNvidiaGpuPciBusIDEventAttribute("nvidia.gpu.pci.bus_id-val"), WithNvidiaGpuMigGpuInstanceIDEventAttribute(30), WithNvidiaGpuMigComputeInstanceIDEventAttribute(34), WithHwNameEventAttribute("hw.name-val"), WithNvidiaGpuSourceEventAttribute("nvidia.gpu.source-val"), WithMlRunIDEventAttribute("ml.run.id-val"), WithMlRunAttemptEventAttribute(14), WithMlRankGlobalEventAttribute(14), WithMlRankLocalEventAttribute(13), WithMlWorldSizeEventAttribute(13), WithSlurmJobIDEventAttribute("slurm.job.id-val"), WithContainerIDEventAttribute("container.id-val"), WithK8sPodUIDEventAttribute("k8s.pod.uid-val"), WithK8sNamespaceNameEventAttribute("k8s.namespace.name-val"), WithK8sPodNameEventAttribute("k8s.pod.name-val"), WithK8sContainerNameEventAttribute("k8s.container.name-val"), WithServiceNameEventAttribute("service.name-val"), WithUserIDEventAttribute("user.id-val"), WithUserNameEventAttribute("user.name-val"))
 
 			rb := lb.NewResourceBuilder()
 			rb.SetHostName("host.name-val")
@@ -266,6 +266,9 @@ func TestLogsBuilder(t *testing.T) {
 					attrVal, ok = lr.Attributes().Get("user.id")
 					assert.True(t, ok)
 					assert.Equal(t, "user.id-val", attrVal.Str())
+					attrVal, ok = lr.Attributes().Get("user.name")
+					assert.True(t, ok)
+					assert.Equal(t, "user.name-val", attrVal.Str())
 				}
 			}
 		})

@@ -897,11 +897,11 @@ var MetricsInfo = metricsInfo{
 	},
 	NvidiaGpuProcessMemoryUsage: metricInfo{
 		Name:       "nvidia.gpu.process.memory.usage",
-		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "process.pid", "process.executable.name", "process.creation.time", "process.vpid", "ml.run.id", "ml.run.attempt", "ml.rank.global", "ml.rank.local", "ml.world_size", "slurm.job.id", "container.id", "k8s.pod.uid", "k8s.namespace.name", "k8s.pod.name", "k8s.container.name", "service.name", "user.id", "hw.parent", "nvidia.gpu.source"},
+		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "process.pid", "process.executable.name", "process.creation.time", "process.vpid", "ml.run.id", "ml.run.attempt", "ml.rank.global", "ml.rank.local", "ml.world_size", "slurm.job.id", "container.id", "k8s.pod.uid", "k8s.namespace.name", "k8s.pod.name", "k8s.container.name", "service.name", "user.id", "user.name", "hw.parent", "nvidia.gpu.source"},
 	},
 	NvidiaGpuProcessUtilization: metricInfo{
 		Name:       "nvidia.gpu.process.utilization",
-		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "process.pid", "process.executable.name", "process.creation.time", "process.vpid", "hw.gpu.task", "ml.run.id", "ml.run.attempt", "ml.rank.global", "ml.rank.local", "ml.world_size", "slurm.job.id", "container.id", "k8s.pod.uid", "k8s.namespace.name", "k8s.pod.name", "k8s.container.name", "service.name", "user.id", "hw.parent", "nvidia.gpu.source"},
+		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "process.pid", "process.executable.name", "process.creation.time", "process.vpid", "hw.gpu.task", "ml.run.id", "ml.run.attempt", "ml.rank.global", "ml.rank.local", "ml.world_size", "slurm.job.id", "container.id", "k8s.pod.uid", "k8s.namespace.name", "k8s.pod.name", "k8s.container.name", "service.name", "user.id", "user.name", "hw.parent", "nvidia.gpu.source"},
 	},
 	NvidiaGpuProcesses: metricInfo{
 		Name:       "nvidia.gpu.processes",
@@ -933,11 +933,11 @@ var MetricsInfo = metricsInfo{
 	},
 	NvidiaGpuWorkloadMemoryUsage: metricInfo{
 		Name:       "nvidia.gpu.workload.memory.usage",
-		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "ml.run.id", "ml.run.attempt", "ml.rank.global", "ml.rank.local", "ml.world_size", "slurm.job.id", "container.id", "k8s.pod.uid", "k8s.namespace.name", "k8s.pod.name", "k8s.container.name", "service.name", "user.id", "hw.parent", "nvidia.gpu.source"},
+		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "ml.run.id", "ml.run.attempt", "ml.rank.global", "ml.rank.local", "ml.world_size", "slurm.job.id", "container.id", "k8s.pod.uid", "k8s.namespace.name", "k8s.pod.name", "k8s.container.name", "service.name", "user.id", "user.name", "hw.parent", "nvidia.gpu.source"},
 	},
 	NvidiaGpuWorkloadUtilization: metricInfo{
 		Name:       "nvidia.gpu.workload.utilization",
-		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "ml.run.id", "ml.run.attempt", "ml.rank.global", "ml.rank.local", "ml.world_size", "slurm.job.id", "container.id", "k8s.pod.uid", "k8s.namespace.name", "k8s.pod.name", "k8s.container.name", "service.name", "user.id", "hw.parent", "nvidia.gpu.source"},
+		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "ml.run.id", "ml.run.attempt", "ml.rank.global", "ml.rank.local", "ml.world_size", "slurm.job.id", "container.id", "k8s.pod.uid", "k8s.namespace.name", "k8s.pod.name", "k8s.container.name", "service.name", "user.id", "user.name", "hw.parent", "nvidia.gpu.source"},
 	},
 	NvidiaGpuXidErrors: metricInfo{
 		Name:       "nvidia.gpu.xid.errors",
@@ -1155,6 +1155,12 @@ func WithSlurmJobIDMetricAttribute(slurmJobIDAttributeValue string) MetricAttrib
 func WithUserIDMetricAttribute(userIDAttributeValue string) MetricAttributeOption {
 	return metricAttributeOptionFunc(func(dp pmetric.NumberDataPoint) {
 		dp.Attributes().PutStr("user.id", userIDAttributeValue)
+	})
+}
+
+func WithUserNameMetricAttribute(userNameAttributeValue string) MetricAttributeOption {
+	return metricAttributeOptionFunc(func(dp pmetric.NumberDataPoint) {
+		dp.Attributes().PutStr("user.name", userNameAttributeValue)
 	})
 }
 

@@ -185,10 +185,10 @@ func TestMetricsBuilder(t *testing.T) {
 			mb.RecordNvidiaGpuPowerPeakDataPoint(ts, 1, "hw.id-val", "host.name-val", 16, WithHwParentMetricAttribute("hw.parent-val"), WithNvidiaGpuSourceMetricAttribute("nvidia.gpu.source-val"))
 
 			allMetricsCount++
-			mb.RecordNvidiaGpuProcessMemoryUsageDataPoint(ts, 1, "hw.id-val", "host.name-val", 16, 11, WithProcessExecutableNameMetricAttribute("process.executable.name-val"), WithProcessCreationTimeMetricAttribute("process.creation.time-val"), WithProcessVpidMetricAttribute(12), WithMlRunIDMetricAttribute("ml.run.id-val"), WithMlRunAttemptMetricAttribute(14), WithMlRankGlobalMetricAttribute(14), WithMlRankLocalMetricAttribute(13), WithMlWorldSizeMetricAttribute(13), WithSlurmJobIDMetricAttribute("slurm.job.id-val"), WithContainerIDMetricAttribute("container.id-val"), WithK8sPodUIDMetricAttribute("k8s.pod.uid-val"), WithK8sNamespaceNameMetricAttribute("k8s.namespace.name-val"), WithK8sPodNameMetricAttribute("k8s.pod.name-val"), WithK8sContainerNameMetricAttribute("k8s.container.name-val"), WithServiceNameMetricAttribute("service.name-val"), WithUserIDMetricAttribute("user.id-val"), WithHwParentMetricAttribute("hw.parent-val"), WithNvidiaGpuSourceMetricAttribute("nvidia.gpu.source-val"))
+			mb.RecordNvidiaGpuProcessMemoryUsageDataPoint(ts, 1, "hw.id-val", "host.name-val", 16, 11, WithProcessExecutableNameMetricAttribute("process.executable.name-val"), WithProcessCreationTimeMetricAttribute("process.creation.time-val"), WithProcessVpidMetricAttribute(12), WithMlRunIDMetricAttribute("ml.run.id-val"), WithMlRunAttemptMetricAttribute(14), WithMlRankGlobalMetricAttribute(14), WithMlRankLocalMetricAttribute(13), WithMlWorldSizeMetricAttribute(13), WithSlurmJobIDMetricAttribute("slurm.job.id-val"), WithContainerIDMetricAttribute("container.id-val"), WithK8sPodUIDMetricAttribute("k8s.pod.uid-val"), WithK8sNamespaceNameMetricAttribute("k8s.namespace.name-val"), WithK8sPodNameMetricAttribute("k8s.pod.name-val"), WithK8sContainerNameMetricAttribute("k8s.container.name-val"), WithServiceNameMetricAttribute("service.name-val"), WithUserIDMetricAttribute("user.id-val"), WithUserNameMetricAttribute("user.name-val"), WithHwParentMetricAttribute("hw.parent-val"), WithNvidiaGpuSourceMetricAttribute("nvidia.gpu.source-val"))
 
 			allMetricsCount++
-			mb.RecordNvidiaGpuProcessUtilizationDataPoint(ts, 1, "hw.id-val", "host.name-val", 16, 11, AttributeHwGpuTaskGeneral, WithProcessExecutableNameMetricAttribute("process.executable.name-val"), WithProcessCreationTimeMetricAttribute("process.creation.time-val"), WithProcessVpidMetricAttribute(12), WithMlRunIDMetricAttribute("ml.run.id-val"), WithMlRunAttemptMetricAttribute(14), WithMlRankGlobalMetricAttribute(14), WithMlRankLocalMetricAttribute(13), WithMlWorldSizeMetricAttribute(13), WithSlurmJobIDMetricAttribute("slurm.job.id-val"), WithContainerIDMetricAttribute("container.id-val"), WithK8sPodUIDMetricAttribute("k8s.pod.uid-val"), WithK8sNamespaceNameMetricAttribute("k8s.namespace.name-val"), WithK8sPodNameMetricAttribute("k8s.pod.name-val"), WithK8sContainerNameMetricAttribute("k8s.container.name-val"), WithServiceNameMetricAttribute("service.name-val"), WithUserIDMetricAttribute("user.id-val"), WithHwParentMetricAttribute("hw.parent-val"), WithNvidiaGpuSourceMetricAttribute("nvidia.gpu.source-val"))
+			mb.RecordNvidiaGpuProcessUtilizationDataPoint(ts, 1, "hw.id-val", "host.name-val", 16, 11, AttributeHwGpuTaskGeneral, WithProcessExecutableNameMetricAttribute("process.executable.name-val"), WithProcessCreationTimeMetricAttribute("process.creation.time-val"), WithProcessVpidMetricAttribute(12), WithMlRunIDMetricAttribute("ml.run.id-val"), WithMlRunAttemptMetricAttribute(14), WithMlRankGlobalMetricAttribute(14), WithMlRankLocalMetricAttribute(13), WithMlWorldSizeMetricAttribute(13), WithSlurmJobIDMetricAttribute("slurm.job.id-val"), WithContainerIDMetricAttribute("container.id-val"), WithK8sPodUIDMetricAttribute("k8s.pod.uid-val"), WithK8sNamespaceNameMetricAttribute("k8s.namespace.name-val"), WithK8sPodNameMetricAttribute("k8s.pod.name-val"), WithK8sContainerNameMetricAttribute("k8s.container.name-val"), WithServiceNameMetricAttribute("service.name-val"), WithUserIDMetricAttribute("user.id-val"), WithUserNameMetricAttribute("user.name-val"), WithHwParentMetricAttribute("hw.parent-val"), WithNvidiaGpuSourceMetricAttribute("nvidia.gpu.source-val"))
 
 			allMetricsCount++
 			mb.RecordNvidiaGpuProcessesDataPoint(ts, 1, "hw.id-val", "host.name-val", 16, AttributeNvidiaGpuProcessTypeCompute, WithHwParentMetricAttribute("hw.parent-val"), WithNvidiaGpuSourceMetricAttribute("nvidia.gpu.source-val"))
@@ -212,10 +212,10 @@ func TestMetricsBuilder(t *testing.T) {
 			mb.RecordNvidiaGpuUtilizationPeakDataPoint(ts, 1, "hw.id-val", "host.name-val", 16, AttributeHwGpuTaskGeneral, WithHwParentMetricAttribute("hw.parent-val"), WithNvidiaGpuSourceMetricAttribute("nvidia.gpu.source-val"))
 			defaultMetricsCount++
 			allMetricsCount++
-			mb.RecordNvidiaGpuWorkloadMemoryUsageDataPoint(ts, 1, "hw.id-val", "host.name-val", 16, WithMlRunIDMetricAttribute("ml.run.id-val"), WithMlRunAttemptMetricAttribute(14), WithMlRankGlobalMetricAttribute(14), WithMlRankLocalMetricAttribute(13), WithMlWorldSizeMetricAttribute(13), WithSlurmJobIDMetricAttribute("slurm.job.id-val"), WithContainerIDMetricAttribute("container.id-val"), WithK8sPodUIDMetricAttribute("k8s.pod.uid-val"), WithK8sNamespaceNameMetricAttribute("k8s.namespace.name-val"), WithK8sPodNameMetricAttribute("k8s.pod.name-val"), WithK8sContainerNameMetricAttribute("k8s.container.name-val"), WithServiceNameMetricAttribute("service.name-val"), WithUserIDMetricAttribute("user.id-val"), WithHwParentMetricAttribute("hw.parent-val"), WithNvidiaGpuSourceMetricAttribute("nvidia.gpu.source-val"))
+			mb.RecordNvidiaGpuWorkloadMemoryUsageDataPoint(ts, 1, "hw.id-val", "host.name-val", 16, WithMlRunIDMetricAttribute("ml.run.id-val"), WithMlRunAttemptMetricAttribute(14), WithMlRankGlobalMetricAttribute(14), WithMlRankLocalMetricAttribute(13), WithMlWorldSizeMetricAttribute(13), WithSlurmJobIDMetricAttribute("slurm.job.id-val"), WithContainerIDMetricAttribute("container.id-val"), WithK8sPodUIDMetricAttribute("k8s.pod.uid-val"), WithK8sNamespaceNameMetricAttribute("k8s.namespace.name-val"), WithK8sPodNameMetricAttribute("k8s.pod.name-val"), WithK8sContainerNameMetricAttribute("k8s.container.name-val"), WithServiceNameMetricAttribute("service.name-val"), WithUserIDMetricAttribute("user.id-val"), WithUserNameMetricAttribute("user.name-val"), WithHwParentMetricAttribute("hw.parent-val"), WithNvidiaGpuSourceMetricAttribute("nvidia.gpu.source-val"))
 			defaultMetricsCount++
 			allMetricsCount++
-			mb.RecordNvidiaGpuWorkloadUtilizationDataPoint(ts, 1, "hw.id-val", "host.name-val", 16, WithMlRunIDMetricAttribute("ml.run.id-val"), WithMlRunAttemptMetricAttribute(14), WithMlRankGlobalMetricAttribute(14), WithMlRankLocalMetricAttribute(13), WithMlWorldSizeMetricAttribute(13), WithSlurmJobIDMetricAttribute("slurm.job.id-val"), WithContainerIDMetricAttribute("container.id-val"), WithK8sPodUIDMetricAttribute("k8s.pod.uid-val"), WithK8sNamespaceNameMetricAttribute("k8s.namespace.name-val"), WithK8sPodNameMetricAttribute("k8s.pod.name-val"), WithK8sContainerNameMetricAttribute("k8s.container.name-val"), WithServiceNameMetricAttribute("service.name-val"), WithUserIDMetricAttribute("user.id-val"), WithHwParentMetricAttribute("hw.parent-val"), WithNvidiaGpuSourceMetricAttribute("nvidia.gpu.source-val"))
+			mb.RecordNvidiaGpuWorkloadUtilizationDataPoint(ts, 1, "hw.id-val", "host.name-val", 16, WithMlRunIDMetricAttribute("ml.run.id-val"), WithMlRunAttemptMetricAttribute(14), WithMlRankGlobalMetricAttribute(14), WithMlRankLocalMetricAttribute(13), WithMlWorldSizeMetricAttribute(13), WithSlurmJobIDMetricAttribute("slurm.job.id-val"), WithContainerIDMetricAttribute("container.id-val"), WithK8sPodUIDMetricAttribute("k8s.pod.uid-val"), WithK8sNamespaceNameMetricAttribute("k8s.namespace.name-val"), WithK8sPodNameMetricAttribute("k8s.pod.name-val"), WithK8sContainerNameMetricAttribute("k8s.container.name-val"), WithServiceNameMetricAttribute("service.name-val"), WithUserIDMetricAttribute("user.id-val"), WithUserNameMetricAttribute("user.name-val"), WithHwParentMetricAttribute("hw.parent-val"), WithNvidiaGpuSourceMetricAttribute("nvidia.gpu.source-val"))
 			defaultMetricsCount++
 			allMetricsCount++
 			mb.RecordNvidiaGpuXidErrorsDataPoint(ts, 1, "hw.id-val", "host.name-val", 16, 19, WithNvidiaGpuMigGpuInstanceIDMetricAttribute(30), WithNvidiaGpuMigComputeInstanceIDMetricAttribute(34), WithHwParentMetricAttribute("hw.parent-val"), WithNvidiaGpuSourceMetricAttribute("nvidia.gpu.source-val"))
@@ -1536,6 +1536,9 @@ func TestMetricsBuilder(t *testing.T) {
 					userIDAttrVal, ok := dp.Attributes().Get("user.id")
 					assert.True(t, ok)
 					assert.Equal(t, "user.id-val", userIDAttrVal.Str())
+					userNameAttrVal, ok := dp.Attributes().Get("user.name")
+					assert.True(t, ok)
+					assert.Equal(t, "user.name-val", userNameAttrVal.Str())
 					hwParentAttrVal, ok := dp.Attributes().Get("hw.parent")
 					assert.True(t, ok)
 					assert.Equal(t, "hw.parent-val", hwParentAttrVal.Str())
@@ -1617,6 +1620,9 @@ func TestMetricsBuilder(t *testing.T) {
 					userIDAttrVal, ok := dp.Attributes().Get("user.id")
 					assert.True(t, ok)
 					assert.Equal(t, "user.id-val", userIDAttrVal.Str())
+					userNameAttrVal, ok := dp.Attributes().Get("user.name")
+					assert.True(t, ok)
+					assert.Equal(t, "user.name-val", userNameAttrVal.Str())
 					hwParentAttrVal, ok := dp.Attributes().Get("hw.parent")
 					assert.True(t, ok)
 					assert.Equal(t, "hw.parent-val", hwParentAttrVal.Str())
@@ -1892,6 +1898,9 @@ func TestMetricsBuilder(t *testing.T) {
 					userIDAttrVal, ok := dp.Attributes().Get("user.id")
 					assert.True(t, ok)
 					assert.Equal(t, "user.id-val", userIDAttrVal.Str())
+					userNameAttrVal, ok := dp.Attributes().Get("user.name")
+					assert.True(t, ok)
+					assert.Equal(t, "user.name-val", userNameAttrVal.Str())
 					hwParentAttrVal, ok := dp.Attributes().Get("hw.parent")
 					assert.True(t, ok)
 					assert.Equal(t, "hw.parent-val", hwParentAttrVal.Str())
@@ -1958,6 +1967,9 @@ func TestMetricsBuilder(t *testing.T) {
 					userIDAttrVal, ok := dp.Attributes().Get("user.id")
 					assert.True(t, ok)
 					assert.Equal(t, "user.id-val", userIDAttrVal.Str())
+					userNameAttrVal, ok := dp.Attributes().Get("user.name")
+					assert.True(t, ok)
+					assert.Equal(t, "user.name-val", userNameAttrVal.Str())
 					hwParentAttrVal, ok := dp.Attributes().Get("hw.parent")
 					assert.True(t, ok)
 					assert.Equal(t, "hw.parent-val", hwParentAttrVal.Str())

@@ -48,7 +48,7 @@ type attribution struct {
 
 // newAttribution returns an attribution that has read nothing yet.
 func newAttribution(opts Options) *attribution {
-	a := &attribution{opts: opts, procs: workload.NewProcesses(opts.RootPath)}
+	a := &attribution{opts: opts, procs: workload.NewProcesses(opts.RootPath, opts.UserNames)}
 	if opts.PodResourcesSocket != "" {
 		a.kubelet = podresources.NewClient(podresources.Options{
 			Socket: opts.PodResourcesSocket, Interval: opts.SlowInterval, Timeout: kubeletTimeout,

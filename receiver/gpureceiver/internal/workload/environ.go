@@ -30,6 +30,7 @@ type Environment struct {
 	SlurmJobID               string
 	SlurmProcID              string
 	SlurmRestartCount        string
+	SlurmJobUser             string
 	ServiceName              string
 	ResourceAttributes       string
 }
@@ -52,6 +53,8 @@ func (e *Environment) field(name []byte) *string {
 		return &e.SlurmProcID
 	case "SLURM_RESTART_COUNT":
 		return &e.SlurmRestartCount
+	case "SLURM_JOB_USER":
+		return &e.SlurmJobUser
 	case "OTEL_SERVICE_NAME":
 		return &e.ServiceName
 	case "OTEL_RESOURCE_ATTRIBUTES":

@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 		if err != nil {
 			panic(err)
 		}
-		found, alive := NewProcesses(directory).Describe(uint32(number))
+		found, alive := NewProcesses(directory, true).Describe(uint32(number))
 		if err := json.NewEncoder(os.Stdout).Encode(description{found, alive}); err != nil {
 			panic(err)
 		}
@@ -98,7 +98,7 @@ func TestPrivileges(t *testing.T) {
 	openForAll(t, root)
 
 	all := Workload{RunID: "run-7", RankGlobal: known(3), SlurmJobID: "42", UserID: strconv.Itoa(ownerUID)}
-	found, alive := NewProcesses(root).Describe(uint32(sleeper.Process.Pid))
+	found, alive := NewProcesses(root, true).Describe(uint32(sleeper.Process.Pid))
 	require.True(t, alive)
 	assert.Equal(t, all, withoutCgroup(found.Workload))
 	assert.Equal(t, SourceOK, found.Environ)

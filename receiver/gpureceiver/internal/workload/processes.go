@@ -30,6 +30,8 @@ type Processes struct {
 	// hostPIDs reports whether the ids below proc are the host's, like NVML's.
 	// Otherwise an id would name another process.
 	hostPIDs bool
+	// users are nil if their names are not wanted.
+	users *users
 }
 
 // Process is what is known about one process.
@@ -39,10 +41,16 @@ type Process struct {
 	Evidence
 }
 
-// NewProcesses reads below rootPath/proc; an empty rootPath means /.
-func NewProcesses(rootPath string) *Processes {
+// NewProcesses reads below rootPath/proc; an empty rootPath means /. With userNames,
+// workloads have the names of their users.
+func NewProcesses(rootPath string, userNames bool) *Processes {
 	root := filepath.Join("/", rootPath, "proc")
-	return &Processes{root: root, hostPIDs: hasHostPIDs(root)}
+	p := &Processes{root: root, hostPIDs: hasHostPIDs(root)}
+	if userNames {
+		known := newUsers(rootPath)
+		p.users = &known
+	}
+	return p
 }
 
 // hasHostPIDs reports whether a proc file system shows the host's processes.
@@ -93,6 +101,9 @@ func (p *Processes) Describe(pid uint32) (Process, bool) {
 		Details:  Details{Executable: stat.executable, NamespacePID: namespacePID, startTicks: stat.start},
 		Workload: Identify(environment, cgroup, userID),
 		Evidence: evidence(cgroup, groupErr, environment, environErr),
+	}
+	if p.users != nil && found.ContainerID == "" && found.PodUID == "" {
+		found.UserName = p.users.of(userID, found.SlurmJobID, environment.SlurmJobUser)
 	}
 	if boot := p.boot(); parsed && !boot.IsZero() {
 		found.Start = boot.Add(time.Duration(stat.start) * (time.Second / ticksPerSecond))

@@ -52,7 +52,7 @@ func TestDescribe(t *testing.T) {
 	writeProcess(t, root, "14", map[string]string{"stat": statLine("x", "Z", 2, 5), "cgroup": "0::/user.slice\n"})
 	writeProcess(t, root, "15", map[string]string{"stat": "garbage", "cgroup": "0::/\n", "environ": "RANK=2"})
 	writeProcess(t, root, "16", map[string]string{"stat": statLine("x", "S", 1, 5)})
-	processes := NewProcesses(root)
+	processes := NewProcesses(root, true)
 	require.True(t, processes.Visible())
 
 	found, alive := processes.Describe(10)
@@ -88,7 +88,7 @@ func TestAlive(t *testing.T) {
 		return map[string]string{"stat": stat, "cgroup": "0::/\n"}
 	}
 	writeProcess(t, root, "10", files(statLine("x", "S", 1, 7)))
-	processes := NewProcesses(root)
+	processes := NewProcesses(root, true)
 	found, _ := processes.Describe(10)
 
 	for name, test := range map[string]struct {
@@ -118,7 +118,7 @@ func TestProcessesOfAnotherNamespaceAreNotUsed(t *testing.T) {
 	root := hostRoot(t)
 	writeProcess(t, root, "2", map[string]string{"comm": "sh\n"})
 	writeProcess(t, root, "10", map[string]string{"environ": "RANK=1\x00", "stat": statLine("x", "R", 1, 1)})
-	processes := NewProcesses(root)
+	processes := NewProcesses(root, true)
 	assert.False(t, processes.Visible())
 	for _, pid := range []uint32{10, 11} {
 		found, alive := processes.Describe(pid)
@@ -137,7 +137,7 @@ func TestFilesAreReadInPart(t *testing.T) {
 		"environ": "RANK=1\x00" + strings.Repeat("A", maxEnvironSize) + "\x00LOCAL_RANK=2\x00",
 		"status":  strings.Repeat("x\n", maxStatusSize) + "Uid:\t7\n",
 	})
-	found, alive := NewProcesses(root).Describe(10)
+	found, alive := NewProcesses(root, true).Describe(10)
 	require.True(t, alive)
 	assert.Equal(t, Workload{RankGlobal: known(1)}, found.Workload)
 }

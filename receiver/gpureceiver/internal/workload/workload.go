@@ -38,6 +38,9 @@ type Workload struct {
 	ServiceName string
 	// UserID is the numeric id of the user, in decimal.
 	UserID string
+	// UserName is the user's name on the host or in Slurm. It is empty for a
+	// process in a container, whose users are others, and if names are not wanted.
+	UserName string
 }
 
 // Identify returns the workload of a process.

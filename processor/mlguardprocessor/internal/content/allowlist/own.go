@@ -44,7 +44,7 @@ func ownKeys(root string) ([]string, error) {
 	}
 	err := inspectAll(root, "receiver/gpureceiver/internal/metadata/generated_*.go", func(node ast.Node) {
 		if call, ok := node.(*ast.CallExpr); ok && strings.HasPrefix(method(call), "Put") && len(call.Args) == 2 {
-			if key := quotedText(call.Args[0]); key != "" && key != "user.id" {
+			if key := quotedText(call.Args[0]); key != "" && !strings.HasPrefix(key, "user.") {
 				keys = append(keys, key)
 			}
 		}
