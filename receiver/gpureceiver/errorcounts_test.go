@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/health"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/workload"
 )
 
@@ -68,7 +69,7 @@ func TestErrorsBeforeTheFirstReading(t *testing.T) {
 	assert.Equal(t, int64(1), last.value)
 	assert.Equal(t, int64(1<<63-1), last.code, "a code is never negative")
 	assert.Equal(t, early.GPUInstance, last.gpuInstance)
-	assert.Equal(t, []uint64{1<<63 - 1}, counts.since("GPU-a", time.Unix(99, 0)))
+	assert.Equal(t, []health.Error{{Code: 1<<63 - 1}}, counts.since("GPU-a", time.Unix(99, 0)))
 	assert.Empty(t, counts.since("GPU-a", time.Unix(100, 0)))
 	counts.forgetTimes("GPU-a")
 	counts.forgetTimes("GPU-b")
