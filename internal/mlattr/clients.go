@@ -30,6 +30,7 @@ var clients = [...]func() Table{
 	springAI,
 	dify,
 	agentDevelopmentKit,
+	ncclInspector,
 }
 
 // Tables returns every vocabulary in the order in which their rules are tried.

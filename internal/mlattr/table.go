@@ -184,6 +184,9 @@ type Table struct {
 	// MetricPrefixes are beginnings of names of metrics that identify the
 	// client.
 	MetricPrefixes []string
+	// Unbounded are keys of points of metrics with a MetricPrefix whose values never
+	// end, such as the number of an operation. They never become labels.
+	Unbounded []string
 
 	Resource []Alias
 	// Span applies to spans and log records.
