@@ -2,6 +2,7 @@ package gpureceiver
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -89,6 +90,10 @@ func (c *errorCounts) add(event device.Event) {
 	}
 	gpu.counts[series]++
 	meaning, _ := xid.Explain(event.Code, event.Text, event.DriverVersion)
+	if event.Code == xid.RecoveryChanged {
+		// What the driver asks for now replaces what it asked for before.
+		maps.DeleteFunc(gpu.last, func(of health.Error, _ time.Time) bool { return of.Code == event.Code })
+	}
 	gpu.last[health.Error{Code: uint64(series.code), Effect: meaning.Effect}] = event.Time // #nosec G115 -- the code of an event is never negative
 }
 

@@ -78,12 +78,12 @@ func (p *Parser) Line(line string) (Report, bool) {
 		return identity(rest)
 	}
 	if rest, found := strings.CutPrefix(text, "The NVIDIA GPU "); found {
-		p.named, _ = address(strings.TrimSpace(rest))
+		p.named, _ = Address(strings.TrimSpace(rest))
 		return Report{}, false
 	}
 	if rest, found := strings.CutPrefix(text, "GPU "); found {
 		place, message, _ := strings.Cut(rest, ": ")
-		if at, ok := address(place); ok && strings.HasPrefix(message, "GPU has fallen off the bus") {
+		if at, ok := Address(place); ok && strings.HasPrefix(message, "GPU has fallen off the bus") {
 			return Report{Address: at, Code: fallenOff, Text: cut(message, maxText)}, true
 		}
 	}
@@ -114,7 +114,7 @@ func ofGPU(rest string) (r Report, found bool) {
 	if len(words) == 0 {
 		return Report{}, false
 	}
-	if r.Address, found = address(words[0]); !found {
+	if r.Address, found = Address(words[0]); !found {
 		return Report{}, false
 	}
 	for _, word := range words[1:] {
@@ -164,7 +164,7 @@ func ofSwitch(line string) (Report, bool) {
 	device, rest, found := strings.Cut(rest, " SXid (")
 	index := number(strings.TrimSuffix(device, ":"))
 	place, rest, closed := strings.Cut(rest, "): ")
-	at, known := address(place)
+	at, known := Address(place)
 	if !found || !closed || !known || !index.Known {
 		return Report{}, false
 	}
@@ -185,7 +185,7 @@ func ofSwitch(line string) (Report, bool) {
 // identity reads "PCI:0000:00:05: GPU-…".
 func identity(rest string) (Report, bool) {
 	place, uuid, found := strings.Cut(rest, ": ")
-	at, known := address(place)
+	at, known := Address(place)
 	uuid = strings.TrimSpace(uuid)
 	if !found || !known || !isUUID(uuid) {
 		return Report{}, false
@@ -199,12 +199,9 @@ func isUUID(text string) bool {
 	return found && len(digits) == 36 && strings.Trim(digits, "0123456789abcdef-") == ""
 }
 
-// Address returns an address on the PCI bus as reports have it, and reports whether
-// the text is one.
-func Address(text string) (string, bool) { return address(text) }
-
-// address reads an address with or without "PCI:" and the function.
-func address(text string) (string, bool) {
+// Address returns an address on the PCI bus as reports have it, from one with or
+// without "PCI:" and the function, and reports whether the text is one.
+func Address(text string) (string, bool) {
 	text = strings.ToLower(strings.TrimPrefix(text, "PCI:"))
 	parts := strings.Split(text, ":")
 	if len(parts) != 3 {

@@ -3,7 +3,6 @@ package kernellog
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"sync"
 	"syscall"
 	"time"
@@ -40,8 +39,12 @@ const (
 	maxFailures = 100
 )
 
-// errNone means that no record is waiting.
-var errNone = errors.New("no record")
+var (
+	// errNone means that no record is waiting.
+	errNone = errors.New("no record is waiting")
+	// errNoRecord means that a file has something else than records.
+	errNoRecord = errors.New("the file is not the kernel's log")
+)
 
 // log is an opened log. A Read or ReadWaiting returns one record.
 type log interface {
@@ -237,27 +240,31 @@ func (s *stream) earlier(opened log) error {
 // long, is no error.
 func (s *stream) next(read func([]byte) (int, error), earlier bool) error {
 	n, err := read(s.buffer[:])
-	if s.failures < maxFailures && (errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.EINTR)) {
-		s.failures++
-		return nil
-	}
-	if err != nil {
+	switch {
+	case errors.Is(err, syscall.EPIPE), errors.Is(err, syscall.EINVAL), errors.Is(err, syscall.EINTR):
+		return s.failed(err)
+	case err != nil:
 		return err
 	}
-	if n == 0 {
-		return os.ErrClosed
-	}
-	s.failures = 0
 	lines, sequence, ok := linesOf(string(s.buffer[:n]))
 	if !ok {
-		return nil
+		return s.failed(errNoRecord)
 	}
+	s.failures = 0
 	s.count(sequence, earlier)
 	for _, line := range lines {
 		report, found := s.parser.Line(line)
 		if found && (!earlier || report.UUID != "") {
 			s.report(report)
 		}
+	}
+	return nil
+}
+
+// failed counts a read without a record, and returns its error if there were too many.
+func (s *stream) failed(err error) error {
+	if s.failures++; s.failures > maxFailures {
+		return err
 	}
 	return nil
 }

@@ -195,11 +195,18 @@ func TestReaderWithoutALog(t *testing.T) {
 	})
 }
 
-// A file that never has a record, and says each time that one was overwritten, does
-// not keep a processor busy.
-func TestReaderOfAnEndlessGap(t *testing.T) {
+// A file that never has a record, but something else or an overwritten one each time,
+// does not keep a processor busy.
+func TestReaderOfSomethingElse(t *testing.T) {
+	for _, something := range []result{{err: syscall.EPIPE}, {record: "\x00\x00\x00"}} {
+		readsSomethingElse(t, something)
+	}
+}
+
+func readsSomethingElse(t *testing.T, something result) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		fake := newFakeLog(slices.Repeat([]result{{err: syscall.EPIPE}}, 10*maxFailures)...)
+		fake := newFakeLog(slices.Repeat([]result{something}, 10*maxFailures)...)
 		var got seen
 		reader := NewReader(got.options(func(string) (log, error) { return fake, nil }))
 		reader.Start()

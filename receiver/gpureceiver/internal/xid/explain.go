@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// recoveryChanged is the code of a new recovery action.
-const recoveryChanged = 154
+// RecoveryChanged is the code of a new recovery action, what the driver asks for to
+// recover the GPU.
+const RecoveryChanged = 154
 
 // Explain returns the meaning of an error with the driver's message about it, and
 // what the message says of NVLink. Text is the message without the code and the
@@ -15,7 +16,7 @@ const recoveryChanged = 154
 func Explain(code uint64, text, driver string) (Meaning, Detail) {
 	switch {
 	case text == "":
-	case code == recoveryChanged:
+	case code == RecoveryChanged:
 		if meaning, found := afterChange(text); found {
 			return meaning, Detail{}
 		}
