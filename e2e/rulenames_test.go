@@ -16,7 +16,7 @@ import (
 )
 
 // stock are the metrics that rules read and that are in no table of series:
-// Prometheus' own, and those of the collector's components.
+// Prometheus' own, those of the collector's components, and of NCCL's Inspector.
 var stock = []string{
 	"up",
 	"otelcol_exporter_enqueue_failed_spans", "otelcol_exporter_enqueue_failed_metric_points", "otelcol_exporter_enqueue_failed_log_records",
@@ -24,6 +24,7 @@ var stock = []string{
 	"otelcol_processor_ml_guard_points_overflowed", "otelcol_processor_ml_guard_spans_overflowed",
 	// Metrics of clients that have several meanings.
 	"nv_trt_llm_request_metrics", "nv_trt_llm_kv_cache_block_metrics", "inference_objective_request_error_total",
+	"nccl_bus_bandwidth_gbs_GB_per_second", "nccl_bus_bandwidth_gbs", "nccl_collective_exec_time_microseconds",
 }
 
 // TestRulesReadWhatIsWritten holds the rules, and the made-up series of their

@@ -39,6 +39,7 @@ var clients = [...]func() Table{
 	nemoLens,
 	axolotl,
 	rayTrain,
+	ncclInspector,
 }
 
 // Tables returns every vocabulary in the order in which their rules are tried.

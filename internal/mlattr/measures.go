@@ -55,6 +55,13 @@ const (
 	MeasureMFU = "ml.mfu"
 	// MeasureGPUMemory is memory of a GPU that the client uses.
 	MeasureGPUMemory = "ml.gpu.memory.usage"
+	// MeasureCollectiveBandwidth is the bandwidth of the bus that an operation of
+	// a communicator reached.
+	MeasureCollectiveBandwidth = "ml.collective.bandwidth"
+	// MeasureCollectiveDuration is how long an operation of a communicator took.
+	MeasureCollectiveDuration = "ml.collective.duration"
+	// MeasureCollectives counts operations of communicators.
+	MeasureCollectives = "ml.collectives"
 	// MeasureParameters is the number of a model's parameters.
 	MeasureParameters = "ml.model.parameters"
 )
@@ -72,6 +79,8 @@ const (
 	DimensionRate
 	// DimensionBytes is an amount of memory, in bytes.
 	DimensionBytes
+	// DimensionByteRate is an amount of data a second, in bytes.
+	DimensionByteRate
 	// DimensionFLOPRate is a rate of floating-point operations.
 	DimensionFLOPRate
 	// DimensionRatio is a share; 1 is all.
@@ -91,6 +100,8 @@ func (d Dimension) String() string {
 		return "rate"
 	case DimensionBytes:
 		return "size"
+	case DimensionByteRate:
+		return "data rate"
 	case DimensionFLOPRate:
 		return "FLOP rate"
 	case DimensionRatio:
@@ -141,6 +152,9 @@ var Measures = []Measure{
 	{MeasureFLOPThroughput, "TFLOP/s", DimensionFLOPRate, "Floating-point operations, in 10^12 a second."},
 	{MeasureMFU, "1", DimensionRatio, "Share of the device's FLOP/s that the model used; 1 is all."},
 	{MeasureGPUMemory, "By", DimensionBytes, "Memory of a GPU that the client uses, as the client counts it."},
+	{MeasureCollectiveBandwidth, "By/s", DimensionByteRate, "Bandwidth of the bus that an operation of a communicator reached."},
+	{MeasureCollectiveDuration, "s", DimensionTime, "Time of an operation of a communicator, waiting for other ranks included."},
+	{MeasureCollectives, "{operation}", DimensionCount, "Operations of communicators."},
 	{MeasureParameters, "{parameter}", DimensionCount, "Parameters of the model."},
 }
 
@@ -174,6 +188,7 @@ var units = map[Dimension]map[string]float64{
 		"By": 1, "bytes": 1, "byte": 1, "kBy": 1e3, "MBy": 1e6, "GBy": 1e9,
 		"KiBy": 1 << 10, "MiBy": 1 << 20, "GiBy": 1 << 30,
 	},
+	DimensionByteRate: {"By/s": 1, "kBy/s": 1e3, "MBy/s": 1e6, "GBy/s": 1e9, "GB/s": 1e9},
 	DimensionFLOPRate: {
 		"FLOP/s": 1e-12, "GFLOP/s": 1e-3, "TFLOP/s": 1, "PFLOP/s": 1e3,
 	},

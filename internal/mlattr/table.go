@@ -196,6 +196,9 @@ type Table struct {
 	// Replicas are keys of point attributes that number processes of one server.
 	// All of them report the same value, so only that of process 0 counts.
 	Replicas []string
+	// Unbounded are keys of points of metrics with a MetricPrefix whose values never
+	// end, such as the number of an operation. They never become labels.
+	Unbounded []string
 
 	Resource []Alias
 	// Span applies to spans and log records.
