@@ -97,7 +97,7 @@ func (o *logsOutlet) change(r *communicator.Report, rank *communicator.Ranked, o
 }
 
 // dump adds the record of a Flight Recorder dump, with its run if it is known.
-func (o *logsOutlet) dump(found *dump.Dump, host, run string) {
+func (o *logsOutlet) dump(found *dump.Dump, host, run string, now time.Time) {
 	if o.pending.LogRecordCount() >= maxPending {
 		o.lost(1)
 		return
@@ -111,7 +111,7 @@ func (o *logsOutlet) dump(found *dump.Dump, host, run string) {
 	text(run, metadata.WithMlRunIDEventAttribute, &options)
 	o.builder.RecordPytorchFlightRecorderDumpEvent(context.Background(), pcommon.NewTimestampFromTime(found.Written),
 		found.Path, found.Size, host, options...)
-	o.emit(host, plog.SeverityNumberWarn, body, time.Now())
+	o.emit(host, plog.SeverityNumberWarn, body, now)
 }
 
 // emit takes the record that was built, if its event is enabled.

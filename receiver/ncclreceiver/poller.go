@@ -146,7 +146,7 @@ func (p *poller) poll(ctx context.Context, now time.Time) {
 	}
 	addresses := p.addresses()
 	for _, found := range p.dumps.Scan() {
-		p.logs.dump(&found, p.hostName, p.runOf(found.Rank, addresses))
+		p.logs.dump(&found, p.hostName, p.runOf(found.Rank, addresses), now)
 	}
 	p.logs.send(ctx)
 }
