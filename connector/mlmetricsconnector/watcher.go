@@ -60,7 +60,7 @@ func (*watcher) Capabilities() consumer.Capabilities {
 }
 
 // ConsumeMetrics records which program sends which series, the processes of
-// runs, and the state of GPUs. It ignores what ml_metrics has written.
+// runs, the state of GPUs, and what NCCL says about ranks. It ignores what ml_metrics has written.
 func (w *watcher) ConsumeMetrics(_ context.Context, md pmetric.Metrics) error {
 	now, history := w.now(), w.shared.recording()
 	var facts mlattr.Facts
@@ -79,6 +79,7 @@ func (w *watcher) ConsumeMetrics(_ context.Context, md pmetric.Metrics) error {
 				}
 				w.shared.seen.noteGPU(m, attrs, now)
 				w.shared.seen.noteCPU(m, attrs, resource, now)
+				w.shared.seen.noteNCCL(m, attrs, now)
 				clients = true
 			}
 		}

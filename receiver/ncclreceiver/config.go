@@ -53,7 +53,7 @@ type Config struct {
 	Timeout time.Duration `mapstructure:"timeout"`
 
 	// MaxAnswerSize is the largest answer in bytes, 16777216 (16 MiB) by default. A
-	// rank has some 400 bytes in each of its communicators. A larger answer is
+	// rank has some 600 bytes in each of its communicators. A larger answer is
 	// dropped and counted. It must be between 65536 and 268435456.
 	MaxAnswerSize int64 `mapstructure:"max_answer_size"`
 

@@ -93,7 +93,7 @@ func (o *logsOutlet) change(r *communicator.Report, rank *communicator.Ranked, o
 	text(of.UserID, metadata.WithUserIDEventAttribute, &options)
 	o.builder.RecordNcclRankChangeEvent(context.Background(), pcommon.NewTimestampFromTime(now),
 		r.Hash, int64(rank.Number), stateValue(rank.State), host, options...)
-	o.emit(host, severities[rank.State], sentence(r, rank), now)
+	o.emit(host, of.RunID, severities[rank.State], sentence(r, rank), now)
 }
 
 // dump adds the record of a Flight Recorder dump, with its run if it is known.
@@ -111,14 +111,12 @@ func (o *logsOutlet) dump(found *dump.Dump, host, run string, now time.Time) {
 	text(run, metadata.WithMlRunIDEventAttribute, &options)
 	o.builder.RecordPytorchFlightRecorderDumpEvent(context.Background(), pcommon.NewTimestampFromTime(found.Written),
 		found.Path, found.Size, host, options...)
-	o.emit(host, plog.SeverityNumberWarn, body, now)
+	o.emit(host, run, plog.SeverityNumberWarn, body, now)
 }
 
 // emit takes the record that was built, if its event is enabled.
-func (o *logsOutlet) emit(host string, severity plog.SeverityNumber, body string, now time.Time) {
-	resource := o.builder.NewResourceBuilder()
-	resource.SetHostName(host)
-	logs := o.builder.Emit(metadata.WithLogsResource(resource.Emit()))
+func (o *logsOutlet) emit(host, run string, severity plog.SeverityNumber, body string, now time.Time) {
+	logs := o.builder.Emit(metadata.WithLogsResource(resourceOf(o.builder.NewResourceBuilder(), host, run)))
 	for _, rl := range logs.ResourceLogs().All() {
 		for _, scope := range rl.ScopeLogs().All() {
 			for _, record := range scope.LogRecords().All() {

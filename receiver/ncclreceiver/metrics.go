@@ -43,9 +43,7 @@ func (o *metricsOutlet) send(ctx context.Context, reports []communicator.Report,
 	for i := range reports {
 		o.record(&reports[i], of, host, at)
 	}
-	resource := o.builder.NewResourceBuilder()
-	resource.SetHostName(host)
-	md := o.builder.Emit(metadata.WithResource(resource.Emit()))
+	md := o.builder.Emit(metadata.WithResource(resourceOf(o.builder.NewResourceBuilder(), host, of.RunID)))
 	if md.DataPointCount() == 0 {
 		return
 	}
@@ -84,6 +82,15 @@ func (o *metricsOutlet) record(r *communicator.Report, of *job.Job, host string,
 		}
 		o.builder.RecordNcclRankStateDataPoint(at, 1, r.Hash, int64(rank.Number), stateValue(rank.State), host, own...)
 	}
+}
+
+// resourceOf returns the resource of a run on a host.
+func resourceOf(resource *metadata.ResourceBuilder, host, run string) pcommon.Resource {
+	resource.SetHostName(host)
+	if run != "" {
+		resource.SetMlRunID(run)
+	}
+	return resource.Emit()
 }
 
 // text adds an option for a text that is not empty.

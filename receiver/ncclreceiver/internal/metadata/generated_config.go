@@ -184,11 +184,15 @@ func (rac *ResourceAttributeConfig) Unmarshal(parser *confmap.Conf) error {
 // ResourceAttributesConfig provides config for nccl resource attributes.
 type ResourceAttributesConfig struct {
 	HostName ResourceAttributeConfig `mapstructure:"host.name"`
+	MlRunID  ResourceAttributeConfig `mapstructure:"ml.run.id"`
 }
 
 func DefaultResourceAttributesConfig() ResourceAttributesConfig {
 	return ResourceAttributesConfig{
 		HostName: ResourceAttributeConfig{
+			Enabled: true,
+		},
+		MlRunID: ResourceAttributeConfig{
 			Enabled: true,
 		},
 	}

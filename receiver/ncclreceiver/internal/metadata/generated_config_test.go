@@ -41,6 +41,7 @@ func TestMetricsBuilderConfig(t *testing.T) {
 				},
 				ResourceAttributes: ResourceAttributesConfig{
 					HostName: ResourceAttributeConfig{Enabled: true},
+					MlRunID:  ResourceAttributeConfig{Enabled: true},
 				},
 			},
 		},
@@ -63,6 +64,7 @@ func TestMetricsBuilderConfig(t *testing.T) {
 				},
 				ResourceAttributes: ResourceAttributesConfig{
 					HostName: ResourceAttributeConfig{Enabled: false},
+					MlRunID:  ResourceAttributeConfig{Enabled: false},
 				},
 			},
 		},
@@ -109,12 +111,14 @@ func TestResourceAttributesConfig(t *testing.T) {
 			name: "all_set",
 			want: ResourceAttributesConfig{
 				HostName: ResourceAttributeConfig{Enabled: true},
+				MlRunID:  ResourceAttributeConfig{Enabled: true},
 			},
 		},
 		{
 			name: "none_set",
 			want: ResourceAttributesConfig{
 				HostName: ResourceAttributeConfig{Enabled: false},
+				MlRunID:  ResourceAttributeConfig{Enabled: false},
 			},
 		},
 	}

@@ -194,6 +194,12 @@ func NewLogsBuilder(lbc LogsBuilderConfig, settings receiver.Settings) *LogsBuil
 	if lbc.ResourceAttributes.HostName.EventsExclude != nil {
 		lb.resourceAttributeExcludeFilter["host.name"] = filter.CreateFilter(lbc.ResourceAttributes.HostName.EventsExclude)
 	}
+	if lbc.ResourceAttributes.MlRunID.EventsInclude != nil {
+		lb.resourceAttributeIncludeFilter["ml.run.id"] = filter.CreateFilter(lbc.ResourceAttributes.MlRunID.EventsInclude)
+	}
+	if lbc.ResourceAttributes.MlRunID.EventsExclude != nil {
+		lb.resourceAttributeExcludeFilter["ml.run.id"] = filter.CreateFilter(lbc.ResourceAttributes.MlRunID.EventsExclude)
+	}
 
 	return lb
 }

@@ -31,6 +31,7 @@ func TestLogsBuilderAppendLogRecord(t *testing.T) {
 
 	rb := lb.NewResourceBuilder()
 	rb.SetHostName("host.name-val")
+	rb.SetMlRunID("ml.run.id-val")
 	res := rb.Emit()
 
 	// append the first log record
@@ -135,6 +136,7 @@ func TestLogsBuilder(t *testing.T) {
 
 			rb := lb.NewResourceBuilder()
 			rb.SetHostName("host.name-val")
+			rb.SetMlRunID("ml.run.id-val")
 			res := rb.Emit()
 			logs := lb.Emit(WithLogsResource(res))
 

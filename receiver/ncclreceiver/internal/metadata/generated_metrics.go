@@ -457,6 +457,12 @@ func NewMetricsBuilder(mbc MetricsBuilderConfig, settings receiver.Settings, opt
 	if mbc.ResourceAttributes.HostName.MetricsExclude != nil {
 		mb.resourceAttributeExcludeFilter["host.name"] = filter.CreateFilter(mbc.ResourceAttributes.HostName.MetricsExclude)
 	}
+	if mbc.ResourceAttributes.MlRunID.MetricsInclude != nil {
+		mb.resourceAttributeIncludeFilter["ml.run.id"] = filter.CreateFilter(mbc.ResourceAttributes.MlRunID.MetricsInclude)
+	}
+	if mbc.ResourceAttributes.MlRunID.MetricsExclude != nil {
+		mb.resourceAttributeExcludeFilter["ml.run.id"] = filter.CreateFilter(mbc.ResourceAttributes.MlRunID.MetricsExclude)
+	}
 
 	for _, op := range options {
 		op.apply(mb)

@@ -81,6 +81,7 @@ func TestMetricsBuilder(t *testing.T) {
 
 			rb := mb.NewResourceBuilder()
 			rb.SetHostName("host.name-val")
+			rb.SetMlRunID("ml.run.id-val")
 			res := rb.Emit()
 			metrics := mb.Emit(WithResource(res))
 

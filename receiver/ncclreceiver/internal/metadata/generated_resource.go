@@ -28,6 +28,13 @@ func (rb *ResourceBuilder) SetHostName(val string) {
 	}
 }
 
+// SetMlRunID sets provided value as "ml.run.id" attribute.
+func (rb *ResourceBuilder) SetMlRunID(val string) {
+	if rb.config.MlRunID.Enabled {
+		rb.res.Attributes().PutStr("ml.run.id", val)
+	}
+}
+
 // Emit returns the built resource and resets the internal builder state.
 func (rb *ResourceBuilder) Emit() pcommon.Resource {
 	r := rb.res
