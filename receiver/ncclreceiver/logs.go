@@ -11,7 +11,6 @@ import (
 	"go.opentelemetry.io/collector/consumer/consumererror"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
-	"go.opentelemetry.io/collector/receiver"
 	"go.opentelemetry.io/collector/receiver/receiverhelper"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
@@ -33,16 +32,6 @@ type logsOutlet struct {
 	lost    func(n int)
 	// pending are the records that the pipeline has not taken yet.
 	pending plog.Logs
-}
-
-func newLogsOutlet(cfg *Config, set receiver.Settings, lost func(n int)) (*logsOutlet, error) {
-	report, err := receiverhelper.NewObsReport(receiverhelper.ObsReportSettings{ReceiverID: set.ID, Transport: "tcp", ReceiverCreateSettings: set})
-	if err != nil {
-		return nil, err
-	}
-	return &logsOutlet{
-		builder: metadata.NewLogsBuilder(cfg.LogsBuilderConfig, set), report: report, lost: lost, pending: plog.NewLogs(),
-	}, nil
 }
 
 // changes adds a record for each rank whose state has changed. A process with the

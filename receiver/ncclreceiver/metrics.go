@@ -7,7 +7,6 @@ import (
 
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/pdata/pcommon"
-	"go.opentelemetry.io/collector/receiver"
 	"go.opentelemetry.io/collector/receiver/receiverhelper"
 
 	"github.com/otelcol-ml/otelcol-ml/receiver/ncclreceiver/internal/communicator"
@@ -23,14 +22,6 @@ type metricsOutlet struct {
 	next    atomic.Pointer[consumer.Metrics]
 	builder *metadata.MetricsBuilder
 	report  *receiverhelper.ObsReport
-}
-
-func newMetricsOutlet(cfg *Config, set receiver.Settings) (*metricsOutlet, error) {
-	report, err := receiverhelper.NewObsReport(receiverhelper.ObsReportSettings{ReceiverID: set.ID, Transport: "tcp", ReceiverCreateSettings: set})
-	if err != nil {
-		return nil, err
-	}
-	return &metricsOutlet{builder: metadata.NewMetricsBuilder(cfg.MetricsBuilderConfig, set), report: report}, nil
 }
 
 // send sends the metrics of a job. A pipeline that refuses them gets the next ones.

@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/receiver"
+	"go.opentelemetry.io/collector/receiver/receiverhelper"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	"go.uber.org/zap"
@@ -67,6 +69,10 @@ type poller struct {
 var _ shared.Object = (*poller)(nil)
 
 func newPoller(cfg *Config, set receiver.Settings) (*poller, error) {
+	report, err := receiverhelper.NewObsReport(receiverhelper.ObsReportSettings{ReceiverID: set.ID, Transport: "tcp", ReceiverCreateSettings: set})
+	if err != nil {
+		return nil, err
+	}
 	telemetry, err := metadata.NewTelemetryBuilder(set.TelemetrySettings)
 	if err != nil {
 		return nil, err
@@ -81,12 +87,8 @@ func newPoller(cfg *Config, set receiver.Settings) (*poller, error) {
 		addresses: ownAddresses,
 		hostName:  workload.HostName(cfg.RootPath),
 	}
-	if p.metrics, err = newMetricsOutlet(cfg, set); err != nil {
-		return nil, err
-	}
-	if p.logs, err = newLogsOutlet(cfg, set, p.lostRecords); err != nil {
-		return nil, err
-	}
+	p.metrics = &metricsOutlet{builder: metadata.NewMetricsBuilder(cfg.MetricsBuilderConfig, set), report: report}
+	p.logs = &logsOutlet{builder: metadata.NewLogsBuilder(cfg.LogsBuilderConfig, set), report: report, lost: p.lostRecords, pending: plog.NewLogs()}
 	p.stopping, p.cancel = context.WithCancel(context.Background())
 	p.stopped = sync.OnceValue(func() <-chan struct{} {
 		p.cancel()

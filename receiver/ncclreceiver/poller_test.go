@@ -217,7 +217,7 @@ func TestAFlightRecorderDump(t *testing.T) {
 		"PyTorch has written the Flight Recorder dump /tmp/nccl_trace_rank_1 of rank 1.",
 		"PyTorch has written the Flight Recorder dump /tmp/comm_lib_trace_rank_3 of rank 3.",
 	}, r.said())
-	attrs := r.sentL.AllLogs()[0].ResourceLogs().At(0).ScopeLogs().At(0).LogRecords().At(0).Attributes().AsRaw() //nolint:forbidigo // The receiver's own.
+	attrs := r.sentL.AllLogs()[0].ResourceLogs().At(0).ScopeLogs().At(0).LogRecords().At(0).Attributes().AsRaw()
 	assert.Equal(t, map[string]any{
 		"file.path": "/tmp/nccl_trace_rank_1", "file.size": int64(8), "host.name": "node-1", "ml.rank.global": int64(1), "ml.run.id": "run-a",
 	}, attrs)

@@ -77,6 +77,7 @@ func (r *rig) start(t *testing.T) {
 	require.NoError(t, r.cfg.Validate())
 	p, err := newPoller(r.cfg, metadatatest.NewSettings(r.own))
 	require.NoError(t, err)
+	p.client.Handshake = time.Minute
 	p.addresses = func() map[netip.Addr]bool { return map[netip.Addr]bool{netip.MustParseAddr(here): true} }
 	var metrics consumer.Metrics = &r.sentM
 	logs, err := consumer.NewLogs(func(ctx context.Context, ld plog.Logs) error {

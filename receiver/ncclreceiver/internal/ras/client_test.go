@@ -26,7 +26,14 @@ func patient(endpoint string) ras.Client {
 	return ras.Client{Endpoint: endpoint, Timeout: time.Minute, MaxSize: 1 << 20, Handshake: time.Minute}
 }
 
-// hasty waits for nothing.
+// brief does not wait long for an answer.
+func brief(endpoint string) ras.Client {
+	client := patient(endpoint)
+	client.Timeout = time.Millisecond
+	return client
+}
+
+// hasty does not wait long for anything.
 func hasty(endpoint string) ras.Client {
 	return ras.Client{Endpoint: endpoint, Timeout: time.Millisecond, MaxSize: 1 << 20, Handshake: 50 * time.Millisecond}
 }
@@ -77,7 +84,7 @@ func TestStatusFails(t *testing.T) {
 		"the answer is other JSON":            {rastest.Status(`{"a":[1]}`), patient, ras.Malformed, 1},
 		"the answer has other types":          {rastest.Status(`{"communicators":[{"size":"many"}]}`), patient, ras.Malformed, 1},
 		"the answer has no end":               {rastest.Endless(two), patient, ras.TooLarge, 1},
-		"the answer comes and nothing closes": {rastest.Hanging(two), hasty, ras.TimedOut, 1},
+		"the answer comes and nothing closes": {rastest.Hanging(two), brief, ras.TimedOut, 1},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -87,17 +94,18 @@ func TestStatusFails(t *testing.T) {
 			_, err := client.Status(t.Context())
 			require.Error(t, err)
 			assert.Equal(t, tt.want, ras.ReasonOf(err), err.Error())
-			assert.Equal(t, tt.tries, server.Connections())
+			// The server may accept a connection after the client has given it up.
+			require.Eventually(t, func() bool { return server.Connections() == tt.tries }, time.Minute, time.Millisecond)
 			assert.NotContains(t, strings.Join(server.Lines(), "\n"), "MONITOR")
 		})
 	}
 }
 
-// The kernel may choose a stopped process first.
-func TestAStoppedProcessIsNotTheOnlyOne(t *testing.T) {
-	server := rastest.New(t, rastest.Silent(), rastest.Silent(), rastest.Status(two))
+// The kernel may choose a process that ends first.
+func TestAnotherProcessAnswers(t *testing.T) {
+	ends := func(*rastest.Conn) {}
+	server := rastest.New(t, ends, ends, rastest.Status(two))
 	client := patient(server.Endpoint)
-	client.Handshake = 200 * time.Millisecond
 	answer, err := client.Status(t.Context())
 	require.NoError(t, err)
 	assert.Len(t, answer.Communicators, 1)
