@@ -79,6 +79,7 @@ func (v *runVerdict) concludeMissing(e *emission, facts *runFacts) {
 	default:
 		return
 	}
+	v.ncclEvidence(&p, facts.stuck)
 	e.problem(p)
 }
 
@@ -208,6 +209,8 @@ func (v *runVerdict) concludeHang(e *emission, facts *runFacts) {
 		Next:     "See what each rank waits for: run py-spy dump with its process id.",
 	}
 	v.rankEvidence(&p, stepped)
+	v.ncclEvidence(&p, facts.stuck)
+	v.blame(&p, facts.stuck)
 	e.problem(p)
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/gpus"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/pace"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/problem"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/ranks"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/wallclock"
@@ -133,6 +134,8 @@ type runFacts struct {
 	inUse bool
 	gpus  []gpus.State
 	hosts map[string]bool
+	// stuck are the ranks that the others wait for, as NCCL says.
+	stuck []ranks.Stuck
 }
 
 // begin forgets the ranks of the previous emission.
@@ -310,6 +313,7 @@ func (c *clocks) conclude(store *streams.Store, board *problem.Board, facts *gpu
 		run.conclude(&e, &runFacts{
 			timeouts: c.timeouts, held: held.now, heldSince: held.since, released: !held.now && facts.released[key.ID],
 			use: use, inUse: holds, gpus: facts.states[key.ID], hosts: facts.hosts,
+			stuck: facts.stuck[key.ID],
 		})
 		c.hosts.Compare(key.Resource.Service+"/"+key.ID, run.loads(), c.stall, now)
 		if c.history != nil {

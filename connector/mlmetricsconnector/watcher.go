@@ -66,7 +66,8 @@ func (*watcher) Capabilities() consumer.Capabilities {
 }
 
 // ConsumeMetrics records which program sends which series, the processes of
-// runs, their progress, and the state of GPUs. It ignores what ml_metrics has written.
+// runs, their progress, the state of GPUs, and what NCCL says about ranks. It ignores
+// what ml_metrics has written.
 func (w *watcher) ConsumeMetrics(_ context.Context, md pmetric.Metrics) error {
 	now, history := w.now(), w.shared.recording()
 	var facts mlattr.Facts
@@ -90,6 +91,7 @@ func (w *watcher) ConsumeMetrics(_ context.Context, md pmetric.Metrics) error {
 				w.shared.seen.noteGPU(m, attrs, now)
 				w.shared.seen.noteCPU(m, attrs, resource, now)
 				points.read(known, m)
+				w.shared.seen.noteNCCL(m, attrs, now)
 				clients = true
 			}
 		}

@@ -18,9 +18,9 @@ import (
 	"go.opentelemetry.io/collector/receiver"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/golden"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/metadatatest"
-	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/workload"
 )
 
 // fakeKernelLog is a pipe that keeps records apart, as /dev/kmsg does.

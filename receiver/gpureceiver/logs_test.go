@@ -27,10 +27,10 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/golden"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/metadata"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/metadatatest"
-	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/workload"
 )
 
 // clock is a time that a test moves while receivers look at it.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/workload"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
 )
 
 // Source returns snapshots of the GPUs of one host, and emits events. One

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/workload"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
 )
 
 const (

@@ -9,7 +9,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
-	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/workload"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
