@@ -31,6 +31,7 @@ var clients = [...]func() Table{
 	dify,
 	agentDevelopmentKit,
 	liteLLM,
+	semanticKernel,
 }
 
 // Tables returns every vocabulary in the order in which their rules are tried.
