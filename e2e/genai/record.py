@@ -33,7 +33,7 @@ VENVS = FOLDER.parent.parent / ".cache" / "venvs"
 UV = "uv==0.13.8"
 # Packages that are newer than the pinned ones are not installed.
 NEWEST = "2026-11-20"
-EXPORTER = "opentelemetry-exporter-otlp-proto-http==1.45.1"
+EXPORTER = "opentelemetry-exporter-otlp-proto-http"
 SIGNALS = ("traces", "metrics")
 LIMIT = 150 * 1024
 # Ids are bytes, which OTLP/JSON writes in hexadecimal digits.
@@ -113,15 +113,15 @@ def requirements(client):
 
 def environment_of(client):
     """Returns the folder of the client's environment, which it makes if need be."""
-    folder, wanted = VENVS / f"genai-{client}", [*requirements(client), NEWEST]
+    folder, packages, make = VENVS / f"genai-{client}", requirements(client), make_node
     if program_of(client).suffix == ".py":
-        wanted.append(EXPORTER)
-    stamp = folder / "stamp"
-    if stamp.exists() and stamp.read_text() == "\n".join(wanted):
-        return folder
-    make = make_python if program_of(client).suffix == ".py" else make_node
-    make(folder, requirements(client))
-    stamp.write_text("\n".join(wanted))
+        make = make_python
+        if not any(package.startswith(EXPORTER) for package in packages):
+            packages.append(f"{EXPORTER}==1.45.1")
+    stamp, wanted = folder / "stamp", "\n".join([*packages, NEWEST])
+    if not stamp.exists() or stamp.read_text() != wanted:
+        make(folder, packages)
+        stamp.write_text(wanted)
     return folder
 
 
@@ -133,7 +133,7 @@ def make_python(folder, packages):
     uv = [tool / "bin" / "uv", "--quiet"]
     subprocess.run([*uv, "venv", "--clear", "--python", sys.executable, folder], check=True)
     python = folder / "bin" / "python"
-    subprocess.run([*uv, "pip", "install", "--python", python, "--exclude-newer", NEWEST, *packages, EXPORTER], check=True)
+    subprocess.run([*uv, "pip", "install", "--python", python, "--exclude-newer", NEWEST, *packages], check=True)
 
 
 def make_node(folder, packages):

@@ -22,5 +22,9 @@ func liteLLM() Table {
 			{Source: "litellm.end_user.id", Canonical: User, Kind: KindSecret},
 			{Source: "metadata.user_api_key_end_user_id", Canonical: User, Kind: KindSecret},
 		},
+		Metrics: []Metric{
+			{Source: "gen_ai.client.response.time_to_first_token", Measure: MeasureTimeToFirstToken, Instrument: Histogram},
+			{Source: "gen_ai.client.response.time_per_output_token", Measure: MeasureTimePerOutputToken, Instrument: Histogram},
+		},
 	}
 }

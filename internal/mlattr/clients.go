@@ -40,6 +40,7 @@ var clients = [...]func() Table{
 	axolotl,
 	rayTrain,
 	ncclInspector,
+	semanticKernel,
 }
 
 // Tables returns every vocabulary in the order in which their rules are tried.
