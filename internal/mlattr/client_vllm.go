@@ -26,6 +26,7 @@ func vllm() Table {
 			{Source: "vllm:prompt_tokens", Measure: MeasureTokens, Instrument: Counter, TokenType: TokenTypeInput},
 			{Source: "vllm:generation_tokens", Measure: MeasureTokens, Instrument: Counter, TokenType: TokenTypeOutput},
 			{Source: "vllm:prompt_tokens_cached", Measure: MeasureCachedTokens, Instrument: Counter, TokenType: TokenTypeInput},
+			{Source: "vllm:prompt_tokens_cached_by_source", Measure: MeasureCachedTokens, Instrument: Counter, TokenType: TokenTypeInput, Repeats: []string{"vllm:prompt_tokens_cached"}},
 			{Source: "vllm:prompt_tokens_by_source", Measure: MeasureTokens, Instrument: Counter, TokenType: TokenTypeInput, Repeats: []string{"vllm:prompt_tokens"}},
 			{Source: "vllm:request_prompt_tokens", Measure: MeasureTokens, Instrument: Histogram, TokenType: TokenTypeInput, Repeats: []string{"vllm:prompt_tokens"}},
 			{Source: "vllm:request_generation_tokens", Measure: MeasureTokens, Instrument: Histogram, TokenType: TokenTypeOutput, Repeats: []string{"vllm:generation_tokens"}},
