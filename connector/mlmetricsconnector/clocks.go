@@ -102,6 +102,8 @@ type runClock struct {
 	// it has none, and between is how long they may stay the same.
 	moved   time.Time
 	between time.Duration
+	// spanStepped is the arrival of the latest span that ended a step.
+	spanStepped time.Time
 	// pause is the longest checkpoint or validation of the attempt: a span arrives
 	// at its end. latest is the phase of the latest span.
 	pause  time.Duration
@@ -277,7 +279,7 @@ func (c *runClock) note(u *unit, now time.Time) {
 	span := &u.activity.span
 	if u.endsStep {
 		c.steps++
-		c.stepped, c.starts = now, false
+		c.stepped, c.spanStepped, c.starts = now, now, false
 	}
 	if !u.activity.timed {
 		return
@@ -591,7 +593,7 @@ func (c *runClock) silent(now time.Time) bool {
 // of steps its metrics decide, which put many steps together.
 func (c *runClock) patience() time.Duration {
 	patience := time.Duration(c.Patience())
-	if !c.Stepped() {
+	if c.byMetrics() {
 		patience = max(patience, c.between)
 	}
 	return patience

@@ -153,7 +153,7 @@ func (c *runClock) train(key clockKey, shown *trained, now time.Time) (updates [
 	c.describe(&shown.program)
 	c.arrive(shown.Moved)
 	c.moved = shown.Moved
-	if c.Stepped() {
+	if !c.byMetrics() {
 		return updates, true
 	}
 	at := min(shown.At, now.UnixNano())
@@ -169,12 +169,22 @@ func (c *runClock) train(key clockKey, shown *trained, now time.Time) (updates [
 		c.compare(&wallclock.Step{Whole: int64(seconds * 1e9), Other: int64(seconds * 1e9)})
 	}
 	for _, interval := range shown.Worked {
+		if interval.End > now.UnixNano()+maxAhead {
+			continue
+		}
 		c.worked = max(c.worked, interval.End)
 		c.observeSpan(wallclock.Span{
 			Start: interval.Start, End: interval.End, Phase: wallclock.NoPhase, State: wallclock.Productive, Whole: true,
 		}, false, now)
 	}
 	return updates, true
+}
+
+// byMetrics reports whether the rank's metrics show its steps, and no spans do, or none
+// do any more.
+func (c *runClock) byMetrics() bool {
+	spans := max(c.between, time.Duration(c.Patience()))
+	return !c.moved.IsZero() && (c.spanStepped.IsZero() || c.moved.Sub(c.spanStepped) > spans)
 }
 
 // numbersOf returns the updates of losses and learning rates.

@@ -111,6 +111,51 @@ func TestSpansOfStepsGoBeforeMetrics(t *testing.T) {
 	assert.InDelta(t, 4-21.0/64, find(t, md, "ml.loss").Gauge().DataPoints().At(0).DoubleValue(), 0, "no span has one")
 }
 
+// A restart without the spans of steps is judged by the metrics.
+func TestMetricsShowTheStepsAfterSpansDid(t *testing.T) {
+	r := newRun(t, createDefaultConfig().(*Config))
+	r.gpu, r.resource = true, map[string]any{"dl.rank": 7}
+	for range 10 {
+		r.work(t, "forward", 2*time.Second)
+		r.work(t, "optimizer", time.Second)
+		r.after(t, 0)
+	}
+	logs := uint64(1)
+	minute := 0
+	var md pmetric.Metrics
+	for range 60 {
+		md = r.every(t, time.Minute, func() {
+			if minute++; minute%6 == 0 {
+				logs++
+			}
+			r.holdsGPU(t, "run-a", 1<<30)
+			r.metrics(t, trains(r.clock, logs, 2000, 4))
+		})
+	}
+	assert.Equal(t, "running", state(t, md))
+	assert.EqualValues(t, 10, counters(md)["ml.steps"])
+}
+
+// A time far ahead of the collector's does not exclude what comes later.
+func TestTrainersWithAWrongClock(t *testing.T) {
+	r := newRun(t, createDefaultConfig().(*Config))
+	ahead := time.Duration(0)
+	logs := uint64(0)
+	sends := func() {
+		logs++
+		r.metrics(t, trains(r.clock.Add(ahead), logs, 2000, 4-float64(logs)/64))
+	}
+	r.every(t, 5*time.Minute, sends)
+	ahead = 30 * 365 * 24 * time.Hour
+	r.every(t, 5*time.Minute, sends)
+	ahead = 0
+	md := r.every(t, 20*time.Minute, sends)
+	assert.Greater(t, used(t, md)["productive"], 1000.0)
+	for _, p := range find(t, md, "ml.run.last_step.timestamp").Gauge().DataPoints().All() {
+		assert.LessOrEqual(t, p.DoubleValue(), float64(r.clock.Unix()))
+	}
+}
+
 // A client of which only some ranks send has no missing ones.
 func TestRanksThatNeverSendMayBeSilent(t *testing.T) {
 	for name, tt := range map[string]struct {

@@ -26,6 +26,9 @@ const (
 	// rememberedChanges is the number of newest changes whose distance is typical,
 	// patienceChanges how many times that distance a trainer may show none.
 	rememberedChanges, patienceChanges = 31, 5
+	// maxApart is the longest time between two changes that counts as typical, in
+	// seconds.
+	maxApart = 3600
 )
 
 // Shows reports whether a metric shows the progress of a trainer. Of counters of
@@ -91,7 +94,7 @@ type Progress struct {
 	// At is the time of the newest change by the client's clock.
 	At int64
 	// Patience is how long the metrics may stay the same: five times their typical
-	// time between two changes, 0 if that is unknown.
+	// time between two changes, at most 5 hours, 0 if it is unknown.
 	Patience time.Duration
 }
 
@@ -212,7 +215,7 @@ func (c *change) time(measure string, seconds float64) {
 func (r *Rank) move(c *change, at int64, now time.Time) {
 	p := &r.pending
 	if !p.Moved.IsZero() {
-		r.apart[r.changes%rememberedChanges] = now.Sub(p.Moved).Seconds()
+		r.apart[r.changes%rememberedChanges] = min(now.Sub(p.Moved).Seconds(), maxApart)
 		r.changes++
 	}
 	previous, patience := p.At, r.patience()

@@ -17,7 +17,7 @@ var wide = func() map[string]bool {
 		_interpreters _io _multiprocessing _operator _pickle _posixshmem _posixsubprocess _pyio _pyrepl
 		_sitebuiltins _socket _sqlite3 _testcapi _testinternalcapi _thread _winapi _xxsubinterpreters
 		accelerate aiohttp airflow allennlp ansible antigravity apache_beam apex argparse ast asyncio
-		atexit autogen autogen_agentchat autogen_core axolotl bdb bentoml boto3 botocore bz2 catalogue
+		atexit autogen autogen_agentchat autogen_core bdb bentoml boto3 botocore bz2 catalogue
 		catalyst celery cffi cgi cgitb click cloudpickle cmd code codecs codeop collections colossalai
 		compileall composer concurrent confection configparser contextlib copy copyreg cProfile crewai
 		ctypes cudf cupy curses cython dagster dask dataclasses datasets dbm deepspeed dependency_injector
