@@ -2,6 +2,7 @@ package ncclreceiver
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -61,7 +62,7 @@ func (o *metricsOutlet) record(r *communicator.Report, of *job.Job, host string,
 	}
 	for i := range r.Affected[:min(len(r.Affected), maxRanks)] {
 		rank := &r.Affected[i]
-		own := options[:len(options):len(options)]
+		own := slices.Clip(options)
 		if global, known := of.Rank(r.Communicator, &rank.Rank); known {
 			own = append(own, metadata.WithMlRankGlobalMetricAttribute(global))
 		}

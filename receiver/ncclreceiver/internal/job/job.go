@@ -3,6 +3,7 @@
 package job
 
 import (
+	"maps"
 	"net/netip"
 	"os"
 
@@ -115,9 +116,7 @@ func common(a, b workload.Workload, first bool) workload.Workload {
 // number finds the ranks of the run. A communicator has them if it is as large as
 // the run, and numbers the processes of this host as the run does.
 func (j *Job) number(answer *ras.Answer, ranks map[member]int64) {
-	for of, rank := range ranks {
-		j.global[of] = rank
-	}
+	maps.Copy(j.global, ranks)
 	for i := range answer.Communicators {
 		c := &answer.Communicators[i]
 		if !j.WorldSize.Known || int64(c.Size) != j.WorldSize.Value || !agrees(c, ranks) {
