@@ -96,6 +96,7 @@ type sums struct {
 	steps, batches, samples, tokens, errors, attempts total
 	stepRate, batchRate, sampleRate, tokenRate        total
 	epoch, learningRate, loss, validation, lastStep   total
+	cost, gpuPrice                                    total
 
 	lossIsNoNumber bool
 	// gpus and utilization are those that each collector knows.
@@ -187,6 +188,7 @@ func (r *run) addNumbers(row *Run, now time.Time) {
 	if row.Steps == nil {
 		row.Steps, row.StepRate = all.batches.largest(), all.batchRate.largest()
 	}
+	row.Cost, row.GPUPrice = all.cost.all(), all.gpuPrice.all()
 	row.Samples, row.SampleRate = all.samples.all(), all.sampleRate.all()
 	row.Tokens, row.TokenRate = all.tokens.all(), all.tokenRate.all()
 	r.ratesOver = max(all.sampleRate.over, all.tokenRate.over)
@@ -224,6 +226,8 @@ func (all *sums) addTotal(one *stream, side string, now time.Time) {
 			all.tokens.add(one.value)
 			all.tokenRate.addRate(one, now)
 		}
+	case Cost:
+		all.cost.add(one.value)
 	case Errors:
 		all.errors.add(one.value)
 	case RunAttempts:
@@ -240,6 +244,8 @@ func (all *sums) addGPUs(one *stream) {
 		all.gpus = append(all.gpus, one)
 	case RunGPUUtilization:
 		all.utilization = append(all.utilization, one)
+	case RunGPUPrice:
+		all.gpuPrice.add(one.value)
 	}
 }
 

@@ -22,6 +22,7 @@ const (
 	RunBound
 	RunGPUs
 	RunGPUUtilization
+	RunGPUPrice
 	RunStepTime
 	RunTokenRate
 	RunAttempts
@@ -29,6 +30,7 @@ const (
 
 	Tokens
 	Requests
+	Cost
 	ClientThroughput
 
 	ErrorRatio
@@ -126,6 +128,7 @@ const (
 	attrSensor     = "hw.sensor_location"
 	attrLimitType  = "nvidia.gpu.power.limit.type"
 	attrHWName     = "hw.name"
+	attrCostSource = "ml.cost.source"
 	attrDriver     = "nvidia.gpu.driver.state"
 	attrSource     = "nvidia.gpu.attribution.source"
 	attrAttributed = "nvidia.gpu.attribution.state"
@@ -147,6 +150,7 @@ var definitions = [seriesCount]definition{
 	RunBound:          {name: "ml.run.bound", subject: ofRun, own: []string{attrRunBound}},
 	RunGPUs:           {name: "ml.run.gpus", subject: ofRun},
 	RunGPUUtilization: {name: "ml.run.gpu.utilization", subject: ofRun},
+	RunGPUPrice:       {name: "ml.run.gpu.price", subject: ofRun},
 	RunStepTime:       {name: "ml.run.step.time", subject: ofRun, own: []string{attrWindow}},
 	RunTokenRate:      {name: "ml.run.token.throughput", subject: ofRun, own: []string{mlattr.ThroughputBasis}},
 	RunAttempts:       {name: "ml.run.attempts", subject: ofRun},
@@ -154,6 +158,7 @@ var definitions = [seriesCount]definition{
 
 	Tokens:           {name: "ml.tokens", subject: ofModel, kind: counter, own: []string{mlattr.GenAITokenType, mlattr.GenAIRequestModel, mlattr.Operation, mlattr.Role, mlattr.Side}},
 	Requests:         {name: "ml.requests", subject: ofModel, kind: counter, own: []string{mlattr.Operation, mlattr.GenAIRequestModel, mlattr.ErrorType, mlattr.Role, mlattr.Side}},
+	Cost:             {name: "ml.cost", subject: ofModel, kind: counter, own: []string{mlattr.GenAITokenType, mlattr.GenAIRequestModel, attrCostSource, mlattr.Role, mlattr.Side}},
 	ClientThroughput: {name: "ml.token.throughput", subject: ofModel, own: []string{mlattr.GenAITokenType, mlattr.GenAIRequestModel, mlattr.ThroughputBasis, mlattr.ThroughputMetric, mlattr.ThroughputScope}},
 
 	ErrorRatio: {name: "ml.request.error.ratio", subject: ofService, own: []string{attrWindow}},
@@ -219,7 +224,7 @@ func (s Series) Wants(first string) bool {
 // has few streams of it.
 func (s Series) ofWholeRun() bool {
 	switch s {
-	case RunState, RunStateSince, RunTimeRatio, RunGoodput, RunBound, RunGPUs, RunGPUUtilization, RunStepTime:
+	case RunState, RunStateSince, RunTimeRatio, RunGoodput, RunBound, RunGPUs, RunGPUUtilization, RunGPUPrice, RunStepTime:
 		return true
 	}
 	return false
