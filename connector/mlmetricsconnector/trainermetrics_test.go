@@ -136,6 +136,22 @@ func TestMetricsShowTheStepsAfterSpansDid(t *testing.T) {
 	assert.EqualValues(t, 10, counters(md)["ml.steps"])
 }
 
+// A run that takes no steps expires, although its exporter sends the same metrics
+// again.
+func TestARunWithoutChangesExpires(t *testing.T) {
+	r := newRun(t, createDefaultConfig().(*Config))
+	logs := uint64(1)
+	sends := func() { r.metrics(t, trains(r.clock, logs, 2000, 4)) }
+	r.every(t, 5*time.Minute, func() { logs++; sends() })
+	md := r.every(t, 50*time.Minute, sends)
+	assert.Equal(t, "silent", state(t, md))
+	r.every(t, 20*time.Minute, sends)
+	for m := range metricsOf(r.after(t, time.Minute)) {
+		assert.NotEqual(t, "ml.run.state", m.Name())
+	}
+	assert.Equal(t, "running", state(t, r.every(t, time.Minute, func() { logs++; sends() })))
+}
+
 // A time far ahead of the collector's does not exclude what comes later.
 func TestTrainersWithAWrongClock(t *testing.T) {
 	r := newRun(t, createDefaultConfig().(*Config))
