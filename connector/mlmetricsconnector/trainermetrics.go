@@ -188,8 +188,7 @@ func (c *runClock) train(key clockKey, shown *trained, now time.Time) (updates [
 // byMetrics reports whether the rank's metrics show its steps, and no spans do, or none
 // do any more.
 func (c *runClock) byMetrics() bool {
-	spans := max(c.between, time.Duration(c.Patience()))
-	return !c.moved.IsZero() && (c.spanStepped.IsZero() || c.moved.Sub(c.spanStepped) > spans)
+	return !c.moved.IsZero() && (c.spanStepped.IsZero() || c.moved.Sub(c.spanStepped).Nanoseconds() > c.Patience())
 }
 
 // numbersOf returns the updates of losses and learning rates.
