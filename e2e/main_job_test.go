@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -70,16 +72,18 @@ func startJob(t *testing.T) *job {
 	j := &job{reproductions: t.TempDir()}
 	j.jaeger = harness.StartJaeger(t)
 	j.logs = harness.StartSink(t)
+	_, servers := harness.StartInferenceServers(t, true)
 	j.collector = harness.StartCollector(t, harness.CollectorOptions{
 		Config: harness.Path("distribution", "config", "demo.yaml"),
-		Env: []string{
-			"GPU_RECORDING=" + harness.Path("receiver", "gpureceiver", "testdata", "captures", "demo-2xh100.yaml"),
+		Merged: []string{harness.Path("distribution", "config", "servers.yaml")},
+		Env: append(servers,
+			"GPU_RECORDING="+harness.Path("receiver", "gpureceiver", "testdata", "captures", "demo-2xh100.yaml"),
 			"TRACES_EXPORTER=otlp_grpc/jaeger",
-			"JAEGER_ENDPOINT=" + j.jaeger.OTLPEndpoint(),
+			"JAEGER_ENDPOINT="+j.jaeger.OTLPEndpoint(),
 			"LOGS_EXPORTER=otlp_grpc/logs",
-			"LOGS_ENDPOINT=" + j.logs.Endpoint,
-			"OTELCOL_ML_REPRO_DIR=" + j.reproductions,
-		},
+			"LOGS_ENDPOINT="+j.logs.Endpoint,
+			"OTELCOL_ML_REPRO_DIR="+j.reproductions,
+		),
 		Overrides: map[string]any{
 			// The workload fails more often than a system in production, and
 			// which failures the limit drops is not what this test is about.
@@ -88,6 +92,7 @@ func startJob(t *testing.T) *job {
 			"processors::ml_enrich::training": []any{map[string]any{
 				"service": "torchtel", "per": "job", "tokens_per_step": stepTokens, "flops_per_token": 1e9,
 			}},
+			"connectors::ml_metrics::prices": map[string]any{"file": pricesOfAnyModel(t), "gpu_hour": map[string]any{"H100": 2.5}},
 		},
 	})
 	j.collector.AwaitHealthy(t)
@@ -97,6 +102,16 @@ func startJob(t *testing.T) *job {
 		"otelcol-ml:8888": j.collector.Address(t, harness.TelemetryPath),
 	})
 	return j
+}
+
+// pricesOfAnyModel returns a file of prices in which each model has one, because the
+// simulated models are in no real one.
+func pricesOfAnyModel(t *testing.T) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "prices.json")
+	const prices = `[{"id": "any", "model_match": {"contains": ""}, "models": [{"match": {"contains": ""}, "prices": {"input_mtok": 1, "output_mtok": 2}}]}]`
+	require.NoError(t, os.WriteFile(file, []byte(prices), 0o600))
+	return file
 }
 
 // testEnd asks the collector to end right behind the last request that it has

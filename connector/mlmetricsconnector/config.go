@@ -3,6 +3,8 @@ package mlmetricsconnector
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -124,6 +126,9 @@ type Config struct {
 	// GenAIMetrics it has no effect.
 	GenAINextNames bool `mapstructure:"genai_next_names"`
 
+	// Prices has what requests to models and GPUs cost.
+	Prices PricesConfig `mapstructure:"prices"`
+
 	// Exemplars adds trace and span ids to counters, those of the newest span
 	// since the last emission, and to histograms, up to four, each in another
 	// bucket. Exemplars contain nothing else of a span. The default is true.
@@ -151,6 +156,50 @@ type Config struct {
 
 	// prevent unkeyed literal initialization
 	_ struct{}
+}
+
+// PricesConfig has what requests to models and GPUs cost.
+type PricesConfig struct {
+	// File is a file with the prices of models in US dollars, in the form of
+	// data.json or data_slim.json of genai-prices (version 2). Requests whose
+	// client states no cost get one by it. It is read at the start, and again
+	// within a minute of each change; its day is that of the change. A file that
+	// cannot be read is reported, and the earlier prices stay. The default is
+	// empty: only stated costs are known.
+	File string `mapstructure:"file"`
+
+	// GPUHour has what an hour of a GPU costs in US dollars, by the name of the
+	// model, such as "H100 PCIe": whole words of hw.name in any case. Of several
+	// that fit, the longest counts. That of a MIG device has the word MIG. The
+	// default is none: costs of GPUs are not known. There may be 256 entries.
+	GPUHour map[string]float64 `mapstructure:"gpu_hour"`
+
+	// prevent unkeyed literal initialization
+	_ struct{}
+}
+
+// Limits of PricesConfig.GPUHour.
+const (
+	maxGPUPrices = 256
+	maxGPUName   = 128
+	maxGPUPrice  = 1e6
+)
+
+// check returns an error that names each key with an invalid value.
+func (c *PricesConfig) check() error {
+	var errs []error
+	if len(c.GPUHour) > maxGPUPrices {
+		errs = append(errs, fmt.Errorf(`"gpu_hour" has %d entries, must have at most %d`, len(c.GPUHour), maxGPUPrices))
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.GPUHour)) {
+		if of := c.GPUHour[name]; !(of >= 0 && of <= maxGPUPrice) {
+			errs = append(errs, fmt.Errorf(`"gpu_hour" has the price %v for %.40q, must be between 0 and %v`, of, name, float64(maxGPUPrice)))
+		}
+		if strings.TrimSpace(name) == "" || len(name) > maxGPUName {
+			errs = append(errs, fmt.Errorf(`"gpu_hour" has the name %.40q, must have between 1 and %d bytes`, name, maxGPUName))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 var _ component.Config = (*Config)(nil)
@@ -204,6 +253,9 @@ func (c *Config) Validate() error {
 	}
 	if c.SlowThreshold < 0 {
 		errs = append(errs, fmt.Errorf(`"slow_threshold" is %s, must be 0 (no call is slow) or more`, c.SlowThreshold))
+	}
+	if err := c.Prices.check(); err != nil {
+		errs = append(errs, fmt.Errorf(`"prices": %w`, err))
 	}
 	for _, kind := range c.Shadow {
 		if _, known := mlattr.ProblemNamed(kind); !known {

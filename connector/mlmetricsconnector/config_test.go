@@ -1,6 +1,7 @@
 package mlmetricsconnector
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -53,6 +54,14 @@ func TestInvalidValuesAreNamed(t *testing.T) {
 		"expires between two emissions": {
 			input: map[string]any{"flush_interval": "1m", "metrics_expiration": "30s"},
 			want:  []string{`"metrics_expiration" is 30s, must be 0 (never) or at least "flush_interval" (1m0s)`},
+		},
+		"prices of GPUs": {
+			input: map[string]any{"prices": map[string]any{"gpu_hour": map[string]any{"H100": -1, "": 2, "L4": math.NaN()}}},
+			want: []string{
+				`"gpu_hour" has the price -1 for "H100", must be between 0 and 1e+06`,
+				`"gpu_hour" has the price NaN for "L4", must be between 0 and 1e+06`,
+				`"gpu_hour" has the name "", must have between 1 and 128 bytes`,
+			},
 		},
 		"no kind of problem": {
 			input: map[string]any{"shadow": []any{"slow", "sad"}},

@@ -58,13 +58,16 @@ type metricsConnector struct {
 	outcomes *outcomes
 	losses   *losses
 	problems *problem.Board
+	prices   *prices
 	store    *streams.Store
 	flusher  streams.Flusher
 
 	// cancel ends an emission that exceeds the time of Shutdown.
-	cancel   context.CancelFunc
-	stop     chan struct{}
-	stopped  chan struct{}
+	cancel  context.CancelFunc
+	stop    chan struct{}
+	stopped chan struct{}
+	// watched is closed when the file of prices is no longer watched.
+	watched  <-chan struct{}
 	shutdown sync.Once
 }
 
@@ -91,6 +94,7 @@ func newMetricsConnector(set connector.Settings, cfg *Config, registry *instance
 		outcomes:  newOutcomes(),
 		losses:    newLosses(),
 		problems:  problem.NewBoard(cfg.Shadow),
+		prices:    newPrices(cfg.Prices.File, set.Logger),
 		readers: sync.Pool{New: func() any {
 			return &reader{
 				vocabulary: mlattr.Default(), slow: cfg.SlowThreshold.Seconds(),
@@ -134,6 +138,7 @@ func (c *metricsConnector) Start(ctx context.Context, host component.Host) error
 	// The context of Start ends with Start, that of emissions with Shutdown.
 	ctx, c.cancel = context.WithCancel(context.Background())
 	c.stop, c.stopped = make(chan struct{}), make(chan struct{})
+	c.watched = c.prices.start(c.stop)
 	go c.emitByTimer(ctx)
 	return nil
 }
@@ -163,7 +168,12 @@ func (c *metricsConnector) end(ctx context.Context) (err error) {
 	if err := c.emit(ctx, true); err != nil {
 		return fmt.Errorf("send the last emission: %w", err)
 	}
-	return nil
+	select {
+	case <-c.watched:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("the file of prices did not answer in time: %w", ctx.Err())
+	}
 }
 
 // Capabilities reports that the connector does not mutate traces.
@@ -177,7 +187,7 @@ func (c *metricsConnector) ConsumeTraces(ctx context.Context, td ptrace.Traces) 
 	r := c.readers.Get().(*reader)
 	defer c.putBack(r)
 	r.now, r.enriched = now.UnixNano(), mlattr.IsEnriched(ctx)
-	r.loads = c.shared.seen.loads.Load()
+	r.loads, r.prices = c.shared.seen.loads.Load(), c.prices.table()
 	r.changes.history = c.shared.recording()
 	r.read(td)
 	if r.changes.history != nil {
@@ -242,9 +252,11 @@ func (c *metricsConnector) emit(ctx context.Context, last bool) error {
 	c.telemetry.evicted(ctx, int64(len(evicted)))
 	c.clocks.forgetRuns(evicted)
 	facts := c.shared.seen.gpus(now)
+	trained := c.train(now)
 	c.clocks.expect(c.shared.seen, now)
 	c.clocks.history = c.shared.recording()
-	over := c.clocks.advance(c.store, c.problems, facts, c.cfg.MetricsExpiration, now, last)
+	over := trained
+	over.Add(c.clocks.advance(c.store, c.problems, facts, c.cfg.MetricsExpiration, now, last))
 	c.losses.conclude(c.problems, c.clocks.verdict, facts.gpusOf, c.cfg.MetricsExpiration, now)
 	over.Add(c.outcomes.conclude(c.store, c.problems, c.cfg.MetricsExpiration, now))
 	over.Add(c.settleProblems(ctx, now))

@@ -4,6 +4,7 @@ import (
 	"hash/maphash"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -41,6 +42,7 @@ func (s *seenMetrics) noteGPU(m pmetric.Metric, resource pcommon.Map, now time.T
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	cost := s.hourOf(resource)
 	for _, point := range mlattr.NumberPoints(m).All() {
 		if point.Flags().NoRecordedValue() {
 			continue
@@ -55,7 +57,29 @@ func (s *seenMetrics) noteGPU(m pmetric.Metric, resource pcommon.Map, now time.T
 			r.At = at.AsTime()
 		}
 		note(key, point, r)
+		if cost.known && key.ID != "" {
+			s.fleet.Price(key, cost.price, r)
+		}
 	}
+}
+
+// hourOf returns what an hour of the GPU of a resource costs. The caller holds the
+// lock.
+func (s *seenMetrics) hourOf(resource pcommon.Map) hour {
+	name, ok := resource.Get(mlattr.HardwareName)
+	if !ok || len(s.prices) == 0 {
+		return hour{}
+	}
+	text, _ := mlattr.ReadText(name)
+	cost, known := s.hours[text]
+	if !known {
+		cost.price, cost.known = s.prices.Hour(text)
+		if len(s.hours) >= maxHours {
+			clear(s.hours)
+		}
+		s.hours[strings.Clone(text)] = cost
+	}
+	return cost
 }
 
 // noteWorkload records that a workload, and its run if it has one, holds memory.

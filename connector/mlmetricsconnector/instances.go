@@ -45,7 +45,7 @@ var _ shared.Object = (*instances)(nil)
 func newInstances(set connector.Settings, cfg *Config) *instances {
 	return &instances{
 		id: set.ID, storage: cfg.Storage, logger: set.Logger,
-		seen: newSeenMetrics(), history: change.NewHistory(),
+		seen: newSeenMetrics(cfg.Prices.GPUHour), history: change.NewHistory(),
 	}
 }
 

@@ -16,9 +16,9 @@ const (
 	lostRecords     = "records"
 )
 
-// notices returns how often a limit was reached.
+// notices returns how often a limit was reached, and whether prices are missing.
 func (c *metricsConnector) notices() []shared.Notice {
-	return c.telemetry.left.Notices(func(reason string) (shared.Notice, bool) {
+	return append(c.prices.notices(c.id.String()), c.telemetry.left.Notices(func(reason string) (shared.Notice, bool) {
 		moreRuns := fmt.Sprintf("%s: {max_runs: %d}", c.id, max(2*c.cfg.MaxRuns, defaultMaxRuns))
 		switch reason {
 		case overMaxSeries:
@@ -56,5 +56,5 @@ func (c *metricsConnector) notices() []shared.Notice {
 			}, true
 		}
 		return shared.Notice{}, false
-	})
+	})...)
 }

@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/gpus"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/price"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/processes"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/ranks"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 )
 
@@ -26,10 +28,16 @@ type seenMetrics struct {
 	holders, released map[string]time.Time
 	// fleet has the GPUs.
 	fleet *gpus.Fleet
+	// prices are those of GPUs, hours what was found by them for each name.
+	prices price.GPUs
+	hours  map[string]hour
 	// processes are those whose metrics have a run and a rank.
 	processes map[clockKey]firstAndLast
-	// cpu has what processes use of CPUs.
-	cpu processes.CPU
+	// trainers are the ranks whose own metrics show their progress.
+	trainers map[clockKey]*trainer
+	// cpu has what processes use of CPUs, nccl what NCCL says about runs.
+	cpu  processes.CPU
+	nccl map[string]*ncclAnswers
 
 	// loads is how busy all are, for readers, who take no lock.
 	loads atomic.Pointer[loads]
@@ -38,10 +46,20 @@ type seenMetrics struct {
 // firstAndLast are the times when something was first and last seen.
 type firstAndLast struct{ first, last time.Time }
 
-func newSeenMetrics() *seenMetrics {
+// hour is what an hour of a GPU costs, if known.
+type hour struct {
+	price float64
+	known bool
+}
+
+// maxHours limits seenMetrics.hours. A fleet has a dozen models of GPUs.
+const maxHours = 256
+
+func newSeenMetrics(prices price.GPUs) *seenMetrics {
 	s := &seenMetrics{
+		prices: prices, hours: make(map[string]hour),
 		holders: make(map[string]time.Time), released: make(map[string]time.Time), fleet: gpus.NewFleet(),
-		processes: make(map[clockKey]firstAndLast),
+		processes: make(map[clockKey]firstAndLast), trainers: make(map[clockKey]*trainer), nccl: make(map[string]*ncclAnswers),
 	}
 	s.loads.Store(new(loads))
 	return s
@@ -78,6 +96,7 @@ type gpuFacts struct {
 	// uses is what each run has of GPUs.
 	uses   map[string]gpus.Use
 	idle   map[gpus.Key]gpus.Idle
+	prices map[gpus.Key]float64
 	failed map[gpus.Key]gpus.Failure
 	// states has the GPUs of each run, hosts those whose GPUs are read.
 	states map[string][]gpus.State
@@ -86,6 +105,8 @@ type gpuFacts struct {
 	// are the runs that held GPUs before, and released them.
 	holding  map[string]time.Time
 	released map[string]bool
+	// stuck has the ranks of runs that the others wait for.
+	stuck map[string][]ranks.Stuck
 }
 
 // holds reports whether a run's processes hold GPUs, or did within goneAfter.
@@ -122,8 +143,9 @@ func (s *seenMetrics) gpus(now time.Time) *gpuFacts {
 	s.publishLoads(now)
 	facts := &gpuFacts{
 		holders: make(map[string]bool, len(s.holders)),
-		uses:    s.fleet.Runs(), idle: s.fleet.Idle(), failed: s.fleet.Failed(),
+		uses:    s.fleet.Runs(), idle: s.fleet.Idle(), prices: s.fleet.Prices(), failed: s.fleet.Failed(),
 		states: s.fleet.States(), hosts: s.fleet.Hosts(now), holding: s.fleet.Holding(now), released: make(map[string]bool),
+		stuck: s.stuck(now),
 	}
 	for run, last := range s.holders {
 		if now.Sub(last) > goneAfter {

@@ -90,6 +90,9 @@ func (r *reader) serve(u *unit, v *values, span ptrace.Span, exception string) {
 	s.Seconds, _, _ = timesOf(facts, span.StartTimestamp(), span.EndTimestamp(), v)
 	if u.is&(isRequest|isUsage) != 0 {
 		serveRequest(s, v, facts)
+		if cost, ok := r.costOf(u); ok {
+			s.Cost = cost
+		}
 	}
 }
 
@@ -110,9 +113,6 @@ func serveRequest(s *serving.Span, v *values, facts *mlattr.Facts) {
 	}
 	if n, ok := facts.IntAt(slotCached); ok && n <= maxCount {
 		s.Cached = n
-	}
-	if cost, ok := facts.DoubleAt(slotCost); ok && cost >= 0 {
-		s.Cost = cost
 	}
 	if reason := facts.TextAt(slotFinish); reason != "" {
 		s.Kind |= serving.Finished

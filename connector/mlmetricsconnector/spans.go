@@ -1,9 +1,12 @@
 package mlmetricsconnector
 
 import (
+	"slices"
+
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/price"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/serving"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
@@ -36,6 +39,8 @@ const (
 	isFailure
 	// isAgent is a request to an agent.
 	isAgent
+	// isWhole is a span that contains all of a step.
+	isWhole
 	// isCounted is a request that counts as one, isCalled a call that does.
 	isCounted
 	isCalled
@@ -83,6 +88,8 @@ type unit struct {
 	hasEvents bool
 
 	operation, role, model, side string
+	// cost is the index in reader.costs, plus one, of what the request costs, or 0.
+	cost int
 	// served is the index in reader.served, plus one, of what the detectors need, or
 	// 0.
 	served int
@@ -104,6 +111,7 @@ type reader struct {
 	exemplars, genAI, nextNames bool
 
 	ofResource, ofSpan mlattr.Facts
+	ofEvent            mlattr.Facts
 	values             values
 	// source is that of the resource, hostSource without its run.
 	source, hostSource *streams.Source
@@ -134,6 +142,9 @@ type reader struct {
 	units   []unit
 	updates []streams.Update
 	served  []serving.Span
+	costs   []requestCost
+	// prices are those of models, nil if there are none.
+	prices *price.Table
 	// version is that of the resource's service.
 	version string
 	// selected and candidates are memory of tally.
@@ -149,13 +160,15 @@ type reader struct {
 func (r *reader) reset() {
 	r.ofResource.Reset()
 	r.ofSpan.Reset()
+	r.ofEvent.Reset()
 	clear(r.units)
 	clear(r.updates)
 	clear(r.served)
+	clear(r.costs)
 	r.values.reset()
 	clear(r.selected)
 	r.selected, r.candidates = r.selected[:0], r.candidates[:0]
-	r.served, r.version = r.served[:0], ""
+	r.served, r.costs, r.prices, r.version = r.served[:0], r.costs[:0], nil, ""
 	r.units, r.updates, r.outOfRange, r.clamped, r.repaired = r.units[:0], r.updates[:0], 0, 0, 0
 	r.resourceAttrs, r.spanAttrs = pcommon.Map{}, pcommon.Map{}
 	r.recordedCalls.reset()
@@ -254,6 +267,7 @@ func (r *reader) readSpan(known mlattr.System, span ptrace.Span) {
 	if v.genAIOperation == mlattr.OperationInvokeAgent {
 		u.is |= isAgent
 	}
+	r.readCost(u, v)
 	if failed {
 		u.is |= isFailure
 		u.errorType = mlattr.ErrorClass(v.errorType)
@@ -269,6 +283,9 @@ func (r *reader) readSpan(known mlattr.System, span ptrace.Span) {
 	}
 	if !failed {
 		u.is |= work(v.phase)
+		if r.ofSpan.WholeStep() {
+			u.is |= isWhole
+		}
 		u.samples += samples(v)
 		if event == mlattr.EventTrainStep {
 			u.steps++
@@ -357,6 +374,7 @@ func (r *reader) addCritical(u *unit, v *values) {
 // addEvents reads the events that represent spans, and returns the type of the
 // last exception, the one that left the span.
 func (r *reader) addEvents(u *unit, events ptrace.SpanEventSlice) (exception string) {
+	var numbers seenNumbers
 	for _, event := range events.All() {
 		if event.Name() == nameException {
 			if t, ok := event.Attributes().Get("exception.type"); ok {
@@ -366,6 +384,8 @@ func (r *reader) addEvents(u *unit, events ptrace.SpanEventSlice) (exception str
 		}
 		switch kind := r.vocabulary.Event(event.Name()); kind {
 		case mlattr.NoEvent:
+		case mlattr.EventTrainNumbers:
+			numbers = r.addNumbers(u, event, numbers)
 		case mlattr.EventTrainStep:
 			e := readEvent(event.Attributes())
 			at := *u
@@ -385,6 +405,29 @@ func (r *reader) addEvents(u *unit, events ptrace.SpanEventSlice) (exception str
 		}
 	}
 	return exception
+}
+
+// seenNumbers says which numbers of training the events of a span have had.
+type seenNumbers struct{ loss, learningRate bool }
+
+// addNumbers adds the numbers of an event that is no step. Of several losses the
+// first is what is trained on; the others are parts of it.
+func (r *reader) addNumbers(u *unit, event ptrace.SpanEvent, has seenNumbers) seenNumbers {
+	r.vocabulary.Record(r.ofSpan.Systems, event.Attributes(), &r.ofEvent)
+	var v values
+	v.read(&r.ofEvent)
+	at := *u
+	at.end = clampEnd(uint64(event.Timestamp()), r.now)
+	v.gauges = slices.DeleteFunc(v.gauges, func(g gauge) bool {
+		return g.series == series.Loss && has.loss || g.series == series.LearningRate && has.learningRate
+	})
+	if has.loss {
+		v.nonfinite = nil
+	}
+	r.addGauges(&at, &v)
+	has.loss = has.loss || r.ofEvent.Find(mlattr.Loss) != nil
+	has.learningRate = has.learningRate || r.ofEvent.Find(mlattr.LearningRate) != nil
+	return has
 }
 
 // count appends an update of a counter.

@@ -66,34 +66,44 @@ func (*watcher) Capabilities() consumer.Capabilities {
 }
 
 // ConsumeMetrics records which program sends which series, the processes of
-// runs, and the state of GPUs. It ignores what ml_metrics has written.
+// runs, their progress, the state of GPUs, and what NCCL says about ranks. It ignores
+// what ml_metrics has written.
 func (w *watcher) ConsumeMetrics(_ context.Context, md pmetric.Metrics) error {
 	now, history := w.now(), w.shared.recording()
 	var facts mlattr.Facts
+	var points trainingPoints
 	for _, rm := range md.ResourceMetrics().All() {
 		attrs := rm.Resource().Attributes()
 		resource, _ := readResource(attrs)
 		seeDriver(history, attrs, now)
 		clients := false
+		mlattr.Default().Resource(attrs, &facts)
+		points = points[:0]
 		for _, sm := range rm.ScopeMetrics().All() {
 			if sm.Scope().Name() == metadata.ScopeName {
 				continue
 			}
+			known := facts.Systems | mlattr.Default().Scope(sm.Scope().Name())
 			for _, m := range sm.Metrics().All() {
 				for _, id := range sentByClients[m.Name()] {
 					w.shared.seen.Note(resource, id, now)
 				}
 				w.shared.seen.noteGPU(m, attrs, now)
 				w.shared.seen.noteCPU(m, attrs, resource, now)
+				points.read(known, m)
+				w.shared.seen.noteNCCL(m, attrs, now)
 				clients = true
 			}
 		}
 		if !clients {
 			continue
 		}
-		mlattr.Default().Resource(attrs, &facts)
-		if run := resourceRun(&facts); run.ID != "" && run.Rank != "" {
+		run := resourceRun(&facts)
+		if run.ID != "" && run.Rank != "" {
 			w.shared.seen.noteProcess(clockKey{resource, run}, now)
+		}
+		if run.ID != "" && run.ID != mlattr.Other && len(points) > 0 {
+			w.shared.seen.noteTraining(clockKey{resource, run}, programOf(&facts, attrs), points, now)
 		}
 	}
 	return nil

@@ -39,6 +39,7 @@ func owner(expr string) string {
 		{"owner_ns", "namespace $1", "k8s_namespace_name"},
 		{"owner_job", "Slurm job $1", "slurm_job_id"},
 		{"owner_uid", "user $1", "user_id"},
+		{"owner_uid", "user $1", "user_name"},
 	} {
 		expr = `label_replace(` + expr + `, "` + part.label + `", "` + part.text + `", "` + part.from + `", "(.+)")`
 	}

@@ -148,6 +148,19 @@ func runsBoard() *board {
 					Queries: []query{{Expr: ofLive(`max by (ml_run_id) (sum_over_time(run:power_watts:rate1m[$__range:15s])) * 15 / 3600`), Legend: "{{ml_run_id}}"}},
 					Steps:   []step{{0, neutral}}},
 			}},
+			{Title: "Costs", Height: 8, Panels: []panel{
+				graph{heading: heading{"Dollars an hour of each run", "Its GPUs by prices::gpu_hour of ml_metrics, and its requests to models. A run with a GPU whose price is not known has only its requests.", 6, "currencyUSD"},
+					Queries: []query{{Expr: `run:price_usd_per_hour:sum`, Legend: "{{ml_run_id}}"}}},
+				graph{heading: heading{"Dollars an hour of requests", "By program, model, and whether the client states the cost or ml_metrics computes it by prices::file. ml_requests_unpriced_total counts requests without a cost.", 6, "currencyUSD"},
+					Queries: []query{{Expr: `3600 * ` + perSecond("ml_cost_USD_total", ofService, "job, gen_ai_request_model, ml_cost_source"), Legend: "{{job}} {{gen_ai_request_model}} {{ml_cost_source}}", Exemplars: true}}},
+				graph{heading: heading{"Dollars for a million tokens", "Of each model, input and output together, over an hour; and of each run, with its GPUs.", 6, "currencyUSD"},
+					Queries: []query{
+						{Expr: `model:cost_usd_per_million_tokens:ratio_rate1h{` + ofService + `}`, Legend: "{{job}} {{gen_ai_request_model}}"},
+						{Expr: `run:cost_usd_per_million_tokens:ratio_rate5m`, Legend: "run {{ml_run_id}}"},
+					}},
+				graph{heading: heading{"Dollars an hour of GPUs without work", "held: a workload holds the GPU's memory, and the GPU has done nothing for 5 minutes. free: nobody holds it.", 6, "currencyUSD"},
+					Stack: true, Queries: []query{{Expr: `sum by (state) (gpu:idle_price_usd_per_hour:max) or vector(0)`, Legend: "{{state}}"}}},
+			}},
 		},
 	}
 }

@@ -85,9 +85,9 @@ type Config struct {
 	Content bool `mapstructure:"content"`
 
 	// Owners gives the owner of a run or of a service a name to show: from a user's
-	// number, a user of Slurm, a label of a pod, a hash of ml.user, or else a
-	// service.name, to the name. By default the page shows what the data has. It has at most 10000 entries of
-	// at most 256 bytes.
+	// number or name, the name of a pod, a hash of ml.user, or else a service.name, to
+	// the name. By default the page shows what the data has. It has at most 10000
+	// entries of at most 256 bytes.
 	Owners map[string]string `mapstructure:"owners"`
 
 	// JaegerURL is the address of Jaeger's web interface as the reader's browser

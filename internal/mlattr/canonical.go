@@ -82,6 +82,9 @@ var kinds = map[string]Kind{
 	TokensEstimated:          KindBool,
 	UsageInputTokens:         KindCount,
 	UsageCost:                KindDouble,
+	UsageInputCost:           KindDouble,
+	UsageOutputCost:          KindDouble,
+	UsageCurrency:            KindText,
 	UsageCounted:             KindBool,
 	UsageEvidence:            KindText,
 	RequestCounted:           KindBool,
@@ -97,6 +100,11 @@ var kinds = map[string]Kind{
 	FirstTokenAt:             KindInstant,
 	TotalTokens:              KindCount,
 	KubernetesJob:            KindID,
+	GPUUUID:                  KindID,
+	JobTokensPerStep:         KindDouble,
+	JobTokensBasis:           KindText,
+	JobBatchSize:             KindCount,
+	SequenceLength:           KindCount,
 }
 
 // Slot is the number of a canonical attribute. Facts are found by slot without
@@ -142,7 +150,7 @@ var (
 var notAliasable = []string{
 	RunInferred, CorrelationSource, CorrelationConflict, Critical, CriticalTime, GPUJoin, GPUShared, LabelConflict,
 	ThroughputBasis, SamplesBasis, UsageInputTokens, UsageCounted, UsageEvidence, ErrorCounted, Side,
-	DecodePerSecond, PrefillPerSecond, SequencePerSecond,
+	DecodePerSecond, PrefillPerSecond, SequencePerSecond, JobTokensBasis,
 }
 
 // Aliasable returns the canonical attributes that a user's alias may name,
@@ -167,7 +175,7 @@ func readOnly(canonical string, kind Kind) bool {
 // it is neither sent nor written under its name.
 func onlyRead(canonical string) bool {
 	switch canonical {
-	case Latency, PrefillTime, DecodeTime, FirstTokenAt, TotalTokens, KubernetesJob:
+	case Latency, PrefillTime, DecodeTime, FirstTokenAt, TotalTokens, UsageCurrency, KubernetesJob, GPUUUID, JobBatchSize, SequenceLength:
 		return true
 	default:
 		return false
@@ -185,7 +193,12 @@ var attributeUnits = map[string]string{
 	TotalTokens:              "{token}",
 	UsageInputTokens:         "{token}",
 	UsageCost:                "USD",
+	UsageInputCost:           "USD",
+	UsageOutputCost:          "USD",
 	TokensPerStep:            "{token}",
+	JobTokensPerStep:         "{token}",
+	SequenceLength:           "{token}",
+	JobBatchSize:             "{sample}",
 	SamplesPerStep:           "{sample}",
 	FLOPsPerToken:            "{FLOP}",
 	TokensPerSecond:          "{token}/s",

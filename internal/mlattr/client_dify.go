@@ -12,6 +12,8 @@ func dify() Table {
 			// In nanoseconds.
 			{Source: "gen_ai.user.time_to_first_token", Canonical: GenAITimeToFirstChunk, Factor: 1e-9},
 			{Source: "dify.conversation.id", Canonical: SessionID},
+			{Source: "dify.node.total_price", Canonical: UsageCost},
+			{Source: "dify.node.currency", Canonical: UsageCurrency},
 			{Source: "dify.user.id", Canonical: User, Kind: KindSecret},
 		},
 	}

@@ -8,7 +8,7 @@ func genAI() Table {
 		Name:           "genai",
 		Title:          "GenAI semantic conventions",
 		Page:           "https://github.com/open-telemetry/semantic-conventions/blob/v1.41.1/docs/registry/attributes/gen-ai.md",
-		KeyPrefixes:    []string{"gen_ai.", "session."},
+		KeyPrefixes:    []string{"gen_ai.", "session.", "litellm.cost."},
 		MetricPrefixes: []string{"gen_ai."},
 		ModelCall: ModelCall{
 			OperationKeys: []string{GenAIOperationName},
@@ -32,7 +32,17 @@ func genAI() Table {
 			// OpenRouter.
 			{Source: "gen_ai.usage.cost", Canonical: UsageCost},
 			{Source: "gen_ai.cost.total_cost", Canonical: UsageCost},
+			{Source: "gen_ai.cost.input_cost", Canonical: UsageInputCost},
+			{Source: "gen_ai.cost.output_cost", Canonical: UsageOutputCost},
 			{Source: "gen_ai.usage.total_cost", Canonical: UsageCost},
+			// vLLM's names, which SGLang and TensorRT-LLM use, too.
+			{Source: "gen_ai.latency.e2e", Canonical: Latency},
+			{Source: "gen_ai.latency.time_to_first_token", Canonical: GenAITimeToFirstChunk},
+			{Source: "gen_ai.latency.time_in_queue", Canonical: QueueTime},
+			{Source: "gen_ai.latency.time_in_model_prefill", Canonical: PrefillTime},
+			{Source: "gen_ai.latency.time_in_model_decode", Canonical: DecodeTime},
+			{Source: "gen_ai.usage.num_sequences", Canonical: GenAIChoices},
+			{Source: "gen_ai.request.n", Canonical: GenAIChoices},
 			// The conventions' names of the metric, which clients use on spans.
 			{Source: "gen_ai.client.operation.time_to_first_chunk", Canonical: GenAITimeToFirstChunk},
 			{Source: "gen_ai.client.inference.time_to_first_chunk", Canonical: GenAITimeToFirstChunk},

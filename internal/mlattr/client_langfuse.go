@@ -27,6 +27,8 @@ func langfuse() Table {
 			{Source: "completion_tokens_details.reasoning_tokens", Canonical: GenAIReasoningTokens},
 		}}, {Source: "langfuse.observation.cost_details", Fields: []Alias{
 			{Source: "total", Canonical: UsageCost},
+			{Source: "input", Canonical: UsageInputCost},
+			{Source: "output", Canonical: UsageOutputCost},
 		}}},
 		Changes: []ChangeKey{
 			{Source: "langfuse.observation.prompt.name", Kind: ChangePrompt, Name: "name"},

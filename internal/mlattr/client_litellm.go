@@ -16,6 +16,8 @@ func liteLLM() Table {
 		KeyPrefixes: []string{"litellm."},
 		Span: []Alias{
 			{Source: "litellm.cost.total", Canonical: UsageCost},
+			{Source: "litellm.cost.input", Canonical: UsageInputCost},
+			{Source: "litellm.cost.output", Canonical: UsageOutputCost},
 			{Source: "litellm.request.streaming", Canonical: GenAIStream},
 			{Source: "litellm.end_user.id", Canonical: User, Kind: KindSecret},
 			{Source: "metadata.user_api_key_end_user_id", Canonical: User, Kind: KindSecret},

@@ -21,6 +21,8 @@ func mlflow() Table {
 			{Source: "cache_creation_input_tokens", Canonical: GenAICacheCreationTokens},
 		}}, {Source: "mlflow.llm.cost", Fields: []Alias{
 			{Source: "total_cost", Canonical: UsageCost},
+			{Source: "input_cost", Canonical: UsageInputCost},
+			{Source: "output_cost", Canonical: UsageOutputCost},
 		}}},
 		Span: []Alias{
 			{Source: "mlflow.llm.model", Canonical: GenAIRequestModel, Reads: jsonText},

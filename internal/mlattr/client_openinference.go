@@ -7,7 +7,7 @@ func openInference() Table {
 		Title:  "OpenInference",
 		Page:   "https://github.com/Arize-ai/openinference/blob/main/spec/semantic_conventions.md",
 		Scopes: []string{"openinference."},
-		KeyPrefixes: []string{"openinference.", "llm.token_count.", "llm.model_name", "llm.request.model_name",
+		KeyPrefixes: []string{"openinference.", "llm.token_count.", "llm.cost.", "llm.model_name", "llm.request.model_name",
 			"llm.response.model_name", "llm.provider", "llm.system", "embedding.model_name"},
 		ModelCall: ModelCall{
 			OperationKeys: []string{"openinference.span.kind"},
@@ -40,6 +40,8 @@ func openInference() Table {
 			{Source: "llm.invocation_parameters", Canonical: GenAIRequestModel, Reads: jsonModel},
 			{Source: "llm.finish_reason", Canonical: GenAIFinishReasons},
 			{Source: "llm.cost.total", Canonical: UsageCost},
+			{Source: "llm.cost.prompt", Canonical: UsageInputCost},
+			{Source: "llm.cost.completion", Canonical: UsageOutputCost},
 			{Source: "tool.name", Canonical: GenAIToolName},
 			{Source: "agent.name", Canonical: GenAIAgentName},
 			{Source: "embedding.model_name", Canonical: GenAIRequestModel},

@@ -30,7 +30,16 @@ var clients = [...]func() Table{
 	springAI,
 	dify,
 	agentDevelopmentKit,
+	tensorRTLLM,
+	triton,
+	dynamo,
+	inferenceGateway,
+	llamaCpp,
 	liteLLM,
+	nemoLens,
+	axolotl,
+	rayTrain,
+	ncclInspector,
 	semanticKernel,
 }
 

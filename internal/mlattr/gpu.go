@@ -43,6 +43,8 @@ const GPUXIDEvent = "nvidia.gpu.xid"
 
 // Names of attributes of these metrics and events. HardwareID is another.
 const (
+	// HardwareName is the name of the model of a device.
+	HardwareName = "hw.name"
 	// HardwareParent is the HardwareID of the GPU that a MIG device is part of.
 	HardwareParent = "hw.parent"
 	// HardwareState is the state on GPUStatus.

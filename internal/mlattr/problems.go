@@ -195,7 +195,7 @@ var Problems = [...]ProblemKind{
 	},
 	{
 		Name: ProblemCostly, Title: "costly", Severity: SeverityTicket, Of: OfService,
-		Description: "A task, which is one trace, takes at least 1.5 times the usual tokens, or costs 1.5 times as much where the client reports the cost.",
+		Description: "A task, which is one trace, takes at least 1.5 times the usual tokens, or costs 1.5 times as much where the cost is known.",
 		Method:      "Medians of blocks of at least a minute and 10 observations (batch means: Law and Kelton), 3 in a row, together 3.5 robust deviations (Hampel, 1974) from those of up to 60 blocks before.",
 	},
 	{

@@ -66,6 +66,7 @@ func (r *Reader) Span(known System, span ptrace.Span, f *Facts) {
 	r.settle(f)
 	r.timeFirstToken(span, f)
 	completeInput(f)
+	checkCurrency(f)
 	if matched == nil {
 		disown(f)
 		return

@@ -11,10 +11,10 @@ import (
 	"go.opentelemetry.io/collector/confmap"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/metadata"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/recording"
-	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/workload"
 )
 
 func readme(t *testing.T) string {
@@ -110,7 +110,7 @@ func TestReadmeNamesEveryWorkloadAttribute(t *testing.T) {
 	known := workload.Number{Known: true}
 	everything := workload.Workload{
 		RunID: "x", RunAttempt: known, RankGlobal: known, RankLocal: known, WorldSize: known,
-		SlurmJobID: "x", ContainerID: "x", PodUID: "x", ServiceName: "x", UserID: "x",
+		SlurmJobID: "x", ContainerID: "x", PodUID: "x", ServiceName: "x", UserID: "x", UserName: "x",
 		Pod: workload.Pod{Namespace: "x", Name: "x", Container: "x"},
 	}
 	const ofTheGPU = 5

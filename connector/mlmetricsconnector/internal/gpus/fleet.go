@@ -73,6 +73,9 @@ type gpu struct {
 	failed  time.Time
 	victims []Victim
 	signals signals
+	// price is what an hour costs, in US dollars, if priced.
+	price  float64
+	priced bool
 }
 
 // holder is a workload that a GPU had.
@@ -234,6 +237,24 @@ func (f *Fleet) Health(key Key, failed bool, r Reading) {
 	}
 }
 
+// Price records what an hour of a GPU costs, in US dollars.
+func (f *Fleet) Price(key Key, price float64, r Reading) {
+	if g := f.read(key, &r); g != nil {
+		g.price, g.priced = price, true
+	}
+}
+
+// Prices returns what an hour of each GPU costs, of which that is known.
+func (f *Fleet) Prices() map[Key]float64 {
+	prices := make(map[Key]float64)
+	for key, g := range f.all {
+		if g.priced {
+			prices[key] = g.price
+		}
+	}
+	return prices
+}
+
 // Settle must be called before the other methods that read: it forgets what was
 // not read for 5 minutes and concludes since when GPUs are held and which runs
 // held those that failed.
@@ -326,6 +347,9 @@ type Use struct {
 	// Utilization is the mean over its GPUs, of the SMs where that is known,
 	// negative if none is known.
 	Utilization float64
+	// Price is what an hour of its GPUs costs, in US dollars, negative if that of
+	// one is not known.
+	Price float64
 	// Service is the service.name of one of its workloads, or "".
 	Service string
 }
@@ -334,8 +358,8 @@ type Use struct {
 func (f *Fleet) Runs() map[string]Use {
 	type sum struct {
 		Use
-		utilization float64
-		measured    int
+		utilization        float64
+		measured, unpriced int
 	}
 	sums := make(map[string]*sum)
 	for _, g := range f.all {
@@ -355,6 +379,10 @@ func (f *Fleet) Runs() map[string]Use {
 				sums[w.Run] = run
 			}
 			run.GPUs += 1 / float64(workloads)
+			run.Price += g.price / float64(workloads)
+			if !g.priced {
+				run.unpriced++
+			}
 			run.Service = max(run.Service, h.owner.Service)
 			if utilization, ok := g.utilization(); ok {
 				run.utilization += utilization
@@ -367,6 +395,9 @@ func (f *Fleet) Runs() map[string]Use {
 		run.Utilization = -1
 		if run.measured > 0 {
 			run.Utilization = run.utilization / float64(run.measured)
+		}
+		if run.unpriced > 0 {
+			run.Price = -1
 		}
 		uses[id] = run.Use
 	}

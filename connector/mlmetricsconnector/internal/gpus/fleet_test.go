@@ -58,7 +58,7 @@ func TestRuns(t *testing.T) {
 	assert.InDelta(t, 1.5, runs["r1"].GPUs, 1e-9)
 	assert.InDelta(t, 0.6, runs["r1"].Utilization, 1e-9)
 	assert.Equal(t, "trainer", runs["r1"].Service)
-	assert.Equal(t, gpus.Use{GPUs: 1, Utilization: -1, Service: "trainer"}, runs["r2"])
+	assert.Equal(t, gpus.Use{GPUs: 1, Utilization: -1, Price: -1, Service: "trainer"}, runs["r2"])
 
 	s.after(15*time.Second, func() {
 		s.hold(b, "r1")

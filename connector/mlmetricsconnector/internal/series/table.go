@@ -9,6 +9,9 @@ type ID uint8
 const (
 	Tokens ID = iota
 	RequestTokenThroughput
+	Cost
+	UserCost
+	RequestsUnpriced
 	Requests
 	Errors
 	Steps
@@ -22,6 +25,7 @@ const (
 	LastStepTimestamp
 	StepDuration
 	RunStepTime
+	RunTokenThroughput
 	RunTime
 	RunTimeRatio
 	RunGoodput
@@ -31,6 +35,7 @@ const (
 	RunAttempts
 	RunGPUs
 	RunGPUUtilization
+	RunGPUPrice
 	FLOPsPerToken
 	CallDuration
 	CallQueueTime
@@ -48,6 +53,7 @@ const (
 	MemoryAllocated
 	GPUMemoryUsage
 	GPUIdleTime
+	GPUPrice
 	RequestErrorRatio
 	ProblemOnset
 	GenAITokenUsage
@@ -200,6 +206,10 @@ const (
 	Window = "ml.window"
 	// Device is where something runs or is stored, such as cuda:0 or cpu.
 	Device = "device"
+	// CostSource says who knows a cost: CostStated or CostComputed.
+	CostSource = "ml.cost.source"
+	// PriceDate is the day of the file of prices that a cost was computed by.
+	PriceDate = "ml.cost.price_date"
 	// Result is how a call ended: ok or error.
 	Result = "result"
 	// Pool is the name of a pool of workers.
@@ -212,6 +222,14 @@ const (
 	// Instance distinguishes the processes of a service where a value belongs to
 	// one process.
 	Instance = "service.instance.id"
+)
+
+// Values of CostSource, and the value of gen_ai.token.type for costs of neither
+// input nor output.
+const (
+	CostStated   = "stated"
+	CostComputed = "computed"
+	CostOther    = "other"
 )
 
 // Labels of the conventions.
@@ -259,6 +277,21 @@ var All = [Count]Series{
 		Description: "Tokens per second of each request, by the basis of the rate.",
 		Labels:      []string{mlattr.ThroughputBasis, mlattr.GenAIRequestModel},
 		Buckets:     powersOfTwo(1, 16384), NoRun: true,
+	},
+	Cost: {
+		Name: "ml.cost", Unit: "USD", Kind: Total,
+		Description: "What requests to models cost, each once, as ml.tokens counts tokens. ml.cost.source is stated if the client states the cost, and computed if it is that of the tokens by the file of prices (prices::file), whose day is ml.cost.price_date. gen_ai.token.type is input, output, or other: fees, and what a client states without saying for which tokens. Requests whose price is not known have no cost, and neither has the server's side of a request.",
+		Labels:      []string{mlattr.GenAITokenType, mlattr.GenAIRequestModel, CostSource, mlattr.Role, mlattr.Side, PriceDate},
+	},
+	UserCost: {
+		Name: "ml.user.cost", Unit: "USD", Kind: Total, NoRun: true,
+		Description: "What the requests of each user cost (ml.cost), if their spans or resources have ml.user.",
+		Labels:      []string{mlattr.User, CostSource},
+	},
+	RequestsUnpriced: {
+		Name: "ml.requests.unpriced", Unit: "{request}", Kind: Counter, NoRun: true,
+		Description: "Requests with tokens and without a cost: the client states none, and the file of prices has no price for the model. The series needs prices::file.",
+		Labels:      []string{mlattr.GenAIRequestModel, mlattr.GenAIProviderName},
 	},
 	Requests: {
 		Name: "ml.requests", Unit: "{request}", Kind: Counter,
@@ -320,6 +353,11 @@ var All = [Count]Series{
 		Description: "Typical duration of a step of the run. recent: the median of the last 20 steps. usual: the median of the up to 500 steps before these, at least 50; while steps take clearly longer, what it was before. Of several ranks it is the median. Left out are checkpoints and validations, the first 10 steps after a restart, and the time without a span of a program that works on demand.",
 		Labels:      []string{Window},
 	},
+	RunTokenThroughput: {
+		Name: "ml.run.token.throughput", Unit: "{token}/s", Kind: Gauge,
+		Description: "Tokens per second of a whole run, by the basis of the rate: steps is the tokens of a step of all ranks (ml.job.tokens_per_step of its resources), divided by the recent ml.run.step.time.",
+		Labels:      []string{mlattr.ThroughputBasis}, EveryRun: true, Momentary: true,
+	},
 	RunTime: {
 		Name: "ml.run.time", Unit: "s", Kind: Total, EveryRun: true,
 		Description: "Time of each rank of the run by use: productive, rework (steps that an earlier attempt already did), checkpoint, checkpoint_restore, validation, data_load, queue (requested work that waits). Time without a span is startup before the first productive moment, and idle or other after it. Time is unknown if no span arrived for too long, and between two attempts.",
@@ -359,6 +397,10 @@ var All = [Count]Series{
 	RunGPUUtilization: {
 		Name: "ml.run.gpu.utilization", Unit: "1", Kind: Gauge, EveryRun: true, Momentary: true,
 		Description: "Mean utilization of the run's GPUs: the fraction of SMs that were busy if the GPU reports it, else the fraction of time.",
+	},
+	RunGPUPrice: {
+		Name: "ml.run.gpu.price", Unit: "USD/h", Kind: Gauge, EveryRun: true, Momentary: true,
+		Description: "What the GPUs that the run holds (ml.run.gpus) cost an hour, by prices::gpu_hour. It is absent if the price of one of them is not known.",
 	},
 	FLOPsPerToken: {
 		Name: "ml.flops_per_token", Kind: Gauge, EveryRun: true,
@@ -442,6 +484,11 @@ var All = [Count]Series{
 	GPUIdleTime: {
 		Name: "ml.gpu.idle.time", Unit: "s", Kind: Gauge, NoRun: true, Momentary: true,
 		Description: "How long a GPU whose memory a workload holds has done nothing, up to its last reading; 0 if it works. A GPU that nobody holds has no series. The labels are hw.id and host.name; there is no service.name.",
+		Labels:      []string{mlattr.HardwareID},
+	},
+	GPUPrice: {
+		Name: "ml.gpu.price", Unit: "USD/h", Kind: Gauge, NoRun: true, Momentary: true,
+		Description: "What the GPU costs an hour, by prices::gpu_hour, held or not. The labels are hw.id and host.name; there is no service.name.",
 		Labels:      []string{mlattr.HardwareID},
 	},
 	RequestErrorRatio: {

@@ -94,6 +94,7 @@ func (r *spanReader) readResource(attrs pcommon.Map) {
 		Service: unknownService,
 		Job:     f.Text(mlattr.JobID), JobName: f.Text(mlattr.JobName),
 		Host: f.Text(mlattr.HostName), Rank: rankOf(f),
+		SomeRanks: f.Systems.Has(mlattr.SomeRanksSend),
 	}
 	r.resource.Run, _ = f.Run()
 	for key, v := range attrs.All() {
@@ -181,7 +182,7 @@ func (r *spanReader) readSpan(known mlattr.System, span ptrace.Span) {
 	in.Start, in.End = instant(span.StartTimestamp()), instant(span.EndTimestamp())
 	in.Server = span.Kind() == ptrace.SpanKindServer
 	in.Queue, in.Serialize, in.FirstToken, in.Decode = math.NaN(), math.NaN(), math.NaN(), math.NaN()
-	in.Cached, in.Cost = math.NaN(), math.NaN()
+	in.Cached = math.NaN()
 	in.Duration = max(0, float64(in.End-in.Start)/1e9)
 
 	v := readFacts(f, in)
@@ -257,11 +258,6 @@ var messageKeys = append([]string{mlattr.ErrorMessage}, mlattr.Calls().ErrorMess
 func readRequest(in *model.SpanInput, attrs pcommon.Map) {
 	if reasons, ok := attrs.Get("gen_ai.response.finish_reasons"); ok {
 		in.LengthStop = saysLength(reasons)
-	}
-	if cost, ok := attrs.Get("gen_ai.usage.cost"); ok {
-		if v, ok, _ := mlattr.ReadDouble(cost); ok && v >= 0 && v < 1e9 {
-			in.Cost = v
-		}
 	}
 }
 

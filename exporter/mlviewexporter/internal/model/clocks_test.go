@@ -45,7 +45,7 @@ func TestNumbersThatOverflow(t *testing.T) {
 			}
 		}
 		w.span(func(in *model.SpanInput) {
-			in.Duration, in.Queue, in.FirstToken, in.Decode, in.Cached, in.Cost = value, value, value, value, value, value
+			in.Duration, in.Queue, in.FirstToken, in.Decode, in.Cached = value, value, value, value, value
 			in.Call, in.Request, in.Usage = model.WholeCall, true, true
 			in.Start, in.End = math.MinInt64, math.MaxInt64
 		})

@@ -96,14 +96,25 @@ func (g *gpu) number(series Series) *float64 {
 	return nil
 }
 
-// userOf returns the user of the workload that belongs to a run.
-func (g *gpu) userOf(id string) string {
+// userOf returns the user of the workload of a GPU that belongs to a run.
+func (s *Store) userOf(g *gpu, run string) string {
 	for _, one := range g.streams {
-		if one.series == GPUWorkload && one.labels.Run == id && one.labels.Own[4] != "" {
-			return one.labels.Own[4]
+		if one.series == GPUWorkload && one.labels.Run == run && one.labels.Own[4] != "" {
+			return s.user(one)
 		}
 	}
 	return ""
+}
+
+// user returns the user of a workload: the number if it is one of the configured
+// owners, else the name on the host, else the number.
+func (s *Store) user(one *stream) string {
+	number, name := one.labels.Own[4], one.labels.Own[7]
+	// What ml_guard writes instead of a name is none.
+	if s.settings.Owners[number] != "" || strings.HasPrefix(name, "[") {
+		return number
+	}
+	return cmp.Or(name, number)
 }
 
 // gpuRow returns the row of a GPU. Its Activity is set later.
@@ -189,7 +200,7 @@ func (g *gpu) addValue(row *GPU, one *stream) {
 // it: its memory is not attributed.
 func (s *Store) holder(one *stream) (holder Holder, known bool) {
 	l := &one.labels
-	job, namespace, pod, container, user, join, service := l.Own[0], l.Own[1], l.Own[2], l.Own[3], l.Own[4], l.Own[5], l.Own[6]
+	job, namespace, pod, container, user, join, service := l.Own[0], l.Own[1], l.Own[2], l.Own[3], s.user(one), l.Own[5], l.Own[6]
 	holder = Holder{RunID: l.Run, Service: service, Rank: l.Rank, Join: join, Owner: s.owner(user, pod, service), Memory: finite(one.value)}
 	if r := s.runWithID(l.Run, service, l.Host); r != nil {
 		holder.Run, holder.Service = r.key, r.service
@@ -278,7 +289,7 @@ func (s *Store) holdGPUs(now time.Time) {
 		var users []*run
 		first := make(map[*run]int)
 		for _, one := range g.workloads(now) {
-			user, service := one.labels.Own[4], one.labels.Own[6]
+			user, service := s.user(one), one.labels.Own[6]
 			if service != "" && user != "" {
 				if known, again := s.users[service]; again && known != user {
 					user = ""

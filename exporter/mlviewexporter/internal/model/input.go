@@ -76,6 +76,9 @@ type Source struct {
 	User, Host, Rank            string
 	PID                         int64
 	Simulated                   bool
+	// SomeRanks reports whether only some ranks of the run may send, so that the
+	// others are not missing.
+	SomeRanks bool
 }
 
 // CallPart is what a span says of a call.
@@ -132,9 +135,8 @@ type SpanInput struct {
 	// unknown. DecodeBasis is the ml.throughput.basis of Decode.
 	FirstToken, Decode float64
 	DecodeBasis        string
-	// Cached is the number of cached input tokens, Cost what the request costs;
-	// NaN if unknown.
-	Cached, Cost float64
+	// Cached is the number of cached input tokens, NaN if unknown.
+	Cached float64
 	// LengthStop reports whether the answer ended at the limit of tokens.
 	LengthStop bool
 }

@@ -23,8 +23,7 @@ type modelUse struct {
 	firstToken, duration reservoir
 	decode               reservoir
 	decodeBasis          string
-	cached, cost         total
-	lengthStops          total
+	cached, lengthStops  total
 	versions             map[string]*versionUse
 }
 
@@ -38,7 +37,8 @@ type versionUse struct {
 // maxVersions limits the versions that are compared.
 const maxVersions = 8
 
-// modelIDOf returns what a stream of Tokens, Requests or ClientThroughput is about.
+// modelIDOf returns what a stream of Tokens, Requests, Cost or ClientThroughput is
+// about.
 func modelIDOf(one *stream) modelID {
 	l := &one.labels
 	if one.series == ClientThroughput {
@@ -114,9 +114,6 @@ func (s *Store) request(in *SpanInput, of *service, now time.Time) {
 	if in.Cached >= 0 {
 		m.cached.add(in.Cached)
 	}
-	if in.Cost >= 0 {
-		m.cost.add(in.Cost)
-	}
 	if in.LengthStop {
 		m.lengthStops.add(1)
 	}
@@ -176,7 +173,7 @@ func (s *Store) modelRows(now time.Time) []Model {
 // training have a model, too.
 func (s *Store) modelRow(m *modelUse, now time.Time) (row Model, ok bool) {
 	row = Model{Key: m.key, Service: m.service, Model: m.model, Role: m.role, Side: m.side, DecodeBasis: m.decodeBasis, Simulated: s.simulated[m.service]}
-	var requests, requestRate, input, output, inputRate, outputRate, clientInput, clientOutput total
+	var requests, requestRate, cost, input, output, inputRate, outputRate, clientInput, clientOutput total
 	for _, one := range m.streams {
 		if !one.live(now) {
 			continue
@@ -188,6 +185,8 @@ func (s *Store) modelRow(m *modelUse, now time.Time) (row Model, ok bool) {
 			if class := one.labels.Own[2]; class != "" {
 				addClass(&row.Errors, class, one.value)
 			}
+		case Cost:
+			cost.add(one.value)
 		case Tokens:
 			if one.labels.Own[0] == "output" {
 				output.add(one.value)
@@ -215,7 +214,7 @@ func (s *Store) modelRow(m *modelUse, now time.Time) (row Model, ok bool) {
 	row.Requests, row.RequestRate = requests.all(), requestRate.all()
 	row.InputTokens, row.InputTokenRate = input.all(), inputRate.all()
 	row.OutputTokens, row.OutputTokenRate = output.all(), outputRate.all()
-	row.CachedTokens, row.Cost, row.LengthStops = m.cached.all(), m.cost.all(), m.lengthStops.all()
+	row.CachedTokens, row.Cost, row.LengthStops = m.cached.all(), cost.all(), m.lengthStops.all()
 	row.FirstToken, row.Duration, row.Decode = m.firstToken.quantiles(), m.duration.quantiles(), m.decode.quantiles()
 	if of := s.services[serviceID{m.namespace, m.service}]; of != nil {
 		row.ToolErrors, row.Bound = of.toolErrors(now), of.requestTimes(m.modelID, now)

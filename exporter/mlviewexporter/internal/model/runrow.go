@@ -60,7 +60,7 @@ func (r *run) isRecorded() bool {
 func (s *Store) ownerOf(r *run) string {
 	user := r.user
 	for i := 0; user == "" && i < len(r.gpus); i++ {
-		user = r.gpus[i].gpu.userOf(r.id)
+		user = s.userOf(r.gpus[i].gpu, r.id)
 	}
 	return s.owner(cmp.Or(user, s.users[r.service]), r.service)
 }
@@ -96,6 +96,7 @@ type sums struct {
 	steps, batches, samples, tokens, errors, attempts total
 	stepRate, batchRate, sampleRate, tokenRate        total
 	epoch, learningRate, loss, validation, lastStep   total
+	cost, gpuPrice                                    total
 
 	lossIsNoNumber bool
 	// gpus and utilization are those that each collector knows.
@@ -187,6 +188,7 @@ func (r *run) addNumbers(row *Run, now time.Time) {
 	if row.Steps == nil {
 		row.Steps, row.StepRate = all.batches.largest(), all.batchRate.largest()
 	}
+	row.Cost, row.GPUPrice = all.cost.all(), all.gpuPrice.all()
 	row.Samples, row.SampleRate = all.samples.all(), all.sampleRate.all()
 	row.Tokens, row.TokenRate = all.tokens.all(), all.tokenRate.all()
 	r.ratesOver = max(all.sampleRate.over, all.tokenRate.over)
@@ -224,6 +226,8 @@ func (all *sums) addTotal(one *stream, side string, now time.Time) {
 			all.tokens.add(one.value)
 			all.tokenRate.addRate(one, now)
 		}
+	case Cost:
+		all.cost.add(one.value)
 	case Errors:
 		all.errors.add(one.value)
 	case RunAttempts:
@@ -240,6 +244,8 @@ func (all *sums) addGPUs(one *stream) {
 		all.gpus = append(all.gpus, one)
 	case RunGPUUtilization:
 		all.utilization = append(all.utilization, one)
+	case RunGPUPrice:
+		all.gpuPrice.add(one.value)
 	}
 }
 
@@ -330,8 +336,8 @@ func sideOf(streams []*stream) string {
 	return ""
 }
 
-// addBasis says what the rate of tokens rests on. If no span reports tokens, it
-// is the client's own rate.
+// addBasis says what the rate of tokens rests on. If no span reports tokens, it is
+// the client's own rate, else that of ml_metrics for the whole run.
 func (r *run) addBasis(row *Run, now time.Time) {
 	if row.TokenRate != nil {
 		row.TokenBasis = "counter"
@@ -340,16 +346,30 @@ func (r *run) addBasis(row *Run, now time.Time) {
 	if row.Tokens != nil {
 		return
 	}
-	var rates total
+	var rates, steps total
 	for _, one := range r.streams {
-		if one.series != ClientThroughput || !one.live(now) {
+		if !one.live(now) {
 			continue
 		}
-		// Means of several series must not be added up.
-		if basis := one.labels.Own[2]; basis != "mean" || rates.n == 0 {
-			rates.add(one.value)
-			row.TokenBasis = cmp.Or(basis, "reported")
+		switch one.series {
+		case RunTokenRate:
+			steps.add(one.value)
+		case ClientThroughput:
+			// Means of several series must not be added up, nor what each rank
+			// reports of all ranks.
+			basis := one.labels.Own[2]
+			switch {
+			case one.labels.Own[4] == mlattr.ScopeGlobal:
+				rates = total{sum: max(rates.sum, one.value), n: 1}
+			case basis != mlattr.BasisMean || rates.n == 0:
+				rates.add(one.value)
+			default:
+				continue
+			}
+			row.TokenBasis = cmp.Or(basis, mlattr.BasisReported)
 		}
 	}
-	row.TokenRate = rates.all()
+	if row.TokenRate = rates.all(); row.TokenRate == nil && steps.n > 0 {
+		row.TokenRate, row.TokenBasis = steps.largest(), mlattr.BasisSteps
+	}
 }

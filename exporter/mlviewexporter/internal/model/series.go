@@ -22,12 +22,15 @@ const (
 	RunBound
 	RunGPUs
 	RunGPUUtilization
+	RunGPUPrice
 	RunStepTime
+	RunTokenRate
 	RunAttempts
 	Errors
 
 	Tokens
 	Requests
+	Cost
 	ClientThroughput
 
 	ErrorRatio
@@ -100,7 +103,7 @@ type definition struct {
 }
 
 // MaxOwn is the largest number of own labels of a series.
-const MaxOwn = 7
+const MaxOwn = 8
 
 // Attributes of series that mlattr has no name for.
 const (
@@ -120,10 +123,12 @@ const (
 	attrPod        = "k8s.pod.name"
 	attrContainer  = "container.id"
 	attrUser       = "user.id"
+	attrUserName   = "user.name"
 	attrPID        = "process.pid"
 	attrSensor     = "hw.sensor_location"
 	attrLimitType  = "nvidia.gpu.power.limit.type"
 	attrHWName     = "hw.name"
+	attrCostSource = "ml.cost.source"
 	attrDriver     = "nvidia.gpu.driver.state"
 	attrSource     = "nvidia.gpu.attribution.source"
 	attrAttributed = "nvidia.gpu.attribution.state"
@@ -145,13 +150,16 @@ var definitions = [seriesCount]definition{
 	RunBound:          {name: "ml.run.bound", subject: ofRun, own: []string{attrRunBound}},
 	RunGPUs:           {name: "ml.run.gpus", subject: ofRun},
 	RunGPUUtilization: {name: "ml.run.gpu.utilization", subject: ofRun},
+	RunGPUPrice:       {name: "ml.run.gpu.price", subject: ofRun},
 	RunStepTime:       {name: "ml.run.step.time", subject: ofRun, own: []string{attrWindow}},
+	RunTokenRate:      {name: "ml.run.token.throughput", subject: ofRun, own: []string{mlattr.ThroughputBasis}},
 	RunAttempts:       {name: "ml.run.attempts", subject: ofRun},
 	Errors:            {name: "ml.errors", subject: ofService, own: []string{mlattr.Operation, mlattr.ErrorType}},
 
 	Tokens:           {name: "ml.tokens", subject: ofModel, kind: counter, own: []string{mlattr.GenAITokenType, mlattr.GenAIRequestModel, mlattr.Operation, mlattr.Role, mlattr.Side}},
 	Requests:         {name: "ml.requests", subject: ofModel, kind: counter, own: []string{mlattr.Operation, mlattr.GenAIRequestModel, mlattr.ErrorType, mlattr.Role, mlattr.Side}},
-	ClientThroughput: {name: "ml.token.throughput", subject: ofModel, own: []string{mlattr.GenAITokenType, mlattr.GenAIRequestModel, mlattr.ThroughputBasis, mlattr.ThroughputMetric}},
+	Cost:             {name: "ml.cost", subject: ofModel, kind: counter, own: []string{mlattr.GenAITokenType, mlattr.GenAIRequestModel, attrCostSource, mlattr.Role, mlattr.Side}},
+	ClientThroughput: {name: "ml.token.throughput", subject: ofModel, own: []string{mlattr.GenAITokenType, mlattr.GenAIRequestModel, mlattr.ThroughputBasis, mlattr.ThroughputMetric, mlattr.ThroughputScope}},
 
 	ErrorRatio: {name: "ml.request.error.ratio", subject: ofService, own: []string{attrWindow}},
 	CallTime:   {name: "ml.call.time", subject: ofService, kind: counter, own: []string{attrCallBound, mlattr.GenAIRequestModel, mlattr.Operation, mlattr.Role, mlattr.Side, mlattr.Library, mlattr.Function}},
@@ -177,7 +185,7 @@ var definitions = [seriesCount]definition{
 	GPURecovery:       {name: "nvidia.gpu.recovery.action", subject: ofGPU},
 	GPUInfo:           {name: "nvidia.gpu.info", subject: ofGPU, own: []string{attrHWName}},
 	GPUIdle:           {name: "ml.gpu.idle.time", subject: ofGPU},
-	GPUWorkload:       {name: mlattr.GPUWorkloadMemory, subject: ofGPU, own: []string{attrSlurmJob, attrNamespace, attrPod, attrContainer, attrUser, mlattr.GPUJoin, mlattr.ServiceName}},
+	GPUWorkload:       {name: mlattr.GPUWorkloadMemory, subject: ofGPU, own: []string{attrSlurmJob, attrNamespace, attrPod, attrContainer, attrUser, mlattr.GPUJoin, mlattr.ServiceName, attrUserName}},
 	GPUProcess:        {name: mlattr.GPUProcessMemory, subject: ofGPU, own: []string{attrPID}},
 
 	DriverState: {name: "nvidia.gpu.driver.state", subject: ofHost, own: []string{attrDriver}},
@@ -216,7 +224,7 @@ func (s Series) Wants(first string) bool {
 // has few streams of it.
 func (s Series) ofWholeRun() bool {
 	switch s {
-	case RunState, RunStateSince, RunTimeRatio, RunGoodput, RunBound, RunGPUs, RunGPUUtilization, RunStepTime:
+	case RunState, RunStateSince, RunTimeRatio, RunGoodput, RunBound, RunGPUs, RunGPUUtilization, RunGPUPrice, RunStepTime:
 		return true
 	}
 	return false

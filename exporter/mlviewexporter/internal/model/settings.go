@@ -19,7 +19,7 @@ type Settings struct {
 	// their first 200 characters are, as in the groups of repro_gen. Prompts,
 	// completions and arguments are never held.
 	Content bool
-	// Owners are the names of owners by uid, Slurm user, pod label, hash or service.
+	// Owners are the names of owners by uid, user name, pod, hash or service.
 	Owners map[string]string
 	// SlowCall is the duration above which a call is marked as slow; 1 second by
 	// default, as in ml_metrics.

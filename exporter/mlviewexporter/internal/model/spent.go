@@ -20,6 +20,8 @@ type Spent struct {
 	Uses map[string]float64 `json:"uses,omitempty"`
 	// GPUHours are the GPUs that the run held, times hours, nil if none is known.
 	GPUHours *float64 `json:"gpu_hours,omitempty"`
+	// GPUCost is what these cost in US dollars, nil if no price is known.
+	GPUCost *float64 `json:"gpu_cost,omitempty"`
 }
 
 // spentTime adds up what the time of a run goes to.
@@ -50,6 +52,9 @@ func (r *run) spend(row *Run, now time.Time) {
 	s.States[state] += took
 	if row.GPUs != nil {
 		s.GPUHours = finite(took**row.GPUs/3600 + number0(s.GPUHours))
+	}
+	if row.GPUPrice != nil {
+		s.GPUCost = finite(took**row.GPUPrice/3600 + number0(s.GPUCost))
 	}
 	if ratio := r.timeRatio(now); ratio != nil {
 		s.ratio = ratio
@@ -82,5 +87,5 @@ func (s *spentTime) uses() map[string]float64 {
 
 // row returns a copy of what is known.
 func (s *spentTime) row() Spent {
-	return Spent{States: maps.Clone(s.States), Uses: s.uses(), GPUHours: s.GPUHours}
+	return Spent{States: maps.Clone(s.States), Uses: s.uses(), GPUHours: s.GPUHours, GPUCost: s.GPUCost}
 }

@@ -202,6 +202,10 @@ type Run struct {
 	// GPUs is ml.run.gpus, GPUUtilization ml.run.gpu.utilization.
 	GPUs           *float64 `json:"gpus,omitempty"`
 	GPUUtilization *float64 `json:"gpu_utilization,omitempty"`
+	// Cost is what the run's requests to models cost in US dollars (ml.cost), GPUPrice
+	// what its GPUs cost an hour (ml.run.gpu.price).
+	Cost     *float64 `json:"cost,omitempty"`
+	GPUPrice *float64 `json:"gpu_price,omitempty"`
 	// GPUKeys are the keys of the GPUs that the run holds.
 	GPUKeys []string `json:"gpu_keys,omitempty"`
 	Hosts   []string `json:"hosts,omitempty"`
@@ -230,7 +234,8 @@ type RunDetail struct {
 	Run   Run    `json:"run"`
 	Needs []Need `json:"needs"`
 	Ranks []Rank `json:"ranks"`
-	// MissingRanks are the ranks between 0 and the largest that sent nothing.
+	// MissingRanks are the ranks between 0 and the largest that sent nothing, unless
+	// the run's program sends from some ranks only.
 	MissingRanks []string `json:"missing_ranks,omitempty"`
 	Phases       []Phase  `json:"phases"`
 	// TimeRatio is ml.run.time.ratio by ml.run.state.
@@ -471,7 +476,8 @@ type Model struct {
 	DecodeBasis string `json:"decode_basis,omitempty"`
 	// LengthStops is the number of answers that ended at the limit of tokens.
 	LengthStops *float64 `json:"length_stops,omitempty"`
-	Cost        *float64 `json:"cost,omitempty"`
+	// Cost is what the requests cost in US dollars (ml.cost).
+	Cost *float64 `json:"cost,omitempty"`
 	// ErrorRatio and ErrorRatioUsual are ml.request.error.ratio of the service.
 	ErrorRatio      *float64 `json:"error_ratio,omitempty"`
 	ErrorRatioUsual *float64 `json:"error_ratio_usual,omitempty"`

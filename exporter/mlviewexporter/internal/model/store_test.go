@@ -48,7 +48,7 @@ func (w *world) span(edit func(*model.SpanInput)) {
 	in := model.SpanInput{
 		Trace: [16]byte{1}, ID: [8]byte{1}, Name: "forward", Start: w.now.UnixNano() - 1e9, End: w.now.UnixNano(), Duration: 1,
 		Source: &model.Source{Service: "trainer", Run: "r"}, Phase: "forward", ML: true,
-		Queue: math.NaN(), Serialize: math.NaN(), FirstToken: math.NaN(), Decode: math.NaN(), Cached: math.NaN(), Cost: math.NaN(),
+		Queue: math.NaN(), Serialize: math.NaN(), FirstToken: math.NaN(), Decode: math.NaN(), Cached: math.NaN(),
 	}
 	edit(&in)
 	w.ApplySpans([]model.SpanInput{in})

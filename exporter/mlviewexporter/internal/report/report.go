@@ -86,7 +86,7 @@ type Problem struct {
 
 // Cost is what a run costs.
 type Cost struct {
-	// Name is gpu_hours, gpu_hours_lost or usage.
+	// Name is gpu_hours, gpu_hours_lost, gpu_cost or usage.
 	Name  string  `json:"name"`
 	Unit  string  `json:"unit"`
 	Value float64 `json:"value"`
@@ -220,7 +220,7 @@ func problems(d *model.RunDetail) []Problem {
 // isProblem reports whether a mark is one of a problem.
 func isProblem(kind string) bool { return kind != "change" && kind != "failure" && kind != "state" }
 
-// costUsage is the name of the cost that clients report.
+// costUsage is the name of the cost of requests to models.
 const costUsage = "usage"
 
 // costs returns what the run costs, as far as it is known.
@@ -238,6 +238,13 @@ func costs(s *model.State, d *model.RunDetail) []Cost {
 	if lost > 0 {
 		rows = append(rows, Cost{"gpu_hours_lost", "GPU-hours", lost, "since the onset of the problem that lasts"})
 	}
+	if cost := d.Spent.GPUCost; cost != nil {
+		rows = append(rows, Cost{"gpu_cost", "USD", *cost, "these GPU-hours by the prices of ml_metrics (prices::gpu_hour)"})
+	}
+	if cost := d.Run.Cost; cost != nil {
+		rows = append(rows, Cost{costUsage, "USD", *cost, "the run's requests to models, as clients state it or by the prices of ml_metrics (prices::file)"})
+		return rows
+	}
 	usage, known := 0.0, false
 	for i := range s.Models {
 		if m := &s.Models[i]; m.Service == d.Run.Service && m.Cost != nil {
@@ -245,7 +252,7 @@ func costs(s *model.State, d *model.RunDetail) []Cost {
 		}
 	}
 	if known {
-		rows = append(rows, Cost{costUsage, "USD", usage, "as clients of the service " + strconv.Quote(d.Run.Service) + " report it, for all of its runs"})
+		rows = append(rows, Cost{costUsage, "USD", usage, "requests of the service " + strconv.Quote(d.Run.Service) + " to models, for all of its runs"})
 	}
 	return rows
 }

@@ -108,3 +108,21 @@ func TestColumnsWithoutAnythingAreLeftOut(t *testing.T) {
 	assert.Contains(t, text, "| what | why |\n")
 	assert.Contains(t, text, "| rank |\n")
 }
+
+// What the run itself is known to cost goes before what its service costs.
+func TestCosts(t *testing.T) {
+	s := &model.State{Models: []model.Model{{Service: "agent", Cost: new(7.0)}, {Service: "other", Cost: new(9.0)}}}
+	run := model.Run{Service: "agent", FirstSeen: time.Unix(1e6, 0)}
+	r := report.New(s, &model.RunDetail{Run: run}, nil)
+	require.Len(t, r.Costs, 1)
+	assert.InDelta(t, 7, r.Costs[0].Value, 0)
+	assert.Contains(t, r.Costs[0].Basis, "for all of its runs")
+
+	run.Cost = new(2.0)
+	r = report.New(s, &model.RunDetail{Run: run, Spent: model.Spent{GPUHours: new(4.0), GPUCost: new(10.0)}}, nil)
+	amounts := map[string]float64{}
+	for _, c := range r.Costs {
+		amounts[c.Name+" "+c.Unit] = c.Value
+	}
+	assert.Equal(t, map[string]float64{"gpu_hours GPU-hours": 4, "gpu_cost USD": 10, "usage USD": 2}, amounts)
+}

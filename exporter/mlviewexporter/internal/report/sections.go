@@ -417,7 +417,7 @@ func (t table) withoutEmpty() table {
 func (r *Report) costs() section {
 	s := section{ID: "cost", Title: "Cost"}
 	if len(r.Costs) == 0 {
-		s.Notes = [][]cell{{own("The cost is not known: no GPU of the run is known, and no client reports a cost.")}}
+		s.Notes = [][]cell{{own("The cost is not known: no GPU of the run is known, and no cost of its requests is known.")}}
 		return s
 	}
 	t := table{Caption: "Cost, as far as it is known", Heads: []string{"amount", "of", "covers"}, Number: []bool{true, false, false}}

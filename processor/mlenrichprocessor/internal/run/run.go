@@ -24,6 +24,9 @@ type Process struct {
 	Instance  string
 	PID       string
 	Started   string
+	// Launcher is the parent's process id, which the ranks that a launcher such as
+	// torchrun starts on a host have in common.
+	Launcher  string
 	WorldSize int64
 }
 
@@ -38,8 +41,18 @@ func Read(attrs pcommon.Map, facts *mlattr.Facts) Process {
 		Instance:  readID(attrs, "service.instance.id"),
 		PID:       readID(attrs, "process.pid"),
 		Started:   readID(attrs, "process.creation.time"),
+		Launcher:  launcher(attrs),
 		WorldSize: world,
 	}
+}
+
+// launcher returns the process id of a process's parent, or "" for that of a process
+// without one: the first process of a container, or one whose parent has ended.
+func launcher(attrs pcommon.Map) string {
+	if id := readID(attrs, "process.parent_pid"); id != "0" && id != "1" {
+		return id
+	}
+	return ""
 }
 
 func readID(attrs pcommon.Map, key string) string {
@@ -47,17 +60,23 @@ func readID(attrs pcommon.Map, key string) string {
 	if !ok {
 		return ""
 	}
-	id, _ := mlattr.ReadID(v)
-	return id
+	if id, ok := mlattr.ReadID(v); ok {
+		return id
+	}
+	return ""
 }
 
 // key identifies the process among others as well as the resource allows.
-// The ranks of one distributed job on a host share it: instance, pid and
-// start time count only if there is one rank.
+// The ranks of one distributed job on a host share it: instance, pid and start time
+// count only if there is one rank. If there are several, their launcher counts: its
+// next job is another one, and ranks that it starts again are those of the same.
 func (p Process) key() string {
 	parts := []string{p.Namespace, p.Service, p.Host, p.JobName}
-	if p.WorldSize <= 1 {
+	switch {
+	case p.WorldSize <= 1:
 		parts = append(parts, p.Instance, p.PID, p.Started)
+	case p.Launcher != "":
+		parts = append(parts, p.Launcher)
 	}
 	return digest(parts...)
 }
@@ -79,7 +98,7 @@ func (p *Process) nameOnly() bool {
 
 // clone returns a copy that refers to nothing that was received.
 func (p Process) clone() Process {
-	for _, text := range []*string{&p.Namespace, &p.Service, &p.Host, &p.JobName, &p.Instance, &p.PID, &p.Started} {
+	for _, text := range []*string{&p.Namespace, &p.Service, &p.Host, &p.JobName, &p.Instance, &p.PID, &p.Started, &p.Launcher} {
 		*text = strings.Clone(*text)
 	}
 	return p

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"maps"
 	"strconv"
 	"testing"
 
@@ -73,6 +74,61 @@ func TestInferredRun(t *testing.T) {
 	assert.Equal(t, Run{}, infer(Process{}, mlattr.FX), "an empty resource tells nothing apart")
 	assert.Equal(t, Run{PerTrace: true}, infer(Process{Service: "agent"}, mlattr.TaskWeaver))
 	assert.True(t, infer(Process{Service: "agent", Host: "n1"}, mlattr.TaskWeaver).Inferred)
+}
+
+// Trainings that nobody named are told apart by what their resources say, and the
+// processes of one training are one run.
+func TestUnnamedTrainings(t *testing.T) {
+	process := func(attrs map[string]any) map[string]any {
+		all := map[string]any{"service.name": "torchtel", "job_id": 0, "job_name": "local", "TORCHELASTIC_RUN_ID": "none", "host.name": "n1"}
+		maps.Copy(all, attrs)
+		return all
+	}
+	rank := func(rank, pid, parent int, attrs map[string]any) map[string]any {
+		all := process(map[string]any{
+			"global_rank": rank, "local_rank": rank % 2, "world_size": 2, "process.pid": pid, "process.parent_pid": parent,
+			"service.instance.id": strconv.Itoa(pid), "process.creation.time": "2026-11-23T08:00:0" + strconv.Itoa(rank) + "Z",
+		})
+		maps.Copy(all, attrs)
+		return all
+	}
+	for name, tt := range map[string]struct {
+		first, second map[string]any
+		same          bool
+	}{
+		"one after the other, by pid":      {first: process(map[string]any{"process.pid": 1}), second: process(map[string]any{"process.pid": 2})},
+		"one after the other, by instance": {first: process(map[string]any{"service.instance.id": "a"}), second: process(map[string]any{"service.instance.id": "b"})},
+		"one after the other, one pid": {
+			first:  process(map[string]any{"process.pid": 1, "process.creation.time": "2026-11-23T08:00:00Z"}),
+			second: process(map[string]any{"process.pid": 1, "process.creation.time": "2026-11-23T09:00:00Z"}),
+		},
+		"two hosts":                       {first: process(nil), second: process(map[string]any{"host.name": "n2"})},
+		"two names of jobs":               {first: process(nil), second: process(map[string]any{"job_name": "sft"})},
+		"two torchruns at once":           {first: rank(0, 10, 5, nil), second: rank(0, 20, 6, nil)},
+		"two torchruns, of two ranks":     {first: rank(0, 10, 5, nil), second: rank(1, 21, 6, nil)},
+		"two torchruns on two hosts":      {first: rank(0, 10, 5, nil), second: rank(0, 10, 5, map[string]any{"host.name": "n2"})},
+		"the ranks of one torchrun":       {first: rank(0, 10, 5, nil), second: rank(1, 11, 5, nil), same: true},
+		"ranks that torchrun has renewed": {first: rank(0, 10, 5, nil), second: rank(0, 30, 5, map[string]any{"TORCHELASTIC_RESTART_COUNT": 1}), same: true},
+		"ranks without a launcher":        {first: rank(0, 10, 1, nil), second: rank(1, 11, 0, nil), same: true},
+		"ranks with an unreadable one": {
+			first: rank(0, 10, 1, map[string]any{"process.parent_pid": "two words"}), second: rank(1, 11, 1, map[string]any{"process.parent_pid": []any{5}}), same: true},
+		"nothing tells them apart": {first: process(nil), second: process(nil), same: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			of := func(attrs map[string]any) Run {
+				m := pcommon.NewMap()
+				require.NoError(t, m.FromRaw(attrs))
+				f := factsOf(t, attrs)
+				p := Read(m, f)
+				var keys Keys
+				run := Of(f, &p, keys.Of(&p), f.Systems)
+				assert.True(t, run.Inferred)
+				assert.Len(t, run.ID, idLength)
+				return run
+			}
+			assert.Equal(t, tt.same, of(tt.first) == of(tt.second))
+		})
+	}
 }
 
 func TestKeysAreMadeOnceAndBounded(t *testing.T) {

@@ -23,6 +23,7 @@ func TestForms(t *testing.T) {
 		"acme.request_id":         {stay: []string{"01ARZ3NDEKTSV4RRFFQ69G5FAV", "c34b92f96be17cb2d943ce200845327b", "17"}, leave: []string{"4111111111111111", "5551234567", "alice", "01ARZ3NDEKTSV4RRFFQ69G5FAI"}},
 		"acme.note":               {stay: []string{"17", "-0.5", "1e-05", "true", ""}, leave: []string{"c34b92f96be17cb2d943ce200845327b", "5551234567", "1.2.3", "+", "."}},
 		"acme.password":           {leave: []string{"17", "hunter2"}},
+		"user.name":               {leave: []string{"ada", "17"}},
 		"user.anything":           {leave: []string{"17", "d1f60109-38d4-417f-abd5-805e5502c598"}},
 		"result":                  {leave: []string{"ok"}},
 	} {

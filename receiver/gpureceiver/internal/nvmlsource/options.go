@@ -17,6 +17,8 @@ type Options struct {
 	LibraryPath string
 	// RootPath is where the host's root directory is mounted. Empty means /.
 	RootPath string
+	// UserNames reports whether workloads have the names of their users.
+	UserNames bool
 	// PodResourcesSocket is the kubelet's socket for the GPUs of containers.
 	// Empty means that the kubelet is not used.
 	PodResourcesSocket string

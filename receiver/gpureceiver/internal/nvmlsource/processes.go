@@ -8,9 +8,9 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/podresources"
-	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/workload"
 )
 
 // maxProcesses bounds the processes of one GPU. More are left out and counted.
@@ -48,7 +48,7 @@ type attribution struct {
 
 // newAttribution returns an attribution that has read nothing yet.
 func newAttribution(opts Options) *attribution {
-	a := &attribution{opts: opts, procs: workload.NewProcesses(opts.RootPath)}
+	a := &attribution{opts: opts, procs: workload.NewProcesses(opts.RootPath, opts.UserNames)}
 	if opts.PodResourcesSocket != "" {
 		a.kubelet = podresources.NewClient(podresources.Options{
 			Socket: opts.PodResourcesSocket, Interval: opts.SlowInterval, Timeout: kubeletTimeout,

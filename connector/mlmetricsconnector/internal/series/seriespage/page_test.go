@@ -34,6 +34,11 @@ func TestPrometheusNames(t *testing.T) {
 	want := map[series.ID]string{
 		series.Tokens:                  "ml_tokens_total",
 		series.RequestTokenThroughput:  "ml_request_token_throughput_per_second",
+		series.Cost:                    "ml_cost_USD_total",
+		series.UserCost:                "ml_user_cost_USD_total",
+		series.RequestsUnpriced:        "ml_requests_unpriced_total",
+		series.RunGPUPrice:             "ml_run_gpu_price_USD_per_hour",
+		series.GPUPrice:                "ml_gpu_price_USD_per_hour",
 		series.Requests:                "ml_requests_total",
 		series.Errors:                  "ml_errors_total",
 		series.Steps:                   "ml_steps_total",

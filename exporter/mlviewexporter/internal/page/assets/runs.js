@@ -32,7 +32,7 @@ const short = (name) => h('span', { class: 'short', title: name }, name);
 const columnsOf = (single) => columns.filter((c) => single || !c.single);
 
 const columns = [
-  { id: 'run', head: 'Run', header: true, cell: (r) => r.service || r.id, after: (r) => [simulated(r), h('span', { class: 'sub id', title: 'run ' + r.id }, r.id)] },
+  { id: 'run', head: 'Run', header: true, cell: (r) => r.service || r.id, after: (r) => [simulated(r), h('span', { class: 'sub id', title: 'run ' + r.id }, [...new Set([r.job, r.id])].join(' '))] },
   { id: 'state', head: 'State', def: 'state', cell: (r) => word(states, r.state) },
   { id: 'owner', head: 'Owner', has: has('owner'), cell: (r) => short(r.owner), none: () => dim('not known') },
   { id: 'job', leaves: 6, head: 'Job', has: has('job'), cell: (r) => short(r.job) },

@@ -1,0 +1,145 @@
+package mlmetricsconnector
+
+import (
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/price"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+// maxCost is the largest accepted cost of one request, in US dollars. It is far
+// above real ones.
+const maxCost = 1e6
+
+var (
+	slotUser       = mlattr.SlotOf(mlattr.User)
+	slotInputCost  = mlattr.SlotOf(mlattr.UsageInputCost)
+	slotOutputCost = mlattr.SlotOf(mlattr.UsageOutputCost)
+)
+
+// requestCost is what a request costs, and who says so.
+type requestCost struct {
+	price.Cost
+	source, date string
+	// user is the hash of the user, or "".
+	user string
+}
+
+// readCost finds what a span's request costs: what the client states, else the
+// price of its tokens. The cost of a span with tokens counts as they do. Any other
+// counts if the span turns out to be a request.
+func (r *reader) readCost(u *unit, v *values) {
+	counted := v.hasInput || v.hasOutput
+	if v.notCounted || v.side == mlattr.SideServer || !counted && u.is&isRequest == 0 {
+		return
+	}
+	c := requestCost{source: series.CostStated}
+	var known bool
+	if c.Cost, known = r.statedCost(); !known && counted {
+		if r.prices == nil {
+			return
+		}
+		c.source, c.date = series.CostComputed, r.prices.Date()
+		if c.Cost, known = r.computedCost(u, v); !known && v.input+v.output > 0 {
+			r.count(u, series.RequestsUnpriced, u.requestSource, 1, v.model, r.ofSpan.TextAt(slotProvider))
+		}
+	}
+	if !known {
+		return
+	}
+	c.user = r.user()
+	r.costs = append(r.costs, c)
+	u.cost = len(r.costs)
+	if counted {
+		r.addCost(u)
+	}
+}
+
+// statedCost returns the cost that the client states. One of 0 is not believed:
+// clients state it of models whose price they do not know.
+func (r *reader) statedCost() (cost price.Cost, known bool) {
+	total := r.dollars(slotCost)
+	cost = price.Cost{Input: r.dollars(slotInputCost), Output: r.dollars(slotOutputCost)}
+	parts := cost.Input + cost.Output
+	switch {
+	case total == 0:
+	case parts > total*(1+1e-6):
+		// The parts are of something else.
+		cost = price.Cost{Other: total}
+	case parts < total*(1-1e-6):
+		cost.Other = total - parts
+	}
+	return cost, cost.Total() > 0
+}
+
+// dollars returns a stated cost, or 0.
+func (r *reader) dollars(slot mlattr.Slot) float64 {
+	cost, ok := r.ofSpan.DoubleAt(slot)
+	if !ok || cost == 0 {
+		return 0
+	}
+	if !(cost > 0 && cost <= maxCost) {
+		r.outOfRange++
+		return 0
+	}
+	return cost
+}
+
+// computedCost returns what the tokens of a request cost by the file of prices: by
+// the model that answered, else by the one that was asked for.
+func (r *reader) computedCost(u *unit, v *values) (cost price.Cost, known bool) {
+	if v.input > maxCount || v.output > maxCount {
+		return price.Cost{}, false
+	}
+	usage := price.Usage{Input: v.input, Output: v.output}
+	usage.CacheRead, _ = r.ofSpan.IntAt(slotCached)
+	usage.CacheWrite, _ = r.ofSpan.IntAt(slotCacheWrite)
+	usage.Reasoning, _ = r.ofSpan.IntAt(slotReasoning)
+	at, provider := time.Unix(0, u.end), r.ofSpan.TextAt(slotProvider)
+	for _, model := range [...]string{v.answered, v.requested} {
+		if model != "" {
+			if cost, known = r.prices.Find(provider, model, time.Unix(0, r.now)).Rate(usage, at); known {
+				return cost, true
+			}
+		}
+	}
+	return price.Cost{}, false
+}
+
+// user returns the hash of the user of a span, or else of its resource.
+func (r *reader) user() string {
+	for _, facts := range [...]*mlattr.Facts{&r.ofSpan, &r.ofResource} {
+		// Another name than the canonical one has the user's own name.
+		if user := facts.At(slotUser); user != nil && user.Own && user.Text != "" {
+			return user.Text
+		}
+	}
+	return ""
+}
+
+// addCost adds the cost of a request.
+func (r *reader) addCost(u *unit) {
+	c := &r.costs[u.cost-1]
+	for _, part := range [...]struct {
+		kind  string
+		value float64
+	}{
+		{mlattr.TokenTypeInput, c.Input}, {mlattr.TokenTypeOutput, c.Output}, {series.CostOther, c.Other},
+	} {
+		if part.value > 0 {
+			r.update(u, series.Cost, u.requestSource, part.kind, u.model, c.source, u.role, u.side, c.date).Value = part.value
+		}
+	}
+	if total := c.Total(); c.user != "" && total > 0 {
+		r.update(u, series.UserCost, u.requestSource, c.user, c.source).Value = total
+	}
+}
+
+// costOf returns what the request of a span costs, in US dollars.
+func (r *reader) costOf(u *unit) (cost float64, known bool) {
+	if u.cost == 0 {
+		return 0, false
+	}
+	return r.costs[u.cost-1].Total(), true
+}

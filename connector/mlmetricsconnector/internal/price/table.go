@@ -1,0 +1,143 @@
+package price
+
+import (
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// maxNames limits the names of models that are remembered, and maxName the
+	// length of one in bytes. Further ones have no price until the names are
+	// forgotten, after namesAge.
+	maxNames, maxName = 4096, 256
+	namesAge          = time.Hour
+)
+
+// Table has the prices of a file. It is safe for concurrent use.
+type Table struct {
+	date      string
+	providers []provider
+
+	mu     sync.RWMutex
+	models map[name]*Model
+	since  time.Time
+}
+
+// name is how a request names a model.
+type name struct{ provider, model string }
+
+// Model has the prices of a model.
+type Model struct{ model *model }
+
+// Date returns the day of the prices, such as 2026-08-21.
+func (t *Table) Date() string { return t.date }
+
+// Find returns the model that a request to a provider names, or nil if its price
+// is not known. provider is gen_ai.provider.name, and may be empty: then the name
+// of the model has to say whose it is. The files' rules are tried once for each
+// name.
+func (t *Table) Find(provider, model string, now time.Time) *Model {
+	key := name{provider, model}
+	t.mu.RLock()
+	found, known := t.models[key]
+	t.mu.RUnlock()
+	if known {
+		return found
+	}
+	return t.add(key, now)
+}
+
+// add finds a model by the rules, and remembers it.
+func (t *Table) add(key name, now time.Time) *Model {
+	if key.model == "" || len(key.model) > maxName || len(key.provider) > maxName {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.models) >= maxNames && now.Sub(t.since) < namesAge {
+		return nil
+	}
+	if t.models == nil || len(t.models) >= maxNames {
+		t.models, t.since = make(map[name]*Model), now
+	}
+	key = name{strings.Clone(key.provider), strings.Clone(key.model)}
+	found := t.search(strings.ToLower(strings.TrimSpace(key.provider)), strings.ToLower(key.model))
+	t.models[key] = found
+	return found
+}
+
+// search finds a model by the rules. Both names are in lower case.
+func (t *Table) search(provider, model string) *Model {
+	// LiteLLM and its like name the provider first: azure/gpt-4o.
+	if prefix, rest, ok := strings.Cut(model, "/"); ok && (provider == "" || provider == "litellm") {
+		if of := t.provider(prefix); of != nil {
+			if found := t.of(of, rest); found != nil {
+				return found
+			}
+		}
+	}
+	if provider != "" && provider != "litellm" {
+		return t.of(t.provider(provider), model)
+	}
+	for i := range t.providers {
+		if t.providers[i].models.match(model) {
+			return t.of(&t.providers[i], model)
+		}
+	}
+	return nil
+}
+
+// conventional are names of providers in the conventions that no rule of the
+// file matches rightly.
+var conventional = map[string]string{
+	"azure.ai.openai": "azure", "azure.ai.inference": "azure", "az.ai.openai": "azure", "az.ai.inference": "azure",
+	"gcp.gen_ai": "google", "x_ai": "x-ai",
+}
+
+// provider returns the provider of a name, or nil.
+func (t *Table) provider(name string) *provider {
+	if known, ok := conventional[name]; ok {
+		name = known
+	}
+	for i := range t.providers {
+		if t.providers[i].id == name {
+			return &t.providers[i]
+		}
+	}
+	for i := range t.providers {
+		if t.providers[i].of.match(name) {
+			return &t.providers[i]
+		}
+	}
+	return nil
+}
+
+// of returns a provider's model, or that of the providers whose models it serves.
+func (t *Table) of(p *provider, name string) *Model {
+	if p == nil {
+		return nil
+	}
+	if found := p.find(name); found != nil {
+		return found
+	}
+	for _, id := range p.fallbacks {
+		for i := range t.providers {
+			if t.providers[i].id == id {
+				if found := t.providers[i].find(name); found != nil {
+					return found
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (p *provider) find(name string) *Model {
+	for i := range p.list {
+		if p.list[i].match.match(name) {
+			return &Model{&p.list[i]}
+		}
+	}
+	return nil
+}
