@@ -2,7 +2,7 @@
 
 # requires: google-adk==2.13.0
 # requires: litellm==1.106.2
-# requires: mcp==1.30.0
+# requires: mcp==2.3.0
 # requires: opentelemetry-exporter-otlp-proto-http==1.44.0
 
 import asyncio
