@@ -132,10 +132,13 @@ func TestInhibitions(t *testing.T) {
 		alert("ProblemTicket", "ml_problem", "retry_storm", "job", "another"),
 		alert("ProblemTicket", "ml_problem", "truncated", "job", "agent"),
 	))
-	all, err := am.Alerts(t.Context())
-	require.NoError(t, err)
-	require.Len(t, all, 11)
-	for _, each := range all {
-		assert.Equal(t, each.Labels["is"] == "inhibited", each.Status.State == "suppressed", "%v is %s", each.Labels, each.Status.State)
-	}
+	// Alertmanager looks for what inhibits an alert after it has accepted it.
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		all, err := am.Alerts(t.Context())
+		require.NoError(c, err)
+		require.Len(c, all, 11)
+		for _, each := range all {
+			assert.Equal(c, each.Labels["is"] == "inhibited", each.Status.State == "suppressed", "%v is %s", each.Labels, each.Status.State)
+		}
+	}, 10*time.Second, 20*time.Millisecond)
 }
