@@ -13,7 +13,7 @@ import (
 )
 
 // prometheusTokenType is mlattr.GenAITokenType as Prometheus spells it.
-const prometheusTokenType = "gen_ai_token_type"
+const prometheusTokenType = "gen_ai_token_type" //nolint:gosec // a name, no credential
 
 // Points are the points of one request from which rates can be made. The zero
 // value is ready for use, and can be used again after Reset.
