@@ -171,6 +171,13 @@ func (c *clocks) observe(store *streams.Store, units []unit, now time.Time) (ove
 	return over
 }
 
+// known returns the clock of a rank, or nil if there is none.
+func (c *clocks) known(key clockKey) *runClock {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.byRun[key]
+}
+
 // of returns the clock of a rank, or nil beyond the limit.
 func (c *clocks) of(key clockKey) *runClock {
 	c.mu.Lock()

@@ -33,10 +33,10 @@ func (p *trainingPoints) read(known mlattr.System, m pmetric.Metric) {
 		return
 	}
 	point := training.Point{Metric: m.Name(), Measure: meaning.Measure, Instrument: meaning.Instrument}
-	any := false
+	sent := false
 	add := func(flags pmetric.DataPointFlags, at pcommon.Timestamp, value float64, count uint64) {
 		if !flags.NoRecordedValue() {
-			any = true
+			sent = true
 			point.Value += value * meaning.Factor
 			point.Count += count
 			point.At = max(point.At, int64(min(at, maxTime))) // #nosec G115 -- not above maxTime
@@ -62,7 +62,7 @@ func (p *trainingPoints) read(known mlattr.System, m pmetric.Metric) {
 			add(one.Flags(), one.Timestamp(), one.Sum(), one.Count())
 		}
 	}
-	if any {
+	if sent {
 		*p = append(*p, point)
 	}
 }
@@ -112,10 +112,15 @@ func (s *seenMetrics) trained(expiration time.Duration, now time.Time) map[clock
 // show.
 func (c *metricsConnector) train(now time.Time) (over streams.Overflowed) {
 	for key, shown := range c.shared.seen.trained(c.cfg.MetricsExpiration, now) {
-		clock := c.clocks.of(key)
+		clock := c.clocks.known(key)
 		if clock == nil {
-			over.Runs++
-			continue
+			if !shown.Changed && len(shown.Values) == 0 {
+				continue // it has expired, although its exporter goes on
+			}
+			if clock = c.clocks.of(key); clock == nil {
+				over.Runs++
+				continue
+			}
 		}
 		updates, live := clock.train(key, &shown, now)
 		if !live || len(updates) == 0 {
@@ -183,8 +188,7 @@ func (c *runClock) train(key clockKey, shown *trained, now time.Time) (updates [
 // byMetrics reports whether the rank's metrics show its steps, and no spans do, or none
 // do any more.
 func (c *runClock) byMetrics() bool {
-	spans := max(c.between, time.Duration(c.Patience()))
-	return !c.moved.IsZero() && (c.spanStepped.IsZero() || c.moved.Sub(c.spanStepped) > spans)
+	return !c.moved.IsZero() && (c.spanStepped.IsZero() || c.moved.Sub(c.spanStepped).Nanoseconds() > c.Patience())
 }
 
 // numbersOf returns the updates of losses and learning rates.

@@ -1,12 +1,15 @@
 package mlmetricsconnector
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
 // trains is what a trainer's exporter sends of a run: the mean time of the steps of
@@ -125,15 +128,33 @@ func TestMetricsShowTheStepsAfterSpansDid(t *testing.T) {
 	var md pmetric.Metrics
 	for range 60 {
 		md = r.every(t, time.Minute, func() {
-			if minute++; minute%6 == 0 {
+			if minute++; minute%10 == 0 {
 				logs++
 			}
 			r.holdsGPU(t, "run-a", 1<<30)
 			r.metrics(t, trains(r.clock, logs, 2000, 4))
 		})
+		if minute > 30 {
+			assert.Equal(t, "running", state(t, md), "minute %d", minute)
+		}
 	}
-	assert.Equal(t, "running", state(t, md))
 	assert.EqualValues(t, 10, counters(md)["ml.steps"])
+}
+
+// A run that takes no steps expires, although its exporter sends the same metrics
+// again.
+func TestARunWithoutChangesExpires(t *testing.T) {
+	r := newRun(t, createDefaultConfig().(*Config))
+	logs := uint64(1)
+	sends := func() { r.metrics(t, trains(r.clock, logs, 2000, 4)) }
+	r.every(t, 5*time.Minute, func() { logs++; sends() })
+	md := r.every(t, 50*time.Minute, sends)
+	assert.Equal(t, "silent", state(t, md))
+	r.every(t, 20*time.Minute, sends)
+	for m := range metricsOf(r.after(t, time.Minute)) {
+		assert.NotEqual(t, "ml.run.state", m.Name())
+	}
+	assert.Equal(t, "running", state(t, r.every(t, time.Minute, func() { logs++; sends() })))
 }
 
 // A time far ahead of the collector's does not exclude what comes later.
@@ -147,12 +168,52 @@ func TestTrainersWithAWrongClock(t *testing.T) {
 	}
 	r.every(t, 5*time.Minute, sends)
 	ahead = 30 * 365 * 24 * time.Hour
-	r.every(t, 5*time.Minute, sends)
+	md := r.every(t, 5*time.Minute, sends)
+	assert.LessOrEqual(t, used(t, md)["productive"], 240.0)
 	ahead = 0
-	md := r.every(t, 20*time.Minute, sends)
+	md = r.every(t, 20*time.Minute, sends)
 	assert.Greater(t, used(t, md)["productive"], 1000.0)
 	for _, p := range find(t, md, "ml.run.last_step.timestamp").Gauge().DataPoints().All() {
 		assert.LessOrEqual(t, p.DoubleValue(), float64(r.clock.Unix()))
+	}
+}
+
+// Of spans that contain all of a step, one in another, and an optimizer in these, one
+// step is counted.
+func TestSpansOfAWholeStep(t *testing.T) {
+	for name, chain := range map[string][]string{
+		"the step alone":              {"nv.dl.training.iter_block"},
+		"with its iteration":          {"nv.dl.training.iter_block", "nv.dl.training.iteration"},
+		"with its optimizer":          {"nv.dl.training.iter_block", "nv.dl.training.iteration", "nv.dl.training.iteration.optimizer_step"},
+		"an iteration of older names": {"megatron.train", "megatron.train.iteration", "megatron.train.iteration.optimizer"},
+	} {
+		for _, single := range []bool{false, true} {
+			t.Run(name, func(t *testing.T) {
+				r := newRun(t, createDefaultConfig().(*Config))
+				for step := range byte(5) {
+					td := ptrace.NewTraces()
+					for level, name := range slices.Backward(chain) {
+						span := addSpan(td, "run-a", step+1, 0)
+						span.SetName(name)
+						span.SetSpanID(pcommon.SpanID{byte(level) + 1}) // #nosec G115 -- one of three
+						if level > 0 {
+							span.SetParentSpanID(pcommon.SpanID{byte(level)}) // #nosec G115 -- one of three
+						}
+						begun := r.clock.Add(time.Duration(step) * time.Second)
+						span.SetStartTimestamp(pcommon.NewTimestampFromTime(begun))
+						span.SetEndTimestamp(pcommon.NewTimestampFromTime(begun.Add(time.Second - time.Duration(level)*time.Millisecond)))
+					}
+					requests := []ptrace.Traces{td}
+					if single {
+						requests = singly(td)
+					}
+					for _, request := range requests {
+						require.NoError(t, r.connector.ConsumeTraces(t.Context(), request))
+					}
+				}
+				assert.EqualValues(t, 5, counters(r.after(t, time.Minute))["ml.steps"])
+			})
+		}
 	}
 }
 
