@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -154,7 +155,7 @@ func TestDifferentRequests(t *testing.T) {
 func process(td ptrace.Traces, service string, number int) ptrace.ScopeSpans {
 	rs := td.ResourceSpans().AppendEmpty()
 	rs.Resource().Attributes().PutStr("service.name", service)
-	rs.Resource().Attributes().PutStr("service.instance.id", fmt.Sprint(number))
+	rs.Resource().Attributes().PutStr("service.instance.id", strconv.Itoa(number))
 	return rs.ScopeSpans().AppendEmpty()
 }
 

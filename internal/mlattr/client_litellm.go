@@ -11,6 +11,7 @@ func liteLLM() Table {
 		Title:       "LiteLLM",
 		Page:        "https://docs.litellm.ai/docs/observability/opentelemetry_integration",
 		Packages:    []string{"litellm"},
+		Gateways:    []string{"litellm"},
 		Services:    []string{"litellm"},
 		Scopes:      []string{"litellm"},
 		KeyPrefixes: []string{"litellm."},

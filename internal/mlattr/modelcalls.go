@@ -36,6 +36,7 @@ var (
 	operationKeys = collectKeys(func(t *Table) []string { return t.ModelCall.OperationKeys })
 	modelRequests = collectKeys(func(t *Table) []string { return t.ModelCall.Requests })
 	addressKeys   = collectKeys(func(t *Table) []string { return t.ModelCall.AddressKeys })
+	gateways      = collectKeys(func(t *Table) []string { return t.Gateways })
 	listed        = func() (all []ListedRequest) {
 		for _, t := range Tables() {
 			if t.ModelCall.Listed != nil {
@@ -73,6 +74,10 @@ func AddressKeys() []string { return addressKeys }
 
 // ListedRequests returns the clients' keys of requests in several attributes.
 func ListedRequests() []ListedRequest { return listed }
+
+// IsGateway reports whether a value of GenAIProviderName, in small letters, names a
+// client that passes requests on, and not a provider of models.
+func IsGateway(provider string) bool { return slices.Contains(gateways, provider) }
 
 // SumsUsage reports whether a span of this name repeats the token usage of the
 // model calls below it. A name may go on after a space, as "invoke_agent

@@ -242,6 +242,9 @@ type Table struct {
 	// Changes are attributes of resources and of requests to models that show a
 	// change when their value is another.
 	Changes []ChangeKey
+	// Gateways are values of GenAIProviderName, in small letters, that name the
+	// client, which passes requests on to the provider that its models begin with.
+	Gateways []string
 	// Packages are the client's top-level Python packages.
 	Packages []string
 }

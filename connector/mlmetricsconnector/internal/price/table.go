@@ -4,6 +4,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 const (
@@ -69,15 +71,16 @@ func (t *Table) add(key name, now time.Time) *Model {
 
 // search finds a model by the rules. Both names are in lower case.
 func (t *Table) search(provider, model string) *Model {
-	// LiteLLM and its like name the provider first: azure/gpt-4o.
-	if prefix, rest, ok := strings.Cut(model, "/"); ok && (provider == "" || provider == "litellm") {
+	unnamed := provider == "" || mlattr.IsGateway(provider)
+	// A gateway names the provider first: azure/gpt-4o.
+	if prefix, rest, ok := strings.Cut(model, "/"); ok && unnamed {
 		if of := t.provider(prefix); of != nil {
 			if found := t.of(of, rest); found != nil {
 				return found
 			}
 		}
 	}
-	if provider != "" && provider != "litellm" {
+	if !unnamed {
 		return t.of(t.provider(provider), model)
 	}
 	for i := range t.providers {

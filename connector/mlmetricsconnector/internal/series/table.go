@@ -238,7 +238,7 @@ const (
 	ServerAddress = "server.address"
 	// TokenModality is what tokens stand for, such as text: after version 1.41 of
 	// the conventions.
-	TokenModality = "gen_ai.token.modality"
+	TokenModality = "gen_ai.token.modality" //nolint:gosec // a name, no credential
 	// ServerPort is the port of that server, a whole number.
 	ServerPort = "server.port"
 )

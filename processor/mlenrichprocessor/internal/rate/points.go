@@ -13,7 +13,7 @@ import (
 )
 
 // prometheusTokenType is mlattr.GenAITokenType as Prometheus spells it.
-const prometheusTokenType = "gen_ai_token_type"
+const prometheusTokenType = "gen_ai_token_type" //nolint:gosec // a name, no credential
 
 // Points are the points of one request from which rates can be made. The zero
 // value is ready for use, and can be used again after Reset.
@@ -137,7 +137,7 @@ type dataPoint interface {
 // add adds a point, of whose value the times are not set.
 func add[P dataPoint](r *reader, p P, value reading) {
 	attrs := p.Attributes()
-	if p.Flags().NoRecordedValue() || isReplica(attrs, r.meaning.Replicas) || !r.mean && !countsTokens(attrs) {
+	if p.Flags().NoRecordedValue() || isReplica(attrs, r.meaning.Replicas) || !r.mean && r.meaning.TokenType == "" && !countsTokens(attrs) {
 		return
 	}
 	value.start, value.at, value.mean = uint64(p.StartTimestamp()), uint64(p.Timestamp()), r.mean
@@ -161,9 +161,9 @@ func isReplica(attrs pcommon.Map, keys []string) bool {
 	return false
 }
 
-// countsTokens reports whether a point counts input or output tokens, or does not
-// state what it counts. Tokens of any other type are among these: a total, or what
-// a cache gave.
+// countsTokens reports whether a point of a metric of any tokens counts input or output
+// tokens, or does not state it. Tokens of any other type are among these: a total,
+// or what a cache gave.
 func countsTokens(attrs pcommon.Map) bool {
 	kind, ok := attrs.Get(mlattr.GenAITokenType)
 	if !ok {

@@ -56,10 +56,10 @@ func TestDerive(t *testing.T) {
 			attrs: map[string]any{"ml.tokens_per_second": 5.0, "ml.throughput.basis": "reported", "gen_ai.request.choice.count": 4},
 			want:  map[string]any{},
 		},
-		"a first token after the end leaves the whole": {
+		"a first token after the end leaves no rate": {
 			attrs: map[string]any{"gen_ai.usage.output_tokens": 30, "gen_ai.response.time_to_first_chunk": 2.5},
-			want:  map[string]any{"ml.tokens_per_second": 15.0, "ml.throughput.basis": "span"},
-			left:  Skipped{firstTokenOutside: 1},
+			want:  map[string]any{},
+			left:  Skipped{firstTokenOutside: 2},
 		},
 		"a rate that is there is not replaced": {
 			attrs: map[string]any{"gen_ai.usage.output_tokens": 31, "gen_ai.response.time_to_first_chunk": 0.5, "ml.tokens_per_second.decode": 1.0},
