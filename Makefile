@@ -77,7 +77,7 @@ test: build ## Test every module with the race detector, then the built binary
 	@echo "Testing the modules with the race detector. The first time, their dependencies are compiled for it: about 3 minutes on two cores."
 	@go test -race -timeout 30m work
 	@echo "Testing bin/otelcol-ml."
-	@GOWORK=off go test -C e2e -count=1 -timeout 30m ./harness/... ./dashboards/... ./documents/... ./bench/... ./genai/... ./smoke/...
+	@GOWORK=off go test -C e2e -count=1 -timeout 30m ./harness/... ./dashboards/... ./documents/... ./bench/... ./genai/... ./trainers/... ./smoke/...
 
 .PHONY: lint
 lint: needs $(TOOLS)/golangci-lint ## Run linters; check that go.mod files are tidy and generated code is up to date

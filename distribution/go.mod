@@ -49,6 +49,7 @@ require (
 	github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor v0.0.0
 	github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor v0.0.0
 	github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver v0.0.0
+	github.com/otelcol-ml/otelcol-ml/receiver/ncclreceiver v0.0.0
 	go.opentelemetry.io/collector/component v1.64.0
 	go.opentelemetry.io/collector/confmap v1.64.0
 	go.opentelemetry.io/collector/confmap/provider/envprovider v1.64.0
@@ -507,6 +508,8 @@ replace github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector v0.0.0 => 
 replace github.com/otelcol-ml/otelcol-ml/extension/mlguardextension v0.0.0 => ../extension/mlguardextension
 
 replace github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver v0.0.0 => ../receiver/gpureceiver
+
+replace github.com/otelcol-ml/otelcol-ml/receiver/ncclreceiver v0.0.0 => ../receiver/ncclreceiver
 
 replace github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter v0.0.0 => ../exporter/mlviewexporter
 

@@ -19,7 +19,7 @@ var (
 	inBackquotes = regexp.MustCompile("`([^`\n]+)`")
 	// ourName is what begins as a metric, a recorded name or a label of ours in
 	// Prometheus does.
-	ourName = regexp.MustCompile(`\b(?:(?:ml|hw|nvidia|gen_ai)_[a-z0-9_]*[a-z0-9]|(?:run|rank|run_gpu|gpu_model):[a-z0-9_]+(?::[a-z0-9_]+)?|otelcol_[a-z0-9_]*[a-z0-9])\b`)
+	ourName = regexp.MustCompile(`\b(?:(?:ml|hw|nvidia|gen_ai)_[a-z0-9_]*[a-z0-9]|(?:run|rank|run_gpu|gpu_model|server|gateway):[a-z0-9_]+(?::[a-z0-9_]+)?|otelcol_[a-z0-9_]*[a-z0-9])\b`)
 )
 
 // ours are words of that form that are no metrics: components.
@@ -44,7 +44,7 @@ func TestDocumentsNameWhatIsWritten(t *testing.T) {
 			known = append(known, label, label+"_bytes", label+"_per_second")
 		}
 	}
-	for _, component := range []string{"receiver/gpureceiver", "processor/mlenrichprocessor", "processor/mlguardprocessor", "processor/reprogenprocessor", "connector/mlmetricsconnector", "exporter/mlviewexporter", "extension/mlguardextension"} {
+	for _, component := range []string{"receiver/gpureceiver", "receiver/ncclreceiver", "processor/mlenrichprocessor", "processor/mlguardprocessor", "processor/reprogenprocessor", "connector/mlmetricsconnector", "exporter/mlviewexporter", "extension/mlguardextension"} {
 		text, err := os.ReadFile(harness.Path(component, "documentation.md"))
 		require.NoError(t, err)
 		known = append(known, regexp.MustCompile(`otelcol_\w+`).FindAllString(string(text), -1)...)

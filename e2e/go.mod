@@ -10,6 +10,7 @@ require (
 	github.com/moby/patternmatcher v0.6.1
 	github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector v0.0.0
 	github.com/otelcol-ml/otelcol-ml/internal/mlattr v0.0.0
+	github.com/otelcol-ml/otelcol-ml/internal/shared v0.0.0
 	github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor v0.0.0
 	github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor v0.0.0
 	github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring v0.90.0
@@ -68,7 +69,6 @@ require (
 	github.com/opencontainers/go-digest v1.0.0 // indirect
 	github.com/opencontainers/image-spec v1.1.1 // indirect
 	github.com/otelcol-ml/otelcol-ml/internal/secret v0.0.0 // indirect
-	github.com/otelcol-ml/otelcol-ml/internal/shared v0.0.0 // indirect
 	github.com/pierrec/lz4/v4 v4.1.33 // indirect
 	github.com/pkg/errors v0.9.1 // indirect
 	github.com/planetscale/vtprotobuf v0.6.1-0.20240319094008-0393e58bdf10 // indirect

@@ -72,16 +72,18 @@ func startJob(t *testing.T) *job {
 	j := &job{reproductions: t.TempDir()}
 	j.jaeger = harness.StartJaeger(t)
 	j.logs = harness.StartSink(t)
+	_, servers := harness.StartInferenceServers(t, true)
 	j.collector = harness.StartCollector(t, harness.CollectorOptions{
 		Config: harness.Path("distribution", "config", "demo.yaml"),
-		Env: []string{
-			"GPU_RECORDING=" + harness.Path("receiver", "gpureceiver", "testdata", "captures", "demo-2xh100.yaml"),
+		Merged: []string{harness.Path("distribution", "config", "servers.yaml")},
+		Env: append(servers,
+			"GPU_RECORDING="+harness.Path("receiver", "gpureceiver", "testdata", "captures", "demo-2xh100.yaml"),
 			"TRACES_EXPORTER=otlp_grpc/jaeger",
-			"JAEGER_ENDPOINT=" + j.jaeger.OTLPEndpoint(),
+			"JAEGER_ENDPOINT="+j.jaeger.OTLPEndpoint(),
 			"LOGS_EXPORTER=otlp_grpc/logs",
-			"LOGS_ENDPOINT=" + j.logs.Endpoint,
-			"OTELCOL_ML_REPRO_DIR=" + j.reproductions,
-		},
+			"LOGS_ENDPOINT="+j.logs.Endpoint,
+			"OTELCOL_ML_REPRO_DIR="+j.reproductions,
+		),
 		Overrides: map[string]any{
 			// The workload fails more often than a system in production, and
 			// which failures the limit drops is not what this test is about.

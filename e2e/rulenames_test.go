@@ -16,22 +16,27 @@ import (
 )
 
 // stock are the metrics that rules read and that are in no table of series:
-// Prometheus' own, and those of the collector's components.
+// Prometheus' own, those of the collector's components, and of NCCL's Inspector.
 var stock = []string{
 	"up",
 	"otelcol_exporter_enqueue_failed_spans", "otelcol_exporter_enqueue_failed_metric_points", "otelcol_exporter_enqueue_failed_log_records",
 	"otelcol_exporter_send_failed_spans", "otelcol_exporter_send_failed_metric_points", "otelcol_exporter_send_failed_log_records",
 	"otelcol_processor_ml_guard_points_overflowed", "otelcol_processor_ml_guard_spans_overflowed",
+	// Metrics of clients that have several meanings.
+	"nv_trt_llm_request_metrics", "nv_trt_llm_kv_cache_block_metrics", "inference_objective_request_error_total",
+	"nccl_bus_bandwidth_gbs_GB_per_second", "nccl_bus_bandwidth_gbs", "nccl_collective_exec_time_microseconds",
 }
 
 // TestRulesReadWhatIsWritten holds the rules, and the made-up series of their
-// unit tests, against the tables of what the receiver and the connector write. A
-// rule that reads another name has no value, and nobody sees why.
+// unit tests, against the tables of what the receiver and the connector write, and
+// of what the vocabulary knows of clients. A rule that reads another name has no
+// value, and nobody sees why.
 func TestRulesReadWhatIsWritten(t *testing.T) {
 	written, offByDefault := writtenNames(t)
 	files, err := filepath.Glob(harness.Path("docker", "prometheus", "rules", "*.yaml"))
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
+	written = append(written, clientNames(t)...)
 	type rules struct {
 		Groups []struct {
 			Rules []struct {
@@ -109,6 +114,27 @@ func writtenNames(t *testing.T) (names, offByDefault []string) {
 		}
 	}
 	return names, offByDefault
+}
+
+// clientNames reads the tables of clients' metrics in the vocabulary: the names in
+// Prometheus.
+func clientNames(t *testing.T) (names []string) {
+	t.Helper()
+	text, err := os.ReadFile(harness.Path("docs", "vocabulary.md"))
+	require.NoError(t, err)
+	row := regexp.MustCompile("(?m)^\\| `([^`]+)` \\| `[^`]+` \\| (counter|gauge|histogram) \\|")
+	for _, match := range row.FindAllStringSubmatch(string(text), -1) {
+		switch name := match[1]; match[2] {
+		case "counter":
+			names = append(names, name+"_total")
+		case "histogram":
+			names = append(names, name+"_bucket", name+"_sum", name+"_count")
+		default:
+			names = append(names, name)
+		}
+	}
+	require.NotEmpty(t, names)
+	return names
 }
 
 // What of a query is no name of a metric, in the order in which it is taken out.

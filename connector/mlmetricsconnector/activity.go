@@ -50,8 +50,12 @@ type program struct {
 	// there is one.
 	restarts int64
 	numbered bool
-	// world is the number of ranks of the run, 0 if unknown.
+	// world is the number of ranks of the run, 0 if unknown, and some reports
+	// whether only some of them may send.
 	world int64
+	some  bool
+	// tokens is the number of tokens of a step of all ranks, 0 if unknown.
+	tokens float64
 }
 
 // maxWorld is the largest accepted number of ranks of a run.
@@ -69,6 +73,10 @@ func programOf(facts *mlattr.Facts, attrs pcommon.Map) program {
 	p.restarts, p.numbered = facts.IntAt(slotAttempt)
 	if world, ok := facts.IntAt(slotWorld); ok && world > 0 && world <= maxWorld {
 		p.world = world
+	}
+	p.some = facts.Systems.Has(mlattr.SomeRanksSend)
+	if tokens, ok := facts.Double(mlattr.JobTokensPerStep); ok && tokens > 0 && tokens <= maxPerStep {
+		p.tokens = tokens
 	}
 	if p.onDemand {
 		return p
@@ -121,7 +129,7 @@ func activityOf(p program, v *values, facts *mlattr.Facts, event mlattr.EventKin
 	a.endsRun = v.phase == mlattr.PhaseTrain && event != mlattr.EventTrainStep
 	a.span = wallclock.Span{Start: start, End: end}
 	a.span.Phase, a.timed = wallclock.PhaseOf(v.phase)
-	a.span.State = a.span.Phase.State()
+	a.span.State, a.span.Whole = a.span.Phase.State(), facts.WholeStep()
 	switch {
 	case facts.Queued():
 		a.timed, a.span.State = true, wallclock.Queueing

@@ -94,8 +94,16 @@ type runClock struct {
 	saves   checkpoints.Saves
 	steps   int64
 	stepped time.Time
-	// world is the number of ranks, 0 if unknown.
-	world int64
+	// world, some and tokens are those of the program.
+	world  int64
+	some   bool
+	tokens float64
+	// moved is when the rank's own metrics last changed, zero if they never did or
+	// it has none, and between is how long they may stay the same.
+	moved   time.Time
+	between time.Duration
+	// spanStepped is the arrival of the latest span that ended a step.
+	spanStepped time.Time
 	// pause is the longest checkpoint or validation of the attempt: a span arrives
 	// at its end. latest is the phase of the latest span.
 	pause  time.Duration
@@ -163,6 +171,13 @@ func (c *clocks) observe(store *streams.Store, units []unit, now time.Time) (ove
 	return over
 }
 
+// known returns the clock of a rank, or nil if there is none.
+func (c *clocks) known(key clockKey) *runClock {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.byRun[key]
+}
+
 // of returns the clock of a rank, or nil beyond the limit.
 func (c *clocks) of(key clockKey) *runClock {
 	c.mu.Lock()
@@ -191,32 +206,16 @@ func (c *runClock) observe(key clockKey, u *unit, now time.Time) (updates []stre
 	}
 	shows := &u.activity
 	begun, old := c.attempts.see(shows.attemptOf(u), c.worked, c.ended)
-	if c.arrived.IsZero() {
-		begun = 1
-	} else if begun > 0 {
-		c.restart()
-		c.starts, c.began = c.steps > 0, now
-		c.restarts.add(begun, now)
-	}
-	c.begun += begun
-	if begun > 0 {
-		c.saves.Restart(now, c.steps)
-		updates = append(updates, streams.Update{Source: key.source(), Series: series.RunAttempts, Count: begun})
-	}
+	updates = c.begin(key, begun, now)
 	if old {
 		return updates, true
 	}
 	c.timing = u.timing
-	c.Idle, c.NoStartup, c.Born = shows.idles, shows.noStartup, shows.born
+	c.describe(&shows.program)
 	if c.since.IsZero() {
 		c.since = now
 	}
-	if now.After(c.arrived) {
-		if c.silent(now) {
-			c.before = c.arrived
-		}
-		c.arrived, c.waited = now, now
-	}
+	c.arrive(now)
 	if shows.endsRun {
 		c.ended = max(c.ended, shows.span.End)
 		return updates, true
@@ -241,16 +240,53 @@ func (c *runClock) observe(key clockKey, u *unit, now time.Time) (updates []stre
 	return updates, true
 }
 
+// begin begins so many attempts, and returns the update that counts them. The first
+// one begins with the first that is seen of the rank.
+func (c *runClock) begin(key clockKey, begun int64, now time.Time) []streams.Update {
+	if c.arrived.IsZero() {
+		begun = 1
+	} else if begun > 0 {
+		c.restart()
+		c.starts, c.began = c.steps > 0, now
+		c.restarts.add(begun, now)
+	}
+	if begun == 0 {
+		return nil
+	}
+	c.begun += begun
+	c.saves.Restart(now, c.steps)
+	return []streams.Update{{Source: key.source(), Series: series.RunAttempts, Count: begun}}
+}
+
+// describe keeps what a resource reveals about the rank's program.
+func (c *runClock) describe(p *program) {
+	c.Idle, c.NoStartup, c.Born = p.idles, p.noStartup, p.born
+	c.onDemand, c.some = p.onDemand, p.some
+	if p.world > 0 {
+		c.world = p.world
+	}
+	if p.tokens > 0 {
+		c.tokens = p.tokens
+	}
+}
+
+// arrive records that something of the rank's work arrived.
+func (c *runClock) arrive(now time.Time) {
+	if !now.After(c.arrived) {
+		return
+	}
+	if c.silent(now) {
+		c.before = c.arrived
+	}
+	c.arrived, c.waited = now, now
+}
+
 // note keeps what the detectors need of a span.
 func (c *runClock) note(u *unit, now time.Time) {
 	span := &u.activity.span
-	c.onDemand = u.activity.onDemand
-	if u.activity.world > 0 {
-		c.world = u.activity.world
-	}
 	if u.endsStep {
 		c.steps++
-		c.stepped, c.starts = now, false
+		c.stepped, c.spanStepped, c.starts = now, now, false
 	}
 	if !u.activity.timed {
 		return
@@ -447,8 +483,8 @@ func (c *runClock) report(state rankState, now time.Time) rankReport {
 		known: true, state: state, since: c.since, alive: c.arrived, seen: c.lastHeard(),
 		spent: c.spent, steps: c.pace.Times(), clock: c,
 		restarts: c.restarts, attempts: c.begun, numbered: c.attempts.numbered, number: c.attempts.number,
-		stepped: c.stepped, patience: time.Duration(c.Patience()), pause: c.pause,
-		latest: c.latest, world: int(c.world), without: c.without,
+		stepped: c.stepped, patience: c.patience(), pause: c.pause,
+		latest: c.latest, world: int(c.world), some: c.some, tokens: c.tokens, without: c.without,
 		saved: c.saves.Last(), lastEnd: c.worked,
 	}
 	rank.load, rank.timed = c.phases.Typical(int(wallclock.DataLoad))
@@ -534,7 +570,7 @@ func (c *runClock) state(limits timeouts, held hold, now time.Time) rankState {
 	switch {
 	case c.over():
 		return rankEnded
-	case !c.Stepped() || c.starts && held.now || again:
+	case !c.Stepped() && c.moved.IsZero() || c.starts && held.now || again:
 		begun := c.since
 		for _, at := range [...]time.Time{c.began, held.again} {
 			if at.After(begun) {
@@ -557,13 +593,23 @@ func (c *runClock) state(limits timeouts, held hold, now time.Time) rankState {
 
 // silent reports whether nothing has arrived for longer than the rank's patience.
 func (c *runClock) silent(now time.Time) bool {
-	return now.Sub(c.arrived).Nanoseconds() > c.Patience()
+	return now.Sub(c.arrived) > c.patience()
+}
+
+// patience returns how long nothing may arrive of a rank that works. Without spans
+// of steps its metrics decide, which put many steps together.
+func (c *runClock) patience() time.Duration {
+	patience := time.Duration(c.Patience())
+	if c.byMetrics() {
+		patience = max(patience, c.between)
+	}
+	return patience
 }
 
 // quiet reports whether nothing has arrived for longer than a typical step and
 // for a fifth of the stall timeout, so that no other optimizer of the latest step is expected.
 func (c *runClock) quiet(now time.Time) bool {
-	return now.Sub(c.arrived).Nanoseconds() > c.Patience()/5
+	return now.Sub(c.arrived) > c.patience()/5
 }
 
 // over reports whether the client has ended the training. Later work belongs to

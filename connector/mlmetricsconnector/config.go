@@ -116,6 +116,16 @@ type Config struct {
 	// of clients' metrics; otherwise each such metric has two writers.
 	GenAIMetrics bool `mapstructure:"genai_metrics"`
 
+	// GenAINextNames writes the client's metrics of GenAIMetrics under the names
+	// that the conventions have after version 1.41, and not under those of 1.41:
+	// gen_ai.client.inference.duration and gen_ai.client.embeddings.duration, the
+	// counters gen_ai.client.inference.usage.*, and the distributions of the same
+	// tokens gen_ai.client.inference.operation.* and
+	// gen_ai.client.embeddings.operation.input_tokens. No version with these names
+	// is released, so they may change. The default is false, and without
+	// GenAIMetrics it has no effect.
+	GenAINextNames bool `mapstructure:"genai_next_names"`
+
 	// Prices has what requests to models and GPUs cost.
 	Prices PricesConfig `mapstructure:"prices"`
 

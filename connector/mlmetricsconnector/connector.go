@@ -98,7 +98,7 @@ func newMetricsConnector(set connector.Settings, cfg *Config, registry *instance
 		readers: sync.Pool{New: func() any {
 			return &reader{
 				vocabulary: mlattr.Default(), slow: cfg.SlowThreshold.Seconds(),
-				exemplars: cfg.Exemplars, genAI: cfg.GenAIMetrics,
+				exemplars: cfg.Exemplars, genAI: cfg.GenAIMetrics, nextNames: cfg.GenAINextNames,
 			}
 		}},
 		store: streams.NewStore(streams.Limits{
@@ -252,9 +252,11 @@ func (c *metricsConnector) emit(ctx context.Context, last bool) error {
 	c.telemetry.evicted(ctx, int64(len(evicted)))
 	c.clocks.forgetRuns(evicted)
 	facts := c.shared.seen.gpus(now)
+	trained := c.train(now)
 	c.clocks.expect(c.shared.seen, now)
 	c.clocks.history = c.shared.recording()
-	over := c.clocks.advance(c.store, c.problems, facts, c.cfg.MetricsExpiration, now, last)
+	over := trained
+	over.Add(c.clocks.advance(c.store, c.problems, facts, c.cfg.MetricsExpiration, now, last))
 	c.losses.conclude(c.problems, c.clocks.verdict, facts.gpusOf, c.cfg.MetricsExpiration, now)
 	over.Add(c.outcomes.conclude(c.store, c.problems, c.cfg.MetricsExpiration, now))
 	over.Add(c.settleProblems(ctx, now))

@@ -14,8 +14,6 @@ const maxCost = 1e6
 
 var (
 	slotUser       = mlattr.SlotOf(mlattr.User)
-	slotCreated    = mlattr.SlotOf(mlattr.GenAICacheCreationTokens)
-	slotReasoning  = mlattr.SlotOf(mlattr.GenAIReasoningTokens)
 	slotInputCost  = mlattr.SlotOf(mlattr.UsageInputCost)
 	slotOutputCost = mlattr.SlotOf(mlattr.UsageOutputCost)
 )
@@ -96,7 +94,7 @@ func (r *reader) computedCost(u *unit, v *values) (cost price.Cost, known bool) 
 	}
 	usage := price.Usage{Input: v.input, Output: v.output}
 	usage.CacheRead, _ = r.ofSpan.IntAt(slotCached)
-	usage.CacheWrite, _ = r.ofSpan.IntAt(slotCreated)
+	usage.CacheWrite, _ = r.ofSpan.IntAt(slotCacheWrite)
 	usage.Reasoning, _ = r.ofSpan.IntAt(slotReasoning)
 	at, provider := time.Unix(0, u.end), r.ofSpan.TextAt(slotProvider)
 	for _, model := range [...]string{v.answered, v.requested} {

@@ -98,7 +98,7 @@ func FuzzConsumeMetrics(f *testing.F) {
 		f.Add(raw, uint16(5000))
 	}
 	for _, md := range []pmetric.Metrics{
-		gpuHolders("run-a", 1<<30), ofRank("run-a", 3),
+		gpuHolders("run-a", 1<<30), ofRank("run-a", 3), ncclAnswer("run-a", time.Unix(1_763_000_000, 0), affected{3, "dead"}),
 		gpuReading(gpuMetrics{host: "n1", id: "GPU-a", run: "run-a", memory: 1, sm: 0.5, failed: true}, time.Unix(1_763_000_000, 0)),
 	} {
 		raw, err := (&pmetric.ProtoMarshaler{}).MarshalMetrics(md)

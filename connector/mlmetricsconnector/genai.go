@@ -7,6 +7,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
@@ -16,6 +17,10 @@ const (
 	attrServerPort    = "server.port"
 )
 
+// modalityUnknown is the value of gen_ai.token.modality for tokens of which the
+// span does not say whether they are text, image or audio.
+const modalityUnknown = "unknown"
+
 var (
 	slotProvider   = mlattr.SlotOf(mlattr.GenAIProviderName)
 	slotRequested  = mlattr.SlotOf(mlattr.GenAIRequestModel)
@@ -23,6 +28,8 @@ var (
 	slotFirstChunk = mlattr.SlotOf(mlattr.GenAITimeToFirstChunk)
 	slotLatency    = mlattr.SlotOf(mlattr.Latency)
 	slotDecodeTime = mlattr.SlotOf(mlattr.DecodeTime)
+	slotCacheWrite = mlattr.SlotOf(mlattr.GenAICacheCreationTokens)
+	slotReasoning  = mlattr.SlotOf(mlattr.GenAIReasoningTokens)
 )
 
 // genAICall is a request to a model in the terms of the conventions. Times are
@@ -35,6 +42,10 @@ type genAICall struct {
 	operation, provider, requested, port, answered, address string
 
 	duration, firstToken, perToken float64
+
+	// cacheRead and cacheWrite are part of the input tokens, reasoning of the
+	// output's.
+	cacheRead, cacheWrite, reasoning int64
 }
 
 // genAICallOf reads a span that is a request to a model by the conventions, or
@@ -52,6 +63,9 @@ func genAICallOf(v *values, facts *mlattr.Facts, span ptrace.Span) *genAICall {
 		requested: facts.TextAt(slotRequested),
 		answered:  facts.TextAt(slotAnswered),
 	}
+	c.cacheRead, _ = facts.IntAt(slotCached)
+	c.cacheWrite, _ = facts.IntAt(slotCacheWrite)
+	c.reasoning, _ = facts.IntAt(slotReasoning)
 	attrs := span.Attributes()
 	if address, ok := attrs.Get(attrServerAddress); ok {
 		c.address, _ = mlattr.ReadText(address)
@@ -74,8 +88,8 @@ func readPort(v pcommon.Value) string {
 
 // timesOf returns the duration of a request, the time to its first token, and
 // the time per further token. The producer's durations take precedence over the
-// span's. A first token after the end, or a time per token without tokens, is
-// unknown.
+// span's. All are unknown if the first token came later than that, and the time per
+// token if there are no tokens.
 func timesOf(facts *mlattr.Facts, start, end pcommon.Timestamp, v *values) (duration, firstToken, perToken float64) {
 	duration, firstToken, perToken = math.NaN(), math.NaN(), math.NaN()
 	if latency, ok := facts.DoubleAt(slotLatency); ok {
@@ -83,8 +97,12 @@ func timesOf(facts *mlattr.Facts, start, end pcommon.Timestamp, v *values) (dura
 	} else if end > start && start > 0 {
 		duration = float64(end-start) / 1e9
 	}
-	if first, ok := facts.DoubleAt(slotFirstChunk); ok && first < duration {
+	switch first, ok := facts.DoubleAt(slotFirstChunk); {
+	case !ok:
+	case first < duration:
 		firstToken = first
+	case first > duration:
+		duration = math.NaN() // the span ended when the stream began
 	}
 	if !v.hasOutput || v.output < 2 || v.output > maxCount {
 		return duration, firstToken, perToken
@@ -100,14 +118,41 @@ func timesOf(facts *mlattr.Facts, start, end pcommon.Timestamp, v *values) (dura
 
 // addGenAITokens adds the tokens of a request. The conventions define them for
 // the client's side only.
-func (r *reader) addGenAITokens(u *unit, kind string, tokens int64) {
+func (r *reader) addGenAITokens(u *unit, v *values) {
 	c := u.genAI
-	if c == nil || c.server {
+	if c.server {
 		return
 	}
-	up := r.update(u, series.GenAITokenUsage, u.requestSource,
-		c.operation, c.provider, c.requested, c.port, c.answered, c.address, kind)
-	up.Value = float64(tokens)
+	tokens := func(id series.ID, has bool, n int64, last string) {
+		if has && n <= maxCount {
+			up := r.updateGenAI(u, id, last)
+			up.Value, up.Count = float64(n), n
+		}
+	}
+	switch {
+	case !r.nextNames:
+		tokens(series.GenAITokenUsage, v.hasInput, v.input, mlattr.TokenTypeInput)
+		tokens(series.GenAITokenUsage, v.hasOutput, v.output, mlattr.TokenTypeOutput)
+	case c.operation == mlattr.OperationEmbeddings:
+		tokens(series.GenAIEmbeddingsInput, v.hasInput, v.input, u.errorType)
+	default:
+		tokens(series.GenAIInputUsage, v.hasInput, v.input, modalityUnknown)
+		tokens(series.GenAIOutputUsage, v.hasOutput, v.output, modalityUnknown)
+		tokens(series.GenAICacheReadUsage, c.cacheRead > 0, c.cacheRead, modalityUnknown)
+		tokens(series.GenAICacheWriteUsage, c.cacheWrite > 0, c.cacheWrite, modalityUnknown)
+		tokens(series.GenAIReasoningUsage, c.reasoning > 0, c.reasoning, modalityUnknown)
+		tokens(series.GenAIOperationInput, v.hasInput, v.input, u.errorType)
+		tokens(series.GenAIOperationOutput, v.hasOutput, v.output, u.errorType)
+	}
+}
+
+// updateGenAI appends an update of a metric of the conventions. last is the value
+// of its last label, if that is one that only this metric has.
+func (r *reader) updateGenAI(u *unit, id series.ID, last ...string) *streams.Update {
+	c := u.genAI
+	up := r.update(u, id, u.requestSource, c.operation, c.provider, c.requested, c.port, c.answered, c.address)
+	copy(up.Labels[len(series.All[id].Labels)-1:], last)
+	return up
 }
 
 // addGenAITimes adds the duration of a request, once if several spans record
@@ -118,20 +163,22 @@ func (r *reader) addGenAITimes(u *unit) {
 		return
 	}
 	add := func(id series.ID, value float64, errorType ...string) {
-		if math.IsNaN(value) || math.IsInf(value, 0) || value < 0 {
-			return
+		if value >= 0 && !math.IsInf(value, 0) {
+			r.updateGenAI(u, id, errorType...).Value = value
 		}
-		up := r.update(u, id, u.requestSource, c.operation, c.provider, c.requested, c.port, c.answered, c.address)
-		copy(up.Labels[len(series.All[id].Labels)-1:], errorType) // the last one, where there is any
-		up.Value = value
 	}
-	if !c.server {
+	switch {
+	case c.server:
+		add(series.GenAIServerDuration, c.duration, u.errorType)
+		if u.errorType == "" {
+			add(series.GenAITimeToFirstToken, c.firstToken)
+			add(series.GenAITimePerOutputToken, c.perToken)
+		}
+	case !r.nextNames:
 		add(series.GenAIOperationDuration, c.duration, u.errorType)
-		return
-	}
-	add(series.GenAIServerDuration, c.duration, u.errorType)
-	if u.errorType == "" {
-		add(series.GenAITimeToFirstToken, c.firstToken)
-		add(series.GenAITimePerOutputToken, c.perToken)
+	case c.operation == mlattr.OperationEmbeddings:
+		add(series.GenAIEmbeddingsDuration, c.duration, u.errorType)
+	default:
+		add(series.GenAIInferenceDuration, c.duration, u.errorType)
 	}
 }

@@ -34,6 +34,9 @@ const (
 // ranks that have never sent.
 func (v *runVerdict) concludeMissing(e *emission, facts *runFacts) {
 	all, world := v.members()
+	if v.some {
+		world = 0 // the others send nothing, and are not missing
+	}
 	expected, sending := 0, 0
 	for i := range all {
 		if !all[i].Gone {
@@ -76,6 +79,7 @@ func (v *runVerdict) concludeMissing(e *emission, facts *runFacts) {
 	default:
 		return
 	}
+	v.ncclEvidence(&p, facts.stuck)
 	e.problem(p)
 }
 
@@ -205,6 +209,8 @@ func (v *runVerdict) concludeHang(e *emission, facts *runFacts) {
 		Next:     "See what each rank waits for: run py-spy dump with its process id.",
 	}
 	v.rankEvidence(&p, stepped)
+	v.ncclEvidence(&p, facts.stuck)
+	v.blame(&p, facts.stuck)
 	e.problem(p)
 }
 

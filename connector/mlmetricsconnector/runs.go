@@ -10,6 +10,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/gpus"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/pace"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/problem"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/ranks"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/wallclock"
@@ -68,8 +69,12 @@ type rankReport struct {
 	// patience is how long it may be silent, pause its longest checkpoint or
 	// validation.
 	patience, pause time.Duration
-	// world is the number of the ranks of its run, 0 if unknown.
-	world int
+	// world is the number of the ranks of its run, 0 if unknown, and some reports
+	// whether only some of them may send. tokens is the number of tokens of a step
+	// of all of them, 0 if unknown.
+	world  int
+	some   bool
+	tokens float64
 	// load is how long it loads data in a step, if timed.
 	load    pace.Typical
 	timed   bool
@@ -109,8 +114,10 @@ type runVerdict struct {
 	slowReported bool
 	// throttled is the GPU whose lower clocks are reported.
 	throttled gpus.Key
-	// telemetry is the fraction of the ranks that send.
+	// telemetry is the fraction of the ranks that send. some reports whether only
+	// some of them may.
 	telemetry float64
+	some      bool
 }
 
 // runFacts is what an emission knows of a run besides its ranks.
@@ -127,10 +134,12 @@ type runFacts struct {
 	inUse bool
 	gpus  []gpus.State
 	hosts map[string]bool
+	// stuck are the ranks that the others wait for, as NCCL says.
+	stuck []ranks.Stuck
 }
 
 // begin forgets the ranks of the previous emission.
-func (v *runVerdict) begin() { v.ranks, v.seen = v.ranks[:0], time.Time{} }
+func (v *runVerdict) begin() { v.ranks, v.seen, v.some = v.ranks[:0], time.Time{}, false }
 
 // verdict returns what the last emission concluded about a run, or nil.
 func (c *clocks) verdict(run streams.RunKey) *runVerdict { return c.runs[run] }
@@ -140,6 +149,7 @@ func (v *runVerdict) add(rank *rankReport, now time.Time) {
 	if rank.seen.After(v.seen) {
 		v.seen = rank.seen
 	}
+	v.some = v.some || rank.some
 	if rank.numbered {
 		if v.numbered && rank.number > v.number {
 			v.restarts.add(rank.number-v.number, now)
@@ -303,6 +313,7 @@ func (c *clocks) conclude(store *streams.Store, board *problem.Board, facts *gpu
 		run.conclude(&e, &runFacts{
 			timeouts: c.timeouts, held: held.now, heldSince: held.since, released: !held.now && facts.released[key.ID],
 			use: use, inUse: holds, gpus: facts.states[key.ID], hosts: facts.hosts,
+			stuck: facts.stuck[key.ID],
 		})
 		c.hosts.Compare(key.Resource.Service+"/"+key.ID, run.loads(), c.stall, now)
 		if c.history != nil {

@@ -38,6 +38,9 @@ func (v *runVerdict) concludeSteps(e *emission, facts *runFacts) {
 	if times.Usual > 0 {
 		e.value(series.RunStepTime, times.Usual, mlattr.WindowUsual)
 	}
+	if tokens := v.tokensPerStep(); tokens > 0 && times.Recent > 0 {
+		e.value(series.RunTokenThroughput, tokens/times.Recent, mlattr.BasisSteps)
+	}
 	v.compareSteps(times)
 	if !v.staysSlow(times, facts.stall, e.now) {
 		return
@@ -51,6 +54,17 @@ func (v *runVerdict) concludeSteps(e *emission, facts *runFacts) {
 	p.Evidence = append(p.Evidence, fmt.Sprintf("%.3g s a step, usually %.3g (%+.0f %%)", times.Recent, times.Usual, 100*(times.Recent/times.Usual-1)))
 	v.phaseEvidence(&p)
 	e.problem(p)
+}
+
+// tokensPerStep returns the number of tokens of a step of all ranks, 0 if none of
+// them states it.
+func (v *runVerdict) tokensPerStep() (tokens float64) {
+	for i := range v.ranks {
+		if rank := &v.ranks[i]; !rank.moved {
+			tokens = max(tokens, rank.tokens)
+		}
+	}
+	return tokens
 }
 
 // compareSteps determines since when the steps of a run take longer, and since when

@@ -9,6 +9,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/gpus"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/price"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/processes"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/ranks"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
 )
 
@@ -32,8 +33,11 @@ type seenMetrics struct {
 	hours  map[string]hour
 	// processes are those whose metrics have a run and a rank.
 	processes map[clockKey]firstAndLast
-	// cpu has what processes use of CPUs.
-	cpu processes.CPU
+	// trainers are the ranks whose own metrics show their progress.
+	trainers map[clockKey]*trainer
+	// cpu has what processes use of CPUs, nccl what NCCL says about runs.
+	cpu  processes.CPU
+	nccl map[string]*ncclAnswers
 
 	// loads is how busy all are, for readers, who take no lock.
 	loads atomic.Pointer[loads]
@@ -55,7 +59,7 @@ func newSeenMetrics(prices price.GPUs) *seenMetrics {
 	s := &seenMetrics{
 		prices: prices, hours: make(map[string]hour),
 		holders: make(map[string]time.Time), released: make(map[string]time.Time), fleet: gpus.NewFleet(),
-		processes: make(map[clockKey]firstAndLast),
+		processes: make(map[clockKey]firstAndLast), trainers: make(map[clockKey]*trainer), nccl: make(map[string]*ncclAnswers),
 	}
 	s.loads.Store(new(loads))
 	return s
@@ -101,6 +105,8 @@ type gpuFacts struct {
 	// are the runs that held GPUs before, and released them.
 	holding  map[string]time.Time
 	released map[string]bool
+	// stuck has the ranks of runs that the others wait for.
+	stuck map[string][]ranks.Stuck
 }
 
 // holds reports whether a run's processes hold GPUs, or did within goneAfter.
@@ -139,6 +145,7 @@ func (s *seenMetrics) gpus(now time.Time) *gpuFacts {
 		holders: make(map[string]bool, len(s.holders)),
 		uses:    s.fleet.Runs(), idle: s.fleet.Idle(), prices: s.fleet.Prices(), failed: s.fleet.Failed(),
 		states: s.fleet.States(), hosts: s.fleet.Hosts(now), holding: s.fleet.Holding(now), released: make(map[string]bool),
+		stuck: s.stuck(now),
 	}
 	for run, last := range s.holders {
 		if now.Sub(last) > goneAfter {

@@ -1,6 +1,8 @@
 package mlmetricsconnector
 
 import (
+	"slices"
+
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
@@ -37,6 +39,8 @@ const (
 	isFailure
 	// isAgent is a request to an agent.
 	isAgent
+	// isWhole is a span that contains all of a step.
+	isWhole
 	// isCounted is a request that counts as one, isCalled a call that does.
 	isCounted
 	isCalled
@@ -103,10 +107,11 @@ type reader struct {
 	now        int64
 	// enriched reports whether ml_enrich has read the spans.
 	enriched bool
-	// exemplars and genAI are options of the configuration.
-	exemplars, genAI bool
+	// exemplars, genAI and nextNames are options of the configuration.
+	exemplars, genAI, nextNames bool
 
 	ofResource, ofSpan mlattr.Facts
+	ofEvent            mlattr.Facts
 	values             values
 	// source is that of the resource, hostSource without its run.
 	source, hostSource *streams.Source
@@ -155,6 +160,7 @@ type reader struct {
 func (r *reader) reset() {
 	r.ofResource.Reset()
 	r.ofSpan.Reset()
+	r.ofEvent.Reset()
 	clear(r.units)
 	clear(r.updates)
 	clear(r.served)
@@ -269,11 +275,17 @@ func (r *reader) readSpan(known mlattr.System, span ptrace.Span) {
 			u.errorType = otherError
 		}
 	}
+	if u.genAI != nil {
+		r.addGenAITokens(u, v)
+	}
 	if failed && v.ofModel() && !v.errorElsewhere {
 		u.is |= isError
 	}
 	if !failed {
 		u.is |= work(v.phase)
+		if r.ofSpan.WholeStep() {
+			u.is |= isWhole
+		}
 		u.samples += samples(v)
 		if event == mlattr.EventTrainStep {
 			u.steps++
@@ -322,7 +334,6 @@ func (r *reader) addUsage(u *unit, v *values) {
 			continue
 		}
 		r.count(u, series.Tokens, u.requestSource, side.tokens, side.kind, v.model, u.operation, v.role, v.side)
-		r.addGenAITokens(u, side.kind, side.tokens)
 	}
 	if v.hasRate {
 		r.addRate(u, v.rate, v.basis, v.model)
@@ -363,6 +374,7 @@ func (r *reader) addCritical(u *unit, v *values) {
 // addEvents reads the events that represent spans, and returns the type of the
 // last exception, the one that left the span.
 func (r *reader) addEvents(u *unit, events ptrace.SpanEventSlice) (exception string) {
+	var numbers seenNumbers
 	for _, event := range events.All() {
 		if event.Name() == nameException {
 			if t, ok := event.Attributes().Get("exception.type"); ok {
@@ -372,6 +384,8 @@ func (r *reader) addEvents(u *unit, events ptrace.SpanEventSlice) (exception str
 		}
 		switch kind := r.vocabulary.Event(event.Name()); kind {
 		case mlattr.NoEvent:
+		case mlattr.EventTrainNumbers:
+			numbers = r.addNumbers(u, event, numbers)
 		case mlattr.EventTrainStep:
 			e := readEvent(event.Attributes())
 			at := *u
@@ -391,6 +405,29 @@ func (r *reader) addEvents(u *unit, events ptrace.SpanEventSlice) (exception str
 		}
 	}
 	return exception
+}
+
+// seenNumbers says which numbers of training the events of a span have had.
+type seenNumbers struct{ loss, learningRate bool }
+
+// addNumbers adds the numbers of an event that is no step. Of several losses the
+// first is what is trained on; the others are parts of it.
+func (r *reader) addNumbers(u *unit, event ptrace.SpanEvent, has seenNumbers) seenNumbers {
+	r.vocabulary.Record(r.ofSpan.Systems, event.Attributes(), &r.ofEvent)
+	var v values
+	v.read(&r.ofEvent)
+	at := *u
+	at.end = clampEnd(uint64(event.Timestamp()), r.now)
+	v.gauges = slices.DeleteFunc(v.gauges, func(g gauge) bool {
+		return g.series == series.Loss && has.loss || g.series == series.LearningRate && has.learningRate
+	})
+	if has.loss {
+		v.nonfinite = nil
+	}
+	r.addGauges(&at, &v)
+	has.loss = has.loss || r.ofEvent.Find(mlattr.Loss) != nil
+	has.learningRate = has.learningRate || r.ofEvent.Find(mlattr.LearningRate) != nil
+	return has
 }
 
 // count appends an update of a counter.

@@ -103,6 +103,9 @@ func (t *tally) countSteps(r *reader) {
 				ends = true
 			}
 		}
+		if u.is&isWhole != 0 && !ends {
+			ends = t.countWhole(u)
+		}
 		if u.steps > 0 {
 			r.count(u, series.Steps, u.source, u.steps)
 			r.countPerStep(u)
@@ -112,6 +115,19 @@ func (t *tally) countSteps(r *reader) {
 			r.update(u, series.LastStepTimestamp, u.source).Value = float64(u.end) / 1e9
 		}
 	}
+}
+
+// countWhole counts a span that contains all of a step as one, unless a span below
+// it was: an optimizer, or another such span. It reports whether it did.
+func (t *tally) countWhole(u *unit) bool {
+	counted := !t.steps.has(u.self, covered)
+	if counted {
+		u.steps++
+	}
+	if u.parent.known() {
+		t.steps.set(u.parent, covered)
+	}
+	return counted
 }
 
 func (t *tally) countSamples(r *reader) {

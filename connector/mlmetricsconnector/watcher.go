@@ -15,11 +15,17 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 )
 
-// sentByClients maps metric names to series.
-var sentByClients = func() map[string]series.ID {
-	names := make(map[string]series.ID, len(series.All))
-	for id := range series.All {
-		names[series.All[id].Name] = series.ID(id) // #nosec G115 -- the table's index
+// sentByClients maps metric names to the series that a program which sends them
+// needs no more: the one of that name, and those that say the same by another name.
+var sentByClients = func() map[string][]series.ID {
+	names := make(map[string][]series.ID, len(series.All))
+	for i := range series.All {
+		s, id := &series.All[i], series.ID(i) // #nosec G115 -- the table's index
+		names[s.Name] = append(names[s.Name], id)
+		for _, next := range s.Next {
+			names[s.Name] = append(names[s.Name], next)
+			names[series.All[next].Name] = append(names[series.All[next].Name], id)
+		}
 	}
 	return names
 }()
@@ -60,34 +66,44 @@ func (*watcher) Capabilities() consumer.Capabilities {
 }
 
 // ConsumeMetrics records which program sends which series, the processes of
-// runs, and the state of GPUs. It ignores what ml_metrics has written.
+// runs, their progress, the state of GPUs, and what NCCL says about ranks. It ignores
+// what ml_metrics has written.
 func (w *watcher) ConsumeMetrics(_ context.Context, md pmetric.Metrics) error {
 	now, history := w.now(), w.shared.recording()
 	var facts mlattr.Facts
+	var points trainingPoints
 	for _, rm := range md.ResourceMetrics().All() {
 		attrs := rm.Resource().Attributes()
 		resource, _ := readResource(attrs)
 		seeDriver(history, attrs, now)
 		clients := false
+		mlattr.Default().Resource(attrs, &facts)
+		points = points[:0]
 		for _, sm := range rm.ScopeMetrics().All() {
 			if sm.Scope().Name() == metadata.ScopeName {
 				continue
 			}
+			known := facts.Systems | mlattr.Default().Scope(sm.Scope().Name())
 			for _, m := range sm.Metrics().All() {
-				if id, ok := sentByClients[m.Name()]; ok {
+				for _, id := range sentByClients[m.Name()] {
 					w.shared.seen.Note(resource, id, now)
 				}
 				w.shared.seen.noteGPU(m, attrs, now)
 				w.shared.seen.noteCPU(m, attrs, resource, now)
+				points.read(known, m)
+				w.shared.seen.noteNCCL(m, attrs, now)
 				clients = true
 			}
 		}
 		if !clients {
 			continue
 		}
-		mlattr.Default().Resource(attrs, &facts)
-		if run := resourceRun(&facts); run.ID != "" && run.Rank != "" {
+		run := resourceRun(&facts)
+		if run.ID != "" && run.Rank != "" {
 			w.shared.seen.noteProcess(clockKey{resource, run}, now)
+		}
+		if run.ID != "" && run.ID != mlattr.Other && len(points) > 0 {
+			w.shared.seen.noteTraining(clockKey{resource, run}, programOf(&facts, attrs), points, now)
 		}
 	}
 	return nil

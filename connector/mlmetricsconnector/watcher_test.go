@@ -115,6 +115,13 @@ func TestLeavesAloneWhatClientsSend(t *testing.T) {
 		assert.Equal(t, []string{"b"}, live)
 		assert.Empty(t, ended, "it has ended once and for all")
 
+		// The conventions' next names say the same.
+		require.NoError(t, metrics.ConsumeMetrics(t.Context(), reported("b", "client", "gen_ai.client.inference.usage.output_tokens")))
+		both(3)
+		live, ended = services(flush(), usage)
+		assert.Empty(t, live)
+		assert.Equal(t, []string{"b"}, ended)
+
 		// Long after it has stopped, somebody has to write it again.
 		time.Sleep(cfg.MetricsExpiration)
 		both(4)

@@ -7,7 +7,7 @@ func inferenceBoard() *board {
 		Name: "inference", Title: "Inference and agents", From: "now-1h",
 		About: "Requests to models and their tokens, and the calls of agents and services: number, duration, failures and waiting time.",
 		Variables: []variable{
-			{"service", "Service", "The program: service.name, preceded by service.namespace.", `{__name__=~"ml_requests_total|ml_call_duration_seconds_count"}`, "job"},
+			{"service", "Service", "The program: service.name, preceded by service.namespace.", `{__name__=~"ml_requests_total|ml_call_duration_seconds_count|server:tokens:rate5m|gateway:tokens:rate5m"}`, "job"},
 		},
 		Marks: []mark{
 			{Name: "Alerts", Color: "red", Expr: `max by (alertname, severity, job) (ALERTS{alertstate="firing",` + chosen + `})`},
@@ -31,8 +31,11 @@ func inferenceBoard() *board {
 			{Title: "Tokens and requests", Height: 8, Panels: []panel{
 				graph{heading: heading{"Tokens per second", "By program, agent role, model and direction, from spans. A client without token counts on its spans may appear in the next graph.", 8, "short"},
 					Queries: []query{{Expr: perSecond("ml_tokens_total", role, "job, ml_role, gen_ai_request_model, gen_ai_token_type"), Legend: "{{job}} {{ml_role}} {{gen_ai_request_model}} {{gen_ai_token_type}}", Exemplars: true}}},
-				graph{heading: heading{"Tokens per second by clients' own metrics", "ml_token_throughput, from counters and histograms that clients send. Series with basis “mean” are the mean speed of a request: never add them up. The others are totals.", 8, "short"},
-					Queries: []query{{Expr: `max by (job, gen_ai_request_model, gen_ai_token_type, ml_throughput_basis) (ml_token_throughput_per_second{` + chosen + `})`, Legend: "{{job}} {{gen_ai_request_model}} {{gen_ai_token_type}} ({{ml_throughput_basis}})"}}},
+				graph{heading: heading{"Tokens per second by clients' own metrics", "ml_token_throughput, from counters and histograms that clients send. Series with basis “mean” are the mean speed of a request: never add them up. The others are totals; a gateway and its servers count the same tokens.", 8, "short"},
+					Queries: []query{
+						{Expr: `sum by (job, gen_ai_request_model, gen_ai_token_type, ml_throughput_basis, ml_side) (ml_token_throughput_per_second{` + chosen + `,ml_throughput_basis!="mean"})`, Legend: "{{job}} {{gen_ai_request_model}} {{gen_ai_token_type}} ({{ml_throughput_basis}}) {{ml_side}}"},
+						{Expr: `max by (job, gen_ai_request_model, gen_ai_token_type) (ml_token_throughput_per_second{` + chosen + `,ml_throughput_basis="mean"})`, Legend: "{{job}} {{gen_ai_request_model}} {{gen_ai_token_type}} (mean)"},
+					}},
 				bars{heading: heading{"Where the tokens went", "In this time, by program and agent role.", 8, "short"},
 					Queries: []query{{Expr: `sort_desc(` + inRange("ml_tokens_total", role, "job, ml_role, gen_ai_token_type") + `)`, Legend: "{{job}} {{ml_role}} {{gen_ai_token_type}}"}},
 					Steps:   []step{{0, neutral}}},
@@ -51,6 +54,35 @@ func inferenceBoard() *board {
 						{Expr: `sum by (base_model) (tuft_training_models_active{` + chosen + `})`, Legend: "models that train: {{base_model}}"},
 						{Expr: `sum by (base_model) (tuft_sampling_sessions_active{` + chosen + `})`, Legend: "sessions that sample: {{base_model}}"},
 					}},
+			}},
+			{Title: "Inference servers and gateways", Height: 8, Panels: []panel{
+				graph{heading: heading{"Requests that run and that wait", "In servers and, where they have a queue, in gateways: vLLM, SGLang, TensorRT-LLM, Triton, llama.cpp, Dynamo, llm-d.", 8, "none"},
+					Queries: []query{
+						{Expr: ofServers("sum", "", "server:requests_running:sum"), Legend: "{{job}} {{gen_ai_request_model}} run"},
+						{Expr: ofServers("sum", "", "server:requests_waiting:sum"), Legend: "{{job}} {{gen_ai_request_model}} wait"},
+						{Expr: ofServers("sum", "", "gateway:requests_waiting:sum"), Legend: "{{job}} {{gen_ai_request_model}} wait in the gateway"},
+					}},
+				graph{heading: heading{"KV cache in use", "Of the fullest engine. At 100 % requests wait, or lose their blocks and are computed again. llama.cpp does not report it.", 8, "percentunit"}, Top: 1, Steps: []step{{0, good}, {0.95, warning}},
+					Queries: []query{{Expr: ofServers("max", "instance, ", "server:kv_cache_utilization:max"), Legend: "{{job}} {{instance}} {{gen_ai_request_model}}"}}},
+				graph{heading: heading{"Tokens per second by side", "What servers and gateways count themselves. Both count the same tokens, and so does a client: never add up two sides.", 8, "short"},
+					Queries: []query{
+						{Expr: ofServers("sum", "ml_side, gen_ai_token_type, ", "server:tokens:rate5m"), Legend: "{{ml_side}} {{job}} {{gen_ai_request_model}} {{gen_ai_token_type}}"},
+						{Expr: ofServers("sum", "ml_side, gen_ai_token_type, ", "gateway:tokens:rate5m"), Legend: "{{ml_side}} {{job}} {{gen_ai_request_model}} {{gen_ai_token_type}}"},
+					}},
+			}},
+			{Height: 8, Panels: []panel{
+				graph{heading: heading{"Time to the first token: 95 % are faster", "By server or gateway and model, estimated from the buckets of its own histogram. Triton and llama.cpp have none.", 8, "s"},
+					Queries: []query{
+						{Expr: ofServers("max", "instance, ", "server:time_to_first_token_seconds:p95_5m"), Legend: "{{job}} {{instance}} {{gen_ai_request_model}}"},
+						{Expr: ofServers("max", "instance, ", "gateway:time_to_first_token_seconds:p95_5m"), Legend: "{{job}} {{instance}} {{gen_ai_request_model}}"},
+					}},
+				graph{heading: heading{"Wait in servers and time per output token: 95 % are faster", "The wait before a server begins with a request, and the time for each token after the first.", 8, "s"},
+					Queries: []query{
+						{Expr: ofServers("max", "instance, ", "server:queue_time_seconds:p95_5m"), Legend: "{{job}} {{instance}} wait"},
+						{Expr: ofServers("max", "instance, ", "server:time_per_output_token_seconds:p95_5m"), Legend: "{{job}} {{instance}} per token"},
+					}},
+				graph{heading: heading{"Requests that ended per second, by reason", "vLLM and TensorRT-LLM report the reason, Triton that a request failed. An ensemble of Triton counts a request for each of its models, too.", 8, "none"},
+					Queries: []query{{Expr: ofServers("sum", "gen_ai_response_finish_reasons, ", "server:requests:rate5m"), Legend: "{{job}} {{gen_ai_request_model}} {{gen_ai_response_finish_reasons}}"}}},
 			}},
 			{Title: "Calls and their workers", Height: 8, Panels: []panel{
 				graph{heading: heading{"Calls per second", "Snakepit's calls into Python, TuFT's operations, TaskWeaver's code and plugins.", 8, "none"},
@@ -82,4 +114,10 @@ func inferenceBoard() *board {
 // meanTime is the mean of a histogram of each program.
 func meanTime(metric, selector string) string {
 	return `sum by (job) (rate(` + metric + `_sum{` + selector + `}[$__rate_interval])) / (sum by (job) (rate(` + metric + `_count{` + selector + `}[$__rate_interval])) > 0)`
+}
+
+// ofServers aggregates a recorded series of inference servers or gateways by job
+// and model, and by the labels in by, each followed by a comma.
+func ofServers(aggregation, by, series string) string {
+	return aggregation + ` by (` + by + `job, gen_ai_request_model) (` + series + `{` + ofService + `})`
 }

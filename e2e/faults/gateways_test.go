@@ -95,14 +95,19 @@ func (f *fleet) resolve(gateways ...*gateway) {
 }
 
 // sending calls fault while spans are sent, and returns when all are
-// acknowledged.
+// acknowledged. A load without an end ends when fault returns.
 func (f *fleet) sending(fault func()) {
 	f.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(f.Context()))
+	defer cancel()
 	var running sync.WaitGroup
 	running.Go(func() {
-		f.load.run(context.WithoutCancel(f.Context()), f.T, f.agent.Address(f, "receivers::otlp::protocols::grpc"))
+		f.load.run(ctx, f.T, f.agent.Address(f, "receivers::otlp::protocols::grpc"))
 	})
 	defer running.Wait()
+	if f.load.most == 0 {
+		defer cancel()
+	}
 	fault()
 }
 
@@ -215,7 +220,7 @@ func TestAGatewayIsAway(t *testing.T) {
 // once.
 func TestAGatewayIsReplacedByAnOlderOne(t *testing.T) {
 	f := newFleet(t)
-	f.load.most = 60000
+	f.load.most = 0
 	g, others := f.gateways[1], []*gateway{f.gateways[0], f.gateways[2]}
 	f.sending(func() {
 		f.awaitArrivals(500, f.gateways...)

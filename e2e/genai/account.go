@@ -105,6 +105,16 @@ func firstTokens(result *Result, counted bool) (times []float64) {
 	return times
 }
 
+// rates returns the output tokens a second of the requests.
+func rates(result *Result) (all []float64) {
+	eachSpan(result, func(_ ptrace.Span, facts *mlattr.Facts) {
+		if rate, ok := facts.Double(mlattr.TokensPerSecond); ok && mlattr.AsksModel(facts.Text(mlattr.GenAIOperationName)) {
+			all = append(all, rate)
+		}
+	})
+	return all
+}
+
 // keys returns which keys the spans have.
 func keys(result *Result) (found []string) {
 	has := map[string]bool{}

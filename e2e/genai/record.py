@@ -3,9 +3,10 @@
 
     record.py [--into FOLDER] [CLIENT …]
 
-CLIENT is a program in clients/, by default all. Each runs in a virtual
-environment of its own, with the packages that its "# requires:" lines name,
-against the server of model_server.py. FOLDER/CLIENT.json, by default
+CLIENT is a program in clients/, by default all. Each runs in an environment of
+its own, with the packages that its "requires:" lines name, against the server of
+model_server.py: a program in Python in a virtual environment, one for Node.js in
+a folder with node_modules. FOLDER/CLIENT.json, by default
 recordings/CLIENT.json, has the versions of these packages, the server's log, and
 the OTLP requests in the order of arrival, as OTLP/JSON.
 """
@@ -17,6 +18,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -31,7 +33,7 @@ VENVS = FOLDER.parent.parent / ".cache" / "venvs"
 UV = "uv==0.13.8"
 # Packages that are newer than the pinned ones are not installed.
 NEWEST = "2026-11-20"
-EXPORTER = "opentelemetry-exporter-otlp-proto-http==1.45.1"
+EXPORTER = "opentelemetry-exporter-otlp-proto-http"
 SIGNALS = ("traces", "metrics")
 LIMIT = 150 * 1024
 # Ids are bytes, which OTLP/JSON writes in hexadecimal digits.
@@ -42,15 +44,27 @@ class Sink(BaseHTTPRequestHandler):
     """Takes OTLP over HTTP."""
 
     def do_POST(self):
-        body = self.rfile.read(int(self.headers["Content-Length"]))
+        body = self.body()
         if self.headers.get("Content-Encoding") == "gzip":
             body = gzip.decompress(body)
         kind = self.path.rsplit("/", 1)[-1]
         if kind in SIGNALS:
-            self.server.requests.append((kind, clean(decode(kind, body))))
+            is_json = self.headers["Content-Type"] == "application/json"
+            self.server.requests.append((kind, clean(json.loads(body) if is_json else decode(kind, body))))
         self.send_response(200)
         self.send_header("Content-Length", "0")
         self.end_headers()
+
+    def body(self):
+        """Reads the body, which Node.js sends in chunks."""
+        if self.headers.get("Transfer-Encoding") != "chunked":
+            return self.rfile.read(int(self.headers["Content-Length"]))
+        chunks = []
+        while size := int(self.rfile.readline(), 16):
+            chunks.append(self.rfile.read(size))
+            self.rfile.readline()
+        self.rfile.readline()
+        return b"".join(chunks)
 
     def log_message(self, format, *args):
         pass
@@ -63,7 +77,15 @@ def decode(kind, body):
     from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
     message = ExportTraceServiceRequest if kind == "traces" else ExportMetricsServiceRequest
-    return MessageToDict(message.FromString(body), use_integers_for_enums=True)
+    return hexadecimal(MessageToDict(message.FromString(body), use_integers_for_enums=True))
+
+
+def hexadecimal(value):
+    if isinstance(value, list):
+        return [hexadecimal(item) for item in value]
+    if isinstance(value, dict):
+        return {key: base64.b64decode(item).hex() if key in IDS else hexadecimal(item) for key, item in value.items()}
+    return value
 
 
 def clean(value):
@@ -73,7 +95,7 @@ def clean(value):
     if isinstance(value, dict):
         if "stacktrace" in value.get("key", ""):
             return value | {"value": {"stringValue": "Traceback"}}
-        return {key: base64.b64decode(item).hex() if key in IDS else clean(item) for key, item in value.items()}
+        return {key: clean(item) for key, item in value.items()}
     if isinstance(value, str):
         for text, instead in ((str(FOLDER), "/app"), (sys.prefix, "/venv"), (str(pathlib.Path.home()), "/home/user")):
             value = value.replace(text, instead)
@@ -81,26 +103,62 @@ def clean(value):
     return value
 
 
+def program_of(client):
+    return next((FOLDER / "clients").glob(f"{client}.*"))
+
+
 def requirements(client):
-    text = (FOLDER / "clients" / f"{client}.py").read_text()
-    return re.findall(r"^# requires: (.+)$", text, re.MULTILINE)
+    return re.findall(r"^(?:#|//) requires: (.+)$", program_of(client).read_text(), re.MULTILINE)
 
 
 def environment_of(client):
-    """Returns the Python of the client's environment, which it makes if need be."""
-    venv, wanted = VENVS / f"genai-{client}", "\n".join([*requirements(client), EXPORTER, NEWEST])
-    python, stamp = venv / "bin" / "python", venv / "stamp"
-    if stamp.exists() and stamp.read_text() == wanted:
-        return python
+    """Returns the folder of the client's environment, which it makes if need be."""
+    folder, packages, make = VENVS / f"genai-{client}", requirements(client), make_node
+    if program_of(client).suffix == ".py":
+        make = make_python
+        if not any(package.startswith(EXPORTER) for package in packages):
+            packages.append(f"{EXPORTER}==1.45.1")
+    stamp, wanted = folder / "stamp", "\n".join([*packages, NEWEST])
+    if not stamp.exists() or stamp.read_text() != wanted:
+        make(folder, packages)
+        stamp.write_text(wanted)
+    return folder
+
+
+def make_python(folder, packages):
     tool = VENVS / "lock"
     if not (tool / "bin" / "uv").exists():
         subprocess.run([sys.executable, "-m", "venv", tool], check=True)
         subprocess.run([tool / "bin" / "python", "-m", "pip", "install", "--quiet", UV], check=True)
     uv = [tool / "bin" / "uv", "--quiet"]
-    subprocess.run([*uv, "venv", "--clear", "--python", sys.executable, venv], check=True)
-    subprocess.run([*uv, "pip", "install", "--python", python, "--exclude-newer", NEWEST, *requirements(client), EXPORTER], check=True)
-    stamp.write_text(wanted)
-    return python
+    subprocess.run([*uv, "venv", "--clear", "--python", sys.executable, folder], check=True)
+    python = folder / "bin" / "python"
+    subprocess.run([*uv, "pip", "install", "--python", python, "--exclude-newer", NEWEST, *packages], check=True)
+
+
+def make_node(folder, packages):
+    folder.mkdir(parents=True, exist_ok=True)
+    npm = ["npm", "--prefix", folder, "install", "--no-audit", "--no-fund", "--ignore-scripts", "--before", NEWEST]
+    subprocess.run([*npm, *packages], check=True)
+
+
+def run(client, environment):
+    """Runs a client. Python runs it in this environment, Node.js where its packages are."""
+    program = program_of(client)
+    # A program may have the name of the package that it uses.
+    command = [sys.executable, "-P", program]
+    if program.suffix != ".py":
+        command = ["node", shutil.copy(program, VENVS / f"genai-{client}")]
+    subprocess.run(command, env=environment, check=True, timeout=300)
+
+
+def versions(client):
+    """Returns the versions of the packages that the client names."""
+    if program_of(client).suffix == ".py":
+        return {name: version(name) for name in (re.split(r"[\[=]", line)[0] for line in requirements(client))}
+    modules = VENVS / f"genai-{client}" / "node_modules"
+    names = [line.rsplit("@", 1)[0] for line in requirements(client)]
+    return {name: json.loads((modules / name / "package.json").read_text())["version"] for name in names}
 
 
 def record(client, into):
@@ -115,16 +173,15 @@ def record(client, into):
                 "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{sink.server_port}", "MODEL_URL": server.url,
                 "OPENAI_API_KEY": "not-needed", "ANTHROPIC_API_KEY": "not-needed", "PYTHONPATH": str(FOLDER),
                 "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf", "OTEL_SERVICE_NAME": client, "PYTHONWARNINGS": "ignore",
+                "LITELLM_LOCAL_MODEL_COST_MAP": "true",  # it fetches prices otherwise
             }
-            # A program may have the name of the package that it uses.
-            subprocess.run([sys.executable, "-P", FOLDER / "clients" / f"{client}.py"], env=environment, check=True, timeout=300)
+            run(client, environment)
             served = list(server.served)
     finally:
         sink.shutdown()
         thread.join()
         sink.server_close()
-    found = {name: version(name) for name in (re.split(r"[\[=]", line)[0] for line in requirements(client))}
-    lines = [f'"versions":{json.dumps(found)}', '"served":[\n' + ",\n".join(json.dumps(call) for call in served) + "]"]
+    lines = [f'"versions":{json.dumps(versions(client))}', '"served":[\n' + ",\n".join(json.dumps(call) for call in served) + "]"]
     for kind in SIGNALS:
         of = [json.dumps(request, separators=(",", ":")) for name, request in sink.requests if name == kind]
         lines.append(f'"{kind}":[\n' + ",\n".join(of) + "]")
@@ -143,11 +200,12 @@ def main():
     options = parser.parse_args()
     options.into.mkdir(exist_ok=True)
     failed = []
-    for client in options.clients or sorted(path.stem for path in (FOLDER / "clients").glob("*.py")):
+    for client in options.clients or sorted(path.stem for path in (FOLDER / "clients").glob("*.*")):
         if options.inside:
             record(client, options.into)
             continue
-        inside = [environment_of(client), __file__, "--inside", "--into", options.into, client]
+        python = environment_of(client) / "bin" / "python"
+        inside = [python if python.exists() else sys.executable, __file__, "--inside", "--into", options.into, client]
         if subprocess.run(inside).returncode != 0:
             failed.append(client)
     if failed:

@@ -110,6 +110,28 @@ func TestPodSecurityStandards(t *testing.T) {
 	})
 }
 
+// The kernel's log makes the reader of GPUs privileged, and no other pod, and only on
+// request.
+func TestTheKernelLogNeedsAPrivilegedReader(t *testing.T) {
+	file := values(t)["every-option"]
+	before := workloads(render(t, "--values", file))
+	for part, workload := range workloads(render(t, "--values", file, "--set", "gpu.kernelLog=true")) {
+		if part != "gpu" {
+			assert.Equal(t, before[part].pod.Spec, workload.pod.Spec, part)
+			continue
+		}
+		container := workload.container(t)
+		assert.True(t, *container.SecurityContext.Privileged)
+		assert.True(t, *container.SecurityContext.ReadOnlyRootFilesystem)
+		assert.Nil(t, container.SecurityContext.AllowPrivilegeEscalation, "Kubernetes refuses false beside privileged")
+		assert.Contains(t, container.VolumeMounts, corev1.VolumeMount{Name: "kmsg", MountPath: "/dev/kmsg", ReadOnly: true})
+		device := corev1.HostPathCharDev
+		assert.Contains(t, workload.pod.Spec.Volumes, corev1.Volume{Name: "kmsg", VolumeSource: corev1.VolumeSource{
+			HostPath: &corev1.HostPathVolumeSource{Path: "/dev/kmsg", Type: &device},
+		}})
+	}
+}
+
 // checkMounts expects paths of the host read-only below /hostfs, and only for the
 // reader of GPUs, but for a folder of the agent's state that the values name.
 func checkMounts(t *testing.T, part string, pod *corev1.PodSpec, container *corev1.Container, attribution bool) {
@@ -389,8 +411,8 @@ func TestUpgrade(t *testing.T) {
 // for.
 func TestPrometheusRules(t *testing.T) {
 	for name, want := range map[string][]string{
-		"operator":     {"alerts", "runs", "training"},
-		"every-option": {"alerts", "dcgm", "runs", "training"},
+		"operator":     {"alerts", "runs", "servers", "training"},
+		"every-option": {"alerts", "dcgm", "runs", "servers", "training"},
 		"gateways":     nil,
 	} {
 		rules := map[string]*monitoringv1.PrometheusRule{}

@@ -185,6 +185,10 @@ test_unit() {
 	in_root install -D -m 0644 /usr/share/otelcol-ml/attribution.conf /etc/systemd/system/otelcol-ml.service.d/attribution.conf
 	said=$(in_root systemd-analyze verify $unit 2>&1) || fail "with attribution.conf: $said"
 	[ -z "$said" ] || fail "with attribution.conf: $said"
+	in_root install -D -m 0644 /usr/share/otelcol-ml/kernel-log.conf /etc/systemd/system/otelcol-ml.service.d/kernel-log.conf
+	said=$(in_root systemd-analyze verify $unit 2>&1) || fail "with kernel-log.conf: $said"
+	[ -z "$said" ] || fail "with kernel-log.conf: $said"
+	in_root rm /etc/systemd/system/otelcol-ml.service.d/kernel-log.conf
 	in_root cp -r /etc/systemd/system/otelcol-ml.service.d /etc/systemd/system/look.service.d
 	said=$(look)
 	[ "$said" = "it reads environments of others" ] || fail "with attribution.conf: $said"

@@ -177,6 +177,8 @@ func (f *fleet) startGateway(g *gateway) {
 		Env: []string{
 			"JAEGER_ENDPOINT=" + g.backend.address, "LOGS_EXPORTER=otlp_grpc/logs", "LOGS_ENDPOINT=" + g.backend.address,
 			"OTELCOL_ML_QUEUE_DIR=" + g.folder,
+			// Otherwise all gateways of this machine would have one.
+			fmt.Sprintf("COLLECTOR_INSTANCE_ID=gateway-%d", g.number),
 		},
 		Overrides: soon(map[string]any{
 			"receivers::otlp::protocols::grpc::endpoint": at(address, otlpPort),

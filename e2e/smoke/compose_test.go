@@ -292,6 +292,28 @@ func TestComposeGPU(t *testing.T) {
 	}
 }
 
+// The kernel's log is for the collector that reads GPUs, and only with the file that
+// adds it.
+func TestComposeKernelLog(t *testing.T) {
+	files := []string{harness.StackFile(), harness.StackGPUFile()}
+	before := harness.LoadCompose(t, harness.ComposeOptions{Files: files, Profiles: []string{"attribution"}})
+	after := harness.LoadCompose(t, harness.ComposeOptions{
+		Files: append(files, harness.Path("docker", "compose.kernel-log.yaml")), Profiles: []string{"attribution"},
+	})
+	require.Equal(t, before.ServiceNames(), after.ServiceNames())
+	for name, service := range before.Services {
+		if name == "gpu-attribution" {
+			service.CapAdd = append(service.CapAdd, "SYSLOG")
+			service.Devices = after.Services[name].Devices
+			require.Len(t, service.Devices, 1)
+			assert.Equal(t, "/dev/kmsg", service.Devices[0].Source)
+			assert.Equal(t, "/dev/kmsg", service.Devices[0].Target)
+			assert.Equal(t, "r", service.Devices[0].Permissions)
+		}
+		assert.Equal(t, service, after.Services[name])
+	}
+}
+
 // The collector that reads GPUs listens nowhere but for its own health, and
 // starts where there is no GPU.
 func TestComposeGPUCollectorStarts(t *testing.T) {

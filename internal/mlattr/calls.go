@@ -51,6 +51,9 @@ func (f *Facts) Call() (part CallPart, function string) {
 // that it contains a wait. The work itself is a span below.
 func (f *Facts) Queued() bool { return f.name != nil && f.name.Queued }
 
+// WholeStep reports whether the span contains all of a training step.
+func (f *Facts) WholeStep() bool { return f.name != nil && f.name.WholeStep }
+
 // CallKeys are the attribute keys under which a client records calls and what
 // became of them. The first key that a span has counts.
 type CallKeys struct {

@@ -30,6 +30,7 @@ var kinds = map[string]Kind{
 	GenAIResponseID:          KindID,
 	GenAIFinishReasons:       KindTexts,
 	GenAIToolName:            KindText,
+	GenAIAgentName:           KindText,
 	HTTPResendCount:          KindCount,
 	RunID:                    KindID,
 	RunInferred:              KindBool,
@@ -99,6 +100,11 @@ var kinds = map[string]Kind{
 	FirstTokenAt:             KindInstant,
 	TotalTokens:              KindCount,
 	KubernetesJob:            KindID,
+	GPUUUID:                  KindID,
+	JobTokensPerStep:         KindDouble,
+	JobTokensBasis:           KindText,
+	JobBatchSize:             KindCount,
+	SequenceLength:           KindCount,
 }
 
 // Slot is the number of a canonical attribute. Facts are found by slot without
@@ -144,7 +150,7 @@ var (
 var notAliasable = []string{
 	RunInferred, CorrelationSource, CorrelationConflict, Critical, CriticalTime, GPUJoin, GPUShared, LabelConflict,
 	ThroughputBasis, SamplesBasis, UsageInputTokens, UsageCounted, UsageEvidence, ErrorCounted, Side,
-	DecodePerSecond, PrefillPerSecond, SequencePerSecond,
+	DecodePerSecond, PrefillPerSecond, SequencePerSecond, JobTokensBasis,
 }
 
 // Aliasable returns the canonical attributes that a user's alias may name,
@@ -169,7 +175,7 @@ func readOnly(canonical string, kind Kind) bool {
 // it is neither sent nor written under its name.
 func onlyRead(canonical string) bool {
 	switch canonical {
-	case Latency, PrefillTime, DecodeTime, FirstTokenAt, TotalTokens, UsageCurrency, KubernetesJob:
+	case Latency, PrefillTime, DecodeTime, FirstTokenAt, TotalTokens, UsageCurrency, KubernetesJob, GPUUUID, JobBatchSize, SequenceLength:
 		return true
 	default:
 		return false
@@ -190,6 +196,9 @@ var attributeUnits = map[string]string{
 	UsageInputCost:           "USD",
 	UsageOutputCost:          "USD",
 	TokensPerStep:            "{token}",
+	JobTokensPerStep:         "{token}",
+	SequenceLength:           "{token}",
+	JobBatchSize:             "{sample}",
 	SamplesPerStep:           "{sample}",
 	FLOPsPerToken:            "{FLOP}",
 	TokensPerSecond:          "{token}/s",

@@ -1,8 +1,8 @@
 package mlattr
 
 // agentDevelopmentKit is the vocabulary of Google's Agent Development Kit, as far
-// as it differs from the conventions. It is taken from its source and was not run.
-// A call_llm is above the generate_content that is the same request.
+// as it differs from the conventions. In versions before 2, a call_llm is above the
+// generate_content that is the same request.
 func agentDevelopmentKit() Table {
 	return Table{
 		Name:        "adk",

@@ -43,6 +43,7 @@ func openInference() Table {
 			{Source: "llm.cost.prompt", Canonical: UsageInputCost},
 			{Source: "llm.cost.completion", Canonical: UsageOutputCost},
 			{Source: "tool.name", Canonical: GenAIToolName},
+			{Source: "agent.name", Canonical: GenAIAgentName},
 			{Source: "embedding.model_name", Canonical: GenAIRequestModel},
 			{Source: "llm.provider", Canonical: GenAIProviderName},
 			{Source: "llm.system", Canonical: GenAIProviderName},

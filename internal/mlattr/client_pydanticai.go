@@ -13,6 +13,8 @@ func pydanticAI() Table {
 		Wrappers:    []string{"agent run"},
 		Span: []Alias{
 			{Source: "operation.cost", Canonical: UsageCost},
+			// Before version 2.
+			{Source: "agent_name", Canonical: GenAIAgentName},
 		},
 	}
 }

@@ -14,6 +14,7 @@ func tgi() Table {
 		Services:       []string{"text-generation-inference*", "tgi*"},
 		Scopes:         []string{"text_generation_router"},
 		MetricPrefixes: []string{"tgi_"},
+		Side:           SideServer,
 		Span: []Alias{
 			{Source: "total_time", Canonical: Latency},
 			{Source: "queue_time", Canonical: QueueTime},

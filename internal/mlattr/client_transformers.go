@@ -16,6 +16,7 @@ func transformers() Table {
 			{Source: "prefill_tokens_processed", Measure: MeasureTokens, Instrument: Counter, TokenType: TokenTypeInput},
 			{Source: "decode_tokens_processed", Measure: MeasureTokens, Instrument: Counter, TokenType: TokenTypeOutput},
 			{Source: "ttft_milliseconds", Measure: MeasureTimeToFirstToken, Instrument: Histogram, Unit: "ms"},
+			{Source: "request_latency_milliseconds", Measure: MeasureRequestDuration, Instrument: Histogram, Unit: "ms"},
 			{Source: "train_tokens_per_second", Measure: MeasureTokenThroughput, Instrument: Gauge, TokenType: TokenTypeInput},
 			{Source: "train_samples_per_second", Measure: MeasureSampleThroughput, Instrument: Gauge},
 			{Source: "num_input_tokens_seen", Measure: MeasureTokens, Instrument: Counter, TokenType: TokenTypeInput},

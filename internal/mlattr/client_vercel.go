@@ -1,7 +1,7 @@
 package mlattr
 
 // vercel is the vocabulary of Vercel's AI SDK, versions 4 to 6. Its spans also
-// have some of the conventions' names.
+// have some of the conventions' names. Version 7 has those alone.
 func vercel() Table {
 	return Table{
 		Name:        "vercel",

@@ -30,6 +30,17 @@ var clients = [...]func() Table{
 	springAI,
 	dify,
 	agentDevelopmentKit,
+	tensorRTLLM,
+	triton,
+	dynamo,
+	inferenceGateway,
+	llamaCpp,
+	liteLLM,
+	nemoLens,
+	axolotl,
+	rayTrain,
+	ncclInspector,
+	semanticKernel,
 }
 
 // Tables returns every vocabulary in the order in which their rules are tried.

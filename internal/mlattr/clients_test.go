@@ -220,6 +220,54 @@ func TestClients(t *testing.T) {
 	}
 }
 
+// TestTrainersResources has what training software says of its process, under older
+// and newer names.
+func TestTrainersResources(t *testing.T) {
+	for name, tt := range map[string]struct {
+		resource, want map[string]any
+	}{
+		"Lens": {
+			resource: map[string]any{
+				"service.name": "megatron-lm", "nemo.run.id": "4711", "dl.rank": 7, "dl.local_rank": 3, "dl.world_size": 8,
+				"dl.batch_size": 64, "dl.sequence_length": 2048, "dl.gpu.uuid": "GPU-1",
+				"slurm.job.id": "4711", "slurm.job.name": "llama", "slurm.restart_count": "2", "slurm.cluster.name": "eos",
+			},
+			want: map[string]any{
+				"service.name": "megatron-lm", "ml.run.id": "4711", "ml.rank.global": int64(7), "ml.rank.local": int64(3),
+				"ml.world_size": int64(8), "ml.job.batch_size": int64(64), "ml.sequence_length": int64(2048),
+				"ml.gpu.uuid": "GPU-1", "ml.job.id": "4711", "ml.job.name": "llama",
+				"ml.run.attempt": int64(2), "ml.cluster": "eos",
+			},
+		},
+		"Lens, newer": {
+			resource: map[string]any{
+				"nv.dl.job.uuid": "job", "nv.dl.run.uuid": "attempt", "nv.dl.rank": 7, "nv.dl.local_rank": 3, "nv.dl.world_size": 8,
+				"nv.dl.training.config.global_batch_size": 64, "nv.dl.training.config.sequence_length": 2048, "nv.gpu.uuid": "GPU-1",
+			},
+			want: map[string]any{
+				"ml.run.id": "job", "ml.rank.global": int64(7), "ml.rank.local": int64(3), "ml.world_size": int64(8),
+				"ml.job.batch_size": int64(64), "ml.sequence_length": int64(2048), "ml.gpu.uuid": "GPU-1",
+			},
+		},
+		"a restart that NVRx counts": {
+			resource: map[string]any{"nemo.run.id": "r", "nvrx.cycle": "3", "slurm.restart_count": "0"},
+			want:     map[string]any{"ml.run.id": "r", "ml.run.attempt": int64(3)},
+		},
+		"torchtitan's engine": {
+			resource: map[string]any{"generator_name": "g", "engine_index": 0, "tp_rank": 0, "rank": 1, "world_size": 4, "hostname": "n1"},
+			want:     map[string]any{"ml.rank.global": int64(1), "ml.world_size": int64(4), "host.name": "n1"},
+		},
+		"a stranger's rank": {resource: map[string]any{"rank": 1, "tp_rank": 0}, want: map[string]any{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			resource, f := pcommon.NewMap(), new(mlattr.Facts)
+			require.NoError(t, resource.FromRaw(tt.resource))
+			mlattr.Default().Resource(resource, f)
+			assert.Equal(t, tt.want, all(f))
+		})
+	}
+}
+
 // TestKeysOfClientsStandAlone shows that the keys of LLM clients, which are in
 // name spaces, are read without anything else that shows whose they are.
 func TestKeysOfClientsStandAlone(t *testing.T) {
@@ -255,6 +303,21 @@ func TestKeysOfClientsStandAlone(t *testing.T) {
 
 // TestDroppedChunks shows that the first of many events is not the first token
 // where earlier ones were dropped.
+// TestServersWithKeysInCommon shows that inference servers that send the same keys
+// are told apart by their scopes.
+func TestServersWithKeysInCommon(t *testing.T) {
+	for scope, want := range map[string]string{
+		"vllm.llm_engine": "genai,vllm", "sglang server": "genai,sglang", "trt.llm": "genai,tensorrt_llm", "server": "genai",
+	} {
+		span := ptrace.NewSpan()
+		span.SetName("llm_request")
+		require.NoError(t, span.Attributes().FromRaw(map[string]any{
+			"gen_ai.latency.e2e": 3.0, "gen_ai.latency.time_to_first_token": 0.5, "gen_ai.usage.num_sequences": 1, "gen_ai.request.n": 1}))
+		_, f := mlattr.Classify(pcommon.NewMap(), scope, span)
+		assert.Equal(t, want, f.Systems.String(), scope)
+	}
+}
+
 func TestDroppedChunks(t *testing.T) {
 	span, _ := readSpan(t, nil, map[string]any{"gen_ai.is_streaming": true}, "gen_ai.content.completion.chunk")
 	span.SetDroppedEventsCount(1)

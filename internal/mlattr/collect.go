@@ -16,6 +16,9 @@ const maxDynamic = 32
 // bytes.
 const maxTail = 64
 
+// maxOffset is above every Alias.Offset.
+const maxOffset = 1 << 8
+
 // collect reads the attributes in one pass. Canonical ones and those of
 // recognised clients become facts. The others wait in f.pending until all
 // clients are recognised.
@@ -141,6 +144,9 @@ func (f *Facts) take(of *rule, value pcommon.Value, tail string) {
 	}
 	if of.factor != 0 && !saysUnit(value) {
 		fact.Double *= of.factor
+	}
+	if fact.Kind == KindInt && fact.Int < math.MaxInt64-maxOffset {
+		fact.Int += of.offset
 	}
 	if of.inverse && !invert(&fact) {
 		return

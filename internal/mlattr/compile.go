@@ -33,6 +33,7 @@ type rule struct {
 	kind      Kind
 	readOnly  bool
 	factor    float64
+	offset    int64
 	inverse   bool
 	reads     func(string) string // nil where the value is the client's
 	spans     []string
@@ -178,7 +179,7 @@ func NewReader(options Options) (*Reader, error) {
 
 func compile(table Table, alias Alias, item where, rank int32) rule {
 	compiled := rule{
-		canonical: alias.Canonical, slot: SlotOf(alias.Canonical), kind: alias.Kind, factor: alias.Factor, inverse: alias.Inverse,
+		canonical: alias.Canonical, slot: SlotOf(alias.Canonical), kind: alias.Kind, factor: alias.Factor, offset: alias.Offset, inverse: alias.Inverse,
 		reads: alias.Reads, spans: alias.SpanPrefixes, system: table.System, where: item, rank: rank,
 	}
 	if compiled.kind == 0 {

@@ -9,6 +9,8 @@ const (
 	NoEvent EventKind = iota
 	// EventTrainStep is one step of training, with its numbers.
 	EventTrainStep
+	// EventTrainNumbers has numbers of training, such as a loss, and is no step.
+	EventTrainNumbers
 	// EventInference is one request to a model.
 	EventInference
 	// EventCallStart is the start of a call.

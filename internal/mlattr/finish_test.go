@@ -21,6 +21,9 @@ func TestFinishReasons(t *testing.T) {
 		"a single text":                {map[string]any{"gen_ai.response.finish_reasons": "MAX_TOKENS"}, "MAX_TOKENS", true},
 		"another client":               {map[string]any{"llm.finish_reason": "max_tokens", "openinference.span.kind": "LLM"}, "max_tokens", true},
 		"a client's spelling":          {map[string]any{"ai.response.finishReason": "tool-calls"}, "tool-calls", false},
+		"a list in JSON":               {map[string]any{"gen_ai.response.finish_reasons": `["stop", "length"]`}, "length", true},
+		"an empty list in JSON":        {map[string]any{"gen_ai.response.finish_reasons": "[]"}, "", false},
+		"Python's print":               {map[string]any{"gen_ai.response.finish_reasons": "FinishReason.LENGTH"}, "FinishReason.LENGTH", true},
 		"nothing that could be a word": {map[string]any{"gen_ai.response.finish_reasons": []any{}}, "", false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -51,3 +51,16 @@ func TestGPUNamesAreTheReceivers(t *testing.T) {
 		assert.Contains(t, defined["attributes"], name)
 	}
 }
+
+// The same for ml_metrics and the nccl receiver.
+func TestNCCLNamesAreTheReceivers(t *testing.T) {
+	const path = "../../receiver/ncclreceiver/metadata.yaml"
+	defined := sections(t, path)
+	assert.Subset(t, defined["metrics"], []string{mlattr.NCCLCommunicatorSize, mlattr.NCCLRankState})
+	assert.Subset(t, defined["attributes"], []string{mlattr.NCCLRankState, mlattr.NCCLRankHost, mlattr.RunID, mlattr.RankGlobal, mlattr.HostName})
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	assert.Contains(t, string(text), "["+strings.Join([]string{
+		"ok", mlattr.NCCLMissing, mlattr.NCCLUnresponsive, mlattr.NCCLDead, mlattr.NCCLBehind,
+	}, ", ")+"]")
+}

@@ -16,10 +16,23 @@ const (
 	MeasureTimeToFirstToken = "gen_ai.server.time_to_first_token" //nolint:gosec // a name, no credential
 	// MeasureTimePerOutputToken is the time for each token after the first.
 	MeasureTimePerOutputToken = "gen_ai.server.time_per_output_token" //nolint:gosec // a name, no credential
+	// MeasurePrefillTime is the time in which the model read the input.
+	MeasurePrefillTime = "ml.latency.prefill"
+	// MeasureDecodeTime is the time in which the model generated the tokens after
+	// the first.
+	MeasureDecodeTime = "ml.latency.decode"
 	// MeasureQueueTime is how long a request or operation waited.
 	MeasureQueueTime = "ml.queue.time"
-	// MeasureRequests counts requests.
+	// MeasureRequests counts requests that ended, by GenAIFinishReasons where the
+	// points state it.
 	MeasureRequests = "ml.requests"
+	// MeasureRequestsRunning is the number of requests that a server works on.
+	MeasureRequestsRunning = "ml.requests.running"
+	// MeasureRequestsWaiting is the number of requests that wait for a server.
+	MeasureRequestsWaiting = "ml.requests.waiting"
+	// MeasureKVCacheUtilization is the share of a server's KV cache that is in
+	// use.
+	MeasureKVCacheUtilization = "ml.kv_cache.utilization"
 	// MeasureSteps counts optimizer steps.
 	MeasureSteps = "ml.steps"
 	// MeasureStepDuration is how long one step took.
@@ -42,6 +55,13 @@ const (
 	MeasureMFU = "ml.mfu"
 	// MeasureGPUMemory is memory of a GPU that the client uses.
 	MeasureGPUMemory = "ml.gpu.memory.usage"
+	// MeasureCollectiveBandwidth is the bandwidth of the bus that an operation of
+	// a communicator reached.
+	MeasureCollectiveBandwidth = "ml.collective.bandwidth"
+	// MeasureCollectiveDuration is how long an operation of a communicator took.
+	MeasureCollectiveDuration = "ml.collective.duration"
+	// MeasureCollectives counts operations of communicators.
+	MeasureCollectives = "ml.collectives"
 	// MeasureParameters is the number of a model's parameters.
 	MeasureParameters = "ml.model.parameters"
 )
@@ -59,6 +79,8 @@ const (
 	DimensionRate
 	// DimensionBytes is an amount of memory, in bytes.
 	DimensionBytes
+	// DimensionByteRate is an amount of data a second, in bytes.
+	DimensionByteRate
 	// DimensionFLOPRate is a rate of floating-point operations.
 	DimensionFLOPRate
 	// DimensionRatio is a share; 1 is all.
@@ -78,6 +100,8 @@ func (d Dimension) String() string {
 		return "rate"
 	case DimensionBytes:
 		return "size"
+	case DimensionByteRate:
+		return "data rate"
 	case DimensionFLOPRate:
 		return "FLOP rate"
 	case DimensionRatio:
@@ -110,8 +134,13 @@ var Measures = []Measure{
 	{MeasureRequestDuration, "s", DimensionTime, "Time from a request to its last token."},
 	{MeasureTimeToFirstToken, "s", DimensionTime, "Time from a request to its first token."},
 	{MeasureTimePerOutputToken, "s", DimensionTime, "Time for each output token after the first."},
+	{MeasurePrefillTime, "s", DimensionTime, "Time in which the model read the input of a request."},
+	{MeasureDecodeTime, "s", DimensionTime, "Time in which the model generated the tokens of a request after the first."},
 	{MeasureQueueTime, "s", DimensionTime, "Time that a request or an operation waited."},
-	{MeasureRequests, "{request}", DimensionCount, "Requests."},
+	{MeasureRequests, "{request}", DimensionCount, "Requests that ended, by `gen_ai.response.finish_reasons` where the metric says it."},
+	{MeasureRequestsRunning, "{request}", DimensionCount, "Requests that a server works on."},
+	{MeasureRequestsWaiting, "{request}", DimensionCount, "Requests that wait for a server."},
+	{MeasureKVCacheUtilization, "1", DimensionRatio, "Share of a server's KV cache that is in use; 1 is all."},
 	{MeasureSteps, "{step}", DimensionCount, "Optimizer steps."},
 	{MeasureStepDuration, "s", DimensionTime, "Time of one optimizer step."},
 	{MeasureDataLoadTime, "s", DimensionTime, "Time of one step that was spent waiting for data."},
@@ -123,6 +152,9 @@ var Measures = []Measure{
 	{MeasureFLOPThroughput, "TFLOP/s", DimensionFLOPRate, "Floating-point operations, in 10^12 a second."},
 	{MeasureMFU, "1", DimensionRatio, "Share of the device's FLOP/s that the model used; 1 is all."},
 	{MeasureGPUMemory, "By", DimensionBytes, "Memory of a GPU that the client uses, as the client counts it."},
+	{MeasureCollectiveBandwidth, "By/s", DimensionByteRate, "Bandwidth of the bus that an operation of a communicator reached."},
+	{MeasureCollectiveDuration, "s", DimensionTime, "Time of an operation of a communicator, waiting for other ranks included."},
+	{MeasureCollectives, "{operation}", DimensionCount, "Operations of communicators."},
 	{MeasureParameters, "{parameter}", DimensionCount, "Parameters of the model."},
 }
 
@@ -156,6 +188,7 @@ var units = map[Dimension]map[string]float64{
 		"By": 1, "bytes": 1, "byte": 1, "kBy": 1e3, "MBy": 1e6, "GBy": 1e9,
 		"KiBy": 1 << 10, "MiBy": 1 << 20, "GiBy": 1 << 30,
 	},
+	DimensionByteRate: {"By/s": 1, "kBy/s": 1e3, "MBy/s": 1e6, "GBy/s": 1e9, "GB/s": 1e9},
 	DimensionFLOPRate: {
 		"FLOP/s": 1e-12, "GFLOP/s": 1e-3, "TFLOP/s": 1, "PFLOP/s": 1e3,
 	},

@@ -63,11 +63,15 @@ type Metric struct {
 	TokenType string
 	// PerDevice is true where each GPU reports its own share.
 	PerDevice bool
+	// OfJob is true where each rank reports the number of all ranks together, so
+	// that the numbers of several ranks must not be added.
+	OfJob bool
 	// Part is the part of a GPU's memory that a metric of MeasureGPUMemory is
 	// about. Empty means the part in the points' attribute kind.
 	Part string
-	// Repeats are the client's other metrics that count the same items, as this
-	// table spells them. In a sum, use this metric only where none of them is.
+	// Repeats are the client's other metrics that count the same items, as its
+	// table spells them, or that of another client if its own has none of that
+	// name. In a sum, use this metric only where none of them is.
 	Repeats []string
 	// Everyday is true for a name that any program may use. It is understood
 	// only where the client is recognised otherwise.
@@ -82,6 +86,10 @@ type Meaning struct {
 	System System
 	// Factor converts the values into the unit of the measure.
 	Factor float64
+	// Side is the client's Table.Side.
+	Side string
+	// Replicas are the client's Table.Replicas.
+	Replicas []string
 	// Repeated is true where another metric repeats this one; see
 	// Metric.Repeats.
 	Repeated bool
@@ -226,14 +234,14 @@ func (r *Reader) compileMetrics(aliases map[string]MetricAlias) error {
 				metric.Unit = said
 			}
 		}
-		err := r.addMetric(metric, 0, alias.Unit != "")
+		err := r.addMetric(metric, new(Table), alias.Unit != "")
 		if err != nil {
 			return err
 		}
 	}
 	for _, table := range r.tables {
 		for _, metric := range table.Metrics {
-			if err := r.addMetric(metric, table.System, false); err != nil {
+			if err := r.addMetric(metric, &table, false); err != nil {
 				return err
 			}
 		}
@@ -248,16 +256,16 @@ func (r *Reader) markRepeated(table Table) {
 		for _, other := range metric.Repeats {
 			key, _ := metricKey(nil, other)
 			rules := r.metrics[string(key)]
+			own := func(r metricRule) bool { return r.meaning.System == table.System }
+			elsewhere := !slices.ContainsFunc(rules, own)
 			for i := range rules {
-				if rules[i].meaning.System == table.System {
-					rules[i].meaning.Repeated = true
-				}
+				rules[i].meaning.Repeated = rules[i].meaning.Repeated || elsewhere || own(rules[i])
 			}
 		}
 	}
 }
 
-func (r *Reader) addMetric(metric Metric, system System, fixed bool) error {
+func (r *Reader) addMetric(metric Metric, of *Table, fixed bool) error {
 	measure := measures[metric.Measure]
 	if measure == nil {
 		return fmt.Errorf("metric %q: %q is not a measure", metric.Source, metric.Measure)
@@ -274,7 +282,8 @@ func (r *Reader) addMetric(metric Metric, system System, fixed bool) error {
 		return fmt.Errorf("metric %q: must have a letter or digit and at most %d bytes", metric.Source, MaxMetricName)
 	}
 	r.metrics[string(key)] = append(r.metrics[string(key)], metricRule{
-		meaning: Meaning{Metric: metric, System: system, Factor: factor}, measure: measure, fixed: fixed,
+		meaning: Meaning{Metric: metric, System: of.System, Side: of.Side, Replicas: of.Replicas, Factor: factor},
+		measure: measure, fixed: fixed,
 	})
 	return nil
 }

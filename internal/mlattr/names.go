@@ -64,6 +64,8 @@ const (
 	GenAIFinishReasons = "gen_ai.response.finish_reasons"
 	// GenAIToolName names the tool that a span executes.
 	GenAIToolName = "gen_ai.tool.name"
+	// GenAIAgentName names the agent that a span is about.
+	GenAIAgentName = "gen_ai.agent.name"
 	// HTTPResendCount is how many times an HTTP request was sent before.
 	HTTPResendCount = "http.request.resend_count"
 
@@ -118,6 +120,9 @@ const (
 	CorrelationConflict = "ml.correlation.conflict"
 	// GPUIndex is a client's GPU index. It is unstable and never a key.
 	GPUIndex = "ml.gpu.index"
+	// GPUUUID is the UUID of the one GPU that a process uses, as HardwareID has it
+	// or without the "GPU-" at its beginning.
+	GPUUUID = "ml.gpu.uuid"
 	// GPUJoin names the rule that joined a GPU's workload to a run.
 	GPUJoin = "ml.gpu.join"
 	// GPUShared is true on the workloads of a GPU that several runs use.
@@ -229,8 +234,8 @@ const (
 	// below a request that failed, with spans between them that did not, or one
 	// that repeats a failed request.
 	ErrorCounted = "ml.error.counted"
-	// Side says which side counted the tokens that two services report: see the
-	// Side values.
+	// Side says which side counted the tokens that several services report: see
+	// the Side values.
 	Side = "ml.side"
 )
 
@@ -240,6 +245,11 @@ const (
 	// TokensPerStep is the number of tokens that one rank trains on in one
 	// optimizer step.
 	TokensPerStep = "ml.tokens_per_step" //nolint:gosec // a name, no credential
+	// JobTokensPerStep is the number of tokens that all ranks together train on in
+	// one optimizer step.
+	JobTokensPerStep = "ml.job.tokens_per_step" //nolint:gosec // a name, no credential
+	// JobTokensBasis says what JobTokensPerStep rests on: see the Basis values.
+	JobTokensBasis = "ml.job.tokens_per_step.basis" //nolint:gosec // a name, no credential
 	// SamplesPerStep is the number of samples that one rank trains on in one
 	// optimizer step.
 	SamplesPerStep = "ml.samples_per_step"
@@ -308,6 +318,11 @@ const (
 	FirstTokenAt = "ml.first_token.time" //nolint:gosec // a name, no credential
 	// TotalTokens counts input and output tokens together. It is never split.
 	TotalTokens = "ml.tokens.total" //nolint:gosec // a name, no credential
+	// JobBatchSize is the number of samples of one optimizer step of all ranks
+	// together.
+	JobBatchSize = "ml.job.batch_size"
+	// SequenceLength is the number of tokens of each of these samples.
+	SequenceLength = "ml.sequence_length"
 	// KubernetesJob is the UID of a Kubernetes job. It identifies the run where
 	// no other id does. The resource has it under its own name.
 	KubernetesJob = "ml.kubernetes.job"
@@ -329,6 +344,13 @@ const (
 	// BasisHistogram marks the increase of a histogram's sum, divided by the
 	// time between two points.
 	BasisHistogram = "histogram"
+	// BasisSteps marks the tokens of a step of all ranks, divided by the time of
+	// recent steps.
+	BasisSteps = "steps"
+	// BasisBatch marks tokens of a step that are the batch size multiplied by the
+	// length of a sequence. While a batch grows, or where sequences are padded, it
+	// is too high.
+	BasisBatch = "batch_size"
 	// BasisMean marks the mean of the rates that were added to a histogram.
 	// Means of several series must not be added.
 	BasisMean = "mean"
@@ -359,4 +381,7 @@ const (
 	SideClient = "client"
 	// SideServer marks the count of the service that answered.
 	SideServer = "server"
+	// SideGateway marks the count of a service that passes requests on to
+	// servers, which count them again.
+	SideGateway = "gateway"
 )

@@ -1,5 +1,10 @@
 package mlattr
 
+import (
+	"slices"
+	"strings"
+)
+
 // PlainKeys returns the keys of clients, apart from those of everyday words,
 // whose values say where and how something ran and never on what data. The
 // caller must not change it.
@@ -32,3 +37,19 @@ var runners = func() map[string]bool {
 	}
 	return all
 }()
+
+// Unbounded returns the keys of points of a metric that must not become labels, nil for
+// most metrics. The caller must not change it.
+func Unbounded(metric string) []string {
+	for i := range unbounded {
+		for _, prefix := range unbounded[i].MetricPrefixes {
+			if strings.HasPrefix(metric, prefix) {
+				return unbounded[i].Unbounded
+			}
+		}
+	}
+	return nil
+}
+
+// unbounded are the tables of clients with such keys.
+var unbounded = slices.DeleteFunc(Tables(), func(t Table) bool { return t.Unbounded == nil })

@@ -4,7 +4,7 @@ import "strings"
 
 // System is a client's vocabulary, or a set of several as a bit mask. Zero is
 // none.
-type System uint32
+type System uint64
 
 // Vocabularies by name, for tests. Rules ask for a Trait, so a new client needs
 // no constant.

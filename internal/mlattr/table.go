@@ -66,6 +66,9 @@ type Alias struct {
 	// Factor converts the client's unit into the canonical unit. Zero means 1.
 	// A text that has its own unit is not multiplied.
 	Factor float64
+	// Offset is added to a whole number, where a client counts from another one
+	// than 1. It applies to KindInt only.
+	Offset int64
 	// Inverse is true for a time for each unit, where the canonical attribute
 	// is units a second. It applies to KindSeconds only.
 	Inverse bool
@@ -145,6 +148,9 @@ type NameRule struct {
 	// Queued is true for a span that begins when its work is accepted. It
 	// contains the wait, and a span below it is the work.
 	Queued bool
+	// WholeStep is true for a span that contains all of a training step. A step
+	// ends with it unless an optimizer or another such span below it did so.
+	WholeStep bool
 
 	// Identifies is true where the name alone identifies the client. Otherwise
 	// the rule applies only where the resource, the scope, an attribute or
@@ -184,6 +190,15 @@ type Table struct {
 	// MetricPrefixes are beginnings of names of metrics that identify the
 	// client.
 	MetricPrefixes []string
+	// Side is the value of the attribute Side for what the client's metrics
+	// count. Empty means that only one service counts it.
+	Side string
+	// Replicas are keys of point attributes that number processes of one server.
+	// All of them report the same value, so only that of process 0 counts.
+	Replicas []string
+	// Unbounded are keys of points of metrics with a MetricPrefix whose values never
+	// end, such as the number of an operation. They never become labels.
+	Unbounded []string
 
 	Resource []Alias
 	// Span applies to spans and log records.

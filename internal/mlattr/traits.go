@@ -41,6 +41,12 @@ const (
 	// ModelsElsewhere is the trait of a client whose models run in other processes,
 	// for whose answers it waits.
 	ModelsElsewhere
+	// SomeRanksSend is the trait of a client of which only some ranks send
+	// telemetry, as its user chooses: a rank that has never sent is not missing.
+	SomeRanksSend
+	// StepsInMetrics is the trait of a client that may have no spans of its steps.
+	// Its metrics show then that it makes progress.
+	StepsInMetrics
 
 	traitCount
 )
@@ -86,6 +92,10 @@ func (t Trait) String() string {
 		return "Token counts are estimates."
 	case ModelsElsewhere:
 		return "Its models run in other processes."
+	case SomeRanksSend:
+		return "Only some of its ranks send."
+	case StepsInMetrics:
+		return "Its metrics show its steps where no spans do."
 	default:
 		return ""
 	}

@@ -16,6 +16,8 @@ func TestUsers(t *testing.T) {
 	known := map[string]map[string]any{
 		"user":        {"service.name": "torchtel"},
 		"oai.user_id": {"service.name": "tuft"},
+
+		"metadata.user_api_key_end_user_id": {"service.name": "litellm"},
 	}
 	seen := 0
 	for _, table := range mlattr.Tables() {
@@ -38,7 +40,7 @@ func TestUsers(t *testing.T) {
 			assert.NotEqual(t, mlattr.User, alias.Canonical, "a user is no label: %s", table.Name)
 		}
 	}
-	assert.Equal(t, 14, seen)
+	assert.Equal(t, 16, seen)
 }
 
 // TestUserOfAResource shows that a resource's user is read, and that the

@@ -3,6 +3,7 @@ module github.com/otelcol-ml/otelcol-ml/internal/shared
 go 1.26
 
 require (
+	github.com/otelcol-ml/otelcol-ml/internal/mlattr v0.0.0
 	github.com/stretchr/testify v1.12.1
 	go.opentelemetry.io/collector/component v1.64.0
 	go.opentelemetry.io/collector/component/componenttest v0.158.0
@@ -34,3 +35,5 @@ require (
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	golang.org/x/sys v0.45.0 // indirect
 )
+
+replace github.com/otelcol-ml/otelcol-ml/internal/mlattr => ../mlattr

@@ -385,3 +385,41 @@ func TestAProcessIsAtAllItsPlaces(t *testing.T) {
 	}
 	assert.Equal(t, "slurm", readID(r.metrics(other)[mlattr.GPUWorkloadMemory+" h"], "ml.gpu.join"))
 }
+
+// A process that names its GPU has it, whatever else is on its host; the prefix
+// that NVML gives a UUID does not matter. If two workloads use the GPU, it is
+// not known which of them is the process.
+func TestTheGPUThatAClientNames(t *testing.T) {
+	const uuid = "6a1b0c9e-0000-4000-8000-00000000000a"
+	client := func(run, gpu string) map[string]any {
+		return map[string]any{"service.name": "trainer", "host.name": "n1", "dl.rank": 7, "nemo.run.id": run, "dl.gpu.uuid": gpu}
+	}
+	for name, tt := range map[string]struct {
+		clients   []map[string]any
+		workloads []string
+		want      string
+	}{
+		"as NVML spells it":        {clients: []map[string]any{client("a", "GPU-"+uuid), client("b", "GPU-other")}, workloads: []string{"u1"}, want: "a gpu"},
+		"without the prefix":       {clients: []map[string]any{client("a", uuid), client("b", "other")}, workloads: []string{"u1"}, want: "a gpu"},
+		"another GPU":              {clients: []map[string]any{client("a", "other")}, workloads: []string{"u1"}},
+		"two runs name the GPU":    {clients: []map[string]any{client("a", uuid), client("b", uuid)}, workloads: []string{"u1"}},
+		"two workloads on the GPU": {clients: []map[string]any{client("a", uuid)}, workloads: []string{"u1", "u2"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			for _, attrs := range tt.clients {
+				r.client(attrs)
+			}
+			md := pmetric.NewMetrics()
+			for _, user := range tt.workloads {
+				gpuMetrics(t, "GPU-"+uuid, 100, map[string]any{"user.id": user}).ResourceMetrics().MoveAndAppendTo(md.ResourceMetrics())
+			}
+			attrs := r.metrics(md)[mlattr.GPUWorkloadMemory+" GPU-"+uuid]
+			got := readID(attrs, mlattr.RunID)
+			if got != "" {
+				got += " " + readID(attrs, mlattr.GPUJoin)
+			}
+			assert.Equal(t, tt.want, got)
+		})
+	}
+}

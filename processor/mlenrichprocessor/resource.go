@@ -5,6 +5,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/gpujoin"
+	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/rate"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/run"
 )
 
@@ -40,6 +41,7 @@ func (e *enricher) readResource(attrs pcommon.Map, b *batch) *resource {
 	r := b.addResource()
 	e.reader.Resource(attrs, &r.facts)
 	e.config.Rates.AddTraining(&r.facts)
+	rate.AddJobTokens(&r.facts)
 	// A run id under another name gives way to a training run: an ml_enrich after
 	// this one would otherwise find another run than this one.
 	if id, _ := r.facts.NamedRun(); id != "" {

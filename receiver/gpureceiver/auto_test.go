@@ -21,6 +21,7 @@ import (
 func TestAutoWithoutDriver(t *testing.T) {
 	cfg := createDefaultConfig().(*Config)
 	cfg.NVML.LibraryPath = filepath.Join(t.TempDir(), "libnvidia-ml.so.1")
+	cfg.KernelLog.Enabled = false
 	cfg.InitialDelay = 0
 	cfg.CollectionInterval = time.Millisecond
 	// Longer than a configuration may say, so that a busy machine is not taken
@@ -54,6 +55,7 @@ func TestAutoWithoutDriver(t *testing.T) {
 func TestTheStateAfterAWatch(t *testing.T) {
 	cfg := createDefaultConfig().(*Config)
 	cfg.NVML.LibraryPath = filepath.Join(t.TempDir(), "libnvidia-ml.so.1")
+	cfg.KernelLog.Enabled = false
 	r := newRig(t, cfg)
 	r.scraper.monitor.Watch(t.Context())
 	state := driverState(t, r.scrape(t))

@@ -40,6 +40,7 @@ func BenchmarkScrapeNVML(b *testing.B) {
 	b.Setenv(controlVariable, control)
 	cfg := createDefaultConfig().(*Config)
 	cfg.Source, cfg.NVML.LibraryPath, cfg.RootPath = SourceNVML, buildTimedLibrary(b), b.TempDir()
+	cfg.KernelLog.Enabled = false
 
 	file, err := os.Open(clock)
 	require.NoError(b, err)

@@ -27,6 +27,8 @@ const (
 	// defaultPodResourcesSocket is the socket of a kubelet with the default
 	// root directory.
 	defaultPodResourcesSocket = "/var/lib/kubelet/pod-resources/kubelet.sock"
+	// defaultKernelLog is Linux's device of the kernel's log.
+	defaultKernelLog = "/dev/kmsg"
 	// maxRecordDuration keeps a recording small enough to attach to an issue.
 	maxRecordDuration = time.Hour
 )
@@ -103,6 +105,9 @@ type Config struct {
 	// Kubernetes has the settings for attributing GPUs to pods.
 	Kubernetes KubernetesConfig `mapstructure:"kubernetes"`
 
+	// KernelLog has the settings for reading errors from the kernel's log.
+	KernelLog KernelLogConfig `mapstructure:"kernel_log"`
+
 	// Record has the settings for writing a recording of NVML's values.
 	Record RecordConfig `mapstructure:"record"`
 
@@ -163,6 +168,21 @@ type KubernetesConfig struct {
 	_ struct{}
 }
 
+// KernelLogConfig has the settings for reading errors of GPUs (XID) and NVSwitches
+// (SXid) from the kernel's log.
+type KernelLogConfig struct {
+	// Enabled reads the log, beside NVML's events, if the source is nvml or auto.
+	// The default is true. The receiver takes no privilege for it: a log that it
+	// may not read is a state of nvidia.gpu.kernel_log.state, and no error.
+	Enabled bool `mapstructure:"enabled"`
+	// Path is the log's device, an absolute path. The default is /dev/kmsg. It is
+	// not below root_path, because a container gets a device under its own name.
+	Path string `mapstructure:"path"`
+
+	// prevent unkeyed literal initialization
+	_ struct{}
+}
+
 // RecordConfig has the settings for writing a recording, which the source replay
 // can play and which can be attached to an issue. A recording has no host name,
 // serial number, program, user, pod or environment, and its ids of GPUs and
@@ -195,6 +215,7 @@ func createDefaultConfig() component.Config {
 		PowerLimits:          []string{"enforced"},
 		UserNames:            true,
 		Kubernetes:           KubernetesConfig{PodResourcesSocket: defaultPodResourcesSocket},
+		KernelLog:            KernelLogConfig{Enabled: true, Path: defaultKernelLog},
 		Record:               RecordConfig{Duration: 5 * time.Minute},
 	}
 }
@@ -255,6 +276,9 @@ func (cfg *Config) Validate() error {
 		onlyOf("power_limits", cfg.PowerLimits, device.PowerLimits.Names))
 	if path := cfg.Kubernetes.PodResourcesSocket; path != "" && !filepath.IsAbs(path) {
 		errs = append(errs, fmt.Errorf(`"kubernetes::pod_resources_socket" is %q; it must be an absolute path, or empty`, path))
+	}
+	if path := cfg.KernelLog.Path; cfg.KernelLog.Enabled && !filepath.IsAbs(path) {
+		errs = append(errs, fmt.Errorf(`"kernel_log::path" is %q; it must be an absolute path`, path))
 	}
 	errs = append(errs, cfg.validateRecord())
 	errs = append(errs, cfg.validateReplay())

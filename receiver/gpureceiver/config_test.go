@@ -40,6 +40,10 @@ func TestConfigRefused(t *testing.T) {
 			map[string]any{"source": "replay", "replay": map[string]any{"path": directory}},
 			[]string{`"replay::path" is the directory`, directory},
 		},
+		"a relative path of the kernel's log": {
+			map[string]any{"kernel_log": map[string]any{"path": "dev/kmsg"}},
+			[]string{`"kernel_log::path" is "dev/kmsg"; it must be an absolute path`},
+		},
 		"library is a directory": {
 			map[string]any{"nvml": map[string]any{"library_path": directory}},
 			[]string{`"nvml::library_path" is the directory`, directory},
@@ -167,7 +171,7 @@ func TestUnknownNamesAreRefused(t *testing.T) {
 		},
 		"an event": {
 			map[string]any{"events": map[string]any{"xid": on}},
-			[]string{`"events" has "xid"; allowed are ["nvidia.gpu.xid"]`},
+			[]string{`"events" has "xid"; allowed are ["nvidia.gpu.xid" "nvidia.nvswitch.sxid"]`},
 		},
 		"a resource attribute": {
 			map[string]any{"resource_attributes": map[string]any{"gpu.model": on}},

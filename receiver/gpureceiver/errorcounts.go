@@ -2,18 +2,21 @@ package gpureceiver
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
-	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/workload"
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/health"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/xid"
 )
 
-// maxErrorSeries bounds the error series of one GPU. There are fewer than 200
-// codes, so that only a GPU with MIG devices can reach it.
+// maxErrorSeries bounds the error series of one GPU, and those of all NVSwitches. A
+// GPU has fewer than 200
+// codes, so that only one with MIG devices can reach it.
 const maxErrorSeries = 256
 
 // otherErrors is the code of the series that counts the errors beyond
@@ -28,13 +31,22 @@ type errorCounts struct {
 
 	mu   sync.Mutex
 	gpus map[string]*gpuErrors
+	// switches are the errors of NVSwitches.
+	switches map[switchSeries]int64
+}
+
+// switchSeries identifies a series of the errors of an NVSwitch.
+type switchSeries struct {
+	address string
+	code    int64
+	fatal   bool
 }
 
 type gpuErrors struct {
 	counts map[errorSeries]int64
-	// last is the time of each code's last error. It has no more codes than
-	// counts.
-	last map[uint64]time.Time
+	// last is the time of the last error of each code and effect. It has no more
+	// codes than counts.
+	last map[health.Error]time.Time
 }
 
 // errorSeries identifies a series of a GPU's errors.
@@ -50,13 +62,17 @@ type errorCount struct {
 }
 
 func newErrorCounts(dropped func()) *errorCounts {
-	return &errorCounts{dropped: dropped, gpus: make(map[string]*gpuErrors)}
+	return &errorCounts{dropped: dropped, gpus: make(map[string]*gpuErrors), switches: make(map[switchSeries]int64)}
 }
 
 // add counts an event.
 func (c *errorCounts) add(event device.Event) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if event.Switch != nil {
+		c.addSwitch(&event)
+		return
+	}
 	gpu := c.gpu(event.GPU.ID)
 	if gpu == nil {
 		c.dropped()
@@ -73,14 +89,38 @@ func (c *errorCounts) add(event device.Event) {
 		return
 	}
 	gpu.counts[series]++
-	gpu.last[uint64(series.code)] = event.Time // #nosec G115 -- the code of an event is never negative
+	meaning, _ := xid.Explain(event.Code, event.Text, event.DriverVersion)
+	if event.Code == xid.RecoveryChanged {
+		// What the driver asks for now replaces what it asked for before.
+		maps.DeleteFunc(gpu.last, func(of health.Error, _ time.Time) bool { return of.Code == event.Code })
+	}
+	gpu.last[health.Error{Code: uint64(series.code), Effect: meaning.Effect}] = event.Time // #nosec G115 -- the code of an event is never negative
+}
+
+// addSwitch counts an error of an NVSwitch.
+func (c *errorCounts) addSwitch(event *device.Event) {
+	series := switchSeries{event.Switch.PCIBusID, codeValue(event.Code), event.Switch.Fatal}
+	if _, found := c.switches[series]; !found && len(c.switches) >= maxErrorSeries {
+		c.dropped()
+		return
+	}
+	c.switches[series]++
+}
+
+// ofSwitches calls record with each series of NVSwitches.
+func (c *errorCounts) ofSwitches(record func(switchSeries, int64)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for series, value := range c.switches {
+		record(series, value)
+	}
 }
 
 // gpu returns a GPU's counts, or nil if there are too many GPUs.
 func (c *errorCounts) gpu(id string) *gpuErrors {
 	found := c.gpus[id]
 	if found == nil && len(c.gpus) < maxTracked {
-		found = &gpuErrors{counts: make(map[errorSeries]int64), last: make(map[uint64]time.Time)}
+		found = &gpuErrors{counts: make(map[errorSeries]int64), last: make(map[health.Error]time.Time)}
 		c.gpus[id] = found
 	}
 	return found
@@ -132,21 +172,21 @@ func compareNumbers(a, b workload.Number) int {
 	return 1
 }
 
-// since returns the codes of a GPU's errors after a time.
-func (c *errorCounts) since(id string, after time.Time) []uint64 {
+// since returns a GPU's errors after a time.
+func (c *errorCounts) since(id string, after time.Time) []health.Error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	gpu := c.gpus[id]
 	if gpu == nil {
 		return nil
 	}
-	var codes []uint64
-	for code, last := range gpu.last {
+	var recent []health.Error
+	for of, last := range gpu.last {
 		if last.After(after) {
-			codes = append(codes, code)
+			recent = append(recent, of)
 		}
 	}
-	return codes
+	return recent
 }
 
 // forgetTimes forgets when a GPU's errors occurred, so that they no longer count

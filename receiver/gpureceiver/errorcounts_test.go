@@ -7,8 +7,10 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
-	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/workload"
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/health"
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/xid"
 )
 
 func eventOf(gpu string, code uint64) device.Event {
@@ -68,13 +70,45 @@ func TestErrorsBeforeTheFirstReading(t *testing.T) {
 	assert.Equal(t, int64(1), last.value)
 	assert.Equal(t, int64(1<<63-1), last.code, "a code is never negative")
 	assert.Equal(t, early.GPUInstance, last.gpuInstance)
-	assert.Equal(t, []uint64{1<<63 - 1}, counts.since("GPU-a", time.Unix(99, 0)))
+	assert.Equal(t, []health.Error{{Code: 1<<63 - 1}}, counts.since("GPU-a", time.Unix(99, 0)))
 	assert.Empty(t, counts.since("GPU-a", time.Unix(100, 0)))
 	counts.forgetTimes("GPU-a")
 	counts.forgetTimes("GPU-b")
 	assert.Empty(t, counts.since("GPU-a", time.Unix(99, 0)))
 	assert.Equal(t, found, counts.of("GPU-a"), "what was counted stays")
 	assert.Empty(t, counts.since("GPU-b", time.Time{}))
+}
+
+// What the driver asks for to recover a GPU holds until it asks for something else.
+func TestTheLastRecoveryActionCounts(t *testing.T) {
+	counts := newErrorCounts(func() { t.Error("dropped") })
+	asks := func(action string) []health.Error {
+		event := eventOf("GPU-a", 154)
+		event.Text = "GPU recovery action changed from 0x9 (X) to " + action
+		counts.add(event)
+		return counts.since("GPU-a", time.Unix(99, 0))
+	}
+	assert.Equal(t, []health.Error{{Code: 154, Effect: xid.Degrades}}, asks("0x4 (Drain and Reset)"))
+	assert.Equal(t, []health.Error{{Code: 154, Effect: xid.Fails}}, asks("0x1 (GPU Reset Required)"))
+	assert.Equal(t, []health.Error{{Code: 154, Effect: xid.None}}, asks("0x0 (None)"))
+}
+
+// The series of NVSwitches are bounded together.
+func TestErrorsOfSwitchesAreBounded(t *testing.T) {
+	dropped := 0
+	counts := newErrorCounts(func() { dropped++ })
+	for range 2 {
+		for code := range uint64(2 * maxErrorSeries) {
+			counts.add(device.Event{Code: code, Switch: &device.Switch{PCIBusID: "0000:04:00.0"}})
+		}
+	}
+	series := 0
+	counts.ofSwitches(func(_ switchSeries, value int64) {
+		series++
+		assert.EqualValues(t, 2, value)
+	})
+	assert.Equal(t, maxErrorSeries, series)
+	assert.Equal(t, 2*maxErrorSeries, dropped)
 }
 
 // Two series never have the same attributes, and their order is always the

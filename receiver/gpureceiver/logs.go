@@ -16,9 +16,9 @@ import (
 	"go.opentelemetry.io/collector/receiver/receiverhelper"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/metadata"
-	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/workload"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/xid"
 )
 
@@ -111,6 +111,7 @@ func (l *gpuLogs) Start(ctx context.Context, host component.Host) error {
 func (l *gpuLogs) Shutdown(ctx context.Context) error {
 	l.stop.Do(func() {
 		if l.unlisten != nil {
+			l.monitor.flush()
 			l.unlisten()
 		}
 		l.interrupt()
@@ -210,21 +211,33 @@ func (l *gpuLogs) deliver(event *queuedEvent) {
 // logs returns the record of an event, or nothing if the event is disabled.
 func (l *gpuLogs) logs(event *queuedEvent) plog.Logs {
 	at := pcommon.NewTimestampFromTime(event.Time)
-	meaning := xid.Of(event.Code)
-	severity := severities[meaning.Severity]
-	l.builder.RecordNvidiaGpuXidEvent(context.Background(), at,
-		event.GPU.ID, event.Host, int64(event.GPU.Index), codeValue(event.Code), eventAttributes(event, &meaning)...)
 	about := device.Snapshot{
 		Host: event.Host, DriverVersion: event.DriverVersion, CUDAVersion: event.CUDAVersion, Replayed: event.Replayed,
 	}
-	logs := l.builder.Emit(metadata.WithLogsResource(describe(l.builder.NewResourceBuilder(), &about, &event.GPU)))
+	if of := event.Switch; of != nil {
+		l.builder.RecordNvidiaNvswitchSxidEvent(context.Background(), at,
+			event.Host, of.Index, of.PCIBusID, codeValue(event.Code), of.Fatal, switchAttributes(event)...)
+		meaning := xid.OfSwitch(of.Fatal)
+		return l.finish(describeHost(l.builder.NewResourceBuilder(), &about), at, meaning.Severity, meaning.Text)
+	}
+	meaning, detail := xid.Explain(event.Code, event.Text, event.DriverVersion)
+	l.builder.RecordNvidiaGpuXidEvent(context.Background(), at,
+		event.GPU.ID, event.Host, int64(event.GPU.Index), codeValue(event.Code), eventAttributes(event, &meaning, &detail)...)
+	return l.finish(describe(l.builder.NewResourceBuilder(), &about, &event.GPU), at, meaning.Severity,
+		fmt.Sprintf("XID %d: %s", event.Code, meaning.Text))
+}
+
+// finish returns the recorded event with what mdatagen's builder cannot set.
+func (l *gpuLogs) finish(resource pcommon.Resource, at pcommon.Timestamp, of xid.Severity, body string) plog.Logs {
+	severity := severities[of]
+	logs := l.builder.Emit(metadata.WithLogsResource(resource))
 	for _, resource := range logs.ResourceLogs().All() {
 		for _, scope := range resource.ScopeLogs().All() {
 			for _, record := range scope.LogRecords().All() {
 				record.SetObservedTimestamp(at)
 				record.SetSeverityNumber(severity)
 				record.SetSeverityText(strings.ToUpper(severity.String()))
-				record.Body().SetStr(fmt.Sprintf("XID %d: %s", event.Code, meaning.Text))
+				record.Body().SetStr(body)
 			}
 		}
 	}
@@ -239,8 +252,18 @@ var severities = map[xid.Severity]plog.SeverityNumber{
 	xid.Gone:    plog.SeverityNumberFatal,
 }
 
+// switchAttributes are the known optional attributes of the record of an NVSwitch's
+// error.
+func switchAttributes(event *queuedEvent) []metadata.EventAttributeOption {
+	options := []metadata.EventAttributeOption{metadata.WithNvidiaNvswitchSxidMessageEventAttribute(event.Text)}
+	if link := event.Switch.Link; link.Known {
+		options = append(options, metadata.WithNvidiaNvswitchLinkEventAttribute(link.Value))
+	}
+	return options
+}
+
 // eventAttributes are the known optional attributes of an event's record.
-func eventAttributes(event *queuedEvent, meaning *xid.Meaning) []metadata.EventAttributeOption {
+func eventAttributes(event *queuedEvent, meaning *xid.Meaning, detail *xid.Detail) []metadata.EventAttributeOption {
 	var options []metadata.EventAttributeOption
 	text := func(value string, attribute func(string) metadata.EventAttributeOption) {
 		if value != "" {
@@ -262,6 +285,14 @@ func eventAttributes(event *queuedEvent, meaning *xid.Meaning) []metadata.EventA
 	text(event.GPU.PCIBusID, metadata.WithNvidiaGpuPciBusIDEventAttribute)
 	number(event.GPUInstance, metadata.WithNvidiaGpuMigGpuInstanceIDEventAttribute)
 	number(event.ComputeInstance, metadata.WithNvidiaGpuMigComputeInstanceIDEventAttribute)
+	text(event.Text, metadata.WithNvidiaGpuXidMessageEventAttribute)
+	number(event.PID, metadata.WithProcessPidXidEventAttribute)
+	text(event.Process, metadata.WithProcessExecutableNameEventAttribute)
+	if detail.Unit != "" {
+		text(detail.Unit, metadata.WithNvidiaGpuXidUnitEventAttribute)
+		number(workload.Number{Value: detail.SubCode, Known: true}, metadata.WithNvidiaGpuXidSubcodeEventAttribute)
+		number(workload.Number{Value: detail.Link, Known: detail.Link >= 0}, metadata.WithNvidiaGpuNvlinkLinkEventAttribute)
+	}
 
 	w := &event.workload
 	text(w.RunID, metadata.WithMlRunIDEventAttribute)

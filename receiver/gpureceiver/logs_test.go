@@ -27,10 +27,10 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared/golden"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/metadata"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/metadatatest"
-	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/workload"
 )
 
 // clock is a time that a test moves while receivers look at it.
@@ -209,6 +209,8 @@ type toldSource struct {
 	watched chan struct{}
 	// hang holds Watch, and Snapshot, until its context ends.
 	hang bool
+	// gpus are listed.
+	gpus []device.GPU
 }
 
 func (s *toldSource) Start(_ context.Context, tell func(device.Event)) error {
@@ -217,11 +219,10 @@ func (s *toldSource) Start(_ context.Context, tell func(device.Event)) error {
 }
 
 func (s *toldSource) Snapshot(ctx context.Context) device.Snapshot {
-	s.Watch(ctx)
-	return device.Snapshot{Host: "h", Driver: device.DriverOK}
+	return s.Watch(ctx)
 }
 
-func (s *toldSource) Watch(ctx context.Context) {
+func (s *toldSource) Watch(ctx context.Context) device.Snapshot {
 	select {
 	case s.watched <- struct{}{}:
 	default:
@@ -229,6 +230,7 @@ func (s *toldSource) Watch(ctx context.Context) {
 	if s.hang {
 		<-ctx.Done()
 	}
+	return device.Snapshot{Host: "h", Driver: device.DriverOK, DriverVersion: "570.124.06", GPUs: s.gpus}
 }
 
 func (*toldSource) Shutdown(context.Context) error { return nil }

@@ -40,8 +40,10 @@ type monitor struct {
 	// read is the time of the last Snapshot. It is guarded by reading.
 	read    time.Time
 	tenants tenants
-	// recorder is nil if nothing is recorded.
+	// recorder is nil if nothing is recorded, and kernel if the kernel's log is not
+	// read.
 	recorder *recording.Recorder
+	kernel   *kernelLog
 
 	mu        sync.Mutex
 	listeners map[*func(device.Event)]struct{}
@@ -63,6 +65,7 @@ func newMonitor(cfg *Config, set receiver.Settings, now func() time.Time) (*moni
 		telemetry.Shutdown()
 		return nil, err
 	}
+	m.kernel = newKernelLog(m)
 	return m, nil
 }
 
@@ -124,7 +127,14 @@ func (m *monitor) Start(ctx context.Context, _ component.Host) error {
 	if err := m.record(); err != nil {
 		return err
 	}
-	return m.source.Start(ctx, m.notify)
+	if m.kernel == nil {
+		return m.source.Start(ctx, m.notify)
+	}
+	if err := m.source.Start(ctx, m.kernel.merger.NVML); err != nil {
+		return err
+	}
+	m.kernel.reader.Start()
+	return nil
 }
 
 // record starts a recording if one is configured. An existing file is no error,
@@ -153,7 +163,13 @@ func (m *monitor) record() error {
 
 // Shutdown implements shared.Object.
 func (m *monitor) Shutdown(ctx context.Context) error {
+	if m.kernel != nil {
+		m.kernel.reader.Shutdown()
+	}
 	err := m.source.Shutdown(ctx)
+	if m.kernel != nil {
+		m.kernel.merger.Close()
+	}
 	if m.recorder != nil {
 		err = errors.Join(err, m.recorder.Shutdown(ctx))
 	}
@@ -174,6 +190,10 @@ func (m *monitor) Snapshot(ctx context.Context) device.Snapshot {
 		m.recorder.Add(&snapshot)
 	}
 	m.tenants.update(&snapshot)
+	if m.kernel != nil {
+		m.kernel.update(&snapshot)
+		snapshot.KernelLog = string(m.kernel.reader.State())
+	}
 	return snapshot
 }
 
@@ -187,7 +207,8 @@ func (m *monitor) Watch(ctx context.Context) {
 	if since := m.now().Sub(m.read); since >= 0 && since < m.cfg.CollectionInterval {
 		return
 	}
-	m.source.Watch(ctx)
+	found := m.source.Watch(ctx)
+	m.kernel.update(&found)
 }
 
 // begin locks the source. It reports false if ctx ends before.
@@ -218,9 +239,16 @@ func (m *monitor) Listen(listener func(device.Event)) (stop func()) {
 	}
 }
 
+// flush passes on events that wait for another source.
+func (m *monitor) flush() {
+	if m.kernel != nil {
+		m.kernel.merger.Flush()
+	}
+}
+
 // notify passes an event to every listener.
 func (m *monitor) notify(event device.Event) {
-	if m.recorder != nil {
+	if m.recorder != nil && event.Switch == nil {
 		m.recorder.Event(&event)
 	}
 	m.mu.Lock()

@@ -66,6 +66,7 @@ func (d *fakeDriver) config(t *testing.T) *Config {
 	cfg.Source = SourceNVML
 	cfg.NVML.LibraryPath = d.library
 	cfg.RootPath = root
+	cfg.KernelLog.Enabled = false // the machine's own
 	return cfg
 }
 

@@ -3,9 +3,10 @@ package gpureceiver
 import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/kernellog"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/metadata"
-	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/workload"
 )
 
 // driverMetrics are those about the driver and the GPUs' identity.
@@ -14,11 +15,13 @@ func driverMetrics() []gpuMetric {
 		needs(declared.NvidiaGpuDriverState.Name),
 		needs(declared.NvidiaGpuAttribution.Name, device.ProcessList),
 		needs(declared.NvidiaGpuInfo.Name),
+		needs(declared.NvidiaGpuKernelLogState.Name),
+		needs(declared.NvidiaNvswitchSxidErrors.Name),
 	}
 }
 
 // recordDriver emits the metrics about all GPUs on a resource of the host.
-func recordDriver(metrics *builder, now pcommon.Timestamp, snapshot *device.Snapshot) {
+func recordDriver(metrics *builder, now pcommon.Timestamp, snapshot *device.Snapshot, errors *errorCounts) {
 	labels := hostLabels(snapshot)
 	for _, state := range device.DriverStates {
 		metrics.RecordNvidiaGpuDriverStateDataPoint(now, oneIf(state == snapshot.Driver), snapshot.Host,
@@ -35,11 +38,17 @@ func recordDriver(metrics *builder, now pcommon.Timestamp, snapshot *device.Snap
 				metadata.MapAttributeNvidiaGpuAttributionState[string(state)], labels...)
 		}
 	}
+	if snapshot.KernelLog != "" {
+		for _, state := range kernellog.States {
+			metrics.RecordNvidiaGpuKernelLogStateDataPoint(now, oneIf(string(state) == snapshot.KernelLog), snapshot.Host,
+				metadata.MapAttributeNvidiaGpuKernelLogState[string(state)])
+		}
+	}
+	errors.ofSwitches(func(of switchSeries, value int64) {
+		metrics.RecordNvidiaNvswitchSxidErrorsDataPoint(now, value, snapshot.Host, of.address, of.code, of.fatal)
+	})
 
-	resource := metrics.NewResourceBuilder()
-	resource.SetHostName(snapshot.Host)
-	describeDriver(resource, snapshot)
-	metrics.EmitForResource(metadata.WithResource(resource.Emit()))
+	metrics.EmitForResource(metadata.WithResource(describeHost(metrics.NewResourceBuilder(), snapshot)))
 }
 
 // recordIdentity makes the point of a GPU's identity.

@@ -54,6 +54,13 @@ func model(name string) string {
 	return strings.TrimPrefix(name, vendor+" ")
 }
 
+// describeHost returns the resource of what concerns no GPU.
+func describeHost(resource *metadata.ResourceBuilder, snapshot *device.Snapshot) pcommon.Resource {
+	resource.SetHostName(snapshot.Host)
+	describeDriver(resource, snapshot)
+	return resource.Emit()
+}
+
 // describeDriver sets the attributes about the driver, which every resource
 // has.
 func describeDriver(resource *metadata.ResourceBuilder, snapshot *device.Snapshot) {

@@ -13,10 +13,11 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/health"
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/kernellog"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/metadata"
-	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/workload"
 )
 
 // gpuScraper turns snapshots of the GPUs into metrics.
@@ -97,11 +98,12 @@ func (s *gpuScraper) ScrapeMetrics(ctx context.Context) (pmetric.Metrics, error)
 	}
 	at := s.now()
 	now := pcommon.NewTimestampFromTime(at)
-	recordDriver(s.metrics, now, &snapshot)
+	recordDriver(s.metrics, now, &snapshot, s.errors)
 	s.tracker.begin()
 	for i := range snapshot.GPUs {
 		gpu := &snapshot.GPUs[i]
 		gpu.DropImplausible(s.dropped)
+		gpu.EventsKnown = gpu.EventsKnown || snapshot.KernelLog == string(kernellog.OK) && gpu.MIG == nil
 		known := s.observe(gpu, at)
 		known.count(&gpu.Readings)
 		s.recordGPU(now, &snapshot, gpu, known)

@@ -3,8 +3,9 @@ package gpureceiver
 import (
 	"sync"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
-	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/workload"
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/xid"
 )
 
 // tenants are the workloads on each GPU at the last reading. An error mostly
@@ -20,7 +21,9 @@ type tenant struct {
 	// gpu is the whole GPU's ID.
 	gpu string
 	// mig is nil if the workload has the whole GPU.
-	mig      *device.MIG
+	mig *device.MIG
+	// pid is 0 for a pod that has no process on it.
+	pid      uint32
 	workload workload.Workload
 }
 
@@ -39,7 +42,7 @@ func (t *tenants) update(snapshot *device.Snapshot) {
 			id = gpu.MIG.Parent
 		}
 		for j := range gpu.Processes {
-			t.last = append(t.last, tenant{gpu: id, mig: gpu.MIG, workload: gpu.Processes[j].Workload})
+			t.last = append(t.last, tenant{gpu: id, mig: gpu.MIG, pid: gpu.Processes[j].PID, workload: gpu.Processes[j].Workload})
 		}
 		if len(gpu.Processes) == 0 && len(gpu.Owners) == 1 {
 			t.last = append(t.last, tenant{gpu: id, mig: gpu.MIG, workload: workload.Workload{Pod: gpu.Owners[0]}})
@@ -47,22 +50,30 @@ func (t *tenants) update(snapshot *device.Snapshot) {
 	}
 }
 
-// of returns the workload that an event most likely concerns: the only one on
-// the event's GPU or MIG device. If there are several it returns none, because
-// NVML does not say which.
+// of returns the workload that an event most likely concerns: that of the process in
+// the driver's message, or else the only one on the event's GPU or MIG device. If there
+// are several it returns none, because nothing says which. It returns none, too, if
+// the error is a program's own and its process was not on the GPU.
 func (t *tenants) of(event *device.Event) workload.Workload {
+	if event.Switch != nil {
+		return workload.Workload{}
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	found, only := false, workload.Workload{}
+	found, several, only := false, false, workload.Workload{}
 	for i := range t.last {
 		candidate := &t.last[i]
 		if candidate.gpu != event.GPU.ID || !concerns(event, candidate.mig) {
 			continue
 		}
-		if found && candidate.workload != only {
-			return workload.Workload{}
+		if event.PID.Known && event.PID.Value == int64(candidate.pid) {
+			return candidate.workload
 		}
+		several = several || found && candidate.workload != only
 		found, only = true, candidate.workload
+	}
+	if several || event.PID.Known && xid.Of(event.Code).Severity == xid.Program {
+		return workload.Workload{}
 	}
 	return only
 }

@@ -5,8 +5,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
-	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/workload"
 )
 
 // The workload of an event is told only where no other one can be meant.

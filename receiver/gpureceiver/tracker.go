@@ -107,9 +107,9 @@ func (r *tracker) vanished(now time.Time, remember time.Duration) []*trackedGPU 
 	return missing
 }
 
-// updateState updates the health from a reading and the codes of recent errors.
-// A suspended GPU keeps its state.
-func (m *trackedGPU) updateState(gpu *device.GPU, recent []uint64) {
+// updateState updates the health from a reading and recent errors. A suspended GPU
+// keeps its state.
+func (m *trackedGPU) updateState(gpu *device.GPU, recent []health.Error) {
 	if gpu.Asleep {
 		return
 	}
@@ -119,7 +119,7 @@ func (m *trackedGPU) updateState(gpu *device.GPU, recent []uint64) {
 		RecoveryAction: gpu.Readings.RecoveryAction,
 		RemapPending:   gpu.Readings.Repair.RemapPending,
 		RemapFailed:    gpu.Readings.Repair.RemapFailed,
-		XIDs:           recent,
+		Errors:         recent,
 	})
 }
 

@@ -177,6 +177,12 @@ func (p *page) recognition(t *mlattr.Table) {
 	if len(ways) > 0 {
 		p.printf("Recognised by %s.\n", strings.Join(ways, "; "))
 	}
+	if t.Side != "" {
+		p.printf("Rates of its tokens have %s.\n", code(mlattr.Side+"="+t.Side))
+	}
+	if len(t.Replicas) > 0 {
+		p.printf("Of points with %s, those of process 0 count.\n", codes(t.Replicas))
+	}
 }
 
 // traits writes what is known of the client besides what it sends.
@@ -226,6 +232,9 @@ func conditions(a mlattr.Alias) string {
 	}
 	if a.Factor != 0 {
 		notes = append(notes, "times "+strconv.FormatFloat(a.Factor, 'g', -1, 64))
+	}
+	if a.Offset != 0 {
+		notes = append(notes, "plus "+strconv.FormatInt(a.Offset, 10))
 	}
 	if a.Inverse {
 		notes = append(notes, "one over it")
@@ -278,6 +287,9 @@ func (p *page) names(t *mlattr.Table) {
 		if n.Queued {
 			says = append(says, "includes a wait")
 		}
+		if n.WholeStep {
+			says = append(says, "a whole step")
+		}
 		alone := ""
 		switch {
 		case n.Identifies:
@@ -296,6 +308,9 @@ func (p *page) metrics(t *mlattr.Table) {
 		var notes []string
 		if m.PerDevice {
 			notes = append(notes, "of one GPU")
+		}
+		if m.OfJob {
+			notes = append(notes, "each rank reports that of all")
 		}
 		if m.Part != "" {
 			notes = append(notes, m.Part)

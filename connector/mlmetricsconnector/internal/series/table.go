@@ -25,6 +25,7 @@ const (
 	LastStepTimestamp
 	StepDuration
 	RunStepTime
+	RunTokenThroughput
 	RunTime
 	RunTimeRatio
 	RunGoodput
@@ -60,6 +61,16 @@ const (
 	GenAIServerDuration
 	GenAITimeToFirstToken
 	GenAITimePerOutputToken
+	GenAIInputUsage
+	GenAIOutputUsage
+	GenAICacheReadUsage
+	GenAICacheWriteUsage
+	GenAIReasoningUsage
+	GenAIOperationInput
+	GenAIOperationOutput
+	GenAIInferenceDuration
+	GenAIEmbeddingsInput
+	GenAIEmbeddingsDuration
 
 	// Count is the number of series.
 	Count
@@ -135,8 +146,12 @@ type Series struct {
 	// stream without a value ends with that emission. Of the labels of a run it
 	// has only the id, and with NoRun only those that its description names.
 	Momentary bool
-	// OptIn reports whether the series is written only with genai_metrics.
-	OptIn bool
+	// Next are the series that have the same values under the conventions' next
+	// names.
+	Next []ID
+	// OptIn has the configuration with which alone the series is written. It is
+	// empty for a series that is always written.
+	OptIn string
 }
 
 // RunLabels are the attributes that every series has in addition to its own,
@@ -221,6 +236,9 @@ const (
 const (
 	// ServerAddress is the address of a model's server.
 	ServerAddress = "server.address"
+	// TokenModality is what tokens stand for, such as text: after version 1.41 of
+	// the conventions.
+	TokenModality = "gen_ai.token.modality"
 	// ServerPort is the port of that server, a whole number.
 	ServerPort = "server.port"
 )
@@ -334,6 +352,11 @@ var All = [Count]Series{
 		Name: "ml.run.step.time", Unit: "s", Kind: Gauge, EveryRun: true, Momentary: true,
 		Description: "Typical duration of a step of the run. recent: the median of the last 20 steps. usual: the median of the up to 500 steps before these, at least 50; while steps take clearly longer, what it was before. Of several ranks it is the median. Left out are checkpoints and validations, the first 10 steps after a restart, and the time without a span of a program that works on demand.",
 		Labels:      []string{Window},
+	},
+	RunTokenThroughput: {
+		Name: "ml.run.token.throughput", Unit: "{token}/s", Kind: Gauge,
+		Description: "Tokens per second of a whole run, by the basis of the rate: steps is the tokens of a step of all ranks (ml.job.tokens_per_step of its resources), divided by the recent ml.run.step.time.",
+		Labels:      []string{mlattr.ThroughputBasis}, EveryRun: true, Momentary: true,
 	},
 	RunTime: {
 		Name: "ml.run.time", Unit: "s", Kind: Total, EveryRun: true,
@@ -479,33 +502,93 @@ var All = [Count]Series{
 		Labels:      []string{mlattr.Problem, mlattr.HardwareID, mlattr.RunID},
 	},
 	GenAITokenUsage: {
-		Name: "gen_ai.client.token.usage", Unit: "{token}", Kind: Histogram, OptIn: true, NoRun: true,
+		Name: "gen_ai.client.token.usage", Unit: "{token}", Kind: Histogram, OptIn: present, NoRun: true,
 		Description: "Tokens of each request to a model, as its client counted them.",
 		Labels:      genAILabels(mlattr.GenAITokenType), Buckets: tokenBuckets,
+		Next: []ID{GenAIInputUsage, GenAIOutputUsage, GenAIOperationInput, GenAIOperationOutput, GenAIEmbeddingsInput},
 	},
 	GenAIOperationDuration: {
-		Name: "gen_ai.client.operation.duration", Unit: "s", Kind: Histogram, OptIn: true, NoRun: true,
+		Name: "gen_ai.client.operation.duration", Unit: "s", Kind: Histogram, OptIn: present, NoRun: true,
 		Description: "Duration of each request to a model, as its client measured it.",
 		Labels:      genAILabels(mlattr.ErrorType), Buckets: durationBuckets,
+		Next: []ID{GenAIInferenceDuration, GenAIEmbeddingsDuration},
 	},
 	GenAIServerDuration: {
-		Name: "gen_ai.server.request.duration", Unit: "s", Kind: Histogram, OptIn: true, NoRun: true,
+		Name: "gen_ai.server.request.duration", Unit: "s", Kind: Histogram, OptIn: genAIMetrics, NoRun: true,
 		Description: "Duration of each request to a model, as its server measured it.",
 		Labels:      genAILabels(mlattr.ErrorType), Buckets: durationBuckets,
 	},
 	GenAITimeToFirstToken: {
-		Name: "gen_ai.server.time_to_first_token", Unit: "s", Kind: Histogram, OptIn: true, NoRun: true,
+		Name: "gen_ai.server.time_to_first_token", Unit: "s", Kind: Histogram, OptIn: genAIMetrics, NoRun: true,
 		Description: "Time from each successful request to its first token, as its server measured it.",
 		Labels:      genAILabels(),
 		Buckets:     []float64{.001, .005, .01, .02, .04, .06, .08, .1, .25, .5, .75, 1, 2.5, 5, 7.5, 10},
 	},
 	GenAITimePerOutputToken: {
-		Name: "gen_ai.server.time_per_output_token", Unit: "s", Kind: Histogram, OptIn: true, NoRun: true,
+		Name: "gen_ai.server.time_per_output_token", Unit: "s", Kind: Histogram, OptIn: genAIMetrics, NoRun: true,
 		Description: "Time per token after the first of each successful request, as its server measured it.",
 		Labels:      genAILabels(),
 		Buckets:     []float64{.01, .025, .05, .075, .1, .15, .2, .3, .4, .5, .75, 1, 2.5},
 	},
+	GenAIInputUsage: {
+		Name: "gen_ai.client.inference.usage.input_tokens", Unit: "{token}", Kind: Counter, OptIn: next, NoRun: true,
+		Description: "Input tokens of requests to models, with those of caches, as the clients counted them.",
+		Labels:      genAILabels(TokenModality),
+	},
+	GenAIOutputUsage: {
+		Name: "gen_ai.client.inference.usage.output_tokens", Unit: "{token}", Kind: Counter, OptIn: next, NoRun: true,
+		Description: "Output tokens of requests to models, with those of reasoning, as the clients counted them.",
+		Labels:      genAILabels(TokenModality),
+	},
+	GenAICacheReadUsage: {
+		Name: "gen_ai.client.inference.usage.cache_read.input_tokens", Unit: "{token}", Kind: Counter, OptIn: next, NoRun: true,
+		Description: "Input tokens that a cache gave. They are among the input tokens.",
+		Labels:      genAILabels(TokenModality),
+	},
+	GenAICacheWriteUsage: {
+		Name: "gen_ai.client.inference.usage.cache_write.input_tokens", Unit: "{token}", Kind: Counter, OptIn: next, NoRun: true,
+		Description: "Input tokens that were written to a cache. They are among the input tokens.",
+		Labels:      genAILabels(TokenModality),
+	},
+	GenAIReasoningUsage: {
+		Name: "gen_ai.client.inference.usage.reasoning.output_tokens", Unit: "{token}", Kind: Counter, OptIn: next, NoRun: true,
+		Description: "Output tokens of reasoning. They are among the output tokens.",
+		Labels:      genAILabels(TokenModality),
+	},
+	GenAIOperationInput: {
+		Name: "gen_ai.client.inference.operation.input_tokens", Unit: "{token}", Kind: Histogram, OptIn: next, NoRun: true,
+		Description: "Input tokens of each request to a model: the same tokens as those of gen_ai.client.inference.usage.input_tokens, so never add the two.",
+		Labels:      genAILabels(mlattr.ErrorType), Buckets: tokenBuckets,
+	},
+	GenAIOperationOutput: {
+		Name: "gen_ai.client.inference.operation.output_tokens", Unit: "{token}", Kind: Histogram, OptIn: next, NoRun: true,
+		Description: "Output tokens of each request to a model: the same tokens as those of gen_ai.client.inference.usage.output_tokens, so never add the two.",
+		Labels:      genAILabels(mlattr.ErrorType), Buckets: tokenBuckets,
+	},
+	GenAIInferenceDuration: {
+		Name: "gen_ai.client.inference.duration", Unit: "s", Kind: Histogram, OptIn: next, NoRun: true,
+		Description: "Duration of each request to a model but for embeddings, as its client measured it.",
+		Labels:      genAILabels(mlattr.ErrorType), Buckets: durationBuckets,
+	},
+	GenAIEmbeddingsInput: {
+		Name: "gen_ai.client.embeddings.operation.input_tokens", Unit: "{token}", Kind: Histogram, OptIn: next, NoRun: true,
+		Description: "Input tokens of each request for embeddings, as its client counted them.",
+		Labels:      genAILabels(mlattr.ErrorType), Buckets: tokenBuckets,
+	},
+	GenAIEmbeddingsDuration: {
+		Name: "gen_ai.client.embeddings.duration", Unit: "s", Kind: Histogram, OptIn: next, NoRun: true,
+		Description: "Duration of each request for embeddings, as its client measured it.",
+		Labels:      genAILabels(mlattr.ErrorType), Buckets: durationBuckets,
+	},
 }
+
+// Values of Series.OptIn: metrics of the GenAI conventions, and those of them with
+// the names of version 1.41 or the next ones.
+const (
+	genAIMetrics = "genai_metrics: true"
+	present      = genAIMetrics + "` without `genai_next_names: true"
+	next         = genAIMetrics + "` and `genai_next_names: true"
+)
 
 // genAILabels returns the attributes that all metrics of the conventions have,
 // and more.

@@ -29,6 +29,9 @@ type Span struct {
 	Phase Phase
 	// State is the use of the time: one of the states with a span.
 	State State
+	// Whole is true for a span that may contain what is no training, such as a
+	// checkpoint. Where another span overlaps it, the other's state counts.
+	Whole bool
 }
 
 // Clock attributes the time of one rank. Times are nanoseconds since 1970. The
@@ -288,24 +291,40 @@ type moment struct {
 	// phases includes one entry for NoPhase.
 	phases [phases + 1]int
 	states [states]int
+	// whole is the number of those in states that are Whole.
+	whole [states]int
 }
 
 func (m *moment) add(s *Span, n int) {
 	m.phases[s.Phase] += n
 	m.states[s.State] += n
+	if s.Whole {
+		m.whole[s.State] += n
+	}
+}
+
+// state returns the state of the moment, if there is a span.
+func (m *moment) state() (state State, ok bool) {
+	for s := range Startup {
+		switch {
+		case m.states[s] > m.whole[s]:
+			return s, true
+		case m.states[s] > 0 && !ok:
+			state, ok = s, true
+		}
+	}
+	return state, ok
 }
 
 // spend attributes an interval without changes to a state and to the phases of
 // the step.
 func (c *Clock) spend(open *moment, length int64, into *Totals) {
 	c.steps.spend(open, length)
-	for state := range Startup {
-		if open.states[state] > 0 {
-			c.credited = 0
-			c.productive = c.productive || state == Productive || state == Rework
-			into.States[state] += length
-			return
-		}
+	if state, ok := open.state(); ok {
+		c.credited = 0
+		c.productive = c.productive || state == Productive || state == Rework
+		into.States[state] += length
+		return
 	}
 	c.spendGap(length, into)
 }

@@ -165,10 +165,26 @@ func TestForwardsWithinAnOptimizerEndNoOtherStep(t *testing.T) {
 	}, steps)
 }
 
+// A span of all of a step gives way to those in it and beside it.
+func TestWholeSteps(t *testing.T) {
+	var c Clock
+	var into Totals
+	for _, s := range []Span{
+		{Start: second, End: 11 * second, Phase: Batch, Whole: true},
+		{Start: 6 * second, End: 8 * second, Phase: Checkpoint, State: Checkpointing},
+		{Start: 8 * second, End: 9 * second, Phase: Optimizer},
+		{Start: 10 * second, End: 13 * second, Phase: Validation, State: Validating},
+	} {
+		assert.True(t, c.Observe(s, &into))
+	}
+	c.Advance(13*second, &into)
+	assert.Equal(t, Spent{Productive: 7 * second, Checkpointing: 2 * second, Validating: 3 * second}, into.States)
+}
+
 // What a span shows of the state may be something else than its phase does.
 func TestStatesOfSpans(t *testing.T) {
 	at := func(start, end int64, phase Phase, state State) Span {
-		return Span{start * second, end * second, phase, state}
+		return Span{Start: start * second, End: end * second, Phase: phase, State: state}
 	}
 	c := Clock{Idle: true, NoStartup: true}
 	var into Totals
@@ -388,7 +404,7 @@ func FuzzClock(f *testing.F) {
 			}
 			latest = max(latest, end)
 			phase := Phase(raw[2] % byte(phases))
-			c.Observe(Span{start, end, phase, phase.State()}, &into)
+			c.Observe(Span{Start: start, End: end, Phase: phase, State: phase.State()}, &into)
 			if raw[2]&8 != 0 {
 				c.EndStep(end, false, &into)
 			}

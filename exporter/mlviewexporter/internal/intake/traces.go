@@ -94,6 +94,7 @@ func (r *spanReader) readResource(attrs pcommon.Map) {
 		Service: unknownService,
 		Job:     f.Text(mlattr.JobID), JobName: f.Text(mlattr.JobName),
 		Host: f.Text(mlattr.HostName), Rank: rankOf(f),
+		SomeRanks: f.Systems.Has(mlattr.SomeRanksSend),
 	}
 	r.resource.Run, _ = f.Run()
 	for key, v := range attrs.All() {

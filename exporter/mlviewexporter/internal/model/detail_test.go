@@ -200,6 +200,31 @@ func TestRanks(t *testing.T) {
 	}
 	assert.Equal(t, []string{"0", "2", "10", "x"}, ranks)
 	assert.Equal(t, []string{"1", "3", "4", "5", "6", "7", "8", "9"}, detail.MissingRanks)
+	w.span(func(in *model.SpanInput) { in.Source.Rank, in.Source.Host, in.Source.SomeRanks = "10", "h", true })
+	assert.Empty(t, w.run(t).MissingRanks, "its program sends from some ranks only")
+}
+
+// The rate of a run's tokens is what its client reports, and a rate of all ranks
+// counts once; else it rests on the tokens of a step.
+func TestTokenRateOfARun(t *testing.T) {
+	w := newWorld(model.Settings{})
+	w.point(model.RunTokenRate, "r", 900, "steps")
+	rate := func() (rate float64, basis string) {
+		row := w.state().Runs[0]
+		return *row.TokenRate, row.TokenBasis
+	}
+	is, basis := rate()
+	assert.InDelta(t, 900, is, 0)
+	assert.Equal(t, "steps", basis)
+	for rank, value := range map[string]float64{"0": 1000, "7": 1001} {
+		p := model.Point{Series: model.ClientThroughput, Value: value, Time: w.now.UnixNano()}
+		p.Labels.Service, p.Labels.Run, p.Labels.Rank = "trainer", "r", rank
+		p.Labels.Own = [model.MaxOwn]string{0: "input", 2: "reported", 3: "tokens_per_sec", 4: "global"}
+		w.ApplyPoints([]model.Point{p})
+	}
+	is, basis = rate()
+	assert.InDelta(t, 1001, is, 0)
+	assert.Equal(t, "reported", basis)
 }
 
 // The numbers of steps end with the last step, those of GPUs go on. The onset of the

@@ -33,6 +33,8 @@ type facts struct {
 	// hardware describes the GPUs that the run held last, gpus is their number.
 	hardware string
 	gpus     int
+	// someRanks reports whether only some ranks may send.
+	someRanks bool
 }
 
 // Sizes are sizes that a span reports, 0 if it does not. The largest one of a run

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"math"
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
@@ -75,6 +76,9 @@ type Source struct {
 	User, Host, Rank            string
 	PID                         int64
 	Simulated                   bool
+	// SomeRanks reports whether only some ranks of the run may send, so that the
+	// others are not missing.
+	SomeRanks bool
 }
 
 // CallPart is what a span says of a call.
@@ -135,6 +139,15 @@ type SpanInput struct {
 	Cached float64
 	// LengthStop reports whether the answer ended at the limit of tokens.
 	LengthStop bool
+}
+
+// wholeDuration returns Duration, or NaN if the first token came after it: a client
+// may end the span of a stream when the stream begins.
+func (in *SpanInput) wholeDuration() float64 {
+	if in.FirstToken > in.Duration {
+		return math.NaN()
+	}
+	return in.Duration
 }
 
 // Event is what the page reads of a log record: an error of a GPU's driver or a

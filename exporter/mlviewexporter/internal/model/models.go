@@ -118,7 +118,7 @@ func (s *Store) request(in *SpanInput, of *service, now time.Time) {
 		m.lengthStops.add(1)
 	}
 	if !in.Failed {
-		m.duration.add(in.Duration)
+		m.duration.add(in.wholeDuration())
 	}
 	version := s.texts.of(in.Source.Version)
 	if version == "" || of == nil {
@@ -140,7 +140,7 @@ func (s *Store) request(in *SpanInput, of *service, now time.Time) {
 	if in.Failed {
 		v.errors++
 	} else {
-		v.duration.add(in.Duration)
+		v.duration.add(in.wholeDuration())
 	}
 }
 

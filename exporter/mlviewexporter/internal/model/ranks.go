@@ -90,7 +90,7 @@ func (r *run) processCount() int {
 }
 
 // rankRows returns the ranks of a run in order, and those below the largest that
-// sent nothing.
+// are missing because they sent nothing.
 func (r *run) rankRows() (rows []Rank, missing []string) {
 	byKey := make(map[string]*Rank, len(r.ranks))
 	processes := r.processes()
@@ -115,6 +115,9 @@ func (r *run) rankRows() (rows []Rank, missing []string) {
 			rows[i].GPU, rows[i].GPUIndex = held.gpu.key, held.gpu.index
 			rows[i].Utilization, rows[i].Power = held.gpu.number(GPUUtilization), held.gpu.number(GPUPower)
 		}
+	}
+	if r.facts.someRanks {
+		return rows, nil
 	}
 	return rows, missingRanks(rows)
 }

@@ -336,8 +336,8 @@ func sideOf(streams []*stream) string {
 	return ""
 }
 
-// addBasis says what the rate of tokens rests on. If no span reports tokens, it
-// is the client's own rate.
+// addBasis says what the rate of tokens rests on. If no span reports tokens, it is
+// the client's own rate, else that of ml_metrics for the whole run.
 func (r *run) addBasis(row *Run, now time.Time) {
 	if row.TokenRate != nil {
 		row.TokenBasis = "counter"
@@ -346,16 +346,30 @@ func (r *run) addBasis(row *Run, now time.Time) {
 	if row.Tokens != nil {
 		return
 	}
-	var rates total
+	var rates, steps total
 	for _, one := range r.streams {
-		if one.series != ClientThroughput || !one.live(now) {
+		if !one.live(now) {
 			continue
 		}
-		// Means of several series must not be added up.
-		if basis := one.labels.Own[2]; basis != "mean" || rates.n == 0 {
-			rates.add(one.value)
-			row.TokenBasis = cmp.Or(basis, "reported")
+		switch one.series {
+		case RunTokenRate:
+			steps.add(one.value)
+		case ClientThroughput:
+			// Means of several series must not be added up, nor what each rank
+			// reports of all ranks.
+			basis := one.labels.Own[2]
+			switch {
+			case one.labels.Own[4] == mlattr.ScopeGlobal:
+				rates = total{sum: max(rates.sum, one.value), n: 1}
+			case basis != mlattr.BasisMean || rates.n == 0:
+				rates.add(one.value)
+			default:
+				continue
+			}
+			row.TokenBasis = cmp.Or(basis, mlattr.BasisReported)
 		}
 	}
-	row.TokenRate = rates.all()
+	if row.TokenRate = rates.all(); row.TokenRate == nil && steps.n > 0 {
+		row.TokenRate, row.TokenBasis = steps.largest(), mlattr.BasisSteps
+	}
 }

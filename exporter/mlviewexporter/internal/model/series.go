@@ -24,6 +24,7 @@ const (
 	RunGPUUtilization
 	RunGPUPrice
 	RunStepTime
+	RunTokenRate
 	RunAttempts
 	Errors
 
@@ -151,13 +152,14 @@ var definitions = [seriesCount]definition{
 	RunGPUUtilization: {name: "ml.run.gpu.utilization", subject: ofRun},
 	RunGPUPrice:       {name: "ml.run.gpu.price", subject: ofRun},
 	RunStepTime:       {name: "ml.run.step.time", subject: ofRun, own: []string{attrWindow}},
+	RunTokenRate:      {name: "ml.run.token.throughput", subject: ofRun, own: []string{mlattr.ThroughputBasis}},
 	RunAttempts:       {name: "ml.run.attempts", subject: ofRun},
 	Errors:            {name: "ml.errors", subject: ofService, own: []string{mlattr.Operation, mlattr.ErrorType}},
 
 	Tokens:           {name: "ml.tokens", subject: ofModel, kind: counter, own: []string{mlattr.GenAITokenType, mlattr.GenAIRequestModel, mlattr.Operation, mlattr.Role, mlattr.Side}},
 	Requests:         {name: "ml.requests", subject: ofModel, kind: counter, own: []string{mlattr.Operation, mlattr.GenAIRequestModel, mlattr.ErrorType, mlattr.Role, mlattr.Side}},
 	Cost:             {name: "ml.cost", subject: ofModel, kind: counter, own: []string{mlattr.GenAITokenType, mlattr.GenAIRequestModel, attrCostSource, mlattr.Role, mlattr.Side}},
-	ClientThroughput: {name: "ml.token.throughput", subject: ofModel, own: []string{mlattr.GenAITokenType, mlattr.GenAIRequestModel, mlattr.ThroughputBasis, mlattr.ThroughputMetric}},
+	ClientThroughput: {name: "ml.token.throughput", subject: ofModel, own: []string{mlattr.GenAITokenType, mlattr.GenAIRequestModel, mlattr.ThroughputBasis, mlattr.ThroughputMetric, mlattr.ThroughputScope}},
 
 	ErrorRatio: {name: "ml.request.error.ratio", subject: ofService, own: []string{attrWindow}},
 	CallTime:   {name: "ml.call.time", subject: ofService, kind: counter, own: []string{attrCallBound, mlattr.GenAIRequestModel, mlattr.Operation, mlattr.Role, mlattr.Side, mlattr.Library, mlattr.Function}},

@@ -63,6 +63,7 @@ func (s *Store) spanOfRun(in *SpanInput, r *run, now time.Time) {
 			*text.of = s.texts.of(text.is)
 		}
 	}
+	r.facts.someRanks = r.facts.someRanks || src.SomeRanks
 	if in.Sizes != (Sizes{}) {
 		r.facts.sizes.grow(&in.Sizes)
 	}

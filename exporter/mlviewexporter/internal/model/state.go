@@ -234,7 +234,8 @@ type RunDetail struct {
 	Run   Run    `json:"run"`
 	Needs []Need `json:"needs"`
 	Ranks []Rank `json:"ranks"`
-	// MissingRanks are the ranks between 0 and the largest that sent nothing.
+	// MissingRanks are the ranks between 0 and the largest that sent nothing, unless
+	// the run's program sends from some ranks only.
 	MissingRanks []string `json:"missing_ranks,omitempty"`
 	Phases       []Phase  `json:"phases"`
 	// TimeRatio is ml.run.time.ratio by ml.run.state.

@@ -42,6 +42,7 @@ type gpuKey struct {
 // gpu is a GPU or MIG device.
 type gpu struct {
 	id        uint64 // the hash of hw.id
+	uuid      uint64 // that of hw.id without its prefix
 	workloads int    // how many
 	run       string // the first that uses it
 	shared    bool
@@ -203,7 +204,7 @@ func (r *request) gpuOf(attrs pcommon.Map, host string) (int, uint64) {
 	if !ok {
 		at = len(r.gpus)
 		r.gpuAt[key] = at
-		r.gpus = append(r.gpus, gpu{id: r.index.hash(id)})
+		r.gpus = append(r.gpus, gpu{id: r.index.hash(id), uuid: r.index.hash(bareUUID(id))})
 	}
 	return at, key.host
 }

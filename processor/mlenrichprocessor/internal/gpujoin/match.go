@@ -4,7 +4,7 @@ package gpujoin
 func (r *request) match() {
 	asked := make([]lookup, 0, 4*len(r.workloads))
 	for i := range r.workloads {
-		asked = r.workloads[i].ask(asked, r.gpus[r.workloads[i].gpu].id)
+		asked = r.workloads[i].ask(asked, &r.gpus[r.workloads[i].gpu])
 	}
 	r.index.look(asked)
 	holders := make(map[location]holder)
@@ -24,8 +24,8 @@ type interval struct{ first, end int }
 func (i interval) of(asked []lookup) []lookup { return asked[i.first:i.end] }
 
 // ask adds the locations at which a workload's run may be.
-func (w *workload) ask(asked []lookup, gpu uint64) []lookup {
-	add := func(at location) { asked = append(asked, lookup{at: at, gpu: gpu}) }
+func (w *workload) ask(asked []lookup, of *gpu) []lookup {
+	add := func(at location) { asked = append(asked, lookup{at: at, gpu: of.id}) }
 	for _, p := range w.processes {
 		own := interval{first: len(asked)}
 		if p.pid != 0 && p.start != 0 {
@@ -44,6 +44,9 @@ func (w *workload) ask(asked []lookup, gpu uint64) []lookup {
 		for _, at := range locations {
 			add(at)
 		}
+	}
+	if of.uuid != 0 {
+		put(gpuLocation(of.uuid))
 	}
 	if at, ok := rankLocation(w.host, w.rank, w.world); ok {
 		put(at)
@@ -96,7 +99,7 @@ func (w *workload) hold(asked []lookup, holders map[location]holder) {
 func (w *workload) match(asked []lookup, holders map[location]holder) {
 	var at [ruleCount]candidates
 	var manyGPUs [ruleCount]bool
-	for r := ruleRank; r < ruleCount; r++ {
+	for r := ruleGPU; r < ruleCount; r++ {
 		for i, a := range w.asked[r].of(asked) {
 			if len(at[r].list) > 0 {
 				break
@@ -107,6 +110,7 @@ func (w *workload) match(asked []lookup, holders map[location]holder) {
 			at[r], manyGPUs[r] = candidates{list: a.candidates}, a.manyGPUs
 		}
 	}
+	at[ruleGPU].ambiguous = !w.alone
 	at[ruleRank].ambiguous = manyGPUs[ruleRank]
 	for _, a := range w.asked[anyOnHost].of(asked) {
 		at[ruleIndex].ambiguous = len(a.candidates) != 1

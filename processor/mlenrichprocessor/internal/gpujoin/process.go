@@ -73,6 +73,9 @@ func (ix *Index) Describe(attrs pcommon.Map, f *mlattr.Facts, run string, inferr
 	p.process = processID{pid: readNumber(attrs, attrPID), start: readInstant(attrs, attrStart)}
 	p.client = ix.hash(strings.Join([]string{key, readID(attrs, attrInstance), readID(attrs, attrPID), readID(attrs, attrStart),
 		strconv.FormatInt(p.rank.global.n, 10), strconv.FormatInt(p.rank.local.n, 10)}, "\n"))
+	if uuid := f.Text(mlattr.GPUUUID); uuid != "" {
+		p.add(gpuLocation(ix.hash(bareUUID(uuid))))
+	}
 	p.locate(world, slurm)
 	if index, ok := f.Int(mlattr.GPUIndex); ok && p.host != 0 {
 		p.add(location{rule: ruleIndex, host: p.host, numbers: [3]int64{index}})
@@ -170,6 +173,13 @@ func processLocation(host uint64, p processID) location {
 func containedLocation(container uint64, pid int64) location {
 	return location{rule: ruleProcess, id: container, numbers: [3]int64{pid}}
 }
+
+// gpuLocation is that of a GPU by the hash of its UUID, which no other GPU has.
+func gpuLocation(uuid uint64) location { return location{rule: ruleGPU, id: uuid} }
+
+// bareUUID returns the UUID of a GPU without the prefix that NVML writes before
+// it and other libraries do not.
+func bareUUID(uuid string) string { return strings.ToLower(strings.TrimPrefix(uuid, "GPU-")) }
 
 // rankLocation is that of a rank on a host. All three numbers are needed: two
 // jobs on a host both have a rank 0.

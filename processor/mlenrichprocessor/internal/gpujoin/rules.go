@@ -9,6 +9,9 @@ const (
 	// ruleProcess matches the process itself: its pid and start time, or its
 	// pid in its container.
 	ruleProcess rule = iota
+	// ruleGPU matches the UUID of the GPU that the client names, if one workload
+	// uses the GPU.
+	ruleGPU
 	// ruleRank matches the rank on its host by global rank, local rank and
 	// world size.
 	ruleRank
@@ -28,7 +31,7 @@ const (
 )
 
 // ruleNames are the values of ml.gpu.join.
-var ruleNames = [ruleCount]string{"process", "rank", "container", "pod", "slurm", "service", "index"}
+var ruleNames = [ruleCount]string{"process", "gpu", "rank", "container", "pod", "slurm", "service", "index"}
 
 // weak reports whether the rule holds only because no other run is known.
 func (r rule) weak() bool { return r >= ruleService }
@@ -51,6 +54,7 @@ const (
 // than one process may have several containers or ranks, but one world size.
 var disproves = [ruleCount][]trait{
 	ruleProcess:   {traitHost, traitContainer, traitPod, traitSlurm, traitWorld},
+	ruleGPU:       {traitHost, traitContainer, traitPod, traitSlurm, traitWorld},
 	ruleRank:      {traitHost, traitContainer, traitPod, traitSlurm},
 	ruleContainer: {traitHost, traitPod, traitSlurm, traitWorld},
 	rulePod:       {traitHost, traitContainer, traitSlurm, traitWorld},

@@ -149,6 +149,30 @@ func matchesName(wanted, name string) bool {
 	return name == wanted
 }
 
+var (
+	slotJobTokens = mlattr.SlotOf(mlattr.JobTokensPerStep)
+	slotJobBasis  = mlattr.SlotOf(mlattr.JobTokensBasis)
+	slotJobBatch  = mlattr.SlotOf(mlattr.JobBatchSize)
+	slotSequence  = mlattr.SlotOf(mlattr.SequenceLength)
+)
+
+// maxJobTokens is more than any step of a job has.
+const maxJobTokens = 1 << 40
+
+// AddJobTokens adds to the facts of a resource the tokens of a step of all ranks:
+// the batch size of the job multiplied by the length of a sequence, if the
+// client states both and not their product.
+func AddJobTokens(f *mlattr.Facts) {
+	batch, batched := f.IntAt(slotJobBatch)
+	length, ok := f.IntAt(slotSequence)
+	tokens := float64(batch) * float64(length)
+	if !batched || !ok || tokens <= 0 || tokens > maxJobTokens || f.At(slotJobTokens) != nil {
+		return
+	}
+	f.SetDouble(slotJobTokens, tokens)
+	f.SetText(slotJobBasis, mlattr.BasisBatch)
+}
+
 // AddTraining adds to the facts of a resource the numbers of the first entry
 // that matches it. The resource's own numbers stay.
 func (c *Config) AddTraining(f *mlattr.Facts) {

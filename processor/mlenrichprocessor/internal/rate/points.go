@@ -12,6 +12,9 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/metadata"
 )
 
+// prometheusTokenType is mlattr.GenAITokenType as Prometheus spells it.
+const prometheusTokenType = "gen_ai_token_type"
+
 // Points are the points of one request from which rates can be made. The zero
 // value is ready for use, and can be used again after Reset.
 type Points struct{ list []point }
@@ -50,14 +53,14 @@ type Source struct {
 	Scope      pcommon.InstrumentationScope
 }
 
-// Usable reports whether rates can be made from a metric: it counts tokens, or
-// is a histogram of rates.
+// Usable reports whether rates can be made from a metric: it counts tokens, is a
+// histogram of rates, or is the rate of all ranks of a job.
 func Usable(meaning *mlattr.Meaning) bool {
 	switch meaning.Measure {
 	case mlattr.MeasureTokens:
 		return meaning.Instrument != mlattr.Gauge
 	case mlattr.MeasureTokenThroughput:
-		return meaning.Instrument != mlattr.Gauge && meaning.Instrument != mlattr.Counter
+		return meaning.Instrument == mlattr.Histogram || meaning.Instrument == mlattr.Gauge && meaning.OfJob
 	default:
 		return false
 	}
@@ -68,15 +71,21 @@ func Usable(meaning *mlattr.Meaning) bool {
 // the same.
 func (ps *Points) Read(from *Source, m pmetric.Metric, meaning *mlattr.Meaning) {
 	r := reader{ps: ps, from: from, metric: m.Name(), meaning: meaning, mean: meaning.Measure == mlattr.MeasureTokenThroughput}
-	r.basis = basisOf(m.Type(), r.mean)
+	if r.reported = r.mean && meaning.Instrument == mlattr.Gauge; r.reported {
+		if m.Type() != pmetric.MetricTypeGauge {
+			return
+		}
+		r.mean = false
+	}
+	r.basis = r.basisOf(m.Type())
 	r.stream = pdatautil.Hash(
 		pdatautil.WithString(string(from.Attributes[:])),
 		pdatautil.WithString(from.Scope.Name()), pdatautil.WithString(from.Scope.Version()), pdatautil.WithMap(from.Scope.Attributes()),
 		pdatautil.WithString(m.Name()), pdatautil.WithString(m.Type().String()))
 	switch m.Type() {
 	case pmetric.MetricTypeGauge:
-		// A counter, after a format that has none.
-		if meaning.Instrument == mlattr.Counter {
+		// A counter, after a format that has none, or the client's own rate.
+		if meaning.Instrument == mlattr.Counter || r.reported {
 			r.numbers(m.Gauge().DataPoints(), false)
 		}
 	case pmetric.MetricTypeSum:
@@ -111,8 +120,10 @@ type reader struct {
 	metric  string
 	meaning *mlattr.Meaning
 	mean    bool
-	basis   string
-	stream  [16]byte
+	// reported is true for a rate that the client computed.
+	reported bool
+	basis    string
+	stream   [16]byte
 }
 
 // dataPoint is what points of all types have.
@@ -125,15 +136,47 @@ type dataPoint interface {
 
 // add adds a point, of whose value the times are not set.
 func add[P dataPoint](r *reader, p P, value reading) {
-	if p.Flags().NoRecordedValue() {
+	attrs := p.Attributes()
+	if p.Flags().NoRecordedValue() || isReplica(attrs, r.meaning.Replicas) || !r.mean && !countsTokens(attrs) {
 		return
 	}
 	value.start, value.at, value.mean = uint64(p.StartTimestamp()), uint64(p.Timestamp()), r.mean
+	value.reported = r.reported
 	value.sum *= r.meaning.Factor
-	attrs := p.Attributes()
 	hash := pdatautil.Hash(pdatautil.WithString(string(r.stream[:])), pdatautil.WithMap(attrs))
 	r.ps.list = append(r.ps.list, point{reading: value, key: streamKey{r.from.Instance, hash}, from: r.from.Attributes, attrs: attrs,
 		resource: r.from.Resource, metric: r.metric, meaning: r.meaning, basis: r.basis})
+}
+
+// isReplica reports whether a point repeats that of process 0 of its server.
+// keys number the server's processes.
+func isReplica(attrs pcommon.Map, keys []string) bool {
+	for _, key := range keys {
+		if v, ok := attrs.Get(key); ok {
+			if process, ok := mlattr.ReadInt(v); ok && process != 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// countsTokens reports whether a point counts input or output tokens, or does not
+// state what it counts. Tokens of any other type are among these: a total, or what
+// a cache gave.
+func countsTokens(attrs pcommon.Map) bool {
+	kind, ok := attrs.Get(mlattr.GenAITokenType)
+	if !ok {
+		if kind, ok = attrs.Get(prometheusTokenType); !ok {
+			return true
+		}
+	}
+	switch kind.Str() {
+	case mlattr.TokenTypeInput, mlattr.TokenTypeOutput, "prompt", "completion":
+		return true
+	default:
+		return false
+	}
 }
 
 func (r *reader) numbers(points pmetric.NumberDataPointSlice, delta bool) {
@@ -152,9 +195,11 @@ func (r *reader) numbers(points pmetric.NumberDataPointSlice, delta bool) {
 }
 
 // basisOf returns the basis of the rates of a metric.
-func basisOf(t pmetric.MetricType, mean bool) string {
+func (r *reader) basisOf(t pmetric.MetricType) string {
 	switch {
-	case mean:
+	case r.reported:
+		return mlattr.BasisReported
+	case r.mean:
 		return mlattr.BasisMean
 	case t == pmetric.MetricTypeSum || t == pmetric.MetricTypeGauge:
 		return mlattr.BasisCounter
@@ -211,7 +256,7 @@ func (p *point) write(to pmetric.NumberDataPoint) {
 	to.SetTimestamp(pcommon.Timestamp(p.at))
 	to.SetDoubleValue(p.rate)
 	attrs := to.Attributes()
-	attrs.EnsureCapacity(p.attrs.Len() + 4)
+	attrs.EnsureCapacity(p.attrs.Len() + 5)
 	p.attrs.CopyTo(attrs)
 	put := func(key, value string) {
 		if value != "" && !label.Taken(attrs, key) {
@@ -221,7 +266,11 @@ func (p *point) write(to pmetric.NumberDataPoint) {
 	put(mlattr.GenAITokenType, p.meaning.TokenType)
 	put(mlattr.ThroughputBasis, p.basis)
 	put(mlattr.ThroughputMetric, p.metric)
-	if p.meaning.PerDevice {
+	put(mlattr.Side, p.meaning.Side)
+	switch {
+	case p.meaning.PerDevice:
 		put(mlattr.ThroughputScope, mlattr.ScopeDevice)
+	case p.meaning.OfJob:
+		put(mlattr.ThroughputScope, mlattr.ScopeGlobal)
 	}
 }

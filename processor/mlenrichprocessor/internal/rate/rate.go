@@ -96,6 +96,10 @@ func (w *work) tokensPerSecond() (rate float64, wanted bool, reason Reason) {
 	if !tokens.ok {
 		return 0, true, missingTokens
 	}
+	if w.firstToken.ok && w.firstToken.seconds > w.seconds && positive(w.seconds) {
+		// A client may end the span of a stream when the stream begins.
+		return 0, true, firstTokenOutside
+	}
 	rate, reason = w.rate(tokens.n, w.seconds)
 	return rate, true, reason
 }

@@ -44,6 +44,8 @@ func goldenVector() work {
 func TestTokensPerSecond(t *testing.T) {
 	checkRates(t, (*work).tokensPerSecond, map[string]rateCase{
 		"golden vector: 51 output tokens in 3 s": {work: goldenVector(), want: 17, wanted: true},
+		"a first token after the end":            {work: work{seconds: 3, output: some(51), firstToken: took(4)}, wanted: true, reason: firstTokenOutside},
+		"a first token at the end":               {work: work{seconds: 3, output: some(1), firstToken: took(3)}, want: 1. / 3, wanted: true},
 		"an embedding's work is its input":       {work: work{seconds: 2, ofInput: true, input: some(200)}, want: 100, wanted: true},
 		"an embedding reads what a cache gave":   {work: work{seconds: 2, ofInput: true, input: some(10), cacheRead: some(190)}, want: 100, wanted: true},
 		"nothing to derive":                      {work: work{seconds: 1}},

@@ -65,6 +65,8 @@ type reading struct {
 	delta bool
 	// mean is true for a histogram of rates, which yields only their mean.
 	mean bool
+	// reported is true for a rate, which is used as it is.
+	reported bool
 }
 
 // newest is the last point of a stream that a rate was made from.
@@ -87,7 +89,7 @@ func (s *Streams) advance(points []point, skipped Skipped) {
 		p := &points[i]
 		var first newest
 		last := &first
-		if !p.delta {
+		if !p.delta && !p.reported {
 			if known := s.byKey.Find(p.key, now); known != nil {
 				last = known
 			}
@@ -108,7 +110,7 @@ func (n *newest) rate(r reading) (rate float64, ok bool, reason Reason) {
 	if r.at == 0 || !(r.sum >= 0) || math.IsInf(r.sum, 0) {
 		return 0, false, invalidValue
 	}
-	if r.delta {
+	if r.delta || r.reported {
 		return r.own()
 	}
 	before := *n
@@ -134,6 +136,9 @@ func (n *newest) rate(r reading) (rate float64, ok bool, reason Reason) {
 
 // own is the rate of a point that covers the time from its start.
 func (r reading) own() (rate float64, ok bool, reason Reason) {
+	if r.reported {
+		return r.sum, true, ""
+	}
 	if r.mean {
 		if r.count == 0 {
 			return 0, false, ""

@@ -377,6 +377,28 @@ func TestSeriesOfAReplacedLabelHasOneWriter(t *testing.T) {
 	assert.Equal(t, map[string]any{"user.id": "late", "gpu": int64(1)}, b.point(service("s"), "user.id", "late", "gpu", 1), "it was seen again")
 }
 
+// Labels whose values never end are left out of the metrics of the client that sends
+// them, and of no other.
+func TestLabelsWithoutAnEndAreLeftOut(t *testing.T) {
+	b := newBed(t, small())
+	sent := func(metric string, operation int) map[string]any {
+		md := pmetric.NewMetrics()
+		rm := md.ResourceMetrics().AppendEmpty()
+		attrs(rm.Resource().Attributes(), service("s")...)
+		m := rm.ScopeMetrics().AppendEmpty().Metrics().AppendEmpty()
+		m.SetName(metric)
+		attrs(m.SetEmptyGauge().DataPoints().AppendEmpty().Attributes(),
+			"collective", "AllReduce", "coll_sn", strconv.Itoa(operation), "comm_id", "0x5d1f", "coll_msg_size_bytes", "4096")
+		b.Metrics(b.tb.Context(), md)
+		require.Equal(t, 1, md.DataPointCount())
+		return md.ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().At(0).Gauge().DataPoints().At(0).Attributes().AsRaw()
+	}
+	for i := range 1000 {
+		assert.Equal(t, map[string]any{"collective": "AllReduce"}, sent("nccl_bus_bandwidth_gbs", i))
+	}
+	assert.Contains(t, sent("another", 0), "coll_sn")
+}
+
 func TestStreamsAreBounded(t *testing.T) {
 	cfg := small()
 	cfg.Limits.Stream = 40

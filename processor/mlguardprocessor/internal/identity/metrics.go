@@ -2,6 +2,7 @@ package identity
 
 import (
 	"context"
+	"slices"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
@@ -10,7 +11,8 @@ import (
 )
 
 // Metrics removes from md, in place, the points of services, instances and
-// streams that are not admitted, and replaces label values that are not. If
+// streams that are not admitted, and labels whose values never end, and replaces label
+// values that are not admitted. If
 // several streams become equal by that, only the first stays: values of
 // different writers cannot be one series.
 func (f *Filter) Metrics(ctx context.Context, md pmetric.Metrics) {
@@ -29,6 +31,8 @@ type metricsPass struct {
 	// program is the hash of the service and the instance, metric that of the
 	// program and the metric.
 	program, metric uint64
+	// unbounded are the labels of the metric that are left out.
+	unbounded []string
 }
 
 // drops reports whether the whole resource is removed.
@@ -42,6 +46,7 @@ func (p *metricsPass) drops(rm pmetric.ResourceMetrics) bool {
 	for _, sm := range rm.ScopeMetrics().All() {
 		sm.Metrics().RemoveIf(func(m pmetric.Metric) bool {
 			p.metric = mix(mix(p.program, p.hasher.text(m.Name())), uint64(m.Type()))
+			p.unbounded = mlattr.Unbounded(m.Name())
 			return p.empties(m)
 		})
 	}
@@ -79,6 +84,9 @@ func filterPoints[P interface{ Attributes() pcommon.Map }](p *metricsPass, all p
 
 // keeps reports whether the stream of a point is admitted, after its labels.
 func (p *metricsPass) keeps(attrs pcommon.Map) bool {
+	if p.unbounded != nil {
+		attrs.RemoveIf(func(key string, _ pcommon.Value) bool { return slices.Contains(p.unbounded, key) })
+	}
 	stream := p.stream(attrs)
 	streams := p.tables[kindStream]
 	if streams.fresh(stream, p.now, p.age) {

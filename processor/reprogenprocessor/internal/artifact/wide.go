@@ -17,7 +17,7 @@ var wide = func() map[string]bool {
 		_interpreters _io _multiprocessing _operator _pickle _posixshmem _posixsubprocess _pyio _pyrepl
 		_sitebuiltins _socket _sqlite3 _testcapi _testinternalcapi _thread _winapi _xxsubinterpreters
 		accelerate aiohttp airflow allennlp ansible antigravity apache_beam apex argparse ast asyncio
-		atexit autogen autogen_agentchat autogen_core axolotl bdb bentoml boto3 botocore bz2 catalogue
+		atexit autogen autogen_agentchat autogen_core bdb bentoml boto3 botocore bz2 catalogue
 		catalyst celery cffi cgi cgitb click cloudpickle cmd code codecs codeop collections colossalai
 		compileall composer concurrent confection configparser contextlib copy copyreg cProfile crewai
 		ctypes cudf cupy curses cython dagster dask dataclasses datasets dbm deepspeed dependency_injector
@@ -28,7 +28,7 @@ var wide = func() map[string]bool {
 		hypothesis idlelib ignite imaplib imp importlib injector inspect invoke io iopath ipykernel
 		ipython IPython jax jaxlib jinja2 joblib jsonargparse jsonpickle jupyter jupyter_client kedro
 		keras kfp kubernetes langchain langchain_community langchain_core langchain_experimental langgraph
-		lib2to3 lightning lightning_fabric lightning_utilities linecache litellm llama_cpp llama_index
+		lib2to3 lightning lightning_fabric lightning_utilities linecache llama_index
 		llamafactory llmcompressor lmdeploy logging loky luigi lxml lzma mailbox mako marshal matplotlib
 		metaflow mindspore ml_collections mmaction mmap mmcls mmcv mmdeploy mmdet mmengine
 		mmocr mmpose mmpretrain mmrazor mmrotate mmseg modulefinder msvcrt multiprocess multiprocessing
@@ -42,7 +42,7 @@ var wide = func() map[string]bool {
 		signal site sitecustomize skimage sklearn smolagents smtpd smtplib snakemake socket
 		socketserver spacy spwd sqlalchemy sqlite3 srsly ssl stevedore streamlit string submitit
 		subprocess sympy symtable sys sysconfig tarfile telnetlib tempfile tensorboard tensorflow
-		tensorflow_datasets tensorflow_hub tensorrt tensorrt_llm test thinc threading timeit timm tkinter
+		tensorflow_datasets tensorflow_hub tensorrt test thinc threading timeit timm tkinter
 		tokenizers torch torch_geometric torchaudio torchrec torchtune torchvision torchx
 		tornado tox trace tracemalloc traitlets triton trl tty turtle turtledemo twisted
 		typer typing ultralytics unittest unsloth urllib urllib3 usercustomize uu uuid uvicorn venv

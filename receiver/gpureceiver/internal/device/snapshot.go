@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/workload"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
 )
 
 // Source returns snapshots of the GPUs of one host, and emits events. One
@@ -18,9 +18,10 @@ type Source interface {
 	// Snapshot reads the GPUs. It returns at the latest when ctx ends, with
 	// what is known by then. Values that cannot be read are absent.
 	Snapshot(ctx context.Context) Snapshot
-	// Watch finds the GPUs like Snapshot, so that they emit events, and reads
-	// nothing else.
-	Watch(ctx context.Context)
+	// Watch finds the GPUs like Snapshot, so that they emit events, and returns
+	// their identities without readings. The snapshot has no driver state if the
+	// GPUs were not listed.
+	Watch(ctx context.Context) Snapshot
 	// Shutdown releases everything. It returns at the latest when ctx ends, even
 	// while a call into the driver hangs.
 	Shutdown(ctx context.Context) error
@@ -40,6 +41,8 @@ type Snapshot struct {
 	Replayed bool
 	// Attribution is the state of each attribution source that was tried.
 	Attribution map[workload.Source]workload.SourceState
+	// KernelLog is the state of the kernel's log, empty if it is not read.
+	KernelLog string
 	// GPUs are ordered by index, each followed by its MIG devices. A GPU with
 	// failing calls is listed with fewer readings.
 	GPUs []GPU
@@ -129,7 +132,8 @@ var ProcessTypes = []string{"compute", "graphics", "mps"}
 // ProcessTasks are the names of the engines that a process uses.
 var ProcessTasks = []string{"general", "encoder", "decoder", "jpeg", "ofa"}
 
-// Event is an error that the driver reports with a code, an XID.
+// Event is an error that a driver reports with a code: an XID, or the SXid of an
+// NVSwitch.
 type Event struct {
 	// Time is the time at which the receiver got it.
 	Time time.Time
@@ -146,4 +150,28 @@ type Event struct {
 	// GPUInstance and ComputeInstance are those of the MIG device, if any.
 	GPUInstance     workload.Number
 	ComputeInstance workload.Number
+	// Text is the driver's message without the code, PID the process whose work
+	// failed, and Process its name. They are known from the kernel's log only.
+	Text    string
+	PID     workload.Number
+	Process string
+	// Switch is nil unless the error is of an NVSwitch. GPU is then the zero value,
+	// and Code an SXid.
+	Switch *Switch
 }
+
+// Switch identifies an NVSwitch, and what its error concerns.
+type Switch struct {
+	// Index is the driver's number of the switch.
+	Index int64
+	// PCIBusID is its address on the PCI bus as sysfs writes it.
+	PCIBusID string
+	// Fatal is true if programs on the GPUs that it connects cannot continue.
+	Fatal bool
+	// Link is the number of the link, unknown if the error concerns none.
+	Link workload.Number
+}
+
+// IndexUnknown is the Index of a GPU that the driver does not list: its error is
+// known from the kernel's log only.
+const IndexUnknown = -1

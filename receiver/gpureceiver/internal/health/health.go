@@ -37,8 +37,16 @@ type Evidence struct {
 	// RemapPending and RemapFailed are the flags of row remapping.
 	RemapPending device.Flag
 	RemapFailed  device.Flag
-	// XIDs are the codes of its recent errors.
-	XIDs []uint64
+	// Errors are its recent errors.
+	Errors []Error
+}
+
+// Error is an error of a GPU.
+type Error struct {
+	// Code is the XID.
+	Code uint64
+	// Effect is its effect on the GPU.
+	Effect xid.Effect
 }
 
 // Judge returns the worst state that the evidence supports. The driver's present
@@ -56,11 +64,11 @@ func Judge(e Evidence) State {
 	if e.RecoveryAction.Known {
 		return worse(worst, afterAction(e.RecoveryAction.Value))
 	}
-	for _, code := range e.XIDs {
-		if code == xidRemapped && e.RemapPending.Known || code == xidNotRemapped && e.RemapFailed.Known {
+	for _, of := range e.Errors {
+		if of.Code == xidRemapped && e.RemapPending.Known || of.Code == xidNotRemapped && e.RemapFailed.Known {
 			continue
 		}
-		worst = worse(worst, afterError(code))
+		worst = worse(worst, afterError(of.Effect))
 	}
 	return worst
 }
@@ -83,8 +91,8 @@ func afterAction(action float64) State {
 	return Degraded
 }
 
-func afterError(code uint64) State {
-	switch xid.Of(code).Effect {
+func afterError(effect xid.Effect) State {
+	switch effect {
 	case xid.Fails:
 		return Failed
 	case xid.Degrades:

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/xid"
 )
 
 func TestJudge(t *testing.T) {
@@ -27,30 +28,39 @@ func TestJudge(t *testing.T) {
 		"a new action":    {Evidence{RecoveryAction: device.Read(17.0)}, Degraded},
 
 		"drain with a row to remap": {Evidence{RecoveryAction: device.Read(float64(device.RecoveryDrainP2P)), RemapPending: device.Read(true)}, Degraded},
-		"a row to remap, no action": {Evidence{RemapPending: device.Read(true), XIDs: []uint64{13}}, PredictedFailure},
+		"a row to remap, no action": {Evidence{RemapPending: device.Read(true), Errors: errorsOf(13)}, PredictedFailure},
 
-		"a program's error":      {Evidence{XIDs: []uint64{13, 31, 43, 45}}, OK},
-		"an unknown error":       {Evidence{XIDs: []uint64{9999}}, OK},
-		"uncorrected":            {Evidence{XIDs: []uint64{48}}, Degraded},
-		"NVLink":                 {Evidence{XIDs: []uint64{74}}, Degraded},
-		"contained":              {Evidence{XIDs: []uint64{94}}, Degraded},
-		"uncontained":            {Evidence{XIDs: []uint64{95}}, Failed},
-		"off the bus":            {Evidence{XIDs: []uint64{79}}, Failed},
-		"GSP":                    {Evidence{XIDs: []uint64{119}}, Failed},
-		"remapped":               {Evidence{XIDs: []uint64{63}}, PredictedFailure},
-		"not remapped":           {Evidence{XIDs: []uint64{64}}, Failed},
-		"the worst":              {Evidence{XIDs: []uint64{63, 48, 13}}, Degraded},
-		"the worst, other order": {Evidence{XIDs: []uint64{79, 48, 63}}, Failed},
+		"a program's error":      {Evidence{Errors: errorsOf(13, 31, 43, 45)}, OK},
+		"an unknown error":       {Evidence{Errors: errorsOf(9999)}, OK},
+		"uncorrected":            {Evidence{Errors: errorsOf(48)}, Degraded},
+		"NVLink":                 {Evidence{Errors: errorsOf(74)}, Degraded},
+		"contained":              {Evidence{Errors: errorsOf(94)}, Degraded},
+		"uncontained":            {Evidence{Errors: errorsOf(95)}, Failed},
+		"off the bus":            {Evidence{Errors: errorsOf(79)}, Failed},
+		"GSP":                    {Evidence{Errors: errorsOf(119)}, Failed},
+		"remapped":               {Evidence{Errors: errorsOf(63)}, PredictedFailure},
+		"not remapped":           {Evidence{Errors: errorsOf(64)}, Failed},
+		"the worst":              {Evidence{Errors: errorsOf(63, 48, 13)}, Degraded},
+		"the worst, other order": {Evidence{Errors: errorsOf(79, 48, 63)}, Failed},
 
-		"an action of none wins over errors":   {Evidence{RecoveryAction: device.Read(0.0), XIDs: []uint64{79, 95}}, OK},
-		"an action of drain wins over errors":  {Evidence{RecoveryAction: device.Read(float64(device.RecoveryDrainP2P)), XIDs: []uint64{79}}, Degraded},
+		"an action of none wins over errors":   {Evidence{RecoveryAction: device.Read(0.0), Errors: errorsOf(79, 95)}, OK},
+		"an action of drain wins over errors":  {Evidence{RecoveryAction: device.Read(float64(device.RecoveryDrainP2P)), Errors: errorsOf(79)}, Degraded},
 		"lost wins over an action of none":     {Evidence{Lost: true, RecoveryAction: device.Read(0.0)}, Failed},
-		"a remap that is done wins over 63":    {Evidence{RemapPending: device.Read(false), XIDs: []uint64{63}}, OK},
-		"a remap that did not fail wins over":  {Evidence{RemapFailed: device.Read(false), XIDs: []uint64{64}}, OK},
-		"flags win only over what they are of": {Evidence{RemapPending: device.Read(false), RemapFailed: device.Read(false), XIDs: []uint64{95}}, Failed},
+		"a remap that is done wins over 63":    {Evidence{RemapPending: device.Read(false), Errors: errorsOf(63)}, OK},
+		"a remap that did not fail wins over":  {Evidence{RemapFailed: device.Read(false), Errors: errorsOf(64)}, OK},
+		"flags win only over what they are of": {Evidence{RemapPending: device.Read(false), RemapFailed: device.Read(false), Errors: errorsOf(95)}, Failed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			assert.Equal(t, test.expected, Judge(test.evidence))
 		})
 	}
+}
+
+// errorsOf returns errors whose effect is that of their codes.
+func errorsOf(codes ...uint64) []Error {
+	var all []Error
+	for _, code := range codes {
+		all = append(all, Error{Code: code, Effect: xid.Of(code).Effect})
+	}
+	return all
 }

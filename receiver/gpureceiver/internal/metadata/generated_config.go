@@ -427,6 +427,26 @@ func (ms *NvidiaGpuInfoMetricConfig) Unmarshal(parser *confmap.Conf) error {
 	return nil
 }
 
+// NvidiaGpuKernelLogStateMetricConfig provides config for the nvidia.gpu.kernel_log.state metric.
+type NvidiaGpuKernelLogStateMetricConfig struct {
+	Enabled          bool `mapstructure:"enabled"`
+	enabledSetByUser bool
+}
+
+func (ms *NvidiaGpuKernelLogStateMetricConfig) Unmarshal(parser *confmap.Conf) error {
+	if parser == nil {
+		return nil
+	}
+
+	err := parser.Unmarshal(ms)
+	if err != nil {
+		return err
+	}
+
+	ms.enabledSetByUser = parser.IsSet("enabled")
+	return nil
+}
+
 // NvidiaGpuMemoryControllerUtilizationMetricConfig provides config for the nvidia.gpu.memory.controller.utilization metric.
 type NvidiaGpuMemoryControllerUtilizationMetricConfig struct {
 	Enabled          bool `mapstructure:"enabled"`
@@ -1027,6 +1047,26 @@ func (ms *NvidiaGpuXidErrorsMetricConfig) Unmarshal(parser *confmap.Conf) error 
 	return nil
 }
 
+// NvidiaNvswitchSxidErrorsMetricConfig provides config for the nvidia.nvswitch.sxid.errors metric.
+type NvidiaNvswitchSxidErrorsMetricConfig struct {
+	Enabled          bool `mapstructure:"enabled"`
+	enabledSetByUser bool
+}
+
+func (ms *NvidiaNvswitchSxidErrorsMetricConfig) Unmarshal(parser *confmap.Conf) error {
+	if parser == nil {
+		return nil
+	}
+
+	err := parser.Unmarshal(ms)
+	if err != nil {
+		return err
+	}
+
+	ms.enabledSetByUser = parser.IsSet("enabled")
+	return nil
+}
+
 // MetricsConfig provides config for gpu metrics.
 type MetricsConfig struct {
 	HwEnergy                             HwEnergyMetricConfig                             `mapstructure:"hw.energy"`
@@ -1050,6 +1090,7 @@ type MetricsConfig struct {
 	NvidiaGpuDriverState                 NvidiaGpuDriverStateMetricConfig                 `mapstructure:"nvidia.gpu.driver.state"`
 	NvidiaGpuEccErrorsLifetime           NvidiaGpuEccErrorsLifetimeMetricConfig           `mapstructure:"nvidia.gpu.ecc.errors.lifetime"`
 	NvidiaGpuInfo                        NvidiaGpuInfoMetricConfig                        `mapstructure:"nvidia.gpu.info"`
+	NvidiaGpuKernelLogState              NvidiaGpuKernelLogStateMetricConfig              `mapstructure:"nvidia.gpu.kernel_log.state"`
 	NvidiaGpuMemoryControllerUtilization NvidiaGpuMemoryControllerUtilizationMetricConfig `mapstructure:"nvidia.gpu.memory.controller.utilization"`
 	NvidiaGpuMemoryRemapFailed           NvidiaGpuMemoryRemapFailedMetricConfig           `mapstructure:"nvidia.gpu.memory.remap_failed"`
 	NvidiaGpuMemoryRemapPending          NvidiaGpuMemoryRemapPendingMetricConfig          `mapstructure:"nvidia.gpu.memory.remap_pending"`
@@ -1080,6 +1121,7 @@ type MetricsConfig struct {
 	NvidiaGpuWorkloadMemoryUsage         NvidiaGpuWorkloadMemoryUsageMetricConfig         `mapstructure:"nvidia.gpu.workload.memory.usage"`
 	NvidiaGpuWorkloadUtilization         NvidiaGpuWorkloadUtilizationMetricConfig         `mapstructure:"nvidia.gpu.workload.utilization"`
 	NvidiaGpuXidErrors                   NvidiaGpuXidErrorsMetricConfig                   `mapstructure:"nvidia.gpu.xid.errors"`
+	NvidiaNvswitchSxidErrors             NvidiaNvswitchSxidErrorsMetricConfig             `mapstructure:"nvidia.nvswitch.sxid.errors"`
 }
 
 func DefaultMetricsConfig() MetricsConfig {
@@ -1145,6 +1187,9 @@ func DefaultMetricsConfig() MetricsConfig {
 			Enabled: false,
 		},
 		NvidiaGpuInfo: NvidiaGpuInfoMetricConfig{
+			Enabled: true,
+		},
+		NvidiaGpuKernelLogState: NvidiaGpuKernelLogStateMetricConfig{
 			Enabled: true,
 		},
 		NvidiaGpuMemoryControllerUtilization: NvidiaGpuMemoryControllerUtilizationMetricConfig{
@@ -1237,6 +1282,9 @@ func DefaultMetricsConfig() MetricsConfig {
 		NvidiaGpuXidErrors: NvidiaGpuXidErrorsMetricConfig{
 			Enabled: true,
 		},
+		NvidiaNvswitchSxidErrors: NvidiaNvswitchSxidErrorsMetricConfig{
+			Enabled: true,
+		},
 	}
 }
 
@@ -1261,12 +1309,16 @@ func (ec *EventConfig) Unmarshal(parser *confmap.Conf) error {
 
 // EventsConfig provides config for gpu events.
 type EventsConfig struct {
-	NvidiaGpuXid EventConfig `mapstructure:"nvidia.gpu.xid"`
+	NvidiaGpuXid       EventConfig `mapstructure:"nvidia.gpu.xid"`
+	NvidiaNvswitchSxid EventConfig `mapstructure:"nvidia.nvswitch.sxid"`
 }
 
 func DefaultEventsConfig() EventsConfig {
 	return EventsConfig{
 		NvidiaGpuXid: EventConfig{
+			Enabled: true,
+		},
+		NvidiaNvswitchSxid: EventConfig{
 			Enabled: true,
 		},
 	}

@@ -89,6 +89,9 @@ func TestMetricsBuilderConfig(t *testing.T) {
 					NvidiaGpuInfo: NvidiaGpuInfoMetricConfig{
 						Enabled: true,
 					},
+					NvidiaGpuKernelLogState: NvidiaGpuKernelLogStateMetricConfig{
+						Enabled: true,
+					},
 					NvidiaGpuMemoryControllerUtilization: NvidiaGpuMemoryControllerUtilizationMetricConfig{
 						Enabled: true,
 					},
@@ -177,6 +180,9 @@ func TestMetricsBuilderConfig(t *testing.T) {
 						Enabled: true,
 					},
 					NvidiaGpuXidErrors: NvidiaGpuXidErrorsMetricConfig{
+						Enabled: true,
+					},
+					NvidiaNvswitchSxidErrors: NvidiaNvswitchSxidErrorsMetricConfig{
 						Enabled: true,
 					},
 				},
@@ -270,6 +276,9 @@ func TestMetricsBuilderConfig(t *testing.T) {
 					NvidiaGpuInfo: NvidiaGpuInfoMetricConfig{
 						Enabled: false,
 					},
+					NvidiaGpuKernelLogState: NvidiaGpuKernelLogStateMetricConfig{
+						Enabled: false,
+					},
 					NvidiaGpuMemoryControllerUtilization: NvidiaGpuMemoryControllerUtilizationMetricConfig{
 						Enabled: false,
 					},
@@ -360,6 +369,9 @@ func TestMetricsBuilderConfig(t *testing.T) {
 					NvidiaGpuXidErrors: NvidiaGpuXidErrorsMetricConfig{
 						Enabled: false,
 					},
+					NvidiaNvswitchSxidErrors: NvidiaNvswitchSxidErrorsMetricConfig{
+						Enabled: false,
+					},
 				},
 				ResourceAttributes: ResourceAttributesConfig{
 					HostName:                      ResourceAttributeConfig{Enabled: false},
@@ -388,7 +400,7 @@ func TestMetricsBuilderConfig(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			cfg := loadMetricsBuilderConfig(t, tt.name)
-			diff := cmp.Diff(tt.want, cfg, cmpopts.IgnoreUnexported(HwEnergyMetricConfig{}, HwErrorsMetricConfig{}, HwFanSpeedRatioMetricConfig{}, HwGpuIoMetricConfig{}, HwGpuMemoryLimitMetricConfig{}, HwGpuMemoryUsageMetricConfig{}, HwGpuMemoryUtilizationMetricConfig{}, HwGpuUtilizationMetricConfig{}, HwPowerMetricConfig{}, HwStatusMetricConfig{}, HwTemperatureMetricConfig{}, HwTemperatureLimitMetricConfig{}, NvidiaGpuAttributionMetricConfig{}, NvidiaGpuBar1UsageMetricConfig{}, NvidiaGpuBusyTimeMetricConfig{}, NvidiaGpuClockFrequencyMetricConfig{}, NvidiaGpuClockLimitMetricConfig{}, NvidiaGpuDramUtilizationMetricConfig{}, NvidiaGpuDriverStateMetricConfig{}, NvidiaGpuEccErrorsLifetimeMetricConfig{}, NvidiaGpuInfoMetricConfig{}, NvidiaGpuMemoryControllerUtilizationMetricConfig{}, NvidiaGpuMemoryRemapFailedMetricConfig{}, NvidiaGpuMemoryRemapPendingMetricConfig{}, NvidiaGpuMemoryRemappedRowsMetricConfig{}, NvidiaGpuMemoryReservedMetricConfig{}, NvidiaGpuMemoryRetiredPagesMetricConfig{}, NvidiaGpuNvlinkErrorsMetricConfig{}, NvidiaGpuNvlinkIoMetricConfig{}, NvidiaGpuNvlinkLinksMetricConfig{}, NvidiaGpuPcieLinkGenerationMetricConfig{}, NvidiaGpuPcieLinkWidthMetricConfig{}, NvidiaGpuPcieReplaysMetricConfig{}, NvidiaGpuPcieThroughputMetricConfig{}, NvidiaGpuPerformanceStateMetricConfig{}, NvidiaGpuPipeUtilizationMetricConfig{}, NvidiaGpuPowerInstantMetricConfig{}, NvidiaGpuPowerLimitMetricConfig{}, NvidiaGpuPowerPeakMetricConfig{}, NvidiaGpuProcessMemoryUsageMetricConfig{}, NvidiaGpuProcessUtilizationMetricConfig{}, NvidiaGpuProcessesMetricConfig{}, NvidiaGpuRecoveryActionMetricConfig{}, NvidiaGpuSmOccupancyMetricConfig{}, NvidiaGpuSmUtilizationMetricConfig{}, NvidiaGpuThrottleActiveMetricConfig{}, NvidiaGpuThrottleTimeMetricConfig{}, NvidiaGpuUtilizationPeakMetricConfig{}, NvidiaGpuWorkloadMemoryUsageMetricConfig{}, NvidiaGpuWorkloadUtilizationMetricConfig{}, NvidiaGpuXidErrorsMetricConfig{}, ResourceAttributeConfig{}))
+			diff := cmp.Diff(tt.want, cfg, cmpopts.IgnoreUnexported(HwEnergyMetricConfig{}, HwErrorsMetricConfig{}, HwFanSpeedRatioMetricConfig{}, HwGpuIoMetricConfig{}, HwGpuMemoryLimitMetricConfig{}, HwGpuMemoryUsageMetricConfig{}, HwGpuMemoryUtilizationMetricConfig{}, HwGpuUtilizationMetricConfig{}, HwPowerMetricConfig{}, HwStatusMetricConfig{}, HwTemperatureMetricConfig{}, HwTemperatureLimitMetricConfig{}, NvidiaGpuAttributionMetricConfig{}, NvidiaGpuBar1UsageMetricConfig{}, NvidiaGpuBusyTimeMetricConfig{}, NvidiaGpuClockFrequencyMetricConfig{}, NvidiaGpuClockLimitMetricConfig{}, NvidiaGpuDramUtilizationMetricConfig{}, NvidiaGpuDriverStateMetricConfig{}, NvidiaGpuEccErrorsLifetimeMetricConfig{}, NvidiaGpuInfoMetricConfig{}, NvidiaGpuKernelLogStateMetricConfig{}, NvidiaGpuMemoryControllerUtilizationMetricConfig{}, NvidiaGpuMemoryRemapFailedMetricConfig{}, NvidiaGpuMemoryRemapPendingMetricConfig{}, NvidiaGpuMemoryRemappedRowsMetricConfig{}, NvidiaGpuMemoryReservedMetricConfig{}, NvidiaGpuMemoryRetiredPagesMetricConfig{}, NvidiaGpuNvlinkErrorsMetricConfig{}, NvidiaGpuNvlinkIoMetricConfig{}, NvidiaGpuNvlinkLinksMetricConfig{}, NvidiaGpuPcieLinkGenerationMetricConfig{}, NvidiaGpuPcieLinkWidthMetricConfig{}, NvidiaGpuPcieReplaysMetricConfig{}, NvidiaGpuPcieThroughputMetricConfig{}, NvidiaGpuPerformanceStateMetricConfig{}, NvidiaGpuPipeUtilizationMetricConfig{}, NvidiaGpuPowerInstantMetricConfig{}, NvidiaGpuPowerLimitMetricConfig{}, NvidiaGpuPowerPeakMetricConfig{}, NvidiaGpuProcessMemoryUsageMetricConfig{}, NvidiaGpuProcessUtilizationMetricConfig{}, NvidiaGpuProcessesMetricConfig{}, NvidiaGpuRecoveryActionMetricConfig{}, NvidiaGpuSmOccupancyMetricConfig{}, NvidiaGpuSmUtilizationMetricConfig{}, NvidiaGpuThrottleActiveMetricConfig{}, NvidiaGpuThrottleTimeMetricConfig{}, NvidiaGpuUtilizationPeakMetricConfig{}, NvidiaGpuWorkloadMemoryUsageMetricConfig{}, NvidiaGpuWorkloadUtilizationMetricConfig{}, NvidiaGpuXidErrorsMetricConfig{}, NvidiaNvswitchSxidErrorsMetricConfig{}, ResourceAttributeConfig{}))
 			require.Emptyf(t, diff, "Config mismatch (-expected +actual):\n%s", diff)
 		})
 	}

@@ -100,6 +100,12 @@ func WithNvidiaGpuMigGpuInstanceIDEventAttribute(nvidiaGpuMigGpuInstanceIDAttrib
 	})
 }
 
+func WithNvidiaGpuNvlinkLinkEventAttribute(nvidiaGpuNvlinkLinkAttributeValue int64) EventAttributeOption {
+	return eventAttributeOptionFunc(func(dp plog.LogRecord) {
+		dp.Attributes().PutInt("nvidia.gpu.nvlink.link", nvidiaGpuNvlinkLinkAttributeValue)
+	})
+}
+
 func WithNvidiaGpuPciBusIDEventAttribute(nvidiaGpuPciBusIDAttributeValue string) EventAttributeOption {
 	return eventAttributeOptionFunc(func(dp plog.LogRecord) {
 		dp.Attributes().PutStr("nvidia.gpu.pci.bus_id", nvidiaGpuPciBusIDAttributeValue)
@@ -112,9 +118,51 @@ func WithNvidiaGpuSourceEventAttribute(nvidiaGpuSourceAttributeValue string) Eve
 	})
 }
 
+func WithNvidiaGpuXidMessageEventAttribute(nvidiaGpuXidMessageAttributeValue string) EventAttributeOption {
+	return eventAttributeOptionFunc(func(dp plog.LogRecord) {
+		dp.Attributes().PutStr("nvidia.gpu.xid.message", nvidiaGpuXidMessageAttributeValue)
+	})
+}
+
 func WithNvidiaGpuXidReferenceEventAttribute(nvidiaGpuXidReferenceAttributeValue string) EventAttributeOption {
 	return eventAttributeOptionFunc(func(dp plog.LogRecord) {
 		dp.Attributes().PutStr("nvidia.gpu.xid.reference", nvidiaGpuXidReferenceAttributeValue)
+	})
+}
+
+func WithNvidiaGpuXidSubcodeEventAttribute(nvidiaGpuXidSubcodeAttributeValue int64) EventAttributeOption {
+	return eventAttributeOptionFunc(func(dp plog.LogRecord) {
+		dp.Attributes().PutInt("nvidia.gpu.xid.subcode", nvidiaGpuXidSubcodeAttributeValue)
+	})
+}
+
+func WithNvidiaGpuXidUnitEventAttribute(nvidiaGpuXidUnitAttributeValue string) EventAttributeOption {
+	return eventAttributeOptionFunc(func(dp plog.LogRecord) {
+		dp.Attributes().PutStr("nvidia.gpu.xid.unit", nvidiaGpuXidUnitAttributeValue)
+	})
+}
+
+func WithNvidiaNvswitchLinkEventAttribute(nvidiaNvswitchLinkAttributeValue int64) EventAttributeOption {
+	return eventAttributeOptionFunc(func(dp plog.LogRecord) {
+		dp.Attributes().PutInt("nvidia.nvswitch.link", nvidiaNvswitchLinkAttributeValue)
+	})
+}
+
+func WithNvidiaNvswitchSxidMessageEventAttribute(nvidiaNvswitchSxidMessageAttributeValue string) EventAttributeOption {
+	return eventAttributeOptionFunc(func(dp plog.LogRecord) {
+		dp.Attributes().PutStr("nvidia.nvswitch.sxid.message", nvidiaNvswitchSxidMessageAttributeValue)
+	})
+}
+
+func WithProcessExecutableNameEventAttribute(processExecutableNameAttributeValue string) EventAttributeOption {
+	return eventAttributeOptionFunc(func(dp plog.LogRecord) {
+		dp.Attributes().PutStr("process.executable.name", processExecutableNameAttributeValue)
+	})
+}
+
+func WithProcessPidXidEventAttribute(processPidXidAttributeValue int64) EventAttributeOption {
+	return eventAttributeOptionFunc(func(dp plog.LogRecord) {
+		dp.Attributes().PutInt("process.pid", processPidXidAttributeValue)
 	})
 }
 
@@ -184,6 +232,49 @@ func newEventNvidiaGpuXid(cfg EventConfig) eventNvidiaGpuXid {
 	return e
 }
 
+type eventNvidiaNvswitchSxid struct {
+	data   plog.LogRecordSlice // data buffer for generated log records.
+	config EventConfig         // event config provided by user.
+}
+
+func (e *eventNvidiaNvswitchSxid) recordEvent(ctx context.Context, timestamp pcommon.Timestamp, hostNameAttributeValue string, nvidiaNvswitchIndexAttributeValue int64, nvidiaNvswitchPciBusIDAttributeValue string, nvidiaNvswitchSxidCodeAttributeValue int64, nvidiaNvswitchSxidFatalAttributeValue bool, options ...EventAttributeOption) {
+	if !e.config.Enabled {
+		return
+	}
+	dp := e.data.AppendEmpty()
+	dp.SetEventName("nvidia.nvswitch.sxid")
+	dp.SetTimestamp(timestamp)
+
+	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
+		dp.SetTraceID(pcommon.TraceID(span.TraceID()))
+		dp.SetSpanID(pcommon.SpanID(span.SpanID()))
+	}
+	dp.Attributes().PutStr("host.name", hostNameAttributeValue)
+	dp.Attributes().PutInt("nvidia.nvswitch.index", nvidiaNvswitchIndexAttributeValue)
+	dp.Attributes().PutStr("nvidia.nvswitch.pci.bus_id", nvidiaNvswitchPciBusIDAttributeValue)
+	dp.Attributes().PutInt("nvidia.nvswitch.sxid.code", nvidiaNvswitchSxidCodeAttributeValue)
+	dp.Attributes().PutBool("nvidia.nvswitch.sxid.fatal", nvidiaNvswitchSxidFatalAttributeValue)
+
+	for _, op := range options {
+		op.apply(dp)
+	}
+}
+
+// emit appends recorded event data to a events slice and prepares it for recording another set of log records.
+func (e *eventNvidiaNvswitchSxid) emit(lrs plog.LogRecordSlice) {
+	if e.config.Enabled && e.data.Len() > 0 {
+		e.data.MoveAndAppendTo(lrs)
+	}
+}
+
+func newEventNvidiaNvswitchSxid(cfg EventConfig) eventNvidiaNvswitchSxid {
+	e := eventNvidiaNvswitchSxid{config: cfg}
+	if cfg.Enabled {
+		e.data = plog.NewLogRecordSlice()
+	}
+	return e
+}
+
 // LogsBuilder provides an interface for scrapers to report logs while taking care of all the transformations
 // required to produce log representation defined in metadata and user config.
 type LogsBuilder struct {
@@ -194,6 +285,7 @@ type LogsBuilder struct {
 	resourceAttributeIncludeFilter map[string]filter.Filter
 	resourceAttributeExcludeFilter map[string]filter.Filter
 	eventNvidiaGpuXid              eventNvidiaGpuXid
+	eventNvidiaNvswitchSxid        eventNvidiaNvswitchSxid
 }
 
 // LogBuilderOption applies changes to default logs builder.
@@ -208,6 +300,7 @@ func NewLogsBuilder(lbc LogsBuilderConfig, settings receiver.Settings) *LogsBuil
 		logRecordsBuffer:               plog.NewLogRecordSlice(),
 		buildInfo:                      settings.BuildInfo,
 		eventNvidiaGpuXid:              newEventNvidiaGpuXid(lbc.Events.NvidiaGpuXid),
+		eventNvidiaNvswitchSxid:        newEventNvidiaNvswitchSxid(lbc.Events.NvidiaNvswitchSxid),
 		resourceAttributeIncludeFilter: make(map[string]filter.Filter),
 		resourceAttributeExcludeFilter: make(map[string]filter.Filter),
 	}
@@ -369,6 +462,7 @@ func (lb *LogsBuilder) EmitForResource(options ...ResourceLogsOption) {
 	ils.Scope().SetName(ScopeName)
 	ils.Scope().SetVersion(lb.buildInfo.Version)
 	lb.eventNvidiaGpuXid.emit(ils.LogRecords())
+	lb.eventNvidiaNvswitchSxid.emit(ils.LogRecords())
 
 	for _, op := range options {
 		op.apply(rl)
@@ -408,4 +502,9 @@ func (lb *LogsBuilder) Emit(options ...ResourceLogsOption) plog.Logs {
 // RecordNvidiaGpuXidEvent adds a log record of nvidia.gpu.xid event.
 func (lb *LogsBuilder) RecordNvidiaGpuXidEvent(ctx context.Context, timestamp pcommon.Timestamp, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, nvidiaGpuXidCodeAttributeValue int64, options ...EventAttributeOption) {
 	lb.eventNvidiaGpuXid.recordEvent(ctx, timestamp, hwIDAttributeValue, hostNameAttributeValue, nvidiaGpuIndexAttributeValue, nvidiaGpuXidCodeAttributeValue, options...)
+}
+
+// RecordNvidiaNvswitchSxidEvent adds a log record of nvidia.nvswitch.sxid event.
+func (lb *LogsBuilder) RecordNvidiaNvswitchSxidEvent(ctx context.Context, timestamp pcommon.Timestamp, hostNameAttributeValue string, nvidiaNvswitchIndexAttributeValue int64, nvidiaNvswitchPciBusIDAttributeValue string, nvidiaNvswitchSxidCodeAttributeValue int64, nvidiaNvswitchSxidFatalAttributeValue bool, options ...EventAttributeOption) {
+	lb.eventNvidiaNvswitchSxid.recordEvent(ctx, timestamp, hostNameAttributeValue, nvidiaNvswitchIndexAttributeValue, nvidiaNvswitchPciBusIDAttributeValue, nvidiaNvswitchSxidCodeAttributeValue, nvidiaNvswitchSxidFatalAttributeValue, options...)
 }

@@ -402,6 +402,40 @@ var MapAttributeNvidiaGpuDriverState = map[string]AttributeNvidiaGpuDriverState{
 	"failed":            AttributeNvidiaGpuDriverStateFailed,
 }
 
+// AttributeNvidiaGpuKernelLogState specifies the value nvidia.gpu.kernel_log.state attribute.
+type AttributeNvidiaGpuKernelLogState int
+
+const (
+	_ AttributeNvidiaGpuKernelLogState = iota
+	AttributeNvidiaGpuKernelLogStateOk
+	AttributeNvidiaGpuKernelLogStateDenied
+	AttributeNvidiaGpuKernelLogStateAbsent
+	AttributeNvidiaGpuKernelLogStateFailed
+)
+
+// String returns the string representation of the AttributeNvidiaGpuKernelLogState.
+func (av AttributeNvidiaGpuKernelLogState) String() string {
+	switch av {
+	case AttributeNvidiaGpuKernelLogStateOk:
+		return "ok"
+	case AttributeNvidiaGpuKernelLogStateDenied:
+		return "denied"
+	case AttributeNvidiaGpuKernelLogStateAbsent:
+		return "absent"
+	case AttributeNvidiaGpuKernelLogStateFailed:
+		return "failed"
+	}
+	return ""
+}
+
+// MapAttributeNvidiaGpuKernelLogState is a helper map of string to AttributeNvidiaGpuKernelLogState attribute value.
+var MapAttributeNvidiaGpuKernelLogState = map[string]AttributeNvidiaGpuKernelLogState{
+	"ok":     AttributeNvidiaGpuKernelLogStateOk,
+	"denied": AttributeNvidiaGpuKernelLogStateDenied,
+	"absent": AttributeNvidiaGpuKernelLogStateAbsent,
+	"failed": AttributeNvidiaGpuKernelLogStateFailed,
+}
+
 // AttributeNvidiaGpuMemoryLocation specifies the value nvidia.gpu.memory.location attribute.
 type AttributeNvidiaGpuMemoryLocation int
 
@@ -823,6 +857,10 @@ var MetricsInfo = metricsInfo{
 		Name:       "nvidia.gpu.info",
 		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "hw.name", "hw.driver_version", "nvidia.gpu.pci.bus_id", "nvidia.gpu.mig.profile", "nvidia.gpu.mig.gpu_instance.id", "nvidia.gpu.mig.compute_instance.id", "hw.parent", "nvidia.gpu.source"},
 	},
+	NvidiaGpuKernelLogState: metricInfo{
+		Name:       "nvidia.gpu.kernel_log.state",
+		Attributes: []string{"host.name", "nvidia.gpu.kernel_log.state"},
+	},
 	NvidiaGpuMemoryControllerUtilization: metricInfo{
 		Name:       "nvidia.gpu.memory.controller.utilization",
 		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "hw.parent", "nvidia.gpu.source"},
@@ -943,6 +981,10 @@ var MetricsInfo = metricsInfo{
 		Name:       "nvidia.gpu.xid.errors",
 		Attributes: []string{"hw.id", "host.name", "nvidia.gpu.index", "nvidia.gpu.xid.code", "nvidia.gpu.mig.gpu_instance.id", "nvidia.gpu.mig.compute_instance.id", "hw.parent", "nvidia.gpu.source"},
 	},
+	NvidiaNvswitchSxidErrors: metricInfo{
+		Name:       "nvidia.nvswitch.sxid.errors",
+		Attributes: []string{"host.name", "nvidia.nvswitch.pci.bus_id", "nvidia.nvswitch.sxid.code", "nvidia.nvswitch.sxid.fatal"},
+	},
 }
 
 type metricsInfo struct {
@@ -967,6 +1009,7 @@ type metricsInfo struct {
 	NvidiaGpuDriverState                 metricInfo
 	NvidiaGpuEccErrorsLifetime           metricInfo
 	NvidiaGpuInfo                        metricInfo
+	NvidiaGpuKernelLogState              metricInfo
 	NvidiaGpuMemoryControllerUtilization metricInfo
 	NvidiaGpuMemoryRemapFailed           metricInfo
 	NvidiaGpuMemoryRemapPending          metricInfo
@@ -997,6 +1040,7 @@ type metricsInfo struct {
 	NvidiaGpuWorkloadMemoryUsage         metricInfo
 	NvidiaGpuWorkloadUtilization         metricInfo
 	NvidiaGpuXidErrors                   metricInfo
+	NvidiaNvswitchSxidErrors             metricInfo
 }
 
 type metricInfo struct {
@@ -2395,6 +2439,61 @@ func (m *metricNvidiaGpuInfo) emit(metrics pmetric.MetricSlice) {
 
 func newMetricNvidiaGpuInfo(cfg NvidiaGpuInfoMetricConfig) metricNvidiaGpuInfo {
 	m := metricNvidiaGpuInfo{config: cfg}
+
+	if cfg.Enabled {
+		m.data = pmetric.NewMetric()
+		m.init()
+	}
+	return m
+}
+
+type metricNvidiaGpuKernelLogState struct {
+	data     pmetric.Metric                      // data buffer for generated metric.
+	config   NvidiaGpuKernelLogStateMetricConfig // metric config provided by user.
+	capacity int                                 // max observed number of data points added to the metric.
+}
+
+// init fills nvidia.gpu.kernel_log.state metric with initial data.
+func (m *metricNvidiaGpuKernelLogState) init() {
+	m.data.SetName("nvidia.gpu.kernel_log.state")
+	m.data.SetDescription("1 for the current state of the kernel's log, 0 for the other states.")
+	m.data.SetUnit("1")
+	m.data.SetEmptySum()
+	m.data.Sum().SetIsMonotonic(false)
+	m.data.Sum().SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
+	m.data.Sum().DataPoints().EnsureCapacity(m.capacity)
+}
+
+func (m *metricNvidiaGpuKernelLogState) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64, hostNameAttributeValue string, nvidiaGpuKernelLogStateAttributeValue string) {
+	if !m.config.Enabled {
+		return
+	}
+	dp := m.data.Sum().DataPoints().AppendEmpty()
+	dp.SetStartTimestamp(start)
+	dp.SetTimestamp(ts)
+	dp.SetIntValue(val)
+	dp.Attributes().PutStr("host.name", hostNameAttributeValue)
+	dp.Attributes().PutStr("nvidia.gpu.kernel_log.state", nvidiaGpuKernelLogStateAttributeValue)
+}
+
+// updateCapacity saves max length of data point slices that will be used for the slice capacity.
+func (m *metricNvidiaGpuKernelLogState) updateCapacity() {
+	if m.data.Sum().DataPoints().Len() > m.capacity {
+		m.capacity = m.data.Sum().DataPoints().Len()
+	}
+}
+
+// emit appends recorded metric data to a metrics slice and prepares it for recording another set of data points.
+func (m *metricNvidiaGpuKernelLogState) emit(metrics pmetric.MetricSlice) {
+	if m.config.Enabled && m.data.Sum().DataPoints().Len() > 0 {
+		m.updateCapacity()
+		m.data.MoveTo(metrics.AppendEmpty())
+		m.init()
+	}
+}
+
+func newMetricNvidiaGpuKernelLogState(cfg NvidiaGpuKernelLogStateMetricConfig) metricNvidiaGpuKernelLogState {
+	m := metricNvidiaGpuKernelLogState{config: cfg}
 
 	if cfg.Enabled {
 		m.data = pmetric.NewMetric()
@@ -4162,6 +4261,63 @@ func newMetricNvidiaGpuXidErrors(cfg NvidiaGpuXidErrorsMetricConfig) metricNvidi
 	return m
 }
 
+type metricNvidiaNvswitchSxidErrors struct {
+	data     pmetric.Metric                       // data buffer for generated metric.
+	config   NvidiaNvswitchSxidErrorsMetricConfig // metric config provided by user.
+	capacity int                                  // max observed number of data points added to the metric.
+}
+
+// init fills nvidia.nvswitch.sxid.errors metric with initial data.
+func (m *metricNvidiaNvswitchSxidErrors) init() {
+	m.data.SetName("nvidia.nvswitch.sxid.errors")
+	m.data.SetDescription("Errors that the driver of NVSwitches has reported with a code (SXid) since the receiver started.")
+	m.data.SetUnit("{error}")
+	m.data.SetEmptySum()
+	m.data.Sum().SetIsMonotonic(true)
+	m.data.Sum().SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
+	m.data.Sum().DataPoints().EnsureCapacity(m.capacity)
+}
+
+func (m *metricNvidiaNvswitchSxidErrors) recordDataPoint(start pcommon.Timestamp, ts pcommon.Timestamp, val int64, hostNameAttributeValue string, nvidiaNvswitchPciBusIDAttributeValue string, nvidiaNvswitchSxidCodeAttributeValue int64, nvidiaNvswitchSxidFatalAttributeValue bool) {
+	if !m.config.Enabled {
+		return
+	}
+	dp := m.data.Sum().DataPoints().AppendEmpty()
+	dp.SetStartTimestamp(start)
+	dp.SetTimestamp(ts)
+	dp.SetIntValue(val)
+	dp.Attributes().PutStr("host.name", hostNameAttributeValue)
+	dp.Attributes().PutStr("nvidia.nvswitch.pci.bus_id", nvidiaNvswitchPciBusIDAttributeValue)
+	dp.Attributes().PutInt("nvidia.nvswitch.sxid.code", nvidiaNvswitchSxidCodeAttributeValue)
+	dp.Attributes().PutBool("nvidia.nvswitch.sxid.fatal", nvidiaNvswitchSxidFatalAttributeValue)
+}
+
+// updateCapacity saves max length of data point slices that will be used for the slice capacity.
+func (m *metricNvidiaNvswitchSxidErrors) updateCapacity() {
+	if m.data.Sum().DataPoints().Len() > m.capacity {
+		m.capacity = m.data.Sum().DataPoints().Len()
+	}
+}
+
+// emit appends recorded metric data to a metrics slice and prepares it for recording another set of data points.
+func (m *metricNvidiaNvswitchSxidErrors) emit(metrics pmetric.MetricSlice) {
+	if m.config.Enabled && m.data.Sum().DataPoints().Len() > 0 {
+		m.updateCapacity()
+		m.data.MoveTo(metrics.AppendEmpty())
+		m.init()
+	}
+}
+
+func newMetricNvidiaNvswitchSxidErrors(cfg NvidiaNvswitchSxidErrorsMetricConfig) metricNvidiaNvswitchSxidErrors {
+	m := metricNvidiaNvswitchSxidErrors{config: cfg}
+
+	if cfg.Enabled {
+		m.data = pmetric.NewMetric()
+		m.init()
+	}
+	return m
+}
+
 // MetricsBuilder provides an interface for scrapers to report metrics while taking care of all the transformations
 // required to produce metric representation defined in metadata and user config.
 type MetricsBuilder struct {
@@ -4193,6 +4349,7 @@ type MetricsBuilder struct {
 	metricNvidiaGpuDriverState                 metricNvidiaGpuDriverState
 	metricNvidiaGpuEccErrorsLifetime           metricNvidiaGpuEccErrorsLifetime
 	metricNvidiaGpuInfo                        metricNvidiaGpuInfo
+	metricNvidiaGpuKernelLogState              metricNvidiaGpuKernelLogState
 	metricNvidiaGpuMemoryControllerUtilization metricNvidiaGpuMemoryControllerUtilization
 	metricNvidiaGpuMemoryRemapFailed           metricNvidiaGpuMemoryRemapFailed
 	metricNvidiaGpuMemoryRemapPending          metricNvidiaGpuMemoryRemapPending
@@ -4223,6 +4380,7 @@ type MetricsBuilder struct {
 	metricNvidiaGpuWorkloadMemoryUsage         metricNvidiaGpuWorkloadMemoryUsage
 	metricNvidiaGpuWorkloadUtilization         metricNvidiaGpuWorkloadUtilization
 	metricNvidiaGpuXidErrors                   metricNvidiaGpuXidErrors
+	metricNvidiaNvswitchSxidErrors             metricNvidiaNvswitchSxidErrors
 }
 
 // MetricBuilderOption applies changes to default metrics builder.
@@ -4269,6 +4427,7 @@ func NewMetricsBuilder(mbc MetricsBuilderConfig, settings receiver.Settings, opt
 		metricNvidiaGpuDriverState:                 newMetricNvidiaGpuDriverState(mbc.Metrics.NvidiaGpuDriverState),
 		metricNvidiaGpuEccErrorsLifetime:           newMetricNvidiaGpuEccErrorsLifetime(mbc.Metrics.NvidiaGpuEccErrorsLifetime),
 		metricNvidiaGpuInfo:                        newMetricNvidiaGpuInfo(mbc.Metrics.NvidiaGpuInfo),
+		metricNvidiaGpuKernelLogState:              newMetricNvidiaGpuKernelLogState(mbc.Metrics.NvidiaGpuKernelLogState),
 		metricNvidiaGpuMemoryControllerUtilization: newMetricNvidiaGpuMemoryControllerUtilization(mbc.Metrics.NvidiaGpuMemoryControllerUtilization),
 		metricNvidiaGpuMemoryRemapFailed:           newMetricNvidiaGpuMemoryRemapFailed(mbc.Metrics.NvidiaGpuMemoryRemapFailed),
 		metricNvidiaGpuMemoryRemapPending:          newMetricNvidiaGpuMemoryRemapPending(mbc.Metrics.NvidiaGpuMemoryRemapPending),
@@ -4299,6 +4458,7 @@ func NewMetricsBuilder(mbc MetricsBuilderConfig, settings receiver.Settings, opt
 		metricNvidiaGpuWorkloadMemoryUsage:         newMetricNvidiaGpuWorkloadMemoryUsage(mbc.Metrics.NvidiaGpuWorkloadMemoryUsage),
 		metricNvidiaGpuWorkloadUtilization:         newMetricNvidiaGpuWorkloadUtilization(mbc.Metrics.NvidiaGpuWorkloadUtilization),
 		metricNvidiaGpuXidErrors:                   newMetricNvidiaGpuXidErrors(mbc.Metrics.NvidiaGpuXidErrors),
+		metricNvidiaNvswitchSxidErrors:             newMetricNvidiaNvswitchSxidErrors(mbc.Metrics.NvidiaNvswitchSxidErrors),
 		resourceAttributeIncludeFilter:             make(map[string]filter.Filter),
 		resourceAttributeExcludeFilter:             make(map[string]filter.Filter),
 	}
@@ -4506,6 +4666,7 @@ func (mb *MetricsBuilder) EmitForResource(options ...ResourceMetricsOption) {
 	mb.metricNvidiaGpuDriverState.emit(ils.Metrics())
 	mb.metricNvidiaGpuEccErrorsLifetime.emit(ils.Metrics())
 	mb.metricNvidiaGpuInfo.emit(ils.Metrics())
+	mb.metricNvidiaGpuKernelLogState.emit(ils.Metrics())
 	mb.metricNvidiaGpuMemoryControllerUtilization.emit(ils.Metrics())
 	mb.metricNvidiaGpuMemoryRemapFailed.emit(ils.Metrics())
 	mb.metricNvidiaGpuMemoryRemapPending.emit(ils.Metrics())
@@ -4536,6 +4697,7 @@ func (mb *MetricsBuilder) EmitForResource(options ...ResourceMetricsOption) {
 	mb.metricNvidiaGpuWorkloadMemoryUsage.emit(ils.Metrics())
 	mb.metricNvidiaGpuWorkloadUtilization.emit(ils.Metrics())
 	mb.metricNvidiaGpuXidErrors.emit(ils.Metrics())
+	mb.metricNvidiaNvswitchSxidErrors.emit(ils.Metrics())
 
 	for _, op := range options {
 		op.apply(rm)
@@ -4670,6 +4832,11 @@ func (mb *MetricsBuilder) RecordNvidiaGpuEccErrorsLifetimeDataPoint(ts pcommon.T
 // RecordNvidiaGpuInfoDataPoint adds a data point to nvidia.gpu.info metric.
 func (mb *MetricsBuilder) RecordNvidiaGpuInfoDataPoint(ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, options ...MetricAttributeOption) {
 	mb.metricNvidiaGpuInfo.recordDataPoint(mb.startTime, ts, val, hwIDAttributeValue, hostNameAttributeValue, nvidiaGpuIndexAttributeValue, options...)
+}
+
+// RecordNvidiaGpuKernelLogStateDataPoint adds a data point to nvidia.gpu.kernel_log.state metric.
+func (mb *MetricsBuilder) RecordNvidiaGpuKernelLogStateDataPoint(ts pcommon.Timestamp, val int64, hostNameAttributeValue string, nvidiaGpuKernelLogStateAttributeValue AttributeNvidiaGpuKernelLogState) {
+	mb.metricNvidiaGpuKernelLogState.recordDataPoint(mb.startTime, ts, val, hostNameAttributeValue, nvidiaGpuKernelLogStateAttributeValue.String())
 }
 
 // RecordNvidiaGpuMemoryControllerUtilizationDataPoint adds a data point to nvidia.gpu.memory.controller.utilization metric.
@@ -4820,6 +4987,11 @@ func (mb *MetricsBuilder) RecordNvidiaGpuWorkloadUtilizationDataPoint(ts pcommon
 // RecordNvidiaGpuXidErrorsDataPoint adds a data point to nvidia.gpu.xid.errors metric.
 func (mb *MetricsBuilder) RecordNvidiaGpuXidErrorsDataPoint(ts pcommon.Timestamp, val int64, hwIDAttributeValue string, hostNameAttributeValue string, nvidiaGpuIndexAttributeValue int64, nvidiaGpuXidCodeAttributeValue int64, options ...MetricAttributeOption) {
 	mb.metricNvidiaGpuXidErrors.recordDataPoint(mb.startTime, ts, val, hwIDAttributeValue, hostNameAttributeValue, nvidiaGpuIndexAttributeValue, nvidiaGpuXidCodeAttributeValue, options...)
+}
+
+// RecordNvidiaNvswitchSxidErrorsDataPoint adds a data point to nvidia.nvswitch.sxid.errors metric.
+func (mb *MetricsBuilder) RecordNvidiaNvswitchSxidErrorsDataPoint(ts pcommon.Timestamp, val int64, hostNameAttributeValue string, nvidiaNvswitchPciBusIDAttributeValue string, nvidiaNvswitchSxidCodeAttributeValue int64, nvidiaNvswitchSxidFatalAttributeValue bool) {
+	mb.metricNvidiaNvswitchSxidErrors.recordDataPoint(mb.startTime, ts, val, hostNameAttributeValue, nvidiaNvswitchPciBusIDAttributeValue, nvidiaNvswitchSxidCodeAttributeValue, nvidiaNvswitchSxidFatalAttributeValue)
 }
 
 // Reset resets metrics builder to its initial state. It should be used when external metrics source is restarted,

@@ -131,6 +131,9 @@ func TestMetricsBuilder(t *testing.T) {
 			mb.RecordNvidiaGpuInfoDataPoint(ts, 1, "hw.id-val", "host.name-val", 16, WithHwNameMetricAttribute("hw.name-val"), WithHwDriverVersionMetricAttribute("hw.driver_version-val"), WithNvidiaGpuPciBusIDMetricAttribute("nvidia.gpu.pci.bus_id-val"), WithNvidiaGpuMigProfileMetricAttribute("nvidia.gpu.mig.profile-val"), WithNvidiaGpuMigGpuInstanceIDMetricAttribute(30), WithNvidiaGpuMigComputeInstanceIDMetricAttribute(34), WithHwParentMetricAttribute("hw.parent-val"), WithNvidiaGpuSourceMetricAttribute("nvidia.gpu.source-val"))
 			defaultMetricsCount++
 			allMetricsCount++
+			mb.RecordNvidiaGpuKernelLogStateDataPoint(ts, 1, "host.name-val", AttributeNvidiaGpuKernelLogStateOk)
+			defaultMetricsCount++
+			allMetricsCount++
 			mb.RecordNvidiaGpuMemoryControllerUtilizationDataPoint(ts, 1, "hw.id-val", "host.name-val", 16, WithHwParentMetricAttribute("hw.parent-val"), WithNvidiaGpuSourceMetricAttribute("nvidia.gpu.source-val"))
 			defaultMetricsCount++
 			allMetricsCount++
@@ -219,6 +222,9 @@ func TestMetricsBuilder(t *testing.T) {
 			defaultMetricsCount++
 			allMetricsCount++
 			mb.RecordNvidiaGpuXidErrorsDataPoint(ts, 1, "hw.id-val", "host.name-val", 16, 19, WithNvidiaGpuMigGpuInstanceIDMetricAttribute(30), WithNvidiaGpuMigComputeInstanceIDMetricAttribute(34), WithHwParentMetricAttribute("hw.parent-val"), WithNvidiaGpuSourceMetricAttribute("nvidia.gpu.source-val"))
+			defaultMetricsCount++
+			allMetricsCount++
+			mb.RecordNvidiaNvswitchSxidErrorsDataPoint(ts, 1, "host.name-val", "nvidia.nvswitch.pci.bus_id-val", 25, true)
 
 			rb := mb.NewResourceBuilder()
 			rb.SetHostName("host.name-val")
@@ -925,6 +931,26 @@ func TestMetricsBuilder(t *testing.T) {
 					nvidiaGpuSourceAttrVal, ok := dp.Attributes().Get("nvidia.gpu.source")
 					assert.True(t, ok)
 					assert.Equal(t, "nvidia.gpu.source-val", nvidiaGpuSourceAttrVal.Str())
+				case "nvidia.gpu.kernel_log.state":
+					assert.False(t, validatedMetrics["nvidia.gpu.kernel_log.state"], "Found a duplicate in the metrics slice: nvidia.gpu.kernel_log.state")
+					validatedMetrics["nvidia.gpu.kernel_log.state"] = true
+					assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
+					assert.Equal(t, 1, mi.Sum().DataPoints().Len())
+					assert.Equal(t, "1 for the current state of the kernel's log, 0 for the other states.", mi.Description())
+					assert.Equal(t, "1", mi.Unit())
+					assert.False(t, mi.Sum().IsMonotonic())
+					assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
+					dp := mi.Sum().DataPoints().At(0)
+					assert.Equal(t, start, dp.StartTimestamp())
+					assert.Equal(t, ts, dp.Timestamp())
+					assert.Equal(t, pmetric.NumberDataPointValueTypeInt, dp.ValueType())
+					assert.Equal(t, int64(1), dp.IntValue())
+					hostNameAttrVal, ok := dp.Attributes().Get("host.name")
+					assert.True(t, ok)
+					assert.Equal(t, "host.name-val", hostNameAttrVal.Str())
+					nvidiaGpuKernelLogStateAttrVal, ok := dp.Attributes().Get("nvidia.gpu.kernel_log.state")
+					assert.True(t, ok)
+					assert.Equal(t, "ok", nvidiaGpuKernelLogStateAttrVal.Str())
 				case "nvidia.gpu.memory.controller.utilization":
 					assert.False(t, validatedMetrics["nvidia.gpu.memory.controller.utilization"], "Found a duplicate in the metrics slice: nvidia.gpu.memory.controller.utilization")
 					validatedMetrics["nvidia.gpu.memory.controller.utilization"] = true
@@ -2014,6 +2040,32 @@ func TestMetricsBuilder(t *testing.T) {
 					nvidiaGpuSourceAttrVal, ok := dp.Attributes().Get("nvidia.gpu.source")
 					assert.True(t, ok)
 					assert.Equal(t, "nvidia.gpu.source-val", nvidiaGpuSourceAttrVal.Str())
+				case "nvidia.nvswitch.sxid.errors":
+					assert.False(t, validatedMetrics["nvidia.nvswitch.sxid.errors"], "Found a duplicate in the metrics slice: nvidia.nvswitch.sxid.errors")
+					validatedMetrics["nvidia.nvswitch.sxid.errors"] = true
+					assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
+					assert.Equal(t, 1, mi.Sum().DataPoints().Len())
+					assert.Equal(t, "Errors that the driver of NVSwitches has reported with a code (SXid) since the receiver started.", mi.Description())
+					assert.Equal(t, "{error}", mi.Unit())
+					assert.True(t, mi.Sum().IsMonotonic())
+					assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())
+					dp := mi.Sum().DataPoints().At(0)
+					assert.Equal(t, start, dp.StartTimestamp())
+					assert.Equal(t, ts, dp.Timestamp())
+					assert.Equal(t, pmetric.NumberDataPointValueTypeInt, dp.ValueType())
+					assert.Equal(t, int64(1), dp.IntValue())
+					hostNameAttrVal, ok := dp.Attributes().Get("host.name")
+					assert.True(t, ok)
+					assert.Equal(t, "host.name-val", hostNameAttrVal.Str())
+					nvidiaNvswitchPciBusIDAttrVal, ok := dp.Attributes().Get("nvidia.nvswitch.pci.bus_id")
+					assert.True(t, ok)
+					assert.Equal(t, "nvidia.nvswitch.pci.bus_id-val", nvidiaNvswitchPciBusIDAttrVal.Str())
+					nvidiaNvswitchSxidCodeAttrVal, ok := dp.Attributes().Get("nvidia.nvswitch.sxid.code")
+					assert.True(t, ok)
+					assert.EqualValues(t, 25, nvidiaNvswitchSxidCodeAttrVal.Int())
+					nvidiaNvswitchSxidFatalAttrVal, ok := dp.Attributes().Get("nvidia.nvswitch.sxid.fatal")
+					assert.True(t, ok)
+					assert.True(t, nvidiaNvswitchSxidFatalAttrVal.Bool())
 				}
 			}
 		})

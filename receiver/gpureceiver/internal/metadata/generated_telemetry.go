@@ -25,19 +25,20 @@ func Tracer(settings component.TelemetrySettings) trace.Tracer {
 // TelemetryBuilder provides an interface for components to report telemetry
 // as defined in metadata and user config.
 type TelemetryBuilder struct {
-	meter                       metric.Meter
-	mu                          sync.Mutex
-	registrations               []metric.Registration
-	ReceiverGpuAbandonedCalls   metric.Int64Counter
-	ReceiverGpuCallDuration     metric.Float64Histogram
-	ReceiverGpuDriverAttempts   metric.Int64Counter
-	ReceiverGpuDriverStarts     metric.Int64Counter
-	ReceiverGpuDroppedEvents    metric.Int64Counter
-	ReceiverGpuDroppedValues    metric.Int64Counter
-	ReceiverGpuFailedCalls      metric.Int64Counter
-	ReceiverGpuMergedWorkloads  metric.Int64Counter
-	ReceiverGpuSeenGpus         metric.Int64ObservableGauge
-	ReceiverGpuUnsupportedCalls metric.Int64ObservableGauge
+	meter                         metric.Meter
+	mu                            sync.Mutex
+	registrations                 []metric.Registration
+	ReceiverGpuAbandonedCalls     metric.Int64Counter
+	ReceiverGpuCallDuration       metric.Float64Histogram
+	ReceiverGpuDriverAttempts     metric.Int64Counter
+	ReceiverGpuDriverStarts       metric.Int64Counter
+	ReceiverGpuDroppedEvents      metric.Int64Counter
+	ReceiverGpuDroppedValues      metric.Int64Counter
+	ReceiverGpuFailedCalls        metric.Int64Counter
+	ReceiverGpuLostKernelMessages metric.Int64Counter
+	ReceiverGpuMergedWorkloads    metric.Int64Counter
+	ReceiverGpuSeenGpus           metric.Int64ObservableGauge
+	ReceiverGpuUnsupportedCalls   metric.Int64ObservableGauge
 }
 
 // TelemetryBuilderOption applies changes to default builder.
@@ -150,6 +151,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		"otelcol_receiver_gpu_failed_calls",
 		metric.WithDescription("Number of failed NVML calls, without those that the GPU does not support. [Development]"),
 		metric.WithUnit("{call}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ReceiverGpuLostKernelMessages, err = builder.meter.Int64Counter(
+		"otelcol_receiver_gpu_lost_kernel_messages",
+		metric.WithDescription("Number of messages of the kernel's log that were overwritten before they were read. [Development]"),
+		metric.WithUnit("{message}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverGpuMergedWorkloads, err = builder.meter.Int64Counter(

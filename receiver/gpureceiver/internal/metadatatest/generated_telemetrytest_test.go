@@ -35,6 +35,7 @@ func TestSetupTelemetry(t *testing.T) {
 	tb.ReceiverGpuDroppedEvents.Add(context.Background(), 1)
 	tb.ReceiverGpuDroppedValues.Add(context.Background(), 1)
 	tb.ReceiverGpuFailedCalls.Add(context.Background(), 1)
+	tb.ReceiverGpuLostKernelMessages.Add(context.Background(), 1)
 	tb.ReceiverGpuMergedWorkloads.Add(context.Background(), 1)
 	AssertEqualReceiverGpuAbandonedCalls(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
@@ -55,6 +56,9 @@ func TestSetupTelemetry(t *testing.T) {
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverGpuFailedCalls(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualReceiverGpuLostKernelMessages(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverGpuMergedWorkloads(t, testTel,

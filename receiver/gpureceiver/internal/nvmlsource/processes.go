@@ -8,9 +8,9 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/podresources"
-	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/workload"
 )
 
 // maxProcesses bounds the processes of one GPU. More are left out and counted.

@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
-	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/workload"
 )
 
 // driverSubject is the subject of calls that concern every GPU.
@@ -170,24 +170,32 @@ func (s *Source) Snapshot(ctx context.Context) device.Snapshot {
 
 // Watch implements device.Source. It does nothing if the library is closed
 // between readings, because there are no events then.
-func (s *Source) Watch(ctx context.Context) {
+func (s *Source) Watch(ctx context.Context) device.Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !buildSupported || s.opts.ReleaseBetweenReadings && !s.kept || !s.open && !s.retry.due(s.opts.Now()) {
-		return
+		return device.Snapshot{}
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.stopping, cancel)()
 	result := s.find(ctx, s.opts.Now())
 	if ctx.Err() != nil && result == statusTimeout {
-		return // the receiver stops
+		return device.Snapshot{} // the receiver stops
 	}
 	// A Snapshot before the next attempt to open the library repeats this result.
 	s.states.driver(stateOf(result), result)
-	if result == statusSuccess && len(s.gpus) > 0 {
+	if result != statusSuccess {
+		return device.Snapshot{}
+	}
+	found := device.Snapshot{Host: s.host, Driver: stateOf(result), DriverVersion: s.driverVersion, CUDAVersion: s.cudaVersion}
+	if len(s.gpus) > 0 {
 		s.watchEvents(ctx)
 	}
+	for _, known := range s.gpus {
+		found.GPUs = append(found.GPUs, device.GPU{Identity: known.identity})
+	}
+	return found
 }
 
 // Tally returns the counts of the last reading.

@@ -15,7 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 	podresourcesapi "k8s.io/kubelet/pkg/apis/podresources/v1"
 
-	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/workload"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
 )
 
 const (

@@ -6,8 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
-	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/workload"
 )
 
 // anonymousHost is the host's name in a Recorder's recordings.

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
 	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
-	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/workload"
 )
 
 // Player plays a recording in a loop. Its values are those of the frame at the
@@ -89,9 +89,11 @@ func (*Player) Shutdown(context.Context) error {
 	return nil
 }
 
-// Watch implements device.Source.
-func (p *Player) Watch(context.Context) {
+// Watch implements device.Source. It returns no GPUs: a recording's events have
+// their own.
+func (p *Player) Watch(context.Context) device.Snapshot {
 	p.emitUntil(p.elapsed())
+	return device.Snapshot{}
 }
 
 // Snapshot implements device.Source.

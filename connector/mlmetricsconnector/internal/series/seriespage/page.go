@@ -40,8 +40,8 @@ suffixes.
 	}
 	for _, s := range series.All {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n", s.Name, s.Description)
-		if s.OptIn {
-			b.WriteString("\nOnly with `genai_metrics: true`.\n")
+		if s.OptIn != "" {
+			fmt.Fprintf(&b, "\nOnly with `%s`.\n", s.OptIn)
 		}
 		switch {
 		case s.Momentary && s.NoRun:

@@ -27,8 +27,8 @@ func quotedText(expression ast.Expr) string {
 }
 
 // ownKeys lists the attributes that this project's components write: those that
-// the vocabulary's names and the series declare, and those that the gpu
-// receiver's generated builders set.
+// the vocabulary's names and the series declare, and those that the
+// receivers' generated builders set. The names of users and files are text.
 func ownKeys(root string) ([]string, error) {
 	var keys []string
 	for _, name := range []string{"internal/mlattr/names.go", "internal/mlattr/changes.go", "internal/mlattr/problems.go", "connector/mlmetricsconnector/internal/series/table.go"} {
@@ -42,9 +42,9 @@ func ownKeys(root string) ([]string, error) {
 			return nil, err
 		}
 	}
-	err := inspectAll(root, "receiver/gpureceiver/internal/metadata/generated_*.go", func(node ast.Node) {
+	err := inspectAll(root, "receiver/*/internal/metadata/generated_*.go", func(node ast.Node) {
 		if call, ok := node.(*ast.CallExpr); ok && strings.HasPrefix(method(call), "Put") && len(call.Args) == 2 {
-			if key := quotedText(call.Args[0]); key != "" && !strings.HasPrefix(key, "user.") {
+			if key := quotedText(call.Args[0]); key != "" && !strings.HasPrefix(key, "user.") && key != "file.path" {
 				keys = append(keys, key)
 			}
 		}
@@ -71,7 +71,7 @@ func ownTexts(root string) (map[string]bool, error) {
 	if err := inspectAll(root, "receiver/gpureceiver/internal/xid/*.go", field("Text")); err != nil {
 		return nil, err
 	}
-	err := inspectAll(root, "receiver/gpureceiver/internal/metadata/generated_*.go", func(node ast.Node) {
+	err := inspectAll(root, "receiver/*/internal/metadata/generated_*.go", func(node ast.Node) {
 		if call, ok := node.(*ast.CallExpr); ok && method(call) == "SetDescription" && len(call.Args) == 1 {
 			texts[quotedText(call.Args[0])] = true
 		}

@@ -53,6 +53,13 @@ func NewProcesses(rootPath string, userNames bool) *Processes {
 	return p
 }
 
+// NewNamespaceProcesses is NewProcesses for ids of any PID namespace: Describe treats
+// them as those of the processes below proc. The caller must compare the id with
+// Details.NamespacePID, because an id of a container may name another process here.
+func NewNamespaceProcesses(rootPath string) *Processes {
+	return &Processes{root: filepath.Join("/", rootPath, "proc"), hostPIDs: true}
+}
+
 // hasHostPIDs reports whether a proc file system shows the host's processes.
 // Process 2 of the host is always the kernel's kthreadd, which a PID namespace
 // does not show. A proc file system that hides other users' processes (hidepid)

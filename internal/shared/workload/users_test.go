@@ -91,17 +91,17 @@ func TestTheUsersOfAContainerAreNotRead(t *testing.T) {
 
 func TestParsePasswd(t *testing.T) {
 	for text, want := range map[string]map[int64]string{
-		"":                            {},
-		"ada":                         {},
-		"ada:x:7":                     {},
-		"ada:x:7:7":                   {7: "ada"},
-		"ada:x:seven:7::/:\n":         {},
-		":x:7:7::/:\nada:x:7:7::/:\n": {7: "ada"},
-		"+::::::\n":                   {},
-		"a b:x:7:7::/:\n":             {},
-		"42:x:7:7::/:\n":              {},
-		"\xff:x:7:7::/:\n":            {},
-		strings.Repeat("a", 65) + ":x:7:7::/:\n":            {},
+		"":                                       {},
+		"ada":                                    {},
+		"ada:x:7":                                {},
+		"ada:x:7:7":                              {7: "ada"},
+		"ada:x:seven:7::/:\n":                    {},
+		":x:7:7::/:\nada:x:7:7::/:\n":            {7: "ada"},
+		"+::::::\n":                              {},
+		"a b:x:7:7::/:\n":                        {},
+		"42:x:7:7::/:\n":                         {},
+		"\xff:x:7:7::/:\n":                       {},
+		strings.Repeat("a", 65) + ":x:7:7::/:\n": {},
 		"ada:x:7:7::/:\r\neve:x:99999999999999999999:1::/:": {7: "ada"},
 	} {
 		assert.Equal(t, want, parsePasswd([]byte(text)), text)

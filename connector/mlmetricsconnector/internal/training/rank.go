@@ -1,0 +1,259 @@
+// Package training answers one question: what do a trainer's own metrics show of
+// its progress? It is for runs whose steps have no spans.
+//
+// An exporter sends the same values again while nothing happens, so that only a
+// change of one shows that the trainer has taken steps.
+package training
+
+import (
+	"math"
+	"strings"
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/pace"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+const (
+	// maxMetrics limits the metrics of a rank that are compared.
+	maxMetrics = 16
+	// maxPending limits the step times and the values that wait for Take.
+	maxPending = 256
+	// maxSteps is the largest accepted number of steps between two points.
+	maxSteps = 1 << 32
+	// maxStepTime is the longest accepted time of a step, in seconds.
+	maxStepTime = 7 * 24 * 3600
+	// rememberedChanges is the number of newest changes whose distance is typical,
+	// patienceChanges how many times that distance a trainer may show none.
+	rememberedChanges, patienceChanges = 31, 5
+	// maxApart is the longest time between two changes that counts as typical, in
+	// seconds.
+	maxApart = 3600
+)
+
+// Shows reports whether a metric shows the progress of a trainer. Of counters of
+// tokens only those do that count what all ranks of the job train on: others count
+// what a model generates.
+func Shows(m *mlattr.Metric) bool {
+	switch m.Measure {
+	case mlattr.MeasureSteps, mlattr.MeasureStepDuration, mlattr.MeasureLoss, mlattr.MeasureLearningRate, mlattr.MeasureGradientNorm:
+		return true
+	case mlattr.MeasureTokens:
+		return m.Instrument == mlattr.Counter && m.OfJob
+	default:
+		return false
+	}
+}
+
+// Point is a point of a metric that Shows progress.
+type Point struct {
+	// Metric is the name of the metric, Measure and Instrument what it means.
+	Metric, Measure string
+	Instrument      mlattr.Instrument
+	// Value is a number, or the sum of a histogram, in the unit of the measure.
+	Value float64
+	// Count is the number of values of a histogram.
+	Count uint64
+	// Delta is true for a counter or histogram that covers only the time since the
+	// point before.
+	Delta bool
+	// At is the time of the point by the client's clock, in nanoseconds since 1970.
+	At int64
+}
+
+// Value is a number that a trainer shows of itself.
+type Value struct {
+	// Measure is MeasureLoss or MeasureLearningRate. Number may be NaN or infinite.
+	Measure string
+	Number  float64
+	// At is its time by the client's clock, in nanoseconds since 1970.
+	At int64
+}
+
+// Interval is a time in which a trainer took steps, by the client's clock, in
+// nanoseconds since 1970.
+type Interval struct{ Start, End int64 }
+
+// Progress is what has changed since the previous Take.
+type Progress struct {
+	// First and Seen are when the rank's metrics first and last arrived, Moved when
+	// they last changed, zero if they never did. Changed reports whether they have
+	// changed since the previous Take.
+	First, Seen, Moved time.Time
+	Changed            bool
+	// Steps is the number of steps, if the trainer counts them.
+	Steps int64
+	// Times are the durations of steps, in seconds: each is the mean of as many
+	// steps as the trainer puts together.
+	Times []float64
+	// Worked are the times between two changes, of which no change took longer than
+	// Patience.
+	Worked []Interval
+	// Values are in the order of arrival.
+	Values []Value
+	// At is the time of the newest change by the client's clock.
+	At int64
+	// Patience is how long the metrics may stay the same: five times their typical
+	// time between two changes, at most 5 hours, 0 if it is unknown.
+	Patience time.Duration
+}
+
+// Rank has the metrics of one rank. The zero Rank is ready to use. It is not safe
+// for concurrent use.
+type Rank struct {
+	metrics map[string]*last
+	// timed reports whether the trainer sends the time of its steps.
+	timed bool
+	// apart are the seconds between the newest changes, changes their number.
+	apart   [rememberedChanges]float64
+	changes int
+	pending Progress
+}
+
+// last is the newest point of a metric.
+type last struct {
+	value float64
+	count uint64
+}
+
+// change is what one request shows.
+type change struct {
+	moved bool
+	steps float64
+	times []float64
+}
+
+// Add adds the points of one request of the rank, which arrived at now.
+func (r *Rank) Add(points []Point, now time.Time) {
+	if len(points) == 0 {
+		return
+	}
+	if r.pending.First.IsZero() {
+		r.pending.First = now
+	}
+	r.pending.Seen = now
+	var c change
+	values := make([]Value, 0, 2)
+	at := int64(0)
+	for i := range points {
+		p := &points[i]
+		at = max(at, p.At)
+		if p.Measure == mlattr.MeasureStepDuration {
+			r.timed = true
+		}
+		if r.compare(p, &c) && (p.Measure == mlattr.MeasureLoss || p.Measure == mlattr.MeasureLearningRate) {
+			values = append(values, Value{p.Measure, p.Value, p.At})
+		}
+	}
+	for _, value := range values {
+		if len(r.pending.Values) < maxPending {
+			r.pending.Values = append(r.pending.Values, value)
+		}
+	}
+	if c.moved {
+		r.move(&c, at, now)
+	}
+}
+
+// compare compares a point with the one before, and reports whether it is new.
+func (r *Rank) compare(p *Point, c *change) (isNew bool) {
+	before, known := r.metrics[p.Metric]
+	if !known {
+		if len(r.metrics) >= maxMetrics {
+			return false
+		}
+		if r.metrics == nil {
+			r.metrics = make(map[string]*last)
+		}
+		before = new(last)
+		r.metrics[strings.Clone(p.Metric)] = before
+	}
+	value, count := p.Value-before.value, int64(p.Count)-int64(before.count) // #nosec G115 -- a wrong one is below 0
+	if p.Delta {
+		value, count = p.Value, int64(p.Count) // #nosec G115 -- a wrong one is below 0
+	}
+	was := before.value
+	*before = last{p.Value, p.Count}
+	switch p.Instrument {
+	case mlattr.Counter:
+		if known && value < 0 {
+			return true // it began again, as a process does
+		}
+		if isNew = value > 0 && value <= math.MaxFloat64; isNew && (known || p.Delta) {
+			c.moved = true
+			if p.Measure == mlattr.MeasureSteps {
+				c.steps += value
+			}
+		}
+	case mlattr.Histogram:
+		if isNew = count > 0; isNew && (known || p.Delta) {
+			c.moved = true
+			c.time(p.Measure, value/float64(count))
+		}
+	case mlattr.Gauge:
+		isNew = !known || value != 0
+		if known && isNew && !(Infinite(p.Value) && Infinite(was)) {
+			c.moved = true
+			c.time(p.Measure, p.Value)
+		}
+	}
+	return isNew
+}
+
+// Infinite reports whether a number is infinite or NaN. A Value that is counts each
+// time that it is sent.
+func Infinite(number float64) bool { return math.IsNaN(number) || math.IsInf(number, 0) }
+
+// time adds the duration of a step.
+func (c *change) time(measure string, seconds float64) {
+	if measure == mlattr.MeasureStepDuration && seconds > 0 && seconds <= maxStepTime {
+		c.times = append(c.times, seconds)
+	}
+}
+
+// move records a change.
+func (r *Rank) move(c *change, at int64, now time.Time) {
+	p := &r.pending
+	if !p.Moved.IsZero() {
+		r.apart[r.changes%rememberedChanges] = min(now.Sub(p.Moved).Seconds(), maxApart)
+		r.changes++
+	}
+	previous, patience := p.At, r.patience()
+	p.Moved, p.Changed = now, true
+	p.At = at
+	if at <= previous {
+		previous = 0 // the clock was set back, or the points have no time
+	}
+	if steps := int64(math.Round(min(c.steps, maxSteps))); steps > 0 {
+		p.Steps += steps
+		if !r.timed && previous > 0 {
+			c.time(mlattr.MeasureStepDuration, float64(at-previous)/1e9/float64(steps))
+		}
+	}
+	for _, seconds := range c.times {
+		if len(p.Times) < maxPending {
+			p.Times = append(p.Times, seconds)
+		}
+	}
+	if previous > 0 && patience > 0 && at-previous <= patience.Nanoseconds() && len(p.Worked) < maxPending {
+		p.Worked = append(p.Worked, Interval{previous, at})
+	}
+}
+
+// patience returns Progress.Patience.
+func (r *Rank) patience() time.Duration {
+	n := min(r.changes, rememberedChanges)
+	if n == 0 {
+		return 0
+	}
+	apart := r.apart
+	return time.Duration(patienceChanges * pace.Median(apart[:n]) * float64(time.Second))
+}
+
+// Take returns what has changed since the previous call, and clears it.
+func (r *Rank) Take() Progress {
+	taken := r.pending
+	taken.Patience = r.patience()
+	r.pending = Progress{First: taken.First, Seen: taken.Seen, Moved: taken.Moved, At: taken.At}
+	return taken
+}

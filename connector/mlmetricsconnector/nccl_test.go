@@ -1,0 +1,170 @@
+package mlmetricsconnector
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+)
+
+// affected is a rank of a run in a state, a rank below 0 one whose number in the run
+// is unknown.
+type affected struct {
+	rank  int64
+	state string
+}
+
+// ncclAnswer is what the nccl receiver makes of an answer.
+func ncclAnswer(run string, at time.Time, all ...affected) pmetric.Metrics {
+	md := pmetric.NewMetrics()
+	metrics := md.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty().Metrics()
+	add := func(name string) pmetric.NumberDataPoint {
+		m := metrics.AppendEmpty()
+		m.SetName(name)
+		point := m.SetEmptySum().DataPoints().AppendEmpty()
+		point.SetIntValue(1)
+		point.SetTimestamp(pcommon.NewTimestampFromTime(at))
+		point.Attributes().PutStr("ml.run.id", run)
+		return point
+	}
+	add("nccl.communicator.size")
+	for i := range all {
+		attrs := add("nccl.rank.state").Attributes()
+		attrs.PutStr("nccl.rank.state", all[i].state)
+		attrs.PutStr("nccl.rank.host", fmt.Sprint("10.0.0.", all[i].rank))
+		attrs.PutInt("nccl.rank", 99)
+		if all[i].rank >= 0 {
+			attrs.PutInt("ml.rank.global", all[i].rank)
+		}
+	}
+	return md
+}
+
+// hangs has a run of four ranks step and then stop, while NCCL says something each
+// 15 seconds.
+func hangs(t *testing.T, says func(w *world) []pmetric.Metrics) *world {
+	t.Helper()
+	w := newWorld(t, 4)
+	w.step(t, 20)
+	w.gpu = func(_ int, g *gpuMetrics) { g.utilization, g.power = 0, 70 }
+	for range 24 {
+		for _, md := range says(w) {
+			w.metrics(t, md)
+		}
+		w.wait(t, 15*time.Second)
+	}
+	return w
+}
+
+// A hang names the rank that the others wait for, as NCCL says.
+func TestAHangThatNCCLExplains(t *testing.T) {
+	for name, tt := range map[string]struct {
+		says           []affected
+		rank           int64
+		host           string
+		evidence, next string
+	}{
+		"it is dead": {
+			[]affected{{2, "dead"}}, 2, "n1",
+			"NCCL: rank 2 (n1) is dead",
+			"See whether the process of rank 2 (n1) still runs: the others wait for it.",
+		},
+		"it does not respond": {
+			[]affected{{3, "behind"}, {2, "unresponsive"}}, 2, "n1",
+			"NCCL: rank 2 (n1) does not respond; NCCL: rank 3 (n1) has launched fewer operations than the others",
+			"See whether the process of rank 2 (n1) still runs: the others wait for it.",
+		},
+		"it is behind": {
+			[]affected{{1, "behind"}}, 1, "n0",
+			"NCCL: rank 1 (n0) has launched fewer operations than the others",
+			"See what rank 1 (n0) does with py-spy dump: the others wait for it.",
+		},
+		"it sends nothing": {
+			[]affected{{1, "behind"}, {7, "behind"}, {7, "missing"}}, 7, "",
+			"NCCL: rank 7 (10.0.0.7) does not have the communicator; NCCL: rank 1 (n0) has launched",
+			"See whether the process of rank 7 (10.0.0.7) still runs: the others wait for it.",
+		},
+		"many are": {
+			[]affected{{10, "dead"}, {2, "dead"}, {3, "dead"}, {4, "dead"}, {5, "dead"}, {6, "dead"}}, 2, "n1",
+			"NCCL: rank 5 (10.0.0.5) is dead; NCCL: 2 ranks more",
+			"See whether the process of rank 2 (n1) still runs: the others wait for it.",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := hangs(t, func(w *world) []pmetric.Metrics { return []pmetric.Metrics{ncclAnswer("run-a", w.clock, tt.says...)} })
+			found := w.only(t, "looks_hung")
+			assert.Contains(t, texts(found, "ml.problem.evidence"), tt.evidence)
+			assert.Equal(t, tt.next, textOf(t, found, "ml.problem.next"))
+			rank, _ := found.Attributes().Get("ml.rank.global")
+			assert.Equal(t, tt.rank, rank.Int())
+			host, _ := found.Attributes().Get("host.name")
+			assert.Equal(t, tt.host, host.Str())
+		})
+	}
+}
+
+// What NCCL says of another run, said before, or cannot say yet is no evidence.
+func TestWhatNCCLDoesNotExplain(t *testing.T) {
+	for name, says := range map[string]func(w *world) []pmetric.Metrics{
+		"another run": func(w *world) []pmetric.Metrics {
+			return []pmetric.Metrics{ncclAnswer("run-b", w.clock, affected{2, "dead"})}
+		},
+		"an unknown one": func(w *world) []pmetric.Metrics {
+			return []pmetric.Metrics{ncclAnswer("", w.clock, affected{2, "dead"})}
+		},
+		"no rank": func(w *world) []pmetric.Metrics {
+			return []pmetric.Metrics{ncclAnswer("run-a", w.clock, affected{-1, "dead"})}
+		},
+		"another state": func(w *world) []pmetric.Metrics {
+			return []pmetric.Metrics{ncclAnswer("run-a", w.clock, affected{2, "sad"})}
+		},
+		"it is back": func(w *world) []pmetric.Metrics {
+			return []pmetric.Metrics{ncclAnswer("run-a", w.clock, affected{2, "dead"}), ncclAnswer("run-a", w.clock.Add(time.Second))}
+		},
+		"an earlier answer comes later": func(w *world) []pmetric.Metrics {
+			return []pmetric.Metrics{ncclAnswer("run-a", w.clock), ncclAnswer("run-a", w.clock.Add(-time.Second), affected{2, "dead"})}
+		},
+		"an answer of tomorrow": func(w *world) []pmetric.Metrics {
+			return []pmetric.Metrics{ncclAnswer("run-a", w.clock.Add(24*time.Hour), affected{2, "dead"})}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found := hangs(t, says).only(t, "looks_hung")
+			assert.NotContains(t, texts(found, "ml.problem.evidence"), "NCCL")
+		})
+	}
+}
+
+// NCCL also says so of a rank that is missing while the others go on.
+func TestAMissingRankThatNCCLMisses(t *testing.T) {
+	w := newWorld(t, 4)
+	w.step(t, 20)
+	w.mute[3] = true
+	w.gpu = func(rank int, g *gpuMetrics) { g.memory = int64(3 - rank) }
+	for range 60 {
+		w.metrics(t, ncclAnswer("run-a", w.clock, affected{3, "unresponsive"}))
+		w.step(t, 1)
+	}
+	assert.Contains(t, texts(w.only(t, "rank_missing"), "ml.problem.evidence"), "NCCL: rank 3 (n1) does not respond")
+}
+
+// However many runs and ranks NCCL speaks of, few are remembered, and none for long.
+func TestWhatNCCLSaysIsBounded(t *testing.T) {
+	r := newRun(t, createDefaultConfig().(*Config))
+	var many []affected
+	for rank := range int64(500) {
+		many = append(many, affected{rank, "dead"})
+	}
+	r.metrics(t, ncclAnswer("run-a", r.clock, many...))
+	for n := range maxClocks + 100 {
+		r.metrics(t, ncclAnswer(fmt.Sprint("run-", n), r.clock, affected{1, "dead"}))
+	}
+	seen := r.connector.shared.seen
+	assert.Len(t, seen.nccl, maxClocks)
+	assert.Len(t, seen.gpus(r.clock).stuck["run-a"], 64)
+	assert.Empty(t, seen.gpus(r.clock.Add(goneAfter+time.Second)).stuck)
+	assert.Empty(t, seen.nccl)
+}

@@ -1,0 +1,96 @@
+package smoke
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/plog"
+
+	"github.com/otelcol-ml/otelcol-ml/e2e/harness"
+)
+
+// ncclStatus is what NCCL says of a job whose second rank is dead, whose first one is
+// the process %d on this host.
+const ncclStatus = `{"nccl_version": "2.30.7", "communicators_count": 1, "communicators": [{"hash": "0x1a2b", "secondary_hash": "0x3c:0x4d",
+"size": 2, "ranks_count": 1, "missing_ranks_count": 1, "ranks": [{"rank": 0, "host": "127.0.0.1", "pid": %d, "cuda_dev": 0, "nvml_dev": 0,
+"status": {"init_state": 0, "async_error": 0, "finalize_called": false, "destroy_flag": false, "abort_flag": false},
+"collective_counts": {"Broadcast": 1, "Reduce": 0, "AllGather": 4, "ReduceScatter": 4, "AllReduce": 9}}],
+"missing_ranks": [{"rank": 1, "host": "10.99.99.2", "pid": 77, "cuda_dev": 0, "nvml_dev": 0, "status": {"unresponsive": true, "considered_dead": true}}]}],
+"ras": {"collection_time_sec": 0.01, "timeouts_count": 0}}
+`
+
+// startNCCL serves a status by the protocol of NCCL's RAS service, and returns its
+// address.
+func startNCCL(t *testing.T, status string) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, listener.Close()) })
+	replies := map[string]string{"CLIENT PROTOCOL 2": "SERVER PROTOCOL 2\n", "TIMEOUT 5": "OK\n", "SET FORMAT json": "OK\n", "STATUS": status}
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			for lines := bufio.NewScanner(conn); lines.Scan(); {
+				reply, known := replies[lines.Text()]
+				if _, err := io.WriteString(conn, reply); err != nil || !known || lines.Text() == "STATUS" {
+					break
+				}
+			}
+			_ = conn.Close()
+		}
+	}()
+	return listener.Addr().String()
+}
+
+// A rank that NCCL misses has a series and a record with its run, also where
+// production.yaml removes text. The run is that of a process beside the collector.
+func TestTheMissingRank(t *testing.T) {
+	t.Parallel()
+	trainer := exec.Command("sleep", "600")
+	trainer.Env = append(os.Environ(), "RANK=0", "WORLD_SIZE=2", "TORCHELASTIC_RUN_ID=run-nccl", "OTEL_SERVICE_NAME=trainer")
+	require.NoError(t, trainer.Start())
+	t.Cleanup(func() { _ = trainer.Process.Kill(); _ = trainer.Wait() })
+	sink := harness.StartSink(t)
+	collector := harness.StartCollector(t, harness.CollectorOptions{
+		Config: harness.Path("distribution", "config", "production.yaml"),
+		Merged: []string{harness.Path("distribution", "config", "nccl.yaml")},
+		Env: []string{
+			"NCCL_RAS_ADDR=" + startNCCL(t, fmt.Sprintf(ncclStatus, trainer.Process.Pid)),
+			"LOGS_EXPORTER=otlp_grpc/logs", "LOGS_ENDPOINT=" + sink.Endpoint,
+		},
+	})
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		samples, err := harness.Scrape(t.Context(), collector.Address(t, "exporters::prometheus"))
+		require.NoError(c, err)
+		found := harness.Select(samples, "nccl_rank_state", harness.Labels{
+			"nccl_communicator_hash": "0x1a2b:0x3c:0x4d", "nccl_rank": "1", "nccl_rank_state": "dead", "nccl_rank_host": "10.99.99.2",
+			"ml_run_id": "run-nccl", "ml_rank_global": "1", "process_pid": "77",
+		})
+		if assert.Len(c, found, 1) {
+			assert.InDelta(c, 1, found[0].Value, 0)
+		}
+		found = harness.Select(samples, "nccl_communicator_ranks", harness.Labels{"nccl_rank_state": "ok", "ml_run_id": "run-nccl"})
+		if assert.Len(c, found, 1) {
+			assert.InDelta(c, 1, found[0].Value, 0)
+		}
+	}, arrival, poll)
+	var records []plog.LogRecord
+	require.Eventually(t, func() bool { records = sink.LogRecords(); return len(records) > 0 }, arrival, poll)
+	require.Len(t, records, 1)
+	assert.Equal(t, "nccl.rank.change", records[0].EventName())
+	attributes := records[0].Attributes().AsRaw()
+	assert.Equal(t, "dead", attributes["nccl.rank.state"])
+	assert.Equal(t, "run-nccl", attributes["ml.run.id"])
+	assert.Equal(t, int64(1), attributes["ml.rank.global"])
+	stopDropIn(t, collector)
+}

@@ -1,0 +1,20 @@
+package mlattr
+
+// rayTrain is the vocabulary of Ray Train, whose metrics come from Ray's
+// exporter for Prometheus with "ray_" before their names. The points name the
+// run and the rank, and the times are gauges that only grow.
+func rayTrain() Table {
+	return Table{
+		Name:           "ray_train",
+		Packages:       []string{"ray"},
+		Title:          "Ray Train",
+		Page:           "https://docs.ray.io/en/latest/train/user-guides/monitor-your-application.html",
+		KeyPrefixes:    []string{"ray_train_"},
+		MetricPrefixes: []string{"ray_train_"},
+		Point: []Alias{
+			{Source: "ray_train_run_id", Canonical: RunID},
+			{Source: "ray_train_run_name", Canonical: JobName},
+			{Source: "ray_train_worker_world_rank", Canonical: RankGlobal},
+		},
+	}
+}

@@ -1,0 +1,278 @@
+package kernellog
+
+import (
+	"errors"
+	"io/fs"
+	"sync"
+	"syscall"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// State is what is known about the kernel's log.
+type State string
+
+// The states.
+const (
+	// OK means that the log is read.
+	OK State = "ok"
+	// Denied means that the permission to read it is missing.
+	Denied State = "denied"
+	// Absent means that there is no such log.
+	Absent State = "absent"
+	// Failed means that it cannot be read for another reason.
+	Failed State = "failed"
+)
+
+// States lists every state in the order of reports.
+var States = []State{OK, Denied, Absent, Failed}
+
+const (
+	// reopenInterval is the wait before a log is opened again that cannot be read.
+	reopenInterval = time.Minute
+	// maxEarlier bounds the records from before the start that are read. No log is
+	// so long, but while the kernel writes fast, their end is never reached.
+	maxEarlier = 1 << 18
+	// maxFailures bounds the reads without a record, one after the other, that are
+	// no error. A log has one after each gap.
+	maxFailures = 100
+)
+
+var (
+	// errNone means that no record is waiting.
+	errNone = errors.New("no record is waiting")
+	// errNoRecord means that a file has something else than records.
+	errNoRecord = errors.New("the file is not the kernel's log")
+)
+
+// log is an opened log. A Read or ReadWaiting returns one record.
+type log interface {
+	// Read waits for a record. It returns fs.ErrClosed after Close.
+	Read(record []byte) (int, error)
+	// ReadWaiting returns errNone instead of waiting.
+	ReadWaiting(record []byte) (int, error)
+	Close() error
+}
+
+// Options are the settings of a Reader.
+type Options struct {
+	// Path is the log's file, /dev/kmsg.
+	Path string
+	// Report is called for each report, Lost with the number of records that the
+	// kernel overwrote before they were read, and Changed at each change of the
+	// state. One goroutine calls them. They must not block.
+	Report  func(Report)
+	Lost    func(records int64)
+	Changed func(State)
+	// Logger gets one line for each change of the state.
+	Logger *zap.Logger
+	// open replaces the opening of Path in tests.
+	open func(path string) (log, error)
+}
+
+// Reader reads the kernel's log from its start on. Of earlier records it takes only
+// the GPUs' UUIDs: their errors were reported before, or are no longer news.
+type Reader struct {
+	opts Options
+
+	running sync.WaitGroup
+	quit    chan struct{}
+
+	mu    sync.Mutex
+	state State
+	// opened is nil while no log is open.
+	opened log
+	closed bool
+}
+
+// NewReader returns a reader that has not started.
+func NewReader(opts Options) *Reader {
+	if opts.open == nil {
+		opts.open = open
+	}
+	return &Reader{opts: opts, quit: make(chan struct{})}
+}
+
+// Start begins to read. It does not wait.
+func (r *Reader) Start() {
+	r.running.Go(r.run)
+}
+
+// Shutdown stops reading, and returns when no function of the options runs any
+// more. It is safe to call twice, and without Start.
+func (r *Reader) Shutdown() {
+	r.mu.Lock()
+	if !r.closed {
+		r.closed = true
+		close(r.quit)
+		if r.opened != nil {
+			_ = r.opened.Close()
+		}
+	}
+	r.mu.Unlock()
+	r.running.Wait()
+}
+
+// State returns the present state, empty before the log was opened.
+func (r *Reader) State() State {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.state
+}
+
+// run reads until Shutdown, and opens the log again if it cannot be read.
+func (r *Reader) run() {
+	timer := time.NewTimer(reopenInterval)
+	defer timer.Stop()
+	for {
+		err := r.read()
+		if r.ending() {
+			return
+		}
+		r.change(stateOf(err), err)
+		timer.Reset(reopenInterval)
+		select {
+		case <-timer.C:
+		case <-r.quit:
+			return
+		}
+	}
+}
+
+func (r *Reader) ending() bool {
+	select {
+	case <-r.quit:
+		return true
+	default:
+		return false
+	}
+}
+
+// read opens the log and reads it until it fails or Shutdown closes it.
+func (r *Reader) read() error {
+	opened, err := r.opts.open(r.opts.Path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = opened.Close() }()
+	r.mu.Lock()
+	if r.closed {
+		r.mu.Unlock()
+		return fs.ErrClosed
+	}
+	r.opened = opened
+	r.mu.Unlock()
+
+	records := &stream{report: r.opts.Report, lost: r.opts.Lost}
+	if err := records.earlier(opened); err != nil {
+		return err
+	}
+	r.change(OK, nil)
+	for {
+		if err := records.next(opened.Read, false); err != nil {
+			return err
+		}
+	}
+}
+
+// stateOf returns the state after an error of opening or reading.
+func stateOf(err error) State {
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return Denied
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENXIO), errors.Is(err, syscall.ENODEV):
+		return Absent
+	}
+	return Failed
+}
+
+// change sets the state, and logs if it is another one.
+func (r *Reader) change(state State, err error) {
+	r.mu.Lock()
+	before := r.state
+	r.state = state
+	r.mu.Unlock()
+	if before == state {
+		return
+	}
+	r.opts.Changed(state)
+	fields := []zap.Field{zap.String("path", r.opts.Path), zap.String("state", string(state)), zap.Error(err)}
+	switch state {
+	case OK:
+		r.opts.Logger.Info("The kernel's log is read for errors of GPUs and NVSwitches", fields[:1]...)
+	case Denied:
+		r.opts.Logger.Info("The kernel's log cannot be read: it needs root, or the capability SYSLOG and access to the device. Errors of GPUs are known only from NVML, those of NVSwitches not at all", fields...)
+	default:
+		r.opts.Logger.Info("The kernel's log cannot be read. Errors of GPUs are known only from NVML, those of NVSwitches not at all", fields...)
+	}
+}
+
+// stream turns records into reports.
+type stream struct {
+	report func(Report)
+	lost   func(int64)
+	parser Parser
+	// sequence is the number of the last record, and begun is true once there was
+	// one.
+	sequence uint64
+	begun    bool
+	// failures counts reads without a record, one after the other.
+	failures int
+	buffer   [maxRecord]byte
+}
+
+// earlier reads the records that are already there.
+func (s *stream) earlier(opened log) error {
+	for range maxEarlier {
+		err := s.next(opened.ReadWaiting, true)
+		if errors.Is(err, errNone) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// next reads one record. That the kernel overwrote records, or has one that is too
+// long, is no error.
+func (s *stream) next(read func([]byte) (int, error), earlier bool) error {
+	n, err := read(s.buffer[:])
+	switch {
+	case errors.Is(err, syscall.EPIPE), errors.Is(err, syscall.EINVAL), errors.Is(err, syscall.EINTR):
+		return s.failed(err)
+	case err != nil:
+		return err
+	}
+	lines, sequence, ok := linesOf(string(s.buffer[:n]))
+	if !ok {
+		return s.failed(errNoRecord)
+	}
+	s.failures = 0
+	s.count(sequence, earlier)
+	for _, line := range lines {
+		report, found := s.parser.Line(line)
+		if found && (!earlier || report.UUID != "") {
+			s.report(report)
+		}
+	}
+	return nil
+}
+
+// failed counts a read without a record, and returns its error if there were too many.
+func (s *stream) failed(err error) error {
+	if s.failures++; s.failures > maxFailures {
+		return err
+	}
+	return nil
+}
+
+// count finds out how many records are missing between two.
+func (s *stream) count(sequence uint64, earlier bool) {
+	if s.begun && !earlier && sequence > s.sequence+1 {
+		s.lost(int64(min(sequence-s.sequence-1, 1<<32))) // #nosec G115 -- it is bounded
+	}
+	s.sequence, s.begun = sequence, true
+}

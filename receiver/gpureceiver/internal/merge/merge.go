@@ -1,0 +1,211 @@
+// Package merge passes on each error of a GPU once, though both NVML and the kernel's
+// log report it.
+package merge
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/device"
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/kernellog"
+	"github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver/internal/xid"
+)
+
+const (
+	// Hold is how long an error that NVML reported waits for its line in the
+	// kernel's log, which says more. Both come within milliseconds.
+	Hold = 2 * time.Second
+	// Window is the longest time between two reports of one error. A driver that
+	// hangs delays NVML.
+	Window = time.Minute
+	// maxReports bounds the reports that are kept. Of a storm, later ones are
+	// passed on unpaired.
+	maxReports = 1024
+)
+
+// source is who reported an error.
+type source int
+
+const (
+	nvml source = iota
+	kernel
+)
+
+// Merger pairs the reports of two sources: of the errors of a GPU with one code in a
+// window, as many are passed on as the source reports that reports more. It is safe
+// for concurrent use.
+type Merger struct {
+	emit func(device.Event)
+
+	mu sync.Mutex
+	// reports are unpaired, the oldest first.
+	reports []report
+	// reading is true while the kernel's log is read.
+	reading bool
+	// timer ends the wait of held events, if armed is true.
+	timer  *time.Timer
+	armed  bool
+	closed bool
+}
+
+// report is one source's report of an error.
+type report struct {
+	gpu    string
+	code   uint64
+	source source
+	at     time.Time
+	// held is the event, nil if it was passed on.
+	held *device.Event
+}
+
+// New returns a merger that calls emit with each event. emit must not block, and
+// must not call the merger.
+func New(emit func(device.Event)) *Merger {
+	return &Merger{emit: emit}
+}
+
+// Reading sets whether the kernel's log is read. While it is not, which is the
+// default, NVML's events are passed on at once.
+func (m *Merger) Reading(reading bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.reading = reading
+	if !reading {
+		m.release(func(*report) bool { return true })
+	}
+}
+
+// NVML takes an event that NVML reported. It is passed on when its line is read, at
+// the latest after Hold.
+func (m *Merger) NVML(event device.Event) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return
+	}
+	now := time.Now()
+	m.forget(now)
+	switch {
+	case !m.reading || len(m.reports) >= maxReports:
+		m.emit(event)
+	case m.pair(&event, nvml) == nil:
+		m.reports = append(m.reports, report{gpu: gpuOf(&event), code: event.Code, source: nvml, at: now, held: &event})
+		if !m.armed {
+			m.arm(Hold)
+		}
+	}
+}
+
+// Kernel takes an event from the kernel's log, and passes it on at once if NVML's was
+// not passed on before.
+func (m *Merger) Kernel(event device.Event) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return
+	}
+	now := time.Now()
+	m.forget(now)
+	paired := m.pair(&event, kernel)
+	switch {
+	case paired != nil && paired.held == nil:
+		return
+	case paired != nil:
+		if !event.GPUInstance.Known {
+			event.GPUInstance, event.ComputeInstance = paired.held.GPUInstance, paired.held.ComputeInstance
+		}
+	case len(m.reports) < maxReports:
+		m.reports = append(m.reports, report{gpu: gpuOf(&event), code: event.Code, source: kernel, at: now})
+	}
+	m.emit(event)
+}
+
+// Flush passes on what is held.
+func (m *Merger) Flush() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.release(func(*report) bool { return true })
+}
+
+// Close passes on what is held. Later events are dropped.
+func (m *Merger) Close() {
+	m.Flush()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.closed = true
+	if m.timer != nil {
+		m.timer.Stop()
+	}
+}
+
+// pair takes the oldest report of the same error by the other source. A GPU that is
+// gone is gone once, whoever says so and how often.
+func (m *Merger) pair(event *device.Event, by source) *report {
+	gpu, gone := gpuOf(event), xid.Of(event.Code).Severity == xid.Gone
+	for i := range m.reports {
+		r := &m.reports[i]
+		if r.gpu != gpu || r.code != event.Code || r.source == by && !gone {
+			continue
+		}
+		found := *r
+		if gone {
+			r.held = nil
+		} else {
+			m.reports = slices.Delete(m.reports, i, i+1)
+		}
+		return &found
+	}
+	return nil
+}
+
+// forget forgets what is older than the window.
+func (m *Merger) forget(now time.Time) {
+	m.reports = slices.DeleteFunc(m.reports, func(r report) bool { return r.held == nil && now.Sub(r.at) > Window })
+}
+
+// release passes on the held events that are due.
+func (m *Merger) release(due func(*report) bool) {
+	for i := range m.reports {
+		if r := &m.reports[i]; r.held != nil && due(r) {
+			m.emit(*r.held)
+			r.held = nil
+		}
+	}
+}
+
+// arm sees to it that held events are passed on in time.
+func (m *Merger) arm(in time.Duration) {
+	m.armed = true
+	if m.timer == nil {
+		m.timer = time.AfterFunc(in, m.expire)
+		return
+	}
+	m.timer.Reset(in)
+}
+
+// expire passes on events that have waited for Hold, and waits for the next.
+func (m *Merger) expire() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return
+	}
+	m.armed = false
+	now := time.Now()
+	m.release(func(r *report) bool { return now.Sub(r.at) >= Hold })
+	for i := range m.reports {
+		if r := &m.reports[i]; r.held != nil {
+			m.arm(Hold - now.Sub(r.at))
+			return
+		}
+	}
+}
+
+// gpuOf identifies a GPU in both sources: by its address, or else its id.
+func gpuOf(event *device.Event) string {
+	if address, ok := kernellog.Address(event.GPU.PCIBusID); ok {
+		return address
+	}
+	return event.GPU.ID
+}

@@ -1,0 +1,64 @@
+package xid
+
+import (
+	"strconv"
+	"strings"
+)
+
+// RecoveryChanged is the code of a new recovery action, what the driver asks for to
+// recover the GPU.
+const RecoveryChanged = 154
+
+// Explain returns the meaning of an error with the driver's message about it, and
+// what the message says of NVLink. Text is the message without the code and the
+// process, empty if only the code is known; driver is the driver's version, empty if
+// it is unknown. Without a message that it can read, Explain returns what Of returns.
+func Explain(code uint64, text, driver string) (Meaning, Detail) {
+	switch {
+	case text == "":
+	case code == RecoveryChanged:
+		if meaning, found := afterChange(text); found {
+			return meaning, Detail{}
+		}
+	case code >= 144 && code <= 150:
+		if message, found := readNVLink(text); found {
+			return message.explain(code, driver)
+		}
+	}
+	return Of(code), Detail{}
+}
+
+// recoveryActions are the meanings of XID 154 by the action that the driver asks for.
+var recoveryActions = map[uint64]Meaning{
+	0: {Text: "The driver asks for no action any more to recover the GPU", Severity: Notice},
+	1: {Text: "The driver asks for a reset of the GPU", Severity: Device, Effect: Fails},
+	2: {Text: "The driver asks for a reboot of the host", Severity: Device, Effect: Fails},
+	3: {Text: "The driver asks to drain the GPU of peer-to-peer work", Severity: Device, Effect: Degrades},
+	4: {Text: "The driver asks to drain and reset the GPU", Severity: Device, Effect: Degrades},
+}
+
+// afterChange returns the meaning of a message such as "GPU recovery action changed
+// from 0x0 (None) to 0x1 (GPU Reset Required)", and reports whether it is one.
+func afterChange(text string) (Meaning, bool) {
+	_, to, found := strings.Cut(text, " to 0x")
+	if !found {
+		return Meaning{}, false
+	}
+	digits, _, _ := strings.Cut(to, " ")
+	action, err := strconv.ParseUint(digits, 16, 32)
+	if err != nil {
+		return Meaning{}, false
+	}
+	meaning, found := recoveryActions[action]
+	meaning.Known = found
+	return meaning, found
+}
+
+// OfSwitch returns the meaning of an error that the driver of NVSwitches reports
+// with a code of its own (SXid).
+func OfSwitch(fatal bool) Meaning {
+	if fatal {
+		return Meaning{Text: "An NVSwitch reported a fatal error: programs on the GPUs that it connects fail", Severity: Device, Effect: Fails}
+	}
+	return Meaning{Text: "An NVSwitch reported an error after which it continues", Severity: Program}
+}

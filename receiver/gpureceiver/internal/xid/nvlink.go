@@ -1,0 +1,188 @@
+package xid
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Detail is what the driver's message says beyond the code of an error of NVLink 5,
+// XID 144 to 150. The zero value means that it says nothing.
+type Detail struct {
+	// Unit is the part of the NVLink hardware in the driver's words, such as
+	// NETIR_LINK_EVT.
+	Unit string
+	// SubCode is the cause within the unit.
+	SubCode int64
+	// Link is the number of the link, -1 if the error concerns none.
+	Link int64
+}
+
+// The bits of the first word of a message that identify the unit, and those of the
+// sub-code, by NVIDIA's catalogue: drivers before the branch 575 write a group of 5
+// bits and a unit of 5, later ones a unit of 7 bits.
+const (
+	earlyUnitMask  = 1<<10 - 1
+	unitMask       = 1<<7 - 1
+	subCodeShift   = 20
+	subCodeMask    = 1<<6 - 1
+	newUnitsBranch = 575
+)
+
+// nvlinkUnit is a unit of NVLink 5 with the errors that need more than a look.
+type nvlinkUnit struct {
+	code uint64
+	// names are its names in messages, of which the last is that of new drivers.
+	names []string
+	// early and bits are its number before and since newUnitsBranch.
+	early, bits uint32
+	// reset are the error statuses after which the GPU has to be reset, and
+	// judged those whose action the driver reports as a recovery action (XID 154).
+	reset, judged []uint32
+	// harmless are the sub-codes without an effect, of a unit that otherwise
+	// needs a reset whatever the status. Nil means that the status decides.
+	harmless []int64
+}
+
+// nvlinkUnits are the units of NVIDIA's catalogue.
+var nvlinkUnits = []nvlinkUnit{
+	{code: 144, names: []string{"SAW_MVB"}, early: 0x21, bits: 1, reset: []uint32{0x2, 0x10}},
+	{code: 145, names: []string{"RLW_CTRL"}, early: 0x62, bits: 3},
+	{code: 145, names: []string{"RLW_REMAP"}, early: 0x82, bits: 4, reset: []uint32{0x40, 0x80}, judged: []uint32{0x1, 0x2, 0x4, 0x8, 0x10, 0x20}},
+	{code: 145, names: []string{"RLW_RSPCOL"}, early: 0xa2, bits: 5, reset: []uint32{0x2}},
+	{code: 145, names: []string{"RLW_RXPIPE"}, early: 0xc2, bits: 6},
+	{code: 145, names: []string{"RLW_SRC_TRACK"}, early: 0xe2, bits: 7, reset: []uint32{0x1, 0x10, 0x20}, judged: []uint32{0x4, 0x8}},
+	{code: 145, names: []string{"RLW_TAGSTATE"}, early: 0x102, bits: 8, reset: []uint32{0x2, 0x20000, 0x100000}},
+	{code: 146, names: []string{"TLW_CTRL"}, early: 0x123, bits: 9, reset: []uint32{0x4}},
+	{code: 146, names: []string{"TLW_RX", "TLW_RX_PIPE0"}, early: 0x143, bits: 10, reset: []uint32{0x4}},
+	{code: 146, names: []string{"TLW_RX_PIPE1"}, early: 0x143, bits: 11, reset: []uint32{0x4}},
+	{code: 146, names: []string{"TLW_TX", "TLW_TX_PIPE0"}, early: 0x163, bits: 12, reset: []uint32{0x4}},
+	{code: 146, names: []string{"TLW_TX_PIPE1"}, early: 0x163, bits: 13, reset: []uint32{0x4}},
+	{code: 147, names: []string{"TREX"}, early: 0x184, bits: 14},
+	{code: 148, names: []string{"NVLPW_CTRL", "NVLPW"}, early: 0x5, bits: 15},
+	{code: 149, names: []string{"NETIR", "NETIR_INT"}, early: 0x6, bits: 24, harmless: []int64{}},
+	{code: 149, names: []string{"NETIR_BER_EVENT"}, early: 0x226, bits: 19},
+	{code: 149, names: []string{"NETIR_LINK_EVT", "NETIR_LINK_DOWN"}, early: 0x1c6, bits: 17, harmless: []int64{38, 40}},
+	{code: 149, names: []string{"NETIR_MFDE_EVENT"}, early: 0x246, bits: 20, reset: []uint32{0x1, 0x4, 0x5, 0x7}},
+	{code: 150, names: []string{"MSE_WATCHDOG"}, early: 0, bits: 0, harmless: []int64{}},
+}
+
+// The meanings of errors of NVLink 5 by their effect.
+var (
+	nvlinkReset    = Meaning{Text: "An NVLink unit or link failed, and the GPU needs a reset", Severity: Device, Effect: Fails}
+	nvlinkJudged   = Meaning{Text: "An NVLink unit failed; a recovery action (XID 154) follows if one is needed", Severity: Device, Effect: Degrades}
+	nvlinkHarmless = Meaning{Text: "An NVLink unit reported an error after which the GPU continues", Severity: Notice}
+)
+
+// nvlinkMessage is the driver's message of an error of NVLink 5: the unit, whether
+// it is fatal, the link, and two words in hexadecimal.
+type nvlinkMessage struct {
+	unit         string
+	fatal        bool
+	link         int64
+	info, status uint32
+}
+
+// readNVLink reads a message such as "RLW_RXPIPE Nonfatal XC0 i0 Link 13 (0x0409a0c2
+// 0x00000008 …)", and reports whether it is one.
+func readNVLink(text string) (m nvlinkMessage, ok bool) {
+	words := strings.Fields(text)
+	if len(words) < 4 || !isUnit(words[0]) {
+		return m, false
+	}
+	switch words[1] {
+	case "Fatal":
+		m.fatal = true
+	case "Nonfatal":
+	default:
+		return m, false
+	}
+	m.unit, m.link = words[0], -1
+	at := slices.Index(words, "Link")
+	if at < 0 || len(words) < at+4 {
+		return m, false
+	}
+	if link, err := strconv.ParseInt(words[at+1], 10, 16); err == nil && link >= 0 {
+		m.link = link
+	}
+	if m.info, ok = hexWord(strings.TrimPrefix(words[at+2], "(")); !ok {
+		return m, false
+	}
+	m.status, ok = hexWord(strings.TrimSuffix(words[at+3], ")"))
+	return m, ok
+}
+
+// maxUnit is the length of the longest name of a unit, in bytes.
+const maxUnit = 32
+
+// isUnit reports whether a word is written like the name of a unit.
+func isUnit(word string) bool {
+	return len(word) <= maxUnit && word != "" && strings.Trim(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_/") == ""
+}
+
+func hexWord(word string) (uint32, bool) {
+	digits, isHex := strings.CutPrefix(word, "0x")
+	value, err := strconv.ParseUint(digits, 16, 32)
+	return uint32(value), isHex && err == nil
+}
+
+// explain returns the meaning of an error of NVLink 5 for a version of the driver,
+// which may be empty. A unit or a status that is not in the catalogue leaves the
+// meaning of the code.
+func (m nvlinkMessage) explain(code uint64, driver string) (Meaning, Detail) {
+	detail := Detail{Unit: m.unit, SubCode: int64(m.info >> subCodeShift & subCodeMask), Link: m.link}
+	unit := m.find(code, driver)
+	if unit == nil {
+		return Of(code), detail
+	}
+	meaning := unit.effect(detail.SubCode, m.status)
+	if m.fatal && meaning.Effect == None {
+		// The driver knows its hardware better than the catalogue.
+		meaning = nvlinkJudged
+	}
+	meaning.Known = true
+	return meaning, detail
+}
+
+// find returns the unit of a message by its number, whose form depends on the
+// driver, or else by its name.
+func (m nvlinkMessage) find(code uint64, driver string) *nvlinkUnit {
+	branch := branchOf(driver)
+	for i := range nvlinkUnits {
+		u := &nvlinkUnits[i]
+		if u.code != code {
+			continue
+		}
+		if branch >= newUnitsBranch && u.bits == m.info&unitMask ||
+			branch > 0 && branch < newUnitsBranch && u.early == m.info&earlyUnitMask {
+			return u
+		}
+	}
+	for i := range nvlinkUnits {
+		if u := &nvlinkUnits[i]; u.code == code && slices.Contains(u.names, m.unit) {
+			return u
+		}
+	}
+	return nil
+}
+
+func (u *nvlinkUnit) effect(subCode int64, status uint32) Meaning {
+	switch {
+	case u.harmless != nil && !slices.Contains(u.harmless, subCode), slices.Contains(u.reset, status):
+		return nvlinkReset
+	case slices.Contains(u.judged, status):
+		return nvlinkJudged
+	}
+	return nvlinkHarmless
+}
+
+// branchOf returns the branch of a version of the driver, such as 570 of 570.124.06,
+// and 0 if it is unknown.
+func branchOf(driver string) int {
+	first, _, _ := strings.Cut(driver, ".")
+	branch, err := strconv.Atoi(first)
+	if err != nil {
+		return 0
+	}
+	return branch
+}

@@ -1,0 +1,150 @@
+package ncclreceiver
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"go.opentelemetry.io/collector/component"
+
+	"github.com/otelcol-ml/otelcol-ml/receiver/ncclreceiver/internal/metadata"
+)
+
+const (
+	// defaultEndpoint is that of NCCL.
+	defaultEndpoint = "localhost:28028"
+	// A query asks every process of a job, which takes seconds if it is large.
+	minCollectionInterval, maxCollectionInterval = 15 * time.Second, time.Hour
+	minTimeout, maxTimeout                       = time.Second, time.Minute
+	minAnswerSize, maxAnswerSize                 = 64 << 10, 256 << 20
+	minBehindPolls, maxBehindPolls               = 2, 100
+	maxMaxCommunicators                          = 4096
+)
+
+// Config is the configuration of the nccl receiver.
+type Config struct {
+	// MetricsBuilderConfig enables and disables metrics and resource
+	// attributes, under the keys metrics and resource_attributes.
+	metadata.MetricsBuilderConfig `mapstructure:",squash"`
+
+	// LogsBuilderConfig enables and disables events and resource attributes,
+	// under the keys events and resource_attributes.
+	metadata.LogsBuilderConfig `mapstructure:",squash"`
+
+	// Endpoint is host:port of NCCL's RAS service, localhost:28028 by default, as
+	// NCCL's variable NCCL_RAS_ADDR. The service has no authentication and no
+	// encryption.
+	Endpoint string `mapstructure:"endpoint"`
+
+	// CollectionInterval is the time between two queries, 30s by default. Each
+	// query asks every process of the job. It must be between 15s and 1h.
+	CollectionInterval time.Duration `mapstructure:"collection_interval"`
+
+	// InitialDelay is the time from the start to the first query, 1s by default.
+	// Zero means no delay.
+	InitialDelay time.Duration `mapstructure:"initial_delay"`
+
+	// Timeout is how long NCCL waits for the other processes of the job, 5s by
+	// default, rounded up to seconds. A query takes at most twice as long and 4s
+	// more. It must be between 1s and 1m.
+	Timeout time.Duration `mapstructure:"timeout"`
+
+	// MaxAnswerSize is the largest answer in bytes, 16777216 (16 MiB) by default. A
+	// rank has some 600 bytes in each of its communicators. A larger answer is
+	// dropped and counted. It must be between 65536 and 268435456.
+	MaxAnswerSize int64 `mapstructure:"max_answer_size"`
+
+	// MaxCommunicators is the number of communicators of a job that have series, 64
+	// by default: first those with ranks that are not ok, then the largest. Each has
+	// at most 75 series. Others are counted as dropped, and their ranks still have
+	// log records. It must be between 1 and 4096.
+	MaxCommunicators int `mapstructure:"max_communicators"`
+
+	// BehindPolls is how many queries in a row must find the same counts, of which
+	// some are lower than others, before the ranks with the lower ones are behind.
+	// The default, 4, means at least three times the collection interval. It must be
+	// between 2 and 100.
+	BehindPolls int `mapstructure:"behind_polls"`
+
+	// AllHosts makes the receiver report every job that answers. By default, false,
+	// it reports the jobs whose first rank runs on its host, and asks only every
+	// tenth time while it sees others only, so that one collector of many reports a
+	// job.
+	AllHosts bool `mapstructure:"all_hosts"`
+
+	// FlightRecorder are the patterns of the paths of Flight Recorder dumps, in the
+	// syntax of Go's path/filepath.Match, below root_path. They must be absolute.
+	// The default has the names that PyTorch gives them in /tmp and in root's cache.
+	// Dumps on a disk that hosts share are reported by each collector. With an empty
+	// list there are no events of dumps.
+	FlightRecorder []string `mapstructure:"flight_recorder"`
+
+	// RootPath is the mount point of the host's root directory, for a collector in
+	// a container. Below it the receiver reads proc for the run and the rank of
+	// processes, and etc/hostname, and looks for dumps. Empty, the default, means
+	// that the collector runs on the host itself.
+	RootPath string `mapstructure:"root_path"`
+
+	// prevent unkeyed literal initialization
+	_ struct{}
+}
+
+func createDefaultConfig() component.Config {
+	return &Config{
+		MetricsBuilderConfig: metadata.NewDefaultMetricsBuilderConfig(),
+		LogsBuilderConfig:    metadata.DefaultLogsBuilderConfig(),
+		Endpoint:             defaultEndpoint,
+		CollectionInterval:   30 * time.Second,
+		InitialDelay:         time.Second,
+		Timeout:              5 * time.Second,
+		MaxAnswerSize:        16 << 20,
+		MaxCommunicators:     64,
+		BehindPolls:          4,
+		FlightRecorder: []string{
+			"/tmp/nccl_trace_rank_*", "/tmp/comm_lib_trace_rank_*", "/root/.cache/torch/comm_lib_trace_rank_*",
+		},
+	}
+}
+
+// Validate returns all errors of the configuration, with keys, values and what is
+// allowed.
+func (cfg *Config) Validate() error {
+	var errs []error
+	if host, port, err := net.SplitHostPort(cfg.Endpoint); err != nil || host == "" || !isPort(port) {
+		errs = append(errs, fmt.Errorf(`"endpoint" is %q; it must be host:port, such as %s`, cfg.Endpoint, defaultEndpoint))
+	}
+	if cfg.InitialDelay < 0 {
+		errs = append(errs, fmt.Errorf(`"initial_delay" is %s; it must not be negative`, cfg.InitialDelay))
+	}
+	errs = append(errs,
+		between("collection_interval", cfg.CollectionInterval, minCollectionInterval, maxCollectionInterval),
+		between("timeout", cfg.Timeout, minTimeout, maxTimeout),
+		between("max_answer_size", cfg.MaxAnswerSize, minAnswerSize, maxAnswerSize),
+		between("max_communicators", cfg.MaxCommunicators, 1, maxMaxCommunicators),
+		between("behind_polls", cfg.BehindPolls, minBehindPolls, maxBehindPolls))
+	for _, pattern := range cfg.FlightRecorder {
+		if _, err := filepath.Match(pattern, ""); err != nil || !filepath.IsAbs(pattern) {
+			errs = append(errs, fmt.Errorf(`"flight_recorder" has %q; it must be an absolute path, in which *, ? and [] stand for other characters`, pattern))
+		}
+	}
+	if cfg.RootPath != "" && !filepath.IsAbs(cfg.RootPath) {
+		errs = append(errs, fmt.Errorf(`"root_path" is %q; it must be an absolute path, or empty`, cfg.RootPath))
+	}
+	return errors.Join(errs...)
+}
+
+// between returns an error for a value that is out of bounds.
+func between[T time.Duration | int64 | int](key string, value, least, most T) error {
+	if value < least || value > most {
+		return fmt.Errorf("%q is %v; it must be between %v and %v", key, value, least, most)
+	}
+	return nil
+}
+
+func isPort(port string) bool {
+	n, err := strconv.ParseUint(port, 10, 16)
+	return err == nil && n > 0
+}

@@ -1,0 +1,58 @@
+package dump_test
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelcol-ml/otelcol-ml/receiver/ncclreceiver/internal/dump"
+)
+
+func TestDumps(t *testing.T) {
+	root := t.TempDir()
+	write := func(name, text string, at time.Time) {
+		path := filepath.Join(root, "tmp", name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		require.NoError(t, os.Chtimes(path, at, at))
+	}
+	start := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	write("nccl_trace_rank_0", "old", start.Add(-time.Hour))
+	w := dump.NewWatcher(root, []string{"/tmp/nccl_trace_rank_*", "/tmp/*_rank_*"}, start)
+	assert.Empty(t, w.Scan())
+
+	write("nccl_trace_rank_12", "dump", start.Add(time.Minute))
+	write("nccl_trace_rank_", "dump", start.Add(time.Minute))
+	require.NoError(t, os.Symlink("/etc/passwd", filepath.Join(root, "tmp", "nccl_trace_rank_3")))
+	require.NoError(t, os.Mkdir(filepath.Join(root, "tmp", "nccl_trace_rank_4"), 0o700))
+	require.NoError(t, syscall.Mkfifo(filepath.Join(root, "tmp", "nccl_trace_rank_5"), 0o600))
+	assert.Empty(t, w.Scan(), "it may still be written")
+	assert.ElementsMatch(t, []dump.Dump{
+		{Path: "/tmp/nccl_trace_rank_12", Size: 4, Written: start.Add(time.Minute).Local(), Rank: 12},
+		{Path: "/tmp/nccl_trace_rank_", Size: 4, Written: start.Add(time.Minute).Local(), Rank: -1},
+	}, w.Scan())
+	assert.Empty(t, w.Scan(), "reported once")
+
+	write("nccl_trace_rank_12", "larger", start.Add(time.Hour))
+	assert.Empty(t, w.Scan())
+	require.Len(t, w.Scan(), 1, "it was overwritten")
+	assert.Empty(t, w.Scan())
+}
+
+func TestManyDumpsAreBounded(t *testing.T) {
+	root := t.TempDir()
+	first := filepath.Join(root, "r")
+	require.NoError(t, os.WriteFile(first, nil, 0o600))
+	for i := range 1100 {
+		require.NoError(t, os.Link(first, first+strconv.Itoa(i)))
+	}
+	w := dump.NewWatcher(root, []string{"/r*"}, time.Time{})
+	assert.Empty(t, w.Scan())
+	assert.Len(t, w.Scan(), 1024)
+}

@@ -1,0 +1,182 @@
+package ncclreceiver
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/consumer/consumererror"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/receiver/receiverhelper"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
+	"github.com/otelcol-ml/otelcol-ml/receiver/ncclreceiver/internal/communicator"
+	"github.com/otelcol-ml/otelcol-ml/receiver/ncclreceiver/internal/dump"
+	"github.com/otelcol-ml/otelcol-ml/receiver/ncclreceiver/internal/job"
+	"github.com/otelcol-ml/otelcol-ml/receiver/ncclreceiver/internal/metadata"
+	"github.com/otelcol-ml/otelcol-ml/receiver/ncclreceiver/internal/ras"
+)
+
+// maxPending limits the records that wait for the pipeline.
+const maxPending = 1024
+
+// logsOutlet makes log records and sends them to the pipeline, if there is one.
+type logsOutlet struct {
+	next    atomic.Pointer[consumer.Logs]
+	builder *metadata.LogsBuilder
+	report  *receiverhelper.ObsReport
+	lost    func(n int)
+	// pending are the records that the pipeline has not taken yet.
+	pending plog.Logs
+}
+
+// changes adds a record for each rank whose state has changed. A process with the
+// same change in several communicators has one, of the largest.
+func (o *logsOutlet) changes(reports []communicator.Report, of *job.Job, host string, now time.Time) {
+	type process struct {
+		host        string
+		pid, device int
+		state       communicator.State
+	}
+	seen := make(map[process]bool)
+	for i := range reports {
+		for k := range reports[i].Changed {
+			rank := &reports[i].Changed[k]
+			key := process{rank.Host.String(), rank.PID, rank.Device, rank.State}
+			if rank.Host.IsValid() && rank.PID > 0 && seen[key] {
+				continue
+			}
+			seen[key] = true
+			o.change(&reports[i], rank, of, host, now)
+		}
+	}
+}
+
+// change adds the record of a rank.
+func (o *logsOutlet) change(r *communicator.Report, rank *communicator.Ranked, of *job.Job, host string, now time.Time) {
+	if o.pending.LogRecordCount() >= maxPending {
+		o.lost(1)
+		return
+	}
+	var options []metadata.EventAttributeOption
+	number := func(value workload.Number, attribute func(int64) metadata.EventAttributeOption) {
+		if value.Known {
+			options = append(options, attribute(value.Value))
+		}
+	}
+	global, known := of.Rank(r.Communicator, &rank.Rank)
+	number(workload.Number{Value: global, Known: known}, metadata.WithMlRankGlobalEventAttribute)
+	number(workload.Number{Value: int64(rank.PID), Known: rank.PID > 0}, metadata.WithProcessPidEventAttribute)
+	number(of.RunAttempt, metadata.WithMlRunAttemptEventAttribute)
+	number(of.WorldSize, metadata.WithMlWorldSizeEventAttribute)
+	if rank.Host.IsValid() {
+		options = append(options, metadata.WithNcclRankHostEventAttribute(rank.Host.String()))
+	}
+	text(of.RunID, metadata.WithMlRunIDEventAttribute, &options)
+	text(of.SlurmJobID, metadata.WithSlurmJobIDEventAttribute, &options)
+	text(of.ServiceName, metadata.WithServiceNameEventAttribute, &options)
+	text(of.UserID, metadata.WithUserIDEventAttribute, &options)
+	o.builder.RecordNcclRankChangeEvent(context.Background(), pcommon.NewTimestampFromTime(now),
+		r.Hash, int64(rank.Number), stateValue(rank.State), host, options...)
+	o.emit(host, of.RunID, severities[rank.State], sentence(r, rank), now)
+}
+
+// dump adds the record of a Flight Recorder dump, with its run if it is known.
+func (o *logsOutlet) dump(found *dump.Dump, host, run string, now time.Time) {
+	if o.pending.LogRecordCount() >= maxPending {
+		o.lost(1)
+		return
+	}
+	var options []metadata.EventAttributeOption
+	body := "PyTorch has written the Flight Recorder dump " + found.Path + "."
+	if found.Rank >= 0 {
+		options = append(options, metadata.WithMlRankGlobalEventAttribute(found.Rank))
+		body = fmt.Sprintf("PyTorch has written the Flight Recorder dump %s of rank %d.", found.Path, found.Rank)
+	}
+	text(run, metadata.WithMlRunIDEventAttribute, &options)
+	o.builder.RecordPytorchFlightRecorderDumpEvent(context.Background(), pcommon.NewTimestampFromTime(found.Written),
+		found.Path, found.Size, host, options...)
+	o.emit(host, run, plog.SeverityNumberWarn, body, now)
+}
+
+// emit takes the record that was built, if its event is enabled.
+func (o *logsOutlet) emit(host, run string, severity plog.SeverityNumber, body string, now time.Time) {
+	logs := o.builder.Emit(metadata.WithLogsResource(resourceOf(o.builder.NewResourceBuilder(), host, run)))
+	for _, rl := range logs.ResourceLogs().All() {
+		for _, scope := range rl.ScopeLogs().All() {
+			for _, record := range scope.LogRecords().All() {
+				record.SetObservedTimestamp(pcommon.NewTimestampFromTime(now))
+				record.SetSeverityNumber(severity)
+				record.SetSeverityText(strings.ToUpper(severity.String()))
+				record.Body().SetStr(body)
+			}
+		}
+	}
+	logs.ResourceLogs().MoveAndAppendTo(o.pending.ResourceLogs())
+}
+
+// send sends what is pending. What the pipeline refuses for now is sent again next
+// time.
+func (o *logsOutlet) send(ctx context.Context) {
+	count := o.pending.LogRecordCount()
+	next := o.next.Load()
+	if count == 0 || next == nil {
+		o.pending = plog.NewLogs()
+		return
+	}
+	// A consumer may change records even if it refuses them.
+	logs := plog.NewLogs()
+	o.pending.CopyTo(logs)
+	ctx = o.report.StartLogsOp(ctx)
+	err := (*next).ConsumeLogs(ctx, logs)
+	o.report.EndLogsOp(ctx, metadata.Type.String(), count, err)
+	switch {
+	case err == nil:
+		o.pending = plog.NewLogs()
+	case consumererror.IsPermanent(err):
+		o.pending = plog.NewLogs()
+		o.lost(count)
+	}
+}
+
+// severities are the severities of records by state.
+var severities = map[communicator.State]plog.SeverityNumber{
+	communicator.OK:           plog.SeverityNumberInfo,
+	communicator.Missing:      plog.SeverityNumberWarn,
+	communicator.Behind:       plog.SeverityNumberWarn,
+	communicator.Unresponsive: plog.SeverityNumberError,
+	communicator.Dead:         plog.SeverityNumberError,
+}
+
+// sentence says what has become of a rank.
+func sentence(r *communicator.Report, rank *communicator.Ranked) string {
+	who := fmt.Sprintf("Rank %d of the %d ranks of communicator %s", rank.Number, r.Size, r.Hash)
+	if rank.Host.IsValid() && rank.PID > 0 {
+		who += fmt.Sprintf(" (process %d on %s)", rank.PID, rank.Host)
+	}
+	switch rank.State {
+	case communicator.Missing:
+		return who + " is missing: its process responds and does not have the communicator."
+	case communicator.Unresponsive:
+		return who + " does not respond."
+	case communicator.Dead:
+		return who + " is dead: NCCL has given its process up."
+	case communicator.Behind:
+		return who + " is behind, and the others wait for it" + behindBy(r, rank) + "."
+	}
+	return who + " is no longer missing or behind."
+}
+
+// behindBy says which operations a rank has not launched.
+func behindBy(r *communicator.Report, rank *communicator.Ranked) string {
+	for op, most := range r.Most {
+		if rank.Counts[op] < most {
+			return fmt.Sprintf(": it has launched %d %s operations of %d", rank.Counts[op], ras.Collectives[op], most)
+		}
+	}
+	return ""
+}

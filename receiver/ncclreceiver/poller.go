@@ -1,0 +1,253 @@
+package ncclreceiver
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/receiver"
+	"go.opentelemetry.io/collector/receiver/receiverhelper"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	"go.uber.org/zap"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/workload"
+	"github.com/otelcol-ml/otelcol-ml/receiver/ncclreceiver/internal/communicator"
+	"github.com/otelcol-ml/otelcol-ml/receiver/ncclreceiver/internal/dump"
+	"github.com/otelcol-ml/otelcol-ml/receiver/ncclreceiver/internal/job"
+	"github.com/otelcol-ml/otelcol-ml/receiver/ncclreceiver/internal/metadata"
+	"github.com/otelcol-ml/otelcol-ml/receiver/ncclreceiver/internal/ras"
+)
+
+const (
+	// othersEvery is how many intervals pass between two queries while other hosts
+	// lead all jobs.
+	othersEvery = 10
+	// forgetAfter is the number of intervals without an answer about a communicator
+	// after which it is forgotten. It is longer than othersEvery.
+	forgetAfter = 30
+	// answered is the outcome of a query without an error.
+	answered = "answered"
+)
+
+// poller asks NCCL and looks for dumps, for the metrics and the logs of one receiver.
+// One goroutine does all of it.
+type poller struct {
+	cfg       *Config
+	settings  receiver.Settings
+	telemetry *metadata.TelemetryBuilder
+	self      attribute.KeyValue
+	metrics   *metricsOutlet
+	logs      *logsOutlet
+
+	client    ras.Client
+	tracker   *communicator.Tracker
+	dumps     *dump.Watcher
+	processes job.Processes
+	addresses func() map[netip.Addr]bool
+	hostName  string
+
+	// last is the job that was asked last, nil before. led is when a job answered
+	// that this host leads, and skip the number of intervals without a query.
+	last    *job.Job
+	led     time.Time
+	skip    int
+	outcome string
+
+	running  sync.WaitGroup
+	stopping context.Context
+	cancel   context.CancelFunc
+	stopped  func() <-chan struct{}
+}
+
+var _ shared.Object = (*poller)(nil)
+
+func newPoller(cfg *Config, set receiver.Settings) (*poller, error) {
+	report, err := receiverhelper.NewObsReport(receiverhelper.ObsReportSettings{ReceiverID: set.ID, Transport: "tcp", ReceiverCreateSettings: set})
+	if err != nil {
+		return nil, err
+	}
+	telemetry, err := metadata.NewTelemetryBuilder(set.TelemetrySettings)
+	if err != nil {
+		return nil, err
+	}
+	p := &poller{
+		cfg: cfg, settings: set, telemetry: telemetry,
+		self:      attribute.String("receiver", set.ID.String()),
+		client:    ras.Client{Endpoint: cfg.Endpoint, Timeout: cfg.Timeout, MaxSize: cfg.MaxAnswerSize},
+		tracker:   communicator.NewTracker(cfg.BehindPolls),
+		dumps:     dump.NewWatcher(cfg.RootPath, cfg.FlightRecorder, time.Now()),
+		processes: workload.NewNamespaceProcesses(cfg.RootPath),
+		addresses: ownAddresses,
+		hostName:  workload.HostName(cfg.RootPath),
+	}
+	p.metrics = &metricsOutlet{builder: metadata.NewMetricsBuilder(cfg.MetricsBuilderConfig, set), report: report}
+	p.logs = &logsOutlet{builder: metadata.NewLogsBuilder(cfg.LogsBuilderConfig, set), report: report, lost: p.lostRecords, pending: plog.NewLogs()}
+	p.stopping, p.cancel = context.WithCancel(context.Background())
+	p.stopped = sync.OnceValue(func() <-chan struct{} {
+		p.cancel()
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			p.running.Wait()
+		}()
+		return done
+	})
+	return p, nil
+}
+
+// Start implements shared.Object.
+func (p *poller) Start(context.Context, component.Host) error {
+	p.running.Go(p.run)
+	return nil
+}
+
+// Shutdown implements shared.Object.
+func (p *poller) Shutdown(ctx context.Context) error {
+	defer p.telemetry.Shutdown()
+	return p.stop(ctx)
+}
+
+// stop ends the queries, and waits until nothing more is sent or ctx ends.
+func (p *poller) stop(ctx context.Context) error {
+	select {
+	case <-p.stopped():
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// run polls at each interval until the poller stops.
+func (p *poller) run() {
+	timer := time.NewTimer(p.cfg.InitialDelay)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+		case <-p.stopping.Done():
+			return
+		}
+		p.poll(p.stopping, time.Now())
+		timer.Reset(p.cfg.CollectionInterval)
+	}
+}
+
+// poll asks once, looks for dumps, and sends what was found.
+func (p *poller) poll(ctx context.Context, now time.Time) {
+	if p.skip > 0 {
+		p.skip--
+	} else {
+		p.ask(ctx, now)
+	}
+	addresses := p.addresses()
+	for _, found := range p.dumps.Scan() {
+		p.logs.dump(&found, p.hostName, p.runOf(found.Rank, addresses), now)
+	}
+	p.logs.send(ctx)
+}
+
+// runOf returns the run of the job that was asked last if it has the rank on this
+// host, else "".
+func (p *poller) runOf(rank int64, addresses map[netip.Addr]bool) string {
+	if p.last == nil || !p.last.Has(rank, addresses) {
+		return ""
+	}
+	return p.last.RunID
+}
+
+// ask asks NCCL once and reports the job that answers.
+func (p *poller) ask(ctx context.Context, now time.Time) {
+	answer, err := p.client.Status(ctx)
+	if ctx.Err() != nil {
+		return
+	}
+	p.count(err)
+	if err != nil {
+		return
+	}
+	p.last = job.Of(answer, job.Host{Addresses: p.addresses(), Processes: p.processes})
+	if !p.last.Leads && !p.cfg.AllHosts {
+		if now.Sub(p.led) > forgetAfter*p.cfg.CollectionInterval {
+			p.skip = othersEvery - 1
+		}
+		return
+	}
+	p.led = now
+	p.dropCommunicators(answer.Dropped)
+	reports := make([]communicator.Report, len(answer.Communicators))
+	for i := range answer.Communicators {
+		reports[i] = p.tracker.Observe(&answer.Communicators[i], now)
+	}
+	p.tracker.Forget(now.Add(-forgetAfter * p.cfg.CollectionInterval))
+	p.logs.changes(reports, p.last, p.hostName, now)
+	p.metrics.send(ctx, p.withSeries(reports), p.last, p.hostName, now)
+}
+
+// withSeries returns the communicators that have series. The reports are in the
+// order of their size.
+func (p *poller) withSeries(reports []communicator.Report) []communicator.Report {
+	if len(reports) <= p.cfg.MaxCommunicators {
+		return reports
+	}
+	p.dropCommunicators(len(reports) - p.cfg.MaxCommunicators)
+	first := slices.Clone(reports)
+	slices.SortStableFunc(first, func(a, b communicator.Report) int {
+		return min(len(b.Affected), 1) - min(len(a.Affected), 1)
+	})
+	return first[:p.cfg.MaxCommunicators]
+}
+
+// count counts a query, and logs its outcome if it is another than that before. On a
+// host without a job, queries are refused, which is not worth a line.
+func (p *poller) count(err error) {
+	outcome := answered
+	if err != nil {
+		outcome = string(ras.ReasonOf(err))
+	}
+	p.telemetry.ReceiverNcclQueries.Add(context.Background(), 1,
+		metric.WithAttributes(p.self, attribute.String("outcome", outcome)))
+	if outcome == p.outcome {
+		return
+	}
+	p.outcome = outcome
+	switch logger := p.settings.Logger; outcome {
+	case answered:
+		logger.Info("NCCL answers", zap.String("endpoint", p.cfg.Endpoint))
+	case string(ras.Refused):
+		logger.Debug("No process with NCCL listens", zap.String("endpoint", p.cfg.Endpoint))
+	default:
+		logger.Warn("NCCL was asked without success; the receiver asks again", zap.String("endpoint", p.cfg.Endpoint), zap.Error(err))
+	}
+}
+
+func (p *poller) dropCommunicators(n int) {
+	if n > 0 {
+		p.telemetry.ReceiverNcclDroppedCommunicators.Add(context.Background(), int64(n), metric.WithAttributes(p.self))
+	}
+}
+
+func (p *poller) lostRecords(n int) {
+	p.telemetry.ReceiverNcclDroppedRecords.Add(context.Background(), int64(n), metric.WithAttributes(p.self))
+}
+
+// ownAddresses returns the addresses of this host's interfaces.
+func ownAddresses() map[netip.Addr]bool {
+	own := make(map[netip.Addr]bool)
+	all, err := net.InterfaceAddrs()
+	if err != nil {
+		return own // no process is one of this host
+	}
+	for _, address := range all {
+		if prefix, err := netip.ParsePrefix(address.String()); err == nil {
+			own[prefix.Addr().Unmap()] = true
+		}
+	}
+	return own
+}
