@@ -1,6 +1,7 @@
 package mlattr_test
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -27,9 +28,7 @@ func TestStatedCosts(t *testing.T) {
 		"no number":       {attrs: map[string]any{"gen_ai.usage.cost": "free"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for key, value := range request {
-				tt.attrs[key] = value
-			}
+			maps.Copy(tt.attrs, request)
 			scope := ""
 			if name == "Pydantic AI" {
 				scope = "pydantic-ai"

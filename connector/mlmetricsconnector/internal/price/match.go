@@ -88,11 +88,11 @@ func (c *compiler) nested(raw *rawClause, depth int) (*clause, error) {
 	case raw.Regex != nil:
 		return c.pattern(*raw.Regex)
 	case len(raw.Or) > 0:
-		any, err := c.several(raw.Or, depth)
-		return &clause{any: any}, err
+		list, err := c.several(raw.Or, depth)
+		return &clause{any: list}, err
 	case len(raw.And) > 0:
-		all, err := c.several(raw.And, depth)
-		return &clause{all: all}, err
+		list, err := c.several(raw.And, depth)
+		return &clause{all: list}, err
 	default:
 		return nil, errors.New("it is none of equals, starts_with, ends_with, contains, regex, or, and")
 	}

@@ -144,7 +144,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 			file := price.NewFile(path)
 			_, err := file.Read()
 			require.ErrorContains(t, err, tt.want)
-			assert.ErrorContains(t, err, path)
+			require.ErrorContains(t, err, path)
 			assert.Nil(t, file.Table())
 		})
 	}
