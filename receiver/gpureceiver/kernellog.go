@@ -73,8 +73,9 @@ func (k *kernelLog) know(at string, gpu device.Identity) {
 // report turns a report of the log into an event.
 func (k *kernelLog) report(r *kernellog.Report, m *monitor) {
 	k.mu.Lock()
-	event, gpu, found := k.about, device.Identity{}, false
-	if gpu, found = k.gpus[r.Address]; !found || gpu.Index == device.IndexUnknown && r.UUID != "" {
+	event := k.about
+	gpu, found := k.gpus[r.Address]
+	if !found || gpu.Index == device.IndexUnknown && r.UUID != "" {
 		at := r.Address + ".0"
 		gpu = device.Identity{ID: at, Index: device.IndexUnknown, PCIBusID: at}
 		if r.UUID != "" {

@@ -110,14 +110,24 @@ func (r *kernelRig) scrape(t *testing.T) pmetric.Metrics {
 }
 
 // kernelState returns the state of the kernel's log, empty if it has none.
-func (r *kernelRig) kernelState(t *testing.T) (state string) {
+func (r *kernelRig) kernelState(t *testing.T) string {
 	t.Helper()
-	for _, point := range pointsOf(r.scrape(t), "", "nvidia.gpu.kernel_log.state") {
+	return present(r.scrape(t), "", "nvidia.gpu.kernel_log.state", "nvidia.gpu.kernel_log.state")
+}
+
+// present returns the only value of an attribute for which a metric is 1, and empty if
+// there is none or several.
+func present(metrics pmetric.Metrics, id, metric, attribute string) string {
+	var states []string
+	for _, point := range pointsOf(metrics, id, metric) {
 		if point.IntValue() == 1 {
-			state += text(point.Attributes(), "nvidia.gpu.kernel_log.state")
+			states = append(states, text(point.Attributes(), attribute))
 		}
 	}
-	return state
+	if len(states) != 1 {
+		return ""
+	}
+	return states[0]
 }
 
 // The lines of the kernel's log become records like NVML's, with what else they say;
@@ -157,18 +167,8 @@ func TestKernelLog(t *testing.T) {
 		switches[fmt.Sprintln(raw["nvidia.nvswitch.pci.bus_id"], raw["nvidia.nvswitch.sxid.code"], raw["nvidia.nvswitch.sxid.fatal"])] = point.IntValue()
 	}
 	assert.Equal(t, map[string]int64{"0000:04:00.0 22013 false\n": 1, "0000:00:00.0 20034 true\n": 1}, switches)
-	assert.Equal(t, "failed", status(metrics, "GPU-b"))
-	assert.Equal(t, "ok", status(metrics, "GPU-a"))
-}
-
-// status returns the health of a GPU.
-func status(metrics pmetric.Metrics, id string) (state string) {
-	for _, point := range pointsOf(metrics, id, "hw.status") {
-		if point.IntValue() == 1 {
-			state += text(point.Attributes(), "hw.state")
-		}
-	}
-	return state
+	assert.Equal(t, "failed", present(metrics, "GPU-b", "hw.status", "hw.state"))
+	assert.Equal(t, "ok", present(metrics, "GPU-a", "hw.status", "hw.state"))
 }
 
 // Without the log, NVML's errors are reported as before, and at once.

@@ -1,6 +1,7 @@
 package merge
 
 import (
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -104,28 +105,29 @@ func TestEachErrorOnce(t *testing.T) {
 // log can no longer be read.
 func TestHeldEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		passed := 0
-		m := New(func(device.Event) { passed++ })
+		// A timer passes events on, too.
+		var passed atomic.Int64
+		m := New(func(device.Event) { passed.Add(1) })
 		m.Reading(true)
 		m.NVML(event(said{code: 31, gpu: "01"}))
 		time.Sleep(Hold / 2)
 		m.NVML(event(said{code: 43, gpu: "01"}))
 		synctest.Wait()
-		assert.Zero(t, passed)
+		assert.Zero(t, passed.Load())
 		time.Sleep(Hold / 2)
 		synctest.Wait()
-		assert.Equal(t, 1, passed)
+		assert.EqualValues(t, 1, passed.Load())
 		time.Sleep(Hold / 2)
 		synctest.Wait()
-		assert.Equal(t, 2, passed)
+		assert.EqualValues(t, 2, passed.Load())
 
 		m.NVML(event(said{code: 45, gpu: "01"}))
 		m.Reading(false)
-		assert.Equal(t, 3, passed)
+		assert.EqualValues(t, 3, passed.Load())
 		m.Reading(true)
 		m.NVML(event(said{code: 46, gpu: "01"}))
 		m.Flush()
-		assert.Equal(t, 4, passed)
+		assert.EqualValues(t, 4, passed.Load())
 		m.Close()
 	})
 }
@@ -137,10 +139,10 @@ func TestMIGInstances(t *testing.T) {
 	m := New(func(e device.Event) { passed = append(passed, e) })
 	m.Reading(true)
 	for _, ofLine := range []workload.Number{{}, known(3)} {
-		told, line := event(said{code: 94, gpu: "01"}), event(said{kernel: true, code: 94, gpu: "01"})
-		told.GPUInstance, told.ComputeInstance = known(7), known(0)
+		ofNVML, line := event(said{code: 94, gpu: "01"}), event(said{kernel: true, code: 94, gpu: "01"})
+		ofNVML.GPUInstance, ofNVML.ComputeInstance = known(7), known(0)
 		line.GPUInstance = ofLine
-		m.NVML(told)
+		m.NVML(ofNVML)
 		m.Kernel(line)
 	}
 	m.Close()
