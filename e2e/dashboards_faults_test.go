@@ -58,7 +58,7 @@ var onlyOfFaults = []string{
 var neverHere = map[string]string{
 	"runs: Stalled: A":                                        "a run is stalled after 5 minutes of silence; tests/runs.yaml of Prometheus has run:state with made-up series",
 	"runs: GPUs held idle: A":                                 "no recording holds a GPU for 5 minutes and leaves it idle; tests/alerts.yaml of Prometheus has the like of it",
-	"runs: Dollars an hour of GPUs without work: A":          "no recording holds a GPU for 5 minutes and leaves it idle; tests/costs.yaml of Prometheus has made-up series",
+	"runs: Dollars an hour of GPUs without work: A":           "no recording holds a GPU for 5 minutes and leaves it idle; tests/costs.yaml of Prometheus has made-up series",
 	removedArtifacts:                                          "retention removes once in the time of a test, and a rate takes two changes",
 	"inference: Requests that fail: A":                        "no scenario's request to a model fails with a type of error",
 	"inference: Fine-tuning service: queue and sessions: A":   "the scenario's futures are done when their gauge is read",
