@@ -149,9 +149,12 @@ func (m *Merger) pair(event *device.Event, by source) *report {
 			continue
 		}
 		found := *r
-		if gone {
+		switch {
+		case gone && by == nvml:
+			// The first event still waits for its line.
+		case gone:
 			r.held = nil
-		} else {
+		default:
 			m.reports = slices.Delete(m.reports, i, i+1)
 		}
 		return &found

@@ -93,6 +93,14 @@ func TestEachErrorOnce(t *testing.T) {
 			events:   []said{{code: 79, gpu: "01"}, {kernel: true, code: 79, gpu: "01"}, {kernel: true, code: 79, gpu: "01"}},
 			expected: []string{"line"},
 		},
+		"a GPU is gone, NVML says so twice": {
+			events:   []said{{code: 79, gpu: "01"}, {code: 79, gpu: "01"}, {kernel: true, code: 79, gpu: "01"}},
+			expected: []string{"line"},
+		},
+		"a GPU is gone, only NVML says so, and twice": {
+			events:   []said{{code: 79, gpu: "01"}, {code: 79, gpu: "01"}},
+			expected: []string{""},
+		},
 		"without the log": {without: true, events: []said{{code: 31, gpu: "01"}, {code: 31, gpu: "01"}}, expected: []string{"", ""}},
 	} {
 		t.Run(name, func(t *testing.T) {
