@@ -30,6 +30,7 @@ func (f *File) Table() *Table { return f.table.Load() }
 func (f *File) Read() (changed bool, err error) {
 	info, err := os.Stat(f.path)
 	if err != nil {
+		f.changed = time.Time{} // one that comes back is a change
 		return false, err
 	}
 	if !info.Mode().IsRegular() {
