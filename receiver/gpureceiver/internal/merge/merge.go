@@ -17,8 +17,8 @@ const (
 	// kernel's log, which says more. Both come within milliseconds.
 	Hold = 2 * time.Second
 	// Window is the longest time between two reports of one error. A driver that
-	// hangs delays NVML.
-	Window = time.Minute
+	// hangs delays NVML, and a log that fails is opened again after a minute.
+	Window = 90 * time.Second
 	// maxReports bounds the reports that are kept. Of a storm, later ones are
 	// passed on unpaired.
 	maxReports = 1024
@@ -86,14 +86,20 @@ func (m *Merger) NVML(event device.Event) {
 	}
 	now := time.Now()
 	m.forget(now)
-	switch {
-	case !m.reading || len(m.reports) >= maxReports:
+	if m.pair(&event, nvml) != nil {
+		return
+	}
+	full := len(m.reports) >= maxReports
+	held := &event
+	if full || !m.reading {
 		m.emit(event)
-	case m.pair(&event, nvml) == nil:
-		m.reports = append(m.reports, report{gpu: gpuOf(&event), code: event.Code, source: nvml, at: now, held: &event})
-		if !m.armed {
-			m.arm(Hold)
-		}
+		held = nil
+	}
+	if !full {
+		m.reports = append(m.reports, report{gpu: gpuOf(&event), code: event.Code, source: nvml, at: now, held: held})
+	}
+	if held != nil && !m.armed {
+		m.arm(Hold)
 	}
 }
 
