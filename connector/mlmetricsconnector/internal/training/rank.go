@@ -89,8 +89,7 @@ type Progress struct {
 	// Times are the durations of steps, in seconds: each is the mean of as many
 	// steps as the trainer puts together.
 	Times []float64
-	// Worked are the times between two changes, of which no change took longer than
-	// Patience.
+	// Worked are the times between two changes that were at most Patience apart.
 	Worked []Interval
 	// Values are in the order of arrival.
 	Values []Value

@@ -145,8 +145,8 @@ func (m *Merger) Close() {
 	}
 }
 
-// pair takes the oldest report of the same error by the other source. A GPU that is
-// gone is gone once, whoever says so and how often.
+// pair takes the oldest report of the same error by the other source. A GPU
+// is gone once, also if both sources say so several times.
 func (m *Merger) pair(event *device.Event, by source) *report {
 	gpu, gone := gpuOf(event), xid.Of(event.Code).Severity == xid.Gone
 	for i := range m.reports {

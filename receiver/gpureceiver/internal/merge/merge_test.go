@@ -77,7 +77,7 @@ func TestEachErrorOnce(t *testing.T) {
 			events:   []said{{kernel: true, code: 31, gpu: "01"}, {kernel: true, code: 31, gpu: "01"}, {code: 31, gpu: "01"}, {code: 31, gpu: "01"}},
 			expected: []string{"line", "line"},
 		},
-		"two, of which NVML has one": {
+		"two, one of them also by NVML": {
 			events:   []said{{code: 31, gpu: "01"}, {kernel: true, code: 31, gpu: "01"}, {kernel: true, code: 31, gpu: "01"}},
 			expected: []string{"line", "line"},
 		},
