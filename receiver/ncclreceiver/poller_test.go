@@ -199,6 +199,17 @@ func TestARefusedRecord(t *testing.T) {
 	assert.Empty(t, r.said())
 }
 
+// The pipeline of the metrics starts first, and the queries with it.
+func TestAChangeBeforeThePipelineOfLogs(t *testing.T) {
+	r := newRig(t, status(gone(world(9, 9, 9, 9), true)))
+	r.start(t)
+	logs := r.logs.next.Swap(nil)
+	r.polls(t, 2)
+	r.logs.next.Store(logs)
+	r.polls(t, 2)
+	assert.Len(t, r.said(), 1)
+}
+
 // A dump says nothing about which of two jobs has written it, and a job that ended
 // long ago has not.
 func TestADumpOfAnUnknownJob(t *testing.T) {
