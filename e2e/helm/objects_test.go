@@ -115,7 +115,7 @@ func TestPodSecurityStandards(t *testing.T) {
 func TestTheKernelLogNeedsAPrivilegedReader(t *testing.T) {
 	file := values(t)["every-option"]
 	before := workloads(render(t, "--values", file))
-	for part, workload := range workloads(render(t, "--values", file, "--set", "gpu.kernelLog=true")) {
+	for part, workload := range workloads(render(t, "--values", file, "--set", "gpu.privileges=privileged")) {
 		if part != "gpu" {
 			assert.Equal(t, before[part].pod.Spec, workload.pod.Spec, part)
 			continue
