@@ -411,8 +411,8 @@ func TestUpgrade(t *testing.T) {
 // for.
 func TestPrometheusRules(t *testing.T) {
 	for name, want := range map[string][]string{
-		"operator":     {"alerts", "runs", "servers", "training"},
-		"every-option": {"alerts", "dcgm", "runs", "servers", "training"},
+		"operator":     {"alerts", "costs", "runs", "servers", "training"},
+		"every-option": {"alerts", "costs", "dcgm", "runs", "servers", "training"},
 		"gateways":     nil,
 	} {
 		rules := map[string]*monitoringv1.PrometheusRule{}
