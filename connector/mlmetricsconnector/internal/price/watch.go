@@ -48,7 +48,7 @@ func (f *File) Read() (changed bool, err error) {
 	f.size, f.changed = info.Size(), info.ModTime()
 	providers, err := parse(file)
 	if err != nil {
-		return true, fmt.Errorf("%s: %w", f.path, err)
+		return true, fmt.Errorf("%s: %.512s", f.path, err.Error()) // it can have a part of the file
 	}
 	f.table.Store(&Table{providers: providers, date: info.ModTime().UTC().Format(time.DateOnly)})
 	return true, nil
