@@ -1,0 +1,27 @@
+package rule
+
+import "github.com/cespare/xxhash/v2"
+
+// bucket is the length of the times that steps without numbers are chosen by, in
+// nanoseconds. All collectors must have the same.
+const bucket = int64(1e9)
+
+// Hash returns the hash of a text. It is the same in every process and in every
+// version, so that all collectors choose the same runs, steps and conversations.
+func Hash(text string) uint64 { return xxhash.Sum64String(text) }
+
+// Step reports whether a systematic sample of one in oneIn contains a step of a
+// run. Of a numbered step it is a function of run and number, so every rank and
+// every collector decides the same. A step without a number (number is 0) is in
+// the sample if the second in which it began is: began is in nanoseconds since
+// 1970.
+func Step(run uint64, number, began int64, oneIn uint64) bool {
+	if number <= 0 {
+		number = max(began, 0) / bucket
+	}
+	return oneIn <= 1 || uint64(number)%oneIn == run%oneIn // #nosec G115 -- not negative
+}
+
+// Conversation reports whether a sample of one in oneIn contains a conversation,
+// by its Hash.
+func Conversation(hash, oneIn uint64) bool { return oneIn <= 1 || hash%oneIn == 0 }

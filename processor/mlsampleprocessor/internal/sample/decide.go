@@ -1,0 +1,358 @@
+package sample
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/mlsampleprocessor/internal/rule"
+)
+
+// fewTokens is added to the output tokens that a duration is divided by: the time
+// to the first token counts as so many.
+const fewTokens = 50
+
+// patience is how many times the usual step a step without an end waits for its
+// next span, if that is longer than the configured wait. forgotten is after how
+// long without spans the retained steps of a run are removed.
+const (
+	patience  = 3
+	forgotten = int64(time.Hour)
+)
+
+// Tick decides what has waited long enough. It reports whether there is anything
+// to send.
+func (s *Sampler) Tick(now time.Time) bool {
+	at := now.UnixNano()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for u, ok := s.calls.peek(); ok && u.due <= at; u, ok = s.calls.peek() {
+		s.calls.pop()
+		s.decideCall(u, at)
+	}
+	for _, r := range s.runs {
+		for _, g := range r.groups {
+			if g.state == waiting && g.due(s.cfg.Wait) <= at {
+				s.decideGroup(g)
+			}
+		}
+		if at-r.seen > forgotten {
+			for len(r.retained) > 0 {
+				s.freeOldest(r)
+			}
+		}
+	}
+	for g, ok := s.groups.peek(); ok && g.state != waiting; g, ok = s.groups.peek() {
+		s.groups.pop()
+	}
+	for g, ok := s.retained.peek(); ok && !g.retained; g, ok = s.retained.peek() {
+		s.retained.pop()
+	}
+	return len(s.out) > 0
+}
+
+// DecideAll decides everything, for the end.
+func (s *Sampler) DecideAll(now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.runs {
+		s.decideRun(r)
+	}
+	for u, ok := s.calls.peek(); ok; u, ok = s.calls.peek() {
+		s.calls.pop()
+		s.decideCall(u, now.UnixNano())
+	}
+}
+
+// decideRun decides all groups of a run and frees those that are retained.
+func (s *Sampler) decideRun(r *run) {
+	for _, g := range slices.Clone(r.groups) {
+		if g.state == waiting {
+			s.decideGroup(g)
+		}
+	}
+	for len(r.retained) > 0 {
+		s.freeOldest(r)
+	}
+}
+
+// due returns when a group is decided.
+func (g *group) due(wait time.Duration) int64 {
+	if g.over > 0 {
+		return g.over + int64(wait)
+	}
+	return g.arrived + max(int64(wait), int64(patience*g.run.durations.Median()*float64(time.Second)))
+}
+
+// decideGroup decides the steps that the ranks took at the same time.
+func (s *Sampler) decideGroup(g *group) {
+	reason := s.reasonOf(g)
+	g.state, g.count = kept, 1
+	switch reason {
+	case Systematic:
+		g.count = int64(s.cfg.Steps.OneIn) // #nosec G115 -- validated
+	case Dropped:
+		g.state, g.count = dropped, 0
+		g.retained = s.cfg.Before > 0
+	}
+	if g.retained {
+		g.run.retained = append(g.run.retained, g)
+		s.retained.push(g)
+	} else {
+		s.counts.Units[Step][reason] += int64(len(g.steps))
+	}
+	for _, of := range g.steps {
+		for _, u := range of.units {
+			s.settle(u, g.state, g.count, g.retained)
+		}
+	}
+	for len(g.run.retained) > s.cfg.Before {
+		s.freeOldest(g.run)
+	}
+}
+
+// reasonOf returns why a group is kept.
+func (s *Sampler) reasonOf(g *group) Reason {
+	longest := int64(0)
+	for _, of := range g.steps {
+		if of.end > 0 {
+			longest = max(longest, of.end-of.begin-of.excluded)
+		}
+	}
+	slow := longest > 0 && g.run.durations.Slow(float64(longest)/1e9, s.cfg.Steps.SlowQuantile, s.cfg.Steps.Slow)
+	number := g.number
+	switch {
+	case g.failed:
+		return Failed
+	case g.marked:
+		return Marked
+	case slow:
+		return Slow
+	case g.first:
+		return First
+	case g.rare:
+		return Rare
+	case g.before:
+		return Before
+	case rule.Step(g.run.key, number, g.begin, s.cfg.Steps.OneIn):
+		return Systematic
+	default:
+		return Dropped
+	}
+}
+
+// decideCall decides a unit, unless it is part of a step. Spans between the last
+// step of their trace and no further one follow that step.
+func (s *Sampler) decideCall(u *Unit, now int64) {
+	if u.state != waiting || u.step != nil {
+		return
+	}
+	if t := u.trace; t.next == u && t.current != nil && t.current.step != nil {
+		t.next = nil
+		s.bind(u, t.current.step)
+		return
+	}
+	reason, count := s.reasonOfCall(u, now), int64(1)
+	switch reason {
+	case Systematic:
+		count = int64(s.cfg.Calls.OneIn) // #nosec G115 -- validated
+	case Linked:
+		count = 0
+	}
+	s.counts.Units[Call][reason]++
+	if reason == Dropped {
+		s.settle(u, dropped, 0, false)
+		return
+	}
+	s.settle(u, kept, count, false)
+}
+
+// reasonOfCall returns why a call is kept.
+func (s *Sampler) reasonOfCall(u *Unit, now int64) Reason {
+	until, fails := s.failing[u.conversation]
+	slow := s.slow(u)
+	chosen := u.conversation
+	if chosen == 0 {
+		chosen = rule.Hash(string(u.trace.id[:]))
+	}
+	switch {
+	case u.failed:
+		return Failed
+	case u.marked:
+		return Marked
+	case slow:
+		return Slow
+	case u.rare:
+		return Rare
+	case u.conversation != 0 && fails && until >= now:
+		return Conversation
+	case rule.Conversation(chosen, s.cfg.Calls.OneIn):
+		return Systematic
+	case u.linked:
+		return Linked
+	default:
+		return Dropped
+	}
+}
+
+// slow reports whether a call is slow for its operation.
+func (s *Sampler) slow(u *Unit) bool {
+	key, duration := u.operation, float64(u.end-u.start)/1e9
+	if u.tokens > 0 {
+		key, duration = ^key, duration/float64(u.tokens+fewTokens)
+	}
+	of, known := s.durations[key]
+	if !known {
+		if len(s.durations) >= maxOperations {
+			clear(s.durations) // a flood of operations
+		}
+		of = new(rule.Durations)
+		s.durations[key] = of
+	}
+	return of.Slow(duration, s.cfg.Calls.SlowQuantile, s.cfg.Calls.Slow)
+}
+
+// settle applies a decision to a unit.
+func (s *Sampler) settle(u *Unit, to state, count int64, retained bool) {
+	if u.state == waiting {
+		u.trace.waits--
+		s.live--
+		s.bytes -= unitBytes
+	}
+	u.state, u.count, u.retained = to, count, retained
+	if retained {
+		s.bytes += unitBytes
+		return
+	}
+	spans := int64(0)
+	for i := range u.fragments {
+		spans += u.fragments[i].spans
+	}
+	switch {
+	case len(u.fragments) == 0:
+	case to == kept:
+		s.counts.Kept += spans
+		s.out = append(s.out, Kept{Trace: u.trace.id, Count: count, Spans: spans, fragments: u.fragments})
+	default:
+		s.counts.Dropped += spans
+		s.free(u.fragments)
+	}
+	u.fragments = nil
+}
+
+// freeOldest removes the oldest retained group of a run.
+func (s *Sampler) freeOldest(r *run) {
+	g := r.retained[0]
+	r.retained = slices.Delete(r.retained, 0, 1)
+	s.counts.Units[Step][Dropped] += int64(len(g.steps))
+	s.unretain(g, dropped)
+}
+
+// unretain decides a retained group for good.
+func (s *Sampler) unretain(g *group, to state) {
+	g.retained, g.state = false, to
+	for _, of := range g.steps {
+		for _, u := range of.units {
+			s.bytes -= unitBytes
+			s.settle(u, to, 0, false)
+		}
+	}
+}
+
+// release keeps the steps before a group, or the newest ones for nil. Those that
+// were decided already count 0: the sample represents them without these.
+func (s *Sampler) release(r *run, before *group) {
+	left := s.cfg.Before
+	for i := len(r.groups) - 1; i >= 0 && left > 0; i-- {
+		g := r.groups[i]
+		if before != nil && g.begin >= before.begin {
+			continue
+		}
+		left--
+		switch {
+		case g.state == waiting:
+			g.before = true
+		case g.retained:
+			r.retained = slices.DeleteFunc(r.retained, func(other *group) bool { return other == g })
+			s.counts.Units[Step][Before] += int64(len(g.steps))
+			s.unretain(g, kept)
+		}
+	}
+}
+
+// ReleaseRun keeps the newest steps of a run, by the hash of its id.
+func (s *Sampler) ReleaseRun(id uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r := s.runs[id]; r != nil {
+		s.release(r, nil)
+	}
+}
+
+// ReleaseHost keeps the newest steps of the runs that have a rank on a host, by
+// the hash of its name.
+func (s *Sampler) ReleaseHost(host uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.runs {
+		for _, of := range r.ranks {
+			if of.host == host {
+				s.release(r, nil)
+				break
+			}
+		}
+	}
+}
+
+// makeRoom frees memory for size bytes: first steps that are retained, the oldest
+// first, then by deciding early what has waited longest.
+func (s *Sampler) makeRoom(size int64) {
+	for s.bytes+size > s.cfg.MaxBytes {
+		if g, ok := s.retained.peek(); ok {
+			s.retained.pop()
+			if g.retained {
+				s.freeUntil(g)
+			}
+			continue
+		}
+		g, hasGroup := s.groups.peek()
+		u, hasCall := s.calls.peek()
+		switch {
+		case hasGroup && g.state != waiting:
+			s.groups.pop()
+		case hasCall && (u.state != waiting || u.step != nil):
+			s.calls.pop()
+		case hasGroup && (!hasCall || g.created <= u.arrived):
+			s.groups.pop()
+			s.counts.Early += int64(len(g.steps))
+			s.decideGroup(g)
+		case hasCall:
+			s.calls.pop()
+			s.counts.Early++
+			s.decideCall(u, u.due)
+		default:
+			return
+		}
+	}
+}
+
+// freeUntil removes the retained groups of a run up to one.
+func (s *Sampler) freeUntil(g *group) {
+	for len(g.run.retained) > 0 && g.retained {
+		s.freeOldest(g.run)
+	}
+}
+
+// forgetRuns decides and forgets the quarter of the runs that were not seen for
+// longest.
+func (s *Sampler) forgetRuns() {
+	all := make([]*run, 0, len(s.runs))
+	for _, r := range s.runs {
+		all = append(all, r)
+	}
+	slices.SortFunc(all, func(a, b *run) int { return cmp.Compare(a.seen, b.seen) })
+	for _, r := range all[:len(all)/4+1] {
+		s.decideRun(r)
+		delete(s.runs, r.key)
+	}
+}

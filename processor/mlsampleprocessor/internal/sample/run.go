@@ -1,0 +1,284 @@
+package sample
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/mlsampleprocessor/internal/rule"
+)
+
+const (
+	// maxRuns limits the runs, maxRanks the ranks of a run, and maxSteps the steps
+	// of a rank and the decided groups of a run, which late spans may belong to.
+	maxRuns, maxRanks, maxSteps = 1024, 4096, 64
+	// unlikeNumbers is how far apart, in nanoseconds, two steps with one number may
+	// begin on two ranks; after a restart, numbers come again.
+	unlikeNumbers = int64(60e9)
+	// unknownStep is the tolerance, in nanoseconds, while no step is known.
+	unknownStep = int64(5e8)
+)
+
+// run is the steps of a run.
+type run struct {
+	key   uint64
+	ranks map[uint64]*rank
+	// groups are in the order of their beginnings.
+	groups    []*group
+	retained  []*group
+	durations rule.Durations
+	attempt   int64
+	// firsts is how many groups are kept at the beginning.
+	firsts int
+	// begun is the number of groups since the run or its last restart began.
+	begun int
+	// seen is when the last span arrived.
+	seen int64
+}
+
+// rank is one process of a run.
+type rank struct {
+	run   *run
+	host  uint64
+	steps []*step
+	trace TraceID
+	// forwards and optimizers report whether the rank has shown such spans.
+	forwards, optimizers bool
+}
+
+// step is one step of a rank.
+type step struct {
+	rank  *rank
+	group *group
+	// begin is the end of the step before, and end that of the last optimizer, 0
+	// while there is none. excluded is time of checkpoints and validations.
+	begin, end, excluded int64
+	number               int64
+	units                []*Unit
+}
+
+// group is the steps that the ranks of a run take at the same time.
+type group struct {
+	run    *run
+	steps  []*step
+	begin  int64
+	number int64
+	state  state
+	count  int64
+	// created and arrived are when its first and last span arrived, over when the
+	// first of its steps had ended.
+	created, arrived, over      int64
+	first, failed, marked, rare bool
+	before, queued              bool
+	// retained reports whether its spans stay in memory although it is dropped.
+	retained bool
+}
+
+// rankOf returns the rank of a source.
+func (r *run) rankOf(source *Source) *rank {
+	key := source.Rank
+	if _, known := r.ranks[key]; !known && len(r.ranks) >= maxRanks {
+		key %= maxRanks
+	}
+	of, known := r.ranks[key]
+	if !known {
+		of = &rank{run: r, host: source.Host}
+		r.ranks[key] = of
+	}
+	return of
+}
+
+// advance returns the step that a span of the rank belongs to. Spans must come in
+// the order of their ends; one that does not goes to the step of its time.
+func (r *rank) advance(sp *Span, now int64) *step {
+	r.detectRestart(sp)
+	var current *step
+	if n := len(r.steps); n > 0 {
+		current = r.steps[n-1]
+	}
+	switch {
+	case current == nil:
+		current = r.begin(nil, sp, now)
+	case sp.Step > 0 && current.number > 0 && sp.Step != current.number:
+		if same := r.numbered(sp); same != nil {
+			return same
+		}
+		if sp.Step < current.number {
+			r.run.begun = 0
+		}
+		current = r.begin(current, sp, now)
+	case sp.End <= current.begin:
+		return r.at(sp.End)
+	case r.beginsStep(current, sp):
+		current = r.begin(current, sp, now)
+	}
+	r.observe(current, sp, now)
+	return current
+}
+
+// detectRestart lets the run begin again.
+func (r *rank) detectRestart(sp *Span) {
+	if sp.Source.Attempt > r.run.attempt {
+		r.run.attempt, r.run.begun = sp.Source.Attempt, 0
+	}
+	if sp.Source.OneTrace && sp.Trace != r.trace {
+		if r.trace != (TraceID{}) {
+			r.run.begun = 0
+		}
+		r.trace = sp.Trace
+	}
+}
+
+// beginsStep reports whether a span is the first of another step. Optimizers
+// without a forward pass between them end one step together, and so do those
+// within each other.
+func (r *rank) beginsStep(current *step, sp *Span) bool {
+	if current.end == 0 {
+		return false
+	}
+	switch {
+	case sp.Role == Load || sp.Role == Forward:
+		return sp.End > current.end
+	case sp.Role == Work:
+		return sp.Start >= current.end
+	case r.ends(sp):
+		return sp.Start >= current.end && !r.forwards
+	default:
+		return false
+	}
+}
+
+// ends reports whether a span ends a step.
+func (r *rank) ends(sp *Span) bool {
+	return sp.Role == Optimizer || sp.Role == Batch && !r.optimizers
+}
+
+// observe adds what a span says about its step.
+func (r *rank) observe(s *step, sp *Span, now int64) {
+	r.forwards = r.forwards || sp.Role == Forward
+	r.optimizers = r.optimizers || sp.Role == Optimizer
+	if sp.Role == Checkpoint {
+		s.excluded += sp.End - sp.Start
+	}
+	if r.ends(sp) {
+		s.end = max(s.end, sp.End)
+		if s.group.over == 0 {
+			s.group.over = now
+		}
+	}
+	if sp.Step > 0 && s.number == 0 {
+		s.setNumber(sp.Step, now)
+	}
+}
+
+// begin adds a step after the current one, which may be nil.
+func (r *rank) begin(current *step, sp *Span, now int64) *step {
+	s := &step{rank: r, begin: sp.Start}
+	if current != nil && !sp.Source.OnDemand && current.end > 0 {
+		s.begin = current.end
+	}
+	r.run.join(s, now)
+	if len(r.steps) >= maxSteps && r.steps[0].group.state != waiting {
+		r.steps = slices.Delete(r.steps, 0, 1)
+	}
+	r.steps = append(r.steps, s)
+	return s
+}
+
+// at returns the step of a time.
+func (r *rank) at(end int64) *step {
+	for i := len(r.steps) - 1; i > 0; i-- {
+		if r.steps[i].begin < end {
+			return r.steps[i]
+		}
+	}
+	return r.steps[0]
+}
+
+// numbered returns the recent step with the number of a span, or nil.
+func (r *rank) numbered(sp *Span) *step {
+	for i := len(r.steps) - 1; i >= max(0, len(r.steps)-maxSteps); i-- {
+		if s := r.steps[i]; s.number == sp.Step && sp.Start-s.begin < unlikeNumbers {
+			return s
+		}
+	}
+	return nil
+}
+
+// tolerance returns how far apart steps of one group may begin, in nanoseconds.
+func (r *run) tolerance() int64 {
+	if median := r.durations.Median(); median > 0 {
+		return int64(median * 1e9 / 2)
+	}
+	if n := len(r.groups); n > 1 {
+		return (r.groups[n-1].begin - r.groups[n-2].begin) / 2
+	}
+	return unknownStep
+}
+
+// join adds a step to the group that begins at about the same time and has no
+// step of its rank, or to a new group.
+func (r *run) join(s *step, now int64) {
+	at, _ := slices.BinarySearchFunc(r.groups, s.begin, func(g *group, begin int64) int { return cmp.Compare(g.begin, begin) })
+	var nearest *group
+	apart := r.tolerance() + 1
+	for i := max(at-1, 0); i < min(at+1, len(r.groups)); i++ {
+		if d := max(r.groups[i].begin-s.begin, s.begin-r.groups[i].begin); d < apart {
+			nearest, apart = r.groups[i], d
+		}
+	}
+	if nearest == nil || slices.ContainsFunc(nearest.steps, func(other *step) bool { return other.rank == s.rank }) {
+		nearest = r.insert(at, s.begin, now)
+	}
+	nearest.steps = append(nearest.steps, s)
+	s.group = nearest
+}
+
+// insert adds a group.
+func (r *run) insert(at int, begin, now int64) *group {
+	g := &group{run: r, begin: begin, created: now, arrived: now}
+	r.begun++
+	g.first = r.begun <= r.firsts
+	r.groups = slices.Insert(r.groups, at, g)
+	return g
+}
+
+// trim forgets the oldest groups, unless they wait or are retained.
+func (r *run) trim() {
+	n := 0
+	for len(r.groups)-n > maxSteps && r.groups[n].state != waiting && !r.groups[n].retained {
+		n++
+	}
+	r.groups = slices.Delete(r.groups, 0, n)
+}
+
+// setNumber moves the step to the group with its number. A step with another
+// number is another step, however close in time.
+func (s *step) setNumber(number, now int64) {
+	s.number = number
+	r, old := s.rank.run, s.group
+	var found *group
+	for i := len(r.groups) - 1; i >= max(0, len(r.groups)-maxSteps) && found == nil; i-- {
+		g := r.groups[i]
+		if g.number == number && max(g.begin-s.begin, s.begin-g.begin) < unlikeNumbers {
+			found = g
+		}
+	}
+	switch {
+	case found == old:
+		return
+	case found == nil && old.number == 0:
+		old.number = number
+		return
+	case found == nil:
+		at, _ := slices.BinarySearchFunc(r.groups, s.begin, func(g *group, begin int64) int { return cmp.Compare(g.begin, begin) })
+		found = r.insert(at, s.begin, now)
+		found.number = number
+		found.first = old.first
+	}
+	old.steps = slices.DeleteFunc(old.steps, func(other *step) bool { return other == s })
+	found.steps = append(found.steps, s)
+	if s.end > 0 && found.over == 0 {
+		found.over = now
+	}
+	s.group = found
+}

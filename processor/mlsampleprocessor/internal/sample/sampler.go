@@ -1,0 +1,369 @@
+package sample
+
+import (
+	"sync"
+	"time"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/mlsampleprocessor/internal/blob"
+	"github.com/otelcol-ml/otelcol-ml/processor/mlsampleprocessor/internal/rule"
+)
+
+const (
+	// rememberedTraces is how many recent traces are remembered at least, besides
+	// those that wait, so that late spans follow the decision.
+	rememberedTraces = 1 << 16
+	// maxConversations limits the conversations with a failure that are remembered.
+	maxConversations = 4096
+	// maxOperations limits the operations whose durations are compared.
+	maxOperations = 1024
+)
+
+// Sampler decides about the spans of all runs and calls. It is safe for concurrent
+// use; its lock is never held while spans are encoded, decoded or sent.
+type Sampler struct {
+	cfg Config
+
+	mu sync.Mutex
+	// young and old have the traces by id. When young is full, old is dropped
+	// except for traces that wait, and young becomes old.
+	young, old map[TraceID]*trace
+	live       int
+	runs       map[uint64]*run
+	// calls are in the order in which they are due, groups and retained in the
+	// order of their arrival.
+	calls            queue[*Unit]
+	groups, retained queue[*group]
+	rare             rule.Rare
+	durations        map[uint64]*rule.Durations
+	// failing has the conversations with a failure, and until when.
+	failing map[uint64]int64
+
+	headers map[blob.Header]*header
+	bytes   int64
+	out     []Kept
+	counts  Counts
+}
+
+// New returns an empty Sampler.
+func New(cfg Config) *Sampler {
+	return &Sampler{
+		cfg: cfg, young: make(map[TraceID]*trace), old: make(map[TraceID]*trace), runs: make(map[uint64]*run),
+		durations: make(map[uint64]*rule.Durations), failing: make(map[uint64]int64), headers: make(map[blob.Header]*header),
+	}
+}
+
+// Verdict is what becomes of a span.
+type Verdict struct {
+	// Unit is where the span waits, or nil.
+	Unit *Unit
+	// Keep reports whether a span that does not wait is kept. Count is then how
+	// many spans it stands for.
+	Keep  bool
+	Count int64
+}
+
+// Assign returns what becomes of each span, in verdicts. The spans must be in the
+// order of their ends.
+func (s *Sampler) Assign(spans []Span, now time.Time, verdicts []Verdict) {
+	at := now.UnixNano()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var t *trace
+	for i := range spans {
+		sp := &spans[i]
+		if t == nil || t.id != sp.Trace {
+			t = s.traceOf(sp.Trace)
+		}
+		verdicts[i] = s.assign(t, sp, at)
+		if v := &verdicts[i]; v.Keep {
+			s.counts.Kept++
+		} else if v.Unit == nil {
+			s.counts.Dropped++
+		}
+	}
+}
+
+// assign returns what becomes of a span.
+func (s *Sampler) assign(t *trace, sp *Span, now int64) Verdict {
+	if t.takeWanted(sp) {
+		return Verdict{Keep: true, Count: 1}
+	}
+	var u *Unit
+	switch sp.Role {
+	case Lasting, Validation:
+		if sp.Role == Validation {
+			s.exclude(sp)
+		}
+		t.want(sp.Parent)
+		return Verdict{Keep: true, Count: 1}
+	case NoRole:
+		u = s.unitOf(t, sp, now)
+	default:
+		u = s.unitOfStep(t, s.runOf(sp, now).rankOf(&sp.Source).advance(sp, now), now)
+	}
+	if u.state != waiting {
+		return s.late(u, sp, now)
+	}
+	u.observe(sp)
+	s.observe(u, sp, now)
+	return Verdict{Unit: u}
+}
+
+// takeWanted reports whether kept spans are below a span. Then those above it are
+// wanted, too.
+func (t *trace) takeWanted(sp *Span) bool {
+	for _, id := range t.wanted {
+		if id == sp.ID {
+			t.want(sp.Parent)
+			return true
+		}
+	}
+	return false
+}
+
+// late returns what becomes of a span of a decided unit. A failed one is kept.
+func (s *Sampler) late(u *Unit, sp *Span, now int64) Verdict {
+	if sp.Failed {
+		s.failed(u, now)
+	}
+	switch {
+	case u.state == kept:
+		return Verdict{Keep: true, Count: u.count}
+	case sp.Failed || sp.Marked:
+		u.trace.want(sp.Parent)
+		return Verdict{Keep: true, Count: 1}
+	case u.retained:
+		return Verdict{Unit: u}
+	default:
+		return Verdict{}
+	}
+}
+
+// observe adds what a span says about its group, its conversation and its run.
+func (s *Sampler) observe(u *Unit, sp *Span, now int64) {
+	if sp.Operation != 0 && (sp.Role == NoRole || sp.Role == Checkpoint) && s.rare.First(sp.Operation, time.Unix(0, now)) {
+		u.rare = true
+	}
+	if u.step != nil {
+		g := u.step.group
+		g.arrived = now
+		g.failed = g.failed || u.failed
+		g.marked = g.marked || u.marked
+		g.rare = g.rare || u.rare
+	}
+	if sp.Failed || u.failed && sp.Conversation != 0 {
+		s.failed(u, now)
+	}
+}
+
+// failed lets a failure keep what waits of its conversation and the steps before
+// it.
+func (s *Sampler) failed(u *Unit, now int64) {
+	if u.conversation != 0 {
+		if len(s.failing) >= maxConversations {
+			for other, until := range s.failing {
+				if until < now {
+					delete(s.failing, other)
+				}
+			}
+		}
+		if len(s.failing) < maxConversations {
+			s.failing[u.conversation] = now + int64(s.cfg.Wait)
+		}
+	}
+	if u.step != nil {
+		s.release(u.step.group.run, u.step.group)
+	}
+}
+
+// traceOf returns a trace, a new one if it is not remembered.
+func (s *Sampler) traceOf(id TraceID) *trace {
+	if t, known := s.young[id]; known {
+		return t
+	}
+	t, known := s.old[id]
+	if !known {
+		t = &trace{id: id}
+	}
+	s.young[id] = t
+	if len(s.young) < rememberedTraces+2*s.live {
+		return t
+	}
+	next := make(map[TraceID]*trace, len(s.young))
+	for id, t := range s.old {
+		if t.waits > 0 {
+			next[id] = t
+		}
+	}
+	s.old, s.young = s.young, next
+	s.young[id] = t
+	return t
+}
+
+// runOf returns the run of a span.
+func (s *Sampler) runOf(sp *Span, now int64) *run {
+	r, known := s.runs[sp.Source.Run]
+	if !known {
+		if len(s.runs) >= maxRuns {
+			s.forgetRuns()
+		}
+		r = &run{key: sp.Source.Run, ranks: make(map[uint64]*rank), firsts: s.cfg.First}
+		s.runs[r.key] = r
+	}
+	r.seen = now
+	return r
+}
+
+// exclude takes the time of a validation out of the current step of its rank.
+func (s *Sampler) exclude(sp *Span) {
+	r := s.runs[sp.Source.Run]
+	if r == nil {
+		return
+	}
+	if rank := r.ranks[sp.Source.Rank]; rank != nil {
+		if n := len(rank.steps); n > 0 && sp.Start >= rank.steps[n-1].begin {
+			rank.steps[n-1].excluded += sp.End - sp.Start
+		}
+	}
+}
+
+// unitOf returns the unit of a span that is no phase of training.
+func (s *Sampler) unitOf(t *trace, sp *Span, now int64) *Unit {
+	u := t.current
+	switch {
+	case u == nil:
+		t.current = s.newUnit(t, now)
+		return t.current
+	case u.step != nil && u.step.end > 0 && sp.Start >= u.step.end:
+		if t.next == nil || t.next.state != waiting {
+			t.next = s.newUnit(t, now)
+		}
+		return t.next
+	default:
+		return u
+	}
+}
+
+// unitOfStep returns the unit of a trace in a step.
+func (s *Sampler) unitOfStep(t *trace, of *step, now int64) *Unit {
+	u := t.current
+	newer := u == nil || u.step != nil && of.begin > u.step.begin
+	switch {
+	case u != nil && u.step == of:
+		return u
+	case u != nil && u.step == nil && u.state == waiting:
+		s.bind(u, of)
+		return u
+	case newer && t.next != nil && t.next.state == waiting:
+		u, t.next = t.next, nil
+		s.bind(u, of)
+	default:
+		for i := len(of.units) - 1; i >= max(0, len(of.units)-8); i-- {
+			if of.units[i].trace == t {
+				return of.units[i]
+			}
+		}
+		u = s.newUnit(t, now)
+		s.bind(u, of)
+		newer = newer || t.current.step == nil
+	}
+	if newer {
+		t.current = u
+	}
+	return u
+}
+
+// newUnit returns a unit that is a call until it is bound to a step.
+func (s *Sampler) newUnit(t *trace, now int64) *Unit {
+	u := &Unit{trace: t, arrived: now, due: now + int64(s.cfg.Wait)}
+	t.waits++
+	s.live++
+	s.bytes += unitBytes
+	s.calls.push(u)
+	return u
+}
+
+// bind adds a unit to a step, which may be decided.
+func (s *Sampler) bind(u *Unit, of *step) {
+	u.step = of
+	of.units = append(of.units, u)
+	g := of.group
+	if !g.queued {
+		g.queued = true
+		s.groups.push(g)
+		g.run.trim()
+	}
+	g.failed, g.marked, g.rare = g.failed || u.failed, g.marked || u.marked, g.rare || u.rare
+	if g.state != waiting {
+		s.settle(u, g.state, g.count, g.retained)
+	}
+}
+
+// Add adds encoded spans to a unit. data must not change afterwards.
+func (s *Sampler) Add(u *Unit, of *blob.Header, data []byte, spans int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if u.state == dropped && !u.retained {
+		s.counts.Dropped += spans
+		return
+	}
+	if s.bytes+int64(len(data)) > s.cfg.MaxBytes {
+		s.makeRoom(int64(len(data)))
+		if s.bytes+int64(len(data)) > s.cfg.MaxBytes {
+			s.counts.Overflow += spans
+			return
+		}
+	}
+	f := fragment{header: s.intern(of), data: data, spans: spans}
+	s.bytes += f.size()
+	switch {
+	case u.state == kept:
+		s.counts.Kept += spans
+		s.out = append(s.out, Kept{Trace: u.trace.id, Count: u.count, Spans: spans, fragments: []fragment{f}})
+	case u.state == dropped && !u.retained: // making room has decided it
+		s.counts.Dropped += spans
+		s.free([]fragment{f})
+	default:
+		u.fragments = append(u.fragments, f)
+	}
+}
+
+// intern returns the header that is shared by all fragments with its content.
+func (s *Sampler) intern(of *blob.Header) *header {
+	h, known := s.headers[*of]
+	if !known {
+		h = &header{Header: *of}
+		s.headers[*of] = h
+		s.bytes += h.size()
+	}
+	h.used++
+	return h
+}
+
+// free removes fragments from memory.
+func (s *Sampler) free(fragments []fragment) {
+	for i := range fragments {
+		f := &fragments[i]
+		s.bytes -= f.size()
+		if f.header.used--; f.header.used == 0 {
+			s.bytes -= f.header.size()
+			delete(s.headers, f.header.Header)
+		}
+	}
+}
+
+// Counts returns what was decided since the previous call.
+func (s *Sampler) Counts() Counts {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	counts := s.counts
+	s.counts = Counts{}
+	return counts
+}
+
+// Bytes returns the memory of what waits, in bytes.
+func (s *Sampler) Bytes() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.bytes
+}

@@ -1,0 +1,122 @@
+package sample
+
+import "time"
+
+// TraceID and SpanID are OTLP's ids. An empty SpanID is no span's.
+type (
+	TraceID [16]byte
+	SpanID  [8]byte
+)
+
+// Role is what a span is in the training of a rank.
+type Role uint8
+
+const (
+	// NoRole is a span that is no phase of training. It belongs to the step, or
+	// to the call, of its trace.
+	NoRole Role = iota
+	// Load and Forward begin a step.
+	Load
+	Forward
+	// Work is in the middle of a step.
+	Work
+	// Optimizer ends a step.
+	Optimizer
+	// Batch ends a step of a rank that shows no optimizer.
+	Batch
+	// Checkpoint takes time that is not the step's.
+	Checkpoint
+	// Validation takes time that is not the step's, and is always kept.
+	Validation
+	// Lasting contains steps, and is always kept.
+	Lasting
+)
+
+// Source is what the spans of one rank have in common.
+type Source struct {
+	// Run, Rank and Host are hashes by rule.Hash.
+	Run, Rank, Host uint64
+	// Attempt is the launcher's count of restarts.
+	Attempt int64
+	// OnDemand reports whether the rank waits between its steps for work.
+	OnDemand bool
+	// OneTrace reports whether a process of the rank has one trace for its life.
+	OneTrace bool
+}
+
+// Span is what was read of one span.
+type Span struct {
+	Trace      TraceID
+	ID, Parent SpanID
+	// Start and End are nanoseconds since 1970. Start is not after End.
+	Start, End int64
+	Source     Source
+	Role       Role
+	// Step is the number of the step within the run, 0 without one.
+	Step int64
+	// Operation, by rule.Hash, is of service and operation, Conversation of the
+	// conversation. 0 is none.
+	Operation, Conversation uint64
+	// Tokens is the number of output tokens.
+	Tokens int64
+	// Failed and Marked keep the unit.
+	Failed, Marked bool
+}
+
+// Limits say which units are kept; see the processor's configuration.
+type Limits struct {
+	OneIn              uint64
+	SlowQuantile, Slow float64
+}
+
+// Config is the processor's configuration.
+type Config struct {
+	Steps, Calls  Limits
+	First, Before int
+	Wait          time.Duration
+	MaxBytes      int64
+}
+
+// Reason is why a unit is kept.
+type Reason uint8
+
+// The reasons, and Dropped for units that are not kept.
+const (
+	Dropped Reason = iota
+	Systematic
+	Failed
+	Marked
+	Slow
+	First
+	Rare
+	Conversation
+	Before
+	Linked
+	Reasons // the number of reasons
+)
+
+// String returns the reason's name in metrics.
+func (r Reason) String() string {
+	return [Reasons]string{"dropped", "systematic", "failed", "marked", "slow", "first", "rare", "conversation", "before", "linked"}[r]
+}
+
+// Kind is the kind of a unit in metrics.
+type Kind uint8
+
+// The kinds.
+const (
+	Call Kind = iota
+	Step
+	Kinds // the number of kinds
+)
+
+// String returns the kind's name in metrics.
+func (k Kind) String() string { return [Kinds]string{"call", "step"}[k] }
+
+// Counts is what was decided.
+type Counts struct {
+	Units [Kinds][Reasons]int64
+	// Kept and Dropped are spans, Overflow those that were lost because nothing
+	// could be sent. Early are units that were decided before they had waited.
+	Kept, Dropped, Overflow, Early int64
+}

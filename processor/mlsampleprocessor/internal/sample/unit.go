@@ -1,0 +1,108 @@
+package sample
+
+import (
+	"slices"
+
+	"github.com/otelcol-ml/otelcol-ml/processor/mlsampleprocessor/internal/blob"
+)
+
+// The memory, in bytes, that is counted for a unit and its trace, and for each
+// fragment and header, besides their contents.
+const (
+	unitBytes     = 512
+	fragmentBytes = 64
+	headerBytes   = 128
+)
+
+// state is whether something is decided.
+type state uint8
+
+const (
+	waiting state = iota
+	kept
+	dropped
+)
+
+// Unit is the spans of a trace that are decided together.
+type Unit struct {
+	trace *trace
+	// step is the step that the unit is part of, nil for a call.
+	step      *step
+	state     state
+	count     int64
+	fragments []fragment
+	// retained reports whether the fragments of a dropped unit stay in memory.
+	retained bool
+	spans    int64
+
+	// arrived is when the first span arrived, due when a call is decided.
+	arrived, due int64
+	// start and end are the times of the first and last span, longest the
+	// duration of the span that has the operation.
+	start, end, longest     int64
+	operation, conversation uint64
+	tokens                  int64
+	failed, marked          bool
+	rare, linked            bool
+}
+
+// fragment is the encoded spans of a unit that arrived together.
+type fragment struct {
+	header *header
+	data   []byte
+	spans  int64
+}
+
+// header is shared by the fragments of a process and scope.
+type header struct {
+	blob.Header
+	used int
+}
+
+func (h *header) size() int64 { return int64(len(h.Resource) + len(h.Scope) + headerBytes) }
+
+func (f *fragment) size() int64 { return int64(len(f.data) + fragmentBytes) }
+
+// trace is what is remembered about a trace.
+type trace struct {
+	id TraceID
+	// current is the unit of its newest step, or its only one. next has spans that
+	// began after that step, until it is known which step they belong to.
+	current, next *Unit
+	// waits is the number of units that wait.
+	waits int
+	// wanted are spans that kept ones are below.
+	wanted []SpanID
+}
+
+// maxWanted limits the wanted spans of a trace. The oldest are forgotten.
+const maxWanted = 64
+
+// want remembers a span that is to be kept when it arrives.
+func (t *trace) want(id SpanID) {
+	if id == (SpanID{}) || slices.Contains(t.wanted, id) {
+		return
+	}
+	if len(t.wanted) >= maxWanted {
+		t.wanted = slices.Delete(t.wanted, 0, 1)
+	}
+	t.wanted = append(t.wanted, id)
+}
+
+// observe adds what a span says about its unit.
+func (u *Unit) observe(sp *Span) {
+	if u.spans == 0 || sp.Start < u.start {
+		u.start = sp.Start
+	}
+	u.end = max(u.end, sp.End)
+	if length := sp.End - sp.Start; sp.Operation != 0 && length >= u.longest {
+		u.operation, u.longest = sp.Operation, length
+	}
+	if u.conversation == 0 {
+		u.conversation = sp.Conversation
+	}
+	u.tokens = max(u.tokens, sp.Tokens)
+	u.failed = u.failed || sp.Failed
+	u.marked = u.marked || sp.Marked
+	u.spans++
+}
