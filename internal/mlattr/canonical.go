@@ -94,6 +94,7 @@ var kinds = map[string]Kind{
 	SamplesPerStep:           KindDouble,
 	FLOPsPerToken:            KindDouble,
 	QueueTime:                KindSeconds,
+	SampleKeep:               KindBool,
 	Latency:                  KindSeconds,
 	PrefillTime:              KindSeconds,
 	DecodeTime:               KindSeconds,

@@ -180,6 +180,17 @@ const (
 	ValMetric = "ml.val.metric"
 )
 
+// Names of what sampling decides.
+const (
+	// SampleCount is how many steps, calls or spans like its own a kept span stands
+	// for: sums over stored spans, each times its SampleCount, estimate the sums over
+	// all spans. A span without it stands for itself. It is 0 on spans that others
+	// stand for already.
+	SampleCount = "ml.sample.count"
+	// SampleKeep is true on a span whose step or call must be kept.
+	SampleKeep = "ml.sample.keep"
+)
+
 // Names of derived numbers and of what a derived number rests on.
 const (
 	// TokensPerSecond is a derived or reported token rate.

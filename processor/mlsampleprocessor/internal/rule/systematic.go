@@ -10,6 +10,9 @@ const bucket = int64(1e9)
 // version, so that all collectors choose the same runs, steps and conversations.
 func Hash(text string) uint64 { return xxhash.Sum64String(text) }
 
+// Mix returns the hash of two hashes.
+func Mix(a, b uint64) uint64 { return a ^ b*0x9e3779b97f4a7c15 }
+
 // Step reports whether a systematic sample of one in oneIn contains a step of a
 // run. Of a numbered step it is a function of run and number, so every rank and
 // every collector decides the same. A step without a number (number is 0) is in

@@ -45,24 +45,28 @@ func (s *Sampler) Sent(all []Kept) {
 	}
 }
 
-// Want keeps the spans of a trace, when they arrive, that kept ones are below.
-func (s *Sampler) Want(id TraceID, parents []SpanID) {
+// PutBack returns what could not be sent, to be taken again before the rest.
+func (s *Sampler) PutBack(all []Kept) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t := s.traceOf(id)
-	for _, parent := range parents {
-		t.want(parent)
-	}
+	s.out = append(all, s.out...)
 }
 
-// Link keeps the traces that kept spans link to, if they wait.
-func (s *Sampler) Link(ids []TraceID) {
+// Follow keeps spans of a trace that kept ones are below, when they arrive, and the
+// traces that kept spans link to, while they wait.
+func (s *Sampler) Follow(id TraceID, above []SpanID, links []TraceID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, id := range ids {
-		t := s.young[id]
+	if len(above) > 0 {
+		t := s.traceOf(id)
+		for _, parent := range above {
+			t.want(parent)
+		}
+	}
+	for _, link := range links {
+		t := s.young[link]
 		if t == nil {
-			t = s.old[id]
+			t = s.old[link]
 		}
 		if t != nil && t.current != nil {
 			t.current.linked = true

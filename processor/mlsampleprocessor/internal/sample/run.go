@@ -73,6 +73,13 @@ type group struct {
 	retained bool
 }
 
+// observe adds what is known of a unit of the group.
+func (g *group) observe(u *Unit, now int64) {
+	g.arrived = max(g.arrived, now)
+	g.failed = g.failed || u.failed
+	g.marked = g.marked || u.marked
+}
+
 // rankOf returns the rank of a source.
 func (r *run) rankOf(source *Source) *rank {
 	key := source.Rank

@@ -1,6 +1,7 @@
 package sample
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -52,19 +53,9 @@ func New(cfg Config) *Sampler {
 	}
 }
 
-// Verdict is what becomes of a span.
-type Verdict struct {
-	// Unit is where the span waits, or nil.
-	Unit *Unit
-	// Keep reports whether a span that does not wait is kept. Count is then how
-	// many spans it stands for.
-	Keep  bool
-	Count int64
-}
-
-// Assign returns what becomes of each span, in verdicts. The spans must be in the
-// order of their ends.
-func (s *Sampler) Assign(spans []Span, now time.Time, verdicts []Verdict) {
+// Assign returns the unit that each span waits in or is kept with, in units; nil
+// means that the span is dropped. The spans must be in the order of their ends.
+func (s *Sampler) Assign(spans []Span, now time.Time, units []*Unit) {
 	at := now.UnixNano()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,20 +65,15 @@ func (s *Sampler) Assign(spans []Span, now time.Time, verdicts []Verdict) {
 		if t == nil || t.id != sp.Trace {
 			t = s.traceOf(sp.Trace)
 		}
-		verdicts[i] = s.assign(t, sp, at)
-		if v := &verdicts[i]; v.Keep {
-			s.counts.Kept++
-		} else if v.Unit == nil {
+		if units[i] = s.assign(t, sp, at); units[i] == nil {
 			s.counts.Dropped++
 		}
 	}
 }
 
-// assign returns what becomes of a span.
-func (s *Sampler) assign(t *trace, sp *Span, now int64) Verdict {
-	if t.takeWanted(sp) {
-		return Verdict{Keep: true, Count: 1}
-	}
+// assign returns the unit of a span, or nil if it is dropped.
+func (s *Sampler) assign(t *trace, sp *Span, now int64) *Unit {
+	wanted := t.takeWanted(sp)
 	var u *Unit
 	switch sp.Role {
 	case Lasting, Validation:
@@ -95,61 +81,64 @@ func (s *Sampler) assign(t *trace, sp *Span, now int64) Verdict {
 			s.exclude(sp)
 		}
 		t.want(sp.Parent)
-		return Verdict{Keep: true, Count: 1}
+		return alone(t)
 	case NoRole:
 		u = s.unitOf(t, sp, now)
 	default:
 		u = s.unitOfStep(t, s.runOf(sp, now).rankOf(&sp.Source).advance(sp, now), now)
 	}
 	if u.state != waiting {
-		return s.late(u, sp, now)
+		return s.late(u, sp, wanted, now)
 	}
 	u.observe(sp)
 	s.observe(u, sp, now)
-	return Verdict{Unit: u}
+	if wanted {
+		return alone(t)
+	}
+	return u
 }
+
+// alone returns a unit for a span that is kept whatever becomes of its unit.
+func alone(t *trace) *Unit { return &Unit{trace: t, state: kept, count: 1} }
 
 // takeWanted reports whether kept spans are below a span. Then those above it are
 // wanted, too.
 func (t *trace) takeWanted(sp *Span) bool {
-	for _, id := range t.wanted {
-		if id == sp.ID {
-			t.want(sp.Parent)
-			return true
-		}
+	if !slices.Contains(t.wanted, sp.ID) {
+		return false
 	}
-	return false
+	t.want(sp.Parent)
+	return true
 }
 
-// late returns what becomes of a span of a decided unit. A failed one is kept.
-func (s *Sampler) late(u *Unit, sp *Span, now int64) Verdict {
+// late returns what becomes of a span whose unit is decided. A failed one is kept.
+func (s *Sampler) late(u *Unit, sp *Span, wanted bool, now int64) *Unit {
 	if sp.Failed {
 		s.failed(u, now)
 	}
 	switch {
-	case u.state == kept:
-		return Verdict{Keep: true, Count: u.count}
-	case sp.Failed || sp.Marked:
+	case u.state == kept || u.retained && !sp.Failed && !sp.Marked && !wanted:
+		return u
+	case sp.Failed || sp.Marked || wanted:
 		u.trace.want(sp.Parent)
-		return Verdict{Keep: true, Count: 1}
-	case u.retained:
-		return Verdict{Unit: u}
+		return alone(u.trace)
 	default:
-		return Verdict{}
+		return nil
 	}
 }
 
 // observe adds what a span says about its group, its conversation and its run.
 func (s *Sampler) observe(u *Unit, sp *Span, now int64) {
-	if sp.Operation != 0 && (sp.Role == NoRole || sp.Role == Checkpoint) && s.rare.First(sp.Operation, time.Unix(0, now)) {
-		u.rare = true
+	switch {
+	case u.step == nil:
+		if s.rare.First(sp.Operation, time.Unix(0, now)) {
+			u.rare = true
+		}
+	case sp.Role == Checkpoint && s.rare.First(sp.Operation, time.Unix(0, now)):
+		u.step.group.rare = true
 	}
 	if u.step != nil {
-		g := u.step.group
-		g.arrived = now
-		g.failed = g.failed || u.failed
-		g.marked = g.marked || u.marked
-		g.rare = g.rare || u.rare
+		u.step.group.observe(u, now)
 	}
 	if sp.Failed || u.failed && sp.Conversation != 0 {
 		s.failed(u, now)
@@ -293,36 +282,37 @@ func (s *Sampler) bind(u *Unit, of *step) {
 		s.groups.push(g)
 		g.run.trim()
 	}
-	g.failed, g.marked, g.rare = g.failed || u.failed, g.marked || u.marked, g.rare || u.rare
+	g.observe(u, g.arrived)
 	if g.state != waiting {
 		s.settle(u, g.state, g.count, g.retained)
 	}
 }
 
-// Add adds encoded spans to a unit. data must not change afterwards.
+// Add adds encoded spans to the unit that Assign returned. data must not change
+// afterwards; without of it is empty, and only the number of spans counts.
 func (s *Sampler) Add(u *Unit, of *blob.Header, data []byte, spans int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if u.state == dropped && !u.retained {
+	s.makeRoom(int64(len(data)))
+	switch {
+	case u.state == dropped && !u.retained: // by making room, or since Assign
 		s.counts.Dropped += spans
 		return
+	case s.bytes+int64(len(data)) > s.cfg.MaxBytes:
+		s.counts.Overflow += spans
+		return
 	}
-	if s.bytes+int64(len(data)) > s.cfg.MaxBytes {
-		s.makeRoom(int64(len(data)))
-		if s.bytes+int64(len(data)) > s.cfg.MaxBytes {
-			s.counts.Overflow += spans
-			return
-		}
+	f := fragment{data: data, spans: spans}
+	if of != nil {
+		f.header = s.intern(of)
+		s.bytes += f.size()
 	}
-	f := fragment{header: s.intern(of), data: data, spans: spans}
-	s.bytes += f.size()
 	switch {
 	case u.state == kept:
 		s.counts.Kept += spans
 		s.out = append(s.out, Kept{Trace: u.trace.id, Count: u.count, Spans: spans, fragments: []fragment{f}})
-	case u.state == dropped && !u.retained: // making room has decided it
-		s.counts.Dropped += spans
-		s.free([]fragment{f})
+	case of == nil && len(u.fragments) > 0:
+		u.fragments[0].spans += spans
 	default:
 		u.fragments = append(u.fragments, f)
 	}
@@ -344,6 +334,9 @@ func (s *Sampler) intern(of *blob.Header) *header {
 func (s *Sampler) free(fragments []fragment) {
 	for i := range fragments {
 		f := &fragments[i]
+		if f.header == nil {
+			continue
+		}
 		s.bytes -= f.size()
 		if f.header.used--; f.header.used == 0 {
 			s.bytes -= f.header.size()

@@ -1,0 +1,50 @@
+package mlsampleprocessor
+
+import (
+	"context"
+	"time"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/processor"
+	"go.opentelemetry.io/collector/processor/processorhelper"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
+	"github.com/otelcol-ml/otelcol-ml/processor/mlsampleprocessor/internal/metadata"
+)
+
+// NewFactory returns the factory of ml_sample. A logs instance releases the steps
+// that the traces instances with its component id keep for a failure.
+func NewFactory() processor.Factory {
+	f := &factory{instances: new(shared.Registry[*instances])}
+	return processor.NewFactory(
+		metadata.Type,
+		createDefaultConfig,
+		processor.WithTraces(f.createTraces, metadata.TracesStability),
+		processor.WithLogs(f.createLogs, metadata.LogsStability),
+	)
+}
+
+func createDefaultConfig() component.Config {
+	return &Config{
+		Steps:    StepConfig{OneIn: 100, SlowQuantile: 0.99, Slow: 3, First: 5, Before: 20},
+		Calls:    CallConfig{OneIn: 100, SlowQuantile: 0.99, Slow: 3},
+		Wait:     30 * time.Second,
+		MaxBytes: 256 << 20,
+	}
+}
+
+type factory struct {
+	instances *shared.Registry[*instances]
+}
+
+func (f *factory) createTraces(_ context.Context, set processor.Settings, cfg component.Config, next consumer.Traces) (processor.Traces, error) {
+	return newSampling(set, cfg.(*Config), next, f.instances)
+}
+
+func (f *factory) createLogs(ctx context.Context, set processor.Settings, cfg component.Config, next consumer.Logs) (processor.Logs, error) {
+	w := &watch{registry: f.instances, id: set.ID}
+	return processorhelper.NewLogs(ctx, set, cfg, next, w.processLogs,
+		processorhelper.WithCapabilities(consumer.Capabilities{MutatesData: false}),
+		processorhelper.WithStart(w.start), processorhelper.WithShutdown(w.shutdown))
+}

@@ -1,0 +1,118 @@
+package mlsampleprocessor
+
+import (
+	"context"
+	"sync"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
+	"github.com/otelcol-ml/otelcol-ml/processor/mlsampleprocessor/internal/rule"
+	"github.com/otelcol-ml/otelcol-ml/processor/mlsampleprocessor/internal/sample"
+)
+
+// instances has the samplers of the running traces instances of a component id.
+type instances struct {
+	mu  sync.Mutex
+	all map[*sample.Sampler]struct{}
+}
+
+var _ shared.Object = (*instances)(nil)
+
+func newInstances() (*instances, error) {
+	return &instances{all: make(map[*sample.Sampler]struct{})}, nil
+}
+
+// Start does nothing.
+func (*instances) Start(context.Context, component.Host) error { return nil }
+
+// Shutdown does nothing.
+func (*instances) Shutdown(context.Context) error { return nil }
+
+func (i *instances) add(s *sample.Sampler) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.all[s] = struct{}{}
+}
+
+func (i *instances) remove(s *sample.Sampler) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	delete(i.all, s)
+}
+
+// each calls do for each sampler.
+func (i *instances) each(do func(*sample.Sampler)) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for s := range i.all {
+		do(s)
+	}
+}
+
+// watch is a logs instance. It passes all records on and changes nothing.
+type watch struct {
+	registry  *shared.Registry[*instances]
+	id        component.ID
+	instances *instances
+	release   shared.Release
+}
+
+func (w *watch) start(ctx context.Context, host component.Host) (err error) {
+	w.instances, w.release, err = w.registry.Acquire(ctx, host, w.id, newInstances)
+	return err
+}
+
+func (w *watch) shutdown(ctx context.Context) error {
+	if w.release == nil {
+		return nil
+	}
+	return w.release(ctx)
+}
+
+// processLogs keeps the steps before a problem of a run or a GPU error.
+func (w *watch) processLogs(_ context.Context, ld plog.Logs) (plog.Logs, error) {
+	for _, rl := range ld.ResourceLogs().All() {
+		resource := rl.Resource().Attributes()
+		for _, sl := range rl.ScopeLogs().All() {
+			for _, record := range sl.LogRecords().All() {
+				switch record.EventName() {
+				case mlattr.Problem:
+					w.problem(record.Attributes(), resource)
+				case mlattr.GPUXIDEvent:
+					if host := textOf(mlattr.HostName, record.Attributes(), resource); host != "" {
+						w.instances.each(func(s *sample.Sampler) { s.ReleaseHost(rule.Hash(host)) })
+					}
+				}
+			}
+		}
+	}
+	return ld, nil
+}
+
+// problem keeps the steps before a problem that began, if it is one of a run.
+func (w *watch) problem(attributes, resource pcommon.Map) {
+	if textOf(mlattr.ProblemState, attributes) != mlattr.ProblemBegan {
+		return
+	}
+	if v, ok := attributes.Get(mlattr.ProblemShadow); ok && v.Type() == pcommon.ValueTypeBool && v.Bool() {
+		return
+	}
+	if run := textOf(mlattr.RunID, attributes, resource); run != "" {
+		w.instances.each(func(s *sample.Sampler) { s.ReleaseRun(rule.Hash(run)) })
+	}
+}
+
+// textOf returns the text of the first of the maps that has the key, or "".
+func textOf(key string, maps ...pcommon.Map) string {
+	for _, m := range maps {
+		if v, ok := m.Get(key); ok {
+			text, _ := mlattr.ReadText(v)
+			return text
+		}
+	}
+	return ""
+}
