@@ -126,3 +126,163 @@ func TestSystematicStepsAreWholeOnAllRanks(t *testing.T) {
 		}
 	}
 }
+
+// train consumes steps of a second each and returns what was sent in the end. change
+// may change each span of a step.
+func train(t *testing.T, cfg *Config, steps int, change func(step, rank int, span ptrace.Span)) map[int64]int {
+	t.Helper()
+	b := newBed(t, cfg)
+	l := &loop{run: "llama", ranks: 4, numbers: true, clock: begun}
+	for range steps {
+		b.consume(t, l.take(time.Second, func(rank int, span ptrace.Span) {
+			if change != nil {
+				change(l.step, rank, span)
+			}
+		}))
+		b.pass(t, time.Second)
+	}
+	return stepsOf(t, b.end(t))
+}
+
+// whole returns the steps with all spans of four ranks.
+func whole(steps ...int64) map[int64]int {
+	all := make(map[int64]int)
+	for _, step := range steps {
+		all[step] = 4 * 5
+	}
+	return all
+}
+
+// only is a configuration that keeps no step for itself: the systematic ones are too
+// rare for a test.
+func only(steps StepConfig) *Config {
+	cfg := defaults()
+	cfg.Steps = steps
+	cfg.Steps.OneIn = maxOneIn
+	return cfg
+}
+
+func TestAFailedStepIsKeptOnAllRanks(t *testing.T) {
+	got := train(t, only(StepConfig{}), 100, func(step, rank int, span ptrace.Span) {
+		if step == 50 && rank == 2 && span.Name() == "backward" {
+			span.Status().SetCode(ptrace.StatusCodeError)
+		}
+	})
+	assert.Equal(t, whole(50), got)
+}
+
+func TestTheStepsBeforeAFailureAreKept(t *testing.T) {
+	got := train(t, only(StepConfig{Before: 3}), 200, func(step, rank int, span ptrace.Span) {
+		if step == 150 && rank == 2 && span.Name() == "backward" {
+			span.Status().SetCode(ptrace.StatusCodeError)
+		}
+	})
+	assert.Equal(t, whole(147, 148, 149, 150), got)
+}
+
+func TestTheEndOfALoaderIsNoFailure(t *testing.T) {
+	got := train(t, only(StepConfig{}), 100, func(step, rank int, span ptrace.Span) {
+		if step == 50 && span.Name() == "data_load" {
+			span.Status().SetCode(ptrace.StatusCodeError)
+			span.Attributes().PutBool("ml.epoch_end", true)
+		}
+	})
+	assert.Empty(t, got)
+}
+
+func TestAMarkedStepIsKept(t *testing.T) {
+	got := train(t, only(StepConfig{}), 100, func(step, rank int, span ptrace.Span) {
+		if step == 50 && rank == 3 && span.Name() == "forward" {
+			span.Attributes().PutBool("ml.sample.keep", true)
+		}
+	})
+	assert.Equal(t, whole(50), got)
+}
+
+func TestTheFirstStepsAreKept(t *testing.T) {
+	got := train(t, only(StepConfig{First: 2}), 100, func(step, _ int, span ptrace.Span) {
+		attempt := int64(0)
+		if step > 60 {
+			attempt = 1
+		}
+		span.Attributes().PutInt("ml.run.attempt", attempt)
+	})
+	assert.Equal(t, whole(1, 2, 61, 62), got)
+}
+
+// The numbers go back to those of a checkpoint.
+func TestTheFirstStepsAfterARestartAreKept(t *testing.T) {
+	got := train(t, only(StepConfig{First: 2}), 100, func(step, _ int, span ptrace.Span) {
+		if step > 60 {
+			span.Attributes().PutInt("ml.step", int64(step-20))
+		}
+	})
+	assert.Equal(t, whole(1, 2, 61, 62), got)
+}
+
+func TestASlowStepIsKept(t *testing.T) {
+	for name, cfg := range map[string]*Config{
+		"by the median":     only(StepConfig{Slow: 3}),
+		"by the quantile":   only(StepConfig{SlowQuantile: 0.99}),
+		"by one rank alone": only(StepConfig{Slow: 3}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t, cfg)
+			l := &loop{run: "llama", ranks: 4, numbers: true, clock: begun}
+			for step := range 200 {
+				length := time.Second
+				if step+1 == 170 {
+					length = 4 * time.Second
+				}
+				b.consume(t, l.take(length, nil))
+				b.pass(t, length)
+			}
+			assert.Equal(t, whole(170), stepsOf(t, b.end(t)))
+		})
+	}
+}
+
+// Checkpoints and validations take time that is not the step's.
+func TestACheckpointMakesNoStepSlow(t *testing.T) {
+	b := newBed(t, only(StepConfig{Slow: 3}))
+	l := &loop{run: "llama", ranks: 2, numbers: true, clock: begun}
+	for step := range 100 {
+		td := l.take(time.Second, nil)
+		if step == 50 {
+			for _, rs := range td.ResourceSpans().All() {
+				spans := rs.ScopeSpans().At(0).Spans()
+				span := spans.AppendEmpty()
+				l.fill(span, spans.At(0).TraceID(), "save_checkpoint", l.clock, l.clock.Add(5*time.Second))
+				span.SetSpanID(l.id())
+				span.Attributes().PutStr("ml.phase", "checkpoint")
+				span.Attributes().PutStr("ml.operation", "save_checkpoint")
+			}
+			l.clock = l.clock.Add(5 * time.Second)
+		}
+		b.consume(t, td)
+		b.pass(t, time.Second)
+	}
+	steps := stepsOf(t, b.end(t))
+	assert.Equal(t, map[int64]int{51: 2 * 6}, steps, "only the rare operation")
+}
+
+func TestValidationsEpochsAndTheRunsRootAreKept(t *testing.T) {
+	for _, phase := range []string{"validation", "epoch", "train"} {
+		b := newBed(t, only(StepConfig{}))
+		l := &loop{run: "llama", ranks: 1, numbers: true, clock: begun}
+		for range 10 {
+			b.consume(t, l.take(time.Second, nil))
+		}
+		td := ptrace.NewTraces()
+		span := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans().AppendEmpty()
+		l.fill(span, pcommon.TraceID{7}, phase, begun, l.clock)
+		span.SetSpanID(l.id())
+		span.Attributes().Remove("ml.step")
+		span.Attributes().PutStr("ml.phase", phase)
+		b.consume(t, td)
+		got := b.end(t)
+		require.Len(t, got, 1, phase)
+		assert.Equal(t, phase, got[0].Name())
+		assert.Equal(t, int64(1), countOf(got[0]))
+	}
+}

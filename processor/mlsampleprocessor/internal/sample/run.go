@@ -11,8 +11,8 @@ const (
 	// maxRuns limits the runs, maxRanks the ranks of a run, and maxSteps the steps
 	// of a rank and the decided groups of a run, which late spans may belong to.
 	maxRuns, maxRanks, maxSteps = 1024, 4096, 64
-	// unlikeNumbers is how far apart, in nanoseconds, two steps with one number may
-	// begin on two ranks; after a restart, numbers come again.
+	// unlikeNumbers is how far apart, in nanoseconds, two ranks may begin a step with
+	// one number, or show a restart.
 	unlikeNumbers = int64(60e9)
 	// unknownStep is the tolerance, in nanoseconds, while no step is known.
 	unknownStep = int64(5e8)
@@ -31,6 +31,8 @@ type run struct {
 	firsts int
 	// begun is the number of groups since the run or its last restart began.
 	begun int
+	// restarted is when the run restarted, 0 if it has not.
+	restarted int64
 	// seen is when the last span arrived.
 	seen int64
 }
@@ -41,6 +43,8 @@ type rank struct {
 	host  uint64
 	steps []*step
 	trace TraceID
+	// excluded is time after the current step that is not the next one's.
+	excluded int64
 	// forwards and optimizers report whether the rank has shown such spans.
 	forwards, optimizers bool
 }
@@ -71,6 +75,11 @@ type group struct {
 	before, queued              bool
 	// retained reports whether its spans stay in memory although it is dropped.
 	retained bool
+}
+
+// has reports whether the group has a recent step of a rank.
+func (g *group) has(r *rank) bool {
+	return slices.ContainsFunc(r.steps, func(s *step) bool { return s.group == g })
 }
 
 // observe adds what is known of a unit of the group.
@@ -110,7 +119,7 @@ func (r *rank) advance(sp *Span, now int64) *step {
 			return same
 		}
 		if sp.Step < current.number {
-			r.run.begun = 0
+			r.run.restart(sp.Start)
 		}
 		current = r.begin(current, sp, now)
 	case sp.End <= current.begin:
@@ -125,13 +134,22 @@ func (r *rank) advance(sp *Span, now int64) *step {
 // detectRestart lets the run begin again.
 func (r *rank) detectRestart(sp *Span) {
 	if sp.Source.Attempt > r.run.attempt {
-		r.run.attempt, r.run.begun = sp.Source.Attempt, 0
+		r.run.attempt = sp.Source.Attempt
+		r.run.restart(sp.Start)
 	}
 	if sp.Source.OneTrace && sp.Trace != r.trace {
 		if r.trace != (TraceID{}) {
-			r.run.begun = 0
+			r.run.restart(sp.Start)
 		}
 		r.trace = sp.Trace
+	}
+}
+
+// restart lets the run begin again at a time. All ranks restart together, so what
+// another one shows soon after is the same restart.
+func (r *run) restart(at int64) {
+	if at-r.restarted > unlikeNumbers || r.restarted == 0 {
+		r.restarted, r.begun = at, 0
 	}
 }
 
@@ -164,7 +182,7 @@ func (r *rank) observe(s *step, sp *Span, now int64) {
 	r.forwards = r.forwards || sp.Role == Forward
 	r.optimizers = r.optimizers || sp.Role == Optimizer
 	if sp.Role == Checkpoint {
-		s.excluded += sp.End - sp.Start
+		r.exclude(s, sp)
 	}
 	if r.ends(sp) {
 		s.end = max(s.end, sp.End)
@@ -177,12 +195,23 @@ func (r *rank) observe(s *step, sp *Span, now int64) {
 	}
 }
 
+// exclude takes the time of a span out of the current step, or out of the next one if
+// the current one is over.
+func (r *rank) exclude(current *step, sp *Span) {
+	if current.end > 0 && sp.Start >= current.end {
+		r.excluded += sp.End - sp.Start
+	} else if sp.Start >= current.begin {
+		current.excluded += sp.End - sp.Start
+	}
+}
+
 // begin adds a step after the current one, which may be nil.
 func (r *rank) begin(current *step, sp *Span, now int64) *step {
 	s := &step{rank: r, begin: sp.Start}
 	if current != nil && !sp.Source.OnDemand && current.end > 0 {
-		s.begin = current.end
+		s.begin, s.excluded = current.end, r.excluded
 	}
+	r.excluded = 0
 	r.run.join(s, now)
 	if len(r.steps) >= maxSteps && r.steps[0].group.state != waiting {
 		r.steps = slices.Delete(r.steps, 0, 1)
@@ -201,10 +230,11 @@ func (r *rank) at(end int64) *step {
 	return r.steps[0]
 }
 
-// numbered returns the recent step with the number of a span, or nil.
+// numbered returns the recent step with the number of a span, or nil. After a restart
+// numbers come again, and such a span begins long after the end of that step.
 func (r *rank) numbered(sp *Span) *step {
 	for i := len(r.steps) - 1; i >= max(0, len(r.steps)-maxSteps); i-- {
-		if s := r.steps[i]; s.number == sp.Step && sp.Start-s.begin < unlikeNumbers {
+		if s := r.steps[i]; s.number == sp.Step && sp.Start-s.begin < unlikeNumbers && (s.end == 0 || sp.Start <= s.end+r.run.tolerance()) {
 			return s
 		}
 	}
@@ -233,7 +263,7 @@ func (r *run) join(s *step, now int64) {
 			nearest, apart = r.groups[i], d
 		}
 	}
-	if nearest == nil || slices.ContainsFunc(nearest.steps, func(other *step) bool { return other.rank == s.rank }) {
+	if nearest == nil || nearest.has(s.rank) {
 		nearest = r.insert(at, s.begin, now)
 	}
 	nearest.steps = append(nearest.steps, s)
@@ -266,7 +296,7 @@ func (s *step) setNumber(number, now int64) {
 	var found *group
 	for i := len(r.groups) - 1; i >= max(0, len(r.groups)-maxSteps) && found == nil; i-- {
 		g := r.groups[i]
-		if g.number == number && max(g.begin-s.begin, s.begin-g.begin) < unlikeNumbers {
+		if g.number == number && max(g.begin-s.begin, s.begin-g.begin) < unlikeNumbers && (g == old || !g.has(s.rank)) {
 			found = g
 		}
 	}

@@ -210,8 +210,8 @@ func (s *Sampler) exclude(sp *Span) {
 		return
 	}
 	if rank := r.ranks[sp.Source.Rank]; rank != nil {
-		if n := len(rank.steps); n > 0 && sp.Start >= rank.steps[n-1].begin {
-			rank.steps[n-1].excluded += sp.End - sp.Start
+		if n := len(rank.steps); n > 0 {
+			rank.exclude(rank.steps[n-1], sp)
 		}
 	}
 }
