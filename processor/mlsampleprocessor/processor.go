@@ -33,7 +33,10 @@ type sampling struct {
 	joined   *instances
 	release  shared.Release
 
-	cancel context.CancelFunc
+	// refused reports whether the next component refused the last spans for now. Only
+	// the sending goroutine uses it.
+	refused bool
+	cancel  context.CancelFunc
 	// stop ends the sending goroutine, done is closed when it has ended. Both are nil
 	// before Start.
 	stop, done chan struct{}

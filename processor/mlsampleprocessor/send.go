@@ -37,11 +37,15 @@ func (s *sampling) send(ctx context.Context) {
 			if err := s.next.ConsumeTraces(ctx, td); err != nil {
 				if !consumererror.IsPermanent(err) {
 					s.sampler.PutBack(all)
-					s.logger.Warn("The next component refused spans; they are sent again.", zap.Error(err))
+					if !s.refused {
+						s.logger.Warn("The next component refuses spans. They are sent again until it accepts them.", zap.Error(err))
+					}
+					s.refused = true
 					return
 				}
 				s.lose(ctx, spans, err)
 			}
+			s.refused = false
 		}
 		s.sampler.Sent(all[:n])
 		all = all[n:]
