@@ -110,8 +110,7 @@ func (w *watch) problem(attributes, resource pcommon.Map) {
 func textOf(key string, maps ...pcommon.Map) string {
 	for _, m := range maps {
 		if v, ok := m.Get(key); ok {
-			text, _ := mlattr.ReadText(v)
-			return text
+			return textOfValue(v)
 		}
 	}
 	return ""

@@ -11,7 +11,6 @@ import (
 	"go.opentelemetry.io/collector/processor"
 	"go.uber.org/zap"
 
-	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlsampleprocessor/internal/sample"
 )
@@ -113,7 +112,6 @@ func (s *sampling) Shutdown(ctx context.Context) error {
 func (s *sampling) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
 	r := s.requests.Get().(*request)
 	defer r.free(&s.requests)
-	r.enriched = mlattr.IsEnriched(ctx)
 	r.assign(s.sampler, td, s.now())
 	if s.cfg.DryRun {
 		r.addCounts(s.sampler)

@@ -52,8 +52,7 @@ func (r *request) free(to *sync.Pool) {
 	if len(r.spans) > maxReused {
 		return
 	}
-	r.ofResource.Reset()
-	r.ofSpan.Reset()
+	r.facts.Reset()
 	clear(r.units)
 	clear(r.decided)
 	clear(r.encoded)
@@ -65,7 +64,7 @@ func (r *request) free(to *sync.Pool) {
 
 // assign reads the spans and finds their units.
 func (r *request) assign(sampler *sample.Sampler, td ptrace.Traces, now time.Time) {
-	spans := r.read(td)
+	spans := r.read(td, now)
 	n := len(spans)
 	r.order = slices.Grow(r.order[:0], n)[:n]
 	r.decided = slices.Grow(r.decided[:0], n)[:n]

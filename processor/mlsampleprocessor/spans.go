@@ -3,6 +3,8 @@ package mlsampleprocessor
 import (
 	"cmp"
 	"slices"
+	"strings"
+	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -15,40 +17,12 @@ import (
 // attrArtifact is on spans that repro_gen has written an artifact for.
 const attrArtifact = "repro.artifact.fingerprint"
 
+// maxAhead is how far a client's clock may be ahead of the collector's, in nanoseconds.
+// A time further ahead is treated as now, because it would exclude later ones.
+const maxAhead = int64(time.Hour)
+
 // processKeys identify a process that states no rank.
 var processKeys = [...]string{"service.instance.id", "process.pid"}
-
-var (
-	slotHost         = mlattr.SlotOf(mlattr.HostName)
-	slotRank         = mlattr.SlotOf(mlattr.RankGlobal)
-	slotAttempt      = mlattr.SlotOf(mlattr.RunAttempt)
-	slotPhase        = mlattr.SlotOf(mlattr.Phase)
-	slotStep         = mlattr.SlotOf(mlattr.Step)
-	slotEpochEnd     = mlattr.SlotOf(mlattr.EpochEnd)
-	slotErrorType    = mlattr.SlotOf(mlattr.ErrorType)
-	slotOperation    = mlattr.SlotOf(mlattr.Operation)
-	slotGenAI        = mlattr.SlotOf(mlattr.GenAIOperationName)
-	slotConversation = mlattr.SlotOf(mlattr.GenAIConversationID)
-	slotSession      = mlattr.SlotOf(mlattr.SessionID)
-	slotOutput       = mlattr.SlotOf(mlattr.GenAIOutputTokens)
-	slotKeep         = mlattr.SlotOf(mlattr.SampleKeep)
-)
-
-// unread are the canonical attributes that no decision needs.
-var unread = func() *mlattr.Slots {
-	var others []string
-	read := []string{
-		mlattr.HostName, mlattr.RankGlobal, mlattr.RunAttempt, mlattr.RunID, mlattr.RunInferred, mlattr.TrainingRunID, mlattr.JobID,
-		mlattr.Phase, mlattr.CorrelationSource, mlattr.Step, mlattr.EpochEnd, mlattr.ErrorType, mlattr.Operation, mlattr.GenAIOperationName,
-		mlattr.GenAIConversationID, mlattr.SessionID, mlattr.GenAIOutputTokens, mlattr.SampleKeep,
-	}
-	for _, attribute := range mlattr.Attributes() {
-		if !slices.Contains(read, attribute.Name) {
-			others = append(others, attribute.Name)
-		}
-	}
-	return mlattr.SlotsOf(others...)
-}()
 
 // roles has the role of each ml.phase.
 var roles = map[string]sample.Role{
@@ -67,26 +41,32 @@ var roles = map[string]sample.Role{
 // reader reads the spans of a request.
 type reader struct {
 	vocabulary *mlattr.Reader
-	// enriched reports whether ml_enrich has read the spans in the same call.
-	enriched bool
-
-	ofResource, ofSpan mlattr.Facts
-	// source and service are those of the resource.
+	facts      mlattr.Facts
+	// source and service are those of the resource, systems the clients that it and
+	// the scope identify.
 	source  sample.Source
 	service uint64
-	spans   []sample.Span
+	systems mlattr.System
+	// latest is the last plausible time, now the time of the request.
+	latest, now uint64
+	spans       []sample.Span
 }
 
 // read returns what decisions need of each span, in the order of td. The result is
 // valid until the next call.
-func (r *reader) read(td ptrace.Traces) []sample.Span {
+func (r *reader) read(td ptrace.Traces, now time.Time) []sample.Span {
+	r.now = uint64(max(now.UnixNano(), 0)) // #nosec G115 -- not negative
+	r.latest = r.now + uint64(maxAhead)
 	r.spans = r.spans[:0]
 	for _, rs := range td.ResourceSpans().All() {
 		r.readResource(rs.Resource().Attributes())
+		ofResource := r.systems
 		for _, ss := range rs.ScopeSpans().All() {
-			known := r.ofResource.Systems | r.vocabulary.Scope(ss.Scope().Name())
+			r.readScope(ofResource|r.vocabulary.Scope(ss.Scope().Name()), ss)
 			for _, span := range ss.Spans().All() {
-				r.spans = append(r.spans, r.readSpan(known, span))
+				n := len(r.spans)
+				r.spans = slices.Grow(r.spans, 1)[:n+1]
+				r.readSpan(span, &r.spans[n])
 			}
 		}
 	}
@@ -94,92 +74,157 @@ func (r *reader) read(td ptrace.Traces) []sample.Span {
 }
 
 func (r *reader) readResource(attrs pcommon.Map) {
-	f := &r.ofResource
+	f := &r.facts
 	r.vocabulary.Resource(attrs, f)
+	r.systems = f.Systems
 	r.service = rule.Hash(f.Text(mlattr.ServiceName))
 	id, _ := f.Run()
-	r.source = sample.Source{Run: rule.Hash(id), Host: rule.Hash(f.TextAt(slotHost))}
-	r.source.Attempt, _ = f.IntAt(slotAttempt)
-	r.source.Rank = r.service
-	if rank, ok := f.IntAt(slotRank); ok {
-		r.source.Rank = rule.Mix(r.service, uint64(rank)) // #nosec G115 -- a key
+	r.source = sample.Source{Run: rule.Hash(id), Host: rule.Hash(f.Text(mlattr.HostName))}
+	r.source.Attempt, _ = f.Int(mlattr.RunAttempt)
+	if rank, ok := f.Int(mlattr.RankGlobal); ok {
+		r.source.Rank = r.rank(rank)
 		return
 	}
+	r.source.Rank = rule.Mix(r.service, r.source.Host)
 	for _, key := range processKeys {
 		if v, ok := attrs.Get(key); ok {
 			text, _ := mlattr.Text(v, mlattr.MaxID)
 			r.source.Rank = rule.Mix(r.source.Rank, rule.Hash(text))
 		}
 	}
-	r.source.Rank = rule.Mix(r.source.Rank, r.source.Host)
 }
 
-func (r *reader) readSpan(known mlattr.System, span ptrace.Span) sample.Span {
-	f := &r.ofSpan
-	if r.enriched {
-		r.vocabulary.Enriched(known, span, unread, f)
-	} else {
-		r.vocabulary.Span(known, span, f)
+// rank returns the key of a rank. Programs that share a run have ranks of their own.
+func (r *reader) rank(number int64) uint64 { return rule.Mix(r.service, uint64(number)) } // #nosec G115 -- a key
+
+// readScope reads what the first span of a scope reveals about the client.
+func (r *reader) readScope(known mlattr.System, ss ptrace.ScopeSpans) {
+	if ss.Spans().Len() > 0 {
+		r.vocabulary.Span(known, ss.Spans().At(0), &r.facts)
+		known = r.facts.Systems
 	}
-	sp := sample.Span{
+	r.systems = known
+	r.source.OnDemand = known.Has(mlattr.ManyRuns)
+	r.source.OneTrace = known.Has(mlattr.OneTrace)
+}
+
+// attributes are the canonical attributes of a span that decisions need.
+type attributes struct {
+	phase, inherited, errorType     string
+	operation, genAI                string
+	conversation, session           string
+	run, trainingRun                string
+	inferred, epochEnd, keep, wrote bool
+	step, tokens                    int64
+}
+
+// readSpan reads each attribute once.
+func (r *reader) readSpan(span ptrace.Span, sp *sample.Span) {
+	*sp = sample.Span{
 		Trace: sample.TraceID(span.TraceID()), ID: sample.SpanID(span.SpanID()), Parent: sample.SpanID(span.ParentSpanID()),
-		Start: int64(span.StartTimestamp()), End: int64(span.EndTimestamp()), // #nosec G115 -- checked below
-		Source: r.sourceOf(),
+		Start: r.timeOf(span.StartTimestamp()), End: r.timeOf(span.EndTimestamp()), Source: r.source,
 	}
-	if sp.End < 0 {
-		sp.End = 0
-	}
-	if sp.Start <= 0 || sp.Start > sp.End {
+	if sp.Start == 0 || sp.Start > sp.End {
 		sp.Start = sp.End
 	}
-	phase := f.TextAt(slotPhase)
-	if !f.Systems.Has(mlattr.StepsPerEpoch) {
-		if step, ok := f.IntAt(slotStep); ok && step > 0 {
-			sp.Step = step
+	var a attributes
+	for key, value := range span.Attributes().All() {
+		r.readAttribute(key, value, &a, sp)
+	}
+	if id := a.runID(); id != "" {
+		sp.Source.Run = rule.Hash(id)
+	}
+	if a.step > 0 && !r.systems.Has(mlattr.StepsPerEpoch) {
+		sp.Step = a.step
+	}
+	if a.phase != "" && !strings.Contains(a.inherited, mlattr.InheritedPhase) {
+		sp.Role = roles[a.phase]
+		if a.phase == mlattr.PhaseTrain && sp.Step > 0 { // of one step
+			sp.Role = sample.Batch
 		}
 	}
-	sp.Role = roles[phase]
-	if f.WholeStep() || sp.Role == sample.Lasting && phase == mlattr.PhaseTrain && sp.Step > 0 {
-		sp.Role = sample.Batch
-	}
-	sp.Tokens, _ = f.IntAt(slotOutput)
-	sp.Conversation = hashOf(cmp.Or(f.TextAt(slotConversation), f.TextAt(slotSession)))
-	sp.Operation = rule.Mix(r.service, hashOf(cmp.Or(f.TextAt(slotOperation), f.TextAt(slotGenAI))))
-	errorType := f.TextAt(slotErrorType)
-	sp.Failed = span.Status().Code() == ptrace.StatusCodeError || errorType != ""
-	if sp.Failed && (isTrue(f.At(slotEpochEnd)) || mlattr.EndOfLoader(span.Name(), phase, errorType)) {
-		sp.Failed = false
-	}
-	sp.Marked = isTrue(f.At(slotKeep))
-	if span.Events().Len() > 0 && !sp.Marked {
-		_, sp.Marked = span.Attributes().Get(attrArtifact)
-	}
-	return sp
+	sp.Tokens = a.tokens
+	sp.Conversation = hashOf(cmp.Or(a.conversation, a.session))
+	sp.Operation = rule.Mix(r.service, hashOf(cmp.Or(a.operation, a.genAI)))
+	sp.Failed = !a.epochEnd && (span.Status().Code() == ptrace.StatusCodeError || a.errorType != "")
+	sp.Marked = a.keep || a.wrote
 }
 
-// sourceOf returns the source of the span that was read: that of its resource,
-// unless the span names a run, a rank or a host.
-func (r *reader) sourceOf() sample.Source {
-	f, source := &r.ofSpan, r.source
-	systems := f.Systems
-	source.OnDemand = systems.Has(mlattr.ManyRuns)
-	source.OneTrace = systems.Has(mlattr.OneTrace)
-	if id, _ := f.NamedRun(); id != "" {
-		source.Run = rule.Hash(id)
+// timeOf returns nanoseconds since 1970.
+func (r *reader) timeOf(at pcommon.Timestamp) int64 {
+	if uint64(at) > r.latest {
+		return int64(r.now) // #nosec G115 -- was an int64
 	}
-	if rank, ok := f.IntAt(slotRank); ok {
-		source.Rank = rule.Mix(r.service, uint64(rank)) // #nosec G115 -- a key
-	}
-	if host := f.TextAt(slotHost); host != "" {
-		source.Host = rule.Hash(host)
-	}
-	if attempt, ok := f.IntAt(slotAttempt); ok {
-		source.Attempt = attempt
-	}
-	return source
+	return int64(at) // #nosec G115 -- not above
 }
 
-func isTrue(f *mlattr.Fact) bool { return f != nil && f.Bool && !f.Unreadable }
+func (r *reader) readAttribute(key string, value pcommon.Value, a *attributes, sp *sample.Span) {
+	switch key {
+	case mlattr.Phase:
+		a.phase = textOfValue(value)
+	case mlattr.CorrelationSource:
+		a.inherited = textOfValue(value)
+	case mlattr.Step:
+		a.step, _ = mlattr.ReadInt(value)
+	case mlattr.Operation:
+		a.operation = textOfValue(value)
+	case mlattr.GenAIOperationName:
+		a.genAI = textOfValue(value)
+	case mlattr.GenAIConversationID:
+		a.conversation = textOfValue(value)
+	case mlattr.SessionID:
+		a.session = textOfValue(value)
+	case mlattr.GenAIOutputTokens:
+		a.tokens, _ = mlattr.ReadInt(value)
+	case mlattr.ErrorType:
+		a.errorType = textOfValue(value)
+	case mlattr.EpochEnd:
+		a.epochEnd = isTrue(value)
+	case mlattr.SampleKeep:
+		a.keep = isTrue(value)
+	case attrArtifact:
+		a.wrote = true
+	case mlattr.RunID:
+		a.run = textOfValue(value)
+	case mlattr.RunInferred:
+		a.inferred = isTrue(value)
+	case mlattr.TrainingRunID:
+		a.trainingRun = textOfValue(value)
+	case mlattr.RankGlobal:
+		if rank, ok := mlattr.ReadInt(value); ok {
+			sp.Source.Rank = r.rank(rank)
+		}
+	case mlattr.HostName:
+		sp.Source.Host = rule.Hash(textOfValue(value))
+	case mlattr.RunAttempt:
+		sp.Source.Attempt, _ = mlattr.ReadInt(value)
+	}
+}
+
+// runID returns the run that a span names, or "", in the order of Facts.NamedRun.
+func (a *attributes) runID() string {
+	switch {
+	case !mlattr.Sentinel(a.run) && !a.inferred:
+		return a.run
+	case !mlattr.Sentinel(a.trainingRun):
+		return a.trainingRun
+	case !mlattr.Sentinel(a.run):
+		return a.run
+	default:
+		return ""
+	}
+}
+
+// textOfValue returns a text of at most mlattr.MaxText bytes, or "".
+func textOfValue(v pcommon.Value) string {
+	if v.Type() != pcommon.ValueTypeStr {
+		return ""
+	}
+	text := v.Str()
+	return text[:min(len(text), mlattr.MaxText)]
+}
+
+func isTrue(v pcommon.Value) bool { return v.Type() == pcommon.ValueTypeBool && v.Bool() }
 
 // hashOf is rule.Hash with 0 for no text.
 func hashOf(text string) uint64 {

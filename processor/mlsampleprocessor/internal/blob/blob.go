@@ -11,9 +11,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Numbers of OTLP's fields. In TracesData, ResourceSpans and ScopeSpans those of
-// what they contain are the same for our purpose: resource_spans, scope_spans and
-// spans.
+// OTLP's messages within each other: TracesData, ResourceSpans and ScopeSpans have the
+// next one in the field with this number.
 const (
 	inTraces   = protowire.Number(1)
 	inResource = protowire.Number(2)
@@ -33,33 +32,39 @@ type Header struct {
 // header and its bytes, which contain the field's tag and length. The bytes are
 // parts of data.
 func Spans(data []byte, yield func(header *Header, span []byte)) error {
-	return fields(data, func(number protowire.Number, _, resource []byte) error {
-		if number != inTraces {
+	_, err := divide(data, inTraces, func(_, resource []byte) error {
+		scopes := make([][]byte, 0, 4)
+		rest, err := divide(resource, inResource, func(_, scope []byte) error {
+			scopes = append(scopes, scope)
 			return nil
-		}
-		var of Header
-		rest, err := without(resource, inResource)
+		})
 		if err != nil {
 			return err
 		}
-		of.Resource = string(rest)
-		return fields(resource, func(number protowire.Number, _, scope []byte) error {
-			if number != inResource {
-				return nil
-			}
-			rest, err := without(scope, inScope)
-			if err != nil {
+		ofResource := string(rest)
+		for _, scope := range scopes {
+			if err := spansOf(ofResource, scope, yield); err != nil {
 				return err
 			}
-			header := &Header{of.Resource, string(rest)}
-			return fields(scope, func(number protowire.Number, whole, _ []byte) error {
-				if number == inScope {
-					yield(header, whole)
-				}
-				return nil
-			})
-		})
+		}
+		return nil
 	})
+	return err
+}
+
+// spansOf calls yield for each span of a scope. The scope's own fields may be after
+// them, so they are read first.
+func spansOf(resource string, scope []byte, yield func(header *Header, span []byte)) error {
+	rest, err := divide(scope, inScope, func(_, _ []byte) error { return nil })
+	if err != nil {
+		return err
+	}
+	header := &Header{resource, string(rest)}
+	_, err = divide(scope, inScope, func(whole, _ []byte) error {
+		yield(header, whole)
+		return nil
+	})
+	return err
 }
 
 // Append appends the encoding of a ResourceSpans with one scope to a TracesData.
@@ -75,37 +80,31 @@ func Append(traces []byte, header *Header, spans []byte) []byte {
 	return append(traces, spans...)
 }
 
-// without returns the fields of a message except those of a number.
-func without(message []byte, but protowire.Number) (rest []byte, err error) {
-	err = fields(message, func(number protowire.Number, whole, _ []byte) error {
-		if number != but {
-			rest = append(rest, whole...)
-		}
-		return nil
-	})
-	return rest, err
-}
-
-// fields calls yield for each field of a message with all its bytes, and with its
-// content if it has a length.
-func fields(message []byte, yield func(number protowire.Number, whole, content []byte) error) error {
+// divide calls yield for each field of a message that has the number, with all its
+// bytes and with its content, and returns the other fields.
+func divide(message []byte, number protowire.Number, yield func(whole, content []byte) error) (rest []byte, err error) {
 	for len(message) > 0 {
-		number, kind, tag := protowire.ConsumeTag(message)
+		found, kind, tag := protowire.ConsumeTag(message)
 		if tag < 0 {
-			return errForm
+			return nil, errForm
 		}
-		size := protowire.ConsumeFieldValue(number, kind, message[tag:])
+		size := protowire.ConsumeFieldValue(found, kind, message[tag:])
 		if size < 0 {
-			return errForm
+			return nil, errForm
 		}
-		var content []byte
-		if kind == protowire.BytesType {
-			content, _ = protowire.ConsumeBytes(message[tag:])
-		}
-		if err := yield(number, message[:tag+size], content); err != nil {
-			return err
-		}
+		whole := message[:tag+size]
 		message = message[tag+size:]
+		if found != number {
+			rest = append(rest, whole...)
+			continue
+		}
+		if kind != protowire.BytesType {
+			return nil, errForm
+		}
+		content, _ := protowire.ConsumeBytes(whole[tag:])
+		if err := yield(whole, content); err != nil {
+			return nil, err
+		}
 	}
-	return nil
+	return rest, nil
 }

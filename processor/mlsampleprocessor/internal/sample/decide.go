@@ -355,4 +355,5 @@ func (s *Sampler) forgetRuns() {
 		s.decideRun(r)
 		delete(s.runs, r.key)
 	}
+	s.last = nil
 }

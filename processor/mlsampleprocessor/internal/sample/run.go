@@ -79,7 +79,8 @@ type group struct {
 
 // has reports whether the group has a recent step of a rank.
 func (g *group) has(r *rank) bool {
-	return slices.ContainsFunc(r.steps, func(s *step) bool { return s.group == g })
+	recent := r.steps[max(0, len(r.steps)-maxSteps):]
+	return slices.ContainsFunc(recent, func(s *step) bool { return s.group == g })
 }
 
 // observe adds what is known of a unit of the group.
@@ -122,6 +123,8 @@ func (r *rank) advance(sp *Span, now int64) *step {
 			r.run.restart(sp.Start)
 		}
 		current = r.begin(current, sp, now)
+	case sp.End <= current.begin-unlikeNumbers: // a clock was set back
+		current = r.begin(nil, sp, now)
 	case sp.End <= current.begin:
 		return r.at(sp.End)
 	case r.beginsStep(current, sp):
@@ -213,11 +216,24 @@ func (r *rank) begin(current *step, sp *Span, now int64) *step {
 	}
 	r.excluded = 0
 	r.run.join(s, now)
-	if len(r.steps) >= maxSteps && r.steps[0].group.state != waiting {
-		r.steps = slices.Delete(r.steps, 0, 1)
-	}
-	r.steps = append(r.steps, s)
+	r.steps = append(forget(r.steps, func(s *step) bool { return s.group.state != waiting }), s)
 	return s
+}
+
+// forget removes the oldest of more than maxSteps items that may be removed, many at
+// once.
+func forget[T any](items []T, removable func(T) bool) []T {
+	if len(items) < 2*maxSteps {
+		return items
+	}
+	n := 0
+	for len(items)-n > maxSteps && removable(items[n]) {
+		n++
+	}
+	if n < len(items)/4 {
+		return items
+	}
+	return slices.Delete(items, 0, n)
 }
 
 // at returns the step of a time.
@@ -281,11 +297,7 @@ func (r *run) insert(at int, begin, now int64) *group {
 
 // trim forgets the oldest groups, unless they wait or are retained.
 func (r *run) trim() {
-	n := 0
-	for len(r.groups)-n > maxSteps && r.groups[n].state != waiting && !r.groups[n].retained {
-		n++
-	}
-	r.groups = slices.Delete(r.groups, 0, n)
+	r.groups = forget(r.groups, func(g *group) bool { return g.state != waiting && !g.retained })
 }
 
 // setNumber moves the step to the group with its number. A step with another

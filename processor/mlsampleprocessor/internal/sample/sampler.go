@@ -36,6 +36,9 @@ type Sampler struct {
 	groups, retained queue[*group]
 	rare             rule.Rare
 	durations        map[uint64]*rule.Durations
+	// last is the rank of the last span that had one, lastSource its source.
+	last       *rank
+	lastSource Source
 	// failing has the conversations with a failure, and until when.
 	failing map[uint64]int64
 
@@ -85,7 +88,7 @@ func (s *Sampler) assign(t *trace, sp *Span, now int64) *Unit {
 	case NoRole:
 		u = s.unitOf(t, sp, now)
 	default:
-		u = s.unitOfStep(t, s.runOf(sp, now).rankOf(&sp.Source).advance(sp, now), now)
+		u = s.unitOfStep(t, s.rankOf(sp, now).advance(sp, now), now)
 	}
 	if u.state != waiting {
 		return s.late(u, sp, wanted, now)
@@ -189,6 +192,15 @@ func (s *Sampler) traceOf(id TraceID) *trace {
 	return t
 }
 
+// rankOf returns the rank of a span. Spans that follow each other have mostly the same.
+func (s *Sampler) rankOf(sp *Span, now int64) *rank {
+	if s.last == nil || s.lastSource != sp.Source {
+		s.last, s.lastSource = s.runOf(sp, now).rankOf(&sp.Source), sp.Source
+	}
+	s.last.run.seen = now
+	return s.last
+}
+
 // runOf returns the run of a span.
 func (s *Sampler) runOf(sp *Span, now int64) *run {
 	r, known := s.runs[sp.Source.Run]
@@ -199,7 +211,6 @@ func (s *Sampler) runOf(sp *Span, now int64) *run {
 		r = &run{key: sp.Source.Run, ranks: make(map[uint64]*rank), firsts: s.cfg.First}
 		s.runs[r.key] = r
 	}
-	r.seen = now
 	return r
 }
 
