@@ -1,6 +1,7 @@
 package sample
 
 import (
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -39,8 +40,10 @@ type Sampler struct {
 	// last is the rank of the last span that had one, lastSource its source.
 	last       *rank
 	lastSource Source
-	// failing has the conversations with a failure, and until when.
+	// failing has the conversations with a failure, and until when. swept is when it
+	// was last cleaned.
 	failing map[uint64]int64
+	swept   int64
 
 	headers map[blob.Header]*header
 	bytes   int64
@@ -72,6 +75,7 @@ func (s *Sampler) Assign(spans []Span, now time.Time, units []*Unit) {
 			s.counts.Dropped++
 		}
 	}
+	s.makeRoom(0)
 }
 
 // assign returns the unit of a span, or nil if it is dropped.
@@ -152,12 +156,9 @@ func (s *Sampler) observe(u *Unit, sp *Span, now int64) {
 // it.
 func (s *Sampler) failed(u *Unit, now int64) {
 	if u.conversation != 0 {
-		if len(s.failing) >= maxConversations {
-			for other, until := range s.failing {
-				if until < now {
-					delete(s.failing, other)
-				}
-			}
+		if len(s.failing) >= maxConversations && now-s.swept > int64(time.Second) {
+			s.swept = now
+			maps.DeleteFunc(s.failing, func(_ uint64, until int64) bool { return until < now })
 		}
 		if len(s.failing) < maxConversations {
 			s.failing[u.conversation] = now + int64(s.cfg.Wait)
@@ -304,17 +305,20 @@ func (s *Sampler) bind(u *Unit, of *step) {
 func (s *Sampler) Add(u *Unit, of *blob.Header, data []byte, spans int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.makeRoom(int64(len(data)))
+	f := fragment{data: data, spans: spans}
+	need := int64(0)
+	if of != nil {
+		need = f.size() + headerSize(of)
+	}
+	s.makeRoom(need)
 	switch {
 	case u.state == dropped && !u.retained: // by making room, or since Assign
 		s.counts.Dropped += spans
 		return
-	case s.bytes+int64(len(data)) > s.cfg.MaxBytes:
+	case s.bytes+need > s.cfg.MaxBytes:
 		s.counts.Overflow += spans
 		return
-	}
-	f := fragment{data: data, spans: spans}
-	if of != nil {
+	case of != nil:
 		f.header = s.intern(of)
 		s.bytes += f.size()
 	}
@@ -335,7 +339,7 @@ func (s *Sampler) intern(of *blob.Header) *header {
 	if !known {
 		h = &header{Header: *of}
 		s.headers[*of] = h
-		s.bytes += h.size()
+		s.bytes += headerSize(of)
 	}
 	h.used++
 	return h
@@ -350,7 +354,7 @@ func (s *Sampler) free(fragments []fragment) {
 		}
 		s.bytes -= f.size()
 		if f.header.used--; f.header.used == 0 {
-			s.bytes -= f.header.size()
+			s.bytes -= headerSize(&f.header.Header)
 			delete(s.headers, f.header.Header)
 		}
 	}

@@ -59,7 +59,8 @@ type header struct {
 	used int
 }
 
-func (h *header) size() int64 { return int64(len(h.Resource) + len(h.Scope) + headerBytes) }
+// headerSize returns the memory of a header, in bytes.
+func headerSize(h *blob.Header) int64 { return int64(len(h.Resource) + len(h.Scope) + headerBytes) }
 
 func (f *fragment) size() int64 { return int64(len(f.data) + fragmentBytes) }
 
