@@ -2,8 +2,8 @@ package mlsampleprocessor
 
 import (
 	"context"
-	"fmt"
 	"runtime"
+	"strconv"
 	"testing"
 	"time"
 
@@ -88,7 +88,7 @@ func callRequests() func(*bed) []ptrace.Traces {
 		for range 20 {
 			td := ptrace.NewTraces()
 			for range 25 {
-				s.call(bed.clock, time.Second, fmt.Sprint(s.calls), wideCall).ResourceSpans().MoveAndAppendTo(td.ResourceSpans())
+				s.call(bed.clock, time.Second, strconv.FormatUint(s.calls, 10), wideCall).ResourceSpans().MoveAndAppendTo(td.ResourceSpans())
 			}
 			merge(td)
 			all = append(all, td)
@@ -131,7 +131,7 @@ func TestMemoryWhileSpansWait(t *testing.T) {
 		for range 100 {
 			td := ptrace.NewTraces()
 			for range 25 {
-				s.call(b.clock, time.Second, fmt.Sprint(s.calls), wideCall).ResourceSpans().MoveAndAppendTo(td.ResourceSpans())
+				s.call(b.clock, time.Second, strconv.FormatUint(s.calls, 10), wideCall).ResourceSpans().MoveAndAppendTo(td.ResourceSpans())
 			}
 			merge(td)
 			b.consume(t, td)

@@ -34,7 +34,7 @@ func (s *service) call(now time.Time, length time.Duration, conversation string,
 		span.SetSpanID(pcommon.SpanID{byte(i + 1)})
 		span.SetStartTimestamp(pcommon.NewTimestampFromTime(now.Add(-length)))
 		span.SetEndTimestamp(pcommon.NewTimestampFromTime(now))
-		span.Attributes().PutInt("call", int64(s.calls)) //nolint:gosec // small
+		span.Attributes().PutInt("call", int64(s.calls))
 		if conversation != "" {
 			span.Attributes().PutStr("gen_ai.conversation.id", conversation)
 		}
@@ -177,7 +177,7 @@ func TestRareOperationsAreKeptOncePerMinute(t *testing.T) {
 	b := newBed(t, cfg)
 	b.clock = b.clock.Truncate(time.Minute)
 	for call := range 180 {
-		b.consume(t, s.call(b.clock, time.Second, "", func(root, chat ptrace.Span) {
+		b.consume(t, s.call(b.clock, time.Second, "", func(root, _ ptrace.Span) {
 			if call == 100 {
 				root.Attributes().PutStr("ml.operation", "compact")
 			}

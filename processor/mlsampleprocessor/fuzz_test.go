@@ -49,7 +49,7 @@ func (c *choices) value(v pcommon.Value) {
 }
 
 func (c *choices) time() pcommon.Timestamp {
-	return pcommon.Timestamp(fuzzTimes[c.next(len(fuzzTimes))] + uint64(c.next(2))*uint64(begun.UnixNano()) + uint64(c.next(100))*1e8) //nolint:gosec // not negative
+	return pcommon.Timestamp(fuzzTimes[c.next(len(fuzzTimes))] + uint64(c.next(2))*uint64(begun.UnixNano()) + uint64(c.next(100))*1e8)
 }
 
 func (c *choices) traces() ptrace.Traces {
@@ -70,7 +70,7 @@ func (c *choices) traces() ptrace.Traces {
 				span.SetParentSpanID(pcommon.SpanID{byte(c.next(8))})
 				span.SetStartTimestamp(c.time())
 				span.SetEndTimestamp(c.time())
-				span.Status().SetCode(ptrace.StatusCode(c.next(3))) //nolint:gosec // small
+				span.Status().SetCode(ptrace.StatusCode(c.next(3)))
 				for range c.next(5) {
 					c.value(span.Attributes().PutEmpty(fuzzKeys[c.next(len(fuzzKeys))]))
 				}

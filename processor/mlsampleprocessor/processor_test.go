@@ -262,7 +262,7 @@ func TestConcurrentRequests(t *testing.T) {
 	var senders sync.WaitGroup
 	for sender := range 8 {
 		senders.Go(func() {
-			l := &loop{run: "llama", ranks: 2, numbers: true, clock: begun, ids: uint64(sender) << 32} //nolint:gosec // small
+			l := &loop{run: "llama", ranks: 2, numbers: true, clock: begun, ids: uint64(sender) << 32}
 			for range 50 {
 				assert.NoError(t, p.ConsumeTraces(t.Context(), l.take(time.Second, nil)))
 			}

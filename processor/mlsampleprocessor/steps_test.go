@@ -181,7 +181,7 @@ func TestTheStepsBeforeAFailureAreKept(t *testing.T) {
 }
 
 func TestTheEndOfALoaderIsNoFailure(t *testing.T) {
-	got := train(t, only(StepConfig{}), 100, func(step, rank int, span ptrace.Span) {
+	got := train(t, only(StepConfig{}), 100, func(step, _ int, span ptrace.Span) {
 		if step == 50 && span.Name() == "data_load" {
 			span.Status().SetCode(ptrace.StatusCodeError)
 			span.Attributes().PutBool("ml.epoch_end", true)

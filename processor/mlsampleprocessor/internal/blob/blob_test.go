@@ -68,7 +68,7 @@ func FuzzSpans(f *testing.F) {
 	encoded, _ := example(f)
 	f.Add(encoded)
 	f.Add([]byte{1<<3 | 2, 0})
-	f.Add([]byte{1<<3 | 0, 1})
+	f.Add([]byte{1 << 3, 1})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var rebuilt []byte
 		spans := 0

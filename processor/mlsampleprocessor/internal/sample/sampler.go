@@ -196,14 +196,14 @@ func (s *Sampler) traceOf(id TraceID) *trace {
 // rankOf returns the rank of a span. Spans that follow each other have mostly the same.
 func (s *Sampler) rankOf(sp *Span, now int64) *rank {
 	if s.last == nil || s.lastSource != sp.Source {
-		s.last, s.lastSource = s.runOf(sp, now).rankOf(&sp.Source), sp.Source
+		s.last, s.lastSource = s.runOf(sp).rankOf(&sp.Source), sp.Source
 	}
 	s.last.run.seen = now
 	return s.last
 }
 
 // runOf returns the run of a span.
-func (s *Sampler) runOf(sp *Span, now int64) *run {
+func (s *Sampler) runOf(sp *Span) *run {
 	r, known := s.runs[sp.Source.Run]
 	if !known {
 		if len(s.runs) >= maxRuns {

@@ -2,21 +2,23 @@ package sample
 
 import "time"
 
-// TraceID and SpanID are OTLP's ids. An empty SpanID is no span's.
-type (
-	TraceID [16]byte
-	SpanID  [8]byte
-)
+// TraceID is the id of a trace.
+type TraceID [16]byte
+
+// SpanID is the id of a span within its trace. An empty one is no span's.
+type SpanID [8]byte
 
 // Role is what a span is in the training of a rank.
 type Role uint8
 
+// The roles.
 const (
 	// NoRole is a span that is no phase of training. It belongs to the step, or
 	// to the call, of its trace.
 	NoRole Role = iota
-	// Load and Forward begin a step.
+	// Load begins a step, or the next one.
 	Load
+	// Forward begins a step, or the next one.
 	Forward
 	// Work is in the middle of a step.
 	Work
