@@ -38,6 +38,7 @@ import (
 	bearertokenauthextension "github.com/open-telemetry/opentelemetry-collector-contrib/extension/bearertokenauthextension"
 	mlenrichprocessor "github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor"
 	mlguardprocessor "github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor"
+	mlsampleprocessor "github.com/otelcol-ml/otelcol-ml/processor/mlsampleprocessor"
 	reprogenprocessor "github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor"
 	probabilisticsamplerprocessor "github.com/open-telemetry/opentelemetry-collector-contrib/processor/probabilisticsamplerprocessor"
 	spanprocessor "github.com/open-telemetry/opentelemetry-collector-contrib/processor/spanprocessor"
@@ -174,6 +175,7 @@ func components() (otelcol.Factories, error) {
 	factories.Processors, err = otelcol.MakeFactoryMap[processor.Factory](
 		mlenrichprocessor.NewFactory(),
 		mlguardprocessor.NewFactory(),
+		mlsampleprocessor.NewFactory(),
 		reprogenprocessor.NewFactory(),
 		probabilisticsamplerprocessor.NewFactory(),
 		spanprocessor.NewFactory(),
@@ -198,6 +200,7 @@ func components() (otelcol.Factories, error) {
 	factories.ProcessorModules = makeModulesMap(factories.Processors, map[component.Type]string{
 		mlenrichprocessor.NewFactory().Type(): "github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor v0.0.0",
 		mlguardprocessor.NewFactory().Type(): "github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor v0.0.0",
+		mlsampleprocessor.NewFactory().Type(): "github.com/otelcol-ml/otelcol-ml/processor/mlsampleprocessor v0.0.0",
 		reprogenprocessor.NewFactory().Type(): "github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor v0.0.0",
 		probabilisticsamplerprocessor.NewFactory().Type(): "github.com/open-telemetry/opentelemetry-collector-contrib/processor/probabilisticsamplerprocessor v0.158.0",
 		spanprocessor.NewFactory().Type(): "github.com/open-telemetry/opentelemetry-collector-contrib/processor/spanprocessor v0.158.0",

@@ -47,6 +47,7 @@ require (
 	github.com/otelcol-ml/otelcol-ml/extension/mlguardextension v0.0.0
 	github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor v0.0.0
 	github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor v0.0.0
+	github.com/otelcol-ml/otelcol-ml/processor/mlsampleprocessor v0.0.0
 	github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor v0.0.0
 	github.com/otelcol-ml/otelcol-ml/receiver/gpureceiver v0.0.0
 	github.com/otelcol-ml/otelcol-ml/receiver/ncclreceiver v0.0.0
@@ -516,6 +517,8 @@ replace github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter v0.0.0 => ../ex
 replace github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor v0.0.0 => ../processor/mlenrichprocessor
 
 replace github.com/otelcol-ml/otelcol-ml/processor/mlguardprocessor v0.0.0 => ../processor/mlguardprocessor
+
+replace github.com/otelcol-ml/otelcol-ml/processor/mlsampleprocessor v0.0.0 => ../processor/mlsampleprocessor
 
 replace github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor v0.0.0 => ../processor/reprogenprocessor
 

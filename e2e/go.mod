@@ -12,6 +12,7 @@ require (
 	github.com/otelcol-ml/otelcol-ml/internal/mlattr v0.0.0
 	github.com/otelcol-ml/otelcol-ml/internal/shared v0.0.0
 	github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor v0.0.0
+	github.com/otelcol-ml/otelcol-ml/processor/mlsampleprocessor v0.0.0
 	github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor v0.0.0
 	github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring v0.90.0
 	github.com/prometheus/client_golang v1.24.1
@@ -32,6 +33,7 @@ require (
 	go.opentelemetry.io/collector/pdata v1.64.0
 	go.opentelemetry.io/collector/pipeline v1.64.0
 	go.opentelemetry.io/collector/processor v1.64.0
+	go.opentelemetry.io/otel/sdk/metric v1.44.0
 	go.yaml.in/yaml/v3 v3.0.6
 	golang.org/x/mod v0.37.0
 	google.golang.org/grpc v1.83.0
@@ -91,7 +93,6 @@ require (
 	go.opentelemetry.io/otel v1.44.0 // indirect
 	go.opentelemetry.io/otel/metric v1.44.0 // indirect
 	go.opentelemetry.io/otel/sdk v1.44.0 // indirect
-	go.opentelemetry.io/otel/sdk/metric v1.44.0 // indirect
 	go.opentelemetry.io/otel/trace v1.44.0 // indirect
 	go.uber.org/zap v1.28.0 // indirect
 	go.yaml.in/yaml/v2 v2.4.4 // indirect
@@ -131,5 +132,6 @@ replace (
 	github.com/otelcol-ml/otelcol-ml/internal/secret => ../internal/secret
 	github.com/otelcol-ml/otelcol-ml/internal/shared => ../internal/shared
 	github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor => ../processor/mlenrichprocessor
+	github.com/otelcol-ml/otelcol-ml/processor/mlsampleprocessor => ../processor/mlsampleprocessor
 	github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor => ../processor/reprogenprocessor
 )

@@ -112,7 +112,7 @@ func (r *reader) readScope(known mlattr.System, ss ptrace.ScopeSpans) {
 type attributes struct {
 	phase, inherited, errorType     string
 	operation, genAI                string
-	conversation, session           string
+	conversation                    string
 	run, trainingRun                string
 	inferred, epochEnd, keep, wrote bool
 	step, tokens                    int64
@@ -144,8 +144,10 @@ func (r *reader) readSpan(span ptrace.Span, sp *sample.Span) {
 		}
 	}
 	sp.Tokens = a.tokens
-	sp.Conversation = hashOf(cmp.Or(a.conversation, a.session))
-	sp.Operation = rule.Mix(r.service, hashOf(cmp.Or(a.operation, a.genAI)))
+	sp.Conversation = hashOf(a.conversation)
+	operation := cmp.Or(a.operation, a.genAI)
+	sp.Operation = rule.Mix(r.service, hashOf(operation))
+	sp.Like = rule.Mix(r.service, hashOf(cmp.Or(operation, span.Name())))
 	sp.Failed = !a.epochEnd && (span.Status().Code() == ptrace.StatusCodeError || a.errorType != "")
 	sp.Marked = a.keep || a.wrote
 }
@@ -172,8 +174,6 @@ func (r *reader) readAttribute(key string, value pcommon.Value, a *attributes, s
 		a.genAI = textOfValue(value)
 	case mlattr.GenAIConversationID:
 		a.conversation = textOfValue(value)
-	case mlattr.SessionID:
-		a.session = textOfValue(value)
 	case mlattr.GenAIOutputTokens:
 		a.tokens, _ = mlattr.ReadInt(value)
 	case mlattr.ErrorType:

@@ -197,17 +197,19 @@ func (s *Sampler) reasonOfCall(u *Unit, now int64) Reason {
 
 // slow reports whether a call is slow for its operation.
 func (s *Sampler) slow(u *Unit) bool {
-	key, duration := u.operation, float64(u.end-u.start)/1e9
+	key, duration := u.like, float64(u.end-u.start)/1e9
 	if u.tokens > 0 {
 		key, duration = ^key, duration/float64(u.tokens+fewTokens)
 	}
-	of, known := s.durations[key]
-	if !known {
-		if len(s.durations) >= maxOperations {
-			clear(s.durations) // a flood of operations
+	of := s.recent[key]
+	if of == nil {
+		if of = s.earlier[key]; of == nil {
+			of = new(rule.Durations)
 		}
-		of = new(rule.Durations)
-		s.durations[key] = of
+		if len(s.recent) >= maxOperations {
+			s.recent, s.earlier = make(map[uint64]*rule.Durations), s.recent
+		}
+		s.recent[key] = of
 	}
 	return of.Slow(duration, s.cfg.Calls.SlowQuantile, s.cfg.Calls.Slow)
 }

@@ -36,7 +36,9 @@ type Sampler struct {
 	calls            queue[*Unit]
 	groups, retained queue[*group]
 	rare             rule.Rare
-	durations        map[uint64]*rule.Durations
+	// recent and earlier have the durations of calls by what they are like. When recent
+	// is full, it becomes earlier, and what was earlier and not used since is dropped.
+	recent, earlier map[uint64]*rule.Durations
 	// last is the rank of the last span that had one, lastSource its source.
 	last       *rank
 	lastSource Source
@@ -55,7 +57,7 @@ type Sampler struct {
 func New(cfg Config) *Sampler {
 	return &Sampler{
 		cfg: cfg, young: make(map[TraceID]*trace), old: make(map[TraceID]*trace), runs: make(map[uint64]*run),
-		durations: make(map[uint64]*rule.Durations), failing: make(map[uint64]int64), headers: make(map[blob.Header]*header),
+		recent: make(map[uint64]*rule.Durations), failing: make(map[uint64]int64), headers: make(map[blob.Header]*header),
 	}
 }
 

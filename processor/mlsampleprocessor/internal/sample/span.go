@@ -56,9 +56,11 @@ type Span struct {
 	Role       Role
 	// Step is the number of the step within the run, 0 without one.
 	Step int64
-	// Operation, by rule.Hash, is of service and operation, Conversation of the
-	// conversation. 0 is none.
-	Operation, Conversation uint64
+	// Operation is a hash of service and operation. Like is the same, or of service
+	// and name without an operation: durations are compared with those of spans alike.
+	Operation, Like uint64
+	// Conversation is a hash of the conversation, 0 without one.
+	Conversation uint64
 	// Tokens is the number of output tokens.
 	Tokens int64
 	// Failed and Marked keep the unit.

@@ -38,12 +38,12 @@ type Unit struct {
 	// arrived is when the first span arrived, due when a call is decided.
 	arrived, due int64
 	// start and end are the times of the first and last span, longest the
-	// duration of the span that has the operation.
-	start, end, longest     int64
-	operation, conversation uint64
-	tokens                  int64
-	failed, marked          bool
-	rare, linked            bool
+	// duration of the span that is like those that the unit is compared with.
+	start, end, longest int64
+	like, conversation  uint64
+	tokens              int64
+	failed, marked      bool
+	rare, linked        bool
 }
 
 // fragment is the encoded spans of a unit that arrived together.
@@ -96,8 +96,8 @@ func (u *Unit) observe(sp *Span) {
 		u.start = sp.Start
 	}
 	u.end = max(u.end, sp.End)
-	if length := sp.End - sp.Start; sp.Operation != 0 && length >= u.longest {
-		u.operation, u.longest = sp.Operation, length
+	if length := sp.End - sp.Start; length >= u.longest {
+		u.like, u.longest = sp.Like, length
 	}
 	if u.conversation == 0 {
 		u.conversation = sp.Conversation
