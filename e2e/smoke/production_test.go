@@ -201,12 +201,18 @@ func TestProductionIsTheDefaultOtherwise(t *testing.T) {
 func TestProductionsSamplersLoad(t *testing.T) {
 	text, err := os.ReadFile(harness.Path("distribution", "config", "production.yaml"))
 	require.NoError(t, err)
+	_, ours, found := strings.Cut(string(text), "  # ml_sample:")
+	require.True(t, found, "production.yaml has no example of ml_sample")
+	ours, _, _ = strings.Cut("  # ml_sample:"+ours, "  # tail_sampling waits")
 	_, commented, found := strings.Cut(string(text), "  # probabilistic_sampler:")
 	require.True(t, found, "production.yaml has no example of sampling")
 	commented, _, _ = strings.Cut("  # probabilistic_sampler:"+commented, "\nconnectors:")
-	for _, sampler := range []string{"probabilistic_sampler", "tail_sampling"} {
-		example := "processors:\n" + strings.ReplaceAll(commented, "  # ", "  ") +
-			"\nservice: {pipelines: {traces/out: {processors: [ml_guard/content, " + sampler + "]}}}\n"
+	for _, pipelines := range []string{
+		"{traces/out: {processors: [ml_guard/content, probabilistic_sampler]}}",
+		"{traces/out: {processors: [ml_guard/content, tail_sampling]}}",
+		"{traces/out: {processors: [ml_sample, ml_guard/content]}, logs/derived: {processors: [ml_sample, ml_guard/content]}}",
+	} {
+		example := "processors:\n" + strings.ReplaceAll(ours+commented, "  # ", "  ") + "\nservice: {pipelines: " + pipelines + "}\n"
 		file := filepath.Join(t.TempDir(), "sampling.yaml")
 		require.NoError(t, os.WriteFile(file, []byte(example), 0o600))
 		code, output := harness.Validate(t, nil, harness.Path("distribution", "config", "production.yaml"), file)
