@@ -31,6 +31,7 @@ type sampling struct {
 	registry *shared.Registry[*instances]
 	joined   *instances
 	release  shared.Release
+	withdraw func()
 
 	// refused reports whether the next component refused the last spans for now. Only
 	// the sending goroutine uses it.
@@ -64,6 +65,7 @@ func (s *sampling) Start(ctx context.Context, host component.Host) (err error) {
 		return err
 	}
 	s.joined.add(s.sampler)
+	s.withdraw = shared.PublishNotices(s.id.String(), s.notices)
 	background, cancel := context.WithCancel(context.Background())
 	s.cancel, s.stop, s.done = cancel, make(chan struct{}), make(chan struct{})
 	go s.run(background)
@@ -99,6 +101,7 @@ func (s *sampling) Shutdown(ctx context.Context) error {
 	defer context.AfterFunc(ctx, s.cancel)()
 	<-s.done
 	s.joined.remove(s.sampler)
+	s.withdraw()
 	s.sampler.DecideAll(s.now())
 	s.send(ctx)
 	s.giveUp()

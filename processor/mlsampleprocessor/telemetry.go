@@ -7,6 +7,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlsampleprocessor/internal/metadata"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlsampleprocessor/internal/sample"
 )
@@ -21,6 +22,8 @@ const (
 type telemetry struct {
 	builder   *metadata.TelemetryBuilder
 	processor attribute.KeyValue
+	// left has what the page's notices count.
+	left shared.Tally
 }
 
 func newTelemetry(set processor.Settings, sampler *sample.Sampler) (*telemetry, error) {
@@ -57,6 +60,7 @@ func (t *telemetry) count(ctx context.Context, sampler *sample.Sampler) {
 	}
 	if counts.Early > 0 {
 		t.builder.ProcessorMlSampleUnitsEarly.Add(ctx, counts.Early, t.with())
+		t.left.Add(decidedEarly, counts.Early)
 	}
 	if counts.Overflow > 0 {
 		t.lost(ctx, lostOverflow, counts.Overflow)
@@ -65,6 +69,7 @@ func (t *telemetry) count(ctx context.Context, sampler *sample.Sampler) {
 
 // lost counts lost spans.
 func (t *telemetry) lost(ctx context.Context, reason string, spans int64) {
+	t.left.Add(reason, spans)
 	t.builder.ProcessorMlSampleSpansLost.Add(ctx, spans, t.with(attribute.String("reason", reason)))
 }
 
