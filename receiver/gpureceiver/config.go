@@ -138,9 +138,10 @@ type NVMLConfig struct {
 
 	// ReleaseBetweenReadings closes the driver after each reading, so that GPUs
 	// can be reset, and MIG reconfigured, while the collector runs. The default
-	// is false. With true, NVML reports no errors (XID), only the kernel's log does. The
-	// setting has no effect while a GPU's persistence mode is off, because the GPU would restart at
-	// each reading, which takes seconds and clears its error counts.
+	// is false. With true, NVML reports no errors (XID), only the kernel's log does.
+	// The setting has no effect while a GPU's persistence mode is off, because the
+	// GPU would restart at each reading, which takes seconds and clears its error
+	// counts.
 	ReleaseBetweenReadings bool `mapstructure:"release_between_readings"`
 
 	// prevent unkeyed literal initialization
