@@ -10,11 +10,11 @@
 import argparse
 import hashlib
 import hmac
-import io
 import json
 import os
 import pathlib
 import sys
+import tempfile
 
 import duckdb
 import zstandard
@@ -26,7 +26,7 @@ CURRENT = "traces.jsonl.zst"
 
 def files(archive):
     """The files of an archive, oldest first."""
-    found = sorted(archive.glob("traces*.jsonl.zst"), key=lambda f: (f.name == CURRENT, f.name))
+    found = sorted(archive.glob("traces.jsonl*.zst"), key=lambda f: (f.name == CURRENT, f.name))
     if not found:
         sys.exit(f"{archive} has no file {CURRENT}")
     return found
@@ -45,13 +45,21 @@ def convert(archive, parquet):
         if target.exists() and target.stat().st_mtime >= file.stat().st_mtime:
             continue
         unfinished = target.with_suffix(".unfinished")
-        connection.execute("set variable archive = ?", [str(file)])
-        connection.execute("set variable parquet = ?", [str(unfinished)])
-        try:
-            connection.execute((HERE / "convert.sql").read_text())
-        except duckdb.Error as error:
-            sys.exit(f"{file}: {error}\nWas the collector started with --feature-gates=exporter.file.nativeCompression?")
+        if is_whole(file):
+            convert_file(connection, file, unfinished)
+        else:
+            # DuckDB ignores what comes after damage.
+            with tempfile.NamedTemporaryFile(suffix=".jsonl") as readable:
+                readable.writelines(line + b"\n" for line in lines(file))
+                readable.flush()
+                convert_file(connection, readable.name, unfinished)
         unfinished.replace(target)
+
+
+def convert_file(connection, file, parquet):
+    connection.execute("set variable archive = ?", [str(file)])
+    connection.execute("set variable parquet = ?", [str(parquet)])
+    connection.execute((HERE / "convert.sql").read_text())
 
 
 def ask(parquet, question, as_json):
@@ -68,9 +76,43 @@ def ask(parquet, question, as_json):
         print(json.dumps(dict(zip(answer.columns, row)), default=str))
 
 
+def frames(file):
+    """The decompressed frames of a file, each a batch, and None for damaged ones."""
+    data = b""
+    for part in file.read_bytes().split(zstandard.FRAME_HEADER)[1:]:
+        # The bytes of the header can be in the middle of a frame, too.
+        data += zstandard.FRAME_HEADER + part
+        for candidate in data, zstandard.FRAME_HEADER + part:
+            frame = zstandard.ZstdDecompressor().decompressobj()
+            try:
+                text = frame.decompress(candidate)
+            except zstandard.ZstdError:
+                continue
+            if frame.eof:
+                if candidate is not data:
+                    yield None
+                data = b""
+                yield text
+                break
+    if data:
+        yield None
+
+
+def is_whole(file):
+    """Reports whether no batch of a file is damaged, and says so if one is."""
+    if file.stat().st_size > 0 and file.open("rb").read(4) != zstandard.FRAME_HEADER:
+        sys.exit(f"{file} cannot be read: start the collector with --feature-gates=exporter.file.nativeCompression")
+    damaged = sum(frame is None for frame in frames(file))
+    if damaged:
+        print(f"{file}: {damaged} damaged batches are left out", file=sys.stderr)
+    return damaged == 0
+
+
 def lines(file):
-    with zstandard.open(file, "rb", read_across_frames=True) as stream:
-        yield from io.BufferedReader(stream)
+    """The lines of a file, without their ends."""
+    for frame in frames(file):
+        if frame and frame.strip():
+            yield frame.strip()
 
 
 def attributes(of):
@@ -110,12 +152,13 @@ def delete(archive, key, value, stopped):
     for file in files(archive):
         unfinished = file.with_suffix(".unfinished")
         removed = 0
-        with zstandard.open(unfinished, "wb") as out:
-            for line in filter(bytes.strip, lines(file)):
+        with unfinished.open("wb") as out:
+            for line in lines(file):
                 request, n = without(json.loads(line), traces)
                 removed += n
                 if request["resourceSpans"]:
-                    out.write(json.dumps(request, separators=(",", ":"), ensure_ascii=False).encode() + b"\n" if n else line)
+                    kept = json.dumps(request, separators=(",", ":"), ensure_ascii=False).encode() if n else line
+                    out.write(zstandard.compress(kept + b"\n"))
         if removed and (file.name != CURRENT or stopped):
             os.chmod(unfinished, file.stat().st_mode)
             unfinished.replace(file)
@@ -161,7 +204,7 @@ def main():
             delete(given.archive, key, value, given.stopped)
         case "text":
             for file in files(given.archive):
-                sys.stdout.buffer.writelines(filter(bytes.strip, lines(file)))
+                sys.stdout.buffer.writelines(line + b"\n" for line in lines(file))
 
 
 if __name__ == "__main__":
