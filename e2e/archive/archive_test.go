@@ -58,11 +58,11 @@ func makeArchive(t *testing.T) *archived {
 
 	collector = startArchive(t, a.folder, harness.CollectorOptions{}, "ARCHIVE_FILE_MIB=1")
 	second := harness.Generate(t, collector, secondWorkload)
-	plant(t, collector)
+	newest := plant(t, collector)
 	awaitArchived(t, collector, len(second.Spans)+len(plantedRequests))
 	collector.Kill(t)
 
-	a.truth = truth{spans: slices.Concat(a.first.Spans, second.Spans)}
+	a.truth = truth{spans: slices.Concat(a.first.Spans, second.Spans), newest: newest}
 	run(t, nil, "convert", a.folder, a.parquet)
 	return a
 }

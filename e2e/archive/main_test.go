@@ -45,6 +45,9 @@ func start(t *testing.T, options harness.CollectorOptions, env ...string) *harne
 		"connectors::ml_metrics::initial_zero":             "1s",
 		"connectors::span_metrics::metrics_flush_interval": "1s",
 	}
+	if len(options.FeatureGates) > 0 {
+		overrides["processors::batch/archive::timeout"] = "200ms"
+	}
 	maps.Copy(overrides, options.Overrides)
 	options.Overrides = overrides
 	options.Env = append(env, "OTELCOL_ML_HASH_KEY="+hashKey, "OTELCOL_ML_REPRO_DIR="+filepath.Join(t.TempDir(), "reproductions"))
@@ -69,10 +72,16 @@ func awaitArchived(t *testing.T, collector *harness.Collector, spans int) {
 	}, timeout, harness.ArrivalPoll)
 }
 
+// program returns the command of examples/archive.
+func program(t *testing.T, arguments ...string) *exec.Cmd {
+	t.Helper()
+	return exec.CommandContext(t.Context(), harness.ExamplePython(t, "archive"), append([]string{harness.Path("examples", "archive", "main.py")}, arguments...)...)
+}
+
 // tryRun runs examples/archive.
 func tryRun(t *testing.T, env []string, arguments ...string) (output, errors string, err error) {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), harness.ExamplePython(t, "archive"), append([]string{harness.Path("examples", "archive", "main.py")}, arguments...)...)
+	command := program(t, arguments...)
 	command.Env = append(os.Environ(), append(env, "PYTHONDONTWRITEBYTECODE=1")...)
 	var stdout, stderr strings.Builder
 	command.Stdout, command.Stderr = &stdout, &stderr

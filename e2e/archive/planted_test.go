@@ -36,8 +36,8 @@ var plantedRequests = []plantedRequest{
 	{model: "model-b", user: "bob", input: 7, output: 8},
 }
 
-// plant sends the requests, each as a trace.
-func plant(t *testing.T, collector *harness.Collector) {
+// plant sends the requests, each as a trace, and returns when they ended, in nanoseconds.
+func plant(t *testing.T, collector *harness.Collector) int64 {
 	t.Helper()
 	traces := ptrace.NewTraces()
 	resource := traces.ResourceSpans().AppendEmpty()
@@ -73,6 +73,7 @@ func plant(t *testing.T, collector *harness.Collector) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, sender.Close()) }()
 	require.NoError(t, sender.Traces(t.Context(), traces))
+	return now.UnixNano()
 }
 
 // hashOf returns the ml.user of a name.

@@ -1,7 +1,6 @@
 package archive
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -14,6 +13,8 @@ import (
 // incidents, whose spans have canonical names.
 type truth struct {
 	spans []*sentlog.Span
+	// newest is when the newest span ended, in nanoseconds.
+	newest int64
 }
 
 // text returns a value of a span or of its resource as text.
@@ -196,14 +197,13 @@ func (tr truth) restarts() map[string][]float64 {
 // gaps returns the longest time of each run between two steps of any rank, and the time
 // from its last step to the newest span.
 func (tr truth) gaps() map[string][]float64 {
-	newest := slices.MaxFunc(tr.spans, func(a, b *sentlog.Span) int { return cmp.Compare(a.EndUnixNano, b.EndUnixNano) }).EndUnixNano
 	gaps := map[string][]float64{}
 	for run, ends := range tr.steps(func(s *sentlog.Span) string { return text(s, "ml.run.id") }) {
 		longest := int64(0)
 		for i := 1; i < len(ends); i++ {
 			longest = max(longest, ends[i]-ends[i-1])
 		}
-		gaps[run] = []float64{seconds(longest), seconds(newest - ends[len(ends)-1])}
+		gaps[run] = []float64{seconds(longest), seconds(tr.newest - ends[len(ends)-1])}
 	}
 	return gaps
 }
