@@ -37,14 +37,14 @@ func derived(t *testing.T, collector *harness.Collector, spans int) map[string]f
 			}
 		}
 		assert.Equal(c, float64(spans), totals["traces_span_metrics_calls_total"])
-		// Connectors emit each second; two equal values are the whole of one.
 		assert.Positive(c, totals["ml_steps_total"])
 	}, timeout, harness.ArrivalPoll)
 	return totals
 }
 
 // testReplay plays the archive into another collector: Jaeger has the same spans at the
-// same times, and the derived series have the same totals.
+// same times, the derived series have the same totals, and a second archive has all
+// spans.
 func testReplay(t *testing.T, a *archived) {
 	file := filepath.Join(t.TempDir(), "replay.jsonl")
 	var first []string
@@ -62,8 +62,8 @@ func testReplay(t *testing.T, a *archived) {
 	require.NoError(t, os.WriteFile(file, []byte(strings.Join(first, "")), 0o600))
 	jaeger := harness.StartJaeger(t)
 	collector := start(t, harness.CollectorOptions{
-		Config: configuration("production.yaml"), Merged: []string{configuration("replay.yaml")},
-	}, "ARCHIVE_REPLAY="+file, "JAEGER_ENDPOINT="+jaeger.OTLPEndpoint())
+		Config: configuration("production.yaml"), Merged: []string{configuration("replay.yaml"), configuration("archive.yaml")}, FeatureGates: []string{nativeCompression},
+	}, "ARCHIVE_REPLAY="+file, "JAEGER_ENDPOINT="+jaeger.OTLPEndpoint(), "OTELCOL_ML_ARCHIVE_DIR="+t.TempDir())
 	stored := jaeger.AwaitSpans(t, a.first.Spans)
 	for _, sent := range a.first.Spans {
 		span := stored[sent.TraceID][sent.SpanID].Span
@@ -77,6 +77,7 @@ func testReplay(t *testing.T, a *archived) {
 		}
 		assert.Len(c, got, len(a.series))
 	}, timeout, harness.ArrivalPoll)
+	awaitArchived(t, collector, len(a.first.Spans))
 	refused := own(t, t, collector, "otelcol_receiver_refused_spans", nil)
 	assert.Zero(t, refused)
 	for _, address := range collector.ListenAddresses(t) {

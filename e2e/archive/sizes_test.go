@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -68,7 +69,7 @@ func TestSizes(t *testing.T) {
 	for _, system := range slices.Sorted(maps.Keys(sizes)) {
 		one := sizes[system]
 		total += one.spans
-		perStep := one.spans / steps(system)
+		perStep := one.spans / steps(system) / generators
 		write("| `%s` | %.1f | %.0f MiB | %.0f MiB | %.0f MiB | %.2f GiB |", system, perStep,
 			mib(one.text, one.spans), mib(one.archive, one.spans), mib(one.tables, one.spans),
 			mib(one.archive, one.spans)*perStep*10*86400/1e6/1024)
@@ -88,8 +89,11 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// steps is the number of steps of a system that TestSizes sends.
-func steps(system string) float64 { return float64(*spans/len(systems)) / systems[system] }
+// generators is the number of programs that send at the same time.
+const generators = 3
+
+// steps is the number of steps of a system that each program sends.
+func steps(system string) float64 { return float64(*spans/len(systems)/generators) / systems[system] }
 
 // writeArchive archives steps of a system on a simulated clock and returns the number of
 // spans.
@@ -99,12 +103,21 @@ func writeArchive(t *testing.T, folder, system string) (count float64) {
 		"exporters::nop": map[string]any{},
 		"service::pipelines::traces/out::exporters": []string{"nop"},
 	}})
-	code, output := harness.Run(t, harness.Command{Name: "mlgen", Path: harness.Binary(t, "build", "bin", "mlgen"), Args: []string{
-		"--scenario", system, "--steps", strconv.Itoa(int(steps(system))), "--seed", "1", "--start", "2026-01-31T12:00:00Z", "--rate", "500",
-		"--endpoint", collector.Address(t, "receivers::otlp::protocols::grpc"),
-		"--http-endpoint", "http://" + collector.Address(t, "receivers::otlp::protocols::http"),
-	}}, time.Hour)
-	require.Zero(t, code, output)
+	var running []*exec.Cmd
+	for seed := range generators {
+		mlgen := exec.CommandContext(t.Context(), harness.Binary(t, "build", "bin", "mlgen"), //nolint:gosec // the test's own program
+			"--scenario", system, "--steps", strconv.Itoa(int(steps(system))), "--seed", strconv.Itoa(seed), "--start", "2026-01-31T12:00:00Z",
+			// Some 3,000 spans a request, below the 4 MiB that the receiver accepts.
+			"--rate", fmt.Sprint(3000/systems[system]),
+			"--endpoint", collector.Address(t, "receivers::otlp::protocols::grpc"),
+			"--http-endpoint", "http://"+collector.Address(t, "receivers::otlp::protocols::http"))
+		mlgen.Stderr = os.Stderr
+		require.NoError(t, mlgen.Start())
+		running = append(running, mlgen)
+	}
+	for _, mlgen := range running {
+		require.NoError(t, mlgen.Wait())
+	}
 	received := own(t, t, collector, "otelcol_receiver_accepted_spans", nil)
 	awaitArchived(t, collector, int(received))
 	assert.Zero(t, collector.Stop(t))
