@@ -66,6 +66,7 @@ func testReplay(t *testing.T, a *archived) {
 	}, "ARCHIVE_REPLAY="+file, "JAEGER_ENDPOINT="+jaeger.OTLPEndpoint(), "OTELCOL_ML_ARCHIVE_DIR="+t.TempDir())
 	stored := jaeger.AwaitSpans(t, a.first.Spans)
 	for _, sent := range a.first.Spans {
+		assert.NotContains(t, stored[sent.TraceID][sent.SpanID].Attributes, "log.file.name", "the receiver adds nothing")
 		span := stored[sent.TraceID][sent.SpanID].Span
 		require.Equal(t, []any{sent.ParentSpanID, sent.StartUnixNano, sent.EndUnixNano},
 			[]any{span.ParentSpanID().String(), int64(span.StartTimestamp()), int64(span.EndTimestamp())}, "%q %s", sent.Name, sent.SpanID)
