@@ -55,9 +55,9 @@ func start(t *testing.T, options harness.CollectorOptions, env ...string) *harne
 }
 
 // own returns the sum of one of the collector's own counters.
-func own(c assert.TestingT, t *testing.T, collector *harness.Collector, name string, labels harness.Labels) (sum float64) {
+func own(c require.TestingT, t *testing.T, collector *harness.Collector, name string, labels harness.Labels) (sum float64) {
 	samples, err := harness.Scrape(t.Context(), collector.Address(t, harness.TelemetryPath))
-	assert.NoError(c, err)
+	require.NoError(c, err)
 	for _, sample := range harness.Select(samples, name, labels) {
 		sum += sample.Value
 	}
@@ -68,7 +68,7 @@ func own(c assert.TestingT, t *testing.T, collector *harness.Collector, name str
 func awaitArchived(t *testing.T, collector *harness.Collector, spans int) {
 	t.Helper()
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
-		assert.Equal(c, float64(spans), own(c, t, collector, "otelcol_exporter_sent_spans", harness.Labels{"exporter": "file/archive"}))
+		assert.Equal(c, spans, int(own(c, t, collector, "otelcol_exporter_sent_spans", harness.Labels{"exporter": "file/archive"})))
 	}, timeout, harness.ArrivalPoll)
 }
 

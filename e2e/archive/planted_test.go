@@ -18,6 +18,9 @@ import (
 // secretText is content of the planted requests.
 const secretText = "planted-content"
 
+// plantedTrace is the trace of the first of the planted requests.
+const plantedTrace = "aa000000000000000000000000000001"
+
 // plantedRequest is a request to a model, as no simulated workload sends it: with a user
 // and a cost.
 type plantedRequest struct {

@@ -85,14 +85,14 @@ func testQuestions(t *testing.T, a *archived) {
 
 // testClientSteps compares the steps of the clients with what mlgen counted.
 func testClientSteps(t *testing.T, a *archived) {
-	steps := map[string]float64{}
+	steps := map[string]int64{}
 	for _, one := range ask(t, a.parquet, "step_times") {
-		steps[fmt.Sprint(one["run"])+"/"+fmt.Sprint(one["rank"])] = one["steps"].(float64)
+		steps[fmt.Sprint(one["run"])+"/"+fmt.Sprint(one["rank"])] = int64(one["steps"].(float64))
 	}
 	for run, count := range a.first.Summary.Scenarios["tuft"].Truth.Steps {
-		assert.Equal(t, float64(count), steps[run+"/<nil>"], "TuFT's run %s", run)
+		assert.Equal(t, count, steps[run+"/<nil>"], "TuFT's run %s", run)
 	}
-	ranks := map[string]float64{}
+	ranks := map[string]int64{}
 	for key, count := range steps {
 		run, rank, _ := strings.Cut(key, "/")
 		if rank != "<nil>" && !strings.Contains(run, "-") {
@@ -100,6 +100,6 @@ func testClientSteps(t *testing.T, a *archived) {
 		}
 	}
 	for rank, count := range a.first.Summary.Scenarios["torchtel"].Truth.Steps {
-		assert.Equal(t, float64(count), ranks[rank], "TorchTel's rank %s", rank)
+		assert.Equal(t, count, ranks[rank], "TorchTel's rank %s", rank)
 	}
 }

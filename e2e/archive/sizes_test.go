@@ -105,7 +105,7 @@ func writeArchive(t *testing.T, folder, system string) (count float64) {
 	}})
 	var running []*exec.Cmd
 	for seed := range generators {
-		mlgen := exec.CommandContext(t.Context(), harness.Binary(t, "build", "bin", "mlgen"), //nolint:gosec // the test's own program
+		mlgen := exec.CommandContext(t.Context(), harness.Binary(t, "build", "bin", "mlgen"),
 			"--scenario", system, "--steps", strconv.Itoa(int(steps(system))), "--seed", strconv.Itoa(seed), "--start", "2026-01-31T12:00:00Z",
 			// Some 3,000 spans a request, below the 4 MiB that the receiver accepts.
 			"--rate", fmt.Sprint(3000/systems[system]),
