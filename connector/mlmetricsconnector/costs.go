@@ -100,11 +100,15 @@ func (r *reader) computedCost(u *unit, v *values) (cost price.Cost, known bool) 
 	for _, model := range [...]string{v.answered, v.requested} {
 		if model != "" {
 			if cost, known = r.prices.Find(provider, model, time.Unix(0, r.now)).Rate(usage, at); known {
-				return cost, true
+				break
 			}
 		}
 	}
-	return price.Cost{}, false
+	if cost.Total() > maxCost {
+		r.outOfRange++
+		return price.Cost{}, false
+	}
+	return cost, known
 }
 
 // user returns the hash of the user of a span, or else of its resource.

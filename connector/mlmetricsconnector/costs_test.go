@@ -86,6 +86,20 @@ func TestAFileOfPricesThatComesLater(t *testing.T) {
 		synctest.Wait()
 		assert.Equal(t, "2026-08-21", c.prices.table().Date(), "the earlier prices stay")
 		assert.Contains(t, shared.Notices()[c.id.String()][0].Why, "form of genai-prices")
+
+		// A disk that is away for a while has the same file again.
+		require.NoError(t, os.Rename(pricesOf(t, priceFile), cfg.Prices.File))
+		time.Sleep(checkPrices)
+		synctest.Wait()
+		assert.Empty(t, shared.Notices()[c.id.String()])
+		require.NoError(t, os.Rename(cfg.Prices.File, cfg.Prices.File+".away"))
+		time.Sleep(checkPrices)
+		synctest.Wait()
+		assert.Len(t, shared.Notices()[c.id.String()], 1)
+		require.NoError(t, os.Rename(cfg.Prices.File+".away", cfg.Prices.File))
+		time.Sleep(checkPrices)
+		synctest.Wait()
+		assert.Empty(t, shared.Notices()[c.id.String()], "the file is back")
 		require.NoError(t, c.Shutdown(t.Context()))
 	})
 }
@@ -105,6 +119,27 @@ func TestCostsHaveNoNamesOfUsers(t *testing.T) {
 	text := golden.MetricsWithoutTimes(t, lastOf(t, next))
 	assert.Contains(t, text, `ml.cost{gen_ai.token.type="other", ml.cost.source="stated"} 0.5`)
 	assert.NotContains(t, text, "ada")
+}
+
+// No client can make the costs of all others unreadable.
+func TestImpossibleCosts(t *testing.T) {
+	cfg := createDefaultConfig().(*Config)
+	cfg.Prices.File = pricesOf(t, priceFile)
+	next := new(consumertest.MetricsSink)
+	c := start(t, cfg, next)
+	td := ptrace.NewTraces()
+	for i, tokens := range []int64{1 << 53, 1 << 53, 1000} {
+		span := addSpan(td, "", byte(i+1), uint16(i+1))
+		require.NoError(t, span.Attributes().FromRaw(map[string]any{
+			"gen_ai.operation.name": "chat", "gen_ai.provider.name": "openai", "gen_ai.request.model": "gpt-4o",
+			"gen_ai.usage.input_tokens": tokens, "gen_ai.usage.output_tokens": 0,
+		}))
+	}
+	require.NoError(t, c.ConsumeTraces(t.Context(), td))
+	require.NoError(t, c.Shutdown(t.Context()))
+	text := golden.MetricsWithoutTimes(t, lastOf(t, next))
+	assert.Regexp(t, `ml\.cost\{.*\} 0\.0025\n`, text)
+	assert.Regexp(t, `ml\.requests\.unpriced\{.*\} 2\n`, text)
 }
 
 // gpuOf is a GPU of a model that the workload of a run holds, of nobody without one.

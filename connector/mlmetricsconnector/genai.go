@@ -17,8 +17,8 @@ const (
 	attrServerPort    = "server.port"
 )
 
-// modalityUnknown is the value of gen_ai.token.modality for tokens of which the
-// span does not say whether they are text, image or audio.
+// modalityUnknown is the value of gen_ai.token.modality if a span does not say
+// whether its tokens are text, image or audio.
 const modalityUnknown = "unknown"
 
 var (

@@ -217,7 +217,7 @@ func TestSpansOfAWholeStep(t *testing.T) {
 	}
 }
 
-// A client of which only some ranks send has no missing ones.
+// If only some ranks of a client send, none is missing.
 func TestRanksThatNeverSendMayBeSilent(t *testing.T) {
 	for name, tt := range map[string]struct {
 		keys [2]string

@@ -152,7 +152,7 @@ func runsBoard() *board {
 				graph{heading: heading{"Dollars an hour of each run", "Its GPUs by prices::gpu_hour of ml_metrics, and its requests to models. A run with a GPU whose price is not known has only its requests.", 6, "currencyUSD"},
 					Queries: []query{{Expr: `run:price_usd_per_hour:sum`, Legend: "{{ml_run_id}}"}}},
 				graph{heading: heading{"Dollars an hour of requests", "By program, model, and whether the client states the cost or ml_metrics computes it by prices::file. ml_requests_unpriced_total counts requests without a cost.", 6, "currencyUSD"},
-					Queries: []query{{Expr: `3600 * ` + perSecond("ml_cost_USD_total", ofService, "job, gen_ai_request_model, ml_cost_source"), Legend: "{{job}} {{gen_ai_request_model}} {{ml_cost_source}}", Exemplars: true}}},
+					Queries: []query{{Expr: `3600 * ` + perSecond("ml_cost_USD_total", ofService, "job, gen_ai_request_model, ml_cost_source"), Legend: "{{job}} {{gen_ai_request_model}} {{ml_cost_source}}"}}},
 				graph{heading: heading{"Dollars for a million tokens", "Of each model, input and output together, over an hour; and of each run, with its GPUs.", 6, "currencyUSD"},
 					Queries: []query{
 						{Expr: `model:cost_usd_per_million_tokens:ratio_rate1h{` + ofService + `}`, Legend: "{{job}} {{gen_ai_request_model}}"},

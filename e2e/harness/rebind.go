@@ -38,6 +38,9 @@ var defaultListens = map[string]map[string]string{
 // listeningExporters are the types of exporters that listen instead of sending.
 var listeningExporters = []string{"prometheus", "ml_view"}
 
+// askingReceiver is the type of the receiver whose endpoint is that of a server.
+const askingReceiver = "nccl"
+
 // listener is one address that a configuration has a component listen on.
 type listener struct {
 	// path is that of the map that holds the address, below the component's
@@ -60,7 +63,7 @@ func rebind(config map[string]any, env []string, free func() int) (overrides map
 		components, _ := config[kind].(map[string]any)
 		for id, settings := range components {
 			componentType, _, _ := strings.Cut(id, "/")
-			if kind == "exporters" && !slices.Contains(listeningExporters, componentType) {
+			if kind == "exporters" && !slices.Contains(listeningExporters, componentType) || kind == "receivers" && componentType == askingReceiver {
 				continue
 			}
 			for _, found := range listenersOf(kind, componentType, settings, env) {

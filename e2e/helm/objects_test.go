@@ -115,7 +115,7 @@ func TestPodSecurityStandards(t *testing.T) {
 func TestTheKernelLogNeedsAPrivilegedReader(t *testing.T) {
 	file := values(t)["every-option"]
 	before := workloads(render(t, "--values", file))
-	for part, workload := range workloads(render(t, "--values", file, "--set", "gpu.kernelLog=true")) {
+	for part, workload := range workloads(render(t, "--values", file, "--set", "gpu.privileges=privileged")) {
 		if part != "gpu" {
 			assert.Equal(t, before[part].pod.Spec, workload.pod.Spec, part)
 			continue
@@ -411,8 +411,8 @@ func TestUpgrade(t *testing.T) {
 // for.
 func TestPrometheusRules(t *testing.T) {
 	for name, want := range map[string][]string{
-		"operator":     {"alerts", "runs", "servers", "training"},
-		"every-option": {"alerts", "dcgm", "runs", "servers", "training"},
+		"operator":     {"alerts", "costs", "runs", "servers", "training"},
+		"every-option": {"alerts", "costs", "dcgm", "runs", "servers", "training"},
 		"gateways":     nil,
 	} {
 		rules := map[string]*monitoringv1.PrometheusRule{}

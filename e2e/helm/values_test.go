@@ -64,7 +64,7 @@ func TestRefusedValues(t *testing.T) {
 		"unknown key of a part":   {"agent.gpu=true", "at '/agent': additional properties 'gpu' not allowed"},
 		"GPU request":             {`agent.resources.requests.nvidia\.com/gpu=1`, "at '/agent/resources/requests': additional properties 'nvidia.com/gpu' not allowed"},
 		"unknown section":         {"gateway.config.processor.batch=1", "at '/gateway/config': additional properties 'processor' not allowed"},
-		"unknown profile":         {"gpu.privileges=root", "at '/gpu/privileges': value must be one of 'rootless', 'attribution'"},
+		"unknown profile":         {"gpu.privileges=root", "at '/gpu/privileges': value must be one of 'rootless', 'attribution', 'privileged'"},
 		"wrong type":              {"gateway.enabled=yes please", "at '/gateway/enabled': got string, want boolean"},
 		"memory that is no size":  {"agent.resources.limits.memory=1GB", "at '/agent/resources/limits/memory'"},
 		"no memory limit":         {"gpu.resources.limits.memory=null", "at '/gpu/resources/limits': missing property 'memory'"},

@@ -100,6 +100,10 @@ var commandRules = []commandRule{
 		assert.Zero(t, code, output)
 	}},
 	{`bin/mlgen (.+?)(?: --sent sent.jsonl)?`, func(t *testing.T, match []string) { generates(t, match[1]) }},
+	// A collector with nccl.yaml answers these.
+	{`curl -sf http://127\.0\.0\.1:888[89]/metrics \| grep -E '(?:nccl_rank_state|otelcol_receiver_nccl_queries)'`, func(t *testing.T, _ []string) {
+		isTest(t, "e2e/smoke", "TestTheMissingRank")
+	}},
 	// What a running collector answers.
 	{`(?:watch -c )?curl -sf '?(http://127\.0\.0\.1:(?:8889|8888|8890|13133)/[^' ]*)'?(?: \| grep (?:-E )?'?([^']+?)'?)?`, func(t *testing.T, match []string) {
 		answers(t, match[1], match[2])

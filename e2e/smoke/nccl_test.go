@@ -84,6 +84,9 @@ func TestTheMissingRank(t *testing.T) {
 			assert.InDelta(c, 1, found[0].Value, 0)
 		}
 	}, arrival, poll)
+	samples, err := harness.Scrape(t.Context(), collector.Address(t, harness.TelemetryPath))
+	require.NoError(t, err)
+	assert.NotEmpty(t, harness.Select(samples, "otelcol_receiver_nccl_queries", harness.Labels{"outcome": "answered"}))
 	var records []plog.LogRecord
 	require.Eventually(t, func() bool { records = sink.LogRecords(); return len(records) > 0 }, arrival, poll)
 	require.Len(t, records, 1)

@@ -190,6 +190,10 @@ func TestProductionIsTheDefaultOtherwise(t *testing.T) {
 	}
 	assert.Equal(t, exporters(agent, "traces/in"), append(exporters(production, "traces/in"), "ml_view"))
 	assert.Equal(t, append(exporters(agent, "traces/out"), "ml_view"), exporters(production, "traces/out"))
+	// It does not name the users of workloads.
+	reader := production["receivers"].(map[string]any)["gpu"].(map[string]any)
+	assert.Equal(t, false, reader["user_names"])
+	delete(reader, "user_names")
 	assert.Equal(t, agent, production)
 }
 

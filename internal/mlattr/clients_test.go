@@ -304,7 +304,7 @@ func TestKeysOfClientsStandAlone(t *testing.T) {
 // TestDroppedChunks shows that the first of many events is not the first token
 // where earlier ones were dropped.
 // TestServersWithKeysInCommon shows that inference servers that send the same keys
-// are told apart by their scopes.
+// are distinguished by their scopes.
 func TestServersWithKeysInCommon(t *testing.T) {
 	for scope, want := range map[string]string{
 		"vllm.llm_engine": "genai,vllm", "sglang server": "genai,sglang", "trt.llm": "genai,tensorrt_llm", "server": "genai",

@@ -41,8 +41,8 @@ const (
 	// ModelsElsewhere is the trait of a client whose models run in other processes,
 	// for whose answers it waits.
 	ModelsElsewhere
-	// SomeRanksSend is the trait of a client of which only some ranks send
-	// telemetry, as its user chooses: a rank that has never sent is not missing.
+	// SomeRanksSend is the trait of a client whose user chooses which ranks send
+	// telemetry: a rank that has never sent is not missing.
 	SomeRanksSend
 	// StepsInMetrics is the trait of a client that may have no spans of its steps.
 	// Its metrics show then that it makes progress.

@@ -131,7 +131,7 @@ func present(metrics pmetric.Metrics, id, metric, attribute string) string {
 }
 
 // The lines of the kernel's log become records like NVML's, with what else they say;
-// each error is one record and counts once, whoever reports it.
+// each error is one record and counts once, also if both report it.
 func TestKernelLog(t *testing.T) {
 	kernel := newFakeKernelLog(t)
 	kernel.says(t, "NVRM: Xid (PCI:0000:9b:00): 79, GPU has fallen off the bus.",

@@ -63,8 +63,8 @@ type Config struct {
 	// log records. It must be between 1 and 4096.
 	MaxCommunicators int `mapstructure:"max_communicators"`
 
-	// BehindPolls is how many queries in a row must find the same counts, of which
-	// some are lower than others, before the ranks with the lower ones are behind.
+	// BehindPolls is how many queries in a row must find the same counts before the
+	// ranks with lower counts than others are behind.
 	// The default, 4, means at least three times the collection interval. It must be
 	// between 2 and 100.
 	BehindPolls int `mapstructure:"behind_polls"`

@@ -58,8 +58,7 @@ func (o *logsOutlet) changes(reports []communicator.Report, of *job.Job, host st
 
 // change adds the record of a rank.
 func (o *logsOutlet) change(r *communicator.Report, rank *communicator.Ranked, of *job.Job, host string, now time.Time) {
-	if o.pending.LogRecordCount() >= maxPending {
-		o.lost(1)
+	if o.full() {
 		return
 	}
 	var options []metadata.EventAttributeOption
@@ -87,8 +86,7 @@ func (o *logsOutlet) change(r *communicator.Report, rank *communicator.Ranked, o
 
 // dump adds the record of a Flight Recorder dump, with its run if it is known.
 func (o *logsOutlet) dump(found *dump.Dump, host, run string, now time.Time) {
-	if o.pending.LogRecordCount() >= maxPending {
-		o.lost(1)
+	if o.full() {
 		return
 	}
 	var options []metadata.EventAttributeOption
@@ -119,13 +117,24 @@ func (o *logsOutlet) emit(host, run string, severity plog.SeverityNumber, body s
 	logs.ResourceLogs().MoveAndAppendTo(o.pending.ResourceLogs())
 }
 
+// full reports whether no further record may wait, and counts the one that is lost.
+// Without a pipeline there is nothing to lose.
+func (o *logsOutlet) full() bool {
+	if o.pending.LogRecordCount() < maxPending {
+		return false
+	}
+	if o.next.Load() != nil {
+		o.lost(1)
+	}
+	return true
+}
+
 // send sends what is pending. What the pipeline refuses for now is sent again next
-// time.
+// time, and what comes before the pipeline starts is sent to it then.
 func (o *logsOutlet) send(ctx context.Context) {
 	count := o.pending.LogRecordCount()
 	next := o.next.Load()
 	if count == 0 || next == nil {
-		o.pending = plog.NewLogs()
 		return
 	}
 	// A consumer may change records even if it refuses them.

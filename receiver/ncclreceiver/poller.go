@@ -53,12 +53,13 @@ type poller struct {
 	addresses func() map[netip.Addr]bool
 	hostName  string
 
-	// last is the job that was asked last, nil before. led is when a job answered
-	// that this host leads, and skip the number of intervals without a query.
-	last    *job.Job
-	led     time.Time
-	skip    int
-	outcome string
+	// last is the job that answered last, nil before, and answered when it did; other
+	// is when one of another run did. led is when a job answered that this host leads,
+	// and skip the number of intervals without a query.
+	last                 *job.Job
+	answered, other, led time.Time
+	skip                 int
+	outcome              string
 
 	running  sync.WaitGroup
 	stopping context.Context
@@ -148,15 +149,16 @@ func (p *poller) poll(ctx context.Context, now time.Time) {
 	}
 	addresses := p.addresses()
 	for _, found := range p.dumps.Scan() {
-		p.logs.dump(&found, p.hostName, p.runOf(found.Rank, addresses), now)
+		p.logs.dump(&found, p.hostName, p.runOf(found.Rank, addresses, now), now)
 	}
 	p.logs.send(ctx)
 }
 
-// runOf returns the run of the job that was asked last if it has the rank on this
-// host, else "".
-func (p *poller) runOf(rank int64, addresses map[netip.Addr]bool) string {
-	if p.last == nil || !p.last.Has(rank, addresses) {
+// runOf returns the run of the only job that has answered of late if it has the rank
+// on this host, else "".
+func (p *poller) runOf(rank int64, addresses map[netip.Addr]bool, now time.Time) string {
+	of := func(at time.Time) bool { return now.Sub(at) <= forgetAfter*p.cfg.CollectionInterval }
+	if p.last == nil || !of(p.answered) || of(p.other) || !p.last.Has(rank, addresses) {
 		return ""
 	}
 	return p.last.RunID
@@ -172,7 +174,12 @@ func (p *poller) ask(ctx context.Context, now time.Time) {
 	if err != nil {
 		return
 	}
+	before := p.last
 	p.last = job.Of(answer, job.Host{Addresses: p.addresses(), Processes: p.processes})
+	if before != nil && before.RunID != p.last.RunID {
+		p.other = p.answered
+	}
+	p.answered = now
 	if !p.last.Leads && !p.cfg.AllHosts {
 		if now.Sub(p.led) > forgetAfter*p.cfg.CollectionInterval {
 			p.skip = othersEvery - 1

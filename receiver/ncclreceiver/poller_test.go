@@ -199,6 +199,45 @@ func TestARefusedRecord(t *testing.T) {
 	assert.Empty(t, r.said())
 }
 
+// The pipeline of the metrics starts first, and the queries with it.
+func TestAChangeBeforeThePipelineOfLogs(t *testing.T) {
+	r := newRig(t, status(gone(world(9, 9, 9, 9), true)))
+	r.start(t)
+	logs := r.logs.next.Swap(nil)
+	r.polls(t, 2)
+	r.logs.next.Store(logs)
+	r.polls(t, 2)
+	assert.Len(t, r.said(), 1)
+}
+
+// A dump says nothing about which of two jobs has written it, and a job that ended
+// long ago has not.
+func TestADumpOfAnUnknownJob(t *testing.T) {
+	other := rastest.Communicator{Hash: "0x9c", Size: 2, Ranks: []rastest.Rank{{Rank: 0, Host: here, PID: 300}, {Rank: 1, Host: here, PID: 301}}}
+	ends := func(*rastest.Conn) {}
+	for name, tt := range map[string]struct {
+		replies []rastest.Reply
+		polls   int
+		want    string
+	}{
+		"one job":                  {[]rastest.Reply{status(world(9, 9, 9, 9))}, 40, "run-a"},
+		"it answers no more":       {[]rastest.Reply{status(world(9, 9, 9, 9)), ends}, 2, "run-a"},
+		"it ended long ago":        {[]rastest.Reply{status(world(9, 9, 9, 9)), ends}, 40, ""},
+		"two jobs":                 {[]rastest.Reply{status(other), status(world(9, 9, 9, 9))}, 2, ""},
+		"another ended long ago":   {[]rastest.Reply{status(other), status(world(9, 9, 9, 9))}, 40, "run-a"},
+		"another answers meantime": {[]rastest.Reply{status(world(9, 9, 9, 9)), status(other), status(world(9, 9, 9, 9))}, 3, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, tt.replies...)
+			r.trainer(t)
+			r.process(t, 300, "RANK=0", "WORLD_SIZE=2", "TORCHELASTIC_RUN_ID=run-b")
+			r.process(t, 301, "RANK=1", "WORLD_SIZE=2", "TORCHELASTIC_RUN_ID=run-b")
+			r.polls(t, tt.polls)
+			assert.Equal(t, tt.want, r.runOf(1, r.addresses(), r.now))
+		})
+	}
+}
+
 // A dump of a rank of this host has its run. Its content is never read.
 func TestAFlightRecorderDump(t *testing.T) {
 	r := newRig(t, status(world(9, 9, 9, 9)))

@@ -75,7 +75,7 @@ func (u *users) name(uid int64) string {
 	}
 	defer func() { _ = root.Close() }()
 	info, err := root.Stat("etc/passwd")
-	if err != nil || u.info != nil && info.Size() == u.info.Size() && info.ModTime().Equal(u.info.ModTime()) {
+	if err != nil || !info.Mode().IsRegular() || u.info != nil && info.Size() == u.info.Size() && info.ModTime().Equal(u.info.ModTime()) {
 		return u.names[uid]
 	}
 	// A file that cannot be read is not read again before it changes.

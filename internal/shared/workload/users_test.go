@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -76,6 +77,15 @@ func TestTheFileOfUsersIsTheHosts(t *testing.T) {
 	writePasswd(t, other, "eve:x:7:7::/:\n")
 	require.NoError(t, os.Mkdir(filepath.Join(root, "etc"), 0o750))
 	require.NoError(t, os.Symlink(filepath.Join(other, "etc", "passwd"), filepath.Join(root, "etc", "passwd")))
+	known := newUsers(root)
+	assert.Empty(t, known.name(7))
+}
+
+// Opening a pipe without a writer would never return.
+func TestAPipeIsNoFileOfUsers(t *testing.T) {
+	root := hostRoot(t)
+	require.NoError(t, os.Mkdir(filepath.Join(root, "etc"), 0o750))
+	require.NoError(t, syscall.Mkfifo(filepath.Join(root, "etc", "passwd"), 0o600))
 	known := newUsers(root)
 	assert.Empty(t, known.name(7))
 }

@@ -244,7 +244,7 @@ func (f *Fleet) Price(key Key, price float64, r Reading) {
 	}
 }
 
-// Prices returns what an hour of each GPU costs, of which that is known.
+// Prices returns what an hour of each GPU costs. GPUs whose price is unknown are absent.
 func (f *Fleet) Prices() map[Key]float64 {
 	prices := make(map[Key]float64)
 	for key, g := range f.all {

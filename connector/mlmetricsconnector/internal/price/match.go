@@ -32,7 +32,7 @@ type clause struct {
 	// matches compares a name in lower case with text. It is nil for a clause of
 	// several.
 	matches func(name, text string) bool
-	// any and all are the clauses of which one, or each, has to match.
+	// One clause of any, or each clause of all, has to match.
 	any, all []*clause
 }
 

@@ -265,6 +265,15 @@ func TestHourOfAGPU(t *testing.T) {
 	assert.False(t, ok)
 }
 
+// The reason is on the page and in the log.
+func TestAReasonIsShort(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "prices.json")
+	require.NoError(t, os.WriteFile(path, []byte(`[{"id":"p","models":[{"prices":{"input_mtok":{"tiers":[{"start":`+strings.Repeat("1", 1<<20)+`}]}}}]}]`), 0o600))
+	_, err := price.NewFile(path).Read()
+	require.ErrorContains(t, err, path)
+	assert.Less(t, len(err.Error()), 1<<10)
+}
+
 func FuzzFile(f *testing.F) {
 	data, err := os.ReadFile(filepath.Join("testdata", "prices.json"))
 	require.NoError(f, err)

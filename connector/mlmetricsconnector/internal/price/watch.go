@@ -18,7 +18,7 @@ type File struct {
 	changed time.Time
 }
 
-// NewFile returns the file at a path, of which nothing has been read.
+// NewFile returns the file at a path. It does not read it.
 func NewFile(path string) *File { return &File{path: path} }
 
 // Table returns the prices, or nil as long as the file has not been read.
@@ -30,6 +30,7 @@ func (f *File) Table() *Table { return f.table.Load() }
 func (f *File) Read() (changed bool, err error) {
 	info, err := os.Stat(f.path)
 	if err != nil {
+		f.changed = time.Time{} // one that comes back is a change
 		return false, err
 	}
 	if !info.Mode().IsRegular() {
@@ -47,7 +48,7 @@ func (f *File) Read() (changed bool, err error) {
 	f.size, f.changed = info.Size(), info.ModTime()
 	providers, err := parse(file)
 	if err != nil {
-		return true, fmt.Errorf("%s: %w", f.path, err)
+		return true, fmt.Errorf("%s: %.512s", f.path, err.Error()) // it can have a part of the file
 	}
 	f.table.Store(&Table{providers: providers, date: info.ModTime().UTC().Format(time.DateOnly)})
 	return true, nil

@@ -26,6 +26,9 @@ const (
 	// rememberedChanges is the number of newest changes whose distance is typical,
 	// patienceChanges how many times that distance a trainer may show none.
 	rememberedChanges, patienceChanges = 31, 5
+	// maxLate is how much older than the newest one a point may be to count as late,
+	// in nanoseconds. An even older one is that of a clock that was set back.
+	maxLate = int64(5 * time.Minute)
 	// maxApart is the longest time between two changes that counts as typical, in
 	// seconds.
 	maxApart = 3600
@@ -86,8 +89,7 @@ type Progress struct {
 	// Times are the durations of steps, in seconds: each is the mean of as many
 	// steps as the trainer puts together.
 	Times []float64
-	// Worked are the times between two changes, of which no change took longer than
-	// Patience.
+	// Worked are the times between two changes that were at most Patience apart.
 	Worked []Interval
 	// Values are in the order of arrival.
 	Values []Value
@@ -114,6 +116,7 @@ type Rank struct {
 type last struct {
 	value float64
 	count uint64
+	at    int64
 }
 
 // change is what one request shows.
@@ -168,12 +171,15 @@ func (r *Rank) compare(p *Point, c *change) (isNew bool) {
 		before = new(last)
 		r.metrics[strings.Clone(p.Metric)] = before
 	}
+	if late := before.at - p.At; !p.Delta && late > 0 && late <= maxLate {
+		return false // what it shows is part of the newer one
+	}
 	value, count := p.Value-before.value, int64(p.Count)-int64(before.count) // #nosec G115 -- a wrong one is below 0
 	if p.Delta {
 		value, count = p.Value, int64(p.Count) // #nosec G115 -- a wrong one is below 0
 	}
 	was := before.value
-	*before = last{p.Value, p.Count}
+	*before = last{p.Value, p.Count, p.At}
 	switch p.Instrument {
 	case mlattr.Counter:
 		if known && value < 0 {

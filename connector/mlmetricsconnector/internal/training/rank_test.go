@@ -56,6 +56,24 @@ func TestStepsOfACounter(t *testing.T) {
 	assert.EqualValues(t, 2, p.Steps, "it began again")
 }
 
+// A point that arrives late, as after a retry, counts nothing twice.
+func TestPointsOutOfOrder(t *testing.T) {
+	var r training.Rank
+	r.Add([]training.Point{counter(mlattr.MeasureSteps, 100, 0)}, start)
+	r.Add([]training.Point{counter(mlattr.MeasureSteps, 110, 30)}, start.Add(30*time.Second))
+	r.Add([]training.Point{counter(mlattr.MeasureSteps, 105, 15)}, start.Add(31*time.Second))
+	r.Add([]training.Point{counter(mlattr.MeasureSteps, 115, 45)}, start.Add(45*time.Second))
+	assert.EqualValues(t, 15, r.Take().Steps)
+
+	r = training.Rank{}
+	p := play(&r, times(2, 1, 0), times(5, 2, 20), times(4, 2, 10), times(8, 3, 30))
+	assert.Equal(t, []float64{3, 3}, p.Times)
+
+	r = training.Rank{}
+	p = play(&r, counter(mlattr.MeasureSteps, 100, 7200), counter(mlattr.MeasureSteps, 3, 0), counter(mlattr.MeasureSteps, 5, 15))
+	assert.EqualValues(t, 2, p.Steps, "the clock was set back by two hours, and the trainer began again")
+}
+
 func TestMeansOfAHistogram(t *testing.T) {
 	var r training.Rank
 	p := play(&r, times(2, 1, 0), times(2, 1, 10), times(5, 2, 100), times(5, 2, 110), times(13, 4, 200))

@@ -10,7 +10,7 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/exporter/mlviewexporter/internal/model"
 )
 
-// The costs of requests add up, whoever says them, and those of GPUs are added over
+// The costs of requests add up from all sources, and those of GPUs are added over
 // time.
 func TestCostsOfRuns(t *testing.T) {
 	w := newWorld(model.Settings{})

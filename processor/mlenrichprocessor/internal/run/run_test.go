@@ -76,7 +76,7 @@ func TestInferredRun(t *testing.T) {
 	assert.True(t, infer(Process{Service: "agent", Host: "n1"}, mlattr.TaskWeaver).Inferred)
 }
 
-// Trainings that nobody named are told apart by what their resources say, and the
+// Trainings that nobody named are distinguished by what their resources say, and the
 // processes of one training are one run.
 func TestUnnamedTrainings(t *testing.T) {
 	process := func(attrs map[string]any) map[string]any {

@@ -11,10 +11,9 @@ import (
 )
 
 // Metrics removes from md, in place, the points of services, instances and
-// streams that are not admitted, and labels whose values never end, and replaces label
-// values that are not admitted. If
-// several streams become equal by that, only the first stays: values of
-// different writers cannot be one series.
+// streams that are not admitted, and labels whose values never end, and replaces
+// label values that are not admitted. If several streams become equal by that, only
+// the first stays: values of different writers cannot be one series.
 func (f *Filter) Metrics(ctx context.Context, md pmetric.Metrics) {
 	p := metricsPass{Filter: f, now: f.seconds()}
 	md.ResourceMetrics().RemoveIf(func(rm pmetric.ResourceMetrics) bool {

@@ -72,7 +72,8 @@ type Options struct {
 }
 
 // Reader reads the kernel's log from its start on. Of earlier records it takes only
-// the GPUs' UUIDs: their errors were reported before, or are no longer news.
+// the GPUs' UUIDs: their errors were reported before, or are no longer news. What is
+// written while a log cannot be read that could be is reported afterwards.
 type Reader struct {
 	opts Options
 
@@ -125,8 +126,9 @@ func (r *Reader) State() State {
 func (r *Reader) run() {
 	timer := time.NewTimer(reopenInterval)
 	defer timer.Stop()
+	records := &stream{report: r.opts.Report, lost: r.opts.Lost}
 	for {
-		err := r.read()
+		err := r.read(records)
 		if r.ending() {
 			return
 		}
@@ -150,7 +152,7 @@ func (r *Reader) ending() bool {
 }
 
 // read opens the log and reads it until it fails or Shutdown closes it.
-func (r *Reader) read() error {
+func (r *Reader) read(records *stream) error {
 	opened, err := r.opts.open(r.opts.Path)
 	if err != nil {
 		return err
@@ -164,7 +166,6 @@ func (r *Reader) read() error {
 	r.opened = opened
 	r.mu.Unlock()
 
-	records := &stream{report: r.opts.Report, lost: r.opts.Lost}
 	if err := records.earlier(opened); err != nil {
 		return err
 	}
@@ -208,15 +209,16 @@ func (r *Reader) change(state State, err error) {
 	}
 }
 
-// stream turns records into reports.
+// stream turns records into reports. Of a log that is opened again it takes only the
+// records after the last one.
 type stream struct {
 	report func(Report)
 	lost   func(int64)
 	parser Parser
 	// sequence is the number of the last record, and begun is true once there was
-	// one.
-	sequence uint64
-	begun    bool
+	// one. live is true once the log has been read to its end.
+	sequence    uint64
+	begun, live bool
 	// failures counts reads without a record, one after the other.
 	failures int
 	buffer   [maxRecord]byte
@@ -224,15 +226,17 @@ type stream struct {
 
 // earlier reads the records that are already there.
 func (s *stream) earlier(opened log) error {
+	s.failures = 0
 	for range maxEarlier {
 		err := s.next(opened.ReadWaiting, true)
 		if errors.Is(err, errNone) {
-			return nil
+			break
 		}
 		if err != nil {
 			return err
 		}
 	}
+	s.live = true
 	return nil
 }
 
@@ -251,10 +255,13 @@ func (s *stream) next(read func([]byte) (int, error), earlier bool) error {
 		return s.failed(errNoRecord)
 	}
 	s.failures = 0
-	s.count(sequence, earlier)
+	if earlier && s.live && sequence <= s.sequence {
+		return nil // it was read before the log failed
+	}
+	s.count(sequence)
 	for _, line := range lines {
 		report, found := s.parser.Line(line)
-		if found && (!earlier || report.UUID != "") {
+		if found && (s.live || report.UUID != "") {
 			s.report(report)
 		}
 	}
@@ -270,8 +277,8 @@ func (s *stream) failed(err error) error {
 }
 
 // count finds out how many records are missing between two.
-func (s *stream) count(sequence uint64, earlier bool) {
-	if s.begun && !earlier && sequence > s.sequence+1 {
+func (s *stream) count(sequence uint64) {
+	if s.begun && s.live && sequence > s.sequence+1 {
 		s.lost(int64(min(sequence-s.sequence-1, 1<<32))) // #nosec G115 -- it is bounded
 	}
 	s.sequence, s.begun = sequence, true

@@ -195,6 +195,31 @@ func TestReaderWithoutALog(t *testing.T) {
 	})
 }
 
+// What is written while a log cannot be read is reported when it can be again.
+func TestReaderOfALogThatFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first := newFakeLog(xidLine("1", "79"), xidLine("2", "31"))
+		second := newFakeLog(xidLine("2", "31"), xidLine("3", "43"), xidLine("6", "45"), result{record: "6,7,5,-;x"})
+		logs := make(chan *fakeLog, 2)
+		logs <- first
+		logs <- second
+		var got seen
+		reader := NewReader(got.options(func(string) (log, error) { return <-logs, nil }))
+		reader.Start()
+		first.live <- xidLine("3", "43")
+		first.live <- result{err: syscall.EIO}
+		synctest.Wait()
+		time.Sleep(reopenInterval)
+		synctest.Wait()
+		second.live <- xidLine("8", "48")
+		synctest.Wait()
+		codes, _, lost := got.copyOf()
+		assert.Equal(t, []uint64{43, 45, 48}, codes)
+		assert.EqualValues(t, 2, lost)
+		reader.Shutdown()
+	})
+}
+
 // A file that never has a record, but something else or an overwritten one each time,
 // does not keep a processor busy.
 func TestReaderOfSomethingElse(t *testing.T) {

@@ -17,8 +17,8 @@ const (
 	// kernel's log, which says more. Both come within milliseconds.
 	Hold = 2 * time.Second
 	// Window is the longest time between two reports of one error. A driver that
-	// hangs delays NVML.
-	Window = time.Minute
+	// hangs delays NVML, and a log that fails is opened again after a minute.
+	Window = 90 * time.Second
 	// maxReports bounds the reports that are kept. Of a storm, later ones are
 	// passed on unpaired.
 	maxReports = 1024
@@ -86,14 +86,20 @@ func (m *Merger) NVML(event device.Event) {
 	}
 	now := time.Now()
 	m.forget(now)
-	switch {
-	case !m.reading || len(m.reports) >= maxReports:
+	if m.pair(&event, nvml) != nil {
+		return
+	}
+	full := len(m.reports) >= maxReports
+	held := &event
+	if full || !m.reading {
 		m.emit(event)
-	case m.pair(&event, nvml) == nil:
-		m.reports = append(m.reports, report{gpu: gpuOf(&event), code: event.Code, source: nvml, at: now, held: &event})
-		if !m.armed {
-			m.arm(Hold)
-		}
+		held = nil
+	}
+	if !full {
+		m.reports = append(m.reports, report{gpu: gpuOf(&event), code: event.Code, source: nvml, at: now, held: held})
+	}
+	if held != nil && !m.armed {
+		m.arm(Hold)
 	}
 }
 
@@ -139,8 +145,8 @@ func (m *Merger) Close() {
 	}
 }
 
-// pair takes the oldest report of the same error by the other source. A GPU that is
-// gone is gone once, whoever says so and how often.
+// pair takes the oldest report of the same error by the other source. A GPU
+// is gone once, also if both sources say so several times.
 func (m *Merger) pair(event *device.Event, by source) *report {
 	gpu, gone := gpuOf(event), xid.Of(event.Code).Severity == xid.Gone
 	for i := range m.reports {
@@ -149,9 +155,12 @@ func (m *Merger) pair(event *device.Event, by source) *report {
 			continue
 		}
 		found := *r
-		if gone {
+		switch {
+		case gone && by == nvml:
+			// The first event still waits for its line.
+		case gone:
 			r.held = nil
-		} else {
+		default:
 			m.reports = slices.Delete(m.reports, i, i+1)
 		}
 		return &found

@@ -77,7 +77,7 @@ func TestEachErrorOnce(t *testing.T) {
 			events:   []said{{kernel: true, code: 31, gpu: "01"}, {kernel: true, code: 31, gpu: "01"}, {code: 31, gpu: "01"}, {code: 31, gpu: "01"}},
 			expected: []string{"line", "line"},
 		},
-		"two, of which NVML has one": {
+		"two, one of them also by NVML": {
 			events:   []said{{code: 31, gpu: "01"}, {kernel: true, code: 31, gpu: "01"}, {kernel: true, code: 31, gpu: "01"}},
 			expected: []string{"line", "line"},
 		},
@@ -92,6 +92,14 @@ func TestEachErrorOnce(t *testing.T) {
 		"a GPU is gone, NVML first": {
 			events:   []said{{code: 79, gpu: "01"}, {kernel: true, code: 79, gpu: "01"}, {kernel: true, code: 79, gpu: "01"}},
 			expected: []string{"line"},
+		},
+		"a GPU is gone, NVML says so twice": {
+			events:   []said{{code: 79, gpu: "01"}, {code: 79, gpu: "01"}, {kernel: true, code: 79, gpu: "01"}},
+			expected: []string{"line"},
+		},
+		"a GPU is gone, only NVML says so, and twice": {
+			events:   []said{{code: 79, gpu: "01"}, {code: 79, gpu: "01"}},
+			expected: []string{""},
 		},
 		"without the log": {without: true, events: []said{{code: 31, gpu: "01"}, {code: 31, gpu: "01"}}, expected: []string{"", ""}},
 	} {
@@ -132,6 +140,25 @@ func TestHeldEvents(t *testing.T) {
 	})
 }
 
+// A log that could not be read for a while is read from where it ended: what NVML
+// reported meanwhile was passed on.
+func TestALogThatIsBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var passed []string
+		m := New(func(e device.Event) { passed = append(passed, e.Text) })
+		m.Reading(true)
+		m.Reading(false)
+		m.NVML(event(said{code: 31, gpu: "01"}))
+		assert.Equal(t, []string{""}, passed, "at once")
+		time.Sleep(time.Minute)
+		m.Kernel(event(said{kernel: true, code: 31, gpu: "01"}))
+		m.Kernel(event(said{kernel: true, code: 43, gpu: "01"}))
+		m.Reading(true)
+		assert.Equal(t, []string{"", "line"}, passed)
+		m.Close()
+	})
+}
+
 // The line has the MIG device if the driver wrote it, and NVML's otherwise.
 func TestMIGInstances(t *testing.T) {
 	known := func(id int64) workload.Number { return workload.Number{Value: id, Known: true} }
@@ -166,6 +193,9 @@ func TestAStorm(t *testing.T) {
 		m.NVML(event(said{code: 43, gpu: "01"}))
 	}
 	assert.Len(t, m.reports, maxReports)
+	for range maxReports {
+		m.NVML(event(said{code: 31, gpu: "01"}))
+	}
 	m.Close()
-	assert.Equal(t, 2*many, passed)
+	assert.Equal(t, 2*many, passed, "also pairs are found in a storm")
 }

@@ -32,7 +32,7 @@ const (
 // nvlinkUnit is a unit of NVLink 5 with the errors that need more than a look.
 type nvlinkUnit struct {
 	code uint64
-	// names are its names in messages, of which the last is that of new drivers.
+	// names are its names in messages. The last one is that of new drivers.
 	names []string
 	// early and bits are its number before and since newUnitsBranch.
 	early, bits uint32

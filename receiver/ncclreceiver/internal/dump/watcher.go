@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 const (
@@ -19,11 +21,11 @@ const (
 
 // Dump is a dump that has appeared, or was overwritten.
 type Dump struct {
-	// Path is the path without the root path.
+	// Path is the path without the root path. It has printable characters only.
 	Path string
 	// Size is in bytes.
 	Size int64
-	// Written is when it was last written.
+	// Written is when it was last written, at the latest now.
 	Written time.Time
 	// Rank is the number at the end of its name, negative without one.
 	Rank int64
@@ -52,17 +54,19 @@ func NewWatcher(root string, patterns []string, since time.Time) *Watcher {
 }
 
 // Scan returns the dumps that are new since the Scan before, once they are as large
-// as they were then. Only regular files are dumps.
+// as they were then. Only regular files are dumps. One whose name has a character that
+// is not printable is ignored.
 func (w *Watcher) Scan() (dumps []Dump) {
 	now := make(map[string]file)
 	for _, pattern := range w.patterns {
 		// The only error is that of a pattern, which the configuration refuses.
-		paths, _ := filepath.Glob(filepath.Join(w.root, pattern))
-		for _, path := range paths {
-			if _, seen := now[path]; seen || len(path) > maxPath || len(now) >= maxFiles {
+		names, _ := fs.Glob(os.DirFS(w.root), strings.TrimPrefix(filepath.Clean(pattern), "/"))
+		for _, name := range names {
+			path := "/" + name
+			if _, seen := now[path]; seen || len(now) >= maxFiles || !printable(path) {
 				continue
 			}
-			info, err := os.Lstat(path)
+			info, err := os.Lstat(filepath.Join(w.root, name))
 			if err != nil || !info.Mode().IsRegular() || !info.ModTime().After(w.since) {
 				continue
 			}
@@ -70,7 +74,7 @@ func (w *Watcher) Scan() (dumps []Dump) {
 			if was, known := w.known[path]; known && was.size == is.size && was.written.Equal(is.written) {
 				is.reported = true
 				if !was.reported {
-					dumps = append(dumps, w.describe(path, info))
+					dumps = append(dumps, describe(path, info))
 				}
 			}
 			now[path] = is
@@ -80,15 +84,21 @@ func (w *Watcher) Scan() (dumps []Dump) {
 	return dumps
 }
 
-func (w *Watcher) describe(path string, info fs.FileInfo) Dump {
-	name := filepath.Base(path)
-	digits := name[len(strings.TrimRight(name, "0123456789")):]
+// printable reports whether a path can be reported as it is. Another one could forge
+// lines of a log.
+func printable(path string) bool {
+	return len(path) <= maxPath && utf8.ValidString(path) && strings.IndexFunc(path, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
+}
+
+func describe(path string, info fs.FileInfo) Dump {
+	digits := path[len(strings.TrimRight(path, "0123456789")):]
 	rank, err := strconv.ParseInt(digits, 10, 32)
 	if err != nil {
 		rank = -1
 	}
-	return Dump{
-		Path: strings.ToValidUTF8(filepath.Join("/", strings.TrimPrefix(path, w.root)), "\uFFFD"),
-		Size: info.Size(), Written: info.ModTime(), Rank: rank,
+	written := info.ModTime()
+	if now := time.Now(); written.After(now) {
+		written = now
 	}
+	return Dump{Path: path, Size: info.Size(), Written: written, Rank: rank}
 }

@@ -22,7 +22,7 @@ func TestDumps(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		require.NoError(t, os.Chtimes(path, at, at))
 	}
-	start := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	start := time.Date(2020, 11, 22, 12, 0, 0, 0, time.UTC)
 	write("nccl_trace_rank_0", "old", start.Add(-time.Hour))
 	w := dump.NewWatcher(root, []string{"/tmp/nccl_trace_rank_*", "/tmp/*_rank_*"}, start)
 	assert.Empty(t, w.Scan())
@@ -43,6 +43,25 @@ func TestDumps(t *testing.T) {
 	assert.Empty(t, w.Scan())
 	require.Len(t, w.Scan(), 1, "it was overwritten")
 	assert.Empty(t, w.Scan())
+}
+
+// Any user can create a file in /tmp. Its name forges no line of a log, and its time is
+// one that there has been.
+func TestHostileFiles(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "host[1]*")
+	require.NoError(t, os.Mkdir(root, 0o700))
+	for _, name := range []string{"r\n1", "r\x1b[2J1", "r\xff1", "r1"} {
+		path := filepath.Join(root, name)
+		require.NoError(t, os.WriteFile(path, nil, 0o600))
+		at := time.Date(2400, 1, 1, 0, 0, 0, 0, time.UTC)
+		require.NoError(t, os.Chtimes(path, at, at))
+	}
+	w := dump.NewWatcher(root, []string{"/r*"}, time.Time{})
+	assert.Empty(t, w.Scan())
+	found := w.Scan()
+	require.Len(t, found, 1)
+	assert.Equal(t, "/r1", found[0].Path)
+	assert.False(t, found[0].Written.After(time.Now()))
 }
 
 func TestManyDumpsAreBounded(t *testing.T) {

@@ -1,6 +1,7 @@
 package ras
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -14,6 +15,8 @@ const (
 	maxSize = 1 << 20
 	// maxHash is the length of two hashes and three numbers of 64 bits.
 	maxHash = 64
+	// minEntry is less than a rank or a communicator has in an answer, in bytes.
+	minEntry = 64
 )
 
 // Collectives are the operations that NCCL counts, in the order of Rank.Counts.
@@ -61,14 +64,14 @@ type Rank struct {
 // The answer as NCCL writes it.
 type (
 	wireAnswer struct {
-		Communicators []wireCommunicator `json:"communicators"`
+		Communicators wireList[wireCommunicator] `json:"communicators"`
 	}
 	wireCommunicator struct {
-		Hash          string     `json:"hash"`
-		SecondaryHash string     `json:"secondary_hash"`
-		Size          int        `json:"size"`
-		Ranks         []wireRank `json:"ranks"`
-		Missing       []wireRank `json:"missing_ranks"`
+		Hash          string             `json:"hash"`
+		SecondaryHash string             `json:"secondary_hash"`
+		Size          int                `json:"size"`
+		Ranks         wireList[wireRank] `json:"ranks"`
+		Missing       wireList[wireRank] `json:"missing_ranks"`
 	}
 	wireRank struct {
 		Rank   int        `json:"rank"`
@@ -89,6 +92,31 @@ type (
 		Dead         bool `json:"considered_dead"`
 	}
 )
+
+// wireList is a list whose memory is bounded by the length of its text, which hostile
+// lists of small entries would exceed many times.
+type wireList[T any] []T
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (l *wireList[T]) UnmarshalJSON(raw []byte) error {
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	if first, err := decoder.Token(); err != nil || first == nil {
+		return err
+	} else if first != json.Delim('[') {
+		return errors.New("it is no list")
+	}
+	for decoder.More() {
+		if len(*l) > len(raw)/minEntry {
+			return errors.New("the entries of a list are too short")
+		}
+		var one T
+		if err := decoder.Decode(&one); err != nil {
+			return err
+		}
+		*l = append(*l, one)
+	}
+	return nil
+}
 
 // Parse reads an answer. It also reads that of NCCL 2.28.9, which leaves out commas.
 func Parse(raw []byte) (*Answer, error) {

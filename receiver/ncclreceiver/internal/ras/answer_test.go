@@ -2,6 +2,7 @@ package ras
 
 import (
 	"encoding/json"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -51,6 +52,22 @@ func TestImpossibleCommunicators(t *testing.T) {
 			assert.Equal(t, "0x1:0x2:0x3", answer.Communicators[0].Hash)
 			assert.Equal(t, 1, answer.Dropped)
 		})
+	}
+}
+
+// What listens at the endpoint may be anyone's: an answer takes memory in proportion
+// to its size, and no more.
+func TestMemoryOfAnAnswer(t *testing.T) {
+	for name, many := range map[string]string{"communicators": `{"communicators":[%]}`, "ranks": `{"communicators":[{"ranks":[%]}]}`} {
+		for _, one := range []string{"{}", "0", "null", "[]"} {
+			raw := []byte(strings.Replace(many, "%", one+strings.Repeat(","+one, 1<<19), 1))
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			_, err := Parse(raw)
+			runtime.ReadMemStats(&after)
+			require.Error(t, err)
+			assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(32*len(raw)), "%s of %s", name, one)
+		}
 	}
 }
 

@@ -53,8 +53,9 @@ type Error struct {
 	err    error
 }
 
-// Error implements error.
-func (e *Error) Error() string { return string(e.Reason) + ": " + e.err.Error() }
+// Error implements error. The text has at most 256 characters of the cause, which can
+// have a part of the answer.
+func (e *Error) Error() string { return fmt.Sprintf("%s: %.256s", e.Reason, e.err) }
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.err }

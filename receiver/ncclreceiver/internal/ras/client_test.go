@@ -83,6 +83,7 @@ func TestStatusFails(t *testing.T) {
 		"the answer is text":                  {rastest.Status("NCCL version 2.30.7\n"), patient, ras.Malformed, 1},
 		"the answer is other JSON":            {rastest.Status(`{"a":[1]}`), patient, ras.Malformed, 1},
 		"the answer has other types":          {rastest.Status(`{"communicators":[{"size":"many"}]}`), patient, ras.Malformed, 1},
+		"the answer has a long number":        {rastest.Status(`{"communicators":[{"size":` + strings.Repeat("1", 1<<16) + "}]}"), patient, ras.Malformed, 1},
 		"the answer has no end":               {rastest.Endless(two), patient, ras.TooLarge, 1},
 		"the answer comes and nothing closes": {rastest.Hanging(two), brief, ras.TimedOut, 1},
 	}
@@ -93,6 +94,7 @@ func TestStatusFails(t *testing.T) {
 			client := tt.client(server.Endpoint)
 			_, err := client.Status(t.Context())
 			require.Error(t, err)
+			assert.Less(t, len(err.Error()), 1<<10, "it is logged")
 			assert.Equal(t, tt.want, ras.ReasonOf(err), err.Error())
 			// The server may accept a connection after the client has given it up.
 			require.Eventually(t, func() bool { return server.Connections() == tt.tries }, time.Minute, time.Millisecond)
