@@ -308,7 +308,7 @@ func (s *step) setNumber(number, now int64) {
 	var found *group
 	for i := len(r.groups) - 1; i >= max(0, len(r.groups)-maxSteps) && found == nil; i-- {
 		g := r.groups[i]
-		if g.number == number && max(g.begin-s.begin, s.begin-g.begin) < unlikeNumbers && (g == old || !g.has(s.rank)) {
+		if g.number == number && max(g.begin-s.begin, s.begin-g.begin) < unlikeNumbers && (g == old || !g.has(s.rank) && (g.state == waiting || len(s.units) == 0)) {
 			found = g
 		}
 	}
@@ -326,6 +326,9 @@ func (s *step) setNumber(number, now int64) {
 	}
 	old.steps = slices.DeleteFunc(old.steps, func(other *step) bool { return other == s })
 	found.steps = append(found.steps, s)
+	for _, u := range s.units {
+		found.observe(u, now)
+	}
 	if s.end > 0 && found.over == 0 {
 		found.over = now
 	}
