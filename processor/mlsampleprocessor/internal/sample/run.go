@@ -220,18 +220,15 @@ func (r *rank) begin(current *step, sp *Span, now int64) *step {
 	return s
 }
 
-// forget removes the oldest of more than maxSteps items that may be removed, many at
-// once.
+// forget removes the oldest of more than maxSteps items that may be removed, a quarter
+// of them or more at once, so that it costs little for each.
 func forget[T any](items []T, removable func(T) bool) []T {
-	if len(items) < 2*maxSteps {
+	if len(items) < 2*maxSteps || !removable(items[len(items)/4]) {
 		return items
 	}
 	n := 0
 	for len(items)-n > maxSteps && removable(items[n]) {
 		n++
-	}
-	if n < len(items)/4 {
-		return items
 	}
 	return slices.Delete(items, 0, n)
 }
