@@ -90,7 +90,7 @@ lint: needs $(TOOLS)/golangci-lint ## Run linters; check that go.mod files are t
 .PHONY: e2e
 e2e: build $(BIN) ## Test the built binary with real Jaeger and Prometheus and all scenarios
 	@e2e/servers/build.sh
-	@GOWORK=off go test -C e2e -count=1 -timeout 30m -parallel 8 -skip Older . ./stacks/... ./upgrade/... ./view/...
+	@GOWORK=off go test -C e2e -count=1 -timeout 30m -parallel 8 -skip Older . ./sample/... ./stacks/... ./upgrade/... ./view/...
 
 .PHONY: e2e-clients
 e2e-clients: build ## Test the built binary with real client programs, the examples

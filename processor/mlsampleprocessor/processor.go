@@ -50,7 +50,7 @@ func newSampling(set processor.Settings, cfg *Config, next consumer.Traces, regi
 	}
 	s.requests.New = func() any { return newRequest() }
 	var err error
-	s.telemetry, err = newTelemetry(set, s.sampler)
+	s.telemetry, err = newTelemetry(set, cfg.MaxBytes, s.sampler)
 	return s, err
 }
 
@@ -64,6 +64,7 @@ func (s *sampling) Start(ctx context.Context, host component.Host) (err error) {
 		return err
 	}
 	s.joined.add(s.sampler)
+	s.telemetry.start()
 	background, cancel := context.WithCancel(context.Background())
 	s.cancel, s.stop, s.done = cancel, make(chan struct{}), make(chan struct{})
 	go s.run(background)
