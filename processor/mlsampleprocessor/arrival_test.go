@@ -17,8 +17,8 @@ type sending struct {
 	name string
 	// every is how often each rank sends, in steps, each at its own moment.
 	every int
-	// rootsFirst and reversed are the order of spans in a request.
-	rootsFirst, reversed bool
+	// rootsFirst, rootsLast and reversed are the order of spans.
+	rootsFirst, rootsLast, reversed bool
 	// skew is how far apart the clocks of the ranks are at most.
 	skew time.Duration
 	// one reports whether a rank has one trace for its life.
@@ -32,6 +32,9 @@ var sendings = []sending{
 	{name: "roots first, in a request of their own", every: 3, rootsFirst: true},
 	{name: "clocks differ", every: 5, skew: 200 * time.Millisecond},
 	{name: "one trace", every: 4, one: true},
+	{name: "one trace, the last spans first", every: 4, one: true, reversed: true},
+	{name: "one trace, roots late", every: 4, one: true, rootsLast: true},
+	{name: "roots late", every: 4, rootsLast: true},
 }
 
 // play sends the steps of a loop.
@@ -77,11 +80,11 @@ func (s *sending) send(t *testing.T, b *bed, td ptrace.Traces) {
 			reversed.CopyTo(spans)
 		}
 	}
-	if !s.rootsFirst {
+	if !s.rootsFirst && !s.rootsLast {
 		b.consume(t, td)
 		return
 	}
-	for _, roots := range []bool{true, false} {
+	for _, roots := range []bool{s.rootsFirst, s.rootsLast} {
 		half := ptrace.NewTraces()
 		td.CopyTo(half)
 		for _, rs := range half.ResourceSpans().All() {

@@ -41,10 +41,12 @@ func TestSpansAreLostWhileNothingCanBeSent(t *testing.T) {
 	sink := b.next
 	b.next = consumertest.NewErr(errors.New("full"))
 	l := &loop{run: "llama", ranks: 4, numbers: true, clock: begun}
-	for range 1000 {
-		b.consume(t, l.take(10*time.Millisecond, nil))
+	for range 40 {
+		for range 25 {
+			b.consume(t, l.take(10*time.Millisecond, nil))
+		}
 		require.LessOrEqual(t, b.sampler.Bytes(), cfg.MaxBytes)
-		b.pass(t, 10*time.Millisecond)
+		b.pass(t, time.Second/4)
 	}
 	b.next = sink
 	sent := len(b.end(t))
@@ -57,31 +59,31 @@ func TestSpansAreLostWhileNothingCanBeSent(t *testing.T) {
 // Whatever is new in each span, memory is limited: by max_bytes for what waits, and by
 // the numbers of what is remembered.
 func TestFloods(t *testing.T) {
-	for name, change := range map[string]func(n int, td ptrace.Traces, span ptrace.Span){
-		"runs": func(n int, td ptrace.Traces, span ptrace.Span) {
-			td.ResourceSpans().At(0).Resource().Attributes().PutStr("ml.run.id", fmt.Sprint("run-", n))
+	for name, change := range map[string]func(n int, resource pcommon.Resource, span ptrace.Span){
+		"runs": func(n int, resource pcommon.Resource, span ptrace.Span) {
+			resource.Attributes().PutStr("ml.run.id", fmt.Sprint("run-", n))
 			span.Attributes().PutStr("ml.phase", "optimizer")
 		},
-		"ranks": func(n int, td ptrace.Traces, span ptrace.Span) {
-			td.ResourceSpans().At(0).Resource().Attributes().PutInt("ml.rank.global", int64(n))
+		"ranks": func(n int, resource pcommon.Resource, span ptrace.Span) {
+			resource.Attributes().PutInt("ml.rank.global", int64(n))
 			span.Attributes().PutStr("ml.phase", "optimizer")
 		},
-		"steps": func(n int, _ ptrace.Traces, span ptrace.Span) {
+		"steps": func(n int, _ pcommon.Resource, span ptrace.Span) {
 			span.Attributes().PutStr("ml.phase", "optimizer")
 			span.Attributes().PutInt("ml.step", int64(n))
 		},
-		"traces": func(int, ptrace.Traces, ptrace.Span) {},
-		"conversations": func(n int, _ ptrace.Traces, span ptrace.Span) {
+		"traces": func(int, pcommon.Resource, ptrace.Span) {},
+		"conversations": func(n int, _ pcommon.Resource, span ptrace.Span) {
 			span.Attributes().PutStr("gen_ai.conversation.id", strconv.Itoa(n))
 			span.Status().SetCode(ptrace.StatusCodeError)
 		},
-		"operations": func(n int, _ ptrace.Traces, span ptrace.Span) {
+		"operations": func(n int, _ pcommon.Resource, span ptrace.Span) {
 			span.Attributes().PutStr("ml.operation", strconv.Itoa(n))
 		},
-		"resources": func(n int, td ptrace.Traces, _ ptrace.Span) {
-			td.ResourceSpans().At(0).Resource().Attributes().PutStr("text", strings.Repeat(fmt.Sprint(n, " "), 50))
+		"resources": func(n int, resource pcommon.Resource, _ ptrace.Span) {
+			resource.Attributes().PutStr("text", strings.Repeat(fmt.Sprint(n, " "), 50))
 		},
-		"epochs in one trace": func(n int, _ ptrace.Traces, span ptrace.Span) {
+		"epochs in one trace": func(n int, _ pcommon.Resource, span ptrace.Span) {
 			span.SetTraceID(pcommon.TraceID{1})
 			span.SetParentSpanID(pcommon.SpanID{byte(n), byte(n >> 8), byte(n >> 16), 1})
 			span.Attributes().PutStr("ml.phase", "epoch")
@@ -93,22 +95,22 @@ func TestFloods(t *testing.T) {
 			b := newBed(t, cfg)
 			discard(b)
 			before := heap()
-			n := 50_000
-			if testing.Short() {
-				n = 5_000
-			}
-			for n := range n {
+			for request := range 500 {
 				td := ptrace.NewTraces()
-				span := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans().AppendEmpty()
-				span.SetTraceID(pcommon.TraceID{byte(n), byte(n >> 8), byte(n >> 16), 7})
-				span.SetSpanID(pcommon.SpanID{1})
-				at := pcommon.NewTimestampFromTime(b.clock)
-				span.SetStartTimestamp(at)
-				span.SetEndTimestamp(at + 1e6)
-				change(n, td, span)
+				for i := range 100 {
+					n := 100*request + i
+					rs := td.ResourceSpans().AppendEmpty()
+					span := rs.ScopeSpans().AppendEmpty().Spans().AppendEmpty()
+					span.SetTraceID(pcommon.TraceID{byte(n), byte(n >> 8), byte(n >> 16), 7})
+					span.SetSpanID(pcommon.SpanID{1})
+					at := pcommon.NewTimestampFromTime(b.clock)
+					span.SetStartTimestamp(at)
+					span.SetEndTimestamp(at + pcommon.Timestamp(1+i)*1e6)
+					change(n, rs.Resource(), span)
+				}
 				b.consume(t, td)
 				require.LessOrEqual(t, b.sampler.Bytes(), cfg.MaxBytes)
-				b.pass(t, time.Millisecond)
+				b.pass(t, 100*time.Millisecond)
 			}
 			assert.Less(t, int64(heap())-int64(before), int64(64<<20))
 			b.end(t)

@@ -1,31 +1,31 @@
 package mlsampleprocessor
 
-import "github.com/otelcol-ml/otelcol-ml/internal/shared"
+import (
+	"fmt"
 
-// decidedEarly is the reason of the notice about units that were decided early. The
-// other reasons are those of lost spans.
-const decidedEarly = "early"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
+)
 
-// notices returns what was decided early or lost, and what a kill would lose.
-func (s *sampling) notices() []shared.Notice {
-	id := s.id.String()
-	all := s.telemetry.left.Notices(func(reason string) (shared.Notice, bool) {
-		n := shared.Notice{Kind: "limit", Fix: id + ": {max_bytes: <more>}"}
+// notices returns how many spans were lost, and how many units did not wait.
+func (t *telemetry) notices() []shared.Notice {
+	return t.left.Notices(func(reason string) (shared.Notice, bool) {
+		more := fmt.Sprintf("%s: {max_bytes: %d}", t.processor.Value.AsString(), 2*t.maxBytes)
 		switch reason {
-		case decidedEarly:
-			n.What, n.Why = "Steps and calls that were decided early", "They exceed max_bytes. A later failure cannot keep them."
+		case lostRefused:
+			return shared.Notice{
+				Kind: "limit", What: "Spans that were to be stored", Why: "The next component refused them; the log says why.",
+				Fix: "Give its exporter a longer sending_queue.",
+			}, true
 		case lostOverflow:
-			n.What, n.Why = "Spans that were lost", "Nothing could be sent, and max_bytes was reached."
+			return shared.Notice{
+				Kind: "limit", What: "Spans of steps and calls",
+				Why: fmt.Sprintf("The next component refused spans, or was slow, until max_bytes (%d) was reached.", t.maxBytes), Fix: more,
+			}, true
 		default:
-			n.What, n.Why, n.Fix = "Kept spans that were lost", "The exporter refused them.", "sending_queue of the exporter"
+			return shared.Notice{
+				Kind: "limit", What: "Late spans of steps and calls",
+				Why: fmt.Sprintf("The steps and calls were decided before wait was over, because max_bytes (%d) was reached.", t.maxBytes), Fix: more,
+			}, true
 		}
-		return n, true
 	})
-	if waiting := s.sampler.Bytes(); waiting > 0 && !s.cfg.DryRun {
-		all = append(all, shared.Notice{
-			Key: "waiting", Kind: "limit", What: "Bytes of spans that wait", Count: waiting,
-			Why: "They are acknowledged and not exported yet: a kill loses them, a shutdown does not.", Fix: id + ": {wait: <less>}",
-		})
-	}
-	return all
 }

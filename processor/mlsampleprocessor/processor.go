@@ -31,7 +31,6 @@ type sampling struct {
 	registry *shared.Registry[*instances]
 	joined   *instances
 	release  shared.Release
-	withdraw func()
 
 	// refused reports whether the next component refused the last spans for now. Only
 	// the sending goroutine uses it.
@@ -51,7 +50,7 @@ func newSampling(set processor.Settings, cfg *Config, next consumer.Traces, regi
 	}
 	s.requests.New = func() any { return newRequest() }
 	var err error
-	s.telemetry, err = newTelemetry(set, s.sampler)
+	s.telemetry, err = newTelemetry(set, cfg.MaxBytes, s.sampler)
 	return s, err
 }
 
@@ -65,7 +64,7 @@ func (s *sampling) Start(ctx context.Context, host component.Host) (err error) {
 		return err
 	}
 	s.joined.add(s.sampler)
-	s.withdraw = shared.PublishNotices(s.id.String(), s.notices)
+	s.telemetry.start()
 	background, cancel := context.WithCancel(context.Background())
 	s.cancel, s.stop, s.done = cancel, make(chan struct{}), make(chan struct{})
 	go s.run(background)
@@ -101,7 +100,6 @@ func (s *sampling) Shutdown(ctx context.Context) error {
 	defer context.AfterFunc(ctx, s.cancel)()
 	<-s.done
 	s.joined.remove(s.sampler)
-	s.withdraw()
 	s.sampler.DecideAll(s.now())
 	s.send(ctx)
 	s.giveUp()

@@ -21,6 +21,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata/metricdatatest"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlsampleprocessor/internal/metadata"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlsampleprocessor/internal/metadatatest"
 )
@@ -216,6 +217,28 @@ func TestWhatIsRefused(t *testing.T) {
 		}
 		assert.Len(t, b.end(t), want)
 	}
+}
+
+func TestNotices(t *testing.T) {
+	cfg := only(StepConfig{First: 10})
+	cfg.MaxBytes = 1 << 20
+	b := newBed(t, cfg)
+	b.telemetry.start()
+	b.next = consumertest.NewErr(consumererror.NewPermanent(errors.New("no")))
+	l := &loop{run: "llama", ranks: 4, numbers: true, clock: begun}
+	for range 300 {
+		b.consume(t, l.take(10*time.Millisecond, nil))
+	}
+	b.pass(t, cfg.Wait)
+	b.telemetry.count(t.Context(), b.sampler)
+	published := make(map[string]shared.Notice)
+	for _, notice := range shared.Notices()["ml_sample"] {
+		published[notice.Key] = notice
+	}
+	assert.Equal(t, int64(10*4*5), published["refused"].Count)
+	assert.Positive(t, published["early"].Count)
+	assert.Equal(t, "ml_sample: {max_bytes: 2097152}", published["early"].Fix)
+	assert.NotContains(t, published, "overflow")
 }
 
 // blocking is a consumer that returns when its context ends.

@@ -18,20 +18,24 @@ const (
 	lostRefused  = "refused"
 )
 
+// early is the reason for units that were decided early, for notices.
+const early = "early"
+
 // telemetry is the metrics of a traces instance.
 type telemetry struct {
 	builder   *metadata.TelemetryBuilder
 	processor attribute.KeyValue
-	// left has what the page's notices count.
-	left shared.Tally
+	maxBytes  int64
+	left      shared.Tally
+	withdraw  func()
 }
 
-func newTelemetry(set processor.Settings, sampler *sample.Sampler) (*telemetry, error) {
+func newTelemetry(set processor.Settings, maxBytes int64, sampler *sample.Sampler) (*telemetry, error) {
 	builder, err := metadata.NewTelemetryBuilder(set.TelemetrySettings)
 	if err != nil {
 		return nil, err
 	}
-	t := &telemetry{builder: builder, processor: attribute.String("processor", set.ID.String())}
+	t := &telemetry{builder: builder, processor: attribute.String("processor", set.ID.String()), maxBytes: maxBytes}
 	return t, builder.RegisterProcessorMlSampleBytesWaitingCallback(func(_ context.Context, o metric.Int64Observer) error {
 		o.Observe(sampler.Bytes(), t.with())
 		return nil
@@ -60,7 +64,7 @@ func (t *telemetry) count(ctx context.Context, sampler *sample.Sampler) {
 	}
 	if counts.Early > 0 {
 		t.builder.ProcessorMlSampleUnitsEarly.Add(ctx, counts.Early, t.with())
-		t.left.Add(decidedEarly, counts.Early)
+		t.left.Add(early, counts.Early)
 	}
 	if counts.Overflow > 0 {
 		t.lost(ctx, lostOverflow, counts.Overflow)
@@ -69,8 +73,15 @@ func (t *telemetry) count(ctx context.Context, sampler *sample.Sampler) {
 
 // lost counts lost spans.
 func (t *telemetry) lost(ctx context.Context, reason string, spans int64) {
-	t.left.Add(reason, spans)
 	t.builder.ProcessorMlSampleSpansLost.Add(ctx, spans, t.with(attribute.String("reason", reason)))
+	t.left.Add(reason, spans)
 }
 
-func (t *telemetry) shutdown() { t.builder.Shutdown() }
+func (t *telemetry) start() { t.withdraw = shared.PublishNotices(t.processor.Value.AsString(), t.notices) }
+
+func (t *telemetry) shutdown() {
+	t.builder.Shutdown()
+	if t.withdraw != nil {
+		t.withdraw()
+	}
+}

@@ -220,18 +220,15 @@ func (r *rank) begin(current *step, sp *Span, now int64) *step {
 	return s
 }
 
-// forget removes the oldest of more than maxSteps items that may be removed, many at
-// once.
+// forget removes the oldest of more than maxSteps items that may be removed, a quarter
+// of them or more at once, so that it costs little for each.
 func forget[T any](items []T, removable func(T) bool) []T {
-	if len(items) < 2*maxSteps {
+	if len(items) < 2*maxSteps || !removable(items[len(items)/4]) {
 		return items
 	}
 	n := 0
 	for len(items)-n > maxSteps && removable(items[n]) {
 		n++
-	}
-	if n < len(items)/4 {
-		return items
 	}
 	return slices.Delete(items, 0, n)
 }
@@ -308,7 +305,7 @@ func (s *step) setNumber(number, now int64) {
 	var found *group
 	for i := len(r.groups) - 1; i >= max(0, len(r.groups)-maxSteps) && found == nil; i-- {
 		g := r.groups[i]
-		if g.number == number && max(g.begin-s.begin, s.begin-g.begin) < unlikeNumbers && (g == old || !g.has(s.rank)) {
+		if g.number == number && max(g.begin-s.begin, s.begin-g.begin) < unlikeNumbers && (g == old || !g.has(s.rank) && (g.state == waiting || len(s.units) == 0)) {
 			found = g
 		}
 	}
@@ -326,6 +323,9 @@ func (s *step) setNumber(number, now int64) {
 	}
 	old.steps = slices.DeleteFunc(old.steps, func(other *step) bool { return other == s })
 	found.steps = append(found.steps, s)
+	for _, u := range s.units {
+		found.observe(u, now)
+	}
 	if s.end > 0 && found.over == 0 {
 		found.over = now
 	}

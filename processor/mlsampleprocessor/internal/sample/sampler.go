@@ -113,9 +113,11 @@ func alone(t *trace) *Unit { return &Unit{trace: t, state: kept, count: 1} }
 // takeWanted reports whether kept spans are below a span. Then those above it are
 // wanted, too.
 func (t *trace) takeWanted(sp *Span) bool {
-	if !slices.Contains(t.wanted, sp.ID) {
+	i := slices.Index(t.wanted, sp.ID)
+	if i < 0 {
 		return false
 	}
+	t.wanted = slices.Delete(t.wanted, i, i+1)
 	t.want(sp.Parent)
 	return true
 }
@@ -148,6 +150,7 @@ func (s *Sampler) observe(u *Unit, sp *Span, now int64) {
 	}
 	if u.step != nil {
 		u.step.group.observe(u, now)
+		s.enqueue(u.step.group)
 	}
 	if sp.Failed || u.failed && sp.Conversation != 0 {
 		s.failed(u, now)
@@ -232,11 +235,16 @@ func (s *Sampler) exclude(sp *Span) {
 
 // unitOf returns the unit of a span that is no phase of training.
 func (s *Sampler) unitOf(t *trace, sp *Span, now int64) *Unit {
+	if of := s.numbered(sp); of != nil {
+		return s.unitOfStep(t, of, now)
+	}
 	u := t.current
 	switch {
 	case u == nil:
 		t.current = s.newUnit(t, now)
 		return t.current
+	case u.step != nil && sp.End <= u.step.begin:
+		return s.unitOfStep(t, u.step.rank.at(sp.End), now)
 	case u.step != nil && u.step.end > 0 && sp.Start >= u.step.end:
 		if t.next == nil || t.next.state != waiting {
 			t.next = s.newUnit(t, now)
@@ -245,6 +253,19 @@ func (s *Sampler) unitOf(t *trace, sp *Span, now int64) *Unit {
 	default:
 		return u
 	}
+}
+
+// numbered returns the step of a span that has its number, or nil.
+func (s *Sampler) numbered(sp *Span) *step {
+	if sp.Step == 0 {
+		return nil
+	}
+	if r := s.runs[sp.Source.Run]; r != nil {
+		if of := r.ranks[sp.Source.Rank]; of != nil {
+			return of.numbered(sp)
+		}
+	}
+	return nil
 }
 
 // unitOfStep returns the unit of a trace in a step.
@@ -291,14 +312,19 @@ func (s *Sampler) bind(u *Unit, of *step) {
 	u.step = of
 	of.units = append(of.units, u)
 	g := of.group
+	s.enqueue(g)
+	g.observe(u, g.arrived)
+	if g.state != waiting {
+		s.settle(u, g.state, g.count, g.retained)
+	}
+}
+
+// enqueue lets a group be decided early when memory is needed.
+func (s *Sampler) enqueue(g *group) {
 	if !g.queued {
 		g.queued = true
 		s.groups.push(g)
 		g.run.trim()
-	}
-	g.observe(u, g.arrived)
-	if g.state != waiting {
-		s.settle(u, g.state, g.count, g.retained)
 	}
 }
 
