@@ -77,7 +77,9 @@ func (t *telemetry) lost(ctx context.Context, reason string, spans int64) {
 	t.left.Add(reason, spans)
 }
 
-func (t *telemetry) start() { t.withdraw = shared.PublishNotices(t.processor.Value.AsString(), t.notices) }
+func (t *telemetry) start() {
+	t.withdraw = shared.PublishNotices(t.processor.Value.AsString(), t.notices)
+}
 
 func (t *telemetry) shutdown() {
 	t.builder.Shutdown()
