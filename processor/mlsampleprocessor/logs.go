@@ -79,11 +79,14 @@ func (w *watch) processLogs(_ context.Context, ld plog.Logs) (plog.Logs, error) 
 		resource := rl.Resource().Attributes()
 		for _, sl := range rl.ScopeLogs().All() {
 			for _, record := range sl.LogRecords().All() {
-				switch record.EventName() {
+				switch attributes := record.Attributes(); record.EventName() {
 				case mlattr.Problem:
-					w.problem(record.Attributes(), resource)
+					if begins(attributes) {
+						w.releaseRun(attributes, resource)
+					}
 				case mlattr.GPUXIDEvent:
-					if host := textOf(mlattr.HostName, record.Attributes(), resource); host != "" {
+					w.releaseRun(attributes, resource)
+					if host := textOf(mlattr.HostName, attributes, resource); host != "" {
 						w.instances.each(func(s *sample.Sampler) { s.ReleaseHost(rule.Hash(host)) })
 					}
 				}
@@ -93,15 +96,17 @@ func (w *watch) processLogs(_ context.Context, ld plog.Logs) (plog.Logs, error) 
 	return ld, nil
 }
 
-// problem keeps the steps before a problem that began, if it is one of a run.
-func (w *watch) problem(attributes, resource pcommon.Map) {
-	if textOf(mlattr.ProblemState, attributes) != mlattr.ProblemBegan {
-		return
+// begins reports whether a record is about a problem that began and is reported.
+func begins(attributes pcommon.Map) bool {
+	if shadow, ok := attributes.Get(mlattr.ProblemShadow); ok && isTrue(shadow) {
+		return false
 	}
-	if v, ok := attributes.Get(mlattr.ProblemShadow); ok && v.Type() == pcommon.ValueTypeBool && v.Bool() {
-		return
-	}
-	if run := textOf(mlattr.RunID, attributes, resource); run != "" {
+	return textOf(mlattr.ProblemState, attributes) == mlattr.ProblemBegan
+}
+
+// releaseRun keeps the newest steps of the run that a record names, if it names one.
+func (w *watch) releaseRun(maps ...pcommon.Map) {
+	if run := textOf(mlattr.RunID, maps...); run != "" {
 		w.instances.each(func(s *sample.Sampler) { s.ReleaseRun(rule.Hash(run)) })
 	}
 }

@@ -100,6 +100,10 @@ func TestAProblemOrAnXIDReleasesTheStepsBeforeIt(t *testing.T) {
 			record.SetEventName("nvidia.gpu.xid")
 			record.Attributes().PutStr("host.name", "gpu-01")
 		}, true},
+		"an XID of the run's GPU": {func(record plog.LogRecord) {
+			record.SetEventName("nvidia.gpu.xid")
+			record.Attributes().PutStr("ml.run.id", "llama")
+		}, true},
 		"an XID elsewhere": {func(record plog.LogRecord) {
 			record.SetEventName("nvidia.gpu.xid")
 			record.Attributes().PutStr("host.name", "gpu-02")

@@ -1,6 +1,7 @@
 package mlsampleprocessor
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
 	"sync"
@@ -24,26 +25,16 @@ type request struct {
 	order   []int32
 	inOrder []sample.Span
 	decided []*sample.Unit
-	// units has the unit of each span, encoded its bytes and part the index of the
-	// part that it belongs to.
-	units   []*sample.Unit
-	encoded [][]byte
-	part    []int32
-	parts   []part
-	partOf  map[*sample.Unit]int32
-}
-
-// part is the spans of a unit that have a header in common.
-type part struct {
-	unit   *sample.Unit
-	header *blob.Header
-	size   int
-	spans  int64
-	data   []byte
+	// units has the unit of each span.
+	units []*sample.Unit
+	parts []sample.Part
+	// divided is the number of spans that were added to parts or dropped, ended that
+	// at the end of the last part.
+	divided, ended int
 }
 
 func newRequest() *request {
-	return &request{reader: reader{vocabulary: mlattr.Default()}, partOf: make(map[*sample.Unit]int32)}
+	return &request{reader: reader{vocabulary: mlattr.Default()}}
 }
 
 // free clears the request, so that it holds nothing that was received, and returns
@@ -55,10 +46,8 @@ func (r *request) free(to *sync.Pool) {
 	r.facts.Reset()
 	clear(r.units)
 	clear(r.decided)
-	clear(r.encoded)
 	clear(r.parts)
-	clear(r.partOf)
-	r.encoded, r.part, r.parts = r.encoded[:0], r.part[:0], r.parts[:0]
+	r.parts, r.divided, r.ended = r.parts[:0], 0, 0
 	to.Put(r)
 }
 
@@ -91,11 +80,10 @@ func (r *request) assign(sampler *sample.Sampler, td ptrace.Traces, now time.Tim
 
 // addCounts adds the numbers of spans to their units.
 func (r *request) addCounts(sampler *sample.Sampler) {
-	for _, u := range r.units {
-		if u != nil {
-			sampler.Add(u, nil, nil, 1)
-		}
+	for range r.units {
+		r.divide(nil, nil)
 	}
+	sampler.Add(r.parts)
 }
 
 // addEncoded adds copies of the spans to their units.
@@ -111,43 +99,27 @@ func (r *request) addEncoded(sampler *sample.Sampler, td ptrace.Traces) error {
 		return err
 	}
 	for i := range r.parts {
-		r.parts[i].data = make([]byte, 0, r.parts[i].size)
+		r.parts[i].Data = bytes.Clone(r.parts[i].Data)
 	}
-	for i, at := range r.part {
-		if at >= 0 {
-			r.parts[at].data = append(r.parts[at].data, r.encoded[i]...)
-		}
-	}
-	for i := range r.parts {
-		p := &r.parts[i]
-		sampler.Add(p.unit, p.header, p.data, p.spans)
-	}
+	sampler.Add(r.parts)
 	return nil
 }
 
-// divide adds the next span to the part that it belongs to.
+// divide adds the next span to the last part, if it follows the spans of its unit
+// there, or to a new one.
 func (r *request) divide(header *blob.Header, span []byte) {
-	i := len(r.encoded)
-	r.encoded = append(r.encoded, span)
-	u := r.units[i]
+	u := r.units[r.divided]
+	follows := r.ended == r.divided
+	r.divided++
 	if u == nil {
-		r.part = append(r.part, -1)
 		return
 	}
-	var at int32
-	if last := len(r.parts) - 1; last >= 0 && r.parts[last].unit == u {
-		at = int32(last) // #nosec G115 -- below the number of spans
-	} else if known, ok := r.partOf[u]; ok {
-		at = known
-	} else {
-		at = int32(len(r.parts)) // #nosec G115 -- below the number of spans
+	r.ended = r.divided
+	if n := len(r.parts); follows && n > 0 && r.parts[n-1].Unit == u && r.parts[n-1].Header == header {
+		last := &r.parts[n-1]
+		last.Data = last.Data[:len(last.Data)+len(span)] // they follow each other in the encoding
+		last.Spans++
+		return
 	}
-	if int(at) == len(r.parts) || r.parts[at].header != header {
-		at = int32(len(r.parts)) // #nosec G115 -- below the number of spans
-		r.parts = append(r.parts, part{unit: u, header: header})
-		r.partOf[u] = at
-	}
-	r.parts[at].size += len(span)
-	r.parts[at].spans++
-	r.part = append(r.part, at)
+	r.parts = append(r.parts, sample.Part{Unit: u, Header: header, Data: span, Spans: 1})
 }

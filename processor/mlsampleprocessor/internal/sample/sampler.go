@@ -328,43 +328,69 @@ func (s *Sampler) enqueue(g *group) {
 	}
 }
 
-// Add adds encoded spans to the unit that Assign returned. data must not change
-// afterwards; without of it is empty, and only the number of spans counts.
-func (s *Sampler) Add(u *Unit, of *blob.Header, data []byte, spans int64) {
+// Part is encoded spans of a unit that have a header in common.
+type Part struct {
+	Unit *Unit
+	// Header is nil if Data is empty, and only the number of spans counts.
+	Header *blob.Header
+	// Data must not change after Add.
+	Data  []byte
+	Spans int64
+}
+
+// Add adds spans to the units that Assign has returned.
+func (s *Sampler) Add(parts []Part) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f := fragment{data: data, spans: spans}
-	need := int64(0)
-	if of != nil {
-		need = f.size() + headerSize(of)
+	var of *blob.Header
+	var known *header
+	for i := range parts {
+		p := &parts[i]
+		if p.Header != of {
+			s.drop(known)
+			of, known = p.Header, s.intern(p.Header)
+		}
+		s.add(p, known)
 	}
-	s.makeRoom(need)
+	s.drop(known)
+}
+
+// add adds a part. Without of only its number of spans counts.
+func (s *Sampler) add(p *Part, of *header) {
+	u, f := p.Unit, fragment{header: of, data: p.Data, spans: p.Spans}
+	s.makeRoom(f.size())
 	switch {
 	case u.state == dropped && !u.retained: // by making room, or since Assign
-		s.counts.Dropped += spans
+		s.counts.Dropped += p.Spans
 		return
-	case s.bytes+need > s.cfg.MaxBytes:
-		s.counts.Overflow += spans
+	case s.bytes+f.size() > s.cfg.MaxBytes:
+		s.counts.Overflow += p.Spans
 		return
-	case of != nil:
-		f.header = s.intern(of)
-		s.bytes += f.size()
+	}
+	s.bytes += f.size()
+	if of != nil {
+		of.used++
 	}
 	switch {
 	case u.state == kept:
-		s.counts.Kept += spans
-		s.out = append(s.out, Kept{Trace: u.trace.id, Count: u.count, Spans: spans, fragments: []fragment{f}})
+		s.counts.Kept += p.Spans
+		s.out = append(s.out, Kept{Trace: u.trace.id, Count: u.count, Spans: p.Spans, fragments: []fragment{f}})
 	case of == nil && len(u.fragments) > 0:
-		u.fragments[0].spans += spans
+		u.fragments[0].spans += p.Spans
 	default:
 		u.fragments = append(u.fragments, f)
 	}
 }
 
-// intern returns the header that is shared by all fragments with its content.
+// intern returns the header that is shared by all fragments with its content, until
+// drop is called.
 func (s *Sampler) intern(of *blob.Header) *header {
+	if of == nil {
+		return nil
+	}
 	h, known := s.headers[*of]
 	if !known {
+		s.makeRoom(headerSize(of))
 		h = &header{Header: *of}
 		s.headers[*of] = h
 		s.bytes += headerSize(of)
@@ -373,18 +399,22 @@ func (s *Sampler) intern(of *blob.Header) *header {
 	return h
 }
 
+// drop ends a use of a header, and removes it after the last one.
+func (s *Sampler) drop(h *header) {
+	if h == nil {
+		return
+	}
+	if h.used--; h.used == 0 {
+		s.bytes -= headerSize(&h.Header)
+		delete(s.headers, h.Header)
+	}
+}
+
 // free removes fragments from memory.
 func (s *Sampler) free(fragments []fragment) {
 	for i := range fragments {
-		f := &fragments[i]
-		if f.header == nil {
-			continue
-		}
-		s.bytes -= f.size()
-		if f.header.used--; f.header.used == 0 {
-			s.bytes -= headerSize(&f.header.Header)
-			delete(s.headers, f.header.Header)
-		}
+		s.bytes -= fragments[i].size()
+		s.drop(fragments[i].header)
 	}
 }
 

@@ -62,7 +62,13 @@ type header struct {
 // headerSize returns the memory of a header, in bytes.
 func headerSize(h *blob.Header) int64 { return int64(len(h.Resource) + len(h.Scope) + headerBytes) }
 
-func (f *fragment) size() int64 { return int64(len(f.data) + fragmentBytes) }
+// size returns the memory of a fragment, in bytes; 0 if it has no data.
+func (f *fragment) size() int64 {
+	if f.header == nil {
+		return 0
+	}
+	return int64(len(f.data) + fragmentBytes)
+}
 
 // trace is what is remembered about a trace.
 type trace struct {
