@@ -93,12 +93,19 @@ e2e: build $(BIN) ## Test the built binary with real Jaeger and Prometheus and a
 	@GOWORK=off go test -C e2e -count=1 -timeout 30m -parallel 8 -skip Older . ./sample/... ./stacks/... ./upgrade/... ./view/...
 
 .PHONY: e2e-clients
-e2e-clients: build ## Test the built binary with real client programs, the examples
+e2e-clients: build ## Test the built binary with real client programs, the examples, and the archive
 	@e2e/servers/build.sh
 	@status=0; examples/venv.sh $(EXAMPLES) || status=$$?; \
 	if [ $$status -eq 75 ]; then echo "make: e2e-clients was LEFT OUT: no Python package registry can be reached" >&2; exit 0; fi; \
-	[ $$status -eq 0 ] && GOWORK=off go test -C e2e -count=1 -timeout 30m ./clients/... && \
+	[ $$status -eq 0 ] && GOWORK=off go test -C e2e -count=1 -timeout 30m ./clients/... ./archive/... && \
 	REPRO_TENSORS=required GOWORK=off go test -C processor/reprogenprocessor -count=1 -timeout 30m -run 'Tensor|Shape|Client' .
+
+# Where there is no Python package registry, this says so; CI fails.
+.PHONY: archive-sizes
+archive-sizes: build ## Measure an archive of SPANS (default 10 million) spans; UPDATE=1 writes the tables of docs/archive.md
+	@status=0; examples/venv.sh archive || status=$$?; \
+	if [ $$status -eq 75 ]; then echo "make: archive-sizes was LEFT OUT: no Python package registry can be reached" >&2; [ "$${CI:-}" != true ]; else \
+	[ $$status -eq 0 ] && GOWORK=off go test -C e2e -count=1 -timeout 4h -v -run TestSizes ./archive/ -spans $(or $(SPANS),10000000) $(if $(UPDATE),-update); fi
 
 # It installs some 500 MB of packages into .cache/venvs.
 .PHONY: e2e-clients-long
@@ -202,8 +209,8 @@ e2e-image-installed:
 
 # Runs each part, even if an earlier one fails.
 .PHONY: check-long
-check-long: ## Run make check, the LLM clients, all fault tests, upgrades, a fleet, Kafka, make anomalies, the Helm chart, package lists, the packages, the image and fuzz tests
-	@status=0; for target in check e2e-clients-long e2e-faults e2e-upgrade e2e-scale e2e-kafka anomalies e2e-helm e2e-packages e2e-install e2e-image-installed fuzz; do \
+check-long: ## Run make check, the LLM clients, all fault tests, upgrades, a fleet, Kafka, make anomalies, the sizes of archives, the Helm chart, package lists, the packages, the image and fuzz tests
+	@status=0; for target in check e2e-clients-long e2e-faults e2e-upgrade e2e-scale e2e-kafka anomalies archive-sizes e2e-helm e2e-packages e2e-install e2e-image-installed fuzz; do \
 	  echo "make: check-long: $$target"; $(MAKE) $$target || { status=1; echo "make: check-long: $$target FAILED" >&2; }; done; exit $$status
 
 .PHONY: generate

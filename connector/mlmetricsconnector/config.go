@@ -126,7 +126,7 @@ type Config struct {
 	// GenAIMetrics it has no effect.
 	GenAINextNames bool `mapstructure:"genai_next_names"`
 
-	// Prices has what requests to models and GPUs cost.
+	// Prices configures the costs of requests to models and of GPUs.
 	Prices PricesConfig `mapstructure:"prices"`
 
 	// Exemplars adds trace and span ids to counters, those of the newest span
@@ -158,7 +158,7 @@ type Config struct {
 	_ struct{}
 }
 
-// PricesConfig has what requests to models and GPUs cost.
+// PricesConfig has the prices of models and GPUs, in US dollars.
 type PricesConfig struct {
 	// File is a file with the prices of models in US dollars, in the form of
 	// data.json or data_slim.json of genai-prices (version 2). Requests whose
@@ -168,10 +168,10 @@ type PricesConfig struct {
 	// empty: only stated costs are known.
 	File string `mapstructure:"file"`
 
-	// GPUHour has what an hour of a GPU costs in US dollars, by the name of the
-	// model, such as "H100 PCIe": whole words of hw.name in any case. Of several
-	// that fit, the longest counts. That of a MIG device has the word MIG. The
-	// default is none: costs of GPUs are not known. There may be 256 entries.
+	// GPUHour has the price of a GPU in US dollars an hour, from 0 to 1,000,000, by
+	// whole words of hw.name in any case, such as "H100 PCIe". The longest match
+	// counts. A MIG device has the word MIG. A GPU without a match has no price. The
+	// default is none, the limit 256 entries.
 	GPUHour map[string]float64 `mapstructure:"gpu_hour"`
 
 	// prevent unkeyed literal initialization

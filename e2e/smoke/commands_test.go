@@ -117,6 +117,24 @@ var commandRules = []commandRule{
 	{documents.ServerCommand.String(), func(*testing.T, []string) {}},
 	{`export((?: [A-Z_]+=\S+)+)`, func(t *testing.T, match []string) { knownPorts(t, match[1]) }},
 
+	{`bin/otelcol-ml --feature-gates=exporter\.file\.nativeCompression((?: --config \S+)+)`, func(t *testing.T, match []string) {
+		var files []string
+		for file := range strings.FieldsSeq(strings.ReplaceAll(match[1], "--config", "")) {
+			files = append(files, documentedFile(t, file))
+		}
+		code, output := harness.ValidateIn(t, harness.Path(), nil, files...)
+		assert.Zero(t, code, output)
+		isTest(t, "e2e/archive", "TestArchive")
+	}},
+	{`(?:examples/venv\.sh archive|(?:OTELCOL_ML_HASH_KEY=\S+ )?\.cache/venvs/archive/bin/python examples/archive/main\.py (?:convert|ask|user|delete|text) .+)`, func(t *testing.T, match []string) {
+		for file := range strings.FieldsSeq(match[0]) {
+			if strings.HasPrefix(file, "examples/") {
+				documentedFile(t, file)
+			}
+		}
+		isTest(t, "e2e/archive", "TestArchive")
+	}},
+
 	// The programs of examples are run by e2e/clients, where their virtual
 	// environments are.
 	{`(?:examples/venv\.sh ([a-z]+)|examples/venv\.sh ([a-z]+) && \.cache/venvs/([a-z]+)/bin/python examples/([a-z]+)/main\.py( --[a-z-]+)*)`, func(t *testing.T, match []string) {

@@ -34,6 +34,28 @@ func shipped(t *testing.T, file string) []string {
 	return []string{file}
 }
 
+// others are the configurations that such a file fits over, too.
+var others = regexp.MustCompile(`fits over ([a-z-]+[.]yaml) and\s(?:# )?([a-z-]+[.]yaml), too[.]`)
+
+// What is to be merged over one configuration loads over each that it names.
+func TestMergedConfigurationsFitOverTheOthers(t *testing.T) {
+	files, err := filepath.Glob(harness.Path("distribution", "config", "*.yaml"))
+	require.NoError(t, err)
+	tried := 0
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, match := range others.FindAllStringSubmatch(string(text), -1) {
+			for _, base := range match[1:] {
+				tried++
+				code, output := harness.Validate(t, nil, filepath.Join(filepath.Dir(file), base), file)
+				assert.Zero(t, code, "%s over %s: %s", file, base, output)
+			}
+		}
+	}
+	assert.GreaterOrEqual(t, tried, 6, "nccl.yaml, archive.yaml and replay.yaml say what they fit over")
+}
+
 func TestShippedConfigurationsValidate(t *testing.T) {
 	files, err := filepath.Glob(harness.Path("distribution", "config", "*.yaml"))
 	require.NoError(t, err)

@@ -14,7 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/otelcol-ml/otelcol-ml/e2e/documents"
 	"github.com/otelcol-ml/otelcol-ml/e2e/harness"
 )
 
@@ -83,27 +82,6 @@ func TestGPUKubernetesManifests(t *testing.T) {
 			checkPod(t, &daemons.Spec.Template.Spec, config.Name, strings.Contains(file, "attribution"))
 		})
 	}
-}
-
-// The blocks of the receiver's README are parts of the manifests above.
-func TestGPUReadmeManifests(t *testing.T) {
-	path := filepath.Join("receiver", "gpureceiver", "README.md")
-	text, err := os.ReadFile(harness.Path(path))
-	require.NoError(t, err)
-	decoded := 0
-	for _, block := range documents.Of(documents.Parse(path, string(text)), "yaml") {
-		switch {
-		case strings.HasPrefix(block.Text, "services:"):
-			loadCompose(t, block.Text)
-			decoded++
-		case strings.HasPrefix(block.Text, "apiVersion:"):
-			var pod corev1.Pod
-			require.NoError(t, yaml.UnmarshalStrict([]byte(block.Text), &pod), block.Text)
-			assert.Equal(t, "Pod", pod.Kind)
-			decoded++
-		}
-	}
-	assert.Equal(t, 2, decoded)
 }
 
 func checkPod(t *testing.T, pod *corev1.PodSpec, config string, attribution bool) {

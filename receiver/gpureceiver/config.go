@@ -81,8 +81,9 @@ type Config struct {
 	// every reading.
 	SlowInterval time.Duration `mapstructure:"slow_interval"`
 
-	// Remember is the time for which a vanished GPU is reported as failed. The
-	// default is 1h. Zero means that its series end immediately.
+	// Remember is how long an error (XID) affects hw.status, and how long a vanished
+	// GPU is reported as failed. The default is 1h. Zero means that past errors do not
+	// matter, and that the series of a vanished GPU end immediately.
 	Remember time.Duration `mapstructure:"remember"`
 
 	// Engines are the tasks of hw.gpu.utilization, nvidia.gpu.busy.time and
@@ -137,9 +138,10 @@ type NVMLConfig struct {
 
 	// ReleaseBetweenReadings closes the driver after each reading, so that GPUs
 	// can be reset, and MIG reconfigured, while the collector runs. The default
-	// is false. The receiver then gets no events (XID). The setting has no effect
-	// while a GPU's persistence mode is off, because the GPU would restart at
-	// each reading, which takes seconds and clears its error counts.
+	// is false. With true, NVML reports no errors (XID), only the kernel's log does.
+	// The setting has no effect while a GPU's persistence mode is off, because the
+	// GPU would restart at each reading, which takes seconds and clears its error
+	// counts.
 	ReleaseBetweenReadings bool `mapstructure:"release_between_readings"`
 
 	// prevent unkeyed literal initialization
