@@ -111,7 +111,9 @@ func TestAncestorsOfKeptSpansAreKept(t *testing.T) {
 			span.Attributes().PutStr("ml.phase", phase)
 		}
 		b.consume(t, td)
-		b.pass(t, time.Second)
+		if level == 1 { // these are sent before the others arrive
+			b.pass(t, time.Second)
+		}
 	}
 	assert.Len(t, b.end(t), 4)
 }
