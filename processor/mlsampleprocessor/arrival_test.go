@@ -21,6 +21,8 @@ type sending struct {
 	rootsFirst, rootsLast, reversed bool
 	// skew is how far apart the clocks of the ranks are at most.
 	skew time.Duration
+	// swapped reports whether every second request arrives after the next one.
+	swapped bool
 	// one reports whether a rank has one trace for its life.
 	one bool
 }
@@ -35,12 +37,14 @@ var sendings = []sending{
 	{name: "one trace, the last spans first", every: 4, one: true, reversed: true},
 	{name: "one trace, roots late", every: 4, one: true, rootsLast: true},
 	{name: "roots late", every: 4, rootsLast: true},
+	{name: "requests out of order", every: 2, swapped: true},
 }
 
 // play sends the steps of a loop.
 func (s *sending) play(t *testing.T, b *bed, l *loop, steps int, length func(step int) time.Duration, change func(step, rank int, span ptrace.Span)) {
 	random := rand.New(rand.NewPCG(1, uint64(len(s.name))))
 	waiting := make([]ptrace.Traces, l.ranks)
+	held := make([]*ptrace.Traces, l.ranks)
 	skews := make([]time.Duration, l.ranks)
 	for rank := range waiting {
 		waiting[rank] = ptrace.NewTraces()
@@ -61,8 +65,17 @@ func (s *sending) play(t *testing.T, b *bed, l *loop, steps int, length func(ste
 		for rank := range l.ranks {
 			td.ResourceSpans().At(rank).CopyTo(waiting[rank].ResourceSpans().AppendEmpty())
 			if (step+rank)%s.every == 0 || step == steps {
-				s.send(t, b, waiting[rank])
+				td := waiting[rank]
 				waiting[rank] = ptrace.NewTraces()
+				if s.swapped && held[rank] == nil && step != steps {
+					held[rank] = &td
+					continue
+				}
+				s.send(t, b, td)
+				if held[rank] != nil {
+					s.send(t, b, *held[rank])
+					held[rank] = nil
+				}
 			}
 		}
 		b.pass(t, took)
@@ -98,6 +111,9 @@ func TestStepsAreWholeHoweverSpansArrive(t *testing.T) {
 	const steps, oneIn = 400, 10
 	for _, s := range sendings {
 		for _, numbers := range []bool{true, false} {
+			if s.swapped && !numbers {
+				continue // nothing tells such steps apart
+			}
 			t.Run(fmt.Sprintf("%s, numbers %v", s.name, numbers), func(t *testing.T) {
 				cfg := defaults()
 				cfg.Steps = StepConfig{OneIn: oneIn, Slow: 3, First: 2, Before: 4}
@@ -119,7 +135,11 @@ func TestStepsAreWholeHoweverSpansArrive(t *testing.T) {
 				for step, n := range got {
 					assert.Equal(t, 4*5, n, "step %d", step)
 				}
-				for _, step := range []int64{1, 2, 222, 329, 330, 331, 332, 333} {
+				if !s.swapped { // else others come first
+					assert.Contains(t, got, int64(1))
+					assert.Contains(t, got, int64(2))
+				}
+				for _, step := range []int64{222, 329, 330, 331, 332, 333} {
 					assert.Contains(t, got, step)
 				}
 				assert.InDelta(t, 8+(steps-8)/oneIn, len(got), 3)

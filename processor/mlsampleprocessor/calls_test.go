@@ -92,6 +92,32 @@ func TestAFailedCallIsKeptWithItsAncestors(t *testing.T) {
 	assert.Equal(t, map[int64]int{9: 2}, callsOf(b.end(t)))
 }
 
+// The spans above a kept one arrive after it, in any number of requests.
+func TestAncestorsOfKeptSpansAreKept(t *testing.T) {
+	s := &service{} // the first call is rare
+	b := warmed(t, onlyCalls(CallConfig{}), s)
+	for level, phase := range []string{"epoch", "", "", ""} { // from below
+		td := ptrace.NewTraces()
+		span := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans().AppendEmpty()
+		span.Attributes().PutStr("gen_ai.operation.name", "chat")
+		span.SetTraceID(pcommon.TraceID{1})
+		span.SetSpanID(pcommon.SpanID{byte(10 - level)})
+		span.SetParentSpanID(pcommon.SpanID{byte(10 - level - 1)})
+		if level == 3 {
+			span.SetParentSpanID(pcommon.SpanID{})
+		}
+		span.SetEndTimestamp(pcommon.NewTimestampFromTime(b.clock))
+		if phase != "" {
+			span.Attributes().PutStr("ml.phase", phase)
+		}
+		b.consume(t, td)
+		if level == 1 { // these are sent before the others arrive
+			b.pass(t, time.Second)
+		}
+	}
+	assert.Len(t, b.end(t), 4)
+}
+
 // The rest of a long call fails after the wait: the failure is kept, with its ancestors
 // that are still to come.
 func TestALateFailureIsKept(t *testing.T) {

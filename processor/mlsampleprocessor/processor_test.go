@@ -129,7 +129,11 @@ func TestAProblemOrAnXIDReleasesTheStepsBeforeIt(t *testing.T) {
 			if tt.release {
 				want = map[int64]int{48: 10, 49: 10, 50: 10}
 			}
-			assert.Equal(t, want, stepsOf(t, b.end(t)))
+			spans := b.end(t)
+			assert.Equal(t, want, stepsOf(t, spans))
+			for _, span := range spans {
+				assert.Zero(t, countOf(span), "the sample stands for them already")
+			}
 		})
 	}
 }

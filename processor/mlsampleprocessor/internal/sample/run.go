@@ -119,7 +119,7 @@ func (r *rank) advance(sp *Span, now int64) *step {
 		if same := r.numbered(sp); same != nil {
 			return same
 		}
-		if sp.Step < current.number {
+		if sp.Step < current.number && sp.Start >= current.begin {
 			r.run.restart(sp.Start)
 		}
 		current = r.begin(current, sp, now)
@@ -208,10 +208,12 @@ func (r *rank) exclude(current *step, sp *Span) {
 	}
 }
 
-// begin adds a step after the current one, which may be nil.
+// begin adds a step after the current one, which may be nil. It begins at the end of
+// that one, unless their numbers show that there were others.
 func (r *rank) begin(current *step, sp *Span, now int64) *step {
 	s := &step{rank: r, begin: sp.Start}
-	if current != nil && !sp.Source.OnDemand && current.end > 0 {
+	follows := current != nil && (sp.Step == 0 || current.number == 0 || sp.Step == current.number+1)
+	if follows && !sp.Source.OnDemand && current.end > 0 {
 		s.begin, s.excluded = current.end, r.excluded
 	}
 	r.excluded = 0

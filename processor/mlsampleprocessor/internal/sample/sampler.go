@@ -89,8 +89,7 @@ func (s *Sampler) assign(t *trace, sp *Span, now int64) *Unit {
 		if sp.Role == Validation {
 			s.exclude(sp)
 		}
-		t.want(sp.Parent)
-		return alone(t)
+		return alone(t, sp)
 	case NoRole:
 		u = s.unitOf(t, sp, now)
 	default:
@@ -102,23 +101,25 @@ func (s *Sampler) assign(t *trace, sp *Span, now int64) *Unit {
 	u.observe(sp)
 	s.observe(u, sp, now)
 	if wanted {
-		return alone(t)
+		return alone(t, sp)
 	}
 	return u
 }
 
-// alone returns a unit for a span that is kept whatever becomes of its unit.
-func alone(t *trace) *Unit { return &Unit{trace: t, state: kept, count: 1} }
+// alone returns a unit for a span that is kept whatever becomes of its unit. The spans
+// above it are kept, too, when they arrive.
+func alone(t *trace, sp *Span) *Unit {
+	t.want(sp.Parent)
+	return &Unit{trace: t, state: kept, count: 1}
+}
 
-// takeWanted reports whether kept spans are below a span. Then those above it are
-// wanted, too.
+// takeWanted reports whether kept spans are below a span.
 func (t *trace) takeWanted(sp *Span) bool {
 	i := slices.Index(t.wanted, sp.ID)
 	if i < 0 {
 		return false
 	}
 	t.wanted = slices.Delete(t.wanted, i, i+1)
-	t.want(sp.Parent)
 	return true
 }
 
@@ -131,8 +132,7 @@ func (s *Sampler) late(u *Unit, sp *Span, wanted bool, now int64) *Unit {
 	case u.state == kept || u.retained && !sp.Failed && !sp.Marked && !wanted:
 		return u
 	case sp.Failed || sp.Marked || wanted:
-		u.trace.want(sp.Parent)
-		return alone(u.trace)
+		return alone(u.trace, sp)
 	default:
 		return nil
 	}
