@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pmetric"
 
 	"github.com/otelcol-ml/otelcol-ml/cmd/mlgen/sentlog"
 	"github.com/otelcol-ml/otelcol-ml/e2e/harness"
@@ -16,21 +17,25 @@ import (
 const maxTraces = 5000
 
 // production.yaml with ml_sample, as its comments show it, keeps one in 100 steps and
-// calls: Jaeger has them whole, with all that failed, and ml_metrics counts all.
+// calls: Jaeger has them whole, with all that failed, and ml_metrics counts all. Each
+// exemplar leads to a stored span.
 func TestJaegerHasWholeSteps(t *testing.T) {
 	const ranks = 4
 	jaeger := harness.StartJaeger(t)
+	metrics := harness.StartSink(t)
 	collector := harness.StartCollector(t, harness.CollectorOptions{
 		Config: harness.Path("distribution", "config", "production.yaml"),
-		Env:    []string{"JAEGER_ENDPOINT=" + jaeger.OTLPEndpoint(), "OTELCOL_ML_REPRO_DIR=" + t.TempDir()},
+		Env:    []string{"JAEGER_ENDPOINT=" + jaeger.OTLPEndpoint(), "OTELCOL_ML_REPRO_DIR=" + t.TempDir(), "LOGS_ENDPOINT=" + metrics.Endpoint},
 		Overrides: map[string]any{
 			"processors::ml_sample": map[string]any{
 				"steps": map[string]any{"slow_quantile": 0, "before": 0},
 				"calls": map[string]any{"slow_quantile": 0},
 				"wait":  "2s",
 			},
-			"service::pipelines::traces/out::processors": []string{"ml_sample", "ml_guard/content"},
-			"connectors::ml_metrics::flush_interval":     "1s",
+			"service::pipelines::traces/out::processors":      []string{"ml_sample", "ml_guard/content"},
+			"service::pipelines::metrics/derived::processors": []string{"ml_sample", "transform/prometheus", "ml_guard/content"},
+			"service::pipelines::metrics/derived::exporters":  []string{"prometheus", "otlp_grpc/logs"},
+			"connectors::ml_metrics::flush_interval":          "1s",
 		},
 	})
 	collector.AwaitHealthy(t)
@@ -72,9 +77,43 @@ func TestJaegerHasWholeSteps(t *testing.T) {
 			assert.Contains(t, stored, id, "%s failed", s.Name)
 		}
 	}
+	exemplars := exemplarsOf(metrics)
+	assert.NotEmpty(t, exemplars)
+	for _, id := range exemplars {
+		assert.Contains(t, stored, id, "the span of an exemplar")
+	}
 	assert.NotEmpty(t, storedOf)
 	assert.Less(t, len(stored), len(sent)/20)
-	t.Logf("%d of %d spans, %d of %d steps", len(stored), len(sent), len(storedOf), len(sentOf))
+	t.Logf("%d of %d spans, %d of %d steps, %d exemplars", len(stored), len(sent), len(storedOf), len(sentOf), len(exemplars))
+}
+
+// exemplarsOf returns the trace and span ids of the exemplars of counters and histograms.
+func exemplarsOf(sink *harness.Sink) (ids []string) {
+	add := func(exemplars pmetric.ExemplarSlice) {
+		for _, e := range exemplars.All() {
+			ids = append(ids, e.TraceID().String()+e.SpanID().String())
+		}
+	}
+	for _, md := range sink.MetricRequests() {
+		for _, rm := range md.ResourceMetrics().All() {
+			for _, sm := range rm.ScopeMetrics().All() {
+				for _, m := range sm.Metrics().All() {
+					switch m.Type() {
+					case pmetric.MetricTypeSum:
+						for _, point := range m.Sum().DataPoints().All() {
+							add(point.Exemplars())
+						}
+					case pmetric.MetricTypeHistogram:
+						for _, point := range m.Histogram().DataPoints().All() {
+							add(point.Exemplars())
+						}
+					default:
+					}
+				}
+			}
+		}
+	}
+	return ids
 }
 
 // awaitSteps waits until ml_metrics has counted all steps.

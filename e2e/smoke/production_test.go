@@ -210,7 +210,7 @@ func TestProductionsSamplersLoad(t *testing.T) {
 	for _, pipelines := range []string{
 		"{traces/out: {processors: [ml_guard/content, probabilistic_sampler]}}",
 		"{traces/out: {processors: [ml_guard/content, tail_sampling]}}",
-		"{traces/out: {processors: [ml_sample, ml_guard/content]}, logs/derived: {processors: [ml_sample, ml_guard/content]}}",
+		"{traces/out: {processors: [ml_sample, ml_guard/content]}, logs/derived: {processors: [ml_sample, ml_guard/content]}, metrics/derived: {processors: [ml_sample, transform/prometheus, ml_guard/content]}}",
 	} {
 		example := "processors:\n" + strings.ReplaceAll(ours+commented, "  # ", "  ") + "\nservice: {pipelines: " + pipelines + "}\n"
 		file := filepath.Join(t.TempDir(), "sampling.yaml")

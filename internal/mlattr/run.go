@@ -40,18 +40,22 @@ func (f *Facts) Run() (id string, inferred bool) {
 // span says less than the run that the resource names.
 func (f *Facts) NamedRun() (id string, inferred bool) {
 	run, mark := f.At(slotRunID), f.At(slotRunInferred)
-	id, inferred = run.text(), mark != nil && mark.Bool
-	named := !Sentinel(id)
-	if named && run.Own && !inferred {
-		return id, false
-	}
-	if training := f.TextAt(slotTrainingRun); !Sentinel(training) {
+	return NamedRun(run.text(), run != nil && run.Own, mark != nil && mark.Bool, f.TextAt(slotTrainingRun))
+}
+
+// NamedRun is Facts.NamedRun for values that were read elsewhere: of RunID, with
+// whether it has its canonical name and is inferred, and of TrainingRunID.
+func NamedRun(run string, canonical, runInferred bool, training string) (id string, inferred bool) {
+	switch named := !Sentinel(run); {
+	case named && canonical && !runInferred:
+		return run, false
+	case !Sentinel(training):
 		return training, false
-	}
-	if !named {
+	case named:
+		return run, runInferred
+	default:
 		return "", false
 	}
-	return id, inferred
 }
 
 // statedRunKeys are the keys that RunOf reads. The last is the client's own key

@@ -14,7 +14,8 @@ import (
 )
 
 // NewFactory returns the factory of ml_sample. A logs instance releases the steps
-// that the traces instances with its component id keep for a failure.
+// that the traces instances with its component id keep for a failure, a metrics
+// instance removes the exemplars of spans that they drop.
 func NewFactory() processor.Factory {
 	f := &factory{instances: new(shared.Registry[*instances])}
 	return processor.NewFactory(
@@ -22,6 +23,7 @@ func NewFactory() processor.Factory {
 		createDefaultConfig,
 		processor.WithTraces(f.createTraces, metadata.TracesStability),
 		processor.WithLogs(f.createLogs, metadata.LogsStability),
+		processor.WithMetrics(f.createMetrics, metadata.MetricsStability),
 	)
 }
 
@@ -46,5 +48,11 @@ func (f *factory) createLogs(ctx context.Context, set processor.Settings, cfg co
 	w := &watch{registry: f.instances, id: set.ID}
 	return processorhelper.NewLogs(ctx, set, cfg, next, w.processLogs,
 		processorhelper.WithCapabilities(consumer.Capabilities{MutatesData: false}),
+		processorhelper.WithStart(w.start), processorhelper.WithShutdown(w.shutdown))
+}
+
+func (f *factory) createMetrics(ctx context.Context, set processor.Settings, cfg component.Config, next consumer.Metrics) (processor.Metrics, error) {
+	w := &watch{registry: f.instances, id: set.ID, dryRun: cfg.(*Config).DryRun}
+	return processorhelper.NewMetrics(ctx, set, cfg, next, w.processMetrics,
 		processorhelper.WithStart(w.start), processorhelper.WithShutdown(w.shutdown))
 }

@@ -61,8 +61,8 @@ func TestTheIncomingSpansAreNeitherChangedNorKept(t *testing.T) {
 	assert.Equal(t, original.Attributes().Len()+1, spans[0].Attributes().Len())
 }
 
-// logsInstance returns a logs instance of the same component id and registry.
-func (b *bed) logsInstance(t *testing.T) *watch {
+// instance returns a logs or metrics instance of the same component id and registry.
+func (b *bed) instance(t *testing.T) *watch {
 	t.Helper()
 	joined, err := newInstances()
 	require.NoError(t, err)
@@ -123,7 +123,7 @@ func TestAProblemOrAnXIDReleasesTheStepsBeforeIt(t *testing.T) {
 			b.pass(t, 10*time.Minute) // the run hangs
 			ld := plog.NewLogs()
 			tt.record(ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords().AppendEmpty())
-			_, err := b.logsInstance(t).processLogs(t.Context(), ld)
+			_, err := b.instance(t).processLogs(t.Context(), ld)
 			require.NoError(t, err)
 			want := map[int64]int{}
 			if tt.release {

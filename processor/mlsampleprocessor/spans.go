@@ -131,7 +131,7 @@ func (r *reader) readSpan(span ptrace.Span, sp *sample.Span) {
 	for key, value := range span.Attributes().All() {
 		r.readAttribute(key, value, &a, sp)
 	}
-	if id := a.runID(); id != "" {
+	if id, _ := mlattr.NamedRun(a.run, true, a.inferred, a.trainingRun); id != "" {
 		sp.Source.Run = rule.Hash(id)
 	}
 	if a.step > 0 && !r.systems.Has(mlattr.StepsPerEpoch) {
@@ -163,21 +163,21 @@ func (r *reader) timeOf(at pcommon.Timestamp) int64 {
 func (r *reader) readAttribute(key string, value pcommon.Value, a *attributes, sp *sample.Span) {
 	switch key {
 	case mlattr.Phase:
-		a.phase = textOfValue(value)
+		a.phase, _ = mlattr.ReadText(value)
 	case mlattr.CorrelationSource:
-		a.inherited = textOfValue(value)
+		a.inherited, _ = mlattr.ReadText(value)
 	case mlattr.Step:
 		a.step, _ = mlattr.ReadInt(value)
 	case mlattr.Operation:
-		a.operation = textOfValue(value)
+		a.operation, _ = mlattr.ReadText(value)
 	case mlattr.GenAIOperationName:
-		a.genAI = textOfValue(value)
+		a.genAI, _ = mlattr.ReadText(value)
 	case mlattr.GenAIConversationID:
-		a.conversation = textOfValue(value)
+		a.conversation, _ = mlattr.ReadText(value)
 	case mlattr.GenAIOutputTokens:
 		a.tokens, _ = mlattr.ReadInt(value)
 	case mlattr.ErrorType:
-		a.errorType = textOfValue(value)
+		a.errorType, _ = mlattr.ReadText(value)
 	case mlattr.EpochEnd:
 		a.epochEnd = isTrue(value)
 	case mlattr.SampleKeep:
@@ -185,43 +185,21 @@ func (r *reader) readAttribute(key string, value pcommon.Value, a *attributes, s
 	case attrArtifact:
 		a.wrote = true
 	case mlattr.RunID:
-		a.run = textOfValue(value)
+		a.run, _ = mlattr.ReadText(value)
 	case mlattr.RunInferred:
 		a.inferred = isTrue(value)
 	case mlattr.TrainingRunID:
-		a.trainingRun = textOfValue(value)
+		a.trainingRun, _ = mlattr.ReadText(value)
 	case mlattr.RankGlobal:
 		if rank, ok := mlattr.ReadInt(value); ok {
 			sp.Source.Rank = r.rank(rank)
 		}
 	case mlattr.HostName:
-		sp.Source.Host = rule.Hash(textOfValue(value))
+		host, _ := mlattr.ReadText(value)
+		sp.Source.Host = rule.Hash(host)
 	case mlattr.RunAttempt:
 		sp.Source.Attempt, _ = mlattr.ReadInt(value)
 	}
-}
-
-// runID returns the run that a span names, or "", in the order of Facts.NamedRun.
-func (a *attributes) runID() string {
-	switch {
-	case !mlattr.Sentinel(a.run) && !a.inferred:
-		return a.run
-	case !mlattr.Sentinel(a.trainingRun):
-		return a.trainingRun
-	case !mlattr.Sentinel(a.run):
-		return a.run
-	default:
-		return ""
-	}
-}
-
-// textOfValue returns a text of at most mlattr.MaxText bytes, or "".
-func textOfValue(v pcommon.Value) string {
-	if v.Type() != pcommon.ValueTypeStr {
-		return ""
-	}
-	text := v.Str()
-	return text[:min(len(text), mlattr.MaxText)]
 }
 
 func isTrue(v pcommon.Value) bool { return v.Type() == pcommon.ValueTypeBool && v.Bool() }

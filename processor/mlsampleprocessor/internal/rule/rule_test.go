@@ -1,10 +1,13 @@
 package rule_test
 
 import (
+	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/otelcol-ml/otelcol-ml/processor/mlsampleprocessor/internal/rule"
 )
@@ -30,8 +33,16 @@ func TestOneInNSteps(t *testing.T) {
 	assert.True(t, rule.Step(3, 5, 0, 1))
 }
 
+// durations adds each duration that it compares.
+type durations struct{ rule.Durations }
+
+func (d *durations) Slow(duration, quantile, times float64) bool {
+	defer d.Add(duration)
+	return d.Durations.Slow(duration, quantile, times)
+}
+
 func TestSlow(t *testing.T) {
-	var d rule.Durations
+	var d durations
 	for range 30 {
 		assert.False(t, d.Slow(1, 0, 3), "as usual, or too few to say")
 	}
@@ -42,7 +53,7 @@ func TestSlow(t *testing.T) {
 }
 
 func TestSlowByQuantile(t *testing.T) {
-	var d rule.Durations
+	var d durations
 	slow := 0
 	const n = 10_000
 	for i := range n {
@@ -55,7 +66,7 @@ func TestSlowByQuantile(t *testing.T) {
 
 // After a lasting change, the new duration becomes usual.
 func TestSlowForgets(t *testing.T) {
-	var d rule.Durations
+	var d durations
 	for range 600 {
 		d.Slow(1, 0, 3)
 	}
@@ -64,6 +75,20 @@ func TestSlowForgets(t *testing.T) {
 		d.Slow(10, 0, 3)
 	}
 	assert.False(t, d.Slow(10, 0, 3))
+}
+
+// The median is that of the newest 512, in whatever order they come.
+func TestMedianOfTheNewest(t *testing.T) {
+	var d rule.Durations
+	random := rand.New(rand.NewPCG(1, 2))
+	var all []float64
+	for range 3000 {
+		all = append(all, float64(random.IntN(1000)))
+		d.Add(all[len(all)-1])
+		newest := slices.Clone(all[max(0, len(all)-512):])
+		slices.Sort(newest)
+		require.InDelta(t, newest[len(newest)/2], d.Median(), 0)
+	}
 }
 
 func TestRare(t *testing.T) {

@@ -18,9 +18,9 @@ type Durations struct {
 	next   int
 }
 
-// Slow reports whether a duration is above the quantile of the durations before
-// it, or above times their median, and adds it to them. Without enough durations
-// to say so it returns false. A quantile or a factor of 0 is not compared.
+// Slow reports whether a duration is above the quantile of those that were added, or
+// above times their median. Without enough durations to say so it returns false. A
+// quantile or a factor of 0 is not compared.
 func (d *Durations) Slow(duration, quantile, times float64) (slow bool) {
 	n := len(d.sorted)
 	if quantile > 0 && float64(n)*(1-quantile) >= 1 {
@@ -29,7 +29,6 @@ func (d *Durations) Slow(duration, quantile, times float64) (slow bool) {
 	if times > 0 && n >= enoughForMedian {
 		slow = slow || duration > times*d.Median()
 	}
-	d.add(duration)
 	return slow
 }
 
@@ -41,15 +40,22 @@ func (d *Durations) Median() float64 {
 	return d.sorted[len(d.sorted)/2]
 }
 
-func (d *Durations) add(duration float64) {
+// Add adds a duration. It replaces the oldest if there are enough.
+func (d *Durations) Add(duration float64) {
+	at, _ := slices.BinarySearch(d.sorted, duration)
 	if len(d.newest) < remembered {
 		d.newest = append(d.newest, duration)
-	} else {
-		old, _ := slices.BinarySearch(d.sorted, d.newest[d.next])
-		d.sorted = slices.Delete(d.sorted, old, old+1)
-		d.newest[d.next] = duration
-		d.next = (d.next + 1) % remembered
+		d.sorted = slices.Insert(d.sorted, at, duration)
+		return
 	}
-	at, _ := slices.BinarySearch(d.sorted, duration)
-	d.sorted = slices.Insert(d.sorted, at, duration)
+	old, _ := slices.BinarySearch(d.sorted, d.newest[d.next])
+	d.newest[d.next] = duration
+	d.next = (d.next + 1) % remembered
+	if at > old {
+		at--
+		copy(d.sorted[old:at], d.sorted[old+1:])
+	} else {
+		copy(d.sorted[at+1:old+1], d.sorted[at:])
+	}
+	d.sorted[at] = duration
 }

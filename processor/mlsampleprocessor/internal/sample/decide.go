@@ -87,6 +87,9 @@ func (g *group) due(wait time.Duration) int64 {
 // decideGroup decides the steps that the ranks took at the same time.
 func (s *Sampler) decideGroup(g *group) {
 	reason := s.reasonOf(g)
+	if longest := g.longest(); longest > 0 {
+		g.run.durations.Add(longest)
+	}
 	g.state, g.count = kept, 1
 	switch reason {
 	case Systematic:
@@ -111,22 +114,26 @@ func (s *Sampler) decideGroup(g *group) {
 	}
 }
 
-// reasonOf returns why a group is kept.
-func (s *Sampler) reasonOf(g *group) Reason {
+// longest returns the duration of the slowest rank's step, in seconds, or 0 if none is
+// known.
+func (g *group) longest() float64 {
 	longest := int64(0)
 	for _, of := range g.steps {
 		if of.end > 0 {
 			longest = max(longest, of.end-of.begin-of.excluded)
 		}
 	}
-	slow := longest > 0 && g.run.durations.Slow(float64(longest)/1e9, s.cfg.Steps.SlowQuantile, s.cfg.Steps.Slow)
-	number := g.number
+	return float64(longest) / 1e9
+}
+
+// reasonOf returns why a group is kept if it is decided now.
+func (s *Sampler) reasonOf(g *group) Reason {
 	switch {
 	case g.failed:
 		return Failed
 	case g.marked:
 		return Marked
-	case slow:
+	case g.run.durations.Slow(g.longest(), s.cfg.Steps.SlowQuantile, s.cfg.Steps.Slow):
 		return Slow
 	case g.first:
 		return First
@@ -134,7 +141,7 @@ func (s *Sampler) reasonOf(g *group) Reason {
 		return Rare
 	case g.before:
 		return Before
-	case rule.Step(g.run.key, number, g.begin, s.cfg.Steps.OneIn):
+	case rule.Step(g.run.key, g.number, g.begin, s.cfg.Steps.OneIn):
 		return Systematic
 	default:
 		return Dropped
@@ -152,7 +159,9 @@ func (s *Sampler) decideCall(u *Unit, now int64) {
 		s.bind(u, t.current.step)
 		return
 	}
-	reason, count := s.reasonOfCall(u, now), int64(1)
+	durations, duration := s.durationsOf(u)
+	reason, count := s.reasonOfCall(u, durations.Slow(duration, s.cfg.Calls.SlowQuantile, s.cfg.Calls.Slow), now), int64(1)
+	durations.Add(duration)
 	switch reason {
 	case Systematic:
 		count = int64(s.cfg.Calls.OneIn) // #nosec G115 -- validated
@@ -167,10 +176,9 @@ func (s *Sampler) decideCall(u *Unit, now int64) {
 	s.settle(u, kept, count, false)
 }
 
-// reasonOfCall returns why a call is kept.
-func (s *Sampler) reasonOfCall(u *Unit, now int64) Reason {
+// reasonOfCall returns why a call is kept if it is decided now.
+func (s *Sampler) reasonOfCall(u *Unit, slow bool, now int64) Reason {
 	until, fails := s.failing[u.conversation]
-	slow := s.slow(u)
 	chosen := u.conversation
 	if chosen == 0 {
 		chosen = rule.Hash(string(u.trace.id[:]))
@@ -195,8 +203,8 @@ func (s *Sampler) reasonOfCall(u *Unit, now int64) Reason {
 	}
 }
 
-// slow reports whether a call is slow for its operation.
-func (s *Sampler) slow(u *Unit) bool {
+// durationsOf returns the durations that a call is compared with, and its own.
+func (s *Sampler) durationsOf(u *Unit) (*rule.Durations, float64) {
 	key, duration := u.like, float64(u.end-u.start)/1e9
 	if u.tokens > 0 {
 		key, duration = ^key, duration/float64(u.tokens+fewTokens)
@@ -211,7 +219,30 @@ func (s *Sampler) slow(u *Unit) bool {
 		}
 		s.recent[key] = of
 	}
-	return of.Slow(duration, s.cfg.Calls.SlowQuantile, s.cfg.Calls.Slow)
+	return of, duration
+}
+
+// Drops reports whether the span of a trace that ended at a time, in nanoseconds since
+// 1970, is dropped, or would be if it were decided now. Of a trace that is not remembered
+// it reports false.
+func (s *Sampler) Drops(id TraceID, ended int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.young[id]
+	if t == nil {
+		t = s.old[id]
+	}
+	if t == nil || t.current == nil {
+		return false
+	}
+	u := t.current
+	if u.step == nil {
+		durations, duration := s.durationsOf(u)
+		slow := durations.Slow(duration, s.cfg.Calls.SlowQuantile, s.cfg.Calls.Slow)
+		return u.state == dropped || u.state == waiting && s.reasonOfCall(u, slow, u.arrived) == Dropped
+	}
+	g := u.step.rank.at(ended).group
+	return g.state == dropped || g.state == waiting && s.reasonOf(g) == Dropped
 }
 
 // settle applies a decision to a unit.

@@ -299,7 +299,11 @@ func (s *Sampler) unitOfStep(t *trace, of *step, now int64) *Unit {
 
 // newUnit returns a unit that is a call until it is bound to a step.
 func (s *Sampler) newUnit(t *trace, now int64) *Unit {
-	u := &Unit{trace: t, arrived: now, due: now + int64(s.cfg.Wait)}
+	u := &t.first
+	if u.trace != nil { // it is in use
+		u = new(Unit)
+	}
+	u.trace, u.arrived, u.due = t, now, now+int64(s.cfg.Wait)
 	t.waits++
 	s.live++
 	s.bytes += unitBytes
@@ -378,6 +382,9 @@ func (s *Sampler) add(p *Part, of *header) {
 	case of == nil && len(u.fragments) > 0:
 		u.fragments[0].spans += p.Spans
 	default:
+		if u.fragments == nil {
+			u.fragments = u.first[:0]
+		}
 		u.fragments = append(u.fragments, f)
 	}
 }
@@ -416,6 +423,7 @@ func (s *Sampler) free(fragments []fragment) {
 		s.bytes -= fragments[i].size()
 		s.drop(fragments[i].header)
 	}
+	clear(fragments)
 }
 
 // Counts returns what was decided since the previous call.

@@ -30,7 +30,9 @@ type Unit struct {
 	step      *step
 	state     state
 	count     int64
+	// fragments begin in first, which saves an allocation.
 	fragments []fragment
+	first     [1]fragment
 	// retained reports whether the fragments of a dropped unit stay in memory.
 	retained bool
 	spans    int64
@@ -76,6 +78,8 @@ type trace struct {
 	// current is the unit of its newest step, or its only one. next has spans that
 	// began after that step, until it is known which step they belong to.
 	current, next *Unit
+	// first is the memory of the trace's first unit.
+	first Unit
 	// waits is the number of units that wait.
 	waits int
 	// wanted are spans that kept ones are below.

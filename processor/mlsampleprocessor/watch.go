@@ -2,11 +2,13 @@ package mlsampleprocessor
 
 import (
 	"context"
+	"iter"
 	"sync"
 
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pmetric"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
@@ -53,8 +55,9 @@ func (i *instances) each(do func(*sample.Sampler)) {
 	}
 }
 
-// watch is a logs instance. It passes all records on and changes nothing.
+// watch is a logs or metrics instance.
 type watch struct {
+	dryRun    bool
 	registry  *shared.Registry[*instances]
 	id        component.ID
 	instances *instances
@@ -73,7 +76,49 @@ func (w *watch) shutdown(ctx context.Context) error {
 	return w.release(ctx)
 }
 
-// processLogs keeps the steps before a problem of a run or a GPU error.
+// processMetrics removes exemplars of spans that are dropped, because nobody can open
+// them.
+func (w *watch) processMetrics(_ context.Context, md pmetric.Metrics) (pmetric.Metrics, error) {
+	if w.dryRun {
+		return md, nil
+	}
+	for _, rm := range md.ResourceMetrics().All() {
+		for _, sm := range rm.ScopeMetrics().All() {
+			for _, m := range sm.Metrics().All() {
+				switch m.Type() {
+				case pmetric.MetricTypeSum:
+					removeExemplars(m.Sum().DataPoints().All(), w.drops)
+				case pmetric.MetricTypeGauge:
+					removeExemplars(m.Gauge().DataPoints().All(), w.drops)
+				case pmetric.MetricTypeHistogram:
+					removeExemplars(m.Histogram().DataPoints().All(), w.drops)
+				case pmetric.MetricTypeExponentialHistogram:
+					removeExemplars(m.ExponentialHistogram().DataPoints().All(), w.drops)
+				default: // has none
+				}
+			}
+		}
+	}
+	return md, nil
+}
+
+// removeExemplars removes those exemplars of the points for which drops is true.
+func removeExemplars[P interface{ Exemplars() pmetric.ExemplarSlice }](points iter.Seq2[int, P], drops func(pmetric.Exemplar) bool) {
+	for _, point := range points {
+		point.Exemplars().RemoveIf(drops)
+	}
+}
+
+// drops reports whether a traces instance drops the span of an exemplar.
+func (w *watch) drops(e pmetric.Exemplar) (dropped bool) {
+	w.instances.each(func(s *sample.Sampler) {
+		dropped = dropped || s.Drops(sample.TraceID(e.TraceID()), e.Timestamp().AsTime().UnixNano())
+	})
+	return dropped
+}
+
+// processLogs passes all records on, and keeps the steps before a problem of a run or a
+// GPU error.
 func (w *watch) processLogs(_ context.Context, ld plog.Logs) (plog.Logs, error) {
 	for _, rl := range ld.ResourceLogs().All() {
 		resource := rl.Resource().Attributes()
@@ -115,7 +160,8 @@ func (w *watch) releaseRun(maps ...pcommon.Map) {
 func textOf(key string, maps ...pcommon.Map) string {
 	for _, m := range maps {
 		if v, ok := m.Get(key); ok {
-			return textOfValue(v)
+			text, _ := mlattr.ReadText(v)
+			return text
 		}
 	}
 	return ""
