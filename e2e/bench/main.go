@@ -1,10 +1,11 @@
 //go:build linux
 
 // Command bench measures what the components cost a whole collector: the built
-// binary runs once with each file of variants, all get the same spans by turns,
-// and the processor time that the kernel charges each of them is compared.
+// binary runs once with each file of a folder of variants, all get the same spans,
+// metric points or log records by turns, and the processor time that the kernel
+// charges each of them is compared.
 //
-// The result is a ratio: spans per second of processor time with a variant,
+// The result is a ratio: items per second of processor time with a variant,
 // divided by that of variant plain. Nothing is asserted; see docs/performance.md.
 package main
 
@@ -38,24 +39,34 @@ func main() {
 // options are the command line's.
 type options struct {
 	collector, variants string
+	load                load
 	only                string
 	rounds, requests    int
+	// profile is the file that a profile is written to. Nothing is measured then.
+	profile string
 }
 
 func run(ctx context.Context, arguments []string, out io.Writer) error {
 	var o options
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.StringVar(&o.collector, "collector", "../bin/otelcol-ml", "the collector's binary")
-	flags.StringVar(&o.variants, "variants", "bench/variants", "the folder of the variants")
+	flags.StringVar(&o.variants, "variants", "bench/variants", "the folder with a folder of variants for each signal")
+	name := flags.String("signal", "traces", "what is sent: traces, points or logs")
 	flags.StringVar(&o.only, "only", "", "names of variants, separated by commas; plain is always there")
 	flags.IntVar(&o.rounds, "rounds", 12, "how often each variant gets its turn, half of them in the opposite order")
-	flags.IntVar(&o.requests, "requests", 200, "requests of 512 spans in a turn")
+	flags.IntVar(&o.requests, "requests", 200, "requests of 512 spans, points or records in a turn")
+	flags.StringVar(&o.profile, "profile", "", "write a CPU profile of the variants under load to this file, and measure nothing")
 	if err := flags.Parse(arguments); err != nil {
 		return err
 	}
 	if o.rounds < 1 || o.requests < 1 {
 		return errors.New("-rounds and -requests must be at least 1")
 	}
+	var known bool
+	if o.load, known = loads[*name]; !known {
+		return fmt.Errorf("-signal is %q; it must be traces, points or logs", *name)
+	}
+	o.variants = filepath.Join(o.variants, *name)
 	names, err := variantNames(o)
 	if err != nil {
 		return err
@@ -65,7 +76,7 @@ func run(ctx context.Context, arguments []string, out io.Writer) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(directory) }()
-	sink, err := newSink()
+	sink, err := newSink(o.load)
 	if err != nil {
 		return err
 	}
@@ -83,6 +94,9 @@ func run(ctx context.Context, arguments []string, out io.Writer) error {
 			return fmt.Errorf("variant %s: %w", name, err)
 		}
 		variants = append(variants, v)
+	}
+	if o.profile != "" {
+		return profile(ctx, o, variants, sink, directory)
 	}
 	if err := measure(ctx, o, variants, sink); err != nil {
 		return err
@@ -118,19 +132,19 @@ func variantNames(o options) ([]string, error) {
 func measure(ctx context.Context, o options, variants []*variant, sink *sink) error {
 	order := slices.Clone(variants)
 	for round := -1; round < o.rounds; round++ {
-		requests, err := load(uint64(round+1), o.requests)
+		requests, err := encode(o.load, uint64(round+1), o.requests)
 		if err != nil {
 			return err
 		}
 		for _, v := range order {
-			spans, err := v.turn(ctx, requests, sink)
+			items, err := v.turn(ctx, requests, sink)
 			if err != nil {
 				return fmt.Errorf("variant %s: %w", v.name, err)
 			}
 			if round < 0 {
 				v.spent = nil
-			} else if spans != o.requests*spansOfRequest {
-				return fmt.Errorf("variant %s: %d of %d spans came through", v.name, spans, o.requests*spansOfRequest)
+			} else if items < o.requests*itemsOfRequest {
+				return fmt.Errorf("variant %s: %d of %d came through", v.name, items, o.requests*itemsOfRequest)
 			}
 		}
 		slices.Reverse(order)
@@ -142,12 +156,12 @@ func measure(ctx context.Context, o options, variants []*variant, sink *sink) er
 // range.
 func report(out io.Writer, variants []*variant) error {
 	base := variants[0]
-	lines := []string{"| variant | ratio to plain, median | range | µs of processor time a span | attributes added a span | resident MiB |", "|---|---|---|---|---|---|"}
+	lines := []string{"| variant | ratio to plain, median | range | µs of processor time each | attributes added to each | resident MiB |", "|---|---|---|---|---|---|"}
 	for _, v := range variants {
 		var ratios, costs []float64
 		for turn, spent := range v.spent {
 			ratios = append(ratios, base.spent[turn].Seconds()/spent.Seconds())
-			costs = append(costs, spent.Seconds()*1e6/float64(v.spansOfTurn))
+			costs = append(costs, spent.Seconds()*1e6/float64(v.itemsOfTurn))
 		}
 		slices.Sort(ratios)
 		slices.Sort(costs)
@@ -157,7 +171,7 @@ func report(out io.Writer, variants []*variant) error {
 		}
 		lines = append(lines, fmt.Sprintf("| %s | %.3f | %.3f to %.3f | %.2f | %.1f | %.0f |", v.name,
 			ratios[len(ratios)/2], ratios[0], ratios[len(ratios)-1], costs[len(costs)/2],
-			float64(v.attributes-base.attributes)/float64(v.spansOfTurn), float64(resident)/(1<<20)))
+			float64(v.attributes-base.attributes)/float64(v.itemsOfTurn), float64(resident)/(1<<20)))
 	}
 	_, err := fmt.Fprintln(out, strings.Join(lines, "\n"))
 	return err

@@ -7,13 +7,9 @@ import (
 	"net"
 	"sync/atomic"
 
-	"go.opentelemetry.io/collector/pdata/ptrace"
-	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/mem"
 )
-
-const exportMethod = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 
 // rawCodec passes bytes on as they are: the requests are encoded before they
 // are measured, and are counted by the sink only.
@@ -38,19 +34,20 @@ func (rawCodec) Unmarshal(data mem.BufferSlice, v any) error {
 
 func (rawCodec) Name() string { return "proto" }
 
-// sink takes what the collectors send and counts the spans and their attributes.
+// sink takes what the collectors send and counts items and their attributes.
 type sink struct {
+	load              load
 	address           string
 	server            *grpc.Server
 	taken, attributes atomic.Int64
 }
 
-func newSink() (*sink, error) {
+func newSink(of load) (*sink, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	s := &sink{address: listener.Addr().String()}
+	s := &sink{load: of, address: listener.Addr().String()}
 	s.server = grpc.NewServer(grpc.ForceServerCodecV2(rawCodec{}), grpc.MaxRecvMsgSize(64<<20),
 		grpc.UnknownServiceHandler(s.take))
 	go func() { _ = s.server.Serve(listener) }()
@@ -63,30 +60,18 @@ func (s *sink) take(_ any, stream grpc.ServerStream) error {
 	if err := stream.RecvMsg(&request); err != nil {
 		return err
 	}
-	if method == exportMethod {
-		decoded := ptraceotlp.NewExportRequest()
-		if err := decoded.UnmarshalProto(request); err != nil {
+	if method == s.load.method {
+		items, attributes, err := s.load.count(request)
+		if err != nil {
 			return err
 		}
-		s.taken.Add(int64(decoded.Traces().SpanCount()))
-		s.attributes.Add(attributesOf(decoded.Traces()))
+		s.taken.Add(int64(items))
+		s.attributes.Add(int64(attributes))
 	}
 	var answer []byte
 	return stream.SendMsg(&answer)
 }
 
-// attributesOf counts the attributes of spans.
-func attributesOf(td ptrace.Traces) (n int64) {
-	for _, rs := range td.ResourceSpans().All() {
-		for _, ss := range rs.ScopeSpans().All() {
-			for _, span := range ss.Spans().All() {
-				n += int64(span.Attributes().Len())
-			}
-		}
-	}
-	return n
-}
-
-func (s *sink) spans() int { return int(s.taken.Load()) }
+func (s *sink) items() int { return int(s.taken.Load()) }
 
 func (s *sink) stop() { s.server.Stop() }

@@ -27,20 +27,24 @@ const senders = 4
 
 // variant is a collector that runs with one of the configurations.
 type variant struct {
-	name       string
+	name string
+	// method is the gRPC method that takes its requests.
+	method     string
 	command    *exec.Cmd
 	output     *bytes.Buffer
 	connection *grpc.ClientConn
+	// profiles is the address of its profiles, empty without -profile.
+	profiles string
 	// spent is the processor time of each turn.
 	spent       []time.Duration
-	spansOfTurn int
-	// attributes is how many attributes the spans of the last turn had.
+	itemsOfTurn int
+	// attributes is how many attributes the items of the last turn had.
 	attributes int64
 }
 
 // ends is the part of the configuration that all variants share: what comes in
 // by gRPC goes out by gRPC, nothing is compressed, and a request waits until
-// its spans have been taken on the other side, so that a turn is over when its
+// its items have been taken on the other side, so that a turn is over when its
 // last request is.
 const ends = `
 receivers:
@@ -51,6 +55,20 @@ service:
   telemetry: {logs: {level: error}, metrics: {level: none}}
 `
 
+// profiled is added to ends for a profile.
+const profiled = `  extensions: [ml_guard, pprof]
+extensions:
+  ml_guard:
+  pprof: {endpoint: %q}
+`
+
+// unprofiled is added to ends otherwise. The extension costs nothing where no receiver has
+// it as middleware.
+const unprofiled = `  extensions: [ml_guard]
+extensions:
+  ml_guard:
+`
+
 func startVariant(ctx context.Context, o options, name, sink, directory string) (*variant, error) {
 	address, err := freeAddress()
 	if err != nil {
@@ -59,13 +77,27 @@ func startVariant(ctx context.Context, o options, name, sink, directory string) 
 	if err := os.MkdirAll(directory, 0o700); err != nil {
 		return nil, err
 	}
+	v := &variant{name: name, method: o.load.method, output: &bytes.Buffer{}}
+	text := fmt.Appendf(nil, ends, address, sink)
+	if o.profile != "" {
+		if v.profiles, err = freeAddress(); err != nil {
+			return nil, err
+		}
+		text = fmt.Appendf(text, profiled, v.profiles)
+	} else {
+		text = append(text, unprofiled...)
+	}
 	shared := filepath.Join(directory, "ends.yaml")
-	if err := os.WriteFile(shared, fmt.Appendf(nil, ends, address, sink), 0o600); err != nil {
+	if err := os.WriteFile(shared, text, 0o600); err != nil {
 		return nil, err
 	}
-	v := &variant{name: name, output: &bytes.Buffer{}}
-	v.command = exec.Command(o.collector, "--config", shared, "--config", filepath.Join(o.variants, name+".yaml")) //nolint:gosec // the user's own command line
-	v.command.Env = append(os.Environ(), "BENCH_DIRECTORY="+directory)
+	arguments, err := configurations(filepath.Join(o.variants, name+".yaml"), shared)
+	if err != nil {
+		return nil, err
+	}
+	v.command = exec.Command(o.collector, arguments...) //nolint:gosec // the user's own command line
+	v.command.Env = append(os.Environ(), "BENCH_DIRECTORY="+directory, "OTELCOL_ML_REPRO_DIR="+directory,
+		"OTLP_HTTP_ENDPOINT="+anyPort, "HEALTH_ENDPOINT="+anyPort, "PROMETHEUS_ENDPOINT="+anyPort, "ML_VIEW_ENDPOINT="+anyPort)
 	v.command.Stdout, v.command.Stderr = v.output, v.output
 	v.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := v.command.Start(); err != nil {
@@ -84,6 +116,30 @@ func startVariant(ctx context.Context, o options, name, sink, directory string) 
 	}
 	return v, nil
 }
+
+// over begins the first line of a variant of a shipped configuration.
+const over = "# over: "
+
+// configurations returns the collector's arguments: the configuration that the variant
+// is over, the ends, and the variant.
+func configurations(variant, ends string) (arguments []string, err error) {
+	text, err := os.ReadFile(variant) //nolint:gosec // the user's own command line
+	if err != nil {
+		return nil, err
+	}
+	first, _, _ := strings.Cut(string(text), "\n")
+	files := []string{ends, variant}
+	if base, is := strings.CutPrefix(first, over); is {
+		files = append([]string{filepath.Join(filepath.Dir(variant), base)}, files...)
+	}
+	for _, file := range files {
+		arguments = append(arguments, "--config", file)
+	}
+	return arguments, nil
+}
+
+// anyPort is the address of what nobody asks.
+const anyPort = "127.0.0.1:0"
 
 func freeAddress() (string, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -106,17 +162,17 @@ func (v *variant) stop() error {
 
 func (v *variant) send(ctx context.Context, request []byte) error {
 	var answer []byte
-	return v.connection.Invoke(ctx, exportMethod, &request, &answer)
+	return v.connection.Invoke(ctx, v.method, &request, &answer)
 }
 
 // turn sends the requests and adds the processor time that the collector spent
-// on them. It returns the number of spans that came through.
+// on them. It returns the number of items that came through.
 func (v *variant) turn(ctx context.Context, requests [][]byte, sink *sink) (int, error) {
 	before, err := v.processorTime()
 	if err != nil {
 		return 0, err
 	}
-	taken, had := sink.spans(), sink.attributes.Load()
+	taken, had := sink.items(), sink.attributes.Load()
 	work := make(chan []byte)
 	errs := make(chan error, senders)
 	var group sync.WaitGroup
@@ -147,9 +203,9 @@ func (v *variant) turn(ctx context.Context, requests [][]byte, sink *sink) (int,
 		return 0, err
 	}
 	v.spent = append(v.spent, after-before)
-	v.spansOfTurn = len(requests) * spansOfRequest
+	v.itemsOfTurn = len(requests) * itemsOfRequest
 	v.attributes = sink.attributes.Load() - had
-	return sink.spans() - taken, nil
+	return sink.items() - taken, nil
 }
 
 // processorTime is what the kernel has charged the collector, to the
