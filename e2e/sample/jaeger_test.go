@@ -33,7 +33,7 @@ func TestJaegerHasWholeSteps(t *testing.T) {
 				"wait":  "2s",
 			},
 			"service::pipelines::traces/out::processors":      []string{"ml_sample", "ml_guard/content"},
-			"service::pipelines::metrics/derived::processors": []string{"ml_sample", "transform/prometheus", "ml_guard/content"},
+			"service::pipelines::metrics/derived::processors": []string{"ml_sample", "ml_guard/content"},
 			"service::pipelines::metrics/derived::exporters":  []string{"prometheus", "otlp_grpc/logs"},
 			"connectors::ml_metrics::flush_interval":          "1s",
 		},

@@ -91,7 +91,7 @@ func TestShippedConfigurationsAgreeAboutPrometheus(t *testing.T) {
 			"derived": config.Service.Pipelines["metrics/derived"]["processors"],
 			"spans":   config.Service.Pipelines["metrics/spans"]["processors"],
 		}
-		for _, processor := range []string{"filter/missing", "delta_to_cumulative", "transform/prometheus", "transform/names"} {
+		for _, processor := range []string{"ml_guard/identities", "delta_to_cumulative", "transform/prometheus"} {
 			require.Contains(t, config.Processors, processor, name)
 			found[processor] = config.Processors[processor]
 		}

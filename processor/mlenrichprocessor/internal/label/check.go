@@ -10,14 +10,6 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-// A point's clock is wrong if its time is further ahead of the collector's, or
-// further behind, than this. Points wait in queues, hence the difference. The
-// shipped configurations have the same numbers.
-const (
-	clockAhead  = time.Minute
-	clockBehind = 10 * time.Minute
-)
-
 // maxCompared is how many attributes of a point are compared with each other.
 const maxCompared = 32
 
@@ -46,9 +38,9 @@ func (p Problems) Check(attrs pcommon.Map, at pcommon.Timestamp, resourceValid b
 	switch sent := at.AsTime(); {
 	case at == 0:
 		p[missingTime]++
-	case sent.Sub(now) > clockAhead:
+	case sent.Sub(now) > mlattr.ClockAhead:
 		p[clockIsAhead]++
-	case now.Sub(sent) > clockBehind:
+	case now.Sub(sent) > mlattr.ClockBehind:
 		p[clockIsBehind]++
 	}
 	var keys [maxCompared]string

@@ -10,12 +10,13 @@ import (
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
-// Metrics removes from md, in place, the points of services, instances and
-// streams that are not admitted, and labels whose values never end, and replaces
-// label values that are not admitted. If several streams become equal by that, only
-// the first stays: values of different writers cannot be one series.
+// Metrics removes from md, in place, points without a value, the points of services,
+// instances and streams that are not admitted, and labels whose values never end, and
+// replaces label values that are not admitted. If several streams become equal by that,
+// only the first stays: values of different writers cannot be one series. It repairs
+// times and texts that Prometheus would not show.
 func (f *Filter) Metrics(ctx context.Context, md pmetric.Metrics) {
-	p := metricsPass{Filter: f, now: f.seconds()}
+	p := metricsPass{Filter: f, now: f.seconds(), clock: clockAt(f.now())}
 	md.ResourceMetrics().RemoveIf(func(rm pmetric.ResourceMetrics) bool {
 		return p.drops(rm)
 	})
@@ -26,6 +27,7 @@ func (f *Filter) Metrics(ctx context.Context, md pmetric.Metrics) {
 type metricsPass struct {
 	*Filter
 	now    uint32
+	clock  clock
 	counts overflow
 	// program is the hash of the service and the instance, metric that of the
 	// program and the metric.
@@ -36,6 +38,7 @@ type metricsPass struct {
 
 // drops reports whether the whole resource is removed.
 func (p *metricsPass) drops(rm pmetric.ResourceMetrics) bool {
+	repairText(rm.Resource().Attributes())
 	s := p.readSource(rm.Resource().Attributes())
 	if refused := p.admitProgram(&s, p.now); refused != kindCount {
 		p.counts[refused] += int64(pointsOf(rm))
@@ -56,15 +59,15 @@ func (p *metricsPass) drops(rm pmetric.ResourceMetrics) bool {
 func (p *metricsPass) empties(m pmetric.Metric) bool {
 	switch m.Type() {
 	case pmetric.MetricTypeGauge:
-		return filterPoints(p, m.Gauge().DataPoints())
+		return filterPoints(p, m.Gauge().DataPoints(), pmetric.AggregationTemporalityUnspecified)
 	case pmetric.MetricTypeSum:
-		return filterPoints(p, m.Sum().DataPoints())
+		return filterPoints(p, m.Sum().DataPoints(), m.Sum().AggregationTemporality())
 	case pmetric.MetricTypeHistogram:
-		return filterPoints(p, m.Histogram().DataPoints())
+		return filterPoints(p, m.Histogram().DataPoints(), m.Histogram().AggregationTemporality())
 	case pmetric.MetricTypeExponentialHistogram:
-		return filterPoints(p, m.ExponentialHistogram().DataPoints())
+		return filterPoints(p, m.ExponentialHistogram().DataPoints(), m.ExponentialHistogram().AggregationTemporality())
 	case pmetric.MetricTypeSummary:
-		return filterPoints(p, m.Summary().DataPoints())
+		return filterPoints(p, m.Summary().DataPoints(), pmetric.AggregationTemporalityUnspecified)
 	case pmetric.MetricTypeEmpty: // it has none
 	}
 	return false
@@ -75,9 +78,15 @@ type points[P any] interface {
 	RemoveIf(func(P) bool)
 }
 
-func filterPoints[P interface{ Attributes() pcommon.Map }](p *metricsPass, all points[P]) bool {
+func filterPoints[P point](p *metricsPass, all points[P], of pmetric.AggregationTemporality) bool {
 	had := all.Len() > 0
-	all.RemoveIf(func(point P) bool { return !p.keeps(point.Attributes()) })
+	all.RemoveIf(func(point P) bool {
+		if point.Flags().NoRecordedValue() || !p.keeps(point.Attributes()) {
+			return true
+		}
+		p.clock.repair(point, of)
+		return false
+	})
 	return had && all.Len() == 0
 }
 
@@ -89,7 +98,12 @@ func (p *metricsPass) keeps(attrs pcommon.Map) bool {
 	stream := p.stream(attrs)
 	streams := p.tables[kindStream]
 	if streams.fresh(stream, p.now, p.age) {
-		return true
+		return true // so its text is valid
+	}
+	if repairText(attrs) {
+		if stream = p.stream(attrs); streams.fresh(stream, p.now, p.age) {
+			return true
+		}
 	}
 	r := request{id: stream, group: p.program}
 	if p.checkLabels(attrs) {

@@ -19,8 +19,8 @@ const (
 	typeOfException = "exception.type"
 )
 
-// Traces returns spans whose labels are all admitted. It does not change td: if
-// a label is replaced, it returns a copy.
+// Traces returns spans whose labels are all admitted, and UTF-8. It does not change
+// td: if a label is replaced, it returns a copy.
 func (f *Filter) Traces(ctx context.Context, td ptrace.Traces) ptrace.Traces {
 	p := tracesPass{Filter: f, td: td, now: f.seconds()}
 	for i := range td.ResourceSpans().Len() {
@@ -120,6 +120,12 @@ func (f *Filter) admitProgram(s *source, now uint32) kind {
 
 // readResource admits the service, instance, run and labels of a resource.
 func (p *tracesPass) readResource(i int) {
+	for _, v := range p.td.ResourceSpans().At(i).Resource().Attributes().All() {
+		if !validText(v) {
+			repairText(p.writable(i))
+			break
+		}
+	}
 	rs := p.td.ResourceSpans().At(i)
 	p.source = p.readSource(rs.Resource().Attributes())
 	p.whole, p.last, p.lastRun = true, 0, 0
@@ -206,8 +212,11 @@ func (p *tracesPass) readSpan(at position) {
 	}
 	combinations := p.tables[kindCombination]
 	if combinations.fresh(labels, p.now, p.age) {
-		p.last = labels
+		p.last = labels // so its text is valid
 		return
+	}
+	if p.repairLabels(at) {
+		_, labels = p.readLabels(p.span(at))
 	}
 	if p.checkLabels(at) {
 		_, labels = p.readLabels(p.span(at))
@@ -310,6 +319,31 @@ func (p *tracesPass) checkLabels(at position) (replaced bool) {
 	v, _ = exceptionType(span)
 	v.SetStr(mlattr.Other)
 	return true
+}
+
+// repairLabels replaces bytes that are not UTF-8 in labels, and reports whether there
+// were any.
+func (p *tracesPass) repairLabels(at position) bool {
+	if len(invalidLabels(p.span(at))) == 0 {
+		return false
+	}
+	for _, v := range invalidLabels(p.writableSpan(at)) {
+		setValid(v)
+	}
+	return true
+}
+
+// invalidLabels returns the labels of a span that are not UTF-8.
+func invalidLabels(span ptrace.Span) (invalid []pcommon.Value) {
+	for key, v := range span.Attributes().All() {
+		if spanLabels[key] && !validText(v) {
+			invalid = append(invalid, v)
+		}
+	}
+	if v, ok := exceptionType(span); ok && !validText(v) {
+		invalid = append(invalid, v)
+	}
+	return invalid
 }
 
 // refusedLabels returns the keys of labels that are not admitted, and counts

@@ -1,0 +1,62 @@
+package identity
+
+import (
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+)
+
+// clock has the times that points may have.
+type clock struct{ now, first, last pcommon.Timestamp }
+
+func clockAt(now time.Time) clock {
+	return clock{
+		now:   pcommon.NewTimestampFromTime(now),
+		first: pcommon.NewTimestampFromTime(now.Add(-mlattr.ClockBehind)),
+		last:  pcommon.NewTimestampFromTime(now.Add(mlattr.ClockAhead)),
+	}
+}
+
+// point is what points of all types have.
+type point interface {
+	Attributes() pcommon.Map
+	Timestamp() pcommon.Timestamp
+	SetTimestamp(pcommon.Timestamp)
+	SetStartTimestamp(pcommon.Timestamp)
+	Flags() pmetric.DataPointFlags
+}
+
+// repair gives a point the collector's time if its own is missing or wrong: Prometheus'
+// exporter ignores points that are older than the one before.
+func (c *clock) repair(p point, of pmetric.AggregationTemporality) {
+	if at := p.Timestamp(); at >= c.first && at <= c.last {
+		return
+	}
+	p.SetTimestamp(c.now)
+	if of == pmetric.AggregationTemporalityDelta {
+		p.SetStartTimestamp(c.now)
+	}
+}
+
+// repairText replaces bytes that are not UTF-8 in text of attributes, because a series
+// with them is missing in Prometheus. It reports whether there were any.
+func repairText(attrs pcommon.Map) (repaired bool) {
+	for _, v := range attrs.All() {
+		if !validText(v) {
+			setValid(v)
+			repaired = true
+		}
+	}
+	return repaired
+}
+
+func validText(v pcommon.Value) bool {
+	return v.Type() != pcommon.ValueTypeStr || utf8.ValidString(v.Str())
+}
+
+func setValid(v pcommon.Value) { v.SetStr(strings.ToValidUTF8(v.Str(), "\uFFFD")) }
