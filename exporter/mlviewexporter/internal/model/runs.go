@@ -142,19 +142,51 @@ const searchAgain = time.Second
 // longest ago, else such a silent or unknown one. A run that takes steps or looks
 // hung is never removed.
 func (s *Store) replaceRun(now time.Time) bool {
-	if now.Sub(s.vain).Abs() < searchAgain {
-		return false
+	least := s.nextToLeave(now)
+	if least == nil && now.Sub(s.vain).Abs() >= searchAgain {
+		s.orderLeaving(now)
+		if least = s.nextToLeave(now); least == nil {
+			s.vain = now
+		}
 	}
-	least := s.firstToLeave(now, func(a, b *run) int {
-		return cmp.Or(cmp.Compare(a.removable(now), b.removable(now)), a.lastSeen.Compare(b.lastSeen))
-	})
 	if least == nil {
-		s.vain = now
 		return false
 	}
 	s.refuse("runs", least.key, now)
 	s.removeRun(least)
 	return true
+}
+
+// leaving is a run that may leave, unless it was seen again.
+type leaving struct {
+	*run
+	turn int
+	seen time.Time
+}
+
+// nextToLeave returns the next run of the order that still may leave, or nil.
+func (s *Store) nextToLeave(now time.Time) *run {
+	for len(s.leaving) > 0 {
+		next := s.leaving[0]
+		s.leaving = s.leaving[1:]
+		if s.byKey[next.key] == next.run && next.seen.Equal(next.lastSeen) && next.removable(now) == next.turn {
+			return next.run
+		}
+	}
+	return nil
+}
+
+// orderLeaving puts the runs that leave first in order: a sixteenth of all, because a
+// flood of new runs replaces one for each.
+func (s *Store) orderLeaving(now time.Time) {
+	var all []leaving
+	for _, one := range s.runs {
+		if turn := one.removable(now); turn != 0 {
+			all = append(all, leaving{one, turn, one.lastSeen})
+		}
+	}
+	slices.SortFunc(all, func(a, b leaving) int { return cmp.Or(cmp.Compare(a.turn, b.turn), a.seen.Compare(b.seen)) })
+	s.leaving = slices.Clone(all[:min(len(all), s.settings.MaxRuns/16+1)])
 }
 
 // replaceStreams removes the run with most streams among those that may leave, if

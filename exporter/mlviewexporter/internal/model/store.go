@@ -27,6 +27,8 @@ type Store struct {
 	byKey    map[string]*run
 	// allRanks is the number of ranks of all runs.
 	allRanks int
+	// leaving are the next runs to be replaced, in order.
+	leaving []leaving
 	// vain is when no run could be replaced.
 	vain time.Time
 	// full, fullRanks and fullProblems are when nothing could make room for a stream,
