@@ -239,6 +239,11 @@ bench: needs ## Run every benchmark: COUNT (default 3) processes each, BENCHTIME
 bench-collector: build ## Measure the cost of the components in a whole collector, in ROUNDS (default 12); see docs/performance.md
 	@cd e2e && GOWORK=off go run ./bench -rounds $(or $(ROUNDS),12)
 
+# The compiler optimizes bin/otelcol-ml by it. docs/performance.md says what it gives.
+.PHONY: profile
+profile: build ## Profile the collector under load: writes distribution/default.pgo
+	@cd e2e && GOWORK=off go run ./bench -profile ../distribution/default.pgo
+
 .PHONY: bench-scale
 bench-scale: build ## Measure what a span and a run cost agents and gateways; UPDATE=1 writes the tables of docs/scale.md
 	@cd e2e && GOWORK=off go run ./bench/scale $(if $(UPDATE),-update)

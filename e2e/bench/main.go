@@ -6,7 +6,8 @@
 // charges each of them is compared.
 //
 // The result is a ratio: items per second of processor time with a variant,
-// divided by that of variant plain. Nothing is asserted; see docs/performance.md.
+// divided by that of variant plain, or of another binary with it. Nothing is asserted;
+// see docs/performance.md.
 package main
 
 import (
@@ -39,9 +40,14 @@ func main() {
 // options are the command line's.
 type options struct {
 	collector, variants string
-	load                load
 	only                string
 	rounds, requests    int
+	// stock is a binary to compare with, and environment that of the others.
+	stock, environment string
+	// series is how many a scrape is measured with; 0 measures none.
+	series int
+	// rising measures loads that rise.
+	rising bool
 	// profile is the file that a profile is written to. Nothing is measured then.
 	profile string
 }
@@ -55,53 +61,86 @@ func run(ctx context.Context, arguments []string, out io.Writer) error {
 	flags.StringVar(&o.only, "only", "", "names of variants, separated by commas; plain is always there")
 	flags.IntVar(&o.rounds, "rounds", 12, "how often each variant gets its turn, half of them in the opposite order")
 	flags.IntVar(&o.requests, "requests", 200, "requests of 512 spans, points or records in a turn")
-	flags.StringVar(&o.profile, "profile", "", "write a CPU profile of the variants under load to this file, and measure nothing")
+	flags.StringVar(&o.stock, "stock", "", "another collector's binary: with plain and without -environment it is the reference")
+	flags.StringVar(&o.environment, "environment", "", "variables of all collectors but -stock, separated by commas, as in GOGC=400")
+	flags.IntVar(&o.series, "series", 0, "measure scrapes of so many series, and nothing else")
+	flags.BoolVar(&o.rising, "rising", false, "measure whole while rate, runs and live traces rise, and nothing else")
+	flags.StringVar(&o.profile, "profile", "", "write a CPU profile of whole and agent under load of all signals to this file, and measure nothing")
 	if err := flags.Parse(arguments); err != nil {
 		return err
 	}
 	if o.rounds < 1 || o.requests < 1 {
 		return errors.New("-rounds and -requests must be at least 1")
 	}
-	var known bool
-	if o.load, known = loads[*name]; !known {
-		return fmt.Errorf("-signal is %q; it must be traces, points or logs", *name)
+	if o.profile != "" {
+		return profileAll(ctx, o)
 	}
-	o.variants = filepath.Join(o.variants, *name)
+	if o.rising {
+		return rises(ctx, o, out)
+	}
+	if o.series > 0 {
+		return scrapes(ctx, o, out)
+	}
+	running, err := start(ctx, o, *name)
+	if err != nil {
+		return err
+	}
+	defer running.stop()
+	if err := measure(ctx, o, running); err != nil {
+		return err
+	}
+	return report(out, running.variants)
+}
+
+// running is the variants of a signal.
+type running struct {
+	load      load
+	variants  []*variant
+	sink      *sink
+	directory string
+}
+
+// start starts the variants of a signal, the reference first.
+func start(ctx context.Context, o options, name string) (r *running, err error) {
+	r = &running{}
+	var known bool
+	if r.load, known = loads[name]; !known {
+		return nil, fmt.Errorf("-signal is %q; it must be traces, points or logs", name)
+	}
+	o.variants = filepath.Join(o.variants, name)
 	names, err := variantNames(o)
 	if err != nil {
-		return err
-	}
-	directory, err := os.MkdirTemp("", "bench")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.RemoveAll(directory) }()
-	sink, err := newSink(o.load)
-	if err != nil {
-		return err
-	}
-	defer sink.stop()
-
-	var variants []*variant
-	defer func() {
-		for _, v := range variants {
-			_ = v.stop()
-		}
-	}()
-	for _, name := range names {
-		v, err := startVariant(ctx, o, name, sink.address, filepath.Join(directory, name))
-		if err != nil {
-			return fmt.Errorf("variant %s: %w", name, err)
-		}
-		variants = append(variants, v)
+		return nil, err
 	}
 	if o.profile != "" {
-		return profile(ctx, o, variants, sink, directory)
+		names = slices.DeleteFunc(names, func(name string) bool { return name != "whole" && name != "agent" })
 	}
-	if err := measure(ctx, o, variants, sink); err != nil {
-		return err
+	if r.directory, err = os.MkdirTemp("", "bench"); err != nil {
+		return nil, err
 	}
-	return report(out, variants)
+	if r.sink, err = newSink(r.load); err != nil {
+		return nil, err
+	}
+	if o.stock != "" {
+		names = slices.Insert(names, 0, stock)
+	}
+	for _, name := range names {
+		v, err := startVariant(ctx, o, r.load, name, r.sink.address, filepath.Join(r.directory, name))
+		if err != nil {
+			r.stop()
+			return nil, fmt.Errorf("variant %s: %w", name, err)
+		}
+		r.variants = append(r.variants, v)
+	}
+	return r, nil
+}
+
+func (r *running) stop() {
+	for _, v := range r.variants {
+		_ = v.stop()
+	}
+	r.sink.stop()
+	_ = os.RemoveAll(r.directory)
 }
 
 // variantNames lists the variants, the reference first.
@@ -129,15 +168,15 @@ func variantNames(o options) ([]string, error) {
 // measure gives the variants their turns: forwards, backwards, forwards, so
 // that what changes with time, such as the machine's clock, meets all of them
 // alike. The first turn of each warms it up and does not count.
-func measure(ctx context.Context, o options, variants []*variant, sink *sink) error {
-	order := slices.Clone(variants)
+func measure(ctx context.Context, o options, r *running) error {
+	order := slices.Clone(r.variants)
 	for round := -1; round < o.rounds; round++ {
-		requests, err := encode(o.load, uint64(round+1), o.requests)
+		requests, err := encode(r.load, uint64(round+1), o.requests)
 		if err != nil {
 			return err
 		}
 		for _, v := range order {
-			items, err := v.turn(ctx, requests, sink)
+			items, err := v.turn(ctx, requests, r.sink)
 			if err != nil {
 				return fmt.Errorf("variant %s: %w", v.name, err)
 			}
@@ -156,7 +195,7 @@ func measure(ctx context.Context, o options, variants []*variant, sink *sink) er
 // range.
 func report(out io.Writer, variants []*variant) error {
 	base := variants[0]
-	lines := []string{"| variant | ratio to plain, median | range | µs of processor time each | attributes added to each | resident MiB |", "|---|---|---|---|---|---|"}
+	lines := []string{"| variant | ratio to " + base.name + ", median | range | µs of processor time each | attributes added to each | resident MiB |", "|---|---|---|---|---|---|"}
 	for _, v := range variants {
 		var ratios, costs []float64
 		for turn, spent := range v.spent {

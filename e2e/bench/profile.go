@@ -4,75 +4,95 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"io"
+	"maps"
 	"net/http"
 	"os"
-	"os/exec"
-	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
+
+	"github.com/google/pprof/profile"
 )
 
 // profileTime is how long each variant is profiled.
 const profileTime = 30 * time.Second
 
-// profile writes a CPU profile of all variants under load to a file.
-func profile(ctx context.Context, o options, variants []*variant, sink *sink, directory string) error {
-	arguments := []string{"tool", "pprof", "-proto", "-output", o.profile}
-	for i, v := range variants {
-		file := filepath.Join(directory, v.name+".pprof")
-		if err := v.profile(ctx, o, file, uint64(i), sink); err != nil { // #nosec G115 -- a seed
-			return fmt.Errorf("variant %s: %w", v.name, err)
-		}
-		arguments = append(arguments, file)
-	}
-	merge := exec.CommandContext(ctx, "go", arguments...) //nolint:gosec // files of its own
-	merge.Stderr = os.Stderr
-	return merge.Run()
-}
-
-// profile sends requests while the collector takes a profile of itself.
-func (v *variant) profile(ctx context.Context, o options, file string, seed uint64, sink *sink) error {
-	taken := make(chan error, 1)
-	go func() { taken <- v.fetchProfile(ctx, file) }()
-	for {
-		batch, err := encode(o.load, seed, o.requests)
+// profileAll writes a CPU profile of the variants whole and agent of all signals to a
+// file.
+func profileAll(ctx context.Context, o options) error {
+	var all []*profile.Profile
+	for _, signal := range slices.Sorted(maps.Keys(loads)) {
+		running, err := start(ctx, o, signal)
 		if err != nil {
 			return err
 		}
-		if _, err := v.turn(ctx, batch, sink); err != nil {
-			return err
+		for i, v := range running.variants {
+			of, err := v.profile(ctx, o, running, uint64(i)) // #nosec G115 -- a seed
+			if err != nil {
+				running.stop()
+				return fmt.Errorf("variant %s: %w", v.name, err)
+			}
+			all = append(all, of)
+		}
+		running.stop()
+	}
+	merged, err := profile.Merge(all)
+	if err != nil {
+		return err
+	}
+	for _, m := range merged.Mapping {
+		m.File, m.BuildID = "", "" // the paths and the builds of this machine
+	}
+	to, err := os.Create(o.profile)
+	if err != nil {
+		return err
+	}
+	return errors.Join(merged.Write(to), to.Close())
+}
+
+// profile sends requests while the collector takes a profile of itself.
+func (v *variant) profile(ctx context.Context, o options, of *running, seed uint64) (*profile.Profile, error) {
+	type result struct {
+		profile *profile.Profile
+		err     error
+	}
+	taken := make(chan result, 1)
+	go func() {
+		p, err := v.fetchProfile(ctx)
+		taken <- result{p, err}
+	}()
+	for {
+		batch, err := encode(of.load, seed, o.requests)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := v.turn(ctx, batch, of.sink); err != nil {
+			return nil, err
 		}
 		select {
-		case err := <-taken:
-			return err
+		case r := <-taken:
+			return r.profile, r.err
 		default:
 		}
 		seed += 1 << 32
 	}
 }
 
-func (v *variant) fetchProfile(ctx context.Context, file string) error {
+func (v *variant) fetchProfile(ctx context.Context) (*profile.Profile, error) {
 	url := "http://" + v.profiles + "/debug/pprof/profile?seconds=" + strconv.Itoa(int(profileTime.Seconds()))
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer answer.Body.Close()
+	defer func() { _ = answer.Body.Close() }()
 	if answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s", url, answer.Status)
+		return nil, fmt.Errorf("%s: %s", url, answer.Status)
 	}
-	to, err := os.Create(file) //nolint:gosec // in a folder of its own
-	if err != nil {
-		return err
-	}
-	if _, err := io.Copy(to, answer.Body); err != nil {
-		return err
-	}
-	return to.Close()
+	return profile.Parse(answer.Body)
 }

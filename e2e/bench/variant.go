@@ -69,7 +69,7 @@ extensions:
   ml_guard:
 `
 
-func startVariant(ctx context.Context, o options, name, sink, directory string) (*variant, error) {
+func startVariant(ctx context.Context, o options, of load, name, sink, directory string) (*variant, error) {
 	address, err := freeAddress()
 	if err != nil {
 		return nil, err
@@ -77,27 +77,32 @@ func startVariant(ctx context.Context, o options, name, sink, directory string) 
 	if err := os.MkdirAll(directory, 0o700); err != nil {
 		return nil, err
 	}
-	v := &variant{name: name, method: o.load.method, output: &bytes.Buffer{}}
+	v := &variant{name: name, method: of.method, output: &bytes.Buffer{}}
 	text := fmt.Appendf(nil, ends, address, sink)
 	if o.profile != "" {
 		if v.profiles, err = freeAddress(); err != nil {
 			return nil, err
 		}
 		text = fmt.Appendf(text, profiled, v.profiles)
-	} else {
+	} else if name != stock {
 		text = append(text, unprofiled...)
 	}
 	shared := filepath.Join(directory, "ends.yaml")
 	if err := os.WriteFile(shared, text, 0o600); err != nil {
 		return nil, err
 	}
-	arguments, err := configurations(filepath.Join(o.variants, name+".yaml"), shared)
+	binary, file, environment := o.collector, name+".yaml", strings.Split(o.environment, ",")
+	if name == stock {
+		binary, file, environment = o.stock, reference+".yaml", nil
+	}
+	arguments, err := configurations(filepath.Join(o.variants, file), shared)
 	if err != nil {
 		return nil, err
 	}
-	v.command = exec.Command(o.collector, arguments...) //nolint:gosec // the user's own command line
+	v.command = exec.Command(binary, arguments...) //nolint:gosec // the user's own command line
 	v.command.Env = append(os.Environ(), "BENCH_DIRECTORY="+directory, "OTELCOL_ML_REPRO_DIR="+directory,
 		"OTLP_HTTP_ENDPOINT="+anyPort, "HEALTH_ENDPOINT="+anyPort, "PROMETHEUS_ENDPOINT="+anyPort, "ML_VIEW_ENDPOINT="+anyPort)
+	v.command.Env = append(v.command.Env, environment...)
 	v.command.Stdout, v.command.Stderr = v.output, v.output
 	v.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := v.command.Start(); err != nil {
@@ -116,6 +121,9 @@ func startVariant(ctx context.Context, o options, name, sink, directory string) 
 	}
 	return v, nil
 }
+
+// stock is the name of the other collector.
+const stock = "stock"
 
 // over begins the first line of a variant of a shipped configuration.
 const over = "# over: "
