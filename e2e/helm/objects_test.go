@@ -320,7 +320,7 @@ func atoi(t *testing.T, number string) int32 {
 	return int32(value)
 }
 
-// GOMEMLIMIT, and the limiter of the reader of GPUs, are 80 % of the limit,
+// GOMEMLIMIT is 60 % of the limit, and the limiter of the reader of GPUs has 80 %,
 // whatever its unit.
 func TestMemoryLimits(t *testing.T) {
 	for _, limit := range []string{"536870912", "1536Mi", "1.5Gi", "2G", "900M", "800000k", "0.5Ti"} {
@@ -334,10 +334,11 @@ func TestMemoryLimits(t *testing.T) {
 				text, _ := workload.variable(t, "GOMEMLIMIT")
 				value, err := strconv.ParseInt(strings.TrimSuffix(text, "MiB"), 10, 64)
 				require.NoError(t, err)
-				assert.InDelta(t, float64(memory.Value())*0.8, float64(value<<20), 1<<20)
+				assert.InDelta(t, float64(memory.Value())*0.6, float64(value<<20), 1<<20)
 				if part == "gpu" {
 					config := named[*corev1.ConfigMap](t, objects, workload.GetName())
-					assert.Contains(t, config.Data["kubernetes.yaml"], "limit_mib: "+strconv.FormatInt(value, 10)+"\n")
+					limit := int64(float64(memory.Value()) * 0.8 / (1 << 20))
+					assert.Contains(t, config.Data["kubernetes.yaml"], "limit_mib: "+strconv.FormatInt(limit, 10)+"\n")
 				}
 			}
 		})

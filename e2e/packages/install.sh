@@ -248,7 +248,7 @@ ready() {
 	for line in "NoNewPrivs:.1" "Seccomp:.2" "CapEff:.0000000000000000" "CapBnd:.0000000000000000" "Uid:.$(in_root id -u otelcol-ml).*"; do
 		grep -qx "$line" <<<"$status" || fail "the process has not $line"
 	done
-	in_root grep -qz '^GOMEMLIMIT=820MiB$' "/proc/$pid/environ" || fail "otelcol-ml.conf is not read"
+	in_root grep -qz '^GOMEMLIMIT=614MiB$' "/proc/$pid/environ" || fail "otelcol-ml.conf is not read"
 	[ "$(in_root systemctl show --property MemoryMax --value otelcol-ml)" = 1073741824 ] || fail "MemoryMax is not 1 GiB"
 	# Addresses that are listened on (state 0A) are loopback.
 	if in_root awk '$4 == "0A" && $2 !~ /^0100007F:|^00000000000000000000000001000000:|^0000000000000000FFFF00000100007F:/ { print; found = 1 } END { exit !found }' "/proc/$pid/net/tcp" "/proc/$pid/net/tcp6"; then

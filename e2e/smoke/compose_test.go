@@ -113,7 +113,7 @@ func TestComposeCollector(t *testing.T) {
 
 	var limit types.UnitBytes
 	require.NoError(t, limit.DecodeMapstructure(*service.Environment["GOMEMLIMIT"]))
-	assert.InDelta(t, 0.8, float64(limit)/float64(service.MemLimit), 0.01, "GOMEMLIMIT is four fifths of what the container may have")
+	assert.InDelta(t, 0.6, float64(limit)/float64(service.MemLimit), 0.01, "memory_limiter refuses data beyond three fifths of what the container may have")
 }
 
 // The collector of the stack is started with the stack's files and variables;

@@ -100,12 +100,12 @@ func TestServiceEnvironment(t *testing.T) {
 	}
 	require.Greater(t, len(set), 5)
 	for key := range set {
-		assert.True(t, key == "GOMEMLIMIT" || strings.Contains(string(config), "${env:"+key+":-"), "agent.yaml does not read %s", key)
+		assert.True(t, key == "GOGC" || key == "GOMEMLIMIT" || strings.Contains(string(config), "${env:"+key+":-"), "agent.yaml does not read %s", key)
 	}
-	// 80 % of 1 GiB.
+	// 60 and 80 % of 1 GiB.
 	unit := serviceUnit(t)
 	assert.Equal(t, []string{"1G"}, unit["MemoryMax"])
-	assert.Equal(t, "820MiB", set["GOMEMLIMIT"])
+	assert.Equal(t, "614MiB", set["GOMEMLIMIT"])
 	assert.Equal(t, "820", set["MEMORY_LIMIT_MIB"])
 	assert.True(t, slices.Contains(unit["Environment"], "OTELCOL_ML_REPRO_DIR=/var/lib/otelcol-ml/reproductions"))
 }

@@ -5,7 +5,7 @@ extensions:
     endpoint: 0.0.0.0:13133
 processors:
   memory_limiter:
-    limit_mib: {{ include "otelcol-ml.memoryMiB" .Values.gpu.resources.limits.memory }}
+    limit_mib: {{ include "otelcol-ml.memoryMiB" (dict "limit" .Values.gpu.resources.limits.memory "share" 0.8) }}
 {{- end -}}
 
 {{- define "otelcol-ml.gpu.configuration" -}}

@@ -50,11 +50,11 @@ labels:
 {{- end -}}
 {{- end -}}
 
-{{- /* 80 % of a memory limit, in MiB. */ -}}
+{{- /* A share of a memory limit, in MiB. Takes limit and share. */ -}}
 {{- define "otelcol-ml.memoryMiB" -}}
 {{- $units := dict "" 1 "k" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "Ki" 1024 "Mi" 1048576 "Gi" 1073741824 "Ti" 1099511627776 -}}
-{{- $quantity := toString . -}}
+{{- $quantity := toString .limit -}}
 {{- $unit := regexFind "[A-Za-z]*$" $quantity -}}
 {{- $bytes := mulf (trimSuffix $unit $quantity | float64) (get $units $unit) -}}
-{{- divf (mulf $bytes 0.8) 1048576 | floor | int64 -}}
+{{- divf (mulf $bytes .share) 1048576 | floor | int64 -}}
 {{- end -}}

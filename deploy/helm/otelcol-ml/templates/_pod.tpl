@@ -121,8 +121,8 @@ env:
   {{- range $values.env }}
   {{- $_ := set $own .name true }}
   {{- end }}
-  {{- $memory := include "otelcol-ml.memoryMiB" $values.resources.limits.memory }}
-  {{- range prepend (fromYamlArray .env) (dict "name" "GOMEMLIMIT" "value" (printf "%sMiB" $memory)) }}
+  {{- $memory := include "otelcol-ml.memoryMiB" (dict "limit" $values.resources.limits.memory "share" 0.6) }}
+  {{- range concat (list (dict "name" "GOGC" "value" "400") (dict "name" "GOMEMLIMIT" "value" (printf "%sMiB" $memory))) (fromYamlArray .env) }}
   {{- if not (hasKey $own .name) }}
   - {{ toJson . }}
   {{- end }}
