@@ -110,11 +110,12 @@ func (r *reader) readScope(known mlattr.System, ss ptrace.ScopeSpans) {
 
 // attributes are the canonical attributes of a span that decisions need.
 type attributes struct {
-	phase, inherited, errorType     string
+	phase, inherited                string
 	operation, genAI                string
 	conversation                    string
 	run, trainingRun                string
 	inferred, epochEnd, keep, wrote bool
+	failed                          bool
 	step, tokens                    int64
 }
 
@@ -148,7 +149,7 @@ func (r *reader) readSpan(span ptrace.Span, sp *sample.Span) {
 	operation := cmp.Or(a.operation, a.genAI)
 	sp.Operation = rule.Mix(r.service, hashOf(operation))
 	sp.Like = rule.Mix(r.service, hashOf(cmp.Or(operation, span.Name())))
-	sp.Failed = !a.epochEnd && (span.Status().Code() == ptrace.StatusCodeError || a.errorType != "")
+	sp.Failed = !a.epochEnd && (span.Status().Code() == ptrace.StatusCodeError || a.failed)
 	sp.Marked = a.keep || a.wrote
 }
 
@@ -177,7 +178,7 @@ func (r *reader) readAttribute(key string, value pcommon.Value, a *attributes, s
 	case mlattr.GenAIOutputTokens:
 		a.tokens, _ = mlattr.ReadInt(value)
 	case mlattr.ErrorType:
-		a.errorType, _ = mlattr.ReadText(value)
+		a.failed = value.Type() == pcommon.ValueTypeStr && value.Str() != "" // whether it is UTF-8 or not
 	case mlattr.EpochEnd:
 		a.epochEnd = isTrue(value)
 	case mlattr.SampleKeep:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"sync"
+	"time"
 
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -82,18 +83,25 @@ func (w *watch) processMetrics(_ context.Context, md pmetric.Metrics) (pmetric.M
 	if w.dryRun {
 		return md, nil
 	}
+	now := time.Now()
+	drops := func(e pmetric.Exemplar) (dropped bool) {
+		w.instances.each(func(s *sample.Sampler) {
+			dropped = dropped || s.Drops(sample.TraceID(e.TraceID()), sample.SpanID(e.SpanID()), e.Timestamp().AsTime().UnixNano(), now)
+		})
+		return dropped
+	}
 	for _, rm := range md.ResourceMetrics().All() {
 		for _, sm := range rm.ScopeMetrics().All() {
 			for _, m := range sm.Metrics().All() {
 				switch m.Type() {
 				case pmetric.MetricTypeSum:
-					removeExemplars(m.Sum().DataPoints().All(), w.drops)
+					removeExemplars(m.Sum().DataPoints().All(), drops)
 				case pmetric.MetricTypeGauge:
-					removeExemplars(m.Gauge().DataPoints().All(), w.drops)
+					removeExemplars(m.Gauge().DataPoints().All(), drops)
 				case pmetric.MetricTypeHistogram:
-					removeExemplars(m.Histogram().DataPoints().All(), w.drops)
+					removeExemplars(m.Histogram().DataPoints().All(), drops)
 				case pmetric.MetricTypeExponentialHistogram:
-					removeExemplars(m.ExponentialHistogram().DataPoints().All(), w.drops)
+					removeExemplars(m.ExponentialHistogram().DataPoints().All(), drops)
 				default: // has none
 				}
 			}
@@ -107,14 +115,6 @@ func removeExemplars[P interface{ Exemplars() pmetric.ExemplarSlice }](points it
 	for _, point := range points {
 		point.Exemplars().RemoveIf(drops)
 	}
-}
-
-// drops reports whether a traces instance drops the span of an exemplar.
-func (w *watch) drops(e pmetric.Exemplar) (dropped bool) {
-	w.instances.each(func(s *sample.Sampler) {
-		dropped = dropped || s.Drops(sample.TraceID(e.TraceID()), e.Timestamp().AsTime().UnixNano())
-	})
-	return dropped
 }
 
 // processLogs passes all records on, and keeps the steps before a problem of a run or a

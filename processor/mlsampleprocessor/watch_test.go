@@ -107,3 +107,58 @@ func TestExemplarsOfCalls(t *testing.T) {
 		b.pass(t, 2*b.cfg.Wait)
 	}
 }
+
+// A validation is always kept, also within a long trace whose steps are not.
+func TestExemplarsOfWhatIsKeptAlone(t *testing.T) {
+	b := newBed(t, only(StepConfig{}))
+	w := b.instance(t)
+	l := &loop{run: "llama", ranks: 1, numbers: true, clock: begun}
+	oneTrace := func(_ int, span ptrace.Span) { span.SetTraceID([16]byte{7}) }
+	step := l.take(time.Second, oneTrace)
+	b.consume(t, step)
+	validation := l.take(time.Second, oneTrace)
+	n := 0
+	validation.ResourceSpans().At(0).ScopeSpans().At(0).Spans().RemoveIf(func(ptrace.Span) bool { n++; return n > 1 })
+	validation.ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0).Attributes().PutStr("ml.phase", "validation")
+	b.consume(t, validation)
+	for range 2 {
+		assert.Equal(t, 1, b.remaining(t, w, validation))
+		assert.Zero(t, b.remaining(t, w, step))
+		b.pass(t, 2*b.cfg.Wait)
+	}
+
+	s := &service{name: "agent"}
+	calls := warmed(t, onlyCalls(CallConfig{}), s)
+	dropped := s.call(calls.clock, time.Second, "", nil)
+	calls.consume(t, dropped)
+	calls.pass(t, 2*calls.cfg.Wait)
+	late := s.call(calls.clock, time.Second, "", func(root, chat ptrace.Span) {
+		for _, span := range []ptrace.Span{root, chat} {
+			span.SetTraceID(dropped.ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0).TraceID())
+			span.SetSpanID([8]byte{77, byte(len(span.Name()))})
+			span.Status().SetCode(ptrace.StatusCodeError)
+		}
+	})
+	calls.consume(t, late)
+	assert.Equal(t, 2, calls.remaining(t, calls.instance(t), late))
+	assert.Zero(t, calls.remaining(t, calls.instance(t), dropped))
+}
+
+// An exemplar of a step that is not remembered any more remains.
+func TestExemplarsOfForgottenSteps(t *testing.T) {
+	cfg := only(StepConfig{First: 2})
+	cfg.Wait = time.Second
+	b := newBed(t, cfg)
+	l := &loop{run: "llama", ranks: 1, numbers: true, clock: begun}
+	var first ptrace.Traces
+	for i := range 300 {
+		td := l.take(50*time.Millisecond, nil)
+		if i == 0 {
+			first = td
+		}
+		b.consume(t, td)
+		b.pass(t, 50*time.Millisecond)
+	}
+	assert.Equal(t, 5, stepsOf(t, b.sent())[1])
+	assert.Equal(t, 5, b.remaining(t, b.instance(t), first))
+}

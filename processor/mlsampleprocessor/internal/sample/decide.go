@@ -222,27 +222,49 @@ func (s *Sampler) durationsOf(u *Unit) (*rule.Durations, float64) {
 	return of, duration
 }
 
+// slowAgain is after how long it is computed again whether a group that waits is slow.
+const slowAgain = int64(time.Second)
+
 // Drops reports whether the span of a trace that ended at a time, in nanoseconds since
-// 1970, is dropped, or would be if it were decided now. Of a trace that is not remembered
-// it reports false.
-func (s *Sampler) Drops(id TraceID, ended int64) bool {
+// 1970, is dropped, or would be if it were decided now. Of what is not remembered it
+// reports false.
+func (s *Sampler) Drops(id TraceID, span SpanID, ended int64, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.young[id]
 	if t == nil {
 		t = s.old[id]
 	}
-	if t == nil || t.current == nil {
+	if t == nil || t.current == nil || slices.Contains(t.alone, span) {
 		return false
 	}
 	u := t.current
 	if u.step == nil {
-		durations, duration := s.durationsOf(u)
-		slow := durations.Slow(duration, s.cfg.Calls.SlowQuantile, s.cfg.Calls.Slow)
-		return u.state == dropped || u.state == waiting && s.reasonOfCall(u, slow, u.arrived) == Dropped
+		return u.state == dropped || u.state == waiting && s.dropsCall(u)
 	}
-	g := u.step.rank.at(ended).group
-	return g.state == dropped || g.state == waiting && s.reasonOf(g) == Dropped
+	of := u.step
+	if ended <= of.begin { // of an earlier step
+		if of = of.rank.at(ended); ended <= of.begin {
+			return false // it is forgotten
+		}
+	}
+	g := of.group
+	return g.state == dropped || g.state == waiting && s.dropsGroup(g, now.UnixNano())
+}
+
+func (s *Sampler) dropsCall(u *Unit) bool {
+	if s.reasonOfCall(u, false, u.arrived) != Dropped {
+		return false
+	}
+	durations, duration := s.durationsOf(u)
+	return !durations.Slow(duration, s.cfg.Calls.SlowQuantile, s.cfg.Calls.Slow)
+}
+
+func (s *Sampler) dropsGroup(g *group, now int64) bool {
+	if now-g.compared > slowAgain {
+		g.compared, g.drops = now, s.reasonOf(g) == Dropped
+	}
+	return g.drops && !g.failed && !g.marked && !g.before
 }
 
 // settle applies a decision to a unit.

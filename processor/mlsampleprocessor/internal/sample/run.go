@@ -73,6 +73,9 @@ type group struct {
 	created, arrived, over      int64
 	first, failed, marked, rare bool
 	before, queued              bool
+	// drops reports whether it was to be dropped when that was computed, at compared.
+	drops    bool
+	compared int64
 	// retained reports whether its spans stay in memory although it is dropped.
 	retained bool
 }

@@ -110,6 +110,7 @@ func (s *Sampler) assign(t *trace, sp *Span, now int64) *Unit {
 // above it are kept, too, when they arrive.
 func alone(t *trace, sp *Span) *Unit {
 	t.want(sp.Parent)
+	t.alone = remember(t.alone, sp.ID)
 	return &Unit{trace: t, state: kept, count: 1}
 }
 
@@ -382,9 +383,6 @@ func (s *Sampler) add(p *Part, of *header) {
 	case of == nil && len(u.fragments) > 0:
 		u.fragments[0].spans += p.Spans
 	default:
-		if u.fragments == nil {
-			u.fragments = u.first[:0]
-		}
 		u.fragments = append(u.fragments, f)
 	}
 }
@@ -423,7 +421,6 @@ func (s *Sampler) free(fragments []fragment) {
 		s.bytes -= fragments[i].size()
 		s.drop(fragments[i].header)
 	}
-	clear(fragments)
 }
 
 // Counts returns what was decided since the previous call.

@@ -30,9 +30,7 @@ type Unit struct {
 	step  *step
 	state state
 	count int64
-	// fragments begin in first, which saves an allocation.
 	fragments []fragment
-	first     [1]fragment
 	// retained reports whether the fragments of a dropped unit stay in memory.
 	retained bool
 	spans    int64
@@ -82,23 +80,28 @@ type trace struct {
 	first Unit
 	// waits is the number of units that wait.
 	waits int
-	// wanted are spans that kept ones are below.
-	wanted []SpanID
+	// wanted are spans that kept ones are below, alone those that were kept although
+	// their unit may not be.
+	wanted, alone []SpanID
 }
 
-// maxWanted limits the wanted spans of a trace. The oldest are forgotten.
-const maxWanted = 64
+// maxIDs limits the wanted spans of a trace, and those that were kept alone. The
+// oldest are forgotten.
+const maxIDs = 64
+
+// remember adds an id to some of a trace.
+func remember(ids []SpanID, id SpanID) []SpanID {
+	if id == (SpanID{}) || slices.Contains(ids, id) {
+		return ids
+	}
+	if len(ids) >= maxIDs {
+		ids = slices.Delete(ids, 0, 1)
+	}
+	return append(ids, id)
+}
 
 // want remembers a span that is to be kept when it arrives.
-func (t *trace) want(id SpanID) {
-	if id == (SpanID{}) || slices.Contains(t.wanted, id) {
-		return
-	}
-	if len(t.wanted) >= maxWanted {
-		t.wanted = slices.Delete(t.wanted, 0, 1)
-	}
-	t.wanted = append(t.wanted, id)
-}
+func (t *trace) want(id SpanID) { t.wanted = remember(t.wanted, id) }
 
 // observe adds what a span says about its unit.
 func (u *Unit) observe(sp *Span) {
