@@ -20,7 +20,7 @@ func (s *Store) prune(now time.Time) {
 	if now.Sub(s.pruned) < pruneEvery && !now.Before(s.pruned) {
 		return
 	}
-	s.pruned = now
+	s.pruned, s.leaving = now, nil
 	for _, r := range s.runs {
 		if now.Sub(r.lastSeen) > s.settings.History {
 			s.removeRun(r)

@@ -166,8 +166,12 @@ type leaving struct {
 
 // nextToLeave returns the next run of the order that still may leave, or nil.
 func (s *Store) nextToLeave(now time.Time) *run {
+	if now.Sub(s.ordered).Abs() >= searchAgain {
+		s.leaving = nil // others may have ended since
+	}
 	for len(s.leaving) > 0 {
 		next := s.leaving[0]
+		s.leaving[0] = leaving{}
 		s.leaving = s.leaving[1:]
 		if s.byKey[next.key] == next.run && next.seen.Equal(next.lastSeen) && next.removable(now) == next.turn {
 			return next.run
@@ -186,7 +190,7 @@ func (s *Store) orderLeaving(now time.Time) {
 		}
 	}
 	slices.SortFunc(all, func(a, b leaving) int { return cmp.Or(cmp.Compare(a.turn, b.turn), a.seen.Compare(b.seen)) })
-	s.leaving = slices.Clone(all[:min(len(all), s.settings.MaxRuns/16+1)])
+	s.leaving, s.ordered = slices.Clone(all[:min(len(all), s.settings.MaxRuns/16+1)]), now
 }
 
 // replaceStreams removes the run with most streams among those that may leave, if

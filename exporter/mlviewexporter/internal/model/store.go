@@ -27,8 +27,9 @@ type Store struct {
 	byKey    map[string]*run
 	// allRanks is the number of ranks of all runs.
 	allRanks int
-	// leaving are the next runs to be replaced, in order.
+	// leaving are the next runs to be replaced, in the order of the time ordered.
 	leaving []leaving
+	ordered time.Time
 	// vain is when no run could be replaced.
 	vain time.Time
 	// full, fullRanks and fullProblems are when nothing could make room for a stream,

@@ -105,6 +105,24 @@ func TestEndedRunsMakeRoomFirst(t *testing.T) {
 	assert.Contains(t, fmt.Sprint(missing), "max_runs")
 }
 
+// A run that ended makes room before those that were silent when the order was made.
+func TestARunThatHasEndedSinceMakesRoomFirst(t *testing.T) {
+	w := newWorld(model.Settings{MaxRuns: 40})
+	for i := range 39 {
+		w.point(model.RunState, "silent"+strconv.Itoa(i), 1, "silent")
+		w.now = w.now.Add(10 * time.Millisecond)
+	}
+	w.point(model.RunState, "x", 1, "running")
+	w.point(model.RunState, "first", 1, "running")
+	w.now = w.now.Add(2 * time.Second)
+	w.point(model.RunState, "x", 0, "running")
+	w.point(model.RunState, "x", 1, "ended")
+	w.point(model.RunState, "second", 1, "running")
+	for _, r := range w.state().Runs {
+		assert.NotEqual(t, "x", r.ID)
+	}
+}
+
 // Problems of runs beyond the limit are shown all the same.
 func TestAProblemNeedsNoRow(t *testing.T) {
 	w := newWorld(model.Settings{MaxRuns: 1})
