@@ -87,8 +87,8 @@ func (e *enricher) writePoints(rm pmetric.ResourceMetrics, r *resource, b *batch
 		for _, m := range sm.Metrics().All() {
 			known := ofScope | e.reader.Metric(m.Name())
 			gpus = gpus || gpujoin.Joinable(m.Name())
-			for point, at := range points(m) {
-				conflict := b.problems.Check(point, at, valid, now)
+			for point, sent := range points(m) {
+				conflict := b.problems.Check(point, sent, valid, now)
 				e.reader.Point(known, point, &b.facts)
 				b.rejected += b.facts.Rejected
 				e.writePoint(point, &b.facts, len(labels))
@@ -158,9 +158,10 @@ func (e *enricher) labelsOf(attrs pcommon.Map, r *resource) []resourceLabel {
 	return labels
 }
 
-// points are the attributes and times of a metric's points, whatever its type.
-func points(m pmetric.Metric) iter.Seq2[pcommon.Map, pcommon.Timestamp] {
-	return func(yield func(pcommon.Map, pcommon.Timestamp) bool) {
+// points are the attributes of a metric's points, whatever its type, and what else is
+// checked of them.
+func points(m pmetric.Metric) iter.Seq2[pcommon.Map, label.Point] {
+	return func(yield func(pcommon.Map, label.Point) bool) {
 		switch m.Type() {
 		case pmetric.MetricTypeGauge:
 			visit(m.Gauge().DataPoints().All(), yield)
@@ -181,11 +182,12 @@ func points(m pmetric.Metric) iter.Seq2[pcommon.Map, pcommon.Timestamp] {
 type point interface {
 	Attributes() pcommon.Map
 	Timestamp() pcommon.Timestamp
+	Flags() pmetric.DataPointFlags
 }
 
-func visit[P point](all iter.Seq2[int, P], yield func(pcommon.Map, pcommon.Timestamp) bool) {
+func visit[P point](all iter.Seq2[int, P], yield func(pcommon.Map, label.Point) bool) {
 	for _, p := range all {
-		if !yield(p.Attributes(), p.Timestamp()) {
+		if !yield(p.Attributes(), label.Point{At: p.Timestamp(), NoValue: p.Flags().NoRecordedValue()}) {
 			return
 		}
 	}

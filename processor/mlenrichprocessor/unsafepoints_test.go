@@ -21,9 +21,13 @@ func pointOf(kind pmetric.MetricType, distance time.Duration, attrs map[string]a
 	fill := func(p interface {
 		point
 		SetTimestamp(pcommon.Timestamp)
+		SetFlags(pmetric.DataPointFlags)
 	},
 	) {
 		p.SetTimestamp(at)
+		if _, without := attrs["no value"]; without {
+			p.SetFlags(pmetric.DefaultDataPointFlags.WithNoRecordedValue(true))
+		}
 		if err := p.Attributes().FromRaw(attrs); err != nil {
 			panic(err)
 		}
@@ -59,6 +63,7 @@ func TestPointsThatDoNotSurviveAreCounted(t *testing.T) {
 		"ahead":                       {distance: time.Minute + 1, want: map[string]int64{"clock_ahead": 1}},
 		"a little behind":             {distance: -10 * time.Minute, want: map[string]int64{}},
 		"behind":                      {distance: -10*time.Minute - 1, want: map[string]int64{"clock_behind": 1}},
+		"no value":                    {attrs: map[string]any{"no value": true}, want: map[string]int64{"missing_value": 1}},
 		"a text":                      {attrs: map[string]any{"a": "\xff"}, want: map[string]int64{"invalid_utf8": 1}},
 		"a text of the resource":      {resource: map[string]any{"service.name": "x\xfe"}, want: map[string]int64{"invalid_utf8": 1}},
 		"labels":                      {attrs: map[string]any{"a.b": 1, "c": 1, "a_b": 1}, want: map[string]int64{"label_collision": 1}},

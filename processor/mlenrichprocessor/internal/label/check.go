@@ -21,6 +21,7 @@ const (
 	clockIsAhead  Problem = "clock_ahead"
 	clockIsBehind Problem = "clock_behind"
 	missingTime   Problem = "missing_time"
+	missingValue  Problem = "missing_value"
 	invalidUTF8   Problem = "invalid_utf8"
 	collision     Problem = "label_collision"
 	reservedLabel Problem = "reserved_label"
@@ -30,13 +31,24 @@ const (
 // problems counts once for each.
 type Problems map[Problem]int64
 
-// Check counts the problems of a point, before anything is added to it. at is
-// the point's time, resourceValid what ValidText reports of its resource, and
-// now the collector's time. It reports whether the point's labels conflict:
-// such a point is to be marked with MarkConflict.
-func (p Problems) Check(attrs pcommon.Map, at pcommon.Timestamp, resourceValid bool, now time.Time) (conflict bool) {
-	switch sent := at.AsTime(); {
-	case at == 0:
+// Point is what Check needs of a point beside its attributes.
+type Point struct {
+	// At is its time.
+	At pcommon.Timestamp
+	// NoValue reports whether it only says that there is no value.
+	NoValue bool
+}
+
+// Check counts the problems of a point, before anything is added to it.
+// resourceValid is what ValidText reports of its resource, and now the collector's
+// time. It reports whether the point's labels conflict: such a point is to be marked
+// with MarkConflict.
+func (p Problems) Check(attrs pcommon.Map, point Point, resourceValid bool, now time.Time) (conflict bool) {
+	if point.NoValue {
+		p[missingValue]++
+	}
+	switch sent := point.At.AsTime(); {
+	case point.At == 0:
 		p[missingTime]++
 	case sent.Sub(now) > mlattr.ClockAhead:
 		p[clockIsAhead]++

@@ -16,6 +16,6 @@ func BenchmarkCheck(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		problems.Check(attrs, pcommon.NewTimestampFromTime(now), true, now)
+		problems.Check(attrs, Point{At: pcommon.NewTimestampFromTime(now)}, true, now)
 	}
 }

@@ -34,7 +34,7 @@ func (h hasher) nested(v pcommon.Value, depth int) uint64 {
 		}
 		return h.number(3, 0)
 	case pcommon.ValueTypeBytes:
-		return maphash.Bytes(h.seed, v.Bytes().AsRaw())
+		return mix(4, maphash.Bytes(h.seed, v.Bytes().AsRaw())) // differs from that of a text
 	}
 	sum := uint64(v.Type())
 	if depth == maxDepth {

@@ -91,4 +91,5 @@ var spanLabels = map[string]bool{
 	"rpc.method":              true,
 	"server.address":          true,
 	"server.port":             true,
+	mlattr.Overflow:           true,
 }

@@ -41,6 +41,7 @@ func (c *clock) repair(p point, of pmetric.AggregationTemporality) {
 	if of == pmetric.AggregationTemporalityDelta {
 		p.SetStartTimestamp(c.now)
 	}
+	c.now++ // of deltas of a series with equal times, only the first would count
 }
 
 // repairText replaces bytes that are not UTF-8 in text of attributes, because a series

@@ -87,10 +87,49 @@ func TestTimesOfPoints(t *testing.T) {
 				} else if of == "sum" || of == "exponential" {
 					wantStart = now // the time of a delta
 				}
-				assert.Equal(t, want, p.Timestamp(), of)
-				assert.Equal(t, wantStart, p.(interface{ StartTimestamp() pcommon.Timestamp }).StartTimestamp(), of)
+				// Those that are repaired differ by a nanosecond each.
+				assert.InDelta(t, 0, int64(p.Timestamp()-want), 5, of)
+				assert.InDelta(t, 0, int64(p.(interface{ StartTimestamp() pcommon.Timestamp }).StartTimestamp()-wantStart), 5, of)
 			}
 		})
+	}
+}
+
+// delta_to_cumulative drops a delta that is not after the one before.
+func TestRepairedDeltasStayInOrder(t *testing.T) {
+	b := newBed(t, DefaultConfig())
+	md := pmetric.NewMetrics()
+	m := md.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty().Metrics().AppendEmpty()
+	m.SetName("steps")
+	sum := m.SetEmptySum()
+	sum.SetAggregationTemporality(pmetric.AggregationTemporalityDelta)
+	for i := range 5 {
+		sum.DataPoints().AppendEmpty().SetTimestamp(pcommon.NewTimestampFromTime(b.clock.Add(time.Duration(i)*time.Second - time.Hour)))
+	}
+	b.Metrics(t.Context(), md)
+	for i := 1; i < 5; i++ {
+		assert.Greater(t, sum.DataPoints().At(i).Timestamp(), sum.DataPoints().At(i-1).Timestamp())
+	}
+}
+
+// Bytes are valid whatever they are, and say nothing about the same text.
+func TestTextIsRepairedAfterTheSameBytes(t *testing.T) {
+	b := newBed(t, DefaultConfig())
+	point := func(put func(pcommon.Map)) string {
+		md := typed(func(p point) { put(p.Attributes()) })
+		b.Metrics(t.Context(), md)
+		v, _ := pointsByType(md)["gauge"].Attributes().Get("ml.operation")
+		return v.AsString()
+	}
+	span := func(put func(pcommon.Map)) string {
+		td := ptrace.NewTraces()
+		put(td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans().AppendEmpty().Attributes())
+		v, _ := b.Traces(t.Context(), td).ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0).Attributes().Get("ml.operation")
+		return v.AsString()
+	}
+	for _, send := range []func(func(pcommon.Map)) string{point, span} {
+		assert.Equal(t, "bG//", send(func(to pcommon.Map) { to.PutEmptyBytes("ml.operation").FromRaw([]byte("lo\xff")) }))
+		assert.Equal(t, "lo\ufffd", send(func(to pcommon.Map) { to.PutStr("ml.operation", "lo\xff") }))
 	}
 }
 
@@ -118,9 +157,9 @@ func TestTextOfPointsIsUTF8(t *testing.T) {
 func TestTextOfLabelsIsUTF8(t *testing.T) {
 	b := newBed(t, DefaultConfig())
 	for range 3 {
-		resource, span := b.span([]any{"service.name", "s\xff", "other", "\xfe"}, "ml.operation", "ask\xff", "prompt", "\xff")
+		resource, span := b.span([]any{"service.name", "s\xff", "other", "\xfe"}, "ml.operation", "ask\xff", "otel.metric.overflow", "x\xff", "prompt", "\xff")
 		assert.Equal(t, map[string]any{"service.name": "s\ufffd", "other": "\ufffd"}, resource)
-		assert.Equal(t, map[string]any{"ml.operation": "ask\ufffd", "prompt": "\xff"}, span, "what is no label stays")
+		assert.Equal(t, map[string]any{"ml.operation": "ask\ufffd", "otel.metric.overflow": "x\ufffd", "prompt": "\xff"}, span, "what is no label stays")
 		b.after(time.Minute)
 	}
 	td := ptrace.NewTraces()
