@@ -235,9 +235,23 @@ bench: needs ## Run every benchmark: COUNT (default 3) processes each, BENCHTIME
 	@for m in $(MODULES); do (cd $$m && for p in $$(GOWORK=off go list ./...); do \
 	  if GOWORK=off go test -list '^Benchmark' $$p | grep -q '^Benchmark'; then for i in $$(seq $(or $(COUNT),3)); do GOWORK=off go test -run '^$$' -bench . -benchmem -benchtime $(or $(BENCHTIME),1s) $$p || exit 1; done; fi; done) || exit 1; done
 
+# The manifest without the components of this project.
+STOCK := $(CACHE)/stock
+$(STOCK)/otelcol: builder-config.yaml $(TOOLS)/builder
+	@mkdir -p $(STOCK)
+	@sed -e '/otelcol-ml\/otelcol-ml\/[a-z]*\//d' -e '/^ *path: /d' -e 's#output_path: .*#output_path: $(STOCK)/source#' builder-config.yaml >$(STOCK)/builder-config.yaml
+	@GOWORK=off $(TOOLS)/builder --config $(STOCK)/builder-config.yaml --skip-compilation >$(STOCK)/builder.log 2>&1 || { cat $(STOCK)/builder.log >&2; exit 1; }
+	@cd $(STOCK)/source && GOWORK=off $(GO_SHOWN) otelcol build -trimpath -tags "$(TAGS)" -ldflags "-s -w" -o $@ .
+
+BENCH := cd e2e && GOWORK=off go run ./bench -rounds $(or $(ROUNDS),12)
 .PHONY: bench-collector
-bench-collector: build ## Measure the cost of the components in a whole collector, in ROUNDS (default 12); see docs/performance.md
-	@cd e2e && GOWORK=off go run ./bench -rounds $(or $(ROUNDS),12)
+bench-collector: build $(STOCK)/otelcol ## Measure what a whole collector costs, by turns (ROUNDS, default 12): spans, points, log records, scrapes, rising loads; see docs/performance.md
+	@$(BENCH)
+	@$(BENCH) -stock $(STOCK)/otelcol -environment GOGC=400,GOMEMLIMIT=614MiB
+	@$(BENCH) -signal points
+	@$(BENCH) -signal logs
+	@$(BENCH) -series 100000
+	@$(BENCH) -rising
 
 # The compiler optimizes bin/otelcol-ml by it. docs/performance.md says what it gives.
 .PHONY: profile

@@ -21,13 +21,13 @@ import (
 )
 
 // scraped is a scrape's duration, the processor time and the memory that the collector
-// has allocated for it, and its size.
+// has allocated for it and for telling so, and its size.
 type scraped struct {
 	took, spent      time.Duration
 	allocated, bytes int64
 }
 
-// scrapes measures scrapes of a number of series and prints the medians.
+// scrapes measures scrapes of a number of series and prints the one of median time.
 func scrapes(ctx context.Context, o options, out io.Writer) error {
 	address, err := freeAddress()
 	if err != nil {
@@ -38,7 +38,8 @@ func scrapes(ctx context.Context, o options, out io.Writer) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(directory) }()
-	o.variants, o.environment = filepath.Join(o.variants, "scrape"), "PROMETHEUS_ENDPOINT="+address
+	o.variants = filepath.Join(o.variants, "scrape")
+	o.environment += ",PROMETHEUS_ENDPOINT=" + address
 	o.profile = "unused" // its totals of memory are read
 	v, err := startVariant(ctx, o, loads["points"], "prometheus", anyPort, directory)
 	if err != nil {

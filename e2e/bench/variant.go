@@ -91,7 +91,7 @@ func startVariant(ctx context.Context, o options, of load, name, sink, directory
 	if err := os.WriteFile(shared, text, 0o600); err != nil {
 		return nil, err
 	}
-	binary, file, environment := o.collector, name+".yaml", strings.Split(o.environment, ",")
+	binary, file, environment := o.collector, name+".yaml", strings.Split(strings.Trim(o.environment, ","), ",")
 	if name == stock {
 		binary, file, environment = o.stock, reference+".yaml", nil
 	}
