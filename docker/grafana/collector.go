@@ -61,7 +61,7 @@ func collectorBoard() *board {
 				graph{heading: heading{"Refused per second", "By receiver.", 8, "short"}, Queries: signals("otelcol_receiver_refused", "receiver, transport", "{{receiver}} {{transport}} SIGNAL")},
 				graph{heading: heading{"Lost per second", "By exporter: items that its queue or its destination rejected. No line means no loss.", 8, "short"},
 					Queries: append(signals("otelcol_exporter_enqueue_failed", "exporter", "{{exporter}} queue full: SIGNAL"), signals("otelcol_exporter_send_failed", "exporter", "{{exporter}} not sent: SIGNAL")...)},
-				graph{heading: heading{"Memory of each", "Resident memory, and Go's heap within it. memory_limiter refuses data at 80 % of the memory of the machine or container.", 8, "bytes"},
+				graph{heading: heading{"Memory of each", "Resident memory, and Go's heap within it. memory_limiter refuses data at 60 % of the memory of the machine or container.", 8, "bytes"},
 					Queries: []query{
 						{Expr: `max by (instance) (otelcol_process_memory_rss{` + chosen + `})`, Legend: "{{instance}} resident"},
 						{Expr: `max by (instance) (otelcol_process_runtime_heap_alloc_bytes{` + chosen + `})`, Legend: "{{instance}} heap"},

@@ -331,6 +331,8 @@ func TestMemoryLimits(t *testing.T) {
 			for _, part := range []string{"gpu", "gateway"} {
 				workload := workloads(objects)[part]
 				memory := workload.container(t).Resources.Limits[corev1.ResourceMemory]
+				percent, _ := workload.variable(t, "GOGC")
+				assert.Equal(t, "400", percent)
 				text, _ := workload.variable(t, "GOMEMLIMIT")
 				value, err := strconv.ParseInt(strings.TrimSuffix(text, "MiB"), 10, 64)
 				require.NoError(t, err)
