@@ -27,9 +27,9 @@ const (
 type Unit struct {
 	trace *trace
 	// step is the step that the unit is part of, nil for a call.
-	step  *step
-	state state
-	count int64
+	step      *step
+	state     state
+	count     int64
 	fragments []fragment
 	// retained reports whether the fragments of a dropped unit stay in memory.
 	retained bool
