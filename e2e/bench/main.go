@@ -62,7 +62,7 @@ func run(ctx context.Context, arguments []string, out io.Writer) error {
 	flags.IntVar(&o.rounds, "rounds", 12, "how often each variant gets its turn, half of them in the opposite order")
 	flags.IntVar(&o.requests, "requests", 200, "requests of 512 spans, points or records in a turn")
 	flags.StringVar(&o.stock, "stock", "", "another collector's binary: with plain and without -environment it is the reference")
-	flags.StringVar(&o.environment, "environment", "", "variables of all collectors but -stock, separated by commas, as in GOGC=400")
+	flags.StringVar(&o.environment, "environment", "", "variables of all collectors but -stock, separated by commas, as in GOGC=200")
 	flags.IntVar(&o.series, "series", 0, "measure scrapes of so many series, and nothing else")
 	flags.BoolVar(&o.rising, "rising", false, "measure whole while rate, runs and live traces rise, and nothing else")
 	flags.StringVar(&o.profile, "profile", "", "write a CPU profile of whole and agent under load of all signals to this file, and measure nothing")

@@ -332,7 +332,7 @@ func TestMemoryLimits(t *testing.T) {
 				workload := workloads(objects)[part]
 				memory := workload.container(t).Resources.Limits[corev1.ResourceMemory]
 				percent, _ := workload.variable(t, "GOGC")
-				assert.Equal(t, "400", percent)
+				assert.Equal(t, "200", percent)
 				text, _ := workload.variable(t, "GOMEMLIMIT")
 				value, err := strconv.ParseInt(strings.TrimSuffix(text, "MiB"), 10, 64)
 				require.NoError(t, err)

@@ -111,7 +111,7 @@ func TestComposeCollector(t *testing.T) {
 	assert.Equal(t, "queue", volumes["/var/lib/otelcol-ml/queue"])
 	assert.Equal(t, "reproductions", volumes["/var/lib/otelcol-ml/reproductions"])
 
-	assert.Equal(t, "400", *service.Environment["GOGC"])
+	assert.Equal(t, "200", *service.Environment["GOGC"])
 	var limit types.UnitBytes
 	require.NoError(t, limit.DecodeMapstructure(*service.Environment["GOMEMLIMIT"]))
 	assert.InDelta(t, 0.6, float64(limit)/float64(service.MemLimit), 0.01, "memory_limiter refuses data beyond three fifths of what the container may have")

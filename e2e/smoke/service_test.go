@@ -105,7 +105,7 @@ func TestServiceEnvironment(t *testing.T) {
 	// 60 and 80 % of 1 GiB.
 	unit := serviceUnit(t)
 	assert.Equal(t, []string{"1G"}, unit["MemoryMax"])
-	assert.Equal(t, "400", set["GOGC"])
+	assert.Equal(t, "200", set["GOGC"])
 	assert.Equal(t, "614MiB", set["GOMEMLIMIT"])
 	assert.Equal(t, "820", set["MEMORY_LIMIT_MIB"])
 	assert.True(t, slices.Contains(unit["Environment"], "OTELCOL_ML_REPRO_DIR=/var/lib/otelcol-ml/reproductions"))

@@ -122,7 +122,7 @@ env:
   {{- $_ := set $own .name true }}
   {{- end }}
   {{- $memory := include "otelcol-ml.memoryMiB" (dict "limit" $values.resources.limits.memory "share" 0.6) }}
-  {{- range concat (list (dict "name" "GOGC" "value" "400") (dict "name" "GOMEMLIMIT" "value" (printf "%sMiB" $memory))) (fromYamlArray .env) }}
+  {{- range concat (list (dict "name" "GOGC" "value" "200") (dict "name" "GOMEMLIMIT" "value" (printf "%sMiB" $memory))) (fromYamlArray .env) }}
   {{- if not (hasKey $own .name) }}
   - {{ toJson . }}
   {{- end }}
