@@ -48,6 +48,8 @@ type options struct {
 	series int
 	// rising measures loads that rise.
 	rising bool
+	// pprof reports whether the collectors have their extension for profiles.
+	pprof bool
 	// profile is the file that a profile is written to. Nothing is measured then.
 	profile string
 }
@@ -73,6 +75,7 @@ func run(ctx context.Context, arguments []string, out io.Writer) error {
 		return errors.New("-rounds and -requests must be at least 1")
 	}
 	if o.profile != "" {
+		o.pprof = true
 		return profileAll(ctx, o)
 	}
 	if o.rising {

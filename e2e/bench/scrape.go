@@ -40,7 +40,7 @@ func scrapes(ctx context.Context, o options, out io.Writer) error {
 	defer func() { _ = os.RemoveAll(directory) }()
 	o.variants = filepath.Join(o.variants, "scrape")
 	o.environment += ",PROMETHEUS_ENDPOINT=" + address
-	o.profile = "unused" // its totals of memory are read
+	o.pprof = true // the totals of memory are read there
 	v, err := startVariant(ctx, o, loads["points"], "prometheus", anyPort, directory)
 	if err != nil {
 		return err

@@ -33,7 +33,7 @@ type variant struct {
 	command    *exec.Cmd
 	output     *bytes.Buffer
 	connection *grpc.ClientConn
-	// profiles is the address of its profiles, empty without -profile.
+	// profiles is the address of its profiles, empty without options.pprof.
 	profiles string
 	// spent is the processor time of each turn.
 	spent       []time.Duration
@@ -79,7 +79,7 @@ func startVariant(ctx context.Context, o options, of load, name, sink, directory
 	}
 	v := &variant{name: name, method: of.method, output: &bytes.Buffer{}}
 	text := fmt.Appendf(nil, ends, address, sink)
-	if o.profile != "" {
+	if o.pprof {
 		if v.profiles, err = freeAddress(); err != nil {
 			return nil, err
 		}
