@@ -85,7 +85,7 @@ func (c *choices) traces() ptrace.Traces {
 
 // FuzzConsumeTraces shows for any requests that no span appears twice or without having
 // been sent, that the numbers of spans add up, that memory is limited, and that nothing
-// remains in the end. With one_in 1 nothing is dropped.
+// remains in the end. With one_in 1 nothing is dropped, and no exemplar removed.
 func FuzzConsumeTraces(f *testing.F) {
 	f.Add([]byte{1, 0, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 1, 2, 3})
 	f.Add([]byte("\x02\x01\x08\x00\x01\x05\x02\x01\x01\x01\x02\x02\x00\x01\x05\x00\x02\x03\x01\x01\x00\x00\x00"))
@@ -99,6 +99,7 @@ func FuzzConsumeTraces(f *testing.F) {
 			cfg.Steps.OneIn, cfg.Calls.OneIn = 1, 1
 		}
 		b := newBed(t, cfg)
+		w := b.instance(t)
 		received := 0
 		for len(c.data) > 0 {
 			td := c.traces()
@@ -106,6 +107,9 @@ func FuzzConsumeTraces(f *testing.F) {
 			b.consume(t, td)
 			if b.sampler.Bytes() > cfg.MaxBytes {
 				t.Fatal("too much memory")
+			}
+			if remain := b.remaining(t, w, td); all {
+				require.Equal(t, td.SpanCount(), remain)
 			}
 			b.pass(t, time.Duration(c.next(40))*time.Second)
 		}

@@ -21,11 +21,13 @@ func exemplarsOf(td ptrace.Traces) pmetric.Metrics {
 		metrics.AppendEmpty().SetEmptyExponentialHistogram().DataPoints().AppendEmpty().Exemplars(),
 	} {
 		for _, rs := range td.ResourceSpans().All() {
-			for _, span := range rs.ScopeSpans().At(0).Spans().All() {
-				e := exemplars.AppendEmpty()
-				e.SetTraceID(span.TraceID())
-				e.SetSpanID(span.SpanID())
-				e.SetTimestamp(span.EndTimestamp())
+			for _, ss := range rs.ScopeSpans().All() {
+				for _, span := range ss.Spans().All() {
+					e := exemplars.AppendEmpty()
+					e.SetTraceID(span.TraceID())
+					e.SetSpanID(span.SpanID())
+					e.SetTimestamp(span.EndTimestamp())
+				}
 			}
 		}
 	}
