@@ -2,8 +2,8 @@
 
 // Command bench measures what the components cost a whole collector: the built
 // binary runs once with each file of a folder of variants, all get the same spans,
-// metric points or log records by turns, and the processor time that the kernel
-// charges each of them is compared.
+// metric points or log records, one after the other, and the processor time that
+// the kernel charges each of them is compared.
 //
 // The result is a ratio: items per second of processor time with a variant,
 // divided by that of variant plain, or of another binary with it. Nothing is asserted;

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"os"
@@ -81,7 +82,16 @@ func (v *variant) profile(ctx context.Context, o options, of *running, seed uint
 }
 
 func (v *variant) fetchProfile(ctx context.Context) (*profile.Profile, error) {
-	url := "http://" + v.profiles + "/debug/pprof/profile?seconds=" + strconv.Itoa(int(profileTime.Seconds()))
+	raw, err := v.fetch(ctx, "profile?seconds="+strconv.Itoa(int(profileTime.Seconds())))
+	if err != nil {
+		return nil, err
+	}
+	return profile.ParseData(raw)
+}
+
+// fetch returns what the collector answers to a request for one of its profiles.
+func (v *variant) fetch(ctx context.Context, which string) ([]byte, error) {
+	url := "http://" + v.profiles + "/debug/pprof/" + which
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return nil, err
@@ -94,5 +104,5 @@ func (v *variant) fetchProfile(ctx context.Context) (*profile.Profile, error) {
 	if answer.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("%s: %s", url, answer.Status)
 	}
-	return profile.Parse(answer.Body)
+	return io.ReadAll(answer.Body)
 }

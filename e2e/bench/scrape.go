@@ -119,16 +119,7 @@ var totalAlloc = regexp.MustCompile(`(?m)^# TotalAlloc = (\d+)$`)
 
 // allocated returns the bytes that the collector has allocated since it started.
 func (v *variant) allocated(ctx context.Context) (int64, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+v.profiles+"/debug/pprof/heap?debug=1", nil)
-	if err != nil {
-		return 0, err
-	}
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = answer.Body.Close() }()
-	text, err := io.ReadAll(answer.Body)
+	text, err := v.fetch(ctx, "heap?debug=1")
 	if err != nil {
 		return 0, err
 	}

@@ -194,6 +194,11 @@ func ReadText(v pcommon.Value) (string, bool) {
 	}
 }
 
+// ValidText reports whether a value is UTF-8 if it is a text.
+func ValidText(v pcommon.Value) bool {
+	return v.Type() != pcommon.ValueTypeStr || utf8.ValidString(v.Str())
+}
+
 // cut shortens valid UTF-8 to at most limit bytes between characters.
 func cut(text string, limit int) string {
 	if len(text) <= limit {

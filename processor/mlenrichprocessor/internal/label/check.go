@@ -3,7 +3,6 @@ package label
 import (
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
@@ -58,7 +57,7 @@ func (p Problems) Check(attrs pcommon.Map, point Point, resourceValid bool, now 
 	var keys [maxCompared]string
 	n, valid, collides, isReserved := 0, resourceValid, false, false
 	for key, v := range attrs.All() {
-		valid = valid && validValue(v)
+		valid = valid && mlattr.ValidText(v)
 		isReserved = isReserved || reserved(key)
 		if collides || n == len(keys) {
 			continue
@@ -121,13 +120,9 @@ func reserved(key string) bool {
 // ValidText reports whether all strings among attributes are UTF-8.
 func ValidText(attrs pcommon.Map) bool {
 	for _, v := range attrs.All() {
-		if !validValue(v) {
+		if !mlattr.ValidText(v) {
 			return false
 		}
 	}
 	return true
-}
-
-func validValue(v pcommon.Value) bool {
-	return v.Type() != pcommon.ValueTypeStr || utf8.ValidString(v.Str())
 }

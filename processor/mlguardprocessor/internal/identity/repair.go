@@ -3,7 +3,6 @@ package identity
 import (
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
@@ -48,16 +47,12 @@ func (c *clock) repair(p point, of pmetric.AggregationTemporality) {
 // with them is missing in Prometheus. It reports whether there were any.
 func repairText(attrs pcommon.Map) (repaired bool) {
 	for _, v := range attrs.All() {
-		if !validText(v) {
+		if !mlattr.ValidText(v) {
 			setValid(v)
 			repaired = true
 		}
 	}
 	return repaired
-}
-
-func validText(v pcommon.Value) bool {
-	return v.Type() != pcommon.ValueTypeStr || utf8.ValidString(v.Str())
 }
 
 func setValid(v pcommon.Value) { v.SetStr(strings.ToValidUTF8(v.Str(), "\uFFFD")) }

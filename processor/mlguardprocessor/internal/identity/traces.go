@@ -121,7 +121,7 @@ func (f *Filter) admitProgram(s *source, now uint32) kind {
 // readResource admits the service, instance, run and labels of a resource.
 func (p *tracesPass) readResource(i int) {
 	for _, v := range p.td.ResourceSpans().At(i).Resource().Attributes().All() {
-		if !validText(v) {
+		if !mlattr.ValidText(v) {
 			repairText(p.writable(i))
 			break
 		}
@@ -336,11 +336,11 @@ func (p *tracesPass) repairLabels(at position) bool {
 // invalidLabels returns the labels of a span that are not UTF-8.
 func invalidLabels(span ptrace.Span) (invalid []pcommon.Value) {
 	for key, v := range span.Attributes().All() {
-		if spanLabels[key] && !validText(v) {
+		if spanLabels[key] && !mlattr.ValidText(v) {
 			invalid = append(invalid, v)
 		}
 	}
-	if v, ok := exceptionType(span); ok && !validText(v) {
+	if v, ok := exceptionType(span); ok && !mlattr.ValidText(v) {
 		invalid = append(invalid, v)
 	}
 	return invalid
