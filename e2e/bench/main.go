@@ -16,6 +16,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -44,6 +45,8 @@ type options struct {
 	rounds, requests    int
 	// stock is a binary to compare with, and environment that of the others.
 	stock, environment string
+	// before is a binary with which each variant runs too.
+	before string
 	// series is how many a scrape is measured with; 0 measures none.
 	series int
 	// rising measures loads that rise.
@@ -64,10 +67,11 @@ func run(ctx context.Context, arguments []string, out io.Writer) error {
 	flags.IntVar(&o.rounds, "rounds", 12, "how often each variant gets its turn, half of them in the opposite order")
 	flags.IntVar(&o.requests, "requests", 200, "requests of 512 spans, points or records in a turn")
 	flags.StringVar(&o.stock, "stock", "", "another collector's binary: with plain and without -environment it is the reference")
+	flags.StringVar(&o.before, "before", "", "an earlier binary: each variant runs with it too, to show what a change gives")
 	flags.StringVar(&o.environment, "environment", "", "variables of all collectors but -stock, separated by commas, as in GOGC=200")
 	flags.IntVar(&o.series, "series", 0, "measure scrapes of so many series, and nothing else")
 	flags.BoolVar(&o.rising, "rising", false, "measure whole while rate, runs and live traces rise, and nothing else")
-	flags.StringVar(&o.profile, "profile", "", "write a CPU profile of whole and agent under load of all signals to this file, and measure nothing")
+	flags.StringVar(&o.profile, "profile", "", "write a CPU profile to this file, of whole and agent under load of all signals, or of the one variant -only of -signal, and measure nothing")
 	if err := flags.Parse(arguments); err != nil {
 		return err
 	}
@@ -76,7 +80,10 @@ func run(ctx context.Context, arguments []string, out io.Writer) error {
 	}
 	if o.profile != "" {
 		o.pprof = true
-		return profileAll(ctx, o)
+		if o.only != "" {
+			return profileOf(ctx, o, []string{*name})
+		}
+		return profileOf(ctx, o, slices.Sorted(maps.Keys(loads)))
 	}
 	if o.rising {
 		return rises(ctx, o, out)
@@ -116,13 +123,22 @@ func start(ctx context.Context, o options, name string) (r *running, err error) 
 		return nil, err
 	}
 	if o.profile != "" {
-		names = slices.DeleteFunc(names, func(name string) bool { return name != "whole" && name != "agent" })
+		profiled := []string{"whole", "agent"}
+		if o.only != "" {
+			profiled = strings.Split(o.only, ",")
+		}
+		names = slices.DeleteFunc(names, func(name string) bool { return !slices.Contains(profiled, name) })
 	}
 	if r.directory, err = os.MkdirTemp("", "bench"); err != nil {
 		return nil, err
 	}
 	if r.sink, err = newSink(r.load); err != nil {
 		return nil, err
+	}
+	if o.before != "" {
+		for i := range names {
+			names = append(names, names[i]+before)
+		}
 	}
 	if o.stock != "" {
 		names = slices.Insert(names, 0, stock)

@@ -7,10 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"os"
-	"slices"
 	"strconv"
 	"time"
 
@@ -20,11 +18,10 @@ import (
 // profileTime is how long each variant is profiled.
 const profileTime = 30 * time.Second
 
-// profileAll writes a CPU profile of the variants whole and agent of all signals to a
-// file.
-func profileAll(ctx context.Context, o options) error {
+// profileOf writes a CPU profile of the variants of some signals to a file.
+func profileOf(ctx context.Context, o options, signals []string) error {
 	var all []*profile.Profile
-	for _, signal := range slices.Sorted(maps.Keys(loads)) {
+	for _, signal := range signals {
 		running, err := start(ctx, o, signal)
 		if err != nil {
 			return err

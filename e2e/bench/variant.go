@@ -92,6 +92,9 @@ func startVariant(ctx context.Context, o options, of load, name, sink, directory
 		return nil, err
 	}
 	binary, file, environment := o.collector, name+".yaml", strings.Split(strings.Trim(o.environment, ","), ",")
+	if of, is := strings.CutSuffix(name, before); is {
+		binary, file = o.before, of+".yaml"
+	}
 	if name == stock {
 		binary, file, environment = o.stock, reference+".yaml", nil
 	}
@@ -122,8 +125,12 @@ func startVariant(ctx context.Context, o options, of load, name, sink, directory
 	return v, nil
 }
 
-// stock is the name of the other collector.
-const stock = "stock"
+// stock is the name of the other collector, and before ends that of a variant with
+// an earlier binary.
+const (
+	stock  = "stock"
+	before = "_before"
+)
 
 // over begins the first line of a variant of a shipped configuration.
 const over = "# over: "
