@@ -111,25 +111,40 @@ func isModelServer(v *values, span ptrace.Span) bool {
 func (r *reader) orderTimes() {
 	r.timedOrder = slices.Grow(r.timedOrder[:0], len(r.timed))
 	for i := range r.timed {
-		r.timedOrder = append(r.timedOrder, int32(i)) // #nosec G115 -- spans of a request
+		t := &r.timed[i]
+		r.timedOrder = append(r.timedOrder, timedEnd{t.end, t.start, int32(i)}) // #nosec G115 -- spans of a request
 	}
-	if !slices.IsSortedFunc(r.timedOrder, r.compareTimed) {
-		slices.SortFunc(r.timedOrder, r.compareTimed)
+	if !slices.IsSortedFunc(r.timedOrder, compareEnds) {
+		slices.SortFunc(r.timedOrder, compareEnds)
 	}
+}
+
+// timedEnd is what orders the spans whose time is divided, apart from the rest, which
+// would fill the processor's caches.
+type timedEnd struct {
+	end, start pcommon.Timestamp
+	// at is the index of the span in reader.timed.
+	at int32
 }
 
 // divideTimes divides the times of all spans, in their order.
 func (t *tally) divideTimes(r *reader) {
-	for _, i := range r.timedOrder {
-		t.divide(&r.timed[i])
+	for i := range r.timedOrder {
+		t.divide(&r.timed[r.timedOrder[i].at])
 	}
 }
 
-// compareTimed compares two spans of a request by their ends. SDKs send them in
+// compareEnds compares two spans of a request by their ends. SDKs send them in
 // this order.
-func (r *reader) compareTimed(a, b int32) int {
-	x, y := &r.timed[a], &r.timed[b]
-	return cmp.Or(cmp.Compare(x.end, y.end), cmp.Compare(y.start, x.start), cmp.Compare(a, b))
+func compareEnds(a, b timedEnd) int {
+	switch {
+	case a.end != b.end:
+		return cmp.Compare(a.end, b.end)
+	case a.start != b.start:
+		return cmp.Compare(b.start, a.start)
+	default:
+		return int(a.at - b.at)
+	}
 }
 
 // divide divides the time of one span, after those below it.

@@ -143,6 +143,7 @@ func newClocks(cfg *Config) *clocks {
 // ranks beyond the limit.
 func (c *clocks) observe(store *streams.Store, units []unit, now time.Time) (over streams.Overflowed) {
 	// The spans of a process are adjacent, so its clock is looked up once.
+	var source *streams.Source
 	var key clockKey
 	var clock *runClock
 	for i := range units {
@@ -151,8 +152,9 @@ func (c *clocks) observe(store *streams.Store, units []unit, now time.Time) (ove
 		if u.source.Run.ID == "" || u.source.Run.ID == mlattr.Other || !u.activity.timed && !u.endsStep && !u.activity.endsRun {
 			continue
 		}
-		if next := (clockKey{u.source.Resource, u.source.Run}); clock == nil || next != key {
-			key, clock = next, c.of(next)
+		if u.source != source {
+			source, key = u.source, clockKey{u.source.Resource, u.source.Run}
+			clock = c.of(key)
 		}
 		var updates []streams.Update
 		for clock != nil {

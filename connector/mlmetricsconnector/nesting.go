@@ -1,6 +1,7 @@
 package mlmetricsconnector
 
 import (
+	"encoding/binary"
 	"hash/maphash"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -12,16 +13,22 @@ type spanKey uint64
 
 var spanSeed = maphash.MakeSeed()
 
+// traceHash is a hash of a trace's id, of which its spans' keys are made.
+type traceHash uint64
+
+func hashOf(trace pcommon.TraceID) traceHash { return traceHash(maphash.Bytes(spanSeed, trace[:])) }
+
 // keyOf returns the key of a span. A zero span id is no span's: a broken or hostile
-// client may send it for all spans.
-func keyOf(trace pcommon.TraceID, span pcommon.SpanID) spanKey {
+// client may send it for all spans. No two spans of a trace have the same key, since
+// each step of the finalizer of SplitMix64 (Steele, Lea and Flood, 2014) can be undone.
+func keyOf(trace traceHash, span pcommon.SpanID) spanKey {
 	if span.IsEmpty() {
 		return 0
 	}
-	var ids [len(trace) + len(span)]byte
-	copy(ids[:], trace[:])
-	copy(ids[len(trace):], span[:])
-	return spanKey(max(maphash.Bytes(spanSeed, ids[:]), 1))
+	key := uint64(trace) ^ binary.LittleEndian.Uint64(span[:])
+	key = (key ^ key>>30) * 0xbf58476d1ce4e5b9
+	key = (key ^ key>>27) * 0x94d049bb133111eb
+	return spanKey(max(key^key>>31, 1))
 }
 
 // known reports whether the key is that of a span.

@@ -8,7 +8,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 )
 
-func ref(id byte) spanKey { return keyOf(pcommon.TraceID{1}, pcommon.SpanID{id}) }
+func ref(id byte) spanKey { return keyOf(hashOf(pcommon.TraceID{1}), pcommon.SpanID{id}) }
 
 // link is a candidate with the id self below parent; 0 is none.
 func link(self, parent byte) candidate { return candidate{self: ref(self), parent: ref(parent)} }
@@ -107,7 +107,7 @@ func TestParentThatEndedFirst(t *testing.T) {
 
 func chain(length int) (spans []candidate) {
 	id := func(i int) spanKey {
-		return keyOf(pcommon.TraceID{1}, pcommon.SpanID{byte(i), byte(i >> 8), 1}) // #nosec G115 -- the low bytes
+		return keyOf(hashOf(pcommon.TraceID{1}), pcommon.SpanID{byte(i), byte(i >> 8), 1}) // #nosec G115 -- the low bytes
 	}
 	for i := range length {
 		spans = append(spans, candidate{self: id(i + 1), parent: id(i)})

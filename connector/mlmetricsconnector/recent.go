@@ -16,7 +16,11 @@ const (
 // remember, so nearly all of those are found. The size is fixed, and a lookup
 // reads one cache line. Collisions need equal 56 bits of a key. It is not safe for
 // concurrent use.
-type recent struct{ places [][ways]uint64 }
+type recent struct {
+	places [][ways]uint64
+	// all keeps the compiler from omitting readAhead.
+	all uint64
+}
 
 // newRecent returns a recent for at least spans spans.
 func newRecent(spans int) *recent {
@@ -38,6 +42,17 @@ func (r *recent) get(of spanKey) uint8 {
 		}
 	}
 	return 0
+}
+
+// readAhead brings what is known of the units' spans into the processor's caches. The
+// processor reads many of them at once here, and get and add would each wait for one.
+func (r *recent) readAhead(units []unit) {
+	var all uint64
+	for i := range units {
+		place, _ := r.set(units[i].self)
+		all |= place[0]
+	}
+	r.all = all
 }
 
 // add sets the bits of value for a span, in addition to those already set, and

@@ -11,7 +11,7 @@ import (
 func numbered(n int) spanKey {
 	var id pcommon.SpanID
 	binary.BigEndian.PutUint64(id[:], uint64(n+1)) // #nosec G115 -- small
-	return keyOf(pcommon.TraceID{}, id)
+	return keyOf(hashOf(pcommon.TraceID{}), id)
 }
 
 func TestRecentRemembersTheNewest(t *testing.T) {

@@ -116,6 +116,10 @@ type reader struct {
 	// source is that of the resource, hostSource without its run.
 	source, hostSource *streams.Source
 
+	// trace is that of the newest span, and hash its hash.
+	trace pcommon.TraceID
+	hash  traceHash
+
 	program program
 	per     perStep
 	timing  string
@@ -135,7 +139,7 @@ type reader struct {
 	cores float64
 	// timed are the spans whose time is divided, and timedOrder their order.
 	timed      []timedSpan
-	timedOrder []int32
+	timedOrder []timedEnd
 	// anyCalls reports whether any unit has calls.
 	anyCalls bool
 
@@ -230,7 +234,10 @@ func (r *reader) readSpan(known mlattr.System, span ptrace.Span) {
 	u := r.unit()
 	u.first, u.per = len(r.updates), r.per
 	u.trace, u.span = span.TraceID(), span.SpanID()
-	u.self, u.parent = keyOf(u.trace, u.span), keyOf(u.trace, span.ParentSpanID())
+	if r.trace != u.trace || r.hash == 0 {
+		r.trace, r.hash = u.trace, hashOf(u.trace)
+	}
+	u.self, u.parent = keyOf(r.hash, u.span), keyOf(r.hash, span.ParentSpanID())
 	u.start = clampEnd(uint64(span.StartTimestamp()), r.now)
 	u.end = clampEnd(uint64(span.EndTimestamp()), r.now)
 	r.addSources(u)

@@ -57,6 +57,7 @@ func (t *tally) settle(r *reader) (duplicates int64) {
 }
 
 func (t *tally) removeDelivered(r *reader) (duplicates int64) {
+	t.delivered.readAhead(r.units)
 	units, updates := r.units[:0], r.updates[:0]
 	for i := range r.units {
 		u := &r.units[i]

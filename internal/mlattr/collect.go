@@ -33,7 +33,7 @@ func (r *Reader) collect(attrs pcommon.Map, item where, name string, f *Facts) {
 			continue
 		}
 		if entry.own != 0 {
-			f.readOwn(slotNames[entry.slot], entry.slot, entry.own, value)
+			f.readOwn("", entry.slot, entry.own, value)
 		}
 		for i := range entry.rules {
 			found := &entry.rules[i]
@@ -187,13 +187,17 @@ func saysNone(fact *Fact, value pcommon.Value) bool {
 	}
 }
 
-// readOwn reads an attribute that has its canonical name.
+// readOwn reads an attribute that has its canonical name, which is key for one
+// without a slot.
 func (f *Facts) readOwn(key string, slot Slot, kind Kind, value pcommon.Value) {
-	fact := Fact{Key: key, slot: slot, Own: true, rank: rankOwn}
-	if !read(&fact, kind, value) && !fact.NonFinite {
+	fact := f.reserve(slot, key, rankOwn)
+	if fact == nil {
+		return
+	}
+	fact.Own = true
+	if !read(fact, kind, value) && !fact.NonFinite {
 		fact.Unreadable = true
 	}
-	f.add(&fact)
 }
 
 // read sets the fact's value and reports whether there is a usable one.

@@ -53,7 +53,7 @@ func (r *Reader) Enriched(known System, span ptrace.Span, unread *Slots, f *Fact
 			continue
 		}
 		if entry.own != 0 && !unread[entry.slot&(maxSlots-1)] {
-			f.addOwn("", entry.slot, entry.own, value)
+			f.readOwn("", entry.slot, entry.own, value)
 		}
 		f.Systems |= entry.evidence
 		for _, i := range entry.special {
@@ -91,18 +91,8 @@ func addOwnPrefixed(key string, value pcommon.Value, f *Facts) bool {
 	if !ok || len(tail) > maxTail || !ValidID(tail) {
 		return false
 	}
-	f.addOwn(key, 0, KindDouble, value)
+	f.readOwn(key, 0, KindDouble, value)
 	return true
-}
-
-// addOwn is readOwn without copying the fact.
-func (f *Facts) addOwn(key string, slot Slot, kind Kind, value pcommon.Value) {
-	if fact := f.reserve(slot, key, rankOwn); fact != nil {
-		fact.Own = true
-		if !read(fact, kind, value) && !fact.NonFinite {
-			fact.Unreadable = true
-		}
-	}
 }
 
 // unwritten reports whether an attribute is a duration that ml_enrich reads and

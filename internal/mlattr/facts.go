@@ -307,29 +307,44 @@ func (f *Facts) reserve(slot Slot, key string, rank int32) *Fact {
 	if slot != 0 {
 		key = slotNames[slot]
 	}
-	return f.add(&Fact{Key: key, slot: slot, rank: rank})
+	fact := f.place(slot, key, rank)
+	if fact != nil {
+		*fact = Fact{Key: key, slot: slot, rank: rank}
+	}
+	return fact
 }
 
-// add keeps a fact unless there is one of the same or a lower rank, and returns
-// the kept fact or nil.
-func (f *Facts) add(fact *Fact) *Fact {
+// add keeps a fact unless there is one of the same or a lower rank.
+func (f *Facts) add(fact *Fact) {
+	if to := f.place(fact.slot, fact.Key, fact.rank); to != nil {
+		*to = *fact
+	}
+}
+
+// place returns the memory of a fact, whose content is unknown, or nil where there
+// is a fact of the same or a lower rank.
+func (f *Facts) place(slot Slot, key string, rank int32) *Fact {
 	var have *Fact
-	if fact.slot != 0 {
-		have = f.At(fact.slot)
+	if slot != 0 {
+		have = f.At(slot)
 	} else {
-		have = f.Find(fact.Key)
+		have = f.Find(key)
 	}
 	if have != nil {
-		if fact.rank >= have.rank {
+		if rank >= have.rank {
 			return nil
 		}
-		*have = *fact
 		return have
 	}
-	f.list = append(f.list, *fact)
-	f.lengths |= lengthBit(fact.Key)
-	if fact.slot != 0 {
-		f.at[fact.slot] = uint8(len(f.list))
+	n := len(f.list)
+	if n < cap(f.list) {
+		f.list = f.list[:n+1]
+	} else {
+		f.list = append(f.list, Fact{})
 	}
-	return &f.list[len(f.list)-1]
+	f.lengths |= lengthBit(key)
+	if slot != 0 {
+		f.at[slot] = uint8(n + 1) // #nosec G115 -- at most maxSlots and maxDynamic
+	}
+	return &f.list[n]
 }

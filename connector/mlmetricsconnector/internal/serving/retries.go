@@ -2,6 +2,7 @@ package serving
 
 import (
 	"hash/maphash"
+	"math/bits"
 	"slices"
 	"time"
 
@@ -74,7 +75,7 @@ func (r *retries) check(s *Span, of request, again *bool) {
 		}
 		r.failed = make([]failedRequest, rememberedFailures)
 	}
-	hash := maphash.Comparable(seed, of)
+	hash := of.hash()
 	known := &r.failed[hash%rememberedFailures]
 	// A request that began before the other had failed repeats nothing.
 	if waited := s.Start - known.end; known.hash == hash && waited >= 0 && waited <= int64(retryTime) {
@@ -84,6 +85,21 @@ func (r *retries) check(s *Span, of request, again *bool) {
 	if s.is(Failed) {
 		*known = failedRequest{hash, s.End}
 	}
+}
+
+// hash returns a hash of all fields, at less cost than maphash.Comparable.
+func (r *request) hash() uint64 {
+	var ids [len(r.trace) + len(r.parent)]byte
+	copy(ids[:], r.trace[:])
+	copy(ids[len(r.trace):], r.parent[:])
+	hash := maphash.Bytes(seed, ids[:]) ^ r.arguments
+	for _, text := range [...]string{r.id, r.operation, r.target} {
+		hash = bits.RotateLeft64(hash, 23) * 0x9e3779b97f4a7c15
+		if text != "" {
+			hash ^= maphash.String(seed, text)
+		}
+	}
+	return hash
 }
 
 const (

@@ -62,8 +62,10 @@ type Fleet struct {
 	tasks    map[taskKey]*task
 	// parts is the number of models and tools.
 	parts int
-	// newest is the service of the newest span.
+	// newest is the service of the newest span, task its task, and ofTask that one's key.
 	newest *Service
+	task   *task
+	ofTask taskKey
 }
 
 type taskKey struct {
@@ -121,7 +123,10 @@ func (f *Fleet) observeTask(service *Service, s *Span, now time.Time) {
 		return
 	}
 	key := taskKey{s.Trace, service}
-	t := f.tasks[key]
+	t := f.task
+	if t == nil || f.ofTask != key {
+		t = f.tasks[key]
+	}
 	if t == nil {
 		if s.Kind&(Request|Tool|Step) == 0 || len(f.tasks) >= maxTasks || service.tasks >= maxTasksOfService {
 			return
@@ -130,6 +135,7 @@ func (f *Fleet) observeTask(service *Service, s *Span, now time.Time) {
 		f.tasks[key] = t
 		service.tasks++
 	}
+	f.task, f.ofTask = t, key
 	t.add(now, s, service)
 }
 
@@ -217,6 +223,7 @@ func (f *Fleet) forget(now time.Time, expiration time.Duration) {
 
 // endTasks ends the tasks of which nothing more is expected.
 func (f *Fleet) endTasks(now time.Time) {
+	f.task = nil
 	for key, t := range f.tasks {
 		service := key.service
 		switch {

@@ -100,7 +100,9 @@ func (p *Proportion) Add(now time.Time, is bool, version uint8) {
 	p.all.Of -= countOf(p.ends[p.oldest]).Of
 	p.all.Of += countOf(end).Of
 	p.ends[p.oldest] = end
-	p.oldest = (p.oldest + 1) % len(p.ends)
+	if p.oldest++; p.oldest == len(p.ends) {
+		p.oldest = 0
+	}
 }
 
 func countOf(end int64) Counts { return Counts{Of: int(end & 1), All: 1} }

@@ -1,13 +1,15 @@
 package steps
 
 import (
-	"cmp"
 	"slices"
 )
 
 // maxEvents limits the spans that a Sequence remembers, far above the number
 // that arrives out of order.
 const maxEvents = 512
+
+// firstEvents is for how many spans a Sequence has memory at first.
+const firstEvents = 8
 
 // Kind is the role of a span in a step.
 type Kind uint8
@@ -99,10 +101,15 @@ func (s *Sequence) more() int64 {
 // indexOf returns the index at which an event belongs.
 func (s *Sequence) indexOf(e event) int {
 	at := len(s.events)
-	for at > 0 && cmp.Or(cmp.Compare(s.events[at-1].end, e.end), cmp.Compare(s.events[at-1].kind, e.kind)) > 0 {
+	for at > 0 && s.events[at-1].after(&e) {
 		at--
 	}
 	return at
+}
+
+// after reports whether an event comes after another one.
+func (e *event) after(other *event) bool {
+	return e.end > other.end || e.end == other.end && e.kind > other.kind
 }
 
 // addForward omits a forward pass inside another one, as of modules that call
@@ -116,10 +123,18 @@ func (s *Sequence) addForward(e event) {
 	for from > 0 && s.events[from-1].kind == Forward && s.events[from-1].start >= e.start {
 		from--
 	}
+	joined := at < len(s.events) && !s.ends(at, Optimizer)
+	if s.events == nil {
+		s.events = make([]event, 0, firstEvents)
+	}
 	s.events = slices.Replace(s.events, from, at, e)
-	if !s.forwards || from+1 < len(s.events) {
+	switch {
+	case !s.forwards:
 		s.forwards = true
 		s.recent = s.steps(s.events)
+	case joined && s.events[from+1].kind == Optimizer:
+		// An optimizer that ended the step of the one before now ends its own.
+		s.recent++
 	}
 }
 

@@ -26,7 +26,6 @@ type stream struct {
 	expired bool
 
 	hash uint64
-	next *stream
 
 	start, updated time.Time
 	// shown is the time of its first emission.
@@ -82,14 +81,6 @@ func (st *stream) makeBuckets(isExponential bool) {
 		st.bounds = s.Bounds(first)
 		st.buckets = make([]uint64, len(st.bounds)+1)
 	}
-}
-
-// isOf reports whether u changes this stream.
-func (st *stream) isOf(u *Update, labels []string) bool {
-	src := u.Source
-	return st.series == u.Series && !st.ofAll && st.overflow != src.admitted &&
-		slices.Equal(st.labels, labels) && st.resource == src.Resource &&
-		(st.overflow || st.run == src.Run)
 }
 
 func (st *stream) apply(u *Update, now time.Time) {

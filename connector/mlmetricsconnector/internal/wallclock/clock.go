@@ -178,9 +178,9 @@ func (c *Clock) Advance(until int64, into *Totals) {
 		}
 		switch t.what {
 		case closes:
-			open.add(t.span, -1)
+			open.add(&c.pending[t.span], -1)
 		case opens:
-			open.add(t.span, 1)
+			open.add(&c.pending[t.span], 1)
 		case endsForward:
 			c.steps.settle(into)
 		case endsStep:
@@ -235,10 +235,10 @@ func (c *Clock) begin(until int64, into *Totals) bool {
 type change struct {
 	at   int64
 	what what
-	// span is the one that opens or closes.
-	span *Span
 	// whole is that of the step that ends.
 	whole bool
+	// span is the index in Clock.pending of the one that opens or closes.
+	span int32
 }
 
 type what uint8
@@ -269,9 +269,9 @@ func (c *Clock) changes(until int64) []change {
 		if s.Start == s.End {
 			continue
 		}
-		changes = append(changes, change{at: max(s.Start, c.cursor), what: opens, span: s})
+		changes = append(changes, change{at: max(s.Start, c.cursor), what: opens, span: int32(i)}) // #nosec G115 -- at most maxPending
 		if ended {
-			changes = append(changes, change{at: s.End, what: closes, span: s})
+			changes = append(changes, change{at: s.End, what: closes, span: int32(i)}) // #nosec G115 -- at most maxPending
 		}
 	}
 	for _, end := range c.ends {
@@ -280,10 +280,19 @@ func (c *Clock) changes(until int64) []change {
 		}
 	}
 	changes = append(changes, change{at: until, what: passes})
-	slices.SortFunc(changes, func(a, b change) int {
-		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.what, b.what))
-	})
+	slices.SortFunc(changes, compareChanges)
 	return changes
+}
+
+// compareChanges orders changes by time.
+func compareChanges(a, b change) int {
+	switch {
+	case a.at < b.at:
+		return -1
+	case a.at > b.at:
+		return 1
+	}
+	return int(a.what) - int(b.what)
 }
 
 // moment has the number of open spans at a moment.
