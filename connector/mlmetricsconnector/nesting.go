@@ -109,6 +109,7 @@ func (n *nesting) outermost(candidates []candidate) []verdict {
 	if len(n.parents) > maxKeptUpdates {
 		n.parents = make(map[spanKey]spanKey) // clearing it would take long ever after
 	}
+	n.readAhead(candidates)
 	parents := n.parents
 	clear(parents)
 	for i := range candidates {
@@ -145,6 +146,15 @@ func (n *nesting) outermost(candidates []candidate) []verdict {
 	return verdicts
 }
 
+// readAhead brings what is remembered of the candidates, and of the spans above them,
+// into the processor's caches.
+func (n *nesting) readAhead(candidates []candidate) {
+	for i := range candidates {
+		n.marks.readAhead(candidates[i].self)
+		n.marks.readAhead(candidates[i].parent)
+	}
+}
+
 // cover marks the spans above a covered span, and returns how many. It ends at
 // a span that is already covered, which is handled itself, so a batch that is
 // one long chain is walked once. The limit is for cycles too long to be
@@ -175,6 +185,7 @@ func (n *nesting) blank(count int) []verdict {
 // chain counts. If a higher one was counted in an earlier batch, that one
 // represents the chain. The result is valid until the next call.
 func (n *nesting) innermost(candidates []candidate) []verdict {
+	n.readAhead(candidates)
 	for i := range candidates {
 		if c := &candidates[i]; c.nested() {
 			n.set(c.parent, covered)

@@ -18,8 +18,8 @@ const (
 // concurrent use.
 type recent struct {
 	places [][ways]uint64
-	// all keeps the compiler from omitting readAhead.
-	all uint64
+	// ahead keeps the compiler from omitting readAhead.
+	ahead uint64
 }
 
 // newRecent returns a recent for at least spans spans.
@@ -44,15 +44,12 @@ func (r *recent) get(of spanKey) uint8 {
 	return 0
 }
 
-// readAhead brings what is known of the units' spans into the processor's caches. The
-// processor reads many of them at once here, and get and add would each wait for one.
-func (r *recent) readAhead(units []unit) {
-	var all uint64
-	for i := range units {
-		place, _ := r.set(units[i].self)
-		all |= place[0]
-	}
-	r.all = all
+// readAhead brings what is known of a span into the processor's caches. Calls for
+// several spans, one after the other, wait for memory at the same time; get and add
+// would each wait for it alone.
+func (r *recent) readAhead(of spanKey) {
+	place, _ := r.set(of)
+	r.ahead |= place[0]
 }
 
 // add sets the bits of value for a span, in addition to those already set, and

@@ -57,7 +57,9 @@ func (t *tally) settle(r *reader) (duplicates int64) {
 }
 
 func (t *tally) removeDelivered(r *reader) (duplicates int64) {
-	t.delivered.readAhead(r.units)
+	for i := range r.units {
+		t.delivered.readAhead(r.units[i].self)
+	}
 	units, updates := r.units[:0], r.updates[:0]
 	for i := range r.units {
 		u := &r.units[i]

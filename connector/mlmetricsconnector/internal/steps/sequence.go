@@ -127,7 +127,11 @@ func (s *Sequence) addForward(e event) {
 	if s.events == nil {
 		s.events = make([]event, 0, firstEvents)
 	}
-	s.events = slices.Replace(s.events, from, at, e)
+	if from == len(s.events) {
+		s.events = append(s.events, e)
+	} else {
+		s.events = slices.Replace(s.events, from, at, e)
+	}
 	switch {
 	case !s.forwards:
 		s.forwards = true

@@ -23,6 +23,8 @@ type LRU[K comparable, V any] struct {
 	limit                int
 	maxAge               time.Duration
 	evicted              int64
+	// ahead keeps the compiler from omitting ReadAhead.
+	ahead int64
 	// onRemove, if set, is called with each value that is removed.
 	onRemove func(*V)
 }
@@ -74,6 +76,15 @@ func (c *LRU[K, V]) Find(key K, now time.Time) *V {
 		c.link(at, e)
 	}
 	return &e.value
+}
+
+// ReadAhead brings the entry of a key into the processor's caches. Calls for several
+// keys, one after the other, wait for memory at the same time; Find would each time wait
+// for it alone.
+func (c *LRU[K, V]) ReadAhead(key K) {
+	if at := *c.bucket(c.hash(key)); at != none {
+		c.ahead |= c.entry(at).used
+	}
 }
 
 // Peek returns the value of a key without renewing its entry, or nil. The entry

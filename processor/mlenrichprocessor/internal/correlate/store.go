@@ -125,6 +125,9 @@ func (s *Store) joinTraces(traces []trace, texts *symbols) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range traces {
+		s.traces.ReadAhead(traces[i].id)
+	}
+	for i := range traces {
 		t := &traces[i]
 		known := s.traces.Find(t.id, now)
 		if known == nil {
