@@ -22,6 +22,7 @@ var slotQueueTime = mlattr.SlotOf(mlattr.QueueTime)
 
 // timedSpan is a span whose time is divided by cause.
 type timedSpan struct {
+	trace        traceHash
 	self, parent spanKey
 	start, end   pcommon.Timestamp
 	bound.Span
@@ -51,7 +52,7 @@ func (r *reader) addTimed(u *unit, v *values, span ptrace.Span) {
 	r.timed = r.timed[:len(r.timed)+1]
 	u.timed = len(r.timed)
 	t := &r.timed[u.timed-1]
-	t.self, t.parent, t.start, t.end = u.self, u.parent, span.StartTimestamp(), span.EndTimestamp()
+	t.trace, t.self, t.parent, t.start, t.end = r.hash, u.self, u.parent, span.StartTimestamp(), span.EndTimestamp()
 	t.Span = bound.Span{Seconds: seconds, Kind: kind, Utilization: r.loads.utilization(u.source), Cores: r.cores}
 	t.ofModel, t.serves, t.again = isModelServer(v, span), serves, false
 	if wait := r.ofSpan.At(slotQueueTime); wait != nil && usable(wait) {
@@ -107,16 +108,42 @@ func isModelServer(v *values, span ptrace.Span) bool {
 	return v.side == mlattr.SideServer || span.Kind() == ptrace.SpanKindServer && asksModel(v)
 }
 
-// orderTimes orders the spans whose time is divided, children before their parents.
+// orderTimes orders the spans whose time is divided, children before their parents. It
+// leaves timedOrder empty if they are in such an order, as SDKs send them.
 func (r *reader) orderTimes() {
-	r.timedOrder = slices.Grow(r.timedOrder[:0], len(r.timed))
+	r.timedOrder = r.timedOrder[:0]
+	if r.childrenFirst() {
+		return
+	}
+	r.timedOrder = slices.Grow(r.timedOrder, len(r.timed))
 	for i := range r.timed {
 		t := &r.timed[i]
 		r.timedOrder = append(r.timedOrder, timedEnd{t.end, t.start, int32(i)}) // #nosec G115 -- spans of a request
 	}
-	if !slices.IsSortedFunc(r.timedOrder, compareEnds) {
-		slices.SortFunc(r.timedOrder, compareEnds)
+	slices.SortFunc(r.timedOrder, compareEnds)
+}
+
+// childrenFirst reports whether the spans of each trace are in the order of their ends.
+func (r *reader) childrenFirst() bool {
+	if len(r.lastOfTrace) > maxKeptUpdates {
+		r.lastOfTrace = make(map[traceHash]int32) // clearing it would take long ever after
 	}
+	clear(r.lastOfTrace)
+	for i := 1; i < len(r.timed); i++ {
+		t, before := &r.timed[i], &r.timed[i-1]
+		if before.trace != t.trace {
+			r.lastOfTrace[before.trace] = int32(i - 1) // #nosec G115 -- spans of a request
+			last, known := r.lastOfTrace[t.trace]
+			if !known {
+				continue
+			}
+			before = &r.timed[last]
+		}
+		if t.end < before.end || t.end == before.end && t.start > before.start {
+			return false
+		}
+	}
+	return true
 }
 
 // timedEnd is what orders the spans whose time is divided, apart from the rest, which
@@ -129,6 +156,12 @@ type timedEnd struct {
 
 // divideTimes divides the times of all spans, in their order.
 func (t *tally) divideTimes(r *reader) {
+	if len(r.timedOrder) == 0 {
+		for i := range r.timed {
+			t.divide(&r.timed[i])
+		}
+		return
+	}
 	for i := range r.timedOrder {
 		t.divide(&r.timed[r.timedOrder[i].at])
 	}

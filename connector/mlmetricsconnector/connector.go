@@ -97,7 +97,7 @@ func newMetricsConnector(set connector.Settings, cfg *Config, registry *instance
 		prices:    newPrices(cfg.Prices.File, set.Logger),
 		readers: sync.Pool{New: func() any {
 			return &reader{
-				vocabulary: mlattr.Default(), slow: cfg.SlowThreshold.Seconds(),
+				vocabulary: mlattr.Default(), lastOfTrace: make(map[traceHash]int32), slow: cfg.SlowThreshold.Seconds(),
 				exemplars: cfg.Exemplars, genAI: cfg.GenAIMetrics, nextNames: cfg.GenAINextNames,
 			}
 		}},

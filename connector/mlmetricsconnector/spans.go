@@ -140,6 +140,8 @@ type reader struct {
 	// timed are the spans whose time is divided, and timedOrder their order.
 	timed      []timedSpan
 	timedOrder []timedEnd
+	// lastOfTrace is memory of childrenFirst.
+	lastOfTrace map[traceHash]int32
 	// anyCalls reports whether any unit has calls.
 	anyCalls bool
 

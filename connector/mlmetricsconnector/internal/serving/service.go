@@ -62,10 +62,11 @@ type Fleet struct {
 	tasks    map[taskKey]*task
 	// parts is the number of models and tools.
 	parts int
-	// newest is the service of the newest span, task its task, and ofTask that one's key.
-	newest *Service
-	task   *task
-	ofTask taskKey
+	// newest is the service of the newest span. latest is what tasks had by latestKey, the
+	// key of the newest span, since the spans of a task come together.
+	newest    *Service
+	latest    *task
+	latestKey taskKey
 }
 
 type taskKey struct {
@@ -123,20 +124,18 @@ func (f *Fleet) observeTask(service *Service, s *Span, now time.Time) {
 		return
 	}
 	key := taskKey{s.Trace, service}
-	t := f.task
-	if t == nil || f.ofTask != key {
-		t = f.tasks[key]
+	if f.latestKey != key {
+		f.latest, f.latestKey = f.tasks[key], key
 	}
-	if t == nil {
+	if f.latest == nil {
 		if s.Kind&(Request|Tool|Step) == 0 || len(f.tasks) >= maxTasks || service.tasks >= maxTasksOfService {
 			return
 		}
-		t = new(task)
-		f.tasks[key] = t
+		f.latest = new(task)
+		f.tasks[key] = f.latest
 		service.tasks++
 	}
-	f.task, f.ofTask = t, key
-	t.add(now, s, service)
+	f.latest.add(now, s, service)
 }
 
 // service returns a service, or nil beyond the limit.
@@ -223,7 +222,7 @@ func (f *Fleet) forget(now time.Time, expiration time.Duration) {
 
 // endTasks ends the tasks of which nothing more is expected.
 func (f *Fleet) endTasks(now time.Time) {
-	f.task = nil
+	f.latest, f.latestKey = nil, taskKey{}
 	for key, t := range f.tasks {
 		service := key.service
 		switch {
