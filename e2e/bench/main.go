@@ -51,6 +51,8 @@ type options struct {
 	series int
 	// rising measures loads that rise.
 	rising bool
+	// cores measures one core and all of them.
+	cores bool
 	// pprof reports whether the collectors have their extension for profiles.
 	pprof bool
 	// profile is the file that a profile is written to. Nothing is measured then.
@@ -62,6 +64,7 @@ func run(ctx context.Context, arguments []string, out io.Writer) error {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.StringVar(&o.collector, "collector", "../bin/otelcol-ml", "the collector's binary")
 	flags.StringVar(&o.variants, "variants", "bench/variants", "the folder with a folder of variants for each signal")
+	flags.BoolVar(&o.cores, "cores", false, "measure how much more the components of whole pass on with all cores than with one, and nothing else")
 	name := flags.String("signal", "traces", "what is sent: traces, points or logs")
 	flags.StringVar(&o.only, "only", "", "names of variants, separated by commas; plain is always there")
 	flags.IntVar(&o.rounds, "rounds", 12, "how often each variant gets its turn, half of them in the opposite order")
@@ -84,6 +87,9 @@ func run(ctx context.Context, arguments []string, out io.Writer) error {
 			return profileOf(ctx, o, []string{*name})
 		}
 		return profileOf(ctx, o, slices.Sorted(maps.Keys(loads)))
+	}
+	if o.cores {
+		return onCores(ctx, o, out)
 	}
 	if o.rising {
 		return rises(ctx, o, out)

@@ -68,6 +68,6 @@ func (e *enricher) settleRun(attrs pcommon.Map, r *resource) {
 			attrs.PutBool(mlattr.RunInferred, true)
 		}
 	}
-	r.located = e.store.gpus.Describe(attrs, &r.facts, r.run.ID, r.run.Inferred, r.key, &r.memory)
+	e.store.gpus.Describe(&r.located, attrs, &r.facts, r.run.ID, r.run.Inferred, r.key, &r.memory)
 	e.store.gpus.See(&r.located)
 }

@@ -18,7 +18,8 @@ func seeIn(t *testing.T, ix *Index, run, container string) {
 	attrs := pcommon.NewMap()
 	require.NoError(t, attrs.FromRaw(map[string]any{"service.name": "trainer", "container.id": container}))
 	facts, _ := mlattr.Classify(attrs, "", ptrace.NewSpan())
-	p := ix.Describe(attrs, facts, run, false, run, new(Allocator))
+	var p Process
+	ix.Describe(&p, attrs, facts, run, false, run, new(Allocator))
 	ix.See(&p)
 }
 

@@ -50,11 +50,12 @@ func (p *Process) add(at location) {
 	}
 }
 
-// Describe reads a process from the attributes of its resource and their facts.
+// Describe reads a process into p, from the attributes of its resource and their facts.
 // run is the id of its run, or empty, and key tells the process from others as
 // well as the resource allows.
-func (ix *Index) Describe(attrs pcommon.Map, f *mlattr.Facts, run string, inferred bool, key string, memory *Allocator) Process {
-	p := Process{run: run, inferred: inferred, memory: memory.sizes(ix.now())}
+func (ix *Index) Describe(p *Process, attrs pcommon.Map, f *mlattr.Facts, run string, inferred bool, key string, memory *Allocator) {
+	*p = Process{}
+	p.run, p.inferred, p.memory = run, inferred, memory.sizes(ix.now())
 	if job := f.Text(mlattr.JobID); !mlattr.Sentinel(job) {
 		p.job = job
 	}
@@ -80,7 +81,6 @@ func (ix *Index) Describe(attrs pcommon.Map, f *mlattr.Facts, run string, inferr
 	if index, ok := f.Int(mlattr.GPUIndex); ok && p.host != 0 {
 		p.add(location{rule: ruleIndex, host: p.host, numbers: [3]int64{index}})
 	}
-	return p
 }
 
 // locate adds the locations of the process, but for those of GPUs.
