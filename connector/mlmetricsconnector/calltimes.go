@@ -125,10 +125,7 @@ func (r *reader) orderTimes() {
 
 // childrenFirst reports whether the spans of each trace are in the order of their ends.
 func (r *reader) childrenFirst() bool {
-	if len(r.lastOfTrace) > maxKeptUpdates {
-		r.lastOfTrace = make(map[traceHash]int32) // clearing it would take long ever after
-	}
-	clear(r.lastOfTrace)
+	clear(r.lastOfTrace) // putBack keeps no reader that is large
 	for i := 1; i < len(r.timed); i++ {
 		t, before := &r.timed[i], &r.timed[i-1]
 		if before.trace != t.trace {

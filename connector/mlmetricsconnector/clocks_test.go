@@ -463,3 +463,18 @@ func TestAnEmissionBetweenAClockAndItsSpan(t *testing.T) {
 	assert.NotSame(t, clock, again)
 	assert.Equal(t, now, again.arrived)
 }
+
+// Each span of a rank beyond the limit is counted as left out.
+func TestRanksBeyondTheLimit(t *testing.T) {
+	c := newClocks(createDefaultConfig().(*Config))
+	for n := range maxClocks {
+		require.NotNil(t, c.of(clockKey{run: streams.Run{ID: strconv.Itoa(n)}}))
+	}
+	known, other := &streams.Source{Run: streams.Run{ID: "7"}}, &streams.Source{Run: streams.Run{ID: "other"}}
+	var units []unit
+	for _, source := range []*streams.Source{other, other, known, other, known} {
+		units = append(units, unit{source: source, endsStep: true})
+	}
+	store := streams.NewStore(streams.Limits{Series: 100, Runs: 100}, streams.Form{})
+	assert.EqualValues(t, 3, c.observe(store, units, time.Unix(1_800_000_000, 0)).Runs)
+}

@@ -19,8 +19,9 @@ type traceHash uint64
 func hashOf(trace pcommon.TraceID) traceHash { return traceHash(maphash.Bytes(spanSeed, trace[:])) }
 
 // keyOf returns the key of a span. A zero span id is no span's: a broken or hostile
-// client may send it for all spans. No two spans of a trace have the same key, since
-// each step of the finalizer of SplitMix64 (Steele, Lea and Flood, 2014) can be undone.
+// client may send it for all spans. Two spans of a trace have different keys, but for 0
+// and 1, since each step of the mixing (Stafford's variant 13 of the finalizer of
+// MurmurHash3) can be undone. Spans of two traces have the same key by chance.
 func keyOf(trace traceHash, span pcommon.SpanID) spanKey {
 	if span.IsEmpty() {
 		return 0

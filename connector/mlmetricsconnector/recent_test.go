@@ -62,3 +62,17 @@ func TestRecentAllocatesNothing(t *testing.T) {
 		r.get(numbered(n - 1))
 	}))
 }
+
+func TestKeysDiffer(t *testing.T) {
+	keys := map[spanKey]bool{}
+	for trace := range byte(4) {
+		of := hashOf(pcommon.TraceID{trace})
+		assert.Zero(t, keyOf(of, pcommon.SpanID{}))
+		for bit := range 64 {
+			var span pcommon.SpanID
+			span[bit/8] = 1 << (bit % 8)
+			keys[keyOf(of, span)] = true
+		}
+	}
+	assert.Len(t, keys, 4*64)
+}

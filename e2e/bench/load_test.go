@@ -3,6 +3,8 @@
 package main
 
 import (
+	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -55,5 +57,33 @@ func TestVariants(t *testing.T) {
 	assert.Contains(t, names, "enriched")
 	_, err = variantNames(options{variants: "variants/traces", only: "enrichd"})
 	require.ErrorContains(t, err, `"enrichd"`)
-	assert.Error(t, run(t.Context(), []string{"-rounds", "0"}, nil))
+	names, err = variantNames(options{variants: "variants/traces", only: "whole", before: "otelcol"})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"plain", "whole", "plain_before", "whole_before"}, names)
+}
+
+// Options that say nothing together are errors.
+func TestOptions(t *testing.T) {
+	for want, arguments := range map[string][]string{
+		"-rounds":                   {"-rounds", "0"},
+		"-cores and -rising":        {"-cores", "-rising"},
+		"-profile measures one":     {"-profile", "p", "-before", "otelcol"},
+		"-series measures one":      {"-series", "9", "-stock", "otelcol"},
+		`-signal is "steps"`:        {"-signal", "steps"},
+		"flag provided but not def": {"-colour"},
+	} {
+		assert.ErrorContains(t, run(t.Context(), arguments, nil), want)
+	}
+}
+
+// All spans pass with one core and with all.
+func TestCores(t *testing.T) {
+	var out strings.Builder
+	err := run(t.Context(), []string{"-cores", "-rounds", "1", "-requests", "2"}, &out)
+	if runtime.GOMAXPROCS(0) < 2 {
+		require.ErrorContains(t, err, "two cores")
+		return
+	}
+	require.NoError(t, err)
+	assert.Regexp(t, `^\d+ cores pass on [0-9.]+ times as many spans as one \([0-9.]+ to [0-9.]+\)\n$`, out.String())
 }

@@ -59,6 +59,24 @@ type options struct {
 	profile string
 }
 
+// check returns an error if options are given that exclude each other.
+func (o *options) check() error {
+	modes := map[string]bool{"profile": o.profile != "", "series": o.series > 0, "rising": o.rising, "cores": o.cores}
+	var given []string
+	for _, name := range slices.Sorted(maps.Keys(modes)) {
+		if modes[name] {
+			given = append(given, "-"+name)
+		}
+	}
+	if len(given) > 1 {
+		return fmt.Errorf("%s exclude each other", strings.Join(given, " and "))
+	}
+	if len(given) == 1 && (o.before != "" || o.stock != "") {
+		return fmt.Errorf("%s measures one binary: -before and -stock must be empty", given[0])
+	}
+	return nil
+}
+
 func run(ctx context.Context, arguments []string, out io.Writer) error {
 	var o options
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
@@ -66,7 +84,7 @@ func run(ctx context.Context, arguments []string, out io.Writer) error {
 	flags.StringVar(&o.variants, "variants", "bench/variants", "the folder with a folder of variants for each signal")
 	flags.BoolVar(&o.cores, "cores", false, "measure how much more the components of whole pass on with all cores than with one, and nothing else")
 	name := flags.String("signal", "traces", "what is sent: traces, points or logs")
-	flags.StringVar(&o.only, "only", "", "names of variants, separated by commas; plain is always there")
+	flags.StringVar(&o.only, "only", "", "names of variants, separated by commas; plain is there too, but not in a -profile")
 	flags.IntVar(&o.rounds, "rounds", 12, "how often each variant gets its turn, half of them in the opposite order")
 	flags.IntVar(&o.requests, "requests", 200, "requests of 512 spans, points or records in a turn")
 	flags.StringVar(&o.stock, "stock", "", "another collector's binary: with plain and without -environment it is the reference")
@@ -74,12 +92,15 @@ func run(ctx context.Context, arguments []string, out io.Writer) error {
 	flags.StringVar(&o.environment, "environment", "", "variables of all collectors but -stock, separated by commas, as in GOGC=200")
 	flags.IntVar(&o.series, "series", 0, "measure scrapes of so many series, and nothing else")
 	flags.BoolVar(&o.rising, "rising", false, "measure whole while rate, runs and live traces rise, and nothing else")
-	flags.StringVar(&o.profile, "profile", "", "write a CPU profile to this file, of whole and agent under load of all signals, or of the one variant -only of -signal, and measure nothing")
+	flags.StringVar(&o.profile, "profile", "", "write a CPU profile to this file, of whole and agent under load of all signals, or of the variants -only of -signal, and measure nothing")
 	if err := flags.Parse(arguments); err != nil {
 		return err
 	}
 	if o.rounds < 1 || o.requests < 1 {
 		return errors.New("-rounds and -requests must be at least 1")
+	}
+	if err := o.check(); err != nil {
+		return err
 	}
 	if o.profile != "" {
 		o.pprof = true
@@ -141,11 +162,6 @@ func start(ctx context.Context, o options, name string) (r *running, err error) 
 	if r.sink, err = newSink(r.load); err != nil {
 		return nil, err
 	}
-	if o.before != "" {
-		for i := range names {
-			names = append(names, names[i]+before)
-		}
-	}
 	if o.stock != "" {
 		names = slices.Insert(names, 0, stock)
 	}
@@ -185,6 +201,11 @@ func variantNames(o options) ([]string, error) {
 	for _, name := range wanted {
 		if o.only != "" && !slices.Contains(names, name) {
 			return nil, fmt.Errorf("-only has %q; there are the variants %q in %s", name, names, o.variants)
+		}
+	}
+	if o.before != "" {
+		for _, name := range slices.Clone(names) {
+			names = append(names, name+before)
 		}
 	}
 	return names, nil

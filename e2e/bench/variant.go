@@ -236,16 +236,21 @@ func (v *variant) processorTime() (time.Duration, error) {
 	return time.Duration(spent.Nano()), nil
 }
 
-// resident is the collector's memory in bytes.
+// resident is the collector's memory in bytes, without the pages of its binary: how many
+// of those are mapped depends on the kernel.
 func (v *variant) resident() (int64, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", v.command.Process.Pid))
 	if err != nil {
 		return 0, err
 	}
 	fields := strings.Fields(string(text))
-	if len(fields) < 2 {
-		return 0, errors.New("statm has no second field")
+	if len(fields) < 3 {
+		return 0, errors.New("statm has no third field")
 	}
-	pages, err := strconv.ParseInt(fields[1], 10, 64)
-	return pages * int64(os.Getpagesize()), err
+	all, err := strconv.ParseInt(fields[1], 10, 64)
+	if err != nil {
+		return 0, err
+	}
+	ofFiles, err := strconv.ParseInt(fields[2], 10, 64)
+	return (all - ofFiles) * int64(os.Getpagesize()), err
 }

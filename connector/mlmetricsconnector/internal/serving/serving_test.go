@@ -344,3 +344,42 @@ func TestOthersTasks(t *testing.T) {
 	call(100, 40)
 	assert.Contains(t, kinds(), "looping")
 }
+
+// A task that comes again after it has ended is another one, and a trace has a task of
+// its own in each service.
+func TestATaskIsOfItsServiceAndTime(t *testing.T) {
+	f, now := serving.NewFleet(), start
+	tool := serving.Unknown
+	tool.Kind, tool.Tool, tool.Arguments = serving.Tool, "search", 7
+	services := [...]string{"one", "other"}
+	call := func(task byte, times int) {
+		tool.Trace = [16]byte{1, task}
+		for range times {
+			for _, service := range services {
+				f.Observe(streams.Resource{Service: service}, &tool, now)
+			}
+		}
+	}
+	looping := func() (n int) {
+		f.Report(now, 0, func(streams.Resource, serving.Ratios) {}, func(p problem.Problem) {
+			if p.Kind == "looping" {
+				n++
+			}
+		})
+		return n
+	}
+	for task := range byte(30) {
+		call(task, 1)
+	}
+	now = now.Add(5 * time.Minute)
+	assert.Zero(t, looping())
+	call(30, 6)
+	assert.Zero(t, looping(), "six calls of each service")
+	call(31, 40)
+	assert.Equal(t, len(services), looping())
+	services = [...]string{"other", "other"}
+	now = now.Add(5 * time.Minute)
+	assert.Zero(t, looping())
+	call(31, 20)
+	assert.Equal(t, 1, looping(), "again")
+}

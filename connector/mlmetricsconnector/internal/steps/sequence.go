@@ -8,7 +8,7 @@ import (
 // that arrives out of order.
 const maxEvents = 512
 
-// firstEvents is for how many spans a Sequence has memory at first.
+// firstEvents is for how many spans a forward pass makes memory at first.
 const firstEvents = 8
 
 // Kind is the role of a span in a step.

@@ -103,6 +103,22 @@ func TestOldSpansAreForgotten(t *testing.T) {
 	assert.Zero(t, count(&s, f(12)))
 }
 
+// The number is that of all that is remembered, whatever is forgotten meanwhile.
+func TestTheNumberIsThatOfTheEvents(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // no secret
+	for range 20 {
+		var s Sequence
+		for at := range int64(8 * maxEvents) {
+			end := 8*at + 1 + random.Int64N(40_000)
+			s.Add(Kind(random.IntN(2)), end-random.Int64N(20), end)
+			if got := s.steps(s.events); got != s.recent {
+				t.Fatalf("%d steps are kept as %d", got, s.recent)
+			}
+		}
+		assert.Positive(t, s.horizon)
+	}
+}
+
 // FuzzSequence shows that the number never shrinks or exceeds that of the
 // optimizers, and that it is right once everything is there.
 func FuzzSequence(fz *testing.F) {
@@ -110,7 +126,7 @@ func FuzzSequence(fz *testing.F) {
 	fz.Fuzz(func(t *testing.T, raw []byte) {
 		var s Sequence
 		var n, optimizers int64
-		raw = raw[:min(len(raw), 3*maxEvents)]
+		raw = raw[:min(len(raw), 12*maxEvents)]
 		for len(raw) >= 3 {
 			kind := Kind(raw[2] & 1)
 			end := int64(raw[0]) + 1
@@ -123,15 +139,15 @@ func FuzzSequence(fz *testing.F) {
 			}
 			n += more
 			raw = raw[3:]
+			if got := s.steps(s.events); got != s.recent {
+				t.Fatalf("%d steps are kept as %d", got, s.recent)
+			}
 		}
 		if n > optimizers {
 			t.Errorf("%d steps of %d optimizers", n, optimizers)
 		}
 		if !slices.IsSortedFunc(s.events, func(a, b event) int { return int(a.end - b.end) }) {
 			t.Error("out of order")
-		}
-		if got := s.steps(s.events); got != s.recent {
-			t.Errorf("%d steps are kept as %d", got, s.recent)
 		}
 	})
 }

@@ -213,7 +213,7 @@ func (s *Store) add(u *Update, of uint64, now time.Time) bool {
 
 // addOverflow applies u to the overflow stream of its series.
 func (s *Store) addOverflow(u *Update, now time.Time) {
-	hash := uint64(u.Series) // those of others are large
+	hash := uint64(u.Series) // those of others are random
 	sh := &s.shards[0]
 	sh.mu.Lock()
 	defer sh.mu.Unlock()

@@ -15,6 +15,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/series"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/streams"
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 )
 
 var began = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -207,4 +208,39 @@ func TestFlushAndApplyTogether(t *testing.T) {
 		sum += p.IntValue()
 	}
 	assert.EqualValues(t, 2000, sum)
+}
+
+// Updates that differ in anything are of different streams, and equal ones are of one.
+func TestStreamsDiffer(t *testing.T) {
+	resources := []streams.Resource{{}, {Service: "a"}, {Namespace: "a"}, {Namespace: "a", Service: "a"}}
+	runs := []streams.Run{{}, {ID: "a"}, {ID: "b"}, {ID: "a", Job: "a"}, {ID: "a", Rank: "a"}, {ID: "a", Host: "a"}, {Host: "a"}, {ID: mlattr.Other}}
+	labels := [][series.MaxLabels]string{{}, {"a"}, {"", "a"}, {"a", "a"}, {"a", "b"}, {"b", "a"}, {"ab"}, {"", "", "a"}}
+	s := streams.NewStore(streams.Limits{Series: 1 << 20, Runs: 100}, streams.Form{})
+	want := int64(0)
+	for _, id := range []series.ID{series.Requests, series.Errors} {
+		for _, resource := range resources {
+			for _, run := range runs {
+				for _, l := range labels {
+					if len(series.All[id].Labels) < 3 && l[2] != "" {
+						continue
+					}
+					want++
+					for range 2 {
+						s.Apply([]streams.Update{{Source: &streams.Source{Resource: resource, Run: run}, Series: id, Labels: l, Count: 1}}, began)
+					}
+				}
+			}
+		}
+	}
+	assert.Equal(t, want, s.Streams())
+	md, _ := flush(t, s, began)
+	for _, rm := range md.ResourceMetrics().All() {
+		for _, sm := range rm.ScopeMetrics().All() {
+			for _, metric := range sm.Metrics().All() {
+				for _, p := range metric.Sum().DataPoints().All() {
+					assert.EqualValues(t, 2, p.IntValue(), p.Attributes().AsRaw()) //nolint:forbidigo // in a message
+				}
+			}
+		}
+	}
 }

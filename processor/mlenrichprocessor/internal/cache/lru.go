@@ -78,9 +78,9 @@ func (c *LRU[K, V]) Find(key K, now time.Time) *V {
 	return &e.value
 }
 
-// ReadAhead brings the entry of a key into the processor's caches. Calls for several
-// keys, one after the other, wait for memory at the same time; Find would each time wait
-// for it alone.
+// ReadAhead brings the first entry of a key's bucket, which is most often the key's, into
+// the processor's caches, and changes nothing. Calls for several keys, one after the
+// other, wait for memory at the same time; Find would each time wait for it alone.
 func (c *LRU[K, V]) ReadAhead(key K) {
 	if at := *c.bucket(c.hash(key)); at != none {
 		c.ahead |= c.entry(at).used

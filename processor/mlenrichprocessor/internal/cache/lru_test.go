@@ -96,6 +96,7 @@ func TestLRUDoesWhatASlowOneDoes(t *testing.T) {
 		if random.IntN(2_000) == 0 {
 			now = now.Add(2 * time.Minute)
 		}
+		b.ReadAhead(random.IntN(2 * limit)) // changes nothing
 		key := random.IntN(2 * limit)
 		want, known := slow.find(key, now)
 		if random.IntN(2) == 0 {
