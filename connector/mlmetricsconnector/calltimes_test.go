@@ -175,7 +175,7 @@ func TestTimesOfCallsReachTheAgent(t *testing.T) {
 // However the traces of a request are mixed, each span is divided after those of its
 // trace that end before it; and a request whose traces are in order is not sorted.
 func TestOrderOfTimes(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // no secret
+	random := rand.New(rand.NewPCG(1, 2))
 	sorted := 0
 	for range 2000 {
 		r := reader{lastOfTrace: make(map[traceHash]int32)}

@@ -105,7 +105,7 @@ func TestOldSpansAreForgotten(t *testing.T) {
 
 // The number is that of all that is remembered, whatever is forgotten meanwhile.
 func TestTheNumberIsThatOfTheEvents(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // no secret
+	random := rand.New(rand.NewPCG(1, 2))
 	for range 20 {
 		var s Sequence
 		for at := range int64(8 * maxEvents) {

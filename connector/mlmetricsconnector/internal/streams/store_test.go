@@ -238,7 +238,7 @@ func TestStreamsDiffer(t *testing.T) {
 		for _, sm := range rm.ScopeMetrics().All() {
 			for _, metric := range sm.Metrics().All() {
 				for _, p := range metric.Sum().DataPoints().All() {
-					assert.EqualValues(t, 2, p.IntValue(), p.Attributes().AsRaw()) //nolint:forbidigo // in a message
+					assert.EqualValues(t, 2, p.IntValue(), p.Attributes().AsRaw())
 				}
 			}
 		}
