@@ -137,7 +137,7 @@ func (s *Sequence) addForward(e event) {
 		s.forwards = true
 		s.recent = s.steps(s.events)
 	case joined && s.events[from+1].kind == Optimizer:
-		// An optimizer that ended the step of the one before now ends its own.
+		// The optimizer after it ended a step together with the one before. Now it ends its own.
 		s.recent++
 	}
 }
