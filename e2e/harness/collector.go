@@ -59,24 +59,8 @@ type Collector struct {
 // one before it does the other.
 func StartCollector(tb testing.TB, options CollectorOptions) *Collector {
 	tb.Helper()
-	arguments, listeners := configArguments(tb, options)
-	if len(options.FeatureGates) > 0 {
-		arguments = append(arguments, "--feature-gates="+strings.Join(options.FeatureGates, ","))
-	}
-	collector := &Collector{
-		Process: Start(tb, Command{
-			Name: "otelcol-ml",
-			Path: cmp.Or(options.Binary, CollectorBinary(tb)),
-			Args: arguments,
-			Env:  options.Env,
-			Dir:  options.Dir,
-
-			FileLimit: options.FileLimit,
-			HostsFile: options.HostsFile,
-			NetworkOf: options.NetworkOf,
-		}),
-		listeners: listeners,
-	}
+	command, listeners := collectorCommand(tb, options)
+	collector := &Collector{Process: Start(tb, command), listeners: listeners}
 	collector.await(tb, func() error {
 		if !strings.Contains(collector.Output(), readyMessage) {
 			return fmt.Errorf("its log does not say %q yet", readyMessage)
@@ -87,6 +71,14 @@ func StartCollector(tb testing.TB, options CollectorOptions) *Collector {
 		return nil
 	})
 	return collector
+}
+
+// RunCollector runs the built collector to its end, and returns its exit code
+// and output. The test fails if it runs longer than StartTimeout.
+func RunCollector(tb testing.TB, options CollectorOptions) (int, string) {
+	tb.Helper()
+	command, _ := collectorCommand(tb, options)
+	return Run(tb, command, StartTimeout)
 }
 
 // Address returns where the collector listens, given the path of the component
@@ -138,10 +130,11 @@ func ValidateIn(tb testing.TB, dir string, env []string, configs ...string) (int
 	return Run(tb, Command{Name: "otelcol-ml validate", Path: CollectorBinary(tb), Args: arguments, Env: env, Dir: dir}, StartTimeout)
 }
 
-// configArguments returns the arguments that start a collector with the
+// collectorCommand returns the command that starts a collector with the
 // configuration and its overrides, and the addresses that it will listen on.
-func configArguments(tb testing.TB, options CollectorOptions) (arguments []string, listeners map[string]listener) {
+func collectorCommand(tb testing.TB, options CollectorOptions) (command Command, listeners map[string]listener) {
 	tb.Helper()
+	var arguments []string
 	config := map[string]any{}
 	for _, name := range append([]string{options.Config}, options.Merged...) {
 		text, err := os.ReadFile(name) //nolint:gosec // the tests name the files
@@ -168,7 +161,21 @@ func configArguments(tb testing.TB, options CollectorOptions) (arguments []strin
 	if err := os.WriteFile(file, overriding, 0o600); err != nil {
 		tb.Fatal(err)
 	}
-	return append(arguments, "--config", "file:"+file), listeners
+	arguments = append(arguments, "--config", "file:"+file)
+	if len(options.FeatureGates) > 0 {
+		arguments = append(arguments, "--feature-gates="+strings.Join(options.FeatureGates, ","))
+	}
+	return Command{
+		Name: "otelcol-ml",
+		Path: cmp.Or(options.Binary, CollectorBinary(tb)),
+		Args: arguments,
+		Env:  options.Env,
+		Dir:  options.Dir,
+
+		FileLimit: options.FileLimit,
+		HostsFile: options.HostsFile,
+		NetworkOf: options.NetworkOf,
+	}, listeners
 }
 
 // LogErrors returns what a collector's log holds that no healthy collector

@@ -1,10 +1,16 @@
 package harness
 
 import (
+	"math/rand/v2"
 	"net"
 	"sync"
 	"testing"
 )
+
+// firstPort and endOfPorts bound the ports that tests listen on. They lie below
+// those from which Linux takes the ports of clients, 32768 on: a client that
+// connects somewhere cannot have one of them.
+const firstPort, endOfPorts = 20_000, 32_768
 
 var handedOut struct {
 	sync.Mutex
@@ -12,9 +18,9 @@ var handedOut struct {
 }
 
 // FreePort returns a TCP port that nothing listens on at the loopback address
-// and that no earlier call of this process returned. Another process may still
-// take it before its user listens; the kernel hands ephemeral ports out in an
-// order that makes this rare.
+// and that no earlier call of this process returned. Another process of tests
+// may still choose it before its user listens; that the choice is random makes
+// this rare.
 func FreePort(tb testing.TB) int {
 	tb.Helper()
 	handedOut.Lock()
@@ -22,19 +28,21 @@ func FreePort(tb testing.TB) int {
 	if handedOut.ports == nil {
 		handedOut.ports = map[int]bool{}
 	}
-	for range 100 {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			tb.Fatalf("no free loopback port: %v", err)
+	for range 1000 {
+		port := firstPort + rand.IntN(endOfPorts-firstPort) //nolint:gosec // a port is no secret
+		if handedOut.ports[port] {
+			continue
 		}
-		port := listener.Addr().(*net.TCPAddr).Port
+		listener, err := net.Listen("tcp", loopback(port))
+		if err != nil {
+			// Somebody listens on it.
+			continue
+		}
 		if err := listener.Close(); err != nil {
 			tb.Fatalf("closing the probe of port %d: %v", port, err)
 		}
-		if !handedOut.ports[port] {
-			handedOut.ports[port] = true
-			return port
-		}
+		handedOut.ports[port] = true
+		return port
 	}
 	tb.Fatal("no free loopback port that was not handed out before")
 	return 0

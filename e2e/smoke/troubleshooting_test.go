@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -23,22 +22,23 @@ func TestTroubles(t *testing.T) {
 	require.NoError(t, err)
 	agent := harness.Path("distribution", "config", "agent.yaml")
 	taken := harness.StartCollector(t, harness.CollectorOptions{Config: agent})
+	address := taken.Address(t, "receivers::otlp::protocols::grpc")
 	shared := t.TempDir()
 	require.NoError(t, os.Chmod(shared, 0o777))
 
 	for name, test := range map[string]struct {
-		env    []string
-		config string
+		env       []string
+		overrides map[string]any
 		// page is what the page has, and says what the log has.
 		page, says string
 	}{
 		"a port that is taken": {
-			env:  []string{"OTLP_GRPC_ENDPOINT=" + taken.Address(t, "receivers::otlp::protocols::grpc")},
-			page: "`address already in use`", says: "address already in use",
+			overrides: map[string]any{"receivers::otlp::protocols::grpc::endpoint": address},
+			page:      "`address already in use`", says: "listen tcp " + address + ": bind: address already in use",
 		},
 		"a component that is not inside": {
-			config: "exporters: {nowhere: }",
-			page:   "`unknown type: \"…\"`", says: `unknown type: "nowhere"`,
+			overrides: map[string]any{"exporters::nowhere": nil},
+			page:      "`unknown type: \"…\"`", says: `unknown type: "nowhere"`,
 		},
 		"a folder that is not private": {
 			env:  []string{"OTELCOL_ML_REPRO_DIR=" + shared},
@@ -48,19 +48,7 @@ func TestTroubles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			assert.Contains(t, string(page), test.page)
-			env := test.env
-			for _, endpoint := range []string{"OTLP_GRPC", "OTLP_HTTP", "PROMETHEUS", "HEALTH"} {
-				// The first of two wins.
-				if !strings.Contains(strings.Join(env, " "), endpoint+"_ENDPOINT=") {
-					env = append(env, fmt.Sprintf("%s_ENDPOINT=127.0.0.1:%d", endpoint, harness.FreePort(t)))
-				}
-			}
-			env = append(env, fmt.Sprintf("SELF_METRICS_PORT=%d", harness.FreePort(t)))
-			arguments := []string{"--config", "file:" + agent}
-			if test.config != "" {
-				arguments = append(arguments, "--config", "yaml:"+test.config)
-			}
-			code, output := harness.Run(t, harness.Command{Name: "otelcol-ml", Path: harness.CollectorBinary(t), Args: arguments, Env: env}, harness.StartTimeout)
+			code, output := harness.RunCollector(t, harness.CollectorOptions{Config: agent, Env: test.env, Overrides: test.overrides})
 			assert.NotZero(t, code, "it has to end")
 			assert.Contains(t, output, test.says)
 		})
