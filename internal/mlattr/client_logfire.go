@@ -14,7 +14,8 @@ func logfire() Table {
 		Span: []Alias{
 			// A pending span announces one that has begun.
 			{Source: "logfire.span_type", Canonical: RequestCounted, Words: map[string]string{"log": wordFalse, "pending_span": wordFalse}},
-			{Source: "duration", Canonical: Latency, SpanPrefixes: []string{"streaming response from "}},
+			// It begins when the answer's headers arrive.
+			{Source: "duration", Canonical: DecodeTime, SpanPrefixes: []string{"streaming response from "}},
 		},
 	}
 }

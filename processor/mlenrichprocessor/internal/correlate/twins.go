@@ -72,7 +72,7 @@ type twin struct {
 }
 
 var (
-	slotLatency        = mlattr.SlotOf(mlattr.Latency)
+	slotDecodeTime     = mlattr.SlotOf(mlattr.DecodeTime)
 	slotRequested      = mlattr.SlotOf(mlattr.GenAIRequestModel)
 	slotAnswered       = mlattr.SlotOf(mlattr.GenAIResponseModel)
 	slotRequestCounted = mlattr.SlotOf(mlattr.RequestCounted)
@@ -91,7 +91,7 @@ func (b *Batch) readRequest(f *mlattr.Facts, s ptrace.Span, part bool) {
 	}
 	r.input, _ = f.IntAt(slotInput)
 	r.output, _ = f.IntAt(slotOutput)
-	if seconds, ok := f.DoubleAt(slotLatency); ok && part && seconds < float64(r.end)/1e9 {
+	if seconds, ok := f.DoubleAt(slotDecodeTime); ok && part && seconds < float64(r.end)/1e9 {
 		r.start = r.end - pcommon.Timestamp(seconds*1e9)
 	}
 	b.usage.requests = append(b.usage.requests, r)

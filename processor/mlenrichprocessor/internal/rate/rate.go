@@ -86,7 +86,8 @@ type measured struct {
 // tokensPerSecond is output ÷ duration, or input ÷ duration if the work is the
 // input. There is no rate if it returns a reason or if wanted is false.
 func (w *work) tokensPerSecond() (rate float64, wanted bool, reason Reason) {
-	if !w.input.ok && !w.output.ok {
+	if !w.input.ok && !w.output.ok || w.seconds == 0 && w.decode.ok {
+		// A record of the end of a stream knows only how long the answer took.
 		return 0, false, ""
 	}
 	tokens := w.output

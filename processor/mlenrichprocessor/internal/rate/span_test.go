@@ -19,6 +19,8 @@ func TestDerive(t *testing.T) {
 		rules Rules
 		want  map[string]any
 		left  Skipped
+		// instant is true for a span without a duration.
+		instant bool
 	}{
 		"a reported rate is kept, and samples are divided": {
 			attrs: map[string]any{"ml.tokens_per_second": 5.0, "ml.batch.size": 4},
@@ -108,6 +110,11 @@ func TestDerive(t *testing.T) {
 			attrs: map[string]any{"gen_ai.usage.output_tokens": 4, "gen_ai.latency.e2e": 0.0009},
 			want:  map[string]any{}, left: Skipped{shortDuration: 1},
 		},
+		"the end of a stream": {
+			attrs:   map[string]any{"gen_ai.usage.output_tokens": 11, "gen_ai.latency.time_in_model_decode": 0.5},
+			instant: true,
+			want:    map[string]any{"ml.tokens_per_second.decode": 20.0, "ml.throughput.basis": "decode"},
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -119,6 +126,9 @@ func TestDerive(t *testing.T) {
 			require.NoError(t, span.Attributes().FromRaw(tt.attrs))
 			span.SetStartTimestamp(1_000_000_000)
 			span.SetEndTimestamp(3_000_000_000)
+			if tt.instant {
+				span.SetStartTimestamp(span.EndTimestamp())
+			}
 			_, f := mlattr.Classify(pcommon.NewMap(), "", span)
 			left := make(Skipped)
 			Derive(f, span, tt.rules, left)
