@@ -35,7 +35,7 @@ func rises(ctx context.Context, o options, out io.Writer) error {
 		return err
 	}
 	loads := []rising{usual}
-	for _, rate := range []int{1000, 10_000, 50_000} {
+	for _, rate := range []int{1000, 10_000, 50_000, 100_000} {
 		loads = append(loads, rising{rate, usual.runs, usual.traces})
 	}
 	for _, runs := range []int{10, 1000, 10_000} {
