@@ -115,9 +115,31 @@ func TestCountsDoNotDependOnDelivery(t *testing.T) {
 	}
 }
 
+// TestEqualIDsOfSeveralRanks sends the spans of ranks that draw equal ids, as Python
+// programs with one seed do, and each of them twice.
+func TestEqualIDsOfSeveralRanks(t *testing.T) {
+	next := new(consumertest.MetricsSink)
+	c := start(t, NewFactory().CreateDefaultConfig().(*Config), next)
+	const ranks, steps = 4, 20
+	began := time.Now().Add(-time.Minute)
+	for rank := range ranks {
+		td := ptrace.NewTraces()
+		for n := range uint16(steps) {
+			span := addSpan(td, "run", 1, n)
+			td.ResourceSpans().At(int(n)).Resource().Attributes().PutInt("ml.rank.global", int64(rank))
+			span.SetStartTimestamp(pcommon.NewTimestampFromTime(began.Add(time.Duration(n)*time.Second + time.Duration(rank))))
+			span.Attributes().PutStr("ml.phase", "optimizer")
+		}
+		require.NoError(t, c.ConsumeTraces(t.Context(), td))
+		require.NoError(t, c.ConsumeTraces(t.Context(), td))
+	}
+	require.NoError(t, c.Shutdown(t.Context()))
+	assert.EqualValues(t, ranks*steps, counters(lastOf(t, next))["ml.steps"])
+}
+
 func TestConcurrentRequestsLoseNothing(t *testing.T) {
 	cfg := NewFactory().CreateDefaultConfig().(*Config)
-	cfg.FlushInterval = minFlushInterval
+	cfg.FlushInterval = minDuration
 	next := new(consumertest.MetricsSink)
 	c := start(t, cfg, next)
 	const senders, requests = 8, 200

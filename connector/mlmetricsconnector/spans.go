@@ -52,6 +52,8 @@ type unit struct {
 	candidate
 	trace pcommon.TraceID
 	span  pcommon.SpanID
+	// delivery is the key by which a second delivery is recognized.
+	delivery spanKey
 	// first and last delimit the span's updates in reader.updates.
 	first, last int
 
@@ -240,6 +242,7 @@ func (r *reader) readSpan(known mlattr.System, span ptrace.Span) {
 		r.trace, r.hash = u.trace, hashOf(u.trace)
 	}
 	u.self, u.parent = keyOf(r.hash, u.span), keyOf(r.hash, span.ParentSpanID())
+	u.delivery = u.self.startedAt(span.StartTimestamp())
 	u.start = clampEnd(uint64(span.StartTimestamp()), r.now)
 	u.end = clampEnd(uint64(span.EndTimestamp()), r.now)
 	r.addSources(u)

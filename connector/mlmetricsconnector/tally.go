@@ -58,12 +58,12 @@ func (t *tally) settle(r *reader) (duplicates int64) {
 
 func (t *tally) removeDelivered(r *reader) (duplicates int64) {
 	for i := range r.units {
-		t.delivered.readAhead(r.units[i].self)
+		t.delivered.readAhead(r.units[i].delivery)
 	}
 	units, updates := r.units[:0], r.updates[:0]
 	for i := range r.units {
 		u := &r.units[i]
-		if u.self.known() && t.delivered.add(u.self, 1) != 0 {
+		if u.self.known() && t.delivered.add(u.delivery, 1) != 0 {
 			duplicates++
 			if u.timed > 0 {
 				r.timed[u.timed-1].again = true
