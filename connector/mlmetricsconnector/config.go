@@ -24,9 +24,9 @@ const (
 	defaultStallTimeout      = 5 * time.Minute
 	defaultIdleTimeout       = 30 * time.Minute
 
-	// minFlushInterval refuses a mistyped unit ("15ms" for "15s"), which would
-	// overload the back end.
-	minFlushInterval = 100 * time.Millisecond
+	// minDuration refuses a mistyped or forgotten unit: "15ms" for "15s" would overload
+	// the back end, and 300 is 300ns.
+	minDuration = 100 * time.Millisecond
 )
 
 // Histograms is a value of the key histograms.
@@ -224,8 +224,8 @@ func createDefaultConfig() component.Config {
 // the key accepts.
 func (c *Config) Validate() error {
 	var errs []error
-	if c.FlushInterval < minFlushInterval {
-		errs = append(errs, fmt.Errorf(`"flush_interval" is %s, must be at least %s`, c.FlushInterval, minFlushInterval))
+	if c.FlushInterval < minDuration {
+		errs = append(errs, fmt.Errorf(`"flush_interval" is %s, must be at least %s`, c.FlushInterval, minDuration))
 	}
 	if c.MetricsExpiration < 0 || c.MetricsExpiration != 0 && c.MetricsExpiration < c.FlushInterval {
 		errs = append(errs, fmt.Errorf(`"metrics_expiration" is %s, must be 0 (never) or at least "flush_interval" (%s)`, c.MetricsExpiration, c.FlushInterval))
@@ -239,14 +239,14 @@ func (c *Config) Validate() error {
 	if c.InitialZero < 0 {
 		errs = append(errs, fmt.Errorf(`"initial_zero" is %s, must be 0 (the value at once) or more`, c.InitialZero))
 	}
-	if c.FirstStepTimeout < 0 {
-		errs = append(errs, fmt.Errorf(`"first_step_timeout" is %s, must be 0 (never stalled before the first step) or more`, c.FirstStepTimeout))
+	if c.FirstStepTimeout != 0 && c.FirstStepTimeout < minDuration {
+		errs = append(errs, fmt.Errorf(`"first_step_timeout" is %s, must be 0 (never stalled before the first step) or at least %s`, c.FirstStepTimeout, minDuration))
 	}
-	if c.StallTimeout <= 0 {
-		errs = append(errs, fmt.Errorf(`"stall_timeout" is %s, must be positive`, c.StallTimeout))
+	if c.StallTimeout < minDuration {
+		errs = append(errs, fmt.Errorf(`"stall_timeout" is %s, must be at least %s`, c.StallTimeout, minDuration))
 	}
-	if c.IdleTimeout < 0 {
-		errs = append(errs, fmt.Errorf(`"idle_timeout" is %s, must be 0 (an idle GPU is no problem) or more`, c.IdleTimeout))
+	if c.IdleTimeout != 0 && c.IdleTimeout < minDuration {
+		errs = append(errs, fmt.Errorf(`"idle_timeout" is %s, must be 0 (an idle GPU is no problem) or at least %s`, c.IdleTimeout, minDuration))
 	}
 	if c.Histograms != HistogramsExplicit && c.Histograms != HistogramsExponential {
 		errs = append(errs, fmt.Errorf(`"histograms" is %q, must be %q or %q`, c.Histograms, HistogramsExplicit, HistogramsExponential))

@@ -37,14 +37,14 @@ func TestInvalidValuesAreNamed(t *testing.T) {
 			input: map[string]any{"initial_zero": "-1s", "first_step_timeout": "-1m"},
 			want: []string{
 				`"initial_zero" is -1s, must be 0 (the value at once) or more`,
-				`"first_step_timeout" is -1m0s, must be 0 (never stalled before the first step) or more`,
+				`"first_step_timeout" is -1m0s, must be 0 (never stalled before the first step) or at least 100ms`,
 			},
 		},
 		"timeouts of problems": {
 			input: map[string]any{"stall_timeout": "0s", "idle_timeout": "-1m"},
 			want: []string{
-				`"stall_timeout" is 0s, must be positive`,
-				`"idle_timeout" is -1m0s, must be 0 (an idle GPU is no problem) or more`,
+				`"stall_timeout" is 0s, must be at least 100ms`,
+				`"idle_timeout" is -1m0s, must be 0 (an idle GPU is no problem) or at least 100ms`,
 			},
 		},
 		"other histograms": {
@@ -62,6 +62,10 @@ func TestInvalidValuesAreNamed(t *testing.T) {
 				`"gpu_hour" has the price NaN for "L4", must be between 0 and 1e+06`,
 				`"gpu_hour" has the name "", must have between 1 and 128 bytes`,
 			},
+		},
+		"times without units": {
+			input: map[string]any{"first_step_timeout": 30, "stall_timeout": 300, "idle_timeout": 30},
+			want:  []string{`"first_step_timeout" is 30ns, `, `"stall_timeout" is 300ns, `, `"idle_timeout" is 30ns, `},
 		},
 		"no kind of problem": {
 			input: map[string]any{"shadow": []any{"slow", "sad"}},

@@ -205,8 +205,8 @@ func (c *Config) Validate() error {
 		errs = append(errs, fmt.Errorf(`"sibling_wait" is %s: it must be at most "enrich_window", %s`, c.SiblingWait, c.EnrichWindow))
 	}
 	return errors.Join(append(errs,
-		atLeast("sibling_wait", c.SiblingWait, 0),
-		atLeast("enrich_window", c.EnrichWindow, 0),
+		zeroOrLong("sibling_wait", c.SiblingWait),
+		zeroOrLong("enrich_window", c.EnrichWindow),
 		atLeast("max_memory_bytes", c.MaxMemoryBytes, 1<<20),
 		atLeast("queue_size", c.QueueSize, 1),
 		atLeast("artifacts_per_minute", c.ArtifactsPerMinute, 1),
@@ -218,6 +218,15 @@ func (c *Config) Validate() error {
 func atLeast[T int | int64 | time.Duration](key string, value, least T) error {
 	if value < least {
 		return fmt.Errorf("%q is %v: it must be at least %v", key, value, least)
+	}
+	return nil
+}
+
+// zeroOrLong returns an error that names the key if its value is neither 0 nor a
+// millisecond or more. A number without a unit is one of nanoseconds.
+func zeroOrLong(key string, value time.Duration) error {
+	if value != 0 && value < time.Millisecond {
+		return fmt.Errorf("%q is %v: it must be 0s or at least %v", key, value, time.Millisecond)
 	}
 	return nil
 }

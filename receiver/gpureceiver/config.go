@@ -22,6 +22,8 @@ import (
 
 const (
 	defaultCollectionInterval = 10 * time.Second
+	// minInterval refuses a number without a unit, which is one of nanoseconds.
+	minInterval = time.Millisecond
 	// maxCallTimeout is the longest default limit for a call into the driver.
 	maxCallTimeout = 5 * time.Second
 	// defaultPodResourcesSocket is the socket of a kubelet with the default
@@ -253,8 +255,8 @@ func (cfg *Config) Unmarshal(conf *confmap.Conf) error {
 // allowed.
 func (cfg *Config) Validate() error {
 	var errs []error
-	if cfg.CollectionInterval <= 0 {
-		errs = append(errs, fmt.Errorf(`"collection_interval" is %s; it must be positive`, cfg.CollectionInterval))
+	if cfg.CollectionInterval < minInterval {
+		errs = append(errs, fmt.Errorf(`"collection_interval" is %s; it must be at least %s`, cfg.CollectionInterval, minInterval))
 	}
 	if cfg.InitialDelay < 0 {
 		errs = append(errs, fmt.Errorf(`"initial_delay" is %s; it must not be negative`, cfg.InitialDelay))

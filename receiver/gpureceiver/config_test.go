@@ -66,7 +66,7 @@ func TestConfigRefused(t *testing.T) {
 		},
 		"negative interval": {
 			map[string]any{"collection_interval": "-1s"},
-			[]string{`"collection_interval" is -1s; it must be positive`},
+			[]string{`"collection_interval" is -1s; it must be at least 1ms`},
 		},
 		"timeout longer than the interval": {
 			map[string]any{"collection_interval": "5s", "timeout": "6s"},
@@ -78,7 +78,7 @@ func TestConfigRefused(t *testing.T) {
 		},
 		"no interval": {
 			map[string]any{"collection_interval": "0s"},
-			[]string{`"collection_interval" is 0s; it must be positive`},
+			[]string{`"collection_interval" is 0s; it must be at least 1ms`},
 		},
 		"negative delay": {
 			map[string]any{"initial_delay": "-1s"},

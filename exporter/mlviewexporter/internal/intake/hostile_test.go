@@ -381,6 +381,27 @@ func TestARunOfOneTraceIsNoRow(t *testing.T) {
 	}
 }
 
+// Spans without a start, without an end, or with an end before the start have no duration.
+func TestDurationsThatAreUnknown(t *testing.T) {
+	store := model.NewStore(model.Settings{})
+	td := ptrace.NewTraces()
+	spans := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans()
+	now := pcommon.NewTimestampFromTime(time.Now())
+	for i, times := range [][2]pcommon.Timestamp{{0, now}, {now, 0}, {now, now - 5e9}, {0, 0}, {now - 2e9, now}} {
+		span := spans.AppendEmpty()
+		span.SetSpanID(pcommon.SpanID{byte(i + 1)})
+		span.SetStartTimestamp(times[0])
+		span.SetEndTimestamp(times[1])
+		span.Attributes().PutStr("gen_ai.operation.name", "chat")
+		span.Attributes().PutStr("gen_ai.request.model", "m")
+		span.Attributes().PutInt("gen_ai.usage.output_tokens", 50)
+	}
+	intake.New(store).ConsumeTraces(context.Background(), td)
+	models := store.State().Models
+	require.Len(t, models, 1)
+	assert.Equal(t, &model.Quantiles{P50: 2, P95: 2, Count: 1}, models[0].Duration)
+}
+
 // A histogram without a sum, which OTLP permits, says nothing of durations.
 func TestHistogramsWithoutASum(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)

@@ -183,7 +183,10 @@ func (r *spanReader) readSpan(known mlattr.System, span ptrace.Span) {
 	in.Server = span.Kind() == ptrace.SpanKindServer
 	in.Queue, in.Serialize, in.FirstToken, in.Decode = math.NaN(), math.NaN(), math.NaN(), math.NaN()
 	in.Cached = math.NaN()
-	in.Duration = max(0, float64(in.End-in.Start)/1e9)
+	in.Duration = 0
+	if in.Start > 0 {
+		in.Duration = max(0, float64(in.End-in.Start)/1e9)
+	}
 
 	v := readFacts(f, in)
 	in.ML = in.Phase != "" || in.Operation != "" || in.Role != "" || in.Library != "" || in.Function != ""

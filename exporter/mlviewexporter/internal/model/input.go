@@ -124,8 +124,8 @@ type SpanInput struct {
 	Sizes Sizes
 
 	Call CallPart
-	// Duration is the producer's own measure, in seconds, or the span's. Queue and
-	// Serialize are NaN if unknown.
+	// Duration is the producer's own measure, in seconds, or the span's, and zero if
+	// neither is usable. Queue and Serialize are NaN if unknown.
 	Duration, Queue, Serialize float64
 
 	// Request reports whether the span is a request to a model, Usage whether it
@@ -141,10 +141,10 @@ type SpanInput struct {
 	LengthStop bool
 }
 
-// wholeDuration returns Duration, or NaN if the first token came after it: a client
-// may end the span of a stream when the stream begins.
+// wholeDuration returns Duration, or NaN if it is unknown or the first token came after
+// it: a client may end the span of a stream when the stream begins.
 func (in *SpanInput) wholeDuration() float64 {
-	if in.FirstToken > in.Duration {
+	if in.Duration <= 0 || in.FirstToken > in.Duration {
 		return math.NaN()
 	}
 	return in.Duration

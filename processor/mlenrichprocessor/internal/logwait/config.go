@@ -9,7 +9,9 @@ import (
 // Bounds of the configuration. maxWait is less than what is remembered of a
 // trace, and the others bound the memory of waiting records.
 const (
-	maxWait  = 5 * time.Minute
+	maxWait = 5 * time.Minute
+	// minWait refuses a number without a unit, which is one of nanoseconds.
+	minWait  = time.Millisecond
 	minBytes = 1 << 10
 	maxBytes = 1 << 30
 )
@@ -20,7 +22,7 @@ type Config struct {
 	// names, whose session, run and request it then gets. A record goes on as
 	// soon as there is a key for it, at the latest after this time, and at once
 	// if it can learn nothing. While it waits it is in memory only. The default
-	// is 0s: no record waits. At most 5m is allowed.
+	// is 0s: no record waits. Others must be from 1ms to 5m.
 	Wait time.Duration `mapstructure:"log_wait"`
 
 	// MaxBytes is the memory in bytes that the waiting records of one logs
@@ -39,8 +41,8 @@ func DefaultConfig() Config { return Config{MaxBytes: 64 << 20} }
 // Validate: confmap would report a key for this struct, which users do not have.
 func (c *Config) Check() error {
 	var errs []error
-	if c.Wait < 0 || c.Wait > maxWait {
-		errs = append(errs, fmt.Errorf(`"log_wait": %v, must be from 0s to %v`, c.Wait, maxWait))
+	if c.Wait != 0 && c.Wait < minWait || c.Wait > maxWait {
+		errs = append(errs, fmt.Errorf(`"log_wait": %v, must be 0s or from %v to %v`, c.Wait, minWait, maxWait))
 	}
 	if c.MaxBytes < minBytes || c.MaxBytes > maxBytes {
 		errs = append(errs, fmt.Errorf(`"max_waiting_bytes": %d, must be from %d to %d`, c.MaxBytes, minBytes, maxBytes))

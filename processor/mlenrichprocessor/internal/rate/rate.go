@@ -203,8 +203,11 @@ func divide(n, seconds float64) (float64, Reason) {
 func positive(seconds float64) bool { return seconds > 0 && !math.IsInf(seconds, 0) }
 
 // seconds is the time between two timestamps in nanoseconds, negative if the
-// end is before the start.
+// end is before the start, and zero if the start is unknown.
 func seconds(start, end uint64) float64 {
+	if start == 0 {
+		return 0
+	}
 	if end < start {
 		return -float64(start-end) / 1e9
 	}

@@ -188,4 +188,5 @@ func TestSeconds(t *testing.T) {
 	assert.InDelta(t, -1.5, seconds(25e8, 1e9), 1e-12)
 	assert.InDelta(t, 0, seconds(7, 7), 0)
 	assert.Negative(t, seconds(math.MaxUint64, 0), "no overflow")
+	assert.Zero(t, seconds(0, 3e9), "the start is unknown")
 }

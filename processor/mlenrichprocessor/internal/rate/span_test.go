@@ -110,6 +110,10 @@ func TestDerive(t *testing.T) {
 			attrs: map[string]any{"gen_ai.usage.output_tokens": 4, "gen_ai.latency.e2e": 0.0009},
 			want:  map[string]any{}, left: Skipped{shortDuration: 1},
 		},
+		"more tokens than a request can have": {
+			attrs: map[string]any{"gen_ai.usage.output_tokens": 1<<53 + 1},
+			want:  map[string]any{},
+		},
 		"the end of a stream": {
 			attrs:   map[string]any{"gen_ai.usage.output_tokens": 11, "gen_ai.latency.time_in_model_decode": 0.5},
 			instant: true,
