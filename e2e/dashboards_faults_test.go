@@ -137,12 +137,13 @@ func TestDashboardsOfFaults(t *testing.T) {
 	sender, err := harness.NewGRPCSender(collector.Address(t, "receivers::otlp::protocols::grpc"))
 	require.NoError(t, err)
 	defer func() { _ = sender.Close() }()
-	require.NoError(t, sender.Traces(t.Context(), badSpans()))
+	twice := badSpans()
+	require.NoError(t, sender.Traces(t.Context(), twice))
 	require.NoError(t, sender.Metrics(t.Context(), badPoints()))
 	keepAsking(t, refusing)
 	for range 2 {
-		// The second time every span is one that was delivered already.
 		harness.Generate(t, collector, harness.Workload{Seed: 3, Scenarios: "all", Duration: 4 * time.Second, Rate: 20, Ranks: 2})
+		require.NoError(t, sender.Traces(t.Context(), twice), "delivered already")
 	}
 
 	boards, api := loadDashboards(t), apiOf(t, prometheus)

@@ -70,18 +70,21 @@ func (l *load) send(ctx context.Context, sender *harness.GRPCSender) {
 		if l.most > 0 && end > l.most {
 			return
 		}
-		for !l.sendOne(ctx, sender, end-uint64(l.spans)) && l.resends && ctx.Err() == nil {
+		first := end - uint64(l.spans)
+		// What is sent again is the same, times included, as of the SDKs.
+		request := l.request(first)
+		for !l.sendOne(ctx, sender, first, request) && l.resends && ctx.Err() == nil {
 			continue
 		}
 	}
 }
 
-// sendOne sends the request whose ids begin with first and reports whether it was
+// sendOne sends the request, whose ids begin with first, and reports whether it was
 // acknowledged. After a refusal it pauses.
-func (l *load) sendOne(ctx context.Context, sender *harness.GRPCSender, first uint64) bool {
+func (l *load) sendOne(ctx context.Context, sender *harness.GRPCSender, first uint64, request ptrace.Traces) bool {
 	// A request that is on its way is answered after ctx is done, too.
-	request, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
-	err := sender.Traces(request, l.request(first))
+	answered, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
+	err := sender.Traces(answered, request)
 	cancel()
 	l.mu.Lock()
 	if err == nil {
