@@ -89,7 +89,7 @@ func (r *reader) dollars(slot mlattr.Slot) float64 {
 // computedCost returns what the tokens of a request cost by the file of prices: by
 // the model that answered, else by the one that was asked for.
 func (r *reader) computedCost(u *unit, v *values) (cost price.Cost, known bool) {
-	if v.input > maxCount || v.output > maxCount {
+	if v.input > mlattr.MaxCount || v.output > mlattr.MaxCount {
 		return price.Cost{}, false
 	}
 	usage := price.Usage{Input: v.input, Output: v.output}

@@ -104,7 +104,7 @@ func timesOf(facts *mlattr.Facts, start, end pcommon.Timestamp, v *values) (dura
 	case first > duration:
 		duration = math.NaN() // the span ended when the stream began
 	}
-	if !v.hasOutput || v.output < 2 || v.output > maxCount {
+	if !v.hasOutput || v.output < 2 || v.output > mlattr.MaxCount {
 		return duration, firstToken, perToken
 	}
 	later := float64(v.output - 1)
@@ -124,7 +124,7 @@ func (r *reader) addGenAITokens(u *unit, v *values) {
 		return
 	}
 	tokens := func(id series.ID, has bool, n int64, last string) {
-		if has && n <= maxCount {
+		if has && n <= mlattr.MaxCount {
 			up := r.updateGenAI(u, id, last)
 			up.Value, up.Count = float64(n), n
 		}

@@ -14,9 +14,6 @@ import (
 )
 
 const (
-	// maxCount is the largest accepted number of tokens or samples of one span.
-	// It is far above real ones and keeps sums from overflowing.
-	maxCount = 1 << 53
 	// maxRate is the largest accepted token rate, in tokens per second.
 	maxRate = 1e12
 	// otherError is the error.type of a failure without one, as in the semantic
@@ -294,7 +291,7 @@ func readEvent(attrs pcommon.Map) values {
 				v.show(series.Epoch, number, "")
 			}
 		case "batch_size", mlattr.BatchSize:
-			if n, ok := mlattr.ReadInt(value); ok && n > 0 && n <= maxCount {
+			if n, ok := mlattr.ReadInt(value); ok && n > 0 && n <= mlattr.MaxCount {
 				v.batchSize = n
 			}
 		case "tokens_per_second", mlattr.TokensPerSecond:
@@ -380,7 +377,7 @@ func work(phase string) is {
 // samples returns the number of samples that a span processed. Data loading and
 // validation count none.
 func samples(v *values) int64 {
-	if v.phase == mlattr.PhaseDataLoad || v.phase == mlattr.PhaseValidation || v.batchSize > maxCount {
+	if v.phase == mlattr.PhaseDataLoad || v.phase == mlattr.PhaseValidation || v.batchSize > mlattr.MaxCount {
 		return 0
 	}
 	return max(v.batchSize, 0)

@@ -43,7 +43,7 @@ func TestSamples(t *testing.T) {
 		{"", 16, 16},
 		{mlattr.PhaseDataLoad, 50_000, 0},
 		{mlattr.PhaseValidation, 16, 0},
-		{mlattr.PhaseBatch, maxCount + 1, 0},
+		{mlattr.PhaseBatch, mlattr.MaxCount + 1, 0},
 	} {
 		assert.Equal(t, tt.want, samples(&values{phase: tt.phase, batchSize: tt.size}), "%+v", tt)
 	}

@@ -105,13 +105,13 @@ func (r *reader) serving() *serving.Span {
 // serveRequest adds what is known about a request to a model.
 func serveRequest(s *serving.Span, v *values, facts *mlattr.Facts) {
 	s.Model, s.Answered = facts.TextAt(slotRequested), facts.TextAt(slotAnswered)
-	if v.hasInput && v.input >= 0 && v.input <= maxCount {
+	if v.hasInput && v.input >= 0 && v.input <= mlattr.MaxCount {
 		s.Input = v.input
 	}
-	if v.hasOutput && v.output >= 0 && v.output <= maxCount {
+	if v.hasOutput && v.output >= 0 && v.output <= mlattr.MaxCount {
 		s.Output = v.output
 	}
-	if n, ok := facts.IntAt(slotCached); ok && n <= maxCount {
+	if n, ok := facts.IntAt(slotCached); ok && n <= mlattr.MaxCount {
 		s.Cached = n
 	}
 	if reason := facts.TextAt(slotFinish); reason != "" {

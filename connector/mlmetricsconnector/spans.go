@@ -341,7 +341,7 @@ func (r *reader) addUsage(u *unit, v *values) {
 		if !v.noRequest {
 			u.is |= isUsage
 		}
-		if side.tokens > maxCount {
+		if side.tokens > mlattr.MaxCount {
 			r.outOfRange++
 			continue
 		}

@@ -16,6 +16,9 @@ const (
 	MaxID = 128
 	// MaxText is the length at which a label is cut, in bytes.
 	MaxText = 128
+	// MaxCount is the largest accepted number of tokens or samples of one span. It
+	// is far above real ones and keeps sums from overflowing.
+	MaxCount = 1 << 53
 	// maxNumber is the length of the longest text that is read as a number, in
 	// bytes.
 	maxNumber = 40

@@ -194,13 +194,9 @@ func deriveSamples(f *mlattr.Facts, w *work, skipped Skipped, rated bool, basis 
 	return basis
 }
 
-// maxCount is the largest whole number up to which a double has all of them. No request
-// has as many tokens.
-const maxCount = 1 << 53
-
 func countAt(f *mlattr.Facts, slot mlattr.Slot) count {
 	n, ok := f.IntAt(slot)
-	return count{n, ok && n <= maxCount}
+	return count{n, ok && n <= mlattr.MaxCount}
 }
 
 // measuredAt reads a time. One that exists and is no number becomes NaN.
