@@ -106,6 +106,9 @@ type ProblemKind struct {
 	Of          ProblemOf
 	// Moment reports whether the problem ends when it begins.
 	Moment bool
+	// FromSilence reports whether the problem is concluded from what did not arrive:
+	// while telemetry is refused or lost on its way, it may be none.
+	FromSilence bool
 	// Description is one sentence: the rule with its figures.
 	Description string
 	// Method cites the method of the rule, or is "".
@@ -116,7 +119,7 @@ type ProblemKind struct {
 // tickets and marks.
 var Problems = [...]ProblemKind{
 	{
-		Name: ProblemLooksHung, Title: "looks hung", Severity: SeverityPage, Of: OfRun,
+		Name: ProblemLooksHung, Title: "looks hung", Severity: SeverityPage, Of: OfRun, FromSilence: true,
 		Description: "The run is stalled: for five typical steps and at least `stall_timeout` it has held GPU memory and no training span has arrived, nor for 1.5 times its longest checkpoint or validation unless its GPUs wait for each other; or the first step of its attempt is overdue (`first_step_timeout`). GPUs at 0 %, or busy at 0.6 of their highest power or less, confirm it; while most work as before, it is reported after three times as long.",
 	},
 	{
@@ -124,7 +127,7 @@ var Problems = [...]ProblemKind{
 		Description: "The `hw.status` of the GPU is failed; each run that held it within the last 5 minutes has the problem.",
 	},
 	{
-		Name: ProblemRankMissing, Title: "rank missing", Severity: SeverityPage, Of: OfRun,
+		Name: ProblemRankMissing, Title: "rank missing", Severity: SeverityPage, Of: OfRun, FromSilence: true,
 		Description: "A rank has stopped sending for as long as a stalled run, and others have ended a step since half of that time; or, after `first_step_timeout`, a rank of the run's world size has never sent although more than half have. A rank whose GPU works is not missing, only its telemetry, nor is one of a run that has released its GPUs; if its host does not report GPUs, or more than half of the ranks are silent, it must be silent for six times as long while others send.",
 	},
 	{
@@ -156,7 +159,7 @@ var Problems = [...]ProblemKind{
 		Description: "The run has begun 3 or more new attempts within an hour.",
 	},
 	{
-		Name: ProblemCheckpoint, Title: "checkpoint overdue", Severity: SeverityTicket, Of: OfRun,
+		Name: ProblemCheckpoint, Title: "checkpoint overdue", Severity: SeverityTicket, Of: OfRun, FromSilence: true,
 		Description: "The run takes steps, and the last checkpoint of each rank that saves regularly (5 of them within 1.25 times the median interval, or 3 after the same number of steps) is more than twice its longest interval ago, in steps and in time. Checkpoints that follow each validation may keep only the best, and are not overdue.",
 	},
 	{
