@@ -4,12 +4,12 @@ import (
 	"context"
 	"time"
 
-	"go.opentelemetry.io/collector/client"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/sender"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/content"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/detect"
@@ -43,7 +43,7 @@ type candidate struct {
 // observeTraces looks at a batch of spans for failures and for what belongs to
 // earlier ones. It never blocks and never fails.
 func (r *recorder) observeTraces(ctx context.Context, td ptrace.Traces) {
-	b := r.detector.Traces(td, fairness.SenderOf(client.FromContext(ctx)), r.now())
+	b := r.detector.Traces(td, fairness.SenderOf(sender.From(ctx)), r.now())
 	if len(b.Failed) == 0 && len(b.Calls) == 0 && !b.MayBelong {
 		return
 	}
@@ -81,7 +81,7 @@ func (r *recorder) observeTraces(ctx context.Context, td ptrace.Traces) {
 // observeLogs looks at a batch of log records for exceptions. It never blocks and
 // never fails.
 func (r *recorder) observeLogs(ctx context.Context, ld plog.Logs) {
-	b := r.detector.Logs(ld, fairness.SenderOf(client.FromContext(ctx)), r.now())
+	b := r.detector.Logs(ld, fairness.SenderOf(sender.From(ctx)), r.now())
 	if len(b.Failed) == 0 {
 		return
 	}

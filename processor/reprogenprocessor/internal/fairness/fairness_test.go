@@ -2,20 +2,21 @@ package fairness
 
 import (
 	"fmt"
-	"net"
+	"net/netip"
 	"strconv"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"go.opentelemetry.io/collector/client"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/sender"
 )
 
 var start = time.Unix(1_800_000_000, 0)
 
 // from returns the sender behind an address.
 func from(address string) Sender {
-	return SenderOf(client.Info{Addr: &net.TCPAddr{IP: net.ParseIP(address), Port: 1}})
+	return SenderOf(sender.ID{Kind: sender.Address, Network: netip.PrefixFrom(netip.MustParseAddr(address), 32)})
 }
 
 // lives notes that services succeed for an hour.
@@ -25,29 +26,6 @@ func lives(t *History, origins ...Origin) {
 			t.Succeeded(o, start.Add(time.Duration(i)*period))
 		}
 	}
-}
-
-type subject map[string]any
-
-func (s subject) GetAttribute(name string) any { return s[name] }
-func (subject) GetAttributeNames() []string    { return nil }
-
-func TestSenderOf(t *testing.T) {
-	info := func(a net.Addr) Sender { return SenderOf(client.Info{Addr: a}) }
-	ip := net.ParseIP
-	assert.Equal(t, from("192.0.2.1"), info(&net.TCPAddr{IP: ip("192.0.2.1").To4(), Port: 2}), "a port is free")
-	assert.Equal(t, from("192.0.2.1"), info(&net.IPAddr{IP: ip("192.0.2.1")}))
-	assert.Equal(t, from("192.0.2.1"), info(&net.UDPAddr{IP: ip("192.0.2.1"), Port: 7}))
-	assert.NotEqual(t, from("192.0.2.1"), from("192.0.2.2"))
-	assert.Equal(t, from("2001:db8::1"), from("2001:db8::ffff:1"), "one network")
-	assert.NotEqual(t, from("2001:db8::1"), from("2001:db8:0:1::1"))
-	assert.NotEqual(t, info(nil), info(&net.UnixAddr{Name: "/run/otel", Net: "unix"}))
-	assert.Equal(t, SenderOf(client.Info{}), SenderOf(client.Info{Auth: subject{"subject": 7}}), "no text")
-
-	me := client.Info{Auth: subject{"subject": "me"}, Addr: &net.IPAddr{IP: ip("192.0.2.1")}}
-	elsewhere := client.Info{Auth: subject{"subject": "me"}, Addr: &net.IPAddr{IP: ip("192.0.2.9")}}
-	assert.Equal(t, SenderOf(me), SenderOf(elsewhere))
-	assert.NotEqual(t, SenderOf(me), SenderOf(client.Info{Auth: subject{"username": "you"}, Addr: me.Addr}))
 }
 
 // TestEstablished: an hour is twelve periods in which something succeeded, not

@@ -5,10 +5,8 @@ package fairness
 
 import (
 	"hash/maphash"
-	"net"
-	"net/netip"
 
-	"go.opentelemetry.io/collector/client"
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/sender"
 )
 
 // seed keeps a sender from choosing names whose hashes are those of others.
@@ -25,49 +23,10 @@ type Origin struct {
 	Service uint64
 }
 
-// SenderOf returns the sender of a request: the authenticated subject or user
-// if there is one, else the address without its port. All of an IPv6 network
-// of 64 bits is one sender, because its hosts choose their addresses freely.
-// Requests that carry neither are of one sender.
-func SenderOf(info client.Info) Sender {
-	if info.Auth != nil {
-		for _, name := range [...]string{"subject", "username"} {
-			if subject, ok := info.Auth.GetAttribute(name).(string); ok && subject != "" {
-				return Sender(maphash.Comparable(seed, [2]string{"subject", subject}))
-			}
-		}
-	}
-	address, text := addressOf(info.Addr)
-	return Sender(maphash.Comparable(seed, struct {
-		address netip.Addr
-		text    string
-	}{address, text}))
-}
+// SenderOf returns the Sender with an id.
+func SenderOf(id sender.ID) Sender { return Sender(maphash.Comparable(seed, id)) }
 
 // OriginOf returns the origin of a service of a sender.
-func OriginOf(sender Sender, service string) Origin {
-	return Origin{Sender: sender, Service: maphash.String(seed, service)}
-}
-
-// addressOf returns an IP address, or the text of an address that has none.
-func addressOf(address net.Addr) (ip netip.Addr, text string) {
-	switch a := address.(type) {
-	case nil:
-		return ip, ""
-	case *net.TCPAddr:
-		ip, _ = netip.AddrFromSlice(a.IP)
-	case *net.IPAddr:
-		ip, _ = netip.AddrFromSlice(a.IP)
-	default:
-		port, err := netip.ParseAddrPort(a.String())
-		if err != nil {
-			return ip, a.String()
-		}
-		ip = port.Addr()
-	}
-	ip = ip.Unmap().WithZone("")
-	if network, err := ip.Prefix(64); err == nil && ip.Is6() {
-		ip = network.Addr()
-	}
-	return ip, ""
+func OriginOf(from Sender, service string) Origin {
+	return Origin{Sender: from, Service: maphash.String(seed, service)}
 }

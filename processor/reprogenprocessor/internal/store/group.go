@@ -8,8 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"go.opentelemetry.io/collector/client"
-
+	"github.com/otelcol-ml/otelcol-ml/internal/shared/sender"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/fairness"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 )
@@ -71,7 +70,7 @@ func (g *Group) Origin() fairness.Origin {
 	if len(g.Services) > 0 {
 		service = g.Services[0]
 	}
-	return fairness.OriginOf(fairness.SenderOf(client.Info{}), service)
+	return fairness.OriginOf(fairness.SenderOf(sender.ID{}), service)
 }
 
 // AddService notes a service that the failure was seen in.
