@@ -1,11 +1,13 @@
 package mlmetricsconnector
 
 import (
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/change"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/checkpoints"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/gpus"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/pace"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/problem"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/ranks"
@@ -361,7 +363,7 @@ func (c *clocks) advance(store *streams.Store, board *problem.Board, facts *gpuF
 		run.begin()
 	}
 	for key, clock := range c.all(expiration, facts.holds, now) {
-		held := facts.holdOf(key.run.ID)
+		held := facts.holdOf(gpus.Run{ID: key.run.ID, Service: key.resource.Service})
 		updates, rank := clock.advance(key, c.timeouts, held, now, last)
 		// Applied as of the rank's latest data, so that its time does not keep
 		// its series alive.
@@ -426,6 +428,24 @@ func (c *clocks) all(expiration time.Duration, holds func(run string) bool, now 
 		live[key] = clock
 	}
 	return live
+}
+
+// services returns those that train a run with an id, else its owner.
+func (c *clocks) services(owners map[string]streams.Resource) map[string][]string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	services := make(map[string][]string)
+	for key := range c.byRun {
+		if id, service := key.run.ID, key.resource.Service; !slices.Contains(services[id], service) {
+			services[id] = append(services[id], service)
+		}
+	}
+	for id, owner := range owners {
+		if services[id] == nil {
+			services[id] = []string{owner.Service}
+		}
+	}
+	return services
 }
 
 // forget reports whether nothing has arrived after since, and if so removes the

@@ -251,9 +251,9 @@ func (c *metricsConnector) emit(ctx context.Context, last bool) error {
 	evicted := c.store.Evicted()
 	c.telemetry.evicted(ctx, int64(len(evicted)))
 	c.clocks.forgetRuns(evicted)
-	facts := c.shared.seen.gpus(now)
-	trained := c.train(now)
 	c.clocks.expect(c.shared.seen, now)
+	facts := c.shared.seen.gpus(c.clocks.services(c.store.Owners()), now)
+	trained := c.train(now)
 	c.clocks.history = c.shared.recording()
 	over := trained
 	over.Add(c.clocks.advance(c.store, c.problems, facts, c.cfg.MetricsExpiration, now, last))

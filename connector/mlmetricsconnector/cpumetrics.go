@@ -71,7 +71,7 @@ func computes(attrs pcommon.Map) bool {
 
 // loads is how busy GPUs and processes are. It does not change.
 type loads struct {
-	runs     map[string]float64
+	runs     map[gpus.Run]float64
 	services map[gpus.Service]float64
 	cores    map[processes.Key]float64
 }
@@ -82,7 +82,7 @@ const unknownLoad = -1
 // utilization returns that of the GPUs of the run, else of those that the service
 // holds on the host, or unknownLoad.
 func (l *loads) utilization(of *streams.Source) float64 {
-	if busy, ok := l.runs[of.Run.ID]; ok && of.Run.ID != "" {
+	if busy, ok := l.runs[gpus.Run{ID: of.Run.ID, Service: of.Resource.Service}]; ok && of.Run.ID != "" {
 		return busy
 	}
 	if busy, ok := l.services[gpus.Service{Host: of.Run.Host, Service: of.Resource.Service}]; ok {
@@ -104,7 +104,7 @@ func (l *loads) coresOf(attrs pcommon.Map, resource streams.Resource) float64 {
 
 // publishLoads makes the loads known to readers. The caller holds the lock.
 func (s *seenMetrics) publishLoads(now time.Time) {
-	l := &loads{runs: make(map[string]float64), services: s.fleet.Services(), cores: s.cpu.Cores(now)}
+	l := &loads{runs: make(map[gpus.Run]float64), services: s.fleet.Services(), cores: s.cpu.Cores(now)}
 	for run, use := range s.fleet.Runs() {
 		if use.Utilization >= 0 {
 			l.runs[run] = use.Utilization

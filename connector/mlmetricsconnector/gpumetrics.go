@@ -89,8 +89,9 @@ func (s *seenMetrics) noteWorkload(key gpus.Key, point pmetric.NumberDataPoint, 
 	if run == mlattr.Other {
 		run = "" // many runs that ml_guard has not admitted
 	}
+	owner := gpus.Owner{Service: idOf(attrs, mlattr.ServiceName)}
 	if run != "" && memory && !s.fleet.Late(key, r) {
-		s.noteHolder(run, r.Now)
+		s.noteHolder(gpus.Run{ID: run, Service: owner.Service}, r.Now)
 	}
 	if key.ID == "" {
 		return
@@ -101,7 +102,6 @@ func (s *seenMetrics) noteWorkload(key gpus.Key, point pmetric.NumberDataPoint, 
 			w.Other = w.Other*31 + maphash.String(workloadSeed, idOf(attrs, label))
 		}
 	}
-	owner := gpus.Owner{Service: idOf(attrs, mlattr.ServiceName)}
 	if rank, ok := attrs.Get(mlattr.RankGlobal); ok {
 		if n, ok := mlattr.ReadInt(rank); ok {
 			owner.Rank = strconv.FormatInt(n, 10)

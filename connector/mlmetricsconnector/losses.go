@@ -108,7 +108,7 @@ func (l *runLoss) add(u *streams.Update, now time.Time) {
 // conclude reports what the losses of runs show, and removes runs without any for
 // longer than expiration; 0 removes none. run returns what is concluded about a
 // run, or nil.
-func (l *losses) conclude(board *problem.Board, run func(streams.RunKey) *runVerdict, uses func(string) float64, expiration time.Duration, now time.Time) {
+func (l *losses) conclude(board *problem.Board, run func(streams.RunKey) *runVerdict, uses func(streams.RunKey) float64, expiration time.Duration, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for key, of := range l.all {
@@ -118,7 +118,7 @@ func (l *losses) conclude(board *problem.Board, run func(streams.RunKey) *runVer
 		}
 		p := problem.Problem{
 			Subject: problem.Subject{Resource: key.Resource, Run: key.ID}, Seen: of.seen,
-			Telemetry: math.NaN(), GPUs: uses(key.ID), Rank: of.lead,
+			Telemetry: math.NaN(), GPUs: uses(key), Rank: of.lead,
 		}
 		if verdict := run(key); verdict != nil {
 			p.Telemetry = verdict.telemetry

@@ -164,7 +164,7 @@ func TestWhatNCCLSaysIsBounded(t *testing.T) {
 	}
 	seen := r.connector.shared.seen
 	assert.Len(t, seen.nccl, maxClocks)
-	assert.Len(t, seen.gpus(r.clock).stuck["run-a"], 64)
-	assert.Empty(t, seen.gpus(r.clock.Add(goneAfter+time.Second)).stuck)
+	assert.Len(t, seen.gpus(nil, r.clock).stuck["run-a"], 64)
+	assert.Empty(t, seen.gpus(nil, r.clock.Add(goneAfter+time.Second)).stuck)
 	assert.Empty(t, seen.nccl)
 }

@@ -295,8 +295,9 @@ func (v *runVerdict) attempts() int64 {
 // conclude adds the verdicts on all runs and GPUs to the store and the board, and
 // removes those of runs without ranks.
 func (c *clocks) conclude(store *streams.Store, board *problem.Board, facts *gpuFacts, now time.Time) (over streams.Overflowed) {
-	// owners has the program of each run, preferably one that trains.
-	owners, trains := store.Owners(), make(map[string]bool, len(c.runs))
+	// owners has the program of each run, preferably one that trains, and named that of
+	// a service.
+	owners, trains, named := store.Owners(), make(map[string]bool, len(c.runs)), make(map[gpus.Run]streams.Resource, len(c.runs))
 	for key, run := range c.runs {
 		if len(run.ranks) == 0 {
 			delete(c.runs, key)
@@ -305,14 +306,15 @@ func (c *clocks) conclude(store *streams.Store, board *problem.Board, facts *gpu
 		if !trains[key.ID] || key.Resource.Compare(owners[key.ID]) < 0 {
 			owners[key.ID] = key.Resource
 		}
-		trains[key.ID] = true
-		use, holds := facts.uses[key.ID]
+		of := runOf(key)
+		trains[key.ID], named[of] = true, key.Resource
+		use, holds := facts.uses[of]
 		e := emission{source: streams.Source{Resource: key.Resource, Run: streams.Run{ID: key.ID}}, now: now, seen: run.seen, gpus: use.GPUs, board: board}
 		e.addUse(use, holds)
-		held := facts.holdOf(key.ID)
+		held := facts.holdOf(of)
 		run.conclude(&e, &runFacts{
-			timeouts: c.timeouts, held: held.now, heldSince: held.since, released: !held.now && facts.released[key.ID],
-			use: use, inUse: holds, gpus: facts.states[key.ID], hosts: facts.hosts,
+			timeouts: c.timeouts, held: held.now, heldSince: held.since, released: !held.now && facts.released[of],
+			use: use, inUse: holds, gpus: facts.states[of], hosts: facts.hosts,
 			stuck: facts.stuck[key.ID],
 		})
 		c.hosts.Compare(key.Resource.Service+"/"+key.ID, run.loads(), c.stall, now)
@@ -322,14 +324,17 @@ func (c *clocks) conclude(store *streams.Store, board *problem.Board, facts *gpu
 		over.Add(store.Apply(e.updates, run.seen))
 	}
 	ownerOf := func(run, service string) streams.Resource {
+		if owner, known := named[gpus.Run{ID: run, Service: service}]; known {
+			return owner
+		}
 		if owner, known := owners[run]; known {
 			return owner
 		}
 		return streams.Resource{Service: service}
 	}
-	for id, use := range facts.uses {
-		if !trains[id] {
-			e := emission{source: streams.Source{Resource: ownerOf(id, use.Service), Run: streams.Run{ID: id}}, now: now}
+	for run, use := range facts.uses {
+		if !trains[run.ID] {
+			e := emission{source: streams.Source{Resource: ownerOf(run.ID, run.Service), Run: streams.Run{ID: run.ID}}, now: now}
 			e.addUse(use, true)
 			over.Add(store.Apply(e.updates, now))
 		}

@@ -25,7 +25,7 @@ type seenMetrics struct {
 	mu sync.Mutex
 	// holders has the time when each run was last seen to hold GPU memory, released
 	// the runs that did and then did not, with the time.
-	holders, released map[string]time.Time
+	holders, released map[gpus.Run]time.Time
 	// fleet has the GPUs.
 	fleet *gpus.Fleet
 	// prices are those of GPUs, hours what was found by them for each name.
@@ -58,19 +58,20 @@ const maxHours = 256
 func newSeenMetrics(prices price.GPUs) *seenMetrics {
 	s := &seenMetrics{
 		prices: prices, hours: make(map[string]hour),
-		holders: make(map[string]time.Time), released: make(map[string]time.Time), fleet: gpus.NewFleet(),
+		holders: make(map[gpus.Run]time.Time), released: make(map[gpus.Run]time.Time), fleet: gpus.NewFleet(),
 		processes: make(map[clockKey]firstAndLast), trainers: make(map[clockKey]*trainer), nccl: make(map[string]*ncclAnswers),
 	}
 	s.loads.Store(new(loads))
 	return s
 }
 
-// noteHolder records that a run holds GPU memory. The caller holds the lock.
-func (s *seenMetrics) noteHolder(run string, now time.Time) {
+// noteHolder records that a run holds GPU memory, as its workload names it. The caller
+// holds the lock.
+func (s *seenMetrics) noteHolder(run gpus.Run, now time.Time) {
 	if _, known := s.holders[run]; known {
 		s.holders[run] = now
 	} else if len(s.holders) < maxClocks {
-		s.holders[strings.Clone(run)] = now
+		s.holders[gpus.Run{ID: strings.Clone(run.ID), Service: strings.Clone(run.Service)}] = now
 	}
 }
 
@@ -91,26 +92,32 @@ func (s *seenMetrics) noteProcess(key clockKey, now time.Time) {
 
 // gpuFacts is what an emission needs to know of GPUs.
 type gpuFacts struct {
-	// holders are the runs that hold GPU memory, or did within goneAfter.
-	holders map[string]bool
+	// holders are the runs that hold GPU memory, or did within goneAfter, and
+	// holderIDs their ids.
+	holders   map[gpus.Run]bool
+	holderIDs map[string]bool
 	// uses is what each run has of GPUs.
-	uses   map[string]gpus.Use
+	uses   map[gpus.Run]gpus.Use
 	idle   map[gpus.Key]gpus.Idle
 	prices map[gpus.Key]float64
 	failed map[gpus.Key]gpus.Failure
 	// states has the GPUs of each run, hosts those whose GPUs are read.
-	states map[string][]gpus.State
+	states map[gpus.Run][]gpus.State
 	hosts  map[string]bool
 	// holding is since when each run holds GPUs, zero if it does not now; released
 	// are the runs that held GPUs before, and released them.
-	holding  map[string]time.Time
-	released map[string]bool
+	holding  map[gpus.Run]time.Time
+	released map[gpus.Run]bool
 	// stuck has the ranks of runs that the others wait for.
 	stuck map[string][]ranks.Stuck
 }
 
-// holds reports whether a run's processes hold GPUs, or did within goneAfter.
-func (f *gpuFacts) holds(run string) bool { return f.holders[run] }
+// runOf returns the run as GPUs know it.
+func runOf(key streams.RunKey) gpus.Run { return gpus.Run{ID: key.ID, Service: key.Resource.Service} }
+
+// holds reports whether the processes of a run with an id hold GPUs, or did within
+// goneAfter.
+func (f *gpuFacts) holds(id string) bool { return f.holderIDs[id] }
 
 // hold is what a run has of GPUs at an emission.
 type hold struct {
@@ -122,7 +129,7 @@ type hold struct {
 }
 
 // holdOf returns what a run holds.
-func (f *gpuFacts) holdOf(run string) (h hold) {
+func (f *gpuFacts) holdOf(run gpus.Run) (h hold) {
 	since, known := f.holding[run]
 	h.since, h.now = since, !since.IsZero() || !known && f.holders[run]
 	if f.released[run] {
@@ -132,19 +139,19 @@ func (f *gpuFacts) holdOf(run string) (h hold) {
 }
 
 // gpusOf returns how many GPUs a run has.
-func (f *gpuFacts) gpusOf(run string) float64 { return f.uses[run].GPUs }
+func (f *gpuFacts) gpusOf(run streams.RunKey) float64 { return f.uses[runOf(run)].GPUs }
 
 // gpus returns what is known of GPUs, and forgets what was not seen for
-// goneAfter.
-func (s *seenMetrics) gpus(now time.Time) *gpuFacts {
+// goneAfter. services are those that have a run with an id.
+func (s *seenMetrics) gpus(services map[string][]string, now time.Time) *gpuFacts {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.fleet.Settle(now)
+	s.fleet.Settle(services, now)
 	s.publishLoads(now)
 	facts := &gpuFacts{
-		holders: make(map[string]bool, len(s.holders)),
-		uses:    s.fleet.Runs(), idle: s.fleet.Idle(), prices: s.fleet.Prices(), failed: s.fleet.Failed(),
-		states: s.fleet.States(), hosts: s.fleet.Hosts(now), holding: s.fleet.Holding(now), released: make(map[string]bool),
+		holders: make(map[gpus.Run]bool, len(s.holders)), holderIDs: make(map[string]bool, len(s.holders)),
+		uses: s.fleet.Runs(), idle: s.fleet.Idle(), prices: s.fleet.Prices(), failed: s.fleet.Failed(),
+		states: s.fleet.States(), hosts: s.fleet.Hosts(now), holding: s.fleet.Holding(now), released: make(map[gpus.Run]bool),
 		stuck: s.stuck(now),
 	}
 	for run, last := range s.holders {
@@ -152,7 +159,10 @@ func (s *seenMetrics) gpus(now time.Time) *gpuFacts {
 			delete(s.holders, run)
 			continue
 		}
-		facts.holders[run] = true
+		facts.holderIDs[run.ID] = true
+		for _, of := range s.fleet.RunsOf(run) {
+			facts.holders[of] = true
+		}
 	}
 	s.release(facts, now)
 	return facts
@@ -165,7 +175,7 @@ const rememberReleased = 24 * time.Hour
 func (s *seenMetrics) release(facts *gpuFacts, now time.Time) {
 	for run, since := range facts.holding {
 		if _, known := s.released[run]; since.IsZero() && (known || len(s.released) < maxClocks) {
-			s.released[strings.Clone(run)] = now
+			s.released[gpus.Run{ID: strings.Clone(run.ID), Service: strings.Clone(run.Service)}] = now
 		}
 	}
 	for run, at := range s.released {
@@ -181,11 +191,14 @@ func (s *seenMetrics) release(facts *gpuFacts, now time.Time) {
 func (s *seenMetrics) waiting(now time.Time) map[clockKey]firstAndLast {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	waiting := make(map[clockKey]firstAndLast)
+	waiting, holders := make(map[clockKey]firstAndLast), make(map[string]bool, len(s.holders))
+	for run := range s.holders {
+		holders[run.ID] = true
+	}
 	for key, seen := range s.processes {
 		if now.Sub(seen.last) > goneAfter {
 			delete(s.processes, key)
-		} else if _, holds := s.holders[key.run.ID]; holds {
+		} else if holders[key.run.ID] {
 			waiting[key] = seen
 		}
 	}

@@ -15,9 +15,56 @@ const (
 	// and for which the workloads of a failed GPU are remembered.
 	goneAfter = 5 * time.Minute
 	// oneReading is how far apart the times of values of one reading are at
-	// most.
+	// most, and oneArrival how far apart its metrics arrive.
 	oneReading = time.Second
+	oneArrival = 5 * time.Second
 )
+
+// metric is one that is read of GPUs. Each has readings of its own: several collectors
+// may read a GPU, each some of them and as often as it likes.
+type metric uint8
+
+const (
+	ofWorkloads metric = iota
+	ofUtilization
+	ofSMUtilization
+	ofBusyTime
+	ofHealth
+	ofPower
+	ofPowerLimit
+	ofMemory
+	ofMemoryLimit
+	ofThrottle
+	ofPrice
+	metrics
+)
+
+// readings is what is known of the readings of one metric of a GPU.
+type readings struct {
+	// at is the newest time of one, seen its arrival, and every the time between it and
+	// the one before, 0 if there was only one.
+	at, seen time.Time
+	every    time.Duration
+}
+
+// add records a reading and reports whether it is not late.
+func (m *readings) add(r Reading) bool {
+	if m.late(r) {
+		return false
+	}
+	if later := r.At.Sub(m.at); later >= oneReading && !m.at.IsZero() {
+		m.every = later
+	}
+	if m.at.Sub(r.At) >= oneReading || r.At.After(m.at) {
+		m.at = r.At
+	}
+	m.seen = r.Now
+	return true
+}
+
+func (m *readings) late(r Reading) bool {
+	return !r.At.IsZero() && m.at.Sub(r.At) >= oneReading && r.Now.Sub(m.seen) <= unreadAfter
+}
 
 // Key identifies a GPU or a MIG device.
 type Key struct {
@@ -27,9 +74,15 @@ type Key struct {
 	ID string
 }
 
-// Workload identifies a workload of a GPU.
+// Run identifies a run. Services that have one id each have a run.
+type Run struct {
+	// ID is its ml.run.id, Service the service.name, or "" where a workload tells none.
+	ID, Service string
+}
+
+// Workload identifies a workload of a GPU that has one Owner.Service.
 type Workload struct {
-	// Run is its ml.run.id. A run is one workload of a GPU.
+	// Run is its ml.run.id. A run of a service is one workload of a GPU.
 	Run string
 	// Other distinguishes workloads without a run.
 	Other uint64
@@ -58,9 +111,10 @@ type value struct {
 
 // gpu is what is known of one GPU.
 type gpu struct {
-	// read is the newest time of a reading, seen the arrival of the newest one.
-	read, seen time.Time
-	holders    map[Workload]*holder
+	// read has the readings of each metric, seen is the arrival of the newest one.
+	read    [metrics]readings
+	seen    time.Time
+	holders map[holderKey]*holder
 	// general and sm are the utilization and that of the SMs, busy the counter
 	// of busy time; measured reports whether any of them is known.
 	general, sm, busy value
@@ -76,6 +130,12 @@ type gpu struct {
 	// price is what an hour costs, in US dollars, if priced.
 	price  float64
 	priced bool
+}
+
+// holderKey identifies a holder.
+type holderKey struct {
+	Workload
+	service string
 }
 
 // holder is a workload that a GPU had.
@@ -104,7 +164,7 @@ func (h *holder) holds(g *gpu, now time.Time) bool {
 // settle determines whether the workload still holds the GPU.
 func (h *holder) settle(g *gpu, now time.Time) {
 	switch {
-	case h.memory && g.current(h.at):
+	case h.memory && g.current(ofWorkloads, h.at):
 		h.lost = time.Time{}
 		if h.since.IsZero() {
 			h.since = h.seen
@@ -126,21 +186,24 @@ type Victim struct {
 type Fleet struct {
 	all     map[Key]*gpu
 	holders int
+	// services are those that have a run with an id.
+	services map[string][]string
 }
 
 // NewFleet returns a Fleet without GPUs.
 func NewFleet() *Fleet { return &Fleet{all: make(map[Key]*gpu)} }
 
-// Late reports whether a reading arrives after a newer one of its GPU: it was sent
-// again, or waited in a queue. It has no effect. Where no newer one has come for 3
-// minutes, the host's clock was set back, and the reading is not late.
+// Late reports whether workloads arrive after a newer reading of those of their GPU: it
+// was sent again, or waited in a queue. It has no effect. Where no newer one has come for
+// 3 minutes, the host's clock was set back, and the reading is not late.
 func (f *Fleet) Late(key Key, r Reading) bool {
 	g := f.all[key]
-	return g != nil && !r.At.IsZero() && g.read.Sub(r.At) >= oneReading && r.Now.Sub(g.seen) <= unreadAfter
+	return g != nil && g.read[ofWorkloads].late(r)
 }
 
-// read returns the GPU of a reading, or nil beyond the limit and for one that is late.
-func (f *Fleet) read(key Key, r *Reading) *gpu {
+// read returns the GPU of a reading of a metric, or nil beyond the limit and for one that
+// is late.
+func (f *Fleet) read(key Key, m metric, r *Reading) *gpu {
 	g, known := f.all[key]
 	if !known {
 		if len(f.all) >= maxGPUs {
@@ -152,35 +215,36 @@ func (f *Fleet) read(key Key, r *Reading) *gpu {
 	if r.At.IsZero() || r.At.After(r.Now) {
 		r.At = r.Now
 	}
-	if f.Late(key, *r) {
+	if !g.read[m].add(*r) {
 		return nil
-	}
-	if g.read.Sub(r.At) >= oneReading || r.At.After(g.read) {
-		g.read = r.At
 	}
 	g.seen = r.Now
 	return g
 }
 
-// current reports whether a value belongs to the newest reading.
-func (g *gpu) current(at time.Time) bool { return !at.IsZero() && g.read.Sub(at) < oneReading }
+// current reports whether a value belongs to the newest reading of its metric, and that
+// one has not been left out since: other metrics may be read more often.
+func (g *gpu) current(m metric, at time.Time) bool {
+	read := &g.read[m]
+	return !at.IsZero() && read.at.Sub(at) < oneReading && g.seen.Sub(read.seen) <= max(read.every*3/2, oneArrival)
+}
 
 // Hold records a workload, and whether it holds memory.
 func (f *Fleet) Hold(key Key, w Workload, memory bool, owner Owner, r Reading) {
-	g := f.read(key, &r)
+	g := f.read(key, ofWorkloads, &r)
 	if g == nil {
 		return
 	}
-	h, known := g.holders[w]
+	h, known := g.holders[holderKey{w, owner.Service}]
 	if !known {
 		if f.holders >= maxHolders {
 			return
 		}
 		if g.holders == nil {
-			g.holders = make(map[Workload]*holder)
+			g.holders = make(map[holderKey]*holder)
 		}
 		h = &holder{}
-		g.holders[Workload{strings.Clone(w.Run), w.Other}] = h
+		g.holders[holderKey{Workload{strings.Clone(w.Run), w.Other}, strings.Clone(owner.Service)}] = h
 		f.holders++
 	}
 	// Several ranks of a run may have one GPU.
@@ -193,14 +257,14 @@ func (f *Fleet) Hold(key Key, w Workload, memory bool, owner Owner, r Reading) {
 
 // Use records the general utilization of a GPU, 0 to 1.
 func (f *Fleet) Use(key Key, utilization float64, r Reading) {
-	if g := f.read(key, &r); g != nil {
+	if g := f.read(key, ofUtilization, &r); g != nil {
 		g.use(&g.general, utilization, r)
 	}
 }
 
 // UseSM records the utilization of a GPU's SMs, 0 to 1.
 func (f *Fleet) UseSM(key Key, utilization float64, r Reading) {
-	if g := f.read(key, &r); g != nil {
+	if g := f.read(key, ofSMUtilization, &r); g != nil {
 		g.use(&g.sm, utilization, r)
 	}
 }
@@ -215,7 +279,7 @@ func (g *gpu) use(v *value, utilization float64, r Reading) {
 
 // Busy records the counter of a GPU's busy time, in seconds.
 func (f *Fleet) Busy(key Key, seconds float64, r Reading) {
-	g := f.read(key, &r)
+	g := f.read(key, ofBusyTime, &r)
 	if g == nil {
 		return
 	}
@@ -227,7 +291,7 @@ func (f *Fleet) Busy(key Key, seconds float64, r Reading) {
 
 // Health records whether a GPU has failed.
 func (f *Fleet) Health(key Key, failed bool, r Reading) {
-	g := f.read(key, &r)
+	g := f.read(key, ofHealth, &r)
 	switch {
 	case g == nil:
 	case !failed:
@@ -239,7 +303,7 @@ func (f *Fleet) Health(key Key, failed bool, r Reading) {
 
 // Price records what an hour of a GPU costs, in US dollars.
 func (f *Fleet) Price(key Key, price float64, r Reading) {
-	if g := f.read(key, &r); g != nil {
+	if g := f.read(key, ofPrice, &r); g != nil {
 		g.price, g.priced = price, true
 	}
 }
@@ -257,8 +321,9 @@ func (f *Fleet) Prices() map[Key]float64 {
 
 // Settle must be called before the other methods that read: it forgets what was
 // not read for 5 minutes and concludes since when GPUs are held and which runs
-// held those that failed.
-func (f *Fleet) Settle(now time.Time) {
+// held those that failed. services are those that have a run with an id.
+func (f *Fleet) Settle(services map[string][]string, now time.Time) {
+	f.services = services
 	for key, g := range f.all {
 		if now.Sub(g.seen) > goneAfter {
 			f.holders -= len(g.holders)
@@ -267,7 +332,7 @@ func (f *Fleet) Settle(now time.Time) {
 		}
 		held := false
 		for w, h := range g.holders {
-			held = held || h.memory && g.current(h.at)
+			held = held || h.memory && g.current(ofWorkloads, h.at)
 			h.settle(g, now)
 			if now.Sub(h.seen) > goneAfter {
 				delete(g.holders, w)
@@ -296,23 +361,43 @@ func (f *Fleet) Hosts(now time.Time) map[string]bool {
 	return hosts
 }
 
+// RunsOf returns the runs that a workload of a run belongs to: that of its service, else,
+// as the process may have named another service or none, those of all services that have
+// one with its id, else one that is not known otherwise.
+func (f *Fleet) RunsOf(workload Run) []Run {
+	services := f.services[workload.ID]
+	if len(services) == 0 || slices.Contains(services, workload.Service) {
+		return []Run{workload}
+	}
+	runs := make([]Run, 0, len(services))
+	for _, service := range services {
+		runs = append(runs, Run{workload.ID, service})
+	}
+	return runs
+}
+
+// run returns the run as the workload names it.
+func (k holderKey) run() Run { return Run{k.Run, k.service} }
+
 // Holding returns since when each run holds GPU memory, for those whose workloads
 // are known: the zero time if it holds none now.
-func (f *Fleet) Holding(now time.Time) map[string]time.Time {
-	holding := make(map[string]time.Time)
+func (f *Fleet) Holding(now time.Time) map[Run]time.Time {
+	holding := make(map[Run]time.Time)
 	for _, g := range f.all {
 		for w, h := range g.holders {
 			if w.Run == "" {
 				continue
 			}
-			since, known := holding[w.Run]
-			switch {
-			case !h.holds(g, now):
-				if !known {
-					holding[w.Run] = time.Time{}
+			for _, run := range f.RunsOf(w.run()) {
+				since, known := holding[run]
+				switch {
+				case !h.holds(g, now):
+					if !known {
+						holding[run] = time.Time{}
+					}
+				case !known || since.IsZero() || h.since.Before(since):
+					holding[run] = h.since
 				}
-			case !known || since.IsZero() || h.since.Before(since):
-				holding[w.Run] = h.since
 			}
 		}
 	}
@@ -331,7 +416,7 @@ func (g *gpu) blame() {
 		}
 		known := false
 		for _, other := range g.victims {
-			known = known || other.Run == v.Run
+			known = known || other == v
 		}
 		if !known {
 			g.victims = append(g.victims, v)
@@ -350,47 +435,46 @@ type Use struct {
 	// Price is what an hour of its GPUs costs, in US dollars, negative if that of
 	// one is not known.
 	Price float64
-	// Service is the service.name of one of its workloads, or "".
-	Service string
 }
 
 // Runs returns what each run has.
-func (f *Fleet) Runs() map[string]Use {
+func (f *Fleet) Runs() map[Run]Use {
 	type sum struct {
 		Use
 		utilization        float64
 		measured, unpriced int
 	}
-	sums := make(map[string]*sum)
+	sums := make(map[Run]*sum)
 	for _, g := range f.all {
 		workloads := 0
 		for _, h := range g.holders {
-			if g.current(h.at) {
+			if g.current(ofWorkloads, h.at) {
 				workloads++
 			}
 		}
 		for w, h := range g.holders {
-			if w.Run == "" || !g.current(h.at) {
+			if w.Run == "" || !g.current(ofWorkloads, h.at) {
 				continue
 			}
-			run := sums[w.Run]
-			if run == nil {
-				run = &sum{}
-				sums[w.Run] = run
-			}
-			run.GPUs += 1 / float64(workloads)
-			run.Price += g.price / float64(workloads)
-			if !g.priced {
-				run.unpriced++
-			}
-			run.Service = max(run.Service, h.owner.Service)
-			if utilization, ok := g.utilization(); ok {
-				run.utilization += utilization
-				run.measured++
+			for _, id := range f.RunsOf(w.run()) {
+				run := sums[id]
+				if run == nil {
+					run = &sum{}
+					sums[id] = run
+				}
+				run.GPUs += 1 / float64(workloads)
+				run.Price += g.price / float64(workloads)
+				if !g.priced {
+					run.unpriced++
+				}
+				if utilization, ok := g.utilization(); ok {
+					run.utilization += utilization
+					run.measured++
+				}
 			}
 		}
 	}
-	uses := make(map[string]Use, len(sums))
+	uses := make(map[Run]Use, len(sums))
 	for id, run := range sums {
 		run.Utilization = -1
 		if run.measured > 0 {
@@ -422,7 +506,7 @@ func (f *Fleet) Services() map[Service]float64 {
 		}
 		counted := make(map[string]bool, len(g.holders))
 		for _, h := range g.holders {
-			if h.owner.Service == "" || !h.memory || !g.current(h.at) || counted[h.owner.Service] {
+			if h.owner.Service == "" || !h.memory || !g.current(ofWorkloads, h.at) || counted[h.owner.Service] {
 				continue
 			}
 			counted[h.owner.Service] = true
@@ -440,9 +524,9 @@ func (f *Fleet) Services() map[Service]float64 {
 // utilization returns the utilization of the SMs, else the general one.
 func (g *gpu) utilization() (float64, bool) {
 	switch {
-	case g.current(g.sm.at):
+	case g.current(ofSMUtilization, g.sm.at):
 		return g.sm.value, true
-	case g.current(g.general.at):
+	case g.current(ofUtilization, g.general.at):
 		return g.general.value, true
 	default:
 		return 0, false
@@ -467,9 +551,19 @@ func (f *Fleet) Idle() map[Key]Idle {
 		if g.worked.After(since) {
 			since = g.worked
 		}
-		idle[key] = Idle{since, max(g.seen.Sub(since), 0)}
+		idle[key] = Idle{since, max(g.used().Sub(since), 0)}
 	}
 	return idle
+}
+
+// used returns when a reading of the GPU's use arrived last.
+func (g *gpu) used() (last time.Time) {
+	for _, m := range [...]metric{ofUtilization, ofSMUtilization, ofBusyTime} {
+		if seen := g.read[m].seen; seen.After(last) {
+			last = seen
+		}
+	}
+	return last
 }
 
 // Failure is a GPU that has failed.

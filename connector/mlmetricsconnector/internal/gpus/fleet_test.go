@@ -1,6 +1,7 @@
 package gpus_test
 
 import (
+	"fmt"
 	"strconv"
 	"testing"
 	"time"
@@ -13,16 +14,20 @@ import (
 var (
 	a = gpus.Key{Host: "n1", ID: "GPU-a"}
 	b = gpus.Key{Host: "n1", ID: "GPU-b"}
+
+	r1 = gpus.Run{ID: "r1", Service: "trainer"}
+	r2 = gpus.Run{ID: "r2", Service: "trainer"}
 )
 
 // site is a fleet with a clock.
 type site struct {
 	*gpus.Fleet
-	now time.Time
+	services map[string][]string
+	now      time.Time
 }
 
 func newSite() *site {
-	return &site{gpus.NewFleet(), time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC)}
+	return &site{gpus.NewFleet(), nil, time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC)}
 }
 
 // reading is a reading now, with the host's clock an hour behind.
@@ -36,7 +41,7 @@ func (s *site) hold(key gpus.Key, run string) {
 func (s *site) after(d time.Duration, read func()) {
 	s.now = s.now.Add(d)
 	read()
-	s.Settle(s.now)
+	s.Settle(s.services, s.now)
 }
 
 // A GPU that several workloads hold is divided; the utilization is that of the
@@ -55,10 +60,9 @@ func TestRuns(t *testing.T) {
 	})
 	runs := s.Runs()
 	assert.Len(t, runs, 2)
-	assert.InDelta(t, 1.5, runs["r1"].GPUs, 1e-9)
-	assert.InDelta(t, 0.6, runs["r1"].Utilization, 1e-9)
-	assert.Equal(t, "trainer", runs["r1"].Service)
-	assert.Equal(t, gpus.Use{GPUs: 1, Utilization: -1, Price: -1, Service: "trainer"}, runs["r2"])
+	assert.InDelta(t, 1.5, runs[r1].GPUs, 1e-9)
+	assert.InDelta(t, 0.6, runs[r1].Utilization, 1e-9)
+	assert.Equal(t, gpus.Use{GPUs: 1, Utilization: -1, Price: -1}, runs[r2])
 
 	s.after(15*time.Second, func() {
 		s.hold(b, "r1")
@@ -66,7 +70,7 @@ func TestRuns(t *testing.T) {
 		s.Use(b, 0.8, s.reading())
 	})
 	runs = s.Runs()
-	assert.InDelta(t, 1, runs["r1"].GPUs, 1e-9, "the newest reading has it on one GPU, alone")
+	assert.InDelta(t, 1, runs[r1].GPUs, 1e-9, "the newest reading has it on one GPU, alone")
 	s.after(6*time.Minute, func() {})
 	assert.Empty(t, s.Runs(), "no host was heard of for five minutes")
 }
@@ -152,8 +156,8 @@ func TestAClockThatIsAhead(t *testing.T) {
 	})
 	assert.Len(t, s.Runs(), 1)
 	s.after(time.Minute, func() { s.Hold(a, gpus.Workload{Run: "r2"}, true, gpus.Owner{}, gpus.Reading{Now: s.now}) })
-	assert.Contains(t, s.Runs(), "r2")
-	assert.NotContains(t, s.Runs(), "r1")
+	assert.Contains(t, s.Runs(), gpus.Run{ID: "r2"})
+	assert.NotContains(t, s.Runs(), gpus.Run{ID: "r1"})
 }
 
 // A wrong reading of the power is not the highest power, below which a busy GPU waits.
@@ -166,7 +170,7 @@ func TestImplausiblePower(t *testing.T) {
 		s.Power(a, 1e38, s.reading())
 		s.PowerLimit(a, 1e38, s.reading())
 	})
-	states := s.States()["r"]
+	states := s.States()[gpus.Run{ID: "r", Service: "trainer"}]
 	assert.Len(t, states, 1)
 	assert.Equal(t, gpus.Works, states[0].Activity())
 	assert.InDelta(t, 700, states[0].High, 1e-9)
@@ -191,12 +195,112 @@ func TestALateReading(t *testing.T) {
 		s.Hold(a, gpus.Workload{Run: "r"}, true, gpus.Owner{}, older)
 		s.Use(a, 0.2, older)
 	})
-	assert.InDelta(t, 0.9, s.Runs()["r"].Utilization, 1e-9)
+	assert.InDelta(t, 0.9, s.Runs()[gpus.Run{ID: "r"}].Utilization, 1e-9)
 	s.after(40*time.Second, func() {})
-	assert.False(t, s.Holding(s.now)["r"].IsZero(), "it has not released its GPU")
+	assert.False(t, s.Holding(s.now)[gpus.Run{ID: "r"}].IsZero(), "it has not released its GPU")
 
 	back := func() gpus.Reading { return gpus.Reading{At: s.now.Add(-2 * time.Hour), Now: s.now} }
 	s.after(4*time.Minute, func() { reads(back())() })
 	s.after(time.Minute, func() { reads(back())() })
-	assert.InDelta(t, 0.9, s.Runs()["r"].Utilization, 1e-9)
+	assert.InDelta(t, 0.9, s.Runs()[gpus.Run{ID: "r"}].Utilization, 1e-9)
+}
+
+// others are the values of a GPU besides its workloads, as another collector may send them.
+var others = map[string]func(*site, gpus.Reading){
+	"utilization":        func(s *site, r gpus.Reading) { s.Use(a, 1, r) },
+	"utilization of SMs": func(s *site, r gpus.Reading) { s.UseSM(a, 1, r) },
+	"busy time":          func(s *site, r gpus.Reading) { s.Busy(a, 1, r) },
+	"health":             func(s *site, r gpus.Reading) { s.Health(a, false, r) },
+	"power":              func(s *site, r gpus.Reading) { s.Power(a, 300, r) },
+	"power limit":        func(s *site, r gpus.Reading) { s.PowerLimit(a, 700, r) },
+	"memory":             func(s *site, r gpus.Reading) { s.Memory(a, 1, r) },
+	"memory limit":       func(s *site, r gpus.Reading) { s.MemoryLimit(a, 2, r) },
+	"throttle":           func(s *site, r gpus.Reading) { s.Throttle(a, "sw_power_cap", false, r) },
+	"price":              func(s *site, r gpus.Reading) { s.Price(a, 2, r) },
+}
+
+// A value that comes every second, whatever its clock says, makes no other value old: the
+// workload, which is read every 10 s, holds the GPU throughout.
+func TestMetricsHaveReadingsOfTheirOwn(t *testing.T) {
+	for name, other := range others {
+		for _, ahead := range []time.Duration{0, time.Hour, 2 * time.Hour} {
+			t.Run(fmt.Sprint(name, " ", ahead), func(t *testing.T) {
+				s := newSite()
+				for n := range 90 {
+					s.after(time.Second, func() {
+						if n%10 == 0 {
+							s.hold(a, "r1")
+						}
+						other(s, gpus.Reading{At: s.now.Add(ahead - 2*time.Hour), Now: s.now})
+					})
+					if n > 10 {
+						assert.InDelta(t, 1, s.Runs()[r1].GPUs, 1e-9, n)
+						assert.Len(t, s.States()[r1], 1, n)
+						assert.False(t, s.Holding(s.now)[r1].IsZero(), n)
+					}
+				}
+				for range 50 {
+					s.after(time.Second, func() { other(s, gpus.Reading{At: s.now, Now: s.now}) })
+				}
+				assert.Empty(t, s.Runs(), "it has released the GPU")
+				assert.True(t, s.Holding(s.now)[r1].IsZero())
+			})
+		}
+	}
+}
+
+// A GPU is idle only as long as its use is read.
+func TestIdleIsRead(t *testing.T) {
+	s := newSite()
+	for n := range 60 {
+		s.after(10*time.Second, func() {
+			s.hold(a, "r1")
+			if n < 7 {
+				s.Use(a, 0, s.reading())
+			}
+		})
+	}
+	assert.Equal(t, time.Minute, s.Idle()[a].For)
+}
+
+// Two services may have runs with one id. A workload belongs to that of its service, and
+// where it names none, or one that has no such run, to both.
+func TestServicesWithOneID(t *testing.T) {
+	s := newSite()
+	s.services = map[string][]string{"r1": {"trainer", "tuner"}}
+	hold := func(key gpus.Key, service string) {
+		s.Hold(key, gpus.Workload{Run: "r1"}, true, gpus.Owner{Service: service}, s.reading())
+	}
+	c, d := gpus.Key{ID: "GPU-c"}, gpus.Key{ID: "GPU-d"}
+	s.after(0, func() {
+		hold(a, "trainer")
+		hold(b, "tuner")
+		hold(c, "")
+		hold(d, "python")
+		hold(gpus.Key{ID: "GPU-e"}, "trainer")
+		hold(gpus.Key{ID: "GPU-e"}, "tuner")
+		for _, key := range []gpus.Key{a, b} {
+			s.Health(key, true, s.reading())
+		}
+	})
+	tuner := gpus.Run{ID: "r1", Service: "tuner"}
+	ids := func(run gpus.Run) (ids []string) {
+		for _, state := range s.States()[run] {
+			ids = append(ids, state.ID)
+		}
+		return ids
+	}
+	assert.Equal(t, []string{"GPU-c", "GPU-d", "GPU-e", "GPU-a"}, ids(r1))
+	assert.Equal(t, []string{"GPU-c", "GPU-d", "GPU-e", "GPU-b"}, ids(tuner))
+	assert.InDelta(t, 3.5, s.Runs()[r1].GPUs, 1e-9)
+	assert.InDelta(t, 3.5, s.Runs()[tuner].GPUs, 1e-9)
+	assert.Len(t, s.Holding(s.now), 2)
+	assert.Equal(t, []gpus.Victim{{Run: "r1", Service: "trainer"}}, s.Failed()[a].Runs)
+	assert.Equal(t, []gpus.Victim{{Run: "r1", Service: "tuner"}}, s.Failed()[b].Runs)
+
+	s.after(10*time.Second, func() { hold(b, "tuner") })
+	s.after(50*time.Second, func() { hold(b, "tuner"); s.Use(a, 0, s.reading()) })
+	s.after(4*time.Minute, func() { hold(b, "tuner") })
+	assert.True(t, s.Holding(s.now)[r1].IsZero(), "it holds none any more")
+	assert.False(t, s.Holding(s.now)[tuner].IsZero())
 }

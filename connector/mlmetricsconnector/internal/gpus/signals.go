@@ -45,7 +45,7 @@ type signals struct {
 	memory     growth.Trend
 	limit      float64
 	// held is the workload whose memory it is, since when it holds the GPU.
-	held      Workload
+	held      holderKey
 	heldSince time.Time
 
 	// active has a bit for each reason that is active, at the time of the reading.
@@ -60,7 +60,7 @@ type signals struct {
 
 // Power records the power of a GPU, in watts.
 func (f *Fleet) Power(key Key, watts float64, r Reading) {
-	g := f.read(key, &r)
+	g := f.read(key, ofPower, &r)
 	if g == nil || !(watts > 0 && watts <= plausiblePower) {
 		return
 	}
@@ -73,14 +73,14 @@ func (f *Fleet) Power(key Key, watts float64, r Reading) {
 
 // PowerLimit records the power that a GPU may take, in watts.
 func (f *Fleet) PowerLimit(key Key, watts float64, r Reading) {
-	if g := f.read(key, &r); g != nil && watts > 0 && watts <= plausiblePower {
+	if g := f.read(key, ofPowerLimit, &r); g != nil && watts > 0 && watts <= plausiblePower {
 		g.signals.powerLimit = watts
 	}
 }
 
 // Memory records the memory of a GPU that is used, in bytes.
 func (f *Fleet) Memory(key Key, used float64, r Reading) {
-	g := f.read(key, &r)
+	g := f.read(key, ofMemory, &r)
 	if g == nil || !(used >= 0 && used < math.MaxFloat64) {
 		return
 	}
@@ -89,7 +89,7 @@ func (f *Fleet) Memory(key Key, used float64, r Reading) {
 
 // MemoryLimit records the memory of a GPU, in bytes.
 func (f *Fleet) MemoryLimit(key Key, limit float64, r Reading) {
-	if g := f.read(key, &r); g != nil && limit > 0 && limit < math.MaxFloat64 {
+	if g := f.read(key, ofMemoryLimit, &r); g != nil && limit > 0 && limit < math.MaxFloat64 {
 		g.signals.limit = limit
 	}
 }
@@ -101,7 +101,7 @@ func (f *Fleet) Throttle(key Key, reason string, active bool, r Reading) {
 	if bit < 0 {
 		return
 	}
-	g := f.read(key, &r)
+	g := f.read(key, ofThrottle, &r)
 	if g == nil {
 		return
 	}
@@ -187,19 +187,21 @@ func (s *State) Activity() Activity {
 }
 
 // States returns the GPUs of each run, in the order of their hosts and ids.
-func (f *Fleet) States() map[string][]State {
-	states := make(map[string][]State)
+func (f *Fleet) States() map[Run][]State {
+	states := make(map[Run][]State)
 	for key, g := range f.all {
 		alone := g.alone()
 		for w, h := range g.holders {
-			if w.Run == "" || !h.memory || !g.current(h.at) {
+			if w.Run == "" || !h.memory || !g.current(ofWorkloads, h.at) {
 				continue
 			}
 			state := g.state(key, h)
 			if alone {
 				g.forecast(&state, w, h.since)
 			}
-			states[w.Run] = append(states[w.Run], state)
+			for _, run := range f.RunsOf(w.run()) {
+				states[run] = append(states[run], state)
+			}
 		}
 	}
 	for _, all := range states {
@@ -214,7 +216,7 @@ func (f *Fleet) States() map[string][]State {
 func (g *gpu) alone() bool {
 	n := 0
 	for _, h := range g.holders {
-		if h.memory && g.current(h.at) {
+		if h.memory && g.current(ofWorkloads, h.at) {
 			n++
 		}
 	}
@@ -223,7 +225,7 @@ func (g *gpu) alone() bool {
 
 // forecast adds when the memory of a GPU reaches its limit. What another workload
 // held before, and what this one held before it released the GPU, does not count.
-func (g *gpu) forecast(state *State, w Workload, since time.Time) {
+func (g *gpu) forecast(state *State, w holderKey, since time.Time) {
 	s := &g.signals
 	if s.held != w || !s.heldSince.Equal(since) {
 		s.held, s.heldSince = w, since
@@ -238,15 +240,15 @@ func (g *gpu) forecast(state *State, w Workload, since time.Time) {
 func (g *gpu) state(key Key, h *holder) State {
 	s := &g.signals
 	state := State{Key: key, Rank: h.owner.Rank, Utilization: -1, Limit: s.limit, PowerLimit: s.powerLimit}
-	if g.current(g.general.at) {
+	if g.current(ofUtilization, g.general.at) {
 		state.Utilization = g.general.value
-	} else if g.current(g.sm.at) {
+	} else if g.current(ofSMUtilization, g.sm.at) {
 		state.Utilization = g.sm.value
 	}
-	if g.current(s.power.at) {
+	if g.current(ofPower, s.power.at) {
 		state.Power, state.High = s.power.value, s.high
 	}
-	if s.throttles > often && g.current(s.activeAt) {
+	if s.throttles > often && g.current(ofThrottle, s.activeAt) {
 		state.ThrottledSince = s.since
 		for bit, reason := range reasons {
 			if s.seen>>bit&1 != 0 {
