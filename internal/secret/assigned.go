@@ -22,6 +22,9 @@ var (
 	nameByte = alphabet("A-Za-z0-9_.$-").bytes()
 	// identifier has the bytes of a dotted path of identifiers without digits.
 	identifier = alphabet("A-Za-z_.").bytes()
+	operator   = alphabet("=>:").bytes()
+	backslash  = alphabet(`\`).bytes()
+	space      = alphabet(" \t").bytes()
 )
 
 // scanner finds names of secrets that are followed by a value: name=value and
@@ -33,13 +36,29 @@ type scanner struct {
 	// applies up to until.
 	named string
 	until int
+	// listed is where the last list of values ends. A list within one of its
+	// values is not read: it could reach as far, and so could a list in each of
+	// many values.
+	listed int
+	// unquoted has where an unquoted value ends, and variable where that of a
+	// variable does. Many names can stand before one end: pass:pass:pass:
+	unquoted, variable, line reach
 }
+
+// reach is a part of a text in which what begins at any place ends at one: at
+// its end.
+type reach struct{ from, to int }
 
 // withoutAssigned replaces the values that follow names of secrets.
 func withoutAssigned(text string, rules []string) (string, []string) {
 	s := scanner{writer: writer{text: text, rules: rules}}
-	for i := 0; i < len(text); i++ {
-		switch text[i] {
+	s.assigned()
+	return s.result()
+}
+
+func (s *scanner) assigned() {
+	for i := 0; i < len(s.text); i++ {
+		switch s.text[i] {
 		case '=', ':':
 			i = s.assignment(i)
 		case '>':
@@ -50,7 +69,6 @@ func withoutAssigned(text string, rules []string) (string, []string) {
 			i = s.argument(i)
 		}
 	}
-	return s.result()
 }
 
 // assignment reads the name and the value around the separator at i. It returns
@@ -60,10 +78,7 @@ func (s *scanner) assignment(i int) int {
 	if n.text == "" {
 		return i
 	}
-	next := i + 1
-	for next < len(s.text) && strings.IndexByte("=>:", s.text[next]) >= 0 {
-		next++
-	}
+	next := s.skip(i+1, &operator)
 	name := n.text
 	if !Key(name) {
 		if name = s.member(name, next); name == "" {
@@ -98,7 +113,11 @@ func (s *scanner) values(i, next int, name string, n named) int {
 	v := s.value(next, n.isVariable())
 	if v.from == v.to && v.from < len(s.text) && (s.text[v.from] == '[' || s.text[v.from] == '(') {
 		done := i
+		if v.from < s.listed {
+			return done
+		}
 		for v = s.value(v.from+1, false); v.quoted; v = s.value(v.next+1, false) {
+			s.listed = v.next
 			done = s.redact(done, v, name, assignmentRule)
 			if v.next >= len(s.text) || s.text[v.next] != ',' {
 				break
@@ -115,15 +134,11 @@ func (s *scanner) values(i, next int, name string, n named) int {
 // isCode reports whether an unquoted value is an expression of a program, as in
 // a stack trace: api_key=settings.api_key, token=token, secret=load("x").
 func (s *scanner) isCode(v value, name string) bool {
-	text, arguments, called := strings.Cut(s.text[v.from:v.to], "(")
-	for i := range len(text) {
-		if !identifier[text[i]] {
-			return false
-		}
-	}
+	end := min(s.skip(v.from, &identifier), v.to)
+	text := s.text[v.from:end]
 	path := strings.ContainsAny(text, "._")
-	if called {
-		return path || arguments == ""
+	if end < v.to {
+		return s.text[end] == '(' && (path || end+1 == v.to)
 	}
 	return text == name || path && Key(text) || v.to < len(s.text) && s.text[v.to] == '['
 }
@@ -185,6 +200,7 @@ func (s *scanner) element(i int) int {
 		return i
 	}
 	length := strings.IndexByte(s.text[i:min(len(s.text), i+maxEncoded)], '<')
+	s.read += max(length, 0)
 	if length < 0 {
 		return i
 	}
@@ -223,10 +239,7 @@ func (s *scanner) argument(i int) int {
 	if end == len(s.text) || end-i < 3 || !Key(s.text[i:end]) {
 		return i
 	}
-	next := end
-	for next < len(s.text) && s.text[next] == '\\' {
-		next++
-	}
+	next := s.skip(end, &backslash)
 	if next < len(s.text) && isQuote(s.text[next]) {
 		next = s.skipSpace(next + 1)
 		if next == len(s.text) || s.text[next] != ',' {

@@ -26,6 +26,12 @@ var encodedByte = alphabet("A-Za-z0-9+/=_%.~-").bytes()
 // decodes once.
 func withoutEncoded(text string, rules []string) (string, []string) {
 	w := writer{text: text, rules: rules}
+	w.encoded()
+	return w.result()
+}
+
+func (w *writer) encoded() {
+	text := w.text
 	for i := 0; i < len(text); i++ {
 		start := i
 		for i < len(text) && encodedByte[text[i]] {
@@ -36,8 +42,8 @@ func withoutEncoded(text string, rules []string) (string, []string) {
 		if isEncodedSecret(text[start:end]) {
 			w.replace(start, end, encodedRule)
 		}
+		w.read += end - start
 	}
-	return w.result()
 }
 
 func isEncodedSecret(word string) bool {

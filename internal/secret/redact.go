@@ -30,6 +30,9 @@ type writer struct {
 	out    strings.Builder
 	copied int
 	rules  []string
+	// read counts the bytes that rules looked at from the places where they
+	// begin. It is proportional to the length of text.
+	read int
 }
 
 // replace replaces text[from:to] by the mark of rule. Calls must be in order.

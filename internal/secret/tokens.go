@@ -109,24 +109,29 @@ func (a alphabet) bytes() (out [256]bool) {
 // withoutTokens replaces tokens. A token begins only where a word can begin.
 func withoutTokens(text string, rules []string) (string, []string) {
 	w := writer{text: text, rules: rules}
-	for i := 0; i < len(text); i++ {
-		if byFirst[text[i]] == nil || !begins(text, i) {
+	w.tokens()
+	return w.result()
+}
+
+func (w *writer) tokens() {
+	for i := 0; i < len(w.text); i++ {
+		if byFirst[w.text[i]] == nil || !begins(w.text, i) {
 			continue
 		}
-		for _, p := range byFirst[text[i]] {
-			if end := p.end(text, i); end > 0 {
+		for _, p := range byFirst[w.text[i]] {
+			if end := w.tokenEnd(p, i); end > 0 {
 				w.replace(i, end, p.rule)
 				i = end - 1
 				break
 			}
 		}
 	}
-	return w.result()
 }
 
-// end returns the end of the token that begins at i, or 0. If there is none, it
-// reads at most min bytes.
-func (p *prefixed) end(text string, i int) int {
+// tokenEnd returns the end of the token that begins at i, or 0. If there is
+// none, it reads at most min bytes.
+func (w *writer) tokenEnd(p prefixed, i int) int {
+	text := w.text
 	if !strings.HasPrefix(text[i:], p.prefix) {
 		return 0
 	}
@@ -135,6 +140,7 @@ func (p *prefixed) end(text string, i int) int {
 	for end < len(text) && p.of[text[end]] && (!p.exact || end-start <= p.min) {
 		end++
 	}
+	w.read += end - start
 	if end-start < p.min || p.exact && (end-start > p.min || end < len(text) && wordByte[text[end]]) {
 		return 0
 	}

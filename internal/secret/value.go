@@ -133,18 +133,34 @@ func (s *scanner) value(i int, variable bool) value {
 		quote += len(quotedQuote) - 1
 	}
 	if quote < len(s.text) && isQuote(s.text[quote]) {
-		to := s.closing(quote+1, s.text[quote], escapes)
+		to := s.closing(quote+1, len(s.text), s.text[quote], escapes)
 		return value{quote + 1, to, s.skipSpace(min(len(s.text), to+escapes+1)), true}
 	}
-	ends := ",;&[}])"
-	if variable {
-		ends = ""
-	}
-	to := from
-	for to < len(s.text) && !s.endsValue(to) && strings.IndexByte(ends, s.text[to]) < 0 {
-		to++
-	}
+	to := s.unquotedEnd(from, variable)
 	return value{from, to, to, false}
+}
+
+// unquotedEnd returns the end of the unquoted value that begins at from.
+func (s *scanner) unquotedEnd(from int, variable bool) int {
+	known, ends := &s.unquoted, ",;&[}])"
+	if variable {
+		known, ends = &s.variable, ""
+	}
+	return s.reaches(known, from, func(i int) bool { return s.endsValue(i) || strings.IndexByte(ends, s.text[i]) >= 0 })
+}
+
+// reaches returns the first place from on that ends, or the end of the text. It
+// looks at no place twice as long as it is asked in order.
+func (s *scanner) reaches(known *reach, from int, ends func(i int) bool) int {
+	if from < known.from || from > known.to {
+		to := from
+		for to < len(s.text) && !ends(to) {
+			to++
+		}
+		s.read += to - from
+		*known = reach{from, to}
+	}
+	return known.to
 }
 
 // endsValue reports whether an unquoted value ends before i.
@@ -158,26 +174,21 @@ func (s *scanner) endsValue(i int) bool {
 
 // lineEnd returns the end of the line at i, or of the quotes around n.
 func (s *scanner) lineEnd(i int, n named) int {
-	end := len(s.text)
-	if at := strings.IndexAny(s.text[i:], "\r\n"); at >= 0 {
-		end = i + at
-	}
+	end := s.reaches(&s.line, i, func(i int) bool {
+		return s.text[i] == '\r' || s.text[i] == '\n' || s.text[i] == '\\' && i+1 < len(s.text) && (s.text[i+1] == 'r' || s.text[i+1] == 'n')
+	})
 	if n.enclosing != 0 {
-		end = min(end, s.closing(i, n.enclosing, n.escapes))
-	}
-	for _, escaped := range []string{`\r`, `\n`} {
-		if at := strings.Index(s.text[i:end], escaped); at >= 0 {
-			end = i + at
-		}
+		end = s.closing(i, end, n.enclosing, n.escapes)
 	}
 	return end
 }
 
 // closing returns the end of the quoted string that continues at i: before a
-// quote with as many backslashes as the opening one, or at the end of the text.
-// In SQL two quotes are one character of the string.
-func (s *scanner) closing(i int, quote byte, escapes int) int {
-	for start := i; i < len(s.text); i++ {
+// quote with as many backslashes as the opening one, or at limit. In SQL two
+// quotes are one character of the string.
+func (s *scanner) closing(i, limit int, quote byte, escapes int) int {
+	start := i
+	for ; i < limit; i++ {
 		if s.text[i] != quote {
 			continue
 		}
@@ -189,15 +200,22 @@ func (s *scanner) closing(i int, quote byte, escapes int) int {
 			i++
 			continue
 		}
+		s.read += i - start
 		return i - min(n, escapes)
 	}
-	return len(s.text)
+	s.read += limit - start
+	return limit
 }
 
-func (s *scanner) skipSpace(i int) int {
-	for i < len(s.text) && (s.text[i] == ' ' || s.text[i] == '\t') {
+func (s *scanner) skipSpace(i int) int { return s.skip(i, &space) }
+
+// skip returns the first place from i on whose byte is not in the set.
+func (s *scanner) skip(i int, set *[256]bool) int {
+	start := i
+	for i < len(s.text) && set[s.text[i]] {
 		i++
 	}
+	s.read += i - start
 	return i
 }
 

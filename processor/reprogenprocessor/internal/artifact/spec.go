@@ -162,10 +162,11 @@ func sourceOf(f *failure.Failure) jsontree.Object {
 // collect gathers attributes from the span, its ancestors and its resource;
 // the nearest wins.
 func collect(f *failure.Failure, wanted func(key string) bool) jsontree.Object {
-	out := jsontree.Object{}
+	out, known := jsontree.Object{}, make(map[string]bool)
 	add := func(attributes jsontree.Object) {
 		for _, m := range attributes {
-			if _, known := out.Lookup(m.Key); wanted(m.Key) && !known {
+			if wanted(m.Key) && !known[m.Key] {
+				known[m.Key] = true
 				out = append(out, m)
 			}
 		}

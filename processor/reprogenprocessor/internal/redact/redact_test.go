@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -44,4 +45,18 @@ func TestTree(t *testing.T) {
 	assert.Contains(t, r.Paths, Path{"args.nested[0].api_key", "key"})
 	assert.Contains(t, r.Paths, Path{"args.password", "key"})
 	assert.Len(t, r.Paths, 7)
+}
+
+// A long key above many secrets must not be written down for each of them.
+func TestPathsAreBounded(t *testing.T) {
+	secrets := make(jsontree.Array, 1000)
+	for i := range secrets {
+		secrets[i] = "password=hunter2"
+	}
+	var r Redactor
+	r.Tree("payload", jsontree.Of(strings.Repeat("k", 64<<10), jsontree.Array{jsontree.Of(strings.Repeat("l", 64<<10), secrets)}))
+	assert.Len(t, r.Paths, len(secrets))
+	for _, p := range r.Paths {
+		assert.LessOrEqual(t, len(p.Where), 2*maxPath)
+	}
 }

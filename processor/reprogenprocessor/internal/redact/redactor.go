@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/otelcol-ml/otelcol-ml/internal/secret"
+	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/attr"
 	"github.com/otelcol-ml/otelcol-ml/processor/reprogenprocessor/internal/jsontree"
 )
 
@@ -19,10 +20,23 @@ type Redactor struct {
 
 // Path is where a value was withheld.
 type Path struct {
-	// Where is the dotted path in the tree, with indices in brackets.
+	// Where is the dotted path in the tree, with indices in brackets, to the
+	// member at which it is longer than maxPath.
 	Where string
 	// Rule is the name of the rule.
 	Rule string
+}
+
+// maxPath is the length in bytes from which a path gets no longer. Each of many
+// values below a long key has a path.
+const maxPath = 512
+
+// below returns the path of a member or an element of what is at where.
+func below(where, step string) string {
+	if len(where) >= maxPath {
+		return where
+	}
+	return where + attr.Cut(step, maxPath)
 }
 
 // Text returns s with what looks like a secret replaced by <REDACTED:rule>.
@@ -63,7 +77,7 @@ func (r *Redactor) Tree(where string, v any) any {
 func (r *Redactor) array(where string, a jsontree.Array) any {
 	out := make(jsontree.Array, len(a))
 	for i, v := range a {
-		at := where + "[" + strconv.Itoa(i) + "]"
+		at := below(where, "["+strconv.Itoa(i)+"]")
 		if i > 0 && isArgument(a[i-1], v) {
 			r.note(at, "argument")
 			out[i] = secret.Mark("argument")
@@ -87,7 +101,7 @@ func (r *Redactor) object(where string, o jsontree.Object) any {
 		key := r.Text(where, m.Key)
 		at := key
 		if where != "" {
-			at = where + "." + key
+			at = below(where, "."+key)
 		}
 		isValue := named != "" && strings.EqualFold(m.Key, "value")
 		if secret.Key(m.Key) && withheld(m.Value, m.Key) || isValue && withheld(m.Value, named) {
