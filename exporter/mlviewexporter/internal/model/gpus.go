@@ -20,7 +20,17 @@ type gpu struct {
 	index, name, parent, source string
 	simulated                   bool
 	lastSeen                    time.Time
-	streams                     []*stream
+	// read has when each series was read: several collectors may read a GPU, each some
+	// series and as often as it likes.
+	read    map[Series]*gpuReading
+	streams []*stream
+}
+
+// gpuReading is the arrival of the newest reading of a series, and the time between it
+// and the one before, 0 if that is at most sameReading.
+type gpuReading struct {
+	at    time.Time
+	every time.Duration
 }
 
 // sameReading is how far apart the points of one reading of a GPU arrive.
@@ -45,7 +55,7 @@ func (s *Store) gpuOf(host, id string, p *Point, now time.Time) *gpu {
 		return nil
 	}
 	delete(s.refused["gpus"], key)
-	one = &gpu{gpuID: at, key: key, lastSeen: now}
+	one = &gpu{gpuID: at, key: key, lastSeen: now, read: make(map[Series]*gpuReading)}
 	s.gpus[at] = one
 	one.see(p, s, now)
 	return one
@@ -70,17 +80,31 @@ func (g *gpu) see(p *Point, s *Store, now time.Time) {
 // seeAgain notes a point of a series of a GPU. ml_metrics' own series are no reading
 // of it.
 func (g *gpu) seeAgain(series Series, now time.Time) {
-	if series != GPUIdle {
-		g.lastSeen = now
+	if series == GPUIdle {
+		return
 	}
+	g.lastSeen = now
+	read := g.read[series]
+	if read == nil {
+		read = &gpuReading{at: now}
+		g.read[series] = read
+	}
+	if later := now.Sub(read.at); later > sameReading {
+		read.every = later
+	}
+	read.at = now
 }
 
 // current reports whether a stream has a value of the last reading.
 func (g *gpu) current(one *stream, now time.Time) bool {
-	if !one.live(now) {
-		return false
-	}
-	return one.series == GPUIdle || g.lastSeen.Sub(one.at) <= sameReading
+	return one.live(now) && (one.series == GPUIdle || g.fresh(one))
+}
+
+// fresh reports whether the last point of a stream belongs to the newest reading of its
+// series, and that one has not been left out since.
+func (g *gpu) fresh(one *stream) bool {
+	read := g.read[one.series]
+	return read != nil && read.at.Sub(one.at) <= sameReading && g.lastSeen.Sub(read.at) <= max(read.every*3/2, sameReading)
 }
 
 // recorded reports whether the numbers are played from a recording.
@@ -89,7 +113,7 @@ func (g *gpu) recorded() bool { return g.source == mlattr.GPUSourceReplay }
 // number returns the current value of a series with one stream.
 func (g *gpu) number(series Series) *float64 {
 	for _, one := range g.streams {
-		if one.series == series && !one.gone && g.lastSeen.Sub(one.at) <= sameReading {
+		if one.series == series && !one.gone && g.fresh(one) {
 			return finite(one.value)
 		}
 	}
@@ -97,9 +121,9 @@ func (g *gpu) number(series Series) *float64 {
 }
 
 // userOf returns the user of the workload of a GPU that belongs to a run.
-func (s *Store) userOf(g *gpu, run string) string {
+func (s *Store) userOf(g *gpu, of *run) string {
 	for _, one := range g.streams {
-		if one.series == GPUWorkload && one.labels.Run == run && one.labels.Own[4] != "" {
+		if l := &one.labels; one.series == GPUWorkload && l.Run == of.id && l.Own[4] != "" && s.runWithID(l.Run, l.Own[6], g.host) == of {
 			return s.user(one)
 		}
 	}

@@ -118,6 +118,45 @@ func TestAReadingEndsWhatItHasNot(t *testing.T) {
 	assert.InDelta(t, 70, *g.Power, 0)
 }
 
+// A value that comes every 2 s makes no other value old. What is read every 10 s ends
+// when its next reading is left out.
+func TestSeriesHaveReadingsOfTheirOwn(t *testing.T) {
+	for _, often := range []model.Series{model.GPUMemoryLimit, model.GPUPower, model.GPUStatus, model.GPUTemperature} {
+		w := newWorld(model.Settings{})
+		w.span(func(in *model.SpanInput) { in.Source.Host = "h" })
+		for n := range 30 {
+			if n%5 == 0 {
+				w.gpu(model.GPUWorkload, "0", 60, func(p *model.Point) { p.Labels.Run = "r" })
+				w.gpu(model.GPUUtilization, "0", 1, nil)
+			}
+			w.gpu(often, "0", 1, own(0, "ok"))
+			if s := w.state(); n > 5 {
+				require.Len(t, s.GPUs[0].Holders, 1, n)
+				require.NotNil(t, s.GPUs[0].Utilization, n)
+				require.Len(t, s.Runs[0].GPUKeys, 1, n)
+			}
+		}
+		for range 5 {
+			w.gpu(often, "0", 1, own(0, "ok"))
+			w.state()
+		}
+		assert.Empty(t, w.state().GPUs[0].Holders)
+		assert.Nil(t, w.state().GPUs[0].Utilization)
+	}
+}
+
+// The user of a run is that of its own workloads, not of another service's with its id.
+func TestTheUserOfARunThatTwoServicesShare(t *testing.T) {
+	w := newWorld(model.Settings{})
+	for user, service := range map[string]string{"1": "client", "2": "server"} {
+		w.span(func(in *model.SpanInput) { in.Source.Service, in.Source.Host = service, "h" })
+		w.gpu(model.GPUWorkload, "0", 60, func(p *model.Point) { p.Labels.Run, p.Labels.Own[4], p.Labels.Own[6] = "r", user, service })
+	}
+	for _, r := range w.state().Runs {
+		assert.Equal(t, map[string]string{"client": "uid 1", "server": "uid 2"}[r.Service], r.Owner)
+	}
+}
+
 // Two runs of one id are a program and its server. The GPU belongs to the one on
 // its host.
 func TestARunThatTwoServicesShare(t *testing.T) {

@@ -60,7 +60,7 @@ func (r *run) isRecorded() bool {
 func (s *Store) ownerOf(r *run) string {
 	user := r.user
 	for i := 0; user == "" && i < len(r.gpus); i++ {
-		user = s.userOf(r.gpus[i].gpu, r.id)
+		user = s.userOf(r.gpus[i].gpu, r)
 	}
 	return s.owner(cmp.Or(user, s.users[r.service]), r.service)
 }
