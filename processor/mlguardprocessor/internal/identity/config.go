@@ -11,6 +11,10 @@ const (
 	minExpiration     = time.Minute
 	maxExpiration     = 30 * 24 * time.Hour
 	defaultExpiration = time.Hour
+
+	minScrapeBytes     = 1 << 20
+	maxScrapeBytes     = 16 << 30
+	defaultScrapeBytes = 128 << 20
 )
 
 // Config is the section identities of ml_guard's configuration.
@@ -22,6 +26,10 @@ type Config struct {
 	Expiration time.Duration `mapstructure:"expiration"`
 	// Limits are the largest numbers of admitted identities, by kind.
 	Limits Limits `mapstructure:"limits"`
+	// ScrapeBytes is the largest size in bytes of the text that Prometheus gets for
+	// all admitted streams, and of that for all admitted combinations, from 1048576
+	// to 17179869184. The default is 134217728 (128 MiB).
+	ScrapeBytes int64 `mapstructure:"scrape_bytes"`
 }
 
 // Limits are the largest numbers of identities that are admitted at one time,
@@ -71,6 +79,7 @@ func DefaultConfig() Config {
 			Session: 1000, Model: 1000, Operation: 1000, User: 1000, Process: 5000, Label: 2000,
 			Combination: 5000, Stream: 100_000,
 		},
+		ScrapeBytes: defaultScrapeBytes,
 	}
 }
 
@@ -89,6 +98,9 @@ func (c *Config) Validate() error {
 	var errs []error
 	if c.Expiration < minExpiration || c.Expiration > maxExpiration {
 		errs = append(errs, fmt.Errorf(`"expiration": %v, must be from %v to %v`, c.Expiration, minExpiration, maxExpiration))
+	}
+	if c.ScrapeBytes < minScrapeBytes || c.ScrapeBytes > maxScrapeBytes {
+		errs = append(errs, fmt.Errorf(`"scrape_bytes": %d, must be from %d to %d`, c.ScrapeBytes, minScrapeBytes, maxScrapeBytes))
 	}
 	for k, limit := range c.Limits.of() {
 		if limit < 1 || limit > maxLimit {

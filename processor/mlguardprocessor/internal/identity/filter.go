@@ -56,18 +56,18 @@ func New(cfg *Config, set component.TelemetrySettings, id component.ID) (*Filter
 		id: attribute.String("processor", id.String()),
 	}
 	for k, limit := range cfg.Limits.of() {
-		groups, allowance := groupsOfTable, 0
+		groups, allowance, maxBytes := groupsOfTable, 0, int64(0)
 		// The parts of a combination are looked up up to age seconds late.
 		expiration := seconds + f.age
 		switch kind(k) {
 		case kindCombination:
-			groups, allowance, expiration = 1, combinationsAtOnce, seconds
+			groups, allowance, maxBytes, expiration = 1, combinationsAtOnce, cfg.ScrapeBytes, seconds
 		case kindStream:
-			groups, allowance, expiration = 1, streamsAtOnce, seconds
+			groups, allowance, maxBytes, expiration = 1, streamsAtOnce, cfg.ScrapeBytes, seconds
 		case kindService, kindInstance, kindRank:
 			groups = 1
 		}
-		f.tables[k] = newTable(limit, groups, allowance, expiration)
+		f.tables[k] = newTable(limit, groups, allowance, maxBytes, expiration)
 		f.kinds[k] = metric.WithAttributeSet(attribute.NewSet(f.id, attribute.String("kind", kindNames[k])))
 	}
 	return f, nil

@@ -472,6 +472,9 @@ func TestConfig(t *testing.T) {
 	cfg.Expiration = time.Second
 	require.ErrorContains(t, cfg.Validate(), `"expiration": 1s, must be from 1m0s to 720h0m0s`)
 	cfg = DefaultConfig()
+	cfg.ScrapeBytes = 1000
+	require.ErrorContains(t, cfg.Validate(), `"scrape_bytes": 1000, must be from 1048576 to 17179869184`)
+	cfg = DefaultConfig()
 	cfg.Limits.Stream = 0
 	require.ErrorContains(t, cfg.Validate(), `"limits::stream": 0, must be from 1 to 1000000`)
 }
@@ -513,6 +516,7 @@ func FuzzMetrics(f *testing.F) {
 	f.Add(raw)
 	cfg := small()
 	cfg.Limits = Limits{1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}
+	cfg.ScrapeBytes = 1 << 20
 	b := newBed(f, cfg)
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		md, err := (&pmetric.ProtoUnmarshaler{}).UnmarshalMetrics(raw)
@@ -523,6 +527,7 @@ func FuzzMetrics(f *testing.F) {
 		had := md.DataPointCount()
 		b.Metrics(t.Context(), md)
 		assert.LessOrEqual(t, md.DataPointCount(), had)
+		assert.Less(t, len(exposed(md)), 1<<20, "scrape_bytes")
 		b.assertBounded(t)
 	})
 }
@@ -532,5 +537,6 @@ func (b *bed) assertBounded(tb testing.TB) {
 	for k, t := range b.tables {
 		admitted, _ := t.size()
 		assert.LessOrEqual(tb, admitted, int64(t.total), kindNames[k])
+		assert.LessOrEqual(tb, t.bytes, max(t.maxBytes, 0), kindNames[k])
 	}
 }

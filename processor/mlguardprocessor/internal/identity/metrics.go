@@ -3,6 +3,7 @@ package identity
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
@@ -14,7 +15,7 @@ import (
 // instances and streams that are not admitted, and labels whose values never end, and
 // replaces label values that are not admitted. If several streams become equal by that,
 // only the first stays: values of different writers cannot be one series. It repairs
-// times and texts that Prometheus would not show.
+// times and texts that Prometheus would not show, and cuts long texts.
 func (f *Filter) Metrics(ctx context.Context, md pmetric.Metrics) {
 	p := metricsPass{Filter: f, now: f.seconds(), clock: clockAt(f.now())}
 	md.ResourceMetrics().RemoveIf(func(rm pmetric.ResourceMetrics) bool {
@@ -32,23 +33,34 @@ type metricsPass struct {
 	// program is the hash of the service and the instance, metric that of the
 	// program and the metric.
 	program, metric uint64
+	// line is the size of the labels of each series of the program, name that of the
+	// metric's name and unit, once that of its description. lines are how many lines
+	// the point's series has.
+	line, name, once, lines int
 	// unbounded are the labels of the metric that are left out.
 	unbounded []string
 }
 
 // drops reports whether the whole resource is removed.
 func (p *metricsPass) drops(rm pmetric.ResourceMetrics) bool {
-	repairText(rm.Resource().Attributes())
+	if resource := rm.Resource().Attributes(); !fitsResource(resource) {
+		fitResource(resource)
+	}
 	s := p.readSource(rm.Resource().Attributes())
 	if refused := p.admitProgram(&s, p.now); refused != kindCount {
 		p.counts[refused] += int64(pointsOf(rm))
 		return true
 	}
 	p.program = mix(mix(s.namespace, s.service), s.instance)
+	p.line = lineOf(rm.Resource().Attributes(), isProgram)
 	for _, sm := range rm.ScopeMetrics().All() {
 		sm.Metrics().RemoveIf(func(m pmetric.Metric) bool {
 			p.metric = mix(mix(p.program, p.hasher.text(m.Name())), uint64(m.Type()))
 			p.unbounded = mlattr.Unbounded(m.Name())
+			if len(m.Description()) > maxDescriptionBytes {
+				m.SetDescription(strings.ToValidUTF8(m.Description()[:maxDescriptionBytes], ""))
+			}
+			p.name, p.once = len(m.Name())+len(m.Unit()), len(m.Description())
 			return p.empties(m)
 		})
 	}
@@ -59,15 +71,15 @@ func (p *metricsPass) drops(rm pmetric.ResourceMetrics) bool {
 func (p *metricsPass) empties(m pmetric.Metric) bool {
 	switch m.Type() {
 	case pmetric.MetricTypeGauge:
-		return filterPoints(p, m.Gauge().DataPoints(), pmetric.AggregationTemporalityUnspecified)
+		return filterPoints(p, m.Gauge().DataPoints(), oneLine, pmetric.AggregationTemporalityUnspecified)
 	case pmetric.MetricTypeSum:
-		return filterPoints(p, m.Sum().DataPoints(), m.Sum().AggregationTemporality())
+		return filterPoints(p, m.Sum().DataPoints(), oneLine, m.Sum().AggregationTemporality())
 	case pmetric.MetricTypeHistogram:
-		return filterPoints(p, m.Histogram().DataPoints(), m.Histogram().AggregationTemporality())
+		return filterPoints(p, m.Histogram().DataPoints(), linesOfHistogram, m.Histogram().AggregationTemporality())
 	case pmetric.MetricTypeExponentialHistogram:
-		return filterPoints(p, m.ExponentialHistogram().DataPoints(), m.ExponentialHistogram().AggregationTemporality())
+		return filterPoints(p, m.ExponentialHistogram().DataPoints(), linesOfExponential, m.ExponentialHistogram().AggregationTemporality())
 	case pmetric.MetricTypeSummary:
-		return filterPoints(p, m.Summary().DataPoints(), pmetric.AggregationTemporalityUnspecified)
+		return filterPoints(p, m.Summary().DataPoints(), linesOfSummary, pmetric.AggregationTemporalityUnspecified)
 	case pmetric.MetricTypeEmpty: // it has none
 	}
 	return false
@@ -78,9 +90,17 @@ type points[P any] interface {
 	RemoveIf(func(P) bool)
 }
 
-func filterPoints[P point](p *metricsPass, all points[P], of pmetric.AggregationTemporality) bool {
+// The numbers of lines that points have in a scrape. Besides buckets and quantiles, these
+// are the sum, the count, the infinite bucket and the time of creation.
+func oneLine[P any](P) int                                         { return 1 }
+func linesOfHistogram(p pmetric.HistogramDataPoint) int            { return p.ExplicitBounds().Len() + 4 }
+func linesOfExponential(pmetric.ExponentialHistogramDataPoint) int { return 4 }
+func linesOfSummary(p pmetric.SummaryDataPoint) int                { return p.QuantileValues().Len() + 3 }
+
+func filterPoints[P point](p *metricsPass, all points[P], lines func(P) int, of pmetric.AggregationTemporality) bool {
 	had := all.Len() > 0
 	all.RemoveIf(func(point P) bool {
+		p.lines = lines(point)
 		if point.Flags().NoRecordedValue() || !p.keeps(point.Attributes()) {
 			return true
 		}
@@ -98,9 +118,9 @@ func (p *metricsPass) keeps(attrs pcommon.Map) bool {
 	stream := p.stream(attrs)
 	streams := p.tables[kindStream]
 	if streams.fresh(stream, p.now, p.age) {
-		return true // so its text is valid
+		return true // so its labels fit
 	}
-	if repairText(attrs) {
+	if fitAll(attrs) {
 		if stream = p.stream(attrs); streams.fresh(stream, p.now, p.age) {
 			return true
 		}
@@ -110,6 +130,7 @@ func (p *metricsPass) keeps(attrs pcommon.Map) bool {
 		// Only the first stream with these labels may use it.
 		r.id, r.owner = p.stream(attrs), stream
 	}
+	r.bytes = sizeOf(p.lines*(lineBytes+p.name+p.line+lineOf(attrs, nil)) + p.once)
 	if streams.admit(r, p.now) {
 		return true
 	}
@@ -117,9 +138,10 @@ func (p *metricsPass) keeps(attrs pcommon.Map) bool {
 	return false
 }
 
-// stream returns the hash of a point's series.
+// stream returns the hash of a point's series. More buckets are another one, because
+// they are more lines.
 func (p *metricsPass) stream(attrs pcommon.Map) uint64 {
-	sum := p.metric
+	sum := mix(p.metric, uint64(p.lines))
 	for key, v := range attrs.All() {
 		sum += mix(p.hasher.text(key), p.hasher.value(v))
 	}

@@ -1,7 +1,6 @@
 package identity
 
 import (
-	"strings"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -42,17 +41,3 @@ func (c *clock) repair(p point, of pmetric.AggregationTemporality) {
 	}
 	c.now++ // of deltas of a series with equal times, only the first would count
 }
-
-// repairText replaces bytes that are not UTF-8 in text of attributes, because a series
-// with them is missing in Prometheus. It reports whether there were any.
-func repairText(attrs pcommon.Map) (repaired bool) {
-	for _, v := range attrs.All() {
-		if !mlattr.ValidText(v) {
-			setValid(v)
-			repaired = true
-		}
-	}
-	return repaired
-}
-
-func setValid(v pcommon.Value) { v.SetStr(strings.ToValidUTF8(v.Str(), "\uFFFD")) }

@@ -34,6 +34,9 @@ type table struct {
 	// each group gets at once as long as less than three quarters of total are
 	// used.
 	limit, total, allowance int
+	// bytes is what the admitted identities take of a scrape, maxBytes its limit, 0
+	// for none.
+	bytes, maxBytes int64
 	// expiration is in seconds.
 	expiration uint32
 	swept      uint32
@@ -51,18 +54,22 @@ type admitted struct {
 	// seen is when it was last seen, checked when its parts were last looked
 	// up.
 	seen, checked uint32
+	// bytes is what the identity takes of a scrape.
+	bytes uint32
 }
 
 // request asks for the admission of an identity.
 type request struct {
 	id, group, owner uint64
+	// bytes is what the identity takes of a scrape.
+	bytes uint32
 	// known limits the request to identities that are already admitted.
 	known bool
 }
 
-func newTable(limit, groups, allowance int, expiration uint32) *table {
+func newTable(limit, groups, allowance int, maxBytes int64, expiration uint32) *table {
 	return &table{
-		admitted: make(map[uint64]admitted), groups: make(map[uint64]int),
+		admitted: make(map[uint64]admitted), groups: make(map[uint64]int), maxBytes: maxBytes,
 		limit: limit, total: limit * groups, allowance: allowance, expiration: expiration,
 	}
 }
@@ -101,8 +108,9 @@ func (t *table) admit(r request, now uint32) bool {
 	if r.known || !t.room(&r, now) {
 		return false
 	}
-	t.admitted[r.id] = admitted{group: r.group, owner: r.owner, seen: now, checked: now}
+	t.admitted[r.id] = admitted{group: r.group, owner: r.owner, seen: now, checked: now, bytes: r.bytes}
 	t.groups[r.group]++
+	t.bytes += int64(r.bytes)
 	return true
 }
 
@@ -118,18 +126,28 @@ func (t *table) note(id uint64, now uint32) {
 // room reports whether a new identity may be admitted. If not, its sighting is
 // recorded.
 func (t *table) room(r *request, now uint32) bool {
-	taken, all := t.groups[r.group], len(t.admitted)
-	if 4*taken < t.limit && 4*all < t.total || taken < t.allowance && 4*all < 3*t.total {
+	taken, all := t.groups[r.group], t.used(r)
+	if 4*taken < t.limit && all < 1./4 || taken < t.allowance && all < 3./4 {
 		return true
 	}
 	sightings := t.candidates.see(r.id, now)
-	if taken >= t.limit || all >= t.total {
+	if taken >= t.limit || all >= 1 {
 		return false
 	}
-	if 4*taken >= 3*t.limit || 4*all >= 3*t.total {
+	if 4*taken >= 3*t.limit || all >= 3./4 {
 		return sightings >= patientSightings
 	}
 	return sightings >= againSightings
+}
+
+// used returns which part of what all groups may have is used: of the number or, if
+// that is more, of the bytes with those of a request.
+func (t *table) used(r *request) float64 {
+	used := float64(len(t.admitted)) / float64(t.total)
+	if bytes := t.bytes + int64(r.bytes); t.maxBytes > 0 && bytes > 0 {
+		used = max(used, float64(bytes-1)/float64(t.maxBytes))
+	}
+	return used
 }
 
 // sweep removes expired identities.
@@ -141,6 +159,7 @@ func (t *table) sweep(now uint32) {
 		}
 		delete(t.admitted, id)
 		t.evicted++
+		t.bytes -= int64(a.bytes)
 		if t.groups[a.group]--; t.groups[a.group] == 0 {
 			delete(t.groups, a.group)
 		}

@@ -19,8 +19,8 @@ const (
 	typeOfException = "exception.type"
 )
 
-// Traces returns spans whose labels are all admitted, and UTF-8. It does not change
-// td: if a label is replaced, it returns a copy.
+// Traces returns spans whose labels are all admitted, UTF-8 and not long. It does not
+// change td: if a label is replaced, it returns a copy.
 func (f *Filter) Traces(ctx context.Context, td ptrace.Traces) ptrace.Traces {
 	p := tracesPass{Filter: f, td: td, now: f.seconds()}
 	for i := range td.ResourceSpans().Len() {
@@ -120,11 +120,8 @@ func (f *Filter) admitProgram(s *source, now uint32) kind {
 
 // readResource admits the service, instance, run and labels of a resource.
 func (p *tracesPass) readResource(i int) {
-	for _, v := range p.td.ResourceSpans().At(i).Resource().Attributes().All() {
-		if !mlattr.ValidText(v) {
-			repairText(p.writable(i))
-			break
-		}
+	if !fitsResource(p.td.ResourceSpans().At(i).Resource().Attributes()) {
+		fitResource(p.writable(i))
 	}
 	rs := p.td.ResourceSpans().At(i)
 	p.source = p.readSource(rs.Resource().Attributes())
@@ -212,16 +209,16 @@ func (p *tracesPass) readSpan(at position) {
 	}
 	combinations := p.tables[kindCombination]
 	if combinations.fresh(labels, p.now, p.age) {
-		p.last = labels // so its text is valid
+		p.last = labels // so its labels fit
 		return
 	}
-	if p.repairLabels(at) {
+	if p.fitLabels(at) {
 		_, labels = p.readLabels(p.span(at))
 	}
 	if p.checkLabels(at) {
 		_, labels = p.readLabels(p.span(at))
 	}
-	if combinations.admit(request{id: labels, group: p.program}, p.now) {
+	if combinations.admit(request{id: labels, group: p.program, bytes: p.bytes(at)}, p.now) {
 		return
 	}
 	p.counts[kindCombination]++
@@ -321,29 +318,38 @@ func (p *tracesPass) checkLabels(at position) (replaced bool) {
 	return true
 }
 
-// repairLabels replaces bytes that are not UTF-8 in labels, and reports whether there
-// were any.
-func (p *tracesPass) repairLabels(at position) bool {
-	if len(invalidLabels(p.span(at))) == 0 {
+// fitLabels makes labels of values that do not fit, and reports whether there were any.
+func (p *tracesPass) fitLabels(at position) bool {
+	if len(unfitLabels(p.span(at))) == 0 {
 		return false
 	}
-	for _, v := range invalidLabels(p.writableSpan(at)) {
-		setValid(v)
+	for _, v := range unfitLabels(p.writableSpan(at)) {
+		fit(v)
 	}
 	return true
 }
 
-// invalidLabels returns the labels of a span that are not UTF-8.
-func invalidLabels(span ptrace.Span) (invalid []pcommon.Value) {
+// unfitLabels returns the labels of a span that do not fit.
+func unfitLabels(span ptrace.Span) (unfit []pcommon.Value) {
 	for key, v := range span.Attributes().All() {
-		if spanLabels[key] && !mlattr.ValidText(v) {
-			invalid = append(invalid, v)
+		if spanLabels[key] && !fits(v) {
+			unfit = append(unfit, v)
 		}
 	}
-	if v, ok := exceptionType(span); ok && !mlattr.ValidText(v) {
-		invalid = append(invalid, v)
+	if v, ok := exceptionType(span); ok && !fits(v) {
+		unfit = append(unfit, v)
 	}
-	return invalid
+	return unfit
+}
+
+// bytes returns what the series of a span's labels take of a scrape.
+func (p *tracesPass) bytes(at position) uint32 {
+	label := func(key string) bool { return isProgram(key) || spanLabels[key] }
+	line := lineOf(p.td.ResourceSpans().At(at.resource).Resource().Attributes(), label) + lineOf(p.span(at).Attributes(), label)
+	if v, ok := exceptionType(p.span(at)); ok {
+		line += textBytes(v)
+	}
+	return sizeOf(linesOfCombination * (lineBytes + line))
 }
 
 // refusedLabels returns the keys of labels that are not admitted, and counts
