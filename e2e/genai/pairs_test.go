@@ -27,20 +27,24 @@ var paired = []string{"langchain_openai_v2", "logfire_anthropic", "openinference
 func TestRecordedPairs(t *testing.T) {
 	var table strings.Builder
 	table.WriteString("| spans arrive | requests served | counted |\n|---|---|---|\n")
+	ended := func(all []ptrace.Traces) { slices.SortStableFunc(all, byEnd) }
 	for _, order := range []struct {
-		name string
-		sort func([]ptrace.Traces)
+		name  string
+		sort  func([]ptrace.Traces)
+		oneID bool
 	}{
-		{"as they end, one at a time", func(all []ptrace.Traces) { slices.SortStableFunc(all, byEnd) }},
+		{"as they end, one at a time", ended, false},
 		{"in the reverse order, one at a time", func(all []ptrace.Traces) {
 			slices.SortStableFunc(all, byEnd)
 			slices.Reverse(all)
-		}},
+		}, false},
 		{"in any order, one at a time", func(all []ptrace.Traces) {
 			random := rand.New(rand.NewPCG(1, 2))
 			random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-		}},
-		{"as recorded", nil},
+		}, false},
+		{"as recorded", nil, false},
+		{"as they end, one at a time, with one response id for all", ended, true},
+		{"as recorded, with one response id for all", nil, true},
 	} {
 		served, counted := int64(0), int64(0)
 		for _, r := range read(t) {
@@ -49,6 +53,9 @@ func TestRecordedPairs(t *testing.T) {
 			}
 			requests, err := r.Requests()
 			require.NoError(t, err)
+			if order.oneID {
+				giveOneID(&r, requests)
+			}
 			if order.sort != nil {
 				requests = alone(requests)
 				order.sort(requests)
@@ -69,6 +76,23 @@ func TestRecordedPairs(t *testing.T) {
 	}
 	if *recordings == "recordings" {
 		checkPage(t, "pairs", table.String())
+	}
+}
+
+// giveOneID lets all answers of a recording have the same response id.
+func giveOneID(r *Recording, requests []ptrace.Traces) {
+	for _, td := range requests {
+		for _, rs := range td.ResourceSpans().All() {
+			for _, ss := range rs.ScopeSpans().All() {
+				for _, span := range ss.Spans().All() {
+					for _, v := range span.Attributes().All() {
+						if slices.ContainsFunc(r.Served, func(call Served) bool { return v.Type() == pcommon.ValueTypeStr && v.Str() == call.ID }) {
+							v.SetStr("answer")
+						}
+					}
+				}
+			}
+		}
 	}
 }
 
@@ -109,16 +133,21 @@ func TestDifferentRequests(t *testing.T) {
 	for _, load := range []struct {
 		name               string
 		clients, processes int
-		sizes, at, ms      int
+		sizes, at, ms, ids int
 	}{
-		{"one instrumentation, equal requests, one after another", 1, 1, 1, 1, 0},
-		{"one instrumentation, equal requests, 8 at a time", 1, 1, 1, 8, 0},
-		{"two in two processes, equal requests, 8 at a time", 2, 2, 1, 8, 0},
-		{"eight in eight processes, equal requests, 8 at a time", 8, 8, 1, 8, 0},
-		{"two in one process, input and output of up to 1,000 tokens, 8 at a time", 2, 1, 1000, 8, 0},
-		{"two in one process, input and output of up to 30 tokens, 8 at a time", 2, 1, 30, 8, 0},
-		{"two in one process, equal requests, one after another", 2, 1, 1, 1, 1},
-		{"two in one process, equal requests, 8 at a time (what a pair looks like)", 2, 1, 1, 8, 0},
+		{"one instrumentation, equal requests, one after another", 1, 1, 1, 1, 0, 0},
+		{"one instrumentation, equal requests, 8 at a time", 1, 1, 1, 8, 0, 0},
+		{"one instrumentation, equal requests with one response id, 8 at a time", 1, 1, 1, 8, 0, 1},
+		{"one instrumentation, equal requests with 999 response ids (Ollama), 8 at a time", 1, 1, 1, 8, 0, 999},
+		{"two in two processes, equal requests, 8 at a time", 2, 2, 1, 8, 0, 0},
+		{"two in two processes, equal requests with one response id, 8 at a time", 2, 2, 1, 8, 0, 1},
+		{"eight in eight processes, equal requests, 8 at a time", 8, 8, 1, 8, 0, 0},
+		{"two in one process, input and output of up to 1,000 tokens, 8 at a time", 2, 1, 1000, 8, 0, 0},
+		{"two in one process, the same with 999 response ids, 8 at a time", 2, 1, 1000, 8, 0, 999},
+		{"two in one process, input and output of up to 30 tokens, 8 at a time", 2, 1, 30, 8, 0, 0},
+		{"two in one process, equal requests, one after another", 2, 1, 1, 1, 1, 0},
+		{"two in one process, equal requests with one response id, one after another", 2, 1, 1, 1, 1, 1},
+		{"two in one process, equal requests, 8 at a time (what a pair looks like)", 2, 1, 1, 8, 0, 0},
 	} {
 		random := rand.New(rand.NewPCG(3, 4))
 		td := ptrace.NewTraces()
@@ -136,6 +165,9 @@ func TestDifferentRequests(t *testing.T) {
 				span.SetEndTimestamp(span.StartTimestamp() + pcommon.Timestamp(500e6+random.IntN(900e6)))
 				span.Attributes().PutInt(mlattr.GenAIInputTokens, int64(1+random.IntN(load.sizes)))
 				span.Attributes().PutInt(mlattr.GenAIOutputTokens, int64(1+random.IntN(load.sizes)))
+				if load.ids > 0 {
+					span.Attributes().PutStr(mlattr.GenAIResponseID, fmt.Sprintf("chatcmpl-%d", random.IntN(load.ids)))
+				}
 			}
 		}
 		requests := alone([]ptrace.Traces{td})
@@ -168,6 +200,36 @@ func request(ss ptrace.ScopeSpans, client, number int) ptrace.Span {
 	span.Attributes().PutStr(mlattr.GenAIOperationName, mlattr.OperationChat)
 	span.Attributes().PutStr(mlattr.GenAIRequestModel, "m")
 	return span
+}
+
+// TestEqualResponseIDs has a server that states one response id for all answers, as
+// mocks and caches do, or one of few, and that fails at times. Every request counts.
+func TestEqualResponseIDs(t *testing.T) {
+	const answers, failures = 101, 11
+	for _, ids := range []int{1, 7} {
+		td := ptrace.NewTraces()
+		ss := process(td, "assistant", 0)
+		ss.Scope().SetName("client")
+		for i := range answers + failures {
+			span := request(ss, 0, i)
+			span.SetTraceID(pcommon.TraceID{1, byte(i / 10)}) // ten in a trace, eight at a time
+			span.SetSpanID(pcommon.SpanID{1, byte(i)})
+			span.SetStartTimestamp(pcommon.Timestamp(1_700_000_000e9 + i*100e6))
+			span.SetEndTimestamp(span.StartTimestamp() + 800e6)
+			if i%10 == 9 {
+				span.Status().SetCode(ptrace.StatusCodeError)
+				continue
+			}
+			span.Attributes().PutInt(mlattr.GenAIInputTokens, 10)
+			span.Attributes().PutStr(mlattr.GenAIResponseID, fmt.Sprintf("chatcmpl-%d", i%ids))
+		}
+		for name, requests := range map[string][]ptrace.Traces{"together": {td}, "one at a time": alone([]ptrace.Traces{td})} {
+			result, err := Process(context.Background(), requests, filepath.Join(t.TempDir(), "r"))
+			require.NoError(t, err)
+			want := Account{Requests: answers + failures, Errors: failures, Failures: failures, Input: 10 * answers}
+			assert.Equal(t, want, seen(&result), "%d ids, %s", ids, name)
+		}
+	}
 }
 
 // TestGatewayAndClient has a gateway that does not continue the traces of its

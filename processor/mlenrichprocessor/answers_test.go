@@ -7,6 +7,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata/metricdatatest"
+
+	"github.com/otelcol-ml/otelcol-ml/internal/shared"
+	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/metadata"
+	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/metadatatest"
 )
 
 // answered is a span that reports an answer's tokens by its id.
@@ -14,28 +21,105 @@ func answered(id string) map[string]any {
 	return map[string]any{"gen_ai.usage.output_tokens": 5, "gen_ai.response.id": id}
 }
 
-// retried is a client that asks three times and gets the same answer twice:
-// the attempt between failed, without one.
-var retried = []testSpan{
-	{7, 1, 0, "agent", nil},
-	{7, 2, 1, "first", answered("resp-1")},
-	{7, 3, 1, "failed", map[string]any{"gen_ai.operation.name": "chat"}},
-	{7, 4, 1, "again", answered("resp-1")},
-	{7, 5, 1, "other", answered("resp-2")},
-}
-
-func TestAnAnswerCountsOnce(t *testing.T) {
-	want := map[string]string{"again": "false"}
-	for seed := range uint64(20) {
-		out := startDefault(t).sendTraces(t, batchOf("assistant", shuffled(seed, retried)...))
-		assert.Equal(t, want, keysByName(out, "ml.usage.counted"), "seed %d", seed)
+// TestEqualAnswersAreRequests shows that a response id alone joins no requests: a
+// mock, a cache and servers with few ids state one for many. They may be in one
+// trace, and run at the same time.
+func TestEqualAnswersAreRequests(t *testing.T) {
+	spans := []testSpan{{7, 1, 0, "agent", nil}, {7, 2, 1, "first", answered("r")}, {7, 3, 1, "failed", nil}, {8, 1, 0, "alone", answered("r")}}
+	for i := range byte(101) {
+		spans = append(spans, testSpan{7, 10 + i, 1, "again", answered("r")})
 	}
 	p := startDefault(t)
-	got := make(map[string]string)
-	for _, span := range retried {
-		maps.Copy(got, keysByName(p.sendTraces(t, batchOf("assistant", span)), "ml.usage.counted"))
+	assert.Empty(t, keysByName(p.sendTraces(t, scoped("client", batchOf("assistant", spans...))), "ml.usage.counted"))
+	alone := startDefault(t)
+	for _, span := range spans {
+		assert.Empty(t, keysByName(alone.sendTraces(t, scoped("client", batchOf("assistant", span))), "ml.usage.counted"))
 	}
-	assert.Equal(t, want, got, "each in a batch of its own")
+	metadatatest.AssertEqualProcessorMlEnrichRequestsJoined(t, p.telemetry, joined(0, 0), metricdatatest.IgnoreTimestamp())
+	assert.Empty(t, shared.Notices()[metadata.Type.String()])
+}
+
+// scoped gives spans an instrumentation scope.
+func scoped(name string, td ptrace.Traces) ptrace.Traces {
+	td.ResourceSpans().At(0).ScopeSpans().At(0).Scope().SetName(name)
+	return td
+}
+
+// joined is the counter of joined requests.
+func joined(byID, byTimes int64) []metricdata.DataPoint[int64] {
+	id := attribute.String("processor", metadata.Type.String())
+	return []metricdata.DataPoint[int64]{
+		{Value: byID, Attributes: attribute.NewSet(id, attribute.String("reason", "response_id"))},
+		{Value: byTimes, Attributes: attribute.NewSet(id, attribute.String("reason", "times"))},
+	}
+}
+
+// TestOneAnswerOfTwoInstrumentations shows that two scopes with one response id at
+// the same time are one request, also where they disagree about model and tokens, and
+// that nothing less is.
+func TestOneAnswerOfTwoInstrumentations(t *testing.T) {
+	other := func(r *seenRequest) { r.id, r.model, r.output = "a-1", "n", 13 }
+	for name, tt := range map[string]struct {
+		change func(*seenRequest)
+		want   map[string]int
+	}{
+		"one request":       {func(*seenRequest) {}, map[string]int{"framework": 1}},
+		"overlapping only":  {func(r *seenRequest) { r.start, r.end = 50, 200 }, map[string]int{"framework": 1}},
+		"no process":        {func(r *seenRequest) { r.process = "" }, map[string]int{"framework": 1}},
+		"another process":   {func(r *seenRequest) { r.process = "q" }, map[string]int{}},
+		"the same scope":    {func(r *seenRequest) { r.scope = "client" }, map[string]int{}},
+		"one after another": {func(r *seenRequest) { r.start, r.end = 200, 300 }, map[string]int{}},
+		"another answer":    {func(r *seenRequest) { r.id = "a-2" }, map[string]int{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			second := framework.but(other).but(tt.change)
+			for _, together := range []bool{true, false} {
+				assert.Equal(t, tt.want, repeatsBy(t, "response_id", together, sdkCall, second))
+			}
+		})
+	}
+}
+
+// TestEqualAnswersOfTwoInstrumentations has two instrumentations report a hundred
+// requests with one response id: each request counts once.
+func TestEqualAnswersOfTwoInstrumentations(t *testing.T) {
+	const n = 100
+	for name, apart := range map[string]int{"one after another": 150, "seven at a time": 15} {
+		t.Run(name, func(t *testing.T) {
+			var all []seenRequest
+			for i := range n {
+				later := func(r *seenRequest) {
+					r.start, r.end, r.id, r.output = r.start+i*apart, r.end+i*apart, "a-1", r.output+int64(i)
+				}
+				all = append(all, sdkCall.but(later), framework.but(later).but(func(r *seenRequest) { r.output += n }))
+			}
+			assert.Equal(t, map[string]int{"framework": n}, repeatsBy(t, "response_id", false, all...))
+			assert.Equal(t, map[string]int{"framework": n}, repeatsBy(t, "response_id", true, all...))
+		})
+	}
+}
+
+// TestJoinedRequestsAreCounted shows that what does not count is counted by the
+// reason, and told as a notice.
+func TestJoinedRequestsAreCounted(t *testing.T) {
+	p := startDefault(t)
+	td := ptrace.NewTraces()
+	for i, r := range []seenRequest{
+		sdkCall, framework.but(func(r *seenRequest) { r.id, r.output = "a-1", 13 }),
+		sdkCall.but(func(r *seenRequest) { r.id, r.start, r.end = "", 1000, 1100 }), framework.but(func(r *seenRequest) { r.start, r.end = 1000, 1100 }),
+		sdkCall.but(func(r *seenRequest) { r.id, r.start, r.end = "", 2000, 2100 }), framework.but(func(r *seenRequest) { r.start, r.end = 2000, 2100 }),
+	} {
+		r.addTo(td, i)
+	}
+	for range 2 {
+		p.sendTraces(t, td) // what is delivered again is joined already
+		metadatatest.AssertEqualProcessorMlEnrichRequestsJoined(t, p.telemetry, joined(1, 2), metricdatatest.IgnoreTimestamp())
+	}
+	counts := map[string]int64{}
+	for _, notice := range shared.Notices()[metadata.Type.String()] {
+		counts[notice.Kind+": "+notice.Key] = notice.Count
+	}
+	assert.Equal(t, map[string]int64{"joined: joined by id": 1, "joined: joined by times": 2}, counts)
 }
 
 // TestADeliveryRepeated shows that a span that arrives twice is no second
@@ -43,7 +127,7 @@ func TestAnAnswerCountsOnce(t *testing.T) {
 // must not lose its tokens. Who counts spans knows each by its id.
 func TestADeliveryRepeated(t *testing.T) {
 	p := startDefault(t)
-	in := batchOf("assistant", retried[:2]...)
+	in := batchOf("assistant", testSpan{7, 1, 0, "agent", nil}, testSpan{7, 2, 1, "first", answered("resp-1")})
 	first := p.sendTraces(t, in)
 	again := p.sendTraces(t, in)
 	assert.Empty(t, keysByName(first, "ml.usage.counted"))

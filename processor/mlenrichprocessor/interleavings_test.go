@@ -433,17 +433,17 @@ func keysByBatch(td ptrace.Traces) map[string]string {
 	return epochs
 }
 
-// TestOneOfManyCountsAnAnswer has spans report the same answers at once: of each
-// answer exactly one span counts.
-func TestOneOfManyCountsAnAnswer(t *testing.T) {
+// TestOneOfEachPairCountsAnAnswer has two instrumentations report requests with the same
+// answers at once: of each pair exactly one span counts.
+func TestOneOfEachPairCountsAnAnswer(t *testing.T) {
 	const many, answers = 64, 8
 	p := startDefault(t)
 	var wg sync.WaitGroup
 	for i := range many {
 		id := fmt.Sprint("answer-", i%answers)
 		wg.Go(func() {
-			assert.NoError(t, p.traces.ConsumeTraces(t.Context(), batchOf("assistant",
-				testSpan{byte(i), 1, 0, id, answered(id)})))
+			assert.NoError(t, p.traces.ConsumeTraces(t.Context(), scoped(fmt.Sprint("scope-", i/answers%2), batchOf("assistant",
+				testSpan{byte(i), 1, 0, id, answered(id)}))))
 		})
 	}
 	wg.Wait()
@@ -457,6 +457,6 @@ func TestOneOfManyCountsAnAnswer(t *testing.T) {
 	}
 	require.Len(t, counted, answers)
 	for id, n := range counted {
-		assert.Equal(t, 1, n, id)
+		assert.Equal(t, many/answers/2, n, id)
 	}
 }

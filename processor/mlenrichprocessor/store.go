@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
+	"github.com/otelcol-ml/otelcol-ml/internal/mlattr"
 	"github.com/otelcol-ml/otelcol-ml/internal/shared"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/cache"
 	"github.com/otelcol-ml/otelcol-ml/processor/mlenrichprocessor/internal/correlate"
@@ -63,6 +64,12 @@ func (s *store) Start(context.Context, component.Host) error {
 		}),
 		s.telemetry.RegisterProcessorMlEnrichStoreEvictionsCallback(func(_ context.Context, o metric.Int64Observer) error {
 			s.report(o, func(size cache.Size) int64 { return size.Evicted })
+			return nil
+		}),
+		s.telemetry.RegisterProcessorMlEnrichRequestsJoinedCallback(func(_ context.Context, o metric.Int64Observer) error {
+			joined := s.keys.Joined()
+			o.Observe(joined.ByID, metric.WithAttributes(s.processor, attribute.String("reason", mlattr.EvidenceResponseID)))
+			o.Observe(joined.ByTimes, metric.WithAttributes(s.processor, attribute.String("reason", mlattr.EvidenceTimes)))
 			return nil
 		}),
 		s.telemetry.RegisterProcessorMlEnrichLogRecordsWaitingCallback(func(_ context.Context, o metric.Int64Observer) error {

@@ -61,6 +61,12 @@ func (r *seenRequest) addTo(td ptrace.Traces, number int) {
 // spans of each scope are marked.
 func repeatsOf(t *testing.T, together bool, all ...seenRequest) map[string]int {
 	t.Helper()
+	return repeatsBy(t, "times", together, all...)
+}
+
+// repeatsBy is repeatsOf of marks with an evidence.
+func repeatsBy(t *testing.T, evidence string, together bool, all ...seenRequest) map[string]int {
+	t.Helper()
 	p := startDefault(t)
 	var batches []ptrace.Traces
 	for i := range all {
@@ -74,14 +80,14 @@ func repeatsOf(t *testing.T, together bool, all ...seenRequest) map[string]int {
 		for _, rs := range p.sendTraces(t, td).ResourceSpans().All() {
 			span := rs.ScopeSpans().At(0).Spans().At(0)
 			counted, repeats := span.Attributes().Get("ml.usage.counted")
-			evidence, ok := span.Attributes().Get("ml.usage.evidence")
+			by, ok := span.Attributes().Get("ml.usage.evidence")
 			assert.Equal(t, repeats, ok, "%s has both marks or none", span.Name())
 			if _, elsewhere := span.Attributes().Get("ml.error.counted"); elsewhere {
 				assert.True(t, repeats)
 			}
 			if repeats {
 				assert.False(t, counted.Bool())
-				assert.Equal(t, "times", evidence.Str())
+				assert.Equal(t, evidence, by.Str())
 				marked[span.Name()]++
 			}
 		}

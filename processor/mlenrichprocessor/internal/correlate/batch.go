@@ -291,7 +291,6 @@ func (b *Batch) inherit(s *Store, processOf func(resource int) string) {
 	b.inheritDown(s)
 	b.followLinks(s)
 	b.coverUsage(s)
-	b.countAnswers(s)
 	b.findTwins(s, processOf)
 	for i := range b.spans {
 		n := &b.spans[i]

@@ -21,15 +21,20 @@ type Limits struct {
 
 // DefaultLimits returns the limits that are in use.
 func DefaultLimits() Limits {
-	return Limits{Traces: 32768, Joins: 32768, Answers: 32768, Processes: 4096, Requests: 4096, Spans: 65536, Usage: 32768}
+	return Limits{Traces: 32768, Joins: 32768, Answers: 16384, Processes: 4096, Requests: 4096, Spans: 65536, Usage: 32768}
 }
 
 // readAhead is how many traces are read ahead. More would replace each other in the
 // processor's caches.
 const readAhead = 256
 
-// keyAge is how long the keys of a trace or request outlive their last use.
-const keyAge = 15 * time.Minute
+const (
+	// keyAge is how long the keys of a trace or request outlive their last use.
+	keyAge = 15 * time.Minute
+	// answerAge is the same for the ids of answers. Two spans of one request arrive
+	// at nearly the same time.
+	answerAge = 2 * time.Minute
+)
 
 // Store is what earlier requests said of traces, ids and answers. It is safe
 // for concurrent use, and its lock is not held while pdata is read or written.
@@ -46,10 +51,11 @@ type Store struct {
 	scratch []byte
 	// spans and above are how much the traces remember together.
 	spans, above tally
-	// requests has the latest requests of each process by their usage.
-	requests *cache.LRU[twinKey, alike]
-	// answers has the first span that reported the tokens of an answer.
-	answers *cache.LRU[answerKey, spanKey]
+	// requests has the latest requests of each process by their usage, and answers
+	// those of each service by the id of their answer.
+	requests, answers *cache.LRU[twinKey, alike]
+	// joined is how many spans were taken for repeated requests.
+	joined Joined
 	// epochs has those of each process.
 	epochs *cache.LRU[string, recentEpochs]
 	// begun are the traces whose root had not arrived. It needs no lock.
@@ -63,13 +69,10 @@ type joinKey struct {
 	id  uint64
 }
 
-// answerKey is the id of an answer among those of one service, as hashes.
-type answerKey struct{ service, id uint64 }
-
 // NewStore returns an empty Store.
 func NewStore(now func() time.Time, limits Limits) *Store {
 	s := &Store{now: now, limits: limits, seed: maphash.MakeSeed(),
-		answers:  cache.NewLRU[answerKey, spanKey](limits.Answers, keyAge, nil),
+		answers:  cache.NewLRU[twinKey, alike](limits.Answers, answerAge, nil),
 		epochs:   cache.NewLRU[string, recentEpochs](limits.Processes, keyAge, nil),
 		requests: cache.NewLRU[twinKey, alike](limits.Requests, keyAge, nil),
 	}
@@ -355,29 +358,6 @@ func (s *Store) watch(spans []covering) {
 		s.above.n += 1 - gone
 		s.above.evicted += int64(gone)
 		s.shrink()
-	}
-}
-
-// claim marks the spans whose answers another span claimed first. The claims
-// are sorted by answer and service.
-func (s *Store) claim(claims []claim, spans []span, texts *symbols) {
-	now := s.now()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var first spanKey
-	var before claim
-	for _, c := range claims {
-		n := &spans[c.at]
-		if c.answer != before.answer || c.service != before.service {
-			key := answerKey{c.service, s.hash(texts.text(c.answer))}
-			known := s.answers.Find(key, now)
-			if known == nil {
-				known = s.answers.Insert(key, now)
-				*known = n.spanKey
-			}
-			first, before = *known, c
-		}
-		n.repeated = n.spanKey != first
 	}
 }
 

@@ -28,24 +28,23 @@ func TestStoreIsBounded(t *testing.T) {
 
 func TestAnswersAreForgotten(t *testing.T) {
 	s, c := newTestStore()
-	repeats := func(id byte) bool {
-		var texts symbols
-		spans := []span{{spanKey: spanKey{[16]byte{1}, [8]byte{id}}}}
-		s.claim([]claim{{answer: texts.of(textAnswer, "r")}}, spans, &texts)
+	repeats := func(scope uint64, answer string) bool {
+		spans := []span{{spanKey: spanKey{[16]byte{1}, [8]byte{byte(scope)}}}}
+		s.findTwins([]request{{scope: scope, answer: answer, uses: true}}, spans)
 		return spans[0].repeated
 	}
-	assert.False(t, repeats(1))
-	assert.True(t, repeats(2))
-	*c = c.Add(keyAge)
-	assert.True(t, repeats(2), "every use renews it")
-	*c = c.Add(keyAge + time.Second)
-	assert.False(t, repeats(2))
+	assert.False(t, repeats(1, "r"))
+	assert.True(t, repeats(2, "r"))
+	*c = c.Add(answerAge)
+	assert.True(t, repeats(2, "r"), "every use renews it")
+	*c = c.Add(answerAge + time.Second)
+	assert.False(t, repeats(2, "r"))
 	for i := range DefaultLimits().Answers {
-		var texts symbols
-		s.claim([]claim{{answer: texts.of(textAnswer, strconv.Itoa(i))}}, make([]span, 1), &texts)
+		repeats(1, strconv.Itoa(i))
 	}
 	assert.Equal(t, DefaultLimits().Answers, s.answers.Size("").Entries)
 	assert.EqualValues(t, 1, s.answers.Size("").Evicted)
+	assert.Equal(t, Joined{ByID: 1}, s.Joined(), "a span that comes again is no second one")
 }
 
 func TestUsageOfEarlierBatchesIsBounded(t *testing.T) {

@@ -5,17 +5,13 @@ package correlate
 // the same ones.
 type symbol uint32
 
-// textAnswer is the index of the id of an answer, after the keys, the phase and
-// the epoch.
-const textAnswer = originCount
-
 // symbols numbers the texts of a batch. The zero value is ready for use.
 type symbols struct {
 	texts  []string // by symbol; the first is unused
 	byText map[string]symbol
-	// last is the last symbol of each key, of the phase at originPhase and of
-	// the answer at textAnswer: often the next span's too.
-	last [textAnswer + 1]symbol
+	// last is the last symbol of each key, and of the phase at originPhase: often
+	// the next span's too.
+	last [originCount]symbol
 }
 
 // of returns the symbol of a key's text.
@@ -54,5 +50,5 @@ func (s *symbols) text(of symbol) string {
 func (s *symbols) reset() {
 	clear(s.texts)
 	clear(s.byText)
-	s.texts, s.last = s.texts[:0], [textAnswer + 1]symbol{}
+	s.texts, s.last = s.texts[:0], [originCount]symbol{}
 }

@@ -3,6 +3,7 @@ package correlate
 import (
 	"bytes"
 	"cmp"
+	"hash/maphash"
 	"slices"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -13,10 +14,12 @@ import (
 
 // Two instrumentations of one process may report a request in two traces: a
 // framework's callbacks do not make their span the current one, so that of the
-// client below is no child of it. The two have different scopes, the same model
-// and the same usage, or both failed, and one lasts within the other. Of such a
-// pair the one that comes second is marked. A span is in one pair with each other
-// scope, so equal requests are never fewer than their spans of one scope.
+// client below is no child of it. The two have different scopes, and either the
+// same response id and times that overlap, or the same model and the same usage, or
+// both failed, and one lasts within the other. An id alone says nothing: a mock, a
+// cache and some servers state one id for many requests. Of a pair the span that
+// comes second is marked. A span is in one pair with each other scope, so equal
+// requests are never fewer than their spans of one scope.
 
 // request is a span of the batch that may be one of such a pair.
 type request struct {
@@ -27,6 +30,8 @@ type request struct {
 	input      int64
 	output     int64
 	failed     bool
+	// uses is true if the span reports used tokens.
+	uses bool
 	// part is true if the span is not the request itself but reports its usage at
 	// the end of it. Then the times overlap, and neither contains the other.
 	part bool
@@ -34,13 +39,14 @@ type request struct {
 	requested, answered, answer string
 }
 
-// twinKey is what both of a pair share, as hashes.
+// twinKey is what both of a pair share, as hashes: the process and the usage, or the
+// service and the response id.
 type twinKey struct {
-	process, usage uint64
+	of, what uint64
 }
 
-// maxAlike is how many of the latest requests of one process with the same usage
-// are remembered: those that run at the same time.
+// maxAlike is how many of the latest requests with the same key are remembered:
+// those that run at the same time.
 const maxAlike = 8
 
 // maxApart is how far apart the beginnings and the ends of a pair may be together,
@@ -48,27 +54,34 @@ const maxAlike = 8
 // after a request. The longer, the more often two requests are taken for one.
 const maxApart = pcommon.Timestamp(250e6)
 
-// alike are requests of one process with the same usage, the newest last.
+// alike are requests with the same key, the newest last.
 type alike struct {
 	n    int
 	list [maxAlike]sighting
 }
 
-// sighting is a request that counts.
+// sighting is a request that counts. Its texts and ids are hashes, or 0.
 type sighting struct {
-	spanKey
-	scope, answer uint64
-	models        [2]uint64 // requested and answered
-	start, end    pcommon.Timestamp
+	span, scope, process, answer uint64
+	models                       [2]uint64 // requested and answered
+	start, end                   pcommon.Timestamp
 	// part is set only while a pair is searched.
 	part bool
 	// twins are the spans of other scopes that repeat it.
 	twins [2]twin
 }
 
-type twin struct {
-	spanKey
-	scope uint64
+type twin struct{ span, scope uint64 }
+
+// Joined is how many spans were taken for requests that another span reports, by
+// response ids and by times.
+type Joined struct{ ByID, ByTimes int64 }
+
+// Joined returns how many spans were marked since the store was made.
+func (s *Store) Joined() Joined {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.joined
 }
 
 var (
@@ -80,13 +93,13 @@ var (
 )
 
 // readRequest adds a span to those of which a twin is searched.
-func (b *Batch) readRequest(f *mlattr.Facts, s ptrace.Span, part bool) {
+func (b *Batch) readRequest(f *mlattr.Facts, s ptrace.Span, uses, part bool) {
 	r := request{
 		at: int32(len(b.spans) - 1), scope: b.scope, start: s.StartTimestamp(), end: s.EndTimestamp(),
-		failed: s.Status().Code() == ptrace.StatusCodeError, part: part,
+		failed: s.Status().Code() == ptrace.StatusCodeError, uses: uses, part: part,
 		requested: f.TextAt(slotRequested), answered: f.TextAt(slotAnswered), answer: f.TextAt(slotAnswer),
 	}
-	if r.requested == "" && r.answered == "" || r.end < r.start {
+	if !r.named() && r.answer == "" || r.end < r.start {
 		return
 	}
 	r.input, _ = f.IntAt(slotInput)
@@ -97,6 +110,9 @@ func (b *Batch) readRequest(f *mlattr.Facts, s ptrace.Span, part bool) {
 	b.usage.requests = append(b.usage.requests, r)
 }
 
+// named reports whether the span names a model.
+func (r *request) named() bool { return r.requested != "" || r.answered != "" }
+
 // findTwins marks the spans that repeat a request of another scope. The order of
 // the batch does not matter: of a pair the span within the other comes first.
 func (b *Batch) findTwins(s *Store, processOf func(resource int) string) {
@@ -104,12 +120,11 @@ func (b *Batch) findTwins(s *Store, processOf func(resource int) string) {
 	for i := range b.usage.requests {
 		r := &b.usage.requests[i]
 		n := &b.spans[r.at]
-		if n.covered || n.repeated || n.traceAt == none || n.id.IsEmpty() {
+		if n.covered || n.traceAt == none || n.id.IsEmpty() {
 			continue
 		}
-		if r.process = b.processHash(s, n.resource, processOf); r.process != 0 {
-			kept = append(kept, *r)
-		}
+		r.process = b.processHash(s, n.resource, processOf)
+		kept = append(kept, *r)
 	}
 	b.usage.requests = kept
 	if len(kept) == 0 {
@@ -145,11 +160,17 @@ func (s *Store) findTwins(requests []request, spans []span) {
 	for i := range requests {
 		r := &requests[i]
 		n := &spans[r.at]
-		known := s.requests.Ensure(twinKey{r.process, r.usage()}, now)
-		seen := sighting{spanKey: n.spanKey, scope: r.scope, answer: s.hashOf(r.answer), start: r.start, end: r.end, part: r.part,
-			models: [2]uint64{s.hashOf(r.requested), s.hashOf(r.answered)}}
-		n.repeated = known.repeats(&seen)
-		n.twin = n.repeated
+		seen := sighting{
+			span: maphash.Comparable(s.seed, n.spanKey), scope: r.scope, process: r.process, answer: s.hashOf(r.answer),
+			models: [2]uint64{s.hashOf(r.requested), s.hashOf(r.answered)}, start: r.start, end: r.end, part: r.part,
+		}
+		if r.uses && seen.answer != 0 {
+			n.repeated = s.answers.Ensure(twinKey{n.service, seen.answer}, now).repeats(&seen, (*sighting).sharesAnswer, &s.joined.ByID)
+		}
+		if !n.repeated && r.process != 0 && r.named() {
+			n.repeated = s.requests.Ensure(twinKey{r.process, r.usage()}, now).repeats(&seen, (*sighting).matches, &s.joined.ByTimes)
+			n.twin = n.repeated
+		}
 	}
 }
 
@@ -171,31 +192,33 @@ func (r *request) usage() uint64 {
 	return mixed
 }
 
-// repeats reports whether a span repeats one of the requests, and remembers it.
-// Of several, it is the one whose times are the closest.
-func (a *alike) repeats(seen *sighting) bool {
+// repeats reports whether a span repeats one of the requests that match it, counts
+// that in joined, and remembers it. Of several, it is the one whose times are the
+// closest.
+func (a *alike) repeats(seen *sighting, match func(known, seen *sighting) bool, joined *int64) bool {
 	var closest *sighting
 	for i := range a.list[:a.n] {
 		known := &a.list[i]
-		if known.spanKey == seen.spanKey {
+		if known.span == seen.span {
 			return false // delivered again
 		}
 		for j := range known.twins {
-			if known.twins[j].spanKey == seen.spanKey {
+			if known.twins[j].span == seen.span {
 				return true // delivered again
 			}
 		}
-		if known.matches(seen) && (closest == nil || known.distance(seen) < closest.distance(seen)) {
+		if known.unpaired(seen.scope) && match(known, seen) && (closest == nil || known.distance(seen) < closest.distance(seen)) {
 			closest = known
 		}
 	}
 	if closest != nil {
 		for j := range closest.twins {
 			if closest.twins[j].scope == 0 {
-				closest.twins[j] = twin{seen.spanKey, seen.scope}
+				closest.twins[j] = twin{seen.span, seen.scope}
 				break
 			}
 		}
+		*joined++
 		return true
 	}
 	if seen.part {
@@ -211,23 +234,36 @@ func (a *alike) repeats(seen *sighting) bool {
 	return false
 }
 
-// matches reports whether another span may be the same request.
-func (s *sighting) matches(other *sighting) bool {
-	if s.scope == other.scope || s.twins[len(s.twins)-1].scope != 0 || s.answer != 0 && other.answer != 0 && s.answer != other.answer {
-		return false
-	}
+// unpaired reports whether the request may be in a pair with a span of a scope.
+func (s *sighting) unpaired(scope uint64) bool {
 	for i := range s.twins {
-		if s.twins[i].scope == other.scope {
+		if s.twins[i].scope == scope {
 			return false
 		}
 	}
-	if !s.sameModel(other) {
+	return s.scope != scope && s.twins[len(s.twins)-1].scope == 0
+}
+
+// sharesAnswer reports whether another span with the same response id may be the same
+// request.
+func (s *sighting) sharesAnswer(other *sighting) bool {
+	return (s.process == 0 || other.process == 0 || s.process == other.process) && s.overlaps(other)
+}
+
+// matches reports whether another span of the same process with the same usage may be
+// the same request.
+func (s *sighting) matches(other *sighting) bool {
+	if s.answer != 0 && other.answer != 0 && s.answer != other.answer || !s.sameModel(other) {
 		return false
 	}
 	if other.part {
-		return s.start <= other.end && other.start <= s.end && apart(s.end, other.end) <= maxApart
+		return s.overlaps(other) && apart(s.end, other.end) <= maxApart
 	}
 	return (s.contains(other) || other.contains(s)) && s.distance(other) <= max(maxApart, max(s.end-s.start, other.end-other.start)/10)
+}
+
+func (s *sighting) overlaps(other *sighting) bool {
+	return s.start <= other.end && other.start <= s.end
 }
 
 func (s *sighting) contains(other *sighting) bool {

@@ -1,10 +1,6 @@
 package correlate
 
 import (
-	"bytes"
-	"cmp"
-	"slices"
-
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
@@ -15,9 +11,8 @@ import (
 // report the same tokens on a span of their own. Only the lowest of such spans
 // counts; those above it are marked with ml.usage.counted=false. A service that
 // calls another one counts for itself: both know what they used, and ml.side
-// tells the two apart. An answer that a service reports twice, as a client that
-// asks again for a cached answer does, counts once. twins.go has the rule for
-// requests that two instrumentations report in two traces.
+// tells the two apart. twins.go has the rules for requests that two
+// instrumentations report in two traces.
 
 // spanUsage is what a span reports about tokens, and what is found out about
 // it.
@@ -36,8 +31,6 @@ type spanUsage struct {
 	wrapper bool
 	// sided is true if the span has ml.side already.
 	sided bool
-	// answer is the id of the answer whose tokens the span reports, or 0.
-	answer symbol
 
 	// covered is true if a span of the same service below reports tokens.
 	covered bool
@@ -46,8 +39,8 @@ type spanUsage struct {
 	server, client bool
 	// asked is true once findClients has passed.
 	asked bool
-	// repeated is true if another span reported the answer first, and twin if that
-	// is known by their times.
+	// repeated is true if a span that is no descendant reported the request first,
+	// and twin if that is known by their usage and their times.
 	repeated, twin bool
 	// failed is true if the span failed, and failedBelow if a request below did.
 	failed, failedBelow bool
@@ -85,13 +78,10 @@ func (b *Batch) readUsage(f *mlattr.Facts, s ptrace.Span) (u spanUsage) {
 	part := counted != nil && !counted.Bool
 	asks := mlattr.AsksModel(operation) && !part
 	if !u.wrapper && (u.uses || asks) && (mark == nil || mark.Bool) {
-		b.readRequest(f, s, part)
+		b.readRequest(f, s, u.uses, part)
 		if asks && u.failed {
 			b.usage.failures = append(b.usage.failures, int32(len(b.spans)-1))
 		}
-	}
-	if u.uses && !u.wrapper && (mark == nil || mark.Bool) {
-		u.answer = b.texts.of(textAnswer, f.TextAt(slotAnswer))
 	}
 	return u
 }
@@ -115,7 +105,6 @@ type usageSearch struct {
 	covering []covering
 	// asking are the spans above servers of earlier batches.
 	asking []asking
-	claims []claim
 	// requests are those of which a twin is searched, and failures the requests
 	// that failed or are above one that did.
 	requests []request
@@ -124,7 +113,7 @@ type usageSearch struct {
 
 func (u *usageSearch) reset() {
 	clear(u.requests) // which has texts of the batch
-	u.users, u.covering, u.asking, u.claims = u.users[:0], u.covering[:0], u.asking[:0], u.claims[:0]
+	u.users, u.covering, u.asking = u.users[:0], u.covering[:0], u.asking[:0]
 	u.requests, u.failures = u.requests[:0], u.failures[:0]
 }
 
@@ -257,32 +246,4 @@ func (b *Batch) isClient(at int32, service uint64) bool {
 	before := n.asked
 	n.asked = true
 	return before
-}
-
-// claim is a span that reports the tokens of an answer.
-type claim struct {
-	answer  symbol
-	service uint64
-	at      int32
-}
-
-// countAnswers marks the spans that report an answer which another span of the
-// service has reported.
-func (b *Batch) countAnswers(s *Store) {
-	for i := range b.spans {
-		n := &b.spans[i]
-		if n.answer != 0 && !n.covered && n.traceAt != none && n.id != (pcommon.SpanID{}) {
-			b.usage.claims = append(b.usage.claims, claim{n.answer, n.service, int32(i)})
-		}
-	}
-	if len(b.usage.claims) == 0 {
-		return
-	}
-	// In any order of the batch the same span is the first of its answer.
-	slices.SortFunc(b.usage.claims, func(x, y claim) int {
-		p, q := &b.spans[x.at], &b.spans[y.at]
-		return cmp.Or(cmp.Compare(x.answer, y.answer), cmp.Compare(x.service, y.service),
-			bytes.Compare(p.trace[:], q.trace[:]), bytes.Compare(p.id[:], q.id[:]))
-	})
-	s.claim(b.usage.claims, b.spans, &b.texts)
 }

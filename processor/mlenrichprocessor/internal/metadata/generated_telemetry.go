@@ -35,6 +35,7 @@ type TelemetryBuilder struct {
 	ProcessorMlEnrichLogRecordsWaiting  metric.Int64ObservableUpDownCounter
 	ProcessorMlEnrichPointsUnsafe       metric.Int64Counter
 	ProcessorMlEnrichRatesSkipped       metric.Int64Counter
+	ProcessorMlEnrichRequestsJoined     metric.Int64ObservableCounter
 	ProcessorMlEnrichStoreEntries       metric.Int64ObservableUpDownCounter
 	ProcessorMlEnrichStoreEvictions     metric.Int64ObservableCounter
 	ProcessorMlEnrichValuesRejected     metric.Int64Counter
@@ -72,6 +73,21 @@ func (builder *TelemetryBuilder) RegisterProcessorMlEnrichLogRecordsWaitingCallb
 		cb(ctx, &observerInt64{inst: builder.ProcessorMlEnrichLogRecordsWaiting, obs: o})
 		return nil
 	}, builder.ProcessorMlEnrichLogRecordsWaiting)
+	if err != nil {
+		return err
+	}
+	builder.mu.Lock()
+	defer builder.mu.Unlock()
+	builder.registrations = append(builder.registrations, reg)
+	return nil
+}
+
+// RegisterProcessorMlEnrichRequestsJoinedCallback sets callback for observable ProcessorMlEnrichRequestsJoined metric.
+func (builder *TelemetryBuilder) RegisterProcessorMlEnrichRequestsJoinedCallback(cb metric.Int64Callback) error {
+	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		cb(ctx, &observerInt64{inst: builder.ProcessorMlEnrichRequestsJoined, obs: o})
+		return nil
+	}, builder.ProcessorMlEnrichRequestsJoined)
 	if err != nil {
 		return err
 	}
@@ -179,6 +195,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		"otelcol_processor_ml_enrich_rates_skipped",
 		metric.WithDescription("Number of rates that could not be derived correctly from the span or the metric's point, by reason [Development]"),
 		metric.WithUnit("{rate}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ProcessorMlEnrichRequestsJoined, err = builder.meter.Int64ObservableCounter(
+		"otelcol_processor_ml_enrich_requests_joined",
+		metric.WithDescription("Number of spans that were taken for a request to a model that another span, no descendant, reports, and do not count, by reason [Development]"),
+		metric.WithUnit("{span}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ProcessorMlEnrichStoreEntries, err = builder.meter.Int64ObservableUpDownCounter(
