@@ -101,6 +101,9 @@ type activity struct {
 	// step is the number of the step within the run, 0 if the client does not
 	// number steps that way.
 	step int64
+	// root reports whether the span has no parent and may be that of a program that
+	// trains.
+	root bool
 	// oneTrace reports whether a process of the client has one trace for its
 	// whole life.
 	oneTrace bool

@@ -7,6 +7,7 @@ import (
 
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/change"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/checkpoints"
+	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/ending"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/gpus"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/pace"
 	"github.com/otelcol-ml/otelcol-ml/connector/mlmetricsconnector/internal/problem"
@@ -128,6 +129,8 @@ type runClock struct {
 	// worked is the end of the latest span, ended that of the latest span of a
 	// whole training, or 0.
 	worked, ended int64
+	// ending is what the spans say about the end of the program.
+	ending ending.Ending
 }
 
 // exclusions is what was left out of the comparison of steps.
@@ -151,11 +154,20 @@ func (c *clocks) observe(store *streams.Store, units []unit, now time.Time) (ove
 	for i := range units {
 		u := &units[i]
 		// The run _OTHER is many runs that ml_guard has not admitted.
-		if u.source.Run.ID == "" || u.source.Run.ID == mlattr.Other || !u.activity.timed && !u.endsStep && !u.activity.endsRun {
+		if u.source.Run.ID == "" || u.source.Run.ID == mlattr.Other || !u.works() && !u.activity.endsRun && !u.activity.root {
 			continue
 		}
 		if u.source != source {
 			source, key = u.source, clockKey{u.source.Resource, u.source.Run}
+			clock = c.known(key)
+		}
+		if !u.works() && !u.activity.endsRun {
+			if clock != nil {
+				clock.root(u)
+			}
+			continue
+		}
+		if clock == nil {
 			clock = c.of(key)
 		}
 		var updates []streams.Update
@@ -220,6 +232,7 @@ func (c *runClock) observe(key clockKey, u *unit, now time.Time) (updates []stre
 		c.since = now
 	}
 	c.arrive(now)
+	c.ending.See(u.ending(), c.worked)
 	if shows.endsRun {
 		c.ended = max(c.ended, shows.span.End)
 		return updates, true
@@ -242,6 +255,25 @@ func (c *runClock) observe(key clockKey, u *unit, now time.Time) (updates []stre
 		updates = append(updates, c.take(key.source(), now)...)
 	}
 	return updates, true
+}
+
+// root adds a span that has no parent and is no work.
+func (c *runClock) root(u *unit) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ending.See(u.ending(), c.worked)
+}
+
+// works reports whether a span is work of a training.
+func (u *unit) works() bool { return u.activity.timed || u.endsStep }
+
+// ending returns what a span says about the end of its program.
+func (u *unit) ending() *ending.Span {
+	a := &u.activity
+	return &ending.Span{
+		Trace: u.trace, Start: a.span.Start, End: a.span.End, Root: a.root, Work: u.works(), Train: a.endsRun,
+		Failure: u.errorType, Operation: u.operation,
+	}
 }
 
 // begin begins so many attempts, and returns the update that counts them. The first
@@ -329,7 +361,7 @@ func (c *runClock) observeSpan(span wallclock.Span, rises bool, now time.Time) {
 // restart begins a new attempt.
 func (c *runClock) restart() {
 	c.Restart(c.over(), &c.totals)
-	c.settled, c.ended = 0, 0
+	c.settled, c.ended, c.ending = 0, 0, ending.Ending{}
 	c.rework.restart()
 	c.warmup, c.pause = warmupSteps, 0
 }
@@ -364,6 +396,8 @@ func (c *clocks) advance(store *streams.Store, board *problem.Board, facts *gpuF
 	}
 	for key, clock := range c.all(expiration, facts.holds, now) {
 		held := facts.holdOf(gpus.Run{ID: key.run.ID, Service: key.resource.Service})
+		// Of a host that is not read, nobody knows what its processes hold.
+		held.released = held.released && facts.hosts[key.run.Host]
 		updates, rank := clock.advance(key, c.timeouts, held, now, last)
 		// Applied as of the rank's latest data, so that its time does not keep
 		// its series alive.
@@ -387,7 +421,7 @@ func (c *clocks) advance(store *streams.Store, board *problem.Board, facts *gpuF
 // be replaced.
 func standing(state rankState, held bool) streams.Standing {
 	switch {
-	case state == rankEnded:
+	case state.over():
 		return streams.Ended
 	case state == rankStalled && held:
 		return streams.Hung
@@ -486,7 +520,10 @@ func (c *runClock) advance(key clockKey, limits timeouts, held hold, now time.Ti
 		c.tookGPUs, c.warmup = held.since, warmupSteps
 	}
 	state := c.state(limits, held, now)
-	if last || until == c.settled && (state == rankEnded || c.quiet(now)) {
+	if state.over() && c.ending.Closed(c.worked) && c.silent(now) {
+		c.ended = max(c.ended, c.worked) // later work is another attempt
+	}
+	if last || until == c.settled && (state.over() || c.quiet(now)) {
 		c.Finish(&c.totals)
 	}
 	if state == rankStalled && !c.arrived.IsZero() && now.After(c.waited) {
@@ -508,6 +545,9 @@ func (c *runClock) report(state rankState, now time.Time) rankReport {
 		stepped: c.stepped, patience: c.patience(), pause: c.pause,
 		latest: c.latest, world: int(c.world), some: c.some, tokens: c.tokens, without: c.without,
 		saved: c.saves.Last(), lastEnd: c.worked,
+	}
+	if state == rankFailed {
+		rank.failure, rank.failed, _ = c.ending.Failed(c.worked, c.ended)
 	}
 	rank.load, rank.timed = c.phases.Typical(int(wallclock.DataLoad))
 	rank.missed, rank.late, rank.saves = c.saves.Overdue(now, c.steps)
@@ -590,7 +630,10 @@ func (c *runClock) compare(step *wallclock.Step) {
 func (c *runClock) state(limits timeouts, held hold, now time.Time) rankState {
 	again := held.again.After(c.arrived)
 	switch {
-	case c.over():
+	case c.over(), c.left(held, now):
+		if _, _, failed := c.ending.Failed(c.worked, c.ended); failed {
+			return rankFailed
+		}
 		return rankEnded
 	case !c.Stepped() && c.moved.IsZero() || c.starts && held.now || again:
 		begun := c.since
@@ -637,3 +680,17 @@ func (c *runClock) quiet(now time.Time) bool {
 // over reports whether the client has ended the training. Later work belongs to
 // a new attempt.
 func (c *runClock) over() bool { return c.ended > 0 && c.ended >= c.worked }
+
+// left reports whether the rank's program has come to its end without a span of the
+// whole training: a root around all its work has ended, or it has released its GPUs, or
+// its last span failed, and nothing follows.
+func (c *runClock) left(held hold, now time.Time) bool {
+	switch {
+	case held.now || c.onDemand || c.worked == 0:
+		return false
+	case c.ending.Closed(c.worked):
+		return c.quiet(now)
+	}
+	_, _, failed := c.ending.Failed(c.worked, c.ended)
+	return (failed || held.released) && c.silent(now)
+}

@@ -90,7 +90,7 @@ func state(t *testing.T, md pmetric.Metrics) string {
 	t.Helper()
 	var found []string
 	points := find(t, md, "ml.run.state").Sum().DataPoints()
-	assert.Equal(t, 5, points.Len())
+	assert.Equal(t, 6, points.Len())
 	for _, p := range points.All() {
 		if p.IntValue() == 1 {
 			name, _ := p.Attributes().Get("ml.run.state")
@@ -386,7 +386,7 @@ func TestMoreRunsThanAllowed(t *testing.T) {
 			}
 		}
 	}
-	assert.Equal(t, 5*cfg.MaxRuns, states)
+	assert.Equal(t, 6*cfg.MaxRuns, states)
 	assert.Equal(t, int64(cfg.MaxRuns+50), counters(md)["ml.run.attempts"])
 	assert.InDelta(t, cfg.MaxRuns+50, sum, 1e-9)
 }

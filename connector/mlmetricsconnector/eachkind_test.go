@@ -113,6 +113,12 @@ func kindsOfRuns() map[string]func(*testing.T) []string {
 		mlattr.ProblemNonfinite:    changing(20, func(w *world) { w.loss = math.NaN() }, 5),
 		mlattr.ProblemLossSpike:    changing(300, func(w *world) { w.loss = 7 }, 5),
 		mlattr.ProblemLossDiverged: changing(300, func(w *world) { w.loss = 7 }, 100),
+		mlattr.ProblemRunFailed: inRanks(1, func(t *testing.T, w *world) {
+			w.step(t, 20)
+			w.gpu = func(_ int, g *gpuMetrics) { g.memory = 0 }
+			w.send(t, 0, "train", w.clock.Add(-time.Minute), w.clock, map[string]any{"error.type": "ValueError"})
+			w.wait(t, time.Minute)
+		}),
 		mlattr.ProblemRestartLoop: inRanks(1, func(t *testing.T, w *world) {
 			for attempt := range 5 {
 				w.stated["ml.run.attempt"] = attempt

@@ -1,6 +1,7 @@
 package mlmetricsconnector
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -105,7 +106,7 @@ func (v *runVerdict) members() (all []ranks.Rank, world int) {
 		all[i] = ranks.Rank{
 			Number: number, Alive: rank.alive, Stepped: rank.stepped,
 			Silent: rank.state == rankStalled, Patience: rank.patience,
-			Gone: rank.moved || rank.state == rankEnded || number < 0,
+			Gone: rank.moved || rank.state.over() || number < 0,
 		}
 	}
 	return all, world
@@ -214,6 +215,40 @@ func (v *runVerdict) concludeHang(e *emission, facts *runFacts) {
 	e.problem(p)
 }
 
+// concludeFailed reports ranks that have ended with an error, unless the others go on.
+func (v *runVerdict) concludeFailed(e *emission) {
+	if v.state == rankRunning {
+		return
+	}
+	var failed []*rankReport
+	for i := range v.ranks {
+		if rank := &v.ranks[i]; rank.state == rankFailed && !rank.moved {
+			failed = append(failed, rank)
+		}
+	}
+	if len(failed) == 0 {
+		return
+	}
+	slices.SortFunc(failed, func(a, b *rankReport) int { return cmp.Or(a.alive.Compare(b.alive), cmp.Compare(a.rank, b.rank)) })
+	first := failed[0]
+	p := problem.Problem{
+		Kind: mlattr.ProblemRunFailed, Onset: first.alive, Rank: first.rank, Host: first.host, GPUs: e.gpus,
+		Value: float64(len(failed)), Usual: math.NaN(), Unit: "{rank}", Telemetry: v.telemetry,
+		Next: "Read the error of " + placeOf(first) + ", which its log and the failures of its service have.",
+	}
+	for _, rank := range failed[:min(len(failed), maxNamed)] {
+		in := ""
+		if rank.failed != "" {
+			in = " in " + rank.failed
+		}
+		p.Evidence = append(p.Evidence, placeOf(rank)+" ended with "+rank.failure+in+" at "+clockTime(rank.alive))
+	}
+	if more := len(failed) - len(p.Evidence); more > 0 {
+		p.Evidence = append(p.Evidence, strconv.Itoa(more)+" more ranks have failed")
+	}
+	e.problem(p)
+}
+
 // activities counts GPUs by what they do.
 func activities(of []gpus.State) (counts [gpus.Works + 1]int) {
 	for i := range of {
@@ -257,7 +292,7 @@ func (v *runVerdict) rankEvidence(p *problem.Problem, stepped bool) {
 		if rank.saved.After(saved) {
 			saved = rank.saved
 		}
-		if rank.moved || rank.state == rankEnded {
+		if rank.moved || rank.state.over() {
 			continue
 		}
 		present = append(present, rank)

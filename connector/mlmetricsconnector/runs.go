@@ -27,6 +27,8 @@ const (
 	// rankSilent is a rank that is stalled and whose run holds no GPU, or has not held
 	// one for long.
 	rankSilent
+	// rankFailed is a rank whose program has ended with an error.
+	rankFailed
 	rankRunning
 	rankStalled
 )
@@ -34,8 +36,12 @@ const (
 // runStates are the values of series.RunStateLabel for the state of a run.
 var runStates = [...]string{
 	rankEnded: mlattr.RunEnded, rankUnknown: mlattr.RunUnknown, rankSilent: mlattr.RunSilent,
+	rankFailed:  mlattr.RunFailed,
 	rankRunning: mlattr.RunRunning, rankStalled: mlattr.RunStalled,
 }
+
+// over reports whether the rank's program has come to its end.
+func (s rankState) over() bool { return s == rankEnded || s == rankFailed }
 
 // rankReport is what one rank shows about its run.
 type rankReport struct {
@@ -60,6 +66,9 @@ type rankReport struct {
 	// attempts is the number of attempts that were seen.
 	attempts int64
 	clock    *runClock
+	// failure is the class of the error with which a failed rank ended, and failed
+	// the operation that failed, "" if unknown.
+	failure, failed string
 
 	// stepped is when its last step arrived, lastEnd the end of its last span by
 	// its own clock and latest the phase of that span.
@@ -171,10 +180,11 @@ func (v *runVerdict) conclude(e *emission, facts *runFacts) {
 	v.concludeMissing(e, facts)
 	v.settle(facts, e.now)
 	for state, name := range runStates {
-		e.choose(series.RunState, name, v.state == rankState(state)) // #nosec G115 -- one of five
+		e.choose(series.RunState, name, v.state == rankState(state)) // #nosec G115 -- one of six
 	}
 	e.at(series.RunStateTimestamp, v.since)
 	v.concludeHang(e, facts)
+	v.concludeFailed(e)
 	utilization := -1.0
 	if facts.inUse {
 		utilization = facts.use.Utilization
@@ -230,7 +240,7 @@ func (v *runVerdict) settle(facts *runFacts, now time.Time) {
 		}
 	}
 	switch {
-	case state == rankStalled, state == rankSilent, state == rankEnded:
+	case state == rankStalled, state == rankSilent, state.over():
 		v.since = alive
 	case first:
 		v.since = since
@@ -270,7 +280,7 @@ func (v *runVerdict) concludeRestarts(e *emission) {
 			since, loops = v.ranks[i].restarts.loop(e.now)
 		}
 	}
-	if !loops || v.state == rankEnded {
+	if !loops || v.state.over() {
 		v.looping = time.Time{}
 		return
 	}
@@ -313,7 +323,7 @@ func (c *clocks) conclude(store *streams.Store, board *problem.Board, facts *gpu
 		e.addUse(use, holds)
 		held := facts.holdOf(of)
 		run.conclude(&e, &runFacts{
-			timeouts: c.timeouts, held: held.now, heldSince: held.since, released: !held.now && facts.released[of],
+			timeouts: c.timeouts, held: held.now, heldSince: held.since, released: held.released,
 			use: use, inUse: holds, gpus: facts.states[of], hosts: facts.hosts,
 			stuck: facts.stuck[key.ID],
 		})

@@ -126,6 +126,8 @@ type hold struct {
 	// released them before, as for another attempt, else zero.
 	now          bool
 	since, again time.Time
+	// released reports whether they held GPUs before and hold none now.
+	released bool
 }
 
 // holdOf returns what a run holds.
@@ -133,7 +135,7 @@ func (f *gpuFacts) holdOf(run gpus.Run) (h hold) {
 	since, known := f.holding[run]
 	h.since, h.now = since, !since.IsZero() || !known && f.holders[run]
 	if f.released[run] {
-		h.again = since
+		h.again, h.released = since, !h.now
 	}
 	return h
 }

@@ -229,7 +229,8 @@ func (r *reader) readSpan(known mlattr.System, span ptrace.Span) {
 		r.vocabulary.Span(known, span, &r.ofSpan)
 	}
 	failed := span.Status().Code() == ptrace.StatusCodeError
-	if r.ofSpan.Len() == 0 && r.ofSpan.Systems == 0 && !failed && span.Events().Len() == 0 {
+	root := r.mayEndProgram(span)
+	if r.ofSpan.Len() == 0 && r.ofSpan.Systems == 0 && !failed && span.Events().Len() == 0 && !root {
 		return // nobody's span that says nothing
 	}
 	r.spanAttrs = span.Attributes()
@@ -253,6 +254,7 @@ func (r *reader) readSpan(known mlattr.System, span ptrace.Span) {
 	u.role, u.model, u.side = v.role, v.model, v.side
 	event := r.vocabulary.Event(span.Name())
 	u.activity = activityOf(r.program, v, &r.ofSpan, event, ownTime(span.StartTimestamp(), r.now), ownTime(span.EndTimestamp(), r.now))
+	u.activity.root = root
 	u.timing, u.cores = r.timing, r.cores
 	failed = failed || v.errorType != ""
 
@@ -305,10 +307,18 @@ func (r *reader) readSpan(known mlattr.System, span ptrace.Span) {
 	}
 	r.serve(u, v, span, exception)
 	u.last = len(r.updates)
-	if u.is == 0 && u.served == 0 && u.steps == 0 && u.samples == 0 && u.last == u.first && !u.activity.timed && !u.activity.endsRun && len(u.calls) == 0 && u.timed == 0 {
+	if u.is == 0 && u.served == 0 && u.steps == 0 && u.samples == 0 && u.last == u.first && !u.activity.timed && !u.activity.endsRun && !root && len(u.calls) == 0 && u.timed == 0 {
 		*u = unit{}
 		r.units = r.units[:len(r.units)-1]
 	}
+}
+
+// mayEndProgram reports whether the end of a span may be that of a program that trains:
+// it has no parent, and is no request of or to others.
+func (r *reader) mayEndProgram(span ptrace.Span) bool {
+	kind := span.Kind()
+	return span.ParentSpanID().IsEmpty() && (kind == ptrace.SpanKindInternal || kind == ptrace.SpanKindUnspecified) &&
+		r.source.Run.ID != "" && !r.program.onDemand
 }
 
 // unit appends and returns an empty unit.

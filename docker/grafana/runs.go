@@ -11,6 +11,7 @@ var runStates = []shown{
 	{"7", "stalled", bad},
 	{"8", "silent", "yellow"},
 	{"9", "ended", "gray"},
+	{"10", "failed", bad},
 }
 
 var bounds = []shown{
@@ -26,6 +27,7 @@ var conditions = []shown{
 	{"stalled", "STALLED", bad},
 	{"silent", "silent", "yellow"},
 	{"ended", "ended", quiet},
+	{"failed", "failed", bad},
 	{"unknown", "unknown", neutral},
 }
 
@@ -177,6 +179,7 @@ max by (ml_run_id) (
   run:state{` + ofService + `,ml_run_state="stalled"} * 7
   or run:state{` + ofService + `,ml_run_state="silent"} * 8
   or run:state{` + ofService + `,ml_run_state="ended"} * 9
+  or run:state{` + ofService + `,ml_run_state="failed"} * 10
 )
 or on (ml_run_id) max by (ml_run_id) (
   run:bound{bound="gpu"}

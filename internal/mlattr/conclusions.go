@@ -11,9 +11,14 @@ const (
 	// RunSilent is a run that takes no steps and holds no GPU that is known, or has not
 	// held one for long.
 	RunSilent = "silent"
-	// RunEnded is a run whose training has ended.
+	// RunFailed is a run whose program has ended with an error.
+	RunFailed = "failed"
+	// RunEnded is a run whose program has come to its end.
 	RunEnded = "ended"
 )
+
+// RunOver reports whether the program of a run in that state has come to its end.
+func RunOver(state string) bool { return state == RunEnded || state == RunFailed }
 
 // Values of ml.window.
 const (

@@ -59,6 +59,7 @@ const (
 	ProblemSlow             = "slow"
 	ProblemSlowHost         = "slow_host"
 	ProblemNonfinite        = "nonfinite"
+	ProblemRunFailed        = "run_failed"
 	ProblemRestartLoop      = "restart_loop"
 	ProblemCheckpoint       = "checkpoint_overdue"
 	ProblemRetryStorm       = "retry_storm"
@@ -153,6 +154,10 @@ var Problems = [...]ProblemKind{
 	{
 		Name: ProblemNonfinite, Title: "loss not finite", Severity: SeverityTicket, Of: OfRun,
 		Description: "The newest two losses of the run, or 3 of the newest 20, are NaN or infinite.",
+	},
+	{
+		Name: ProblemRunFailed, Title: "run failed", Severity: SeverityTicket, Of: OfRun,
+		Description: "A rank has ended with an error and no rank takes steps: the span of its whole training failed; or a span without a parent around all its work did, and nothing followed for a fifth of the time of a stall; or its last work did, and nothing followed for the time of a stall, while its run holds no GPU. A new attempt ends it.",
 	},
 	{
 		Name: ProblemRestartLoop, Title: "restart loop", Severity: SeverityTicket, Of: OfRun,

@@ -9,9 +9,10 @@ import (
 // causesOf has the kinds that a kind follows from, the most likely first. No kind
 // follows from itself, not even over others.
 var causesOf = map[string][]string{
-	mlattr.ProblemRankMissing:    {mlattr.ProblemGPUFailed},
-	mlattr.ProblemLooksHung:      {mlattr.ProblemGPUFailed, mlattr.ProblemRankMissing},
-	mlattr.ProblemRestartLoop:    {mlattr.ProblemGPUFailed, mlattr.ProblemNonfinite},
+	mlattr.ProblemRankMissing:    {mlattr.ProblemGPUFailed, mlattr.ProblemRunFailed},
+	mlattr.ProblemLooksHung:      {mlattr.ProblemGPUFailed, mlattr.ProblemRunFailed, mlattr.ProblemRankMissing},
+	mlattr.ProblemRestartLoop:    {mlattr.ProblemGPUFailed, mlattr.ProblemRunFailed, mlattr.ProblemNonfinite},
+	mlattr.ProblemRunFailed:      {mlattr.ProblemGPUFailed, mlattr.ProblemNonfinite},
 	mlattr.ProblemNonfinite:      {mlattr.ProblemLossDiverged},
 	mlattr.ProblemSlow:           {mlattr.ProblemThrottled, mlattr.ProblemSlowHost},
 	mlattr.ProblemThroughputDrop: {mlattr.ProblemSlowRequests, mlattr.ProblemFailing, mlattr.ProblemThrottled},

@@ -379,7 +379,7 @@ var All = [Count]Series{
 	},
 	RunState: {
 		Name: "ml.run.state", Unit: "1", Kind: State, EveryRun: true, Momentary: true,
-		Description: "1 for the current state of the run, 0 for its other states: the first of these that one of its ranks is in. stalled: no training span for five typical steps and at least stall_timeout, or the first step of the attempt is overdue (first_step_timeout), while the run has held GPU memory for as long; a rank that is missing while the others take steps does not count. running. silent: as stalled, but the run holds no GPU memory, or has held it for a shorter time. unknown: before the first step. ended: its client reported the end.",
+		Description: "1 for the current state of the run, 0 for its other states: the first of these that one of its ranks is in. stalled: no training span for five typical steps and at least stall_timeout, or the first step of the attempt is overdue (first_step_timeout), while the run has held GPU memory for as long; a rank that is missing while the others take steps does not count. running. failed: its program has ended with an error. silent: as stalled, but the run holds no GPU memory, or has held it for a shorter time. unknown: before the first step. ended: the span of its whole training, or a root span around all its work, has ended, or its processes have released their GPUs.",
 		Labels:      []string{RunStateLabel},
 	},
 	RunStateTimestamp: {

@@ -51,7 +51,7 @@ const maxDetails = 64
 // lastStepOf returns when a run took its last step, zero for one that may take more.
 func lastStepOf(row *Run) time.Time {
 	switch row.State {
-	case mlattr.RunStalled, mlattr.RunSilent, mlattr.RunEnded:
+	case mlattr.RunStalled, mlattr.RunSilent, mlattr.RunFailed, mlattr.RunEnded:
 		if row.LastStep != nil {
 			return *row.LastStep
 		}

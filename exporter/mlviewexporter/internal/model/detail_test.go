@@ -349,3 +349,18 @@ func TestStepsOfRanks(t *testing.T) {
 	assert.InDelta(t, 3, *w.run(t).Ranks[0].Steps, 0)
 	assert.InDelta(t, 3, *w.run(t).Run.Steps, 0)
 }
+
+// A run that has failed stays so when its series have ended: it neither runs nor takes
+// time, and its last step is its last.
+func TestARunThatHasFailed(t *testing.T) {
+	w := newWorld(model.Settings{})
+	w.point(model.LastStep, "r", float64(w.now.Unix()))
+	w.point(model.RunState, "r", 1, "failed")
+	for range 40 {
+		w.state()
+		w.now = w.now.Add(time.Minute)
+	}
+	run := w.run(t)
+	assert.Equal(t, "failed", w.state().Runs[0].State)
+	assert.Empty(t, run.Spent.States)
+}

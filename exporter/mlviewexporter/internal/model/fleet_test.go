@@ -27,7 +27,7 @@ func (f fleet) from(collector string, series model.Series, value float64, rank s
 
 // state adds the state of the run by a collector.
 func (f fleet) stateOf(collector, state string) {
-	for _, each := range []string{"running", "stalled", "silent", "ended", "unknown"} {
+	for _, each := range []string{"running", "stalled", "failed", "silent", "ended", "unknown"} {
 		value := 0.0
 		if each == state {
 			value = 1

@@ -251,7 +251,7 @@ func (r *run) removable(now time.Time) int {
 	switch r.currentState(now) {
 	case mlattr.RunEnded:
 		return 1
-	case mlattr.RunSilent:
+	case mlattr.RunSilent, mlattr.RunFailed:
 		return 2
 	case mlattr.RunUnknown:
 		// Spans can name any number of runs; of a real one ml_metrics has series.
@@ -343,7 +343,7 @@ func (r *run) currentState(now time.Time) string {
 		return worst
 	}
 	// Its series have ended.
-	if r.state == mlattr.RunEnded || r.state == mlattr.RunSilent {
+	if mlattr.RunOver(r.state) || r.state == mlattr.RunSilent {
 		return r.state
 	}
 	return mlattr.RunUnknown
@@ -352,5 +352,5 @@ func (r *run) currentState(now time.Time) string {
 // severity orders states as ml_metrics orders those of the ranks of a run. It is
 // not positive for anything else.
 func severity(state string) int {
-	return slices.Index([]string{"", mlattr.RunEnded, mlattr.RunUnknown, mlattr.RunSilent, mlattr.RunRunning, mlattr.RunStalled}, state)
+	return slices.Index([]string{"", mlattr.RunEnded, mlattr.RunUnknown, mlattr.RunSilent, mlattr.RunFailed, mlattr.RunRunning, mlattr.RunStalled}, state)
 }

@@ -31,7 +31,7 @@ func (s *Store) Settled() (all []Settled) {
 		}
 		wait := settledAfter
 		switch r.state {
-		case mlattr.RunEnded:
+		case mlattr.RunEnded, mlattr.RunFailed:
 			// The last numbers of a run arrive together with its end.
 			wait = 2 * s.settings.Interval
 		case mlattr.RunStalled, mlattr.RunSilent:

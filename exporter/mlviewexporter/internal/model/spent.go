@@ -41,7 +41,7 @@ func (r *run) spend(row *Run, now time.Time) {
 		return
 	}
 	state := r.currentState(now)
-	if state == mlattr.RunEnded {
+	if mlattr.RunOver(state) {
 		return
 	}
 	took := min(float64(at-s.last), goneAfter.Seconds())

@@ -164,7 +164,7 @@ type Run struct {
 	Job   string `json:"job,omitempty"`
 	Owner string `json:"owner,omitempty"`
 	Team  string `json:"team,omitempty"`
-	// State is the value of ml.run.state: running, stalled, silent, ended or
+	// State is the value of ml.run.state: running, stalled, failed, silent, ended or
 	// unknown. StateSince is when it began.
 	State      string     `json:"state"`
 	StateSince *time.Time `json:"state_since,omitempty"`

@@ -331,5 +331,5 @@ func sortedKeys[V any](m map[string]V) []string {
 // stateWords are the page's words for states of a run.
 var stateWords = map[string]string{
 	mlattr.RunUnknown: "has taken no step yet", mlattr.RunRunning: "runs", mlattr.RunStalled: "looks hung",
-	mlattr.RunSilent: "is silent", mlattr.RunEnded: "has ended",
+	mlattr.RunSilent: "is silent", mlattr.RunFailed: "has failed", mlattr.RunEnded: "has ended",
 }

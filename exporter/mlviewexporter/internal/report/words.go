@@ -44,8 +44,8 @@ func (r *Report) summary() string {
 	said := "The run " + r.state()
 	switch {
 	case r.Run.StateSince == nil || r.Run.State == mlattr.RunRunning:
-	case r.Run.State == mlattr.RunEnded:
-		said = "The run ended at " + clock(*r.Run.StateSince)
+	case mlattr.RunOver(r.Run.State):
+		said = "The run " + r.Run.State + " at " + clock(*r.Run.StateSince)
 	default:
 		said += " since " + clock(*r.Run.StateSince)
 	}

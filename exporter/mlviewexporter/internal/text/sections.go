@@ -114,9 +114,9 @@ func runState(r *model.Run) string {
 }
 
 // alive reports whether the rates of a run are those of now. What is known of a
-// run that looks hung, is silent or has ended are its last ones.
+// run that looks hung, is silent, has failed or has ended are its last ones.
 func alive(r *model.Run) bool {
-	return r.State != mlattr.RunStalled && r.State != mlattr.RunSilent && r.State != mlattr.RunEnded
+	return r.State != mlattr.RunStalled && r.State != mlattr.RunSilent && !mlattr.RunOver(r.State)
 }
 
 // rate returns a rate of a run, nil if it is not one of now.

@@ -395,7 +395,7 @@ func order(run *model.Run) int {
 	switch {
 	case len(run.Needs) > 0:
 		return 0
-	case run.State == "ended":
+	case mlattr.RunOver(run.State):
 		return 2
 	default:
 		return 1

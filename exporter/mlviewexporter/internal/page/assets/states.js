@@ -4,7 +4,7 @@ import { get, list } from './live.js';
 import { kinds, word } from './words.js';
 import { percent, change, steady, stepTime, clock, unit, rate } from './format.js';
 
-export const over = (run) => run.state === 'ended' || run.state === 'silent';
+export const over = (run) => ['ended', 'failed', 'silent'].includes(run.state);
 
 // still says why a run has no rates now, and is null while it steps.
 export const still = (run) => (run.state === 'stalled' || over(run) ? (run.last_step ? 'no step since ' + clock(run.last_step, true) : 'no step') : null);

@@ -2,14 +2,14 @@
 // shown as it was sent.
 
 // kinds are the problems, the most urgent first.
-export const kinds = Object.fromEntries('looks_hung gpu_failed rank_missing failing slow_requests slow slow_host nonfinite restart_loop checkpoint_overdue retry_storm throttled held_idle tool_errors truncated model_substituted cache_collapsed costly'
+export const kinds = Object.fromEntries('looks_hung gpu_failed rank_missing failing slow_requests slow slow_host nonfinite run_failed restart_loop checkpoint_overdue retry_storm throttled held_idle tool_errors truncated model_substituted cache_collapsed costly'
   .split(' ').map((k) => [k, k.replaceAll('_', ' ')]));
 Object.assign(kinds, { gpu_failed: 'GPU failed', nonfinite: 'loss not finite', truncated: 'answers cut by length', model_substituted: 'another model answers', cache_collapsed: 'cached tokens collapsed' });
 
 // severities say when somebody should act.
 export const severities = { page: 'now', ticket: 'today' };
 
-export const states = { running: 'running', stalled: 'looks hung', silent: 'silent', ended: 'ended', unknown: 'no step yet' };
+export const states = { stalled: 'looks hung', unknown: 'no step yet' };
 
 export const activities = {
   working: 'working', looks_hung: 'looks hung', slow: 'slow', held_idle: 'held idle', failed: 'failed', free: 'free',
